@@ -1,0 +1,52 @@
+// Package platform is the contract that every driver of a platform keeps (design, section 7), and the
+// conformance suite that says whether it does. The drivers are in the packages below this one.
+package platform
+
+import (
+	"context"
+
+	"tare/lab/image"
+	"tare/lab/ruler"
+	"tare/notebook"
+)
+
+// Spec says what guest is wanted.
+type Spec struct {
+	ID           string // unique on this host; names the guest's folder, cgroup, container, …
+	Instance     notebook.Instance
+	Provisioning string // notebook.Vanilla, notebook.Pinned; empty on bm
+	CPUs         []int  // bm: the CPUs it may use; pinned: the CPU set. One for each core.
+	Image        *image.Image // the root
+	Work         *image.Tree  // the workload's own files and input, at ruler.WorkDir, read-only
+}
+
+// Driver makes guests of one platform with one engine.
+type Driver interface {
+	// Provision makes a guest and returns when its ruler has said hello and the limits in force, as the kernel's
+	// own files give them, are those of the spec. On error nothing of the guest remains.
+	Provision(ctx context.Context, s Spec) (Guest, error)
+}
+
+// Guest is one live instance of a platform.
+type Guest interface {
+	// Ruler is the measuring process in the guest.
+	Ruler() *ruler.Client
+	// Processes lists the host's process ids that make up the guest.
+	Processes() ([]int, error)
+	// Limits says what is in force, read from the host's kernel now.
+	Limits() (notebook.Limits, error)
+	// Facts says what a record should know: kernel, notes on what could not be made the same.
+	Facts() Facts
+	// Autopsy says, after the ruler stopped answering, what the platform knows about why. May be empty.
+	Autopsy() string
+	// Destroy ends the guest and returns when nothing of it remains: no process, cgroup, mount, namespace,
+	// network link, engine object or file. It may be called more than once.
+	Destroy(ctx context.Context) error
+}
+
+// Facts are what a driver knows of a guest beyond its spec.
+type Facts struct {
+	Kernel       string // release of the guest's kernel
+	KernelSource string // vm, vmcn: where that kernel was taken from
+	Notes        []string
+}

@@ -1,0 +1,55 @@
+package ruler
+
+import "time"
+
+// ProtocolVersion is what both ends must speak.
+const ProtocolVersion = 1
+
+// Paths inside every guest, whatever the platform. Images are prepared with these as empty folders.
+const (
+	WorkDir    = "/.tare/work"    // the workload's files and input, read-only
+	ScratchDir = "/.tare/scratch" // for what a trial writes; a trial's default folder; emptied before each trial
+	RunDir     = "/.tare/run"     // where an engine puts the ruler (RunDir/tare) and its socket (RunDir/ruler.sock)
+)
+
+// Hello is the first thing a ruler says.
+type Hello struct {
+	Version  int      `json:"version"`
+	PID      int      `json:"pid"` // as the guest sees itself
+	Kernel   string   `json:"kernel"`
+	CPUs     []int    `json:"cpus"`   // that it may run on, as the guest numbers them
+	Memory   int64    `json:"memory"` // bytes that the guest's kernel has
+	CPUFlags []string `json:"cpu_flags,omitempty"`
+}
+
+// Order is one thing to run and measure.
+type Order struct {
+	Argv        []string      `json:"argv"`
+	Env         []string      `json:"env,omitempty"`
+	Dir         string        `json:"dir,omitempty"` // default ScratchDir
+	UID         uint32        `json:"uid,omitempty"`
+	GID         uint32        `json:"gid,omitempty"`
+	Timeout     time.Duration `json:"timeout"`      // then everything the order started is killed
+	OutputLimit int           `json:"output_limit"` // bytes of stdout and of stderr kept, the last ones
+	KeepScratch bool          `json:"keep_scratch,omitempty"` // do not empty ScratchDir first (a check after its trial)
+}
+
+// Result is what the ruler measured. Where the work could not be started Error says why and nothing else counts.
+type Result struct {
+	Elapsed   time.Duration `json:"elapsed"` // guest's monotonic clock, from before creation to reaping
+	Exit      int           `json:"exit"`
+	Signal    string        `json:"signal,omitempty"` // name of the signal that ended it, "SIGKILL"
+	TimedOut  bool          `json:"timed_out,omitempty"`
+	OOMKills  int64         `json:"oom_kills,omitempty"` // processes that the guest's kernel killed for memory meanwhile
+	UserS     float64       `json:"user_s"`
+	SystemS   float64       `json:"system_s"`
+	MaxRSS    int64         `json:"max_rss"` // bytes
+	MinFlt    int64         `json:"minflt"`
+	MajFlt    int64         `json:"majflt"`
+	VCSw      int64         `json:"vcsw"`
+	IVCSw     int64         `json:"ivcsw"`
+	Stdout    []byte        `json:"stdout,omitempty"`
+	Stderr    []byte        `json:"stderr,omitempty"`
+	Truncated bool          `json:"truncated,omitempty"`
+	Error     string        `json:"error,omitempty"`
+}

@@ -1,0 +1,217 @@
+// Package notebook is a study's folder: what was planned, the host as found, and an append-only record of
+// every guest and every trial. It is the only thing that the laboratory (which writes it) and the desk (which
+// reads it) have in common.
+//
+// A folder holds:
+//
+//	study.json      the study as run (Study), written once
+//	host.json       the host as first found (Host), written once
+//	guests.jsonl    one line for each guest that was provisioned (Guest)
+//	trials.jsonl    one line for each trial, warm-ups and failures included (Trial)
+//	sessions.jsonl  one line for each start and each end of `tare run` (Session)
+//
+// Lines are written whole and synced before work goes on. A kill can leave at most one torn last line; Open
+// cuts it off (it never was a finished record) and Read passes over it.
+package notebook
+
+import "time"
+
+// Version is the version of the folder's format. Readers refuse a newer one.
+const Version = 1
+
+// Names of the platforms (design, section 2).
+const (
+	BM   = "bm"   // bare metal
+	CN   = "cn"   // container
+	VM   = "vm"   // virtual machine
+	VMCN = "vmcn" // container in a virtual machine
+)
+
+// The two ways of provisioning CPUs (paper "pinning", section II-D).
+const (
+	Vanilla = "vanilla" // a CPU quota; the scheduler chooses the cores
+	Pinned  = "pinned"  // a fixed CPU set
+)
+
+// Accelerators under a VM. A figure taken under TCG (software emulation) is never a VM's cost.
+const (
+	KVM = "kvm"
+	TCG = "tcg"
+)
+
+// Instance is an instance type: how many cores and how much memory a guest gets (paper "pinning", Table II).
+type Instance struct {
+	Name   string  `json:"name"`   // as the user wrote it: "large" or "0.5/1GB"
+	Cores  float64 `json:"cores"`  // cores; a fraction only where a quota can give one
+	Memory int64   `json:"memory"` // bytes
+}
+
+// Treatment is one combination of platform, engine, accelerator, provisioning, instance type, workload and
+// the workload's parameters.
+type Treatment struct {
+	ID           string            `json:"id"` // unique in its study and the same in every run of it
+	Workload     string            `json:"workload"`
+	Params       map[string]string `json:"params,omitempty"`
+	Platform     string            `json:"platform"`
+	Engine       string            `json:"engine,omitempty"`
+	Accelerator  string            `json:"accelerator,omitempty"`
+	Provisioning string            `json:"provisioning,omitempty"` // empty on bm
+	Instance     Instance          `json:"instance"`
+	AA           bool              `json:"aa,omitempty"` // bare metal again under another name: the A/A check
+}
+
+// Representative says whether the treatment's figures stand for the platform's cost. Those of a VM under
+// software emulation do not.
+func (t Treatment) Representative() bool { return t.Accelerator != TCG }
+
+// LeftOut is a treatment that the study asks for and this host, or this run, does not do, and why.
+type LeftOut struct {
+	Treatment Treatment `json:"treatment"`
+	Reason    string    `json:"reason"`
+}
+
+// Metric says what a workload's figure is. Smaller is better in every metric of this version.
+type Metric struct {
+	Name string `json:"name"` // "execution time"
+	Unit string `json:"unit"` // "s"
+}
+
+// Design is the experiment's design (design, section 5).
+type Design struct {
+	Floor     int     `json:"floor"`     // rounds that are always run
+	Cap       int     `json:"cap"`       // rounds that are never exceeded
+	Precision float64 `json:"precision"` // stop when every ratio's interval is within ± this share of the ratio; 0: run to Cap
+	Trials    int     `json:"trials"`    // measured trials in each guest
+	Warmups   int     `json:"warmups"`   // unmeasured trials before them, in each guest; they also warm the page cache
+	TimeoutS  float64 `json:"timeout_s"` // seconds after which a trial is killed and has failed
+}
+
+// Study is a study as it was run: all of it that decides what the trials mean.
+type Study struct {
+	Version    int               `json:"version"`
+	Tare       string            `json:"tare"` // version of the program
+	Name       string            `json:"name"`
+	Title      string            `json:"title,omitempty"`
+	Source     string            `json:"source"` // the study file, as read
+	Hash       string            `json:"hash"`   // of what is run: a folder goes on only with the same
+	Seed       uint64            `json:"seed"`   // of the order of treatments in the rounds
+	Created    time.Time         `json:"created"`
+	Design     Design            `json:"design"`
+	Metrics    map[string]Metric `json:"metrics"` // by workload
+	Treatments []Treatment       `json:"treatments"`
+	LeftOut    []LeftOut         `json:"left_out,omitempty"`
+	Images     map[string]Image  `json:"images"` // by workload
+}
+
+// Image is a root filesystem as it was used.
+type Image struct {
+	Reference string `json:"reference"`       // what the user or the workload asked for
+	Digest    string `json:"digest"`          // "sha256:…" of its content
+	Input     string `json:"input,omitempty"` // digest of the workload's own files and input beside it
+}
+
+// CPU is one logical CPU of the host.
+type CPU struct {
+	ID     int `json:"id"`
+	Core   int `json:"core"`   // physical core, unique in the host; SMT siblings share one
+	Socket int `json:"socket"` // physical package
+	Node   int `json:"node"`   // NUMA node
+}
+
+// Host is the machine as found when the study began.
+type Host struct {
+	ID             string       `json:"id"` // stable and not personal: a hash of the machine's identity
+	Hostname       string       `json:"hostname"`
+	Kernel         string       `json:"kernel"`
+	OS             string       `json:"os"`
+	Arch           string       `json:"arch"`
+	CPUModel       string       `json:"cpu_model"`
+	CPUFlags       []string     `json:"cpu_flags,omitempty"`
+	CPUs           []CPU        `json:"cpus"`                     // online ones
+	Memory         int64        `json:"memory"`                   // bytes
+	CgroupVersion  string       `json:"cgroup_version"`           // "v1", "v2" or "hybrid"
+	Virtualization string       `json:"virtualization,omitempty"` // hypervisor's name when the host is itself a guest
+	Governor       string       `json:"governor,omitempty"`
+	Capabilities   []Capability `json:"capabilities,omitempty"`
+}
+
+// Answer of a capability probe (design, section 8).
+type Answer string
+
+const (
+	Supported    Answer = "supported"
+	NotSupported Answer = "not supported"
+	Inconclusive Answer = "inconclusive"
+)
+
+// Capability is one named thing that a host can or cannot do, found by trying it.
+type Capability struct {
+	Name   string `json:"name"`
+	Answer Answer `json:"answer"`
+	Why    string `json:"why,omitempty"` // the reason, or for Supported what was seen
+	Do     string `json:"do,omitempty"`  // what would make it supported
+}
+
+// Limits are what the kernel's own files say is in force on a guest.
+type Limits struct {
+	CPUs   string  `json:"cpus,omitempty"`   // list of CPUs it may use, "0-1"
+	Quota  float64 `json:"quota,omitempty"`  // cores' worth of time it may use; 0: no quota
+	Memory int64   `json:"memory,omitempty"` // bytes; 0: no limit
+	Source string  `json:"source,omitempty"` // where this was read: "cgroup v1", "cgroup v2", "qemu", "affinity"
+}
+
+// Guest is one live instance of a platform, provisioned for a treatment.
+type Guest struct {
+	ID           string    `json:"id"` // unique in the folder
+	Treatment    string    `json:"treatment"`
+	Round        int       `json:"round"`
+	Start        time.Time `json:"start"`
+	ProvisionS   float64   `json:"provision_s"` // seconds from asking for it until its ruler answered
+	Limits       Limits    `json:"limits"`
+	Kernel       string    `json:"kernel,omitempty"`        // of the guest
+	KernelSource string    `json:"kernel_source,omitempty"` // vm: where the kernel was taken from
+	RulerCostS   float64   `json:"ruler_cost_s"`            // median seconds the ruler takes for an empty process
+	RulerCostN   int       `json:"ruler_cost_n"`            // of so many
+	RoundTripS   float64   `json:"round_trip_s"`            // smallest seen for an empty order, host to ruler and back
+	Notes        []string  `json:"notes,omitempty"`         // what could not be made the same as on bm
+}
+
+// Usage is what the kernel says a trial's processes used.
+type Usage struct {
+	UserS   float64 `json:"user_s"`
+	SystemS float64 `json:"system_s"`
+	MaxRSS  int64   `json:"max_rss"` // bytes, of the largest process
+	MinFlt  int64   `json:"minflt"`
+	MajFlt  int64   `json:"majflt"`
+	VCSw    int64   `json:"vcsw"`  // voluntary context switches
+	IVCSw   int64   `json:"ivcsw"` // involuntary ones
+}
+
+// Trial is one execution of a workload in a guest. Nothing is dropped: a failed one has its cause.
+type Trial struct {
+	Treatment string    `json:"treatment"`
+	Round     int       `json:"round"`
+	Guest     string    `json:"guest"`
+	Index     int       `json:"trial"` // in its round, from 0; warm-ups count apart
+	Warmup    bool      `json:"warmup,omitempty"`
+	Start     time.Time `json:"start"`
+	Command   []string  `json:"command,omitempty"`
+	Value     float64   `json:"value"`             // the workload's metric; meaningless when Failure is set
+	ElapsedS  float64   `json:"elapsed_s"`         // by the ruler's clock, inside the guest
+	HostS     float64   `json:"host_s"`            // the same interval by the host's clock
+	Failure   string    `json:"failure,omitempty"` // empty: it succeeded
+	Exit      int       `json:"exit"`
+	Signal    string    `json:"signal,omitempty"`
+	Usage     Usage     `json:"usage"`
+	Output    string    `json:"output,omitempty"` // bounded tail of what it printed; only where it failed
+	Warnings  []string  `json:"warnings,omitempty"`
+}
+
+// Session is one line of sessions.jsonl: a `tare run` began or ended.
+type Session struct {
+	Time   time.Time `json:"time"`
+	Event  string    `json:"event"`            // "start" or "end"
+	Reason string    `json:"reason,omitempty"` // of an end: "precise enough", "cap on rounds", "time budget", "interrupted", "failed: …"
+	Args   []string  `json:"args,omitempty"`
+	Notes  []string  `json:"notes,omitempty"`
+}
