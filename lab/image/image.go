@@ -32,14 +32,14 @@ type Config struct {
 // and ruler.RunDir, and /proc, /sys, /dev and /tmp, as folders to mount on, whatever the image brought.
 type Image struct {
 	Tree
-	Reference string   // what was asked for
+	Reference string // what was asked for
 	Config    Config
 	Warnings  []string // what could not be kept: device nodes, extended attributes, …
 }
 
 // Recipe is a Debian root built from packages.
 type Recipe struct {
-	Suite    string   // "trixie"
+	Suite    string // "trixie"
 	Packages []string
 }
 
