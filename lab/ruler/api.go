@@ -29,8 +29,8 @@ type Order struct {
 	Dir         string        `json:"dir,omitempty"` // default ScratchDir
 	UID         uint32        `json:"uid,omitempty"`
 	GID         uint32        `json:"gid,omitempty"`
-	Timeout     time.Duration `json:"timeout"`      // then everything the order started is killed
-	OutputLimit int           `json:"output_limit"` // bytes of stdout and of stderr kept, the last ones
+	Timeout     time.Duration `json:"timeout"`                // then everything the order started is killed
+	OutputLimit int           `json:"output_limit"`           // bytes of stdout and of stderr kept, the last ones
 	KeepScratch bool          `json:"keep_scratch,omitempty"` // do not empty ScratchDir first (a check after its trial)
 }
 

@@ -1,0 +1,29 @@
+package ruler
+
+import (
+	"errors"
+	"fmt"
+)
+
+// What can go wrong between the two ends. Every error of a Client, other than one about its arguments and that
+// of its context, is one of these (errors.Is). After any of the three the Client is of no more use.
+var (
+	// ErrGone: the stream ended; the guest, or the ruler in it, died.
+	ErrGone = errors.New("the guest's ruler is gone")
+	// ErrProtocol: the guest sent what no ruler of this version sends. The error is a *ProtocolError.
+	ErrProtocol = errors.New("the guest's ruler does not keep the protocol")
+	// ErrSilent: the guest did not answer although it had more than the time it was given.
+	ErrSilent = errors.New("the guest's ruler does not answer")
+)
+
+// ProtocolError says what came from the other end and what was expected instead.
+type ProtocolError struct {
+	Got, Expected string
+}
+
+func (e *ProtocolError) Error() string {
+	return fmt.Sprintf("%v: got %s, expected %s", ErrProtocol, e.Got, e.Expected)
+}
+
+// Is makes errors.Is(err, ErrProtocol) hold.
+func (e *ProtocolError) Is(target error) bool { return target == ErrProtocol }
