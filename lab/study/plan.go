@@ -1,0 +1,199 @@
+package study
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"tare/lab/image"
+	"tare/lab/platform"
+	"tare/lab/workload"
+	"tare/notebook"
+)
+
+// Lab is what a study needs of the machine.
+type Lab interface {
+	// Host is the machine as found.
+	Host() notebook.Host
+	// Accelerator says which accelerator a VM gets: want is "auto", notebook.KVM or notebook.TCG, and emulate allows
+	// software emulation. An error says why there is none.
+	Accelerator(ctx context.Context, want string, emulate bool) (string, error)
+	// Refuses says why the host cannot do the treatment; "" if it can.
+	Refuses(ctx context.Context, t notebook.Treatment) string
+	// Provision makes a guest for the treatment.
+	Provision(ctx context.Context, t notebook.Treatment, id string, root *image.Image, work *image.Tree) (platform.Guest, error)
+}
+
+// Choices are what the caller of a study decides beside its file.
+type Choices struct {
+	Seed   uint64
+	Rounds int // so many, no fewer and no more; 0: as the file says
+	Only   Only
+	Accel  string // "auto", notebook.KVM, notebook.TCG
+	Input  string // a file in place of the workloads' own input
+	Tare   string // the program's version
+}
+
+// Plan is a study that is ready to be run: what is done, with what, and what is left out.
+type Plan struct {
+	Study notebook.Study
+	ready map[string]*workload.Ready // by Label
+}
+
+// treatments is the cross product of a study, bare metal first and its A/A twin after it.
+func (s *Spec) treatments(w *workload.Workload, params map[string]string, accel string) []notebook.Treatment {
+	var out []notebook.Treatment
+	add := func(t notebook.Treatment) {
+		t.Workload, t.Params = w.Name, params
+		t.ID = identify(t)
+		for _, o := range out { // a study file may say the same twice
+			if o.ID == t.ID {
+				return
+			}
+		}
+		out = append(out, t)
+	}
+	for _, text := range s.Instances {
+		inst, err := ParseInstance(text)
+		if err != nil {
+			continue // validated when the file was read
+		}
+		for _, p := range s.Platforms {
+			es, vs := p.Engines, p.Provisioning
+			if len(es) == 0 {
+				es = engines[p.Platform][:1]
+			}
+			if len(vs) == 0 {
+				vs = []string{notebook.Vanilla, notebook.Pinned}
+			}
+			if p.Platform == notebook.BM {
+				add(notebook.Treatment{Platform: notebook.BM, Instance: inst})
+				add(notebook.Treatment{Platform: notebook.BM, Instance: inst, AA: true})
+				continue
+			}
+			for _, e := range es {
+				for _, v := range vs {
+					t := notebook.Treatment{Platform: p.Platform, Engine: e, Provisioning: v, Instance: inst}
+					if p.Platform == notebook.VM || p.Platform == notebook.VMCN {
+						t.Accelerator = accel
+					}
+					add(t)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// Plan decides what is run, and makes the workloads ready: roots are built, programs compiled, inputs prepared.
+func (s *Spec) Plan(ctx context.Context, lab Lab, c *workload.Catalogue, ch Choices, o workload.Options) (*Plan, error) {
+	design, err := s.Design.parse()
+	if err != nil {
+		return nil, err
+	}
+	if ch.Rounds > 0 {
+		design.Floor, design.Cap, design.Precision = ch.Rounds, ch.Rounds, 0
+	}
+	ws, ps, err := s.uses(c)
+	if err != nil {
+		return nil, err
+	}
+	accel, noAccel := "", error(nil)
+	for _, p := range s.Platforms {
+		if p.Platform == notebook.VM || p.Platform == notebook.VMCN {
+			accel, noAccel = lab.Accelerator(ctx, ch.Accel, s.AllowEmulation)
+			break
+		}
+	}
+	p := &Plan{ready: map[string]*workload.Ready{}}
+	p.Study = notebook.Study{
+		Version: notebook.Version, Tare: ch.Tare, Name: s.Name, Title: s.Title, Source: s.Source, Seed: ch.Seed,
+		Created: time.Now().UTC(), Design: design, Metrics: map[string]notebook.Metric{}, Images: map[string]notebook.Image{},
+	}
+	for i, w := range ws {
+		for _, t := range s.treatments(w, ps[i], accel) {
+			if !ch.Only.keeps(t) {
+				continue
+			}
+			reason := ""
+			switch {
+			case noAccel != nil && (t.Platform == notebook.VM || t.Platform == notebook.VMCN):
+				reason = noAccel.Error()
+			default:
+				reason = lab.Refuses(ctx, t)
+			}
+			if reason != "" {
+				p.Study.LeftOut = append(p.Study.LeftOut, notebook.LeftOut{Treatment: t, Reason: reason})
+				continue
+			}
+			p.Study.Treatments = append(p.Study.Treatments, t)
+			p.Study.Metrics[w.Name] = w.Metric
+		}
+	}
+	if len(p.Study.Treatments) == 0 {
+		why := "--only leaves no treatment of it"
+		if len(p.Study.LeftOut) > 0 {
+			why = p.Study.LeftOut[0].Reason
+		}
+		return nil, fmt.Errorf("study %s: nothing can be run here: %s", s.Name, why)
+	}
+	for i, w := range ws {
+		label := Label(w.Name, ps[i])
+		if _, used := p.Study.Metrics[w.Name]; !used || p.ready[label] != nil {
+			continue
+		}
+		o.Input = ch.Input
+		if w.Input == nil && len(ws) > 1 {
+			o.Input = "" // it is for the other workloads
+		}
+		r, err := workload.Make(ctx, w, ps[i], o)
+		if err != nil {
+			return nil, err
+		}
+		p.ready[label] = r
+		p.Study.Images[label] = notebook.Image{Reference: r.Image.Reference, Digest: r.Image.Digest, Input: r.Work.Digest}
+	}
+	p.Study.Hash = hash(s.Name, s.Workloads, s.Platforms, s.Instances, s.AllowEmulation, design, ch.Only, ch.Accel, p.Study.Images)
+	return p, nil
+}
+
+// Resume fits the plan to a folder that was begun earlier: the same seed, the same treatments. It is an error if the
+// folder is of another study, or if the host can no longer do a part of it.
+func (p *Plan) Resume(begun notebook.Study, seedChosen bool) error {
+	if begun.Name != p.Study.Name {
+		return fmt.Errorf("the folder holds the study %s, not %s: name another folder with --out", begun.Name, p.Study.Name)
+	}
+	if begun.Hash != p.Study.Hash {
+		what := "its file or the options were others"
+		for label, image := range begun.Images {
+			if now, ok := p.Study.Images[label]; ok && now != image {
+				what = "the image or the input of " + label + " had other bytes"
+			}
+		}
+		if begun.Design != p.Study.Design {
+			what = "it was begun with another design (rounds, trials, precision or timeout)"
+		}
+		return fmt.Errorf("the folder holds another run of %s: %s; name another folder with --out", p.Study.Name, what)
+	}
+	if seedChosen && begun.Seed != p.Study.Seed {
+		return fmt.Errorf("the folder was begun with --seed %d, not %d", begun.Seed, p.Study.Seed)
+	}
+	now := map[string]bool{}
+	for _, t := range p.Study.Treatments {
+		now[t.ID] = true
+	}
+	for _, t := range begun.Treatments {
+		if now[t.ID] {
+			continue
+		}
+		reason := "this host does not do it now"
+		for _, l := range p.Study.LeftOut {
+			if l.Treatment.ID == t.ID {
+				reason = l.Reason
+			}
+		}
+		return fmt.Errorf("the folder was begun with %q, which cannot go on: %s", t.ID, reason)
+	}
+	p.Study = begun
+	return nil
+}

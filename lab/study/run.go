@@ -1,0 +1,461 @@
+package study
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"tare/lab/platform"
+	"tare/lab/ruler"
+	"tare/lab/workload"
+	"tare/notebook"
+	"tare/stats"
+)
+
+// Book is where a run is written down; each line is on the disk before the call returns.
+type Book interface {
+	Guest(notebook.Guest) error
+	Trial(notebook.Trial) error
+	Session(notebook.Session) error
+}
+
+// Watcher is told how a run goes on. Its methods must return at once.
+type Watcher interface {
+	// Guest: a guest of t is about to be made in this round; done of all cells are finished, and about left remains.
+	Guest(round int, t notebook.Treatment, done, all int, left time.Duration)
+	// Trial: a trial has ended. Ratio is the treatment's current ratio to bare metal, where it can be said.
+	Trial(t notebook.Treatment, tr notebook.Trial, ratio stats.Quotient)
+	// GaveUp: a treatment that only fails is not tried any more.
+	GaveUp(t notebook.Treatment, cause string)
+}
+
+// Why a run ended.
+const (
+	Precise     = "precise enough"
+	Capped      = "cap on rounds"
+	OutOfTime   = "time budget"
+	Interrupted = "interrupted"
+)
+
+const (
+	provisionTimeout = 2 * time.Minute // an emulated VM takes seconds; a cold image import takes longer
+	destroyTimeout   = 1 * time.Minute
+	askTimeout       = 30 * time.Second // for what a ruler answers at once
+	giveUpAfter      = 2                // rounds in which every trial of a treatment failed
+)
+
+// Run is one run of a plan.
+type Run struct {
+	Plan     *Plan
+	Lab      Lab
+	Book     Book
+	Watch    Watcher
+	Deadline time.Time // no guest is begun that would not end before it; zero: none
+
+	cells   map[cell]*done
+	spent   map[string]time.Duration // by treatment: how long its latest guest took
+	failing map[string]int           // by treatment: rounds in a row in which all failed
+	gaveUp  map[string]bool
+	failed  int
+}
+
+// cell is one treatment in one round.
+type cell struct {
+	treatment string
+	round     int
+}
+
+type done struct {
+	trials int       // measured trials that stand in the notebook, failed ones included
+	values []float64 // of those that succeeded
+}
+
+// Take tells the run of a trial that stands in the notebook already. A finished trial is not repeated.
+func (r *Run) Take(t notebook.Trial) { r.take(t) }
+
+func (r *Run) take(t notebook.Trial) {
+	if t.Warmup {
+		return
+	}
+	if r.cells == nil {
+		r.cells = map[cell]*done{}
+	}
+	c := cell{t.Treatment, t.Round}
+	if r.cells[c] == nil {
+		r.cells[c] = &done{}
+	}
+	r.cells[c].trials = max(r.cells[c].trials, t.Index+1)
+	if t.Failure == "" {
+		r.cells[c].values = append(r.cells[c].values, t.Value)
+	} else {
+		r.failed++
+	}
+}
+
+// Failed is how many measured trials failed, those of earlier sessions included.
+func (r *Run) Failed() int { return r.failed }
+
+// Order is the order of so many treatments in a round: random, and the same for the same seed.
+func Order(seed uint64, round, n int) []int {
+	return rand.New(rand.NewPCG(seed, uint64(round))).Perm(n)
+}
+
+// Do runs what is still to be done and says why it ended. The error is of the notebook or the machine; failed trials
+// are records, not errors. When ctx ends, the trial under way is given up, its guest destroyed, and the reason is
+// Interrupted.
+func (r *Run) Do(ctx context.Context) (reason string, err error) {
+	if r.cells == nil {
+		r.cells = map[cell]*done{}
+	}
+	r.spent, r.failing, r.gaveUp = map[string]time.Duration{}, map[string]int{}, map[string]bool{}
+	s := r.Plan.Study
+	looks := map[int]bool{}
+	if s.Design.Precision > 0 {
+		for _, l := range stats.Looks(s.Design.Floor, s.Design.Cap) {
+			looks[l] = true
+		}
+	}
+	for round := 0; round < s.Design.Cap; round++ {
+		if looks[round] && r.precise(round) {
+			return Precise, nil
+		}
+		for _, i := range Order(s.Seed, round, len(s.Treatments)) {
+			t := s.Treatments[i]
+			if !r.wanted(t, round) {
+				continue
+			}
+			if ctx.Err() != nil {
+				return Interrupted, nil
+			}
+			finished, all := r.count()
+			if r.Watch != nil {
+				r.Watch.Guest(round, t, finished, all, r.left())
+			}
+			if !r.Deadline.IsZero() && time.Now().Add(r.spent[t.ID]).After(r.Deadline) {
+				return OutOfTime, nil
+			}
+			began := time.Now()
+			if err := r.guest(ctx, t, round); err != nil {
+				if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+					return Interrupted, nil
+				}
+				return "", err
+			}
+			r.spent[t.ID] = time.Since(began)
+		}
+	}
+	if looks[s.Design.Cap] && r.precise(s.Design.Cap) {
+		return Precise, nil
+	}
+	return Capped, nil
+}
+
+// wanted says whether the treatment still has trials to do in the round. What no ranking will use is not run beyond
+// the floor: more rounds of an emulated VM would buy nothing.
+func (r *Run) wanted(t notebook.Treatment, round int) bool {
+	if r.gaveUp[t.ID] || !t.Representative() && round >= r.Plan.Study.Design.Floor {
+		return false
+	}
+	d := r.cells[cell{t.ID, round}]
+	return d == nil || d.trials < r.Plan.Study.Design.Trials
+}
+
+func (r *Run) count() (finished, all int) {
+	d := r.Plan.Study.Design
+	for _, t := range r.Plan.Study.Treatments {
+		rounds := d.Cap
+		if !t.Representative() {
+			rounds = d.Floor
+		}
+		all += rounds
+		for round := range rounds {
+			if !r.wanted(t, round) {
+				finished++
+			}
+		}
+	}
+	return finished, all
+}
+
+// left is how long the rest will take if every guest takes as long as the latest of its treatment did.
+func (r *Run) left() time.Duration {
+	var sum, known time.Duration
+	n := 0
+	for _, d := range r.spent {
+		known += d
+		n++
+	}
+	if n == 0 {
+		return 0
+	}
+	for _, t := range r.Plan.Study.Treatments {
+		one, ok := r.spent[t.ID]
+		if !ok {
+			one = known / time.Duration(n)
+		}
+		for round := range r.Plan.Study.Design.Cap {
+			if r.wanted(t, round) {
+				sum += one
+			}
+		}
+	}
+	return sum
+}
+
+// baseline is bare metal at the same instance with the same work.
+func (r *Run) baseline(t notebook.Treatment) (notebook.Treatment, bool) {
+	for _, b := range r.Plan.Study.Treatments {
+		if b.Platform == notebook.BM && !b.AA && b.Instance.Name == t.Instance.Name &&
+			Label(b.Workload, b.Params) == Label(t.Workload, t.Params) {
+			return b, true
+		}
+	}
+	return notebook.Treatment{}, false
+}
+
+// ratio is the treatment's ratio to its baseline after so many rounds.
+func (r *Run) ratio(t notebook.Treatment, rounds int) (q stats.Quotient, ok bool) {
+	b, ok := r.baseline(t)
+	if !ok {
+		return q, false
+	}
+	var x, y []float64
+	for round := range rounds {
+		p, q := r.cells[cell{t.ID, round}], r.cells[cell{b.ID, round}]
+		if p != nil && q != nil && len(p.values) > 0 && len(q.values) > 0 {
+			x, y = append(x, mean(p.values)), append(y, mean(q.values))
+		}
+	}
+	d := r.Plan.Study.Design
+	return stats.Ratio(x, y, stats.Level(d.Floor, d.Cap, d.Precision)), true
+}
+
+func mean(v []float64) float64 {
+	sum := 0.0
+	for _, x := range v {
+		sum += x
+	}
+	return sum / float64(len(v))
+}
+
+// precise says whether every ratio that a ranking will use is known as well as the design asks.
+func (r *Run) precise(rounds int) bool {
+	s := r.Plan.Study
+	for _, t := range s.Treatments {
+		if !t.Representative() || r.gaveUp[t.ID] || t.Platform == notebook.BM && !t.AA {
+			continue
+		}
+		if q, ok := r.ratio(t, rounds); ok && !stats.Precise(q, s.Design.Precision) {
+			return false
+		}
+	}
+	return true
+}
+
+// guest makes one guest and does the cell's trials in it. A guest that cannot be made, or dies, is failed trials.
+func (r *Run) guest(ctx context.Context, t notebook.Treatment, round int) (err error) {
+	design := r.Plan.Study.Design
+	ready := r.Plan.ready[Label(t.Workload, t.Params)]
+	begin := 0
+	if d := r.cells[cell{t.ID, round}]; d != nil {
+		begin = d.trials
+	}
+	good := false
+	lastCause := ""
+	record := func(tr notebook.Trial) error {
+		tr.Treatment, tr.Round = t.ID, round
+		if err := r.Book.Trial(tr); err != nil {
+			return err
+		}
+		r.take(tr)
+		good = good || tr.Failure == ""
+		if tr.Failure != "" {
+			lastCause = tr.Failure
+		}
+		if r.Watch != nil && !tr.Warmup {
+			q, _ := r.ratio(t, round+1)
+			r.Watch.Trial(t, tr, q)
+		}
+		return nil
+	}
+	// rest records the cell's trials from index on as failed: none that was planned goes missing.
+	rest := func(guest string, index int, cause string) error {
+		for i := index; i < design.Trials; i++ {
+			if err := record(notebook.Trial{Guest: guest, Index: i, Start: time.Now().UTC(), Failure: cause}); err != nil {
+				return err
+			}
+			cause = "not run: its guest had failed before it"
+		}
+		return nil
+	}
+	defer func() {
+		if err != nil || ctx.Err() != nil {
+			return
+		}
+		if good {
+			r.failing[t.ID] = 0
+			return
+		}
+		if r.failing[t.ID]++; r.failing[t.ID] >= giveUpAfter {
+			r.gaveUp[t.ID] = true
+			note := fmt.Sprintf("%s: given up after %d rounds in which every trial failed: %s", t.ID, giveUpAfter, lastCause)
+			if e := r.Book.Session(notebook.Session{Time: time.Now().UTC(), Event: "note", Notes: []string{note}}); e != nil {
+				err = e
+			}
+			if r.Watch != nil {
+				r.Watch.GaveUp(t, lastCause)
+			}
+		}
+	}()
+
+	id := fmt.Sprintf("r%d-%08x", round, rand.Uint32())
+	began := time.Now()
+	pctx, cancel := context.WithTimeout(ctx, provisionTimeout)
+	g, perr := r.Lab.Provision(pctx, t, id, ready.Image, ready.Work)
+	cancel()
+	if perr != nil {
+		if ctx.Err() != nil {
+			return context.Canceled
+		}
+		return rest(id, begin, "no guest: "+perr.Error())
+	}
+	defer func() {
+		dctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), destroyTimeout)
+		defer cancel()
+		if derr := g.Destroy(dctx); derr != nil && err == nil {
+			// What is left of it would be measured with the next guest.
+			err = fmt.Errorf("%s: its guest could not be removed: %w; `tare clean` tries again", t.ID, derr)
+		}
+	}()
+	rec := notebook.Guest{ID: id, Treatment: t.ID, Round: round, Start: began.UTC(), ProvisionS: time.Since(began).Seconds()}
+	if cause := r.describe(ctx, t, g, &rec); cause != nil {
+		if ctx.Err() != nil {
+			return context.Canceled
+		}
+		return rest(id, begin, cause.Error())
+	}
+	if err := r.Book.Guest(rec); err != nil {
+		return err
+	}
+	for i := -design.Warmups; i < design.Trials; i++ {
+		if i >= 0 && i < begin {
+			continue // stands in the notebook, done in an earlier guest
+		}
+		if ctx.Err() != nil {
+			return context.Canceled
+		}
+		tr, dead := r.trial(ctx, g, ready, t)
+		if ctx.Err() != nil {
+			return context.Canceled // a trial cut short by us says nothing about the platform
+		}
+		tr.Guest, tr.Index = id, i
+		if i < 0 {
+			tr.Warmup, tr.Index = true, i+design.Warmups
+		}
+		if dead && i < 0 {
+			if err := record(tr); err != nil {
+				return err
+			}
+			return rest(id, begin, tr.Failure)
+		}
+		if err := record(tr); err != nil {
+			return err
+		}
+		if dead {
+			return rest(id, i+1, "not run: its guest had failed before it")
+		}
+	}
+	return nil
+}
+
+// describe fills in the guest's record; the error is a guest that does not answer.
+func (r *Run) describe(ctx context.Context, t notebook.Treatment, g platform.Guest, rec *notebook.Guest) error {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	n := 9
+	if !t.Representative() {
+		n = 3 // emulated: a process takes tens of milliseconds, and nothing is ranked by it
+	}
+	costs, err := g.Ruler().Cost(ctx, n)
+	if err != nil {
+		return fmt.Errorf("the ruler did not answer: %w%s", err, autopsy(g))
+	}
+	var seconds []float64
+	for _, c := range costs {
+		seconds = append(seconds, c.Seconds())
+	}
+	rec.RulerCostS, rec.RulerCostN = stats.Median(seconds), len(seconds)
+	var least time.Duration
+	for i := range 3 {
+		d, err := g.Ruler().Ping(ctx)
+		if err != nil {
+			return fmt.Errorf("the ruler did not answer: %w%s", err, autopsy(g))
+		}
+		if i == 0 || d < least {
+			least = d
+		}
+	}
+	rec.RoundTripS = least.Seconds()
+	if rec.Limits, err = g.Limits(); err != nil {
+		return fmt.Errorf("its limits cannot be read: %w", err)
+	}
+	f := g.Facts()
+	rec.Kernel, rec.KernelSource, rec.Notes = f.Kernel, f.KernelSource, f.Notes
+	return nil
+}
+
+func autopsy(g platform.Guest) string {
+	if a := g.Autopsy(); a != "" {
+		return " (" + a + ")"
+	}
+	return ""
+}
+
+// clockShare is how far the guest's clock and the host's may disagree on a trial, and clockFloor what is allowed on
+// top: an answer's way through an emulated serial port is no clock's fault.
+const (
+	clockShare = 0.01
+	clockFloor = 5 * time.Millisecond
+)
+
+// trial runs the workload once and checks its answer. dead: the guest is of no use any more.
+func (r *Run) trial(ctx context.Context, g platform.Guest, ready *workload.Ready, t notebook.Treatment) (tr notebook.Trial, dead bool) {
+	w := ready.Workload
+	timeout := time.Duration(r.Plan.Study.Design.TimeoutS * float64(time.Second))
+	order := w.Order(w.Command, ready.Params, ready.Image, t.Instance.Cores)
+	order.Timeout = timeout
+	tr.Start, tr.Command = time.Now().UTC(), order.Argv
+	res, host, err := g.Ruler().Run(ctx, order)
+	if err != nil {
+		tr.Failure = err.Error() + autopsy(g)
+		return tr, true
+	}
+	tr.ElapsedS, tr.HostS, tr.Value = res.Elapsed.Seconds(), host.Seconds(), res.Elapsed.Seconds()
+	tr.Exit, tr.Signal = res.Exit, res.Signal
+	tr.Usage = notebook.Usage{UserS: res.UserS, SystemS: res.SystemS, MaxRSS: res.MaxRSS, MinFlt: res.MinFlt, MajFlt: res.MajFlt, VCSw: res.VCSw, IVCSw: res.IVCSw}
+	if off := (host - res.Elapsed).Abs(); off > clockFloor+time.Duration(clockShare*float64(host)) {
+		tr.Warnings = append(tr.Warnings, fmt.Sprintf("the guest's clock says %.4g s, the host's %.4g s", tr.ElapsedS, tr.HostS))
+	}
+	if tr.Failure = workload.Failure(res); tr.Failure != "" {
+		tr.Output = tail(res)
+		return tr, false
+	}
+	if len(w.Check) == 0 {
+		return tr, false
+	}
+	check := w.Order(w.Check, ready.Params, ready.Image, t.Instance.Cores)
+	check.Timeout, check.KeepScratch = timeout, true
+	res, _, err = g.Ruler().Run(ctx, check)
+	if err != nil {
+		tr.Failure = "checking its output: " + err.Error() + autopsy(g)
+		return tr, true
+	}
+	if cause := workload.Failure(res); cause != "" {
+		tr.Failure, tr.Output = "its output is wrong: "+cause, tail(res)
+	}
+	return tr, false
+}
+
+func tail(r ruler.Result) string { return string(r.Stderr) + string(r.Stdout) }

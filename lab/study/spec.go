@@ -1,0 +1,385 @@
+// Package study plans an experiment and runs it: treatments in rounds of random order, guests and trials as two
+// levels, warm-ups, a stopping rule, and a notebook in which every trial stands before the next begins (design,
+// sections 5 and 6).
+package study
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v4"
+
+	"tare/lab/workload"
+	"tare/notebook"
+)
+
+// Spec is a study as its file says it.
+type Spec struct {
+	Name  string `yaml:"name"`
+	Title string `yaml:"title"`
+	Paper string `yaml:"paper"`
+
+	Workloads []Use    `yaml:"workloads"`
+	Platforms []Place  `yaml:"platforms"`
+	Instances []string `yaml:"instances"`
+
+	Design         Design `yaml:"design"`
+	AllowEmulation bool   `yaml:"allow_emulation"` // VMs under software emulation where KVM boots no guest
+
+	Source string `yaml:"-"` // the file as read
+	Base   string `yaml:"-"` // folder that paths in it are relative to
+}
+
+// Use is one workload with some of its parameters; several values of a parameter make several treatments.
+type Use struct {
+	Name   string            `yaml:"name"`
+	Params map[string]Values `yaml:"params"`
+
+	// Own is a workload that is in no catalogue: the user's own command.
+	Own *workload.Workload `yaml:"-"`
+}
+
+// Values is one value or a list of them, all taken as text.
+type Values []string
+
+// UnmarshalYAML takes a scalar or a list of scalars.
+func (v *Values) UnmarshalYAML(n *yaml.Node) error {
+	nodes := []*yaml.Node{n}
+	if n.Kind == yaml.SequenceNode {
+		nodes = n.Content
+	}
+	for _, n := range nodes {
+		if n.Kind != yaml.ScalarNode {
+			return fmt.Errorf("line %d: a value or a list of values was expected", n.Line)
+		}
+		*v = append(*v, n.Value)
+	}
+	return nil
+}
+
+// Place is a platform with its engines and ways of provisioning.
+type Place struct {
+	Platform     string   `yaml:"platform"`
+	Engines      []string `yaml:"engines"`
+	Provisioning []string `yaml:"provisioning"`
+}
+
+// Design is the experiment's design as a study file says it.
+type Design struct {
+	Rounds    Rounds `yaml:"rounds"`
+	Precision string `yaml:"precision"` // "3%": stop when every ratio is known to ± this share; empty: run to the cap
+	Trials    int    `yaml:"trials"`
+	Warmups   int    `yaml:"warmups"`
+	Timeout   string `yaml:"timeout"` // of one trial
+}
+
+// Rounds are the least and the most rounds.
+type Rounds struct {
+	Floor int `yaml:"floor"`
+	Cap   int `yaml:"cap"`
+}
+
+// engines that each platform knows; the first is what a study that names none gets.
+var engines = map[string][]string{
+	notebook.BM:   {""},
+	notebook.CN:   {"docker", "crun", "runc"},
+	notebook.VM:   {"qemu"},
+	notebook.VMCN: {"qemu"},
+}
+
+// Shipped lists the names of the studies in files, which holds NAME.yaml for each.
+func Shipped(files fs.FS) []string {
+	names, _ := fs.Glob(files, "*.yaml") // the pattern is good
+	for i, n := range names {
+		names[i] = strings.TrimSuffix(n, ".yaml")
+	}
+	sort.Strings(names)
+	return names
+}
+
+// Load reads a study: one that ships by its name, or a file of the user's by its path.
+func Load(files fs.FS, name string) (*Spec, error) {
+	if slices.Contains(Shipped(files), name) {
+		text, err := fs.ReadFile(files, name+".yaml")
+		if err != nil {
+			return nil, err
+		}
+		return Parse(name+".yaml", text, ".")
+	}
+	if !strings.ContainsAny(name, "/.") {
+		return nil, fmt.Errorf("unknown study %q; %s ship with Tare, and a path like ./%s.yaml names a file of your own",
+			name, strings.Join(Shipped(files), ", "), name)
+	}
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return nil, fmt.Errorf("study file: %w", err)
+	}
+	return Parse(name, text, filepath.Dir(name))
+}
+
+// Parse reads a study file. Errors name the file, the line where there is one, and what was expected.
+func Parse(where string, text []byte, base string) (*Spec, error) {
+	s := &Spec{Source: string(text), Base: base}
+	if err := workload.Strict(where, text, s); err != nil {
+		return nil, err
+	}
+	s.defaults()
+	if p := s.validate(); p != nil {
+		return nil, fmt.Errorf("%s%s: %s", where, workload.Line(text, p.path...), p.text)
+	}
+	return s, nil
+}
+
+// problem is what is wrong in a study, and where: keys and indexes from the top of the file.
+type problem struct {
+	path []any
+	text string
+}
+
+func wrong(text string, path ...any) *problem { return &problem{path, text} }
+
+func (s *Spec) defaults() {
+	d := &s.Design
+	if d.Rounds.Floor == 0 {
+		d.Rounds.Floor = min(5, max(d.Rounds.Cap, 1))
+	}
+	if d.Rounds.Cap == 0 {
+		d.Rounds.Cap = max(20, d.Rounds.Floor) // the papers repeat 20 times
+	}
+	if d.Trials == 0 {
+		d.Trials = 1
+	}
+	if d.Timeout == "" {
+		d.Timeout = "10m"
+	}
+}
+
+var nameOK = regexp.MustCompile(`^[a-z][a-z0-9-]{0,39}$`)
+
+func (s *Spec) validate() *problem {
+	if !nameOK.MatchString(s.Name) {
+		return wrong(fmt.Sprintf("name: %q: lower-case letters, digits and hyphens were expected", s.Name), "name")
+	}
+	if len(s.Workloads) == 0 {
+		return wrong("workloads: is empty; at least one `- name: …` was expected", "workloads")
+	}
+	if len(s.Platforms) == 0 {
+		return wrong("platforms: is empty; at least one `- platform: bm|cn|vm|vmcn` was expected", "platforms")
+	}
+	if len(s.Instances) == 0 {
+		return wrong("instances: is empty; names like large or sizes like 0.5/1GB were expected", "instances")
+	}
+	for i, p := range s.Platforms {
+		known, ok := engines[p.Platform]
+		if !ok {
+			return wrong(fmt.Sprintf("unknown platform %q; bm, cn, vm or vmcn was expected", p.Platform), "platforms", i, "platform")
+		}
+		if p.Platform == notebook.BM && len(p.Engines)+len(p.Provisioning) > 0 {
+			return wrong("bm has neither engines nor provisioning: it is bound to its cores", "platforms", i)
+		}
+		for j, e := range p.Engines {
+			if !slices.Contains(known, e) {
+				return wrong(fmt.Sprintf("unknown engine %q for %s; %s was expected", e, p.Platform, strings.Join(known, ", ")), "platforms", i, "engines", j)
+			}
+		}
+		for j, v := range p.Provisioning {
+			if v != notebook.Vanilla && v != notebook.Pinned {
+				return wrong(fmt.Sprintf("unknown provisioning %q; vanilla or pinned was expected", v), "platforms", i, "provisioning", j)
+			}
+		}
+	}
+	for i, text := range s.Instances {
+		if _, err := ParseInstance(text); err != nil {
+			return wrong(err.Error(), "instances", i)
+		}
+	}
+	if _, err := s.Design.parse(); err != nil {
+		key, _, _ := strings.Cut(err.Error(), ":")
+		return wrong("design: "+err.Error(), "design", key)
+	}
+	return nil
+}
+
+func (d Design) parse() (notebook.Design, error) {
+	out := notebook.Design{Floor: d.Rounds.Floor, Cap: d.Rounds.Cap, Trials: d.Trials, Warmups: d.Warmups}
+	const most = 100_000
+	for _, n := range []struct {
+		name      string
+		value, lo int
+	}{{"rounds: floor", out.Floor, 1}, {"rounds: cap", out.Cap, out.Floor}, {"trials", out.Trials, 1}, {"warmups", out.Warmups, 0}} {
+		if n.value < n.lo || n.value > most {
+			return out, fmt.Errorf("%s: %d: a number from %d to %d was expected", n.name, n.value, n.lo, most)
+		}
+	}
+	t, err := time.ParseDuration(d.Timeout)
+	if err != nil || t < time.Second || t > 7*24*time.Hour {
+		return out, fmt.Errorf("timeout: %q: a time from 1s to 168h, like 90s or 10m, was expected", d.Timeout)
+	}
+	out.TimeoutS = t.Seconds()
+	if d.Precision != "" {
+		share, err := strconv.ParseFloat(strings.TrimSuffix(d.Precision, "%"), 64)
+		if err != nil || !strings.HasSuffix(d.Precision, "%") || !(share > 0 && share <= 100) {
+			return out, fmt.Errorf("precision: %q: a share like 3%% was expected", d.Precision)
+		}
+		out.Precision = share / 100
+	}
+	return out, nil
+}
+
+// instanceTypes is Table II of the paper "pinning".
+var instanceTypes = map[string]notebook.Instance{
+	"large":    {Cores: 2, Memory: 8 << 30},
+	"xlarge":   {Cores: 4, Memory: 16 << 30},
+	"2xlarge":  {Cores: 8, Memory: 32 << 30},
+	"4xlarge":  {Cores: 16, Memory: 64 << 30},
+	"8xlarge":  {Cores: 32, Memory: 128 << 30},
+	"16xlarge": {Cores: 64, Memory: 256 << 30},
+}
+
+var sizes = regexp.MustCompile(`^([0-9]{1,5}(?:\.[0-9]{1,3})?)/([0-9]{1,9})(KB|MB|GB|TB)$`)
+
+// ParseInstance reads an instance type: a name of Table II, or cores/memory like 0.5/1GB, where a GB is 2^30 bytes,
+// as the platforms' own tools have it.
+func ParseInstance(text string) (notebook.Instance, error) {
+	if i, ok := instanceTypes[strings.ToLower(text)]; ok {
+		i.Name = strings.ToLower(text)
+		return i, nil
+	}
+	m := sizes.FindStringSubmatch(text)
+	if m == nil {
+		return notebook.Instance{}, fmt.Errorf("unknown instance %q: large, xlarge, 2xlarge, 4xlarge, 8xlarge, 16xlarge, or cores/memory like 0.5/1GB was expected", text)
+	}
+	cores, err := strconv.ParseFloat(m[1], 64)
+	if err != nil || cores < 0.01 || cores > 65536 {
+		return notebook.Instance{}, fmt.Errorf("instance %q: 0.01 to 65536 cores were expected", text)
+	}
+	n, err := strconv.ParseInt(m[2], 10, 64)
+	unit := int64(1) << (10 * (1 + strings.Index("KMGT", m[3][:1])))
+	const least = 32 << 20 // below it not even a ruler and a shell start
+	if err != nil || n > (1<<50)/unit || n*unit < least {
+		return notebook.Instance{}, fmt.Errorf("instance %q: from 32MB to 1024TB of memory were expected", text)
+	}
+	return notebook.Instance{Name: text, Cores: cores, Memory: n * unit}, nil
+}
+
+// Only keeps of a plan what has these values.
+type Only map[string]string
+
+// ParseOnly reads KEY=VALUE,….
+func ParseOnly(text string) (Only, error) {
+	only := Only{}
+	if text == "" {
+		return only, nil
+	}
+	keys := []string{"workload", "platform", "engine", "provisioning", "instance"}
+	for _, kv := range strings.Split(text, ",") {
+		k, v, ok := strings.Cut(kv, "=")
+		if !ok || v == "" {
+			return nil, fmt.Errorf("--only %q: KEY=VALUE was expected, with a key of %s", kv, strings.Join(keys, ", "))
+		}
+		if !slices.Contains(keys, k) {
+			return nil, fmt.Errorf("--only: unknown key %q; %s was expected", k, strings.Join(keys, ", "))
+		}
+		only[k] = v
+	}
+	return only, nil
+}
+
+// keeps says whether the treatment stays. Bare metal stays whatever platform, engine or provisioning is asked for:
+// it is what the others are held against.
+func (o Only) keeps(t notebook.Treatment) bool {
+	for k, v := range o {
+		switch {
+		case k == "workload" && t.Workload != v,
+			k == "instance" && t.Instance.Name != v,
+			t.Platform != notebook.BM && (k == "platform" && t.Platform != v || k == "engine" && t.Engine != v || k == "provisioning" && t.Provisioning != v):
+			return false
+		}
+	}
+	return true
+}
+
+// uses gives each workload with each combination of its parameters.
+func (s *Spec) uses(c *workload.Catalogue) ([]*workload.Workload, []map[string]string, error) {
+	var ws []*workload.Workload
+	var ps []map[string]string
+	for _, u := range s.Workloads {
+		w := u.Own
+		if w == nil {
+			var err error
+			if w, err = c.Find(u.Name, s.Base); err != nil {
+				return nil, nil, err
+			}
+		}
+		combos := []map[string]string{{}}
+		for _, name := range slices.Sorted(maps.Keys(u.Params)) {
+			var more []map[string]string
+			for _, c := range combos {
+				for _, v := range u.Params[name] {
+					n := maps.Clone(c)
+					n[name] = v
+					more = append(more, n)
+				}
+			}
+			combos = more
+		}
+		for _, c := range combos {
+			full, err := w.Resolve(c)
+			if err != nil {
+				return nil, nil, err
+			}
+			ws, ps = append(ws, w), append(ps, full)
+		}
+	}
+	return ws, ps, nil
+}
+
+// Label names a workload with its parameters: "ffmpeg", or "ffmpeg{frames=24,segments=1}".
+func Label(name string, params map[string]string) string {
+	if len(params) == 0 {
+		return name
+	}
+	var kv []string
+	for _, k := range slices.Sorted(maps.Keys(params)) {
+		kv = append(kv, k+"="+params[k])
+	}
+	return name + "{" + strings.Join(kv, ",") + "}"
+}
+
+func identify(t notebook.Treatment) string {
+	parts := []string{Label(t.Workload, t.Params), t.Platform}
+	for _, p := range []string{t.Engine, t.Accelerator, t.Provisioning} {
+		if p != "" {
+			parts = append(parts, p)
+		}
+	}
+	parts = append(parts, t.Instance.Name)
+	if t.AA {
+		parts = append(parts, "aa")
+	}
+	return strings.Join(parts, " ")
+}
+
+// hash is of everything that decides what the trials mean; a folder goes on only with the same.
+func hash(parts ...any) string {
+	h := sha256.New()
+	e := json.NewEncoder(h)
+	for _, p := range parts {
+		if err := e.Encode(p); err != nil { // plain data: cannot fail
+			panic(err)
+		}
+	}
+	return "sha256:" + hex.EncodeToString(h.Sum(nil))
+}

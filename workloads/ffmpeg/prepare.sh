@@ -1,0 +1,45 @@
+#!/bin/sh
+# prepare.sh SEGMENTS FRAMES WIDTH: makes clip-N.mkv (H.264) and clips.txt ("NAME FRAMES" a line) of the source.
+# Bit-exact and on one thread, so that the same source gives the same bytes on every host.
+set -eu
+segments=$1 frames=$2 width=$3
+src="$TARE_WORK/source"
+cd "$TARE_SCRATCH"
+
+count() { # frames of the first video stream
+	ffprobe -v error -select_streams v:0 -count_packets -show_entries stream=nb_read_packets -of csv=p=0 "$1" |
+		head -n 1 | tr -dc 0-9
+}
+
+kind=$(ffprobe -v error -select_streams v:0 -show_entries stream=codec_name -of csv=p=0 "$src" | head -n 1)
+[ -n "$kind" ] || { echo "the input has no video stream" >&2; exit 1; }
+total=$(count "$src")
+[ "${total:-0}" -gt 0 ] || { echo "the input's video stream has no frame" >&2; exit 1; }
+if [ "$frames" -gt 0 ] && [ "$frames" -lt "$total" ]; then total=$frames; fi
+
+exact="-map 0:v:0 -an -fflags +bitexact -flags:v +bitexact -map_metadata -1"
+if [ "$segments" = 1 ] && [ "$frames" = 0 ] && [ "$width" = 0 ] && [ "$kind" = h264 ]; then
+	# The source as it is, without its sound.
+	ffmpeg -v error -xerror -nostdin -i "$src" $exact -c:v copy -f matroska clip-1.mkv
+	[ "$(count clip-1.mkv)" = "$total" ] || { echo "the input's video stream is damaged" >&2; exit 1; }
+	echo "clip-1.mkv $total" >clips.txt
+	exit 0
+fi
+if [ "$total" -lt "$segments" ]; then
+	echo "the input has $total frames, too few to split into $segments pieces" >&2
+	exit 1
+fi
+
+# Piece i holds frames [i*total/segments, (i+1)*total/segments): all, and none twice.
+i=0
+while [ "$i" -lt "$segments" ]; do
+	from=$((i * total / segments)) to=$(((i + 1) * total / segments))
+	i=$((i + 1))
+	cut="trim=start_frame=$from:end_frame=$to,setpts=PTS-STARTPTS"
+	[ "$width" = 0 ] || cut="$cut,scale=$width:-2:flags=bicubic+bitexact"
+	ffmpeg -v error -xerror -nostdin -i "$src" $exact -vf "$cut" \
+		-c:v libx264 -qp 16 -threads 1 -pix_fmt yuv420p -f matroska "clip-$i.mkv"
+	got=$(count "clip-$i.mkv")
+	[ "$got" = $((to - from)) ] || { echo "piece $i has $got frames, $((to - from)) were expected: is the input damaged?" >&2; exit 1; }
+	echo "clip-$i.mkv $got" >>clips.txt
+done
