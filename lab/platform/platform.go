@@ -14,8 +14,8 @@ import (
 type Spec struct {
 	ID           string // unique on this host; names the guest's folder, cgroup, container, …
 	Instance     notebook.Instance
-	Provisioning string // notebook.Vanilla, notebook.Pinned; empty on bm
-	CPUs         []int  // bm: the CPUs it may use; pinned: the CPU set. One for each core.
+	Provisioning string       // notebook.Vanilla, notebook.Pinned; empty on bm
+	CPUs         []int        // bm: the CPUs it may use; pinned: the CPU set. One for each core.
 	Image        *image.Image // the root
 	Work         *image.Tree  // the workload's own files and input, at ruler.WorkDir, read-only
 }
