@@ -3,8 +3,22 @@
 package host
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Kinds of change that Recover itself can undo. Others are undone by functions given to Recover.
@@ -15,6 +29,10 @@ const (
 	KindCgroup  = "cgroup"  // a cgroup folder: its processes killed, then removed with its children
 )
 
+// DetailNote is the key of Entry.Detail under which an Undo leaves a word about how the change was undone, where
+// that was not the usual way.
+const DetailNote = "note"
+
 // Entry is one change, written before it is made.
 type Entry struct {
 	Kind   string            `json:"kind"`
@@ -22,30 +40,483 @@ type Entry struct {
 	Detail map[string]string `json:"detail,omitempty"`
 }
 
-// Undo takes one change back. It succeeds when the change is not there (any more).
+// Undo takes one change back. It succeeds when the change is not there (any more). Recover gives each call its
+// own Detail, never nil, in which a word may be left under DetailNote.
 type Undo func(ctx context.Context, e Entry) error
 
-// Journal is this process's list of changes not yet undone, kept on disk (promise 3).
+// undoTimeout bounds one undo in Recover, so that one that hangs does not keep the others from being tried.
+const undoTimeout = 30 * time.Second
+
+// journalLimit is the largest journal that is read, in bytes. A real one has some hundred bytes a change.
+const journalLimit = 64 << 20
+
+const (
+	journalFolder = "journal"
+	journalSuffix = ".jsonl"
+	journalFormat = 1
+)
+
+// Journal is this process's list of changes not yet undone, kept on disk (promise 3): each entry is synced before
+// Record returns. While the process lives it holds a lock on the file; a journal without a living holder is
+// somebody's who died, and Recover undoes it. Its methods may be called from several goroutines.
 type Journal struct {
+	state string // resolved
+
+	mu     sync.Mutex
+	file   *os.File // nil once closed
+	size   int64    // of the whole lines in the file
+	last   int      // id given last
+	open   map[int]Entry
+	broken error // set when the file's end is not known any more; nothing more is recorded
 }
 
-var errNotYet = errors.New("host: not written yet")
+// journalLine is one line of a journal. Op is "head" (first line: Format, Boot and PID), "open" (ID and Entry)
+// or "done" (ID).
+type journalLine struct {
+	Op     string `json:"op"`
+	Format int    `json:"format,omitempty"`
+	Boot   string `json:"boot,omitempty"` // the kernel's boot id: mounts, processes and cgroups end with the boot
+	PID    int    `json:"pid,omitempty"`
+	ID     int    `json:"id,omitempty"`
+	Entry  *Entry `json:"entry,omitempty"`
+}
 
-func OpenJournal(stateDir string) (*Journal, error) { return nil, errNotYet }
+// OpenJournal begins this process's journal, a file of its own under stateDir/journal. Folders that are missing
+// are made. The journal is locked until Close or the end of the process.
+func OpenJournal(stateDir string) (*Journal, error) {
+	if err := os.MkdirAll(filepath.Join(stateDir, journalFolder), 0o700); err != nil {
+		return nil, fmt.Errorf("host: open the undo journal: %w", err)
+	}
+	state, err := resolve(stateDir)
+	if err != nil {
+		return nil, fmt.Errorf("host: open the undo journal: %w", err)
+	}
+	boot, err := bootID()
+	if err != nil {
+		return nil, fmt.Errorf("host: open the undo journal: %w", err)
+	}
+	file, err := createLocked(filepath.Join(state, journalFolder))
+	if err != nil {
+		return nil, fmt.Errorf("host: open the undo journal: %w", err)
+	}
+	j := &Journal{state: state, file: file, open: make(map[int]Entry)}
+	if err := j.append(journalLine{Op: "head", Format: journalFormat, Boot: boot, PID: os.Getpid()}); err != nil {
+		return nil, errors.Join(err, os.Remove(file.Name()), file.Close())
+	}
+	return j, nil
+}
 
-func (j *Journal) Record(e Entry) (id int, err error) { return 0, errNotYet }
+// createLocked makes a new journal file and locks it. A Recover elsewhere may see the new file before it is
+// locked, take it for a dead process's empty journal and remove it; then another is made.
+func createLocked(dir string) (*os.File, error) {
+	for range 100 {
+		file, err := os.CreateTemp(dir, fmt.Sprintf("%d-*%s", os.Getpid(), journalSuffix))
+		if err != nil {
+			return nil, err
+		}
+		if err := lock(file); err == nil && linked(file) {
+			if err := syncDir(dir); err != nil {
+				return nil, errors.Join(err, os.Remove(file.Name()), file.Close())
+			}
+			return file, nil
+		} else if err != nil && !errors.Is(err, unix.EWOULDBLOCK) {
+			return nil, errors.Join(err, os.Remove(file.Name()), file.Close())
+		}
+		// Whoever holds it removes it.
+		if err := file.Close(); err != nil {
+			return nil, err
+		}
+	}
+	return nil, fmt.Errorf("%s: no new file there could be locked in 100 attempts; is something else locking files there?", dir)
+}
 
-func (j *Journal) Done(id int) error { return errNotYet }
+// lock takes the file's lock without waiting; EWOULDBLOCK says that another has it.
+func lock(f *os.File) error {
+	for {
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("lock %s: %w", f.Name(), err)
+		}
+		return nil
+	}
+}
 
-func (j *Journal) Close() error { return errNotYet }
+// linked says whether the open file still has a name.
+func linked(f *os.File) bool {
+	var st unix.Stat_t
+	return unix.Fstat(int(f.Fd()), &st) == nil && st.Nlink > 0
+}
 
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// append writes a line and syncs it. After a failed write (no space left, say) the file is cut back to its whole
+// lines, so that a later line does not follow half of this one.
+func (j *Journal) append(l journalLine) error {
+	if j.file == nil {
+		return errors.New("host: the undo journal is closed")
+	}
+	if j.broken != nil {
+		return fmt.Errorf("host: the undo journal %s can not be written to any more: %w", j.file.Name(), j.broken)
+	}
+	b, err := json.Marshal(l)
+	if err != nil {
+		return fmt.Errorf("host: undo journal: %w", err)
+	}
+	b = append(b, '\n')
+	_, err = j.file.WriteAt(b, j.size)
+	if err == nil {
+		err = j.file.Sync()
+	}
+	if err != nil {
+		if terr := j.file.Truncate(j.size); terr != nil {
+			j.broken = errors.Join(err, terr)
+		}
+		return fmt.Errorf("host: write to the undo journal: %w", err)
+	}
+	j.size += int64(len(b))
+	return nil
+}
+
+// Record writes down a change that is about to be made, and returns when that is on the disk. The id is for Done.
+//
+// A folder, mount or cgroup that is already there is refused: it is not ours, and must not be removed. A folder
+// must lie below the state folder. A process can be recorded only once it lives (see ProcessEntry): start it so
+// that it ends by itself when its starter dies in between.
+func (j *Journal) Record(e Entry) (id int, err error) {
+	if err := j.admit(e); err != nil {
+		return 0, fmt.Errorf("host: record %s %q: %w", e.Kind, e.Target, err)
+	}
+	e.Detail = maps.Clone(e.Detail)
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if err := j.append(journalLine{Op: "open", ID: j.last + 1, Entry: &e}); err != nil {
+		return 0, err
+	}
+	j.last++
+	j.open[j.last] = e
+	return j.last, nil
+}
+
+func (j *Journal) admit(e Entry) error {
+	if e.Kind == "" || e.Target == "" {
+		return errors.New("an entry needs a kind and a target")
+	}
+	switch e.Kind {
+	case KindDir:
+		rel, err := below(j.state, e.Target)
+		if err != nil {
+			return err
+		}
+		if rel == journalFolder || strings.HasPrefix(rel, journalFolder+"/") {
+			return errors.New("that is the journal's own folder")
+		}
+		return absent(e.Target)
+	case KindCgroup:
+		if !cleanAbs(e.Target) {
+			return errors.New("expected an absolute path without . and ..")
+		}
+		return absent(e.Target)
+	case KindMount:
+		if !cleanAbs(e.Target) {
+			return errors.New("expected an absolute path without . and ..")
+		}
+		n, _, err := mountsAt(e.Target)
+		if err != nil {
+			return err
+		}
+		if n > 0 {
+			return errors.New("something is mounted there already; a change is recorded before it is made")
+		}
+	case KindProcess:
+		_, _, err := parseProcess(e.Target)
+		return err
+	}
+	return nil
+}
+
+func absent(path string) error {
+	_, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	}
+	return errors.New("it is there already; a change is recorded before it is made")
+}
+
+// Done writes down that the change with this id is undone.
+func (j *Journal) Done(id int) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if _, ok := j.open[id]; !ok {
+		return fmt.Errorf("host: undo journal: there is no open change %d", id)
+	}
+	if err := j.append(journalLine{Op: "done", ID: id}); err != nil {
+		return err
+	}
+	delete(j.open, id)
+	return nil
+}
+
+// Close ends the journal. Its file is removed when every change is undone; otherwise the file stays, Recover will
+// undo what it names, and the error names it too. A second Close does nothing.
+func (j *Journal) Close() error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.file == nil {
+		return nil
+	}
+	file := j.file
+	j.file = nil
+	if len(j.open) == 0 {
+		// Removed while locked: a Recover that waits to read it then finds it without a name and passes by.
+		return errors.Join(os.Remove(file.Name()), file.Close())
+	}
+	var names []string
+	for _, id := range slices.Sorted(maps.Keys(j.open)) {
+		names = append(names, j.open[id].Kind+" "+j.open[id].Target)
+	}
+	return errors.Join(
+		fmt.Errorf("host: not undone yet: %s; the next start of tare, or `tare clean`, will undo it", strings.Join(names, ", ")),
+		file.Close())
+}
+
+// numbered is an entry with its id in its journal.
+type numbered struct {
+	id int
+	Entry
+}
+
+// parseJournal reads a journal's bytes: its head and the changes still open, in the order in which they were
+// recorded. A last line that is not ended was never a finished record, so it is passed over: Record had not
+// returned, and the change was not made. Anything else that is not a line of a journal is an error that names the
+// line; what could be read is returned with it.
+func parseJournal(b []byte) (head journalLine, open []numbered, err error) {
+	var errs []error
+	for n := 1; ; n++ {
+		line, rest, whole := bytes.Cut(b, []byte("\n"))
+		if !whole {
+			break
+		}
+		b = rest
+		var l journalLine
+		if err := json.Unmarshal(line, &l); err != nil {
+			errs = append(errs, fmt.Errorf("line %d: expected one JSON object: %w", n, err))
+			continue
+		}
+		switch {
+		case l.Op == "head" && n == 1:
+			if l.Format != journalFormat {
+				return l, nil, fmt.Errorf("line 1: format %d, expected %d; it was written by another version of tare, which can undo it", l.Format, journalFormat)
+			}
+			head = l
+		case l.Op == "open" && l.Entry != nil:
+			if slices.ContainsFunc(open, func(o numbered) bool { return o.id == l.ID }) {
+				errs = append(errs, fmt.Errorf("line %d: change %d was recorded before", n, l.ID))
+				continue
+			}
+			open = append(open, numbered{l.ID, *l.Entry})
+		case l.Op == "done":
+			open = slices.DeleteFunc(open, func(o numbered) bool { return o.id == l.ID })
+		default:
+			errs = append(errs, fmt.Errorf("line %d: %.60q is not a line of an undo journal", n, line))
+		}
+	}
+	return head, open, errors.Join(errs...)
+}
+
+// Recover undoes what processes that died left open in the journals under stateDir, newest journal first, each in
+// reverse order. Journals whose process lives, this one's included, are left alone. Kinds that this package knows
+// need no function; undo adds others and takes precedence.
+//
+// A change whose undo fails, or whose kind has no function, stays in its journal and is named by the error; the
+// others are undone nevertheless, and returned. No undo takes longer than half a minute.
 func Recover(ctx context.Context, stateDir string, undo map[string]Undo) (undone []Entry, err error) {
-	return nil, errNotYet
+	dir := filepath.Join(stateDir, journalFolder)
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	state, err := resolve(stateDir)
+	if err != nil {
+		return nil, fmt.Errorf("host: recover: %w", err)
+	}
+	dir = filepath.Join(state, journalFolder)
+	boot, err := bootID()
+	if err != nil {
+		return nil, fmt.Errorf("host: recover: %w", err)
+	}
+	all := undoers(state)
+	maps.Copy(all, undo)
+
+	files, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("host: recover: %w", err)
+	}
+	type aged struct {
+		path string
+		time time.Time
+	}
+	var journals []aged
+	for _, f := range files {
+		info, err := f.Info()
+		if errors.Is(err, fs.ErrNotExist) || !strings.HasSuffix(f.Name(), journalSuffix) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("host: recover: %w", err)
+		}
+		if !info.Mode().IsRegular() {
+			continue
+		}
+		journals = append(journals, aged{filepath.Join(dir, f.Name()), info.ModTime()})
+	}
+	slices.SortStableFunc(journals, func(a, b aged) int { return b.time.Compare(a.time) })
+
+	var errs []error
+	for _, f := range journals {
+		u, err := recoverFile(ctx, f.path, boot, all)
+		undone = append(undone, u...)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("host: undo journal %s: %w", f.path, err))
+		}
+	}
+	return undone, errors.Join(errs...)
 }
 
-// ProcessEntry is the entry of a living process.
-func ProcessEntry(pid int) (Entry, error)                                 { return Entry{}, errNotYet }
-func RemoveDir(ctx context.Context, stateDir, path string) error          { return errNotYet }
-func Unmount(ctx context.Context, target string) (note string, err error) { return "", errNotYet }
-func KillProcess(ctx context.Context, target string) error                { return errNotYet }
-func RemoveCgroup(ctx context.Context, path string) error                 { return errNotYet }
+func recoverFile(ctx context.Context, path, boot string, undo map[string]Undo) (undone []Entry, err error) {
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	if err := lock(file); errors.Is(err, unix.EWOULDBLOCK) {
+		return nil, nil // its process lives
+	} else if err != nil {
+		return nil, err
+	}
+	if !linked(file) {
+		return nil, nil
+	}
+	b, err := io.ReadAll(io.LimitReader(file, journalLimit+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(b) > journalLimit {
+		return nil, fmt.Errorf("it is larger than %d MiB, so it was not written by tare; look at it, and remove it by hand", journalLimit>>20)
+	}
+	head, open, damage := parseJournal(b)
+	if damage != nil {
+		damage = fmt.Errorf("%w; look at it, undo by hand what it names, and remove it", damage)
+	}
+	errs := []error{damage}
+	left := len(open)
+	at := int64(bytes.LastIndexByte(b, '\n') + 1) // a torn last line is written over
+	for _, e := range slices.Backward(open) {
+		if err := ctx.Err(); err != nil {
+			errs = append(errs, fmt.Errorf("%d changes not undone: %w", left, err))
+			break
+		}
+		done := Entry{e.Kind, e.Target, maps.Clone(e.Detail)}
+		if done.Detail == nil {
+			done.Detail = make(map[string]string)
+		}
+		if head.Boot != "" && head.Boot != boot && (e.Kind == KindMount || e.Kind == KindProcess || e.Kind == KindCgroup) {
+			done.Detail[DetailNote] = "ended when the host was started anew"
+		} else if f := undo[e.Kind]; f == nil {
+			errs = append(errs, fmt.Errorf("%s %s: this tare does not know how to undo a change of kind %q; use the version that made it", e.Kind, e.Target, e.Kind))
+			continue
+		} else if err := undoOne(ctx, f, done); err != nil {
+			errs = append(errs, fmt.Errorf("%s %s could not be undone: %w", e.Kind, e.Target, err))
+			continue
+		}
+		line, err := json.Marshal(journalLine{Op: "done", ID: e.id})
+		if err == nil {
+			err = file.Truncate(at)
+		}
+		if err == nil {
+			_, err = file.WriteAt(append(line, '\n'), at)
+		}
+		if err == nil {
+			err = file.Sync()
+		}
+		undone = append(undone, done)
+		left--
+		if err != nil {
+			// Not fatal: what is undone twice is not there the second time. But it must be known.
+			errs = append(errs, err)
+			continue
+		}
+		at += int64(len(line)) + 1
+	}
+	if left == 0 && damage == nil {
+		errs = append(errs, os.Remove(path))
+	}
+	return undone, errors.Join(errs...)
+}
+
+func undoOne(ctx context.Context, f Undo, e Entry) error {
+	ctx, cancel := context.WithTimeout(ctx, undoTimeout)
+	defer cancel()
+	return f(ctx, e)
+}
+
+// undoers are the functions for the kinds that this package knows.
+func undoers(state string) map[string]Undo {
+	return map[string]Undo{
+		KindDir: func(ctx context.Context, e Entry) error { return RemoveDir(ctx, state, e.Target) },
+		KindMount: func(ctx context.Context, e Entry) error {
+			note, err := Unmount(ctx, e.Target)
+			if note != "" {
+				e.Detail[DetailNote] = note
+			}
+			return err
+		},
+		KindProcess: func(ctx context.Context, e Entry) error { return KillProcess(ctx, e.Target) },
+		KindCgroup:  func(ctx context.Context, e Entry) error { return RemoveCgroup(ctx, e.Target) },
+	}
+}
+
+// bootID is the kernel's name for the time since it was started.
+func bootID() (string, error) {
+	b, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	if err != nil {
+		return "", fmt.Errorf("which boot this is: %w", err)
+	}
+	return strings.TrimSpace(string(b)), nil
+}
+
+// resolve gives the path of a folder without symbolic links.
+func resolve(dir string) (string, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	return filepath.EvalSymlinks(abs)
+}
+
+func cleanAbs(path string) bool { return filepath.IsAbs(path) && filepath.Clean(path) == path }
+
+// below gives path relative to dir, which must hold it.
+func below(dir, path string) (string, error) {
+	if !cleanAbs(path) {
+		return "", fmt.Errorf("%q: expected an absolute path without . and ..", path)
+	}
+	rel, ok := strings.CutPrefix(path, strings.TrimSuffix(dir, "/")+"/")
+	if !ok || rel == "" {
+		return "", fmt.Errorf("%q does not lie below %q, and nothing else is ours to remove", path, dir)
+	}
+	return rel, nil
+}

@@ -1,0 +1,431 @@
+//go:build linux
+
+package host
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tare/notebook"
+)
+
+// system is the file tree that facts are read from: the machine's own, or one recorded from another machine.
+type system struct{ fs fs.FS }
+
+var live = system{os.DirFS("/")}
+
+// read gives a file's text without the white space around it. name is absolute.
+func (s system) read(name string) (string, error) {
+	b, err := fs.ReadFile(s.fs, strings.TrimPrefix(name, "/"))
+	return strings.TrimSpace(string(b)), err
+}
+
+// mount is one line of a mountinfo file.
+type mount struct {
+	root    string   // the folder of the file system that is mounted
+	point   string   // where
+	fstype  string   //
+	options []string // of the file system: a version 1 cgroup hierarchy names its controllers here
+}
+
+// parseMountinfo reads /proc/PID/mountinfo (proc_pid_mountinfo(5)).
+func parseMountinfo(s string) ([]mount, error) {
+	var mounts []mount
+	n := 0
+	for line := range strings.Lines(s) {
+		n++
+		line = strings.TrimSuffix(line, "\n")
+		if line == "" {
+			continue
+		}
+		// ID PARENT MAJOR:MINOR ROOT POINT OPTIONS [TAG…] - TYPE SOURCE OPTIONS; the source may be empty.
+		before, after, ok := strings.Cut(line, " - ")
+		f, g := strings.Split(before, " "), strings.Split(after, " ")
+		if !ok || len(f) < 6 || len(g) < 2 {
+			return nil, fmt.Errorf("line %d: %.100q is not a line of mountinfo", n, line)
+		}
+		mounts = append(mounts, mount{unescape(f[3]), unescape(f[4]), g[0], strings.Split(g[len(g)-1], ",")})
+	}
+	return mounts, nil
+}
+
+// unescape takes back the kernel's \ooo for white space and backslashes.
+func unescape(s string) string {
+	if !strings.Contains(s, `\`) {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '\\' && i+3 < len(s) {
+			if c, err := strconv.ParseUint(s[i+1:i+4], 8, 8); err == nil {
+				b.WriteByte(byte(c))
+				i += 3
+				continue
+			}
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}
+
+// membership is one line of /proc/PID/cgroup: where a process is in one hierarchy.
+type membership struct {
+	controllers []string // empty for version 2
+	path        string
+}
+
+// parseMemberships reads /proc/PID/cgroup (cgroups(7)).
+func parseMemberships(s string) ([]membership, error) {
+	var ms []membership
+	n := 0
+	for line := range strings.Lines(s) {
+		n++
+		line = strings.TrimSuffix(line, "\n")
+		if line == "" {
+			continue
+		}
+		f := strings.SplitN(line, ":", 3)
+		if len(f) != 3 || !strings.HasPrefix(f[2], "/") {
+			return nil, fmt.Errorf("line %d: %.100q is not a line of /proc/PID/cgroup", n, line)
+		}
+		m := membership{path: strings.TrimSuffix(f[2], " (deleted)")}
+		if f[1] != "" {
+			m.controllers = strings.Split(f[1], ",")
+		}
+		ms = append(ms, m)
+	}
+	return ms, nil
+}
+
+// group is a process's place in the hierarchy that has a controller, as a folder of the mounted hierarchy.
+type group struct {
+	dir     string // "" when the controller is in no hierarchy here
+	top     string // where the hierarchy is mounted; dir is it, or below it
+	version int    // 1 or 2
+}
+
+// upwards lists the group's folder and those above it that can be seen.
+func (g group) upwards() []string {
+	if g.dir == "" {
+		return nil
+	}
+	dirs := []string{g.dir}
+	for d := g.dir; d != g.top && len(d) > len(g.top); {
+		d = path.Dir(d)
+		dirs = append(dirs, d)
+	}
+	return dirs
+}
+
+// groupOf finds where process pid is for a controller ("cpu", "cpuset", "memory", …).
+func (s system) groupOf(pid, controller string) (group, error) {
+	file := "/proc/" + pid + "/cgroup"
+	text, err := s.read(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		// Either the process is gone or the kernel has no cgroups.
+		if _, err := s.read("/proc/self/cgroup"); err != nil {
+			return group{}, nil
+		}
+	}
+	if err != nil {
+		return group{}, err
+	}
+	ms, err := parseMemberships(text)
+	if err != nil {
+		return group{}, fmt.Errorf("%s: %w", file, err)
+	}
+	// This process's own view, for the paths in /proc/PID/cgroup are relative to the reader's cgroup namespace.
+	text, err = s.read("/proc/self/mountinfo")
+	if err != nil {
+		return group{}, err
+	}
+	mounts, err := parseMountinfo(text)
+	if err != nil {
+		return group{}, fmt.Errorf("/proc/self/mountinfo: %w", err)
+	}
+
+	// A controller of version 1 is bound to its hierarchy and not to be had in version 2.
+	version, fstype := 1, "cgroup"
+	i := slices.IndexFunc(ms, func(m membership) bool { return slices.Contains(m.controllers, controller) })
+	if i < 0 {
+		version, fstype = 2, "cgroup2"
+		i = slices.IndexFunc(ms, func(m membership) bool { return len(m.controllers) == 0 })
+	}
+	if i < 0 {
+		return group{}, nil
+	}
+	// Of several mounts of the hierarchy, the one that shows most of what lies above.
+	var best *mount
+	var rel string
+	for _, m := range mounts {
+		if m.fstype != fstype || (version == 1 && !slices.Contains(m.options, controller)) {
+			continue
+		}
+		r, ok := within(ms[i].path, m.root)
+		if ok && (best == nil || len(m.root) < len(best.root)) {
+			best, rel = &m, r
+		}
+	}
+	if best != nil {
+		return group{dir: path.Join(best.point, rel), top: best.point, version: version}, nil
+	}
+	if ms[i].path == "/" {
+		return group{}, nil // the root has no limits to be read
+	}
+	return group{}, fmt.Errorf("process %s is in cgroup %s for %s, which no mount seen from here shows; mount the cgroup hierarchy, or run tare outside of the container", pid, ms[i].path, controller)
+}
+
+// within gives the part of p below root.
+func within(p, root string) (string, bool) {
+	if slices.Contains(strings.Split(p, "/"), "..") {
+		return "", false // outside of this cgroup namespace
+	}
+	if root == "/" || p == root {
+		return strings.TrimPrefix(strings.TrimPrefix(p, root), "/"), true
+	}
+	return strings.CutPrefix(p, root+"/")
+}
+
+// CgroupOf is the folder of the cgroup that process pid is in for a controller ("cpu", "cpuset", "memory", …), in
+// either version, and "" where the kernel has no such hierarchy mounted.
+func CgroupOf(pid int, controller string) (dir string, err error) {
+	g, err := live.groupOf(strconv.Itoa(pid), controller)
+	if err != nil {
+		return "", fmt.Errorf("host: cgroup of process %d: %w", pid, err)
+	}
+	return g.dir, nil
+}
+
+// LimitsOf says what is in force on process pid, its own cgroups and those above them taken together: the CPUs
+// that its main thread may run on, the cores' worth of time that it may use, and the bytes of memory. All is read
+// from the kernel's files now. Source says which version of cgroups limits it, or "affinity" where none does.
+func LimitsOf(pid int) (notebook.Limits, error) {
+	l, err := live.limitsOf(strconv.Itoa(pid))
+	if err != nil {
+		return l, fmt.Errorf("host: limits of process %d: %w", pid, err)
+	}
+	return l, nil
+}
+
+func (s system) limitsOf(pid string) (notebook.Limits, error) {
+	var l notebook.Limits
+	online, err := s.online()
+	if err != nil {
+		return l, err
+	}
+	status, err := s.read("/proc/" + pid + "/status")
+	if err != nil {
+		return l, err
+	}
+	allowed, err := ParseCPUList(field(status, "Cpus_allowed_list"))
+	if err != nil {
+		return l, fmt.Errorf("/proc/%s/status: %w", pid, err)
+	}
+	cpus := intersect(online, allowed)
+	if len(cpus) == 0 {
+		return l, fmt.Errorf("/proc/%s/status: Cpus_allowed_list names no CPU that is online (%s)", pid, FormatCPUList(online))
+	}
+
+	var versions []int
+	set, version, err := s.cpuset(pid)
+	if err != nil {
+		return l, err
+	}
+	if set != nil && len(intersect(online, set)) < len(online) {
+		cpus = intersect(cpus, set)
+		versions = append(versions, version)
+	}
+	l.CPUs = FormatCPUList(cpus)
+
+	g, err := s.groupOf(pid, "cpu")
+	if err != nil {
+		return l, err
+	}
+	for _, dir := range g.upwards() {
+		q, err := s.quota(dir, g.version)
+		if err != nil {
+			return l, err
+		}
+		if q > 0 && (l.Quota == 0 || q < l.Quota) {
+			l.Quota = q
+			versions = append(versions, g.version)
+		}
+	}
+
+	g, err = s.groupOf(pid, "memory")
+	if err != nil {
+		return l, err
+	}
+	name := map[int]string{1: "memory.limit_in_bytes", 2: "memory.max"}[g.version]
+	for _, dir := range g.upwards() {
+		text, err := s.read(dir + "/" + name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // the root has none, nor has a group without the controller
+		}
+		if err != nil {
+			return l, err
+		}
+		m, err := parseMemoryLimit(text)
+		if err != nil {
+			return l, fmt.Errorf("%s/%s: %w", dir, name, err)
+		}
+		if m > 0 && (l.Memory == 0 || m < l.Memory) {
+			l.Memory = m
+			versions = append(versions, g.version)
+		}
+	}
+
+	slices.Sort(versions)
+	switch versions = slices.Compact(versions); len(versions) {
+	case 0:
+		l.Source = "affinity"
+	case 1:
+		l.Source = fmt.Sprintf("cgroup v%d", versions[0])
+	default:
+		l.Source = "cgroup v1 and v2"
+	}
+	return l, nil
+}
+
+// cpuset gives the effective CPU set of the process's cgroup, nil where there is none.
+func (s system) cpuset(pid string) (cpus []int, version int, err error) {
+	g, err := s.groupOf(pid, "cpuset")
+	if err != nil {
+		return nil, 0, err
+	}
+	names := map[int][]string{1: {"cpuset.effective_cpus", "cpuset.cpus"}, 2: {"cpuset.cpus.effective"}}[g.version]
+	// A group of version 2 without the controller has its parent's set.
+	for _, dir := range g.upwards() {
+		for _, name := range names {
+			text, err := s.read(dir + "/" + name)
+			if errors.Is(err, fs.ErrNotExist) {
+				continue
+			}
+			if err != nil {
+				return nil, 0, err
+			}
+			cpus, err := ParseCPUList(text)
+			if err != nil {
+				return nil, 0, fmt.Errorf("%s/%s: %w", dir, name, err)
+			}
+			if cpus != nil {
+				return cpus, g.version, nil
+			}
+		}
+	}
+	return nil, g.version, nil
+}
+
+// quota reads one group's own CPU quota in cores, 0 for none.
+func (s system) quota(dir string, version int) (float64, error) {
+	if version == 2 {
+		text, err := s.read(dir + "/cpu.max")
+		if errors.Is(err, fs.ErrNotExist) {
+			return 0, nil
+		}
+		if err != nil {
+			return 0, err
+		}
+		q, err := parseCPUMax(text)
+		if err != nil {
+			return 0, fmt.Errorf("%s/cpu.max: %w", dir, err)
+		}
+		return q, nil
+	}
+	quota, err := s.read(dir + "/cpu.cfs_quota_us")
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	period, err := s.read(dir + "/cpu.cfs_period_us")
+	if err != nil {
+		return 0, err
+	}
+	if quota == "-1" {
+		quota = "max"
+	}
+	q, err := parseCPUMax(quota + " " + period)
+	if err != nil {
+		return 0, fmt.Errorf("%s/cpu.cfs_quota_us, cpu.cfs_period_us: %w", dir, err)
+	}
+	return q, nil
+}
+
+// parseCPUMax reads "QUOTA PERIOD", in µs, or "max PERIOD", as cores; 0 is no quota.
+func parseCPUMax(s string) (float64, error) {
+	f := strings.Fields(s)
+	if len(f) == 2 {
+		period, err := strconv.ParseUint(f[1], 10, 63)
+		if err == nil && period > 0 {
+			if f[0] == "max" {
+				return 0, nil
+			}
+			if quota, err := strconv.ParseUint(f[0], 10, 63); err == nil && quota > 0 {
+				return float64(quota) / float64(period), nil
+			}
+		}
+	}
+	return 0, fmt.Errorf("%.60q: expected a quota, or max, and a period, in µs", s)
+}
+
+// parseMemoryLimit reads a limit in bytes; "max", and version 1's numbers beyond any memory, are 0, no limit.
+func parseMemoryLimit(s string) (int64, error) {
+	if s == "max" {
+		return 0, nil
+	}
+	n, err := strconv.ParseUint(s, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%.60q: expected a number of bytes or max", s)
+	}
+	if n >= math.MaxInt64/4 { // version 1 rounds the largest number down to a page
+		return 0, nil
+	}
+	return int64(n), nil
+}
+
+// OOMKills is how many processes the kernel has killed because the cgroup was at its memory limit: in version 2
+// with the cgroups below it, in version 1 in the cgroup itself. dir is the memory controller's (see CgroupOf).
+func OOMKills(dir string) (int64, error) {
+	n, err := live.oomKills(dir)
+	if err != nil {
+		return 0, fmt.Errorf("host: processes killed for memory: %w", err)
+	}
+	return n, nil
+}
+
+func (s system) oomKills(dir string) (int64, error) {
+	file := dir + "/memory.events"
+	text, err := s.read(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		file = dir + "/memory.oom_control"
+		text, err = s.read(file)
+	}
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(text) {
+		if f := strings.Fields(line); len(f) == 2 && f[0] == "oom_kill" {
+			return strconv.ParseInt(f[1], 10, 64)
+		}
+	}
+	return 0, fmt.Errorf("%s has no line oom_kill; a kernel from 4.13 on has it", file)
+}
+
+// field gives what follows "name:" on a line of a file like /proc/PID/status, or "".
+func field(text, name string) string {
+	for line := range strings.Lines(text) {
+		if k, v, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(k) == name {
+			return strings.TrimSpace(v)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,570 @@
+//go:build linux
+
+package host
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// need skips a test that needs something absent, or fails it where everything is required.
+func need(t *testing.T, ok bool, what string) {
+	t.Helper()
+	if ok {
+		return
+	}
+	if os.Getenv("TARE_REQUIRE") == "all" {
+		t.Fatalf("needs %s, and TARE_REQUIRE=all", what)
+	}
+	t.Skipf("needs %s", what)
+}
+
+func needRoot(t *testing.T) {
+	t.Helper()
+	need(t, os.Geteuid() == 0, "root")
+}
+
+// testContext ends before the test would be given up.
+func testContext(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// TestMain is also the program that records real changes and then waits to be killed.
+func TestMain(m *testing.M) {
+	if state := os.Getenv("TARE_TEST_CHANGE"); state != "" {
+		if err := change(state); err != nil {
+			fmt.Println(err)
+			os.Exit(1)
+		}
+	}
+	if os.Getenv("TARE_TEST_FORK") != "" {
+		forkForEver()
+	}
+	os.Exit(m.Run())
+}
+
+func open(t *testing.T, state string) *Journal {
+	t.Helper()
+	j, err := OpenJournal(state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return j
+}
+
+func record(t *testing.T, j *Journal, e Entry) int {
+	t.Helper()
+	id, err := j.Record(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return id
+}
+
+// journals lists the journal files.
+func journals(t *testing.T, state string) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(state, journalFolder, "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// abandon leaves a journal as a death of its process does: open changes in the file, and nobody who locks it.
+func abandon(t *testing.T, state string, entries ...Entry) string {
+	t.Helper()
+	j := open(t, state)
+	for _, e := range entries {
+		record(t, j, e)
+	}
+	path := j.file.Name()
+	if err := j.Close(); err == nil {
+		t.Fatal("Close with open changes says nothing of them")
+	}
+	return path
+}
+
+func TestJournalThatIsDoneLeavesNothing(t *testing.T) {
+	state := t.TempDir()
+	j := open(t, state)
+	a := record(t, j, Entry{Kind: "x", Target: "a"})
+	b := record(t, j, Entry{Kind: "x", Target: "b", Detail: map[string]string{"k": "v"}})
+	if a == b {
+		t.Fatalf("two changes have the id %d", a)
+	}
+	for _, id := range []int{a, b} {
+		if err := j.Done(id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := j.Done(a); err == nil {
+		t.Error("Done twice is not an error")
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := j.Close(); err != nil {
+		t.Errorf("the second Close: %v", err)
+	}
+	if _, err := j.Record(Entry{Kind: "x", Target: "c"}); err == nil {
+		t.Error("a closed journal records")
+	}
+	if files := journals(t, state); len(files) > 0 {
+		t.Errorf("left: %v", files)
+	}
+}
+
+func TestRecordIsOnDiskWhenItReturns(t *testing.T) {
+	state := t.TempDir()
+	j := open(t, state)
+	id := record(t, j, Entry{Kind: "x", Target: "a", Detail: map[string]string{"k": "v"}})
+	b, err := os.ReadFile(journals(t, state)[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, entries, err := parseJournal(b)
+	if err != nil || len(entries) != 1 || entries[0].id != id || entries[0].Target != "a" || entries[0].Detail["k"] != "v" {
+		t.Errorf("parseJournal = %+v, %v", entries, err)
+	}
+	if head.PID != os.Getpid() || head.Boot == "" {
+		t.Errorf("head %+v", head)
+	}
+	if err := errors.Join(j.Done(id), j.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestRecordRefusesWhatIsNotOurs(t *testing.T) {
+	state := t.TempDir()
+	j := open(t, state)
+	there := filepath.Join(state, "there")
+	if err := os.Mkdir(there, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range []Entry{
+		{Kind: KindDir, Target: there},
+		{Kind: KindDir, Target: "/home"},
+		{Kind: KindDir, Target: "/tare-not-there"},
+		{Kind: KindDir, Target: state},
+		{Kind: KindDir, Target: state + "/a/../../b"},
+		{Kind: KindDir, Target: "relative"},
+		{Kind: KindDir, Target: state + "/journal"},
+		{Kind: KindDir, Target: state + "/journal/x"},
+		{Kind: KindMount, Target: "/proc"},
+		{Kind: KindMount, Target: "relative"},
+		{Kind: KindCgroup, Target: "/sys/fs/cgroup"},
+		{Kind: KindCgroup, Target: "relative"},
+		{Kind: KindProcess, Target: "1 1"},
+		{Kind: KindProcess, Target: "123"},
+		{Kind: "", Target: "x"},
+		{Kind: "x", Target: ""},
+	} {
+		if _, err := j.Record(e); err == nil {
+			t.Errorf("Record accepts %+v", e)
+		}
+	}
+	if err := j.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestRecoverLeavesTheLivingAlone(t *testing.T) {
+	state := t.TempDir()
+	j := open(t, state)
+	id := record(t, j, Entry{Kind: "x", Target: "a"})
+	undone, err := Recover(testContext(t), state, map[string]Undo{"x": func(context.Context, Entry) error {
+		t.Error("undone while its process lives")
+		return nil
+	}})
+	if err != nil || len(undone) > 0 {
+		t.Errorf("Recover = %v, %v", undone, err)
+	}
+	if err := errors.Join(j.Done(id), j.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestRecoverUndoesInReverse(t *testing.T) {
+	state := t.TempDir()
+	abandon(t, state, Entry{Kind: "x", Target: "1"}, Entry{Kind: "x", Target: "2"}, Entry{Kind: "x", Target: "3"})
+	var order []string
+	undone, err := Recover(testContext(t), state, map[string]Undo{"x": func(_ context.Context, e Entry) error {
+		order = append(order, e.Target)
+		e.Detail[DetailNote] = "seen"
+		return nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"3", "2", "1"}; !slices.Equal(order, want) || len(undone) != 3 || undone[0].Detail[DetailNote] != "seen" {
+		t.Errorf("undone %v, %v, want %v", order, undone, want)
+	}
+	if files := journals(t, state); len(files) > 0 {
+		t.Errorf("left: %v", files)
+	}
+	if undone, err := Recover(testContext(t), state, nil); err != nil || len(undone) > 0 {
+		t.Errorf("the second Recover = %v, %v; it must find nothing", undone, err)
+	}
+}
+
+func TestRecoverWithoutState(t *testing.T) {
+	if undone, err := Recover(testContext(t), filepath.Join(t.TempDir(), "none"), nil); err != nil || undone != nil {
+		t.Errorf("Recover = %v, %v", undone, err)
+	}
+}
+
+func TestRecoverKeepsWhatFails(t *testing.T) {
+	state := t.TempDir()
+	abandon(t, state, Entry{Kind: "x", Target: "good"}, Entry{Kind: "x", Target: "bad"}, Entry{Kind: "future", Target: "strange"})
+	fail := true
+	undo := map[string]Undo{"x": func(_ context.Context, e Entry) error {
+		if fail && e.Target == "bad" {
+			return errors.New("it does not want to")
+		}
+		return nil
+	}}
+	undone, err := Recover(testContext(t), state, undo)
+	if len(undone) != 1 || undone[0].Target != "good" {
+		t.Errorf("undone %v", undone)
+	}
+	for _, want := range []string{"bad", "does not want", "strange", "future"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("the error %v does not have %q", err, want)
+		}
+	}
+	fail = false
+	undo["future"] = func(context.Context, Entry) error { return nil }
+	undone, err = Recover(testContext(t), state, undo)
+	if err != nil || len(undone) != 2 || undone[0].Target != "strange" || undone[1].Target != "bad" {
+		t.Errorf("Recover again = %v, %v", undone, err)
+	}
+	if files := journals(t, state); len(files) > 0 {
+		t.Errorf("left: %v", files)
+	}
+}
+
+func TestRecoverATornJournal(t *testing.T) {
+	state := t.TempDir()
+	path := abandon(t, state, Entry{Kind: "x", Target: "a"}, Entry{Kind: "x", Target: "b"})
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := strings.LastIndex(strings.TrimSuffix(string(whole), "\n"), "\n") + 1
+	// Torn anywhere in the last line, b was never recorded; a failure in between keeps the file readable.
+	for cut := last; cut < len(whole); cut++ {
+		if err := os.WriteFile(path, whole[:cut], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		fail := errors.New("not now")
+		var got []string
+		undo := map[string]Undo{"x": func(_ context.Context, e Entry) error { got = append(got, e.Target); return fail }}
+		if _, err := Recover(testContext(t), state, undo); !errors.Is(err, fail) {
+			t.Fatalf("cut at %d: %v", cut, err)
+		}
+		fail = nil
+		if _, err := Recover(testContext(t), state, undo); err != nil || !slices.Equal(got, []string{"a", "a"}) {
+			t.Fatalf("cut at %d: undone %v, %v", cut, got, err)
+		}
+		if files := journals(t, state); len(files) > 0 {
+			t.Fatalf("cut at %d: left %v", cut, files)
+		}
+	}
+}
+
+func TestRecoverADamagedJournal(t *testing.T) {
+	state := t.TempDir()
+	path := abandon(t, state, Entry{Kind: "x", Target: "a"})
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, append(b, "rubbish\n"...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	undone, err := Recover(testContext(t), state, map[string]Undo{"x": func(context.Context, Entry) error { return nil }})
+	if len(undone) != 1 || err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "line 3") {
+		t.Errorf("Recover = %v, %v; want a undone, and an error that names the file and line 3", undone, err)
+	}
+	if len(journals(t, state)) != 1 {
+		t.Error("the damaged journal is gone")
+	}
+}
+
+func TestRecoverStopsWhenTold(t *testing.T) {
+	state := t.TempDir()
+	abandon(t, state, Entry{Kind: "x", Target: "a"})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	undone, err := Recover(ctx, state, map[string]Undo{"x": func(context.Context, Entry) error { return nil }})
+	if len(undone) > 0 || !errors.Is(err, context.Canceled) || len(journals(t, state)) != 1 {
+		t.Errorf("Recover = %v, %v with %d journals", undone, err, len(journals(t, state)))
+	}
+}
+
+// After the host was started anew a process of the same number and start time is another's.
+func TestRecoverAfterReboot(t *testing.T) {
+	state := t.TempDir()
+	sleep := start(t, "sleep", "60")
+	e, err := ProcessEntry(sleep.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := abandon(t, state, e, Entry{Kind: "x", Target: "a"})
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	boot, err := bootID()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(strings.Replace(string(b), boot, "another", 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	asked := 0
+	undone, err := Recover(testContext(t), state, map[string]Undo{"x": func(context.Context, Entry) error { asked++; return nil }})
+	if err != nil || len(undone) != 2 || asked != 1 || undone[1].Detail[DetailNote] == "" {
+		t.Errorf("Recover = %v, %v, x asked %d times", undone, err, asked)
+	}
+	if err := sleep.Process.Signal(syscall.Signal(0)); err != nil {
+		t.Errorf("the process of this boot was killed: %v", err)
+	}
+}
+
+// Whoever opens and whoever recovers at the same time must not get into each other's way.
+func TestOpenWhileOthersRecover(t *testing.T) {
+	state := t.TempDir()
+	ctx, stop := context.WithCancel(t.Context())
+	failed := make(chan error, 2)
+	for range 2 {
+		go func() {
+			for ctx.Err() == nil {
+				if undone, err := Recover(context.Background(), state, nil); err != nil || len(undone) > 0 {
+					failed <- fmt.Errorf("Recover = %v, %w", undone, err)
+					return
+				}
+			}
+			failed <- nil
+		}()
+	}
+	for range 50 {
+		j := open(t, state)
+		id := record(t, j, Entry{Kind: "x", Target: "a"})
+		if n := len(journals(t, state)); n != 1 {
+			t.Errorf("%d journals", n)
+		}
+		if err := errors.Join(j.Done(id), j.Close()); err != nil {
+			t.Error(err)
+		}
+	}
+	stop()
+	for range 2 {
+		if err := <-failed; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// change is what the killed process does: it records and makes every kind of change, says so, and waits.
+func change(state string) error {
+	j, err := OpenJournal(state)
+	if err != nil {
+		return err
+	}
+	dir := filepath.Join(state, "guests", "g1")
+	group := os.Getenv("TARE_TEST_CGROUP")
+	if _, err := j.Record(Entry{Kind: KindDir, Target: dir}); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Join(dir, "root"), 0o755); err != nil {
+		return err
+	}
+	if _, err := j.Record(Entry{Kind: KindMount, Target: dir + "/root"}); err != nil {
+		return err
+	}
+	if err := unix.Mount("tare-test", dir+"/root", "tmpfs", 0, "size=1m"); err != nil {
+		return err
+	}
+	if err := os.WriteFile(dir+"/root/file", []byte("x"), 0o644); err != nil {
+		return err
+	}
+	var inside, alone *exec.Cmd
+	if group != "" {
+		if _, err := j.Record(Entry{Kind: KindCgroup, Target: group}); err != nil {
+			return err
+		}
+		if err := os.MkdirAll(group+"/below", 0o755); err != nil {
+			return err
+		}
+		inside = exec.Command("sleep", "600")
+		if err := inside.Start(); err != nil {
+			return err
+		}
+		if err := os.WriteFile(group+"/below/cgroup.procs", fmt.Append(nil, inside.Process.Pid), 0); err != nil {
+			return err
+		}
+	}
+	// Busy on the mount, so that the order of undoing matters.
+	alone = exec.Command("sleep", "600")
+	alone.Dir = dir + "/root"
+	if err := alone.Start(); err != nil {
+		return err
+	}
+	e, err := ProcessEntry(alone.Process.Pid)
+	if err != nil {
+		return err
+	}
+	if _, err := j.Record(e); err != nil {
+		return err
+	}
+	fmt.Println("changed", alone.Process.Pid)
+	select {}
+}
+
+func TestRecoverAfterKill(t *testing.T) {
+	needRoot(t)
+	state, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var groups []string // one run for each version of cgroups here
+	for _, top := range []string{cgroupTop(t, "cgroup"), cgroupTop(t, "cgroup2")} {
+		if top != "" {
+			groups = append(groups, filepath.Join(top, fmt.Sprintf("tare-test-%d", os.Getpid())))
+		}
+	}
+	need(t, len(groups) > 0, "a mounted cgroup hierarchy")
+	for _, group := range groups {
+		t.Run(filepath.Base(filepath.Dir(group)), func(t *testing.T) {
+			t.Cleanup(func() {
+				// Only where the code under test failed is there anything left.
+				_ = unix.Unmount(state+"/guests/g1/root", unix.MNT_DETACH)
+				if err := RemoveCgroup(context.Background(), group); err != nil {
+					t.Error(err)
+				}
+			})
+			cmd := exec.Command("/proc/self/exe")
+			cmd.Env = append(os.Environ(), "TARE_TEST_CHANGE="+state, "TARE_TEST_CGROUP="+group)
+			out, err := cmd.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			limit := time.AfterFunc(20*time.Second, func() { _ = cmd.Process.Kill() })
+			defer limit.Stop()
+			line, err := bufio.NewReader(out).ReadString('\n')
+			var alone int
+			if _, serr := fmt.Sscanf(line, "changed %d", &alone); serr != nil {
+				t.Errorf("the process that makes changes says %q (%v)", line, err)
+			}
+			if undone, err := Recover(testContext(t), state, nil); err != nil || len(undone) > 0 {
+				t.Errorf("while it lives Recover = %v, %v", undone, err)
+			}
+			if err := cmd.Process.Kill(); err != nil {
+				t.Error(err)
+			}
+			_ = cmd.Wait() // it was killed
+			if t.Failed() {
+				t.FailNow()
+			}
+			inside, err := CgroupProcs(group)
+			if err != nil || len(inside) != 1 {
+				t.Fatalf("in the cgroup: %v, %v; want one process", inside, err)
+			}
+
+			undone, err := Recover(testContext(t), state, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var kinds []string
+			for _, e := range undone {
+				kinds = append(kinds, e.Kind)
+				if e.Detail[DetailNote] != "" {
+					t.Errorf("%s %s: %s", e.Kind, e.Target, e.Detail[DetailNote])
+				}
+			}
+			if want := []string{KindProcess, KindCgroup, KindMount, KindDir}; !slices.Equal(kinds, want) {
+				t.Errorf("undone %v, want %v", kinds, want)
+			}
+			for _, path := range []string{state + "/guests/g1", group} {
+				if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
+					t.Errorf("%s is left: %v", path, err)
+				}
+			}
+			if on, _, err := mountsAt(state + "/guests/g1/root"); on > 0 || err != nil {
+				t.Errorf("still mounted: %d, %v", on, err)
+			}
+			for _, pid := range append(inside, alone) {
+				if alive(pid) {
+					t.Errorf("process %d lives", pid)
+				}
+			}
+			if files := journals(t, state); len(files) > 0 {
+				t.Errorf("left: %v", files)
+			}
+		})
+	}
+}
+
+// alive says whether the process runs; one that only waits to be reaped does not.
+func alive(pid int) bool {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return false
+	}
+	_, rest, _ := strings.Cut(string(b), ") ")
+	return !strings.HasPrefix(rest, "Z") && !strings.HasPrefix(rest, "X")
+}
+
+// start runs a program until the end of the test.
+func start(t *testing.T, name string, args ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.Command(name, args...)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	return cmd
+}
+
+func FuzzParseJournal(f *testing.F) {
+	f.Add([]byte(`{"op":"head","format":1,"boot":"b","pid":7}` + "\n" + `{"op":"open","id":1,"entry":{"kind":"dir","target":"/x/y"}}` + "\n" + `{"op":"done","id":1}` + "\n"))
+	f.Add([]byte(`{"op":"head","format":2}` + "\n"))
+	f.Add([]byte(`{"op":"open","id":1}` + "\n" + `{"op":"open","id":1,"entry":{}}` + "\n" + `{"op":"open","id":1,"entry":{}}` + "\n" + `{"op":"op`))
+	f.Add([]byte("\n\nnull\n[]\n"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		_, open, err := parseJournal(b)
+		if lines := strings.Count(string(b), "\n"); len(open) > lines {
+			t.Errorf("%d changes on %d lines", len(open), lines)
+		}
+		if err != nil && !strings.Contains(err.Error(), "line ") {
+			t.Errorf("%v names no line", err)
+		}
+		// A torn end changes nothing.
+		_, again, err2 := parseJournal(append(slices.Clone(b[:1+strings.LastIndex(string(b), "\n")]), `{"op":"open","id":99`...))
+		if len(again) != len(open) || (err == nil) != (err2 == nil) {
+			t.Errorf("with a torn line %v, %v; without %v, %v", again, err2, open, err)
+		}
+	})
+}

@@ -1,0 +1,581 @@
+//go:build linux
+
+package host
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"tare/notebook"
+)
+
+func probes() []Probe {
+	return []Probe{
+		{Name: CapRoot, Try: tryRoot},
+		{Name: CapCgroupCPU, Try: func(context.Context) notebook.Capability { return tryCgroup("cpu") }},
+		{Name: CapCgroupCPUSet, Try: func(context.Context) notebook.Capability { return tryCgroup("cpuset") }},
+		{Name: CapCgroupMemory, Try: func(context.Context) notebook.Capability { return tryCgroup("memory") }},
+		{Name: CapDocker, Try: tryDocker},
+		{Name: CapCrun, Try: func(ctx context.Context) notebook.Capability { return tryRuntime(ctx, "crun") }},
+		{Name: CapRunc, Try: func(ctx context.Context) notebook.Capability { return tryRuntime(ctx, "runc") }},
+		{Name: CapQEMU, Try: tryQEMU},
+		{Name: CapMke2fs, Try: tryMke2fs},
+		{Name: CapMmdebstrap, Try: func(ctx context.Context) notebook.Capability {
+			return tryVersion(ctx, "apt-get install mmdebstrap", "mmdebstrap", "--version")
+		}},
+		{Name: CapGCC, Try: tryGCC},
+		{Name: CapOverlayfs, Try: tryOverlayfs},
+		{Name: CapNetworkNamespaces, Try: tryNetworkNamespaces},
+		{Name: CapPerfSoftware, Try: tryPerfSoftware},
+		{Name: CapPerfHardware, Try: tryPerfHardware},
+	}
+}
+
+const runAsRoot = "run tare as root (sudo tare …)"
+
+func tryRoot(context.Context) notebook.Capability {
+	if uid := os.Geteuid(); uid != 0 {
+		return unsupported(runAsRoot, "running as user %d; guests, mounts and cgroups need root", uid)
+	}
+	text, err := live.read("/proc/self/status")
+	if err != nil {
+		return inconclusive("%v", err)
+	}
+	caps, err := strconv.ParseUint(field(text, "CapEff"), 16, 64)
+	if err != nil {
+		return inconclusive("/proc/self/status: CapEff: %v", err)
+	}
+	for _, c := range []struct {
+		bit  uint
+		name string
+	}{{unix.CAP_SYS_ADMIN, "CAP_SYS_ADMIN"}, {unix.CAP_SYS_CHROOT, "CAP_SYS_CHROOT"}, {unix.CAP_NET_ADMIN, "CAP_NET_ADMIN"}, {unix.CAP_SYS_PTRACE, "CAP_SYS_PTRACE"}} {
+		if caps&(1<<c.bit) == 0 {
+			return unsupported("run tare outside of the container, or in one that is privileged", "user 0, but without %s", c.name)
+		}
+	}
+	return supported("user 0 with the capabilities to mount, to chroot and to make namespaces")
+}
+
+// probeGroup is the beginning of the name of every cgroup that a probe makes; its process's pid and start time
+// follow, so that what a killed probe left is known for what it is.
+const probeGroup = "tare-probe-"
+
+// tryCgroup makes a cgroup below the hierarchy's root, where engines make theirs, and sets a limit in it.
+func tryCgroup(controller string) notebook.Capability {
+	g, err := live.groupOf("self", controller)
+	if err != nil {
+		return unsupported("run tare on the host itself, not in a container", "%v", err)
+	}
+	if g.dir == "" {
+		return unsupported("mount -t cgroup -o "+controller+" none /sys/fs/cgroup/"+controller, "no hierarchy with the controller is mounted")
+	}
+	if g.version == 2 {
+		there, err := live.read(g.top + "/cgroup.controllers")
+		if err != nil {
+			return inconclusive("%v", err)
+		}
+		if !strings.Contains(" "+there+" ", " "+controller+" ") {
+			return unsupported("start the kernel with this controller in version 2 (cgroup_no_v1="+controller+")", "%s/cgroup.controllers does not name %s, but %q", g.top, controller, there)
+		}
+		given, err := live.read(g.top + "/cgroup.subtree_control")
+		if err != nil {
+			return inconclusive("%v", err)
+		}
+		if !strings.Contains(" "+given+" ", " "+controller+" ") {
+			return supported("cgroup v2: %s is in %s/cgroup.controllers; not handed on to groups below yet, which engines do with their first container", controller, g.top)
+		}
+	}
+	removeProbeGroups(g.top)
+
+	start, err := startTime(os.Getpid())
+	if err != nil {
+		return inconclusive("%v", err)
+	}
+	dir := filepath.Join(g.top, fmt.Sprintf("%s%d-%d-%08x", probeGroup, os.Getpid(), start, rand.Uint32()))
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return cgroupFailure(err)
+	}
+	c := setLimit(dir, controller, g.version)
+	if err := unix.Rmdir(dir); err != nil {
+		return inconclusive("%s could be made but not removed: %v", dir, err)
+	}
+	return c
+}
+
+func cgroupFailure(err error) notebook.Capability {
+	switch {
+	case errors.Is(err, fs.ErrPermission) && os.Geteuid() != 0:
+		return unsupported(runAsRoot, "%v", err)
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, unix.EROFS):
+		return unsupported("run tare on the host itself, or in a privileged container", "%v", err)
+	}
+	return inconclusive("%v", err)
+}
+
+// setLimit sets a limit in the cgroup and reads it back.
+func setLimit(dir, controller string, version int) notebook.Capability {
+	const memory = 64 << 20
+	var want string
+	var read func() (string, error)
+	var file, value string
+	switch controller {
+	case "cpu":
+		file, value = "cpu.cfs_quota_us", "50000"
+		if version == 2 {
+			file, value = "cpu.max", "50000 100000"
+		}
+		want = "a quota of 0.5 cores"
+		read = func() (string, error) {
+			q, err := live.quota(dir, version)
+			return fmt.Sprintf("a quota of %v cores", q), err
+		}
+	case "cpuset":
+		online, err := live.online()
+		if err != nil {
+			return inconclusive("%v", err)
+		}
+		file, value = "cpuset.cpus", strconv.Itoa(online[len(online)-1])
+		want = "CPU " + value
+		read = func() (string, error) {
+			s, err := live.read(dir + "/cpuset.cpus")
+			return "CPU " + s, err
+		}
+	case "memory":
+		file, value = "memory.limit_in_bytes", strconv.Itoa(memory)
+		if version == 2 {
+			file = "memory.max"
+		}
+		want = value + " bytes"
+		read = func() (string, error) {
+			s, err := live.read(dir + "/" + file)
+			return s + " bytes", err
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, file), []byte(value), 0); err != nil {
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+			return unsupported("use a kernel that is built with it (CONFIG_CFS_BANDWIDTH for CPU quotas)", "a new cgroup has no file %s: %v", file, err)
+		}
+		return inconclusive("%v", err)
+	}
+	got, err := read()
+	if err != nil {
+		return inconclusive("%v", err)
+	}
+	if got != want {
+		return inconclusive("asked for %s, and the kernel says %s", want, got)
+	}
+	return supported("cgroup v%d: made a group and set %s", version, want)
+}
+
+// removeProbeGroups removes the empty cgroups of probes whose process was killed.
+func removeProbeGroups(top string) {
+	dirs, err := filepath.Glob(filepath.Join(top, probeGroup+"*"))
+	if err != nil {
+		return
+	}
+	for _, dir := range dirs {
+		var pid int
+		var start uint64
+		var rest string
+		if n, _ := fmt.Sscanf(strings.TrimPrefix(filepath.Base(dir), probeGroup), "%d-%d-%s", &pid, &start, &rest); n != 3 {
+			continue
+		}
+		if now, err := startTime(pid); err == nil && now == start {
+			continue
+		}
+		// Where it fails it is in use or gone, and either way not in this probe's way.
+		_ = unix.Rmdir(dir)
+	}
+}
+
+// outputLimit bounds what is kept of a tool's output, in bytes.
+const outputLimit = 64 << 10
+
+// limited keeps the first bytes written to it.
+type limited struct{ bytes.Buffer }
+
+func (l *limited) Write(p []byte) (int, error) {
+	if room := outputLimit - l.Len(); room > 0 {
+		l.Buffer.Write(p[:min(room, len(p))])
+	}
+	return len(p), nil
+}
+
+// output runs a tool to its end. The first line of what it prints stands for all in errors.
+func output(ctx context.Context, stdin string, name string, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, name, args...)
+	var out limited
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &out, &out
+	cmd.Env = append(os.Environ(), "LC_ALL=C")
+	cmd.WaitDelay = time.Second
+	err := cmd.Run()
+	if err != nil {
+		err = fmt.Errorf("%s: %w: %s", strings.Join(cmd.Args, " "), err, firstLine(out.String()))
+	}
+	return out.String(), err
+}
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")
+	return line
+}
+
+// toolFailure is the answer when a tool could not be run or failed.
+func toolFailure(ctx context.Context, err error, do string) notebook.Capability {
+	switch {
+	case ended(ctx, err):
+		return inconclusive("%v", err)
+	case errors.Is(err, exec.ErrNotFound):
+		return unsupported(do, "it is not installed (not found in PATH)")
+	}
+	return unsupported(do, "%v", err)
+}
+
+func tryVersion(ctx context.Context, do, name string, args ...string) notebook.Capability {
+	out, err := output(ctx, "", name, args...)
+	if err != nil {
+		return toolFailure(ctx, err, do)
+	}
+	return supported("%s", firstLine(out))
+}
+
+func tryRuntime(ctx context.Context, name string) notebook.Capability {
+	c := tryVersion(ctx, "apt-get install "+name, name, "--version")
+	if c.Answer != notebook.Supported {
+		return c
+	}
+	// Older ones have no such command; that says nothing against them.
+	out, err := output(ctx, "", name, "features")
+	var f struct {
+		OCIVersionMax string `json:"ociVersionMax"`
+	}
+	if err == nil && json.Unmarshal([]byte(out), &f) == nil && f.OCIVersionMax != "" {
+		c.Why += ", OCI up to " + f.OCIVersionMax
+	}
+	return c
+}
+
+// QEMU is the name of the QEMU program for machines of this host's kind.
+func QEMU() string {
+	arch := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH]
+	return "qemu-system-" + cmp.Or(arch, runtime.GOARCH)
+}
+
+func tryQEMU(ctx context.Context) notebook.Capability {
+	do := map[string]string{"amd64": "apt-get install qemu-system-x86", "arm64": "apt-get install qemu-system-arm"}[runtime.GOARCH]
+	do = cmp.Or(do, "install "+QEMU())
+	out, err := output(ctx, "", QEMU(), "-accel", "help")
+	if err != nil {
+		return toolFailure(ctx, err, do)
+	}
+	var accels []string
+	for line := range strings.Lines(out) {
+		if a := strings.TrimSpace(line); a == "kvm" || a == "tcg" {
+			accels = append(accels, a)
+		}
+	}
+	if len(accels) == 0 {
+		return unsupported(do, "%s -accel help names neither kvm nor tcg", QEMU())
+	}
+	c := tryVersion(ctx, do, QEMU(), "--version")
+	if c.Answer == notebook.Supported {
+		c.Why += ", built with " + strings.Join(accels, " and ")
+	}
+	return c
+}
+
+// tryMke2fs makes a file system in memory.
+func tryMke2fs(ctx context.Context) notebook.Capability {
+	const do = "apt-get install e2fsprogs"
+	fd, err := unix.MemfdCreate("tare-mke2fs", unix.MFD_CLOEXEC)
+	if err != nil {
+		return inconclusive("memfd_create: %v", err)
+	}
+	disk := os.NewFile(uintptr(fd), "memfd")
+	defer disk.Close()
+	if err := disk.Truncate(4 << 20); err != nil {
+		return inconclusive("%v", err)
+	}
+	path, err := exec.LookPath("mke2fs")
+	if err != nil {
+		// Debian keeps it where only root looks.
+		if path, err = exec.LookPath("/sbin/mke2fs"); err != nil {
+			return unsupported(do, "it is not installed (not found in PATH)")
+		}
+	}
+	out, err := output(ctx, "", path, "-q", "-F", "-t", "ext4", fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), fd))
+	if err != nil {
+		return toolFailure(ctx, err, do)
+	}
+	var magic [2]byte // of the superblock, at 1024 + 56
+	if _, err := disk.ReadAt(magic[:], 1080); err != nil || magic != [2]byte{0x53, 0xef} {
+		return inconclusive("mke2fs ended well and left no file system: %s", firstLine(out))
+	}
+	version, err := output(ctx, "", path, "-V")
+	if err != nil {
+		return toolFailure(ctx, err, do)
+	}
+	return supported("made an ext4 file system; %s", firstLine(version))
+}
+
+// tryGCC compiles a small program that uses the C library.
+func tryGCC(ctx context.Context) notebook.Capability {
+	const do = "apt-get install gcc libc6-dev"
+	const program = "#include <stdio.h>\nint main(void) { return puts(\"tare\") < 0; }\n"
+	out, err := output(ctx, program, "gcc", "-x", "c", "-S", "-o", "-", "-")
+	if err != nil {
+		return toolFailure(ctx, err, do)
+	}
+	if !strings.Contains(out, "main") {
+		return inconclusive("gcc ended well and printed no code: %s", firstLine(out))
+	}
+	c := tryVersion(ctx, do, "gcc", "--version")
+	if c.Answer == notebook.Supported {
+		c.Why = "compiled a program; " + c.Why
+	}
+	return c
+}
+
+// tryDocker asks the engine at DOCKER_HOST, or at the usual socket, whether it lives and what it is.
+func tryDocker(ctx context.Context) notebook.Capability {
+	at := cmp.Or(os.Getenv("DOCKER_HOST"), "unix:///var/run/docker.sock")
+	do := "start the engine: systemctl start docker, or dockerd & where there is no systemd; for one elsewhere set DOCKER_HOST"
+	if _, err := exec.LookPath("dockerd"); err != nil {
+		do = "apt-get install docker.io, and " + do
+	}
+	u, err := url.Parse(at)
+	if err != nil || (u.Scheme != "unix" && u.Scheme != "tcp") {
+		return unsupported("set DOCKER_HOST to unix:///PATH or tcp://HOST:PORT", "DOCKER_HOST is %q, which is neither", at)
+	}
+	network, address := "tcp", u.Host
+	if u.Scheme == "unix" {
+		network, address = "unix", u.Path
+	}
+	client := http.Client{Transport: &http.Transport{
+		DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, network, address)
+		},
+	}}
+	get := func(path string) ([]byte, error) {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://docker"+path, nil)
+		if err != nil {
+			return nil, err
+		}
+		resp, err := client.Do(req)
+		if err != nil {
+			return nil, err
+		}
+		defer resp.Body.Close()
+		b, err := io.ReadAll(io.LimitReader(resp.Body, outputLimit))
+		if err == nil && resp.StatusCode != http.StatusOK {
+			err = fmt.Errorf("GET %s: %s: %s", path, resp.Status, firstLine(string(b)))
+		}
+		return b, err
+	}
+	failure := func(err error) notebook.Capability {
+		switch {
+		case errors.Is(err, fs.ErrPermission):
+			return unsupported(runAsRoot, "%s: %v", at, err)
+		case errors.Is(err, fs.ErrNotExist), errors.Is(err, unix.ECONNREFUSED):
+			return unsupported(do, "no engine answers at %s: %v", at, err)
+		}
+		return inconclusive("%s: %v", at, err)
+	}
+	if _, err := get("/_ping"); err != nil {
+		return failure(err)
+	}
+	b, err := get("/version")
+	if err != nil {
+		return failure(err)
+	}
+	var v struct{ Version, ApiVersion string }
+	if err := json.Unmarshal(b, &v); err != nil || v.Version == "" {
+		return inconclusive("%s answers GET /version with %.60q, which is not a Docker engine's answer", at, b)
+	}
+	return supported("Docker Engine %s (API %s) at %s", v.Version, v.ApiVersion, at)
+}
+
+// apart runs f on a thread of its own that has left the namespaces in flags. The thread ends with it, and the new
+// namespaces and all that was mounted in them end with the thread, even when this process is killed.
+func apart(flags int, f func() notebook.Capability) notebook.Capability {
+	answer := make(chan notebook.Capability)
+	go func() {
+		runtime.LockOSThread() // never unlocked: the runtime ends the thread
+		if err := unix.Unshare(flags); err != nil {
+			if err == unix.EPERM {
+				answer <- unsupported(runAsRoot, "unshare: %v", err)
+			} else {
+				answer <- unsupported("use a kernel that is built with namespaces", "unshare: %v", err)
+			}
+			return
+		}
+		answer <- f()
+	}()
+	return <-answer
+}
+
+// tryOverlayfs mounts one, in a mount namespace of its own and on memory, and looks through it.
+func tryOverlayfs(context.Context) notebook.Capability {
+	return apart(unix.CLONE_NEWNS|unix.CLONE_FS, func() notebook.Capability {
+		if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+			return inconclusive("make mounts private: %v", err)
+		}
+		base := os.TempDir()
+		if err := unix.Mount("tare-probe", base, "tmpfs", 0, "size=1m"); err != nil {
+			return inconclusive("mount a tmpfs on %s: %v", base, err)
+		}
+		var dirs []any
+		for _, name := range []string{"lower", "upper", "work", "merged"} {
+			dir := filepath.Join(base, name)
+			if err := os.Mkdir(dir, 0o755); err != nil {
+				return inconclusive("%v", err)
+			}
+			dirs = append(dirs, dir)
+		}
+		if err := os.WriteFile(filepath.Join(base, "lower", "file"), []byte("below"), 0o644); err != nil {
+			return inconclusive("%v", err)
+		}
+		merged := filepath.Join(base, "merged")
+		err := unix.Mount("tare-probe", merged, "overlay", 0, fmt.Sprintf("lowerdir=%s,upperdir=%s,workdir=%s", dirs[:3]...))
+		switch {
+		case err == unix.ENODEV:
+			return unsupported("modprobe overlay", "the kernel has no overlayfs: %v", err)
+		case err != nil:
+			return unsupported("see the kernel's log (dmesg) for what it did not like", "mount: %v", err)
+		}
+		if err := os.WriteFile(filepath.Join(merged, "file"), []byte("above"), 0o644); err != nil {
+			return unsupported("see the kernel's log (dmesg)", "write through the overlay: %v", err)
+		}
+		lower, err1 := os.ReadFile(filepath.Join(base, "lower", "file"))
+		upper, err2 := os.ReadFile(filepath.Join(base, "upper", "file"))
+		if err := errors.Join(err1, err2); err != nil || string(lower) != "below" || string(upper) != "above" {
+			return inconclusive("a write through the overlay left %q below and %q above (%v)", lower, upper, err)
+		}
+		return supported("mounted one, and a write through it left what lies below as it was")
+	})
+}
+
+// tryNetworkNamespaces makes one; nothing but a loopback device is in a new one.
+func tryNetworkNamespaces(context.Context) notebook.Capability {
+	return apart(unix.CLONE_NEWNET, func() notebook.Capability {
+		text, err := live.read("/proc/thread-self/net/dev")
+		if err != nil {
+			return inconclusive("%v", err)
+		}
+		var devices []string
+		for line := range strings.Lines(text) {
+			if name, _, ok := strings.Cut(line, ":"); ok {
+				devices = append(devices, strings.TrimSpace(name))
+			}
+		}
+		for _, d := range devices {
+			if d == "lo" {
+				return supported("made one; in it are %s", strings.Join(devices, ", "))
+			}
+		}
+		return inconclusive("a new one has no loopback device, but %q", devices)
+	})
+}
+
+// tryPerfSoftware counts the page faults of touching new memory.
+func tryPerfSoftware(context.Context) notebook.Capability {
+	const pages = 64
+	n, err := perfCount(unix.PERF_TYPE_SOFTWARE, unix.PERF_COUNT_SW_PAGE_FAULTS, func() error {
+		size := os.Getpagesize()
+		b, err := unix.Mmap(-1, 0, pages*size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS)
+		if err != nil {
+			return err
+		}
+		defer unix.Munmap(b)
+		// Each page faults for itself, or a huge page would take all at once.
+		if err := unix.Madvise(b, unix.MADV_NOHUGEPAGE); err != nil && err != unix.EINVAL {
+			return err
+		}
+		for i := 0; i < len(b); i += size {
+			b[i] = 1
+		}
+		return nil
+	})
+	if err != nil {
+		return perfFailure(err, "use a kernel that is built with CONFIG_PERF_EVENTS")
+	}
+	if n < pages {
+		return inconclusive("%d page faults counted where at least %d happened", n, pages)
+	}
+	return supported("counted %d page faults on %d pages", n, pages)
+}
+
+// tryPerfHardware counts instructions.
+func tryPerfHardware(context.Context) notebook.Capability {
+	n, err := perfCount(unix.PERF_TYPE_HARDWARE, unix.PERF_COUNT_HW_INSTRUCTIONS, func() error {
+		for range 1000 {
+			unix.Getppid()
+		}
+		return nil
+	})
+	if err != nil {
+		return perfFailure(err, "none here: the CPU, or the hypervisor under this machine, has no counters to give; on a hypervisor of your own switch its virtual PMU on")
+	}
+	if n < 1000 {
+		return inconclusive("%d instructions counted where more than 1000 ran", n)
+	}
+	return supported("counted %d instructions", n)
+}
+
+func perfFailure(err error, do string) notebook.Capability {
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return unsupported(runAsRoot+", or sysctl kernel.perf_event_paranoid=1", "perf_event_open: %v", err)
+	case errors.Is(err, unix.ENOENT), errors.Is(err, unix.ENODEV), errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.ENOSYS):
+		return unsupported(do, "perf_event_open: %v", err)
+	}
+	return inconclusive("perf_event_open: %v", err)
+}
+
+// perfCount counts an event in this thread, kernel excluded, while f runs.
+func perfCount(kind uint32, config uint64, f func() error) (uint64, error) {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	attr := unix.PerfEventAttr{Type: kind, Config: config, Bits: unix.PerfBitDisabled | unix.PerfBitExcludeKernel | unix.PerfBitExcludeHv}
+	attr.Size = uint32(unsafe.Sizeof(attr))
+	fd, err := unix.PerfEventOpen(&attr, 0, -1, -1, unix.PERF_FLAG_FD_CLOEXEC)
+	if err != nil {
+		return 0, err
+	}
+	defer unix.Close(fd)
+	if err := unix.IoctlSetInt(fd, unix.PERF_EVENT_IOC_ENABLE, 0); err != nil {
+		return 0, err
+	}
+	if err := f(); err != nil {
+		return 0, err
+	}
+	if err := unix.IoctlSetInt(fd, unix.PERF_EVENT_IOC_DISABLE, 0); err != nil {
+		return 0, err
+	}
+	var b [8]byte
+	if _, err := unix.Read(fd, b[:]); err != nil {
+		return 0, err
+	}
+	return *(*uint64)(unsafe.Pointer(&b)), nil
+}

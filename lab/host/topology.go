@@ -1,0 +1,530 @@
+//go:build linux
+
+package host
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"path"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tare/notebook"
+)
+
+// Inspect finds out what machine this is. It reads files of /proc, /sys and /etc only and changes nothing;
+// capabilities, which are found by trying, are not among its facts (see Capabilities).
+//
+// The id is a hash, salted, from which the machine's own identity can not be had back. Its first letter says of
+// what: "m" the machine-id, "d" the firmware's serial numbers, "h" hostname and CPU model where there is no better
+// (a container, say), which two machines may share and one may change.
+func Inspect(ctx context.Context) (notebook.Host, error) {
+	if err := ctx.Err(); err != nil {
+		return notebook.Host{}, err
+	}
+	h, err := live.inspect()
+	if err != nil {
+		return h, fmt.Errorf("host: inspect this machine: %w", err)
+	}
+	return h, nil
+}
+
+func (s system) inspect() (notebook.Host, error) {
+	h := notebook.Host{Arch: s.arch()}
+	var err error
+	if h.Kernel, err = s.read("/proc/sys/kernel/osrelease"); err != nil {
+		return h, err
+	}
+	if h.Hostname, err = s.read("/proc/sys/kernel/hostname"); err != nil {
+		return h, err
+	}
+	h.OS = s.os()
+	cpuinfo, err := s.read("/proc/cpuinfo")
+	if err != nil {
+		return h, err
+	}
+	h.CPUModel, h.CPUFlags = cpuModel(cpuinfo)
+	if h.CPUs, err = s.cpus(); err != nil {
+		return h, err
+	}
+	if h.Memory, err = s.memory(); err != nil {
+		return h, err
+	}
+	if h.CgroupVersion, err = s.cgroupVersion(); err != nil {
+		return h, err
+	}
+	h.Virtualization = s.virtualization(h.Arch, h.CPUFlags)
+	h.Governor = s.governor(h.CPUs)
+	h.ID = s.id(h.Hostname, h.CPUModel)
+	return h, nil
+}
+
+func (s system) arch() string {
+	if a, err := s.read("/proc/sys/kernel/arch"); err == nil && a != "" { // from Linux 6.1 on
+		return a
+	}
+	if a, ok := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH]; ok {
+		return a
+	}
+	return runtime.GOARCH
+}
+
+func (s system) os() string {
+	for _, file := range []string{"/etc/os-release", "/usr/lib/os-release"} {
+		text, err := s.read(file)
+		if err != nil {
+			continue
+		}
+		for line := range strings.Lines(text) {
+			if v, ok := strings.CutPrefix(strings.TrimSpace(line), "PRETTY_NAME="); ok {
+				return strings.Trim(v, `"'`)
+			}
+		}
+	}
+	return "unknown"
+}
+
+// cpuModel reads /proc/cpuinfo's first processor. Only x86 has a name there.
+func cpuModel(cpuinfo string) (model string, flags []string) {
+	first, _, _ := strings.Cut(cpuinfo, "\n\n")
+	model = field(first, "model name")
+	if model == "" {
+		var parts []string
+		for _, name := range []string{"CPU implementer", "CPU part", "CPU variant", "CPU revision"} {
+			if v := field(first, name); v != "" {
+				parts = append(parts, strings.TrimPrefix(name, "CPU ")+" "+v)
+			}
+		}
+		model = cmp.Or(strings.Join(parts, ", "), "unknown")
+	}
+	return model, strings.Fields(cmp.Or(field(first, "flags"), field(first, "Features")))
+}
+
+func (s system) online() ([]int, error) {
+	const file = "/sys/devices/system/cpu/online"
+	text, err := s.read(file)
+	if err != nil {
+		return nil, err
+	}
+	cpus, err := ParseCPUList(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	if len(cpus) == 0 {
+		return nil, fmt.Errorf("%s names no CPU", file)
+	}
+	return cpus, nil
+}
+
+// cpus reads the online CPUs and where they are. Cores are numbered from 0 in the order of their first online CPU,
+// for the kernel's own numbers are unique in a die only.
+func (s system) cpus() ([]notebook.CPU, error) {
+	online, err := s.online()
+	if err != nil {
+		return nil, err
+	}
+	node := make(map[int]int)
+	nodes, err := fs.Glob(s.fs, "sys/devices/system/node/node[0-9]*/cpulist")
+	if err != nil {
+		return nil, err
+	}
+	for _, file := range nodes {
+		text, err := s.read(file)
+		if err != nil {
+			return nil, err
+		}
+		list, err := ParseCPUList(text)
+		n, err2 := strconv.Atoi(strings.TrimPrefix(path.Base(path.Dir(file)), "node"))
+		if err := errors.Join(err, err2); err != nil {
+			return nil, fmt.Errorf("/%s: %w", file, err)
+		}
+		for _, c := range list {
+			node[c] = n
+		}
+	}
+	cores := make(map[string]int)
+	var cpus []notebook.CPU
+	for _, id := range online {
+		dir := fmt.Sprintf("/sys/devices/system/cpu/cpu%d/topology/", id)
+		socket, err := s.number(dir+"physical_package_id", 0)
+		if err != nil {
+			return nil, err
+		}
+		key, err := s.coreKey(dir, id, socket)
+		if err != nil {
+			return nil, err
+		}
+		if _, ok := cores[key]; !ok {
+			cores[key] = len(cores)
+		}
+		cpus = append(cpus, notebook.CPU{ID: id, Core: cores[key], Socket: max(socket, 0), Node: node[id]})
+	}
+	return cpus, nil
+}
+
+// coreKey is the same for the threads of one core: the list of these threads where the kernel gives it.
+func (s system) coreKey(dir string, id, socket int) (string, error) {
+	for _, name := range []string{"core_cpus_list", "thread_siblings_list"} { // the first from Linux 5.3 on
+		text, err := s.read(dir + name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return "", err
+		}
+		list, err := ParseCPUList(text)
+		if err != nil {
+			return "", fmt.Errorf("%s%s: %w", dir, name, err)
+		}
+		if slices.Contains(list, id) {
+			return FormatCPUList(list), nil
+		}
+	}
+	die, err := s.number(dir+"die_id", 0)
+	if err != nil {
+		return "", err
+	}
+	core, err := s.number(dir+"core_id", -1)
+	if err != nil {
+		return "", err
+	}
+	if core < 0 {
+		return fmt.Sprintf("cpu %d", id), nil
+	}
+	return fmt.Sprintf("socket %d die %d core %d", socket, die, core), nil
+}
+
+// number reads a file with one number; without the file it is otherwise.
+func (s system) number(file string, otherwise int) (int, error) {
+	text, err := s.read(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return otherwise, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %.40q: expected a number", file, text)
+	}
+	return n, nil
+}
+
+func (s system) memory() (int64, error) {
+	text, err := s.read("/proc/meminfo")
+	if err != nil {
+		return 0, err
+	}
+	f := strings.Fields(field(text, "MemTotal"))
+	if len(f) == 2 && f[1] == "kB" {
+		if kb, err := strconv.ParseInt(f[0], 10, 64); err == nil && kb > 0 && kb < math.MaxInt64/1024 {
+			return kb * 1024, nil
+		}
+	}
+	return 0, errors.New("/proc/meminfo: expected a line MemTotal with a number of kB")
+}
+
+// cgroupVersion is "v1", "v2", "hybrid" (controllers in version 1 and a version 2 hierarchy beside them) or "none".
+func (s system) cgroupVersion() (string, error) {
+	text, err := s.read("/proc/self/mountinfo")
+	if err != nil {
+		return "", err
+	}
+	mounts, err := parseMountinfo(text)
+	if err != nil {
+		return "", fmt.Errorf("/proc/self/mountinfo: %w", err)
+	}
+	var v1, v2 bool
+	for _, m := range mounts {
+		// A hierarchy of version 1 that only names processes (systemd's) has no controllers.
+		v1 = v1 || m.fstype == "cgroup" && slices.ContainsFunc([]string{"cpu", "cpuset", "memory"}, func(c string) bool {
+			return slices.Contains(m.options, c)
+		})
+		v2 = v2 || m.fstype == "cgroup2"
+	}
+	switch {
+	case v1 && v2:
+		return "hybrid", nil
+	case v1:
+		return "v1", nil
+	case v2:
+		return "v2", nil
+	}
+	return "none", nil
+}
+
+// virtualization names what this machine itself runs in: a hypervisor, a container, or both; "" for neither.
+func (s system) virtualization(arch string, flags []string) string {
+	name := s.hypervisor(arch, flags)
+	if c := s.container(); c != "" {
+		name = strings.TrimPrefix(name+", in a container ("+c+")", ", ")
+	}
+	return name
+}
+
+// hypervisor: on x86 the CPU itself says that there is one, the firmware and the clocks say which. Firmware alone
+// proves nothing there: clouds give the same names to their bare-metal machines.
+func (s system) hypervisor(arch string, flags []string) string {
+	if t, err := s.read("/sys/hypervisor/type"); err == nil && t == "xen" {
+		if caps, err := s.read("/proc/xen/capabilities"); err == nil && strings.Contains(caps, "control_d") {
+			return "" // the first domain, which runs the machine
+		}
+		return "Xen"
+	}
+	x86 := arch == "x86_64" || strings.HasPrefix(arch, "i")
+	if x86 && !slices.Contains(flags, "hypervisor") {
+		return ""
+	}
+	var firmware string
+	for _, name := range []string{"sys_vendor", "product_name", "board_vendor", "bios_vendor", "chassis_asset_tag"} {
+		if v, err := s.read("/sys/class/dmi/id/" + name); err == nil {
+			firmware += v + "\n"
+		}
+	}
+	if !x86 && strings.Contains(firmware, ".metal") {
+		return ""
+	}
+	for _, known := range []struct{ has, name string }{
+		{"Amazon EC2", "KVM (Amazon EC2)"},
+		{"Google Compute Engine", "KVM (Google Compute Engine)"},
+		{"OpenStack", "KVM (OpenStack)"},
+		{"KubeVirt", "KVM (KubeVirt)"},
+		{"KVM", "KVM"},
+		{"VMware", "VMware"},
+		{"VirtualBox", "VirtualBox"},
+		{"innotek", "VirtualBox"},
+		{"Xen", "Xen"},
+		{"Microsoft Corporation", "Hyper-V"},
+		{"Parallels", "Parallels"},
+		{"BHYVE", "bhyve"},
+		{"Apple Virtualization", "Apple Virtualization"},
+	} {
+		if strings.Contains(firmware, known.has) {
+			return known.name
+		}
+	}
+	// The hypervisor's own clock; a QEMU machine is KVM's only where that is there.
+	clocks, err := s.read("/sys/devices/system/clocksource/clocksource0/available_clocksource")
+	switch {
+	case err == nil && strings.Contains(clocks, "kvm-clock"):
+		return "KVM"
+	case err == nil && strings.Contains(clocks, "hyperv"):
+		return "Hyper-V"
+	case err == nil && strings.Contains(clocks, "xen"):
+		return "Xen"
+	case strings.Contains(firmware, "QEMU"):
+		return "QEMU"
+	case x86:
+		return "unknown hypervisor"
+	}
+	return ""
+}
+
+// container names the kind of container that this process's whole system is, or "".
+func (s system) container() string {
+	if env, err := s.read("/proc/1/environ"); err == nil { // root's to read
+		for v := range strings.SplitSeq(env, "\x00") {
+			if c, ok := strings.CutPrefix(v, "container="); ok && c != "" {
+				return c
+			}
+		}
+	}
+	for _, known := range []struct{ file, name string }{{".dockerenv", "docker"}, {"run/.containerenv", "podman"}} {
+		if _, err := fs.Stat(s.fs, known.file); err == nil {
+			return known.name
+		}
+	}
+	return ""
+}
+
+// governor is the CPU frequency governor; all of them, when CPUs differ; "" where the machine has none.
+func (s system) governor(cpus []notebook.CPU) string {
+	var all []string
+	for _, c := range cpus {
+		if g, err := s.read(fmt.Sprintf("/sys/devices/system/cpu/cpu%d/cpufreq/scaling_governor", c.ID)); err == nil {
+			all = append(all, g)
+		}
+	}
+	slices.Sort(all)
+	return strings.Join(slices.Compact(all), ", ")
+}
+
+func (s system) id(hostname, model string) string {
+	if id, err := s.read("/etc/machine-id"); err == nil && len(id) == 32 && strings.Trim(id, "0123456789abcdef") == "" && strings.Trim(id, "0") != "" {
+		return hash("m", id)
+	}
+	var serials string
+	for _, name := range []string{"product_uuid", "product_serial", "board_serial"} { // root's to read
+		if v, err := s.read("/sys/class/dmi/id/" + name); err == nil {
+			serials += v
+		}
+	}
+	// Firmware without numbers has text like "Not Specified" or "None" instead.
+	if strings.ContainsAny(serials, "123456789") {
+		return hash("d", serials)
+	}
+	return hash("h", hostname+"\n"+model)
+}
+
+func hash(kind, identity string) string {
+	sum := sha256.Sum256([]byte("tare\n" + kind + "\n" + identity))
+	return fmt.Sprintf("%s-%x", kind, sum[:8])
+}
+
+// ChooseCPUs chooses n of the host's CPUs for a guest that gets CPUs of its own, always the same ones: whole cores
+// first, with one thread of each; in one NUMA node where they fit, else in one socket; from the highest numbers
+// down, as CPU 0 serves most interrupts. Only CPUs that this process may use are taken. The result is in ascending
+// order.
+func ChooseCPUs(h notebook.Host, n int) ([]int, error) {
+	l, err := LimitsOf(os.Getpid())
+	if err != nil {
+		return nil, err
+	}
+	allowed, err := ParseCPUList(l.CPUs)
+	if err != nil {
+		return nil, err
+	}
+	return chooseCPUs(h.CPUs, allowed, n)
+}
+
+func chooseCPUs(all []notebook.CPU, allowed []int, n int) ([]int, error) {
+	type core struct {
+		threads            []int // descending
+		lowest             int   // number of any thread of it, ours to use or not: the core of CPU 0 comes last
+		core, node, socket int
+	}
+	byID := make(map[int]*core)
+	usable := 0
+	for _, c := range all {
+		k := byID[c.Core]
+		if k == nil {
+			k = &core{lowest: c.ID, core: c.Core, node: c.Node, socket: c.Socket}
+			byID[c.Core] = k
+		}
+		k.lowest = min(k.lowest, c.ID)
+		if slices.Contains(allowed, c.ID) {
+			k.threads = append(k.threads, c.ID)
+			usable++
+		}
+	}
+	if n < 1 {
+		return nil, fmt.Errorf("host: choose %d CPUs: expected at least 1", n)
+	}
+	if n > usable {
+		return nil, fmt.Errorf("host: choose %d CPUs: only %d of the host's %d may be used (%s); take a smaller instance, or give this process more CPUs", n, usable, len(all), FormatCPUList(intersect(ids(all), allowed)))
+	}
+	var cores []*core
+	for _, k := range byID {
+		if len(k.threads) > 0 {
+			slices.SortFunc(k.threads, func(a, b int) int { return b - a })
+			cores = append(cores, k)
+		}
+	}
+	slices.SortFunc(cores, func(a, b *core) int { return cmp.Or(b.lowest-a.lowest, b.core-a.core) })
+
+	// The smallest place that has enough cores; cores is in order of preference, so its first such place is too.
+	want := min(n, len(cores))
+	place := func(of func(*core) int) []*core {
+		in := make(map[int][]*core)
+		for _, k := range cores {
+			in[of(k)] = append(in[of(k)], k)
+		}
+		for _, k := range cores {
+			if p := in[of(k)]; len(p) >= want {
+				return p
+			}
+		}
+		return nil
+	}
+	chosen := place(func(k *core) int { return k.node })
+	if chosen == nil {
+		if chosen = place(func(k *core) int { return k.socket }); chosen == nil {
+			chosen = cores
+		}
+		// Over as few nodes as it takes: the fullest first.
+		size := make(map[int]int)
+		for _, k := range chosen {
+			size[k.node]++
+		}
+		slices.SortStableFunc(chosen, func(a, b *core) int {
+			return cmp.Or(size[b.node]-size[a.node], b.node-a.node)
+		})
+	}
+	var cpus []int
+	for t := 0; len(cpus) < n; t++ {
+		for _, k := range chosen {
+			if t < len(k.threads) && len(cpus) < n {
+				cpus = append(cpus, k.threads[t])
+			}
+		}
+	}
+	slices.Sort(cpus)
+	return cpus, nil
+}
+
+func ids(cpus []notebook.CPU) []int {
+	var all []int
+	for _, c := range cpus {
+		all = append(all, c.ID)
+	}
+	return all
+}
+
+// Describe writes what machine this is in a few lines of plain text.
+func Describe(w io.Writer, h notebook.Host) error {
+	var b strings.Builder
+	line := func(name, format string, a ...any) { fmt.Fprintf(&b, "%-10s %s\n", name, fmt.Sprintf(format, a...)) }
+	line("host", "%s (%s), id %s", h.Hostname, h.Arch, h.ID)
+	line("system", "%s, Linux %s", h.OS, h.Kernel)
+	line("CPU", "%s", h.CPUModel)
+
+	sockets, cores, nodes := make(map[int]bool), make(map[int]bool), make(map[int][]int)
+	for _, c := range h.CPUs {
+		sockets[c.Socket], cores[c.Core] = true, true
+		nodes[c.Node] = append(nodes[c.Node], c.ID)
+	}
+	smt := "no SMT"
+	if len(h.CPUs) > len(cores) {
+		smt = "SMT: threads share cores"
+	}
+	line("CPUs", "%s in %s and %s; %s", count(len(h.CPUs), "CPU"), count(len(cores), "core"), count(len(sockets), "socket"), smt)
+	if len(nodes) > 1 {
+		var all []int
+		for n := range nodes {
+			all = append(all, n)
+		}
+		slices.Sort(all)
+		for _, n := range all {
+			line("", "NUMA node %d: CPUs %s", n, FormatCPUList(nodes[n]))
+		}
+	}
+	line("memory", "%.1f GiB", float64(h.Memory)/(1<<30))
+	line("cgroups", "%s", h.CgroupVersion)
+	if h.Governor != "" {
+		line("governor", "%s", h.Governor)
+	}
+	if h.Virtualization != "" {
+		line("note", "this host is itself a guest (%s): bare metal here means this machine without a further layer", h.Virtualization)
+	}
+	if strings.HasPrefix(h.ID, "h-") {
+		line("note", "this host has no identity of its own (no /etc/machine-id, no serial number): its id is made of hostname and CPU model, and another may have the same")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func count(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return fmt.Sprintf("%d %s", n, what)
+}

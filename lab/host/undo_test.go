@@ -1,0 +1,430 @@
+//go:build linux
+
+package host
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+func mkdir(t *testing.T, path ...string) string {
+	t.Helper()
+	dir := filepath.Join(path...)
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func write(t *testing.T, path string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte("x"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
+}
+
+// tmpfs mounts one until the end of the test.
+func tmpfs(t *testing.T, dir string) {
+	t.Helper()
+	if err := unix.Mount("tare-test", dir, "tmpfs", 0, "size=1m"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil && err != unix.EINVAL && err != unix.ENOENT {
+			t.Error(err)
+		}
+	})
+}
+
+func TestRemoveDir(t *testing.T) {
+	state := t.TempDir()
+	outside := filepath.Join(t.TempDir(), "precious")
+	write(t, outside)
+	dir := mkdir(t, state, "a", "b")
+	mkdir(t, dir, "c", "d")
+	for i := range 3000 {
+		write(t, filepath.Join(dir, "c", fmt.Sprint(i)))
+	}
+	for _, link := range []string{"l", "c/d/l"} {
+		if err := os.Symlink(filepath.Dir(outside), filepath.Join(dir, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := unix.Mkfifo(filepath.Join(dir, "pipe"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := RemoveDir(testContext(t), state, dir); err != nil {
+		t.Fatal(err)
+	}
+	if exists(dir) || !exists(filepath.Join(state, "a")) || !exists(outside) {
+		t.Errorf("removed: dir %v, its parent %v, what a link led to %v", !exists(dir), !exists(filepath.Join(state, "a")), !exists(outside))
+	}
+	for _, gone := range []string{dir, dir + "/x/y"} {
+		if err := RemoveDir(testContext(t), state, gone); err != nil {
+			t.Errorf("what is not there: %v", err)
+		}
+	}
+}
+
+// A guest can make a tree that is deeper than any path may be long, or than descriptors can be had.
+func TestRemoveDirThatIsVeryDeep(t *testing.T) {
+	state := t.TempDir()
+	dir := mkdir(t, state, "deep")
+	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3000 {
+		err := unix.Mkdirat(fd, "d", 0o755)
+		child, err2 := unix.Openat(fd, "d", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		if err := errors.Join(err, err2, unix.Close(fd)); err != nil {
+			t.Fatal(err)
+		}
+		fd = child
+	}
+	if err := unix.Close(fd); err != nil {
+		t.Fatal(err)
+	}
+	if err := RemoveDir(testContext(t), state, dir); err != nil {
+		t.Fatal(err)
+	}
+	if exists(dir) {
+		t.Error("it is left")
+	}
+}
+
+func TestRemoveDirRefuses(t *testing.T) {
+	state := t.TempDir()
+	outside := t.TempDir()
+	write(t, outside+"/precious")
+	if err := os.Symlink(outside, state+"/link"); err != nil {
+		t.Fatal(err)
+	}
+	mkdir(t, outside, "dir")
+	write(t, state+"/file")
+	for _, path := range []string{outside, outside + "/dir", state, state + "/", state + "/../x", "relative", "",
+		state + "/link", state + "/link/dir", state + "/file", state + "x"} {
+		if err := RemoveDir(testContext(t), state, path); err == nil {
+			t.Errorf("RemoveDir(%q) is no error", path)
+		}
+	}
+	if !exists(outside+"/precious") || !exists(outside+"/dir") || !exists(state+"/link") || !exists(state+"/file") {
+		t.Error("something was removed")
+	}
+}
+
+func TestRemoveDirNeverCrossesAMount(t *testing.T) {
+	needRoot(t)
+	state := t.TempDir()
+	dir := mkdir(t, state, "dir")
+	write(t, dir+"/before")
+	inner := mkdir(t, dir, "m")
+	// A bind mount of the same file system: a device number would not show it.
+	other := t.TempDir()
+	write(t, other+"/precious")
+	if err := unix.Mount(other, inner, "", unix.MS_BIND, ""); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(inner, unix.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	for _, path := range []string{dir, inner} {
+		if err := RemoveDir(testContext(t), state, path); err == nil || !strings.Contains(err.Error(), inner) {
+			t.Errorf("RemoveDir(%s) = %v, want an error that names %s", path, err, inner)
+		}
+	}
+	if !exists(other+"/precious") || !exists(dir+"/before") {
+		t.Error("something was removed")
+	}
+	// And where the list of mounts was not looked at, or was out of date:
+	parent, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(parent)
+	r := remover{ctx: testContext(t), top: parent}
+	if err := r.empty(parent, 0); err == nil {
+		t.Error("a folder with a mount in it was emptied")
+	}
+	if !exists(other + "/precious") {
+		t.Error("what lies behind the mount was removed")
+	}
+}
+
+func TestUnmount(t *testing.T) {
+	needRoot(t)
+	dir := mkdir(t, t.TempDir(), "with space")
+	tmpfs(t, dir)
+	tmpfs(t, dir) // one on the other
+	note, err := Unmount(testContext(t), dir)
+	if err != nil || note != "" {
+		t.Fatalf("Unmount = %q, %v", note, err)
+	}
+	if on, _, err := mountsAt(dir); on != 0 || err != nil {
+		t.Errorf("still mounted: %d, %v", on, err)
+	}
+	for _, path := range []string{dir, dir + "/none/none"} {
+		if note, err := Unmount(testContext(t), path); err != nil || note != "" {
+			t.Errorf("nothing mounted: %q, %v", note, err)
+		}
+	}
+}
+
+func TestUnmountBusyIsDetachedAndSaid(t *testing.T) {
+	needRoot(t)
+	dir := t.TempDir()
+	tmpfs(t, dir)
+	write(t, dir+"/file")
+	f, err := os.Open(dir + "/file")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	note, err := Unmount(ctx, dir)
+	if err != nil || note == "" {
+		t.Errorf("Unmount = %q, %v; want a note that it was detached", note, err)
+	}
+	if exists(dir + "/file") {
+		t.Error("still mounted")
+	}
+}
+
+func TestUnmountLeavesWhatIsBelow(t *testing.T) {
+	needRoot(t)
+	dir := t.TempDir()
+	tmpfs(t, dir)
+	inner := mkdir(t, dir, "inner")
+	tmpfs(t, inner)
+	if _, err := Unmount(testContext(t), dir); err == nil || !strings.Contains(err.Error(), inner) {
+		t.Errorf("Unmount = %v, want an error that names %s", err, inner)
+	}
+	if on, _, err := mountsAt(inner); on != 1 || err != nil {
+		t.Errorf("on the inner one: %d mounts, %v", on, err)
+	}
+}
+
+func TestKillProcess(t *testing.T) {
+	cmd := start(t, "sleep", "60")
+	e, err := ProcessEntry(cmd.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, started, err := parseProcess(e.Target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Another process that has the pid of one recorded earlier.
+	if err := KillProcess(testContext(t), fmt.Sprintf("%d %d", pid, started-1)); err != nil || !alive(pid) {
+		t.Fatalf("with another start time: %v, alive %v", err, alive(pid))
+	}
+	if err := KillProcess(testContext(t), e.Target); err != nil || alive(pid) {
+		t.Errorf("KillProcess = %v, alive %v", err, alive(pid))
+	}
+	if err := cmd.Wait(); err == nil || !strings.Contains(err.Error(), "killed") {
+		t.Errorf("it ended with %v", err)
+	}
+	if err := KillProcess(testContext(t), e.Target); err != nil {
+		t.Errorf("what is not there: %v", err)
+	}
+	for _, bad := range []string{"", "x", "1 5", "0 0", "-1 5", "12", "12 x", "99999999999999 1"} {
+		if err := KillProcess(testContext(t), bad); err == nil {
+			t.Errorf("KillProcess(%q) is no error", bad)
+		}
+	}
+}
+
+// cgroupTop is where the memory hierarchy of version 1 ("cgroup") or that of version 2 ("cgroup2") is mounted.
+func cgroupTop(t *testing.T, fstype string) string {
+	t.Helper()
+	b, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mounts, err := parseMountinfo(string(b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range mounts {
+		if m.fstype == fstype && (fstype == "cgroup2" || strings.Contains(strings.Join(m.options, " "), "memory")) {
+			return m.point
+		}
+	}
+	return ""
+}
+
+// group makes a cgroup until the end of the test.
+func makeGroup(t *testing.T, top, name string) string {
+	t.Helper()
+	dir := filepath.Join(top, fmt.Sprintf("tare-test-%d-%s", os.Getpid(), name))
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := RemoveCgroup(context.Background(), dir); err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
+func enter(t *testing.T, dir string, pid int) {
+	t.Helper()
+	if err := os.WriteFile(dir+"/cgroup.procs", fmt.Append(nil, pid), 0); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// forkForEver makes children that make children: always some live, none for long.
+func forkForEver() {
+	for {
+		cmd := exec.Command("/bin/sh", "-c", "sleep 0.01 & sleep 0.01 & sleep 0.02")
+		if err := cmd.Run(); err != nil {
+			os.Exit(1)
+		}
+	}
+}
+
+func TestRemoveCgroup(t *testing.T) {
+	needRoot(t)
+	for _, fstype := range []string{"cgroup", "cgroup2"} {
+		t.Run(fstype, func(t *testing.T) {
+			top := cgroupTop(t, fstype)
+			need(t, top != "", "a mounted "+fstype+" hierarchy")
+			dir := makeGroup(t, top, "remove")
+			below := mkdir(t, dir, "a", "b")
+			mkdir(t, dir, "c")
+			// A program that keeps making processes while it is killed.
+			cmd := exec.Command("/proc/self/exe")
+			cmd.Env = append(os.Environ(), "TARE_TEST_FORK=1")
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+			enter(t, below, cmd.Process.Pid)
+			deadline := time.Now().Add(10 * time.Second)
+			for {
+				pids, err := CgroupProcs(dir)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if len(pids) > 1 {
+					break
+				}
+				if time.Now().After(deadline) {
+					t.Fatalf("only %v in the cgroup", pids)
+				}
+				time.Sleep(time.Millisecond)
+			}
+			if err := RemoveCgroup(testContext(t), dir); err != nil {
+				t.Fatal(err)
+			}
+			if exists(dir) || alive(cmd.Process.Pid) {
+				t.Errorf("left: the cgroup %v, the process %v", exists(dir), alive(cmd.Process.Pid))
+			}
+			if err := RemoveCgroup(testContext(t), dir); err != nil {
+				t.Errorf("what is not there: %v", err)
+			}
+			if pids, err := CgroupProcs(dir); err != nil || len(pids) > 0 {
+				t.Errorf("processes of what is not there: %v, %v", pids, err)
+			}
+			if err := RemoveCgroup(testContext(t), top); err == nil {
+				t.Error("the root of the hierarchy is not refused")
+			}
+		})
+	}
+}
+
+func TestRemoveCgroupThatIsFrozen(t *testing.T) {
+	needRoot(t)
+	// Version 1 has a hierarchy for it, version 2 a file in every cgroup.
+	top := cgroupTop(t, "cgroup2")
+	file, value := "cgroup.freeze", "1"
+	if g, err := live.groupOf("self", "freezer"); err == nil && g.version == 1 && g.dir != "" {
+		top, file, value = g.top, "freezer.state", "FROZEN"
+	}
+	need(t, top != "", "a mounted freezer")
+	dir := makeGroup(t, top, "frozen")
+	cmd := start(t, "sleep", "60")
+	enter(t, dir, cmd.Process.Pid)
+	if err := os.WriteFile(filepath.Join(dir, file), []byte(value), 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := RemoveCgroup(testContext(t), dir); err != nil || alive(cmd.Process.Pid) {
+		t.Errorf("RemoveCgroup = %v, alive %v", err, alive(cmd.Process.Pid))
+	}
+}
+
+func TestRemoveCgroupRefusesWhatIsNone(t *testing.T) {
+	dir := t.TempDir()
+	for _, path := range []string{dir, "/proc", "relative", "/"} {
+		if err := RemoveCgroup(testContext(t), path); err == nil {
+			t.Errorf("RemoveCgroup(%q) is no error", path)
+		}
+	}
+	if !exists(dir) {
+		t.Error("it was removed")
+	}
+}
+
+func TestRemoveCgroupNeverKillsItself(t *testing.T) {
+	needRoot(t)
+	own, err := CgroupOf(os.Getpid(), "pids")
+	if err != nil {
+		t.Fatal(err)
+	}
+	need(t, own != "", "a mounted cgroup hierarchy with pids")
+	g, err := live.groupOf("self", "pids")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := makeGroup(t, g.top, "self")
+	enter(t, dir, os.Getpid())
+	err = RemoveCgroup(testContext(t), dir)
+	enter(t, own, os.Getpid())
+	if err == nil || !strings.Contains(err.Error(), "this process") {
+		t.Errorf("RemoveCgroup = %v", err)
+	}
+}
+
+func FuzzParseStartTime(f *testing.F) {
+	b, err := os.ReadFile("/proc/self/stat")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(string(b))
+	f.Add("7 (a) b (c) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 777 20")
+	f.Add("7 (")
+	f.Add(")")
+	f.Fuzz(func(t *testing.T, s string) {
+		n, err := parseStartTime(s)
+		if err == nil && !bytes.Contains([]byte(s), fmt.Append(nil, n)) && !strings.Contains(s, "0") && !strings.Contains(s, "+") {
+			t.Errorf("%d is not in %q", n, s)
+		}
+	})
+}
+
+func TestStartTimeOfAStrangeName(t *testing.T) {
+	n, err := parseStartTime("7 (a) S 1 (c) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 777 20")
+	if err != nil || n != 777 {
+		t.Errorf("parseStartTime = %d, %v, want 777", n, err)
+	}
+}
