@@ -1,0 +1,441 @@
+package notebook
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+var at = time.Date(2026, 11, 21, 7, 0, 0, 123456789, time.UTC)
+
+func someStudy() Study {
+	return Study{
+		Version: Version, Tare: "test", Name: "quick", Source: "name: quick\n", Hash: "sha256:00", Seed: 7, Created: at,
+		Design:  Design{Floor: 5, Cap: 20, Precision: 0.05, Trials: 3, Warmups: 1, TimeoutS: 60},
+		Metrics: map[string]Metric{"ffmpeg": {Name: "execution time", Unit: "s"}},
+		Treatments: []Treatment{
+			{ID: "bm", Workload: "ffmpeg", Platform: BM, Instance: Instance{Name: "large", Cores: 2, Memory: 8e9}},
+			{ID: "cn", Workload: "ffmpeg", Params: map[string]string{"segments": "30"}, Platform: CN, Engine: "crun",
+				Provisioning: Pinned, Instance: Instance{Name: "large", Cores: 2, Memory: 8e9}},
+		},
+		Images: map[string]Image{"ffmpeg": {Reference: "debian", Digest: "sha256:11"}},
+	}
+}
+
+func someHost() Host {
+	return Host{ID: "h1", Hostname: "bench", Kernel: "6.18", Arch: "amd64", CPUs: []CPU{{ID: 0}, {ID: 1, Core: 1}}, Memory: 24e9}
+}
+
+// someTrial makes trials with every field, awkward text among them.
+func someTrial(i int) Trial {
+	t := Trial{
+		Treatment: []string{"bm", "cn"}[i%2], Round: i / 6, Guest: fmt.Sprintf("g%d", i/3), Index: i % 3, Warmup: i%3 == 0,
+		Start: at.Add(time.Duration(i) * time.Second), Command: []string{"ffmpeg", "-i", "a \"b\" <c> é\n"},
+		Value: 4.25 + float64(i)/7, ElapsedS: 4.2 + float64(i)/7, HostS: 4.3,
+		Usage: Usage{UserS: 1e-7, SystemS: 0.5, MaxRSS: 1 << 40, MinFlt: 3, MajFlt: 4, VCSw: 5, IVCSw: 6},
+	}
+	if i%5 == 4 {
+		t.Failure, t.Exit, t.Signal, t.Output = "killed for memory – „zu wenig“", -1, "SIGKILL", "x\x00y\u2028\xff"
+		t.Warnings = []string{"the clocks differ by 2 %", "warm <cache>"}
+	}
+	return t
+}
+
+func written(t testing.TB, trials int) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "R")
+	w, err := Create(dir, someStudy(), someHost())
+	if err != nil {
+		t.Fatal(err)
+	}
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(w.Session(Session{Time: at, Event: "start", Args: []string{"run", "quick"}}))
+	for i := range trials {
+		if i%3 == 0 {
+			must(w.Guest(Guest{ID: fmt.Sprintf("g%d", i/3), Treatment: "bm", Start: at, Limits: Limits{CPUs: "0-1"}}))
+		}
+		must(w.Trial(someTrial(i)))
+	}
+	must(w.Session(Session{Time: at, Event: "end", Reason: "cap on rounds"}))
+	must(w.Close())
+	return dir
+}
+
+func readTrials(dir string, lean bool) ([]Trial, error) {
+	f, err := Read(dir)
+	if err != nil {
+		return nil, err
+	}
+	var all []Trial
+	read := f.Trials
+	if lean {
+		read = f.TrialsLean
+	}
+	err = read(func(t *Trial) error {
+		all = append(all, *t)
+		return nil
+	})
+	return all, err
+}
+
+// throughJSON is what becomes of v by being written: invalid UTF-8 is replaced, for one.
+func throughJSON[T any](t *testing.T, v T) T {
+	t.Helper()
+	data, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var back T
+	if err := json.Unmarshal(data, &back); err != nil {
+		t.Fatal(err)
+	}
+	return back
+}
+
+func TestWhatIsWrittenIsRead(t *testing.T) {
+	dir := written(t, 20)
+	f, err := Read(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(f.Study, someStudy()) || !reflect.DeepEqual(f.Host, someHost()) {
+		t.Errorf("study or host changed: %+v %+v", f.Study, f.Host)
+	}
+	if len(f.Guests) != 7 || f.Guests[6].ID != "g6" || f.Guests[0].Limits.CPUs != "0-1" {
+		t.Errorf("guests: %+v", f.Guests)
+	}
+	if len(f.Sessions) != 2 || f.Sessions[1].Reason != "cap on rounds" {
+		t.Errorf("sessions: %+v", f.Sessions)
+	}
+	for _, lean := range []bool{false, true} {
+		all, err := readTrials(dir, lean)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(all) != 20 {
+			t.Fatalf("%d trials, want 20", len(all))
+		}
+		for i, got := range all {
+			want := throughJSON(t, someTrial(i))
+			if lean {
+				want.strip()
+			}
+			if !reflect.DeepEqual(got, want) {
+				t.Errorf("lean=%v, trial %d:\n got %+v\nwant %+v", lean, i, got, want)
+			}
+		}
+	}
+}
+
+// What Tare writes must take the fast way, or a million trials would be slow and nobody would notice.
+func TestOwnLinesTakeTheFastWay(t *testing.T) {
+	for i := range 10 {
+		line, err := json.Marshal(someTrial(i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got Trial
+		if d := (decoder{b: line}); !d.fast(&got) {
+			t.Errorf("not taken, at byte %d: %s", d.i, line)
+		}
+	}
+}
+
+func TestManyBlocksStayInOrder(t *testing.T) {
+	dir := written(t, 1)
+	var b bytes.Buffer
+	const n = 20_000 // about 8 MiB
+	for i := range n {
+		line, err := json.Marshal(someTrial(i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Write(append(line, '\n'))
+	}
+	path := filepath.Join(dir, trialsFile)
+	if err := os.WriteFile(path, b.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	all, err := readTrials(dir, true)
+	if err != nil || len(all) != n {
+		t.Fatalf("%d trials, %v", len(all), err)
+	}
+	for i, tr := range all {
+		if want := someTrial(i); tr.Guest != want.Guest || tr.Index != want.Index || tr.Value != want.Value {
+			t.Fatalf("trial %d is %+v", i, tr)
+		}
+	}
+	// A damaged line far inside is an error with its number, whoever decodes it.
+	lines := bytes.SplitAfter(b.Bytes(), []byte("\n"))
+	lines[12_344] = append(bytes.Clone(lines[12_344][:40]), '\n')
+	if err := os.WriteFile(path, bytes.Join(lines, nil), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	all, err = readTrials(dir, true)
+	if err == nil || !strings.Contains(err.Error(), "trials.jsonl:12345: not a trial") {
+		t.Errorf("error %v", err)
+	}
+	if len(all) != 12_344 {
+		t.Errorf("%d trials before the damaged one", len(all))
+	}
+	// The reader's caller may end it.
+	enough := errors.New("enough")
+	f, err := Read(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Trials(func(*Trial) error { return enough }); err != enough {
+		t.Errorf("ended with %v", err)
+	}
+}
+
+// A file cut at any byte, as a kill or a full disk can leave it, loses the torn record and no other; Open cuts it off
+// and the next record follows the last whole one.
+func TestEveryCut(t *testing.T) {
+	dir := written(t, 2)
+	path := filepath.Join(dir, trialsFile)
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for cut := range len(data) + 1 {
+		if err := os.WriteFile(path, data[:cut], 0o644); err != nil {
+			t.Fatal(err)
+		}
+		whole := bytes.Count(data[:cut], []byte("\n"))
+		if all, err := readTrials(dir, false); err != nil || len(all) != whole {
+			t.Fatalf("cut at %d: %d trials read, %v; want %d", cut, len(all), err, whole)
+		}
+		w, err := Open(dir)
+		if err != nil {
+			t.Fatalf("cut at %d: %v", cut, err)
+		}
+		if err := errors.Join(w.Trial(someTrial(9)), w.Close()); err != nil {
+			t.Fatalf("cut at %d: %v", cut, err)
+		}
+		all, err := readTrials(dir, false)
+		if err != nil || len(all) != whole+1 || all[whole].Guest != someTrial(9).Guest {
+			t.Fatalf("cut at %d, after going on: %d trials, %v; want %d", cut, len(all), err, whole+1)
+		}
+	}
+}
+
+func TestDamageIsAnErrorWithItsLine(t *testing.T) {
+	for _, c := range []struct{ name, file, old, new, want string }{
+		{"line torn in the middle", trialsFile, `,"usage"`, "\n" + `,"usage"`, "trials.jsonl:1: not a trial"},
+		{"empty line", trialsFile, "\n", "\n\n", "trials.jsonl:2: not a trial"},
+		{"zeroes", trialsFile, `"round":0`, "\"round\":\x00", "trials.jsonl:1: not a trial"},
+		{"kind", trialsFile, `"round":0`, `"round":"0"`, "trials.jsonl:1: not a trial"},
+		{"negative round", trialsFile, `"round":0`, `"round":-1`, "trials.jsonl:1: not a trial"},
+		{"unknown treatment", trialsFile, `"treatment":"cn"`, `"treatment":"xy"`, `trials.jsonl:2: not a trial (changed or damaged? expected one JSON object a line, as Tare writes it): it is of the treatment "xy"`},
+		{"damage in what a summary passes over", trialsFile, `"minflt":3`, `"minflt":3x`, "trials.jsonl:1: not a trial"},
+		{"two on a line", trialsFile, "}\n{", "}{", "trials.jsonl:1: not a trial"},
+		{"guest", guestsFile, `"id":"g0"`, `"id":""`, "guests.jsonl:1: not a guest"},
+		{"session", sessionsFile, `"event":"end"`, `"event":"halt"`, "sessions.jsonl:2: not a session"},
+		{"study's syntax", studyFile, `"seed": 7,`, `"seed": 7`, "study.json:8: not as Tare writes it"},
+		{"study's kind", studyFile, `"seed": 7`, `"seed": "seven"`, "study.json:7: not as Tare writes it"},
+		{"study's treatments", studyFile, `"id": "cn"`, `"id": "bm"`, `treatment 2 has the id "bm"`},
+		{"newer", studyFile, `"version": 1`, `"version": 2`, "written by a newer Tare"},
+		{"no study", studyFile, `"version": 1`, `"versions": 1`, "not a study of Tare's"},
+		{"host", hostFile, `"arch": "amd64"`, `"arch": 64`, "host.json:"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := written(t, 3)
+			path := filepath.Join(dir, c.file)
+			data, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Contains(data, []byte(c.old)) {
+				t.Fatalf("%s has no %q", c.file, c.old)
+			}
+			if err := os.WriteFile(path, bytes.Replace(data, []byte(c.old), []byte(c.new), 1), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			for _, lean := range []bool{false, true} {
+				if _, err = readTrials(dir, lean); err == nil || !strings.Contains(err.Error(), c.want) {
+					t.Errorf("lean=%v: error %v, want one with %q", lean, err, c.want)
+				}
+			}
+		})
+	}
+}
+
+func TestNotAFolder(t *testing.T) {
+	dir := t.TempDir()
+	for _, d := range []string{dir, filepath.Join(dir, "none")} {
+		if _, err := Read(d); err == nil || !strings.Contains(err.Error(), "is not a results folder") {
+			t.Errorf("Read: %v", err)
+		}
+		if _, err := Open(d); err == nil || !strings.Contains(err.Error(), "is not a results folder") {
+			t.Errorf("Open: %v", err)
+		}
+	}
+	whole := written(t, 1)
+	if err := os.Remove(filepath.Join(whole, trialsFile)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := readTrials(whole, true); err == nil || !strings.Contains(err.Error(), "trials.jsonl is missing") {
+		t.Errorf("without trials: %v", err)
+	}
+}
+
+func TestLineTooLong(t *testing.T) {
+	dir := written(t, 1)
+	path := filepath.Join(dir, trialsFile)
+	before, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	long := someTrial(1)
+	long.Output = strings.Repeat("x", MaxLine)
+	if err := w.Trial(long); err == nil || !strings.Contains(err.Error(), "longer than a line may be") {
+		t.Errorf("written: %v", err)
+	}
+	for _, pad := range []int{MaxLine + 1, 5 * MaxLine} {
+		data := append(bytes.Clone(before), bytes.Repeat([]byte(" "), pad)...)
+		if err := os.WriteFile(path, append(data, '\n'), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := readTrials(dir, true); err == nil || !strings.Contains(err.Error(), "trials.jsonl:2") || !strings.Contains(err.Error(), "longer than") {
+			t.Errorf("read: %v", err)
+		}
+	}
+}
+
+func TestCreateRefuses(t *testing.T) {
+	dir := written(t, 1)
+	if _, err := Create(dir, someStudy(), someHost()); err == nil || !strings.Contains(err.Error(), "already holds a study") {
+		t.Errorf("over a study: %v", err)
+	}
+	other := t.TempDir()
+	if err := os.WriteFile(filepath.Join(other, "thesis.tex"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Create(other, someStudy(), someHost()); err == nil || !strings.Contains(err.Error(), `holds "thesis.tex"`) {
+		t.Errorf("over other files: %v", err)
+	}
+	bad := someStudy()
+	bad.Treatments = nil
+	if _, err := Create(filepath.Join(other, "R"), bad, someHost()); err == nil {
+		t.Error("a study without treatments was kept")
+	}
+	// A Create that was killed before its end left no study.json; the next one succeeds.
+	half := t.TempDir()
+	for _, name := range []string{lockFile, hostFile, trialsFile, studyFile + partSuffix} {
+		if err := os.WriteFile(filepath.Join(half, name), []byte("torn"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w, err := Create(half, someStudy(), someHost())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(w.Trial(someTrial(0)), w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if all, err := readTrials(half, false); err != nil || len(all) != 1 {
+		t.Errorf("%d trials, %v", len(all), err)
+	}
+}
+
+// reference decodes trials.jsonl in the plainest way.
+func reference(data []byte) ([]Trial, bool) {
+	var all []Trial
+	lines := strings.Split(string(data), "\n")
+	for _, line := range lines[:len(lines)-1] {
+		var t Trial
+		if json.Unmarshal([]byte(line), &t) != nil || t.Round < 0 || t.Index < 0 || t.Treatment != "bm" && t.Treatment != "cn" {
+			return all, false
+		}
+		all = append(all, t)
+	}
+	return all, true
+}
+
+// FuzzTrials: whatever bytes a folder's trials are, the reader gives what encoding/json gives, line by line, up to the
+// first line that encoding/json refuses.
+func FuzzTrials(f *testing.F) {
+	for i := range 6 {
+		line, err := json.Marshal(someTrial(i))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(append(line, '\n'))
+		f.Add(line)
+	}
+	f.Add([]byte("{}\n\n"))
+	f.Add([]byte(`{"treatment":"bm","round":1e0,"Value":1.5E+3,"value":-0.0,"value":2}` + "\n"))
+	f.Add([]byte(`{"treatment":"\u0062m","start":"2026-11-21T07:00:00+01:00","warnings":[],"command":null,"exit":-0}` + "\n"))
+	folder := &Folder{Study: someStudy()}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		want, ok := reference(data)
+		for _, lean := range []bool{false, true} {
+			var got []Trial
+			err := folder.trialsFrom(bytes.NewReader(data), trialsFile, func(t *Trial) error {
+				got = append(got, *t)
+				return nil
+			}, lean)
+			if (err == nil) != ok {
+				t.Fatalf("lean=%v: error %v where encoding/json accepts: %v", lean, err, ok)
+			}
+			if len(got) != len(want) {
+				t.Fatalf("lean=%v: %d trials, want %d", lean, len(got), len(want))
+			}
+			for i := range want {
+				w := want[i]
+				if lean {
+					w.strip()
+				}
+				if !reflect.DeepEqual(got[i], w) {
+					t.Fatalf("lean=%v:\n got %+v\nwant %+v", lean, got[i], w)
+				}
+			}
+		}
+	})
+}
+
+// FuzzRead: whatever bytes study.json is, the reader answers, and what it accepts can be written and read again.
+func FuzzRead(f *testing.F) {
+	data, err := json.MarshalIndent(someStudy(), "", "  ")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(data)
+	f.Add(data[:len(data)/2])
+	f.Add([]byte(`{"version":1,"treatments":[{"id":"a"}],"metrics":{"":{}}}`))
+	f.Add([]byte(`{"version":2}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		got, err := parseStudy(data)
+		if err != nil {
+			if !strings.HasPrefix(err.Error(), ":") {
+				t.Fatalf("the error does not go on from the file's name: %v", err)
+			}
+			return
+		}
+		again, err := json.Marshal(got)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := parseStudy(again); err != nil {
+			t.Fatalf("written again it is refused: %v", err)
+		}
+	})
+}

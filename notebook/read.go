@@ -1,0 +1,323 @@
+package notebook
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+)
+
+// maxWhole is the largest study.json or host.json that is read, in bytes.
+const maxWhole = 64 << 20
+
+// Folder is a study's folder as read. Its trials stay in the file until they are asked for.
+type Folder struct {
+	Dir      string
+	Study    Study
+	Host     Host
+	Guests   []Guest
+	Sessions []Session
+}
+
+// Read reads a study's folder, which may be in use by a writer. What is not a study's folder, one of a newer Tare, and
+// one that was changed or damaged are errors that name the file, the line and what was expected. A last line without
+// its end is passed over: it never was a finished record.
+func Read(dir string) (*Folder, error) {
+	f := &Folder{Dir: dir}
+	path := filepath.Join(dir, studyFile)
+	data, err := readWhole(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%s is not a results folder: it has no %s; expected a folder that `tare run` or `tare bench` made", dir, studyFile)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if f.Study, err = parseStudy(data); err != nil {
+		return nil, fmt.Errorf("%s%w", path, err)
+	}
+	path = filepath.Join(dir, hostFile)
+	if data, err = readWhole(path); err != nil {
+		return nil, fmt.Errorf("%s is not a whole results folder: %w", dir, err)
+	}
+	if err := unmarshal(data, &f.Host); err != nil {
+		return nil, fmt.Errorf("%s%w", path, err)
+	}
+	if f.Guests, err = readLines[Guest](filepath.Join(dir, guestsFile), func(g *Guest) error {
+		if g.ID == "" {
+			return errors.New(`it has no "id"`)
+		}
+		return nil
+	}); err != nil {
+		return nil, err
+	}
+	if f.Sessions, err = readLines[Session](filepath.Join(dir, sessionsFile), func(s *Session) error {
+		if s.Event != "start" && s.Event != "end" {
+			return fmt.Errorf(`its "event" is %q and not "start" or "end"`, s.Event)
+		}
+		return nil
+	}); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+func readWhole(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() // only read: a failing close loses nothing
+	data, err := io.ReadAll(io.LimitReader(f, maxWhole+1))
+	if err == nil && len(data) > maxWhole {
+		err = fmt.Errorf("%s is larger than %d bytes, which Tare never writes", path, maxWhole)
+	}
+	return data, err
+}
+
+// parseStudy reads study.json. Its errors begin with what follows the file's name.
+func parseStudy(data []byte) (Study, error) {
+	var s Study
+	// The version first: in a newer format nothing else need be as expected.
+	var v struct {
+		Version *int   `json:"version"`
+		Tare    string `json:"tare"`
+	}
+	if err := unmarshal(data, &v); err != nil {
+		return s, err
+	}
+	if v.Version == nil || *v.Version < 1 {
+		return s, fmt.Errorf(`: not a study of Tare's: expected "version": %d`, Version)
+	}
+	if *v.Version > Version {
+		return s, fmt.Errorf(`: written by a newer Tare (%q, format %d): this one reads up to format %d; read it with a newer one`, v.Tare, *v.Version, Version)
+	}
+	if err := unmarshal(data, &s); err != nil {
+		return s, err
+	}
+	if err := s.check(); err != nil {
+		return s, fmt.Errorf(": %w", err)
+	}
+	return s, nil
+}
+
+// check says what of a study its trials could not be read with.
+func (s *Study) check() error {
+	if len(s.Treatments) == 0 {
+		return errors.New(`it has no "treatments"; expected one at least`)
+	}
+	seen := map[string]bool{}
+	for i, t := range s.Treatments {
+		if t.ID == "" || seen[t.ID] {
+			return fmt.Errorf("treatment %d has the id %q; expected one that no other has", i+1, t.ID)
+		}
+		seen[t.ID] = true
+		if _, ok := s.Metrics[t.Workload]; !ok {
+			return fmt.Errorf(`treatment %q is of the workload %q, which has no entry in "metrics"`, t.ID, t.Workload)
+		}
+	}
+	return nil
+}
+
+// unmarshal is json.Unmarshal with the line in its error, which begins with what follows the file's name.
+func unmarshal(data []byte, v any) error {
+	err := json.Unmarshal(data, v)
+	if err == nil {
+		return nil
+	}
+	at := int64(len(data))
+	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &syntax):
+		at = syntax.Offset
+	case errors.As(err, &kind):
+		at = kind.Offset
+	default:
+		return fmt.Errorf(": %w", err) // a time that is none: encoding/json does not say where
+	}
+	line := 1 + bytes.Count(data[:min(at, int64(len(data)))], []byte("\n"))
+	return fmt.Errorf(":%d: not as Tare writes it (changed or damaged?): %w", line, err)
+}
+
+// Trials gives every trial in the order of the file, on the caller's goroutine, and ends at the first error of its
+// own or of each. Lines are decoded in parallel; memory is bounded whatever the file's size.
+func (f *Folder) Trials(each func(*Trial) error) error { return f.trials(each, false) }
+
+// TrialsLean is Trials without what statistics do not need: Command, Output, Start, Signal and Usage are left empty.
+func (f *Folder) TrialsLean(each func(*Trial) error) error { return f.trials(each, true) }
+
+func (f *Folder) trials(each func(*Trial) error, lean bool) error {
+	path := filepath.Join(f.Dir, trialsFile)
+	return open(path, func(r io.Reader) error { return f.trialsFrom(r, path, each, lean) })
+}
+
+func (f *Folder) trialsFrom(r io.Reader, path string, each func(*Trial) error, lean bool) error {
+	known := map[string]bool{}
+	for _, t := range f.Study.Treatments {
+		known[t.ID] = true
+	}
+	return lines(r, path, func(d *decoder, line []byte, t *Trial) error {
+		if err := d.trial(line, t, lean); err != nil {
+			return err
+		}
+		if !known[t.Treatment] {
+			return fmt.Errorf("it is of the treatment %q, which %s does not have", t.Treatment, studyFile)
+		}
+		if t.Round < 0 || t.Index < 0 {
+			return fmt.Errorf("its round %d and number %d: expected 0 or more", t.Round, t.Index)
+		}
+		return nil
+	}, each)
+}
+
+func readLines[T any](path string, check func(*T) error) ([]T, error) {
+	var all []T
+	err := open(path, func(r io.Reader) error {
+		return lines(r, path, func(_ *decoder, line []byte, v *T) error {
+			if err := json.Unmarshal(line, v); err != nil {
+				return err
+			}
+			return check(v)
+		}, func(v *T) error {
+			all = append(all, *v)
+			return nil
+		})
+	})
+	return all, err
+}
+
+// blockSize is how many bytes are decoded as one piece of work.
+const blockSize = 1 << 20
+
+// block is some whole lines of a file, and then what they say.
+type block[T any] struct {
+	data  []byte
+	first int // number of its first line, from 1
+	out   []T
+	err   error // of the line after the last one in out, or of reading
+	done  chan struct{}
+}
+
+// open gives one of a folder's files to read.
+func open(path string, read func(io.Reader) error) error {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s is missing: not a whole results folder", path)
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close() // only read: a failing close loses nothing
+	return read(f)
+}
+
+// lines decodes each line of r, several blocks at once, and gives the results to each in order. The path is for
+// errors.
+func lines[T any](r io.Reader, path string, decode func(*decoder, []byte, *T) error, each func(*T) error) error {
+	workers := runtime.GOMAXPROCS(0)
+	order := make(chan *block[T], workers) // in the order of the file: what the caller waits for
+	work := make(chan *block[T], workers)  // the same ones
+	stop := make(chan struct{})
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer close(stop)
+
+	wg.Go(func() {
+		defer close(work)
+		defer close(order)
+		split(r, func(data []byte, first int, err error) bool {
+			b := &block[T]{data: data, first: first, err: err, done: make(chan struct{})}
+			select {
+			case order <- b:
+			case <-stop:
+				return false
+			}
+			select {
+			case work <- b:
+			case <-stop:
+				return false
+			}
+			return true
+		})
+	})
+	for range workers {
+		wg.Go(func() {
+			var d decoder
+			for b := range work {
+				b.decode(&d, decode)
+				close(b.done)
+			}
+		})
+	}
+	for b := range order {
+		<-b.done
+		for i := range b.out {
+			if err := each(&b.out[i]); err != nil {
+				return err
+			}
+		}
+		if b.err != nil {
+			return fmt.Errorf("%s%w", path, b.err)
+		}
+	}
+	return nil
+}
+
+func (b *block[T]) decode(d *decoder, decode func(*decoder, []byte, *T) error) {
+	b.out = make([]T, 0, bytes.Count(b.data, []byte("\n")))
+	for rest, n := b.data, b.first; len(rest) > 0; n++ {
+		end := bytes.IndexByte(rest, '\n')
+		var v T
+		var err error
+		if end > MaxLine {
+			err = fmt.Errorf("longer than %d bytes", MaxLine)
+		} else {
+			err = decode(d, rest[:end], &v)
+		}
+		if err != nil {
+			kind := strings.ToLower(strings.TrimPrefix(fmt.Sprintf("%T", v), "notebook."))
+			b.err = fmt.Errorf(":%d: not a %s (changed or damaged? expected one JSON object a line, as Tare writes it): %w", n, kind, err)
+			break
+		}
+		b.out = append(b.out, v)
+		rest = rest[end+1:]
+	}
+	b.data = nil
+}
+
+// split gives r in pieces of whole lines, each with the number of its first, until give says no. What follows the
+// last line's end is not given.
+func split(r io.Reader, give func(data []byte, first int, err error) bool) {
+	first := 1
+	var rest []byte // a line's beginning
+	for {
+		buf := make([]byte, max(blockSize, 2*len(rest)))
+		n := copy(buf, rest)
+		m, err := io.ReadFull(r, buf[n:])
+		buf = buf[:n+m]
+		end := bytes.LastIndexByte(buf, '\n') + 1
+		rest = buf[end:]
+		ended := err == io.EOF || err == io.ErrUnexpectedEOF
+		if end > 0 && !give(buf[:end:end], first, nil) {
+			return
+		}
+		first += bytes.Count(buf[:end], []byte("\n"))
+		switch {
+		case ended:
+			return
+		case err != nil:
+			give(nil, first, fmt.Errorf(": %w", err))
+			return
+		case len(rest) > MaxLine:
+			give(nil, first, fmt.Errorf(":%d: longer than %d bytes: expected one JSON object a line, as Tare writes it", first, MaxLine))
+			return
+		}
+	}
+}
