@@ -1,0 +1,199 @@
+//go:build linux
+
+// Package bm is bare metal: the image's root by chroot and CPU affinity to the instance's cores, and nothing else
+// that the work would not have had on the machine itself. No cgroup limit, no namespace, no overlay; the root is
+// read-only, and what a workload writes goes to folders on the file system that Tare's state is on.
+package bm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"tare/lab/host"
+	"tare/lab/platform"
+	"tare/lab/ruler"
+	"tare/notebook"
+)
+
+// Driver makes guests of bare metal.
+type Driver struct {
+	// Journal has every change that is made on the host.
+	Journal *host.Journal
+	// State is the folder below which the guests' folders are made. It should be on the file system that the
+	// images are on: a container writes there, and bare metal must not write to another disk.
+	State string
+	// Tare is the path of the program that is the ruler.
+	Tare string
+}
+
+// graceful is how long a ruler may take to end what it started once its stream is closed.
+const graceful = 3 * time.Second
+
+// Undo gives the ways to undo what the driver journals, for host.Recover.
+func Undo() map[string]host.Undo { return platform.Undo() }
+
+type guest struct {
+	root    string
+	changes *platform.Changes
+	process *platform.Process
+	client  *ruler.Client
+
+	mu sync.Mutex // of Destroy
+}
+
+// Provision makes a guest of bare metal. It gives no part of a core and no limit: a *platform.CannotError says so.
+func (d *Driver) Provision(ctx context.Context, s platform.Spec) (_ platform.Guest, err error) {
+	if err := check(s); err != nil {
+		return nil, err
+	}
+	g := &guest{changes: platform.NewChanges(d.Journal, nil)}
+	defer func() {
+		if err != nil {
+			// The caller's time may be over; what was begun is taken back all the same.
+			undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
+			defer cancel()
+			err = errors.Join(fmt.Errorf("bare metal guest %s: %w", s.ID, err), g.Destroy(undo))
+		}
+	}()
+	folder, err := g.changes.MakeFolder(d.State, s.ID, d.Tare)
+	if err != nil {
+		return nil, err
+	}
+	g.root = filepath.Join(folder, "root")
+	if err := mounts(ctx, folder, g.root, s); err != nil {
+		return nil, err
+	}
+	conn, err := g.start(d.Tare, s.CPUs)
+	if err != nil {
+		return nil, err
+	}
+	if g.client, err = ruler.Connect(ctx, conn); err != nil {
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("waiting for its ruler's hello: %w", ctx.Err())
+		}
+		return nil, fmt.Errorf("waiting for its ruler's hello: %w (%s)", err, g.Autopsy())
+	}
+	return g, g.inForce(s)
+}
+
+// check refuses what bare metal cannot be.
+func check(s platform.Spec) error {
+	cannot := func(what, why string) error {
+		return &platform.CannotError{Platform: notebook.BM, What: what, Why: why}
+	}
+	switch c := s.Instance.Cores; {
+	case c != math.Trunc(c):
+		return cannot(fmt.Sprintf("%g cores", c), "a part of a core needs a quota, which is a cgroup's; compare with whole cores")
+	case len(s.CPUs) == 0 || float64(len(s.CPUs)) != c:
+		return fmt.Errorf("bare metal of %g cores: the spec names %d CPUs; want one for each core", c, len(s.CPUs))
+	case s.Image == nil:
+		return errors.New("bare metal: the spec has no image")
+	}
+	return nil
+}
+
+// start starts the ruler in the root and returns the stream to it.
+func (g *guest) start(tare string, cpus []int) (net.Conn, error) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return nil, fmt.Errorf("socketpair: %w", err)
+	}
+	ours, theirs := os.NewFile(uintptr(fds[0]), "ruler"), os.NewFile(uintptr(fds[1]), "ruler's end")
+	defer theirs.Close()
+	conn, err := net.FileConn(ours) // a copy
+	if cerr := ours.Close(); err == nil && cerr != nil {
+		conn.Close()
+		err = cerr
+	}
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(tare, "ruler", "--fd", "3", "--root", g.root)
+	cmd.Env = []string{} // a trial's environment is its order's
+	cmd.Dir = "/"
+	cmd.ExtraFiles = []*os.File{theirs}
+	if g.process, err = platform.Start(cmd, cpus); err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return conn, nil
+}
+
+// inForce says whether the kernel holds the guest to its CPUs and to nothing else.
+func (g *guest) inForce(s platform.Spec) error {
+	l, err := g.Limits()
+	if err != nil {
+		return err
+	}
+	if want := host.FormatCPUList(s.CPUs); l.CPUs != want {
+		return fmt.Errorf("its ruler may use CPUs %s, not %s: a cpuset of Tare's own cgroup forbids them; run tare outside of it", l.CPUs, want)
+	}
+	var limits []string
+	if l.Quota != 0 {
+		limits = append(limits, fmt.Sprintf("a CPU quota of %g cores", l.Quota))
+	}
+	if l.Memory != 0 {
+		limits = append(limits, fmt.Sprintf("a memory limit of %d bytes", l.Memory))
+	}
+	if limits != nil {
+		return &platform.CannotError{Platform: notebook.BM, What: "the machine without a limit",
+			Why: fmt.Sprintf("tare itself runs in a cgroup with %s (%s); run it outside, as from a login on the host", strings.Join(limits, " and "), l.Source)}
+	}
+	return nil
+}
+
+func (g *guest) Ruler() *ruler.Client { return g.client }
+
+// Processes lists the ruler first, then all else that has its root in the guest.
+func (g *guest) Processes() ([]int, error) {
+	pids := []int{}
+	select {
+	case <-g.process.Done():
+	default:
+		pids = append(pids, g.process.PID())
+	}
+	in, err := platform.ProcessesIn(g.root)
+	for _, pid := range in {
+		if pid != g.process.PID() {
+			pids = append(pids, pid)
+		}
+	}
+	return pids, err
+}
+
+func (g *guest) Limits() (notebook.Limits, error) { return host.LimitsOf(g.process.PID()) }
+
+func (g *guest) Facts() platform.Facts { return platform.Facts{Kernel: g.client.Hello().Kernel} }
+
+func (g *guest) Autopsy() string {
+	if g.process == nil {
+		return ""
+	}
+	return "the ruler: " + g.process.Ended()
+}
+
+func (g *guest) Destroy(ctx context.Context) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.client != nil {
+		g.client.Close() // its error is of a stream that nobody needs any more
+	}
+	var err error
+	if g.process != nil {
+		// The ruler ends with its stream, and everything it started before it; what it did not get at, or left
+		// because it was killed itself, has its root in the guest's folder and goes with that.
+		err = g.process.End(ctx, graceful)
+	}
+	return errors.Join(err, g.changes.Undo(ctx))
+}
