@@ -1,49 +1,321 @@
-//go:build linux
-
 package ruler
 
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"os"
+	"sync"
 	"time"
 )
 
-// Stream is what a Client talks over: a net.Conn or an *os.File that is in the poller.
+// How long the host waits for what the guest does beside the work itself. Generous, for a guest under software
+// emulation on a busy host; they only have to end.
+const (
+	answerGrace = 30 * time.Second // beyond what an answer may take by its order
+	prepareTime = 3 * time.Minute  // to empty the scratch folder, which may hold millions of files
+	cancelGrace = 20 * time.Second // for the answer to a cancelled order; then the guest is given up
+	writeGrace  = 10 * time.Second // for the guest to take a frame in
+	firstPings  = 5                // so that RoundTrip is known from the start
+)
+
+// Stream is what a Client talks over: a net.Conn, or an *os.File that takes deadlines.
 type Stream interface {
 	io.ReadWriteCloser
 	SetReadDeadline(time.Time) error
 	SetWriteDeadline(time.Time) error
 }
 
-// Client is the host's end of the stream to a guest's ruler. It is not for use by several goroutines at once,
-// but Close may be called at any time.
-type Client struct{}
+// Client is the host's end of the stream to a guest's ruler. It does not trust the guest: whatever arrives, each
+// method ends in bounded time, with an error where the guest is at fault (ErrGone, ErrProtocol, ErrSilent). It is
+// not for use by several goroutines at once, except that Close may be called at any time.
+type Client struct {
+	s     Stream
+	dec   decoder
+	hello Hello
+	rtt   time.Duration
+	err   error // why the client is of no more use
 
-var errNotWritten = errors.New("ruler: not written yet")
+	close    sync.Once
+	closeErr error
+}
 
-// Connect waits until ctx is done for the ruler at the other end of s to say hello. It owns s from then on, and
+// Connect waits, until ctx is done, for the ruler at the other end of s to say hello. It owns s from then on, and
 // closes it on error.
-func Connect(ctx context.Context, s Stream) (*Client, error) { s.Close(); return nil, errNotWritten }
+func Connect(ctx context.Context, s Stream) (*Client, error) {
+	c := &Client{s: s, dec: decoder{r: s}}
+	if err := c.connect(ctx); err != nil {
+		c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+func (c *Client) connect(ctx context.Context) error {
+	err := c.wait(ctx, time.Time{}, func() error {
+		if err := c.dec.sync(); err != nil {
+			return err
+		}
+		f, err := c.dec.next()
+		if err != nil {
+			return err
+		}
+		if f.kind != kindHello {
+			return unexpected(f, "a hello frame")
+		}
+		if err := f.decode(&c.hello); err != nil {
+			return err
+		}
+		return c.hello.check()
+	})
+	if err != nil {
+		return fmt.Errorf("waiting for the guest's ruler to say hello: %w", err)
+	}
+	if err := c.write(func() error { _, err := c.s.Write(magic); return err }); err != nil {
+		return err
+	}
+	for range firstPings {
+		if _, err := c.Ping(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // Hello is what the ruler said of itself and its guest.
-func (c *Client) Hello() Hello { return Hello{} }
+func (c *Client) Hello() Hello { return c.hello }
 
-// RoundTrip is the smallest round trip of a Ping so far.
-func (c *Client) RoundTrip() time.Duration { return 0 }
+// RoundTrip is the smallest time that a Ping has taken so far.
+func (c *Client) RoundTrip() time.Duration { return c.rtt }
 
-// Ping measures the time from sending an empty order to its answer.
-func (c *Client) Ping(ctx context.Context) (time.Duration, error) { return 0, errNotWritten }
+// Ping measures the time from sending an empty order to its answer. It goes the same way in the ruler as a Run.
+func (c *Client) Ping(ctx context.Context) (time.Duration, error) {
+	if err := c.usable(ctx); err != nil {
+		return 0, err
+	}
+	start := time.Now()
+	if err := c.send(kindPing, nil); err != nil {
+		return 0, err
+	}
+	if _, err := c.answer(ctx, start.Add(answerGrace), kindPong); err != nil {
+		return 0, err
+	}
+	d := time.Since(start)
+	if c.rtt == 0 || d < c.rtt {
+		c.rtt = d
+	}
+	return d, nil
+}
 
-// Cost has the ruler time n empty processes, and returns what it measured.
+// Cost has the ruler time n empty processes (1 to MaxCost) just as it times work, and returns what it measured.
 func (c *Client) Cost(ctx context.Context, n int) ([]time.Duration, error) {
-	return nil, errNotWritten
+	if n < 1 || n > MaxCost {
+		return nil, fmt.Errorf("ruler's cost of %d processes: the number must be 1 to %d", n, MaxCost)
+	}
+	if err := c.usable(ctx); err != nil {
+		return nil, err
+	}
+	start := time.Now()
+	if err := c.send(kindCost, costOrder{n}); err != nil {
+		return nil, err
+	}
+	f, err := c.answer(ctx, start.Add(answerGrace+time.Duration(n)*time.Second), kindCosts)
+	if err != nil {
+		return nil, err
+	}
+	seen := time.Since(start)
+	var got costs
+	if err := f.decode(&got); err != nil {
+		return nil, c.fail(err)
+	}
+	if len(got.Error) > maxText {
+		return nil, c.fail(&ProtocolError{Got: "an endless error", Expected: fmt.Sprintf("at most %d bytes", maxText)})
+	}
+	if got.Error != "" {
+		return nil, fmt.Errorf("the ruler cannot measure its own cost: %s", got.Error)
+	}
+	if len(got.Elapsed) != n {
+		return nil, c.fail(&ProtocolError{Got: fmt.Sprintf("%d durations", len(got.Elapsed)), Expected: fmt.Sprint(n)})
+	}
+	ds := make([]time.Duration, n)
+	for i, ns := range got.Elapsed {
+		if ns < 0 || time.Duration(ns) > 2*seen+time.Second {
+			return nil, c.fail(&ProtocolError{
+				Got:      fmt.Sprintf("a process that took %v", time.Duration(ns)),
+				Expected: fmt.Sprintf("at most the %v that the host saw", seen),
+			})
+		}
+		ds[i] = time.Duration(ns)
+	}
+	return ds, nil
 }
 
-// Run has the ruler run and measure o. The duration is the same interval as Result.Elapsed by the host's clock.
+// Run has the ruler run and measure o. The duration is the interval of Result.Elapsed by the host's clock: from
+// sending the word to go until the guest says that the process has ended, less the smallest round trip seen. It
+// is uncertain by the round trip's variation.
+//
+// When ctx ends the order is cancelled, everything it started is killed, and ctx's error is returned; the client
+// remains good if the guest answers to that within seconds. An order that the guest could not start is no
+// error: Result.Error says why. An order that breaks Order's limits is an error before anything is sent.
 func (c *Client) Run(ctx context.Context, o Order) (Result, time.Duration, error) {
-	return Result{}, 0, errNotWritten
+	var none Result
+	if err := o.check(); err != nil {
+		return none, 0, err
+	}
+	if err := c.usable(ctx); err != nil {
+		return none, 0, err
+	}
+	if err := c.send(kindRun, o); err != nil {
+		return none, 0, err
+	}
+	f, err := c.answer(ctx, time.Now().Add(prepareTime+answerGrace), kindReady, kindDone)
+	if err != nil {
+		return none, 0, err
+	}
+	var host, seen time.Duration
+	if f.kind == kindReady {
+		start := time.Now()
+		if err := c.send(kindGo, nil); err != nil {
+			return none, 0, err
+		}
+		if f, err = c.answer(ctx, start.Add(o.Timeout+answerGrace), kindEnded, kindDone); err != nil {
+			return none, 0, err
+		}
+		seen = time.Since(start)
+		host = max(0, seen-c.rtt)
+		if f.kind == kindEnded {
+			if f, err = c.answer(ctx, time.Now().Add(sweepTime+drainTime+answerGrace), kindDone); err != nil {
+				return none, 0, err
+			}
+		}
+	}
+	var r Result
+	if err := f.decode(&r); err != nil {
+		return none, 0, c.fail(err)
+	}
+	if err := r.check(&o, seen); err != nil {
+		return none, 0, c.fail(err)
+	}
+	return r, host, nil
 }
 
-// Close ends the stream; the ruler then kills all it started.
-func (c *Client) Close() error { return nil }
+// Close ends the stream; the ruler then kills all it started. It may be called more than once, and makes a method
+// in progress end with ErrGone.
+func (c *Client) Close() error {
+	c.close.Do(func() { c.closeErr = c.s.Close() })
+	return c.closeErr
+}
+
+func (c *Client) usable(ctx context.Context) error {
+	if c.err != nil {
+		return c.err
+	}
+	return context.Cause(ctx)
+}
+
+// fail makes err the client's end: after it nothing is known of where in the stream the two ends are.
+func (c *Client) fail(err error) error {
+	c.err = err
+	c.Close()
+	return err
+}
+
+func unexpected(f frame, expected string) error {
+	return &ProtocolError{Got: kindName(f.kind), Expected: expected}
+}
+
+func (c *Client) send(kind byte, v any) error {
+	return c.write(func() error { return writeFrame(c.s, kind, v) })
+}
+
+func (c *Client) write(do func() error) error {
+	c.s.SetWriteDeadline(time.Now().Add(writeGrace)) // its error is that of the write which follows
+	err := do()
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return c.fail(fmt.Errorf("%w: it took nothing in for %v", ErrSilent, writeGrace))
+	default:
+		return c.fail(fmt.Errorf("%w: %w", ErrGone, err))
+	}
+}
+
+// wait runs read with the read deadline limit (zero: none) or the end of ctx, whichever is first, and gives its
+// error a name. The error is context's own if and only if it was ctx that ended the wait.
+func (c *Client) wait(ctx context.Context, limit time.Time, read func() error) error {
+	c.s.SetReadDeadline(limit) // its error is that of the read which follows
+	interrupted := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		c.s.SetReadDeadline(time.Unix(1, 0))
+		close(interrupted)
+	})
+	start := time.Now()
+	err := read()
+	if !stop() {
+		<-interrupted // or it would disturb the next wait
+	}
+	var protocol *ProtocolError
+	switch {
+	case err == nil || errors.As(err, &protocol):
+		return err
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		return fmt.Errorf("%w: nothing for %v", ErrSilent, time.Since(start).Round(time.Millisecond))
+	default:
+		return fmt.Errorf("%w: %w", ErrGone, err)
+	}
+}
+
+// answer waits for one of the frames in kinds. When ctx ends it cancels the order, waits for the order's last
+// frame, which is the last of kinds or done, and returns ctx's error.
+func (c *Client) answer(ctx context.Context, limit time.Time, kinds ...byte) (frame, error) {
+	f, err := c.expect(ctx, limit, kinds...)
+	if err == nil {
+		return f, nil
+	}
+	if c.err != nil || ctx.Err() == nil {
+		return frame{}, err
+	}
+	if err := c.send(kindCancel, nil); err != nil {
+		return frame{}, err
+	}
+	last := kinds[len(kinds)-1]
+	end := time.Now().Add(cancelGrace)
+	for {
+		// A cancelled run may still have its ready and ended frames on the way before done.
+		f, err := c.expect(context.Background(), end, append(kinds, kindReady, kindEnded)...)
+		if err != nil {
+			return frame{}, err
+		}
+		if f.kind == last {
+			return frame{}, context.Cause(ctx)
+		}
+	}
+}
+
+// expect waits for one of the frames in kinds. Any error but ctx's is the client's end.
+func (c *Client) expect(ctx context.Context, limit time.Time, kinds ...byte) (frame, error) {
+	var f frame
+	err := c.wait(ctx, limit, func() (err error) { f, err = c.dec.next(); return err })
+	if err != nil {
+		if ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
+			return frame{}, err
+		}
+		return frame{}, c.fail(err)
+	}
+	names := ""
+	for _, k := range kinds {
+		if f.kind == k {
+			return f, nil
+		}
+		if names != "" {
+			names += " or "
+		}
+		names += kindName(k)
+	}
+	return frame{}, c.fail(unexpected(f, names))
+}

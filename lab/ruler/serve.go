@@ -2,13 +2,298 @@
 
 package ruler
 
-import "io"
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"sync"
+	"time"
+)
 
-// Options of Serve.
-type Options struct{}
+// Options of Serve. The zero value is right inside a guest.
+type Options struct {
+	// Proc is the guest's /proc, for a ruler whose root has none (opened before chroot). Nil: /proc.
+	Proc *os.Root
+	// Scratch is the trials' folder. Empty: ScratchDir.
+	Scratch string
+}
 
-// Serve is the guest's end: it says hello on rw and carries out orders until the stream ends.
-func Serve(rw io.ReadWriteCloser, o Options) error { return errNotWritten }
+// Serve is the guest's end of the stream. It says hello, carries out orders one at a time, and returns when the
+// host says goodbye or the stream ends (nil), or when the host breaks the protocol. Before it returns, rw is
+// closed and everything that was started is dead.
+//
+// While it runs the process belongs to it: it reaps every child (its own and, being child subreaper, every orphan
+// of a trial), and with process id 1 it kills every other process of its PID namespace after each trial.
+//
+// The setting of the Go runtime is part of the instrument. Measured against C posix_spawn + waitpid in pairs
+// (BenchmarkSpawn, testdata/spawn.c), syscall.ForkExec and wait4 on a locked thread are within 5 % of C with two
+// Ps; with one P they lose up to 12 % more, because sysmon takes the P away and a thread must be woken to poll; more
+// Ps than two gain nothing. Handing the P back at once (runtime.entersyscallblock) costs 6 to 10 %. The collector
+// is off, and is run between trials.
+func Serve(rw io.ReadWriteCloser, o Options) error {
+	g, err := newGuest(o)
+	if err != nil {
+		rw.Close()
+		return err
+	}
+	defer g.restore()
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	return serve(rw, g)
+}
 
-// Main is `tare ruler`: it prepares the process and serves. It returns the exit status.
-func Main(args []string) int { return 1 }
+// executor carries orders out. It is an interface so that the protocol can be fuzzed without starting anything.
+type executor interface {
+	hello() (Hello, error)
+	// run calls ready when all is prepared, and goes on if it returns true, then ended as soon as the process is
+	// reaped. It answers in any case.
+	run(o *Order, c *control, ready func() bool, ended func()) Result
+	cost(n int, c *control) ([]time.Duration, error)
+	// finish kills whatever is left.
+	finish() error
+}
+
+// control is how an order in progress is stopped: by a cancel frame, or by the end of the stream.
+type control struct {
+	mu      sync.Mutex
+	reason  string        // why it was stopped; empty: it was not
+	stopped chan struct{} // closed then
+	kill    func()        // ends the process that runs now, if one does
+	goAhead chan struct{} // the host's word to go
+}
+
+func newControl() *control {
+	return &control{stopped: make(chan struct{}), goAhead: make(chan struct{}, 1)}
+}
+
+// stop ends the order. The first reason stays.
+func (c *control) stop(reason string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.reason == "" {
+		c.reason = reason
+		close(c.stopped)
+	}
+	if c.kill != nil {
+		c.kill()
+	}
+}
+
+// why is the reason it was stopped for, if it was.
+func (c *control) why() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.reason
+}
+
+// running has stop call kill from now on, and at once if it came before.
+func (c *control) running(kill func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.kill = kill
+	if c.reason != "" {
+		kill()
+	}
+}
+
+// over has stop kill nothing any more: the process is reaped and its id may be another's. It says why the process was
+// stopped, if it was.
+func (c *control) over() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.kill = nil
+	return c.reason
+}
+
+type order struct {
+	frame
+	*control
+}
+
+// server is one stream's guest end. One goroutine reads all the time, so that an order can be cancelled; another,
+// on its own thread, carries out orders and writes.
+type server struct {
+	rw     io.ReadWriteCloser
+	ex     executor
+	orders chan order
+
+	mu      sync.Mutex
+	current *control // of the order in progress
+	over    bool     // the stream has ended; that answers fail now is no news
+}
+
+func serve(rw io.ReadWriteCloser, ex executor) error {
+	s := &server{rw: rw, ex: ex, orders: make(chan order, 1)}
+	h, err := ex.hello()
+	if err == nil {
+		if _, err = rw.Write(magic); err == nil {
+			err = writeFrame(rw, kindHello, h)
+		}
+		if err != nil {
+			err = fmt.Errorf("saying hello to the host: %w", err)
+		}
+	}
+	if err != nil {
+		rw.Close()
+		return err
+	}
+
+	worked := make(chan error, 1)
+	go func() { worked <- s.work() }()
+	readErr := s.read()
+
+	// First the order, then the stream (a worker that writes to a host that does not read is stuck), then the wait.
+	s.mu.Lock()
+	s.over = true
+	if s.current != nil {
+		s.current.stop("the stream to the host ended")
+	}
+	s.mu.Unlock()
+	rw.Close()
+	close(s.orders)
+	workErr := <-worked
+	if readErr != nil {
+		return readErr
+	}
+	return workErr
+}
+
+// read takes frames until the stream ends.
+func (s *server) read() error {
+	d := decoder{r: s.rw}
+	err := d.sync()
+	for err == nil {
+		var f frame
+		if f, err = d.next(); err == nil {
+			if f.kind == kindBye {
+				return nil
+			}
+			err = s.take(f)
+		}
+	}
+	var protocol *ProtocolError
+	if errors.As(err, &protocol) {
+		return fmt.Errorf("the host's end: %w", err)
+	}
+	return nil // however a stream ends, it means that the host has no more use for the ruler
+}
+
+// take hands one frame on.
+func (s *server) take(f frame) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch f.kind {
+	case kindCancel:
+		if s.current != nil {
+			s.current.stop("cancelled by the host")
+		}
+		return nil
+	case kindGo:
+		if s.current != nil {
+			select {
+			case s.current.goAhead <- struct{}{}:
+			default: // said before
+			}
+		}
+		return nil // without an order it was cancelled meanwhile
+	case kindPing, kindCost, kindRun:
+		if s.current != nil {
+			return &ProtocolError{Got: kindName(f.kind) + " while an order is in progress", Expected: "a cancel frame or nothing"}
+		}
+		s.current = newControl()
+		s.orders <- order{f, s.current} // never blocks: the worker took the one before
+		return nil
+	default:
+		return &ProtocolError{Got: kindName(f.kind), Expected: "one that a host sends"}
+	}
+}
+
+// work carries out orders until there are no more. It keeps its thread to itself: a trial's process gets its parent's
+// death signal when the thread that made it ends.
+func (s *server) work() error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	var writeErr error
+	for o := range s.orders {
+		kind, answer := s.carryOut(o)
+		// The host may send its next order as soon as it has the answer.
+		s.mu.Lock()
+		s.current = nil
+		s.mu.Unlock()
+		if err := writeFrame(s.rw, kind, answer); err != nil {
+			s.mu.Lock()
+			if !s.over {
+				writeErr = fmt.Errorf("answering the host: %w", err)
+				s.over = true
+			}
+			s.mu.Unlock()
+			s.rw.Close() // a host that gets no answer must not wait for it
+		}
+	}
+	if err := s.ex.finish(); err != nil {
+		return err
+	}
+	return writeErr
+}
+
+func (s *server) carryOut(o order) (kind byte, answer any) {
+	switch o.frame.kind {
+	case kindCost:
+		var c costOrder
+		err := o.decode(&c)
+		if err == nil && (c.N < 1 || c.N > MaxCost) {
+			err = fmt.Errorf("%d processes: the number must be 1 to %d", c.N, MaxCost)
+		}
+		var ds []time.Duration
+		if err == nil {
+			ds, err = s.ex.cost(c.N, o.control)
+		}
+		if err != nil {
+			return kindCosts, costs{Error: clip(err.Error())}
+		}
+		ns := make([]int64, len(ds))
+		for i, d := range ds {
+			ns[i] = int64(d)
+		}
+		return kindCosts, costs{Elapsed: ns}
+	case kindRun:
+		var ord Order
+		err := o.decode(&ord)
+		if err == nil {
+			err = ord.check()
+		}
+		if err != nil {
+			return kindDone, Result{Error: clip(err.Error())}
+		}
+		ready := func() bool {
+			if writeFrame(s.rw, kindReady, nil) != nil {
+				return false // the reader sees the stream's end too
+			}
+			select {
+			case <-o.goAhead:
+				return true
+			case <-o.stopped:
+				return false
+			}
+		}
+		// Its error is the stream's end, which the reader sees too.
+		ended := func() { writeFrame(s.rw, kindEnded, nil) }
+		r := s.ex.run(&ord, o.control, ready, ended)
+		r.Error = clip(r.Error)
+		return kindDone, r
+	default:
+		return kindPong, nil
+	}
+}
+
+// clip keeps a text within what the host accepts.
+func clip(s string) string {
+	const most = 4096
+	if len(s) > most {
+		return s[:most] + " …"
+	}
+	return s
+}

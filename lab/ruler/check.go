@@ -1,0 +1,117 @@
+package ruler
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+)
+
+// Limits of what one end accepts from the other.
+const (
+	MaxOutput  = 1 << 20             // Order.OutputLimit at most
+	MaxTimeout = 30 * 24 * time.Hour // Order.Timeout at most
+	MaxCost    = 10000               // empty processes in one Cost
+	maxCPUs    = 1 << 16             // CPUs that a guest may claim
+	maxText    = 64 << 10            // bytes of an error or of a kernel's name
+	maxSignal  = 16                  // bytes of a signal's name
+)
+
+// What the guest may take after a trial's process has ended. The host knows them, to wait long enough.
+const (
+	sweepTime = 10 * time.Second // until everything that the order started is dead
+	drainTime = time.Second      // to read what is left in the pipes of processes that would not die
+)
+
+// check says what is wrong with an order, on either end.
+func (o *Order) check() error {
+	if len(o.Argv) == 0 || o.Argv[0] == "" {
+		return errors.New("order without a command: Argv[0] must name a program")
+	}
+	for _, a := range o.Argv {
+		if strings.ContainsRune(a, 0) {
+			return fmt.Errorf("argument %q has a zero byte, which no process can be given", a)
+		}
+	}
+	for _, e := range o.Env {
+		if strings.ContainsRune(e, 0) || strings.IndexByte(e, '=') <= 0 {
+			return fmt.Errorf("environment entry %q is not NAME=VALUE", e)
+		}
+	}
+	if o.Dir != "" && (o.Dir[0] != '/' || strings.ContainsRune(o.Dir, 0)) {
+		return fmt.Errorf("folder %q is not an absolute path", o.Dir)
+	}
+	if o.Timeout <= 0 || o.Timeout > MaxTimeout {
+		return fmt.Errorf("timeout %v is not between 0 and %v", o.Timeout, MaxTimeout)
+	}
+	if o.OutputLimit < 0 || o.OutputLimit > MaxOutput {
+		return fmt.Errorf("output limit %d is not between 0 and %d bytes", o.OutputLimit, MaxOutput)
+	}
+	return nil
+}
+
+func (h *Hello) check() error {
+	bad := func(format string, a ...any) error {
+		return &ProtocolError{Got: "a hello with " + fmt.Sprintf(format, a...), Expected: "a guest's real properties"}
+	}
+	if h.Version != ProtocolVersion {
+		return &ProtocolError{
+			Got:      fmt.Sprintf("protocol version %d", h.Version),
+			Expected: fmt.Sprintf("%d: guest and host must run the same tare", ProtocolVersion),
+		}
+	}
+	if h.PID < 1 {
+		return bad("process id %d", h.PID)
+	}
+	if len(h.CPUs) == 0 || len(h.CPUs) > maxCPUs {
+		return bad("%d CPUs", len(h.CPUs))
+	}
+	for i, c := range h.CPUs {
+		if c < 0 || c >= maxCPUs || i > 0 && c <= h.CPUs[i-1] {
+			return bad("CPU %d out of order or range", c)
+		}
+	}
+	if h.Memory <= 0 {
+		return bad("%d bytes of memory", h.Memory)
+	}
+	if len(h.Kernel) > maxText || len(h.CPUFlags) > maxText {
+		return bad("a kernel's name of %d bytes and %d CPU flags", len(h.Kernel), len(h.CPUFlags))
+	}
+	return nil
+}
+
+// check says whether r can be the result of o when the host saw the interval last at most seen. A guest's clock
+// may drift, and what it measured then has its warning elsewhere; one that claims twice the time that passed
+// measures nothing.
+func (r *Result) check(o *Order, seen time.Duration) error {
+	bad := func(expected, format string, a ...any) error {
+		return &ProtocolError{Got: "a result with " + fmt.Sprintf(format, a...), Expected: expected}
+	}
+	if r.Elapsed < 0 || r.Elapsed > 2*seen+time.Second {
+		return bad(fmt.Sprintf("between 0 and about %v, which is what the host saw", seen), "%v elapsed", r.Elapsed)
+	}
+	if r.Exit < 0 || r.Exit > 255 {
+		return bad("0 to 255", "exit code %d", r.Exit)
+	}
+	if len(r.Signal) > maxSignal || r.Signal != "" && !strings.HasPrefix(r.Signal, "SIG") {
+		return bad("a signal's name", "signal %.32q", r.Signal)
+	}
+	for _, s := range []float64{r.UserS, r.SystemS} {
+		if s < 0 || math.IsNaN(s) || math.IsInf(s, 0) {
+			return bad("no negative time", "%v s of CPU time", s)
+		}
+	}
+	for _, n := range []int64{r.OOMKills, r.MaxRSS, r.MinFlt, r.MajFlt, r.VCSw, r.IVCSw} {
+		if n < 0 {
+			return bad("none below 0", "a count of %d", n)
+		}
+	}
+	if len(r.Stdout) > o.OutputLimit || len(r.Stderr) > o.OutputLimit {
+		return bad(fmt.Sprintf("at most %d each", o.OutputLimit), "%d and %d bytes of output", len(r.Stdout), len(r.Stderr))
+	}
+	if len(r.Error) > maxText {
+		return bad(fmt.Sprintf("at most %d", maxText), "an error of %d bytes", len(r.Error))
+	}
+	return nil
+}

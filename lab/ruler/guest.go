@@ -1,0 +1,544 @@
+//go:build linux
+
+package ruler
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"os/signal"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// guest carries orders out for real.
+type guest struct {
+	proc    *os.Root // nil where there is no /proc
+	scratch scratch
+	stdin   *os.File
+	oom     *os.File // own oom_score_adj, open for writing; nil where the ruler cannot be protected
+	oomAdj  []byte   // what it was, and what a trial's processes get
+	empty   emptyProgram
+	buffers [2][]byte // for reading the two outputs
+	pipe    chan os.Signal
+	undo    []func()
+}
+
+// newGuest prepares this process.
+func newGuest(o Options) (g *guest, err error) {
+	g = &guest{proc: o.Proc, pipe: make(chan os.Signal, 1)}
+	defer func() {
+		if err != nil {
+			g.restore()
+		}
+	}()
+	if g.proc == nil {
+		// Without /proc the ruler still measures; what it then cannot do it says when it matters.
+		if p, err := os.OpenRoot("/proc"); err == nil {
+			g.proc = p
+			g.undo = append(g.undo, func() { p.Close() })
+		}
+	}
+	// What the engine that made this process left open is no business of the trials. A kernel that cannot do this
+	// (before 5.11, or a sandbox) leaves it as it is.
+	if err := unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC); err != nil && !errors.Is(err, unix.ENOSYS) &&
+		!errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.EPERM) {
+		return g, fmt.Errorf("keeping open files from the trials: %w", err)
+	}
+	if g.scratch, err = openScratch(o.Scratch); err != nil {
+		return g, err
+	}
+	if g.stdin, err = openStdin(); err != nil {
+		return g, err
+	}
+	g.undo = append(g.undo, func() { g.stdin.Close() })
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return g, fmt.Errorf("becoming the parent of orphaned processes (PR_SET_CHILD_SUBREAPER): %w", err)
+	}
+	// Caught rather than ignored: an ignored signal would be ignored in the trials' processes too.
+	signal.Notify(g.pipe, syscall.SIGPIPE)
+	g.undo = append(g.undo, func() { signal.Stop(g.pipe) })
+	for i := range g.buffers {
+		g.buffers[i] = make([]byte, 64<<10)
+	}
+	g.protect()
+	return g, nil
+}
+
+// restore gives the process back as it was.
+func (g *guest) restore() {
+	g.empty.close()
+	for _, f := range slices.Backward(g.undo) {
+		f()
+	}
+	g.undo = nil
+}
+
+// openStdin opens what a trial's process reads: nothing. An image may lack /dev/null.
+func openStdin() (*os.File, error) {
+	f, err := os.Open("/dev/null")
+	if err == nil {
+		if st, serr := f.Stat(); serr == nil && st.Mode()&os.ModeCharDevice != 0 {
+			return f, nil
+		}
+		f.Close() // a file of that name that somebody made
+	}
+	var p [2]int
+	if err := syscall.Pipe2(p[:], syscall.O_CLOEXEC); err != nil {
+		return nil, fmt.Errorf("making an empty standard input: %w", err)
+	}
+	syscall.Close(p[1])
+	return os.NewFile(uintptr(p[0]), "empty input"), nil
+}
+
+// unkillable is the score of a process that the kernel never chooses when memory is out.
+var unkillable = []byte("-1000")
+
+// protect keeps the ruler alive when the guest's memory is out: it must be able to say so. A trial's processes get
+// the score that the ruler had. Where that is not allowed (a container without CAP_SYS_RESOURCE) the ruler remains
+// what it is, one of the smallest processes there.
+func (g *guest) protect() {
+	if g.proc == nil {
+		return
+	}
+	adj, err := g.proc.ReadFile("self/oom_score_adj")
+	if err != nil {
+		return
+	}
+	f, err := g.proc.OpenFile("self/oom_score_adj", os.O_WRONLY, 0)
+	if err != nil {
+		return
+	}
+	if _, err := syscall.Pwrite(int(f.Fd()), unkillable, 0); err != nil {
+		f.Close()
+		return
+	}
+	g.oom, g.oomAdj = f, adj
+	g.undo = append(g.undo, func() {
+		g.setOOM(g.oomAdj)
+		f.Close()
+	})
+}
+
+// setOOM writes the score that children inherit. It cannot fail where protect has succeeded, and if it did
+// nothing could be done about it.
+func (g *guest) setOOM(adj []byte) {
+	if g.oom != nil {
+		syscall.Pwrite(int(g.oom.Fd()), adj, 0)
+	}
+}
+
+func (g *guest) hello() (Hello, error) {
+	h := Hello{Version: ProtocolVersion, PID: os.Getpid()}
+	var u unix.Utsname
+	if err := unix.Uname(&u); err != nil {
+		return h, fmt.Errorf("asking for the kernel's release: %w", err)
+	}
+	h.Kernel = strings.ToValidUTF8(unix.ByteSliceToString(u.Release[:]), "?")
+	var set [maxCPUs / 64]uint64
+	n, err := affinity(set[:])
+	if err != nil {
+		return h, fmt.Errorf("asking for the CPUs that may be used: %w", err)
+	}
+	for c := range n * 8 {
+		if set[c/64]>>(c%64)&1 != 0 {
+			h.CPUs = append(h.CPUs, c)
+		}
+	}
+	var si unix.Sysinfo_t
+	if err := unix.Sysinfo(&si); err != nil {
+		return h, fmt.Errorf("asking for the memory's size: %w", err)
+	}
+	h.Memory = int64(si.Totalram) * int64(si.Unit)
+	if g.proc != nil {
+		if info, err := g.proc.ReadFile("cpuinfo"); err == nil {
+			h.CPUFlags = cpuFlags(string(info))
+		}
+	}
+	return h, nil
+}
+
+// cpuFlags finds the first CPU's features in /proc/cpuinfo.
+func cpuFlags(info string) []string {
+	for line := range strings.Lines(info) {
+		name, value, _ := strings.Cut(line, ":")
+		if name = strings.TrimSpace(name); name == "flags" || name == "Features" {
+			return strings.Fields(strings.ToValidUTF8(value, "?"))
+		}
+	}
+	return nil
+}
+
+// oomKills is how many processes the kernel has killed for memory since it started; 0 where it does not say.
+func (g *guest) oomKills() int64 {
+	if g.proc == nil {
+		return 0
+	}
+	stat, err := g.proc.ReadFile("vmstat")
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(stat)) {
+		if rest, ok := strings.CutPrefix(line, "oom_kill "); ok {
+			n, err := strconv.ParseInt(strings.TrimSpace(rest), 10, 64)
+			if err == nil {
+				return n
+			}
+		}
+	}
+	return 0
+}
+
+func (g *guest) run(o *Order, c *control, ready func() bool, ended func()) Result {
+	failed := func(err error) Result { return Result{Error: err.Error()} }
+	if err := g.sweep(); err != nil {
+		return failed(fmt.Errorf("of an earlier trial: %w", err))
+	}
+	if !o.KeepScratch {
+		if err := g.scratch.empty(c.stopped); err != nil {
+			return failed(err)
+		}
+	}
+	p, err := newProgram(o, g.scratch.path)
+	if err != nil {
+		return failed(err)
+	}
+	oomBefore := g.oomKills()
+	r := g.trial(p, o, c, ready, ended)
+	r.OOMKills = max(0, g.oomKills()-oomBefore)
+	return r
+}
+
+// cost times empty processes, each in every respect like a trial.
+func (g *guest) cost(n int, c *control) ([]time.Duration, error) {
+	if err := g.sweep(); err != nil {
+		return nil, fmt.Errorf("of an earlier trial: %w", err)
+	}
+	path, err := g.empty.path(g.scratch.path)
+	if err != nil {
+		return nil, err
+	}
+	o := &Order{Argv: []string{"empty"}, Timeout: answerGrace}
+	p := &program{path: path, argv: o.Argv, dir: g.scratch.path}
+	ds := make([]time.Duration, n)
+	for i := range ds {
+		r := g.trial(p, o, c, func() bool { return c.why() == "" }, func() {})
+		switch {
+		case r.Error != "":
+			return nil, errors.New(r.Error)
+		case r.TimedOut || r.Exit != 0 || r.Signal != "":
+			return nil, fmt.Errorf("the empty process ended with exit code %d, signal %q, time out %v", r.Exit, r.Signal, r.TimedOut)
+		}
+		ds[i] = r.Elapsed
+	}
+	return ds, nil
+}
+
+const timedOut = "its time is up"
+
+// trial runs one process and measures it. All that can be done before the clock starts is done before, and all that
+// can wait until it has stopped waits.
+func (g *guest) trial(p *program, o *Order, c *control, ready func() bool, ended func()) (r Result) {
+	failed := func(err error) Result { return Result{Error: err.Error()} }
+	stdout, err := newOutput(g.buffers[0], o.OutputLimit)
+	if err != nil {
+		return failed(err)
+	}
+	defer stdout.close()
+	stderr, err := newOutput(g.buffers[1], o.OutputLimit)
+	if err != nil {
+		return failed(err)
+	}
+	defer stderr.close()
+
+	attr := &syscall.ProcAttr{
+		Dir:   p.dir,
+		Env:   p.env,
+		Files: []uintptr{g.stdin.Fd(), uintptr(stdout.w), uintptr(stderr.w)},
+		Sys:   &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL},
+	}
+	if o.UID != 0 || o.GID != 0 {
+		attr.Sys.Credential = &syscall.Credential{Uid: o.UID, Gid: o.GID}
+	}
+	runtime.GC()
+
+	// The clock of the time limit starts with ready rather than with the process, because arming it wakes a thread.
+	timer := time.AfterFunc(o.Timeout, func() { c.stop(timedOut) })
+	defer timer.Stop()
+	if !ready() {
+		return failed(fmt.Errorf("not started: %s", orElse(c.why(), "the host did not say go")))
+	}
+
+	var (
+		pid    int
+		status syscall.WaitStatus
+		usage  syscall.Rusage
+		total  usageSum
+	)
+	g.setOOM(g.oomAdj)
+	// CLOCK_MONOTONIC, not CLOCK_MONOTONIC_RAW: the first runs at the rate that time keeping has found to be true, and
+	// is never set; the second runs at the crystal's own, which differs between host and guest.
+	start := time.Now()
+	pid, err = syscall.ForkExec(p.path, p.argv, attr)
+	if err != nil {
+		g.setOOM(unkillable)
+		return failed(p.explain(err))
+	}
+	// The process runs. What follows goes beside it.
+	c.running(func() { syscall.Kill(pid, syscall.SIGKILL) })
+	g.setOOM(unkillable)
+	for {
+		// Any child: an orphan of the trial is reaped as it ends, or the dead would pile up.
+		var got int
+		got, err = syscall.Wait4(-1, &status, 0, &usage)
+		if got == pid || err != nil && err != syscall.EINTR {
+			break
+		}
+		if err == nil {
+			total.add(&usage)
+		}
+	}
+	r.Elapsed = time.Since(start)
+	why := c.over()
+	ended()
+
+	if err != nil {
+		return failed(fmt.Errorf("waiting for process %d: %w", pid, err))
+	}
+	total.add(&usage)
+	total.into(&r)
+	switch {
+	case status.Signaled():
+		r.Signal = unix.SignalName(status.Signal())
+		if r.Signal == "" { // real-time signals have none
+			r.Signal = fmt.Sprintf("SIG%d", int(status.Signal()))
+		}
+	default:
+		r.Exit = status.ExitStatus()
+	}
+	switch why {
+	case "":
+	case timedOut:
+		r.TimedOut = true
+	default:
+		r.Error = why
+	}
+	if err := g.sweep(); err != nil {
+		r.Error = err.Error()
+	}
+	var cut [2]bool
+	r.Stdout, cut[0] = stdout.finish()
+	r.Stderr, cut[1] = stderr.finish()
+	r.Truncated = cut[0] || cut[1]
+	return r
+}
+
+// usageSum adds up what the kernel says of reaped processes.
+type usageSum struct {
+	user, system                      time.Duration
+	maxRSS, minflt, majflt, vcs, ivcs int64
+}
+
+func (s *usageSum) add(u *syscall.Rusage) {
+	s.user += time.Duration(u.Utime.Nano())
+	s.system += time.Duration(u.Stime.Nano())
+	s.maxRSS = max(s.maxRSS, int64(u.Maxrss)*1024)
+	s.minflt += int64(u.Minflt)
+	s.majflt += int64(u.Majflt)
+	s.vcs += int64(u.Nvcsw)
+	s.ivcs += int64(u.Nivcsw)
+}
+
+func (s *usageSum) into(r *Result) {
+	r.UserS, r.SystemS = s.user.Seconds(), s.system.Seconds()
+	r.MaxRSS, r.MinFlt, r.MajFlt, r.VCSw, r.IVCSw = s.maxRSS, s.minflt, s.majflt, s.vcs, s.ivcs
+}
+
+// sweep kills and reaps every process that descends from this one. Only children are killed: a child's id cannot
+// become another's before it is reaped here, and when it dies its own children become children of this
+// process, the subreaper. So a few rounds reach everything, and nothing else is ever hit.
+func (g *guest) sweep() error {
+	if none, _ := reap(); none {
+		return nil
+	}
+	child := make(chan os.Signal, 1)
+	signal.Notify(child, syscall.SIGCHLD)
+	defer signal.Stop(child)
+	deadline := time.NewTimer(sweepTime)
+	defer deadline.Stop()
+	for {
+		killErr := g.killChildren()
+		// Reap after killing and after Notify: a death before either leaves no signal to wait for.
+		none, reaped := reap()
+		if none {
+			return nil
+		}
+		if reaped {
+			continue // their children may be ours now
+		}
+		if killErr != nil {
+			return killErr
+		}
+		select {
+		case <-child:
+		case <-deadline.C:
+			return fmt.Errorf("processes that the trial started do not die within %v of SIGKILL (in uninterruptible sleep, "+
+				"or started faster than they can be killed); destroy the guest", sweepTime)
+		}
+	}
+}
+
+// reap reaps what is dead. It says whether no child is left, and whether there was something to reap.
+func reap() (none, reaped bool) {
+	for {
+		pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil)
+		switch {
+		case err == syscall.EINTR:
+		case err != nil: // ECHILD, the only other
+			return true, reaped
+		case pid == 0:
+			return false, reaped
+		default:
+			reaped = true
+		}
+	}
+}
+
+// killChildren kills every child of this process.
+func (g *guest) killChildren() error {
+	self := os.Getpid()
+	if self == 1 {
+		// All that this namespace (or this VM) has, at once; on a host the ruler is never process 1.
+		if err := syscall.Kill(-1, syscall.SIGKILL); err != nil && err != syscall.ESRCH {
+			return fmt.Errorf("killing what the trial left: %w", err)
+		}
+		return nil
+	}
+	if g.proc == nil {
+		return errors.New("the trial left processes behind, and without /proc they cannot be found; mount it in the guest")
+	}
+	dir, err := g.proc.Open(".")
+	if err != nil {
+		return fmt.Errorf("looking for what the trial left: %w", err)
+	}
+	defer dir.Close()
+	names, err := dir.Readdirnames(-1)
+	if err != nil {
+		return fmt.Errorf("looking for what the trial left: %w", err)
+	}
+	for _, name := range names {
+		pid, err := strconv.Atoi(name)
+		if err != nil {
+			continue
+		}
+		stat, err := g.proc.ReadFile(name + "/stat")
+		if err != nil {
+			continue // gone meanwhile
+		}
+		if parentOf(string(stat)) == self {
+			syscall.Kill(pid, syscall.SIGKILL) // may only fail because it is dead
+		}
+	}
+	return nil
+}
+
+// parentOf finds the parent in a /proc/PID/stat; 0 if it is not one. The command's name, in parentheses, may hold
+// anything.
+func parentOf(stat string) int {
+	i := strings.LastIndexByte(stat, ')')
+	if i < 0 {
+		return 0
+	}
+	fields := strings.Fields(stat[i+1:])
+	if len(fields) < 2 {
+		return 0
+	}
+	pid, err := strconv.Atoi(fields[1])
+	if err != nil {
+		return 0
+	}
+	return pid
+}
+
+func (g *guest) finish() error { return g.sweep() }
+
+func orElse(s, other string) string {
+	if s != "" {
+		return s
+	}
+	return other
+}
+
+// output takes what a trial's process prints and keeps the last part. This process holds the pipe's writing end open
+// until the trial is over, so that the end of the process wakes no reader while the clock runs.
+type output struct {
+	r     *os.File
+	w     int
+	limit int
+	tail  []byte
+	cut   bool
+	done  chan struct{}
+}
+
+func newOutput(buf []byte, limit int) (*output, error) {
+	var p [2]int
+	if err := syscall.Pipe2(p[:], syscall.O_CLOEXEC); err != nil {
+		return nil, fmt.Errorf("making a pipe for the trial's output: %w", err)
+	}
+	// Only the reading end: the writing end must block, as programs expect of it.
+	if err := syscall.SetNonblock(p[0], true); err != nil {
+		syscall.Close(p[0])
+		syscall.Close(p[1])
+		return nil, fmt.Errorf("preparing a pipe for the trial's output: %w", err)
+	}
+	o := &output{r: os.NewFile(uintptr(p[0]), "output"), w: p[1], limit: limit, done: make(chan struct{})}
+	go o.collect(buf)
+	return o, nil
+}
+
+func (o *output) collect(buf []byte) {
+	defer close(o.done)
+	for {
+		n, err := o.r.Read(buf)
+		o.tail = append(o.tail, buf[:n]...)
+		if over := len(o.tail) - o.limit; over > 0 {
+			o.cut = true
+			if over >= o.limit { // seldom, so that a flood is not copied again for each read
+				o.tail = append(o.tail[:0], o.tail[over:]...)
+			}
+		}
+		if err != nil {
+			if !errors.Is(err, io.EOF) && !errors.Is(err, os.ErrDeadlineExceeded) {
+				o.cut = true
+			}
+			return
+		}
+	}
+}
+
+// finish waits for the last of the output and gives it, and whether some is missing. All writers are dead, so the pipe ends;
+// if one would not die the wait still ends.
+func (o *output) finish() ([]byte, bool) {
+	o.close()
+	return o.tail[max(0, len(o.tail)-o.limit):], o.cut
+}
+
+// close ends the collection. It may be called more than once.
+func (o *output) close() {
+	if o.w < 0 {
+		return
+	}
+	syscall.Close(o.w)
+	o.w = -1
+	o.r.SetReadDeadline(time.Now().Add(drainTime)) // a pipe always takes one
+	<-o.done
+	o.r.Close()
+}

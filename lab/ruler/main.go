@@ -1,0 +1,101 @@
+//go:build linux
+
+package ruler
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"syscall"
+	"unsafe"
+)
+
+// Main is `tare ruler`, the first process of a guest: it prepares this process, serves, and returns the exit status.
+// It is to be called before anything else is set up, since what a process has, its children get. On failure one
+// line goes to standard error.
+//
+//	--connect PATH  serve on this Unix socket, which the host listens on
+//	--fd N          serve on this open file: a connected socket
+//	--root DIR      first make DIR the root (bare metal: an image without a namespace). The socket and /proc are
+//	                opened before.
+func Main(args []string) int {
+	flags := flag.NewFlagSet("tare ruler", flag.ContinueOnError)
+	connect := flags.String("connect", "", "Unix socket `PATH` to serve on, which the host listens on")
+	fd := flags.Int("fd", -1, "open file `N`, a connected socket, to serve on")
+	root := flags.String("root", "", "`DIR` to make the root first")
+	flags.Usage = func() {
+		fmt.Fprint(flags.Output(), "The measuring process in a guest; tare starts it itself. For example:\n\n"+
+			"  tare ruler --connect /.tare/run/ruler.sock\n\n")
+		flags.PrintDefaults()
+	}
+	switch err := flags.Parse(args); {
+	case errors.Is(err, flag.ErrHelp):
+		return 0
+	case err != nil:
+		return 2
+	case flags.NArg() > 0:
+		fmt.Fprintf(os.Stderr, "tare ruler: %q is one argument too many; it takes only --connect, --fd and --root\n", flags.Arg(0))
+		return 2
+	case (*connect == "") == (*fd < 0):
+		fmt.Fprintln(os.Stderr, "tare ruler: it needs one of --connect PATH and --fd N, to know where its host is")
+		return 2
+	}
+	if err := mainErr(*connect, *fd, *root); err != nil {
+		fmt.Fprintf(os.Stderr, "tare ruler: %v\n", err)
+		return 1
+	}
+	return 0
+}
+
+func mainErr(connect string, fd int, root string) error {
+	var conn io.ReadWriteCloser
+	if connect != "" {
+		c, err := net.Dial("unix", connect)
+		if err != nil {
+			return fmt.Errorf("reaching the host: %w", err)
+		}
+		conn = c
+	} else {
+		f := os.NewFile(uintptr(fd), fmt.Sprintf("file %d", fd))
+		c, err := net.FileConn(f)
+		if err != nil {
+			return fmt.Errorf("--fd %d is not a connected socket: %w", fd, err)
+		}
+		f.Close() // c has its own
+		conn = c
+	}
+	var o Options
+	if proc, err := os.OpenRoot("/proc"); err == nil {
+		o.Proc = proc // without it, Serve says what cannot be done when it matters
+	}
+	if root != "" {
+		if err := syscall.Chroot(root); err != nil {
+			return fmt.Errorf("making %s the root: %w", root, err)
+		}
+	}
+	// Also without --root: the folder that the ruler was started in is no business of the trials.
+	if err := os.Chdir("/"); err != nil {
+		return fmt.Errorf("entering the root: %w", err)
+	}
+	// A trial has no groups but its own, on every platform. Where this is not allowed (a container without the
+	// capability) there are none to lose.
+	if err := syscall.Setgroups(nil); err != nil && !errors.Is(err, syscall.EPERM) {
+		return fmt.Errorf("giving up groups: %w", err)
+	}
+	// Neither has it a mask but the usual one.
+	syscall.Umask(0o022)
+	return Serve(conn, o)
+}
+
+// affinity fills set with the CPUs that this process may use and says how many bytes of it the kernel wrote.
+func affinity(set []uint64) (int, error) {
+	n, _, errno := syscall.RawSyscall(syscall.SYS_SCHED_GETAFFINITY, 0,
+		uintptr(len(set)*8), uintptr(unsafe.Pointer(&set[0])))
+	if errno != 0 {
+		return 0, errno
+	}
+	return int(n), nil
+}
