@@ -7,6 +7,7 @@ import (
 
 	"tare/lab/image"
 	"tare/lab/platform"
+	"tare/lab/ruler"
 	"tare/lab/workload"
 	"tare/notebook"
 )
@@ -21,7 +22,23 @@ type Lab interface {
 	// Refuses says why the host cannot do the treatment; "" if it can.
 	Refuses(ctx context.Context, t notebook.Treatment) string
 	// Provision makes a guest for the treatment.
-	Provision(ctx context.Context, t notebook.Treatment, id string, root *image.Image, work *image.Tree) (platform.Guest, error)
+	Provision(ctx context.Context, t notebook.Treatment, id string, root *image.Image, work *image.Tree) (Guest, error)
+}
+
+// Guest is what a study needs of a guest; package platform says more about each.
+type Guest interface {
+	Ruler() Ruler
+	Limits() (notebook.Limits, error)
+	Facts() platform.Facts
+	Autopsy() string
+	Destroy(ctx context.Context) error
+}
+
+// Ruler measures in a guest: a *ruler.Client, or in tests something whose figures are known.
+type Ruler interface {
+	Run(ctx context.Context, o ruler.Order) (r ruler.Result, host time.Duration, err error)
+	Cost(ctx context.Context, n int) ([]time.Duration, error)
+	Ping(ctx context.Context) (time.Duration, error)
 }
 
 // Choices are what the caller of a study decides beside its file.
@@ -38,6 +55,8 @@ type Choices struct {
 type Plan struct {
 	Study notebook.Study
 	ready map[string]*workload.Ready // by Label
+
+	rehearsed map[string]bool // by Label
 }
 
 // treatments is the cross product of a study, bare metal first and its A/A twin after it.
@@ -195,5 +214,38 @@ func (p *Plan) Resume(begun notebook.Study, seedChosen bool) error {
 		return fmt.Errorf("the folder was begun with %q, which cannot go on: %s", t.ID, reason)
 	}
 	p.Study = begun
+	return nil
+}
+
+// Rehearse does each workload's work once on bare metal, unrecorded: a command that is missing, or that fails
+// everywhere, is known before the study begins. Only where the study has bare metal.
+func (p *Plan) Rehearse(ctx context.Context, b workload.Bench, say image.Progress) error {
+	for _, t := range p.Study.Treatments {
+		label := Label(t.Workload, t.Params)
+		ready := p.ready[label]
+		if t.Platform != notebook.BM || ready == nil {
+			continue
+		}
+		if p.rehearsed[label] {
+			continue
+		}
+		if p.rehearsed == nil {
+			p.rehearsed = map[string]bool{}
+		}
+		p.rehearsed[label] = true
+		say("rehearsing " + label + " on bare metal")
+		order := ready.Workload.Order(ready.Workload.Command, ready.Params, ready.Image, t.Instance.Cores)
+		order.Timeout = time.Duration(p.Study.Design.TimeoutS * float64(time.Second))
+		res, _, release, err := b.Prepare(ctx, ready.Image, ready.Work, order)
+		if err != nil {
+			return fmt.Errorf("workload %s: rehearsing it: %w", t.Workload, err)
+		}
+		if err := release(); err != nil {
+			return fmt.Errorf("workload %s: rehearsing it: %w", t.Workload, err)
+		}
+		if cause := workload.Failure(res); cause != "" {
+			return fmt.Errorf("workload %s does not work on bare metal, where all but a scratch folder and /tmp is read-only: %s", t.Workload, cause)
+		}
+	}
 	return nil
 }

@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"tare/lab/platform"
 	"tare/lab/ruler"
 	"tare/lab/workload"
 	"tare/notebook"
@@ -59,6 +58,7 @@ type Run struct {
 	failing map[string]int           // by treatment: rounds in a row in which all failed
 	gaveUp  map[string]bool
 	failed  int
+	notes   []string
 }
 
 // cell is one treatment in one round.
@@ -96,6 +96,9 @@ func (r *Run) take(t notebook.Trial) {
 
 // Failed is how many measured trials failed, those of earlier sessions included.
 func (r *Run) Failed() int { return r.failed }
+
+// Notes are what the end of the session should say beside its reason: treatments given up.
+func (r *Run) Notes() []string { return r.notes }
 
 // Order is the order of so many treatments in a round: random, and the same for the same seed.
 func Order(seed uint64, round, n int) []int {
@@ -301,9 +304,7 @@ func (r *Run) guest(ctx context.Context, t notebook.Treatment, round int) (err e
 		if r.failing[t.ID]++; r.failing[t.ID] >= giveUpAfter {
 			r.gaveUp[t.ID] = true
 			note := fmt.Sprintf("%s: given up after %d rounds in which every trial failed: %s", t.ID, giveUpAfter, lastCause)
-			if e := r.Book.Session(notebook.Session{Time: time.Now().UTC(), Event: "note", Notes: []string{note}}); e != nil {
-				err = e
-			}
+			r.notes = append(r.notes, note)
 			if r.Watch != nil {
 				r.Watch.GaveUp(t, lastCause)
 			}
@@ -371,7 +372,7 @@ func (r *Run) guest(ctx context.Context, t notebook.Treatment, round int) (err e
 }
 
 // describe fills in the guest's record; the error is a guest that does not answer.
-func (r *Run) describe(ctx context.Context, t notebook.Treatment, g platform.Guest, rec *notebook.Guest) error {
+func (r *Run) describe(ctx context.Context, t notebook.Treatment, g Guest, rec *notebook.Guest) error {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	n := 9
@@ -406,7 +407,7 @@ func (r *Run) describe(ctx context.Context, t notebook.Treatment, g platform.Gue
 	return nil
 }
 
-func autopsy(g platform.Guest) string {
+func autopsy(g Guest) string {
 	if a := g.Autopsy(); a != "" {
 		return " (" + a + ")"
 	}
@@ -421,7 +422,7 @@ const (
 )
 
 // trial runs the workload once and checks its answer. dead: the guest is of no use any more.
-func (r *Run) trial(ctx context.Context, g platform.Guest, ready *workload.Ready, t notebook.Treatment) (tr notebook.Trial, dead bool) {
+func (r *Run) trial(ctx context.Context, g Guest, ready *workload.Ready, t notebook.Treatment) (tr notebook.Trial, dead bool) {
 	w := ready.Workload
 	timeout := time.Duration(r.Plan.Study.Design.TimeoutS * float64(time.Second))
 	order := w.Order(w.Command, ready.Params, ready.Image, t.Instance.Cores)

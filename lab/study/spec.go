@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -62,7 +63,7 @@ func (v *Values) UnmarshalYAML(n *yaml.Node) error {
 	}
 	for _, n := range nodes {
 		if n.Kind != yaml.ScalarNode {
-			return fmt.Errorf("line %d: a value or a list of values was expected", n.Line)
+			return errors.New("a value or a list of values was expected")
 		}
 		*v = append(*v, n.Value)
 	}
@@ -140,6 +141,15 @@ func Parse(where string, text []byte, base string) (*Spec, error) {
 		return nil, fmt.Errorf("%s%s: %s", where, workload.Line(text, p.path...), p.text)
 	}
 	return s, nil
+}
+
+// Complete gives a spec that was made by hand, not read from a file, its defaults, and says what is wrong in it.
+func (s *Spec) Complete() error {
+	s.defaults()
+	if p := s.validate(); p != nil {
+		return errors.New(p.text)
+	}
+	return nil
 }
 
 // problem is what is wrong in a study, and where: keys and indexes from the top of the file.

@@ -1,0 +1,41 @@
+# Tare. `make quickstart` for a first look, `make test` for the tests; both install what is missing.
+SHELL := /bin/sh
+GO ?= go
+export CGO_ENABLED = 0
+RELEASE := $(shell git describe --tags --always --dirty 2>/dev/null)
+LDFLAGS := -s -w -X main.release=$(RELEASE)
+
+.PHONY: build quickstart test fuzz bench lint cross generate
+
+build:
+	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/tare ./cmd/tare
+
+quickstart:
+	@scripts/install run
+	@$(MAKE) --no-print-directory build
+	@scripts/docker start
+	@scripts/quickstart
+
+# The race detector needs cgo; the program itself is built without.
+test: build
+	@scripts/install run test
+	@scripts/test
+
+fuzz:
+	@scripts/fuzz $(TIME)
+
+bench: build
+	@scripts/install run bench
+	@scripts/bench
+
+lint:
+	@scripts/lint
+
+# What reads results is built for other systems too.
+cross:
+	GOOS=darwin GOARCH=arm64 $(GO) build -o /dev/null ./cmd/tare
+	GOOS=windows GOARCH=amd64 $(GO) build -o /dev/null ./cmd/tare
+
+# Golden files are made again from what the code prints now; look at the difference before it is committed.
+generate:
+	CGO_ENABLED=0 $(GO) test ./desk/... -update

@@ -1,0 +1,300 @@
+package study
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"tare/lab/image"
+	"tare/lab/platform"
+	"tare/lab/ruler"
+	"tare/lab/workload"
+	"tare/notebook"
+)
+
+// fakeLab makes guests that take known times, and notes the order in which it was asked for them.
+type fakeLab struct {
+	order   []string
+	live    int
+	most    int
+	elapsed func(t notebook.Treatment) time.Duration
+	broken  map[string]error // Provision's, by treatment
+	dies    map[string]error // the ruler's, by treatment
+	after   func()           // called after each measured run
+}
+
+func (l *fakeLab) Host() notebook.Host                                { return notebook.Host{} }
+func (l *fakeLab) Refuses(context.Context, notebook.Treatment) string { return "" }
+func (l *fakeLab) Accelerator(context.Context, string, bool) (string, error) {
+	return notebook.TCG, nil
+}
+func (l *fakeLab) Provision(_ context.Context, t notebook.Treatment, _ string, _ *image.Image, _ *image.Tree) (Guest, error) {
+	l.order = append(l.order, t.ID)
+	if err := l.broken[t.ID]; err != nil {
+		return nil, err
+	}
+	l.live++
+	l.most = max(l.most, l.live)
+	return &fakeGuest{l, t}, nil
+}
+
+type fakeGuest struct {
+	l *fakeLab
+	t notebook.Treatment
+}
+
+func (g *fakeGuest) Ruler() Ruler                     { return g }
+func (g *fakeGuest) Limits() (notebook.Limits, error) { return notebook.Limits{}, nil }
+func (g *fakeGuest) Facts() platform.Facts            { return platform.Facts{} }
+func (g *fakeGuest) Autopsy() string                  { return "" }
+func (g *fakeGuest) Destroy(context.Context) error    { g.l.live--; return nil }
+func (g *fakeGuest) Ping(context.Context) (time.Duration, error) {
+	return time.Microsecond, nil
+}
+func (g *fakeGuest) Cost(_ context.Context, n int) ([]time.Duration, error) {
+	return slices.Repeat([]time.Duration{time.Millisecond}, n), nil
+}
+func (g *fakeGuest) Run(context.Context, ruler.Order) (ruler.Result, time.Duration, error) {
+	if g.l.after != nil {
+		defer g.l.after()
+	}
+	if err := g.l.dies[g.t.ID]; err != nil {
+		return ruler.Result{}, 0, err
+	}
+	d := g.l.elapsed(g.t)
+	return ruler.Result{Elapsed: d}, d, nil
+}
+
+// fakeBook keeps lines in memory; it fails when it is told to.
+type fakeBook struct {
+	guests []notebook.Guest
+	trials []notebook.Trial
+	err    error
+}
+
+func (b *fakeBook) Guest(g notebook.Guest) error { b.guests = append(b.guests, g); return b.err }
+func (b *fakeBook) Trial(t notebook.Trial) error {
+	if b.err == nil {
+		b.trials = append(b.trials, t)
+	}
+	return b.err
+}
+func (b *fakeBook) Session(notebook.Session) error { return b.err }
+
+func (b *fakeBook) measured() (n int) {
+	for _, t := range b.trials {
+		if !t.Warmup {
+			n++
+		}
+	}
+	return n
+}
+
+func fakePlan(d notebook.Design, treatments ...notebook.Treatment) *Plan {
+	p := &Plan{ready: map[string]*workload.Ready{}}
+	for _, t := range treatments {
+		t.Workload, t.Instance = "w", notebook.Instance{Name: "1/1GB", Cores: 1, Memory: 1 << 30}
+		t.ID = identify(t)
+		p.Study.Treatments = append(p.Study.Treatments, t)
+		p.ready["w"] = &workload.Ready{Workload: &workload.Workload{Name: "w", Command: []string{"true"}}, Image: &image.Image{}}
+	}
+	d.TimeoutS = 1
+	p.Study.Design, p.Study.Seed = d, 7
+	return p
+}
+
+var (
+	bmT   = notebook.Treatment{Platform: notebook.BM}
+	aaT   = notebook.Treatment{Platform: notebook.BM, AA: true}
+	cnT   = notebook.Treatment{Platform: notebook.CN, Engine: "crun", Provisioning: notebook.Vanilla}
+	vmT   = notebook.Treatment{Platform: notebook.VM, Engine: "qemu", Accelerator: notebook.TCG, Provisioning: notebook.Pinned}
+	plain = notebook.Design{Floor: 4, Cap: 4, Trials: 2, Warmups: 1}
+)
+
+func steady(notebook.Treatment) time.Duration { return time.Second }
+
+func TestRoundsAreInterleavedInRandomOrder(t *testing.T) {
+	l := &fakeLab{elapsed: steady}
+	book := &fakeBook{}
+	r := &Run{Plan: fakePlan(plain, bmT, aaT, cnT, vmT), Lab: l, Book: book}
+	reason, err := r.Do(t.Context())
+	if err != nil || reason != Capped {
+		t.Fatalf("%q, %v", reason, err)
+	}
+	if len(l.order) != 16 || book.measured() != 32 || len(book.trials) != 48 || l.most != 1 || l.live != 0 {
+		t.Fatalf("%d guests, %d trials of %d, %d at once, %d left; want 16, 32 of 48, 1, 0", len(l.order), book.measured(), len(book.trials), l.most, l.live)
+	}
+	same := true
+	for round := range 4 {
+		got := slices.Clone(l.order[4*round : 4*round+4])
+		same = same && slices.Equal(got, l.order[:4])
+		slices.Sort(got)
+		if len(slices.Compact(got)) != 4 {
+			t.Errorf("round %d has not each treatment once: %v", round, l.order[4*round:4*round+4])
+		}
+	}
+	if same {
+		t.Error("all rounds have the same order")
+	}
+	again := &fakeLab{elapsed: steady}
+	if _, err := (&Run{Plan: r.Plan, Lab: again, Book: &fakeBook{}}).Do(t.Context()); err != nil || !slices.Equal(again.order, l.order) {
+		t.Errorf("the same seed gave another order (%v)", err)
+	}
+}
+
+func TestEveryOrderOfARoundComesUp(t *testing.T) {
+	seen := map[string]int{}
+	for round := range 6000 {
+		seen[fmt.Sprint(Order(1, round, 3))]++
+	}
+	if len(seen) != 6 {
+		t.Fatalf("orders: %v", seen)
+	}
+	for o, n := range seen { // 1000 expected; 5 standard deviations are 144
+		if n < 856 || n > 1144 {
+			t.Errorf("order %s came up %d times of 6000", o, n)
+		}
+	}
+}
+
+func TestAStoppedRunGoesOnWithoutLossOrRepetition(t *testing.T) {
+	// Stop after every possible number of runs, then go on: each planned trial stands once.
+	for stop := 1; stop < 48; stop++ {
+		book := &fakeBook{}
+		ctx, cancel := context.WithCancel(t.Context())
+		runs := 0
+		l := &fakeLab{elapsed: steady, after: func() {
+			if runs++; runs == stop {
+				cancel()
+			}
+		}}
+		plan := fakePlan(plain, bmT, aaT, cnT, vmT)
+		if reason, err := (&Run{Plan: plan, Lab: l, Book: book}).Do(ctx); err != nil || reason != Interrupted {
+			t.Fatalf("stop %d: %q, %v", stop, reason, err)
+		}
+		if l.live != 0 {
+			t.Fatalf("stop %d: %d guests left", stop, l.live)
+		}
+		second := &Run{Plan: plan, Lab: &fakeLab{elapsed: steady}, Book: book}
+		for _, tr := range slices.Clone(book.trials) {
+			second.Take(tr)
+		}
+		if reason, err := second.Do(t.Context()); err != nil || reason != Capped {
+			t.Fatalf("stop %d: going on: %q, %v", stop, reason, err)
+		}
+		seen := map[string]int{}
+		for _, tr := range book.trials {
+			if !tr.Warmup {
+				seen[fmt.Sprint(tr.Treatment, tr.Round, tr.Index)]++
+			}
+		}
+		if len(seen) != 32 || book.measured() != 32 {
+			t.Fatalf("stop %d: %d different trials, %d in all; want 32 and 32", stop, len(seen), book.measured())
+		}
+	}
+}
+
+func TestFailedGuestsAreTrialsWithACause(t *testing.T) {
+	plan := fakePlan(plain, bmT, cnT, vmT)
+	cn, vm := plan.Study.Treatments[1].ID, plan.Study.Treatments[2].ID
+	book := &fakeBook{}
+	l := &fakeLab{elapsed: steady, broken: map[string]error{cn: errors.New("never said hello")}, dies: map[string]error{vm: ruler.ErrGone}}
+	r := &Run{Plan: plan, Lab: l, Book: book}
+	if _, err := r.Do(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	count := map[string]int{}
+	for _, tr := range book.trials {
+		if tr.Warmup {
+			continue
+		}
+		count[tr.Treatment]++
+		if (tr.Failure == "") != (tr.Treatment == plan.Study.Treatments[0].ID) {
+			t.Errorf("%s: failure %q", tr.Treatment, tr.Failure)
+		}
+	}
+	// Two rounds of two trials each, then it is given up; the healthy one goes on.
+	if count[cn] != 4 || count[vm] != 4 || count[plan.Study.Treatments[0].ID] != 8 || r.Failed() != 8 || len(r.Notes()) != 2 {
+		t.Errorf("trials %v, failed %d, notes %q", count, r.Failed(), r.Notes())
+	}
+	if l.live != 0 {
+		t.Errorf("%d guests left", l.live)
+	}
+}
+
+func TestANotebookThatCannotBeWrittenEndsTheRun(t *testing.T) {
+	full := errors.New("no space left on device")
+	l := &fakeLab{elapsed: steady}
+	_, err := (&Run{Plan: fakePlan(plain, bmT, cnT), Lab: l, Book: &fakeBook{err: full}}).Do(t.Context())
+	if !errors.Is(err, full) || l.live != 0 || len(l.order) != 1 {
+		t.Errorf("%v; %d guests left of %d", err, l.live, len(l.order))
+	}
+}
+
+func TestStoppingRule(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	noisy := func(share float64) func(notebook.Treatment) time.Duration {
+		return func(notebook.Treatment) time.Duration {
+			return time.Duration((1 + share*rng.NormFloat64()) * float64(time.Second))
+		}
+	}
+	d := notebook.Design{Floor: 4, Cap: 30, Precision: 0.02, Trials: 1}
+	for _, c := range []struct {
+		noise float64
+		want  string
+		few   bool
+	}{{0.0005, Precise, true}, {0.5, Capped, false}} {
+		l := &fakeLab{elapsed: noisy(c.noise)}
+		r := &Run{Plan: fakePlan(d, bmT, aaT, cnT, vmT), Lab: l, Book: &fakeBook{}}
+		reason, err := r.Do(t.Context())
+		if err != nil || reason != c.want {
+			t.Errorf("noise %g: %q, %v; want %q", c.noise, reason, err, c.want)
+		}
+		vms := 0
+		for _, id := range l.order {
+			if id == identify(r.Plan.Study.Treatments[3]) {
+				vms++
+			}
+		}
+		if vms != 4 {
+			t.Errorf("noise %g: the emulated VM ran in %d rounds, want the floor's 4", c.noise, vms)
+		}
+		if few := len(l.order) == 16; few != c.few {
+			t.Errorf("noise %g: %d guests", c.noise, len(l.order))
+		}
+	}
+}
+
+func TestTimeBudget(t *testing.T) {
+	l := &fakeLab{elapsed: steady}
+	r := &Run{Plan: fakePlan(plain, bmT, cnT), Lab: l, Book: &fakeBook{}, Deadline: time.Now().Add(-time.Second)}
+	if reason, err := r.Do(t.Context()); err != nil || reason != OutOfTime || len(l.order) != 0 {
+		t.Errorf("%q, %v, %d guests", reason, err, len(l.order))
+	}
+}
+
+func TestResumeRefusesAnotherStudy(t *testing.T) {
+	a := fakePlan(plain, bmT, cnT)
+	a.Study.Name, a.Study.Hash = "a", "1"
+	same := a.Study
+	if err := a.Resume(same, false); err != nil {
+		t.Error(err)
+	}
+	for name, change := range map[string]func(*notebook.Study){
+		"name":      func(s *notebook.Study) { s.Name = "b" },
+		"hash":      func(s *notebook.Study) { s.Hash = "2" },
+		"seed":      func(s *notebook.Study) { s.Seed = 9 },
+		"treatment": func(s *notebook.Study) { s.Treatments = append(s.Treatments, notebook.Treatment{ID: "other"}) },
+	} {
+		other := a.Study
+		other.Treatments = slices.Clone(other.Treatments)
+		change(&other)
+		if err := a.Resume(other, true); err == nil {
+			t.Errorf("another %s was accepted", name)
+		}
+	}
+}

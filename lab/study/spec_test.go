@@ -1,0 +1,177 @@
+package study
+
+import (
+	"strings"
+	"testing"
+
+	"tare/lab/workload"
+	"tare/notebook"
+	"tare/studies"
+	"tare/workloads"
+)
+
+const small = `name: small
+workloads:
+  - name: cpu
+    params: {millions: [10, 20]}
+platforms:
+  - platform: bm
+  - platform: cn
+    engines: [crun]
+    provisioning: [vanilla]
+instances: [1/1GB, large]
+design:
+  rounds: {floor: 2, cap: 3}
+`
+
+func TestShippedStudiesLoad(t *testing.T) {
+	names := Shipped(studies.FS)
+	if len(names) < 2 {
+		t.Fatalf("shipped studies: %v, want quick and pinning-ffmpeg at least", names)
+	}
+	for _, n := range names {
+		s, err := Load(studies.FS, n)
+		if err != nil {
+			t.Errorf("%s: %v", n, err)
+			continue
+		}
+		if s.Name != n {
+			t.Errorf("%s.yaml names itself %q", n, s.Name)
+		}
+		if _, _, err := s.uses(workload.NewCatalogue(workloads.FS)); err != nil {
+			t.Errorf("%s: %v", n, err)
+		}
+	}
+}
+
+func TestWhatIsWrongInAStudyIsSaidWithItsLine(t *testing.T) {
+	for _, c := range []struct{ name, from, to, want string }{
+		{"unknown key", "design:", "desing:", `s.yaml:11: unknown key desing`},
+		{"unknown platform", "platform: cn", "platform: lxd", `s.yaml:7: unknown platform "lxd"; bm, cn, vm or vmcn was expected`},
+		{"unknown engine", "[crun]", "[podman]", `s.yaml:8: unknown engine "podman" for cn; docker, crun, runc was expected`},
+		{"unknown provisioning", "[vanilla]", "[vanila]", `s.yaml:9: unknown provisioning "vanila"; vanilla or pinned was expected`},
+		{"unknown instance", "large", "huge", `s.yaml:10: unknown instance "huge"`},
+		{"no instances", "[1/1GB, large]", "[]", `s.yaml:10: instances: is empty`},
+		{"rounds", "cap: 3", "cap: 1", `s.yaml:12: design: rounds: cap: 1: a number from 2 to 100000 was expected`},
+		{"not a number", "floor: 2", "floor: two", `s.yaml:12: `},
+		{"malformed", "instances: [1/1GB", "instances: [[1/1GB", `s.yaml`},
+		{"a list for a value", "millions: [10, 20]", "millions: {a: b}", `s.yaml:4: a value or a list of values was expected`},
+		{"bad name", "name: small", "name: Small!", `s.yaml:1: name: "Small!": lower-case letters`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			text := strings.Replace(small, c.from, c.to, 1)
+			if text == small {
+				t.Fatal("the case changes nothing")
+			}
+			_, err := Parse("s.yaml", []byte(text), ".")
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v\nwant … %s …", err, c.want)
+			} else if strings.Contains(err.Error(), "\n") {
+				t.Errorf("more than one line: %q", err)
+			}
+		})
+	}
+	if _, err := Load(studies.FS, "nosuch"); err == nil || !strings.Contains(err.Error(), `unknown study "nosuch"; `) {
+		t.Errorf("unknown study: %v", err)
+	}
+	if _, err := Parse("s.yaml", nil, "."); err == nil || err.Error() != "s.yaml: is empty" {
+		t.Errorf("empty file: %v", err)
+	}
+}
+
+func TestUnknownWorkloadAndParameter(t *testing.T) {
+	for _, c := range []struct{ from, to, want string }{
+		{"name: cpu", "name: gpu", `unknown workload "gpu"; cpu and ffmpeg ship with Tare`},
+		{"millions", "milions", `workload cpu has no parameter "milions"; it has millions`},
+		{"[10, 20]", "[10, many]", `millions="many": a value like`},
+	} {
+		s, err := Parse("s.yaml", []byte(strings.Replace(small, c.from, c.to, 1)), ".")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := s.uses(workload.NewCatalogue(workloads.FS)); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("got %v, want … %s …", err, c.want)
+		}
+	}
+}
+
+func TestParseInstance(t *testing.T) {
+	for text, want := range map[string]notebook.Instance{
+		"large":     {Name: "large", Cores: 2, Memory: 8 << 30},
+		"16xLarge":  {Name: "16xlarge", Cores: 64, Memory: 256 << 30},
+		"0.5/1GB":   {Name: "0.5/1GB", Cores: 0.5, Memory: 1 << 30},
+		"3/512MB":   {Name: "3/512MB", Cores: 3, Memory: 512 << 20},
+		"1/65536KB": {Name: "1/65536KB", Cores: 1, Memory: 64 << 20},
+	} {
+		if got, err := ParseInstance(text); err != nil || got != want {
+			t.Errorf("%s: %+v, %v; want %+v", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"", "huge", "1", "1/1", "0/1GB", "-1/1GB", "1/0GB", "1/1KB", "1/999999999TB", "1e3/1GB", "1/1GB ", "١/1GB", "99999/1GB"} {
+		if got, err := ParseInstance(text); err == nil {
+			t.Errorf("%q: got %+v, want an error", text, got)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(small))
+	for _, n := range Shipped(studies.FS) {
+		text, err := studies.FS.ReadFile(n + ".yaml")
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text)
+	}
+	f.Add([]byte("a: &a [*a]"))
+	f.Add([]byte("name: x\nworkloads: [{name: cpu, params: {millions: [[1]]}}]"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		s, err := Parse("s.yaml", text, ".")
+		if err == nil {
+			for _, i := range s.Instances {
+				if _, err := ParseInstance(i); err != nil {
+					t.Errorf("accepted instance %q: %v", i, err)
+				}
+			}
+		} else if !strings.HasPrefix(err.Error(), "s.yaml") {
+			t.Errorf("no file in %q", err)
+		}
+	})
+}
+
+func FuzzParseInstance(f *testing.F) {
+	for _, s := range []string{"large", "0.5/1GB", "1/1TB", "9999/999999999TB", "1/"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		i, err := ParseInstance(s)
+		if err == nil && (i.Memory < 32<<20 || !(i.Cores > 0)) {
+			t.Errorf("%q: %+v", s, i)
+		}
+	})
+}
+
+func TestOnly(t *testing.T) {
+	o, err := ParseOnly("platform=cn,provisioning=pinned")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		t    notebook.Treatment
+		want bool
+	}{
+		{notebook.Treatment{Platform: "bm"}, true},
+		{notebook.Treatment{Platform: "cn", Provisioning: "pinned"}, true},
+		{notebook.Treatment{Platform: "cn", Provisioning: "vanilla"}, false},
+		{notebook.Treatment{Platform: "vm", Provisioning: "pinned"}, false},
+	} {
+		if got := o.keeps(c.t); got != c.want {
+			t.Errorf("%+v: %v", c.t, got)
+		}
+	}
+	for _, bad := range []string{"cn", "platform=", "color=red"} {
+		if _, err := ParseOnly(bad); err == nil {
+			t.Errorf("%q was accepted", bad)
+		}
+	}
+}

@@ -1,0 +1,170 @@
+package workload
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"tare/lab/image"
+	"tare/lab/ruler"
+	"tare/workloads"
+)
+
+const good = `name: mine
+image: {suite: trixie, packages: [busybox]}
+files: [run.sh]
+params:
+  size: {default: "1", values: "[0-9]+", help: how much}
+command: [/bin/sh, "{work}/run.sh", "{size}", "{cores}"]
+metric: {name: execution time, unit: s}
+`
+
+func load(text string) (*Workload, error) {
+	return Load(fstest.MapFS{File: {Data: []byte(text)}, "run.sh": {Data: []byte("exit 0\n")}}, "mine")
+}
+
+func TestShippedWorkloadsLoad(t *testing.T) {
+	c := NewCatalogue(workloads.FS)
+	if len(c.Names()) < 2 {
+		t.Fatalf("workloads: %v", c.Names())
+	}
+	for _, n := range c.Names() {
+		w, err := c.Find(n, ".")
+		if err != nil {
+			t.Errorf("%s: %v", n, err)
+			continue
+		}
+		if w.Name != n || w.Title == "" {
+			t.Errorf("%s: name %q, title %q", n, w.Name, w.Title)
+		}
+		for _, f := range w.Files {
+			if _, err := workloads.FS.ReadFile(n + "/" + f); err != nil {
+				t.Errorf("%s: %v", n, err)
+			}
+		}
+	}
+}
+
+func TestWhatIsWrongInAWorkloadIsSaidWithItsLine(t *testing.T) {
+	for _, c := range []struct{ name, from, to, want string }{
+		{"unknown key", "files:", "fils:", "mine/workload.yaml:3: unknown key fils"},
+		{"path for a file", "[run.sh]", "[../run.sh]", `"../run.sh": the plain name of a file was expected`},
+		{"unknown placeholder", "{size}", "{sise}", `mine/workload.yaml:6: command: {sise} is neither a parameter nor one of`},
+		{"default that does not match", `default: "1"`, `default: "one"`, `params: size: default: size="one": a value like [0-9]+ was expected`},
+		{"no metric", "metric: {name: execution time, unit: s}", "", "metric: {name: …, unit: …} was expected"},
+		{"an option for a package", "[busybox]", "[--evil]", `"--evil" is not the name of a Debian package`},
+		{"no command", `command: [/bin/sh, "{work}/run.sh", "{size}", "{cores}"]`, "", "command: is missing"},
+		{"bad expression", `"[0-9]+"`, `"["`, "params: size: values:"},
+		{"own name for a parameter", "size: {default", "work: {default", `params: "work":`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			text := strings.Replace(good, c.from, c.to, 1)
+			if text == good {
+				t.Fatal("the case changes nothing")
+			}
+			_, err := load(text)
+			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("got %v\nwant … %s …", err, c.want)
+			}
+		})
+	}
+}
+
+func TestAnArgumentStaysOneArgument(t *testing.T) {
+	w, err := load(good)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := w.Order(w.Command, map[string]string{"size": "1; rm -rf /"}, &image.Image{Config: image.Config{
+		Env: []string{"PATH=/opt/bin", "LANG=C", "TARE_WORK=/elsewhere"}, WorkingDir: "/srv/", UID: 7,
+	}}, 2)
+	want := []string{"/bin/sh", ruler.WorkDir + "/run.sh", "1; rm -rf /", "2"}
+	if strings.Join(o.Argv, "|") != strings.Join(want, "|") {
+		t.Errorf("argv %q, want %q", o.Argv, want)
+	}
+	env := strings.Join(o.Env, " ")
+	if o.Env[0] != "PATH=/opt/bin" || strings.Count(env, "PATH=") != 1 || !strings.Contains(env, "TARE_WORK="+ruler.WorkDir) || strings.Contains(env, "elsewhere") {
+		t.Errorf("env %q", o.Env)
+	}
+	if o.Dir != "/srv" || o.UID != 7 {
+		t.Errorf("dir %q, uid %d", o.Dir, o.UID)
+	}
+}
+
+func TestFailure(t *testing.T) {
+	for _, c := range []struct {
+		r    ruler.Result
+		want string
+	}{
+		{ruler.Result{}, ""},
+		{ruler.Result{Error: "no such command"}, "no such command"},
+		{ruler.Result{Exit: 3, Stderr: []byte("a\nbad \x1b[31mthing\n\n")}, "exit status 3: bad ?[31mthing"},
+		{ruler.Result{Exit: 3, Stdout: []byte("only here")}, "exit status 3: only here"},
+		{ruler.Result{Signal: "SIGKILL", OOMKills: 1}, "out of memory: the kernel killed it (SIGKILL)"},
+		{ruler.Result{Signal: "SIGSEGV"}, "killed by SIGSEGV"},
+		{ruler.Result{TimedOut: true, Signal: "SIGKILL", Elapsed: 2 * time.Second}, "killed after 2s, the time it was given"},
+	} {
+		if got := Failure(c.r); got != c.want {
+			t.Errorf("%+v: %q, want %q", c.r, got, c.want)
+		}
+	}
+	if got := Failure(ruler.Result{Exit: 1, Stderr: []byte(strings.Repeat("x", 5000))}); len(got) > 400 {
+		t.Errorf("a cause of %d bytes", len(got))
+	}
+}
+
+func TestTheKnownWorkIsKnown(t *testing.T) {
+	if _, err := exec.LookPath("cc"); err != nil {
+		if os.Getenv("TARE_REQUIRE") == "all" {
+			t.Fatal("needs a C compiler")
+		}
+		t.Skip("needs a C compiler")
+	}
+	w, err := NewCatalogue(workloads.FS).Find("cpu", ".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := filepath.Join(t.TempDir(), "cpu")
+	if err := w.compile(t.Context(), "cpu.c", out); err != nil {
+		t.Fatal(err)
+	}
+	// x = 6364136223846793005*x + 1442695040888963407 mod 2^64, 10^6 times from 42, counted here the slow way.
+	x := uint64(42)
+	for range 1_000_000 {
+		x = 6364136223846793005*x + 1442695040888963407
+	}
+	got, err := exec.CommandContext(t.Context(), out, "1").Output()
+	if err != nil || strings.TrimSpace(string(got)) != strconv.FormatUint(x, 10) {
+		t.Errorf("cpu 1: %q, %v; want %d", got, err, x)
+	}
+	for _, bad := range [][]string{nil, {"0"}, {"x"}, {"1x"}} {
+		var ee *exec.ExitError
+		if err := exec.CommandContext(t.Context(), out, bad...).Run(); !errors.As(err, &ee) || ee.ExitCode() != 2 {
+			t.Errorf("cpu %q: %v, want exit status 2", bad, err)
+		}
+	}
+}
+
+func FuzzLoad(f *testing.F) {
+	f.Add([]byte(good))
+	f.Add([]byte("params: {a: {values: '(?:a*)*b'}}"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		w, err := load(string(text))
+		if err != nil {
+			return
+		}
+		p, err := w.Resolve(nil)
+		if err != nil {
+			t.Fatalf("accepted, but its defaults are not: %v", err)
+		}
+		if o := w.Order(w.Command, p, &image.Image{}, 1); len(o.Argv) != len(w.Command) {
+			t.Errorf("%d arguments became %d", len(w.Command), len(o.Argv))
+		}
+	})
+}
