@@ -1,6 +1,14 @@
 // Package image makes one root filesystem and gives each platform the form of it that it needs (design,
 // section 4): a folder for bare metal and OCI runtimes, a tar stream for an engine, a disk for a VM. Everything is
 // kept by content; an interrupted build leaves no half image.
+//
+// A Store is a folder of images. Store.Debian makes an image from Debian packages, Store.OCI from any OCI image,
+// Store.Files makes a tree of a workload's own files. What comes out is a Tree: a folder that nobody changes any
+// more, with Tree.Tar and Tree.Disk for its other forms.
+//
+// Archives are not trusted. Unpacking never touches anything outside its folder (every operation goes through
+// os.Root), is bounded in entries, bytes, names and depth, leaves free space on the file system, and answers a
+// hostile archive with an error. See unpack.go.
 package image
 
 import (
@@ -8,8 +16,11 @@ import (
 	"io"
 )
 
-// Store is a folder of images and trees, by content. Several processes may use it at once.
-type Store struct{ root string }
+// Store is a folder of images and trees, by content. Several processes, and several goroutines, may use it at once.
+type Store struct {
+	root   string
+	limits limits
+}
 
 // Tree is a folder kept by content, read-only to all who use it.
 type Tree struct {
@@ -30,9 +41,14 @@ type Config struct {
 
 // Image is a root filesystem with its configuration. Its folder has ruler.WorkDir, ruler.ScratchDir (mode 1777)
 // and ruler.RunDir, and /proc, /sys, /dev and /tmp, as folders to mount on, whatever the image brought.
+//
+// The digest of an OCI image is that of its configuration (what Docker calls the image's ID): it names the
+// content of every layer, and is the same wherever the image was taken from. The digest of a Debian root is that
+// of the tar stream it was unpacked from.
 type Image struct {
 	Tree
 	Reference string // what was asked for
+	From      string // where that was found, in words: "registry index.docker.io", "the Docker daemon", …
 	Config    Config
 	Warnings  []string // what could not be kept: device nodes, extended attributes, …
 }
@@ -43,8 +59,15 @@ type Recipe struct {
 	Packages []string
 }
 
-// Progress is told, in a few words, what long work is doing now. May be nil.
+// Progress is told, in a few words, what long work is doing now. May be nil. It is called from one goroutine at a
+// time.
 type Progress func(what string)
+
+func (p Progress) say(what string) {
+	if p != nil {
+		p(what)
+	}
+}
 
 // The methods that others rely on, for the reader; see the files beside this one.
 var _ interface {

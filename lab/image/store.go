@@ -2,35 +2,360 @@ package image
 
 import (
 	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
 )
 
-var errLater = errors.New("image: not written yet")
+// A store's folder:
+//
+//	kept.v1/sha256-HEX/root      a tree, never changed once it is here
+//	kept.v1/sha256-HEX/tree.json what is known of it (record)
+//	kept.v1/sha256-HEX/disk.ext4 its disk, once somebody wanted one
+//	index/HEX.json               from what was asked for to a digest (entry)
+//	locks/HEX                    held by whoever builds that, so that others wait and share
+//	tmp/NAME, tmp/NAME.lock      a build under way, and the lock that its process holds while it lives
+//
+// A tree is built in tmp and gets into kept.v1 by one rename, with its tree.json inside.
+const (
+	keptDir  = "kept.v1" // the number changes when trees are made in another way
+	indexDir = "index"
+	locksDir = "locks"
+	tmpDir   = "tmp"
 
-// OpenStore opens the store in folder root, making it where it is not there.
-func OpenStore(root string) (*Store, error) { return nil, errLater }
+	treeName   = "root"
+	recordName = "tree.json"
+)
 
-// Sweep removes what builds of dead processes left in the store's temporary folder.
-func (s *Store) Sweep() (removed []string, err error) { return nil, errLater }
+// maxRecord bounds the store's own JSON files, in bytes.
+const maxRecord = 16 << 20
 
-// Debian makes, or finds, the root of a recipe.
-func (s *Store) Debian(ctx context.Context, r Recipe, p Progress) (*Image, error) {
-	return nil, errLater
+// lockPoll is how often a lock that another process holds is tried again: flock can wait without end, but not
+// until a context is done.
+const lockPoll = 50 * time.Millisecond
+
+// record is what is known of a kept tree.
+type record struct {
+	Digest   string    `json:"digest"`
+	Config   Config    `json:"config"`
+	Warnings []string  `json:"warnings,omitempty"`
+	Size     int64     `json:"size"` // bytes of file content
+	Made     time.Time `json:"made"`
 }
 
-// OCI makes, or finds, the root of an OCI image.
-func (s *Store) OCI(ctx context.Context, ref string, p Progress) (*Image, error) {
-	return nil, errLater
+// entry says what a recipe or reference was the last time.
+type entry struct {
+	Key    string    `json:"key"`
+	Digest string    `json:"digest"`
+	Time   time.Time `json:"time"`
 }
 
-// Files makes, or finds, a tree of files.
-func (s *Store) Files(ctx context.Context, files map[string]Source) (*Tree, error) {
-	return nil, errLater
+// OpenStore opens the store in folder root, making it where it is not there, and removes what builds of dead
+// processes left in it.
+func OpenStore(root string) (*Store, error) {
+	abs, err := filepath.Abs(root)
+	if err != nil {
+		return nil, fmt.Errorf("image store %s: %w", root, err)
+	}
+	s := &Store{root: abs, limits: defaultLimits}
+	for _, d := range []string{keptDir, indexDir, locksDir, tmpDir} {
+		// Roots of images hold setuid programs that nobody looks after: none but root may reach them from outside.
+		if err := os.MkdirAll(filepath.Join(abs, d), 0o700); err != nil {
+			return nil, fmt.Errorf("image store %s cannot be made: %w", abs, err)
+		}
+	}
+	if _, err := s.Sweep(); err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
-// Tar writes the folder as an uncompressed tar stream.
-func (t *Tree) Tar(w io.Writer) error { return errLater }
+// workspace is a temporary folder of a build under way.
+type workspace struct {
+	dir  string
+	lock *os.File
+}
 
-// Disk gives the path of an ext4 image of the folder.
-func (t *Tree) Disk(ctx context.Context) (string, error) { return "", errLater }
+// workspace makes a temporary folder that Sweep leaves alone while this process lives. The lock comes before the
+// folder, so a folder without a lock file is never ours.
+func (s *Store) workspace() (*workspace, error) {
+	for {
+		name := strings.ToLower(rand.Text()[:16])
+		dir := filepath.Join(s.root, tmpDir, name)
+		f, err := os.OpenFile(dir+".lock", os.O_CREATE|os.O_EXCL|os.O_RDWR, 0o600)
+		if errors.Is(err, fs.ErrExist) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("temporary folder in the image store: %w", err)
+		}
+		// Between the two calls a sweep may have taken the new file for a dead one: then it holds the lock, or
+		// the file is gone from the folder. Another name is as good.
+		if ours, err := lockNow(f); err != nil {
+			f.Close()
+			return nil, err
+		} else if !ours {
+			f.Close()
+			continue
+		}
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			return nil, errors.Join(fmt.Errorf("temporary folder in the image store: %w", err), os.Remove(f.Name()), f.Close())
+		}
+		return &workspace{dir: dir, lock: f}, nil
+	}
+}
+
+// close removes the folder and all in it.
+func (w *workspace) close() error {
+	err := os.RemoveAll(w.dir)
+	if err == nil {
+		err = os.Remove(w.lock.Name())
+	}
+	return errors.Join(err, w.lock.Close())
+}
+
+// lockNow takes the lock of file f and says whether it got it, and f is still the file of that name.
+func lockNow(f *os.File) (bool, error) {
+	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return false, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("lock of %s: %w", f.Name(), err)
+	}
+	mine, err := f.Stat()
+	if err != nil {
+		return false, err
+	}
+	named, err := os.Lstat(f.Name())
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return os.SameFile(mine, named), nil
+}
+
+// Sweep removes what builds of dead processes left in the store's temporary folder, and returns the folders that
+// it removed. A build whose process lives is left alone.
+func (s *Store) Sweep() (removed []string, err error) {
+	locks, err := filepath.Glob(filepath.Join(s.root, tmpDir, "*.lock"))
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range locks {
+		f, err := os.OpenFile(name, os.O_RDWR, 0)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // its build ended meanwhile
+		}
+		if err != nil {
+			return removed, fmt.Errorf("sweep of the image store: %w", err)
+		}
+		dead, err := lockNow(f)
+		if err != nil || !dead {
+			f.Close()
+			if err != nil {
+				return removed, fmt.Errorf("sweep of the image store: %w", err)
+			}
+			continue
+		}
+		dir := strings.TrimSuffix(name, ".lock")
+		if _, err := os.Lstat(dir); err == nil {
+			removed = append(removed, dir)
+		}
+		if err := (&workspace{dir: dir, lock: f}).close(); err != nil {
+			return removed, fmt.Errorf("sweep of the image store: %w", err)
+		}
+	}
+	return removed, nil
+}
+
+// lock takes the lock of that name, waiting for whoever holds it. unlock gives it back.
+func (s *Store) lock(ctx context.Context, key string) (unlock func() error, err error) {
+	return lockFile(ctx, filepath.Join(s.root, locksDir, hashName(key)))
+}
+
+func lockFile(ctx context.Context, path string) (unlock func() error, err error) {
+	// Lock files stay: removing one while another waits on it would give two holders.
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("lock in the image store: %w", err)
+	}
+	for {
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if err == nil {
+			return f.Close, nil
+		}
+		if !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR) {
+			f.Close()
+			return nil, fmt.Errorf("lock %s: %w", path, err)
+		}
+		select {
+		case <-ctx.Done():
+			f.Close()
+			return nil, fmt.Errorf("another process is making the same image (lock %s): %w", path, context.Cause(ctx))
+		case <-time.After(lockPoll):
+		}
+	}
+}
+
+func hashName(key string) string {
+	h := sha256.Sum256([]byte(key))
+	return hex.EncodeToString(h[:])
+}
+
+var digestForm = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+
+func (s *Store) keptPath(digest string) string {
+	return filepath.Join(s.root, keptDir, strings.Replace(digest, ":", "-", 1))
+}
+
+// find gives the record of a kept tree, or nil where there is none.
+func (s *Store) find(digest string) (*record, error) {
+	if !digestForm.MatchString(digest) {
+		return nil, fmt.Errorf("digest %q is not sha256:… with 64 hexadecimal digits", digest)
+	}
+	path := filepath.Join(s.keptPath(digest), recordName)
+	var r record
+	err := readJSON(path, &r)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err == nil && r.Digest != digest {
+		err = fmt.Errorf("it is about %q", r.Digest)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("image store: %s is damaged (%w); remove %s and it is made again", path, err, filepath.Dir(path))
+	}
+	return &r, nil
+}
+
+func (s *Store) tree(digest string) Tree {
+	return Tree{Digest: digest, Dir: filepath.Join(s.keptPath(digest), treeName), store: s}
+}
+
+// keep moves the tree that was built in w.dir/root into the store, under its digest. Where another process was
+// quicker, the other's tree stands and ours goes with the workspace.
+func (s *Store) keep(w *workspace, r record) error {
+	shelf := filepath.Join(w.dir, "kept")
+	if err := os.Mkdir(shelf, 0o755); err != nil {
+		return noSpace(err, s.root)
+	}
+	if err := os.Rename(filepath.Join(w.dir, treeName), filepath.Join(shelf, treeName)); err != nil {
+		return err
+	}
+	r.Made = time.Now().UTC()
+	b, err := json.MarshalIndent(r, "", "\t")
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(shelf, recordName), b, 0o600); err != nil {
+		return noSpace(err, s.root)
+	}
+	// To the disk before it gets its name: a tree in the store is whole even after a power failure, and no
+	// write-back of ours disturbs the trials that follow.
+	if err := syncFS(shelf); err != nil {
+		return noSpace(err, s.root)
+	}
+	err = os.Rename(shelf, s.keptPath(r.Digest))
+	if errors.Is(err, unix.ENOTEMPTY) || errors.Is(err, unix.EEXIST) {
+		return nil
+	}
+	return err
+}
+
+func syncFS(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := unix.Syncfs(int(f.Fd())); err != nil {
+		return fmt.Errorf("sync of the file system of %s: %w", path, err)
+	}
+	return nil
+}
+
+// remember notes what digest a recipe or reference gave.
+func (s *Store) remember(w *workspace, key, digest string) error {
+	b, err := json.Marshal(entry{Key: key, Digest: digest, Time: time.Now().UTC()})
+	if err != nil {
+		return err
+	}
+	tmp := filepath.Join(w.dir, "entry.json")
+	if err := os.WriteFile(tmp, b, 0o600); err != nil {
+		return noSpace(err, s.root)
+	}
+	return os.Rename(tmp, filepath.Join(s.root, indexDir, hashName(key)+".json"))
+}
+
+// recall gives what remember noted and the kept tree's record; both nil where the store has it not (any more).
+func (s *Store) recall(key string) (*entry, *record, error) {
+	path := filepath.Join(s.root, indexDir, hashName(key)+".json")
+	var e entry
+	err := readJSON(path, &e)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && e.Key != key {
+		return nil, nil, nil
+	}
+	if err == nil && !digestForm.MatchString(e.Digest) {
+		err = fmt.Errorf("digest %q", e.Digest)
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("image store: %s is damaged (%w); remove it", path, err)
+	}
+	r, err := s.find(e.Digest)
+	if r == nil || err != nil {
+		return nil, nil, err
+	}
+	return &e, r, nil
+}
+
+func readJSON(path string, v any) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxRecord+1))
+	if err != nil {
+		return err
+	}
+	if len(b) > maxRecord {
+		return fmt.Errorf("longer than %d bytes", maxRecord)
+	}
+	return json.Unmarshal(b, v)
+}
+
+// free is how many bytes may still be written in the file system of path.
+func free(path string) (int64, error) {
+	var st unix.Statfs_t
+	if err := unix.Statfs(path, &st); err != nil {
+		return 0, fmt.Errorf("free space of %s: %w", path, err)
+	}
+	return int64(st.Bavail) * st.Bsize, nil
+}
+
+// ErrNoSpace is in the chain of every error that means: the store's file system is full, or as full as Tare may
+// make it.
+var ErrNoSpace = errors.New("no space left for images")
+
+// noSpace gives ENOSPC and EDQUOT an error that says what to do, and returns others as they are.
+func noSpace(err error, root string) error {
+	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) {
+		return fmt.Errorf("%w in %s (%w): free some, or use a store on another file system", ErrNoSpace, root, err)
+	}
+	return err
+}

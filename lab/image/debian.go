@@ -1,0 +1,186 @@
+package image
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+var (
+	suiteForm = regexp.MustCompile(`^[a-z0-9][a-z0-9.+-]*$`)
+	// A package as apt-get takes it: name, and where wanted its architecture and version.
+	packageForm = regexp.MustCompile(`^[a-z0-9][a-z0-9.+-]+(:[a-z0-9-]+)?(=[A-Za-z0-9.+:~-]+)?$`)
+)
+
+// sourceDate is the time of all files that packages made while they were installed (2024-01-01). With it, two
+// builds from the same packages give the same root as far as their scripts allow.
+const sourceDate = "1704067200"
+
+// debianOptions are part of what a recipe means: change them and the roots are built again.
+var debianOptions = []string{
+	"--mode=root",
+	"--format=tar",
+	"--variant=minbase",
+	`--aptopt=Apt::Install-Recommends "false"`,
+	"--dpkgopt=path-exclude=/usr/share/man/*",
+	"--dpkgopt=path-exclude=/usr/share/info/*",
+	"--dpkgopt=path-exclude=/usr/share/locale/*",
+	"--dpkgopt=path-include=/usr/share/locale/locale.alias",
+	"--dpkgopt=path-exclude=/usr/share/doc/*",
+	"--dpkgopt=path-include=/usr/share/doc/*/copyright", // a licence goes with its program
+	"--skip=output/dev",                                 // every guest gets its own /dev
+}
+
+// Debian builds a Debian root from the recipe's packages with mmdebstrap, from the mirror that mmdebstrap takes on
+// this host, signatures verified; or finds it in the store. It needs root, a network, and tens of seconds.
+//
+// A recipe that was built once is not built again: its packages stay those of the first build.
+func (s *Store) Debian(ctx context.Context, r Recipe, p Progress) (_ *Image, err error) {
+	key, err := r.key()
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("image %s: %w", r.reference(), err)
+		}
+	}()
+	if _, rec, err := s.recall(key); err != nil || rec != nil {
+		return s.debianImage(r, rec), err
+	}
+	unlock, err := s.lock(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	// Whoever held the lock may have built it.
+	if _, rec, err := s.recall(key); err != nil || rec != nil {
+		return s.debianImage(r, rec), err
+	}
+	w, err := s.workspace()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, w.close()) }()
+	rec, err := s.buildDebian(ctx, w, r, p)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.keep(w, *rec); err != nil {
+		return nil, err
+	}
+	return s.debianImage(r, rec), s.remember(w, key, rec.Digest)
+}
+
+func (s *Store) debianImage(r Recipe, rec *record) *Image {
+	if rec == nil {
+		return nil
+	}
+	return &Image{Tree: s.tree(rec.Digest), Reference: r.reference(), From: "Debian packages", Config: rec.Config, Warnings: rec.Warnings}
+}
+
+func (r Recipe) reference() string {
+	return "debian:" + r.Suite + "+" + strings.Join(r.sorted(), ",")
+}
+
+func (r Recipe) sorted() []string {
+	return slices.Compact(slices.Sorted(slices.Values(r.Packages)))
+}
+
+func (r Recipe) key() (string, error) {
+	if !suiteForm.MatchString(r.Suite) {
+		return "", fmt.Errorf(`image recipe: the suite %q is not the name of a Debian suite, such as "trixie"`, r.Suite)
+	}
+	for _, p := range r.Packages {
+		if !packageForm.MatchString(p) {
+			return "", fmt.Errorf(`image recipe: %q is not the name of a Debian package, such as "ffmpeg"`, p)
+		}
+	}
+	b, err := json.Marshal([]any{"debian", runtime.GOARCH, r.Suite, r.sorted(), debianOptions, sourceDate})
+	return string(b), err
+}
+
+func (s *Store) buildDebian(ctx context.Context, w *workspace, r Recipe, p Progress) (_ *record, err error) {
+	if os.Geteuid() != 0 {
+		return nil, errors.New("building a root from packages needs root (chroot, owners of files): run as root, or name an image that is in the store")
+	}
+	tool, err := exec.LookPath("mmdebstrap")
+	if err != nil {
+		return nil, fmt.Errorf("mmdebstrap, which builds roots from Debian packages, is not installed (%w): apt-get install mmdebstrap", err)
+	}
+	build := filepath.Join(w.dir, "build")
+	dir := filepath.Join(w.dir, treeName)
+	for _, d := range []string{build, dir} {
+		if err := os.Mkdir(d, 0o755); err != nil {
+			return nil, noSpace(err, s.root)
+		}
+	}
+	u, err := newUnpacker(ctx, dir, s.limits)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, u.close()) }()
+
+	args := slices.Clone(debianOptions)
+	if len(r.Packages) > 0 {
+		args = append(args, "--include="+strings.Join(r.sorted(), ","))
+	}
+	args = append(args, "--", r.Suite, "-")
+	sum := sha256.New()
+	said := &sayer{p: p}
+	err = run(ctx, func(cmd *exec.Cmd) {
+		cmd.Dir = build
+		cmd.Env = append(cleanEnv(), "TMPDIR="+build, "SOURCE_DATE_EPOCH="+sourceDate, "DEBIAN_FRONTEND=noninteractive")
+		cmd.Stderr = said
+		// Packages' scripts run in the chroot. In a mount namespace of their own, nothing that they or mmdebstrap
+		// mount is seen by the host, or is in the way when the folder is removed. In a process namespace, whatever
+		// they started dies with mmdebstrap.
+		cmd.SysProcAttr.Cloneflags = syscall.CLONE_NEWPID
+		cmd.SysProcAttr.Unshareflags = syscall.CLONE_NEWNS
+	}, func(stdout io.Reader) error {
+		return u.layer(io.TeeReader(stdout, sum), false)
+	}, tool, args...)
+	if err != nil {
+		return nil, noSpace(fmt.Errorf("%w%s", err, said.lastWords()), s.root)
+	}
+	rec := &record{Digest: "sha256:" + hex.EncodeToString(sum.Sum(nil)), Config: Config{Env: []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}}}
+	if err := u.complete(rec); err != nil {
+		return nil, err
+	}
+	return rec, nil
+}
+
+// complete ends the unpacking: the folders of every guest, the folders' times, and the record's facts.
+func (u *unpacker) complete(rec *record) error {
+	warnings, err := u.prepare()
+	if err != nil {
+		return err
+	}
+	if err := u.finish(); err != nil {
+		return err
+	}
+	rec.Size = u.total
+	rec.Warnings = append(append(rec.Warnings, u.warnings()...), warnings...)
+	return nil
+}
+
+// cleanEnv is our environment less what would make two builds differ.
+func cleanEnv() []string {
+	return slices.DeleteFunc(os.Environ(), func(kv string) bool {
+		k, _, _ := strings.Cut(kv, "=")
+		return strings.HasPrefix(k, "LC_") || k == "LANG" || k == "LANGUAGE" || k == "TMPDIR" ||
+			k == "SOURCE_DATE_EPOCH" || k == "DEBIAN_FRONTEND" || strings.HasPrefix(k, "PERL5")
+	})
+}

@@ -1,0 +1,137 @@
+package image
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	diskBlock    = 4096
+	diskHeadroom = 1 << 30 // bytes a guest may write; the file is sparse, so unwritten ones cost nothing
+	diskInodes   = 1 << 16 // files a guest may make
+	diskInode    = 256     // bytes of one inode in the table
+	diskLabel    = "tare"
+	diskVersion  = 1 // in the file's name: raise it when disks are made in another way
+)
+
+// Disk gives the path of an ext4 file system in a file, with the folder's content as its root and about 1 GiB
+// to write in. It is made once, by mke2fs, and kept beside the tree. Nobody may write to it: a guest gets a
+// copy-on-write layer over it.
+//
+// It has no journal: a guest's disk is thrown away with the guest and never mounted again after a crash, so a journal
+// would only cost the guest writes and flushes that protect nothing.
+func (t *Tree) Disk(ctx context.Context) (_ string, err error) {
+	shelf := filepath.Dir(t.Dir)
+	path := filepath.Join(shelf, fmt.Sprintf("disk%d.ext4", diskVersion))
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("disk of %s: %w", t.Digest, err)
+		}
+	}()
+	if ready, err := exists(path); ready || err != nil {
+		return path, err
+	}
+	unlock, err := lockFile(ctx, filepath.Join(t.store.root, locksDir, hashName(t.Digest)))
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	if ready, err := exists(path); ready || err != nil {
+		return path, err
+	}
+	tool, err := findTool("mke2fs")
+	if err != nil {
+		return "", err
+	}
+	w, err := t.store.workspace()
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, w.close()) }()
+	tmp := filepath.Join(w.dir, "disk")
+	if err := t.makeDisk(ctx, tool, tmp); err != nil {
+		return "", noSpace(err, t.store.root)
+	}
+	return path, os.Rename(tmp, path)
+}
+
+func exists(path string) (bool, error) {
+	_, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// findTool finds one of e2fsprogs' programs, which Debian has where only root's PATH looks.
+func findTool(name string) (string, error) {
+	for _, candidate := range []string{name, "/usr/sbin/" + name, "/sbin/" + name} {
+		if path, err := exec.LookPath(candidate); err == nil {
+			return path, nil
+		}
+	}
+	return "", fmt.Errorf("%s, which makes ext4 file systems, is not installed: apt-get install e2fsprogs", name)
+}
+
+func (t *Tree) makeDisk(ctx context.Context, tool, path string) error {
+	root, err := os.OpenRoot(t.Dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	var content, inodes int64
+	err = walk(root, ".", func(_ string, fi fs.FileInfo) error {
+		inodes++
+		content += (fi.Size() + diskBlock - 1) / diskBlock * diskBlock
+		return context.Cause(ctx)
+	})
+	if err != nil {
+		return err
+	}
+	inodes += diskInodes
+	size := content + content*15/100 + inodes*diskInode + diskHeadroom
+	size = (size + diskBlock - 1) / diskBlock * diskBlock
+	have, err := free(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	if have-content < t.store.limits.reserve {
+		return fmt.Errorf("%w in %s: %d MiB are free, %d MiB are wanted, and Tare leaves %d MiB: free some, or use a store on another file system",
+			ErrNoSpace, t.store.root, have>>20, content>>20, t.store.limits.reserve>>20)
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(f.Truncate(size), f.Close()); err != nil {
+		return err
+	}
+	// What is random in a file system comes from the content's digest here.
+	h := sha256.Sum256([]byte(t.Digest))
+	uuid := fmt.Sprintf("%x-%x-%x-%x-%x", h[:4], h[4:6], h[6:8], h[8:10], h[10:16])
+	said := &sayer{}
+	err = run(ctx, func(cmd *exec.Cmd) {
+		cmd.Stderr = said
+		cmd.Env = append(os.Environ(), "E2FSPROGS_FAKE_TIME="+sourceDate)
+	}, nil, tool, "-q", "-F", "-t", "ext4", "-b", strconv.Itoa(diskBlock), "-I", strconv.Itoa(diskInode),
+		"-O", "^has_journal", "-m", "0", "-N", strconv.FormatInt(inodes, 10), "-L", diskLabel,
+		"-U", uuid, "-E", "hash_seed="+uuid+",lazy_itable_init=1,root_owner=0:0,nodiscard", "-d", t.Dir, path)
+	if err != nil {
+		return fmt.Errorf("%w%s", err, said.lastWords())
+	}
+	// To the disk now, or the write-back would run under somebody's trial.
+	f, err = os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(unix.Fsync(int(f.Fd())), f.Close())
+}

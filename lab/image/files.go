@@ -1,0 +1,187 @@
+package image
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// filesVersion is hashed first: a tree of files never has the digest of something else.
+const filesVersion = "tare tree of files 1\n"
+
+// Files makes a tree of the given files, by their names in the tree ("input/clip.mp4"), or finds it in the store.
+// Files and folders are root's, of modes 0755 (folders, and files with Exec) and 0644, and of one fixed time: the
+// digest is over sorted names, modes and contents alone.
+func (s *Store) Files(ctx context.Context, files map[string]Source) (_ *Tree, err error) {
+	names := slices.Sorted(maps.Keys(files))
+	for _, n := range names {
+		if !fs.ValidPath(n) || n == "." || strings.ContainsRune(n, 0) {
+			return nil, fmt.Errorf(`tree of files: the name %q is not a relative path without "..", such as "input/clip.mp4"`, n)
+		}
+		if src := files[n]; src.Path != "" && src.Data != nil {
+			return nil, fmt.Errorf("tree of files: %q has both a path and data", n)
+		}
+		for d := path.Dir(n); d != "."; d = path.Dir(d) {
+			if _, both := files[d]; both {
+				return nil, fmt.Errorf("tree of files: %q is a file and, for %q, a folder", d, n)
+			}
+		}
+	}
+	// Read once to know whether the store has it: most times it has, and nothing is written.
+	digest, size, err := hashFiles(ctx, names, files, nil)
+	if err != nil {
+		return nil, fmt.Errorf("tree of files: %w", err)
+	}
+	if rec, err := s.find(digest); err != nil {
+		return nil, err
+	} else if rec != nil {
+		t := s.tree(digest)
+		return &t, nil
+	}
+	if have, err := free(s.root); err != nil {
+		return nil, err
+	} else if have-size < s.limits.reserve {
+		return nil, fmt.Errorf("tree of files: %w in %s: %d MiB are free, %d MiB are wanted, and Tare leaves %d MiB: free some, or use a store on another file system",
+			ErrNoSpace, s.root, have>>20, size>>20, s.limits.reserve>>20)
+	}
+	w, err := s.workspace()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, w.close()) }()
+	dir := filepath.Join(w.dir, treeName)
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return nil, noSpace(err, s.root)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, root.Close()) }()
+	// Hashed again while it is copied: what counts is what was written, should a file have changed since.
+	digest, size, err = hashFiles(ctx, names, files, func(n string) (io.WriteCloser, error) { return newFile(root, n, files[n].Exec) })
+	if err != nil {
+		return nil, noSpace(fmt.Errorf("tree of files: %w", err), s.root)
+	}
+	if err := fixTimes(root); err != nil {
+		return nil, err
+	}
+	if err := s.keep(w, record{Digest: digest, Size: size}); err != nil {
+		return nil, err
+	}
+	t := s.tree(digest)
+	return &t, nil
+}
+
+// hashFiles gives the digest of the tree and its size in bytes, and writes each file to what create makes of its
+// name; with create nil, only the hash is made.
+func hashFiles(ctx context.Context, names []string, files map[string]Source, create func(string) (io.WriteCloser, error)) (digest string, size int64, err error) {
+	sum := sha256.New()
+	io.WriteString(sum, filesVersion)
+	for _, n := range names {
+		one := sha256.New()
+		k, err := copySource(ctx, one, n, files[n], create)
+		if err != nil {
+			return "", 0, fmt.Errorf("%q: %w", n, err)
+		}
+		size += k
+		mode := "0644"
+		if files[n].Exec {
+			mode = "0755"
+		}
+		fmt.Fprintf(sum, "%s\x00%s\x00%d\x00%x\n", n, mode, k, one.Sum(nil))
+	}
+	return "sha256:" + hex.EncodeToString(sum.Sum(nil)), size, nil
+}
+
+func copySource(ctx context.Context, sum hash.Hash, name string, src Source, create func(string) (io.WriteCloser, error)) (n int64, err error) {
+	var out io.Writer = sum
+	if create != nil {
+		f, err := create(name)
+		if err != nil {
+			return 0, err
+		}
+		defer func() { err = errors.Join(err, f.Close()) }()
+		out = io.MultiWriter(sum, f)
+	}
+	if src.Path == "" {
+		k, err := out.Write(src.Data)
+		return int64(k), err
+	}
+	// Not blocking: opening a named pipe would wait for its writer.
+	in, err := os.OpenFile(src.Path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return 0, err
+	}
+	defer in.Close()
+	if fi, err := in.Stat(); err != nil {
+		return 0, err
+	} else if !fi.Mode().IsRegular() {
+		return 0, fmt.Errorf("%s is not a regular file (%s)", src.Path, fi.Mode().Type())
+	}
+	buf := make([]byte, copyBuffer)
+	for {
+		if ctx.Err() != nil {
+			return n, context.Cause(ctx)
+		}
+		k, rerr := in.Read(buf)
+		n += int64(k)
+		if _, err := out.Write(buf[:k]); err != nil {
+			return n, err
+		}
+		if rerr == io.EOF {
+			return n, nil
+		}
+		if rerr != nil {
+			return n, rerr
+		}
+	}
+}
+
+// newFile makes a file of a tree, with the folders above it.
+func newFile(root *os.Root, name string, exec bool) (io.WriteCloser, error) {
+	if err := root.MkdirAll(path.Dir(name), 0o755); err != nil {
+		return nil, err
+	}
+	f, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	mode := fs.FileMode(0o644)
+	if exec {
+		mode = 0o755
+	}
+	if err := f.Chmod(mode); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// fixTimes gives all in the tree the mode of a folder where it is one, and one fixed time.
+func fixTimes(root *os.Root) error {
+	epoch := time.Unix(0, 0)
+	return fs.WalkDir(root.FS(), ".", func(p string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			if err := root.Chmod(p, 0o755); err != nil { // whatever the umask
+				return err
+			}
+		}
+		return root.Chtimes(p, epoch, epoch)
+	})
+}

@@ -1,0 +1,323 @@
+package image
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+)
+
+// maxJSON bounds an image's manifests and configuration, in bytes each. Registries allow 4 MiB.
+const maxJSON = 4 << 20
+
+// found is an OCI image where it was found, nothing of its layers read.
+type found struct {
+	from   string // in words
+	config []byte
+	digest string // of config
+	layers func() ([]v1.Layer, error)
+	kept   *record // set where the store has it and the place was not read any further
+}
+
+// at makes a found of an image's configuration.
+func at(from string, img v1.Image, config []byte) *found {
+	sum := sha256.Sum256(config)
+	return &found{from: from, config: config, digest: "sha256:" + hex.EncodeToString(sum[:]), layers: img.Layers}
+}
+
+// OCI takes an image from where ref says, for this host's architecture, and unpacks it, or finds it in the store.
+//
+//	docker://NAME[:TAG|@DIGEST]      a registry
+//	docker-daemon:NAME               the Docker daemon (DOCKER_HOST where set, a unix socket)
+//	docker-archive:FILE[:NAME]       what `docker save` wrote, or an OCI layout as a tar file; also gzipped
+//	oci:DIR[:NAME|@DIGEST]           an OCI layout folder
+//	DIR, FILE                        a folder with an oci-layout file, a `docker save` archive
+//	NAME[:TAG|@DIGEST]               the Docker daemon, where one answers and has it, else the registry
+//
+// Where several images fit the error lists them. Every byte is checked against the image's digests. A name that a
+// registry does not answer for now is taken from the store where it was taken before, with a warning.
+func (s *Store) OCI(ctx context.Context, ref string, p Progress) (_ *Image, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("image %s: %w", ref, err)
+		}
+	}()
+	w, err := s.workspace()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, w.close()) }()
+
+	src, err := parseReference(ref)
+	if err != nil {
+		return nil, err
+	}
+	f, err := src.find(ctx, s, w, p)
+	key := "oci " + runtime.GOARCH + " " + ref
+	if unreachable := (*unreachableError)(nil); errors.As(err, &unreachable) {
+		e, rec, rerr := s.recall(key)
+		if rerr != nil || rec == nil {
+			return nil, errors.Join(err, rerr)
+		}
+		img := s.ociImage(ref, "the store", rec)
+		img.Warnings = append(img.Warnings[:len(img.Warnings):len(img.Warnings)],
+			fmt.Sprintf("taken as it was on %s: %v", e.Time.Format(time.DateTime), err))
+		return img, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if f.kept != nil {
+		return s.ociImage(ref, f.from, f.kept), nil
+	}
+	unlock, err := s.lock(ctx, f.digest)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	rec, err := s.find(f.digest)
+	if err != nil {
+		return nil, err
+	}
+	if rec == nil {
+		p.say("unpacking, from " + f.from)
+		if rec, err = s.unpackOCI(ctx, w, f, p); err != nil {
+			return nil, noSpace(err, s.root)
+		}
+		if err := s.keep(w, *rec); err != nil {
+			return nil, err
+		}
+	} else {
+		p.say("in the store already, the same as from " + f.from)
+	}
+	return s.ociImage(ref, f.from, rec), s.remember(w, key, rec.Digest)
+}
+
+func (s *Store) ociImage(ref, from string, rec *record) *Image {
+	return &Image{Tree: s.tree(rec.Digest), Reference: ref, From: from, Config: rec.Config, Warnings: rec.Warnings}
+}
+
+// check is asked about each blob before it is read into memory; see fromLayout.
+type check func(v1.Descriptor) error
+
+// inspect reads an image's configuration and checks it against its manifest.
+func inspect(img v1.Image, from string, c check) (*found, error) {
+	m, err := img.Manifest()
+	if err != nil {
+		return nil, fmt.Errorf("its manifest in %s: %w", from, err)
+	}
+	if err := c(m.Config); err != nil {
+		return nil, fmt.Errorf("its configuration in %s: %w", from, err)
+	}
+	raw, err := img.RawConfigFile()
+	if err != nil {
+		return nil, fmt.Errorf("its configuration in %s: %w", from, err)
+	}
+	f := at(from, img, raw)
+	if f.digest != m.Config.Digest.String() {
+		return nil, hostile("its configuration in %s is %s and should be %s", from, f.digest, m.Config.Digest)
+	}
+	return f, nil
+}
+
+// smallEnough is the check of a place whose reader keeps to the size that a descriptor gives.
+func smallEnough(d v1.Descriptor) error {
+	if d.Size < 0 || d.Size > maxJSON {
+		return hostile("%s has %d bytes, more than %d", d.Digest, d.Size, maxJSON)
+	}
+	return nil
+}
+
+func (s *Store) unpackOCI(ctx context.Context, w *workspace, f *found, p Progress) (_ *record, err error) {
+	cfg, err := v1.ParseConfigFile(bytes.NewReader(f.config))
+	if err != nil {
+		return nil, hostile("its configuration is not an image's: %v", err)
+	}
+	if cfg.OS != "" && cfg.OS != "linux" || cfg.Architecture != "" && cfg.Architecture != runtime.GOARCH {
+		return nil, fmt.Errorf("it is for %s/%s and this host is linux/%s", cfg.OS, cfg.Architecture, runtime.GOARCH)
+	}
+	layers, err := f.layers()
+	if err != nil {
+		return nil, fmt.Errorf("its layers in %s: %w", f.from, err)
+	}
+	if len(layers) != len(cfg.RootFS.DiffIDs) {
+		return nil, hostile("it has %d layers and its configuration names %d", len(layers), len(cfg.RootFS.DiffIDs))
+	}
+	if len(layers) > s.limits.layers {
+		return nil, hostile("%d layers, more than %d", len(layers), s.limits.layers)
+	}
+	dir := filepath.Join(w.dir, treeName)
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		return nil, err
+	}
+	u, err := newUnpacker(ctx, dir, s.limits)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, u.close()) }()
+	for i, l := range layers {
+		p.say(fmt.Sprintf("layer %d of %d, %d MiB so far", i+1, len(layers), u.total>>20))
+		if err := u.ociLayer(l, cfg.RootFS.DiffIDs[i].String()); err != nil {
+			return nil, fmt.Errorf("layer %d of %d: %w", i+1, len(layers), err)
+		}
+	}
+	rec := &record{Digest: f.digest}
+	if err := u.complete(rec); err != nil {
+		return nil, err
+	}
+	uid, gid, err := u.user(cfg.Config.User)
+	if err != nil {
+		return nil, err
+	}
+	rec.Config = Config{
+		Env:        cfg.Config.Env,
+		WorkingDir: cfg.Config.WorkingDir,
+		Entrypoint: cfg.Config.Entrypoint,
+		Cmd:        cfg.Config.Cmd,
+		UID:        uid,
+		GID:        gid,
+	}
+	return rec, nil
+}
+
+// ociLayer unpacks one layer and checks its content against the digest that the configuration gives for it.
+func (u *unpacker) ociLayer(l v1.Layer, diffID string) (err error) {
+	if mt, err := l.MediaType(); err != nil {
+		return err
+	} else if !mt.IsLayer() {
+		return fmt.Errorf("it is a %q, not a file system layer", mt)
+	}
+	r, err := l.Uncompressed()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	sum := sha256.New()
+	if err := u.layer(io.TeeReader(r, sum), true); err != nil {
+		return err
+	}
+	if got := "sha256:" + hex.EncodeToString(sum.Sum(nil)); got != diffID {
+		return hostile("its content is %s and should be %s", got, diffID)
+	}
+	return nil
+}
+
+// choose picks the one image of an index that is meant: of that name or digest where one is given, and for this host.
+// strict asks for exactly one; otherwise (inside an image of many platforms) the first that fits is taken, as
+// container engines do.
+func choose(idx v1.ImageIndex, want string, strict bool, c check, depth int) (v1.Image, error) {
+	if depth > 4 {
+		return nil, hostile("indexes more than 4 deep")
+	}
+	m, err := idx.IndexManifest()
+	if err != nil {
+		return nil, fmt.Errorf("its index: %w", err)
+	}
+	var fit, all []v1.Descriptor
+	for _, d := range m.Manifests {
+		if !d.MediaType.IsImage() && !d.MediaType.IsIndex() || d.Annotations["vnd.docker.reference.type"] != "" {
+			continue // artifacts, attestations
+		}
+		all = append(all, d)
+		if want != "" && want != d.Annotations[refName] && want != d.Annotations[containerdName] && want != d.Digest.String() {
+			continue
+		}
+		if d.Platform != nil && d.Platform.Architecture != "" && (d.Platform.OS != "linux" || d.Platform.Architecture != runtime.GOARCH) {
+			continue
+		}
+		fit = append(fit, d)
+	}
+	switch {
+	case len(fit) == 0 && want != "":
+		return nil, fmt.Errorf("no image %q for linux/%s; there are:%s", want, runtime.GOARCH, describe(all))
+	case len(fit) == 0:
+		return nil, fmt.Errorf("no image for linux/%s; there are:%s", runtime.GOARCH, describe(all))
+	case strict && differ(fit):
+		return nil, fmt.Errorf("several images fit; say which, as REFERENCE:NAME or REFERENCE@DIGEST:%s", describe(fit))
+	}
+	d := fit[0]
+	if err := c(d); err != nil {
+		return nil, err
+	}
+	if d.MediaType.IsIndex() {
+		inner, err := idx.ImageIndex(d.Digest)
+		if err != nil {
+			return nil, err
+		}
+		if err := verify(inner, d.Digest); err != nil {
+			return nil, err
+		}
+		return choose(inner, "", false, c, depth+1)
+	}
+	img, err := idx.Image(d.Digest)
+	if err != nil {
+		return nil, err
+	}
+	return img, verify(img, d.Digest)
+}
+
+// Annotations that name an image in a layout: the OCI specification's, and containerd's.
+const (
+	refName        = "org.opencontainers.image.ref.name"
+	containerdName = "io.containerd.image.name"
+)
+
+func differ(ds []v1.Descriptor) bool {
+	for _, d := range ds {
+		if d.Digest != ds[0].Digest {
+			return true
+		}
+	}
+	return false
+}
+
+// describe lists images, for an error.
+func describe(ds []v1.Descriptor) string {
+	const most = 20
+	var b strings.Builder
+	for i, d := range ds {
+		if i == most {
+			fmt.Fprintf(&b, "\n\tand %d more", len(ds)-most)
+			break
+		}
+		fmt.Fprintf(&b, "\n\t%s", d.Digest)
+		if d.Platform != nil {
+			fmt.Fprintf(&b, " %.60q", d.Platform.String())
+		}
+		for _, k := range []string{refName, containerdName} {
+			if n := d.Annotations[k]; n != "" {
+				fmt.Fprintf(&b, " name %.100q", n)
+			}
+		}
+	}
+	if len(ds) == 0 {
+		return " none"
+	}
+	return b.String()
+}
+
+// verify checks a manifest against the digest that it was found by.
+func verify(m interface{ RawManifest() ([]byte, error) }, want v1.Hash) error {
+	raw, err := m.RawManifest()
+	if err != nil {
+		return err
+	}
+	got, _, err := v1.SHA256(bytes.NewReader(raw))
+	if err != nil {
+		return err
+	}
+	if got != want {
+		return hostile("a manifest is %s and should be %s", got, want)
+	}
+	return nil
+}

@@ -1,0 +1,115 @@
+package image
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// killWait is how long the pipes of a killed program may stay open, held by something that it started.
+const killWait = 10 * time.Second
+
+// run runs a program in a process group of its own, gives its standard output to consume (which may be nil), and
+// returns when the program is gone. The group is killed when ctx is done, when consume fails, and when this
+// process dies.
+func run(ctx context.Context, setup func(*exec.Cmd), consume func(io.Reader) error, tool string, args ...string) error {
+	// The kernel's parent-death signal is about the thread that started the program: keep it until the end.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	cmd := exec.CommandContext(ctx, tool, args...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = killWait
+	setup(cmd)
+	var stdout io.Reader
+	if consume != nil {
+		var err error
+		if stdout, err = cmd.StdoutPipe(); err != nil {
+			return err
+		}
+	}
+	name := filepath.Base(tool)
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("%s cannot be started: %w", name, err)
+	}
+	var consumed error
+	if consume != nil {
+		// A stream that ends too early is the program's own failure: it is left to end by itself and say why.
+		if consumed = consume(stdout); consumed != nil && !errors.Is(consumed, io.ErrUnexpectedEOF) {
+			cancel(consumed)
+		}
+	}
+	err := cmd.Wait()
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	if err != nil {
+		return fmt.Errorf("%s failed: %w", name, err)
+	}
+	return consumed
+}
+
+// Bounds on what is kept of a program's messages.
+const (
+	saidLines = 12
+	saidLine  = 400 // bytes
+)
+
+// sayer takes a program's messages: it passes mmdebstrap's on as progress and keeps the last lines for an error.
+type sayer struct {
+	p     Progress
+	part  []byte
+	lines []string
+}
+
+func (s *sayer) Write(b []byte) (int, error) {
+	n := len(b)
+	for len(b) > 0 {
+		line, rest, whole := bytes.Cut(b, []byte{'\n'})
+		if room := saidLine - len(s.part); room > 0 {
+			s.part = append(s.part, line[:min(room, len(line))]...)
+		}
+		if !whole {
+			break
+		}
+		s.line(strings.TrimSpace(string(s.part)))
+		s.part = s.part[:0]
+		b = rest
+	}
+	return n, nil
+}
+
+func (s *sayer) line(l string) {
+	if l == "" {
+		return
+	}
+	if what, ok := strings.CutPrefix(l, "I: "); ok {
+		s.p.say(what)
+	}
+	s.lines = append(s.lines, l)
+	if len(s.lines) > saidLines {
+		s.lines = s.lines[1:]
+	}
+}
+
+// lastWords is what to add to an error: the last lines, or nothing.
+func (s *sayer) lastWords() string {
+	lines := s.lines
+	if len(s.part) > 0 {
+		lines = append(lines, strings.TrimSpace(string(s.part)))
+	}
+	if len(lines) == 0 {
+		return ""
+	}
+	return "; its last words:\n\t" + strings.Join(lines, "\n\t")
+}

@@ -1,0 +1,523 @@
+package image
+
+import (
+	"archive/tar"
+	"bufio"
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/authn"
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+)
+
+// Waits on others.
+const (
+	daemonDial   = 2 * time.Second // a daemon on this host answers at once or not at all
+	daemonHeader = 5 * time.Minute // before it sends an image, the daemon gathers it
+	stall        = time.Minute     // without a byte from a registry or daemon
+)
+
+// kind is a place that images are taken from.
+type kind int
+
+const (
+	anywhere kind = iota // daemon, then registry
+	registry
+	daemon
+	archive
+	layoutDir
+)
+
+// reference is a place and what to take there.
+type reference struct {
+	kind kind
+	path string // of an archive or layout
+	name string // in a registry, the daemon, an archive or layout; may be empty in the last two
+}
+
+func parseReference(ref string) (reference, error) {
+	if ref == "" || len(ref) > 4096 || strings.ContainsRune(ref, 0) {
+		return reference{}, fmt.Errorf("not a reference of an image, such as debian:trixie or oci:DIR")
+	}
+	if n, ok := strings.CutPrefix(ref, "docker://"); ok {
+		return reference{kind: registry, name: n}, nil
+	}
+	if n, ok := strings.CutPrefix(ref, "docker-daemon:"); ok {
+		return reference{kind: daemon, name: n}, nil
+	}
+	if n, ok := strings.CutPrefix(ref, "docker-archive:"); ok {
+		return onDisk(archive, n, func(fi fs.FileInfo) bool { return fi.Mode().IsRegular() }, "file")
+	}
+	if n, ok := strings.CutPrefix(ref, "oci:"); ok {
+		return onDisk(layoutDir, n, fs.FileInfo.IsDir, "folder")
+	}
+	isPath := strings.HasPrefix(ref, "/") || strings.HasPrefix(ref, "./") || strings.HasPrefix(ref, "../") || ref == "." || ref == ".."
+	fi, err := os.Stat(ref)
+	switch {
+	case err == nil && fi.IsDir():
+		if _, err := os.Stat(filepath.Join(ref, "oci-layout")); err == nil {
+			return reference{kind: layoutDir, path: ref}, nil
+		}
+		if isPath {
+			return reference{}, errors.New("the folder has no file oci-layout: it is not an OCI layout")
+		}
+	case err == nil && fi.Mode().IsRegular():
+		return reference{kind: archive, path: ref}, nil
+	case isPath && err == nil:
+		return reference{}, fmt.Errorf("neither an OCI layout folder nor a docker save archive (%s)", fi.Mode().Type())
+	case isPath:
+		return reference{}, err
+	}
+	return reference{kind: anywhere, name: ref}, nil
+}
+
+// onDisk takes PATH, PATH:NAME or PATH@DIGEST apart; the longest path that is there is meant.
+func onDisk(k kind, s string, right func(fs.FileInfo) bool, what string) (reference, error) {
+	for i := len(s); i > 0; i = strings.LastIndexAny(s[:i], ":@") {
+		if fi, err := os.Stat(s[:i]); err == nil && right(fi) {
+			return reference{kind: k, path: s[:i], name: strings.TrimLeft(s[i:], ":@")}, nil
+		}
+	}
+	return reference{}, fmt.Errorf("there is no %s %s", what, s)
+}
+
+// unreachableError says that somebody else's service did not answer, which says nothing about the image.
+type unreachableError struct {
+	what string
+	err  error
+}
+
+func (e *unreachableError) Error() string {
+	return fmt.Sprintf("%s does not answer (%v)", e.what, e.err)
+}
+func (e *unreachableError) Unwrap() error { return e.err }
+
+func (r reference) find(ctx context.Context, s *Store, w *workspace, p Progress) (*found, error) {
+	switch r.kind {
+	case layoutDir:
+		return fromLayout(r.path, r.name, "the OCI layout "+r.path)
+	case archive:
+		return fromArchive(ctx, s, w, r.path, r.name, "the archive "+r.path)
+	case registry:
+		return fromRegistry(ctx, r.name)
+	case daemon:
+		return fromDaemon(ctx, s, w, r.name, p)
+	default:
+		f, err := fromDaemon(ctx, s, w, r.name, p)
+		if absent := (*unreachableError)(nil); err == nil || !errors.As(err, &absent) && !errors.Is(err, errNotInDaemon) {
+			return f, err
+		}
+		p.say(fmt.Sprintf("not from the Docker daemon (%v), so from the registry", err))
+		return fromRegistry(ctx, r.name)
+	}
+}
+
+func fromLayout(dir, want, from string) (*found, error) {
+	fi, err := os.Stat(filepath.Join(dir, "index.json"))
+	if err != nil {
+		return nil, fmt.Errorf("%s is no OCI layout: %w", from, err)
+	}
+	if !fi.Mode().IsRegular() || fi.Size() > maxJSON {
+		return nil, hostile("the index.json of %s is not a regular file of at most %d bytes", from, maxJSON)
+	}
+	l, err := layout.FromPath(dir)
+	if err != nil {
+		return nil, fmt.Errorf("%s is no OCI layout: %w", from, err)
+	}
+	idx, err := l.ImageIndex()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", from, err)
+	}
+	// The library reads the whole file, whatever size the descriptor gives.
+	check := func(d v1.Descriptor) error {
+		if err := smallEnough(d); err != nil {
+			return err
+		}
+		fi, err := os.Lstat(filepath.Join(dir, "blobs", d.Digest.Algorithm, d.Digest.Hex))
+		if err != nil {
+			return fmt.Errorf("%s is incomplete: %w", from, err)
+		}
+		if fi.Size() != d.Size {
+			return hostile("the blob %s of %s has %d bytes and should have %d", d.Digest, from, fi.Size(), d.Size)
+		}
+		return nil
+	}
+	img, err := choose(idx, want, true, check, 0)
+	if err != nil {
+		return nil, err
+	}
+	return inspect(img, from, check)
+}
+
+func fromRegistry(ctx context.Context, ref string) (*found, error) {
+	n, err := name.ParseReference(ref)
+	if err != nil {
+		return nil, fmt.Errorf("not a reference of an image, such as debian:trixie or oci:DIR: %w", err)
+	}
+	from := "the registry " + n.Context().RegistryStr()
+	d, err := remote.Get(n, remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain),
+		remote.WithTransport(&stallTransport{base: remote.DefaultTransport, header: stall, body: stall}))
+	if err != nil {
+		status := (*transport.Error)(nil)
+		if ctx.Err() == nil && (!errors.As(err, &status) || status.StatusCode >= 500 || status.StatusCode == http.StatusTooManyRequests) {
+			return nil, &unreachableError{what: from, err: err}
+		}
+		return nil, fmt.Errorf("%s: %w", from, err)
+	}
+	var img v1.Image
+	switch {
+	case d.MediaType.IsIndex():
+		var idx v1.ImageIndex
+		if idx, err = d.ImageIndex(); err == nil {
+			img, err = choose(idx, "", false, smallEnough, 0)
+		}
+	case d.MediaType.IsImage():
+		img, err = d.Image()
+	default:
+		return nil, fmt.Errorf("%s has %q under that name, which is no image that Tare can read", from, d.MediaType)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", from, err)
+	}
+	return inspect(img, from, smallEnough)
+}
+
+// stallTransport ends requests whose other side has fallen silent.
+type stallTransport struct {
+	base         http.RoundTripper
+	header, body time.Duration
+}
+
+var errStalled = errors.New("nothing was received for too long")
+
+func (t *stallTransport) RoundTrip(req *http.Request) (*http.Response, error) {
+	ctx, cancel := context.WithCancelCause(req.Context())
+	timer := time.AfterFunc(t.header, func() { cancel(fmt.Errorf("%w: %v", errStalled, t.header)) })
+	resp, err := t.base.RoundTrip(req.WithContext(ctx))
+	if err != nil {
+		timer.Stop()
+		if cause := context.Cause(ctx); errors.Is(cause, errStalled) {
+			err = cause
+		}
+		cancel(nil)
+		return nil, err
+	}
+	timer.Stop()
+	resp.Body = &stallBody{ReadCloser: resp.Body, ctx: ctx, cancel: cancel, wait: t.body, timer: timer}
+	return resp, nil
+}
+
+type stallBody struct {
+	io.ReadCloser
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	wait   time.Duration
+	timer  *time.Timer
+}
+
+func (b *stallBody) Read(p []byte) (int, error) {
+	b.timer.Reset(b.wait)
+	n, err := b.ReadCloser.Read(p)
+	b.timer.Stop() // how long the reader takes is its own affair
+	if err != nil && err != io.EOF {
+		if cause := context.Cause(b.ctx); errors.Is(cause, errStalled) {
+			err = cause
+		}
+	}
+	return n, err
+}
+
+func (b *stallBody) Close() error {
+	b.timer.Stop()
+	b.cancel(nil)
+	return b.ReadCloser.Close()
+}
+
+var (
+	errNotInDaemon = errors.New("the Docker daemon does not have it")
+	daemonName     = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/:@-]*$`)
+)
+
+// fromDaemon takes an image from the Docker daemon as `docker save` does. The daemon's own client would bring more
+// code than the two requests are worth.
+func fromDaemon(ctx context.Context, s *Store, w *workspace, ref string, p Progress) (*found, error) {
+	const from = "the Docker daemon"
+	if !daemonName.MatchString(ref) || strings.Contains(ref, "..") {
+		return nil, fmt.Errorf("%.200q is not the name of an image in a Docker daemon", ref)
+	}
+	socket := "/var/run/docker.sock"
+	if h := os.Getenv("DOCKER_HOST"); h != "" {
+		var ok bool
+		if socket, ok = strings.CutPrefix(h, "unix://"); !ok {
+			return nil, &unreachableError{what: from, err: fmt.Errorf("DOCKER_HOST is %q, and Tare speaks to unix:// sockets only", h)}
+		}
+	}
+	base := &http.Transport{
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			d := net.Dialer{Timeout: daemonDial}
+			return d.DialContext(ctx, "unix", socket)
+		},
+		DisableKeepAlives: true,
+	}
+	get := func(header time.Duration, what string) (*http.Response, error) {
+		u := url.URL{Scheme: "http", Host: "docker", Path: "/images/" + ref + "/" + what}
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+		if err != nil {
+			return nil, err
+		}
+		c := http.Client{Transport: &stallTransport{base: base, header: header, body: stall}}
+		resp, err := c.Do(req)
+		if err != nil {
+			if ctx.Err() != nil {
+				return nil, context.Cause(ctx)
+			}
+			return nil, &unreachableError{what: from + " at " + socket, err: err}
+		}
+		if resp.StatusCode == http.StatusOK {
+			return resp, nil
+		}
+		msg, err := io.ReadAll(io.LimitReader(resp.Body, 1000))
+		resp.Body.Close()
+		if resp.StatusCode == http.StatusNotFound {
+			return nil, errNotInDaemon
+		}
+		return nil, errors.Join(fmt.Errorf("%s answers %s: %q", from, resp.Status, msg), err)
+	}
+	resp, err := get(stall, "json")
+	if err != nil {
+		return nil, err
+	}
+	var about struct{ ID string }
+	err = json.NewDecoder(io.LimitReader(resp.Body, maxJSON)).Decode(&about)
+	resp.Body.Close()
+	if err != nil {
+		return nil, fmt.Errorf("%s says something that is not JSON about the image: %w", from, err)
+	}
+	if digestForm.MatchString(about.ID) {
+		if rec, err := s.find(about.ID); err != nil || rec != nil {
+			return &found{from: from, digest: about.ID, kept: rec}, err
+		}
+	}
+	p.say("saving from " + from)
+	if resp, err = get(daemonHeader, "get"); err != nil {
+		return nil, err
+	}
+	file := filepath.Join(w.dir, "daemon.tar")
+	if err := errors.Join(s.spool(ctx, file, resp.Body), resp.Body.Close()); err != nil {
+		return nil, fmt.Errorf("%s: %w", from, err)
+	}
+	return fromArchive(ctx, s, w, file, "", from)
+}
+
+// spool writes a stream to a new file, within the store's limits.
+func (s *Store) spool(ctx context.Context, file string, r io.Reader) (err error) {
+	f, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return noSpace(err, s.root)
+	}
+	defer func() { err = noSpace(errors.Join(err, f.Close()), s.root) }()
+	for left := s.limits.total + s.limits.headers; ; {
+		have, err := free(s.root)
+		if err != nil {
+			return err
+		}
+		if have < s.limits.reserve {
+			return fmt.Errorf("%w in %s: %d MiB are free and Tare leaves %d MiB: free some, or use a store on another file system",
+				ErrNoSpace, s.root, have>>20, s.limits.reserve>>20)
+		}
+		n, err := io.CopyN(f, r, spaceEvery)
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if left -= n; left < 0 {
+			return hostile("more than %d bytes", s.limits.total+s.limits.headers)
+		}
+	}
+}
+
+// maxMembers bounds the files in an archive of an image.
+const maxMembers = 100_000
+
+// fromArchive reads what `docker save` wrote, or an OCI layout as a tar file, either also gzipped.
+func fromArchive(ctx context.Context, s *Store, w *workspace, file, want, from string) (*found, error) {
+	file, err := s.plain(ctx, w, file)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", from, err)
+	}
+	members, err := listArchive(ctx, file)
+	if err != nil {
+		return nil, fmt.Errorf("%s is no archive of an image: %w", from, err)
+	}
+	if _, ok := members["manifest.json"]; !ok {
+		if _, ok := members["oci-layout"]; ok {
+			return s.fromLayoutArchive(ctx, w, file, want, from)
+		}
+		return nil, fmt.Errorf("%s has neither manifest.json nor oci-layout: it is not what docker save writes", from)
+	}
+	small := func(name string) error {
+		m, ok := members[path.Clean(name)]
+		if !ok {
+			return hostile("%s has no %.200q", from, name)
+		}
+		if m.kind != tar.TypeReg || m.size > maxJSON {
+			return hostile("%.200q in %s is not a regular file of at most %d bytes", name, from, maxJSON)
+		}
+		return nil
+	}
+	if err := small("manifest.json"); err != nil {
+		return nil, err
+	}
+	opener := func() (io.ReadCloser, error) { return os.Open(file) }
+	manifest, err := tarball.LoadManifest(opener)
+	if err != nil {
+		return nil, fmt.Errorf("the manifest.json of %s: %w", from, err)
+	}
+	var tag *name.Tag
+	if want != "" {
+		t, err := name.NewTag(want)
+		if err != nil {
+			return nil, fmt.Errorf("the name of an image in %s: %w", from, err)
+		}
+		tag = &t
+	}
+	config, names := "", ""
+	for _, d := range manifest {
+		match := len(manifest) == 1 && tag == nil
+		for _, r := range d.RepoTags {
+			names += fmt.Sprintf("\n\t%.100q", r)
+			t, err := name.NewTag(r)
+			match = match || err == nil && tag != nil && t.Name() == tag.Name()
+		}
+		if match && config == "" {
+			config = d.Config
+		}
+	}
+	switch {
+	case config == "" && tag != nil:
+		return nil, fmt.Errorf("%s has no image %q; it has:%s", from, want, names)
+	case config == "" && len(manifest) != 1:
+		return nil, fmt.Errorf("%s has %d images; say which, as docker-archive:FILE:NAME:%s", from, len(manifest), names)
+	}
+	if err := small(config); err != nil {
+		return nil, err
+	}
+	img, err := tarball.Image(opener, tag)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", from, err)
+	}
+	raw, err := img.RawConfigFile()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", from, err)
+	}
+	return at(from, img, raw), nil
+}
+
+// plain gives the path of the archive uncompressed: its layers are read one by one, from the start each.
+func (s *Store) plain(ctx context.Context, w *workspace, file string) (string, error) {
+	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	if fi, err := f.Stat(); err != nil {
+		return "", err
+	} else if !fi.Mode().IsRegular() {
+		return "", fmt.Errorf("not a regular file (%s)", fi.Mode().Type())
+	}
+	r := bufio.NewReader(f)
+	if magic, err := r.Peek(2); err != nil || magic[0] != 0x1f || magic[1] != 0x8b {
+		return file, nil // too short to be anything is found out by whoever reads it
+	}
+	z, err := gzip.NewReader(r)
+	if err != nil {
+		return "", err
+	}
+	out := filepath.Join(w.dir, "plain.tar")
+	return out, errors.Join(s.spool(ctx, out, z), z.Close())
+}
+
+// member is a file in an archive of an image.
+type member struct {
+	kind byte // tar.TypeReg, …
+	size int64
+}
+
+// listArchive gives an archive's files by their clean names, the first of each name as readers take it.
+func listArchive(ctx context.Context, file string) (map[string]member, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	members := map[string]member{}
+	tr := tar.NewReader(f)
+	for {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		h, err := tr.Next()
+		if err == io.EOF {
+			return members, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if len(h.Name) > maxTarget {
+			return nil, hostile("a name of %d bytes", len(h.Name))
+		}
+		n := path.Clean(h.Name)
+		if _, again := members[n]; !again {
+			members[n] = member{kind: h.Typeflag, size: h.Size}
+		}
+		if len(members) > maxMembers {
+			return nil, hostile("more than %d files", maxMembers)
+		}
+	}
+}
+
+func (s *Store) fromLayoutArchive(ctx context.Context, w *workspace, file, want, from string) (_ *found, err error) {
+	dir := filepath.Join(w.dir, "layout")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return nil, noSpace(err, s.root)
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	u, err := newUnpacker(ctx, dir, s.limits)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, u.close()) }()
+	if err := u.layer(f, false); err != nil {
+		return nil, fmt.Errorf("%s: %w", from, err)
+	}
+	return fromLayout(dir, want, from)
+}

@@ -1,0 +1,782 @@
+package image
+
+import (
+	"archive/tar"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"sort"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Unpacking of tar streams that nobody vouches for.
+//
+// Names and link targets are those of the guest, whose root is the folder: an absolute name or link means the
+// folder's root. A name with "..", a hard link to a place outside, a link that climbs above the root, are errors.
+// A symbolic link is kept as it is, whatever it says, and is followed only where an entry is to be put below it,
+// and then inside the folder. An entry's own last name is never followed: what is there is replaced. Behind all
+// that stands os.Root, which cannot leave the folder even if this code were wrong.
+
+// limits bound what one image may bring. The defaults are far above any image seen, and below what would harm a
+// host.
+type limits struct {
+	entries int   // tar entries, over all layers
+	total   int64 // bytes of file content, over all layers
+	file    int64 // bytes of one file
+	headers int64 // bytes of the streams that are not content: headers, padding, skipped entries
+	trailer int64 // bytes after a stream's end mark
+	names   int64 // bytes of names in the entries, together: they are held in memory
+	path    int   // bytes of one path; what PATH_MAX leaves for the path of the store is 1 KiB
+	depth   int   // folders in one path
+	layers  int   // of one OCI image
+	reserve int64 // bytes that stay free on the file system
+}
+
+var defaultLimits = limits{
+	entries: 2_000_000,
+	total:   64 << 30,
+	file:    32 << 30,
+	headers: 4 << 30,
+	trailer: 16 << 20,
+	names:   256 << 20,
+	path:    3072,
+	depth:   256,
+	layers:  512,
+	reserve: 1 << 30,
+}
+
+const (
+	maxComponent = 255       // bytes of one name: NAME_MAX
+	maxTarget    = 4095      // bytes of a symbolic link: PATH_MAX less its zero
+	maxLinks     = 40        // symbolic links followed for one path, as the kernel does
+	spaceEvery   = 64 << 20  // bytes written between two looks at the free space
+	spaceEntries = 10_000    // entries between two looks at the free space: empty files need space too
+	copyBuffer   = 256 << 10 // bytes
+)
+
+// ErrHostile is in the chain of every error about an archive that does what no honest archive does, or more of
+// it than Tare allows.
+var ErrHostile = errors.New("archive refused")
+
+func hostile(format string, a ...any) error {
+	return fmt.Errorf("%w: %s", ErrHostile, fmt.Sprintf(format, a...))
+}
+
+// unpacker fills one folder from one or more tar streams, the lower layers first.
+type unpacker struct {
+	ctx  context.Context
+	dir  string // the folder's path, for messages and free space
+	root *os.Root
+	lim  limits
+	buf  []byte
+
+	entries  int
+	total    int64 // bytes of content announced
+	raw      int64 // bytes read from the streams
+	content  int64 // of these, file content
+	names    int64
+	unlooked int64 // bytes written since the last look at the free space
+
+	dirTimes map[string]time.Time // of folders, set at the end: what is put in one changes its time
+	seen     map[string]struct{}  // paths of the present layer, folders above them included; nil: no whiteouts
+
+	// The folder that the last entry went to. Archives come folder by folder.
+	parentName string
+	parentPath string
+	parent     *os.Root
+	parentFile *os.File
+
+	devices, fifos, others, attributes int // left out
+}
+
+func newUnpacker(ctx context.Context, dir string, lim limits) (*unpacker, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	u := &unpacker{ctx: ctx, dir: dir, root: root, lim: lim, buf: make([]byte, copyBuffer), dirTimes: map[string]time.Time{}}
+	if err := u.space(); err != nil {
+		return nil, errors.Join(err, root.Close())
+	}
+	return u, nil
+}
+
+// close gives the unpacker's files back; the folder stays.
+func (u *unpacker) close() error { return errors.Join(u.leave(), u.root.Close()) }
+
+// leave forgets the cached folder.
+func (u *unpacker) leave() error {
+	var err error
+	if u.parent != nil {
+		err = errors.Join(u.parentFile.Close(), u.parent.Close())
+	}
+	u.parent, u.parentFile, u.parentName, u.parentPath = nil, nil, "", ""
+	return err
+}
+
+// warnings says what was left out, in one line for each kind.
+func (u *unpacker) warnings() []string {
+	var w []string
+	add := func(n int, what string) {
+		if n > 0 {
+			w = append(w, fmt.Sprintf("%d %s", n, what))
+		}
+	}
+	add(u.devices, "device nodes outside /dev left out")
+	add(u.fifos, "named pipes left out")
+	add(u.others, "entries of unknown kind left out")
+	add(u.attributes, "extended attributes not kept (only file capabilities are)")
+	return w
+}
+
+// layer unpacks one tar stream, to its very end, over what is there. With whiteouts, names with the prefix ".wh."
+// remove what lower layers brought, as the OCI image specification says.
+func (u *unpacker) layer(r io.Reader, whiteouts bool) error {
+	if err := u.leave(); err != nil { // entering a folder is what marks it as seen
+		return err
+	}
+	u.seen = nil
+	if whiteouts {
+		u.seen = map[string]struct{}{}
+	}
+	m := &meter{u: u, r: r}
+	tr := tar.NewReader(m)
+	for {
+		hdr, err := tr.Next()
+		if err == io.EOF {
+			break
+		}
+		if err == nil {
+			err = u.entry(hdr, tr)
+			if err != nil {
+				err = fmt.Errorf("entry %d, %.200q: %w", u.entries, hdr.Name, err)
+			}
+		} else {
+			err = fmt.Errorf("after entry %d: %w", u.entries, err)
+		}
+		if err != nil {
+			return noSpace(err, u.dir)
+		}
+	}
+	n, err := io.CopyBuffer(struct{ io.Writer }{io.Discard}, io.LimitReader(m, u.lim.trailer+1), u.buf)
+	if err == nil && n > u.lim.trailer {
+		err = hostile("more than %d bytes after the end mark", u.lim.trailer)
+	}
+	return err
+}
+
+// meter reads a stream for the unpacker: it counts, ends with the context, and bounds what is not content.
+type meter struct {
+	u *unpacker
+	r io.Reader
+}
+
+func (m *meter) Read(p []byte) (int, error) {
+	if err := m.u.ctx.Err(); err != nil {
+		return 0, context.Cause(m.u.ctx)
+	}
+	n, err := m.r.Read(p)
+	m.u.raw += int64(n)
+	if m.u.raw-m.u.content > m.u.lim.headers {
+		return n, hostile("more than %d bytes of headers and padding", m.u.lim.headers)
+	}
+	return n, err
+}
+
+// space returns an error where the file system has less room than it must keep.
+func (u *unpacker) space() error {
+	u.unlooked = 0
+	n, err := free(u.dir)
+	if err != nil {
+		return err
+	}
+	if n < u.lim.reserve {
+		return fmt.Errorf("%w in %s: %d MiB are free and Tare leaves %d MiB: free some, or use a store on another file system",
+			ErrNoSpace, u.dir, n>>20, u.lim.reserve>>20)
+	}
+	return nil
+}
+
+// clean takes a name of the archive apart and puts it together without "", "." and a leading "/". The root is "".
+func (u *unpacker) clean(name string) (string, error) {
+	if len(name) > u.lim.path {
+		return "", hostile("a name of %d bytes, more than %d", len(name), u.lim.path)
+	}
+	var parts []string
+	for _, c := range strings.Split(name, "/") {
+		switch {
+		case c == "" || c == ".":
+		case c == "..":
+			return "", hostile(`a name with ".."`)
+		case len(c) > maxComponent:
+			return "", hostile("a name with a part of %d bytes, more than %d", len(c), maxComponent)
+		case strings.ContainsRune(c, 0):
+			return "", hostile("a name with a zero byte")
+		default:
+			parts = append(parts, c)
+		}
+	}
+	if len(parts) > u.lim.depth {
+		return "", hostile("a name %d folders deep, more than %d", len(parts), u.lim.depth)
+	}
+	return strings.Join(parts, "/"), nil
+}
+
+// resolve opens the folder that a path of the guest names, following symbolic links as the guest's kernel would,
+// and returns it with its path free of links. With create, folders that are missing are made.
+func (u *unpacker) resolve(name string, create bool) (_ *os.Root, physical string, err error) {
+	cur, err := u.root.OpenRoot(".")
+	if err != nil {
+		return nil, "", err
+	}
+	defer func() {
+		if err != nil {
+			cur.Close()
+		}
+	}()
+	enter := func(r *os.Root, path string) (*os.Root, string, error) {
+		next, err := r.OpenRoot(path)
+		if err == nil {
+			cur.Close()
+			cur = next
+		}
+		return next, path, err
+	}
+	var done []string
+	links := 0
+	rest := strings.Split(name, "/")
+	for len(rest) > 0 {
+		c := rest[0]
+		rest = rest[1:]
+		switch {
+		case c == "" || c == ".":
+			continue
+		case c == "..":
+			if len(done) == 0 {
+				return cur, "", hostile("the path %.200q leads out of the root", name)
+			}
+			done = done[:len(done)-1]
+			if _, _, err := enter(u.root, "./"+strings.Join(done, "/")); err != nil {
+				return cur, "", err
+			}
+			continue
+		case len(c) > maxComponent:
+			return cur, "", hostile("the path %.200q has a part of %d bytes, more than %d", name, len(c), maxComponent)
+		}
+		fi, err := cur.Lstat(c)
+		if errors.Is(err, fs.ErrNotExist) && create {
+			if err := u.spaceForEntry(); err != nil {
+				return cur, "", err
+			}
+			if err := cur.Mkdir(c, 0o755); err != nil {
+				return cur, "", err
+			}
+			if err := cur.Chmod(c, 0o755); err != nil { // whatever the umask
+				return cur, "", err
+			}
+			made := strings.Join(append(done, c), "/")
+			if err := u.hold(made); err != nil {
+				return cur, "", err
+			}
+			u.dirTimes[made] = time.Unix(0, 0)
+			fi, err = cur.Lstat(c)
+		}
+		if err != nil {
+			return cur, "", err
+		}
+		switch {
+		case fi.Mode()&fs.ModeSymlink != 0:
+			if links++; links > maxLinks {
+				return cur, "", hostile("the path %.200q goes through more than %d symbolic links", name, maxLinks)
+			}
+			target, err := cur.Readlink(c)
+			if err != nil {
+				return cur, "", err
+			}
+			if strings.HasPrefix(target, "/") {
+				done = nil
+				if _, _, err := enter(u.root, "."); err != nil {
+					return cur, "", err
+				}
+			}
+			rest = append(strings.Split(target, "/"), rest...)
+		case fi.IsDir():
+			if len(done) == u.lim.depth {
+				return cur, "", hostile("the path %.200q is more than %d folders deep", name, u.lim.depth)
+			}
+			done = append(done, c)
+			if _, _, err := enter(cur, c); err != nil {
+				return cur, "", err
+			}
+			if u.seen != nil && create {
+				u.seen[strings.Join(done, "/")] = struct{}{}
+			}
+		default:
+			return cur, "", hostile("%.200q is no folder, and the path %.200q goes through it", c, name)
+		}
+	}
+	physical = strings.Join(done, "/")
+	if len(physical) > u.lim.path {
+		return cur, "", hostile("a path of %d bytes, more than %d", len(physical), u.lim.path)
+	}
+	return cur, physical, nil
+}
+
+// enter makes the folder of that name the present one.
+func (u *unpacker) enter(name string) error {
+	if u.parent != nil && u.parentName == name {
+		return nil
+	}
+	if err := u.leave(); err != nil {
+		return err
+	}
+	r, physical, err := u.resolve(name, true)
+	if err != nil {
+		return err
+	}
+	f, err := r.Open(".")
+	if err != nil {
+		r.Close()
+		return err
+	}
+	u.parent, u.parentFile, u.parentName, u.parentPath = r, f, name, physical
+	return nil
+}
+
+// spaceForEntry counts one more thing in the file system.
+func (u *unpacker) spaceForEntry() error {
+	u.entries++
+	if u.entries > u.lim.entries {
+		return hostile("more than %d entries", u.lim.entries)
+	}
+	if u.entries%spaceEntries == 0 {
+		return u.space()
+	}
+	return nil
+}
+
+// hold counts a path that is held in memory until the end.
+func (u *unpacker) hold(physical string) error {
+	if u.names += int64(len(physical)); u.names > u.lim.names {
+		return hostile("more than %d bytes of names", u.lim.names)
+	}
+	return nil
+}
+
+func (u *unpacker) entry(hdr *tar.Header, content io.Reader) error {
+	if err := u.spaceForEntry(); err != nil {
+		return err
+	}
+	if hdr.Typeflag == tar.TypeXGlobalHeader {
+		return nil
+	}
+	name, err := u.clean(hdr.Name)
+	if err != nil {
+		return err
+	}
+	if hdr.Size < 0 {
+		return hostile("a size of %d", hdr.Size)
+	}
+	if hdr.Uid < 0 || hdr.Gid < 0 || int64(hdr.Uid) > 1<<32-2 || int64(hdr.Gid) > 1<<32-2 {
+		return hostile("an owner of %d:%d, outside 0 to 2^32-2", hdr.Uid, hdr.Gid)
+	}
+	if name == "" {
+		if hdr.Typeflag != tar.TypeDir {
+			return hostile("the root as something that is not a folder")
+		}
+		return u.dirAttributes(u.root, ".", "", hdr)
+	}
+	dir, base := path.Split(name)
+	dir = strings.TrimSuffix(dir, "/")
+	if u.seen != nil && strings.HasPrefix(base, whiteoutPrefix) {
+		return u.whiteout(dir, strings.TrimPrefix(base, whiteoutPrefix))
+	}
+	switch hdr.Typeflag {
+	case tar.TypeChar, tar.TypeBlock:
+		if name != "dev" && !strings.HasPrefix(name, "dev/") { // every guest gets its own /dev
+			u.devices++
+		}
+		return nil
+	case tar.TypeFifo:
+		u.fifos++
+		return nil
+	case tar.TypeReg, tar.TypeRegA, tar.TypeCont, tar.TypeGNUSparse, tar.TypeLink, tar.TypeSymlink, tar.TypeDir: //nolint:staticcheck // old archives have TypeRegA
+	default:
+		u.others++
+		return nil
+	}
+	if err := u.enter(dir); err != nil {
+		return err
+	}
+	physical := path.Join(u.parentPath, base)
+	if len(physical) > u.lim.path {
+		return hostile("a path of %d bytes, more than %d", len(physical), u.lim.path)
+	}
+	if err := u.hold(physical); err != nil {
+		return err
+	}
+	if u.seen != nil {
+		u.seen[physical] = struct{}{}
+	}
+	switch hdr.Typeflag {
+	case tar.TypeDir:
+		return u.folder(base, physical, hdr)
+	case tar.TypeSymlink:
+		return u.symlink(base, hdr)
+	case tar.TypeLink:
+		return u.hardLink(base, physical, hdr)
+	default:
+		return u.file(base, hdr, content)
+	}
+}
+
+// replace removes what has that name in the present folder.
+func (u *unpacker) replace(base string) error {
+	fi, err := u.parent.Lstat(base)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if fi.Mode().IsRegular() {
+		return u.parent.Remove(base)
+	}
+	return u.removeAll(base)
+}
+
+// removeAll removes base, a folder or link, from the present folder. Names may mean other places afterwards, so
+// the present folder is looked up again under its own path.
+func (u *unpacker) removeAll(base string) error {
+	if err := u.parent.RemoveAll(base); err != nil {
+		return err
+	}
+	u.parentName = u.parentPath
+	return nil
+}
+
+func (u *unpacker) folder(base, physical string, hdr *tar.Header) error {
+	fi, err := u.parent.Lstat(base)
+	if err == nil && !fi.IsDir() {
+		if err := u.replace(base); err != nil {
+			return err
+		}
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err != nil || !fi.IsDir() {
+		if err := u.parent.Mkdir(base, 0o700); err != nil {
+			return err
+		}
+	}
+	return u.dirAttributes(u.parent, base, physical, hdr)
+}
+
+func (u *unpacker) dirAttributes(r *os.Root, base, physical string, hdr *tar.Header) error {
+	u.countAttributes(hdr, nil)
+	if err := r.Chown(base, hdr.Uid, hdr.Gid); err != nil {
+		return needRoot(err)
+	}
+	if err := r.Chmod(base, permissions(hdr)); err != nil {
+		return err
+	}
+	u.dirTimes[physical] = hdr.ModTime
+	return nil
+}
+
+func (u *unpacker) file(base string, hdr *tar.Header, content io.Reader) error {
+	if hdr.Size > u.lim.file {
+		return hostile("a file of %d bytes, more than %d", hdr.Size, u.lim.file)
+	}
+	if u.total += hdr.Size; u.total > u.lim.total {
+		return hostile("files of more than %d bytes together", u.lim.total)
+	}
+	if err := u.replace(base); err != nil {
+		return err
+	}
+	f, err := u.parent.OpenFile(base, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	if err := u.fill(f, hdr, content); err != nil {
+		return errors.Join(err, f.Close())
+	}
+	if err := f.Close(); err != nil {
+		return err
+	}
+	return u.times(base, hdr.ModTime)
+}
+
+func (u *unpacker) fill(f *os.File, hdr *tar.Header, content io.Reader) error {
+	var n int64
+	for {
+		k, rerr := content.Read(u.buf)
+		u.content += int64(k)
+		n += int64(k)
+		if n > hdr.Size {
+			return hostile("more content than the %d bytes announced", hdr.Size)
+		}
+		if _, err := f.Write(u.buf[:k]); err != nil { // nothing for k = 0
+			return err
+		}
+		if u.unlooked += int64(k); u.unlooked >= spaceEvery {
+			if err := u.space(); err != nil {
+				return err
+			}
+		}
+		if rerr == io.EOF {
+			break
+		}
+		if rerr != nil {
+			return rerr
+		}
+	}
+	// In this order: a change of owner clears the setuid bit and the capabilities.
+	if err := f.Chown(hdr.Uid, hdr.Gid); err != nil {
+		return needRoot(err)
+	}
+	if err := f.Chmod(permissions(hdr)); err != nil {
+		return err
+	}
+	u.countAttributes(hdr, f)
+	return nil
+}
+
+// Keys of extended attributes in PAX records, as GNU tar and Go, and as libarchive write them.
+const (
+	xattrPrefix     = "SCHILY.xattr."
+	libarchiveXattr = "LIBARCHIVE.xattr."
+	capability      = "security.capability"
+)
+
+// countAttributes keeps the file capabilities of f, and counts the extended attributes that are not kept.
+func (u *unpacker) countAttributes(hdr *tar.Header, f *os.File) {
+	for k, v := range hdr.PAXRecords {
+		name, ok := strings.CutPrefix(k, xattrPrefix)
+		if !ok {
+			if strings.HasPrefix(k, libarchiveXattr) {
+				u.attributes++
+			}
+			continue
+		}
+		if name == capability && f != nil && unix.Fsetxattr(int(f.Fd()), capability, []byte(v), 0) == nil {
+			continue
+		}
+		u.attributes++
+	}
+}
+
+func (u *unpacker) symlink(base string, hdr *tar.Header) error {
+	if hdr.Linkname == "" || len(hdr.Linkname) > maxTarget || strings.ContainsRune(hdr.Linkname, 0) {
+		return hostile("a symbolic link with a target of %d bytes, or a zero byte in it", len(hdr.Linkname))
+	}
+	u.countAttributes(hdr, nil)
+	if err := u.replace(base); err != nil {
+		return err
+	}
+	if err := u.parent.Symlink(hdr.Linkname, base); err != nil {
+		return err
+	}
+	if err := u.parent.Lchown(base, hdr.Uid, hdr.Gid); err != nil {
+		return needRoot(err)
+	}
+	return u.times(base, hdr.ModTime)
+}
+
+func (u *unpacker) hardLink(base, physical string, hdr *tar.Header) error {
+	target, err := u.clean(hdr.Linkname)
+	if err != nil {
+		return fmt.Errorf("hard link to %.200q: %w", hdr.Linkname, err)
+	}
+	dir, last := path.Split(target)
+	if last == "" {
+		return hostile("a hard link to the root")
+	}
+	r, targetDir, err := u.resolve(dir, false)
+	if err != nil {
+		return fmt.Errorf("hard link to %.200q: %w", hdr.Linkname, err)
+	}
+	fi, err := r.Lstat(last)
+	r.Close()
+	if err != nil {
+		return fmt.Errorf("hard link to %.200q, which the archive did not bring before: %w", hdr.Linkname, err)
+	}
+	if fi.IsDir() {
+		return hostile("a hard link to the folder %.200q", hdr.Linkname)
+	}
+	from := path.Join(targetDir, last)
+	if from == physical {
+		return nil
+	}
+	if err := u.replace(base); err != nil {
+		return err
+	}
+	return u.root.Link(from, physical)
+}
+
+// times sets the time of base, which may be a link, in the present folder.
+func (u *unpacker) times(base string, t time.Time) error {
+	return setTime(u.parentFile, base, t)
+}
+
+// setTime sets the time of the name base, which has no "/", in the folder f; links are not followed. Times that
+// file systems cannot hold become 1970.
+func setTime(f *os.File, base string, t time.Time) error {
+	if t.Year() < 1970 || t.Year() > 2400 {
+		t = time.Unix(0, 0)
+	}
+	ts := unix.Timespec{Sec: t.Unix(), Nsec: int64(t.Nanosecond())}
+	err := unix.UtimesNanoAt(int(f.Fd()), base, []unix.Timespec{ts, ts}, unix.AT_SYMLINK_NOFOLLOW)
+	if err != nil {
+		return fmt.Errorf("time of %.200q: %w", base, err)
+	}
+	return nil
+}
+
+// finish sets the times of the folders. Nothing may be unpacked after it.
+func (u *unpacker) finish() error {
+	if err := u.leave(); err != nil {
+		return err
+	}
+	names := make([]string, 0, len(u.dirTimes))
+	for n := range u.dirTimes {
+		names = append(names, n)
+	}
+	sort.Strings(names)
+	for _, n := range names {
+		dir, base := path.Split("./" + n)
+		if n == "" {
+			dir, base = ".", "."
+		}
+		fi, err := u.root.Lstat(path.Join(dir, base))
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) || err == nil && !fi.IsDir() {
+			continue // it, or a folder above it, was removed or replaced since
+		}
+		if err != nil {
+			return err
+		}
+		f, err := u.root.Open(path.Clean(dir))
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(setTime(f, base, u.dirTimes[n]), f.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Names of whiteouts, from the OCI image specification and the aufs file system that they come from.
+const (
+	whiteoutPrefix = ".wh."
+	whiteoutMeta   = ".wh..wh." // aufs's own files
+	whiteoutOpaque = ".wh..opq" // the rest of ".wh..wh..opq": nothing of the lower layers' folder shows
+)
+
+func (u *unpacker) whiteout(dir, base string) error {
+	opaque := base == whiteoutOpaque
+	if !opaque && strings.HasPrefix(whiteoutPrefix+base, whiteoutMeta) {
+		return nil
+	}
+	if base == "" || base == "." || base == ".." {
+		return hostile("a whiteout of %q", base)
+	}
+	if err := u.enter(dir); err != nil {
+		return err
+	}
+	if !opaque {
+		return u.hide(u.parentPath, base)
+	}
+	return u.hideChildren(u.parentPath)
+}
+
+// hide removes what lower layers have at base in the folder of that path; what the present layer brought stays.
+func (u *unpacker) hide(dir, base string) error {
+	if err := u.ctx.Err(); err != nil {
+		return context.Cause(u.ctx)
+	}
+	p := path.Join(dir, base)
+	if _, ours := u.seen[p]; !ours {
+		u.parentName = u.parentPath // names may mean other places now
+		return u.root.RemoveAll(p)
+	}
+	fi, err := u.root.Lstat(p)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err != nil || !fi.IsDir() {
+		return nil
+	}
+	return u.hideChildren(p)
+}
+
+func (u *unpacker) hideChildren(dir string) error {
+	f, err := u.root.Open(path.Join(".", dir))
+	if err != nil {
+		return err
+	}
+	names, err := f.Readdirnames(-1)
+	if err := errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	for _, n := range names {
+		if err := u.hide(dir, n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// open opens the regular file that a path of the guest names, for reading, following links inside the folder.
+func (u *unpacker) open(name string) (*os.File, error) {
+	for range maxLinks {
+		dir, base := path.Split(name)
+		if base == "" || base == "." || base == ".." {
+			return nil, hostile("%.200q is no file", name)
+		}
+		r, physical, err := u.resolve(dir, false)
+		if err != nil {
+			return nil, err
+		}
+		fi, err := r.Lstat(base)
+		if err != nil {
+			return nil, errors.Join(err, r.Close())
+		}
+		if fi.Mode()&fs.ModeSymlink == 0 {
+			if !fi.Mode().IsRegular() {
+				return nil, errors.Join(hostile("%.200q is no regular file", name), r.Close())
+			}
+			f, err := r.Open(base)
+			return f, errors.Join(err, r.Close())
+		}
+		target, err := r.Readlink(base)
+		if err := errors.Join(err, r.Close()); err != nil {
+			return nil, err
+		}
+		if strings.HasPrefix(target, "/") {
+			name = target
+		} else {
+			name = physical + "/" + target // not path.Join: the kernel resolves ".." after links
+		}
+	}
+	return nil, hostile("%.200q goes through more than %d symbolic links", name, maxLinks)
+}
+
+func permissions(hdr *tar.Header) fs.FileMode {
+	return hdr.FileInfo().Mode() & (fs.ModePerm | fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky)
+}
+
+func needRoot(err error) error {
+	if errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("%w: an image's files keep their owners, and only root may set them: run as root", err)
+	}
+	return err
+}
