@@ -1,0 +1,93 @@
+// Package guestinit is what the program does as the first process of a virtual machine: it makes the guest's
+// root, brings its devices up and becomes the ruler, or starts the container in which the ruler is (design,
+// section 3). The initramfs holds the program as /init; its orders come on the kernel's command line.
+package guestinit
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// What a guest is for.
+const (
+	ModeProbe = "probe" // say Token on the console and power off
+	ModeVM    = "vm"    // be the ruler on the disk's root
+	ModeVMCN  = "vmcn"  // run the ruler in a container on the disk's root
+)
+
+// Names by which host and guest know the devices of a guest.
+const (
+	Port       = "org.tare.ruler" // virtio-serial port that the ruler speaks on
+	RootSerial = "tare-root"      // serial number of the disk with the root
+	WorkSerial = "tare-work"      // serial number of the disk with the workload's files
+)
+
+// Paths in the initramfs that host and guest know.
+const (
+	ModulesDir = "modules" // kernel modules, loaded in the order of their names
+	CrunPath   = "usr/bin/crun"
+)
+
+// NotePrefix begins a line on the console that is meant for the host: a note for the guest's record.
+const NotePrefix = "tare: note: "
+
+// FailPrefix begins the line on the console that says why the guest gave up.
+const FailPrefix = "tare: init failed: "
+
+// Params are the host's orders to a guest's first process.
+type Params struct {
+	Mode   string `json:"mode"`
+	Token  string `json:"token,omitempty"`  // probe
+	Name   string `json:"name,omitempty"`   // hostname, and the container's
+	Cores  int    `json:"cores,omitempty"`  // vmcn: of the container
+	Pinned bool   `json:"pinned,omitempty"` // vmcn: a CPU set in place of a quota
+}
+
+// maxArg bounds the parameter, so that it fits the kernel's command line of 2048 bytes with all else.
+const maxArg = 1024
+
+const argPrefix = "tare.init="
+
+// Arg gives the parameters as one word of the kernel's command line.
+func (p Params) Arg() (string, error) {
+	data, err := json.Marshal(p)
+	if err != nil {
+		return "", err
+	}
+	arg := argPrefix + base64.RawURLEncoding.EncodeToString(data)
+	if len(arg) > maxArg {
+		return "", fmt.Errorf("guest parameters of %d bytes: the kernel's command line has room for %d; use a shorter guest name", len(arg), maxArg)
+	}
+	return arg, nil
+}
+
+// parseParams finds the parameters in a kernel's command line.
+func parseParams(cmdline string) (Params, error) {
+	for _, word := range strings.Fields(cmdline) {
+		code, ok := strings.CutPrefix(word, argPrefix)
+		if !ok {
+			continue
+		}
+		data, err := base64.RawURLEncoding.DecodeString(code)
+		if err != nil {
+			return Params{}, fmt.Errorf("%s: %w", argPrefix, err)
+		}
+		var p Params
+		if err := json.Unmarshal(data, &p); err != nil {
+			return Params{}, fmt.Errorf("%s: %w", argPrefix, err)
+		}
+		switch p.Mode {
+		case ModeProbe, ModeVM:
+		case ModeVMCN:
+			if p.Cores < 1 {
+				return Params{}, fmt.Errorf("%s: %d cores for the container, expected at least one", argPrefix, p.Cores)
+			}
+		default:
+			return Params{}, fmt.Errorf("%s: unknown mode %q", argPrefix, p.Mode)
+		}
+		return p, nil
+	}
+	return Params{}, fmt.Errorf("no %s on the kernel's command line", argPrefix)
+}
