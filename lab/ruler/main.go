@@ -24,7 +24,7 @@ import (
 func Main(args []string) int {
 	flags := flag.NewFlagSet("tare ruler", flag.ContinueOnError)
 	connect := flags.String("connect", "", "Unix socket `PATH` to serve on, which the host listens on")
-	fd := flags.Int("fd", -1, "open file `N`, a connected socket, to serve on")
+	fd := flags.Int("fd", -1, "open file `N`, a connected socket or a serial port, to serve on")
 	root := flags.String("root", "", "`DIR` to make the root first")
 	flags.Usage = func() {
 		fmt.Fprint(flags.Output(), "The measuring process in a guest; tare starts it itself. For example:\n\n"+
@@ -61,11 +61,15 @@ func mainErr(connect string, fd int, root string) error {
 	} else {
 		f := os.NewFile(uintptr(fd), fmt.Sprintf("file %d", fd))
 		c, err := net.FileConn(f)
-		if err != nil {
-			return fmt.Errorf("--fd %d is not a connected socket: %w", fd, err)
+		switch {
+		case errors.Is(err, syscall.ENOTSOCK):
+			conn = f // a virtual machine's serial port
+		case err != nil:
+			return fmt.Errorf("--fd %d: %w", fd, err)
+		default:
+			f.Close() // c has its own
+			conn = c
 		}
-		f.Close() // c has its own
-		conn = c
 	}
 	var o Options
 	if proc, err := os.OpenRoot("/proc"); err == nil {
