@@ -21,6 +21,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 	"unsafe"
 
@@ -228,6 +229,9 @@ func output(ctx context.Context, stdin string, name string, args ...string) (str
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &out, &out
 	cmd.Env = append(os.Environ(), "LC_ALL=C")
 	cmd.WaitDelay = time.Second
+	// What the tool itself started ends with it.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	err := cmd.Run()
 	if err != nil {
 		err = fmt.Errorf("%s: %w: %s", strings.Join(cmd.Args, " "), err, firstLine(out.String()))
@@ -420,8 +424,18 @@ func tryDocker(ctx context.Context) notebook.Capability {
 // namespaces and all that was mounted in them end with the thread, even when this process is killed.
 func apart(flags int, f func() notebook.Capability) notebook.Capability {
 	answer := make(chan notebook.Capability)
-	go func() {
-		runtime.LockOSThread() // never unlocked: the runtime ends the thread
+	var leave func()
+	leave = func() {
+		runtime.LockOSThread()
+		if unix.Gettid() == os.Getpid() {
+			// The process's first thread never ends, and /proc/self is its view. Held here, it is not the next one.
+			defer runtime.UnlockOSThread()
+			done := make(chan struct{})
+			go func() { defer close(done); leave() }()
+			<-done
+			return
+		}
+		// Never unlocked: with this goroutine the runtime ends the thread.
 		if err := unix.Unshare(flags); err != nil {
 			if err == unix.EPERM {
 				answer <- unsupported(runAsRoot, "unshare: %v", err)
@@ -431,7 +445,8 @@ func apart(flags int, f func() notebook.Capability) notebook.Capability {
 			return
 		}
 		answer <- f()
-	}()
+	}
+	go leave()
 	return <-answer
 }
 

@@ -329,8 +329,15 @@ func (s system) hypervisor(arch string, flags []string) string {
 	return ""
 }
 
-// container names the kind of container that this process's whole system is, or "".
+// initialPIDNamespace is what the kernel always calls the PID namespace that it starts with (PROC_PID_INIT_INO).
+const initialPIDNamespace = "pid:[4026531836]"
+
+// container names the kind of container that this process's whole system is, or "". What containers leave in
+// their root proves nothing by itself: roots of virtual machines are made of container images too.
 func (s system) container() string {
+	if ns, err := fs.ReadLink(s.fs, "proc/self/ns/pid"); err != nil || ns == initialPIDNamespace {
+		return ""
+	}
 	if env, err := s.read("/proc/1/environ"); err == nil { // root's to read
 		for v := range strings.SplitSeq(env, "\x00") {
 			if c, ok := strings.CutPrefix(v, "container="); ok && c != "" {
@@ -343,7 +350,7 @@ func (s system) container() string {
 			return known.name
 		}
 	}
-	return ""
+	return "of some kind"
 }
 
 // governor is the CPU frequency governor; all of them, when CPUs differ; "" where the machine has none.

@@ -1,0 +1,286 @@
+//go:build linux
+
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"tare/notebook"
+)
+
+func TestCapabilitiesOfThisHost(t *testing.T) {
+	answers := Capabilities(t.Context())
+	var names []string
+	for _, c := range answers {
+		names = append(names, c.Name)
+		switch c.Answer {
+		case notebook.Supported, notebook.Inconclusive:
+		case notebook.NotSupported:
+			if c.Do == "" {
+				t.Errorf("%s is not supported, and nothing is said about what to do", c.Name)
+			}
+		default:
+			t.Errorf("%s has the answer %q", c.Name, c.Answer)
+		}
+		if c.Why == "" {
+			t.Errorf("%s is %s without a reason", c.Name, c.Answer)
+		}
+		t.Logf("%s: %s: %s", c.Name, c.Answer, c.Why)
+	}
+	slices.Sort(names)
+	if n := len(slices.Compact(names)); n != len(answers) || n < 15 {
+		t.Errorf("%d names for %d answers", n, len(answers))
+	}
+}
+
+// On a machine whose root can do all, the kernel's own capabilities must be found; nothing may be left of it.
+func TestProbesFindAndLeaveNothing(t *testing.T) {
+	needRoot(t)
+	before, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	answers := Capabilities(t.Context())
+	need(t, Supports(answers, CapRoot), "a root that may do what root may")
+	for _, name := range []string{CapCgroupCPU, CapCgroupCPUSet, CapCgroupMemory, CapOverlayfs, CapNetworkNamespaces, CapPerfSoftware} {
+		if !Supports(answers, name) {
+			t.Errorf("%s was not found: %+v", name, answers)
+		}
+	}
+	after, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(after), "tare-probe") {
+		t.Errorf("mounts before\n%s\nafter\n%s", before, after)
+	}
+	left, err := filepath.Glob("/sys/fs/cgroup/*/" + probeGroup + fmt.Sprint(os.Getpid()) + "-*")
+	if err != nil || len(left) > 0 {
+		t.Errorf("left: %v, %v", left, err)
+	}
+}
+
+// The process's first thread never ends, so it must never be the one that leaves its namespaces.
+func TestApartIsNeverTheFirstThread(t *testing.T) {
+	needRoot(t)
+	before, err := os.Readlink("/proc/self/ns/net")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 200 {
+		c := apart(unix.CLONE_NEWNET, func() notebook.Capability {
+			ns, err := os.Readlink("/proc/thread-self/ns/net")
+			if err != nil || ns == before {
+				return inconclusive("%s, %v", ns, err)
+			}
+			return supported("")
+		})
+		if c.Answer != notebook.Supported {
+			t.Fatalf("not in a namespace of its own: %+v", c)
+		}
+		if ns, err := os.Readlink("/proc/self/ns/net"); err != nil || ns != before {
+			t.Fatalf("the process itself went from %s to %s, %v", before, ns, err)
+		}
+	}
+}
+
+// What a killed probe left goes with the next; a living one's stays.
+func TestProbeGroupsOfTheDeadAreRemoved(t *testing.T) {
+	needRoot(t)
+	g, err := live.groupOf("self", "memory")
+	if err != nil {
+		t.Fatal(err)
+	}
+	need(t, g.dir != "", "a mounted memory controller")
+	own, err := startTime(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	dead := filepath.Join(g.top, fmt.Sprintf("%s%d-%d-x", probeGroup, os.Getpid(), own-1))
+	living := filepath.Join(g.top, fmt.Sprintf("%s%d-%d-x", probeGroup, os.Getpid(), own))
+	for _, dir := range []string{dead, living} {
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := RemoveCgroup(context.Background(), dir); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	if c := tryCgroup("memory"); c.Answer != notebook.Supported {
+		t.Errorf("%+v", c)
+	}
+	if exists(dead) || !exists(living) {
+		t.Errorf("there are: the dead one's %v, the living one's %v", exists(dead), exists(living))
+	}
+}
+
+func TestAsk(t *testing.T) {
+	var running, most, withAlone atomic.Int32
+	try := func(alone bool) func(context.Context) notebook.Capability {
+		return func(context.Context) notebook.Capability {
+			n := running.Add(1)
+			defer running.Add(-1)
+			for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+			}
+			if alone && n > 1 {
+				withAlone.Add(1)
+			}
+			time.Sleep(20 * time.Millisecond) // long enough to meet the others
+			return supported("alone %v", alone)
+		}
+	}
+	hung := make(chan struct{})
+	defer close(hung)
+	answers := ask(t.Context(), []Probe{
+		{Name: "a", Alone: true, Try: try(true)},
+		{Name: "b", Try: try(false)},
+		{Name: "c", Try: try(false)},
+		{Name: "hangs", Timeout: 10 * time.Millisecond, Try: func(context.Context) notebook.Capability { <-hung; return supported("late") }},
+		{Name: "listens", Timeout: 10 * time.Millisecond, Try: func(ctx context.Context) notebook.Capability { <-ctx.Done(); return inconclusive("no hello") }},
+		{Name: "d", Alone: true, Try: try(true)},
+	})
+	got := fmt.Sprint(answers)
+	want := "[{a supported alone true } {b supported alone false } {c supported alone false } {hangs inconclusive no answer within 10ms } {listens inconclusive no hello } {d supported alone true }]"
+	if got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if most.Load() < 2 || withAlone.Load() > 0 {
+		t.Errorf("at most %d ran together, %d times beside one that wants to be alone", most.Load(), withAlone.Load())
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if c := (Probe{Name: "x", Try: func(ctx context.Context) notebook.Capability { <-ctx.Done(); return unsupported("", "") }}).ask(ctx); c.Answer != notebook.Inconclusive || c.Why != "interrupted" {
+		t.Errorf("interrupted: %+v", c)
+	}
+}
+
+func TestDockerProbe(t *testing.T) {
+	socket := filepath.Join(t.TempDir(), "s")
+	probe := func(at string) notebook.Capability {
+		t.Helper()
+		t.Setenv("DOCKER_HOST", at)
+		return Probe{Name: CapDocker, Timeout: 300 * time.Millisecond, Try: tryDocker}.ask(t.Context())
+	}
+	if c := probe("unix://" + socket); c.Answer != notebook.NotSupported || !strings.Contains(c.Do, "dockerd") {
+		t.Errorf("no engine: %+v", c)
+	}
+	if c := probe("ssh://there"); c.Answer != notebook.NotSupported || !strings.Contains(c.Why, "ssh://there") {
+		t.Errorf("an address of another kind: %+v", c)
+	}
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var version atomic.Value
+	version.Store(`{"Version":"27.0","ApiVersion":"1.46"}`)
+	silent := make(chan struct{})
+	mux := http.NewServeMux()
+	mux.HandleFunc("/_ping", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "OK") })
+	mux.HandleFunc("/version", func(w http.ResponseWriter, r *http.Request) {
+		if version.Load() == "silent" {
+			select {
+			case <-silent:
+			case <-r.Context().Done():
+			}
+		}
+		fmt.Fprint(w, version.Load())
+	})
+	server := http.Server{Handler: mux}
+	go server.Serve(l)
+	t.Cleanup(func() { close(silent); server.Close() })
+	if c := probe("unix://" + socket); c.Answer != notebook.Supported || !strings.Contains(c.Why, "27.0") {
+		t.Errorf("an engine: %+v", c)
+	}
+	for _, bad := range []string{"not JSON", "{}", "silent"} {
+		version.Store(bad)
+		if c := probe("unix://" + socket); c.Answer != notebook.Inconclusive {
+			t.Errorf("one that answers %q: %+v", bad, c)
+		}
+	}
+	if c := probe("tcp://127.0.0.1:1"); c.Answer != notebook.NotSupported {
+		t.Errorf("a closed port: %+v", c)
+	}
+}
+
+// Tools that are not there, fail, hang or talk without end.
+func TestToolProbes(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("PATH", dir)
+	tool := func(name, script string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+script), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	crun := Probe{Name: CapCrun, Timeout: 500 * time.Millisecond, Try: func(ctx context.Context) notebook.Capability { return tryRuntime(ctx, "crun") }}
+	gcc := Probe{Name: CapGCC, Try: tryGCC}
+	qemu := Probe{Name: CapQEMU, Try: tryQEMU}
+	for _, c := range []struct {
+		p            Probe
+		tool, script string
+		want         notebook.Answer
+		why          string
+	}{
+		{crun, "", "", notebook.NotSupported, "not installed"},
+		{crun, "crun", "echo crun version 9; [ $1 = --version ]", notebook.Supported, "crun version 9"},
+		{crun, "crun", "echo '{\"ociVersionMax\":\"1.1\"}'", notebook.Supported, "OCI up to 1.1"},
+		{crun, "crun", "echo broken library >&2; exit 127", notebook.NotSupported, "broken library"},
+		{crun, "crun", "while :; do :; done", notebook.Inconclusive, "killed"},
+		{gcc, "gcc", "echo no headers >&2; exit 1", notebook.NotSupported, "no headers"},
+		{gcc, "gcc", "echo nothing", notebook.Inconclusive, "no code"},
+		{qemu, QEMU(), "echo Accelerators:; echo xen", notebook.NotSupported, "neither"},
+		{qemu, QEMU(), "echo tcg; while [ $1 = -accel ] && [ ${i:-0} -lt 20000 ]; do i=$((i+1)); echo and on and on; done", notebook.Supported, "tcg"},
+	} {
+		if c.tool != "" {
+			tool(c.tool, c.script)
+		}
+		got := c.p.ask(t.Context())
+		if got.Answer != c.want || !strings.Contains(got.Why, c.why) || (c.want == notebook.NotSupported) != (got.Do != "") {
+			t.Errorf("%s with %q: %+v, want %s because %q", c.p.Name, c.script, got, c.want, c.why)
+		}
+	}
+
+	// A tool that hangs takes along what it started.
+	tool("crun", "/bin/sleep 60 & echo $! >"+dir+"/child; wait")
+	if c := crun.ask(t.Context()); c.Answer != notebook.Inconclusive {
+		t.Errorf("%+v", c)
+	}
+	b, err := os.ReadFile(dir + "/child")
+	if err != nil {
+		t.Fatal(err)
+	}
+	child, err := strconv.Atoi(strings.TrimSpace(string(b)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := ProcessEntry(child)
+	if err != nil {
+		return // gone already
+	}
+	fd, err := unix.PidfdOpen(child, 0)
+	if err != nil {
+		return
+	}
+	defer unix.Close(fd)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	if err := awaitEnd(ctx, fd); err != nil {
+		t.Errorf("%s lives: %v", e.Target, errors.Join(err, KillProcess(t.Context(), e.Target)))
+	}
+}
