@@ -356,9 +356,7 @@ func (r *firingRange) cores(t *testing.T, g platform.Guest, cores float64) {
 	if got > cores*1.1+0.02 {
 		t.Errorf("%d busy threads got %.3f cores' worth of CPU time, want at most %g", threads, got, cores)
 	}
-	if got < cores*0.2 {
-		t.Errorf("%d busy threads got only %.3f cores' worth of CPU time of %g", threads, got, cores)
-	}
+	// How much less it may be is the host's to say: others may be busy on it.
 }
 
 func (r *firingRange) results(t *testing.T, g platform.Guest) {
@@ -505,8 +503,13 @@ func (r *firingRange) killedFromHost(t *testing.T, g platform.Guest, id string) 
 	}()
 	// Wait until the work is under way: a guest killed before has nothing to lose.
 	deadline := time.Now().Add(r.e.patience(5 * time.Second))
-	for r.e.SharesKernel && time.Now().Before(deadline) {
-		if now, err := g.Processes(); err == nil && len(now) > len(pids)+5 {
+	for r.e.SharesKernel {
+		now, err := g.Processes()
+		if err == nil && len(now) > len(pids)+5 {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Errorf("Processes lists %v, %v; want more than 5 beyond %v", now, err, pids)
 			break
 		}
 		time.Sleep(10 * time.Millisecond)

@@ -48,11 +48,12 @@ func lookAt() (s sight, err error) {
 			s.netns = append(s.netns, strings.TrimSpace(line))
 		}
 	}
-	s.cgroups, err = cgroups("docker")
+	s.cgroups, err = cgroups("/docker/") // not the folder itself, which is the engine's
 	return s, err
 }
 
-// cgroups lists the cgroups of all hierarchies that have part in their path.
+// cgroups lists the cgroups of all hierarchies that have part in their path. A part that ends in a slash means what
+// is below such a folder.
 func cgroups(part string) ([]string, error) {
 	var found []string
 	err := filepath.WalkDir("/sys/fs/cgroup", func(path string, d fs.DirEntry, err error) error {

@@ -96,7 +96,6 @@ func Config(c Container) (*specs.Spec, error) {
 			Capabilities: &specs.LinuxCapabilities{
 				Bounding: capabilities, Effective: capabilities, Permitted: capabilities,
 			},
-			Rlimits: []specs.POSIXRlimit{{Type: "RLIMIT_NOFILE", Hard: 1 << 20, Soft: 1 << 20}},
 		},
 		Root:     &specs.Root{Path: c.Root},
 		Hostname: hostname,

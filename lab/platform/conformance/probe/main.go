@@ -23,7 +23,9 @@ func main() {
 		eat(number(arg))
 	case "linger":
 		signal.Ignore(syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT)
-		select {} // until it is killed; arg is there to be found by
+		for { // until it is killed; arg is there to be found by
+			time.Sleep(time.Hour)
+		}
 	default:
 		var n int
 		if _, err := fmt.Sscanf(what, "daemons-%d", &n); err == nil {

@@ -1,0 +1,183 @@
+//go:build linux
+
+// Package cn makes containers: with an OCI runtime (crun, runc) or with Docker Engine through its API. Vanilla
+// is a CPU quota of n cores over all of the host's CPUs, pinned a CPU set; the memory limit holds in both, with no
+// swap beside it. What the kernel's own files say is in force is compared with what was asked for before a guest
+// is given out.
+//
+// The two differ where engines differ: Docker's containers have a network of the bridge and a seccomp filter, an
+// OCI runtime's have the loopback alone and no filter.
+package cn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"tare/lab/host"
+	"tare/lab/platform"
+	"tare/lab/platform/oci"
+	"tare/lab/ruler"
+	"tare/notebook"
+)
+
+// Where the ruler's program and socket are in a container.
+const (
+	rulerProgram = ruler.RunDir + "/tare"
+	rulerSocket  = ruler.RunDir + "/ruler.sock"
+)
+
+// rulerArgs is the first process of every container.
+var rulerArgs = []string{rulerProgram, "ruler", "--connect", rulerSocket}
+
+// Undo gives the ways to undo what the drivers of this package journal, for host.Recover.
+func Undo() map[string]host.Undo {
+	u := platform.Undo()
+	u[kindOCI] = undoOCI
+	u[kindDocker] = undoDocker
+	return u
+}
+
+// check refuses what no container can be.
+func check(platformName string, s platform.Spec) error {
+	if s.Image == nil {
+		return errors.New("the spec has no image")
+	}
+	if s.Instance.Memory <= 0 {
+		return fmt.Errorf("a container of %d bytes of memory: want more than 0", s.Instance.Memory)
+	}
+	cannot := func(why string) error {
+		return &platform.CannotError{Platform: platformName, What: fmt.Sprintf("%g cores, %s", s.Instance.Cores, s.Provisioning), Why: why}
+	}
+	switch s.Provisioning {
+	case notebook.Vanilla:
+		if _, err := oci.Quota(s.Instance.Cores); err != nil {
+			return cannot(err.Error())
+		}
+	case notebook.Pinned:
+		if s.Instance.Cores != math.Trunc(s.Instance.Cores) {
+			return cannot("a CPU set is of whole CPUs; ask for vanilla, or for whole cores")
+		}
+		if float64(len(s.CPUs)) != s.Instance.Cores {
+			return fmt.Errorf("a pinned container of %g cores: the spec names %d CPUs; want one for each core", s.Instance.Cores, len(s.CPUs))
+		}
+	default:
+		return fmt.Errorf("provisioning %q: want %s or %s", s.Provisioning, notebook.Vanilla, notebook.Pinned)
+	}
+	return nil
+}
+
+// inForce compares the limits that the kernel holds a process to with those of the spec.
+func inForce(pid int, s platform.Spec) error {
+	l, err := host.LimitsOf(pid)
+	if err != nil {
+		return err
+	}
+	var wrong []string
+	want, cpus := 0.0, l.CPUs
+	if s.Provisioning == notebook.Vanilla {
+		want = s.Instance.Cores
+	} else {
+		cpus = host.FormatCPUList(s.CPUs)
+	}
+	if math.Abs(l.Quota-want) > 0.001 { // the kernel counts in microseconds of a period of 100 ms
+		wrong = append(wrong, fmt.Sprintf("a CPU quota of %g cores, not %g", l.Quota, want))
+	}
+	if l.CPUs != cpus {
+		wrong = append(wrong, fmt.Sprintf("CPUs %s, not %s", l.CPUs, cpus))
+	}
+	page := int64(os.Getpagesize())
+	if m := s.Instance.Memory / page * page; l.Memory != m {
+		wrong = append(wrong, fmt.Sprintf("a memory limit of %d bytes, not %d", l.Memory, m))
+	}
+	if wrong != nil {
+		return fmt.Errorf("the kernel's files (%s) give the container %s; is tare itself in a cgroup with limits?", l.Source, strings.Join(wrong, " and "))
+	}
+	return nil
+}
+
+// door is the socket that a container's ruler connects to.
+type door struct {
+	l    *net.UnixListener
+	path string
+}
+
+// openDoor makes the socket in the guest's folder.
+func openDoor(folder string) (*door, error) {
+	dir, err := unix.Open(folder, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", folder, err)
+	}
+	defer unix.Close(dir)
+	// A socket's address holds 107 bytes, and a folder's path may be longer.
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Net: "unix", Name: fmt.Sprintf("/proc/self/fd/%d/ruler.sock", dir)})
+	if err != nil {
+		return nil, fmt.Errorf("making a socket in %s: %w", folder, err)
+	}
+	l.SetUnlinkOnClose(false) // by then the name means another folder, or none
+	d := &door{l, filepath.Join(folder, "ruler.sock")}
+	// The folder is root's alone; in the container whoever is root there may connect.
+	if err := os.Chmod(d.path, 0o666); err != nil {
+		l.Close()
+		return nil, err
+	}
+	return d, nil
+}
+
+// errDied says that a container ended before its ruler said hello.
+var errDied = errors.New("the container ended before its ruler said hello")
+
+// meet waits for the ruler's hello, until ctx is done or died is closed. The door is closed then in any case: what
+// runs in the container later finds nobody behind it.
+func (d *door) meet(ctx context.Context, died <-chan struct{}) (*ruler.Client, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() {
+		select {
+		case <-died:
+			cancel(errDied)
+		case <-ctx.Done():
+		}
+	}()
+	stop := context.AfterFunc(ctx, func() { d.l.Close() })
+	defer stop()
+	defer d.l.Close()
+	conn, err := d.l.AcceptUnix()
+	if err == nil {
+		var c *ruler.Client
+		if c, err = ruler.Connect(ctx, conn); err == nil {
+			return c, nil
+		}
+	}
+	if ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return nil, fmt.Errorf("waiting for its ruler's hello: %w", err)
+}
+
+// cgroups are the folders of a container's cgroup, the first one among them where its processes are listed.
+func cgroupOf(pid int) (string, error) {
+	// Every hierarchy lists them; memory's is always there, since its limit is in force.
+	return host.CgroupOf(pid, "memory")
+}
+
+// inside lists a container's processes, the first one first.
+func inside(cgroup string, first int) ([]int, error) {
+	pids, err := host.CgroupProcs(cgroup)
+	if err != nil {
+		return nil, err
+	}
+	for i, pid := range pids {
+		if pid == first {
+			pids[0], pids[i] = pids[i], pids[0]
+		}
+	}
+	return pids, nil
+}

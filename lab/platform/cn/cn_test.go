@@ -1,0 +1,237 @@
+//go:build linux
+
+package cn
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"tare/lab/host"
+	"tare/lab/platform"
+	"tare/lab/platform/conformance"
+	"tare/notebook"
+)
+
+func ociSubject(runtime string) conformance.Subject {
+	return conformance.Subject{
+		Name: runtime,
+		New: func(l conformance.Lab) (platform.Driver, error) {
+			return &OCI{Journal: l.Journal, State: l.State, Tare: l.Tare, Runtime: runtime}, nil
+		},
+		Undo: Undo(),
+	}
+}
+
+var dockerSubject = conformance.Subject{
+	Name: "docker",
+	New: func(l conformance.Lab) (platform.Driver, error) {
+		return &Docker{Journal: l.Journal, State: l.State, Tare: l.Tare}, nil // the engine of DOCKER_HOST
+	},
+	Undo:    Undo(),
+	Objects: dockerObjects,
+}
+
+// dockerObjects lists containers and volumes that have the guest's id in their names or labels.
+func dockerObjects(ctx context.Context, id string) ([]string, error) {
+	e, err := dial(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	var all []json.RawMessage
+	if err := e.do(ctx, http.MethodGet, "/containers/json", url.Values{"all": {"1"}}, nil, &all); err != nil {
+		return nil, err
+	}
+	var volumes struct{ Volumes []json.RawMessage }
+	if err := e.do(ctx, http.MethodGet, "/volumes", nil, nil, &volumes); err != nil {
+		return nil, err
+	}
+	var found []string
+	for _, c := range append(all, volumes.Volumes...) {
+		if strings.Contains(string(c), id) {
+			found = append(found, "engine object "+string(c))
+		}
+	}
+	return found, nil
+}
+
+func TestMain(m *testing.M) {
+	conformance.Main(m, ociSubject("crun"), ociSubject("runc"), dockerSubject)
+}
+
+var expectations = conformance.Expectations{
+	Provisionings: []string{notebook.Vanilla, notebook.Pinned},
+	Fraction:      true,
+	MemoryLimit:   true,
+	WritableRoot:  true,
+	SharesKernel:  true,
+}
+
+func TestOCI(t *testing.T) {
+	for _, runtime := range []string{"crun", "runc"} {
+		t.Run(runtime, func(t *testing.T) {
+			_, err := exec.LookPath(runtime)
+			conformance.Need(t, err == nil, runtime+" (apt-get install "+runtime+")")
+			if runtime == "crun" {
+				clearUnified(t)
+			}
+			conformance.Run(t, ociSubject(runtime), expectations)
+		})
+	}
+}
+
+// clearUnified mounts as v1 those controllers that are on v2 beside v1, for the length of the test: crun refuses a
+// host that has them there.
+func clearUnified(t *testing.T) {
+	t.Helper()
+	b, err := os.ReadFile(crunUnified)
+	has := strings.Fields(string(b))
+	if err != nil || len(has) == 0 {
+		return
+	}
+	conformance.Need(t, os.Geteuid() == 0, "root, to mount cgroups")
+	var cannot *platform.CannotError
+	if err := refusedByCrun("/usr/bin/crun", crunUnified); !errors.As(err, &cannot) {
+		t.Errorf("controllers %v on v2: %v, want a platform.CannotError", has, err)
+	}
+	dir := t.TempDir()
+	err = unix.Mount("none", dir, "cgroup", 0, strings.Join(has, ","))
+	conformance.Need(t, err == nil, fmt.Sprintf("controllers %v off cgroup v2: mounting them as v1: %v", has, err))
+	t.Cleanup(func() {
+		if _, err := host.Unmount(context.Background(), dir); err != nil {
+			t.Errorf("unmounting the controllers %v: %v", has, err)
+		}
+	})
+}
+
+func TestDocker(t *testing.T) {
+	startDocker(t)
+	conformance.Run(t, dockerSubject, expectations)
+	removed, err := (&Docker{}).RemoveImages(t.Context())
+	if err != nil || len(removed) != 1 {
+		t.Errorf("RemoveImages: %q, %v; want the suite's one image removed", removed, err)
+	}
+}
+
+// startDocker starts a Docker Engine of the test's own, with a bridge of its own and no rule or setting changed on
+// the host, and has DOCKER_HOST name it.
+func startDocker(t *testing.T) {
+	t.Helper()
+	conformance.Need(t, os.Geteuid() == 0, "root, to start dockerd")
+	for _, tool := range []string{"dockerd", "ip"} {
+		_, err := exec.LookPath(tool)
+		conformance.Need(t, err == nil, tool+" (apt-get install docker.io iproute2)")
+	}
+	bridge := fmt.Sprintf("tare%d", os.Getpid())
+	ip := func(args ...string) {
+		t.Helper()
+		if b, err := exec.CommandContext(t.Context(), "ip", args...).CombinedOutput(); err != nil {
+			t.Fatalf("ip %s: %v: %s", strings.Join(args, " "), err, b)
+		}
+	}
+	ip("link", "add", bridge, "type", "bridge")
+	t.Cleanup(func() {
+		if b, err := exec.Command("ip", "link", "del", bridge).CombinedOutput(); err != nil {
+			t.Errorf("removing bridge %s: %v: %s", bridge, err, b)
+		}
+	})
+	ip("addr", "add", "198.18.77.1/24", "dev", bridge) // of the range for benchmarks: nobody's network
+	ip("link", "set", bridge, "up")
+
+	dir, err := os.MkdirTemp("", "tare-docker") // short: it holds sockets
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		mounts, err := platform.MountsBelow(dir)
+		if err != nil {
+			t.Error(err)
+		}
+		for _, m := range slices.Backward(mounts) {
+			if _, err := host.Unmount(context.Background(), m); err != nil {
+				t.Error(err)
+			}
+		}
+		if err := os.RemoveAll(dir); err != nil {
+			t.Error(err)
+		}
+	})
+	log, err := os.Create(filepath.Join(dir, "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	socket := "unix://" + filepath.Join(dir, "docker.sock")
+	cmd := exec.Command("dockerd", "--data-root", filepath.Join(dir, "data"), "--exec-root", filepath.Join(dir, "exec"),
+		"-H", socket, "--pidfile", filepath.Join(dir, "pid"), "--bridge", bridge,
+		"--iptables=false", "--ip6tables=false", "--ip-forward=false", "--ip-masq=false")
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	t.Cleanup(func() {
+		cmd.Process.Signal(os.Interrupt) // it may have ended: then the wait below says so
+		select {
+		case <-ended:
+		case <-time.After(20 * time.Second):
+			t.Error("dockerd did not end in 20 s")
+			cmd.Process.Kill()
+			<-ended
+		}
+	})
+	t.Setenv("DOCKER_HOST", socket)
+	deadline := time.Now().Add(30 * time.Second)
+	for {
+		_, err := dial(t.Context(), "")
+		if err == nil {
+			return
+		}
+		select {
+		case werr := <-ended:
+			ended <- werr
+			b, _ := os.ReadFile(filepath.Join(dir, "log"))
+			t.Fatalf("dockerd ended: %v\n%s", werr, b)
+		case <-time.After(50 * time.Millisecond):
+		}
+		if time.Now().After(deadline) {
+			b, _ := os.ReadFile(filepath.Join(dir, "log"))
+			t.Fatalf("dockerd does not answer: %v\n%s", err, b)
+		}
+	}
+}
+
+func TestDockerNotRunning(t *testing.T) {
+	socket := "unix://" + filepath.Join(t.TempDir(), "none.sock")
+	_, err := dial(t.Context(), socket)
+	if err == nil || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), "start it") || !strings.Contains(err.Error(), socket) {
+		t.Errorf("no engine: %v; want one line with the address and how to start it", err)
+	}
+	if _, err := dial(t.Context(), "tcp://127.0.0.1:1"); err == nil || !strings.Contains(err.Error(), "unix://") {
+		t.Errorf("an engine elsewhere: %v; want an error that asks for one on this host", err)
+	}
+}
+
+func TestOlder(t *testing.T) {
+	for _, c := range []struct {
+		a, b string
+		want bool
+	}{{"1.9", "1.41", true}, {"1.41", "1.41", false}, {"1.47", "1.41", false}, {"2.0", "1.99", false}, {"garbage", "1.41", true}} {
+		if got := older(c.a, c.b); got != c.want {
+			t.Errorf("older(%q, %q) = %t, want %t", c.a, c.b, got, c.want)
+		}
+	}
+}

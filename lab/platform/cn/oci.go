@@ -1,0 +1,353 @@
+//go:build linux
+
+package cn
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/opencontainers/runtime-spec/specs-go"
+	"golang.org/x/sys/unix"
+
+	"tare/lab/host"
+	"tare/lab/platform"
+	"tare/lab/platform/oci"
+	"tare/lab/ruler"
+	"tare/notebook"
+)
+
+// OCI makes containers with an OCI runtime.
+type OCI struct {
+	// Journal has every change that is made on the host.
+	Journal *host.Journal
+	// State is the folder below which the guests' folders are made.
+	State string
+	// Tare is the path of the program that is the ruler. It is static.
+	Tare string
+	// Runtime is the runtime's name, looked up in PATH, or its path: "crun", "runc".
+	Runtime string
+}
+
+// kindOCI is the journal's kind for a container of an OCI runtime, target its name.
+const kindOCI = "oci-container"
+
+// graceful is how long a ruler may take to end what it started once its stream is closed, and the runtime to
+// remove the container.
+const graceful = 3 * time.Second
+
+// undoTime bounds what the drivers undo on their own.
+const undoTime = 30 * time.Second
+
+type ociGuest struct {
+	changes *platform.Changes
+	runtime *platform.Process // `crun run`, for as long as the container lives
+	client  *ruler.Client
+	pid     int    // of the ruler, on the host
+	cgroup  string // folder that lists the container's processes
+	notes   []string
+
+	mu sync.Mutex // of Destroy
+}
+
+// Provision makes a container. A *platform.CannotError says what no container can be.
+func (d *OCI) Provision(ctx context.Context, s platform.Spec) (_ platform.Guest, err error) {
+	if err := check("cn with "+d.Runtime, s); err != nil {
+		return nil, err
+	}
+	runtime, err := exec.LookPath(d.Runtime)
+	if err != nil {
+		return nil, fmt.Errorf("OCI runtime %s: %w; install it (apt-get install %s)", d.Runtime, err, filepath.Base(d.Runtime))
+	}
+	if runtime, err = filepath.Abs(runtime); err != nil {
+		return nil, err
+	}
+	if err := refusedByCrun(runtime, crunUnified); err != nil {
+		return nil, err
+	}
+	g := &ociGuest{changes: platform.NewChanges(d.Journal, Undo()), notes: []string{
+		"network: the loopback alone, in a namespace", "no seccomp filter",
+	}}
+	defer func() {
+		if err != nil {
+			undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
+			defer cancel()
+			err = errors.Join(fmt.Errorf("%s container %s: %w", d.Runtime, s.ID, err), g.Destroy(undo))
+		}
+	}()
+	folder, err := g.changes.MakeFolder(d.State, s.ID, runtime)
+	if err != nil {
+		return nil, err
+	}
+	root := filepath.Join(folder, "root")
+	if err := overlay(folder, root, s.Image.Dir); err != nil {
+		return nil, err
+	}
+	door, err := openDoor(folder)
+	if err != nil {
+		return nil, err
+	}
+	defer door.l.Close()
+	name := containerName(s.ID)
+	if err := d.writeConfig(folder, root, name, door.path, s); err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	states, pidFile := filepath.Join(folder, "runtime"), filepath.Join(folder, "pid")
+	if err := g.changes.Announce(host.Entry{Kind: kindOCI, Target: name, Detail: map[string]string{
+		"runtime": runtime, "states": states,
+	}}); err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(runtime, "--root", states, "run", "--bundle", folder, "--pid-file", pidFile, name)
+	cmd.Dir = "/"
+	if g.runtime, err = platform.Start(cmd, nil); err != nil {
+		return nil, err
+	}
+	if g.client, err = door.meet(ctx, g.runtime.Done()); err != nil {
+		if ctx.Err() == nil {
+			err = fmt.Errorf("%w (%s)", err, g.Autopsy())
+		}
+		return nil, err
+	}
+	if g.pid, err = readPID(pidFile); err != nil {
+		return nil, err
+	}
+	if g.cgroup, err = cgroupOf(g.pid); err != nil {
+		return nil, err
+	}
+	return g, inForce(g.pid, s)
+}
+
+// crunUnified is where crun looks for controllers on a host that has both versions of cgroups.
+const crunUnified = "/sys/fs/cgroup/unified/cgroup.controllers"
+
+// refusedByCrun says whether crun will refuse to run anything: it does where cgroup v2, mounted beside v1, has
+// controllers.
+func refusedByCrun(runtime, controllers string) error {
+	if filepath.Base(runtime) != "crun" {
+		return nil
+	}
+	b, err := os.ReadFile(controllers)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if has := strings.Fields(string(b)); len(has) > 0 {
+		return &platform.CannotError{Platform: "cn with crun", What: "any container on this host",
+			Why: fmt.Sprintf("crun refuses a host where cgroup v2 has controllers (%s) beside cgroup v1; use runc or docker, or mount them as v1 (mount -t cgroup -o %s none DIR)",
+				strings.Join(has, " "), strings.Join(has, ","))}
+	}
+	return nil
+}
+
+// containerName is a container's name with its runtime or engine, and its cgroup's. The cgroup is at the top of
+// the hierarchies and not in a folder "tare" there: nobody could say when that may be removed.
+func containerName(id string) string { return "tare-" + id }
+
+// overlay mounts the image with a layer over it that takes what the container writes, and goes with the folder.
+func overlay(folder, root, image string) error {
+	upper, work := filepath.Join(folder, "upper"), filepath.Join(folder, "work")
+	st, err := os.Stat(image)
+	if err != nil {
+		return fmt.Errorf("the image's root: %w", err)
+	}
+	for _, dir := range []string{root, upper, work} {
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			return err
+		}
+	}
+	if err := os.Chmod(upper, st.Mode()); err != nil { // it is the container's "/"
+		return err
+	}
+	escape := strings.NewReplacer(`\`, `\\`, `:`, `\:`, `,`, `\,`)
+	options := "lowerdir=" + escape.Replace(image) + ",upperdir=" + escape.Replace(upper) + ",workdir=" + escape.Replace(work)
+	if err := unix.Mount("overlay", root, "overlay", 0, options); err != nil {
+		return fmt.Errorf("overlay mount at %s (%s): %w", root, options, err)
+	}
+	return unix.Mount("", root, "", unix.MS_PRIVATE, "")
+}
+
+func (d *OCI) writeConfig(folder, root, name, socket string, s platform.Spec) error {
+	tare, err := filepath.Abs(d.Tare)
+	if err != nil {
+		return err
+	}
+	c := oci.Container{
+		Root: root, Args: rulerArgs, Env: []string{}, Hostname: s.ID,
+		Cgroup: "/" + name,
+		Memory: s.Instance.Memory,
+		Mounts: []specs.Mount{oci.Bind(tare, rulerProgram, true), oci.Bind(socket, rulerSocket, false)},
+	}
+	if s.Work != nil {
+		c.Mounts = append(c.Mounts, oci.Bind(s.Work.Dir, ruler.WorkDir, true))
+	}
+	if s.Provisioning == notebook.Vanilla {
+		c.Quota = s.Instance.Cores
+	} else {
+		c.CPUs = s.CPUs
+	}
+	hs, err := hierarchies()
+	if err != nil {
+		return err
+	}
+	c.CgroupNamespace = hs.unified()
+	c.LimitSwap = hs.accountsSwap()
+	config, err := oci.Config(c)
+	if err != nil {
+		return err
+	}
+	b, err := json.Marshal(config)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(folder, "config.json"), b, 0o600)
+}
+
+func readPID(path string) (int, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return 0, fmt.Errorf("the runtime's pid file: %w", err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(b)))
+	if err != nil || pid < 1 {
+		return 0, fmt.Errorf("the runtime's pid file %s holds %q, want a process id", path, b)
+	}
+	return pid, nil
+}
+
+func (g *ociGuest) Ruler() *ruler.Client { return g.client }
+
+// Processes lists the ruler first.
+func (g *ociGuest) Processes() ([]int, error) { return inside(g.cgroup, g.pid) }
+
+func (g *ociGuest) Limits() (notebook.Limits, error) { return host.LimitsOf(g.pid) }
+
+func (g *ociGuest) Facts() platform.Facts {
+	return platform.Facts{Kernel: g.client.Hello().Kernel, Notes: g.notes}
+}
+
+func (g *ociGuest) Autopsy() string {
+	if g.runtime == nil {
+		return ""
+	}
+	return "the runtime: " + g.runtime.Ended()
+}
+
+func (g *ociGuest) Destroy(ctx context.Context) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.client != nil {
+		g.client.Close() // its error is of a stream that nobody needs any more
+	}
+	var err error
+	if g.runtime != nil {
+		// The ruler ends with its stream, the container with the ruler, and the runtime removes it.
+		err = g.runtime.End(ctx, graceful)
+	}
+	return errors.Join(err, g.changes.Undo(ctx))
+}
+
+// undoOCI removes a container in whatever state it is.
+func undoOCI(ctx context.Context, e host.Entry) error {
+	states := e.Detail["states"]
+	// A runtime keeps a folder for each container that it knows.
+	var deleting error
+	if _, err := os.Lstat(filepath.Join(states, e.Target)); err == nil {
+		bounded, cancel := context.WithTimeout(ctx, 10*time.Second)
+		defer cancel()
+		cmd := exec.CommandContext(bounded, e.Detail["runtime"], "--root", states, "delete", "--force", e.Target)
+		cmd.WaitDelay = time.Second
+		if out, err := cmd.CombinedOutput(); err != nil {
+			deleting = fmt.Errorf("%s delete: %w: %s", e.Detail["runtime"], err, out)
+		}
+	}
+	// Where the runtime cannot (it was killed while it made the container, and reads half a state), the cgroup still
+	// has all of the container's processes, and with it they go. So the runtime's error counts with the cgroup's.
+	if err := removeCgroups(ctx, e.Target); err != nil {
+		return errors.Join(err, deleting)
+	}
+	return nil
+}
+
+// removeCgroups kills what is in the cgroup of that name in every hierarchy, and removes it.
+func removeCgroups(ctx context.Context, name string) error {
+	hs, err := hierarchies()
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, h := range hs {
+		errs = append(errs, host.RemoveCgroup(ctx, filepath.Join(h.at, name)))
+	}
+	return errors.Join(errs...)
+}
+
+// hierarchy is a mounted hierarchy of cgroups.
+type hierarchy struct {
+	at      string // mount point
+	v2      bool
+	options []string // v1: among them the controllers
+}
+
+type mounted []hierarchy
+
+// hierarchies lists those that are mounted.
+func hierarchies() (mounted, error) {
+	info, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return nil, err
+	}
+	return parseHierarchies(string(info))
+}
+
+func parseHierarchies(info string) (mounted, error) {
+	var hs mounted
+	for line := range strings.Lines(info) {
+		mount, super, ok := strings.Cut(strings.TrimSpace(line), " - ")
+		m, s := strings.Fields(mount), strings.Fields(super)
+		if !ok || len(m) < 5 || len(s) < 3 {
+			return nil, fmt.Errorf("/proc/self/mountinfo: %q: want \"… - TYPE SOURCE OPTIONS\"", line)
+		}
+		if s[0] == "cgroup" || s[0] == "cgroup2" {
+			hs = append(hs, hierarchy{m[4], s[0] == "cgroup2", strings.Split(s[2], ",")})
+		}
+	}
+	return hs, nil
+}
+
+// unified says whether all controllers are on cgroup v2.
+func (hs mounted) unified() bool { return hs.v1("memory") == nil }
+
+func (hs mounted) v1(controller string) *hierarchy {
+	for _, h := range hs {
+		for _, o := range h.options {
+			if !h.v2 && o == controller {
+				return &h
+			}
+		}
+	}
+	return nil
+}
+
+// accountsSwap says whether the kernel can limit a cgroup's swap.
+func (hs mounted) accountsSwap() bool {
+	file := "/proc/swaps" // cgroup v2 accounts it wherever there is swap at all
+	if h := hs.v1("memory"); h != nil {
+		file = filepath.Join(h.at, "memory.memsw.limit_in_bytes")
+	}
+	_, err := os.Stat(file)
+	return err == nil
+}
