@@ -1,0 +1,129 @@
+package summary
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"tare/notebook"
+)
+
+var baselineKeys = []string{"platform", "engine", "accelerator", "provisioning", "instance"}
+
+func checkBaseline(want map[string]string) error {
+	for k, v := range want {
+		if k == "" {
+			return fmt.Errorf("the baseline has %q without a key: expected KEY=VALUE, with a key of %s or a parameter's name", v, strings.Join(baselineKeys, ", "))
+		}
+	}
+	return nil
+}
+
+// baseline is the row that a row's ratio is relative to; nil where there is none (bare metal was not measured).
+func (r *reader) baseline(t *tally) (*tally, error) {
+	if len(r.opt.Baseline) == 0 {
+		return r.bareMetal(t), nil
+	}
+	var found, could []*tally
+	for _, o := range r.order {
+		// The group has the parameters in it, which a baseline may choose.
+		if o.row.HostID != t.row.HostID || o.row.Treatment.AA || o.row.Treatment.Workload != t.row.Treatment.Workload || o.row.Metric != t.row.Metric || o.row.Image != t.row.Image {
+			continue
+		}
+		could = append(could, o)
+		ok, err := matches(o.row.Treatment, t.row.Treatment, r.opt.Baseline)
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			found = append(found, o)
+		}
+	}
+	if len(found) == 1 {
+		return found[0], nil
+	}
+	what, list := "matches no treatment", could
+	if len(found) > 1 {
+		what, list = fmt.Sprintf("matches %d treatments", len(found)), found
+	}
+	var names []string
+	for _, o := range list {
+		n := describe(o.row.Treatment)
+		if !slices.Contains(names, n) {
+			names = append(names, n)
+		}
+	}
+	const most = 20
+	if len(names) > most {
+		names = append(names[:most], fmt.Sprintf("and %d more", len(names)-most))
+	}
+	return nil, fmt.Errorf("the baseline %s %s for %s; expected one of: %s", assignments(r.opt.Baseline), what, describe(t.row.Treatment), strings.Join(names, "; "))
+}
+
+// matches says whether o is the baseline that want describes, for a row of the treatment t: what want does not say of
+// the instance type and the parameters is as in t.
+func matches(o, t notebook.Treatment, want map[string]string) (bool, error) {
+	instance, params := false, map[string]string{}
+	maps.Copy(params, t.Params)
+	for _, k := range slices.Sorted(maps.Keys(want)) {
+		if _, known := t.Params[k]; !known && !slices.Contains(baselineKeys, k) {
+			return false, fmt.Errorf("the baseline has the key %q, which is neither one of %s nor a parameter of %s", k, strings.Join(baselineKeys, ", "), t.Workload)
+		}
+	}
+	for k, v := range want {
+		ok := true
+		switch k {
+		case "platform":
+			ok = o.Platform == v
+		case "engine":
+			ok = o.Engine == v
+		case "accelerator":
+			ok = o.Accelerator == v
+		case "provisioning":
+			ok = o.Provisioning == v
+		case "instance":
+			instance = true
+			ok = o.Instance.Name == v
+		default:
+			params[k] = v
+		}
+		if !ok {
+			return false, nil
+		}
+	}
+	return (instance || sameSize(o.Instance, t.Instance)) && maps.Equal(o.Params, params), nil
+}
+
+// describe writes a treatment the way that --baseline is written.
+func describe(t notebook.Treatment) string {
+	m := map[string]string{"platform": t.Platform, "instance": t.Instance.Name}
+	for k, v := range map[string]string{"engine": t.Engine, "accelerator": t.Accelerator, "provisioning": t.Provisioning} {
+		if v != "" {
+			m[k] = v
+		}
+	}
+	maps.Copy(m, t.Params)
+	return assignments(m)
+}
+
+// assignments writes the known keys in their order, then the others in the alphabet's.
+func assignments(m map[string]string) string {
+	keys := slices.SortedFunc(maps.Keys(m), func(a, b string) int {
+		place := func(k string) int {
+			if i := slices.Index(baselineKeys, k); i >= 0 {
+				return i
+			}
+			return len(baselineKeys)
+		}
+		if d := place(a) - place(b); d != 0 {
+			return d
+		}
+		return strings.Compare(a, b)
+	})
+	var parts []string
+	for _, k := range keys {
+		parts = append(parts, k+"="+m[k])
+	}
+	return strings.Join(parts, ",")
+}

@@ -1,0 +1,248 @@
+package summary
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"tare/notebook"
+)
+
+// name is a row's treatment in words, without workload and instance type: "a pinned docker container".
+func (r *Row) name() string { return name(r.Treatment) }
+
+func name(t notebook.Treatment) string {
+	words := []string{"a"}
+	if t.Provisioning != "" {
+		words = append(words, t.Provisioning)
+	}
+	switch t.Platform {
+	case notebook.BM:
+		if t.AA {
+			return "bare metal under another name"
+		}
+		return "bare metal"
+	case notebook.CN:
+		words = append(words, t.Engine, "container")
+	case notebook.VM:
+		words = append(words, "VM")
+	case notebook.VMCN:
+		words = append(words, t.Engine, "container in a VM")
+	default:
+		words = append(words, t.Engine, t.Platform)
+	}
+	words = slices.DeleteFunc(words, func(w string) bool { return w == "" })
+	if strings.ContainsRune("aeiou", rune(words[1][0])) {
+		words[0] = "an"
+	}
+	return strings.Join(words, " ")
+}
+
+// digits is how many decimals a ratio deserves whose interval is so wide, from least to 6.
+func digits(width float64, least int) int {
+	if !(width > 0) || math.IsInf(width, 0) {
+		return max(least, 2)
+	}
+	return min(max(int(math.Ceil(-math.Log10(width))), least), 6)
+}
+
+// interval writes "1.02 (1.00 to 1.04)", with as many decimals as the interval deserves.
+func interval(v, low, high float64) string {
+	if !finite(low) || !finite(high) {
+		return fmt.Sprintf("%.2f (no interval)", v)
+	}
+	d := digits(high-low, 2)
+	return fmt.Sprintf("%.*f (%.*f to %.*f)", d, v, d, low, d, high)
+}
+
+// mostStatements bounds how many comparisons the answer tells; the table has them all.
+const mostStatements = 2
+
+// sentence answers the question of the folders: what costs least, by how much, and how sure that is. A row that is not
+// representative, or not to be trusted, is not ranked; rows that the intervals do not tell apart are called so.
+func sentence(s *Summary, baseline map[string]string) string {
+	type place struct {
+		host, workload, params, image string
+		metric                        notebook.Metric
+		cores                         float64
+		memory                        int64
+	}
+	var places []place
+	rows := map[place][]*Row{}
+	for i := range s.Rows {
+		r := &s.Rows[i]
+		t := r.Treatment
+		p := place{r.HostID, t.Workload, sortedParams(t.Params), r.Image.Digest + r.Image.Input, r.Metric, t.Instance.Cores, t.Instance.Memory}
+		if rows[p] == nil {
+			places = append(places, p)
+		}
+		rows[p] = append(rows[p], r)
+	}
+	// The place of the baseline alone compares nothing.
+	compared := slices.DeleteFunc(slices.Clone(places), func(p place) bool {
+		return !slices.ContainsFunc(rows[p], func(r *Row) bool { return !r.IsBaseline() && !r.Treatment.AA })
+	})
+	if len(compared) > 0 {
+		places = compared
+	}
+	// Of many places, the first and the last: the smallest and the largest instance type.
+	told := places
+	if len(places) > mostStatements {
+		told = []place{places[0], places[len(places)-1]}
+	}
+	several := func(of func(place) string) bool {
+		return slices.ContainsFunc(places, func(p place) bool { return of(p) != of(places[0]) })
+	}
+	onHosts := several(func(p place) string { return p.host })
+	withParams := several(func(p place) string { return p.params })
+
+	var parts []string
+	for _, p := range told {
+		r := rows[p][0]
+		where := "For " + p.workload
+		if withParams && p.params != "" {
+			where += " (" + p.params + ")"
+		}
+		where += " at " + r.Treatment.Instance.Name
+		if onHosts {
+			where += " on " + r.Host
+		}
+		parts = append(parts, statement(where, rows[p], baseline))
+	}
+	if n := len(places) - len(told); n > 0 {
+		parts = append(parts, fmt.Sprintf("The table has %d more %s.", n, map[bool]string{true: "comparison", false: "comparisons"}[n == 1]))
+	}
+
+	emulated, doubtful := false, 0
+	for i := range s.Rows {
+		emulated = emulated || !s.Rows[i].Representative && s.Rows[i].Trials > 0
+		if s.Rows[i].Doubtful && s.Rows[i].Representative {
+			doubtful++
+		}
+	}
+	if emulated {
+		parts = append(parts, "VMs were emulated here and say nothing about a VM's cost.")
+	}
+	switch {
+	case doubtful == 1:
+		parts = append(parts, "One treatment is not ranked: bare metal differed from itself by as much.")
+	case doubtful > 1:
+		parts = append(parts, fmt.Sprintf("%d treatments are not ranked: bare metal differed from itself by as much.", doubtful))
+	}
+	if len(parts) == 0 {
+		return "Nothing was measured."
+	}
+	return strings.Join(parts, " ")
+}
+
+// statement is the answer at one place: one workload, host and instance type.
+func statement(where string, rows []*Row, baseline map[string]string) string {
+	var ranked []*Row
+	trials, good, open := 0, 0, 0
+	lonely := true // there is nothing to compare with
+	to, than := "bare metal", "bare metal's"
+	for _, r := range rows {
+		trials += r.Trials
+		good += r.Trials - r.Failed
+		if !r.Representative || r.Doubtful || r.Treatment.AA || r.IsBaseline() {
+			continue
+		}
+		lonely = lonely && r.Baseline == ""
+		if finite(r.Ratio) && finite(r.RatioLow) && finite(r.RatioHigh) {
+			ranked = append(ranked, r)
+		} else if r.Rounds > 0 {
+			open++
+		}
+	}
+	if len(baseline) > 0 {
+		to = "that of " + assignments(baseline)
+		than = to
+	}
+	switch {
+	case trials == 0:
+		return where + ", nothing was measured yet."
+	case good == 0:
+		return where + ", every trial failed."
+	case open > 0 && lonely:
+		return where + ", bare metal was not measured, so there is nothing to compare with."
+	case len(ranked) == 0 && open > 0:
+		return where + ", no cost is known with its uncertainty: that takes two rounds or more in which it and what it is compared with succeed."
+	case len(ranked) == 0:
+		return where + ", nothing was measured that can be ranked."
+	}
+	slices.SortStableFunc(ranked, func(a, b *Row) int { return cmp.Compare(a.Ratio, b.Ratio) })
+	figure := func(r *Row) string { return interval(r.Ratio, r.RatioLow, r.RatioHigh) }
+	list := func(rows []*Row) string {
+		var all []string
+		for _, r := range rows {
+			all = append(all, r.name()+" "+figure(r))
+		}
+		return strings.Join(all, ", ")
+	}
+	// From here "costs 1.02 times bare metal (95 % interval 1.00 to 1.04)", and the rest in short.
+	const most = 4
+	more := ""
+	if n := len(ranked) - most; n > 0 {
+		more = fmt.Sprintf(", and %d more", n)
+	}
+	if !slices.ContainsFunc(ranked, func(r *Row) bool { return r.RatioLow > 1 || r.RatioHigh < 1 }) {
+		if len(ranked) == 1 {
+			return fmt.Sprintf("%s, the cost of %s cannot be told from %s: %s times it (95 %% interval).", where, ranked[0].name(), than, figure(ranked[0]))
+		}
+		return fmt.Sprintf("%s, no cost can be told from %s: %s%s times it (95 %% intervals).", where, than, list(ranked[:min(most, len(ranked))]), more)
+	}
+	best := ranked[0]
+	tied := slices.IndexFunc(ranked, func(r *Row) bool { return r.RatioLow > best.RatioHigh })
+	if tied < 0 {
+		tied = len(ranked)
+	}
+	// Ranked by the ratio, one with a wide interval may overlap behind one that does not.
+	group, rest := slices.Clone(ranked[:tied]), []*Row(nil)
+	for _, r := range ranked[tied:] {
+		if r.RatioLow <= best.RatioHigh {
+			group = append(group, r)
+		} else {
+			rest = append(rest, r)
+		}
+	}
+	d := digits(best.RatioHigh-best.RatioLow, 2)
+	first := fmt.Sprintf("%.*f times %s (95 %% interval %.*f to %.*f)", d, best.Ratio, to, d, best.RatioLow, d, best.RatioHigh)
+	if best.RatioLow <= 1 && best.RatioHigh >= 1 {
+		first += ", which cannot be told from 1"
+	}
+	var b strings.Builder
+	switch {
+	case len(group) == 1 && len(rest) == 0:
+		fmt.Fprintf(&b, "%s, %s costs %s", where, best.name(), first)
+	case len(group) == 1:
+		fmt.Fprintf(&b, "%s, %s costs least: %s", where, best.name(), first)
+	default:
+		var names []string
+		for _, r := range group[:min(most, len(group))] {
+			names = append(names, r.name())
+		}
+		if n := len(group) - len(names); n > 0 {
+			names = append(names, fmt.Sprintf("%d more", n))
+		}
+		var figures []string
+		for _, r := range group[1:min(most, len(group))] {
+			figures = append(figures, figure(r))
+		}
+		which := "cost least and cannot be told apart"
+		if len(rest) == 0 {
+			which = "cannot be told apart"
+		}
+		fmt.Fprintf(&b, "%s, %s and %s %s: %s; %s", where, strings.Join(names[:len(names)-1], ", "), names[len(names)-1], which, first, strings.Join(figures, ", "))
+	}
+	for i, r := range rest {
+		if i == most-1 && len(rest) > most {
+			fmt.Fprintf(&b, "; %d more cost up to %s", len(rest)-i, figure(rest[len(rest)-1]))
+			break
+		}
+		fmt.Fprintf(&b, "; %s %s", r.name(), figure(r))
+	}
+	b.WriteByte('.')
+	return b.String()
+}

@@ -1,0 +1,470 @@
+package summary
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"tare/notebook"
+)
+
+var update = flag.Bool("update", false, "write the golden files under testdata anew")
+
+var (
+	half  = notebook.Instance{Name: "0.5/1GB", Cores: 0.5, Memory: 1e9}
+	one   = notebook.Instance{Name: "1/1GB", Cores: 1, Memory: 1e9}
+	large = notebook.Instance{Name: "large", Cores: 2, Memory: 8e9}
+	at    = time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)
+)
+
+// lab is a folder of results in the making, with made-up trials.
+type lab struct {
+	study  notebook.Study
+	host   notebook.Host
+	rounds int
+	cost   map[string]float64 // of treatments, by id; seconds
+	noise  float64            // of guests, as a share
+	fail   func(treatment string, round, trial int) string
+	warn   func(treatment string, round, trial int) string
+	ended  string
+}
+
+func treatmentOf(platform, engine, accelerator, provisioning string, i notebook.Instance) notebook.Treatment {
+	t := notebook.Treatment{
+		Workload: "ffmpeg", Params: map[string]string{"segments": "1"}, Platform: platform, Engine: engine, Accelerator: accelerator,
+		Provisioning: provisioning, Instance: i,
+	}
+	t.ID = strings.Join(slices.DeleteFunc([]string{platform, engine, accelerator, provisioning, i.Name}, func(s string) bool { return s == "" }), "/")
+	return t
+}
+
+func newLab() *lab {
+	return &lab{
+		study: notebook.Study{
+			Tare: "test", Name: "quick", Hash: "h", Seed: 1, Created: at,
+			Design:  notebook.Design{Floor: 5, Cap: 20, Precision: 0.05, Trials: 3, Warmups: 1, TimeoutS: 60},
+			Metrics: map[string]notebook.Metric{"ffmpeg": {Name: "execution time", Unit: "s"}},
+			Images:  map[string]notebook.Image{"ffmpeg": {Reference: "debian", Digest: "sha256:1111111111112222", Input: "sha256:3333"}},
+		},
+		host:   notebook.Host{ID: "aaaaaaaabbbb", Hostname: "bench", Kernel: "6.18", CPUs: []notebook.CPU{{ID: 0}, {ID: 1}}},
+		rounds: 5, cost: map[string]float64{}, noise: 0.01, ended: "precise enough",
+	}
+}
+
+func (l *lab) add(t notebook.Treatment, cost float64) *lab {
+	l.study.Treatments = append(l.study.Treatments, t)
+	l.cost[t.ID] = cost
+	return l
+}
+
+func (l *lab) aa(i notebook.Instance, cost float64) *lab {
+	t := treatmentOf("bm", "", "", "", i)
+	t.AA, t.ID = true, "aa/"+i.Name
+	return l.add(t, cost)
+}
+
+func (l *lab) write(t testing.TB) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "R")
+	w, err := notebook.Create(dir, l.study, l.host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(w.Session(notebook.Session{Time: at, Event: "start"}))
+	if l.ended != "" {
+		must(w.Session(notebook.Session{Time: at, Event: "end", Reason: l.ended}))
+	}
+	must(w.Close())
+	// A synced line for each trial would take the tests' time.
+	var guests, trials bytes.Buffer
+	g := rand.New(rand.NewPCG(7, uint64(len(l.study.Treatments))))
+	for round := range l.rounds {
+		for _, tr := range l.study.Treatments {
+			guest := notebook.Guest{
+				ID: fmt.Sprintf("r%d-%s", round, tr.ID), Treatment: tr.ID, Round: round, Start: at, Kernel: "6.18",
+				RulerCostS: 420e-6 + 1e-6*float64(round), RulerCostN: 20, RoundTripS: 80e-6,
+			}
+			if tr.Platform == notebook.VM || tr.Platform == notebook.VMCN {
+				guest.Kernel, guest.KernelSource = "6.12", "Debian linux-image-cloud-amd64"
+				guest.Notes = []string{fmt.Sprintf("%d of the host's CPU flags are not there", 40+round)}
+			}
+			must(json.NewEncoder(&guests).Encode(guest))
+			level := l.cost[tr.ID] * (1 + l.noise*g.NormFloat64())
+			for i := -l.study.Design.Warmups; i < l.study.Design.Trials; i++ {
+				x := notebook.Trial{Treatment: tr.ID, Round: round, Guest: guest.ID, Index: max(i, 0), Warmup: i < 0, Start: at}
+				x.Value = level * (1 + l.noise/3*g.NormFloat64())
+				x.ElapsedS, x.HostS = x.Value, x.Value
+				if l.fail != nil && i >= 0 {
+					x.Failure = l.fail(tr.ID, round, i)
+				}
+				if l.warn != nil && i >= 0 {
+					if s := l.warn(tr.ID, round, i); s != "" {
+						x.Warnings = []string{s}
+					}
+				}
+				must(json.NewEncoder(&trials).Encode(x))
+			}
+		}
+	}
+	must(os.WriteFile(filepath.Join(dir, "guests.jsonl"), guests.Bytes(), 0o644))
+	must(os.WriteFile(filepath.Join(dir, "trials.jsonl"), trials.Bytes(), 0o644))
+	return dir
+}
+
+func read(t testing.TB, opt Options, dirs ...string) *Summary {
+	t.Helper()
+	s, err := Read(dirs, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func row(t *testing.T, s *Summary, id string) *Row {
+	t.Helper()
+	for i := range s.Rows {
+		if s.Rows[i].Treatment.ID == id {
+			return &s.Rows[i]
+		}
+	}
+	t.Fatalf("no row %q", id)
+	return nil
+}
+
+func quick() *lab {
+	l := newLab()
+	for _, i := range []notebook.Instance{one, large} {
+		c := 8.0 / i.Cores
+		l.add(treatmentOf("bm", "", "", "", i), c).aa(i, c)
+		l.add(treatmentOf("cn", "docker", "", "vanilla", i), 1.31*c).add(treatmentOf("cn", "docker", "", "pinned", i), 1.02*c)
+		l.add(treatmentOf("cn", "crun", "", "vanilla", i), 1.29*c)
+		l.add(treatmentOf("vm", "qemu", "tcg", "vanilla", i), 14*c).add(treatmentOf("vmcn", "crun", "tcg", "pinned", i), 14.5*c)
+	}
+	l.study.LeftOut = []notebook.LeftOut{{Treatment: treatmentOf("bm", "", "", "", notebook.Instance{Name: "xlarge", Cores: 4, Memory: 16e9}), Reason: "needs 4 cores, this host has 2"}}
+	l.warn = func(id string, round, trial int) string {
+		if strings.HasPrefix(id, "vm") && round == 2 {
+			return fmt.Sprintf("the guest's clock and the host's disagree by 1.%d %%", trial)
+		}
+		return ""
+	}
+	l.host.Virtualization = "kvm"
+	return l
+}
+
+// scene is a summary that a golden file holds.
+type scene struct {
+	name  string
+	opt   Options
+	width int
+	labs  func() []*lab
+}
+
+// read summarises the scene's folders under the names R0, R1, …: the lines of a text depend on their length.
+func (c scene) read(t *testing.T) *Summary {
+	t.Helper()
+	var dirs, names []string
+	for i, l := range c.labs() {
+		dirs = append(dirs, l.write(t))
+		names = append(names, dirs[i], fmt.Sprintf("R%d", i))
+	}
+	s := read(t, c.opt, dirs...)
+	for i, n := range s.Notes {
+		s.Notes[i] = strings.NewReplacer(names...).Replace(n)
+	}
+	return s
+}
+
+var scenes = []scene{
+	{"quick", Options{}, 80, func() []*lab { return []*lab{quick()} }},
+	{"kvm", Options{}, 0, func() []*lab {
+		l := newLab().add(treatmentOf("bm", "", "", "", large), 4).aa(large, 4)
+		l.add(treatmentOf("cn", "runc", "", "pinned", large), 4.1).add(treatmentOf("vm", "qemu", "kvm", "pinned", large), 4.9)
+		return []*lab{l.add(treatmentOf("vmcn", "runc", "kvm", "pinned", large), 4.95)}
+	}},
+	{"ties", Options{}, 80, func() []*lab {
+		l := newLab().add(treatmentOf("bm", "", "", "", large), 4).aa(large, 4)
+		return []*lab{l.add(treatmentOf("cn", "crun", "", "vanilla", large), 4.01).add(treatmentOf("cn", "crun", "", "pinned", large), 4.02)}
+	}},
+	{"troubled", Options{}, 60, func() []*lab {
+		l := newLab().add(treatmentOf("bm", "", "", "", large), 4).aa(large, 4.4)
+		l.add(treatmentOf("cn", "docker", "", "vanilla", large), 4.2).add(treatmentOf("cn", "docker", "", "pinned", large), 8)
+		l.add(treatmentOf("cn", "crun", "", "pinned", large), 4).add(treatmentOf("cn", "crun", "", "pinned", half), 16)
+		l.fail = func(id string, round, trial int) string {
+			switch {
+			case id == "cn/crun/pinned/large":
+				return fmt.Sprintf("killed for memory after %d.5 s", round)
+			case id == "cn/docker/pinned/large" && (round == 1 || trial == 2):
+				return "the output has 100 frames, expected 132"
+			}
+			return ""
+		}
+		l.rounds, l.ended = 4, "time budget"
+		return []*lab{l}
+	}},
+	{"one-round", Options{}, 80, func() []*lab {
+		l := newLab().add(treatmentOf("bm", "", "", "", large), 4).add(treatmentOf("cn", "crun", "", "pinned", large), 4)
+		l.rounds, l.ended = 1, ""
+		return []*lab{l}
+	}},
+	{"known", Options{Baseline: map[string]string{"platform": "cn", "instance": "1/1GB"}}, 80, func() []*lab {
+		l := newLab().add(treatmentOf("cn", "crun", "", "vanilla", half), 8).add(treatmentOf("cn", "crun", "", "vanilla", one), 4)
+		l.study.Design.Precision, l.noise = 0, 0.003
+		return []*lab{l}
+	}},
+	{"hosts", Options{}, 100, func() []*lab {
+		a, b, c := newLab(), newLab(), newLab()
+		for i, l := range []*lab{a, b, c} {
+			l.add(treatmentOf("bm", "", "", "", large), 4+float64(i)).add(treatmentOf("cn", "crun", "", "pinned", large), 4.4+1.1*float64(i))
+		}
+		c.host.ID, c.host.Kernel = "ccccccccdddd", "6.1"
+		return []*lab{a, b, c}
+	}},
+	{"nothing", Options{}, 80, func() []*lab {
+		l := newLab().add(treatmentOf("bm", "", "", "", large), 4).add(treatmentOf("cn", "crun", "", "pinned", large), 4)
+		l.rounds, l.ended = 0, "interrupted"
+		return []*lab{l}
+	}},
+}
+
+func TestGolden(t *testing.T) {
+	for _, c := range scenes {
+		t.Run(c.name, func(t *testing.T) {
+			s := c.read(t)
+			var text, rows bytes.Buffer
+			if err := s.Table(&text, c.width, false); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.JSON(&rows); err != nil {
+				t.Fatal(err)
+			}
+			for name, got := range map[string]string{c.name + ".txt": text.String(), c.name + ".json": rows.String()} {
+				path := filepath.Join("testdata", name)
+				if *update {
+					if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+						t.Fatal(err)
+					}
+				}
+				want, err := os.ReadFile(path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got != string(want) {
+					t.Errorf("%s differs (go test ./desk/summary -update writes it anew); got:\n%s", path, got)
+				}
+			}
+		})
+	}
+}
+
+// What the issue promises of each row of the JSON, whatever the folder.
+func TestJSONKeys(t *testing.T) {
+	for _, c := range scenes {
+		var b bytes.Buffer
+		if err := c.read(t).JSON(&b); err != nil {
+			t.Fatal(err)
+		}
+		var rows []map[string]any
+		if err := json.Unmarshal(b.Bytes(), &rows); err != nil {
+			t.Fatal(err)
+		}
+		if len(rows) == 0 {
+			t.Errorf("%s: no rows", c.name)
+		}
+		for _, r := range rows {
+			want := strings.Fields("aa accelerator engine failed guests host instance mean mean_high mean_low metric notes params platform provisioning ratio ratio_high ratio_low representative treatment trials unit workload")
+			if got := slices.Sorted(maps.Keys(r)); !slices.Equal(got, want) {
+				t.Fatalf("%s: keys %v, want %v", c.name, got, want)
+			}
+			if r["platform"] == "bm" && (r["provisioning"] != nil || r["engine"] != nil) {
+				t.Errorf("%s: bm has %v %v", c.name, r["provisioning"], r["engine"])
+			}
+			if (r["ratio"] == nil || r["ratio_low"] == nil || r["mean"] == nil || r["mean_low"] == nil) && len(r["notes"].([]any)) == 0 {
+				t.Errorf("%s: a null without a note: %v", c.name, r)
+			}
+		}
+	}
+}
+
+func TestTableFits(t *testing.T) {
+	for _, c := range scenes {
+		s := c.read(t)
+		var plain, coloured bytes.Buffer
+		if err := s.Table(&plain, 80, false); err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(plain.String()) {
+			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 80 {
+				t.Errorf("%s: %d columns: %s", c.name, n, line)
+			}
+		}
+		if err := s.Table(&coloured, 80, true); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.NewReplacer(bold, "", dim, "", reset, "").Replace(coloured.String()); got != plain.String() {
+			t.Errorf("%s: colour changes the text", c.name)
+		}
+	}
+}
+
+func TestRatiosAndVerdicts(t *testing.T) {
+	s := read(t, Options{}, quick().write(t))
+	if r := row(t, s, "cn/docker/pinned/1/1GB"); !(math.Abs(r.Ratio-1.02) < 0.03) || r.RatioRounds != 5 || r.Trials != 15 || r.Guests != 5 || r.DotsOf != 15 || len(r.Dots) != 15 || r.Baseline != "bm/1/1GB" {
+		t.Errorf("%+v", r)
+	}
+	for _, a := range s.AA {
+		if a.Verdict != Holds {
+			t.Errorf("%+v", a)
+		}
+	}
+	if len(s.AA) != 2 || len(s.Ruler) != 5 || s.Ruler[0].Guests != 20 || s.Ruler[0].Median != 422e-6 {
+		t.Errorf("%+v %+v", s.AA, s.Ruler)
+	}
+	if len(s.Warnings) != 1 || s.Warnings[0].Count != 12 || len(s.Warnings[0].Treatments) != 4 {
+		t.Errorf("%+v", s.Warnings)
+	}
+	// An emulated VM is never ranked, even where it would win.
+	l := newLab().add(treatmentOf("bm", "", "", "", large), 4).add(treatmentOf("cn", "crun", "", "pinned", large), 5).add(treatmentOf("vm", "qemu", "tcg", "pinned", large), 3)
+	s = read(t, Options{}, l.write(t))
+	if r := row(t, s, "vm/qemu/tcg/pinned/large"); r.Representative || !(r.Ratio < 1) {
+		t.Errorf("%+v", r)
+	}
+	if strings.Contains(s.Sentence, "pinned VM") || !strings.Contains(s.Sentence, "a pinned crun container costs") || !strings.Contains(s.Sentence, "VMs were emulated") {
+		t.Error(s.Sentence)
+	}
+}
+
+// A round in which one of the two has no value counts in neither mean of the ratio.
+func TestRatioPairsRounds(t *testing.T) {
+	l := newLab().add(treatmentOf("bm", "", "", "", large), 4).add(treatmentOf("cn", "crun", "", "pinned", large), 8)
+	l.fail = func(id string, round, _ int) string {
+		if id == "bm/large" && round == 3 {
+			return "killed"
+		}
+		return ""
+	}
+	r := row(t, read(t, Options{}, l.write(t)), "cn/crun/pinned/large")
+	if r.Rounds != 5 || r.RatioRounds != 4 || !strings.Contains(strings.Join(r.Notes, "\n"), "4 rounds count in the ratio: in 1 more only this or only bare metal") {
+		t.Errorf("%+v", r)
+	}
+}
+
+// Rounds of several folders of one host are one row's; those of another host are not.
+func TestFoldersMerge(t *testing.T) {
+	l := newLab().add(treatmentOf("bm", "", "", "", large), 4).add(treatmentOf("cn", "crun", "", "pinned", large), 8)
+	a, b := l.write(t), l.write(t)
+	alone, both := read(t, Options{}, a), read(t, Options{}, a, b)
+	if len(both.Rows) != 2 || both.Rows[1].Rounds != 10 || both.Rows[1].Trials != 30 || both.Rows[1].Guests != 10 || both.Rows[1].Ratio != alone.Rows[1].Ratio {
+		t.Errorf("%+v", both.Rows)
+	}
+	other := newLab().add(treatmentOf("bm", "", "", "", large), 4)
+	other.study.Images["ffmpeg"] = notebook.Image{Digest: "sha256:9"}
+	if s := read(t, Options{}, a, other.write(t)); len(s.Rows) != 3 {
+		t.Errorf("another image shares a row: %+v", s.Rows)
+	}
+}
+
+func TestBaseline(t *testing.T) {
+	dir := quick().write(t)
+	for _, c := range []struct {
+		base map[string]string
+		want string
+	}{
+		{map[string]string{"platform": "cn"}, "matches 3 treatments for"},
+		{map[string]string{"platform": "cn", "engine": "lxc"}, "matches no treatment for"},
+		{map[string]string{"colour": "red"}, `the key "colour", which is neither one of platform, engine, accelerator, provisioning, instance nor a parameter of ffmpeg`},
+		{map[string]string{"": "red"}, "without a key"},
+	} {
+		_, err := Read([]string{dir}, Options{Baseline: c.base})
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v: %v, want %q", c.base, err, c.want)
+		}
+	}
+	_, err := Read([]string{dir}, Options{Baseline: map[string]string{"platform": "cn"}})
+	if err == nil || !strings.Contains(err.Error(), "platform=cn,engine=docker,provisioning=pinned,instance=1/1GB,segments=1") {
+		t.Errorf("the candidates are not listed: %v", err)
+	}
+	s := read(t, Options{Baseline: map[string]string{"platform": "cn", "engine": "docker", "provisioning": "pinned"}}, dir)
+	if r := row(t, s, "bm/large"); !(r.Ratio < 1) || r.Baseline != "cn/docker/pinned/large" {
+		t.Errorf("%+v", r)
+	}
+	if s.AA[0].Verdict != Holds || !(math.Abs(s.AA[0].Ratio-1) < 0.02) {
+		t.Errorf("the A/A check is always against bare metal: %+v", s.AA[0])
+	}
+}
+
+func TestReadRefuses(t *testing.T) {
+	if _, err := Read(nil, Options{}); err == nil {
+		t.Error("no folder")
+	}
+	if _, err := Read([]string{t.TempDir()}, Options{}); err == nil || !strings.Contains(err.Error(), "is not a results folder") {
+		t.Error(err)
+	}
+}
+
+func TestSampleIsBoundedAndKeepsTheEnds(t *testing.T) {
+	var s sample
+	for i := range 100_000 {
+		v := 1 + float64(i%97)/100
+		switch i {
+		case 77_777:
+			v = 50
+		case 33_333:
+			v = -3
+		}
+		s.add(Dot{Round: i, Value: v}, 100)
+		if len(s.kept) > 200 {
+			t.Fatal("more than twice the limit is kept")
+		}
+	}
+	dots := s.pick(100)
+	if len(dots) > 100 || len(dots) < 90 || s.of != 100_000 || dots[0].Value != -3 || dots[len(dots)-1].Value != 50 {
+		t.Errorf("%d dots of %d, from %v to %v", len(dots), s.of, dots[0], dots[len(dots)-1])
+	}
+	late := 0
+	for _, d := range dots {
+		if d.Round >= 50_000 {
+			late++
+		}
+	}
+	if late < 40 || late > 60 {
+		t.Errorf("%d of %d are of the later half", late, len(dots))
+	}
+	var few sample
+	few.add(Dot{Value: 1}, 100)
+	if got := few.pick(100); len(got) != 1 {
+		t.Errorf("%v", got)
+	}
+}
+
+func TestTextsOfAKind(t *testing.T) {
+	var x texts
+	for _, s := range []string{"off by 1.5 %", "off by 22 %", "killed", "off by 1,000.25 %"} {
+		x.add(s, "")
+	}
+	if len(x.all) != 2 || x.all[0].count != 3 || x.all[0].String() != "off by 1.5 % (the figures differ)" || !strings.HasPrefix(x.commonest(), "off by 1.5 %") {
+		t.Errorf("%v", x.list())
+	}
+	for i := range 2 * maxTexts {
+		x.add(strings.Repeat("a", i+1), "")
+	}
+	if len(x.all) != maxTexts || x.dropped == 0 {
+		t.Errorf("%d kinds are kept", len(x.all))
+	}
+}
