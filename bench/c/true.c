@@ -1,0 +1,2 @@
+/* The least that can be measured: a process that does nothing. */
+int main(void) { return 0; }

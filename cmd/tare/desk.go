@@ -1,0 +1,144 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"tare/desk/export"
+	"tare/desk/report"
+	"tare/desk/summary"
+)
+
+// deskCommands read results. They need neither root nor Linux.
+func deskCommands() []*cobra.Command {
+	return []*cobra.Command{summaryCommand(), reportCommand(), exportCommand()}
+}
+
+func summaryCommand() *cobra.Command {
+	var format, baseline string
+	c := &cobra.Command{
+		Use:   "summary DIR…",
+		Short: "The table: one row a treatment, with intervals",
+		Long: `Prints the answer in a sentence and one row for each treatment: its mean, and its overhead ratio to bare metal at
+the same instance type, both with 95 % intervals. Several folders are read together: trials of the same host count
+as more rounds, those of other hosts stand in rows of their own.`,
+		Example: `  tare summary R
+  tare summary R --format json | jq '.[] | {platform, provisioning, ratio}'
+  tare summary R --baseline platform=cn,provisioning=vanilla,instance=1/1GB`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(c *cobra.Command, dirs []string) error {
+			if err := oneOf("--format", format, "table", "json"); err != nil {
+				return err
+			}
+			opt := summary.Options{Baseline: map[string]string{}}
+			if baseline != "" {
+				for _, kv := range strings.Split(baseline, ",") {
+					k, v, ok := strings.Cut(kv, "=")
+					if !ok {
+						return fmt.Errorf("--baseline %q: KEY=VALUE was expected", kv)
+					}
+					opt.Baseline[k] = v
+				}
+			}
+			s, err := summary.Read(dirs, opt)
+			if err != nil {
+				return err
+			}
+			return printSummary(os.Stdout, s, format)
+		},
+	}
+	c.Flags().StringVar(&format, "format", "table", "table or json")
+	c.Flags().StringVar(&baseline, "baseline", "", "what ratios are relative to, instead of bare metal at the same instance: KEY=VALUE,… with platform, engine, accelerator, provisioning, instance or a parameter")
+	return c
+}
+
+func printSummary(w *os.File, s *summary.Summary, format string) error {
+	if format == "json" {
+		return s.JSON(w)
+	}
+	width, _, err := term.GetSize(int(w.Fd()))
+	tty := err == nil
+	if !tty {
+		width = 0 // a pipe has no width: rows are as long as they are
+	}
+	return s.Table(w, width, tty && os.Getenv("NO_COLOR") == "")
+}
+
+func reportCommand() *cobra.Command {
+	var out string
+	c := &cobra.Command{
+		Use:     "report DIR…",
+		Short:   "One HTML page that opens anywhere, and the figures as SVG and PDF",
+		Example: "  tare report R\n  tare report R --out paper",
+		Args:    cobra.MinimumNArgs(1),
+		RunE: func(c *cobra.Command, dirs []string) error {
+			files, err := report.Write(dirs, out, report.Options{})
+			if err != nil {
+				return err
+			}
+			for _, f := range files {
+				fmt.Println(f)
+			}
+			return nil
+		},
+	}
+	c.Flags().StringVar(&out, "out", "", "folder to write to; default: the first DIR")
+	return c
+}
+
+func exportCommand() *cobra.Command {
+	var format, out string
+	c := &cobra.Command{
+		Use:     "export DIR…",
+		Short:   "The raw data: one row a trial, for pandas, DuckDB or R",
+		Example: "  tare export R --format csv >trials.csv\n  tare export R --format parquet --out trials.parquet",
+		Args:    cobra.MinimumNArgs(1),
+		RunE: func(c *cobra.Command, dirs []string) (err error) {
+			if err := oneOf("--format", format, "csv", "json", "parquet"); err != nil {
+				return err
+			}
+			if out == "" {
+				if format == "parquet" && term.IsTerminal(int(os.Stdout.Fd())) {
+					return fmt.Errorf("parquet is not for a terminal: name a file with --out, or redirect")
+				}
+				w := bufio.NewWriterSize(os.Stdout, 1<<20)
+				if err := export.Write(w, dirs, export.Format(format)); err != nil {
+					return err
+				}
+				return w.Flush()
+			}
+			return writeFile(out, func(w io.Writer) error { return export.Write(w, dirs, export.Format(format)) })
+		},
+	}
+	c.Flags().StringVar(&format, "format", "csv", "csv, json or parquet")
+	c.Flags().StringVar(&out, "out", "", "file to write; default: standard output")
+	return c
+}
+
+// writeFile makes a file that is whole or not there.
+func writeFile(path string, write func(io.Writer) error) error {
+	tmp := path + ".part"
+	f, err := os.Create(tmp)
+	if err != nil {
+		return err
+	}
+	defer os.Remove(tmp) // gone already when all went well
+	b := bufio.NewWriterSize(f, 1<<20)
+	err = write(b)
+	if err == nil {
+		err = b.Flush()
+	}
+	if e := f.Close(); err == nil {
+		err = e
+	}
+	if err != nil {
+		return err
+	}
+	return os.Rename(tmp, path)
+}

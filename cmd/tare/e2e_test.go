@@ -1,0 +1,640 @@
+//go:build linux
+
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+
+	"tare/notebook"
+)
+
+// These tests start the program as a user does. They need root, and what each names.
+
+func need(t *testing.T, ok bool, what string) {
+	t.Helper()
+	if ok {
+		return
+	}
+	if os.Getenv("TARE_REQUIRE") == "all" {
+		t.Fatalf("needs %s, and TARE_REQUIRE=all", what)
+	}
+	t.Skipf("needs %s", what)
+}
+
+func has(program string) bool { _, err := exec.LookPath(program); return err == nil }
+
+func dockerAnswers() bool {
+	return has("docker") && exec.Command("docker", "version").Run() == nil
+}
+
+var program = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "tare-e2e-bin-")
+	if err != nil {
+		return "", err
+	}
+	out := filepath.Join(dir, "tare")
+	cmd := exec.Command("go", "build", "-o", out, ".")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if said, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("go build: %w: %s", err, said)
+	}
+	return out, nil
+})
+
+func TestMain(m *testing.M) {
+	asGuest()
+	status := m.Run()
+	if out, err := program(); err == nil {
+		os.RemoveAll(filepath.Dir(out))
+	}
+	os.Exit(status)
+}
+
+// host is one state folder of Tare's with a small image beside it.
+type testHost struct {
+	t     *testing.T
+	tare  string
+	state string
+	image string // an OCI layout that Tare did not make
+	dir   string
+}
+
+func newHost(t *testing.T) *testHost {
+	t.Helper()
+	need(t, os.Geteuid() == 0, "root")
+	need(t, has("busybox"), "busybox (busybox-static)")
+	out, err := program()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	h := &testHost{t: t, tare: out, dir: dir, state: filepath.Join(dir, "state"), image: filepath.Join(dir, "image")}
+	writeLayout(t, h.image)
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		if said, err := h.command(ctx, "clean").CombinedOutput(); err != nil {
+			t.Errorf("tare clean: %v: %s", err, said)
+		}
+		h.nothingLeft()
+		if left, err := exec.Command("docker", "images", "-q", "tare/image").Output(); err == nil && len(left) > 0 && os.Getenv("TARE_KEEP") == "" {
+			h.removeImage()
+		}
+	})
+	return h
+}
+
+// removeImage takes the test's small image out of Docker again: the store that it belongs to goes with the test.
+func (h *testHost) removeImage() {
+	out, err := exec.Command("docker", "images", "--format", "{{.ID}} {{.Size}}", "tare/image").Output()
+	if err != nil {
+		return
+	}
+	for line := range strings.Lines(string(out)) {
+		var id string
+		var mb float64
+		if n, _ := fmt.Sscanf(line, "%s %fMB", &id, &mb); n == 2 && mb < 20 { // a Debian root is ten times that
+			exec.Command("docker", "rmi", id).Run()
+		}
+	}
+}
+
+func (h *testHost) command(ctx context.Context, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, h.tare, args...)
+	cmd.Env = append(os.Environ(), "TARE_STATE="+h.state)
+	cmd.Dir = h.dir
+	return cmd
+}
+
+// tare runs the program to its end and gives what it printed.
+func (h *testHost) run(args ...string) (stdout, stderr string, status int) {
+	h.t.Helper()
+	ctx, cancel := context.WithTimeout(h.t.Context(), 10*time.Minute)
+	defer cancel()
+	cmd := h.command(ctx, args...)
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err := cmd.Run()
+	if cmd.ProcessState == nil {
+		h.t.Fatal(err)
+	}
+	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
+}
+
+func (h *testHost) must(args ...string) string {
+	h.t.Helper()
+	out, errs, status := h.run(args...)
+	if status != 0 {
+		h.t.Fatalf("tare %s: exit status %d\n%s", strings.Join(args, " "), status, errs)
+	}
+	return out
+}
+
+// nothingLeft looks at the host itself, not at Tare's journal.
+func (h *testHost) nothingLeft() {
+	h.t.Helper()
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	for line := range strings.Lines(string(mounts)) {
+		if strings.Contains(line, h.state) {
+			h.t.Errorf("left mounted: %s", line)
+		}
+	}
+	procs, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	for _, p := range procs {
+		if text, err := os.ReadFile(p); err == nil && bytes.Contains(text, []byte(h.dir)) {
+			h.t.Errorf("left running: %s: %q", p, text)
+		}
+	}
+	for _, pattern := range []string{"/sys/fs/cgroup/tare/*tare-r*", "/sys/fs/cgroup/*/tare/*tare-r*"} {
+		left, err := filepath.Glob(pattern)
+		if err != nil || len(left) > 0 {
+			h.t.Errorf("left cgroups: %v %v", left, err)
+		}
+	}
+	for _, dir := range []string{"guests", "journal"} {
+		entries, err := os.ReadDir(filepath.Join(h.state, dir))
+		if err == nil && len(entries) > 0 {
+			h.t.Errorf("left in %s: %v", dir, entries)
+		}
+	}
+	if dockerAnswers() {
+		out, err := exec.Command("docker", "ps", "-a", "-q", "--filter", "label=tare").Output()
+		if err != nil || len(bytes.TrimSpace(out)) > 0 {
+			h.t.Errorf("left containers: %s %v", out, err)
+		}
+	}
+}
+
+// writeLayout makes an OCI layout of busybox, by another's hand than Tare's.
+func writeLayout(t *testing.T, dir string) {
+	t.Helper()
+	busybox, err := exec.LookPath("busybox")
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(busybox)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	add := func(h *tar.Header, body []byte) {
+		h.Size = int64(len(body))
+		if err := w.WriteHeader(h); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write(body); err != nil {
+			t.Fatal(err)
+		}
+	}
+	add(&tar.Header{Name: "bin/", Typeflag: tar.TypeDir, Mode: 0o755}, nil)
+	add(&tar.Header{Name: "bin/busybox", Typeflag: tar.TypeReg, Mode: 0o755}, data)
+	for _, name := range []string{"sh", "true", "false", "cat", "sleep", "dd", "head"} {
+		add(&tar.Header{Name: "bin/" + name, Typeflag: tar.TypeSymlink, Linkname: "busybox"}, nil)
+	}
+	add(&tar.Header{Name: "etc/passwd", Typeflag: tar.TypeReg, Mode: 0o644}, []byte("root:x:0:0:root:/:/bin/sh\n"))
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(b.Bytes())), nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	img, err := mutate.AppendLayers(empty.Image, layer)
+	if err == nil {
+		img, err = mutate.Config(img, v1.Config{Env: []string{"PATH=/bin", "GREETING=hello"}, Cmd: []string{"true"}})
+	}
+	if err == nil {
+		img, err = mutate.ConfigFile(img, func() *v1.ConfigFile {
+			c, e := img.ConfigFile()
+			if e != nil {
+				t.Fatal(e)
+			}
+			c.OS, c.Architecture = "linux", "amd64"
+			return c
+		}())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := layout.Write(dir, empty.Index)
+	if err == nil {
+		err = p.AppendImage(img)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+type row struct {
+	Platform       string
+	Engine         *string
+	Accelerator    *string
+	Provisioning   *string
+	Instance       string
+	Trials, Failed int
+	Mean           *float64
+	MeanLow        *float64 `json:"mean_low"`
+	MeanHigh       *float64 `json:"mean_high"`
+	Ratio          *float64
+	RatioLow       *float64 `json:"ratio_low"`
+	RatioHigh      *float64 `json:"ratio_high"`
+	Representative bool
+	AA             bool
+	Notes          []string
+}
+
+func (r row) name() string {
+	text := r.Platform
+	for _, s := range []*string{r.Engine, r.Provisioning} {
+		if s != nil {
+			text += " " + *s
+		}
+	}
+	if r.AA {
+		text += " aa"
+	}
+	return text
+}
+
+func rows(t *testing.T, text string) []row {
+	t.Helper()
+	var all []row
+	if err := json.Unmarshal([]byte(text), &all); err != nil {
+		t.Fatalf("summary: %v in %.300s", err, text)
+	}
+	return all
+}
+
+// count is a command that takes some milliseconds on any host.
+var count = []string{"sh", "-c", "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done"}
+
+func TestBenchOnEveryPlatform(t *testing.T) {
+	h := newHost(t)
+	need(t, dockerAnswers(), "a running Docker Engine")
+	need(t, has("crun"), "crun")
+	need(t, has("qemu-system-x86_64"), "QEMU")
+	h.must(append([]string{"bench", "--image", h.image, "--platforms", "bm,cn:docker,cn:crun,vm,vmcn", "--instances", "1/512MB", "--rounds", "2", "--seed", "3", "--out", "R", "--"}, count...)...)
+	got := rows(t, h.must("summary", "R", "--format", "json"))
+	want := []string{"bm", "bm aa", "cn docker vanilla", "cn docker pinned", "cn crun vanilla", "cn crun pinned",
+		"vm qemu vanilla", "vm qemu pinned", "vmcn qemu vanilla", "vmcn qemu pinned"}
+	var names []string
+	for _, r := range got {
+		names = append(names, r.name())
+		if r.Failed != 0 || r.Trials != 2 || r.Mean == nil || r.MeanLow == nil || r.Ratio == nil || r.RatioLow == nil && r.name() != "bm" {
+			t.Errorf("%s: %+v", r.name(), r)
+		}
+		if emulated := r.Accelerator != nil && *r.Accelerator == notebook.TCG; emulated == r.Representative {
+			t.Errorf("%s: representative %v with accelerator %v", r.name(), r.Representative, r.Accelerator)
+		}
+	}
+	slices.Sort(names)
+	slices.Sort(want)
+	if !slices.Equal(names, want) {
+		t.Errorf("rows %q\nwant %q", names, want)
+	}
+	report, err := os.ReadFile(filepath.Join(h.dir, "R", "report.html"))
+	if err != nil || !bytes.Contains(report, []byte("<svg")) {
+		t.Errorf("report.html: %v, %d bytes", err, len(report))
+	}
+	for _, format := range []string{"csv", "json", "parquet"} {
+		out := h.must("export", "R", "--format", format)
+		n := 0
+		switch format {
+		case "csv":
+			all, err := csv.NewReader(strings.NewReader(out)).ReadAll()
+			if err != nil {
+				t.Error(err)
+			}
+			n = len(all) - 1
+		case "json":
+			var all []map[string]any
+			if err := json.Unmarshal([]byte(out), &all); err != nil {
+				t.Error(err)
+			}
+			n = len(all)
+		case "parquet":
+			if !strings.HasPrefix(out, "PAR1") || !strings.HasSuffix(out, "PAR1") {
+				t.Error("export: not a parquet file")
+			}
+			continue
+		}
+		if n != 40 { // 10 treatments, 2 rounds, a warm-up and a trial
+			t.Errorf("export %s: %d rows, want 40", format, n)
+		}
+	}
+	// The folder is complete: the same command changes nothing.
+	before, err := os.ReadFile(filepath.Join(h.dir, "R", "trials.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.must(append([]string{"bench", "--image", h.image, "--platforms", "bm,cn:docker,cn:crun,vm,vmcn", "--instances", "1/512MB", "--rounds", "2", "--out", "R", "--"}, count...)...)
+	after, err := os.ReadFile(filepath.Join(h.dir, "R", "trials.jsonl"))
+	if err != nil || !bytes.Equal(before, after) {
+		t.Errorf("a complete folder was written to again (%v)", err)
+	}
+	h.nothingLeft()
+}
+
+func TestHalfACoreTakesTwice(t *testing.T) {
+	h := newHost(t)
+	need(t, has("crun"), "crun")
+	// Two seconds' work in a shell of busybox; what share of a period is lost at its ends is small against that.
+	h.must("bench", "--image", h.image, "--platforms", "cn:crun", "--instances", "0.5/512MB,1/512MB", "--rounds", "3", "--out", "R", "--",
+		"sh", "-c", "i=0; while [ $i -lt 3000000 ]; do i=$((i+1)); done")
+	for _, r := range rows(t, h.must("summary", "R", "--format", "json", "--baseline", "platform=cn,provisioning=vanilla,instance=1/512MB")) {
+		if r.Instance != "0.5/512MB" {
+			continue
+		}
+		// The test's bound is wider than the tool's own precision: a neighbour on the machine must not fail it.
+		if r.Ratio == nil || *r.Ratio < 1.85 || *r.Ratio > 2.15 {
+			t.Errorf("half a core against one: %v, want about 2", r.Ratio)
+		}
+		return
+	}
+	t.Error("no row for half a core")
+}
+
+// TestKilledAtAnyMoment kills the program 50 times at random moments, each time starts it again, and looks at what
+// stands in the notebook and at what is left on the host.
+func TestKilledAtAnyMoment(t *testing.T) {
+	h := newHost(t)
+	need(t, has("crun"), "crun")
+	platforms := "bm,cn:crun"
+	if dockerAnswers() {
+		platforms += ",cn:docker"
+	} else {
+		need(t, false, "a running Docker Engine")
+	}
+	const rounds, kills = 40, 50
+	args := append([]string{"bench", "--image", h.image, "--platforms", platforms, "--instances", "1/512MB",
+		"--rounds", fmt.Sprint(rounds), "--out", "R", "--"}, count...)
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 0))
+	finished := 0
+	for range kills {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		cmd := h.command(ctx, args...)
+		var said bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &said, &said
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+		cmd.WaitDelay = 10 * time.Second
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error, 1)
+		go func() { ended <- cmd.Wait() }()
+		moment := time.NewTimer(time.Duration(rng.Int64N(int64(3 * time.Second))))
+		select {
+		case <-moment.C:
+			if err := cmd.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			<-ended
+		case err := <-ended:
+			finished++
+			if err != nil {
+				t.Fatalf("it ended by itself: %v\n%s", err, said.String())
+			}
+		}
+		moment.Stop()
+		cancel()
+	}
+	t.Logf("%d of %d times it was done before it was killed", finished, kills)
+	h.must(args...)
+	f, err := notebook.Read(filepath.Join(h.dir, "R"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]int{}
+	if err := f.Trials(func(tr *notebook.Trial) error {
+		if tr.Failure != "" {
+			t.Errorf("failed: %+v", tr)
+		}
+		if !tr.Warmup {
+			seen[fmt.Sprint(tr.Treatment, tr.Round, tr.Index)]++
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	for what, n := range seen {
+		if n != 1 {
+			t.Errorf("%s stands %d times", what, n)
+		}
+	}
+	if want := rounds * len(f.Study.Treatments); len(seen) != want {
+		t.Errorf("%d trials, want %d", len(seen), want)
+	}
+	if out := h.must("clean"); strings.TrimSpace(out) != "Nothing to do." {
+		t.Errorf("tare clean after a whole run: %s", out)
+	}
+	h.nothingLeft()
+}
+
+func TestInterruptKeepsWhatWasMeasured(t *testing.T) {
+	h := newHost(t)
+	need(t, has("crun"), "crun")
+	args := append([]string{"bench", "--image", h.image, "--platforms", "bm,cn:crun", "--instances", "1/512MB", "--rounds", "200", "--out", "R", "--"}, count...)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	cmd := h.command(ctx, args...)
+	var said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = io.Discard, &said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	trials := filepath.Join(h.dir, "R", "trials.jsonl")
+	for { // until some trials stand; the notebook tells nobody
+		if text, err := os.ReadFile(trials); err == nil && bytes.Count(text, []byte("\n")) > 10 {
+			break
+		}
+		if ctx.Err() != nil {
+			t.Fatalf("no trial within a minute:\n%s", said.String())
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	cmd.Wait()
+	if status := cmd.ProcessState.ExitCode(); status != 130 || !strings.Contains(said.String(), "interrupted") {
+		t.Errorf("exit status %d, want 130:\n%s", status, said.String())
+	}
+	h.nothingLeft()
+	f, err := notebook.Read(filepath.Join(h.dir, "R"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(f.Sessions); n != 2 || f.Sessions[1].Reason != "interrupted" {
+		t.Errorf("sessions: %+v", f.Sessions)
+	}
+}
+
+func TestBadInputIsOneLine(t *testing.T) {
+	h := newHost(t)
+	write := func(name, text string) string {
+		path := filepath.Join(h.dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return "./" + name
+	}
+	video := write("noise.mp4", strings.Repeat("not a video ", 1000))
+	if err := os.MkdirAll(filepath.Join(h.dir, "other"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	write("other/file", "not Tare's")
+	for _, c := range []struct {
+		name string
+		args []string
+		want string
+	}{
+		{"unknown study", []string{"run", "nosuch"}, `unknown study "nosuch"`},
+		{"missing file", []string{"run", "./nosuch.yaml"}, "nosuch.yaml: no such file"},
+		{"malformed YAML", []string{"run", write("bad.yaml", "name: x\n  y: [")}, "bad.yaml:"},
+		{"unknown key", []string{"run", write("key.yaml", "name: x\nplatfroms: []\n")}, "key.yaml:2: unknown key platfroms"},
+		{"unknown platform", []string{"bench", "--platforms", "lxd", "--", "true"}, `unknown platform "lxd"`},
+		{"unknown engine", []string{"bench", "--platforms", "cn:podman", "--", "true"}, `unknown engine "podman"`},
+		{"unknown instance", []string{"bench", "--instances", "huge", "--", "true"}, `unknown instance "huge"`},
+		{"unknown flag", []string{"run", "quick", "--fast"}, "unknown flag: --fast"},
+		{"unknown accelerator", []string{"run", "quick", "--accel", "xen"}, `--accel "xen"`},
+		{"no command", []string{"bench"}, "a command was expected"},
+		{"image without the command", []string{"bench", "--image", h.image, "--platforms", "bm,cn:crun", "--", "nosuchcommand"}, "nosuchcommand"},
+		{"command that fails", []string{"bench", "--image", h.image, "--platforms", "bm", "--", "false"}, "exit status 1"},
+		{"no such image", []string{"bench", "--image", "./nosuchimage", "--", "true"}, "nosuchimage"},
+		{"not an image", []string{"bench", "--image", "./other", "--", "true"}, "other"},
+		{"input that is not there", []string{"bench", "--image", h.image, "--input", "nosuch", "--", "true"}, "nosuch"},
+		{"folder of somebody's", []string{"bench", "--image", h.image, "--platforms", "bm", "--instances", "1/512MB", "--rounds", "1", "--out", "other", "--", "true"}, "not Tare's"},
+		{"summary of no folder", []string{"summary", "nosuch"}, "nosuch"},
+		{"summary of another folder", []string{"summary", "other"}, "other"},
+		{"nothing fits", []string{"bench", "--image", h.image, "--instances", "16xlarge", "--", "true"}, "it needs 64 cores"},
+		{"Docker is not there", []string{"bench", "--image", h.image, "--platforms", "cn:docker", "--", "true"}, "Docker"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.name == "Docker is not there" {
+				t.Setenv("DOCKER_HOST", "unix:///nosuch/docker.sock")
+			}
+			_, errs, status := h.run(c.args...)
+			lines := strings.Split(strings.TrimSpace(errs), "\n")
+			last := lines[len(lines)-1]
+			if status == 0 || !strings.HasPrefix(last, "tare: ") || !strings.Contains(last, c.want) {
+				t.Errorf("exit status %d:\n%s\nwant a last line with %q", status, errs, c.want)
+			}
+		})
+	}
+	if has("mmdebstrap") && os.Getenv("TARE_SLOW") != "" {
+		_, errs, status := h.run("run", "quick", "--input", video)
+		if status == 0 || !strings.Contains(errs, "cannot be prepared") {
+			t.Errorf("a corrupt video: exit status %d:\n%s", status, errs)
+		}
+	}
+	h.nothingLeft()
+}
+
+func TestAnotherStudyInTheFolderIsRefused(t *testing.T) {
+	h := newHost(t)
+	base := []string{"bench", "--image", h.image, "--platforms", "bm", "--instances", "1/512MB", "--out", "R"}
+	h.must(append(base, "--rounds", "1", "--", "true")...)
+	for name, args := range map[string][]string{
+		"command": append(slices.Clone(base), "--rounds", "1", "--", "sleep", "0"),
+		"rounds":  append(slices.Clone(base), "--rounds", "2", "--", "true"),
+	} {
+		if _, errs, status := h.run(args...); status == 0 || !strings.Contains(errs, "name another folder with --out") {
+			t.Errorf("another %s: exit status %d: %s", name, status, errs)
+		}
+	}
+	// Cut in the middle of its last line, the folder goes on; the torn trial is done again.
+	path := filepath.Join(h.dir, "R", "trials.jsonl")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, text[:len(text)-20], 0o644); err != nil {
+		t.Fatal(err)
+	}
+	h.must(append(base, "--rounds", "1", "--", "true")...)
+	after, err := os.ReadFile(path)
+	if err != nil || bytes.Count(after, []byte("\n")) < bytes.Count(text, []byte("\n")) {
+		t.Errorf("after the cut: %s %v", after, err)
+	}
+}
+
+func TestNoSpaceLeft(t *testing.T) {
+	h := newHost(t)
+	small := filepath.Join(h.dir, "small")
+	if err := os.Mkdir(small, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Mount("tmpfs", small, "tmpfs", 0, "size=64k"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(small, 0); err != nil {
+			t.Error(err)
+		}
+	})
+	_, errs, status := h.run(append([]string{"bench", "--image", h.image, "--platforms", "bm", "--instances", "1/512MB", "--rounds", "400", "--out", "small/R", "--"}, "true")...)
+	if status == 0 || !strings.Contains(errs, "no space left") {
+		t.Errorf("exit status %d:\n%s", status, errs)
+	}
+	h.nothingLeft()
+}
+
+func TestReadingNeedsNoRoot(t *testing.T) {
+	h := newHost(t)
+	h.must("bench", "--image", h.image, "--platforms", "bm", "--instances", "1/512MB", "--rounds", "2", "--out", "R", "--", "true")
+	for d := h.dir; d != "/tmp" && d != "/"; d = filepath.Dir(d) { // t.TempDir is root's alone
+		if err := os.Chmod(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out := filepath.Join(h.dir, "out")
+	if err := os.Mkdir(out, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(out, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"summary", "R"}, {"report", "R", "--out", out}, {"export", "R"}, {"study", "list"}, {"study", "show", "quick"}} {
+		cmd := h.command(t.Context(), args...)
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+		if said, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("tare %v as nobody: %v: %s", args, err, said)
+		}
+	}
+	cmd := h.command(t.Context(), "run", "quick")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	if said, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(said), "root is needed to measure") {
+		t.Errorf("tare run as nobody: %v: %s", err, said)
+	}
+}

@@ -1,0 +1,403 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"tare/desk/report"
+	"tare/desk/summary"
+	"tare/lab"
+	"tare/lab/host"
+	"tare/lab/study"
+	"tare/lab/workload"
+	"tare/notebook"
+	"tare/studies"
+	"tare/workloads"
+)
+
+// asGuest is the ruler, if that is what this process was started as. It is looked at before anything else is done.
+func asGuest() { lab.AsGuest() }
+
+// labCommands measure. They need Linux, and root for what they change.
+func labCommands() []*cobra.Command {
+	return []*cobra.Command{runCommand(), benchCommand(), doctorCommand(), studyCommand(), cleanCommand(), rulerCommand()}
+}
+
+// rulerCommand stands for `tare ruler`, which asGuest has taken; it is here so that nobody is told there is none.
+func rulerCommand() *cobra.Command {
+	return &cobra.Command{Use: "ruler", Hidden: true, RunE: func(*cobra.Command, []string) error {
+		return errors.New("ruler: only Tare starts it")
+	}}
+}
+
+// running are the flags of the commands that measure.
+type running struct {
+	out, accel, format, input string
+	seed                      uint64
+	rounds                    int
+	budget                    time.Duration
+}
+
+func (r *running) flags(c *cobra.Command) {
+	f := c.Flags()
+	f.StringVar(&r.out, "out", "", "results folder; goes on where it stopped if it holds the same study (default tare-STUDY-TIME)")
+	f.StringVar(&r.accel, "accel", "auto", "accelerator of VMs: auto, kvm or tcg (emulation: marked, and never ranked)")
+	f.StringVar(&r.format, "format", "table", "how the result is printed: table or json")
+	f.StringVar(&r.input, "input", "", "file to work on, in place of the workload's own input")
+	f.Uint64Var(&r.seed, "seed", 0, "seed of the order of treatments (default: random, and recorded)")
+	f.IntVar(&r.rounds, "rounds", 0, "run exactly so many rounds (default: as the study says)")
+	f.DurationVar(&r.budget, "time-budget", 0, "begin nothing that would not end within this time, like 10m")
+}
+
+func (r *running) check() error {
+	if err := oneOf("--accel", r.accel, "auto", notebook.KVM, notebook.TCG); err != nil {
+		return err
+	}
+	if r.rounds < 0 || r.budget < 0 {
+		return errors.New("--rounds and --time-budget: a number above zero was expected")
+	}
+	return oneOf("--format", r.format, "table", "json")
+}
+
+func runCommand() *cobra.Command {
+	var r running
+	var only string
+	c := &cobra.Command{
+		Use:   "run STUDY|FILE",
+		Short: "Run a study: one that ships, or a file of your own",
+		Long: `Runs every treatment of a study once in each round, in random order, with a fresh guest each time, and writes down
+every trial before the next begins. Interrupt it, or kill it: the same command goes on where it stopped.`,
+		Example: `  sudo tare run quick --out R
+  sudo tare run ./mine.yaml --only platform=cn,instance=large --time-budget 30m`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := r.check(); err != nil {
+				return err
+			}
+			o, err := study.ParseOnly(only)
+			if err != nil {
+				return err
+			}
+			spec, err := study.Load(studies.FS, args[0])
+			if err != nil {
+				return err
+			}
+			return r.run(c.Context(), spec, o, c.Flags().Changed("seed"))
+		},
+	}
+	r.flags(c)
+	c.Flags().StringVar(&only, "only", "", "keep what has these values: KEY=VALUE,… with workload, platform, engine, provisioning, instance; bare metal stays")
+	return c
+}
+
+func benchCommand() *cobra.Command {
+	var r running
+	var image, platforms, instances string
+	c := &cobra.Command{
+		Use:   "bench [flags] -- CMD ARG…",
+		Short: "Your own command, from your own image, on every platform",
+		Long: `Runs your command on every platform, from the same image, and says what each platform costs it. The image is a
+registry reference, an OCI layout folder, an archive of "docker save", or an image of the Docker daemon; without
+--image it is a plain Debian root. The command is found in the image. Its folder is an empty one that it may write
+to ({scratch}) unless the image names another; on bare metal all else is read-only. --input FILE is {input} in the
+command. A {word} that is none of {input}, {scratch}, {work}, {cores} stays as it is.`,
+		Example: `  sudo tare bench -- sh -c 'i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done'
+  sudo tare bench --image ./my-oci-layout --platforms bm,cn --instances large,0.5/1GB -- /app/work
+  sudo tare bench --image ffmpeg.tar --input film.mp4 -- ffmpeg -v error -i {input} -c:v libx265 {scratch}/out.mp4`,
+		RunE: func(c *cobra.Command, argv []string) error {
+			if err := r.check(); err != nil {
+				return err
+			}
+			if len(argv) == 0 && image == "" {
+				return errors.New("bench: a command was expected: tare bench [flags] -- CMD ARG…")
+			}
+			spec, err := benchSpec(image, platforms, instances, r.input, argv)
+			if err != nil {
+				return err
+			}
+			return r.run(c.Context(), spec, nil, c.Flags().Changed("seed"))
+		},
+	}
+	r.flags(c)
+	c.Flags().StringVar(&image, "image", "", "registry reference, OCI layout folder, `docker save` archive, or image of the Docker daemon")
+	c.Flags().StringVar(&platforms, "platforms", "bm,cn,vm,vmcn", "of bm, cn, vm, vmcn; an engine may be named: cn:crun")
+	c.Flags().StringVar(&instances, "instances", "1/1GB", "sizes: large, xlarge, … or cores/memory like 0.5/1GB")
+	return c
+}
+
+// benchSpec is the study of the user's own command.
+func benchSpec(image, platforms, instances, input string, argv []string) (*study.Spec, error) {
+	w := &workload.Workload{
+		Name: "command", Title: strings.Join(argv, " "), Command: argv,
+		Image:  workload.Image{Reference: image},
+		Metric: notebook.Metric{Name: "execution time", Unit: "s"},
+	}
+	if image == "" {
+		w.Image = workload.Image{Suite: "trixie"}
+	}
+	if input != "" {
+		name := "input" + filepath.Ext(input)
+		w.Input = &workload.Input{Name: name}
+		for i, a := range w.Command {
+			w.Command[i] = strings.ReplaceAll(a, "{input}", "{work}/"+name)
+		}
+	}
+	spec := &study.Spec{
+		Name: "bench", Title: "Your own command: " + strings.Join(argv, " "), AllowEmulation: true,
+		Workloads: []study.Use{{Name: "command", Own: w}},
+		Design:    study.Design{Rounds: study.Rounds{Floor: 5, Cap: 20}, Precision: "2%", Trials: 1, Warmups: 1, Timeout: "30m"},
+	}
+	for _, p := range strings.Split(platforms, ",") {
+		name, engine, named := strings.Cut(p, ":")
+		place := study.Place{Platform: name}
+		if named {
+			place.Engines = []string{engine}
+		}
+		spec.Platforms = append(spec.Platforms, place)
+	}
+	spec.Instances = strings.Split(instances, ",")
+	return spec, spec.Complete()
+}
+
+// run plans, measures, and prints.
+func (r *running) run(ctx context.Context, spec *study.Spec, only study.Only, seedChosen bool) (err error) {
+	began := time.Now()
+	show := newProgress(os.Stderr)
+	defer show.end()
+	l, err := lab.Open(ctx, show.say)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if e := l.Close(); err == nil {
+			err = e
+		}
+	}()
+	if !seedChosen {
+		if r.seed, err = randomSeed(); err != nil {
+			return err
+		}
+	}
+	if r.out == "" {
+		r.out = fmt.Sprintf("tare-%s-%s", spec.Name, began.Format("20060102-150405"))
+	}
+	plan, err := spec.Plan(ctx, l, workload.NewCatalogue(workloads.FS),
+		study.Choices{Seed: r.seed, Rounds: r.rounds, Only: only, Accel: r.accel, Input: r.input, Tare: version()},
+		workload.Options{Store: l.Store(), Cache: l.Cache(), Bench: l, Progress: show.say})
+	if err != nil {
+		return err
+	}
+	for _, o := range plan.Study.LeftOut {
+		show.note("left out: " + o.Treatment.ID + ": " + o.Reason)
+	}
+	if !notebook.Exists(r.out) {
+		if err := plan.Rehearse(ctx, l, show.say); err != nil {
+			return err
+		}
+	}
+	run := &study.Run{Plan: plan, Lab: l, Watch: show}
+	book, err := openBook(r.out, plan, run, l.Host(), seedChosen)
+	if err != nil {
+		return err
+	}
+	defer book.Close()
+	run.Book = book
+	if r.budget > 0 {
+		run.Deadline = began.Add(r.budget)
+	}
+	if err := book.Session(notebook.Session{Time: time.Now().UTC(), Event: "start", Args: os.Args[1:]}); err != nil {
+		return err
+	}
+	reason, err := run.Do(ctx)
+	end := notebook.Session{Time: time.Now().UTC(), Event: "end", Reason: reason, Notes: run.Notes()}
+	if err != nil {
+		end.Reason = "failed: " + err.Error()
+	}
+	if e := book.Session(end); err == nil {
+		err = e
+	}
+	show.end()
+	if err != nil {
+		return fmt.Errorf("%w; what was measured is kept in %s, and the same command with --out %s goes on", err, r.out, r.out)
+	}
+	return r.finish(run, reason)
+}
+
+// finish prints the result and makes the report.
+func (r *running) finish(run *study.Run, reason string) error {
+	s, err := summary.Read([]string{r.out}, summary.Options{})
+	if err != nil {
+		return err
+	}
+	if err := printSummary(os.Stdout, s, r.format); err != nil {
+		return err
+	}
+	if _, err := report.Write([]string{r.out}, "", report.Options{}); err != nil {
+		return err
+	}
+	path, err := filepath.Abs(filepath.Join(r.out, "report.html"))
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(os.Stderr, "Report: %s\n", path)
+	switch {
+	case reason == study.Interrupted:
+		fmt.Fprintf(os.Stderr, "tare: interrupted; what was measured is kept, and the same command with --out %s goes on\n", r.out)
+		return exit(130)
+	case reason == study.OutOfTime:
+		fmt.Fprintf(os.Stderr, "The time budget is used up; the same command with --out %s goes on.\n", r.out)
+	}
+	if n := run.Failed(); n > 0 {
+		return fmt.Errorf("%d trials failed; the table's notes and the report say why", n)
+	}
+	return nil
+}
+
+func randomSeed() (uint64, error) {
+	var b [8]byte
+	if _, err := rand.Read(b[:]); err != nil {
+		return 0, err
+	}
+	return binary.LittleEndian.Uint64(b[:]) >> 33, nil // short enough to type
+}
+
+// openBook begins the results folder, or goes on with it if it holds the same study.
+func openBook(dir string, plan *study.Plan, run *study.Run, h notebook.Host, seedChosen bool) (*notebook.Writer, error) {
+	if !notebook.Exists(dir) {
+		return notebook.Create(dir, plan.Study, h)
+	}
+	w, err := notebook.Open(dir) // held for writing before it is read, so that it does not change meanwhile
+	if err != nil {
+		return nil, err
+	}
+	f, err := notebook.Read(dir)
+	if err == nil {
+		if f.Host.ID != h.ID {
+			err = fmt.Errorf("%s was begun on another host (%s): name another folder with --out; folders of several hosts are read together", dir, f.Host.Hostname)
+		} else if err = plan.Resume(f.Study, seedChosen); err == nil {
+			err = f.Trials(func(t *notebook.Trial) error { run.Take(*t); return nil })
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, w.Close())
+	}
+	return w, nil
+}
+
+func studyCommand() *cobra.Command {
+	c := &cobra.Command{Use: "study", Short: "The studies that ship with Tare",
+		Example: "  tare study list\n  tare study show quick >mine.yaml"}
+	var format string
+	list := &cobra.Command{Use: "list", Short: "Their names", Args: cobra.NoArgs, Example: "  tare study list",
+		RunE: func(*cobra.Command, []string) error {
+			if err := oneOf("--format", format, "table", "json"); err != nil {
+				return err
+			}
+			type row struct {
+				Name  string `json:"name"`
+				Title string `json:"title"`
+				Paper string `json:"paper"`
+			}
+			var rows []row
+			for _, name := range study.Shipped(studies.FS) {
+				s, err := study.Load(studies.FS, name)
+				if err != nil {
+					return err
+				}
+				rows = append(rows, row{s.Name, s.Title, s.Paper})
+			}
+			if format == "json" {
+				return printJSON(rows)
+			}
+			w := tabwriter.NewWriter(os.Stdout, 0, 0, 3, ' ', 0)
+			for _, r := range rows {
+				fmt.Fprintf(w, "%s\t%s\n", r.Name, r.Title)
+			}
+			return w.Flush()
+		}}
+	list.Flags().StringVar(&format, "format", "table", "table or json")
+	show := &cobra.Command{Use: "show NAME", Short: "The file of one, to copy and change", Args: cobra.ExactArgs(1),
+		Example: "  tare study show quick >mine.yaml",
+		RunE: func(_ *cobra.Command, args []string) error {
+			s, err := study.Load(studies.FS, args[0])
+			if err == nil {
+				fmt.Print(s.Source)
+			}
+			return err
+		}}
+	c.AddCommand(list, show)
+	return c
+}
+
+func doctorCommand() *cobra.Command {
+	var format string
+	c := &cobra.Command{Use: "doctor", Short: "What this host can do, found by trying it", Args: cobra.NoArgs,
+		Long: `Tries each thing that a study may need and says: supported; not supported, why, and what to do; or inconclusive.
+KVM counts as supported when a small guest has really booted.`,
+		Example: "  sudo tare doctor\n  sudo tare doctor --format json",
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := oneOf("--format", format, "table", "json"); err != nil {
+				return err
+			}
+			h, err := lab.Doctor(c.Context())
+			if err != nil {
+				return err
+			}
+			if format == "json" {
+				return printJSON(h)
+			}
+			if err := host.Describe(os.Stdout, h); err != nil {
+				return err
+			}
+			fmt.Println()
+			return describeCapabilities(h.Capabilities)
+		}}
+	c.Flags().StringVar(&format, "format", "table", "table or json")
+	return c
+}
+
+func describeCapabilities(all []notebook.Capability) error {
+	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	for _, c := range all {
+		mark := map[notebook.Answer]string{notebook.Supported: "yes", notebook.NotSupported: "no", notebook.Inconclusive: "?"}[c.Answer]
+		fmt.Fprintf(w, "%s\t%s\t%s\n", mark, c.Name, c.Why)
+		if c.Do != "" {
+			fmt.Fprintf(w, "\t\tto have it: %s\n", c.Do)
+		}
+	}
+	return w.Flush()
+}
+
+func cleanCommand() *cobra.Command {
+	return &cobra.Command{Use: "clean", Short: "Undo and remove whatever an interrupted run left", Args: cobra.NoArgs,
+		Long: `Takes back every change that a run which died has left open in its journal: guests, mounts, cgroups, containers,
+folders, half-built images. Results are never touched, and finished images are kept.`,
+		Example: "  sudo tare clean",
+		RunE: func(c *cobra.Command, _ []string) error {
+			done, err := lab.Clean(c.Context())
+			for _, d := range done {
+				fmt.Println("removed:", d)
+			}
+			if err == nil && len(done) == 0 {
+				fmt.Println("Nothing to do.")
+			}
+			return err
+		}}
+}
+
+func printJSON(v any) error {
+	e := json.NewEncoder(os.Stdout)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}

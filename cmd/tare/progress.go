@@ -1,0 +1,108 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/term"
+
+	"tare/notebook"
+	"tare/stats"
+)
+
+// progress shows how a run goes on: one line that is rewritten on a terminal, a line a round elsewhere. It is drawn
+// when a guest or a trial begins or ends and never in between, so that nothing wakes up beside what is measured.
+type progress struct {
+	w     *os.File
+	tty   bool
+	width int
+
+	round     int
+	done, all int
+	left      time.Duration
+	treatment notebook.Treatment
+	ratio     string
+	drawn     bool
+	failures  map[string]bool
+}
+
+func newProgress(w *os.File) *progress {
+	width, _, err := term.GetSize(int(w.Fd()))
+	return &progress{w: w, tty: err == nil && os.Getenv("TERM") != "dumb", width: width, round: -1, failures: map[string]bool{}}
+}
+
+// say tells what long work is under way before the rounds begin.
+func (p *progress) say(what string) { p.note(what) }
+
+// note prints a line that stays.
+func (p *progress) note(text string) {
+	p.wipe()
+	fmt.Fprintln(p.w, text)
+}
+
+func (p *progress) wipe() {
+	if p.drawn {
+		fmt.Fprint(p.w, "\r\x1b[K")
+		p.drawn = false
+	}
+}
+
+// end takes the bar away.
+func (p *progress) end() { p.wipe() }
+
+// Guest implements study.Watcher.
+func (p *progress) Guest(round int, t notebook.Treatment, done, all int, left time.Duration) {
+	if round != p.round && !p.tty {
+		fmt.Fprintf(p.w, "round %d: %d of %d guests done%s\n", round+1, done, all, p.leftText(left))
+	}
+	p.round, p.done, p.all, p.left, p.treatment, p.ratio = round, done, all, left, t, ""
+	p.draw()
+}
+
+// Trial implements study.Watcher.
+func (p *progress) Trial(t notebook.Treatment, tr notebook.Trial, q stats.Quotient) {
+	if tr.Failure != "" && !p.failures[t.ID+tr.Failure] { // the same cause is said once
+		p.failures[t.ID+tr.Failure] = true
+		p.note(fmt.Sprintf("failed: %s, round %d: %s", t.ID, tr.Round+1, tr.Failure))
+	}
+	if q.HasInterval() && (t.Platform != notebook.BM || t.AA) {
+		p.ratio = fmt.Sprintf("ratio %.3g (%.3g to %.3g)", q.Value, q.Low, q.High)
+	}
+	p.draw()
+}
+
+// GaveUp implements study.Watcher.
+func (p *progress) GaveUp(t notebook.Treatment, cause string) {
+	p.note(fmt.Sprintf("given up: %s: every trial failed: %s", t.ID, cause))
+}
+
+func (p *progress) leftText(left time.Duration) string {
+	if left <= 0 {
+		return ""
+	}
+	return ", about " + left.Round(time.Second).String() + " left"
+}
+
+func (p *progress) draw() {
+	if !p.tty {
+		return
+	}
+	const cells = 16
+	full := 0
+	if p.all > 0 {
+		full = cells * p.done / p.all
+	}
+	what := []string{p.treatment.Platform, p.treatment.Engine, p.treatment.Accelerator, p.treatment.Provisioning, p.treatment.Instance.Name}
+	line := fmt.Sprintf("[%s%s] round %d%s  %s", strings.Repeat("#", full), strings.Repeat(".", cells-full), p.round+1,
+		p.leftText(p.left), strings.Join(strings.Fields(strings.Join(what, " ")), " "))
+	if p.ratio != "" {
+		line += "  " + p.ratio
+	}
+	if r := []rune(line); p.width > 0 && len(r) >= p.width {
+		line = string(r[:p.width-1])
+	}
+	fmt.Fprint(p.w, "\r\x1b[K", line)
+	p.drawn = true
+}

@@ -1,0 +1,379 @@
+//go:build linux
+
+// Package lab is the laboratory put together: the state that Tare keeps on a host, the drivers of its platforms, and
+// what the host can do. The packages below it each know one thing; this one knows which driver makes which
+// treatment.
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"tare/lab/host"
+	"tare/lab/image"
+	"tare/lab/platform"
+	"tare/lab/platform/bm"
+	"tare/lab/platform/cn"
+	"tare/lab/platform/vm"
+	"tare/lab/platform/vm/guestinit"
+	"tare/lab/platform/vmcn"
+	"tare/lab/ruler"
+	"tare/lab/study"
+	"tare/notebook"
+)
+
+// StateDir is where Tare keeps its images, its journal and its guests' folders. The environment's TARE_STATE, an
+// absolute path, takes its place.
+const StateDir = "/var/lib/tare"
+
+func stateDir() (string, error) {
+	dir := StateDir
+	if d := os.Getenv("TARE_STATE"); d != "" {
+		dir = d
+	}
+	if !filepath.IsAbs(dir) {
+		return "", fmt.Errorf("TARE_STATE=%s: an absolute path was expected", dir)
+	}
+	return dir, nil
+}
+
+// AsGuest is the process in the guest, if that is what this process was started as: the ruler of a container or of
+// bare metal, or a VM's init. It returns at once in any other process, and never in these.
+func AsGuest() {
+	guestinit.Init() // returns where this is not a VM's first process
+	if len(os.Args) > 1 && os.Args[1] == "ruler" {
+		os.Exit(ruler.Main(os.Args[2:]))
+	}
+}
+
+// Lab is a host that Tare may measure on, as long as it is open. Only one is open on a host at a time: two would
+// measure each other.
+type Lab struct {
+	state   string
+	tare    string
+	lock    *os.File
+	journal *host.Journal
+	store   *image.Store
+	host    notebook.Host
+	say     image.Progress
+
+	mu      sync.Mutex
+	vms     map[string]platform.Driver // by platform and accelerator
+	accel   map[string]notebook.Capability
+	refused map[string]string // by engine: why not
+}
+
+// Open takes the host for measuring, undoes what a run that died has left, and looks at what the host is. Progress
+// is told of what takes long.
+func Open(ctx context.Context, say image.Progress) (_ *Lab, err error) {
+	if os.Geteuid() != 0 {
+		return nil, errors.New("root is needed to measure: for chroot, mounts, cgroups, CPU sets and containers; run it with sudo (summary, report and export need none)")
+	}
+	l := &Lab{say: say, vms: map[string]platform.Driver{}, accel: map[string]notebook.Capability{}, refused: map[string]string{}}
+	if l.state, err = stateDir(); err != nil {
+		return nil, err
+	}
+	if l.tare, err = os.Executable(); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, l.Close())
+		}
+	}()
+	if l.lock, err = takeHost(l.state); err != nil {
+		return nil, err
+	}
+	undone, err := recoverHost(ctx, l.state)
+	for _, u := range undone {
+		say("undone, left by a run that died: " + u)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if l.store, err = image.OpenStore(filepath.Join(l.state, "images")); err != nil {
+		return nil, err
+	}
+	if l.journal, err = host.OpenJournal(l.state); err != nil {
+		return nil, err
+	}
+	if l.host, err = host.Inspect(ctx); err != nil {
+		return nil, err
+	}
+	l.host.Capabilities = host.Capabilities(ctx)
+	return l, nil
+}
+
+// takeHost holds a lock until the file is closed.
+func takeHost(state string) (*os.File, error) {
+	if err := os.MkdirAll(state, 0o755); err != nil {
+		return nil, err
+	}
+	path := filepath.Join(state, "lock")
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		who := make([]byte, 20)
+		n, _ := f.ReadAt(who, 0) // only for the message
+		f.Close()
+		return nil, fmt.Errorf("another tare (process %s) measures on this host, and two would measure each other: wait for it, or end it", strings.TrimSpace(string(who[:n])))
+	}
+	if err := f.Truncate(0); err != nil {
+		f.Close()
+		return nil, err
+	}
+	if _, err := fmt.Fprintln(f, os.Getpid()); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// undoers are the ways to undo what the drivers journal.
+func undoers() map[string]host.Undo {
+	all := map[string]host.Undo{}
+	for _, some := range []map[string]host.Undo{bm.Undo(), cn.Undo(), vm.Undo()} {
+		for kind, u := range some {
+			all[kind] = u
+		}
+	}
+	return all
+}
+
+func recoverHost(ctx context.Context, state string) (done []string, err error) {
+	entries, err := host.Recover(ctx, state, undoers())
+	for _, e := range entries {
+		done = append(done, e.Kind+" "+e.Target)
+	}
+	if err != nil {
+		return done, fmt.Errorf("what an earlier run left cannot be undone: %w", err)
+	}
+	return done, nil
+}
+
+// Clean undoes and removes whatever runs that died have left, and says what.
+func Clean(ctx context.Context) (done []string, err error) {
+	if os.Geteuid() != 0 {
+		return nil, errors.New("root is needed to undo what a run left: run it with sudo")
+	}
+	state, err := stateDir()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(state); errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	lock, err := takeHost(state)
+	if err != nil {
+		return nil, err
+	}
+	defer lock.Close()
+	if done, err = recoverHost(ctx, state); err != nil {
+		return done, err
+	}
+	store, err := image.OpenStore(filepath.Join(state, "images"))
+	if err != nil {
+		return done, err
+	}
+	half, err := store.Sweep()
+	return append(done, half...), err
+}
+
+// Close gives the host back. Its error names what could not be undone.
+func (l *Lab) Close() error {
+	var errs []error
+	if l.journal != nil {
+		errs = append(errs, l.journal.Close())
+	}
+	if l.lock != nil {
+		errs = append(errs, l.lock.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// Host is the machine as found.
+func (l *Lab) Host() notebook.Host { return l.host }
+
+// Store is where images are kept.
+func (l *Lab) Store() *image.Store { return l.store }
+
+// Cache is a folder for inputs that were fetched.
+func (l *Lab) Cache() string { return filepath.Join(l.state, "inputs") }
+
+// config is what drivers of VMs are made with.
+func (l *Lab) config(accel string) vm.Config {
+	return vm.Config{StateDir: l.state, Journal: l.journal, Tare: l.tare, Accelerator: accel}
+}
+
+// boots says whether a VM really boots with the accelerator; asked once.
+func (l *Lab) boots(ctx context.Context, accel string) notebook.Capability {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	c, ok := l.accel[accel]
+	if !ok {
+		l.say("booting a small guest with " + accel)
+		c = vm.Probe(ctx, l.config(accel))
+		c.Name = accel
+		l.accel[accel] = c
+		l.host.Capabilities = append(l.host.Capabilities, c)
+	}
+	return c
+}
+
+// Accelerator says which accelerator a VM gets.
+func (l *Lab) Accelerator(ctx context.Context, want string, emulate bool) (string, error) {
+	refuse := func(c notebook.Capability) error {
+		why := c.Why
+		if c.Do != "" {
+			why += "; " + c.Do
+		}
+		return fmt.Errorf("no VM with %s: %s", c.Name, why)
+	}
+	if want == notebook.KVM || want == "auto" {
+		c := l.boots(ctx, notebook.KVM)
+		if c.Answer == notebook.Supported {
+			return notebook.KVM, nil
+		}
+		if want == notebook.KVM {
+			return "", refuse(c)
+		}
+		if !emulate {
+			return "", fmt.Errorf("%w (and the study does not allow emulation; --accel tcg does, for a try-out)", refuse(c))
+		}
+	}
+	if c := l.boots(ctx, notebook.TCG); c.Answer != notebook.Supported {
+		return "", refuse(c)
+	}
+	return notebook.TCG, nil
+}
+
+// spareMemory is what is left of the host's memory for itself when a guest is sized, in bytes.
+const spareMemory = 512 << 20
+
+// Refuses says why the host cannot do the treatment; "" if it can.
+func (l *Lab) Refuses(ctx context.Context, t notebook.Treatment) string {
+	cores, inst := t.Instance.Cores, t.Instance
+	if n := len(l.host.CPUs); cores > float64(n) {
+		return fmt.Sprintf("it needs %g cores and the host has %d", cores, n)
+	}
+	if inst.Memory > l.host.Memory-spareMemory {
+		return fmt.Sprintf("it needs %.3g GB of memory and the host has %.3g GB, of which half a GB stays the host's own",
+			float64(inst.Memory)/(1<<30), float64(l.host.Memory)/(1<<30))
+	}
+	whole := cores == math.Trunc(cores)
+	switch {
+	case t.Platform == notebook.BM && !whole:
+		return "bare metal has no part of a core: that needs a quota"
+	case t.Platform == notebook.CN && t.Provisioning == notebook.Pinned && !whole:
+		return "a CPU set has no part of a core: that needs a quota (vanilla)"
+	case (t.Platform == notebook.VM || t.Platform == notebook.VMCN) && !whole:
+		return "a VM has no part of a vCPU"
+	}
+	if t.Platform == notebook.CN {
+		for _, c := range l.host.Capabilities {
+			if c.Name == t.Engine && c.Answer != notebook.Supported {
+				return strings.TrimSuffix(c.Why+"; "+c.Do, "; ")
+			}
+		}
+	}
+	return ""
+}
+
+// Provision makes a guest for the treatment.
+func (l *Lab) Provision(ctx context.Context, t notebook.Treatment, id string, root *image.Image, work *image.Tree) (study.Guest, error) {
+	s := platform.Spec{ID: "tare-" + id, Instance: t.Instance, Provisioning: t.Provisioning, Image: root, Work: work}
+	if t.Platform == notebook.BM || t.Provisioning == notebook.Pinned {
+		var err error
+		if s.CPUs, err = host.ChooseCPUs(l.host, int(t.Instance.Cores)); err != nil {
+			return nil, err
+		}
+	}
+	d, err := l.driver(t)
+	if err != nil {
+		return nil, err
+	}
+	g, err := d.Provision(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	return guest{g}, nil
+}
+
+// guest is a driver's guest as a study sees it.
+type guest struct{ platform.Guest }
+
+func (g guest) Ruler() study.Ruler { return g.Guest.Ruler() }
+
+func (l *Lab) driver(t notebook.Treatment) (platform.Driver, error) {
+	switch t.Platform {
+	case notebook.BM:
+		return l.bareMetal(), nil
+	case notebook.CN:
+		if t.Engine == "docker" {
+			return &cn.Docker{Journal: l.journal, State: l.state, Tare: l.tare}, nil
+		}
+		return &cn.OCI{Journal: l.journal, State: l.state, Tare: l.tare, Runtime: t.Engine}, nil
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	key := t.Platform + t.Accelerator
+	if d, ok := l.vms[key]; ok {
+		return d, nil
+	}
+	var d platform.Driver
+	var err error
+	if t.Platform == notebook.VMCN {
+		d, err = vmcn.New(vmcn.Config{VM: l.config(t.Accelerator)})
+	} else {
+		d, err = vm.New(l.config(t.Accelerator))
+	}
+	if err != nil {
+		return nil, err
+	}
+	l.vms[key] = d
+	return d, nil
+}
+
+func (l *Lab) bareMetal() *bm.Driver {
+	return &bm.Driver{Journal: l.journal, State: l.state, Tare: l.tare}
+}
+
+// Prepare implements workload.Bench: one order on bare metal with all of the host's CPUs.
+func (l *Lab) Prepare(ctx context.Context, root *image.Image, work *image.Tree, o ruler.Order) (r ruler.Result, scratch string, release func() error, err error) {
+	n := len(l.host.CPUs)
+	cpus, err := host.ChooseCPUs(l.host, n)
+	if err != nil {
+		return r, "", nil, err
+	}
+	g, err := l.bareMetal().Provision(ctx, platform.Spec{
+		ID: "tare-bench", Instance: notebook.Instance{Cores: float64(n)}, CPUs: cpus, Image: root, Work: work,
+	})
+	if err != nil {
+		return r, "", nil, err
+	}
+	release = func() error { return g.Destroy(context.WithoutCancel(ctx)) }
+	if r, _, err = g.Ruler().Run(ctx, o); err != nil {
+		return r, "", nil, errors.Join(err, release())
+	}
+	return r, g.(interface{ Scratch() string }).Scratch(), release, nil
+}
+
+// Doctor says what the host is and can do, found by trying it. Without root most answers are that root is needed.
+func Doctor(ctx context.Context) (notebook.Host, error) {
+	h, err := host.Inspect(ctx)
+	if err != nil {
+		return h, err
+	}
+	h.Capabilities = host.Capabilities(ctx)
+	return h, nil
+}
