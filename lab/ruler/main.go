@@ -60,15 +60,19 @@ func mainErr(connect string, fd int, root string) error {
 		conn = c
 	} else {
 		f := os.NewFile(uintptr(fd), fmt.Sprintf("file %d", fd))
-		c, err := net.FileConn(f)
-		switch {
-		case errors.Is(err, syscall.ENOTSOCK):
-			conn = f // a virtual machine's serial port
-		case err != nil:
+		var st syscall.Stat_t
+		if err := syscall.Fstat(fd, &st); err != nil {
 			return fmt.Errorf("--fd %d: %w", fd, err)
-		default:
+		}
+		if st.Mode&syscall.S_IFMT == syscall.S_IFSOCK {
+			c, err := net.FileConn(f)
+			if err != nil {
+				return fmt.Errorf("--fd %d: %w", fd, err)
+			}
 			f.Close() // c has its own
 			conn = c
+		} else {
+			conn = f // a virtual machine's serial port
 		}
 	}
 	var o Options
