@@ -276,7 +276,7 @@ func (t *table) rows(rows []Row, s *Summary) {
 		cells []string
 	}
 	cols := []column{
-		{head: "instance"}, {head: "platform", gap: 2}, {head: "mean", gap: 2, right: true}, {head: "± 95 %", gap: 1},
+		{head: "instance"}, {head: "platform", gap: 2}, {head: "mean", gap: 2, right: true}, {head: "95 %", gap: 1},
 		{head: "ratio", gap: 2, right: true}, {head: "95 %", gap: 1}, {head: "trials", gap: 2, right: true}, {gap: 2},
 	}
 	plain := make([]bool, len(rows))
@@ -354,12 +354,12 @@ func meanFigure(r *Row) (mean, half string) {
 	case !finite(r.MeanLow) || !finite(r.MeanHigh):
 		return fmt.Sprintf("%.4g", r.Mean), "none"
 	case r.MeanHigh == r.MeanLow:
-		return fmt.Sprintf("%.4g", r.Mean), "0"
+		return fmt.Sprintf("%.4g", r.Mean), "±0"
 	}
 	// Two digits of the half width.
 	h := (r.MeanHigh - r.MeanLow) / 2
 	d := min(max(1-int(math.Floor(math.Log10(h))), 0), 9)
-	return fmt.Sprintf("%.*f", d, r.Mean), fmt.Sprintf("%.*f", d, h)
+	return fmt.Sprintf("%.*f", d, r.Mean), fmt.Sprintf("±%.*f", d, h)
 }
 
 // ratioFigure writes a row's ratio and its interval.
