@@ -1,0 +1,322 @@
+package report
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+
+	"tare/desk/summary"
+)
+
+// need skips a test that lacks a component, by its name; where everything is required it fails.
+func need(t *testing.T, ok bool, what string) {
+	t.Helper()
+	if ok {
+		return
+	}
+	if os.Getenv("TARE_REQUIRE") == "all" {
+		t.Fatalf("needs %s, which is not here, and TARE_REQUIRE=all", what)
+	}
+	t.Skipf("needs %s", what)
+}
+
+func browser(t *testing.T) string {
+	t.Helper()
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "google-chrome-stable"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path
+		}
+	}
+	need(t, false, "Chromium (apt install chromium)")
+	return ""
+}
+
+// tab is a page open in a browser, with all that it asked for and complained of.
+type tab struct {
+	ctx context.Context
+
+	mu         sync.Mutex
+	requests   []string
+	complaints []string
+}
+
+// open starts a browser, and shows the page in it at a width and in a colour scheme.
+func open(t *testing.T, page string, width int64, scheme string) *tab {
+	t.Helper()
+	path := browser(t)
+	profile, err := os.MkdirTemp("", "tare-report-browser-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	opts := []chromedp.ExecAllocatorOption{
+		chromedp.ExecPath(path), chromedp.UserDataDir(profile),
+		chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU, chromedp.NoFirstRun, chromedp.NoDefaultBrowserCheck,
+	}
+	for _, f := range []string{"disable-quic", "disable-background-networking", "disable-component-update", "disable-sync", "disable-default-apps", "disable-extensions", "disable-dev-shm-usage", "hide-scrollbars"} {
+		opts = append(opts, chromedp.Flag(f, true))
+	}
+	bounded, cancel := context.WithTimeout(context.Background(), 90*time.Second)
+	alloc, cancelAlloc := chromedp.NewExecAllocator(bounded, opts...)
+	ctx, cancelTab := chromedp.NewContext(alloc)
+	t.Cleanup(func() {
+		if err := chromedp.Cancel(ctx); err != nil && bounded.Err() == nil {
+			t.Errorf("closing the browser: %v", err)
+		}
+		cancelTab()
+		cancelAlloc()
+		cancel()
+		if err := os.RemoveAll(profile); err != nil {
+			t.Errorf("removing the browser's profile: %v", err)
+		}
+	})
+	tb := &tab{ctx: ctx}
+	if err := chromedp.Listen(ctx, tb.hear); err != nil {
+		t.Fatalf("starting %s: %v", path, err)
+	}
+	if _, err := chromedp.Call(ctx, network.Enable, network.EnableParams{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := chromedp.Call(ctx, log.Enable, cdp.Empty{}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := chromedp.Call(ctx, runtime.Enable, cdp.Empty{}); err != nil {
+		t.Fatal(err)
+	}
+	abs, err := filepath.Abs(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tb.show(t, width, scheme)
+	if err := chromedp.Do(ctx, chromedp.Navigate("file://"+abs)); err != nil {
+		t.Fatalf("opening %s: %v", abs, err)
+	}
+	return tb
+}
+
+func (tb *tab) hear(ev any) {
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	switch e := ev.(type) {
+	case *network.EventRequestWillBeSent:
+		tb.requests = append(tb.requests, e.Request.URL)
+	case *log.EventEntryAdded:
+		tb.complaints = append(tb.complaints, fmt.Sprintf("%s: %s", e.Entry.Level, e.Entry.Text))
+	case *runtime.EventConsoleAPICalled:
+		tb.complaints = append(tb.complaints, fmt.Sprintf("console: %s", e.Type))
+	case *runtime.EventExceptionThrown:
+		tb.complaints = append(tb.complaints, "exception: "+e.ExceptionDetails.Text)
+	}
+}
+
+// show sets the width of the window and the colour scheme.
+func (tb *tab) show(t *testing.T, width int64, scheme string) {
+	t.Helper()
+	if err := chromedp.Do(tb.ctx, chromedp.EmulateViewport(width, 800, func(p *emulation.SetDeviceMetricsOverrideParams, _ *emulation.SetTouchEmulationEnabledParams) {
+		p.Mobile = width < 600
+		p.DeviceScaleFactor = 1
+	})); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := chromedp.Call(tb.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}},
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func ask[T any](t *testing.T, tb *tab, script string) T {
+	t.Helper()
+	v, err := chromedp.Run(tb.ctx, chromedp.Evaluate[T](script))
+	if err != nil {
+		t.Fatalf("asking the page: %v", err)
+	}
+	return v
+}
+
+// shoot keeps a screenshot where somebody wants to look: TARE_SHOTS names a folder.
+func (tb *tab) shoot(t *testing.T, name string) {
+	t.Helper()
+	dir := os.Getenv("TARE_SHOTS")
+	if dir == "" {
+		return
+	}
+	png, err := chromedp.Run(tb.ctx, chromedp.FullScreenshot(100))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, name+".png"), png, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// contrastScript lists texts whose contrast with what is behind them is below 4.5 to 1 (WCAG AA).
+const contrastScript = `(() => {
+  const parse = c => { const m = c.match(/[\d.]+/g).map(Number); return {r: m[0], g: m[1], b: m[2], a: m.length > 3 ? m[3] : 1}; };
+  const lum = c => { const f = v => { v /= 255; return v <= .03928 ? v / 12.92 : Math.pow((v + .055) / 1.055, 2.4); }; return .2126 * f(c.r) + .7152 * f(c.g) + .0722 * f(c.b); };
+  const behind = el => { for (let e = el; e; e = e.parentElement) { const c = parse(getComputedStyle(e).backgroundColor); if (c.a === 1) return c; } return {r: 255, g: 255, b: 255}; };
+  const bad = []; let n = 0;
+  const w = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (w.nextNode()) {
+    const el = w.currentNode.parentElement, text = w.currentNode.textContent.trim();
+    if (!text || el.closest('title,desc,style') || !el.getClientRects().length) continue;
+    const s = getComputedStyle(el), c = parse(el.closest('svg') ? s.fill : s.color), b = behind(el);
+    const [hi, lo] = [lum(c), lum(b)].sort((x, y) => y - x);
+    n++;
+    if ((hi + .05) / (lo + .05) < 4.5) bad.push(text.slice(0, 40) + ': ' + ((hi + .05) / (lo + .05)).toFixed(2));
+  }
+  if (n < 50) bad.push('only ' + n + ' texts were seen');
+  return bad;
+})()`
+
+// figureScript lists what is wrong with the figures that are shown: no size, texts outside, texts on each other.
+const figureScript = `(() => {
+  const bad = []; let n = 0;
+  for (const svg of document.querySelectorAll('svg')) {
+    if (getComputedStyle(svg).display === 'none') continue;
+    n++;
+    const id = svg.getAttribute('aria-labelledby'), box = svg.getBoundingClientRect();
+    if (box.width < 50 || box.height < 50) bad.push(id + ' is ' + box.width + ' by ' + box.height);
+    if (!svg.querySelector('title').textContent || !svg.querySelector('desc').textContent) bad.push(id + ' has no words');
+    const seen = [];
+    for (const t of svg.querySelectorAll('text')) {
+      const b = t.getBBox(), r = t.getBoundingClientRect();
+      if (!b.width || !b.height) bad.push(id + ': empty text');
+      if (r.left < box.left - .5 || r.right > box.right + .5 || r.top < box.top - .5 || r.bottom > box.bottom + .5)
+        bad.push(id + ': "' + t.textContent + '" is outside');
+      for (const [o, text] of seen)
+        if (Math.min(o.right, r.right) - Math.max(o.left, r.left) > 1 && Math.min(o.bottom, r.bottom) - Math.max(o.top, r.top) > 4)
+          bad.push(id + ': "' + t.textContent + '" lies on "' + text + '"');
+      seen.push([r, t.textContent]);
+    }
+    if (seen.length < 4) bad.push(id + ' has only ' + seen.length + ' texts');
+  }
+  if (!n) bad.push('no figure is shown');
+  return bad;
+})()`
+
+// widthScript says how wide the page is, in pixels. (window.innerWidth would not do: a phone's grows with the page.)
+const widthScript = `Math.max(document.documentElement.scrollWidth, document.body.scrollWidth)`
+
+func samplePage(t *testing.T, s *summary.Summary) string {
+	t.Helper()
+	dir := t.TempDir()
+	files, err := WriteSummary(s, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files[0]
+}
+
+// The page as its readers see it, in every light and at every width.
+func TestInBrowser(t *testing.T) {
+	samples := []struct {
+		name string
+		sum  *summary.Summary
+	}{
+		{"one", sample("large")},
+		{"three", sample("large", "xlarge", "2xlarge")},
+		{"cluster", cluster()},
+		{"trouble", troubled()},
+		{"hostile", hostile()},
+	}
+	for _, sm := range samples {
+		t.Run(sm.name, func(t *testing.T) {
+			tb := open(t, samplePage(t, sm.sum), 1100, "light")
+			for _, width := range []int64{360, 1100} {
+				for _, scheme := range []string{"light", "dark"} {
+					tb.show(t, width, scheme)
+					where := fmt.Sprintf("%d pixels wide, %s", width, scheme)
+					if got := ask[int64](t, tb, widthScript); got > width {
+						t.Errorf("%s: the page is %d pixels wide", where, got)
+					}
+					for _, bad := range ask[[]string](t, tb, contrastScript) {
+						t.Errorf("%s: too little contrast: %s", where, bad)
+					}
+					for _, bad := range ask[[]string](t, tb, figureScript) {
+						t.Errorf("%s: figure %s", where, bad)
+					}
+					dark := ask[string](t, tb, `getComputedStyle(document.body).backgroundColor`) != "rgb(255, 255, 255)"
+					if dark != (scheme == "dark") {
+						t.Errorf("%s: dark background: %t", where, dark)
+					}
+					tb.shoot(t, fmt.Sprintf("%s-%d-%s", sm.name, width, scheme))
+				}
+			}
+			// Another font than the one that was measured, a fifth wider.
+			for _, width := range []int64{360, 1100} {
+				tb.show(t, width, "light")
+				ask[string](t, tb, `document.documentElement.style.setProperty('--figure-font', "'DejaVu Sans', Verdana"), ''`)
+				for _, bad := range ask[[]string](t, tb, figureScript) {
+					// An attack's punctuation is wider still; the SVG's own edge cuts it.
+					if strings.HasSuffix(bad, "is outside") && sm.name != "hostile" {
+						t.Errorf("%d pixels wide, in a wider font: figure %s", width, bad)
+					}
+				}
+			}
+			pdf, err := chromedp.Run(tb.ctx, chromedp.PrintToPDF(chromedp.PDFPreferCSSPageSize()))
+			if err != nil || !strings.HasPrefix(string(pdf), "%PDF-") || len(pdf) < 20_000 {
+				t.Errorf("printing: %d bytes, %v", len(pdf), err)
+			}
+			if dir := os.Getenv("TARE_SHOTS"); dir != "" {
+				if err := os.WriteFile(filepath.Join(dir, sm.name+".pdf"), pdf, 0o644); err != nil {
+					t.Error(err)
+				}
+			}
+			ids := ask[[]string](t, tb, `(() => { const n = {}; document.querySelectorAll('[id]').forEach(e => n[e.id] = (n[e.id] || 0) + 1); return Object.keys(n).filter(k => n[k] > 1); })()`)
+			if len(ids) > 0 {
+				t.Errorf("ids that are not unique: %v", ids)
+			}
+			dead := ask[[]string](t, tb, `[...document.querySelectorAll('a[href^="#"]')].map(a => a.getAttribute('href')).filter(h => !document.getElementById(h.slice(1)))`)
+			if len(dead) > 0 {
+				t.Errorf("links to nowhere: %v", dead)
+			}
+			live := ask[[]string](t, tb, `[...document.querySelectorAll('*')].filter(e => /^(script|img|iframe|object|embed|link|form|foreignObject|use|image|animate|set)$/i.test(e.localName) || [...e.attributes].some(a => /^on/i.test(a.name) || /^\s*javascript:/i.test(a.value))).map(e => e.outerHTML.slice(0, 200))`)
+			if len(live) > 0 {
+				t.Errorf("elements that could act: %v", live)
+			}
+			tb.mu.Lock()
+			defer tb.mu.Unlock()
+			if len(tb.requests) != 1 || !strings.HasPrefix(tb.requests[0], "file://") {
+				t.Errorf("the page asked for %v, expected itself alone", tb.requests)
+			}
+			if len(tb.complaints) > 0 {
+				t.Errorf("the browser says: %v", tb.complaints)
+			}
+		})
+	}
+}
+
+// Should a hole be found in the escaping, the page's policy stops what comes through it.
+func TestPolicyStopsWhatGetsIn(t *testing.T) {
+	page := samplePage(t, sample("large"))
+	data, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hole := `<script>document.title = "taken"</script><img src="http://127.0.0.1:9/x" onerror="document.title='taken'"></body>`
+	if err := os.WriteFile(page, []byte(strings.Replace(string(data), "</body>", hole, 1)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	tb := open(t, page, 800, "light")
+	if title := ask[string](t, tb, `document.title`); title == "taken" {
+		t.Error("a script ran")
+	}
+	tb.mu.Lock()
+	defer tb.mu.Unlock()
+	if len(tb.complaints) == 0 {
+		t.Error("the browser stopped nothing: the policy is not in force")
+	}
+}

@@ -1,0 +1,724 @@
+package report
+
+import (
+	"bytes"
+	_ "embed"
+	"fmt"
+	"html/template"
+	"math"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"tare/desk/summary"
+	"tare/notebook"
+	"tare/stats"
+)
+
+//go:embed page.gohtml
+var pageSource string
+
+//go:embed style.css
+var style string
+
+var pageTemplate = template.Must(template.New("page").Parse(pageSource))
+
+// page is what the template shows: words, ready to be read.
+type page struct {
+	Style    template.CSS
+	Title    string
+	Answer   string
+	When     string
+	AA       []line1
+	HostLine []string
+	Notices  []notice
+	Figures  []pageFigure
+	Tables   []table
+	Checks   []check
+	Warnings []counted
+	Failures []failure
+	LeftOut  []leftOut
+	Hosts    []hostPart
+	Designs  []facts
+	Ruler    []rulerRow
+	Kernels  []kernel
+	Notes    []string
+	Studies  []studyPart
+	Words    []term
+	Several  bool // hosts
+}
+
+type line1 struct {
+	Good bool
+	Text string
+}
+
+type notice struct{ Head, Text string }
+
+type pageFigure struct {
+	ID, Title, Caption string
+	Wide, Narrow       template.HTML
+	SVG, PDF           string
+	Emulated           bool
+}
+
+type table struct {
+	ID, Title, Metric, Baseline string
+	Rows                        []tableRow
+	Notes                       []footnote
+}
+
+type tableRow struct {
+	First              bool // of its instance type
+	Instance, Platform string
+	Engine, Kind       string
+	Sub                string // engine and provisioning in one, for phones
+	Mean, Interval     string
+	Ratio, RatioWords  string
+	Guests, Trials     string
+	Failed             string
+	Marks              []string // of footnotes
+	Tag                string   // "emulated", "doubtful", "A/A", "baseline"
+	Muted              bool
+}
+
+type footnote struct{ Mark, Text string }
+
+type check struct {
+	What, Verdict, Value, Untrusted string
+	Good                            bool
+}
+
+type counted struct {
+	Text, Times string
+	Where       []string
+}
+
+type failure struct {
+	What   string
+	Causes []string
+}
+
+type leftOut struct{ What, Reason string }
+
+type hostPart struct {
+	Name   string
+	Facts  []fact
+	Probes []probe
+}
+
+type fact struct{ Name, Value string }
+
+type facts struct {
+	Name  string
+	Facts []fact
+}
+
+type probe struct{ Name, Answer, Why, Do string }
+
+type rulerRow struct{ What, Guests, Median, Range, Trip string }
+
+type kernel struct{ Kernel, Where string }
+
+type studyPart struct {
+	Name, Source string
+	Facts        []fact
+	Commands     []string
+}
+
+// render makes the page.
+func render(s *summary.Summary, figs []figure) ([]byte, error) {
+	p := page{
+		Style:   template.CSS(style),
+		Title:   title(s),
+		Answer:  tight(plain(s.Sentence)),
+		When:    when(s),
+		Words:   glossary,
+		Several: len(s.Hosts) > 1,
+	}
+	names := treatmentNames(s)
+	p.AA, p.Checks = checks(s, names)
+	p.HostLine = hostLines(s)
+	p.Notices = notices(s, figs)
+	for i := range figs {
+		f := &figs[i]
+		id := fmt.Sprintf("figure-%d", i+1)
+		w, err := svgInline(f, wide(f), id+"-wide", "wide")
+		if err != nil {
+			return nil, err
+		}
+		n, err := svgInline(f, narrow(f), id+"-narrow", "narrow")
+		if err != nil {
+			return nil, err
+		}
+		p.Figures = append(p.Figures, pageFigure{
+			ID: id, Title: f.title, Caption: f.caption,
+			// Both are the SVG library's own elements with every text in them escaped by it or by svgInline.
+			Wide: template.HTML(w), Narrow: template.HTML(n),
+			SVG: FiguresDir + "/" + f.file + ".svg", PDF: FiguresDir + "/" + f.file + ".pdf",
+			Emulated: f.kind == emulated,
+		})
+	}
+	for i, g := range groups(s) {
+		p.Tables = append(p.Tables, makeTable(i, g))
+	}
+	p.Warnings = warnings(s, names)
+	p.Failures = failures(s)
+	for _, l := range s.LeftOut {
+		what := fullName(l.Treatment)
+		if p.Several {
+			what += ", on " + plain(l.Host)
+		}
+		p.LeftOut = append(p.LeftOut, leftOut{what, plain(l.Reason)})
+	}
+	for _, h := range s.Hosts {
+		p.Hosts = append(p.Hosts, hostFacts(h))
+	}
+	for _, f := range s.Folders {
+		p.Designs = append(p.Designs, design(f))
+		p.Studies = append(p.Studies, study(f))
+	}
+	for _, r := range s.Ruler {
+		p.Ruler = append(p.Ruler, ruler(r, p.Several))
+	}
+	p.Kernels = kernels(s)
+	for _, n := range s.Notes {
+		p.Notes = append(p.Notes, sentence(withoutPath(n, s.Folders)))
+	}
+	var b bytes.Buffer
+	if err := pageTemplate.Execute(&b, p); err != nil {
+		return nil, fmt.Errorf("making the page: %w", err)
+	}
+	return b.Bytes(), nil
+}
+
+// sentence starts a note with a capital and ends it with a stop.
+func sentence(s string) string {
+	s = tight(plain(s))
+	if s == "" {
+		return s
+	}
+	first, n := utf8.DecodeRuneInString(s)
+	s = string(unicode.ToUpper(first)) + s[n:]
+	if !strings.ContainsAny(s[len(s)-1:], ".!?") {
+		s += "."
+	}
+	return s
+}
+
+func title(s *summary.Summary) string {
+	var names []string
+	for _, f := range s.Folders {
+		n := plain(f.Study.Title)
+		if n == "" {
+			n = plain(f.Study.Name)
+		}
+		if n != "" && !slices.Contains(names, n) {
+			names = append(names, n)
+		}
+	}
+	if len(names) == 0 {
+		return "Study"
+	}
+	return strings.Join(names, " · ")
+}
+
+const dateForm = "2 January 2006, 15:04 UTC"
+
+func when(s *summary.Summary) string {
+	var last time.Time
+	trials := 0
+	for _, f := range s.Folders {
+		if t := f.Study.Created.UTC(); t.After(last) {
+			last = t
+		}
+		trials += f.Trials
+	}
+	first := studyDate(s)
+	if first.IsZero() {
+		return ""
+	}
+	w := "Begun " + first.Format(dateForm)
+	if !last.Equal(first) {
+		w += ", the last of " + count(len(s.Folders), "folder", "folders") + " " + last.Format(dateForm)
+	}
+	return w + " · " + count(trials, "trial", "trials") + " on record"
+}
+
+// fullName says what a treatment is, all of it.
+func fullName(t notebook.Treatment) string {
+	n := treatmentName(t) + ", " + plain(t.Instance.Name) + ": " + plain(t.Workload)
+	if p := paramWords(t.Params); p != "" {
+		n += ", " + p
+	}
+	return n
+}
+
+// treatmentNames are the names of all treatments by id: short ones where one workload is all there is.
+func treatmentNames(s *summary.Summary) map[string]string {
+	names := map[string]string{}
+	one := len(groups(s)) == 1
+	for _, r := range s.Rows {
+		n := treatmentName(r.Treatment) + ", " + plain(r.Treatment.Instance.Name)
+		if !one {
+			n = fullName(r.Treatment)
+		}
+		names[r.Treatment.ID] = n
+	}
+	return names
+}
+
+func named(names map[string]string, ids []string) []string {
+	list := make([]string, 0, len(ids))
+	for _, id := range ids {
+		n := names[id]
+		if n == "" {
+			n = plain(id)
+		}
+		if !slices.Contains(list, n) {
+			list = append(list, n)
+		}
+	}
+	return list
+}
+
+// checks says the A/A checks' verdicts: in a line each for the first screen, and in full.
+func checks(s *summary.Summary, names map[string]string) ([]line1, []check) {
+	if len(s.AA) == 0 {
+		return []line1{{false, "No A/A check was run: how steady the host was is not known."}}, nil
+	}
+	var list []check
+	held, missed, unknown := 0, 0, 0
+	for _, a := range s.AA {
+		what := plain(a.Workload)
+		if p := paramWords(a.Params); p != "" {
+			what += ", " + p
+		}
+		what += ", " + plain(a.Instance.Name)
+		if len(s.Hosts) > 1 {
+			what += ", on " + plain(a.Host)
+		}
+		c := check{What: what, Value: valueWords(a.Ratio, a.Low, a.High, "")}
+		switch a.Verdict {
+		case summary.Holds:
+			held++
+			c.Good, c.Verdict = true, "holds: the interval contains 1"
+		case summary.Misses:
+			missed++
+			c.Verdict = "fails: the interval misses 1"
+			c.Untrusted = strings.Join(named(names, a.Untrusted), "; ")
+		default:
+			unknown++
+			c.Verdict = "not known: fewer than two rounds"
+		}
+		list = append(list, c)
+	}
+	var lines []line1
+	switch {
+	case len(list) == 1 && held == 1:
+		lines = append(lines, line1{true, "A/A check holds: bare metal against itself is " + list[0].Value + ", which contains 1."})
+	case held == len(list):
+		lines = append(lines, line1{true, fmt.Sprintf("All %d A/A checks hold: bare metal against itself contains 1 in each.", held)})
+	default:
+		if missed > 0 {
+			t := "A/A check fails: bare metal against itself is "
+			if len(list) > 1 {
+				t = fmt.Sprintf("%d of %d A/A checks fail, the first: bare metal against itself is ", missed, len(list))
+			}
+			for _, c := range list {
+				if strings.HasPrefix(c.Verdict, "fails") {
+					t += c.Value
+					break
+				}
+			}
+			lines = append(lines, line1{false, t + ", which misses 1."})
+		}
+		if unknown > 0 {
+			lines = append(lines, line1{false, "A/A check not known" + ofAll(unknown, len(list)) + ": fewer than two rounds."})
+		}
+	}
+	return lines, list
+}
+
+func ofAll(n, all int) string {
+	if n == all {
+		return ""
+	}
+	return fmt.Sprintf(" for %d of %d", n, all)
+}
+
+// hostLines are a line for each host: what it is, and whether it is itself a guest.
+func hostLines(s *summary.Summary) []string {
+	var list []string
+	for _, h := range s.Hosts {
+		l := plain(h.Name)
+		if l == "" {
+			l = "Host"
+		}
+		l += ": "
+		if m := plain(h.CPUModel); m != "" {
+			l += m + ", "
+		}
+		l += count(len(h.CPUs), "CPU", "CPUs") + ", " + bytesWords(h.Memory) + ", Linux " + plain(h.Kernel) + "."
+		if h.Virtualization != "" {
+			l += " The host is itself a guest (" + plain(h.Virtualization) + "): bare metal here means this virtual machine without a further layer."
+		}
+		list = append(list, l)
+	}
+	return list
+}
+
+// finished are the reasons of an end that leave nothing to be said on the first screen.
+var finished = []string{"precise enough", "cap on rounds"}
+
+// notices are what a reader must know before the figures.
+func notices(s *summary.Summary, figs []figure) []notice {
+	var list []notice
+	for _, f := range s.Folders {
+		name := "This study"
+		if len(s.Folders) > 1 {
+			name = "The study in " + folderName(f.Dir)
+		}
+		last := ""
+		if n := len(f.Ends); n > 0 {
+			last = plain(f.Ends[n-1])
+		}
+		switch {
+		case last == "" || strings.HasPrefix(last, "still running"):
+			list = append(list, notice{"Not finished.", name + " has no recorded end: it is still running or was killed. What follows is from the rounds so far; the same command goes on where it stopped."})
+		case !slices.Contains(finished, last):
+			list = append(list, notice{"Ended early.", name + " ended before its design was done: " + strings.TrimSuffix(last, ".") + ". Intervals may be wider than was asked for."})
+		}
+	}
+	missed := 0
+	for _, a := range s.AA {
+		if a.Verdict == summary.Misses {
+			missed++
+		}
+	}
+	if missed > 0 {
+		list = append(list, notice{"The host was unsteady.", "Bare metal differed from itself (A/A check). Differences no larger than that are marked “doubtful” and are not to be trusted. By chance alone about 1 check in 20 fails."})
+	}
+	vms, emulatedVMs, failed, trials := 0, 0, 0, 0
+	for _, r := range s.Rows {
+		if r.Treatment.Platform == notebook.VM || r.Treatment.Platform == notebook.VMCN {
+			vms++
+			if !r.Representative {
+				emulatedVMs++
+			}
+		}
+		failed += r.Failed
+		trials += r.Trials
+	}
+	switch {
+	case vms > 0 && emulatedVMs == vms:
+		list = append(list, notice{"Every VM was emulated.", "This host gave no working KVM, so virtual machines ran under software emulation (TCG). Their figures are kept apart, are never ranked, and say nothing about what a VM costs."})
+	case emulatedVMs > 0:
+		list = append(list, notice{"Some VMs were emulated.", "They ran under software emulation (TCG): kept apart and never ranked."})
+	}
+	if failed > 0 {
+		list = append(list, notice{"Some trials failed.", fmt.Sprintf("%s of %s failed; they are in no mean. See “What failed”.", thousands(failed), count(trials, "measured trial", "measured trials"))})
+	}
+	if len(figs) == 0 {
+		list = append(list, notice{"Nothing to draw.", "No treatment has a trial that could be shown."})
+	}
+	return list
+}
+
+// folderName names a folder without the path to it, which is of one machine.
+func folderName(dir string) string {
+	if abs, err := filepath.Abs(dir); err == nil {
+		dir = abs
+	}
+	return plain(filepath.Base(dir))
+}
+
+// withoutPath names the folder that a note begins with as the rest of the page does.
+func withoutPath(note string, folders []summary.Folder) string {
+	for _, f := range folders {
+		if rest, found := strings.CutPrefix(note, f.Dir); found && (strings.HasPrefix(rest, ":") || strings.HasPrefix(rest, " ")) {
+			return folderName(f.Dir) + rest
+		}
+	}
+	return note
+}
+
+// makeTable makes the table of a group.
+func makeTable(i int, g *group) table {
+	t := table{ID: fmt.Sprintf("table-%d", i+1), Title: g.title(), Baseline: baselineName(g.rows)}
+	marks := map[string]string{}
+	last := ""
+	for j, r := range g.rows {
+		if j == 0 {
+			t.Metric = plain(r.Metric.Name)
+			if u := plain(r.Metric.Unit); u != "" {
+				t.Metric += ", " + u
+			}
+		}
+		d := decimals(r.Mean, r.MeanLow, r.MeanHigh)
+		rd := decimals(r.Ratio, r.RatioLow, r.RatioHigh)
+		row := tableRow{
+			Instance: plain(r.Treatment.Instance.Name),
+			Platform: platformName(r.Treatment.Platform),
+			Engine:   dash(plain(r.Treatment.Engine)),
+			Kind:     dash(plain(r.Treatment.Provisioning)),
+			Mean:     number(r.Mean, d),
+			Interval: intervalWords(r.MeanLow, r.MeanHigh, d),
+			Ratio:    number(r.Ratio, rd), RatioWords: intervalWords(r.RatioLow, r.RatioHigh, rd),
+			Guests: thousands(r.Guests), Trials: thousands(r.Trials), Failed: thousands(r.Failed),
+			Muted: !r.Representative || r.Doubtful,
+		}
+		row.Sub = strings.Trim(plain(r.Treatment.Engine)+", "+plain(r.Treatment.Provisioning), ", ")
+		if math.IsNaN(r.Mean) {
+			row.Interval = "–"
+		}
+		if math.IsNaN(r.Ratio) {
+			row.RatioWords = "–"
+		}
+		row.First = row.Instance != last
+		last = row.Instance
+		switch {
+		case r.IsBaseline():
+			row.Ratio, row.RatioWords, row.Tag = "1", "by definition", "baseline"
+		case r.Treatment.AA:
+			row.Tag = "A/A: again"
+		case !r.Representative:
+			row.Tag = "emulated: not a VM’s cost"
+		}
+		if r.Doubtful {
+			if row.Tag != "" {
+				row.Tag += "; "
+			}
+			row.Tag += "doubtful"
+		}
+		for _, n := range r.Notes {
+			n = sentence(n)
+			if n == "" {
+				continue
+			}
+			if marks[n] == "" {
+				marks[n] = strconv.Itoa(len(marks) + 1)
+				t.Notes = append(t.Notes, footnote{marks[n], n})
+			}
+			row.Marks = append(row.Marks, marks[n])
+		}
+		t.Rows = append(t.Rows, row)
+	}
+	var ratios, means []*string
+	for j := range t.Rows {
+		ratios, means = append(ratios, &t.Rows[j].Ratio), append(means, &t.Rows[j].Mean)
+	}
+	alignPoints(ratios)
+	alignPoints(means)
+	return t
+}
+
+// alignPoints fills numbers that are set flush right up with spaces as wide as a figure or a point, so that their
+// points stand below each other although each has only the figures that are known.
+func alignPoints(column []*string) {
+	most := 0
+	places := func(s string) int {
+		if i := strings.IndexByte(s, '.'); i >= 0 {
+			return len(s) - i - 1
+		}
+		return 0
+	}
+	for _, s := range column {
+		most = max(most, places(*s))
+	}
+	for _, s := range column {
+		n := places(*s)
+		if n == 0 && most > 0 {
+			*s += "\u2008"
+		}
+		*s += strings.Repeat("\u2007", most-n)
+	}
+}
+
+func dash(s string) string {
+	if s == "" {
+		return "–"
+	}
+	return s
+}
+
+func warnings(s *summary.Summary, names map[string]string) []counted {
+	var list []counted
+	for _, w := range s.Warnings {
+		list = append(list, counted{sentence(w.Text), count(w.Count, "trial", "trials"), named(names, w.Treatments)})
+	}
+	return list
+}
+
+// failures lists the treatments with failed trials, with what their rows say of the causes.
+func failures(s *summary.Summary) []failure {
+	var list []failure
+	for _, r := range s.Rows {
+		if r.Failed == 0 {
+			continue
+		}
+		f := failure{What: fullName(r.Treatment)}
+		if len(s.Hosts) > 1 {
+			f.What += ", on " + plain(r.Host)
+		}
+		for _, n := range r.Notes {
+			if strings.Contains(n, "fail") {
+				f.Causes = append(f.Causes, sentence(n))
+			}
+		}
+		if len(f.Causes) == 0 {
+			f.Causes = []string{fmt.Sprintf("%s of %s failed.", thousands(r.Failed), count(r.Trials, "trial", "trials"))}
+		}
+		list = append(list, f)
+	}
+	return list
+}
+
+func hostFacts(h summary.Host) hostPart {
+	p := hostPart{Name: plain(h.Name)}
+	add := func(name, value string) {
+		if value = plain(value); value != "" {
+			p.Facts = append(p.Facts, fact{name, value})
+		}
+	}
+	add("Processor", h.CPUModel)
+	add("Topology", topology(h.CPUs))
+	add("Memory", bytesWords(h.Memory))
+	add("System", strings.Trim(h.OS+", Linux "+h.Kernel+", "+h.Arch, ", "))
+	add("Control groups", h.CgroupVersion)
+	add("Frequency governor", h.Governor)
+	if h.Virtualization != "" {
+		add("Itself a guest of", h.Virtualization+" (bare metal here means this virtual machine without a further layer)")
+	} else {
+		add("Itself a guest", "no hypervisor was found")
+	}
+	add("Identity", h.ID)
+	for _, c := range h.Capabilities {
+		p.Probes = append(p.Probes, probe{plain(c.Name), plain(string(c.Answer)), plain(c.Why), plain(c.Do)})
+	}
+	return p
+}
+
+// design says how a folder's study was done.
+func design(f summary.Folder) facts {
+	d := f.Study.Design
+	p := facts{Name: folderName(f.Dir)}
+	add := func(name, value string) { p.Facts = append(p.Facts, fact{name, tight(value)}) }
+	add("Order", "in each round every treatment once, in random order; seed "+strconv.FormatUint(f.Study.Seed, 10))
+	rounds := count(f.Rounds, "round", "rounds") + " run; "
+	if d.Floor == d.Cap {
+		rounds += "the design asks for " + count(d.Cap, "round", "rounds")
+	} else {
+		rounds += fmt.Sprintf("at least %d and at most %d by design", d.Floor, d.Cap)
+	}
+	add("Rounds", rounds)
+	add("Guests", "a new guest for each treatment in each round, destroyed after its trials")
+	add("Trials", count(d.Trials, "measured trial", "measured trials")+" in each guest")
+	if d.Warmups > 0 {
+		add("Page cache", "warm: by "+count(d.Warmups, "warm-up trial", "warm-up trials")+" in each guest, not counted")
+	} else {
+		add("Page cache", "as the guest found it: no warm-up trials")
+	}
+	level := stats.Level(d.Floor, d.Cap, d.Precision)
+	if d.Precision > 0 {
+		looks := stats.Looks(d.Floor, d.Cap)
+		words := make([]string, len(looks))
+		for i, n := range looks {
+			words[i] = strconv.Itoa(n)
+		}
+		add("Stopping rule", fmt.Sprintf("stop when every ratio’s interval is within ± %s %% of the ratio; looked at after %s rounds",
+			strconv.FormatFloat(d.Precision*100, 'g', 3, 64), strings.Join(words, ", ")))
+		if len(looks) > 1 {
+			add("Level", fmt.Sprintf("each interval is made at %s %%, so that the one at which the study stopped keeps its 95 %% whichever of the %d looks that was",
+				strconv.FormatFloat(level*100, 'g', 5, 64), len(looks)))
+		}
+	} else {
+		add("Stopping rule", "none: all rounds are run")
+	}
+	add("Intervals", "95 %, over rounds as blocks: by Student’s t for a mean, by Fieller’s method for a ratio; trials of one guest are not counted as independent")
+	add("Time limit of a trial", seconds(d.TimeoutS))
+	ends := make([]string, len(f.Ends))
+	for i, e := range f.Ends {
+		ends[i] = plain(e)
+	}
+	if len(ends) == 0 {
+		ends = []string{"no end is recorded"}
+	}
+	add("Ended", strings.Join(ends, "; then "))
+	add("On record", fmt.Sprintf("%s, warm-ups included; %s of them failed", count(f.Trials, "trial", "trials"), thousands(f.Failed)))
+	return p
+}
+
+func ruler(r summary.RulerCost, several bool) rulerRow {
+	w := platformName(r.Platform)
+	for _, part := range []string{r.Engine, r.Accelerator} {
+		if part != "" {
+			w += ", " + plain(part)
+		}
+	}
+	if several {
+		w += ", on " + plain(r.Host)
+	}
+	return rulerRow{w, thousands(r.Guests), seconds(r.Median), seconds(r.Low) + " to " + seconds(r.High), seconds(r.RoundTrip)}
+}
+
+// kernels lists the guests' kernels and in which treatments they ran.
+func kernels(s *summary.Summary) []kernel {
+	var order []string
+	where := map[string][]string{}
+	for _, r := range s.Rows {
+		for _, k := range r.Kernels {
+			k = plain(k)
+			if where[k] == nil {
+				order = append(order, k)
+			}
+			n := platformName(r.Treatment.Platform)
+			if r.Treatment.Engine != "" {
+				n += ", " + plain(r.Treatment.Engine)
+			}
+			if !slices.Contains(where[k], n) {
+				where[k] = append(where[k], n)
+			}
+		}
+	}
+	var list []kernel
+	for _, k := range order {
+		list = append(list, kernel{k, strings.Join(where[k], "; ")})
+	}
+	return list
+}
+
+// study says where a folder's numbers come from and how to make them again.
+func study(f summary.Folder) studyPart {
+	p := studyPart{Name: folderName(f.Dir), Source: plainLines(f.Study.Source)}
+	add := func(name, value string) {
+		if value = plain(value); value != "" {
+			p.Facts = append(p.Facts, fact{name, value})
+		}
+	}
+	add("Study", f.Study.Name)
+	add("Tare", f.Study.Tare)
+	add("Hash of what was run", f.Study.Hash)
+	if !f.Study.Created.IsZero() {
+		add("Begun", f.Study.Created.UTC().Format(dateForm))
+	}
+	workloads := make([]string, 0, len(f.Study.Images))
+	for w := range f.Study.Images {
+		workloads = append(workloads, w)
+	}
+	slices.Sort(workloads)
+	for _, w := range workloads {
+		im := f.Study.Images[w]
+		add("Image of "+plain(w), im.Reference+" "+im.Digest)
+		add("Input of "+plain(w), im.Input)
+	}
+	seed := strconv.FormatUint(f.Study.Seed, 10)
+	// Into a folder of its own: in this one the run would go on, not begin again.
+	out := shellWord(p.Name + "-again")
+	p.Commands = []string{"tare run study.yaml --seed " + seed + " --out " + out, "tare report " + out}
+	return p
+}
