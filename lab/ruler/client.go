@@ -152,8 +152,8 @@ func (c *Client) Cost(ctx context.Context, n int) ([]time.Duration, error) {
 }
 
 // Run has the ruler run and measure o. The duration is the interval of Result.Elapsed by the host's clock: from
-// sending the word to go until the guest says that the process has ended, less the smallest round trip seen. It
-// is uncertain by the round trip's variation.
+// sending the word to go until the guest says that the process has ended, less the smallest round trip seen and
+// the (short) time that the guest says it took to start the clock. It is uncertain by the round trip's variation.
 //
 // When ctx ends the order is cancelled, everything it started is killed, and ctx's error is returned; the client
 // remains good if the guest answers to that within seconds. An order that the guest could not start is no
@@ -183,8 +183,18 @@ func (c *Client) Run(ctx context.Context, o Order) (Result, time.Duration, error
 			return none, 0, err
 		}
 		seen = time.Since(start)
-		host = max(0, seen-c.rtt)
 		if f.kind == kindEnded {
+			var note endedNote
+			if err := f.decode(&note); err != nil {
+				return none, 0, c.fail(err)
+			}
+			if note.Lead < 0 || note.Lead > 2*seen {
+				return none, 0, c.fail(&ProtocolError{
+					Got:      fmt.Sprintf("a start %v after the word to go", note.Lead),
+					Expected: fmt.Sprintf("at most the %v that the host saw", seen),
+				})
+			}
+			host = max(0, seen-c.rtt-note.Lead)
 			if f, err = c.answer(ctx, time.Now().Add(sweepTime+drainTime+answerGrace), kindDone); err != nil {
 				return none, 0, err
 			}

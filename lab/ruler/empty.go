@@ -16,7 +16,9 @@ import (
 // emptyProgram is the least that a process can do: a static program that exits. It lies in memory, or in the scratch
 // folder where memory cannot be executed.
 type emptyProgram struct {
+	tried  bool
 	memory *os.File
+	name   string
 }
 
 // Machine code of exit(0), and the number of the machine in an ELF header.
@@ -68,30 +70,35 @@ func emptyELF(arch string) ([]byte, error) {
 	return append(b, x.code...), nil
 }
 
-// path gives the name to execute it by.
-func (e *emptyProgram) path(scratch string) (string, error) {
-	if e.memory == nil {
-		elf, err := emptyELF(runtime.GOARCH)
-		if err != nil {
-			return "", err
-		}
-		if fd, err := unix.MemfdCreate("empty", unix.MFD_CLOEXEC|unix.MFD_EXEC); err == nil {
-			e.memory = os.NewFile(uintptr(fd), "empty")
-		} else if fd, err := unix.MemfdCreate("empty", unix.MFD_CLOEXEC); err == nil { // before Linux 6.3
-			e.memory = os.NewFile(uintptr(fd), "empty")
-		}
-		if e.memory != nil {
-			if _, err := e.memory.Write(elf); err != nil {
-				e.close()
-				return "", fmt.Errorf("writing the empty program: %w", err)
-			}
-		}
+// inMemory gives the name to execute it by, if that can be done from memory.
+func (e *emptyProgram) inMemory() string {
+	if e.tried {
+		return e.name
 	}
-	if e.memory != nil {
-		path := fmt.Sprintf("/proc/self/fd/%d", e.memory.Fd())
-		if unix.Access(path, unix.X_OK) == nil {
-			return path, nil
-		}
+	e.tried = true
+	elf, err := emptyELF(runtime.GOARCH)
+	if err != nil {
+		return ""
+	}
+	fd, err := unix.MemfdCreate("empty", unix.MFD_CLOEXEC|unix.MFD_EXEC)
+	if err != nil { // Linux before 6.3 does not know the second
+		fd, err = unix.MemfdCreate("empty", unix.MFD_CLOEXEC)
+	}
+	if err != nil {
+		return ""
+	}
+	e.memory = os.NewFile(uintptr(fd), "empty")
+	name := fmt.Sprintf("/proc/self/fd/%d", fd)
+	if _, err := e.memory.Write(elf); err == nil && unix.Access(name, unix.X_OK) == nil {
+		e.name = name
+	}
+	return e.name
+}
+
+// path gives the name to execute it by, in any case.
+func (e *emptyProgram) path(scratch string) (string, error) {
+	if name := e.inMemory(); name != "" {
+		return name, nil
 	}
 	// No /proc, or no execution from memory. Made anew, since scratch is emptied.
 	elf, err := emptyELF(runtime.GOARCH)
@@ -116,6 +123,6 @@ func (e *emptyProgram) path(scratch string) (string, error) {
 func (e *emptyProgram) close() {
 	if e.memory != nil {
 		e.memory.Close()
-		e.memory = nil
 	}
+	*e = emptyProgram{}
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"time"
 	"unicode/utf8"
 )
 
@@ -17,7 +18,7 @@ import (
 //	ping           → pong
 //	cost{n}        → costs
 //	run{order}     → ready (all is prepared, nothing started)
-//	go             → ended (the process is reaped; sent before anything else is done)
+//	go             → ended{lead} (the process is reaped; sent before anything else is done)
 //	               → done{result} (everything that it left is killed and reaped)
 //	cancel           at any time; ends the order in progress, which answers as ever; without one it means nothing
 //	bye              the guest ends
@@ -192,7 +193,13 @@ func (f frame) decode(v any) error {
 	return nil
 }
 
-// costOrder and costs are the contents of the two frames of that name.
+// endedNote is the content of an ended frame: how long after the word to go the clock was started, for the host to
+// take off.
+type endedNote struct {
+	Lead time.Duration `json:"lead"`
+}
+
+// costOrder and costs are the contents of the cost and the costs frame.
 type costOrder struct {
 	N int `json:"n"`
 }

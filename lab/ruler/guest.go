@@ -197,7 +197,7 @@ func (g *guest) oomKills() int64 {
 	return 0
 }
 
-func (g *guest) run(o *Order, c *control, ready func() bool, ended func()) Result {
+func (g *guest) run(o *Order, c *control, ready func() bool, ended func(lead time.Duration)) Result {
 	failed := func(err error) Result { return Result{Error: err.Error()} }
 	if err := g.sweep(); err != nil {
 		return failed(fmt.Errorf("of an earlier trial: %w", err))
@@ -211,13 +211,37 @@ func (g *guest) run(o *Order, c *control, ready func() bool, ended func()) Resul
 	if err != nil {
 		return failed(err)
 	}
+	out, err := newOutputs(g.buffers, o.OutputLimit)
+	if err != nil {
+		return failed(err)
+	}
+	defer out.close()
+	attr := g.attributes(p, out)
+	if o.UID != 0 || o.GID != 0 {
+		attr.Sys.Credential = &syscall.Credential{Uid: o.UID, Gid: o.GID}
+	}
 	oomBefore := g.oomKills()
-	r := g.trial(p, o, c, ready, ended)
+	// Now, so that it does not come later: the collector does not run by itself.
+	runtime.GC()
+	// The clock of the time limit starts here rather than with the process, because arming it wakes a thread.
+	timer := time.AfterFunc(o.Timeout, func() { c.stop(timedOut) })
+	defer timer.Stop()
+	if !ready() {
+		return failed(fmt.Errorf("not started: %s", orElse(c.why(), "the host did not say go")))
+	}
+	said := time.Now()
+	g.warmUp()
+
+	r := g.trial(p, attr, c, func(start time.Time) { ended(start.Sub(said)) })
+	if err := g.sweep(); err != nil {
+		r.Error = err.Error()
+	}
+	r.Stdout, r.Stderr, r.Truncated = out.finish()
 	r.OOMKills = max(0, g.oomKills()-oomBefore)
 	return r
 }
 
-// cost times empty processes, each in every respect like a trial.
+// cost times empty processes, each just as a trial is.
 func (g *guest) cost(n int, c *control) ([]time.Duration, error) {
 	if err := g.sweep(); err != nil {
 		return nil, fmt.Errorf("of an earlier trial: %w", err)
@@ -226,11 +250,23 @@ func (g *guest) cost(n int, c *control) ([]time.Duration, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &Order{Argv: []string{"empty"}, Timeout: answerGrace}
-	p := &program{path: path, argv: o.Argv, dir: g.scratch.path}
+	out, err := newOutputs(g.buffers, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer out.close()
+	p := &program{path: path, argv: []string{"empty"}, dir: g.scratch.path}
+	attr := g.attributes(p, out)
+	runtime.GC()
+	timer := time.AfterFunc(answerGrace+time.Duration(n)*time.Second/2, func() { c.stop(timedOut) })
+	defer timer.Stop()
+	g.warmUp()
 	ds := make([]time.Duration, n)
 	for i := range ds {
-		r := g.trial(p, o, c, func() bool { return c.why() == "" }, func() {})
+		if why := c.why(); why != "" {
+			return nil, errors.New(why)
+		}
+		r := g.trial(p, attr, c, func(time.Time) {})
 		switch {
 		case r.Error != "":
 			return nil, errors.New(r.Error)
@@ -244,41 +280,40 @@ func (g *guest) cost(n int, c *control) ([]time.Duration, error) {
 
 const timedOut = "its time is up"
 
-// trial runs one process and measures it. All that can be done before the clock starts is done before, and all that
-// can wait until it has stopped waits.
-func (g *guest) trial(p *program, o *Order, c *control, ready func() bool, ended func()) (r Result) {
-	failed := func(err error) Result { return Result{Error: err.Error()} }
-	stdout, err := newOutput(g.buffers[0], o.OutputLimit)
-	if err != nil {
-		return failed(err)
-	}
-	defer stdout.close()
-	stderr, err := newOutput(g.buffers[1], o.OutputLimit)
-	if err != nil {
-		return failed(err)
-	}
-	defer stderr.close()
-
-	attr := &syscall.ProcAttr{
+// attributes are what a trial's process is made with, beside its credentials.
+func (g *guest) attributes(p *program, out *outputs) *syscall.ProcAttr {
+	return &syscall.ProcAttr{
 		Dir:   p.dir,
 		Env:   p.env,
-		Files: []uintptr{g.stdin.Fd(), uintptr(stdout.w), uintptr(stderr.w)},
+		Files: []uintptr{g.stdin.Fd(), uintptr(out[0].w), uintptr(out[1].w)},
 		Sys:   &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL},
 	}
-	if o.UID != 0 || o.GID != 0 {
-		attr.Sys.Credential = &syscall.Credential{Uid: o.UID, Gid: o.GID}
-	}
-	runtime.GC()
+}
 
-	// The clock of the time limit starts with ready rather than with the process, because arming it wakes a thread.
-	timer := time.AfterFunc(o.Timeout, func() { c.stop(timedOut) })
-	defer timer.Stop()
-	if !ready() {
-		return failed(fmt.Errorf("not started: %s", orElse(c.why(), "the host did not say go")))
+// warmUp runs an empty process that nobody looks at. After the wait for the host's word the kernel's way through
+// creation and reaping is out of the caches, and this process's other threads are still on their way to sleep; without it
+// a short trial measures that, up to half as much again. Where nothing can be executed from memory there is none.
+func (g *guest) warmUp() {
+	path := g.empty.inMemory()
+	if path == "" {
+		return
 	}
+	attr := &syscall.ProcAttr{Dir: "/", Files: []uintptr{g.stdin.Fd()}, Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}}
+	pid, err := syscall.ForkExec(path, []string{"empty"}, attr)
+	for err == nil {
+		var got int
+		if got, err = syscall.Wait4(pid, nil, 0, nil); err == syscall.EINTR {
+			err = nil
+		} else if got == pid {
+			return
+		}
+	}
+}
 
+// trial runs one process and measures it. All that can be done before the clock starts was done before, and all that
+// can wait until it has stopped waits. It calls ended, with the time of the start, as soon as the process is reaped.
+func (g *guest) trial(p *program, attr *syscall.ProcAttr, c *control, ended func(start time.Time)) (r Result) {
 	var (
-		pid    int
 		status syscall.WaitStatus
 		usage  syscall.Rusage
 		total  usageSum
@@ -287,10 +322,10 @@ func (g *guest) trial(p *program, o *Order, c *control, ready func() bool, ended
 	// CLOCK_MONOTONIC, not CLOCK_MONOTONIC_RAW: the first runs at the rate that time keeping has found to be true, and
 	// is never set; the second runs at the crystal's own, which differs between host and guest.
 	start := time.Now()
-	pid, err = syscall.ForkExec(p.path, p.argv, attr)
+	pid, err := syscall.ForkExec(p.path, p.argv, attr)
 	if err != nil {
 		g.setOOM(unkillable)
-		return failed(p.explain(err))
+		return Result{Error: p.explain(err).Error()}
 	}
 	// The process runs. What follows goes beside it.
 	c.running(func() { syscall.Kill(pid, syscall.SIGKILL) })
@@ -308,20 +343,19 @@ func (g *guest) trial(p *program, o *Order, c *control, ready func() bool, ended
 	}
 	r.Elapsed = time.Since(start)
 	why := c.over()
-	ended()
+	ended(start)
 
 	if err != nil {
-		return failed(fmt.Errorf("waiting for process %d: %w", pid, err))
+		return Result{Error: fmt.Sprintf("waiting for process %d: %v", pid, err)}
 	}
 	total.add(&usage)
 	total.into(&r)
-	switch {
-	case status.Signaled():
+	if status.Signaled() {
 		r.Signal = unix.SignalName(status.Signal())
 		if r.Signal == "" { // real-time signals have none
 			r.Signal = fmt.Sprintf("SIG%d", int(status.Signal()))
 		}
-	default:
+	} else {
 		r.Exit = status.ExitStatus()
 	}
 	switch why {
@@ -331,13 +365,6 @@ func (g *guest) trial(p *program, o *Order, c *control, ready func() bool, ended
 	default:
 		r.Error = why
 	}
-	if err := g.sweep(); err != nil {
-		r.Error = err.Error()
-	}
-	var cut [2]bool
-	r.Stdout, cut[0] = stdout.finish()
-	r.Stderr, cut[1] = stderr.finish()
-	r.Truncated = cut[0] || cut[1]
 	return r
 }
 
@@ -477,6 +504,36 @@ func orElse(s, other string) string {
 	return other
 }
 
+// outputs are a trial's standard output and standard error.
+type outputs [2]*output
+
+func newOutputs(buffers [2][]byte, limit int) (*outputs, error) {
+	var out outputs
+	for i := range out {
+		o, err := newOutput(buffers[i], limit)
+		if err != nil {
+			out.close()
+			return nil, err
+		}
+		out[i] = o
+	}
+	return &out, nil
+}
+
+func (out *outputs) close() {
+	for _, o := range out {
+		if o != nil {
+			o.close()
+		}
+	}
+}
+
+// finish ends the collection and gives the last of each, and whether some is missing.
+func (out *outputs) finish() (stdout, stderr []byte, truncated bool) {
+	out.close()
+	return out[0].last(), out[1].last(), out[0].cut || out[1].cut
+}
+
 // output takes what a trial's process prints and keeps the last part. This process holds the pipe's writing end open
 // until the trial is over, so that the end of the process wakes no reader while the clock runs.
 type output struct {
@@ -524,14 +581,11 @@ func (o *output) collect(buf []byte) {
 	}
 }
 
-// finish waits for the last of the output and gives it, and whether some is missing. All writers are dead, so the pipe ends;
-// if one would not die the wait still ends.
-func (o *output) finish() ([]byte, bool) {
-	o.close()
-	return o.tail[max(0, len(o.tail)-o.limit):], o.cut
-}
+// last is what is kept, after close.
+func (o *output) last() []byte { return o.tail[max(0, len(o.tail)-o.limit):] }
 
-// close ends the collection. It may be called more than once.
+// close ends the collection: all writers are dead, so the pipe ends when this process lets go of it; if one would not
+// die, a deadline ends it. It may be called more than once.
 func (o *output) close() {
 	if o.w < 0 {
 		return

@@ -114,7 +114,7 @@ func startHere(t testing.TB) *guestUnderTest {
 	scratch := t.TempDir()
 	g := start(t, func(fd *os.File) *exec.Cmd {
 		cmd := exec.Command("/proc/self/exe")
-		cmd.Env = append(os.Environ(), "RULER_TEST_SCRATCH="+scratch)
+		cmd.Env = append(os.Environ(), "RULER_TEST_SCRATCH="+scratch, "GORACE=atexit_sleep_ms=0")
 		cmd.ExtraFiles = []*os.File{fd}
 		return cmd
 	})

@@ -49,8 +49,8 @@ func Serve(rw io.ReadWriteCloser, o Options) error {
 type executor interface {
 	hello() (Hello, error)
 	// run calls ready when all is prepared, and goes on if it returns true, then ended as soon as the process is
-	// reaped. It answers in any case.
-	run(o *Order, c *control, ready func() bool, ended func()) Result
+	// reaped, with the time from ready's return to the process's creation. It answers in any case.
+	run(o *Order, c *control, ready func() bool, ended func(lead time.Duration)) Result
 	cost(n int, c *control) ([]time.Duration, error)
 	// finish kills whatever is left.
 	finish() error
@@ -280,7 +280,7 @@ func (s *server) carryOut(o order) (kind byte, answer any) {
 			}
 		}
 		// Its error is the stream's end, which the reader sees too.
-		ended := func() { writeFrame(s.rw, kindEnded, nil) }
+		ended := func(lead time.Duration) { writeFrame(s.rw, kindEnded, endedNote{lead}) }
 		r := s.ex.run(&ord, o.control, ready, ended)
 		r.Error = clip(r.Error)
 		return kindDone, r
