@@ -80,7 +80,7 @@ func ValidID(id string) bool {
 }
 
 func removeFolder(ctx context.Context, e host.Entry) error {
-	if err := endProcesses(ctx, e.Target, strings.Split(e.Detail["programs"], "\n")); err != nil {
+	if err := EndProcesses(ctx, e.Target, strings.Split(e.Detail["programs"], "\n")); err != nil {
 		return err
 	}
 	mounts, err := MountsBelow(e.Target)
@@ -171,10 +171,10 @@ func findProcesses(match func(pid string) bool) ([]int, error) {
 	return found, nil
 }
 
-// endProcesses kills those with their root in dir, and those of the given programs that have a path in dir as an
-// argument, until a look finds none. They are all stopped first: a process that forks faster than we look cannot
-// fork when it is stopped.
-func endProcesses(ctx context.Context, dir string, programs []string) error {
+// EndProcesses kills the processes that have their root in dir, and those of the given programs (absolute paths) that
+// have a path in dir as an argument, until a look finds none, ctx is done or 20 s have passed. They are all stopped
+// first: a process that forks faster than we look cannot fork when it is stopped.
+func EndProcesses(ctx context.Context, dir string, programs []string) error {
 	ours := func(pid string) bool {
 		if root, err := os.Readlink("/proc/" + pid + "/root"); err != nil {
 			return false // ended

@@ -134,9 +134,9 @@ func openDoor(folder string) (*door, error) {
 // errDied says that a container ended before its ruler said hello.
 var errDied = errors.New("the container ended before its ruler said hello")
 
-// meet waits for the ruler's hello, until ctx is done or died is closed. The door is closed then in any case: what
-// runs in the container later finds nobody behind it.
-func (d *door) meet(ctx context.Context, died <-chan struct{}) (*ruler.Client, error) {
+// meet waits for the ruler's hello, until ctx is done or died is closed, and returns the ruler and its process id on
+// the host. The door is closed then in any case: what runs in the container later finds nobody behind it.
+func (d *door) meet(ctx context.Context, died <-chan struct{}) (*ruler.Client, int, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	go func() {
@@ -151,18 +151,44 @@ func (d *door) meet(ctx context.Context, died <-chan struct{}) (*ruler.Client, e
 	defer d.l.Close()
 	conn, err := d.l.AcceptUnix()
 	if err == nil {
+		var pid int
+		if pid, err = peer(conn); err != nil {
+			conn.Close()
+			return nil, 0, err
+		}
 		var c *ruler.Client
 		if c, err = ruler.Connect(ctx, conn); err == nil {
-			return c, nil
+			return c, pid, nil
 		}
 	}
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
-	return nil, fmt.Errorf("waiting for its ruler's hello: %w", err)
+	return nil, 0, fmt.Errorf("waiting for its ruler's hello: %w", err)
 }
 
-// cgroups are the folders of a container's cgroup, the first one among them where its processes are listed.
+// peer asks the kernel which process, as the host numbers them, is at the other end. Nothing but the ruler runs in
+// a container before its hello. (A runtime writes its pid file, and an engine its state, only afterwards.)
+func peer(conn *net.UnixConn) (int, error) {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	var cred *unix.Ucred
+	var cerr error
+	if err := raw.Control(func(fd uintptr) { cred, cerr = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) }); err != nil {
+		return 0, err
+	}
+	if cerr != nil {
+		return 0, fmt.Errorf("asking who connected to the ruler's socket: %w", cerr)
+	}
+	if cred.Pid < 1 {
+		return 0, fmt.Errorf("who connected to the ruler's socket is process %d: it is in a pid namespace that this one cannot see; run tare on the host that the engine runs on", cred.Pid)
+	}
+	return int(cred.Pid), nil
+}
+
+// cgroupOf is a folder that lists the processes of a container, of which one is pid.
 func cgroupOf(pid int) (string, error) {
 	// Every hierarchy lists them; memory's is always there, since its limit is in force.
 	return host.CgroupOf(pid, "memory")

@@ -186,18 +186,11 @@ func (d *Docker) Provision(ctx context.Context, s platform.Spec) (_ platform.Gue
 			close(died)
 		}
 	}()
-	if g.client, err = door.meet(ctx, died); err != nil {
+	if g.client, g.pid, err = door.meet(ctx, died); err != nil {
 		if ctx.Err() == nil {
 			err = fmt.Errorf("%w (%s)", err, g.Autopsy())
 		}
 		return nil, err
-	}
-	var c containerState
-	if err := e.do(ctx, http.MethodGet, "/containers/"+g.name+"/json", nil, nil, &c); err != nil {
-		return nil, err
-	}
-	if g.pid = c.State.Pid; g.pid < 1 {
-		return nil, fmt.Errorf("the engine gives process id %d for the container (%s)", g.pid, g.Autopsy())
 	}
 	if g.cgroup, err = cgroupOf(g.pid); err != nil {
 		return nil, err

@@ -214,7 +214,6 @@ type (
 		ID    string `json:"Id"`
 		State struct {
 			Status    string
-			Pid       int
 			ExitCode  int
 			OOMKilled bool
 			Error     string

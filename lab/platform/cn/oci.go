@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -103,24 +102,21 @@ func (d *OCI) Provision(ctx context.Context, s platform.Spec) (_ platform.Guest,
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	states, pidFile := filepath.Join(folder, "runtime"), filepath.Join(folder, "pid")
+	states := filepath.Join(folder, "runtime")
 	if err := g.changes.Announce(host.Entry{Kind: kindOCI, Target: name, Detail: map[string]string{
 		"runtime": runtime, "states": states,
 	}}); err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(runtime, "--root", states, "run", "--bundle", folder, "--pid-file", pidFile, name)
+	cmd := exec.Command(runtime, "--root", states, "run", "--bundle", folder, name)
 	cmd.Dir = "/"
 	if g.runtime, err = platform.Start(cmd, nil); err != nil {
 		return nil, err
 	}
-	if g.client, err = door.meet(ctx, g.runtime.Done()); err != nil {
+	if g.client, g.pid, err = door.meet(ctx, g.runtime.Done()); err != nil {
 		if ctx.Err() == nil {
 			err = fmt.Errorf("%w (%s)", err, g.Autopsy())
 		}
-		return nil, err
-	}
-	if g.pid, err = readPID(pidFile); err != nil {
 		return nil, err
 	}
 	if g.cgroup, err = cgroupOf(g.pid); err != nil {
@@ -216,18 +212,6 @@ func (d *OCI) writeConfig(folder, root, name, socket string, s platform.Spec) er
 	return os.WriteFile(filepath.Join(folder, "config.json"), b, 0o600)
 }
 
-func readPID(path string) (int, error) {
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return 0, fmt.Errorf("the runtime's pid file: %w", err)
-	}
-	pid, err := strconv.Atoi(strings.TrimSpace(string(b)))
-	if err != nil || pid < 1 {
-		return 0, fmt.Errorf("the runtime's pid file %s holds %q, want a process id", path, b)
-	}
-	return pid, nil
-}
-
 func (g *ociGuest) Ruler() *ruler.Client { return g.client }
 
 // Processes lists the ruler first.
@@ -263,6 +247,10 @@ func (g *ociGuest) Destroy(ctx context.Context) error {
 // undoOCI removes a container in whatever state it is.
 func undoOCI(ctx context.Context, e host.Entry) error {
 	states := e.Detail["states"]
+	// The runtime itself first: one that outlived its Tare may still be making what is looked for below.
+	if err := platform.EndProcesses(ctx, filepath.Dir(states), []string{e.Detail["runtime"]}); err != nil {
+		return err
+	}
 	// A runtime keeps a folder for each container that it knows.
 	var deleting error
 	if _, err := os.Lstat(filepath.Join(states, e.Target)); err == nil {
