@@ -393,6 +393,29 @@ func Recover(ctx context.Context, stateDir string, undo map[string]Undo) (undone
 	return undone, errors.Join(errs...)
 }
 
+// lastFork bounds the wait for the lock of a process that has died.
+const lastFork = 2 * time.Second
+
+// lockOfDead locks a journal that may be a dead process's. A process that was killed while it started another leaves
+// the lock, for a moment, with the child that has not yet got to its program; that is waited for.
+func lockOfDead(ctx context.Context, file *os.File) error {
+	for deadline := time.Now().Add(lastFork); ; {
+		err := lock(file)
+		if !errors.Is(err, unix.EWOULDBLOCK) || time.Now().After(deadline) {
+			return err
+		}
+		var head journalLine
+		if json.NewDecoder(io.NewSectionReader(file, 0, 4096)).Decode(&head) != nil || unix.Kill(head.PID, 0) != unix.ESRCH {
+			return err // its process lives, or is just writing its first line
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(retryPause):
+		}
+	}
+}
+
 func recoverFile(ctx context.Context, path, boot string, undo map[string]Undo) (undone []Entry, err error) {
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -402,7 +425,7 @@ func recoverFile(ctx context.Context, path, boot string, undo map[string]Undo) (
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	if err := lock(file); errors.Is(err, unix.EWOULDBLOCK) {
+	if err := lockOfDead(ctx, file); errors.Is(err, unix.EWOULDBLOCK) {
 		return nil, nil // its process lives
 	} else if err != nil {
 		return nil, err
