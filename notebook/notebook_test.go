@@ -276,6 +276,9 @@ func TestDamageIsAnErrorWithItsLine(t *testing.T) {
 func TestNotAFolder(t *testing.T) {
 	dir := t.TempDir()
 	for _, d := range []string{dir, filepath.Join(dir, "none")} {
+		if Exists(d) {
+			t.Errorf("%s holds no study", d)
+		}
 		if _, err := Read(d); err == nil || !strings.Contains(err.Error(), "is not a results folder") {
 			t.Errorf("Read: %v", err)
 		}
@@ -284,6 +287,9 @@ func TestNotAFolder(t *testing.T) {
 		}
 	}
 	whole := written(t, 1)
+	if !Exists(whole) {
+		t.Errorf("%s holds a study", whole)
+	}
 	if err := os.Remove(filepath.Join(whole, trialsFile)); err != nil {
 		t.Fatal(err)
 	}
