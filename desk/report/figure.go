@@ -163,7 +163,7 @@ func figures(s *summary.Summary) []figure {
 		m := figure{kind: means, file: stem + "-mean", title: "Mean " + metric + ": " + g.title(), axis: unit}
 		r := figure{kind: ratios, file: stem + "-ratio", title: "Ratio to " + baseline + ": " + g.title(), axis: "times " + baseline}
 		e := figure{kind: emulated, file: stem + "-emulated", title: "Emulated, not a VM’s cost: " + g.title(), axis: unit + " – emulated: not a VM’s cost"}
-		hasRatio := false
+		hasRatio, doubts := false, false
 		for _, row := range g.rows {
 			mk := mark{
 				group: plain(row.Treatment.Instance.Name),
@@ -206,7 +206,8 @@ func figures(s *summary.Summary) []figure {
 					hasRatio = true
 				}
 				if row.Doubtful {
-					rm.label += " (doubtful)"
+					rm.label += " ?"
+					doubts = true
 				}
 				r.marks = append(r.marks, rm)
 			}
@@ -226,6 +227,9 @@ func figures(s *summary.Summary) []figure {
 				r.caption += " “Again (A/A)” is bare metal measured a second time under another name: it should lie at 1."
 				break
 			}
+		}
+		if doubts {
+			r.caption += " A question mark: doubtful, because bare metal differed from itself by as much (A/A check)."
 		}
 		e.caption = bars + "Hatched: these ran under software emulation (TCG) and say what emulation costs on this host, not what a VM costs. Never compare them with the figure above."
 		for _, f := range []*figure{&m, &e} {

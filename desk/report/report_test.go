@@ -361,6 +361,25 @@ func TestLooksDiffer(t *testing.T) {
 	}
 }
 
+func TestDoubtIsSeen(t *testing.T) {
+	for _, f := range figures(troubled()) {
+		if f.kind != ratios {
+			continue
+		}
+		marked := 0
+		for _, m := range f.marks {
+			if strings.HasSuffix(m.label, " ?") {
+				marked++
+			}
+		}
+		if marked != 2 || !strings.Contains(f.caption, "doubtful") {
+			t.Errorf("%d marks are shown as doubtful, want 2; caption: %s", marked, f.caption)
+		}
+		return
+	}
+	t.Error("there is no figure of ratios")
+}
+
 func TestSampledSaysSo(t *testing.T) {
 	s := sample("large")
 	r := &s.Rows[0]
@@ -394,7 +413,7 @@ func TestValueWords(t *testing.T) {
 		{1.01, 0.99, 9, "", "1.010 (0.990 to 9.000)"},
 		{1.5, -inf, inf, "", "1.50 (without bounds)"},
 		{1.5, 1.2, inf, "", "1.5 (above 1.2)"},
-		{1.5, nan, nan, "s", "1.50 s (not known)"},
+		{1.5, nan, nan, "s", "1.50 s (no interval)"},
 		{2, 2, 2, "s", "2.00 s (2.00 to 2.00)"},
 		{0, 0, 0, "s", "0 s (0 to 0)"},
 		{nan, nan, nan, "s", "no value"},

@@ -109,6 +109,9 @@ func valueWords(v, low, high float64, unit string) string {
 	if unit = plain(unit); unit != "" {
 		s += " " + unit
 	}
+	if math.IsNaN(low) || math.IsNaN(high) {
+		return s + " (no interval)"
+	}
 	return s + " (" + intervalWords(low, high, d) + ")"
 }
 
