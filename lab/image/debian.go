@@ -155,6 +155,9 @@ func (s *Store) buildDebian(ctx context.Context, w *workspace, r Recipe, p Progr
 	if err != nil {
 		return nil, noSpace(fmt.Errorf("%w%s", err, said.lastWords()), s.root)
 	}
+	if u.entries == 0 {
+		return nil, fmt.Errorf("mmdebstrap: the archive is empty%s", said.lastWords())
+	}
 	rec := &record{Digest: "sha256:" + hex.EncodeToString(sum.Sum(nil)), Config: Config{Env: []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}}}
 	if err := u.complete(rec); err != nil {
 		return nil, err

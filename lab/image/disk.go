@@ -121,7 +121,6 @@ func (t *Tree) makeDisk(ctx context.Context, tool, path string) error {
 	said := &sayer{}
 	err = run(ctx, func(cmd *exec.Cmd) {
 		cmd.Stderr = said
-		cmd.Env = append(os.Environ(), "E2FSPROGS_FAKE_TIME="+sourceDate)
 	}, nil, tool, "-q", "-F", "-t", "ext4", "-b", strconv.Itoa(diskBlock), "-I", strconv.Itoa(diskInode),
 		"-O", "^has_journal", "-m", "0", "-N", strconv.FormatInt(inodes, 10), "-L", diskLabel,
 		"-U", uuid, "-E", "hash_seed="+uuid+",lazy_itable_init=1,root_owner=0:0,nodiscard", "-d", t.Dir, path)
