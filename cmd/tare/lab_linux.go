@@ -138,25 +138,16 @@ command. A {word} that is none of {input}, {scratch}, {work}, {cores} stays as i
 
 // benchSpec is the study of the user's own command.
 func benchSpec(image, platforms, instances, input string, argv []string) (*study.Spec, error) {
-	w := &workload.Workload{
-		Name: "command", Title: strings.Join(argv, " "), Command: argv,
-		Image:  workload.Image{Reference: image},
-		Metric: notebook.Metric{Name: "execution time", Unit: "s"},
-	}
-	if image == "" {
-		w.Image = workload.Image{Suite: "trixie"}
-	}
+	use := study.Use{Name: "command", Image: image, Command: argv}
 	if input != "" {
-		name := "input" + filepath.Ext(input)
-		w.Input = &workload.Input{Name: name}
-		for i, a := range w.Command {
-			w.Command[i] = strings.ReplaceAll(a, "{input}", "{work}/"+name)
+		use.Input = "input" + filepath.Ext(input)
+		for i, a := range use.Command {
+			use.Command[i] = strings.ReplaceAll(a, "{input}", "{work}/"+use.Input)
 		}
 	}
 	spec := &study.Spec{
-		Name: "bench", Title: "Your own command: " + strings.Join(argv, " "), AllowEmulation: true,
-		Workloads: []study.Use{{Name: "command", Own: w}},
-		Design:    study.Design{Rounds: study.Rounds{Floor: 5, Cap: 20}, Precision: "2%", Trials: 1, Warmups: 1, Timeout: "30m"},
+		Name: "bench", Title: "Your own command", AllowEmulation: true, Workloads: []study.Use{use},
+		Design: study.Design{Rounds: study.Rounds{Floor: 5, Cap: 20}, Precision: "2%", Trials: 1, Warmups: 1, Timeout: "30m"},
 	}
 	for _, p := range strings.Split(platforms, ",") {
 		name, engine, named := strings.Cut(p, ":")

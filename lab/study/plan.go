@@ -3,6 +3,7 @@ package study
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"tare/lab/image"
@@ -60,7 +61,7 @@ type Plan struct {
 }
 
 // treatments is the cross product of a study, bare metal first and its A/A twin after it.
-func (s *Spec) treatments(w *workload.Workload, params map[string]string, accel string) []notebook.Treatment {
+func (s *Spec) treatments(w *workload.Workload, params map[string]string, accel string, can func(notebook.Treatment) bool) []notebook.Treatment {
 	var out []notebook.Treatment
 	add := func(t notebook.Treatment) {
 		t.Workload, t.Params = w.Name, params
@@ -90,11 +91,21 @@ func (s *Spec) treatments(w *workload.Workload, params map[string]string, accel 
 				add(notebook.Treatment{Platform: notebook.BM, Instance: inst, AA: true})
 				continue
 			}
-			for _, e := range es {
+			for _, choice := range es {
 				for _, v := range vs {
-					t := notebook.Treatment{Platform: p.Platform, Engine: e, Provisioning: v, Instance: inst}
+					t := notebook.Treatment{Platform: p.Platform, Provisioning: v, Instance: inst}
 					if p.Platform == notebook.VM || p.Platform == notebook.VMCN {
 						t.Accelerator = accel
+					}
+					// Of several engines the first that the host can do; where it can do none, the first.
+					of := strings.Split(choice, "|")
+					t.Engine = of[0]
+					for _, e := range of {
+						other := t
+						if other.Engine = e; can(other) {
+							t = other
+							break
+						}
 					}
 					add(t)
 				}
@@ -130,7 +141,8 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, c *workload.Catalogue, ch Choi
 		Created: time.Now().UTC(), Design: design, Metrics: map[string]notebook.Metric{}, Images: map[string]notebook.Image{},
 	}
 	for i, w := range ws {
-		for _, t := range s.treatments(w, ps[i], accel) {
+		can := func(t notebook.Treatment) bool { return lab.Refuses(ctx, t) == "" }
+		for _, t := range s.treatments(w, ps[i], accel, can) {
 			if !ch.Only.keeps(t) {
 				continue
 			}

@@ -29,8 +29,8 @@ import (
 // Spec is a study as its file says it.
 type Spec struct {
 	Name  string `yaml:"name"`
-	Title string `yaml:"title"`
-	Paper string `yaml:"paper"`
+	Title string `yaml:"title,omitempty"`
+	Paper string `yaml:"paper,omitempty"`
 
 	Workloads []Use    `yaml:"workloads"`
 	Platforms []Place  `yaml:"platforms"`
@@ -43,14 +43,38 @@ type Spec struct {
 	Base   string `yaml:"-"` // folder that paths in it are relative to
 }
 
-// Use is one workload with some of its parameters; several values of a parameter make several treatments.
+// Use is one workload with some of its parameters; several values of a parameter make several treatments. Or it is
+// a command of the user's own, from an image of the user's own, which needs no workload's folder.
 type Use struct {
 	Name   string            `yaml:"name"`
-	Params map[string]Values `yaml:"params"`
+	Params map[string]Values `yaml:"params,omitempty"`
 
-	// Own is a workload that is in no catalogue: the user's own command.
-	Own *workload.Workload `yaml:"-"`
+	Image   string   `yaml:"image,omitempty"`   // of a command: a reference; empty: a plain Debian root
+	Command []string `yaml:"command,omitempty"` // empty: the image's own
+	Input   string   `yaml:"input,omitempty"`   // of a command: the name under {work} of the file that --input gives
 }
+
+// own is the workload of a user's own command; nil where the use names a workload's folder.
+func (u Use) own() *workload.Workload {
+	if u.Image == "" && len(u.Command) == 0 {
+		return nil
+	}
+	w := &workload.Workload{
+		Name: u.Name, Title: strings.Join(u.Command, " "), Command: u.Command,
+		Image:  workload.Image{Reference: u.Image},
+		Metric: notebook.Metric{Name: "execution time", Unit: "s"},
+	}
+	if u.Image == "" {
+		w.Image.Suite = plainSuite
+	}
+	if u.Input != "" {
+		w.Input = &workload.Input{Name: u.Input}
+	}
+	return w
+}
+
+// plainSuite is the Debian release of the root that a command gets which names no image.
+const plainSuite = "trixie"
 
 // Values is one value or a list of them, all taken as text.
 type Values []string
@@ -73,14 +97,14 @@ func (v *Values) UnmarshalYAML(n *yaml.Node) error {
 // Place is a platform with its engines and ways of provisioning.
 type Place struct {
 	Platform     string   `yaml:"platform"`
-	Engines      []string `yaml:"engines"`
-	Provisioning []string `yaml:"provisioning"`
+	Engines      []string `yaml:"engines,omitempty"` // "crun|runc": the first that the host can do
+	Provisioning []string `yaml:"provisioning,omitempty"`
 }
 
 // Design is the experiment's design as a study file says it.
 type Design struct {
 	Rounds    Rounds `yaml:"rounds"`
-	Precision string `yaml:"precision"` // "3%": stop when every ratio is known to ± this share; empty: run to the cap
+	Precision string `yaml:"precision,omitempty"` // "3%": stop when every ratio is known to ± this share; empty: run to the cap
 	Trials    int    `yaml:"trials"`
 	Warmups   int    `yaml:"warmups"`
 	Timeout   string `yaml:"timeout"` // of one trial
@@ -143,13 +167,16 @@ func Parse(where string, text []byte, base string) (*Spec, error) {
 	return s, nil
 }
 
-// Complete gives a spec that was made by hand, not read from a file, its defaults, and says what is wrong in it.
+// Complete gives a spec that was made by hand, not read from a file, its defaults and its source, and says what is
+// wrong in it. The source is a study file that says the same.
 func (s *Spec) Complete() error {
 	s.defaults()
 	if p := s.validate(); p != nil {
 		return errors.New(p.text)
 	}
-	return nil
+	text, err := yaml.Marshal(s)
+	s.Source, s.Base = string(text), "."
+	return err
 }
 
 // problem is what is wrong in a study, and where: keys and indexes from the top of the file.
@@ -191,6 +218,11 @@ func (s *Spec) validate() *problem {
 	if len(s.Instances) == 0 {
 		return wrong("instances: is empty; names like large or sizes like 0.5/1GB were expected", "instances")
 	}
+	for i, u := range s.Workloads {
+		if !nameOK.MatchString(u.Name) && !strings.Contains(u.Name, "/") {
+			return wrong(fmt.Sprintf("name: %q: the name of a workload, or a path with a slash, was expected", u.Name), "workloads", i, "name")
+		}
+	}
 	for i, p := range s.Platforms {
 		known, ok := engines[p.Platform]
 		if !ok {
@@ -199,9 +231,11 @@ func (s *Spec) validate() *problem {
 		if p.Platform == notebook.BM && len(p.Engines)+len(p.Provisioning) > 0 {
 			return wrong("bm has neither engines nor provisioning: it is bound to its cores", "platforms", i)
 		}
-		for j, e := range p.Engines {
-			if !slices.Contains(known, e) {
-				return wrong(fmt.Sprintf("unknown engine %q for %s; %s was expected", e, p.Platform, strings.Join(known, ", ")), "platforms", i, "engines", j)
+		for j, choice := range p.Engines {
+			for _, e := range strings.Split(choice, "|") {
+				if !slices.Contains(known, e) {
+					return wrong(fmt.Sprintf("unknown engine %q for %s; %s was expected", e, p.Platform, strings.Join(known, ", ")), "platforms", i, "engines", j)
+				}
 			}
 		}
 		for j, v := range p.Provisioning {
@@ -326,7 +360,7 @@ func (s *Spec) uses(c *workload.Catalogue) ([]*workload.Workload, []map[string]s
 	var ws []*workload.Workload
 	var ps []map[string]string
 	for _, u := range s.Workloads {
-		w := u.Own
+		w := u.own()
 		if w == nil {
 			var err error
 			if w, err = c.Find(u.Name, s.Base); err != nil {

@@ -1,6 +1,7 @@
 package study
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 
@@ -172,6 +173,33 @@ func TestOnly(t *testing.T) {
 	for _, bad := range []string{"cn", "platform=", "color=red"} {
 		if _, err := ParseOnly(bad); err == nil {
 			t.Errorf("%q was accepted", bad)
+		}
+	}
+}
+
+func TestACommandOfTheUsersOwnIsAStudyFileToo(t *testing.T) {
+	s := &Spec{Name: "bench", Workloads: []Use{{Name: "command", Image: "./layout", Command: []string{"sh", "-c", "echo {x}"}}},
+		Platforms: []Place{{Platform: "bm"}, {Platform: "cn", Engines: []string{"crun|runc"}}}, Instances: []string{"1/1GB"},
+		Design: Design{Rounds: Rounds{Floor: 3, Cap: 9}, Precision: "2%"}}
+	if err := s.Complete(); err != nil {
+		t.Fatal(err)
+	}
+	again, err := Parse("again.yaml", []byte(s.Source), ".")
+	if err != nil {
+		t.Fatalf("%v in\n%s", err, s.Source)
+	}
+	again.Source = s.Source
+	if !reflect.DeepEqual(again, s) {
+		t.Errorf("read again: %+v\nwant %+v", again, s)
+	}
+	w := again.Workloads[0].own()
+	if w == nil || w.Image.Reference != "./layout" || w.Command[2] != "echo {x}" {
+		t.Errorf("workload %+v", w)
+	}
+	no := func(t notebook.Treatment) bool { return t.Engine == "runc" }
+	for _, tr := range again.treatments(w, nil, "", no) {
+		if tr.Platform == notebook.CN && tr.Engine != "runc" {
+			t.Errorf("engine %q of crun|runc, where only runc can be done", tr.Engine)
 		}
 	}
 }
