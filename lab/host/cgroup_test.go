@@ -68,6 +68,12 @@ func TestLimitsV2(t *testing.T) {
 	s.put(top+"/a/b/c/memory.max", "2147483648")
 	wantLimits(t, "from above", s, notebook.Limits{CPUs: "0-7", Quota: 1.5, Memory: 1 << 30, Source: "cgroup v2"})
 
+	s.put(top+"/a/b/c/cpu.max", "50000 100000")
+	s.put(top+"/a/b/c/memory.max", "536870912")
+	wantLimits(t, "its own", s, notebook.Limits{CPUs: "0-7", Quota: 0.5, Memory: 512 << 20, Source: "cgroup v2"})
+	s.put(top+"/a/b/c/cpu.max", "max 100000")
+	s.put(top+"/a/b/c/memory.max", "max")
+
 	s.put("/proc/7/status", "Cpus_allowed_list:\t6-9")
 	wantLimits(t, "and an affinity", s, notebook.Limits{CPUs: "6-7", Quota: 1.5, Memory: 1 << 30, Source: "cgroup v2"})
 }
@@ -97,6 +103,20 @@ func TestLimitsV1(t *testing.T) {
 		put("cpuset", "/x/cpuset.effective_cpus", "")
 		put("cpuset", "/x/cpuset.cpus", "0-5")
 		wantLimits(t, "from above", s, notebook.Limits{CPUs: "4-5", Quota: 0.5, Memory: 512 << 20, Source: "cgroup v1"})
+	}
+}
+
+// Of a hierarchy that is mounted twice the mount counts that shows what lies above, wherever it is in the list.
+func TestLimitsOfAHierarchyMountedTwice(t *testing.T) {
+	const part = "90 23 0:26 /a /mnt/part rw - cgroup2 cgroup2 rw"
+	for _, mounts := range []string{mountsV2 + "\n" + part, part + "\n" + mountsV2} {
+		s := process(mounts, "0::/a/b", "0-15")
+		s.put("/sys/fs/cgroup/a/memory.max", "1048576")
+		g, err := s.groupOf("7", "memory")
+		if err != nil || g.dir != "/sys/fs/cgroup/a/b" || g.top != "/sys/fs/cgroup" {
+			t.Errorf("group %+v, %v", g, err)
+		}
+		wantLimits(t, mounts, s, notebook.Limits{CPUs: "0-15", Memory: 1 << 20, Source: "cgroup v2"})
 	}
 }
 

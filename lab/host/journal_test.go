@@ -287,6 +287,33 @@ func TestRecoverATornJournal(t *testing.T) {
 	}
 }
 
+// A torn end that is longer than what Recover writes in its place must not stay behind it.
+func TestRecoverWritesOverATornEnd(t *testing.T) {
+	state := t.TempDir()
+	path := abandon(t, state, Entry{Kind: "x", Target: "stays"}, Entry{Kind: "x", Target: "goes"}, Entry{Kind: "x", Target: strings.Repeat("torn", 100)})
+	whole, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, whole[:len(whole)-2], 0o600); err != nil {
+		t.Fatal(err)
+	}
+	no := errors.New("not now")
+	undone, err := Recover(testContext(t), state, map[string]Undo{"x": func(_ context.Context, e Entry) error {
+		if e.Target == "stays" {
+			return no
+		}
+		return nil
+	}})
+	if len(undone) != 1 || undone[0].Target != "goes" || !errors.Is(err, no) {
+		t.Errorf("Recover = %v, %v", undone, err)
+	}
+	undone, err = Recover(testContext(t), state, map[string]Undo{"x": func(context.Context, Entry) error { return nil }})
+	if err != nil || len(undone) != 1 || undone[0].Target != "stays" {
+		t.Errorf("Recover again = %v, %v", undone, err)
+	}
+}
+
 func TestRecoverADamagedJournal(t *testing.T) {
 	state := t.TempDir()
 	path := abandon(t, state, Entry{Kind: "x", Target: "a"})

@@ -339,6 +339,7 @@ func TestChooseCPUs(t *testing.T) {
 		{"one socket when no node has room", split(), "0-7", 4, "4-7"},
 		{"one socket, though another has as much room", split(), "0-1,3-5,7", 3, "4-5,7"},
 		{"the fullest node first when no socket has room", split(), "2-4,6", 3, "2-3,6"},
+		{"not CPU 0's core, whatever its other thread is called", []at{{0, 0, 0}, {0, 0, 1}, {0, 0, 1}, {0, 0, 0}}, "0-3", 1, "2"},
 		{"only what is allowed", smt(), "2,5", 2, "2,5"},
 	} {
 		h := inspect(t, machine(c.where))

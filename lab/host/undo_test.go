@@ -100,6 +100,18 @@ func TestRemoveDirThatIsVeryDeep(t *testing.T) {
 	if err := unix.Close(fd); err != nil {
 		t.Fatal(err)
 	}
+	var files unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &files); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &files); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: min(files.Cur, 256), Max: files.Max}); err != nil {
+		t.Fatal(err)
+	}
 	if err := RemoveDir(testContext(t), state, dir); err != nil {
 		t.Fatal(err)
 	}
