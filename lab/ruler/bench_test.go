@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,8 +17,10 @@ import (
 // BenchmarkSpawn holds the ruler against C posix_spawn + waitpid, in pairs because a machine's speed changes: each
 // iteration is a batch of each. It reports the medians of the batches' medians, and of their ratios:
 //
-//	run-ns, run/C    a static true, each by an order of its own
-//	cost-ns, cost/C  the ruler's cost (an empty program, in a loop in the ruler) and C with the same program
+//	loop-ns, loop/C    a static true, started again and again
+//	cost-ns, cost/C    the same of an empty program: the ruler's cost
+//	order-ns, order/C  a static true, each by an order of its own, and by C with a pause of 1 ms before each: after a
+//	                   pause the kernel's way through creation is out of the caches, whoever goes it
 //
 //	go test -run '^$' -bench Spawn -benchtime 20x ./lab/ruler
 func BenchmarkSpawn(b *testing.B) {
@@ -33,7 +36,7 @@ func BenchmarkSpawn(b *testing.B) {
 		return out
 	}
 	spawn, static := compile("spawn"), compile("true", "-static")
-	elf, err := emptyELF("amd64")
+	elf, err := emptyELF(runtime.GOARCH)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -43,8 +46,8 @@ func BenchmarkSpawn(b *testing.B) {
 	}
 
 	const batch = 200
-	c := func(program string) float64 {
-		out, err := exec.Command(spawn, strconv.Itoa(batch), program).Output()
+	c := func(pause, program string) float64 {
+		out, err := exec.Command(spawn, strconv.Itoa(batch), pause, program).Output()
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -56,38 +59,41 @@ func BenchmarkSpawn(b *testing.B) {
 	}
 	g := startHere(b)
 	o := Order{Argv: []string{static}, Env: os.Environ(), Timeout: 10 * time.Second, OutputLimit: 4096}
-	var runs, runRatios, costs, costRatios []float64
-	for b.Loop() {
-		var ds []float64
+	loop := func(argv ...string) float64 {
+		elapsed, err := g.Cost(b.Context(), batch, argv...)
+		if err != nil {
+			b.Fatal(err)
+		}
+		return median(elapsed)
+	}
+	orders := func() float64 {
+		var elapsed []time.Duration
 		for range batch {
 			r, _ := g.mustRun(b, o)
 			if r.Exit != 0 || r.Error != "" {
 				b.Fatalf("%+v", r)
 			}
-			ds = append(ds, float64(r.Elapsed))
+			elapsed = append(elapsed, r.Elapsed)
 		}
-		runs = append(runs, median(ds))
-		runRatios = append(runRatios, median(ds)/c(static))
-
-		elapsed, err := g.Cost(b.Context(), batch)
-		if err != nil {
-			b.Fatal(err)
-		}
-		ds = ds[:0]
-		for _, d := range elapsed {
-			ds = append(ds, float64(d))
-		}
-		costs = append(costs, median(ds))
-		costRatios = append(costRatios, median(ds)/c(empty))
+		return median(elapsed)
+	}
+	figures := map[string][]float64{}
+	note := func(name string, ruler, c float64) {
+		figures[name+"-ns"] = append(figures[name+"-ns"], ruler)
+		figures[name+"/C"] = append(figures[name+"/C"], ruler/c)
+	}
+	for b.Loop() {
+		note("loop", loop(static), c("0", static))
+		note("cost", loop(), c("0", empty))
+		note("order", orders(), c("1000", static))
 	}
 	b.ReportMetric(0, "ns/op") // of no meaning
-	b.ReportMetric(median(runs), "run-ns")
-	b.ReportMetric(median(runRatios), "run/C")
-	b.ReportMetric(median(costs), "cost-ns")
-	b.ReportMetric(median(costRatios), "cost/C")
+	for name, values := range figures {
+		b.ReportMetric(median(values), name)
+	}
 }
 
-func median(v []float64) float64 {
+func median[T ~int64 | ~float64](v []T) float64 {
 	v = slices.Sorted(slices.Values(v))
-	return v[len(v)/2]
+	return float64(v[len(v)/2])
 }

@@ -108,8 +108,10 @@ func (c *Client) Ping(ctx context.Context) (time.Duration, error) {
 	return d, nil
 }
 
-// Cost has the ruler time n empty processes (1 to MaxCost) just as it times work, and returns what it measured.
-func (c *Client) Cost(ctx context.Context, n int) ([]time.Duration, error) {
+// Cost has the ruler time n empty processes (1 to MaxCost), one straight after the other, just as it times work, and
+// returns what it measured. With argv they are processes of that command, given by its path in the guest, which must
+// succeed each time; so the ruler can be held against other instruments on the same program.
+func (c *Client) Cost(ctx context.Context, n int, argv ...string) ([]time.Duration, error) {
 	if n < 1 || n > MaxCost {
 		return nil, fmt.Errorf("ruler's cost of %d processes: the number must be 1 to %d", n, MaxCost)
 	}
@@ -117,7 +119,7 @@ func (c *Client) Cost(ctx context.Context, n int) ([]time.Duration, error) {
 		return nil, err
 	}
 	start := time.Now()
-	if err := c.send(kindCost, costOrder{n}); err != nil {
+	if err := c.send(kindCost, costOrder{n, argv}); err != nil {
 		return nil, err
 	}
 	f, err := c.answer(ctx, start.Add(answerGrace+time.Duration(n)*time.Second), kindCosts)

@@ -201,7 +201,8 @@ type endedNote struct {
 
 // costOrder and costs are the contents of the cost and the costs frame.
 type costOrder struct {
-	N int `json:"n"`
+	N    int      `json:"n"`
+	Argv []string `json:"argv,omitempty"` // instead of the empty program
 }
 
 type costs struct {

@@ -154,7 +154,7 @@ func (*fakeExecutor) run(o *Order, c *control, ready func() bool, ended func(tim
 	return Result{Elapsed: time.Millisecond, Stdout: []byte(o.Argv[0])}
 }
 
-func (*fakeExecutor) cost(n int, c *control) ([]time.Duration, error) {
+func (*fakeExecutor) cost(n int, _ []string, c *control) ([]time.Duration, error) {
 	return make([]time.Duration, n), nil
 }
 

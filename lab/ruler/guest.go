@@ -241,12 +241,19 @@ func (g *guest) run(o *Order, c *control, ready func() bool, ended func(lead tim
 	return r
 }
 
-// cost times empty processes, each just as a trial is.
-func (g *guest) cost(n int, c *control) ([]time.Duration, error) {
+// cost times processes of argv, or empty ones, each just as a trial is.
+func (g *guest) cost(n int, argv []string, c *control) ([]time.Duration, error) {
 	if err := g.sweep(); err != nil {
 		return nil, fmt.Errorf("of an earlier trial: %w", err)
 	}
-	path, err := g.empty.path(g.scratch.path)
+	if len(argv) == 0 {
+		path, err := g.empty.path(g.scratch.path)
+		if err != nil {
+			return nil, err
+		}
+		argv = []string{path}
+	}
+	p, err := newProgram(&Order{Argv: argv}, g.scratch.path)
 	if err != nil {
 		return nil, err
 	}
@@ -255,7 +262,6 @@ func (g *guest) cost(n int, c *control) ([]time.Duration, error) {
 		return nil, err
 	}
 	defer out.close()
-	p := &program{path: path, argv: []string{"empty"}, dir: g.scratch.path}
 	attr := g.attributes(p, out)
 	runtime.GC()
 	timer := time.AfterFunc(answerGrace+time.Duration(n)*time.Second/2, func() { c.stop(timedOut) })
@@ -271,7 +277,7 @@ func (g *guest) cost(n int, c *control) ([]time.Duration, error) {
 		case r.Error != "":
 			return nil, errors.New(r.Error)
 		case r.TimedOut || r.Exit != 0 || r.Signal != "":
-			return nil, fmt.Errorf("the empty process ended with exit code %d, signal %q, time out %v", r.Exit, r.Signal, r.TimedOut)
+			return nil, fmt.Errorf("%s ended with exit code %d, signal %q, time out %v", argv[0], r.Exit, r.Signal, r.TimedOut)
 		}
 		ds[i] = r.Elapsed
 	}

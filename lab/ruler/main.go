@@ -18,7 +18,7 @@ import (
 // line goes to standard error.
 //
 //	--connect PATH  serve on this Unix socket, which the host listens on
-//	--fd N          serve on this open file: a connected socket
+//	--fd N          serve on this open file: a connected socket, or a serial port
 //	--root DIR      first make DIR the root (bare metal: an image without a namespace). The socket and /proc are
 //	                opened before.
 func Main(args []string) int {

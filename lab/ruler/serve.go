@@ -51,7 +51,7 @@ type executor interface {
 	// run calls ready when all is prepared, and goes on if it returns true, then ended as soon as the process is
 	// reaped, with the time from ready's return to the process's creation. It answers in any case.
 	run(o *Order, c *control, ready func() bool, ended func(lead time.Duration)) Result
-	cost(n int, c *control) ([]time.Duration, error)
+	cost(n int, argv []string, c *control) ([]time.Duration, error)
 	// finish kills whatever is left.
 	finish() error
 }
@@ -249,7 +249,7 @@ func (s *server) carryOut(o order) (kind byte, answer any) {
 		}
 		var ds []time.Duration
 		if err == nil {
-			ds, err = s.ex.cost(c.N, o.control)
+			ds, err = s.ex.cost(c.N, c.Argv, o.control)
 		}
 		if err != nil {
 			return kindCosts, costs{Error: clip(err.Error())}

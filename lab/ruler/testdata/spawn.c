@@ -1,10 +1,12 @@
-/* The measure that the ruler is held against: posix_spawn + waitpid of a program, argv[1] times.
- * Prints the median in nanoseconds.   cc -O2 -o spawn spawn.c && ./spawn 1000 /path/to/true */
+/* The measure that the ruler is held against: posix_spawn + waitpid of a program, argv[1] times, with a
+ * pause of argv[2] microseconds before each. Prints the median in nanoseconds.
+ *     cc -O2 -o spawn spawn.c && ./spawn 1000 0 /path/to/true */
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 extern char **environ;
 
@@ -16,20 +18,22 @@ static int compare(const void *a, const void *b)
 
 int main(int argc, char **argv)
 {
-	int n = argc > 2 ? atoi(argv[1]) : 0;
+	int n = argc > 3 ? atoi(argv[1]) : 0;
 	long *d = n > 0 ? malloc(n * sizeof *d) : NULL;
 	if (!d) {
-		fprintf(stderr, "usage: spawn N PROGRAM [ARG...]\n");
+		fprintf(stderr, "usage: spawn N PAUSE PROGRAM [ARG...]\n");
 		return 2;
 	}
 	for (int i = 0; i < n; i++) {
 		struct timespec a, b;
 		pid_t pid;
 		int status;
+		if (atoi(argv[2]) > 0)
+			usleep(atoi(argv[2]));
 		clock_gettime(CLOCK_MONOTONIC, &a);
-		if (posix_spawn(&pid, argv[2], NULL, NULL, argv + 2, environ) != 0 ||
+		if (posix_spawn(&pid, argv[3], NULL, NULL, argv + 3, environ) != 0 ||
 		    waitpid(pid, &status, 0) != pid || status != 0) {
-			fprintf(stderr, "spawn: %s did not run and succeed\n", argv[2]);
+			fprintf(stderr, "spawn: %s did not run and succeed\n", argv[3]);
 			return 1;
 		}
 		clock_gettime(CLOCK_MONOTONIC, &b);
