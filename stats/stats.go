@@ -18,8 +18,9 @@
 //
 // A study that looks at its intervals and stops when they are narrow has a chance to stop just when they are
 // narrow by luck. Looks are few and fixed beforehand ([Looks]); with K of them each look's interval is made at
-// 1 − 0.05/K ([Level]). The chance that any of the K misses is then at most 5 %, whichever look is the last and
-// whatever made it the last: the rule, a time budget or the user.
+// 1 − 0.05/K ([Level]). The chance that any of the K misses is then at most 5 %, whichever look is the last. A time
+// budget that ends a study between two looks does no harm: it takes the place of the looks that are not reached. Someone
+// who watches the ratio and interrupts the study when it pleases does; against that there is no interval.
 //
 // # What this does not hold for
 //

@@ -48,6 +48,7 @@ type reader struct {
 	warnings texts
 	ruler    []rulerTally
 	levels   []float64 // by folder: share of Alpha that an interval of it may miss
+	widened  bool      // an interval is of rounds of several folders, and wider for their looks
 }
 
 // block is a round of a folder: what was measured in it was measured at nearly the same time.
@@ -257,13 +258,17 @@ func (t *tally) trial(folder int, n *notebook.Trial, dots int) {
 // level is that of an interval made from rounds of these folders. Each folder may have stopped at any of its looks;
 // together that makes the product of ways, and each way's interval gets its share of Alpha.
 func (r *reader) level(blocks []block) float64 {
-	share, seen := 1.0, map[int]bool{}
+	share, ruled, seen := 1.0, 0, map[int]bool{}
 	for _, b := range blocks {
 		if !seen[b.folder] {
 			seen[b.folder] = true
 			share *= r.levels[b.folder]
+			if r.levels[b.folder] < 1 {
+				ruled++
+			}
 		}
 	}
+	r.widened = r.widened || ruled > 1
 	return 1 - stats.Alpha*share
 }
 
@@ -545,8 +550,8 @@ func (r *reader) notes() []string {
 			notes = append(notes, fmt.Sprintf("%s: %d of at least %s were run; its last session ended: %s", f.Dir, f.Rounds, count(d.Floor, "round"), last(f.Ends)))
 		}
 	}
-	if len(r.sum.Folders) > 1 {
-		notes = append(notes, "where rounds of several folders with a stopping rule share a row, its interval is made wider: each of their looks may have been the last")
+	if r.widened {
+		notes = append(notes, "where rounds of several folders share a row, its intervals are made wider: each of all their looks together may have been the last")
 	}
 	if r.warnings.dropped > 0 {
 		notes = append(notes, fmt.Sprintf("%d further warnings, of more kinds than are listed", r.warnings.dropped))

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"tare/notebook"
@@ -186,6 +187,16 @@ type table struct {
 
 func (t *table) line(s string) { t.b.WriteString(strings.TrimRight(s, " ") + "\n") }
 
+// printable makes what a results folder says safe for a terminal: a guest may have had a part in it.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) && r != ' ' {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, s)
+}
+
 func (t *table) paint(how, s string) string {
 	if !t.colour {
 		return s
@@ -198,6 +209,7 @@ func (t *table) wrap(head, text string) {
 	indent := strings.Repeat(" ", utf8.RuneCountInString(head))
 	line, n := head, 0
 	for _, word := range strings.Fields(text) {
+		word = printable(word)
 		if n > 0 && t.width > 0 && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > t.width {
 			t.line(line)
 			line, n = indent, 0
@@ -294,7 +306,7 @@ func (t *table) rows(rows []Row, s *Summary) {
 			trials = fmt.Sprintf("%d, %d failed", r.Trials, r.Failed)
 		}
 		for c, cell := range []string{instance, treatment(r.Treatment), mean, meanOf, ratio, ratioOf, trials, t.mark(r.Notes)} {
-			cols[c].cells = append(cols[c].cells, cell)
+			cols[c].cells = append(cols[c].cells, printable(cell))
 		}
 	}
 	wide := func(c column) int {

@@ -409,6 +409,19 @@ func TestBaseline(t *testing.T) {
 	}
 }
 
+// A guest has a part in failures' texts: what it sends reaches no terminal as commands, nor in any length.
+func TestTableIsSafeForATerminal(t *testing.T) {
+	l := newLab().add(treatmentOf("bm", "", "", "", large), 4)
+	l.fail = func(string, int, int) string { return "said \x1b[2J\x07\u202e" + strings.Repeat("x", 10_000) }
+	var b bytes.Buffer
+	if err := read(t, Options{}, l.write(t)).Table(&b, 80, false); err != nil {
+		t.Fatal(err)
+	}
+	if strings.ContainsAny(b.String(), "\x1b\x07\u202e") || b.Len() > 3000 {
+		t.Errorf("%d bytes: %q", b.Len(), b.String())
+	}
+}
+
 func TestReadRefuses(t *testing.T) {
 	if _, err := Read(nil, Options{}); err == nil {
 		t.Error("no folder")

@@ -1,9 +1,16 @@
 package summary
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
-// maxTexts bounds how many kinds of text are kept: a folder is not trusted to have few.
-const maxTexts = 500
+// maxTexts bounds how many kinds of text are kept, and maxText how many bytes of each: a folder is not trusted to have
+// few and short ones.
+const (
+	maxTexts = 500
+	maxText  = 500
+)
 
 // texts counts what was said, each kind once. Two texts are of one kind when they differ in their figures alone.
 type texts struct {
@@ -20,6 +27,9 @@ type text struct {
 }
 
 func (t *texts) add(s, who string) {
+	if len(s) > maxText {
+		s = strings.ToValidUTF8(s[:maxText], "") + "…"
+	}
 	kind := withoutFigures(s)
 	e := t.byKind[kind]
 	if e == nil {
