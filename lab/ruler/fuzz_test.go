@@ -260,6 +260,19 @@ func TestSilence(t *testing.T) {
 	}
 }
 
+// A guest that stops answering is given up when its time and the grace are over, and stays given up.
+func TestNoAnswer(t *testing.T) {
+	host, guest := net.Pipe()
+	defer guest.Close()
+	c := &Client{s: host, dec: decoder{r: host}}
+	if _, err := c.answer(t.Context(), time.Now().Add(20*time.Millisecond), kindDone); !errors.Is(err, ErrSilent) {
+		t.Errorf("%v", err)
+	}
+	if _, err := c.Ping(t.Context()); !errors.Is(err, ErrSilent) {
+		t.Errorf("afterwards: %v", err)
+	}
+}
+
 // Noise without end is given up.
 func TestNoise(t *testing.T) {
 	host, guest := net.Pipe()
