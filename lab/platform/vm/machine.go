@@ -369,12 +369,16 @@ func (m *machine) autopsy(ctx context.Context) string {
 		said = append(said, "QEMU still runs")
 	}
 	if m.qmp != nil {
-		if e, ok := m.qmp.event("SHUTDOWN"); ok {
-			said = append(said, "its machine stopped: "+e.Reason)
+		if why := m.qmp.stopped(); why != "" {
+			said = append(said, "its machine stopped: "+why)
 		}
-		if e, ok := m.qmp.event("GUEST_PANICKED"); ok {
-			said = append(said, "its kernel panicked: "+e.Action)
-		}
+	}
+	// What matters most may be far from the console's end.
+	if s, ok := m.console.find(guestinit.FailPrefix); ok {
+		said = append(said, "its first process failed: "+s)
+	}
+	if s, ok := m.console.find("Kernel panic - "); ok {
+		said = append(said, "its kernel panicked: "+s)
 	}
 	if s := m.stderr.tail(5); s != "" {
 		said = append(said, "QEMU said: "+s)

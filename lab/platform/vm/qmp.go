@@ -19,21 +19,14 @@ const maxQMPLine = 1 << 20
 
 // qmp speaks QEMU's machine protocol (docs/interop/qmp-spec.rst) over conn. One command is under way at a time.
 type qmp struct {
-	conn    net.Conn
-	command sync.Mutex       // held while a command is under way
-	answers chan qmpMessage  // from the reader, of the command under way
-	ended   chan struct{}    // closed when the reader has ended
-	err     error            // why it has, once it has
-	mu      sync.Mutex       // guards what follows
-	id      int              // of the last command
-	events  map[string]event // the last event of each name that matters here
-}
-
-// event is something QEMU told by itself.
-type event struct {
-	Reason string `json:"reason"` // of a SHUTDOWN
-	Guest  bool   `json:"guest"`  // the guest itself asked for it
-	Action string `json:"action"` // of a GUEST_PANICKED
+	conn     net.Conn
+	command  sync.Mutex      // held while a command is under way
+	answers  chan qmpMessage // from the reader, of the command under way
+	ended    chan struct{}   // closed when the reader has ended
+	err      error           // why it has, once it has
+	mu       sync.Mutex      // guards what follows
+	id       int             // of the last command
+	shutdown string          // why the machine stopped, once QEMU has said so
 }
 
 type qmpMessage struct {
@@ -45,12 +38,14 @@ type qmpMessage struct {
 		Desc  string `json:"desc"`
 	} `json:"error"`
 	Event string `json:"event"`
-	Data  event  `json:"data"`
+	Data  struct {
+		Reason string `json:"reason"` // of a SHUTDOWN
+	} `json:"data"`
 }
 
 // newQMP takes QEMU's greeting and leaves the protocol ready for commands. It owns conn.
 func newQMP(ctx context.Context, conn net.Conn) (*qmp, error) {
-	q := &qmp{conn: conn, answers: make(chan qmpMessage), ended: make(chan struct{}), events: map[string]event{}}
+	q := &qmp{conn: conn, answers: make(chan qmpMessage), ended: make(chan struct{})}
 	greeted := make(chan struct{})
 	go q.read(greeted)
 	select {
@@ -87,10 +82,9 @@ func (q *qmp) read(greeted chan<- struct{}) {
 				greeted = nil
 			}
 		case m.Event != "":
-			switch m.Event {
-			case "SHUTDOWN", "GUEST_PANICKED", "GUEST_CRASHLOADED", "STOP", "MEMORY_FAILURE", "BLOCK_IO_ERROR":
+			if m.Event == "SHUTDOWN" {
 				q.mu.Lock()
-				q.events[m.Event] = m.Data
+				q.shutdown = m.Data.Reason
 				q.mu.Unlock()
 			}
 		default:
@@ -159,12 +153,11 @@ func (q *qmp) run(ctx context.Context, name string, arguments, result any) error
 	}
 }
 
-// event gives the last event of a name.
-func (q *qmp) event(name string) (event, bool) {
+// stopped gives QEMU's word for why the machine stopped; empty: it did not.
+func (q *qmp) stopped() string {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	e, ok := q.events[name]
-	return e, ok
+	return q.shutdown
 }
 
 // close ends the connection and waits for the reader.

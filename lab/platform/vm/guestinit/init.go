@@ -281,16 +281,95 @@ func container(p Params, root, work string, stream *os.File) error {
 	if err := os.WriteFile(bundle+"/config.json", data, 0o644); err != nil {
 		return err
 	}
-	fmt.Printf("%smemory limit of the container: %d MiB, what the VM's kernel had left\n", NotePrefix, c.Memory>>20)
-	// The initramfs is no mount that pivot_root(2) could leave, hence --no-pivot.
-	cmd := exec.Command("/"+CrunPath, "--root", "/run/crun", "--cgroup-manager", "cgroupfs",
-		"run", "--no-pivot", "--preserve-fds", "1", "--bundle", bundle, "tare")
-	cmd.ExtraFiles = []*os.File{stream}
+	// The initramfs is no mount that pivot_root(2) could leave, hence --no-pivot. Made first and started then, so that
+	// what is in force can be read before the ruler runs.
+	if err := crun(stream, "create", "--no-pivot", "--preserve-fds", "1", "--pid-file", "/run/pid", "--bundle", bundle, "tare"); err != nil {
+		return err
+	}
+	force, err := inForce("/sys/fs/cgroup"+c.Cgroup, c)
+	if err != nil {
+		return err
+	}
+	fmt.Println(NotePrefix + force)
+	text, err := os.ReadFile("/run/pid")
+	if err != nil {
+		return err
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		return fmt.Errorf("crun's file of the container's process: %w", err)
+	}
+	if err := crun(nil, "start", "tare"); err != nil {
+		return err
+	}
+	return reap(pid)
+}
+
+// crun runs the OCI runtime; the container gets the stream as its file 3.
+func crun(stream *os.File, args ...string) error {
+	cmd := exec.Command("/"+CrunPath, append([]string{"--root", "/run/crun", "--cgroup-manager", "cgroupfs"}, args...)...)
+	if stream != nil {
+		cmd.ExtraFiles = []*os.File{stream}
+	}
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
 	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("crun: %w (what it said is above)", err)
+		return fmt.Errorf("crun %s: %w (what it said is above)", args[0], err)
 	}
 	return nil
+}
+
+// inForce reads what the kernel's files say of the container's cgroup, compares it with what was asked for, and puts
+// it in words.
+func inForce(dir string, c oci.Container) (string, error) {
+	read := func(file, want string) error {
+		data, err := os.ReadFile(filepath.Join(dir, file))
+		if err != nil {
+			return err
+		}
+		if got := strings.TrimSpace(string(data)); got != want {
+			return fmt.Errorf("%s of the container is %q, expected %q", file, got, want)
+		}
+		return nil
+	}
+	if err := read("memory.max", strconv.FormatInt(c.Memory, 10)); err != nil {
+		return "", err
+	}
+	words := fmt.Sprintf("in force on the container in the VM: %d MiB of memory (what the VM's kernel had left), ", c.Memory>>20)
+	if c.CPUs != nil {
+		list := oci.CPUList(c.CPUs)
+		if err := read("cpuset.cpus.effective", list); err != nil {
+			return "", err
+		}
+		return words + "the vCPUs " + list, nil
+	}
+	quota, err := oci.Quota(c.Quota)
+	if err != nil {
+		return "", err
+	}
+	if err := read("cpu.max", fmt.Sprintf("%d %d", quota, oci.Period)); err != nil {
+		return "", err
+	}
+	return words + fmt.Sprintf("a CPU quota of %g cores", c.Quota), nil
+}
+
+// reap waits for the children of the first process, those that it was given included, until the one with the pid has
+// ended.
+func reap(pid int) error {
+	for {
+		var status unix.WaitStatus
+		got, err := unix.Wait4(-1, &status, 0, nil)
+		switch {
+		case err == unix.EINTR:
+		case err != nil:
+			return fmt.Errorf("wait for the container: %w", err)
+		case got == pid && status.Signaled():
+			return fmt.Errorf("the container's first process was killed: %v", status.Signal())
+		case got == pid && status.ExitStatus() != 0:
+			return fmt.Errorf("the container's first process ended with status %d (what it said is above)", status.ExitStatus())
+		case got == pid:
+			return nil
+		}
+	}
 }
 
 // enableControllers hands every controller of the root cgroup down to its children.

@@ -1,0 +1,55 @@
+//go:build linux
+
+package vm_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"tare/lab/platform/vm"
+	"tare/notebook"
+)
+
+func TestAccelerator(t *testing.T) {
+	tare := program(t)
+	for _, accelerator := range []string{notebook.TCG, notebook.KVM} {
+		start := time.Now()
+		c := vm.Accelerator(context.Background(), kernels(), tare, accelerator)
+		took := time.Since(start)
+		t.Logf("%s: %+v in %v", accelerator, c, took)
+		if c.Name != accelerator {
+			t.Errorf("capability %q, want %q", c.Name, accelerator)
+		}
+		if c.Why == "" {
+			t.Errorf("%s: no reason", accelerator)
+		}
+		switch {
+		case accelerator == notebook.TCG && c.Answer != notebook.Supported:
+			t.Errorf("TCG is %s: %s; every host with QEMU can emulate", c.Answer, c.Why)
+		case accelerator == notebook.KVM && c.Answer == notebook.NotSupported && c.Do == "":
+			t.Errorf("KVM is not supported and nothing is said about what to do: %s", c.Why)
+		case accelerator == notebook.KVM && took > 20*time.Second:
+			t.Errorf("the probe of KVM took %v", took)
+		}
+	}
+	if left := qemus(t, "tare-probe"); len(left) > 0 {
+		t.Errorf("the probe left processes %v", left)
+	}
+}
+
+func TestAcceleratorStopped(t *testing.T) {
+	tare := program(t)
+	if c := vm.Accelerator(context.Background(), kernels(), tare, notebook.TCG); c.Answer != notebook.Supported {
+		t.Fatalf("TCG: %+v", c) // also brings the kernel, so that what is stopped next is the guest
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
+	defer cancel()
+	c := vm.Accelerator(ctx, kernels(), tare, notebook.TCG)
+	if c.Answer != notebook.Inconclusive {
+		t.Errorf("a probe that was stopped answers %+v, want inconclusive", c)
+	}
+	if left := qemus(t, "tare-probe"); len(left) > 0 {
+		t.Errorf("the probe left processes %v", left)
+	}
+}
