@@ -144,6 +144,7 @@ func (s *Store) buildDebian(ctx context.Context, w *workspace, r Recipe, p Progr
 		cmd.Dir = build
 		cmd.Env = append(cleanEnv(), "TMPDIR="+build, "SOURCE_DATE_EPOCH="+sourceDate, "DEBIAN_FRONTEND=noninteractive")
 		cmd.Stderr = said
+		cmd.ExtraFiles = []*os.File{w.lock} // see workspace
 		// Packages' scripts run in the chroot. In a mount namespace of their own, nothing that they or mmdebstrap
 		// mount is seen by the host, or is in the way when the folder is removed. In a process namespace, whatever
 		// they started dies with mmdebstrap.
@@ -158,7 +159,7 @@ func (s *Store) buildDebian(ctx context.Context, w *workspace, r Recipe, p Progr
 	if u.entries == 0 {
 		return nil, fmt.Errorf("mmdebstrap: the archive is empty%s", said.lastWords())
 	}
-	rec := &record{Digest: "sha256:" + hex.EncodeToString(sum.Sum(nil)), Config: Config{Env: []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}}}
+	rec := &record{Digest: "sha256:" + hex.EncodeToString(sum.Sum(nil)), Config: Config{Env: withPath(nil)}}
 	if err := u.complete(rec); err != nil {
 		return nil, err
 	}

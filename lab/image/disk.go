@@ -58,7 +58,7 @@ func (t *Tree) Disk(ctx context.Context) (_ string, err error) {
 	}
 	defer func() { err = errors.Join(err, w.close()) }()
 	tmp := filepath.Join(w.dir, "disk")
-	if err := t.makeDisk(ctx, tool, tmp); err != nil {
+	if err := t.makeDisk(ctx, tool, tmp, w); err != nil {
 		return "", noSpace(err, t.store.root)
 	}
 	return path, os.Rename(tmp, path)
@@ -82,7 +82,7 @@ func findTool(name string) (string, error) {
 	return "", fmt.Errorf("%s, which makes ext4 file systems, is not installed: apt-get install e2fsprogs", name)
 }
 
-func (t *Tree) makeDisk(ctx context.Context, tool, path string) error {
+func (t *Tree) makeDisk(ctx context.Context, tool, path string, w *workspace) error {
 	root, err := os.OpenRoot(t.Dir)
 	if err != nil {
 		return err
@@ -121,6 +121,7 @@ func (t *Tree) makeDisk(ctx context.Context, tool, path string) error {
 	said := &sayer{}
 	err = run(ctx, func(cmd *exec.Cmd) {
 		cmd.Stderr = said
+		cmd.ExtraFiles = []*os.File{w.lock} // see workspace
 	}, nil, tool, "-q", "-F", "-t", "ext4", "-b", strconv.Itoa(diskBlock), "-I", strconv.Itoa(diskInode),
 		"-O", "^has_journal", "-m", "0", "-N", strconv.FormatInt(inodes, 10), "-L", diskLabel,
 		"-U", uuid, "-E", "hash_seed="+uuid+",lazy_itable_init=1,root_owner=0:0,nodiscard", "-d", t.Dir, path)

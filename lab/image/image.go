@@ -31,7 +31,7 @@ type Tree struct {
 
 // Config is what an image says about how its programs want to be run.
 type Config struct {
-	Env        []string `json:"env,omitempty"`
+	Env        []string `json:"env,omitempty"` // always with a PATH, the engines' own where the image has none
 	WorkingDir string   `json:"working_dir,omitempty"`
 	Entrypoint []string `json:"entrypoint,omitempty"`
 	Cmd        []string `json:"cmd,omitempty"`

@@ -180,7 +180,7 @@ func (s *Store) unpackOCI(ctx context.Context, w *workspace, f *found, p Progres
 		return nil, err
 	}
 	rec.Config = Config{
-		Env:        cfg.Config.Env,
+		Env:        withPath(cfg.Config.Env),
 		WorkingDir: cfg.Config.WorkingDir,
 		Entrypoint: cfg.Config.Entrypoint,
 		Cmd:        cfg.Config.Cmd,
@@ -188,6 +188,16 @@ func (s *Store) unpackOCI(ctx context.Context, w *workspace, f *found, p Progres
 		GID:        gid,
 	}
 	return rec, nil
+}
+
+// withPath adds the PATH that container engines give to an image that has none.
+func withPath(env []string) []string {
+	for _, kv := range env {
+		if strings.HasPrefix(kv, "PATH=") {
+			return env
+		}
+	}
+	return append([]string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}, env...)
 }
 
 // ociLayer unpacks one layer and checks its content against the digest that the configuration gives for it.

@@ -82,7 +82,8 @@ func OpenStore(root string) (*Store, error) {
 	return s, nil
 }
 
-// workspace is a temporary folder of a build under way.
+// workspace is a temporary folder of a build under way. Programs that write into it inherit the lock's file: the
+// lock is free, and Sweep removes the folder, only when they are gone too.
 type workspace struct {
 	dir  string
 	lock *os.File

@@ -102,9 +102,14 @@ func newUnpacker(ctx context.Context, dir string, lim limits) (*unpacker, error)
 		return nil, err
 	}
 	u := &unpacker{ctx: ctx, dir: dir, root: root, lim: lim, buf: make([]byte, copyBuffer), dirTimes: map[string]time.Time{}}
-	if err := u.space(); err != nil {
+	err = u.space()
+	if err == nil {
+		err = root.Chmod(".", 0o755) // whatever the umask; an archive may bring another
+	}
+	if err != nil {
 		return nil, errors.Join(err, root.Close())
 	}
+	u.dirTimes[""] = time.Unix(0, 0)
 	return u, nil
 }
 
@@ -278,8 +283,9 @@ func (u *unpacker) resolve(name string, create bool) (_ *os.Root, physical strin
 			if err := cur.Mkdir(c, 0o755); err != nil {
 				return cur, "", err
 			}
-			if err := cur.Chmod(c, 0o755); err != nil { // whatever the umask
-				return cur, "", err
+			// Whatever the umask, and whatever a setgid folder above hands down.
+			if err := errors.Join(cur.Chown(c, 0, 0), cur.Chmod(c, 0o755)); err != nil {
+				return cur, "", needRoot(err)
 			}
 			made := strings.Join(append(done, c), "/")
 			if err := u.hold(made); err != nil {

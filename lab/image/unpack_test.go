@@ -477,7 +477,7 @@ func TestUnpackAttributes(t *testing.T) {
 	defer syscall.Umask(old)
 	u, err := unpackAll(t.Context(), d, defaultLimits, false, archiveOf(t,
 		owned(dir("d", 0), 5, 6, 0o2750), owned(file("d/su", "x"), 1000, 2000, 0o4755), withCap, precise, future,
-		owned(dir("sticky", 0), 0, 0, 0o1777), owned(link("l", "nowhere"), 7, 8, 0o777), file("made/on/the/way", ""),
+		owned(dir("sticky", 0), 0, 0, 0o1777), owned(link("l", "nowhere"), 7, 8, 0o777), file("made/on/the/way", ""), file("d/made/f", ""),
 		owned(file("big-id", ""), 1<<31+5, 1<<31+6, 0o600), special(tar.TypeChar, "dev/null"), special(tar.TypeChar, "n1"), special(tar.TypeFifo, "p")))
 	if err != nil {
 		t.Fatal(err)
@@ -495,6 +495,8 @@ func TestUnpackAttributes(t *testing.T) {
 		{"future", 0, 0, 0o644, time.Unix(0, 0)},
 		{"sticky", 0, 0, fs.ModeDir | fs.ModeSticky | 0o777, testTime},
 		{"l", 7, 8, fs.ModeSymlink | 0o777, testTime},
+		{".", 0, 0, fs.ModeDir | 0o755, time.Unix(0, 0)},
+		{"d/made", 0, 0, fs.ModeDir | 0o755, time.Unix(0, 0)},
 		{"made", 0, 0, fs.ModeDir | 0o755, time.Unix(0, 0)},
 		{"made/on/the", 0, 0, fs.ModeDir | 0o755, time.Unix(0, 0)},
 		{"big-id", 1<<31 + 5, 1<<31 + 6, 0o600, testTime},
