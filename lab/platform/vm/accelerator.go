@@ -21,15 +21,15 @@ const (
 	probeTCG = 60 * time.Second
 )
 
-// killWait bounds the wait for the probe's machine to be gone after it was killed.
-const killWait = 10 * time.Second
-
 // Accelerator says whether guests run under an accelerator, notebook.KVM or notebook.TCG, by booting one that says
 // hello and powers off. There are hosts where /dev/kvm is there, makes a machine and a vCPU, and never runs one.
 // tare is the path of the program, static; the kernel is FindKernel's.
 func Accelerator(ctx context.Context, stateDir, tare, accelerator string) notebook.Capability {
 	answer := func(a notebook.Answer, why, do string) notebook.Capability {
 		return notebook.Capability{Name: accelerator, Answer: a, Why: why, Do: do}
+	}
+	if err := checkArchitecture(); err != nil {
+		return answer(notebook.NotSupported, err.Error(), "")
 	}
 	patience := probeTCG
 	if accelerator == notebook.KVM {
@@ -87,9 +87,7 @@ func Accelerator(ctx context.Context, stateDir, tare, accelerator string) notebo
 		why = m.autopsy(said)
 		stop()
 	}
-	undone, stop := context.WithTimeout(context.WithoutCancel(ctx), killWait)
-	defer stop()
-	if err := m.kill(undone); err != nil {
+	if err := m.kill(context.WithoutCancel(ctx)); err != nil {
 		return answer(notebook.Inconclusive, err.Error(), "")
 	}
 	switch {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"unicode"
 )
 
 // consoleKept is how much of a guest's console is kept: its last bytes. A guest may say as much as it likes.
@@ -48,18 +49,13 @@ func (c *console) drain(r io.Reader) {
 func (c *console) find(prefix string) (string, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	text := c.data
-	for {
-		at := bytes.LastIndex(text, []byte(prefix))
-		if at < 0 {
-			return "", false
-		}
-		line, _, whole := bytes.Cut(c.data[at+len(prefix):], []byte("\n"))
-		if whole {
-			return printable(line, 300), true
-		}
-		text = text[:at]
+	whole := c.data[:bytes.LastIndexByte(c.data, '\n')+1]
+	at := bytes.LastIndex(whole, []byte(prefix))
+	if at < 0 {
+		return "", false
 	}
+	line, _, _ := bytes.Cut(whole[at+len(prefix):], []byte("\n"))
+	return printable(line, 300), true
 }
 
 // wait waits for a line that find would find. It says false when the stream ended, or ctx, without one.
@@ -95,14 +91,14 @@ func (c *console) tail(n int) string {
 	return strings.Join(out, "\n")
 }
 
-// printable makes text of what a guest wrote: no control characters, which could play with a terminal, and at
-// most n bytes.
+// printable makes text of what a guest wrote: nothing that could play with a terminal, and at most n bytes and a
+// mark for more.
 func printable(b []byte, n int) string {
 	s := strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f || r == '\uFFFD' {
-			return -1
+		if unicode.IsPrint(r) {
+			return r
 		}
-		return r
+		return -1
 	}, strings.ToValidUTF8(string(b), ""))
 	s = strings.TrimSpace(s)
 	if len(s) > n {

@@ -18,6 +18,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/ulikunitz/xz"
@@ -326,7 +327,7 @@ func FuzzConsole(f *testing.F) {
 		c.drain(bytes.NewReader(said))
 		line, _ := c.find("tare: note: ")
 		for _, s := range []string{line, strings.ReplaceAll(c.tail(12), "\n", "")} {
-			if len(s) > 12*310 || s != strings.ToValidUTF8(s, "") || strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+			if len(s) > 12*310 || s != strings.ToValidUTF8(s, "") || strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
 				t.Errorf("%q", s)
 			}
 		}

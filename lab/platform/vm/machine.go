@@ -102,7 +102,8 @@ func (h hardware) args() []string {
 	if h.root != "" {
 		// snapshot=on: the image is opened for reading only, by any number of guests; what a guest writes goes to a
 		// file that QEMU makes in $TMPDIR and unlinks at once, so that it vanishes with the process.
-		disk("root", h.root, guestinit.RootSerial, "snapshot=on")
+		// Where the host has no space left for that, the guest is told of an error; else QEMU would stop it.
+		disk("root", h.root, guestinit.RootSerial, "snapshot=on,werror=report")
 	}
 	if h.work != "" {
 		disk("work", h.work, guestinit.WorkSerial, "readonly=on")
@@ -331,8 +332,13 @@ func affinity(tid int) ([]int, error) {
 	return cpus, nil
 }
 
+// killWait bounds the wait for a machine to be gone after it was killed.
+const killWait = 10 * time.Second
+
 // kill ends the process and waits until it is gone.
 func (m *machine) kill(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, killWait)
+	defer cancel()
 	select {
 	case <-m.died:
 	default:

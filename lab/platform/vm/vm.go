@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -63,6 +64,9 @@ func New(c Config) (*Driver, error) {
 	if c.Accelerator != notebook.KVM && c.Accelerator != notebook.TCG {
 		return nil, fmt.Errorf("vm: accelerator %q, expected %q or %q", c.Accelerator, notebook.KVM, notebook.TCG)
 	}
+	if err := checkArchitecture(); err != nil {
+		return nil, err
+	}
 	if c.StateDir == "" || c.Journal == nil || c.Tare == "" {
 		return nil, errors.New("vm: a driver needs a state folder, a journal and the program's own path")
 	}
@@ -76,6 +80,14 @@ func New(c Config) (*Driver, error) {
 		}
 	}
 	return &Driver{config: c}, nil
+}
+
+// checkArchitecture refuses hosts for which no machine is described here.
+func checkArchitecture() error {
+	if runtime.GOARCH != "amd64" {
+		return fmt.Errorf("vm: guests are made on x86-64 hosts only; this one is %s", runtime.GOARCH)
+	}
+	return nil
 }
 
 // NewContainer gives a driver whose guests run the ruler in a container inside the VM, made by the OCI runtime crun,
@@ -125,12 +137,20 @@ func (d *Driver) boot(ctx context.Context) (Kernel, string, error) {
 	return k, path, nil
 }
 
+// platform is the name of what the driver makes.
+func (d *Driver) platform() string {
+	if d.container {
+		return notebook.VMCN
+	}
+	return notebook.VM
+}
+
 // vcpus gives the number of vCPUs of a spec.
-func vcpus(s platform.Spec) (int, error) {
+func (d *Driver) vcpus(s platform.Spec) (int, error) {
 	c := s.Instance.Cores
 	if c < 1 || c != math.Trunc(c) || c > 1024 {
 		return 0, &platform.CannotError{
-			Platform: "vm", What: fmt.Sprintf("%g cores", c),
+			Platform: d.platform(), What: fmt.Sprintf("%g cores", c),
 			Why: "a virtual machine has whole virtual CPUs; ask for a whole number of cores, or for cn, where a quota gives fractions",
 		}
 	}
@@ -141,20 +161,20 @@ func vcpus(s platform.Spec) (int, error) {
 func (d *Driver) Provision(ctx context.Context, s platform.Spec) (platform.Guest, error) {
 	g, err := d.provision(ctx, s)
 	if err != nil {
-		return nil, fmt.Errorf("vm: guest %s: %w", s.ID, err)
+		return nil, fmt.Errorf("%s: guest %s: %w", d.platform(), s.ID, err)
 	}
 	return g, nil
 }
 
 func (d *Driver) provision(ctx context.Context, s platform.Spec) (_ *Guest, err error) {
-	cpus, err := vcpus(s)
+	cpus, err := d.vcpus(s)
 	if err != nil {
 		return nil, err
 	}
 	memory := s.Instance.Memory &^ (1<<20 - 1) // QEMU's unit
 	if memory < minMemory {
 		return nil, &platform.CannotError{
-			Platform: "vm", What: fmt.Sprintf("%d MiB of memory", memory>>20),
+			Platform: d.platform(), What: fmt.Sprintf("%d MiB of memory", memory>>20),
 			Why: fmt.Sprintf("its kernel needs some of it to boot; ask for at least %d MiB", minMemory>>20),
 		}
 	}
