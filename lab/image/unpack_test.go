@@ -547,7 +547,7 @@ func smallFS(t *testing.T, size string) string {
 	}
 	t.Cleanup(func() {
 		if err := unix.Unmount(d, 0); err != nil {
-			t.Errorf("%s stays mounted: %v", d, err)
+			t.Errorf("something still uses %s: %v; detached: %v", d, err, unix.Unmount(d, unix.MNT_DETACH))
 		}
 	})
 	return d
