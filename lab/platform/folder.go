@@ -148,16 +148,22 @@ func ProcessesIn(dir string) ([]int, error) {
 
 // findProcesses lists those that match. A process that ends meanwhile does not.
 func findProcesses(match func(pid string) bool) ([]int, error) {
+	found, _, err := scan(match)
+	return found, err
+}
+
+// scan lists the processes that match, and those that have ended: gone since they were listed, or not yet waited
+// for.
+func scan(match func(pid string) bool) (found, ended []int, err error) {
 	d, err := os.Open("/proc")
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer d.Close()
 	names, err := d.Readdirnames(0)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var found []int
 	for _, name := range names {
 		pid, err := strconv.Atoi(name)
 		if err != nil || pid == os.Getpid() {
@@ -165,14 +171,16 @@ func findProcesses(match func(pid string) bool) ([]int, error) {
 		}
 		if match(name) {
 			found = append(found, pid)
+		} else if _, err := os.Readlink("/proc/" + name + "/root"); err != nil {
+			ended = append(ended, pid)
 		}
 	}
 	slices.Sort(found)
-	return found, nil
+	return found, ended, nil
 }
 
 // EndProcesses kills the processes that have their root in dir, and those of the given programs (absolute paths) that
-// have a path in dir as an argument, until a look finds none, ctx is done or 20 s have passed. They are all stopped
+// have a path in dir as an argument, until there are none, ctx is done or 20 s have passed. They are all stopped
 // first: a process that forks faster than we look cannot fork when it is stopped.
 func EndProcesses(ctx context.Context, dir string, programs []string) error {
 	ours := func(pid string) bool {
@@ -191,24 +199,31 @@ func EndProcesses(ctx context.Context, dir string, programs []string) error {
 		}
 		return slices.ContainsFunc(args[1:], func(a []byte) bool { return within(dir, string(a)) })
 	}
-	deadline := time.Now().Add(20 * time.Second)
-	for stopped := -1; ; {
-		pids, err := findProcesses(ours)
+	stopped, dead := map[int]bool{}, map[int]bool{}
+	for deadline := time.Now().Add(20 * time.Second); ; {
+		pids, ended, err := scan(ours)
 		if err != nil {
 			return err
 		}
-		if len(pids) == 0 {
+		// One that ended while we looked may have left a child that was not there yet when they were listed. So a
+		// look that finds none is the last only if nobody ended during it.
+		ending := slices.ContainsFunc(ended, func(pid int) bool { return !dead[pid] })
+		if len(pids) == 0 && !ending {
 			return nil
 		}
-		sig := unix.SIGSTOP
-		if len(pids) == stopped {
-			sig = unix.SIGKILL // nobody new since all were stopped
+		for _, pid := range ended {
+			dead[pid] = true
 		}
-		stopped = len(pids)
+		all := len(pids) > 0 && !slices.ContainsFunc(pids, func(pid int) bool { return !stopped[pid] })
 		for _, pid := range pids {
+			sig := unix.SIGSTOP
+			if all { // nobody new since all were stopped
+				sig = unix.SIGKILL
+			}
 			if err := signal(pid, sig, ours); err != nil {
 				return fmt.Errorf("ending process %d of the guest in %s: %w", pid, dir, err)
 			}
+			stopped[pid] = true
 		}
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("processes %v of the guest in %s live on: %w", pids, dir, err)
@@ -216,7 +231,7 @@ func EndProcesses(ctx context.Context, dir string, programs []string) error {
 		if time.Now().After(deadline) {
 			return fmt.Errorf("processes %v of the guest in %s live on 20 s after they were killed", pids, dir)
 		}
-		if sig == unix.SIGKILL {
+		if all {
 			// The kernel tells only a parent when a process has ended, so look again.
 			time.Sleep(2 * time.Millisecond)
 		}

@@ -92,6 +92,26 @@ func TestOCI(t *testing.T) {
 	}
 }
 
+func TestProbe(t *testing.T) {
+	conformance.Need(t, os.Geteuid() == 0, "root, to mount and to make cgroups")
+	_, err := exec.LookPath("runc")
+	conformance.Need(t, err == nil, "runc (apt-get install runc)")
+	lab := conformance.NewLab(t, "")
+	if c := (&OCI{Journal: lab.Journal, State: lab.State, Tare: lab.Tare, Runtime: "runc"}).Probe(t.Context()); c.Answer != notebook.Supported || c.Name != "runc" {
+		t.Errorf("runc: %+v, want supported", c)
+	}
+	if c := (&OCI{Journal: lab.Journal, State: lab.State, Tare: lab.Tare, Runtime: "no-such-runtime"}).Probe(t.Context()); c.Answer != notebook.NotSupported || !strings.Contains(c.Do, "install") {
+		t.Errorf("a runtime that is not there: %+v, want not supported, and how to install it", c)
+	}
+	if c := (&OCI{Journal: lab.Journal, State: lab.State, Tare: lab.Tare, Runtime: "true"}).Probe(t.Context()); c.Answer != notebook.NotSupported {
+		t.Errorf("a runtime that does nothing: %+v, want not supported", c)
+	}
+	left, err := os.ReadDir(filepath.Join(lab.State, "guests"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("after the probes: %v, %v; want nothing", left, err)
+	}
+}
+
 // clearUnified mounts as v1 those controllers that are on v2 beside v1, for the length of the test: crun refuses a
 // host that has them there.
 func clearUnified(t *testing.T) {

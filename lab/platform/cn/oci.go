@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tare/lab/host"
+	"tare/lab/image"
 	"tare/lab/platform"
 	"tare/lab/platform/oci"
 	"tare/lab/ruler"
@@ -64,7 +65,7 @@ func (d *OCI) Provision(ctx context.Context, s platform.Spec) (_ platform.Guest,
 	}
 	runtime, err := exec.LookPath(d.Runtime)
 	if err != nil {
-		return nil, fmt.Errorf("OCI runtime %s: %w; install it (apt-get install %s)", d.Runtime, err, filepath.Base(d.Runtime))
+		return nil, fmt.Errorf("OCI runtime: %w; install it (apt-get install %s)", err, filepath.Base(d.Runtime))
 	}
 	if runtime, err = filepath.Abs(runtime); err != nil {
 		return nil, err
@@ -125,6 +126,60 @@ func (d *OCI) Provision(ctx context.Context, s platform.Spec) (_ platform.Guest,
 	return g, inForce(g.pid, s)
 }
 
+// Probe tries the runtime: it runs a container with nothing in it but the ruler, has it answer, and looks whether the
+// limits asked for are in force. The capability is called as the runtime is.
+func (d *OCI) Probe(ctx context.Context) notebook.Capability {
+	c := notebook.Capability{Name: filepath.Base(d.Runtime)}
+	took, err := d.try(ctx)
+	cannot, never := errors.AsType[*platform.CannotError](err)
+	switch {
+	case err == nil:
+		c.Answer, c.Why = notebook.Supported, fmt.Sprintf("a container with a quota and a memory limit answered %v after it was asked for", took.Round(time.Millisecond))
+	case never:
+		c.Answer, c.Why, c.Do = notebook.NotSupported, cannot.What+": "+cannot.Why, "use another engine, or change the host as said"
+	case errors.Is(err, exec.ErrNotFound):
+		c.Answer, c.Why, c.Do = notebook.NotSupported, d.Runtime+" is not installed", "apt-get install "+c.Name
+	case ctx.Err() != nil:
+		c.Answer, c.Why = notebook.Inconclusive, err.Error()
+	default:
+		c.Answer, c.Why, c.Do = notebook.NotSupported, err.Error(), "see what "+c.Name+" said"
+	}
+	return c
+}
+
+// try makes a guest of an empty root and asks it something.
+func (d *OCI) try(ctx context.Context) (took time.Duration, err error) {
+	changes := platform.NewChanges(d.Journal, nil)
+	defer func() {
+		undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
+		defer cancel()
+		err = errors.Join(err, changes.Undo(undo))
+	}()
+	id := fmt.Sprintf("probe-%s-%d", filepath.Base(d.Runtime), os.Getpid())
+	root, err := changes.MakeFolder(d.State, id+"-root")
+	if err != nil {
+		return 0, err
+	}
+	for _, dir := range []string{"proc", "sys", "dev", "tmp", ruler.WorkDir, ruler.ScratchDir, ruler.RunDir} {
+		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
+			return 0, err
+		}
+	}
+	start := time.Now()
+	g, err := d.Provision(ctx, platform.Spec{
+		ID: id, Provisioning: notebook.Vanilla, Image: &image.Image{Tree: image.Tree{Dir: root}},
+		Instance: notebook.Instance{Name: "probe", Cores: 1, Memory: 256 << 20},
+	})
+	if err != nil {
+		return 0, err
+	}
+	took = time.Since(start)
+	_, err = g.Ruler().Ping(ctx)
+	undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
+	defer cancel()
+	return took, errors.Join(err, g.Destroy(undo))
+}
+
 // crunUnified is where crun looks for controllers on a host that has both versions of cgroups.
 const crunUnified = "/sys/fs/cgroup/unified/cgroup.controllers"
 
@@ -151,7 +206,7 @@ func refusedByCrun(runtime, controllers string) error {
 
 // containerName is a container's name with its runtime or engine, and its cgroup's. The cgroup is at the top of
 // the hierarchies and not in a folder "tare" there: nobody could say when that may be removed.
-func containerName(id string) string { return "tare-" + id }
+func containerName(id string) string { return "tare-" + strings.TrimPrefix(id, "tare-") }
 
 // overlay mounts the image with a layer over it that takes what the container writes, and goes with the folder.
 func overlay(folder, root, image string) error {

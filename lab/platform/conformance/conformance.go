@@ -133,39 +133,44 @@ func Run(t *testing.T, s Subject, e Expectations) {
 
 // firingRange is what all parts of one Run share.
 type firingRange struct {
-	s       Subject
-	e       Expectations
-	state   string
-	journal *host.Journal
-	driver  platform.Driver
-	image   *image.Image
-	work    *image.Tree
-	tare    string
-	layout  string // folder of the image as an OCI layout
+	s      Subject
+	e      Expectations
+	state  string
+	driver platform.Driver
+	image  *image.Image
+	work   *image.Tree
+	tare   string
+	layout string // folder of the image as an OCI layout
 }
 
 func newRange(t *testing.T, s Subject, e Expectations) *firingRange {
 	t.Helper()
-	dir := t.TempDir()
-	r := &firingRange{s: s, e: e, state: filepath.Join(dir, "state")}
-	r.tare = build(t, dir, s.program())
+	lab := NewLab(t, s.Program)
+	dir := filepath.Dir(lab.State)
+	r := &firingRange{s: s, e: e, state: lab.State, tare: lab.Tare}
 	r.image, r.work = r.images(t, dir)
-	if err := os.MkdirAll(r.state, 0o700); err != nil {
-		t.Fatal(err)
-	}
 	var err error
-	if r.journal, err = host.OpenJournal(r.state); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := r.journal.Close(); err != nil {
-			t.Errorf("closing the journal: %v", err)
-		}
-	})
-	if r.driver, err = s.New(Lab{Journal: r.journal, State: r.state, Tare: r.tare}); err != nil {
+	if r.driver, err = s.New(lab); err != nil {
 		t.Fatalf("making the driver: %v", err)
 	}
 	return r
+}
+
+// NewLab makes what a driver is given to work in, for the length of the test. program is as in Subject.
+func NewLab(t *testing.T, program string) Lab {
+	t.Helper()
+	dir := t.TempDir()
+	l := Lab{State: filepath.Join(dir, "state"), Tare: build(t, dir, Subject{Program: program}.program())}
+	var err error
+	if l.Journal, err = host.OpenJournal(l.State); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := l.Journal.Close(); err != nil {
+			t.Errorf("closing the journal: %v", err)
+		}
+	})
+	return l
 }
 
 // spec is a guest of one core (or the cores given) under a new name.
@@ -471,12 +476,13 @@ func (r *firingRange) memory(t *testing.T, g platform.Guest) {
 
 // daemons leaves processes behind and then asks whether a trial's end was theirs.
 func (r *firingRange) daemons(t *testing.T, g platform.Guest, id string) {
+	r.order(t, g, ruler.Order{Argv: []string{"/bin/probe", "rabbits-2", id}})
 	res := r.order(t, g, ruler.Order{Argv: []string{"/bin/probe", "daemons-20", id}})
 	if !strings.Contains(string(res.Stdout), "left 20") {
 		t.Fatalf("daemons: exit %d %s%s", res.Exit, res.Stdout, res.Stderr)
 	}
 	// The bracket keeps the command from finding itself.
-	if got := r.sh(t, g, "grep -l '[l]inger.'"+id+" /proc/[0-9]*/cmdline 2>/dev/null | wc -l"); got != "0" {
+	if got := r.sh(t, g, "grep -lE '[l]inger.'"+id+"'|[h]op.'"+id+" /proc/[0-9]*/cmdline 2>/dev/null | wc -l"); got != "0" {
 		t.Errorf("%s processes of an ended trial live on beside the next", got)
 	}
 }
@@ -496,7 +502,7 @@ func (r *firingRange) killedFromHost(t *testing.T, g platform.Guest, id string) 
 	done := make(chan end, 1)
 	go func() {
 		_, _, err := g.Ruler().Run(ctx, ruler.Order{
-			Argv: []string{"/bin/sh", "-c", "/bin/probe daemons-5 " + id + "; sleep 1000"}, Env: []string{"PATH=/bin"},
+			Argv: []string{"/bin/sh", "-c", "/bin/probe daemons-5 " + id + "; /bin/probe rabbits-2 " + id + "; sleep 1000"}, Env: []string{"PATH=/bin"},
 			Timeout: time.Hour, OutputLimit: 1024,
 		})
 		done <- end{err, time.Now()}

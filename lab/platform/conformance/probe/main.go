@@ -16,7 +16,7 @@ import (
 
 func main() {
 	if len(os.Args) != 3 {
-		fail("usage: probe burn-THREADS MILLISECONDS | eat BYTES | daemons-N NAME | linger NAME")
+		fail("usage: probe burn-THREADS MILLISECONDS | eat BYTES | daemons-N NAME | rabbits-N NAME | linger NAME | hop NAME")
 	}
 	switch what, arg := os.Args[1], os.Args[2]; what {
 	case "eat":
@@ -26,10 +26,15 @@ func main() {
 		for { // until it is killed; arg is there to be found by
 			time.Sleep(time.Hour)
 		}
+	case "hop":
+		leave(1, "hop", arg) // and be gone, with another in its place
 	default:
 		var n int
 		if _, err := fmt.Sscanf(what, "daemons-%d", &n); err == nil {
-			daemons(n, arg)
+			leave(n, "linger", arg)
+			fmt.Println("left", n)
+		} else if _, err := fmt.Sscanf(what, "rabbits-%d", &n); err == nil {
+			leave(n, "hop", arg)
 		} else if _, err := fmt.Sscanf(what, "burn-%d", &n); err == nil {
 			burn(n, time.Duration(number(arg))*time.Millisecond)
 		} else {
@@ -67,14 +72,15 @@ func eat(bytes int64) {
 	fmt.Println("ate", bytes)
 }
 
-// daemons leaves so many processes behind, each in its own session and with no parent.
-func daemons(n int, name string) {
+// leave leaves so many processes behind, each in its own session and with no parent. Those that linger stay; those
+// that hop are another process every few milliseconds, and so hard to catch.
+func leave(n int, what, name string) {
 	self, err := os.Executable()
 	if err != nil {
 		fail(err.Error())
 	}
 	for range n {
-		c := exec.Command(self, "linger", name)
+		c := exec.Command(self, what, name)
 		c.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 		if err := c.Start(); err != nil {
 			fail(err.Error())
@@ -83,7 +89,6 @@ func daemons(n int, name string) {
 			fail(err.Error())
 		}
 	}
-	fmt.Println("left", n)
 }
 
 func number(s string) int64 {

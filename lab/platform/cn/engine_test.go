@@ -1,0 +1,176 @@
+//go:build linux
+
+package cn
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"tare/lab/host"
+)
+
+// fake serves as an engine on a socket.
+func fake(t *testing.T, h http.HandlerFunc) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "d.sock")
+	l, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &httptest.Server{Listener: l, Config: &http.Server{Handler: h}}
+	s.Start()
+	t.Cleanup(s.Close)
+	return "unix://" + path
+}
+
+func pong(version string, h http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/_ping" {
+			w.Header().Set("Api-Version", version)
+			return
+		}
+		h(w, r)
+	}
+}
+
+func TestDialAgreesOnAVersion(t *testing.T) {
+	for version, want := range map[string]string{"1.41": "/v1.41", "1.44": "/v1.44", "1.99": "/v" + maxAPI, "2.0": "/v" + maxAPI} {
+		e, err := dial(t.Context(), fake(t, pong(version, nil)))
+		if err != nil || !strings.HasSuffix(e.base, want) {
+			t.Errorf("an engine of %s: %+v, %v; want %s", version, e, err, want)
+		}
+	}
+	for version, want := range map[string]string{"1.40": "upgrade", "": "no Docker Engine", "x": "upgrade"} {
+		if _, err := dial(t.Context(), fake(t, pong(version, nil))); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("an engine of %q: %v; want an error with %q", version, err, want)
+		}
+	}
+}
+
+func TestEngineIsBounded(t *testing.T) {
+	e, err := dial(t.Context(), fake(t, pong("1.41", func(w http.ResponseWriter, r *http.Request) {
+		switch filepath.Base(r.URL.Path) {
+		case "endless":
+			for {
+				if _, err := w.Write(make([]byte, 1<<20)); err != nil {
+					return
+				}
+			}
+		case "garbage":
+			io.WriteString(w, "\x00\xff{")
+		case "refusal":
+			w.WriteHeader(http.StatusConflict)
+			io.WriteString(w, `{"message":"not so"}`)
+		case "silent":
+			<-r.Context().Done()
+		}
+	})))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	var into map[string]any
+	for path, want := range map[string]string{"/endless": "more than", "/garbage": "no JSON", "/refusal": "not so (409)"} {
+		if err := e.do(ctx, http.MethodGet, path, nil, nil, &into); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want an error with %q", path, err, want)
+		}
+	}
+	short, stop := context.WithTimeout(ctx, 50*time.Millisecond)
+	defer stop()
+	if err := e.do(short, http.MethodGet, "/silent", nil, nil, &into); err == nil || short.Err() == nil {
+		t.Errorf("an engine that does not answer: %v, want the context's error", err)
+	}
+}
+
+// TestRemoveLeavesStrangersAlone has a container of the name that Tare wanted, without Tare's label.
+func TestRemoveLeavesStrangersAlone(t *testing.T) {
+	deleted := false
+	socket := fake(t, pong("1.41", func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodDelete {
+			deleted = true
+		}
+		io.WriteString(w, `{"Id":"x","Config":{"Labels":{"tare":"another"}}}`)
+	}))
+	entry := host.Entry{Kind: kindDocker, Target: "tare-x", Detail: map[string]string{"host": socket, "guest": "x"}}
+	if err := removeDocker(t.Context(), entry); err != nil || deleted {
+		t.Errorf("removing: %v, deleted %t; want it left alone", err, deleted)
+	}
+}
+
+// TestRecoverWaitsForWhatWasAskedFor has the container appear after a while, as when Tare died just after asking.
+func TestRecoverWaitsForWhatWasAskedFor(t *testing.T) {
+	start, deleted := time.Now(), false
+	socket := fake(t, pong("1.41", func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case deleted || time.Since(start) < 200*time.Millisecond:
+			w.WriteHeader(http.StatusNotFound)
+			io.WriteString(w, `{"message":"no such container"}`)
+		case r.Method == http.MethodDelete:
+			deleted = true
+		default:
+			io.WriteString(w, `{"Id":"x","Config":{"Labels":{"tare":"x"}}}`)
+		}
+	}))
+	entry := host.Entry{Kind: kindDocker, Target: "tare-x", Detail: map[string]string{
+		"host": socket, "guest": "x", "time": start.Format(time.RFC3339Nano),
+	}}
+	if err := undoDocker(t.Context(), entry); err != nil || !deleted {
+		t.Errorf("undoing: %v, deleted %t; want it deleted", err, deleted)
+	}
+}
+
+func FuzzPlain(f *testing.F) {
+	f.Add([]byte("\x01\x00\x00\x00\x00\x00\x00\x05hello\x02\x00\x00\x00\x00\x00\x00\x01!"))
+	f.Add([]byte("\x01\x00\x00\x00\xff\xff\xff\xffcut"))
+	f.Add([]byte("short"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		// A byte that is no UTF-8 becomes "?", so nothing grows.
+		if got := plain(b); len(got) > len(b) {
+			t.Errorf("plain made %d bytes of %d", len(got), len(b))
+		}
+	})
+}
+
+func TestPlain(t *testing.T) {
+	var b bytes.Buffer
+	for _, s := range []string{"one\n", "two"} {
+		fmt.Fprintf(&b, "\x02\x00\x00\x00\x00\x00\x00%c%s", len(s), s)
+	}
+	if got := plain(b.Bytes()); got != "one\ntwo" {
+		t.Errorf("plain: %q", got)
+	}
+}
+
+func FuzzParseHierarchies(f *testing.F) {
+	f.Add("32 31 0:29 / /sys/fs/cgroup/cpu rw,relatime - cgroup cgroup rw,cpu\n41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n")
+	f.Add("garbage")
+	f.Add(" - ")
+	f.Fuzz(func(t *testing.T, info string) {
+		hs, err := parseHierarchies(info)
+		if err == nil && len(hs) > strings.Count(info, "\n")+1 {
+			t.Errorf("%d hierarchies in %q", len(hs), info)
+		}
+		hs.v1("memory")
+	})
+}
+
+func TestParseHierarchies(t *testing.T) {
+	hs, err := parseHierarchies("22 27 0:21 / /proc rw - proc proc rw\n" +
+		"35 31 0:32 / /sys/fs/cgroup/memory rw shared:7 - cgroup cgroup rw,memory\n41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n")
+	if err != nil || len(hs) != 2 || hs.unified() || hs.v1("memory").at != "/sys/fs/cgroup/memory" || hs.v1("cpu") != nil {
+		t.Errorf("hybrid: %+v, %v", hs, err)
+	}
+	if hs, err := parseHierarchies("41 31 0:38 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"); err != nil || !hs.unified() {
+		t.Errorf("v2: %+v, %v", hs, err)
+	}
+}
