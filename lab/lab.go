@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -222,8 +223,7 @@ func (l *Lab) boots(ctx context.Context, accel string) notebook.Capability {
 	c, ok := l.accel[accel]
 	if !ok {
 		l.say("booting a small guest with " + accel)
-		c = vm.Probe(ctx, l.config(accel))
-		c.Name = accel
+		c = vm.Accelerator(ctx, l.state, l.tare, accel)
 		l.accel[accel] = c
 		l.host.Capabilities = append(l.host.Capabilities, c)
 	}
@@ -374,6 +374,26 @@ func Doctor(ctx context.Context) (notebook.Host, error) {
 	if err != nil {
 		return h, err
 	}
-	h.Capabilities = host.Capabilities(ctx)
+	state, err := stateDir()
+	if err != nil {
+		return h, err
+	}
+	tare, err := os.Executable()
+	if err != nil {
+		return h, err
+	}
+	var boots []host.Probe
+	for _, accel := range []string{notebook.KVM, notebook.TCG} {
+		boots = append(boots, host.Probe{Name: accel, Timeout: bootTimeout, Alone: true, Try: func(ctx context.Context) notebook.Capability {
+			if os.Geteuid() != 0 {
+				return notebook.Capability{Answer: notebook.Inconclusive, Why: "a guest is booted by root only", Do: "run tare doctor with sudo"}
+			}
+			return vm.Accelerator(ctx, state, tare, accel)
+		}})
+	}
+	h.Capabilities = host.Capabilities(ctx, boots...)
 	return h, nil
 }
+
+// bootTimeout bounds a probe that boots a guest, the fetching of a kernel for it included.
+const bootTimeout = 3 * time.Minute

@@ -78,12 +78,13 @@ type Metric struct {
 
 // Design is the experiment's design (design, section 5).
 type Design struct {
-	Floor     int     `json:"floor"`     // rounds that are always run
-	Cap       int     `json:"cap"`       // rounds that are never exceeded
-	Precision float64 `json:"precision"` // stop when every ratio's interval is within ± this share of the ratio; 0: run to Cap
-	Trials    int     `json:"trials"`    // measured trials in each guest
-	Warmups   int     `json:"warmups"`   // unmeasured trials before them, in each guest; they also warm the page cache
-	TimeoutS  float64 `json:"timeout_s"` // seconds after which a trial is killed and has failed
+	Floor     int     `json:"floor"`              // rounds that are always run
+	Cap       int     `json:"cap"`                // rounds that are never exceeded
+	Precision float64 `json:"precision"`          // stop when every ratio's interval is within ± this share of the ratio; 0: run to Cap
+	Trials    int     `json:"trials"`             // measured trials in each guest
+	Emulated  int     `json:"emulated,omitempty"` // rounds of what is emulated and so never ranked; 0: Floor
+	Warmups   int     `json:"warmups"`            // unmeasured trials before them, in each guest; they also warm the page cache
+	TimeoutS  float64 `json:"timeout_s"`          // seconds after which a trial is killed and has failed
 }
 
 // Study is a study as it was run: all of it that decides what the trials mean.

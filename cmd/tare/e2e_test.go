@@ -275,7 +275,11 @@ type row struct {
 func (r row) name() string {
 	text := r.Platform
 	for _, s := range []*string{r.Engine, r.Provisioning} {
-		if s != nil {
+		switch {
+		case s == nil:
+		case *s == "crun" || *s == "runc": // whichever the host can do
+			text += " oci"
+		default:
 			text += " " + *s
 		}
 	}
@@ -300,11 +304,11 @@ var count = []string{"sh", "-c", "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); do
 func TestBenchOnEveryPlatform(t *testing.T) {
 	h := newHost(t)
 	need(t, dockerAnswers(), "a running Docker Engine")
-	need(t, has("crun"), "crun")
+	need(t, has("crun") || has("runc"), "crun or runc")
 	need(t, has("qemu-system-x86_64"), "QEMU")
-	h.must(append([]string{"bench", "--image", h.image, "--platforms", "bm,cn:docker,cn:crun,vm,vmcn", "--instances", "1/512MB", "--rounds", "2", "--seed", "3", "--out", "R", "--"}, count...)...)
+	h.must(append([]string{"bench", "--image", h.image, "--platforms", "bm,cn:docker,cn:crun|runc,vm,vmcn", "--instances", "1/512MB", "--rounds", "2", "--seed", "3", "--out", "R", "--"}, count...)...)
 	got := rows(t, h.must("summary", "R", "--format", "json"))
-	want := []string{"bm", "bm aa", "cn docker vanilla", "cn docker pinned", "cn crun vanilla", "cn crun pinned",
+	want := []string{"bm", "bm aa", "cn docker vanilla", "cn docker pinned", "cn oci vanilla", "cn oci pinned",
 		"vm qemu vanilla", "vm qemu pinned", "vmcn qemu vanilla", "vmcn qemu pinned"}
 	var names []string
 	for _, r := range got {
@@ -356,7 +360,7 @@ func TestBenchOnEveryPlatform(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h.must(append([]string{"bench", "--image", h.image, "--platforms", "bm,cn:docker,cn:crun,vm,vmcn", "--instances", "1/512MB", "--rounds", "2", "--out", "R", "--"}, count...)...)
+	h.must(append([]string{"bench", "--image", h.image, "--platforms", "bm,cn:docker,cn:crun|runc,vm,vmcn", "--instances", "1/512MB", "--rounds", "2", "--out", "R", "--"}, count...)...)
 	after, err := os.ReadFile(filepath.Join(h.dir, "R", "trials.jsonl"))
 	if err != nil || !bytes.Equal(before, after) {
 		t.Errorf("a complete folder was written to again (%v)", err)
@@ -366,9 +370,9 @@ func TestBenchOnEveryPlatform(t *testing.T) {
 
 func TestHalfACoreTakesTwice(t *testing.T) {
 	h := newHost(t)
-	need(t, has("crun"), "crun")
+	need(t, has("crun") || has("runc"), "crun or runc")
 	// Two seconds' work in a shell of busybox; what share of a period is lost at its ends is small against that.
-	h.must("bench", "--image", h.image, "--platforms", "cn:crun", "--instances", "0.5/512MB,1/512MB", "--rounds", "3", "--out", "R", "--",
+	h.must("bench", "--image", h.image, "--platforms", "cn:crun|runc", "--instances", "0.5/512MB,1/512MB", "--rounds", "3", "--out", "R", "--",
 		"sh", "-c", "i=0; while [ $i -lt 3000000 ]; do i=$((i+1)); done")
 	for _, r := range rows(t, h.must("summary", "R", "--format", "json", "--baseline", "platform=cn,provisioning=vanilla,instance=1/512MB")) {
 		if r.Instance != "0.5/512MB" {
@@ -387,8 +391,8 @@ func TestHalfACoreTakesTwice(t *testing.T) {
 // stands in the notebook and at what is left on the host.
 func TestKilledAtAnyMoment(t *testing.T) {
 	h := newHost(t)
-	need(t, has("crun"), "crun")
-	platforms := "bm,cn:crun"
+	need(t, has("crun") || has("runc"), "crun or runc")
+	platforms := "bm,cn:crun|runc"
 	if dockerAnswers() {
 		platforms += ",cn:docker"
 	} else {
@@ -463,8 +467,8 @@ func TestKilledAtAnyMoment(t *testing.T) {
 
 func TestInterruptKeepsWhatWasMeasured(t *testing.T) {
 	h := newHost(t)
-	need(t, has("crun"), "crun")
-	args := append([]string{"bench", "--image", h.image, "--platforms", "bm,cn:crun", "--instances", "1/512MB", "--rounds", "200", "--out", "R", "--"}, count...)
+	need(t, has("crun") || has("runc"), "crun or runc")
+	args := append([]string{"bench", "--image", h.image, "--platforms", "bm,cn:crun|runc", "--instances", "1/512MB", "--rounds", "200", "--out", "R", "--"}, count...)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	cmd := h.command(ctx, args...)
@@ -529,7 +533,7 @@ func TestBadInputIsOneLine(t *testing.T) {
 		{"unknown flag", []string{"run", "quick", "--fast"}, "unknown flag: --fast"},
 		{"unknown accelerator", []string{"run", "quick", "--accel", "xen"}, `--accel "xen"`},
 		{"no command", []string{"bench"}, "a command was expected"},
-		{"image without the command", []string{"bench", "--image", h.image, "--platforms", "bm,cn:crun", "--", "nosuchcommand"}, "nosuchcommand"},
+		{"image without the command", []string{"bench", "--image", h.image, "--platforms", "bm,cn:crun|runc", "--", "nosuchcommand"}, "nosuchcommand"},
 		{"command that fails", []string{"bench", "--image", h.image, "--platforms", "bm", "--", "false"}, "exit status 1"},
 		{"no such image", []string{"bench", "--image", "./nosuchimage", "--", "true"}, "nosuchimage"},
 		{"not an image", []string{"bench", "--image", "./other", "--", "true"}, "other"},

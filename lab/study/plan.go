@@ -38,7 +38,7 @@ type Guest interface {
 // Ruler measures in a guest: a *ruler.Client, or in tests something whose figures are known.
 type Ruler interface {
 	Run(ctx context.Context, o ruler.Order) (r ruler.Result, host time.Duration, err error)
-	Cost(ctx context.Context, n int) ([]time.Duration, error)
+	Cost(ctx context.Context, n int, program ...string) ([]time.Duration, error)
 	Ping(ctx context.Context) (time.Duration, error)
 }
 
@@ -123,6 +123,7 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, c *workload.Catalogue, ch Choi
 	}
 	if ch.Rounds > 0 {
 		design.Floor, design.Cap, design.Precision = ch.Rounds, ch.Rounds, 0
+		design.Emulated = min(design.Emulated, ch.Rounds)
 	}
 	ws, ps, err := s.uses(c)
 	if err != nil {

@@ -155,10 +155,22 @@ func (r *Run) Do(ctx context.Context) (reason string, err error) {
 	return Capped, nil
 }
 
-// wanted says whether the treatment still has trials to do in the round. What no ranking will use is not run beyond
-// the floor: more rounds of an emulated VM would buy nothing.
+// rounds is the most rounds that the treatment takes part in. What no ranking will use is done in few: more rounds of
+// an emulated VM would buy nothing.
+func (r *Run) rounds(t notebook.Treatment) int {
+	d := r.Plan.Study.Design
+	switch {
+	case t.Representative():
+		return d.Cap
+	case d.Emulated > 0:
+		return min(d.Emulated, d.Cap)
+	}
+	return d.Floor
+}
+
+// wanted says whether the treatment still has trials to do in the round.
 func (r *Run) wanted(t notebook.Treatment, round int) bool {
-	if r.gaveUp[t.ID] || !t.Representative() && round >= r.Plan.Study.Design.Floor {
+	if r.gaveUp[t.ID] || round >= r.rounds(t) {
 		return false
 	}
 	d := r.cells[cell{t.ID, round}]
@@ -166,14 +178,9 @@ func (r *Run) wanted(t notebook.Treatment, round int) bool {
 }
 
 func (r *Run) count() (finished, all int) {
-	d := r.Plan.Study.Design
 	for _, t := range r.Plan.Study.Treatments {
-		rounds := d.Cap
-		if !t.Representative() {
-			rounds = d.Floor
-		}
-		all += rounds
-		for round := range rounds {
+		all += r.rounds(t)
+		for round := range r.rounds(t) {
 			if !r.wanted(t, round) {
 				finished++
 			}
@@ -347,7 +354,7 @@ func (r *Run) guest(ctx context.Context, t notebook.Treatment, round int) (err e
 		if ctx.Err() != nil {
 			return context.Canceled
 		}
-		tr, dead := r.trial(ctx, g, ready, t)
+		tr, dead := r.trial(ctx, g, ready, t, i < 0)
 		if ctx.Err() != nil {
 			return context.Canceled // a trial cut short by us says nothing about the platform
 		}
@@ -421,8 +428,8 @@ const (
 	clockFloor = 5 * time.Millisecond
 )
 
-// trial runs the workload once and checks its answer. dead: the guest is of no use any more.
-func (r *Run) trial(ctx context.Context, g Guest, ready *workload.Ready, t notebook.Treatment) (tr notebook.Trial, dead bool) {
+// trial runs the workload once and checks its answer, a warm-up's not: nothing is made of it. dead: the guest is of no use any more.
+func (r *Run) trial(ctx context.Context, g Guest, ready *workload.Ready, t notebook.Treatment, warmup bool) (tr notebook.Trial, dead bool) {
 	w := ready.Workload
 	timeout := time.Duration(r.Plan.Study.Design.TimeoutS * float64(time.Second))
 	order := w.Order(w.Command, ready.Params, ready.Image, t.Instance.Cores)
@@ -443,7 +450,7 @@ func (r *Run) trial(ctx context.Context, g Guest, ready *workload.Ready, t noteb
 		tr.Output = tail(res)
 		return tr, false
 	}
-	if len(w.Check) == 0 {
+	if len(w.Check) == 0 || warmup {
 		return tr, false
 	}
 	check := w.Order(w.Check, ready.Params, ready.Image, t.Instance.Cores)

@@ -55,7 +55,7 @@ func (g *fakeGuest) Destroy(context.Context) error    { g.l.live--; return nil }
 func (g *fakeGuest) Ping(context.Context) (time.Duration, error) {
 	return time.Microsecond, nil
 }
-func (g *fakeGuest) Cost(_ context.Context, n int) ([]time.Duration, error) {
+func (g *fakeGuest) Cost(_ context.Context, n int, _ ...string) ([]time.Duration, error) {
 	return slices.Repeat([]time.Duration{time.Millisecond}, n), nil
 }
 func (g *fakeGuest) Run(context.Context, ruler.Order) (ruler.Result, time.Duration, error) {

@@ -110,10 +110,11 @@ type Design struct {
 	Timeout   string `yaml:"timeout"` // of one trial
 }
 
-// Rounds are the least and the most rounds.
+// Rounds are the least and the most rounds of every treatment.
 type Rounds struct {
-	Floor int `yaml:"floor"`
-	Cap   int `yaml:"cap"`
+	Floor    int `yaml:"floor"`
+	Cap      int `yaml:"cap"`
+	Emulated int `yaml:"emulated,omitempty"` // of treatments that are emulated and so never ranked; default the floor
 }
 
 // engines that each platform knows; the first is what a study that names none gets.
@@ -195,6 +196,9 @@ func (s *Spec) defaults() {
 	if d.Rounds.Cap == 0 {
 		d.Rounds.Cap = max(20, d.Rounds.Floor) // the papers repeat 20 times
 	}
+	if d.Rounds.Emulated == 0 {
+		d.Rounds.Emulated = d.Rounds.Floor
+	}
 	if d.Trials == 0 {
 		d.Trials = 1
 	}
@@ -257,12 +261,12 @@ func (s *Spec) validate() *problem {
 }
 
 func (d Design) parse() (notebook.Design, error) {
-	out := notebook.Design{Floor: d.Rounds.Floor, Cap: d.Rounds.Cap, Trials: d.Trials, Warmups: d.Warmups}
+	out := notebook.Design{Floor: d.Rounds.Floor, Cap: d.Rounds.Cap, Emulated: d.Rounds.Emulated, Trials: d.Trials, Warmups: d.Warmups}
 	const most = 100_000
 	for _, n := range []struct {
 		name      string
 		value, lo int
-	}{{"rounds: floor", out.Floor, 1}, {"rounds: cap", out.Cap, out.Floor}, {"trials", out.Trials, 1}, {"warmups", out.Warmups, 0}} {
+	}{{"rounds: floor", out.Floor, 1}, {"rounds: cap", out.Cap, out.Floor}, {"rounds: emulated", out.Emulated, 1}, {"trials", out.Trials, 1}, {"warmups", out.Warmups, 0}} {
 		if n.value < n.lo || n.value > most {
 			return out, fmt.Errorf("%s: %d: a number from %d to %d was expected", n.name, n.value, n.lo, most)
 		}
