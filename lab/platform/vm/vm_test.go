@@ -61,8 +61,9 @@ func qemus(t *testing.T, id string) (found []string) {
 	return found
 }
 
-// lab is what a driver needs, and a spec for its guests.
-func lab(t *testing.T, tare string, boot time.Duration) (*vm.Driver, platform.Spec) {
+// lab is what a driver needs, and a spec for its guests. room is the size of the state folder in bytes; 0: its file
+// system's.
+func lab(t *testing.T, tare string, boot time.Duration, room int64) (*vm.Driver, platform.Spec) {
 	t.Helper()
 	conformance.Need(t, os.Geteuid() == 0, "root")
 	busybox, err := exec.LookPath("busybox")
@@ -71,6 +72,16 @@ func lab(t *testing.T, tare string, boot time.Duration) (*vm.Driver, platform.Sp
 	state := filepath.Join(dir, "state")
 	if err := os.Mkdir(state, 0o700); err != nil {
 		t.Fatal(err)
+	}
+	if room > 0 {
+		if err := unix.Mount("tmpfs", state, "tmpfs", 0, fmt.Sprintf("size=%d", room)); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := unix.Unmount(state, 0); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 	journal, err := host.OpenJournal(state)
 	if err != nil {
@@ -136,7 +147,7 @@ func provision(t *testing.T, d *vm.Driver, s platform.Spec) (platform.Guest, err
 
 // Each vCPU has a CPU of its own, in the order of the spec.
 func TestPinned(t *testing.T) {
-	d, s := lab(t, program(t), 0)
+	d, s := lab(t, program(t), 0, 0)
 	cpus, err := host.ParseCPUList(allowed(t, os.Getpid()))
 	if err != nil {
 		t.Fatal(err)
@@ -190,7 +201,7 @@ func TestPinned(t *testing.T) {
 
 // The emulator's and the disks' threads keep off the guest's CPUs where there are others.
 func TestPinnedOthers(t *testing.T) {
-	d, s := lab(t, program(t), 0)
+	d, s := lab(t, program(t), 0, 0)
 	cpus, err := host.ParseCPUList(allowed(t, os.Getpid()))
 	if err != nil {
 		t.Fatal(err)
@@ -198,6 +209,7 @@ func TestPinnedOthers(t *testing.T) {
 	conformance.Need(t, len(cpus) >= 2, "two CPUs")
 	last := cpus[len(cpus)-1]
 	s.Instance.Cores, s.Provisioning, s.CPUs = 1, notebook.Pinned, []int{last}
+	s.Instance.Memory = 192 << 20 // the least that is said to do
 	g, err := provision(t, d, s)
 	if err != nil {
 		t.Fatal(err)
@@ -232,7 +244,7 @@ func TestPanic(t *testing.T) {
 	writeMain(t, dir, `package main
 func main() {}`)
 	program(t) // asks for QEMU
-	d, s := lab(t, goBuild(t, ".", dir), 0)
+	d, s := lab(t, goBuild(t, ".", dir), 0, 0)
 	_, err := provision(t, d, s)
 	if err == nil || !strings.Contains(err.Error(), "Attempted to kill init") {
 		t.Errorf("a guest whose first process ends: %v; want the kernel's panic", err)
@@ -255,7 +267,7 @@ func main() {
 	for range c {}
 }`)
 	program(t) // asks for QEMU
-	d, s := lab(t, goBuild(t, ".", dir), 8*time.Second)
+	d, s := lab(t, goBuild(t, ".", dir), 8*time.Second, 0)
 	start := time.Now()
 	_, err := provision(t, d, s)
 	if err == nil || !strings.Contains(err.Error(), "did not say hello within 8s") {
@@ -271,7 +283,7 @@ func main() {
 
 // A machine that hangs as a whole can be destroyed all the same.
 func TestStopped(t *testing.T) {
-	d, s := lab(t, program(t), 0)
+	d, s := lab(t, program(t), 0, 0)
 	s.Instance.Cores = 1
 	g, err := provision(t, d, s)
 	if err != nil {
@@ -303,9 +315,38 @@ func writeMain(t *testing.T, dir, source string) {
 	}
 }
 
+// Where the host has no room for what a guest writes, the guest is told so and lives on.
+func TestNoSpace(t *testing.T) {
+	d, s := lab(t, program(t), 0, 48<<20)
+	g, err := provision(t, d, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(args ...string) ruler.Result {
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+		defer cancel()
+		r, _, err := g.Ruler().Run(ctx, ruler.Order{
+			Argv: append([]string{"/bin/busybox"}, args...), Timeout: time.Minute, OutputLimit: 4096,
+		})
+		if err != nil || r.Error != "" {
+			t.Fatalf("%v: %v %s; autopsy: %s", args, err, r.Error, g.Autopsy())
+		}
+		return r
+	}
+	if r := run("dd", "if=/dev/zero", "of=small", "bs=1M", "count=4", "conv=fsync"); r.Exit != 0 {
+		t.Errorf("4 MiB, for which there is room: exit %d: %s", r.Exit, r.Stderr)
+	}
+	if r := run("dd", "if=/dev/zero", "of=large", "bs=1M", "count=64", "conv=fsync"); r.Exit == 0 {
+		t.Error("64 MiB were written and synced where there is no room for them")
+	}
+	if r := run("true"); r.Exit != 0 {
+		t.Errorf("true after that: exit %d: %s", r.Exit, r.Stderr)
+	}
+}
+
 // What a VM cannot be is said as such.
 func TestCannot(t *testing.T) {
-	d, s := lab(t, program(t), 0)
+	d, s := lab(t, program(t), 0, 0)
 	for _, i := range []notebook.Instance{
 		{Cores: 0.5, Memory: 1 << 30}, {Cores: 1.5, Memory: 1 << 30}, {Cores: 0, Memory: 1 << 30}, {Cores: 1, Memory: 64 << 20},
 	} {
