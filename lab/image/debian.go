@@ -112,6 +112,13 @@ func (r Recipe) key() (string, error) {
 	return string(b), err
 }
 
+func with(packages []string) string {
+	if len(packages) == 0 {
+		return ""
+	}
+	return " with " + strings.Join(packages, ", ")
+}
+
 func (s *Store) buildDebian(ctx context.Context, w *workspace, r Recipe, p Progress) (_ *record, err error) {
 	if os.Geteuid() != 0 {
 		return nil, errors.New("building a root from packages needs root (chroot, owners of files): run as root, or name an image that is in the store")
@@ -139,7 +146,8 @@ func (s *Store) buildDebian(ctx context.Context, w *workspace, r Recipe, p Progr
 	}
 	args = append(args, "--", r.Suite, "-")
 	sum := sha256.New()
-	said := &sayer{p: p}
+	said := &sayer{}
+	p.say(fmt.Sprintf("building a root of Debian %s from packages%s; it is kept", r.Suite, with(r.sorted())))
 	err = run(ctx, func(cmd *exec.Cmd) {
 		cmd.Dir = build
 		cmd.Env = append(cleanEnv(), "TMPDIR="+build, "SOURCE_DATE_EPOCH="+sourceDate, "DEBIAN_FRONTEND=noninteractive")

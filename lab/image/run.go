@@ -65,9 +65,8 @@ const (
 	saidLine  = 400 // bytes
 )
 
-// sayer takes a program's messages: it passes mmdebstrap's on as progress and keeps the last lines for an error.
+// sayer takes a program's messages and keeps the last lines for an error.
 type sayer struct {
-	p     Progress
 	part  []byte
 	lines []string
 }
@@ -93,9 +92,6 @@ func (s *sayer) line(l string) {
 	if l == "" {
 		return
 	}
-	if what, ok := strings.CutPrefix(l, "I: "); ok {
-		s.p.say(what)
-	}
 	s.lines = append(s.lines, l)
 	if len(s.lines) > saidLines {
 		s.lines = s.lines[1:]
@@ -111,5 +107,5 @@ func (s *sayer) lastWords() string {
 	if len(lines) == 0 {
 		return ""
 	}
-	return "; its last words:\n\t" + strings.Join(lines, "\n\t")
+	return "; its last words: " + strings.Join(lines, " | ")
 }
