@@ -31,7 +31,7 @@ type Driver interface {
 type Guest interface {
 	// Ruler is the measuring process in the guest.
 	Ruler() *ruler.Client
-	// Processes lists the host's process ids that make up the guest.
+	// Processes lists the host's process ids that make up the guest; first the one whose end is the guest's.
 	Processes() ([]int, error)
 	// Limits says what is in force, read from the host's kernel now.
 	Limits() (notebook.Limits, error)

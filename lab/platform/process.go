@@ -15,6 +15,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// HelloTime bounds the wait for the hello of a guest that runs on the host's own kernel, whatever its caller's
+// context says: such a guest says it within a second, or never.
+const HelloTime = 30 * time.Second
+
+// ErrNoHello says that a guest did not say hello within HelloTime.
+var ErrNoHello = fmt.Errorf("no hello within %v", HelloTime)
+
 // Process is a program that a driver started on the host for a guest. It is waited for from the start, so that its
 // end is known at once.
 type Process struct {

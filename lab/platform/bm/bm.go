@@ -78,9 +78,14 @@ func (d *Driver) Provision(ctx context.Context, s platform.Spec) (_ platform.Gue
 	if err != nil {
 		return nil, err
 	}
-	if g.client, err = ruler.Connect(ctx, conn); err != nil {
+	hello, cancel := context.WithTimeoutCause(ctx, platform.HelloTime, platform.ErrNoHello)
+	defer cancel()
+	if g.client, err = ruler.Connect(hello, conn); err != nil {
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("waiting for its ruler's hello: %w", ctx.Err())
+		}
+		if hello.Err() != nil {
+			err = context.Cause(hello)
 		}
 		return nil, fmt.Errorf("waiting for its ruler's hello: %w (%s)", err, g.Autopsy())
 	}

@@ -26,3 +26,5 @@ func TestConformance(t *testing.T) {
 		SharesKernel:  true,
 	})
 }
+
+func TestNoHello(t *testing.T) { conformance.NoHello(t, subject, "") }

@@ -134,9 +134,11 @@ func openDoor(folder string) (*door, error) {
 // errDied says that a container ended before its ruler said hello.
 var errDied = errors.New("the container ended before its ruler said hello")
 
-// meet waits for the ruler's hello, until ctx is done or died is closed, and returns the ruler and its process id on
+// meet waits for the ruler's hello, at most for platform.HelloTime and until ctx is done or died is closed, and returns the ruler and its process id on
 // the host. The door is closed then in any case: what runs in the container later finds nobody behind it.
 func (d *door) meet(ctx context.Context, died <-chan struct{}) (*ruler.Client, int, error) {
+	ctx, stopClock := context.WithTimeoutCause(ctx, platform.HelloTime, platform.ErrNoHello)
+	defer stopClock()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	go func() {

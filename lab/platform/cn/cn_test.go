@@ -88,6 +88,7 @@ func TestOCI(t *testing.T) {
 				clearUnified(t)
 			}
 			conformance.Run(t, ociSubject(runtime), expectations)
+			t.Run("no hello", func(t *testing.T) { conformance.NoHello(t, ociSubject(runtime), notebook.Vanilla) })
 		})
 	}
 }
@@ -139,6 +140,7 @@ func clearUnified(t *testing.T) {
 func TestDocker(t *testing.T) {
 	startDocker(t)
 	conformance.Run(t, dockerSubject, expectations)
+	t.Run("no hello", func(t *testing.T) { conformance.NoHello(t, dockerSubject, notebook.Vanilla) })
 	removed, err := (&Docker{}).RemoveImages(t.Context())
 	if err != nil || len(removed) != 1 {
 		t.Errorf("RemoveImages: %q, %v; want the suite's one image removed", removed, err)

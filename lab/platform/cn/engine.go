@@ -32,6 +32,12 @@ const (
 // maxAnswer bounds an engine's answer, in bytes.
 const maxAnswer = 4 << 20
 
+// How long an engine may take, whatever its caller's context says: to answer, and to take in an image.
+const (
+	answerTime = time.Minute
+	importTime = 15 * time.Minute
+)
+
 // engine speaks the few words of Docker Engine's API that are needed. The project's own client is not used: it
 // would bring tracing libraries into a program that is also the first process of every guest, where each
 // package's start-up counts.
@@ -134,11 +140,11 @@ func status(err error) int {
 // gets the answer's JSON, or as a *bytes.Buffer the answer itself.
 func (e *engine) do(ctx context.Context, method, path string, query url.Values, body, into any) error {
 	var r io.Reader
-	kind := ""
+	kind, limit := "", answerTime
 	switch b := body.(type) {
 	case nil:
 	case io.Reader:
-		r, kind = b, "application/x-tar"
+		r, kind, limit = b, "application/x-tar", importTime
 	default:
 		j, err := json.Marshal(b)
 		if err != nil {
@@ -146,6 +152,8 @@ func (e *engine) do(ctx context.Context, method, path string, query url.Values, 
 		}
 		r, kind = bytes.NewReader(j), "application/json"
 	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, method, e.base+path+"?"+query.Encode(), r)
 	if err != nil {
 		return err

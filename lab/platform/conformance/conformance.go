@@ -22,6 +22,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -171,6 +172,36 @@ func NewLab(t *testing.T, program string) Lab {
 		}
 	})
 	return l
+}
+
+// NoHello checks a driver whose guest's first process ends at once and says why: the error has what it said, comes
+// soon, and nothing remains.
+func NoHello(t *testing.T, s Subject, provisioning string) {
+	Need(t, os.Geteuid() == 0, "root, to mount and to make cgroups")
+	busybox, err := exec.LookPath("busybox")
+	Need(t, err == nil, "busybox, static (apt-get install busybox-static)")
+	l := NewLab(t, s.Program)
+	l.Tare = busybox // asked to be a ruler, it says that it knows of no such applet
+	r := &firingRange{s: s, e: Expectations{Memory: 256 << 20}, state: l.State, tare: l.Tare}
+	r.image, r.work = r.images(t, filepath.Dir(l.State))
+	if r.driver, err = s.New(l); err != nil {
+		t.Fatal(err)
+	}
+	before, spec := look(t), r.spec(provisioning, 1)
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	start := time.Now()
+	g, err := r.driver.Provision(ctx, spec)
+	if err == nil {
+		r.destroy(t, g)
+	}
+	if err == nil || !strings.Contains(err.Error(), "applet not found") {
+		t.Errorf("a guest whose first process ends at once: %v; want an error with what it said", err)
+	}
+	if took := time.Since(start); took > 10*time.Second {
+		t.Errorf("it took %v to say so", took)
+	}
+	r.nothingRemains(t, before, spec.ID)
 }
 
 // spec is a guest of one core (or the cores given) under a new name.

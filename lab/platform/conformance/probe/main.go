@@ -1,3 +1,5 @@
+//go:build linux
+
 // Command probe is what the conformance suite runs inside a guest where a shell cannot do it: it uses CPU time,
 // eats memory and leaves daemons behind.
 package main

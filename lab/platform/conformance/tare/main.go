@@ -1,3 +1,5 @@
+//go:build linux
+
 // Command tare is the smallest program that a driver can put into its guests: the ruler and nothing else. The
 // suite builds it, static, so that the drivers' tests do not depend on the whole product.
 package main
