@@ -16,6 +16,7 @@ import (
 	"github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
 
+	"tare/lab/host"
 	"tare/lab/platform/oci"
 	"tare/lab/ruler"
 )
@@ -336,7 +337,7 @@ func inForce(dir string, c oci.Container) (string, error) {
 	}
 	words := fmt.Sprintf("in force on the container in the VM: %d MiB of memory (what the VM's kernel had left), ", c.Memory>>20)
 	if c.CPUs != nil {
-		list := oci.CPUList(c.CPUs)
+		list := host.FormatCPUList(c.CPUs)
 		if err := read("cpuset.cpus.effective", list); err != nil {
 			return "", err
 		}
