@@ -34,7 +34,6 @@ import (
 	"tare/lab/host"
 	"tare/lab/image"
 	"tare/lab/platform"
-	"tare/lab/platform/oci"
 	"tare/lab/ruler"
 	"tare/notebook"
 )
@@ -356,8 +355,8 @@ func (r *firingRange) limits(t *testing.T, g platform.Guest, s platform.Spec) {
 	if l.Source == "" {
 		t.Errorf("limits %+v: want their source", l)
 	}
-	if s.CPUs != nil && l.CPUs != oci.CPUList(s.CPUs) {
-		t.Errorf("limits %+v: want CPUs %s", l, oci.CPUList(s.CPUs))
+	if s.CPUs != nil && l.CPUs != host.FormatCPUList(s.CPUs) {
+		t.Errorf("limits %+v: want CPUs %s", l, host.FormatCPUList(s.CPUs))
 	}
 	if r.e.Fraction && s.Provisioning == notebook.Vanilla && math.Abs(l.Quota-s.Instance.Cores) > 0.01 {
 		t.Errorf("limits %+v: want a quota of %g cores", l, s.Instance.Cores)
@@ -373,8 +372,8 @@ func (r *firingRange) limits(t *testing.T, g platform.Guest, s platform.Spec) {
 	}
 	if r.e.SharesKernel && s.CPUs != nil {
 		seen := r.sh(t, g, "grep Cpus_allowed_list /proc/self/status")
-		if _, list, _ := strings.Cut(seen, "\t"); list != oci.CPUList(s.CPUs) {
-			t.Errorf("in the guest: %q, want CPUs %s", seen, oci.CPUList(s.CPUs))
+		if _, list, _ := strings.Cut(seen, "\t"); list != host.FormatCPUList(s.CPUs) {
+			t.Errorf("in the guest: %q, want CPUs %s", seen, host.FormatCPUList(s.CPUs))
 		}
 	}
 }

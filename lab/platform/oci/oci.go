@@ -1,3 +1,5 @@
+//go:build linux
+
 // Package oci writes the configuration of an OCI container (runtime-spec's config.json). The drivers cn, on the
 // host, and vmcn, inside its VM, both write theirs with it, so that a container in a VM differs from one on the
 // host by the VM alone.
@@ -10,11 +12,11 @@ package oci
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/opencontainers/runtime-spec/specs-go"
+
+	"tare/lab/host"
 )
 
 // Period is the length of the CPU quota's period in microseconds: the kernel's and Docker's default.
@@ -65,7 +67,7 @@ func Config(c Container) (*specs.Spec, error) {
 		resources.CPU.Quota, resources.CPU.Period = &q, &period
 	}
 	if c.CPUs != nil {
-		resources.CPU.Cpus = CPUList(c.CPUs)
+		resources.CPU.Cpus = host.FormatCPUList(c.CPUs)
 	}
 	shm := int64(64 << 20)
 	if c.Memory > 0 {
@@ -128,30 +130,6 @@ func Quota(cores float64) (int64, error) {
 // machine of that size. (Docker's 64 MiB makes programs fail in a container that run on any machine, and would
 // measure that instead.)
 func ShmSize(memory int64) int64 { return memory / 2 }
-
-// CPUList writes CPUs as the kernel's lists are written: sorted, "0-1,4".
-func CPUList(cpus []int) string {
-	s := slices.Clone(cpus)
-	slices.Sort(s)
-	s = slices.Compact(s)
-	var b strings.Builder
-	for i := 0; i < len(s); {
-		j := i
-		for j+1 < len(s) && s[j+1] == s[j]+1 {
-			j++
-		}
-		if b.Len() > 0 {
-			b.WriteByte(',')
-		}
-		b.WriteString(strconv.Itoa(s[i]))
-		if j > i {
-			b.WriteByte('-')
-			b.WriteString(strconv.Itoa(s[j]))
-		}
-		i = j + 1
-	}
-	return b.String()
-}
 
 // Bind is a bind mount of a file or folder.
 func Bind(source, destination string, readonly bool) specs.Mount {

@@ -1,19 +1,11 @@
+//go:build linux
+
 package oci
 
 import (
 	"math"
 	"testing"
 )
-
-func TestCPUList(t *testing.T) {
-	for want, cpus := range map[string][]int{
-		"": {}, "0": {0}, "0-1": {1, 0}, "0,2-4,7": {7, 2, 3, 4, 0, 3},
-	} {
-		if got := CPUList(cpus); got != want {
-			t.Errorf("CPUList(%v) = %q, want %q", cpus, got, want)
-		}
-	}
-}
 
 func TestQuota(t *testing.T) {
 	for cores, want := range map[float64]int64{0.5: 50_000, 2: 200_000, 0.01: 1000, 1.0 / 3: 33_333} {
