@@ -210,6 +210,52 @@ func TestModules(t *testing.T) {
 	}
 }
 
+// Waiting for another that fetches the kernel ends with the context, and its half-unpacked folder is not taken for one.
+func TestFetchKernelWaits(t *testing.T) {
+	dir := t.TempDir()
+	lock, err := os.Create(filepath.Join(dir, "lock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Close()
+	if err := flock(context.Background(), lock); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(dir, "tmp-1", "root", "boot"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+	defer cancel()
+	if k, err := fetchKernel(ctx, dir); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("while another fetches: %+v, %v; want the context's error", k, err)
+	}
+}
+
+func TestUnpackedKernel(t *testing.T) {
+	dir := t.TempDir()
+	const name = "linux-image-9.9.9-cloud-amd64_9.9.9-1_amd64"
+	if err := os.MkdirAll(filepath.Join(dir, name, "boot"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := unpackedKernel(dir); err == nil {
+		t.Error("a package without a kernel was accepted")
+	}
+	if err := os.WriteFile(filepath.Join(dir, name, "boot", "vmlinuz-9.9.9-cloud-amd64"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := unpackedKernel(dir); err == nil {
+		t.Error("a kernel without modules was accepted")
+	}
+	modules := filepath.Join(dir, name, "usr/lib/modules/9.9.9-cloud-amd64")
+	if err := os.MkdirAll(modules, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	k, ok, err := unpackedKernel(dir)
+	if err != nil || !ok || k.Release != "9.9.9-cloud-amd64" || k.Modules != modules || k.Source != "Debian package "+name {
+		t.Errorf("%+v, %t, %v", k, ok, err)
+	}
+}
+
 func TestStaticProgram(t *testing.T) {
 	if err := checkStatic("/bin/sh"); err == nil || !strings.Contains(err.Error(), "CGO_ENABLED=0") {
 		t.Errorf("a dynamic program: %v, want how to build a static one", err)

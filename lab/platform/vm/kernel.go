@@ -18,6 +18,7 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"time"
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/ulikunitz/xz"
@@ -68,8 +69,8 @@ func fetchKernel(ctx context.Context, dir string) (Kernel, error) {
 		return Kernel{}, fmt.Errorf("vm: lock of guest kernels: %w", err)
 	}
 	defer lock.Close()
-	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX); err != nil {
-		return Kernel{}, fmt.Errorf("vm: lock %s: %w", lock.Name(), err)
+	if err := flock(ctx, lock); err != nil {
+		return Kernel{}, fmt.Errorf("vm: wait for another process that fetches the guests' kernel: %s: %w", lock.Name(), err)
 	}
 	if k, ok, err := unpackedKernel(dir); err != nil || ok {
 		return k, err
@@ -119,10 +120,28 @@ func fetchKernel(ctx context.Context, dir string) (Kernel, error) {
 	return kernelIn(final, name)
 }
 
+// flock locks a file. The kernel has no wait for that which ends with a context, hence the looking again and again.
+func flock(ctx context.Context, f *os.File) error {
+	again := time.NewTicker(50 * time.Millisecond)
+	defer again.Stop()
+	for {
+		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if err != unix.EWOULDBLOCK && err != unix.EINTR {
+			return err
+		}
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
 // command runs a program and gives its standard output; the error has the end of what it said.
 func command(ctx context.Context, dir, name string, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = dir
+	cmd.WaitDelay = 5 * time.Second // for a child of its that lives on and holds its output open
 	cmd.Env = append(os.Environ(), "LC_ALL=C")
 	var out, errb bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errb
