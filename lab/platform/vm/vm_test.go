@@ -124,7 +124,7 @@ func lab(t *testing.T, tare string, boot time.Duration, room int64) (*vm.Driver,
 		}
 	})
 	return d, platform.Spec{
-		ID: fmt.Sprintf("vmtest-%d", os.Getpid()), Provisioning: notebook.Vanilla,
+		ID: fmt.Sprintf("vmtest-%d-%s", os.Getpid(), t.Name()), Provisioning: notebook.Vanilla,
 		Instance: notebook.Instance{Name: "test", Cores: 2, Memory: 256 << 20},
 		Image:    &image.Image{Tree: *root},
 	}
@@ -147,6 +147,7 @@ func provision(t *testing.T, d *vm.Driver, s platform.Spec) (platform.Guest, err
 
 // Each vCPU has a CPU of its own, in the order of the spec; and a machine that is stopped can be destroyed.
 func TestPinned(t *testing.T) {
+	t.Parallel()
 	d, s := lab(t, program(t), 0, 0)
 	cpus, err := host.ParseCPUList(allowed(t, os.Getpid()))
 	if err != nil {
@@ -213,6 +214,7 @@ func TestPinned(t *testing.T) {
 
 // The emulator's and the disks' threads keep off the guest's CPUs where there are others.
 func TestPinnedOthers(t *testing.T) {
+	t.Parallel()
 	d, s := lab(t, program(t), 0, 0)
 	cpus, err := host.ParseCPUList(allowed(t, os.Getpid()))
 	if err != nil {
@@ -252,6 +254,7 @@ func allowed(t *testing.T, tid int) string {
 
 // A first process that ends is a kernel panic: the guest is gone at once, and the error has the kernel's word.
 func TestPanic(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	writeMain(t, dir, `package main
 func main() {}`)
@@ -268,6 +271,7 @@ func main() {}`)
 
 // A guest that hangs is given up after its time, and what it said last is told. This one floods its console besides.
 func TestHang(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	writeMain(t, dir, `package main
 import ("fmt"; "os"; "os/signal")
@@ -304,6 +308,7 @@ func writeMain(t *testing.T, dir, source string) {
 
 // Where the host has no room for what a guest writes, the guest is told so and lives on.
 func TestNoSpace(t *testing.T) {
+	t.Parallel()
 	d, s := lab(t, program(t), 0, 48<<20)
 	g, err := provision(t, d, s)
 	if err != nil {
