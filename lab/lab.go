@@ -14,7 +14,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -110,7 +109,17 @@ func Open(ctx context.Context, say image.Progress) (_ *Lab, err error) {
 		return nil, err
 	}
 	l.host.Capabilities = host.Capabilities(ctx)
-	return l, nil
+	return l, l.tryRuntimes(ctx, l.host.Capabilities)
+}
+
+// tryRuntimes replaces what is known of the OCI runtimes that are installed by what they do: each runs a container.
+func (l *Lab) tryRuntimes(ctx context.Context, all []notebook.Capability) error {
+	for i, c := range all {
+		if (c.Name == host.CapCrun || c.Name == host.CapRunc) && c.Answer == notebook.Supported {
+			all[i] = l.runtime(c.Name).Probe(ctx)
+		}
+	}
+	return ctx.Err()
 }
 
 // takeHost holds a lock until the file is closed.
@@ -322,7 +331,7 @@ func (l *Lab) driver(t notebook.Treatment) (platform.Driver, error) {
 		if t.Engine == "docker" {
 			return &cn.Docker{Journal: l.journal, State: l.state, Tare: l.tare}, nil
 		}
-		return &cn.OCI{Journal: l.journal, State: l.state, Tare: l.tare, Runtime: t.Engine}, nil
+		return l.runtime(t.Engine), nil
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -342,6 +351,24 @@ func (l *Lab) driver(t notebook.Treatment) (platform.Driver, error) {
 	}
 	l.vms[key] = d
 	return d, nil
+}
+
+func (l *Lab) runtime(name string) *cn.OCI {
+	return &cn.OCI{Journal: l.journal, State: l.state, Tare: l.tare, Runtime: name}
+}
+
+// Stock makes what all guests of the treatment need, so that none of them pays for it: an engine's image, a disk.
+func (l *Lab) Stock(ctx context.Context, t notebook.Treatment, root *image.Image) error {
+	d, err := l.driver(t)
+	if err != nil {
+		return err
+	}
+	if p, ok := d.(interface {
+		Prepare(context.Context, *image.Image) error
+	}); ok {
+		return p.Prepare(ctx, root)
+	}
+	return nil
 }
 
 func (l *Lab) bareMetal() *bm.Driver {
@@ -368,32 +395,28 @@ func (l *Lab) Prepare(ctx context.Context, root *image.Image, work *image.Tree, 
 	return r, g.(interface{ Scratch() string }).Scratch(), release, nil
 }
 
-// Doctor says what the host is and can do, found by trying it. Without root most answers are that root is needed.
-func Doctor(ctx context.Context) (notebook.Host, error) {
-	h, err := host.Inspect(ctx)
-	if err != nil {
-		return h, err
+// Doctor says what the host is and can do, found by trying it. Without root the answers are of what can be tried
+// without it. A tare that measures meanwhile would be disturbed, so there must be none.
+func Doctor(ctx context.Context, say image.Progress) (_ notebook.Host, err error) {
+	if os.Geteuid() != 0 {
+		h, err := host.Inspect(ctx)
+		if err != nil {
+			return h, err
+		}
+		h.Capabilities = host.Capabilities(ctx)
+		for _, accel := range []string{notebook.KVM, notebook.TCG} {
+			h.Capabilities = append(h.Capabilities, notebook.Capability{Name: accel, Answer: notebook.Inconclusive,
+				Why: "only root boots a guest to find out", Do: "sudo tare doctor"})
+		}
+		return h, nil
 	}
-	state, err := stateDir()
+	l, err := Open(ctx, say)
 	if err != nil {
-		return h, err
+		return notebook.Host{}, err
 	}
-	tare, err := os.Executable()
-	if err != nil {
-		return h, err
-	}
-	var boots []host.Probe
+	defer func() { err = errors.Join(err, l.Close()) }()
 	for _, accel := range []string{notebook.KVM, notebook.TCG} {
-		boots = append(boots, host.Probe{Name: accel, Timeout: bootTimeout, Alone: true, Try: func(ctx context.Context) notebook.Capability {
-			if os.Geteuid() != 0 {
-				return notebook.Capability{Answer: notebook.Inconclusive, Why: "a guest is booted by root only", Do: "run tare doctor with sudo"}
-			}
-			return vm.Accelerator(ctx, state, tare, accel)
-		}})
+		l.boots(ctx, accel)
 	}
-	h.Capabilities = host.Capabilities(ctx, boots...)
-	return h, nil
+	return l.Host(), ctx.Err()
 }
-
-// bootTimeout bounds a probe that boots a guest, the fetching of a kernel for it included.
-const bootTimeout = 3 * time.Minute

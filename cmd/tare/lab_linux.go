@@ -341,7 +341,7 @@ KVM counts as supported when a small guest has really booted.`,
 			if err := oneOf("--format", format, "table", "json"); err != nil {
 				return err
 			}
-			h, err := lab.Doctor(c.Context())
+			h, err := lab.Doctor(c.Context(), func(what string) { fmt.Fprintln(os.Stderr, what) })
 			if err != nil {
 				return err
 			}

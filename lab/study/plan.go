@@ -22,6 +22,8 @@ type Lab interface {
 	Accelerator(ctx context.Context, want string, emulate bool) (string, error)
 	// Refuses says why the host cannot do the treatment; "" if it can.
 	Refuses(ctx context.Context, t notebook.Treatment) string
+	// Stock makes what all guests of the treatment need, so that none of them pays for it.
+	Stock(ctx context.Context, t notebook.Treatment, root *image.Image) error
 	// Provision makes a guest for the treatment.
 	Provision(ctx context.Context, t notebook.Treatment, id string, root *image.Image, work *image.Tree) (Guest, error)
 }
@@ -184,6 +186,18 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, c *workload.Catalogue, ch Choi
 		}
 		p.ready[label] = r
 		p.Study.Images[label] = notebook.Image{Reference: r.Image.Reference, Digest: r.Image.Digest, Input: r.Work.Digest}
+	}
+	stocked := map[string]bool{}
+	for _, t := range p.Study.Treatments {
+		ready := p.ready[Label(t.Workload, t.Params)]
+		key := t.Platform + t.Engine + t.Accelerator + ready.Image.Digest
+		if stocked[key] {
+			continue
+		}
+		stocked[key] = true
+		if err := lab.Stock(ctx, t, ready.Image); err != nil {
+			return nil, fmt.Errorf("%s: its image cannot be made ready: %w", t.ID, err)
+		}
 	}
 	p.Study.Hash = hash(s.Name, s.Workloads, s.Platforms, s.Instances, s.AllowEmulation, design, ch.Only, ch.Accel, p.Study.Images)
 	return p, nil

@@ -32,6 +32,7 @@ func (l *fakeLab) Refuses(context.Context, notebook.Treatment) string { return "
 func (l *fakeLab) Accelerator(context.Context, string, bool) (string, error) {
 	return notebook.TCG, nil
 }
+func (l *fakeLab) Stock(context.Context, notebook.Treatment, *image.Image) error { return nil }
 func (l *fakeLab) Provision(_ context.Context, t notebook.Treatment, _ string, _ *image.Image, _ *image.Tree) (Guest, error) {
 	l.order = append(l.order, t.ID)
 	if err := l.broken[t.ID]; err != nil {
