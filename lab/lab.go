@@ -225,45 +225,54 @@ func (l *Lab) config(accel string) vm.Config {
 	return vm.Config{StateDir: l.state, Journal: l.journal, Tare: l.tare, Accelerator: accel}
 }
 
-// boots says whether a VM really boots with the accelerator; asked once.
-func (l *Lab) boots(ctx context.Context, accel string) notebook.Capability {
+// boots says of each accelerator whether a VM really boots with it; asked once, and all at the same time.
+func (l *Lab) boots(ctx context.Context, accels ...string) []notebook.Capability {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	c, ok := l.accel[accel]
-	if !ok {
+	answers := make([]notebook.Capability, len(accels))
+	var wg sync.WaitGroup
+	for i, accel := range accels {
+		if c, ok := l.accel[accel]; ok {
+			answers[i] = c
+			continue
+		}
 		l.say("booting a small guest with " + accel)
-		c = vm.Accelerator(ctx, l.state, l.tare, accel)
-		l.accel[accel] = c
-		l.host.Capabilities = append(l.host.Capabilities, c)
+		wg.Go(func() { answers[i] = vm.Accelerator(ctx, l.state, l.tare, accel) })
 	}
-	return c
+	wg.Wait()
+	for i, accel := range accels {
+		if _, ok := l.accel[accel]; !ok {
+			l.accel[accel] = answers[i]
+			l.host.Capabilities = append(l.host.Capabilities, answers[i])
+		}
+	}
+	return answers
 }
 
 // Accelerator says which accelerator a VM gets.
 func (l *Lab) Accelerator(ctx context.Context, want string, emulate bool) (string, error) {
-	refuse := func(c notebook.Capability) error {
-		why := c.Why
-		if c.Do != "" {
-			why += "; " + c.Do
-		}
-		return fmt.Errorf("no VM with %s: %s", c.Name, why)
+	ask := []string{want}
+	switch {
+	case want == "auto" && emulate:
+		ask = []string{notebook.KVM, notebook.TCG}
+	case want == "auto":
+		ask = []string{notebook.KVM}
 	}
-	if want == notebook.KVM || want == "auto" {
-		c := l.boots(ctx, notebook.KVM)
+	var why []string
+	for i, c := range l.boots(ctx, ask...) {
 		if c.Answer == notebook.Supported {
-			return notebook.KVM, nil
+			return ask[i], nil
 		}
-		if want == notebook.KVM {
-			return "", refuse(c)
+		text := "no VM with " + ask[i] + ": " + c.Why
+		if c.Do != "" {
+			text += "; " + c.Do
 		}
-		if !emulate {
-			return "", fmt.Errorf("%w (and the study does not allow emulation; --accel tcg does, for a try-out)", refuse(c))
-		}
+		why = append(why, text)
 	}
-	if c := l.boots(ctx, notebook.TCG); c.Answer != notebook.Supported {
-		return "", refuse(c)
+	if want == "auto" && !emulate {
+		why = append(why, "the study does not allow emulation (--accel tcg does, for a try-out)")
 	}
-	return notebook.TCG, nil
+	return "", errors.New(strings.Join(why, "; "))
 }
 
 // spareMemory is what is left of the host's memory for itself when a guest is sized, in bytes.
@@ -415,8 +424,6 @@ func Doctor(ctx context.Context, say image.Progress) (_ notebook.Host, err error
 		return notebook.Host{}, err
 	}
 	defer func() { err = errors.Join(err, l.Close()) }()
-	for _, accel := range []string{notebook.KVM, notebook.TCG} {
-		l.boots(ctx, accel)
-	}
+	l.boots(ctx, notebook.KVM, notebook.TCG)
 	return l.Host(), ctx.Err()
 }

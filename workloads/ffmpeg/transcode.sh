@@ -3,8 +3,8 @@
 set -u
 pids=
 while read -r clip _; do
-	ffmpeg -v error -nostdin -y -i "$TARE_WORK/$clip" -an -c:v libx265 -preset "$1" -x265-params log-level=none \
-		-f matroska "$TARE_SCRATCH/$clip" &
+	ffmpeg -v error -nostdin -y -i "$TARE_WORK/$clip.mkv" -an -c:v libx265 -preset "$1" -x265-params log-level=none \
+		"$TARE_SCRATCH/$clip.mp4" &
 	pids="$pids $!"
 done <"$TARE_WORK/clips.txt"
 failed=0

@@ -1,0 +1,201 @@
+package workload
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"tare/workloads"
+)
+
+// bench is the ffmpeg workload's folder laid out on this host, run without any platform.
+type ffmpegBench struct {
+	t             *testing.T
+	work, scratch string
+}
+
+func newFFmpegBench(t *testing.T) *ffmpegBench {
+	t.Helper()
+	for _, program := range []string{"ffmpeg", "ffprobe", "cc"} {
+		if _, err := exec.LookPath(program); err != nil {
+			if os.Getenv("TARE_REQUIRE") == "all" {
+				t.Fatalf("needs %s, and TARE_REQUIRE=all", program)
+			}
+			t.Skipf("needs %s", program)
+		}
+	}
+	b := &ffmpegBench{t, t.TempDir(), t.TempDir()}
+	w, err := NewCatalogue(workloads.FS).Find("ffmpeg", ".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range w.Files {
+		text, err := workloads.FS.ReadFile("ffmpeg/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(b.work, name), text, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.compile(t.Context(), "check.c", filepath.Join(b.work, "check")); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func (b *ffmpegBench) run(argv ...string) (string, error) {
+	cmd := exec.CommandContext(b.t.Context(), argv[0], argv[1:]...)
+	cmd.Env = append(os.Environ(), "TARE_WORK="+b.work, "TARE_SCRATCH="+b.scratch)
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+func (b *ffmpegBench) must(argv ...string) string {
+	b.t.Helper()
+	out, err := b.run(argv...)
+	if err != nil {
+		b.t.Fatalf("%q: %v: %s", argv, err, out)
+	}
+	return out
+}
+
+func (b *ffmpegBench) source(args ...string) {
+	b.t.Helper()
+	b.must(append(append([]string{"ffmpeg", "-v", "error", "-y", "-f", "lavfi", "-i", "testsrc=size=128x96:rate=25:duration=2"}, args...), filepath.Join(b.work, "source"))...)
+}
+
+// prepare runs the preparation and moves what it left to work, as Make does.
+func (b *ffmpegBench) prepare(segments, frames, width string) (string, error) {
+	out, err := b.run("sh", filepath.Join(b.work, "prepare.sh"), segments, frames, width)
+	entries, e := os.ReadDir(b.scratch)
+	if e != nil {
+		b.t.Fatal(e)
+	}
+	for _, f := range entries {
+		if err := os.Rename(filepath.Join(b.scratch, f.Name()), filepath.Join(b.work, f.Name())); err != nil {
+			b.t.Fatal(err)
+		}
+	}
+	return out, err
+}
+
+func (b *ffmpegBench) check() (string, error) {
+	return b.run(filepath.Join(b.work, "check"), filepath.Join(b.work, "clips.txt"), b.scratch)
+}
+
+func TestFFmpegWorkload(t *testing.T) {
+	for _, c := range []struct {
+		segments, frames, width string
+		want                    []int // frames a clip
+	}{
+		{"1", "0", "0", []int{50}},
+		{"1", "12", "64", []int{12}},
+		{"30", "0", "0", []int{1, 2, 2, 1, 2, 2, 1, 2, 2, 1, 2, 2, 1, 2, 2, 1, 2, 2, 1, 2, 2, 1, 2, 2, 1, 2, 2, 1, 2, 2}},
+	} {
+		b := newFFmpegBench(t)
+		b.source("-c:v", "libx264", "-f", "mp4")
+		if out, err := b.prepare(c.segments, c.frames, c.width); err != nil {
+			t.Fatalf("%v: %v: %s", c, err, out)
+		}
+		b.must("sh", filepath.Join(b.work, "transcode.sh"), "ultrafast")
+		if out, err := b.check(); err != nil {
+			t.Errorf("%v: check: %v: %s", c, err, out)
+		}
+		// What the check says, ffprobe says too.
+		for i, want := range c.want {
+			got := strings.TrimSpace(b.must("ffprobe", "-v", "error", "-select_streams", "v:0", "-count_packets", "-show_entries",
+				"stream=codec_name,nb_read_packets", "-of", "csv=p=0", filepath.Join(b.scratch, "clip-"+strconv.Itoa(i+1)+".mp4")))
+			if got != "hevc,"+strconv.Itoa(want) {
+				t.Errorf("%v: clip %d: ffprobe says %q, want hevc,%d", c, i+1, got, want)
+			}
+		}
+	}
+}
+
+func TestFFmpegInputThatIsNoVideo(t *testing.T) {
+	b := newFFmpegBench(t)
+	src := filepath.Join(b.work, "source")
+	b.source("-c:v", "libx264", "-f", "mpegts")
+	whole, err := os.ReadFile(src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	noise := bytes.Repeat([]byte("not a video "), 1000)
+	for name, text := range map[string][]byte{"empty": nil, "noise": noise, "holes": append(whole[:2000:2000], noise...)} {
+		if err := os.WriteFile(src, text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if out, err := b.prepare("1", "0", "0"); err == nil || strings.TrimSpace(out) == "" {
+			t.Errorf("%s: accepted, or no reason: %v %q", name, err, out)
+		}
+	}
+	b.must("ffmpeg", "-v", "error", "-y", "-f", "lavfi", "-i", "sine=duration=1", "-f", "wav", src)
+	if out, err := b.prepare("1", "0", "0"); err == nil || !strings.Contains(out, "no video stream") {
+		t.Errorf("a sound: %v %q", err, out)
+	}
+	b.source("-c:v", "libx264", "-frames:v", "20", "-f", "mp4")
+	if out, err := b.prepare("30", "0", "0"); err == nil || !strings.Contains(out, "20 frames, too few to split into 30 pieces") {
+		t.Errorf("too short: %v %q", err, out)
+	}
+}
+
+func TestFFmpegOutputThatIsWrong(t *testing.T) {
+	b := newFFmpegBench(t)
+	b.source("-c:v", "libx264", "-f", "mp4")
+	if out, err := b.prepare("1", "0", "0"); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	out := filepath.Join(b.scratch, "clip-1.mp4")
+	encode := func(args ...string) {
+		b.must(append(append([]string{"ffmpeg", "-v", "error", "-y", "-i", filepath.Join(b.work, "clip-1.mkv")}, args...), "-f", "mp4", out)...)
+	}
+	for _, c := range []struct {
+		name, want string
+		make       func()
+	}{
+		{"missing", "there is no output", func() {}},
+		{"H.264", "its video is not HEVC", func() { encode("-c:v", "copy") }},
+		{"short", "49 frames, 50 were expected", func() { encode("-frames:v", "49", "-c:v", "libx265", "-preset", "ultrafast") }},
+		{"empty", "it is empty", func() { os.WriteFile(out, nil, 0o644) }},
+		{"noise", "it has no index", func() { os.WriteFile(out, bytes.Repeat([]byte{0, 0, 0, 8, 'f', 'r', 'e', 'e'}, 99), 0o644) }},
+	} {
+		c.make()
+		if said, err := b.check(); err == nil || !strings.Contains(said, c.want) {
+			t.Errorf("%s: %v %q, want %q", c.name, err, said, c.want)
+		}
+	}
+	// Cut anywhere, or with any byte of its index changed, it must not crash; cut, it must not pass.
+	encode("-c:v", "libx265", "-preset", "ultrafast", "-x265-params", "log-level=none")
+	whole, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if said, err := b.check(); err != nil {
+		t.Fatalf("the whole file: %v %s", err, said)
+	}
+	try := func(name string, text []byte, mayPass bool) {
+		if err := os.WriteFile(out, text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		said, err := b.check()
+		if ee, ok := err.(*exec.ExitError); ok && ee.ExitCode() != 1 {
+			t.Errorf("%s: %v %s", name, err, said)
+		} else if err == nil && !mayPass {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+	for cut := 0; cut < len(whole); cut += 1 + len(whole)/60 {
+		try("cut at "+strconv.Itoa(cut), whole[:cut], false)
+	}
+	index := bytes.Index(whole, []byte("moov"))
+	for i := index; i < min(len(whole), index+700); i += 3 {
+		changed := bytes.Clone(whole)
+		changed[i] ^= 0xff
+		try("byte "+strconv.Itoa(i)+" changed", changed, true)
+	}
+}
