@@ -54,6 +54,9 @@ var program = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
+	if err := os.Chmod(dir, 0o755); err != nil { // nobody runs it too
+		return "", err
+	}
 	out := filepath.Join(dir, "tare")
 	cmd := exec.Command("go", "build", "-o", out, ".")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
@@ -371,20 +374,33 @@ func TestBenchOnEveryPlatform(t *testing.T) {
 func TestHalfACoreTakesTwice(t *testing.T) {
 	h := newHost(t)
 	need(t, has("crun") || has("runc"), "crun or runc")
-	// Two seconds' work in a shell of busybox; what share of a period is lost at its ends is small against that.
-	h.must("bench", "--image", h.image, "--platforms", "cn:crun|runc", "--instances", "0.5/512MB,1/512MB", "--rounds", "3", "--out", "R", "--",
-		"sh", "-c", "i=0; while [ $i -lt 3000000 ]; do i=$((i+1)); done")
-	for _, r := range rows(t, h.must("summary", "R", "--format", "json", "--baseline", "platform=cn,provisioning=vanilla,instance=1/512MB")) {
-		if r.Instance != "0.5/512MB" {
-			continue
-		}
-		// The test's bound is wider than the tool's own precision: a neighbour on the machine must not fail it.
-		if r.Ratio == nil || *r.Ratio < 1.85 || *r.Ratio > 2.15 {
-			t.Errorf("half a core against one: %v, want about 2", r.Ratio)
-		}
-		return
+	h.must("bench", "--image", h.image, "--platforms", "cn:crun|runc", "--instances", "0.5/512MB,1/512MB", "--rounds", "2", "--out", "R", "--",
+		"sh", "-c", "i=0; while [ $i -lt 1000000 ]; do i=$((i+1)); done")
+	f, err := notebook.Read(filepath.Join(h.dir, "R"))
+	if err != nil {
+		t.Fatal(err)
 	}
-	t.Error("no row for half a core")
+	cores := map[string]float64{}
+	for _, tr := range f.Study.Treatments {
+		cores[tr.ID] = tr.Instance.Cores
+	}
+	if err := f.Trials(func(tr *notebook.Trial) error {
+		// Against the CPU time that the same trial took: a neighbour on the machine slows both alike. At a quota's
+		// first and last period some tens of milliseconds are won.
+		want := 1 / cores[tr.Treatment]
+		if got := tr.ElapsedS / (tr.Usage.UserS + tr.Usage.SystemS); got < 0.9*want || got > 1.15*want {
+			t.Errorf("%s: %.3g s for each second of CPU time, want %g", tr.Treatment, got, want)
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	// And what the summary makes of it, as wide as a busy machine makes it.
+	for _, r := range rows(t, h.must("summary", "R", "--format", "json", "--baseline", "platform=cn,provisioning=vanilla,instance=1/512MB")) {
+		if r.Instance == "0.5/512MB" && (r.Ratio == nil || *r.Ratio < 1.3 || *r.Ratio > 3) {
+			t.Errorf("half a core against one: %+v, want about 2", r)
+		}
+	}
 }
 
 // TestKilledAtAnyMoment kills the program 50 times at random moments, each time starts it again, and looks at what
@@ -398,7 +414,7 @@ func TestKilledAtAnyMoment(t *testing.T) {
 	} else {
 		need(t, false, "a running Docker Engine")
 	}
-	const rounds, kills = 40, 50
+	const rounds, kills = 100, 50
 	args := append([]string{"bench", "--image", h.image, "--platforms", platforms, "--instances", "1/512MB",
 		"--rounds", fmt.Sprint(rounds), "--out", "R", "--"}, count...)
 	seed := rand.Uint64()
@@ -417,7 +433,7 @@ func TestKilledAtAnyMoment(t *testing.T) {
 		}
 		ended := make(chan error, 1)
 		go func() { ended <- cmd.Wait() }()
-		moment := time.NewTimer(time.Duration(rng.Int64N(int64(3 * time.Second))))
+		moment := time.NewTimer(time.Duration(rng.Int64N(int64(2500 * time.Millisecond))))
 		select {
 		case <-moment.C:
 			if err := cmd.Process.Kill(); err != nil {

@@ -402,7 +402,7 @@ func tryDocker(ctx context.Context) notebook.Capability {
 		case errors.Is(err, fs.ErrPermission):
 			return unsupported(runAsRoot, "%s: %v", at, err)
 		case errors.Is(err, fs.ErrNotExist), errors.Is(err, unix.ECONNREFUSED):
-			return unsupported(do, "no engine answers at %s: %v", at, err)
+			return unsupported(do, "no Docker Engine answers at %s: %v", at, err)
 		}
 		return inconclusive("%s: %v", at, err)
 	}
