@@ -133,7 +133,8 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, c *workload.Catalogue, ch Choi
 	}
 	accel, noAccel := "", error(nil)
 	for _, p := range s.Platforms {
-		if p.Platform == notebook.VM || p.Platform == notebook.VMCN {
+		wanted := ch.Only["platform"] == "" || ch.Only["platform"] == p.Platform
+		if wanted && (p.Platform == notebook.VM || p.Platform == notebook.VMCN) {
 			accel, noAccel = lab.Accelerator(ctx, ch.Accel, s.AllowEmulation)
 			break
 		}

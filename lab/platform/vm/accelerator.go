@@ -17,7 +17,7 @@ import (
 // How long the probe's guest has for its hello. On hardware it takes well under a second; emulated on a busy host,
 // some.
 const (
-	probeKVM = 5 * time.Second
+	probeKVM = 4 * time.Second
 	probeTCG = 60 * time.Second
 )
 
