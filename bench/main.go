@@ -250,7 +250,7 @@ func starting(ctx context.Context, l *lab.Lab, root *image.Image, dir string) er
 		theirs = append(theirs, time.Since(began).Seconds())
 	}
 	a, b := stats.Median(ours), stats.Median(theirs)
-	fmt.Println("\nA container with "+t.Engine+" (median)")
+	fmt.Println("\nA container with " + t.Engine + " (median)")
 	fmt.Printf("  %-46s %8.1f ms\n", "`"+t.Engine+" run` of true, start to end", b*1e3)
 	fmt.Printf("  %-46s %8.1f ms   %5.2f   (%d each)\n", "tare's guest, asked for to ruler's answer", a*1e3, a/b, n)
 	return nil

@@ -131,7 +131,7 @@ func unmarshal(data []byte, v any) error {
 	if err == nil {
 		return nil
 	}
-	at := int64(len(data))
+	var at int64
 	var syntax *json.SyntaxError
 	var kind *json.UnmarshalTypeError
 	switch {

@@ -222,12 +222,12 @@ func (j *Journal) admit(e Entry) error {
 		return absent(e.Target)
 	case KindCgroup:
 		if !cleanAbs(e.Target) {
-			return errors.New("expected an absolute path without . and ..")
+			return errors.New(`expected an absolute path without "." or ".." in it`)
 		}
 		return absent(e.Target)
 	case KindMount:
 		if !cleanAbs(e.Target) {
-			return errors.New("expected an absolute path without . and ..")
+			return errors.New(`expected an absolute path without "." or ".." in it`)
 		}
 		n, _, err := mountsAt(e.Target)
 		if err != nil {
@@ -535,7 +535,7 @@ func cleanAbs(path string) bool { return filepath.IsAbs(path) && filepath.Clean(
 // below gives path relative to dir, which must hold it.
 func below(dir, path string) (string, error) {
 	if !cleanAbs(path) {
-		return "", fmt.Errorf("%q: expected an absolute path without . and ..", path)
+		return "", fmt.Errorf(`%q: expected an absolute path without "." or ".." in it`, path)
 	}
 	rel, ok := strings.CutPrefix(path, strings.TrimSuffix(dir, "/")+"/")
 	if !ok || rel == "" {

@@ -403,7 +403,7 @@ func RemoveCgroup(ctx context.Context, path string) error {
 
 func removeCgroup(ctx context.Context, path string) error {
 	if !cleanAbs(path) {
-		return errors.New("expected an absolute path without . and ..")
+		return errors.New(`expected an absolute path without "." or ".." in it`)
 	}
 	there, err := isCgroup(path)
 	if err != nil || !there {

@@ -413,7 +413,7 @@ func (u *unpacker) entry(hdr *tar.Header, content io.Reader) error {
 	case tar.TypeFifo:
 		u.fifos++
 		return nil
-	case tar.TypeReg, tar.TypeRegA, tar.TypeCont, tar.TypeGNUSparse, tar.TypeLink, tar.TypeSymlink, tar.TypeDir: //nolint:staticcheck // old archives have TypeRegA
+	case tar.TypeReg, tar.TypeRegA, tar.TypeCont, tar.TypeGNUSparse, tar.TypeLink, tar.TypeSymlink, tar.TypeDir: //lint:ignore SA1019 old archives have TypeRegA
 	default:
 		u.others++
 		return nil

@@ -110,7 +110,7 @@ func (p *program) explain(err error) error {
 		return fmt.Errorf("%s cannot be started in %s as user %d: permission denied (by a mode on the way, or a file system "+
 			"mounted noexec)", p.path, p.dir, p.uid)
 	case errors.Is(err, syscall.ENOEXEC):
-		return fmt.Errorf("%s cannot be started: it is neither a program for %s nor a script that begins with #!", p.path, runtime.GOARCH)
+		return fmt.Errorf("%s cannot be started: it is neither a program for %s nor a script that begins with #! and its interpreter", p.path, runtime.GOARCH)
 	case errors.Is(err, syscall.EPERM) && p.uid != 0:
 		return fmt.Errorf("%s cannot be started: the ruler may not become user %d: %w", p.path, p.uid, err)
 	default:
