@@ -309,6 +309,13 @@ func TestBenchOnEveryPlatform(t *testing.T) {
 	need(t, dockerAnswers(), "a running Docker Engine")
 	need(t, has("crun") || has("runc"), "crun or runc")
 	need(t, has("qemu-system-x86_64"), "QEMU")
+	need(t, has("skopeo"), "skopeo")
+	// The layout as a well-known tool writes it.
+	other := filepath.Join(h.dir, "skopeo")
+	if said, err := exec.Command("skopeo", "copy", "--insecure-policy", "oci:"+h.image, "oci:"+other+":latest").CombinedOutput(); err != nil {
+		t.Fatalf("skopeo: %v: %s", err, said)
+	}
+	h.image = other
 	h.must(append([]string{"bench", "--image", h.image, "--platforms", "bm,cn:docker,cn:crun|runc,vm,vmcn", "--instances", "1/512MB", "--rounds", "2", "--seed", "3", "--out", "R", "--"}, count...)...)
 	got := rows(t, h.must("summary", "R", "--format", "json"))
 	want := []string{"bm", "bm aa", "cn docker vanilla", "cn docker pinned", "cn oci vanilla", "cn oci pinned",

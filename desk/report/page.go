@@ -313,7 +313,7 @@ func checks(s *summary.Summary, names map[string]string) ([]line1, []check) {
 			c.Untrusted = strings.Join(named(names, a.Untrusted), "; ")
 		default:
 			unknown++
-			c.Verdict = "not known: fewer than two rounds"
+			c.Verdict = "not known: too few rounds, or too unsteady ones, for an interval"
 		}
 		list = append(list, c)
 	}
@@ -338,7 +338,7 @@ func checks(s *summary.Summary, names map[string]string) ([]line1, []check) {
 			lines = append(lines, line1{false, t + ", which misses 1."})
 		}
 		if unknown > 0 {
-			lines = append(lines, line1{false, "A/A check not known" + ofAll(unknown, len(list)) + ": fewer than two rounds."})
+			lines = append(lines, line1{false, "A/A check not known" + ofAll(unknown, len(list)) + ": too few rounds, or too unsteady ones, for an interval."})
 		}
 	}
 	return lines, list

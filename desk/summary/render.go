@@ -137,7 +137,7 @@ func (a AACheck) String() string {
 	case Misses:
 		return where + interval(a.Ratio, a.Low, a.High) + ", misses 1: the host was too unsteady, or this is the one run in 20 that misses by chance; " + count(len(a.Untrusted), "treatment") + " not to be trusted"
 	}
-	return where + "not known: two rounds at least are needed"
+	return where + "not known: too few rounds, or too unsteady ones, for an interval"
 }
 
 // seconds writes a time in a unit that suits it.

@@ -112,7 +112,7 @@ type Verdict string
 const (
 	Holds    Verdict = "holds"   // the interval of bare metal over itself contains 1
 	Misses   Verdict = "misses"  // it does not: the host was too unsteady, or the run unlucky (1 in 20)
-	NotKnown Verdict = "unknown" // there is no interval: fewer than two rounds
+	NotKnown Verdict = "unknown" // there is no interval: too few rounds, or one without bounds
 )
 
 // AACheck is bare metal against itself under another name, at one instance type.
