@@ -63,6 +63,9 @@ func newGuest(o Options) (g *guest, err error) {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return g, fmt.Errorf("becoming the parent of orphaned processes (PR_SET_CHILD_SUBREAPER): %w", err)
 	}
+	if err := heedSignals(); err != nil {
+		return g, err
+	}
 	// Caught rather than ignored: an ignored signal would be ignored in the trials' processes too.
 	signal.Notify(g.pipe, syscall.SIGPIPE)
 	g.undo = append(g.undo, func() { signal.Stop(g.pipe) })
