@@ -61,7 +61,7 @@ CPUs pinned, in random interleaved order, and says what each platform costs, wit
 		fmt.Fprintln(os.Stderr, "tare: interrupted")
 		return 130
 	}
-	fmt.Fprintln(os.Stderr, "tare:", strings.ReplaceAll(err.Error(), "\n", "; ")) // one line, also of joined errors
+	fmt.Fprintln(os.Stderr, "tare:", plain(strings.ReplaceAll(err.Error(), "\n", "; "))) // one line, also of joined errors
 	return 1
 }
 

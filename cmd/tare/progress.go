@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 	"time"
+	"unicode"
 
 	"golang.org/x/term"
 
@@ -23,23 +24,42 @@ type progress struct {
 	done, all int
 	left      time.Duration
 	treatment notebook.Treatment
-	ratio     string
+	ratios    map[string]string // by treatment, as last known
 	drawn     bool
 	failures  map[string]bool
 }
 
 func newProgress(w *os.File) *progress {
 	width, _, err := term.GetSize(int(w.Fd()))
-	return &progress{w: w, tty: err == nil && os.Getenv("TERM") != "dumb", width: width, round: -1, failures: map[string]bool{}}
+	return &progress{w: w, tty: err == nil && os.Getenv("TERM") != "dumb", width: width, round: -1, failures: map[string]bool{}, ratios: map[string]string{}}
 }
 
-// say tells what long work is under way before the rounds begin.
-func (p *progress) say(what string) { p.note(what) }
+// say tells what long work is under way before the rounds begin. On a terminal the next word takes its place.
+func (p *progress) say(what string) {
+	if !p.tty {
+		p.note(what)
+		return
+	}
+	p.line(what + " …")
+}
 
-// note prints a line that stays.
+// note prints a line that stays. Guests have a part in the text: what a terminal would take for a command is left out.
 func (p *progress) note(text string) {
 	p.wipe()
-	fmt.Fprintln(p.w, text)
+	fmt.Fprintln(p.w, plain(text))
+}
+
+// plain is the text on one line, with a question mark for whatever is not to be printed.
+func plain(text string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t':
+			return ' '
+		case !unicode.IsPrint(r):
+			return '?'
+		}
+		return r
+	}, text)
 }
 
 func (p *progress) wipe() {
@@ -57,7 +77,7 @@ func (p *progress) Guest(round int, t notebook.Treatment, done, all int, left ti
 	if round != p.round && !p.tty {
 		fmt.Fprintf(p.w, "round %d: %d of %d guests done%s\n", round+1, done, all, p.leftText(left))
 	}
-	p.round, p.done, p.all, p.left, p.treatment, p.ratio = round, done, all, left, t, ""
+	p.round, p.done, p.all, p.left, p.treatment = round, done, all, left, t
 	p.draw()
 }
 
@@ -68,7 +88,7 @@ func (p *progress) Trial(t notebook.Treatment, tr notebook.Trial, q stats.Quotie
 		p.note(fmt.Sprintf("failed: %s, round %d: %s", t.ID, tr.Round+1, tr.Failure))
 	}
 	if q.HasInterval() && (t.Platform != notebook.BM || t.AA) {
-		p.ratio = fmt.Sprintf("ratio %.3g (%.3g to %.3g)", q.Value, q.Low, q.High)
+		p.ratios[t.ID] = fmt.Sprintf("ratio %.3g (%.3g to %.3g)", q.Value, q.Low, q.High)
 	}
 	p.draw()
 }
@@ -97,9 +117,14 @@ func (p *progress) draw() {
 	what := []string{p.treatment.Platform, p.treatment.Engine, p.treatment.Accelerator, p.treatment.Provisioning, p.treatment.Instance.Name}
 	line := fmt.Sprintf("[%s%s] round %d%s  %s", strings.Repeat("#", full), strings.Repeat(".", cells-full), p.round+1,
 		p.leftText(p.left), strings.Join(strings.Fields(strings.Join(what, " ")), " "))
-	if p.ratio != "" {
-		line += "  " + p.ratio
+	if r := p.ratios[p.treatment.ID]; r != "" {
+		line += "  " + r
 	}
+	p.line(line)
+}
+
+// line writes what the next line, or wipe, takes away.
+func (p *progress) line(line string) {
 	if r := []rune(line); p.width > 0 && len(r) >= p.width {
 		line = string(r[:p.width-1])
 	}
