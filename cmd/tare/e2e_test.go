@@ -102,7 +102,7 @@ func newHost(t *testing.T) *testHost {
 			t.Errorf("tare clean: %v: %s", err, said)
 		}
 		h.nothingLeft()
-		if left, err := exec.Command("docker", "images", "-q", "tare/image").Output(); err == nil && len(left) > 0 && os.Getenv("TARE_KEEP") == "" {
+		if left, err := exec.Command("docker", "images", "-q", "tare/image").Output(); err == nil && len(left) > 0 {
 			h.removeImage()
 		}
 	})
@@ -536,7 +536,6 @@ func TestBadInputIsOneLine(t *testing.T) {
 		}
 		return "./" + name
 	}
-	video := write("noise.mp4", strings.Repeat("not a video ", 1000))
 	if err := os.MkdirAll(filepath.Join(h.dir, "other"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -578,12 +577,6 @@ func TestBadInputIsOneLine(t *testing.T) {
 				t.Errorf("exit status %d:\n%s\nwant a last line with %q", status, errs, c.want)
 			}
 		})
-	}
-	if has("mmdebstrap") && os.Getenv("TARE_SLOW") != "" {
-		_, errs, status := h.run("run", "quick", "--input", video)
-		if status == 0 || !strings.Contains(errs, "cannot be prepared") {
-			t.Errorf("a corrupt video: exit status %d:\n%s", status, errs)
-		}
 	}
 	h.nothingLeft()
 }
