@@ -64,8 +64,8 @@ func (r *running) check() error {
 	if err := oneOf("--accel", r.accel, "auto", notebook.KVM, notebook.TCG); err != nil {
 		return err
 	}
-	if r.rounds < 0 || r.budget < 0 {
-		return errors.New("--rounds and --time-budget: a number above zero was expected")
+	if r.rounds < 0 || r.rounds > study.MostRounds || r.budget < 0 {
+		return fmt.Errorf("--rounds and --time-budget: a number above zero was expected, and at most %d rounds", study.MostRounds)
 	}
 	return oneOf("--format", r.format, "table", "json")
 }

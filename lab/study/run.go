@@ -55,6 +55,7 @@ type Run struct {
 
 	cells   map[cell]*done
 	spent   map[string]time.Duration // by treatment: how long its latest guest took
+	pending map[string]int           // by treatment: cells still to be done
 	failing map[string]int           // by treatment: rounds in a row in which all failed
 	gaveUp  map[string]bool
 	failed  int
@@ -114,6 +115,7 @@ func (r *Run) Do(ctx context.Context) (reason string, err error) {
 	}
 	r.spent, r.failing, r.gaveUp = map[string]time.Duration{}, map[string]int{}, map[string]bool{}
 	s := r.Plan.Study
+	all := r.tally()
 	looks := map[int]bool{}
 	if s.Design.Precision > 0 {
 		for _, l := range stats.Looks(s.Design.Floor, s.Design.Cap) {
@@ -132,9 +134,9 @@ func (r *Run) Do(ctx context.Context) (reason string, err error) {
 			if ctx.Err() != nil {
 				return Interrupted, nil
 			}
-			finished, all := r.count()
 			if r.Watch != nil {
-				r.Watch.Guest(round, t, finished, all, r.left())
+				cells, wait := r.left()
+				r.Watch.Guest(round, t, all-cells, all, wait)
 			}
 			if !r.Deadline.IsZero() && time.Now().Add(r.spent[t.ID]).After(r.Deadline) {
 				return OutOfTime, nil
@@ -147,6 +149,7 @@ func (r *Run) Do(ctx context.Context) (reason string, err error) {
 				return "", err
 			}
 			r.spent[t.ID] = time.Since(began)
+			r.pending[t.ID]--
 		}
 	}
 	if looks[s.Design.Cap] && r.precise(s.Design.Cap) {
@@ -177,41 +180,39 @@ func (r *Run) wanted(t notebook.Treatment, round int) bool {
 	return d == nil || d.trials < r.Plan.Study.Design.Trials
 }
 
-func (r *Run) count() (finished, all int) {
+// tally counts the cells, and those of each treatment that are still to be done.
+func (r *Run) tally() (all int) {
+	r.pending = map[string]int{}
 	for _, t := range r.Plan.Study.Treatments {
 		all += r.rounds(t)
 		for round := range r.rounds(t) {
-			if !r.wanted(t, round) {
-				finished++
+			if r.wanted(t, round) {
+				r.pending[t.ID]++
 			}
 		}
 	}
-	return finished, all
+	return all
 }
 
-// left is how long the rest will take if every guest takes as long as the latest of its treatment did.
-func (r *Run) left() time.Duration {
-	var sum, known time.Duration
-	n := 0
+// left is how many cells are still to be done, and how long that takes if every guest takes as long as the latest of
+// its treatment did; those of which none is known yet as long as the mean of the others.
+func (r *Run) left() (cells int, wait time.Duration) {
+	var known time.Duration
 	for _, d := range r.spent {
 		known += d
-		n++
 	}
-	if n == 0 {
-		return 0
-	}
-	for _, t := range r.Plan.Study.Treatments {
-		one, ok := r.spent[t.ID]
-		if !ok {
-			one = known / time.Duration(n)
+	for id, n := range r.pending {
+		if r.gaveUp[id] {
+			continue
 		}
-		for round := range r.Plan.Study.Design.Cap {
-			if r.wanted(t, round) {
-				sum += one
-			}
+		cells += n
+		one, ok := r.spent[id]
+		if !ok && len(r.spent) > 0 {
+			one = known / time.Duration(len(r.spent))
 		}
+		wait += time.Duration(n) * one
 	}
-	return sum
+	return cells, wait
 }
 
 // baseline is bare metal at the same instance with the same work.

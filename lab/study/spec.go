@@ -262,13 +262,12 @@ func (s *Spec) validate() *problem {
 
 func (d Design) parse() (notebook.Design, error) {
 	out := notebook.Design{Floor: d.Rounds.Floor, Cap: d.Rounds.Cap, Emulated: d.Rounds.Emulated, Trials: d.Trials, Warmups: d.Warmups}
-	const most = 100_000
 	for _, n := range []struct {
 		name      string
 		value, lo int
 	}{{"rounds: floor", out.Floor, 1}, {"rounds: cap", out.Cap, out.Floor}, {"rounds: emulated", out.Emulated, 1}, {"trials", out.Trials, 1}, {"warmups", out.Warmups, 0}} {
-		if n.value < n.lo || n.value > most {
-			return out, fmt.Errorf("%s: %d: a number from %d to %d was expected", n.name, n.value, n.lo, most)
+		if n.value < n.lo || n.value > MostRounds {
+			return out, fmt.Errorf("%s: %d: a number from %d to %d was expected", n.name, n.value, n.lo, MostRounds)
 		}
 	}
 	t, err := time.ParseDuration(d.Timeout)
@@ -297,6 +296,9 @@ var instanceTypes = map[string]notebook.Instance{
 }
 
 var sizes = regexp.MustCompile(`^([0-9]{1,5}(?:\.[0-9]{1,3})?)/([0-9]{1,9})(KB|MB|GB|TB)$`)
+
+// MostRounds bounds rounds, trials and warm-ups.
+const MostRounds = 100_000
 
 // ParseInstance reads an instance type: a name of Table II, or cores/memory like 0.5/1GB, where a GB is 2^30 bytes,
 // as the platforms' own tools have it.
