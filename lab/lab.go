@@ -413,6 +413,12 @@ func Doctor(ctx context.Context, say image.Progress) (_ notebook.Host, err error
 			return h, err
 		}
 		h.Capabilities = host.Capabilities(ctx)
+		for i, c := range h.Capabilities {
+			if (c.Name == host.CapCrun || c.Name == host.CapRunc) && c.Answer == notebook.Supported {
+				h.Capabilities[i] = notebook.Capability{Name: c.Name, Answer: notebook.Inconclusive,
+					Why: "installed (" + c.Why + "); only root runs a container to find out", Do: "sudo tare doctor"}
+			}
+		}
 		for _, accel := range []string{notebook.KVM, notebook.TCG} {
 			h.Capabilities = append(h.Capabilities, notebook.Capability{Name: accel, Answer: notebook.Inconclusive,
 				Why: "only root boots a guest to find out", Do: "sudo tare doctor"})

@@ -170,6 +170,9 @@ func ratioAt(x, y []float64, t float64) Quotient {
 	}
 	root := math.Sqrt(b*b - a*c)
 	q.Low, q.High = q.Value+(b-root)/a, q.Value+(b+root)/a
+	if q.Low < 0 && slices.Min(x) >= 0 && slices.Min(y) >= 0 {
+		q.Low = 0 // of quantities that are never negative no ratio is
+	}
 	return q
 }
 

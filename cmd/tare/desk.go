@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -100,6 +102,9 @@ func exportCommand() *cobra.Command {
 		Example: "  tare export R --format csv >trials.csv\n  tare export R --format parquet --out trials.parquet",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, dirs []string) (err error) {
+			if ext := strings.TrimPrefix(filepath.Ext(out), "."); !c.Flags().Changed("format") && slices.Contains([]string{"csv", "json", "parquet"}, ext) {
+				format = ext
+			}
 			if err := oneOf("--format", format, "csv", "json", "parquet"); err != nil {
 				return err
 			}
@@ -116,7 +121,7 @@ func exportCommand() *cobra.Command {
 			return writeFile(out, func(w io.Writer) error { return export.Write(w, dirs, export.Format(format)) })
 		},
 	}
-	c.Flags().StringVar(&format, "format", "csv", "csv, json or parquet")
+	c.Flags().StringVar(&format, "format", "csv", "csv, json or parquet (default: as the name of --out ends, else csv)")
 	c.Flags().StringVar(&out, "out", "", "file to write; default: standard output")
 	return c
 }

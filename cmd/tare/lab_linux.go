@@ -60,7 +60,15 @@ func (r *running) flags(c *cobra.Command) {
 	f.DurationVar(&r.budget, "time-budget", 0, "begin nothing that would not end within this time, like 10m")
 }
 
-func (r *running) check() error {
+func (r *running) check(c *cobra.Command) error {
+	for _, name := range []string{"out", "input", "image"} {
+		if f := c.Flags().Lookup(name); f != nil && f.Changed && f.Value.String() == "" {
+			return fmt.Errorf("--%s: is empty; is a variable not set?", name)
+		}
+	}
+	if c.Flags().Changed("rounds") && r.rounds == 0 {
+		return errors.New("--rounds 0: a number above zero was expected")
+	}
 	if err := oneOf("--accel", r.accel, "auto", notebook.KVM, notebook.TCG); err != nil {
 		return err
 	}
@@ -82,7 +90,7 @@ every trial before the next begins. Interrupt it, or kill it: the same command g
   sudo tare run ./mine.yaml --only platform=cn,instance=large --time-budget 30m`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := r.check(); err != nil {
+			if err := r.check(c); err != nil {
 				return err
 			}
 			o, err := study.ParseOnly(only)
@@ -116,7 +124,7 @@ command. A {word} that is none of {input}, {scratch}, {work}, {cores} stays as i
   sudo tare bench --image ./my-oci-layout --platforms bm,cn --instances large,0.5/1GB -- /app/work
   sudo tare bench --image ffmpeg.tar --input film.mp4 -- ffmpeg -v error -i {input} -c:v libx265 {scratch}/out.mp4`,
 		RunE: func(c *cobra.Command, argv []string) error {
-			if err := r.check(); err != nil {
+			if err := r.check(c); err != nil {
 				return err
 			}
 			if len(argv) == 0 && image == "" {
@@ -130,7 +138,7 @@ command. A {word} that is none of {input}, {scratch}, {work}, {cores} stays as i
 		},
 	}
 	r.flags(c)
-	c.Flags().StringVar(&image, "image", "", "registry reference, OCI layout folder, `docker save` archive, or image of the Docker daemon")
+	c.Flags().StringVar(&image, "image", "", "registry reference, OCI layout folder, archive of docker save, or image of the Docker daemon")
 	c.Flags().StringVar(&platforms, "platforms", "bm,cn,vm,vmcn", "of bm, cn, vm, vmcn; an engine may be named: cn:crun")
 	c.Flags().StringVar(&instances, "instances", "1/1GB", "sizes: large, xlarge, … or cores/memory like 0.5/1GB")
 	return c
@@ -139,6 +147,9 @@ command. A {word} that is none of {input}, {scratch}, {work}, {cores} stays as i
 // benchSpec is the study of the user's own command.
 func benchSpec(image, platforms, instances, input string, argv []string) (*study.Spec, error) {
 	use := study.Use{Name: "command", Image: image, Command: argv}
+	if input == "" && strings.Contains(strings.Join(argv, " "), "{input}") {
+		return nil, errors.New("the command has {input}, and there is none: name it with --input FILE")
+	}
 	if input != "" {
 		use.Input = "input" + filepath.Ext(input)
 		for i, a := range use.Command {

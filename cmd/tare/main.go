@@ -28,8 +28,10 @@ func (e exit) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 
 func run(args []string) int {
 	// The first interrupt ends the work in good order; what it must still do is bounded.
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 	defer stop()
+	// A reader that went away (`| head`) is no reason to leave guests behind: writing then fails, and that is all.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	root := &cobra.Command{
 		Use:   "tare",
 		Short: "What an execution platform costs the work that runs on it",

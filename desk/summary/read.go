@@ -40,6 +40,7 @@ func Read(dirs []string, opt Options) (*Summary, error) {
 
 // reader is a summary in the making.
 type reader struct {
+	seen     map[string]string // folder, by a guest of it
 	sum      *Summary
 	opt      Options
 	rows     map[string]*tally // by identity
@@ -89,6 +90,19 @@ func (r *reader) folder(dir string) error {
 	f, err := notebook.Read(dir)
 	if err != nil {
 		return err
+	}
+	// Guests are unique: a folder named twice, or a copy of one, would count its rounds twice.
+	if r.seen == nil {
+		r.seen = map[string]string{}
+	}
+	for _, g := range f.Guests {
+		key := g.ID + g.Start.String()
+		if other, ok := r.seen[key]; ok && other != dir {
+			return fmt.Errorf("%s and %s hold the same guest %s: one is a copy of the other; name each folder once", other, dir, g.ID)
+		} else if ok && g.ID == f.Guests[0].ID {
+			return fmt.Errorf("%s is named twice; name each folder once", dir)
+		}
+		r.seen[key] = dir
 	}
 	at := len(r.sum.Folders)
 	r.host(f.Host, dir)

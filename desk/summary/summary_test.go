@@ -29,6 +29,9 @@ var (
 )
 
 // lab is a folder of results in the making, with made-up trials.
+// folders is how many were written: the guests of each began at another time.
+var folders int
+
 type lab struct {
 	study  notebook.Study
 	host   notebook.Host
@@ -94,11 +97,12 @@ func (l *lab) write(t testing.TB) string {
 	must(w.Close())
 	// A synced line for each trial would take the tests' time.
 	var guests, trials bytes.Buffer
+	folders++
 	g := rand.New(rand.NewPCG(7, uint64(len(l.study.Treatments))))
 	for round := range l.rounds {
 		for _, tr := range l.study.Treatments {
 			guest := notebook.Guest{
-				ID: fmt.Sprintf("r%d-%s", round, tr.ID), Treatment: tr.ID, Round: round, Start: at, Kernel: "6.18",
+				ID: fmt.Sprintf("r%d-%s", round, tr.ID), Treatment: tr.ID, Round: round, Start: at.Add(time.Duration(folders) * time.Hour), Kernel: "6.18",
 				RulerCostS: 420e-6 + 1e-6*float64(round), RulerCostN: 20, RoundTripS: 80e-6,
 			}
 			if tr.Platform == notebook.VM || tr.Platform == notebook.VMCN {
@@ -362,6 +366,20 @@ func TestRatioPairsRounds(t *testing.T) {
 	r := row(t, read(t, Options{}, l.write(t)), "cn/crun/pinned/large")
 	if r.Rounds != 5 || r.RatioRounds != 4 || !strings.Contains(strings.Join(r.Notes, "\n"), "4 rounds count in the ratio: in 1 more only this or only bare metal") {
 		t.Errorf("%+v", r)
+	}
+}
+
+// A folder named twice, or a copy of one, would count its rounds twice.
+func TestTheSameFolderTwiceIsRefused(t *testing.T) {
+	a := newLab().add(treatmentOf("bm", "", "", "", large), 4).write(t)
+	copied := filepath.Join(t.TempDir(), "copy")
+	if err := os.CopyFS(copied, os.DirFS(a)); err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range []string{a, a + "/.", copied} {
+		if _, err := Read([]string{a, b}, Options{}); err == nil || !strings.Contains(err.Error(), "name each folder once") {
+			t.Errorf("%s and %s: %v", a, b, err)
+		}
 	}
 }
 

@@ -131,6 +131,9 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, c *workload.Catalogue, ch Choi
 	if err != nil {
 		return nil, err
 	}
+	if err := ch.Only.known(s, ws); err != nil {
+		return nil, err
+	}
 	accel, noAccel := "", error(nil)
 	for _, p := range s.Platforms {
 		wanted := ch.Only["platform"] == "" || ch.Only["platform"] == p.Platform
@@ -272,7 +275,11 @@ func (p *Plan) Rehearse(ctx context.Context, b workload.Bench, say image.Progres
 			return fmt.Errorf("workload %s: rehearsing it: %w", t.Workload, err)
 		}
 		if cause := workload.Failure(res); cause != "" {
-			return fmt.Errorf("workload %s does not work on bare metal, where all but a scratch folder and /tmp is read-only: %s", t.Workload, cause)
+			hint := ""
+			if strings.Contains(cause, "ead-only file system") {
+				hint = " (on bare metal all but {scratch} and /tmp is read-only)"
+			}
+			return fmt.Errorf("workload %s failed when it was tried once on bare metal, before the study: %s%s", t.Workload, cause, hint)
 		}
 	}
 	return nil

@@ -73,6 +73,16 @@ func (u Use) own() *workload.Workload {
 	return w
 }
 
+// brief is a command line in few characters, and another for another command line.
+func brief(argv []string) string {
+	text := strings.Join(argv, " ")
+	const most = 40
+	if r := []rune(text); len(r) > most || len(argv) > 1 && strings.ContainsAny(strings.Join(argv, ""), " ") {
+		return string(r[:min(len(r), most)]) + "… " + hash(argv)[len("sha256:"):][:6]
+	}
+	return text
+}
+
 // plainSuite is the Debian release of the root that a command gets which names no image.
 const plainSuite = "trixie"
 
@@ -361,12 +371,43 @@ func (o Only) keeps(t notebook.Treatment) bool {
 	return true
 }
 
+// known says which value is one that the study has nothing of.
+func (o Only) known(s *Spec, ws []*workload.Workload) error {
+	has := map[string][]string{"instance": s.Instances, "provisioning": {notebook.Vanilla, notebook.Pinned}}
+	for _, w := range ws {
+		has["workload"] = append(has["workload"], w.Name)
+	}
+	for _, p := range s.Platforms {
+		has["platform"] = append(has["platform"], p.Platform)
+		es := p.Engines
+		if len(es) == 0 {
+			es = engines[p.Platform][:1]
+		}
+		for _, choice := range es {
+			has["engine"] = append(has["engine"], strings.Split(choice, "|")...)
+		}
+	}
+	for _, k := range slices.Sorted(maps.Keys(o)) {
+		if !slices.Contains(has[k], o[k]) {
+			all := slices.DeleteFunc(slices.Compact(slices.Sorted(slices.Values(has[k]))), func(v string) bool { return v == "" })
+			return fmt.Errorf("--only %s=%s: the study %s has %s", k, o[k], s.Name, strings.Join(all, ", "))
+		}
+	}
+	return nil
+}
+
 // uses gives each workload with each combination of its parameters.
 func (s *Spec) uses(c *workload.Catalogue) ([]*workload.Workload, []map[string]string, error) {
 	var ws []*workload.Workload
 	var ps []map[string]string
 	for _, u := range s.Workloads {
 		w := u.own()
+		if w != nil && strings.HasPrefix(w.Image.Reference, ".") {
+			w.Image.Reference = filepath.Join(s.Base, w.Image.Reference)
+			if !filepath.IsAbs(w.Image.Reference) {
+				w.Image.Reference = "./" + w.Image.Reference
+			}
+		}
 		if w == nil {
 			var err error
 			if w, err = c.Find(u.Name, s.Base); err != nil {
@@ -389,6 +430,9 @@ func (s *Spec) uses(c *workload.Catalogue) ([]*workload.Workload, []map[string]s
 			full, err := w.Resolve(c)
 			if err != nil {
 				return nil, nil, err
+			}
+			if u.own() != nil && len(u.Command) > 0 {
+				full["command"] = brief(u.Command) // another command is another treatment
 			}
 			ws, ps = append(ws, w), append(ps, full)
 		}

@@ -276,7 +276,14 @@ func (c *Catalogue) Find(name, base string) (*Workload, error) {
 		if !path.IsAbs(name) {
 			name = path.Join(base, name)
 		}
-		return Load(os.DirFS(name), name)
+		w, err := Load(os.DirFS(name), name)
+		if err == nil && strings.HasPrefix(w.Image.Reference, ".") { // relative to where it is written
+			w.Image.Reference = path.Join(name, w.Image.Reference)
+			if !path.IsAbs(w.Image.Reference) {
+				w.Image.Reference = "./" + w.Image.Reference
+			}
+		}
+		return w, err
 	}
 	if !slices.Contains(c.Names(), name) {
 		return nil, fmt.Errorf("unknown workload %q; %s ship with Tare, and a path with a slash names a folder of your own", name, list(c.Names()))
