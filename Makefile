@@ -8,7 +8,7 @@ LDFLAGS := -s -w -X main.release=$(RELEASE)
 .PHONY: build quickstart test fuzz bench lint cross generate
 
 build:
-	$(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/tare ./cmd/tare
+	$(GO) build -buildvcs=false -trimpath -ldflags '$(LDFLAGS)' -o bin/tare ./cmd/tare
 
 quickstart:
 	@scripts/install run

@@ -124,7 +124,7 @@ func spawning(ctx context.Context, l *lab.Lab, root *image.Image, dir string) (e
 			}
 			var v struct{ Results []struct{ Times []float64 } }
 			if err := json.Unmarshal(text, &v); err != nil || len(v.Results) != 1 {
-				return nil, fmt.Errorf("hyperfine's answer: %w", err)
+				return nil, fmt.Errorf("hyperfine's answer has %d results, one was expected: %v", len(v.Results), err)
 			}
 			return v.Results[0].Times, nil
 		}})
@@ -150,6 +150,9 @@ func spawning(ctx context.Context, l *lab.Lab, root *image.Image, dir string) (e
 	for b := range batches {
 		for _, i := range rand.New(rand.NewPCG(1, uint64(b))).Perm(len(all)) {
 			batch, err := all[i].one()
+			if err != nil && i < 2 { // C and the ruler are what this is about
+				return fmt.Errorf("%s: %w", all[i].name, err)
+			}
 			if err != nil {
 				fmt.Printf("%s: skipped: %v\n", all[i].name, err)
 				all = append(all[:i], all[i+1:]...)

@@ -27,12 +27,16 @@ import (
 	"tare/lab/platform/vmcn"
 	"tare/lab/ruler"
 	"tare/lab/study"
+	"tare/lab/workload"
 	"tare/notebook"
 )
 
 // StateDir is where Tare keeps its images, its journal and its guests' folders. The environment's TARE_STATE, an
 // absolute path, takes its place.
 const StateDir = "/var/lib/tare"
+
+// inputsDir is where fetched inputs are kept, below the state folder.
+const inputsDir = "inputs"
 
 func stateDir() (string, error) {
 	dir := StateDir
@@ -93,6 +97,11 @@ func Open(ctx context.Context, say image.Progress) (_ *Lab, err error) {
 		return nil, err
 	}
 	undone, err := recoverHost(ctx, l.state)
+	if err == nil {
+		var half []string
+		half, err = workload.Sweep(l.Cache())
+		undone = append(undone, half...)
+	}
 	for _, u := range undone {
 		say("undone, left by a run that died: " + u)
 	}
@@ -196,6 +205,11 @@ func Clean(ctx context.Context) (done []string, err error) {
 		return done, err
 	}
 	half, err := store.Sweep()
+	done = append(done, half...)
+	if err != nil {
+		return done, err
+	}
+	half, err = workload.Sweep(filepath.Join(state, inputsDir))
 	return append(done, half...), err
 }
 
@@ -218,7 +232,7 @@ func (l *Lab) Host() notebook.Host { return l.host }
 func (l *Lab) Store() *image.Store { return l.store }
 
 // Cache is a folder for inputs that were fetched.
-func (l *Lab) Cache() string { return filepath.Join(l.state, "inputs") }
+func (l *Lab) Cache() string { return filepath.Join(l.state, inputsDir) }
 
 // config is what drivers of VMs are made with.
 func (l *Lab) config(accel string) vm.Config {

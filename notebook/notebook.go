@@ -101,7 +101,7 @@ type Study struct {
 	Metrics    map[string]Metric `json:"metrics"` // by workload
 	Treatments []Treatment       `json:"treatments"`
 	LeftOut    []LeftOut         `json:"left_out,omitempty"`
-	Images     map[string]Image  `json:"images"` // by workload
+	Images     map[string]Image  `json:"images"` // by Label: workload and parameters
 }
 
 // Image is a root filesystem as it was used.

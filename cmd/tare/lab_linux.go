@@ -158,13 +158,16 @@ func benchSpec(image, platforms, instances, input string, argv []string) (*study
 	}
 	spec := &study.Spec{
 		Name: "bench", Title: "Your own command", AllowEmulation: true, Workloads: []study.Use{use},
-		Design: study.Design{Rounds: study.Rounds{Floor: 5, Cap: 20}, Precision: "2%", Trials: 1, Warmups: 1, Timeout: "30m"},
+		Design: study.Design{Rounds: study.Rounds{Floor: 5, Cap: 20, Emulated: 3}, Precision: "2%", Trials: 1, Warmups: 1, Timeout: "30m"},
 	}
 	for _, p := range strings.Split(platforms, ",") {
 		name, engine, named := strings.Cut(p, ":")
 		place := study.Place{Platform: name}
-		if named {
+		switch {
+		case named:
 			place.Engines = []string{engine}
+		case name == notebook.CN:
+			place.Engines = []string{"docker|crun|runc"}
 		}
 		spec.Platforms = append(spec.Platforms, place)
 	}

@@ -59,7 +59,7 @@ CPUs pinned, in random interleaved order, and says what each platform costs, wit
 		return 0
 	case errors.As(err, &status):
 		return int(status)
-	case ctx.Err() != nil:
+	case ctx.Err() != nil && errors.Is(err, context.Canceled):
 		fmt.Fprintln(os.Stderr, "tare: interrupted")
 		return 130
 	}

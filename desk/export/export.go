@@ -116,7 +116,7 @@ func rows(dir string, put func(*Row) error) error {
 	}
 	treatments := map[string]Row{}
 	for _, t := range f.Study.Treatments {
-		metric, image := f.Study.Metrics[t.Workload], f.Study.Images[t.Workload]
+		metric, image := f.Study.Metrics[t.Workload], f.Study.Image(t)
 		r := Row{
 			Folder: dir, Study: f.Study.Name, HostID: f.Host.ID, Host: f.Host.Hostname, Treatment: t.ID, Workload: t.Workload,
 			Params: t.Params, Platform: t.Platform, Engine: word(t.Engine), Accelerator: word(t.Accelerator),

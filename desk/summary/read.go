@@ -184,7 +184,7 @@ func (r *reader) host(h notebook.Host, dir string) {
 
 // tally finds or makes the row of a treatment.
 func (r *reader) tally(t notebook.Treatment, f *notebook.Folder) *tally {
-	metric, image := f.Study.Metrics[t.Workload], f.Study.Images[t.Workload]
+	metric, image := f.Study.Metrics[t.Workload], f.Study.Image(t)
 	group := fmt.Sprintf("%q %q %q %q %q %q %q", f.Host.ID, t.Workload, sortedParams(t.Params), image.Digest, image.Input, metric.Name, metric.Unit)
 	id := fmt.Sprintf("%s %q %q %q %q %v %d %v", group, t.Platform, t.Engine, t.Accelerator, t.Provisioning, t.Instance.Cores, t.Instance.Memory, t.AA)
 	if known := r.rows[id]; known != nil {

@@ -191,20 +191,47 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, c *workload.Catalogue, ch Choi
 		p.ready[label] = r
 		p.Study.Images[label] = notebook.Image{Reference: r.Image.Reference, Digest: r.Image.Digest, Input: r.Work.Digest}
 	}
-	stocked := map[string]bool{}
+	if err := p.stock(ctx, lab); err != nil {
+		return nil, err
+	}
+	work := map[string]any{} // what a workload does is not in its name
+	for label, r := range p.ready {
+		w := r.Workload
+		work[label] = []any{w.Command, w.Check, w.Metric}
+	}
+	p.Study.Hash = hash(work, s.Name, s.Workloads, s.Platforms, s.Instances, s.AllowEmulation, design, ch.Only, ch.Accel, p.Study.Images)
+	return p, nil
+}
+
+// stock makes ready what the treatments' guests need. A platform for which that fails is left out, with the reason:
+// the others can be measured all the same.
+func (p *Plan) stock(ctx context.Context, lab Lab) error {
+	answers := map[string]error{}
+	var kept []notebook.Treatment
+	var failed error
 	for _, t := range p.Study.Treatments {
-		ready := p.ready[Label(t.Workload, t.Params)]
-		key := t.Platform + t.Engine + t.Accelerator + ready.Image.Digest
-		if stocked[key] {
+		root := p.ready[Label(t.Workload, t.Params)].Image
+		key := t.Platform + t.Engine + t.Accelerator + root.Digest
+		err, asked := answers[key]
+		if !asked {
+			err = lab.Stock(ctx, t, root)
+			answers[key] = err
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			failed = err
+			p.Study.LeftOut = append(p.Study.LeftOut, notebook.LeftOut{Treatment: t, Reason: "it cannot be made ready: " + err.Error()})
 			continue
 		}
-		stocked[key] = true
-		if err := lab.Stock(ctx, t, ready.Image); err != nil {
-			return nil, fmt.Errorf("%s: its image cannot be made ready: %w", t.ID, err)
-		}
+		kept = append(kept, t)
 	}
-	p.Study.Hash = hash(s.Name, s.Workloads, s.Platforms, s.Instances, s.AllowEmulation, design, ch.Only, ch.Accel, p.Study.Images)
-	return p, nil
+	if len(kept) == 0 {
+		return fmt.Errorf("study %s: nothing can be run here: %w", p.Study.Name, failed)
+	}
+	p.Study.Treatments = kept
+	return nil
 }
 
 // Resume fits the plan to a folder that was begun earlier: the same seed, the same treatments. It is an error if the

@@ -39,7 +39,7 @@ const (
 )
 
 const (
-	provisionTimeout = 2 * time.Minute // an emulated VM takes seconds; a cold image import takes longer
+	provisionTimeout = 5 * time.Minute // more than any driver gives itself, whose own message says more
 	destroyTimeout   = 1 * time.Minute
 	askTimeout       = 30 * time.Second // for what a ruler answers at once
 	giveUpAfter      = 2                // rounds in which every trial of a treatment failed
@@ -115,6 +115,7 @@ func (r *Run) Do(ctx context.Context) (reason string, err error) {
 	}
 	r.spent, r.failing, r.gaveUp = map[string]time.Duration{}, map[string]int{}, map[string]bool{}
 	s := r.Plan.Study
+	r.recall()
 	all := r.tally()
 	looks := map[int]bool{}
 	if s.Design.Precision > 0 {
@@ -138,7 +139,13 @@ func (r *Run) Do(ctx context.Context) (reason string, err error) {
 				cells, wait := r.left()
 				r.Watch.Guest(round, t, all-cells, all, wait)
 			}
-			if !r.Deadline.IsZero() && time.Now().Add(r.spent[t.ID]).After(r.Deadline) {
+			one, known := r.spent[t.ID]
+			if !known { // it may well take as long as the longest so far
+				for _, d := range r.spent {
+					one = max(one, d)
+				}
+			}
+			if !r.Deadline.IsZero() && time.Now().Add(one).After(r.Deadline) {
 				return OutOfTime, nil
 			}
 			began := time.Now()
@@ -178,6 +185,22 @@ func (r *Run) wanted(t notebook.Treatment, round int) bool {
 	}
 	d := r.cells[cell{t.ID, round}]
 	return d == nil || d.trials < r.Plan.Study.Design.Trials
+}
+
+// recall finds, in what stands in the notebook, the treatments that were given up.
+func (r *Run) recall() {
+	for _, t := range r.Plan.Study.Treatments {
+		for round := range r.rounds(t) {
+			switch d := r.cells[cell{t.ID, round}]; {
+			case d == nil || d.trials < r.Plan.Study.Design.Trials:
+			case len(d.values) > 0:
+				r.failing[t.ID] = 0
+			default:
+				r.failing[t.ID]++
+				r.gaveUp[t.ID] = r.gaveUp[t.ID] || r.failing[t.ID] >= giveUpAfter
+			}
+		}
+	}
 }
 
 // tally counts the cells, and those of each treatment that are still to be done.
@@ -243,6 +266,18 @@ func (r *Run) ratio(t notebook.Treatment, rounds int) (q stats.Quotient, ok bool
 	return stats.Ratio(x, y, stats.Level(d.Floor, d.Cap, d.Precision)), true
 }
 
+// mean is the treatment's mean after so many rounds.
+func (r *Run) mean(t notebook.Treatment, rounds int) stats.Estimate {
+	var x []float64
+	for round := range rounds {
+		if d := r.cells[cell{t.ID, round}]; d != nil && len(d.values) > 0 {
+			x = append(x, mean(d.values))
+		}
+	}
+	d := r.Plan.Study.Design
+	return stats.Mean(x, stats.Level(d.Floor, d.Cap, d.Precision))
+}
+
 func mean(v []float64) float64 {
 	sum := 0.0
 	for _, x := range v {
@@ -258,7 +293,11 @@ func (r *Run) precise(rounds int) bool {
 		if !t.Representative() || r.gaveUp[t.ID] || t.Platform == notebook.BM && !t.AA {
 			continue
 		}
-		if q, ok := r.ratio(t, rounds); ok && !stats.Precise(q, s.Design.Precision) {
+		q, ok := r.ratio(t, rounds)
+		if !ok { // nothing to compare with: then its own mean must be known as well
+			q = stats.Quotient(r.mean(t, rounds))
+		}
+		if !stats.Precise(q, s.Design.Precision) {
 			return false
 		}
 	}
@@ -333,8 +372,8 @@ func (r *Run) guest(ctx context.Context, t notebook.Treatment, round int) (err e
 	defer func() {
 		dctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), destroyTimeout)
 		defer cancel()
-		if derr := g.Destroy(dctx); derr != nil && err == nil {
-			// What is left of it would be measured with the next guest.
+		if derr := g.Destroy(dctx); derr != nil {
+			// What is left of it would be measured with the next guest. And it is said, whatever else happened.
 			err = fmt.Errorf("%s: its guest could not be removed: %w; `tare clean` tries again", t.ID, derr)
 		}
 	}()

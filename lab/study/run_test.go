@@ -22,6 +22,7 @@ type fakeLab struct {
 	live    int
 	most    int
 	elapsed func(t notebook.Treatment) time.Duration
+	unready map[string]error // Stock's, by treatment
 	broken  map[string]error // Provision's, by treatment
 	dies    map[string]error // the ruler's, by treatment
 	after   func()           // called after each measured run
@@ -32,7 +33,9 @@ func (l *fakeLab) Refuses(context.Context, notebook.Treatment) string { return "
 func (l *fakeLab) Accelerator(context.Context, string, bool) (string, error) {
 	return notebook.TCG, nil
 }
-func (l *fakeLab) Stock(context.Context, notebook.Treatment, *image.Image) error { return nil }
+func (l *fakeLab) Stock(_ context.Context, t notebook.Treatment, _ *image.Image) error {
+	return l.unready[t.ID]
+}
 func (l *fakeLab) Provision(_ context.Context, t notebook.Treatment, _ string, _ *image.Image, _ *image.Tree) (Guest, error) {
 	l.order = append(l.order, t.ID)
 	if err := l.broken[t.ID]; err != nil {
@@ -297,5 +300,46 @@ func TestResumeRefusesAnotherStudy(t *testing.T) {
 		if err := a.Resume(other, true); err == nil {
 			t.Errorf("another %s was accepted", name)
 		}
+	}
+}
+
+func TestWithoutBareMetalTheMeanMustBeKnown(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	d := notebook.Design{Floor: 4, Cap: 12, Precision: 0.02, Trials: 1}
+	l := &fakeLab{elapsed: func(notebook.Treatment) time.Duration {
+		return time.Duration((1 + 0.3*rng.NormFloat64()) * float64(time.Second))
+	}}
+	reason, err := (&Run{Plan: fakePlan(d, cnT), Lab: l, Book: &fakeBook{}}).Do(t.Context())
+	if err != nil || reason != Capped || len(l.order) != 12 {
+		t.Errorf("%q, %v after %d guests; a noise of 30 %% is not known to 2 %% after the floor", reason, err, len(l.order))
+	}
+}
+
+func TestWhatWasGivenUpStaysSo(t *testing.T) {
+	plan := fakePlan(plain, bmT, cnT)
+	cn := plan.Study.Treatments[1].ID
+	book := &fakeBook{}
+	broken := map[string]error{cn: errors.New("never said hello")}
+	if _, err := (&Run{Plan: plan, Lab: &fakeLab{elapsed: steady, broken: broken}, Book: book}).Do(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	again := &Run{Plan: plan, Lab: &fakeLab{elapsed: steady, broken: broken}, Book: book}
+	for _, tr := range slices.Clone(book.trials) {
+		again.Take(tr)
+	}
+	before := len(book.trials)
+	if reason, err := again.Do(t.Context()); err != nil || reason != Capped || len(book.trials) != before {
+		t.Errorf("%q, %v: %d more trials in a folder that was done", reason, err, len(book.trials)-before)
+	}
+}
+
+func TestAPlatformThatCannotBeMadeReadyIsLeftOut(t *testing.T) {
+	plan := fakePlan(plain, bmT, cnT, vmT)
+	vm := plan.Study.Treatments[2].ID
+	if err := plan.stock(t.Context(), &fakeLab{unready: map[string]error{vm: errors.New("no kernel")}}); err != nil {
+		t.Fatal(err)
+	}
+	if len(plan.Study.Treatments) != 2 || len(plan.Study.LeftOut) != 1 || plan.Study.LeftOut[0].Reason != "it cannot be made ready: no kernel" {
+		t.Errorf("kept %d, left out %+v", len(plan.Study.Treatments), plan.Study.LeftOut)
 	}
 }

