@@ -405,13 +405,9 @@ func (s *Spec) uses(c *workload.Catalogue) ([]*workload.Workload, []map[string]s
 	var ps []map[string]string
 	for _, u := range s.Workloads {
 		w := u.own()
-		if w != nil && strings.HasPrefix(w.Image.Reference, ".") {
-			w.Image.Reference = filepath.Join(s.Base, w.Image.Reference)
-			if !filepath.IsAbs(w.Image.Reference) {
-				w.Image.Reference = "./" + w.Image.Reference
-			}
-		}
-		if w == nil {
+		if w != nil {
+			w.Image.WrittenIn(s.Base)
+		} else {
 			var err error
 			if w, err = c.Find(u.Name, s.Base); err != nil {
 				return nil, nil, err

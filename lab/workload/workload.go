@@ -52,6 +52,17 @@ type Image struct {
 	Reference string   `yaml:"reference"`
 }
 
+// WrittenIn makes a reference that begins with a dot one from the folder of the file that it is written in.
+func (i *Image) WrittenIn(folder string) {
+	if !strings.HasPrefix(i.Reference, ".") {
+		return
+	}
+	i.Reference = path.Join(folder, i.Reference)
+	if !path.IsAbs(i.Reference) {
+		i.Reference = "./" + i.Reference // still a path, and no name in a registry
+	}
+}
+
 // Input is a workload's input file: by default a member of a package on PyPI, else a file of the user's.
 type Input struct {
 	Name   string `yaml:"name"`   // in {work}
@@ -284,11 +295,8 @@ func (c *Catalogue) Find(name, base string) (*Workload, error) {
 			name = path.Join(base, name)
 		}
 		w, err := Load(os.DirFS(name), name)
-		if err == nil && strings.HasPrefix(w.Image.Reference, ".") { // relative to where it is written
-			w.Image.Reference = path.Join(name, w.Image.Reference)
-			if !path.IsAbs(w.Image.Reference) {
-				w.Image.Reference = "./" + w.Image.Reference
-			}
+		if err == nil {
+			w.Image.WrittenIn(name)
 		}
 		return w, err
 	}
