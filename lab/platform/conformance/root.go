@@ -7,9 +7,11 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -110,8 +112,10 @@ func writeLayout(dir, busybox, probe string) error {
 			return err
 		}
 	}
-	for name, from := range map[string]string{"bin/busybox": busybox, "bin/probe": probe} {
-		content, err := os.ReadFile(from)
+	// In order: two images of the same content are one image.
+	programs := map[string]string{"bin/busybox": busybox, "bin/probe": probe}
+	for _, name := range slices.Sorted(maps.Keys(programs)) {
+		content, err := os.ReadFile(programs[name])
 		if err != nil {
 			return err
 		}
@@ -124,12 +128,13 @@ func writeLayout(dir, busybox, probe string) error {
 			return err
 		}
 	}
-	for name, content := range map[string]string{
+	texts := map[string]string{
 		markerPath[1:]: marker,
 		"etc/passwd":   "root:x:0:0:root:/root:/bin/sh\n",
 		"etc/group":    "root:x:0:\n",
-	} {
-		if err := add(&tar.Header{Name: name, Typeflag: tar.TypeReg, Mode: 0o644}, []byte(content)); err != nil {
+	}
+	for _, name := range slices.Sorted(maps.Keys(texts)) {
+		if err := add(&tar.Header{Name: name, Typeflag: tar.TypeReg, Mode: 0o644}, []byte(texts[name])); err != nil {
 			return err
 		}
 	}
