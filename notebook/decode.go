@@ -38,7 +38,7 @@ func (d *decoder) trial(line []byte, t *Trial, lean bool) error {
 
 // strip takes off what a lean trial does not have.
 func (t *Trial) strip() {
-	t.Command, t.Output, t.Signal, t.Usage = nil, "", "", Usage{}
+	t.Command, t.Output, t.Signal, t.Usage, t.Load = nil, "", "", Usage{}, nil
 	t.Start = time.Time{}
 }
 
@@ -95,6 +95,18 @@ func (d *decoder) fast(t *Trial) bool {
 			}
 		case "warnings":
 			bit, ok = 1<<15, d.strings(&t.Warnings, false)
+		case "figures":
+			bit, ok = 1<<16, d.figures(&t.Figures)
+		case "load":
+			bit = 1 << 17
+			start := d.i
+			if ok = d.skipObject(); ok {
+				t.Load = &Load{}
+				ok = json.Unmarshal(d.b[start:d.i], t.Load) == nil
+				if d.lean {
+					t.Load = nil
+				}
+			}
 		}
 		ok = ok && seen&bit == 0
 		seen |= bit
@@ -127,6 +139,53 @@ func (d *decoder) usage(u *Usage) bool {
 		ok = ok && seen&bit == 0
 		seen |= bit
 		return ok
+	})
+}
+
+// figures takes an object of numbers.
+func (d *decoder) figures(m *map[string]float64) bool {
+	*m = map[string]float64{}
+	return d.object(func(key []byte) bool {
+		var v float64
+		if _, twice := (*m)[string(key)]; twice || !d.float(&v) {
+			return false
+		}
+		(*m)[d.known(key)] = v
+		return true
+	})
+}
+
+// skipObject passes over an object whose values are numbers, true, false, or lists of numbers: a Load. What it
+// accepts is JSON's.
+func (d *decoder) skipObject() bool {
+	return d.object(func([]byte) bool {
+		var f float64
+		var b bool
+		start := d.i
+		switch {
+		case d.float(&f):
+			return true
+		case d.bool(&b):
+			return true
+		}
+		d.i = start
+		if !d.next('[') {
+			return false
+		}
+		if d.next(']') {
+			return true
+		}
+		for {
+			if !d.float(&f) {
+				return false
+			}
+			if d.next(']') {
+				return true
+			}
+			if !d.next(',') {
+				return false
+			}
+		}
 	})
 }
 
@@ -235,6 +294,12 @@ func (d *decoder) name(s *string) bool {
 		raw := d.rawString()
 		return raw != nil && json.Unmarshal(raw, s) == nil
 	}
+	*s = d.known(b)
+	return true
+}
+
+// known is the text as a string, the same one each time.
+func (d *decoder) known(b []byte) string {
 	known, ok := d.names[string(b)]
 	if !ok {
 		if d.names == nil || len(d.names) >= maxNames {
@@ -243,8 +308,7 @@ func (d *decoder) name(s *string) bool {
 		known = string(b)
 		d.names[known] = known
 	}
-	*s = known
-	return true
+	return known
 }
 
 // strings takes a list of strings, and keeps none where they are to be passed over.

@@ -14,7 +14,10 @@
 // cuts it off (it never was a finished record) and Read passes over it.
 package notebook
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // Version is the version of the folder's format. Readers refuse a newer one.
 const Version = 1
@@ -39,6 +42,13 @@ const (
 	TCG = "tcg"
 )
 
+// How a guest is connected, where a study says so (paper "pinning", section VI: the announced study of the network).
+const (
+	NetBridge = "bridge" // as the platform's users have it: a network of its own behind a bridge, a tap in a VM
+	NetHost   = "host"   // the network of what the container runs on
+	NetNone   = "none"   // loopback alone
+)
+
 // Instance is an instance type: how many cores and how much memory a guest gets (paper "pinning", Table II).
 type Instance struct {
 	Name   string  `json:"name"`   // as the user wrote it: "large" or "0.5/1GB"
@@ -57,7 +67,23 @@ type Treatment struct {
 	Accelerator  string            `json:"accelerator,omitempty"`
 	Provisioning string            `json:"provisioning,omitempty"` // empty on bm
 	Instance     Instance          `json:"instance"`
-	AA           bool              `json:"aa,omitempty"` // bare metal again under another name: the A/A check
+	Network      string            `json:"network,omitempty"`    // NetBridge, NetHost, NetNone; empty: bm, or what the engine gives by itself
+	HostCores    int               `json:"host_cores,omitempty"` // CPUs of the host that are online meanwhile; 0: all
+	Rounds       int               `json:"rounds,omitempty"`     // exactly so many; 0: as the design says
+	AA           bool              `json:"aa,omitempty"`         // bare metal again under another name: the A/A check
+}
+
+// CHR is the container-to-host core ratio (paper "pinning", section IV-A): the treatment's cores over those that the
+// host had online. NaN where the host's are not known.
+func (h *Host) CHR(t Treatment) float64 {
+	n := t.HostCores
+	if n == 0 {
+		n = len(h.CPUs)
+	}
+	if n == 0 {
+		return math.NaN()
+	}
+	return t.Instance.Cores / float64(n)
 }
 
 // Representative says whether the treatment's figures stand for the platform's cost. Those of a VM under
@@ -76,6 +102,16 @@ type Metric struct {
 	Unit string `json:"unit"` // "s"
 }
 
+// Figure is a figure that the study's report draws: bars over one axis for each platform (paper "pinning", Figures 3
+// to 8).
+type Figure struct {
+	Name     string            `json:"name"`             // "Figure 3"
+	Title    string            `json:"title"`            // what it shows
+	Workload string            `json:"workload"`         // whose metric is drawn
+	Params   map[string]string `json:"params,omitempty"` // only treatments with these; a parameter that is not named may be any
+	By       string            `json:"by"`               // the axis: "instance", "host_cores", "network", or a parameter's name
+}
+
 // Design is the experiment's design (design, section 5).
 type Design struct {
 	Floor     int     `json:"floor"`              // rounds that are always run
@@ -89,19 +125,21 @@ type Design struct {
 
 // Study is a study as it was run: all of it that decides what the trials mean.
 type Study struct {
-	Version    int               `json:"version"`
-	Tare       string            `json:"tare"` // version of the program
-	Name       string            `json:"name"`
-	Title      string            `json:"title,omitempty"`
-	Source     string            `json:"source"` // the study file, as read
-	Hash       string            `json:"hash"`   // of what is run: a folder goes on only with the same
-	Seed       uint64            `json:"seed"`   // of the order of treatments in the rounds
-	Created    time.Time         `json:"created"`
-	Design     Design            `json:"design"`
-	Metrics    map[string]Metric `json:"metrics"` // by workload
-	Treatments []Treatment       `json:"treatments"`
-	LeftOut    []LeftOut         `json:"left_out,omitempty"`
-	Images     map[string]Image  `json:"images"` // by Label: workload and parameters
+	Version    int                 `json:"version"`
+	Tare       string              `json:"tare"` // version of the program
+	Name       string              `json:"name"`
+	Title      string              `json:"title,omitempty"`
+	Source     string              `json:"source"` // the study file, as read
+	Hash       string              `json:"hash"`   // of what is run: a folder goes on only with the same
+	Seed       uint64              `json:"seed"`   // of the order of treatments in the rounds
+	Created    time.Time           `json:"created"`
+	Design     Design              `json:"design"`
+	Metrics    map[string]Metric   `json:"metrics"`        // by workload
+	Also       map[string][]Metric `json:"also,omitempty"` // by workload: the further figures that its trials have, by Metric.Name
+	Figures    []Figure            `json:"figures,omitempty"`
+	Treatments []Treatment         `json:"treatments"`
+	LeftOut    []LeftOut           `json:"left_out,omitempty"`
+	Images     map[string]Image    `json:"images"` // by Label: workload and parameters
 }
 
 // Image is a root filesystem as it was used.
@@ -174,6 +212,7 @@ type Guest struct {
 	RulerCostS   float64   `json:"ruler_cost_s"`            // median seconds the ruler takes for an empty process
 	RulerCostN   int       `json:"ruler_cost_n"`            // of so many
 	RoundTripS   float64   `json:"round_trip_s"`            // smallest seen for an empty order, host to ruler and back
+	ReadyS       float64   `json:"ready_s,omitempty"`       // seconds from its service's start until it answered
 	Notes        []string  `json:"notes,omitempty"`         // what could not be made the same as on bm
 }
 
@@ -188,24 +227,34 @@ type Usage struct {
 	IVCSw   int64   `json:"ivcsw"` // involuntary ones
 }
 
+// Load is what applied a trial's load to the guest's service, from outside the guest.
+type Load struct {
+	CPUs    []int   `json:"cpus"`             // of the host, that it could use
+	Shared  bool    `json:"shared,omitempty"` // the guest could use some of them too
+	UserS   float64 `json:"user_s"`
+	SystemS float64 `json:"system_s"`
+}
+
 // Trial is one execution of a workload in a guest. Nothing is dropped: a failed one has its cause.
 type Trial struct {
-	Treatment string    `json:"treatment"`
-	Round     int       `json:"round"`
-	Guest     string    `json:"guest"`
-	Index     int       `json:"trial"` // in its round, from 0; warm-ups count apart
-	Warmup    bool      `json:"warmup,omitempty"`
-	Start     time.Time `json:"start"`
-	Command   []string  `json:"command,omitempty"`
-	Value     float64   `json:"value"`             // the workload's metric; meaningless when Failure is set
-	ElapsedS  float64   `json:"elapsed_s"`         // by the ruler's clock, inside the guest
-	HostS     float64   `json:"host_s"`            // the same interval by the host's clock
-	Failure   string    `json:"failure,omitempty"` // empty: it succeeded
-	Exit      int       `json:"exit"`
-	Signal    string    `json:"signal,omitempty"`
-	Usage     Usage     `json:"usage"`
-	Output    string    `json:"output,omitempty"` // bounded tail of what it printed; only where it failed
-	Warnings  []string  `json:"warnings,omitempty"`
+	Treatment string             `json:"treatment"`
+	Round     int                `json:"round"`
+	Guest     string             `json:"guest"`
+	Index     int                `json:"trial"` // in its round, from 0; warm-ups count apart
+	Warmup    bool               `json:"warmup,omitempty"`
+	Start     time.Time          `json:"start"`
+	Command   []string           `json:"command,omitempty"`
+	Value     float64            `json:"value"`             // the workload's metric; meaningless when Failure is set
+	ElapsedS  float64            `json:"elapsed_s"`         // by the ruler's clock, inside the guest
+	HostS     float64            `json:"host_s"`            // the same interval by the host's clock
+	Failure   string             `json:"failure,omitempty"` // empty: it succeeded
+	Exit      int                `json:"exit"`
+	Signal    string             `json:"signal,omitempty"`
+	Usage     Usage              `json:"usage"`             // of the work; a service's is not known by trial
+	Figures   map[string]float64 `json:"figures,omitempty"` // further figures, by the name in Study.Also
+	Load      *Load              `json:"load,omitempty"`
+	Output    string             `json:"output,omitempty"` // bounded tail of what it printed; only where it failed
+	Warnings  []string           `json:"warnings,omitempty"`
 }
 
 // Session is one line of sessions.jsonl: a `tare run` began or ended.

@@ -57,8 +57,9 @@ type block struct{ folder, round int }
 
 // cell is what one treatment gave in one block.
 type cell struct {
-	sum float64
-	n   int
+	sum  float64
+	n    int
+	also map[string]cell // by the name of a further figure
 }
 
 // tally is one row in the making.
@@ -186,12 +187,17 @@ func (r *reader) host(h notebook.Host, dir string) {
 func (r *reader) tally(t notebook.Treatment, f *notebook.Folder) *tally {
 	metric, image := f.Study.Metrics[t.Workload], f.Study.Image(t)
 	group := fmt.Sprintf("%q %q %q %q %q %q %q", f.Host.ID, t.Workload, sortedParams(t.Params), image.Digest, image.Input, metric.Name, metric.Unit)
-	id := fmt.Sprintf("%s %q %q %q %q %v %d %v", group, t.Platform, t.Engine, t.Accelerator, t.Provisioning, t.Instance.Cores, t.Instance.Memory, t.AA)
+	// As many cores as there are is all of them, however a study says it.
+	cores := t.HostCores
+	if cores == 0 {
+		cores = len(f.Host.CPUs)
+	}
+	id := fmt.Sprintf("%s %q %q %q %q %v %d %q %d %v", group, t.Platform, t.Engine, t.Accelerator, t.Provisioning, t.Instance.Cores, t.Instance.Memory, t.Network, cores, t.AA)
 	if known := r.rows[id]; known != nil {
 		return known
 	}
 	n := &tally{group: group, first: len(r.order), cells: map[block]*cell{}, guests: map[guestKey]bool{}, row: Row{
-		Treatment: t, HostID: f.Host.ID, Metric: metric, Image: image, Representative: t.Representative(),
+		Treatment: t, HostID: f.Host.ID, HostCores: cores, CHR: f.Host.CHR(t), Metric: metric, Image: image, Representative: t.Representative(),
 		Mean: math.NaN(), MeanLow: math.NaN(), MeanHigh: math.NaN(), Ratio: math.NaN(), RatioLow: math.NaN(), RatioHigh: math.NaN(),
 	}}
 	r.rows[id] = n
@@ -266,6 +272,13 @@ func (t *tally) trial(folder int, n *notebook.Trial, dots int) {
 	}
 	t.lastTo.sum += n.Value
 	t.lastTo.n++
+	for name, v := range n.Figures {
+		if t.lastTo.also == nil {
+			t.lastTo.also = map[string]cell{}
+		}
+		a := t.lastTo.also[name]
+		t.lastTo.also[name] = cell{sum: a.sum + v, n: a.n + 1}
+	}
 	t.dots.add(Dot{Folder: folder, Round: n.Round, Guest: n.Guest, Trial: n.Index, Value: n.Value}, dots)
 }
 
@@ -386,7 +399,9 @@ func (r *reader) finish(t *tally) {
 	var values []float64
 	for _, b := range blocks {
 		values = append(values, t.value(b))
+		row.Values = append(row.Values, Value{Folder: b.folder, Round: b.round, Mean: t.value(b), Trials: t.cells[b].n})
 	}
+	row.Also = r.also(t, blocks)
 	e := stats.Mean(values, r.level(blocks))
 	row.Mean, row.MeanLow, row.MeanHigh = e.Value, e.Low, e.High
 	if !row.Representative {
@@ -405,6 +420,26 @@ func (r *reader) finish(t *tally) {
 	}
 }
 
+// also works out the row's further figures.
+func (r *reader) also(t *tally, blocks []block) (all []Also) {
+	if len(blocks) == 0 {
+		return nil
+	}
+	study := r.sum.Folders[blocks[0].folder].Study
+	for _, m := range study.Also[t.row.Treatment.Workload] {
+		var values []float64
+		var of []block
+		for _, b := range blocks {
+			if c := t.cells[b].also[m.Name]; c.n > 0 {
+				values, of = append(values, c.sum/float64(c.n)), append(of, b)
+			}
+		}
+		e := stats.Mean(values, r.level(of))
+		all = append(all, Also{Metric: m, Mean: e.Value, Low: e.Low, High: e.High, Rounds: e.N})
+	}
+	return all
+}
+
 func (row *Row) note(n string) { row.Notes = append(row.Notes, n) }
 
 func sameSize(a, b notebook.Instance) bool { return a.Cores == b.Cores && a.Memory == b.Memory }
@@ -412,7 +447,8 @@ func sameSize(a, b notebook.Instance) bool { return a.Cores == b.Cores && a.Memo
 // bareMetal is the row that a row's overhead is measured from; nil where there is none.
 func (r *reader) bareMetal(t *tally) *tally {
 	for _, o := range r.order {
-		if o.group == t.group && o.row.Treatment.Platform == notebook.BM && !o.row.Treatment.AA && sameSize(o.row.Treatment.Instance, t.row.Treatment.Instance) {
+		if o.group == t.group && o.row.Treatment.Platform == notebook.BM && !o.row.Treatment.AA &&
+			sameSize(o.row.Treatment.Instance, t.row.Treatment.Instance) && o.row.HostCores == t.row.HostCores {
 			return o
 		}
 	}
@@ -425,7 +461,7 @@ func (r *reader) checkAA() {
 			continue
 		}
 		a := AACheck{
-			Host: t.row.Host, Workload: t.row.Treatment.Workload, Params: t.row.Treatment.Params, Instance: t.row.Treatment.Instance,
+			Host: t.row.Host, Workload: t.row.Treatment.Workload, Params: t.row.Treatment.Params, Instance: t.row.Treatment.Instance, HostCores: t.row.HostCores,
 			Ratio: math.NaN(), Low: math.NaN(), High: math.NaN(), Verdict: NotKnown,
 		}
 		if bm := r.bareMetal(t); bm != nil {
@@ -510,7 +546,7 @@ func (r *reader) distrust() {
 		}
 		for _, t := range r.order {
 			row := &t.row
-			if row.Host != a.Host || row.Treatment.Workload != a.Workload || !maps.Equal(row.Treatment.Params, a.Params) || !sameSize(row.Treatment.Instance, a.Instance) ||
+			if row.Host != a.Host || row.Treatment.Workload != a.Workload || !maps.Equal(row.Treatment.Params, a.Params) || !sameSize(row.Treatment.Instance, a.Instance) || row.HostCores != a.HostCores ||
 				row.Treatment.AA || row.IsBaseline() || !finite(row.Ratio) {
 				continue
 			}

@@ -44,6 +44,9 @@ func (r Row) MarshalJSON() ([]byte, error) {
 		Accelerator    *string           `json:"accelerator"`
 		Provisioning   *string           `json:"provisioning"`
 		Instance       string            `json:"instance"`
+		Network        *string           `json:"network"`
+		HostCores      int               `json:"host_cores"`
+		CHR            *float64          `json:"chr"`
 		AA             bool              `json:"aa"`
 		Metric         string            `json:"metric"`
 		Unit           string            `json:"unit"`
@@ -60,7 +63,7 @@ func (r Row) MarshalJSON() ([]byte, error) {
 		Notes          []string          `json:"notes"`
 	}{
 		r.Treatment.ID, r.Host, r.Treatment.Workload, params, r.Treatment.Platform, word(r.Treatment.Engine), word(r.Treatment.Accelerator),
-		word(r.Treatment.Provisioning), r.Treatment.Instance.Name, r.Treatment.AA, r.Metric.Name, r.Metric.Unit, r.Guests, r.Trials, r.Failed,
+		word(r.Treatment.Provisioning), r.Treatment.Instance.Name, word(r.Treatment.Network), r.HostCores, number(r.CHR), r.Treatment.AA, r.Metric.Name, r.Metric.Unit, r.Guests, r.Trials, r.Failed,
 		number(r.Mean), number(r.MeanLow), number(r.MeanHigh), number(r.Ratio), number(r.RatioLow), number(r.RatioHigh), r.Representative, notes,
 	})
 }

@@ -66,6 +66,8 @@ type Row struct {
 	HostID         string
 	Metric         notebook.Metric
 	Image          notebook.Image
+	HostCores      int     // that the host had online meanwhile
+	CHR            float64 // container-to-host core ratio: the instance's cores over HostCores
 	Guests         int     // that gave at least one measured trial, failed ones included
 	Rounds         int     // in which at least one measured trial succeeded
 	Trials         int     // measured trials, failed ones included, warm-ups not
@@ -83,12 +85,31 @@ type Row struct {
 	Notes          []string
 	Kernels        []string // guest kernels, with where a VM's was taken from
 
+	Values []Value // by round, in order: what Mean and Ratio are made of
+	Also   []Also  // the workload's further figures, in its order
+
 	Dots   []Dot // measured, successful trials, for plots; at most Options.Dots, evenly drawn from all
 	DotsOf int   // how many measured, successful trials there are
 }
 
 // IsBaseline says whether the row is what its group's ratios are relative to.
 func (r *Row) IsBaseline() bool { return r.Baseline != "" && r.Baseline == r.Treatment.ID }
+
+// Value is what one treatment gave in one round: what was measured in it was measured at nearly the same time as the
+// other treatments' values of that round.
+type Value struct {
+	Folder int // index in Summary.Folders
+	Round  int
+	Mean   float64 // of the round's successful trials, in the metric's unit
+	Trials int     // so many
+}
+
+// Also is a further figure of a workload: a percentile, a rate. Its interval is made as the metric's.
+type Also struct {
+	Metric          notebook.Metric
+	Mean, Low, High float64 // NaN where unknown
+	Rounds          int
+}
 
 // Dot is one measured, successful trial.
 type Dot struct {
@@ -121,6 +142,7 @@ type AACheck struct {
 	Workload         string
 	Params           map[string]string
 	Instance         notebook.Instance
+	HostCores        int
 	Ratio, Low, High float64
 	Verdict          Verdict
 	Untrusted        []string // treatment ids whose difference is no larger than what the check shows; when it misses

@@ -292,7 +292,7 @@ func TestJSONKeys(t *testing.T) {
 			t.Errorf("%s: no rows", c.name)
 		}
 		for _, r := range rows {
-			want := strings.Fields("aa accelerator engine failed guests host instance mean mean_high mean_low metric notes params platform provisioning ratio ratio_high ratio_low representative treatment trials unit workload")
+			want := strings.Fields("aa accelerator chr engine failed guests host host_cores instance mean mean_high mean_low metric network notes params platform provisioning ratio ratio_high ratio_low representative treatment trials unit workload")
 			if got := slices.Sorted(maps.Keys(r)); !slices.Equal(got, want) {
 				t.Fatalf("%s: keys %v, want %v", c.name, got, want)
 			}

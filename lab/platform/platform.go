@@ -4,8 +4,10 @@ package platform
 
 import (
 	"context"
+	"net/netip"
 
 	"tare/lab/image"
+	"tare/lab/network"
 	"tare/lab/ruler"
 	"tare/notebook"
 )
@@ -18,6 +20,20 @@ type Spec struct {
 	CPUs         []int        // bm: the CPUs it may use; pinned: the CPU set. One for each core.
 	Image        *image.Image // the root
 	Work         *image.Tree  // the workload's own files and input, at ruler.WorkDir, read-only
+	Network      *Network     // nil: what the engine gives by itself, of which no service is reached
+}
+
+// Network says how a guest is connected, and from where its service will be asked.
+type Network struct {
+	Mode   string          // notebook.NetBridge, notebook.NetHost or notebook.NetNone
+	Bridge *network.Bridge // where the load is; may be nil with NetNone
+	Port   int             // on which the guest's service will listen; 0: it has none
+}
+
+// Address says where a guest's service listens and where it is asked. Zero where there is no network to ask through.
+type Address struct {
+	Listen  netip.Addr // what the service binds to, inside the guest
+	Connect netip.Addr // what a load on the bridge connects to
 }
 
 // Driver makes guests of one platform with one engine.
@@ -37,6 +53,8 @@ type Guest interface {
 	Limits() (notebook.Limits, error)
 	// Facts says what a record should know: kernel, notes on what could not be made the same.
 	Facts() Facts
+	// Address says where the guest's service listens and is reached.
+	Address() Address
 	// Autopsy says, after the ruler stopped answering, what the platform knows about why. May be empty.
 	Autopsy() string
 	// Destroy ends the guest and returns when nothing of it remains: no process, cgroup, mount, namespace,

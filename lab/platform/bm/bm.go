@@ -202,3 +202,6 @@ func (g *guest) Destroy(ctx context.Context) error {
 	}
 	return errors.Join(err, g.changes.Undo(ctx))
 }
+
+// Address implements platform.Guest.
+func (g *guest) Address() platform.Address { return platform.Address{} }

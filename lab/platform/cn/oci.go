@@ -394,3 +394,6 @@ func (hs mounted) accountsSwap() bool {
 	_, err := os.Stat(file)
 	return err == nil
 }
+
+// Address implements platform.Guest.
+func (g *ociGuest) Address() platform.Address { return platform.Address{} }

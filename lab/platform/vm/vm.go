@@ -457,3 +457,6 @@ var (
 	_ platform.Driver = (*Driver)(nil)
 	_ platform.Guest  = (*Guest)(nil)
 )
+
+// Address implements platform.Guest.
+func (g *Guest) Address() platform.Address { return platform.Address{} }

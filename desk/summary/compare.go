@@ -1,0 +1,45 @@
+package summary
+
+import "tare/stats"
+
+// Ratio is the mean of x over the mean of y with its interval, over the rounds that both rows have, as the rows' own
+// ratios are made. Alpha is the share of such intervals that may miss (stats.Alpha for 95 %; less where many are
+// tested at once); that a study may have stopped at any of its looks is counted in beside it. Rows of different hosts
+// share no round: the answer is then NaN with N 0.
+func (s *Summary) Ratio(x, y *Row, alpha float64) stats.Quotient {
+	xs, ys, folders := paired(x, y)
+	return stats.Ratio(xs, ys, 1-alpha*s.share(folders))
+}
+
+// Mean is the row's mean with its interval, as in Ratio.
+func (s *Summary) Mean(x *Row, alpha float64) stats.Estimate {
+	xs, _, folders := paired(x, x)
+	return stats.Mean(xs, 1-alpha*s.share(folders))
+}
+
+// paired gives the values of the rounds that both rows have, and the folders that they are in.
+func paired(x, y *Row) (xs, ys []float64, folders map[int]bool) {
+	folders = map[int]bool{}
+	of := map[[2]int]float64{}
+	for _, v := range y.Values {
+		of[[2]int{v.Folder, v.Round}] = v.Mean
+	}
+	for _, v := range x.Values {
+		if w, ok := of[[2]int{v.Folder, v.Round}]; ok {
+			xs, ys = append(xs, v.Mean), append(ys, w)
+			folders[v.Folder] = true
+		}
+	}
+	return xs, ys, folders
+}
+
+// share is how much of Alpha an interval over rounds of these folders may use: each may have stopped at any of its
+// looks.
+func (s *Summary) share(folders map[int]bool) float64 {
+	share := 1.0
+	for f := range folders {
+		d := s.Folders[f].Study.Design
+		share *= (1 - stats.Level(d.Floor, d.Cap, d.Precision)) / stats.Alpha
+	}
+	return share
+}
