@@ -5,6 +5,7 @@ package export
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
@@ -23,7 +24,7 @@ import (
 type Format string
 
 const (
-	CSV     Format = "csv"     // with a heading; lists and parameters as JSON, a NUL byte in a text as ␀
+	CSV     Format = "csv"     // with a heading; lists, parameters and figures as JSON, a NUL byte in a text as ␀
 	JSON    Format = "json"    // an array, one object a line
 	Parquet Format = "parquet" // compressed with Zstandard
 )
@@ -34,50 +35,57 @@ var Formats = []Format{CSV, JSON, Parquet}
 // Row is one trial. Its fields' JSON names are the columns' names in every format. Pointers are null where there is
 // no value: what bare metal does not have, and the value of a trial that failed.
 type Row struct {
-	Folder         string            `json:"folder" parquet:"folder,dict"`
-	Study          string            `json:"study" parquet:"study,dict"`
-	HostID         string            `json:"host_id" parquet:"host_id,dict"`
-	Host           string            `json:"host" parquet:"host,dict"`
-	Treatment      string            `json:"treatment" parquet:"treatment,dict"`
-	Workload       string            `json:"workload" parquet:"workload,dict"`
-	Params         map[string]string `json:"params" parquet:"params,json"`
-	Platform       string            `json:"platform" parquet:"platform,dict"`
-	Engine         *string           `json:"engine" parquet:"engine,dict,optional"`
-	Accelerator    *string           `json:"accelerator" parquet:"accelerator,dict,optional"`
-	Provisioning   *string           `json:"provisioning" parquet:"provisioning,dict,optional"`
-	Instance       string            `json:"instance" parquet:"instance,dict"`
-	Cores          float64           `json:"cores" parquet:"cores"`
-	Memory         int64             `json:"memory" parquet:"memory"` // bytes
-	AA             bool              `json:"aa" parquet:"aa"`
-	Representative bool              `json:"representative" parquet:"representative"` // false under software emulation
-	Image          string            `json:"image" parquet:"image,dict"`              // digest
-	Input          *string           `json:"input" parquet:"input,dict,optional"`     // digest
-	Round          int64             `json:"round" parquet:"round"`
-	Guest          *string           `json:"guest" parquet:"guest,dict,optional"` // null where none could be made
-	Kernel         *string           `json:"kernel" parquet:"kernel,dict,optional"`
-	ProvisionS     *float64          `json:"provision_s" parquet:"provision_s,optional"` // of the guest; seconds
-	RulerCostS     *float64          `json:"ruler_cost_s" parquet:"ruler_cost_s,optional"`
-	Trial          int64             `json:"trial" parquet:"trial"`
-	Warmup         bool              `json:"warmup" parquet:"warmup"`
-	Start          time.Time         `json:"start" parquet:"start,timestamp(nanosecond)"`
-	Command        []string          `json:"command" parquet:"command,list"`
-	Metric         string            `json:"metric" parquet:"metric,dict"`
-	Unit           string            `json:"unit" parquet:"unit,dict"`
-	Value          *float64          `json:"value" parquet:"value,optional"`
-	ElapsedS       float64           `json:"elapsed_s" parquet:"elapsed_s"`
-	HostS          float64           `json:"host_s" parquet:"host_s"`
-	Failure        *string           `json:"failure" parquet:"failure,dict,optional"`
-	Exit           int64             `json:"exit" parquet:"exit"`
-	Signal         *string           `json:"signal" parquet:"signal,dict,optional"`
-	UserS          float64           `json:"user_s" parquet:"user_s"`
-	SystemS        float64           `json:"system_s" parquet:"system_s"`
-	MaxRSS         int64             `json:"max_rss" parquet:"max_rss"` // bytes
-	MinFlt         int64             `json:"minflt" parquet:"minflt"`
-	MajFlt         int64             `json:"majflt" parquet:"majflt"`
-	VCSw           int64             `json:"vcsw" parquet:"vcsw"`
-	IVCSw          int64             `json:"ivcsw" parquet:"ivcsw"`
-	Output         *string           `json:"output" parquet:"output,optional"`
-	Warnings       []string          `json:"warnings" parquet:"warnings,list"`
+	Folder         string             `json:"folder" parquet:"folder,dict"`
+	Study          string             `json:"study" parquet:"study,dict"`
+	HostID         string             `json:"host_id" parquet:"host_id,dict"`
+	Host           string             `json:"host" parquet:"host,dict"`
+	Treatment      string             `json:"treatment" parquet:"treatment,dict"`
+	Workload       string             `json:"workload" parquet:"workload,dict"`
+	Params         map[string]string  `json:"params" parquet:"params,json"`
+	Platform       string             `json:"platform" parquet:"platform,dict"`
+	Engine         *string            `json:"engine" parquet:"engine,dict,optional"`
+	Accelerator    *string            `json:"accelerator" parquet:"accelerator,dict,optional"`
+	Provisioning   *string            `json:"provisioning" parquet:"provisioning,dict,optional"`
+	Instance       string             `json:"instance" parquet:"instance,dict"`
+	Cores          float64            `json:"cores" parquet:"cores"`
+	Memory         int64              `json:"memory" parquet:"memory"` // bytes
+	Network        *string            `json:"network" parquet:"network,dict,optional"`
+	HostCores      *int64             `json:"host_cores" parquet:"host_cores,optional"` // CPUs of the host that were online meanwhile
+	CHR            *float64           `json:"chr" parquet:"chr,optional"`               // cores over host_cores
+	AA             bool               `json:"aa" parquet:"aa"`
+	Representative bool               `json:"representative" parquet:"representative"` // false under software emulation
+	Image          string             `json:"image" parquet:"image,dict"`              // digest
+	Input          *string            `json:"input" parquet:"input,dict,optional"`     // digest
+	Round          int64              `json:"round" parquet:"round"`
+	Guest          *string            `json:"guest" parquet:"guest,dict,optional"` // null where none could be made
+	Kernel         *string            `json:"kernel" parquet:"kernel,dict,optional"`
+	ProvisionS     *float64           `json:"provision_s" parquet:"provision_s,optional"` // of the guest; seconds
+	RulerCostS     *float64           `json:"ruler_cost_s" parquet:"ruler_cost_s,optional"`
+	ReadyS         *float64           `json:"ready_s" parquet:"ready_s,optional"` // of the guest's service, until it answered; seconds
+	Trial          int64              `json:"trial" parquet:"trial"`
+	Warmup         bool               `json:"warmup" parquet:"warmup"`
+	Start          time.Time          `json:"start" parquet:"start,timestamp(nanosecond)"`
+	Command        []string           `json:"command" parquet:"command,list"`
+	Metric         string             `json:"metric" parquet:"metric,dict"`
+	Unit           string             `json:"unit" parquet:"unit,dict"`
+	Value          *float64           `json:"value" parquet:"value,optional"`
+	Figures        map[string]float64 `json:"figures" parquet:"figures,json"` // further ones, by name
+	ElapsedS       float64            `json:"elapsed_s" parquet:"elapsed_s"`
+	HostS          float64            `json:"host_s" parquet:"host_s"`
+	Failure        *string            `json:"failure" parquet:"failure,dict,optional"`
+	Exit           int64              `json:"exit" parquet:"exit"`
+	Signal         *string            `json:"signal" parquet:"signal,dict,optional"`
+	UserS          float64            `json:"user_s" parquet:"user_s"`
+	SystemS        float64            `json:"system_s" parquet:"system_s"`
+	MaxRSS         int64              `json:"max_rss" parquet:"max_rss"` // bytes
+	MinFlt         int64              `json:"minflt" parquet:"minflt"`
+	MajFlt         int64              `json:"majflt" parquet:"majflt"`
+	VCSw           int64              `json:"vcsw" parquet:"vcsw"`
+	IVCSw          int64              `json:"ivcsw" parquet:"ivcsw"`
+	LoadCPUS       *float64           `json:"load_cpu_s" parquet:"load_cpu_s,optional"`   // user and system time of what applied the load
+	LoadShared     *bool              `json:"load_shared" parquet:"load_shared,optional"` // it could use CPUs that the guest could use
+	Output         *string            `json:"output" parquet:"output,optional"`
+	Warnings       []string           `json:"warnings" parquet:"warnings,list"`
 }
 
 // rowGroup is how many rows of Parquet are held in memory until they are written.
@@ -121,10 +129,14 @@ func rows(dir string, put func(*Row) error) error {
 			Folder: dir, Study: f.Study.Name, HostID: f.Host.ID, Host: f.Host.Hostname, Treatment: t.ID, Workload: t.Workload,
 			Params: t.Params, Platform: t.Platform, Engine: word(t.Engine), Accelerator: word(t.Accelerator),
 			Provisioning: word(t.Provisioning), Instance: t.Instance.Name, Cores: t.Instance.Cores, Memory: t.Instance.Memory,
-			AA: t.AA, Representative: t.Representative(), Image: image.Digest, Input: word(image.Input), Metric: metric.Name, Unit: metric.Unit,
+			Network: word(t.Network), AA: t.AA, Representative: t.Representative(), Image: image.Digest, Input: word(image.Input), Metric: metric.Name, Unit: metric.Unit,
 		}
 		if r.Params == nil {
 			r.Params = map[string]string{}
+		}
+		if n := int64(cmp.Or(t.HostCores, len(f.Host.CPUs))); n > 0 {
+			chr := f.Host.CHR(t)
+			r.HostCores, r.CHR = &n, &chr
 		}
 		treatments[t.ID] = r
 	}
@@ -140,14 +152,24 @@ func rows(dir string, put func(*Row) error) error {
 			if g.RulerCostN > 0 {
 				r.RulerCostS = &g.RulerCostS
 			}
+			if g.ReadyS > 0 {
+				r.ReadyS = &g.ReadyS
+			}
 		}
 		r.Command, r.Warnings = list(t.Command), list(t.Warnings)
 		if t.Failure == "" {
 			r.Value = &t.Value
 		}
+		if r.Figures = t.Figures; r.Figures == nil {
+			r.Figures = map[string]float64{}
+		}
 		r.ElapsedS, r.HostS, r.Failure, r.Exit, r.Signal, r.Output = t.ElapsedS, t.HostS, word(t.Failure), int64(t.Exit), word(t.Signal), word(t.Output)
 		u := t.Usage
 		r.UserS, r.SystemS, r.MaxRSS, r.MinFlt, r.MajFlt, r.VCSw, r.IVCSw = u.UserS, u.SystemS, u.MaxRSS, u.MinFlt, u.MajFlt, u.VCSw, u.IVCSw
+		if l := t.Load; l != nil {
+			cpu := l.UserS + l.SystemS
+			r.LoadCPUS, r.LoadShared = &cpu, &l.Shared
+		}
 		return put(&r)
 	})
 }
@@ -217,7 +239,7 @@ func columns() []column {
 	inJSON := func(v any) string {
 		b, err := json.Marshal(v)
 		if err != nil {
-			panic(err) // lists and maps of strings always can be written
+			panic(err) // lists and maps of strings, and of numbers that were read from JSON, always can be written
 		}
 		return string(b)
 	}
@@ -236,6 +258,14 @@ func columns() []column {
 		{"instance", func(r *Row) string { return text(r.Instance) }},
 		{"cores", func(r *Row) string { return number(r.Cores) }},
 		{"memory", func(r *Row) string { return whole(r.Memory) }},
+		{"network", func(r *Row) string { return maybe(r.Network) }},
+		{"host_cores", func(r *Row) string {
+			if r.HostCores == nil {
+				return ""
+			}
+			return whole(*r.HostCores)
+		}},
+		{"chr", func(r *Row) string { return maybeNumber(r.CHR) }},
 		{"aa", func(r *Row) string { return strconv.FormatBool(r.AA) }},
 		{"representative", func(r *Row) string { return strconv.FormatBool(r.Representative) }},
 		{"image", func(r *Row) string { return text(r.Image) }},
@@ -245,6 +275,7 @@ func columns() []column {
 		{"kernel", func(r *Row) string { return maybe(r.Kernel) }},
 		{"provision_s", func(r *Row) string { return maybeNumber(r.ProvisionS) }},
 		{"ruler_cost_s", func(r *Row) string { return maybeNumber(r.RulerCostS) }},
+		{"ready_s", func(r *Row) string { return maybeNumber(r.ReadyS) }},
 		{"trial", func(r *Row) string { return whole(r.Trial) }},
 		{"warmup", func(r *Row) string { return strconv.FormatBool(r.Warmup) }},
 		{"start", func(r *Row) string { return r.Start.Format(time.RFC3339Nano) }},
@@ -252,6 +283,7 @@ func columns() []column {
 		{"metric", func(r *Row) string { return text(r.Metric) }},
 		{"unit", func(r *Row) string { return text(r.Unit) }},
 		{"value", func(r *Row) string { return maybeNumber(r.Value) }},
+		{"figures", func(r *Row) string { return inJSON(r.Figures) }},
 		{"elapsed_s", func(r *Row) string { return number(r.ElapsedS) }},
 		{"host_s", func(r *Row) string { return number(r.HostS) }},
 		{"failure", func(r *Row) string { return maybe(r.Failure) }},
@@ -264,6 +296,13 @@ func columns() []column {
 		{"majflt", func(r *Row) string { return whole(r.MajFlt) }},
 		{"vcsw", func(r *Row) string { return whole(r.VCSw) }},
 		{"ivcsw", func(r *Row) string { return whole(r.IVCSw) }},
+		{"load_cpu_s", func(r *Row) string { return maybeNumber(r.LoadCPUS) }},
+		{"load_shared", func(r *Row) string {
+			if r.LoadShared == nil {
+				return ""
+			}
+			return strconv.FormatBool(*r.LoadShared)
+		}},
 		{"output", func(r *Row) string { return maybe(r.Output) }},
 		{"warnings", func(r *Row) string { return inJSON(r.Warnings) }},
 	}
