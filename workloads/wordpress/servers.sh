@@ -1,0 +1,30 @@
+# Functions of serve.sh and seed.sh. All that the servers write is in the folder state of {scratch}.
+state=$TARE_SCRATCH/state
+socket=$state/mariadb.sock
+export PHP_INI_SCAN_DIR=":$TARE_WORK" # Debian's own, then php.ini
+
+fail() {
+	echo "wordpress: $*" >&2
+	exit 1
+}
+
+# start_database MAX_CONNECTIONS: starts MariaDB and comes back when it answers. Its process id is in $database.
+start_database() {
+	mariadbd --defaults-file="$TARE_WORK/mariadb.cnf" --datadir="$state/db" --tmpdir="$state" --socket="$socket" \
+		--pid-file="$state/mariadb.pid" --max-connections="$1" 2>"$state/mariadb.log" &
+	database=$!
+	# Ten minutes, for emulated machines; mariadbd opens its socket when it is about to answer.
+	tries=6000
+	until [ -S "$socket" ] && mariadb-admin --no-defaults --socket="$socket" --user=wordpress ping >/dev/null 2>&1; do
+		kill -0 "$database" 2>/dev/null || fail "MariaDB has ended: $(grep -F '[ERROR]' "$state/mariadb.log" | head -n 1)"
+		[ $((tries -= 1)) -gt 0 ] || fail "MariaDB does not answer on its socket"
+		sleep 0.1
+	done
+}
+
+# start_web ADDRESS PORT WORKERS: starts Apache. Its process id is in $web.
+# In a session of its own: when it ends, Apache sends SIGTERM to its whole process group.
+start_web() {
+	ADDRESS=$1 PORT=$2 WORKERS=$3 setsid apache2 -f "$TARE_WORK/apache.conf" -D FOREGROUND 2>"$state/apache.log" &
+	web=$!
+}
