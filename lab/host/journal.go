@@ -509,6 +509,7 @@ func undoers(state string) map[string]Undo {
 		},
 		KindProcess: func(ctx context.Context, e Entry) error { return KillProcess(ctx, e.Target) },
 		KindCgroup:  func(ctx context.Context, e Entry) error { return RemoveCgroup(ctx, e.Target) },
+		KindOffline: bringBack,
 	}
 }
 

@@ -86,6 +86,27 @@ func (s *Store) Files(ctx context.Context, files map[string]Source) (_ *Tree, er
 	return &t, nil
 }
 
+// Remember notes that the tree, which is in the store, is what the key asks for: for trees whose making takes long, or
+// gives other bytes each time.
+func (s *Store) Remember(key string, t *Tree) (err error) {
+	w, err := s.workspace()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.close()) }()
+	return s.remember(w, "tree: "+key, t.Digest)
+}
+
+// Recall gives the tree that was remembered for the key; nil where there is none (any more).
+func (s *Store) Recall(key string) (*Tree, error) {
+	_, rec, err := s.recall("tree: " + key)
+	if rec == nil || err != nil {
+		return nil, err
+	}
+	t := s.tree(rec.Digest)
+	return &t, nil
+}
+
 // hashFiles gives the digest of the tree and its size in bytes, and writes each file to what create makes of its
 // name; with create nil, only the hash is made.
 func hashFiles(ctx context.Context, names []string, files map[string]Source, create func(string) (io.WriteCloser, error)) (digest string, size int64, err error) {

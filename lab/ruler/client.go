@@ -157,8 +157,8 @@ func (c *Client) Cost(ctx context.Context, n int, argv ...string) ([]time.Durati
 // sending the word to go until the guest says that the process has ended, less the smallest round trip seen and
 // the (short) time that the guest says it took to start the clock. It is uncertain by the round trip's variation.
 //
-// When ctx ends the order is cancelled, everything it started is killed, and ctx's error is returned; the client
-// remains good if the guest answers to that within seconds. An order that the guest could not start is no
+// When ctx ends the order is cancelled, everything it started is killed, and ctx's error is returned, with what it had
+// printed until then in the Result; the client remains good if the guest answers to that within seconds. An order that the guest could not start is no
 // error: Result.Error says why. An order that breaks Order's limits is an error before anything is sent.
 func (c *Client) Run(ctx context.Context, o Order) (Result, time.Duration, error) {
 	var none Result
@@ -182,6 +182,10 @@ func (c *Client) Run(ctx context.Context, o Order) (Result, time.Duration, error
 			return none, 0, err
 		}
 		if f, err = c.answer(ctx, start.Add(o.Timeout+answerGrace), kindEnded, kindDone); err != nil {
+			var said Result
+			if f.kind == kindDone && f.decode(&said) == nil {
+				none.Stdout, none.Stderr = said.Stdout, said.Stderr
+			}
 			return none, 0, err
 		}
 		seen = time.Since(start)
@@ -283,7 +287,7 @@ func (c *Client) wait(ctx context.Context, limit time.Time, read func() error) e
 }
 
 // answer waits for one of the frames in kinds. When ctx ends it cancels the order, waits for the order's last
-// frame, which is the last of kinds or done, and returns ctx's error.
+// frame, which is the last of kinds or done, and returns it with ctx's error.
 func (c *Client) answer(ctx context.Context, limit time.Time, kinds ...byte) (frame, error) {
 	f, err := c.expect(ctx, limit, kinds...)
 	if err == nil {
@@ -304,7 +308,7 @@ func (c *Client) answer(ctx context.Context, limit time.Time, kinds ...byte) (fr
 			return frame{}, err
 		}
 		if f.kind == last {
-			return frame{}, context.Cause(ctx)
+			return f, context.Cause(ctx)
 		}
 	}
 }

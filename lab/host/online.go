@@ -1,0 +1,192 @@
+//go:build linux
+
+package host
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"tare/notebook"
+)
+
+// KindOffline is the journal's kind for CPUs that were taken offline; its target is their list.
+const KindOffline = "cpus-offline"
+
+// detailCpusets is the key under which an entry keeps what taking the CPUs offline also takes from the cgroups of
+// version 1, and bringing them back does not give back: their CPU sets, as JSON, by path.
+const detailCpusets = "cpusets"
+
+const (
+	cpuFolder   = "/sys/devices/system/cpu"
+	onlineTime  = 10 * time.Second // for the kernel to take one CPU offline or bring it back
+	cpusetsSize = 1 << 20          // bytes of all cgroups' CPU sets together, in the journal
+)
+
+// Smaller says which CPUs stay when the host is made a host of n: whole cores, socket by socket, so that what is left
+// is a smaller machine of the same kind; and which go.
+func Smaller(h notebook.Host, n int) (stay, leave []int, err error) {
+	if n < 1 || n > len(h.CPUs) {
+		return nil, nil, fmt.Errorf("a host of %d CPUs: it has %d, so 1 to %[2]d was expected", n, len(h.CPUs))
+	}
+	all := slices.Clone(h.CPUs)
+	slices.SortFunc(all, func(a, b notebook.CPU) int {
+		return cmp.Or(cmp.Compare(a.Socket, b.Socket), cmp.Compare(a.Node, b.Node), cmp.Compare(a.Core, b.Core), cmp.Compare(a.ID, b.ID))
+	})
+	for i, c := range all {
+		if i < n {
+			stay = append(stay, c.ID)
+		} else {
+			leave = append(leave, c.ID)
+		}
+	}
+	slices.Sort(stay)
+	slices.Sort(leave)
+	return stay, leave, nil
+}
+
+// TakeOffline takes the CPUs from the host until restore is called, which brings them back and gives the cgroups'
+// CPU sets what they had. It stands in the journal first. On error all are back.
+func TakeOffline(ctx context.Context, j *Journal, cpus []int) (restore func(context.Context) error, err error) {
+	sets, err := cpusetsWith(cpus)
+	if err != nil {
+		return nil, fmt.Errorf("host: CPUs %s offline: reading the cgroups' CPU sets, which they are taken from: %w", FormatCPUList(cpus), err)
+	}
+	text, err := json.Marshal(sets)
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > cpusetsSize {
+		return nil, fmt.Errorf("host: CPUs %s offline: there are too many cgroups with CPU sets of their own (%d) to put them back afterwards", FormatCPUList(cpus), len(sets))
+	}
+	e := Entry{Kind: KindOffline, Target: FormatCPUList(cpus), Detail: map[string]string{detailCpusets: string(text)}}
+	id, err := j.Record(e)
+	if err != nil {
+		return nil, err
+	}
+	restore = func(ctx context.Context) error {
+		if err := bringBack(ctx, e); err != nil {
+			return err
+		}
+		return j.Done(id)
+	}
+	for _, c := range cpus {
+		if err := setOnline(c, false); err != nil {
+			return nil, errors.Join(fmt.Errorf("host: CPU %d cannot go offline: %w", c, err), restore(context.WithoutCancel(ctx)))
+		}
+	}
+	return restore, nil
+}
+
+// bringBack undoes an entry of TakeOffline.
+func bringBack(ctx context.Context, e Entry) error {
+	cpus, err := ParseCPUList(e.Target)
+	if err != nil {
+		return err
+	}
+	var sets map[string]string
+	if text := e.Detail[detailCpusets]; text != "" {
+		if err := json.Unmarshal([]byte(text), &sets); err != nil {
+			return fmt.Errorf("host: the CPU sets of the cgroups: %w", err)
+		}
+	}
+	for _, c := range cpus {
+		if err := setOnline(c, true); err != nil {
+			return fmt.Errorf("host: CPU %d cannot come back: %w; echo 1 >%s", c, err, onlineFile(c))
+		}
+	}
+	// A parent's set must hold its child's, so parents come first.
+	for _, path := range slices.Sorted(maps.Keys(sets)) {
+		// It is a path of our own journal, and still only a CPU set of a cgroup is written.
+		if filepath.Base(path) != "cpuset.cpus" || !strings.HasPrefix(path, cgroupRoot+"/") || filepath.Clean(path) != path {
+			return fmt.Errorf("host: %q is no cgroup's CPU set", path)
+		}
+		err := os.WriteFile(path, []byte(sets[path]), 0o644)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) && ctx.Err() == nil {
+			return fmt.Errorf("host: giving a cgroup its CPU set back: %w", err)
+		}
+	}
+	return nil
+}
+
+const cgroupRoot = "/sys/fs/cgroup"
+
+// cpusetsWith gives the CPU sets of version 1 cgroups that name one of the CPUs, by the path of their file. The root's
+// follows the kernel's list by itself.
+func cpusetsWith(cpus []int) (map[string]string, error) {
+	root := filepath.Join(cgroupRoot, "cpuset")
+	sets := map[string]string{}
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // no such hierarchy, or a cgroup that went meanwhile
+		}
+		if err != nil || d.Name() != "cpuset.cpus" || filepath.Dir(path) == root {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		list := strings.TrimSpace(string(b))
+		has, err := ParseCPUList(list)
+		if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		if slices.ContainsFunc(has, func(c int) bool { return slices.Contains(cpus, c) }) {
+			sets[path] = list
+		}
+		return nil
+	})
+	return sets, err
+}
+
+func onlineFile(cpu int) string { return fmt.Sprintf("%s/cpu%d/online", cpuFolder, cpu) }
+
+// setOnline takes a CPU offline or brings it back, and sees that the kernel did it.
+func setOnline(cpu int, online bool) error {
+	want := "0"
+	if online {
+		want = "1"
+	}
+	path := onlineFile(cpu)
+	have, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		if online {
+			return nil // it never could leave
+		}
+		return errors.New("the kernel lets it not (it has no such switch for this CPU)")
+	}
+	if err != nil {
+		return err
+	}
+	if strings.TrimSpace(string(have)) == want {
+		return nil
+	}
+	wrote := make(chan error, 1)
+	go func() { wrote <- os.WriteFile(path, []byte(want), 0o644) }() // it returns when the kernel is done
+	select {
+	case err = <-wrote:
+	case <-time.After(onlineTime):
+		return fmt.Errorf("the kernel did not do it in %v", onlineTime)
+	}
+	if err != nil {
+		return err
+	}
+	have, err = os.ReadFile(path)
+	if err == nil && strings.TrimSpace(string(have)) != want {
+		err = fmt.Errorf("%s says %q, %q was written", path, strings.TrimSpace(string(have)), want)
+	}
+	return err
+}

@@ -1,0 +1,131 @@
+//go:build linux
+
+package host
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"tare/notebook"
+)
+
+func TestSmallerKeepsWholeCores(t *testing.T) {
+	h := notebook.Host{}
+	for id := range 8 { // two sockets of two cores with two threads, numbered as Intel's are
+		h.CPUs = append(h.CPUs, notebook.CPU{ID: id, Core: id % 4, Socket: id % 4 / 2, Node: id % 4 / 2})
+	}
+	for n, want := range map[int][]int{1: {0}, 2: {0, 4}, 4: {0, 1, 4, 5}, 8: {0, 1, 2, 3, 4, 5, 6, 7}} {
+		stay, leave, err := Smaller(h, n)
+		if err != nil || !slices.Equal(stay, want) || len(stay)+len(leave) != 8 {
+			t.Errorf("a host of %d: %v stay, %v leave, %v; want %v to stay", n, stay, leave, err, want)
+		}
+	}
+	for _, n := range []int{0, 9} {
+		if _, _, err := Smaller(h, n); err == nil {
+			t.Errorf("a host of %d CPUs out of 8: no error", n)
+		}
+	}
+}
+
+// TestTakeOffline takes a CPU from this host, and sees that a cgroup's CPU set, from which the kernel takes it for
+// good, has it again afterwards: once in order, once as after a crash.
+func TestTakeOffline(t *testing.T) {
+	need(t, os.Geteuid() == 0, "root, to take a CPU offline")
+	online := func() []int {
+		b, err := os.ReadFile(cpuFolder + "/online")
+		if err != nil {
+			t.Fatal(err)
+		}
+		cpus, err := ParseCPUList(strings.TrimSpace(string(b)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return cpus
+	}
+	all := online()
+	need(t, len(all) > 1, "two CPUs")
+	cpu := all[len(all)-1]
+	_, err := os.Stat(onlineFile(cpu))
+	need(t, err == nil, "a CPU that can go offline")
+
+	set := ""
+	if _, err := os.Stat(filepath.Join(cgroupRoot, "cpuset", "cpuset.cpus")); err == nil {
+		dir, err := os.MkdirTemp(filepath.Join(cgroupRoot, "cpuset"), "tare-test-")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := os.Remove(dir); err != nil {
+				t.Error(err)
+			}
+		})
+		set = filepath.Join(dir, "cpuset.cpus")
+		if err := os.WriteFile(set, []byte(FormatCPUList(all)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	whole := func(when string) {
+		t.Helper()
+		if got := online(); !slices.Equal(got, all) {
+			t.Errorf("%s: online are %v, want %v", when, got, all)
+		}
+		if set == "" {
+			return
+		}
+		if b, err := os.ReadFile(set); err != nil || strings.TrimSpace(string(b)) != FormatCPUList(all) {
+			t.Errorf("%s: a cgroup's CPU set is %q, %v, want %s", when, b, err, FormatCPUList(all))
+		}
+	}
+
+	state := t.TempDir()
+	j, err := OpenJournal(state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	restore, err := TakeOffline(t.Context(), j, []int{cpu})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := online(); slices.Contains(got, cpu) {
+		t.Errorf("online are %v after CPU %d was taken offline", got, cpu)
+	}
+	if err := restore(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	whole("given back")
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	if j, err = OpenJournal(state); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := TakeOffline(t.Context(), j, []int{cpu}); err != nil {
+		t.Fatal(err)
+	}
+	j.file.Close() // as a crash does: the lock is gone, the entry stands
+	undone, err := Recover(t.Context(), state, nil)
+	if err != nil || len(undone) != 1 || undone[0].Kind != KindOffline {
+		t.Errorf("recovered %v, %v; want the CPU", undone, err)
+	}
+	whole("after a crash")
+}
+
+func TestACPUThatCannotGo(t *testing.T) {
+	need(t, os.Geteuid() == 0, "root, to write in the journal's folder")
+	j, err := OpenJournal(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	if _, err := TakeOffline(context.Background(), j, []int{1 << 15}); err == nil || !strings.Contains(err.Error(), "cannot go offline") {
+		t.Errorf("a CPU that is not there: %v, want that it cannot go offline", err)
+	}
+	if len(j.open) != 0 {
+		t.Errorf("left in the journal: %v", j.open)
+	}
+}
