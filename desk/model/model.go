@@ -1,0 +1,137 @@
+// Package model tells the two overheads of the paper "pinning" (section IV) apart: what a platform costs at any size,
+// and what it costs because it is small beside its host. It is a pure function of a summary. docs/model.md derives
+// the form and says what it cannot tell.
+//
+//	R(c, H) = 1 + PTO + κ·(H − c)/c + δ/c
+//
+// R is the overhead ratio, c the instance's cores, H the host's; c/H is CHR, and (H − c)/c is 1/CHR − 1. PTO is the
+// platform-type overhead, the two other terms are the platform-size overhead (PSO). On hosts of one core count the two
+// cannot be told apart: the fit is then 1 + PTO + κ·(H − c)/c, and κ speaks for both.
+package model
+
+import (
+	"tare/desk/summary"
+	"tare/notebook"
+)
+
+// Options say how to fit.
+type Options struct {
+	Tolerance float64 // overhead that is borne when a suitable CHR is looked for; 0 means 0.10
+	Alpha     float64 // share of intervals that may miss; 0 means stats.Alpha, 95 % intervals
+}
+
+// Model is what the summary's rows say about size.
+type Model struct {
+	Tolerance float64
+	Alpha     float64
+	Overheads []*Overhead // one a group, in the order of the rows
+}
+
+// Group is what one fit is about: all sizes and hosts of one platform at one work.
+type Group struct {
+	Workload     string
+	Params       map[string]string
+	Metric       notebook.Metric
+	Platform     string
+	Engine       string
+	Accelerator  string
+	Provisioning string
+	Network      string
+}
+
+// Overhead is the model of one group, or the reason why there is none. Numbers that are not known are NaN.
+type Overhead struct {
+	Group  Group
+	Cannot string // in words: why PTO and PSO cannot be told, and what would be needed; empty: they were fitted
+
+	Points  []Point   // rows that count, by CHR
+	Skipped []Skipped // rows of the group that do not, and why
+
+	// Separated says that hosts of several core counts told κ and δ apart. Else Fixed is unknown and PerCPU speaks for
+	// both.
+	Separated bool
+	PTO       Param // overhead where the container is the host; where Separated, on such a host of very many cores
+	PerCPU    Param // κ: cores' worth of time that each CPU of the host beyond the instance's own costs
+	Fixed     Param // δ: cores' worth of time that the platform takes whatever the size
+	PSO       Param // the size term at Smallest: what being so small adds to the ratio
+
+	Smallest Point   // measured, of the least CHR: the overhead is expected to be largest here
+	SizeP    float64 // of the test that there is no size term
+	Size     Finding // what that test and the sign of PSO say
+	Misfit   float64 // standard deviation of what sizes do beside the form, in units of the ratio
+	DF       int     // points less parameters: how much the misfit is known by
+
+	Left     []Left  // each size predicted from the others
+	LeftRMS  float64 // root mean square of their relative errors; NaN where none
+	LeftMost float64 // the largest of them in size, with its sign
+
+	Measured  Suitable // suitable CHR by the measured rows
+	Predicted Suitable // by the fit: Verdict is Unknown where there is none
+	Paper     *Range   // the paper's suitable range for this workload; nil where it has none
+
+	Notes []string // what has to be known when reading it
+}
+
+// Param is a parameter with its interval.
+type Param struct{ Value, Low, High float64 }
+
+// Finding is what the test of the size term says.
+type Finding string
+
+const (
+	Falls    Finding = "falls"     // the overhead falls as the instance grows: there is a size term
+	Grows    Finding = "grows"     // it grows: the opposite of what the paper found
+	NotShown Finding = "not shown" // neither is shown, which does not show that there is none
+	Unknown  Finding = "unknown"   // there is no fit
+)
+
+// Point is a measured row that counts in a fit.
+type Point struct {
+	Treatment       string // id
+	Host            string // Row.Host
+	Cores           float64
+	HostCores       int
+	CHR             float64
+	Rounds          int
+	Ratio, SE       float64 // as measured, and its standard error
+	Low, High       float64 // the row's own interval
+	Fitted          float64 // NaN without a fit
+}
+
+// Skipped is a row of the group that does not count.
+type Skipped struct {
+	Treatment, Host string
+	Instance        string
+	Why             string
+}
+
+// Left is a size predicted from all others.
+type Left struct {
+	Cores     float64
+	HostCores int
+	Measured  float64
+	Predicted float64
+	Error     float64 // Predicted over Measured, less 1
+}
+
+// Prediction is the ratio to be expected at a size: what many rounds there would show.
+type Prediction struct {
+	Cores            float64
+	HostCores        int
+	Ratio, Low, High float64
+	Extrapolated     bool   // outside of the measured sizes: the form is trusted there without evidence
+	Why              string // in words, what it rests on beside the fit; empty: nothing
+}
+
+// Fit fits every group of the summary's rows. It never fails: a group that cannot be fitted says why.
+func Fit(s *summary.Summary, o Options) *Model { return &Model{} }
+
+// Of is the overhead of the group that a row belongs to; nil where the row is bare metal or A/A.
+func (m *Model) Of(r *summary.Row) *Overhead { return nil }
+
+// Sentences say what the overhead is, for a reader who has not read the method; never empty.
+func (v *Overhead) Sentences() []string { return []string{"not fitted yet"} }
+
+// Predict is the ratio at a size on a host of so many cores, with its interval (1 − Alpha) for what many rounds there
+// would show. Where the group was not fitted, or the size is none (cores above the host's), it says false.
+func (v *Overhead) Predict(cores float64, hostCores int) (Prediction, bool) { return Prediction{}, false }
