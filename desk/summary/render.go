@@ -13,6 +13,16 @@ import (
 	"tare/notebook"
 )
 
+// alsoJSON is a further figure as JSON has it.
+type alsoJSON struct {
+	Name   string   `json:"name"`
+	Unit   string   `json:"unit"`
+	Mean   *float64 `json:"mean"`
+	Low    *float64 `json:"low"`
+	High   *float64 `json:"high"`
+	Rounds int      `json:"rounds"`
+}
+
 // MarshalJSON writes the row as `tare summary --format json` promises it. What is not known is null.
 func (r Row) MarshalJSON() ([]byte, error) {
 	number := func(f float64) *float64 {
@@ -26,6 +36,10 @@ func (r Row) MarshalJSON() ([]byte, error) {
 			return nil
 		}
 		return &s
+	}
+	var also []alsoJSON
+	for _, a := range r.Also {
+		also = append(also, alsoJSON{a.Metric.Name, a.Metric.Unit, number(a.Mean), number(a.Low), number(a.High), a.Rounds})
 	}
 	params, notes := r.Treatment.Params, r.Notes
 	if params == nil {
@@ -59,20 +73,21 @@ func (r Row) MarshalJSON() ([]byte, error) {
 		Ratio          *float64          `json:"ratio"`
 		RatioLow       *float64          `json:"ratio_low"`
 		RatioHigh      *float64          `json:"ratio_high"`
+		Also           []alsoJSON        `json:"also,omitempty"` // workloads with further figures have it
 		Representative bool              `json:"representative"`
 		Notes          []string          `json:"notes"`
 	}{
 		r.Treatment.ID, r.Host, r.Treatment.Workload, params, r.Treatment.Platform, word(r.Treatment.Engine), word(r.Treatment.Accelerator),
 		word(r.Treatment.Provisioning), r.Treatment.Instance.Name, word(r.Treatment.Network), r.HostCores, number(r.CHR), r.Treatment.AA, r.Metric.Name, r.Metric.Unit, r.Guests, r.Trials, r.Failed,
-		number(r.Mean), number(r.MeanLow), number(r.MeanHigh), number(r.Ratio), number(r.RatioLow), number(r.RatioHigh), r.Representative, notes,
+		number(r.Mean), number(r.MeanLow), number(r.MeanHigh), number(r.Ratio), number(r.RatioLow), number(r.RatioHigh), also, r.Representative, notes,
 	})
 }
 
 // JSON writes the rows as a JSON array, in the table's order.
 func (s *Summary) JSON(w io.Writer) error {
-	rows := s.Rows
-	if rows == nil {
-		rows = []Row{}
+	rows := []Row{}
+	for _, t := range s.tables() {
+		rows = append(rows, t...)
 	}
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
@@ -95,11 +110,18 @@ func (s *Summary) Table(w io.Writer, width int, colour bool) error {
 	for _, g := range s.tables() {
 		t.line("")
 		t.rows(g, s)
+		t.also(g, s)
 	}
 	t.footnotes()
 	var lines []string
 	for _, a := range s.AA {
-		lines = append(lines, a.String())
+		host := ""
+		for _, h := range s.Hosts {
+			if h.Name == a.Host {
+				host = h.ID
+			}
+		}
+		lines = append(lines, a.words(s.online(host, a.Workload, a.HostCores)))
 	}
 	t.list("A/A check, bare metal against itself", lines)
 	lines = nil
@@ -114,7 +136,15 @@ func (s *Summary) Table(w io.Writer, width int, colour bool) error {
 	t.list("The ruler's own cost", lines)
 	lines = nil
 	for _, l := range s.LeftOut {
-		lines = append(lines, fmt.Sprintf("%s %s at %s on %s: %s", l.Treatment.Workload, treatment(l.Treatment), l.Treatment.Instance.Name, l.Host, l.Reason))
+		what := l.Treatment.Workload
+		what += " " + treatment(l.Treatment) + " at " + l.Treatment.Instance.Name + " on " + l.Host
+		if n := l.Treatment.HostCores; n > 0 {
+			what += " with " + count(n, "CPU")
+		}
+		if n := l.Treatment.Network; n != "" && s.networks(l.Treatment.Workload) {
+			what += ", network " + n
+		}
+		lines = append(lines, what+": "+l.Reason)
 	}
 	t.list("Left out", lines)
 	lines = nil
@@ -128,12 +158,19 @@ func (s *Summary) Table(w io.Writer, width int, colour bool) error {
 }
 
 // String is the check in words.
-func (a AACheck) String() string {
+func (a AACheck) String() string { return a.words("") }
+
+// words is the check in words, with how many of the host's CPUs were online where that is to be said.
+func (a AACheck) words(online string) string {
 	where := a.Workload
 	if p := sortedParams(a.Params); p != "" {
 		where += " (" + p + ")"
 	}
-	where += " at " + a.Instance.Name + " on " + a.Host + ": "
+	where += " at " + a.Instance.Name + " on " + a.Host
+	if online != "" {
+		where += " " + online
+	}
+	where += ": "
 	switch a.Verdict {
 	case Holds:
 		return where + interval(a.Ratio, a.Low, a.High) + ", holds 1"
@@ -166,17 +203,19 @@ func treatment(t notebook.Treatment) string {
 	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), " ")
 }
 
-// tables are the rows that share a heading: host, workload, parameters, metric, image.
+// tables are the rows that share a heading: host, its CPUs online, workload, parameters, metric, image.
 func (s *Summary) tables() [][]Row {
 	var all [][]Row
 	same := func(a, b *Row) bool {
-		return a.HostID == b.HostID && a.Treatment.Workload == b.Treatment.Workload && sortedParams(a.Treatment.Params) == sortedParams(b.Treatment.Params) && a.Metric == b.Metric && a.Image == b.Image
+		return a.HostID == b.HostID && a.HostCores == b.HostCores && a.Treatment.Workload == b.Treatment.Workload && sortedParams(a.Treatment.Params) == sortedParams(b.Treatment.Params) && a.Metric == b.Metric && a.Image == b.Image
 	}
 	for i := range s.Rows {
-		if i == 0 || !same(&s.Rows[i-1], &s.Rows[i]) {
+		at := slices.IndexFunc(all, func(t []Row) bool { return same(&t[0], &s.Rows[i]) })
+		if at < 0 {
+			at = len(all)
 			all = append(all, nil)
 		}
-		all[len(all)-1] = append(all[len(all)-1], s.Rows[i])
+		all[at] = append(all[at], s.Rows[i])
 	}
 	return all
 }
@@ -269,7 +308,11 @@ func (t *table) rows(rows []Row, s *Summary) {
 	if p := sortedParams(r.Treatment.Params); p != "" {
 		head += " (" + p + ")"
 	}
-	head += " on " + r.Host + ": " + r.Metric.Name
+	head += " on " + r.Host
+	if on := s.online(r.HostID, r.Treatment.Workload, r.HostCores); on != "" {
+		head += " " + on
+	}
+	head += ": " + r.Metric.Name
 	if r.Metric.Unit != "" {
 		head += " in " + r.Metric.Unit
 	}
@@ -284,72 +327,157 @@ func (t *table) rows(rows []Row, s *Summary) {
 	}
 	t.wrap("", head)
 
-	type column struct {
-		head  string
-		right bool
-		gap   int // before it
-		cells []string
-	}
-	cols := []column{
-		{head: "instance"}, {head: "platform", gap: 2}, {head: "mean", gap: 2, right: true}, {head: "95 %", gap: 1},
-		{head: "ratio", gap: 2, right: true}, {head: "95 %", gap: 1}, {head: "trials", gap: 2, right: true}, {gap: 2},
-	}
-	plain := make([]bool, len(rows))
+	cols := s.names(rows)
+	n := len(cols)
+	cols = append(cols, column{head: "mean", gap: 2, right: true}, column{head: "95 %", gap: 1},
+		column{head: "ratio", gap: 2, right: true}, column{head: "95 %", gap: 1}, column{head: "trials", gap: 2, right: true}, column{gap: 2})
 	for i := range rows {
 		r := &rows[i]
-		plain[i] = r.Representative && !r.Doubtful
-		mean, meanOf := meanFigure(r)
+		mean, meanOf := meanFigure(r.Mean, r.MeanLow, r.MeanHigh)
 		ratio, ratioOf := ratioFigure(r)
-		instance := r.Treatment.Instance.Name
-		if i > 0 && rows[i-1].Treatment.Instance.Name == instance {
-			instance = ""
-		}
 		trials := fmt.Sprint(r.Trials)
 		if r.Failed > 0 {
 			trials = fmt.Sprintf("%d, %d failed", r.Trials, r.Failed)
 		}
-		for c, cell := range []string{instance, treatment(r.Treatment), mean, meanOf, ratio, ratioOf, trials, t.mark(r.Notes)} {
-			cols[c].cells = append(cols[c].cells, printable(cell))
+		for c, cell := range []string{mean, meanOf, ratio, ratioOf, trials, t.mark(r.Notes)} {
+			cols[n+c].cells = append(cols[n+c].cells, printable(cell))
 		}
-	}
-	wide := func(c column) int {
-		n := utf8.RuneCountInString(c.head)
-		for _, cell := range c.cells {
-			n = max(n, utf8.RuneCountInString(cell))
-		}
-		return n
-	}
-	total := func() int {
-		sum := 0
-		for _, c := range cols {
-			sum += c.gap + wide(c)
-		}
-		return sum
 	}
 	// Too narrow: the mean goes first, with its interval (the ratio is what is asked for), then the count of trials.
-	if t.width > 0 && total() > t.width {
-		cols = slices.Delete(cols, 2, 4)
+	if t.width > 0 && total(cols) > t.width {
+		cols = slices.Delete(cols, n, n+2)
 	}
-	if t.width > 0 && total() > t.width {
-		cols = slices.Delete(cols, 4, 5)
+	if t.width > 0 && total(cols) > t.width {
+		cols = slices.Delete(cols, n+2, n+3)
 	}
-	line := func(cell func(column) string) string {
-		var b strings.Builder
-		for _, c := range cols {
-			b.WriteString(strings.Repeat(" ", c.gap))
-			pad := strings.Repeat(" ", wide(c)-utf8.RuneCountInString(cell(c)))
-			if c.right {
-				b.WriteString(pad + cell(c))
-			} else {
-				b.WriteString(cell(c) + pad)
+	t.grid(cols, rows)
+}
+
+// also writes the further figures of the rows, where their workload has such: as many beside each other as fit, the
+// others beneath. What is the same in every row is said once.
+func (t *table) also(rows []Row, s *Summary) {
+	var figures []notebook.Metric
+	for i := range rows {
+		for _, a := range rows[i].Also {
+			if !slices.Contains(figures, a.Metric) {
+				figures = append(figures, a.Metric)
 			}
 		}
-		return strings.TrimRight(b.String(), " ")
 	}
-	t.line(t.paint(bold, line(func(c column) string { return c.head })))
+	names := s.names(rows)
+	var cols []column
+	var constant []string
+	for _, m := range figures {
+		head := printable(m.Name)
+		if m.Unit != "" && m.Unit != "1" {
+			head += ", " + printable(m.Unit)
+		}
+		mean, half := column{right: true}, column{}
+		same := true
+		var first *Also
+		for i := range rows {
+			at := slices.IndexFunc(rows[i].Also, func(a Also) bool { return a.Metric == m })
+			if at < 0 {
+				mean.cells, half.cells = append(mean.cells, "-"), append(half.cells, "")
+				continue
+			}
+			a := &rows[i].Also[at]
+			if first == nil {
+				first = a
+			}
+			// Of one round there is no interval, but there may be nothing to know of it either.
+			same = same && a.Mean == first.Mean && !(a.Low < a.High)
+			v, of := meanFigure(a.Mean, a.Low, a.High)
+			mean.cells, half.cells = append(mean.cells, v), append(half.cells, of)
+		}
+		if same && len(rows) > 1 && finite(first.Mean) {
+			constant = append(constant, fmt.Sprintf("%s %.4g", head, first.Mean))
+			continue
+		}
+		// A name stands over the value and its interval together.
+		both := column{head: head, gap: 2}
+		for i := range rows {
+			both.cells = append(both.cells, line([]column{mean, {gap: 1, cells: half.cells}}, func(c column) string { return c.cells[i] }))
+		}
+		cols = append(cols, both)
+	}
+	for len(cols) > 0 {
+		n := 1
+		for n < len(cols) && (t.width == 0 || total(append(slices.Clone(names), cols[:n+1]...)) <= t.width) {
+			n++
+		}
+		t.line("")
+		t.grid(append(slices.Clone(names), cols[:n]...), rows)
+		cols = cols[n:]
+	}
+	if len(constant) > 0 {
+		t.wrap("", "In each of them: "+strings.Join(constant, "; ")+".")
+	}
+}
+
+// column is one of a table of rows.
+type column struct {
+	head  string
+	right bool
+	gap   int // before it
+	cells []string
+}
+
+func (c column) width() int {
+	n := utf8.RuneCountInString(c.head)
+	for _, cell := range c.cells {
+		n = max(n, utf8.RuneCountInString(cell))
+	}
+	return n
+}
+
+func total(cols []column) int {
+	sum := 0
+	for _, c := range cols {
+		sum += c.gap + c.width()
+	}
+	return sum
+}
+
+// names are the columns that say which row it is.
+func (s *Summary) names(rows []Row) []column {
+	instance, platform, network := column{head: "instance"}, column{head: "platform", gap: 2}, column{head: "network", gap: 2}
 	for i := range rows {
-		l := line(func(c column) string { return c.cells[i] })
-		if !plain[i] {
+		name := rows[i].Treatment.Instance.Name
+		if i > 0 && rows[i-1].Treatment.Instance.Name == name {
+			name = ""
+		}
+		instance.cells = append(instance.cells, printable(name))
+		platform.cells = append(platform.cells, printable(treatment(rows[i].Treatment)))
+		network.cells = append(network.cells, printable(rows[i].Treatment.Network))
+	}
+	if s.networks(rows[0].Treatment.Workload) {
+		return []column{instance, platform, network}
+	}
+	return []column{instance, platform}
+}
+
+// line is a line of the columns, without spaces at its end.
+func line(cols []column, cell func(column) string) string {
+	var b strings.Builder
+	for _, c := range cols {
+		b.WriteString(strings.Repeat(" ", c.gap))
+		pad := strings.Repeat(" ", c.width()-utf8.RuneCountInString(cell(c)))
+		if c.right {
+			b.WriteString(pad + cell(c))
+		} else {
+			b.WriteString(cell(c) + pad)
+		}
+	}
+	return strings.TrimRight(b.String(), " ")
+}
+
+// grid writes the columns' heads, and a line for each row: dim where it is not ranked.
+func (t *table) grid(cols []column, rows []Row) {
+	t.line(t.paint(bold, line(cols, func(c column) string { return c.head })))
+	for i := range rows {
+		l := line(cols, func(c column) string { return c.cells[i] })
+		if !rows[i].Representative || rows[i].Doubtful {
 			l = t.paint(dim, l)
 		}
 		t.line(l)
@@ -361,20 +489,20 @@ func short(digest string) string {
 	return d[:min(len(d), 12)]
 }
 
-// meanFigure writes a row's mean and the half width of its interval, which lies evenly about it.
-func meanFigure(r *Row) (mean, half string) {
+// meanFigure writes a mean and the half width of its interval, which lies evenly about it.
+func meanFigure(mean, low, high float64) (value, half string) {
 	switch {
-	case math.IsNaN(r.Mean):
+	case math.IsNaN(mean):
 		return "-", ""
-	case !finite(r.MeanLow) || !finite(r.MeanHigh):
-		return fmt.Sprintf("%.4g", r.Mean), "none"
-	case r.MeanHigh == r.MeanLow:
-		return fmt.Sprintf("%.4g", r.Mean), "±0"
+	case !finite(low) || !finite(high):
+		return fmt.Sprintf("%.4g", mean), "none"
+	case high == low:
+		return fmt.Sprintf("%.4g", mean), "±0"
 	}
 	// Two digits of the half width.
-	h := (r.MeanHigh - r.MeanLow) / 2
+	h := (high - low) / 2
 	d := min(max(1-int(math.Floor(math.Log10(h))), 0), 9)
-	return fmt.Sprintf("%.*f", d, r.Mean), fmt.Sprintf("±%.*f", d, h)
+	return fmt.Sprintf("%.*f", d, mean), fmt.Sprintf("±%.*f", d, h)
 }
 
 // ratioFigure writes a row's ratio and its interval.

@@ -68,13 +68,14 @@ func sentence(s *Summary, baseline map[string]string) string {
 		metric                        notebook.Metric
 		cores                         float64
 		memory                        int64
+		hostCores                     int
 	}
 	var places []place
 	rows := map[place][]*Row{}
 	for i := range s.Rows {
 		r := &s.Rows[i]
 		t := r.Treatment
-		p := place{r.HostID, t.Workload, sortedParams(t.Params), r.Image.Digest + r.Image.Input, r.Metric, t.Instance.Cores, t.Instance.Memory}
+		p := place{r.HostID, t.Workload, sortedParams(t.Params), r.Image.Digest + r.Image.Input, r.Metric, t.Instance.Cores, t.Instance.Memory, r.HostCores}
 		if rows[p] == nil {
 			places = append(places, p)
 		}
@@ -109,7 +110,17 @@ func sentence(s *Summary, baseline map[string]string) string {
 		if onHosts {
 			where += " on " + r.Host
 		}
-		parts = append(parts, statement(where, rows[p], baseline))
+		if on := s.online(p.host, p.workload, p.hostCores); on != "" {
+			if !onHosts {
+				where += " on the host"
+			}
+			where += " " + on
+		}
+		named := (*Row).name
+		if s.networks(p.workload) {
+			named = func(r *Row) string { return r.name() + connected(r.Treatment.Network) }
+		}
+		parts = append(parts, statement(where, rows[p], baseline, named))
 	}
 	if n := len(places) - len(told); n > 0 {
 		parts = append(parts, fmt.Sprintf("The table has %d more %s.", n, map[bool]string{true: "comparison", false: "comparisons"}[n == 1]))
@@ -137,8 +148,9 @@ func sentence(s *Summary, baseline map[string]string) string {
 	return strings.Join(parts, " ")
 }
 
-// statement is the answer at one place: one workload, host and instance type.
-func statement(where string, rows []*Row, baseline map[string]string) string {
+// statement is the answer at one place: one workload, host, its CPUs online, and instance type. Named says a row's
+// treatment in words.
+func statement(where string, rows []*Row, baseline map[string]string, named func(*Row) string) string {
 	var ranked []*Row
 	trials, good, open := 0, 0, 0
 	lonely := true // there is nothing to compare with
@@ -177,7 +189,7 @@ func statement(where string, rows []*Row, baseline map[string]string) string {
 	list := func(rows []*Row) string {
 		var all []string
 		for _, r := range rows {
-			all = append(all, r.name()+" "+figure(r))
+			all = append(all, named(r)+" "+figure(r))
 		}
 		return strings.Join(all, ", ")
 	}
@@ -189,7 +201,7 @@ func statement(where string, rows []*Row, baseline map[string]string) string {
 	}
 	if !slices.ContainsFunc(ranked, func(r *Row) bool { return r.RatioLow > 1 || r.RatioHigh < 1 }) {
 		if len(ranked) == 1 {
-			return fmt.Sprintf("%s, the cost of %s cannot be told from %s: %s times it (95 %% interval).", where, ranked[0].name(), than, figure(ranked[0]))
+			return fmt.Sprintf("%s, the cost of %s cannot be told from %s: %s times it (95 %% interval).", where, named(ranked[0]), than, figure(ranked[0]))
 		}
 		return fmt.Sprintf("%s, no cost can be told from %s: %s%s times it (95 %% intervals).", where, than, list(ranked[:min(most, len(ranked))]), more)
 	}
@@ -215,13 +227,13 @@ func statement(where string, rows []*Row, baseline map[string]string) string {
 	var b strings.Builder
 	switch {
 	case len(group) == 1 && len(rest) == 0:
-		fmt.Fprintf(&b, "%s, %s costs %s", where, best.name(), first)
+		fmt.Fprintf(&b, "%s, %s costs %s", where, named(best), first)
 	case len(group) == 1:
-		fmt.Fprintf(&b, "%s, %s costs least: %s", where, best.name(), first)
+		fmt.Fprintf(&b, "%s, %s costs least: %s", where, named(best), first)
 	default:
 		var names []string
 		for _, r := range group[:min(most, len(group))] {
-			names = append(names, r.name())
+			names = append(names, named(r))
 		}
 		if n := len(group) - len(names); n > 0 {
 			names = append(names, fmt.Sprintf("%d more", n))
@@ -241,7 +253,7 @@ func statement(where string, rows []*Row, baseline map[string]string) string {
 			fmt.Fprintf(&b, "; %d more cost up to %s", len(rest)-i, figure(rest[len(rest)-1]))
 			break
 		}
-		fmt.Fprintf(&b, "; %s %s", r.name(), figure(r))
+		fmt.Fprintf(&b, "; %s %s", named(r), figure(r))
 	}
 	b.WriteByte('.')
 	return b.String()

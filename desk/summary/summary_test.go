@@ -41,6 +41,7 @@ type lab struct {
 	fail   func(treatment string, round, trial int) string
 	warn   func(treatment string, round, trial int) string
 	ended  string
+	also   func(treatment string, value float64) map[string]float64
 }
 
 func treatmentOf(platform, engine, accelerator, provisioning string, i notebook.Instance) notebook.Treatment {
@@ -115,6 +116,9 @@ func (l *lab) write(t testing.TB) string {
 				x := notebook.Trial{Treatment: tr.ID, Round: round, Guest: guest.ID, Index: max(i, 0), Warmup: i < 0, Start: at}
 				x.Value = level * (1 + l.noise/3*g.NormFloat64())
 				x.ElapsedS, x.HostS = x.Value, x.Value
+				if l.also != nil {
+					x.Figures = l.also(tr.ID, x.Value)
+				}
 				if l.fail != nil && i >= 0 {
 					x.Failure = l.fail(tr.ID, round, i)
 				}
@@ -169,6 +173,34 @@ func quick() *lab {
 		return ""
 	}
 	l.host.Virtualization = "kvm"
+	return l
+}
+
+// service has a workload with further figures, at two networks and on a host made smaller.
+func service() *lab {
+	l := newLab()
+	l.study.Metrics["wordpress"] = notebook.Metric{Name: "response time", Unit: "s"}
+	l.study.Also = map[string][]notebook.Metric{"wordpress": {{Name: "p50", Unit: "s"}, {Name: "p99", Unit: "s"}, {Name: "requests_per_second", Unit: "1/s"}, {Name: "errors", Unit: "1"}, {Name: "requests", Unit: "1"}}}
+	for _, cores := range []int{0, 1} {
+		for _, c := range []struct {
+			platform, engine, accelerator, provisioning, network string
+			cost                                                 float64
+		}{
+			{"bm", "", "", "", "", 0.04}, {"cn", "docker", "", "vanilla", "bridge", 0.09}, {"cn", "docker", "", "vanilla", "host", 0.08},
+			{"cn", "docker", "", "pinned", "bridge", 0.044}, {"vmcn", "docker", "tcg", "vanilla", "bridge", 0.9},
+		} {
+			t := treatmentOf(c.platform, c.engine, c.accelerator, c.provisioning, one)
+			t.Workload, t.Params, t.Network, t.HostCores = "wordpress", nil, c.network, cores
+			t.ID += fmt.Sprint(c.network, cores)
+			l.add(t, c.cost*(1+0.2*float64(cores)))
+		}
+	}
+	out := treatmentOf("vm", "qemu", "kvm", "pinned", one)
+	out.Workload, out.Network, out.HostCores = "wordpress", "bridge", 1
+	l.study.LeftOut = []notebook.LeftOut{{Treatment: out, Reason: "this host has no KVM"}}
+	l.also = func(_ string, v float64) map[string]float64 {
+		return map[string]float64{"p50": 0.8 * v, "p99": 3 * v, "requests_per_second": 4 / v, "errors": 0, "requests": 1000}
+	}
 	return l
 }
 
@@ -240,6 +272,7 @@ var scenes = []scene{
 		c.host.ID, c.host.Kernel = "ccccccccdddd", "6.1"
 		return []*lab{a, b, c}
 	}},
+	{"service", Options{}, 80, func() []*lab { return []*lab{service()} }},
 	{"nothing", Options{}, 80, func() []*lab {
 		l := newLab().add(treatmentOf("bm", "", "", "", large), 4).add(treatmentOf("cn", "crun", "", "pinned", large), 4)
 		l.rounds, l.ended = 0, "interrupted"
@@ -292,6 +325,7 @@ func TestJSONKeys(t *testing.T) {
 			t.Errorf("%s: no rows", c.name)
 		}
 		for _, r := range rows {
+			delete(r, "also") // of workloads that have further figures
 			want := strings.Fields("aa accelerator chr engine failed guests host host_cores instance mean mean_high mean_low metric network notes params platform provisioning ratio ratio_high ratio_low representative treatment trials unit workload")
 			if got := slices.Sorted(maps.Keys(r)); !slices.Equal(got, want) {
 				t.Fatalf("%s: keys %v, want %v", c.name, got, want)
@@ -323,6 +357,29 @@ func TestTableFits(t *testing.T) {
 		}
 		if got := strings.NewReplacer(bold, "", dim, "", reset, "").Replace(coloured.String()); got != plain.String() {
 			t.Errorf("%s: colour changes the text", c.name)
+		}
+	}
+}
+
+func TestFurtherFiguresInJSON(t *testing.T) {
+	var b bytes.Buffer
+	if err := read(t, Options{}, service().write(t)).JSON(&b); err != nil {
+		t.Fatal(err)
+	}
+	var rows []struct {
+		Platform string
+		Also     []struct {
+			Name, Unit      string
+			Mean, Low, High *float64
+			Rounds          int
+		}
+	}
+	if err := json.Unmarshal(b.Bytes(), &rows); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range rows {
+		if len(r.Also) != 5 || r.Also[1].Name != "p99" || r.Also[1].Unit != "s" || r.Also[1].Rounds != 5 || !(*r.Also[1].Low < *r.Also[1].Mean && *r.Also[1].Mean < *r.Also[1].High) || *r.Also[4].Mean != 1000 {
+			t.Errorf("%+v", r)
 		}
 	}
 }

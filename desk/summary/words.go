@@ -1,0 +1,71 @@
+package summary
+
+import (
+	"fmt"
+
+	"tare/notebook"
+)
+
+// networks says whether the treatments of a workload differ in how they are connected, measured or left out: then each
+// is named with it. Bare metal has no choice and does not count.
+func (s *Summary) networks(workload string) bool {
+	first, any := "", false
+	differs := func(t notebook.Treatment) bool {
+		if t.Workload != workload || t.Platform == notebook.BM {
+			return false
+		}
+		if !any {
+			first, any = t.Network, true
+		}
+		return t.Network != first
+	}
+	for i := range s.Rows {
+		if differs(s.Rows[i].Treatment) {
+			return true
+		}
+	}
+	for i := range s.LeftOut {
+		if differs(s.LeftOut[i].Treatment) {
+			return true
+		}
+	}
+	return false
+}
+
+// online says how many of a host's CPUs were online, where that must be said: not all of them were, or in another row
+// of the workload not all. Empty: no need.
+func (s *Summary) online(hostID, workload string, cores int) string {
+	all := 0
+	for _, h := range s.Hosts {
+		if h.ID == hostID {
+			all = len(h.CPUs)
+		}
+	}
+	if cores == 0 || all == 0 {
+		return ""
+	}
+	if cores != all {
+		return fmt.Sprintf("with %d of %d CPUs", cores, all)
+	}
+	for i := range s.Rows {
+		if r := &s.Rows[i]; r.HostID == hostID && r.Treatment.Workload == workload && r.HostCores != all {
+			return fmt.Sprintf("with all %d CPUs", all)
+		}
+	}
+	return ""
+}
+
+// connected says a network in words, to follow a treatment's name.
+func connected(network string) string {
+	switch network {
+	case "":
+		return ""
+	case notebook.NetBridge:
+		return " on a bridge"
+	case notebook.NetHost:
+		return " on the host's network"
+	case notebook.NetNone:
+		return " without a network"
+	}
+	return " on the network " + network
+}
