@@ -12,13 +12,16 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 
 	"tare/lab/host"
 	"tare/lab/image"
+	"tare/lab/network"
 	"tare/lab/platform"
 	"tare/lab/platform/bm"
 	"tare/lab/platform/cn"
@@ -69,6 +72,11 @@ type Lab struct {
 	host    notebook.Host
 	say     image.Progress
 
+	bridge  *network.Bridge             // made when it is first needed
+	sized   int                         // how many CPUs are online; 0: all
+	regrow  func(context.Context) error // brings those back that are not
+	shrinks map[int]string              // by number of CPUs: why the host cannot be made so small; "" if it can
+
 	mu      sync.Mutex
 	vms     map[string]platform.Driver // by platform and accelerator
 	accel   map[string]notebook.Capability
@@ -81,7 +89,7 @@ func Open(ctx context.Context, say image.Progress) (_ *Lab, err error) {
 	if os.Geteuid() != 0 {
 		return nil, errors.New("root is needed to measure: for chroot, mounts, cgroups, CPU sets and containers; run it with sudo (summary, report and export need none)")
 	}
-	l := &Lab{say: say, vms: map[string]platform.Driver{}, accel: map[string]notebook.Capability{}, refused: map[string]string{}}
+	l := &Lab{say: say, vms: map[string]platform.Driver{}, accel: map[string]notebook.Capability{}, refused: map[string]string{}, shrinks: map[int]string{}}
 	if l.state, err = stateDir(); err != nil {
 		return nil, err
 	}
@@ -161,7 +169,7 @@ func takeHost(state string) (*os.File, error) {
 // undoers are the ways to undo what the drivers journal.
 func undoers() map[string]host.Undo {
 	all := map[string]host.Undo{}
-	for _, some := range []map[string]host.Undo{bm.Undo(), cn.Undo(), vm.Undo()} {
+	for _, some := range []map[string]host.Undo{bm.Undo(), cn.Undo(), vm.Undo(), network.Undo()} {
 		for kind, u := range some {
 			all[kind] = u
 		}
@@ -215,7 +223,12 @@ func Clean(ctx context.Context) (done []string, err error) {
 
 // Close gives the host back. Its error names what could not be undone.
 func (l *Lab) Close() error {
-	var errs []error
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	errs := []error{l.size(ctx, 0)}
+	if l.bridge != nil {
+		errs = append(errs, l.bridge.Close(ctx))
+	}
 	if l.journal != nil {
 		errs = append(errs, l.journal.Close())
 	}
@@ -224,6 +237,9 @@ func (l *Lab) Close() error {
 	}
 	return errors.Join(errs...)
 }
+
+// closeTimeout bounds the giving back of what the lab itself changed.
+const closeTimeout = 30 * time.Second
 
 // Host is the machine as found.
 func (l *Lab) Host() notebook.Host { return l.host }
@@ -295,8 +311,14 @@ const spareMemory = 512 << 20
 // Refuses says why the host cannot do the treatment; "" if it can.
 func (l *Lab) Refuses(ctx context.Context, t notebook.Treatment) string {
 	cores, inst := t.Instance.Cores, t.Instance
-	if n := len(l.host.CPUs); cores > float64(n) {
+	n := len(l.host.CPUs)
+	switch {
+	case t.HostCores > n:
+		return fmt.Sprintf("it is about a host with %d CPUs and this one has %d", t.HostCores, n)
+	case cores > float64(n):
 		return fmt.Sprintf("it needs %g cores and the host has %d", cores, n)
+	case t.HostCores > 0 && cores > float64(t.HostCores):
+		return fmt.Sprintf("it needs %g cores and the host is made one of %d", cores, t.HostCores)
 	}
 	if inst.Memory > l.host.Memory-spareMemory {
 		return fmt.Sprintf("it needs %.3g GB of memory and the host has %.3g GB, of which half a GB stays the host's own",
@@ -310,6 +332,13 @@ func (l *Lab) Refuses(ctx context.Context, t notebook.Treatment) string {
 		return "a CPU set has no part of a core: that needs a quota (vanilla)"
 	case (t.Platform == notebook.VM || t.Platform == notebook.VMCN) && !whole:
 		return "a VM has no part of a vCPU"
+	case t.Platform == notebook.VM && t.Network == notebook.NetHost:
+		return "a VM has no part in the host's network"
+	}
+	if t.HostCores > 0 {
+		if why := l.cannotShrink(ctx, t.HostCores); why != "" {
+			return why
+		}
 	}
 	if t.Platform == notebook.CN {
 		for _, c := range l.host.Capabilities {
@@ -321,14 +350,20 @@ func (l *Lab) Refuses(ctx context.Context, t notebook.Treatment) string {
 	return ""
 }
 
-// Provision makes a guest for the treatment.
-func (l *Lab) Provision(ctx context.Context, t notebook.Treatment, id string, root *image.Image, work *image.Tree) (study.Guest, error) {
-	s := platform.Spec{ID: "tare-" + id, Instance: t.Instance, Provisioning: t.Provisioning, Image: root, Work: work}
+// Provision makes a guest for the treatment, on a host of the treatment's size.
+func (l *Lab) Provision(ctx context.Context, t notebook.Treatment, id string, w *workload.Ready) (study.Guest, error) {
+	if err := l.size(ctx, t.HostCores); err != nil {
+		return nil, err
+	}
+	s := platform.Spec{ID: "tare-" + id, Instance: t.Instance, Provisioning: t.Provisioning, Image: w.Image, Work: w.Work}
+	var err error
 	if t.Platform == notebook.BM || t.Provisioning == notebook.Pinned {
-		var err error
-		if s.CPUs, err = host.ChooseCPUs(l.host, int(t.Instance.Cores)); err != nil {
+		if s.CPUs, err = l.cpus(t); err != nil {
 			return nil, err
 		}
+	}
+	if s.Network, err = l.network(ctx, t, w); err != nil {
+		return nil, err
 	}
 	d, err := l.driver(t)
 	if err != nil {
@@ -339,6 +374,126 @@ func (l *Lab) Provision(ctx context.Context, t notebook.Treatment, id string, ro
 		return nil, err
 	}
 	return guest{g}, nil
+}
+
+// network is how the treatment's guest is connected; nil where that is left to its engine.
+func (l *Lab) network(ctx context.Context, t notebook.Treatment, w *workload.Ready) (*platform.Network, error) {
+	n := &platform.Network{Mode: t.Network}
+	if w.Workload.Service != nil {
+		n.Port = w.Workload.Service.Port
+	}
+	if t.Platform == notebook.BM && n.Port != 0 {
+		n.Mode = notebook.NetHost
+	}
+	switch n.Mode {
+	case "":
+		return nil, nil
+	case notebook.NetNone:
+		return n, nil
+	}
+	b, err := l.bridged(ctx)
+	n.Bridge = b
+	return n, err
+}
+
+func (l *Lab) bridged(ctx context.Context) (*network.Bridge, error) {
+	if l.bridge == nil {
+		b, err := network.Open(ctx, l.journal)
+		if err != nil {
+			return nil, err
+		}
+		l.bridge = b
+	}
+	return l.bridge, nil
+}
+
+// Load makes the place from which the service in the treatment's guest is asked: bare metal in a network namespace of
+// its own, with the same root and files, on those CPUs that the guest was not given, where the host has such.
+func (l *Lab) Load(ctx context.Context, t notebook.Treatment, id string, w *workload.Ready) (study.Guest, notebook.Load, error) {
+	b, err := l.bridged(ctx)
+	if err != nil {
+		return nil, notebook.Load{}, err
+	}
+	h := l.now()
+	all, err := host.ChooseCPUs(h, len(h.CPUs))
+	if err != nil {
+		return nil, notebook.Load{}, err
+	}
+	its, err := l.cpus(t)
+	if err != nil {
+		return nil, notebook.Load{}, err
+	}
+	load := notebook.Load{CPUs: slices.DeleteFunc(slices.Clone(all), func(c int) bool { return slices.Contains(its, c) })}
+	load.Shared = t.Provisioning == notebook.Vanilla // its cores are any of the host's
+	if len(load.CPUs) == 0 {
+		load.CPUs, load.Shared = all, true
+	}
+	g, err := l.bareMetal().Provision(ctx, platform.Spec{
+		ID: "tare-" + id + "-load", Instance: notebook.Instance{Cores: float64(len(load.CPUs))}, CPUs: load.CPUs, Image: w.Image, Work: w.Work,
+		Network: &platform.Network{Mode: notebook.NetBridge, Bridge: b},
+	})
+	if err != nil {
+		return nil, notebook.Load{}, err
+	}
+	return guest{g}, load, nil
+}
+
+// cpus are the CPUs that a guest of the treatment gets which is bound to any.
+func (l *Lab) cpus(t notebook.Treatment) ([]int, error) {
+	return host.ChooseCPUs(l.now(), int(math.Ceil(t.Instance.Cores)))
+}
+
+// now is the host with the CPUs that are online now.
+func (l *Lab) now() notebook.Host {
+	h := l.host
+	if l.sized > 0 {
+		stay, _, err := host.Smaller(h, l.sized)
+		if err != nil { // it was made so small
+			panic(err)
+		}
+		h.CPUs = slices.DeleteFunc(slices.Clone(h.CPUs), func(c notebook.CPU) bool { return !slices.Contains(stay, c.ID) })
+	}
+	return h
+}
+
+// size makes the host one of so many CPUs; 0: of all that it has.
+func (l *Lab) size(ctx context.Context, n int) error {
+	if n == len(l.host.CPUs) {
+		n = 0
+	}
+	if n == l.sized {
+		return nil
+	}
+	if l.regrow != nil {
+		if err := l.regrow(ctx); err != nil {
+			return err
+		}
+		l.regrow, l.sized = nil, 0
+	}
+	if n == 0 {
+		return nil
+	}
+	_, leave, err := host.Smaller(l.host, n)
+	if err != nil {
+		return err
+	}
+	if l.regrow, err = host.TakeOffline(ctx, l.journal, leave); err != nil {
+		return err
+	}
+	l.sized = n
+	return nil
+}
+
+// cannotShrink says why the host cannot be made one of n CPUs; it is tried once.
+func (l *Lab) cannotShrink(ctx context.Context, n int) string {
+	why, known := l.shrinks[n]
+	if !known {
+		if err := errors.Join(l.size(ctx, n), l.size(ctx, 0)); err != nil {
+			why = fmt.Sprintf("the host cannot be made one of %d CPUs: %v", n, err)
+		}
+		l.shrinks[n] = why
+	}
+	return why
 }
 
 // guest is a driver's guest as a study sees it.
@@ -400,6 +555,9 @@ func (l *Lab) bareMetal() *bm.Driver {
 
 // Prepare implements workload.Bench: one order on bare metal with all of the host's CPUs.
 func (l *Lab) Prepare(ctx context.Context, root *image.Image, work *image.Tree, o ruler.Order) (r ruler.Result, scratch string, release func() error, err error) {
+	if err := l.size(ctx, 0); err != nil {
+		return r, "", nil, err
+	}
 	n := len(l.host.CPUs)
 	cpus, err := host.ChooseCPUs(l.host, n)
 	if err != nil {
@@ -407,6 +565,7 @@ func (l *Lab) Prepare(ctx context.Context, root *image.Image, work *image.Tree, 
 	}
 	g, err := l.bareMetal().Provision(ctx, platform.Spec{
 		ID: "tare-bench", Instance: notebook.Instance{Cores: float64(n)}, CPUs: cpus, Image: root, Work: work,
+		Network: &platform.Network{Mode: notebook.NetNone}, // what it starts there meets nothing of the host's
 	})
 	if err != nil {
 		return r, "", nil, err

@@ -2,6 +2,7 @@ package study
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -24,8 +25,11 @@ type Lab interface {
 	Refuses(ctx context.Context, t notebook.Treatment) string
 	// Stock makes what all guests of the treatment need, so that none of them pays for it.
 	Stock(ctx context.Context, t notebook.Treatment, root *image.Image) error
-	// Provision makes a guest for the treatment.
-	Provision(ctx context.Context, t notebook.Treatment, id string, root *image.Image, work *image.Tree) (Guest, error)
+	// Provision makes a guest for the treatment, from what its workload was made ready as.
+	Provision(ctx context.Context, t notebook.Treatment, id string, w *workload.Ready) (Guest, error)
+	// Load makes the place from which a load asks the service in the treatment's guest; which CPUs it has is in the
+	// record.
+	Load(ctx context.Context, t notebook.Treatment, id string, w *workload.Ready) (Guest, notebook.Load, error)
 }
 
 // Guest is what a study needs of a guest; package platform says more about each.
@@ -33,6 +37,7 @@ type Guest interface {
 	Ruler() Ruler
 	Limits() (notebook.Limits, error)
 	Facts() platform.Facts
+	Address() platform.Address
 	Autopsy() string
 	Destroy(ctx context.Context) error
 }
@@ -63,10 +68,11 @@ type Plan struct {
 }
 
 // treatments is the cross product of a study, bare metal first and its A/A twin after it.
-func (s *Spec) treatments(w *workload.Workload, params map[string]string, accel string, can func(notebook.Treatment) bool) []notebook.Treatment {
+func (s *Spec) treatments(u use, accel string, can func(notebook.Treatment) bool) []notebook.Treatment {
 	var out []notebook.Treatment
+	hostCores := 0
 	add := func(t notebook.Treatment) {
-		t.Workload, t.Params = w.Name, params
+		t.Workload, t.Params, t.HostCores, t.Rounds = u.Workload.Name, u.params, hostCores, u.Use.Rounds
 		t.ID = identify(t)
 		for _, o := range out { // a study file may say the same twice
 			if o.ID == t.ID {
@@ -75,46 +81,66 @@ func (s *Spec) treatments(w *workload.Workload, params map[string]string, accel 
 		}
 		out = append(out, t)
 	}
-	for _, text := range s.Instances {
-		inst, err := ParseInstance(text)
-		if err != nil {
-			continue // validated when the file was read
-		}
-		for _, p := range s.Platforms {
-			es, vs := p.Engines, p.Provisioning
-			if len(es) == 0 {
-				es = engines[p.Platform][:1]
+	sizes := s.HostCores
+	if len(sizes) == 0 {
+		sizes = []string{"all"}
+	}
+	for _, size := range sizes {
+		hostCores, _ = parseHostCores(size) // validated when the file was read
+		for _, text := range s.instances(u) {
+			inst, err := ParseInstance(text)
+			if err != nil {
+				continue // so was this
 			}
-			if len(vs) == 0 {
-				vs = []string{notebook.Vanilla, notebook.Pinned}
-			}
-			if p.Platform == notebook.BM {
-				add(notebook.Treatment{Platform: notebook.BM, Instance: inst})
-				add(notebook.Treatment{Platform: notebook.BM, Instance: inst, AA: true})
-				continue
-			}
-			for _, choice := range es {
-				for _, v := range vs {
-					t := notebook.Treatment{Platform: p.Platform, Provisioning: v, Instance: inst}
-					if p.Platform == notebook.VM || p.Platform == notebook.VMCN {
-						t.Accelerator = accel
-					}
-					// Of several engines the first that the host can do; where it can do none, the first.
-					of := strings.Split(choice, "|")
-					t.Engine = of[0]
-					for _, e := range of {
-						other := t
-						if other.Engine = e; can(other) {
-							t = other
-							break
-						}
-					}
-					add(t)
-				}
+			for _, p := range s.Platforms {
+				s.at(u, p, inst, accel, can, add)
 			}
 		}
 	}
 	return out
+}
+
+// at adds the treatments of one platform at one instance type.
+func (s *Spec) at(u use, p Place, inst notebook.Instance, accel string, can func(notebook.Treatment) bool, add func(notebook.Treatment)) {
+	if p.Platform == notebook.BM {
+		add(notebook.Treatment{Platform: notebook.BM, Instance: inst})
+		add(notebook.Treatment{Platform: notebook.BM, Instance: inst, AA: true})
+		return
+	}
+	es, vs, ns := p.Engines, p.Provisioning, p.Networks
+	if len(es) == 0 {
+		es = engines[p.Platform][:1]
+	}
+	if len(vs) == 0 {
+		vs = []string{notebook.Vanilla, notebook.Pinned}
+	}
+	if len(ns) == 0 {
+		ns = []string{""}
+		if u.Service != nil {
+			ns[0] = notebook.NetBridge
+		}
+	}
+	for _, choice := range es {
+		for _, v := range vs {
+			for _, n := range ns {
+				t := notebook.Treatment{Platform: p.Platform, Provisioning: v, Instance: inst, Network: n}
+				if p.Platform == notebook.VM || p.Platform == notebook.VMCN {
+					t.Accelerator = accel
+				}
+				// Of several engines the first that the host can do; where it can do none, the first.
+				of := strings.Split(choice, "|")
+				t.Engine = of[0]
+				for _, e := range of {
+					other := t
+					if other.Engine = e; can(other) {
+						t = other
+						break
+					}
+				}
+				add(t)
+			}
+		}
+	}
 }
 
 // Plan decides what is run, and makes the workloads ready: roots are built, programs compiled, inputs prepared.
@@ -127,11 +153,11 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, c *workload.Catalogue, ch Choi
 		design.Floor, design.Cap, design.Precision = ch.Rounds, ch.Rounds, 0
 		design.Emulated = min(design.Emulated, ch.Rounds)
 	}
-	ws, ps, err := s.uses(c)
+	us, err := s.uses(c)
 	if err != nil {
 		return nil, err
 	}
-	if err := ch.Only.known(s, ws); err != nil {
+	if err := ch.Only.known(s, us); err != nil {
 		return nil, err
 	}
 	accel, noAccel := "", error(nil)
@@ -146,15 +172,22 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, c *workload.Catalogue, ch Choi
 	p.Study = notebook.Study{
 		Version: notebook.Version, Tare: ch.Tare, Name: s.Name, Title: s.Title, Source: s.Source, Seed: ch.Seed,
 		Created: time.Now().UTC(), Design: design, Metrics: map[string]notebook.Metric{}, Images: map[string]notebook.Image{},
+		Figures: s.Figures,
 	}
-	for i, w := range ws {
+	for _, u := range us {
+		w := u.Workload
 		can := func(t notebook.Treatment) bool { return lab.Refuses(ctx, t) == "" }
-		for _, t := range s.treatments(w, ps[i], accel, can) {
+		for _, t := range s.treatments(u, accel, can) {
 			if !ch.Only.keeps(t) {
 				continue
 			}
+			if ch.Rounds > 0 {
+				t.Rounds = 0
+			}
 			reason := ""
 			switch {
+			case w.Service != nil && t.Network == notebook.NetNone:
+				reason = "its service has to be asked, and without a network nobody can"
 			case noAccel != nil && (t.Platform == notebook.VM || t.Platform == notebook.VMCN):
 				reason = noAccel.Error()
 			default:
@@ -165,7 +198,13 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, c *workload.Catalogue, ch Choi
 				continue
 			}
 			p.Study.Treatments = append(p.Study.Treatments, t)
-			p.Study.Metrics[w.Name] = w.Metric
+			p.Study.Metrics[w.Name] = w.Metric.Figure()
+			if len(w.Also) > 0 {
+				if p.Study.Also == nil {
+					p.Study.Also = map[string][]notebook.Metric{}
+				}
+				p.Study.Also[w.Name] = w.Also
+			}
 		}
 	}
 	if len(p.Study.Treatments) == 0 {
@@ -175,16 +214,16 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, c *workload.Catalogue, ch Choi
 		}
 		return nil, fmt.Errorf("study %s: nothing can be run here: %s", s.Name, why)
 	}
-	for i, w := range ws {
-		label := Label(w.Name, ps[i])
+	for _, u := range us {
+		w, label := u.Workload, u.label()
 		if _, used := p.Study.Metrics[w.Name]; !used || p.ready[label] != nil {
 			continue
 		}
 		o.Input = ch.Input
-		if w.Input == nil && len(ws) > 1 {
+		if w.Input == nil && len(us) > 1 {
 			o.Input = "" // it is for the other workloads
 		}
-		r, err := workload.Make(ctx, w, ps[i], o)
+		r, err := workload.Make(ctx, w, u.params, o)
 		if err != nil {
 			return nil, err
 		}
@@ -197,9 +236,9 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, c *workload.Catalogue, ch Choi
 	work := map[string]any{} // what a workload does is not in its name
 	for label, r := range p.ready {
 		w := r.Workload
-		work[label] = []any{w.Command, w.Check, w.Metric}
+		work[label] = []any{w.Command, w.Check, w.Service, w.Load, w.Metric, w.Also}
 	}
-	p.Study.Hash = hash(work, s.Name, s.Workloads, s.Platforms, s.Instances, s.AllowEmulation, design, ch.Only, ch.Accel, p.Study.Images)
+	p.Study.Hash = hash(work, s.Name, s.Workloads, s.Platforms, s.Instances, s.HostCores, s.AllowEmulation, design, ch.Only, ch.Accel, p.Study.Images)
 	return p, nil
 }
 
@@ -277,14 +316,11 @@ func (p *Plan) Resume(begun notebook.Study, seedChosen bool) error {
 
 // Rehearse does each workload's work once on bare metal, unrecorded: a command that is missing, or that fails
 // everywhere, is known before the study begins. Only where the study has bare metal.
-func (p *Plan) Rehearse(ctx context.Context, b workload.Bench, say image.Progress) error {
+func (p *Plan) Rehearse(ctx context.Context, lab Lab, say image.Progress) error {
 	for _, t := range p.Study.Treatments {
 		label := Label(t.Workload, t.Params)
 		ready := p.ready[label]
-		if t.Platform != notebook.BM || ready == nil {
-			continue
-		}
-		if p.rehearsed[label] {
+		if t.Platform != notebook.BM || ready == nil || p.rehearsed[label] {
 			continue
 		}
 		if p.rehearsed == nil {
@@ -292,16 +328,11 @@ func (p *Plan) Rehearse(ctx context.Context, b workload.Bench, say image.Progres
 		}
 		p.rehearsed[label] = true
 		say("rehearsing " + label + " on bare metal")
-		order := ready.Workload.Order(ready.Workload.Command, ready.Params, ready.Image, t.Instance.Cores)
-		order.Timeout = time.Duration(p.Study.Design.TimeoutS * float64(time.Second))
-		res, _, release, err := b.Prepare(ctx, ready.Image, ready.Work, order)
+		cause, err := p.rehearse(ctx, lab, t, ready)
 		if err != nil {
 			return fmt.Errorf("workload %s: rehearsing it: %w", t.Workload, err)
 		}
-		if err := release(); err != nil {
-			return fmt.Errorf("workload %s: rehearsing it: %w", t.Workload, err)
-		}
-		if cause := workload.Failure(res); cause != "" {
+		if cause != "" {
 			hint := ""
 			if strings.Contains(cause, "ead-only file system") {
 				hint = " (on bare metal all but {scratch} and /tmp is read-only)"
@@ -310,4 +341,23 @@ func (p *Plan) Rehearse(ctx context.Context, b workload.Bench, say image.Progres
 		}
 	}
 	return nil
+}
+
+// rehearse makes one trial of the treatment.
+func (p *Plan) rehearse(ctx context.Context, lab Lab, t notebook.Treatment, ready *workload.Ready) (cause string, err error) {
+	r := &Run{Plan: p, Lab: lab}
+	g, err := lab.Provision(ctx, t, "rehearsal", ready)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, destroy(ctx, g)) }()
+	service, cause, err := r.setUp(ctx, g, t, "rehearsal", ready)
+	if cause != "" || err != nil {
+		return cause, err
+	}
+	tr, _ := r.trial(ctx, g, service, ready, t, true)
+	if err := service.takeDown(ctx); err != nil {
+		return "", err
+	}
+	return tr.Failure, ctx.Err()
 }

@@ -58,6 +58,7 @@ type Run struct {
 	pending map[string]int           // by treatment: cells still to be done
 	failing map[string]int           // by treatment: rounds in a row in which all failed
 	gaveUp  map[string]bool
+	settled bool // every ratio is known as well as the design asks
 	failed  int
 	notes   []string
 }
@@ -123,10 +124,13 @@ func (r *Run) Do(ctx context.Context) (reason string, err error) {
 			looks[l] = true
 		}
 	}
-	for round := 0; round < s.Design.Cap; round++ {
-		if looks[round] && r.precise(round) {
-			return Precise, nil
-		}
+	last := 0
+	for _, t := range s.Treatments {
+		last = max(last, r.rounds(t))
+	}
+	for round := 0; round < last; round++ {
+		// Those whose number of rounds is fixed go on.
+		r.settled = r.settled || looks[round] && r.precise(round)
 		for _, i := range Order(s.Seed, round, len(s.Treatments)) {
 			t := s.Treatments[i]
 			if !r.wanted(t, round) {
@@ -159,7 +163,7 @@ func (r *Run) Do(ctx context.Context) (reason string, err error) {
 			r.pending[t.ID]--
 		}
 	}
-	if looks[s.Design.Cap] && r.precise(s.Design.Cap) {
+	if r.settled || looks[s.Design.Cap] && r.precise(s.Design.Cap) {
 		return Precise, nil
 	}
 	return Capped, nil
@@ -169,18 +173,22 @@ func (r *Run) Do(ctx context.Context) (reason string, err error) {
 // an emulated VM would buy nothing.
 func (r *Run) rounds(t notebook.Treatment) int {
 	d := r.Plan.Study.Design
+	most := d.Cap
+	if t.Rounds > 0 {
+		most = t.Rounds
+	}
 	switch {
 	case t.Representative():
-		return d.Cap
+		return most
 	case d.Emulated > 0:
-		return min(d.Emulated, d.Cap)
+		return min(d.Emulated, most)
 	}
-	return d.Floor
+	return min(d.Floor, most)
 }
 
 // wanted says whether the treatment still has trials to do in the round.
 func (r *Run) wanted(t notebook.Treatment, round int) bool {
-	if r.gaveUp[t.ID] || round >= r.rounds(t) {
+	if r.gaveUp[t.ID] || round >= r.rounds(t) || r.settled && t.Rounds == 0 {
 		return false
 	}
 	d := r.cells[cell{t.ID, round}]
@@ -241,7 +249,7 @@ func (r *Run) left() (cells int, wait time.Duration) {
 // baseline is bare metal at the same instance with the same work.
 func (r *Run) baseline(t notebook.Treatment) (notebook.Treatment, bool) {
 	for _, b := range r.Plan.Study.Treatments {
-		if b.Platform == notebook.BM && !b.AA && b.Instance.Name == t.Instance.Name &&
+		if b.Platform == notebook.BM && !b.AA && b.Instance.Name == t.Instance.Name && b.HostCores == t.HostCores &&
 			Label(b.Workload, b.Params) == Label(t.Workload, t.Params) {
 			return b, true
 		}
@@ -288,11 +296,12 @@ func mean(v []float64) float64 {
 
 // precise says whether every ratio that a ranking will use is known as well as the design asks.
 func (r *Run) precise(rounds int) bool {
-	s := r.Plan.Study
+	s, asked := r.Plan.Study, false
 	for _, t := range s.Treatments {
-		if !t.Representative() || r.gaveUp[t.ID] || t.Platform == notebook.BM && !t.AA {
+		if !t.Representative() || r.gaveUp[t.ID] || t.Rounds > 0 || t.Platform == notebook.BM && !t.AA {
 			continue
 		}
+		asked = true
 		q, ok := r.ratio(t, rounds)
 		if !ok { // nothing to compare with: then its own mean must be known as well
 			q = stats.Quotient(r.mean(t, rounds))
@@ -301,7 +310,7 @@ func (r *Run) precise(rounds int) bool {
 			return false
 		}
 	}
-	return true
+	return asked
 }
 
 // guest makes one guest and does the cell's trials in it. A guest that cannot be made, or dies, is failed trials.
@@ -361,7 +370,7 @@ func (r *Run) guest(ctx context.Context, t notebook.Treatment, round int) (err e
 	id := fmt.Sprintf("r%d-%08x", round, rand.Uint32())
 	began := time.Now()
 	pctx, cancel := context.WithTimeout(ctx, provisionTimeout)
-	g, perr := r.Lab.Provision(pctx, t, id, ready.Image, ready.Work)
+	g, perr := r.Lab.Provision(pctx, t, id, ready)
 	cancel()
 	if perr != nil {
 		if ctx.Err() != nil {
@@ -370,9 +379,7 @@ func (r *Run) guest(ctx context.Context, t notebook.Treatment, round int) (err e
 		return rest(id, begin, "no guest: "+perr.Error())
 	}
 	defer func() {
-		dctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), destroyTimeout)
-		defer cancel()
-		if derr := g.Destroy(dctx); derr != nil {
+		if derr := destroy(ctx, g); derr != nil {
 			// What is left of it would be measured with the next guest. And it is said, whatever else happened.
 			err = fmt.Errorf("%s: its guest could not be removed: %w; `tare clean` tries again", t.ID, derr)
 		}
@@ -384,8 +391,27 @@ func (r *Run) guest(ctx context.Context, t notebook.Treatment, round int) (err e
 		}
 		return rest(id, begin, cause.Error())
 	}
+	service, cause, err := r.setUp(ctx, g, t, id, ready)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		// Before the guest: a load must not find it half destroyed.
+		if serr := service.takeDown(ctx); serr != nil {
+			err = fmt.Errorf("%s: its load's place could not be removed: %w; `tare clean` tries again", t.ID, serr)
+		}
+	}()
+	if ctx.Err() != nil {
+		return context.Canceled
+	}
+	if service != nil {
+		rec.ReadyS = service.took.Seconds()
+	}
 	if err := r.Book.Guest(rec); err != nil {
 		return err
+	}
+	if cause != "" {
+		return rest(id, begin, cause)
 	}
 	for i := -design.Warmups; i < design.Trials; i++ {
 		if i >= 0 && i < begin {
@@ -394,7 +420,7 @@ func (r *Run) guest(ctx context.Context, t notebook.Treatment, round int) (err e
 		if ctx.Err() != nil {
 			return context.Canceled
 		}
-		tr, dead := r.trial(ctx, g, ready, t, i < 0)
+		tr, dead := r.trial(ctx, g, service, ready, t, i < 0)
 		if ctx.Err() != nil {
 			return context.Canceled // a trial cut short by us says nothing about the platform
 		}
@@ -468,32 +494,49 @@ const (
 	clockFloor = 5 * time.Millisecond
 )
 
-// trial runs the workload once and checks its answer, a warm-up's not: nothing is made of it. dead: the guest is of no use any more.
-func (r *Run) trial(ctx context.Context, g Guest, ready *workload.Ready, t notebook.Treatment, warmup bool) (tr notebook.Trial, dead bool) {
+// trial runs the workload once and checks its answer, a warm-up's not: nothing is made of it. dead: the guest is of no
+// use any more.
+func (r *Run) trial(ctx context.Context, g Guest, service *service, ready *workload.Ready, t notebook.Treatment, warmup bool) (tr notebook.Trial, dead bool) {
 	w := ready.Workload
 	timeout := time.Duration(r.Plan.Study.Design.TimeoutS * float64(time.Second))
-	order := w.Order(w.Command, ready.Params, ready.Image, t.Instance.Cores)
+	where, order := g, w.Order(w.Command, ready.Params, ready.Image, workload.Seat{Instance: t.Instance})
+	if service != nil {
+		where = service.place
+		order = w.Order(w.Load.Command, ready.Params, ready.Image, workload.Seat{Instance: t.Instance, Address: g.Address().Connect})
+	}
 	order.Timeout = timeout
 	tr.Start, tr.Command = time.Now().UTC(), order.Argv
-	res, host, err := g.Ruler().Run(ctx, order)
+	res, host, err := where.Ruler().Run(ctx, order)
 	if err != nil {
-		tr.Failure = err.Error() + autopsy(g)
+		tr.Failure = err.Error() + autopsy(where)
 		return tr, true
 	}
-	tr.ElapsedS, tr.HostS, tr.Value = res.Elapsed.Seconds(), host.Seconds(), res.Elapsed.Seconds()
+	tr.ElapsedS, tr.HostS = res.Elapsed.Seconds(), host.Seconds()
 	tr.Exit, tr.Signal = res.Exit, res.Signal
-	tr.Usage = notebook.Usage{UserS: res.UserS, SystemS: res.SystemS, MaxRSS: res.MaxRSS, MinFlt: res.MinFlt, MajFlt: res.MajFlt, VCSw: res.VCSw, IVCSw: res.IVCSw}
+	if service == nil {
+		tr.Usage = notebook.Usage{UserS: res.UserS, SystemS: res.SystemS, MaxRSS: res.MaxRSS, MinFlt: res.MinFlt, MajFlt: res.MajFlt, VCSw: res.VCSw, IVCSw: res.IVCSw}
+	} else {
+		tr.Load = service.usage(res)
+		tr.Warnings = append(tr.Warnings, saturated(tr.Load, res.Elapsed)...)
+	}
 	if off := (host - res.Elapsed).Abs(); off > clockFloor+time.Duration(clockShare*float64(host)) {
 		tr.Warnings = append(tr.Warnings, fmt.Sprintf("the guest's clock says %.4g s, the host's %.4g s", tr.ElapsedS, tr.HostS))
 	}
-	if tr.Failure = workload.Failure(res); tr.Failure != "" {
+	if tr.Failure = workload.Failure(res); tr.Failure == "" {
+		tr.Value, tr.Figures, tr.Failure = w.Figures(res)
+	}
+	if service != nil && service.over() {
+		tr.Failure = "its service ended: " + service.how()
+		return tr, true
+	}
+	if tr.Failure != "" {
 		tr.Output = tail(res)
 		return tr, false
 	}
 	if len(w.Check) == 0 || warmup {
 		return tr, false
 	}
-	check := w.Order(w.Check, ready.Params, ready.Image, t.Instance.Cores)
+	check := w.Order(w.Check, ready.Params, ready.Image, workload.Seat{Instance: t.Instance})
 	check.Timeout, check.KeepScratch = timeout, true
 	res, _, err = g.Ruler().Run(ctx, check)
 	if err != nil {
@@ -504,6 +547,12 @@ func (r *Run) trial(ctx context.Context, g Guest, ready *workload.Ready, t noteb
 		tr.Failure, tr.Output = "its output is wrong: "+cause, tail(res)
 	}
 	return tr, false
+}
+
+func destroy(ctx context.Context, g Guest) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), destroyTimeout)
+	defer cancel()
+	return g.Destroy(ctx)
 }
 
 func tail(r ruler.Result) string { return string(r.Stderr) + string(r.Stdout) }

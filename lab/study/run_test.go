@@ -36,7 +36,10 @@ func (l *fakeLab) Accelerator(context.Context, string, bool) (string, error) {
 func (l *fakeLab) Stock(_ context.Context, t notebook.Treatment, _ *image.Image) error {
 	return l.unready[t.ID]
 }
-func (l *fakeLab) Provision(_ context.Context, t notebook.Treatment, _ string, _ *image.Image, _ *image.Tree) (Guest, error) {
+func (l *fakeLab) Load(context.Context, notebook.Treatment, string, *workload.Ready) (Guest, notebook.Load, error) {
+	return nil, notebook.Load{}, errors.New("no workload of these tests has a load")
+}
+func (l *fakeLab) Provision(_ context.Context, t notebook.Treatment, _ string, _ *workload.Ready) (Guest, error) {
 	l.order = append(l.order, t.ID)
 	if err := l.broken[t.ID]; err != nil {
 		return nil, err
@@ -55,6 +58,7 @@ func (g *fakeGuest) Ruler() Ruler                     { return g }
 func (g *fakeGuest) Limits() (notebook.Limits, error) { return notebook.Limits{}, nil }
 func (g *fakeGuest) Facts() platform.Facts            { return platform.Facts{} }
 func (g *fakeGuest) Autopsy() string                  { return "" }
+func (g *fakeGuest) Address() platform.Address        { return platform.Address{} }
 func (g *fakeGuest) Destroy(context.Context) error    { g.l.live--; return nil }
 func (g *fakeGuest) Ping(context.Context) (time.Duration, error) {
 	return time.Microsecond, nil

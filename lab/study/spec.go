@@ -35,6 +35,9 @@ type Spec struct {
 	Workloads []Use    `yaml:"workloads"`
 	Platforms []Place  `yaml:"platforms"`
 	Instances []string `yaml:"instances"`
+	HostCores []string `yaml:"host_cores,omitempty"` // the study is done with so many CPUs of the host online each time: numbers, or "all"
+
+	Figures []notebook.Figure `yaml:"figures,omitempty"` // that the report draws
 
 	Design         Design `yaml:"design"`
 	AllowEmulation bool   `yaml:"allow_emulation"` // VMs under software emulation where KVM boots no guest
@@ -49,6 +52,9 @@ type Use struct {
 	Name   string            `yaml:"name"`
 	Params map[string]Values `yaml:"params,omitempty"`
 
+	Instances []string `yaml:"instances,omitempty"` // in place of the study's
+	Rounds    int      `yaml:"rounds,omitempty"`    // exactly so many, in place of the design's
+
 	Image   string   `yaml:"image,omitempty"`   // of a command: a reference; empty: a plain Debian root
 	Command []string `yaml:"command,omitempty"` // empty: the image's own
 	Input   string   `yaml:"input,omitempty"`   // of a command: the name under {work} of the file that --input gives
@@ -62,7 +68,7 @@ func (u Use) own() *workload.Workload {
 	w := &workload.Workload{
 		Name: u.Name, Title: strings.Join(u.Command, " "), Command: u.Command,
 		Image:  workload.Image{Reference: u.Image},
-		Metric: notebook.Metric{Name: "execution time", Unit: "s"},
+		Metric: workload.Metric{Name: "execution time", Unit: "s"},
 	}
 	if u.Image == "" {
 		w.Image.Suite = plainSuite
@@ -109,6 +115,7 @@ type Place struct {
 	Platform     string   `yaml:"platform"`
 	Engines      []string `yaml:"engines,omitempty"` // "crun|runc": the first that the host can do
 	Provisioning []string `yaml:"provisioning,omitempty"`
+	Networks     []string `yaml:"networks,omitempty"` // bridge, host, none; default: bridge where the workload has a service, else what the engine gives
 }
 
 // Design is the experiment's design as a study file says it.
@@ -232,7 +239,25 @@ func (s *Spec) validate() *problem {
 	if len(s.Instances) == 0 {
 		return wrong("instances: is empty; names like large or sizes like 0.5/1GB were expected", "instances")
 	}
+	for i, text := range s.HostCores {
+		if _, err := parseHostCores(text); err != nil {
+			return wrong("host_cores: "+err.Error(), "host_cores", i)
+		}
+	}
+	for i, f := range s.Figures {
+		if f.Name == "" || f.Title == "" || f.Workload == "" || f.By == "" {
+			return wrong("figures: {name: …, title: …, workload: …, by: instance|host_cores|network|a parameter} was expected", "figures", i)
+		}
+	}
 	for i, u := range s.Workloads {
+		for j, text := range u.Instances {
+			if _, err := ParseInstance(text); err != nil {
+				return wrong(err.Error(), "workloads", i, "instances", j)
+			}
+		}
+		if u.Rounds < 0 || u.Rounds > MostRounds {
+			return wrong(fmt.Sprintf("rounds: %d: a number from 1 to %d was expected", u.Rounds, MostRounds), "workloads", i, "rounds")
+		}
 		if !nameOK.MatchString(u.Name) && !strings.Contains(u.Name, "/") {
 			return wrong(fmt.Sprintf("name: %q: the name of a workload, or a path with a slash, was expected", u.Name), "workloads", i, "name")
 		}
@@ -242,8 +267,13 @@ func (s *Spec) validate() *problem {
 		if !ok {
 			return wrong(fmt.Sprintf("unknown platform %q; bm, cn, vm or vmcn was expected", p.Platform), "platforms", i, "platform")
 		}
-		if p.Platform == notebook.BM && len(p.Engines)+len(p.Provisioning) > 0 {
-			return wrong("bm has neither engines nor provisioning: it is bound to its cores", "platforms", i)
+		if p.Platform == notebook.BM && len(p.Engines)+len(p.Provisioning)+len(p.Networks) > 0 {
+			return wrong("bm has neither engines, provisioning nor networks: it is bound to its cores and has the host's network", "platforms", i)
+		}
+		for j, n := range p.Networks {
+			if n != notebook.NetBridge && n != notebook.NetHost && n != notebook.NetNone {
+				return wrong(fmt.Sprintf("unknown network %q; bridge, host or none was expected", n), "platforms", i, "networks", j)
+			}
 		}
 		for j, choice := range p.Engines {
 			for _, e := range strings.Split(choice, "|") {
@@ -360,6 +390,14 @@ func ParseOnly(text string) (Only, error) {
 	return only, nil
 }
 
+// instances of a use: its own, or the study's.
+func (s *Spec) instances(u use) []string {
+	if len(u.Use.Instances) > 0 {
+		return u.Use.Instances
+	}
+	return s.Instances
+}
+
 // keeps says whether the treatment stays. Bare metal stays whatever platform, engine or provisioning is asked for:
 // it is what the others are held against.
 func (o Only) keeps(t notebook.Treatment) bool {
@@ -375,10 +413,11 @@ func (o Only) keeps(t notebook.Treatment) bool {
 }
 
 // known says which value is one that the study has nothing of.
-func (o Only) known(s *Spec, ws []*workload.Workload) error {
-	has := map[string][]string{"instance": s.Instances, "provisioning": {notebook.Vanilla, notebook.Pinned}}
-	for _, w := range ws {
-		has["workload"] = append(has["workload"], w.Name)
+func (o Only) known(s *Spec, us []use) error {
+	has := map[string][]string{"provisioning": {notebook.Vanilla, notebook.Pinned}}
+	for _, u := range us {
+		has["workload"] = append(has["workload"], u.Workload.Name)
+		has["instance"] = append(has["instance"], s.instances(u)...)
 	}
 	for _, p := range s.Platforms {
 		has["platform"] = append(has["platform"], p.Platform)
@@ -399,19 +438,35 @@ func (o Only) known(s *Spec, ws []*workload.Workload) error {
 	return nil
 }
 
+// parseHostCores reads a number of CPUs; 0 stands for all that the host has.
+func parseHostCores(text string) (int, error) {
+	if text == "all" {
+		return 0, nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > 65536 {
+		return 0, fmt.Errorf("%q: a number of CPUs, or all, was expected", text)
+	}
+	return n, nil
+}
+
+// use is one workload with one combination of its parameters, as the study uses it.
+type use struct {
+	*workload.Workload
+	Use
+	params map[string]string
+}
+
+func (u use) label() string { return Label(u.Workload.Name, u.params) }
+
 // uses gives each workload with each combination of its parameters.
-func (s *Spec) uses(c *workload.Catalogue) ([]*workload.Workload, []map[string]string, error) {
-	var ws []*workload.Workload
-	var ps []map[string]string
+func (s *Spec) uses(c *workload.Catalogue) (all []use, err error) {
 	for _, u := range s.Workloads {
 		w := u.own()
 		if w != nil {
 			w.Image.WrittenIn(s.Base)
-		} else {
-			var err error
-			if w, err = c.Find(u.Name, s.Base); err != nil {
-				return nil, nil, err
-			}
+		} else if w, err = c.Find(u.Name, s.Base); err != nil {
+			return nil, err
 		}
 		combos := []map[string]string{{}}
 		for _, name := range slices.Sorted(maps.Keys(u.Params)) {
@@ -428,15 +483,15 @@ func (s *Spec) uses(c *workload.Catalogue) ([]*workload.Workload, []map[string]s
 		for _, c := range combos {
 			full, err := w.Resolve(c)
 			if err != nil {
-				return nil, nil, err
+				return nil, err
 			}
 			if u.own() != nil && len(u.Command) > 0 {
 				full["command"] = brief(u.Command) // another command is another treatment
 			}
-			ws, ps = append(ws, w), append(ps, full)
+			all = append(all, use{w, u, full})
 		}
 	}
-	return ws, ps, nil
+	return all, nil
 }
 
 // Label names a workload with its parameters, as the notebook does.
@@ -450,6 +505,12 @@ func identify(t notebook.Treatment) string {
 		}
 	}
 	parts = append(parts, t.Instance.Name)
+	if t.Network != "" {
+		parts = append(parts, "network", t.Network)
+	}
+	if t.HostCores > 0 {
+		parts = append(parts, fmt.Sprintf("on %d CPUs", t.HostCores))
+	}
 	if t.AA {
 		parts = append(parts, "aa")
 	}

@@ -39,7 +39,7 @@ func TestShippedStudiesLoad(t *testing.T) {
 		if s.Name != n {
 			t.Errorf("%s.yaml names itself %q", n, s.Name)
 		}
-		if _, _, err := s.uses(workload.NewCatalogue(workloads.FS)); err != nil {
+		if _, err := s.uses(workload.NewCatalogue(workloads.FS)); err != nil {
 			t.Errorf("%s: %v", n, err)
 		}
 	}
@@ -90,7 +90,7 @@ func TestUnknownWorkloadAndParameter(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := s.uses(workload.NewCatalogue(workloads.FS)); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := s.uses(workload.NewCatalogue(workloads.FS)); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("got %v, want … %s …", err, c.want)
 		}
 	}

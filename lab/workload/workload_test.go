@@ -13,6 +13,7 @@ import (
 
 	"tare/lab/image"
 	"tare/lab/ruler"
+	"tare/notebook"
 	"tare/workloads"
 )
 
@@ -26,7 +27,7 @@ metric: {name: execution time, unit: s}
 `
 
 func load(text string) (*Workload, error) {
-	return Load(fstest.MapFS{File: {Data: []byte(text)}, "run.sh": {Data: []byte("exit 0\n")}}, "mine")
+	return Read(fstest.MapFS{File: {Data: []byte(text)}, "run.sh": {Data: []byte("exit 0\n")}}, "mine")
 }
 
 func TestShippedWorkloadsLoad(t *testing.T) {
@@ -83,7 +84,7 @@ func TestAnArgumentStaysOneArgument(t *testing.T) {
 	}
 	o := w.Order(w.Command, map[string]string{"size": "1; rm -rf /"}, &image.Image{Config: image.Config{
 		Env: []string{"PATH=/opt/bin", "LANG=C", "TARE_WORK=/elsewhere"}, WorkingDir: "/srv/", UID: 7,
-	}}, 2)
+	}}, Seat{Instance: notebook.Instance{Cores: 2}})
 	want := []string{"/bin/sh", ruler.WorkDir + "/run.sh", "1; rm -rf /", "2"}
 	if strings.Join(o.Argv, "|") != strings.Join(want, "|") {
 		t.Errorf("argv %q, want %q", o.Argv, want)
@@ -163,7 +164,7 @@ func FuzzLoad(f *testing.F) {
 		if err != nil {
 			t.Fatalf("accepted, but its defaults are not: %v", err)
 		}
-		if o := w.Order(w.Command, p, &image.Image{}, 1); len(o.Argv) != len(w.Command) {
+		if o := w.Order(w.Command, p, &image.Image{}, Seat{Instance: notebook.Instance{Cores: 1}}); len(o.Argv) != len(w.Command) {
 			t.Errorf("%d arguments became %d", len(w.Command), len(o.Argv))
 		}
 	})

