@@ -26,6 +26,7 @@ import (
 	"tare/lab/host"
 	"tare/lab/image"
 	"tare/lab/ruler"
+	"tare/lab/workload"
 	"tare/notebook"
 	"tare/stats"
 )
@@ -81,7 +82,8 @@ func spawning(ctx context.Context, l *lab.Lab, root *image.Image, dir string) (e
 		return err
 	}
 	one := notebook.Instance{Name: "1/1GB", Cores: 1, Memory: 1 << 30}
-	g, err := l.Provision(ctx, notebook.Treatment{Platform: notebook.BM, Instance: one}, "bench-bm", root, work)
+	g, err := l.Provision(ctx, notebook.Treatment{Platform: notebook.BM, Instance: one}, "bench-bm",
+		&workload.Ready{Workload: &workload.Workload{}, Image: root, Work: work})
 	if err != nil {
 		return err
 	}
@@ -238,7 +240,7 @@ func starting(ctx context.Context, l *lab.Lab, root *image.Image, dir string) er
 	const n = 15
 	for i := range n {
 		began := time.Now()
-		g, err := l.Provision(ctx, t, fmt.Sprint("bench-cn-", i), root, work)
+		g, err := l.Provision(ctx, t, fmt.Sprint("bench-cn-", i), &workload.Ready{Workload: &workload.Workload{}, Image: root, Work: work})
 		if err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package study
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -82,7 +83,7 @@ func TestWhatIsWrongInAStudyIsSaidWithItsLine(t *testing.T) {
 
 func TestUnknownWorkloadAndParameter(t *testing.T) {
 	for _, c := range []struct{ from, to, want string }{
-		{"name: cpu", "name: gpu", `unknown workload "gpu"; cpu and ffmpeg ship with Tare`},
+		{"name: cpu", "name: gpu", `unknown workload "gpu"; `},
 		{"millions", "milions", `workload cpu has no parameter "milions"; it has millions`},
 		{"[10, 20]", "[10, many]", `millions="many": a value like`},
 	} {
@@ -174,7 +175,7 @@ func TestOnly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ws, _, err := s.uses(workload.NewCatalogue(workloads.FS))
+	ws, err := s.uses(workload.NewCatalogue(workloads.FS))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -214,9 +215,55 @@ func TestACommandOfTheUsersOwnIsAStudyFileToo(t *testing.T) {
 		t.Errorf("workload %+v", w)
 	}
 	no := func(t notebook.Treatment) bool { return t.Engine == "runc" }
-	for _, tr := range again.treatments(w, nil, "", no) {
+	for _, tr := range again.treatments(use{w, again.Workloads[0], nil}, "", no) {
 		if tr.Platform == notebook.CN && tr.Engine != "runc" {
 			t.Errorf("engine %q of crun|runc, where only runc can be done", tr.Engine)
+		}
+	}
+}
+
+func TestTheAxesOfAStudy(t *testing.T) {
+	s, err := Parse("s.yaml", []byte(`name: axes
+workloads:
+  - {name: cpu, instances: [2/1GB], rounds: 6}
+platforms:
+  - platform: bm
+  - {platform: cn, engines: [crun], provisioning: [vanilla], networks: [host, none]}
+instances: [1/1GB]
+host_cores: [2, all]
+figures:
+  - {name: Figure 7, title: CHR, workload: cpu, by: host_cores}
+design: {rounds: {floor: 2, cap: 3}}
+`), ".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	us, err := s.uses(workload.NewCatalogue(workloads.FS))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, tr := range s.treatments(us[0], "", func(notebook.Treatment) bool { return true }) {
+		_, id, _ := strings.Cut(tr.ID, " ")
+		got = append(got, id)
+		if tr.Rounds != 6 {
+			t.Errorf("%s: %d rounds, want 6", tr.ID, tr.Rounds)
+		}
+	}
+	want := []string{
+		"bm 2/1GB on 2 CPUs", "bm 2/1GB on 2 CPUs aa", "cn crun vanilla 2/1GB network host on 2 CPUs", "cn crun vanilla 2/1GB network none on 2 CPUs",
+		"bm 2/1GB", "bm 2/1GB aa", "cn crun vanilla 2/1GB network host", "cn crun vanilla 2/1GB network none",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("treatments\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	for text, want := range map[string]string{
+		"host_cores: [some]":   `s.yaml:1: host_cores: "some": a number of CPUs, or all, was expected`,
+		"figures: [{name: x}]": "s.yaml:1: figures: {name: …",
+	} {
+		_, err := Parse("s.yaml", []byte(text+"\nname: x\nworkloads: [{name: cpu}]\nplatforms: [{platform: bm}]\ninstances: [1/1GB]\n"), ".")
+		if err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", text, err, want)
 		}
 	}
 }

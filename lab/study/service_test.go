@@ -1,0 +1,177 @@
+package study
+
+import (
+	"context"
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"tare/lab/image"
+	"tare/lab/platform"
+	"tare/lab/ruler"
+	"tare/lab/workload"
+	"tare/notebook"
+)
+
+// shop is a laboratory whose guests run a service that gets ready when asked so many times, and whose load prints what
+// it is told to.
+type shop struct {
+	fakeLab
+	readyAfter int
+	answer     string        // the load's last line
+	says       string        // on the load's stderr
+	dies       chan struct{} // closed: the service ends by itself
+
+	mu     sync.Mutex
+	asked  int
+	served []string // argv of services, and what they were ended by
+	places int
+}
+
+func (l *shop) Provision(_ context.Context, t notebook.Treatment, _ string, _ *workload.Ready) (Guest, error) {
+	return &counter{fakeGuest{&l.fakeLab, t}, l, false}, nil
+}
+
+func (l *shop) Load(_ context.Context, t notebook.Treatment, _ string, _ *workload.Ready) (Guest, notebook.Load, error) {
+	l.places++
+	return &counter{fakeGuest{&l.fakeLab, t}, l, true}, notebook.Load{CPUs: []int{1}}, nil
+}
+
+// counter is a guest of the shop: the service's, or the load's place.
+type counter struct {
+	fakeGuest
+	l    *shop
+	asks bool
+}
+
+func (g *counter) Ruler() Ruler { return g }
+func (g *counter) Destroy(context.Context) error {
+	if g.asks {
+		g.l.places--
+	}
+	return nil
+}
+func (g *counter) Address() platform.Address {
+	return platform.Address{Listen: netip.MustParseAddr("0.0.0.0"), Connect: netip.MustParseAddr("198.18.0.2")}
+}
+func (g *counter) Run(ctx context.Context, o ruler.Order) (ruler.Result, time.Duration, error) {
+	l := g.l
+	l.mu.Lock()
+	if !g.asks {
+		l.served = append(l.served, strings.Join(o.Argv, " "))
+		l.mu.Unlock()
+		select {
+		case <-ctx.Done():
+			return ruler.Result{Stderr: []byte("still starting\n")}, 0, ctx.Err()
+		case <-l.dies:
+			return ruler.Result{Exit: 3, Stderr: []byte("port 8080 is in use\n")}, 0, nil
+		}
+	}
+	defer l.mu.Unlock()
+	if o.Argv[0] == "ready" {
+		if l.asked++; l.asked <= l.readyAfter {
+			return ruler.Result{Exit: 1, Stderr: []byte("connection refused\n")}, 0, nil
+		}
+		return ruler.Result{}, 0, nil
+	}
+	return ruler.Result{Elapsed: time.Second, UserS: 0.5, Stdout: []byte("noise\n" + l.answer + "\n"), Stderr: []byte(l.says)}, time.Second, nil
+}
+
+func shopPlan(starting string) *Plan {
+	p := fakePlan(notebook.Design{Floor: 2, Cap: 2, Trials: 2, Warmups: 1}, bmT, cnT)
+	p.ready["w"] = &workload.Ready{Image: &image.Image{}, Workload: &workload.Workload{
+		Name:    "w",
+		Service: &workload.Service{Command: []string{"serve", "{address}", "{port}", "{memory}"}, Port: 8080, Timeout: starting},
+		Load:    &workload.Load{Ready: []string{"ready", "{address}"}, Command: []string{"ask", "{address}", "{port}"}},
+		Metric:  workload.Metric{Name: "response time", Unit: "s", From: "mean"},
+		Also:    []notebook.Metric{{Name: "p99", Unit: "s"}},
+	}}
+	return p
+}
+
+func TestAServiceIsAskedFromOutside(t *testing.T) {
+	l := &shop{fakeLab: fakeLab{elapsed: steady}, readyAfter: 2, answer: `{"mean":0.25,"p99":0.5,"errors":0}`}
+	book := &fakeBook{}
+	r := &Run{Plan: shopPlan(""), Lab: l, Book: book}
+	if reason, err := r.Do(t.Context()); err != nil || reason != Capped {
+		t.Fatalf("%q, %v", reason, err)
+	}
+	if len(l.served) != 4 || l.served[0] != "serve 0.0.0.0 8080 1024" || l.places != 0 || len(book.trials) != 12 {
+		t.Fatalf("services %q, %d places left, %d trials; want 4, 0 and 12", l.served, l.places, len(book.trials))
+	}
+	for _, tr := range book.trials {
+		if tr.Failure != "" || tr.Value != 0.25 || tr.Figures["p99"] != 0.5 || tr.Load == nil || tr.Load.UserS != 0.5 || len(tr.Warnings) > 0 ||
+			strings.Join(tr.Command, " ") != "ask 198.18.0.2 8080" {
+			t.Errorf("trial %+v", tr)
+		}
+	}
+	if g := book.guests[0]; g.ReadyS <= 0 {
+		t.Errorf("the guest was ready after %v s", g.ReadyS)
+	}
+}
+
+func TestWhatGoesWrongWithAService(t *testing.T) {
+	gone := make(chan struct{})
+	close(gone)
+	for _, c := range []struct {
+		name, want string
+		shop       *shop
+	}{
+		{"it never answers", "its service was not ready in 1s: the last question gave: exit status 1: connection refused; the service said: still starting", &shop{readyAfter: 1 << 30}},
+		{"it ends", "its service ended before it was ready: exit status 3: port 8080 is in use", &shop{readyAfter: 1 << 30, dies: gone}},
+		{"requests fail", "7 of its requests failed: 7 of 9: connection reset", &shop{answer: `{"mean":0.1,"p99":1,"errors":7}`, says: "7 of 9: connection reset\n"}},
+		{"no figure", `it printed no good "p99"`, &shop{answer: `{"mean":0.1}`}},
+		{"no object", `a line with a JSON object of numbers was expected at the end of its output, not "mean 0.1"`, &shop{answer: `mean 0.1`}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			c.shop.elapsed = steady
+			book := &fakeBook{}
+			r := &Run{Plan: shopPlan("1s"), Lab: c.shop, Book: book}
+			if _, err := r.Do(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if len(book.trials) == 0 || c.shop.places != 0 {
+				t.Fatalf("%d trials, %d places left", len(book.trials), c.shop.places)
+			}
+			for _, tr := range book.trials {
+				if !strings.HasPrefix(tr.Failure, c.want) && !strings.HasPrefix(tr.Failure, "not run") {
+					t.Errorf("got  %s\nwant %s", tr.Failure, c.want)
+				}
+			}
+		})
+	}
+}
+
+func TestASaturatedLoadIsAWarning(t *testing.T) {
+	l := &notebook.Load{CPUs: []int{1}, UserS: 0.7, SystemS: 0.25}
+	if w := saturated(l, time.Second); len(w) != 1 {
+		t.Errorf("95 %% of its CPU: %q, want a warning", w)
+	}
+	l.CPUs = []int{1, 2}
+	if w := saturated(l, time.Second); len(w) != 0 {
+		t.Errorf("half of its CPUs: %q, want none", w)
+	}
+}
+
+// TestAFixedNumberOfRounds: what has a number of its own is done so often, whenever the others are precise.
+func TestAFixedNumberOfRounds(t *testing.T) {
+	six := cnT
+	six.Rounds = 6
+	l := &fakeLab{elapsed: steady}
+	book := &fakeBook{}
+	r := &Run{Plan: fakePlan(notebook.Design{Floor: 2, Cap: 4, Precision: 0.5, Trials: 1}, bmT, aaT, six), Lab: l, Book: book}
+	r.Plan.Study.Treatments[0].Rounds, r.Plan.Study.Treatments[1].Rounds = 0, 0
+	reason, err := r.Do(t.Context())
+	if err != nil || reason != Precise {
+		t.Fatalf("%q, %v", reason, err)
+	}
+	n := map[string]int{}
+	for _, tr := range book.trials {
+		n[tr.Treatment]++
+	}
+	if bm, cn := n[r.Plan.Study.Treatments[0].ID], n[r.Plan.Study.Treatments[2].ID]; bm != 2 || cn != 6 {
+		t.Errorf("bare metal %d times, the container %d; want 2 and 6", bm, cn)
+	}
+}
