@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -183,6 +184,13 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, c *workload.Catalogue, ch Choi
 			}
 			if ch.Rounds > 0 {
 				t.Rounds = 0
+			}
+			if t.HostCores > 0 && t.HostCores == len(lab.Host().CPUs) {
+				t.HostCores = 0 // that is all of them, which the study may ask for as well
+				t.ID = identify(t)
+			}
+			if slices.ContainsFunc(p.Study.Treatments, func(o notebook.Treatment) bool { return o.ID == t.ID }) {
+				continue
 			}
 			reason := ""
 			switch {

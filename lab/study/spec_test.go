@@ -29,7 +29,7 @@ design:
 func TestShippedStudiesLoad(t *testing.T) {
 	names := Shipped(studies.FS)
 	if len(names) < 2 {
-		t.Fatalf("shipped studies: %v, want quick and pinning-ffmpeg at least", names)
+		t.Fatalf("shipped studies: %v, want quick and pinning at least", names)
 	}
 	for _, n := range names {
 		s, err := Load(studies.FS, n)
