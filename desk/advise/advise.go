@@ -1,0 +1,2 @@
+// Package advise ranks what a study measured and says how to apply the best of it.
+package advise
