@@ -216,7 +216,7 @@ func (w *Workload) validate() error {
 	switch {
 	case !nameOK.MatchString(w.Name):
 		return fmt.Errorf("name: %q: lower-case letters, digits and hyphens were expected", w.Name)
-	case len(w.Command) == 0 && w.Image.Reference == "" && w.Service == nil:
+	case len(w.Command) == 0 && w.Image.Reference == "" && w.Service == nil && w.Load == nil:
 		return errors.New("command: is missing; a list of the program and its arguments was expected")
 	case w.Metric.Name == "" || w.Metric.Unit == "":
 		return errors.New("metric: {name: …, unit: …} was expected")

@@ -1,0 +1,155 @@
+package workload
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"tare/lab/ruler"
+	"tare/notebook"
+)
+
+const served = `name: shop
+image: {suite: trixie, packages: [busybox]}
+inputs_from: jars.txt
+service:
+  command: [/bin/serve, "{address}", "{port}", "{memory}"]
+  port: 8080
+load:
+  ready: [/bin/ready, "{address}"]
+  command: [/bin/ask, "{address}", "{port}"]
+metric: {name: response time, unit: s, from: mean}
+also:
+  - {name: p99, unit: s}
+`
+
+func TestAServiceAndItsLoad(t *testing.T) {
+	read := func(text, list string) (*Workload, error) {
+		return Read(fstest.MapFS{File: {Data: []byte(text)}, "jars.txt": {Data: []byte(list)}}, "shop")
+	}
+	w, err := read(served, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := w.Service.Starting(true); d != 20*time.Minute {
+		t.Errorf("an emulated service may take %v to start, want ten times two minutes", d)
+	}
+	for _, c := range []struct{ from, to, want string }{
+		{"port: 8080", "port: 80", "service: port: 80: a number from 1024"},
+		{"  port: 8080", "  port: 8080\n  timeout: soon", `service: timeout: "soon": a time`},
+		{`ready: [/bin/ready, "{address}"]`, "ready: []", "load: ready and command"},
+		{"{memory}", "{memmory}", "service: {memmory} is neither"},
+		{"metric:", "command: [x]\nmetric:", "command: is of a workload without a service"},
+		{"service:\n  command: [/bin/serve, \"{address}\", \"{port}\", \"{memory}\"]\n  port: 8080\n", "", "load: without a service"},
+		{"- {name: p99, unit: s}", "- {name: p99}", "also: - {name: …"},
+	} {
+		text := strings.Replace(served, c.from, c.to, 1)
+		if text == served {
+			t.Fatalf("%s: the case changes nothing", c.to)
+		}
+		if _, err := read(text, ""); err == nil || !strings.Contains(err.Error(), c.want) || !strings.HasPrefix(err.Error(), "shop/workload.yaml") {
+			t.Errorf("%s: got %v, want shop/workload.yaml:LINE: … %s …", c.to, err, c.want)
+		}
+	}
+
+	sum := strings.Repeat("0a", 32)
+	w, err = read(served, "# two\n"+sum+" org.x:lib:1.2\n\n"+sum+" org.x:dist:4.0:tar.gz:bin dist-4.0/tools/stress.jar # one\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, err := w.inputs()
+	if err != nil || len(in) != 2 || in[0].Name != "lib-1.2.jar" || in[1].Name != "stress.jar" {
+		t.Fatalf("%+v, %v", in, err)
+	}
+	if got, want := mavenPath(in[1].Maven), "org/x/dist/4.0/dist-4.0-bin.tar.gz"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	for list, want := range map[string]string{
+		sum:                               "shop/jars.txt:1: a sha256, Maven coordinates",
+		"\nx org.x:lib:1":                 "shop/jars.txt:2: lib-1.jar: sha256: 64",
+		sum + " org.x":                    "shop/jars.txt:1: ",
+		sum + " a:../b:1":                 "shop/jars.txt:1: ",
+		sum + " a:b:1\n" + sum + " a:b:1": "shop/jars.txt:2: b-1.jar stands there twice",
+	} {
+		if w, err = read(served, list); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.inputs(); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%q: %v, want %s…", list, err, want)
+		}
+	}
+}
+
+func TestOneFileOfAnArchive(t *testing.T) {
+	dir := t.TempDir()
+	var z, g bytes.Buffer
+	zw := zip.NewWriter(&z)
+	f, err := zw.Create("a/b")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprint(f, "zipped")
+	if err := zw.Close(); err != nil {
+		t.Fatal(err)
+	}
+	gw := gzip.NewWriter(&g)
+	tw := tar.NewWriter(gw)
+	if err := tw.WriteHeader(&tar.Header{Name: "./a/b", Typeflag: tar.TypeReg, Mode: 0o644, Size: 6}); err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprint(tw, "tarred")
+	if err := tw.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := gw.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		data []byte
+		want string
+	}{"x.whl": {z.Bytes(), "zipped"}, "x.tar.gz": {g.Bytes(), "tarred"}} {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, c.data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		r, err := member(path, "a/b")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b, err := io.ReadAll(r); err != nil || string(b) != c.want {
+			t.Errorf("%s: %q, %v, want %q", name, b, err, c.want)
+		}
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+		if _, err := member(path, "a/c"); err == nil {
+			t.Errorf("%s: a file that it has not was opened", name)
+		}
+	}
+}
+
+func FuzzFigures(f *testing.F) {
+	for _, s := range []string{`{"mean":0.1,"p99":0.2,"errors":0}`, `{"mean":-1}`, "noise\n{}", `{"mean":1e999}`, ""} {
+		f.Add([]byte(s), []byte("said\n"))
+	}
+	w := &Workload{Metric: Metric{From: "mean"}, Also: []notebook.Metric{{Name: "p99"}}}
+	f.Fuzz(func(t *testing.T, out, said []byte) {
+		v, also, cause := w.Figures(ruler.Result{Stdout: out, Stderr: said})
+		if strings.Contains(cause, "\n") {
+			t.Errorf("more than a line: %q", cause)
+		}
+		if cause == "" && (v < 0 || math.IsNaN(v) || math.IsInf(v, 0) || len(also) != 1 || also["p99"] < 0) {
+			t.Errorf("%q: %v %v and no failure", out, v, also)
+		}
+	})
+}
