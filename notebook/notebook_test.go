@@ -445,3 +445,26 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+func TestAdmits(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	empty := filepath.Join(dir, "empty")
+	if err := os.Mkdir(empty, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		empty: "", filepath.Join(dir, "new"): "", file: "is not a folder", filepath.Join(file, "below"): "not a", dir: "which is not Tare's",
+	} {
+		err := Admits(path, "quick")
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", path, err, want)
+		}
+	}
+	if left, err := os.ReadDir(empty); err != nil || len(left) > 0 {
+		t.Errorf("looking left %v, %v", left, err)
+	}
+}

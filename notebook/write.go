@@ -61,19 +61,59 @@ func Create(dir string, s Study, h Host) (*Writer, error) {
 	return w, nil
 }
 
-func create(dir string, s Study, h Host) (*Writer, error) {
+// free says whether a folder without a study can become one of results: nothing but Tare's own may be in it.
+func free(dir string) error {
 	found, err := os.ReadDir(dir)
 	if err != nil {
-		return nil, fmt.Errorf("cannot look into the results folder: %w", err)
+		return fmt.Errorf("cannot look into the results folder: %w", err)
 	}
 	for _, e := range found {
-		if e.Name() == studyFile {
-			return nil, fmt.Errorf("%s already holds a study: go on with the same one, or name another folder", dir)
-		}
 		ours := []string{hostFile, guestsFile, trialsFile, sessionsFile, lockFile}
 		if !slices.Contains(ours, e.Name()) && !strings.HasSuffix(e.Name(), partSuffix) {
-			return nil, fmt.Errorf("%s holds %q, which is not Tare's: name an empty or a new folder for the results", dir, e.Name())
+			return fmt.Errorf("%s holds %q, which is not Tare's: name an empty or a new folder for the results", dir, e.Name())
 		}
+	}
+	return nil
+}
+
+// Admits says, before anything long is done for it, whether a study of this name can be begun in dir or go on there.
+func Admits(dir, name string) error {
+	if Exists(dir) {
+		f, err := Read(dir)
+		if err == nil && f.Study.Name != name {
+			err = fmt.Errorf("%s holds the study %s, not %s: name another folder with --out", dir, f.Study.Name, name)
+		}
+		return err
+	}
+	switch st, err := os.Stat(dir); {
+	case err == nil && !st.IsDir():
+		return fmt.Errorf("%s is not a folder: name another one with --out", dir)
+	case err == nil:
+		if err := free(dir); err != nil {
+			return err
+		}
+		probe, err := os.CreateTemp(dir, "*"+partSuffix)
+		if err != nil {
+			return fmt.Errorf("the results cannot be kept there: %w", err)
+		}
+		return errors.Join(probe.Close(), os.Remove(probe.Name()))
+	case errors.Is(err, fs.ErrNotExist):
+		parent := filepath.Dir(filepath.Clean(dir))
+		if st, err := os.Stat(parent); err == nil && !st.IsDir() {
+			return fmt.Errorf("%s is not a folder: name another one with --out", parent)
+		}
+		return nil // it is made when there is something to keep
+	default:
+		return fmt.Errorf("the results folder: %w", err)
+	}
+}
+
+func create(dir string, s Study, h Host) (*Writer, error) {
+	if Exists(dir) {
+		return nil, fmt.Errorf("%s already holds a study: go on with the same one, or name another folder", dir)
+	}
+	if err := free(dir); err != nil {
+		return nil, err
 	}
 	// study.json comes last: where it is, the folder is whole.
 	for _, name := range []string{guestsFile, trialsFile, sessionsFile} {

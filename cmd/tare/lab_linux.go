@@ -178,6 +178,12 @@ func benchSpec(image, platforms, instances, input string, argv []string) (*study
 // run plans, measures, and prints.
 func (r *running) run(ctx context.Context, spec *study.Spec, only study.Only, seedChosen bool) (err error) {
 	began := time.Now()
+	if r.out == "" {
+		r.out = fmt.Sprintf("tare-%s-%s", spec.Name, began.Format("20060102-150405"))
+	}
+	if err := notebook.Admits(r.out, spec.Name); err != nil {
+		return err
+	}
 	show := newProgress(os.Stderr)
 	defer show.end()
 	l, err := lab.Open(ctx, show.say)
@@ -193,9 +199,6 @@ func (r *running) run(ctx context.Context, spec *study.Spec, only study.Only, se
 		if r.seed, err = randomSeed(); err != nil {
 			return err
 		}
-	}
-	if r.out == "" {
-		r.out = fmt.Sprintf("tare-%s-%s", spec.Name, began.Format("20060102-150405"))
 	}
 	plan, err := spec.Plan(ctx, l, workload.NewCatalogue(workloads.FS),
 		study.Choices{Seed: r.seed, Rounds: r.rounds, Only: only, Accel: r.accel, Input: r.input, Tare: version()},
