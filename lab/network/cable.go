@@ -1,0 +1,228 @@
+//go:build linux
+
+package network
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"time"
+
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
+)
+
+// guestLink is the name of a cable's end in a guest.
+const guestLink = "eth0"
+
+// Plug puts one end of a virtual cable into the network namespace of the process, as eth0 with the address, and the
+// other on the bridge; the loopback there is up then, too. The cable goes with the namespace; unplug removes it at
+// once and returns when it is gone. On error nothing of it remains.
+func (b *Bridge) Plug(pid int, p netip.Prefix) (unplug func(context.Context) error, err error) {
+	ns, err := namespaceOf(pid)
+	if err != nil {
+		return nil, err
+	}
+	defer ns.Close()
+	return b.plug(ns, p)
+}
+
+func (b *Bridge) plug(ns netns.NsHandle, p netip.Prefix) (_ func(context.Context) error, err error) {
+	l, unplug, err := b.make(b.port(p), func(a netlink.LinkAttrs) (netlink.Link, error) {
+		l := &netlink.Veth{LinkAttrs: a, PeerName: guestLink, PeerHardwareAddr: MAC(p.Addr()), PeerNamespace: netlink.NsFd(ns)}
+		return l, netlink.LinkAdd(l)
+	})
+	defer func() {
+		if err == nil {
+			return
+		}
+		err = fmt.Errorf("network: a cable to bridge %s: %w", b.name, err)
+		if unplug != nil {
+			err = errors.Join(err, unplug(context.Background()))
+		}
+	}()
+	if err != nil {
+		return nil, err
+	}
+	h, err := netlink.NewHandleAt(ns, unix.NETLINK_ROUTE)
+	if err != nil {
+		return nil, fmt.Errorf("entering the guest's network namespace: %w", err)
+	}
+	defer h.Close()
+	if err := up(h, "lo"); err != nil {
+		return nil, err
+	}
+	end, err := h.LinkByName(guestLink)
+	if err != nil {
+		return nil, fmt.Errorf("link %s in the guest: %w", guestLink, err)
+	}
+	if err := noIPv6(h, end); err != nil {
+		return nil, err
+	}
+	if err := h.AddrAdd(end, &netlink.Addr{IPNet: ipnet(p)}); err != nil {
+		return nil, fmt.Errorf("giving %s in the guest the address %s: %w", guestLink, p, err)
+	}
+	if err := up(h, guestLink); err != nil {
+		return nil, err
+	}
+	if err := b.connect(l); err != nil {
+		return nil, err
+	}
+	return unplug, works(ns, guestLink)
+}
+
+// worksTime bounds the wait for the kernel to let a link send, which it does within about a second.
+const worksTime = 10 * time.Second
+
+// works waits until a link in a namespace may send: before, what a guest sends is lost.
+func works(ns netns.NsHandle, name string) error {
+	news, done := make(chan netlink.LinkUpdate), make(chan struct{})
+	if err := netlink.LinkSubscribeWithOptions(news, done, netlink.LinkSubscribeOptions{Namespace: &ns, ListExisting: true}); err != nil {
+		return fmt.Errorf("waiting for %s in the guest to work: %w", name, err)
+	}
+	defer func() {
+		close(done)
+		for range news { // until the one who tells has seen it
+		}
+	}()
+	late := time.NewTimer(worksTime)
+	defer late.Stop()
+	for {
+		select {
+		case n, ok := <-news:
+			if !ok {
+				return fmt.Errorf("waiting for %s in the guest to work: the kernel's news of links ended", name)
+			}
+			if a := n.Attrs(); a.Name == name && a.OperState == netlink.OperUp {
+				return nil
+			}
+		case <-late.C:
+			return fmt.Errorf("%s in the guest does not work %v after it was set up", name, worksTime)
+		}
+	}
+}
+
+// connect puts a link on the bridge and sets it up.
+func (b *Bridge) connect(l netlink.Link) error {
+	if err := noIPv6(nil, l); err != nil {
+		return err
+	}
+	if err := netlink.LinkSetMaster(l, b.link); err != nil {
+		return fmt.Errorf("putting %s on the bridge: %w", l.Attrs().Name, err)
+	}
+	if err := netlink.LinkSetUp(l); err != nil {
+		return fmt.Errorf("setting %s up: %w", l.Attrs().Name, err)
+	}
+	return nil
+}
+
+// port is the name of the bridge's port for the guest with the address.
+func (b *Bridge) port(p netip.Prefix) string {
+	a := p.Addr().As4()
+	return fmt.Sprintf("%sp%d", b.name, a[3])
+}
+
+// Loopback sets the loopback up in the network namespace of the process.
+func Loopback(pid int) error {
+	ns, err := namespaceOf(pid)
+	if err != nil {
+		return err
+	}
+	defer ns.Close()
+	h, err := netlink.NewHandleAt(ns, unix.NETLINK_ROUTE)
+	if err != nil {
+		return fmt.Errorf("network: entering the namespace of process %d: %w", pid, err)
+	}
+	defer h.Close()
+	if err := up(h, "lo"); err != nil {
+		return fmt.Errorf("network: %w", err)
+	}
+	return nil
+}
+
+// namespaceOf opens the network namespace of a process, which must not be this one's: what is done there is not for
+// the host.
+func namespaceOf(pid int) (netns.NsHandle, error) {
+	own, err := netns.Get()
+	if err != nil {
+		return 0, fmt.Errorf("network: this process's namespace: %w", err)
+	}
+	defer own.Close()
+	ns, err := netns.GetFromPid(pid)
+	if err != nil {
+		return 0, fmt.Errorf("network: the namespace of process %d: %w", pid, err)
+	}
+	if ns.Equal(own) {
+		ns.Close()
+		return 0, fmt.Errorf("network: process %d has no network namespace of its own", pid)
+	}
+	return ns, nil
+}
+
+func up(h *netlink.Handle, name string) error {
+	l, err := h.LinkByName(name)
+	if err == nil {
+		err = h.LinkSetUp(l)
+	}
+	if err != nil {
+		return fmt.Errorf("setting %s up in the guest: %w", name, err)
+	}
+	return nil
+}
+
+// Tap makes a tap on the bridge for a VM that will have the address. It lives as long as the file is open in some
+// process; remove removes it at once and returns when it is gone. On error nothing of it remains.
+func (b *Bridge) Tap(p netip.Prefix) (f *os.File, remove func(context.Context) error, err error) {
+	return b.tap(b.port(p))
+}
+
+func (b *Bridge) tap(name string) (f *os.File, remove func(context.Context) error, err error) {
+	l, remove, err := b.make(name, func(a netlink.LinkAttrs) (netlink.Link, error) {
+		if f, err = openTap(a.Name); err != nil {
+			return nil, err
+		}
+		l, err := netlink.LinkByName(a.Name)
+		if err != nil {
+			return nil, err
+		}
+		// Until it has its mark it lives only as long as this process.
+		return l, netlink.LinkSetHardwareAddr(l, a.HardwareAddr)
+	})
+	if err == nil {
+		err = b.connect(l)
+	}
+	if err != nil {
+		err = fmt.Errorf("network: a tap on bridge %s: %w", b.name, err)
+		if f != nil {
+			err = errors.Join(err, f.Close())
+		}
+		if remove != nil {
+			err = errors.Join(err, remove(context.Background()))
+		}
+		return nil, nil, err
+	}
+	return f, remove, nil
+}
+
+// openTap makes a tap that takes what virtio's network devices send: with their header, and none of its own.
+func openTap(name string) (*os.File, error) {
+	const device = "/dev/net/tun"
+	fd, err := unix.Open(device, unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w; load the kernel's module (modprobe tun)", device, err)
+	}
+	f := os.NewFile(uintptr(fd), device)
+	ifr, err := unix.NewIfreq(name)
+	if err == nil {
+		ifr.SetUint16(unix.IFF_TAP | unix.IFF_NO_PI | unix.IFF_VNET_HDR)
+		err = unix.IoctlIfreq(fd, unix.TUNSETIFF, ifr)
+	}
+	if err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}

@@ -1,0 +1,197 @@
+//go:build linux
+
+package network
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/vishvananda/netns"
+
+	"tare/lab/host"
+)
+
+// A host with Docker has the kernel show every frame that a bridge passes on to iptables (bridge-nf-call-iptables,
+// for all bridges at once), where Docker drops what it does not know. Turning that off would change what Docker's
+// own bridges do; one rule for frames that come from our bridge and stay on it changes nothing for anybody else.
+
+// kindRule is the journal's kind for that rule, target the bridge's name.
+const kindRule = "network-rule"
+
+// bridgeCalls says whether bridged frames go through iptables; it is not there where the kernel cannot do it.
+const bridgeCalls = "/proc/sys/net/bridge/bridge-nf-call-iptables"
+
+// ruleTime bounds one call of iptables, which waits for other users of the tables.
+const ruleTime = 20 * time.Second
+
+// letPass adds the rule where frames on bridges are shown to iptables.
+func (b *Bridge) letPass(ctx context.Context) error {
+	calls, err := os.ReadFile(bridgeCalls)
+	if errors.Is(err, os.ErrNotExist) || err == nil && strings.TrimSpace(string(calls)) == "0" {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if _, err := exec.LookPath("iptables"); err != nil {
+		return nil // whether anything is in the way shows when the bridge is tried
+	}
+	id, err := b.journal.Record(host.Entry{Kind: kindRule, Target: b.name})
+	if err != nil {
+		return err
+	}
+	b.undo = append(b.undo, func(ctx context.Context) error {
+		if err := removeRule(ctx, b.name); err != nil {
+			return err
+		}
+		return b.journal.Done(id)
+	})
+	return iptables(ctx, "-I", b.name)
+}
+
+func removeRule(ctx context.Context, bridge string) error {
+	err := iptables(ctx, "-D", bridge)
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && exit.ExitCode() == 1 {
+		// Not there, or not to be removed: asked for it, iptables says which.
+		if check := iptables(ctx, "-C", bridge); errors.As(check, &exit) && exit.ExitCode() == 1 {
+			return nil
+		}
+	}
+	return err
+}
+
+// iptables does something with the rule.
+func iptables(ctx context.Context, what, bridge string) error {
+	ctx, cancel := context.WithTimeout(ctx, ruleTime)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "iptables", "--wait", "10", what, "FORWARD", "-i", bridge, "-o", bridge, "-j", "ACCEPT")
+	cmd.WaitDelay = time.Second
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		said, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
+		return fmt.Errorf("%s: %w: %s", strings.Join(cmd.Args, " "), err, said)
+	}
+	return nil
+}
+
+// tryTime bounds the wait for a connection over the new bridge. The kernel asks again for a lost answer after 1 s.
+const tryTime = 3 * time.Second
+
+// try connects over the bridge, from one port of it to another and to the host.
+func (b *Bridge) try(ctx context.Context) (err error) {
+	undo := func(f func(context.Context) error) {
+		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
+		defer cancel()
+		err = errors.Join(err, f(bounded))
+	}
+	var ends [2]struct {
+		ns      netns.NsHandle
+		address netip.Addr
+	}
+	for i := range ends {
+		ns, err := newNamespace()
+		if err != nil {
+			return err
+		}
+		defer ns.Close()
+		p, err := b.Lease()
+		if err != nil {
+			return err
+		}
+		defer b.Return(p)
+		unplug, err := b.plug(ns, p)
+		if err != nil {
+			return err
+		}
+		defer undo(unplug)
+		ends[i].ns, ends[i].address = ns, p.Addr()
+	}
+	here, err := netns.Get()
+	if err != nil {
+		return err
+	}
+	defer here.Close()
+	for _, way := range []struct {
+		to      netns.NsHandle
+		address netip.Addr
+		what    string
+		rule    string
+	}{
+		{ends[1].ns, ends[1].address, "from one port of it to another", "FORWARD -i tare+ -o tare+"},
+		{here, b.Host(), "from it to the host", "INPUT -i tare+"},
+	} {
+		if err := connect(ctx, ends[0].ns, way.to, way.address); err != nil {
+			return fmt.Errorf("nothing gets %s: %w; does the host's firewall drop it? allow it (iptables -I %s -j ACCEPT)", way.what, err, way.rule)
+		}
+	}
+	return nil
+}
+
+// connect makes a connection between two namespaces.
+func connect(ctx context.Context, from, to netns.NsHandle, address netip.Addr) error {
+	var l net.Listener
+	err := within(to, func() (err error) {
+		l, err = net.Listen("tcp4", netip.AddrPortFrom(address, 0).String())
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	ctx, cancel := context.WithTimeout(ctx, tryTime)
+	defer cancel()
+	return within(from, func() error {
+		conn, err := new(net.Dialer).DialContext(ctx, "tcp4", l.Addr().String())
+		if err != nil {
+			return err
+		}
+		return conn.Close()
+	})
+}
+
+// newNamespace makes a network namespace. It ends with its handle.
+func newNamespace() (ns netns.NsHandle, err error) {
+	runtime.LockOSThread()
+	here, err := netns.Get()
+	if err != nil {
+		runtime.UnlockOSThread()
+		return 0, err
+	}
+	defer here.Close()
+	ns, err = netns.New() // and this thread is in it
+	return ns, back(here, err)
+}
+
+// within runs f on a thread that is in the namespace. What f makes there, such as a socket, stays of the namespace.
+func within(ns netns.NsHandle, f func() error) error {
+	runtime.LockOSThread()
+	here, err := netns.Get()
+	if err != nil {
+		runtime.UnlockOSThread()
+		return err
+	}
+	defer here.Close()
+	if err = netns.Set(ns); err == nil {
+		err = f()
+	}
+	return back(here, err)
+}
+
+// back brings the thread back to where it was and adds to err what hinders it. A thread that cannot be brought back
+// stays locked, and ends with its goroutine.
+func back(here netns.NsHandle, err error) error {
+	if serr := netns.Set(here); serr != nil {
+		return errors.Join(err, fmt.Errorf("leaving a network namespace: %w", serr))
+	}
+	runtime.UnlockOSThread()
+	return err
+}

@@ -1,0 +1,100 @@
+//go:build linux
+
+package network
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+
+	"tare/lab/host"
+)
+
+// kindLink is the journal's kind for a network link, target its name. Its hardware address, made at random before,
+// is the mark by which it is known to be ours: the kernel gives it to the link with its making.
+const kindLink = "network-link"
+
+const detailMAC = "mac"
+
+// Undo says how what the journal has of this package is undone.
+func Undo() map[string]host.Undo {
+	return map[string]host.Undo{
+		kindLink: func(_ context.Context, e host.Entry) error { return removeLink(e.Target, e.Detail[detailMAC]) },
+		kindRule: func(ctx context.Context, e host.Entry) error { return removeRule(ctx, e.Target) },
+	}
+}
+
+// make makes a link as create does, in the journal before. remove, nil where nothing was recorded, takes it back.
+func (b *Bridge) make(name string, create func(netlink.LinkAttrs) (netlink.Link, error)) (_ netlink.Link, remove func(context.Context) error, err error) {
+	a := netlink.NewLinkAttrs()
+	a.Name, a.HardwareAddr = name, mark()
+	mac := a.HardwareAddr.String()
+	id, err := b.journal.Record(host.Entry{Kind: kindLink, Target: name, Detail: map[string]string{detailMAC: mac}})
+	if err != nil {
+		return nil, nil, err
+	}
+	remove = func(context.Context) error {
+		if err := removeLink(name, mac); err != nil {
+			return err
+		}
+		return b.journal.Done(id)
+	}
+	l, err := create(a)
+	if err != nil {
+		return nil, remove, fmt.Errorf("making the link %s: %w", name, err)
+	}
+	return l, remove, nil
+}
+
+// mark is a hardware address at random: locally administered, of one station.
+func mark() net.HardwareAddr {
+	m := make(net.HardwareAddr, 6)
+	rand.Read(m) // it never fails
+	m[0] = m[0]&^1 | 2
+	return m
+}
+
+// removeLink removes the link of that name and mark; another's of that name stays. When it returns the link is gone.
+func removeLink(name, mac string) error {
+	l, err := netlink.LinkByName(name)
+	if notFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("looking for the link %s: %w", name, err)
+	}
+	if l.Attrs().HardwareAddr.String() != mac {
+		return nil
+	}
+	// The kernel answers when the link is gone. It may have gone just now with the namespace of its other end.
+	if err := netlink.LinkDel(l); err != nil && !errors.Is(err, unix.ENODEV) && !notFound(err) {
+		return fmt.Errorf("removing the link %s: %w", name, err)
+	}
+	return nil
+}
+
+func notFound(err error) bool {
+	_, is := errors.AsType[netlink.LinkNotFoundError](err)
+	return is
+}
+
+// noIPv6 keeps a link from giving itself an IPv6 address. h is where the link is; nil: here.
+func noIPv6(h *netlink.Handle, l netlink.Link) error {
+	set := netlink.LinkSetIP6AddrGenMode
+	if h != nil {
+		set = h.LinkSetIP6AddrGenMode
+	}
+	// A kernel without IPv6 has nothing to be kept from.
+	if err := set(l, nl6None); err != nil && !errors.Is(err, unix.EAFNOSUPPORT) && !errors.Is(err, unix.EOPNOTSUPP) {
+		return fmt.Errorf("link %s: keeping it without an IPv6 address: %w", l.Attrs().Name, err)
+	}
+	return nil
+}
+
+// nl6None is the kernel's IN6_ADDR_GEN_MODE_NONE.
+const nl6None = 1

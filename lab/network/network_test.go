@@ -1,0 +1,345 @@
+//go:build linux
+
+package network
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netns"
+
+	"tare/lab/host"
+)
+
+// envHold names the state folder of the process that the tests start to be killed.
+const envHold = "TARE_NETWORK_HOLD"
+
+func TestMain(m *testing.M) {
+	if state := os.Getenv(envHold); state != "" {
+		fmt.Println(hold(state))
+		os.Exit(1)
+	}
+	os.Exit(m.Run())
+}
+
+func needRoot(t *testing.T) {
+	t.Helper()
+	if os.Geteuid() == 0 {
+		return
+	}
+	if os.Getenv("TARE_REQUIRE") == "all" {
+		t.Fatal("needs root, and TARE_REQUIRE=all")
+	}
+	t.Skip("needs root")
+}
+
+// open gives a bridge and its journal, both to be closed without anything left.
+func open(t *testing.T) (*Bridge, *host.Journal) {
+	t.Helper()
+	needRoot(t)
+	j, err := host.OpenJournal(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := j.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	start := time.Now()
+	b, err := Open(t.Context(), j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%s opened in %v", b.Name(), time.Since(start))
+	t.Cleanup(func() {
+		if err := b.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+		if err := b.Close(context.Background()); err != nil {
+			t.Errorf("closed a second time: %v", err)
+		}
+		if left := leftOf(t, b.Name()); len(left) > 0 {
+			t.Errorf("after Close there remain: %v", left)
+		}
+	})
+	return b, j
+}
+
+// leftOf lists links and rules of the bridge of that name.
+func leftOf(t *testing.T, bridge string) (left []string) {
+	t.Helper()
+	links, err := os.ReadDir("/sys/class/net")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range links {
+		if l.Name() == bridge || strings.HasPrefix(l.Name(), bridge+"p") {
+			left = append(left, l.Name())
+		}
+	}
+	if rules, err := exec.Command("iptables", "-S").Output(); err == nil {
+		for line := range strings.Lines(string(rules)) {
+			if slices.Contains(strings.Fields(line), bridge) {
+				left = append(left, line)
+			}
+		}
+	}
+	return left
+}
+
+// guest is a process in a network namespace of its own.
+func guest(t *testing.T) int {
+	t.Helper()
+	cmd := exec.Command("sleep", "1000")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+	})
+	return cmd.Process.Pid
+}
+
+func lease(t *testing.T, b *Bridge) netip.Prefix {
+	t.Helper()
+	p, err := b.Lease()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestBridge(t *testing.T) {
+	b, j := open(t)
+	other, err := Open(t.Context(), j)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if other.Name() == b.Name() || other.Host() == b.Host() {
+		t.Errorf("two bridges: %s %s and %s %s", b.Name(), b.Host(), other.Name(), other.Host())
+	}
+	if err := other.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	l, err := netlink.LinkByName(b.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	addresses, err := netlink.AddrList(l, netlink.FAMILY_ALL)
+	if err != nil || len(addresses) != 1 || addresses[0].IP.String() != b.Host().String() {
+		t.Errorf("addresses %v, %v; want %s alone", addresses, err, b.Host())
+	}
+}
+
+func TestLeases(t *testing.T) {
+	b := &Bridge{subnet: subnet(3), leased: make(map[netip.Addr]bool)}
+	var all []netip.Prefix
+	for {
+		p, err := b.Lease()
+		if err != nil {
+			break
+		}
+		if slices.Contains(all, p) || !b.subnet.Contains(p.Addr()) || p.Bits() != 24 {
+			t.Fatalf("lease %s after %v", p, all)
+		}
+		all = append(all, p)
+	}
+	if len(all) != 253 || all[0].String() != "198.18.3.2/24" || all[252].String() != "198.18.3.254/24" {
+		t.Errorf("%d leases from %s on, want 253", len(all), all[0])
+	}
+	b.Return(all[7])
+	if p, err := b.Lease(); err != nil || p != all[7] {
+		t.Errorf("after %s was returned: %s, %v", all[7], p, err)
+	}
+}
+
+func TestPlug(t *testing.T) {
+	b, _ := open(t)
+	pid, p := guest(t), lease(t, b)
+	unplug, err := b.Plug(pid, p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ns, err := netns.GetFromPid(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ns.Close()
+	if err := within(ns, func() error {
+		links, err := net.Interfaces()
+		if err != nil {
+			return err
+		}
+		for _, l := range links {
+			addresses, err := l.Addrs()
+			if err != nil {
+				return err
+			}
+			switch {
+			case l.Name == "lo":
+			case l.Name == "eth0" && len(addresses) == 1 && addresses[0].String() == p.String() && l.HardwareAddr.String() == MAC(p.Addr()).String():
+			case l.Flags&net.FlagUp != 0:
+				t.Errorf("in the guest: %+v with %v", l, addresses)
+			}
+			if l.Name == "lo" && l.Flags&net.FlagUp == 0 {
+				t.Error("the guest's loopback is not up")
+			}
+		}
+		return nil
+	}); err != nil {
+		t.Error(err)
+	}
+	here, err := netns.Get()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer here.Close()
+	if err := connect(t.Context(), here, ns, p.Addr()); err != nil {
+		t.Errorf("from the host to the guest: %v", err)
+	}
+	if _, err := b.Plug(os.Getpid(), p); err == nil {
+		t.Error("a cable was put into the host's own namespace")
+	}
+	for range 2 {
+		if err := unplug(t.Context()); err != nil && !strings.Contains(err.Error(), "no open change") {
+			t.Error(err)
+		}
+	}
+	if _, err := netlink.LinkByName(b.port(p)); !notFound(err) {
+		t.Errorf("after unplug the port is there: %v", err)
+	}
+	b.Return(p)
+}
+
+func TestTap(t *testing.T) {
+	b, _ := open(t)
+	p := lease(t, b)
+	f, remove, err := b.Tap(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := netlink.LinkByName(b.port(p))
+	if err != nil || l.Attrs().MasterIndex != b.link.Attrs().Index || l.Attrs().Flags&net.FlagUp == 0 {
+		t.Errorf("tap %+v, %v; want it up and on the bridge", l, err)
+	}
+	if err := remove(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if _, err := netlink.LinkByName(b.port(p)); !notFound(err) {
+		t.Errorf("after its removal the tap is there: %v", err)
+	}
+	f.Close()
+}
+
+// What another has made is not removed, whatever the journal says of its name.
+func TestForeignLink(t *testing.T) {
+	needRoot(t)
+	name := fmt.Sprintf("tf%d", os.Getpid())
+	a := netlink.NewLinkAttrs()
+	a.Name = name
+	l := &netlink.Bridge{LinkAttrs: a}
+	if err := netlink.LinkAdd(l); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := netlink.LinkDel(l); err != nil {
+			t.Errorf("another's link: %v", err)
+		}
+	}()
+	if err := Undo()[kindLink](t.Context(), host.Entry{Kind: kindLink, Target: name, Detail: map[string]string{detailMAC: mark().String()}}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestFree(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := netip.MustParseAddrPort(l.Addr().String())
+	if err := Free(at.Addr(), int(at.Port())); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("port %d is in use", at.Port())) || strings.Contains(err.Error(), "\n") {
+		t.Errorf("a port in use: %v", err)
+	}
+	l.Close()
+	if err := Free(at.Addr(), int(at.Port())); err != nil {
+		t.Errorf("a free port: %v", err)
+	}
+}
+
+// hold makes a bridge with a cable and a tap, says its name and waits to be killed.
+func hold(state string) error {
+	j, err := host.OpenJournal(state)
+	if err != nil {
+		return err
+	}
+	b, err := Open(context.Background(), j)
+	if err != nil {
+		return err
+	}
+	ns, err := newNamespace()
+	if err != nil {
+		return err
+	}
+	for range 2 {
+		p, err := b.Lease()
+		if err != nil {
+			return err
+		}
+		if p.Addr().As4()[3] == 2 {
+			_, err = b.plug(ns, p)
+		} else {
+			_, _, err = b.Tap(p)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	fmt.Println(b.Name())
+	select {}
+}
+
+func TestRecover(t *testing.T) {
+	needRoot(t)
+	state := filepath.Join(t.TempDir(), "state")
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), envHold+"="+state)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	bridge := strings.TrimSpace(line)
+	if err != nil || !strings.HasPrefix(bridge, "tare") {
+		t.Errorf("the process that was to make a bridge said %q (%v)", line, err)
+	} else if left := leftOf(t, bridge); len(left) < 2 {
+		t.Errorf("of a bridge in use there are %v", left)
+	}
+	cmd.Process.Kill()
+	cmd.Wait()
+	undone, err := host.Recover(t.Context(), state, Undo())
+	if err != nil || len(undone) < 3 {
+		t.Errorf("recovered %v, %v; want a bridge, a cable and a tap at least", undone, err)
+	}
+	if left := leftOf(t, bridge); len(left) > 0 {
+		t.Errorf("after a kill and Recover there remain: %v", left)
+	}
+}
