@@ -1,0 +1,64 @@
+#!/bin/bash
+# load.sh ADDRESS PORT THREADS OPERATIONS RATE ROWS: cassandra-stress, its figures as one line of JSON.
+#
+# The paper has 100 users who submit 1,000 operations within one second, a quarter of them writes: an open load of 1,000 operations a
+# second. So each operation has its time in a schedule, and is timed from then (stress's fixed=): one that waits for a
+# free user is slow, as it is to who sent it. Timed from when it was really sent (throttle=), a server that stalls
+# would be asked less in the meantime and look good ("coordinated omission"). With RATE 0 the load is closed: each user sends
+# the next when it has the answer, and operations are timed from when they are sent.
+set -u
+address=$1 port=$2 threads=$3 operations=$4 rate=$5 rows=$6
+
+fail() { echo "cassandra-stress: $*" >&2; exit 1; }
+t=$(mktemp -d "${TARE_SCRATCH:-/tmp}/load.XXXXXX") || exit 1
+trap 'rm -rf "$t"' EXIT
+. "$TARE_WORK/stress.sh"
+
+# An operation that fails is counted, and not tried again in secret. Stress warms up with a quarter of the operations, of each
+# kind, that it does not count, as it does by default. The figures are from its HDR histograms, as its text
+# rounds to 0.1 ms.
+limit= kind=st
+[ "$rate" = 0 ] || limit=fixed=$rate/s kind=rt
+stress "$t" -Xshare:on -XX:SharedArchiveFile="$TARE_WORK/stress.jsa" -- \
+	mixed "ratio(write=1,read=3)" n="$operations" cl=ONE -pop "dist=uniform(1..$rows)" -errors retries=0 ignore \
+	-node "$address" -port native="$port" -rate threads="$threads" $limit -log interval=20ms hdrfile="$t/hdr" \
+	>"$t/out" 2>&1
+status=$?
+# What it says of a failure, without the lines that it always says.
+cause() { grep -E 'Exception|Error|error|WARN|ERROR' "$t/out" | grep -v 'Total errors' | head -n 1 | cut -c1-300; }
+[ "$status" = 0 ] && grep -qx END "$t/out" || fail "did not finish (exit status $status): $(cause)"
+
+# "Total errors : 1,000 [READ: …" and the like.
+said() { sed -n "s/^$1 *: *\([0-9,]*\).*/\1/p" "$t/out" | tail -n 1 | tr -d ,; }
+errors=$(said 'Total errors') done=$(said 'Total partitions')
+[ -n "$errors" ] && [ -n "$done" ] || fail "its output has no total of operations and errors"
+
+# All kinds of operation are put into one histogram, in microseconds.
+sed -n "/^[#\"]/p; s/^Tag=[A-Z]*-$kind,//p" "$t/hdr" |
+	java -XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData -cp "$TARE_WORK/HdrHistogram-2.1.12.jar" \
+		org.HdrHistogram.HistogramLogProcessor -outputValueUnitRatio 1000 -percentilesOutputTicksPerHalf 1000 >"$t/figures" ||
+	fail "its histograms cannot be read: $(tail -n 1 "$t/figures")"
+# From the first interval with operations to the end of the last, each 20 ms: stress's own rate has its start in it.
+span=$(awk -F, -v kind="-$kind\$" '$1 ~ kind { if (from == "") from = $2; if ($2 + $3 > to) to = $2 + $3 } END { print to - from }' "$t/hdr")
+
+awk -v operations="$operations" -v done="$done" -v errors="$errors" -v span="$span" '
+	function lacks(what) { print "cassandra-stress: its output has no " what > "/dev/stderr"; bad = 1; exit 1 }
+	# Rows of the distribution: value, share of operations up to it, their number, …
+	NF >= 3 && $1 ~ /^[0-9.]+$/ && $2 ~ /^[01]\.[0-9]+$/ { value[++n] = $1; upto[n] = $3 }
+	/^#\[Mean/ { gsub(/,/, ""); mean = $3 }
+	/^#\[Max/ { sub(/\]/, ""); count = $NF }
+	function percentile(share,   i) { for (i = 1; i <= n; i++) if (upto[i] >= share * count) return value[i] / 1e6; lacks("percentile") }
+	END {
+		if (bad) exit 1
+		if (mean == "" || count == "" || n == 0) lacks("latencies")
+		# Those that failed have no partition, and may have no time.
+		if (count > operations || count + errors < operations || done + errors < operations) {
+			printf "cassandra-stress: %d operations were wanted, it timed %d, did %d, and %d failed\n", operations, count, done, errors > "/dev/stderr"
+			exit 1
+		}
+		if (span <= 0) lacks("duration")
+		printf "{\"mean\":%.9g,\"p50\":%.9g,\"p95\":%.9g,\"p99\":%.9g,\"errors\":%d,\"requests\":%d,\"requests_per_second\":%.6g}\n",
+			mean / 1e6, percentile(0.5), percentile(0.95), percentile(0.99), errors, operations, operations / span
+	}' "$t/figures" >"$t/json" || exit 1
+[ "$errors" = 0 ] || echo "$errors of $operations operations failed: $(cause)" >&2
+cat "$t/json"

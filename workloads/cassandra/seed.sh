@@ -1,0 +1,48 @@
+#!/bin/bash
+# seed.sh ROWS: makes data.tar, a Cassandra with ROWS rows; and server.jsa and stress.jsa, archives of the classes that
+# server and load have loaded, from which every guest starts in less time.
+set -u
+rows=$1
+. "$TARE_WORK/server.sh"
+. "$TARE_WORK/stress.sh"
+cd "$TARE_SCRATCH" || exit 1
+t=$(mktemp -d "${TMPDIR:-/tmp}/seed.XXXXXX") || exit 1
+server=
+trap '[ -z "$server" ] || kill -9 "$server" 2>/dev/null; rm -rf "$t"' EXIT
+
+start() { # [JVM FLAG…]: starts the server and waits until it answers
+	java "${jvm[@]}" "$@" org.apache.cassandra.service.CassandraDaemon >"$t/server" 2>&1 &
+	server=$!
+	local tries=0
+	until (exec 3<>/dev/tcp/127.0.0.1/$port) 2>/dev/null; do
+		kill -0 "$server" 2>/dev/null && [ $((tries += 1)) -lt 3000 ] || fail "the server did not start: $(tail -n 1 "$t/server")"
+		sleep 0.1
+	done
+}
+stop() { # tells it to drain, which leaves all in data files and nothing in the commit log
+	kill "$server"
+	wait "$server"
+	server=
+}
+load() { # what is loaded, and its arguments
+	stress "$t" "${flags[@]}" -- "$@" -node 127.0.0.1 -port native=$port -rate threads=50 >"$t/load" 2>&1 &&
+		grep -qx END "$t/load" && grep -q '^Total errors *: *0 ' "$t/load" ||
+		fail "cassandra-stress failed: $(grep -E 'Exception|rror' "$t/load" | head -n 1)"
+}
+
+settle 127.0.0.1 9042 1 4096
+configure
+start
+flags=()
+load write n="$rows" cl=ONE no-warmup -pop "seq=1..$rows"
+stop
+tar cf data.tar data || fail "data.tar cannot be written"
+
+# Once more as it will be measured, for the classes that this takes.
+start -XX:ArchiveClassesAtExit="$PWD/server.jsa"
+/bin/bash "$TARE_WORK/ready.sh" 127.0.0.1 $port || fail "a seeded row cannot be read"
+flags=(-XX:ArchiveClassesAtExit="$PWD/stress.jsa")
+load mixed "ratio(write=1,read=3)" n=1000 cl=ONE -pop "dist=uniform(1..$rows)" -errors retries=0 ignore -log interval=20ms hdrfile="$t/hdr"
+stop
+for made in data.tar server.jsa stress.jsa; do [ -s "$made" ] || fail "$made was not made: $(tail -n 1 "$t/server")"; done
+find . -mindepth 1 -maxdepth 1 ! -name data.tar ! -name '*.jsa' -exec rm -rf {} +

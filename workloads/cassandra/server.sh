@@ -1,0 +1,108 @@
+# server.sh: how the server is set up, the same when it is seeded and when it is measured. Sourced by bash.
+
+fail() { echo "cassandra: $*" >&2; exit 1; }
+
+# settle ADDRESS PORT CORES MEMORY: checks them, and sets heap (MiB).
+settle() {
+	address=$1 port=$2 cores=$3 memory=$4
+	# As Cassandra's own cassandra-env.sh: max(min(1/2 memory, 1024 MiB), min(1/4 memory, 8192 MiB)). It reads the memory
+	# and the cores from /proc, which in a container are the host's; here they are the instance's on every platform.
+	local half=$((memory / 2)) quarter=$((memory / 4))
+	[ "$half" -le 1024 ] || half=1024
+	[ "$quarter" -le 8192 ] || quarter=8192
+	heap=$((half > quarter ? half : quarter))
+	# Beside the heap it takes about 400 MiB for code, threads and buffers.
+	[ "$memory" -ge 1024 ] || fail "an instance with $memory MiB of memory is too small: at least 1024 were expected"
+	free_port "$port"
+	free_port "$storage_port"
+}
+
+# Between nodes. There is only one, and it listens for others on loopback.
+storage_port=7000
+
+free_port() { # PORT
+	if awk -v want="$(printf %04X "$1")" '$4 == "0A" { split($2, at, ":"); if (at[2] == want) found = 1 } END { exit !found }' \
+		/proc/net/tcp /proc/net/tcp6 2>/dev/null; then
+		fail "port $1 is in use: stop what listens there"
+	fi
+}
+
+# configure: writes {scratch}/conf and sets jvm, the JVM's flags.
+configure() {
+	local s=$TARE_SCRATCH broadcast= class_path=$TARE_WORK jar
+	mkdir -p "$s/conf" "$s/tmp"
+	[ "$address" != 0.0.0.0 ] || broadcast="broadcast_rpc_address: 127.0.0.1"
+	# What is not named has Cassandra's default, which its own cassandra.yaml mostly repeats.
+	cat >"$s/conf/cassandra.yaml" <<EOF
+cluster_name: tare
+num_tokens: 16
+partitioner: org.apache.cassandra.dht.Murmur3Partitioner
+endpoint_snitch: SimpleSnitch
+seed_provider:
+  - class_name: org.apache.cassandra.locator.SimpleSeedProvider
+    parameters: [{seeds: "127.0.0.1:$storage_port"}]
+listen_address: 127.0.0.1
+storage_port: $storage_port
+rpc_address: $address
+$broadcast
+native_transport_port: $port
+auto_bootstrap: false
+data_file_directories: [$s/data]
+commitlog_directory: $s/commitlog
+hints_directory: $s/hints
+saved_caches_directory: $s/caches
+cdc_raw_directory: $s/cdc
+commitlog_sync: periodic
+commitlog_sync_period: 10000ms
+commitlog_segment_size: 32MiB
+concurrent_reads: 32
+concurrent_writes: 32
+memtable_allocation_type: heap_buffers
+EOF
+	cat >"$s/conf/logback.xml" <<'EOF'
+<configuration scan="false">
+  <appender name="STDERR" class="ch.qos.logback.core.ConsoleAppender">
+    <target>System.err</target>
+    <encoder><pattern>%level %logger{0}: %msg %replace(%ex{short}){'\s+', ' '}%nopex%n</pattern></encoder>
+  </appender>
+  <root level="WARN"><appender-ref ref="STDERR"/></root>
+</configuration>
+EOF
+	while read -r jar; do class_path=$class_path:$TARE_WORK/$jar; done <"$TARE_WORK/server.txt"
+	class_path=${class_path#*:}
+	jvm=(
+		-cp "$class_path"
+		# A container with a quota, a pinned one, bare metal with an affinity and a VM show the JVM different numbers of
+		# cores, and it and Cassandra size their pools by them: the instance's is set instead.
+		-XX:ActiveProcessorCount="$cores"
+		-Xms${heap}m -Xmx${heap}m
+		# What Cassandra ships for Java 17. With G1, cassandra-env.sh sets no size of the new generation.
+		-ea -da:net.openhft... -Xss256k -XX:+UseThreadPriorities -XX:+AlwaysPreTouch
+		-XX:+UseG1GC -XX:+ParallelRefProcEnabled -XX:MaxTenuringThreshold=1 -XX:G1HeapRegionSize=16m
+		-XX:G1RSetUpdatingPauseTimePercent=5 -XX:MaxGCPauseMillis=300 -XX:InitiatingHeapOccupancyPercent=70
+		-Djava.net.preferIPv4Stack=true -Djdk.attach.allowAttachSelf=true
+		-Dio.netty.tryReflectionSetAccessible=true -Dio.netty.allocator.useCacheForAllThreads=true
+		-Dio.netty.allocator.maxOrder=11
+		-XX:+ExitOnOutOfMemoryError
+		# Nothing is written outside of {scratch}.
+		-XX:-UsePerfData -XX:ErrorFile="$s/hs_err.log"
+		-Djava.io.tmpdir="$s/tmp" -Djna.tmpdir="$s/tmp" -Dio.netty.native.workdir="$s/tmp"
+		-Dcassandra.storagedir="$s" -Dcassandra.config="file://$s/conf/cassandra.yaml"
+		-Dlogback.configurationFile="file:$s/conf/logback.xml"
+		-Dcassandra-foreground=yes
+		# A single node waits for no other. JMX is off as no port is given to it.
+		-Dcassandra.ring_delay_ms=0 -Dcassandra.skip_wait_for_gossip_to_settle=0
+	)
+	local opened
+	for opened in java.base/{java.io,java.lang,java.lang.module,java.lang.reflect,java.nio,java.util,java.util.concurrent} \
+		java.base/java.util.concurrent.atomic \
+		java.base/{jdk.internal.loader,jdk.internal.ref,jdk.internal.reflect,jdk.internal.math,jdk.internal.module} \
+		java.base/{jdk.internal.util.jar,sun.nio.ch} jdk.management/com.sun.management.internal; do
+		jvm+=(--add-opens="$opened=ALL-UNNAMED")
+	done
+	for opened in java.base/{jdk.internal.misc,java.lang.ref,sun.nio.ch} java.management.rmi/com.sun.jmx.remote.internal.rmi \
+		java.rmi/{sun.rmi.registry,sun.rmi.server} java.sql/java.sql jdk.unsupported/sun.misc jdk.attach/sun.tools.attach; do
+		jvm+=(--add-exports="$opened=ALL-UNNAMED")
+	done
+	export MALLOC_ARENA_MAX=4 # as cassandra-env.sh
+}
