@@ -7,10 +7,6 @@
 // testable here", with the reason. Every claim gets a verdict.
 package claims
 
-import (
-	"tare/desk/summary"
-)
-
 // Claim is a published finding.
 type Claim struct {
 	Study      string     // the file that it comes from: "pinning"
@@ -48,11 +44,13 @@ type Verdict struct {
 	Evidence []Evidence // every comparison that was made, in the order of the hypothesis
 	Missing  []string   // comparisons that could not be made, and why; each reason once
 	Needs    []string   // the treatments that the hypothesis is about, in words
+
+	tested bool // at least one comparison was there to be made: it counts in the correction
 }
 
 // Evidence is one comparison of a claim.
 type Evidence struct {
-	What       string     // in words: "ffmpeg at large on bench: cn docker vanilla over bm"
+	What       string     // in words: "cn docker vanilla / bm, ffmpeg at large"
 	Treatments [][]string // ids: of the rows compared, over below; two pairs where a ratio is held against a ratio
 	Ratio      float64    // NaN where unknown
 	Low, High  float64    // NaN or ±Inf where unknown
@@ -70,19 +68,3 @@ const (
 	No   Met = "no"   // outside
 	Open Met = "open" // across a bound, or without one
 )
-
-// Shipped gives the claims that ship with Tare, those of one study (a paper's short name) or, with an empty name, all.
-func Shipped(study string) ([]Claim, error) { return nil, nil }
-
-// Parse reads a file of claims. Errors are one line with file, line and what was expected.
-func Parse(file string, text []byte) ([]Claim, error) { return nil, nil }
-
-// Judge gives every claim its verdict, in their order. All claims of a call are corrected for together: when none of
-// their effects is there, at most 5 % of calls have any false "holds here" or "does not hold here".
-func Judge(s *summary.Summary, all []Claim) []Verdict {
-	var vs []Verdict
-	for _, c := range all {
-		vs = append(vs, Verdict{Claim: c, Answer: NotTestable, Why: "not judged yet"})
-	}
-	return vs
-}

@@ -1,7 +1,249 @@
 package claims
 
-// Hypothesis is a finding as a statement about ratios of measured means. Exactly one of its forms is there.
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// Hypothesis is a finding as a statement about ratios of measured means. It has exactly one of these forms.
 type Hypothesis struct {
-	All []Hypothesis
-	Any []Hypothesis
+	All   []Hypothesis `yaml:"all,omitempty"`   // each of them
+	Any   []Hypothesis `yaml:"any,omitempty"`   // one of them at least
+	Ratio *Ratio       `yaml:"ratio,omitempty"` // one treatment over another
+	Gain  *Gain        `yaml:"gain,omitempty"`  // such a ratio over the same ratio of other treatments
+	Trend *Trend       `yaml:"trend,omitempty"` // such a ratio at one end of an axis over that at the other
+}
+
+// Ratio says where the mean of one treatment over that of another lies.
+type Ratio struct {
+	Of     Selector `yaml:"of"`
+	To     Selector `yaml:"to,omitempty"`    // empty: bare metal
+	Sizes  Sizes    `yaml:"sizes,omitempty"` // empty: each
+	Bounds `yaml:",inline"`
+}
+
+// Gain holds a ratio against the same ratio of other treatments: (of/to) / (than/to).
+type Gain struct {
+	Of     Selector `yaml:"of"`
+	To     Selector `yaml:"to,omitempty"`
+	Than   Selector `yaml:"than"` // what differs from Of
+	Sizes  Sizes    `yaml:"sizes,omitempty"`
+	Bounds `yaml:",inline"`
+}
+
+// Trend says how a ratio goes along an axis: "instance" (from few cores to many), "host_cores" (from a small host to a
+// large one), or a parameter that is a number. Falls and Rises hold the last value against the first; Constant holds
+// every value against the first.
+type Trend struct {
+	Of       Selector `yaml:"of"`
+	To       Selector `yaml:"to,omitempty"`
+	Over     string   `yaml:"over"`
+	Sizes    Sizes    `yaml:"sizes,omitempty"` // not over instance
+	Falls    Share    `yaml:"falls,omitempty"`
+	Rises    Share    `yaml:"rises,omitempty"`
+	Constant Share    `yaml:"constant,omitempty"`
+}
+
+// Axes of a trend that are no parameter.
+const (
+	overInstance  = "instance"
+	overHostCores = "host_cores"
+)
+
+// Sizes says at which of the measured instance types a hypothesis is meant.
+type Sizes string
+
+const (
+	Each     Sizes = "each" // as is empty
+	Some     Sizes = "any"
+	Smallest Sizes = "smallest"
+	Largest  Sizes = "largest"
+)
+
+// Bounds are those of a ratio. Exactly one of them is there.
+type Bounds struct {
+	Higher  Share     `yaml:"higher,omitempty"` // by this share at least: 2% is a ratio of 1.02 or more
+	Lower   Share     `yaml:"lower,omitempty"`  // 2% is a ratio of 1/1.02 or less
+	Equal   Share     `yaml:"equal,omitempty"`  // 5% is a ratio from 1/1.05 to 1.05
+	AtLeast float64   `yaml:"at_least,omitempty"`
+	AtMost  float64   `yaml:"at_most,omitempty"`
+	Between []float64 `yaml:"between,omitempty"` // two
+}
+
+// Share is a percentage, 0.02 for "2%".
+type Share float64
+
+// UnmarshalYAML takes "2%".
+func (s *Share) UnmarshalYAML(n *yaml.Node) error {
+	digits, ok := strings.CutSuffix(n.Value, "%")
+	v, err := strconv.ParseFloat(digits, 64)
+	if n.Kind != yaml.ScalarNode || !ok || err != nil || !(v > 0) || v > 1000 {
+		return fmt.Errorf("%q: a percentage above 0 was expected, as in 2%%", n.Value)
+	}
+	*s = Share(v / 100)
+	return nil
+}
+
+// region is the interval of ratios that a hypothesis allows.
+type region struct{ low, high float64 }
+
+func (r region) String() string {
+	figure := func(f float64) string { return strconv.FormatFloat(math.Round(f*1000)/1000, 'f', -1, 64) }
+	switch {
+	case math.IsInf(r.high, 1):
+		return "at least " + figure(r.low)
+	case r.low == 0:
+		return "at most " + figure(r.high)
+	}
+	return "from " + figure(r.low) + " to " + figure(r.high)
+}
+
+func higher(s Share) region { return region{1 + float64(s), math.Inf(1)} }
+func lower(s Share) region  { return region{0, 1 / (1 + float64(s))} }
+func equal(s Share) region  { return region{1 / (1 + float64(s)), 1 + float64(s)} }
+
+func (b Bounds) region() region {
+	switch {
+	case b.Higher > 0:
+		return higher(b.Higher)
+	case b.Lower > 0:
+		return lower(b.Lower)
+	case b.Equal > 0:
+		return equal(b.Equal)
+	case b.AtLeast > 0:
+		return region{b.AtLeast, math.Inf(1)}
+	case b.AtMost > 0:
+		return region{0, b.AtMost}
+	}
+	return region{b.Between[0], b.Between[1]}
+}
+
+// Values is one value or a list. A list means each of them.
+type Values []string
+
+// UnmarshalYAML takes a value or a list of values.
+func (v *Values) UnmarshalYAML(n *yaml.Node) error {
+	nodes := []*yaml.Node{n}
+	if n.Kind == yaml.SequenceNode {
+		nodes = n.Content
+	}
+	for _, n := range nodes {
+		if n.Kind != yaml.ScalarNode || n.Value == "" {
+			return errors.New("a value or a list of values was expected")
+		}
+		*v = append(*v, n.Value)
+	}
+	return nil
+}
+
+// Range bounds a number; 0 where it does not.
+type Range struct {
+	AtLeast float64 `yaml:"at_least,omitempty"`
+	AtMost  float64 `yaml:"at_most,omitempty"`
+}
+
+func (r *Range) has(f float64) bool {
+	return r == nil || f >= r.AtLeast && (r.AtMost == 0 || f <= r.AtMost)
+}
+
+func (r *Range) String() string {
+	switch {
+	case r.AtMost == 0:
+		return fmt.Sprintf("at least %g", r.AtLeast)
+	case r.AtLeast == 0:
+		return fmt.Sprintf("at most %g", r.AtMost)
+	case r.AtLeast == r.AtMost:
+		return fmt.Sprintf("%g", r.AtLeast)
+	}
+	return fmt.Sprintf("%g to %g", r.AtLeast, r.AtMost)
+}
+
+// Selector chooses treatments. What it does not name may be anything; in To and Than, it is as in the treatment that
+// is compared with, where both have it.
+type Selector struct {
+	Workload     Values `yaml:"workload,omitempty"`
+	Platform     Values `yaml:"platform,omitempty"`
+	Engine       Values `yaml:"engine,omitempty"`
+	Provisioning Values `yaml:"provisioning,omitempty"`
+	Instance     Values `yaml:"instance,omitempty"`
+	Network      Values `yaml:"network,omitempty"`
+
+	Params map[string]string `yaml:"params,omitempty"` // a workload that lacks a parameter is not chosen by it
+
+	Cores     *Range `yaml:"cores,omitempty"`      // of the instance
+	HostCores *Range `yaml:"host_cores,omitempty"` // that the host has online
+	CHR       *Range `yaml:"chr,omitempty"`
+}
+
+func (s Selector) empty() bool {
+	return len(s.Workload)+len(s.Platform)+len(s.Engine)+len(s.Provisioning)+len(s.Instance)+len(s.Network)+len(s.Params) == 0 &&
+		s.Cores == nil && s.HostCores == nil && s.CHR == nil
+}
+
+// lists are the selector's lists, to be gone through together.
+func (s *Selector) lists() []*Values {
+	return []*Values{&s.Workload, &s.Platform, &s.Engine, &s.Provisioning, &s.Instance, &s.Network}
+}
+
+// each gives a selector for every choice of one value from each list.
+func (s Selector) each() []Selector {
+	all := []Selector{s}
+	for i := range s.lists() {
+		var more []Selector
+		for _, one := range all {
+			values := *one.lists()[i]
+			if len(values) < 2 {
+				more = append(more, one)
+				continue
+			}
+			for _, v := range values {
+				*one.lists()[i] = Values{v}
+				more = append(more, one)
+			}
+		}
+		all = more
+	}
+	return all
+}
+
+// over is the selector with what the other names in place of its own: the treatments that a To or a Than is about.
+func (s Selector) over(other Selector) Selector {
+	if len(other.Platform) > 0 && !slices.Equal(other.Platform, s.Platform) {
+		s.Engine = nil // it is another platform's
+	}
+	if slices.Equal(other.Platform, Values{"bm"}) {
+		s.Provisioning, s.Network = nil, nil
+	}
+	if len(other.Workload) > 0 && !slices.Equal(other.Workload, s.Workload) {
+		s.Params = nil
+	}
+	for i, v := range other.lists() {
+		if len(*v) > 0 {
+			*s.lists()[i] = *v
+		}
+	}
+	if len(other.Params) > 0 {
+		params := map[string]string{}
+		for _, from := range []map[string]string{s.Params, other.Params} {
+			for k, v := range from {
+				params[k] = v
+			}
+		}
+		s.Params = params
+	}
+	for _, r := range []struct {
+		mine  **Range
+		other *Range
+	}{{&s.Cores, other.Cores}, {&s.HostCores, other.HostCores}, {&s.CHR, other.CHR}} {
+		if r.other != nil {
+			*r.mine = r.other
+		}
+	}
+	return s
 }

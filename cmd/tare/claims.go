@@ -1,0 +1,75 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"tare/desk/claims"
+	"tare/desk/summary"
+)
+
+func claimsCommand() *cobra.Command {
+	var format, study, file string
+	c := &cobra.Command{
+		Use:   "claims DIR…",
+		Short: "What papers found, held against what was measured here",
+		Long: `Gives every published finding a verdict with its evidence: "holds here", "does not hold here", "not decided" (the
+interval is too wide; about how many rounds would do), or "not testable here" (what is missing, and why). Figures
+that were emulated, or that an A/A check makes doubtful, decide nothing. All claims of one call are corrected for
+together, so ask for those that you want to know.`,
+		Example: `  tare claims R
+  tare claims R S --study pinning
+  tare claims R --format json | jq '.[] | select(.verdict == "does not hold here")'
+  tare claims R --claims mine.yaml`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(c *cobra.Command, dirs []string) error {
+			if err := oneOf("--format", format, "table", "json"); err != nil {
+				return err
+			}
+			var all []claims.Claim
+			if file != "" {
+				text, err := os.ReadFile(file)
+				var at *fs.PathError
+				if errors.As(err, &at) {
+					err = fmt.Errorf("--claims %s: %w; a file of claims was expected", file, at.Err)
+				}
+				if err != nil {
+					return err
+				}
+				if all, err = claims.Parse(file, text); err != nil {
+					return err
+				}
+			}
+			if file == "" || study != "" {
+				shipped, err := claims.Shipped(study)
+				if err != nil {
+					return fmt.Errorf("--study: %w", err)
+				}
+				all = append(shipped, all...)
+			}
+			s, err := summary.Read(dirs, summary.Options{})
+			if err != nil {
+				return err
+			}
+			verdicts := claims.Judge(s, all)
+			if format == "json" {
+				return claims.JSON(os.Stdout, verdicts)
+			}
+			width, _, err := term.GetSize(int(os.Stdout.Fd()))
+			tty := err == nil
+			if !tty {
+				width = 0 // a pipe has no width: lines are as long as they are
+			}
+			return claims.Table(os.Stdout, verdicts, width, tty && os.Getenv("NO_COLOR") == "")
+		},
+	}
+	c.Flags().StringVar(&format, "format", "table", "table or json")
+	c.Flags().StringVar(&study, "study", "", "only the claims of this paper: pinning (default: all that ship)")
+	c.Flags().StringVar(&file, "claims", "", "file of your own claims, instead of those that ship; with --study, beside them")
+	return c
+}

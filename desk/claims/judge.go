@@ -1,0 +1,762 @@
+package claims
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/gonum/stat/distuv"
+
+	"tare/desk/summary"
+	"tare/stats"
+)
+
+// Judge gives every claim its verdict, in their order.
+//
+// The claims of a call are corrected for together: each of the K that have at least one comparison here gets Alpha/K
+// (Bonferroni), and its comparisons share that as their logic needs. What must all be shown is shown at the whole of
+// it (intersection-union test); of what any one shows, each gets an equal part. Either way an interval decides only
+// when it lies on one side. So the chance that a call has any false "holds here" or "does not hold here" is Alpha at
+// most, whatever is true. Holm's way would gain nothing that can be proved: both answers of a claim are tested, and
+// one of the two is always true, so K true hypotheses remain at every step.
+func Judge(s *summary.Summary, all []Claim) []Verdict {
+	j := &judge{sum: s}
+	j.variable()
+	trees := make([]*node, len(all))
+	tested := 0
+	for i, c := range all {
+		trees[i] = j.build(c.Hypothesis)
+		if trees[i].compared() {
+			tested++
+		}
+	}
+	var vs []Verdict
+	for i, c := range all {
+		vs = append(vs, j.verdict(c, trees[i], stats.Alpha/float64(max(tested, 1))))
+	}
+	return vs
+}
+
+type judge struct {
+	sum    *summary.Summary
+	varies map[string]bool // "workload parameter": has several values
+}
+
+// node is a hypothesis about the rows that are there: a comparison, one that cannot be made, or a logic over others.
+type node struct {
+	kind kind
+	kids []*node
+	cmp  *comparison
+	why  []string // absent: the reasons
+	seen bool     // absent: measured, but must not decide
+}
+
+type kind int
+
+const (
+	every kind = iota
+	some
+	leaf
+	absent
+)
+
+// comparison is a ratio, or a ratio over a ratio, with the bounds that it should lie in.
+type comparison struct {
+	over, below pair // below is zero where there is one ratio alone
+	what        string
+	bounds      region
+	doubt       float64 // factor that bare metal differed from itself by, where the A/A check missed; else 1
+}
+
+func missing(why ...string) *node { return &node{kind: absent, why: why} }
+
+func (j *judge) build(h Hypothesis) *node {
+	many := func(k kind, of []Hypothesis) *node {
+		n := &node{kind: k}
+		for _, h := range of {
+			n.kids = append(n.kids, j.build(h))
+		}
+		return n
+	}
+	switch {
+	case h.Ratio != nil:
+		r := h.Ratio
+		return j.each(r.Of, r.To, Selector{}, func(of, to, _ Selector) *node { return j.ratio(of, to, r.Sizes, r.region()) })
+	case h.Gain != nil:
+		g := h.Gain
+		return j.each(g.Of, g.To, g.Than, func(of, to, than Selector) *node { return j.gain(of, to, than, g.Sizes, g.region()) })
+	case h.Trend != nil:
+		t := h.Trend
+		return j.each(t.Of, t.To, Selector{}, func(of, to, _ Selector) *node { return j.trend(of, to, t) })
+	case h.Any != nil:
+		return many(some, h.Any)
+	}
+	return many(every, h.All)
+}
+
+// bareMetal is what a ratio is to where nothing is said.
+var bareMetal = Selector{Platform: Values{"bm"}}
+
+// each goes through every choice that the selectors' lists leave: all of them must hold.
+func (j *judge) each(of, to, than Selector, make func(of, to, than Selector) *node) *node {
+	if to.empty() {
+		to = bareMetal
+	}
+	n := &node{kind: every}
+	for _, o := range of.each() {
+		for _, t := range to.each() {
+			for _, th := range than.each() {
+				n.kids = append(n.kids, make(o, t, th))
+			}
+		}
+	}
+	return n
+}
+
+// sized is a part of a hypothesis at one size.
+type sized struct {
+	row  *summary.Row
+	node *node
+}
+
+// over brings parts together as the hypothesis' sizes say.
+func (s Sizes) over(parts []sized) *node {
+	n := &node{kind: every}
+	ends := map[setting]*summary.Row{}
+	for _, p := range parts {
+		k := settingOf(p.row)
+		e := ends[k]
+		if c := 0; e != nil {
+			c = bySize(p.row.Treatment.Instance, e.Treatment.Instance)
+			if s == Smallest && c >= 0 || s == Largest && c <= 0 {
+				continue
+			}
+		}
+		ends[k] = p.row
+	}
+	atSize := map[string]*node{}
+	for _, p := range parts {
+		switch s {
+		case Smallest, Largest:
+			if bySize(p.row.Treatment.Instance, ends[settingOf(p.row)].Treatment.Instance) != 0 {
+				continue
+			}
+			n.kids = append(n.kids, p.node)
+		case Some:
+			n.kind = some
+			i := p.row.Treatment.Instance
+			key := fmt.Sprint(i.Cores, " ", i.Memory)
+			if atSize[key] == nil {
+				atSize[key] = &node{kind: every}
+				n.kids = append(n.kids, atSize[key])
+			}
+			atSize[key].kids = append(atSize[key].kids, p.node)
+		default:
+			n.kids = append(n.kids, p.node)
+		}
+	}
+	return n
+}
+
+func (j *judge) ratio(of, to Selector, sizes Sizes, bounds region) *node {
+	var parts []sized
+	for _, p := range j.pairs(of, to) {
+		parts = append(parts, sized{p.x, j.compare(p, pair{}, bounds)})
+	}
+	if parts == nil {
+		return j.nothing(of, of.over(to))
+	}
+	return sizes.over(parts)
+}
+
+func (j *judge) gain(of, to, than Selector, sizes Sizes, bounds region) *node {
+	var parts []sized
+	other := of.over(than)
+	for _, p := range j.pairs(of, to) {
+		for _, q := range j.pairs(other, to) {
+			if than.fits(p.x, q.x) {
+				parts = append(parts, sized{p.x, j.compare(p, q, bounds)})
+			}
+		}
+	}
+	if parts == nil {
+		return j.nothing(of, of.over(to), other, other.over(to))
+	}
+	return sizes.over(parts)
+}
+
+// nothing is where no comparison could be made of what these selectors choose.
+func (j *judge) nothing(of ...Selector) *node {
+	n := missing()
+	for _, s := range of {
+		if len(j.rows(s)) > 0 && !slices.ContainsFunc(j.rows(s), func(r *summary.Row) bool { return unfit(r) != "" }) {
+			continue
+		}
+		for _, w := range j.absence(s) {
+			if !slices.Contains(n.why, w) {
+				n.why = append(n.why, w)
+			}
+		}
+	}
+	if n.why == nil {
+		var names []string
+		for _, s := range of {
+			if t := s.String(); !slices.Contains(names, t) {
+				names = append(names, t)
+			}
+		}
+		n.why = []string{"no study has these on one host, at one size and otherwise alike: " + strings.Join(names, "; ")}
+	}
+	return n
+}
+
+// trend makes one part of everything that is alike but for the axis.
+func (j *judge) trend(of, to Selector, t *Trend) *node {
+	pairs := j.pairs(of, to)
+	lines := j.lines(pairs, t.Over, false)
+	if t.Over == overHostCores && lines == nil {
+		lines = j.lines(pairs, t.Over, true)
+	}
+	if lines == nil {
+		if len(pairs) == 0 {
+			return j.nothing(of, of.over(to))
+		}
+		at, _ := position(t.Over, pairs[0].x)
+		switch t.Over {
+		case overInstance:
+			return missing(fmt.Sprintf("needs %s at two sizes at least; measured: %s", of, pairs[0].x.Treatment.Instance.Name))
+		case overHostCores:
+			return missing(fmt.Sprintf("needs %s of one size on hosts of different core counts, alike otherwise; here: %g cores", of, at))
+		}
+		return missing(fmt.Sprintf("needs %s with two values of %s at least", of, t.Over))
+	}
+	var parts []sized
+	for _, line := range lines {
+		first, last := line[0], line[len(line)-1]
+		switch {
+		case t.Falls > 0:
+			parts = append(parts, sized{first.x, j.compare(last, first, lower(t.Falls))})
+		case t.Rises > 0:
+			parts = append(parts, sized{first.x, j.compare(last, first, higher(t.Rises))})
+		default:
+			for _, p := range line[1:] {
+				parts = append(parts, sized{first.x, j.compare(p, first, equal(t.Constant))})
+			}
+		}
+	}
+	if t.Over == overInstance {
+		return Each.over(parts)
+	}
+	return t.Sizes.over(parts)
+}
+
+// lines groups pairs that differ in nothing but where they stand on the axis, and puts them in its order. Those with
+// fewer than two places are no lines. Hosts are told apart, or with acrossHosts only their models of CPU.
+func (j *judge) lines(pairs []pair, over string, acrossHosts bool) [][]pair {
+	key := func(r *summary.Row) string {
+		t := r.Treatment
+		params := t.Params
+		host, instance, cores := r.HostID, fmt.Sprint(t.Instance.Cores, " ", t.Instance.Memory), r.HostCores
+		image := r.Image.Digest + r.Image.Input
+		switch over {
+		case overInstance:
+			instance = ""
+		case overHostCores:
+			cores = 0
+			if acrossHosts {
+				host = j.model(r.HostID)
+			}
+		default:
+			params = maps.Clone(params)
+			delete(params, over)
+			image = "" // it may be made by the parameter
+		}
+		return fmt.Sprintf("%q %q %q %q %q %q %q %q %d %q %q", host, t.Workload, params, t.Platform, t.Engine, t.Accelerator, t.Provisioning, instance, cores, t.Network, image)
+	}
+	var order []string
+	lines := map[string][]pair{}
+	for _, p := range pairs {
+		if _, ok := position(over, p.x); !ok {
+			continue
+		}
+		k := key(p.x) + key(p.y)
+		if lines[k] == nil {
+			order = append(order, k)
+		}
+		lines[k] = append(lines[k], p)
+	}
+	var all [][]pair
+	for _, k := range order {
+		line := lines[k]
+		at := func(p pair) float64 { v, _ := position(over, p.x); return v }
+		slices.SortStableFunc(line, func(a, b pair) int {
+			return cmp.Or(cmp.Compare(at(a), at(b)), cmp.Compare(a.x.Treatment.Instance.Memory, b.x.Treatment.Instance.Memory))
+		})
+		if at(line[0]) < at(line[len(line)-1]) {
+			all = append(all, line)
+		}
+	}
+	return all
+}
+
+// model is what makes two hosts alike: homogeneous hosts have the same CPU.
+func (j *judge) model(host string) string {
+	for _, h := range j.sum.Hosts {
+		if h.ID == host && h.CPUModel != "" {
+			return h.CPUModel
+		}
+	}
+	return host
+}
+
+// compare makes the comparison, or says why it must not be made.
+func (j *judge) compare(over, below pair, bounds region) *node {
+	c := &comparison{over: over, below: below, bounds: bounds, doubt: 1}
+	c.what = name(over.x) + " / " + name(over.y) + ", " + j.where(over.x)
+	if below.x != nil {
+		c.what += ", against " + name(below.x) + " / " + name(below.y) + ", " + j.where(below.x)
+	}
+	var why []string
+	for _, r := range c.rows() {
+		if u := unfit(r); u != "" && !slices.Contains(why, u) {
+			why = append(why, u)
+		}
+	}
+	if why != nil {
+		return &node{kind: absent, why: why, seen: c.measured()}
+	}
+	if _, n := c.ratio(j.sum, stats.Alpha); n == 0 {
+		return missing("no round has all of " + c.what)
+	}
+	c.doubt = j.doubt(over.x)
+	if below.x != nil {
+		c.doubt *= j.doubt(below.x)
+	}
+	return &node{kind: leaf, cmp: c}
+}
+
+func (c *comparison) rows() []*summary.Row {
+	if c.below.x == nil {
+		return []*summary.Row{c.over.x, c.over.y}
+	}
+	return []*summary.Row{c.over.x, c.over.y, c.below.x, c.below.y}
+}
+
+// measured says whether there are figures of all, and nothing but an A/A check speaks against them. Such a comparison
+// counts as tested, or what is tested would depend on what came out.
+func (c *comparison) measured() bool {
+	return !slices.ContainsFunc(c.rows(), func(r *summary.Row) bool { return !r.Representative || r.Rounds == 0 })
+}
+
+// doubt is what the host made of nothing at a row's place, as a factor; 1 where the A/A check did not miss.
+func (j *judge) doubt(r *summary.Row) float64 {
+	for _, a := range j.sum.AA {
+		if a.Verdict == summary.Misses && a.Host == r.Host && a.Workload == r.Treatment.Workload && maps.Equal(a.Params, r.Treatment.Params) &&
+			a.HostCores == r.HostCores && bySize(a.Instance, r.Treatment.Instance) == 0 {
+			if !(a.Low > 0) {
+				return math.Inf(1)
+			}
+			return max(a.High, 1/a.Low)
+		}
+	}
+	return 1
+}
+
+// ratio is the comparison's, with an interval that may miss in a share alpha, and the rounds that count.
+//
+// A ratio over a ratio has the interval that two intervals at alpha/2 leave: that is right however they depend on
+// each other, and needs no more than [summary.Summary.Ratio]. A row that stands on both sides is cancelled first.
+func (c *comparison) ratio(s *summary.Summary, alpha float64) (stats.Quotient, int) {
+	a, b := c.over, c.below
+	switch {
+	case b.x == nil:
+		q := s.Ratio(a.x, a.y, alpha)
+		return q, q.N
+	case a.y == b.y:
+		q := s.Ratio(a.x, b.x, alpha)
+		return q, q.N
+	case a.x == b.x:
+		q := s.Ratio(b.y, a.y, alpha)
+		return q, q.N
+	}
+	p, q := s.Ratio(a.x, a.y, alpha/2), s.Ratio(b.x, b.y, alpha/2)
+	out := stats.Quotient{Value: p.Value / q.Value, Low: math.Inf(-1), High: math.Inf(1), N: min(p.N, q.N)}
+	switch {
+	case math.IsNaN(p.Low) || math.IsNaN(q.Low):
+		out.Low, out.High = math.NaN(), math.NaN()
+	case p.HasInterval() && q.HasInterval() && p.Low >= 0 && q.Low > 0:
+		out.Low, out.High = p.Low/q.High, p.High/q.Low
+	}
+	return out, out.N
+}
+
+// met says where the interval lies, widened by what bare metal differed from itself.
+func (c *comparison) met(q stats.Quotient) Met {
+	low, high := q.Low/c.doubt, q.High*c.doubt
+	switch {
+	case !q.HasInterval() || math.IsNaN(low) || math.IsNaN(high):
+		return Open
+	case c.bounds.low <= low && high <= c.bounds.high:
+		return Yes
+	case high < c.bounds.low || c.bounds.high < low:
+		return No
+	}
+	return Open
+}
+
+// compared says whether anything was measured that the node is about.
+func (n *node) compared() bool {
+	return n.kind == leaf || n.kind == absent && n.seen || slices.ContainsFunc(n.kids, (*node).compared)
+}
+
+// shares says what each child gets of alpha when the node is to be shown (yes) or refuted. What needs all children
+// gives each the whole; what needs only one divides it among those that can show anything.
+func (n *node) share(alpha float64, yes bool) float64 {
+	if (n.kind == every) == yes {
+		return alpha
+	}
+	able := 0
+	for _, k := range n.kids {
+		if k.compared() {
+			able++
+		}
+	}
+	return alpha / float64(max(able, 1))
+}
+
+// shown says whether intervals at alpha show the node (yes) or refute it.
+func (j *judge) shown(n *node, alpha float64, yes bool) bool {
+	switch n.kind {
+	case leaf:
+		q, _ := n.cmp.ratio(j.sum, alpha)
+		return n.cmp.met(q) == map[bool]Met{true: Yes, false: No}[yes]
+	case absent:
+		return false
+	}
+	part := n.share(alpha, yes)
+	if (n.kind == every) == yes {
+		for _, k := range n.kids {
+			if !j.shown(k, part, yes) {
+				return false
+			}
+		}
+		return len(n.kids) > 0
+	}
+	return slices.ContainsFunc(n.kids, func(k *node) bool { return j.shown(k, part, yes) })
+}
+
+// could says whether more rounds could show the node.
+func (n *node) could() bool {
+	switch n.kind {
+	case leaf:
+		return n.cmp.doubt == 1
+	case absent:
+		return false
+	case some:
+		return slices.ContainsFunc(n.kids, (*node).could)
+	}
+	return len(n.kids) > 0 && !slices.ContainsFunc(n.kids, func(k *node) bool { return !k.could() })
+}
+
+// looks says whether the estimates, if they were exact, would show the node.
+func (j *judge) looks(n *node) bool {
+	switch n.kind {
+	case leaf:
+		q, _ := n.cmp.ratio(j.sum, stats.Alpha)
+		return n.cmp.bounds.low <= q.Value && q.Value <= n.cmp.bounds.high
+	case absent:
+		return false
+	case some:
+		return slices.ContainsFunc(n.kids, j.looks)
+	}
+	return !slices.ContainsFunc(n.kids, func(k *node) bool { return !j.looks(k) })
+}
+
+// evidence lists the comparisons beneath n, each with the interval that it had a part in the verdict with.
+func (j *judge) evidence(n *node, alpha float64, yes bool) (all []judged) {
+	if n.kind == leaf {
+		c := n.cmp
+		q, rounds := c.ratio(j.sum, alpha)
+		e := Evidence{
+			What: c.what, Treatments: [][]string{{c.over.x.Treatment.ID, c.over.y.Treatment.ID}},
+			Ratio: q.Value, Low: q.Low, High: q.High, Level: 1 - alpha, Rounds: rounds, Wanted: c.bounds.String(), Met: c.met(q),
+		}
+		if c.below.x != nil {
+			e.Treatments = append(e.Treatments, []string{c.below.x.Treatment.ID, c.below.y.Treatment.ID})
+		}
+		return []judged{{e, c, alpha}}
+	}
+	part := n.share(alpha, yes)
+	for _, k := range n.kids {
+		all = append(all, j.evidence(k, part, yes)...)
+	}
+	return all
+}
+
+type judged struct {
+	Evidence
+	cmp   *comparison
+	alpha float64
+}
+
+// absences are the reasons beneath n, each once.
+func (n *node) absences() (why []string) {
+	add := func(ws []string) {
+		for _, w := range ws {
+			if !slices.Contains(why, w) {
+				why = append(why, w)
+			}
+		}
+	}
+	if n.kind == absent {
+		add(n.why)
+	}
+	for _, k := range n.kids {
+		add(k.absences())
+	}
+	return why
+}
+
+func (j *judge) verdict(c Claim, n *node, alpha float64) Verdict {
+	v := Verdict{Claim: c, Missing: n.absences(), Needs: c.Hypothesis.needs(), tested: n.compared()}
+	yes := true
+	switch {
+	case j.shown(n, alpha, true):
+		v.Answer = Holds
+	case j.shown(n, alpha, false):
+		v.Answer, yes = DoesNotHold, false
+	case n.could():
+		v.Answer, yes = NotDecided, j.looks(n)
+	default:
+		v.Answer = NotTestable
+	}
+	js := j.evidence(n, alpha, yes)
+	for _, e := range js {
+		v.Evidence = append(v.Evidence, e.Evidence)
+		if e.cmp.doubt > 1 && e.Met == Open {
+			if w := fmt.Sprintf("the A/A check failed: bare metal differed from itself by a factor of up to %.3g at %s", e.cmp.doubt, j.where(e.cmp.over.x)); !slices.Contains(v.Missing, w) {
+				v.Missing = append(v.Missing, w)
+			}
+		}
+	}
+	v.Why = j.why(v.Answer, js, v.Missing, yes, n, alpha)
+	return v
+}
+
+// why is a verdict's reason in a line.
+func (j *judge) why(a Answer, js []judged, missing []string, yes bool, n *node, alpha float64) string {
+	of := func(m Met) (some []judged) {
+		for _, e := range js {
+			if e.Met == m {
+				some = append(some, e)
+			}
+		}
+		return some
+	}
+	// With several comparisons, the one that comes nearest to a bound, or goes farthest over it.
+	tell := func(some []judged, nearest bool) string {
+		if len(some) == 0 {
+			return ""
+		}
+		far := func(e judged) float64 { return e.cmp.bounds.distance(e.Low, e.High) }
+		slices.SortStableFunc(some, func(a, b judged) int {
+			if nearest {
+				return cmp.Compare(far(a), far(b))
+			}
+			return cmp.Compare(far(b), far(a))
+		})
+		s := some[0].brief()
+		if len(js) > 1 {
+			s += fmt.Sprintf(" (%d of %d comparisons)", len(some), len(js))
+		}
+		return s
+	}
+	switch a {
+	case Holds:
+		return tell(of(Yes), true)
+	case DoesNotHold:
+		return tell(of(No), false)
+	case NotTestable:
+		const most = 2
+		text := strings.Join(missing[:min(most, len(missing))], "; ")
+		if more := len(missing) - most; more > 0 {
+			text += fmt.Sprintf("; and %d more", more)
+		}
+		return text
+	}
+	rounds := j.rounds(n, alpha, yes)
+	open := of(Open)
+	// What is to be shown waits for the slowest comparison; to refute it the quickest will do.
+	slices.SortStableFunc(open, func(a, b judged) int {
+		if yes {
+			a, b = b, a
+		}
+		return cmp.Compare(j.enough(a, yes), j.enough(b, yes))
+	})
+	if len(open) == 0 {
+		open = js
+	}
+	text := open[0].brief()
+	switch {
+	case open[0].Rounds < 2:
+		text += "; two rounds at least are needed"
+	case math.IsInf(rounds, 0):
+		text += fmt.Sprintf("; more than %d rounds would be needed, as the value lies at a bound (%d now)", mostRounds, open[0].Rounds)
+	default:
+		text += fmt.Sprintf("; about %.0f rounds would decide (%d now)", rounds, open[0].Rounds)
+	}
+	return text
+}
+
+// distance is how far an interval is from the region's nearest bound, on either side.
+func (r region) distance(low, high float64) float64 {
+	d := math.Inf(1)
+	for _, b := range []float64{r.low, r.high} {
+		if b == 0 || math.IsInf(b, 0) {
+			continue
+		}
+		for _, end := range []float64{low, high} {
+			d = min(d, math.Abs(end-b)/b)
+		}
+	}
+	return d
+}
+
+// brief is the comparison in words with its figures.
+func (e Evidence) brief() string {
+	return fmt.Sprintf("%s: %s, wanted %s", e.What, e.Figure(), e.Wanted)
+}
+
+// Figure writes "1.02 (1.00 to 1.04)", with as many decimals as the interval deserves.
+func (e Evidence) Figure() string {
+	known := func(f float64) bool { return !math.IsNaN(f) && !math.IsInf(f, 0) }
+	if !known(e.Ratio) {
+		return "no ratio"
+	}
+	if !known(e.Low) || !known(e.High) {
+		return fmt.Sprintf("%.2f (no interval)", e.Ratio)
+	}
+	d := 2
+	if w := e.High - e.Low; w > 0 {
+		d = min(max(int(math.Ceil(-math.Log10(w))), 2), 6)
+	}
+	return fmt.Sprintf("%.*f (%.*f to %.*f)", d, e.Ratio, d, e.Low, d, e.High)
+}
+
+// mostRounds is where a guess of how many rounds would do ends: nobody runs more.
+const mostRounds = 2000
+
+// rounds is about how many rounds would show the node (yes) or refute it, if the estimates and the noise stay.
+func (j *judge) rounds(n *node, alpha float64, yes bool) float64 {
+	switch n.kind {
+	case leaf:
+		return j.enough(judged{cmp: n.cmp, alpha: alpha}, yes)
+	case absent:
+		return math.Inf(1)
+	}
+	needsAll := (n.kind == every) == yes
+	part := n.share(alpha, yes)
+	out := math.Inf(1)
+	if needsAll {
+		out = 0
+	}
+	for _, k := range n.kids {
+		r := j.rounds(k, part, yes)
+		if needsAll {
+			out = max(out, r)
+		} else {
+			out = min(out, r)
+		}
+	}
+	return out
+}
+
+// enough is about how many rounds would bring the comparison's interval within its bounds (yes), or out of them: its
+// half-width goes with Student's t over the root of the rounds.
+func (j *judge) enough(e judged, yes bool) float64 {
+	q, n := e.cmp.ratio(j.sum, e.alpha)
+	if n < 2 {
+		return math.Inf(1)
+	}
+	t := func(alpha float64, n int) float64 {
+		return distuv.StudentsT{Sigma: 1, Nu: float64(n - 1)}.Quantile(1-alpha/2) / math.Sqrt(float64(n))
+	}
+	low, high := q.Value-q.Low, q.High-q.Value
+	if !q.HasInterval() {
+		// An interval at an easy level tells the spread.
+		const easy = 0.32
+		q, _ = e.cmp.ratio(j.sum, easy)
+		grow := t(e.alpha, n) / t(easy, n)
+		low, high = grow*(q.Value-q.Low), grow*(q.High-q.Value)
+		if !q.HasInterval() {
+			return math.Inf(1)
+		}
+	}
+	// The share that the widths must shrink to.
+	b, v := e.cmp.bounds, q.Value
+	var shrink float64
+	switch {
+	case yes && (v < b.low || v > b.high):
+		return math.Inf(1)
+	case yes:
+		shrink = min((v-b.low)/low, (b.high-v)/high)
+		if b.low == 0 {
+			shrink = (b.high - v) / high
+		}
+	case v < b.low:
+		shrink = (b.low - v) / high
+	case v > b.high:
+		shrink = (v - b.high) / low
+	}
+	if !(shrink > 0) {
+		return math.Inf(1)
+	}
+	now := t(e.alpha, n)
+	for r := n + 1; r <= mostRounds; r += max(1, r/20) {
+		if t(e.alpha, r) <= now*shrink {
+			return float64(r)
+		}
+	}
+	return math.Inf(1)
+}
+
+// needs are the treatments that a hypothesis is about, in words, each once.
+func (h Hypothesis) needs() []string {
+	var out []string
+	add := func(s ...string) {
+		for _, s := range s {
+			if !slices.Contains(out, s) {
+				out = append(out, s)
+			}
+		}
+	}
+	pair := func(of, to Selector) {
+		if to.empty() {
+			to = bareMetal
+		}
+		for _, o := range of.each() {
+			add(o.String())
+			for _, t := range to.each() {
+				add(o.over(t).String())
+			}
+		}
+	}
+	for _, p := range append(slices.Clone(h.All), h.Any...) {
+		add(p.needs()...)
+	}
+	switch {
+	case h.Ratio != nil:
+		pair(h.Ratio.Of, h.Ratio.To)
+	case h.Gain != nil:
+		pair(h.Gain.Of, h.Gain.To)
+		for _, than := range h.Gain.Than.each() {
+			pair(h.Gain.Of.over(than), h.Gain.To)
+		}
+	case h.Trend != nil:
+		pair(h.Trend.Of, h.Trend.To)
+	}
+	return out
+}

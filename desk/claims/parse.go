@@ -1,0 +1,437 @@
+package claims
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+
+	data "tare/claims"
+	"tare/notebook"
+)
+
+// file is a file of claims.
+type file struct {
+	Paper  string  `yaml:"paper"`
+	Groups []group `yaml:"groups"`
+}
+
+type group struct {
+	Name   string   `yaml:"name"`
+	About  Selector `yaml:"about,omitempty"` // what every Of of the group means where it does not say
+	Claims []claim  `yaml:"claims"`
+}
+
+type claim struct {
+	ID         string     `yaml:"id"`
+	Place      string     `yaml:"place"`
+	Finding    string     `yaml:"finding"`
+	Published  *published `yaml:"published,omitempty"`
+	Tolerance  string     `yaml:"tolerance,omitempty"`
+	Hypothesis Hypothesis `yaml:"hypothesis"`
+}
+
+type published struct {
+	What  string  `yaml:"what"`
+	Value float64 `yaml:"value,omitempty"`
+	From  float64 `yaml:"from,omitempty"`
+	To    float64 `yaml:"to,omitempty"`
+}
+
+// Shipped gives the claims that ship with Tare: those of one paper ("pinning") or, with an empty name, of all.
+func Shipped(study string) ([]Claim, error) {
+	names, err := fs.Glob(data.FS, "*.yaml")
+	if err != nil {
+		return nil, err
+	}
+	var all []Claim
+	var studies []string
+	for _, name := range names {
+		short := strings.TrimSuffix(name, ".yaml")
+		studies = append(studies, short)
+		if study != "" && study != short {
+			continue
+		}
+		text, err := fs.ReadFile(data.FS, name)
+		if err != nil {
+			return nil, err
+		}
+		cs, err := Parse("claims/"+name, text)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, cs...)
+	}
+	if all == nil {
+		return nil, fmt.Errorf("there are no claims of %q; expected one of: %s", study, strings.Join(studies, ", "))
+	}
+	return all, nil
+}
+
+// Parse reads a file of claims; name is how errors call it, and its last part without the ending is the claims' study.
+// Errors are one line with file, line and what was expected.
+func Parse(name string, text []byte) ([]Claim, error) {
+	const most = 1 << 20 // no file of claims comes near; an accident or an attack does
+	if len(text) > most {
+		return nil, fmt.Errorf("%s: is %d bytes long, at most %d are read", name, len(text), most)
+	}
+	var root yaml.Node
+	if err := yaml.Unmarshal(text, &root); err != nil {
+		return nil, fmt.Errorf("%s%s", name, decodeError(err))
+	}
+	var f file
+	dec := yaml.NewDecoder(bytes.NewReader(text))
+	dec.KnownFields(true)
+	if err := dec.Decode(&f); err != nil {
+		return nil, fmt.Errorf("%s%s", name, decodeError(err))
+	}
+	study := name[strings.LastIndexAny(name, `/\`)+1:]
+	study = strings.TrimSuffix(strings.TrimSuffix(study, ".yaml"), ".yml")
+	all, err := f.claims(study)
+	var at *problem
+	if errors.As(err, &at) {
+		return nil, fmt.Errorf("%s:%d: %s", name, line(&root, at.path), at)
+	}
+	return all, err
+}
+
+var decodeLine = regexp.MustCompile(`(?s)line (\d+)(?:, column \d+)?: (.*)$`)
+
+// decodeError is the decoder's first error as ":LINE: text".
+func decodeError(err error) string {
+	text := strings.TrimSpace(err.Error())
+	if text == "EOF" {
+		return ": is empty; a paper and groups of claims were expected"
+	}
+	text = regexp.MustCompile(`field (\S+) not found in type \S+`).ReplaceAllString(text, "unknown key $1")
+	text = regexp.MustCompile("cannot (?:construct|unmarshal) !!(\\S+)(?: `([^`]*)`)? into \\S+").ReplaceAllString(text, "a $1 ($2) is not what was expected here; docs/claims.md has the language")
+	if m := decodeLine.FindStringSubmatch(text); m != nil {
+		first, _, _ := strings.Cut(m[2], "\n")
+		return ":" + m[1] + ": " + first
+	}
+	return ": " + strings.Join(strings.Fields(text), " ")
+}
+
+// problem is what is wrong with a part of a file.
+type problem struct {
+	path []any // keys and indices
+	text string
+}
+
+func (p *problem) Error() string {
+	var b strings.Builder
+	for _, k := range p.path {
+		if s, ok := k.(string); ok && s != "groups" && s != "claims" && s != "hypothesis" {
+			b.WriteString(s + ": ")
+		}
+	}
+	return b.String() + p.text
+}
+
+// within puts a problem of a part below where the part is.
+func within(err error, path ...any) error {
+	var p *problem
+	if errors.As(err, &p) {
+		p.path = append(slices.Clone(path), p.path...)
+	}
+	return err
+}
+
+func wrong(format string, args ...any) error { return &problem{text: fmt.Sprintf(format, args...)} }
+
+// line is that of the part of a document, or of the nearest thing around it.
+func line(n *yaml.Node, path []any) int {
+	if n.Kind == yaml.DocumentNode && len(n.Content) > 0 {
+		n = n.Content[0]
+	}
+	at := max(n.Line, 1)
+	for _, k := range path {
+		var next *yaml.Node
+		switch k := k.(type) {
+		case int:
+			if n.Kind == yaml.SequenceNode && k < len(n.Content) {
+				next = n.Content[k]
+				at = next.Line
+			}
+		case string:
+			for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
+				if n.Content[i].Value == k {
+					at, next = n.Content[i].Line, n.Content[i+1]
+				}
+			}
+		}
+		if next == nil {
+			break
+		}
+		n = next
+	}
+	return at
+}
+
+var idOK = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
+
+// claims checks the file and gives what it says.
+func (f *file) claims(study string) ([]Claim, error) {
+	if strings.TrimSpace(f.Paper) == "" {
+		return nil, wrong("paper: is missing; the title of what the claims come from was expected")
+	}
+	seen := map[string]bool{}
+	var all []Claim
+	for i, g := range f.Groups {
+		if g.Name == "" {
+			return nil, within(wrong("name: is missing; a heading was expected"), "groups", i)
+		}
+		if err := g.About.check(); err != nil {
+			return nil, within(err, "groups", i, "about")
+		}
+		for j, c := range g.Claims {
+			err := c.check()
+			if err == nil && seen[c.ID] {
+				err = within(wrong("%q is there twice; every claim has an id of its own", c.ID), "id")
+			}
+			if err == nil {
+				err = within(c.Hypothesis.check(), "hypothesis")
+			}
+			if err != nil {
+				return nil, within(err, "groups", i, "claims", j)
+			}
+			seen[c.ID] = true
+			out := Claim{
+				Study: study, Paper: f.Paper, Group: g.Name, ID: c.ID, Place: c.Place, Finding: c.Finding, Tolerance: c.Tolerance,
+				Hypothesis: c.Hypothesis.about(g.About),
+			}
+			if err := out.Hypothesis.complete(); err != nil {
+				return nil, within(err, "groups", i, "claims", j, "hypothesis")
+			}
+			if p := c.Published; p != nil {
+				out.Published = &Published{What: p.What, Low: p.From, High: p.To}
+				if p.Value != 0 {
+					out.Published.Low, out.Published.High = p.Value, p.Value
+				}
+			}
+			all = append(all, out)
+		}
+	}
+	if len(all) == 0 {
+		return nil, wrong("groups: no claim is there; [{name: …, claims: […]}] was expected")
+	}
+	return all, nil
+}
+
+func (c *claim) check() error {
+	switch p := c.Published; {
+	case !idOK.MatchString(c.ID) || len(c.ID) > 40:
+		return within(wrong("%q: at most 40 lower-case letters, digits and hyphens were expected", c.ID), "id")
+	case strings.TrimSpace(c.Finding) == "":
+		return wrong("%s has no finding; a sentence was expected", c.ID)
+	case strings.TrimSpace(c.Place) == "":
+		return wrong("%s has no place; where the finding is published was expected, as in III-B1", c.ID)
+	case p == nil:
+	case p.What == "" || (p.Value != 0) == (p.From != 0 || p.To != 0) || p.Value == 0 && !(p.From < p.To):
+		return within(wrong("{what: …, value: N} or {what: …, from: N, to: N} was expected"), "published")
+	}
+	if c.Hypothesis.hasNumbers() && strings.TrimSpace(c.Tolerance) == "" {
+		return wrong("%s has no tolerance: its hypothesis has bounds other than higher and lower, and why they are where they are was expected", c.ID)
+	}
+	return nil
+}
+
+// hasNumbers says whether a bound stands for a word or a number of the paper, and so needs a reason.
+func (h *Hypothesis) hasNumbers() bool {
+	for _, part := range append(slices.Clone(h.All), h.Any...) {
+		if part.hasNumbers() {
+			return true
+		}
+	}
+	numbers := func(b Bounds) bool { return b.Equal+Share(b.AtLeast)+Share(b.AtMost) > 0 || b.Between != nil }
+	return h.Ratio != nil && numbers(h.Ratio.Bounds) || h.Gain != nil && numbers(h.Gain.Bounds) || h.Trend != nil && h.Trend.Constant > 0
+}
+
+func (h *Hypothesis) check() error {
+	forms := 0
+	for _, there := range []bool{len(h.All) > 0, len(h.Any) > 0, h.Ratio != nil, h.Gain != nil, h.Trend != nil} {
+		if there {
+			forms++
+		}
+	}
+	if forms != 1 {
+		return wrong("%d forms; exactly one of all, any, ratio, gain, trend was expected", forms)
+	}
+	for i := range h.All {
+		if err := h.All[i].check(); err != nil {
+			return within(err, "all", i)
+		}
+	}
+	for i := range h.Any {
+		if err := h.Any[i].check(); err != nil {
+			return within(err, "any", i)
+		}
+	}
+	switch {
+	case h.Ratio != nil:
+		return within(checkPair(h.Ratio.Of, h.Ratio.To, nil, h.Ratio.Sizes, &h.Ratio.Bounds), "ratio")
+	case h.Gain != nil:
+		return within(checkPair(h.Gain.Of, h.Gain.To, &h.Gain.Than, h.Gain.Sizes, &h.Gain.Bounds), "gain")
+	case h.Trend != nil:
+		return within(h.Trend.check(), "trend")
+	}
+	return nil
+}
+
+func (t *Trend) check() error {
+	if err := checkPair(t.Of, t.To, nil, t.Sizes, nil); err != nil {
+		return err
+	}
+	ways := 0
+	for _, w := range []Share{t.Falls, t.Rises, t.Constant} {
+		if w > 0 {
+			ways++
+		}
+	}
+	switch {
+	case t.Over == "":
+		return wrong("over: is missing; instance, host_cores or a parameter's name was expected")
+	case t.Over == overInstance && t.Sizes != "":
+		return within(wrong("a trend over instance is over all sizes: leave it out"), "sizes")
+	case ways != 1:
+		return wrong("exactly one of falls, rises, constant was expected, as in falls: 2%%")
+	}
+	return nil
+}
+
+// checkPair checks what ratio, gain and trend share; than and b are nil where they have none.
+func checkPair(of, to Selector, than *Selector, sizes Sizes, b *Bounds) error {
+	if err := of.check(); err != nil {
+		return within(err, "of")
+	}
+	if err := to.check(); err != nil {
+		return within(err, "to")
+	}
+	if len(to.Workload) > 0 {
+		return within(wrong("workload: a ratio is of one workload; gain holds two against each other"), "to")
+	}
+	if than != nil {
+		if than.empty() {
+			return within(wrong("is missing; what differs from `of` was expected, as in {platform: vm}"), "than")
+		}
+		if err := than.check(); err != nil {
+			return within(err, "than")
+		}
+	}
+	if !slices.Contains([]Sizes{"", Each, Some, Smallest, Largest}, sizes) {
+		return within(wrong("%q: each, any, smallest or largest was expected", string(sizes)), "sizes")
+	}
+	if b == nil {
+		return nil
+	}
+	n := 0
+	for _, there := range []bool{b.Higher > 0, b.Lower > 0, b.Equal > 0, b.AtLeast != 0, b.AtMost != 0, b.Between != nil} {
+		if there {
+			n++
+		}
+	}
+	if n != 1 {
+		return wrong("%d bounds; exactly one of higher, lower, equal, at_least, at_most, between was expected", n)
+	}
+	number := func(f float64) bool { return f >= 0 && !math.IsInf(f, 0) }
+	switch {
+	case !number(b.AtLeast):
+		return within(wrong("%g: a ratio above 0 was expected", b.AtLeast), "at_least")
+	case !number(b.AtMost):
+		return within(wrong("%g: a ratio above 0 was expected", b.AtMost), "at_most")
+	case b.Between != nil && (len(b.Between) != 2 || !number(b.Between[0]) || !number(b.Between[1]) || !(b.Between[0] < b.Between[1])):
+		return within(wrong("%v: two ratios were expected, as in [1.8, 2.2]", b.Between), "between")
+	}
+	return nil
+}
+
+func (s *Selector) check() error {
+	for _, c := range []struct {
+		key    string
+		values Values
+		known  []string
+	}{
+		{"platform", s.Platform, []string{notebook.BM, notebook.CN, notebook.VM, notebook.VMCN}},
+		{"provisioning", s.Provisioning, []string{notebook.Vanilla, notebook.Pinned}},
+		{"network", s.Network, []string{notebook.NetBridge, notebook.NetHost, notebook.NetNone}},
+	} {
+		for _, v := range c.values {
+			if !slices.Contains(c.known, v) {
+				return within(wrong("%q: one of %s was expected", v, strings.Join(c.known, ", ")), c.key)
+			}
+		}
+	}
+	for _, r := range []struct {
+		key string
+		r   *Range
+	}{{"cores", s.Cores}, {"host_cores", s.HostCores}, {"chr", s.CHR}} {
+		if r.r != nil && (!(r.r.AtLeast >= 0) || !(r.r.AtMost >= 0) || r.r.AtLeast == 0 && r.r.AtMost == 0 || r.r.AtMost != 0 && r.r.AtMost < r.r.AtLeast) {
+			return within(wrong("{at_least: N}, {at_most: N} or both were expected"), r.key)
+		}
+	}
+	return nil
+}
+
+// about gives the hypothesis with the group's selector beneath each of its own.
+func (h Hypothesis) about(s Selector) Hypothesis {
+	parts := func(of []Hypothesis) (out []Hypothesis) {
+		for _, h := range of {
+			out = append(out, h.about(s))
+		}
+		return out
+	}
+	h.All, h.Any = parts(h.All), parts(h.Any)
+	switch {
+	case h.Ratio != nil:
+		r := *h.Ratio
+		r.Of = s.over(r.Of)
+		h.Ratio = &r
+	case h.Gain != nil:
+		g := *h.Gain
+		g.Of = s.over(g.Of)
+		h.Gain = &g
+	case h.Trend != nil:
+		t := *h.Trend
+		t.Of = s.over(t.Of)
+		h.Trend = &t
+	}
+	return h
+}
+
+// complete checks what the claim and its group must say between them.
+func (h *Hypothesis) complete() error {
+	for i := range h.All {
+		if err := h.All[i].complete(); err != nil {
+			return within(err, "all", i)
+		}
+	}
+	for i := range h.Any {
+		if err := h.Any[i].complete(); err != nil {
+			return within(err, "any", i)
+		}
+	}
+	form, of := "", Selector{}
+	switch {
+	case h.Ratio != nil:
+		form, of = "ratio", h.Ratio.Of
+	case h.Gain != nil:
+		form, of = "gain", h.Gain.Of
+	case h.Trend != nil:
+		form, of = "trend", h.Trend.Of
+	default:
+		return nil
+	}
+	switch {
+	case len(of.Workload) == 0:
+		return within(wrong("workload: is missing, here and in the group's about"), form, "of")
+	case len(of.Platform) == 0:
+		return within(wrong("platform: is missing, here and in the group's about"), form, "of")
+	}
+	return nil
+}

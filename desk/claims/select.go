@@ -1,0 +1,333 @@
+package claims
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tare/desk/summary"
+	"tare/notebook"
+)
+
+// sizesOfPaper are the instance types of paper "pinning", Table II, with cores and GB: a name means that size however a
+// study writes it.
+var sizesOfPaper = map[string][2]float64{
+	"large": {2, 8}, "xlarge": {4, 16}, "2xlarge": {8, 32}, "4xlarge": {16, 64}, "8xlarge": {32, 128}, "16xlarge": {64, 256},
+}
+
+func isInstance(name string, i notebook.Instance) bool {
+	if i.Name == name {
+		return true
+	}
+	size, known := sizesOfPaper[name]
+	return known && i.Cores == size[0] && float64(i.Memory) == size[1]*(1<<30)
+}
+
+func oneOf(want Values, has string) bool { return len(want) == 0 || slices.Contains(want, has) }
+
+// has says whether the selector chooses the treatment, on a host with so many cores and with that CHR.
+func (s Selector) has(t notebook.Treatment, hostCores int, chr float64) bool {
+	if t.AA || !oneOf(s.Workload, t.Workload) || !oneOf(s.Platform, t.Platform) || !oneOf(s.Engine, t.Engine) ||
+		!oneOf(s.Provisioning, t.Provisioning) || !oneOf(s.Network, t.Network) ||
+		len(s.Instance) > 0 && !slices.ContainsFunc(s.Instance, func(n string) bool { return isInstance(n, t.Instance) }) {
+		return false
+	}
+	for k, v := range s.Params {
+		if has, there := t.Params[k]; there && has != v {
+			return false
+		}
+	}
+	return s.Cores.has(t.Instance.Cores) && s.HostCores.has(float64(hostCores)) && s.CHR.has(chr)
+}
+
+func (s Selector) hasRow(r *summary.Row) bool { return s.has(r.Treatment, r.HostCores, r.CHR) }
+
+// String is the selector in words.
+func (s Selector) String() string {
+	var parts []string
+	for _, v := range []Values{s.Workload, s.Platform, s.Engine, s.Provisioning} {
+		if len(v) > 0 {
+			parts = append(parts, strings.Join(v, " or "))
+		}
+	}
+	for _, k := range slices.Sorted(maps.Keys(s.Params)) {
+		parts = append(parts, k+"="+s.Params[k])
+	}
+	if len(s.Network) > 0 {
+		parts = append(parts, "network "+strings.Join(s.Network, " or "))
+	}
+	if len(s.Instance) > 0 {
+		parts = append(parts, "at "+strings.Join(s.Instance, " or "))
+	}
+	if s.Cores != nil {
+		parts = append(parts, "with "+s.Cores.String()+" cores")
+	}
+	if s.HostCores != nil {
+		parts = append(parts, "on "+s.HostCores.String()+" host cores")
+	}
+	if s.CHR != nil {
+		parts = append(parts, "with a CHR of "+s.CHR.String())
+	}
+	if len(parts) == 0 {
+		return "anything"
+	}
+	return strings.Join(parts, " ")
+}
+
+// pair is a row and the row that it is compared with.
+type pair struct{ x, y *summary.Row }
+
+// fits says whether y is x's counterpart in all that `to` does not name.
+func (to Selector) fits(x, y *summary.Row) bool {
+	a, b := x.Treatment, y.Treatment
+	either := func(named Values, a, b string) bool { return len(named) > 0 || a == b || a == "" || b == "" }
+	samePlatform := a.Platform == b.Platform
+	if x == y || len(to.Platform) == 0 && !samePlatform ||
+		len(to.Engine) == 0 && samePlatform && a.Engine != b.Engine ||
+		samePlatform && a.Accelerator != b.Accelerator ||
+		!either(to.Provisioning, a.Provisioning, b.Provisioning) || !either(to.Network, a.Network, b.Network) {
+		return false
+	}
+	if len(to.Workload) == 0 {
+		if a.Workload != b.Workload || x.Metric != y.Metric {
+			return false
+		}
+		for k := range a.Params {
+			if _, named := to.Params[k]; !named && a.Params[k] != b.Params[k] {
+				return false
+			}
+		}
+		if len(to.Params) == 0 && x.Image != y.Image {
+			return false
+		}
+	}
+	sameSize := a.Instance.Cores == b.Instance.Cores && a.Instance.Memory == b.Instance.Memory
+	if !sameSize && len(to.Instance) == 0 && to.Cores == nil && to.CHR == nil {
+		return false
+	}
+	return x.HostID == y.HostID && (x.HostCores == y.HostCores || to.HostCores != nil || to.CHR != nil)
+}
+
+// pairs gives every row that `of` chooses with every counterpart that `to` chooses. Rows that must not decide anything
+// are among them: which comparisons a claim is about does not depend on what came out.
+func (j *judge) pairs(of, to Selector) (all []pair) {
+	for _, x := range j.rows(of) {
+		for _, y := range j.rows(to) {
+			if to.fits(x, y) {
+				all = append(all, pair{x, y})
+			}
+		}
+	}
+	return all
+}
+
+func (j *judge) rows(s Selector) (all []*summary.Row) {
+	for i := range j.sum.Rows {
+		if r := &j.sum.Rows[i]; s.hasRow(r) {
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
+// setting is what sizes are counted in: their smallest, their largest.
+type setting struct {
+	host, workload, params, image string
+	hostCores                     int
+}
+
+func settingOf(r *summary.Row) setting {
+	return setting{r.HostID, r.Treatment.Workload, notebook.Label("", r.Treatment.Params), r.Image.Digest + r.Image.Input, r.HostCores}
+}
+
+func bySize(a, b notebook.Instance) int {
+	return cmp.Or(cmp.Compare(a.Cores, b.Cores), cmp.Compare(a.Memory, b.Memory))
+}
+
+// position is where a row stands on an axis; false where it does not.
+func position(over string, r *summary.Row) (float64, bool) {
+	switch over {
+	case overInstance:
+		return r.Treatment.Instance.Cores, true
+	case overHostCores:
+		return float64(r.HostCores), r.HostCores > 0
+	}
+	v, err := strconv.ParseFloat(r.Treatment.Params[over], 64)
+	return v, err == nil
+}
+
+// unfit is why a row must not decide anything; empty where it may.
+func unfit(r *summary.Row) string {
+	switch {
+	case !r.Representative:
+		return fmt.Sprintf("%s was only emulated (tcg), which says nothing about a VM's cost: needs a host with KVM", r.Treatment.Platform)
+	case r.Trials == 0:
+		return name(r) + " was not measured yet"
+	case r.Rounds == 0:
+		return "every trial of " + name(r) + " failed"
+	case r.Doubtful:
+		return "the A/A check failed: bare metal differed from itself by as much as " + name(r) + " from it"
+	}
+	return ""
+}
+
+// name is a row in few words: "cn docker vanilla".
+func name(r *summary.Row) string {
+	t := r.Treatment
+	parts := []string{t.Platform, t.Engine, t.Provisioning}
+	if t.Platform == notebook.VM && t.Engine == "qemu" {
+		parts[1] = "" // there is no other
+	}
+	if t.Network != "" {
+		parts = append(parts, "network "+t.Network)
+	}
+	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), " ")
+}
+
+// where is a row's workload, size and host in few words, each as far as the summary has more than one.
+func (j *judge) where(r *summary.Row) string {
+	params := map[string]string{}
+	for k, v := range r.Treatment.Params {
+		if j.varies[r.Treatment.Workload+" "+k] {
+			params[k] = v
+		}
+	}
+	s := notebook.Label(r.Treatment.Workload, params) + " at " + r.Treatment.Instance.Name
+	if r.Treatment.HostCores > 0 {
+		s += fmt.Sprintf(" on %d host cores", r.HostCores)
+	}
+	if len(j.sum.Hosts) > 1 {
+		s += " on " + r.Host
+	}
+	return s
+}
+
+// variable finds the parameters that have several values.
+func (j *judge) variable() {
+	j.varies = map[string]bool{}
+	first := map[string]string{}
+	for _, r := range j.sum.Rows {
+		for k, v := range r.Treatment.Params {
+			key := r.Treatment.Workload + " " + k
+			if known, there := first[key]; !there {
+				first[key] = v
+			} else if known != v {
+				j.varies[key] = true
+			}
+		}
+	}
+}
+
+// absence is why no comparison of the treatments that s chooses could be made, in words.
+func (j *judge) absence(s Selector) []string {
+	// What no folder can have because of its host comes first: nothing else would help.
+	if s.HostCores != nil {
+		var has []string
+		ok := false
+		for _, n := range j.hostCores() {
+			has = append(has, strconv.Itoa(n))
+			ok = ok || s.HostCores.has(float64(n))
+		}
+		if !ok {
+			return []string{fmt.Sprintf("needs a host with %s cores; here: %s", s.HostCores, orNone(has))}
+		}
+	}
+	if s.CHR != nil {
+		bare := s
+		bare.CHR = nil
+		var has []string
+		ok := false
+		for _, r := range j.rows(bare) {
+			ok = ok || s.CHR.has(r.CHR)
+			if c := strconv.FormatFloat(r.CHR, 'g', 3, 64); !slices.Contains(has, c) {
+				has = append(has, c)
+			}
+		}
+		if !ok {
+			if s.CHR.AtMost > 0 && s.CHR.AtLeast == 0 {
+				return []string{fmt.Sprintf("needs %s with a CHR of at most %g, 2 cores on a host of %.0f or more; here: %s", bare, s.CHR.AtMost, 2/s.CHR.AtMost, orNone(has))}
+			}
+			return []string{fmt.Sprintf("needs %s with a CHR of %s; here: %s", bare, s.CHR, orNone(has))}
+		}
+	}
+	if rows := j.rows(s); len(rows) > 0 {
+		var why []string
+		for _, r := range rows {
+			if u := unfit(r); u != "" && !slices.Contains(why, u) {
+				why = append(why, u)
+			}
+		}
+		return why
+	}
+	var why []string
+	for _, l := range j.sum.LeftOut {
+		cores, chr := j.hostOf(l)
+		if s.has(l.Treatment, cores, chr) {
+			r := summary.Row{Treatment: l.Treatment}
+			if t := name(&r) + " was left out: " + l.Reason; !slices.Contains(why, t) {
+				why = append(why, t)
+			}
+		}
+	}
+	if why != nil {
+		const most = 2
+		if len(why) > most {
+			why = append(why[:most], fmt.Sprintf("%d more were left out", len(why)-most))
+		}
+		return why
+	}
+	if s.Cores != nil || len(s.Instance) > 0 {
+		free := s
+		free.Cores, free.Instance = nil, nil
+		var has []string
+		for _, r := range j.rows(free) {
+			if !slices.Contains(has, r.Treatment.Instance.Name) {
+				has = append(has, r.Treatment.Instance.Name)
+			}
+		}
+		if len(has) > 0 {
+			return []string{fmt.Sprintf("needs %s; measured: %s", s, strings.Join(has, ", "))}
+		}
+	}
+	return []string{s.String() + " is not in these studies"}
+}
+
+func orNone(has []string) string {
+	const most = 6
+	if len(has) > most {
+		has = append(has[:most:most], "…")
+	}
+	if len(has) == 0 {
+		return "none"
+	}
+	return strings.Join(has, ", ")
+}
+
+// hostCores are the numbers of cores that hosts had online.
+func (j *judge) hostCores() []int {
+	var all []int
+	for _, r := range j.sum.Rows {
+		all = append(all, r.HostCores)
+	}
+	for _, h := range j.sum.Hosts {
+		all = append(all, len(h.CPUs))
+	}
+	slices.Sort(all)
+	return slices.DeleteFunc(slices.Compact(all), func(n int) bool { return n == 0 })
+}
+
+func (j *judge) hostOf(l summary.LeftOut) (cores int, chr float64) {
+	for i := range j.sum.Hosts {
+		if h := &j.sum.Hosts[i]; h.Name == l.Host {
+			cores = len(h.CPUs)
+			if l.Treatment.HostCores > 0 {
+				cores = l.Treatment.HostCores
+			}
+			return cores, h.CHR(l.Treatment)
+		}
+	}
+	return 0, 0
+}
