@@ -18,6 +18,7 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
+	"tare/desk/claims"
 	"tare/desk/summary"
 )
 
@@ -210,10 +211,20 @@ const figureScript = `(() => {
 // widthScript says how wide the page is, in pixels. (window.innerWidth would not do: a phone's grows with the page.)
 const widthScript = `Math.max(document.documentElement.scrollWidth, document.body.scrollWidth)`
 
+// shipped are the claims that come with Tare.
+func shipped(t *testing.T) []claims.Claim {
+	t.Helper()
+	all, err := claims.Shipped("")
+	if err != nil {
+		t.Log(err)
+	}
+	return all
+}
+
 func samplePage(t *testing.T, s *summary.Summary) string {
 	t.Helper()
 	dir := t.TempDir()
-	files, err := WriteSummary(s, dir)
+	files, err := WriteSummary(s, dir, Options{Claims: shipped(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -231,6 +242,10 @@ func TestInBrowser(t *testing.T) {
 		{"cluster", cluster()},
 		{"trouble", troubled()},
 		{"hostile", hostile()},
+		{"small", readPinning(t, small())},
+		{"paper", readPinning(t, paperHost(), chr(16), chr(112))},
+		{"networks", readPinning(t, networks())},
+		{"smaller", readPinning(t, chr(64, 16, 32, 0))},
 	}
 	for _, sm := range samples {
 		t.Run(sm.name, func(t *testing.T) {

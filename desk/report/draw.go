@@ -1,8 +1,10 @@
 package report
 
 import (
+	"fmt"
 	"image/color"
 	"math"
+	"slices"
 	"strings"
 
 	"gonum.org/v1/plot"
@@ -39,42 +41,41 @@ var (
 )
 
 // look is how a treatment is told from the others without reading: hue by platform, solid or light by
-// provisioning, stripes by engine, hatching where it was emulated.
+// provisioning, stripes by engine and network, hatching where it was emulated.
 type look struct {
 	platform string
 	solid    bool
-	pattern  int // 0: none; the n-th engine of a platform
+	pattern  int // 0: none; the n-th engine, or engine and network, of a platform
 	emulated bool
 }
 
-// looks knows which engines each platform has in a figure.
+// looks knows which engines, and networks where those are to be told, each platform has in a figure.
 type looks map[string][]string
 
-func newLooks(rows []*summary.Row) looks {
+func variant(t notebook.Treatment, network bool) string {
+	if network {
+		return fmt.Sprintf("%q %q", t.Engine, t.Network)
+	}
+	return t.Engine
+}
+
+func newLooks(rows []*summary.Row, network bool) looks {
 	l := looks{}
 	for _, r := range rows {
 		t := r.Treatment
-		seen := false
-		for _, e := range l[t.Platform] {
-			seen = seen || e == t.Engine
-		}
-		if !seen {
-			l[t.Platform] = append(l[t.Platform], t.Engine)
+		if v := variant(t, network); !slices.Contains(l[t.Platform], v) {
+			l[t.Platform] = append(l[t.Platform], v)
 		}
 	}
 	return l
 }
 
-func (l looks) of(t notebook.Treatment) look {
+func (l looks) of(t notebook.Treatment, network bool) look {
 	k := look{platform: t.Platform, solid: t.Provisioning != notebook.Vanilla, emulated: !t.Representative()}
 	if _, known := strong[t.Platform]; !known {
 		k.platform = ""
 	}
-	for i, e := range l[t.Platform] {
-		if e == t.Engine {
-			k.pattern = i
-		}
-	}
+	k.pattern = max(0, slices.Index(l[t.Platform], variant(t, network)))
 	return k
 }
 
@@ -353,7 +354,7 @@ func wideMeans(f *figure) scene {
 		}
 	}
 	slot := min((wideWidth-left-right)/(n+gap*vg.Length(breaks)), 124)
-	col := columns{f: f, direct: slot >= 50, width: slot * 0.72, room: wideWidth - left - right}
+	col := columns{f: f, direct: slot >= 50 && !f.network, width: slot * 0.72, room: wideWidth - left - right}
 	at := slot * 0.14
 	for i := range f.marks {
 		if i > 0 && f.marks[i].group != f.marks[i-1].group {

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
 	"sort"
 	"strings"
 
@@ -28,16 +29,19 @@ type figure struct {
 	kind    kind
 	file    string // stem of its files' names, unique in the report
 	title   string
-	caption string // what is seen and how to read it
+	how     string // how to read it: said at the first figure of its kind
+	caption string // what is seen
 	alt     string // the figure in words, for those who do not see it
 	axis    string // what the values are, with their unit
 	marks   []mark
-	sampled bool // some mark shows fewer dots than it has trials
+	note    string // what is not in it and why; empty: nothing
+	network bool   // marks differ in their network
+	sampled bool   // some mark shows fewer dots than it has trials
 }
 
 // mark is one treatment in a figure.
 type mark struct {
-	group       string // the instance type
+	group       string // its place on the figure's axis: the instance type
 	label       string // "container, docker, pinned"
 	short       [2]string
 	look        look
@@ -49,11 +53,13 @@ type mark struct {
 	isReference bool
 }
 
-// group is the rows of one workload with its parameters, on one host: what belongs in one figure and one table.
+// group is the rows of one workload with its parameters, on one host with so many of its CPUs online: what belongs in
+// one figure and one table.
 type group struct {
 	workload string
 	params   string // "segments 30", empty where there are none
 	host     string // empty where there is one host only
+	online   string // "with 1 of 2 CPUs", empty where there is nothing to be said
 	rows     []*summary.Row
 }
 
@@ -65,20 +71,31 @@ func (g *group) title() string {
 	if g.host != "" {
 		t += " on " + g.host
 	}
+	if g.online != "" {
+		t += " " + g.online
+	}
 	return t
 }
 
-// groups sorts the rows into groups, in the order in which they first appear.
-func groups(s *summary.Summary) []*group {
+// allRows are the summary's rows, to be taken apart.
+func allRows(s *summary.Summary) []*summary.Row {
+	rows := make([]*summary.Row, len(s.Rows))
+	for i := range s.Rows {
+		rows[i] = &s.Rows[i]
+	}
+	return rows
+}
+
+// groups sorts rows into groups, in the order in which they first appear.
+func groups(s *summary.Summary, rows []*summary.Row) []*group {
 	var list []*group
 	byKey := map[string]*group{}
-	for i := range s.Rows {
-		r := &s.Rows[i]
+	for _, r := range rows {
 		params := paramWords(r.Treatment.Params)
-		key := fmt.Sprintf("%q %q %q", r.Treatment.Workload, params, r.HostID)
+		key := fmt.Sprintf("%q %q %q %d", r.Treatment.Workload, params, r.HostID, r.HostCores)
 		g := byKey[key]
 		if g == nil {
-			g = &group{workload: plain(r.Treatment.Workload), params: params}
+			g = &group{workload: plain(r.Treatment.Workload), params: params, online: s.Online(r.HostID, r.Treatment.Workload, r.HostCores)}
 			if len(s.Hosts) > 1 {
 				g.host = plain(r.Host)
 			}
@@ -120,14 +137,18 @@ func platformName(p string) string {
 
 const emulatedMark = " (emulated)"
 
-// treatmentName says in words what a treatment is, without its instance type and workload.
-func treatmentName(t notebook.Treatment) string {
+// treatmentName says in words what a treatment is, without its instance type and workload; with its network where
+// that is to be told.
+func treatmentName(t notebook.Treatment, network bool) string {
 	parts := []string{platformName(t.Platform)}
 	if t.Engine != "" {
 		parts = append(parts, plain(t.Engine))
 	}
 	if t.Provisioning != "" {
 		parts = append(parts, plain(t.Provisioning))
+	}
+	if network && t.Network != "" {
+		parts = append(parts, "network "+plain(t.Network))
 	}
 	name := strings.Join(parts, ", ")
 	if t.AA {
@@ -148,108 +169,131 @@ func shortName(t notebook.Treatment) [2]string {
 	return [2]string{first, plain(t.Provisioning)}
 }
 
-// figures says which figures the summary gives: for each group its means, its ratios, and what was emulated.
+// figures says which figures the summary gives: for each panel its means, its ratios, and what was emulated.
 func figures(s *summary.Summary) []figure {
 	var list []figure
-	for i, g := range groups(s) {
-		looks := newLooks(g.rows)
-		stem := fmt.Sprintf("%d-%s", i+1, slug(g.workload))
-		baseline := baselineName(g.rows)
-		metric := plain(g.rows[0].Metric.Name)
-		unit := metric
-		if u := plain(g.rows[0].Metric.Unit); u != "" {
-			unit += ", " + u
+	for i, p := range panels(s) {
+		drawn := p.figures(s, fmt.Sprintf("%d-%s", i+1, slug(strings.TrimSpace(p.name+" "+p.workload))))
+		if len(drawn) > 0 {
+			drawn[0].note = p.note
 		}
-		m := figure{kind: means, file: stem + "-mean", title: "Mean " + metric + ": " + g.title(), axis: unit}
-		r := figure{kind: ratios, file: stem + "-ratio", title: "Ratio to " + baseline + ": " + g.title(), axis: "times " + baseline}
-		e := figure{kind: emulated, file: stem + "-emulated", title: "Emulated, not a VM’s cost: " + g.title(), axis: unit + " – emulated: not a VM’s cost"}
-		hasRatio, doubts := false, false
-		for _, row := range g.rows {
-			mk := mark{
-				group: plain(row.Treatment.Instance.Name),
-				label: treatmentName(row.Treatment),
-				short: shortName(row.Treatment),
-				look:  looks.of(row.Treatment),
-				value: row.Mean, low: row.MeanLow, high: row.MeanHigh,
-				words: valueWords(row.Mean, row.MeanLow, row.MeanHigh, row.Metric.Unit),
-				dots:  dotValues(row.Dots),
+		list = append(list, drawn...)
+	}
+	var said []string
+	for i := range list {
+		f := &list[i]
+		if !slices.Contains(said, f.how) {
+			said = append(said, f.how)
+			f.caption = f.how + " " + strings.TrimSpace(f.caption)
+		}
+		f.caption, f.note = tight(strings.TrimSpace(f.caption)), tight(f.note)
+		list[i].alt = alternative(&list[i])
+	}
+	return list
+}
+
+// figures are those of one panel.
+func (p *panel) figures(s *summary.Summary, stem string) []figure {
+	network := p.axis != "network" && s.Networks(p.rows[0].Treatment.Workload)
+	looks := newLooks(p.rows, network)
+	baseline := baselineName(p.rows)
+	metric := plain(p.rows[0].Metric.Name)
+	unit := metric
+	if u := plain(p.rows[0].Metric.Unit); u != "" {
+		unit += ", " + u
+	}
+	m := figure{kind: means, file: stem + "-mean", title: p.title("Mean " + metric), axis: unit, network: network}
+	r := figure{kind: ratios, file: stem + "-ratio", title: p.beside("Ratio to " + baseline), axis: "times " + baseline, network: network}
+	e := figure{kind: emulated, file: stem + "-emulated", title: p.beside("Emulated, not a VM’s cost"), axis: unit + " – emulated: not a VM’s cost", network: network}
+	hasRatio, doubts := false, false
+	labels := p.labels(network)
+	for i, row := range p.rows {
+		mk := mark{
+			group: p.places[i],
+			label: labels[i],
+			short: shortName(row.Treatment),
+			look:  looks.of(row.Treatment, network),
+			value: row.Mean, low: row.MeanLow, high: row.MeanHigh,
+			words: valueWords(row.Mean, row.MeanLow, row.MeanHigh, row.Metric.Unit),
+			dots:  dotValues(row.Dots),
+		}
+		if math.IsNaN(row.Mean) {
+			mk.missing = "no value"
+			if row.Failed > 0 && row.Failed == row.Trials {
+				mk.missing = "all failed"
 			}
-			if math.IsNaN(row.Mean) {
-				mk.missing = "no value"
-				if row.Failed > 0 && row.Failed == row.Trials {
-					mk.missing = "all failed"
+		}
+		sampled := row.DotsOf > len(mk.dots)
+		switch {
+		case !row.Representative:
+			mk.label = strings.Replace(mk.label, emulatedMark, "", 1) // all of that figure is
+			e.marks = append(e.marks, mk)
+			e.sampled = e.sampled || sampled
+		case !row.Treatment.AA:
+			m.marks = append(m.marks, mk)
+			m.sampled = m.sampled || sampled
+		}
+		if row.Representative {
+			rm := mk
+			rm.dots = nil
+			rm.value, rm.low, rm.high = row.Ratio, row.RatioLow, row.RatioHigh
+			rm.words = valueWords(row.Ratio, row.RatioLow, row.RatioHigh, "")
+			rm.isReference = row.IsBaseline()
+			if rm.isReference {
+				rm.words = "1"
+			} else if math.IsNaN(row.Ratio) {
+				if rm.missing == "" {
+					rm.missing = "no ratio"
 				}
+			} else {
+				hasRatio = true
 			}
-			sampled := row.DotsOf > len(mk.dots)
-			switch {
-			case !row.Representative:
-				mk.label = strings.TrimSuffix(mk.label, emulatedMark) // all of that figure is
-				e.marks = append(e.marks, mk)
-				e.sampled = e.sampled || sampled
-			case !row.Treatment.AA:
-				m.marks = append(m.marks, mk)
-				m.sampled = m.sampled || sampled
+			if row.Doubtful {
+				rm.label += " ?"
+				doubts = true
 			}
-			if row.Representative {
-				rm := mk
-				rm.dots = nil
-				rm.value, rm.low, rm.high = row.Ratio, row.RatioLow, row.RatioHigh
-				rm.words = valueWords(row.Ratio, row.RatioLow, row.RatioHigh, "")
-				rm.isReference = row.IsBaseline()
-				if rm.isReference {
-					rm.words = "1"
-				} else if math.IsNaN(row.Ratio) {
-					if rm.missing == "" {
-						rm.missing = "no ratio"
-					}
-				} else {
-					hasRatio = true
-				}
-				if row.Doubtful {
-					rm.label += " ?"
-					doubts = true
-				}
-				r.marks = append(r.marks, rm)
-			}
-		}
-		const bars = "Each bar is the mean over rounds, the vertical line through its top the 95 % interval, and each small circle one trial. "
-		m.caption = bars + "Tinted bars are vanilla (a CPU quota), solid ones pinned (a fixed CPU set)."
-		if hasEngines(m.marks) {
-			m.caption += " Stripes tell the engines of one platform apart."
-		}
-		if len(e.marks) > 0 {
-			m.caption += " What ran under software emulation is in a figure of its own."
-		}
-		r.caption = "Each mark is the mean over that of " + baseline + " in the same rounds, with its 95 % interval; the line at 1 is " + baseline +
-			" itself. Hollow marks are vanilla, filled ones pinned. An interval that holds 1 shows no cost that can be told from none."
-		for _, mk := range r.marks {
-			if strings.Contains(mk.label, "(A/A)") {
-				r.caption += " “Again (A/A)” is bare metal measured a second time under another name: it should lie at 1."
-				break
-			}
-		}
-		if doubts {
-			r.caption += " A question mark: doubtful, because bare metal differed from itself by as much (A/A check)."
-		}
-		e.caption = bars + "Hatched: these ran under software emulation (TCG) and say what emulation costs on this host, not what a VM costs. Never compare them with the figure above."
-		for _, f := range []*figure{&m, &e} {
-			if f.sampled {
-				f.caption += fmt.Sprintf(" Where a treatment has more than %d trials, the circles are an even sample of them.", dotsPerMark)
-			}
-		}
-		if len(m.marks) > 0 {
-			list = append(list, m)
-		}
-		if hasRatio {
-			list = append(list, r)
-		}
-		if len(e.marks) > 0 {
-			list = append(list, e)
+			r.marks = append(r.marks, rm)
 		}
 	}
-	for i := range list {
-		list[i].caption = tight(list[i].caption)
-		list[i].alt = alternative(&list[i])
+	const bars = "Each bar is the mean over rounds, the vertical line through its top the 95 % interval, and each small circle one trial. "
+	m.how = bars + "Tinted bars are vanilla (a CPU quota), solid ones pinned (a fixed CPU set)."
+	if hasEngines(m.marks) {
+		m.caption = "Stripes tell the engines of one platform apart."
+		if network {
+			m.caption = "Stripes tell the engines and networks of one platform apart."
+		}
+	}
+	m.caption += p.about
+	if len(e.marks) > 0 {
+		m.caption += " What ran under software emulation is in a figure of its own."
+	}
+	r.how = "Each mark is the mean over that of " + baseline + " in the same rounds, with its 95 % interval; the line at 1 is " + baseline +
+		" itself. Hollow marks are vanilla, filled ones pinned. An interval that holds 1 shows no cost that can be told from none."
+	for _, mk := range r.marks {
+		if strings.Contains(mk.label, "(A/A)") {
+			r.how += " “Again (A/A)” is bare metal measured a second time under another name: it should lie at 1."
+			break
+		}
+	}
+	if doubts {
+		r.caption += " A question mark: doubtful, because bare metal differed from itself by as much (A/A check)."
+	}
+	e.how = bars + "Hatched: these ran under software emulation (TCG) and say what emulation costs on this host, not what a VM costs."
+	e.caption = "Never compare them with the figure above."
+	for _, f := range []*figure{&m, &e} {
+		if f.sampled {
+			f.caption += fmt.Sprintf(" Where a treatment has more than %d trials, the circles are an even sample of them.", dotsPerMark)
+		}
+	}
+	var list []figure
+	if len(m.marks) > 0 {
+		list = append(list, m)
+	}
+	if hasRatio {
+		list = append(list, r)
+	}
+	if len(e.marks) > 0 {
+		list = append(list, e)
 	}
 	return list
 }
@@ -263,7 +307,7 @@ func baselineName(rows []*summary.Row) string {
 		if r.Treatment.Platform == notebook.BM {
 			return "bare metal"
 		}
-		return treatmentName(r.Treatment) + " at " + plain(r.Treatment.Instance.Name)
+		return treatmentName(r.Treatment, false) + " at " + plain(r.Treatment.Instance.Name)
 	}
 	return "the baseline"
 }

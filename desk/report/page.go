@@ -37,7 +37,10 @@ type page struct {
 	HostLine []string
 	Notices  []notice
 	Figures  []pageFigure
+	NotDrawn []string
 	Tables   []table
+	Claims   *claimsPart
+	Size     *sizePart
 	Checks   []check
 	Warnings []counted
 	Failures []failure
@@ -61,6 +64,7 @@ type notice struct{ Head, Text string }
 
 type pageFigure struct {
 	ID, Title, Caption string
+	Note               string
 	Wide, Narrow       template.HTML
 	SVG, PDF           string
 	Emulated           bool
@@ -70,11 +74,13 @@ type table struct {
 	ID, Title, Metric, Baseline string
 	Rows                        []tableRow
 	Notes                       []footnote
+	Further                     *furtherTable
 }
 
 type tableRow struct {
 	First              bool // of its instance type
 	Instance, Platform string
+	Share              string // how much of its host that is, of the first
 	Engine, Kind       string
 	Sub                string // engine and provisioning in one, for phones
 	Mean, Interval     string
@@ -131,7 +137,7 @@ type studyPart struct {
 }
 
 // render makes the page.
-func render(s *summary.Summary, figs []figure) ([]byte, error) {
+func render(s *summary.Summary, figs []figure, opt Options) ([]byte, error) {
 	p := page{
 		Style:   template.CSS(style),
 		Title:   title(s),
@@ -156,20 +162,27 @@ func render(s *summary.Summary, figs []figure) ([]byte, error) {
 			return nil, err
 		}
 		p.Figures = append(p.Figures, pageFigure{
-			ID: id, Title: f.title, Caption: f.caption,
+			ID: id, Title: f.title, Caption: f.caption, Note: f.note,
 			// Both are the SVG library's own elements with every text in them escaped by it or by svgInline.
 			Wide: template.HTML(w), Narrow: template.HTML(n),
 			SVG: FiguresDir + "/" + f.file + ".svg", PDF: FiguresDir + "/" + f.file + ".pdf",
 			Emulated: f.kind == emulated,
 		})
 	}
-	for i, g := range groups(s) {
-		p.Tables = append(p.Tables, makeTable(i, g))
+	for _, d := range declared(s) {
+		if len(d.panels) == 0 {
+			p.NotDrawn = append(p.NotDrawn, tight(strings.TrimSpace(d.title()+": none of its treatments was measured. "+d.note)))
+		}
+	}
+	p.Claims = judged(s, opt.Claims)
+	p.Size = sizes(s, opt.Model)
+	for i, g := range groups(s, allRows(s)) {
+		p.Tables = append(p.Tables, makeTable(i, g, s))
 	}
 	p.Warnings = warnings(s, names)
 	p.Failures = failures(s)
 	for _, l := range s.LeftOut {
-		what := fullName(l.Treatment)
+		what := fullName(l.Treatment, s)
 		if p.Several {
 			what += ", on " + plain(l.Host)
 		}
@@ -250,10 +263,13 @@ func when(s *summary.Summary) string {
 }
 
 // fullName says what a treatment is, all of it.
-func fullName(t notebook.Treatment) string {
-	n := treatmentName(t) + ", " + plain(t.Instance.Name) + ": " + plain(t.Workload)
+func fullName(t notebook.Treatment, s *summary.Summary) string {
+	n := treatmentName(t, s.Networks(t.Workload)) + ", " + plain(t.Instance.Name) + ": " + plain(t.Workload)
 	if p := paramWords(t.Params); p != "" {
 		n += ", " + p
+	}
+	if t.HostCores > 0 {
+		n += ", host with " + count(t.HostCores, "CPU", "CPUs")
 	}
 	return n
 }
@@ -261,11 +277,11 @@ func fullName(t notebook.Treatment) string {
 // treatmentNames are the names of all treatments by id: short ones where one workload is all there is.
 func treatmentNames(s *summary.Summary) map[string]string {
 	names := map[string]string{}
-	one := len(groups(s)) == 1
+	one := len(groups(s, allRows(s))) == 1
 	for _, r := range s.Rows {
-		n := treatmentName(r.Treatment) + ", " + plain(r.Treatment.Instance.Name)
+		n := treatmentName(r.Treatment, s.Networks(r.Treatment.Workload)) + ", " + plain(r.Treatment.Instance.Name)
 		if !one {
-			n = fullName(r.Treatment)
+			n = fullName(r.Treatment, s)
 		}
 		names[r.Treatment.ID] = n
 	}
@@ -448,7 +464,7 @@ func withoutPath(note string, folders []summary.Folder) string {
 }
 
 // makeTable makes the table of a group.
-func makeTable(i int, g *group) table {
+func makeTable(i int, g *group, s *summary.Summary) table {
 	t := table{ID: fmt.Sprintf("table-%d", i+1), Title: g.title(), Baseline: baselineName(g.rows)}
 	marks := map[string]string{}
 	last := ""
@@ -465,14 +481,14 @@ func makeTable(i int, g *group) table {
 			Instance: plain(r.Treatment.Instance.Name),
 			Platform: platformName(r.Treatment.Platform),
 			Engine:   dash(plain(r.Treatment.Engine)),
-			Kind:     dash(plain(r.Treatment.Provisioning)),
+			Kind:     dash(kindName(r.Treatment, s)),
 			Mean:     number(r.Mean, d),
 			Interval: intervalWords(r.MeanLow, r.MeanHigh, d),
 			Ratio:    number(r.Ratio, rd), RatioWords: intervalWords(r.RatioLow, r.RatioHigh, rd),
 			Guests: thousands(r.Guests), Trials: thousands(r.Trials), Failed: thousands(r.Failed),
 			Muted: !r.Representative || r.Doubtful,
 		}
-		row.Sub = strings.Trim(plain(r.Treatment.Engine)+", "+plain(r.Treatment.Provisioning), ", ")
+		row.Sub = strings.Trim(plain(r.Treatment.Engine)+", "+kindName(r.Treatment, s), ", ")
 		if math.IsNaN(r.Mean) {
 			row.Interval = "–"
 		}
@@ -481,6 +497,9 @@ func makeTable(i int, g *group) table {
 		}
 		row.First = row.Instance != last
 		last = row.Instance
+		if c := chrWords(r.CHR); c != "" && r.HostCores > 0 {
+			row.Share = fmt.Sprintf("%s, CHR %s", coresWords(r.Treatment.Instance.Cores, r.HostCores), c)
+		}
 		switch {
 		case r.IsBaseline():
 			row.Ratio, row.RatioWords, row.Tag = "1", "by definition", "baseline"
@@ -514,7 +533,17 @@ func makeTable(i int, g *group) table {
 	}
 	alignPoints(ratios)
 	alignPoints(means)
+	t.Further = further(t.ID+"-further", g, s)
 	return t
+}
+
+// kindName is how a treatment is provisioned, and connected where that is to be told.
+func kindName(t notebook.Treatment, s *summary.Summary) string {
+	n := plain(t.Provisioning)
+	if t.Network != "" && s.Networks(t.Workload) {
+		n = strings.Trim(n+", network "+plain(t.Network), ", ")
+	}
+	return n
 }
 
 // alignPoints fills numbers that are set flush right up with spaces as wide as a figure or a point, so that their
@@ -561,7 +590,7 @@ func failures(s *summary.Summary) []failure {
 		if r.Failed == 0 {
 			continue
 		}
-		f := failure{What: fullName(r.Treatment)}
+		f := failure{What: fullName(r.Treatment, s)}
 		if len(s.Hosts) > 1 {
 			f.What += ", on " + plain(r.Host)
 		}

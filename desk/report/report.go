@@ -14,6 +14,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"tare/desk/claims"
+	"tare/desk/model"
 	"tare/desk/summary"
 )
 
@@ -21,6 +23,12 @@ import (
 type Options struct {
 	// Summary says how the folders are read, and what the ratios are relative to.
 	Summary summary.Options
+
+	// Claims are judged and shown as a table; none: no such table.
+	Claims []claims.Claim
+
+	// Model says how platform and size are told apart, and what overhead is borne.
+	Model model.Options
 }
 
 // FiguresDir is the folder beside the page in which the figures are.
@@ -46,13 +54,13 @@ func Write(dirs []string, out string, opt Options) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return WriteSummary(s, out)
+	return WriteSummary(s, out, opt)
 }
 
 // WriteSummary writes the report of a summary that was read already; see Write.
-func WriteSummary(s *summary.Summary, out string) ([]string, error) {
+func WriteSummary(s *summary.Summary, out string, opt Options) ([]string, error) {
 	figs := figures(s)
-	page, err := render(s, figs)
+	page, err := render(s, figs, opt)
 	if err != nil {
 		return nil, fmt.Errorf("report: %w", err)
 	}

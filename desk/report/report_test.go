@@ -215,7 +215,7 @@ func TestWriteRefuses(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := WriteSummary(sample("large"), file); err == nil || !strings.Contains(err.Error(), file) {
+	if _, err := WriteSummary(sample("large"), file, Options{}); err == nil || !strings.Contains(err.Error(), file) {
 		t.Errorf("a file in the place of the folder: %v", err)
 	}
 }
@@ -223,7 +223,7 @@ func TestWriteRefuses(t *testing.T) {
 // What is hostile stays text: in the page and in the figures' files.
 func TestHostileText(t *testing.T) {
 	dir := t.TempDir()
-	files, err := WriteSummary(hostile(), dir)
+	files, err := WriteSummary(hostile(), dir, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -316,7 +316,7 @@ func TestNothingMeasured(t *testing.T) {
 		{Sentence: "Nothing was measured."},
 		{Sentence: "Nothing was measured.", Rows: []summary.Row{{Treatment: treatment("bm", "", "", "", "large"), Mean: nan, MeanLow: nan, MeanHigh: nan, Ratio: nan, RatioLow: nan, RatioHigh: nan, Representative: true}}},
 	} {
-		files, err := WriteSummary(s, t.TempDir())
+		files, err := WriteSummary(s, t.TempDir(), Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -218,6 +218,10 @@ var glossary = []term{
 	{"Round", "every treatment once, in random order. Both means of a ratio are taken from the same rounds, so that a host that drifts slows both."},
 	{"95 % interval", "a range made so that, over many studies like this one, about 95 of 100 such ranges hold the true value."},
 	{"Overhead ratio", "the mean on a platform over the mean on bare metal at the same instance type. 1.20 means that the work takes 20 % longer."},
+	{"CHR", "container-to-host core ratio: the instance’s cores over the CPUs that the host had online. A container as large as its host has a CHR of 1."},
+	{"PTO, PSO", "platform-type overhead, which a platform costs at any size; platform-size overhead, which it costs because its instance is small. Both are shares of bare metal’s time: 0.20 means 20 % longer."},
+	{"Network", "how a guest is connected: bridge (behind a bridge, as the platform’s users have it), host (the network of what it runs on) or none."},
+	{"Load", "what asks the service in a guest for its answers, from outside and on the host’s own CPUs; the same on every platform."},
 	{"A/A check", "bare metal measured against itself under another name. The truth is known to be 1, so an interval that misses it shows a host too unsteady for small differences."},
 	{"Ruler", "the small program inside every guest that starts the work and times it: the same one on every platform."},
 }

@@ -121,7 +121,7 @@ func (s *Summary) Table(w io.Writer, width int, colour bool) error {
 				host = h.ID
 			}
 		}
-		lines = append(lines, a.words(s.online(host, a.Workload, a.HostCores)))
+		lines = append(lines, a.words(s.Online(host, a.Workload, a.HostCores)))
 	}
 	t.list("A/A check, bare metal against itself", lines)
 	lines = nil
@@ -141,7 +141,7 @@ func (s *Summary) Table(w io.Writer, width int, colour bool) error {
 		if n := l.Treatment.HostCores; n > 0 {
 			what += " with " + count(n, "CPU")
 		}
-		if n := l.Treatment.Network; n != "" && s.networks(l.Treatment.Workload) {
+		if n := l.Treatment.Network; n != "" && s.Networks(l.Treatment.Workload) {
 			what += ", network " + n
 		}
 		lines = append(lines, what+": "+l.Reason)
@@ -309,7 +309,7 @@ func (t *table) rows(rows []Row, s *Summary) {
 		head += " (" + p + ")"
 	}
 	head += " on " + r.Host
-	if on := s.online(r.HostID, r.Treatment.Workload, r.HostCores); on != "" {
+	if on := s.Online(r.HostID, r.Treatment.Workload, r.HostCores); on != "" {
 		head += " " + on
 	}
 	head += ": " + r.Metric.Name
@@ -451,7 +451,7 @@ func (s *Summary) names(rows []Row) []column {
 		platform.cells = append(platform.cells, printable(treatment(rows[i].Treatment)))
 		network.cells = append(network.cells, printable(rows[i].Treatment.Network))
 	}
-	if s.networks(rows[0].Treatment.Workload) {
+	if s.Networks(rows[0].Treatment.Workload) {
 		return []column{instance, platform, network}
 	}
 	return []column{instance, platform}

@@ -110,14 +110,14 @@ func sentence(s *Summary, baseline map[string]string) string {
 		if onHosts {
 			where += " on " + r.Host
 		}
-		if on := s.online(p.host, p.workload, p.hostCores); on != "" {
+		if on := s.Online(p.host, p.workload, p.hostCores); on != "" {
 			if !onHosts {
 				where += " on the host"
 			}
 			where += " " + on
 		}
 		named := (*Row).name
-		if s.networks(p.workload) {
+		if s.Networks(p.workload) {
 			named = func(r *Row) string { return r.name() + connected(r.Treatment.Network) }
 		}
 		parts = append(parts, statement(where, rows[p], baseline, named))

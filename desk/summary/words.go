@@ -6,9 +6,9 @@ import (
 	"tare/notebook"
 )
 
-// networks says whether the treatments of a workload differ in how they are connected, measured or left out: then each
+// Networks says whether the treatments of a workload differ in how they are connected, measured or left out: then each
 // is named with it. Bare metal has no choice and does not count.
-func (s *Summary) networks(workload string) bool {
+func (s *Summary) Networks(workload string) bool {
 	first, any := "", false
 	differs := func(t notebook.Treatment) bool {
 		if t.Workload != workload || t.Platform == notebook.BM {
@@ -32,9 +32,9 @@ func (s *Summary) networks(workload string) bool {
 	return false
 }
 
-// online says how many of a host's CPUs were online, where that must be said: not all of them were, or in another row
+// Online says how many of a host's CPUs were online, where that must be said: not all of them were, or in another row
 // of the workload not all. Empty: no need.
-func (s *Summary) online(hostID, workload string, cores int) string {
+func (s *Summary) Online(hostID, workload string, cores int) string {
 	all := 0
 	for _, h := range s.Hosts {
 		if h.ID == hostID {

@@ -1,0 +1,125 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"tare/desk/claims"
+	"tare/desk/summary"
+)
+
+// claimsPart is the table of published findings and what was found of them here.
+type claimsPart struct {
+	Counts string
+	Groups []claimGroup
+}
+
+type claimGroup struct {
+	Title  string
+	Claims []claimRow
+}
+
+type claimRow struct {
+	ID, Place, Finding string
+	Published          string // the paper's own number; empty where it has none
+	Tolerance          string
+	Answer, Class      string
+	Why                string
+	Evidence           []evidenceRow
+	Missing, Needs     []string
+}
+
+// More says whether there is more to be shown than the answer and its reason.
+func (r claimRow) More() bool { return len(r.Evidence)+len(r.Missing)+len(r.Needs) > 0 }
+
+type evidenceRow struct{ What, Value, Wanted, Met string }
+
+// answers are the verdicts in the order in which they are counted, with their style.
+var answers = []struct {
+	answer claims.Answer
+	class  string
+}{
+	{claims.Holds, "holds"}, {claims.DoesNotHold, "not"}, {claims.NotDecided, "open"}, {claims.NotTestable, "none"},
+}
+
+// judged gives the claims their verdicts; nil where there are none.
+func judged(s *summary.Summary, list []claims.Claim) *claimsPart {
+	if len(list) == 0 {
+		return nil
+	}
+	p := &claimsPart{}
+	counts := map[claims.Answer]int{}
+	papers := map[string]bool{}
+	for _, c := range list {
+		papers[c.Paper] = true
+	}
+	for _, v := range claims.Judge(s, list) {
+		counts[v.Answer]++
+		title := plain(v.Claim.Group)
+		if paper := plain(v.Claim.Paper); len(papers) > 1 && paper != "" {
+			title = strings.Trim(paper+": "+title, ": ")
+		}
+		if n := len(p.Groups); n == 0 || p.Groups[n-1].Title != title {
+			p.Groups = append(p.Groups, claimGroup{Title: title})
+		}
+		g := &p.Groups[len(p.Groups)-1]
+		g.Claims = append(g.Claims, claim(v))
+	}
+	var words []string
+	for _, a := range answers {
+		words = append(words, fmt.Sprintf("%s: %d", a.answer, counts[a.answer]))
+	}
+	p.Counts = fmt.Sprintf("Of %s: %s.", count(len(list), "claim", "claims"), strings.Join(words, "; "))
+	return p
+}
+
+func claim(v claims.Verdict) claimRow {
+	r := claimRow{
+		ID: plain(v.Claim.ID), Place: plain(v.Claim.Place), Finding: sentence(v.Claim.Finding), Tolerance: sentence(v.Claim.Tolerance),
+		Answer: plain(string(v.Answer)), Class: "none", Why: sentence(v.Why),
+	}
+	for _, a := range answers {
+		if a.answer == v.Answer {
+			r.Class = a.class
+		}
+	}
+	if p := v.Claim.Published; p != nil {
+		r.Published = strings.TrimSpace(plain(p.What)+" ") + " " + short(p.Low)
+		if p.High != p.Low {
+			r.Published += " to " + short(p.High)
+		}
+	}
+	for _, e := range v.Evidence {
+		row := evidenceRow{What: plain(e.What), Wanted: plain(e.Wanted), Met: plain(string(e.Met))}
+		d := decimals(e.Ratio, e.Low, e.High)
+		row.Value = number(e.Ratio, d)
+		switch {
+		case math.IsNaN(e.Ratio):
+			row.Value = "no value"
+		case math.IsNaN(e.Low) || math.IsNaN(e.High):
+			row.Value += " (no interval)"
+		default:
+			row.Value += " (" + intervalWords(e.Low, e.High, d)
+			if e.Level > 0 && e.Level < 1 {
+				row.Value += fmt.Sprintf(" at %s %%", strconv.FormatFloat(100*e.Level, 'g', 5, 64))
+			}
+			row.Value += ")"
+		}
+		row.Value = tight(row.Value + ", " + count(e.Rounds, "round", "rounds"))
+		r.Evidence = append(r.Evidence, row)
+	}
+	for _, m := range v.Missing {
+		r.Missing = append(r.Missing, sentence(m))
+	}
+	for _, n := range v.Needs {
+		r.Needs = append(r.Needs, plain(n))
+	}
+	return r
+}
+
+// short writes a published number as it was.
+func short(v float64) string {
+	return number(v, max(0, len(strconv.FormatFloat(v, 'f', -1, 64))-1-len(strconv.FormatFloat(math.Trunc(v), 'f', -1, 64))))
+}
