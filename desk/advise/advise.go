@@ -1,2 +1,360 @@
-// Package advise ranks what a study measured and says how to apply the best of it.
+// Package advise ranks what a study measured, says why the first is first and what cannot be told from it, and prints
+// the configuration to apply. It is a pure function of results folders. docs/advise.md says how the ranking is made.
+//
+// What it will not do: rank a figure taken under software emulation, or one that the A/A check has put in doubt, or
+// one without an interval; they are listed apart, with the reason.
 package advise
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tare/desk/summary"
+	"tare/notebook"
+	"tare/stats"
+)
+
+// Preference is what is to be small.
+type Preference string
+
+const (
+	Latency Preference = "latency" // the metric itself
+	Cost    Preference = "cost"    // cores × the metric: what the work costs in core-seconds
+)
+
+// Options say what is wanted.
+type Options struct {
+	Workload string     // name, or name with parameters as in notebook.Label; empty: all
+	Metric   string     // a further figure of the workload (Study.Also); empty: its metric
+	Prefer   Preference // empty: Latency
+	Exclude  []string   // platforms, engines or provisionings that are not wanted
+	Instance string     // this size alone: a name of the study's, or cores/memory; empty: all
+}
+
+// Advice is one ranking for each host, workload with its parameters, and image.
+type Advice struct {
+	Rankings []Ranking
+}
+
+// Ranking orders the choices for one work on one host, best first.
+type Ranking struct {
+	Host     string
+	Workload string // with its parameters
+	Metric   notebook.Metric
+	Prefer   Preference
+	ByRatio  bool // of a size at which bare metal was not measured: the values are overhead ratios
+	Why      string
+	Choices  []Choice
+	Apart    []Apart
+	Notes    []string
+
+	host  notebook.Host
+	image notebook.Image
+}
+
+// Choice is one treatment in a ranking. Numbers that are not known are NaN.
+type Choice struct {
+	Rank             int
+	Treatment        notebook.Treatment
+	Name             string  // in words
+	Value, Low, High float64 // what is ranked, with its interval; the ranking is by High
+	// Ratio is the metric over bare metal's at this size.
+	Ratio, RatioLow, RatioHigh float64
+	Predicted                  bool // by the model, not measured
+	Tied                       bool // it is the leader by High, or cannot be told from it
+	// Against is Value over the leader's, with an interval that is corrected for the number of comparisons.
+	Against stats.Quotient
+	CPUs    []int    // of the host, that its guests could use; of a prediction none
+	Notes   []string // what has to be known when choosing it
+
+	row *summary.Row // with the values of what is ranked; nil where predicted
+}
+
+// Apart is what is not ranked, and why.
+type Apart struct {
+	Name   string
+	Reason string
+}
+
+// Read reads the folders and ranks what is in them. Errors are notebook's, with file and line, and those of options
+// that choose nothing.
+func Read(dirs []string, o Options) (*Advice, error) {
+	if o.Prefer == "" {
+		o.Prefer = Latency
+	}
+	if o.Prefer != Latency && o.Prefer != Cost {
+		return nil, fmt.Errorf("to prefer %q: latency or cost was expected", o.Prefer)
+	}
+	// Every trial's dot says which row its guest belongs to.
+	s, err := summary.Read(dirs, summary.Options{Dots: math.MaxInt32 / 4})
+	if err != nil {
+		return nil, err
+	}
+	a := &adviser{s: s, o: o}
+	if err := a.choose(); err != nil {
+		return nil, err
+	}
+	if err := a.guests(dirs); err != nil {
+		return nil, err
+	}
+	out := &Advice{}
+	for _, g := range a.groups {
+		r, err := a.rank(g)
+		if err != nil {
+			return nil, err
+		}
+		out.Rankings = append(out.Rankings, r)
+	}
+	return out, nil
+}
+
+// adviser is advice in the making.
+type adviser struct {
+	s      *summary.Summary
+	o      Options
+	size   *notebook.Instance // that was asked for
+	groups []*group
+	cpus   map[*summary.Row]map[string]int // how many guests of a row had which list of CPUs
+}
+
+// group is what one ranking is about.
+type group struct {
+	host   notebook.Host
+	name   string // of the host
+	label  string
+	work   notebook.Treatment // its workload and parameters
+	image  notebook.Image
+	metric notebook.Metric // the workload's own
+	figure notebook.Metric // that is ranked
+	cores  int             // that the host had online
+	rows   []*summary.Row
+}
+
+// choose makes the groups, and refuses options that nothing matches.
+func (a *adviser) choose() error {
+	var labels []string
+	words := map[string]bool{notebook.BM: true, notebook.CN: true, notebook.VM: true, notebook.VMCN: true, notebook.Vanilla: true, notebook.Pinned: true}
+	for i := range a.s.Rows {
+		r := &a.s.Rows[i]
+		words[r.Treatment.Engine] = true
+		label := notebook.Label(r.Treatment.Workload, r.Treatment.Params)
+		if !slices.Contains(labels, label) {
+			labels = append(labels, label)
+		}
+		if a.o.Workload != "" && a.o.Workload != label && a.o.Workload != r.Treatment.Workload {
+			continue
+		}
+		at := slices.IndexFunc(a.groups, func(g *group) bool {
+			return g.host.ID == r.HostID && g.label == label && g.image == r.Image && g.metric == r.Metric
+		})
+		if at < 0 {
+			at = len(a.groups)
+			g := &group{name: r.Host, label: label, work: r.Treatment, image: r.Image, metric: r.Metric, figure: r.Metric}
+			for _, h := range a.s.Hosts {
+				if h.ID == r.HostID {
+					g.host = h.Host
+				}
+			}
+			a.groups = append(a.groups, g)
+		}
+		g := a.groups[at]
+		g.rows = append(g.rows, r)
+		g.cores = max(g.cores, r.HostCores)
+	}
+	if len(labels) == 0 {
+		return fmt.Errorf("nothing was measured in %s: `tare run` goes on with a study", a.s.Folders[0].Dir)
+	}
+	if len(a.groups) == 0 {
+		return fmt.Errorf("--workload %q was not measured; one of %s was expected", a.o.Workload, strings.Join(labels, ", "))
+	}
+	delete(words, "")
+	for _, w := range a.o.Exclude {
+		if !words[w] {
+			return fmt.Errorf("--exclude %q: one of %s was expected", w, strings.Join(slices.Sorted(maps.Keys(words)), ", "))
+		}
+	}
+	if err := a.chooseFigure(); err != nil {
+		return err
+	}
+	return a.chooseSize()
+}
+
+// chooseFigure keeps the groups that have the figure that was asked for.
+func (a *adviser) chooseFigure() error {
+	if a.o.Metric == "" {
+		return nil
+	}
+	var known []string
+	var kept []*group
+	for _, g := range a.groups {
+		all := []notebook.Metric{g.metric}
+		for _, r := range g.rows {
+			for _, f := range r.Also {
+				if !slices.Contains(all, f.Metric) {
+					all = append(all, f.Metric)
+				}
+			}
+		}
+		for _, m := range all {
+			if !rate(m) && !slices.Contains(known, m.Name) {
+				known = append(known, m.Name)
+			}
+			if m.Name == a.o.Metric && rate(m) {
+				return fmt.Errorf("--metric %q is a rate (%s), of which more is better; advice ranks what is better small: one of %s was expected", m.Name, m.Unit, strings.Join(known, ", "))
+			}
+			if m.Name == a.o.Metric {
+				g.figure = m
+				kept = append(kept, g)
+			}
+		}
+	}
+	if len(kept) == 0 {
+		return fmt.Errorf("--metric %q was not measured; one of %s was expected", a.o.Metric, strings.Join(known, ", "))
+	}
+	a.groups = kept
+	return nil
+}
+
+// rate says whether more of it is better: a figure in something a second.
+func rate(m notebook.Metric) bool { return strings.HasSuffix(m.Unit, "/s") }
+
+var sizes = regexp.MustCompile(`^([0-9]{1,5}(?:\.[0-9]{1,3})?)/([0-9]{1,6})(MB|GB|TB)$`)
+
+// chooseSize finds the size that was asked for, in the study or as cores/memory.
+func (a *adviser) chooseSize() error {
+	if a.o.Instance == "" {
+		return nil
+	}
+	var names []string
+	for _, g := range a.groups {
+		for _, r := range g.rows {
+			i := r.Treatment.Instance
+			if i.Name == a.o.Instance {
+				a.size = &i
+				return nil
+			}
+			if !slices.Contains(names, i.Name) {
+				names = append(names, i.Name)
+			}
+		}
+	}
+	m := sizes.FindStringSubmatch(a.o.Instance)
+	if m == nil {
+		return fmt.Errorf("--instance %q: a size that was measured (%s), or cores/memory like 4/16GB was expected", a.o.Instance, strings.Join(names, ", "))
+	}
+	cores, err := strconv.ParseFloat(m[1], 64)
+	if err != nil {
+		return err
+	}
+	memory, err := strconv.ParseInt(m[2], 10, 64)
+	if err != nil {
+		return err
+	}
+	if cores == 0 || memory == 0 {
+		return fmt.Errorf("--instance %q: cores and memory above zero were expected", a.o.Instance)
+	}
+	memory <<= map[string]int{"MB": 20, "GB": 30, "TB": 40}[m[3]]
+	a.size = &notebook.Instance{Name: a.o.Instance, Cores: cores, Memory: memory}
+	return nil
+}
+
+// wants says whether a treatment is of the size and the kinds that were asked for.
+func (a *adviser) wants(t notebook.Treatment) bool {
+	if a.size != nil && !sameSize(*a.size, t.Instance) {
+		return false
+	}
+	return !slices.ContainsFunc(a.o.Exclude, func(w string) bool {
+		return w == t.Platform || w == t.Engine || w == t.Provisioning
+	})
+}
+
+func sameSize(x, y notebook.Instance) bool { return x.Cores == y.Cores && x.Memory == y.Memory }
+
+// guests reads what the summary does not keep: which CPUs each row's guests had, and the further figure by rounds.
+func (a *adviser) guests(dirs []string) error {
+	type key struct {
+		folder int
+		guest  string
+	}
+	rows := map[key]*summary.Row{}
+	figures := map[*summary.Row]string{}
+	for _, g := range a.groups {
+		for _, r := range g.rows {
+			for _, d := range r.Dots {
+				rows[key{d.Folder, d.Guest}] = r
+			}
+			if g.figure != g.metric {
+				figures[r] = g.figure.Name
+			}
+		}
+	}
+	type sum struct {
+		of float64
+		n  int
+	}
+	sums := map[*summary.Row]map[[2]int]sum{}
+	a.cpus = map[*summary.Row]map[string]int{}
+	for at, dir := range dirs {
+		f, err := notebook.Read(dir)
+		if err != nil {
+			return err
+		}
+		for _, g := range f.Guests {
+			r := rows[key{at, g.ID}]
+			if r == nil || g.Limits.CPUs == "" {
+				continue
+			}
+			if a.cpus[r] == nil {
+				a.cpus[r] = map[string]int{}
+			}
+			a.cpus[r][g.Limits.CPUs]++
+		}
+		if len(figures) == 0 {
+			continue
+		}
+		if err := f.TrialsLean(func(t *notebook.Trial) error {
+			r := rows[key{at, t.Guest}]
+			v, ok := t.Figures[figures[r]]
+			if r == nil || !ok || t.Warmup || t.Failure != "" {
+				return nil
+			}
+			if sums[r] == nil {
+				sums[r] = map[[2]int]sum{}
+			}
+			b := [2]int{at, t.Round}
+			sums[r][b] = sum{sums[r][b].of + v, sums[r][b].n + 1}
+			return nil
+		}); err != nil {
+			return err
+		}
+	}
+	// From here a row's values are those of the figure that is ranked.
+	for r := range figures {
+		var values []summary.Value
+		for _, v := range r.Values {
+			if s := sums[r][[2]int{v.Folder, v.Round}]; s.n > 0 {
+				values = append(values, summary.Value{Folder: v.Folder, Round: v.Round, Mean: s.of / float64(s.n), Trials: s.n})
+			}
+		}
+		r.Values = values
+	}
+	return nil
+}
+
+// cpusOf is the list of CPUs that most of a row's guests had, and whether all had it.
+func (a *adviser) cpusOf(r *summary.Row) (cpus []int, all bool) {
+	lists := slices.Sorted(maps.Keys(a.cpus[r]))
+	best := ""
+	for _, l := range lists {
+		if _, ok := parseCPUs(l); ok && (best == "" || a.cpus[r][l] > a.cpus[r][best]) {
+			best = l
+		}
+	}
+	cpus, _ = parseCPUs(best)
+	return cpus, len(lists) <= 1
+}

@@ -1,0 +1,440 @@
+package advise
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"tare/notebook"
+)
+
+var update = flag.Bool("update", false, "write the golden files under testdata anew")
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.MkdirAll("testdata", 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s differs (go test ./desk/advise -update writes it anew); got:\n%s", path, got)
+	}
+}
+
+func TestGolden(t *testing.T) {
+	dir := usual().write(t)
+	a := read(t, Options{}, dir)
+	golden(t, "usual.txt", text(t, a))
+	var b bytes.Buffer
+	if err := a.JSON(&b); err != nil {
+		t.Fatal(err)
+	}
+	golden(t, "usual.json", b.String())
+	golden(t, "cost.txt", text(t, read(t, Options{Prefer: Cost, Exclude: []string{"bm"}}, dir, sizes2(t))))
+	at := func(name string) int {
+		i := slices.IndexFunc(a.Rankings[0].Choices, func(c Choice) bool { return c.Name == name })
+		if i < 0 {
+			t.Fatalf("no %s in the ranking", name)
+		}
+		return i + 1
+	}
+	for _, f := range []struct{ file, format, name string }{
+		{"pinned.docker.sh", "docker", "pinned docker container at large"},
+		{"vanilla.docker.sh", "docker", "vanilla docker container at large"},
+		{"pinned.compose.yaml", "compose", "pinned docker container at large"},
+		{"vanilla.compose.yaml", "compose", "vanilla docker container at large"},
+		{"pinned.kubernetes.yaml", "kubernetes", "pinned docker container at large"},
+		{"vanilla.kubernetes.yaml", "kubernetes", "vanilla docker container at large"},
+		{"pinned.libvirt.xml", "libvirt", "pinned VM at large"},
+		{"vanilla.libvirt.xml", "libvirt", "vanilla VM at large"},
+		{"vmcn.libvirt.xml", "libvirt", "pinned crun container in a VM at large"},
+		{"bm.systemd.service", "systemd", "bare metal at large"},
+		{"pinned.systemd.service", "systemd", "pinned docker container at large"},
+		{"vanilla.systemd.service", "systemd", "vanilla docker container at large"},
+	} {
+		golden(t, f.file, apply(t, a, f.format, at(f.name)))
+	}
+}
+
+// sizes2 is another folder of the usual host, with a smaller size.
+func sizes2(t *testing.T) string {
+	l := newLab(8).add("bm", one, 7.9).add("cn/docker/vanilla", one, 12).add("cn/docker/pinned", one, 8.1).add("cn/docker/vanilla", half, 25)
+	l.start = at.Add(time.Hour)
+	return l.write(t)
+}
+
+func names(r Ranking) []string {
+	var all []string
+	for _, c := range r.Choices {
+		all = append(all, c.Name)
+	}
+	return all
+}
+
+func TestRankedByTheUpperEnd(t *testing.T) {
+	r := read(t, Options{}, usual().write(t)).Rankings[0]
+	want := []string{"bare metal at large", "pinned docker container at large", "vanilla docker container at large", "pinned VM at large", "vanilla VM at large", "pinned crun container in a VM at large"}
+	if !slices.Equal(names(r), want) {
+		t.Errorf("%q", names(r))
+	}
+	for i, c := range r.Choices {
+		if c.Rank != i+1 || c.Predicted || (i == 0) != c.Tied || i > 0 && !(c.Against.Low > 1) {
+			t.Errorf("%+v", c)
+		}
+	}
+	if !strings.Contains(r.Why, "Bare metal at large: execution time 3.998 (3.98") || !strings.Contains(r.Why, "times faster than pinned docker container at large") {
+		t.Error(r.Why)
+	}
+	// A mean that is a little smaller, with a much wider interval, comes after.
+	l := newLab(8).add("bm", large, 4).add("cn/docker/pinned", large, 4.2).add("cn/docker/vanilla", large, 4.1)
+	dir := l.write(t)
+	wild(t, dir, "cn/docker/vanilla/large")
+	c := read(t, Options{Exclude: []string{"bm"}}, dir).Rankings[0].Choices
+	if len(c) != 2 || !(c[1].Value < c[0].Value && c[1].High > c[0].High || c[0].Tied && c[1].Tied) {
+		t.Errorf("%+v", c)
+	}
+}
+
+// wild makes a treatment's values swing from round to round.
+func wild(t *testing.T, dir, treatment string) {
+	path := filepath.Join(dir, "trials.jsonl")
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	for line := range bytes.Lines(b) {
+		var x notebook.Trial
+		if err := json.Unmarshal(line, &x); err != nil {
+			t.Fatal(err)
+		}
+		if x.Treatment == treatment {
+			x.Value += []float64{-0.8, 0.8}[x.Round%2]
+		}
+		if err := json.NewEncoder(&out).Encode(x); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(path, out.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestPreferCost(t *testing.T) {
+	l := newLab(8).add("bm", one, 8).add("bm", large, 5).add("cn/docker/pinned", one, 8.4).add("cn/docker/pinned", large, 5.2)
+	dir := l.write(t)
+	if got := names(read(t, Options{}, dir).Rankings[0]); got[0] != "bare metal at large" || got[3] != "pinned docker container at 1/1GB" {
+		t.Errorf("latency: %q", got)
+	}
+	r := read(t, Options{Prefer: Cost}, dir).Rankings[0]
+	if got := names(r); got[0] != "bare metal at 1/1GB" || got[1] != "pinned docker container at 1/1GB" || got[2] != "bare metal at large" {
+		t.Errorf("cost: %q", got)
+	}
+	if c := r.Choices[2]; !(c.Value > 9.9 && c.Value < 10.1 && c.Against.Value > 1.24 && c.Against.Value < 1.26) || !strings.Contains(r.Why, "core-seconds") {
+		t.Errorf("%+v %s", c, r.Why)
+	}
+}
+
+func TestTies(t *testing.T) {
+	// Alike but for the noise: the simplest is first.
+	l := newLab(8).add("vmcn/crun/kvm/vanilla", large, 4).add("cn/docker/pinned", large, 4).add("cn/docker/vanilla", large, 4).add("bm", large, 4).
+		add("vm/qemu/kvm/vanilla", large, 4).add("cn/crun/pinned", large, 5)
+	r := read(t, Options{}, l.write(t)).Rankings[0]
+	want := []string{"bare metal at large", "vanilla docker container at large", "pinned docker container at large", "vanilla VM at large", "vanilla crun container in a VM at large", "pinned crun container at large"}
+	if !slices.Equal(names(r), want) {
+		t.Errorf("%q", names(r))
+	}
+	for i, c := range r.Choices {
+		if c.Tied != (i < 5) {
+			t.Errorf("%s: tied %v", c.Name, c.Tied)
+		}
+	}
+	if out := text(t, Of(r)); !strings.Contains(out, "The first 5 (=) cannot be told apart") || !strings.Contains(out, "corrected for 5 comparisons") || !strings.Contains(out, "unpinned before pinned") {
+		t.Error(out)
+	}
+	// A difference that one comparison would show is a tie among many.
+	few := newLab(8).add("bm", large, 4).add("cn/docker/pinned", large, 4.02)
+	for _, many := range []int{0, 40} {
+		l := *few
+		l.rounds = 4
+		l.study.Treatments = slices.Clone(few.study.Treatments)
+		for i := range many {
+			tr := notebook.Treatment{ID: "x" + string(rune('A'+i)), Workload: "ffmpeg", Platform: "cn", Engine: "docker", Provisioning: "vanilla", Instance: large}
+			tr.Instance.Memory += int64(i)
+			l.treatment(tr, 9)
+		}
+		dir := l.write(t)
+		shift(t, dir)
+		c := read(t, Options{}, dir).Rankings[0].Choices[1]
+		if c.Treatment.Platform != "cn" || c.Tied != (many > 0) {
+			t.Errorf("with %d more: %+v", many, c)
+		}
+	}
+}
+
+// shift makes the container of TestTies cost 1 ± 0.4 % more than bare metal in each round.
+func shift(t *testing.T, dir string) {
+	path := filepath.Join(dir, "trials.jsonl")
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	for line := range bytes.Lines(b) {
+		var x notebook.Trial
+		if err := json.Unmarshal(line, &x); err != nil {
+			t.Fatal(err)
+		}
+		switch x.Treatment {
+		case "bm/large":
+			x.Value = 4
+		case "cn/docker/pinned/large":
+			x.Value = 4 * []float64{1.006, 1.012, 1.008, 1.014}[x.Round]
+		}
+		if err := json.NewEncoder(&out).Encode(x); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(path, out.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Of is advice of the one ranking.
+func Of(r Ranking) *Advice { return &Advice{Rankings: []Ranking{r}} }
+
+func TestNotRanked(t *testing.T) {
+	reason := func(r Ranking, name string) string {
+		for _, p := range r.Apart {
+			if p.Name == name {
+				return p.Reason
+			}
+		}
+		t.Errorf("%s is not apart: %+v", name, r.Apart)
+		return ""
+	}
+	r := read(t, Options{}, usual().write(t)).Rankings[0]
+	if got := reason(r, "pinned lxc container at large"); !strings.Contains(got, "left out: no lxc-start") {
+		t.Error(got)
+	}
+	if got := reason(r, "pinned VM at large"); !strings.Contains(got, "not representative") {
+		t.Error(got)
+	}
+	// Bare metal differed from itself by ten percent, and the container from it by no more.
+	l := newLab(8).add("bm", large, 4).add("aa", large, 4.4).add("cn/docker/pinned", large, 4.2).add("cn/docker/vanilla", large, 8)
+	l.add("cn/crun/pinned", large, 4)
+	l.fail = func(id string, round int) string {
+		if id == "cn/crun/pinned/large" || id == "cn/docker/vanilla/large" && round < 2 {
+			return "killed"
+		}
+		return ""
+	}
+	l.add("cn/docker/vanilla", one, 9)
+	l.last().HostCores = 4
+	r = read(t, Options{}, l.write(t)).Rankings[0]
+	if got := names(r); !slices.Equal(got, []string{"bare metal at large", "vanilla docker container at large"}) {
+		t.Errorf("%q", got)
+	}
+	for name, want := range map[string]string{
+		"pinned docker container at large":  "not to be trusted",
+		"pinned crun container at large":    "every trial failed: killed",
+		"vanilla docker container at 1/1GB": "with 4 of the host's 8 CPUs online",
+	} {
+		if got := reason(r, name); !strings.Contains(got, want) {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+	if n := r.Choices[1].Notes; len(n) != 1 || n[0] != "6 of its 30 trials failed" {
+		t.Errorf("%q", n)
+	}
+	// One round has no interval.
+	l = newLab(8).add("bm", large, 4).add("cn/docker/pinned", large, 4.2)
+	l.rounds = 1
+	a := read(t, Options{}, l.write(t))
+	if r := a.Rankings[0]; len(r.Choices) != 0 || !strings.Contains(reason(r, "bare metal at large"), "no interval: one round only") || r.Why != "Nothing can be ranked." {
+		t.Errorf("%+v", r)
+	}
+	text(t, a)
+	if err := a.Apply(&bytes.Buffer{}, "docker", 0); err == nil || !strings.Contains(err.Error(), "nothing to apply") {
+		t.Error(err)
+	}
+}
+
+func TestFurtherFigure(t *testing.T) {
+	l := newLab(8).add("bm", large, 4).add("cn/docker/pinned", large, 5)
+	l.study.Also = map[string][]notebook.Metric{"ffmpeg": {{Name: "p99", Unit: "s"}, {Name: "requests_per_second", Unit: "1/s"}}}
+	dir := l.write(t)
+	r := read(t, Options{Metric: "p99"}, dir).Rankings[0]
+	if c := r.Choices; len(c) != 2 || c[0].Treatment.Platform != "cn" || !(c[0].Value > 1.98 && c[0].Value < 2.02) || !(c[0].Ratio > 0.79 && c[0].Ratio < 0.81) || c[1].Ratio != 1 || c[1].Tied {
+		t.Errorf("%+v", c)
+	}
+	for metric, want := range map[string]string{
+		"requests_per_second": "more is better; advice ranks what is better small: one of execution time, p99",
+		"p42":                 `--metric "p42" was not measured; one of execution time, p99 was expected`,
+	} {
+		if _, err := Read([]string{dir}, Options{Metric: metric}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", metric, err)
+		}
+	}
+	if r := read(t, Options{Metric: "execution time"}, dir).Rankings[0]; r.Choices[0].Treatment.Platform != "bm" {
+		t.Errorf("%q", names(r))
+	}
+}
+
+func TestChoosing(t *testing.T) {
+	l := usual().add("cn/docker/pinned", one, 8)
+	l.study.Metrics["mpi"] = notebook.Metric{Name: "execution time", Unit: "s"}
+	for _, p := range []string{"bm", "cn"} {
+		for _, n := range []string{"1", "2"} {
+			tr := notebook.Treatment{ID: "mpi-" + p + n, Workload: "mpi", Params: map[string]string{"n": n}, Platform: p, Instance: large}
+			if p == "cn" {
+				tr.Engine, tr.Provisioning = "docker", "pinned"
+			}
+			l.treatment(tr, 4)
+		}
+	}
+	dir := l.write(t)
+	a := read(t, Options{}, dir)
+	if len(a.Rankings) != 3 || a.Rankings[1].Workload != "mpi{n=1}" {
+		t.Fatalf("%+v", a.Rankings)
+	}
+	if out := text(t, a); !strings.Contains(out, "mpi{n=2} on bench") || !strings.Contains(out, "--workload chooses one") {
+		t.Error(out)
+	}
+	err := a.Apply(&bytes.Buffer{}, "docker", 0)
+	if err == nil || !strings.Contains(err.Error(), "choose with --workload one of ffmpeg, mpi{n=1}, mpi{n=2}") {
+		t.Error(err)
+	}
+	if a := read(t, Options{Workload: "mpi"}, dir); len(a.Rankings) != 2 {
+		t.Errorf("%+v", a)
+	}
+	if a := read(t, Options{Workload: "mpi{n=2}"}, dir); len(a.Rankings) != 1 || a.Rankings[0].Workload != "mpi{n=2}" {
+		t.Errorf("%+v", a)
+	}
+	if r := read(t, Options{Workload: "ffmpeg", Instance: "1/1GB"}, dir).Rankings[0]; len(r.Choices) != 1 || !strings.Contains(r.Why, "nothing else can be ranked") {
+		t.Errorf("%+v", r)
+	}
+	if r := read(t, Options{Workload: "ffmpeg", Instance: "2/8GB", Exclude: []string{"bm", "pinned", "vmcn"}}, dir).Rankings[0]; !slices.Equal(names(r), []string{"vanilla docker container at large", "vanilla VM at large"}) {
+		t.Errorf("%q", names(r))
+	}
+	for want, o := range map[string]Options{
+		`--workload "ffmpg" was not measured; one of ffmpeg, mpi{n=1}, mpi{n=2} was expected`: {Workload: "ffmpg"},
+		`--exclude "bare": one of bm, cn, crun, docker`:                                       {Exclude: []string{"bare"}},
+		`--instance "huge": a size that was measured (1/1GB, large), or cores/memory`:         {Instance: "huge"},
+		`above zero`:             {Instance: "0/1GB"},
+		`to prefer "everything"`: {Prefer: "everything"},
+	} {
+		if _, err := Read([]string{dir}, o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v", o, err)
+		}
+	}
+	// Hosts have rankings of their own.
+	other := usual()
+	other.host.ID, other.host.Hostname, other.start = "ccccccccdddd", "other", at.Add(time.Hour)
+	a = read(t, Options{Workload: "ffmpeg"}, dir, other.write(t))
+	if len(a.Rankings) != 2 || a.Rankings[1].Host != "other" {
+		t.Errorf("%+v", a.Rankings)
+	}
+	if err := a.Apply(&bytes.Buffer{}, "docker", 0); err == nil || !strings.Contains(err.Error(), "name one host's folders") {
+		t.Error(err)
+	}
+}
+
+func TestWhatAFormatCannotExpress(t *testing.T) {
+	a := read(t, Options{}, usual().write(t))
+	for _, c := range []struct {
+		format string
+		pick   int
+		want   string
+	}{
+		{"docker", 1, "docker cannot express number 1 of the ranking, bare metal at large; systemd fits"},
+		{"compose", 4, "compose cannot express number 4 of the ranking, pinned VM at large; libvirt fits"},
+		{"libvirt", 2, "docker, compose, kubernetes and systemd fit"},
+		{"docker", 7, "--pick 7: the ranking of ffmpeg has 1 to 6"},
+		{"toml", 1, "one of docker, compose, kubernetes, libvirt, systemd was expected"},
+	} {
+		if err := a.Apply(&bytes.Buffer{}, c.format, c.pick); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s %d: %v", c.format, c.pick, err)
+		}
+	}
+	// Without a number it is the best that the format has words for, and says so.
+	if out := apply(t, a, "docker", 0); !strings.Contains(out, "# Pinned docker container at large, number 2 of 6") || !strings.Contains(out, "# Number 1, bare metal at large, is nothing that docker can express; systemd fits.") {
+		t.Error(out)
+	}
+	bare := read(t, Options{Exclude: []string{"cn", "vm", "vmcn"}}, usual().write(t))
+	if err := bare.Apply(&bytes.Buffer{}, "docker", 0); err == nil || !strings.Contains(err.Error(), "docker cannot express number 1 of the ranking, bare metal at large; systemd fits") {
+		t.Error(err)
+	}
+}
+
+func TestNetworks(t *testing.T) {
+	l := newLab(8).add("bm", large, 4)
+	for i, n := range []string{notebook.NetHost, notebook.NetBridge, notebook.NetNone, "--privileged"} {
+		tr := notebook.Treatment{ID: n, Workload: "ffmpeg", Platform: "cn", Engine: "docker", Provisioning: "vanilla", Instance: large, Network: n}
+		l.treatment(tr, 4.5+float64(i)/2)
+	}
+	a := read(t, Options{}, l.write(t))
+	for pick, want := range map[int][3]string{2: {"--network=host ", "network_mode: host", "hostNetwork: true"}, 3: {"--network=bridge ", "network_mode: bridge", ""}, 4: {"--network=none ", "network_mode: none", "refused"}} {
+		if got := apply(t, a, "docker", pick); !strings.Contains(got, want[0]) {
+			t.Error(got)
+		}
+		if got := apply(t, a, "compose", pick); !strings.Contains(got, want[1]) {
+			t.Error(got)
+		}
+		var b bytes.Buffer
+		err := a.Apply(&b, "kubernetes", pick)
+		switch {
+		case want[2] == "refused":
+			if err == nil || !strings.Contains(err.Error(), "docker, compose and systemd fit") {
+				t.Error(err)
+			}
+		case err != nil || !strings.Contains(b.String(), want[2]) || want[2] == "" && strings.Contains(b.String(), "hostNetwork"):
+			t.Error(err, b.String())
+		}
+	}
+	if err := a.Apply(&bytes.Buffer{}, "docker", 5); err == nil || !strings.Contains(err.Error(), "no format fits") {
+		t.Error(err)
+	}
+}
+
+func TestCPULists(t *testing.T) {
+	for _, list := range []string{"0", "0-1", "0-3,8,10-11", "65535"} {
+		cpus, ok := parseCPUs(list)
+		if !ok || formatCPUs(cpus) != list {
+			t.Errorf("%s: %v %v", list, cpus, ok)
+		}
+	}
+	for _, list := range []string{"", "a", "1-0", "-1", "0,", "99999", "0;reboot", "0-1-2"} {
+		if cpus, ok := parseCPUs(list); ok {
+			t.Errorf("%q is taken as %v", list, cpus)
+		}
+	}
+}
+
+func TestImageReferences(t *testing.T) {
+	for _, s := range []string{"busybox", "debian:trixie", "ghcr.io/a/b-c:1.2", "localhost:5000/x", "a@sha256:" + strings.Repeat("0", 64), "lay:1"} {
+		if !reference.MatchString(s) {
+			t.Errorf("%q is refused", s)
+		}
+	}
+	for _, s := range []string{"", "./layout", "/abs", "debian:trixie+ffmpeg", "oci:./x", "-v/:/x", "a b", "a;b", "a$(b)", "UPPER", "a\nb", "docker://x"} {
+		if reference.MatchString(s) {
+			t.Errorf("%q is taken", s)
+		}
+	}
+}

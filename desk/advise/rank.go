@@ -1,0 +1,379 @@
+package advise
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"tare/desk/model"
+	"tare/desk/summary"
+	"tare/notebook"
+	"tare/stats"
+)
+
+// layers is how much stands between the work and the host. Of two that cannot be told apart, the fewer the better.
+var layers = map[string]int{notebook.BM: 0, notebook.CN: 1, notebook.VM: 2, notebook.VMCN: 3}
+
+// tieRule says how ties are broken, for people.
+const tieRule = "measured before predicted, fewer cores, less memory, fewer layers (bare metal, container, VM, container in a VM), unpinned before pinned"
+
+// simpler orders choices that cannot be told apart, as tieRule says.
+func simpler(x, y Choice) int {
+	s, t := x.Treatment, y.Treatment
+	number := func(b bool) int {
+		if b {
+			return 1
+		}
+		return 0
+	}
+	return cmp.Or(
+		cmp.Compare(number(x.Predicted), number(y.Predicted)),
+		cmp.Compare(s.Instance.Cores, t.Instance.Cores),
+		cmp.Compare(s.Instance.Memory, t.Instance.Memory),
+		cmp.Compare(layers[s.Platform], layers[t.Platform]),
+		cmp.Compare(number(s.Provisioning == notebook.Pinned), number(t.Provisioning == notebook.Pinned)),
+		cmp.Compare(x.High, y.High),
+	)
+}
+
+// rank makes the ranking of one group.
+func (a *adviser) rank(g *group) (Ranking, error) {
+	out := Ranking{Host: g.name, Workload: g.label, Metric: g.figure, Prefer: a.o.Prefer, host: g.host, image: g.image}
+	networks := a.s.Networks(g.work.Workload)
+	name := func(t notebook.Treatment) string { return describe(t, networks) }
+	for _, r := range g.rows {
+		t := r.Treatment
+		if t.AA || !a.wants(t) {
+			continue
+		}
+		if why := unrankable(r, g); why != "" {
+			out.Apart = append(out.Apart, Apart{Name: name(t), Reason: why})
+			continue
+		}
+		c := a.measured(r, g)
+		if !finite(c.High) {
+			out.Apart = append(out.Apart, Apart{Name: name(t), Reason: "no interval: " + reasons(r, "two rounds with "+g.figure.Name+" are needed")})
+			continue
+		}
+		c.Name = name(t)
+		out.Choices = append(out.Choices, c)
+	}
+	if g.figure == g.metric {
+		for _, c := range a.predicted(g, &out) {
+			c.Name = name(c.Treatment)
+			out.Choices = append(out.Choices, c)
+		}
+	} else {
+		out.Notes = append(out.Notes, "the model predicts "+g.metric.Name+" alone: sizes that were not measured are not ranked by "+g.figure.Name)
+	}
+	for _, l := range a.s.LeftOut {
+		t := l.Treatment
+		if l.Host == g.name && notebook.Label(t.Workload, t.Params) == g.label && !t.AA && a.wants(t) {
+			out.Apart = append(out.Apart, Apart{Name: name(t), Reason: "left out: " + l.Reason})
+		}
+	}
+	a.order(&out)
+	if len(out.Choices) == 0 {
+		out.Why = "Nothing can be ranked."
+	} else {
+		out.Why = a.why(&out)
+	}
+	return out, nil
+}
+
+// unrankable says why a row is not ranked; empty: it may be.
+func unrankable(r *summary.Row, g *group) string {
+	switch {
+	case r.Rounds == 0:
+		return reasons(r, "no trial succeeded")
+	case !r.Representative:
+		return "not representative: taken under software emulation (tcg), which says nothing about a VM's cost"
+	case r.Doubtful:
+		for _, n := range r.Notes {
+			if strings.HasPrefix(n, "not to be trusted") {
+				return n
+			}
+		}
+		return "not to be trusted: bare metal differed from itself by as much"
+	case r.HostCores != g.cores:
+		return fmt.Sprintf("measured with %d of the host's %d CPUs online: an experiment's setting, and nothing to apply", r.HostCores, g.cores)
+	}
+	return ""
+}
+
+// reasons are a row's own words about what it lacks.
+func reasons(r *summary.Row, otherwise string) string {
+	if len(r.Notes) == 0 {
+		return otherwise
+	}
+	return strings.Join(r.Notes, "; ")
+}
+
+// weight is what the metric is multiplied by to be ranked.
+func (a *adviser) weight(t notebook.Treatment) float64 {
+	if a.o.Prefer == Cost {
+		return t.Instance.Cores
+	}
+	return 1
+}
+
+func (a *adviser) measured(r *summary.Row, g *group) Choice {
+	e, w := a.s.Mean(r, stats.Alpha), a.weight(r.Treatment)
+	c := Choice{
+		Treatment: r.Treatment, row: r, Value: w * e.Value, Low: w * e.Low, High: w * e.High,
+		Ratio: r.Ratio, RatioLow: r.RatioLow, RatioHigh: r.RatioHigh, Against: unknown(),
+	}
+	if g.figure != g.metric {
+		c.Ratio, c.RatioLow, c.RatioHigh = math.NaN(), math.NaN(), math.NaN()
+		if bm := g.bareMetal(r.Treatment.Instance); bm != nil {
+			q := a.s.Ratio(r, bm, stats.Alpha)
+			if bm == r {
+				q.Value, q.Low, q.High = 1, 1, 1 // by definition, whatever its noise
+			}
+			c.Ratio, c.RatioLow, c.RatioHigh = q.Value, q.Low, q.High
+		}
+	}
+	if r.Failed > 0 {
+		c.Notes = append(c.Notes, fmt.Sprintf("%d of its %d trials failed", r.Failed, r.Trials))
+	}
+	all := true
+	if c.CPUs, all = a.cpusOf(r); !all {
+		c.Notes = append(c.Notes, "its guests had several CPU sets, of which this is the commonest")
+	}
+	return c
+}
+
+func unknown() stats.Quotient {
+	return stats.Quotient{Value: math.NaN(), Low: math.NaN(), High: math.NaN()}
+}
+
+// bareMetal is the group's row of bare metal at a size; nil where there is none.
+func (g *group) bareMetal(i notebook.Instance) *summary.Row {
+	for _, r := range g.rows {
+		if t := r.Treatment; t.Platform == notebook.BM && !t.AA && sameSize(t.Instance, i) && r.HostCores == g.cores && r.Rounds > 0 {
+			return r
+		}
+	}
+	return nil
+}
+
+// predicted are the choices that were not measured and that the model speaks of: every platform that was measured at
+// other sizes, at each size at which bare metal was measured. A ratio alone says no time; so of a size that was asked
+// for and at which bare metal was not measured, all are predicted, and the ratios are ranked.
+func (a *adviser) predicted(g *group, out *Ranking) []Choice {
+	var at []notebook.Instance
+	for _, r := range g.rows {
+		i := r.Treatment.Instance
+		if g.bareMetal(i) == r && (a.size == nil || sameSize(*a.size, i)) && r.Representative {
+			at = append(at, i)
+		}
+	}
+	alpha := stats.Alpha / 2 // the other half is bare metal's
+	if len(at) == 0 && a.size != nil && len(out.Choices) == 0 {
+		out.ByRatio = true
+		at, alpha = []notebook.Instance{*a.size}, stats.Alpha
+	}
+	if len(at) == 0 {
+		return nil
+	}
+	var all []Choice
+	for _, v := range model.Fit(a.s, model.Options{Alpha: alpha}).Overheads {
+		p := v.Group
+		if v.Cannot != "" || p.Metric != g.metric || p.Workload != g.work.Workload || notebook.Label(p.Workload, p.Params) != g.label {
+			continue
+		}
+		for _, i := range at {
+			t := notebook.Treatment{
+				Workload: p.Workload, Params: p.Params, Platform: p.Platform, Engine: p.Engine, Accelerator: p.Accelerator,
+				Provisioning: p.Provisioning, Instance: i, Network: p.Network,
+			}
+			if !t.Representative() || !a.wants(t) || g.measured(t) || !possible(t) {
+				continue
+			}
+			q, ok := v.Predict(i.Cores, g.cores)
+			if !ok || !finite(q.Low) || !finite(q.High) {
+				continue
+			}
+			c := Choice{Treatment: t, Predicted: true, Ratio: q.Ratio, RatioLow: q.Low, RatioHigh: q.High, Against: unknown()}
+			w := a.weight(t)
+			if out.ByRatio {
+				c.Value, c.Low, c.High = w*q.Ratio, w*q.Low, w*q.High
+			} else {
+				// Each of two intervals misses in half of the cases in which their product may.
+				e := a.s.Mean(g.bareMetal(i), alpha)
+				c.Value, c.Low, c.High = w*q.Ratio*e.Value, w*q.Low*e.Low, w*q.High*e.High
+			}
+			if !finite(c.Value) || !finite(c.High) {
+				continue
+			}
+			if q.Extrapolated {
+				c.Notes = append(c.Notes, "outside of the sizes that were measured")
+			}
+			if q.Why != "" {
+				c.Notes = append(c.Notes, q.Why)
+			}
+			all = append(all, c)
+		}
+	}
+	if out.ByRatio && len(all) > 0 {
+		t := notebook.Treatment{Workload: g.work.Workload, Params: g.work.Params, Platform: notebook.BM, Instance: *a.size}
+		if a.wants(t) && possible(t) {
+			w := a.weight(t)
+			all = append(all, Choice{
+				Treatment: t, Predicted: true, Value: w, Low: w, High: w, Ratio: 1, RatioLow: 1, RatioHigh: 1, Against: unknown(),
+				Notes: []string{"1 by definition"},
+			})
+		}
+		out.Notes = append(out.Notes, "bare metal was not measured at "+a.size.Name+": overhead ratios are ranked, as the model predicts them")
+	}
+	return all
+}
+
+// measured says whether a treatment has figures of its own, good or doubtful.
+func (g *group) measured(t notebook.Treatment) bool {
+	return slices.ContainsFunc(g.rows, func(r *summary.Row) bool {
+		m := r.Treatment
+		return r.Rounds > 0 && r.HostCores == g.cores && m.Platform == t.Platform && m.Engine == t.Engine && m.Accelerator == t.Accelerator &&
+			m.Provisioning == t.Provisioning && m.Network == t.Network && sameSize(m.Instance, t.Instance)
+	})
+}
+
+// possible says whether a treatment can be: a part of a core is a quota's, in a container.
+func possible(t notebook.Treatment) bool {
+	return whole(t.Instance.Cores) || t.Platform == notebook.CN && t.Provisioning == notebook.Vanilla
+}
+
+func whole(f float64) bool { return f == math.Trunc(f) && f >= 1 }
+
+// order ranks the choices: those that cannot be told from the leader first, the simplest of them before the others,
+// then the rest by the upper ends of their intervals.
+func (a *adviser) order(r *Ranking) {
+	c := r.Choices
+	if len(c) == 0 {
+		return
+	}
+	slices.SortStableFunc(c, func(x, y Choice) int { return cmp.Compare(x.High, y.High) })
+	leader := c[0]
+	for i := range c {
+		if i == 0 {
+			c[i].Tied = true
+			c[i].Against = stats.Quotient{Value: 1, Low: 1, High: 1}
+			continue
+		}
+		c[i].Against = a.against(c[i], leader, len(c)-1)
+		c[i].Tied = !c[i].Against.HasInterval() || c[i].Against.Contains(1)
+	}
+	slices.SortStableFunc(c, func(x, y Choice) int {
+		switch {
+		case x.Tied && y.Tied:
+			return simpler(x, y)
+		case x.Tied:
+			return -1
+		case y.Tied:
+			return 1
+		}
+		return cmp.Compare(x.High, y.High)
+	})
+	for i := range c {
+		c[i].Rank = i + 1
+	}
+}
+
+// against is x over y, as one of so many comparisons. Where both were measured in the same rounds it is made from
+// these; else, and for predictions, from the two intervals.
+func (a *adviser) against(x, y Choice, comparisons int) stats.Quotient {
+	if x.row != nil && y.row != nil {
+		q := a.s.Ratio(x.row, y.row, stats.Alpha/float64(comparisons))
+		if q.N > 0 {
+			w := a.weight(x.Treatment) / a.weight(y.Treatment)
+			return stats.Quotient{Value: w * q.Value, Low: w * q.Low, High: w * q.High, N: q.N}
+		}
+	}
+	return stats.Quotient{Value: x.Value / y.Value, Low: x.Low / y.High, High: x.High / y.Low}
+}
+
+// why says in one sentence why the first is first.
+func (a *adviser) why(r *Ranking) string {
+	best := r.Choices[0]
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s %s", capital(best.Name), r.what(), interval(best.Value, best.Low, best.High))
+	if r.unit() != "" {
+		b.WriteString(" " + r.unit())
+	}
+	if best.Predicted {
+		b.WriteString(", predicted and not measured")
+	}
+	if best.Treatment.Platform != notebook.BM && !r.ByRatio && finite(best.RatioHigh) && finite(best.RatioLow) {
+		fmt.Fprintf(&b, ", %s of bare metal", interval(best.Ratio, best.RatioLow, best.RatioHigh))
+	}
+	for i, other := range r.beside(best) {
+		b.WriteString([]string{"; ", ", and "}[min(i, 1)])
+		q := a.against(other, best, len(r.Choices)-1)
+		word := map[Preference]string{Latency: "faster", Cost: "cheaper"}[a.o.Prefer]
+		switch {
+		case !q.HasInterval():
+			fmt.Fprintf(&b, "%s cannot be told from it", other.Name)
+		case q.Contains(1):
+			fmt.Fprintf(&b, "%s cannot be told from it (%s of it)", other.Name, interval(q.Value, q.Low, q.High))
+		case q.Value < 1:
+			fmt.Fprintf(&b, "%s of it for %s, which is less simple", interval(q.Value, q.Low, q.High), other.Name)
+		default:
+			fmt.Fprintf(&b, "%s times %s than %s", interval(q.Value, q.Low, q.High), word, other.Name)
+		}
+	}
+	if len(r.Choices) == 1 {
+		b.WriteString("; nothing else can be ranked")
+	}
+	for _, n := range best.Notes {
+		b.WriteString("; " + n)
+	}
+	b.WriteByte('.')
+	return clean(b.String())
+}
+
+// beside are those that the best is held against in words: the same with the other provisioning, and the first that
+// can be told from it. One where both are the same, or there is no other.
+func (r *Ranking) beside(best Choice) []Choice {
+	var all []Choice
+	t := best.Treatment
+	add := func(of func(Choice) bool) {
+		if i := slices.IndexFunc(r.Choices, of); i >= 0 && !slices.ContainsFunc(all, func(c Choice) bool { return c.Rank == r.Choices[i].Rank }) {
+			all = append(all, r.Choices[i])
+		}
+	}
+	add(func(c Choice) bool {
+		o := c.Treatment
+		return c.Rank != best.Rank && o.Platform == t.Platform && o.Engine == t.Engine && o.Accelerator == t.Accelerator && o.Network == t.Network &&
+			o.Provisioning != t.Provisioning && sameSize(o.Instance, t.Instance)
+	})
+	add(func(c Choice) bool { return !c.Tied })
+	if len(all) == 0 && len(r.Choices) > 1 {
+		all = append(all, r.Choices[1])
+	}
+	return all
+}
+
+// what is ranked, in words.
+func (r *Ranking) what() string {
+	what := r.Metric.Name
+	if r.ByRatio {
+		what = "overhead ratio"
+	}
+	if r.Prefer == Cost {
+		return "cores × " + what
+	}
+	return what
+}
+
+// unit of what is ranked; empty where it has none.
+func (r *Ranking) unit() string {
+	switch {
+	case r.ByRatio || r.Metric.Unit == "1":
+		return ""
+	case r.Prefer == Cost && r.Metric.Unit == "s":
+		return "core-seconds"
+	}
+	return r.Metric.Unit
+}
