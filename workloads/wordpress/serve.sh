@@ -4,20 +4,25 @@ set -eu
 . "$TARE_WORK/servers.sh"
 address=$1 port=$2 cores=$3 memory=$4
 
-# As many processes as the memory holds, 32 MiB each (a busy one has 15 to 20 of its own), 256 MiB left to
-# MariaDB and the system; not more than Debian's 150, or than four for a core on large instances.
+# As many processes as the memory holds, 32 MiB each (one that has served every recorded page has about 10
+# of its own), 256 MiB left to MariaDB and the system; not more than Debian's 150, or than four for a core on large instances.
 [ "$memory" -ge 512 ] || fail "the instance has $memory MiB of memory, 512 are needed"
 workers=$(((memory - 256) / 32))
 most=$((cores * 4 > 150 ? cores * 4 : 150))
 [ "$workers" -le "$most" ] || workers=$most
 
+web='' database=''
+trap 'kill $web $database 2>/dev/null || true' EXIT # if one ends, so does the other
+
 chmod a+rx "$TARE_SCRATCH" # the servers do not run as root
 tar -C "$TARE_SCRATCH" -xf "$TARE_WORK/data.tar"
 start_database $((workers + 8))
 start_web "$address" "$port" "$workers"
-# Whichever ends first.
-wait -n "$database" "$web" || true
+# Whichever ends first. None should: the guest is killed when it has served.
+status=0
+wait -n "$database" "$web" || status=$?
 if kill -0 "$database" 2>/dev/null; then
-	fail "Apache has ended: $(head -n 1 "$state/apache.log")$(tail -n 1 "$state/error.log" 2>/dev/null)"
+	cause=$(head -n 1 "$state/apache.log")
+	fail "Apache has ended with status $status: ${cause:-$(tail -n 1 "$state/error.log")}"
 fi
-fail "MariaDB has ended: $(grep -F '[ERROR]' "$state/mariadb.log" | head -n 1)"
+fail "MariaDB has ended with status $status: $(cause_of_database)"

@@ -8,6 +8,11 @@ fail() {
 	exit 1
 }
 
+# The first error in MariaDB's log. A database that was killed, as by the kernel for memory, could not write one.
+cause_of_database() {
+	grep -m 1 -F '[ERROR]' "$state/mariadb.log" || echo "there is no error in its log, so it was killed"
+}
+
 # start_database MAX_CONNECTIONS: starts MariaDB and comes back when it answers. Its process id is in $database.
 start_database() {
 	mariadbd --defaults-file="$TARE_WORK/mariadb.cnf" --datadir="$state/db" --tmpdir="$state" --socket="$socket" \
@@ -15,8 +20,8 @@ start_database() {
 	database=$!
 	# Ten minutes, for emulated machines; mariadbd opens its socket when it is about to answer.
 	tries=6000
-	until [ -S "$socket" ] && mariadb-admin --no-defaults --socket="$socket" --user=wordpress ping >/dev/null 2>&1; do
-		kill -0 "$database" 2>/dev/null || fail "MariaDB has ended: $(grep -F '[ERROR]' "$state/mariadb.log" | head -n 1)"
+	until [ -S "$socket" ] && mariadb-admin --no-defaults --socket="$socket" --user=root ping >/dev/null 2>&1; do
+		kill -0 "$database" 2>/dev/null || fail "MariaDB has ended: $(cause_of_database)"
 		[ $((tries -= 1)) -gt 0 ] || fail "MariaDB does not answer on its socket"
 		sleep 0.1
 	done
