@@ -1,0 +1,15 @@
+#!/bin/sh
+# launch.sh RANKS PROGRAM ARGUMENT…: the program under mpirun; workload.yaml says why so. Where it fails, the first
+# line that tells something is said last, below mpirun's rules and advice.
+ranks=$1 program=$2
+shift 2
+cd "$TARE_SCRATCH" || exit 1
+# What a preparation leaves in {work} is no executable file, so the loader runs it.
+mpirun --allow-run-as-root -np "$ranks" --oversubscribe --bind-to none \
+	--mca pml ob1 --mca btl self,sm --mca smsc ^cma --mca mpi_yield_when_idle 1 \
+	--prtemca prte_tmpdir_base "$TARE_SCRATCH" \
+	/lib64/ld-linux-x86-64.so.2 "$program" "$@" 2>said && exit 0
+status=$?
+cat said >&2
+grep -v '^[-[:space:]]*$' said | head -n 1 >&2
+exit "$status"
