@@ -6,21 +6,25 @@ segments=$1 frames=$2 width=$3
 src="$TARE_WORK/source"
 cd "$TARE_SCRATCH"
 
+# V is a video stream, and not the picture on a record's cover, which v would take too.
 count() { # frames of the first video stream
-	ffprobe -v error -select_streams v:0 -count_packets -show_entries stream=nb_read_packets -of csv=p=0 "$1" |
+	ffprobe -v error -select_streams V:0 -count_packets -show_entries stream=nb_read_packets -of csv=p=0 "$1" |
 		head -n 1 | tr -dc 0-9
 }
 
-kind=$(ffprobe -v error -select_streams v:0 -show_entries stream=codec_name -of csv=p=0 "$src" | head -n 1)
+[ -s "$src" ] || { echo "the input is an empty file; a video was expected" >&2; exit 1; }
+said=$(ffprobe -v error "$src" 2>&1) ||
+	{ echo "the input is no video that FFmpeg can read: $(echo "$said" | tail -n 1 | sed "s|^$src: ||")" >&2; exit 1; }
+kind=$(ffprobe -v error -select_streams V:0 -show_entries stream=codec_name -of csv=p=0 "$src" | head -n 1)
 [ -n "$kind" ] || { echo "the input has no video stream" >&2; exit 1; }
 total=$(count "$src")
 [ "${total:-0}" -gt 0 ] || { echo "the input's video stream has no frame" >&2; exit 1; }
 # A decoder hides what is damaged and says so; a trial must not be about hiding.
-said=$(ffmpeg -v error -nostdin -i "$src" -map 0:v:0 -f null - 2>&1) && [ -z "$said" ] ||
+said=$(ffmpeg -v error -nostdin -i "$src" -map 0:V:0 -f null - 2>&1) && [ -z "$said" ] ||
 	{ echo "the input's video stream is damaged: $(echo "$said" | tail -n 1)" >&2; exit 1; }
 if [ "$frames" -gt 0 ] && [ "$frames" -lt "$total" ]; then total=$frames; fi
 
-exact="-map 0:v:0 -an -fflags +bitexact -flags:v +bitexact -map_metadata -1"
+exact="-map 0:V:0 -an -fflags +bitexact -flags:v +bitexact -map_metadata -1"
 if [ "$segments" = 1 ] && [ "$frames" = 0 ] && [ "$width" = 0 ] && [ "$kind" = h264 ]; then
 	# The source as it is, without its sound.
 	ffmpeg -v error -xerror -nostdin -i "$src" $exact -c:v copy -f matroska clip-1.mkv
@@ -29,7 +33,9 @@ if [ "$segments" = 1 ] && [ "$frames" = 0 ] && [ "$width" = 0 ] && [ "$kind" = h
 	exit 0
 fi
 if [ "$total" -lt "$segments" ]; then
-	echo "the input has $total frames, too few to split into $segments pieces" >&2
+	has="the input has"
+	[ "$total" != "$frames" ] || has="frames=$frames takes"
+	echo "$has $total frames, too few to split into $segments pieces" >&2
 	exit 1
 fi
 
