@@ -340,7 +340,20 @@ type columns struct {
 	x      []vg.Length // left edge of each bar, from the left of the data, if they are room wide
 	width  vg.Length   // of a bar, likewise
 	room   vg.Length
-	direct bool // names stand under the bars; else in a legend
+	gap    vg.Length // between groups, likewise
+	direct bool      // names stand under the bars; else in a legend
+}
+
+// namesFit says whether each bar's name can stand under it.
+func namesFit(f *figure, slot vg.Length) bool {
+	for _, m := range f.marks {
+		for _, s := range m.short {
+			if f.network || fit(s, smallSize, slot+4) != s {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // wideMeans lays a figure of means out for a page.
@@ -354,7 +367,7 @@ func wideMeans(f *figure) scene {
 		}
 	}
 	slot := min((wideWidth-left-right)/(n+gap*vg.Length(breaks)), 124)
-	col := columns{f: f, direct: slot >= 50 && !f.network, width: slot * 0.72, room: wideWidth - left - right}
+	col := columns{f: f, direct: slot >= 50 && namesFit(f, slot), width: slot * 0.72, gap: gap * slot, room: wideWidth - left - right}
 	at := slot * 0.14
 	for i := range f.marks {
 		if i > 0 && f.marks[i].group != f.marks[i-1].group {
@@ -427,7 +440,7 @@ func (b columns) Plot(c draw.Canvas, p *plot.Plot) {
 			}
 			first := c.Min.X + k*b.x[start]
 			line(c, muted, 0.7, first, base, x1, base)
-			say(c, (first+x1)/2, base-13, 0.5, textSize, ink, fit(m.group, textSize, x1-first+12))
+			say(c, (first+x1)/2, base-13, 0.5, textSize, ink, fit(m.group, textSize, x1-first+max(12, k*b.gap*0.8)))
 			start = i + 1
 		}
 	}

@@ -74,6 +74,7 @@ type table struct {
 	ID, Title, Metric, Baseline string
 	Rows                        []tableRow
 	Notes                       []footnote
+	Networks                    bool // they are told, beside the provisioning
 	Further                     *furtherTable
 }
 
@@ -465,7 +466,7 @@ func withoutPath(note string, folders []summary.Folder) string {
 
 // makeTable makes the table of a group.
 func makeTable(i int, g *group, s *summary.Summary) table {
-	t := table{ID: fmt.Sprintf("table-%d", i+1), Title: g.title(), Baseline: baselineName(g.rows)}
+	t := table{ID: fmt.Sprintf("table-%d", i+1), Title: g.title(), Baseline: baselineName(g.rows), Networks: s.Networks(g.rows[0].Treatment.Workload)}
 	marks := map[string]string{}
 	last := ""
 	for j, r := range g.rows {
@@ -541,7 +542,7 @@ func makeTable(i int, g *group, s *summary.Summary) table {
 func kindName(t notebook.Treatment, s *summary.Summary) string {
 	n := plain(t.Provisioning)
 	if t.Network != "" && s.Networks(t.Workload) {
-		n = strings.Trim(n+", network "+plain(t.Network), ", ")
+		n = strings.Trim(n+", "+plain(t.Network), ", ")
 	}
 	return n
 }

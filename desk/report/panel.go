@@ -222,9 +222,9 @@ func (p *panel) arrange() {
 			case t.Network != "":
 				return place{"network " + plain(t.Network), [2]float64{float64(order)}}
 			case t.Platform == notebook.BM:
-				return place{"the host’s own", [2]float64{-2}}
+				return place{"host’s own", [2]float64{-2}}
 			}
-			return place{"the engine’s own", [2]float64{-1}}
+			return place{"engine’s own", [2]float64{-1}}
 		}
 		v := t.Params[p.axis]
 		n, err := strconv.ParseFloat(v, 64)

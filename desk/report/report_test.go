@@ -93,35 +93,49 @@ func TestGolden(t *testing.T) {
 	if got := strings.Join(names, " "); got != want {
 		t.Errorf("files\n%s\nwant\n%s", got, want)
 	}
-	for _, name := range []string{"report.html", "figures/1-ffmpeg-mean.svg"} {
-		got, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
+	golden(t, filepath.Join(dir, "report.html"), "report.html")
+	golden(t, filepath.Join(dir, "figures/1-ffmpeg-mean.svg"), "1-ffmpeg-mean.svg")
+}
+
+// The page of a study that declares its figures.
+func TestGoldenOfDeclaredFigures(t *testing.T) {
+	files, err := WriteSummary(readPinning(t, small()), t.TempDir(), Options{Claims: shipped(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden(t, files[0], "pinning.html")
+}
+
+// golden compares a file with what it was.
+func golden(t *testing.T, file, name string) {
+	t.Helper()
+	got, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.HasSuffix(name, ".svg") && runtime.GOARCH != "amd64" {
+		return // other processors fuse multiplications and additions, and round otherwise
+	}
+	got = drawing.ReplaceAll(got, []byte("$1…$2"))
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, got, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if strings.HasSuffix(name, ".svg") && runtime.GOARCH != "amd64" {
-			continue // other processors fuse multiplications and additions, and round otherwise
-		}
-		got = drawing.ReplaceAll(got, []byte("$1…$2"))
-		golden := filepath.Join("testdata", filepath.Base(name))
-		if *update {
-			if err := os.WriteFile(golden, got, 0o644); err != nil {
-				t.Fatal(err)
-			}
-			continue
-		}
-		want, err := os.ReadFile(golden)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if d := firstDifference(string(got), string(want)); d != "" {
-			t.Errorf("%s is not what it was; look at it and run the test with -update if it is better: %s", name, d)
-		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if d := firstDifference(string(got), string(want)); d != "" {
+		t.Errorf("%s is not what it was; look at it and run the test with -update if it is better: %s", name, d)
 	}
 }
 
-// drawing is what the page's golden file leaves out, to be a page that can be read: how its figures are drawn, and
-// its style.
-var drawing = regexp.MustCompile(`(?s)(<svg class=[^>]*><title[^>]*>[^<]*</title><desc[^>]*>[^<]*</desc>|<style>).*?(</svg>|</style>)`)
+// drawing is what a page's golden file leaves out, to be a page that can be read: how its figures are drawn, and its
+// style; and what the claims and the model say, whose words are tested where they are made.
+var drawing = regexp.MustCompile(`(?s)(<svg class=[^>]*><title[^>]*>[^<]*</title><desc[^>]*>[^<]*</desc>|<style>|<section id="(?:claims|size)">).*?(</svg>|</style>|</section>)`)
 
 // firstDifference shows where two texts part.
 func firstDifference(got, want string) string {
@@ -223,7 +237,7 @@ func TestWriteRefuses(t *testing.T) {
 // What is hostile stays text: in the page and in the figures' files.
 func TestHostileText(t *testing.T) {
 	dir := t.TempDir()
-	files, err := WriteSummary(hostile(), dir, Options{})
+	files, err := WriteSummary(hostile(), dir, Options{Claims: shipped(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

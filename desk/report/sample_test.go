@@ -174,8 +174,15 @@ func hostile() *summary.Summary {
 	s.Warnings[0].Text = evil
 	s.LeftOut[0].Reason = evil
 	s.AA[0].Workload = evil
+	f.Study.Figures = []notebook.Figure{{Name: evil, Title: evil, Workload: evil, By: evil}}
+	s.LeftOut[0].Treatment.Workload, s.LeftOut[0].Treatment.Params = evil, map[string]string{evil: evil}
 	for i := range s.Rows {
 		t := &s.Rows[i].Treatment
+		if t.Platform == notebook.CN {
+			t.Network = []string{evil, "host"}[i%2]
+		}
+		f.Study.Treatments = append(f.Study.Treatments, notebook.Treatment{ID: t.ID})
+		s.Rows[i].Also = []summary.Also{{Metric: notebook.Metric{Name: evil, Unit: evil}, Mean: float64(i), Low: nan, High: nan}}
 		t.Workload, t.Params = evil, map[string]string{evil: evil}
 		t.Instance.Name = evil
 		if t.Engine != "" {

@@ -102,7 +102,12 @@ func (w *sizeWork) add(v *model.Overhead, s *summary.Summary) {
 		w.Paper = short(v.Paper.Low) + " to " + short(v.Paper.High)
 	}
 	if v.Measured.Verdict != model.NoAnswer || v.Cannot == "" && v.Predicted.Verdict != model.NoAnswer {
-		w.Suitable = append(w.Suitable, suitableRow{name, suitable(v.Measured), suitable(v.Predicted)})
+		row := suitableRow{name, suitable(v.Measured), suitable(v.Predicted)}
+		if i := slices.IndexFunc(w.Suitable, func(o suitableRow) bool { return o.Measured == row.Measured && o.Fitted == row.Fitted }); i >= 0 {
+			w.Suitable[i].Name += "; " + name
+		} else {
+			w.Suitable = append(w.Suitable, row)
+		}
 	}
 	if v.Cannot != "" {
 		return
@@ -114,7 +119,7 @@ func (w *sizeWork) add(v *model.Overhead, s *summary.Summary) {
 	}
 	w.At = cmp.Or(w.At, f.At)
 	if !math.IsNaN(v.SizeP) {
-		f.P = "p = " + pWords(v.SizeP)
+		f.P = "p " + pWords(v.SizeP)
 	}
 	if !math.IsNaN(v.LeftRMS) {
 		f.Left = percent(v.LeftRMS)
@@ -163,5 +168,5 @@ func pWords(p float64) string {
 	if p < 0.001 {
 		return "below 0.001"
 	}
-	return digits(p, 2)
+	return "= " + digits(p, 2)
 }

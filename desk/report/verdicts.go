@@ -78,7 +78,7 @@ func judged(s *summary.Summary, list []claims.Claim) *claimsPart {
 func claim(v claims.Verdict) claimRow {
 	r := claimRow{
 		ID: plain(v.Claim.ID), Place: plain(v.Claim.Place), Finding: sentence(v.Claim.Finding), Tolerance: sentence(v.Claim.Tolerance),
-		Answer: plain(string(v.Answer)), Class: "none", Why: sentence(v.Why),
+		Answer: plain(string(v.Answer)), Class: "none", Why: stop(v.Why),
 	}
 	for _, a := range answers {
 		if a.answer == v.Answer {
@@ -111,12 +111,21 @@ func claim(v claims.Verdict) claimRow {
 		r.Evidence = append(r.Evidence, row)
 	}
 	for _, m := range v.Missing {
-		r.Missing = append(r.Missing, sentence(m))
+		r.Missing = append(r.Missing, stop(m))
 	}
 	for _, n := range v.Needs {
 		r.Needs = append(r.Needs, plain(n))
 	}
 	return r
+}
+
+// stop ends a text that may begin with a platform's name, which stays as it is, like a sentence.
+func stop(s string) string {
+	s = tight(plain(s))
+	if s == "" || strings.HasSuffix(s, ".") {
+		return s
+	}
+	return s + "."
 }
 
 // short writes a published number as it was.

@@ -1,0 +1,250 @@
+package report
+
+import (
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"tare/desk/claims"
+	"tare/desk/model"
+	"tare/desk/summary"
+	"tare/notebook"
+)
+
+// titles of the figures, and of each its places on the axis in order.
+func titles(figs []figure) (names []string, places map[string]string) {
+	places = map[string]string{}
+	for _, f := range figs {
+		var at []string
+		for _, m := range f.marks {
+			if len(at) == 0 || at[len(at)-1] != m.group {
+				at = append(at, m.group)
+			}
+		}
+		names = append(names, f.title)
+		places[f.title] = strings.Join(at, "; ")
+	}
+	return names, places
+}
+
+func TestDeclaredFigures(t *testing.T) {
+	s := readPinning(t, small())
+	names, places := titles(figures(s))
+	for title, want := range map[string]string{
+		"Figure 3 of the paper, redrawn from these trials: video transcoding, vanilla and pinned – ffmpeg (segments 1)": "1/2GB; 2/4GB",
+		"Figure 3, ratio to bare metal – ffmpeg (segments 1)":                                                           "1/2GB; 2/4GB",
+		"Figure 3, emulated, not a VM’s cost – ffmpeg (segments 1)":                                                     "1/2GB; 2/4GB",
+		"Figure 6 of the paper, redrawn from these trials: Cassandra under stress – cassandra (threads 100)":            "1/2GB; 2/4GB",
+		"Figure 8 of the paper, redrawn from these trials: one large video against 30 small – ffmpeg at 1/2GB":          "segments 1; segments 30",
+	} {
+		if got, found := places[title]; !found || got != want {
+			t.Errorf("%q shows %q, want %q; there are\n%s", title, got, want, strings.Join(names, "\n"))
+		}
+	}
+	if len(names) != 3*6 {
+		t.Errorf("%d figures, want 18:\n%s", len(names), strings.Join(names, "\n"))
+	}
+	note := figures(s)[0].note
+	for _, want := range []string{"Not measured: bare metal, xlarge; container, docker, pinned, xlarge (needs 4 cores, this host has 2)", "(needs 64 cores, this host has 2)."} {
+		if !strings.Contains(note, want) {
+			t.Errorf("the note does not say %q: %s", want, note)
+		}
+	}
+	for _, d := range declared(s) {
+		if (len(d.panels) == 0) != (d.Name == "Figure 7") {
+			t.Errorf("%s has %d panels", d.Name, len(d.panels))
+		}
+	}
+}
+
+// Many treatments that one reason keeps out are counted.
+func TestManyMissingAreCounted(t *testing.T) {
+	p := small()
+	for _, prov := range []string{"vanilla", "pinned"} {
+		for _, i := range paperInstances[4:] {
+			p.leftOut = append(p.leftOut, notebook.LeftOut{Treatment: notebook.Treatment{Workload: "cassandra", Params: map[string]string{"threads": "100"}, Platform: "vm", Engine: "qemu", Provisioning: prov, Instance: i}, Reason: "no KVM"})
+		}
+	}
+	s := readPinning(t, p)
+	if got, want := missingNote(s, pinningFigures[3]), "Not measured: 4 treatments at 8xlarge, 16xlarge (no KVM)."; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// Figure 7: one container size on hosts of several sizes, be it several hosts or one made smaller.
+func TestHostCores(t *testing.T) {
+	const title = "Figure 7 of the paper, redrawn from these trials: one container on hosts of other sizes – ffmpeg (segments 1) at 4xlarge"
+	for name, s := range map[string]*summary.Summary{
+		"16 CPUs, CHR 1; 112 CPUs, CHR 0.14":                  readPinning(t, chr(112), chr(16)),
+		"16 CPUs, CHR 1; 32 CPUs, CHR 0.5; 64 CPUs, CHR 0.25": readPinning(t, chr(64, 16, 32, 0)),
+	} {
+		figs := figures(s)
+		names, places := titles(figs)
+		if places[title] != name {
+			t.Errorf("%q, want %q; there are\n%s", places[title], name, strings.Join(names, "\n"))
+		}
+		if several := strings.Contains(figs[0].caption, "several machines"); several != (len(s.Hosts) > 1) {
+			t.Errorf("%d hosts: %s", len(s.Hosts), figs[0].caption)
+		}
+	}
+	// Two hosts alike in size are told apart by name.
+	other := chr(16)
+	other.hostID = "other"
+	seen := map[string]bool{}
+	for _, m := range figures(readPinning(t, chr(16), other))[0].marks {
+		if seen[m.label] || !strings.Contains(m.label, ", on ") {
+			t.Errorf("%q", m.label)
+		}
+		seen[m.label] = true
+	}
+}
+
+// What no declared figure shows is drawn as where none is declared.
+func TestRestIsDrawn(t *testing.T) {
+	p := small()
+	p.figures = pinningFigures[:1]
+	names, _ := titles(figures(readPinning(t, p)))
+	if !slices.Contains(names, "Mean execution time: ffmpeg (segments 30)") || !slices.Contains(names, "Mean response time: wordpress (users 1000)") || slices.Contains(names, "Mean execution time: ffmpeg (segments 1)") {
+		t.Errorf("there are\n%s", strings.Join(names, "\n"))
+	}
+	// A figure is of the study that declares it, and not of another folder's rows.
+	names, _ = titles(figures(readPinning(t, paperHost(), chr(16))))
+	n := 0
+	for _, name := range names {
+		if strings.HasPrefix(name, "Figure 7 of the paper") {
+			n++
+		}
+	}
+	if n != 1 {
+		t.Errorf("Figure 7 is drawn %d times:\n%s", n, strings.Join(names, "\n"))
+	}
+}
+
+func TestNetworks(t *testing.T) {
+	s := readPinning(t, networks())
+	figs := figures(s)
+	_, places := titles(figs)
+	const title = "The network’s share: the same site behind a bridge and on the host’s network – wordpress (users 1000) at large"
+	if got, want := places[title], "host’s own; network bridge; network host"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	// By instance type, networks stand beside each other: named, and of other looks.
+	p := networks()
+	p.figures = nil
+	f := figures(readPinning(t, p))[0]
+	seen := map[look]bool{}
+	for _, m := range f.marks {
+		if m.group != "large" {
+			continue
+		}
+		if seen[m.look] {
+			t.Errorf("%q looks like another", m.label)
+		}
+		seen[m.look] = true
+	}
+	if !slices.ContainsFunc(f.marks, func(m mark) bool { return m.label == "container, docker, pinned, network host" }) || !strings.Contains(f.caption, "engines and networks") {
+		t.Errorf("%+v", f)
+	}
+}
+
+func TestFurtherFigures(t *testing.T) {
+	s := readPinning(t, small())
+	for _, g := range groups(s, allRows(s)) {
+		f := further("x", g, s)
+		if (f != nil) != (g.workload == "wordpress" || g.workload == "cassandra") {
+			t.Errorf("%s has further figures: %t", g.workload, f != nil)
+		}
+		if f == nil {
+			continue
+		}
+		if len(f.Heads) != 4 || f.Heads[3] != (furtherHead{"requests per second", "1/s"}) || f.Constant != "The same in every row: errors 0, requests 1000." || len(f.Rows) != len(g.rows) || !strings.HasPrefix(f.Rows[0].Cells[2].Half, "± ") {
+			t.Errorf("%+v", f)
+		}
+	}
+}
+
+// The section of platform and size says what was fitted, or why nothing could be.
+func TestSizes(t *testing.T) {
+	few := sizes(readPinning(t, small()), model.Options{})
+	if few == nil || len(few.Works) != 5 {
+		t.Fatalf("%+v", few)
+	}
+	for _, w := range few.Works {
+		if len(w.Fits) > 0 || len(w.Cannot) == 0 {
+			t.Errorf("two sizes are fitted, or it is not said why not: %+v", w)
+		}
+	}
+	many := sizes(readPinning(t, paperHost()), model.Options{Tolerance: 0.2})
+	if many.Tolerance != "20\u00a0%" {
+		t.Error(many.Tolerance)
+	}
+	for _, w := range many.Works {
+		if len(w.Fits) != 6 || len(w.Said) == 0 || len(w.Suitable) == 0 {
+			t.Errorf("%s: %d fits, %d said, %d suitable", w.Title, len(w.Fits), len(w.Said), len(w.Suitable))
+		}
+		if w.Title == "cassandra (threads 100)" && w.Paper != "0.28 to 0.57" {
+			t.Errorf("the paper's range is %q", w.Paper)
+		}
+		for _, f := range w.Fits {
+			if f.Name == "container, docker, vanilla" && (f.Size != string(model.Falls) || f.At != "at 2 of 112 CPUs" || len(f.Points) != 6 || f.Left == "–") {
+				t.Errorf("%s: %+v", w.Title, f)
+			}
+		}
+	}
+	if sizes(&summary.Summary{}, model.Options{}) != nil {
+		t.Error("nothing measured has a section of sizes")
+	}
+}
+
+func TestClaims(t *testing.T) {
+	s := readPinning(t, small())
+	all := shipped(t)
+	p := judged(s, all)
+	n := 0
+	for _, g := range p.Groups {
+		n += len(g.Claims)
+		for _, c := range g.Claims {
+			if c.Finding == "" || c.Answer == "" || c.Why == "" {
+				t.Errorf("%+v", c)
+			}
+		}
+	}
+	if n != len(all) || n == 0 {
+		t.Errorf("%d of %d claims are shown", n, len(all))
+	}
+	if judged(s, nil) != nil {
+		t.Error("no claims have a section")
+	}
+	files, err := WriteSummary(s, t.TempDir(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(page), "#claims") {
+		t.Error("a page without claims links to them")
+	}
+	got := claim(claims.Verdict{
+		Claim:  claims.Claim{ID: "x", Finding: "containers cost more", Published: &claims.Published{What: "suitable CHR", Low: 0.07, High: 0.14}},
+		Answer: claims.NotDecided, Why: "cn is too wide",
+		Evidence: []claims.Evidence{
+			{What: "cn over bm", Ratio: 1.31, Low: 1.27, High: 1.35, Level: 0.998, Rounds: 8, Wanted: "at least 1.2", Met: claims.Yes},
+			{What: "vm over bm", Ratio: 1.3, Low: math.Inf(-1), High: math.Inf(1), Level: 0.998, Rounds: 1, Met: claims.Open},
+			{What: "vm over cn", Ratio: nan, Low: nan, High: nan},
+		},
+	})
+	var values []string
+	for _, e := range got.Evidence {
+		values = append(values, e.Value)
+	}
+	if v := strings.Join(values, "; "); v != "1.31 (1.27 to 1.35 at 99.8\u00a0%), 8 rounds; 1.30 (without bounds at 99.8\u00a0%), 1 round; no value, 0 rounds" {
+		t.Error(v)
+	}
+	if got.Published != "suitable CHR 0.07 to 0.14" || got.Class != "open" || got.Finding != "Containers cost more." || got.Why != "cn is too wide." || !got.More() {
+		t.Errorf("%+v", got)
+	}
+}
