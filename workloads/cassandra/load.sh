@@ -24,14 +24,20 @@ stress "$t" -Xshare:on -XX:SharedArchiveFile="$TARE_WORK/stress.jsa" -- \
 	-node "$address" -port native="$port" -rate threads="$threads" $limit -log interval=20ms hdrfile="$t/hdr" \
 	>"$t/out" 2>&1
 status=$?
-# What it says of a failure, without the lines that it always says.
-cause() { grep -E 'Exception|Error|error|WARN|ERROR' "$t/out" | grep -v 'Total errors' | head -n 1 | cut -c1-300; }
+# Why an operation failed, "Operation x0 on key(s) [...]: REASON", or what ended the run.
+cause() {
+	{
+		sed -n 's/^Operation x[0-9]* on key(s) [^]]*\]: //p' "$t/out"
+		grep -E '^[A-Za-z_.]+(Exception|Error)\b' "$t/out"
+		tail -n 1 "$t/out"
+	} | head -n 1 | cut -c1-300
+}
 [ "$status" = 0 ] && grep -qx END "$t/out" || fail "did not finish (exit status $status): $(cause)"
 
 # "Total errors : 1,000 [READ: …" and the like.
-said() { sed -n "s/^$1 *: *\([0-9,]*\).*/\1/p" "$t/out" | tail -n 1 | tr -d ,; }
-errors=$(said 'Total errors') done=$(said 'Total partitions')
-[ -n "$errors" ] && [ -n "$done" ] || fail "its output has no total of operations and errors"
+said() { sed -n "s/^$1 *: *\([0-9,.]*\).*/\1/p" "$t/out" | tail -n 1 | tr -d ,; }
+errors=$(said 'Total errors') answered=$(said 'Total partitions') rounded=$(said 'Latency mean')
+[ -n "$errors" ] && [ -n "$answered" ] && [ -n "$rounded" ] || fail "its output lacks a total of operations or errors, or the mean"
 
 # All kinds of operation are put into one histogram, in microseconds.
 sed -n "/^[#\"]/p; s/^Tag=[A-Z]*-$kind,//p" "$t/hdr" |
@@ -41,7 +47,7 @@ sed -n "/^[#\"]/p; s/^Tag=[A-Z]*-$kind,//p" "$t/hdr" |
 # From the first interval with operations to the end of the last, each 20 ms: stress's own rate has its start in it.
 span=$(awk -F, -v kind="-$kind\$" '$1 ~ kind { if (from == "") from = $2; if ($2 + $3 > to) to = $2 + $3 } END { print to - from }' "$t/hdr")
 
-awk -v operations="$operations" -v done="$done" -v errors="$errors" -v span="$span" '
+awk -v operations="$operations" -v answered="$answered" -v errors="$errors" -v rounded="$rounded" -v span="$span" '
 	function lacks(what) { print "cassandra-stress: its output has no " what > "/dev/stderr"; bad = 1; exit 1 }
 	# Rows of the distribution: value, share of operations up to it, their number, …
 	NF >= 3 && $1 ~ /^[0-9.]+$/ && $2 ~ /^[01]\.[0-9]+$/ { value[++n] = $1; upto[n] = $3 }
@@ -51,9 +57,16 @@ awk -v operations="$operations" -v done="$done" -v errors="$errors" -v span="$sp
 	END {
 		if (bad) exit 1
 		if (mean == "" || count == "" || n == 0) lacks("latencies")
-		# Those that failed have no partition, and may have no time.
-		if (count > operations || count + errors < operations || done + errors < operations) {
-			printf "cassandra-stress: %d operations were wanted, it timed %d, did %d, and %d failed\n", operations, count, done, errors > "/dev/stderr"
+		# Those that failed may not be among those timed.
+		if (count > operations || count + errors < operations || answered + errors != operations) {
+			printf "cassandra-stress: %d operations were wanted, but it timed %d, was answered %d, and %d failed\n",
+				operations, count, answered, errors > "/dev/stderr"
+			exit 1
+		}
+		off = mean / 1000 - rounded
+		if (off < 0) off = -off
+		if (off > 0.06 + rounded / 500) {
+			printf "cassandra-stress: the mean of its histograms is %.3f ms, and it says %.1f ms\n", mean / 1000, rounded > "/dev/stderr"
 			exit 1
 		}
 		if (span <= 0) lacks("duration")
