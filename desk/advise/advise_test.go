@@ -164,7 +164,7 @@ func TestTies(t *testing.T) {
 			t.Errorf("%s: tied %v", c.Name, c.Tied)
 		}
 	}
-	if out := text(t, Of(r)); !strings.Contains(out, "The first 5 (=) cannot be told apart") || !strings.Contains(out, "corrected for 5 comparisons") || !strings.Contains(out, "unpinned before pinned") {
+	if out := text(t, Of(r)); !strings.Contains(out, "The first 5 (=) cannot be told apart") || !strings.Contains(out, "is corrected for 5 comparisons") || !strings.Contains(out, "unpinned before pinned") {
 		t.Error(out)
 	}
 	// A difference that one comparison would show is a tie among many.
@@ -232,7 +232,7 @@ func TestNotRanked(t *testing.T) {
 	if got := reason(r, "pinned lxc container at large"); !strings.Contains(got, "left out: no lxc-start") {
 		t.Error(got)
 	}
-	if got := reason(r, "pinned VM at large"); !strings.Contains(got, "not representative") {
+	if got := reason(r, "pinned emulated VM at large"); !strings.Contains(got, "not representative") {
 		t.Error(got)
 	}
 	// Bare metal differed from itself by ten percent, and the container from it by no more.

@@ -135,7 +135,7 @@ func (r *Ranking) setting(c *Choice, format string) (*setting, error) {
 	say := func(f string, args ...any) { s.comments = append(s.comments, clean(fmt.Sprintf(f, args...))) }
 	rank := fmt.Sprintf("number %d of %d", c.Rank, len(r.Choices))
 	say("%s, %s for %s on %s.", capital(c.Name), rank, r.Workload, r.Host)
-	figure := fmt.Sprintf("%s %s", r.what(), interval(c.Value, c.Low, c.High))
+	figure := fmt.Sprintf("%s %s", r.what(), r.figure(*c))
 	if u := r.unit(); u != "" {
 		figure += " " + u
 	}
@@ -162,14 +162,14 @@ func (r *Ranking) setting(c *Choice, format string) (*setting, error) {
 		n := int(s.t.Instance.Cores)
 		switch {
 		case len(s.cpus) >= n:
-			say("CPUs %s are those that the guests had on %s: another host needs its own (lscpu --extended).", formatCPUs(s.cpus), r.Host)
+			say("CPUs %s are those that the guests had on %s: another host needs its own (lscpu -e).", formatCPUs(s.cpus), r.Host)
 		case len(host) >= n:
 			s.cpus = host[:n]
-			say("CPUs %s are an example, for no guest's are recorded: choose by lscpu --extended.", formatCPUs(s.cpus))
+			say("CPUs %s are an example, for no guest's are recorded: choose by lscpu -e.", formatCPUs(s.cpus))
 		default:
 			return nil, fmt.Errorf("%s is pinned to %d CPUs, and the folder records neither its guests' nor so many of the host", c.Name, n)
 		}
-		s.others = slices.DeleteFunc(host, func(p int) bool { return slices.Contains(s.cpus, p) })
+		s.others = slices.DeleteFunc(slices.Clone(host), func(p int) bool { return slices.Contains(s.cpus, p) })
 	}
 	if format != "libvirt" && format != "systemd" || s.t.Platform == notebook.VMCN {
 		if !reference.MatchString(s.image) {

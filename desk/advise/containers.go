@@ -134,14 +134,15 @@ func kubernetes(s *setting) (string, error) {
 		return s.commented(text), err
 	}
 	s.comments = append(s.comments,
-		"The pod asks for whole CPUs and for as much as it is limited to, so it is Guaranteed; the static policy then gives it CPUs of its own.",
+		"The pod asks for whole CPUs and for as much as it is limited to: it is Guaranteed, and the static policy gives it CPUs of its own.",
 		"The second document goes into the node's kubelet configuration. To change the policy: drain the node, stop the kubelet,",
-		"remove /var/lib/kubelet/cpu_manager_state, start it again.")
-	k := kubelet{"kubelet.config.k8s.io/v1beta1", "KubeletConfiguration", "static", formatCPUs(s.others)}
-	if len(s.others) == 0 {
-		k.Reserved = "0"
-		s.comments = append(s.comments, "On the host measured every CPU was the guest's. The static policy keeps at least one for the system: take a node with more",
-			"CPUs than the pod asks for, and name in reservedSystemCPUs those that the pod is not to have.")
+		"remove /var/lib/kubelet/cpu_manager_state, start it again. The kubelet chooses the CPUs from all but reservedSystemCPUs, which",
+		"must be one at least.")
+	k := kubelet{"kubelet.config.k8s.io/v1beta1", "KubeletConfiguration", "static", "0"}
+	if len(s.others) > 0 {
+		k.Reserved = strconv.Itoa(s.others[0])
+	} else {
+		s.comments = append(s.comments, "On the host measured every CPU was the guest's: take a node with more.")
 	}
 	text, err := toYAML(p, k)
 	return s.commented(text), err

@@ -89,6 +89,7 @@ func libvirt(s *setting) (string, error) {
 			XMLName  xml.Name `xml:"domain"`
 			Type     string   `xml:"type,attr"`
 			Name     string   `xml:"name"`
+			Says     string   `xml:"description,omitempty"`
 			Memory   memory   `xml:"memory"`
 			VCPU     vcpu     `xml:"vcpu"`
 			Threads  int      `xml:"iothreads"`
@@ -145,7 +146,7 @@ func libvirt(s *setting) (string, error) {
 		if in.t.Network == notebook.NetBridge {
 			in.t.Network = ""
 		}
-		s.comments = append(s.comments, "In the VM, the container has all of its CPUs: docker run "+strings.Join(dockerFlags(&in), " ")+" "+s.image)
+		d.Says = "The container in the VM has all of the VM's CPUs: docker run " + strings.Join(dockerFlags(&in), " ") + " " + s.image
 	}
 	text, err := xml.MarshalIndent(d, "", "  ")
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"tare/desk/model"
@@ -223,7 +224,6 @@ func (a *adviser) predicted(g *group, out *Ranking) []Choice {
 			w := a.weight(t)
 			all = append(all, Choice{
 				Treatment: t, Predicted: true, Value: w, Low: w, High: w, Ratio: 1, RatioLow: 1, RatioHigh: 1, Against: unknown(),
-				Notes: []string{"1 by definition"},
 			})
 		}
 		out.Notes = append(out.Notes, "bare metal was not measured at "+a.size.Name+": overhead ratios are ranked, as the model predicts them")
@@ -298,11 +298,11 @@ func (a *adviser) against(x, y Choice, comparisons int) stats.Quotient {
 func (a *adviser) why(r *Ranking) string {
 	best := r.Choices[0]
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s %s", capital(best.Name), r.what(), interval(best.Value, best.Low, best.High))
+	fmt.Fprintf(&b, "%s: %s %s", capital(best.Name), r.what(), r.figure(best))
 	if r.unit() != "" {
 		b.WriteString(" " + r.unit())
 	}
-	if best.Predicted {
+	if best.Predicted && !r.defined(best) {
 		b.WriteString(", predicted and not measured")
 	}
 	if best.Treatment.Platform != notebook.BM && !r.ByRatio && finite(best.RatioHigh) && finite(best.RatioLow) {
@@ -318,7 +318,7 @@ func (a *adviser) why(r *Ranking) string {
 		case q.Contains(1):
 			fmt.Fprintf(&b, "%s cannot be told from it (%s of it)", other.Name, interval(q.Value, q.Low, q.High))
 		case q.Value < 1:
-			fmt.Fprintf(&b, "%s of it for %s, which is less simple", interval(q.Value, q.Low, q.High), other.Name)
+			fmt.Fprintf(&b, "%s takes %s of it, and is less simple", other.Name, interval(q.Value, q.Low, q.High))
 		default:
 			fmt.Fprintf(&b, "%s times %s than %s", interval(q.Value, q.Low, q.High), word, other.Name)
 		}
@@ -331,6 +331,17 @@ func (a *adviser) why(r *Ranking) string {
 	}
 	b.WriteByte('.')
 	return clean(b.String())
+}
+
+// defined says whether a choice's value needs neither measuring nor predicting: bare metal's ratio is 1.
+func (r *Ranking) defined(c Choice) bool { return r.ByRatio && c.Treatment.Platform == notebook.BM }
+
+// figure is what is ranked of a choice, with its interval.
+func (r *Ranking) figure(c Choice) string {
+	if r.defined(c) {
+		return strconv.FormatFloat(c.Value, 'g', -1, 64) + " by definition"
+	}
+	return interval(c.Value, c.Low, c.High)
 }
 
 // beside are those that the best is held against in words: the same with the other provisioning, and the first that

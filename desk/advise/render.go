@@ -41,8 +41,8 @@ func (r *Ranking) text(b *strings.Builder) {
 				tied++
 				mark = "="
 			}
-			figure := interval(c.Value, c.Low, c.High)
-			if c.Predicted {
+			figure := r.figure(c)
+			if c.Predicted && !r.defined(c) {
 				predicted = true
 				figure += " predicted"
 			}
@@ -63,11 +63,14 @@ func (r *Ranking) text(b *strings.Builder) {
 		b.WriteByte('\n')
 		columns(b, rows)
 		b.WriteString("\nRanked by the upper end of the 95 % interval.")
+		if n := len(r.Choices) - 1; n > 1 {
+			fmt.Fprintf(b, " What is compared with another is corrected for %d comparisons.", n)
+		}
 		if tied > 1 {
-			fmt.Fprintf(b, " The first %d (=) cannot be told apart,\nwith the intervals corrected for %d comparisons; among them the order is: %s.", tied, len(r.Choices)-1, tieRule)
+			fmt.Fprintf(b, "\nThe first %d (=) cannot be told apart. Among them the order is: %s.", tied, tieRule)
 		}
 		if predicted {
-			b.WriteString("\nWhat is marked as predicted was not measured: docs/model.md has the model.")
+			b.WriteString("\nWhat is marked as predicted was not measured: docs/model.md has the model. A prediction cannot be told apart where the two intervals overlap.")
 		}
 		b.WriteByte('\n')
 		for _, c := range r.Choices {

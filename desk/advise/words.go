@@ -15,15 +15,19 @@ import (
 // describe is a treatment in words: "pinned docker container at large".
 func describe(t notebook.Treatment, network bool) string {
 	words := []string{t.Provisioning, t.Engine}
+	vm := "VM"
+	if !t.Representative() {
+		vm = "emulated VM"
+	}
 	switch t.Platform {
 	case notebook.BM:
 		words = []string{"bare metal"}
 	case notebook.CN:
 		words = append(words, "container")
 	case notebook.VM:
-		words = []string{t.Provisioning, "VM"}
+		words = []string{t.Provisioning, vm}
 	case notebook.VMCN:
-		words = append(words, "container in a VM")
+		words = append(words, "container in", map[string]string{"VM": "a", "emulated VM": "an"}[vm], vm)
 	default:
 		words = append(words, t.Platform)
 	}
