@@ -19,7 +19,7 @@ import (
 
 // deskCommands read results. They need neither root nor Linux.
 func deskCommands() []*cobra.Command {
-	return []*cobra.Command{summaryCommand(), reportCommand(), exportCommand(), claimsCommand()}
+	return []*cobra.Command{summaryCommand(), reportCommand(), exportCommand(), claimsCommand(), adviseCommand()}
 }
 
 func summaryCommand() *cobra.Command {
