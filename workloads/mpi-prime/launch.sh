@@ -11,5 +11,5 @@ mpirun --allow-run-as-root -np "$ranks" --oversubscribe --bind-to none \
 	/lib64/ld-linux-x86-64.so.2 "$program" "$@" 2>said && exit 0
 status=$?
 cat said >&2
-grep -v '^[-[:space:]]*$' said | head -n 1 >&2
+tr -d '\000' <said | grep -v '^[-[:space:]]*$' | head -n 1 >&2
 exit "$status"
