@@ -60,9 +60,11 @@ int main(int argc, char **argv)
 	long sweeps = argc == 3 ? strtol(argv[1], &end, 10) : 0;
 
 	if (sweeps < 1 || *end) {
-		if (!rank)
+		if (!rank) {
 			fprintf(stderr, "usage: prime SWEEPS ANSWER\n");
-		MPI_Abort(MPI_COMM_WORLD, 2);
+			MPI_Abort(MPI_COMM_WORLD, 2);
+		}
+		MPI_Barrier(MPI_COMM_WORLD); /* until rank 0 has said it */
 	}
 	uint64_t count = sweep(rank, ranks);
 

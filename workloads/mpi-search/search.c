@@ -37,9 +37,11 @@ int main(int argc, char **argv)
 	uint64_t last = argc == 3 ? strtoull(argv[1], &end, 10) * 1000000 : 0;
 
 	if (!last || *end || last >= M) {
-		if (!rank)
+		if (!rank) {
 			fprintf(stderr, "usage: search MILLIONS ANSWER, with MILLIONS from 1 to 2147\n");
-		MPI_Abort(MPI_COMM_WORLD, 2);
+			MPI_Abort(MPI_COMM_WORLD, 2);
+		}
+		MPI_Barrier(MPI_COMM_WORLD); /* until rank 0 has said it */
 	}
 	uint64_t c = F(last), found = NONE;
 
