@@ -1,5 +1,14 @@
 package model
 
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"tare/desk/summary"
+)
+
 // Range is a range of CHR.
 type Range struct{ Low, High float64 }
 
@@ -28,9 +37,105 @@ type Suitable struct {
 	Low       float64 // the smallest CHR that is not excluded; NaN where NotReached or NoAnswer
 	High      float64 // the smallest CHR that is shown; NaN where none is
 	OrLess    bool    // Low is the smallest CHR measured: it may well be less
-	HostCores int     // by the fit: of the host that it is worked out for; 0 by the rows
+	HostCores int     // that it is worked out for, where the core count matters beside CHR (Separated); else 0
 	Fitted    bool    // by the fit, not by the rows
 }
 
+func noAnswer(fitted bool) Suitable {
+	return Suitable{Verdict: NoAnswer, Low: math.NaN(), High: math.NaN(), Fitted: fitted}
+}
+
+// step is what is known at one CHR.
+type step struct {
+	chr             float64
+	shown, excluded bool // that its overhead is within the tolerance
+}
+
+// smallest goes from the largest CHR down: all are shown down to High, none is excluded down to Low.
+func smallest(steps []step, fitted bool) Suitable {
+	s := noAnswer(fitted)
+	if len(steps) == 0 {
+		return s
+	}
+	slices.SortStableFunc(steps, func(a, b step) int { return cmp.Compare(b.chr, a.chr) })
+	shown, open := true, true
+	for i := 0; i < len(steps); {
+		chr := steps[i].chr
+		for ; i < len(steps) && steps[i].chr == chr; i++ {
+			shown, open = shown && steps[i].shown, open && !steps[i].excluded
+		}
+		if shown {
+			s.High = chr
+		}
+		if open {
+			s.Low = chr
+		}
+	}
+	switch {
+	case math.IsNaN(s.Low):
+		s.Verdict = NotReached
+	case math.IsNaN(s.High):
+		s.Verdict = NotDecided
+	default:
+		s.Verdict = Found
+	}
+	s.OrLess = s.Low == steps[len(steps)-1].chr
+	return s
+}
+
+// byRows judges by the rows' own ratios. That all from some CHR on are within the tolerance needs each to be, so that
+// each is judged at the whole level; that none is excluded by chance needs the level divided by their number.
+func (v *Overhead) byRows(s *summary.Summary) Suitable {
+	if len(v.Points) == 0 {
+		return noAnswer(false)
+	}
+	var steps []step
+	for _, p := range v.Points {
+		whole := s.Ratio(p.row, p.baseline, v.alpha)
+		part := s.Ratio(p.row, p.baseline, v.alpha/float64(len(v.Points)))
+		steps = append(steps, step{p.CHR, whole.High <= 1+v.tolerance, part.Low > 1+v.tolerance})
+	}
+	for _, chr := range v.unsure {
+		steps = append(steps, step{chr: chr})
+	}
+	return smallest(steps, false)
+}
+
+// byFit judges by the fit's interval at every CHR between the least and the greatest that were measured, on the
+// largest host.
+func (v *Overhead) byFit() Suitable {
+	low, high := v.Points[0].CHR, v.Points[len(v.Points)-1].CHR
+	host := slices.Max(distinct(v.Points, func(p Point) int { return p.HostCores }))
+	const parts = 400 // a step is less than 2 % of CHR over a thousandfold range
+	var steps []step
+	for i := range parts + 1 {
+		chr := high * math.Pow(low/high, float64(i)/parts)
+		r := v.line.at(v.form.terms(chr*float64(host), host), v.line.mostMisfit)
+		steps = append(steps, step{chr, r.High <= 1+v.tolerance, r.Low > 1+v.tolerance})
+	}
+	s := smallest(steps, true)
+	if v.form.separate {
+		s.HostCores = host
+	}
+	return s
+}
+
 // String says it in words.
-func (s Suitable) String() string { return string(s.Verdict) }
+func (s Suitable) String() string {
+	less := ""
+	if s.OrLess {
+		less = ", the smallest measured, or less"
+	}
+	switch s.Verdict {
+	case Found:
+		if s.Low == s.High {
+			return fmt.Sprintf("CHR %.2g%s", s.High, less)
+		}
+		return fmt.Sprintf("CHR between %.2g%s and %.2g", s.Low, less, s.High)
+	case NotDecided:
+		return fmt.Sprintf("not decided: from CHR %.2g%s on nothing excludes it, and nothing shows it; more rounds would tell", s.Low, less)
+	case NotReached:
+		return "not reached: even the largest CHR measured has more overhead"
+	}
+	return "no answer"
+}

@@ -14,6 +14,12 @@ import (
 	"tare/notebook"
 )
 
+const (
+	defaultTolerance = 0.10 // of overhead, where a suitable CHR is looked for
+	leastSizes       = 3    // distinct CHR: two points lie on every line
+	leastToSeparate  = 5    // distinct sizes for three parameters and a misfit
+)
+
 // Options say how to fit.
 type Options struct {
 	Tolerance float64 // overhead that is borne when a suitable CHR is looked for; 0 means 0.10
@@ -59,7 +65,7 @@ type Overhead struct {
 	SizeP    float64 // of the test that there is no size term
 	Size     Finding // what that test and the sign of PSO say
 	Misfit   float64 // standard deviation of what sizes do beside the form, in units of the ratio
-	DF       int     // points less parameters: how much the misfit is known by
+	DF       int     // points less parameters: by how many the misfit is known
 
 	Left     []Left  // each size predicted from the others
 	LeftRMS  float64 // root mean square of their relative errors; NaN where none
@@ -70,6 +76,11 @@ type Overhead struct {
 	Paper     *Range   // the paper's suitable range for this workload; nil where it has none
 
 	Notes []string // what has to be known when reading it
+
+	tolerance, alpha float64
+	form             form
+	line             *line     // nil where there is no fit
+	unsure           []float64 // CHR of rows that were measured and do not count
 }
 
 // Param is a parameter with its interval.
@@ -87,15 +98,18 @@ const (
 
 // Point is a measured row that counts in a fit.
 type Point struct {
-	Treatment       string // id
-	Host            string // Row.Host
-	Cores           float64
-	HostCores       int
-	CHR             float64
-	Rounds          int
-	Ratio, SE       float64 // as measured, and its standard error
-	Low, High       float64 // the row's own interval
-	Fitted          float64 // NaN without a fit
+	Treatment string // id
+	Host      string // Row.Host
+	Cores     float64
+	HostCores int
+	CHR       float64
+	Rounds    int
+	Ratio, SE float64 // as measured, and its standard error
+	Low, High float64 // the row's own interval
+	Fitted    float64 // NaN without a fit
+
+	row, baseline   *summary.Row
+	spread, freedom float64 // of the rounds' ratios: relative variance, and the degrees it is known by
 }
 
 // Skipped is a row of the group that does not count.
@@ -122,16 +136,3 @@ type Prediction struct {
 	Extrapolated     bool   // outside of the measured sizes: the form is trusted there without evidence
 	Why              string // in words, what it rests on beside the fit; empty: nothing
 }
-
-// Fit fits every group of the summary's rows. It never fails: a group that cannot be fitted says why.
-func Fit(s *summary.Summary, o Options) *Model { return &Model{} }
-
-// Of is the overhead of the group that a row belongs to; nil where the row is bare metal or A/A.
-func (m *Model) Of(r *summary.Row) *Overhead { return nil }
-
-// Sentences say what the overhead is, for a reader who has not read the method; never empty.
-func (v *Overhead) Sentences() []string { return []string{"not fitted yet"} }
-
-// Predict is the ratio at a size on a host of so many cores, with its interval (1 − Alpha) for what many rounds there
-// would show. Where the group was not fitted, or the size is none (cores above the host's), it says false.
-func (v *Overhead) Predict(cores float64, hostCores int) (Prediction, bool) { return Prediction{}, false }

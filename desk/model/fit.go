@@ -1,0 +1,435 @@
+package model
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"gonum.org/v1/gonum/mat"
+	"gonum.org/v1/gonum/stat"
+
+	"tare/desk/summary"
+	"tare/notebook"
+	"tare/stats"
+)
+
+// Fit fits every group of the summary's rows. It never fails: a group that cannot be fitted says why.
+func Fit(s *summary.Summary, o Options) *Model {
+	m := &Model{Tolerance: o.Tolerance, Alpha: o.Alpha}
+	if m.Tolerance == 0 {
+		m.Tolerance = defaultTolerance
+	}
+	if m.Alpha == 0 {
+		m.Alpha = stats.Alpha
+	}
+	rows := map[*Overhead][]*summary.Row{}
+	for i := range s.Rows {
+		r := &s.Rows[i]
+		if !belongs(r) {
+			continue
+		}
+		v := m.Of(r)
+		if v == nil {
+			v = &Overhead{Group: groupOf(r), tolerance: m.Tolerance, alpha: m.Alpha}
+			m.Overheads = append(m.Overheads, v)
+		}
+		rows[v] = append(rows[v], r)
+	}
+	for _, v := range m.Overheads {
+		v.fit(s, rows[v])
+	}
+	return m
+}
+
+// belongs says whether the row is of a platform that can have an overhead over bare metal.
+func belongs(r *summary.Row) bool { return r.Treatment.Platform != notebook.BM && !r.Treatment.AA }
+
+func groupOf(r *summary.Row) Group {
+	t := r.Treatment
+	return Group{
+		Workload: t.Workload, Params: t.Params, Metric: r.Metric, Platform: t.Platform, Engine: t.Engine,
+		Accelerator: t.Accelerator, Provisioning: t.Provisioning, Network: t.Network,
+	}
+}
+
+func (g Group) equal(o Group) bool {
+	return maps.Equal(g.Params, o.Params) && g.Workload == o.Workload && g.Metric == o.Metric && g.Platform == o.Platform && g.Engine == o.Engine &&
+		g.Accelerator == o.Accelerator && g.Provisioning == o.Provisioning && g.Network == o.Network
+}
+
+// Of is the overhead of the group that a row belongs to; nil where the row is bare metal or A/A.
+func (m *Model) Of(r *summary.Row) *Overhead {
+	if !belongs(r) {
+		return nil
+	}
+	g := groupOf(r)
+	for _, v := range m.Overheads {
+		if v.Group.equal(g) {
+			return v
+		}
+	}
+	return nil
+}
+
+func (v *Overhead) fit(s *summary.Summary, rows []*summary.Row) {
+	nan := Param{math.NaN(), math.NaN(), math.NaN()}
+	v.PTO, v.PerCPU, v.Fixed, v.PSO = nan, nan, nan, nan
+	v.SizeP, v.Misfit, v.LeftRMS, v.LeftMost, v.Size = math.NaN(), math.NaN(), math.NaN(), math.NaN(), Unknown
+	v.Predicted = noAnswer(true)
+	if r, ok := PaperCHR[v.Group.Workload]; ok {
+		v.Paper = &r
+	}
+	v.gather(s, rows)
+	v.Measured = v.byRows(s)
+	if v.Cannot = v.tooFew(); v.Cannot != "" {
+		return
+	}
+	v.form = v.chooseForm()
+	line, ok := v.lineOf(v.Points)
+	if !ok || line.df < 1 {
+		v.Cannot = "cannot tell PTO from PSO: the ratios are too far apart for numbers, or too alike in size; see the rows"
+		return
+	}
+	v.line = line
+	v.parameters()
+	v.leaveOut()
+	v.Predicted = v.byFit()
+	v.notes()
+}
+
+// gather takes the rows that count, by CHR, and lists the others with the reason.
+func (v *Overhead) gather(s *summary.Summary, rows []*summary.Row) {
+	for _, r := range rows {
+		p, why := pointOf(s, r)
+		if why == "" {
+			v.Points = append(v.Points, p)
+			continue
+		}
+		v.Skipped = append(v.Skipped, Skipped{Treatment: r.Treatment.ID, Host: r.Host, Instance: r.Treatment.Instance.Name, Why: why})
+		if r.Trials > 0 && r.CHR > 0 {
+			v.unsure = append(v.unsure, r.CHR)
+		}
+	}
+	slices.SortStableFunc(v.Points, func(a, b Point) int {
+		return cmp.Or(cmp.Compare(a.CHR, b.CHR), cmp.Compare(a.Cores, b.Cores))
+	})
+	v.steady()
+	if len(v.Points) > 0 {
+		v.Smallest = v.Points[0]
+	}
+}
+
+// pointOf is the row as a point of the fit, or the reason why it is none.
+func pointOf(s *summary.Summary, r *summary.Row) (Point, string) {
+	p := Point{
+		Treatment: r.Treatment.ID, Host: r.Host, Cores: r.Treatment.Instance.Cores, HostCores: r.HostCores, CHR: r.CHR,
+		Rounds: r.RatioRounds, Ratio: r.Ratio, Low: r.RatioLow, High: r.RatioHigh, Fitted: math.NaN(), row: r,
+	}
+	switch {
+	case !r.Representative:
+		return p, "software emulation (tcg) says nothing about a VM's cost"
+	case r.Doubtful:
+		return p, "the A/A check failed by as much as it differs from bare metal"
+	case r.Trials == 0:
+		return p, "not measured"
+	case !finite(r.Ratio) || r.Ratio <= 0:
+		return p, "it has no ratio to bare metal"
+	case !finite(r.RatioLow) || !finite(r.RatioHigh):
+		return p, "its ratio has no bounded interval"
+	case !(p.Cores > 0) || p.HostCores <= 0 || p.Cores > float64(p.HostCores):
+		return p, "its cores or those of its host are not known, or more than the host's"
+	}
+	p.CHR = p.Cores / float64(p.HostCores)
+	if p.baseline = baselineOf(s, r); p.baseline == nil {
+		return p, "its ratio is not relative to bare metal of the same size"
+	}
+	if !p.measure(s) {
+		return p, "fewer than two rounds have both it and bare metal"
+	}
+	return p, ""
+}
+
+// baselineOf is the bare metal that the row's ratio is relative to; nil where it is relative to something else.
+func baselineOf(s *summary.Summary, r *summary.Row) *summary.Row {
+	for i := range s.Rows {
+		b := &s.Rows[i]
+		t := b.Treatment
+		if t.ID == r.Baseline && b.HostID == r.HostID && t.Platform == notebook.BM && !t.AA && t.Workload == r.Treatment.Workload && b.Metric == r.Metric && b.Image == r.Image &&
+			b.HostCores == r.HostCores && t.Instance.Cores == r.Treatment.Instance.Cores && t.Instance.Memory == r.Treatment.Instance.Memory {
+			return b
+		}
+	}
+	return nil
+}
+
+// measure works out how the rounds' ratios spread about the row's, in shares of it.
+func (p *Point) measure(s *summary.Summary) bool {
+	base := map[[2]int]float64{}
+	for _, b := range p.baseline.Values {
+		base[[2]int{b.Folder, b.Round}] = b.Mean
+	}
+	var squares, sum float64
+	n := 0
+	for _, x := range p.row.Values {
+		y, ok := base[[2]int{x.Folder, x.Round}]
+		if !ok {
+			continue
+		}
+		if x.Folder < 0 || x.Folder >= len(s.Folders) {
+			return false // no summary that was read has that
+		}
+		n++
+		sum += y
+		e := x.Mean - p.Ratio*y
+		squares += e * e
+	}
+	mean := sum / float64(n) * p.Ratio
+	p.freedom = float64(n - 1)
+	p.spread = squares / p.freedom / (mean * mean)
+	return n >= 2 && finite(p.spread)
+}
+
+// priorDF is how many degrees of freedom the group's common spread counts for beside each row's own. A row's own
+// spread is known by as many degrees as it has rounds less one, and few rounds that agree by luck would otherwise
+// outweigh all others. Much more than this, and a size that really is noisier would be trusted too much.
+const priorDF = 4.0
+
+// resolution is the relative error that no ratio is believed to be better than: clocks do not tell more apart.
+const resolution = 1e-6
+
+// steady gives each point its standard error: of its own rounds' spread, drawn towards that of the group.
+func (v *Overhead) steady() {
+	var sum, df float64
+	for _, p := range v.Points {
+		sum += p.freedom * p.spread
+		df += p.freedom
+	}
+	for i := range v.Points {
+		p := &v.Points[i]
+		spread := (p.freedom*p.spread + priorDF*sum/df) / (p.freedom + priorDF)
+		p.SE = p.Ratio * max(math.Sqrt(spread/(p.freedom+1)), resolution)
+	}
+}
+
+// tooFew says in words why the sizes do not do; empty where they do.
+func (v *Overhead) tooFew() string {
+	n := len(distinct(v.Points, func(p Point) float64 { return p.CHR }))
+	if n >= leastSizes {
+		return ""
+	}
+	hosts := distinct(v.Points, func(p Point) int { return p.HostCores })
+	if len(hosts) == 0 {
+		why := "none was measured"
+		if len(v.Skipped) > 0 {
+			why = "none of the rows counts: " + v.Skipped[0].Why
+		}
+		return "cannot tell PTO from PSO: " + why
+	}
+	larger := slices.Max(hosts)
+	need := fmt.Sprintf("measure %s more on this host, bare metal beside each", sizes(leastSizes-n))
+	if larger < leastSizes {
+		need = fmt.Sprintf("bare metal has no further whole size on %s: read these results together with those of a larger host", cpus(larger))
+	}
+	return fmt.Sprintf("cannot tell PTO from PSO: %s counted (%s), and %d are needed that differ in CHR; %s", sizes(n), strings.Join(v.sizes(), ", "), leastSizes, need)
+}
+
+// sizes names the sizes that count.
+func (v *Overhead) sizes() []string {
+	var all []string
+	for _, p := range v.Points {
+		if s := sizeOf(p.Cores, p.HostCores); !slices.Contains(all, s) {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// form is which terms the fit has.
+type form struct {
+	separate bool // κ and δ; else κ for both
+}
+
+// terms are the fit's columns at a size.
+func (f form) terms(cores float64, hostCores int) []float64 {
+	beyond := (float64(hostCores) - cores) / cores
+	if f.separate {
+		return []float64{1, beyond, 1 / cores}
+	}
+	return []float64{1, beyond}
+}
+
+// size is an instance's cores and its host's.
+type size struct {
+	cores float64
+	host  int
+}
+
+func (p Point) size() size { return size{p.Cores, p.HostCores} }
+
+// chooseForm has both terms where hosts of several core counts tell them apart: where 1/c is not itself nearly a line
+// in (H − c)/c, and points remain for the misfit.
+func (v *Overhead) chooseForm() form {
+	points := distinct(v.Points, Point.size)
+	if len(distinct(v.Points, func(p Point) int { return p.HostCores })) < 2 || len(points) < leastToSeparate {
+		return form{}
+	}
+	var x, y []float64
+	for _, p := range points {
+		x, y = append(x, float64(p.host)/p.cores), append(y, 1/p.cores)
+	}
+	// Of the spread of 1/c, less than this share of its own leaves intervals ten times as wide.
+	const own = 0.01
+	r := stat.Correlation(x, y, nil) // NaN where all have the same cores: then nothing tells the terms apart either
+	return form{separate: 1-r*r > own}
+}
+
+// lineOf fits the form to the points.
+func (v *Overhead) lineOf(points []Point) (*line, bool) {
+	p := len(v.form.terms(1, 1))
+	if len(points) < p {
+		return nil, false
+	}
+	x := mat.NewDense(len(points), p, nil)
+	y, noise := make([]float64, len(points)), make([]float64, len(points))
+	var df float64
+	for i, pt := range points {
+		x.SetRow(i, v.form.terms(pt.Cores, pt.HostCores))
+		y[i], noise[i] = pt.Ratio, pt.SE*pt.SE
+		df += pt.freedom
+	}
+	return fitLine(x, y, noise, df, v.alpha)
+}
+
+func (v *Overhead) parameters() {
+	l := v.line
+	v.Separated, v.DF, v.Misfit = v.form.separate, l.df, math.Sqrt(l.misfit)
+	at := func(a ...float64) Param { return l.at(a[:l.beta.Len()], 0) }
+	v.PTO, v.PerCPU = at(1, 0, 0), at(0, 1, 0)
+	v.PTO.Value, v.PTO.Low, v.PTO.High = v.PTO.Value-1, v.PTO.Low-1, v.PTO.High-1
+	if v.form.separate {
+		v.Fixed = at(0, 0, 1)
+	}
+	small := v.form.terms(v.Smallest.Cores, v.Smallest.HostCores)
+	small[0] = 0
+	v.PSO = at(small...)
+	v.SizeP = l.none()
+	switch v.Size = NotShown; {
+	case v.SizeP < v.alpha && v.PSO.Low > 0:
+		v.Size = Falls
+	case v.SizeP < v.alpha && v.PSO.High < 0:
+		v.Size = Grows
+	}
+	for i := range v.Points {
+		p := &v.Points[i]
+		p.Fitted = l.at(v.form.terms(p.Cores, p.HostCores), 0).Value
+	}
+}
+
+// leaveOut predicts each size from all others.
+func (v *Overhead) leaveOut() {
+	var squares float64
+	for _, out := range distinct(v.Points, Point.size) {
+		var others, left []Point
+		for _, p := range v.Points {
+			if p.size() == out {
+				left = append(left, p)
+			} else {
+				others = append(others, p)
+			}
+		}
+		l, ok := v.lineOf(others)
+		if !ok {
+			continue
+		}
+		predicted := l.at(v.form.terms(out.cores, out.host), 0).Value
+		for _, p := range left {
+			e := predicted/p.Ratio - 1
+			v.Left = append(v.Left, Left{Cores: p.Cores, HostCores: p.HostCores, Measured: p.Ratio, Predicted: predicted, Error: e})
+			squares += e * e
+			if !(math.Abs(e) <= math.Abs(v.LeftMost)) {
+				v.LeftMost = e
+			}
+		}
+	}
+	if len(v.Left) > 0 {
+		v.LeftRMS = math.Sqrt(squares / float64(len(v.Left)))
+	}
+}
+
+// Predict is the ratio at a size on a host of so many cores, with its interval (1 − Alpha) for what many rounds there
+// would show. Where the group was not fitted, or the size is none (cores above the host's), it says false.
+func (v *Overhead) Predict(cores float64, hostCores int) (Prediction, bool) {
+	if v.line == nil || !(cores > 0) || cores > float64(hostCores) {
+		return Prediction{}, false
+	}
+	at := func(c float64, h int) Param { return v.line.at(v.form.terms(c, h), v.line.mostMisfit) }
+	here := at(cores, hostCores)
+	p := Prediction{Cores: cores, HostCores: hostCores, Ratio: here.Value, Low: here.Low, High: here.High}
+
+	chr := cores / float64(hostCores)
+	outside := func(x float64, of func(Point) float64) bool {
+		const rounding = 1e-9
+		all := distinct(v.Points, of)
+		return x < slices.Min(all)*(1-rounding) || x > slices.Max(all)*(1+rounding)
+	}
+	p.Extrapolated = outside(chr, func(p Point) float64 { return p.CHR }) || outside(cores, func(p Point) float64 { return p.Cores }) ||
+		outside(float64(hostCores), func(p Point) float64 { return float64(p.HostCores) })
+
+	// Where κ speaks for both, another host's core count is a matter of which of them it is: the interval spans both.
+	if !v.form.separate {
+		hosts := distinct(v.Points, func(p Point) int { return p.HostCores })
+		if !slices.Contains(hosts, hostCores) {
+			for _, h := range hosts {
+				if float64(h) < cores {
+					continue
+				}
+				other := at(cores, h)
+				p.Low, p.High = min(p.Low, other.Low), max(p.High, other.High)
+			}
+			p.Why = "the interval spans both a size term that follows CHR and one that follows cores alone: no host of this core count was measured"
+		}
+	}
+	p.Low = max(p.Low, 0) // of times no ratio is less
+	return p, true
+}
+
+func (v *Overhead) notes() {
+	note := func(format string, a ...any) { v.Notes = append(v.Notes, fmt.Sprintf(format, a...)) }
+	if !v.Separated {
+		hosts := distinct(v.Points, func(p Point) int { return p.HostCores })
+		switch {
+		case len(hosts) == 1:
+			note("all hosts had %s, so 1/CHR and 1/cores are proportional: whether CHR or the core count governs the size term cannot be told; hosts of other core counts would tell", cpus(hosts[0]))
+		default:
+			note("the sizes are too few or too alike to tell whether CHR or the core count governs the size term: at least %d sizes on hosts of at least two core counts are needed", leastToSeparate)
+		}
+	}
+	if hosts := distinct(v.Points, func(p Point) string { return p.row.HostID }); len(hosts) > 1 {
+		note("%d hosts are taken to be alike but for their core counts; in what else they differ is read as size or as misfit", len(hosts))
+	}
+	if images := distinct(v.Points, func(p Point) notebook.Image { return p.row.Image }); len(images) > 1 {
+		note("the rows ran %d different images, each compared with bare metal running the same", len(images))
+	}
+	if v.DF == 1 {
+		note("there is one row more than parameters, which leaves intervals very wide; further sizes help more than further rounds")
+	}
+	if len(v.Skipped) > 0 {
+		note("%s of this group not fitted", rowsAre(len(v.Skipped)))
+	}
+}
+
+// distinct values of f over the points, in their order.
+func distinct[T comparable](points []Point, f func(Point) T) []T {
+	var all []T
+	for _, p := range points {
+		if x := f(p); !slices.Contains(all, x) {
+			all = append(all, x)
+		}
+	}
+	return all
+}
+
+func finite(f float64) bool { return !math.IsNaN(f) && !math.IsInf(f, 0) }
