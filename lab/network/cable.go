@@ -31,47 +31,89 @@ func (b *Bridge) Plug(pid int, p netip.Prefix) (unplug func(context.Context) err
 }
 
 func (b *Bridge) plug(ns netns.NsHandle, p netip.Prefix) (_ func(context.Context) error, err error) {
-	l, unplug, err := b.make(b.port(p), func(a netlink.LinkAttrs) (netlink.Link, error) {
-		l := &netlink.Veth{LinkAttrs: a, PeerName: guestLink, PeerHardwareAddr: MAC(p.Addr()), PeerNamespace: netlink.NsFd(ns)}
-		return l, netlink.LinkAdd(l)
-	})
-	defer func() {
-		if err == nil {
-			return
-		}
+	l, unplug, err := b.make(b.port(p), func(a netlink.LinkAttrs) (netlink.Link, error) { return cable(a, ns, p) })
+	if err == nil {
+		err = lay(l, b.link, ns, p)
+	}
+	if err != nil {
 		err = fmt.Errorf("network: a cable to bridge %s: %w", b.name, err)
 		if unplug != nil {
 			err = errors.Join(err, unplug(context.Background()))
 		}
-	}()
-	if err != nil {
 		return nil, err
 	}
+	return unplug, nil
+}
+
+// cable makes a cable whose other end is in the namespace.
+func cable(a netlink.LinkAttrs, ns netns.NsHandle, p netip.Prefix) (netlink.Link, error) {
+	l := &netlink.Veth{LinkAttrs: a, PeerName: guestLink, PeerHardwareAddr: MAC(p.Addr()), PeerNamespace: netlink.NsFd(ns)}
+	return l, netlink.LinkAdd(l)
+}
+
+// lay connects both ends of a cable, and returns when what is sent into it arrives on the bridge.
+func lay(l, bridge netlink.Link, ns netns.NsHandle, p netip.Prefix) error {
 	h, err := netlink.NewHandleAt(ns, unix.NETLINK_ROUTE)
 	if err != nil {
-		return nil, fmt.Errorf("entering the guest's network namespace: %w", err)
+		return fmt.Errorf("entering the guest's network namespace: %w", err)
 	}
 	defer h.Close()
 	if err := up(h, "lo"); err != nil {
-		return nil, err
+		return err
 	}
 	end, err := h.LinkByName(guestLink)
 	if err != nil {
-		return nil, fmt.Errorf("link %s in the guest: %w", guestLink, err)
+		return fmt.Errorf("link %s in the guest: %w", guestLink, err)
 	}
 	if err := noIPv6(h, end); err != nil {
-		return nil, err
+		return err
 	}
 	if err := h.AddrAdd(end, &netlink.Addr{IPNet: ipnet(p)}); err != nil {
-		return nil, fmt.Errorf("giving %s in the guest the address %s: %w", guestLink, p, err)
+		return fmt.Errorf("giving %s in the guest the address %s: %w", guestLink, p, err)
 	}
 	if err := up(h, guestLink); err != nil {
-		return nil, err
+		return err
 	}
-	if err := b.connect(l); err != nil {
-		return nil, err
+	if err := connect(l, bridge); err != nil {
+		return err
 	}
-	return unplug, works(ns, guestLink)
+	return works(ns, guestLink)
+}
+
+// Through connects the network namespace of a process by way of this machine, which is a guest itself: its link of
+// that name and a cable to the process are on a bridge made for them, and the address is the process's alone. It is
+// for the first process of a VM, with which all ends; nothing is journaled.
+func Through(link string, pid int, p netip.Prefix) error {
+	ns, err := namespaceOf(pid)
+	if err != nil {
+		return err
+	}
+	defer ns.Close()
+	a := netlink.NewLinkAttrs()
+	a.Name = "bridge0"
+	bridge := &netlink.Bridge{LinkAttrs: a}
+	if err := netlink.LinkAdd(bridge); err != nil {
+		return fmt.Errorf("network: a bridge in the guest: %w", err)
+	}
+	outside, err := netlink.LinkByName(link)
+	if err == nil {
+		err = connect(outside, bridge)
+	}
+	if err == nil {
+		err = netlink.LinkSetUp(bridge)
+	}
+	if err != nil {
+		return fmt.Errorf("network: link %s of the guest: %w", link, err)
+	}
+	a.Name = "container"
+	l, err := cable(a, ns, p)
+	if err == nil {
+		err = lay(l, bridge, ns, p)
+	}
+	if err != nil {
+		return fmt.Errorf("network: a cable in the guest: %w", err)
+	}
+	return nil
 }
 
 // worksTime bounds the wait for the kernel to let a link send, which it does within about a second.
@@ -105,12 +147,12 @@ func works(ns netns.NsHandle, name string) error {
 	}
 }
 
-// connect puts a link on the bridge and sets it up.
-func (b *Bridge) connect(l netlink.Link) error {
+// connect puts a link on a bridge and sets it up.
+func connect(l, bridge netlink.Link) error {
 	if err := noIPv6(nil, l); err != nil {
 		return err
 	}
-	if err := netlink.LinkSetMaster(l, b.link); err != nil {
+	if err := netlink.LinkSetMaster(l, bridge); err != nil {
 		return fmt.Errorf("putting %s on the bridge: %w", l.Attrs().Name, err)
 	}
 	if err := netlink.LinkSetUp(l); err != nil {
@@ -192,7 +234,7 @@ func (b *Bridge) tap(name string) (f *os.File, remove func(context.Context) erro
 		return l, netlink.LinkSetHardwareAddr(l, a.HardwareAddr)
 	})
 	if err == nil {
-		err = b.connect(l)
+		err = connect(l, b.link)
 	}
 	if err != nil {
 		err = fmt.Errorf("network: a tap on bridge %s: %w", b.name, err)

@@ -129,15 +129,15 @@ func (b *Bridge) try(ctx context.Context) (err error) {
 		{ends[1].ns, ends[1].address, "from one port of it to another", "FORWARD -i tare+ -o tare+"},
 		{here, b.Host(), "from it to the host", "INPUT -i tare+"},
 	} {
-		if err := connect(ctx, ends[0].ns, way.to, way.address); err != nil {
+		if err := reach(ctx, ends[0].ns, way.to, way.address); err != nil {
 			return fmt.Errorf("nothing gets %s: %w; does the host's firewall drop it? allow it (iptables -I %s -j ACCEPT)", way.what, err, way.rule)
 		}
 	}
 	return nil
 }
 
-// connect makes a connection between two namespaces.
-func connect(ctx context.Context, from, to netns.NsHandle, address netip.Addr) error {
+// reach makes a connection between two namespaces.
+func reach(ctx context.Context, from, to netns.NsHandle, address netip.Addr) error {
 	var l net.Listener
 	err := within(to, func() (err error) {
 		l, err = net.Listen("tcp4", netip.AddrPortFrom(address, 0).String())

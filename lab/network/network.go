@@ -32,7 +32,7 @@ type Bridge struct {
 	subnet  netip.Prefix
 	link    netlink.Link
 
-	keeper  *os.File // see open
+	keeper *os.File // see open
 
 	mu     sync.Mutex
 	leased map[netip.Addr]bool

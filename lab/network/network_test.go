@@ -209,7 +209,7 @@ func TestPlug(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer here.Close()
-	if err := connect(t.Context(), here, ns, p.Addr()); err != nil {
+	if err := reach(t.Context(), here, ns, p.Addr()); err != nil {
 		t.Errorf("from the host to the guest: %v", err)
 	}
 	if _, err := b.Plug(os.Getpid(), p); err == nil {

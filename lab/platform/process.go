@@ -37,7 +37,10 @@ type Process struct {
 func Start(cmd *exec.Cmd, cpus []int) (*Process, error) {
 	p := &Process{cmd: cmd, done: make(chan struct{})}
 	cmd.Stdout, cmd.Stderr = &p.said, &p.said
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	cmd.SysProcAttr.Setsid = true
 	cmd.WaitDelay = time.Second // what the program leaves behind may hold its output open
 	started := make(chan error)
 	go func() {

@@ -3,6 +3,9 @@
 // Package bm is bare metal: the image's root by chroot and CPU affinity to the instance's cores, and nothing else
 // that the work would not have had on the machine itself. No cgroup limit, no namespace, no overlay; the root is
 // read-only, and what a workload writes goes to folders on the file system that Tare's state is on.
+//
+// The network is the host's. Only what must not be reached while it is prepared, and the load that is applied to other
+// guests, have a network namespace: with the loopback alone, and with a cable to the bridge.
 package bm
 
 import (
@@ -15,12 +18,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"tare/lab/host"
+	"tare/lab/network"
 	"tare/lab/platform"
 	"tare/lab/ruler"
 	"tare/notebook"
@@ -37,19 +41,12 @@ type Driver struct {
 	Tare string
 }
 
-// graceful is how long a ruler may take to end what it started once its stream is closed.
-const graceful = 3 * time.Second
-
 // Undo gives the ways to undo what the driver journals, for host.Recover.
 func Undo() map[string]host.Undo { return platform.Undo() }
 
 type guest struct {
-	root    string
-	changes *platform.Changes
-	process *platform.Process
-	client  *ruler.Client
-
-	mu sync.Mutex // of Destroy
+	platform.Parts
+	root string
 }
 
 // Provision makes a guest of bare metal. It gives no part of a core and no limit: a *platform.CannotError says so.
@@ -57,7 +54,7 @@ func (d *Driver) Provision(ctx context.Context, s platform.Spec) (_ platform.Gue
 	if err := check(s); err != nil {
 		return nil, err
 	}
-	g := &guest{changes: platform.NewChanges(d.Journal, nil)}
+	g := &guest{Parts: platform.Parts{Changes: platform.NewChanges(d.Journal, nil)}}
 	defer func() {
 		if err != nil {
 			// The caller's time may be over; what was begun is taken back all the same.
@@ -66,7 +63,10 @@ func (d *Driver) Provision(ctx context.Context, s platform.Spec) (_ platform.Gue
 			err = errors.Join(fmt.Errorf("bare metal guest %s: %w", s.ID, err), g.Destroy(undo))
 		}
 	}()
-	folder, err := g.changes.MakeFolder(d.State, s.ID, d.Tare)
+	if g.Connection, err = platform.Connect(s.Network, s.NetworkMode() == notebook.NetBridge); err != nil {
+		return nil, err
+	}
+	folder, err := g.Changes.MakeFolder(d.State, s.ID, d.Tare)
 	if err != nil {
 		return nil, err
 	}
@@ -74,13 +74,17 @@ func (d *Driver) Provision(ctx context.Context, s platform.Spec) (_ platform.Gue
 	if err := mounts(ctx, folder, g.root, s); err != nil {
 		return nil, err
 	}
-	conn, err := g.start(d.Tare, s.CPUs)
+	conn, err := g.start(d.Tare, s)
 	if err != nil {
+		return nil, err
+	}
+	if err := g.connect(s); err != nil {
+		conn.Close()
 		return nil, err
 	}
 	hello, cancel := context.WithTimeoutCause(ctx, platform.HelloTime, platform.ErrNoHello)
 	defer cancel()
-	if g.client, err = ruler.Connect(hello, conn); err != nil {
+	if g.Client, err = ruler.Connect(hello, conn); err != nil {
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("waiting for its ruler's hello: %w", ctx.Err())
 		}
@@ -109,7 +113,7 @@ func check(s platform.Spec) error {
 }
 
 // start starts the ruler in the root and returns the stream to it.
-func (g *guest) start(tare string, cpus []int) (net.Conn, error) {
+func (g *guest) start(tare string, s platform.Spec) (net.Conn, error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 	if err != nil {
 		return nil, fmt.Errorf("socketpair: %w", err)
@@ -128,11 +132,28 @@ func (g *guest) start(tare string, cpus []int) (net.Conn, error) {
 	cmd.Env = []string{} // a trial's environment is its order's
 	cmd.Dir = "/"
 	cmd.ExtraFiles = []*os.File{theirs}
-	if g.process, err = platform.Start(cmd, cpus); err != nil {
+	if ownNetwork(s) {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}
+	}
+	if g.Process, err = platform.Start(cmd, s.CPUs); err != nil {
 		conn.Close()
 		return nil, err
 	}
 	return conn, nil
+}
+
+// ownNetwork says whether the guest has a network namespace.
+func ownNetwork(s platform.Spec) bool {
+	m := s.NetworkMode()
+	return m == notebook.NetBridge || m == notebook.NetNone
+}
+
+// connect sets up what the guest's network namespace has in it.
+func (g *guest) connect(s platform.Spec) error {
+	if s.NetworkMode() == notebook.NetNone {
+		return network.Loopback(g.Process.PID())
+	}
+	return g.Connection.Plug(g.Process.PID())
 }
 
 // inForce says whether the kernel holds the guest to its CPUs and to nothing else.
@@ -158,50 +179,30 @@ func (g *guest) inForce(s platform.Spec) error {
 	return nil
 }
 
-func (g *guest) Ruler() *ruler.Client { return g.client }
-
 // Processes lists the ruler first, then all else that has its root in the guest.
 func (g *guest) Processes() ([]int, error) {
 	pids := []int{}
 	select {
-	case <-g.process.Done():
+	case <-g.Process.Done():
 	default:
-		pids = append(pids, g.process.PID())
+		pids = append(pids, g.Process.PID())
 	}
 	in, err := platform.ProcessesIn(g.root)
 	for _, pid := range in {
-		if pid != g.process.PID() {
+		if pid != g.Process.PID() {
 			pids = append(pids, pid)
 		}
 	}
 	return pids, err
 }
 
-func (g *guest) Limits() (notebook.Limits, error) { return host.LimitsOf(g.process.PID()) }
+func (g *guest) Limits() (notebook.Limits, error) { return host.LimitsOf(g.Process.PID()) }
 
-func (g *guest) Facts() platform.Facts { return platform.Facts{Kernel: g.client.Hello().Kernel} }
+func (g *guest) Facts() platform.Facts { return platform.Facts{Kernel: g.Client.Hello().Kernel} }
 
 func (g *guest) Autopsy() string {
-	if g.process == nil {
+	if g.Process == nil {
 		return ""
 	}
-	return "the ruler: " + g.process.Ended()
+	return "the ruler: " + g.Process.Ended()
 }
-
-func (g *guest) Destroy(ctx context.Context) error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.client != nil {
-		g.client.Close() // its error is of a stream that nobody needs any more
-	}
-	var err error
-	if g.process != nil {
-		// The ruler ends with its stream, and everything it started before it; what it did not get at, or left
-		// because it was killed itself, has its root in the guest's folder and goes with that.
-		err = g.process.End(ctx, graceful)
-	}
-	return errors.Join(err, g.changes.Undo(ctx))
-}
-
-// Address implements platform.Guest.
-func (g *guest) Address() platform.Address { return platform.Address{} }

@@ -5,8 +5,10 @@
 // swap beside it. What the kernel's own files say is in force is compared with what was asked for before a guest
 // is given out.
 //
-// The two differ where engines differ: Docker's containers have a network of the bridge and a seccomp filter, an
-// OCI runtime's have the loopback alone and no filter.
+// The two differ where engines differ: Docker's containers have a seccomp filter, an OCI runtime's have none. Where no
+// network is asked for, Docker's have the engine's bridge and an OCI runtime's the loopback alone; on the bridge that
+// the load is on, Docker publishes a port of the engine's own network, as its users do, and a runtime's container has
+// a cable and an address.
 package cn
 
 import (

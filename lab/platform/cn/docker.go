@@ -8,11 +8,12 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"tare/lab/host"
@@ -47,14 +48,12 @@ const (
 )
 
 type dockerGuest struct {
-	changes *platform.Changes
+	platform.Parts
 	engine  *engine
-	client  *ruler.Client
 	name    string
 	pid     int
 	cgroup  string
-
-	mu sync.Mutex // of Destroy
+	network string // mode
 }
 
 // Prepare hands the image to the engine, once for each content: it stays there, as a cache, until RemoveImages.
@@ -145,7 +144,10 @@ func (d *Docker) Provision(ctx context.Context, s platform.Spec) (_ platform.Gue
 	if err := e.do(ctx, http.MethodGet, "/info", nil, nil, &info); err != nil {
 		return nil, err
 	}
-	g := &dockerGuest{changes: platform.NewChanges(d.Journal, map[string]host.Undo{kindDocker: removeDocker}), engine: e, name: containerName(s.ID)}
+	g := &dockerGuest{
+		Parts:  platform.Parts{Changes: platform.NewChanges(d.Journal, map[string]host.Undo{kindDocker: removeDocker})},
+		engine: e, name: containerName(s.ID), network: s.NetworkMode(),
+	}
 	defer func() {
 		if err != nil {
 			undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
@@ -153,7 +155,10 @@ func (d *Docker) Provision(ctx context.Context, s platform.Spec) (_ platform.Gue
 			err = errors.Join(fmt.Errorf("docker container %s: %w", s.ID, err), g.Destroy(undo))
 		}
 	}()
-	folder, err := g.changes.MakeFolder(d.State, s.ID)
+	if g.Connection, err = platform.Connect(s.Network, false); err != nil {
+		return nil, err
+	}
+	folder, err := g.Changes.MakeFolder(d.State, s.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -169,7 +174,7 @@ func (d *Docker) Provision(ctx context.Context, s platform.Spec) (_ platform.Gue
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if err := g.changes.Announce(host.Entry{Kind: kindDocker, Target: g.name, Detail: map[string]string{
+	if err := g.Changes.Announce(host.Entry{Kind: kindDocker, Target: g.name, Detail: map[string]string{
 		"host": e.host, "data": info.DockerRootDir, "guest": s.ID, "time": time.Now().Format(time.RFC3339Nano),
 	}}); err != nil {
 		return nil, err
@@ -186,7 +191,7 @@ func (d *Docker) Provision(ctx context.Context, s platform.Spec) (_ platform.Gue
 			close(died)
 		}
 	}()
-	if g.client, g.pid, err = door.meet(ctx, died); err != nil {
+	if g.Client, g.pid, err = door.meet(ctx, died); err != nil {
 		if ctx.Err() == nil {
 			err = fmt.Errorf("%w (%s)", err, g.Autopsy())
 		}
@@ -220,6 +225,16 @@ func (d *Docker) config(img, socket string, s platform.Spec) (*containerConfig, 
 	if s.Work != nil {
 		c.HostConfig.Mounts = append(c.HostConfig.Mounts, bind(s.Work.Dir, ruler.WorkDir, true))
 	}
+	switch s.NetworkMode() {
+	case notebook.NetHost, notebook.NetNone:
+		c.HostConfig.NetworkMode = s.NetworkMode() // the engine's words are the same
+	case notebook.NetBridge:
+		if s.Network.Port != 0 {
+			port := strconv.Itoa(s.Network.Port)
+			c.ExposedPorts = map[string]struct{}{port + "/tcp": {}}
+			c.HostConfig.PortBindings = map[string][]portBinding{port + "/tcp": {{s.Network.Bridge.Host().String(), port}}}
+		}
+	}
 	if s.Provisioning == notebook.Vanilla {
 		if c.HostConfig.CpuQuota, err = oci.Quota(s.Instance.Cores); err != nil {
 			return nil, err
@@ -237,15 +252,32 @@ func bind(source, target string, readonly bool) mount {
 	return m
 }
 
-func (g *dockerGuest) Ruler() *ruler.Client { return g.client }
-
 // Processes lists the ruler first.
 func (g *dockerGuest) Processes() ([]int, error) { return inside(g.cgroup, g.pid) }
 
 func (g *dockerGuest) Limits() (notebook.Limits, error) { return host.LimitsOf(g.pid) }
 
 func (g *dockerGuest) Facts() platform.Facts {
-	return platform.Facts{Kernel: g.client.Hello().Kernel, Notes: []string{"network: the engine's bridge", "the engine's seccomp filter"}}
+	words := "the engine's bridge"
+	switch g.network {
+	case notebook.NetBridge:
+		words += ", with the service's port published where the load is"
+	case notebook.NetHost:
+		words = "the host's"
+	case notebook.NetNone:
+		words = "the loopback alone, in a namespace"
+	}
+	return platform.Facts{Kernel: g.Client.Hello().Kernel, Notes: []string{"network: " + words, "the engine's seccomp filter"}}
+}
+
+// Address implements platform.Guest. On the engine's bridge the service need not know its address: the engine brings
+// what comes to the published port.
+func (g *dockerGuest) Address() platform.Address {
+	a := g.Parts.Address()
+	if g.network == notebook.NetBridge {
+		a.Listen = netip.IPv4Unspecified()
+	}
+	return a
 }
 
 // Autopsy is what the engine says of the container.
@@ -276,12 +308,7 @@ func (g *dockerGuest) Autopsy() string {
 }
 
 func (g *dockerGuest) Destroy(ctx context.Context) error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.client != nil {
-		g.client.Close() // its error is of a stream that nobody needs any more
-	}
-	err := g.changes.Undo(ctx)
+	err := g.Parts.Destroy(ctx)
 	if err == nil && g.cgroup != "" {
 		// The engine says that the container is gone; the kernel is asked as well.
 		if left, lerr := host.CgroupProcs(g.cgroup); lerr != nil || len(left) > 0 {
@@ -362,6 +389,3 @@ func remove(ctx context.Context, entry host.Entry, appears time.Time) error {
 		}
 	}
 }
-
-// Address implements platform.Guest.
-func (g *dockerGuest) Address() platform.Address { return platform.Address{} }

@@ -240,26 +240,31 @@ type (
 		Type   string
 		Config map[string]string
 	}
+	portBinding struct {
+		HostIp, HostPort string
+	}
 	hostConfig struct {
-		Mounts      []mount
-		NetworkMode string
-		CpuPeriod   int64  `json:",omitempty"` // microseconds
-		CpuQuota    int64  `json:",omitempty"`
-		CpusetCpus  string `json:",omitempty"`
-		Memory      int64  // bytes
-		MemorySwap  int64  // bytes, with Memory's
-		ShmSize     int64
-		LogConfig   logConfig
+		Mounts       []mount
+		NetworkMode  string
+		PortBindings map[string][]portBinding `json:",omitempty"` // by "PORT/tcp" in the container
+		CpuPeriod    int64                    `json:",omitempty"` // microseconds
+		CpuQuota     int64                    `json:",omitempty"`
+		CpusetCpus   string                   `json:",omitempty"`
+		Memory       int64                    // bytes
+		MemorySwap   int64                    // bytes, with Memory's
+		ShmSize      int64
+		LogConfig    logConfig
 	}
 	containerConfig struct {
-		Image      string
-		Entrypoint []string
-		Cmd        []string
-		Env        []string
-		User       string
-		WorkingDir string
-		Hostname   string
-		Labels     map[string]string
-		HostConfig hostConfig
+		Image        string
+		Entrypoint   []string
+		Cmd          []string
+		Env          []string
+		User         string
+		WorkingDir   string
+		Hostname     string
+		Labels       map[string]string
+		ExposedPorts map[string]struct{} `json:",omitempty"`
+		HostConfig   hostConfig
 	}
 )

@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/opencontainers/runtime-spec/specs-go"
@@ -19,6 +18,7 @@ import (
 
 	"tare/lab/host"
 	"tare/lab/image"
+	"tare/lab/network"
 	"tare/lab/platform"
 	"tare/lab/platform/oci"
 	"tare/lab/ruler"
@@ -40,22 +40,14 @@ type OCI struct {
 // kindOCI is the journal's kind for a container of an OCI runtime, target its name.
 const kindOCI = "oci-container"
 
-// graceful is how long a ruler may take to end what it started once its stream is closed, and the runtime to
-// remove the container.
-const graceful = 3 * time.Second
-
 // undoTime bounds what the drivers undo on their own.
 const undoTime = 30 * time.Second
 
 type ociGuest struct {
-	changes *platform.Changes
-	runtime *platform.Process // `crun run`, for as long as the container lives
-	client  *ruler.Client
-	pid     int    // of the ruler, on the host
-	cgroup  string // folder that lists the container's processes
-	notes   []string
-
-	mu sync.Mutex // of Destroy
+	platform.Parts        // its process is `crun run`, for as long as the container lives
+	pid            int    // of the ruler, on the host
+	cgroup         string // folder that lists the container's processes
+	network        string // mode
 }
 
 // Provision makes a container. A *platform.CannotError says what no container can be.
@@ -73,9 +65,7 @@ func (d *OCI) Provision(ctx context.Context, s platform.Spec) (_ platform.Guest,
 	if err := refusedByCrun(runtime, crunUnified); err != nil {
 		return nil, err
 	}
-	g := &ociGuest{changes: platform.NewChanges(d.Journal, Undo()), notes: []string{
-		"network: the loopback alone, in a namespace", "no seccomp filter",
-	}}
+	g := &ociGuest{Parts: platform.Parts{Changes: platform.NewChanges(d.Journal, Undo())}, network: s.NetworkMode()}
 	defer func() {
 		if err != nil {
 			undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
@@ -83,7 +73,10 @@ func (d *OCI) Provision(ctx context.Context, s platform.Spec) (_ platform.Guest,
 			err = errors.Join(fmt.Errorf("%s container %s: %w", d.Runtime, s.ID, err), g.Destroy(undo))
 		}
 	}()
-	folder, err := g.changes.MakeFolder(d.State, s.ID, runtime)
+	if g.Connection, err = platform.Connect(s.Network, s.NetworkMode() == notebook.NetBridge); err != nil {
+		return nil, err
+	}
+	folder, err := g.Changes.MakeFolder(d.State, s.ID, runtime)
 	if err != nil {
 		return nil, err
 	}
@@ -104,26 +97,39 @@ func (d *OCI) Provision(ctx context.Context, s platform.Spec) (_ platform.Guest,
 		return nil, err
 	}
 	states := filepath.Join(folder, "runtime")
-	if err := g.changes.Announce(host.Entry{Kind: kindOCI, Target: name, Detail: map[string]string{
+	if err := g.Changes.Announce(host.Entry{Kind: kindOCI, Target: name, Detail: map[string]string{
 		"runtime": runtime, "states": states,
 	}}); err != nil {
 		return nil, err
 	}
 	cmd := exec.Command(runtime, "--root", states, "run", "--bundle", folder, name)
 	cmd.Dir = "/"
-	if g.runtime, err = platform.Start(cmd, nil); err != nil {
+	if g.Process, err = platform.Start(cmd, nil); err != nil {
 		return nil, err
 	}
-	if g.client, g.pid, err = door.meet(ctx, g.runtime.Done()); err != nil {
+	if g.Client, g.pid, err = door.meet(ctx, g.Process.Done()); err != nil {
 		if ctx.Err() == nil {
 			err = fmt.Errorf("%w (%s)", err, g.Autopsy())
 		}
+		return nil, err
+	}
+	// Nothing but the ruler runs in the container until its first order, and the ruler needs no network: so it is
+	// connected while it runs, which every runtime allows.
+	if err := g.connect(); err != nil {
 		return nil, err
 	}
 	if g.cgroup, err = cgroupOf(g.pid); err != nil {
 		return nil, err
 	}
 	return g, inForce(g.pid, s)
+}
+
+// connect sets up what the container's network namespace has in it.
+func (g *ociGuest) connect() error {
+	if g.network == notebook.NetNone {
+		return network.Loopback(g.pid) // not every runtime does
+	}
+	return g.Connection.Plug(g.pid)
 }
 
 // Probe tries the runtime: it runs a container with nothing in it but the ruler, has it answer, and looks whether the
@@ -239,7 +245,7 @@ func (d *OCI) writeConfig(folder, root, name, socket string, s platform.Spec) er
 	c := oci.Container{
 		Root: root, Args: rulerArgs, Env: []string{}, Hostname: s.ID,
 		Cgroup: "/" + name,
-		Memory: s.Instance.Memory,
+		Memory: s.Instance.Memory, HostNetwork: s.NetworkMode() == notebook.NetHost,
 		Mounts: []specs.Mount{oci.Bind(tare, rulerProgram, true), oci.Bind(socket, rulerSocket, false)},
 	}
 	if s.Work != nil {
@@ -267,36 +273,27 @@ func (d *OCI) writeConfig(folder, root, name, socket string, s platform.Spec) er
 	return os.WriteFile(filepath.Join(folder, "config.json"), b, 0o600)
 }
 
-func (g *ociGuest) Ruler() *ruler.Client { return g.client }
-
 // Processes lists the ruler first.
 func (g *ociGuest) Processes() ([]int, error) { return inside(g.cgroup, g.pid) }
 
 func (g *ociGuest) Limits() (notebook.Limits, error) { return host.LimitsOf(g.pid) }
 
 func (g *ociGuest) Facts() platform.Facts {
-	return platform.Facts{Kernel: g.client.Hello().Kernel, Notes: g.notes}
+	words := "the loopback alone, in a namespace"
+	switch g.network {
+	case notebook.NetBridge:
+		words = "a namespace with a virtual cable to the bridge that the load is on"
+	case notebook.NetHost:
+		words = "the host's"
+	}
+	return platform.Facts{Kernel: g.Client.Hello().Kernel, Notes: []string{"network: " + words, "no seccomp filter"}}
 }
 
 func (g *ociGuest) Autopsy() string {
-	if g.runtime == nil {
+	if g.Process == nil {
 		return ""
 	}
-	return "the runtime: " + g.runtime.Ended()
-}
-
-func (g *ociGuest) Destroy(ctx context.Context) error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if g.client != nil {
-		g.client.Close() // its error is of a stream that nobody needs any more
-	}
-	var err error
-	if g.runtime != nil {
-		// The ruler ends with its stream, the container with the ruler, and the runtime removes it.
-		err = g.runtime.End(ctx, graceful)
-	}
-	return errors.Join(err, g.changes.Undo(ctx))
+	return "the runtime: " + g.Process.Ended()
 }
 
 // undoOCI removes a container in whatever state it is.
@@ -394,6 +391,3 @@ func (hs mounted) accountsSwap() bool {
 	_, err := os.Stat(file)
 	return err == nil
 }
-
-// Address implements platform.Guest.
-func (g *ociGuest) Address() platform.Address { return platform.Address{} }

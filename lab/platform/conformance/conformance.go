@@ -33,6 +33,7 @@ import (
 
 	"tare/lab/host"
 	"tare/lab/image"
+	"tare/lab/network"
 	"tare/lab/platform"
 	"tare/lab/ruler"
 	"tare/notebook"
@@ -74,6 +75,9 @@ type Expectations struct {
 	// SharesKernel: the guest runs on the host's kernel. It sees the host's CPUs under the host's numbers, and
 	// its processes are the host's.
 	SharesKernel bool
+	// NoHostNetwork: a guest has no part in the host's network; asking for it must be refused by a
+	// platform.CannotError.
+	NoHostNetwork bool
 	// Memory of the guests, bytes; 0: 256 MiB.
 	Memory int64
 	// MemorySlack: Limits may say so many bytes less than were asked for.
@@ -117,12 +121,18 @@ func Run(t *testing.T, s Subject, e Expectations) {
 		e.Memory = 256 << 20
 	}
 	l := newRange(t, s, e)
-	for i, p := range e.Provisionings {
+	for _, p := range e.Provisionings {
 		name := p
 		if name == "" {
 			name = "unprovisioned"
 		}
-		t.Run(name, func(t *testing.T) { l.guest(t, p, i == 0) })
+		t.Run(name, func(t *testing.T) { l.guest(t, p) })
+	}
+	for mode := l.mode(); mode != ""; mode = l.mode() {
+		t.Run("network "+mode, func(t *testing.T) { l.onNetwork(t, mode) })
+	}
+	if e.NoHostNetwork {
+		t.Run("no host network", l.noHostNetwork)
 	}
 	if !slices.Contains(e.Provisionings, notebook.Vanilla) || !e.Fraction {
 		t.Run("no half core", l.noHalfCore)
@@ -141,14 +151,26 @@ type firingRange struct {
 	work   *image.Tree
 	tare   string
 	layout string // folder of the image as an OCI layout
+	bridge *network.Bridge
+	client platform.Guest // asks others' services from the bridge
+	modes  []string       // of networks, which no guest has had yet
+}
+
+// mode is the next way of connecting a guest; "" as the engine does, also when there are no more.
+func (r *firingRange) mode() (m string) {
+	if len(r.modes) > 0 {
+		m, r.modes = r.modes[0], r.modes[1:]
+	}
+	return m
 }
 
 func newRange(t *testing.T, s Subject, e Expectations) *firingRange {
 	t.Helper()
 	lab := NewLab(t, s.Program)
 	dir := filepath.Dir(lab.State)
-	r := &firingRange{s: s, e: e, state: lab.State, tare: lab.Tare}
+	r := &firingRange{s: s, e: e, state: lab.State, tare: lab.Tare, modes: e.modes()}
 	r.image, r.work = r.images(t, dir)
+	r.openNetwork(t, lab)
 	var err error
 	if r.driver, err = s.New(lab); err != nil {
 		t.Fatalf("making the driver: %v", err)
@@ -186,7 +208,7 @@ func NoHello(t *testing.T, s Subject, provisioning string) {
 	if r.driver, err = s.New(l); err != nil {
 		t.Fatal(err)
 	}
-	before, spec := look(t), r.spec(provisioning, 1)
+	before, spec := r.look(t), r.spec(provisioning, 1)
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
 	start := time.Now()
@@ -282,9 +304,9 @@ func (r *firingRange) sh(t *testing.T, g platform.Guest, line string) string {
 }
 
 // guest looks at one guest from all sides, ends it, and looks whether a second one sees or finds anything of it.
-func (r *firingRange) guest(t *testing.T, provisioning string, first bool) {
-	before := look(t)
-	s := r.spec(provisioning, 1)
+func (r *firingRange) guest(t *testing.T, provisioning string) {
+	before := r.look(t)
+	s := r.connected(t, r.spec(provisioning, 1), r.mode())
 	g := r.provision(t, s)
 	t.Run("ruler", func(t *testing.T) { r.answers(t, g) })
 	t.Run("limits", func(t *testing.T) { r.limits(t, g, s) })
@@ -294,15 +316,18 @@ func (r *firingRange) guest(t *testing.T, provisioning string, first bool) {
 	t.Run("timeout", func(t *testing.T) { r.timeout(t, g) })
 	t.Run("memory", func(t *testing.T) { r.memory(t, g) })
 	t.Run("daemons", func(t *testing.T) { r.daemons(t, g, s.ID) })
+	t.Run("network", func(t *testing.T) { r.network(t, g, s) })
+	address := g.Address()
 	r.destroy(t, g)
 	r.destroy(t, g) // a second time: nothing to do, no error
 	r.nothingRemains(t, before, s.ID)
+	r.portInUse(t, s, address)
 
 	cores := 1.0
 	if r.e.Fraction && provisioning == notebook.Vanilla {
 		cores = 0.5
 	}
-	s = r.spec(provisioning, cores)
+	s = r.connected(t, r.spec(provisioning, cores), r.mode())
 	g = r.provision(t, s)
 	t.Run("second guest", func(t *testing.T) {
 		r.limits(t, g, s)
@@ -310,10 +335,25 @@ func (r *firingRange) guest(t *testing.T, provisioning string, first bool) {
 			r.cores(t, g, cores)
 		}
 		r.untouched(t, g)
+		r.network(t, g, s)
 	})
 	t.Run("killed from the host", func(t *testing.T) { r.killedFromHost(t, g, s.ID) })
+	address = g.Address()
 	r.destroy(t, g)
 	r.nothingRemains(t, before, s.ID)
+	r.portInUse(t, s, address)
+}
+
+// onNetwork looks at the network of a guest of its own.
+func (r *firingRange) onNetwork(t *testing.T, mode string) {
+	before := r.look(t)
+	s := r.connected(t, r.spec(r.e.Provisionings[0], 1), mode)
+	g := r.provision(t, s)
+	r.network(t, g, s)
+	address := g.Address()
+	r.destroy(t, g)
+	r.nothingRemains(t, before, s.ID)
+	r.portInUse(t, s, address)
 }
 
 func (r *firingRange) answers(t *testing.T, g platform.Guest) {
@@ -570,7 +610,7 @@ func (r *firingRange) killedFromHost(t *testing.T, g platform.Guest, id string) 
 
 // noHalfCore asks for what the platform cannot give.
 func (r *firingRange) noHalfCore(t *testing.T) {
-	before := look(t)
+	before := r.look(t)
 	ctx, cancel := context.WithTimeout(context.Background(), r.e.patience(20*time.Second))
 	defer cancel()
 	s := r.spec(r.e.Provisionings[0], 0.5)
@@ -587,7 +627,7 @@ func (r *firingRange) noHalfCore(t *testing.T) {
 
 // cancelled interrupts provisioning at random moments.
 func (r *firingRange) cancelled(t *testing.T) {
-	before := look(t)
+	before := r.look(t)
 	s := r.spec(r.e.Provisionings[0], 1)
 	start := time.Now()
 	g := r.provision(t, s)
@@ -596,8 +636,12 @@ func (r *firingRange) cancelled(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	rnd := rand.New(rand.NewPCG(seed, 0))
-	for range r.e.rounds() {
-		s := r.spec(r.e.Provisionings[0], 1)
+	for i := range r.e.rounds() {
+		mode := ""
+		if i%2 == 0 {
+			mode = notebook.NetBridge
+		}
+		s := r.connected(t, r.spec(r.e.Provisionings[0], 1), mode)
 		after := time.Duration(rnd.Float64() * 1.1 * float64(whole))
 		ctx, cancel := context.WithTimeout(context.Background(), after)
 		g, err := r.driver.Provision(ctx, s)

@@ -6,14 +6,17 @@ import (
 	"bufio"
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"tare/lab/host"
+	"tare/lab/network"
 	"tare/lab/platform"
 	"tare/notebook"
 )
@@ -72,6 +75,14 @@ func holdGuests(s Subject) error {
 		spec.CPUs = []int{lastCPU()}
 	}
 	ctx := context.Background() // bounded by the kill
+	bridge, err := network.Open(ctx, journal)
+	if err != nil {
+		return err
+	}
+	fmt.Println("bridge", bridge.Name(), macOf(bridge.Name()))
+	if spec, err = connected(spec, notebook.NetBridge, bridge); err != nil {
+		return err
+	}
 	for i := 0; ; i++ {
 		fmt.Println("making")
 		spec.ID = fmt.Sprintf("%s-%d", os.Getenv(envID), i)
@@ -87,9 +98,20 @@ func holdGuests(s Subject) error {
 	}
 }
 
+// macOf is the hardware address of a link, "" where there is none: a bridge of the same name may be another's.
+func macOf(link string) string {
+	b, err := os.ReadFile("/sys/class/net/" + link + "/address")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(b))
+}
+
 // killed kills a whole process that makes and ends guests, at random moments, and has Recover find what it left.
 func (r *firingRange) killed(t *testing.T) {
-	before := look(t)
+	before := r.look(t)
+	undo := network.Undo()
+	maps.Copy(undo, r.s.Undo)
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	rnd := rand.New(rand.NewPCG(seed, 1))
@@ -111,10 +133,12 @@ func (r *firingRange) killed(t *testing.T) {
 		guard := time.AfterFunc(r.e.patience(30*time.Second), func() { cmd.Process.Kill() })
 		lines := bufio.NewScanner(out)
 		var start time.Time
-		said := ""
+		said, bridge, mac := "", "", ""
 		for lines.Scan() {
 			said = lines.Text()
 			switch {
+			case strings.HasPrefix(said, "bridge "):
+				fmt.Sscan(said, &said, &bridge, &mac) // it is this program's own line
 			case said == "making" && start.IsZero():
 				start = time.Now()
 				if turn > 0 {
@@ -134,7 +158,7 @@ func (r *firingRange) killed(t *testing.T) {
 			t.Fatalf("the process that was to make guests said %q", said)
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), r.e.patience(20*time.Second))
-		undone, err := host.Recover(ctx, r.state, r.s.Undo)
+		undone, err := host.Recover(ctx, r.state, undo)
 		cancel()
 		if err != nil {
 			t.Errorf("recovering after a kill while %q: %v", said, err)
@@ -143,6 +167,9 @@ func (r *firingRange) killed(t *testing.T) {
 			t.Error("a process was killed with a guest alive and there was nothing to undo")
 		}
 		t.Logf("killed after %q: %d changes undone", said, len(undone))
+		if mac == "" || macOf(bridge) == mac {
+			t.Errorf("after a kill and Recover the bridge %s (%s) is there", bridge, mac)
+		}
 		r.nothingRemains(t, before, s.ID)
 	}
 }

@@ -20,18 +20,28 @@ type sight struct {
 	links   []string // network links
 	netns   []string // mounts that hold a namespace
 	cgroups []string // of engines that name them in their own way
+	ports   []string // on the suite's bridge
+	lease   string   // the next one there
 }
 
-func look(t *testing.T) sight {
+func (r *firingRange) look(t *testing.T) sight {
 	t.Helper()
-	s, err := lookAt()
+	s, err := r.lookAt()
 	if err != nil {
 		t.Fatal(err)
 	}
 	return s
 }
 
-func lookAt() (s sight, err error) {
+func (r *firingRange) lookAt() (s sight, err error) {
+	if r.bridge != nil {
+		if s.ports, err = ports(r.bridge.Name()); err != nil {
+			return s, err
+		}
+		if s.lease, err = nextLease(r.bridge); err != nil {
+			return s, err
+		}
+	}
 	entries, err := os.ReadDir("/sys/class/net")
 	if err != nil {
 		return s, err
@@ -43,8 +53,13 @@ func lookAt() (s sight, err error) {
 	if err != nil {
 		return s, err
 	}
+	own, err := os.Readlink("/proc/self/ns/net")
+	if err != nil {
+		return s, err
+	}
 	for line := range strings.Lines(string(info)) {
-		if strings.Contains(line, " - nsfs ") {
+		// An engine may hold the host's own, from the first guest on that is on the host's network.
+		if strings.Contains(line, " - nsfs ") && !strings.Contains(line, " "+own+" ") {
 			s.netns = append(s.netns, strings.TrimSpace(line))
 		}
 	}
@@ -72,7 +87,7 @@ func cgroups(part string) ([]string, error) {
 }
 
 // nothingRemains fails the test where anything of the guests whose name has id in it is left: a process, cgroup,
-// mount, file, engine object, and with an engine a network link or namespace that was not there before. Kernels
+// mount, file, engine object, port of the bridge, lease, and with an engine a network link or namespace that was not there before. Kernels
 // and engines finish some of it in the background (a network link goes with its namespace), so a look is repeated
 // for a short while.
 func (r *firingRange) nothingRemains(t *testing.T, before sight, id string) {
@@ -134,6 +149,18 @@ func (r *firingRange) remains(before sight, id string) (left []string, err error
 	if err != nil {
 		return nil, err
 	}
+	now, err := r.lookAt()
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range now.ports {
+		if !slices.Contains(before.ports, p) {
+			left = append(left, "port of the bridge "+p)
+		}
+	}
+	if now.lease != before.lease {
+		left = append(left, fmt.Sprintf("a leased address (the next is %s, it was %s)", now.lease, before.lease))
+	}
 	if r.s.Objects == nil {
 		return left, nil
 	}
@@ -144,10 +171,6 @@ func (r *firingRange) remains(before sight, id string) (left []string, err error
 		return nil, err
 	}
 	left = append(left, objects...)
-	now, err := lookAt()
-	if err != nil {
-		return nil, err
-	}
 	for _, l := range now.links {
 		if !slices.Contains(before.links, l) {
 			left = append(left, "network link "+l)

@@ -38,6 +38,7 @@ type Container struct {
 	Memory    int64   // bytes; 0: no limit
 	LimitSwap bool    // no swap beyond Memory; needs a kernel that accounts swap
 
+	HostNetwork     bool          // the network of what the container runs on, in place of a namespace
 	CgroupNamespace bool          // an own cgroup namespace, as engines give on cgroup v2
 	Mounts          []specs.Mount // after the standard ones
 }
@@ -79,8 +80,10 @@ func Config(c Container) (*specs.Spec, error) {
 		shm = ShmSize(m)
 	}
 	namespaces := []specs.LinuxNamespace{
-		{Type: specs.PIDNamespace}, {Type: specs.NetworkNamespace}, {Type: specs.IPCNamespace},
-		{Type: specs.UTSNamespace}, {Type: specs.MountNamespace},
+		{Type: specs.PIDNamespace}, {Type: specs.IPCNamespace}, {Type: specs.UTSNamespace}, {Type: specs.MountNamespace},
+	}
+	if !c.HostNetwork {
+		namespaces = append(namespaces, specs.LinuxNamespace{Type: specs.NetworkNamespace})
 	}
 	if c.CgroupNamespace {
 		namespaces = append(namespaces, specs.LinuxNamespace{Type: specs.CgroupNamespace})

@@ -49,6 +49,7 @@ func TestConformance(t *testing.T) {
 		Provisionings: []string{notebook.Vanilla, notebook.Pinned},
 		MemoryLimit:   true,
 		WritableRoot:  true,
+		NoHostNetwork: true,
 		Memory:        512 << 20,
 		Slow:          true,
 	})

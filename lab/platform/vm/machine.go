@@ -47,7 +47,11 @@ type hardware struct {
 	name        string
 	root, work  string // disk images; may be empty
 	temp        string // folder for what the guest writes to its disks
-	bare        bool   // no disks, no network, no ruler's port: the probe's machine
+	network     string // mode; "": a network of the guest's own with nothing behind it
+	tap         *os.File
+	mac         net.HardwareAddr // of the card on the tap
+	vhost       *os.File         // with a tap, where the kernel can carry its packets; may be nil
+	bare        bool             // no disks, no network, no ruler's port: the probe's machine
 }
 
 // Descriptors of the QEMU process, by the order of exec.Cmd's ExtraFiles.
@@ -55,6 +59,8 @@ const (
 	consoleFD = 3
 	qmpFD     = 4
 	rulerFD   = 5
+	tapFD     = 6
+	vhostFD   = 7
 )
 
 // args is QEMU's command line.
@@ -75,8 +81,9 @@ func (h hardware) args() []string {
 		"-no-user-config", "-nodefaults", "-display", "none", "-no-reboot", "-S",
 		"-kernel", h.kernel, "-initrd", h.initramfs,
 		// The console is for what goes wrong: errors and worse. A panic ends the guest at once. append=on, as QEMU
-		// could not truncate a pipe.
-		"-append", "console=ttyS0 quiet loglevel=4 panic=-1 " + h.cmdline,
+		// could not truncate a pipe. no_timer_check, as a kernel that finds KVM has it by itself: under emulation on a
+		// busy host the timer may seem not to work, and the kernel would panic.
+		"-append", "console=ttyS0 quiet loglevel=4 panic=-1 no_timer_check " + h.cmdline,
 		"-add-fd", fmt.Sprintf("fd=%d,set=1", consoleFD),
 		"-chardev", "file,id=console,path=/dev/fdset/1,append=on", "-serial", "chardev:console",
 		"-chardev", fmt.Sprintf("socket,id=qmp,fd=%d", qmpFD), "-mon", "chardev=qmp,mode=control",
@@ -90,10 +97,19 @@ func (h hardware) args() []string {
 		"-device", "virtio-serial-pci",
 		"-chardev", fmt.Sprintf("socket,id=ruler,fd=%d", rulerFD),
 		"-device", "virtserialport,chardev=ruler,name="+guestinit.Port,
-		// restrict=on: the guest sees a network of its own and nothing behind it.
-		"-netdev", "user,id=net,restrict=on", "-device", "virtio-net-pci,netdev=net,romfile=",
 		"-object", "iothread,id=io",
 	)
+	switch {
+	case h.tap != nil:
+		tap := fmt.Sprintf("tap,id=net,fd=%d", tapFD)
+		if h.vhost != nil {
+			tap += fmt.Sprintf(",vhost=on,vhostfd=%d", vhostFD)
+		}
+		args = append(args, "-netdev", tap, "-device", fmt.Sprintf("virtio-net-pci,netdev=net,romfile=,mac=%s", h.mac))
+	case h.network == "":
+		// restrict=on: the guest sees a network of its own and nothing behind it.
+		args = append(args, "-netdev", "user,id=net,restrict=on", "-device", "virtio-net-pci,netdev=net,romfile=")
+	}
 	disk := func(id, path, serial, options string) {
 		args = append(args,
 			"-drive", fmt.Sprintf("if=none,id=%s,file=%s,format=raw,%s", id, strings.ReplaceAll(path, ",", ",,"), options),
@@ -165,6 +181,17 @@ func startMachine(ctx context.Context, h hardware) (*machine, error) {
 		ours = append(ours, conn)
 		theirs = append(theirs, file)
 		extra = append(extra, file)
+	}
+	if h.tap != nil {
+		extra = append(extra, h.tap) // the caller closes it
+		if h.accelerator == notebook.KVM {
+			// As users of KVM have it. Where it cannot be opened QEMU carries the packets itself.
+			if fd, err := unix.Open("/dev/vhost-net", unix.O_RDWR|unix.O_CLOEXEC, 0); err == nil {
+				h.vhost = os.NewFile(uintptr(fd), "/dev/vhost-net")
+				theirs = append(theirs, h.vhost)
+				extra = append(extra, h.vhost)
+			}
+		}
 	}
 	cmd := exec.Command(program, h.args()...)
 	cmd.ExtraFiles = extra

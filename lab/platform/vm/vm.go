@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"net"
 	"os"
 	"runtime"
 	"slices"
@@ -22,6 +23,7 @@ import (
 	"time"
 
 	"tare/lab/host"
+	"tare/lab/network"
 	"tare/lab/platform"
 	"tare/lab/platform/vm/guestinit"
 	"tare/lab/ruler"
@@ -51,9 +53,8 @@ type Driver struct {
 	container bool   // the ruler runs in a container inside
 	files     []File // what that needs
 	prepare   sync.Mutex
-	prepared  bool
 	kernel    Kernel
-	initramfs string
+	initramfs map[bool]string // paths of those that were made, by whether their guests have a bridge inside
 }
 
 // minMemory is the least memory that a guest boots with: kernel, initramfs and its unpacked copy.
@@ -108,15 +109,16 @@ const defaultQEMU = "qemu-system-x86_64"
 var (
 	guestModules     = []string{"virtio_pci", "virtio_console", "virtio_blk", "virtio_net", "ext4"}
 	containerModules = []string{"overlay"}
+	bridgeModules    = []string{"bridge", "veth"} // where a container in the VM has its own namespace on the network
 	optionalModules  = []string{"crc32c_intel", "crc32c_generic"}
 )
 
-// boot gives the kernel and the initramfs, made at the first call.
-func (d *Driver) boot(ctx context.Context) (Kernel, string, error) {
+// boot gives the kernel and the initramfs, made at the first call. bridged: its guests have a bridge inside.
+func (d *Driver) boot(ctx context.Context, bridged bool) (Kernel, string, error) {
 	d.prepare.Lock()
 	defer d.prepare.Unlock()
-	if d.prepared {
-		return d.kernel, d.initramfs, nil
+	if path, ok := d.initramfs[bridged]; ok {
+		return d.kernel, path, nil
 	}
 	k := d.config.Kernel
 	if k.Image == "" {
@@ -125,16 +127,27 @@ func (d *Driver) boot(ctx context.Context) (Kernel, string, error) {
 			return Kernel{}, "", err
 		}
 	}
-	wanted := guestModules
+	wanted := slices.Clone(guestModules)
 	if d.container {
-		wanted = append(slices.Clone(wanted), containerModules...)
+		wanted = append(wanted, containerModules...)
+	}
+	if bridged {
+		wanted = append(wanted, bridgeModules...)
 	}
 	path, err := makeInitramfs(d.config.StateDir, d.config.Tare, k, wanted, d.files)
 	if err != nil {
 		return Kernel{}, "", err
 	}
-	d.kernel, d.initramfs, d.prepared = k, path, true
+	if d.initramfs == nil {
+		d.initramfs = make(map[bool]string)
+	}
+	d.kernel, d.initramfs[bridged] = k, path
 	return k, path, nil
+}
+
+// bridged says whether a guest has a bridge inside: a container's own namespace must be reached through the VM.
+func (d *Driver) bridged(s platform.Spec) bool {
+	return d.container && s.NetworkMode() == notebook.NetBridge
 }
 
 // platform is the name of what the driver makes.
@@ -194,7 +207,13 @@ func (d *Driver) provision(ctx context.Context, s platform.Spec) (_ *Guest, err 
 	if s.Image == nil {
 		return nil, errors.New("no image")
 	}
-	kernel, initrd, err := d.boot(ctx)
+	if !d.container && s.NetworkMode() == notebook.NetHost {
+		return nil, &platform.CannotError{
+			Platform: d.platform(), What: "the host's network",
+			Why: "a virtual machine has no part in the host's network; ask for bridge, or for vmcn, where a container shares the machine's",
+		}
+	}
+	kernel, initrd, err := d.boot(ctx, d.bridged(s))
 	if err != nil {
 		return nil, err
 	}
@@ -212,10 +231,6 @@ func (d *Driver) provision(ctx context.Context, s platform.Spec) (_ *Guest, err 
 	if d.container {
 		params.Mode, params.Cores, params.Pinned = guestinit.ModeVMCN, cpus, s.Provisioning == notebook.Pinned
 	}
-	arg, err := params.Arg()
-	if err != nil {
-		return nil, err
-	}
 
 	g := &Guest{spec: s, container: d.container, changes: platform.NewChanges(d.config.Journal, Undo())}
 	defer func() {
@@ -225,7 +240,29 @@ func (d *Driver) provision(ctx context.Context, s platform.Spec) (_ *Guest, err 
 			}
 		}
 	}()
+	if g.connection, err = platform.Connect(s.Network, true); err != nil {
+		return nil, err
+	}
 	dir, err := g.changes.MakeFolder(d.config.StateDir, s.ID)
+	if err != nil {
+		return nil, err
+	}
+	tap, err := g.connection.Tap()
+	if err != nil {
+		return nil, err
+	}
+	if tap != nil {
+		defer tap.Close() // the machine has its own
+	}
+	params.Network, params.Address = s.NetworkMode(), g.connection.Lease()
+	var mac net.HardwareAddr
+	if tap != nil {
+		mac = network.MAC(params.Address.Addr())
+		if d.bridged(s) {
+			mac[0] |= 4 // the address is the container's, and so is its MAC: the machine's card has another
+		}
+	}
+	arg, err := params.Arg()
 	if err != nil {
 		return nil, err
 	}
@@ -235,6 +272,7 @@ func (d *Driver) provision(ctx context.Context, s platform.Spec) (_ *Guest, err 
 	g.machine, err = startMachine(ctx, hardware{
 		qemu: d.config.QEMU, accelerator: d.config.Accelerator, cpus: cpus, memory: memory,
 		kernel: kernel.Image, initramfs: initrd, cmdline: arg, name: s.ID, root: root, work: work, temp: dir,
+		network: s.NetworkMode(), tap: tap, mac: mac,
 	})
 	if err != nil {
 		return nil, err
@@ -281,12 +319,13 @@ func hostname(id string) string {
 
 // Guest is a virtual machine. It implements platform.Guest.
 type Guest struct {
-	spec      platform.Spec
-	container bool
-	changes   *platform.Changes
-	machine   *machine
-	client    *ruler.Client
-	facts     platform.Facts
+	spec       platform.Spec
+	container  bool
+	changes    *platform.Changes
+	machine    *machine
+	client     *ruler.Client
+	facts      platform.Facts
+	connection *platform.Connection
 
 	destroying sync.Mutex // held by Destroy
 }
@@ -447,7 +486,7 @@ func (g *Guest) Destroy(ctx context.Context) error {
 	if g.client != nil {
 		g.client.Close() // its stream ended with the machine, and that is all that it could say
 	}
-	if err := g.changes.Undo(ctx); err != nil {
+	if err := errors.Join(g.connection.Close(ctx), g.changes.Undo(ctx)); err != nil {
 		return fmt.Errorf("vm: guest %s: %w", g.spec.ID, err)
 	}
 	return nil
@@ -459,4 +498,4 @@ var (
 )
 
 // Address implements platform.Guest.
-func (g *Guest) Address() platform.Address { return platform.Address{} }
+func (g *Guest) Address() platform.Address { return g.connection.Address() }

@@ -1,11 +1,13 @@
 //go:build linux
 
 // Command probe is what the conformance suite runs inside a guest where a shell cannot do it: it uses CPU time,
-// eats memory and leaves daemons behind.
+// eats memory, leaves daemons behind, and serves and asks over the network.
 package main
 
 import (
 	"fmt"
+	"io"
+	"net"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -17,8 +19,18 @@ import (
 )
 
 func main() {
-	if len(os.Args) != 3 {
-		fail("usage: probe burn-THREADS MILLISECONDS | eat BYTES | daemons-N NAME | rabbits-N NAME | linger NAME | hop NAME")
+	switch {
+	case len(os.Args) == 2 && os.Args[1] == "links":
+		links()
+		return
+	case len(os.Args) == 4 && os.Args[1] == "serve":
+		serve(os.Args[2], os.Args[3])
+	case len(os.Args) == 4 && os.Args[1] == "ask":
+		ask(os.Args[2], os.Args[3])
+		return
+	case len(os.Args) != 3:
+		fail("usage: probe burn-THREADS MILLISECONDS | eat BYTES | daemons-N NAME | rabbits-N NAME | linger NAME | hop NAME | " +
+			"links | serve ADDRESS WORD | ask ADDRESS PATIENCE")
 	}
 	switch what, arg := os.Args[1], os.Args[2]; what {
 	case "eat":
@@ -89,6 +101,65 @@ func leave(n int, what, name string) {
 		}
 		if err := c.Process.Release(); err != nil {
 			fail(err.Error())
+		}
+	}
+}
+
+// links prints the links that are up, each with its addresses.
+func links() {
+	all, err := net.Interfaces()
+	if err != nil {
+		fail(err.Error())
+	}
+	for _, l := range all {
+		if l.Flags&net.FlagUp == 0 {
+			continue
+		}
+		addresses, err := l.Addrs()
+		if err != nil {
+			fail(err.Error())
+		}
+		fmt.Print(l.Name)
+		for _, a := range addresses {
+			fmt.Print(" ", a)
+		}
+		fmt.Println()
+	}
+}
+
+// serve says the word to all who connect, until it is killed.
+func serve(address, word string) {
+	l, err := net.Listen("tcp", address)
+	for err == nil {
+		var conn net.Conn
+		if conn, err = l.Accept(); err == nil {
+			fmt.Fprintln(conn, word) // who asked may be gone
+			conn.Close()
+		}
+	}
+	fail(err.Error())
+}
+
+// ask prints what is said there, as soon as anything is.
+func ask(address, patience string) {
+	d, err := time.ParseDuration(patience)
+	if err != nil {
+		fail(err.Error())
+	}
+	for end := time.Now().Add(d); ; time.Sleep(10 * time.Millisecond) {
+		var said []byte
+		conn, err := net.DialTimeout("tcp", address, time.Until(end))
+		if err == nil {
+			conn.SetReadDeadline(end)
+			said, err = io.ReadAll(conn)
+			conn.Close()
+		}
+		if len(said) > 0 && err == nil {
+			os.Stdout.Write(said)
+			return
+		}
+		if time.Now().After(end) {
+			fail(fmt.Sprintf("no answer: %v", err))
 		}
 	}
 }

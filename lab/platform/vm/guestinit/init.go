@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,8 +19,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tare/lab/host"
+	"tare/lab/network"
 	"tare/lab/platform/oci"
 	"tare/lab/ruler"
+	"tare/notebook"
 )
 
 // rulerDir is the folder that becomes ruler.RunDir in the container.
@@ -79,7 +83,7 @@ func run() error {
 	if err := loadModules("/" + ModulesDir); err != nil {
 		return err
 	}
-	if err := links(); err != nil {
+	if err := links(p); err != nil {
 		return err
 	}
 	port, err := events.wait("serial port "+Port, func() (string, error) {
@@ -259,7 +263,8 @@ func container(p Params, root, work string, stream *os.File) error {
 	c := oci.Container{
 		Root: merged, Args: []string{ruler.RunDir + "/tare", "ruler", "--fd", "3"},
 		Hostname: p.Name, Cgroup: "/tare", Memory: memory &^ (1<<20 - 1), CgroupNamespace: true,
-		Mounts: []specs.Mount{oci.Bind("/"+rulerDir, ruler.RunDir, true)},
+		HostNetwork: p.Network == notebook.NetHost,
+		Mounts:      []specs.Mount{oci.Bind("/"+rulerDir, ruler.RunDir, true)},
 	}
 	if work != "" {
 		c.Mounts = append(c.Mounts, oci.Bind("/work", ruler.WorkDir, true))
@@ -299,6 +304,15 @@ func container(p Params, root, work string, stream *os.File) error {
 	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
 	if err != nil {
 		return fmt.Errorf("crun's file of the container's process: %w", err)
+	}
+	switch p.Network {
+	case notebook.NetBridge:
+		err = network.Through(card, pid, p.Address)
+	case notebook.NetNone:
+		err = network.Loopback(pid)
+	}
+	if err != nil {
+		return err
 	}
 	if err := crun(nil, "start", "tare"); err != nil {
 		return err
@@ -494,9 +508,16 @@ func (u *uevents) wait(what string, find func() (string, error)) (string, error)
 	}
 }
 
-// links brings the loopback interface up, and the first Ethernet one with the address that QEMU's user network
-// gives its guest.
-func links() error {
+// card is the name of the machine's network card.
+const card = "eth0"
+
+// links brings the loopback interface up, and the network card with the guest's address: the one that it was given,
+// or that which QEMU's user network has for its guest. On the way to a container's own namespace the card has none.
+func links(p Params) error {
+	address := p.Address
+	if p.Network == "" {
+		address = netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 0, 2, 15}), 24)
+	}
 	s, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return fmt.Errorf("network: %w", err)
@@ -519,16 +540,19 @@ func links() error {
 	if err := up("lo"); err != nil {
 		return err
 	}
-	if _, err := os.Stat("/sys/class/net/eth0"); errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat("/sys/class/net/" + card); errors.Is(err, os.ErrNotExist) {
 		return nil // a guest without a network card
+	}
+	if p.Mode == ModeVMCN && p.Network == notebook.NetBridge {
+		return nil
 	}
 	for _, a := range []struct {
 		request uint
 		address []byte
 	}{
-		{unix.SIOCSIFADDR, []byte{10, 0, 2, 15}}, {unix.SIOCSIFNETMASK, []byte{255, 255, 255, 0}},
+		{unix.SIOCSIFADDR, address.Addr().AsSlice()}, {unix.SIOCSIFNETMASK, net.CIDRMask(address.Bits(), 32)},
 	} {
-		ifr, err := unix.NewIfreq("eth0")
+		ifr, err := unix.NewIfreq(card)
 		if err != nil {
 			return err
 		}
@@ -536,8 +560,8 @@ func links() error {
 			return err
 		}
 		if err := unix.IoctlIfreq(s, a.request, ifr); err != nil {
-			return fmt.Errorf("network interface eth0: set its address: %w", err)
+			return fmt.Errorf("network interface %s: set its address: %w", card, err)
 		}
 	}
-	return up("eth0")
+	return up(card)
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"net/netip"
 	"strings"
 )
 
@@ -43,6 +44,12 @@ type Params struct {
 	Name   string `json:"name,omitempty"`   // hostname, and the container's
 	Cores  int    `json:"cores,omitempty"`  // vmcn: of the container
 	Pinned bool   `json:"pinned,omitempty"` // vmcn: a CPU set in place of a quota
+
+	// Network is the mode of the network asked for, as in notebook; empty: QEMU's own for this guest. With it the
+	// address on the host's bridge, zero where the guest has no part there: the machine's, but for a container that
+	// has a namespace (vmcn, bridge), whose own it is.
+	Network string       `json:"network,omitempty"`
+	Address netip.Prefix `json:"address,omitzero"`
 }
 
 // maxArg bounds the parameter, so that it fits the kernel's command line of 2048 bytes with all else.
@@ -86,6 +93,9 @@ func parseParams(cmdline string) (Params, error) {
 			}
 		default:
 			return Params{}, fmt.Errorf("%s: unknown mode %q", argPrefix, p.Mode)
+		}
+		if a := p.Address; a.IsValid() && !a.Addr().Is4() {
+			return Params{}, fmt.Errorf("%s: address %s, expected one of IPv4", argPrefix, a)
 		}
 		return p, nil
 	}

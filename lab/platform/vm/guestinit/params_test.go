@@ -1,12 +1,13 @@
 package guestinit
 
 import (
+	"net/netip"
 	"strings"
 	"testing"
 )
 
 func TestParams(t *testing.T) {
-	want := Params{Mode: ModeVMCN, Name: "guest-1", Cores: 4, Pinned: true}
+	want := Params{Mode: ModeVMCN, Name: "guest-1", Cores: 4, Pinned: true, Network: "bridge", Address: netip.MustParsePrefix("198.18.0.7/24")}
 	arg, err := want.Arg()
 	if err != nil {
 		t.Fatal(err)
@@ -24,7 +25,7 @@ func TestParams(t *testing.T) {
 }
 
 func TestBadParams(t *testing.T) {
-	for name, p := range map[string]Params{"mode": {Mode: "other"}, "cores": {Mode: ModeVMCN}} {
+	for name, p := range map[string]Params{"mode": {Mode: "other"}, "cores": {Mode: ModeVMCN}, "address": {Mode: ModeVM, Address: netip.MustParsePrefix("fd00::2/64")}} {
 		arg, err := p.Arg()
 		if err != nil {
 			t.Fatal(err)
