@@ -210,7 +210,11 @@ func (w *Workload) prepare(ctx context.Context, root *image.Image, work *image.T
 		if !e.Type().IsRegular() || !fileOK.MatchString(e.Name()) {
 			return nil, fmt.Errorf("workload %s: its preparation left %q: plain files with plain names were expected", w.Name, e.Name())
 		}
-		files[e.Name()] = image.Source{Path: filepath.Join(scratch, e.Name())}
+		st, err := e.Info()
+		if err != nil {
+			return nil, err
+		}
+		files[e.Name()] = image.Source{Path: filepath.Join(scratch, e.Name()), Exec: st.Mode()&0o111 != 0}
 	}
 	if w.Input != nil { // the preparation has taken from the input what is needed
 		delete(files, w.Input.Name)

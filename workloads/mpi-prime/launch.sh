@@ -4,11 +4,10 @@
 ranks=$1 program=$2
 shift 2
 cd "$TARE_SCRATCH" || exit 1
-# What a preparation leaves in {work} is no executable file, so the loader runs it.
 mpirun --allow-run-as-root -np "$ranks" --oversubscribe --bind-to none \
 	--mca pml ob1 --mca btl self,sm --mca smsc ^cma --mca mpi_yield_when_idle 1 \
 	--prtemca prte_tmpdir_base "$TARE_SCRATCH" \
-	/lib64/ld-linux-x86-64.so.2 "$program" "$@" 2>said && exit 0
+	"$program" "$@" 2>said && exit 0
 status=$?
 cat said >&2
 tr -d '\000' <said | grep -v '^[-[:space:]]*$' | head -n 1 >&2
