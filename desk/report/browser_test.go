@@ -233,11 +233,9 @@ func samplePage(t *testing.T, s *summary.Summary) string {
 
 // The page as its readers see it, in every light and at every width.
 func TestInBrowser(t *testing.T) {
-	// The paper's host with two applications and three sizes: all of it takes minutes to look at. TARE_SHOTS does.
+	// One application of the paper's host: all of them take a browser minutes.
 	fewer := paperHost()
-	if os.Getenv("TARE_SHOTS") == "" {
-		fewer.apps, fewer.instances, fewer.figures = []application{applications[3]}, paperInstances[:3], pinningFigures[3:4]
-	}
+	fewer.apps, fewer.figures = applications[3:], pinningFigures[3:4]
 	samples := []struct {
 		name string
 		sum  *summary.Summary

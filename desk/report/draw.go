@@ -461,7 +461,7 @@ func legend(c draw.Canvas, keys []mark, x0, y0 vg.Length) vg.Length {
 	f := face(smallSize)
 	x, y := x0, y0
 	for _, k := range keys {
-		label := fit(k.label, smallSize, 260)
+		label := k.named(smallSize, 260)
 		w := 20 + f.Width(label)*widerFont + 10
 		if x > x0 && x+w > wideWidth-4 {
 			x, y = x0, y-16
@@ -608,10 +608,10 @@ func (r rows) Plot(c draw.Canvas, p *plot.Plot) {
 			words = fit(words, smallSize, 150)
 			f := face(smallSize)
 			taken := f.Width(words) * widerFont
-			say(c, 2, y+r.label, 0, textSize, ink, fit(m.label, textSize, narrowWidth-taken-10))
+			say(c, 2, y+r.label, 0, textSize, ink, m.named(textSize, narrowWidth-taken-10))
 			say(c, narrowWidth-4, y+r.label, 1, smallSize, muted, words)
 		} else {
-			say(c, 14, y-4, 0, textSize, ink, fit(m.label, textSize, 218))
+			say(c, 14, y-4, 0, textSize, ink, m.named(textSize, 218))
 			say(c, wideWidth-2, y-4, 1, smallSize, muted, fit(words, smallSize, 132))
 		}
 		if m.missing != "" {

@@ -7,6 +7,8 @@ import (
 	"sort"
 	"strings"
 
+	"gonum.org/v1/plot/vg"
+
 	"tare/desk/summary"
 	"tare/notebook"
 )
@@ -43,6 +45,7 @@ type figure struct {
 type mark struct {
 	group       string // its place on the figure's axis: the instance type
 	label       string // "container, docker, pinned"
+	brief       string // the same where there is little room: "cn docker pinned"
 	short       [2]string
 	look        look
 	value       float64
@@ -169,6 +172,27 @@ func shortName(t notebook.Treatment) [2]string {
 	return [2]string{first, plain(t.Provisioning)}
 }
 
+// briefName says the same in few letters, in a line.
+func briefName(t notebook.Treatment, network bool) string {
+	short := shortName(t)
+	n := strings.TrimSpace(short[0] + " " + short[1])
+	if network && t.Network != "" {
+		n += ", " + plain(t.Network)
+	}
+	if t.AA {
+		n += " (A/A)"
+	}
+	return n
+}
+
+// named is a mark's name in so much room.
+func (m *mark) named(size, room vg.Length) string {
+	if s := fit(m.label, size, room); s == m.label {
+		return s
+	}
+	return fit(m.brief, size, room)
+}
+
 // figures says which figures the summary gives: for each panel its means, its ratios, and what was emulated.
 func figures(s *summary.Summary) []figure {
 	var list []figure
@@ -206,11 +230,12 @@ func (p *panel) figures(s *summary.Summary, stem string) []figure {
 	r := figure{kind: ratios, file: stem + "-ratio", title: p.beside("Ratio to " + baseline), axis: "times " + baseline, network: network}
 	e := figure{kind: emulated, file: stem + "-emulated", title: p.beside("Emulated, not a VM’s cost"), axis: unit + " – emulated: not a VM’s cost", network: network}
 	hasRatio, doubts := false, false
-	labels := p.labels(network)
+	apart := p.apart(network)
 	for i, row := range p.rows {
 		mk := mark{
 			group: p.places[i],
-			label: labels[i],
+			label: treatmentName(row.Treatment, network) + apart[i],
+			brief: briefName(row.Treatment, network) + apart[i],
 			short: shortName(row.Treatment),
 			look:  looks.of(row.Treatment, network),
 			value: row.Mean, low: row.MeanLow, high: row.MeanHigh,
@@ -250,6 +275,7 @@ func (p *panel) figures(s *summary.Summary, stem string) []figure {
 			}
 			if row.Doubtful {
 				rm.label += " ?"
+				rm.brief += " ?"
 				doubts = true
 			}
 			r.marks = append(r.marks, rm)

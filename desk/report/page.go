@@ -319,6 +319,9 @@ func checks(s *summary.Summary, names map[string]string) ([]line1, []check) {
 		if len(s.Hosts) > 1 {
 			what += ", on " + plain(a.Host)
 		}
+		if on := s.OnlineIn(a); on != "" {
+			what += ", " + on
+		}
 		c := check{What: what, Value: valueWords(a.Ratio, a.Low, a.High, "")}
 		switch a.Verdict {
 		case summary.Holds:

@@ -272,21 +272,21 @@ func chrWords(chr float64) string {
 	return strconv.FormatFloat(chr, 'g', 2, 64)
 }
 
-// labels name the rows. Where two at one place have the same name, the host's is added.
-func (p *panel) labels(network bool) []string {
+// apart says of each row on which host it was, where another of the same name stands at the same place.
+func (p *panel) apart(network bool) []string {
 	type key struct{ place, label string }
 	n := map[key]int{}
-	labels := make([]string, len(p.rows))
-	for i, r := range p.rows {
-		labels[i] = treatmentName(r.Treatment, network)
-		n[key{p.places[i], labels[i]}]++
+	at := func(i int) key { return key{p.places[i], treatmentName(p.rows[i].Treatment, network)} }
+	for i := range p.rows {
+		n[at(i)]++
 	}
+	hosts := make([]string, len(p.rows))
 	for i, r := range p.rows {
-		if n[key{p.places[i], labels[i]}] > 1 {
-			labels[i] += ", on " + plain(r.Host)
+		if n[at(i)] > 1 {
+			hosts[i] = ", on " + plain(r.Host)
 		}
 	}
-	return labels
+	return hosts
 }
 
 // missingNote says which treatments of a figure were not measured, and why; empty where all were.

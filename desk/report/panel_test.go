@@ -89,6 +89,10 @@ func TestHostCores(t *testing.T) {
 			t.Errorf("%d hosts: %s", len(s.Hosts), figs[0].caption)
 		}
 	}
+	_, aa := checks(readPinning(t, chr(64, 16, 0)), nil)
+	if len(aa) != 2 || aa[0].What != "ffmpeg, segments 1, 4xlarge, with 16 of 64 CPUs" || aa[1].What != "ffmpeg, segments 1, 4xlarge, with all 64 CPUs" {
+		t.Errorf("A/A checks: %+v", aa)
+	}
 	// Two hosts alike in size are told apart by name.
 	other := chr(16)
 	other.hostID = "other"
@@ -146,6 +150,22 @@ func TestNetworks(t *testing.T) {
 	}
 	if !slices.ContainsFunc(f.marks, func(m mark) bool { return m.label == "container, docker, pinned, network host" }) || !strings.Contains(f.caption, "engines and networks") {
 		t.Errorf("%+v", f)
+	}
+}
+
+// Where there is no room for a name, a brief one tells as much.
+func TestNamesInLittleRoom(t *testing.T) {
+	p := networks()
+	p.figures = nil
+	for _, f := range figures(readPinning(t, p)) {
+		seen := map[string]bool{}
+		for _, m := range f.marks {
+			n := m.group + ": " + m.named(textSize, 170)
+			if seen[n] || strings.HasSuffix(n, "…") {
+				t.Errorf("%q in %q", n, f.title)
+			}
+			seen[n] = true
+		}
 	}
 }
 

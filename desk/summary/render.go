@@ -115,13 +115,7 @@ func (s *Summary) Table(w io.Writer, width int, colour bool) error {
 	t.footnotes()
 	var lines []string
 	for _, a := range s.AA {
-		host := ""
-		for _, h := range s.Hosts {
-			if h.Name == a.Host {
-				host = h.ID
-			}
-		}
-		lines = append(lines, a.words(s.Online(host, a.Workload, a.HostCores)))
+		lines = append(lines, a.words(s.OnlineIn(a)))
 	}
 	t.list("A/A check, bare metal against itself", lines)
 	lines = nil
@@ -136,8 +130,7 @@ func (s *Summary) Table(w io.Writer, width int, colour bool) error {
 	t.list("The ruler's own cost", lines)
 	lines = nil
 	for _, l := range s.LeftOut {
-		what := l.Treatment.Workload
-		what += " " + treatment(l.Treatment) + " at " + l.Treatment.Instance.Name + " on " + l.Host
+		what := l.Treatment.Workload + " " + treatment(l.Treatment) + " at " + l.Treatment.Instance.Name + " on " + l.Host
 		if n := l.Treatment.HostCores; n > 0 {
 			what += " with " + count(n, "CPU")
 		}

@@ -55,6 +55,16 @@ func (s *Summary) Online(hostID, workload string, cores int) string {
 	return ""
 }
 
+// OnlineIn is Online for an A/A check.
+func (s *Summary) OnlineIn(a AACheck) string {
+	for _, h := range s.Hosts {
+		if h.Name == a.Host {
+			return s.Online(h.ID, a.Workload, a.HostCores)
+		}
+	}
+	return ""
+}
+
 // connected says a network in words, to follow a treatment's name.
 func connected(network string) string {
 	switch network {
