@@ -1,13 +1,392 @@
 package claims
 
 import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
+
+	"tare/desk/summary"
+	"tare/notebook"
 )
 
-func TestShipped(t *testing.T) {
+var update = flag.Bool("update", false, "write the golden files under testdata anew")
+
+func shipped(t testing.TB) []Claim {
+	t.Helper()
 	all, err := Shipped("")
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Log(len(all))
+	return all
+}
+
+func TestShippedClaims(t *testing.T) {
+	all := shipped(t)
+	if len(all) < 30 {
+		t.Fatalf("%d claims", len(all))
+	}
+	has := map[string]bool{}
+	for _, c := range all {
+		has[c.ID] = true
+		if len(c.Hypothesis.needs()) == 0 {
+			t.Errorf("%s needs nothing", c.ID)
+		}
+	}
+	for _, prefix := range []string{"ffmpeg-i-", "ffmpeg-ii-", "ffmpeg-iii-", "ffmpeg-iv-", "mpi-i-", "mpi-ii-", "wordpress-i-", "wordpress-ii-",
+		"cassandra-i-", "cassandra-ii-", "cassandra-iii-", "cassandra-iv", "pto-", "pso-", "chr-", "tracking", "io-", "multitasking",
+		"summary-a", "summary-b", "summary-c", "summary-d", "summary-e", "summary-f", "practice-1", "practice-2", "practice-3", "practice-4", "practice-5-"} {
+		if !slices.ContainsFunc(all, func(c Claim) bool { return strings.HasPrefix(c.ID, prefix) }) {
+			t.Errorf("nothing of %s", prefix)
+		}
+	}
+	if _, err := Shipped("nobody"); err == nil || !strings.Contains(err.Error(), "pinning") {
+		t.Errorf("an unknown study: %v", err)
+	}
+}
+
+// The claims do not contradict each other: there is a world where all hold, and each can be tested.
+func TestEveryClaimHoldsWhereThePaperIsTrue(t *testing.T) {
+	for _, v := range Judge(paperWorld().exact(), shipped(t)) {
+		if v.Answer != Holds {
+			t.Errorf("%s: %s: %s %q", v.Claim.ID, v.Answer, v.Why, v.Missing)
+		}
+	}
+}
+
+func find(t *testing.T, vs []Verdict, id string) Verdict {
+	t.Helper()
+	for _, v := range vs {
+		if v.Claim.ID == id {
+			return v
+		}
+	}
+	t.Fatalf("no verdict on %s", id)
+	return Verdict{}
+}
+
+func TestSmallHost(t *testing.T) {
+	vs := Judge(smallWorld().measure(8, 0.005, 3), shipped(t))
+	if len(vs) != len(shipped(t)) {
+		t.Fatalf("%d verdicts", len(vs))
+	}
+	for _, v := range vs {
+		if v.Answer == "" || v.Why == "" {
+			t.Errorf("%s: %q %q", v.Claim.ID, v.Answer, v.Why)
+		}
+		for _, e := range v.Evidence {
+			for _, pair := range e.Treatments {
+				if strings.Contains(strings.Join(pair, " "), "tcg") {
+					t.Errorf("%s: emulated figures are evidence: %v", v.Claim.ID, e)
+				}
+			}
+		}
+	}
+	for _, c := range []struct {
+		id     string
+		answer Answer
+		why    string
+	}{
+		{"ffmpeg-i-d", Holds, "wanted at most 0.98"},
+		{"ffmpeg-ii-a", NotTestable, "only emulated (tcg)"},
+		{"ffmpeg-iii-c", NotTestable, "needs 16 cores, this host has 2"},
+		{"wordpress-i-c", NotTestable, "needs a host with at least 112 cores; here: 2"},
+		{"cassandra-i-b", NotTestable, "at least 112 cores"},
+		{"pso-c", NotTestable, "at least 112 cores"},
+		{"pso-d", NotTestable, "at least 112 cores"},
+		{"mpi-ii-c", NotTestable, "measured: 1/2GB, 2/4GB"},
+		{"chr-a", NotTestable, "hosts of different core counts"},
+		{"multitasking", NotTestable, "two values of segments"},
+		{"io-b", NotTestable, "is not in these studies"},
+		{"summary-d", NotTestable, "a CHR of at most 0.04, 2 cores on a host of 50 or more; here: 0.5, 1"},
+		{"pso-b", Holds, ""},
+		{"practice-1", DoesNotHold, "(4 of 8 comparisons)"},
+		{"practice-5-ultra", Holds, ""},
+		{"practice-5-cpu", DoesNotHold, "wanted at most 1.1 (1 of 2 comparisons)"},
+		{"chr-ffmpeg", DoesNotHold, "wanted at most 1.1 (1 of 2 comparisons)"}, // the half that can be tested here is refuted
+	} {
+		v := find(t, vs, c.id)
+		if v.Answer != c.answer || !strings.Contains(v.Why, c.why) {
+			t.Errorf("%s: %s: %s\n want %s: …%s…", c.id, v.Answer, v.Why, c.answer, c.why)
+		}
+	}
+}
+
+func TestNotDecided(t *testing.T) {
+	w := newWorld(host("bench", 2))
+	w.add(0, "ffmpeg bm large", 1)
+	w.add(0, "ffmpeg cn docker vanilla large", 1.05)
+	claim := func(h Hypothesis) []Claim { return []Claim{{ID: "c", Hypothesis: h}} }
+	cn := Selector{Workload: Values{"ffmpeg"}, Platform: Values{"cn"}}
+	higher := claim(Hypothesis{Ratio: &Ratio{Of: cn, Bounds: Bounds{Higher: 0.02}}})
+
+	v := Judge(w.measure(5, 0.04, 2), higher)[0]
+	if v.Answer != NotDecided || !strings.Contains(v.Why, "rounds would decide (5 now)") || v.Evidence[0].Met != Open {
+		t.Errorf("%+v", v)
+	}
+	for _, rounds := range []int{0, 1} {
+		v = Judge(w.measure(rounds, 0.04, 2), higher)[0]
+		want := map[int]Answer{0: NotTestable, 1: NotDecided}[rounds]
+		if v.Answer != want || v.Why == "" {
+			t.Errorf("%d rounds: %s: %s", rounds, v.Answer, v.Why)
+		}
+	}
+	// At the bound itself no number of rounds decides.
+	w.truth[1] = 1.02
+	s := w.exact()
+	for i := range s.Rows[1].Values {
+		s.Rows[1].Values[i].Mean += []float64{-0.01, 0.01, 0, 0.01, -0.01}[i]
+	}
+	if v = Judge(s, higher)[0]; v.Answer != NotDecided || !strings.Contains(v.Why, "more than 2000 rounds") {
+		t.Errorf("%s: %s", v.Answer, v.Why)
+	}
+	// A ratio whose interval has no bounds.
+	s = w.measure(3, 2, 5)
+	if v = Judge(s, higher)[0]; v.Answer != NotDecided || v.Why == "" {
+		t.Errorf("%s: %s", v.Answer, v.Why)
+	}
+}
+
+// What bare metal did to itself limits what may be said of anything.
+func TestAACheckThatMisses(t *testing.T) {
+	w := newWorld(host("bench", 2))
+	w.add(0, "ffmpeg bm large", 1)
+	w.add(0, "ffmpeg cn docker vanilla large", 1.3)
+	w.add(0, "ffmpeg cn docker pinned large", 1.25)
+	s := w.exact()
+	s.AA = []summary.AACheck{{Host: "bench", Workload: "ffmpeg", Instance: size("large"), HostCores: 2, Ratio: 1.05, Low: 1.02, High: 1.08, Verdict: summary.Misses}}
+	all, err := Parse("mine.yaml", []byte(`
+paper: p
+groups:
+- name: g
+  about: {workload: ffmpeg, platform: cn, provisioning: vanilla}
+  claims:
+  - {id: far, place: x, finding: f, hypothesis: {ratio: {higher: 10%, of: {}}}}
+  - {id: near, place: x, finding: f, hypothesis: {ratio: {of: {}, to: {provisioning: pinned}, higher: 2%}}}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	vs := Judge(s, all)
+	if v := find(t, vs, "far"); v.Answer != Holds {
+		t.Errorf("far: %s: %s", v.Answer, v.Why)
+	}
+	if v := find(t, vs, "near"); v.Answer != NotTestable || !strings.Contains(v.Why, "A/A check failed") {
+		t.Errorf("near: %s: %s", v.Answer, v.Why)
+	}
+	s.Rows[1].Doubtful = true
+	if v := find(t, Judge(s, all), "far"); v.Answer != NotTestable || !strings.Contains(v.Why, "A/A check failed") {
+		t.Errorf("doubtful: %s: %s", v.Answer, v.Why)
+	}
+}
+
+func TestFailedAndUnmeasured(t *testing.T) {
+	w := newWorld(host("bench", 2))
+	w.add(0, "ffmpeg bm large", 1)
+	w.add(0, "ffmpeg cn docker vanilla large", 1.3)
+	s := w.exact()
+	all := []Claim{{ID: "c", Hypothesis: Hypothesis{Ratio: &Ratio{Of: Selector{Workload: Values{"ffmpeg"}, Platform: Values{"cn"}}, Bounds: Bounds{Higher: 0.02}}}}}
+	s.Rows[1].Rounds, s.Rows[1].Values = 0, nil
+	if v := Judge(s, all)[0]; v.Answer != NotTestable || v.Why != "every trial of cn docker vanilla failed" {
+		t.Errorf("%s: %s", v.Answer, v.Why)
+	}
+	s.Rows[1].Trials = 0
+	if v := Judge(s, all)[0]; v.Answer != NotTestable || v.Why != "cn docker vanilla was not measured yet" {
+		t.Errorf("%s: %s", v.Answer, v.Why)
+	}
+	s.Rows = nil
+	if v := Judge(s, all)[0]; v.Answer != NotTestable || v.Why != "ffmpeg cn is not in these studies" {
+		t.Errorf("%s: %s", v.Answer, v.Why)
+	}
+	if vs := Judge(&summary.Summary{}, shipped(t)); len(vs) != len(shipped(t)) || slices.ContainsFunc(vs, func(v Verdict) bool { return v.Answer != NotTestable || v.Why == "" }) {
+		t.Error("of nothing, something was judged")
+	}
+}
+
+// Two hosts of one CPU model are one host of two sizes; of two models they are not.
+func TestHostsOfDifferentSizes(t *testing.T) {
+	build := func() *world {
+		w := newWorld(host("small", 16), host("big", 112))
+		for h, r := range []float64{1, 1.2} {
+			w.add(h, "ffmpeg segments=1 bm 4xlarge", 5)
+			w.add(h, "ffmpeg segments=1 cn docker vanilla 4xlarge", 5*r)
+			w.add(h, "ffmpeg segments=1 cn docker pinned 4xlarge", 5*r)
+		}
+		return w
+	}
+	w := build()
+	if v := find(t, Judge(w.measure(20, 0.003, 1), shipped(t)), "chr-a"); v.Answer != Holds || len(v.Evidence) != 2 || len(v.Evidence[0].Treatments) != 2 {
+		t.Errorf("%s: %s", v.Answer, v.Why)
+	}
+	w = build()
+	w.sum.Hosts[1].CPUModel = "another"
+	if v := find(t, Judge(w.measure(20, 0.003, 1), shipped(t)), "chr-a"); v.Answer != NotTestable {
+		t.Errorf("%s: %s", v.Answer, v.Why)
+	}
+	w = build()
+	for i := range w.truth {
+		w.truth[i] = 5
+	}
+	if v := find(t, Judge(w.measure(20, 0.003, 1), shipped(t)), "chr-a"); v.Answer != DoesNotHold {
+		t.Errorf("%s: %s", v.Answer, v.Why)
+	}
+}
+
+// Counterparts are alike in all that is not named.
+func TestPairs(t *testing.T) {
+	w := newWorld(host("a", 8), host("b", 8))
+	for h := range 2 {
+		for _, n := range []string{"large", "xlarge"} {
+			w.add(h, "x bm "+n, 1)
+			w.add(h, "x bm AA "+n, 1)
+			for _, engine := range []string{"docker", "crun"} {
+				for _, p := range []string{"vanilla", "pinned"} {
+					w.add(h, "x cn "+engine+" "+p+" "+n, 1)
+				}
+			}
+			w.add(h, "x vm qemu kvm vanilla "+n, 1)
+			w.add(h, "x vm qemu kvm pinned "+n, 1)
+			w.add(h, "x bm host=4 "+n, 1)
+			w.add(h, "x k=1 bm "+n, 1)
+		}
+	}
+	j := newJudge(w.exact())
+	cn, vanilla, pinned := Selector{Platform: Values{"cn"}}, Selector{Platform: Values{"cn"}, Provisioning: Values{"vanilla"}}, Selector{Provisioning: Values{"pinned"}}
+	for _, c := range []struct {
+		name   string
+		of, to Selector
+		want   int
+	}{
+		{"to bare metal", cn, bareMetal, 16},
+		{"to pinned", vanilla, pinned, 8},
+		{"to a VM provisioned alike", cn, Selector{Platform: Values{"vm"}}, 16},
+		{"to any VM", cn, Selector{Platform: Values{"vm"}, Provisioning: Values{"vanilla", "pinned"}}, 32},
+		{"to another engine", Selector{Engine: Values{"crun"}}, Selector{Engine: Values{"docker"}}, 8},
+		{"to another size", Selector{Platform: Values{"vm"}, Instance: Values{"large"}}, Selector{Instance: Values{"xlarge"}}, 4},
+		{"to a host of another size", cn, Selector{Platform: Values{"bm"}, HostCores: &Range{AtMost: 4}}, 16},
+	} {
+		if got := len(j.pairs(c.of, c.to)); got != c.want {
+			t.Errorf("%s: %d pairs, want %d", c.name, got, c.want)
+		}
+	}
+}
+
+// A row on both sides of a ratio over a ratio is cancelled: its noise says nothing.
+func TestCancel(t *testing.T) {
+	w := newWorld(host("a", 8))
+	w.add(0, "x bm large", 1)
+	w.add(0, "x cn docker vanilla large", 1.3)
+	w.add(0, "x cn docker pinned large", 1.1)
+	s := w.measure(10, 0.02, 9)
+	bm, v, p := &s.Rows[0], &s.Rows[1], &s.Rows[2]
+	want := s.Ratio(v, p, 0.01)
+	for _, c := range []comparison{{over: pair{v, bm}, below: pair{p, bm}}, {over: pair{bm, p}, below: pair{bm, v}}} {
+		if got, n := c.ratio(s, 0.01); got != want || n != 10 {
+			t.Errorf("%v, want %v", got, want)
+		}
+	}
+}
+
+func TestAnyAndSizes(t *testing.T) {
+	w := newWorld(host("a", 8))
+	for _, n := range []string{"large", "xlarge", "2xlarge"} {
+		w.add(0, "x bm "+n, 1)
+		w.add(0, "x cn docker vanilla "+n, map[string]float64{"large": 1.5, "xlarge": 1.2, "2xlarge": 1}[n])
+	}
+	s := w.exact()
+	cn := Selector{Workload: Values{"x"}, Platform: Values{"cn"}}
+	for _, c := range []struct {
+		sizes Sizes
+		want  Answer
+		n     int
+	}{{Each, DoesNotHold, 3}, {"", DoesNotHold, 3}, {Some, Holds, 3}, {Smallest, Holds, 1}, {Largest, DoesNotHold, 1}} {
+		v := Judge(s, []Claim{{ID: "c", Hypothesis: Hypothesis{Ratio: &Ratio{Of: cn, Sizes: c.sizes, Bounds: Bounds{Higher: 0.1}}}}})[0]
+		if v.Answer != c.want || len(v.Evidence) != c.n {
+			t.Errorf("%q: %s, %d comparisons: %s", c.sizes, v.Answer, len(v.Evidence), v.Why)
+		}
+	}
+	for _, c := range []struct {
+		name  string
+		trend Trend
+		want  Answer
+	}{
+		{"falls", Trend{Over: overInstance, Falls: 0.1}, Holds}, {"rises", Trend{Over: overInstance, Rises: 0.1}, DoesNotHold},
+		{"constant", Trend{Over: overInstance, Constant: 0.1}, DoesNotHold}, {"almost", Trend{Over: overInstance, Constant: 0.51}, Holds},
+	} {
+		c.trend.Of = cn
+		if v := Judge(s, []Claim{{ID: "c", Hypothesis: Hypothesis{Trend: &c.trend}}})[0]; v.Answer != c.want {
+			t.Errorf("%s: %s: %s", c.name, v.Answer, v.Why)
+		}
+	}
+}
+
+func TestGolden(t *testing.T) {
+	worlds := map[string]*summary.Summary{
+		"small": smallWorld().measure(8, 0.02, 3),
+		"paper": paperWorld().measure(20, 0.03, 3),
+		"none":  {Hosts: []summary.Host{{Host: notebook.Host{ID: "h"}, Name: "h"}}},
+	}
+	for name, s := range worlds {
+		vs := Judge(s, shipped(t))
+		for suffix, write := range map[string]func(*bytes.Buffer) error{
+			".txt":    func(b *bytes.Buffer) error { return Table(b, vs, 100, false) },
+			"-40.txt": func(b *bytes.Buffer) error { return Table(b, vs, 40, false) },
+			".json":   func(b *bytes.Buffer) error { return JSON(b, vs) },
+		} {
+			if suffix != ".txt" && name != "small" {
+				continue
+			}
+			var b bytes.Buffer
+			if err := write(&b); err != nil {
+				t.Fatal(err)
+			}
+			path := filepath.Join("testdata", name+suffix)
+			if *update {
+				if err := os.MkdirAll("testdata", 0o755); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(path, b.Bytes(), 0o644); err != nil {
+					t.Fatal(err)
+				}
+				continue
+			}
+			want, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(want, b.Bytes()) {
+				t.Errorf("%s is not as before; `go test ./desk/claims -update` and look at the difference:\n%s", path, b.Bytes())
+			}
+		}
+	}
+}
+
+func TestTableAndJSON(t *testing.T) {
+	vs := Judge(smallWorld().measure(1, 0.02, 3), shipped(t))
+	var b bytes.Buffer
+	if err := JSON(&b, vs); err != nil {
+		t.Fatal(err)
+	}
+	var back []map[string]any
+	if err := json.Unmarshal(b.Bytes(), &back); err != nil || len(back) != len(vs) {
+		t.Fatalf("%d of %d: %v", len(back), len(vs), err)
+	}
+	for _, v := range back {
+		if v["verdict"] == "" || v["why"] == "" || v["evidence"] == nil || v["missing"] == nil || v["needs"] == nil {
+			t.Errorf("%v", v)
+		}
+	}
+	b.Reset()
+	vs[0].Claim.Finding, vs[0].Why = "evil \x1b[31m\u202e", "\x00\nnew line"
+	if err := Table(&b, vs, 80, false); err != nil || strings.ContainsAny(b.String(), "\x1b\x00\u202e") {
+		t.Errorf("the terminal is not safe: %v", err)
+	}
+	b.Reset()
+	if err := JSON(&b, nil); err != nil || strings.TrimSpace(b.String()) != "[]" {
+		t.Errorf("%q %v", b.String(), err)
+	}
 }

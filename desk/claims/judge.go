@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/stat/distuv"
 
 	"tare/desk/summary"
+	"tare/notebook"
 	"tare/stats"
 )
 
@@ -23,8 +24,7 @@ import (
 // most, whatever is true. Holm's way would gain nothing that can be proved: both answers of a claim are tested, and
 // one of the two is always true, so K true hypotheses remain at every step.
 func Judge(s *summary.Summary, all []Claim) []Verdict {
-	j := &judge{sum: s}
-	j.variable()
+	j := newJudge(s)
 	trees := make([]*node, len(all))
 	tested := 0
 	for i, c := range all {
@@ -42,7 +42,14 @@ func Judge(s *summary.Summary, all []Claim) []Verdict {
 
 type judge struct {
 	sum    *summary.Summary
-	varies map[string]bool // "workload parameter": has several values
+	varies map[string]bool   // "workload parameter": has several values
+	widths map[level]float64 // known ones: Student's t takes its time
+}
+
+func newJudge(s *summary.Summary) *judge {
+	j := &judge{sum: s, widths: map[level]float64{}}
+	j.variable()
+	return j
 }
 
 // node is a hypothesis about the rows that are there: a comparison, one that cannot be made, or a logic over others.
@@ -69,6 +76,13 @@ type comparison struct {
 	what        string
 	bounds      region
 	doubt       float64 // factor that bare metal differed from itself by, where the A/A check missed; else 1
+
+	known map[float64]answer // by alpha: the same interval is asked for many times
+}
+
+type answer struct {
+	stats.Quotient
+	rounds int
 }
 
 func missing(why ...string) *node { return &node{kind: absent, why: why} }
@@ -122,12 +136,14 @@ type sized struct {
 	node *node
 }
 
-// over brings parts together as the hypothesis' sizes say.
+// over brings parts together as the hypothesis' sizes say. The smallest size is the smallest at which the workload was
+// measured in this way, on any host: what is the only size of a host need not be a small one.
 func (s Sizes) over(parts []sized) *node {
 	n := &node{kind: every}
-	ends := map[setting]*summary.Row{}
+	ends := map[string]*summary.Row{}
+	work := func(r *summary.Row) string { return notebook.Label(r.Treatment.Workload, r.Treatment.Params) }
 	for _, p := range parts {
-		k := settingOf(p.row)
+		k := work(p.row)
 		e := ends[k]
 		if c := 0; e != nil {
 			c = bySize(p.row.Treatment.Instance, e.Treatment.Instance)
@@ -141,7 +157,7 @@ func (s Sizes) over(parts []sized) *node {
 	for _, p := range parts {
 		switch s {
 		case Smallest, Largest:
-			if bySize(p.row.Treatment.Instance, ends[settingOf(p.row)].Treatment.Instance) != 0 {
+			if bySize(p.row.Treatment.Instance, ends[work(p.row)].Treatment.Instance) != 0 {
 				continue
 			}
 			n.kids = append(n.kids, p.node)
@@ -188,29 +204,19 @@ func (j *judge) gain(of, to, than Selector, sizes Sizes, bounds region) *node {
 	return sizes.over(parts)
 }
 
-// nothing is where no comparison could be made of what these selectors choose.
+// nothing is where no comparison could be made of what these selectors choose: because of the first of them that is
+// not there, which is reason enough.
 func (j *judge) nothing(of ...Selector) *node {
-	n := missing()
+	var names []string
 	for _, s := range of {
-		if len(j.rows(s)) > 0 && !slices.ContainsFunc(j.rows(s), func(r *summary.Row) bool { return unfit(r) != "" }) {
-			continue
+		if why := j.absence(s); why != nil {
+			return missing(why...)
 		}
-		for _, w := range j.absence(s) {
-			if !slices.Contains(n.why, w) {
-				n.why = append(n.why, w)
-			}
+		if t := s.String(); !slices.Contains(names, t) {
+			names = append(names, t)
 		}
 	}
-	if n.why == nil {
-		var names []string
-		for _, s := range of {
-			if t := s.String(); !slices.Contains(names, t) {
-				names = append(names, t)
-			}
-		}
-		n.why = []string{"no study has these on one host, at one size and otherwise alike: " + strings.Join(names, "; ")}
-	}
-	return n
+	return missing("no study has these on one host, at one size and otherwise alike: " + strings.Join(names, "; "))
 }
 
 // trend makes one part of everything that is alike but for the axis.
@@ -370,6 +376,18 @@ func (j *judge) doubt(r *summary.Row) float64 {
 // A ratio over a ratio has the interval that two intervals at alpha/2 leave: that is right however they depend on
 // each other, and needs no more than [summary.Summary.Ratio]. A row that stands on both sides is cancelled first.
 func (c *comparison) ratio(s *summary.Summary, alpha float64) (stats.Quotient, int) {
+	a, ok := c.known[alpha]
+	if !ok {
+		a.Quotient, a.rounds = c.quotient(s, alpha)
+		if c.known == nil {
+			c.known = map[float64]answer{}
+		}
+		c.known[alpha] = a
+	}
+	return a.Quotient, a.rounds
+}
+
+func (c *comparison) quotient(s *summary.Summary, alpha float64) (stats.Quotient, int) {
 	a, b := c.over, c.below
 	switch {
 	case b.x == nil:
@@ -448,17 +466,18 @@ func (j *judge) shown(n *node, alpha float64, yes bool) bool {
 	return slices.ContainsFunc(n.kids, func(k *node) bool { return j.shown(k, part, yes) })
 }
 
-// could says whether more rounds could show the node.
-func (n *node) could() bool {
+// could says whether more rounds could show the node (yes), or refute it, with the comparisons that can be made.
+func (n *node) could(yes bool) bool {
 	switch n.kind {
 	case leaf:
 		return n.cmp.doubt == 1
 	case absent:
 		return false
-	case some:
-		return slices.ContainsFunc(n.kids, (*node).could)
 	}
-	return len(n.kids) > 0 && !slices.ContainsFunc(n.kids, func(k *node) bool { return !k.could() })
+	if (n.kind == every) != yes {
+		return slices.ContainsFunc(n.kids, func(k *node) bool { return k.could(yes) })
+	}
+	return len(n.kids) > 0 && !slices.ContainsFunc(n.kids, func(k *node) bool { return !k.could(yes) })
 }
 
 // looks says whether the estimates, if they were exact, would show the node.
@@ -528,7 +547,7 @@ func (j *judge) verdict(c Claim, n *node, alpha float64) Verdict {
 		v.Answer = Holds
 	case j.shown(n, alpha, false):
 		v.Answer, yes = DoesNotHold, false
-	case n.could():
+	case n.could(true) && n.could(j.looks(n)):
 		v.Answer, yes = NotDecided, j.looks(n)
 	default:
 		v.Answer = NotTestable
@@ -589,24 +608,24 @@ func (j *judge) why(a Answer, js []judged, missing []string, yes bool, n *node, 
 	}
 	rounds := j.rounds(n, alpha, yes)
 	open := of(Open)
-	// What is to be shown waits for the slowest comparison; to refute it the quickest will do.
-	slices.SortStableFunc(open, func(a, b judged) int {
-		if yes {
-			a, b = b, a
-		}
-		return cmp.Compare(j.enough(a, yes), j.enough(b, yes))
-	})
 	if len(open) == 0 {
 		open = js
 	}
-	text := open[0].brief()
+	// What is to be shown waits for the slowest comparison; to refute it the quickest will do.
+	it, needs := open[0], j.enough(open[0], yes)
+	for _, e := range open[1:] {
+		if n := j.enough(e, yes); yes && n > needs || !yes && n < needs {
+			it, needs = e, n
+		}
+	}
+	text := it.brief()
 	switch {
-	case open[0].Rounds < 2:
+	case it.Rounds < 2:
 		text += "; two rounds at least are needed"
 	case math.IsInf(rounds, 0):
-		text += fmt.Sprintf("; more than %d rounds would be needed, as the value lies at a bound (%d now)", mostRounds, open[0].Rounds)
+		text += fmt.Sprintf("; more than %d rounds would be needed (%d now): it lies too near to a bound", mostRounds, it.Rounds)
 	default:
-		text += fmt.Sprintf("; about %.0f rounds would decide (%d now)", rounds, open[0].Rounds)
+		text += fmt.Sprintf("; about %.0f rounds would decide (%d now)", rounds, it.Rounds)
 	}
 	return text
 }
@@ -674,16 +693,29 @@ func (j *judge) rounds(n *node, alpha float64, yes bool) float64 {
 	return out
 }
 
-// enough is about how many rounds would bring the comparison's interval within its bounds (yes), or out of them: its
-// half-width goes with Student's t over the root of the rounds.
+// width is what the half-width of an interval goes with: Student's t over the root of the rounds.
+func (j *judge) width(alpha float64, n int) float64 {
+	k := level{alpha, n}
+	w, ok := j.widths[k]
+	if !ok {
+		w = distuv.StudentsT{Sigma: 1, Nu: float64(n - 1)}.Quantile(1-alpha/2) / math.Sqrt(float64(n))
+		j.widths[k] = w
+	}
+	return w
+}
+
+type level struct {
+	alpha float64
+	n     int
+}
+
+// enough is about how many rounds would bring the comparison's interval within its bounds (yes), or out of them.
 func (j *judge) enough(e judged, yes bool) float64 {
 	q, n := e.cmp.ratio(j.sum, e.alpha)
 	if n < 2 {
 		return math.Inf(1)
 	}
-	t := func(alpha float64, n int) float64 {
-		return distuv.StudentsT{Sigma: 1, Nu: float64(n - 1)}.Quantile(1-alpha/2) / math.Sqrt(float64(n))
-	}
+	t := j.width
 	low, high := q.Value-q.Low, q.High-q.Value
 	if !q.HasInterval() {
 		// An interval at an easy level tells the spread.
@@ -714,13 +746,20 @@ func (j *judge) enough(e judged, yes bool) float64 {
 	if !(shrink > 0) {
 		return math.Inf(1)
 	}
-	now := t(e.alpha, n)
-	for r := n + 1; r <= mostRounds; r += max(1, r/20) {
-		if t(e.alpha, r) <= now*shrink {
-			return float64(r)
+	// The smallest that does: t over the root falls with the rounds.
+	want := shrink * t(e.alpha, n)
+	few, many := n, mostRounds
+	if t(e.alpha, many) > want {
+		return math.Inf(1)
+	}
+	for many-few > 1 {
+		if mid := (few + many) / 2; t(e.alpha, mid) <= want {
+			many = mid
+		} else {
+			few = mid
 		}
 	}
-	return math.Inf(1)
+	return float64(many)
 }
 
 // needs are the treatments that a hypothesis is about, in words, each once.

@@ -219,7 +219,7 @@ func (f *file) claims(study string) ([]Claim, error) {
 		}
 	}
 	if len(all) == 0 {
-		return nil, wrong("groups: no claim is there; [{name: …, claims: […]}] was expected")
+		return nil, within(wrong("groups: no claim is there; [{name: …, claims: […]}] was expected"), "groups")
 	}
 	return all, nil
 }

@@ -32,7 +32,7 @@ func Sentence(vs []Verdict) string {
 	}
 	s := fmt.Sprintf("Of %d %s, %s and %s.", len(vs), map[bool]string{true: "claim", false: "claims"}[len(vs) == 1], strings.Join(parts[:len(parts)-1], ", "), parts[len(parts)-1])
 	if tested > 0 {
-		s += fmt.Sprintf(" Intervals are corrected for the %d that could be compared here: together they are wrong in at most %.0f %% of runs.", tested, 100*stats.Alpha)
+		s += fmt.Sprintf(" Corrected for the %d of them that have something to compare here: in at most %.0f %% of runs is any \"holds\" or \"does not hold\" wrong.", tested, 100*stats.Alpha)
 	}
 	return s
 }

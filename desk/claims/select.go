@@ -95,10 +95,14 @@ func (to Selector) fits(x, y *summary.Row) bool {
 		if a.Workload != b.Workload || x.Metric != y.Metric {
 			return false
 		}
-		for k := range a.Params {
-			if _, named := to.Params[k]; !named && a.Params[k] != b.Params[k] {
-				return false
-			}
+		// What `to` names, a counterpart has already; the rest must be alike.
+		mine, other := maps.Clone(a.Params), maps.Clone(b.Params)
+		for k := range to.Params {
+			delete(mine, k)
+			delete(other, k)
+		}
+		if !maps.Equal(mine, other) {
+			return false
 		}
 		if len(to.Params) == 0 && x.Image != y.Image {
 			return false
@@ -133,16 +137,6 @@ func (j *judge) rows(s Selector) (all []*summary.Row) {
 	return all
 }
 
-// setting is what sizes are counted in: their smallest, their largest.
-type setting struct {
-	host, workload, params, image string
-	hostCores                     int
-}
-
-func settingOf(r *summary.Row) setting {
-	return setting{r.HostID, r.Treatment.Workload, notebook.Label("", r.Treatment.Params), r.Image.Digest + r.Image.Input, r.HostCores}
-}
-
 func bySize(a, b notebook.Instance) int {
 	return cmp.Or(cmp.Compare(a.Cores, b.Cores), cmp.Compare(a.Memory, b.Memory))
 }
@@ -163,7 +157,7 @@ func position(over string, r *summary.Row) (float64, bool) {
 func unfit(r *summary.Row) string {
 	switch {
 	case !r.Representative:
-		return fmt.Sprintf("%s was only emulated (tcg), which says nothing about a VM's cost: needs a host with KVM", r.Treatment.Platform)
+		return r.Treatment.Platform + " was only emulated (tcg): needs a host with KVM"
 	case r.Trials == 0:
 		return name(r) + " was not measured yet"
 	case r.Rounds == 0:

@@ -1,0 +1,98 @@
+package claims
+
+import (
+	"strings"
+	"testing"
+)
+
+// oneClaim is a file of claims whose claim begins at line 6, with the hypothesis at line 10.
+func oneClaim(hypothesis string) string {
+	return `paper: p
+groups:
+- name: g
+  about: {workload: ffmpeg}
+  claims:
+  - id: c
+    place: III
+    finding: f
+    tolerance: t
+    hypothesis:
+` + hypothesis + "\n"
+}
+
+func TestParse(t *testing.T) {
+	all, err := Parse("some/mine.yaml", []byte(oneClaim(`
+      any:
+      - ratio: {of: {platform: [cn, vm], params: {segments: "1"}}, to: {platform: bm}, sizes: smallest, between: [1.5, 2]}
+      - gain: {of: {platform: cn, workload: wordpress}, than: {workload: ffmpeg}, higher: 2.5%}
+      - trend: {of: {platform: cn}, over: instance, falls: 2%}`)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := all[0]
+	if c.Study != "mine" || c.Paper != "p" || c.Group != "g" || len(c.Hypothesis.Any) != 3 || c.Hypothesis.Any[0].Ratio.Of.Workload[0] != "ffmpeg" ||
+		c.Hypothesis.Any[1].Gain.Of.Workload[0] != "wordpress" || c.Hypothesis.Any[1].Gain.Higher != 0.025 {
+		t.Errorf("%+v", c)
+	}
+	for _, c := range []struct{ text, want string }{
+		{"", "mine.yaml: is empty; a paper and groups of claims were expected"},
+		{"a: [", "mine.yaml:2: "},
+		{"groups: []", "mine.yaml:1: paper: is missing; the title of what the claims come from was expected"},
+		{"paper: p\ngroups: []", "mine.yaml:2: groups: no claim is there"},
+		{"paper: p\ngroup: []", "mine.yaml:2: unknown key group"},
+		{"paper: p\ngroups:\n- {claims: []}", "mine.yaml:3: name: is missing; a heading was expected"},
+		{"paper: p\ngroups:\n- name: g\n  about: {platform: lxc}", `mine.yaml:4: about: platform: "lxc": one of bm, cn, vm, vmcn was expected`},
+		{strings.Replace(oneClaim("      all: []"), "id: c", "id: C!", 1), `mine.yaml:6: id: "C!": at most 40 lower-case letters, digits and hyphens were expected`},
+		{strings.Replace(oneClaim("      all: []"), "finding: f", "finding: ''", 1), "mine.yaml:6: c has no finding"},
+		{strings.Replace(oneClaim("      all: []"), "place: III", "", 1), "mine.yaml:6: c has no place"},
+		{strings.Replace(oneClaim("      all: []"), "tolerance: t", "published: {what: x}", 1), "mine.yaml:9: published: {what: …, value: N} or {what: …, from: N, to: N} was expected"},
+		{strings.Replace(oneClaim("      ratio: {of: {platform: cn}, equal: 5%}"), "tolerance: t", "", 1), "mine.yaml:6: c has no tolerance"},
+		{oneClaim("      all: []"), "mine.yaml:10: 0 forms; exactly one of all, any, ratio, gain, trend was expected"},
+		{oneClaim("      all: [{ratio: {of: {platform: cn}, higher: 2%}, any: [{all: []}]}]"), "mine.yaml:11: all: 2 forms"},
+		{oneClaim("      all:\n      - {ratio: {of: {platform: cn}, higher: 2%}}\n      - ratio:\n          of: {platform: cn}\n          to: {provisioning: mine}\n          higher: 2%"), `mine.yaml:15: all: ratio: to: provisioning: "mine": one of vanilla, pinned was expected`},
+		{oneClaim("      ratio: {of: {platform: cn}, higher: 2}"), `mine.yaml:11: "2": a percentage above 0 was expected, as in 2%`},
+		{oneClaim("      ratio: {of: {platform: cn}, higher: 0%}"), `"0%": a percentage above 0 was expected`},
+		{oneClaim("      ratio: {of: {platform: cn}, higher: 2%, lower: 2%}"), "mine.yaml:11: ratio: 2 bounds; exactly one of"},
+		{oneClaim("      ratio: {of: {platform: cn}}"), "mine.yaml:11: ratio: 0 bounds; exactly one of"},
+		{oneClaim("      ratio: {of: {platform: cn}, between: [2, 1]}"), "mine.yaml:11: ratio: between: [2 1]: two ratios were expected"},
+		{oneClaim("      ratio: {of: {platform: cn}, at_most: -1}"), "mine.yaml:11: ratio: at_most: -1: a ratio above 0 was expected"},
+		{oneClaim("      ratio: {of: {platform: cn}, at_most: many}"), "mine.yaml:11: "},
+		{oneClaim("      ratio: {of: {platform: cn}, at_least: .nan}"), "mine.yaml:11: ratio: at_least: NaN"},
+		{oneClaim("      ratio: {of: {platform: cn}, sizes: big, higher: 2%}"), `mine.yaml:11: ratio: sizes: "big": each, any, smallest or largest was expected`},
+		{oneClaim("      ratio: {of: {platform: cn, chr: {}}, higher: 2%}"), "mine.yaml:11: ratio: of: chr: {at_least: N}, {at_most: N} or both were expected"},
+		{oneClaim("      ratio: {of: {platform: cn, cores: {at_least: 4, at_most: 2}}, higher: 2%}"), "mine.yaml:11: ratio: of: cores: "},
+		{oneClaim("      ratio: {of: {platform: cn, color: red}, higher: 2%}"), "mine.yaml:11: unknown key color"},
+		{oneClaim("      ratio: {of: {provisioning: pinned}, higher: 2%}"), "mine.yaml:11: ratio: of: platform: is missing, here and in the group's about"},
+		{oneClaim("      ratio: {of: {platform: cn}, to: {workload: x}, higher: 2%}"), "mine.yaml:11: ratio: to: workload: a ratio is of one workload"},
+		{oneClaim("      gain: {of: {platform: cn}, higher: 2%}"), "mine.yaml:11: gain: than: is missing"},
+		{oneClaim("      trend: {of: {platform: cn}, falls: 2%}"), "mine.yaml:11: trend: over: is missing"},
+		{oneClaim("      trend: {of: {platform: cn}, over: instance}"), "mine.yaml:11: trend: exactly one of falls, rises, constant was expected"},
+		{oneClaim("      trend: {of: {platform: cn}, over: instance, sizes: largest, falls: 2%}"), "mine.yaml:11: trend: sizes: a trend over instance is over all sizes: leave it out"},
+		{oneClaim("      ratio: 3"), "mine.yaml:11: "},
+		{oneClaim("      ratio: {of: {platform: {}}, higher: 2%}"), "mine.yaml:11: a value or a list of values was expected"},
+		{"paper: p\ngroups:\n- name: g\n  about: {workload: x, platform: cn}\n  claims:\n  - &c {id: c, place: p, finding: f, hypothesis: {ratio: {of: {}, higher: 2%}}}\n  - {id: c, place: p, finding: f, hypothesis: {ratio: {of: {}, higher: 2%}}}", `mine.yaml:7: id: "c" is there twice`},
+		{strings.Repeat("#", 2<<20), "mine.yaml: is 2097152 bytes long"},
+	} {
+		_, err := Parse("mine.yaml", []byte(c.text))
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") || len(err.Error()) > 300 {
+			t.Errorf("%.200s\n got %v\nwant %s", c.text, err, c.want)
+		}
+	}
+}
+
+// Whatever a file of claims says, it is read or refused, and judged.
+func FuzzParse(f *testing.F) {
+	f.Add(oneClaim("      ratio: {of: {platform: cn}, higher: 2%}"))
+	f.Add(oneClaim("      trend: {of: {platform: [cn, vm], workload: [a, b]}, to: {provisioning: pinned}, over: segments, constant: 2%}"))
+	f.Add(oneClaim("      all: [{gain: {of: {platform: cn, chr: {at_most: 0.1}}, than: {platform: vm}, sizes: any, between: [1, 2]}}]"))
+	s := smallWorld().measure(3, 0.1, 1)
+	f.Fuzz(func(t *testing.T, text string) {
+		all, err := Parse("mine.yaml", []byte(text))
+		if err != nil {
+			return
+		}
+		if vs := Judge(s, all); len(vs) != len(all) {
+			t.Errorf("%d verdicts on %d claims", len(vs), len(all))
+		}
+	})
+}

@@ -1,0 +1,204 @@
+package claims
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+
+	"tare/desk/summary"
+	"tare/notebook"
+)
+
+// world makes summaries of studies whose true ratios are known.
+type world struct {
+	sum   *summary.Summary
+	truth []float64 // mean of each row
+}
+
+func size(name string) notebook.Instance {
+	if s, ok := sizesOfPaper[name]; ok {
+		return notebook.Instance{Name: name, Cores: s[0], Memory: int64(s[1]) << 30}
+	}
+	i := notebook.Instance{Name: name}
+	var gb float64
+	if _, err := fmt.Sscanf(name, "%g/%gGB", &i.Cores, &gb); err != nil {
+		panic(err)
+	}
+	i.Memory = int64(gb * (1 << 30))
+	return i
+}
+
+func host(name string, cores int) summary.Host {
+	h := summary.Host{Name: name, Host: notebook.Host{ID: name, Hostname: name, CPUModel: "one model"}}
+	for i := range cores {
+		h.CPUs = append(h.CPUs, notebook.CPU{ID: i, Core: i})
+	}
+	return h
+}
+
+func newWorld(hosts ...summary.Host) *world {
+	w := &world{sum: &summary.Summary{Hosts: hosts}}
+	for i, h := range hosts {
+		w.sum.Folders = append(w.sum.Folders, summary.Folder{Dir: fmt.Sprint("R", i), Host: h.ID})
+	}
+	return w
+}
+
+// treatment is written as "wordpress cn docker vanilla large", with parameters as k=v and "host=N" for a host made
+// smaller to N cores.
+func treatment(words string) notebook.Treatment {
+	t := notebook.Treatment{ID: words}
+	for i, f := range strings.Fields(words) {
+		k, v, isParam := strings.Cut(f, "=")
+		switch {
+		case i == 0:
+			t.Workload = f
+		case k == "host":
+			fmt.Sscan(v, &t.HostCores)
+		case isParam:
+			if t.Params == nil {
+				t.Params = map[string]string{}
+			}
+			t.Params[k] = v
+		case f == notebook.BM || f == notebook.CN || f == notebook.VM || f == notebook.VMCN:
+			t.Platform = f
+		case f == notebook.Vanilla || f == notebook.Pinned:
+			t.Provisioning = f
+		case f == notebook.KVM || f == notebook.TCG:
+			t.Accelerator = f
+		case f == "docker" || f == "crun" || f == "qemu":
+			t.Engine = f
+		case f == "AA":
+			t.AA = true
+		case f == notebook.NetBridge || f == notebook.NetHost:
+			t.Network = f
+		default:
+			t.Instance = size(f)
+		}
+	}
+	return t
+}
+
+func (w *world) add(host int, words string, mean float64) *summary.Row {
+	t := treatment(words)
+	h := &w.sum.Hosts[host]
+	cores := t.HostCores
+	if cores == 0 {
+		cores = len(h.CPUs)
+	}
+	w.sum.Rows = append(w.sum.Rows, summary.Row{
+		Treatment: t, Host: h.Name, HostID: h.ID, HostCores: cores, CHR: h.CHR(t), Metric: notebook.Metric{Name: "time", Unit: "s"},
+		Image: notebook.Image{Digest: "sha256:" + t.Workload}, Representative: t.Representative(),
+	})
+	w.truth = append(w.truth, mean)
+	return &w.sum.Rows[len(w.sum.Rows)-1]
+}
+
+// measure gives every row values of so many rounds. A round slows all of its rows alike, and each by itself.
+func (w *world) measure(rounds int, noise float64, seed uint64) *summary.Summary {
+	g := rand.New(rand.NewPCG(seed, 1))
+	s := *w.sum
+	s.Rows = append([]summary.Row(nil), s.Rows...)
+	s.Folders = append([]summary.Folder(nil), s.Folders...)
+	for i := range s.Folders {
+		s.Folders[i].Study.Design = notebook.Design{Floor: rounds, Cap: rounds}
+	}
+	slow := make([]float64, rounds)
+	for r := range slow {
+		slow[r] = math.Exp(2 * noise * g.NormFloat64())
+	}
+	for i := range s.Rows {
+		row := &s.Rows[i]
+		row.Rounds, row.Trials = rounds, rounds
+		folder := 0
+		for f := range s.Folders {
+			if s.Folders[f].Host == row.HostID {
+				folder = f
+			}
+		}
+		row.Values = nil
+		for r := range rounds {
+			row.Values = append(row.Values, summary.Value{Folder: folder, Round: r, Mean: w.truth[i] * slow[r] * math.Exp(noise*g.NormFloat64()), Trials: 1})
+		}
+	}
+	return &s
+}
+
+// exact is the world without noise: its verdicts are the truth.
+func (w *world) exact() *summary.Summary { return w.measure(5, 0, 1) }
+
+var platforms = []string{"cn docker vanilla", "cn docker pinned", "vm qemu kvm vanilla", "vm qemu kvm pinned", "vmcn crun kvm vanilla", "vmcn crun kvm pinned"}
+
+// byPlatform are the ratios of each of platforms at one size.
+type byPlatform [6]float64
+
+// paperWorld is a host of 112 cores, which was also made one of 16, where everything is as the paper says.
+func paperWorld() *world {
+	w := newWorld(host("r830", 112))
+	put := func(what, instance string, mean float64, ratios byPlatform) {
+		w.add(0, what+" bm "+instance, mean)
+		for i, p := range platforms {
+			if ratios[i] != 0 {
+				w.add(0, what+" "+p+" "+instance, mean*ratios[i])
+			}
+		}
+	}
+	names := []string{"large", "xlarge", "2xlarge", "4xlarge", "8xlarge", "16xlarge"}
+	for i, r := range []byPlatform{
+		{1.5, 1.03, 2.1, 2.1, 3.9, 3.9},
+		{1.3, 1.03, 2.1, 2.1, 3, 3},
+		{1.15, 1.03, 2.1, 2.1, 2.5, 2.5},
+		{1.07, 1.03, 2.1, 2.1, 2.13, 2.13},
+	} {
+		put("ffmpeg segments=1", names[i], 80/size(names[i]).Cores, r)
+		put("ffmpeg segments=30", names[i], 80/size(names[i]).Cores, byPlatform{1.1 * r[0], 1.05 * r[1]})
+	}
+	put("ffmpeg segments=1 host=16", "4xlarge", 5, byPlatform{1, 1})
+	for i, n := range names {
+		vm := []float64{1.3, 1.2, 1.02, 1.02, 1.02, 1.02}[i]
+		for _, program := range []string{"mpi-search", "mpi-prime"} {
+			put(program, n, 20/size(n).Cores, byPlatform{1.2 * vm, 1.2 * vm, vm, vm, 1.1 * vm, 1.1 * vm})
+		}
+		put("wordpress", n, 2, byPlatform{[]float64{2.3, 1.9, 1.5, 1.25, 1.08, 1.05}[i], 1, 1.1, 1.05, 1.08, 1.025})
+		c := byPlatform{[]float64{4.4, 3.6, 3, 2, 1.04, 1.03}[i], 0.95, 1.2, 0.99, 1.15, 0.975}
+		switch {
+		case i >= 4:
+			c[1], c[2], c[3], c[4], c[5] = 1.02, 1.12, 1.12, 1.1, 1.1
+		case i > 0:
+			c[3], c[5] = 0.97, 0.955
+		}
+		put("cassandra", n, 3, c)
+	}
+	put("io requests=0", "large", 1, byPlatform{1.2, 1})
+	put("io requests=1000", "large", 2, byPlatform{1.5, 1})
+	return w
+}
+
+// nullWorld is paperWorld where no platform costs anything.
+func nullWorld() *world {
+	w := paperWorld()
+	for i := range w.truth {
+		w.truth[i] = 5
+	}
+	return w
+}
+
+// smallWorld is a host of two cores as those that the tests run on: VMs are emulated or left out.
+func smallWorld() *world {
+	w := newWorld(host("bench", 2))
+	for _, what := range []string{"ffmpeg segments=1", "mpi-search", "wordpress", "cassandra"} {
+		for i, n := range []string{"1/2GB", "2/4GB"} {
+			w.add(0, what+" bm "+n, 4)
+			w.add(0, what+" cn docker vanilla "+n, []float64{6, 4.04}[i])
+			w.add(0, what+" cn docker pinned "+n, 4.1)
+			w.add(0, what+" vm qemu tcg vanilla "+n, 40)
+			w.add(0, what+" vmcn crun tcg vanilla "+n, 41)
+		}
+	}
+	w.sum.LeftOut = []summary.LeftOut{
+		{Host: "bench", Treatment: treatment("ffmpeg segments=1 vmcn crun kvm vanilla 4xlarge"), Reason: "needs 16 cores, this host has 2"},
+		{Host: "bench", Treatment: treatment("ffmpeg segments=1 cn docker vanilla 4xlarge"), Reason: "needs 16 cores, this host has 2"},
+	}
+	return w
+}
