@@ -11,7 +11,7 @@ settle() {
 	[ "$half" -le 1024 ] || half=1024
 	[ "$quarter" -le 8192 ] || quarter=8192
 	heap=$((half > quarter ? half : quarter))
-	# Beside the heap it takes about 400 MiB for code, threads and buffers.
+	# Beside the heap it takes 300 to 400 MiB for code, threads and buffers.
 	[ "$memory" -ge 1024 ] || fail "an instance with $memory MiB of memory is too small: at least 1024 were expected"
 	free_port "$port"
 	free_port "$storage_port"
