@@ -72,7 +72,8 @@ type Choice struct {
 	CPUs    []int    // of the host, that its guests could use; of a prediction none
 	Notes   []string // what has to be known when choosing it
 
-	row *summary.Row // with the values of what is ranked; nil where predicted
+	leads bool         // its interval's upper end is the lowest
+	row   *summary.Row // with the values of what is ranked; nil where predicted
 }
 
 // Apart is what is not ranked, and why.

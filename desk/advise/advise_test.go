@@ -62,7 +62,7 @@ func TestGolden(t *testing.T) {
 		{"vanilla.kubernetes.yaml", "kubernetes", "vanilla docker container at large"},
 		{"pinned.libvirt.xml", "libvirt", "pinned VM at large"},
 		{"vanilla.libvirt.xml", "libvirt", "vanilla VM at large"},
-		{"vmcn.libvirt.xml", "libvirt", "pinned crun container in a VM at large"},
+		{"vmcn.libvirt.xml", "libvirt", "pinned container in a VM at large"},
 		{"bm.systemd.service", "systemd", "bare metal at large"},
 		{"pinned.systemd.service", "systemd", "pinned docker container at large"},
 		{"vanilla.systemd.service", "systemd", "vanilla docker container at large"},
@@ -88,7 +88,7 @@ func names(r Ranking) []string {
 
 func TestRankedByTheUpperEnd(t *testing.T) {
 	r := read(t, Options{}, usual().write(t)).Rankings[0]
-	want := []string{"bare metal at large", "pinned docker container at large", "vanilla docker container at large", "pinned VM at large", "vanilla VM at large", "pinned crun container in a VM at large"}
+	want := []string{"bare metal at large", "pinned docker container at large", "vanilla docker container at large", "pinned VM at large", "vanilla VM at large", "pinned container in a VM at large"}
 	if !slices.Equal(names(r), want) {
 		t.Errorf("%q", names(r))
 	}
@@ -334,7 +334,7 @@ func TestChoosing(t *testing.T) {
 	}
 	for want, o := range map[string]Options{
 		`--workload "ffmpg" was not measured; one of ffmpeg, mpi{n=1}, mpi{n=2} was expected`: {Workload: "ffmpg"},
-		`--exclude "bare": one of bm, cn, crun, docker`:                                       {Exclude: []string{"bare"}},
+		`--exclude "bare": one of bm, cn, docker`:                                             {Exclude: []string{"bare"}},
 		`--instance "huge": a size that was measured (1/1GB, large), or cores/memory`:         {Instance: "huge"},
 		`above zero`:             {Instance: "0/1GB"},
 		`to prefer "everything"`: {Prefer: "everything"},

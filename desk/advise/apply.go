@@ -162,10 +162,10 @@ func (r *Ranking) setting(c *Choice, format string) (*setting, error) {
 		n := int(s.t.Instance.Cores)
 		switch {
 		case len(s.cpus) >= n:
-			say("CPUs %s are those that the guests had on %s: another host needs its own (lscpu -e).", formatCPUs(s.cpus), r.Host)
+			say("The CPU set %s is what the guests had on %s: another host needs its own (lscpu -e).", formatCPUs(s.cpus), r.Host)
 		case len(host) >= n:
 			s.cpus = host[:n]
-			say("CPUs %s are an example, for no guest's are recorded: choose by lscpu -e.", formatCPUs(s.cpus))
+			say("The CPU set %s is an example, for no guest's is recorded: choose by lscpu -e.", formatCPUs(s.cpus))
 		default:
 			return nil, fmt.Errorf("%s is pinned to %d CPUs, and the folder records neither its guests' nor so many of the host", c.Name, n)
 		}

@@ -181,6 +181,7 @@ func systemd(s *setting) (string, error) {
 		line("CPUAffinity=%s", formatCPUs(s.cpus))
 	case s.cpus != nil:
 		line("AllowedCPUs=%s", formatCPUs(s.cpus))
+		s.comments = append(s.comments, "AllowedCPUs needs a host with cgroup v2; on another use CPUAffinity.")
 	default:
 		line("CPUQuota=%s%%", strconv.FormatFloat(math.Round(s.t.Instance.Cores*1e4)/1e2, 'f', -1, 64))
 	}

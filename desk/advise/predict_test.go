@@ -57,7 +57,7 @@ func TestPredicted(t *testing.T) {
 	if out := apply(t, a, "docker", 0); !strings.Contains(out, "# Predicted, not measured:") || !strings.Contains(out, "docker run --cpus=24 --memory=24g") {
 		t.Error(out)
 	}
-	if out := apply(t, a, "libvirt", 2); !strings.Contains(out, "CPUs 0-23 are an example") || !strings.Contains(out, `emulatorpin cpuset="24-31"`) {
+	if out := apply(t, a, "libvirt", 2); !strings.Contains(out, "The CPU set 0-23 is an example") || !strings.Contains(out, `emulatorpin cpuset="24-31"`) {
 		t.Error(out)
 	}
 	// Dearer than what was measured, it is behind.

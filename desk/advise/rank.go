@@ -55,7 +55,7 @@ func (a *adviser) rank(g *group) (Ranking, error) {
 		}
 		c := a.measured(r, g)
 		if !finite(c.High) {
-			out.Apart = append(out.Apart, Apart{Name: name(t), Reason: "no interval: " + reasons(r, "two rounds with "+g.figure.Name+" are needed")})
+			out.Apart = append(out.Apart, Apart{Name: name(t), Reason: "no interval: " + lacking(r, g.figure)})
 			continue
 		}
 		c.Name = name(t)
@@ -88,28 +88,37 @@ func (a *adviser) rank(g *group) (Ranking, error) {
 func unrankable(r *summary.Row, g *group) string {
 	switch {
 	case r.Rounds == 0:
-		return reasons(r, "no trial succeeded")
+		return said(r, "no trial succeeded", "not measured yet", "every trial failed")
 	case !r.Representative:
 		return "not representative: taken under software emulation (tcg), which says nothing about a VM's cost"
 	case r.Doubtful:
-		for _, n := range r.Notes {
-			if strings.HasPrefix(n, "not to be trusted") {
-				return n
-			}
-		}
-		return "not to be trusted: bare metal differed from itself by as much"
+		return said(r, "not to be trusted: bare metal differed from itself by as much", "not to be trusted")
 	case r.HostCores != g.cores:
 		return fmt.Sprintf("measured with %d of the host's %d CPUs online: an experiment's setting, and nothing to apply", r.HostCores, g.cores)
 	}
 	return ""
 }
 
-// reasons are a row's own words about what it lacks.
-func reasons(r *summary.Row, otherwise string) string {
-	if len(r.Notes) == 0 {
-		return otherwise
+// said is the first of a row's notes that begins with one of these.
+func said(r *summary.Row, otherwise string, beginnings ...string) string {
+	for _, n := range r.Notes {
+		if slices.ContainsFunc(beginnings, func(b string) bool { return strings.HasPrefix(n, b) }) {
+			return n
+		}
 	}
-	return strings.Join(r.Notes, "; ")
+	return otherwise
+}
+
+// lacking says why a figure has no interval.
+func lacking(r *summary.Row, figure notebook.Metric) string {
+	switch n := len(r.Values); n {
+	case 0:
+		return "no trial gave " + figure.Name
+	case 1:
+		return "one round only, two at least are needed"
+	default:
+		return fmt.Sprintf("the mean over %d rounds is too large for a number", n)
+	}
 }
 
 // weight is what the metric is multiplied by to be ranked.
@@ -258,7 +267,7 @@ func (a *adviser) order(r *Ranking) {
 	leader := c[0]
 	for i := range c {
 		if i == 0 {
-			c[i].Tied = true
+			c[i].Tied, c[i].leads = true, true
 			c[i].Against = stats.Quotient{Value: 1, Low: 1, High: 1}
 			continue
 		}
@@ -309,14 +318,14 @@ func (a *adviser) why(r *Ranking) string {
 		fmt.Fprintf(&b, ", %s of bare metal", interval(best.Ratio, best.RatioLow, best.RatioHigh))
 	}
 	for i, other := range r.beside(best) {
-		b.WriteString([]string{"; ", ", and "}[min(i, 1)])
+		b.WriteString([]string{"; ", ", and "}[i])
 		q := a.against(other, best, len(r.Choices)-1)
 		word := map[Preference]string{Latency: "faster", Cost: "cheaper"}[a.o.Prefer]
 		switch {
 		case !q.HasInterval():
 			fmt.Fprintf(&b, "%s cannot be told from it", other.Name)
 		case q.Contains(1):
-			fmt.Fprintf(&b, "%s cannot be told from it (%s of it)", other.Name, interval(q.Value, q.Low, q.High))
+			fmt.Fprintf(&b, "%s cannot be told from it: %s of it", other.Name, interval(q.Value, q.Low, q.High))
 		case q.Value < 1:
 			fmt.Fprintf(&b, "%s takes %s of it, and is less simple", other.Name, interval(q.Value, q.Low, q.High))
 		default:
@@ -344,24 +353,27 @@ func (r *Ranking) figure(c Choice) string {
 	return interval(c.Value, c.Low, c.High)
 }
 
-// beside are those that the best is held against in words: the same with the other provisioning, and the first that
-// can be told from it. One where both are the same, or there is no other.
+// beside are one or two that the best is held against in words, as far as there are any: the leader by the upper end,
+// where another stands before it for being simpler; the same with the other provisioning; the first that can be told
+// from the leader.
 func (r *Ranking) beside(best Choice) []Choice {
 	var all []Choice
 	t := best.Treatment
 	add := func(of func(Choice) bool) {
-		if i := slices.IndexFunc(r.Choices, of); i >= 0 && !slices.ContainsFunc(all, func(c Choice) bool { return c.Rank == r.Choices[i].Rank }) {
+		i := slices.IndexFunc(r.Choices, func(c Choice) bool { return c.Rank != best.Rank && of(c) })
+		if i >= 0 && len(all) < 2 && !slices.ContainsFunc(all, func(c Choice) bool { return c.Rank == r.Choices[i].Rank }) {
 			all = append(all, r.Choices[i])
 		}
 	}
+	add(func(c Choice) bool { return c.leads })
 	add(func(c Choice) bool {
 		o := c.Treatment
-		return c.Rank != best.Rank && o.Platform == t.Platform && o.Engine == t.Engine && o.Accelerator == t.Accelerator && o.Network == t.Network &&
+		return o.Platform == t.Platform && o.Engine == t.Engine && o.Accelerator == t.Accelerator && o.Network == t.Network &&
 			o.Provisioning != t.Provisioning && sameSize(o.Instance, t.Instance)
 	})
 	add(func(c Choice) bool { return !c.Tied })
-	if len(all) == 0 && len(r.Choices) > 1 {
-		all = append(all, r.Choices[1])
+	if len(all) == 0 {
+		add(func(Choice) bool { return true })
 	}
 	return all
 }

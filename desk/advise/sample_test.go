@@ -18,7 +18,6 @@ var (
 	one   = notebook.Instance{Name: "1/1GB", Cores: 1, Memory: 1 << 30}
 	half  = notebook.Instance{Name: "0.5/1GB", Cores: 0.5, Memory: 1 << 30}
 	large = notebook.Instance{Name: "large", Cores: 2, Memory: 8 << 30}
-	four  = notebook.Instance{Name: "xlarge", Cores: 4, Memory: 16 << 30}
 	at    = time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)
 )
 
@@ -132,7 +131,7 @@ func (l *lab) write(t testing.TB) string {
 func usual() *lab {
 	l := newLab(8)
 	l.add("bm", large, 4).add("aa", large, 4).add("cn/docker/vanilla", large, 5.4).add("cn/docker/pinned", large, 4.16)
-	l.add("vm/qemu/kvm/vanilla", large, 8.2).add("vm/qemu/kvm/pinned", large, 8).add("vmcn/crun/kvm/pinned", large, 8.4)
+	l.add("vm/qemu/kvm/vanilla", large, 8.2).add("vm/qemu/kvm/pinned", large, 8).add("vmcn/qemu/kvm/pinned", large, 8.4)
 	l.add("vm/qemu/tcg/pinned", large, 3)
 	l.study.LeftOut = []notebook.LeftOut{{Treatment: notebook.Treatment{
 		ID: "cn/lxc/pinned/large", Workload: "ffmpeg", Platform: "cn", Engine: "lxc", Provisioning: "pinned", Instance: large}, Reason: "no lxc-start: install it (apt-get install lxc)"}}

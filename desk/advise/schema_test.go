@@ -178,7 +178,7 @@ func TestLibvirtAccepts(t *testing.T) {
 	xmllint := program(t, "xmllint", "libxml2-utils")
 	const schema = "/usr/share/libvirt/schemas/domain.rng"
 	_, err := os.Stat(schema)
-	need(t, err == nil, "libvirt's schemas (apt-get install libvirt-clients)")
+	need(t, err == nil, "libvirt's schemas (apt-get install libvirt0)")
 	each(t, everything(t), "libvirt", func(t *testing.T, c Choice, text string) {
 		run(t, strings.NewReader(text), xmllint, "--noout", "--nonet", "--relaxng", schema, "-")
 		var d struct {

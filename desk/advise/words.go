@@ -27,6 +27,9 @@ func describe(t notebook.Treatment, network bool) string {
 	case notebook.VM:
 		words = []string{t.Provisioning, vm}
 	case notebook.VMCN:
+		if t.Engine == "qemu" { // the machine's, and not the container's
+			words = words[:1]
+		}
 		words = append(words, "container in", map[string]string{"VM": "a", "emulated VM": "an"}[vm], vm)
 	default:
 		words = append(words, t.Platform)
