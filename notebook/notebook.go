@@ -137,6 +137,7 @@ type Study struct {
 	Metrics    map[string]Metric   `json:"metrics"`        // by workload
 	Also       map[string][]Metric `json:"also,omitempty"` // by workload: the further figures that its trials have, by Metric.Name
 	Figures    []Figure            `json:"figures,omitempty"`
+	Claims     []string            `json:"claims,omitempty"` // sets of published claims that it is about: "pinning"
 	Treatments []Treatment         `json:"treatments"`
 	LeftOut    []LeftOut           `json:"left_out,omitempty"`
 	Images     map[string]Image    `json:"images"` // by Label: workload and parameters

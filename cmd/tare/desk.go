@@ -7,14 +7,18 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"tare/desk/claims"
 	"tare/desk/export"
+	"tare/desk/model"
 	"tare/desk/report"
 	"tare/desk/summary"
+	"tare/notebook"
 )
 
 // deskCommands read results. They need neither root nor Linux.
@@ -73,14 +77,18 @@ func printSummary(w *os.File, s *summary.Summary, format string) error {
 }
 
 func reportCommand() *cobra.Command {
-	var out string
+	var out, tolerance string
 	c := &cobra.Command{
 		Use:     "report DIR…",
 		Short:   "One HTML page that opens anywhere, and the figures as SVG and PDF",
-		Example: "  tare report R\n  tare report R --out paper",
+		Example: "  tare report R\n  tare report R --out paper --tolerance 5%",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, dirs []string) error {
-			files, err := report.Write(dirs, out, report.Options{})
+			bearable, err := share("--tolerance", tolerance)
+			if err != nil {
+				return err
+			}
+			files, err := writeReport(dirs, out, bearable)
 			if err != nil {
 				return err
 			}
@@ -91,7 +99,42 @@ func reportCommand() *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&out, "out", "", "folder to write to; default: the first DIR")
+	c.Flags().StringVar(&tolerance, "tolerance", "10%", "overhead that is borne where a suitable CHR is looked for")
 	return c
+}
+
+// share reads a part of a hundred.
+func share(flag, text string) (float64, error) {
+	v, err := strconv.ParseFloat(strings.TrimSuffix(text, "%"), 64)
+	if err != nil || !strings.HasSuffix(text, "%") || !(v > 0 && v <= 100) {
+		return 0, fmt.Errorf("%s %q: a share like 5%% was expected", flag, text)
+	}
+	return v / 100, nil
+}
+
+// writeReport writes the report of the folders, with verdicts on the published claims that their studies are about.
+// Tolerance 0 is the model's own.
+func writeReport(dirs []string, out string, tolerance float64) ([]string, error) {
+	var about []claims.Claim
+	var sets []string
+	for _, dir := range dirs {
+		f, err := notebook.Read(dir)
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range f.Study.Claims {
+			if slices.Contains(sets, name) {
+				continue
+			}
+			sets = append(sets, name)
+			set, err := claims.Shipped(name)
+			if err != nil {
+				return nil, fmt.Errorf("%s: its study's claims: %w", dir, err)
+			}
+			about = append(about, set...)
+		}
+	}
+	return report.Write(dirs, out, report.Options{Claims: about, Model: model.Options{Tolerance: tolerance}})
 }
 
 func exportCommand() *cobra.Command {

@@ -15,7 +15,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"tare/desk/report"
 	"tare/desk/summary"
 	"tare/lab"
 	"tare/lab/host"
@@ -251,7 +250,7 @@ func (r *running) finish(run *study.Run, reason string) error {
 	if err := printSummary(os.Stdout, s, r.format); err != nil {
 		return err
 	}
-	if _, err := report.Write([]string{r.out}, "", report.Options{}); err != nil {
+	if _, err := writeReport([]string{r.out}, "", 0); err != nil {
 		return err
 	}
 	path, err := filepath.Abs(filepath.Join(r.out, "report.html"))

@@ -38,6 +38,7 @@ type Spec struct {
 	HostCores []string `yaml:"host_cores,omitempty"` // the study is done with so many CPUs of the host online each time: numbers, or "all"
 
 	Figures []notebook.Figure `yaml:"figures,omitempty"` // that the report draws
+	Claims  []string          `yaml:"claims,omitempty"`  // sets of published claims that the report judges, by name
 
 	Design         Design `yaml:"design"`
 	AllowEmulation bool   `yaml:"allow_emulation"` // VMs under software emulation where KVM boots no guest
