@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"context"
+	"encoding/json"
 	"encoding/xml"
 	"errors"
 	"fmt"
@@ -335,7 +336,7 @@ func hostile(r *rand.Rand) string {
 func TestHostileNames(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	plain := everything(t)
-	for range 150 {
+	for range 60 {
 		a := &Advice{Rankings: []Ranking{plain.Rankings[0]}}
 		k := &a.Rankings[0]
 		k.Host, k.Workload, k.Metric = hostile(r), hostile(r), notebook.Metric{Name: hostile(r), Unit: hostile(r)}
@@ -427,6 +428,38 @@ func TestHostileNames(t *testing.T) {
 						}
 					}
 				}
+			}
+		}
+	}
+}
+
+// A whole folder of hostile names is ranked and printed as any other.
+func TestHostileFolder(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for range 20 {
+		l := newLab(8)
+		work, metric := strings.ToValidUTF8(hostile(r), "?"), notebook.Metric{Name: hostile(r), Unit: hostile(r)}
+		l.host.Hostname, l.rounds = hostile(r), 3
+		l.study.Metrics = map[string]notebook.Metric{work: metric}
+		for i, p := range []string{"bm", "cn", "cn", "vm", "vmcn", "other"} {
+			tr := notebook.Treatment{ID: fmt.Sprint(i), Workload: work, Params: map[string]string{strings.ToValidUTF8(work, "?"): "1"}, Platform: p, Instance: large}
+			if p != "bm" {
+				tr.Engine, tr.Provisioning = fmt.Sprint(i, hostile(r)), "pinned"
+			}
+			l.cpus[tr.ID] = hostile(r)
+			l.treatment(tr, 4+float64(i))
+		}
+		a := read(t, Options{}, l.write(t))
+		if out := text(t, a); strings.ContainsAny(out, "\x00\x1b\r\t\u2028\u0085\u202e") || len(a.Rankings) != 1 || len(a.Rankings[0].Choices) != 6 {
+			t.Fatalf("%q", out)
+		}
+		var b bytes.Buffer
+		if err := a.JSON(&b); err != nil || !json.Valid(b.Bytes()) {
+			t.Fatalf("%v: %q", err, b.String())
+		}
+		for _, format := range Formats {
+			if out := apply(t, a, format, 0); strings.ContainsAny(out, "\x00\x1b\r\t\u2028\u0085\u202e") {
+				t.Fatalf("%q", out)
 			}
 		}
 	}
