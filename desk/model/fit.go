@@ -19,10 +19,10 @@ import (
 // Fit fits every group of the summary's rows. It never fails: a group that cannot be fitted says why.
 func Fit(s *summary.Summary, o Options) *Model {
 	m := &Model{Tolerance: o.Tolerance, Alpha: o.Alpha}
-	if m.Tolerance == 0 {
+	if !(m.Tolerance > 0) {
 		m.Tolerance = defaultTolerance
 	}
-	if m.Alpha == 0 {
+	if !(m.Alpha > 0 && m.Alpha < 1) {
 		m.Alpha = stats.Alpha
 	}
 	rows := map[*Overhead][]*summary.Row{}
@@ -88,12 +88,15 @@ func (v *Overhead) fit(s *summary.Summary, rows []*summary.Row) {
 		return
 	}
 	v.form = v.chooseForm()
-	line, ok := v.lineOf(v.Points)
-	if !ok || line.df < 1 {
+	x, y, noise, ok := v.columns(v.Points)
+	if ok {
+		v.line, ok = fitLine(x, y, noise, v.freedom(), v.alpha)
+	}
+	if !ok {
+		v.line = nil
 		v.Cannot = "cannot tell PTO from PSO: the ratios are too far apart for numbers, or too alike in size; see the rows"
 		return
 	}
-	v.line = line
 	v.parameters()
 	v.leaveOut()
 	v.Predicted = v.byFit()
@@ -192,6 +195,14 @@ func (p *Point) measure(s *summary.Summary) bool {
 	return n >= 2 && finite(p.spread)
 }
 
+// freedom is how many degrees of freedom the points' noise is known by.
+func (v *Overhead) freedom() (df float64) {
+	for _, p := range v.Points {
+		df += p.freedom
+	}
+	return df
+}
+
 // priorDF is how many degrees of freedom the group's common spread counts for beside each row's own. A row's own
 // spread is known by as many degrees as it has rounds less one, and few rounds that agree by luck would otherwise
 // outweigh all others. Much more than this, and a size that really is noisier would be trusted too much.
@@ -202,10 +213,10 @@ const resolution = 1e-6
 
 // steady gives each point its standard error: of its own rounds' spread, drawn towards that of the group.
 func (v *Overhead) steady() {
-	var sum, df float64
+	var sum float64
+	df := v.freedom()
 	for _, p := range v.Points {
 		sum += p.freedom * p.spread
-		df += p.freedom
 	}
 	for i := range v.Points {
 		p := &v.Points[i]
@@ -286,21 +297,18 @@ func (v *Overhead) chooseForm() form {
 	return form{separate: 1-r*r > own}
 }
 
-// lineOf fits the form to the points.
-func (v *Overhead) lineOf(points []Point) (*line, bool) {
+// columns are the form's terms at the points, their ratios and their variances; false where they are fewer than terms.
+func (v *Overhead) columns(points []Point) (x *mat.Dense, y, noise []float64, ok bool) {
 	p := len(v.form.terms(1, 1))
 	if len(points) < p {
-		return nil, false
+		return nil, nil, nil, false
 	}
-	x := mat.NewDense(len(points), p, nil)
-	y, noise := make([]float64, len(points)), make([]float64, len(points))
-	var df float64
+	x = mat.NewDense(len(points), p, nil)
 	for i, pt := range points {
 		x.SetRow(i, v.form.terms(pt.Cores, pt.HostCores))
-		y[i], noise[i] = pt.Ratio, pt.SE*pt.SE
-		df += pt.freedom
+		y, noise = append(y, pt.Ratio), append(noise, pt.SE*pt.SE)
 	}
-	return fitLine(x, y, noise, df, v.alpha)
+	return x, y, noise, true
 }
 
 func (v *Overhead) parameters() {
@@ -328,7 +336,7 @@ func (v *Overhead) parameters() {
 	}
 }
 
-// leaveOut predicts each size from all others.
+// leaveOut predicts each size from all others, weighted as in the whole fit.
 func (v *Overhead) leaveOut() {
 	var squares float64
 	for _, out := range distinct(v.Points, Point.size) {
@@ -340,9 +348,13 @@ func (v *Overhead) leaveOut() {
 				others = append(others, p)
 			}
 		}
-		l, ok := v.lineOf(others)
+		x, y, noise, ok := v.columns(others)
 		if !ok {
 			continue
+		}
+		l := &line{misfit: v.line.misfit}
+		if _, _, ok = l.solve(x, y, noise); !ok {
+			continue // without this size the others do not tell the terms apart
 		}
 		predicted := l.at(v.form.terms(out.cores, out.host), 0).Value
 		for _, p := range left {
@@ -378,22 +390,37 @@ func (v *Overhead) Predict(cores float64, hostCores int) (Prediction, bool) {
 	p.Extrapolated = outside(chr, func(p Point) float64 { return p.CHR }) || outside(cores, func(p Point) float64 { return p.Cores }) ||
 		outside(float64(hostCores), func(p Point) float64 { return float64(p.HostCores) })
 
-	// Where κ speaks for both, another host's core count is a matter of which of them it is: the interval spans both.
-	if !v.form.separate {
-		hosts := distinct(v.Points, func(p Point) int { return p.HostCores })
-		if !slices.Contains(hosts, hostCores) {
-			for _, h := range hosts {
-				if float64(h) < cores {
-					continue
-				}
-				other := at(cores, h)
-				p.Low, p.High = min(p.Low, other.Low), max(p.High, other.High)
-			}
-			p.Why = "the interval spans both a size term that follows CHR and one that follows cores alone: no host of this core count was measured"
+	if others := v.otherReadings(cores, hostCores); len(others) > 0 {
+		for _, o := range others {
+			other := at(o.cores, o.host)
+			p.Low, p.High = min(p.Low, other.Low), max(p.High, other.High)
 		}
+		p.Why = "what was measured does not tell whether the size term follows CHR, the cores or the host's cores: the interval spans these readings"
 	}
 	p.Low = max(p.Low, 0) // of times no ratio is less
 	return p, true
+}
+
+// otherReadings are the measured sizes that a size would resemble, did not CHR govern the size term: of as many cores
+// where no host like this was measured, of such a host where only one number of cores was. Where hosts of several core
+// counts told κ and δ apart there are none.
+func (v *Overhead) otherReadings(cores float64, hostCores int) (others []size) {
+	if v.form.separate {
+		return nil
+	}
+	hosts := distinct(v.Points, func(p Point) int { return p.HostCores })
+	if !slices.Contains(hosts, hostCores) {
+		for _, h := range hosts {
+			if cores <= float64(h) {
+				others = append(others, size{cores, h})
+			}
+		}
+	}
+	all := distinct(v.Points, func(p Point) float64 { return p.Cores })
+	if len(all) == 1 && all[0] != cores && all[0] <= float64(hostCores) {
+		others = append(others, size{all[0], hostCores})
+	}
+	return others
 }
 
 func (v *Overhead) notes() {
@@ -402,7 +429,7 @@ func (v *Overhead) notes() {
 		hosts := distinct(v.Points, func(p Point) int { return p.HostCores })
 		switch {
 		case len(hosts) == 1:
-			note("all hosts had %s, so 1/CHR and 1/cores are proportional: whether CHR or the core count governs the size term cannot be told; hosts of other core counts would tell", cpus(hosts[0]))
+			note("every row is of %s, so 1/CHR and 1/cores are proportional: whether CHR or the core count governs the size term cannot be told; hosts of other core counts would tell", cpus(hosts[0]))
 		default:
 			note("the sizes are too few or too alike to tell whether CHR or the core count governs the size term: at least %d sizes on hosts of at least two core counts are needed", leastToSeparate)
 		}

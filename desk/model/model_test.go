@@ -16,14 +16,8 @@ import (
 // many are hosts of 2 to 112 cores, each with the sizes that it has room for.
 var many = map[int][]float64{2: {1, 2}, 4: {1, 2, 4}, 16: {2, 4, 8, 16}, 48: {2, 8, 32}, 112: {2, 4, 8, 16, 32, 64}}
 
-// float64(simulations) of each world: of 95 % intervals of so many, fewer than 93 % hold once in twenty times.
-var simulations = 300
-
-func init() {
-	if os.Getenv("SIMS") != "" {
-		fmt.Sscan(os.Getenv("SIMS"), &simulations)
-	}
-}
+// simulations of each world; the seeds are fixed. In 3,000 of them every interval held in 94.5 % at least.
+const simulations = 400
 
 // tally is how often something came out in the simulations of a world.
 type tally map[string]int
@@ -84,7 +78,7 @@ func TestIntervalsHold(t *testing.T) {
 				what = append(what, "CHR")
 			}
 			for _, w := range what {
-				if share := float64(got[w]) / float64(simulations); share < 0.93 {
+				if share := float64(got[w]) / simulations; share < 0.93 {
 					t.Errorf("%s: held in %.1f %%, expected 93 %% at least", w, 100*share)
 				}
 			}
@@ -108,7 +102,7 @@ func TestNoSizeTermIsRarelyFound(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got := simulate(w, 5, 16, 112)
-			if share := float64(got["p"]) / float64(simulations); share > 0.075 || share < 0.005 {
+			if share := float64(got["p"]) / simulations; share > 0.075 || share < 0.005 {
 				t.Errorf("p < 0.05 in %.1f %%, expected near 5 %%", 100*share)
 			}
 			t.Log(got)
@@ -128,7 +122,7 @@ func TestSizeTermIsFound(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got := simulate(c.world, 6, 16, 112)
-			if share := float64(got["falls"]) / float64(simulations); share < c.least {
+			if share := float64(got["falls"]) / simulations; share < c.least {
 				t.Errorf("found in %.1f %%, expected %.0f %%", 100*share, 100*c.least)
 			}
 			t.Log(got)
@@ -180,6 +174,17 @@ func TestOneHostCannotTell(t *testing.T) {
 		if _, ok := v.Predict(c.cores, c.host); ok {
 			t.Errorf("%v of %d was predicted", c.cores, c.host)
 		}
+	}
+}
+
+// One size on hosts of several core counts (paper, Figure 7) tells as little of other sizes.
+func TestOneSizeCannotTell(t *testing.T) {
+	w := world{pto: 0.05, perCPU: 0.02, noise: 0.01, rounds: 10, hosts: map[int][]float64{16: {16}, 32: {16}, 64: {16}, 112: {16}}}
+	v := Fit(w.measure(rand.New(rand.NewPCG(1, 1))), Options{}).Overheads[0]
+	at, _ := v.Predict(16, 64)
+	p, ok := v.Predict(32, 64)
+	if !ok || p.Why == "" || !p.Extrapolated || p.High < at.High || at.Why != "" || at.Extrapolated {
+		t.Errorf("%+v; measured: %+v", p, at)
 	}
 }
 
@@ -394,4 +399,19 @@ func TestDocument(t *testing.T) {
 func ExampleFit() {
 	fmt.Print(worked())
 	// Output:
+	//  2 of 112 cores  CHR 0.018  measured 1.999 (1.967 to 2.031)  fitted 1.996
+	//  4 of 112 cores  CHR 0.036  measured 1.493 (1.458 to 1.530)  fitted 1.505
+	//  8 of 112 cores  CHR 0.071  measured 1.264 (1.240 to 1.289)  fitted 1.259
+	// 16 of 112 cores  CHR 0.143  measured 1.142 (1.119 to 1.166)  fitted 1.136
+	// 32 of 112 cores  CHR 0.286  measured 1.064 (1.036 to 1.094)  fitted 1.075
+	// 64 of 112 cores  CHR 0.571  measured 1.045 (1.026 to 1.064)  fitted 1.044
+	// Platform-type overhead (PTO), where the container is the host: 0.0308 (0.019 to 0.0426) of bare metal's time.
+	// Platform-size overhead (PSO): it falls as the instance grows (p < 0.001); at 2 of 112 cores it adds 0.966 (0.932 to 0.999) to the ratio, as if each CPU of the host beyond its own cost 0.0176 (0.017 to 0.0182) of a core.
+	// Each size predicted from the others: wrong by 0.77 % (root mean square), at most by +1.2 %.
+	// Smallest CHR from which the overhead stays within 10 %, by the measured sizes: CHR 0.29.
+	// Smallest CHR from which the overhead stays within 10 %, by the fit: CHR between 0.18 and 0.23.
+	// The paper's range: 0.14 to 0.28.
+	// every row is of a host of 112 CPUs, so 1/CHR and 1/cores are proportional: whether CHR or the core count governs the size term cannot be told; hosts of other core counts would tell
+	// Predicted at 24 of 112 cores: 1.095 (1.085 to 1.106)
+	// Predicted at 4 of 48 cores: 1.224 (1.214 to 1.518) what was measured does not tell whether the size term follows CHR, the cores or the host's cores: the interval spans these readings
 }

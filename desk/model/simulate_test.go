@@ -2,8 +2,10 @@ package model
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"tare/desk/summary"
 	"tare/notebook"
@@ -17,21 +19,10 @@ type world struct {
 	small              float64 // the noise of the smallest size is this many times larger, falling with cores; 0: 1
 	rounds             int
 	hosts              map[int][]float64 // sizes measured, by the host's cores
-	order              []int             // of the hosts
 }
 
 // paperSizes are those of the paper, on its host.
 var paperSizes = map[int][]float64{112: {2, 4, 8, 16, 32, 64}}
-
-func on(hosts map[int][]float64) (map[int][]float64, []int) {
-	var order []int
-	for h := range 1000 {
-		if hosts[h] != nil {
-			order = append(order, h)
-		}
-	}
-	return hosts, order
-}
 
 func (w world) ratio(cores float64, host int) float64 {
 	return 1 + w.pto + w.perCPU*(float64(host)-cores)/cores + w.fixed/cores
@@ -39,16 +30,15 @@ func (w world) ratio(cores float64, host int) float64 {
 
 // measure is what a study of the world gives.
 func (w world) measure(rng *rand.Rand) *summary.Summary {
-	hosts, order := on(w.hosts)
 	s := &summary.Summary{}
-	for at, h := range order {
+	for at, h := range slices.Sorted(maps.Keys(w.hosts)) {
 		s.Folders = append(s.Folders, summary.Folder{Dir: fmt.Sprintf("host%d", h)})
-		for _, c := range hosts[h] {
+		for _, c := range w.hosts[h] {
 			bm, cn := w.rows(at, h, c)
 			truth := w.ratio(c, h) + w.misfit*rng.NormFloat64()
 			noise := w.noise
 			if w.small > 0 {
-				noise *= 1 + (w.small-1)*hosts[h][0]/c
+				noise *= 1 + (w.small-1)*w.hosts[h][0]/c
 			}
 			for round := range w.rounds {
 				base := 100 / c * math.Exp(0.05*rng.NormFloat64())

@@ -45,15 +45,15 @@ func (v *Overhead) sizeWords() string {
 	here := sizeOf(v.Smallest.Cores, v.Smallest.HostCores)
 	switch v.Size {
 	case Falls:
-		s := fmt.Sprintf("it falls as the instance grows (%s); %s it adds %s to the ratio", pWords(v.SizeP), here, v.PSO)
+		s := fmt.Sprintf("it falls as the instance grows (%s); at %s it adds %s to the ratio", pWords(v.SizeP), here, v.PSO)
 		if v.Separated {
 			return s + fmt.Sprintf(": each CPU of the host beyond its own costs %s of a core, and %s of a core goes whatever the size.", v.PerCPU, v.Fixed)
 		}
 		return s + fmt.Sprintf(", as if each CPU of the host beyond its own cost %s of a core.", v.PerCPU)
 	case Grows:
-		return fmt.Sprintf("the opposite: the overhead grows with the instance (%s); %s it changes the ratio by %s.", pWords(v.SizeP), here, v.PSO)
+		return fmt.Sprintf("the opposite: the overhead grows with the instance (%s); at %s it changes the ratio by %s.", pWords(v.SizeP), here, v.PSO)
 	}
-	return fmt.Sprintf("not shown (%s); %s it would change the ratio by %s.", pWords(v.SizeP), here, v.PSO)
+	return fmt.Sprintf("not shown (%s); at %s it changes the ratio by %s, which does not exclude 0.", pWords(v.SizeP), here, v.PSO)
 }
 
 // String is the value with its interval.
