@@ -71,7 +71,7 @@ func edge(n int, side float64) (*world, []Claim) {
 
 func runs(n int) int {
 	if testing.Short() {
-		return n / 10
+		return max(n/10, 1)
 	}
 	return n
 }
@@ -85,16 +85,16 @@ func TestFalseVerdicts(t *testing.T) {
 		noise  float64
 		runs   int
 	}{
-		{"no platform costs anything", func() (*world, []Claim) { return nullWorld(), shipped(t) }, 8, 0.03, 40},
+		{"no platform costs anything", func() (*world, []Claim) { return nullWorld(), shipped(t) }, 8, 0.03, 25},
 		{"a small host where nothing costs anything", func() (*world, []Claim) {
 			w := smallWorld()
 			for i := range w.truth {
 				w.truth[i] = 4
 			}
 			return w, shipped(t)
-		}, 6, 0.02, 200},
-		{"the truth just below its bound", func() (*world, []Claim) { return edge(12, -1) }, 8, 0.03, 400},
-		{"the truth just above its bound", func() (*world, []Claim) { return edge(12, 1) }, 8, 0.03, 400},
+		}, 6, 0.02, 120},
+		{"the truth just below its bound", func() (*world, []Claim) { return edge(12, -1) }, 8, 0.03, 300},
+		{"the truth just above its bound", func() (*world, []Claim) { return edge(12, 1) }, 8, 0.03, 300},
 	} {
 		w, claims := c.make()
 		wrong, found := simulate(t, w, claims, c.rounds, c.noise, runs(c.runs))
@@ -112,7 +112,7 @@ func TestTrueEffectsAreFound(t *testing.T) {
 		noise  float64
 		least  float64
 	}{{20, 0.01, 0.8}, {100, 0.01, 0.93}} {
-		wrong, found := simulate(t, paperWorld(), shipped(t), c.rounds, c.noise, runs(20))
+		wrong, found := simulate(t, paperWorld(), shipped(t), c.rounds, c.noise, runs(8))
 		t.Logf("%d rounds: %.0f %% found, any false in %.0f %% of runs", c.rounds, 100*found, 100*wrong)
 		if found < c.least || wrong > 0.05 {
 			t.Errorf("%d rounds: %.0f %% found (want %.0f), any false in %.0f %% of runs", c.rounds, 100*found, 100*c.least, 100*wrong)

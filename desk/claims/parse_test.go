@@ -1,6 +1,7 @@
 package claims
 
 import (
+	"os"
 	"strings"
 	"testing"
 )
@@ -77,6 +78,23 @@ func TestParse(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") || len(err.Error()) > 300 {
 			t.Errorf("%.200s\n got %v\nwant %s", c.text, err, c.want)
 		}
+	}
+}
+
+// The example in the documentation is a file of claims.
+func TestDocumentedFile(t *testing.T) {
+	text, err := os.ReadFile("../../docs/claims.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, block, _ := strings.Cut(string(text), "```yaml\n")
+	block, _, ok := strings.Cut(block, "```")
+	all, err := Parse("docs.yaml", []byte(block))
+	if err != nil || !ok || len(all) != 2 {
+		t.Fatalf("%d claims: %v", len(all), err)
+	}
+	if v := Judge(paperWorld().exact(), all); v[1].Answer != Holds {
+		t.Errorf("%s: %s", v[1].Answer, v[1].Why)
 	}
 }
 
