@@ -147,6 +147,24 @@ func TestDocker(t *testing.T) {
 	}
 }
 
+// The host's own engine sets up a firewall, as users' engines do, and forwards what comes to the published port.
+// Containers of an OCI runtime meet that firewall too, in TestOCI.
+func TestDockerWithItsFirewall(t *testing.T) {
+	e, err := dial(t.Context(), DefaultDockerHost)
+	conformance.Need(t, err == nil, "the host's own Docker Engine (scripts/docker start)")
+	s := dockerSubject
+	s.New = func(l conformance.Lab) (platform.Driver, error) {
+		return &Docker{Journal: l.Journal, State: l.State, Tare: l.Tare, Host: DefaultDockerHost}, nil
+	}
+	s.Objects = nil // others may use the engine at the same time
+	img := conformance.OnNetwork(t, s, expectations, notebook.NetBridge)
+	_, hex, _ := strings.Cut(img.Digest, ":")
+	// Not RemoveImages: others there are somebody's cache.
+	if err := e.do(t.Context(), http.MethodDelete, "/images/"+imageRepository+":"+hex[:12], nil, nil, nil); err != nil {
+		t.Error(err)
+	}
+}
+
 // startDocker starts a Docker Engine of the test's own, with a bridge of its own and no rule or setting changed on
 // the host, and has DOCKER_HOST name it.
 func startDocker(t *testing.T) {

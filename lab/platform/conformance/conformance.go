@@ -86,6 +86,9 @@ type Expectations struct {
 	Slow bool
 }
 
+// memory of a guest, in bytes, where nothing else is said.
+const memory = 256 << 20
+
 // rounds is how often each way of interrupting a driver is tried.
 func (e Expectations) rounds() int {
 	if e.Slow {
@@ -118,7 +121,7 @@ func Need(t testing.TB, ok bool, what string) {
 func Run(t *testing.T, s Subject, e Expectations) {
 	Need(t, os.Geteuid() == 0, "root, to mount and to make cgroups")
 	if e.Memory == 0 {
-		e.Memory = 256 << 20
+		e.Memory = memory
 	}
 	l := newRange(t, s, e)
 	for _, p := range e.Provisionings {
@@ -203,7 +206,7 @@ func NoHello(t *testing.T, s Subject, provisioning string) {
 	Need(t, err == nil, "busybox, static (apt-get install busybox-static)")
 	l := NewLab(t, s.Program)
 	l.Tare = busybox // asked to be a ruler, it says that it knows of no such applet
-	r := &firingRange{s: s, e: Expectations{Memory: 256 << 20}, state: l.State, tare: l.Tare}
+	r := &firingRange{s: s, e: Expectations{Memory: memory}, state: l.State, tare: l.Tare}
 	r.image, r.work = r.images(t, filepath.Dir(l.State))
 	if r.driver, err = s.New(l); err != nil {
 		t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"tare/lab/image"
 	"tare/lab/network"
 	"tare/lab/platform"
 	"tare/lab/platform/bm"
@@ -30,6 +31,19 @@ func (e Expectations) modes() []string {
 		all = append(all, notebook.NetHost)
 	}
 	return all
+}
+
+// OnNetwork makes one guest with the network of the mode and looks at that alone: it is for a host whose firewall or
+// engine is set up in another way than that of the whole suite. It gives the image that the guest had.
+func OnNetwork(t *testing.T, s Subject, e Expectations, mode string) *image.Image {
+	t.Helper()
+	Need(t, os.Geteuid() == 0, "root, to mount and to make cgroups")
+	if e.Memory == 0 {
+		e.Memory = memory
+	}
+	r := newRange(t, s, e)
+	r.onNetwork(t, mode)
+	return r.image
 }
 
 // openNetwork makes the bridge and the guest of bare metal on it that asks the others' services.

@@ -4,7 +4,10 @@ package oci
 
 import (
 	"math"
+	"slices"
 	"testing"
+
+	"github.com/opencontainers/runtime-spec/specs-go"
 )
 
 func TestQuota(t *testing.T) {
@@ -42,5 +45,18 @@ func TestConfigLimits(t *testing.T) {
 	}
 	if _, err := Config(Container{Root: "/r", Quota: 0.0001}); err == nil {
 		t.Error("a quota that no kernel gives was accepted")
+	}
+}
+
+func TestConfigNetwork(t *testing.T) {
+	for _, shared := range []bool{false, true} {
+		s, err := Config(Container{Root: "/r", Args: []string{"x"}, HostNetwork: shared})
+		if err != nil {
+			t.Fatal(err)
+		}
+		own := slices.ContainsFunc(s.Linux.Namespaces, func(n specs.LinuxNamespace) bool { return n.Type == specs.NetworkNamespace })
+		if own == shared {
+			t.Errorf("the host's network %t: namespaces %v", shared, s.Linux.Namespaces)
+		}
 	}
 }

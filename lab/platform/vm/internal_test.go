@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -23,6 +24,9 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/ulikunitz/xz"
 	"golang.org/x/sys/unix"
+
+	"tare/lab/network"
+	"tare/notebook"
 )
 
 func TestConsoleKeepsItsEnd(t *testing.T) {
@@ -378,4 +382,33 @@ func FuzzConsole(f *testing.F) {
 			}
 		}
 	})
+}
+
+// What QEMU is told of the network: its own where none is asked for, a tap where there is one, else no card at all.
+func TestNetworkArgs(t *testing.T) {
+	file := os.Stdin // any: only that there is one counts
+	mac := network.MAC(netip.MustParseAddr("198.18.0.3"))
+	for _, c := range []struct {
+		h    hardware
+		want []string
+	}{
+		{hardware{}, []string{"user,id=net,restrict=on", "virtio-net-pci,netdev=net,romfile="}},
+		{hardware{network: notebook.NetNone}, nil},
+		{hardware{network: notebook.NetBridge, tap: file, mac: mac}, []string{"tap,id=net,fd=6", "virtio-net-pci,netdev=net,romfile=,mac=02:54:c6:12:00:03"}},
+		{hardware{network: notebook.NetBridge, tap: file, mac: mac, vhost: file}, []string{"tap,id=net,fd=6,vhost=on,vhostfd=7", "virtio-net-pci,netdev=net,romfile=,mac=02:54:c6:12:00:03"}},
+	} {
+		var got []string
+		args := c.h.args()
+		for i, a := range args {
+			if a == "-netdev" || strings.HasPrefix(a, "virtio-net-pci,") {
+				if a == "-netdev" {
+					a = args[i+1]
+				}
+				got = append(got, a)
+			}
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("network %q: %q, want %q", c.h.network, got, c.want)
+		}
+	}
 }

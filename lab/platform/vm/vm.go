@@ -7,6 +7,9 @@
 // ruler's stream are descriptors that it shares with this program, and the file that takes what it writes to its
 // disks has no name. It ends with this program, however that ends (PR_SET_PDEATHSIG), and is in the undo journal
 // besides.
+//
+// On a network it has a virtio card on a tap of the load's bridge, with an address that its first process sets; else,
+// where none was asked for, QEMU's own network with nothing behind it.
 package vm
 
 import (

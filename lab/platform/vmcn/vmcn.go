@@ -5,6 +5,9 @@
 // on the host: same configuration, overlay on the disk of its root. Its CPU quota or set are all of the VM's vCPUs,
 // and its memory limit what the VM's kernel has left when it starts, rounded down to whole MiB.
 //
+// On the load's bridge the container has a network namespace and the guest's address, on a bridge inside the VM to which
+// the VM's own card belongs; or it shares the VM's network.
+//
 // crun need not be in the image: it comes from the host, with the shared libraries that it needs.
 package vmcn
 
