@@ -151,7 +151,7 @@ func TestPreferCost(t *testing.T) {
 
 func TestTies(t *testing.T) {
 	// Alike but for the noise: the simplest is first.
-	l := newLab(8).add("vmcn/crun/kvm/vanilla", large, 4).add("cn/docker/pinned", large, 4).add("cn/docker/vanilla", large, 4).add("bm", large, 4).
+	l := newLab(8).add("vmcn/crun/kvm/vanilla", large, 4).add("cn/docker/pinned", large, 4).add("cn/docker/vanilla", large, 4.01).add("bm", large, 4.005).
 		add("vm/qemu/kvm/vanilla", large, 4).add("cn/crun/pinned", large, 5)
 	r := read(t, Options{}, l.write(t)).Rankings[0]
 	want := []string{"bare metal at large", "vanilla docker container at large", "pinned docker container at large", "vanilla VM at large", "vanilla crun container in a VM at large", "pinned crun container at large"}
