@@ -85,16 +85,16 @@ func TestFalseVerdicts(t *testing.T) {
 		noise  float64
 		runs   int
 	}{
-		{"no platform costs anything", func() (*world, []Claim) { return nullWorld(), shipped(t) }, 8, 0.03, 25},
+		{"no platform costs anything", func() (*world, []Claim) { return nullWorld(), shipped(t) }, 8, 0.03, 15},
 		{"a small host where nothing costs anything", func() (*world, []Claim) {
 			w := smallWorld()
 			for i := range w.truth {
 				w.truth[i] = 4
 			}
 			return w, shipped(t)
-		}, 6, 0.02, 120},
-		{"the truth just below its bound", func() (*world, []Claim) { return edge(12, -1) }, 8, 0.03, 300},
-		{"the truth just above its bound", func() (*world, []Claim) { return edge(12, 1) }, 8, 0.03, 300},
+		}, 6, 0.02, 60},
+		{"the truth just below its bound", func() (*world, []Claim) { return edge(8, -1) }, 8, 0.03, 200},
+		{"the truth just above its bound", func() (*world, []Claim) { return edge(8, 1) }, 8, 0.03, 200},
 	} {
 		w, claims := c.make()
 		wrong, found := simulate(t, w, claims, c.rounds, c.noise, runs(c.runs))
