@@ -34,7 +34,7 @@ var debianOptions = []string{
 	"--format=tar",
 	"--variant=minbase",
 	`--aptopt=Apt::Install-Recommends "false"`,
-	"--dpkgopt=path-exclude=/usr/share/man/*",
+	"--dpkgopt=path-exclude=/usr/share/man/*/*",
 	"--dpkgopt=path-exclude=/usr/share/info/*",
 	"--dpkgopt=path-exclude=/usr/share/locale/*",
 	"--dpkgopt=path-include=/usr/share/locale/locale.alias",

@@ -57,7 +57,31 @@ func (r *Run) setUp(ctx context.Context, g Guest, t notebook.Treatment, id strin
 		return nil, cause, s.takeDown(ctx)
 	}
 	s.took = time.Since(began)
+	if cause := s.warm(ctx, r.Plan.Study.Design, w, ready, t, g); cause != "" {
+		return nil, cause, s.takeDown(ctx)
+	}
 	return s, "", nil
+}
+
+// warm runs the load that comes before all that is measured, where the workload has one; it says why it failed.
+func (s *service) warm(ctx context.Context, design notebook.Design, w *workload.Workload, ready *workload.Ready, t notebook.Treatment, g Guest) (cause string) {
+	if len(w.Load.Warm) == 0 || ctx.Err() != nil {
+		return ""
+	}
+	order := w.Order(w.Load.Warm, ready.Params, ready.Image, workload.Seat{Instance: t.Instance, Address: g.Address().Connect})
+	order.Timeout = time.Duration(design.TimeoutS * float64(time.Second))
+	res, _, err := s.place.Ruler().Run(ctx, order)
+	switch {
+	case ctx.Err() != nil:
+		return ""
+	case err != nil:
+		return "warming its service: " + err.Error() + autopsy(s.place)
+	case workload.Failure(res) != "":
+		return "warming its service: " + workload.Failure(res)
+	case s.over():
+		return "its service ended while it was warmed: " + s.how()
+	}
+	return ""
 }
 
 // await asks until the service answers; it says why it does not. Empty also when ctx ends, which the caller sees.

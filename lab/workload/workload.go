@@ -64,6 +64,7 @@ type Service struct {
 // own on the host, on every platform alike.
 type Load struct {
 	Ready   []string `yaml:"ready"`   // run again and again until it exits with 0; then the service is ready
+	Warm    []string `yaml:"warm"`    // run once then, unmeasured: brings a service that is slow when it is new to the state that is measured
 	Command []string `yaml:"command"` // what is measured; {address} and {port} say where the service is reached
 }
 
@@ -269,7 +270,7 @@ func (w *Workload) validate() error {
 	}
 	lines := map[string][]string{"prepare": w.Prepare, "command": w.Command, "check": w.Check}
 	if w.Service != nil {
-		lines["service"], lines["load"] = w.Service.Command, slices.Concat(w.Load.Ready, w.Load.Command)
+		lines["service"], lines["load"] = w.Service.Command, slices.Concat(w.Load.Ready, w.Load.Warm, w.Load.Command)
 	}
 	for key, argv := range lines {
 		for _, arg := range argv {
