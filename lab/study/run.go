@@ -413,6 +413,9 @@ func (r *Run) guest(ctx context.Context, t notebook.Treatment, round int) (err e
 	if cause != "" {
 		return rest(id, begin, cause)
 	}
+	if w := ready.Workload; w.Load != nil && len(w.Load.Warm) > 0 {
+		design.Warmups = 0 // it was warmed in its own way
+	}
 	for i := -design.Warmups; i < design.Trials; i++ {
 		if i >= 0 && i < begin {
 			continue // stands in the notebook, done in an earlier guest
