@@ -75,6 +75,17 @@ func (a *adviser) rank(g *group) (Ranking, error) {
 			out.Apart = append(out.Apart, Apart{Name: name(t), Reason: "left out: " + l.Reason})
 		}
 	}
+	unsteady := map[notebook.Instance]bool{}
+	for _, c := range out.Choices {
+		i := c.Treatment.Instance
+		if c.row == nil || unsteady[i] {
+			continue
+		}
+		if d := a.s.Doubt(c.row); d > 1 {
+			unsteady[i] = true
+			out.Notes = append(out.Notes, fmt.Sprintf("the A/A check failed at %s: bare metal differed from itself by a factor of up to %.3g, and what is compared there is wider by as much", i.Name, d))
+		}
+	}
 	a.order(&out)
 	if len(out.Choices) == 0 {
 		out.Why = "Nothing can be ranked."
@@ -291,16 +302,25 @@ func (a *adviser) order(r *Ranking) {
 }
 
 // against is x over y, as one of so many comparisons. Where both were measured in the same rounds it is made from
-// these; else, and for predictions, from the two intervals.
+// these; else, and for predictions, from the two intervals. It is wider by what bare metal differed from itself where
+// the A/A check misses: two that are both far from bare metal may be no farther from each other than that.
 func (a *adviser) against(x, y Choice, comparisons int) stats.Quotient {
-	if x.row != nil && y.row != nil {
-		q := a.s.Ratio(x.row, y.row, stats.Alpha/float64(comparisons))
-		if q.N > 0 {
-			w := a.weight(x.Treatment) / a.weight(y.Treatment)
-			return stats.Quotient{Value: w * q.Value, Low: w * q.Low, High: w * q.High, N: q.N}
-		}
+	q := stats.Quotient{Value: x.Value / y.Value, Low: x.Low / y.High, High: x.High / y.Low}
+	if x.row == nil || y.row == nil {
+		return q
 	}
-	return stats.Quotient{Value: x.Value / y.Value, Low: x.Low / y.High, High: x.High / y.Low}
+	if p := a.s.Ratio(x.row, y.row, stats.Alpha/float64(comparisons)); p.N > 0 {
+		w := a.weight(x.Treatment) / a.weight(y.Treatment)
+		q = stats.Quotient{Value: w * p.Value, Low: w * p.Low, High: w * p.High, N: p.N}
+	}
+	doubt := a.s.Doubt(x.row)
+	if !sameSize(x.Treatment.Instance, y.Treatment.Instance) {
+		doubt *= a.s.Doubt(y.row)
+	}
+	if doubt > 1 {
+		q.Low, q.High = q.Low/doubt, q.High*doubt
+	}
+	return q
 }
 
 // why says in one sentence why the first is first.

@@ -184,6 +184,63 @@ groups:
 	}
 }
 
+// What is clear of what bare metal did to itself at one place does not keep another place from being decided later,
+// and a verdict always has its reason.
+func TestAACheckThatMissesInOnePartOfAClaim(t *testing.T) {
+	w := newWorld(host("bench", 2))
+	for _, what := range []string{"ffmpeg", "wordpress"} {
+		w.add(0, what+" bm large", 1)
+	}
+	w.add(0, "ffmpeg cn docker vanilla large", 1.5)
+	w.add(0, "wordpress cn docker vanilla large", 1.05)
+	claim := func(b Bounds) []Claim {
+		return []Claim{{ID: "c", Hypothesis: Hypothesis{Ratio: &Ratio{Of: Selector{Workload: Values{"ffmpeg", "wordpress"}, Platform: Values{"cn"}}, Bounds: b}}}}
+	}
+	s := w.measure(5, 0.04, 2)
+	s.AA = []summary.AACheck{{Host: "bench", Workload: "ffmpeg", Instance: size("large"), HostCores: 2, Ratio: 1.05, Low: 1.02, High: 1.08, Verdict: summary.Misses}}
+	if v := Judge(s, claim(Bounds{Higher: 0.02}))[0]; v.Answer != NotDecided || !strings.Contains(v.Why, "rounds would decide") {
+		t.Errorf("%s: %q", v.Answer, v.Why)
+	}
+	s.AA[0].High = 1.5
+	if v := Judge(s, claim(Bounds{Higher: 0.02}))[0]; v.Answer != NotTestable || !strings.Contains(v.Why, "A/A check failed") {
+		t.Errorf("%s: %q", v.Answer, v.Why)
+	}
+}
+
+func TestAComparisonSaysWhatFailed(t *testing.T) {
+	w := newWorld(host("bench", 2))
+	w.add(0, "ffmpeg bm large", 1)
+	w.add(0, "ffmpeg cn docker vanilla large", 1.3)
+	s := w.exact()
+	s.Rows[1].Trials, s.Rows[1].Failed = 9, 4
+	all := []Claim{{ID: "c", Hypothesis: Hypothesis{Ratio: &Ratio{Of: Selector{Workload: Values{"ffmpeg"}, Platform: Values{"cn"}}, Bounds: Bounds{Higher: 0.02}}}}}
+	if v := Judge(s, all)[0]; v.Answer != Holds || !strings.Contains(v.Why, "where 4 of 9 trials of cn docker vanilla failed and do not count: 1.30") {
+		t.Errorf("%s: %s", v.Answer, v.Why)
+	}
+}
+
+// "Of all" is of vanilla and pinned alike: here each finding would hold if each were compared with its like alone.
+func TestMostAndLeastOfAllProvisionings(t *testing.T) {
+	for _, c := range []struct {
+		id, workload string
+		ratios       byPlatform
+	}{
+		{"ffmpeg-i-a", "ffmpeg segments=1", byPlatform{1.5, 1.03, 4, 2.1, 4.2, 3.8}}, // a vanilla VM exceeds a pinned container in a VM
+		{"ffmpeg-i-c", "ffmpeg segments=1", byPlatform{1.5, 1.03, 2, 1.2, 3, 3}},     // a vanilla container exceeds a pinned VM
+		{"mpi-i-b", "mpi-search", byPlatform{1.5, 1.2, 1.2, 1.05, 1.3, 1.1}},         // a vanilla container in a VM exceeds a pinned one
+		{"mpi-i-c", "mpi-search", byPlatform{1.5, 1.2, 1.3, 1.05, 1.4, 1.1}},         // a vanilla VM exceeds a pinned container
+	} {
+		w := newWorld(host("r830", 112))
+		w.add(0, c.workload+" bm large", 1)
+		for i, p := range platforms {
+			w.add(0, c.workload+" "+p+" large", c.ratios[i])
+		}
+		if v := find(t, Judge(w.exact(), shipped(t)), c.id); v.Answer != DoesNotHold {
+			t.Errorf("%s: %s: %s %q", c.id, v.Answer, v.Why, v.Missing)
+		}
+	}
+}
+
 func TestFailedAndUnmeasured(t *testing.T) {
 	w := newWorld(host("bench", 2))
 	w.add(0, "ffmpeg bm large", 1)

@@ -337,9 +337,15 @@ func (j *judge) compare(over, below pair, bounds region) *node {
 	if _, n := c.ratio(j.sum, stats.Alpha); n == 0 {
 		return missing("no round has all of " + c.what)
 	}
-	c.doubt = j.doubt(over.x)
+	// What fails is mostly what would have been slow: whoever reads the verdict has to know.
+	for _, r := range c.rows() {
+		if r.Failed > 0 {
+			c.what += fmt.Sprintf(", where %d of %d trials of %s failed and do not count", r.Failed, r.Trials, name(r))
+		}
+	}
+	c.doubt = j.sum.Doubt(over.x)
 	if below.x != nil {
-		c.doubt *= j.doubt(below.x)
+		c.doubt *= j.sum.Doubt(below.x)
 	}
 	return &node{kind: leaf, cmp: c}
 }
@@ -355,20 +361,6 @@ func (c *comparison) rows() []*summary.Row {
 // counts as tested, or what is tested would depend on what came out.
 func (c *comparison) measured() bool {
 	return !slices.ContainsFunc(c.rows(), func(r *summary.Row) bool { return !r.Representative || r.Rounds == 0 })
-}
-
-// doubt is what the host made of nothing at a row's place, as a factor; 1 where the A/A check did not miss.
-func (j *judge) doubt(r *summary.Row) float64 {
-	for _, a := range j.sum.AA {
-		if a.Verdict == summary.Misses && a.Host == r.Host && a.Workload == r.Treatment.Workload && maps.Equal(a.Params, r.Treatment.Params) &&
-			a.HostCores == r.HostCores && bySize(a.Instance, r.Treatment.Instance) == 0 {
-			if !(a.Low > 0) {
-				return math.Inf(1)
-			}
-			return max(a.High, 1/a.Low)
-		}
-	}
-	return 1
 }
 
 // ratio is the comparison's, with an interval that may miss in a share alpha, and the rounds that count.
@@ -466,18 +458,20 @@ func (j *judge) shown(n *node, alpha float64, yes bool) bool {
 	return slices.ContainsFunc(n.kids, func(k *node) bool { return j.shown(k, part, yes) })
 }
 
-// could says whether more rounds could show the node (yes), or refute it, with the comparisons that can be made.
-func (n *node) could(yes bool) bool {
+// could says whether more rounds could show the node (yes), or refute it, with the comparisons that can be made. What
+// an A/A check that misses stands against is done only where it is clear of it already.
+func (j *judge) could(n *node, alpha float64, yes bool) bool {
 	switch n.kind {
 	case leaf:
-		return n.cmp.doubt == 1
+		return n.cmp.doubt == 1 || j.shown(n, alpha, yes)
 	case absent:
 		return false
 	}
+	part := n.share(alpha, yes)
 	if (n.kind == every) != yes {
-		return slices.ContainsFunc(n.kids, func(k *node) bool { return k.could(yes) })
+		return slices.ContainsFunc(n.kids, func(k *node) bool { return j.could(k, part, yes) })
 	}
-	return len(n.kids) > 0 && !slices.ContainsFunc(n.kids, func(k *node) bool { return !k.could(yes) })
+	return len(n.kids) > 0 && !slices.ContainsFunc(n.kids, func(k *node) bool { return !j.could(k, part, yes) })
 }
 
 // looks says whether the estimates, if they were exact, would show the node.
@@ -547,7 +541,7 @@ func (j *judge) verdict(c Claim, n *node, alpha float64) Verdict {
 		v.Answer = Holds
 	case j.shown(n, alpha, false):
 		v.Answer, yes = DoesNotHold, false
-	case n.could(true) && n.could(j.looks(n)):
+	case j.could(n, alpha, true) && j.could(n, alpha, j.looks(n)):
 		v.Answer, yes = NotDecided, j.looks(n)
 	default:
 		v.Answer = NotTestable
@@ -555,7 +549,7 @@ func (j *judge) verdict(c Claim, n *node, alpha float64) Verdict {
 	js := j.evidence(n, alpha, yes)
 	for _, e := range js {
 		v.Evidence = append(v.Evidence, e.Evidence)
-		if e.cmp.doubt > 1 && e.Met == Open {
+		if e.cmp.doubt > 1 && (e.Met == Open || v.Answer == NotTestable && e.Met == No) {
 			if w := fmt.Sprintf("the A/A check failed: bare metal differed from itself by a factor of up to %.3g at %s", e.cmp.doubt, j.where(e.cmp.over.x)); !slices.Contains(v.Missing, w) {
 				v.Missing = append(v.Missing, w)
 			}

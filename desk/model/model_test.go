@@ -415,3 +415,15 @@ func ExampleFit() {
 	// Predicted at 24 of 112 cores: 1.095 (1.085 to 1.106)
 	// Predicted at 4 of 48 cores: 1.224 (1.214 to 1.518) what was measured does not tell whether the size term follows CHR, the cores or the host's cores: the interval spans these readings
 }
+
+// With two terms the test may show nothing where PSO's own interval excludes 0: the words must not say otherwise.
+func TestWordsOfWhatIsNotShown(t *testing.T) {
+	v := &Overhead{Size: NotShown, SizeP: 0.07, Smallest: Point{Cores: 2, HostCores: 112}, PSO: Param{0.1, 0.01, 0.19}}
+	if s := v.sizeWords(); s != "not shown (p = 0.07); at 2 of 112 cores it changes the ratio by 0.1 (0.01 to 0.19)." {
+		t.Error(s)
+	}
+	v.PSO.Low = -0.01
+	if s := v.sizeWords(); !strings.HasSuffix(s, "(-0.01 to 0.19), which does not exclude 0.") {
+		t.Error(s)
+	}
+}

@@ -53,7 +53,11 @@ func (v *Overhead) sizeWords() string {
 	case Grows:
 		return fmt.Sprintf("the opposite: the overhead grows with the instance (%s); at %s it changes the ratio by %s.", pWords(v.SizeP), here, v.PSO)
 	}
-	return fmt.Sprintf("not shown (%s); at %s it changes the ratio by %s, which does not exclude 0.", pWords(v.SizeP), here, v.PSO)
+	s := fmt.Sprintf("not shown (%s); at %s it changes the ratio by %s", pWords(v.SizeP), here, v.PSO)
+	if v.PSO.Low <= 0 && v.PSO.High >= 0 {
+		s += ", which does not exclude 0" // with two terms the test may show nothing where this interval excludes 0
+	}
+	return s + "."
 }
 
 // String is the value with its interval.

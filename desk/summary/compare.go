@@ -1,6 +1,11 @@
 package summary
 
-import "tare/stats"
+import (
+	"maps"
+	"math"
+
+	"tare/stats"
+)
 
 // Ratio is the mean of x over the mean of y with its interval, over the rounds that both rows have, as the rows' own
 // ratios are made. Alpha is the share of such intervals that may miss (stats.Alpha for 95 %; less where many are
@@ -15,6 +20,27 @@ func (s *Summary) Ratio(x, y *Row, alpha float64) stats.Quotient {
 func (s *Summary) Mean(x *Row, alpha float64) stats.Estimate {
 	xs, _, folders := paired(x, x)
 	return stats.Mean(xs, 1-alpha*s.share(folders))
+}
+
+// Doubt is what the host made of nothing at a row's place (workload, parameters, instance type, CPUs online), as a
+// factor: how far bare metal was from itself where the A/A check misses. 1 where it does not. A ratio of two rows of
+// that place that is no farther from 1 says nothing, though both may be far from bare metal.
+func (s *Summary) Doubt(r *Row) float64 {
+	for i := range s.AA {
+		if a := &s.AA[i]; a.Verdict == Misses && a.Host == r.Host && a.Workload == r.Treatment.Workload && maps.Equal(a.Params, r.Treatment.Params) &&
+			a.HostCores == r.HostCores && sameSize(a.Instance, r.Treatment.Instance) {
+			return a.factor()
+		}
+	}
+	return 1
+}
+
+// factor is the farthest end of a check's interval from 1.
+func (a *AACheck) factor() float64 {
+	if a.Low <= 0 {
+		return math.Inf(1)
+	}
+	return max(a.High, 1/a.Low)
 }
 
 // paired gives the values of the rounds that both rows have, and the folders that they are in.

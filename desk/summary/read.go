@@ -539,11 +539,7 @@ func (r *reader) distrust() {
 		if a.Verdict != Misses {
 			continue
 		}
-		// The farthest end, as a factor: what this host can make of nothing.
-		m := max(a.High, 1/a.Low)
-		if a.Low <= 0 {
-			m = math.Inf(1)
-		}
+		m := a.factor() // what this host can make of nothing
 		for _, t := range r.order {
 			row := &t.row
 			if row.Host != a.Host || row.Treatment.Workload != a.Workload || !maps.Equal(row.Treatment.Params, a.Params) || !sameSize(row.Treatment.Instance, a.Instance) || row.HostCores != a.HostCores ||
