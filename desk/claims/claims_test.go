@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -181,6 +182,35 @@ groups:
 	s.Rows[1].Doubtful = true
 	if v := find(t, Judge(s, all), "far"); v.Answer != NotTestable || !strings.Contains(v.Why, "A/A check failed") {
 		t.Errorf("doubtful: %s: %s", v.Answer, v.Why)
+	}
+}
+
+// An interval that is cut off at 0 does not tell how wide it is: a guess from its short side would promise too much.
+func TestRoundsWhereAnIntervalIsCutOff(t *testing.T) {
+	w := newWorld(host("bench", 2))
+	w.add(0, "ffmpeg bm large", 1)
+	w.add(0, "ffmpeg cn docker vanilla large", 3)
+	s := w.exact()
+	for i, v := range []float64{1, 5, 2, 4, 3} {
+		s.Rows[1].Values[i].Mean = v
+	}
+	h := Hypothesis{Ratio: &Ratio{Of: Selector{Workload: Values{"ffmpeg"}, Platform: Values{"cn"}}, Bounds: Bounds{Higher: 0.02}}}
+	j := newJudge(s)
+	n := j.build(h)
+	const alpha = 0.0005
+	cut, open := j.verdict(Claim{Hypothesis: h}, n, alpha), j.rounds(n, alpha, true)
+	if cut.Answer != NotDecided || cut.Evidence[0].Low != 0 {
+		t.Fatalf("%+v", cut)
+	}
+	// By Student's t: the smallest number of rounds whose half-width is below the 1.98 from the estimate to the bound.
+	want := 0
+	for k := 5; want == 0; k++ {
+		if j.width(alpha, k)*math.Sqrt(2.5) <= 1.98 {
+			want = k
+		}
+	}
+	if open != float64(want) {
+		t.Errorf("%g rounds, want %d", open, want)
 	}
 }
 

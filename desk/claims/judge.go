@@ -711,8 +711,8 @@ func (j *judge) enough(e judged, yes bool) float64 {
 	}
 	t := j.width
 	low, high := q.Value-q.Low, q.High-q.Value
-	if !q.HasInterval() {
-		// An interval at an easy level tells the spread.
+	if !q.HasInterval() || q.Low == 0 {
+		// An interval at an easy level tells the spread: one that ends at 0 was cut off there.
 		const easy = 0.32
 		q, _ = e.cmp.ratio(j.sum, easy)
 		grow := t(e.alpha, n) / t(easy, n)
