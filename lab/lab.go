@@ -73,7 +73,7 @@ type Lab struct {
 	say     image.Progress
 
 	bridge  *network.Bridge             // made when it is first needed
-	sized   int                         // how many CPUs are online; 0: all
+	sized   int                         // how many CPUs are online; 0: all; halfway: not known
 	regrow  func(context.Context) error // brings those back that are not
 	shrinks map[int]string              // by number of CPUs: why the host cannot be made so small; "" if it can
 
@@ -293,14 +293,10 @@ func (l *Lab) Accelerator(ctx context.Context, want string, emulate bool) (strin
 		if c.Answer == notebook.Supported {
 			return ask[i], nil
 		}
-		text := "no VM with " + ask[i] + ": " + c.Why
-		if c.Do != "" {
-			text += "; " + c.Do
-		}
-		why = append(why, text)
+		why = append(why, "no VM with "+ask[i]+": "+c.Why) // what to do about it, the doctor says
 	}
 	if want == "auto" && !emulate {
-		why = append(why, "the study does not allow emulation (--accel tcg does, for a try-out)")
+		why = append(why, "emulation is not allowed (--accel tcg allows it)")
 	}
 	return "", errors.New(strings.Join(why, "; "))
 }
@@ -408,7 +404,7 @@ func (l *Lab) bridged(ctx context.Context) (*network.Bridge, error) {
 }
 
 // Load makes the place from which the service in the treatment's guest is asked: bare metal in a network namespace of
-// its own, with the same root and files, on those CPUs that the guest was not given, where the host has such.
+// its own, with the same root and files, on CPUs that the guest was not given, of other cores where the host has such.
 func (l *Lab) Load(ctx context.Context, t notebook.Treatment, id string, w *workload.Ready) (study.Guest, notebook.Load, error) {
 	b, err := l.bridged(ctx)
 	if err != nil {
@@ -423,7 +419,7 @@ func (l *Lab) Load(ctx context.Context, t notebook.Treatment, id string, w *work
 	if err != nil {
 		return nil, notebook.Load{}, err
 	}
-	load := notebook.Load{CPUs: slices.DeleteFunc(slices.Clone(all), func(c int) bool { return slices.Contains(its, c) })}
+	load := notebook.Load{CPUs: apart(h.CPUs, all, its)}
 	load.Shared = t.Provisioning == notebook.Vanilla // its cores are any of the host's
 	if len(load.CPUs) == 0 {
 		load.CPUs, load.Shared = all, true
@@ -436,6 +432,32 @@ func (l *Lab) Load(ctx context.Context, t notebook.Treatment, id string, w *work
 		return nil, notebook.Load{}, err
 	}
 	return guest{g}, load, nil
+}
+
+// apart are those of all that a load has which is to disturb a guest on its CPUs the least: on none of the guest's
+// cores, whose other threads would take from it; on those only where the host has no more.
+func apart(cpus []notebook.CPU, all, its []int) []int {
+	cores := map[int]bool{}
+	for _, c := range cpus {
+		if slices.Contains(its, c.ID) {
+			cores[c.Core] = true
+		}
+	}
+	var other, beside []int
+	for _, c := range cpus {
+		switch {
+		case !slices.Contains(all, c.ID) || slices.Contains(its, c.ID):
+		case cores[c.Core]:
+			beside = append(beside, c.ID)
+		default:
+			other = append(other, c.ID)
+		}
+	}
+	if len(other) == 0 {
+		other = beside
+	}
+	slices.Sort(other)
+	return other
 }
 
 // cpus are the CPUs that a guest of the treatment gets which is bound to any.
@@ -465,6 +487,7 @@ func (l *Lab) size(ctx context.Context, n int) error {
 		return nil
 	}
 	if l.regrow != nil {
+		l.sized = halfway
 		if err := l.regrow(ctx); err != nil {
 			return err
 		}
@@ -478,11 +501,18 @@ func (l *Lab) size(ctx context.Context, n int) error {
 		return err
 	}
 	if l.regrow, err = host.TakeOffline(ctx, l.journal, leave); err != nil {
+		if l.regrow != nil {
+			l.sized = halfway
+		}
 		return err
 	}
 	l.sized = n
 	return nil
 }
+
+// halfway is the size of a host whose CPUs could not be brought back: it is no treatment's, so nothing is measured
+// before another try to bring them back has worked.
+const halfway = -1
 
 // cannotShrink says why the host cannot be made one of n CPUs; it is tried once.
 func (l *Lab) cannotShrink(ctx context.Context, n int) string {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"tare/desk/claims"
 	"tare/desk/summary"
 	"tare/lab"
 	"tare/lab/host"
@@ -118,7 +119,7 @@ func benchCommand() *cobra.Command {
 registry reference, an OCI layout folder, an archive of "docker save", or an image of the Docker daemon; without
 --image it is a plain Debian root. The command is found in the image. Its folder is an empty one that it may write
 to ({scratch}) unless the image names another; on bare metal all else is read-only. --input FILE is {input} in the
-command. A {word} that is none of {input}, {scratch}, {work}, {cores} stays as it is.`,
+command. A {word} that is none of {input}, {scratch}, {work}, {cores}, {memory} stays as it is.`,
 		Example: `  sudo tare bench -- sh -c 'i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done'
   sudo tare bench --image ./my-oci-layout --platforms bm,cn --instances large,0.5/1GB -- /app/work
   sudo tare bench --image ffmpeg.tar --input film.mp4 -- ffmpeg -v error -i {input} -c:v libx265 {scratch}/out.mp4`,
@@ -183,6 +184,11 @@ func (r *running) run(ctx context.Context, spec *study.Spec, only study.Only, se
 	if err := notebook.Admits(r.out, spec.Name); err != nil {
 		return err
 	}
+	for _, name := range spec.Claims { // the report would end with it, when all is measured
+		if _, err := claims.Shipped(name); err != nil {
+			return fmt.Errorf("study %s: claims: %w", spec.Name, err)
+		}
+	}
 	show := newProgress(os.Stderr)
 	defer show.end()
 	l, err := lab.Open(ctx, show.say)
@@ -205,8 +211,8 @@ func (r *running) run(ctx context.Context, spec *study.Spec, only study.Only, se
 	if err != nil {
 		return err
 	}
-	for _, o := range plan.Study.LeftOut {
-		show.note("left out: " + o.Treatment.ID + ": " + o.Reason)
+	for _, line := range leftOut(plan.Study.LeftOut) {
+		show.note(line)
 	}
 	if !notebook.Exists(r.out) {
 		if err := plan.Rehearse(ctx, l, show.say); err != nil {
@@ -239,6 +245,26 @@ func (r *running) run(ctx context.Context, spec *study.Spec, only study.Only, se
 		return fmt.Errorf("%w; what was measured is kept in %s, and the same command with --out %s goes on", err, r.out, r.out)
 	}
 	return r.finish(run, reason)
+}
+
+// leftOut says what is left out, a line for each reason.
+func leftOut(all []notebook.LeftOut) (lines []string) {
+	by := map[string][]string{}
+	var reasons []string
+	for _, o := range all {
+		if by[o.Reason] == nil {
+			reasons = append(reasons, o.Reason)
+		}
+		by[o.Reason] = append(by[o.Reason], o.Treatment.ID)
+	}
+	for _, r := range reasons {
+		what := by[r][0]
+		if more := len(by[r]) - 1; more > 0 {
+			what += fmt.Sprintf(" and %d more", more)
+		}
+		lines = append(lines, "left out: "+what+": "+r)
+	}
+	return lines
 }
 
 // finish prints the result and makes the report.

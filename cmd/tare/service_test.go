@@ -1,0 +1,457 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"tare/notebook"
+)
+
+// write makes a file of a test's own workload or study.
+func (h *testHost) write(name, text string) {
+	h.t.Helper()
+	path := filepath.Join(h.dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		h.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+// trials reads the trials that a run left.
+func (h *testHost) trials(out string) (all []notebook.Trial) {
+	h.t.Helper()
+	f, err := notebook.Read(filepath.Join(h.dir, out))
+	if err == nil {
+		err = f.Trials(func(t *notebook.Trial) error { all = append(all, *t); return nil })
+	}
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return all
+}
+
+// A shop is a workload of a user's own with a service: a small server, and a client that asks it again and again.
+const shop = `name: shop
+title: a page is served
+image: {reference: ../image}
+build: {shop: shop.c}
+params:
+  page: {default: page, values: "[a-z]+", help: which page is asked for}
+service:
+  command: ["{work}/shop", serve, "{address}", "{port}"]
+  port: 18080
+  timeout: 10s
+load:
+  ready: ["{work}/shop", ask, "{address}", "{port}", "1", page]
+  command: ["{work}/shop", ask, "{address}", "{port}", "20", "{page}"]
+metric: {name: response time, unit: s, from: mean}
+also:
+  - {name: requests, unit: "1"}
+  - {name: errors, unit: "1"}
+`
+
+const shopSource = `#include <arpa/inet.h>
+#include <err.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+static double now(void) {
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec + t.tv_nsec / 1e9;
+}
+
+int main(int argc, char **argv) {
+	if (argc < 4) errx(2, "serve ADDRESS PORT, or ask ADDRESS PORT TIMES PAGE");
+	struct sockaddr_in at = { .sin_family = AF_INET, .sin_port = htons(atoi(argv[3])) };
+	if (inet_pton(AF_INET, argv[2], &at.sin_addr) != 1) errx(2, "%s is no address", argv[2]);
+	char b[64];
+	if (!strcmp(argv[1], "serve")) {
+		int one = 1, s = socket(AF_INET, SOCK_STREAM, 0);
+		signal(SIGPIPE, SIG_IGN);
+		setsockopt(s, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+		if (bind(s, (struct sockaddr *)&at, sizeof at)) err(1, "port %s", argv[3]);
+		if (listen(s, 64)) err(1, "listen");
+		for (;;) {
+			int c = accept(s, 0, 0);
+			if (c < 0) err(1, "accept");
+			ssize_t n = read(c, b, sizeof b);
+			if (n > 0 && write(c, b, n) != n) warn("write");
+			close(c);
+		}
+	}
+	int n = atoi(argv[4]), errors = 0;
+	double from = now();
+	for (int i = 0; i < n; i++) {
+		int c = socket(AF_INET, SOCK_STREAM, 0);
+		struct timeval limit = { .tv_sec = 20 };
+		setsockopt(c, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+		if (connect(c, (struct sockaddr *)&at, sizeof at)) err(1, "connecting to %s", argv[2]);
+		ssize_t want = strlen(argv[5]), got = write(c, argv[5], want) == want ? read(c, b, sizeof b) : -1;
+		if (got != 4 || memcmp(b, "page", 4)) errors++;
+		close(c);
+	}
+	if (errors) fprintf(stderr, "%d of %d pages were wrong\n", errors, n);
+	printf("{\"mean\":%g,\"requests\":%d,\"errors\":%d}\n", (now() - from) / n, n, errors);
+	return 0;
+}
+`
+
+func (h *testHost) shop() {
+	h.write("shop/workload.yaml", shop)
+	h.write("shop/shop.c", shopSource)
+}
+
+// TestAServiceOnEveryPlatform: the user's own service, in every kind of guest and on every network that it can have.
+func TestAServiceOnEveryPlatform(t *testing.T) {
+	h := newHost(t)
+	need(t, dockerAnswers(), "a running Docker Engine")
+	need(t, has("runc"), "runc")
+	need(t, has("qemu-system-x86_64"), "qemu-system-x86_64 (qemu-system-x86)")
+	h.shop()
+	h.write("study.yaml", `name: shops
+workloads: [{name: ./shop}]
+platforms:
+  - platform: bm
+  - {platform: cn, engines: [docker, runc], provisioning: [pinned], networks: [bridge, host, none]}
+  - {platform: vm, provisioning: [vanilla], networks: [bridge, host]}
+  - {platform: vmcn, provisioning: [vanilla], networks: [bridge, host]}
+instances: [1/1GB]
+design: {rounds: {floor: 2, cap: 2, emulated: 1}, trials: 2, warmups: 1, timeout: 2m}
+allow_emulation: true
+`)
+	out, errs, status := h.run("run", "./study.yaml", "--out", "R", "--format", "json")
+	if status != 0 {
+		t.Fatalf("exit status %d: %s", status, errs)
+	}
+	var all []struct {
+		row
+		Network   *string
+		CHR       float64 `json:"chr"`
+		HostCores int     `json:"host_cores"`
+		Also      []struct {
+			Name string
+			Mean float64
+		}
+	}
+	if err := json.Unmarshal([]byte(out), &all); err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, r := range all {
+		name := r.name()
+		if r.Network != nil {
+			name += " " + *r.Network
+		}
+		names = append(names, name)
+		if r.Failed > 0 || r.Trials == 0 || r.Mean == nil || len(r.Also) == 0 || r.Also[0].Mean != 20 {
+			t.Errorf("%s: %+v", name, r)
+		}
+	}
+	slices.Sort(names)
+	want := []string{"bm", "bm aa", "cn docker pinned bridge", "cn docker pinned host", "cn oci pinned bridge", "cn oci pinned host",
+		"vm qemu vanilla bridge", "vmcn qemu vanilla bridge", "vmcn qemu vanilla host"}
+	if !slices.Equal(names, want) {
+		t.Errorf("measured\n%q\nwant\n%q", names, want)
+	}
+	for _, line := range []string{"its service has to be asked, and without a network nobody can", "a VM has no part in the host's network"} {
+		if !strings.Contains(errs, line) {
+			t.Errorf("it was not said that %q was left out: %s", line, errs)
+		}
+	}
+	for _, tr := range h.trials("R") {
+		if tr.Load == nil || len(tr.Load.CPUs) == 0 || tr.ElapsedS <= 0 {
+			t.Errorf("trial without its load: %+v", tr)
+		}
+	}
+	if text := h.must("export", "R", "--format", "csv"); !strings.Contains(text, "load_cpu_s") {
+		t.Errorf("the export has no column for the load's CPU: %.300s", text)
+	}
+}
+
+// TestBadLuckWithAService: each has its cause in the record, on one line on the screen, and leaves nothing.
+func TestBadLuckWithAService(t *testing.T) {
+	h := newHost(t)
+	need(t, has("runc"), "runc")
+	h.shop()
+	busy, err := net.Listen("tcp", "0.0.0.0:18080")
+	if err != nil {
+		t.Fatal(err)
+	}
+	busy.Close()
+	for _, c := range []struct {
+		name, from, to string // in the workload
+		platform, want string
+		busy           bool
+	}{
+		{name: "never ready", from: `"{work}/shop", serve, "{address}", "{port}"`, to: `sleep, "1000"`, platform: "{platform: cn, engines: [runc], provisioning: [vanilla]}",
+			want: "its service was not ready in 10s: the last question gave:"},
+		{name: "it ends", from: `"{work}/shop", serve, "{address}", "{port}"`, to: `cat, /nosuch`, platform: "{platform: cn, engines: [runc], provisioning: [vanilla]}",
+			want: "its service ended before it was ready: exit status 1: cat: can't open '/nosuch'"},
+		{name: "errors", from: "default: page", to: "default: other", platform: "{platform: cn, engines: [runc], provisioning: [vanilla]}",
+			want: "20 of its requests failed: 20 of 20 pages were wrong"},
+		{name: "the client cannot connect", from: `"{port}", "20"`, to: `"9", "20"`,
+			platform: "{platform: cn, engines: [runc], provisioning: [vanilla]}", want: "connecting to 198.18."},
+		{name: "port in use", platform: "{platform: bm}", busy: true, want: "in use"},
+		{name: "bare metal is rehearsed", from: "default: page", to: "default: other", platform: "{platform: bm}",
+			want: "tare: workload ./shop failed when it was tried once on bare metal, before the study: 20 of its requests failed"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			text := strings.Replace(shop, c.from, c.to, 1)
+			if c.from != "" && text == shop {
+				t.Fatal("the case changes nothing")
+			}
+			h.write("shop/workload.yaml", text)
+			h.write("bad.yaml", fmt.Sprintf("name: bad\nworkloads: [{name: ./shop}]\nplatforms: [%s]\ninstances: [1/512MB]\ndesign: {rounds: {floor: 1, cap: 1}, timeout: 1m}\n", c.platform))
+			if c.busy {
+				l, err := net.Listen("tcp", "0.0.0.0:18080")
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer l.Close()
+			}
+			out := strings.ReplaceAll(c.name, " ", "-")
+			_, errs, status := h.run("run", "./bad.yaml", "--out", out)
+			if status == 0 {
+				t.Fatalf("exit status 0: %s", errs)
+			}
+			lines := strings.Split(strings.TrimSpace(errs), "\n")
+			said := lines[len(lines)-1]
+			if notebook.Exists(filepath.Join(h.dir, out)) {
+				all := h.trials(out)
+				if len(all) == 0 || all[0].Failure == "" {
+					t.Fatalf("no failed trial in the record: %+v", all)
+				}
+				said = all[0].Failure
+			}
+			if !strings.Contains(strings.ReplaceAll(said, "workload shop", "workload ./shop"), c.want) || strings.Contains(said, "\n") {
+				t.Errorf("got  %s\nwant … %s …", said, c.want)
+			}
+		})
+	}
+	h.nothingLeft()
+}
+
+// TestASmallerHost: the host is made smaller and whole again, in order, and by `tare clean` after a kill.
+func TestASmallerHost(t *testing.T) {
+	h := newHost(t)
+	need(t, has("runc"), "runc")
+	const file = "/sys/devices/system/cpu/online"
+	whole, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = os.Stat("/sys/devices/system/cpu/cpu1/online")
+	need(t, err == nil, "a second CPU that can go offline")
+	h.write("small.yaml", `name: small
+workloads: [{name: cpu, params: {millions: 30}}]
+platforms: [{platform: bm}, {platform: cn, engines: [runc], provisioning: [pinned]}]
+instances: [1/512MB]
+host_cores: [1, all, 4096]
+figures: [{name: Figure 7, title: one size, workload: cpu, by: host_cores}]
+design: {rounds: {floor: 2, cap: 2}}
+`)
+	out := h.must("run", "./small.yaml", "--out", "R", "--format", "json")
+	var all []struct {
+		HostCores int `json:"host_cores"`
+		CHR       float64
+		Trials    int
+		Ratio     *float64
+	}
+	if err := json.Unmarshal([]byte(out), &all); err != nil {
+		t.Fatal(err)
+	}
+	sizes := map[int]int{}
+	for _, r := range all {
+		sizes[r.HostCores]++
+		if r.CHR != 1/float64(r.HostCores) || r.Trials != 2 || r.Ratio == nil {
+			t.Errorf("%+v", r)
+		}
+	}
+	if len(sizes) != 2 || sizes[1] != 3 {
+		t.Errorf("rows by host size: %v, want 3 on one CPU and 3 on all", sizes)
+	}
+	if now, err := os.ReadFile(file); err != nil || !bytes.Equal(now, whole) {
+		t.Fatalf("online after the run: %q, %v, want %q", now, err, whole)
+	}
+
+	cmd := h.command(t.Context(), "run", "./small.yaml", "--out", "K", "--rounds", "50")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	deadline := time.Now().Add(time.Minute)
+	for {
+		now, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(now, whole) {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("no CPU went offline in a minute")
+		}
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	cmd.Wait() // its error is our kill
+	h.must("clean")
+	if now, err := os.ReadFile(file); err != nil || !bytes.Equal(now, whole) {
+		t.Errorf("online after tare clean: %q, %v, want %q", now, err, whole)
+	}
+	if dockerAnswers() {
+		// The kernel takes the CPUs from Docker's cgroup for good; a container on the last of them shows that it has it back.
+		cpus := strings.FieldsFunc(strings.TrimSpace(string(whole)), func(r rune) bool { return r == '-' || r == ',' })
+		set := "/sys/fs/cgroup/cpuset/docker/cpuset.cpus"
+		if b, err := os.ReadFile(set); err == nil && !strings.Contains(string(b), cpus[len(cpus)-1]) {
+			t.Errorf("%s is %q", set, b)
+		}
+	}
+}
+
+// TestThePaper runs the study of the paper, made small and shorter still, and judges its claims. The servers are the
+// real ones; emulated, of them, only WordPress: Cassandra takes minutes to start there.
+func TestThePaper(t *testing.T) {
+	h := newHost(t)
+	need(t, dockerAnswers(), "a running Docker Engine")
+	need(t, has("mmdebstrap"), "mmdebstrap")
+	need(t, has("pip3"), "pip3 (python3-pip)")
+	text := h.must("study", "show", "pinning-small")
+	short := strings.NewReplacer("rounds: 4", "rounds: 1", "floor: 6, cap: 6", "floor: 2, cap: 2", "{users: 50}", "{users: 10}", "millions: 50}", "millions: 2}", "frames: 60, width: 480", "frames: 12, width: 160").Replace(text)
+	if strings.Contains(short, "rounds: 4") || strings.Contains(short, "cap: 6") || strings.Contains(short, "users: 50") || strings.Contains(short, "frames: 60") || strings.Contains(short, "millions: 50") {
+		t.Fatal("the study has changed: this test makes it shorter by its text")
+	}
+	h.write("paper.yaml", short)
+	out, errs, status := h.run("run", "./paper.yaml", "--only", "platform=cn", "--out", "R", "--format", "json")
+	if status != 0 {
+		t.Fatalf("exit status %d: %s", status, errs)
+	}
+	var all []struct {
+		row
+		Workload string
+	}
+	if err := json.Unmarshal([]byte(out), &all); err != nil {
+		t.Fatal(err)
+	}
+	n := map[string]int{}
+	for _, r := range all {
+		n[r.Workload]++
+		if r.Failed > 0 || r.Trials == 0 {
+			t.Errorf("%s %s: %+v", r.Workload, r.name(), r)
+		}
+	}
+	for w, want := range map[string]int{"ffmpeg": 8, "mpi-search": 8, "wordpress": 4, "cassandra": 4} {
+		if n[w] != want {
+			t.Errorf("%s: %d rows, want %d", w, n[w], want)
+		}
+	}
+
+	var verdicts []struct{ ID, Verdict, Why string }
+	if err := json.Unmarshal([]byte(h.must("claims", "R", "--format", "json")), &verdicts); err != nil {
+		t.Fatal(err)
+	}
+	large := false
+	for _, v := range verdicts {
+		if !slices.Contains([]string{"holds here", "does not hold here", "not decided", "not testable here"}, v.Verdict) || v.Why == "" && v.Verdict == "not testable here" {
+			t.Errorf("%+v", v)
+		}
+		large = large || strings.Contains(v.Why, "112")
+	}
+	if len(verdicts) < 30 || !large {
+		t.Errorf("%d claims, want 30 at least, and one that says that it needs 112 CPUs", len(verdicts))
+	}
+
+	page, err := os.ReadFile(filepath.Join(h.dir, "R", "report.html"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"Figure 3", "Figure 4", "Figure 5", "Figure 6", "not testable here"} {
+		if !bytes.Contains(page, []byte(want)) {
+			t.Errorf("the report has no %q", want)
+		}
+	}
+
+	h.startAsAdvised("R")
+
+	h.write("emulated.yaml", `name: emulated
+workloads:
+  - {name: wordpress, params: {users: 5}}
+  - {name: mpi-search, params: {millions: 1}}
+platforms: [{platform: vm, provisioning: [vanilla]}, {platform: vmcn, provisioning: [vanilla]}]
+instances: [1/2GB]
+design: {rounds: {floor: 1, cap: 1}, timeout: 5m}
+`)
+	out, errs, status = h.run("run", "./emulated.yaml", "--accel", "tcg", "--out", "E", "--format", "json")
+	if status != 0 {
+		t.Fatalf("exit status %d: %s", status, errs)
+	}
+	emulated := rows(t, out)
+	if len(emulated) != 4 {
+		t.Errorf("%d rows, want 4", len(emulated))
+	}
+	for _, r := range emulated {
+		if r.Failed > 0 || r.Trials == 0 || r.Representative {
+			t.Errorf("%s: %+v", r.name(), r)
+		}
+	}
+}
+
+// startAsAdvised starts a container with the flags that the advice on a results folder prints, and looks at its cgroup.
+func (h *testHost) startAsAdvised(out string) {
+	h.t.Helper()
+	text := h.must("advise", out, "--workload", "mpi-search", "--instance", "1/2GB", "--exclude", "bm", "--format", "docker")
+	var flags []string
+	for _, line := range strings.Split(text, "\n") {
+		line = strings.TrimSuffix(strings.TrimSpace(line), "\\")
+		if !strings.HasPrefix(line, "#") {
+			flags = append(flags, strings.Fields(line)...)
+		}
+	}
+	limits := slices.DeleteFunc(slices.Clone(flags), func(f string) bool {
+		return !strings.HasPrefix(f, "--cpus=") && !strings.HasPrefix(f, "--cpuset-cpus=") && !strings.HasPrefix(f, "--memory=")
+	})
+	if len(limits) < 2 {
+		h.t.Fatalf("the advice has no limits as --flag=value: %s", text)
+	}
+	images, err := exec.Command("docker", "images", "-q", "tare/image").Output()
+	if err != nil || len(images) == 0 {
+		h.t.Fatalf("no image of the study in Docker: %v", err)
+	}
+	image, _, _ := strings.Cut(string(images), "\n")
+	args := append([]string{"run", "--rm", "-v", "/sys/fs/cgroup:/cg:ro"}, limits...)
+	args = append(args, image, "/bin/sh", "-c", "cat /proc/self/status | grep Cpus_allowed_list; cat /sys/fs/cgroup/cpu*/cpu.cfs_quota_us /sys/fs/cgroup/memory/memory.limit_in_bytes /sys/fs/cgroup/cpu.max /sys/fs/cgroup/memory.max 2>/dev/null; true")
+	said, err := exec.Command("docker", args...).CombinedOutput()
+	if err != nil {
+		h.t.Fatalf("docker %s: %v: %s", strings.Join(args, " "), err, said)
+	}
+	if !strings.Contains(string(said), fmt.Sprint(2<<30)) {
+		h.t.Errorf("no memory limit of 2 GB in force: %s", said)
+	}
+	for _, f := range limits {
+		if strings.HasPrefix(f, "--cpus=") && !strings.Contains(string(said), "100000") {
+			h.t.Errorf("%s is not in force: %s", f, said)
+		}
+		if set, ok := strings.CutPrefix(f, "--cpuset-cpus="); ok && !strings.Contains(string(said), "Cpus_allowed_list:\t"+set+"\n") {
+			h.t.Errorf("%s is not in force: %s", f, said)
+		}
+	}
+}
