@@ -16,6 +16,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"tare/notebook"
 )
 
@@ -55,11 +57,15 @@ func Smaller(h notebook.Host, n int) (stay, leave []int, err error) {
 }
 
 // TakeOffline takes the CPUs from the host until restore is called, which brings them back and gives the cgroups'
-// CPU sets what they had. It stands in the journal first. On error all are back.
+// CPU sets what they had. It stands in the journal first. On error all are back; where they could not be brought back,
+// restore is there as well, to try again.
 func TakeOffline(ctx context.Context, j *Journal, cpus []int) (restore func(context.Context) error, err error) {
 	sets, err := cpusetsWith(cpus)
 	if err != nil {
 		return nil, fmt.Errorf("host: CPUs %s offline: reading the cgroups' CPU sets, which they are taken from: %w", FormatCPUList(cpus), err)
+	}
+	if err := bereft(sets, cpus); err != nil {
+		return nil, fmt.Errorf("host: CPUs %s offline: %w", FormatCPUList(cpus), err)
 	}
 	text, err := json.Marshal(sets)
 	if err != nil {
@@ -81,14 +87,18 @@ func TakeOffline(ctx context.Context, j *Journal, cpus []int) (restore func(cont
 	}
 	for _, c := range cpus {
 		if err := setOnline(c, false); err != nil {
-			return nil, errors.Join(fmt.Errorf("host: CPU %d cannot go offline: %w", c, err), restore(context.WithoutCancel(ctx)))
+			err = fmt.Errorf("host: CPU %d cannot go offline: %w", c, err)
+			if rerr := restore(context.WithoutCancel(ctx)); rerr != nil {
+				return restore, errors.Join(err, rerr)
+			}
+			return nil, err
 		}
 	}
 	return restore, nil
 }
 
 // bringBack undoes an entry of TakeOffline.
-func bringBack(ctx context.Context, e Entry) error {
+func bringBack(_ context.Context, e Entry) error {
 	cpus, err := ParseCPUList(e.Target)
 	if err != nil {
 		return err
@@ -104,15 +114,45 @@ func bringBack(ctx context.Context, e Entry) error {
 			return fmt.Errorf("host: CPU %d cannot come back: %w; echo 1 >%s", c, err, onlineFile(c))
 		}
 	}
-	// A parent's set must hold its child's, so parents come first.
-	for _, path := range slices.Sorted(maps.Keys(sets)) {
+	for _, path := range parentsFirst(sets) {
 		// It is a path of our own journal, and still only a CPU set of a cgroup is written.
 		if filepath.Base(path) != "cpuset.cpus" || !strings.HasPrefix(path, cgroupRoot+"/") || filepath.Clean(path) != path {
 			return fmt.Errorf("host: %q is no cgroup's CPU set", path)
 		}
 		err := os.WriteFile(path, []byte(sets[path]), 0o644)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) && ctx.Err() == nil {
+		// A cgroup that went meanwhile needs none.
+		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ENODEV) {
 			return fmt.Errorf("host: giving a cgroup its CPU set back: %w", err)
+		}
+	}
+	return nil
+}
+
+// parentsFirst orders the files of CPU sets by their cgroups: a parent's set must hold its child's before that is written.
+// (The files' own paths are in another order: docker/0a1b…/cpuset.cpus comes before docker/cpuset.cpus.)
+func parentsFirst(sets map[string]string) []string {
+	return slices.SortedFunc(maps.Keys(sets), func(a, b string) int { return cmp.Compare(filepath.Dir(a), filepath.Dir(b)) })
+}
+
+// bereft says which cgroup of version 1 with processes in it would be left without a CPU: the kernel moves them to its
+// parent then, and nobody moves them back.
+func bereft(sets map[string]string, cpus []int) error {
+	for _, path := range parentsFirst(sets) {
+		has, err := ParseCPUList(sets[path])
+		if err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		if slices.ContainsFunc(has, func(c int) bool { return !slices.Contains(cpus, c) }) {
+			continue
+		}
+		dir := filepath.Dir(path)
+		procs, err := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
+		switch {
+		case errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENODEV): // it went meanwhile
+		case err != nil:
+			return err
+		case len(procs) > 0:
+			return fmt.Errorf("processes in the cgroup %s may use CPUs %s alone, and would lose that for good: end them (a container that is bound to CPUs?), or give them more CPUs", dir, sets[path])
 		}
 	}
 	return nil

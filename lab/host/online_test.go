@@ -4,6 +4,7 @@ package host
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -52,20 +53,27 @@ func TestTakeOffline(t *testing.T) {
 	_, err := os.Stat(onlineFile(cpu))
 	need(t, err == nil, "a CPU that can go offline")
 
-	set := ""
+	var sets []string // of a cgroup, and of one in it whose file's path comes before
 	if _, err := os.Stat(filepath.Join(cgroupRoot, "cpuset", "cpuset.cpus")); err == nil {
 		dir, err := os.MkdirTemp(filepath.Join(cgroupRoot, "cpuset"), "tare-test-")
 		if err != nil {
 			t.Fatal(err)
 		}
+		child := filepath.Join(dir, "0")
+		if err := os.Mkdir(child, 0o755); err != nil {
+			t.Fatal(err)
+		}
 		t.Cleanup(func() {
-			if err := os.Remove(dir); err != nil {
+			if err := errors.Join(os.Remove(child), os.Remove(dir)); err != nil {
 				t.Error(err)
 			}
 		})
-		set = filepath.Join(dir, "cpuset.cpus")
-		if err := os.WriteFile(set, []byte(FormatCPUList(all)), 0o644); err != nil {
-			t.Fatal(err)
+		for _, d := range []string{dir, child} {
+			set := filepath.Join(d, "cpuset.cpus")
+			if err := os.WriteFile(set, []byte(FormatCPUList(all)), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			sets = append(sets, set)
 		}
 	}
 	whole := func(when string) {
@@ -73,11 +81,10 @@ func TestTakeOffline(t *testing.T) {
 		if got := online(); !slices.Equal(got, all) {
 			t.Errorf("%s: online are %v, want %v", when, got, all)
 		}
-		if set == "" {
-			return
-		}
-		if b, err := os.ReadFile(set); err != nil || strings.TrimSpace(string(b)) != FormatCPUList(all) {
-			t.Errorf("%s: a cgroup's CPU set is %q, %v, want %s", when, b, err, FormatCPUList(all))
+		for _, set := range sets {
+			if b, err := os.ReadFile(set); err != nil || strings.TrimSpace(string(b)) != FormatCPUList(all) {
+				t.Errorf("%s: %s has %q, %v, want %s", when, set, b, err, FormatCPUList(all))
+			}
 		}
 	}
 
@@ -127,5 +134,34 @@ func TestACPUThatCannotGo(t *testing.T) {
 	}
 	if len(j.open) != 0 {
 		t.Errorf("left in the journal: %v", j.open)
+	}
+}
+
+// Files of CPU sets sort in another order than their cgroups: written so, a child's set comes before its parent has it.
+func TestParentsFirst(t *testing.T) {
+	docker := "/sys/fs/cgroup/cpuset/docker"
+	want := []string{docker + "/cpuset.cpus", docker + "/0a1b/cpuset.cpus", docker + "/0a1b/a/cpuset.cpus", docker + "/f00d/cpuset.cpus"}
+	sets := map[string]string{}
+	for _, path := range want {
+		sets[path] = "0-1"
+	}
+	if got := parentsFirst(sets); !slices.Equal(got, want) {
+		t.Errorf("the order is %q, want %q", got, want)
+	}
+}
+
+func TestProcessesThatWouldLoseTheirCPUs(t *testing.T) {
+	for _, c := range []struct {
+		set, procs string
+		refused    bool
+	}{{"1", "17\n", true}, {"2-3", "17\n", false}, {"1", "", false}, {"0-1", "17\n", false}, {"1-2", "17\n", true}} {
+		dir := t.TempDir()
+		if err := os.WriteFile(filepath.Join(dir, "cgroup.procs"), []byte(c.procs), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		err := bereft(map[string]string{filepath.Join(dir, "cpuset.cpus"): c.set}, []int{1, 2})
+		if (err != nil) != c.refused || c.refused && !strings.Contains(err.Error(), dir) {
+			t.Errorf("CPUs %s, processes %q: %v", c.set, c.procs, err)
+		}
 	}
 }
