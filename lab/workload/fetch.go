@@ -77,6 +77,9 @@ func (w *Workload) inputs() ([]Fetched, error) {
 		return nil, fmt.Errorf("%s: inputs_from: %w", w.origin, err)
 	}
 	names := map[string]bool{}
+	for _, name := range w.placed() {
+		names[name] = true
+	}
 	lines := bufio.NewScanner(bytes.NewReader(text))
 	for n := 1; lines.Scan(); n++ {
 		line, _, _ := strings.Cut(lines.Text(), "#")
@@ -97,7 +100,7 @@ func (w *Workload) inputs() ([]Fetched, error) {
 			return nil, fmt.Errorf("%s:%d: %w", where, n, err)
 		}
 		if names[in.Name] {
-			return nil, fmt.Errorf("%s:%d: %s stands there twice", where, n, in.Name)
+			return nil, fmt.Errorf("%s:%d: %s stands there twice, or is the name of another of the workload's files", where, n, in.Name)
 		}
 		names[in.Name] = true
 		all = append(all, in)

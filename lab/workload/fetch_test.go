@@ -52,6 +52,8 @@ func TestAServiceAndItsLoad(t *testing.T) {
 		{"metric:", "command: [x]\nmetric:", "command: is of a workload without a service"},
 		{"service:\n  command: [/bin/serve, \"{address}\", \"{port}\", \"{memory}\"]\n  port: 8080\n", "", "load: without a service"},
 		{"- {name: p99, unit: s}", "- {name: p99}", "also: - {name: …"},
+		{"metric:", "files: [a, a]\nmetric:", `files: "a" would be at {work} twice`},
+		{"metric:", "prepare: [x, \"{memory}\"]\nmetric:", "prepare: {memory} is of an instance"},
 	} {
 		text := strings.Replace(served, c.from, c.to, 1)
 		if text == served {
@@ -67,6 +69,11 @@ func TestAServiceAndItsLoad(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	w.Files = []string{"lib-1.2.jar"}
+	if _, err := w.inputs(); err == nil || !strings.Contains(err.Error(), "jars.txt:2: lib-1.2.jar stands there twice, or") {
+		t.Errorf("a file of the list has the name of another: %v", err)
+	}
+	w.Files = nil
 	in, err := w.inputs()
 	if err != nil || len(in) != 2 || in[0].Name != "lib-1.2.jar" || in[1].Name != "stress.jar" {
 		t.Fatalf("%+v, %v", in, err)
@@ -138,8 +145,23 @@ func TestOneFileOfAnArchive(t *testing.T) {
 	}
 }
 
+// JavaScript, in which k6's loads are written, prints a number that is none as null.
+func TestANumberThatIsNone(t *testing.T) {
+	w := &Workload{Metric: Metric{From: "mean"}, Also: []notebook.Metric{{Name: "p99"}}}
+	for out, want := range map[string]string{
+		`{"mean":null,"p99":1,"errors":0}`: `it printed no good "mean": {"mean":null,"p99":1,"errors":0}`,
+		`{"mean":1,"p99":null}`:            `it printed no good "p99": {"mean":1,"p99":null}`,
+		`{"mean":1,"p99":1,"errors":null}`: `it printed no good "errors": null`,
+		`{"mean":1,"p99":0}`:               "",
+	} {
+		if _, _, cause := w.Figures(ruler.Result{Stdout: []byte(out)}); cause != want {
+			t.Errorf("%s:\ngot  %s\nwant %s", out, cause, want)
+		}
+	}
+}
+
 func FuzzFigures(f *testing.F) {
-	for _, s := range []string{`{"mean":0.1,"p99":0.2,"errors":0}`, `{"mean":-1}`, "noise\n{}", `{"mean":1e999}`, ""} {
+	for _, s := range []string{`{"mean":0.1,"p99":0.2,"errors":0}`, `{"mean":-1}`, `{"mean":null,"p99":1}`, `{"mean":1,"p99":1,"errors":null}`, "noise\n{}", `{"mean":1e999}`, ""} {
 		f.Add([]byte(s), []byte("said\n"))
 	}
 	w := &Workload{Metric: Metric{From: "mean"}, Also: []notebook.Metric{{Name: "p99"}}}

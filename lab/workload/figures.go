@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"math"
 	"strings"
 
 	"tare/lab/ruler"
@@ -22,23 +21,27 @@ func (w *Workload) Figures(r ruler.Result) (metric float64, also map[string]floa
 	}
 	lines := bytes.Split(bytes.TrimSpace(r.Stdout), []byte("\n"))
 	last := lines[len(lines)-1]
-	var all map[string]float64
+	var all map[string]*float64 // nil: null, which is how JavaScript prints a number that is none
 	if err := json.Unmarshal(last, &all); err != nil {
 		return 0, nil, fmt.Sprintf("a line with a JSON object of numbers was expected at the end of its output, not %.80q", last)
 	}
-	if n := all[ErrorsKey]; n != 0 {
-		cause = fmt.Sprintf("%g of its requests failed", n)
+	if n, ok := all[ErrorsKey]; ok && n == nil {
+		cause = fmt.Sprintf("it printed no good %q: null", ErrorsKey)
+	} else if ok && *n != 0 {
+		cause = fmt.Sprintf("%g of its requests failed", *n)
 		if said := lastLine(r.Stderr); said != "" {
 			cause += ": " + said
 		}
 	}
 	number := func(key string) float64 {
-		v, ok := all[key]
 		// A figure that is none says so by its absence; a time or a count is never negative.
-		if cause == "" && (!ok || v < 0 || math.IsInf(v, 0)) {
+		if v := all[key]; v != nil && *v >= 0 {
+			return *v
+		}
+		if cause == "" {
 			cause = fmt.Sprintf("it printed no good %q: %.200s", key, strings.ToValidUTF8(string(last), "?"))
 		}
-		return v
+		return 0
 	}
 	metric = r.Elapsed.Seconds()
 	if w.Metric.From != "" {

@@ -254,6 +254,9 @@ func (w *Workload) validate() error {
 			return fmt.Errorf("input: %w", err)
 		}
 	}
+	if name := twice(w.placed()); name != "" {
+		return fmt.Errorf("files: %q would be at {work} twice: of files, build, input and inputs each was expected to have a name of its own", name)
+	}
 	if err := w.validateService(); err != nil {
 		return err
 	}
@@ -278,10 +281,38 @@ func (w *Workload) validate() error {
 				if _, ok := w.Params[m[1]]; !ok && !slices.Contains(ownPlaceholds, m[1]) {
 					return fmt.Errorf("%s: {%s} is neither a parameter nor one of %v", key, m[1], ownPlaceholds)
 				}
+				switch {
+				case key == "prepare" && slices.Contains(ownPlaceholds[2:], m[1]):
+					return fmt.Errorf("prepare: {%s} is of an instance, and preparing is done once for all of them", m[1])
+				case w.Service == nil && slices.Contains(ownPlaceholds[4:], m[1]):
+					return fmt.Errorf("%s: {%s} is of a service, and the workload has none", key, m[1])
+				}
 			}
 		}
 	}
 	return nil
+}
+
+// placed are the names of the workload's own files at {work}, but for those of InputsFrom.
+func (w *Workload) placed() []string {
+	names := slices.Concat(w.Files, sorted(w.Build))
+	if w.Input != nil {
+		names = append(names, w.Input.Name)
+	}
+	for _, in := range w.Inputs {
+		names = append(names, in.Name)
+	}
+	return names
+}
+
+// twice is a name that is there twice; "" if none is.
+func twice(names []string) string {
+	for i, n := range names {
+		if slices.Contains(names[:i], n) {
+			return n
+		}
+	}
+	return ""
 }
 
 func (w *Workload) validateService() error {

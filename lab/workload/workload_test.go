@@ -62,6 +62,7 @@ func TestWhatIsWrongInAWorkloadIsSaidWithItsLine(t *testing.T) {
 		{"an option for a package", "[busybox]", "[--evil]", `"--evil" is not the name of a Debian package`},
 		{"no command", `command: [/bin/sh, "{work}/run.sh", "{size}", "{cores}"]`, "", "command: is missing"},
 		{"bad expression", `"[0-9]+"`, `"["`, "params: size: values:"},
+		{"an address without a service", "{cores}", "{address}", "command: {address} is of a service, and the workload has none"},
 		{"own name for a parameter", "size: {default", "work: {default", `params: "work":`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
