@@ -161,6 +161,9 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, c *workload.Catalogue, ch Choi
 	if err := ch.Only.known(s, us); err != nil {
 		return nil, err
 	}
+	if err := s.drawable(us); err != nil {
+		return nil, err
+	}
 	accel, noAccel := "", error(nil)
 	for _, p := range s.Platforms {
 		wanted := ch.Only["platform"] == "" || ch.Only["platform"] == p.Platform
@@ -360,6 +363,9 @@ func (p *Plan) rehearse(ctx context.Context, lab Lab, t notebook.Treatment, read
 	}
 	defer func() { err = errors.Join(err, destroy(ctx, g)) }()
 	service, cause, err := r.setUp(ctx, g, t, "rehearsal", ready)
+	if err == nil && ctx.Err() != nil { // what was cut short by us says nothing about the workload
+		cause, err = "", errors.Join(ctx.Err(), service.takeDown(ctx))
+	}
 	if cause != "" || err != nil {
 		return cause, err
 	}

@@ -18,6 +18,7 @@ const (
 
 // service is a workload's service as it runs in a guest, and the place from which it is asked.
 type service struct {
+	guest Guest
 	place Guest
 	load  notebook.Load
 	took  time.Duration // from its start until it answered
@@ -42,7 +43,7 @@ func (r *Run) setUp(ctx context.Context, g Guest, t notebook.Treatment, id strin
 	order := w.Order(w.Service.Command, ready.Params, ready.Image, workload.Seat{Instance: t.Instance, Address: at.Listen})
 	order.Timeout = ruler.MaxTimeout // it ends when it is ended
 	sctx, stop := context.WithCancel(context.WithoutCancel(ctx))
-	s := &service{stop: stop, ended: make(chan struct{})}
+	s := &service{guest: g, stop: stop, ended: make(chan struct{})}
 	began := time.Now()
 	go func() {
 		defer close(s.ended)
@@ -133,7 +134,7 @@ func (s *service) over() bool {
 // how says how the service ended.
 func (s *service) how() string {
 	if s.err != nil {
-		return s.err.Error()
+		return s.err.Error() + autopsy(s.guest)
 	}
 	if cause := workload.Failure(s.res); cause != "" {
 		return cause

@@ -2,6 +2,7 @@ package study
 
 import (
 	"context"
+	"errors"
 	"net/netip"
 	"strings"
 	"sync"
@@ -23,6 +24,8 @@ type shop struct {
 	answer     string        // the load's last line
 	says       string        // on the load's stderr
 	dies       chan struct{} // closed: the service ends by itself
+	lost       error         // with dies: the guest is what ends
+	stop       func()        // called when a load's place is to be made, which then cannot be
 
 	mu     sync.Mutex
 	asked  int
@@ -35,6 +38,10 @@ func (l *shop) Provision(_ context.Context, t notebook.Treatment, _ string, _ *w
 }
 
 func (l *shop) Load(_ context.Context, t notebook.Treatment, _ string, _ *workload.Ready) (Guest, notebook.Load, error) {
+	if l.stop != nil {
+		l.stop()
+		return nil, notebook.Load{}, context.Canceled
+	}
 	l.places++
 	return &counter{fakeGuest{&l.fakeLab, t}, l, true}, notebook.Load{CPUs: []int{1}}, nil
 }
@@ -53,6 +60,12 @@ func (g *counter) Destroy(context.Context) error {
 	}
 	return nil
 }
+func (g *counter) Autopsy() string {
+	if g.l.lost != nil && !g.asks {
+		return "the kernel panicked"
+	}
+	return ""
+}
 func (g *counter) Address() platform.Address {
 	return platform.Address{Listen: netip.MustParseAddr("0.0.0.0"), Connect: netip.MustParseAddr("198.18.0.2")}
 }
@@ -66,6 +79,9 @@ func (g *counter) Run(ctx context.Context, o ruler.Order) (ruler.Result, time.Du
 		case <-ctx.Done():
 			return ruler.Result{Stderr: []byte("still starting\n")}, 0, ctx.Err()
 		case <-l.dies:
+			if l.lost != nil {
+				return ruler.Result{}, 0, l.lost
+			}
 			return ruler.Result{Exit: 3, Stderr: []byte("port 8080 is in use\n")}, 0, nil
 		}
 	}
@@ -121,6 +137,7 @@ func TestWhatGoesWrongWithAService(t *testing.T) {
 	}{
 		{"it never answers", "its service was not ready in 1s: the last question gave: exit status 1: connection refused; the service said: still starting", &shop{readyAfter: 1 << 30}},
 		{"it ends", "its service ended before it was ready: exit status 3: port 8080 is in use", &shop{readyAfter: 1 << 30, dies: gone}},
+		{"its guest dies", "its service ended before it was ready: the guest is gone (the kernel panicked)", &shop{readyAfter: 1 << 30, dies: gone, lost: errors.New("the guest is gone")}},
 		{"requests fail", "7 of its requests failed: 7 of 9: connection reset", &shop{answer: `{"mean":0.1,"p99":1,"errors":7}`, says: "7 of 9: connection reset\n"}},
 		{"no figure", `it printed no good "p99"`, &shop{answer: `{"mean":0.1}`}},
 		{"no object", `a line with a JSON object of numbers was expected at the end of its output, not "mean 0.1"`, &shop{answer: `mean 0.1`}},
@@ -141,6 +158,17 @@ func TestWhatGoesWrongWithAService(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A rehearsal that the user ends is no failure of the workload's.
+func TestARehearsalThatIsInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	l := &shop{fakeLab: fakeLab{elapsed: steady}, stop: cancel}
+	err := shopPlan("").Rehearse(ctx, l, func(string) {})
+	if !errors.Is(err, context.Canceled) || len(l.served) != 1 {
+		t.Errorf("%v, services %q; want an interruption of one", err, l.served)
 	}
 }
 

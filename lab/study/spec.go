@@ -451,6 +451,36 @@ func parseHostCores(text string) (int, error) {
 	return n, nil
 }
 
+// drawable says which figure the report could draw nothing in: of a workload that the study has not, or by an axis that
+// the workload has not. Said before days of measuring, not after.
+func (s *Spec) drawable(us []use) error {
+	for _, f := range s.Figures {
+		var names, axes []string
+		for _, u := range us {
+			names = append(names, u.Workload.Name)
+			if u.Workload.Name != f.Workload {
+				continue
+			}
+			if axes == nil {
+				axes = append([]string{"instance", "host_cores", "network"}, slices.Sorted(maps.Keys(u.params))...)
+			}
+			for k := range f.Params {
+				if _, ok := u.params[k]; !ok {
+					return fmt.Errorf("study %s: figure %q: params: workload %s has no parameter %q", s.Name, f.Name, f.Workload, k)
+				}
+			}
+		}
+		switch {
+		case axes == nil:
+			slices.Sort(names)
+			return fmt.Errorf("study %s: figure %q: workload: %q: one of the study's was expected: %s", s.Name, f.Name, f.Workload, strings.Join(slices.Compact(names), ", "))
+		case !slices.Contains(axes, f.By):
+			return fmt.Errorf("study %s: figure %q: by: %q: one of %s was expected", s.Name, f.Name, f.By, strings.Join(axes, ", "))
+		}
+	}
+	return nil
+}
+
 // use is one workload with one combination of its parameters, as the study uses it.
 type use struct {
 	*workload.Workload

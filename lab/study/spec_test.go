@@ -40,8 +40,38 @@ func TestShippedStudiesLoad(t *testing.T) {
 		if s.Name != n {
 			t.Errorf("%s.yaml names itself %q", n, s.Name)
 		}
-		if _, err := s.uses(workload.NewCatalogue(workloads.FS)); err != nil {
+		us, err := s.uses(workload.NewCatalogue(workloads.FS))
+		if err != nil {
 			t.Errorf("%s: %v", n, err)
+		}
+		if err := s.drawable(us); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestAFigureThatNothingCouldBeDrawnIn(t *testing.T) {
+	for figure, want := range map[string]string{
+		"{name: F, title: T, workload: cpu, by: millions}":                       "",
+		"{name: F, title: T, workload: cpu, by: network, params: {millions: 9}}": "",
+		"{name: F, title: T, workload: ffmpeg, by: instance}":                    `study small: figure "F": workload: "ffmpeg": one of the study's was expected: cpu`,
+		"{name: F, title: T, workload: cpu, by: instances}":                      `study small: figure "F": by: "instances": one of instance, host_cores, network, millions was expected`,
+		"{name: F, title: T, workload: cpu, by: instance, params: {frames: 9}}":  `study small: figure "F": params: workload cpu has no parameter "frames"`,
+	} {
+		s, err := Parse("s.yaml", []byte(small+"figures: ["+figure+"]\n"), ".")
+		if err != nil {
+			t.Fatal(err)
+		}
+		us, err := s.uses(workload.NewCatalogue(workloads.FS))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		if err := s.drawable(us); err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("%s:\ngot  %s\nwant %s", figure, got, want)
 		}
 	}
 }
