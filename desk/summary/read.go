@@ -126,7 +126,7 @@ func (r *reader) folder(dir string) error {
 		r.rulerCost(f.Host.ID, t.row.Treatment, g)
 	}
 
-	folder := Folder{Dir: dir, Study: f.Study, Host: f.Host.ID, Ends: ends(f.Sessions)}
+	folder := Folder{Dir: dir, Study: f.Study, Host: f.Host.ID, Ends: ends(f.Sessions), Args: began(f.Sessions)}
 	rounds := map[int]bool{}
 	lastRound := -1
 	err = f.TrialsLean(func(t *notebook.Trial) error {
@@ -146,6 +146,16 @@ func (r *reader) folder(dir string) error {
 	folder.Rounds = len(rounds)
 	r.sum.Folders = append(r.sum.Folders, folder)
 	return err
+}
+
+// began gives the arguments of the first command that is recorded with them.
+func began(sessions []notebook.Session) []string {
+	for _, s := range sessions {
+		if s.Event == "start" && len(s.Args) > 0 {
+			return s.Args
+		}
+	}
+	return nil
 }
 
 // ends gives the reasons why a folder's sessions ended.
@@ -395,7 +405,7 @@ func (r *reader) finish(t *tally) {
 	row.Dots, row.DotsOf = t.dots.pick(r.opt.Dots), t.dots.of
 	row.Kernels = t.kernels
 	blocks := t.blocks()
-	row.Rounds = len(blocks)
+	row.Rounds, row.Lost = len(blocks), len(t.cells)-len(blocks)
 	var values []float64
 	for _, b := range blocks {
 		values = append(values, t.value(b))
@@ -411,9 +421,11 @@ func (r *reader) finish(t *tally) {
 	case row.Trials == 0:
 		row.note("not measured yet")
 	case row.Rounds == 0:
-		row.note("every trial failed: " + t.causes.commonest())
+		row.Failures = "every trial failed: " + t.causes.commonest()
+		row.note(row.Failures)
 	case row.Failed > 0:
-		row.note(fmt.Sprintf("%d of %d trials failed: %s", row.Failed, row.Trials, t.causes.commonest()))
+		row.Failures = fmt.Sprintf("%d of %d trials failed: %s", row.Failed, row.Trials, t.causes.commonest())
+		row.note(row.Failures)
 	}
 	if row.Rounds == 1 {
 		row.note("no interval: one round only, two at least are needed")

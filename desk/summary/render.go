@@ -129,15 +129,12 @@ func (s *Summary) Table(w io.Writer, width int, colour bool) error {
 	}
 	t.list("The ruler's own cost", lines)
 	lines = nil
-	for _, l := range s.LeftOut {
-		what := l.Treatment.Workload + " " + treatment(l.Treatment) + " at " + l.Treatment.Instance.Name + " on " + l.Host
-		if n := l.Treatment.HostCores; n > 0 {
-			what += " with " + count(n, "CPU")
+	for _, o := range s.Omissions() {
+		what := s.leftOut(o.Of[0])
+		if more := len(o.Of) - 1; more > 0 {
+			what += fmt.Sprintf(" and %d more", more)
 		}
-		if n := l.Treatment.Network; n != "" && s.Networks(l.Treatment.Workload) {
-			what += ", network " + n
-		}
-		lines = append(lines, what+": "+l.Reason)
+		lines = append(lines, what+": "+o.Reason)
 	}
 	t.list("Left out", lines)
 	lines = nil
@@ -148,6 +145,40 @@ func (s *Summary) Table(w io.Writer, width int, colour bool) error {
 	t.list("Notes", s.Notes)
 	_, err := io.WriteString(w, t.b.String())
 	return err
+}
+
+// Omission is a reason why treatments were left out, and which.
+type Omission struct {
+	Reason string
+	Of     []LeftOut
+}
+
+// Omissions are what was left out, by reason, in the order in which the reasons came.
+func (s *Summary) Omissions() []Omission {
+	var all []Omission
+	at := map[string]int{}
+	for _, l := range s.LeftOut {
+		i, known := at[l.Reason]
+		if !known {
+			i = len(all)
+			at[l.Reason] = i
+			all = append(all, Omission{Reason: l.Reason})
+		}
+		all[i].Of = append(all[i].Of, l)
+	}
+	return all
+}
+
+// leftOut is what was left out, in words.
+func (s *Summary) leftOut(l LeftOut) string {
+	what := l.Treatment.Workload + " " + treatment(l.Treatment) + " at " + l.Treatment.Instance.Name + " on " + l.Host
+	if n := l.Treatment.HostCores; n > 0 {
+		what += " with " + count(n, "CPU")
+	}
+	if n := l.Treatment.Network; n != "" && s.Networks(l.Treatment.Workload) {
+		what += ", network " + n
+	}
+	return what
 }
 
 // String is the check in words.

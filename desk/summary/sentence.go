@@ -126,11 +126,14 @@ func sentence(s *Summary, baseline map[string]string) string {
 		parts = append(parts, fmt.Sprintf("The table has %d more %s.", n, map[bool]string{true: "comparison", false: "comparisons"}[n == 1]))
 	}
 
-	emulated, doubtful := false, 0
+	emulated, doubtful, failing := false, 0, 0
 	for i := range s.Rows {
 		emulated = emulated || !s.Rows[i].Representative && s.Rows[i].Trials > 0
 		if s.Rows[i].Doubtful && s.Rows[i].Representative {
 			doubtful++
+		}
+		if r := &s.Rows[i]; r.Unreliable() && r.Rounds > 0 && r.Representative && !r.Doubtful && !r.IsBaseline() && !r.Treatment.AA {
+			failing++
 		}
 	}
 	if emulated {
@@ -141,6 +144,12 @@ func sentence(s *Summary, baseline map[string]string) string {
 		parts = append(parts, "One treatment is not ranked: bare metal differed from itself by as much.")
 	case doubtful > 1:
 		parts = append(parts, fmt.Sprintf("%d treatments are not ranked: bare metal differed from itself by as much.", doubtful))
+	}
+	switch {
+	case failing == 1:
+		parts = append(parts, "One treatment is not ranked: too many of its trials failed.")
+	case failing > 1:
+		parts = append(parts, fmt.Sprintf("%d treatments are not ranked: too many of their trials failed.", failing))
 	}
 	if len(parts) == 0 {
 		return "Nothing was measured."
@@ -154,11 +163,15 @@ func statement(where string, rows []*Row, baseline map[string]string, named func
 	var ranked []*Row
 	trials, good, open := 0, 0, 0
 	lonely := true // there is nothing to compare with
+	beside := ""   // what failed of it
 	to, than := "bare metal", "bare metal's"
 	for _, r := range rows {
 		trials += r.Trials
 		good += r.Trials - r.Failed
-		if !r.Representative || r.Doubtful || r.Treatment.AA || r.IsBaseline() {
+		if r.IsBaseline() && r.Unreliable() && r.Rounds > 0 {
+			beside = " Of " + named(r) + " itself " + strings.TrimSuffix(r.Failures, ".") + "; they do not count."
+		}
+		if !r.Representative || r.Doubtful || r.Treatment.AA || r.IsBaseline() || r.Unreliable() {
 			continue
 		}
 		lonely = lonely && r.Baseline == ""
@@ -201,9 +214,9 @@ func statement(where string, rows []*Row, baseline map[string]string, named func
 	}
 	if !slices.ContainsFunc(ranked, func(r *Row) bool { return r.RatioLow > 1 || r.RatioHigh < 1 }) {
 		if len(ranked) == 1 {
-			return fmt.Sprintf("%s, the cost of %s cannot be told from %s: %s times it (95 %% interval).", where, named(ranked[0]), than, figure(ranked[0]))
+			return fmt.Sprintf("%s, the cost of %s cannot be told from %s: %s times it (95 %% interval).", where, named(ranked[0]), than, figure(ranked[0])) + beside
 		}
-		return fmt.Sprintf("%s, no cost can be told from %s: %s%s times it (95 %% intervals).", where, than, list(ranked[:min(most, len(ranked))]), more)
+		return fmt.Sprintf("%s, no cost can be told from %s: %s%s times it (95 %% intervals).", where, than, list(ranked[:min(most, len(ranked))]), more) + beside
 	}
 	best := ranked[0]
 	tied := slices.IndexFunc(ranked, func(r *Row) bool { return r.RatioLow > best.RatioHigh })
@@ -256,5 +269,5 @@ func statement(where string, rows []*Row, baseline map[string]string, named func
 		fmt.Fprintf(&b, "; %s %s", named(r), figure(r))
 	}
 	b.WriteByte('.')
-	return b.String()
+	return b.String() + beside
 }

@@ -29,6 +29,10 @@ func TestSentence(t *testing.T) {
 	vm, vmcn := cost("vm", "qemu", "kvm", "pinned", 1.5, 0.1), cost("vmcn", "crun", "kvm", "pinned", 1.9, 0.1)
 	doubtful := cost("cn", "lxc", "", "pinned", 0.9, 0.01)
 	doubtful.Doubtful = true
+	failing := cost("cn", "crun", "", "pinned", 0.8, 0.01)
+	failing.Failed, failing.Failures = 2, "2 of 5 trials failed: killed"
+	baseFails := ranked(pinned)
+	baseFails.Rows[0].Failed, baseFails.Rows[0].Lost, baseFails.Rows[0].Failures = 1, 1, "1 of 5 trials failed: killed"
 	emulated := cost("vm", "qemu", "tcg", "pinned", 0.8, 0.01)
 	for _, c := range []struct {
 		name string
@@ -42,6 +46,8 @@ func TestSentence(t *testing.T) {
 		{"all alike but dear", ranked(crun, pinned), "For ffmpeg at large, a pinned docker container and a pinned crun container cannot be told apart: 1.10 times bare metal (95 % interval 1.08 to 1.12); 1.11 (1.08 to 1.14)."},
 		{"a wide one behind", ranked(pinned, vanilla, wide), "For ffmpeg at large, a pinned docker container and a vanilla crun container cost least and cannot be told apart: 1.10 times bare metal (95 % interval 1.08 to 1.12); 1.40 (1.05 to 1.75); a vanilla docker container 1.31 (1.27 to 1.35)."},
 		{"never ranked", ranked(pinned, doubtful, emulated), "For ffmpeg at large, a pinned docker container costs 1.10 times bare metal (95 % interval 1.08 to 1.12). VMs were emulated here and say nothing about a VM's cost. One treatment is not ranked: bare metal differed from itself by as much."},
+		{"fails", ranked(pinned, failing), "For ffmpeg at large, a pinned docker container costs 1.10 times bare metal (95 % interval 1.08 to 1.12). One treatment is not ranked: too many of its trials failed."},
+		{"bare metal fails", baseFails, "For ffmpeg at large, a pinned docker container costs 1.10 times bare metal (95 % interval 1.08 to 1.12). Of bare metal itself 1 of 5 trials failed: killed; they do not count."},
 		{"nothing to rank", ranked(emulated), "For ffmpeg at large, nothing was measured that can be ranked. VMs were emulated here and say nothing about a VM's cost."},
 		{"dear ones", ranked(pinned, vanilla, vm, vmcn, cost("vm", "qemu", "kvm", "vanilla", 2.5, 0.1), cost("vmcn", "crun", "kvm", "vanilla", 3, 0.1)),
 			"For ffmpeg at large, a pinned docker container costs least: 1.10 times bare metal (95 % interval 1.08 to 1.12); a vanilla docker container 1.31 (1.27 to 1.35); a pinned VM 1.50 (1.40 to 1.60); a pinned crun container in a VM 1.90 (1.80 to 2.00); 2 more cost up to 3.00 (2.90 to 3.10)."},

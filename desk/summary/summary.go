@@ -50,6 +50,8 @@ type Folder struct {
 	Failed int    // of them, measured or warm-up
 	// Ends are the reasons why its sessions ended, in order; "still running or killed" where a start has no end.
 	Ends []string
+	// Args are those of the command that began it, as they were typed; empty where none are recorded.
+	Args []string
 }
 
 // Host is a host of the folders.
@@ -72,6 +74,8 @@ type Row struct {
 	Rounds         int     // in which at least one measured trial succeeded
 	Trials         int     // measured trials, failed ones included, warm-ups not
 	Failed         int     // of them
+	Lost           int     // rounds in which it was tried and nothing succeeded
+	Failures       string  // "6 of 12 trials failed: CAUSE"; empty where none did
 	Mean           float64 // in Metric.Unit: mean over rounds of the mean of each round's trials
 	MeanLow        float64
 	MeanHigh       float64
@@ -90,6 +94,15 @@ type Row struct {
 
 	Dots   []Dot // measured, successful trials, for plots; at most Options.Dots, evenly drawn from all
 	DotsOf int   // how many measured, successful trials there are
+}
+
+// mostFailed is the share of a row's trials that may fail without more being asked.
+const mostFailed = 0.1
+
+// Unreliable says whether so much of the row failed that its figures, which are of what succeeded, must not rank it: a
+// round without any success, or more than a tenth of its trials. Failures then says what failed.
+func (r *Row) Unreliable() bool {
+	return r.Failures != "" && (r.Lost > 0 || float64(r.Failed) > mostFailed*float64(r.Trials))
 }
 
 // IsBaseline says whether the row is what its group's ratios are relative to.
