@@ -95,6 +95,7 @@ func newHost(t *testing.T) *testHost {
 	dir := t.TempDir()
 	h := &testHost{t: t, tare: out, dir: dir, state: filepath.Join(dir, "state"), image: filepath.Join(dir, "image")}
 	writeLayout(t, h.image)
+	before := dockerImages()
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
@@ -102,26 +103,24 @@ func newHost(t *testing.T) *testHost {
 			t.Errorf("tare clean: %v: %s", err, said)
 		}
 		h.nothingLeft()
-		if left, err := exec.Command("docker", "images", "-q", "tare/image").Output(); err == nil && len(left) > 0 {
-			h.removeImage()
+		for _, id := range dockerImages() { // the store that they belong to goes with the test
+			if !slices.Contains(before, id) {
+				if said, err := exec.Command("docker", "rmi", id).CombinedOutput(); err != nil {
+					t.Errorf("docker rmi %s: %v: %s", id, err, said)
+				}
+			}
 		}
 	})
 	return h
 }
 
-// removeImage takes the test's small image out of Docker again: the store that it belongs to goes with the test.
-func (h *testHost) removeImage() {
-	out, err := exec.Command("docker", "images", "--format", "{{.ID}} {{.Size}}", "tare/image").Output()
+// dockerImages are the images that Tare has handed to Docker, by id.
+func dockerImages() []string {
+	out, err := exec.Command("docker", "images", "-q", "--no-trunc", "--filter", "label=tare.image").Output()
 	if err != nil {
-		return
+		return nil // no Docker, no images
 	}
-	for line := range strings.Lines(string(out)) {
-		var id string
-		var mb float64
-		if n, _ := fmt.Sscanf(line, "%s %fMB", &id, &mb); n == 2 && mb < 20 { // a Debian root is ten times that
-			exec.Command("docker", "rmi", id).Run()
-		}
-	}
+	return strings.Fields(string(out))
 }
 
 func (h *testHost) command(ctx context.Context, args ...string) *exec.Cmd {

@@ -70,7 +70,9 @@ func (c *Connection) Address() Address { return c.address }
 // Plug connects the network namespace of a process by a cable, where the guest has an address for itself.
 func (c *Connection) Plug(pid int) (err error) {
 	if c.lease.IsValid() {
-		c.unplug, err = c.bridge.Plug(pid, c.lease)
+		if c.unplug, err = c.bridge.Plug(pid, c.lease); err != nil {
+			c.lease = netip.Prefix{} // not given back: something of the cable may be left, and the next would meet it
+		}
 	}
 	return err
 }
@@ -78,7 +80,9 @@ func (c *Connection) Plug(pid int) (err error) {
 // Tap makes the tap of a VM with an address for itself; nil where it has none. The file is the caller's to close.
 func (c *Connection) Tap() (f *os.File, err error) {
 	if c.lease.IsValid() {
-		f, c.unplug, err = c.bridge.Tap(c.lease)
+		if f, c.unplug, err = c.bridge.Tap(c.lease); err != nil {
+			c.lease = netip.Prefix{} // as in Plug
+		}
 	}
 	return f, err
 }

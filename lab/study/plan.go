@@ -249,7 +249,7 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, c *workload.Catalogue, ch Choi
 		w := r.Workload
 		work[label] = []any{w.Command, w.Check, w.Service, w.Load, w.Metric, w.Also}
 	}
-	p.Study.Hash = hash(work, s.Name, s.Workloads, s.Platforms, s.Instances, s.HostCores, s.AllowEmulation, design, ch.Only, ch.Accel, p.Study.Images)
+	p.Study.Hash = hash(work, s.Name, s.Workloads, s.Platforms, s.Instances, s.HostCores, s.AllowEmulation, design, ch.Only, ch.Accel, ch.Rounds, p.Study.Images)
 	return p, nil
 }
 

@@ -406,6 +406,7 @@ func (r *Run) guest(ctx context.Context, t notebook.Treatment, round int) (err e
 	}
 	if service != nil {
 		rec.ReadyS = service.took.Seconds()
+		rec.Notes = append(rec.Notes, service.notes(t)...)
 	}
 	if err := r.Book.Guest(rec); err != nil {
 		return err

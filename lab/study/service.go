@@ -93,14 +93,24 @@ func (s *service) await(ctx context.Context, w *workload.Workload, ready *worklo
 	ask := w.Order(w.Load.Ready, ready.Params, ready.Image, workload.Seat{Instance: t.Instance, Address: g.Address().Connect})
 	ask.Timeout = readyTimeout
 	answer := "nothing"
+	// A question to a service that has ended need not be waited for.
+	asking, enough := context.WithCancel(ctx)
+	defer enough()
+	go func() {
+		select {
+		case <-s.ended:
+			enough()
+		case <-asking.Done():
+		}
+	}()
 	for {
-		res, _, err := s.place.Ruler().Run(ctx, ask)
+		res, _, err := s.place.Ruler().Run(asking, ask)
 		switch {
 		case err == nil && workload.Failure(res) == "":
 			return ""
 		case err == nil:
 			answer = workload.Failure(res)
-		case ctx.Err() == nil:
+		case asking.Err() == nil:
 			return "its load's place: " + err.Error() + autopsy(s.place)
 		}
 		pause := time.NewTimer(readyPause)
@@ -147,6 +157,17 @@ func (s *service) said() string {
 		return said
 	}
 	return "nothing"
+}
+
+// notes are what a guest's record says about the place of its load.
+func (s *service) notes(t notebook.Treatment) []string {
+	switch {
+	case !s.load.Shared:
+		return nil
+	case t.Provisioning == notebook.Vanilla:
+		return []string{"its load's CPUs are open to the guest too, since a quota binds it to none; a pinned guest and bare metal are apart from their load where the host has the CPUs"}
+	}
+	return []string{"its load shares its CPUs: the host has no others"}
 }
 
 // usage is what the load took.

@@ -492,6 +492,7 @@ func (u use) label() string { return Label(u.Workload.Name, u.params) }
 
 // uses gives each workload with each combination of its parameters.
 func (s *Spec) uses(c *workload.Catalogue) (all []use, err error) {
+	from := map[string]string{}
 	for _, u := range s.Workloads {
 		w := u.own()
 		if w != nil {
@@ -499,6 +500,11 @@ func (s *Spec) uses(c *workload.Catalogue) (all []use, err error) {
 		} else if w, err = c.Find(u.Name, s.Base); err != nil {
 			return nil, err
 		}
+		// Treatments are told apart by the workload's name.
+		if other, ok := from[w.Name]; ok && other != u.Name {
+			return nil, fmt.Errorf("study %s: the workloads %s and %s are both named %s: rename one in its %s", s.Name, other, u.Name, w.Name, workload.File)
+		}
+		from[w.Name] = u.Name
 		combos := []map[string]string{{}}
 		for _, name := range slices.Sorted(maps.Keys(u.Params)) {
 			var more []map[string]string
