@@ -67,6 +67,7 @@ type Choice struct {
 	Ratio, RatioLow, RatioHigh float64
 	Predicted                  bool // by the model, not measured
 	Tied                       bool // it is the leader by High, or cannot be told from it
+	Near                       bool // tied, and Value is not above the leader's High: simplicity decides among these
 	// Against is Value over the leader's, with an interval that is corrected for the number of comparisons.
 	Against stats.Quotient
 	CPUs    []int    // of the host, that its guests could use; of a prediction none
@@ -192,6 +193,7 @@ func (a *adviser) chooseFigure() error {
 	}
 	var known []string
 	var kept []*group
+	refused := ""
 	for _, g := range a.groups {
 		all := []notebook.Metric{g.metric}
 		for _, r := range g.rows {
@@ -202,17 +204,27 @@ func (a *adviser) chooseFigure() error {
 			}
 		}
 		for _, m := range all {
-			if !rate(m) && !slices.Contains(known, m.Name) {
+			why := ""
+			switch {
+			case strings.HasSuffix(m.Unit, "/s"):
+				why = fmt.Sprintf("a rate (%s), of which more is better", m.Unit)
+			case m.Unit == "1" && m != g.metric:
+				why = "a count, which says nothing of what a choice is worth"
+			case !slices.Contains(known, m.Name):
 				known = append(known, m.Name)
 			}
-			if m.Name == a.o.Metric && rate(m) {
-				return fmt.Errorf("--metric %q is a rate (%s), of which more is better; advice ranks what is better small: one of %s was expected", m.Name, m.Unit, strings.Join(known, ", "))
-			}
-			if m.Name == a.o.Metric {
+			switch {
+			case m.Name != a.o.Metric:
+			case why != "" && refused == "":
+				refused = why
+			case why == "":
 				g.figure = m
 				kept = append(kept, g)
 			}
 		}
+	}
+	if len(kept) == 0 && refused != "" {
+		return fmt.Errorf("--metric %q is %s; advice ranks what is better small: one of %s was expected", a.o.Metric, refused, strings.Join(known, ", "))
 	}
 	if len(kept) == 0 {
 		return fmt.Errorf("--metric %q was not measured; one of %s was expected", a.o.Metric, strings.Join(known, ", "))
@@ -220,9 +232,6 @@ func (a *adviser) chooseFigure() error {
 	a.groups = kept
 	return nil
 }
-
-// rate says whether more of it is better: a figure in something a second.
-func rate(m notebook.Metric) bool { return strings.HasSuffix(m.Unit, "/s") }
 
 var sizes = regexp.MustCompile(`^([0-9]{1,5}(?:\.[0-9]{1,3})?)/([0-9]{1,6})(MB|GB|TB)$`)
 

@@ -25,14 +25,17 @@ func dockerFlags(s *setting) []string {
 		flags = append(flags, "--cpus="+s.cores())
 	}
 	if m := s.t.Instance.Memory; m > 0 {
-		limit := size(m, "k", "m", "g")
-		flags = append(flags, "--memory="+limit, "--memory-swap="+limit, "--shm-size="+size(shm(m), "k", "m", "g"))
+		limit := dockerSize(m)
+		flags = append(flags, "--memory="+limit, "--memory-swap="+limit, "--shm-size="+dockerSize(shm(m)))
 	}
 	if s.t.Network != "" {
 		flags = append(flags, "--network="+s.t.Network)
 	}
 	return flags
 }
+
+// dockerSize writes bytes as Docker reads them.
+func dockerSize(n int64) string { return size(n, "k", "m", "g") }
 
 func toYAML(documents ...any) (string, error) {
 	var b bytes.Buffer
@@ -65,8 +68,8 @@ func compose(s *setting) (string, error) {
 		v.CPUs = s.cores()
 	}
 	if m := s.t.Instance.Memory; m > 0 {
-		v.Memory = size(m, "k", "m", "g")
-		v.Swap, v.Shm = v.Memory, size(shm(m), "k", "m", "g")
+		v.Memory = dockerSize(m)
+		v.Swap, v.Shm = v.Memory, dockerSize(shm(m))
 	}
 	text, err := toYAML(map[string]any{"services": map[string]service{s.name: v}})
 	return s.commented(text), err

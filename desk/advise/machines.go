@@ -146,7 +146,8 @@ func libvirt(s *setting) (string, error) {
 		if in.t.Network == notebook.NetBridge {
 			in.t.Network = ""
 		}
-		d.Says = "The container in the VM has all of the VM's CPUs: docker run " + strings.Join(dockerFlags(&in), " ") + " " + s.image
+		flags := append(dockerFlags(&in), "--shm-size="+dockerSize(shm(m)))
+		d.Says = "The container in the VM has all of the VM's CPUs: docker run " + strings.Join(flags, " ") + " " + s.image
 	}
 	text, err := xml.MarshalIndent(d, "", "  ")
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 // layers is how much stands between the work and the host. Of two that cannot be told apart, the fewer the better.
 var layers = map[string]int{notebook.BM: 0, notebook.CN: 1, notebook.VM: 2, notebook.VMCN: 3}
 
-// tieRule says how ties are broken, for people.
+// tieRule says how near ties are broken, for people.
 const tieRule = "measured before predicted, fewer cores, less memory, fewer layers (bare metal, container, VM, container in a VM), unpinned before pinned"
 
 // simpler orders choices that cannot be told apart, as tieRule says.
@@ -104,6 +104,8 @@ func unrankable(r *summary.Row, g *group) string {
 		return "not representative: taken under software emulation (tcg), which says nothing about a VM's cost"
 	case r.Doubtful:
 		return said(r, "not to be trusted: bare metal differed from itself by as much", "not to be trusted")
+	case r.Unreliable():
+		return r.Failures
 	case r.HostCores != g.cores:
 		return fmt.Sprintf("measured with %d of the host's %d CPUs online: an experiment's setting, and nothing to apply", r.HostCores, g.cores)
 	}
@@ -143,8 +145,8 @@ func (a *adviser) weight(t notebook.Treatment) float64 {
 func (a *adviser) measured(r *summary.Row, g *group) Choice {
 	e, w := a.s.Mean(r, stats.Alpha), a.weight(r.Treatment)
 	c := Choice{
-		Treatment: r.Treatment, row: r, Value: w * e.Value, Low: w * e.Low, High: w * e.High,
-		Ratio: r.Ratio, RatioLow: r.RatioLow, RatioHigh: r.RatioHigh, Against: unknown(),
+		Treatment: r.Treatment, row: r, Value: w * e.Value, Low: w * floor(g.figure, e.Low), High: w * e.High,
+		Ratio: r.Ratio, RatioLow: floor(g.metric, r.RatioLow), RatioHigh: r.RatioHigh, Against: unknown(),
 	}
 	if g.figure != g.metric {
 		c.Ratio, c.RatioLow, c.RatioHigh = math.NaN(), math.NaN(), math.NaN()
@@ -153,7 +155,7 @@ func (a *adviser) measured(r *summary.Row, g *group) Choice {
 			if bm == r {
 				q.Value, q.Low, q.High = 1, 1, 1 // by definition, whatever its noise
 			}
-			c.Ratio, c.RatioLow, c.RatioHigh = q.Value, q.Low, q.High
+			c.Ratio, c.RatioLow, c.RatioHigh = q.Value, floor(g.figure, q.Low), q.High
 		}
 	}
 	if r.Failed > 0 {
@@ -164,6 +166,17 @@ func (a *adviser) measured(r *summary.Row, g *group) Choice {
 		c.Notes = append(c.Notes, "its guests had several CPU sets, of which this is the commonest")
 	}
 	return c
+}
+
+// times are units of what cannot be less than nothing, though an interval may reach below it.
+var times = []string{"ns", "us", "µs", "ms", "s", "min", "h"}
+
+// floor is the lower end of what an interval says of a metric, or of a ratio of it.
+func floor(m notebook.Metric, low float64) float64 {
+	if slices.Contains(times, m.Unit) {
+		return max(low, 0)
+	}
+	return low
 }
 
 func unknown() stats.Quotient {
@@ -187,7 +200,7 @@ func (a *adviser) predicted(g *group, out *Ranking) []Choice {
 	var at []notebook.Instance
 	for _, r := range g.rows {
 		i := r.Treatment.Instance
-		if g.bareMetal(i) == r && (a.size == nil || sameSize(*a.size, i)) && r.Representative {
+		if g.bareMetal(i) == r && (a.size == nil || sameSize(*a.size, i)) && r.Representative && !r.Unreliable() {
 			at = append(at, i)
 		}
 	}
@@ -217,14 +230,14 @@ func (a *adviser) predicted(g *group, out *Ranking) []Choice {
 			if !ok || !finite(q.Low) || !finite(q.High) {
 				continue
 			}
-			c := Choice{Treatment: t, Predicted: true, Ratio: q.Ratio, RatioLow: q.Low, RatioHigh: q.High, Against: unknown()}
+			c := Choice{Treatment: t, Predicted: true, Ratio: q.Ratio, RatioLow: floor(g.metric, q.Low), RatioHigh: q.High, Against: unknown()}
 			w := a.weight(t)
 			if out.ByRatio {
-				c.Value, c.Low, c.High = w*q.Ratio, w*q.Low, w*q.High
+				c.Value, c.Low, c.High = w*q.Ratio, w*c.RatioLow, w*q.High
 			} else {
 				// Each of two intervals misses in half of the cases in which their product may.
 				e := a.s.Mean(g.bareMetal(i), alpha)
-				c.Value, c.Low, c.High = w*q.Ratio*e.Value, w*q.Low*e.Low, w*q.High*e.High
+				c.Value, c.Low, c.High = w*q.Ratio*e.Value, w*c.RatioLow*floor(g.metric, e.Low), w*q.High*e.High
 			}
 			if !finite(c.Value) || !finite(c.High) {
 				continue
@@ -267,8 +280,8 @@ func possible(t notebook.Treatment) bool {
 
 func whole(f float64) bool { return f == math.Trunc(f) && f >= 1 }
 
-// order ranks the choices: those that cannot be told from the leader first, the simplest of them before the others,
-// then the rest by the upper ends of their intervals.
+// order ranks the choices by the upper end of their intervals. Those that cannot be told from the leader, and whose
+// estimates are no higher than its upper end, come first, the simplest of them before the others.
 func (a *adviser) order(r *Ranking) {
 	c := r.Choices
 	if len(c) == 0 {
@@ -285,13 +298,17 @@ func (a *adviser) order(r *Ranking) {
 		c[i].Against = a.against(c[i], leader, len(c)-1)
 		c[i].Tied = !c[i].Against.HasInterval() || c[i].Against.Contains(1)
 	}
+	// What is badly known is a tie with nearly anything, and no good choice for being simple.
+	for i := range c {
+		c[i].Near = c[i].Tied && c[i].Value <= leader.High
+	}
 	slices.SortStableFunc(c, func(x, y Choice) int {
 		switch {
-		case x.Tied && y.Tied:
+		case x.Near && y.Near:
 			return simpler(x, y)
-		case x.Tied:
+		case x.Near:
 			return -1
-		case y.Tied:
+		case y.Near:
 			return 1
 		}
 		return cmp.Compare(x.High, y.High)
@@ -306,6 +323,9 @@ func (a *adviser) order(r *Ranking) {
 // the A/A check misses: two that are both far from bare metal may be no farther from each other than that.
 func (a *adviser) against(x, y Choice, comparisons int) stats.Quotient {
 	q := stats.Quotient{Value: x.Value / y.Value, Low: x.Low / y.High, High: x.High / y.Low}
+	if !(y.Low > 0) {
+		q.High = math.Inf(1)
+	}
 	if x.row == nil || y.row == nil {
 		return q
 	}
@@ -340,6 +360,7 @@ func (a *adviser) why(r *Ranking) string {
 	for i, other := range r.beside(best) {
 		b.WriteString([]string{"; ", ", and "}[i])
 		q := a.against(other, best, len(r.Choices)-1)
+		q.Low = floor(r.Metric, q.Low)
 		word := map[Preference]string{Latency: "faster", Cost: "cheaper"}[a.o.Prefer]
 		switch {
 		case !q.HasInterval():
@@ -391,7 +412,7 @@ func (r *Ranking) beside(best Choice) []Choice {
 		return o.Platform == t.Platform && o.Engine == t.Engine && o.Accelerator == t.Accelerator && o.Network == t.Network &&
 			o.Provisioning != t.Provisioning && sameSize(o.Instance, t.Instance)
 	})
-	add(func(c Choice) bool { return !c.Tied })
+	add(func(c Choice) bool { return !c.Tied && c.Value > best.Value })
 	if len(all) == 0 {
 		add(func(Choice) bool { return true })
 	}

@@ -34,12 +34,18 @@ func (r *Ranking) text(b *strings.Builder) {
 			in = " [" + clean(u) + "]"
 		}
 		rows := [][]string{{"", "", clean(r.what()) + in, "of bare metal"}}
-		tied, predicted := 0, false
+		tied, near, leader, predicted := 0, 0, 0, false
 		for _, c := range r.Choices {
 			mark := ""
 			if c.Tied {
 				tied++
 				mark = "="
+			}
+			if c.Near {
+				near++
+			}
+			if c.leads {
+				leader = c.Rank
 			}
 			figure := r.figure(c)
 			if c.Predicted && !r.defined(c) {
@@ -67,7 +73,10 @@ func (r *Ranking) text(b *strings.Builder) {
 			fmt.Fprintf(b, " What is compared with another is corrected for %d comparisons.", n)
 		}
 		if tied > 1 {
-			fmt.Fprintf(b, "\nThe first %d (=) cannot be told apart. Among them the order is: %s.", tied, tieRule)
+			fmt.Fprintf(b, "\nWhat is marked (=) cannot be told from number %d, whose upper end is the lowest.", leader)
+		}
+		if near > 1 {
+			fmt.Fprintf(b, " Of these the first %d, estimated at no more than that upper end, stand in this order: %s.", near, tieRule)
 		}
 		if predicted {
 			b.WriteString("\nWhat is marked as predicted was not measured: docs/model.md has the model. A prediction cannot be told apart where the two intervals overlap.")
@@ -148,6 +157,7 @@ func (a *Advice) JSON(w io.Writer) error {
 		CPUs         *string  `json:"cpus"`
 		Predicted    bool     `json:"predicted"`
 		Tied         bool     `json:"tied"`
+		Near         bool     `json:"near"`
 		Value        *float64 `json:"value"`
 		Low          *float64 `json:"low"`
 		High         *float64 `json:"high"`
@@ -203,7 +213,7 @@ func (a *Advice) JSON(w io.Writer) error {
 			}
 			j.Choices = append(j.Choices, choice{
 				c.Rank, c.Name, word(t.ID), t.Platform, word(t.Engine), word(t.Provisioning), word(t.Network), t.Instance.Name, t.Instance.Cores, t.Instance.Memory,
-				word(formatCPUs(c.CPUs)), c.Predicted, c.Tied, number(c.Value), number(c.Low), number(c.High), number(c.Ratio), number(c.RatioLow), number(c.RatioHigh),
+				word(formatCPUs(c.CPUs)), c.Predicted, c.Tied, c.Near, number(c.Value), number(c.Low), number(c.High), number(c.Ratio), number(c.RatioLow), number(c.RatioHigh),
 				number(c.Against.Value), number(c.Against.Low), number(c.Against.High), formats, list(c.Notes),
 			})
 		}

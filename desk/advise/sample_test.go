@@ -29,7 +29,7 @@ type lab struct {
 	noise  float64 // of guests, as a share
 	cost   map[string]float64
 	cpus   map[string]string
-	fail   func(treatment string, round int) string
+	fail   func(treatment string, round, trial int) string
 	start  time.Time
 }
 
@@ -116,7 +116,7 @@ func (l *lab) write(t testing.TB) string {
 					x.Figures = map[string]float64{"p99": 10 / x.Value, "requests_per_second": x.Value}
 				}
 				if l.fail != nil {
-					x.Failure = l.fail(tr.ID, round)
+					x.Failure = l.fail(tr.ID, round, i)
 				}
 				must(json.NewEncoder(&trials).Encode(x))
 			}

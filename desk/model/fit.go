@@ -134,6 +134,8 @@ func pointOf(s *summary.Summary, r *summary.Row) (Point, string) {
 	switch {
 	case !r.Representative:
 		return p, "software emulation (tcg) says nothing about a VM's cost"
+	case r.Unreliable():
+		return p, r.Failures
 	case r.Doubtful:
 		return p, "the A/A check failed by as much as it differs from bare metal"
 	case r.Trials == 0:
