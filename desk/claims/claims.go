@@ -17,7 +17,15 @@ type Claim struct {
 	Finding    string     // what it says, in our words
 	Published  *Published // the paper's own number, where there is one
 	Tolerance  string     // why the hypothesis' bounds are where they are
+	PaperCHR   float64    // of the paper's containers, where the finding is about small ones and names no CHR; else 0
+	Without    []Exclusion
 	Hypothesis Hypothesis
+}
+
+// Exclusion is what a paper leaves out of its findings, and why: it has no part in a verdict.
+type Exclusion struct {
+	Selector `yaml:",inline"`
+	Why      string `yaml:"why"`
 }
 
 // Published is a number, or a range, that the paper prints.
@@ -45,7 +53,8 @@ type Verdict struct {
 	Missing  []string   // comparisons that could not be made, and why; each reason once
 	Needs    []string   // the treatments that the hypothesis is about, in words
 
-	tested bool // at least one comparison was there to be made: it counts in the correction
+	gaps   []gap // Missing, in parts
+	tested bool  // at least one comparison was there to be made: it counts in the correction
 }
 
 // Evidence is one comparison of a claim.

@@ -105,13 +105,14 @@ func TestFalseVerdicts(t *testing.T) {
 	}
 }
 
-// What is true is found with enough rounds, and none of it is taken for false.
+// What is true is found with enough rounds, and none of it is taken for false. All of the paper together leaves some
+// ratios little room between their bounds; those are not decided.
 func TestTrueEffectsAreFound(t *testing.T) {
 	for _, c := range []struct {
 		rounds int
 		noise  float64
 		least  float64
-	}{{20, 0.01, 0.8}, {100, 0.01, 0.93}} {
+	}{{20, 0.01, 0.7}, {100, 0.01, 0.8}} {
 		wrong, found := simulate(t, paperWorld(), shipped(t), c.rounds, c.noise, runs(8))
 		t.Logf("%d rounds: %.0f %% found, any false in %.0f %% of runs", c.rounds, 100*found, 100*wrong)
 		if found < c.least || wrong > 0.05 {

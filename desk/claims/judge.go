@@ -28,6 +28,7 @@ func Judge(s *summary.Summary, all []Claim) []Verdict {
 	trees := make([]*node, len(all))
 	tested := 0
 	for i, c := range all {
+		j.without = c.Without
 		trees[i] = j.build(c.Hypothesis)
 		if trees[i].compared() {
 			tested++
@@ -41,9 +42,10 @@ func Judge(s *summary.Summary, all []Claim) []Verdict {
 }
 
 type judge struct {
-	sum    *summary.Summary
-	varies map[string]bool   // "workload parameter": has several values
-	widths map[level]float64 // known ones: Student's t takes its time
+	sum     *summary.Summary
+	without []Exclusion       // of the claim that is being built
+	varies  map[string]bool   // "workload parameter": has several values
+	widths  map[level]float64 // known ones: Student's t takes its time
 }
 
 func newJudge(s *summary.Summary) *judge {
@@ -57,8 +59,9 @@ type node struct {
 	kind kind
 	kids []*node
 	cmp  *comparison
-	why  []string // absent: the reasons
-	seen bool     // absent: measured, but must not decide
+	why  []gap // absent: the reasons
+	seen bool  // absent: measured, but must not decide
+	out  bool  // absent: the paper leaves out all that there is
 }
 
 type kind int
@@ -85,7 +88,22 @@ type answer struct {
 	rounds int
 }
 
-func missing(why ...string) *node { return &node{kind: absent, why: why} }
+// gap is a comparison that cannot be made, and why.
+type gap struct {
+	what   string // was left out; empty: the reason says all
+	reason string
+}
+
+func (g gap) String() string {
+	if g.what == "" {
+		return g.reason
+	}
+	return g.what + " was left out: " + g.reason
+}
+
+func missing(why ...gap) *node { return &node{kind: absent, why: why} }
+
+func lacks(format string, args ...any) gap { return gap{reason: fmt.Sprintf(format, args...)} }
 
 func (j *judge) build(h Hypothesis) *node {
 	many := func(k kind, of []Hypothesis) *node {
@@ -126,6 +144,13 @@ func (j *judge) each(of, to, than Selector, make func(of, to, than Selector) *no
 				n.kids = append(n.kids, make(o, t, th))
 			}
 		}
+	}
+	// A finding about several is not about what the paper leaves out.
+	out := func(k *node) bool { return k.out }
+	if in := slices.DeleteFunc(slices.Clone(n.kids), out); len(in) > 0 {
+		n.kids = in
+	} else {
+		n.out = true
 	}
 	return n
 }
@@ -210,13 +235,15 @@ func (j *judge) nothing(of ...Selector) *node {
 	var names []string
 	for _, s := range of {
 		if why := j.absence(s); why != nil {
-			return missing(why...)
+			n := missing(why...)
+			n.out = j.leavesOut(s) != ""
+			return n
 		}
 		if t := s.String(); !slices.Contains(names, t) {
 			names = append(names, t)
 		}
 	}
-	return missing("no study has these on one host, at one size and otherwise alike: " + strings.Join(names, "; "))
+	return missing(lacks("no study has these on one host, at one size and otherwise alike: %s", strings.Join(names, "; ")))
 }
 
 // trend makes one part of everything that is alike but for the axis.
@@ -233,11 +260,11 @@ func (j *judge) trend(of, to Selector, t *Trend) *node {
 		at, _ := position(t.Over, pairs[0].x)
 		switch t.Over {
 		case overInstance:
-			return missing(fmt.Sprintf("needs %s at two sizes at least; measured: %s", of, pairs[0].x.Treatment.Instance.Name))
+			return missing(lacks("needs %s at two sizes at least; measured: %s", of, pairs[0].x.Treatment.Instance.Name))
 		case overHostCores:
-			return missing(fmt.Sprintf("needs %s of one size on hosts of different core counts, alike otherwise; here: %g cores", of, at))
+			return missing(lacks("needs %s of one size on hosts of different core counts, alike otherwise; here: %g cores", of, at))
 		}
-		return missing(fmt.Sprintf("needs %s with two values of %s at least", of, t.Over))
+		return missing(lacks("needs %s with two values of %s at least", of, t.Over))
 	}
 	var parts []sized
 	for _, line := range lines {
@@ -325,9 +352,9 @@ func (j *judge) compare(over, below pair, bounds region) *node {
 	if below.x != nil {
 		c.what += ", against " + name(below.x) + " / " + name(below.y) + ", " + j.where(below.x)
 	}
-	var why []string
+	var why []gap
 	for _, r := range c.rows() {
-		if u := unfit(r); u != "" && !slices.Contains(why, u) {
+		if u := (gap{reason: unfit(r)}); u.reason != "" && !slices.Contains(why, u) {
 			why = append(why, u)
 		}
 	}
@@ -335,7 +362,7 @@ func (j *judge) compare(over, below pair, bounds region) *node {
 		return &node{kind: absent, why: why, seen: c.measured()}
 	}
 	if _, n := c.ratio(j.sum, stats.Alpha); n == 0 {
-		return missing("no round has all of " + c.what)
+		return missing(lacks("no round has all of %s", c.what))
 	}
 	// What fails is mostly what would have been slow: whoever reads the verdict has to know.
 	for _, r := range c.rows() {
@@ -516,8 +543,8 @@ type judged struct {
 }
 
 // absences are the reasons beneath n, each once.
-func (n *node) absences() (why []string) {
-	add := func(ws []string) {
+func (n *node) absences() (why []gap) {
+	add := func(ws []gap) {
 		for _, w := range ws {
 			if !slices.Contains(why, w) {
 				why = append(why, w)
@@ -534,7 +561,7 @@ func (n *node) absences() (why []string) {
 }
 
 func (j *judge) verdict(c Claim, n *node, alpha float64) Verdict {
-	v := Verdict{Claim: c, Missing: n.absences(), Needs: c.Hypothesis.needs(), tested: n.compared()}
+	v := Verdict{Claim: c, gaps: n.absences(), Needs: c.Hypothesis.needs(), tested: n.compared()}
 	yes := true
 	switch {
 	case j.shown(n, alpha, true):
@@ -550,17 +577,43 @@ func (j *judge) verdict(c Claim, n *node, alpha float64) Verdict {
 	for _, e := range js {
 		v.Evidence = append(v.Evidence, e.Evidence)
 		if e.cmp.doubt > 1 && (e.Met == Open || v.Answer == NotTestable && e.Met == No) {
-			if w := fmt.Sprintf("the A/A check failed: bare metal differed from itself by a factor of up to %.3g at %s", e.cmp.doubt, j.where(e.cmp.over.x)); !slices.Contains(v.Missing, w) {
-				v.Missing = append(v.Missing, w)
+			if w := lacks("the A/A check failed: bare metal differed from itself by a factor of up to %.3g at %s", e.cmp.doubt, j.where(e.cmp.over.x)); !slices.Contains(v.gaps, w) {
+				v.gaps = append(v.gaps, w)
 			}
 		}
 	}
-	v.Why = j.why(v.Answer, js, v.Missing, yes, n, alpha)
+	for _, g := range v.gaps {
+		v.Missing = append(v.Missing, g.String())
+	}
+	v.Why = j.why(v.Answer, js, v.gaps, yes, n, alpha)
+	if v.Answer != NotTestable {
+		v.Why += besideThePaper(c.PaperCHR, js)
+	}
 	return v
 }
 
+// besideThePaper says at which share of the host a finding was judged whose paper speaks of small containers by their
+// cores alone: its host was large.
+func besideThePaper(paper float64, js []judged) string {
+	low, high := math.Inf(1), math.Inf(-1)
+	for _, e := range js {
+		for _, r := range e.cmp.rows() {
+			if r.Treatment.Platform == notebook.CN && r.CHR > 0 {
+				low, high = min(low, r.CHR), max(high, r.CHR)
+			}
+		}
+	}
+	switch {
+	case paper == 0 || low > high:
+		return ""
+	case low == high:
+		return fmt.Sprintf("; at a CHR of %.2g, the paper's is %.2g", low, paper)
+	}
+	return fmt.Sprintf("; at a CHR of %.2g to %.2g, the paper's is %.2g", low, high, paper)
+}
+
 // why is a verdict's reason in a line.
-func (j *judge) why(a Answer, js []judged, missing []string, yes bool, n *node, alpha float64) string {
+func (j *judge) why(a Answer, js []judged, gaps []gap, yes bool, n *node, alpha float64) string {
 	of := func(m Met) (some []judged) {
 		for _, e := range js {
 			if e.Met == m {
@@ -593,12 +646,11 @@ func (j *judge) why(a Answer, js []judged, missing []string, yes bool, n *node, 
 	case DoesNotHold:
 		return tell(of(No), false)
 	case NotTestable:
-		const most = 2
-		text := strings.Join(missing[:min(most, len(missing))], "; ")
-		if more := len(missing) - most; more > 0 {
-			text += fmt.Sprintf("; and %d more", more)
+		var parts []string
+		for _, p := range reasons(gaps) {
+			parts = append(parts, p.String())
 		}
-		return text
+		return strings.Join(parts, "; ")
 	}
 	rounds := j.rounds(n, alpha, yes)
 	open := of(Open)

@@ -18,8 +18,9 @@ import (
 
 // file is a file of claims.
 type file struct {
-	Paper  string  `yaml:"paper"`
-	Groups []group `yaml:"groups"`
+	Paper   string      `yaml:"paper"`
+	Without []Exclusion `yaml:"without,omitempty"` // of every claim
+	Groups  []group     `yaml:"groups"`
 }
 
 type group struct {
@@ -34,6 +35,7 @@ type claim struct {
 	Finding    string     `yaml:"finding"`
 	Published  *published `yaml:"published,omitempty"`
 	Tolerance  string     `yaml:"tolerance,omitempty"`
+	PaperCHR   float64    `yaml:"paper_chr,omitempty"`
 	Hypothesis Hypothesis `yaml:"hypothesis"`
 }
 
@@ -181,6 +183,14 @@ func (f *file) claims(study string) ([]Claim, error) {
 	if strings.TrimSpace(f.Paper) == "" {
 		return nil, wrong("paper: is missing; the title of what the claims come from was expected")
 	}
+	for i, e := range f.Without {
+		if err := e.check(); err != nil {
+			return nil, within(err, "without", i)
+		}
+		if e.empty() || strings.TrimSpace(e.Why) == "" {
+			return nil, within(wrong("{workload: …, instance: …, why: …} was expected"), "without", i)
+		}
+	}
 	seen := map[string]bool{}
 	var all []Claim
 	for i, g := range f.Groups {
@@ -204,7 +214,7 @@ func (f *file) claims(study string) ([]Claim, error) {
 			seen[c.ID] = true
 			out := Claim{
 				Study: study, Paper: f.Paper, Group: g.Name, ID: c.ID, Place: c.Place, Finding: c.Finding, Tolerance: c.Tolerance,
-				Hypothesis: c.Hypothesis.about(g.About),
+				PaperCHR: c.PaperCHR, Without: f.Without, Hypothesis: c.Hypothesis.about(g.About),
 			}
 			if err := out.Hypothesis.complete(); err != nil {
 				return nil, within(err, "groups", i, "claims", j, "hypothesis")
@@ -232,6 +242,8 @@ func (c *claim) check() error {
 		return wrong("%s has no finding; a sentence was expected", c.ID)
 	case strings.TrimSpace(c.Place) == "":
 		return wrong("%s has no place; where the finding is published was expected, as in III-B1", c.ID)
+	case c.PaperCHR != 0 && !(c.PaperCHR > 0 && c.PaperCHR <= 1):
+		return within(wrong("%g: a share of the host's cores was expected, above 0 and at most 1", c.PaperCHR), "paper_chr")
 	case p == nil:
 	case p.What == "" || (p.Value != 0) == (p.From != 0 || p.To != 0) || p.Value == 0 && !(p.From < p.To):
 		return within(wrong("{what: …, value: N} or {what: …, from: N, to: N} was expected"), "published")

@@ -32,7 +32,7 @@ func Sentence(vs []Verdict) string {
 	}
 	s := fmt.Sprintf("Of %d %s, %s and %s.", len(vs), map[bool]string{true: "claim", false: "claims"}[len(vs) == 1], strings.Join(parts[:len(parts)-1], ", "), parts[len(parts)-1])
 	if tested > 0 {
-		s += fmt.Sprintf(" Corrected for the %d of them that have something to compare here: in at most %.0f %% of runs is any \"holds\" or \"does not hold\" wrong.", tested, 100*stats.Alpha)
+		s += fmt.Sprintf(" Corrected for the %d of them that have something to compare here: in at most %.0f %% of runs is any \"holds\" or \"does not hold\" wrong, as far as means of rounds scatter as Student's t assumes (normally).", tested, 100*stats.Alpha)
 	}
 	return s
 }
@@ -89,7 +89,8 @@ func Table(w io.Writer, vs []Verdict, width int, colour bool) error {
 		indent, beneath = 4, true
 	}
 	paper, group := "", ""
-	for _, v := range vs {
+	whys, notes := Reasons(vs)
+	for i, v := range vs {
 		if v.Claim.Paper != paper || v.Claim.Group != group {
 			t.b.WriteByte('\n')
 			if v.Claim.Paper != paper {
@@ -103,7 +104,14 @@ func Table(w io.Writer, vs []Verdict, width int, colour bool) error {
 		if p := v.Claim.PublishedFigure(); p != "" {
 			text += " Published: " + p + "."
 		}
-		text += " — " + v.Why
+		var why []string
+		for _, p := range whys[i] {
+			if p.Note > 0 {
+				p.Text = strings.TrimSpace(fmt.Sprintf("%s [%d]", p.Text, p.Note))
+			}
+			why = append(why, p.Text)
+		}
+		text += " — " + strings.Join(why, "; ")
 		head := fmt.Sprintf("  %-*s  %-*s  ", id, v.Claim.ID, word, v.Answer)
 		if beneath {
 			head = strings.TrimRight(head, " ") + "\n" + strings.Repeat(" ", indent)
@@ -113,6 +121,14 @@ func Table(w io.Writer, vs []Verdict, width int, colour bool) error {
 		}
 		t.b.WriteString(head)
 		t.wrap(indent, text)
+	}
+	if notes != nil {
+		t.b.WriteByte('\n')
+	}
+	for i, n := range notes {
+		mark := fmt.Sprintf("[%d] ", i+1)
+		t.b.WriteString(mark)
+		t.wrap(len(mark), n)
 	}
 	_, err := io.WriteString(w, t.b.String())
 	return err
@@ -165,6 +181,10 @@ func (v Verdict) MarshalJSON() ([]byte, error) {
 	if q := v.Claim.Published; q != nil {
 		p = &number{q.What, q.Low, q.High}
 	}
+	var chr *float64
+	if v.Claim.PaperCHR > 0 {
+		chr = &v.Claim.PaperCHR
+	}
 	list := func(s []string) []string { return append([]string{}, s...) }
 	return json.Marshal(struct {
 		Study     string     `json:"study"`
@@ -175,13 +195,14 @@ func (v Verdict) MarshalJSON() ([]byte, error) {
 		Finding   string     `json:"finding"`
 		Published *number    `json:"published"`
 		Tolerance string     `json:"tolerance"`
+		PaperCHR  *float64   `json:"paper_chr"`
 		Needs     []string   `json:"needs"`
 		Verdict   Answer     `json:"verdict"`
 		Why       string     `json:"why"`
 		Evidence  []Evidence `json:"evidence"`
 		Missing   []string   `json:"missing"`
 	}{
-		v.Claim.Study, v.Claim.Paper, v.Claim.Group, v.Claim.ID, v.Claim.Place, v.Claim.Finding, p, v.Claim.Tolerance, list(v.Needs),
+		v.Claim.Study, v.Claim.Paper, v.Claim.Group, v.Claim.ID, v.Claim.Place, v.Claim.Finding, p, v.Claim.Tolerance, chr, list(v.Needs),
 		v.Answer, v.Why, append([]Evidence{}, v.Evidence...), list(v.Missing),
 	})
 }

@@ -125,16 +125,33 @@ func (j *judge) pairs(of, to Selector) (all []pair) {
 			}
 		}
 	}
+	// What was emulated is as good as not measured: beside a pair that was not it has no part, and alone it is there to
+	// be told as the reason.
+	emulated := func(p pair) bool { return !p.x.Representative || !p.y.Representative }
+	if slices.ContainsFunc(all, func(p pair) bool { return !emulated(p) }) {
+		all = slices.DeleteFunc(all, emulated)
+	}
 	return all
 }
 
 func (j *judge) rows(s Selector) (all []*summary.Row) {
 	for i := range j.sum.Rows {
-		if r := &j.sum.Rows[i]; s.hasRow(r) {
+		r := &j.sum.Rows[i]
+		if s.hasRow(r) && j.excluded(func(s Selector) bool { return s.hasRow(r) }) == "" {
 			all = append(all, r)
 		}
 	}
 	return all
+}
+
+// excluded is why the paper leaves something out; empty where it does not.
+func (j *judge) excluded(by func(Selector) bool) string {
+	for _, e := range j.without {
+		if by(e.Selector) {
+			return e.Why
+		}
+	}
+	return ""
 }
 
 func bySize(a, b notebook.Instance) int {
@@ -216,7 +233,7 @@ func (j *judge) variable() {
 }
 
 // absence is why no comparison of the treatments that s chooses could be made, in words.
-func (j *judge) absence(s Selector) []string {
+func (j *judge) absence(s Selector) []gap {
 	// What no folder can have because of its host comes first: nothing else would help.
 	if s.HostCores != nil {
 		var has []string
@@ -226,7 +243,7 @@ func (j *judge) absence(s Selector) []string {
 			ok = ok || s.HostCores.has(float64(n))
 		}
 		if !ok {
-			return []string{fmt.Sprintf("needs a host with %s cores; here: %s", s.HostCores, orNone(has))}
+			return []gap{lacks("needs a host with %s cores; here: %s", s.HostCores, orNone(has))}
 		}
 	}
 	if s.CHR != nil {
@@ -242,35 +259,38 @@ func (j *judge) absence(s Selector) []string {
 		}
 		if !ok {
 			if s.CHR.AtMost > 0 && s.CHR.AtLeast == 0 {
-				return []string{fmt.Sprintf("needs %s with a CHR of at most %g, 2 cores on a host of %.0f or more; here: %s", bare, s.CHR.AtMost, 2/s.CHR.AtMost, orNone(has))}
+				return []gap{lacks("needs %s with a CHR of at most %g, 2 cores on a host of %.0f or more; here: %s", bare, s.CHR.AtMost, 2/s.CHR.AtMost, orNone(has))}
 			}
-			return []string{fmt.Sprintf("needs %s with a CHR of %s; here: %s", bare, s.CHR, orNone(has))}
+			return []gap{lacks("needs %s with a CHR of %s; here: %s", bare, s.CHR, orNone(has))}
 		}
 	}
 	if rows := j.rows(s); len(rows) > 0 {
-		var why []string
+		// Measured in earnest somewhere, though not where it could be compared.
+		if slices.ContainsFunc(rows, func(r *summary.Row) bool { return unfit(r) == "" }) {
+			return nil
+		}
+		var why []gap
 		for _, r := range rows {
-			if u := unfit(r); u != "" && !slices.Contains(why, u) {
+			if u := (gap{reason: unfit(r)}); !slices.Contains(why, u) {
 				why = append(why, u)
 			}
 		}
 		return why
 	}
-	var why []string
+	if why := j.leavesOut(s); why != "" {
+		return []gap{lacks("%s was measured only where the paper leaves it out: %s", s, why)}
+	}
+	var why []gap
 	for _, l := range j.sum.LeftOut {
 		cores, chr := j.hostOf(l)
-		if s.has(l.Treatment, cores, chr) {
-			r := summary.Row{Treatment: l.Treatment}
-			if t := name(&r) + " was left out: " + l.Reason; !slices.Contains(why, t) {
-				why = append(why, t)
+		has := func(s Selector) bool { return s.has(l.Treatment, cores, chr) }
+		if has(s) && j.excluded(has) == "" {
+			if g := (gap{name(&summary.Row{Treatment: l.Treatment}), l.Reason}); !slices.Contains(why, g) {
+				why = append(why, g)
 			}
 		}
 	}
 	if why != nil {
-		const most = 2
-		if len(why) > most {
-			why = append(why[:most], fmt.Sprintf("%d more were left out", len(why)-most))
-		}
 		return why
 	}
 	if s.Cores != nil || len(s.Instance) > 0 {
@@ -283,10 +303,24 @@ func (j *judge) absence(s Selector) []string {
 			}
 		}
 		if len(has) > 0 {
-			return []string{fmt.Sprintf("needs %s; measured: %s", s, strings.Join(has, ", "))}
+			return []gap{lacks("needs %s; measured: %s", s, strings.Join(has, ", "))}
 		}
 	}
-	return []string{s.String() + " is not in these studies"}
+	return []gap{lacks("%s is not in these studies", s)}
+}
+
+// leavesOut is why the paper leaves out all that was measured of what s chooses; empty where it does not, or where
+// nothing was.
+func (j *judge) leavesOut(s Selector) (why string) {
+	if len(j.rows(s)) > 0 {
+		return ""
+	}
+	for i := range j.sum.Rows {
+		if r := &j.sum.Rows[i]; s.hasRow(r) {
+			why = j.excluded(func(s Selector) bool { return s.hasRow(r) })
+		}
+	}
+	return why
 }
 
 func orNone(has []string) string {

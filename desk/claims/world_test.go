@@ -148,8 +148,8 @@ func paperWorld() *world {
 	for i, r := range []byPlatform{
 		{1.5, 1.03, 2.1, 2.1, 3.9, 3.9},
 		{1.3, 1.03, 2.1, 2.1, 3, 3},
-		{1.15, 1.03, 2.1, 2.1, 2.5, 2.5},
-		{1.07, 1.03, 2.1, 2.1, 2.13, 2.13},
+		{1.09, 1.03, 2.1, 2.1, 2.5, 2.5},
+		{1.045, 1.022, 2.1, 2.1, 2.13, 2.13},
 	} {
 		put("ffmpeg segments=1", names[i], 80/size(names[i]).Cores, r)
 		put("ffmpeg segments=30", names[i], 80/size(names[i]).Cores, byPlatform{1.1 * r[0], 1.05 * r[1]})
@@ -160,13 +160,13 @@ func paperWorld() *world {
 		for _, program := range []string{"mpi-search", "mpi-prime"} {
 			put(program, n, 20/size(n).Cores, byPlatform{1.2 * vm, 1.2 * vm, vm, vm, 1.1 * vm, 1.1 * vm})
 		}
-		put("wordpress", n, 2, byPlatform{[]float64{2.3, 1.9, 1.5, 1.25, 1.08, 1.05}[i], 1, 1.1, 1.05, 1.08, 1.025})
-		c := byPlatform{[]float64{4.4, 3.6, 3, 2, 1.04, 1.03}[i], 0.95, 1.2, 0.99, 1.15, 0.975}
+		put("wordpress", n, 2, byPlatform{[]float64{2.3, 1.9, 1.5, 1.095, 1.09, 1.085}[i], 1, 1.075, 1.05, 1.055, 1.03})
+		c := byPlatform{[]float64{4.4, 4.4, 3, 2, 1.095, 1.095}[i], 0.95, 1.2, 0.99, 1.15, 0.975}
 		switch {
 		case i >= 4:
-			c[1], c[2], c[3], c[4], c[5] = 1.02, 1.12, 1.12, 1.1, 1.1
+			c[1], c[2], c[3], c[4], c[5] = 1.044, 1.09, 1.09, 1.07, 1.07
 		case i > 0:
-			c[3], c[5] = 0.97, 0.955
+			c[3], c[5] = 0.98, 0.97
 		}
 		put("cassandra", n, 3, c)
 	}

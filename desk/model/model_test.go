@@ -216,8 +216,10 @@ func TestTooFewSizes(t *testing.T) {
 func TestRowsThatDoNotCount(t *testing.T) {
 	w := world{pto: 0.05, perCPU: 0.01, noise: 0.01, rounds: 5, hosts: paperSizes}
 	for name, spoil := range map[string]func(s *summary.Summary, r *summary.Row){
-		"tcg":                func(_ *summary.Summary, r *summary.Row) { r.Representative = false },
-		"3 of 9 trials":      func(_ *summary.Summary, r *summary.Row) { r.Failed, r.Trials, r.Failures = 3, 9, "3 of 9 trials failed: killed" },
+		"tcg": func(_ *summary.Summary, r *summary.Row) { r.Representative = false },
+		"3 of 9 trials": func(_ *summary.Summary, r *summary.Row) {
+			r.Failed, r.Trials, r.Failures = 3, 9, "3 of 9 trials failed: killed"
+		},
 		"A/A check failed":   func(_ *summary.Summary, r *summary.Row) { r.Doubtful = true },
 		"no ratio":           func(_ *summary.Summary, r *summary.Row) { r.Ratio = math.NaN() },
 		"no bounded":         func(_ *summary.Summary, r *summary.Row) { r.RatioLow, r.RatioHigh = math.Inf(-1), math.Inf(1) },

@@ -1,0 +1,115 @@
+package claims
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"tare/desk/summary"
+	"tare/notebook"
+)
+
+// Folders of a host with KVM and of one without are read together: what was emulated takes nothing from what was not.
+func TestEmulatedBesideRepresentative(t *testing.T) {
+	w := newWorld(host("kvm", 8), host("none", 2))
+	for h, accel := range []string{"kvm", "tcg"} {
+		w.add(h, "ffmpeg segments=1 bm large", 4)
+		w.add(h, "ffmpeg segments=1 cn docker vanilla large", 4.4)
+		w.add(h, "ffmpeg segments=1 cn docker pinned large", 4.1)
+		for _, p := range []string{"vanilla", "pinned"} {
+			w.add(h, "ffmpeg segments=1 vm qemu "+accel+" "+p+" large", 8.4)
+		}
+	}
+	w.add(1, "ffmpeg segments=1 vm qemu tcg vanilla 1/2GB", 90)
+	w.add(1, "ffmpeg segments=1 bm 1/2GB", 8)
+	v := find(t, Judge(w.measure(10, 0.003, 1), shipped(t)), "ffmpeg-ii-a")
+	if v.Answer != Holds || len(v.Missing) != 0 || len(v.Evidence) != 2 {
+		t.Errorf("%s: %s %q", v.Answer, v.Why, v.Missing)
+	}
+	for i := range w.sum.Rows {
+		w.sum.Rows[i].Representative = w.sum.Rows[i].Representative && w.sum.Rows[i].Treatment.Platform != notebook.VM
+	}
+	if v := find(t, Judge(w.measure(10, 0.003, 1), shipped(t)), "ffmpeg-ii-a"); v.Answer != NotTestable || v.Why != "vm was only emulated (tcg): needs a host with KVM" {
+		t.Errorf("%s: %s", v.Answer, v.Why)
+	}
+}
+
+// Figure 6 excludes Cassandra at large: there it decides nothing, and what is about other applications too is about them.
+func TestWhatThePaperLeavesOut(t *testing.T) {
+	w := newWorld(host("r830", 112))
+	for _, what := range []string{"ffmpeg segments=1", "mpi-search", "wordpress", "cassandra"} {
+		w.add(0, what+" bm 2/8GB", 1)
+		w.add(0, what+" cn docker vanilla 2/8GB", 4)
+		w.add(0, what+" cn docker pinned 2/8GB", 1.1)
+	}
+	vs := Judge(w.exact(), shipped(t))
+	if v := find(t, vs, "cassandra-i-d"); v.Answer != NotTestable || !strings.Contains(v.Why, "was measured only where the paper leaves it out: Figure 6 excludes large") {
+		t.Errorf("%s: %s", v.Answer, v.Why)
+	}
+	for id, n := range map[string]int{"practice-1": 3, "pso-e": 2} {
+		v := find(t, vs, id)
+		if v.Answer != Holds || len(v.Evidence) != n || strings.Contains(v.Evidence[n-1].What, "cassandra") {
+			t.Errorf("%s: %s: %s %+v", id, v.Answer, v.Why, v.Evidence)
+		}
+	}
+	// A small host's sizes are not large.
+	if v := find(t, Judge(smallWorld().exact(), shipped(t)), "cassandra-i-d"); v.Answer != Holds {
+		t.Errorf("%s: %s", v.Answer, v.Why)
+	}
+}
+
+// A small container of a small host is no small share of it: the verdict says what share it was judged at, or the claim
+// is not testable here, as the paper words it.
+func TestShareOfTheHost(t *testing.T) {
+	vs := Judge(smallWorld().measure(8, 0.005, 3), shipped(t))
+	for id, want := range map[string]string{
+		"practice-1": "; at a CHR of 0.5 to 1, the paper's is 0.018",
+		"io-a":       "", // nothing was judged
+		"ffmpeg-i-d": "", // a trend over sizes
+	} {
+		v := find(t, vs, id)
+		if want == "" && strings.Contains(v.Why, "the paper's is") || !strings.HasSuffix(v.Why, want) {
+			t.Errorf("%s: %s", id, v.Why)
+		}
+	}
+	if v := find(t, vs, "pso-e"); v.Answer != NotTestable || !strings.Contains(v.Why, "a CHR of at most 0.07, 2 cores on a host of 29 or more; here: 0.5, 1") {
+		t.Errorf("%s: %s", v.Answer, v.Why)
+	}
+}
+
+// What several verdicts have in common is said once, and their treatments together.
+func TestReasonsInCommon(t *testing.T) {
+	w := newWorld(host("bench", 2))
+	w.add(0, "ffmpeg segments=1 bm large", 4)
+	w.add(0, "ffmpeg segments=1 cn docker vanilla large", 4.4)
+	const why = "no VM with kvm: a guest was started and did not say hello within 4s"
+	for _, p := range []string{"vm qemu kvm vanilla", "vm qemu kvm pinned", "vmcn crun kvm vanilla", "vmcn crun kvm pinned"} {
+		w.sum.LeftOut = append(w.sum.LeftOut, summary.LeftOut{Host: "bench", Treatment: treatment("ffmpeg segments=1 " + p + " large"), Reason: why})
+	}
+	vs := Judge(w.exact(), shipped(t))
+	if v := find(t, vs, "ffmpeg-iii-d"); v.Why != "vm vanilla and vmcn crun vanilla were left out: "+why || len(v.Missing) != 2 {
+		t.Errorf("%s %q", v.Why, v.Missing)
+	}
+	whys, notes := Reasons(vs)
+	said := 0
+	for i, pieces := range whys {
+		for _, p := range pieces {
+			if strings.Contains(p.Text, why) {
+				said++
+			}
+			if p.Note < 0 || p.Note > len(notes) || p.Text == "" && p.Note == 0 || strings.HasPrefix(p.Text, "and ") && p.Note != 0 {
+				t.Errorf("%s: %+v", vs[i].Claim.ID, p)
+			}
+		}
+	}
+	if said != 0 || len(notes) < 2 || notes[0] != why {
+		t.Errorf("said %d times; %q", said, notes)
+	}
+	var b bytes.Buffer
+	if err := Table(&b, vs, 0, false); err != nil {
+		t.Fatal(err)
+	}
+	if out := b.String(); strings.Count(out, why) != 1 || !strings.Contains(out, "— vm vanilla and vm pinned were left out [1]\n") || !strings.Contains(out, "\n[1] "+why+"\n") {
+		t.Error(out)
+	}
+}
