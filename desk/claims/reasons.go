@@ -12,9 +12,12 @@ type Piece struct {
 	Note int // the number of the note that it goes on with, which several verdicts have in common; 0: none
 }
 
-// Reasons gives each verdict's reason in pieces, and the notes that they refer to by numbers from 1: what several
-// verdicts have in common is said once.
-func Reasons(vs []Verdict) (why [][]Piece, notes []string) {
+// Reason is a verdict's Why and Missing in pieces.
+type Reason struct{ Why, Missing []Piece }
+
+// Reasons gives each verdict's reason, and the notes that they refer to by numbers from 1: what several verdicts have in
+// common is said once.
+func Reasons(vs []Verdict) (all []Reason, notes []string) {
 	said := map[string]int{} // by how many verdicts
 	for _, v := range vs {
 		if v.Answer == NotTestable {
@@ -25,7 +28,7 @@ func Reasons(vs []Verdict) (why [][]Piece, notes []string) {
 	}
 	for _, v := range vs {
 		if v.Answer != NotTestable || v.gaps == nil {
-			why = append(why, []Piece{{Text: v.Why}})
+			all = append(all, Reason{Why: []Piece{{Text: v.Why}}})
 			continue
 		}
 		var pieces []Piece
@@ -41,9 +44,21 @@ func Reasons(vs []Verdict) (why [][]Piece, notes []string) {
 			}
 			pieces = append(pieces, Piece{Text: r.leftOut(), Note: n + 1})
 		}
-		why = append(why, pieces)
+		all = append(all, Reason{Why: pieces})
 	}
-	return why, notes
+	for i, v := range vs {
+		for _, g := range v.gaps {
+			p := Piece{Text: g.String()}
+			if n := slices.Index(notes, g.reason); n >= 0 {
+				p = Piece{Note: n + 1}
+				if g.what != "" {
+					p.Text = g.what + " was left out"
+				}
+			}
+			all[i].Missing = append(all[i].Missing, p)
+		}
+	}
+	return all, notes
 }
 
 // reason is why comparisons cannot be made, with the treatments that were left out for it.

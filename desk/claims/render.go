@@ -105,7 +105,7 @@ func Table(w io.Writer, vs []Verdict, width int, colour bool) error {
 			text += " Published: " + p + "."
 		}
 		var why []string
-		for _, p := range whys[i] {
+		for _, p := range whys[i].Why {
 			if p.Note > 0 {
 				p.Text = strings.TrimSpace(fmt.Sprintf("%s [%d]", p.Text, p.Note))
 			}

@@ -92,8 +92,11 @@ func TestReasonsInCommon(t *testing.T) {
 	}
 	whys, notes := Reasons(vs)
 	said := 0
-	for i, pieces := range whys {
-		for _, p := range pieces {
+	for i, r := range whys {
+		if len(r.Missing) != len(vs[i].Missing) {
+			t.Errorf("%s: %d missing", vs[i].Claim.ID, len(r.Missing))
+		}
+		for _, p := range append(r.Why, r.Missing...) {
 			if strings.Contains(p.Text, why) {
 				said++
 			}

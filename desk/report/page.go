@@ -25,7 +25,7 @@ var pageSource string
 //go:embed style.css
 var style string
 
-var pageTemplate = template.Must(template.New("page").Parse(pageSource))
+var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{"inc": func(i int) int { return i + 1 }}).Parse(pageSource))
 
 // page is what the template shows: words, ready to be read.
 type page struct {
@@ -110,7 +110,11 @@ type failure struct {
 	Causes []string
 }
 
-type leftOut struct{ What, Reason string }
+// leftOut is what was left out for one reason: the first of it in words, and where there is more, all.
+type leftOut struct {
+	What, Reason string
+	All          []string
+}
 
 type hostPart struct {
 	Name   string
@@ -182,12 +186,21 @@ func render(s *summary.Summary, figs []figure, opt Options) ([]byte, error) {
 	}
 	p.Warnings = warnings(s, names)
 	p.Failures = failures(s)
-	for _, l := range s.LeftOut {
-		what := fullName(l.Treatment, s)
-		if p.Several {
-			what += ", on " + plain(l.Host)
+	for _, o := range s.Omissions() {
+		var names []string
+		for _, l := range o.Of {
+			what := fullName(l.Treatment, s)
+			if p.Several {
+				what += ", on " + plain(l.Host)
+			}
+			names = append(names, what)
 		}
-		p.LeftOut = append(p.LeftOut, leftOut{what, plain(l.Reason)})
+		l := leftOut{What: names[0], Reason: stop(o.Reason)}
+		if more := len(names) - 1; more > 0 {
+			l.What += fmt.Sprintf(" and %s more", thousands(more))
+			l.All = names
+		}
+		p.LeftOut = append(p.LeftOut, l)
 	}
 	for _, h := range s.Hosts {
 		p.Hosts = append(p.Hosts, hostFacts(h))
@@ -752,6 +765,32 @@ func study(f summary.Folder) studyPart {
 	seed := strconv.FormatUint(f.Study.Seed, 10)
 	// Into a folder of its own: in this one the run would go on, not begin again.
 	out := shellWord(p.Name + "-again")
-	p.Commands = []string{"tare run study.yaml --seed " + seed + " --out " + out, "tare report " + out}
+	p.Commands = []string{strings.Join(slices.Concat([]string{"tare run study.yaml"}, typed(f.Args), []string{"--seed " + seed + " --out " + out}), " "), "tare report " + out}
 	return p
+}
+
+// again are the flags of a run that say what is measured; the others say where to, for how long and how it is shown.
+var again = []string{"rounds", "only", "accel", "input"}
+
+// typed are those of a command's flags that it takes to do the same again, as they were typed. Every flag that is told
+// has a value.
+func typed(args []string) []string {
+	var flags []string
+	for i := 0; i < len(args) && args[i] != "--"; i++ {
+		name, long := strings.CutPrefix(args[i], "--")
+		name, value, has := strings.Cut(name, "=")
+		if !long {
+			continue
+		}
+		if !has {
+			if i++; i == len(args) {
+				break
+			}
+			value = args[i]
+		}
+		if slices.Contains(again, name) {
+			flags = append(flags, "--"+name+" "+shellWord(value))
+		}
+	}
+	return flags
 }

@@ -336,6 +336,10 @@ func missingNote(s *summary.Summary, f notebook.Figure) string {
 		if len(r.what) > most {
 			what = count(len(r.what), "treatment", "treatments") + " at " + strings.Join(r.at, ", ")
 		}
+		const long = 100 // below a figure; the list of what was left out has all of it
+		if len(r.why) > long {
+			r.why = "the reason is under “What was left out”"
+		}
 		parts = append(parts, what+" ("+r.why+")")
 	}
 	if parts == nil {

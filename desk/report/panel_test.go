@@ -226,13 +226,21 @@ func TestClaims(t *testing.T) {
 	for _, g := range p.Groups {
 		n += len(g.Claims)
 		for _, c := range g.Claims {
-			if c.Finding == "" || c.Answer == "" || c.Why == "" {
+			if c.Finding == "" || c.Answer == "" || len(c.Why) == 0 {
 				t.Errorf("%+v", c)
 			}
 		}
 	}
 	if n != len(all) || n == 0 {
 		t.Errorf("%d of %d claims are shown", n, len(all))
+	}
+	// What many have in common is a note, and everything that refers to it finds it.
+	page, err := os.ReadFile(samplePage(t, s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(p.Notes) == 0 || !strings.Contains(string(page), `<a href="#claims-note-1">[1]</a>.`) || !strings.Contains(string(page), `<li id="claims-note-1">`) {
+		t.Errorf("notes: %q", p.Notes)
 	}
 	if judged(s, nil) != nil {
 		t.Error("no claims have a section")
@@ -241,7 +249,7 @@ func TestClaims(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	page, err := os.ReadFile(files[0])
+	page, err = os.ReadFile(files[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -256,7 +264,7 @@ func TestClaims(t *testing.T) {
 			{What: "vm over bm", Ratio: 1.3, Low: math.Inf(-1), High: math.Inf(1), Level: 0.998, Rounds: 1, Met: claims.Open},
 			{What: "vm over cn", Ratio: nan, Low: nan, High: nan},
 		},
-	})
+	}, claims.Reason{Why: []claims.Piece{{Text: "cn is too\u202e wide at 5 %"}}})
 	var values []string
 	for _, e := range got.Evidence {
 		values = append(values, e.Value)
@@ -264,7 +272,7 @@ func TestClaims(t *testing.T) {
 	if v := strings.Join(values, "; "); v != "1.31 (1.27 to 1.35 at 99.8\u00a0%), 8 rounds; 1.30 (without bounds at 99.8\u00a0%), 1 round; no value, 0 rounds" {
 		t.Error(v)
 	}
-	if got.Published != "suitable CHR 0.07 to 0.14" || got.Class != "open" || got.Finding != "Containers cost more." || got.Why != "cn is too wide." || !got.More() {
+	if got.Published != "suitable CHR 0.07 to 0.14" || got.Class != "open" || got.Finding != "Containers cost more." || got.Why[0].Text != "cn is too  wide at 5\u00a0%" || !got.More() {
 		t.Errorf("%+v", got)
 	}
 }

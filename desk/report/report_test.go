@@ -488,3 +488,46 @@ func TestTopology(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
+
+// The command in the report does what was done, whatever was typed.
+func TestTheSameAgain(t *testing.T) {
+	f := sample("large").Folders[0]
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{nil, "tare run study.yaml --seed 42 --out R-again"},
+		{[]string{"run", "pinning-small", "--out", "/tmp/x/P1"}, "tare run study.yaml --seed 42 --out R-again"},
+		{[]string{"run", "--rounds=3", "quick", "--only", "platform=cn,instance=a b", "--seed", "7", "--accel", "tcg", "--time-budget", "10m", "--format=json"},
+			"tare run study.yaml --rounds 3 --only 'platform=cn,instance=a b' --accel tcg --seed 42 --out R-again"},
+		{[]string{"bench", "--input", "it's; reboot.mp4", "--image", "x", "--", "cmd", "--rounds", "9"}, `tare run study.yaml --input 'it'\''s; reboot.mp4' --seed 42 --out R-again`},
+		{[]string{"run", "quick", "--rounds"}, "tare run study.yaml --seed 42 --out R-again"},
+		{[]string{"run", "quick", "--only", "--out"}, "tare run study.yaml --only --out --seed 42 --out R-again"},
+	} {
+		f.Args = c.args
+		if got := study(f).Commands[0]; got != c.want {
+			t.Errorf("%q:\n got %s\nwant %s", c.args, got, c.want)
+		}
+	}
+}
+
+// What was left out for one reason stands once, with all of it to unfold.
+func TestLeftOutByReason(t *testing.T) {
+	s := sample("large")
+	why := "no VM with kvm: " + strings.Repeat("a long story; ", 12)
+	for _, p := range []string{"vanilla", "pinned"} {
+		s.LeftOut = append(s.LeftOut, summary.LeftOut{Host: "bench-1", Treatment: treatment("vm", "qemu", "kvm", p, "large"), Reason: why})
+	}
+	page, err := os.ReadFile(samplePage(t, s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, trust, _ := strings.Cut(string(page), "<h3>What was left out</h3>")
+	if strings.Count(trust, "a long story; a long") < 1 || !strings.Contains(trust, "and 1 more</strong>: no VM") || !strings.Contains(trust, "<summary>All 2</summary>") || strings.Count(string(page), "no VM with kvm") > 2 {
+		t.Errorf("%d times:\n%.1500s", strings.Count(string(page), "no VM with kvm"), trust)
+	}
+	f := notebook.Figure{Name: "Figure 3", Workload: "ffmpeg"}
+	if note := missingNote(s, f); strings.Contains(note, "story") || !strings.Contains(note, "(the reason is under “What was left out”)") {
+		t.Error(note)
+	}
+}

@@ -14,6 +14,7 @@ import (
 type claimsPart struct {
 	Counts string
 	Groups []claimGroup
+	Notes  []string // what several verdicts have in common, by number
 }
 
 type claimGroup struct {
@@ -26,9 +27,9 @@ type claimRow struct {
 	Published          string // the paper's own number; empty where it has none
 	Tolerance          string
 	Answer, Class      string
-	Why                string
+	Why, Missing       []claims.Piece
 	Evidence           []evidenceRow
-	Missing, Needs     []string
+	Needs              []string
 }
 
 // More says whether there is more to be shown than the answer and its reason.
@@ -55,7 +56,12 @@ func judged(s *summary.Summary, list []claims.Claim) *claimsPart {
 	for _, c := range list {
 		papers[c.Paper] = true
 	}
-	for _, v := range claims.Judge(s, list) {
+	verdicts := claims.Judge(s, list)
+	reasons, notes := claims.Reasons(verdicts)
+	for _, n := range notes {
+		p.Notes = append(p.Notes, stop(n))
+	}
+	for i, v := range verdicts {
 		counts[v.Answer]++
 		title := plain(v.Claim.Group)
 		if paper := plain(v.Claim.Paper); len(papers) > 1 && paper != "" {
@@ -65,7 +71,7 @@ func judged(s *summary.Summary, list []claims.Claim) *claimsPart {
 			p.Groups = append(p.Groups, claimGroup{Title: title})
 		}
 		g := &p.Groups[len(p.Groups)-1]
-		g.Claims = append(g.Claims, claim(v))
+		g.Claims = append(g.Claims, claim(v, reasons[i]))
 	}
 	var words []string
 	for _, a := range answers {
@@ -75,10 +81,10 @@ func judged(s *summary.Summary, list []claims.Claim) *claimsPart {
 	return p
 }
 
-func claim(v claims.Verdict) claimRow {
+func claim(v claims.Verdict, why claims.Reason) claimRow {
 	r := claimRow{
 		ID: plain(v.Claim.ID), Place: plain(v.Claim.Place), Finding: sentence(v.Claim.Finding), Tolerance: sentence(v.Claim.Tolerance),
-		Answer: plain(string(v.Answer)), Class: "none", Why: stop(v.Why),
+		Answer: plain(string(v.Answer)), Class: "none", Why: pieces(why.Why), Missing: pieces(why.Missing),
 	}
 	for _, a := range answers {
 		if a.answer == v.Answer {
@@ -110,13 +116,18 @@ func claim(v claims.Verdict) claimRow {
 		row.Value = tight(row.Value + ", " + count(e.Rounds, "round", "rounds"))
 		r.Evidence = append(r.Evidence, row)
 	}
-	for _, m := range v.Missing {
-		r.Missing = append(r.Missing, stop(m))
-	}
 	for _, n := range v.Needs {
 		r.Needs = append(r.Needs, plain(n))
 	}
 	return r
+}
+
+// pieces makes the parts of a reason fit to be shown.
+func pieces(ps []claims.Piece) (all []claims.Piece) {
+	for _, p := range ps {
+		all = append(all, claims.Piece{Text: tight(plain(p.Text)), Note: p.Note})
+	}
+	return all
 }
 
 // stop ends a text that may begin with a platform's name, which stays as it is, like a sentence.
