@@ -145,8 +145,8 @@ func (a *adviser) weight(t notebook.Treatment) float64 {
 func (a *adviser) measured(r *summary.Row, g *group) Choice {
 	e, w := a.s.Mean(r, stats.Alpha), a.weight(r.Treatment)
 	c := Choice{
-		Treatment: r.Treatment, row: r, Value: w * e.Value, Low: w * floor(g.figure, e.Low), High: w * e.High,
-		Ratio: r.Ratio, RatioLow: floor(g.metric, r.RatioLow), RatioHigh: r.RatioHigh, Against: unknown(),
+		Treatment: r.Treatment, row: r, Value: w * e.Value, Low: w * summary.Floor(g.figure, e.Low), High: w * e.High,
+		Ratio: r.Ratio, RatioLow: summary.Floor(g.metric, r.RatioLow), RatioHigh: r.RatioHigh, Against: unknown(),
 	}
 	if g.figure != g.metric {
 		c.Ratio, c.RatioLow, c.RatioHigh = math.NaN(), math.NaN(), math.NaN()
@@ -155,7 +155,7 @@ func (a *adviser) measured(r *summary.Row, g *group) Choice {
 			if bm == r {
 				q.Value, q.Low, q.High = 1, 1, 1 // by definition, whatever its noise
 			}
-			c.Ratio, c.RatioLow, c.RatioHigh = q.Value, floor(g.figure, q.Low), q.High
+			c.Ratio, c.RatioLow, c.RatioHigh = q.Value, summary.Floor(g.figure, q.Low), q.High
 		}
 	}
 	if r.Failed > 0 {
@@ -166,17 +166,6 @@ func (a *adviser) measured(r *summary.Row, g *group) Choice {
 		c.Notes = append(c.Notes, "its guests had several CPU sets, of which this is the commonest")
 	}
 	return c
-}
-
-// times are units of what cannot be less than nothing, though an interval may reach below it.
-var times = []string{"ns", "us", "µs", "ms", "s", "min", "h"}
-
-// floor is the lower end of what an interval says of a metric, or of a ratio of it.
-func floor(m notebook.Metric, low float64) float64 {
-	if slices.Contains(times, m.Unit) {
-		return max(low, 0)
-	}
-	return low
 }
 
 func unknown() stats.Quotient {
@@ -230,14 +219,14 @@ func (a *adviser) predicted(g *group, out *Ranking) []Choice {
 			if !ok || !finite(q.Low) || !finite(q.High) {
 				continue
 			}
-			c := Choice{Treatment: t, Predicted: true, Ratio: q.Ratio, RatioLow: floor(g.metric, q.Low), RatioHigh: q.High, Against: unknown()}
+			c := Choice{Treatment: t, Predicted: true, Ratio: q.Ratio, RatioLow: summary.Floor(g.metric, q.Low), RatioHigh: q.High, Against: unknown()}
 			w := a.weight(t)
 			if out.ByRatio {
 				c.Value, c.Low, c.High = w*q.Ratio, w*c.RatioLow, w*q.High
 			} else {
 				// Each of two intervals misses in half of the cases in which their product may.
 				e := a.s.Mean(g.bareMetal(i), alpha)
-				c.Value, c.Low, c.High = w*q.Ratio*e.Value, w*c.RatioLow*floor(g.metric, e.Low), w*q.High*e.High
+				c.Value, c.Low, c.High = w*q.Ratio*e.Value, w*c.RatioLow*summary.Floor(g.metric, e.Low), w*q.High*e.High
 			}
 			if !finite(c.Value) || !finite(c.High) {
 				continue
@@ -360,7 +349,7 @@ func (a *adviser) why(r *Ranking) string {
 	for i, other := range r.beside(best) {
 		b.WriteString([]string{"; ", ", and "}[i])
 		q := a.against(other, best, len(r.Choices)-1)
-		q.Low = floor(r.Metric, q.Low)
+		q.Low = summary.Floor(r.Metric, q.Low)
 		word := map[Preference]string{Latency: "faster", Cost: "cheaper"}[a.o.Prefer]
 		switch {
 		case !q.HasInterval():

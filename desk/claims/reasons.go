@@ -42,7 +42,11 @@ func Reasons(vs []Verdict) (all []Reason, notes []string) {
 				n = len(notes)
 				notes = append(notes, r.reason)
 			}
-			pieces = append(pieces, Piece{Text: r.leftOut(), Note: n + 1})
+			p := Piece{Text: "see", Note: n + 1}
+			if r.left != nil {
+				p.Text = r.leftOut()
+			}
+			pieces = append(pieces, p)
 		}
 		all = append(all, Reason{Why: pieces})
 	}
@@ -50,7 +54,7 @@ func Reasons(vs []Verdict) (all []Reason, notes []string) {
 		for _, g := range v.gaps {
 			p := Piece{Text: g.String()}
 			if n := slices.Index(notes, g.reason); n >= 0 {
-				p = Piece{Note: n + 1}
+				p = Piece{Text: "see", Note: n + 1}
 				if g.what != "" {
 					p.Text = g.what + " was left out"
 				}
@@ -87,11 +91,9 @@ func reasons(gaps []gap) (all []reason) {
 	return all
 }
 
-// leftOut says what was, without the reason: "vm vanilla and 3 more were left out"; empty where nothing was.
+// leftOut says what was, without the reason: "vm vanilla and 3 more were left out".
 func (r reason) leftOut() string {
 	switch n := len(r.left); n {
-	case 0:
-		return ""
 	case 1:
 		return r.left[0] + " was left out"
 	case 2:

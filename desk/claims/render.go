@@ -107,7 +107,7 @@ func Table(w io.Writer, vs []Verdict, width int, colour bool) error {
 		var why []string
 		for _, p := range whys[i].Why {
 			if p.Note > 0 {
-				p.Text = strings.TrimSpace(fmt.Sprintf("%s [%d]", p.Text, p.Note))
+				p.Text = fmt.Sprintf("%s [%d]", p.Text, p.Note)
 			}
 			why = append(why, p.Text)
 		}

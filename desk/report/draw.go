@@ -14,6 +14,7 @@ import (
 
 	"tare/desk/summary"
 	"tare/notebook"
+	"tare/stats"
 )
 
 // The figures' colours by role. Those of the platforms are Okabe and Ito's, which people with any of the common
@@ -368,7 +369,8 @@ func wideMeans(f *figure) scene {
 	}
 	slot := min((wideWidth-left-right)/(n+gap*vg.Length(breaks)), 124)
 	col := columns{f: f, direct: slot >= 50 && namesFit(f, slot), width: slot * 0.72, gap: gap * slot, room: wideWidth - left - right}
-	at := slot * 0.14
+	// Few bars are not made wider than this; they stand in the middle.
+	at := slot*0.14 + max(0, col.room-slot*(n+gap*vg.Length(breaks)))/2
 	for i := range f.marks {
 		if i > 0 && f.marks[i].group != f.marks[i-1].group {
 			at += gap * slot
@@ -542,7 +544,11 @@ func (n round) Ticks(low, high float64) []plot.Tick {
 	digits := max(0, int(math.Ceil(-math.Log10(step)-1e-9)))
 	var ticks []plot.Tick
 	for i := math.Ceil(low/step - 1e-9); i*step <= high*(1+1e-12); i++ {
-		ticks = append(ticks, plot.Tick{Value: i * step, Label: number(i*step, digits)})
+		label := "0"
+		if i != 0 {
+			label = number(i*step, digits)
+		}
+		ticks = append(ticks, plot.Tick{Value: i * step, Label: label})
 	}
 	return ticks
 }
@@ -556,7 +562,17 @@ func ratioSpan(marks []mark) (low, high float64) {
 			low, high = math.Min(low, m.value), math.Max(high, m.value)
 		}
 	}
+	var lengths []float64 // of intervals, each from the ratio to its farther end
+	for _, m := range marks {
+		if l := math.Max(m.value-m.low, m.high-m.value); !m.isReference && !math.IsNaN(l) && !math.IsInf(l, 0) {
+			lengths = append(lengths, l)
+		}
+	}
 	room := math.Max(high-low, 0.1)
+	if len(lengths) > 0 {
+		// What is about as long as the others is shown whole.
+		room = math.Max(room, 3*stats.Median(lengths))
+	}
 	l, h := low, high
 	for _, m := range marks {
 		if !math.IsNaN(m.low) {

@@ -238,8 +238,8 @@ func (p *panel) figures(s *summary.Summary, stem string) []figure {
 			brief: briefName(row.Treatment, network) + apart[i],
 			short: shortName(row.Treatment),
 			look:  looks.of(row.Treatment, network),
-			value: row.Mean, low: row.MeanLow, high: row.MeanHigh,
-			words: valueWords(row.Mean, row.MeanLow, row.MeanHigh, row.Metric.Unit),
+			value: row.Mean, low: summary.Floor(row.Metric, row.MeanLow), high: row.MeanHigh,
+			words: valueWords(row.Mean, summary.Floor(row.Metric, row.MeanLow), row.MeanHigh, row.Metric.Unit),
 			dots:  dotValues(row.Dots),
 		}
 		if math.IsNaN(row.Mean) {
@@ -261,8 +261,8 @@ func (p *panel) figures(s *summary.Summary, stem string) []figure {
 		if row.Representative {
 			rm := mk
 			rm.dots = nil
-			rm.value, rm.low, rm.high = row.Ratio, row.RatioLow, row.RatioHigh
-			rm.words = valueWords(row.Ratio, row.RatioLow, row.RatioHigh, "")
+			rm.value, rm.low, rm.high = row.Ratio, summary.Floor(row.Metric, row.RatioLow), row.RatioHigh
+			rm.words = valueWords(row.Ratio, rm.low, row.RatioHigh, "")
 			rm.isReference = row.IsBaseline()
 			if rm.isReference {
 				rm.words = "1"

@@ -197,7 +197,7 @@ func render(s *summary.Summary, figs []figure, opt Options) ([]byte, error) {
 		}
 		l := leftOut{What: names[0], Reason: stop(o.Reason)}
 		if more := len(names) - 1; more > 0 {
-			l.What += fmt.Sprintf(" and %s more", thousands(more))
+			l.What += fmt.Sprintf("; and %s more", thousands(more))
 			l.All = names
 		}
 		p.LeftOut = append(p.LeftOut, l)
@@ -500,8 +500,8 @@ func makeTable(i int, g *group, s *summary.Summary) table {
 			Engine:   dash(plain(r.Treatment.Engine)),
 			Kind:     dash(kindName(r.Treatment, s)),
 			Mean:     number(r.Mean, d),
-			Interval: intervalWords(r.MeanLow, r.MeanHigh, d),
-			Ratio:    number(r.Ratio, rd), RatioWords: intervalWords(r.RatioLow, r.RatioHigh, rd),
+			Interval: intervalWords(summary.Floor(r.Metric, r.MeanLow), r.MeanHigh, d),
+			Ratio:    number(r.Ratio, rd), RatioWords: intervalWords(summary.Floor(r.Metric, r.RatioLow), r.RatioHigh, rd),
 			Guests: thousands(r.Guests), Trials: thousands(r.Trials), Failed: thousands(r.Failed),
 			Muted: !r.Representative || r.Doubtful,
 		}

@@ -2,6 +2,7 @@ package summary
 
 import (
 	"fmt"
+	"slices"
 
 	"tare/notebook"
 )
@@ -63,6 +64,18 @@ func (s *Summary) OnlineIn(a AACheck) string {
 		}
 	}
 	return ""
+}
+
+// times are units of what cannot be less than nothing, though an interval may reach below it.
+var times = []string{"ns", "us", "µs", "ms", "s", "min", "h"}
+
+// Floor is the lower end that is to be said of an interval of a metric, or of a ratio of it: a time, or a ratio of times,
+// is not below 0.
+func Floor(m notebook.Metric, low float64) float64 {
+	if slices.Contains(times, m.Unit) {
+		return max(low, 0)
+	}
+	return low
 }
 
 // connected says a network in words, to follow a treatment's name.
