@@ -460,3 +460,23 @@ func TestImageReferences(t *testing.T) {
 		}
 	}
 }
+
+// What several rankings have in common is said once.
+func TestReasonsInCommon(t *testing.T) {
+	l := newLab(8)
+	l.study.Metrics["mpi"] = notebook.Metric{Name: "execution time", Unit: "s"}
+	const why = "no VM with kvm: a guest was started and did not say hello"
+	for _, w := range []string{"ffmpeg", "mpi"} {
+		l.treatment(notebook.Treatment{ID: w, Workload: w, Platform: "bm", Instance: large}, 4)
+		for _, p := range []string{"vanilla", "pinned"} {
+			tr := notebook.Treatment{ID: w + p, Workload: w, Platform: "vm", Engine: "qemu", Accelerator: "kvm", Provisioning: p, Instance: large}
+			l.study.LeftOut = append(l.study.LeftOut, notebook.LeftOut{Treatment: tr, Reason: why})
+		}
+	}
+	l.study.LeftOut = append(l.study.LeftOut, notebook.LeftOut{Treatment: notebook.Treatment{ID: "x", Workload: "mpi", Platform: "bm", Instance: one}, Reason: "another"})
+	out := text(t, read(t, Options{}, l.write(t)))
+	if strings.Count(out, why) != 1 || strings.Count(out, "- vanilla VM at large, pinned VM at large: see [1]\n") != 2 ||
+		!strings.Contains(out, "\n[1] left out: "+why+"\n") || !strings.Contains(out, "- bare metal at 1/1GB: left out: another\n") {
+		t.Error(out)
+	}
+}

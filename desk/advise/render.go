@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -13,11 +14,18 @@ import (
 // Text writes the rankings for people.
 func (a *Advice) Text(w io.Writer) error {
 	var b strings.Builder
+	notes := a.common()
 	for i := range a.Rankings {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
-		a.Rankings[i].text(&b)
+		a.Rankings[i].text(&b, notes)
+	}
+	if len(notes) > 0 {
+		b.WriteByte('\n')
+	}
+	for i, n := range notes {
+		fmt.Fprintf(&b, "[%d] %s\n", i+1, clean(n))
 	}
 	if len(a.Rankings) > 1 {
 		b.WriteString("\nThere are several rankings; --workload chooses one, and --format docker then prints what to apply.\n")
@@ -26,7 +34,22 @@ func (a *Advice) Text(w io.Writer) error {
 	return err
 }
 
-func (r *Ranking) text(b *strings.Builder) {
+// common are the reasons not to rank that several rankings have: they are said once, and referred to by number.
+func (a *Advice) common() (notes []string) {
+	first := map[string]int{}
+	for i := range a.Rankings {
+		for _, p := range a.Rankings[i].Apart {
+			if at, known := first[p.Reason]; !known {
+				first[p.Reason] = i
+			} else if at != i && !slices.Contains(notes, p.Reason) {
+				notes = append(notes, p.Reason)
+			}
+		}
+	}
+	return notes
+}
+
+func (r *Ranking) text(b *strings.Builder, notes []string) {
 	fmt.Fprintf(b, "%s on %s\n\n%s\n", clean(r.Workload), clean(r.Host), r.Why)
 	if len(r.Choices) > 0 {
 		in := ""
@@ -93,7 +116,7 @@ func (r *Ranking) text(b *strings.Builder) {
 	}
 	if len(r.Apart) > 0 {
 		b.WriteString("\nNot ranked:\n")
-		for _, l := range r.apart() {
+		for _, l := range r.apart(notes) {
 			fmt.Fprintf(b, "- %s\n", l)
 		}
 	}
@@ -102,8 +125,8 @@ func (r *Ranking) text(b *strings.Builder) {
 	}
 }
 
-// apart says each reason once, with the treatments that it is of.
-func (r *Ranking) apart() []string {
+// apart says each reason once, with the treatments that it is of; of those among the notes the number.
+func (r *Ranking) apart(notes []string) []string {
 	const most = 3
 	var order []string
 	names := map[string][]string{}
@@ -119,7 +142,11 @@ func (r *Ranking) apart() []string {
 		if more := len(n) - most; more > 0 {
 			n = append(n[:most:most], fmt.Sprintf("and %d more", more))
 		}
-		lines = append(lines, strings.Join(n, ", ")+": "+clean(reason))
+		why := clean(reason)
+		if i := slices.Index(notes, reason); i >= 0 {
+			why = fmt.Sprintf("see [%d]", i+1)
+		}
+		lines = append(lines, strings.Join(n, ", ")+": "+why)
 	}
 	return lines
 }
