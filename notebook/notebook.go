@@ -138,6 +138,7 @@ type Study struct {
 	Also       map[string][]Metric `json:"also,omitempty"` // by workload: the further figures that its trials have, by Metric.Name
 	Figures    []Figure            `json:"figures,omitempty"`
 	Claims     []string            `json:"claims,omitempty"` // sets of published claims that it is about: "pinning"
+	Ports      map[string]int      `json:"ports,omitempty"`  // by workload: where its service listens
 	Treatments []Treatment         `json:"treatments"`
 	LeftOut    []LeftOut           `json:"left_out,omitempty"`
 	Images     map[string]Image    `json:"images"` // by Label: workload and parameters

@@ -210,6 +210,12 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, c *workload.Catalogue, ch Choi
 			}
 			p.Study.Treatments = append(p.Study.Treatments, t)
 			p.Study.Metrics[w.Name] = w.Metric.Figure()
+			if w.Service != nil {
+				if p.Study.Ports == nil {
+					p.Study.Ports = map[string]int{}
+				}
+				p.Study.Ports[w.Name] = w.Service.Port
+			}
 			if len(w.Also) > 0 {
 				if p.Study.Also == nil {
 					p.Study.Also = map[string][]notebook.Metric{}
