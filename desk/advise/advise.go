@@ -55,6 +55,7 @@ type Ranking struct {
 
 	host  notebook.Host
 	image notebook.Image
+	port  int // where the workload's service listens; 0: it has none
 }
 
 // Choice is one treatment in a ranking. Numbers that are not known are NaN.
@@ -134,6 +135,7 @@ type group struct {
 	metric notebook.Metric // the workload's own
 	figure notebook.Metric // that is ranked
 	cores  int             // that the host had online
+	port   int             // where the workload's service listens; 0: it has none
 	rows   []*summary.Row
 }
 
@@ -167,6 +169,11 @@ func (a *adviser) choose() error {
 		g := a.groups[at]
 		g.rows = append(g.rows, r)
 		g.cores = max(g.cores, r.HostCores)
+		for _, v := range r.Values {
+			if p := a.s.Folders[v.Folder].Study.Ports[r.Treatment.Workload]; g.port == 0 && 0 < p && p < 1<<16 {
+				g.port = p
+			}
+		}
 	}
 	if len(labels) == 0 {
 		return fmt.Errorf("nothing was measured in %s: `tare run` goes on with a study", a.s.Folders[0].Dir)

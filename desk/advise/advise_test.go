@@ -287,7 +287,7 @@ func TestNotRanked(t *testing.T) {
 	l = newLab(8).add("bm", large, 4).add("cn/docker/pinned", large, 4.2)
 	l.rounds = 1
 	a := read(t, Options{}, l.write(t))
-	if r := a.Rankings[0]; len(r.Choices) != 0 || !strings.Contains(reason(r, "bare metal at large"), "no interval: one round only") || r.Why != "Nothing can be ranked." {
+	if r := a.Rankings[0]; len(r.Choices) != 0 || !strings.Contains(reason(r, "bare metal at large"), "no interval: one round only") || r.Why != "Nothing can be ranked: no interval: one round only, two at least are needed." {
 		t.Errorf("%+v", r)
 	}
 	text(t, a)
@@ -431,6 +431,77 @@ func TestNetworks(t *testing.T) {
 	}
 	if err := a.Apply(&bytes.Buffer{}, "docker", 5); err == nil || !strings.Contains(err.Error(), "no format fits") {
 		t.Error(err)
+	}
+}
+
+// A service has a port, which each format says where the network needs it said.
+func TestPorts(t *testing.T) {
+	l := newLab(8).add("bm", large, 4).add("vm/qemu/kvm/pinned", large, 8).add("vmcn/docker/kvm/pinned", large, 9)
+	for i, n := range []string{notebook.NetHost, notebook.NetBridge, notebook.NetNone, ""} {
+		tr := notebook.Treatment{ID: "n" + n, Workload: "ffmpeg", Platform: "cn", Engine: "docker", Provisioning: "vanilla", Instance: large, Network: n}
+		l.treatment(tr, 4.5+float64(i)/2)
+	}
+	none := l.write(t)
+	l.study.Ports, l.start = map[string]int{"ffmpeg": 8080, "other": 99}, at.Add(time.Hour)
+	a := read(t, Options{}, l.write(t))
+	said := func(format string, pick int) string {
+		var lines []string
+		for line := range strings.Lines(apply(t, a, format, pick)) {
+			if strings.Contains(line, "8080") {
+				lines = append(lines, line)
+			}
+		}
+		return strings.Join(lines, "")
+	}
+	const comment = "The service was measured at port 8080"
+	for _, c := range []struct {
+		format string
+		pick   int
+		want   []string
+	}{
+		{"systemd", 1, []string{"# " + comment}},
+		{"docker", 2, []string{"# " + comment}},
+		{"compose", 2, []string{"# " + comment}},
+		{"kubernetes", 2, []string{"# " + comment, "- containerPort: 8080"}},
+		{"docker", 3, []string{" -p 8080:8080 "}},
+		{"compose", 3, []string{"- 8080:8080"}},
+		{"kubernetes", 3, []string{"- containerPort: 8080"}},
+		{"docker", 4, nil},
+		{"compose", 4, nil},
+		{"docker", 5, []string{" -p 8080:8080 "}},
+		{"libvirt", 6, []string{comment}},
+		{"libvirt", 7, []string{comment, " -p 8080:8080 "}},
+	} {
+		got := said(c.format, c.pick)
+		if strings.Count(got, "\n") != len(c.want) {
+			t.Errorf("%s of number %d: %q, want %q", c.format, c.pick, got, c.want)
+		}
+		for _, w := range c.want {
+			if !strings.Contains(got, w) {
+				t.Errorf("%s of number %d: %q, want %q", c.format, c.pick, got, c.want)
+			}
+		}
+	}
+	if got := apply(t, read(t, Options{}, none), "docker", 3); strings.Contains(got, "-p ") {
+		t.Error(got)
+	}
+}
+
+// That nothing can be ranked comes with the reason.
+func TestWhyNothingIsRanked(t *testing.T) {
+	dir := usual().write(t)
+	for _, c := range []struct {
+		o    Options
+		want string
+	}{
+		{Options{Exclude: []string{"bm", "cn", "vm", "vmcn"}}, "--exclude bm,cn,vm,vmcn leaves nothing of what was measured."},
+		{Options{Exclude: []string{"bm", "cn", "vm", "vmcn"}, Instance: "large"}, "--exclude bm,cn,vm,vmcn leaves nothing of what was measured at large."},
+		{Options{Instance: "3/5GB"}, "3/5GB was not measured, only large, and the model predicts nothing for it."},
+	} {
+		r := read(t, c.o, dir).Rankings[0]
+		if want := "Nothing can be ranked: " + c.want; len(r.Choices) > 0 || r.Why != want {
+			t.Errorf("%+v: %d choices: %s, want %s", c.o, len(r.Choices), r.Why, want)
+		}
 	}
 }
 

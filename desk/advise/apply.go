@@ -29,6 +29,7 @@ type setting struct {
 	t        notebook.Treatment
 	name     string // of a service, pod or domain
 	image    string
+	port     int   // where the service listens; 0: it has none
 	cpus     []int // of the host, where they are fixed
 	others   []int // the host's other CPUs
 	comments []string
@@ -131,7 +132,7 @@ func (a *Advice) several(format string) error {
 
 // setting gathers what the formats need, and what their readers have to know.
 func (r *Ranking) setting(c *Choice, format string) (*setting, error) {
-	s := &setting{t: c.Treatment, name: label(c.Treatment.Workload), image: r.image.Reference, cpus: c.CPUs}
+	s := &setting{t: c.Treatment, name: label(c.Treatment.Workload), image: r.image.Reference, port: r.port, cpus: c.CPUs}
 	say := func(f string, args ...any) { s.comments = append(s.comments, clean(fmt.Sprintf(f, args...))) }
 	rank := fmt.Sprintf("number %d of %d", c.Rank, len(r.Choices))
 	say("%s, %s for %s on %s.", capital(c.Name), rank, r.Workload, r.Host)
@@ -149,6 +150,10 @@ func (r *Ranking) setting(c *Choice, format string) (*setting, error) {
 	}
 	for _, n := range c.Notes {
 		say("Note: %s.", n)
+	}
+
+	if s.port > 0 && (format == "libvirt" || format == "systemd" || s.t.Network == notebook.NetHost) {
+		say("The service was measured at port %d: leave it open to its clients.", s.port)
 	}
 
 	host := make([]int, 0, len(r.host.CPUs))
@@ -197,6 +202,15 @@ func label(name string) string {
 	}
 	return s
 }
+
+// publishes says whether the engine has to lead a port of the host to the container: on a bridge alone, which is also an
+// engine's own network.
+func (s *setting) publishes() bool {
+	return s.port > 0 && (s.t.Network == "" || s.t.Network == notebook.NetBridge)
+}
+
+// published is the service's port as Docker reads it: the host's, and the container's.
+func (s *setting) published() string { return fmt.Sprintf("%d:%[1]d", s.port) }
 
 // commented puts the comments above a text, each in a line that begins with a hash.
 func (s *setting) commented(text string) string {

@@ -31,6 +31,9 @@ func dockerFlags(s *setting) []string {
 	if s.t.Network != "" {
 		flags = append(flags, "--network="+s.t.Network)
 	}
+	if s.publishes() {
+		flags = append(flags, "-p "+s.published())
+	}
 	return flags
 }
 
@@ -55,13 +58,14 @@ func toYAML(documents ...any) (string, error) {
 // compose writes a file with the one service.
 func compose(s *setting) (string, error) {
 	type service struct {
-		Image   string `yaml:"image"`
-		CPUs    string `yaml:"cpus,omitempty"`
-		CPUSet  string `yaml:"cpuset,omitempty"`
-		Memory  string `yaml:"mem_limit,omitempty"`
-		Swap    string `yaml:"memswap_limit,omitempty"`
-		Shm     string `yaml:"shm_size,omitempty"`
-		Network string `yaml:"network_mode,omitempty"`
+		Image   string   `yaml:"image"`
+		CPUs    string   `yaml:"cpus,omitempty"`
+		CPUSet  string   `yaml:"cpuset,omitempty"`
+		Memory  string   `yaml:"mem_limit,omitempty"`
+		Swap    string   `yaml:"memswap_limit,omitempty"`
+		Shm     string   `yaml:"shm_size,omitempty"`
+		Network string   `yaml:"network_mode,omitempty"`
+		Ports   []string `yaml:"ports,omitempty"`
 	}
 	v := service{Image: s.image, CPUSet: formatCPUs(s.cpus), Network: s.t.Network}
 	if s.cpus == nil {
@@ -70,6 +74,9 @@ func compose(s *setting) (string, error) {
 	if m := s.t.Instance.Memory; m > 0 {
 		v.Memory = dockerSize(m)
 		v.Swap, v.Shm = v.Memory, dockerSize(shm(m))
+	}
+	if s.publishes() {
+		v.Ports = []string{s.published()}
 	}
 	text, err := toYAML(map[string]any{"services": map[string]service{s.name: v}})
 	return s.commented(text), err
@@ -86,9 +93,13 @@ func kubernetes(s *setting) (string, error) {
 			Name string `yaml:"name"`
 			Path string `yaml:"mountPath"`
 		}
+		port struct {
+			Container int `yaml:"containerPort"`
+		}
 		container struct {
 			Name      string                       `yaml:"name"`
 			Image     string                       `yaml:"image"`
+			Ports     []port                       `yaml:"ports,omitempty"`
 			Resources map[string]map[string]string `yaml:"resources"`
 			Mounts    []mount                      `yaml:"volumeMounts,omitempty"`
 		}
@@ -124,6 +135,9 @@ func kubernetes(s *setting) (string, error) {
 	}
 	resources := map[string]string{"cpu": cores}
 	c := container{Name: s.name, Image: s.image, Resources: map[string]map[string]string{"limits": resources, "requests": resources}}
+	if s.port > 0 {
+		c.Ports = []port{{s.port}}
+	}
 	p := pod{Version: "v1", Kind: "Pod", Metadata: meta{s.name}, Spec: spec{HostNetwork: s.t.Network == notebook.NetHost}}
 	if m := s.t.Instance.Memory; m > 0 {
 		resources["memory"] = size(m, "Ki", "Mi", "Gi")

@@ -41,7 +41,7 @@ func simpler(x, y Choice) int {
 
 // rank makes the ranking of one group.
 func (a *adviser) rank(g *group) (Ranking, error) {
-	out := Ranking{Host: g.name, Workload: g.label, Metric: g.figure, Prefer: a.o.Prefer, host: g.host, image: g.image}
+	out := Ranking{Host: g.name, Workload: g.label, Metric: g.figure, Prefer: a.o.Prefer, host: g.host, image: g.image, port: g.port}
 	networks := a.s.Networks(g.work.Workload)
 	name := func(t notebook.Treatment) string { return describe(t, networks) }
 	for _, r := range g.rows {
@@ -88,11 +88,45 @@ func (a *adviser) rank(g *group) (Ranking, error) {
 	}
 	a.order(&out)
 	if len(out.Choices) == 0 {
-		out.Why = "Nothing can be ranked."
+		out.Why = "Nothing can be ranked: " + a.whyNot(g, &out) + "."
 	} else {
 		out.Why = a.why(&out)
 	}
 	return out, nil
+}
+
+// whyNot says why a ranking has no choice.
+func (a *adviser) whyNot(g *group, r *Ranking) string {
+	const most = 3
+	var reasons []string
+	for _, p := range r.Apart {
+		if why := strings.TrimSuffix(clean(p.Reason), "."); !slices.Contains(reasons, why) {
+			reasons = append(reasons, why)
+		}
+	}
+	if more := len(reasons) - most; more > 0 {
+		reasons = append(reasons[:most], fmt.Sprintf("and %d more reasons", more))
+	}
+	if len(reasons) > 0 {
+		return strings.Join(reasons, "; ")
+	}
+	var sizes []string
+	for _, w := range g.rows {
+		i := w.Treatment.Instance
+		if a.size != nil && sameSize(*a.size, i) && len(a.o.Exclude) > 0 {
+			return "--exclude " + strings.Join(a.o.Exclude, ",") + " leaves nothing of what was measured at " + clean(a.o.Instance)
+		}
+		if name := clean(i.Name); !slices.Contains(sizes, name) {
+			sizes = append(sizes, name)
+		}
+	}
+	switch {
+	case a.size == nil && len(a.o.Exclude) == 0:
+		return "the A/A check alone was measured"
+	case a.size == nil:
+		return "--exclude " + strings.Join(a.o.Exclude, ",") + " leaves nothing of what was measured"
+	}
+	return clean(a.o.Instance) + " was not measured, only " + strings.Join(sizes, ", ") + ", and the model predicts nothing for it"
 }
 
 // unrankable says why a row is not ranked; empty: it may be.

@@ -4,12 +4,13 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"tare/notebook"
 )
 
-var baselineKeys = []string{"platform", "engine", "accelerator", "provisioning", "instance"}
+var baselineKeys = []string{"platform", "engine", "accelerator", "provisioning", "instance", "network", "host_cores"}
 
 func checkBaseline(want map[string]string) error {
 	for k, v := range want {
@@ -32,7 +33,7 @@ func (r *reader) baseline(t *tally) (*tally, error) {
 			continue
 		}
 		could = append(could, o)
-		ok, err := matches(o.row.Treatment, t.row.Treatment, r.opt.Baseline)
+		ok, err := matches(&o.row, t.row.Treatment, r.opt.Baseline)
 		if err != nil {
 			return nil, err
 		}
@@ -40,6 +41,14 @@ func (r *reader) baseline(t *tally) (*tally, error) {
 			found = append(found, o)
 		}
 	}
+	// Of several that differ in what was not said, the row's own come first.
+	own := func(key string, is func(*tally) bool) {
+		if _, said := r.opt.Baseline[key]; !said && slices.ContainsFunc(found, is) {
+			found = slices.DeleteFunc(found, func(o *tally) bool { return !is(o) })
+		}
+	}
+	own("network", func(o *tally) bool { return o.row.Treatment.Network == t.row.Treatment.Network })
+	own("host_cores", func(o *tally) bool { return o.row.HostCores == t.row.HostCores })
 	if len(found) == 1 {
 		return found[0], nil
 	}
@@ -61,9 +70,10 @@ func (r *reader) baseline(t *tally) (*tally, error) {
 	return nil, fmt.Errorf("the baseline %s %s for %s; expected one of: %s", assignments(r.opt.Baseline), what, describe(t.row.Treatment), strings.Join(names, "; "))
 }
 
-// matches says whether o is the baseline that want describes, for a row of the treatment t: what want does not say of
+// matches says whether the row is the baseline that want describes, for a row of the treatment t: what want does not say of
 // the instance type and the parameters is as in t.
-func matches(o, t notebook.Treatment, want map[string]string) (bool, error) {
+func matches(row *Row, t notebook.Treatment, want map[string]string) (bool, error) {
+	o := row.Treatment
 	instance, params := false, map[string]string{}
 	maps.Copy(params, t.Params)
 	for _, k := range slices.Sorted(maps.Keys(want)) {
@@ -85,6 +95,10 @@ func matches(o, t notebook.Treatment, want map[string]string) (bool, error) {
 		case "instance":
 			instance = true
 			ok = o.Instance.Name == v
+		case "network":
+			ok = o.Network == v
+		case "host_cores": // none: all that the host has
+			ok = v == "" && o.HostCores == 0 || v == strconv.Itoa(row.HostCores)
 		default:
 			params[k] = v
 		}
@@ -98,10 +112,13 @@ func matches(o, t notebook.Treatment, want map[string]string) (bool, error) {
 // describe writes a treatment the way that --baseline is written.
 func describe(t notebook.Treatment) string {
 	m := map[string]string{"platform": t.Platform, "instance": t.Instance.Name}
-	for k, v := range map[string]string{"engine": t.Engine, "accelerator": t.Accelerator, "provisioning": t.Provisioning} {
+	for k, v := range map[string]string{"engine": t.Engine, "accelerator": t.Accelerator, "provisioning": t.Provisioning, "network": t.Network} {
 		if v != "" {
 			m[k] = v
 		}
+	}
+	if t.HostCores != 0 {
+		m["host_cores"] = strconv.Itoa(t.HostCores)
 	}
 	maps.Copy(m, t.Params)
 	return assignments(m)

@@ -463,7 +463,7 @@ func TestBaseline(t *testing.T) {
 	}{
 		{map[string]string{"platform": "cn"}, "matches 3 treatments for"},
 		{map[string]string{"platform": "cn", "engine": "lxc"}, "matches no treatment for"},
-		{map[string]string{"colour": "red"}, `the key "colour", which is neither one of platform, engine, accelerator, provisioning, instance nor a parameter of ffmpeg`},
+		{map[string]string{"colour": "red"}, `the key "colour", which is neither one of platform, engine, accelerator, provisioning, instance, network, host_cores nor a parameter of ffmpeg`},
 		{map[string]string{"": "red"}, "without a key"},
 	} {
 		_, err := Read([]string{dir}, Options{Baseline: c.base})
@@ -481,6 +481,53 @@ func TestBaseline(t *testing.T) {
 	}
 	if s.AA[0].Verdict != Holds || !(math.Abs(s.AA[0].Ratio-1) < 0.02) {
 		t.Errorf("the A/A check is always against bare metal: %+v", s.AA[0])
+	}
+}
+
+// Treatments that differ in their network or the host's cores alone can be chosen, and a row's own go first.
+func TestBaselineOfSeveralNetworksAndHosts(t *testing.T) {
+	l := newLab().add(treatmentOf("bm", "", "", "", large), 4)
+	for _, n := range []string{"bridge", "host"} {
+		for _, cores := range []int{0, 1} {
+			for _, p := range []string{"vanilla", "pinned"} {
+				tr := treatmentOf("cn", "docker", "", p, large)
+				tr.Network, tr.HostCores = n, cores
+				tr.ID += fmt.Sprintf("/%s/%d", n, cores)
+				l.add(tr, 5)
+			}
+		}
+	}
+	dir := l.write(t)
+	base := func(more map[string]string) map[string]string {
+		m := map[string]string{"platform": "cn", "provisioning": "pinned"}
+		maps.Copy(m, more)
+		return m
+	}
+	for _, c := range []struct {
+		more map[string]string
+		want string
+	}{
+		{nil, "matches 2 treatments for platform=bm,instance=large,segments=1; expected one of: platform=cn,engine=docker,provisioning=pinned,instance=large,network=bridge,segments=1; platform=cn,engine=docker,provisioning=pinned,instance=large,network=host,segments=1"},
+		{map[string]string{"network": "none"}, "network=bridge,host_cores=1,segments=1"},
+		{map[string]string{"network": "bridge", "host_cores": "7"}, "matches no treatment"},
+	} {
+		if _, err := Read([]string{dir}, Options{Baseline: base(c.more)}); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v: %v, want %s", c.more, err, c.want)
+		}
+	}
+	for _, c := range []struct {
+		more      map[string]string
+		row, want string
+	}{
+		{map[string]string{"network": "bridge"}, "bm/large", "cn/docker/pinned/large/bridge/0"},
+		{map[string]string{"network": "bridge"}, "cn/docker/vanilla/large/host/1", "cn/docker/pinned/large/bridge/1"},
+		{map[string]string{"network": "host", "host_cores": "1"}, "cn/docker/vanilla/large/bridge/0", "cn/docker/pinned/large/host/1"},
+		{map[string]string{"network": "host", "host_cores": "2"}, "cn/docker/vanilla/large/bridge/1", "cn/docker/pinned/large/host/0"},
+	} {
+		s := read(t, Options{Baseline: base(c.more)}, dir)
+		if r := row(t, s, c.row); r.Baseline != c.want {
+			t.Errorf("%v: %s has the baseline %s, want %s", c.more, c.row, r.Baseline, c.want)
+		}
 	}
 }
 
