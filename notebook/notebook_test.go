@@ -218,6 +218,9 @@ func TestEveryCut(t *testing.T) {
 		if all, err := readTrials(dir, false); err != nil || len(all) != whole {
 			t.Fatalf("cut at %d: %d trials read, %v; want %d", cut, len(all), err, whole)
 		}
+		if f, err := Read(dir); err != nil || f.Torn != (cut > 0 && data[cut-1] != '\n') {
+			t.Fatalf("cut at %d: torn %v, %v", cut, f.Torn, err)
+		}
 		w, err := Open(dir)
 		if err != nil {
 			t.Fatalf("cut at %d: %v", cut, err)

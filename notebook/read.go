@@ -24,11 +24,12 @@ type Folder struct {
 	Host     Host
 	Guests   []Guest
 	Sessions []Session
+	Torn     bool // its last trial was cut off, as by a kill, and is not given: the same run does it again
 }
 
 // Read reads a study's folder, which may be in use by a writer. What is not a study's folder, one of a newer Tare, and
 // one that was changed or damaged are errors that name the file, the line and what was expected. A last line without
-// its end is passed over: it never was a finished record.
+// its end is passed over: it never was a finished record (Folder.Torn says so of a trial).
 func Read(dir string) (*Folder, error) {
 	f := &Folder{Dir: dir}
 	path := filepath.Join(dir, studyFile)
@@ -65,7 +66,29 @@ func Read(dir string) (*Folder, error) {
 	}); err != nil {
 		return nil, err
 	}
-	return f, nil
+	f.Torn, err = torn(filepath.Join(dir, trialsFile))
+	return f, err
+}
+
+// torn says whether a file's last line has no end. That the file is missing is for who reads it to say.
+func torn(path string) (bool, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer f.Close() // only read: a failing close loses nothing
+	size, err := f.Seek(0, io.SeekEnd)
+	if err != nil || size == 0 {
+		return false, err
+	}
+	var end [1]byte
+	if _, err := f.ReadAt(end[:], size-1); err != nil {
+		return false, err
+	}
+	return end[0] != '\n', nil
 }
 
 func readWhole(path string) ([]byte, error) {

@@ -2,6 +2,7 @@ package report
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed"
 	"fmt"
 	"html/template"
@@ -339,7 +340,7 @@ func checks(s *summary.Summary, names map[string]string) ([]line1, []check) {
 		switch a.Verdict {
 		case summary.Holds:
 			held++
-			c.Good, c.Verdict = true, "holds: the interval contains 1"
+			c.Good, c.Verdict = true, "holds: the interval contains 1"+a.Unseen()
 		case summary.Misses:
 			missed++
 			c.Verdict = "fails: the interval misses 1"
@@ -351,11 +352,12 @@ func checks(s *summary.Summary, names map[string]string) ([]line1, []check) {
 		list = append(list, c)
 	}
 	var lines []line1
+	widest := slices.MaxFunc(s.AA, func(a, b summary.AACheck) int { return cmp.Compare(a.High-a.Low, b.High-b.Low) })
 	switch {
 	case len(list) == 1 && held == 1:
-		lines = append(lines, line1{true, "A/A check holds: bare metal against itself is " + list[0].Value + ", which contains 1."})
+		lines = append(lines, line1{true, "A/A check holds: bare metal against itself is " + list[0].Value + ", which contains 1" + s.AA[0].Unseen() + "."})
 	case held == len(list):
-		lines = append(lines, line1{true, fmt.Sprintf("All %d A/A checks hold: bare metal against itself contains 1 in each.", held)})
+		lines = append(lines, line1{true, fmt.Sprintf("All %d A/A checks hold: bare metal against itself contains 1 in each%s.", held, strings.Replace(widest.Unseen(), "it could", "the least exact could", 1))})
 	default:
 		if missed > 0 {
 			t := "A/A check fails: bare metal against itself is "
@@ -656,6 +658,9 @@ func design(f summary.Folder) facts {
 	add := func(name, value string) { p.Facts = append(p.Facts, fact{name, tight(value)}) }
 	add("Order", "in each round every treatment once, in random order; seed "+strconv.FormatUint(f.Study.Seed, 10))
 	rounds := count(f.Rounds, "round", "rounds") + " run; "
+	if f.Begun {
+		rounds = count(f.Rounds, "round", "rounds") + " begun, the last of them not whole; "
+	}
 	if d.Floor == d.Cap {
 		rounds += "the design asks for " + count(d.Cap, "round", "rounds")
 	} else {

@@ -126,9 +126,10 @@ func (r *reader) folder(dir string) error {
 		r.rulerCost(f.Host.ID, t.row.Treatment, g)
 	}
 
-	folder := Folder{Dir: dir, Study: f.Study, Host: f.Host.ID, Ends: ends(f.Sessions), Args: began(f.Sessions)}
+	folder := Folder{Dir: dir, Study: f.Study, Host: f.Host.ID, Ends: ends(f.Sessions), Args: began(f.Sessions), Torn: f.Torn}
 	rounds := map[int]bool{}
 	lastRound := -1
+	done := map[cellKey]cellDone{}
 	err = f.TrialsLean(func(t *notebook.Trial) error {
 		folder.Trials++
 		if t.Failure != "" {
@@ -137,6 +138,14 @@ func (r *reader) folder(dir string) error {
 		if t.Round != lastRound {
 			rounds[t.Round], lastRound = true, t.Round
 		}
+		if !t.Warmup {
+			c := done[cellKey{t.Treatment, t.Round}]
+			c.trials++
+			if t.Failure == "" {
+				c.good++
+			}
+			done[cellKey{t.Treatment, t.Round}] = c
+		}
 		for _, w := range t.Warnings {
 			r.warnings.add(w, t.Treatment)
 		}
@@ -144,8 +153,46 @@ func (r *reader) folder(dir string) error {
 		return nil
 	})
 	folder.Rounds = len(rounds)
+	folder.Begun = begun(f.Study, rounds, done)
 	r.sum.Folders = append(r.sum.Folders, folder)
 	return err
+}
+
+// cellKey is a treatment's part of a round of one folder.
+type cellKey struct {
+	treatment string
+	round     int
+}
+
+// cellDone is how many measured trials it has, and how many of them succeeded.
+type cellDone struct{ trials, good int }
+
+// begun says whether the last of the rounds is not whole: a treatment has trials of it to do. One that none of its own
+// trials says anything of is expected in it if its design goes so far, and if it was not given up: it succeeded in the
+// round before.
+func begun(s notebook.Study, rounds map[int]bool, done map[cellKey]cellDone) bool {
+	if len(rounds) == 0 {
+		return false
+	}
+	last, d := slices.Max(slices.Collect(maps.Keys(rounds))), s.Design
+	// Once the study is precise enough, those with a number of rounds of their own go on alone.
+	together := last < d.Floor || slices.ContainsFunc(s.Treatments, func(t notebook.Treatment) bool {
+		return t.Rounds == 0 && t.Representative() && done[cellKey{t.ID, last}].trials > 0
+	})
+	return slices.ContainsFunc(s.Treatments, func(t notebook.Treatment) bool {
+		n := done[cellKey{t.ID, last}].trials
+		if n > 0 {
+			return n < d.Trials
+		}
+		most := cmp.Or(t.Rounds, d.Cap)
+		if !t.Representative() {
+			most = min(most, cmp.Or(d.Emulated, d.Floor))
+		}
+		if last >= most || t.Rounds == 0 && !together {
+			return false
+		}
+		return last == 0 || done[cellKey{t.ID, last - 1}].good > 0
+	})
 }
 
 // began gives the arguments of the first command that is recorded with them.
@@ -605,7 +652,14 @@ func (r *reader) notes() []string {
 			}
 		}
 		if f.Rounds < d.Floor {
-			notes = append(notes, fmt.Sprintf("%s: %d of at least %s were run; its last session ended: %s", f.Dir, f.Rounds, count(d.Floor, "round"), last(f.Ends)))
+			run := "run"
+			if f.Begun {
+				run = "begun, the last of them not whole"
+			}
+			notes = append(notes, fmt.Sprintf("%s: %d of at least %s were %s; its last session ended: %s", f.Dir, f.Rounds, count(d.Floor, "round"), run, last(f.Ends)))
+		}
+		if f.Torn {
+			notes = append(notes, f.Dir+": its last record was cut off and does not count; the same `tare run` does it again")
 		}
 	}
 	if r.widened {

@@ -197,11 +197,25 @@ func (a AACheck) words(online string) string {
 	where += ": "
 	switch a.Verdict {
 	case Holds:
-		return where + interval(a.Ratio, a.Low, a.High) + ", holds 1"
+		return where + interval(a.Ratio, a.Low, a.High) + ", holds 1" + a.Unseen()
 	case Misses:
 		return where + interval(a.Ratio, a.Low, a.High) + ", misses 1: the host was too unsteady, or this is the one run in 20 that misses by chance; " + count(len(a.Untrusted), "treatment") + " not to be trusted"
 	}
 	return where + "not known: too few rounds, or too unsteady ones, for an interval"
+}
+
+// Unseen says of a check that holds which differences are too small for it to see, to follow what is said of it: those
+// of less than half of its interval's width. A wide interval holds 1 easily.
+func (a AACheck) Unseen() string {
+	half := 100 * (a.High - a.Low) / 2
+	if a.Verdict != Holds || !finite(half) || half == 0 {
+		return ""
+	}
+	decimals := 0
+	if half < 10 {
+		decimals = digits(half/10, 1)
+	}
+	return fmt.Sprintf("; it could not have seen less than ± %.*f %%", decimals, half)
 }
 
 // seconds writes a time in a unit that suits it.

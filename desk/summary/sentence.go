@@ -157,6 +157,9 @@ func sentence(s *Summary, baseline map[string]string) string {
 	return strings.Join(parts, " ")
 }
 
+// ordinals say which of those named before a figure is of.
+var ordinals = []string{"first", "second", "third", "fourth"}
+
 // statement is the answer at one place: one workload, host, its CPUs online, and instance type. Named says a row's
 // treatment in words.
 func statement(where string, rows []*Row, baseline map[string]string, named func(*Row) string) string {
@@ -216,7 +219,7 @@ func statement(where string, rows []*Row, baseline map[string]string, named func
 		if len(ranked) == 1 {
 			return fmt.Sprintf("%s, the cost of %s cannot be told from %s: %s times it (95 %% interval).", where, named(ranked[0]), than, figure(ranked[0])) + beside
 		}
-		return fmt.Sprintf("%s, no cost can be told from %s: %s%s times it (95 %% intervals).", where, than, list(ranked[:min(most, len(ranked))]), more) + beside
+		return fmt.Sprintf("%s, no cost can be told from %s: as multiples of it, with 95 %% intervals, %s%s.", where, than, list(ranked[:min(most, len(ranked))]), more) + beside
 	}
 	best := ranked[0]
 	tied := slices.IndexFunc(ranked, func(r *Row) bool { return r.RatioLow > best.RatioHigh })
@@ -252,14 +255,14 @@ func statement(where string, rows []*Row, baseline map[string]string, named func
 			names = append(names, fmt.Sprintf("%d more", n))
 		}
 		var figures []string
-		for _, r := range group[1:min(most, len(group))] {
-			figures = append(figures, figure(r))
+		for i, r := range group[1:min(most, len(group))] {
+			figures = append(figures, "the "+ordinals[i+1]+" "+figure(r))
 		}
 		which := "cost least and cannot be told apart"
 		if len(rest) == 0 {
 			which = "cannot be told apart"
 		}
-		fmt.Fprintf(&b, "%s, %s and %s %s: %s; %s", where, strings.Join(names[:len(names)-1], ", "), names[len(names)-1], which, first, strings.Join(figures, ", "))
+		fmt.Fprintf(&b, "%s, %s and %s %s: the %s %s; %s", where, strings.Join(names[:len(names)-1], ", "), names[len(names)-1], which, ordinals[0], first, strings.Join(figures, ", "))
 	}
 	for i, r := range rest {
 		if i == most-1 && len(rest) > most {

@@ -47,6 +47,8 @@ type Folder struct {
 	Study  notebook.Study
 	Host   string // ID, in Summary.Hosts
 	Rounds int    // that have at least one trial
+	Begun  bool   // the last of them is not whole: trials of it are still to be done
+	Torn   bool   // its last record was cut off and does not count
 	Trials int    // lines in trials.jsonl, warm-ups and failures included
 	Failed int    // of them, measured or warm-up
 	// Ends are the reasons why its sessions ended, in order; "still running or killed" where a start has no end.

@@ -340,6 +340,83 @@ func TestJSONKeys(t *testing.T) {
 	}
 }
 
+// A kill leaves a round that is not whole, and may cut the last record off: both are said.
+func TestACutFolder(t *testing.T) {
+	made := func() *lab {
+		l := newLab().add(treatmentOf("bm", "", "", "", large), 4).add(treatmentOf("cn", "crun", "", "pinned", large), 5).add(treatmentOf("vm", "qemu", "tcg", "pinned", large), 9)
+		l.rounds, l.ended, l.study.Design.Warmups = 3, "", 0
+		return l
+	}
+	for _, c := range []struct {
+		name        string
+		lab         *lab
+		cut         int // lines, and where torn a part of the one before
+		torn, begun bool
+	}{
+		{"whole", made(), 0, false, false},
+		{"a trial is missing", made(), 1, false, true},
+		{"a trial is torn", made(), 0, true, true},
+		{"a guest is missing", made(), 3, false, true},
+		{"two guests are missing", made(), 6, false, true},
+		{"a round is missing", made(), 9, false, false},
+		{"the first is torn", made(), 26, true, false},
+		{"emulated for two rounds", func() *lab { l := made(); l.study.Design.Emulated = 2; return l }(), 3, false, false},
+		{"of two rounds by itself", func() *lab { l := made(); l.study.Treatments[2].Rounds = 2; return l }(), 3, false, false},
+		{"given up", func() *lab {
+			l := made()
+			l.fail = func(id string, _, _ int) string { return map[bool]string{true: "killed"}[id[:2] == "vm"] }
+			return l
+		}(), 3, false, false},
+	} {
+		dir := c.lab.write(t)
+		path := filepath.Join(dir, "trials.jsonl")
+		data, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines := bytes.SplitAfter(data, []byte("\n"))
+		data = bytes.Join(lines[:len(lines)-1-c.cut], nil)
+		if c.torn {
+			data = data[:len(data)-9]
+		}
+		if err := os.WriteFile(path, data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		s := read(t, Options{}, dir)
+		notes := strings.Join(s.Notes, "\n")
+		if got := strings.Contains(notes, "its last record was cut off and does not count; the same `tare run` does it again"); got != c.torn || s.Folders[0].Torn != c.torn {
+			t.Errorf("%s: torn %v: %s", c.name, got, notes)
+		}
+		want := fmt.Sprintf("%d of at least 5 rounds were run; ", s.Folders[0].Rounds)
+		if c.begun {
+			want = "3 of at least 5 rounds were begun, the last of them not whole; "
+		}
+		if s.Folders[0].Begun != c.begun || !strings.Contains(notes, want) {
+			t.Errorf("%s: begun %v: %s", c.name, s.Folders[0].Begun, notes)
+		}
+	}
+}
+
+// What a check that holds could have missed is said of it.
+func TestUnseen(t *testing.T) {
+	for _, c := range []struct {
+		low, high float64
+		verdict   Verdict
+		want      string
+	}{
+		{0.4, 1.8, Holds, "; it could not have seen less than ± 70 %"},
+		{0.99, 1.02, Holds, "; it could not have seen less than ± 1.5 %"},
+		{0.9996, 1.0002, Holds, "; it could not have seen less than ± 0.030 %"},
+		{1, 1, Holds, ""},
+		{1.1, 1.2, Misses, ""},
+		{math.NaN(), math.NaN(), NotKnown, ""},
+	} {
+		if got := (AACheck{Low: c.low, High: c.high, Verdict: c.verdict}).Unseen(); got != c.want {
+			t.Errorf("%v to %v: %q, want %q", c.low, c.high, got, c.want)
+		}
+	}
+}
+
 func TestTableFits(t *testing.T) {
 	for _, c := range scenes {
 		s := c.read(t)
