@@ -65,6 +65,7 @@ func run(t *testing.T, stdin io.Reader, name string, args ...string) string {
 // everything is a study with one of each kind that can be applied.
 func everything(t *testing.T) *Advice {
 	l := usual().add("cn/docker/vanilla", half, 17).add("cn/docker/pinned", one, 9).add("vmcn/crun/kvm/vanilla", one, 19).add("vm/qemu/kvm/pinned", one, 17)
+	l.study.Ports = map[string]int{"ffmpeg": 22} // 22:22 is a number to some readers of YAML
 	for i, n := range []string{notebook.NetHost, notebook.NetBridge, notebook.NetNone} {
 		for j, kind := range []notebook.Treatment{
 			{Platform: "cn", Engine: "docker", Provisioning: "vanilla"}, {Platform: "vm", Engine: "qemu", Accelerator: "kvm", Provisioning: "pinned"},
@@ -119,6 +120,13 @@ func TestComposeAccepts(t *testing.T) {
 		if m := types.UnitBytes(c.Treatment.Instance.Memory); s.CPUS != cpus || s.CPUSet != set || s.MemLimit != m || s.MemSwapLimit != m || s.ShmSize != m/2 || s.NetworkMode != c.Treatment.Network || s.Image != Placeholder {
 			t.Errorf("%+v", s)
 		}
+		ports := 1
+		if n := c.Treatment.Network; n == notebook.NetHost || n == notebook.NetNone {
+			ports = 0
+		}
+		if len(s.Ports) != ports || ports == 1 && (s.Ports[0].Target != 22 || s.Ports[0].Published != "22") || strings.Contains(text, " 22:22") {
+			t.Errorf("%+v in\n%s", s.Ports, text)
+		}
 	})
 }
 
@@ -158,6 +166,9 @@ func TestKubernetesAccepts(t *testing.T) {
 		}
 		if r.Limits.Memory().Value() != c.Treatment.Instance.Memory || pod.Spec.HostNetwork != (c.Treatment.Network == notebook.NetHost) {
 			t.Errorf("%+v", pod.Spec)
+		}
+		if p := pod.Spec.Containers[0].Ports; len(p) != 1 || p[0].ContainerPort != 22 {
+			t.Errorf("%+v", p)
 		}
 		if c.Treatment.Provisioning != notebook.Pinned {
 			if kubelet != nil {
