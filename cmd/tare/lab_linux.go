@@ -72,8 +72,11 @@ func (r *running) check(c *cobra.Command) error {
 	if err := oneOf("--accel", r.accel, "auto", notebook.KVM, notebook.TCG); err != nil {
 		return err
 	}
-	if r.rounds < 0 || r.rounds > study.MostRounds || r.budget < 0 {
-		return fmt.Errorf("--rounds and --time-budget: a number above zero was expected, and at most %d rounds", study.MostRounds)
+	if r.rounds < 0 || r.rounds > study.MostRounds {
+		return fmt.Errorf("--rounds %d: a number from 1 to %d was expected", r.rounds, study.MostRounds)
+	}
+	if r.budget < 0 {
+		return fmt.Errorf("--time-budget %v: a time above zero was expected", r.budget)
 	}
 	return oneOf("--format", r.format, "table", "json")
 }
@@ -88,8 +91,10 @@ func runCommand() *cobra.Command {
 every trial before the next begins. Interrupt it, or kill it: the same command goes on where it stopped.`,
 		Example: `  sudo tare run quick --out R
   sudo tare run ./mine.yaml --only platform=cn,instance=large --time-budget 30m`,
-		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return errors.New("run: one study was expected, by its name (tare study list) or its file")
+			}
 			if err := r.check(c); err != nil {
 				return err
 			}
@@ -105,7 +110,7 @@ every trial before the next begins. Interrupt it, or kill it: the same command g
 		},
 	}
 	r.flags(c)
-	c.Flags().StringVar(&only, "only", "", "keep what has these values: KEY=VALUE,… with workload, platform, engine, provisioning, instance; bare metal stays")
+	c.Flags().StringVar(&only, "only", "", "keep what has these values: KEY=VALUE,… with workload, platform, engine, provisioning, instance, network; bare metal stays")
 	return c
 }
 

@@ -510,8 +510,14 @@ func (r *Run) trial(ctx context.Context, g Guest, service *service, ready *workl
 	}
 	order.Timeout = timeout
 	tr.Start, tr.Command = time.Now().UTC(), order.Argv
-	res, host, err := where.Ruler().Run(ctx, order)
-	if err != nil {
+	asking, enough := service.during(ctx)
+	res, host, err := where.Ruler().Run(asking, order)
+	enough()
+	switch {
+	case err != nil && ctx.Err() == nil && service != nil && service.over():
+		tr.Failure = "its service ended: " + service.how()
+		return tr, true
+	case err != nil:
 		tr.Failure = err.Error() + autopsy(where)
 		return tr, true
 	}

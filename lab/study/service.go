@@ -71,16 +71,18 @@ func (s *service) warm(ctx context.Context, design notebook.Design, w *workload.
 	}
 	order := w.Order(w.Load.Warm, ready.Params, ready.Image, workload.Seat{Instance: t.Instance, Address: g.Address().Connect})
 	order.Timeout = time.Duration(design.TimeoutS * float64(time.Second))
-	res, _, err := s.place.Ruler().Run(ctx, order)
+	asking, enough := s.during(ctx)
+	defer enough()
+	res, _, err := s.place.Ruler().Run(asking, order)
 	switch {
 	case ctx.Err() != nil:
 		return ""
+	case s.over():
+		return "its service ended while it was warmed: " + s.how()
 	case err != nil:
 		return "warming its service: " + err.Error() + autopsy(s.place)
 	case workload.Failure(res) != "":
 		return "warming its service: " + workload.Failure(res)
-	case s.over():
-		return "its service ended while it was warmed: " + s.how()
 	}
 	return ""
 }
@@ -93,16 +95,8 @@ func (s *service) await(ctx context.Context, w *workload.Workload, ready *worklo
 	ask := w.Order(w.Load.Ready, ready.Params, ready.Image, workload.Seat{Instance: t.Instance, Address: g.Address().Connect})
 	ask.Timeout = readyTimeout
 	answer := "nothing"
-	// A question to a service that has ended need not be waited for.
-	asking, enough := context.WithCancel(ctx)
+	asking, enough := s.during(ctx)
 	defer enough()
-	go func() {
-		select {
-		case <-s.ended:
-			enough()
-		case <-asking.Done():
-		}
-	}()
 	for {
 		res, _, err := s.place.Ruler().Run(asking, ask)
 		switch {
@@ -129,6 +123,22 @@ func (s *service) await(ctx context.Context, w *workload.Workload, ready *worklo
 		case <-pause.C:
 		}
 	}
+}
+
+// during is a context that ends with the service: a load of one that has ended need not be waited for. Of a nil
+// service it is ctx's own.
+func (s *service) during(ctx context.Context) (context.Context, context.CancelFunc) {
+	during, enough := context.WithCancel(ctx)
+	if s != nil {
+		go func() {
+			select {
+			case <-s.ended:
+				enough()
+			case <-during.Done():
+			}
+		}()
+	}
+	return during, enough
 }
 
 // over says whether the service has ended by itself.

@@ -24,6 +24,7 @@ type shop struct {
 	answer     string        // the load's last line
 	says       string        // on the load's stderr
 	dies       chan struct{} // closed: the service ends by itself
+	hangs      bool          // the service ends when it is first asked by the load, which waits for an answer
 	lost       error         // with dies: the guest is what ends
 	stop       func()        // called when a load's place is to be made, which then cannot be
 
@@ -85,6 +86,12 @@ func (g *counter) Run(ctx context.Context, o ruler.Order) (ruler.Result, time.Du
 			return ruler.Result{Exit: 3, Stderr: []byte("port 8080 is in use\n")}, 0, nil
 		}
 	}
+	if l.hangs && o.Argv[0] != "ready" {
+		l.mu.Unlock() // the service may not have begun
+		close(l.dies)
+		<-ctx.Done()
+		return ruler.Result{}, 0, ctx.Err()
+	}
 	defer l.mu.Unlock()
 	if o.Argv[0] == "ready" {
 		if l.asked++; l.asked <= l.readyAfter {
@@ -138,14 +145,21 @@ func TestWhatGoesWrongWithAService(t *testing.T) {
 		{"it never answers", "its service was not ready in 1s: the last question gave: exit status 1: connection refused; the service said: still starting", &shop{readyAfter: 1 << 30}},
 		{"it ends", "its service ended before it was ready: exit status 3: port 8080 is in use", &shop{readyAfter: 1 << 30, dies: gone}},
 		{"its guest dies", "its service ended before it was ready: the guest is gone (the kernel panicked)", &shop{readyAfter: 1 << 30, dies: gone, lost: errors.New("the guest is gone")}},
+		{"it ends while it is asked", "its service ended: exit status 3: port 8080 is in use", &shop{hangs: true}},
 		{"requests fail", "7 of its requests failed: 7 of 9: connection reset", &shop{answer: `{"mean":0.1,"p99":1,"errors":7}`, says: "7 of 9: connection reset\n"}},
-		{"no figure", `it printed no good "p99"`, &shop{answer: `{"mean":0.1}`}},
+		{"no figure", `it printed no "p99" that is a number of zero or more`, &shop{answer: `{"mean":0.1}`}},
 		{"no object", `a line with a JSON object of numbers was expected at the end of its output, not "mean 0.1"`, &shop{answer: `mean 0.1`}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.shop.elapsed = steady
+			if c.shop.hangs {
+				c.shop.dies = make(chan struct{})
+			}
 			book := &fakeBook{}
 			r := &Run{Plan: shopPlan("1s"), Lab: c.shop, Book: book}
+			if c.shop.hangs {
+				r.Plan.Study.Treatments, r.Plan.Study.Design.Cap, r.Plan.Study.Design.Floor = r.Plan.Study.Treatments[:1], 1, 1
+			}
 			if _, err := r.Do(t.Context()); err != nil {
 				t.Fatal(err)
 			}

@@ -374,7 +374,7 @@ func ParseOnly(text string) (Only, error) {
 	if text == "" {
 		return only, nil
 	}
-	keys := []string{"workload", "platform", "engine", "provisioning", "instance"}
+	keys := []string{"workload", "platform", "engine", "provisioning", "instance", "network"}
 	for _, kv := range strings.Split(text, ",") {
 		k, v, ok := strings.Cut(kv, "=")
 		if !ok || v == "" {
@@ -406,7 +406,7 @@ func (o Only) keeps(t notebook.Treatment) bool {
 		switch {
 		case k == "workload" && t.Workload != v,
 			k == "instance" && t.Instance.Name != v,
-			t.Platform != notebook.BM && (k == "platform" && t.Platform != v || k == "engine" && t.Engine != v || k == "provisioning" && t.Provisioning != v):
+			t.Platform != notebook.BM && (k == "platform" && t.Platform != v || k == "engine" && t.Engine != v || k == "provisioning" && t.Provisioning != v || k == "network" && t.Network != v):
 			return false
 		}
 	}
@@ -419,9 +419,13 @@ func (o Only) known(s *Spec, us []use) error {
 	for _, u := range us {
 		has["workload"] = append(has["workload"], u.Workload.Name)
 		has["instance"] = append(has["instance"], s.instances(u)...)
+		if u.Service != nil {
+			has["network"] = append(has["network"], notebook.NetBridge) // where the study says nothing
+		}
 	}
 	for _, p := range s.Platforms {
 		has["platform"] = append(has["platform"], p.Platform)
+		has["network"] = append(has["network"], p.Networks...)
 		es := p.Engines
 		if len(es) == 0 {
 			es = engines[p.Platform][:1]

@@ -149,9 +149,9 @@ func TestOneFileOfAnArchive(t *testing.T) {
 func TestANumberThatIsNone(t *testing.T) {
 	w := &Workload{Metric: Metric{From: "mean"}, Also: []notebook.Metric{{Name: "p99"}}}
 	for out, want := range map[string]string{
-		`{"mean":null,"p99":1,"errors":0}`: `it printed no good "mean": {"mean":null,"p99":1,"errors":0}`,
-		`{"mean":1,"p99":null}`:            `it printed no good "p99": {"mean":1,"p99":null}`,
-		`{"mean":1,"p99":1,"errors":null}`: `it printed no good "errors": null`,
+		`{"mean":null,"p99":1,"errors":0}`: `it printed no "mean" that is a number of zero or more: {"mean":null,"p99":1,"errors":0}`,
+		`{"mean":1,"p99":null}`:            `it printed no "p99" that is a number of zero or more: {"mean":1,"p99":null}`,
+		`{"mean":1,"p99":1,"errors":null}`: `it printed no "errors" that is a number of zero or more: null`,
 		`{"mean":1,"p99":0}`:               "",
 	} {
 		if _, _, cause := w.Figures(ruler.Result{Stdout: []byte(out)}); cause != want {

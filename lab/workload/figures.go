@@ -26,7 +26,7 @@ func (w *Workload) Figures(r ruler.Result) (metric float64, also map[string]floa
 		return 0, nil, fmt.Sprintf("a line with a JSON object of numbers was expected at the end of its output, not %.80q", last)
 	}
 	if n, ok := all[ErrorsKey]; ok && n == nil {
-		cause = fmt.Sprintf("it printed no good %q: null", ErrorsKey)
+		cause = fmt.Sprintf("it printed no %q that is a number of zero or more: null", ErrorsKey)
 	} else if ok && *n != 0 {
 		cause = fmt.Sprintf("%g of its requests failed", *n)
 		if said := lastLine(r.Stderr); said != "" {
@@ -39,7 +39,7 @@ func (w *Workload) Figures(r ruler.Result) (metric float64, also map[string]floa
 			return *v
 		}
 		if cause == "" {
-			cause = fmt.Sprintf("it printed no good %q: %.200s", key, strings.ToValidUTF8(string(last), "?"))
+			cause = fmt.Sprintf("it printed no %q that is a number of zero or more: %.200s", key, strings.ToValidUTF8(string(last), "?"))
 		}
 		return 0
 	}

@@ -279,7 +279,7 @@ func (w *Workload) validate() error {
 		for _, arg := range argv {
 			for _, m := range placeholder.FindAllStringSubmatch(arg, -1) {
 				if _, ok := w.Params[m[1]]; !ok && !slices.Contains(ownPlaceholds, m[1]) {
-					return fmt.Errorf("%s: {%s} is neither a parameter nor one of %v", key, m[1], ownPlaceholds)
+					return fmt.Errorf("%s: {%s} is neither a parameter (%s) nor one of %s", key, m[1], list(sorted(w.Params)), list(ownPlaceholds))
 				}
 				switch {
 				case key == "prepare" && slices.Contains(ownPlaceholds[2:], m[1]):

@@ -56,7 +56,7 @@ func TestWhatIsWrongInAWorkloadIsSaidWithItsLine(t *testing.T) {
 	for _, c := range []struct{ name, from, to, want string }{
 		{"unknown key", "files:", "fils:", "mine/workload.yaml:3: unknown key fils"},
 		{"path for a file", "[run.sh]", "[../run.sh]", `"../run.sh": the plain name of a file was expected`},
-		{"unknown placeholder", "{size}", "{sise}", `mine/workload.yaml:6: command: {sise} is neither a parameter nor one of`},
+		{"unknown placeholder", "{size}", "{sise}", `mine/workload.yaml:6: command: {sise} is neither a parameter (size) nor one of work, scratch`},
 		{"default that does not match", `default: "1"`, `default: "one"`, `params: size: default: size="one": a value like [0-9]+ was expected`},
 		{"no metric", "metric: {name: execution time, unit: s}", "", "metric: {name: …, unit: …} was expected"},
 		{"an option for a package", "[busybox]", "[--evil]", `"--evil" is not the name of a Debian package`},
