@@ -7,9 +7,9 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
+	"tare/desk/summary"
 	"tare/stats"
 )
 
@@ -98,7 +98,7 @@ func Table(w io.Writer, vs []Verdict, width int, colour bool) error {
 				t.b.WriteByte('\n')
 			}
 			paper, group = v.Claim.Paper, v.Claim.Group
-			t.b.WriteString(paint(bold, printable(group)) + "\n")
+			t.b.WriteString(paint(bold, summary.Printable(group)) + "\n")
 		}
 		text := v.Claim.Finding
 		if p := v.Claim.PublishedFigure(); p != "" {
@@ -143,7 +143,7 @@ type table struct {
 func (t *table) wrap(indent int, text string) {
 	at := indent
 	for i, word := range strings.Fields(text) {
-		word = printable(word)
+		word = summary.Printable(word)
 		n := utf8.RuneCountInString(word)
 		switch {
 		case i == 0:
@@ -158,16 +158,6 @@ func (t *table) wrap(indent int, text string) {
 		at += n
 	}
 	t.b.WriteByte('\n')
-}
-
-// printable makes what a results folder or a file of claims says safe for a terminal.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if !unicode.IsPrint(r) && r != ' ' {
-			return unicode.ReplacementChar
-		}
-		return r
-	}, s)
 }
 
 // MarshalJSON writes the verdict as `tare claims --format json` promises it. What is not known is null.

@@ -3,7 +3,9 @@ package summary
 import (
 	"maps"
 	"math"
+	"slices"
 
+	"tare/notebook"
 	"tare/stats"
 )
 
@@ -43,9 +45,8 @@ func (a *AACheck) factor() float64 {
 	return max(a.High, 1/a.Low)
 }
 
-// paired gives the values of the rounds that both rows have, and the folders that they are in.
-func paired(x, y *Row) (xs, ys []float64, folders map[int]bool) {
-	folders = map[int]bool{}
+// paired gives the values of the rounds that both rows have, and the folders that they are in, each once.
+func paired(x, y *Row) (xs, ys []float64, folders []int) {
 	of := map[[2]int]float64{}
 	for _, v := range y.Values {
 		of[[2]int{v.Folder, v.Round}] = v.Mean
@@ -53,19 +54,25 @@ func paired(x, y *Row) (xs, ys []float64, folders map[int]bool) {
 	for _, v := range x.Values {
 		if w, ok := of[[2]int{v.Folder, v.Round}]; ok {
 			xs, ys = append(xs, v.Mean), append(ys, w)
-			folders[v.Folder] = true
+			if !slices.Contains(folders, v.Folder) {
+				folders = append(folders, v.Folder)
+			}
 		}
 	}
 	return xs, ys, folders
 }
 
-// share is how much of Alpha an interval over rounds of these folders may use: each may have stopped at any of its
-// looks.
-func (s *Summary) share(folders map[int]bool) float64 {
+// share is how much of Alpha an interval over rounds of these folders may use. Each folder may have stopped at any of
+// its looks; together that makes the product of ways, and each way's interval gets its share.
+func (s *Summary) share(folders []int) float64 {
 	share := 1.0
-	for f := range folders {
-		d := s.Folders[f].Study.Design
-		share *= (1 - stats.Level(d.Floor, d.Cap, d.Precision)) / stats.Alpha
+	for _, f := range folders {
+		share *= looked(s.Folders[f].Study.Design)
 	}
 	return share
+}
+
+// looked is the share of Alpha that an interval at one of the design's looks may use; 1 where there is but one.
+func looked(d notebook.Design) float64 {
+	return (1 - stats.Level(d.Floor, d.Cap, d.Precision)) / stats.Alpha
 }

@@ -48,8 +48,7 @@ type reader struct {
 	groups   []string // identities of what may be compared, in order of appearance
 	warnings texts
 	ruler    []rulerTally
-	levels   []float64 // by folder: share of Alpha that an interval of it may miss
-	widened  bool      // an interval is of rounds of several folders, and wider for their looks
+	widened  bool // an interval is of rounds of several folders, and wider for their looks
 }
 
 // block is a round of a folder: what was measured in it was measured at nearly the same time.
@@ -107,8 +106,6 @@ func (r *reader) folder(dir string) error {
 	}
 	at := len(r.sum.Folders)
 	r.host(f.Host, dir)
-	d := f.Study.Design
-	r.levels = append(r.levels, (1-stats.Level(d.Floor, d.Cap, d.Precision))/stats.Alpha)
 
 	byID := map[string]*tally{}
 	for _, t := range f.Study.Treatments {
@@ -339,21 +336,21 @@ func (t *tally) trial(folder int, n *notebook.Trial, dots int) {
 	t.dots.add(Dot{Folder: folder, Round: n.Round, Guest: n.Guest, Trial: n.Index, Value: n.Value}, dots)
 }
 
-// level is that of an interval made from rounds of these folders. Each folder may have stopped at any of its looks;
-// together that makes the product of ways, and each way's interval gets its share of Alpha.
+// level is that of an interval made from rounds of these folders.
 func (r *reader) level(blocks []block) float64 {
-	share, ruled, seen := 1.0, 0, map[int]bool{}
+	var folders []int
+	ruled := 0
 	for _, b := range blocks {
-		if !seen[b.folder] {
-			seen[b.folder] = true
-			share *= r.levels[b.folder]
-			if r.levels[b.folder] < 1 {
-				ruled++
-			}
+		if slices.Contains(folders, b.folder) {
+			continue
+		}
+		folders = append(folders, b.folder)
+		if looked(r.sum.Folders[b.folder].Study.Design) < 1 {
+			ruled++
 		}
 	}
 	r.widened = r.widened || ruled > 1
-	return 1 - stats.Alpha*share
+	return 1 - stats.Alpha*r.sum.share(folders)
 }
 
 // blocks of a tally that have a value, in order.
@@ -643,9 +640,9 @@ func (r *reader) notes() []string {
 			notes = append(notes, fmt.Sprintf("the host %s is itself a virtual machine (%s): bare metal here means this machine without a further layer", h.Name, h.Virtualization))
 		}
 	}
-	for i, f := range r.sum.Folders {
+	for _, f := range r.sum.Folders {
 		d := f.Study.Design
-		if looks := math.Round(1 / r.levels[i]); looks > 1 {
+		if looks := math.Round(1 / looked(d)); looks > 1 {
 			n := fmt.Sprintf("intervals hold in 95 %% of studies in spite of the stopping rule: each of %.0f looks is made at %.4g %%", looks, 100*(1-stats.Alpha/looks))
 			if !slices.Contains(notes, n) {
 				notes = append(notes, n)

@@ -267,8 +267,8 @@ type table struct {
 
 func (t *table) line(s string) { t.b.WriteString(strings.TrimRight(s, " ") + "\n") }
 
-// printable makes what a results folder says safe for a terminal: a guest may have had a part in it.
-func printable(s string) string {
+// Printable makes what a results folder says safe for a terminal: a guest may have had a part in it.
+func Printable(s string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) && r != ' ' {
 			return unicode.ReplacementChar
@@ -289,7 +289,7 @@ func (t *table) wrap(head, text string) {
 	indent := strings.Repeat(" ", utf8.RuneCountInString(head))
 	line, n := head, 0
 	for _, word := range strings.Fields(text) {
-		word = printable(word)
+		word = Printable(word)
 		if n > 0 && t.width > 0 && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > t.width {
 			t.line(line)
 			line, n = indent, 0
@@ -378,7 +378,7 @@ func (t *table) rows(rows []Row, s *Summary) {
 			trials = fmt.Sprintf("%d, %d failed", r.Trials, r.Failed)
 		}
 		for c, cell := range []string{mean, meanOf, ratio, ratioOf, trials, t.mark(r.Notes)} {
-			cols[n+c].cells = append(cols[n+c].cells, printable(cell))
+			cols[n+c].cells = append(cols[n+c].cells, Printable(cell))
 		}
 	}
 	// Too narrow: the mean goes first, with its interval (the ratio is what is asked for), then the count of trials.
@@ -406,9 +406,9 @@ func (t *table) also(rows []Row, s *Summary) {
 	var cols []column
 	var constant []string
 	for _, m := range figures {
-		head := printable(m.Name)
+		head := Printable(m.Name)
 		if m.Unit != "" && m.Unit != "1" {
-			head += ", " + printable(m.Unit)
+			head += ", " + Printable(m.Unit)
 		}
 		mean, half := column{right: true}, column{}
 		same := true
@@ -485,9 +485,9 @@ func (s *Summary) names(rows []Row) []column {
 		if i > 0 && rows[i-1].Treatment.Instance.Name == name {
 			name = ""
 		}
-		instance.cells = append(instance.cells, printable(name))
-		platform.cells = append(platform.cells, printable(treatment(rows[i].Treatment)))
-		network.cells = append(network.cells, printable(rows[i].Treatment.Network))
+		instance.cells = append(instance.cells, Printable(name))
+		platform.cells = append(platform.cells, Printable(treatment(rows[i].Treatment)))
+		network.cells = append(network.cells, Printable(rows[i].Treatment.Network))
 	}
 	if s.Networks(rows[0].Treatment.Workload) {
 		return []column{instance, platform, network}
