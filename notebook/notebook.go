@@ -15,6 +15,7 @@
 package notebook
 
 import (
+	"cmp"
 	"math"
 	"time"
 )
@@ -73,13 +74,13 @@ type Treatment struct {
 	AA           bool              `json:"aa,omitempty"`         // bare metal again under another name: the A/A check
 }
 
+// Cores is how many CPUs the host had online for the treatment; 0 where that is not known.
+func (h *Host) Cores(t Treatment) int { return cmp.Or(t.HostCores, len(h.CPUs)) }
+
 // CHR is the container-to-host core ratio (paper "pinning", section IV-A): the treatment's cores over those that the
 // host had online. NaN where the host's are not known.
 func (h *Host) CHR(t Treatment) float64 {
-	n := t.HostCores
-	if n == 0 {
-		n = len(h.CPUs)
-	}
+	n := h.Cores(t)
 	if n == 0 {
 		return math.NaN()
 	}
@@ -121,6 +122,16 @@ type Design struct {
 	Emulated  int     `json:"emulated,omitempty"` // rounds of what is emulated and so never ranked; 0: Floor
 	Warmups   int     `json:"warmups"`            // unmeasured trials before them, in each guest; they also warm the page cache
 	TimeoutS  float64 `json:"timeout_s"`          // seconds after which a trial is killed and has failed
+}
+
+// Most is the most rounds that the treatment takes part in. What no ranking will use is done in few: more rounds of an
+// emulated VM would buy nothing.
+func (d Design) Most(t Treatment) int {
+	most := cmp.Or(t.Rounds, d.Cap)
+	if !t.Representative() {
+		most = min(most, cmp.Or(d.Emulated, d.Floor))
+	}
+	return most
 }
 
 // Study is a study as it was run: all of it that decides what the trials mean.

@@ -181,11 +181,7 @@ func begun(s notebook.Study, rounds map[int]bool, done map[cellKey]cellDone) boo
 		if n > 0 {
 			return n < d.Trials
 		}
-		most := cmp.Or(t.Rounds, d.Cap)
-		if !t.Representative() {
-			most = min(most, cmp.Or(d.Emulated, d.Floor))
-		}
-		if last >= most || t.Rounds == 0 && !together {
+		if last >= d.Most(t) || t.Rounds == 0 && !together {
 			return false
 		}
 		return last == 0 || done[cellKey{t.ID, last - 1}].good > 0
@@ -242,10 +238,7 @@ func (r *reader) tally(t notebook.Treatment, f *notebook.Folder) *tally {
 	metric, image := f.Study.Metrics[t.Workload], f.Study.Image(t)
 	group := fmt.Sprintf("%q %q %q %q %q %q %q", f.Host.ID, t.Workload, sortedParams(t.Params), image.Digest, image.Input, metric.Name, metric.Unit)
 	// As many cores as there are is all of them, however a study says it.
-	cores := t.HostCores
-	if cores == 0 {
-		cores = len(f.Host.CPUs)
-	}
+	cores := f.Host.Cores(t)
 	id := fmt.Sprintf("%s %q %q %q %q %v %d %q %d %v", group, t.Platform, t.Engine, t.Accelerator, t.Provisioning, t.Instance.Cores, t.Instance.Memory, t.Network, cores, t.AA)
 	if known := r.rows[id]; known != nil {
 		return known

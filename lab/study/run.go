@@ -169,22 +169,8 @@ func (r *Run) Do(ctx context.Context) (reason string, err error) {
 	return Capped, nil
 }
 
-// rounds is the most rounds that the treatment takes part in. What no ranking will use is done in few: more rounds of
-// an emulated VM would buy nothing.
-func (r *Run) rounds(t notebook.Treatment) int {
-	d := r.Plan.Study.Design
-	most := d.Cap
-	if t.Rounds > 0 {
-		most = t.Rounds
-	}
-	switch {
-	case t.Representative():
-		return most
-	case d.Emulated > 0:
-		return min(d.Emulated, most)
-	}
-	return min(d.Floor, most)
-}
+// rounds is the most rounds that the treatment takes part in.
+func (r *Run) rounds(t notebook.Treatment) int { return r.Plan.Study.Design.Most(t) }
 
 // wanted says whether the treatment still has trials to do in the round.
 func (r *Run) wanted(t notebook.Treatment, round int) bool {
