@@ -38,7 +38,7 @@ func (d *decoder) trial(line []byte, t *Trial, lean bool) error {
 
 // strip takes off what a lean trial does not have.
 func (t *Trial) strip() {
-	t.Command, t.Output, t.Signal, t.Usage, t.Load = nil, "", "", Usage{}, nil
+	t.Command, t.Output, t.Signal, t.Usage, t.Load, t.Probes = nil, "", "", Usage{}, nil, nil
 	t.Start = time.Time{}
 }
 
@@ -107,12 +107,49 @@ func (d *decoder) fast(t *Trial) bool {
 					t.Load = nil
 				}
 			}
+		case "explained":
+			bit, ok = 1<<18, d.bool(&t.Explained)
+		case "probes":
+			bit = 1 << 19
+			if raw := d.rawObject(); raw != nil {
+				t.Probes = &Probes{}
+				ok = json.Unmarshal(raw, t.Probes) == nil
+				if d.lean {
+					t.Probes = nil
+				}
+			}
 		}
 		ok = ok && seen&bit == 0
 		seen |= bit
 		return ok
 	})
 	return ok && d.i == len(d.b)
+}
+
+// rawObject takes what an object's braces enclose, and looks at nothing in it; nil where there is none.
+func (d *decoder) rawObject() []byte {
+	start, depth := d.i, 0
+	for d.i < len(d.b) {
+		switch d.b[d.i] {
+		case '"':
+			if d.rawString() == nil {
+				return nil
+			}
+			continue
+		case '{':
+			depth++
+		case '}':
+			depth--
+		}
+		d.i++
+		if depth == 0 {
+			break
+		}
+	}
+	if depth != 0 || d.b[start] != '{' {
+		return nil
+	}
+	return d.b[start:d.i]
 }
 
 func (d *decoder) usage(u *Usage) bool {

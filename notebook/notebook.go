@@ -69,6 +69,7 @@ type Treatment struct {
 	Provisioning string            `json:"provisioning,omitempty"` // empty on bm
 	Instance     Instance          `json:"instance"`
 	Network      string            `json:"network,omitempty"`    // NetBridge, NetHost, NetNone; empty: bm, or what the engine gives by itself
+	Isolation    string            `json:"isolation,omitempty"`  // of a rung of the isolation ladder: the topmost of Layers that it has, or IsolationFull
 	HostCores    int               `json:"host_cores,omitempty"` // CPUs of the host that are online meanwhile; 0: all
 	Rounds       int               `json:"rounds,omitempty"`     // exactly so many; 0: as the design says
 	AA           bool              `json:"aa,omitempty"`         // bare metal again under another name: the A/A check
@@ -148,8 +149,9 @@ type Study struct {
 	Metrics    map[string]Metric   `json:"metrics"`        // by workload
 	Also       map[string][]Metric `json:"also,omitempty"` // by workload: the further figures that its trials have, by Metric.Name
 	Figures    []Figure            `json:"figures,omitempty"`
-	Claims     []string            `json:"claims,omitempty"` // sets of published claims that it is about: "pinning"
-	Ports      map[string]int      `json:"ports,omitempty"`  // by workload: where its service listens
+	Explain    []string            `json:"explain,omitempty"` // the probes that looked on; each guest then did as many explained trials as others
+	Claims     []string            `json:"claims,omitempty"`  // sets of published claims that it is about: "pinning"
+	Ports      map[string]int      `json:"ports,omitempty"`   // by workload: where its service listens
 	Treatments []Treatment         `json:"treatments"`
 	LeftOut    []LeftOut           `json:"left_out,omitempty"`
 	Images     map[string]Image    `json:"images"` // by Label: workload and parameters
@@ -255,6 +257,7 @@ type Trial struct {
 	Guest     string             `json:"guest"`
 	Index     int                `json:"trial"` // in its round, from 0; warm-ups count apart
 	Warmup    bool               `json:"warmup,omitempty"`
+	Explained bool               `json:"explained,omitempty"` // probes looked on; it feeds no ratio, and its Index counts apart
 	Start     time.Time          `json:"start"`
 	Command   []string           `json:"command,omitempty"`
 	Value     float64            `json:"value"`             // the workload's metric; meaningless when Failure is set
@@ -268,7 +271,12 @@ type Trial struct {
 	Load      *Load              `json:"load,omitempty"`
 	Output    string             `json:"output,omitempty"` // bounded tail of what it printed; only where it failed
 	Warnings  []string           `json:"warnings,omitempty"`
+	Probes    *Probes            `json:"probes,omitempty"` // what they saw
 }
+
+// Measured says whether the trial counts for the treatment's mean and ratio, if it succeeded: warm-ups and explained ones
+// do not.
+func (t *Trial) Measured() bool { return !t.Warmup && !t.Explained }
 
 // Session is one line of sessions.jsonl: a `tare run` began or ended.
 type Session struct {

@@ -20,6 +20,7 @@ type Spec struct {
 	CPUs         []int        // bm: the CPUs it may use; pinned: the CPU set. One for each core.
 	Image        *image.Image // the root
 	Work         *image.Tree  // the workload's own files and input, at ruler.WorkDir, read-only
+	Isolation    string       // engine notebook.LayersEngine: the topmost of notebook.Layers that the guest gets; of a cn engine notebook.IsolationFull: quota and CPU set at once
 	Network      *Network     // nil: what the engine gives by itself, of which no service is reached
 }
 
@@ -49,6 +50,9 @@ type Guest interface {
 	Ruler() *ruler.Client
 	// Processes lists the host's process ids that make up the guest; first the one whose end is the guest's.
 	Processes() ([]int, error)
+	// Threads are those that a probe looks at from the host, by role (notebook.RoleWork, …): the ruler's among them, so
+	// that what it starts is known to be the work.
+	Threads() ([]Thread, error)
 	// Limits says what is in force, read from the host's kernel now.
 	Limits() (notebook.Limits, error)
 	// Facts says what a record should know: kernel, notes on what could not be made the same.
@@ -60,6 +64,12 @@ type Guest interface {
 	// Destroy ends the guest and returns when nothing of it remains: no process, cgroup, mount, namespace,
 	// network link, engine object or file. It may be called more than once.
 	Destroy(ctx context.Context) error
+}
+
+// Thread is one of the host's threads in a guest.
+type Thread struct {
+	ID   int    // as the host numbers it
+	Role string // notebook.RoleWork, RoleRuler, RoleVCPU, RoleIO or RoleEmulator
 }
 
 // Facts are what a driver knows of a guest beyond its spec.

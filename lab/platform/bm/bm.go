@@ -196,6 +196,15 @@ func (g *guest) Processes() ([]int, error) {
 	return pids, err
 }
 
+// Threads implements platform.Guest.
+func (g *guest) Threads() ([]platform.Thread, error) {
+	pids, err := g.Processes()
+	if err != nil {
+		return nil, err
+	}
+	return platform.ThreadsOf(pids, g.Process.PID())
+}
+
 func (g *guest) Limits() (notebook.Limits, error) { return host.LimitsOf(g.Process.PID()) }
 
 func (g *guest) Facts() platform.Facts { return platform.Facts{Kernel: g.Client.Hello().Kernel} }

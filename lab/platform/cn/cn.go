@@ -211,3 +211,18 @@ func inside(cgroup string, first int) ([]int, error) {
 	}
 	return pids, nil
 }
+
+// Threads implements platform.Guest.
+func (g *ociGuest) Threads() ([]platform.Thread, error) { return threads(g.cgroup, g.pid) }
+
+// Threads implements platform.Guest.
+func (g *dockerGuest) Threads() ([]platform.Thread, error) { return threads(g.cgroup, g.pid) }
+
+// threads are those of the processes in a container's cgroup, of which one is the ruler.
+func threads(cgroup string, ruler int) ([]platform.Thread, error) {
+	pids, err := inside(cgroup, ruler)
+	if err != nil {
+		return nil, err
+	}
+	return platform.ThreadsOf(pids, ruler)
+}

@@ -356,6 +356,44 @@ func (g *Guest) Processes() ([]int, error) {
 	}
 }
 
+// Threads implements platform.Guest. Which are the vCPUs and the I/O threads QEMU says itself; the pool of threads that
+// does blocking I/O for it has the name that it was told to give them.
+func (g *Guest) Threads() ([]platform.Thread, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), limitsWait)
+	defer cancel()
+	vcpus, others, err := g.machine.threads(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var io []struct {
+		Thread int `json:"thread-id"`
+	}
+	if err := g.machine.qmp.run(ctx, "query-iothreads", nil, &io); err != nil {
+		return nil, err
+	}
+	var all []platform.Thread
+	for _, tid := range vcpus {
+		all = append(all, platform.Thread{ID: tid, Role: notebook.RoleVCPU})
+	}
+	for _, tid := range others {
+		role := notebook.RoleEmulator
+		name, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/comm", g.machine.process.Pid, tid))
+		if err != nil {
+			continue // it ended: a pool's threads come and go
+		}
+		for _, t := range io {
+			if t.Thread == tid {
+				role = notebook.RoleIO
+			}
+		}
+		if strings.TrimSpace(string(name)) == "worker" {
+			role = notebook.RoleIO
+		}
+		all = append(all, platform.Thread{ID: tid, Role: role})
+	}
+	return all, nil
+}
+
 // limitsWait bounds what is asked of QEMU about a running guest.
 const limitsWait = 10 * time.Second
 
