@@ -1,0 +1,138 @@
+/*
+ * pingpong run TRIPS one|free ANSWER: two processes pass a number to and fro through two pipes, TRIPS times there and back. Who
+ * has it makes x = a*x + c (mod 2^64) of it. With `one` both are bound to the first CPU that they may use, so that each
+ * way is a switch from the one to the other; with `free` the scheduler chooses. The last x goes to ANSWER, and how many
+ * CPUs they may use is printed.
+ * pingpong check TRIPS ANSWER: the same x by repeated squaring, without a process.
+ *
+ * Exit status 0, 1 for a failure or a wrong answer, 2 for wrong arguments; one line says what.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <sched.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define A 6364136223846793005ULL
+#define C 1442695040888963407ULL
+#define MOST 8192 /* CPUs that a kernel can have */
+
+static void fail(const char *what, const char *why)
+{
+	fprintf(stderr, "%s: %s\n", what, why);
+	exit(1);
+}
+
+/* Binds this process to the first CPU of those it may use, if it is to be one; gives how many it may use then. */
+static int cpus(int one)
+{
+	size_t size = CPU_ALLOC_SIZE(MOST);
+	cpu_set_t *set = CPU_ALLOC(MOST);
+	int first = 0;
+
+	if (!set || sched_getaffinity(0, size, set))
+		fail("sched_getaffinity", strerror(errno));
+	if (one) {
+		while (!CPU_ISSET_S(first, size, set))
+			first++;
+		CPU_ZERO_S(size, set);
+		CPU_SET_S(first, size, set);
+		if (sched_setaffinity(0, size, set) || sched_getaffinity(0, size, set))
+			fail("sched_setaffinity", strerror(errno));
+	}
+	return CPU_COUNT_S(size, set);
+}
+
+static void put(int fd, uint64_t x)
+{
+	if (write(fd, &x, sizeof x) != sizeof x) /* a pipe takes eight bytes as a whole */
+		fail("write to a pipe", strerror(errno));
+}
+
+/* 0 if the other end has been closed. */
+static int get(int fd, uint64_t *x)
+{
+	ssize_t n = read(fd, x, sizeof *x);
+
+	if (n && n != sizeof *x)
+		fail("read from a pipe", n < 0 ? strerror(errno) : "a whole number was expected");
+	return n > 0;
+}
+
+static uint64_t run(uint64_t trips, int one)
+{
+	int there[2], back[2], status, may = cpus(one);
+	uint64_t x = 42;
+
+	if (pipe(there) || pipe(back))
+		fail("pipe", strerror(errno));
+	pid_t pid = fork();
+
+	if (pid < 0)
+		fail("fork", strerror(errno));
+	if (!pid) {
+		close(there[1]);
+		close(back[0]);
+		while (get(there[0], &x))
+			put(back[1], A * x + C);
+		_exit(0);
+	}
+	close(there[0]);
+	close(back[1]);
+	while (trips--) {
+		put(there[1], A * x + C);
+		if (!get(back[0], &x))
+			exit(1); /* the other has said why it went, or was killed */
+	}
+	close(there[1]);
+	if (waitpid(pid, &status, 0) < 0 || status)
+		fail("the other process", "it has failed");
+	printf("{\"cpus\": %d}\n", may);
+	return x;
+}
+
+static uint64_t jump(uint64_t x, uint64_t n)
+{
+	uint64_t a = A, c = C;
+
+	for (; n; n >>= 1) {
+		if (n & 1)
+			x = a * x + c;
+		c = (a + 1) * c;
+		a *= a;
+	}
+	return x;
+}
+
+int main(int argc, char **argv)
+{
+	int is_run = argc == 5 && !strcmp(argv[1], "run"), check = argc == 4 && !strcmp(argv[1], "check");
+	int one = is_run && !strcmp(argv[3], "one");
+	char *end = "";
+	uint64_t trips = is_run || check ? strtoull(argv[2], &end, 10) : 0;
+
+	if (!trips || *end || (is_run && !one && strcmp(argv[3], "free"))) {
+		fprintf(stderr, "usage: pingpong run TRIPS one|free ANSWER | check TRIPS ANSWER\n");
+		return 2;
+	}
+	const char *path = argv[argc - 1];
+	uint64_t x = is_run ? run(trips, one) : jump(42, 2 * trips);
+	FILE *file = fopen(path, is_run ? "w" : "r");
+	unsigned long long got;
+
+	if (!file)
+		fail(path, strerror(errno));
+	if (is_run) {
+		fprintf(file, "%llu\n", (unsigned long long)x);
+		if (ferror(file) || fclose(file))
+			fail(path, "cannot be written");
+	} else if (fscanf(file, "%llu", &got) != 1 || got != x) {
+		fprintf(stderr, "wrong answer: %llu was expected\n", (unsigned long long)x);
+		return 1;
+	}
+	return 0;
+}
