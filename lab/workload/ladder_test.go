@@ -243,6 +243,7 @@ func TestTheIOMicroworkloadWithoutDirectIO(t *testing.T) {
 		t.Errorf("figures %v, %s; direct was expected to be 0", also, cause)
 	}
 }
+
 // serving starts the network workload's service on a free port.
 func serving(t *testing.T, given map[string]string) *micro {
 	t.Helper()
