@@ -115,6 +115,7 @@ static void make(const char *path)
 		words[1] = word(i);
 		fwrite(words, page, 1, out);
 	}
+	free(words);
 	if (ferror(out) || fclose(out))
 		fail(path, "cannot be written");
 }
