@@ -32,7 +32,7 @@ static int cpus(int one)
 {
 	size_t size = CPU_ALLOC_SIZE(MOST);
 	cpu_set_t *set = CPU_ALLOC(MOST);
-	int first = 0;
+	int first = 0, count;
 
 	if (!set || sched_getaffinity(0, size, set))
 		fail("sched_getaffinity", strerror(errno));
@@ -44,7 +44,9 @@ static int cpus(int one)
 		if (sched_setaffinity(0, size, set) || sched_getaffinity(0, size, set))
 			fail("sched_setaffinity", strerror(errno));
 	}
-	return CPU_COUNT_S(size, set);
+	count = CPU_COUNT_S(size, set);
+	CPU_FREE(set);
+	return count;
 }
 
 static void put(int fd, uint64_t x)
