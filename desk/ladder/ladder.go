@@ -1,0 +1,368 @@
+// Package ladder puts the treatments of an isolation ladder in order and says what each of its rungs costs: from bare metal
+// over one layer of isolation after the other to engines' whole containers, and beside them the VM. It is what the paper
+// "pinning" announces as its study of "overhead by isolation level" (section VI). It is a pure function of a summary.
+//
+// What a rung's own cost is relative to, its rung below:
+//
+//   - a layer (engine "layers"): the topmost layer under it that was measured, bare metal under the first. Layers are
+//     cumulative, so the quotient is the layer's own. Where layers between the two were not measured, it is theirs too: Rung.With
+//     names them.
+//   - an engine's whole container (isolation "full"): the topmost layer that was measured, for each engine alike. An engine does
+//     not stand on another one, so none is the rung below another.
+//   - a VM: bare metal; it has none of the layers. A container in a VM: the VM.
+//
+// Own costs are ratios over the rounds that both rungs have, with intervals as the summary makes them (Summary.Ratio): of 95 %,
+// in spite of the stopping rule.
+//
+// Which rung costs most is picked from many, and the largest of many is often large by luck. So a layer or an engine is called
+// dear or cheap only where its interval excludes 1 at a level that is corrected for all that could have been picked (Bonferroni:
+// the share of misses, stats.Alpha, is split among them). The VM and the container in it are not picked from anything: for them
+// the interval itself decides. What is emulated, doubtful or has mostly failed is never picked.
+package ladder
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"tare/desk/summary"
+	"tare/notebook"
+	"tare/stats"
+)
+
+// Kind says which part of the ladder a rung is of.
+type Kind int
+
+const (
+	BareMetal     Kind = iota // the floor
+	Again                     // bare metal measured again, the A/A check: what noise looks like here
+	Layer                     // one of notebook.Layers
+	Engine                    // an engine's whole container
+	VM                        // a virtual machine
+	ContainerInVM             // a container in it
+)
+
+// Rung is one treatment of a ladder.
+type Rung struct {
+	Name      string // as a study names it: "bm", "cgroup", "docker", "vm"
+	Label     string // in words: "bare metal", "control group", "docker container"
+	Kind      Kind
+	Treatment notebook.Treatment
+
+	// Row is what was measured; nil where nothing was. Missing then says why.
+	Row     *summary.Row
+	Missing string
+
+	Ratio stats.Quotient // the mean over bare metal's
+	Own   stats.Quotient // the mean over that of the rung below
+
+	Below int      // index in Staircase.Rungs of the rung that Own is relative to; −1: none
+	With  []string // names of the layers between the two that were not measured: Own is theirs too
+	shaky bool     // Ratio is not to be trusted
+
+	Emulated bool // under software emulation: drawn, marked, never picked
+	Doubtful bool // bare metal differed from itself by as much as Own differs from 1: never picked
+	Failing  bool // so much of it, or of the rung below, failed that it is never picked
+	Ranked   bool // it may be picked
+	Told     bool // Own excludes 1; for a layer or an engine at the level corrected for all that may be picked
+}
+
+// Measured says whether the rung has a value.
+func (r *Rung) Measured() bool { return r.Row != nil && r.Row.Rounds > 0 }
+
+// Staircase is the ladder of one workload with its parameters, at one instance type on one host.
+type Staircase struct {
+	Workload  string
+	Params    map[string]string
+	Instance  notebook.Instance
+	Host      string // Host.Name
+	HostID    string
+	HostCores int
+	Metric    notebook.Metric
+
+	Rungs    []Rung  // bare metal first, then from the lowest up
+	Level    float64 // at which Rung.Told was decided, without the share of the stopping rule: 1 − Alpha over the number of ranked layers and engines
+	Sentence string  // what costs most, in words
+}
+
+// Top is the index of the topmost layer that was measured, which engines stand on; −1 where there is none.
+func (s *Staircase) Top() int {
+	for i := len(s.Rungs) - 1; i >= 0; i-- {
+		if s.Rungs[i].Kind == Layer && s.Rungs[i].Measured() {
+			return i
+		}
+	}
+	return -1
+}
+
+// labels are the rungs' names in words.
+var labels = map[string]string{
+	notebook.BM: "bare metal", "cgroup": "control group", "quota": "CPU quota", "cpuset": "CPU set", "memory": "memory limit",
+	"uts": "UTS namespace", "ipc": "IPC namespace", "pid": "PID namespace", "mount": "mount namespace", "network": "network namespace",
+	"seccomp": "seccomp filter", "capabilities": "capabilities dropped", "overlay": "overlay root", "bridge": "bridge network",
+	notebook.VM: "VM", notebook.VMCN: "container in VM",
+}
+
+// Label says a rung's name in words.
+func Label(name string) string { return cmp.Or(labels[name], name) }
+
+// engines are those whose order on the ladder is known; others follow by name.
+var engines = []string{"runc", "crun", "docker", "podman", "lxc", "gvisor"}
+
+// Has says whether a treatment is of a ladder: a layer, an engine's whole container, or what those are compared with. Which of
+// the latter belong to a ladder only the others beside them say.
+func Has(t notebook.Treatment) bool {
+	_, ok := kindOf(t)
+	return ok
+}
+
+func kindOf(t notebook.Treatment) (Kind, bool) {
+	switch {
+	case t.AA:
+		return Again, true
+	case t.Platform == notebook.BM:
+		return BareMetal, true
+	case t.Engine == notebook.LayersEngine:
+		return Layer, slices.Contains(notebook.Layers, t.Isolation)
+	case t.Platform == notebook.CN:
+		return Engine, t.Isolation == notebook.IsolationFull
+	case t.Platform == notebook.VM:
+		return VM, t.Provisioning == notebook.Pinned
+	case t.Platform == notebook.VMCN:
+		return ContainerInVM, t.Provisioning == notebook.Pinned
+	}
+	return 0, false
+}
+
+// name is the rung's, and place its order among those of its kind.
+func name(k Kind, t notebook.Treatment) (name string, place int) {
+	switch k {
+	case Again:
+		return "bm again", 0
+	case Layer:
+		return t.Isolation, slices.Index(notebook.Layers, t.Isolation)
+	case Engine:
+		if i := slices.Index(engines, t.Engine); i >= 0 {
+			return t.Engine, i
+		}
+		return t.Engine, len(engines)
+	}
+	return t.Platform, 0
+}
+
+// Of gives the staircases of a summary, in the order of its rows: those of which at least one layer was asked for and something was
+// measured.
+func Of(s *summary.Summary) []*Staircase {
+	var all []*Staircase
+	byKey := map[string]*Staircase{}
+	at := func(t notebook.Treatment, hostID string, hostCores int) *Staircase {
+		return byKey[key(t, hostID, hostCores)]
+	}
+	for i := range s.Rows {
+		r := &s.Rows[i]
+		k, ok := kindOf(r.Treatment)
+		if !ok {
+			continue
+		}
+		c := at(r.Treatment, r.HostID, r.HostCores)
+		if c == nil {
+			c = &Staircase{Workload: r.Treatment.Workload, Params: r.Treatment.Params, Instance: r.Treatment.Instance, Host: r.Host, HostID: r.HostID, HostCores: r.HostCores, Metric: r.Metric}
+			byKey[key(r.Treatment, r.HostID, r.HostCores)] = c
+			all = append(all, c)
+		}
+		g := Rung{Kind: k, Treatment: r.Treatment, Row: r, Emulated: !r.Representative}
+		switch {
+		case r.Trials == 0:
+			g.Missing = "not measured yet"
+		case r.Rounds == 0:
+			g.Missing = cmp.Or(r.Failures, "no trial succeeded")
+		}
+		c.Rungs = append(c.Rungs, g)
+	}
+	for _, l := range s.LeftOut {
+		k, ok := kindOf(l.Treatment)
+		if !ok {
+			continue
+		}
+		for _, h := range s.Hosts {
+			if h.Name != l.Host {
+				continue
+			}
+			if c := at(l.Treatment, h.ID, h.Cores(l.Treatment)); c != nil {
+				c.Rungs = append(c.Rungs, Rung{Kind: k, Treatment: l.Treatment, Missing: l.Reason, Emulated: !l.Treatment.Representative()})
+			}
+		}
+	}
+	all = slices.DeleteFunc(all, func(c *Staircase) bool {
+		layer := slices.ContainsFunc(c.Rungs, func(r Rung) bool { return r.Kind == Layer })
+		return !layer || !slices.ContainsFunc(c.Rungs, func(r Rung) bool { return r.Measured() })
+	})
+	for _, c := range all {
+		c.order()
+		c.compare(s)
+		c.Sentence = c.sentence()
+	}
+	return all
+}
+
+func key(t notebook.Treatment, hostID string, hostCores int) string {
+	return fmt.Sprintf("%q %g %d %q %d", notebook.Label(t.Workload, t.Params), t.Instance.Cores, t.Instance.Memory, hostID, hostCores)
+}
+
+// order sorts the rungs from the lowest up and names them.
+func (c *Staircase) order() {
+	slices.SortStableFunc(c.Rungs, func(a, b Rung) int {
+		an, ap := name(a.Kind, a.Treatment)
+		bn, bp := name(b.Kind, b.Treatment)
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(ap, bp), cmp.Compare(an, bn), cmp.Compare(a.Treatment.Accelerator, b.Treatment.Accelerator))
+	})
+	// A treatment that an earlier folder left out and a later one measured is no gap.
+	c.Rungs = slices.DeleteFunc(c.Rungs, func(r Rung) bool {
+		return r.Row == nil && slices.ContainsFunc(c.Rungs, func(o Rung) bool { return o.Row != nil && same(o.Treatment, r.Treatment) })
+	})
+	c.Rungs = slices.CompactFunc(c.Rungs, func(a, b Rung) bool { return a.Row == nil && b.Row == nil && same(a.Treatment, b.Treatment) })
+	n := map[string]int{}
+	for i := range c.Rungs {
+		r := &c.Rungs[i]
+		r.Name, _ = name(r.Kind, r.Treatment)
+		r.Label = Label(r.Name)
+		switch r.Kind {
+		case Again:
+			r.Label = "bare metal again (A/A)"
+		case Engine:
+			r.Label = r.Name + " container"
+		}
+		n[r.Name]++
+	}
+	// Several at one place differ in something that the ladder does not order by.
+	for i := range c.Rungs {
+		r := &c.Rungs[i]
+		if n[r.Name] > 1 {
+			for _, w := range []string{r.Treatment.Engine, r.Treatment.Accelerator, r.Treatment.Network} {
+				if w != "" && w != r.Name && w != notebook.LayersEngine {
+					r.Name += " " + w
+					r.Label += ", " + w
+				}
+			}
+		}
+	}
+}
+
+func same(a, b notebook.Treatment) bool {
+	return a.Platform == b.Platform && a.Engine == b.Engine && a.Accelerator == b.Accelerator && a.Network == b.Network && a.Isolation == b.Isolation && a.AA == b.AA && maps.Equal(a.Params, b.Params)
+}
+
+// below finds what a rung's own cost is relative to; −1 where there is nothing.
+func (c *Staircase) below(i int) int {
+	r := &c.Rungs[i]
+	lower := func(ok func(o *Rung) bool) int {
+		for j := i - 1; j >= 0; j-- {
+			if o := &c.Rungs[j]; o.Measured() && ok(o) {
+				return j
+			}
+		}
+		return -1
+	}
+	floor := func(o *Rung) bool { return o.Kind == BareMetal }
+	switch r.Kind {
+	case BareMetal:
+		return -1
+	case Layer:
+		_, place := name(r.Kind, r.Treatment)
+		if j := lower(func(o *Rung) bool {
+			_, p := name(o.Kind, o.Treatment)
+			return o.Kind == Layer && p < place
+		}); j >= 0 {
+			return j
+		}
+	case Engine:
+		if j := lower(func(o *Rung) bool { return o.Kind == Layer }); j >= 0 {
+			return j
+		}
+	case ContainerInVM:
+		// Of the VM under the same accelerator: an emulated one says nothing of one that is not.
+		return lower(func(o *Rung) bool { return o.Kind == VM && o.Treatment.Accelerator == r.Treatment.Accelerator })
+	}
+	return lower(floor)
+}
+
+// compare gives the rungs their ratios and own costs.
+func (c *Staircase) compare(s *summary.Summary) {
+	var ranked []int
+	for i := range c.Rungs {
+		r := &c.Rungs[i]
+		r.Below, r.Ratio, r.Own = c.below(i), none, none
+		if !r.Measured() {
+			continue
+		}
+		if r.Kind == BareMetal {
+			r.Ratio = stats.Quotient{Value: 1, Low: 1, High: 1, N: r.Row.Rounds} // by definition, whatever its noise
+			continue
+		}
+		if floor := slices.IndexFunc(c.Rungs, func(o Rung) bool { return o.Kind == BareMetal && o.Measured() }); floor >= 0 {
+			b := c.Rungs[floor].Row
+			r.Ratio = s.Ratio(r.Row, b, stats.Alpha)
+			r.shaky = r.Row.Unreliable() || b.Unreliable() || within(s, r.Row, r.Ratio)
+		}
+		if r.Below < 0 {
+			continue
+		}
+		b := &c.Rungs[r.Below]
+		r.Own = s.Ratio(r.Row, b.Row, stats.Alpha)
+		r.With = c.between(r, b)
+		r.Failing = r.Row.Unreliable() || b.Row.Unreliable()
+		r.Doubtful = within(s, r.Row, r.Own)
+		r.Ranked = r.Kind != Again && !r.Emulated && !b.Emulated && !r.Doubtful && !r.Failing && r.Own.HasInterval()
+		switch {
+		case !r.Ranked:
+		case r.Kind == Layer, r.Kind == Engine:
+			ranked = append(ranked, i)
+		default:
+			r.Told = !r.Own.Contains(1)
+		}
+	}
+	alpha := stats.Alpha / float64(max(1, len(ranked)))
+	c.Level = 1 - alpha
+	for _, i := range ranked {
+		r := &c.Rungs[i]
+		q := s.Ratio(r.Row, c.Rungs[r.Below].Row, alpha)
+		r.Told = q.HasInterval() && !q.Contains(1)
+	}
+}
+
+// within says whether bare metal differed from itself by as much as a quotient differs from 1.
+func within(s *summary.Summary, r *summary.Row, q stats.Quotient) bool {
+	m := s.Doubt(r)
+	return m > 1 && q.HasInterval() && q.Low <= m && q.High >= 1/m
+}
+
+var none = stats.Ratio(nil, nil, 1-stats.Alpha)
+
+// between names the layers that a rung has and the one below it has not, without its own.
+func (c *Staircase) between(r, b *Rung) []string {
+	if r.Kind != Layer && r.Kind != Engine {
+		return nil
+	}
+	from, to := 0, len(notebook.Layers)
+	if b.Kind == Layer {
+		_, p := name(b.Kind, b.Treatment)
+		from = p + 1
+	}
+	if r.Kind == Layer {
+		_, to = name(r.Kind, r.Treatment)
+	}
+	return slices.Clone(notebook.Layers[from:max(from, to)])
+}
+
+// Together names the layers that a rung's own cost is of: "network namespace" or "network to bridge".
+func (r *Rung) Together() string {
+	if len(r.With) == 0 {
+		return r.Label
+	}
+	if r.Kind == Layer && len(r.With) > 1 {
+		return fmt.Sprintf("%s to %s together (%d layers)", r.With[0], r.Name, len(r.With)+1)
+	}
+	return r.Label + " with " + strings.Join(r.With, ", ")
+}
