@@ -60,7 +60,7 @@ as more rounds, those of other hosts stand in rows of their own.`,
 		},
 	}
 	c.Flags().StringVar(&format, "format", "table", "table or json")
-	c.Flags().StringVar(&baseline, "baseline", "", "what ratios are relative to, instead of bare metal at the same instance: KEY=VALUE,… with platform, engine, accelerator, provisioning, instance, network, host_cores or a parameter")
+	c.Flags().StringVar(&baseline, "baseline", "", "what ratios are relative to, instead of bare metal at the same instance: KEY=VALUE,… with platform, engine, accelerator, provisioning, instance, network, isolation, host_cores or a parameter")
 	return c
 }
 

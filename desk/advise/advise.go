@@ -337,7 +337,7 @@ func (a *adviser) guests(dirs []string) error {
 		if err := f.TrialsLean(func(t *notebook.Trial) error {
 			r := rows[key{at, t.Guest}]
 			v, ok := t.Figures[figures[r]]
-			if r == nil || !ok || t.Warmup || t.Failure != "" {
+			if r == nil || !ok || !t.Measured() || t.Failure != "" {
 				return nil
 			}
 			if sums[r] == nil {

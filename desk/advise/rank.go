@@ -140,6 +140,8 @@ func unrankable(r *summary.Row, g *group) string {
 		return said(r, "not to be trusted: bare metal differed from itself by as much", "not to be trusted")
 	case r.Unreliable():
 		return r.Failures
+	case r.Treatment.Isolation != "":
+		return "a rung of the isolation ladder: an experiment's setting, and nothing to apply"
 	case r.HostCores != g.cores:
 		return fmt.Sprintf("measured with %d of the host's %d CPUs online: an experiment's setting, and nothing to apply", r.HostCores, g.cores)
 	}
@@ -238,7 +240,7 @@ func (a *adviser) predicted(g *group, out *Ranking) []Choice {
 	var all []Choice
 	for _, v := range model.Fit(a.s, model.Options{Alpha: alpha}).Overheads {
 		p := v.Group
-		if v.Cannot != "" || p.Metric != g.metric || p.Workload != g.work.Workload || notebook.Label(p.Workload, p.Params) != g.label {
+		if v.Cannot != "" || p.Engine == notebook.LayersEngine || p.Metric != g.metric || p.Workload != g.work.Workload || notebook.Label(p.Workload, p.Params) != g.label {
 			continue
 		}
 		for _, i := range at {

@@ -173,6 +173,7 @@ type Selector struct {
 	Provisioning Values `yaml:"provisioning,omitempty"`
 	Instance     Values `yaml:"instance,omitempty"`
 	Network      Values `yaml:"network,omitempty"`
+	Isolation    Values `yaml:"isolation,omitempty"` // rungs of the isolation ladder; none named: no rung is chosen
 
 	Params map[string]string `yaml:"params,omitempty"` // a workload that lacks a parameter is not chosen by it
 
@@ -182,13 +183,13 @@ type Selector struct {
 }
 
 func (s Selector) empty() bool {
-	return len(s.Workload)+len(s.Platform)+len(s.Engine)+len(s.Provisioning)+len(s.Instance)+len(s.Network)+len(s.Params) == 0 &&
+	return len(s.Workload)+len(s.Platform)+len(s.Engine)+len(s.Provisioning)+len(s.Instance)+len(s.Network)+len(s.Isolation)+len(s.Params) == 0 &&
 		s.Cores == nil && s.HostCores == nil && s.CHR == nil
 }
 
 // lists are the selector's lists, to be gone through together.
 func (s *Selector) lists() []*Values {
-	return []*Values{&s.Workload, &s.Platform, &s.Engine, &s.Provisioning, &s.Instance, &s.Network}
+	return []*Values{&s.Workload, &s.Platform, &s.Engine, &s.Provisioning, &s.Instance, &s.Network, &s.Isolation}
 }
 
 // each gives a selector for every choice of one value from each list.
@@ -218,7 +219,7 @@ func (s Selector) over(other Selector) Selector {
 		s.Engine = nil // it is another platform's
 	}
 	if slices.Equal(other.Platform, Values{"bm"}) {
-		s.Provisioning, s.Network = nil, nil
+		s.Provisioning, s.Network, s.Isolation = nil, nil, nil
 	}
 	if len(other.Workload) > 0 && !slices.Equal(other.Workload, s.Workload) {
 		s.Params = nil

@@ -31,7 +31,7 @@ func oneOf(want Values, has string) bool { return len(want) == 0 || slices.Conta
 // has says whether the selector chooses the treatment, on a host with so many cores and with that CHR.
 func (s Selector) has(t notebook.Treatment, hostCores int, chr float64) bool {
 	if t.AA || !oneOf(s.Workload, t.Workload) || !oneOf(s.Platform, t.Platform) || !oneOf(s.Engine, t.Engine) ||
-		!oneOf(s.Provisioning, t.Provisioning) || !oneOf(s.Network, t.Network) ||
+		!oneOf(s.Provisioning, t.Provisioning) || !oneOf(s.Network, t.Network) || !slices.Contains(s.rungs(), t.Isolation) ||
 		len(s.Instance) > 0 && !slices.ContainsFunc(s.Instance, func(n string) bool { return isInstance(n, t.Instance) }) {
 		return false
 	}
@@ -41,6 +41,14 @@ func (s Selector) has(t notebook.Treatment, hostCores int, chr float64) bool {
 		}
 	}
 	return s.Cores.has(t.Instance.Cores) && s.HostCores.has(float64(hostCores)) && s.CHR.has(chr)
+}
+
+// rungs are those of the isolation ladder that are chosen: a paper's container is none of them.
+func (s Selector) rungs() Values {
+	if len(s.Isolation) == 0 {
+		return Values{""}
+	}
+	return s.Isolation
 }
 
 func (s Selector) hasRow(r *summary.Row) bool { return s.has(r.Treatment, r.HostCores, r.CHR) }
@@ -58,6 +66,9 @@ func (s Selector) String() string {
 	}
 	if len(s.Network) > 0 {
 		parts = append(parts, "network "+strings.Join(s.Network, " or "))
+	}
+	if len(s.Isolation) > 0 {
+		parts = append(parts, "isolation "+strings.Join(s.Isolation, " or "))
 	}
 	if len(s.Instance) > 0 {
 		parts = append(parts, "at "+strings.Join(s.Instance, " or "))
@@ -88,6 +99,7 @@ func (to Selector) fits(x, y *summary.Row) bool {
 	if x == y || len(to.Platform) == 0 && !samePlatform ||
 		len(to.Engine) == 0 && samePlatform && a.Engine != b.Engine ||
 		samePlatform && a.Accelerator != b.Accelerator ||
+		len(to.Isolation) == 0 && samePlatform && a.Isolation != b.Isolation ||
 		!either(to.Provisioning, a.Provisioning, b.Provisioning) || !either(to.Network, a.Network, b.Network) {
 		return false
 	}
@@ -195,6 +207,7 @@ func name(r *summary.Row) string {
 	if t.Network != "" {
 		parts = append(parts, "network "+t.Network)
 	}
+	parts = append(parts, summary.Rung(t.Isolation))
 	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), " ")
 }
 

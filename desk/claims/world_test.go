@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 
 	"tare/desk/summary"
@@ -71,6 +72,10 @@ func treatment(words string) notebook.Treatment {
 			t.Engine = f
 		case f == "AA":
 			t.AA = true
+		case f == notebook.LayersEngine:
+			t.Engine = f
+		case f == notebook.IsolationFull || slices.Contains(notebook.Layers, f):
+			t.Isolation = f
 		case f == notebook.NetBridge || f == notebook.NetHost:
 			t.Network = f
 		default:

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"strconv"
 	"strings"
 	"time"
@@ -50,8 +51,9 @@ type Row struct {
 	Cores          float64            `json:"cores" parquet:"cores"`
 	Memory         int64              `json:"memory" parquet:"memory"` // bytes
 	Network        *string            `json:"network" parquet:"network,dict,optional"`
-	HostCores      *int64             `json:"host_cores" parquet:"host_cores,optional"` // CPUs of the host that were online meanwhile
-	CHR            *float64           `json:"chr" parquet:"chr,optional"`               // cores over host_cores
+	Isolation      *string            `json:"isolation" parquet:"isolation,dict,optional"` // rung of the isolation ladder: the topmost of its layers
+	HostCores      *int64             `json:"host_cores" parquet:"host_cores,optional"`    // CPUs of the host that were online meanwhile
+	CHR            *float64           `json:"chr" parquet:"chr,optional"`                  // cores over host_cores
 	AA             bool               `json:"aa" parquet:"aa"`
 	Representative bool               `json:"representative" parquet:"representative"` // false under software emulation
 	Image          string             `json:"image" parquet:"image,dict"`              // digest
@@ -64,6 +66,7 @@ type Row struct {
 	ReadyS         *float64           `json:"ready_s" parquet:"ready_s,optional"` // of the guest's service, until it answered; seconds
 	Trial          int64              `json:"trial" parquet:"trial"`
 	Warmup         bool               `json:"warmup" parquet:"warmup"`
+	Explained      bool               `json:"explained" parquet:"explained"` // probes looked on: it feeds no mean and no ratio
 	Start          time.Time          `json:"start" parquet:"start,timestamp(nanosecond)"`
 	Command        []string           `json:"command" parquet:"command,list"`
 	Metric         string             `json:"metric" parquet:"metric,dict"`
@@ -84,6 +87,9 @@ type Row struct {
 	IVCSw          int64              `json:"ivcsw" parquet:"ivcsw"`
 	LoadCPUS       *float64           `json:"load_cpu_s" parquet:"load_cpu_s,optional"`   // user and system time of what applied the load
 	LoadShared     *bool              `json:"load_shared" parquet:"load_shared,optional"` // it could use CPUs that the guest could use
+	Wall           map[string]float64 `json:"wall" parquet:"wall,json"`                   // of an explained trial: what its time went on; seconds, by notebook.Walls
+	Probes         map[string]float64 `json:"probes" parquet:"probes,json"`               // of an explained trial: the probes' figures, by name
+	Lost           *int64             `json:"lost_events" parquet:"lost_events,optional"` // that the probes lost
 	Output         *string            `json:"output" parquet:"output,optional"`
 	Warnings       []string           `json:"warnings" parquet:"warnings,list"`
 }
@@ -129,7 +135,7 @@ func rows(dir string, put func(*Row) error) error {
 			Folder: dir, Study: f.Study.Name, HostID: f.Host.ID, Host: f.Host.Hostname, Treatment: t.ID, Workload: t.Workload,
 			Params: t.Params, Platform: t.Platform, Engine: word(t.Engine), Accelerator: word(t.Accelerator),
 			Provisioning: word(t.Provisioning), Instance: t.Instance.Name, Cores: t.Instance.Cores, Memory: t.Instance.Memory,
-			Network: word(t.Network), AA: t.AA, Representative: t.Representative(), Image: image.Digest, Input: word(image.Input), Metric: metric.Name, Unit: metric.Unit,
+			Network: word(t.Network), Isolation: word(t.Isolation), AA: t.AA, Representative: t.Representative(), Image: image.Digest, Input: word(image.Input), Metric: metric.Name, Unit: metric.Unit,
 		}
 		if r.Params == nil {
 			r.Params = map[string]string{}
@@ -146,7 +152,7 @@ func rows(dir string, put func(*Row) error) error {
 	}
 	return f.Trials(func(t *notebook.Trial) error {
 		r := treatments[t.Treatment]
-		r.Round, r.Guest, r.Trial, r.Warmup, r.Start = int64(t.Round), word(t.Guest), int64(t.Index), t.Warmup, t.Start
+		r.Round, r.Guest, r.Trial, r.Warmup, r.Explained, r.Start = int64(t.Round), word(t.Guest), int64(t.Index), t.Warmup, t.Explained, t.Start
 		if g := guests[t.Guest]; g != nil {
 			r.Kernel, r.ProvisionS = word(g.Kernel), &g.ProvisionS
 			if g.RulerCostN > 0 {
@@ -169,6 +175,12 @@ func rows(dir string, put func(*Row) error) error {
 		if l := t.Load; l != nil {
 			cpu := l.UserS + l.SystemS
 			r.LoadCPUS, r.LoadShared = &cpu, &l.Shared
+		}
+		r.Wall, r.Probes = map[string]float64{}, map[string]float64{}
+		if p := t.Probes; p != nil {
+			r.Lost = &p.Lost
+			maps.Copy(r.Wall, p.Wall)
+			maps.Copy(r.Probes, p.Figures)
 		}
 		return put(&r)
 	})
@@ -259,6 +271,7 @@ func columns() []column {
 		{"cores", func(r *Row) string { return number(r.Cores) }},
 		{"memory", func(r *Row) string { return whole(r.Memory) }},
 		{"network", func(r *Row) string { return maybe(r.Network) }},
+		{"isolation", func(r *Row) string { return maybe(r.Isolation) }},
 		{"host_cores", func(r *Row) string {
 			if r.HostCores == nil {
 				return ""
@@ -278,6 +291,7 @@ func columns() []column {
 		{"ready_s", func(r *Row) string { return maybeNumber(r.ReadyS) }},
 		{"trial", func(r *Row) string { return whole(r.Trial) }},
 		{"warmup", func(r *Row) string { return strconv.FormatBool(r.Warmup) }},
+		{"explained", func(r *Row) string { return strconv.FormatBool(r.Explained) }},
 		{"start", func(r *Row) string { return r.Start.Format(time.RFC3339Nano) }},
 		{"command", func(r *Row) string { return inJSON(r.Command) }},
 		{"metric", func(r *Row) string { return text(r.Metric) }},
@@ -302,6 +316,14 @@ func columns() []column {
 				return ""
 			}
 			return strconv.FormatBool(*r.LoadShared)
+		}},
+		{"wall", func(r *Row) string { return inJSON(r.Wall) }},
+		{"probes", func(r *Row) string { return inJSON(r.Probes) }},
+		{"lost_events", func(r *Row) string {
+			if r.Lost == nil {
+				return ""
+			}
+			return whole(*r.Lost)
 		}},
 		{"output", func(r *Row) string { return maybe(r.Output) }},
 		{"warnings", func(r *Row) string { return inJSON(r.Warnings) }},

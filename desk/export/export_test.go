@@ -29,7 +29,7 @@ func folder(t *testing.T, trials bool) string {
 		Images: map[string]notebook.Image{"ffmpeg": {Digest: "sha256:1", Input: "sha256:2"}},
 		Treatments: []notebook.Treatment{
 			{ID: "bm", Workload: "ffmpeg", Platform: "bm", Instance: large},
-			{ID: "cn", Workload: "ffmpeg", Params: map[string]string{"segments": "30", "b": `"x"`}, Platform: "cn", Engine: "crun", Provisioning: "pinned", Instance: large, Network: "host", HostCores: 4},
+			{ID: "cn", Workload: "ffmpeg", Params: map[string]string{"segments": "30", "b": `"x"`}, Platform: "cn", Engine: "crun", Provisioning: "pinned", Instance: large, Network: "host", Isolation: "full", HostCores: 4},
 		},
 	}, notebook.Host{ID: "h", Hostname: "bench"})
 	if err != nil {
@@ -42,6 +42,8 @@ func folder(t *testing.T, trials bool) string {
 			w.Trial(notebook.Trial{Treatment: "bm", Guest: "g0", Start: at, Command: []string{"ffmpeg", "a, \"b\""}, Value: 4.25, ElapsedS: 4.2, HostS: 4.3,
 				Usage:   notebook.Usage{UserS: 1, SystemS: 2, MaxRSS: 3, MinFlt: 4, MajFlt: 5, VCSw: 6, IVCSw: 7},
 				Figures: map[string]float64{"p99": 9.5, "errors": 0}, Load: &notebook.Load{CPUs: []int{0, 1}, Shared: true, UserS: 0.5, SystemS: 0.25}}),
+			w.Trial(notebook.Trial{Treatment: "bm", Guest: "g0", Explained: true, Start: at, Value: 6, Probes: &notebook.Probes{
+				Wall: map[string]float64{"user": 5}, Figures: map[string]float64{"switches": 7}, Lost: 3}}),
 			w.Trial(notebook.Trial{Treatment: "cn", Round: 1, Index: 2, Start: at, Failure: "killed", Exit: -1, Signal: "SIGKILL", Output: "=1+1\n\x00\"é", Warnings: []string{"a", "b"}}),
 		}
 		if err := errors.Join(errs...); err != nil {
@@ -71,19 +73,21 @@ func expected(dir string) []Row {
 		Folder: dir, Study: "quick", HostID: "h", Host: "bench", Treatment: "bm", Workload: "ffmpeg", Params: map[string]string{}, Platform: "bm",
 		Instance: "large", Cores: 2, Memory: 8e9, Representative: true, Image: "sha256:1", Input: s("sha256:2"), Guest: s("g0"), Kernel: s("6.18"),
 		ProvisionS: n(0.5), RulerCostS: n(4e-4), ReadyS: n(1.5), Start: at, Command: []string{}, Metric: "execution time", Unit: "s", Figures: map[string]float64{},
-		Warnings: []string{},
+		Warnings: []string{}, Wall: map[string]float64{}, Probes: map[string]float64{},
 	}
-	warm, good, bad := bm, bm, bm
+	warm, good, looked, bad := bm, bm, bm, bm
+	lost := int64(3)
+	looked.Explained, looked.Value, looked.Wall, looked.Probes, looked.Lost = true, n(6), map[string]float64{"user": 5}, map[string]float64{"switches": 7}, &lost
 	warm.Warmup, warm.Value = true, n(5)
 	good.Command, good.Value, good.ElapsedS, good.HostS = []string{"ffmpeg", "a, \"b\""}, n(4.25), 4.2, 4.3
 	good.UserS, good.SystemS, good.MaxRSS, good.MinFlt, good.MajFlt, good.VCSw, good.IVCSw = 1, 2, 3, 4, 5, 6, 7
 	cores, shared := int64(4), true
 	good.Figures, good.LoadCPUS, good.LoadShared = map[string]float64{"p99": 9.5, "errors": 0}, n(0.75), &shared
-	bad.Network, bad.HostCores, bad.CHR = s("host"), &cores, n(0.5)
+	bad.Network, bad.Isolation, bad.HostCores, bad.CHR = s("host"), s("full"), &cores, n(0.5)
 	bad.Treatment, bad.Params, bad.Platform, bad.Engine, bad.Provisioning = "cn", map[string]string{"segments": "30", "b": `"x"`}, "cn", s("crun"), s("pinned")
 	bad.Guest, bad.Kernel, bad.ProvisionS, bad.RulerCostS, bad.ReadyS = nil, nil, nil, nil, nil
 	bad.Round, bad.Trial, bad.Failure, bad.Exit, bad.Signal, bad.Output, bad.Warnings = 1, 2, s("killed"), -1, s("SIGKILL"), s("=1+1\n\x00\"é"), []string{"a", "b"}
-	return []Row{warm, good, bad}
+	return []Row{warm, good, looked, bad}
 }
 
 func same(t *testing.T, got, want []Row) {
@@ -137,8 +141,8 @@ func TestCSV(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(got) != 7 {
-		t.Fatalf("%d lines of two folders, want a heading and 6", len(got))
+	if len(got) != 9 {
+		t.Fatalf("%d lines of two folders, want a heading and 8", len(got))
 	}
 	// Columns and their order are those of JSON and Parquet.
 	row := reflect.TypeFor[Row]()
@@ -162,11 +166,13 @@ func TestCSV(t *testing.T) {
 	for i, r := range expected(dir) {
 		want := map[string]string{
 			"treatment": r.Treatment, "instance": "large", "memory": "8000000000", "warmup": fmt.Sprint(r.Warmup), "start": "2026-11-21T07:00:00.123456789Z",
-			"value": []string{"5", "4.25", ""}[i], "exit": fmt.Sprint(r.Exit), "provisioning": []string{"", "", "pinned"}[i],
-			"command": []string{"[]", `["ffmpeg","a, \"b\""]`, "[]"}[i], "params": []string{"{}", "{}", `{"b":"\"x\"","segments":"30"}`}[i],
-			"output": []string{"", "", "=1+1\n␀\"é"}[i], "ivcsw": fmt.Sprint(r.IVCSw), "provision_s": []string{"0.5", "0.5", ""}[i],
-			"network": []string{"", "", "host"}[i], "host_cores": []string{"", "", "4"}[i], "chr": []string{"", "", "0.5"}[i], "ready_s": []string{"1.5", "1.5", ""}[i],
-			"figures": []string{"{}", `{"errors":0,"p99":9.5}`, "{}"}[i], "load_cpu_s": []string{"", "0.75", ""}[i], "load_shared": []string{"", "true", ""}[i],
+			"value": []string{"5", "4.25", "6", ""}[i], "exit": fmt.Sprint(r.Exit), "provisioning": []string{"", "", "", "pinned"}[i],
+			"command": []string{"[]", `["ffmpeg","a, \"b\""]`, "[]", "[]"}[i], "params": []string{"{}", "{}", "{}", `{"b":"\"x\"","segments":"30"}`}[i],
+			"output": []string{"", "", "", "=1+1\n␀\"é"}[i], "ivcsw": fmt.Sprint(r.IVCSw), "provision_s": []string{"0.5", "0.5", "0.5", ""}[i],
+			"network": []string{"", "", "", "host"}[i], "host_cores": []string{"", "", "", "4"}[i], "chr": []string{"", "", "", "0.5"}[i], "ready_s": []string{"1.5", "1.5", "1.5", ""}[i],
+			"figures": []string{"{}", `{"errors":0,"p99":9.5}`, "{}", "{}"}[i], "load_cpu_s": []string{"", "0.75", "", ""}[i], "load_shared": []string{"", "true", "", ""}[i],
+			"isolation": []string{"", "", "", "full"}[i], "explained": fmt.Sprint(i == 2), "wall": []string{"{}", "{}", `{"user":5}`, "{}"}[i],
+			"probes": []string{"{}", "{}", `{"switches":7}`, "{}"}[i], "lost_events": []string{"", "", "3", ""}[i],
 		}
 		for name, w := range want {
 			if g := cell(i+1, name); g != w {

@@ -10,7 +10,7 @@ import (
 	"tare/notebook"
 )
 
-var baselineKeys = []string{"platform", "engine", "accelerator", "provisioning", "instance", "network", "host_cores"}
+var baselineKeys = []string{"platform", "engine", "accelerator", "provisioning", "instance", "network", "isolation", "host_cores"}
 
 func checkBaseline(want map[string]string) error {
 	for k, v := range want {
@@ -97,6 +97,8 @@ func matches(row *Row, t notebook.Treatment, want map[string]string) (bool, erro
 			ok = o.Instance.Name == v
 		case "network":
 			ok = o.Network == v
+		case "isolation":
+			ok = o.Isolation == v
 		case "host_cores": // none: all that the host has
 			ok = v == "" && o.HostCores == 0 || v == strconv.Itoa(row.HostCores)
 		default:
@@ -112,7 +114,7 @@ func matches(row *Row, t notebook.Treatment, want map[string]string) (bool, erro
 // describe writes a treatment the way that --baseline is written.
 func describe(t notebook.Treatment) string {
 	m := map[string]string{"platform": t.Platform, "instance": t.Instance.Name}
-	for k, v := range map[string]string{"engine": t.Engine, "accelerator": t.Accelerator, "provisioning": t.Provisioning, "network": t.Network} {
+	for k, v := range map[string]string{"engine": t.Engine, "accelerator": t.Accelerator, "provisioning": t.Provisioning, "network": t.Network, "isolation": t.Isolation} {
 		if v != "" {
 			m[k] = v
 		}

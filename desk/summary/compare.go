@@ -72,6 +72,10 @@ func (s *Summary) share(folders []int) float64 {
 	return share
 }
 
+// Level is that of an interval over rounds of these folders (indices in Folders): 0.95, or more where a study may have
+// stopped at several looks.
+func (s *Summary) Level(folders []int) float64 { return 1 - stats.Alpha*s.share(folders) }
+
 // looked is the share of Alpha that an interval at one of the design's looks may use; 1 where there is but one.
 func looked(d notebook.Design) float64 {
 	return (1 - stats.Level(d.Floor, d.Cap, d.Precision)) / stats.Alpha

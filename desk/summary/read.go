@@ -66,6 +66,7 @@ type tally struct {
 	row     Row
 	group   string // host, workload, parameters, image and metric: what may be compared
 	first   int    // in the order of appearance
+	from    []treatmentKey
 	cells   map[block]*cell
 	last    block // of the trial before, and its cell
 	lastTo  *cell
@@ -77,6 +78,12 @@ type tally struct {
 }
 
 type guestKey struct {
+	folder int
+	id     string
+}
+
+// treatmentKey is a treatment of a folder.
+type treatmentKey struct {
 	folder int
 	id     string
 }
@@ -110,6 +117,7 @@ func (r *reader) folder(dir string) error {
 	byID := map[string]*tally{}
 	for _, t := range f.Study.Treatments {
 		byID[t.ID] = r.tally(t, f)
+		byID[t.ID].from = append(byID[t.ID].from, treatmentKey{at, t.ID})
 	}
 	for _, l := range f.Study.LeftOut {
 		r.sum.LeftOut = append(r.sum.LeftOut, LeftOut{Host: f.Host.ID, Treatment: l.Treatment, Reason: l.Reason})
@@ -135,7 +143,7 @@ func (r *reader) folder(dir string) error {
 		if t.Round != lastRound {
 			rounds[t.Round], lastRound = true, t.Round
 		}
-		if !t.Warmup {
+		if t.Measured() {
 			c := done[cellKey{t.Treatment, t.Round}]
 			c.trials++
 			if t.Failure == "" {
@@ -239,7 +247,7 @@ func (r *reader) tally(t notebook.Treatment, f *notebook.Folder) *tally {
 	group := fmt.Sprintf("%q %q %q %q %q %q %q", f.Host.ID, t.Workload, sortedParams(t.Params), image.Digest, image.Input, metric.Name, metric.Unit)
 	// As many cores as there are is all of them, however a study says it.
 	cores := f.Host.Cores(t)
-	id := fmt.Sprintf("%s %q %q %q %q %v %d %q %d %v", group, t.Platform, t.Engine, t.Accelerator, t.Provisioning, t.Instance.Cores, t.Instance.Memory, t.Network, cores, t.AA)
+	id := fmt.Sprintf("%s %q %q %q %q %v %d %q %q %d %v", group, t.Platform, t.Engine, t.Accelerator, t.Provisioning, t.Instance.Cores, t.Instance.Memory, t.Network, t.Isolation, cores, t.AA)
 	if known := r.rows[id]; known != nil {
 		return known
 	}
@@ -293,9 +301,13 @@ func (r *reader) rulerCost(host string, t notebook.Treatment, g notebook.Guest) 
 }
 
 func (t *tally) trial(folder int, n *notebook.Trial, dots int) {
-	if n.Warmup {
+	if !n.Measured() {
 		if n.Failure != "" {
-			t.notes.add("a warm-up failed: "+n.Failure, "")
+			what := "a warm-up"
+			if n.Explained {
+				what = "an explained trial"
+			}
+			t.notes.add(what+" failed: "+n.Failure, "")
 		}
 		return
 	}
@@ -391,8 +403,12 @@ func (r *reader) summary() (*Summary, error) {
 	}
 	r.distrust()
 	r.sort()
+	s.at = map[treatmentKey]int{}
 	for _, t := range r.order {
 		t.row.Notes = append(t.row.Notes, t.notes.list()...)
+		for _, k := range t.from {
+			s.at[k] = len(s.Rows)
+		}
 		s.Rows = append(s.Rows, t.row)
 	}
 	for _, t := range r.ruler {

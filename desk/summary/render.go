@@ -59,6 +59,7 @@ func (r Row) MarshalJSON() ([]byte, error) {
 		Provisioning   *string           `json:"provisioning"`
 		Instance       string            `json:"instance"`
 		Network        *string           `json:"network"`
+		Isolation      *string           `json:"isolation"`
 		HostCores      int               `json:"host_cores"`
 		CHR            *float64          `json:"chr"`
 		AA             bool              `json:"aa"`
@@ -78,7 +79,7 @@ func (r Row) MarshalJSON() ([]byte, error) {
 		Notes          []string          `json:"notes"`
 	}{
 		r.Treatment.ID, r.Host, r.Treatment.Workload, params, r.Treatment.Platform, word(r.Treatment.Engine), word(r.Treatment.Accelerator),
-		word(r.Treatment.Provisioning), r.Treatment.Instance.Name, word(r.Treatment.Network), r.HostCores, number(r.CHR), r.Treatment.AA, r.Metric.Name, r.Metric.Unit, r.Guests, r.Trials, r.Failed,
+		word(r.Treatment.Provisioning), r.Treatment.Instance.Name, word(r.Treatment.Network), word(r.Treatment.Isolation), r.HostCores, number(r.CHR), r.Treatment.AA, r.Metric.Name, r.Metric.Unit, r.Guests, r.Trials, r.Failed,
 		number(r.Mean), number(r.MeanLow), number(r.MeanHigh), number(r.Ratio), number(r.RatioLow), number(r.RatioHigh), also, r.Representative, notes,
 	})
 }
@@ -229,9 +230,9 @@ func seconds(s float64) string {
 	return fmt.Sprintf("%.3g s", s)
 }
 
-// treatment writes platform, engine, provisioning and accelerator, each where it says something.
+// treatment writes platform, engine, provisioning, accelerator and isolation, each where it says something.
 func treatment(t notebook.Treatment) string {
-	parts := []string{t.Platform, t.Engine, t.Provisioning, t.Accelerator}
+	parts := []string{t.Platform, t.Engine, t.Provisioning, t.Accelerator, Rung(t.Isolation)}
 	if t.Platform == notebook.VM && t.Engine == "qemu" {
 		parts[1] = "" // there is no other
 	}

@@ -37,7 +37,7 @@ func name(t notebook.Treatment) string {
 	if strings.ContainsRune("aeiou", rune(words[1][0])) {
 		words[0] = "an"
 	}
-	return strings.Join(words, " ")
+	return strings.Join(words, " ") + isolated(t.Isolation)
 }
 
 // digits is how many decimals a ratio deserves whose interval is so wide, from least to 6.

@@ -13,8 +13,8 @@ import (
 // Options say how folders are to be read.
 type Options struct {
 	// Baseline chooses what the ratios are relative to, instead of bare metal at the same instance type. Keys are
-	// platform, engine, accelerator, provisioning, instance, network, host_cores, or the name of a parameter of the
-	// workload. Without an instance, the baseline is looked for at each row's own instance type; without a network or
+	// platform, engine, accelerator, provisioning, instance, network, isolation, host_cores, or the name of a parameter of
+	// the workload. Without an instance, the baseline is looked for at each row's own instance type; without a network or
 	// host_cores, the row's own goes before others. It must match one treatment for
 	// each workload and its parameters; else Read says which there are. Values are as in the table; an empty value
 	// matches what has none. Empty map: bare metal.
@@ -39,6 +39,17 @@ type Summary struct {
 	Ruler    []RulerCost // the ruler's own cost, by platform, engine and accelerator
 	Warnings []Warning   // said by trials, each text once with its count
 	Notes    []string    // about the summary as a whole: level of the intervals, rounds not finished, …
+
+	at map[treatmentKey]int // in Rows
+}
+
+// Row is the row of a folder's treatment, where the folder is an index in Folders; nil where there is no such.
+func (s *Summary) Row(folder int, treatment string) *Row {
+	i, ok := s.at[treatmentKey{folder, treatment}]
+	if !ok {
+		return nil
+	}
+	return &s.Rows[i]
 }
 
 // Folder is one folder as read.
@@ -49,8 +60,8 @@ type Folder struct {
 	Rounds int    // that have at least one trial
 	Begun  bool   // the last of them is not whole: trials of it are still to be done
 	Torn   bool   // its last record was cut off and does not count
-	Trials int    // lines in trials.jsonl, warm-ups and failures included
-	Failed int    // of them, measured or warm-up
+	Trials int    // lines in trials.jsonl, warm-ups, explained ones and failures included
+	Failed int    // of them, of any kind
 	// Ends are the reasons why its sessions ended, in order; "still running or killed" where a start has no end.
 	Ends []string
 	// Args are those of the command that began it, as they were typed; empty where none are recorded.
@@ -73,9 +84,9 @@ type Row struct {
 	Image          notebook.Image
 	HostCores      int     // that the host had online meanwhile
 	CHR            float64 // container-to-host core ratio: the instance's cores over HostCores
-	Guests         int     // that gave at least one measured trial, failed ones included
+	Guests         int     // that gave at least one measured trial, failed ones included; explained trials are not measured ones
 	Rounds         int     // in which at least one measured trial succeeded
-	Trials         int     // measured trials, failed ones included, warm-ups not
+	Trials         int     // measured trials, failed ones included, warm-ups and explained ones not
 	Failed         int     // of them
 	Lost           int     // rounds in which it was tried and nothing succeeded
 	Failures       string  // "6 of 12 trials failed: CAUSE"; empty where none did

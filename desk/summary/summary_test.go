@@ -326,7 +326,7 @@ func TestJSONKeys(t *testing.T) {
 		}
 		for _, r := range rows {
 			delete(r, "also") // of workloads that have further figures
-			want := strings.Fields("aa accelerator chr engine failed guests host host_cores instance mean mean_high mean_low metric network notes params platform provisioning ratio ratio_high ratio_low representative treatment trials unit workload")
+			want := strings.Fields("aa accelerator chr engine failed guests host host_cores instance isolation mean mean_high mean_low metric network notes params platform provisioning ratio ratio_high ratio_low representative treatment trials unit workload")
 			if got := slices.Sorted(maps.Keys(r)); !slices.Equal(got, want) {
 				t.Fatalf("%s: keys %v, want %v", c.name, got, want)
 			}
@@ -540,7 +540,7 @@ func TestBaseline(t *testing.T) {
 	}{
 		{map[string]string{"platform": "cn"}, "matches 3 treatments for"},
 		{map[string]string{"platform": "cn", "engine": "lxc"}, "matches no treatment for"},
-		{map[string]string{"colour": "red"}, `the key "colour", which is neither one of platform, engine, accelerator, provisioning, instance, network, host_cores nor a parameter of ffmpeg`},
+		{map[string]string{"colour": "red"}, `the key "colour", which is neither one of platform, engine, accelerator, provisioning, instance, network, isolation, host_cores nor a parameter of ffmpeg`},
 		{map[string]string{"": "red"}, "without a key"},
 	} {
 		_, err := Read([]string{dir}, Options{Baseline: c.base})

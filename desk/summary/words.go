@@ -78,6 +78,25 @@ func Floor(m notebook.Metric, low float64) float64 {
 	return low
 }
 
+// Rung says in few words which rung of the isolation ladder a treatment is: "up to seccomp", "full". Empty: of none.
+func Rung(isolation string) string {
+	if isolation == "" || isolation == notebook.IsolationFull {
+		return isolation
+	}
+	return "up to " + isolation
+}
+
+// isolated says a rung in words, to follow a treatment's name.
+func isolated(isolation string) string {
+	switch isolation {
+	case "":
+		return ""
+	case notebook.IsolationFull:
+		return " with every layer"
+	}
+	return " with the layers up to " + isolation
+}
+
 // connected says a network in words, to follow a treatment's name.
 func connected(network string) string {
 	switch network {

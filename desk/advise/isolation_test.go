@@ -1,0 +1,29 @@
+package advise
+
+import (
+	"strings"
+	"testing"
+
+	"tare/notebook"
+)
+
+// A rung of the isolation ladder is an experiment's setting: it is said and not ranked, however good.
+func TestARungIsNothingToApply(t *testing.T) {
+	l := newLab(2).add("bm", one, 4).add("cn/docker/pinned", one, 4.4)
+	for i, layer := range []string{"cgroup", "quota"} {
+		l.treatment(notebook.Treatment{ID: layer, Workload: "ffmpeg", Instance: one, Platform: notebook.CN, Engine: notebook.LayersEngine, Isolation: layer}, 3+float64(i))
+	}
+	a, err := Read([]string{l.write(t)}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := a.Rankings[0]
+	for _, c := range r.Choices {
+		if c.Treatment.Isolation != "" || c.Treatment.Engine == notebook.LayersEngine {
+			t.Errorf("%s is ranked", c.Name)
+		}
+	}
+	if len(r.Apart) != 2 || r.Apart[0].Name != "layers container at 1/1GB up to cgroup" || !strings.Contains(r.Apart[0].Reason, "nothing to apply") {
+		t.Errorf("%+v", r.Apart)
+	}
+}
