@@ -1,14 +1,14 @@
 //go:build linux
 
-// Package cn makes containers: with an OCI runtime (crun, runc) or with Docker Engine through its API. Vanilla
-// is a CPU quota of n cores over all of the host's CPUs, pinned a CPU set; the memory limit holds in both, with no
-// swap beside it. What the kernel's own files say is in force is compared with what was asked for before a guest
-// is given out.
+// Package cn makes containers: with an OCI runtime (crun, runc, and runsc, which is gVisor's), with LXC, or with Docker
+// Engine through its API. Vanilla is a CPU quota of n cores over all of the host's CPUs, pinned a CPU set; the memory
+// limit holds in both, with no swap beside it. What the kernel's own files say is in force is compared with what was
+// asked for before a guest is given out.
 //
-// The two differ where engines differ: Docker's containers have a seccomp filter, an OCI runtime's have none. Where no
-// network is asked for, Docker's have the engine's bridge and an OCI runtime's the loopback alone; on the bridge that
-// the load is on, Docker publishes a port of the engine's own network, as its users do, and a runtime's container has
-// a cable and an address.
+// They differ where engines differ: Docker's containers have a seccomp filter, the others have none. Where no network
+// is asked for, Docker's have the engine's bridge and the others the loopback alone; on the bridge that the load is on,
+// Docker publishes a port of the engine's own network, as its users do, and the others have a cable and an address.
+// What an engine cannot keep of the contract it declares (platform.Lack).
 package cn
 
 import (
@@ -39,10 +39,32 @@ const (
 // rulerArgs is the first process of every container.
 var rulerArgs = []string{rulerProgram, "ruler", "--connect", rulerSocket}
 
+// Engine is an engine without a daemon.
+type Engine interface {
+	platform.Lacking
+	// Probe tries the engine: it runs a container with nothing in it but the ruler, has it answer, and looks whether the
+	// limits asked for are in force. The capability is called as the engine is; with the answer it says what the engine
+	// lacks of the contract.
+	Probe(ctx context.Context) notebook.Capability
+}
+
+// New gives the engine of that name: "lxc", "gvisor", or an OCI runtime's, which is looked up in PATH. The guests'
+// folders are made below state, and tare is the path of the program, static, that is the ruler.
+func New(engine string, j *host.Journal, state, tare string) Engine {
+	switch engine {
+	case lxcEngine:
+		return &LXC{Journal: j, State: state, Tare: tare}
+	case gVisorEngine:
+		engine = RunscName
+	}
+	return &OCI{Journal: j, State: state, Tare: tare, Runtime: engine}
+}
+
 // Undo gives the ways to undo what the drivers of this package journal, for host.Recover.
 func Undo() map[string]host.Undo {
 	u := platform.Undo()
 	u[kindOCI] = undoOCI
+	u[kindLXC] = undoLXC
 	u[kindDocker] = undoDocker
 	return u
 }
@@ -213,7 +235,12 @@ func inside(cgroup string, first int) ([]int, error) {
 }
 
 // Threads implements platform.Guest.
-func (g *ociGuest) Threads() ([]platform.Thread, error) { return threads(g.cgroup, g.pid) }
+func (g *guest) Threads() ([]platform.Thread, error) {
+	if g.sandbox {
+		return sandboxThreads(g.cgroup)
+	}
+	return threads(g.cgroup, g.first)
+}
 
 // Threads implements platform.Guest.
 func (g *dockerGuest) Threads() ([]platform.Thread, error) { return threads(g.cgroup, g.pid) }

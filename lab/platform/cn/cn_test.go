@@ -25,11 +25,11 @@ import (
 	"tare/notebook"
 )
 
-func ociSubject(runtime string) conformance.Subject {
+func subject(engine string) conformance.Subject {
 	return conformance.Subject{
-		Name: runtime,
+		Name: engine,
 		New: func(l conformance.Lab) (platform.Driver, error) {
-			return &OCI{Journal: l.Journal, State: l.State, Tare: l.Tare, Runtime: runtime}, nil
+			return New(engine, l.Journal, l.State, l.Tare), nil
 		},
 		Undo: Undo(),
 	}
@@ -68,7 +68,7 @@ func dockerObjects(ctx context.Context, id string) ([]string, error) {
 }
 
 func TestMain(m *testing.M) {
-	conformance.Main(m, ociSubject("crun"), ociSubject("runc"), dockerSubject)
+	conformance.Main(m, subject("crun"), subject("runc"), subject(gVisorEngine), subject(lxcEngine), dockerSubject)
 }
 
 var expectations = conformance.Expectations{
@@ -87,10 +87,24 @@ func TestOCI(t *testing.T) {
 			if runtime == "crun" {
 				clearUnified(t)
 			}
-			conformance.Run(t, ociSubject(runtime), expectations)
-			t.Run("no hello", func(t *testing.T) { conformance.NoHello(t, ociSubject(runtime), notebook.Vanilla) })
+			conformance.Run(t, subject(runtime), expectations)
+			t.Run("no hello", func(t *testing.T) { conformance.NoHello(t, subject(runtime), notebook.Vanilla) })
 		})
 	}
+}
+
+func TestGVisor(t *testing.T) {
+	_, err := exec.LookPath(RunscName)
+	conformance.Need(t, err == nil, RunscName+" (scripts/gvisor/build)")
+	conformance.Run(t, subject(gVisorEngine), expectations)
+	t.Run("no hello", func(t *testing.T) { conformance.NoHello(t, subject(gVisorEngine), notebook.Vanilla) })
+}
+
+func TestLXC(t *testing.T) {
+	_, err := exec.LookPath(lxcProgram)
+	conformance.Need(t, err == nil, lxcProgram+" ("+lxcInstall+")")
+	conformance.Run(t, subject(lxcEngine), expectations)
+	t.Run("no hello", func(t *testing.T) { conformance.NoHello(t, subject(lxcEngine), notebook.Vanilla) })
 }
 
 func TestProbe(t *testing.T) {
@@ -106,6 +120,24 @@ func TestProbe(t *testing.T) {
 	}
 	if c := (&OCI{Journal: lab.Journal, State: lab.State, Tare: lab.Tare, Runtime: "true"}).Probe(t.Context()); c.Answer != notebook.NotSupported {
 		t.Errorf("a runtime that does nothing: %+v, want not supported", c)
+	}
+	for engine, program := range map[string]string{gVisorEngine: RunscName, lxcEngine: lxcProgram} {
+		e := New(engine, lab.Journal, lab.State, lab.Tare)
+		c := e.Probe(t.Context())
+		if _, err := exec.LookPath(program); err != nil {
+			if c.Answer != notebook.NotSupported || c.Do == "" {
+				t.Errorf("%s without %s: %+v, want not supported, and how to install it", engine, program, c)
+			}
+			continue
+		}
+		if c.Answer != notebook.Supported || c.Name != engine {
+			t.Errorf("%s: %+v, want supported", engine, c)
+		}
+		for _, l := range e.Lacks() {
+			if !strings.Contains(c.Why, "not so that "+l.Name+": "+l.Why) {
+				t.Errorf("%s: %q does not say what it lacks: %+v", engine, c.Why, l)
+			}
+		}
 	}
 	left, err := os.ReadDir(filepath.Join(lab.State, "guests"))
 	if err != nil || len(left) > 0 {

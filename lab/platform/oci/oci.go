@@ -39,12 +39,13 @@ type Container struct {
 	LimitSwap bool    // no swap beyond Memory; needs a kernel that accounts swap
 
 	HostNetwork     bool          // the network of what the container runs on, in place of a namespace
+	Network         string        // path of the network namespace, which is there already; "": a new one
 	CgroupNamespace bool          // an own cgroup namespace, as engines give on cgroup v2
 	Mounts          []specs.Mount // after the standard ones
 }
 
-// capabilities are those that Docker leaves a container by default.
-var capabilities = []string{
+// Capabilities are those that Docker leaves a container by default.
+var Capabilities = []string{
 	"CAP_AUDIT_WRITE", "CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_FSETID", "CAP_KILL", "CAP_MKNOD",
 	"CAP_NET_BIND_SERVICE", "CAP_NET_RAW", "CAP_SETFCAP", "CAP_SETGID", "CAP_SETPCAP", "CAP_SETUID",
 	"CAP_SYS_CHROOT",
@@ -83,14 +84,10 @@ func Config(c Container) (*specs.Spec, error) {
 		{Type: specs.PIDNamespace}, {Type: specs.IPCNamespace}, {Type: specs.UTSNamespace}, {Type: specs.MountNamespace},
 	}
 	if !c.HostNetwork {
-		namespaces = append(namespaces, specs.LinuxNamespace{Type: specs.NetworkNamespace})
+		namespaces = append(namespaces, specs.LinuxNamespace{Type: specs.NetworkNamespace, Path: c.Network})
 	}
 	if c.CgroupNamespace {
 		namespaces = append(namespaces, specs.LinuxNamespace{Type: specs.CgroupNamespace})
-	}
-	hostname := c.Hostname
-	if len(hostname) > 63 { // longer ones are refused by sethostname(2)
-		hostname = hostname[:63]
 	}
 	return &specs.Spec{
 		Version: "1.0.2", // what runtimes of 2020 and later read; nothing newer is used here
@@ -99,11 +96,11 @@ func Config(c Container) (*specs.Spec, error) {
 			Env:  c.Env,
 			Cwd:  "/",
 			Capabilities: &specs.LinuxCapabilities{
-				Bounding: capabilities, Effective: capabilities, Permitted: capabilities,
+				Bounding: Capabilities, Effective: Capabilities, Permitted: Capabilities,
 			},
 		},
 		Root:     &specs.Root{Path: c.Root},
-		Hostname: hostname,
+		Hostname: Hostname(c.Hostname),
 		Mounts:   append(standardMounts(shm), c.Mounts...),
 		Linux: &specs.Linux{
 			CgroupsPath: c.Cgroup,
@@ -118,6 +115,9 @@ func Config(c Container) (*specs.Spec, error) {
 		},
 	}, nil
 }
+
+// Hostname is as much of a name as sethostname(2) takes.
+func Hostname(name string) string { return name[:min(len(name), 63)] }
 
 // Quota is the CPU time in microseconds for each Period that makes the given number of cores. An error says why
 // there is none.
