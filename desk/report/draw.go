@@ -55,9 +55,9 @@ type looks map[string][]string
 
 func variant(t notebook.Treatment, network bool) string {
 	if network {
-		return fmt.Sprintf("%q %q", t.Engine, t.Network)
+		return fmt.Sprintf("%q %q %q", t.Engine, t.Isolation, t.Network)
 	}
-	return t.Engine
+	return t.Engine + t.Isolation
 }
 
 func newLooks(rows []*summary.Row, network bool) looks {
@@ -687,10 +687,18 @@ func shape(c draw.Canvas, k look, x, y vg.Length) {
 
 // wide and narrow are a figure's two forms: for pages and for phones.
 func wide(f *figure) scene {
-	if f.kind == ratios {
+	switch f.kind {
+	case ratios:
 		return lines(f, false)
+	case stairs:
+		return stairScene(f, false)
 	}
 	return wideMeans(f)
 }
 
-func narrow(f *figure) scene { return lines(f, true) }
+func narrow(f *figure) scene {
+	if f.kind == stairs {
+		return stairScene(f, true)
+	}
+	return lines(f, true)
+}

@@ -9,6 +9,7 @@ import (
 
 	"gonum.org/v1/plot/vg"
 
+	"tare/desk/ladder"
 	"tare/desk/summary"
 	"tare/notebook"
 )
@@ -20,6 +21,7 @@ const (
 	means    kind = iota // bars of the mean by instance type and platform, every trial a dot
 	ratios               // dot and whisker: ratio to the baseline
 	emulated             // bars of what ran under software emulation, apart from the others
+	stairs               // a staircase of the isolation ladder
 )
 
 // dotsPerMark bounds how many trials a figure shows for each treatment. More can no longer be told apart, and
@@ -39,6 +41,8 @@ type figure struct {
 	note    string // what is not in it and why; empty: nothing
 	network bool   // marks differ in their network
 	sampled bool   // some mark shows fewer dots than it has trials
+	lead    string // what it says, in a sentence; empty: it is left to the reader
+	stairs  *ladder.Staircase
 }
 
 // mark is one treatment in a figure.
@@ -150,6 +154,9 @@ func treatmentName(t notebook.Treatment, network bool) string {
 	if t.Provisioning != "" {
 		parts = append(parts, plain(t.Provisioning))
 	}
+	if w := isolationWords(t); w != "" {
+		parts = append(parts, w)
+	}
 	if network && t.Network != "" {
 		parts = append(parts, "network "+plain(t.Network))
 	}
@@ -169,7 +176,7 @@ func shortName(t notebook.Treatment) [2]string {
 	if t.Engine != "" && t.Platform != notebook.VM {
 		first += " " + plain(t.Engine)
 	}
-	return [2]string{first, plain(t.Provisioning)}
+	return [2]string{first, strings.TrimSpace(plain(t.Provisioning) + " " + plain(t.Isolation))}
 }
 
 // briefName says the same in few letters, in a line.
@@ -218,6 +225,9 @@ func figures(s *summary.Summary) []figure {
 
 // figures are those of one panel.
 func (p *panel) figures(s *summary.Summary, stem string) []figure {
+	if p.stairs != nil {
+		return []figure{p.stairFigure(stem)}
+	}
 	network := p.axis != "network" && s.Networks(p.rows[0].Treatment.Workload)
 	looks := newLooks(p.rows, network)
 	baseline := baselineName(p.rows)
@@ -363,6 +373,9 @@ func dotValues(dots []summary.Dot) []float64 {
 
 // alternative says in words what a figure shows.
 func alternative(f *figure) string {
+	if f.kind == stairs {
+		return stairAlternative(f.stairs)
+	}
 	var b strings.Builder
 	if f.kind == ratios {
 		b.WriteString("Marks with intervals. ")

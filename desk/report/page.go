@@ -67,8 +67,10 @@ type pageFigure struct {
 	ID, Title, Caption string
 	Note               string
 	Wide, Narrow       template.HTML
-	SVG, PDF           string
+	SVG, PDF, CSV      string
 	Emulated           bool
+	Lead               string
+	Rungs              *rungTable
 }
 
 type table struct {
@@ -167,13 +169,17 @@ func render(s *summary.Summary, figs []figure, opt Options) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		p.Figures = append(p.Figures, pageFigure{
+		made := pageFigure{
 			ID: id, Title: f.title, Caption: f.caption, Note: f.note,
 			// Both are the SVG library's own elements with every text in them escaped by it or by svgInline.
 			Wide: template.HTML(w), Narrow: template.HTML(n),
 			SVG: FiguresDir + "/" + f.file + ".svg", PDF: FiguresDir + "/" + f.file + ".pdf",
-			Emulated: f.kind == emulated,
-		})
+			Emulated: f.kind == emulated, Lead: f.lead,
+		}
+		if f.stairs != nil {
+			made.CSV, made.Rungs = FiguresDir+"/"+f.file+".csv", rungs(id+"-rungs", f.stairs)
+		}
+		p.Figures = append(p.Figures, made)
 	}
 	for _, d := range declared(s) {
 		if len(d.panels) == 0 {
@@ -558,7 +564,7 @@ func makeTable(i int, g *group, s *summary.Summary) table {
 
 // kindName is how a treatment is provisioned, and connected where that is to be told.
 func kindName(t notebook.Treatment, s *summary.Summary) string {
-	n := plain(t.Provisioning)
+	n := strings.Trim(plain(t.Provisioning)+", "+isolationWords(t), ", ")
 	if t.Network != "" && s.Networks(t.Workload) {
 		n = strings.Trim(n+", "+plain(t.Network), ", ")
 	}

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"tare/desk/ladder"
 	"tare/desk/summary"
 	"tare/notebook"
 )
@@ -23,7 +24,8 @@ type panel struct {
 	about    string // the axis in words, for the caption; empty: needs none
 	note     string // what is not in it, and why
 	rows     []*summary.Row
-	places   []string // of each row on the axis
+	places   []string          // of each row on the axis
+	stairs   *ladder.Staircase // by isolation: what is drawn
 }
 
 // title is that of the panel's first figure.
@@ -59,6 +61,15 @@ func panels(s *summary.Summary) []*panel {
 	shown := map[*summary.Row]bool{}
 	for _, d := range declared(s) {
 		for _, p := range d.panels {
+			list = append(list, p)
+			for _, r := range p.rows {
+				shown[r] = true
+			}
+		}
+	}
+	// A ladder is drawn as one, whether or not its study says so.
+	for _, c := range ladder.Of(s) {
+		if p := stairPanel(s, c); !slices.ContainsFunc(p.rows, func(r *summary.Row) bool { return shown[r] && r.Treatment.Isolation != "" }) {
 			list = append(list, p)
 			for _, r := range p.rows {
 				shown[r] = true
@@ -104,8 +115,7 @@ func declared(s *summary.Summary) []*declaredFigure {
 				continue
 			}
 			d := &declaredFigure{Figure: fig, note: missingNote(s, fig)}
-			d.panels = split(s, fig)
-			if len(d.panels) > 0 {
+			if d.panels = split(s, fig); len(d.panels) > 0 && d.panels[0].stairs == nil {
 				d.panels[0].note = d.note
 			}
 			list = append(list, d)
@@ -128,6 +138,9 @@ func shows(f notebook.Figure, t notebook.Treatment) bool {
 			return false
 		}
 	}
+	if f.By == byIsolation {
+		return ladder.Has(t)
+	}
 	if axisOf(f) == "instance" || f.By == "host_cores" || f.By == "network" {
 		return true
 	}
@@ -141,6 +154,9 @@ func axisOf(f notebook.Figure) string { return cmp.Or(f.By, "instance") }
 // differs beside the axis and the treatment itself.
 func split(s *summary.Summary, f notebook.Figure) []*panel {
 	axis := axisOf(f)
+	if axis == byIsolation {
+		return staircases(s, f)
+	}
 	var list []*panel
 	byKey := map[string]*panel{}
 	for _, r := range allRows(s) {

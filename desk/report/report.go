@@ -80,10 +80,21 @@ func WriteSummary(s *summary.Summary, out string, opt Options) ([]string, error)
 		if err != nil {
 			return nil, fmt.Errorf("report: %w", err)
 		}
-		for _, it := range []struct {
+		made := []struct {
 			ext  string
 			data []byte
-		}{{".svg", svg}, {".pdf", pdf}} {
+		}{{".svg", svg}, {".pdf", pdf}}
+		if f.stairs != nil {
+			data, err := stairData(f)
+			if err != nil {
+				return nil, fmt.Errorf("report: %w", err)
+			}
+			made = append(made, struct {
+				ext  string
+				data []byte
+			}{".csv", data})
+		}
+		for _, it := range made {
 			name := filepath.Join(dir, f.file+it.ext)
 			if err := replace(name, it.data); err != nil {
 				return nil, err
