@@ -23,7 +23,7 @@ import (
 
 // deskCommands read results. They need neither root nor Linux.
 func deskCommands() []*cobra.Command {
-	return []*cobra.Command{summaryCommand(), reportCommand(), exportCommand(), claimsCommand(), adviseCommand()}
+	return []*cobra.Command{summaryCommand(), reportCommand(), exportCommand(), claimsCommand(), adviseCommand(), explainCommand()}
 }
 
 func summaryCommand() *cobra.Command {

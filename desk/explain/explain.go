@@ -53,6 +53,7 @@ type Accounts struct {
 type Account struct {
 	Row      *summary.Row // the treatment, in Accounts.Summary.Rows
 	Label    string       // "cn docker vanilla 1/1GB"
+	Place    string       // what it is compared within: "ffmpeg (segments=1) on bench"
 	Baseline *summary.Row // what it is compared with: bare metal, in Versus the other provisioning; nil: nothing, or it is bare metal
 	Against  string       // Baseline in few words: "bare metal", "bare metal of 1 core", "pinned"
 	Emulated bool         // the treatment or the baseline is: not a VM's cost
@@ -67,10 +68,10 @@ type Account struct {
 	Gap     stats.Estimate // seconds: Elapsed less the baseline's
 	Parts   []Part         // as they are shown; the last is Unexplained; their Seconds sum to Gap. Empty without a baseline
 	Fine    []Part         // by notebook.Walls, and Unexplained
-	Spent   []Spent        // what its own explained trials' time went on, by notebook.Walls
+	Spent   []Spent        // what its own explained trials' time went on, by notebook.Walls (Coarse: those three), over all its rounds
 
 	ProbeCost stats.Quotient    // elapsed time of explained trials over that of the others, in the same rounds
-	Missing   map[string]string // by probe: why it, or a part of it, did not look on; "" as a key for what is not a probe's
+	Missing   map[string]string // by probe: why it, or a part of it, did not look on
 	Lost      int64             // events that the probes lost, of all its explained trials
 
 	Figures []Figure                // of the probes, in the order of notebook.ProbeFigures and of what stands before the name
@@ -105,7 +106,7 @@ type Spent struct {
 
 // Figure is one of the probes' figures, for each trial.
 type Figure struct {
-	Name   string         // as in notebook.Probes.Figures: "vcpu.switches"
+	Name   string         // as in notebook.Probes.Figures: "vcpu.switches"; with "inside." before it where a VM's guest saw it
 	Of     string         // notebook.ProbeFigure.Name: "switches"
 	Unit   string         // "1", "s", "B"
 	Help   string         // what it is
@@ -126,9 +127,4 @@ func Read(dirs []string) (*Accounts, error) {
 		return nil, err
 	}
 	return From(s)
-}
-
-// From makes the accounts of a summary's folders, whose trials it reads once more where they were explained.
-func From(s *summary.Summary) (*Accounts, error) {
-	return nil, ErrNone
 }

@@ -78,6 +78,28 @@ func Floor(m notebook.Metric, low float64) float64 {
 	return low
 }
 
+// Label names a row's treatment in few words, with its instance type, and with its network and its host's CPUs where
+// rows of its workload differ in them: "cn docker vanilla 1/1GB". It is safe for a terminal.
+func (s *Summary) Label(r *Row) string {
+	l := treatment(r.Treatment) + " " + r.Treatment.Instance.Name
+	if r.Treatment.Network != "" && s.Networks(r.Treatment.Workload) {
+		l += " network " + r.Treatment.Network
+	}
+	if on := s.Online(r.HostID, r.Treatment.Workload, r.HostCores); on != "" {
+		l += " " + on
+	}
+	return Printable(l)
+}
+
+// Place names what a row's treatment is compared within: "ffmpeg (segments=1) on bench". It is safe for a terminal.
+func (r *Row) Place() string {
+	p := r.Treatment.Workload
+	if params := sortedParams(r.Treatment.Params); params != "" {
+		p += " (" + params + ")"
+	}
+	return Printable(p + " on " + r.Host)
+}
+
 // Rung says in few words which rung of the isolation ladder a treatment is: "up to seccomp", "full". Empty: of none.
 func Rung(isolation string) string {
 	if isolation == "" || isolation == notebook.IsolationFull {
