@@ -40,6 +40,7 @@ type counters struct {
 type counts struct {
 	probe, from string
 	n           map[string]uint64 // by the name of the figure; times, whose names end in "_s", in ns
+	sparse      bool              // what did not change is not worth a word
 }
 
 // reasons are why something could not be counted, or is not the guest's alone, by probe.
@@ -105,6 +106,9 @@ func subtract(after, before []counts, why reasons) map[string]float64 {
 			was := before[i].n[name] // 0 of a device that came since
 			if n < was {
 				why.add(a.probe, "%s of %s fell from %d to %d", name, a.from, was, n)
+				continue
+			}
+			if n == was && a.sparse {
 				continue
 			}
 			delta[name] = float64(n - was)
@@ -284,7 +288,7 @@ func (f files) bandwidth(c *counters, t counted) error {
 		if err != nil {
 			return err
 		}
-		c.figures = append(c.figures, counts{notebook.ProbeBandwidth, dir + "/cpu.stat", n})
+		c.figures = append(c.figures, counts{notebook.ProbeBandwidth, dir + "/cpu.stat", n, false})
 		if holds(dir, mine) {
 			c.missing.add(notebook.ProbeBandwidth, "the quota of %s is not the guest's alone: tare is in it too", dir)
 		}
@@ -375,7 +379,7 @@ func (f files) cpu(c *counters, t counted, groups []leader) error {
 			return err
 		}
 		if n != nil {
-			c.figures = append(c.figures, counts{notebook.ProbeCPU, from, n})
+			c.figures = append(c.figures, counts{notebook.ProbeCPU, from, n, false})
 			return nil
 		}
 	}
@@ -414,7 +418,7 @@ func (f files) cpu(c *counters, t counted, groups []leader) error {
 	} else {
 		delete(n, "guest_s") // nothing here runs a VM
 	}
-	c.figures = append(c.figures, counts{notebook.ProbeCPU, "the guest's processes", n})
+	c.figures = append(c.figures, counts{notebook.ProbeCPU, "the guest's processes", n, false})
 	c.missing.add(notebook.ProbeCPU, "user_s and system_s in steps of %v", f.tick)
 	return nil
 }
@@ -472,7 +476,7 @@ func (f files) interrupts(c *counters, t counted) error {
 	c.figures = append(c.figures, counts{notebook.ProbeCPU, file, map[string]uint64{
 		"interrupt_s": interrupt * uint64(f.tick),
 		"steal_s":     steal * uint64(f.tick),
-	}})
+	}, false})
 	c.missing.add(notebook.ProbeCPU, "interrupt_s and steal_s in steps of %v for each CPU", f.tick)
 	return nil
 }
@@ -492,7 +496,7 @@ func (f files) faults(c *counters, t counted, groups []leader) error {
 		}
 		if err == nil {
 			n["minor_faults"] = max(n["minor_faults"], n["major_faults"]) - n["major_faults"]
-			c.figures = append(c.figures, counts{notebook.ProbeMemory, file, n})
+			c.figures = append(c.figures, counts{notebook.ProbeMemory, file, n, false})
 			return nil
 		}
 		if !gone(err) {
@@ -509,7 +513,7 @@ func (f files) faults(c *counters, t counted, groups []leader) error {
 	c.figures = append(c.figures, counts{notebook.ProbeMemory, "the guest's processes", map[string]uint64{
 		"minor_faults": u.minor + u.childMinor,
 		"major_faults": u.major + u.childMajor,
-	}})
+	}, false})
 	return nil
 }
 
@@ -533,7 +537,7 @@ func (f files) hostMemory(c *counters) error {
 	if err != nil {
 		return err
 	}
-	c.figures = append(c.figures, counts{notebook.ProbeMemory, file, n})
+	c.figures = append(c.figures, counts{notebook.ProbeMemory, file, n, false})
 	if _, ok := n["huge_faults"]; !ok {
 		c.missing.add(notebook.ProbeMemory, "huge_faults: this kernel counts none")
 	}
@@ -586,7 +590,7 @@ func (f files) blocks(c *counters, t counted) error {
 			}
 		}
 	}
-	c.fallback = append(c.fallback, counts{notebook.ProbeIO, dir, n})
+	c.fallback = append(c.fallback, counts{notebook.ProbeIO, dir, n, false})
 	return nil
 }
 
@@ -624,7 +628,7 @@ func (f files) processIO(c *counters, groups []leader) error {
 		sum["written_bytes"] += max(n["written_bytes"], n["cancelled"]) - n["cancelled"] // cancelled: what was removed before it was written
 	}
 	if any {
-		c.fallback = append(c.fallback, counts{notebook.ProbeIO, "the guest's processes", sum})
+		c.fallback = append(c.fallback, counts{notebook.ProbeIO, "the guest's processes", sum, false})
 	}
 	return nil
 }
@@ -651,10 +655,11 @@ func (f files) network(c *counters, t counted) error {
 	if err != nil {
 		return err
 	}
-	if its == mine {
+	whole := its == mine
+	if whole {
 		c.missing.add(notebook.ProbeIO, "the networks' figures are of the whole host: the guest has its network")
 	}
-	c.figures = append(c.figures, counts{notebook.ProbeIO, "network " + its, n})
+	c.figures = append(c.figures, counts{notebook.ProbeIO, "network " + its, n, whole})
 	return nil
 }
 
