@@ -71,7 +71,7 @@ func (d *Driver) Provision(ctx context.Context, s platform.Spec) (_ platform.Gue
 		return nil, err
 	}
 	g.root = filepath.Join(folder, "root")
-	if err := mounts(ctx, folder, g.root, s); err != nil {
+	if err := Mounts(ctx, folder, g.root, s, nil); err != nil {
 		return nil, err
 	}
 	conn, err := g.start(d.Tare, s)
@@ -114,20 +114,11 @@ func check(s platform.Spec) error {
 
 // start starts the ruler in the root and returns the stream to it.
 func (g *guest) start(tare string, s platform.Spec) (net.Conn, error) {
-	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
-	if err != nil {
-		return nil, fmt.Errorf("socketpair: %w", err)
-	}
-	ours, theirs := os.NewFile(uintptr(fds[0]), "ruler"), os.NewFile(uintptr(fds[1]), "ruler's end")
-	defer theirs.Close()
-	conn, err := net.FileConn(ours) // a copy
-	if cerr := ours.Close(); err == nil && cerr != nil {
-		conn.Close()
-		err = cerr
-	}
+	conn, theirs, err := Stream()
 	if err != nil {
 		return nil, err
 	}
+	defer theirs.Close()
 	cmd := exec.Command(tare, "ruler", "--fd", "3", "--root", g.root)
 	cmd.Env = []string{} // a trial's environment is its order's
 	cmd.Dir = "/"
@@ -140,6 +131,25 @@ func (g *guest) start(tare string, s platform.Spec) (net.Conn, error) {
 		return nil, err
 	}
 	return conn, nil
+}
+
+// Stream makes the stream to a ruler that is started on the host: Tare's end, and the file that the ruler gets.
+func Stream() (conn net.Conn, theirs *os.File, err error) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return nil, nil, fmt.Errorf("socketpair: %w", err)
+	}
+	ours, theirs := os.NewFile(uintptr(fds[0]), "ruler"), os.NewFile(uintptr(fds[1]), "ruler's end")
+	conn, err = net.FileConn(ours) // a copy
+	if cerr := ours.Close(); err == nil && cerr != nil {
+		conn.Close()
+		err = cerr
+	}
+	if err != nil {
+		theirs.Close()
+		return nil, nil, err
+	}
+	return conn, theirs, nil
 }
 
 // ownNetwork says whether the guest has a network namespace.

@@ -14,9 +14,10 @@ import (
 	"tare/lab/ruler"
 )
 
-// mounts makes the guest's root at root, below the guest's folder. All mounts are private: those of the host, and
-// other guests, never see them come and go.
-func mounts(ctx context.Context, folder, root string, s platform.Spec) error {
+// Mounts makes the guest's root at root, below the guest's folder. All mounts are private: those of the host, and
+// other guests, never see them come and go. base, where it is not nil, mounts something of the image that takes what the
+// guest writes, in place of the read-only image and the folders beside it (package layers).
+func Mounts(ctx context.Context, folder, root string, s platform.Spec, base func() error) error {
 	for _, d := range []struct {
 		path string
 		mode os.FileMode
@@ -29,12 +30,18 @@ func mounts(ctx context.Context, folder, root string, s platform.Spec) error {
 		}
 	}
 	m := mounter{ctx: ctx}
-	m.bind(s.Image.Dir, root, "", true)
+	if base != nil {
+		m.do("the root at "+root, base)
+	} else {
+		m.bind(s.Image.Dir, root, "", true)
+	}
 	if s.Work != nil {
 		m.bind(s.Work.Dir, root, ruler.WorkDir, true)
 	}
-	m.bind(filepath.Join(folder, "scratch"), root, ruler.ScratchDir, false)
-	m.bind(filepath.Join(folder, "tmp"), root, "/tmp", false)
+	if base == nil {
+		m.bind(filepath.Join(folder, "scratch"), root, ruler.ScratchDir, false)
+		m.bind(filepath.Join(folder, "tmp"), root, "/tmp", false)
+	}
 	m.mount("proc", root, "/proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "")
 	m.mount("sysfs", root, "/sys", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC|unix.MS_RDONLY, "")
 	// The devices that every container has, and not the host's whole /dev: a workload must not reach its disks.
