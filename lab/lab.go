@@ -28,6 +28,7 @@ import (
 	"tare/lab/platform/vm"
 	"tare/lab/platform/vm/guestinit"
 	"tare/lab/platform/vmcn"
+	"tare/lab/probe"
 	"tare/lab/ruler"
 	"tare/lab/study"
 	"tare/lab/workload"
@@ -55,7 +56,7 @@ func stateDir() (string, error) {
 // AsGuest is the process in the guest, if that is what this process was started as: the ruler of a container or of
 // bare metal, or a VM's init. It returns at once in any other process, and never in these.
 func AsGuest() {
-	guestinit.Init() // returns where this is not a VM's first process
+	guestinit.Init(lookInside) // returns where this is not a VM's first process
 	if len(os.Args) > 1 && os.Args[1] == "ruler" {
 		os.Exit(ruler.Main(os.Args[2:]))
 	}
@@ -81,6 +82,8 @@ type Lab struct {
 	vms     map[string]platform.Driver // by platform and accelerator
 	accel   map[string]notebook.Capability
 	refused map[string]string // by engine: why not
+
+	kit *probe.Kit // of a study that is explained; else nil
 }
 
 // Open takes the host for measuring, undoes what a run that died has left, and looks at what the host is. Progress
@@ -226,6 +229,9 @@ func (l *Lab) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	errs := []error{l.size(ctx, 0)}
+	if l.kit != nil {
+		errs = append(errs, l.kit.Close())
+	}
 	if l.bridge != nil {
 		errs = append(errs, l.bridge.Close(ctx))
 	}
@@ -369,7 +375,7 @@ func (l *Lab) Provision(ctx context.Context, t notebook.Treatment, id string, w 
 	if err != nil {
 		return nil, err
 	}
-	return guest{g}, nil
+	return l.guest(g, t.Instance.Cores, s.CPUs), nil
 }
 
 // network is how the treatment's guest is connected; nil where that is left to its engine.
@@ -431,7 +437,7 @@ func (l *Lab) Load(ctx context.Context, t notebook.Treatment, id string, w *work
 	if err != nil {
 		return nil, notebook.Load{}, err
 	}
-	return guest{g}, load, nil
+	return l.guest(g, float64(len(load.CPUs)), load.CPUs), load, nil
 }
 
 // apart are those of all that a load has which is to disturb a guest on its CPUs the least: on none of the guest's
@@ -527,7 +533,22 @@ func (l *Lab) cannotShrink(ctx context.Context, n int) string {
 }
 
 // guest is a driver's guest as a study sees it.
-type guest struct{ platform.Guest }
+type guest struct {
+	platform.Guest
+	kit   *probe.Kit
+	cores float64
+	cpus  []int // that it may use
+}
+
+// guest is one of so many cores, bound to the CPUs; none: to any of those that the host has now.
+func (l *Lab) guest(g platform.Guest, cores float64, cpus []int) guest {
+	if len(cpus) == 0 {
+		for _, c := range l.now().CPUs {
+			cpus = append(cpus, c.ID)
+		}
+	}
+	return guest{g, l.kit, cores, cpus}
+}
 
 func (g guest) Ruler() study.Ruler { return g.Guest.Ruler() }
 

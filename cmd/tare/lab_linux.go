@@ -19,6 +19,7 @@ import (
 	"tare/desk/summary"
 	"tare/lab"
 	"tare/lab/host"
+	"tare/lab/ruler"
 	"tare/lab/study"
 	"tare/lab/workload"
 	"tare/notebook"
@@ -44,6 +45,7 @@ func rulerCommand() *cobra.Command {
 // running are the flags of the commands that measure.
 type running struct {
 	out, accel, format, input string
+	explain                   string
 	seed                      uint64
 	rounds                    int
 	budget                    time.Duration
@@ -58,10 +60,13 @@ func (r *running) flags(c *cobra.Command) {
 	f.Uint64Var(&r.seed, "seed", 0, "seed of the order of treatments (default: random, and recorded)")
 	f.IntVar(&r.rounds, "rounds", 0, "run exactly so many rounds (default: as the study says)")
 	f.DurationVar(&r.budget, "time-budget", 0, "begin nothing that would not end within this time, like 10m")
+	f.StringVar(&r.explain, "explain", "", "also find out where the time goes: probes look on at as many trials again, which feed no ratio; all but "+
+		notebook.ProbeStacks+", or `PROBE,…` of "+strings.Join(ruler.ProbeNames, ", "))
+	f.Lookup("explain").NoOptDefVal = strings.Join(notebook.DefaultProbes, ",")
 }
 
 func (r *running) check(c *cobra.Command) error {
-	for _, name := range []string{"out", "input", "image"} {
+	for _, name := range []string{"out", "input", "image", "explain"} {
 		if f := c.Flags().Lookup(name); f != nil && f.Changed && f.Value.String() == "" {
 			return fmt.Errorf("--%s: is empty; is a variable not set?", name)
 		}
@@ -78,7 +83,18 @@ func (r *running) check(c *cobra.Command) error {
 	if r.budget < 0 {
 		return fmt.Errorf("--time-budget %v: a time above zero was expected", r.budget)
 	}
+	if _, err := r.probes(); err != nil {
+		return err
+	}
 	return oneOf("--format", r.format, "table", "json")
+}
+
+// probes are those that are to look on; none where nothing is to be explained.
+func (r *running) probes() ([]string, error) {
+	if r.explain == "" {
+		return nil, nil
+	}
+	return study.ParseExplain(r.explain)
 }
 
 func runCommand() *cobra.Command {
@@ -88,10 +104,19 @@ func runCommand() *cobra.Command {
 		Use:   "run STUDY|FILE",
 		Short: "Run a study: one that ships, or a file of your own",
 		Long: `Runs every treatment of a study once in each round, in random order, with a fresh guest each time, and writes down
-every trial before the next begins. Interrupt it, or kill it: the same command goes on where it stopped.`,
+every trial before the next begins. Interrupt it, or kill it: the same command goes on where it stopped.
+
+With --explain each guest does as many trials again while probes look on, in random order among the others, which alone
+feed the ratios; tare explain then says where the time went, and the difference between the two kinds what the probes cost.`,
 		Example: `  sudo tare run quick --out R
+  sudo tare run quick --explain --out R && tare explain R
   sudo tare run ./mine.yaml --only platform=cn,instance=large --time-budget 30m`,
 		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) == 2 && r.explain != "" {
+				if _, err := study.ParseExplain(args[1]); err == nil {
+					return fmt.Errorf("run: one study was expected; probes are named with an equals sign: --explain=%s", args[1])
+				}
+			}
 			if len(args) != 1 {
 				return errors.New("run: one study was expected, by its name (tare study list) or its file")
 			}
@@ -210,14 +235,27 @@ func (r *running) run(ctx context.Context, spec *study.Spec, only study.Only, se
 			return err
 		}
 	}
+	probes, err := r.probes()
+	if err != nil {
+		return err
+	}
 	plan, err := spec.Plan(ctx, l, workload.NewCatalogue(workloads.FS),
-		study.Choices{Seed: r.seed, Rounds: r.rounds, Only: only, Accel: r.accel, Input: r.input, Tare: version()},
+		study.Choices{Seed: r.seed, Rounds: r.rounds, Only: only, Accel: r.accel, Input: r.input, Tare: version(), Explain: probes},
 		workload.Options{Store: l.Store(), Cache: l.Cache(), Bench: l, Progress: show.say})
 	if err != nil {
 		return err
 	}
 	for _, line := range leftOut(plan.Study.LeftOut) {
 		show.note(line)
+	}
+	if len(probes) > 0 {
+		missing, err := l.Explain(probes)
+		if err != nil {
+			return err
+		}
+		for _, line := range notSeen(probes, missing) {
+			show.note(line)
+		}
 	}
 	if !notebook.Exists(r.out) {
 		if err := plan.Rehearse(ctx, l, show.say); err != nil {
@@ -272,6 +310,26 @@ func leftOut(all []notebook.LeftOut) (lines []string) {
 	return lines
 }
 
+// notSeen says what the probes cannot see on this host, a line for each reason.
+func notSeen(probes []string, missing map[string]string) (lines []string) {
+	by := map[string][]string{}
+	var reasons []string
+	for _, name := range probes {
+		why := missing[name]
+		if why == "" {
+			continue
+		}
+		if by[why] == nil {
+			reasons = append(reasons, why)
+		}
+		by[why] = append(by[why], name)
+	}
+	for _, why := range reasons {
+		lines = append(lines, "not explained: "+strings.Join(by[why], ", ")+": "+why)
+	}
+	return lines
+}
+
 // finish prints the result and makes the report.
 func (r *running) finish(run *study.Run, reason string) error {
 	s, err := summary.Read([]string{r.out}, summary.Options{})
@@ -289,6 +347,9 @@ func (r *running) finish(run *study.Run, reason string) error {
 		return err
 	}
 	fmt.Fprintf(os.Stderr, "Report: %s\n", path)
+	if len(run.Plan.Study.Explain) > 0 {
+		fmt.Fprintf(os.Stderr, "Where the time went: tare explain %s\n", r.out)
+	}
 	switch {
 	case reason == study.Interrupted:
 		fmt.Fprintf(os.Stderr, "tare: interrupted; what was measured is kept, and the same command with --out %s goes on\n", r.out)

@@ -2,10 +2,13 @@ package main
 
 import (
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"tare/lab/ruler"
 	"tare/lab/study"
+	"tare/notebook"
 )
 
 // A set of claims that there is not would end the report, after all was measured; it is said before.
@@ -14,5 +17,38 @@ func TestClaimsThatThereAreNot(t *testing.T) {
 	err := r.run(t.Context(), &study.Spec{Name: "mine", Claims: []string{"pining"}}, nil, false)
 	if err == nil || !strings.Contains(err.Error(), `study mine: claims: there are no claims of "pining"; expected one of: `) {
 		t.Errorf("got %v", err)
+	}
+}
+
+func TestExplain(t *testing.T) {
+	all := strings.Join(ruler.ProbeNames, ", ")
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"quick", "--explain=sheduler"}, `--explain: there is no probe "sheduler"; there are ` + all},
+		{[]string{"quick", "--explain="}, `--explain: is empty; is a variable not set?`},
+		{[]string{"quick", "--explain", "io"}, `run: one study was expected; probes are named with an equals sign: --explain=io`},
+		{[]string{"--explain"}, `run: one study was expected, by its name (tare study list) or its file`},
+		{[]string{"--explain", "no-such-study"}, `no-such-study`}, // its own word, and not a probe
+	} {
+		cmd := runCommand()
+		cmd.SetArgs(c.args)
+		cmd.SilenceUsage, cmd.SilenceErrors = true, true
+		if err := cmd.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("run %q: %v; want %s", c.args, err, c.want)
+		}
+	}
+	r := running{explain: runCommand().Flags().Lookup("explain").NoOptDefVal}
+	if got, err := r.probes(); err != nil || !slices.Equal(got, notebook.DefaultProbes) {
+		t.Errorf("--explain alone: %q, %v", got, err)
+	}
+}
+
+func TestWhatProbesCannotSeeIsALineForEachReason(t *testing.T) {
+	got := notSeen([]string{"scheduler", "cpu", "io", "hypervisor"}, map[string]string{"scheduler": "no BPF", "io": "no BPF", "hypervisor": "no KVM"})
+	want := []string{"not explained: scheduler, io: no BPF", "not explained: hypervisor: no KVM"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -85,7 +85,11 @@ func (p *progress) Guest(round int, t notebook.Treatment, done, all int, left ti
 func (p *progress) Trial(t notebook.Treatment, tr notebook.Trial, q stats.Quotient) {
 	if tr.Failure != "" && !p.failures[t.ID+tr.Failure] { // the same cause is said once
 		p.failures[t.ID+tr.Failure] = true
-		p.note(fmt.Sprintf("failed: %s, round %d: %s", t.ID, tr.Round+1, tr.Failure))
+		which := ""
+		if tr.Explained {
+			which = ", explained"
+		}
+		p.note(fmt.Sprintf("failed: %s, round %d%s: %s", t.ID, tr.Round+1, which, tr.Failure))
 	}
 	if q.HasInterval() && (t.Platform != notebook.BM || t.AA) {
 		p.ratios[t.ID] = fmt.Sprintf("ratio %.3g (%.3g to %.3g)", q.Value, q.Low, q.High)

@@ -1,6 +1,10 @@
 package ruler
 
-import "time"
+import (
+	"time"
+
+	"tare/notebook"
+)
 
 // ProtocolVersion is what both ends must speak.
 const ProtocolVersion = 1
@@ -32,6 +36,16 @@ type Order struct {
 	Timeout     time.Duration `json:"timeout"`                // then everything the order started is killed
 	OutputLimit int           `json:"output_limit"`           // bytes of stdout and of stderr kept, the last ones
 	KeepScratch bool          `json:"keep_scratch,omitempty"` // do not empty ScratchDir first (a check after its trial)
+	Probes      []string      `json:"probes,omitempty"`       // of ProbeNames, that are to look on inside the guest; only a VM's ruler can
+
+	Bounds Bounds `json:"-"` // told of the trial's bounds by the host's word; nil: nobody is
+}
+
+// Bounds is told on the host when a trial begins and when it has ended: just before the word to go is sent, and as soon as the
+// guest's answer has come. Both are called or none is.
+type Bounds interface {
+	Begin()
+	End()
 }
 
 // Result is what the ruler measured. Where the work could not be started Error says why and nothing else counts.
@@ -52,4 +66,6 @@ type Result struct {
 	Stderr    []byte        `json:"stderr,omitempty"`
 	Truncated bool          `json:"truncated,omitempty"`
 	Error     string        `json:"error,omitempty"`
+
+	Probes *notebook.Probes `json:"probes,omitempty"` // what Order.Probes saw in the guest
 }

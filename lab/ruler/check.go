@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 )
@@ -47,6 +48,14 @@ func (o *Order) check() error {
 	}
 	if o.OutputLimit < 0 || o.OutputLimit > MaxOutput {
 		return fmt.Errorf("output limit %d is not between 0 and %d bytes", o.OutputLimit, MaxOutput)
+	}
+	if len(o.Probes) > len(ProbeNames) {
+		return fmt.Errorf("%d probes, and there are only %d", len(o.Probes), len(ProbeNames))
+	}
+	for _, name := range o.Probes {
+		if !slices.Contains(ProbeNames, name) {
+			return fmt.Errorf("probe %.32q: one of %s was expected", name, strings.Join(ProbeNames, ", "))
+		}
 	}
 	return nil
 }
@@ -112,6 +121,9 @@ func (r *Result) check(o *Order, seen time.Duration) error {
 	}
 	if len(r.Error) > maxText {
 		return bad(fmt.Sprintf("at most %d", maxText), "an error of %d bytes", len(r.Error))
+	}
+	if r.Probes != nil {
+		return checkProbes(r.Probes, o.Probes, seen)
 	}
 	return nil
 }

@@ -177,18 +177,25 @@ func (c *Client) Run(ctx context.Context, o Order) (Result, time.Duration, error
 	}
 	var host, seen time.Duration
 	if f.kind == kindReady {
-		start := time.Now()
-		if err := c.send(kindGo, nil); err != nil {
-			return none, 0, err
+		// Before the clock, and after it: whoever looks on is not in the interval.
+		if o.Bounds != nil {
+			o.Bounds.Begin()
 		}
-		if f, err = c.answer(ctx, start.Add(o.Timeout+answerGrace), kindEnded, kindDone); err != nil {
+		start := time.Now()
+		if err = c.send(kindGo, nil); err == nil {
+			f, err = c.answer(ctx, start.Add(o.Timeout+answerGrace), kindEnded, kindDone)
+		}
+		seen = time.Since(start)
+		if o.Bounds != nil {
+			o.Bounds.End()
+		}
+		if err != nil {
 			var said Result
 			if f.kind == kindDone && f.decode(&said) == nil {
 				none.Stdout, none.Stderr = said.Stdout, said.Stderr
 			}
 			return none, 0, err
 		}
-		seen = time.Since(start)
 		if f.kind == kindEnded {
 			var note endedNote
 			if err := f.decode(&note); err != nil {

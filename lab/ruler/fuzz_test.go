@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"tare/notebook"
 )
 
 // rawFrame makes a frame's bytes without a check.
@@ -33,6 +35,8 @@ var guestScripts = [][]byte{
 	cat(magic, rawFrame(kindHello, goodHello), bytes.Repeat(rawFrame(kindPong, ""), firstPings),
 		rawFrame(kindReady, ""), rawFrame(kindEnded, `{"lead":1}`), rawFrame(kindDone, `{"elapsed":1,"exit":0,"user_s":0,"system_s":0,"max_rss":1,"minflt":0,"majflt":0,"vcsw":0,"ivcsw":0}`),
 		rawFrame(kindCosts, `{"elapsed":[1,2,3]}`)),
+	cat(magic, rawFrame(kindHello, goodHello), bytes.Repeat(rawFrame(kindPong, ""), firstPings),
+		rawFrame(kindReady, ""), rawFrame(kindEnded, `{"lead":1}`), rawFrame(kindDone, `{"elapsed":1,"probes":{"looked":["scheduler"],"wall":{"user":1e-9},"figures":{"switches":1}}}`)),
 	cat(magic, rawFrame(kindHello, `{"version":2}`)),
 	cat(magic, rawFrame(kindHello, "\xff")),
 	cat(magic, []byte{0xff, 0xff, 0xff, 0xff, kindHello}),
@@ -118,7 +122,7 @@ func FuzzClient(f *testing.F) {
 		if err := c.hello.check(); err != nil {
 			t.Errorf("took the hello %+v: %v", c.hello, err)
 		}
-		o := Order{Argv: []string{"true"}, Timeout: time.Second, OutputLimit: 100}
+		o := Order{Argv: []string{"true"}, Timeout: time.Second, OutputLimit: 100, Probes: []string{notebook.ProbeScheduler}, Bounds: &bounds{}}
 		r, d, err := c.Run(ctx, o)
 		check("run", err)
 		if err == nil && (d < 0 || len(r.Stdout) > 100 || r.Elapsed < 0 || r.Exit < 0) {

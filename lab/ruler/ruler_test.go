@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 		c, err := net.FileConn(f)
 		f.Close()
 		if err == nil {
-			err = Serve(c, Options{Scratch: os.Getenv("RULER_TEST_SCRATCH")})
+			err = Serve(c, Options{Scratch: os.Getenv("RULER_TEST_SCRATCH"), Look: testLook()})
 		}
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)

@@ -39,6 +39,10 @@ type Guest interface {
 	Limits() (notebook.Limits, error)
 	Facts() platform.Facts
 	Address() platform.Address
+	// Look attaches the study's probes to the guest, until the watch is stopped. clock is the guest whose ruler runs the
+	// trial, where that is not this one's own: the trial's load is there. An error means that nothing looks on, and the trial is
+	// made without.
+	Look(clock Guest) (ruler.Watch, error)
 	Autopsy() string
 	Destroy(ctx context.Context) error
 }
@@ -58,6 +62,8 @@ type Choices struct {
 	Accel  string // "auto", notebook.KVM, notebook.TCG
 	Input  string // a file in place of the workloads' own input
 	Tare   string // the program's version
+
+	Explain []string // the probes that look on at as many trials again; none: there are no such trials
 }
 
 // Plan is a study that is ready to be run: what is done, with what, and what is left out.
@@ -176,7 +182,7 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, c *workload.Catalogue, ch Choi
 	p.Study = notebook.Study{
 		Version: notebook.Version, Tare: ch.Tare, Name: s.Name, Title: s.Title, Source: s.Source, Seed: ch.Seed,
 		Created: time.Now().UTC(), Design: design, Metrics: map[string]notebook.Metric{}, Images: map[string]notebook.Image{},
-		Figures: s.Figures, Claims: s.Claims,
+		Figures: s.Figures, Claims: s.Claims, Explain: ch.Explain,
 	}
 	for _, u := range us {
 		w := u.Workload
@@ -255,7 +261,11 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, c *workload.Catalogue, ch Choi
 		w := r.Workload
 		work[label] = []any{w.Command, w.Check, w.Service, w.Load, w.Metric, w.Also}
 	}
-	p.Study.Hash = hash(work, s.Name, s.Workloads, s.Platforms, s.Instances, s.HostCores, s.AllowEmulation, design, ch.Only, ch.Accel, ch.Rounds, p.Study.Images)
+	parts := []any{work, s.Name, s.Workloads, s.Platforms, s.Instances, s.HostCores, s.AllowEmulation, design, ch.Only, ch.Accel, ch.Rounds, p.Study.Images}
+	if len(ch.Explain) > 0 {
+		parts = append(parts, ch.Explain)
+	}
+	p.Study.Hash = hash(parts...)
 	return p, nil
 }
 
@@ -305,6 +315,12 @@ func (p *Plan) Resume(begun notebook.Study, seedChosen bool) error {
 		}
 		if begun.Design != p.Study.Design {
 			what = "it was begun with another design (rounds, trials, precision or timeout)"
+		}
+		if !slices.Equal(begun.Explain, p.Study.Explain) {
+			what = "it was begun without --explain"
+			if len(begun.Explain) > 0 {
+				what = "it was begun with --explain=" + strings.Join(begun.Explain, ",")
+			}
 		}
 		return fmt.Errorf("the folder holds another run of %s: %s; name another folder with --out", p.Study.Name, what)
 	}
@@ -375,8 +391,8 @@ func (p *Plan) rehearse(ctx context.Context, lab Lab, t notebook.Treatment, read
 	if cause != "" || err != nil {
 		return cause, err
 	}
-	tr, _ := r.trial(ctx, g, service, ready, t, true)
-	if err := service.takeDown(ctx); err != nil {
+	tr, _, terr := r.trial(ctx, g, service, ready, t, step{warmup: true})
+	if err := errors.Join(terr, service.takeDown(ctx)); err != nil {
 		return "", err
 	}
 	return tr.Failure, ctx.Err()

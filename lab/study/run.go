@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"tare/lab/ruler"
@@ -70,8 +71,9 @@ type cell struct {
 }
 
 type done struct {
-	trials int       // measured trials that stand in the notebook, failed ones included
-	values []float64 // of those that succeeded
+	trials    int       // measured trials that stand in the notebook, failed ones included
+	explained int       // the same of explained ones
+	values    []float64 // of the measured ones that succeeded
 }
 
 // Take tells the run of a trial that stands in the notebook already. A finished trial is not repeated.
@@ -88,15 +90,21 @@ func (r *Run) take(t notebook.Trial) {
 	if r.cells[c] == nil {
 		r.cells[c] = &done{}
 	}
-	r.cells[c].trials = max(r.cells[c].trials, t.Index+1)
-	if t.Failure == "" {
-		r.cells[c].values = append(r.cells[c].values, t.Value)
-	} else {
+	d := r.cells[c]
+	if t.Failure != "" {
 		r.failed++
+	}
+	if t.Explained {
+		d.explained = max(d.explained, t.Index+1)
+		return
+	}
+	d.trials = max(d.trials, t.Index+1)
+	if t.Failure == "" {
+		d.values = append(d.values, t.Value)
 	}
 }
 
-// Failed is how many measured trials failed, those of earlier sessions included.
+// Failed is how many trials failed, warm-ups not counted, those of earlier sessions included.
 func (r *Run) Failed() int { return r.failed }
 
 // Notes are what the end of the session should say beside its reason: treatments given up.
@@ -177,8 +185,7 @@ func (r *Run) wanted(t notebook.Treatment, round int) bool {
 	if r.gaveUp[t.ID] || round >= r.rounds(t) || r.settled && t.Rounds == 0 {
 		return false
 	}
-	d := r.cells[cell{t.ID, round}]
-	return d == nil || d.trials < r.Plan.Study.Design.Trials
+	return len(r.todo(t, round)) > 0
 }
 
 // recall finds, in what stands in the notebook, the treatments that were given up.
@@ -303,10 +310,8 @@ func (r *Run) precise(rounds int) bool {
 func (r *Run) guest(ctx context.Context, t notebook.Treatment, round int) (err error) {
 	design := r.Plan.Study.Design
 	ready := r.Plan.ready[Label(t.Workload, t.Params)]
-	begin := 0
-	if d := r.cells[cell{t.ID, round}]; d != nil {
-		begin = d.trials
-	}
+	todo := r.todo(t, round)
+	judged := !slices.ContainsFunc(todo, func(s step) bool { return !s.explained }) // an earlier session did all that counts
 	good := false
 	lastCause := ""
 	record := func(tr notebook.Trial) error {
@@ -315,9 +320,11 @@ func (r *Run) guest(ctx context.Context, t notebook.Treatment, round int) (err e
 			return err
 		}
 		r.take(tr)
-		good = good || tr.Failure == ""
-		if tr.Failure != "" {
-			lastCause = tr.Failure
+		if !tr.Explained {
+			good = good || tr.Failure == ""
+			if tr.Failure != "" {
+				lastCause = tr.Failure
+			}
 		}
 		if r.Watch != nil && !tr.Warmup {
 			q, _ := r.ratio(t, round+1)
@@ -325,10 +332,10 @@ func (r *Run) guest(ctx context.Context, t notebook.Treatment, round int) (err e
 		}
 		return nil
 	}
-	// rest records the cell's trials from index on as failed: none that was planned goes missing.
-	rest := func(guest string, index int, cause string) error {
-		for i := index; i < design.Trials; i++ {
-			if err := record(notebook.Trial{Guest: guest, Index: i, Start: time.Now().UTC(), Failure: cause}); err != nil {
+	// rest records what was to be done as failed: nothing that was planned goes missing.
+	rest := func(guest string, todo []step, cause string) error {
+		for _, s := range todo {
+			if err := record(notebook.Trial{Guest: guest, Index: s.index, Explained: s.explained, Start: time.Now().UTC(), Failure: cause}); err != nil {
 				return err
 			}
 			cause = "not run: its guest had failed before it"
@@ -336,7 +343,7 @@ func (r *Run) guest(ctx context.Context, t notebook.Treatment, round int) (err e
 		return nil
 	}
 	defer func() {
-		if err != nil || ctx.Err() != nil {
+		if err != nil || ctx.Err() != nil || judged {
 			return
 		}
 		if good {
@@ -362,7 +369,7 @@ func (r *Run) guest(ctx context.Context, t notebook.Treatment, round int) (err e
 		if ctx.Err() != nil {
 			return context.Canceled
 		}
-		return rest(id, begin, "no guest: "+perr.Error())
+		return rest(id, todo, "no guest: "+perr.Error())
 	}
 	defer func() {
 		if derr := destroy(ctx, g); derr != nil {
@@ -375,7 +382,7 @@ func (r *Run) guest(ctx context.Context, t notebook.Treatment, round int) (err e
 		if ctx.Err() != nil {
 			return context.Canceled
 		}
-		return rest(id, begin, cause.Error())
+		return rest(id, todo, cause.Error())
 	}
 	service, cause, err := r.setUp(ctx, g, t, id, ready)
 	if err != nil {
@@ -398,37 +405,34 @@ func (r *Run) guest(ctx context.Context, t notebook.Treatment, round int) (err e
 		return err
 	}
 	if cause != "" {
-		return rest(id, begin, cause)
+		return rest(id, todo, cause)
 	}
 	if w := ready.Workload; w.Load != nil && len(w.Load.Warm) > 0 {
 		design.Warmups = 0 // it was warmed in its own way
 	}
-	for i := -design.Warmups; i < design.Trials; i++ {
-		if i >= 0 && i < begin {
-			continue // stands in the notebook, done in an earlier guest
-		}
+	steps := make([]step, 0, design.Warmups+len(todo))
+	for i := range design.Warmups {
+		steps = append(steps, step{warmup: true, index: i})
+	}
+	for i, s := range append(steps, todo...) {
 		if ctx.Err() != nil {
 			return context.Canceled
 		}
-		tr, dead := r.trial(ctx, g, service, ready, t, i < 0)
+		tr, dead, terr := r.trial(ctx, g, service, ready, t, s)
 		if ctx.Err() != nil {
 			return context.Canceled // a trial cut short by us says nothing about the platform
 		}
-		tr.Guest, tr.Index = id, i
-		if i < 0 {
-			tr.Warmup, tr.Index = true, i+design.Warmups
-		}
-		if dead && i < 0 {
-			if err := record(tr); err != nil {
-				return err
-			}
-			return rest(id, begin, tr.Failure)
-		}
+		tr.Guest, tr.Index, tr.Warmup, tr.Explained = id, s.index, s.warmup, s.explained
 		if err := record(tr); err != nil {
 			return err
 		}
-		if dead {
-			return rest(id, i+1, "not run: its guest had failed before it")
+		switch {
+		case terr != nil:
+			return fmt.Errorf("%s: %w", t.ID, terr)
+		case dead && s.warmup:
+			return rest(id, todo, tr.Failure)
+		case dead:
+			return rest(id, todo[i+1-design.Warmups:], "not run: its guest had failed before it")
 		}
 	}
 	return nil
@@ -485,27 +489,45 @@ const (
 )
 
 // trial runs the workload once and checks its answer, a warm-up's not: nothing is made of it. dead: the guest is of no
-// use any more.
-func (r *Run) trial(ctx context.Context, g Guest, service *service, ready *workload.Ready, t notebook.Treatment, warmup bool) (tr notebook.Trial, dead bool) {
+// use any more. The error is probes that cannot be detached.
+func (r *Run) trial(ctx context.Context, g Guest, service *service, ready *workload.Ready, t notebook.Treatment, s step) (tr notebook.Trial, dead bool, err error) {
 	w := ready.Workload
 	timeout := time.Duration(r.Plan.Study.Design.TimeoutS * float64(time.Second))
 	where, order := g, w.Order(w.Command, ready.Params, ready.Image, workload.Seat{Instance: t.Instance})
+	var clock Guest
 	if service != nil {
-		where = service.place
+		where, clock = service.place, service.place
 		order = w.Order(w.Load.Command, ready.Params, ready.Image, workload.Seat{Instance: t.Instance, Address: g.Address().Connect})
 	}
 	order.Timeout = timeout
 	tr.Start, tr.Command = time.Now().UTC(), order.Argv
+	var l *look
+	if s.explained {
+		l = r.look(g, clock)
+		order.Bounds = l
+		if t.Platform == notebook.VM && service == nil {
+			order.Probes = r.Plan.Study.Explain
+		}
+	}
 	asking, enough := service.during(ctx)
-	res, host, err := where.Ruler().Run(asking, order)
+	res, host, rerr := where.Ruler().Run(asking, order)
 	enough()
+	if l != nil {
+		if tr.Probes, err = l.stop(); err != nil {
+			tr.Failure = err.Error()
+			return tr, true, err
+		}
+		if why := hides(t, service != nil); why != "" {
+			missing(tr.Probes, MissingInside, why)
+		}
+	}
 	switch {
-	case err != nil && ctx.Err() == nil && service != nil && service.over():
+	case rerr != nil && ctx.Err() == nil && service != nil && service.over():
 		tr.Failure = "its service ended: " + service.how()
-		return tr, true
-	case err != nil:
-		tr.Failure = err.Error() + autopsy(where)
-		return tr, true
+		return tr, true, nil
+	case rerr != nil:
+		tr.Failure = rerr.Error() + autopsy(where)
+		return tr, true, nil
 	}
 	tr.ElapsedS, tr.HostS = res.Elapsed.Seconds(), host.Seconds()
 	tr.Exit, tr.Signal = res.Exit, res.Signal
@@ -515,6 +537,10 @@ func (r *Run) trial(ctx context.Context, g Guest, service *service, ready *workl
 		tr.Load = service.usage(res)
 		tr.Warnings = append(tr.Warnings, saturated(tr.Load, res.Elapsed)...)
 	}
+	if l != nil {
+		tr.Probes.Inside = res.Probes
+		account(tr.Probes, tr.Usage)
+	}
 	if off := (host - res.Elapsed).Abs(); off > clockFloor+time.Duration(clockShare*float64(host)) {
 		tr.Warnings = append(tr.Warnings, fmt.Sprintf("the guest's clock says %.4g s, the host's %.4g s", tr.ElapsedS, tr.HostS))
 	}
@@ -523,26 +549,26 @@ func (r *Run) trial(ctx context.Context, g Guest, service *service, ready *workl
 	}
 	if service != nil && service.over() {
 		tr.Failure = "its service ended: " + service.how()
-		return tr, true
+		return tr, true, nil
 	}
 	if tr.Failure != "" {
 		tr.Output = tail(res)
-		return tr, false
+		return tr, false, nil
 	}
-	if len(w.Check) == 0 || warmup {
-		return tr, false
+	if len(w.Check) == 0 || s.warmup {
+		return tr, false, nil
 	}
 	check := w.Order(w.Check, ready.Params, ready.Image, workload.Seat{Instance: t.Instance})
 	check.Timeout, check.KeepScratch = timeout, true
-	res, _, err = g.Ruler().Run(ctx, check)
-	if err != nil {
-		tr.Failure = "checking its output: " + err.Error() + autopsy(g)
-		return tr, true
+	res, _, rerr = g.Ruler().Run(ctx, check)
+	if rerr != nil {
+		tr.Failure = "checking its output: " + rerr.Error() + autopsy(g)
+		return tr, true, nil
 	}
 	if cause := workload.Failure(res); cause != "" {
 		tr.Failure, tr.Output = "its output is wrong: "+cause, tail(res)
 	}
-	return tr, false
+	return tr, false, nil
 }
 
 func destroy(ctx context.Context, g Guest) error {

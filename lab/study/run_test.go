@@ -26,6 +26,16 @@ type fakeLab struct {
 	broken  map[string]error // Provision's, by treatment
 	dies    map[string]error // the ruler's, by treatment
 	after   func()           // called after each measured run
+
+	exit     func(notebook.Treatment) int // the work's exit status
+	blind    error                        // why no probe looks on
+	sticks   error                        // why it cannot be detached
+	attached int                          // watches now
+	looks    int                          // in all
+	clocks   int                          // of these: with another guest's clock
+	seen     func(notebook.Treatment) *notebook.Probes
+	inside   *notebook.Probes // what a VM's ruler gives
+	asked    []string         // the latest order's probes
 }
 
 func (l *fakeLab) Host() notebook.Host                                { return notebook.Host{} }
@@ -66,15 +76,62 @@ func (g *fakeGuest) Ping(context.Context) (time.Duration, error) {
 func (g *fakeGuest) Cost(_ context.Context, n int, _ ...string) ([]time.Duration, error) {
 	return slices.Repeat([]time.Duration{time.Millisecond}, n), nil
 }
-func (g *fakeGuest) Run(context.Context, ruler.Order) (ruler.Result, time.Duration, error) {
+func (g *fakeGuest) Look(clock Guest) (ruler.Watch, error) {
+	if g.l.blind != nil {
+		return nil, g.l.blind
+	}
+	if clock != nil {
+		g.l.clocks++
+	}
+	g.l.attached++
+	g.l.looks++
+	return &fakeWatch{l: g.l, t: g.t}, nil
+}
+func (g *fakeGuest) Run(_ context.Context, o ruler.Order) (ruler.Result, time.Duration, error) {
 	if g.l.after != nil {
 		defer g.l.after()
+	}
+	if attached := g.l.attached > 0; attached != (o.Bounds != nil && g.l.blind == nil) {
+		panic(fmt.Sprintf("probes attached: %v, bounds %v", attached, o.Bounds))
+	}
+	g.l.asked = o.Probes
+	if o.Bounds != nil {
+		o.Bounds.Begin()
+		defer o.Bounds.End()
 	}
 	if err := g.l.dies[g.t.ID]; err != nil {
 		return ruler.Result{}, 0, err
 	}
 	d := g.l.elapsed(g.t)
-	return ruler.Result{Elapsed: d}, d, nil
+	r := ruler.Result{Elapsed: d, UserS: 0.75 * d.Seconds(), SystemS: 0.25 * d.Seconds()}
+	if len(o.Probes) > 0 {
+		r.Probes = g.l.inside
+	}
+	if g.l.exit != nil {
+		r.Exit = g.l.exit(g.t)
+	}
+	return r, d, nil
+}
+
+// fakeWatch sees what it is told to, of a trial whose bounds it was told.
+type fakeWatch struct {
+	l     *fakeLab
+	t     notebook.Treatment
+	spans []string
+}
+
+func (w *fakeWatch) Begin() { w.spans = append(w.spans, "begin") }
+func (w *fakeWatch) End()   { w.spans = append(w.spans, "end") }
+func (w *fakeWatch) Stop() (*notebook.Probes, error) {
+	w.l.attached--
+	if w.l.sticks != nil {
+		return nil, w.l.sticks
+	}
+	p := &notebook.Probes{Looked: w.spans, Wall: map[string]float64{notebook.WallUser: 1}}
+	if w.l.seen != nil {
+		p = w.l.seen(w.t)
+	}
+	return p, nil
 }
 
 // fakeBook keeps lines in memory; it fails when it is told to.

@@ -33,12 +33,13 @@ const rulerDir = "ruler"
 const deviceWait = 30 * time.Second
 
 // Init is the whole of the program when it is the first process of a guest that package vm booted; it does not
-// return there. Anywhere else it does nothing. It wants to be called before anything else.
-func Init() {
+// return there. Anywhere else it does nothing. It wants to be called before anything else. With look a VM's ruler can look on
+// from inside; a container's in a VM never can, and nil means that neither does.
+func Init(look ruler.Look) {
 	if os.Getpid() != 1 || len(os.Args) == 0 || os.Args[0] != "/init" {
 		return
 	}
-	if err := run(); err != nil {
+	if err := run(look); err != nil {
 		fmt.Println(FailPrefix + strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
 	unix.Sync()
@@ -50,7 +51,7 @@ func Init() {
 	os.Exit(1)
 }
 
-func run() error {
+func run(look ruler.Look) error {
 	for _, m := range []mount{
 		{"proc", "/proc", "proc", unix.MS_NOSUID | unix.MS_NOEXEC | unix.MS_NODEV, ""},
 		{"sysfs", "/sys", "sysfs", unix.MS_NOSUID | unix.MS_NOEXEC | unix.MS_NODEV, ""},
@@ -111,7 +112,7 @@ func run() error {
 	if p.Mode == ModeVMCN {
 		return container(p, root, work, stream)
 	}
-	return machine(root, work, stream)
+	return machine(root, work, stream, look)
 }
 
 // mount is one call of mount(2).
@@ -134,7 +135,7 @@ func (m mount) do(root string) error {
 }
 
 // machine makes the disk the root and serves the ruler on the stream until it ends.
-func machine(root, work string, stream *os.File) error {
+func machine(root, work string, stream *os.File, look ruler.Look) error {
 	const at = "/newroot"
 	mounts := []mount{{root, "", "ext4", 0, ""}}
 	if work != "" {
@@ -186,7 +187,7 @@ func machine(root, work string, stream *os.File) error {
 	if err := os.Chdir("/"); err != nil {
 		return err
 	}
-	return ruler.Serve(stream, ruler.Options{})
+	return ruler.Serve(stream, ruler.Options{Look: look})
 }
 
 // devices makes the device nodes and links that every container has.

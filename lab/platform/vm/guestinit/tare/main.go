@@ -11,7 +11,7 @@ import (
 )
 
 func main() {
-	guestinit.Init()
+	guestinit.Init(nil)
 	if len(os.Args) < 2 || os.Args[1] != "ruler" {
 		fmt.Fprintln(os.Stderr, "usage: tare ruler …")
 		os.Exit(2)

@@ -1,0 +1,102 @@
+//go:build linux
+
+package lab
+
+import (
+	"errors"
+	"os"
+	"runtime"
+	"runtime/debug"
+
+	"tare/lab/platform"
+	"tare/lab/probe"
+	"tare/lab/ruler"
+	"tare/lab/study"
+	"tare/notebook"
+)
+
+// Explain makes the named probes ready to look on at the explained trials of a study, until the lab is closed, and says which of
+// them, or what part of them, this host cannot have, and why. An error is a name that is not known.
+func (l *Lab) Explain(names []string) (missing map[string]string, err error) {
+	if l.kit, err = probe.Open(names); err != nil {
+		return nil, err
+	}
+	return l.kit.Missing(), nil
+}
+
+// Look implements study.Guest.
+func (g guest) Look(clock study.Guest) (ruler.Watch, error) {
+	if g.kit == nil {
+		return nil, errors.New("no probes were made ready")
+	}
+	pids, err := g.Processes()
+	if err != nil {
+		return nil, err
+	}
+	if len(pids) == 0 {
+		return nil, errors.New("the guest has ended")
+	}
+	t := probe.Target{PID: pids[0], Cores: g.cores, CPUs: g.cpus}
+	if t.Threads, err = g.Threads(); err != nil {
+		return nil, err
+	}
+	if other, ok := clock.(guest); ok {
+		threads, err := other.Threads()
+		if err != nil {
+			return nil, err
+		}
+		for _, th := range threads {
+			if th.Role == notebook.RoleRuler {
+				t.Clock = append(t.Clock, th.ID)
+			}
+		}
+	}
+	return watch(g.kit, t), nil
+}
+
+// lookInside is the ruler.Look of a VM's ruler. The probes are made ready for each trial anew and given back after it: while nobody
+// looks they are not in the guest's memory, which is the instance's.
+func lookInside(names []string) (ruler.Watch, error) {
+	t := probe.Target{PID: os.Getpid(), Cores: float64(runtime.NumCPU())}
+	tids, err := platform.Tasks(t.PID)
+	if err != nil {
+		return nil, err
+	}
+	for _, tid := range tids {
+		t.Threads = append(t.Threads, platform.Thread{ID: tid, Role: notebook.RoleRuler})
+	}
+	kit, err := probe.Open(names)
+	if err != nil {
+		return nil, err
+	}
+	return inside{watch(kit, t), kit}, nil
+}
+
+// inside is a look with a kit of its own.
+type inside struct {
+	ruler.Watch
+	kit *probe.Kit
+}
+
+// Stop implements ruler.Watch.
+func (i inside) Stop() (*notebook.Probes, error) {
+	p, err := i.Watch.Stop()
+	err = errors.Join(err, i.kit.Close())
+	debug.FreeOSMemory() // the collector does not run by itself in a ruler
+	return p, err
+}
+
+// watch begins to look. What an attempt could not take back is the error of Stop, as it is after a look.
+func watch(kit *probe.Kit, t probe.Target) ruler.Watch {
+	w, err := kit.Watch(t)
+	if err != nil {
+		return stuck{err}
+	}
+	return w
+}
+
+type stuck struct{ err error }
+
+func (stuck) Begin()                            {}
+func (stuck) End()                              {}
+func (s stuck) Stop() (*notebook.Probes, error) { return nil, s.err }

@@ -1,0 +1,164 @@
+package ruler
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"tare/notebook"
+)
+
+// Watch is a look at one trial that has begun: what package probe gives. Stop ends it, once, and says what was seen; its
+// error means that something still looks on.
+type Watch interface {
+	Bounds
+	Stop() (*notebook.Probes, error)
+}
+
+// Look begins to look at this guest with the named probes. An error means that nothing looks on.
+type Look func(names []string) (Watch, error)
+
+// ProbeNames are the probes that an order may name.
+var ProbeNames = append(slices.Clone(notebook.DefaultProbes), notebook.ProbeStacks)
+
+// Limits of what a host takes from the probes in a guest. maxProbes is what a trial's line in a notebook has room for, beside
+// what the host's own probes saw.
+const (
+	maxProbes  = 256 << 10 // bytes, as JSON
+	maxFigures = 4096
+	maxSpread  = 512 // distributions
+	maxCounts  = 64  // of one
+	maxStacks  = 256
+	maxFrames  = 128 // of one stack, which the kernel gives no more of
+	maxLabel   = 512 // bytes of a name: a kernel's symbol is no longer
+)
+
+// checkProbes says whether p can be what a guest saw that was asked for these probes, over an interval that the host saw last at
+// most seen.
+func checkProbes(p *notebook.Probes, asked []string, seen time.Duration) error {
+	bad := func(expected, format string, a ...any) error {
+		return &ProtocolError{Got: "probes with " + fmt.Sprintf(format, a...), Expected: expected}
+	}
+	if len(asked) == 0 {
+		return &ProtocolError{Got: "what probes saw", Expected: "none: the order named no probes"}
+	}
+	if p.Inside != nil {
+		return bad("none: no guest looks into another", "others inside")
+	}
+	if data, err := json.Marshal(p); err != nil || len(data) > maxProbes {
+		return bad(fmt.Sprintf("numbers, and at most %d bytes in all", maxProbes), "%d bytes (%v)", len(data), err)
+	}
+	for _, name := range p.Looked {
+		if !slices.Contains(asked, name) {
+			return bad("those that were asked for", "the name %.32q", name)
+		}
+	}
+	if len(p.Looked) > len(asked) || len(p.Missing) > len(ProbeNames) {
+		return bad("each once", "%d names of those that looked and %d that did not", len(p.Looked), len(p.Missing))
+	}
+	for name, why := range p.Missing {
+		if !slices.Contains(ProbeNames, name) || len(why) > maxText {
+			return bad("a known one, and a short reason", "%.32q missing for a reason of %d bytes", name, len(why))
+		}
+	}
+	sum := 0.0
+	for key, s := range p.Wall {
+		if !slices.Contains(notebook.Walls, key) || !number(s) {
+			return bad("known keys and no negative times", "%.32q at %v s", key, s)
+		}
+		sum += s
+	}
+	if most := 2*seen + time.Second; sum > most.Seconds() {
+		return bad(fmt.Sprintf("about %v, which is what the host saw", seen), "%v s in all", sum)
+	}
+	if len(p.Figures) > maxFigures || len(p.Spread) > maxSpread || len(p.Stacks) > maxStacks {
+		return bad(fmt.Sprintf("at most %d, %d and %d", maxFigures, maxSpread, maxStacks),
+			"%d figures, %d distributions and %d stacks", len(p.Figures), len(p.Spread), len(p.Stacks))
+	}
+	for name, v := range p.Figures {
+		base := name[strings.LastIndexByte(name, '.')+1:]
+		known := slices.ContainsFunc(notebook.ProbeFigures, func(f notebook.ProbeFigure) bool { return f.Name == base })
+		if !known || !label(name) || !number(v) {
+			return bad("known figures, none below 0", "%.32q at %v", name, v)
+		}
+	}
+	for _, d := range p.Spread {
+		if err := checkSpread(d); err != nil {
+			return bad("a known quantity's sizes", "a distribution of %.32q with %v", d.What, err)
+		}
+	}
+	for _, s := range p.Stacks {
+		if len(s.Frames) > maxFrames || !number(s.Seconds) || s.Count < 0 || slices.ContainsFunc(s.Frames, func(f string) bool { return !label(f) }) {
+			return bad(fmt.Sprintf("at most %d names, and no number below 0", maxFrames), "a stack of %d frames, %d times, %v s", len(s.Frames), s.Count, s.Seconds)
+		}
+	}
+	if p.Lost < 0 {
+		return bad("none below 0", "%d events lost", p.Lost)
+	}
+	return nil
+}
+
+func checkSpread(d notebook.Distribution) error {
+	roles := []string{notebook.RoleWork, notebook.RoleRuler, notebook.RoleVCPU, notebook.RoleIO, notebook.RoleEmulator, ""}
+	whats := []string{notebook.OnCPU, notebook.OffCPU, notebook.RunQueue, notebook.BlockIO}
+	switch {
+	case !slices.Contains(roles, d.Role) || !slices.Contains(whats, d.What) || d.Unit != "s" || !label(d.Of):
+		return fmt.Errorf("role %.32q, unit %.32q, of %.32q", d.Role, d.Unit, d.Of)
+	case len(d.Counts) > maxCounts || slices.ContainsFunc(d.Counts, func(n int64) bool { return n < 0 }):
+		return fmt.Errorf("%d counts, or one below 0", len(d.Counts))
+	case !number(d.Sum):
+		return fmt.Errorf("the sum %v", d.Sum)
+	}
+	return nil
+}
+
+// number says whether v is finite and not below 0.
+func number(v float64) bool { return v >= 0 && !math.IsInf(v, 1) }
+
+// label says whether s can stand in a report.
+func label(s string) bool {
+	return len(s) <= maxLabel && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
+}
+
+// fit makes of what was seen what the host takes: what is too much of it is left out, and said to be missing.
+func fit(p *notebook.Probes, asked []string, elapsed time.Duration) *notebook.Probes {
+	if p == nil {
+		return missed(asked, "it saw nothing")
+	}
+	p.Inside = nil
+	for _, part := range []struct {
+		probe, what string
+		drop        func()
+	}{
+		{notebook.ProbeStacks, "stacks", func() { p.Stacks = nil }},
+		{notebook.ProbeScheduler, "distributions", func() { p.Spread = nil }},
+		{notebook.ProbeIO, "figures", func() { p.Figures = nil }},
+	} {
+		data, err := json.Marshal(p)
+		if err != nil || len(data) <= maxProbes {
+			break
+		}
+		part.drop()
+		if p.Missing == nil {
+			p.Missing = map[string]string{}
+		}
+		p.Missing[part.probe] = fmt.Sprintf("its %s were left out: with them %d bytes were to be sent, and the host takes %d", part.what, len(data), maxProbes)
+	}
+	if err := checkProbes(p, asked, elapsed); err != nil {
+		return missed(asked, clip(err.Error()))
+	}
+	return p
+}
+
+// missed is what is known where no probe could look on.
+func missed(asked []string, why string) *notebook.Probes {
+	p := &notebook.Probes{Looked: []string{}, Missing: map[string]string{}}
+	for _, name := range asked {
+		p.Missing[name] = why
+	}
+	return p
+}

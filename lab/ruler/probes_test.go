@@ -1,0 +1,275 @@
+//go:build linux
+
+package ruler
+
+import (
+	"encoding/json"
+	"errors"
+	"math"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"tare/notebook"
+)
+
+// testLook is what the tests' ruler looks on with, by RULER_TEST_LOOK. Its figures say what it was told.
+func testLook() Look {
+	kind := os.Getenv("RULER_TEST_LOOK")
+	if kind == "" {
+		return nil
+	}
+	return func(names []string) (Watch, error) {
+		if kind == "blind" {
+			return nil, errors.New("bpf(2): operation not permitted")
+		}
+		return &testWatch{kind: kind, names: names}, nil
+	}
+}
+
+type testWatch struct {
+	kind        string
+	names       []string
+	begin, last time.Time
+}
+
+func (w *testWatch) Begin() { w.begin = time.Now() }
+func (w *testWatch) End()   { w.last = time.Now() }
+func (w *testWatch) Stop() (*notebook.Probes, error) {
+	p := &notebook.Probes{Looked: w.names, Wall: map[string]float64{notebook.WallUser: w.last.Sub(w.begin).Seconds()},
+		Figures: map[string]float64{"switches": 3}}
+	switch w.kind {
+	case "sticks":
+		return nil, errors.New("device busy")
+	case "nothing":
+		return nil, nil
+	case "wrong":
+		p.Figures["tasks"] = -1
+	case "much":
+		frames := slices.Repeat([]string{strings.Repeat("f", 100)}, maxFrames)
+		p.Stacks = slices.Repeat([]notebook.Stack{{Frames: frames, Seconds: 1, Count: 1}}, maxStacks)
+	}
+	return p, nil
+}
+
+func startLooking(t *testing.T, kind string) *guestUnderTest {
+	scratch := t.TempDir()
+	return start(t, func(fd *os.File) *exec.Cmd {
+		cmd := exec.Command("/proc/self/exe")
+		cmd.Env = append(os.Environ(), "RULER_TEST_SCRATCH="+scratch, "RULER_TEST_LOOK="+kind, "GORACE=atexit_sleep_ms=0")
+		cmd.ExtraFiles = []*os.File{fd}
+		return cmd
+	})
+}
+
+func TestProbesLookOnInsideTheGuest(t *testing.T) {
+	g := startLooking(t, "well")
+	o := sh("sleep 0.05")
+	if r, _ := g.mustRun(t, o); r.Probes != nil {
+		t.Errorf("nobody asked, and it saw %+v", r.Probes)
+	}
+	o.Probes = []string{notebook.ProbeScheduler, notebook.ProbeStacks}
+	r, _ := g.mustRun(t, o)
+	if r.Error != "" || r.Probes == nil || !slices.Equal(r.Probes.Looked, o.Probes) || r.Probes.Figures["switches"] != 3 {
+		t.Fatalf("%+v, probes %+v", r, r.Probes)
+	}
+	// The bounds that it was told are the trial's.
+	if wall, took := r.Probes.Wall[notebook.WallUser], r.Elapsed.Seconds(); wall < took || wall > 2*took+1 {
+		t.Errorf("the watch saw %v s, the ruler %v s", wall, took)
+	}
+	// Work that cannot be started is what is said of it, and its look is ended.
+	o.Argv = []string{"/bin/sh"}
+	o.Dir = t.TempDir()
+	o.UID = 1234 // who may not enter there
+	if r, _ := g.mustRun(t, o); os.Geteuid() == 0 && (r.Error == "" || r.Probes == nil) {
+		t.Errorf("%+v, probes %+v", r, r.Probes)
+	}
+}
+
+func TestProbesThatDoNotWorkFailNoTrial(t *testing.T) {
+	names := []string{notebook.ProbeScheduler, notebook.ProbeIO}
+	for kind, want := range map[string]string{
+		"":        "this guest's ruler has no probes",
+		"blind":   "bpf(2): operation not permitted",
+		"nothing": "it saw nothing",
+		"wrong":   "below 0",
+	} {
+		g := startLooking(t, kind)
+		o := sh("echo done")
+		o.Probes = names
+		r, _ := g.mustRun(t, o)
+		if r.Error != "" || string(r.Stdout) != "done\n" || r.Probes == nil || len(r.Probes.Looked) != 0 || len(r.Probes.Missing) != 2 {
+			t.Fatalf("%q: %+v, probes %+v", kind, r, r.Probes)
+		}
+		if !strings.Contains(r.Probes.Missing[notebook.ProbeIO], want) {
+			t.Errorf("%q: missing %q, want %q", kind, r.Probes.Missing, want)
+		}
+	}
+}
+
+func TestTooMuchThatWasSeenIsLeftOut(t *testing.T) {
+	g := startLooking(t, "much")
+	o := sh("true")
+	o.Probes = []string{notebook.ProbeScheduler}
+	r, _ := g.mustRun(t, o)
+	if len(r.Probes.Stacks) != 0 || r.Probes.Figures["switches"] != 3 || !strings.Contains(r.Probes.Missing[notebook.ProbeStacks], "left out") {
+		t.Errorf("%d stacks, figures %v, missing %v", len(r.Probes.Stacks), r.Probes.Figures, r.Probes.Missing)
+	}
+}
+
+// A probe that stays attached would be measured with every later trial in the guest.
+func TestProbesThatStayEndTheGuestsUse(t *testing.T) {
+	g := startLooking(t, "sticks")
+	o := sh("true")
+	o.Probes = []string{notebook.ProbeScheduler}
+	for _, want := range []string{"its probes cannot be detached: device busy", "of an earlier trial: its probes cannot be detached: device busy"} {
+		if r, _ := g.mustRun(t, o); r.Error != want {
+			t.Errorf("%q, want %q", r.Error, want)
+		}
+		o.Probes = nil
+	}
+}
+
+// bounds keeps the times at which it was told.
+type bounds struct{ begun, ended []time.Time }
+
+func (b *bounds) Begin() { b.begun = append(b.begun, time.Now()) }
+func (b *bounds) End()   { b.ended = append(b.ended, time.Now()) }
+
+func TestBoundsAreTheTrials(t *testing.T) {
+	g := startHere(t)
+	var b bounds
+	o := sh("sleep 0.05; sleep 60 & true") // what it leaves behind is killed after the end
+	o.Bounds = &b
+	r, _ := g.mustRun(t, o)
+	if len(b.begun) != 1 || len(b.ended) != 1 || b.ended[0].Sub(b.begun[0]) < r.Elapsed || b.ended[0].Sub(b.begun[0]) > r.Elapsed+time.Second {
+		t.Errorf("the bounds are %v and %v, for %v", b.begun, b.ended, r.Elapsed)
+	}
+	b = bounds{}
+	o.Argv = []string{"no-such-command"}
+	if r, _ := g.mustRun(t, o); r.Error == "" || len(b.begun)+len(b.ended) != 0 {
+		t.Errorf("of what was not started: %q, %v, %v", r.Error, b.begun, b.ended)
+	}
+	o = sh("sleep 60")
+	o.Bounds, o.Timeout = &b, 50*time.Millisecond
+	if r, _ := g.mustRun(t, o); !r.TimedOut || len(b.begun) != 1 || len(b.ended) != 1 {
+		t.Errorf("%+v, %v, %v", r, b.begun, b.ended)
+	}
+}
+
+func TestOrdersWithUnknownProbes(t *testing.T) {
+	o := sh("true")
+	o.Probes = []string{"sheduler"}
+	if err := o.check(); err == nil || !strings.Contains(err.Error(), notebook.ProbeScheduler) {
+		t.Errorf("%v", err)
+	}
+	o.Probes = slices.Repeat([]string{notebook.ProbeScheduler}, len(ProbeNames)+1)
+	if o.check() == nil {
+		t.Error("more probes than there are were accepted")
+	}
+}
+
+// seenInside is what a good guest may send.
+func seenInside() *notebook.Probes {
+	return &notebook.Probes{
+		Looked:  []string{notebook.ProbeScheduler},
+		Missing: map[string]string{notebook.ProbeStacks: "no symbols"},
+		Wall:    map[string]float64{notebook.WallUser: 1.5, notebook.WallBlock: 0.5},
+		Figures: map[string]float64{"switches": 1, "vcpu.run_s": 0.5, "vda.read_bytes": 4096},
+		Spread:  []notebook.Distribution{{Role: notebook.RoleWork, What: notebook.OffCPU, Of: notebook.WallBlock, Unit: "s", Counts: []int64{0, 2}, Sum: 0.5}},
+		Stacks:  []notebook.Stack{{Frames: []string{"io_schedule", "schedule"}, Seconds: 1, Count: 2}},
+		Lost:    1,
+	}
+}
+
+func TestWhatAGuestSaysItSawIsChecked(t *testing.T) {
+	asked := []string{notebook.ProbeScheduler, notebook.ProbeStacks}
+	if err := checkProbes(seenInside(), asked, 2*time.Second); err != nil {
+		t.Fatal(err)
+	}
+	for name, change := range map[string]func(p *notebook.Probes){
+		"not asked":        func(p *notebook.Probes) { p.Looked = []string{notebook.ProbeIO} },
+		"twice":            func(p *notebook.Probes) { p.Looked = slices.Repeat(p.Looked, 3) },
+		"unknown":          func(p *notebook.Probes) { p.Missing["all"] = "" },
+		"long reason":      func(p *notebook.Probes) { p.Missing[notebook.ProbeIO] = strings.Repeat("x", maxText+1) },
+		"wall's key":       func(p *notebook.Probes) { p.Wall["coffee"] = 1 },
+		"negative wall":    func(p *notebook.Probes) { p.Wall[notebook.WallCore] = -1 },
+		"endless wall":     func(p *notebook.Probes) { p.Wall[notebook.WallCore] = 6 },
+		"infinite wall":    func(p *notebook.Probes) { p.Wall[notebook.WallCore] = math.Inf(1) },
+		"no number":        func(p *notebook.Probes) { p.Figures["switches"] = math.NaN() },
+		"negative figure":  func(p *notebook.Probes) { p.Figures["switches"] = -1 },
+		"unknown figure":   func(p *notebook.Probes) { p.Figures["vda.speed"] = 1 },
+		"figure's name":    func(p *notebook.Probes) { p.Figures["\x1b[2J.switches"] = 1 },
+		"role":             func(p *notebook.Probes) { p.Spread[0].Role = "boss" },
+		"quantity":         func(p *notebook.Probes) { p.Spread[0].What = "off" },
+		"unit":             func(p *notebook.Probes) { p.Spread[0].Unit = "h" },
+		"of":               func(p *notebook.Probes) { p.Spread[0].Of = "\n" },
+		"count":            func(p *notebook.Probes) { p.Spread[0].Counts[0] = -1 },
+		"counts":           func(p *notebook.Probes) { p.Spread[0].Counts = make([]int64, maxCounts+1) },
+		"sum":              func(p *notebook.Probes) { p.Spread[0].Sum = math.Inf(1) },
+		"distributions":    func(p *notebook.Probes) { p.Spread = slices.Repeat(p.Spread, maxSpread+1) },
+		"stacks":           func(p *notebook.Probes) { p.Stacks = slices.Repeat(p.Stacks, maxStacks+1) },
+		"deep":             func(p *notebook.Probes) { p.Stacks[0].Frames = make([]string, maxFrames+1) },
+		"frame":            func(p *notebook.Probes) { p.Stacks[0].Frames[0] = strings.Repeat("f", maxLabel+1) },
+		"negative stack":   func(p *notebook.Probes) { p.Stacks[0].Seconds = -1 },
+		"lost":             func(p *notebook.Probes) { p.Lost = -1 },
+		"guest in a guest": func(p *notebook.Probes) { p.Inside = &notebook.Probes{} },
+		"too long": func(p *notebook.Probes) {
+			p.Stacks = slices.Repeat([]notebook.Stack{{Frames: []string{strings.Repeat("f", maxLabel)}}}, maxStacks)
+			for i := range p.Stacks {
+				p.Stacks[i].Frames = slices.Repeat(p.Stacks[i].Frames, 3)
+			}
+		},
+	} {
+		p := seenInside()
+		change(p)
+		if err := checkProbes(p, asked, 2*time.Second); !errors.Is(err, ErrProtocol) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v, want a protocol error of one line", name, err)
+		}
+	}
+	if err := checkProbes(seenInside(), nil, 2*time.Second); !errors.Is(err, ErrProtocol) {
+		t.Errorf("what nobody asked for: %v", err)
+	}
+}
+
+// FuzzProbes: whatever a guest says it saw, what is taken of it is bounded, finite and printable, and can be written down.
+func FuzzProbes(f *testing.F) {
+	good, err := json.Marshal(seenInside())
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, s := range []string{string(good), `{}`, `{"looked":null,"wall":{"user":1e308,"system":1e308}}`, `{"figures":{".":0,"a.b.tasks":1}}`,
+		`{"inside":{}}`, `{"spread":[{}]}`, `{"stacks":[{"frames":["\u001b"],"seconds":0,"count":0}]}`, `{"lost":-1}`} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		fr := frame{kindDone, []byte(`{"probes":` + string(data) + `}`)}
+		var r Result
+		if fr.decode(&r) != nil || r.Probes == nil || checkProbes(r.Probes, ProbeNames, time.Second) != nil {
+			return
+		}
+		p := r.Probes
+		again, err := json.Marshal(p)
+		if err != nil || len(again) > maxProbes {
+			t.Fatalf("took %d bytes (%v)", len(again), err)
+		}
+		sum := 0.0
+		for _, v := range p.Wall {
+			sum += v
+		}
+		if !(sum >= 0 && sum <= 3) || p.Lost < 0 || p.Inside != nil {
+			t.Errorf("took %s", again)
+		}
+		for name, v := range p.Figures {
+			if !(v >= 0) || math.IsInf(v, 0) || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' }) {
+				t.Errorf("took %q: %v", name, v)
+			}
+		}
+		if err := checkProbes(fit(p, ProbeNames, time.Second), ProbeNames, time.Second); err != nil {
+			t.Errorf("what was taken does not fit: %v", err)
+		}
+	})
+}

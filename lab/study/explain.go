@@ -1,0 +1,197 @@
+package study
+
+import (
+	"fmt"
+	"hash/fnv"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+
+	"tare/lab/ruler"
+	"tare/notebook"
+)
+
+// MissingInside is the key of notebook.Probes.Missing that says why nothing could be seen inside the guest, where a kernel of its
+// own hides that from the host.
+const MissingInside = "inside"
+
+// ParseExplain takes the probes that --explain names, with commas between them, and gives them in one order.
+func ParseExplain(text string) ([]string, error) {
+	asked := strings.Split(text, ",")
+	for i, name := range asked {
+		if !slices.Contains(ruler.ProbeNames, name) {
+			return nil, fmt.Errorf("--explain: there is no probe %q; there are %s", name, strings.Join(ruler.ProbeNames, ", "))
+		}
+		if slices.Contains(asked[:i], name) {
+			return nil, fmt.Errorf("--explain: %s is named twice", name)
+		}
+	}
+	var names []string
+	for _, name := range ruler.ProbeNames {
+		if slices.Contains(asked, name) {
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}
+
+// step is one trial that a guest is to do.
+type step struct {
+	warmup    bool
+	explained bool
+	index     int
+}
+
+// Interleave is the order of a guest's measured trials, n explained ones (true) among n others: random, and the same for the same
+// seed. What drifts in a guest's life is so shared by both kinds, whose difference is what the probes cost.
+func Interleave(seed uint64, round int, treatment string, n int) []bool {
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%d %s", round, treatment) // a hash takes everything
+	order := slices.Concat(slices.Repeat([]bool{true}, n), slices.Repeat([]bool{false}, n))
+	rand.New(rand.NewPCG(seed, h.Sum64())).Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
+	return order
+}
+
+// todo are the cell's trials that do not stand in the notebook yet, in their order.
+func (r *Run) todo(t notebook.Treatment, round int) (todo []step) {
+	s := r.Plan.Study
+	order := make([]bool, s.Design.Trials)
+	if len(s.Explain) > 0 {
+		order = Interleave(s.Seed, round, t.ID, s.Design.Trials)
+	}
+	d := r.cells[cell{t.ID, round}]
+	if d == nil {
+		d = &done{}
+	}
+	measured, explained := 0, 0
+	for _, e := range order {
+		n, stand := &measured, d.trials
+		if e {
+			n, stand = &explained, d.explained
+		}
+		if *n >= stand {
+			todo = append(todo, step{explained: e, index: *n})
+		}
+		*n++
+	}
+	return todo
+}
+
+// look is what looks on at one explained trial. It is the ruler's Bounds.
+type look struct {
+	watch   ruler.Watch // nil: it could not be attached
+	missing map[string]string
+}
+
+// look attaches the probes to the guest; clock is where the trial's ruler is, if that is another guest. Whatever cannot look on
+// is missing, and the trial is made all the same.
+func (r *Run) look(g, clock Guest) *look {
+	l := &look{missing: map[string]string{}}
+	w, err := g.Look(clock)
+	if err != nil {
+		for _, name := range r.Plan.Study.Explain {
+			l.missing[name] = err.Error()
+		}
+		return l
+	}
+	l.watch = w
+	return l
+}
+
+// Begin implements ruler.Bounds.
+func (l *look) Begin() {
+	if l.watch != nil {
+		l.watch.Begin()
+	}
+}
+
+// End implements ruler.Bounds.
+func (l *look) End() {
+	if l.watch != nil {
+		l.watch.End()
+	}
+}
+
+// stop detaches the probes and gives what they saw. An error means that something still looks on: whatever is measured next would
+// be measured with it.
+func (l *look) stop() (*notebook.Probes, error) {
+	p := &notebook.Probes{Looked: []string{}}
+	if l.watch != nil {
+		seen, err := l.watch.Stop()
+		if err != nil {
+			return nil, fmt.Errorf("the probes cannot be detached, and all that follows would be measured with them: %w", err)
+		}
+		if seen != nil {
+			p = seen
+		}
+	}
+	for name, why := range l.missing {
+		missing(p, name, why)
+	}
+	return p, nil
+}
+
+func missing(p *notebook.Probes, name, why string) {
+	if p.Missing == nil {
+		p.Missing = map[string]string{}
+	}
+	p.Missing[name] = why
+}
+
+// hides says why the host cannot see into a guest of the treatment and the guest's ruler cannot help; "" if it need not, or can.
+func hides(t notebook.Treatment, service bool) string {
+	switch {
+	case t.Platform == notebook.VM && service:
+		return "the ruler in the VM does nothing but run the service, and cannot look on"
+	case t.Platform == notebook.VMCN:
+		return "the ruler is in the container in the VM, which may load no probes"
+	case t.Engine == "gvisor":
+		return "the sandbox has a kernel of its own, which has no probes"
+	}
+	return ""
+}
+
+// account completes what was seen of a trial in a guest of the treatment: it divides the time that the guest ran into user and
+// system, and of what was seen inside and outside a VM it makes one account. The CPU times are those that the guest's kernel gives
+// for the trial's processes; of a service, where it cannot, those that the probes counted.
+func account(p *notebook.Probes, u notebook.Usage) {
+	if u.UserS+u.SystemS == 0 {
+		u.UserS, u.SystemS = p.Figures["user_s"], p.Figures["system_s"]
+	}
+	if p.Inside == nil || len(p.Inside.Wall) == 0 {
+		p.Wall = Split(p.Wall, u.UserS, u.SystemS)
+		return
+	}
+	p.Inside.Wall = Split(p.Inside.Wall, u.UserS, u.SystemS)
+	p.Wall = Nested(p.Inside.Wall, p.Wall)
+}
+
+// Split divides a wall account's running time, all of which is booked to notebook.WallUser, into user and system as the kernel
+// divides so much CPU time. The sum stays. Where no CPU time is known all of it stays user.
+func Split(wall map[string]float64, userS, systemS float64) map[string]float64 {
+	out := maps.Clone(wall)
+	if run := userS + systemS; out != nil && run > 0 {
+		system := out[notebook.WallUser] * systemS / run
+		out[notebook.WallUser] -= system
+		out[notebook.WallSystem] += system
+	}
+	return out
+}
+
+// Nested is the account of a trial in a VM: that from inside the VM, in which the guest's kernel counts as running also the time
+// for which a vCPU could have run and the host did something else, or had throttled it. That time, as the host saw it, is taken
+// from running user and system in their proportion, at most all of it, and is notebook.WallHypervisor. The sum stays.
+func Nested(inside, host map[string]float64) map[string]float64 {
+	out := maps.Clone(inside)
+	run := out[notebook.WallUser] + out[notebook.WallSystem]
+	if host == nil || run <= 0 {
+		return out
+	}
+	taken := min(host[notebook.WallCore]+host[notebook.WallThrottled], run)
+	stays := 1 - taken/run
+	out[notebook.WallUser] *= stays
+	out[notebook.WallSystem] *= stays
+	out[notebook.WallHypervisor] += taken
+	return out
+}

@@ -1,0 +1,338 @@
+package study
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"tare/lab/ruler"
+	"tare/notebook"
+)
+
+func explained(d notebook.Design, treatments ...notebook.Treatment) *Plan {
+	p := fakePlan(d, treatments...)
+	p.Study.Explain = []string{notebook.ProbeScheduler, notebook.ProbeIO}
+	return p
+}
+
+func TestExplainedTrialsAreAmongTheOthersInRandomOrder(t *testing.T) {
+	seen := map[string]int{}
+	for round := range 6000 {
+		o := Interleave(1, round, "t", 2)
+		if !slices.Equal(o, Interleave(1, round, "t", 2)) {
+			t.Fatal("the same seed gives another order")
+		}
+		seen[fmt.Sprint(o)]++
+	}
+	if len(seen) != 6 {
+		t.Fatalf("orders: %v", seen)
+	}
+	for o, n := range seen { // 1000 expected; 5 standard deviations are 144
+		if n < 856 || n > 1144 {
+			t.Errorf("order %s came up %d times of 6000", o, n)
+		}
+	}
+	same := 0
+	for round := range 100 {
+		if slices.Equal(Interleave(1, round, "t", 8), Interleave(1, round, "u", 8)) || slices.Equal(Interleave(1, round, "t", 8), Interleave(2, round, "t", 8)) {
+			same++
+		}
+	}
+	if same > 5 { // 12870 orders
+		t.Errorf("another treatment, or another seed, has the same order %d times of 100", same)
+	}
+}
+
+func TestExplainedTrialsFeedNoRatio(t *testing.T) {
+	l := &fakeLab{}
+	l.elapsed = func(notebook.Treatment) time.Duration {
+		if l.attached > 0 {
+			return time.Duration(l.looks) * time.Minute // and no precision would ever be had
+		}
+		return time.Second
+	}
+	book := &fakeBook{}
+	d := notebook.Design{Floor: 4, Cap: 30, Precision: 0.02, Trials: 2, Warmups: 1}
+	r := &Run{Plan: explained(d, bmT, aaT, cnT), Lab: l, Book: book}
+	if reason, err := r.Do(t.Context()); err != nil || reason != Precise {
+		t.Fatalf("%q, %v", reason, err)
+	}
+	count := map[string]int{}
+	orders := map[string]string{}
+	for _, tr := range book.trials {
+		kind := fmt.Sprint(tr.Warmup, tr.Explained)
+		count[kind]++
+		if !tr.Warmup {
+			orders[tr.Treatment+fmt.Sprint(tr.Round)] += fmt.Sprint(tr.Explained, tr.Index, " ")
+		}
+		if tr.Explained != (tr.Probes != nil) || tr.Failure != "" {
+			t.Errorf("explained %v, probes %+v, failure %q", tr.Explained, tr.Probes, tr.Failure)
+		}
+		if tr.Explained && !slices.Equal(tr.Probes.Looked, []string{"begin", "end"}) {
+			t.Errorf("the watch was told %q", tr.Probes.Looked)
+		}
+		if tr.Explained && (tr.Probes.Wall[notebook.WallUser] != 0.75 || tr.Probes.Wall[notebook.WallSystem] != 0.25) {
+			t.Errorf("wall %v", tr.Probes.Wall)
+		}
+	}
+	want := map[string]int{"true false": 12, "false false": 24, "false true": 24}
+	if !maps.Equal(count, want) || l.attached != 0 || l.looks != 24 {
+		t.Errorf("warm-up and explained: %v, want %v; %d watches left of %d", count, want, l.attached, l.looks)
+	}
+	kinds := map[string]bool{}
+	for _, o := range orders {
+		kinds[o] = true
+	}
+	if len(kinds) < 3 {
+		t.Errorf("all guests have one of the orders %v", kinds)
+	}
+	again := &fakeBook{}
+	if _, err := (&Run{Plan: explained(d, bmT, aaT, cnT), Lab: &fakeLab{elapsed: steady}, Book: again}).Do(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for i, tr := range again.trials {
+		if o := book.trials[i]; o.Treatment != tr.Treatment || o.Explained != tr.Explained || o.Index != tr.Index {
+			t.Fatalf("trial %d of another run with the same seed is %+v, not %+v", i, tr, o)
+		}
+	}
+}
+
+func TestAStoppedRunGoesOnWithItsExplainedTrials(t *testing.T) {
+	for stop := 1; stop <= 80; stop++ { // as many runs as there are
+		book := &fakeBook{}
+		ctx, cancel := context.WithCancel(t.Context())
+		runs := 0
+		l := &fakeLab{elapsed: steady, after: func() {
+			if runs++; runs == stop {
+				cancel()
+			}
+		}}
+		plan := explained(plain, bmT, aaT, cnT, vmT)
+		if _, err := (&Run{Plan: plan, Lab: l, Book: book}).Do(ctx); err != nil || l.attached != 0 {
+			t.Fatalf("stop %d: %v, %d watches left", stop, err, l.attached)
+		}
+		second := &Run{Plan: plan, Lab: &fakeLab{elapsed: steady}, Book: book}
+		for _, tr := range slices.Clone(book.trials) {
+			second.Take(tr)
+		}
+		if reason, err := second.Do(t.Context()); err != nil || reason != Capped {
+			t.Fatalf("stop %d: going on: %q, %v", stop, reason, err)
+		}
+		seen, all := map[string]bool{}, 0
+		for _, tr := range book.trials {
+			if !tr.Warmup {
+				seen[fmt.Sprint(tr.Treatment, tr.Round, tr.Explained, tr.Index)] = true
+				all++
+			}
+		}
+		if len(seen) != 64 || all != 64 {
+			t.Fatalf("stop %d: %d different trials, %d in all; want 64 and 64", stop, len(seen), all)
+		}
+	}
+}
+
+func TestProbesThatCannotLookOnAreMissing(t *testing.T) {
+	book := &fakeBook{}
+	l := &fakeLab{elapsed: steady, blind: errors.New("bpf(2): operation not permitted")}
+	if _, err := (&Run{Plan: explained(plain, bmT), Lab: l, Book: book}).Do(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, tr := range book.trials {
+		switch {
+		case tr.Failure != "":
+			t.Errorf("failed: %s", tr.Failure)
+		case tr.Explained && (len(tr.Probes.Missing) != 2 || tr.Probes.Missing[notebook.ProbeIO] != l.blind.Error() || len(tr.Probes.Looked) != 0):
+			t.Errorf("probes %+v", tr.Probes)
+		}
+	}
+}
+
+// A probe that stays would be measured with all that follows, which must not be: the run ends.
+func TestProbesThatStayEndTheRun(t *testing.T) {
+	book := &fakeBook{}
+	l := &fakeLab{elapsed: steady, sticks: errors.New("device busy")}
+	_, err := (&Run{Plan: explained(plain, bmT, cnT), Lab: l, Book: book}).Do(t.Context())
+	if !errors.Is(err, l.sticks) || l.live != 0 || l.looks != 1 {
+		t.Fatalf("%v; %d guests left, %d looks", err, l.live, l.looks)
+	}
+	if last := book.trials[len(book.trials)-1]; !last.Explained || !strings.Contains(last.Failure, "device busy") {
+		t.Errorf("the last trial is %+v", last)
+	}
+}
+
+func TestExplainedTrialsThatFailGiveNothingUp(t *testing.T) {
+	book := &fakeBook{}
+	l := &fakeLab{elapsed: steady}
+	only := func(explained bool) func(notebook.Treatment) int {
+		return func(notebook.Treatment) int {
+			if (l.attached > 0) == explained {
+				return 1
+			}
+			return 0
+		}
+	}
+	l.exit = only(true)
+	r := &Run{Plan: explained(plain, bmT), Lab: l, Book: book}
+	if reason, err := r.Do(t.Context()); err != nil || reason != Capped || len(r.Notes()) != 0 || r.Failed() != 8 {
+		t.Fatalf("%q, %v, notes %q, %d failed", reason, err, r.Notes(), r.Failed())
+	}
+	for _, tr := range book.trials {
+		if (tr.Failure != "") != tr.Explained || tr.Explained && tr.Probes == nil {
+			t.Errorf("%+v", tr)
+		}
+	}
+	// And those that succeed keep nothing that would be given up.
+	l.exit = only(false)
+	r = &Run{Plan: explained(plain, bmT), Lab: l, Book: &fakeBook{}}
+	if _, err := r.Do(t.Context()); err != nil || len(r.Notes()) != 1 || l.looks != 8+4 {
+		t.Errorf("%v, notes %q, %d looks; want it given up after two rounds", err, r.Notes(), l.looks-8)
+	}
+}
+
+// Going on with a round whose measured trials all failed must not count it twice.
+func TestARoundIsJudgedOnce(t *testing.T) {
+	plan := explained(plain, bmT)
+	id := plan.Study.Treatments[0].ID
+	l := &fakeLab{elapsed: steady}
+	r := &Run{Plan: plan, Lab: l, Book: &fakeBook{}}
+	for i := range 2 {
+		r.Take(notebook.Trial{Treatment: id, Index: i, Failure: "exit status 1"})
+	}
+	if _, err := r.Do(t.Context()); err != nil || len(r.Notes()) != 0 || l.looks != 8 {
+		t.Errorf("%v, notes %q, %d looks; want none given up and 8", err, r.Notes(), l.looks)
+	}
+}
+
+func TestTheAccountOfAVMIsMadeOfBothSides(t *testing.T) {
+	vmcnT := vmT
+	vmcnT.Platform = notebook.VMCN
+	book := &fakeBook{}
+	l := &fakeLab{elapsed: steady, inside: &notebook.Probes{Wall: map[string]float64{notebook.WallUser: 0.8, notebook.WallBlock: 0.2}}}
+	l.seen = func(notebook.Treatment) *notebook.Probes {
+		l.inside = &notebook.Probes{Wall: map[string]float64{notebook.WallUser: 0.8, notebook.WallBlock: 0.2}}
+		return &notebook.Probes{Wall: map[string]float64{notebook.WallUser: 0.6, notebook.WallCore: 0.1, notebook.WallThrottled: 0.1, notebook.WallOther: 0.2}}
+	}
+	if _, err := (&Run{Plan: explained(plain, vmT, vmcnT), Lab: l, Book: book}).Do(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, tr := range book.trials {
+		if !tr.Explained {
+			continue
+		}
+		p := tr.Probes
+		want := map[string]float64{notebook.WallUser: 0.45, notebook.WallSystem: 0.15, notebook.WallBlock: 0.2, notebook.WallHypervisor: 0.2}
+		missing := ""
+		if strings.Contains(tr.Treatment, "vmcn") {
+			want = map[string]float64{notebook.WallUser: 0.45, notebook.WallSystem: 0.15, notebook.WallCore: 0.1, notebook.WallThrottled: 0.1, notebook.WallOther: 0.2}
+			missing = "the ruler is in the container in the VM, which may load no probes"
+		}
+		if !near(p.Wall, want) || p.Missing[MissingInside] != missing || (missing == "") != (p.Inside != nil) {
+			t.Errorf("%s: %+v, inside %+v; want the wall %v", tr.Treatment, p, p.Inside, want)
+		}
+	}
+}
+
+func near(a, b map[string]float64) bool {
+	for k := range maps.Keys(b) {
+		if math.Abs(a[k]-b[k]) > 1e-9 {
+			return false
+		}
+	}
+	return len(a) == len(b)
+}
+
+func TestSplitAndNested(t *testing.T) {
+	u, s, c, th, h := notebook.WallUser, notebook.WallSystem, notebook.WallCore, notebook.WallThrottled, notebook.WallHypervisor
+	type wall = map[string]float64
+	for _, c := range []struct{ got, want wall }{
+		{Split(wall{u: 4, c: 1}, 3, 1), wall{u: 3, s: 1, c: 1}},
+		{Split(wall{u: 4}, 0, 0), wall{u: 4}},
+		{Split(wall{u: 4}, 0, 2), wall{u: 0, s: 4}},
+		{Split(wall{u: 2, s: 1}, 1, 1), wall{u: 1, s: 2}},
+		{Split(nil, 1, 1), nil},
+		{Nested(wall{u: 3, s: 1, th: 1}, wall{u: 1, c: 2}), wall{u: 1.5, s: 0.5, th: 1, h: 2}},
+		{Nested(wall{u: 3, s: 1}, wall{c: 3, th: 3}), wall{u: 0, s: 0, h: 4}}, // no more than all that ran
+		{Nested(wall{u: 3, s: 1}, wall{u: 4}), wall{u: 3, s: 1, h: 0}},
+		{Nested(wall{u: 3}, nil), wall{u: 3}}, // the host saw nothing: nothing is known of it
+		{Nested(wall{c: 3}, wall{c: 3}), wall{c: 3}},
+	} {
+		if !near(c.got, c.want) {
+			t.Errorf("got %v, want %v", c.got, c.want)
+		}
+	}
+	in := wall{u: 1, s: 2}
+	if Nested(Split(in, 1, 1), wall{c: 1}); !near(in, wall{u: 1, s: 2}) {
+		t.Errorf("what was given was changed: %v", in)
+	}
+}
+
+func TestAnExplainedService(t *testing.T) {
+	l := &shop{fakeLab: fakeLab{elapsed: steady}, answer: `{"mean":0.25,"p99":0.5}`}
+	l.seen = func(notebook.Treatment) *notebook.Probes {
+		return &notebook.Probes{Wall: map[string]float64{notebook.WallUser: 1}, Figures: map[string]float64{"user_s": 0.1, "system_s": 0.3}}
+	}
+	plan := shopPlan("")
+	plan.Study.Explain = []string{notebook.ProbeScheduler}
+	vm := vmT
+	vm.Workload, vm.Instance, vm.ID = "w", notebook.Instance{Name: "1/1GB"}, "vm"
+	plan.Study.Treatments = append(plan.Study.Treatments, vm)
+	book := &fakeBook{}
+	if _, err := (&Run{Plan: plan, Lab: l, Book: book}).Do(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, tr := range book.trials {
+		if !tr.Explained {
+			continue
+		}
+		n++
+		if tr.Failure != "" || !near(tr.Probes.Wall, map[string]float64{notebook.WallUser: 0.25, notebook.WallSystem: 0.75}) {
+			t.Errorf("%q, wall %v", tr.Failure, tr.Probes.Wall)
+		}
+		if inside := tr.Probes.Missing[MissingInside]; (inside != "") != (tr.Treatment == "vm") {
+			t.Errorf("%s: inside is missing: %q", tr.Treatment, inside)
+		}
+	}
+	if n != 12 || l.clocks != 12 || l.attached != 0 {
+		t.Errorf("%d explained trials, %d with the load's clock, %d watches left", n, l.clocks, l.attached)
+	}
+}
+
+func TestParseExplain(t *testing.T) {
+	got, err := ParseExplain("io,scheduler")
+	if err != nil || !slices.Equal(got, []string{notebook.ProbeScheduler, notebook.ProbeIO}) {
+		t.Errorf("%q, %v", got, err)
+	}
+	if got, err := ParseExplain(strings.Join(notebook.DefaultProbes, ",")); err != nil || !slices.Equal(got, notebook.DefaultProbes) {
+		t.Errorf("%q, %v", got, err)
+	}
+	for text, want := range map[string]string{
+		"sheduler": `--explain: there is no probe "sheduler"; there are ` + strings.Join(ruler.ProbeNames, ", "),
+		"io,":      `--explain: there is no probe ""; there are ` + strings.Join(ruler.ProbeNames, ", "),
+		"io,io":    `--explain: io is named twice`,
+	} {
+		if _, err := ParseExplain(text); err == nil || err.Error() != want {
+			t.Errorf("%s: %v; want %s", text, err, want)
+		}
+	}
+}
+
+func TestResumeRefusesOtherProbes(t *testing.T) {
+	now, begun := fakePlan(plain, bmT), fakePlan(plain, bmT)
+	now.Study.Hash, begun.Study.Hash = "1", "2"
+	begun.Study.Explain = []string{"io"}
+	for want, err := range map[string]error{
+		"it was begun with --explain=io": now.Resume(begun.Study, false),
+		"it was begun without --explain": begun.Resume(fakePlan(plain, bmT).Study, false),
+	} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v; want %s", err, want)
+		}
+	}
+}
