@@ -5,7 +5,8 @@
 // limit holds in both, with no swap beside it. What the kernel's own files say is in force is compared with what was
 // asked for before a guest is given out.
 //
-// They differ where engines differ: Docker's containers have a seccomp filter, the others have none. Where no network
+// They differ where engines differ: Docker's containers have a seccomp filter, the others have none
+// (but for an OCI runtime's at the top of the isolation ladder). Where no network
 // is asked for, Docker's have the engine's bridge and the others the loopback alone; on the bridge that the load is on,
 // Docker publishes a port of the engine's own network, as its users do, and the others have a cable and an address.
 // What an engine cannot keep of the contract it declares (platform.Lack).
@@ -77,6 +78,9 @@ func check(platformName string, s platform.Spec) error {
 	if s.Instance.Memory <= 0 {
 		return fmt.Errorf("a container of %d bytes of memory: want more than 0", s.Instance.Memory)
 	}
+	if s.Isolation != "" && (!full(s) || s.Provisioning != notebook.Pinned) {
+		return fmt.Errorf("isolation %q, %s: a container has isolation %s, %s, or none", s.Isolation, s.Provisioning, notebook.IsolationFull, notebook.Pinned)
+	}
 	cannot := func(why string) error {
 		return &platform.CannotError{Platform: platformName, What: fmt.Sprintf("%g cores, %s", s.Instance.Cores, s.Provisioning), Why: why}
 	}
@@ -98,6 +102,10 @@ func check(platformName string, s platform.Spec) error {
 	return nil
 }
 
+// full says whether the container has all layers of the isolation ladder at once: a quota beside its CPU set, and a
+// seccomp filter with every engine that takes one.
+func full(s platform.Spec) bool { return s.Isolation == notebook.IsolationFull }
+
 // inForce compares the limits that the kernel holds a process to with those of the spec.
 func inForce(pid int, s platform.Spec) error {
 	l, err := host.LimitsOf(pid)
@@ -106,9 +114,10 @@ func inForce(pid int, s platform.Spec) error {
 	}
 	var wrong []string
 	want, cpus := 0.0, l.CPUs
-	if s.Provisioning == notebook.Vanilla {
+	if s.Provisioning == notebook.Vanilla || full(s) {
 		want = s.Instance.Cores
-	} else {
+	}
+	if s.Provisioning != notebook.Vanilla {
 		cpus = host.FormatCPUList(s.CPUs)
 	}
 	if math.Abs(l.Quota-want) > 0.001 { // the kernel counts in microseconds of a period of 100 ms

@@ -235,12 +235,13 @@ func (d *Docker) config(img, socket string, s platform.Spec) (*containerConfig, 
 			c.HostConfig.PortBindings = map[string][]portBinding{port + "/tcp": {{s.Network.Bridge.Host().String(), port}}}
 		}
 	}
-	if s.Provisioning == notebook.Vanilla {
+	if s.Provisioning == notebook.Vanilla || full(s) {
 		if c.HostConfig.CpuQuota, err = oci.Quota(s.Instance.Cores); err != nil {
 			return nil, err
 		}
 		c.HostConfig.CpuPeriod = oci.Period
-	} else {
+	}
+	if s.Provisioning != notebook.Vanilla {
 		c.HostConfig.CpusetCpus = host.FormatCPUList(s.CPUs)
 	}
 	return c, nil

@@ -72,6 +72,9 @@ func (d *OCI) Provision(ctx context.Context, s platform.Spec) (platform.Guest, e
 		return exec.Command(runtime, slices.Concat([]string{"--root", states}, flags, []string{"run", "--bundle", folder, name})...), nil
 	}
 	h.notes = []string{"no seccomp filter"}
+	if full(s) {
+		h.notes = []string{"Docker's seccomp filter"}
+	}
 	if d.isGVisor() {
 		h.sandbox, h.notes = true, gVisorNotes
 	}
@@ -144,10 +147,16 @@ func container(tare, root, socket string, s platform.Spec) (c oci.Container, err
 	if s.Work != nil {
 		c.Mounts = append(c.Mounts, oci.Bind(s.Work.Dir, ruler.WorkDir, true))
 	}
-	if s.Provisioning == notebook.Vanilla {
+	if s.Provisioning == notebook.Vanilla || full(s) {
 		c.Quota = s.Instance.Cores
-	} else {
+	}
+	if s.Provisioning != notebook.Vanilla {
 		c.CPUs = s.CPUs
+	}
+	if full(s) {
+		if c.Seccomp, err = oci.Seccomp(); err != nil {
+			return c, err
+		}
 	}
 	return c, nil
 }

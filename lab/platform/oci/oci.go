@@ -5,8 +5,9 @@
 // host by the VM alone.
 //
 // What it asks of a runtime is what Docker asks of one by default, as far as it bears on cost: the same
-// namespaces, capabilities, masked paths and device rules. There is no seccomp filter, as in the runtimes' own
-// `spec` command: a filter's cost is an engine's own, and shows under the engine docker.
+// namespaces, capabilities, masked paths and device rules. There is no seccomp filter unless one is asked for, which the
+// isolation ladder does, as in the runtimes' own `spec` command: a filter's cost is an engine's own, and shows under the
+// engine docker.
 package oci
 
 import (
@@ -38,10 +39,11 @@ type Container struct {
 	Memory    int64   // bytes; 0: no limit
 	LimitSwap bool    // no swap beyond Memory; needs a kernel that accounts swap
 
-	HostNetwork     bool          // the network of what the container runs on, in place of a namespace
-	Network         string        // path of the network namespace, which is there already; "": a new one
-	CgroupNamespace bool          // an own cgroup namespace, as engines give on cgroup v2
-	Mounts          []specs.Mount // after the standard ones
+	HostNetwork     bool                // the network of what the container runs on, in place of a namespace
+	Network         string              // path of the network namespace, which is there already; "": a new one
+	Seccomp         *specs.LinuxSeccomp // a filter of system calls, as Seccomp gives it; nil: none
+	CgroupNamespace bool                // an own cgroup namespace, as engines give on cgroup v2
+	Mounts          []specs.Mount       // after the standard ones
 }
 
 // Capabilities are those that Docker leaves a container by default.
@@ -112,6 +114,7 @@ func Config(c Container) (*specs.Spec, error) {
 			},
 			ReadonlyPaths:     []string{"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"},
 			RootfsPropagation: "private",
+			Seccomp:           c.Seccomp,
 		},
 	}, nil
 }
