@@ -222,13 +222,13 @@ func holds(dir, other string) bool {
 }
 
 // take reads those lines "name number" of a file whose names are keys of want, into the figure that want gives. Several names may
-// go into one figure. It is an error if none is there.
-func (f files) take(file string, want map[string]string, scale uint64) (map[string]uint64, error) {
+// go into one figure. unit is that of times, in ns. It is an error if none is there.
+func (f files) take(file string, want map[string]string, unit uint64) (map[string]uint64, error) {
 	text, err := f.text(file)
 	if err != nil {
 		return nil, err
 	}
-	n, err := parseFlat(text, want, scale)
+	n, err := parseFlat(text, want, unit)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
@@ -280,11 +280,11 @@ func (f files) bandwidth(c *counters, t counted) error {
 			continue
 		}
 		found = true
-		want, scale := bandwidthV1, uint64(1)
+		want, unit := bandwidthV1, uint64(time.Nanosecond)
 		if version == 2 {
-			want, scale = bandwidthV2, 1000
+			want, unit = bandwidthV2, uint64(time.Microsecond)
 		}
-		n, err := f.take(dir+"/cpu.stat", want, scale)
+		n, err := f.take(dir+"/cpu.stat", want, unit)
 		if err != nil {
 			return err
 		}
@@ -443,7 +443,7 @@ func (f files) groupCPU(t counted) (n map[string]uint64, from string, err error)
 	for file, name := range map[string]string{"cpuacct.usage": cpuUsage, "cpuacct.usage_user": "user_s", "cpuacct.usage_sys": "system_s"} {
 		text, err := f.text(dir + "/" + file)
 		if gone(err) { // version 2
-			n, err = f.take(dir+"/cpu.stat", cpuV2, 1000)
+			n, err = f.take(dir+"/cpu.stat", cpuV2, uint64(time.Microsecond))
 			if gone(err) {
 				return nil, "", nil
 			}
@@ -666,8 +666,8 @@ func (f files) network(c *counters, t counted) error {
 // errNoneThere says that a file has none of the lines that were looked for.
 var errNoneThere = errors.New("none of the expected lines is there")
 
-// parseFlat reads lines "name number" or "name: number".
-func parseFlat(text string, want map[string]string, scale uint64) (map[string]uint64, error) {
+// parseFlat reads lines "name number" or "name: number". unit is that of times, in ns.
+func parseFlat(text string, want map[string]string, unit uint64) (map[string]uint64, error) {
 	n := make(map[string]uint64, len(want))
 	number := 0
 	for line := range strings.Lines(text) {
@@ -681,10 +681,14 @@ func parseFlat(text string, want map[string]string, scale uint64) (map[string]ui
 		if !ok || err != nil {
 			return nil, fmt.Errorf("line %d: %.100q: expected a name and a number", number, line)
 		}
-		if v > (math.MaxInt64-n[as])/scale { // no time or count since the start of a machine is that large
+		by := uint64(1)
+		if strings.HasSuffix(as, "_s") {
+			by = unit
+		}
+		if v > (math.MaxInt64-n[as])/by { // no time or count since the start of a machine is that large
 			return nil, fmt.Errorf("line %d: %.100q: the number is too large", number, line)
 		}
-		n[as] += v * scale
+		n[as] += v * by
 	}
 	if len(n) == 0 {
 		return nil, errNoneThere
