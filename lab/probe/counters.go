@@ -53,7 +53,8 @@ func (r reasons) add(probe, format string, a ...any) {
 }
 
 // readCounters reads the counters that the probes in t.Probes need. It takes a handful of small files for the guest and two for each of
-// its processes, and wakes nobody. What could not be read since says.
+// its processes, and wakes nobody. What could not be read since says. A process that came since the first reading counts in the second
+// if its threads are in t then, or if one that is has waited for it.
 func readCounters(t counted) counters { return kernelFiles.read(t) }
 
 // since is what was counted between two readings of the same guest. figures are by the names in notebook.ProbeFigures, a
