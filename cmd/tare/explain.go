@@ -19,7 +19,7 @@ in seconds and as shares of the gap with 95 % intervals, and what is left unexpl
 of the trials that no probe looked at; what the probes cost is beside it. A sentence says the largest part in plain
 words, and names as a cause only what the intervals tell from nothing.`,
 		Example: `  tare run quick --explain --out R && tare explain R
-  tare explain R --format json | jq '.accounts[] | {label, gap_s, parts}'`,
+  tare explain R --format json | jq '.accounts[] | {name, gap_s, parts}'`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, dirs []string) error {
 			if err := oneOf("--format", format, "table", "json"); err != nil {

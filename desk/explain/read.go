@@ -86,6 +86,13 @@ type tally struct {
 	stacks            map[string]*notebook.Stack
 }
 
+func newTally() *tally {
+	return &tally{
+		cells: map[block]*cell{}, missing: map[string]string{}, totals: map[string]float64{}, asked: map[string]bool{},
+		spread: spreads{}, inside: spreads{}, stacks: map[string]*notebook.Stack{},
+	}
+}
+
 // Bounds of what is kept of a treatment: a folder is not trusted to be small.
 const (
 	maxNames  = 1000 // of figures, distributions, missing probes
@@ -105,10 +112,7 @@ func (b *book) folder(at int) error {
 			return fmt.Errorf("%s: the treatment %q was not there a moment ago: the folder was changed", f.Dir, t.ID)
 		}
 		if b.rows[r] == nil {
-			b.rows[r] = &tally{
-				cells: map[block]*cell{}, missing: map[string]string{}, totals: map[string]float64{}, asked: map[string]bool{},
-				spread: spreads{}, inside: spreads{}, stacks: map[string]*notebook.Stack{},
-			}
+			b.rows[r] = newTally()
 		}
 		tallies[t.ID] = b.rows[r]
 		for _, p := range f.Study.Explain {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -38,7 +40,7 @@ func quotientJSON(q stats.Quotient) intervalJSON {
 
 type partJSON struct {
 	Key     string        `json:"key"`
-	Label   string        `json:"label"`
+	Label   string        `json:"name"`
 	Seconds intervalJSON  `json:"seconds"`
 	Share   *intervalJSON `json:"share,omitempty"` // of the gap; parts have it
 }
@@ -55,7 +57,7 @@ type figureJSON struct {
 
 type accountJSON struct {
 	Treatment    string                  `json:"treatment"`
-	Label        string                  `json:"label"`
+	Label        string                  `json:"name"`
 	Host         string                  `json:"host"`
 	Workload     string                  `json:"workload"`
 	Params       map[string]string       `json:"params"`
@@ -172,6 +174,7 @@ type page struct {
 	b      strings.Builder
 	width  int
 	colour bool
+	notes  []string // of the accounts, each once
 }
 
 func (p *page) line(s string) { p.b.WriteString(strings.TrimRight(s, " ") + "\n") }
@@ -230,6 +233,12 @@ func (as *Accounts) Table(w io.Writer, width int, colour bool) error {
 			p.parts(a)
 		}
 	}
+	if len(p.notes) > 0 {
+		p.line("")
+	}
+	for i, n := range p.notes {
+		p.wrap(fmt.Sprintf("[%d] ", i+1), n)
+	}
 	if len(as.Notes) > 0 {
 		p.line("")
 		p.line(p.paint(bold, "Notes"))
@@ -248,14 +257,27 @@ func (p *page) account(a *Account) {
 	} else {
 		p.spent(a)
 	}
-	p.wrap("  ", a.probes())
+	line := a.probes()
+	var marks []string
 	for _, n := range a.Notes {
-		p.wrap("  - ", n)
+		i := slices.Index(p.notes, n)
+		if i < 0 {
+			i = len(p.notes)
+			p.notes = append(p.notes, n)
+		}
+		marks = append(marks, strconv.Itoa(i+1))
 	}
+	if len(marks) > 0 {
+		line += " [" + strings.Join(marks, ",") + "]"
+	}
+	p.wrap("  ", line)
 }
 
 // probes says what the probes cost, and what they saw it in.
 func (a *Account) probes() string {
+	if a.Explained == a.Failed {
+		return count(a.Explained, "explained trial") + ", all failed"
+	}
 	s := fmt.Sprintf("%s, %s", count(a.Explained-a.Failed, "explained trial"), count(a.Rounds, "round"))
 	if a.ProbeCost.HasInterval() {
 		return s + "; with the probes it took " + times(a.ProbeCost, "as long")
@@ -280,7 +302,7 @@ func (p *page) parts(a *Account) {
 		if finite(x.Share.Value) {
 			r.share = percent(x.Share.Value)
 			if x.Share.HasInterval() {
-				r.of = fmt.Sprintf("%.0f to %.0f", 100*x.Share.Low, 100*x.Share.High)
+				r.of = hundredths(x.Share.Low) + " to " + hundredths(x.Share.High)
 			}
 		}
 		rows = append(rows, r)
@@ -349,10 +371,7 @@ func amount(e stats.Estimate, decimals int, by float64) (value, half string) {
 	if !finite(e.Value) {
 		return "-", ""
 	}
-	value = fmt.Sprintf("%.*f", decimals, e.Value*by)
-	if strings.Trim(value, "-0.") == "" {
-		value = strings.TrimPrefix(value, "-") // what is rounded to nothing has no sign
-	}
+	value = unsigned(fmt.Sprintf("%.*f", decimals, e.Value*by))
 	if !e.HasInterval() {
 		return value, "none"
 	}

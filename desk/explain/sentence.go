@@ -58,9 +58,13 @@ func sentence(a *Account) string {
 	s := ""
 	switch {
 	case a.Rounds == 0:
-		return what + " has no account: see the notes."
+		return what + " has no account: see its notes."
 	case !a.Gap.HasInterval():
-		return fmt.Sprintf("%s took %s more than %s, in one round only: what that says is not known.", what, unit(a.Gap.Value), a.Against)
+		more := "more"
+		if a.Gap.Value < 0 {
+			more = "less"
+		}
+		return fmt.Sprintf("%s took %s %s than %s, in one round only: what that says is not known.", what, unit(math.Abs(a.Gap.Value)), more, a.Against)
 	case !a.HasGap() && a.metricDiffers():
 		r := a.Row
 		return fmt.Sprintf("%s: its trials took as long as those of %s, as they do where the load comes at a fixed rate, so an account of their time says nothing about its %s, which is %s.",
@@ -79,19 +83,21 @@ func sentence(a *Account) string {
 
 // comparison is an account of the slower of two provisionings against the faster, in plain words.
 func comparison(a *Account) string {
-	t := a.Baseline.Treatment
-	name := a.other()
-	s := fmt.Sprintf("%s is faster than %s here", name, a.Row.Treatment.Provisioning)
+	slower := a.Row.Treatment.Provisioning
+	s := a.other()
 	if a.Emulated {
-		s = fmt.Sprintf("%s, emulated, is faster than %s here", name, a.Row.Treatment.Provisioning)
+		s += ", emulated,"
+	}
+	s += " is faster than " + slower + " here"
+	if c := a.told(); len(c) > 0 && c[0].Key != Unexplained {
+		s += " because " + a.causes()
+	} else {
+		s += ": " + a.causes()
 	}
 	if a.Times.HasInterval() {
-		s += fmt.Sprintf(" (%s takes %s)", a.Row.Treatment.Provisioning, times(a.Times, t.Provisioning+"'s time"))
+		s += "; " + slower + " takes " + times(a.Times, "as long")
 	}
-	if c := a.told(); len(c) > 0 && c[0].Key != Unexplained {
-		return s + " because " + a.causes() + "." + a.trust()
-	}
-	return s + ": " + a.causes() + "." + a.trust()
+	return s + "." + a.trust()
 }
 
 // other is the label of the baseline: the account's own, with the other provisioning.
@@ -102,7 +108,7 @@ func (a *Account) other() string {
 // alone is a treatment without a baseline in words: what its own time went on.
 func alone(a *Account) string {
 	if !finite(a.Elapsed.Value) || !(a.Elapsed.Value > 0) || len(a.Spent) == 0 {
-		return a.Label + " has no account: see the notes."
+		return a.Label + " has no account: see its notes."
 	}
 	all := 0.0
 	for _, s := range a.Spent {
@@ -289,7 +295,17 @@ func (a *Account) trust() string {
 
 func finite(f float64) bool { return !math.IsNaN(f) && !math.IsInf(f, 0) }
 
-func percent(share float64) string { return fmt.Sprintf("%.0f %%", 100*share) }
+func percent(share float64) string { return hundredths(share) + " %" }
+
+// hundredths writes a share in hundredths; what is rounded to nothing has no sign.
+func hundredths(share float64) string { return unsigned(fmt.Sprintf("%.0f", 100*share)) }
+
+func unsigned(number string) string {
+	if strings.Trim(number, "-0.") == "" {
+		return strings.TrimPrefix(number, "-")
+	}
+	return number
+}
 
 // times writes "1.50 times bare metal (1.45–1.55)", with as many decimals as the interval deserves.
 func times(q stats.Quotient, of string) string {

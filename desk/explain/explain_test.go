@@ -1,0 +1,414 @@
+package explain
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"tare/desk/summary"
+	"tare/notebook"
+	"tare/stats"
+)
+
+// Every account closes: its parts sum to the gap, which is of the trials that no probe looked at.
+func TestTheSumIsTheGap(t *testing.T) {
+	l := quick()
+	l.noise, l.unseen = 0.2, 0.1
+	a := read(t, l.write(t))
+	n := 0
+	for _, x := range append(a.Accounts, a.Versus...) {
+		if x.Baseline == nil {
+			continue
+		}
+		n++
+		for name, parts := range map[string][]Part{"parts": x.Parts, "fine": x.Fine} {
+			sum := 0.0
+			for _, p := range parts {
+				sum += p.Seconds.Value
+			}
+			if math.Abs(sum-x.Gap.Value) > 1e-12*math.Abs(x.Elapsed.Value) || parts[len(parts)-1].Key != Unexplained {
+				t.Errorf("%s: %s sum to %v, the gap is %v", x.Label, name, sum, x.Gap.Value)
+			}
+		}
+		if want := x.Row.Mean - x.Baseline.Mean; math.Abs(want-x.Gap.Value) > 1e-9 {
+			t.Errorf("%s: the gap is %v, the summary's means differ by %v", x.Label, x.Gap.Value, want)
+		}
+		if len(x.Parts) != len(shown)+1 || len(x.Fine) != len(notebook.Walls)+1 {
+			t.Errorf("%s: %d parts, %d fine", x.Label, len(x.Parts), len(x.Fine))
+		}
+	}
+	if n < 5 {
+		t.Errorf("%d accounts", n)
+	}
+}
+
+func part(t *testing.T, a *Account, key string) *Part {
+	t.Helper()
+	for i := range a.Parts {
+		if a.Parts[i].Key == key {
+			return &a.Parts[i]
+		}
+	}
+	t.Fatalf("%s has no part %q", a.Label, key)
+	return nil
+}
+
+// What the issue asks of a container that is throttled on purpose; the probes' cost beside it.
+func TestThrottled(t *testing.T) {
+	a := read(t, quick().write(t))
+	for _, label := range []string{"cn docker vanilla 1/1GB", "cn runc vanilla 0.5/512MB"} {
+		x := find(t, a.Accounts, label)
+		if p := part(t, x, Throttled); !(p.Share.Low > 0.9) || !p.Told() {
+			t.Errorf("%s: %+v", label, p)
+		}
+		if q := x.ProbeCost; !(q.Low < 1.02 && 1.02 < q.High) || q.N != 8 {
+			t.Errorf("%s: the probes cost %+v", label, q)
+		}
+	}
+	half := find(t, a.Accounts, "cn runc vanilla 0.5/512MB")
+	if half.Baseline.Treatment.ID != "bm 1/1GB" || half.Against != "bare metal of 1 core" || !slices.Contains(half.Notes, "bare metal has no half core: compared with bare metal of 1 core") {
+		t.Errorf("%s, %q", half.Against, half.Notes)
+	}
+	if bm := find(t, a.Accounts, "bm 1/1GB"); bm.Baseline != nil || len(bm.Parts) > 0 || len(bm.Spent) != len(notebook.Walls) {
+		t.Errorf("%+v", bm)
+	}
+	vm := find(t, a.Accounts, "vm vanilla tcg 1/1GB")
+	if !vm.Emulated || !strings.Contains(vm.Sentence, "says nothing about a VM's cost") {
+		t.Error(vm.Sentence)
+	}
+	if len(a.Versus) != 1 || !strings.HasPrefix(a.Versus[0].Sentence, "cn docker pinned 1/1GB is faster than vanilla here because 96 % of the gap was throttling") {
+		t.Errorf("%+v", a.Versus)
+	}
+}
+
+// Of many studies, each interval holds the truth in 95 %, here 93 % at least for chance: the gap's, each part's, the
+// remainder's (what the probes do not see of the gap, less what they cost the one more than the other) and their cost's.
+func TestIntervalsCover(t *testing.T) {
+	const studies = 800
+	l := newLab().add("bm", one, wall{notebook.WallUser: 2, notebook.WallBlock: 0.1})
+	l.add("cn docker vanilla", one, wall{notebook.WallUser: 2.1, notebook.WallBlock: 0.12, notebook.WallThrottled: 0.5})
+	l.noise, l.unseen, l.cost = 0.05, 0.04, 0.03
+	x, y := l.truth["cn docker vanilla 1/1GB"], l.truth["bm 1/1GB"]
+	gap, seen := x.sum()-y.sum(), 1-l.unseen
+	truth := map[string]float64{
+		User: (x[User] - y[User]) * seen, IO: 0.02 * seen, Throttled: 0.5 * seen, System: gap * l.cost * seen,
+		Unexplained: gap - gap*(1+l.cost)*seen,
+	}
+	sum := &summary.Summary{Hosts: []summary.Host{{Host: l.host}}, Folders: []summary.Folder{{Study: l.study}}}
+	for _, tr := range l.study.Treatments {
+		sum.Rows = append(sum.Rows, summary.Row{Treatment: tr, HostID: l.host.ID, HostCores: 2, Metric: l.study.Metrics["cpu"], Representative: true})
+	}
+	held := map[string]int{}
+	for i := range studies {
+		g := rand.New(rand.NewPCG(uint64(i), 11))
+		b := &book{sum: sum, rows: map[*summary.Row]*tally{}}
+		for round := range l.rounds {
+			slow := 1 + 0.1*g.NormFloat64() // a round slows both alike
+			for j := range sum.Rows {
+				r := &sum.Rows[j]
+				if b.rows[r] == nil {
+					b.rows[r] = newTally()
+				}
+				for _, n := range l.trials(g, round, r.Treatment) {
+					n.ElapsedS *= slow
+					if n.Probes != nil {
+						for k := range n.Probes.Wall {
+							n.Probes.Wall[k] *= slow
+						}
+					}
+					b.rows[r].trial(0, &n)
+				}
+			}
+		}
+		a := b.account(&sum.Rows[1], &sum.Rows[0], "bare metal")
+		covers := func(name string, low, high, v float64) {
+			if low <= v && v <= high {
+				held[name]++
+			}
+		}
+		covers("gap", a.Gap.Low, a.Gap.High, gap)
+		covers("cost", a.ProbeCost.Low, a.ProbeCost.High, 1+l.cost)
+		for _, p := range a.Parts {
+			if v, ok := truth[p.Key]; ok {
+				covers(p.Key, p.Seconds.Low, p.Seconds.High, v)
+				if a.HasGap() {
+					covers("share "+p.Key, p.Share.Low, p.Share.High, v/gap)
+				}
+			}
+		}
+	}
+	if len(held) != 12 {
+		t.Errorf("%v", held)
+	}
+	for name, n := range held {
+		if share := float64(n) / studies; share < 0.93 {
+			t.Errorf("%s: %.3f of the intervals hold the truth", name, share)
+		}
+	}
+}
+
+// A part whose interval contains 0 is no cause, and nothing is said of a gap that may be none.
+func TestNoCauseThatMayBeNothing(t *testing.T) {
+	named := 0
+	for seed := range 30 {
+		l := newLab().add("bm", one, wall{notebook.WallUser: 2, notebook.WallSystem: 0.1}).
+			add("cn docker vanilla", one, wall{notebook.WallUser: 2, notebook.WallSystem: 0.1, notebook.WallCore: 0.004 * float64(seed)})
+		l.rounds, l.noise, l.study.Design.Trials = 4+seed%3, 0.03, 1
+		a := read(t, l.write(t))
+		for _, x := range a.Accounts[1:] {
+			for _, p := range x.Parts {
+				said := strings.Contains(x.Sentence, "was "+nouns[p.Key]) || strings.Contains(x.Sentence, "less "+nouns[p.Key]) || strings.Contains(x.Sentence, "more "+nouns[p.Key])
+				if said && (!p.Told() || !x.HasGap()) {
+					t.Errorf("%s\n%+v", x.Sentence, p)
+				}
+				if said {
+					named++
+				}
+			}
+			if !x.HasGap() && strings.Contains(x.Sentence, "%") {
+				t.Error(x.Sentence)
+			}
+		}
+	}
+	if named < 10 {
+		t.Errorf("%d causes were named", named)
+	}
+}
+
+func TestRefuses(t *testing.T) {
+	l := newLab().add("bm", one, wall{notebook.WallUser: 2})
+	l.study.Explain = nil
+	l.edit = func(x *notebook.Trial) { x.Explained, x.Probes = false, nil }
+	dir := l.write(t)
+	_, err := Read([]string{dir})
+	if !errors.Is(err, ErrNone) || !strings.Contains(err.Error(), "--explain") || strings.Contains(err.Error(), "\n") {
+		t.Error(err)
+	}
+	if _, err := Read([]string{t.TempDir()}); err == nil || !strings.Contains(err.Error(), "is not a results folder") {
+		t.Error(err)
+	}
+	// Beside a folder that has some, one without is said.
+	other := newLab().add("bm", one, wall{notebook.WallUser: 2})
+	other.host.ID = "bbbb"
+	for i := range other.study.Treatments {
+		other.study.Treatments[i].ID += " b"
+	}
+	other.truth["bm 1/1GB b"] = wall{notebook.WallUser: 2}
+	a := read(t, dir, other.write(t))
+	if len(a.Accounts) != 1 || !slices.Contains(a.Notes, "1 folder without explained trials: not in any account") {
+		t.Errorf("%d accounts, %q", len(a.Accounts), a.Notes)
+	}
+}
+
+// Without BPF the account is made of what there is, and what cannot be told is unexplained.
+func TestCoarse(t *testing.T) {
+	for _, c := range []struct {
+		user, system, throttled, elapsed float64
+		want                             [3]float64
+	}{
+		{1, 0.5, 0.5, 3, [3]float64{1, 0.5, 0.5}},       // one thread, which waited too
+		{2, 0, 2, 2, [3]float64{1, 0, 1}},               // two threads under a quota of one core: half of the time each
+		{4, 0, 0, 2, [3]float64{2, 0, 0}},               // two cores
+		{0, 0, 0, 2, [3]float64{}},                      // nothing is known
+		{0.001, 0, 0.999, 1, [3]float64{.001, 0, .999}}, // throttled from the start
+	} {
+		got := coarse(&notebook.Trial{ElapsedS: c.elapsed, Usage: notebook.Usage{UserS: c.user, SystemS: c.system}, Probes: &notebook.Probes{Figures: map[string]float64{"throttled_s": c.throttled}}})
+		for i, k := range roughly {
+			if math.Abs(got[k]-c.want[i]) > 1e-12 {
+				t.Errorf("%+v: %s is %v, want %v", c, k, got[k], c.want[i])
+			}
+		}
+	}
+	service := coarse(&notebook.Trial{ElapsedS: 5, Probes: &notebook.Probes{Figures: map[string]float64{"user_s": 1, "system_s": 2}}})
+	if service[User] != 1 || service[System] != 2 {
+		t.Errorf("%v", service)
+	}
+
+	l := quick()
+	l.edit = func(x *notebook.Trial) {
+		if x.Explained {
+			x.Probes.Wall = nil
+			x.Probes.Missing = map[string]string{notebook.ProbeScheduler: "no BPF here"}
+		}
+	}
+	x := find(t, read(t, l.write(t)).Accounts, "cn docker vanilla 1/1GB")
+	if !x.Coarse || len(x.Parts) != 4 || !(part(t, x, Throttled).Share.Low > 0.9) || !strings.Contains(strings.Join(x.Notes, "; "), "nothing followed the scheduler (no BPF here)") {
+		t.Errorf("%+v", x)
+	}
+	// Where bare metal alone was not followed, the two are still compared by what both have.
+	l.edit = func(x *notebook.Trial) {
+		if x.Explained && strings.HasPrefix(x.Treatment, "bm") {
+			x.Probes.Wall = nil
+			x.Probes.Missing = map[string]string{notebook.ProbeScheduler: "lost its way"}
+		}
+	}
+	x = find(t, read(t, l.write(t)).Accounts, "cn docker vanilla 1/1GB")
+	if !x.Coarse || len(x.Parts) != 4 || !strings.Contains(strings.Join(x.Notes, "; "), "(lost its way)") {
+		t.Errorf("%+v", x)
+	}
+	// What the guest alone saw will do.
+	l.edit = func(x *notebook.Trial) {
+		if p := x.Probes; p != nil && strings.HasPrefix(x.Treatment, "vm") {
+			x.Probes = &notebook.Probes{Inside: &notebook.Probes{Wall: p.Wall, Figures: map[string]float64{"steal_s": 1}, Spread: p.Spread}}
+		}
+	}
+	x = find(t, read(t, l.write(t)).Accounts, "vm vanilla tcg 1/1GB")
+	if x.Coarse || len(x.Inside) != 2 || len(x.Spread) != 0 || x.Figures[0].Name != "inside.steal_s" || x.Figures[0].Of != "steal_s" {
+		t.Errorf("%+v", x)
+	}
+}
+
+// Several folders of one host are read together; a folder's rounds are its own.
+func TestSpreadsAndFoldersAddUp(t *testing.T) {
+	a, b := quick(), quick()
+	b.study.Treatments = slices.Clone(b.study.Treatments)
+	for i := range b.study.Treatments {
+		tr := &b.study.Treatments[i]
+		b.truth[tr.ID+"2"] = b.truth[tr.ID]
+		tr.ID += "2"
+	}
+	x := find(t, read(t, a.write(t), b.write(t)).Accounts, "cn docker vanilla 1/1GB")
+	if x.Rounds != 16 || x.Explained != 32 {
+		t.Errorf("%d rounds, %d explained trials", x.Rounds, x.Explained)
+	}
+	if len(x.Spread) != 2 || x.Spread[0].What != notebook.OnCPU || x.Spread[1].Counts[12] != 32*90 || math.Abs(x.Spread[1].Sum-0.032) > 1e-9 {
+		t.Errorf("%+v", x.Spread)
+	}
+	if f := x.Figures[0]; f.Name != "elapsed_s" || f.Unit != "s" || f.Mean.N != 16 || f.Before.N != 16 || !excludesZero(f.More) {
+		t.Errorf("%+v", f)
+	}
+}
+
+// A folder is not trusted to be what Tare writes.
+func TestHostile(t *testing.T) {
+	l := quick()
+	l.host.Hostname, l.study.Treatments[2].Engine = "h\x1b[2J", "\u202edocker"
+	l.edit = func(x *notebook.Trial) {
+		if p := x.Probes; p != nil {
+			p.Wall["nonsense"], p.Wall[User] = 1e9, -3
+			p.Missing = map[string]string{"\x07": strings.Repeat("x", 10_000)}
+			p.Figures["\x1b.exits"] = -1
+			p.Spread = append(p.Spread, notebook.Distribution{What: "\x1b", Counts: make([]int64, 500)}, notebook.Distribution{What: notebook.RunQueue, Unit: "s", Role: notebook.RoleWork, Counts: []int64{-5}})
+			p.Stacks = []notebook.Stack{{Frames: []string{"a", "b"}, Seconds: 1, Count: 1}}
+		}
+		if x.Round == 3 {
+			x.ElapsedS = 0
+		}
+	}
+	a := read(t, l.write(t))
+	var b, j bytes.Buffer
+	for _, width := range []int{0, 1, 20, 79} {
+		if err := a.Table(&b, width, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if strings.ContainsAny(b.String(), "\x1b\x07\u202e") || strings.Contains(b.String(), strings.Repeat("x", 1000)) {
+		t.Errorf("%q", b.String())
+	}
+	if err := a.JSON(&j); err != nil || !json.Valid(j.Bytes()) {
+		t.Error(err)
+	}
+	x := &a.Accounts[0]
+	if len(x.Stacks) != 1 || x.Stacks[0].Count != int64(x.Explained) {
+		t.Errorf("%+v", x.Stacks)
+	}
+	for _, d := range x.Spread {
+		if len(d.Counts) > buckets {
+			t.Errorf("%d buckets", len(d.Counts))
+		}
+	}
+}
+
+// The rules of the sentences, each by itself.
+func TestSentences(t *testing.T) {
+	e := func(v, half float64) stats.Estimate {
+		return stats.Estimate{Value: v, Low: v - half, High: v + half, N: 8}
+	}
+	row := func(words string) *summary.Row {
+		tr := newLab().add(words, one, nil).study.Treatments[0]
+		return &summary.Row{Treatment: tr, Representative: tr.Representative(), RatioLow: math.NaN(), RatioHigh: math.NaN()}
+	}
+	// account is one whose parts are given as seconds and half widths.
+	account := func(gap float64, parts map[string][2]float64, edit func(*Account)) *Account {
+		a := &Account{Row: row("cn docker vanilla"), Baseline: row("bm"), Label: "cn docker vanilla 1/1GB", Against: "bare metal", Rounds: 8, Explained: 8, Gap: e(gap, 0.05)}
+		a.Times = stats.Quotient{Value: 1 + gap/2, Low: 1 + gap/2 - 0.05, High: 1 + gap/2 + 0.05, N: 8}
+		rest := gap
+		for _, c := range shown {
+			v := parts[c.key]
+			rest -= v[0]
+			a.Parts = append(a.Parts, Part{Key: c.key, Label: c.label, Seconds: e(v[0], v[1]), Share: stats.Quotient{Value: v[0] / gap}})
+		}
+		a.Parts = append(a.Parts, Part{Key: Unexplained, Seconds: e(rest, 0.02), Share: stats.Quotient{Value: rest / gap}})
+		if edit != nil {
+			edit(a)
+		}
+		return a
+	}
+	figure := func(of string, mean, before, half float64) Figure {
+		return Figure{Name: of, Of: of, Mean: e(mean, 0), Before: e(before, 0), More: e(mean-before, half), Total: 8 * mean}
+	}
+	for _, c := range []struct {
+		name string
+		a    *Account
+		want string
+	}{
+		{"one cause", account(1, map[string][2]float64{Throttled: {0.92, 0.1}}, func(a *Account) {
+			a.Figures = []Figure{figure("periods", 60, 0, 1), figure("throttled_periods", 53.875, 0, 1)}
+		}), "cn docker vanilla 1/1GB is 1.50 times bare metal (1.45–1.55): 92 % of the gap was throttling (the CPU quota was spent in 431 of 480 periods)."},
+		{"two causes", account(1, map[string][2]float64{User: {0.6, 0.1}, System: {0.38, 0.1}}, func(a *Account) {
+			a.Figures = []Figure{figure("migrations", 120, 3, 10), figure("switches", 500, 490, 20), figure("minor_faults", 1000, 10, 5)}
+		}), "cn docker vanilla 1/1GB is 1.50 times bare metal (1.45–1.55): 60 % of the gap was running its own code (threads were moved to another core 120 times a trial, against 3 times); 38 % was the kernel running for it (1000 page faults a trial, against 10)."},
+		{"a cause that may be nothing", account(1, map[string][2]float64{User: {0.7, 0.8}, Core: {0.3, 0.01}}, nil),
+			"cn docker vanilla 1/1GB is 1.50 times bare metal (1.45–1.55): 30 % of the gap was waiting for a core."},
+		{"none", account(1, map[string][2]float64{User: {0.7, 0.8}, Core: {0.3, 0.4}}, nil),
+			"cn docker vanilla 1/1GB is 1.50 times bare metal (1.45–1.55): no part of the gap can be told from nothing."},
+		{"unexplained", account(1, map[string][2]float64{Core: {0.3, 0.01}}, nil),
+			"cn docker vanilla 1/1GB is 1.50 times bare metal (1.45–1.55): unexplained is the largest part, 70 % of the gap; 30 % was waiting for a core."},
+		{"the other way", account(1, map[string][2]float64{Throttled: {1.5, 0.1}, User: {-0.5, 0.1}}, nil),
+			"cn docker vanilla 1/1GB is 1.50 times bare metal (1.45–1.55): 150 % of the gap was throttling; less running its own code made it smaller by 50 %."},
+		{"faster", account(-0.5, map[string][2]float64{IO: {-0.6, 0.1}, System: {0.1, 0.01}}, nil),
+			"cn docker vanilla 1/1GB is 0.75 times bare metal (0.70–0.80): 120 % of the gap was less waiting for I/O; more the kernel running for it made it smaller by 20 %."},
+		{"within the noise", account(0.04, map[string][2]float64{IO: {0.04, 0.01}}, nil),
+			"cn docker vanilla 1/1GB: the gap to bare metal is within the noise (−10 to 90 ms)."},
+		{"doubtful", account(1, map[string][2]float64{Hypervisor: {1, 0.1}}, func(a *Account) { a.Row.Doubtful = true }),
+			"cn docker vanilla 1/1GB is 1.50 times bare metal (1.45–1.55): 100 % of the gap was the hypervisor. It is not to be trusted: bare metal differed from itself by as much."},
+		{"no bounds", account(1, map[string][2]float64{Waiting: {1, 0.1}}, func(a *Account) { a.Times.High = math.Inf(1) }),
+			"cn docker vanilla 1/1GB is slower than bare metal by 1 s: 100 % of the gap was waiting for something else."},
+		{"one round", account(1, nil, func(a *Account) { a.Rounds, a.Gap.Low, a.Gap.High = 1, math.NaN(), math.NaN() }),
+			"cn docker vanilla 1/1GB took 1 s more than bare metal, in one round only: what that says is not known."},
+		{"a metric of another kind", account(0, nil, func(a *Account) {
+			a.Row.Metric.Name, a.Row.Baseline, a.Row.Ratio, a.Row.RatioLow, a.Row.RatioHigh = "response time", a.Baseline.Treatment.ID, 1.3, 1.2, 1.4
+			a.Notes = []string{ofElapsed + ", which is not the response time"}
+		}), "cn docker vanilla 1/1GB: its trials took as long as those of bare metal, as they do where the load comes at a fixed rate, so an account of their time says nothing about its response time, which is 1.30 times bare metal's (1.20–1.40)."},
+		{"emulated", account(1, map[string][2]float64{User: {1, 0.1}}, func(a *Account) { a.Emulated = true }),
+			"cn docker vanilla 1/1GB is emulated, which says nothing about a VM's cost; it is 1.50 times bare metal (1.45–1.55): 100 % of the gap was running its own code."},
+	} {
+		if got := sentence(c.a); got != c.want {
+			t.Errorf("%s:\n%s\nwant\n%s", c.name, got, c.want)
+		}
+	}
+	pinned := func(edit func(*Account), parts map[string][2]float64) *Account {
+		return account(1, parts, func(a *Account) {
+			a.Baseline, a.Against = row("cn docker pinned"), notebook.Pinned
+			if edit != nil {
+				edit(a)
+			}
+		})
+	}
+	for _, c := range []struct {
+		a    *Account
+		want string
+	}{
+		{pinned(nil, map[string][2]float64{Throttled: {0.82, 0.1}, User: {0.18, 0.3}}), "cn docker pinned 1/1GB is faster than vanilla here because 82 % of the gap was throttling; vanilla takes 1.50 times as long (1.45–1.55)."},
+		{pinned(nil, nil), "cn docker pinned 1/1GB is faster than vanilla here: unexplained is the largest part, 100 % of the gap; vanilla takes 1.50 times as long (1.45–1.55)."},
+	} {
+		if got := comparison(c.a); got != c.want {
+			t.Errorf("%s\nwant\n%s", got, c.want)
+		}
+	}
+}

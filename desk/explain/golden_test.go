@@ -1,0 +1,111 @@
+package explain
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"tare/notebook"
+)
+
+var update = flag.Bool("update", false, "write the golden files under testdata anew")
+
+// scenes are folders whose account a golden file holds.
+var scenes = []struct {
+	name  string
+	width int
+	json  bool
+	lab   func() *lab
+}{
+	{"quick", 80, true, quick},
+	{"coarse", 0, false, func() *lab {
+		l := quick()
+		l.edit = func(x *notebook.Trial) {
+			if x.Explained {
+				x.Probes.Wall, x.Probes.Spread, x.Probes.Looked = nil, nil, []string{notebook.ProbeBandwidth, notebook.ProbeCPU}
+				x.Probes.Missing = map[string]string{notebook.ProbeScheduler: "no BPF: the kernel answers \"operation not permitted\"", notebook.ProbeHypervisor: "no tracepoint kvm:kvm_exit"}
+			}
+		}
+		return l
+	}},
+	{"troubled", 60, false, func() *lab {
+		l := newLab().add("bm", one, wall{notebook.WallUser: 2}).add("cn docker vanilla", one, wall{notebook.WallUser: 2, notebook.WallCore: 0.6}).
+			add("cn crun pinned", one, wall{notebook.WallUser: 2.2}).add("cn crun vanilla", large, wall{notebook.WallUser: 2}).add("cn runc pinned", one, wall{notebook.WallUser: 2})
+		l.unseen = 0.3
+		l.edit = func(x *notebook.Trial) {
+			if strings.HasPrefix(x.Treatment, "cn docker") && x.Explained && x.Round < 2 {
+				x.Failure = "killed for memory\x1b[2J"
+			}
+			if strings.HasPrefix(x.Treatment, "cn runc") && x.Explained {
+				x.Failure = "the output is wrong"
+			}
+			if strings.HasPrefix(x.Treatment, "cn crun pinned") && x.Explained {
+				x.Probes.Lost = 17
+			}
+		}
+		return l
+	}},
+	{"service", 0, false, func() *lab {
+		l := newLab().add("bm", one, wall{notebook.WallUser: 1, notebook.WallNetwork: 4}).add("cn docker vanilla", one, wall{notebook.WallUser: 1.3, notebook.WallNetwork: 3.7})
+		l.study.Metrics["cpu"] = notebook.Metric{Name: "response time", Unit: "s"}
+		l.edit = func(x *notebook.Trial) {
+			x.Value = 0.01
+			if strings.HasPrefix(x.Treatment, "cn") {
+				x.Value = 0.013 * (1 + float64(x.Round)/1000)
+			}
+		}
+		return l
+	}},
+	{"one-round", 80, false, func() *lab { l := quick(); l.rounds = 1; return l }},
+	{"no-bm", 80, false, func() *lab {
+		return newLab().add("cn docker vanilla", one, wall{notebook.WallUser: 2, notebook.WallThrottled: 0.5}).add("cn docker pinned", one, wall{notebook.WallUser: 2})
+	}},
+}
+
+func TestGolden(t *testing.T) {
+	for _, c := range scenes {
+		t.Run(c.name, func(t *testing.T) {
+			a := read(t, c.lab().write(t))
+			var text, data bytes.Buffer
+			if err := a.Table(&text, c.width, false); err != nil {
+				t.Fatal(err)
+			}
+			if err := a.JSON(&data); err != nil {
+				t.Fatal(err)
+			}
+			golden(t, c.name+".txt", text.String())
+			if c.json {
+				golden(t, c.name+".json", data.String())
+			}
+			for i, l := range strings.Split(text.String(), "\n") {
+				if n := len([]rune(l)); c.width > 0 && n > c.width {
+					t.Errorf("line %d has %d columns of %d: %s", i+1, n, c.width, l)
+				}
+			}
+		})
+	}
+}
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.MkdirAll("testdata", 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s differs (go test ./desk/explain -update writes it anew); got:\n%s", path, fmt.Sprint(got))
+	}
+}
