@@ -152,6 +152,21 @@ func hides(t notebook.Treatment, service bool) string {
 	return ""
 }
 
+// blind says why there is no account from inside a guest whose ruler was asked for one; "" if there is, or if it was not asked.
+func blind(asked []string, inside *notebook.Probes) string {
+	switch {
+	case !slices.Contains(asked, notebook.ProbeScheduler):
+		return ""
+	case inside == nil:
+		return "the ruler in the VM said nothing of it"
+	case len(inside.Wall) > 0:
+		return ""
+	case inside.Missing[notebook.ProbeScheduler] != "":
+		return inside.Missing[notebook.ProbeScheduler]
+	}
+	return "the scheduler's probe in the VM saw nothing"
+}
+
 // account completes what was seen of a trial in a guest of the treatment: it divides the time that the guest ran into user and
 // system, and of what was seen inside and outside a VM it makes one account. The CPU times are those that the guest's kernel gives
 // for the trial's processes; of a service, where it cannot, those that the probes counted.

@@ -238,6 +238,28 @@ func TestTheAccountOfAVMIsMadeOfBothSides(t *testing.T) {
 	}
 }
 
+func TestAVMThatCannotLookIntoItselfSaysWhy(t *testing.T) {
+	for _, c := range []struct {
+		inside *notebook.Probes
+		want   string
+	}{
+		{nil, "the ruler in the VM said nothing of it"},
+		{&notebook.Probes{Missing: map[string]string{notebook.ProbeScheduler: "no BTF"}}, "no BTF"},
+		{&notebook.Probes{Wall: map[string]float64{notebook.WallUser: 1}}, ""},
+	} {
+		book := &fakeBook{}
+		l := &fakeLab{elapsed: steady, inside: c.inside}
+		if _, err := (&Run{Plan: explained(notebook.Design{Floor: 1, Cap: 1, Trials: 1}, vmT), Lab: l, Book: book}).Do(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for _, tr := range book.trials {
+			if tr.Explained && (tr.Probes.Missing[MissingInside] != c.want || !near(tr.Probes.Wall, map[string]float64{notebook.WallUser: 0.75, notebook.WallSystem: 0.25}) && c.want != "") {
+				t.Errorf("missing %q, want %q; wall %v", tr.Probes.Missing, c.want, tr.Probes.Wall)
+			}
+		}
+	}
+}
+
 func near(a, b map[string]float64) bool {
 	for k := range maps.Keys(b) {
 		if math.Abs(a[k]-b[k]) > 1e-9 {

@@ -539,6 +539,9 @@ func (r *Run) trial(ctx context.Context, g Guest, service *service, ready *workl
 	}
 	if l != nil {
 		tr.Probes.Inside = res.Probes
+		if why := blind(order.Probes, res.Probes); why != "" {
+			missing(tr.Probes, MissingInside, why)
+		}
 		account(tr.Probes, tr.Usage)
 	}
 	if off := (host - res.Elapsed).Abs(); off > clockFloor+time.Duration(clockShare*float64(host)) {
