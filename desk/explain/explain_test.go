@@ -157,7 +157,7 @@ func TestNoCauseThatMayBeNothing(t *testing.T) {
 	named := 0
 	for seed := range 30 {
 		l := newLab().add("bm", one, wall{notebook.WallUser: 2, notebook.WallSystem: 0.1}).
-			add("cn docker vanilla", one, wall{notebook.WallUser: 2, notebook.WallSystem: 0.1, notebook.WallCore: 0.004 * float64(seed)})
+			add("cn docker vanilla", one, wall{notebook.WallUser: 2, notebook.WallSystem: 0.1, notebook.WallCore: 0.012 * float64(seed)})
 		l.rounds, l.noise, l.study.Design.Trials = 4+seed%3, 0.03, 1
 		a := read(t, l.write(t))
 		for _, x := range a.Accounts[1:] {
