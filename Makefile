@@ -36,6 +36,7 @@ cross:
 	GOOS=darwin GOARCH=arm64 $(GO) build -o /dev/null ./cmd/tare
 	GOOS=windows GOARCH=amd64 $(GO) build -o /dev/null ./cmd/tare
 
-# Golden files are made again from what the code prints now; look at the difference before it is committed.
+# The probes' BPF objects, and golden files from what the code prints now; look at the difference before it is committed.
 generate:
+	@scripts/generate
 	CGO_ENABLED=0 $(GO) test ./desk/... -update

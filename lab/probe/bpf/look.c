@@ -1,0 +1,737 @@
+// What a probe attaches to the kernel. `make generate` compiles it; CO-RE fits it to the kernel that it is loaded into.
+//
+// Tracepoints with BTF and perf events only, for not every kernel has kprobes. Every switch of the guest's threads comes through
+// here, so each path is as short as it can be: no string, no stack unless it is asked for, one clock, one shared word.
+#include <linux/types.h>
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_tracing.h>
+
+typedef __u64 u64;
+typedef __u32 u32;
+typedef __u16 u16;
+typedef __u8 u8;
+
+// Of the kernel's structures only what is read; the names after ___ are flavours that CO-RE takes off.
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+struct inode { u16 i_mode; };
+struct file { struct inode *f_inode; };
+struct fdtable { unsigned max_fds; struct file **fd; };
+struct files_struct { struct fdtable *fdt; };
+struct cfs_rq { int throttle_count; };
+struct sched_entity { struct cfs_rq *cfs_rq; u64 sum_exec_runtime; };
+struct task_struct {
+	int pid, tgid;
+	unsigned in_iowait : 1;
+	struct files_struct *files;
+	struct sched_entity se;
+};
+struct task_struct___throttled { _Bool throttled; }; // Linux 6.18: each thread is throttled on its own
+struct pt_regs___x86 { unsigned long orig_ax, di; };
+struct pt_regs___arm { u64 regs[31]; int syscallno; };
+struct gendisk { int major, first_minor; };
+struct request_queue { struct gendisk *disk; };
+struct request { struct request_queue *q; u32 cmd_flags, __data_len; };
+struct vm_area_struct { struct file *vm_file; };
+struct bpf_iter_meta { u64 seq_num; };
+struct bpf_iter__task { struct bpf_iter_meta *meta; struct task_struct *task; };
+#pragma clang attribute pop
+
+// A perf event's context. The registers are those of the machine that it is compiled for.
+struct registers {
+#if defined(__TARGET_ARCH_x86)
+	u64 before[16], ip, after[4];
+#elif defined(__TARGET_ARCH_arm64)
+	u64 before[32], ip, after[1];
+#endif
+};
+struct bpf_perf_event_data { struct registers regs; u64 period, addr; };
+
+// As notebook.Role…; userspace has the same list.
+enum { WORK, VCPU, IO, EMULATOR, ROLES, RULER = ROLES, CLOCK };
+enum { UNKNOWN, NEW, RUNS, WAITS, READY, THROTTLED };
+// What a thread waits for; BY_FD is decided by what the file is.
+enum { OTHER, BLOCK, NETWORK, FUTEX, SLEEP, REASONS, BY_FD = 7 };
+// Rows of spread; a wait for a reason is OFF + reason.
+enum { ON, RUNQ, PREEMPTED, THROTTLE, OFF, KINDS = OFF + REASONS };
+// Columns of wall; idle for a reason is IDLE + reason.
+enum { RUN, CORE, THROTTLING, IDLE, WALLS = IDLE + REASONS };
+enum { SWITCHES, WAITED, PREEMPTIONS, WAKEUPS, MIGRATIONS, CACHE, NODE, TASKS, RUN_NS, COUNTS };
+
+#define BUCKETS 40
+#define SPANS 2 // the ruler warms up once before it measures: the last span is the trial
+#define MAX_CPUS 1024
+#define SYSCALLS 512
+#define TASK_DEAD 0x80 // the state in which a thread is switched from for the last time
+
+struct seat {
+	u64 since;      // of its state
+	u64 ran;        // CPU time that it had used when it last left a core
+	u64 file;       // the last one that it waited for
+	u32 cpu;        // where it last ran, from 1; 0: nowhere yet
+	int stack;      // of its wait; negative: none
+	u8 role, state, reason, file_reason;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct seat);
+} seats SEC(".maps");
+
+// Threads that are there when the look begins: their ids and roles.
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 65536);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, u32);
+	__type(value, u32);
+} seeds SEC(".maps");
+
+struct span {
+	u64 wall[WALLS];
+	u64 counts[ROLES][COUNTS];
+	u64 sums[ROLES][KINDS];
+	u64 spread[ROLES][KINDS][BUCKETS];
+};
+struct sums {
+	u64 lost;
+	struct span span[SPANS];
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct sums);
+} all SEC(".maps");
+
+// Set by userspace before it attaches; the rest of it is the look's state.
+struct look {
+	u64 zero;  // the clock at the beginning, so that times are short
+	u32 cores; // that the guest has
+	u32 follow; // the role whose threads the wall is made of
+	u32 stacks;
+	u32 seeded; // threads found
+	u32 open;  // a trial is under way
+	u32 spans; // begun so far
+	u32 main;  // the trial's process
+	u32 dying; // it has ended, and its ruler not yet seen it
+	u64 begin, end;
+} look __attribute__((aligned(64)));
+
+// How many of the guest's threads run, are ready, are throttled, and since when: 10 bits each, and 34 of units of 1024 ns,
+// which is five hours. One word, so that it is changed at once; on a line of its own, for all CPUs write to it.
+u64 state[8] __attribute__((aligned(64)));
+
+u8 reasons[SYSCALLS];    // by the syscall's number
+u8 cache_of[MAX_CPUS];   // by CPU: last-level cache
+u8 node_of[MAX_CPUS];    // and NUMA node
+
+static __always_inline u32 log2of(u64 v)
+{
+	u32 r = 0;
+	if (v >> 32) { v >>= 32; r = 32; }
+	if (v >> 16) { v >>= 16; r += 16; }
+	if (v >> 8) { v >>= 8; r += 8; }
+	if (v >> 4) { v >>= 4; r += 4; }
+	if (v >> 2) { v >>= 2; r += 2; }
+	if (v >> 1) r += 1;
+	return r < BUCKETS ? r : BUCKETS - 1;
+}
+
+// span is this CPU's part of the current one; none while no trial is under way.
+static __always_inline struct span *span(struct sums *s)
+{
+	return look.open ? &s->span[(look.spans - 1) % SPANS] : 0;
+}
+
+static __always_inline struct sums *mine(void)
+{
+	u32 zero = 0;
+	return bpf_map_lookup_elem(&all, &zero);
+}
+
+static __always_inline void took(struct span *p, u32 role, u32 kind, u64 ns)
+{
+	if (!p || role >= ROLES)
+		return;
+	p->sums[role][kind] += ns;
+	p->spread[role][kind][log2of(ns)]++;
+}
+
+static __always_inline void count(struct span *p, u32 role, u32 what, u64 n)
+{
+	if (p && role < ROLES)
+		p->counts[role][what] += n;
+}
+
+#define ONE_RUNS 1ull
+#define ONE_READY (1ull << 10)
+#define ONE_THROTTLED (1ull << 20)
+#define NUMBERS ((1ull << 30) - 1)
+
+// account charges the time since the last change to what the guest did meanwhile, and changes the numbers by delta. The share
+// of a core that could have been used and was not goes to what kept the thread from it.
+static __always_inline void account(struct sums *s, struct span *p, u64 now, u64 delta, u32 reason)
+{
+	u64 t = (now - look.zero) >> 10;
+	for (int i = 0; i < 16; i++) {
+		u64 old = *(volatile u64 *)&state[0];
+		u64 from = old >> 30;
+		u64 to = t > from ? t : from;
+		u64 new = to << 30 | ((old + delta) & NUMBERS);
+		if (__sync_val_compare_and_swap(&state[0], old, new) != old)
+			continue;
+		if (!p)
+			return;
+		u64 begin = (look.begin - look.zero) >> 10;
+		if (from < begin)
+			from = begin;
+		if (to <= from)
+			return;
+		u64 time = to - from;
+		u64 runs = old & 1023, ready = old >> 10 & 1023, throttled = old >> 20 & 1023;
+		u64 able = runs + ready + throttled, cores = look.cores;
+		if (!able) {
+			if (reason < REASONS)
+				p->wall[IDLE + reason] += time;
+			return;
+		}
+		u64 share = able < cores ? able : cores;
+		if (runs >= share) {
+			p->wall[RUN] += time;
+			return;
+		}
+		u64 run = time * runs / share, rest = time - run;
+		u64 core = rest * ready / (ready + throttled);
+		p->wall[RUN] += run;
+		p->wall[CORE] += core;
+		p->wall[THROTTLING] += rest - core;
+		return;
+	}
+	s->lost++;
+}
+
+static __always_inline u32 reason_by_file(struct task_struct *t, struct seat *a, u64 fd)
+{
+	struct fdtable *fdt = t->files->fdt;
+	struct file *file = 0;
+	struct inode *inode = 0;
+	u16 mode = 0;
+	if (!fdt || fd >= fdt->max_fds)
+		return OTHER;
+	bpf_probe_read_kernel(&file, sizeof file, &fdt->fd[fd]);
+	if (a->file == (u64)file)
+		return a->file_reason;
+	bpf_probe_read_kernel(&inode, sizeof inode, &file->f_inode);
+	bpf_probe_read_kernel(&mode, sizeof mode, &inode->i_mode);
+	a->file = (u64)file;
+	switch (mode & 0170000) {
+	case 0140000: a->file_reason = NETWORK; break;           // socket
+	case 0100000: case 0060000: a->file_reason = BLOCK; break; // file, block device
+	default: a->file_reason = OTHER;
+	}
+	return a->file_reason;
+}
+
+// reason is what the thread, which is the current one, is going to wait for.
+static __always_inline u32 reason(struct task_struct *t, struct seat *a)
+{
+	if (BPF_CORE_READ_BITFIELD(t, in_iowait))
+		return BLOCK;
+	struct pt_regs___x86 *x86 = (void *)bpf_task_pt_regs((void *)t);
+	u64 nr, fd;
+	if (bpf_core_field_exists(x86->orig_ax)) {
+		nr = x86->orig_ax;
+		fd = x86->di;
+	} else {
+		struct pt_regs___arm *arm = (void *)x86;
+		nr = arm->syscallno;
+		fd = arm->regs[0];
+	}
+	if (nr >= SYSCALLS)
+		return OTHER; // a page fault, or nothing of its own
+	u32 r = reasons[nr & (SYSCALLS - 1)];
+	return r == BY_FD ? reason_by_file(t, a, fd) : r;
+}
+
+static __always_inline _Bool is_throttled(struct task_struct *t)
+{
+	struct task_struct___throttled *own = (void *)t;
+	if (bpf_core_field_exists(own->throttled))
+		return own->throttled;
+	return t->se.cfs_rq->throttle_count > 0;
+}
+
+struct {
+	__uint(type, BPF_MAP_TYPE_STACK_TRACE);
+	__uint(max_entries, 4096);
+	__uint(key_size, sizeof(u32));
+	__uint(value_size, 32 * sizeof(u64));
+} stacks SEC(".maps");
+
+struct waited { u64 ns, count; };
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 4096);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, u32);
+	__type(value, struct waited);
+} waits SEC(".maps");
+
+static __always_inline void waited_at(struct sums *s, int stack, u64 ns)
+{
+	if (stack < 0)
+		return;
+	u32 id = stack;
+	struct waited *w = bpf_map_lookup_elem(&waits, &id);
+	if (w) {
+		__sync_fetch_and_add(&w->ns, ns);
+		__sync_fetch_and_add(&w->count, 1);
+		return;
+	}
+	struct waited first = {ns, 1};
+	if (bpf_map_update_elem(&waits, &id, &first, BPF_NOEXIST))
+		s->lost++;
+}
+
+// repair makes good an event that did not come: a thread leaves a core that it was not seen to enter. (Some kernels show no switch
+// from a process that they hide.) The scheduler itself knows for how long it ran; that much is moved in the account.
+static __always_inline u64 repair(struct sums *s, struct span *p, struct seat *a, u64 now, u64 ran)
+{
+	u32 booked = a->state == READY ? CORE : a->state == THROTTLED ? THROTTLING : IDLE + a->reason;
+	u64 delta = a->state == READY ? -ONE_READY : a->state == THROTTLED ? -ONE_THROTTLED : 0;
+	u64 numbers = *(volatile u64 *)&state[0];
+	u64 able = (numbers & 1023) + (numbers >> 10 & 1023) + (numbers >> 20 & 1023);
+	s->lost++;
+	account(s, p, now, 0, a->reason);
+	if (ran > now - a->since)
+		ran = now - a->since;
+	if (p && booked < WALLS && a->state != UNKNOWN) {
+		u64 share = able > look.cores ? look.cores : able;
+		u64 time = (share > 1 ? ran / share : ran) >> 10;
+		p->wall[booked] -= time; // the sum over CPUs is what counts
+		p->wall[RUN] += time;
+	}
+	return delta;
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(switched, _Bool preempt, struct task_struct *prev, struct task_struct *next, unsigned prev_state)
+{
+	struct seat *a = bpf_task_storage_get(&seats, prev, 0, 0);
+	struct seat *b = bpf_task_storage_get(&seats, next, 0, 0);
+	asm volatile("" : : "r"(a)); // or the compiler makes one test of two pointers, which the verifier refuses
+	if (!a) {
+		asm volatile("" : : "r"(b));
+		if (!b)
+			return 0;
+	}
+	if (a && a->role >= ROLES) // rulers are only waited for
+		a = 0;
+	if (b && b->role >= ROLES)
+		b = 0;
+	if (!a) {
+		asm volatile("" : : "r"(b));
+		if (!b)
+			return 0;
+	}
+	struct sums *s = mine();
+	if (!s)
+		return 0;
+	struct span *p = span(s);
+	u64 now = bpf_ktime_get_ns(), delta = 0;
+	u32 why = OTHER;
+	_Bool followed = 0;
+	if (a) {
+		u32 role = a->role;
+		_Bool mine = role == look.follow;
+		u64 total = prev->se.sum_exec_runtime;
+		if (a->state == RUNS) {
+			took(p, role, ON, now - a->since);
+			count(p, role, RUN_NS, now - a->since);
+			if (mine)
+				delta -= ONE_RUNS;
+		} else if (a->state != UNKNOWN) {
+			u64 ran = total - a->ran;
+			took(p, role, ON, ran);
+			count(p, role, RUN_NS, ran);
+			if (mine)
+				delta += repair(s, p, a, now, ran);
+			else
+				s->lost++;
+		}
+		a->ran = total;
+		count(p, role, SWITCHES, 1);
+		a->since = now;
+		a->cpu = bpf_get_smp_processor_id() + 1;
+		if (prev_state && !preempt) {
+			a->state = WAITS;
+			a->stack = -1;
+			if (!(prev_state & TASK_DEAD)) {
+				a->reason = why = reason(prev, a);
+				count(p, role, WAITED, 1);
+				if (look.stacks && mine)
+					a->stack = bpf_get_stackid(ctx, &stacks, BPF_F_FAST_STACK_CMP);
+			}
+		} else {
+			count(p, role, PREEMPTIONS, 1);
+			if (is_throttled(prev)) {
+				a->state = THROTTLED;
+				if (mine)
+					delta += ONE_THROTTLED;
+			} else {
+				a->state = READY;
+				a->reason = REASONS; // it was preempted
+				if (mine)
+					delta += ONE_READY;
+			}
+		}
+		followed = mine;
+	}
+	if (b) {
+		u32 role = b->role, cpu = bpf_get_smp_processor_id() + 1;
+		_Bool mine = role == look.follow;
+		u64 ns = now - b->since;
+		switch (b->state) {
+		case THROTTLED:
+			took(p, role, THROTTLE, ns);
+			if (mine)
+				delta -= ONE_THROTTLED;
+			break;
+		case READY:
+			took(p, role, b->reason == REASONS ? PREEMPTED : RUNQ, ns);
+			if (mine)
+				delta -= ONE_READY;
+			break;
+		case WAITS: // its wakeup was not seen
+			s->lost++;
+			if (b->reason < REASONS) {
+				why = b->reason;
+				took(p, role, OFF + why, ns);
+				count(p, role, WAKEUPS, 1);
+			}
+			break;
+		}
+		if (mine)
+			delta += ONE_RUNS;
+		if (b->cpu && b->cpu != cpu) {
+			u32 old = (b->cpu - 1) & (MAX_CPUS - 1), new = (cpu - 1) & (MAX_CPUS - 1);
+			count(p, role, MIGRATIONS, 1);
+			if (cache_of[old] != cache_of[new])
+				count(p, role, CACHE, 1);
+			if (node_of[old] != node_of[new])
+				count(p, role, NODE, 1);
+		}
+		b->state = RUNS;
+		b->since = now;
+		followed |= mine;
+	}
+	if (followed)
+		account(s, p, now, delta, why);
+	return 0;
+}
+
+// closed ends the trial's span; what comes after it is not of the trial.
+static __always_inline void closed(struct sums *s, u64 now)
+{
+	account(s, span(s), now, 0, OTHER);
+	look.end = now;
+	look.open = 0;
+	look.dying = 0;
+}
+
+static __always_inline int woken(struct task_struct *t)
+{
+	struct seat *a = bpf_task_storage_get(&seats, t, 0, 0);
+	if (!a)
+		return 0;
+	struct sums *s = mine();
+	if (!s)
+		return 0;
+	u64 now = bpf_ktime_get_ns();
+	u32 role = a->role;
+	if (role >= ROLES) {
+		// The ruler was told of its child's end.
+		if (look.dying && look.open)
+			closed(s, now);
+		return 0;
+	}
+	if (a->state != WAITS && a->state != NEW && a->state != UNKNOWN)
+		return 0;
+	struct span *p = span(s);
+	u32 why = OTHER;
+	if (a->state == WAITS) {
+		why = a->reason;
+		if (why < REASONS)
+			took(p, role, OFF + why, now - a->since);
+		if (a->stack >= 0 && p)
+			waited_at(s, a->stack, now - a->since);
+		count(p, role, WAKEUPS, 1);
+	}
+	a->state = READY;
+	a->reason = why;
+	a->since = now;
+	if (role == look.follow)
+		account(s, p, now, ONE_READY, why);
+	return 0;
+}
+
+SEC("tp_btf/sched_wakeup")
+int BPF_PROG(wakeup, struct task_struct *t) { return woken(t); }
+
+SEC("tp_btf/sched_wakeup_new")
+int BPF_PROG(wakeup_new, struct task_struct *t) { return woken(t); }
+
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(forked, struct task_struct *parent, struct task_struct *child)
+{
+	struct seat *a = bpf_task_storage_get(&seats, parent, 0, 0);
+	if (!a)
+		return 0;
+	u32 role = a->role;
+	u64 now = bpf_ktime_get_ns();
+	if ((role == RULER || role == CLOCK) && parent->tgid != child->tgid) {
+		look.main = child->tgid;
+		look.dying = 0;
+		look.begin = now;
+		look.spans++;
+		look.open = 1;
+		if (role == CLOCK)
+			return 0; // what asks a service is not the service
+		role = WORK;
+	}
+	struct sums *s = mine();
+	if (!s)
+		return 0;
+	struct seat *c = bpf_task_storage_get(&seats, child, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!c) {
+		s->lost++;
+		return 0;
+	}
+	c->role = role;
+	c->state = NEW;
+	c->since = now;
+	c->stack = -1;
+	count(span(s), role, TASKS, 1);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(exited, struct task_struct *t)
+{
+	if (look.open && t->pid == look.main)
+		look.dying = 1;
+	return 0;
+}
+
+// seed gives the threads that are there already their seats.
+SEC("iter/task")
+int seed(struct bpf_iter__task *ctx)
+{
+	struct task_struct *t = ctx->task;
+	if (!t)
+		return 0;
+	u32 pid = t->pid, *role = bpf_map_lookup_elem(&seeds, &pid);
+	struct seat *a;
+	if (!role) {
+		a = bpf_task_storage_get(&seats, t, 0, 0);
+		if (a)
+			bpf_task_storage_delete(&seats, t); // of an earlier look
+		return 0;
+	}
+	a = bpf_task_storage_get(&seats, t, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!a)
+		return 0;
+	__builtin_memset(a, 0, sizeof *a);
+	a->role = *role;
+	a->stack = -1;
+	look.seeded++;
+	return 0;
+}
+
+// Block devices: from the request's creation, in the context of the thread that asked, to its completion.
+
+struct asked { u64 since; u32 role; };
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 8192);
+	__type(key, u64);
+	__type(value, struct asked);
+} inflight SEC(".maps");
+
+struct device { u32 major, minor, op, role; };
+struct io { u64 n, bytes, ns, spread[BUCKETS]; };
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 256);
+	__type(key, struct device);
+	__type(value, struct io);
+} devices SEC(".maps");
+
+SEC("tp_btf/block_io_start")
+int BPF_PROG(block_start, struct request *rq)
+{
+	struct task_struct *t = bpf_get_current_task_btf();
+	struct seat *a = bpf_task_storage_get(&seats, t, 0, 0);
+	if (!a || !look.open)
+		return 0;
+	u64 key = (u64)rq;
+	struct asked k = {bpf_ktime_get_ns(), a->role};
+	if (bpf_map_update_elem(&inflight, &key, &k, BPF_ANY)) {
+		struct sums *s = mine();
+		if (s)
+			s->lost++;
+	}
+	return 0;
+}
+
+SEC("tp_btf/block_rq_complete")
+int BPF_PROG(block_end, struct request *rq, u8 status, u32 bytes)
+{
+	u64 key = (u64)rq;
+	struct asked *k = bpf_map_lookup_elem(&inflight, &key);
+	if (!k)
+		return 0;
+	u64 ns = bpf_ktime_get_ns() - k->since;
+	struct device d = {.op = rq->cmd_flags & 0xff, .role = k->role};
+	struct gendisk *disk = rq->q->disk;
+	if (disk) {
+		d.major = disk->major;
+		d.minor = disk->first_minor;
+	}
+	bpf_map_delete_elem(&inflight, &key);
+	struct io *io = bpf_map_lookup_elem(&devices, &d);
+	if (!io) {
+		static const struct io none;
+		bpf_map_update_elem(&devices, &d, &none, BPF_NOEXIST);
+		io = bpf_map_lookup_elem(&devices, &d);
+		if (!io) {
+			struct sums *s = mine();
+			if (s)
+				s->lost++;
+			return 0;
+		}
+	}
+	u32 bucket = log2of(ns);
+	__sync_fetch_and_add(&io->n, 1);
+	__sync_fetch_and_add(&io->bytes, bytes);
+	__sync_fetch_and_add(&io->ns, ns);
+	if (bucket < BUCKETS)
+		__sync_fetch_and_add(&io->spread[bucket], 1);
+	return 0;
+}
+
+// Samples of what runs: in the kernel by address.
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384);
+	__type(key, u64);
+	__type(value, u64);
+} places SEC(".maps");
+
+SEC("perf_event")
+int sampled(struct bpf_perf_event_data *ctx)
+{
+	struct task_struct *t = bpf_get_current_task_btf();
+	struct seat *a = bpf_task_storage_get(&seats, t, 0, 0);
+	if (!a || !look.open || a->role == RULER || a->role == CLOCK)
+		return 0;
+	u64 ip = ctx->regs.ip, one = 1;
+	if (!(ip >> 63))
+		ip = 0; // its own code
+	u64 *n = bpf_map_lookup_elem(&places, &ip);
+	if (n) {
+		__sync_fetch_and_add(n, 1);
+		return 0;
+	}
+	if (bpf_map_update_elem(&places, &ip, &one, BPF_NOEXIST)) {
+		struct sums *s = mine();
+		if (s)
+			s->lost++;
+	}
+	return 0;
+}
+
+// Samples of page faults: whether the memory is a file's.
+
+enum { ANONYMOUS, OF_FILE, NOT_KNOWN, FAULTS };
+u64 faults[FAULTS];
+
+static long vma(struct task_struct *t, struct vm_area_struct *v, u32 *kind)
+{
+	*kind = v->vm_file ? OF_FILE : ANONYMOUS;
+	return 0;
+}
+
+SEC("perf_event")
+int faulted(struct bpf_perf_event_data *ctx)
+{
+	struct task_struct *t = bpf_get_current_task_btf();
+	struct seat *a = bpf_task_storage_get(&seats, t, 0, 0);
+	if (!a || !look.open || a->role == RULER || a->role == CLOCK)
+		return 0;
+	u32 kind = NOT_KNOWN;
+	bpf_find_vma(t, ctx->addr, vma, &kind, 0);
+	if (kind < FAULTS)
+		__sync_fetch_and_add(&faults[kind], 1);
+	return 0;
+}
+
+// Exits of virtual CPUs: classic tracepoints, for only those say the reason in a field. Where it stands is the format's to say.
+
+u32 reason_at; // offset of exit_reason in kvm_exit's record
+
+struct exit { u64 since; u32 reason; };
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 4096);
+	__type(key, u32);
+	__type(value, struct exit);
+} left SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 256);
+	__type(key, u32);
+	__type(value, struct waited);
+} exits SEC(".maps");
+
+SEC("tracepoint/kvm/kvm_exit")
+int vcpu_exit(void *ctx)
+{
+	struct task_struct *t = bpf_get_current_task_btf();
+	struct seat *a = bpf_task_storage_get(&seats, t, 0, 0);
+	if (!a || !look.open)
+		return 0;
+	struct exit e = {bpf_ktime_get_ns()};
+	bpf_probe_read_kernel(&e.reason, sizeof e.reason, ctx + reason_at);
+	u32 pid = t->pid;
+	bpf_map_update_elem(&left, &pid, &e, BPF_ANY);
+	return 0;
+}
+
+SEC("tracepoint/kvm/kvm_entry")
+int vcpu_entry(void *ctx)
+{
+	u32 pid = bpf_get_current_pid_tgid();
+	struct exit *e = bpf_map_lookup_elem(&left, &pid);
+	if (!e)
+		return 0;
+	u64 ns = bpf_ktime_get_ns() - e->since;
+	struct waited *w = bpf_map_lookup_elem(&exits, &e->reason);
+	if (w) {
+		__sync_fetch_and_add(&w->ns, ns);
+		__sync_fetch_and_add(&w->count, 1);
+	} else {
+		struct waited first = {ns, 1};
+		bpf_map_update_elem(&exits, &e->reason, &first, BPF_NOEXIST);
+	}
+	bpf_map_delete_elem(&left, &pid);
+	return 0;
+}
+
+char LICENSE[] SEC("license") = "GPL";

@@ -1,0 +1,148 @@
+//go:build linux
+
+package probe
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// kvmFormat is what the kernel says of KVM's tracepoints.
+type kvmFormat struct {
+	exit, entry uint64            // the tracepoints' ids
+	reasonAt    uint32            // where kvm_exit's record has the reason
+	reasons     map[uint32]string // its names, of this CPU's maker
+	tracefs     *os.File
+}
+
+// maxFormat bounds a tracepoint's description, in bytes.
+const maxFormat = 64 << 10
+
+// readKVMFormat reads it from a tracefs that is mounted nowhere, so that the host's mounts stay as they are.
+func readKVMFormat() (*kvmFormat, error) {
+	dir, err := openTracefs()
+	if err != nil {
+		return nil, err
+	}
+	k := &kvmFormat{tracefs: dir}
+	format, err := k.read("kvm_exit/format")
+	if err == nil {
+		k.reasonAt, k.reasons, err = parseExitFormat(format, intel())
+	}
+	if err == nil {
+		k.exit, err = k.id("kvm_exit")
+	}
+	if err == nil {
+		k.entry, err = k.id("kvm_entry")
+	}
+	if err != nil {
+		dir.Close()
+		if errors.Is(err, os.ErrNotExist) {
+			return nil, errors.New("the kernel has no KVM tracepoints; modprobe kvm")
+		}
+		return nil, fmt.Errorf("KVM's tracepoints: %w", err)
+	}
+	return k, nil
+}
+
+func (k *kvmFormat) close() error { return k.tracefs.Close() }
+
+func openTracefs() (*os.File, error) {
+	fs, err := unix.Fsopen("tracefs", unix.FSOPEN_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("tracefs: %w; only root may open it, on a kernel that has it", err)
+	}
+	defer unix.Close(fs)
+	if err := unix.FsconfigCreate(fs); err != nil {
+		return nil, fmt.Errorf("tracefs: %w", err)
+	}
+	fd, err := unix.Fsmount(fs, unix.FSMOUNT_CLOEXEC, unix.MOUNT_ATTR_NOSUID|unix.MOUNT_ATTR_NODEV|unix.MOUNT_ATTR_NOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("tracefs: %w", err)
+	}
+	return os.NewFile(uintptr(fd), "tracefs"), nil
+}
+
+func (k *kvmFormat) read(name string) (string, error) {
+	fd, err := unix.Openat(int(k.tracefs.Fd()), filepath.Join("events/kvm", name), unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return "", &os.PathError{Op: "open", Path: "events/kvm/" + name, Err: err}
+	}
+	f := os.NewFile(uintptr(fd), name)
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxFormat))
+	return string(b), err
+}
+
+func (k *kvmFormat) id(name string) (uint64, error) {
+	text, err := k.read(name + "/id")
+	if err != nil {
+		return 0, err
+	}
+	return strconv.ParseUint(strings.TrimSpace(text), 10, 32)
+}
+
+var (
+	reasonField = regexp.MustCompile(`field:unsigned int exit_reason;\s*offset:(\d+);\s*size:4;`)
+	reasonName  = regexp.MustCompile(`\{ ([^{},]+), "([^"]*)" \}`)
+)
+
+// parseExitFormat reads the description of kvm_exit: where the reason is, and the names that the kernel would print. There are two lists,
+// the first of Intel's reasons and the second of AMD's.
+func parseExitFormat(text string, intel bool) (at uint32, names map[uint32]string, err error) {
+	m := reasonField.FindStringSubmatch(text)
+	if m == nil {
+		return 0, nil, errors.New("kvm_exit: its format has no field exit_reason of four bytes")
+	}
+	offset, err := strconv.ParseUint(m[1], 10, 16)
+	if err != nil {
+		return 0, nil, fmt.Errorf("kvm_exit: exit_reason's offset: %w", err)
+	}
+	lists := strings.Split(text, "__print_symbolic(")
+	names = map[uint32]string{}
+	i := 1
+	if !intel {
+		i = 2
+	}
+	if i >= len(lists) { // a kernel with one list only, or none: numbers will do
+		return uint32(offset), names, nil
+	}
+	list, _, _ := strings.Cut(lists[i], "__print_flags(")
+	for _, m := range reasonName.FindAllStringSubmatch(list, -1) {
+		value := int64(0)
+		for part := range strings.SplitSeq(m[1], "+") {
+			n, err := strconv.ParseInt(strings.TrimSpace(part), 0, 64)
+			if err != nil {
+				return 0, nil, fmt.Errorf("kvm_exit: %q is no number of a reason", m[1])
+			}
+			value += n
+		}
+		names[uint32(value)] = m[2]
+	}
+	return uint32(offset), names, nil
+}
+
+// intel says whether this machine's virtualization is Intel's.
+func intel() bool {
+	b, err := os.ReadFile("/proc/cpuinfo")
+	return err == nil && strings.Contains(string(b), "GenuineIntel")
+}
+
+// name is a reason's, in words where the kernel has any.
+func (k *kvmFormat) name(reason uint32) string {
+	if n, ok := k.reasons[reason]; ok {
+		return n
+	}
+	if n, ok := k.reasons[reason&0xffff]; ok {
+		return n
+	}
+	return fmt.Sprintf("reason %d", reason)
+}

@@ -1,0 +1,8 @@
+package probe
+
+import _ "embed" // the probes' programs
+
+// object is bpf/look.c, compiled for this kind of machine by `make generate`.
+//
+//go:embed look_arm64.o
+var object []byte

@@ -1,0 +1,471 @@
+//go:build linux
+
+package probe
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"tare/lab/host"
+	"tare/lab/platform"
+	"tare/notebook"
+)
+
+// openKit is a kit of the probes, all of whose programs the kernel takes.
+func openKit(t testing.TB, names ...string) *Kit {
+	t.Helper()
+	needRoot(t)
+	k, err := Open(names)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := k.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	for name, why := range k.Missing() {
+		if name != notebook.ProbeHypervisor {
+			need(t, false, "the probe "+name+": "+why)
+		}
+	}
+	return k
+}
+
+// myself is this process as a ruler: what it creates is work.
+func myself(t testing.TB) []platform.Thread {
+	t.Helper()
+	threads, err := platform.ThreadsOf([]int{os.Getpid()}, os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return threads
+}
+
+// watched is what the probes see of a load, which this process runs as a ruler does, and how long that took by its own clock.
+func watched(t testing.TB, k *Kit, cores float64, cmd *exec.Cmd) (*notebook.Probes, time.Duration) {
+	t.Helper()
+	w, err := k.Watch(Target{Threads: myself(t), PID: os.Getpid(), Cores: cores})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Begin() // is harmless
+	start := time.Now()
+	out, cmdErr := cmd.CombinedOutput()
+	took := time.Since(start)
+	w.End()
+	p, err := w.Stop()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cmdErr != nil {
+		t.Fatalf("%v: %v: %s", cmd.Args, cmdErr, out)
+	}
+	// A kernel may hide a process of the machine's own, and with it a switch to what we watch: few, and made good.
+	if p.Lost > 2+int64(p.Figures["switches"])/20 {
+		t.Errorf("%d events of %v switches lost", p.Lost, p.Figures["switches"])
+	}
+	return p, took
+}
+
+func loadCommand(t testing.TB, args ...string) *exec.Cmd {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), loadTime)
+	t.Cleanup(cancel)
+	return exec.CommandContext(ctx, loadPath(t), args...)
+}
+
+// pinned makes the command run on one CPU.
+func pinned(t testing.TB, cmd *exec.Cmd, cpu string) *exec.Cmd {
+	t.Helper()
+	taskset := needTool(t, "taskset", "util-linux")
+	cmd.Args = append([]string{"taskset", "-c", cpu, cmd.Path}, cmd.Args[1:]...)
+	cmd.Path = taskset
+	return cmd
+}
+
+// slack is how long this process may need, on a busy host, to hear of its child's end, in seconds.
+const slack = 0.05
+
+func wallSum(p *notebook.Probes) (sum float64) {
+	for _, v := range p.Wall {
+		sum += v
+	}
+	return sum
+}
+
+// near says whether two numbers differ by at most a share of the second, and a floor.
+func near(got, want, share, floor float64) bool { return math.Abs(got-want) <= share*want+floor }
+
+func TestWallIsAllOfTheTrial(t *testing.T) {
+	k := openKit(t, notebook.ProbeScheduler)
+	for _, c := range []struct {
+		args   []string
+		wall   string  // what it is known to go on
+		want   float64 // seconds
+		beside bool    // less what it waited for a core, which the host may have had no more of
+	}{
+		{[]string{"busy", "200"}, notebook.WallUser, 0.2, true},
+		{[]string{"sleep", "20", "10"}, notebook.WallSleep, 0.2, false},
+		{[]string{"futex", "20", "10"}, notebook.WallFutex, 0.2, false},
+		{[]string{"socket", "20", "10"}, notebook.WallNetwork, 0.2, false},
+		{[]string{"signal", "20", "10"}, notebook.WallOther, 0.2, false},
+		{[]string{"run", "20", "20", "5"}, notebook.WallUser, 0.1, false},
+		{[]string{"run", "20", "20", "5"}, notebook.WallSleep, 0.1, false},
+	} {
+		t.Run(strings.Join(c.args, " ")+" "+c.wall, func(t *testing.T) {
+			p, took := watched(t, k, 1, loadCommand(t, c.args...))
+			if sum := wallSum(p); sum > took.Seconds()+0.001 || sum < took.Seconds()-slack || !near(sum, p.Figures["elapsed_s"], 0.001, 1e-4) {
+				t.Errorf("the account is of %.4f s; the trial took %.4f s and the probe saw %.4f s", sum, took.Seconds(), p.Figures["elapsed_s"])
+			}
+			got := p.Wall[c.wall]
+			if c.beside {
+				got += p.Wall[notebook.WallCore]
+			}
+			// A kernel's tick and timer slack; a late timer on a busy host makes a wait longer.
+			if got < c.want-0.01 || got > 1.4*c.want+0.02 {
+				t.Errorf("%s: %.4f s, want %.2f: %v", c.wall, got, c.want, p.Wall)
+			}
+		})
+	}
+}
+
+// spread is the number of values and their sum.
+func spread(p *notebook.Probes, what, of string) (n int64, sum float64) {
+	for _, d := range p.Spread {
+		if d.Role == notebook.RoleWork && d.What == what && d.Of == of {
+			for _, c := range d.Counts {
+				n += c
+			}
+			sum += d.Sum
+		}
+	}
+	return n, sum
+}
+
+func TestOffCPUTimeByReason(t *testing.T) {
+	k := openKit(t, notebook.ProbeScheduler)
+	p, _ := watched(t, k, 1, loadCommand(t, "sleep", "10", "20"))
+	n, sum := spread(p, notebook.OffCPU, notebook.WallSleep)
+	// On a busy host a timer may be over before its thread sleeps.
+	if n < 17 || n > 20 || sum < 0.01*float64(n)-0.001 || sum > 0.02*float64(n) {
+		t.Errorf("%d sleeps of %.3f s in all, want 20 of 0.2 s", n, sum)
+	}
+	for _, d := range p.Spread {
+		if d.What == notebook.OffCPU && d.Of == notebook.WallSleep {
+			for i, c := range d.Counts { // 10 ms are between 2^23 and 2^24 ns
+				if c > 0 && i < 23 {
+					t.Errorf("%d sleeps of less than %d ns: %v", c, 1<<(i+1), d.Counts)
+				}
+			}
+		}
+	}
+	if on, sum := spread(p, notebook.OnCPU, ""); on < 20 || !near(sum, p.Figures["run_s"], 0.001, 1e-6) {
+		t.Errorf("%d slices of %.4f s; switched %v times after %.4f s", on, sum, p.Figures["switches"], p.Figures["run_s"])
+	}
+}
+
+func TestSwitchesBesidePerf(t *testing.T) {
+	k := openKit(t, notebook.ProbeScheduler)
+	perf := needTool(t, "perf", "linux-perf")
+	const trips = 2000
+	load := loadPath(t)
+	out := filepath.Join(t.TempDir(), "perf")
+	ctx, cancel := context.WithTimeout(t.Context(), loadTime)
+	defer cancel()
+	p, _ := watched(t, k, 1, pinned(t, exec.CommandContext(ctx, perf, "stat", "-x,", "-e", "context-switches", "-o", out, load, "pingpong", "2000"), "0"))
+	text, err := os.ReadFile(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	theirs := -1.0
+	for line := range strings.Lines(string(text)) {
+		if f := strings.Split(line, ","); len(f) > 2 && strings.HasPrefix(f[2], "context-switches") {
+			if theirs, err = strconv.ParseFloat(f[0], 64); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	// perf itself is in our figure: a few dozen.
+	ours := p.Figures["switches"]
+	if theirs < 2*trips || ours < theirs || ours > theirs+300 {
+		t.Errorf("%v switches, perf says %v; want at least %d", ours, theirs, 2*trips)
+	}
+	if p.Figures["tasks"] < 2 {
+		t.Errorf("%v tasks created; there are two processes", p.Figures["tasks"])
+	}
+}
+
+func TestMigrations(t *testing.T) {
+	k := openKit(t, notebook.ProbeScheduler)
+	online, err := onlineCPUs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	need(t, len(online) >= 2, "two CPUs")
+	const times = 200
+	p, _ := watched(t, k, 1, loadCommand(t, "migrate", strconv.Itoa(online[0]), strconv.Itoa(online[1]), strconv.Itoa(times)))
+	if got := p.Figures["migrations"]; got < times || got > times+10 {
+		t.Errorf("%v migrations, want %d, and a few at its start", got, times)
+	}
+	if p.Figures["cache_migrations"] > p.Figures["migrations"] || p.Figures["node_migrations"] > p.Figures["migrations"] {
+		t.Errorf("more migrations between domains than migrations: %v", p.Figures)
+	}
+}
+
+func TestThrottling(t *testing.T) {
+	k := openKit(t, notebook.ProbeScheduler, notebook.ProbeBandwidth)
+	dir := halfACore(t)
+	cmd := loadCommand(t, "busy", "1000")
+	shell := needTool(t, "sh", "dash")
+	cmd.Args = append([]string{"sh", "-c", `echo $$ >"$0" && exec "$@"`, filepath.Join(dir, "cgroup.procs"), cmd.Path}, cmd.Args[1:]...)
+	cmd.Path = shell
+	w, err := k.Watch(Target{Threads: myself(t), Cores: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, cmdErr := cmd.CombinedOutput()
+	p, err := w.Stop()
+	if err != nil || cmdErr != nil {
+		t.Fatalf("%v, %v: %s", err, cmdErr, out)
+	}
+	// It wants a core for a second of the clock and has half of one; where others are at work it gets less and is throttled less.
+	// The kernel counts the time for its run queue, of which there is one: a thread.
+	throttled := p.Wall[notebook.WallThrottled]
+	if want := throttledTime(t, dir); !near(throttled, want, 0.15, 0.02) {
+		t.Errorf("throttled for %.3f s, the kernel counted %.3f s: %v", throttled, want, p.Wall)
+	}
+	if sum := throttled + p.Wall[notebook.WallUser] + p.Wall[notebook.WallCore]; !near(sum, 1, 0.05, 0.02) {
+		t.Errorf("throttled, running and waiting for a core are %.3f s together, want 1: %v", sum, p.Wall)
+	}
+	if alone := p.Wall[notebook.WallCore] < 0.05; alone && (throttled < 0.4 || throttled > 0.56) {
+		t.Errorf("throttled for %.3f s, want 0.5: %v", throttled, p.Wall)
+	}
+	if _, sum := spread(p, notebook.OffCPU, notebook.WallThrottled); !near(sum, throttled, 0.05, 0.01) {
+		t.Errorf("the distribution of throttled times is of %.3f s, the account of %.3f s", sum, throttled)
+	}
+}
+
+func TestBlockRequests(t *testing.T) {
+	k := openKit(t, notebook.ProbeScheduler, notebook.ProbeIO)
+	const blocks = 200
+	p, _ := watched(t, k, 1, loadCommand(t, "write", filepath.Join(scratch(t), "file"), strconv.Itoa(blocks)))
+	var writes, bytes float64
+	for name, v := range p.Figures {
+		switch {
+		case strings.HasSuffix(name, ".writes"):
+			writes += v
+		case strings.HasSuffix(name, ".written_bytes"):
+			bytes += v
+		}
+	}
+	// The file system's own requests come beside them.
+	if writes < blocks || writes > 2*blocks || bytes < blocks*4096 {
+		t.Errorf("%v writes of %v bytes, want %d of 4096 each: %v", writes, bytes, blocks, p.Figures)
+	}
+	n := int64(0)
+	for _, d := range p.Spread {
+		if d.What == notebook.BlockIO && strings.HasSuffix(d.Of, " write") {
+			for _, c := range d.Counts {
+				n += c
+			}
+		}
+	}
+	if n != int64(writes) {
+		t.Errorf("%d latencies of %v writes", n, writes)
+	}
+	if p.Wall[notebook.WallBlock] == 0 {
+		t.Errorf("no time was spent in waiting for the device: %v", p.Wall)
+	}
+}
+
+func TestKindsOfFaults(t *testing.T) {
+	k := openKit(t, notebook.ProbeScheduler, notebook.ProbeMemory)
+	const pages = 61 * 300
+	for _, c := range []struct {
+		args        []string
+		kind, other string
+	}{
+		{[]string{"anonymous", strconv.Itoa(pages)}, "anonymous_faults", "file_faults"},
+		{[]string{"file", filepath.Join(scratch(t), "file"), strconv.Itoa(pages)}, "file_faults", "anonymous_faults"},
+	} {
+		p, _ := watched(t, k, 1, loadCommand(t, c.args...))
+		if got := p.Figures[c.kind]; !near(got, pages, 0.1, 2*faultPeriod) {
+			t.Errorf("%v: %v %s, want %d ± a sample: %v", c.args, got, c.kind, pages, p.Figures)
+		}
+		if got := p.Figures[c.other]; got > pages/10 {
+			t.Errorf("%v: %v %s, want next to none", c.args, got, c.other)
+		}
+	}
+}
+
+func TestSamplesOfTheKernel(t *testing.T) {
+	k := openKit(t, notebook.ProbeScheduler, notebook.ProbeAccounting)
+	p, _ := watched(t, k, 1, loadCommand(t, "system", "400"))
+	if got := p.Figures["kernel_s"]; !near(got, 0.4, 0.35, 0) {
+		t.Errorf("%.3f s in the kernel, want 0.4: %v", got, p.Figures)
+	}
+	p, _ = watched(t, k, 1, loadCommand(t, "busy", "400"))
+	if got, run := p.Figures["kernel_s"], p.Figures["run_s"]; got > 0.25*run {
+		t.Errorf("%.3f s of %.3f s in the kernel, want next to none: %v", got, run, p.Figures)
+	}
+}
+
+func TestStacks(t *testing.T) {
+	k := openKit(t, notebook.ProbeScheduler, notebook.ProbeStacks)
+	p, _ := watched(t, k, 1, loadCommand(t, "sleep", "20", "10"))
+	if len(p.Stacks) == 0 || p.Stacks[0].Count < 5 || p.Stacks[0].Seconds < 0.1 || !slices.ContainsFunc(p.Stacks[0].Frames, func(f string) bool { return strings.Contains(f, "nanosleep") }) {
+		t.Errorf("the longest wait was in nanosleep: %+v", p.Stacks)
+	}
+}
+
+// A service: the guest's threads are there before, and the trial is the life of a child of a ruler elsewhere.
+func TestAServiceIsWatchedWhileItsLoadLives(t *testing.T) {
+	k := openKit(t, notebook.ProbeScheduler)
+	service := load(t, nil, "run", "10", "10", "30")
+	threads, err := platform.ThreadsOf([]int{service.pid()}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var clock []int
+	for _, th := range myself(t) {
+		clock = append(clock, th.ID)
+	}
+	w, err := k.Watch(Target{Threads: threads, Clock: clock, PID: service.pid(), Cores: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := service.put.Write([]byte{'\n'}); err != nil {
+		t.Fatal(err)
+	}
+	start := time.Now()
+	if out, err := loadCommand(t, "busy", "300").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	took := time.Since(start).Seconds()
+	p, err := w.Stop()
+	if err != nil {
+		t.Fatal(err)
+	}
+	service.line("done")
+	if sum := wallSum(p); sum > took+0.001 || sum < took-slack {
+		t.Errorf("the account is of %.3f s, the load took %.3f s", sum, took)
+	}
+	// It sleeps for as long as it ran, each 10 ms; it is in the midst of either when the load ends.
+	if run, sleep := p.Wall[notebook.WallUser], p.Wall[notebook.WallSleep]; sleep < 0.01 || !near(sleep, run, 0.2, 0.02) {
+		t.Errorf("ran %.3f s and slept %.3f s of %.3f s, want as much of each: %v", run, sleep, took, p.Wall)
+	}
+}
+
+func TestNothingIsSeenWithoutATrial(t *testing.T) {
+	k := openKit(t, notebook.ProbeScheduler)
+	w, err := k.Watch(Target{Threads: myself(t), Cores: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := w.Stop()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.Wall != nil || !strings.Contains(p.Missing[notebook.ProbeScheduler], "no trial was seen") || slices.Contains(p.Looked, notebook.ProbeScheduler) {
+		t.Errorf("%+v", p)
+	}
+}
+
+func TestUnknownProbe(t *testing.T) {
+	if _, err := Open([]string{"scheduler", "sched"}); err == nil || !strings.Contains(err.Error(), `"sched": one of scheduler, `) {
+		t.Errorf("%v", err)
+	}
+}
+
+// Where a guest's ruler is not on the host, the trial's bounds are the host's word.
+func TestBoundsByWord(t *testing.T) {
+	k := openKit(t, notebook.ProbeScheduler)
+	l := load(t, nil, "run", "20", "20", "10")
+	threads, err := platform.ThreadsOf([]int{l.pid()}, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := k.Watch(Target{Threads: threads, PID: l.pid(), Cores: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Begin()
+	start := time.Now()
+	l.work()
+	took := time.Since(start).Seconds()
+	w.End()
+	p, err := w.Stop()
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.finish()
+	if sum := wallSum(p); !near(sum, took, 0.01, 0.002) {
+		t.Errorf("the account is of %.4f s, by the clock it was %.4f s", sum, took)
+	}
+	if got := p.Wall[notebook.WallSleep]; got < 0.19 || got > 0.3 {
+		t.Errorf("slept %.3f s, want 0.2: %v", got, p.Wall)
+	}
+}
+
+// halfACore is the folder of a new cgroup with a CPU quota of half a core. It is gone when the test ends.
+func halfACore(t *testing.T) string {
+	t.Helper()
+	needRoot(t)
+	own, err := host.CgroupOf(os.Getpid(), "cpu")
+	if err != nil || own == "" {
+		need(t, false, fmt.Sprintf("a cgroup hierarchy with the CPU controller (%v)", err))
+	}
+	top := own
+	dir := filepath.Join(top, fmt.Sprintf("tare-probe-test-%d", os.Getpid()))
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if err := host.RemoveCgroup(ctx, dir); err != nil {
+			t.Error(err)
+		}
+	})
+	file, value := "cpu.cfs_quota_us", "50000"
+	if _, err := os.Stat(filepath.Join(dir, "cpu.max")); err == nil {
+		file, value = "cpu.max", "50000 100000"
+	}
+	if err := os.WriteFile(filepath.Join(dir, file), []byte(value), 0); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// throttledTime is how long the kernel has throttled what is in the cgroup, in seconds.
+func throttledTime(t *testing.T, dir string) float64 {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(dir, "cpu.stat"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(b)) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+		unit := map[string]float64{"throttled_time": 1e-9, "throttled_usec": 1e-6}[name]
+		if unit == 0 {
+			continue
+		}
+		n, err := strconv.ParseFloat(value, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n * unit
+	}
+	t.Fatalf("cpu.stat has no throttled time: %s", b)
+	return 0
+}
