@@ -394,7 +394,7 @@ func (a *Account) doubts(x, y *tally) {
 		}
 	}
 	if x.otherMetric {
-		say(ofElapsed+", which is not the %s", summary.Printable(a.Row.Metric.Name))
+		say(ofElapsed+", and the %s is another figure", summary.Printable(a.Row.Metric.Name))
 	}
 }
 

@@ -383,7 +383,7 @@ func TestSentences(t *testing.T) {
 			"cn docker vanilla 1/1GB took 1 s more than bare metal, in one round only: what that says is not known."},
 		{"a metric of another kind", account(0, nil, func(a *Account) {
 			a.Row.Metric.Name, a.Row.Baseline, a.Row.Ratio, a.Row.RatioLow, a.Row.RatioHigh = "response time", a.Baseline.Treatment.ID, 1.3, 1.2, 1.4
-			a.Notes = []string{ofElapsed + ", which is not the response time"}
+			a.Notes = []string{ofElapsed + ", and the response time is another figure"}
 		}), "cn docker vanilla 1/1GB: its trials took as long as those of bare metal, as they do where the load comes at a fixed rate, so an account of their time says nothing about its response time, which is 1.30 times bare metal's (1.20–1.40)."},
 		{"emulated", account(1, map[string][2]float64{User: {1, 0.1}}, func(a *Account) { a.Emulated = true }),
 			"cn docker vanilla 1/1GB is emulated, which says nothing about a VM's cost; it is 1.50 times bare metal (1.45–1.55): 100 % of the gap was running its own code."},

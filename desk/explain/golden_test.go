@@ -109,3 +109,27 @@ func golden(t *testing.T, name, got string) {
 		t.Errorf("%s differs (go test ./desk/explain -update writes it anew); got:\n%s", path, fmt.Sprint(got))
 	}
 }
+
+// The example of docs/explain.md is what comes out.
+func TestDocumented(t *testing.T) {
+	doc, err := os.ReadFile("../../docs/explain.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join("testdata", "quick.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := false
+	for block := range strings.SplitSeq(string(text), "\n\n") {
+		if strings.HasPrefix(block, "cn docker vanilla") {
+			found = true
+			if want := "    " + strings.ReplaceAll(block, "\n", "\n    ") + "\n"; !strings.Contains(string(doc), want) {
+				t.Errorf("docs/explain.md does not have the example as it comes out now:\n%s", want)
+			}
+		}
+	}
+	if !found {
+		t.Error("no example")
+	}
+}
