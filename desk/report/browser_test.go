@@ -240,6 +240,7 @@ func TestInBrowser(t *testing.T) {
 		name string
 		sum  *summary.Summary
 	}{
+		{"why", nil},
 		{"one", sample("large")},
 		{"three", sample("large", "xlarge", "2xlarge")},
 		{"cluster", cluster()},
@@ -253,7 +254,15 @@ func TestInBrowser(t *testing.T) {
 	}
 	for _, sm := range samples {
 		t.Run(sm.name, func(t *testing.T) {
-			tb := open(t, samplePage(t, sm.sum), 1100, "light")
+			page := ""
+			if sm.sum == nil {
+				page = accountsPage(t, explainedSample())[0]
+			} else {
+				page = samplePage(t, sm.sum)
+			}
+			tb := open(t, page, 1100, "light")
+			// What is folded away is looked at too.
+			ask[string](t, tb, `document.querySelectorAll('details').forEach(d => d.open = true), ''`)
 			for _, width := range []int64{360, 1100} {
 				for _, scheme := range []string{"light", "dark"} {
 					tb.show(t, width, scheme)

@@ -692,13 +692,22 @@ func wide(f *figure) scene {
 		return lines(f, false)
 	case stairs:
 		return stairScene(f, false)
+	case waterfall:
+		return fallScene(f, false)
+	case spreads:
+		return spreadScene(f, false)
 	}
 	return wideMeans(f)
 }
 
 func narrow(f *figure) scene {
-	if f.kind == stairs {
+	switch f.kind {
+	case stairs:
 		return stairScene(f, true)
+	case waterfall:
+		return fallScene(f, true)
+	case spreads:
+		return spreadScene(f, true)
 	}
 	return lines(f, true)
 }

@@ -18,10 +18,12 @@ import (
 type kind int
 
 const (
-	means    kind = iota // bars of the mean by instance type and platform, every trial a dot
-	ratios               // dot and whisker: ratio to the baseline
-	emulated             // bars of what ran under software emulation, apart from the others
-	stairs               // a staircase of the isolation ladder
+	means     kind = iota // bars of the mean by instance type and platform, every trial a dot
+	ratios                // dot and whisker: ratio to the baseline
+	emulated              // bars of what ran under software emulation, apart from the others
+	stairs                // a staircase of the isolation ladder
+	waterfall             // from the baseline's time to the treatment's, part by part
+	spreads               // small histograms
 )
 
 // dotsPerMark bounds how many trials a figure shows for each treatment. More can no longer be told apart, and
@@ -43,6 +45,8 @@ type figure struct {
 	sampled bool   // some mark shows fewer dots than it has trials
 	lead    string // what it says, in a sentence; empty: it is left to the reader
 	stairs  *ladder.Staircase
+	fall    *fall
+	spread  []spread
 }
 
 // mark is one treatment in a figure.

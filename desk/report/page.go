@@ -39,6 +39,7 @@ type page struct {
 	Notices  []notice
 	Figures  []pageFigure
 	NotDrawn []string
+	Why      *whyPart
 	Tables   []table
 	Claims   *claimsPart
 	Size     *sizePart
@@ -145,7 +146,7 @@ type studyPart struct {
 }
 
 // render makes the page.
-func render(s *summary.Summary, figs []figure, opt Options) ([]byte, error) {
+func render(s *summary.Summary, figs []figure, why *whyPart, opt Options) ([]byte, error) {
 	p := page{
 		Style:   template.CSS(style),
 		Title:   title(s),
@@ -153,6 +154,7 @@ func render(s *summary.Summary, figs []figure, opt Options) ([]byte, error) {
 		When:    when(s),
 		Words:   glossary,
 		Several: len(s.Hosts) > 1,
+		Why:     why,
 	}
 	names := treatmentNames(s)
 	p.AA, p.Checks = checks(s, names)
@@ -161,25 +163,14 @@ func render(s *summary.Summary, figs []figure, opt Options) ([]byte, error) {
 	for i := range figs {
 		f := &figs[i]
 		id := fmt.Sprintf("figure-%d", i+1)
-		w, err := svgInline(f, wide(f), id+"-wide", "wide")
+		made, err := inPage(f, id)
 		if err != nil {
 			return nil, err
-		}
-		n, err := svgInline(f, narrow(f), id+"-narrow", "narrow")
-		if err != nil {
-			return nil, err
-		}
-		made := pageFigure{
-			ID: id, Title: f.title, Caption: f.caption, Note: f.note,
-			// Both are the SVG library's own elements with every text in them escaped by it or by svgInline.
-			Wide: template.HTML(w), Narrow: template.HTML(n),
-			SVG: FiguresDir + "/" + f.file + ".svg", PDF: FiguresDir + "/" + f.file + ".pdf",
-			Emulated: f.kind == emulated, Lead: f.lead,
 		}
 		if f.stairs != nil {
 			made.CSV, made.Rungs = FiguresDir+"/"+f.file+".csv", rungs(id+"-rungs", f.stairs)
 		}
-		p.Figures = append(p.Figures, made)
+		p.Figures = append(p.Figures, *made)
 	}
 	for _, d := range declared(s) {
 		if len(d.panels) == 0 {

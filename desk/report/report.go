@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"tare/desk/claims"
+	"tare/desk/explain"
 	"tare/desk/model"
 	"tare/desk/summary"
 )
@@ -59,8 +60,21 @@ func Write(dirs []string, out string, opt Options) ([]string, error) {
 
 // WriteSummary writes the report of a summary that was read already; see Write.
 func WriteSummary(s *summary.Summary, out string, opt Options) ([]string, error) {
-	figs := figures(s)
-	page, err := render(s, figs, opt)
+	acc, err := explained(s)
+	if err != nil {
+		return nil, err
+	}
+	return write(s, acc, out, opt)
+}
+
+// write writes a report with the accounts of its explained trials; nil: there are none.
+func write(s *summary.Summary, acc *explain.Accounts, out string, opt Options) ([]string, error) {
+	figs, accounts := figures(s), accountsOf(acc)
+	part, err := why(acc, accounts)
+	if err != nil {
+		return nil, fmt.Errorf("report: %w", err)
+	}
+	page, err := render(s, figs, part, opt)
 	if err != nil {
 		return nil, fmt.Errorf("report: %w", err)
 	}
@@ -70,8 +84,18 @@ func WriteSummary(s *summary.Summary, out string, opt Options) ([]string, error)
 	}
 	date := studyDate(s)
 	files := []string{filepath.Join(out, PageName)}
+	drawn := make([]*figure, 0, len(figs))
 	for i := range figs {
-		f := &figs[i]
+		drawn = append(drawn, &figs[i])
+	}
+	for _, a := range accounts {
+		for _, f := range []*figure{a.fall, a.spread} {
+			if f != nil {
+				drawn = append(drawn, f)
+			}
+		}
+	}
+	for _, f := range drawn {
 		svg, err := svgFile(f)
 		if err != nil {
 			return nil, fmt.Errorf("report: %w", err)

@@ -1,0 +1,271 @@
+package report
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"tare/desk/explain"
+	"tare/desk/summary"
+	"tare/notebook"
+	"tare/stats"
+)
+
+func estimate1(v, half float64) stats.Estimate {
+	return stats.Estimate{Value: v, Low: v - half, High: v + half, N: 5}
+}
+
+// part is one of an account, told from nothing where half is less than its size.
+func part(key, label string, v, half, gap float64) explain.Part {
+	p := explain.Part{Key: key, Label: label, Seconds: estimate1(v, half), Share: stats.Quotient{Value: nan, Low: nan, High: nan}}
+	if gap != 0 {
+		p.Share = stats.Quotient{Value: v / gap, Low: (v - half) / gap, High: (v + half) / gap, N: 5}
+	}
+	return p
+}
+
+// hump is a distribution of so many values around a time.
+func hump(role, what, of string, n int64, around float64) notebook.Distribution {
+	d := notebook.Distribution{Role: role, What: what, Of: of, Unit: "s"}
+	at := int(math.Log2(around * 1e9))
+	d.Counts = make([]int64, at+4)
+	for i, share := range []int64{5, 20, 40, 25, 8, 2} {
+		d.Counts[at-2+i] = n * share / 100
+	}
+	d.Sum = float64(n) * around
+	return d
+}
+
+// account0 is an account whose parts add up to its gap.
+func account0(r, base *summary.Row, label string, parts ...explain.Part) explain.Account {
+	a := explain.Account{Row: r, Baseline: base, Label: label, Against: "bare metal", Rounds: 5, Explained: 15, Emulated: !r.Representative,
+		Parts: parts, ProbeCost: stats.Quotient{Value: 1.012, Low: 1.004, High: 1.02, N: 5}}
+	gap := 0.0
+	for _, p := range parts {
+		gap += p.Seconds.Value
+	}
+	a.Gap = estimate1(gap, 0.08)
+	a.Elapsed = estimate1(3.9+gap, 0.1)
+	a.Times = stats.Quotient{Value: (3.9 + gap) / 3.9, Low: 1, High: 2, N: 5}
+	return a
+}
+
+// explainedSample is a study with explained trials: a throttled container, one that costs next to nothing, one of which nothing
+// is known of the scheduler, and an emulated VM.
+func explainedSample() *explain.Accounts {
+	s := sample("large")
+	bm := &s.Rows[0]
+	acc := &explain.Accounts{Summary: s, Notes: []string{"the account is of the trials' elapsed time"}}
+	b := explain.Account{Row: bm, Label: "bm large", Rounds: 5, Explained: 15, Elapsed: estimate1(3.9, 0.05), ProbeCost: stats.Quotient{Value: 1.01, Low: 0.99, High: 1.03, N: 5}}
+	b.Spread = []notebook.Distribution{hump("work", notebook.OnCPU, "", 3000, 3e-3), hump("work", notebook.RunQueue, "", 3000, 8e-6), hump("work", notebook.OffCPU, notebook.WallFutex, 900, 4e-4), hump("work", notebook.BlockIO, "vda write", 300, 9e-4)}
+	acc.Accounts = append(acc.Accounts, b)
+
+	gap := 1.209
+	d := account0(&s.Rows[2], bm, "cn docker vanilla large",
+		part(explain.User, "running user", 0.03, 0.05, gap), part(explain.System, "running system", 0.11, 0.02, gap), part(explain.Throttled, "throttled", 1.02, 0.07, gap),
+		part(explain.Core, "waiting for a core", 0.19, 0.04, gap), part(explain.IO, "I/O", 0, 0, gap), part(explain.Waiting, "other waiting", -0.211, 0.05, gap),
+		part(explain.Hypervisor, "hypervisor", 0, 0, gap), part(explain.Unexplained, "unexplained", 0.07, 0.11, gap))
+	d.Sentence = "cn docker vanilla large is 1.31 times bare metal (1.27 to 1.35): 84 % of the gap was throttling: the CPU quota was spent in 431 of 480 periods"
+	d.Lost, d.Failed = 12, 1
+	d.Stacks = []notebook.Stack{{Frames: []string{"schedule", "futex_wait_queue", "futex_wait", "do_futex", "__x64_sys_futex", "do_syscall_64"}, Seconds: 1.31, Count: 2204}}
+	d.Missing = map[string]string{notebook.ProbeHypervisor: "no tracepoint kvm:kvm_exit here", notebook.ProbeStacks: "was not asked for"}
+	d.Spread = []notebook.Distribution{
+		hump("work", notebook.OnCPU, "", 5200, 1.4e-3), hump("work", notebook.RunQueue, "", 5200, 9e-5), hump("work", notebook.OffCPU, notebook.WallThrottled, 431, 5e-2),
+		hump("work", notebook.OffCPU, notebook.WallFutex, 800, 4e-4), hump("work", notebook.BlockIO, "vda write", 310, 1e-3), hump("ruler", notebook.OnCPU, "", 9, 1e-5), {Role: "work", What: notebook.OffCPU, Of: notebook.WallSleep, Unit: "s"},
+	}
+	d.Figures = []explain.Figure{
+		{Name: "throttled_periods", Of: "throttled_periods", Unit: "1", Help: "of these: the quota was spent before the end", Mean: estimate1(28.7, 2.1)},
+		{Name: "vda.written_bytes", Of: "written_bytes", Unit: "B", Help: "bytes that they wrote", Mean: estimate1(9.1e6, 1e5), Before: estimate1(9.0e6, 1e5), More: estimate1(1e5, 1.4e5)},
+		{Name: "run_s", Of: "run_s", Unit: "s", Help: "all threads' time on a core", Mean: estimate1(7.9, 0.2), Before: estimate1(7.7, 0.2), More: estimate1(0.2, 0.1)},
+	}
+	acc.Accounts = append(acc.Accounts, d)
+
+	p := account0(&s.Rows[3], bm, "cn docker pinned large", part(explain.User, "running user", 0.02, 0.05, 0), part(explain.System, "running system", 0.03, 0.04, 0), part(explain.Unexplained, "unexplained", 0.028, 0.09, 0))
+	p.Sentence = "cn docker pinned large: the gap is within the noise"
+	p.ProbeCost = stats.Quotient{Value: 1.004, Low: 0.99, High: 1.02, N: 5}
+	acc.Accounts = append(acc.Accounts, p)
+
+	c := account0(&s.Rows[4], bm, "cn crun vanilla large", part(explain.User, "running user", 0.02, 0.01, 1.1), part(explain.Throttled, "throttled", 0.5, 0.1, 1.1), part(explain.Unexplained, "unexplained", 0.58, 3, 1.1))
+	c.Coarse, c.Missing = true, map[string]string{notebook.ProbeScheduler: "BPF programs cannot be loaded: operation not permitted", "": "the probes were chosen by hand"}
+	c.Sentence = "cn crun vanilla large: unexplained is the largest part"
+	c.ProbeCost = stats.Quotient{Value: nan, Low: nan, High: nan}
+	acc.Accounts = append(acc.Accounts, c)
+
+	v := account0(&s.Rows[6], bm, "vm qemu vanilla tcg large", part(explain.User, "running user", 20, 1, 51.5), part(explain.System, "running system", 1.5, 0.3, 51.5), part(explain.Hypervisor, "hypervisor", 28, 1, 51.5), part(explain.Unexplained, "unexplained", 2, 0.4, 51.5))
+	v.Sentence = "vm qemu vanilla large was emulated: not a VM's cost"
+	v.Spread = []notebook.Distribution{hump("vcpu", notebook.OnCPU, "", 52000, 1.4e-3), hump("emulator", notebook.OnCPU, "", 5200, 1e-5)}
+	v.Inside = []notebook.Distribution{hump("work", notebook.OnCPU, "", 5200, 1.4e-2)}
+	acc.Accounts = append(acc.Accounts, v)
+
+	w := account0(&s.Rows[2], &s.Rows[3], "cn docker vanilla large", part(explain.Throttled, "throttled", 1.0, 0.07, 1.13), part(explain.Unexplained, "unexplained", 0.13, 0.11, 1.13))
+	w.Against = "pinned"
+	w.Sentence = "pinned is faster than vanilla here because 88 % of the difference was throttling"
+	acc.Versus = append(acc.Versus, w)
+	return acc
+}
+
+func accountsPage(t *testing.T, acc *explain.Accounts) []string {
+	t.Helper()
+	files, err := write(acc.Summary, acc, t.TempDir(), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+func TestWhy(t *testing.T) {
+	files := accountsPage(t, explainedSample())
+	golden(t, files[0], "why.html")
+	for _, f := range files {
+		if strings.HasSuffix(f, "why-1-cn-docker-vanilla-large.svg") {
+			golden(t, f, "why.svg")
+		}
+		if strings.HasSuffix(f, "why-1-cn-docker-vanilla-large-times.svg") {
+			golden(t, f, "why-times.svg")
+		}
+	}
+	page, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`<a href="#why">Why</a>`, "The probes lost 12 events", "no tracepoint kvm:kvm_exit here", "1 explained trial failed", "1.012 (1.004 to 1.020) times as long", "the account is a coarse one", "which cannot be told from nothing", "pinned is faster than vanilla here"} {
+		if !bytes.Contains(page, []byte(want)) {
+			t.Errorf("the page does not say %q", want)
+		}
+	}
+}
+
+// Without explained trials there is no such section.
+func TestNothingExplained(t *testing.T) {
+	if acc, err := explained(sample("large")); acc != nil || err != nil {
+		t.Errorf("%v, %v", acc, err)
+	}
+	page, err := os.ReadFile(samplePage(t, sample("large")))
+	if err != nil || bytes.Contains(page, []byte("Why it costs that")) || bytes.Contains(page, []byte("#why")) {
+		t.Errorf("there is a section of accounts without explained trials: %v", err)
+	}
+}
+
+// The bars of a waterfall go from the baseline to the treatment without a gap.
+func TestWaterfallCloses(t *testing.T) {
+	for _, a := range accountsOf(explainedSample()) {
+		if a.fall == nil {
+			continue
+		}
+		bars := a.fall.fall.bars
+		for i, b := range bars[1:] {
+			from := b.from
+			if b.total {
+				from = b.to
+			}
+			if math.Abs(from-bars[i].to) > 1e-9 {
+				t.Errorf("%s: %q begins at %g and the bar before it ends at %g", a.title, b.label, from, bars[i].to)
+			}
+		}
+		for _, b := range bars {
+			if b.to > a.fall.fall.high || b.to < a.fall.fall.low {
+				t.Errorf("%s: %q ends at %g, off the axis", a.title, b.label, b.to)
+			}
+		}
+	}
+}
+
+// Whatever numbers and names an account has, it is drawn.
+func TestWildAccounts(t *testing.T) {
+	const evil = "</svg><script>alert(1)</script>\u202e\x00"
+	inf := math.Inf(1)
+	for _, v := range []float64{0, 1e-9, -3, 1e12, inf, nan} {
+		acc := explainedSample()
+		for i := range acc.Accounts {
+			a := &acc.Accounts[i]
+			a.Label, a.Sentence, a.Against, a.Notes, a.Missing = evil, evil, evil, []string{evil}, map[string]string{evil: evil}
+			a.Gap.Value, a.Elapsed.High, a.Lost = v, v, -1
+			for j := range a.Parts {
+				a.Parts[j].Seconds.Value, a.Parts[j].Seconds.Low, a.Parts[j].Label = v, -inf, evil
+			}
+			for j := range a.Spread {
+				a.Spread[j].Of, a.Spread[j].Sum, a.Spread[j].Counts = evil, v, append(a.Spread[j].Counts, make([]int64, 70)...)
+				a.Spread[j].Counts[69] = 1
+			}
+		}
+		for _, f := range accountsPage(t, acc) {
+			data, err := os.ReadFile(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if bytes.Contains(data, []byte("<script>")) || bytes.Contains(data, []byte("NaN")) && !strings.HasSuffix(f, ".pdf") {
+				t.Errorf("%g: %s holds what it must not", v, f)
+			}
+			for d := xml.NewDecoder(bytes.NewReader(data)); strings.HasSuffix(f, ".svg"); {
+				if _, err := d.Token(); errors.Is(err, io.EOF) {
+					break
+				} else if err != nil {
+					t.Errorf("%s: %v", f, err)
+					break
+				}
+			}
+		}
+	}
+}
+
+// A folder with explained trials gives the section by itself.
+func TestExplainedFolder(t *testing.T) {
+	at := time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)
+	size := instance("1/1GB", 1, 1)
+	bm := notebook.Treatment{ID: "bm", Workload: "cpu", Platform: notebook.BM, Instance: size}
+	cn := notebook.Treatment{ID: "cn", Workload: "cpu", Platform: notebook.CN, Engine: "runc", Provisioning: notebook.Vanilla, Instance: size}
+	study := notebook.Study{
+		Version: notebook.Version, Tare: "0.4.0", Name: "throttled", Source: "name: throttled\n", Created: at, Explain: notebook.DefaultProbes,
+		Design: notebook.Design{Floor: 4, Cap: 4, Trials: 1}, Metrics: map[string]notebook.Metric{"cpu": {Name: "execution time", Unit: "s"}},
+		Images: map[string]notebook.Image{"cpu": {Digest: "sha256:1"}}, Treatments: []notebook.Treatment{bm, cn},
+	}
+	dir := filepath.Join(t.TempDir(), "E")
+	w, err := notebook.Create(dir, study, notebook.Host{ID: "h", Hostname: "bench", Kernel: "6.18", CPUs: []notebook.CPU{{ID: 0}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(w.Session(notebook.Session{Time: at, Event: "start"}))
+	for round := range 4 {
+		for _, tr := range study.Treatments {
+			id := fmt.Sprintf("%s-%d", tr.ID, round)
+			must(w.Guest(notebook.Guest{ID: id, Treatment: tr.ID, Round: round, Start: at}))
+			wall := map[string]float64{notebook.WallUser: 1 + 0.001*float64(round)}
+			spread := []notebook.Distribution{hump("work", notebook.OnCPU, "", 100, 1e-2)}
+			if tr.Platform == notebook.CN {
+				wall[notebook.WallThrottled] = 0.8 - 0.002*float64(round)
+				spread = append(spread, hump("work", notebook.OffCPU, notebook.WallThrottled, 16, 5e-2))
+			}
+			took := wall[notebook.WallUser] + wall[notebook.WallThrottled]
+			x := notebook.Trial{Treatment: tr.ID, Round: round, Guest: id, Start: at, Value: took, ElapsedS: took, HostS: took}
+			must(w.Trial(x))
+			x.Explained, x.Probes = true, &notebook.Probes{Looked: notebook.DefaultProbes, Wall: wall, Spread: spread}
+			x.Value, x.ElapsedS = took*1.01, took*1.01
+			must(w.Trial(x))
+		}
+	}
+	must(w.Session(notebook.Session{Time: at, Event: "end", Reason: "cap on rounds"}))
+	must(w.Close())
+	files, err := Write([]string{dir}, "", Options{})
+	must(err)
+	page, err := os.ReadFile(files[0])
+	must(err)
+	for _, want := range []string{"<h2>Why it costs that</h2>", "container, runc, vanilla, 1/1GB: cpu</h3>", "throttled: 0.797 s", "unexplained: 0", "times as long as the others"} {
+		if !bytes.Contains(page, []byte(want)) {
+			t.Errorf("the page does not say %q", want)
+		}
+	}
+}
