@@ -36,6 +36,7 @@ var gVisorLacks = []platform.Lack{
 var gVisorNotes = []string{
 	"the kernel is gVisor's, a program on the host that catches every system call (platform systrap)",
 	"what the guest writes to its root goes to gVisor's own overlay, as is its default, over the container's",
+	"no raw sockets, as is gVisor's default",
 }
 
 // toGVisor gives what runsc is told beyond an OCI runtime's configuration, and the path of the network namespace; "":

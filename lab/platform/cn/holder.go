@@ -113,7 +113,8 @@ func (h *holder) provision(ctx context.Context, s platform.Spec) (_ platform.Gue
 
 // connect sets up what the container's network namespace has in it.
 func (g *guest) connect() error {
-	if g.network == notebook.NetNone {
+	switch g.network {
+	case "", notebook.NetNone:
 		return network.Loopback(g.first) // not every engine does
 	}
 	return g.Connection.Plug(g.first)

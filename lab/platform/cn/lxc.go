@@ -137,7 +137,7 @@ func lxcConfig(c oci.Container, unified bool) (string, error) {
 	if c.HostNetwork {
 		set("net.0.type", "none")
 	} else {
-		set("net.0.type", "empty") // the loopback, which LXC sets up
+		set("net.0.type", "empty") // a namespace with the loopback
 	}
 	set("apparmor.profile", "unconfined")
 	keep := make([]string, len(oci.Capabilities))
