@@ -25,6 +25,7 @@ import (
 	"tare/lab/platform"
 	"tare/lab/platform/bm"
 	"tare/lab/platform/cn"
+	"tare/lab/platform/layers"
 	"tare/lab/platform/vm"
 	"tare/lab/platform/vm/guestinit"
 	"tare/lab/platform/vmcn"
@@ -59,6 +60,9 @@ func AsGuest() {
 	guestinit.Init(lookInside) // returns where this is not a VM's first process
 	if len(os.Args) > 1 && os.Args[1] == "ruler" {
 		os.Exit(ruler.Main(os.Args[2:]))
+	}
+	if len(os.Args) > 1 && os.Args[1] == layers.Command { // on its way to becoming the ruler
+		os.Exit(layers.Main(os.Args[2:]))
 	}
 }
 
@@ -172,7 +176,7 @@ func takeHost(state string) (*os.File, error) {
 // undoers are the ways to undo what the drivers journal.
 func undoers() map[string]host.Undo {
 	all := map[string]host.Undo{}
-	for _, some := range []map[string]host.Undo{bm.Undo(), cn.Undo(), vm.Undo(), network.Undo()} {
+	for _, some := range []map[string]host.Undo{bm.Undo(), cn.Undo(), layers.Undo(), vm.Undo(), network.Undo()} {
 		for kind, u := range some {
 			all[kind] = u
 		}
@@ -330,6 +334,8 @@ func (l *Lab) Refuses(ctx context.Context, t notebook.Treatment) string {
 	switch {
 	case t.Platform == notebook.BM && !whole:
 		return "bare metal has no part of a core: that needs a quota"
+	case t.Engine == notebook.LayersEngine && !whole:
+		return "a rung of the isolation ladder has bare metal's cores, and that has no part of one"
 	case t.Platform == notebook.CN && t.Provisioning == notebook.Pinned && !whole:
 		return "a CPU set has no part of a core: that needs a quota (vanilla)"
 	case (t.Platform == notebook.VM || t.Platform == notebook.VMCN) && !whole:
@@ -343,6 +349,7 @@ func (l *Lab) Refuses(ctx context.Context, t notebook.Treatment) string {
 		}
 	}
 	if t.Platform == notebook.CN {
+		l.tryEngine(ctx, t.Engine)
 		for _, c := range l.host.Capabilities {
 			if c.Name == t.Engine && c.Answer != notebook.Supported {
 				return strings.TrimSuffix(c.Why+"; "+c.Do, "; ")
@@ -352,14 +359,22 @@ func (l *Lab) Refuses(ctx context.Context, t notebook.Treatment) string {
 	return ""
 }
 
+// tryEngine has an engine run a container, once, that is not among those which are tried when the lab is opened.
+func (l *Lab) tryEngine(ctx context.Context, name string) {
+	known := slices.ContainsFunc(l.host.Capabilities, func(c notebook.Capability) bool { return c.Name == name })
+	if !known && (name == "lxc" || name == "gvisor") {
+		l.host.Capabilities = append(l.host.Capabilities, l.runtime(name).Probe(ctx))
+	}
+}
+
 // Provision makes a guest for the treatment, on a host of the treatment's size.
 func (l *Lab) Provision(ctx context.Context, t notebook.Treatment, id string, w *workload.Ready) (study.Guest, error) {
 	if err := l.size(ctx, t.HostCores); err != nil {
 		return nil, err
 	}
-	s := platform.Spec{ID: "tare-" + id, Instance: t.Instance, Provisioning: t.Provisioning, Image: w.Image, Work: w.Work}
+	s := platform.Spec{ID: "tare-" + id, Instance: t.Instance, Provisioning: t.Provisioning, Isolation: t.Isolation, Image: w.Image, Work: w.Work}
 	var err error
-	if t.Platform == notebook.BM || t.Provisioning == notebook.Pinned {
+	if t.Platform == notebook.BM || t.Engine == notebook.LayersEngine || t.Provisioning == notebook.Pinned {
 		if s.CPUs, err = l.cpus(t); err != nil {
 			return nil, err
 		}
@@ -386,6 +401,10 @@ func (l *Lab) network(ctx context.Context, t notebook.Treatment, w *workload.Rea
 	}
 	if t.Platform == notebook.BM && n.Port != 0 {
 		n.Mode = notebook.NetHost
+	}
+	// The ladder's highest rungs are on the bridge also where nobody asks them.
+	if n.Mode == "" && (layers.Has(t.Isolation, "bridge") || t.Isolation == notebook.IsolationFull) {
+		n.Mode = notebook.NetBridge
 	}
 	switch n.Mode {
 	case "":
@@ -557,6 +576,9 @@ func (l *Lab) driver(t notebook.Treatment) (platform.Driver, error) {
 	case notebook.BM:
 		return l.bareMetal(), nil
 	case notebook.CN:
+		if t.Engine == notebook.LayersEngine {
+			return &layers.Driver{Journal: l.journal, State: l.state, Tare: l.tare}, nil
+		}
 		if t.Engine == "docker" {
 			return &cn.Docker{Journal: l.journal, State: l.state, Tare: l.tare}, nil
 		}
@@ -582,9 +604,7 @@ func (l *Lab) driver(t notebook.Treatment) (platform.Driver, error) {
 	return d, nil
 }
 
-func (l *Lab) runtime(name string) *cn.OCI {
-	return &cn.OCI{Journal: l.journal, State: l.state, Tare: l.tare, Runtime: name}
-}
+func (l *Lab) runtime(name string) cn.Engine { return cn.New(name, l.journal, l.state, l.tare) }
 
 // Stock makes what all guests of the treatment need, so that none of them pays for it: an engine's image, a disk.
 func (l *Lab) Stock(ctx context.Context, t notebook.Treatment, root *image.Image) error {

@@ -10,6 +10,7 @@ import (
 
 	"tare/lab/image"
 	"tare/lab/platform"
+	"tare/lab/platform/layers"
 	"tare/lab/ruler"
 	"tare/lab/workload"
 	"tare/notebook"
@@ -114,11 +115,16 @@ func (s *Spec) at(u use, p Place, inst notebook.Instance, accel string, can func
 		add(notebook.Treatment{Platform: notebook.BM, Instance: inst, AA: true})
 		return
 	}
-	es, vs, ns := p.Engines, p.Provisioning, p.Networks
+	es, vs, ns, is := p.Engines, p.Provisioning, p.Networks, p.isolation()
 	if len(es) == 0 {
 		es = engines[p.Platform][:1]
 	}
-	if len(vs) == 0 {
+	switch {
+	case slices.Contains(es, notebook.LayersEngine):
+		vs = []string{""}
+	case len(p.Isolation) > 0:
+		vs = []string{notebook.Pinned}
+	case len(vs) == 0:
 		vs = []string{notebook.Vanilla, notebook.Pinned}
 	}
 	if len(ns) == 0 {
@@ -144,7 +150,12 @@ func (s *Spec) at(u use, p Place, inst notebook.Instance, accel string, can func
 						break
 					}
 				}
-				add(t)
+				for _, t.Isolation = range is {
+					if t.Engine == notebook.LayersEngine && u.Service != nil {
+						t.Network = layers.Network(t.Isolation)
+					}
+					add(t)
+				}
 			}
 		}
 	}
@@ -205,6 +216,9 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, c *workload.Catalogue, ch Choi
 			switch {
 			case w.Service != nil && t.Network == notebook.NetNone:
 				reason = "its service has to be asked, and without a network nobody can"
+				if t.Engine == notebook.LayersEngine {
+					reason = "its service has to be asked, and from the layer network up to the one below bridge a guest has the loopback alone"
+				}
 			case noAccel != nil && (t.Platform == notebook.VM || t.Platform == notebook.VMCN):
 				reason = noAccel.Error()
 			default:

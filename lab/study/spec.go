@@ -117,7 +117,25 @@ type Place struct {
 	Engines      []string `yaml:"engines,omitempty"` // "crun|runc": the first that the host can do
 	Provisioning []string `yaml:"provisioning,omitempty"`
 	Networks     []string `yaml:"networks,omitempty"` // bridge, host, none; default: bridge where the workload has a service, else what the engine gives
+
+	// Rungs of the isolation ladder: with engine layers the topmost layers, or "all" of them; with others "full", a pinned
+	// container on the bridge with a quota beside its CPU set.
+	Isolation Values `yaml:"isolation,omitempty" json:",omitempty"` // omitted in the study's hash, which is older
 }
+
+// isolation lists the rungs of the place; "" where it is of no ladder.
+func (p Place) isolation() []string {
+	if slices.Equal(p.Isolation, []string{allLayers}) {
+		return notebook.Layers
+	}
+	if len(p.Isolation) == 0 {
+		return []string{""}
+	}
+	return p.Isolation
+}
+
+// allLayers stands for each of notebook.Layers.
+const allLayers = "all"
 
 // Design is the experiment's design as a study file says it.
 type Design struct {
@@ -138,7 +156,7 @@ type Rounds struct {
 // engines that each platform knows; the first is what a study that names none gets.
 var engines = map[string][]string{
 	notebook.BM:   {""},
-	notebook.CN:   {"docker", "crun", "runc"},
+	notebook.CN:   {"docker", "crun", "runc", "lxc", "gvisor", notebook.LayersEngine},
 	notebook.VM:   {"qemu"},
 	notebook.VMCN: {"qemu"},
 }
@@ -247,7 +265,7 @@ func (s *Spec) validate() *problem {
 	}
 	for i, f := range s.Figures {
 		if f.Name == "" || f.Title == "" || f.Workload == "" || f.By == "" {
-			return wrong("figures: {name: …, title: …, workload: …, by: instance|host_cores|network|a parameter} was expected", "figures", i)
+			return wrong("figures: {name: …, title: …, workload: …, by: instance|host_cores|network|isolation|a parameter} was expected", "figures", i)
 		}
 	}
 	for i, u := range s.Workloads {
@@ -283,6 +301,10 @@ func (s *Spec) validate() *problem {
 				}
 			}
 		}
+		if w := p.climbs(); w != nil {
+			w.path = append([]any{"platforms", i}, w.path...)
+			return w
+		}
 		for j, v := range p.Provisioning {
 			if v != notebook.Vanilla && v != notebook.Pinned {
 				return wrong(fmt.Sprintf("unknown provisioning %q; vanilla or pinned was expected", v), "platforms", i, "provisioning", j)
@@ -297,6 +319,38 @@ func (s *Spec) validate() *problem {
 	if _, err := s.Design.parse(); err != nil {
 		key, _, _ := strings.Cut(err.Error(), ":")
 		return wrong("design: "+err.Error(), "design", key)
+	}
+	return nil
+}
+
+// climbs says what is wrong in a place's part in the isolation ladder.
+func (p Place) climbs() *problem {
+	layers := slices.ContainsFunc(p.Engines, func(choice string) bool {
+		return slices.Contains(strings.Split(choice, "|"), notebook.LayersEngine)
+	})
+	switch {
+	case !layers && len(p.Isolation) == 0:
+		return nil
+	case p.Platform != notebook.CN:
+		return wrong(fmt.Sprintf("isolation: %s is no rung of it: with platform cn, engines [%s] or a container's was expected", p.Platform, notebook.LayersEngine), "isolation")
+	case layers && !slices.Equal(p.Engines, []string{notebook.LayersEngine}):
+		return wrong(fmt.Sprintf("engine %s stands alone: another `- platform: cn` for the other engines was expected", notebook.LayersEngine), "engines")
+	case layers && len(p.Isolation) == 0:
+		return wrong(fmt.Sprintf("engine %s: isolation: all, or a list of %s, was expected", notebook.LayersEngine, strings.Join(notebook.Layers, ", ")), "engines")
+	case layers && len(p.Provisioning) > 0:
+		return wrong(fmt.Sprintf("engine %s has no provisioning: its layers quota and cpuset are both", notebook.LayersEngine), "provisioning")
+	case len(p.Networks) > 0:
+		return wrong("a rung of the isolation ladder has the network of its layers: none was expected here", "networks")
+	case !layers && slices.ContainsFunc(p.Provisioning, func(v string) bool { return v != notebook.Pinned }):
+		return wrong(fmt.Sprintf("isolation %s is pinned: provisioning: [%s], or none, was expected", notebook.IsolationFull, notebook.Pinned), "provisioning")
+	}
+	for j, l := range p.isolation() {
+		if layers && !slices.Contains(notebook.Layers, l) {
+			return wrong(fmt.Sprintf("unknown layer %q; all, or of %s, was expected", l, strings.Join(notebook.Layers, ", ")), "isolation", j)
+		}
+		if !layers && l != notebook.IsolationFull {
+			return wrong(fmt.Sprintf("isolation %q: %s was expected, or engines: [%s]", l, notebook.IsolationFull, notebook.LayersEngine), "isolation", j)
+		}
 	}
 	return nil
 }
@@ -374,7 +428,7 @@ func ParseOnly(text string) (Only, error) {
 	if text == "" {
 		return only, nil
 	}
-	keys := []string{"workload", "platform", "engine", "provisioning", "instance", "network"}
+	keys := []string{"workload", "platform", "engine", "provisioning", "instance", "network", "isolation"}
 	for _, kv := range strings.Split(text, ",") {
 		k, v, ok := strings.Cut(kv, "=")
 		if !ok || v == "" {
@@ -406,7 +460,7 @@ func (o Only) keeps(t notebook.Treatment) bool {
 		switch {
 		case k == "workload" && t.Workload != v,
 			k == "instance" && t.Instance.Name != v,
-			t.Platform != notebook.BM && (k == "platform" && t.Platform != v || k == "engine" && t.Engine != v || k == "provisioning" && t.Provisioning != v || k == "network" && t.Network != v):
+			t.Platform != notebook.BM && (k == "platform" && t.Platform != v || k == "engine" && t.Engine != v || k == "provisioning" && t.Provisioning != v || k == "network" && t.Network != v || k == "isolation" && t.Isolation != v):
 			return false
 		}
 	}
@@ -426,6 +480,7 @@ func (o Only) known(s *Spec, us []use) error {
 	for _, p := range s.Platforms {
 		has["platform"] = append(has["platform"], p.Platform)
 		has["network"] = append(has["network"], p.Networks...)
+		has["isolation"] = append(has["isolation"], p.isolation()...)
 		es := p.Engines
 		if len(es) == 0 {
 			es = engines[p.Platform][:1]
@@ -466,7 +521,7 @@ func (s *Spec) drawable(us []use) error {
 				continue
 			}
 			if axes == nil {
-				axes = append([]string{"instance", "host_cores", "network"}, slices.Sorted(maps.Keys(u.params))...)
+				axes = append([]string{"instance", "host_cores", "network", "isolation"}, slices.Sorted(maps.Keys(u.params))...)
 			}
 			for k := range f.Params {
 				if _, ok := u.params[k]; !ok {
@@ -540,7 +595,7 @@ func Label(name string, params map[string]string) string { return notebook.Label
 
 func identify(t notebook.Treatment) string {
 	parts := []string{Label(t.Workload, t.Params), t.Platform}
-	for _, p := range []string{t.Engine, t.Accelerator, t.Provisioning} {
+	for _, p := range []string{t.Engine, t.Isolation, t.Accelerator, t.Provisioning} {
 		if p != "" {
 			parts = append(parts, p)
 		}

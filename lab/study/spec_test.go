@@ -55,7 +55,7 @@ func TestAFigureThatNothingCouldBeDrawnIn(t *testing.T) {
 		"{name: F, title: T, workload: cpu, by: millions}":                       "",
 		"{name: F, title: T, workload: cpu, by: network, params: {millions: 9}}": "",
 		"{name: F, title: T, workload: ffmpeg, by: instance}":                    `study small: figure "F": workload: "ffmpeg": one of the study's was expected: cpu`,
-		"{name: F, title: T, workload: cpu, by: instances}":                      `study small: figure "F": by: "instances": one of instance, host_cores, network, millions was expected`,
+		"{name: F, title: T, workload: cpu, by: instances}":                      `study small: figure "F": by: "instances": one of instance, host_cores, network, isolation, millions was expected`,
 		"{name: F, title: T, workload: cpu, by: instance, params: {frames: 9}}":  `study small: figure "F": params: workload cpu has no parameter "frames"`,
 	} {
 		s, err := Parse("s.yaml", []byte(small+"figures: ["+figure+"]\n"), ".")
@@ -80,7 +80,7 @@ func TestWhatIsWrongInAStudyIsSaidWithItsLine(t *testing.T) {
 	for _, c := range []struct{ name, from, to, want string }{
 		{"unknown key", "design:", "desing:", `s.yaml:11: unknown key desing`},
 		{"unknown platform", "platform: cn", "platform: lxd", `s.yaml:7: unknown platform "lxd"; bm, cn, vm or vmcn was expected`},
-		{"unknown engine", "[crun]", "[podman]", `s.yaml:8: unknown engine "podman" for cn; docker, crun, runc was expected`},
+		{"unknown engine", "[crun]", "[podman]", `s.yaml:8: unknown engine "podman" for cn; docker, crun, runc, lxc, gvisor, layers was expected`},
 		{"unknown provisioning", "[vanilla]", "[vanila]", `s.yaml:9: unknown provisioning "vanila"; vanilla or pinned was expected`},
 		{"unknown instance", "large", "huge", `s.yaml:10: unknown instance "huge"`},
 		{"no instances", "[1/1GB, large]", "[]", `s.yaml:10: instances: is empty`},

@@ -321,11 +321,7 @@ func (g *guest) Facts() platform.Facts {
 	case g.ownNetwork():
 		words = "the loopback alone, in a namespace"
 	}
-	notes := []string{
-		"layers: " + strings.Join(notebook.Layers[:slices.Index(notebook.Layers, g.layer)+1], ", "),
-		"network: " + words,
-	}
-	return platform.Facts{Kernel: g.Client.Hello().Kernel, Notes: notes}
+	return platform.Facts{Kernel: g.Client.Hello().Kernel, Notes: []string{"network: " + words}}
 }
 
 // Autopsy implements platform.Guest.
