@@ -316,7 +316,10 @@ func (b *book) figures(a *Account, x, y *tally) {
 	}
 	slices.SortStableFunc(a.Figures, func(f, g Figure) int {
 		p, q := place(f.Of), place(g.Of)
-		return cmp.Or(cmp.Compare(uint(p), uint(q)), cmp.Compare(f.Name, g.Name)) // what is not known comes last
+		return cmp.Or(
+			cmp.Compare(uint(p), uint(q)),                             // what is not known comes last
+			cmp.Compare(len(f.Name)-len(f.Of), len(g.Name)-len(g.Of)), // the work's own, or the sum over reasons, comes first
+			cmp.Compare(f.Name, g.Name))
 	})
 }
 

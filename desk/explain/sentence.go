@@ -251,15 +251,14 @@ func (a *Account) evidence(p *Part) string {
 	return ""
 }
 
-// total is a figure's sum over all explained trials and over all that stands before its name.
+// total is a figure's sum over all explained trials; 0 where there is none. By reason or by device there may be more of it.
 func (a *Account) total(of string) float64 {
-	sum := 0.0
 	for i := range a.Figures {
-		if f := &a.Figures[i]; f.Of == of && !strings.HasPrefix(f.Name, "inside.") {
-			sum += f.Total
+		if f := &a.Figures[i]; f.Name == of {
+			return f.Total
 		}
 	}
-	return sum
+	return 0
 }
 
 // slowest is what one value in a hundred of a distribution of the work is at least; seconds. Of a bucket its lower end is

@@ -52,6 +52,21 @@ func TestExplainedTrialsAreNotMeasured(t *testing.T) {
 	if n := strings.Join(row(t, b, "cn/crun/pinned/large").Notes, "; "); !strings.Contains(n, "an explained trial failed: killed") {
 		t.Error(n)
 	}
+	// A round is whole once its explained trials are done too.
+	for _, c := range []struct {
+		trials int
+		begun  bool
+	}{{1, false}, {2, true}} {
+		f := b.Folders[0].Study
+		f.Explain, f.Design.Trials = notebook.DefaultProbes, c.trials
+		done := map[cellKey]cellDone{}
+		for _, tr := range f.Treatments {
+			done[cellKey{tr.ID, 0}] = cellDone{trials: 2, good: 2, explained: 1}
+		}
+		if got := begun(f, map[int]bool{0: true}, done); got != c.begun {
+			t.Errorf("%d explained trials of 1: begun %v", c.trials, got)
+		}
+	}
 	if f := b.Folders[0]; f.Begun || f.Trials != a.Folders[0].Trials+10 {
 		t.Errorf("%+v", f)
 	}

@@ -143,11 +143,16 @@ func (r *reader) folder(dir string) error {
 		if t.Round != lastRound {
 			rounds[t.Round], lastRound = true, t.Round
 		}
-		if t.Measured() {
+		if !t.Warmup {
 			c := done[cellKey{t.Treatment, t.Round}]
-			c.trials++
-			if t.Failure == "" {
+			switch {
+			case t.Explained:
+				c.explained++
+			case t.Failure == "":
 				c.good++
+				fallthrough
+			default:
+				c.trials++
 			}
 			done[cellKey{t.Treatment, t.Round}] = c
 		}
@@ -169,8 +174,8 @@ type cellKey struct {
 	round     int
 }
 
-// cellDone is how many measured trials it has, and how many of them succeeded.
-type cellDone struct{ trials, good int }
+// cellDone is how many measured trials it has, how many of them succeeded, and how many explained trials it has.
+type cellDone struct{ trials, good, explained int }
 
 // begun says whether the last of the rounds is not whole: a treatment has trials of it to do. One that none of its own
 // trials says anything of is expected in it if its design goes so far, and if it was not given up: it succeeded in the
@@ -187,7 +192,7 @@ func begun(s notebook.Study, rounds map[int]bool, done map[cellKey]cellDone) boo
 	return slices.ContainsFunc(s.Treatments, func(t notebook.Treatment) bool {
 		n := done[cellKey{t.ID, last}].trials
 		if n > 0 {
-			return n < d.Trials
+			return n < d.Trials || len(s.Explain) > 0 && done[cellKey{t.ID, last}].explained < d.Trials
 		}
 		if last >= d.Most(t) || t.Rounds == 0 && !together {
 			return false
