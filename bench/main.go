@@ -1,7 +1,8 @@
 //go:build linux
 
 // Command bench holds Tare against others, in ratios taken in one run on one machine: the ruler against C, hyperfine
-// and runexec; the start of a container against `crun run`; and the reading of a large folder against its bounds.
+// and runexec; the start of a container against `crun run`; the reading of a large folder against its bounds; and the probes against
+// bpftrace.
 // `make bench` runs it as root.
 package main
 
@@ -45,7 +46,13 @@ func run(ctx context.Context) (err error) {
 		return err
 	}
 	defer os.RemoveAll(dir)
+	if len(os.Args) > 1 && os.Args[1] == "probes" { // these alone, for whoever works on them
+		return probing(ctx, dir)
+	}
 	if err := reading(filepath.Join(dir, "million")); err != nil {
+		return err
+	}
+	if err := probing(ctx, dir); err != nil {
 		return err
 	}
 	l, err := lab.Open(ctx, func(what string) { fmt.Fprintln(os.Stderr, what) })

@@ -62,9 +62,9 @@ func role(name string) uint32 {
 
 // look mirrors bpf/look.c's struct of that name.
 type look struct {
-	Zero                                                     uint64
+	Zero                                                    uint64
 	Cores, Follow, Stacks, Seeded, Open, Spans, Main, Dying uint32
-	Begin, End                                               uint64
+	Begin, End                                              uint64
 }
 
 // Offsets in it of what is changed while programs run.

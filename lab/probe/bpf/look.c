@@ -262,7 +262,7 @@ static __always_inline _Bool is_throttled(struct task_struct *t)
 	struct task_struct___throttled *own = (void *)t;
 	if (bpf_core_field_exists(own->throttled))
 		return own->throttled;
-	return t->se.cfs_rq->throttle_count > 0;
+	return BPF_CORE_READ(t, se.cfs_rq, throttle_count) > 0;
 }
 
 struct {
