@@ -249,8 +249,7 @@ func TestInBrowser(t *testing.T) {
 		{"small", readPinning(t, small())},
 		{"networks", readPinning(t, networks())},
 		{"sizes", readPinning(t, fewer, chr(16), chr(112, 56, 0))},
-		{"ladder", readLadder(t, true)},
-		{"ladder-emulated", readLadder(t, false)},
+		{"ladder", readLadder(t, false)},
 	}
 	for _, sm := range samples {
 		t.Run(sm.name, func(t *testing.T) {

@@ -134,6 +134,28 @@ func TestStaircases(t *testing.T) {
 	}
 	golden(t, files[0], "ladder.html")
 	golden(t, strings.TrimSuffix(files[1], ".svg")+".svg", "ladder-syscall.svg")
+	// Names that attack stay text.
+	evil := readLadder(t, true)
+	for i := range evil.Rows {
+		if tr := &evil.Rows[i].Treatment; tr.Engine == "lxc" || tr.Engine == "docker" {
+			tr.Engine = "</svg><script>alert(1)</script>\u202e\x00"
+		}
+	}
+	for i := range evil.LeftOut {
+		evil.LeftOut[i].Reason = "</svg><script>alert(1)</script>\u202e\x00"
+	}
+	if files, err = WriteSummary(evil, t.TempDir(), Options{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		data, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ext := filepath.Ext(f); (ext == ".html" || ext == ".svg") && (bytes.Contains(data, []byte("<script>")) || bytes.Contains(data, []byte("\u202e")) || bytes.Contains(data, []byte("\x00"))) {
+			t.Errorf("%s: an attack got through", f)
+		}
+	}
 	// The same without a figure that says so.
 	s.Folders[0].Study.Figures = nil
 	names, _ = titles(figures(s))

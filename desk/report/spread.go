@@ -19,7 +19,6 @@ type spread struct {
 	name         string
 	up, down     []float64 // by power of two, for each trial; down nil: the baseline has none
 	words, other string    // how many, and their sum
-	against      string    // what other is of
 	look, before look
 }
 
@@ -41,7 +40,7 @@ func spreadFigure(a *account, stem string) *figure {
 		if d.Role == notebook.RoleRuler || total(d.Counts) == 0 {
 			return
 		}
-		s := spread{name: spreadName(d, inside, a.Row.Treatment.Platform), up: perTrial(d.Counts, a.Explained), look: platform(a.Row.Treatment), against: plain(cmp.Or(a.Against, "bare metal")), words: spreadWords(d, a.Explained)}
+		s := spread{name: spreadName(d, inside, a.Row.Treatment.Platform), up: perTrial(d.Counts, a.Explained), look: platform(a.Row.Treatment), words: spreadWords(d, a.Explained)}
 		if b := a.before; b != nil {
 			s.before = platform(b.Row.Treatment)
 			// What a VM's own threads did compares with what bare metal's did.
@@ -212,7 +211,7 @@ func (s *spread) draw(c draw.Canvas, x0, x1, y0, y1 vg.Length, first, last int) 
 	say(c, x0, y1-11, 0, smallSize, ink, fit(s.name, smallSize, x1-x0))
 	words := s.words
 	if s.other != "" {
-		words += " · " + s.against + " " + s.other
+		words += " · below " + s.other
 	}
 	say(c, x0, y1-23, 0, 9, muted, fit(words, 9, x1-x0))
 	y1 -= 29

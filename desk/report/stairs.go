@@ -386,7 +386,10 @@ func (s steps) words(c draw.Canvas, i int, in func(float64) vg.Length, mid vg.Le
 	}
 	say(c, 2, mid-4, 0, size, col, fit(plain(label), size, room))
 	if !r.Measured() {
-		why := "not measured: " + plain(r.Missing)
+		why := plain(r.Missing)
+		if !strings.HasPrefix(why, "not measured") {
+			why = "not measured: " + why
+		}
 		if i > 0 && !s.c.Rungs[i-1].Measured() && s.c.Rungs[i-1].Missing == r.Missing {
 			why = "not measured, likewise"
 		}
@@ -442,8 +445,10 @@ func (s steps) words(c draw.Canvas, i int, in func(float64) vg.Length, mid vg.Le
 }
 
 // halfWords says a value with half of its interval: "1.20 ± 0.03".
-func halfWords(v, low, high float64) string {
-	d := decimals(v, low, high)
+func halfWords(v, low, high float64) string { return halfOf(v, low, high, decimals(v, low, high)) }
+
+// halfOf is halfWords with so many decimals.
+func halfOf(v, low, high float64, d int) string {
 	half := (high - low) / 2
 	if math.IsNaN(half) || math.IsInf(half, 0) {
 		return number(v, d) + " ± ?"

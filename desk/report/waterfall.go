@@ -47,6 +47,8 @@ func fallFigure(a *account, stem string) *figure {
 	}
 	d := decimals(k*a.Gap.Value, k*a.Gap.Low, k*a.Gap.High)
 	base.words = number(base.to, d)
+	// Parts of one gap are read beside each other: none with many more decimals than it.
+	finest := d + 1
 	w.bars = append(w.bars, base)
 	p := platform(a.Row.Treatment)
 	var told, untold bool
@@ -61,11 +63,11 @@ func fallFigure(a *account, stem string) *figure {
 			b.look.platform = ""
 		}
 		told, untold = told || part.Told(), untold || !part.Told()
-		b.words = signed(halfWords(k*e.Value, k*e.Low, k*e.High))
+		b.words = signed(halfOf(k*e.Value, k*e.Low, k*e.High, min(finest, decimals(k*e.Value, k*e.Low, k*e.High))))
 		at += e.Value
 		w.bars = append(w.bars, b)
 	}
-	end := fallBar{label: plain(strings.TrimSpace(shortName(a.Row.Treatment)[0] + " " + shortName(a.Row.Treatment)[1])), to: k * a.Elapsed.Value, total: true,
+	end := fallBar{label: briefName(a.Row.Treatment, false), to: k * a.Elapsed.Value, total: true,
 		low: k * (a.Elapsed.Value - a.Gap.Value + a.Gap.Low), high: k * (a.Elapsed.Value - a.Gap.Value + a.Gap.High),
 		look: look{platform: p, solid: a.Row.Treatment.Provisioning != notebook.Vanilla, emulated: !a.Row.Representative}, words: number(k*a.Elapsed.Value, d)}
 	w.bars = append(w.bars, end)
@@ -102,9 +104,10 @@ func fallWords(a *account, unit string) string {
 
 func finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
-// signed puts a plus before what is not negative.
+// signed puts a plus before what is neither negative nor nothing.
 func signed(s string) string {
-	if strings.HasPrefix(s, "−") || strings.HasPrefix(s, "–") {
+	first, _, _ := strings.Cut(s, " ")
+	if strings.HasPrefix(s, "−") || strings.Trim(first, "0.–") == "" {
 		return s
 	}
 	return "+" + s
