@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"html/template"
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -210,25 +209,10 @@ func probeWords(a *explain.Account) []string {
 	} else {
 		list = append(list, "The probes’ own cost is not known.")
 	}
-	switch {
-	case a.Lost > 0:
-		list = append(list, fmt.Sprintf("The probes lost %s: what they count is too small by at least that.", count(int(min(a.Lost, math.MaxInt32)), "event", "events")))
-	case a.Explained > 0:
+	if a.Lost == 0 && a.Explained > 0 {
 		list = append(list, "The probes lost no event.")
 	}
-	if a.Failed > 0 {
-		list = append(list, count(a.Failed, "explained trial", "explained trials")+" failed and count for nothing here.")
-	}
-	for _, p := range slices.Sorted(maps.Keys(a.Missing)) {
-		if p == "" {
-			list = append(list, sentence(a.Missing[p]))
-			continue
-		}
-		list = append(list, "Did not look on: "+plain(p)+": "+stop(a.Missing[p]))
-	}
-	if a.Coarse {
-		list = append(list, "Nothing could follow the scheduler: the account is a coarse one, of user, system and throttled time alone.")
-	}
+	// What was lost, failed or missing the account's own notes say.
 	for _, n := range a.Notes {
 		if n = sentence(n); !slices.Contains(list, n) {
 			list = append(list, n)

@@ -76,7 +76,7 @@ func explainedSample() *explain.Accounts {
 	d.Sentence = "cn docker vanilla large is 1.31 times bare metal (1.27 to 1.35): 84 % of the gap was throttling: the CPU quota was spent in 431 of 480 periods"
 	d.Lost, d.Failed = 12, 1
 	d.Stacks = []notebook.Stack{{Frames: []string{"schedule", "futex_wait_queue", "futex_wait", "do_futex", "__x64_sys_futex", "do_syscall_64"}, Seconds: 1.31, Count: 2204}}
-	d.Missing = map[string]string{notebook.ProbeHypervisor: "no tracepoint kvm:kvm_exit here", notebook.ProbeStacks: "was not asked for"}
+	d.Notes = []string{"1 explained trial of 15 failed and is not used: killed after 120 s", "the probes lost 12 events: what they say is too little by those", "the probe hypervisor is missing, or a part of it: no tracepoint kvm:kvm_exit here"}
 	d.Spread = []notebook.Distribution{
 		hump("work", notebook.OnCPU, "", 5200, 1.4e-3), hump("work", notebook.RunQueue, "", 5200, 9e-5), hump("work", notebook.OffCPU, notebook.WallThrottled, 431, 5e-2),
 		hump("work", notebook.OffCPU, notebook.WallFutex, 800, 4e-4), hump("work", notebook.BlockIO, "vda write", 310, 1e-3), hump("ruler", notebook.OnCPU, "", 9, 1e-5), {Role: "work", What: notebook.OffCPU, Of: notebook.WallSleep, Unit: "s"},
@@ -94,7 +94,7 @@ func explainedSample() *explain.Accounts {
 	acc.Accounts = append(acc.Accounts, p)
 
 	c := account0(&s.Rows[4], bm, "cn crun vanilla large", part(explain.User, "running user", 0.02, 0.01, 1.1), part(explain.Throttled, "throttled", 0.5, 0.1, 1.1), part(explain.Unexplained, "unexplained", 0.58, 3, 1.1))
-	c.Coarse, c.Missing = true, map[string]string{notebook.ProbeScheduler: "BPF programs cannot be loaded: operation not permitted", "": "the probes were chosen by hand"}
+	c.Coarse, c.Notes = true, []string{"coarse: nothing followed the scheduler (BPF programs cannot be loaded: operation not permitted), so only user, system and throttled time are told, and waiting is unexplained"}
 	c.Sentence = "cn crun vanilla large: unexplained is the largest part"
 	c.ProbeCost = stats.Quotient{Value: nan, Low: nan, High: nan}
 	acc.Accounts = append(acc.Accounts, c)
@@ -136,7 +136,7 @@ func TestWhy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`<a href="#why">Why</a>`, "The probes lost 12 events", "no tracepoint kvm:kvm_exit here", "1 explained trial failed", "1.012 (1.004 to 1.020) times as long", "the account is a coarse one", "which cannot be told from nothing", "pinned is faster than vanilla here"} {
+	for _, want := range []string{`<a href="#why">Why</a>`, "The probes lost 12 events", "no tracepoint kvm:kvm_exit here", "1 explained trial of 15 failed", "1.012 (1.004 to 1.020) times as long", "Coarse: nothing followed the scheduler", "which cannot be told from nothing", "pinned is faster than vanilla here"} {
 		if !bytes.Contains(page, []byte(want)) {
 			t.Errorf("the page does not say %q", want)
 		}
@@ -186,7 +186,7 @@ func TestWildAccounts(t *testing.T) {
 		acc := explainedSample()
 		for i := range acc.Accounts {
 			a := &acc.Accounts[i]
-			a.Label, a.Sentence, a.Against, a.Notes, a.Missing = evil, evil, evil, []string{evil}, map[string]string{evil: evil}
+			a.Label, a.Sentence, a.Against, a.Notes = evil, evil, evil, []string{evil}
 			a.Gap.Value, a.Elapsed.High, a.Lost = v, v, -1
 			for j := range a.Parts {
 				a.Parts[j].Seconds.Value, a.Parts[j].Seconds.Low, a.Parts[j].Label = v, -inf, evil
