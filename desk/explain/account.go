@@ -387,8 +387,12 @@ func (a *Account) doubts(x, y *tally) {
 		say("coarse: nothing followed the scheduler (%s), so only user, system and throttled time are told, and waiting is unexplained", why)
 	}
 	for _, probe := range slices.Sorted(maps.Keys(x.missing)) {
-		if probe != notebook.ProbeScheduler || !a.Coarse {
-			say("the probe %s is missing, or a part of it: %s", summary.Printable(probe), x.missing[probe])
+		switch name := summary.Printable(probe); {
+		case probe == notebook.ProbeScheduler && a.Coarse: // said above
+		case x.looked[probe]:
+			say("the probe %s, in part: %s", name, x.missing[probe])
+		default:
+			say("the probe %s did not look on: %s", name, x.missing[probe])
 		}
 	}
 	if !a.Coarse && x.walls.n > 0 {

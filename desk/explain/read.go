@@ -77,6 +77,7 @@ type tally struct {
 	bare              int // explained, succeeded, and without anything from a probe
 	cause             string
 	missing           map[string]string
+	looked            map[string]bool // probes that looked on, if only in part
 	lost              int64
 	otherMetric       bool // the workload's metric is not the elapsed time
 	asked             map[string]bool
@@ -88,7 +89,7 @@ type tally struct {
 
 func newTally() *tally {
 	return &tally{
-		cells: map[block]*cell{}, missing: map[string]string{}, totals: map[string]float64{}, asked: map[string]bool{},
+		cells: map[block]*cell{}, missing: map[string]string{}, looked: map[string]bool{}, totals: map[string]float64{}, asked: map[string]bool{},
 		spread: spreads{}, inside: spreads{}, stacks: map[string]*notebook.Stack{},
 	}
 }
@@ -212,6 +213,9 @@ func (t *tally) look(p *notebook.Probes, where string) {
 		if _, known := t.missing[probe]; !known && len(t.missing) < maxNames {
 			t.missing[probe] = where + bounded(why)
 		}
+	}
+	for _, probe := range p.Looked[:min(len(p.Looked), maxNames)] {
+		t.looked[probe] = true
 	}
 	t.lost += p.Lost
 }
