@@ -223,5 +223,8 @@ var glossary = []term{
 	{"Network", "how a guest is connected: bridge (behind a bridge, as the platform’s users have it), host (the network of what it runs on) or none."},
 	{"Load", "what asks the service in a guest for its answers, from outside and on the host’s own CPUs; the same on every platform."},
 	{"A/A check", "bare metal measured against itself under another name. The truth is known to be 1, so an interval that misses it shows a host too unsteady for small differences."},
+	{"Isolation ladder", "from bare metal to a whole container one layer of isolation at a time. Each rung has all layers below it; its own cost is its mean over that of the rung below, in the rounds that both have."},
+	{"Explained trial", "one at which probes looked on. It feeds no mean and no ratio, because the probes’ own cost is in it."},
+	{"Account", "where the time went that a treatment takes longer than bare metal, part by part, with what nothing explains as a part of its own, so that the sum is the measured gap."},
 	{"Ruler", "the small program inside every guest that starts the work and times it: the same one on every platform."},
 }
