@@ -26,10 +26,13 @@ var programs = map[string][]string{
 	notebook.ProbeHypervisor: {"vcpu_exit", "vcpu_entry"},
 }
 
+// older are what a probe loads where the kernel has not what programs attach to.
+var older = map[string][]string{notebook.ProbeIO: {"block_issue", "block_end"}}
+
 // what each probe's programs attach to, in words.
 var attachment = map[string]string{
 	notebook.ProbeScheduler:  "the scheduler's tracepoints (Linux 5.18 or later with BTF)",
-	notebook.ProbeIO:         "the tracepoints block_io_start and block_rq_complete (Linux 6.5 or later with BTF)",
+	notebook.ProbeIO:         "the block devices' tracepoints (Linux 5.18 or later with BTF)",
 	notebook.ProbeMemory:     "perf's software event page-faults",
 	notebook.ProbeAccounting: "perf's software event cpu-clock",
 	notebook.ProbeHypervisor: "KVM's tracepoints",
@@ -40,9 +43,10 @@ type Kit struct {
 	names   []string
 	missing map[string]string // by probe: what of it this host cannot do, and why
 
-	coll    *ebpf.Collection // nil: no BPF here
-	loaded  map[string]bool  // by probe
-	memory  *ebpf.Memory     // the programs' variables
+	coll    *ebpf.Collection    // nil: no BPF here
+	loaded  map[string]bool     // by probe
+	chosen  map[string][]string // by probe: programs, or those for older kernels
+	memory  *ebpf.Memory        // the programs' variables
 	at      map[string]uint64
 	misses  uint64 // of the programs, when last asked
 	kvm     *kvmFormat
@@ -76,8 +80,14 @@ func (k *Kit) wants(name string) bool { return slices.Contains(k.names, name) }
 func (k *Kit) load() {
 	without := func(name, why string) {
 		for _, n := range k.names {
-			if n == name || name == notebook.ProbeScheduler && (programs[n] != nil || n == notebook.ProbeStacks) {
+			switch {
+			case n == name:
 				k.missing[n] = why
+			case name == notebook.ProbeScheduler && (programs[n] != nil || n == notebook.ProbeStacks):
+				k.missing[n] = "its programs stand on the scheduler's"
+				if !k.wants(name) {
+					k.missing[n] += ": " + why
+				}
 			}
 		}
 	}
@@ -102,13 +112,26 @@ func (k *Kit) load() {
 		}
 	}
 	// All at once; where the kernel refuses, one after the other to learn what it refuses.
-	k.coll, err = loadGroups(spec, groups)
+	k.chosen = maps.Clone(programs)
+	k.coll, err = k.loadGroups(spec, groups)
 	if err != nil && len(groups) > 1 {
+		c, alone := k.loadGroups(spec, groups[:1])
+		if alone != nil {
+			without(notebook.ProbeScheduler, refusal(notebook.ProbeScheduler, alone))
+			return
+		}
+		c.Close()
 		groups = slices.DeleteFunc(groups, func(n string) bool {
 			if n == notebook.ProbeScheduler {
 				return false
 			}
-			c, err := loadGroups(spec, []string{notebook.ProbeScheduler, n})
+			c, err := k.loadGroups(spec, []string{notebook.ProbeScheduler, n})
+			if err != nil && older[n] != nil {
+				k.chosen[n] = older[n]
+				if c, err = k.loadGroups(spec, []string{notebook.ProbeScheduler, n}); err == nil {
+					k.missing[n] = "requests that the kernel's own threads pass on to a device are not seen before Linux 6.5"
+				}
+			}
 			if err != nil {
 				without(n, refusal(n, err))
 				return true
@@ -116,7 +139,7 @@ func (k *Kit) load() {
 			c.Close()
 			return false
 		})
-		k.coll, err = loadGroups(spec, groups)
+		k.coll, err = k.loadGroups(spec, groups)
 	}
 	if err != nil {
 		k.coll = nil
@@ -138,11 +161,11 @@ func (k *Kit) load() {
 	}
 }
 
-func loadGroups(spec *ebpf.CollectionSpec, groups []string) (*ebpf.Collection, error) {
+func (k *Kit) loadGroups(spec *ebpf.CollectionSpec, groups []string) (*ebpf.Collection, error) {
 	spec = spec.Copy()
 	keep := map[string]bool{}
 	for _, g := range groups {
-		for _, p := range programs[g] {
+		for _, p := range k.chosen[g] {
 			keep[p] = true
 		}
 	}
@@ -153,7 +176,7 @@ func loadGroups(spec *ebpf.CollectionSpec, groups []string) (*ebpf.Collection, e
 // refusal says in a line why the kernel takes a probe's programs not.
 func refusal(name string, err error) string {
 	why, _, _ := strings.Cut(err.Error(), "\n")
-	if errors.Is(err, os.ErrPermission) {
+	if _, verified := errors.AsType[*ebpf.VerifierError](err); !verified && errors.Is(err, os.ErrPermission) {
 		why += "; it needs root with CAP_BPF and CAP_PERFMON, outside of a container that forbids bpf(2)"
 	}
 	return "the kernel does not take its programs, which need " + attachment[name] + ": " + why

@@ -242,7 +242,7 @@ func (w *Watch) attachOthers() {
 			w.missing[name] = "it cannot attach to " + attachment[name] + ": " + err.Error()
 		}
 	}
-	try(notebook.ProbeIO, func() error { return w.attachAll("block_start", "block_end") })
+	try(notebook.ProbeIO, func() error { return w.attachAll(k.chosen[notebook.ProbeIO]...) })
 	try(notebook.ProbeMemory, func() error {
 		return w.attachPerf("faulted", unix.PerfEventAttr{Type: unix.PERF_TYPE_SOFTWARE, Config: unix.PERF_COUNT_SW_PAGE_FAULTS, Sample: faultPeriod, Sample_type: unix.PERF_SAMPLE_ADDR})
 	})
@@ -448,7 +448,7 @@ func (w *Watch) Stop() (*notebook.Probes, error) {
 			w.fails(err)
 		}
 	}
-	if !w.looking || !w.kit.loaded[notebook.ProbeIO] || w.missing[notebook.ProbeIO] != "" {
+	if !w.looking || !w.kit.loaded[notebook.ProbeIO] {
 		maps.Copy(p.Figures, fallback)
 	}
 	for _, n := range w.kit.names {
