@@ -7,6 +7,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"slices"
 
 	"tare/lab/platform"
 	"tare/lab/probe"
@@ -22,6 +23,30 @@ func (l *Lab) Explain(names []string) (missing map[string]string, err error) {
 		return nil, err
 	}
 	return l.kit.Missing(), nil
+}
+
+// probes says of each probe whether this host takes it.
+func probes() []notebook.Capability {
+	if os.Geteuid() != 0 {
+		return []notebook.Capability{{Name: "probes", Answer: notebook.Inconclusive, Why: "only root loads them into the kernel to find out", Do: "sudo tare doctor"}}
+	}
+	kit, err := probe.Open(probe.Names())
+	if err != nil { // these are all names that there are
+		panic(err)
+	}
+	missing := kit.Missing()
+	var all []notebook.Capability
+	for _, name := range probe.Names() {
+		c := notebook.Capability{Name: "probe " + name, Answer: notebook.Supported, Why: "the kernel takes all of it"}
+		if why, not := missing[name]; not {
+			c.Answer, c.Why, c.Do = notebook.NotSupported, why, "leave it out: an account is made of what the others see"
+		}
+		all = append(all, c)
+	}
+	if err := kit.Close(); err != nil {
+		all = append(all, notebook.Capability{Name: "probes", Answer: notebook.Inconclusive, Why: err.Error()})
+	}
+	return all
 }
 
 // Look implements study.Guest.
@@ -65,6 +90,8 @@ func lookInside(names []string) (ruler.Watch, error) {
 	for _, tid := range tids {
 		t.Threads = append(t.Threads, platform.Thread{ID: tid, Role: notebook.RoleRuler})
 	}
+	// A guest is the hypervisor's, and has none of its own.
+	names = slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == notebook.ProbeHypervisor })
 	kit, err := probe.Open(names)
 	if err != nil {
 		return nil, err

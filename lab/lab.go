@@ -359,10 +359,13 @@ func (l *Lab) Refuses(ctx context.Context, t notebook.Treatment) string {
 	return ""
 }
 
+// triedLate are the engines that are tried when something is to be run with them, and by the doctor: most hosts have not got them.
+var triedLate = []string{"lxc", "gvisor"}
+
 // tryEngine has an engine run a container, once, that is not among those which are tried when the lab is opened.
 func (l *Lab) tryEngine(ctx context.Context, name string) {
 	known := slices.ContainsFunc(l.host.Capabilities, func(c notebook.Capability) bool { return c.Name == name })
-	if !known && (name == "lxc" || name == "gvisor") {
+	if !known && slices.Contains(triedLate, name) {
 		l.host.Capabilities = append(l.host.Capabilities, l.runtime(name).Probe(ctx))
 	}
 }
@@ -663,6 +666,11 @@ func Doctor(ctx context.Context, say image.Progress) (_ notebook.Host, err error
 					Why: "installed (" + c.Why + "); only root runs a container to find out", Do: "sudo tare doctor"}
 			}
 		}
+		for _, name := range triedLate {
+			h.Capabilities = append(h.Capabilities, notebook.Capability{Name: name, Answer: notebook.Inconclusive,
+				Why: "only root runs a container to find out", Do: "sudo tare doctor"})
+		}
+		h.Capabilities = append(h.Capabilities, probes()...)
 		for _, accel := range []string{notebook.KVM, notebook.TCG} {
 			h.Capabilities = append(h.Capabilities, notebook.Capability{Name: accel, Answer: notebook.Inconclusive,
 				Why: "only root boots a guest to find out", Do: "sudo tare doctor"})
@@ -674,6 +682,10 @@ func Doctor(ctx context.Context, say image.Progress) (_ notebook.Host, err error
 		return notebook.Host{}, err
 	}
 	defer func() { err = errors.Join(err, l.Close()) }()
+	for _, name := range triedLate {
+		l.tryEngine(ctx, name)
+	}
+	l.host.Capabilities = append(l.host.Capabilities, probes()...)
 	l.boots(ctx, notebook.KVM, notebook.TCG)
 	return l.Host(), ctx.Err()
 }

@@ -45,7 +45,10 @@ func Fit(s *summary.Summary, o Options) *Model {
 }
 
 // belongs says whether the row is of a platform that can have an overhead over bare metal.
-func belongs(r *summary.Row) bool { return r.Treatment.Platform != notebook.BM && !r.Treatment.AA }
+func belongs(r *summary.Row) bool {
+	t := r.Treatment
+	return t.Platform != notebook.BM && !t.AA && t.Isolation == "" // a rung of the ladder is no platform to choose
+}
 
 func groupOf(r *summary.Row) Group {
 	t := r.Treatment

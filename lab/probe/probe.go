@@ -280,7 +280,7 @@ func (w *Watch) attachPerf(program string, attr unix.PerfEventAttr) error {
 	if err != nil {
 		return err
 	}
-	attr.Size = unix.PERF_ATTR_SIZE_VER8
+	attr.Size = unix.PERF_ATTR_SIZE_VER1 // all that is used here, on any kernel
 	if attr.Type == unix.PERF_TYPE_TRACEPOINT {
 		online = online[:1]
 	}
