@@ -68,6 +68,11 @@ var program = sync.OnceValues(func() (string, error) {
 
 func TestMain(m *testing.M) {
 	asGuest()
+	if os.Getenv(withoutBPF) != "" {
+		os.Unsetenv(withoutBPF)
+		fmt.Fprintln(os.Stderr, refuseBPF(os.Args[1:])) // it returns only where it failed
+		os.Exit(1)
+	}
 	status := m.Run()
 	if out, err := program(); err == nil {
 		os.RemoveAll(filepath.Dir(out))

@@ -1,0 +1,162 @@
+//go:build linux
+
+package main
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// withoutBPF in the environment makes this program one that starts another to which the kernel refuses bpf(2).
+const withoutBPF = "TARE_TEST_WITHOUT_BPF"
+
+// refuseBPF becomes the program in args, for which, and for all that it starts, bpf(2) fails with EPERM, as in a container.
+func refuseBPF(args []string) error {
+	runtime.LockOSThread() // the filter is this thread's, and the program's after it
+	filter := []unix.SockFilter{
+		{Code: unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, K: 0}, // the call's number
+		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: unix.SYS_BPF, Jf: 1},
+		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)},
+		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
+	}
+	prog := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
+	if err := unix.Prctl(unix.PR_SET_SECCOMP, unix.SECCOMP_MODE_FILTER, uintptr(unsafe.Pointer(&prog)), 0, 0); err != nil {
+		return err
+	}
+	return syscall.Exec(args[0], args, os.Environ())
+}
+
+type explained struct {
+	Accounts []struct {
+		Name     string
+		Platform string
+		Instance string
+		AA       bool
+		Coarse   bool
+		Baseline *string
+		Has      bool                    `json:"has_gap"`
+		Gap      struct{ Value float64 } `json:"gap_s"`
+		Parts    []struct {
+			Key     string
+			Seconds struct{ Value, Low, High *float64 }
+			Share   struct{ Value *float64 }
+		}
+		Missing  map[string]string
+		Sentence string
+	}
+}
+
+// closes fails the test where an account's parts are not the gap, or have no interval.
+func (e *explained) closes(t *testing.T) {
+	t.Helper()
+	for _, a := range e.Accounts {
+		if a.Baseline == nil {
+			continue
+		}
+		sum, last := 0.0, ""
+		for _, p := range a.Parts {
+			sum, last = sum+*p.Seconds.Value, p.Key
+			if p.Seconds.Low == nil || p.Seconds.High == nil {
+				t.Errorf("%s: %s has no interval", a.Name, p.Key)
+			}
+		}
+		if math.Abs(sum-a.Gap.Value) > 1e-9 || last != "unexplained" {
+			t.Errorf("%s: the parts are %v s, the gap is %v s; the last is %s, not unexplained", a.Name, sum, a.Gap.Value, last)
+		}
+	}
+}
+
+func (h *testHost) explain(dir string) explained {
+	h.t.Helper()
+	var e explained
+	if err := json.Unmarshal([]byte(h.must("explain", dir, "--format", "json")), &e); err != nil {
+		h.t.Fatal(err)
+	}
+	return e
+}
+
+// A fixed number of steps of a shell: CPU work of some tenths of a second.
+var steps = []string{"--", "sh", "-c", "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done"}
+
+func TestWhyHalfACoreTakesTwice(t *testing.T) {
+	h := newHost(t)
+	need(t, has("runc"), "runc")
+	h.must(append([]string{"bench", "--image", h.image, "--platforms", "bm,cn:runc", "--instances", "0.5/256MB,1/256MB", "--rounds", "6", "--explain", "--out", "R"}, steps...)...)
+	e := h.explain("R")
+	e.closes(t)
+	found := false
+	for _, a := range e.Accounts {
+		if a.Platform != "cn" || a.Instance != "0.5/256MB" || !strings.Contains(a.Name, "vanilla") {
+			continue
+		}
+		found = true
+		for _, p := range a.Parts {
+			if p.Key == "throttled" && (p.Share.Value == nil || *p.Share.Value < 0.9) {
+				t.Errorf("less than 90 %% of the gap is booked to throttling: %s\n%+v", a.Sentence, a.Parts)
+			}
+		}
+		if !strings.Contains(a.Sentence, "throttling") || !strings.Contains(a.Sentence, "bare metal of 1 core") {
+			t.Errorf("its sentence: %s", a.Sentence)
+		}
+	}
+	if !found {
+		t.Errorf("no account of half a core: %+v", e.Accounts)
+	}
+	// Explained trials feed no figure.
+	all := 0
+	for _, r := range rows(t, h.must("summary", "R", "--format", "json")) {
+		all += r.Trials
+	}
+	plain, probed := 0, 0
+	for _, tr := range h.trials("R") {
+		switch {
+		case tr.Explained:
+			probed++
+		case !tr.Warmup:
+			plain++
+		}
+	}
+	if all != plain || probed != plain {
+		t.Errorf("the summary is of %d trials; %d were explained and %d not", all, probed, plain)
+	}
+	h.must("report", "R")
+}
+
+func TestWithoutBPFTheRestWorksAndSaysWhatIsMissing(t *testing.T) {
+	h := newHost(t)
+	need(t, has("runc"), "runc")
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	args := append([]string{h.tare, "bench", "--image", h.image, "--platforms", "bm,cn:runc", "--instances", "1/256MB", "--rounds", "3", "--explain", "--out", "R"}, steps...)
+	cmd := exec.CommandContext(t.Context(), self, args...)
+	cmd.Env = append(os.Environ(), "TARE_STATE="+h.state, withoutBPF+"=1")
+	cmd.Dir = h.dir
+	said, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, said)
+	}
+	if !strings.Contains(string(said), "not explained: scheduler: the kernel does not take its programs") {
+		t.Errorf("what is missing is not said before the run: %s", said)
+	}
+	e := h.explain("R")
+	e.closes(t)
+	for _, a := range e.Accounts {
+		if !a.Coarse || a.Missing["scheduler"] == "" {
+			t.Errorf("%s: coarse %v, missing %v", a.Name, a.Coarse, a.Missing)
+		}
+	}
+	if table := h.must("explain", "R"); !strings.Contains(table, "scheduler") {
+		t.Errorf("the table does not say that the probe scheduler is missing:\n%s", table)
+	}
+}
