@@ -139,15 +139,26 @@ func (k *Kit) get(name string, v any) error {
 	return err
 }
 
+// followed are the roles that the account is made of: the work's; a VM's virtual CPUs; and with the work a sandbox's kernel, which
+// does for it what the host's does for others.
+func followed(threads []platform.Thread) uint32 {
+	has := map[string]bool{}
+	for _, th := range threads {
+		has[th.Role] = true
+	}
+	switch {
+	case has[notebook.RoleVCPU]:
+		return 1 << roleVCPU
+	case has[notebook.RoleEmulator]:
+		return 1<<roleWork | 1<<roleEmulator
+	}
+	return 1 << roleWork
+}
+
 // attach empties what the programs fill, gives the guest's threads their roles, and lets the programs look.
 func (w *Watch) attach() error {
 	k, t := w.kit, w.target
-	l := look{Zero: clock(), Cores: uint32(min(1023, math.Ceil(t.Cores))), Follow: roleWork}
-	for _, th := range t.Threads {
-		if th.Role == notebook.RoleVCPU {
-			l.Follow = roleVCPU
-		}
-	}
+	l := look{Zero: clock(), Cores: uint32(min(1023, math.Ceil(t.Cores))), Follow: followed(t.Threads)}
 	if l.Cores == 0 {
 		l.Cores = 1
 	}

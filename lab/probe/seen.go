@@ -196,6 +196,10 @@ func (w *Watch) scheduler(p *notebook.Probes, s *span, l look) {
 			}
 		}
 		add(kindOn, notebook.OnCPU, "")
+		for b, n := range s.Spread[r][kindPreempted] { // it waits in the queue as well
+			s.Spread[r][kindRunQueue][b] += n
+		}
+		s.Sums[r][kindRunQueue] += s.Sums[r][kindPreempted]
 		add(kindRunQueue, notebook.RunQueue, "")
 		add(kindPreempted, notebook.OffCPU, notebook.WallCore)
 		add(kindThrottled, notebook.OffCPU, notebook.WallThrottled)

@@ -111,7 +111,7 @@ struct {
 struct look {
 	u64 zero;  // the clock at the beginning, so that times are short
 	u32 cores; // that the guest has
-	u32 follow; // the role whose threads the wall is made of
+	u32 follow; // the roles whose threads the wall is made of, a bit each
 	u32 stacks;
 	u32 seeded; // threads found
 	u32 open;  // a trial is under way
@@ -358,7 +358,7 @@ int BPF_PROG(switched, _Bool preempt, struct task_struct *prev, struct task_stru
 	_Bool followed = 0;
 	if (a) {
 		u32 role = a->role;
-		_Bool mine = role == look.follow;
+		_Bool mine = look.follow >> role & 1;
 		u64 total = prev->se.sum_exec_runtime;
 		if (a->state == RUNS) {
 			took(p, role, ON, now - a->since);
@@ -404,7 +404,7 @@ int BPF_PROG(switched, _Bool preempt, struct task_struct *prev, struct task_stru
 	}
 	if (b) {
 		u32 role = b->role, cpu = bpf_get_smp_processor_id() + 1;
-		_Bool mine = role == look.follow;
+		_Bool mine = look.follow >> role & 1;
 		u64 ns = now - b->since;
 		switch (b->state) {
 		case THROTTLED:
@@ -485,7 +485,7 @@ static __always_inline int woken(struct task_struct *t)
 	a->state = READY;
 	a->reason = why;
 	a->since = now;
-	if (role == look.follow)
+	if (look.follow >> role & 1)
 		account(s, p, now, ONE_READY, why);
 	return 0;
 }
