@@ -85,12 +85,12 @@ func (h *testHost) explain(dir string) explained {
 }
 
 // A fixed number of steps of a shell: CPU work of some tenths of a second.
-var steps = []string{"--", "sh", "-c", "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done"}
+var steps = []string{"--", "sh", "-c", "i=0; while [ $i -lt 150000 ]; do i=$((i+1)); done"}
 
 func TestWhyHalfACoreTakesTwice(t *testing.T) {
 	h := newHost(t)
 	need(t, has("runc"), "runc")
-	h.must(append([]string{"bench", "--image", h.image, "--platforms", "bm,cn:runc", "--instances", "0.5/256MB,1/256MB", "--rounds", "6", "--explain", "--out", "R"}, steps...)...)
+	h.must(append([]string{"bench", "--image", h.image, "--platforms", "bm,cn:runc", "--instances", "0.5/256MB,1/256MB", "--rounds", "4", "--explain", "--out", "R"}, steps...)...)
 	e := h.explain("R")
 	e.closes(t)
 	found := false
@@ -138,7 +138,7 @@ func TestWithoutBPFTheRestWorksAndSaysWhatIsMissing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	args := append([]string{h.tare, "bench", "--image", h.image, "--platforms", "bm,cn:runc", "--instances", "1/256MB", "--rounds", "3", "--explain", "--out", "R"}, steps...)
+	args := append([]string{h.tare, "bench", "--image", h.image, "--platforms", "bm,cn:runc", "--instances", "1/256MB", "--rounds", "2", "--explain", "--out", "R"}, steps...)
 	cmd := exec.CommandContext(t.Context(), self, args...)
 	cmd.Env = append(os.Environ(), "TARE_STATE="+h.state, withoutBPF+"=1")
 	cmd.Dir = h.dir
