@@ -128,8 +128,11 @@ func (d *decoder) fast(t *Trial) bool {
 
 // rawObject takes what an object's braces enclose, and looks at nothing in it; nil where there is none.
 func (d *decoder) rawObject() []byte {
-	start, depth := d.i, 0
-	for d.i < len(d.b) {
+	start := d.i
+	if start == len(d.b) || d.b[start] != '{' {
+		return nil
+	}
+	for depth := 0; d.i < len(d.b); {
 		switch d.b[d.i] {
 		case '"':
 			if d.rawString() == nil {
@@ -143,13 +146,10 @@ func (d *decoder) rawObject() []byte {
 		}
 		d.i++
 		if depth == 0 {
-			break
+			return d.b[start:d.i]
 		}
 	}
-	if depth != 0 || d.b[start] != '{' {
-		return nil
-	}
-	return d.b[start:d.i]
+	return nil
 }
 
 func (d *decoder) usage(u *Usage) bool {

@@ -391,6 +391,8 @@ func FuzzTrials(f *testing.F) {
 		f.Add(line)
 	}
 	f.Add([]byte("{}\n\n"))
+	f.Add([]byte(`{"probes":` + "\n"))
+	f.Add([]byte(`{"probes":}` + "\n" + `{"probes":{"looked":["}"]}}` + "\n"))
 	f.Add([]byte(`{"treatment":"bm","round":1e0,"Value":1.5E+3,"value":-0.0,"value":2}` + "\n"))
 	f.Add([]byte(`{"treatment":"\u0062m","start":"2026-11-21T07:00:00+01:00","warnings":[],"command":null,"exit":-0}` + "\n"))
 	folder := &Folder{Study: someStudy()}
