@@ -81,6 +81,8 @@ type Staircase struct {
 	HostID    string
 	HostCores int
 	Metric    notebook.Metric
+	Made      string // of which image, where another staircase is the same but for that; else empty
+	image     notebook.Image
 
 	Rungs    []Rung  // bare metal first, then from the lowest up
 	Level    float64 // at which Rung.Told was decided, without the share of the stopping rule: 1 − Alpha over the number of ranked layers and engines
@@ -157,19 +159,18 @@ func name(k Kind, t notebook.Treatment) (name string, place int) {
 func Of(s *summary.Summary) []*Staircase {
 	var all []*Staircase
 	byKey := map[string]*Staircase{}
-	at := func(t notebook.Treatment, hostID string, hostCores int) *Staircase {
-		return byKey[key(t, hostID, hostCores)]
-	}
 	for i := range s.Rows {
 		r := &s.Rows[i]
 		k, ok := kindOf(r.Treatment)
 		if !ok {
 			continue
 		}
-		c := at(r.Treatment, r.HostID, r.HostCores)
+		// What runs in another image is other work.
+		id := key(r.Treatment, r.HostID, r.HostCores) + fmt.Sprintf(" %q %q %q", r.Image.Digest, r.Image.Input, r.Metric)
+		c := byKey[id]
 		if c == nil {
-			c = &Staircase{Workload: r.Treatment.Workload, Params: r.Treatment.Params, Instance: r.Treatment.Instance, Host: r.Host, HostID: r.HostID, HostCores: r.HostCores, Metric: r.Metric}
-			byKey[key(r.Treatment, r.HostID, r.HostCores)] = c
+			c = &Staircase{Workload: r.Treatment.Workload, Params: r.Treatment.Params, Instance: r.Treatment.Instance, Host: r.Host, HostID: r.HostID, HostCores: r.HostCores, Metric: r.Metric, image: r.Image}
+			byKey[id] = c
 			all = append(all, c)
 		}
 		g := Rung{Kind: k, Treatment: r.Treatment, Row: r, Emulated: !r.Representative}
@@ -190,8 +191,10 @@ func Of(s *summary.Summary) []*Staircase {
 			if h.Name != l.Host {
 				continue
 			}
-			if c := at(l.Treatment, h.ID, h.Cores(l.Treatment)); c != nil {
-				c.Rungs = append(c.Rungs, Rung{Kind: k, Treatment: l.Treatment, Missing: l.Reason, Emulated: !l.Treatment.Representative()})
+			for _, c := range all {
+				if c.place() == key(l.Treatment, h.ID, h.Cores(l.Treatment)) {
+					c.Rungs = append(c.Rungs, Rung{Kind: k, Treatment: l.Treatment, Missing: l.Reason, Emulated: !l.Treatment.Representative()})
+				}
 			}
 		}
 	}
@@ -200,6 +203,11 @@ func Of(s *summary.Summary) []*Staircase {
 		return !layer || !slices.ContainsFunc(c.Rungs, func(r Rung) bool { return r.Measured() })
 	})
 	for _, c := range all {
+		if slices.ContainsFunc(all, func(o *Staircase) bool {
+			return o.place() == c.place() && (o.image.Digest != c.image.Digest || o.image.Input != c.image.Input)
+		}) {
+			c.Made = c.image.Words()
+		}
 		c.order()
 		c.compare(s)
 		c.Sentence = c.sentence()
@@ -209,6 +217,11 @@ func Of(s *summary.Summary) []*Staircase {
 
 func key(t notebook.Treatment, hostID string, hostCores int) string {
 	return fmt.Sprintf("%q %g %d %q %d", notebook.Label(t.Workload, t.Params), t.Instance.Cores, t.Instance.Memory, hostID, hostCores)
+}
+
+// place is what a staircase's treatments share, whatever image they ran.
+func (c *Staircase) place() string {
+	return key(notebook.Treatment{Workload: c.Workload, Params: c.Params, Instance: c.Instance}, c.HostID, c.HostCores)
 }
 
 // order sorts the rungs from the lowest up and names them.

@@ -289,6 +289,40 @@ func TestCSV(t *testing.T) {
 }
 
 // Without a layer there is no ladder, and nothing measured gives none.
+// A ladder measured again with another image is another ladder: no rung stands on one of the other's.
+func TestAnotherImageIsAnotherLadder(t *testing.T) {
+	s := whole(0.01)
+	s.sum.Folders = append(s.sum.Folders, s.sum.Folders[0])
+	for _, r := range s.sum.Rows {
+		r.Values = slices.Clone(r.Values)
+		for i := range r.Values {
+			r.Values[i].Folder = 1
+		}
+		r.Image.Digest = "sha256:2222"
+		s.sum.Rows = append(s.sum.Rows, r)
+	}
+	all := Of(s.sum)
+	if len(all) != 2 {
+		t.Fatalf("%d staircases, want 2", len(all))
+	}
+	for i, c := range all {
+		for _, r := range c.Rungs {
+			if r.Measured() && r.Below >= 0 && r.Own.N != s.n {
+				t.Errorf("%s: its own cost is of %d rounds", r.Label, r.Own.N)
+			}
+		}
+		if r := c.named(t, "gvisor"); r.Missing != "no runsc here" {
+			t.Errorf("%+v", r)
+		}
+		if want := []string{"image ", "image 2222"}[i]; c.Made != want || !strings.Contains(c.Sentence, want+":") {
+			t.Errorf("%q: %s", c.Made, c.Sentence)
+		}
+	}
+	if c := one(t, whole(0.01)); c.Made != "" {
+		t.Errorf("%q", c.Made)
+	}
+}
+
 func TestNoLadder(t *testing.T) {
 	s := newStudy(3, 0.01)
 	s.add(rung("bm", "", ""), 1)

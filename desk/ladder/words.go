@@ -178,7 +178,11 @@ func (c *Staircase) where() string {
 		}
 		w += " (" + strings.Join(p, ", ") + ")"
 	}
-	return w + " at " + c.Instance.Name
+	w += " at " + c.Instance.Name
+	if c.Made != "" {
+		w += ", " + c.Made
+	}
+	return w
 }
 
 // times writes a quotient with its interval: "1.20 (1.15 to 1.25)".

@@ -57,6 +57,9 @@ func stairPanel(s *summary.Summary, c *ladder.Staircase) *panel {
 	if on := s.Online(c.HostID, c.Workload, c.HostCores); on != "" {
 		where += " " + on
 	}
+	if c.Made != "" {
+		where += ", " + plain(c.Made)
+	}
 	p := &panel{where: where, workload: plain(c.Workload), axis: byIsolation, stairs: c}
 	for _, r := range c.Rungs {
 		if r.Row != nil {

@@ -357,10 +357,7 @@ func (t *table) rows(rows []Row, s *Summary) {
 	}
 	for i := range s.Rows {
 		if o := &s.Rows[i]; o.HostID == r.HostID && o.Treatment.Workload == r.Treatment.Workload && o.Image != r.Image {
-			head += ", image " + short(r.Image.Digest)
-			if r.Image.Input != "" {
-				head += ", input " + short(r.Image.Input)
-			}
+			head += ", " + r.Image.Words()
 			break
 		}
 	}
@@ -521,11 +518,6 @@ func (t *table) grid(cols []column, rows []Row) {
 		}
 		t.line(l)
 	}
-}
-
-func short(digest string) string {
-	d := strings.TrimPrefix(digest, "sha256:")
-	return d[:min(len(d), 12)]
 }
 
 // meanFigure writes a mean and the half width of its interval, which lies evenly about it.
