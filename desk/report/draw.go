@@ -200,6 +200,15 @@ func box(c draw.Canvas, k look, x0, y0, x1, y1 vg.Length) {
 
 // hatch fills a rectangle with rising diagonals.
 func hatch(c draw.Canvas, col color.Color, x0, y0, x1, y1, step vg.Length) {
+	var lines vg.Path
+	if diagonals(&lines, x0, y0, x1, y1, step); lines != nil {
+		c.SetLineStyle(draw.LineStyle{Color: col, Width: 0.6})
+		c.Stroke(lines)
+	}
+}
+
+// diagonals adds a rectangle's rising diagonals to a path.
+func diagonals(p *vg.Path, x0, y0, x1, y1, step vg.Length) {
 	for d := step; d < (x1-x0)+(y1-y0); d += step {
 		// The diagonal through (x0+d, y0), falling to the left: from the lower right end to the upper left one.
 		ax, ay := x0+d, y0
@@ -210,7 +219,8 @@ func hatch(c draw.Canvas, col color.Color, x0, y0, x1, y1, step vg.Length) {
 		if by > y1 {
 			bx, by = x0+d-(y1-y0), y1
 		}
-		line(c, col, 0.6, ax, ay, bx, by)
+		p.Move(vg.Point{X: ax, Y: ay})
+		p.Line(vg.Point{X: bx, Y: by})
 	}
 }
 

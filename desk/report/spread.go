@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
+	"tare/desk/explain"
 	"tare/notebook"
 )
 
@@ -40,14 +41,14 @@ func spreadFigure(a *account, stem string) *figure {
 		if d.Role == notebook.RoleRuler || total(d.Counts) == 0 {
 			return
 		}
-		s := spread{name: spreadName(d, inside, a.Row.Treatment.Platform), up: perTrial(d.Counts, a.Explained), look: platform(a.Row.Treatment), words: spreadWords(d, a.Explained)}
+		s := spread{name: spreadName(d, inside, a.Row.Treatment.Platform), up: perTrial(d.Counts, used(a.Account)), look: platform(a.Row.Treatment), words: spreadWords(d, used(a.Account))}
 		if b := a.before; b != nil {
 			s.before = platform(b.Row.Treatment)
 			// What a VM's own threads did compares with what bare metal's did.
 			if i := slices.IndexFunc(b.Spread, func(o notebook.Distribution) bool {
 				return o.Role == d.Role && o.What == d.What && (o.Of == d.Of || d.What == notebook.BlockIO && direction(o.Of) == direction(d.Of))
 			}); i >= 0 && total(b.Spread[i].Counts) > 0 {
-				s.down, s.other = perTrial(b.Spread[i].Counts, b.Explained), spreadWords(&b.Spread[i], b.Explained)
+				s.down, s.other = perTrial(b.Spread[i].Counts, used(b)), spreadWords(&b.Spread[i], used(b))
 			}
 		}
 		list, sums = append(list, s), append(sums, d.Sum)
@@ -91,6 +92,9 @@ func spreadFigure(a *account, stem string) *figure {
 	f.alt = b.String() + "."
 	return f
 }
+
+// used is how many explained trials an account's distributions are of: failed ones are not in them.
+func used(a *explain.Account) int { return a.Explained - a.Failed }
 
 // direction is the last word of a block device's distribution: "read" of "vda read".
 func direction(of string) string {
@@ -248,6 +252,7 @@ func (s *spread) draw(c draw.Canvas, x0, x1, y0, y1 vg.Length, first, last int) 
 		}
 	}
 	bars := func(v []float64, l look, sign vg.Length) {
+		var faces, lines vg.Path // all of them in one path each: a page has hundreds of bars
 		for i, n := range v {
 			if i < first || i > last || n <= 0 {
 				continue
@@ -256,11 +261,19 @@ func (s *spread) draw(c draw.Canvas, x0, x1, y0, y1 vg.Length, first, last int) 
 			// What is there at all is seen.
 			height := max(vg.Length(n)*scale, 0.8)
 			a, b := mid, mid+sign*height
-			c.SetColor(strong[l.platform])
-			c.Fill(rect(x+0.5, min(a, b), x+step-0.5, max(a, b)))
-			if l.emulated {
-				hatch(c, paper, x+0.5, min(a, b), x+step-0.5, max(a, b), 4)
+			faces = append(faces, rect(x+0.5, min(a, b), x+step-0.5, max(a, b))...)
+			if l.emulated && height >= 2 {
+				diagonals(&lines, x+0.5, min(a, b), x+step-0.5, max(a, b), 4)
 			}
+		}
+		if faces == nil {
+			return
+		}
+		c.SetColor(strong[l.platform])
+		c.Fill(faces)
+		if lines != nil {
+			c.SetLineStyle(draw.LineStyle{Color: paper, Width: 0.6})
+			c.Stroke(lines)
 		}
 	}
 	bars(s.up, s.look, 1)
