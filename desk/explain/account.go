@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 
 	"tare/desk/summary"
 	"tare/notebook"
@@ -188,6 +189,11 @@ func (b *book) account(r, base *summary.Row, against string) Account {
 		Explained: x.explained, Failed: x.failed, Elapsed: unknown(), Times: unknownRatio(), Gap: unknown(),
 		Missing: x.missing, Lost: x.lost, Spread: x.spread.list(), Inside: x.inside.list(), Stacks: x.longest(),
 	}
+	if slices.ContainsFunc(b.sum.Rows, func(o summary.Row) bool {
+		return o.Place() == a.Place && (o.Image.Digest != r.Image.Digest || o.Image.Input != r.Image.Input)
+	}) {
+		a.Place += summary.Printable(", " + r.Image.Words())
+	}
 	followed := func(c *cell) bool { return c.plain.n > 0 && c.wall[User].n > 0 }
 	roughly := func(c *cell) bool { return c.plain.n > 0 && c.coarse[User].n > 0 }
 	y := b.rows[base]
@@ -213,10 +219,21 @@ func (b *book) account(r, base *summary.Row, against string) Account {
 	b.own(&a, x, blocks, wall)
 	if base != nil && len(blocks) > 0 {
 		b.gap(&a, x, y, blocks, wall)
+		a.Doubtful = b.doubtful(&a)
 	}
 	b.figures(&a, x, y)
 	a.doubts(x, y)
 	return a
+}
+
+// doubtful says whether bare metal differed from itself by as much as an account's two differ. Of two that are not bare metal
+// both may be far from it, and not from each other.
+func (b *book) doubtful(a *Account) bool {
+	if a.Baseline.Treatment.Platform == notebook.BM && a.Row.Doubtful {
+		return true
+	}
+	m := max(b.sum.Doubt(a.Row), b.sum.Doubt(a.Baseline))
+	return m > 1 && (!a.Times.HasInterval() || a.Times.Low <= m && a.Times.High >= 1/m)
 }
 
 // own fills in what is said of the treatment by itself.
@@ -262,7 +279,9 @@ func (b *book) gap(a *Account, x, y *tally, blocks []block, wall func(*cell) sec
 	}
 	parts := func(all []category) (ps []Part) {
 		rest, booked := slices.Clone(gaps), 0.0
-		for _, c := range known(all, a.Coarse) {
+		categories := known(all, a.Coarse)
+		sure := 1 - (1-level)/float64(len(categories)+1)
+		for _, c := range categories {
 			values := make([]float64, len(blocks))
 			for i, k := range blocks {
 				for _, key := range c.of {
@@ -270,11 +289,11 @@ func (b *book) gap(a *Account, x, y *tally, blocks []block, wall func(*cell) sec
 				}
 				rest[i] -= values[i]
 			}
-			p := Part{Key: c.key, Label: c.label, Seconds: stats.Mean(values, level), Share: share(values)}
+			p := Part{Key: c.key, Label: c.label, Seconds: stats.Mean(values, level), Share: share(values), Cause: excludesZero(stats.Mean(values, sure))}
 			booked += p.Seconds.Value
 			ps = append(ps, p)
 		}
-		p := Part{Key: Unexplained, Label: "unexplained", Seconds: stats.Mean(rest, level), Share: share(rest)}
+		p := Part{Key: Unexplained, Label: "unexplained", Seconds: stats.Mean(rest, level), Share: share(rest), Cause: excludesZero(stats.Mean(rest, sure))}
 		p.Seconds.Value = a.Gap.Value - booked // the same but for rounding: so the sum is the gap
 		return append(ps, p)
 	}
@@ -339,6 +358,12 @@ const (
 	seenFloor = 0.005
 )
 
+// ofLost begins the note of events that were lost, and inPart stands behind a probe's name in that of what it did not see.
+const (
+	ofLost = "the probes lost "
+	inPart = ", in part: "
+)
+
 // ofElapsed begins the note of a workload whose metric is something else.
 const ofElapsed = "the account is of the trials' elapsed time"
 
@@ -363,12 +388,18 @@ func (a *Account) doubts(x, y *tally) {
 		case a.Rounds == 1:
 			say("no interval: one round only, two at least are needed")
 		}
+		if of := len(x.blocks(func(c *cell) bool { return c.plain.n > 0 })); 0 < a.Rounds && a.Rounds < of {
+			say("%d of %s count: the others lack an explained or another trial that succeeded, of it or of %s", a.Rounds, count(of, "round"), a.Against)
+		}
+	}
+	if x.wild > 0 {
+		say("%s of the probes beyond all bounds, and not used", count(x.wild, "figure"))
 	}
 	if x.failed > 0 {
 		say("%d of %s failed and are not used: %s", x.failed, count(x.explained, "explained trial"), x.cause)
 	}
 	if x.lost > 0 {
-		say("the probes lost %s: what they say is too little by those", count(int(min(x.lost, math.MaxInt32)), "event"))
+		say(ofLost+"%s: what they say is too little by those", count(int(min(x.lost, math.MaxInt32)), "event"))
 	}
 	if x.bare > 0 {
 		say("%s without a word from any probe", count(x.bare, "explained trial"))
@@ -390,7 +421,9 @@ func (a *Account) doubts(x, y *tally) {
 		switch name := summary.Printable(probe); {
 		case probe == notebook.ProbeScheduler && a.Coarse: // said above
 		case x.looked[probe]:
-			say("the probe %s, in part: %s", name, x.missing[probe])
+			for why := range strings.SplitSeq(x.missing[probe], "; ") {
+				say("the probe %s"+inPart+"%s", name, why)
+			}
 		default:
 			say("the probe %s did not look on: %s", name, x.missing[probe])
 		}

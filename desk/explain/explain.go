@@ -58,6 +58,7 @@ type Account struct {
 	Against  string       // Baseline in few words: "bare metal", "bare metal of 1 core", "pinned"
 	Emulated bool         // the treatment or the baseline is: not a VM's cost
 	Coarse   bool         // nothing followed the scheduler: of user, system and throttled time alone
+	Doubtful bool         // bare metal differed from itself by as much: not to be trusted
 
 	Rounds    int // that count: with explained and other trials that succeeded, of both
 	Explained int // its explained trials, in whatever round
@@ -92,6 +93,10 @@ type Part struct {
 	Label   string         // "waiting for a core"
 	Seconds stats.Estimate // of the gap
 	Share   stats.Quotient // of the gap; NaN where the gap's interval contains 0
+
+	// Cause says whether it may be named as one: whether its interval excludes 0 at a level that is corrected for all the
+	// parts that could have been named (Bonferroni), so that of a hundred sentences at most five name one that is nothing.
+	Cause bool
 }
 
 // Told says whether the interval excludes 0: a part without that is no cause of anything.

@@ -79,6 +79,7 @@ type tally struct {
 	missing           map[string]string
 	looked            map[string]bool // probes that looked on, if only in part
 	lost              int64
+	wild              int  // figures that no trial can have
 	otherMetric       bool // the workload's metric is not the elapsed time
 	asked             map[string]bool
 	walls, elapsed    sum // of trials that were followed: what the walls add up to, and the time by the ruler
@@ -99,7 +100,13 @@ const (
 	maxNames  = 1000 // of figures, distributions, missing probes
 	maxText   = 500  // bytes of a text
 	maxStacks = 20   // that are shown; so many thousand are kept meanwhile
+
+	most      = 1e18    // of a figure or of seconds: what is beyond it would make sums of it infinite
+	mostCount = 1 << 50 // of a count: a hundred times the sum of a distribution's is still a number
 )
+
+// more adds a count to another; what cannot be is nothing, or all that there can be.
+func more(to, n int64) int64 { return min(to+min(max(n, 0), mostCount), mostCount) }
 
 func (b *book) folder(at int) error {
 	f, err := notebook.Read(b.sum.Folders[at].Dir)
@@ -165,7 +172,7 @@ func (t *tally) trial(folder int, n *notebook.Trial) {
 	if len(wall) == 0 && p.Inside != nil {
 		wall = p.Inside.Wall // what the host did to the guest meanwhile is then unexplained
 	}
-	if len(wall) > 0 {
+	if len(wall) > 0 && t.tame(slices.Collect(maps.Values(wall))...) {
 		c.wall.add(wall)
 		all := 0.0
 		for _, k := range notebook.Walls {
@@ -183,21 +190,36 @@ func (t *tally) trial(folder int, n *notebook.Trial) {
 		t.inside.add(p.Inside.Spread)
 	}
 	for _, s := range p.Stacks {
+		if !t.tame(s.Seconds) {
+			continue
+		}
 		key := strings.Join(s.Frames, "\n")
 		if known := t.stacks[key]; known != nil {
 			known.Seconds += s.Seconds
-			known.Count += s.Count
+			known.Count = more(known.Count, s.Count)
 		} else if len(t.stacks) < 1000*maxStacks {
+			s.Count = more(0, s.Count)
 			t.stacks[key] = &s
 		}
 	}
+}
+
+// tame says whether all of some figures can be added up, and counts them where they cannot.
+func (t *tally) tame(values ...float64) bool {
+	for _, v := range values {
+		if math.Abs(v) > most {
+			t.wild += len(values)
+			return false
+		}
+	}
+	return true
 }
 
 // figure takes a trial's figures, with what goes before their names.
 func (t *tally) figure(c *cell, before string, figures map[string]float64) {
 	for name, v := range figures {
 		name = before + name
-		if _, known := t.totals[name]; !known && len(t.totals) >= maxNames {
+		if _, known := t.totals[name]; !known && len(t.totals) >= maxNames || !t.tame(v) {
 			continue
 		}
 		t.totals[name] += v
@@ -217,7 +239,7 @@ func (t *tally) look(p *notebook.Probes, where string) {
 	for _, probe := range p.Looked[:min(len(p.Looked), maxNames)] {
 		t.looked[probe] = true
 	}
-	t.lost += p.Lost
+	t.lost = more(t.lost, p.Lost)
 }
 
 func bounded(s string) string {
@@ -265,12 +287,15 @@ func (s spreads) add(all []notebook.Distribution) {
 			to = &notebook.Distribution{Role: d.Role, What: d.What, Of: d.Of, Unit: d.Unit}
 			s[k] = to
 		}
-		to.Sum += d.Sum
+		if math.Abs(d.Sum) <= most {
+			to.Sum += d.Sum
+		}
 		if n := min(len(d.Counts), buckets); n > len(to.Counts) {
 			to.Counts = append(to.Counts, make([]int64, n-len(to.Counts))...)
 		}
 		for i, c := range d.Counts {
-			to.Counts[min(i, len(to.Counts)-1)] += c
+			at := min(i, len(to.Counts)-1)
+			to.Counts[at] = more(to.Counts[at], c)
 		}
 	}
 }

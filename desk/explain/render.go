@@ -6,7 +6,6 @@ import (
 	"io"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -72,6 +71,7 @@ type accountJSON struct {
 	AA           bool                    `json:"aa"`
 	Emulated     bool                    `json:"emulated"`
 	Coarse       bool                    `json:"coarse"`
+	Doubtful     bool                    `json:"doubtful"`
 	Baseline     *string                 `json:"baseline"`
 	Against      *string                 `json:"against"`
 	Rounds       int                     `json:"rounds"`
@@ -125,7 +125,7 @@ func (a Account) MarshalJSON() ([]byte, error) {
 	out := accountJSON{
 		Treatment: t.ID, Label: a.Label, Host: a.Row.Host, Workload: t.Workload, Params: t.Params, Platform: t.Platform, Engine: word(t.Engine), Accelerator: word(t.Accelerator),
 		Provisioning: word(t.Provisioning), Instance: t.Instance.Name, Network: word(t.Network), Isolation: word(t.Isolation), HostCores: a.Row.HostCores, AA: t.AA,
-		Emulated: a.Emulated, Coarse: a.Coarse, Against: word(a.Against), Rounds: a.Rounds, Explained: a.Explained, Failed: a.Failed,
+		Emulated: a.Emulated, Coarse: a.Coarse, Doubtful: a.Doubtful, Against: word(a.Against), Rounds: a.Rounds, Explained: a.Explained, Failed: a.Failed,
 		Elapsed: estimateJSON(a.Elapsed), Times: quotientJSON(a.Times), Gap: estimateJSON(a.Gap), HasGap: a.HasGap(), Parts: partsJSON(a.Parts), Fine: partsJSON(a.Fine),
 		Spent: []partJSON{}, ProbeCost: quotientJSON(a.ProbeCost), Missing: a.Missing, Lost: a.Lost, Figures: []figureJSON{},
 		Spread: list(a.Spread), Inside: list(a.Inside), Stacks: list(a.Stacks), Sentence: a.Sentence, Notes: list(a.Notes),
@@ -175,6 +175,7 @@ type page struct {
 	width  int
 	colour bool
 	notes  []string // of the accounts, each once
+	partly []string // what is to be known of the probes' figures, each once
 }
 
 func (p *page) line(s string) { p.b.WriteString(strings.TrimRight(s, " ") + "\n") }
@@ -239,6 +240,13 @@ func (as *Accounts) Table(w io.Writer, width int, colour bool) error {
 	for i, n := range p.notes {
 		p.wrap(fmt.Sprintf("[%d] ", i+1), n)
 	}
+	if len(p.partly) > 0 {
+		p.line("")
+		p.line(p.paint(bold, "Of the probes' figures, which --format json has"))
+		for _, n := range p.partly {
+			p.wrap("  ", n)
+		}
+	}
 	if len(as.Notes) > 0 {
 		p.line("")
 		p.line(p.paint(bold, "Notes"))
@@ -258,17 +266,27 @@ func (p *page) account(a *Account) {
 		p.spent(a)
 	}
 	line := a.probes()
-	var marks []string
+	var marks []int
 	for _, n := range a.Notes {
+		if probe, what, is := strings.Cut(n, inPart); is && probe != "the probe "+notebook.ProbeScheduler {
+			// Of figures that this table does not have, and the same for nearly every account.
+			if s := strings.TrimPrefix(probe, "the probe ") + ": " + what; !slices.Contains(p.partly, s) {
+				p.partly = append(p.partly, s)
+			}
+			continue
+		}
+		if strings.HasPrefix(n, ofLost) {
+			continue // said in the line
+		}
 		i := slices.Index(p.notes, n)
 		if i < 0 {
 			i = len(p.notes)
 			p.notes = append(p.notes, n)
 		}
-		marks = append(marks, strconv.Itoa(i+1))
+		marks = append(marks, i+1)
 	}
-	if len(marks) > 0 {
-		line += " [" + strings.Join(marks, ",") + "]"
+	if slices.Sort(marks); len(marks) > 0 {
+		line += " " + strings.ReplaceAll(fmt.Sprint(marks), " ", ",")
 	}
 	p.wrap("  ", line)
 }
@@ -279,6 +297,9 @@ func (a *Account) probes() string {
 		return count(a.Explained, "explained trial") + ", all failed"
 	}
 	s := fmt.Sprintf("%s, %s", count(a.Explained-a.Failed, "explained trial"), count(a.Rounds, "round"))
+	if a.Lost > 0 {
+		s += ", " + count(int(min(a.Lost, math.MaxInt32)), "event") + " lost"
+	}
 	if a.ProbeCost.HasInterval() {
 		return s + "; with the probes it took " + times(a.ProbeCost, "as long")
 	}

@@ -12,8 +12,9 @@ import (
 	"tare/stats"
 )
 
-// Sentences are made by rules. A part is named as a cause only where its interval excludes 0, a figure only where its
-// difference from the baseline's does; a share is of the gap, and there is none where the gap's interval contains 0.
+// Sentences are made by rules. A part is named as a cause only where its interval excludes 0 though it was picked from all of
+// them ([Part.Cause]), a figure that the baseline has too only where their difference does; a share is of the gap, and there
+// is none where the gap's interval contains 0.
 
 // nouns are what the gap "was".
 var nouns = map[string]string{
@@ -71,6 +72,12 @@ func sentence(a *Account) string {
 			what, a.Against, summary.Printable(r.Metric.Name), times(stats.Quotient{Value: r.Ratio, Low: r.RatioLow, High: r.RatioHigh}, "bare metal's"))
 	case !a.HasGap():
 		return fmt.Sprintf("%s: the gap to %s is within the noise (%s).", what, a.Against, between(a.Gap)) + a.trust()
+	case a.Row.Treatment.AA:
+		more := "more"
+		if a.Gap.Value < 0 {
+			more = "less"
+		}
+		return fmt.Sprintf("%s took %s %s than %s (%s), though it is bare metal: that is what this host makes of nothing, and no cost.", what, unit(math.Abs(a.Gap.Value)), more, a.Against, between(a.Gap))
 	case a.Times.HasInterval():
 		s = fmt.Sprintf("%s is %s", what, times(a.Times, a.Against))
 	case a.Gap.Value > 0:
@@ -149,7 +156,7 @@ func (a *Account) told() []*Part {
 	var all []*Part
 	for i := range a.Parts {
 		p := &a.Parts[i]
-		if p.Told() && p.Seconds.Value > 0 == (a.Gap.Value > 0) {
+		if p.Cause && p.Seconds.Value > 0 == (a.Gap.Value > 0) {
 			all = append(all, p)
 		}
 	}
@@ -167,7 +174,7 @@ func (a *Account) told() []*Part {
 func (a *Account) causes() string {
 	all := a.told()
 	if len(all) == 0 {
-		return "no part of the gap can be told from nothing"
+		return fmt.Sprintf("of the gap's %d parts none can be told from nothing", len(a.Parts))
 	}
 	less := ""
 	if a.Gap.Value < 0 {
@@ -175,7 +182,7 @@ func (a *Account) causes() string {
 	}
 	var parts []string
 	for i, p := range all {
-		share := percent(p.Share.Value)
+		share := shareWords(p.Share)
 		var s string
 		switch {
 		case p.Key == Unexplained && i == 0:
@@ -203,7 +210,7 @@ func (a *Account) against() string {
 	var most *Part
 	for i := range a.Parts {
 		p := &a.Parts[i]
-		if p.Told() && p.Seconds.Value > 0 != (a.Gap.Value > 0) && -p.Share.Value >= leastShare && (most == nil || p.Share.Value < most.Share.Value) {
+		if p.Cause && p.Seconds.Value > 0 != (a.Gap.Value > 0) && -p.Share.Value >= leastShare && (most == nil || p.Share.Value < most.Share.Value) {
 			most = p
 		}
 	}
@@ -211,13 +218,15 @@ func (a *Account) against() string {
 	if a.Gap.Value < 0 {
 		how = "more "
 	}
-	switch {
-	case most == nil:
+	if most == nil {
 		return ""
-	case most.Key == Unexplained:
-		return percent(-most.Share.Value) + " went the other way, unexplained"
 	}
-	return how + nouns[most.Key] + " made it smaller by " + percent(-most.Share.Value)
+	q := most.Share
+	q.Value, q.Low, q.High = -q.Value, -q.High, -q.Low
+	if most.Key == Unexplained {
+		return shareWords(q) + " went the other way, unexplained"
+	}
+	return how + nouns[most.Key] + " made it smaller by " + shareWords(q)
 }
 
 // evidence is what a figure says about a part; empty where none that is told does.
@@ -286,13 +295,21 @@ func slowest(all []notebook.Distribution, what, of string) (float64, bool) {
 
 // trust follows the sentence of what the A/A check makes doubtful.
 func (a *Account) trust() string {
-	if a.Row.Doubtful {
+	if a.Doubtful {
 		return " It is not to be trusted: bare metal differed from itself by as much."
 	}
 	return ""
 }
 
 func finite(f float64) bool { return !math.IsNaN(f) && !math.IsInf(f, 0) }
+
+// shareWords writes a share with its interval, "92 % (88 to 96)".
+func shareWords(q stats.Quotient) string {
+	if !q.HasInterval() {
+		return percent(q.Value)
+	}
+	return percent(q.Value) + " (" + hundredths(q.Low) + " to " + hundredths(q.High) + ")"
+}
 
 func percent(share float64) string { return hundredths(share) + " %" }
 
