@@ -160,3 +160,42 @@ func TestWithoutBPFTheRestWorksAndSaysWhatIsMissing(t *testing.T) {
 		t.Errorf("the table does not say that the probe scheduler is missing:\n%s", table)
 	}
 }
+
+// In a VM the same probes look on inside, through the ruler, and the account is theirs, less what the host took from its CPUs.
+func TestProbesInsideAVM(t *testing.T) {
+	h := newHost(t)
+	need(t, has("qemu-system-x86_64"), "qemu-system-x86")
+	h.must("bench", "--image", h.image, "--platforms", "vm", "--instances", "1/512MB", "--rounds", "1", "--accel", "tcg", "--explain=scheduler,cpu", "--out", "R",
+		"--", "sh", "-c", "i=0; while [ $i -lt 5000 ]; do i=$((i+1)); done")
+	n := 0
+	for _, tr := range h.trials("R") {
+		if !tr.Explained {
+			continue
+		}
+		n++
+		if tr.Failure != "" || tr.Probes == nil || tr.Probes.Inside == nil {
+			t.Fatalf("%+v", tr)
+		}
+		in := tr.Probes.Inside
+		if why := in.Missing["scheduler"]; why != "" {
+			t.Errorf("the guest's kernel takes no probes: %s", why)
+		}
+		sum, inside := 0.0, 0.0
+		for _, s := range tr.Probes.Wall {
+			sum += s
+		}
+		for _, s := range in.Wall {
+			inside += s
+		}
+		// The guest's clock, and the way to its ruler, are no probe's fault.
+		if math.Abs(sum-tr.ElapsedS) > 0.1*tr.ElapsedS+0.02 || math.Abs(sum-inside) > 1e-6 {
+			t.Errorf("the account is of %v s, inside %v s, the trial took %v s", sum, inside, tr.ElapsedS)
+		}
+		if in.Figures["run_s"] <= 0 || tr.Probes.Figures["vcpu.run_s"] <= 0 {
+			t.Errorf("nobody ran: %v inside, %v outside", in.Figures, tr.Probes.Figures)
+		}
+	}
+	if n == 0 {
+		t.Error("no trial was explained")
+	}
+}

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// recorded is kvm_exit's description as Linux 6.18 gives it, its lists of reasons shortened.
-const recorded = `name: kvm_exit
+// exitFormat is kvm_exit's description as Linux 6.18 gives it, its lists of reasons shortened.
+const exitFormat = `name: kvm_exit
 ID: 103
 format:
 	field:unsigned short common_type;	offset:0;	size:2;	signed:0;
@@ -31,7 +31,7 @@ func TestReasonsOfExits(t *testing.T) {
 		{true, 12, "HLT"}, {true, 48, "EPT_VIOLATION"}, {true, 0x8000000c, "HLT"}, {true, 99, "reason 99"},
 		{false, 0x78, "hlt"}, {false, 0x4e, "PF excp"}, {false, 0xffffffff, "invalid_guest_state"}, {false, 12, "reason 12"},
 	} {
-		at, names, err := parseExitFormat(recorded, c.intel)
+		at, names, err := parseExitFormat(exitFormat, c.intel)
 		if err != nil || at != 8 {
 			t.Fatalf("offset %d, %v; want 8", at, err)
 		}
@@ -40,7 +40,7 @@ func TestReasonsOfExits(t *testing.T) {
 			t.Errorf("intel %v, reason %#x: %q, want %q", c.intel, c.reason, got, c.want)
 		}
 	}
-	for _, bad := range []string{"", "field:unsigned int exit_reason;\toffset:99999;\tsize:4;", strings.Replace(recorded, "exit_reason;", "reason;", 1)} {
+	for _, bad := range []string{"", "field:unsigned int exit_reason;\toffset:99999;\tsize:4;", strings.Replace(exitFormat, "exit_reason;", "reason;", 1)} {
 		if _, _, err := parseExitFormat(bad, true); err == nil {
 			t.Errorf("%.40q was taken", bad)
 		}
@@ -48,8 +48,8 @@ func TestReasonsOfExits(t *testing.T) {
 }
 
 func FuzzExitFormat(f *testing.F) {
-	f.Add(recorded, true)
-	f.Add(recorded, false)
+	f.Add(exitFormat, true)
+	f.Add(exitFormat, false)
 	f.Fuzz(func(t *testing.T, text string, intel bool) {
 		at, names, err := parseExitFormat(text, intel)
 		if err == nil && (names == nil || at > 1<<16) {
