@@ -464,6 +464,7 @@ type rungTable struct {
 	ID, Title, Metric string
 	Rows              []rungRow
 	Gaps              []rungGap
+	Unlike            []rungGap // what whole containers have otherwise than the layers
 }
 
 type rungRow struct {
@@ -476,7 +477,7 @@ type rungRow struct {
 	Muted, Told       bool
 }
 
-// rungGap is what was not measured for one reason.
+// rungGap is what was not measured for one reason, or what one thing is to be known of.
 type rungGap struct{ What, Why string }
 
 func rungs(id string, c *ladder.Staircase) *rungTable {
@@ -495,6 +496,16 @@ func rungs(id string, c *ladder.Staircase) *rungTable {
 				t.Gaps = append(t.Gaps, rungGap{name, why})
 			}
 			continue
+		}
+		if r.Kind == ladder.Engine {
+			for _, n := range r.Row.Notes {
+				why := stop(n)
+				if j := slices.IndexFunc(t.Unlike, func(g rungGap) bool { return g.Why == why }); j >= 0 {
+					t.Unlike[j].What += ", " + name
+				} else {
+					t.Unlike = append(t.Unlike, rungGap{name, why})
+				}
+			}
 		}
 		row := rungRow{Name: name, Own: "–", OwnWords: "–", Below: "–", Ratio: "–", RatioWords: "–", Rounds: thousands(r.Own.N), Told: r.Told, Muted: r.Emulated || r.Doubtful || r.Failing}
 		var subs []string

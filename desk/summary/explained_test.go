@@ -106,7 +106,15 @@ func TestIsolation(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, &table)
 		}
 	}
-	if !strings.Contains(s.Sentence, "a layers container with the layers up to quota 1.0") {
+	// A layer is no platform to choose; by itself it is told all the same.
+	if strings.Contains(s.Sentence, "up to quota") || !strings.Contains(s.Sentence, "with every layer") || !strings.Contains(s.Sentence, "What each layer of isolation costs is in the table") {
+		t.Error(s.Sentence)
+	}
+	layers := newLab().add(treatmentOf("bm", "", "", "", large), 4)
+	tr := treatmentOf("cn", notebook.LayersEngine, "", "", large)
+	tr.Isolation = "quota"
+	layers.add(tr, 4.4)
+	if s := read(t, Options{}, layers.write(t)); !strings.Contains(s.Sentence, "a layers container with the layers up to quota costs") || strings.Contains(s.Sentence, "What each layer") {
 		t.Error(s.Sentence)
 	}
 	if !strings.Contains(rows.String(), `"isolation": "quota"`) {

@@ -57,6 +57,11 @@ func interval(v, low, high float64) string {
 	return fmt.Sprintf("%.*f (%.*f to %.*f)", d, v, d, low, d, high)
 }
 
+// rung says whether a row is of a layer of the isolation ladder, and no whole container.
+func (r *Row) rung() bool {
+	return r.Treatment.Isolation != "" && r.Treatment.Isolation != notebook.IsolationFull
+}
+
 // mostStatements bounds how many comparisons the answer tells; the table has them all.
 const mostStatements = 2
 
@@ -80,6 +85,17 @@ func sentence(s *Summary, baseline map[string]string) string {
 			places = append(places, p)
 		}
 		rows[p] = append(rows[p], r)
+	}
+	// Between bare metal and whole containers a ladder has many rungs. None is a platform to choose: where there are whole ones
+	// the answer is of those.
+	rungs := false
+	for p, list := range rows {
+		if slices.ContainsFunc(list, func(r *Row) bool {
+			return !r.rung() && !r.IsBaseline() && !r.Treatment.AA && r.Representative && r.Rounds > 0
+		}) {
+			rows[p] = slices.DeleteFunc(list, func(r *Row) bool { return r.rung() && !r.IsBaseline() })
+			rungs = rungs || len(rows[p]) < len(list)
+		}
 	}
 	// The place of the baseline alone compares nothing.
 	compared := slices.DeleteFunc(slices.Clone(places), func(p place) bool {
@@ -126,6 +142,9 @@ func sentence(s *Summary, baseline map[string]string) string {
 		parts = append(parts, fmt.Sprintf("The table has %d more %s.", n, map[bool]string{true: "comparison", false: "comparisons"}[n == 1]))
 	}
 
+	if rungs {
+		parts = append(parts, "What each layer of isolation costs is in the table, and in the report as a staircase.")
+	}
 	emulated, doubtful, failing := false, 0, 0
 	for i := range s.Rows {
 		emulated = emulated || !s.Rows[i].Representative && s.Rows[i].Trials > 0
