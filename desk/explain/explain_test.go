@@ -514,6 +514,8 @@ func TestSentences(t *testing.T) {
 			"cn docker vanilla 1/1GB is 0.75 times bare metal (0.70–0.80): 120 % (100 to 140) of the gap was less waiting for I/O; more the kernel running for it made it smaller by 20 % (18 to 22)."},
 		{"within the noise", account(0.04, map[string][2]float64{IO: {0.04, 0.01}}, nil),
 			"cn docker vanilla 1/1GB: the gap to bare metal is within the noise (−10 to 90 ms)."},
+		{"emulated, within the noise", account(0.04, nil, func(a *Account) { a.Emulated = true }),
+			"cn docker vanilla 1/1GB, emulated, which says nothing about a VM's cost: the gap to bare metal is within the noise (−10 to 90 ms)."},
 		{"doubtful", account(1, map[string][2]float64{Hypervisor: {1, 0.1}}, func(a *Account) { a.Doubtful = true }),
 			"cn docker vanilla 1/1GB is 1.50 times bare metal (1.45–1.55): 100 % (90 to 110) of the gap was the hypervisor. It is not to be trusted: bare metal differed from itself by as much."},
 		{"no bounds", account(1, map[string][2]float64{Waiting: {1, 0.1}}, func(a *Account) { a.Times.High = math.Inf(1) }),

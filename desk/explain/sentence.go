@@ -52,8 +52,9 @@ func sentence(a *Account) string {
 	if a.Baseline == nil {
 		return alone(a)
 	}
-	what := a.Label
+	what, of := a.Label, a.Label
 	if a.Emulated {
+		of += ", emulated, which says nothing about a VM's cost"
 		what += " is emulated, which says nothing about a VM's cost; it"
 	}
 	s := ""
@@ -69,9 +70,9 @@ func sentence(a *Account) string {
 	case !a.HasGap() && a.metricDiffers():
 		r := a.Row
 		return fmt.Sprintf("%s: its trials took as long as those of %s, as they do where the load comes at a fixed rate, so an account of their time says nothing about its %s, which is %s.",
-			what, a.Against, summary.Printable(r.Metric.Name), times(stats.Quotient{Value: r.Ratio, Low: r.RatioLow, High: r.RatioHigh}, "bare metal's"))
+			of, a.Against, summary.Printable(r.Metric.Name), times(stats.Quotient{Value: r.Ratio, Low: r.RatioLow, High: r.RatioHigh}, "bare metal's"))
 	case !a.HasGap():
-		return fmt.Sprintf("%s: the gap to %s is within the noise (%s).", what, a.Against, between(a.Gap)) + a.trust()
+		return fmt.Sprintf("%s: the gap to %s is within the noise (%s).", of, a.Against, between(a.Gap)) + a.trust()
 	case a.Row.Treatment.AA:
 		more := "more"
 		if a.Gap.Value < 0 {
