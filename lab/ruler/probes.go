@@ -3,7 +3,6 @@ package ruler
 import (
 	"encoding/json"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -35,6 +34,10 @@ const (
 	maxStacks  = 256
 	maxFrames  = 128 // of one stack, which the kernel gives no more of
 	maxLabel   = 512 // bytes of a name: a kernel's symbol is no longer
+
+	// No trial has more of anything, and sums over all trials of a study stay far from what their types hold.
+	maxNumber = 1 << 62
+	maxCount  = 1 << 48
 )
 
 // checkProbes says whether p can be what a guest saw that was asked for these probes, over an interval that the host saw last at
@@ -83,7 +86,7 @@ func checkProbes(p *notebook.Probes, asked []string, seen time.Duration) error {
 		base := name[strings.LastIndexByte(name, '.')+1:]
 		known := slices.ContainsFunc(notebook.ProbeFigures, func(f notebook.ProbeFigure) bool { return f.Name == base })
 		if !known || !label(name) || !number(v) {
-			return bad("known figures, none below 0", "%.32q at %v", name, v)
+			return bad("known figures, none below 0 or too large", "%.32q at %v", name, v)
 		}
 	}
 	for _, d := range p.Spread {
@@ -92,12 +95,12 @@ func checkProbes(p *notebook.Probes, asked []string, seen time.Duration) error {
 		}
 	}
 	for _, s := range p.Stacks {
-		if len(s.Frames) > maxFrames || !number(s.Seconds) || s.Count < 0 || slices.ContainsFunc(s.Frames, func(f string) bool { return !label(f) }) {
+		if len(s.Frames) > maxFrames || !number(s.Seconds) || !count(s.Count) || slices.ContainsFunc(s.Frames, func(f string) bool { return !label(f) }) {
 			return bad(fmt.Sprintf("at most %d names, and no number below 0", maxFrames), "a stack of %d frames, %d times, %v s", len(s.Frames), s.Count, s.Seconds)
 		}
 	}
-	if p.Lost < 0 {
-		return bad("none below 0", "%d events lost", p.Lost)
+	if !count(p.Lost) {
+		return bad(fmt.Sprintf("at least 0, and at most %d", int64(maxCount)), "%d events lost", p.Lost)
 	}
 	return nil
 }
@@ -108,16 +111,19 @@ func checkSpread(d notebook.Distribution) error {
 	switch {
 	case !slices.Contains(roles, d.Role) || !slices.Contains(whats, d.What) || d.Unit != "s" || !label(d.Of):
 		return fmt.Errorf("role %.32q, unit %.32q, of %.32q", d.Role, d.Unit, d.Of)
-	case len(d.Counts) > maxCounts || slices.ContainsFunc(d.Counts, func(n int64) bool { return n < 0 }):
-		return fmt.Errorf("%d counts, or one below 0", len(d.Counts))
+	case len(d.Counts) > maxCounts || slices.ContainsFunc(d.Counts, func(n int64) bool { return !count(n) }):
+		return fmt.Errorf("%d counts, or one below 0 or too large", len(d.Counts))
 	case !number(d.Sum):
 		return fmt.Errorf("the sum %v", d.Sum)
 	}
 	return nil
 }
 
-// number says whether v is finite and not below 0.
-func number(v float64) bool { return v >= 0 && !math.IsInf(v, 1) }
+// number says whether v is a size that something can have.
+func number(v float64) bool { return v >= 0 && v <= maxNumber }
+
+// count says whether n is a number of things that can have been counted.
+func count(n int64) bool { return n >= 0 && n <= maxCount }
 
 // label says whether s can stand in a report.
 func label(s string) bool {

@@ -216,6 +216,10 @@ func TestWhatAGuestSaysItSawIsChecked(t *testing.T) {
 		"frame":            func(p *notebook.Probes) { p.Stacks[0].Frames[0] = strings.Repeat("f", maxLabel+1) },
 		"negative stack":   func(p *notebook.Probes) { p.Stacks[0].Seconds = -1 },
 		"lost":             func(p *notebook.Probes) { p.Lost = -1 },
+		"vast figure":      func(p *notebook.Probes) { p.Figures["switches"] = math.MaxFloat64 },
+		"vast count":       func(p *notebook.Probes) { p.Spread[0].Counts[0] = math.MaxInt64 },
+		"vast stack":       func(p *notebook.Probes) { p.Stacks[0].Count = math.MaxInt64 },
+		"vast loss":        func(p *notebook.Probes) { p.Lost = math.MaxInt64 },
 		"guest in a guest": func(p *notebook.Probes) { p.Inside = &notebook.Probes{} },
 		"too long": func(p *notebook.Probes) {
 			p.Stacks = slices.Repeat([]notebook.Stack{{Frames: []string{strings.Repeat("f", maxLabel)}}}, maxStacks)
