@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"tare/lab/host"
 	"tare/lab/platform"
 	"tare/lab/platform/oci"
@@ -201,6 +203,9 @@ func (g *guest) enable(h hierarchy) error {
 	return nil
 }
 
+// limitFile has a cgroup's limit by each controller in version 2: nothing, or max, where there is none.
+var limitFile = map[string]string{"cpuset": "cpuset.cpus", "cpu": "cpu.max", "io": "io.max", "memory": "memory.max", "pids": "pids.max"}
+
 // undoController takes a controller from the cgroups of version 2 again. While another cgroup at the top has it in use, it
 // stays: it would lose its limits.
 func undoController(_ context.Context, e host.Entry) error {
@@ -210,12 +215,15 @@ func undoController(_ context.Context, e host.Entry) error {
 		return err
 	}
 	for _, o := range others {
-		b, err := os.ReadFile(o)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		if slices.Contains(strings.Fields(string(b)), c) {
-			return nil
+		for _, file := range []string{o, filepath.Join(filepath.Dir(o), limitFile[c])} {
+			b, err := os.ReadFile(file)
+			if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ENODEV) { // they come and go
+				return err
+			}
+			has := strings.Fields(string(b))
+			if file == o && slices.Contains(has, c) || file != o && len(has) > 0 && has[0] != "max" {
+				return nil
+			}
 		}
 	}
 	err = write(e.Target, "-"+c)
