@@ -83,7 +83,8 @@ type Watch struct {
 	counted counted
 	before  counters
 	links   []io.Closer
-	word    bool // the trial's bounds are the host's word
+	word    bool   // the trial's bounds are the host's word
+	state   uint64 // of the guest's threads when End was called
 	looking bool
 }
 
@@ -96,11 +97,7 @@ func (k *Kit) Watch(t Target) (*Watch, error) {
 			if cerr := w.detach(); cerr != nil {
 				return nil, errors.Join(err, cerr)
 			}
-			for _, n := range k.names {
-				if k.loaded[n] || n == notebook.ProbeStacks {
-					w.missing[n] = err.Error()
-				}
-			}
+			w.fails(err)
 		} else {
 			w.looking = true
 		}
@@ -183,7 +180,7 @@ func (w *Watch) attach() error {
 			return err
 		}
 	}
-	for _, name := range []string{"seeds", "waits", "inflight", "devices", "places", "left", "exits"} {
+	for _, name := range []string{"seeds", "waits", "inflight", "devices", "places", "left", "exits", "stacks"} {
 		if err := empty(k.coll.Maps[name]); err != nil {
 			return fmt.Errorf("emptying the probes' %s: %w", name, err)
 		}
@@ -326,7 +323,8 @@ func onlineCPUs() ([]int, error) {
 // cpuDomains numbers each CPU's last-level cache and NUMA node; what is not known is 0, so that no migration is taken for one
 // between domains.
 func cpuDomains() (cache, node [1024]uint8) {
-	first := func(pattern string) int {
+	number := map[string]uint8{} // by CPUs that share one: there may be more CPUs than an uint8 has numbers
+	domain := func(pattern string) uint8 {
 		names, err := filepath.Glob(pattern) // the pattern is good
 		if err != nil || len(names) == 0 {
 			return 0
@@ -335,18 +333,17 @@ func cpuDomains() (cache, node [1024]uint8) {
 		if err != nil {
 			return 0
 		}
-		cpus, err := host.ParseCPUList(strings.TrimSpace(string(b)))
-		if err != nil || len(cpus) == 0 {
-			return 0
+		if _, known := number[string(b)]; !known {
+			number[string(b)] = uint8(min(len(number)+1, math.MaxUint8))
 		}
-		return cpus[0]
+		return number[string(b)]
 	}
 	for cpu := range cache {
 		dir := fmt.Sprintf("/sys/devices/system/cpu/cpu%d", cpu)
 		if _, err := os.Stat(dir); err != nil {
-			break
+			continue
 		}
-		cache[cpu] = uint8(first(dir + "/cache/index*/shared_cpu_list"))
+		cache[cpu] = domain(dir + "/cache/index*/shared_cpu_list")
 		if nodes, err := filepath.Glob(dir + "/node[0-9]*"); err == nil && len(nodes) > 0 {
 			n, err := strconv.Atoi(strings.TrimPrefix(filepath.Base(nodes[0]), "node"))
 			if err == nil {
@@ -423,14 +420,21 @@ func (w *Watch) End() {
 		return
 	}
 	k := w.kit
-	if err := errors.Join(k.put("look", endAt, clock()), k.put("look", openAt, uint32(0))); err != nil {
+	var state [8]uint64
+	if err := errors.Join(k.put("look", endAt, clock()), k.put("look", openAt, uint32(0)), k.get("state", &state)); err != nil {
 		w.fails(err)
 	}
+	w.state = state[0] // what comes after it is not of the trial, and goes on changing it
 }
 
+// fails says of all that the programs would have seen that it was not, and why.
 func (w *Watch) fails(err error) {
 	w.looking = false
-	w.missing[notebook.ProbeScheduler] = err.Error()
+	for _, n := range w.kit.names {
+		if w.kit.loaded[n] || n == notebook.ProbeStacks {
+			w.missing[n] = err.Error()
+		}
+	}
 }
 
 func (w *Watch) detach() error {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/cilium/ebpf"
 
@@ -83,8 +84,11 @@ func (s *span) add(o *span) {
 
 const nano = 1e-9
 
-// unit is that of the programs' wall, in seconds.
-const unit = 1024 * nano
+// unit is that of the programs' wall, in seconds, and longest the time after which their clock of 34 bits begins anew.
+const (
+	unit    = 1024 * nano
+	longest = 1 << 34 * 1024 * time.Nanosecond
+)
 
 // seen reads what the programs have gathered.
 func (w *Watch) seen(p *notebook.Probes) error {
@@ -112,14 +116,20 @@ func (w *Watch) seen(p *notebook.Probes) error {
 	if l.Open != 0 { // it outlived the trial, or was cut short
 		l.End = clock()
 	}
+	if took := time.Duration(l.End - l.Zero); took >= longest {
+		return fmt.Errorf("the trial ended %v after the look's beginning, and %v is the longest that can be followed; make its work shorter", took.Round(time.Second), longest.Round(time.Second))
+	}
 	if k.wants(notebook.ProbeScheduler) {
-		var state [8]uint64
-		if err := k.get("state", &state); err != nil {
-			return err
+		state := [8]uint64{w.state}
+		if l.Open != 0 {
+			if err := k.get("state", &state); err != nil {
+				return err
+			}
 		}
 		if w.word || l.Open != 0 {
 			s.last(l, state[0])
 		}
+		s.settle()
 		w.scheduler(p, &s, l)
 	}
 	if l.Stacks != 0 {
@@ -163,6 +173,17 @@ func (s *span) last(l look, state uint64) {
 		s.Wall[wallThrottled] += time - run - core
 	}
 	s.Wall[wallRun] += run
+}
+
+// settle makes good that a repair moves time from where the program believed that it was booked. Where it was booked to running
+// already, for another thread ran meanwhile, there is less than nothing there: that much was moved too often.
+func (s *span) settle() {
+	for i := range s.Wall {
+		if i != wallRun && int64(s.Wall[i]) < 0 {
+			s.Wall[wallRun] += s.Wall[i]
+			s.Wall[i] = 0
+		}
+	}
 }
 
 // scheduler is the account, the counts and the distributions.

@@ -119,6 +119,7 @@ func TestWallIsAllOfTheTrial(t *testing.T) {
 		{[]string{"futex", "20", "10"}, notebook.WallFutex, 0.2, false},
 		{[]string{"socket", "20", "10"}, notebook.WallNetwork, 0.2, false},
 		{[]string{"signal", "20", "10"}, notebook.WallOther, 0.2, false},
+		{[]string{"files", "5", "20"}, notebook.WallNetwork, 0.1, false},
 		{[]string{"run", "20", "20", "5"}, notebook.WallUser, 0.1, false},
 		{[]string{"run", "20", "20", "5"}, notebook.WallSleep, 0.1, false},
 	} {
@@ -136,6 +137,31 @@ func TestWallIsAllOfTheTrial(t *testing.T) {
 				t.Errorf("%s: %.4f s, want %.2f: %v", c.wall, got, c.want, p.Wall)
 			}
 		})
+	}
+}
+
+// A trial lasts until its last thread's end, whatever wakes its ruler before.
+func TestATrialOutlivesItsFirstThread(t *testing.T) {
+	k := openKit(t, notebook.ProbeScheduler)
+	p, took := watched(t, k, 1, loadCommand(t, "leaderless", "150"))
+	if sum := wallSum(p); sum > took.Seconds()+0.001 || sum < 0.15 || !near(sum, p.Figures["elapsed_s"], 0.001, 1e-4) {
+		t.Errorf("the account is of %.4f s and the probe saw %.4f s; the trial took %.4f s: %v", sum, p.Figures["elapsed_s"], took.Seconds(), p.Wall)
+	}
+}
+
+// A repair that takes more time from a wait than was booked to it leaves no time below nothing, and the sum as it was.
+func TestRepairsLeaveNoNegativeTime(t *testing.T) {
+	s := &span{}
+	s.Wall[wallRun], s.Wall[wallCore], s.Wall[wallIdle+forSleep] = 100, 7, 3
+	over := &span{}
+	over.Wall[wallIdle+forSleep] -= 10
+	over.Wall[wallRun] += 10
+	s.add(over)
+	s.settle()
+	want := span{}
+	want.Wall[wallRun], want.Wall[wallCore] = 103, 7
+	if *s != want {
+		t.Errorf("%v, want %v", s.Wall, want.Wall)
 	}
 }
 
@@ -323,6 +349,13 @@ func TestSamplesOfTheKernel(t *testing.T) {
 func TestStacks(t *testing.T) {
 	k := openKit(t, notebook.ProbeScheduler, notebook.ProbeStacks)
 	p, _ := watched(t, k, 1, loadCommand(t, "sleep", "20", "10"))
+	if w, err := k.Watch(Target{Threads: myself(t), Cores: 1}); err != nil {
+		t.Fatal(err)
+	} else if id, err := k.coll.Maps["stacks"].NextKeyBytes(nil); err != nil || id != nil {
+		t.Errorf("the next trial begins with the last one's stacks, for which it then has less room: %v, %v", id, err)
+	} else if _, err := w.Stop(); err != nil {
+		t.Error(err)
+	}
 	if len(p.Stacks) == 0 || p.Stacks[0].Count < 5 || p.Stacks[0].Seconds < 0.1 || !slices.ContainsFunc(p.Stacks[0].Frames, func(f string) bool { return strings.Contains(f, "nanosleep") }) {
 		t.Errorf("the longest wait was in nanosleep: %+v", p.Stacks)
 	}
@@ -367,7 +400,7 @@ func TestAServiceIsWatchedWhileItsLoadLives(t *testing.T) {
 }
 
 func TestNothingIsSeenWithoutATrial(t *testing.T) {
-	k := openKit(t, notebook.ProbeScheduler)
+	k := openKit(t, notebook.ProbeScheduler, notebook.ProbeAccounting)
 	w, err := k.Watch(Target{Threads: myself(t), Cores: 1})
 	if err != nil {
 		t.Fatal(err)
@@ -376,8 +409,10 @@ func TestNothingIsSeenWithoutATrial(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.Wall != nil || !strings.Contains(p.Missing[notebook.ProbeScheduler], "no trial was seen") || slices.Contains(p.Looked, notebook.ProbeScheduler) {
-		t.Errorf("%+v", p)
+	for _, name := range k.names {
+		if p.Wall != nil || !strings.Contains(p.Missing[name], "no trial was seen") || slices.Contains(p.Looked, name) {
+			t.Errorf("%s: %+v", name, p)
+		}
 	}
 }
 

@@ -21,8 +21,10 @@ struct fdtable { unsigned max_fds; struct file **fd; };
 struct files_struct { struct fdtable *fdt; };
 struct cfs_rq { int throttle_count; };
 struct sched_entity { struct cfs_rq *cfs_rq; u64 sum_exec_runtime; };
+struct signal_struct { struct { int counter; } live; };
 struct task_struct {
 	int pid, tgid;
+	struct signal_struct *signal;
 	unsigned in_iowait : 1;
 	struct files_struct *files;
 	struct sched_entity se;
@@ -68,7 +70,7 @@ enum { SWITCHES, WAITED, PREEMPTIONS, WAKEUPS, MIGRATIONS, CACHE, NODE, TASKS, R
 struct seat {
 	u64 since;      // of its state
 	u64 ran;        // CPU time that it had used when it last left a core
-	u64 file;       // the last one that it waited for
+	u64 inode;      // of the file that it last waited for
 	u32 cpu;        // where it last ran, from 1; 0: nowhere yet
 	int stack;      // of its wait; negative: none
 	u8 role, state, reason, file_reason;
@@ -234,11 +236,11 @@ static __always_inline u32 reason_by_file(struct task_struct *t, struct seat *a,
 	if (!fdt || fd >= fdt->max_fds)
 		return OTHER;
 	bpf_probe_read_kernel(&file, sizeof file, &fdt->fd[fd]);
-	if (a->file == (u64)file)
-		return a->file_reason;
 	bpf_probe_read_kernel(&inode, sizeof inode, &file->f_inode);
+	if (a->inode == (u64)inode) // not the file, in whose place one of another kind may be when it is closed
+		return a->file_reason;
 	bpf_probe_read_kernel(&mode, sizeof mode, &inode->i_mode);
-	a->file = (u64)file;
+	a->inode = (u64)inode;
 	switch (mode & 0170000) {
 	case 0140000: a->file_reason = NETWORK; break;           // socket
 	case 0100000: case 0060000: a->file_reason = BLOCK; break; // file, block device
@@ -533,7 +535,8 @@ int BPF_PROG(forked, struct task_struct *parent, struct task_struct *child)
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(exited, struct task_struct *t)
 {
-	if (look.open && t->pid == look.main)
+	// Its first thread may end long before its last, or give its place to one that executes another program.
+	if (look.open && t->tgid == look.main && !t->signal->live.counter)
 		look.dying = 1;
 	return 0;
 }
@@ -586,7 +589,7 @@ static __always_inline int asks(struct request *rq)
 {
 	struct task_struct *t = bpf_get_current_task_btf();
 	struct seat *a = bpf_task_storage_get(&seats, t, 0, 0);
-	if (!a || !look.open)
+	if (!a || !look.open || a->role >= ROLES)
 		return 0;
 	u64 key = (u64)rq;
 	struct asked k = {bpf_ktime_get_ns(), a->role};

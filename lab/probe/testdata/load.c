@@ -15,8 +15,10 @@
  *   sleep MS TIMES          sleeps MS, TIMES times
  *   socket MS TIMES         waits MS for a datagram that does not come, TIMES times
  *   signal MS TIMES         waits MS for a signal that does not come, TIMES times: a wait of no other kind
+ *   files MS TIMES          waits MS for a new pipe, and MS for a new socket, TIMES times, by read(2)
  *   datagrams TIMES BYTES   sends itself TIMES UDP datagrams of BYTES over lo, and receives each
  *   threads N MS            N threads that each want a CPU for MS of the clock
+ *   leaderless MS           its first thread ends at once; another says something every 5 ms for MS, on the standard error
  *
  * With "gate" before the mode it says "ready" and begins when it has read a byte; after its work it says "done" and ends when its
  * input ends. So what it did lies between two lines, its own start and end outside.
@@ -39,6 +41,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -235,6 +238,29 @@ static void signalled(long ms, long times)
 		check(sigtimedwait(&set, NULL, &t) == -1 && errno == EAGAIN, "sigtimedwait");
 }
 
+static void nothing(int s)
+{
+	(void)s;
+}
+
+static void files(long ms, long times)
+{
+	struct timeval after = {ms / 1000, ms % 1000 * 1000};
+	struct itimerval every = {after, after}, never = {0}; /* again and again, for the first may come before the wait */
+	struct sigaction a = {.sa_handler = nothing};
+
+	check(!sigaction(SIGALRM, &a, NULL), "sigaction");
+	for (long i = 0; i < 2 * times; i++) {
+		int fd[2];
+		char c;
+		check(!(i % 2 ? socketpair(AF_UNIX, SOCK_STREAM, 0, fd) : pipe(fd)), "pipe");
+		check(!setitimer(ITIMER_REAL, &every, NULL), "setitimer");
+		check(read(fd[0], &c, 1) < 0 && errno == EINTR, "read");
+		check(!setitimer(ITIMER_REAL, &never, NULL), "setitimer");
+		check(!close(fd[0]) && !close(fd[1]), "close");
+	}
+}
+
 static void datagrams(int fd, long times, long size)
 {
 	char *b = calloc(1, size);
@@ -262,6 +288,23 @@ static void threads(long n, long ms)
 		check(!(errno = pthread_create(&all[i], NULL, busy, (void *)ms)), "pthread_create");
 	for (long i = 0; i < n; i++)
 		check(!(errno = pthread_join(all[i], NULL)), "pthread_join");
+}
+
+static void *heir(void *ms)
+{
+	for (long t = 0; t < (long)ms; t += 5) {
+		rest(5);
+		check(write(2, ".", 1) == 1, "write");
+	}
+	exit(0);
+}
+
+static void leaderless(long ms)
+{
+	pthread_t t;
+
+	check(!(errno = pthread_create(&t, NULL, heir, (void *)ms)), "pthread_create");
+	pthread_exit(NULL);
 }
 
 static int gated;
@@ -353,6 +396,9 @@ int main(int argc, char **argv)
 	} else if (MODE("signal", 2)) {
 		begin();
 		signalled(n[0], n[1]);
+	} else if (MODE("files", 2)) {
+		begin();
+		files(n[0], n[1]);
 	} else if (MODE("datagrams", 2)) {
 		int fd = own();
 		begin();
@@ -360,6 +406,8 @@ int main(int argc, char **argv)
 	} else if (MODE("threads", 2)) {
 		begin();
 		threads(n[0], n[1]);
+	} else if (MODE("leaderless", 1) && !gated) {
+		leaderless(n[0]);
 	} else {
 		fprintf(stderr, "load: expected [gate] MODE and its arguments, as load.c says\n");
 		return 2;
