@@ -301,7 +301,11 @@ func (a *Account) probes() string {
 		s += ", " + count(int(min(a.Lost, math.MaxInt32)), "event") + " lost"
 	}
 	if a.ProbeCost.HasInterval() {
-		return s + "; with the probes it took " + times(a.ProbeCost, "as long")
+		s += "; with the probes it took " + times(a.ProbeCost, "as long")
+		if a.ProbeCost.High < 1 {
+			s += ", which is chance: probes make nothing faster"
+		}
+		return s
 	}
 	return s + "; what the probes cost is not known"
 }

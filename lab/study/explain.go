@@ -44,12 +44,18 @@ type step struct {
 }
 
 // Interleave is the order of a guest's measured trials, n explained ones (true) among n others: random, and the same for the same
-// seed. What drifts in a guest's life is so shared by both kinds, whose difference is what the probes cost.
+// seed; in each second round what the one before it had, with the kinds changed about. What drifts in a guest's life is so shared
+// by both kinds, whose difference is what the probes cost.
 func Interleave(seed uint64, round int, treatment string, n int) []bool {
 	h := fnv.New64a()
-	fmt.Fprintf(h, "%d %s", round, treatment) // a hash takes everything
+	fmt.Fprintf(h, "%d %s", round/2, treatment) // a hash takes everything
 	order := slices.Concat(slices.Repeat([]bool{true}, n), slices.Repeat([]bool{false}, n))
 	rand.New(rand.NewPCG(seed, h.Sum64())).Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
+	if round%2 == 1 {
+		for i := range order {
+			order[i] = !order[i]
+		}
+	}
 	return order
 }
 

@@ -25,6 +25,9 @@ func TestExplainedTrialsAreAmongTheOthersInRandomOrder(t *testing.T) {
 	seen := map[string]int{}
 	for round := range 6000 {
 		o := Interleave(1, round, "t", 2)
+		if next := Interleave(1, round^1, "t", 2); slices.ContainsFunc([]int{0, 1, 2, 3}, func(i int) bool { return o[i] == next[i] }) {
+			t.Errorf("rounds %d and %d: %v and %v; each kind was expected where the other is in the other round", round, round^1, o, next)
+		}
 		if !slices.Equal(o, Interleave(1, round, "t", 2)) {
 			t.Fatal("the same seed gives another order")
 		}
