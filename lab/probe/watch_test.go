@@ -70,8 +70,9 @@ func watched(t testing.TB, k *Kit, cores float64, cmd *exec.Cmd) (*notebook.Prob
 	if cmdErr != nil {
 		t.Fatalf("%v: %v: %s", cmd.Args, cmdErr, out)
 	}
-	// A kernel may hide a process of the machine's own, and with it a switch to what we watch: few, and made good.
-	if p.Lost > 2+int64(p.Figures["switches"])/20 {
+	// A kernel may hide a process of the machine's own, with it a switch to what we watch, and what wakes it by an interrupt meanwhile: one
+	// event a switch at most, and made good.
+	if p.Lost > 2+int64(p.Figures["switches"]) {
 		t.Errorf("%d events of %v switches lost", p.Lost, p.Figures["switches"])
 	}
 	return p, took

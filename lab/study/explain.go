@@ -175,10 +175,14 @@ func blind(asked []string, inside *notebook.Probes) string {
 
 // account completes what was seen of a trial in a guest of the treatment: it divides the time that the guest ran into user and
 // system, and of what was seen inside and outside a VM it makes one account. The CPU times are those that the guest's kernel gives
-// for the trial's processes; of a service, where it cannot, those that the probes counted.
+// for the trial's processes; of a service, where it cannot, those that the probes counted. A sandbox's kernel is seen to run.
 func account(p *notebook.Probes, u notebook.Usage) {
 	if u.UserS+u.SystemS == 0 {
 		u.UserS, u.SystemS = p.Figures["user_s"], p.Figures["system_s"]
+	}
+	if sandbox := p.Figures["emulator.run_s"]; sandbox > 0 && p.Figures["vcpu.run_s"] == 0 {
+		// Its kernel is a program of the host's, whose time is the work's system time, whatever its own clock says.
+		u.UserS, u.SystemS = p.Figures["run_s"], sandbox
 	}
 	if p.Inside == nil || len(p.Inside.Wall) == 0 {
 		p.Wall = Split(p.Wall, u.UserS, u.SystemS)

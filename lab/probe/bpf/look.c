@@ -319,15 +319,18 @@ static __always_inline u64 repair(struct sums *s, struct span *p, struct seat *a
 	u64 numbers = *(volatile u64 *)&state[0];
 	u64 able = (numbers & 1023) + (numbers >> 10 & 1023) + (numbers >> 20 & 1023);
 	s->lost++;
+	if (!p || booked >= WALLS || a->state == UNKNOWN)
+		return delta;
+	u64 before = p->wall[booked];
 	account(s, p, now, 0, a->reason);
 	if (ran > now - a->since)
 		ran = now - a->since;
-	if (p && booked < WALLS && a->state != UNKNOWN) {
-		u64 share = able > look.cores ? look.cores : able;
-		u64 time = (share > 1 ? ran / share : ran) >> 10;
-		p->wall[booked] -= time; // the sum over CPUs is what counts
-		p->wall[RUN] += time;
-	}
+	u64 share = able > look.cores ? look.cores : able;
+	u64 time = (share > 1 ? ran / share : ran) >> 10, just = p->wall[booked] - before;
+	if (time > just) // others ran meanwhile, and it was booked to them
+		time = just;
+	p->wall[booked] -= time;
+	p->wall[RUN] += time;
 	return delta;
 }
 
