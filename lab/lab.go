@@ -94,7 +94,7 @@ type Lab struct {
 // is told of what takes long.
 func Open(ctx context.Context, say image.Progress) (_ *Lab, err error) {
 	if os.Geteuid() != 0 {
-		return nil, errors.New("root is needed to measure: for chroot, mounts, cgroups, CPU sets and containers; run it with sudo (summary, report and export need none)")
+		return nil, errors.New("root is needed to measure: for chroot, mounts, cgroups, CPU sets and containers; run it with sudo (what reads results needs none)")
 	}
 	l := &Lab{say: say, vms: map[string]platform.Driver{}, accel: map[string]notebook.Capability{}, refused: map[string]string{}, shrinks: map[int]string{}}
 	if l.state, err = stateDir(); err != nil {

@@ -61,8 +61,8 @@ func (r *running) flags(c *cobra.Command) {
 	f.IntVar(&r.rounds, "rounds", 0, "run exactly so many rounds (default: as the study says)")
 	f.DurationVar(&r.budget, "time-budget", 0, "begin nothing that would not end within this time, like 10m")
 	f.StringVar(&r.explain, "explain", "", "also find out where the time goes: probes look on at as many trials again, which feed no ratio; all but "+
-		notebook.ProbeStacks+", or `PROBE,…` of "+strings.Join(ruler.ProbeNames, ", "))
-	f.Lookup("explain").NoOptDefVal = strings.Join(notebook.DefaultProbes, ",")
+		notebook.ProbeStacks+" by default, or `PROBE,…` of "+strings.Join(ruler.ProbeNames, ", "))
+	f.Lookup("explain").NoOptDefVal = study.ExplainByDefault
 }
 
 func (r *running) check(c *cobra.Command) error {
@@ -135,7 +135,7 @@ feed the ratios; tare explain then says where the time went, and the difference 
 		},
 	}
 	r.flags(c)
-	c.Flags().StringVar(&only, "only", "", "keep what has these values: KEY=VALUE,… with workload, platform, engine, provisioning, instance, network; bare metal stays")
+	c.Flags().StringVar(&only, "only", "", "keep what has these values: KEY=VALUE,… with workload, platform, engine, provisioning, isolation, instance, network, one value of each; bare metal stays")
 	return c
 }
 

@@ -130,7 +130,7 @@ func (b *book) baseline(r *summary.Row) (base *summary.Row, against, note string
 	if any {
 		return nil, "", "bare metal was not measured at " + summary.Printable(i.Name) + ": there is nothing to compare with; the study's bm needs that instance type"
 	}
-	return nil, "", "bare metal was not measured for " + summary.Printable(t.Workload) + " here: there is nothing to compare with; the study needs the platform bm"
+	return nil, "", "bare metal was not measured for " + summary.Printable(t.Workload) + " here: there is nothing to compare with; the study needs the platform bm, at a size of whole cores: bare metal has no part of one"
 }
 
 // sameWork says whether two rows are of the same work on the same host.

@@ -507,7 +507,7 @@ func TestSentences(t *testing.T) {
 		{"none", account(1, map[string][2]float64{User: {0.7, 0.8}, Core: {0.3, 0.4}}, nil),
 			"cn docker vanilla 1/1GB is 1.50 times bare metal (1.45–1.55): of the gap's 8 parts none can be told from nothing."},
 		{"unexplained", account(1, map[string][2]float64{Core: {0.3, 0.01}}, nil),
-			"cn docker vanilla 1/1GB is 1.50 times bare metal (1.45–1.55): unexplained is the largest part, 70 % (68 to 72) of the gap; 30 % (29 to 31) was waiting for a core."},
+			"cn docker vanilla 1/1GB is 1.50 times bare metal (1.45–1.55): unexplained is the largest part that can be told from nothing, 70 % (68 to 72) of the gap; 30 % (29 to 31) was waiting for a core."},
 		{"the other way", account(1, map[string][2]float64{Throttled: {1.5, 0.1}, User: {-0.5, 0.1}}, nil),
 			"cn docker vanilla 1/1GB is 1.50 times bare metal (1.45–1.55): 150 % (140 to 160) of the gap was throttling; less running its own code made it smaller by 50 % (40 to 60)."},
 		{"faster", account(-0.5, map[string][2]float64{IO: {-0.6, 0.1}, System: {0.1, 0.01}}, nil),
@@ -548,7 +548,7 @@ func TestSentences(t *testing.T) {
 		want string
 	}{
 		{pinned(nil, map[string][2]float64{Throttled: {0.82, 0.1}, User: {0.18, 0.3}}), "cn docker pinned 1/1GB is faster than vanilla here because 82 % (72 to 92) of the gap was throttling; vanilla takes 1.50 times as long (1.45–1.55)."},
-		{pinned(nil, nil), "cn docker pinned 1/1GB is faster than vanilla here: unexplained is the largest part, 100 % (98 to 102) of the gap; vanilla takes 1.50 times as long (1.45–1.55)."},
+		{pinned(nil, nil), "cn docker pinned 1/1GB is faster than vanilla here: unexplained is the largest part that can be told from nothing, 100 % (98 to 102) of the gap; vanilla takes 1.50 times as long (1.45–1.55)."},
 	} {
 		if got := comparison(c.a); got != c.want {
 			t.Errorf("%s\nwant\n%s", got, c.want)

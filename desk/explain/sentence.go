@@ -136,9 +136,9 @@ func alone(a *Account) string {
 	}
 	s += " took " + unit(a.Elapsed.Value)
 	if len(parts) > 0 {
-		s += ": " + strings.Join(parts, ", ")
+		s += "; of its explained trials " + strings.Join(parts, ", ")
 		if a.Coarse {
-			s += " of what is known"
+			s += ", of what is known"
 		}
 	}
 	return s + "."
@@ -187,7 +187,7 @@ func (a *Account) causes() string {
 		var s string
 		switch {
 		case p.Key == Unexplained && i == 0:
-			s = "unexplained is the largest part, " + share + " of the gap"
+			s = "unexplained is the largest part that can be told from nothing, " + share + " of the gap"
 		case p.Key == Unexplained:
 			s = share + " is unexplained"
 		case i == 0:

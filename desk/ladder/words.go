@@ -66,7 +66,7 @@ func (c *Staircase) sentence() string {
 			}
 			return 0
 		})
-		say("no rung of %d has a cost of its own that can be told from none; the most that an interval leaves room for is %s times the rung below, at %s", len(ranked), number(widest.Own.High, 2), widest.Together())
+		say("no rung of %d has a cost of its own that can be told from none when all are judged at once (more rounds tell more); the most that an interval leaves room for is %s times the rung below, at %s", len(ranked), number(widest.Own.High, 2), widest.Together())
 	default:
 		say("%s", c.dearest(dear, len(ranked)))
 	}

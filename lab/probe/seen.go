@@ -394,7 +394,12 @@ func (w *Watch) stacks(p *notebook.Probes) error {
 			if ip == 0 {
 				break
 			}
-			s.Frames = append(s.Frames, k.symbols.name(ip))
+			name := k.symbols.name(ip)
+			if strings.HasPrefix(name, "__traceiter_") || strings.HasPrefix(name, "__bpf_trace_") {
+				s.Frames = nil // up to here it is the probe itself
+				continue
+			}
+			s.Frames = append(s.Frames, name)
 		}
 		p.Stacks = append(p.Stacks, s)
 	}

@@ -360,6 +360,11 @@ func TestStacks(t *testing.T) {
 	if len(p.Stacks) == 0 || p.Stacks[0].Count < 5 || p.Stacks[0].Seconds < 0.1 || !slices.ContainsFunc(p.Stacks[0].Frames, func(f string) bool { return strings.Contains(f, "nanosleep") }) {
 		t.Errorf("the longest wait was in nanosleep: %+v", p.Stacks)
 	}
+	for _, s := range p.Stacks {
+		if slices.ContainsFunc(s.Frames, func(f string) bool { return strings.HasPrefix(f, "bpf_") || strings.HasPrefix(f, "__bpf") }) {
+			t.Errorf("the probe itself is in %v", s.Frames)
+		}
+	}
 }
 
 // A service: the guest's threads are there before, and the trial is the life of a child of a ruler elsewhere.

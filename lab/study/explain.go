@@ -16,8 +16,14 @@ import (
 // own hides that from the host.
 const MissingInside = "inside"
 
+// ExplainByDefault stands for notebook.DefaultProbes where probes are named.
+const ExplainByDefault = "default"
+
 // ParseExplain takes the probes that --explain names, with commas between them, and gives them in one order.
 func ParseExplain(text string) ([]string, error) {
+	if text == ExplainByDefault {
+		return slices.Clone(notebook.DefaultProbes), nil
+	}
 	asked := strings.Split(text, ",")
 	for i, name := range asked {
 		if !slices.Contains(ruler.ProbeNames, name) {
