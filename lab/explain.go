@@ -30,13 +30,13 @@ func probes() []notebook.Capability {
 	if os.Geteuid() != 0 {
 		return []notebook.Capability{{Name: "probes", Answer: notebook.Inconclusive, Why: "only root loads them into the kernel to find out", Do: "sudo tare doctor"}}
 	}
-	kit, err := probe.Open(probe.Names())
+	kit, err := probe.Open(notebook.ProbeNames)
 	if err != nil { // these are all names that there are
 		panic(err)
 	}
 	missing := kit.Missing()
 	var all []notebook.Capability
-	for _, name := range probe.Names() {
+	for _, name := range notebook.ProbeNames {
 		c := notebook.Capability{Name: "probe " + name, Answer: notebook.Supported, Why: "the kernel takes all of it"}
 		if why, not := missing[name]; not {
 			c.Answer, c.Why, c.Do = notebook.NotSupported, why, "leave it out: an account is made of what the others see"
@@ -83,12 +83,9 @@ func (g guest) Look(clock study.Guest) (ruler.Watch, error) {
 // looks they are not in the guest's memory, which is the instance's.
 func lookInside(names []string) (ruler.Watch, error) {
 	t := probe.Target{PID: os.Getpid(), Cores: float64(runtime.NumCPU())}
-	tids, err := platform.Tasks(t.PID)
-	if err != nil {
+	var err error
+	if t.Threads, err = platform.ThreadsOf([]int{t.PID}, t.PID); err != nil {
 		return nil, err
-	}
-	for _, tid := range tids {
-		t.Threads = append(t.Threads, platform.Thread{ID: tid, Role: notebook.RoleRuler})
 	}
 	// A guest is the hypervisor's, and has none of its own.
 	names = slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == notebook.ProbeHypervisor })

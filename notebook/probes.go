@@ -1,5 +1,7 @@
 package notebook
 
+import "slices"
+
 // What probes saw of an explained trial (design, section 10: "probe looks on"). Tare's own: the paper "pinning" took such
 // figures by hand, with cpudist, offcputime, iostat and perf (section III-A and Figure 2).
 
@@ -17,6 +19,9 @@ const (
 
 // DefaultProbes are those of `tare run --explain` without names.
 var DefaultProbes = []string{ProbeScheduler, ProbeBandwidth, ProbeCPU, ProbeMemory, ProbeIO, ProbeHypervisor, ProbeAccounting}
+
+// ProbeNames are all that there are.
+var ProbeNames = append(slices.Clone(DefaultProbes), ProbeStacks)
 
 // Roles that a guest's threads have on the host.
 const (

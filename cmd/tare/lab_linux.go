@@ -19,7 +19,6 @@ import (
 	"tare/desk/summary"
 	"tare/lab"
 	"tare/lab/host"
-	"tare/lab/ruler"
 	"tare/lab/study"
 	"tare/lab/workload"
 	"tare/notebook"
@@ -61,7 +60,7 @@ func (r *running) flags(c *cobra.Command) {
 	f.IntVar(&r.rounds, "rounds", 0, "run exactly so many rounds (default: as the study says)")
 	f.DurationVar(&r.budget, "time-budget", 0, "begin nothing that would not end within this time, like 10m")
 	f.StringVar(&r.explain, "explain", "", "also find out where the time goes: probes look on at as many trials again, which feed no ratio; all but "+
-		notebook.ProbeStacks+" by default, or `PROBE,…` of "+strings.Join(ruler.ProbeNames, ", "))
+		notebook.ProbeStacks+" by default, or `PROBE,…` of "+strings.Join(notebook.ProbeNames, ", "))
 	f.Lookup("explain").NoOptDefVal = study.ExplainByDefault
 }
 

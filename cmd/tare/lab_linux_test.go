@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"tare/lab/ruler"
 	"tare/lab/study"
 	"tare/notebook"
 )
@@ -21,7 +20,7 @@ func TestClaimsThatThereAreNot(t *testing.T) {
 }
 
 func TestExplain(t *testing.T) {
-	all := strings.Join(ruler.ProbeNames, ", ")
+	all := strings.Join(notebook.ProbeNames, ", ")
 	for _, c := range []struct {
 		args []string
 		want string

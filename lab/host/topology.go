@@ -109,6 +109,9 @@ func cpuModel(cpuinfo string) (model string, flags []string) {
 	return model, strings.Fields(cmp.Or(field(first, "flags"), field(first, "Features")))
 }
 
+// OnlineCPUs are the CPUs that the host has online now, in order; one at least.
+func OnlineCPUs() ([]int, error) { return live.online() }
+
 func (s system) online() ([]int, error) {
 	const file = "/sys/devices/system/cpu/online"
 	text, err := s.read(file)

@@ -53,15 +53,12 @@ type Kit struct {
 	symbols *symbols // read when first needed
 }
 
-// Names says which probes there are.
-func Names() []string { return append(slices.Clone(notebook.DefaultProbes), notebook.ProbeStacks) }
-
 // Open makes the named probes ready; what this host cannot do Missing and each trial's own say. An error is a name that is
 // not known.
 func Open(names []string) (*Kit, error) {
 	for _, n := range names {
-		if !slices.Contains(Names(), n) {
-			return nil, fmt.Errorf("probe %q: one of %s was expected", n, strings.Join(Names(), ", "))
+		if !slices.Contains(notebook.ProbeNames, n) {
+			return nil, fmt.Errorf("probe %q: one of %s was expected", n, strings.Join(notebook.ProbeNames, ", "))
 		}
 	}
 	k := &Kit{names: slices.Clone(names), missing: map[string]string{}, loaded: map[string]bool{}}
@@ -156,9 +153,29 @@ func (k *Kit) load() {
 	for name, v := range spec.Variables {
 		k.at[name] = uint64(v.Offset)
 	}
+	if err := k.tables(); err != nil {
+		k.coll.Close()
+		k.coll = nil
+		without(notebook.ProbeScheduler, err.Error())
+		return
+	}
 	for _, g := range groups {
 		k.loaded[g] = true
 	}
+}
+
+// tables gives the programs what stays the same from trial to trial.
+func (k *Kit) tables() error {
+	var reasons [512]uint8
+	for nr, r := range syscallReasons {
+		reasons[nr] = r
+	}
+	cache, node := cpuDomains()
+	errs := []error{k.put("reasons", 0, reasons), k.put("cache_of", 0, cache), k.put("node_of", 0, node)}
+	if k.kvm != nil {
+		errs = append(errs, k.put("reason_at", 0, k.kvm.reasonAt))
+	}
+	return errors.Join(errs...)
 }
 
 func (k *Kit) loadGroups(spec *ebpf.CollectionSpec, groups []string) (*ebpf.Collection, error) {

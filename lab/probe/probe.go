@@ -162,21 +162,11 @@ func (w *Watch) attach() error {
 	if k.wants(notebook.ProbeStacks) {
 		l.Stacks = 1
 	}
-	var table [512]uint8
-	for nr, r := range syscallReasons {
-		table[nr] = r
-	}
-	cache, node := cpuDomains()
 	for _, v := range []struct {
 		name  string
 		value any
-	}{{"look", l}, {"state", [8]uint64{}}, {"faults", [3]uint64{}}, {"reasons", table}, {"cache_of", cache}, {"node_of", node}} {
+	}{{"look", l}, {"state", [8]uint64{}}, {"faults", [3]uint64{}}} {
 		if err := k.put(v.name, 0, v.value); err != nil {
-			return err
-		}
-	}
-	if k.kvm != nil {
-		if err := k.put("reason_at", 0, k.kvm.reasonAt); err != nil {
 			return err
 		}
 	}
@@ -284,7 +274,7 @@ func (e perfEvent) Close() error { return unix.Close(int(e)) }
 // attachPerf opens the event on each CPU, for all that runs there, and puts the program on it. A tracepoint's is the same on
 // each, so one is enough.
 func (w *Watch) attachPerf(program string, attr unix.PerfEventAttr) error {
-	online, err := onlineCPUs()
+	online, err := host.OnlineCPUs()
 	if err != nil {
 		return err
 	}
@@ -306,18 +296,6 @@ func (w *Watch) attachPerf(program string, attr unix.PerfEventAttr) error {
 		}
 	}
 	return nil
-}
-
-func onlineCPUs() ([]int, error) {
-	b, err := os.ReadFile("/sys/devices/system/cpu/online")
-	if err != nil {
-		return nil, err
-	}
-	cpus, err := host.ParseCPUList(strings.TrimSpace(string(b)))
-	if err == nil && len(cpus) == 0 {
-		err = errors.New("/sys/devices/system/cpu/online names no CPU")
-	}
-	return cpus, err
 }
 
 // cpuDomains numbers each CPU's last-level cache and NUMA node; what is not known is 0, so that no migration is taken for one

@@ -234,7 +234,7 @@ func TestSwitchesBesidePerf(t *testing.T) {
 
 func TestMigrations(t *testing.T) {
 	k := openKit(t, notebook.ProbeScheduler)
-	online, err := onlineCPUs()
+	online, err := host.OnlineCPUs()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"tare/notebook"
 )
 
 // Limits of what one end accepts from the other.
@@ -49,12 +51,12 @@ func (o *Order) check() error {
 	if o.OutputLimit < 0 || o.OutputLimit > MaxOutput {
 		return fmt.Errorf("output limit %d is not between 0 and %d bytes", o.OutputLimit, MaxOutput)
 	}
-	if len(o.Probes) > len(ProbeNames) {
-		return fmt.Errorf("%d probes, and there are only %d", len(o.Probes), len(ProbeNames))
+	if len(o.Probes) > len(notebook.ProbeNames) {
+		return fmt.Errorf("%d probes, and there are only %d", len(o.Probes), len(notebook.ProbeNames))
 	}
 	for _, name := range o.Probes {
-		if !slices.Contains(ProbeNames, name) {
-			return fmt.Errorf("probe %.32q: one of %s was expected", name, strings.Join(ProbeNames, ", "))
+		if !slices.Contains(notebook.ProbeNames, name) {
+			return fmt.Errorf("probe %.32q: one of %s was expected", name, strings.Join(notebook.ProbeNames, ", "))
 		}
 	}
 	return nil

@@ -21,9 +21,6 @@ type Watch interface {
 // Look begins to look at this guest with the named probes. An error means that nothing looks on.
 type Look func(names []string) (Watch, error)
 
-// ProbeNames are the probes that an order may name.
-var ProbeNames = append(slices.Clone(notebook.DefaultProbes), notebook.ProbeStacks)
-
 // Limits of what a host takes from the probes in a guest. maxProbes is what a trial's line in a notebook has room for, beside
 // what the host's own probes saw.
 const (
@@ -60,11 +57,11 @@ func checkProbes(p *notebook.Probes, asked []string, seen time.Duration) error {
 			return bad("those that were asked for", "the name %.32q", name)
 		}
 	}
-	if len(p.Looked) > len(asked) || len(p.Missing) > len(ProbeNames) {
+	if len(p.Looked) > len(asked) || len(p.Missing) > len(notebook.ProbeNames) {
 		return bad("each once", "%d names of those that looked and %d that did not", len(p.Looked), len(p.Missing))
 	}
 	for name, why := range p.Missing {
-		if !slices.Contains(ProbeNames, name) || len(why) > maxText {
+		if !slices.Contains(notebook.ProbeNames, name) || len(why) > maxText {
 			return bad("a known one, and a short reason", "%.32q missing for a reason of %d bytes", name, len(why))
 		}
 	}

@@ -166,7 +166,7 @@ func TestOrdersWithUnknownProbes(t *testing.T) {
 	if err := o.check(); err == nil || !strings.Contains(err.Error(), notebook.ProbeScheduler) {
 		t.Errorf("%v", err)
 	}
-	o.Probes = slices.Repeat([]string{notebook.ProbeScheduler}, len(ProbeNames)+1)
+	o.Probes = slices.Repeat([]string{notebook.ProbeScheduler}, len(notebook.ProbeNames)+1)
 	if o.check() == nil {
 		t.Error("more probes than there are were accepted")
 	}
@@ -252,7 +252,7 @@ func FuzzProbes(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		fr := frame{kindDone, []byte(`{"probes":` + string(data) + `}`)}
 		var r Result
-		if fr.decode(&r) != nil || r.Probes == nil || checkProbes(r.Probes, ProbeNames, time.Second) != nil {
+		if fr.decode(&r) != nil || r.Probes == nil || checkProbes(r.Probes, notebook.ProbeNames, time.Second) != nil {
 			return
 		}
 		p := r.Probes
@@ -272,7 +272,7 @@ func FuzzProbes(f *testing.F) {
 				t.Errorf("took %q: %v", name, v)
 			}
 		}
-		if err := checkProbes(fit(p, ProbeNames, time.Second), ProbeNames, time.Second); err != nil {
+		if err := checkProbes(fit(p, notebook.ProbeNames, time.Second), notebook.ProbeNames, time.Second); err != nil {
 			t.Errorf("what was taken does not fit: %v", err)
 		}
 	})

@@ -26,15 +26,15 @@ func ParseExplain(text string) ([]string, error) {
 	}
 	asked := strings.Split(text, ",")
 	for i, name := range asked {
-		if !slices.Contains(ruler.ProbeNames, name) {
-			return nil, fmt.Errorf("--explain: there is no probe %q; there are %s", name, strings.Join(ruler.ProbeNames, ", "))
+		if !slices.Contains(notebook.ProbeNames, name) {
+			return nil, fmt.Errorf("--explain: there is no probe %q; there are %s", name, strings.Join(notebook.ProbeNames, ", "))
 		}
 		if slices.Contains(asked[:i], name) {
 			return nil, fmt.Errorf("--explain: %s is named twice", name)
 		}
 	}
 	var names []string
-	for _, name := range ruler.ProbeNames {
+	for _, name := range notebook.ProbeNames {
 		if slices.Contains(asked, name) {
 			names = append(names, name)
 		}

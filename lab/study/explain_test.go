@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"tare/lab/ruler"
 	"tare/notebook"
 )
 
@@ -338,8 +337,8 @@ func TestParseExplain(t *testing.T) {
 		t.Errorf("%q, %v", got, err)
 	}
 	for text, want := range map[string]string{
-		"sheduler": `--explain: there is no probe "sheduler"; there are ` + strings.Join(ruler.ProbeNames, ", "),
-		"io,":      `--explain: there is no probe ""; there are ` + strings.Join(ruler.ProbeNames, ", "),
+		"sheduler": `--explain: there is no probe "sheduler"; there are ` + strings.Join(notebook.ProbeNames, ", "),
+		"io,":      `--explain: there is no probe ""; there are ` + strings.Join(notebook.ProbeNames, ", "),
 		"io,io":    `--explain: io is named twice`,
 	} {
 		if _, err := ParseExplain(text); err == nil || err.Error() != want {

@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -19,6 +18,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"tare/lab/platform"
 	"tare/lab/platform/vm/guestinit"
 	"tare/notebook"
 )
@@ -265,7 +265,7 @@ func (m *machine) threads(ctx context.Context) (vcpus, others []int, err error) 
 	if err := m.qmp.run(ctx, "query-cpus-fast", nil, &cpus); err != nil {
 		return nil, nil, err
 	}
-	all, err := tasks(m.process.Pid)
+	all, err := platform.Tasks(m.process.Pid)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -287,22 +287,6 @@ func (m *machine) threads(ctx context.Context) (vcpus, others []int, err error) 
 		}
 	}
 	return vcpus, others, nil
-}
-
-func tasks(pid int) ([]int, error) {
-	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
-	if err != nil {
-		return nil, fmt.Errorf("threads of QEMU: %w", err)
-	}
-	var tids []int
-	for _, e := range entries {
-		tid, err := strconv.Atoi(e.Name())
-		if err != nil {
-			return nil, fmt.Errorf("threads of QEMU: %w", err)
-		}
-		tids = append(tids, tid)
-	}
-	return tids, nil
 }
 
 // pin binds the thread of each vCPU to its own CPU, and all other threads to the CPUs that remain of allowed, or to
