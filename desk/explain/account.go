@@ -86,7 +86,7 @@ func (b *book) notes(out *Accounts) {
 		}
 	}
 	if rest := len(b.sum.Folders) - explained; rest > 0 {
-		out.Notes = append(out.Notes, fmt.Sprintf("%s without explained trials: not in any account", count(rest, "folder")))
+		out.Notes = append(out.Notes, fmt.Sprintf("%s without explained trials: not in any account", summary.Count(rest, "folder")))
 	}
 	for _, h := range b.sum.Hosts {
 		if h.Virtualization != "" {
@@ -389,20 +389,20 @@ func (a *Account) doubts(x, y *tally) {
 			say("no interval: one round only, two at least are needed")
 		}
 		if of := len(x.blocks(func(c *cell) bool { return c.plain.n > 0 })); 0 < a.Rounds && a.Rounds < of {
-			say("%d of %s count: the others lack an explained or another trial that succeeded, of it or of %s", a.Rounds, count(of, "round"), a.Against)
+			say("%d of %s count: the others lack an explained or another trial that succeeded, of it or of %s", a.Rounds, summary.Count(of, "round"), a.Against)
 		}
 	}
 	if x.wild > 0 {
-		say("%s of the probes beyond all bounds, and not used", count(x.wild, "figure"))
+		say("%s of the probes beyond all bounds, and not used", summary.Count(x.wild, "figure"))
 	}
 	if x.failed > 0 {
-		say("%d of %s failed and are not used: %s", x.failed, count(x.explained, "explained trial"), x.cause)
+		say("%d of %s failed and are not used: %s", x.failed, summary.Count(x.explained, "explained trial"), x.cause)
 	}
 	if x.lost > 0 {
-		say(ofLost+"%s: what they say is too little by those", count(int(min(x.lost, math.MaxInt32)), "event"))
+		say(ofLost+"%s: what they say is too little by those", summary.Count(int(min(x.lost, math.MaxInt32)), "event"))
 	}
 	if x.bare > 0 {
-		say("%s without a word from any probe", count(x.bare, "explained trial"))
+		say("%s without a word from any probe", summary.Count(x.bare, "explained trial"))
 	}
 	if a.Coarse && (a.Rounds > 0 || a.Baseline == nil) {
 		why := "the probe " + notebook.ProbeScheduler + " was not asked for"
@@ -436,13 +436,6 @@ func (a *Account) doubts(x, y *tally) {
 	if x.otherMetric {
 		say(ofElapsed+", and the %s is another figure", summary.Printable(a.Row.Metric.Name))
 	}
-}
-
-func count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 func cores(n float64) string {

@@ -294,11 +294,11 @@ func (p *page) account(a *Account) {
 // probes says what the probes cost, and what they saw it in.
 func (a *Account) probes() string {
 	if a.Explained == a.Failed {
-		return count(a.Explained, "explained trial") + ", all failed"
+		return summary.Count(a.Explained, "explained trial") + ", all failed"
 	}
-	s := fmt.Sprintf("%s, %s", count(a.Explained-a.Failed, "explained trial"), count(a.Rounds, "round"))
+	s := fmt.Sprintf("%s, %s", summary.Count(a.Explained-a.Failed, "explained trial"), summary.Count(a.Rounds, "round"))
 	if a.Lost > 0 {
-		s += ", " + count(int(min(a.Lost, math.MaxInt32)), "event") + " lost"
+		s += ", " + summary.Count(int(min(a.Lost, math.MaxInt32)), "event") + " lost"
 	}
 	if a.ProbeCost.HasInterval() {
 		s += "; with the probes it took " + times(a.ProbeCost, "as long")

@@ -583,7 +583,7 @@ func (r *reader) compare() error {
 			row.note("the ratio's interval has no bounds: " + name + " varied too much")
 		}
 		if missing > 0 && q.N > 0 {
-			row.note(fmt.Sprintf("%s count in the ratio: in %d more only this or only %s has a successful trial", count(q.N, "round"), missing, name))
+			row.note(fmt.Sprintf("%s count in the ratio: in %d more only this or only %s has a successful trial", Count(q.N, "round"), missing, name))
 		}
 		if !finite(row.Mean) && row.Rounds > 0 {
 			row.note("the mean is too large for a number")
@@ -594,7 +594,8 @@ func (r *reader) compare() error {
 
 func finite(f float64) bool { return !math.IsNaN(f) && !math.IsInf(f, 0) }
 
-func count(n int, what string) string {
+// Count is so many of something in words: "1 round", "3 rounds".
+func Count(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
 	}
@@ -667,7 +668,7 @@ func (r *reader) notes() []string {
 			if f.Begun {
 				run = "begun, the last of them not whole"
 			}
-			notes = append(notes, fmt.Sprintf("%s: %d of at least %s were %s; its last session ended: %s", f.Dir, f.Rounds, count(d.Floor, "round"), run, last(f.Ends)))
+			notes = append(notes, fmt.Sprintf("%s: %d of at least %s were %s; its last session ended: %s", f.Dir, f.Rounds, Count(d.Floor, "round"), run, last(f.Ends)))
 		}
 		if f.Torn {
 			notes = append(notes, f.Dir+": its last record was cut off and does not count; the same `tare run` does it again")

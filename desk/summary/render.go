@@ -122,7 +122,7 @@ func (s *Summary) Table(w io.Writer, width int, colour bool) error {
 	lines = nil
 	for _, r := range s.Ruler {
 		where := notebook.Treatment{Platform: r.Platform, Engine: r.Engine, Accelerator: r.Accelerator}
-		l := fmt.Sprintf("%s: %s for an empty process (%s to %s over %s), round trip %s", treatment(where), seconds(r.Median), seconds(r.Low), seconds(r.High), count(r.Guests, "guest"), seconds(r.RoundTrip))
+		l := fmt.Sprintf("%s: %s for an empty process (%s to %s over %s), round trip %s", treatment(where), seconds(r.Median), seconds(r.Low), seconds(r.High), Count(r.Guests, "guest"), seconds(r.RoundTrip))
 		if len(s.Hosts) > 1 {
 			l = r.Host + ", " + l
 		}
@@ -140,7 +140,7 @@ func (s *Summary) Table(w io.Writer, width int, colour bool) error {
 	t.list("Left out", lines)
 	lines = nil
 	for _, x := range s.Warnings {
-		lines = append(lines, fmt.Sprintf("%s (%s of %s)", x.Text, count(x.Count, "trial"), count(len(x.Treatments), "treatment")))
+		lines = append(lines, fmt.Sprintf("%s (%s of %s)", x.Text, Count(x.Count, "trial"), Count(len(x.Treatments), "treatment")))
 	}
 	t.list("Warnings", lines)
 	t.list("Notes", s.Notes)
@@ -174,7 +174,7 @@ func (s *Summary) Omissions() []Omission {
 func (s *Summary) leftOut(l LeftOut) string {
 	what := l.Treatment.Workload + " " + treatment(l.Treatment) + " at " + l.Treatment.Instance.Name + " on " + l.Host
 	if n := l.Treatment.HostCores; n > 0 {
-		what += " with " + count(n, "CPU")
+		what += " with " + Count(n, "CPU")
 	}
 	if n := l.Treatment.Network; n != "" && s.Networks(l.Treatment.Workload) {
 		what += ", network " + n
@@ -200,7 +200,7 @@ func (a AACheck) words(online string) string {
 	case Holds:
 		return where + interval(a.Ratio, a.Low, a.High) + ", holds 1" + a.Unseen()
 	case Misses:
-		return where + interval(a.Ratio, a.Low, a.High) + ", misses 1: the host was too unsteady, or this is the one run in 20 that misses by chance; " + count(len(a.Untrusted), "treatment") + " not to be trusted"
+		return where + interval(a.Ratio, a.Low, a.High) + ", misses 1: the host was too unsteady, or this is the one run in 20 that misses by chance; " + Count(len(a.Untrusted), "treatment") + " not to be trusted"
 	}
 	return where + "not known: too few rounds, or too unsteady ones, for an interval"
 }
