@@ -12,8 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"tare/lab/host"
 	"tare/lab/image"
 	"tare/lab/network"
@@ -70,7 +68,10 @@ func (h *holder) provision(ctx context.Context, s platform.Spec) (_ platform.Gue
 		return nil, err
 	}
 	root := filepath.Join(folder, "root")
-	if err := overlay(folder, root, s.Image.Dir); err != nil {
+	if err := os.Mkdir(root, 0o700); err != nil {
+		return nil, err
+	}
+	if err := platform.Overlay(folder, root, s.Image.Dir); err != nil {
 		return nil, err
 	}
 	door, err := openDoor(folder)
@@ -146,29 +147,6 @@ func (g *guest) Autopsy() string {
 // containerName is a container's name with its runtime or engine, and its cgroup's. The cgroup is at the top of
 // the hierarchies and not in a folder "tare" there: nobody could say when that may be removed.
 func containerName(id string) string { return "tare-" + strings.TrimPrefix(id, "tare-") }
-
-// overlay mounts the image with a layer over it that takes what the container writes, and goes with the folder.
-func overlay(folder, root, image string) error {
-	upper, work := filepath.Join(folder, "upper"), filepath.Join(folder, "work")
-	st, err := os.Stat(image)
-	if err != nil {
-		return fmt.Errorf("the image's root: %w", err)
-	}
-	for _, dir := range []string{root, upper, work} {
-		if err := os.Mkdir(dir, 0o700); err != nil {
-			return err
-		}
-	}
-	if err := os.Chmod(upper, st.Mode()); err != nil { // it is the container's "/"
-		return err
-	}
-	escape := strings.NewReplacer(`\`, `\\`, `:`, `\:`, `,`, `\,`)
-	options := "lowerdir=" + escape.Replace(image) + ",upperdir=" + escape.Replace(upper) + ",workdir=" + escape.Replace(work)
-	if err := unix.Mount("overlay", root, "overlay", 0, options); err != nil {
-		return fmt.Errorf("overlay mount at %s (%s): %w", root, options, err)
-	}
-	return unix.Mount("", root, "", unix.MS_PRIVATE, "")
-}
 
 // lookUp gives a program's absolute path.
 func lookUp(program string) (string, error) {

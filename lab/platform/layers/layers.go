@@ -201,25 +201,11 @@ func (g *guest) base(folder, image string) func() error {
 		return nil
 	}
 	return func() error {
-		upper, work := filepath.Join(folder, "upper"), filepath.Join(folder, "work")
-		st, err := os.Stat(image)
-		if err != nil {
-			return err
-		}
-		if err := errors.Join(os.Mkdir(upper, 0o700), os.Mkdir(work, 0o700)); err != nil {
-			return err
-		}
-		if err := os.Chmod(upper, st.Mode()); err != nil { // it is the guest's "/"
-			return err
-		}
-		escape := strings.NewReplacer(`\`, `\\`, `:`, `\:`, `,`, `\,`)
-		options := "lowerdir=" + escape.Replace(image) + ",upperdir=" + escape.Replace(upper) + ",workdir=" + escape.Replace(work)
-		if err := unix.Mount("overlay", g.root, "overlay", 0, options); err == unix.ENODEV || err == unix.EINVAL {
+		err := platform.Overlay(folder, g.root, image)
+		if errors.Is(err, unix.ENODEV) || errors.Is(err, unix.EINVAL) {
 			return g.cannot("overlay", fmt.Sprintf("the kernel refuses it on the file system of %s: %v", folder, err))
-		} else if err != nil {
-			return fmt.Errorf("overlay mount (%s): %w", options, err)
 		}
-		return unix.Mount("", g.root, "", unix.MS_PRIVATE, "")
+		return err
 	}
 }
 
