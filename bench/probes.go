@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"tare/lab/platform"
-	"tare/lab/probe"
+	"tare/lab/trace"
 	"tare/notebook"
 	"tare/stats"
 )
@@ -49,7 +49,7 @@ func probing(ctx context.Context, dir string) (err error) {
 	if said, err := exec.CommandContext(ctx, "cc", "-O2", "-static", "-o", program, "workloads/pingpong/pingpong.c").CombinedOutput(); err != nil {
 		return fmt.Errorf("cc pingpong.c: %w: %s", err, said)
 	}
-	kit, err := probe.Open(notebook.DefaultProbes)
+	kit, err := trace.Open(notebook.DefaultProbes)
 	if err != nil {
 		return err
 	}
@@ -83,7 +83,7 @@ func probing(ctx context.Context, dir string) (err error) {
 				if err != nil {
 					return 0, err
 				}
-				w, err := kit.Watch(probe.Target{Threads: threads, PID: os.Getpid(), Cores: 1})
+				w, err := kit.Watch(trace.Target{Threads: threads, PID: os.Getpid(), Cores: 1})
 				if err != nil {
 					return 0, err
 				}

@@ -10,16 +10,16 @@ import (
 	"slices"
 
 	"tare/lab/platform"
-	"tare/lab/probe"
 	"tare/lab/ruler"
 	"tare/lab/study"
+	"tare/lab/trace"
 	"tare/notebook"
 )
 
 // Explain makes the named probes ready to look on at the explained trials of a study, until the lab is closed, and says which of
 // them, or what part of them, this host cannot have, and why. An error is a name that is not known.
 func (l *Lab) Explain(names []string) (missing map[string]string, err error) {
-	if l.kit, err = probe.Open(names); err != nil {
+	if l.kit, err = trace.Open(names); err != nil {
 		return nil, err
 	}
 	return l.kit.Missing(), nil
@@ -30,7 +30,7 @@ func probes() []notebook.Capability {
 	if os.Geteuid() != 0 {
 		return []notebook.Capability{{Name: "probes", Answer: notebook.Inconclusive, Why: "only root loads them into the kernel to find out", Do: "sudo tare doctor"}}
 	}
-	kit, err := probe.Open(notebook.ProbeNames)
+	kit, err := trace.Open(notebook.ProbeNames)
 	if err != nil { // these are all names that there are
 		panic(err)
 	}
@@ -61,7 +61,7 @@ func (g guest) Look(clock study.Guest) (ruler.Watch, error) {
 	if len(pids) == 0 {
 		return nil, errors.New("the guest has ended")
 	}
-	t := probe.Target{PID: pids[0], Cores: g.cores, CPUs: g.cpus}
+	t := trace.Target{PID: pids[0], Cores: g.cores, CPUs: g.cpus}
 	if t.Threads, err = g.Threads(); err != nil {
 		return nil, err
 	}
@@ -82,14 +82,14 @@ func (g guest) Look(clock study.Guest) (ruler.Watch, error) {
 // lookInside is the ruler.Look of a VM's ruler. The probes are made ready for each trial anew and given back after it: while nobody
 // looks they are not in the guest's memory, which is the instance's.
 func lookInside(names []string) (ruler.Watch, error) {
-	t := probe.Target{PID: os.Getpid(), Cores: float64(runtime.NumCPU())}
+	t := trace.Target{PID: os.Getpid(), Cores: float64(runtime.NumCPU())}
 	var err error
 	if t.Threads, err = platform.ThreadsOf([]int{t.PID}, t.PID); err != nil {
 		return nil, err
 	}
 	// A guest is the hypervisor's, and has none of its own.
 	names = slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == notebook.ProbeHypervisor })
-	kit, err := probe.Open(names)
+	kit, err := trace.Open(names)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +99,7 @@ func lookInside(names []string) (ruler.Watch, error) {
 // inside is a look with a kit of its own.
 type inside struct {
 	ruler.Watch
-	kit *probe.Kit
+	kit *trace.Kit
 }
 
 // Stop implements ruler.Watch.
@@ -111,7 +111,7 @@ func (i inside) Stop() (*notebook.Probes, error) {
 }
 
 // watch begins to look. What an attempt could not take back is the error of Stop, as it is after a look.
-func watch(kit *probe.Kit, t probe.Target) ruler.Watch {
+func watch(kit *trace.Kit, t trace.Target) ruler.Watch {
 	w, err := kit.Watch(t)
 	if err != nil {
 		return stuck{err}

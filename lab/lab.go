@@ -29,9 +29,9 @@ import (
 	"tare/lab/platform/vm"
 	"tare/lab/platform/vm/guestinit"
 	"tare/lab/platform/vmcn"
-	"tare/lab/probe"
 	"tare/lab/ruler"
 	"tare/lab/study"
+	"tare/lab/trace"
 	"tare/lab/workload"
 	"tare/notebook"
 )
@@ -87,7 +87,7 @@ type Lab struct {
 	accel   map[string]notebook.Capability
 	refused map[string]string // by engine: why not
 
-	kit *probe.Kit // of a study that is explained; else nil
+	kit *trace.Kit // of a study that is explained; else nil
 }
 
 // Open takes the host for measuring, undoes what a run that died has left, and looks at what the host is. Progress
@@ -557,7 +557,7 @@ func (l *Lab) cannotShrink(ctx context.Context, n int) string {
 // guest is a driver's guest as a study sees it.
 type guest struct {
 	platform.Guest
-	kit   *probe.Kit
+	kit   *trace.Kit
 	cores float64
 	cpus  []int // that it may use
 }

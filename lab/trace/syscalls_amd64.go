@@ -1,4 +1,4 @@
-package probe
+package trace
 
 import "golang.org/x/sys/unix"
 

@@ -1,12 +1,12 @@
 //go:build linux
 
-// Package probe looks at a guest from the host while a trial runs: what the scheduler, the memory system, the devices and the
+// Package trace looks at a guest from the host while a trial runs: what the scheduler, the memory system, the devices and the
 // hypervisor did meanwhile. It attaches to the guest's threads, by role, and follows what they create; it costs little,
 // which is measured, and nothing while it does not look.
 //
 // Where the kernel allows it, programs of bpf/look.c do the looking; what the kernel counts by itself is read before and after
 // (counters.go). The trial is from the creation of its process by the ruler until the ruler is told of its end.
-package probe
+package trace
 
 import (
 	"encoding/binary"

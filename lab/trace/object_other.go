@@ -1,5 +1,5 @@
 //go:build !amd64 && !arm64
 
-package probe
+package trace
 
 var object []byte

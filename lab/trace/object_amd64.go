@@ -1,8 +1,8 @@
-package probe
+package trace
 
 import _ "embed" // the probes' programs
 
 // object is bpf/look.c, compiled for this kind of machine by `make generate`.
 //
-//go:embed look_arm64.o
+//go:embed look_amd64.o
 var object []byte
