@@ -16,7 +16,7 @@ import (
 	"tare/desk/claims"
 	"tare/desk/export"
 	"tare/desk/model"
-	"tare/desk/report"
+	"tare/desk/page"
 	"tare/desk/summary"
 	"tare/notebook"
 )
@@ -134,7 +134,7 @@ func writeReport(dirs []string, out string, tolerance float64) ([]string, error)
 			about = append(about, set...)
 		}
 	}
-	return report.Write(dirs, out, report.Options{Claims: about, Model: model.Options{Tolerance: tolerance}})
+	return page.Write(dirs, out, page.Options{Claims: about, Model: model.Options{Tolerance: tolerance}})
 }
 
 func exportCommand() *cobra.Command {

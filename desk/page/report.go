@@ -1,11 +1,11 @@
-// Package report makes one page and its figures from studies' folders. The page is a single HTML file that opens
+// Package page makes one page and its figures from studies' folders. The page is a single HTML file that opens
 // without a network, holds no program, and reads on a phone, in print and in the dark. The figures are in it, and
 // beside it as SVG and PDF for use elsewhere.
 //
 // A report is a pure function of its folders: the same folders give the same bytes, whenever and wherever it is
 // made. What guests printed and what users named is hostile text here: it is escaped everywhere, and stripped of
 // characters that could hide or reorder what stands around them.
-package report
+package page
 
 import (
 	"errors"
@@ -43,7 +43,7 @@ const PageName = "report.html"
 // the same names from an earlier report are replaced, whole.
 func Write(dirs []string, out string, opt Options) ([]string, error) {
 	if len(dirs) == 0 {
-		return nil, errors.New("report: no folder given: name one or more that `tare run` wrote")
+		return nil, errors.New("page: no folder given: name one or more that `tare run` wrote")
 	}
 	if out == "" {
 		out = dirs[0]
@@ -72,15 +72,15 @@ func write(s *summary.Summary, acc *explain.Accounts, out string, opt Options) (
 	figs, accounts := figures(s), accountsOf(acc)
 	part, err := why(acc, accounts)
 	if err != nil {
-		return nil, fmt.Errorf("report: %w", err)
+		return nil, fmt.Errorf("page: %w", err)
 	}
 	page, err := render(s, figs, part, opt)
 	if err != nil {
-		return nil, fmt.Errorf("report: %w", err)
+		return nil, fmt.Errorf("page: %w", err)
 	}
 	dir := filepath.Join(out, FiguresDir)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, fmt.Errorf("report: making the folder of the figures: %w", err)
+		return nil, fmt.Errorf("page: making the folder of the figures: %w", err)
 	}
 	date := studyDate(s)
 	files := []string{filepath.Join(out, PageName)}
@@ -98,11 +98,11 @@ func write(s *summary.Summary, acc *explain.Accounts, out string, opt Options) (
 	for _, f := range drawn {
 		svg, err := svgFile(f)
 		if err != nil {
-			return nil, fmt.Errorf("report: %w", err)
+			return nil, fmt.Errorf("page: %w", err)
 		}
 		pdf, err := pdfFile(f, date)
 		if err != nil {
-			return nil, fmt.Errorf("report: %w", err)
+			return nil, fmt.Errorf("page: %w", err)
 		}
 		made := []struct {
 			ext  string
@@ -111,7 +111,7 @@ func write(s *summary.Summary, acc *explain.Accounts, out string, opt Options) (
 		if f.stairs != nil {
 			data, err := stairData(f)
 			if err != nil {
-				return nil, fmt.Errorf("report: %w", err)
+				return nil, fmt.Errorf("page: %w", err)
 			}
 			made = append(made, struct {
 				ext  string
@@ -148,11 +148,11 @@ func studyDate(s *summary.Summary) time.Time {
 func replace(name string, data []byte) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(name), ".tare-*")
 	if err != nil {
-		return fmt.Errorf("report: writing %s: %w", name, err)
+		return fmt.Errorf("page: writing %s: %w", name, err)
 	}
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("report: writing %s: %w", name, errors.Join(err, os.Remove(f.Name())))
+			err = fmt.Errorf("page: writing %s: %w", name, errors.Join(err, os.Remove(f.Name())))
 		}
 	}()
 	if _, err := f.Write(data); err != nil {
