@@ -23,17 +23,17 @@ import (
 	"syscall"
 	"time"
 
-	"tare/lab"
 	"tare/lab/host"
 	"tare/lab/image"
 	"tare/lab/ruler"
+	"tare/lab/session"
 	"tare/lab/workload"
 	"tare/notebook"
 	"tare/stats"
 )
 
 func main() {
-	lab.AsGuest() // this program is the ruler in its own guests
+	session.AsGuest() // this program is the ruler in its own guests
 	if err := run(context.Background()); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
@@ -55,7 +55,7 @@ func run(ctx context.Context) (err error) {
 	if err := probing(ctx, dir); err != nil {
 		return err
 	}
-	l, err := lab.Open(ctx, func(what string) { fmt.Fprintln(os.Stderr, what) })
+	l, err := session.Open(ctx, func(what string) { fmt.Fprintln(os.Stderr, what) })
 	if err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ const (
 
 // spawning compares what each ruler says an empty process takes. Batches of all take turns, so that a host that
 // drifts drifts for all of them.
-func spawning(ctx context.Context, l *lab.Lab, root *image.Image, dir string) (err error) {
+func spawning(ctx context.Context, l *session.Lab, root *image.Image, dir string) (err error) {
 	empty, spawn := filepath.Join(dir, "true"), filepath.Join(dir, "spawn")
 	for out, source := range map[string]string{empty: "bench/c/true.c", spawn: "bench/c/spawn.c"} {
 		if said, err := exec.CommandContext(ctx, "cc", "-O2", "-static", "-o", out, source).CombinedOutput(); err != nil {
@@ -201,7 +201,7 @@ func numbers(cmd *exec.Cmd, unit float64) ([]float64, error) {
 
 // starting compares the start of a guest, from asking until its ruler answers, with `crun run` of true in the same
 // root; with runc where the host is one that crun refuses.
-func starting(ctx context.Context, l *lab.Lab, root *image.Image, dir string) error {
+func starting(ctx context.Context, l *session.Lab, root *image.Image, dir string) error {
 	one := notebook.Instance{Name: "1/1GB", Cores: 1, Memory: 1 << 30}
 	t := notebook.Treatment{Platform: notebook.CN, Engine: "crun", Provisioning: notebook.Vanilla, Instance: one}
 	if why := l.Refuses(ctx, t); why != "" {

@@ -15,7 +15,7 @@ import (
 	"syscall"
 	"time"
 
-	"tare/lab/platform"
+	"tare/lab/engine"
 	"tare/lab/trace"
 	"tare/notebook"
 	"tare/stats"
@@ -79,7 +79,7 @@ func probing(ctx context.Context, dir string) (err error) {
 		}{
 			{"without", once},
 			{"all default probes", func() (float64, error) {
-				threads, err := platform.ThreadsOf([]int{os.Getpid()}, os.Getpid())
+				threads, err := engine.ThreadsOf([]int{os.Getpid()}, os.Getpid())
 				if err != nil {
 					return 0, err
 				}

@@ -17,8 +17,8 @@ import (
 
 	"tare/desk/claims"
 	"tare/desk/summary"
-	"tare/lab"
 	"tare/lab/host"
+	"tare/lab/session"
 	"tare/lab/study"
 	"tare/lab/workload"
 	"tare/notebook"
@@ -27,7 +27,7 @@ import (
 )
 
 // asGuest is the ruler, if that is what this process was started as. It is looked at before anything else is done.
-func asGuest() { lab.AsGuest() }
+func asGuest() { session.AsGuest() }
 
 // labCommands measure. They need Linux, and root for what they change.
 func labCommands() []*cobra.Command {
@@ -220,7 +220,7 @@ func (r *running) run(ctx context.Context, spec *study.Spec, only study.Only, se
 	}
 	show := newProgress(os.Stderr)
 	defer show.end()
-	l, err := lab.Open(ctx, show.say)
+	l, err := session.Open(ctx, show.say)
 	if err != nil {
 		return err
 	}
@@ -448,7 +448,7 @@ KVM counts as supported when a small guest has really booted.`,
 			if err := oneOf("--format", format, "table", "json"); err != nil {
 				return err
 			}
-			h, err := lab.Doctor(c.Context(), func(what string) { fmt.Fprintln(os.Stderr, what) })
+			h, err := session.Doctor(c.Context(), func(what string) { fmt.Fprintln(os.Stderr, what) })
 			if err != nil {
 				return err
 			}
@@ -483,7 +483,7 @@ func cleanCommand() *cobra.Command {
 folders, half-built images. Results are never touched, and finished images are kept.`,
 		Example: "  sudo tare clean",
 		RunE: func(c *cobra.Command, _ []string) error {
-			done, err := lab.Clean(c.Context())
+			done, err := session.Clean(c.Context())
 			for _, d := range done {
 				fmt.Println("removed:", d)
 			}

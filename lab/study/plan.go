@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"tare/lab/engine"
+	"tare/lab/engine/layers"
 	"tare/lab/image"
-	"tare/lab/platform"
-	"tare/lab/platform/layers"
 	"tare/lab/ruler"
 	"tare/lab/workload"
 	"tare/notebook"
@@ -38,8 +38,8 @@ type Lab interface {
 type Guest interface {
 	Ruler() Ruler
 	Limits() (notebook.Limits, error)
-	Facts() platform.Facts
-	Address() platform.Address
+	Facts() engine.Facts
+	Address() engine.Address
 	// Look attaches the study's probes to the guest, until the watch is stopped. clock is the guest whose ruler runs the
 	// trial, where that is not this one's own: the trial's load is there. An error means that nothing looks on, and the trial is
 	// made without.

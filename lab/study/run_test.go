@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"tare/lab/engine"
 	"tare/lab/image"
-	"tare/lab/platform"
 	"tare/lab/ruler"
 	"tare/lab/workload"
 	"tare/notebook"
@@ -66,9 +66,9 @@ type fakeGuest struct {
 
 func (g *fakeGuest) Ruler() Ruler                     { return g }
 func (g *fakeGuest) Limits() (notebook.Limits, error) { return notebook.Limits{}, nil }
-func (g *fakeGuest) Facts() platform.Facts            { return platform.Facts{} }
+func (g *fakeGuest) Facts() engine.Facts              { return engine.Facts{} }
 func (g *fakeGuest) Autopsy() string                  { return "" }
-func (g *fakeGuest) Address() platform.Address        { return platform.Address{} }
+func (g *fakeGuest) Address() engine.Address          { return engine.Address{} }
 func (g *fakeGuest) Destroy(context.Context) error    { g.l.live--; return nil }
 func (g *fakeGuest) Ping(context.Context) (time.Duration, error) {
 	return time.Microsecond, nil

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"tare/lab/engine"
 	"tare/lab/image"
-	"tare/lab/platform"
 	"tare/lab/ruler"
 	"tare/lab/workload"
 	"tare/notebook"
@@ -67,8 +67,8 @@ func (g *counter) Autopsy() string {
 	}
 	return ""
 }
-func (g *counter) Address() platform.Address {
-	return platform.Address{Listen: netip.MustParseAddr("0.0.0.0"), Connect: netip.MustParseAddr("198.18.0.2")}
+func (g *counter) Address() engine.Address {
+	return engine.Address{Listen: netip.MustParseAddr("0.0.0.0"), Connect: netip.MustParseAddr("198.18.0.2")}
 }
 func (g *counter) Run(ctx context.Context, o ruler.Order) (ruler.Result, time.Duration, error) {
 	l := g.l

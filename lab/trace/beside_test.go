@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"tare/lab/platform"
+	"tare/lab/engine"
 	"tare/notebook"
 )
 
@@ -74,7 +74,7 @@ func TestWaitsBesidePidstat(t *testing.T) {
 	k := openKit(t, notebook.ProbeScheduler)
 	pidstat := needTool(t, "pidstat", "sysstat")
 	l := load(t, nil, "sleep", "5", "600") // three seconds of some 190 waits each
-	threads, err := platform.ThreadsOf([]int{l.pid()}, 0)
+	threads, err := engine.ThreadsOf([]int{l.pid()}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

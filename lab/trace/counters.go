@@ -16,17 +16,17 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"tare/lab/engine"
 	"tare/lab/host"
-	"tare/lab/platform"
 	"tare/notebook"
 )
 
 // counted is whose counters are read.
 type counted struct {
-	PID     int               // a process in the guest, by which its cgroups and its network namespace are found; 0: none
-	Threads []platform.Thread // the guest's, a ruler's among them: what it has waited for is counted with it
-	CPUs    []int             // that the guest may use; none: all
-	Probes  []string          // that are asked for
+	PID     int             // a process in the guest, by which its cgroups and its network namespace are found; 0: none
+	Threads []engine.Thread // the guest's, a ruler's among them: what it has waited for is counted with it
+	CPUs    []int           // that the guest may use; none: all
+	Probes  []string        // that are asked for
 }
 
 // counters are what the kernel had counted at one time, since each counter's own beginning. See since.
@@ -373,7 +373,7 @@ func (f files) used(groups []leader) (usage, error) {
 
 // cpu reads user and system time: of the guest's own cgroup; of a VM, or where there is none, of the guest's processes.
 func (f files) cpu(c *counters, t counted, groups []leader) error {
-	vcpus := slices.ContainsFunc(t.Threads, func(t platform.Thread) bool { return t.Role == notebook.RoleVCPU })
+	vcpus := slices.ContainsFunc(t.Threads, func(t engine.Thread) bool { return t.Role == notebook.RoleVCPU })
 	if !vcpus {
 		n, from, err := f.groupCPU(t)
 		if err != nil {

@@ -14,7 +14,7 @@ import (
 	"testing/fstest"
 	"time"
 
-	"tare/lab/platform"
+	"tare/lab/engine"
 	"tare/notebook"
 )
 
@@ -88,7 +88,7 @@ func (f files) fromZero(as counted) (figures, fallback map[string]float64, missi
 }
 
 func (as counted) of(role string) counted {
-	as.Threads = []platform.Thread{{ID: as.PID, Role: role}}
+	as.Threads = []engine.Thread{{ID: as.PID, Role: role}}
 	return as
 }
 

@@ -25,18 +25,18 @@ import (
 	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
 
+	"tare/lab/engine"
 	"tare/lab/host"
-	"tare/lab/platform"
 	"tare/notebook"
 )
 
 // Target is what a Watch looks at.
 type Target struct {
-	Threads []platform.Thread // the guest's. What a ruler creates is work, and begins a trial
-	Clock   []int             // threads of a ruler elsewhere (a load's), whose child's life is the trial; the guest's own threads are a service's
-	PID     int               // a process of the guest, for its cgroups and its network; 0: none
-	Cores   float64           // that the guest has
-	CPUs    []int             // that it may use; nil: all
+	Threads []engine.Thread // the guest's. What a ruler creates is work, and begins a trial
+	Clock   []int           // threads of a ruler elsewhere (a load's), whose child's life is the trial; the guest's own threads are a service's
+	PID     int             // a process of the guest, for its cgroups and its network; 0: none
+	Cores   float64         // that the guest has
+	CPUs    []int           // that it may use; nil: all
 }
 
 // The values are bpf/look.c's.
@@ -91,7 +91,7 @@ type Watch struct {
 // Watch begins to look. What cannot be looked at is Missing in what Stop gives; an error is what could not be taken back.
 func (k *Kit) Watch(t Target) (*Watch, error) {
 	w := &Watch{kit: k, target: t, missing: maps.Clone(k.missing)}
-	w.word = len(t.Clock) == 0 && !slices.ContainsFunc(t.Threads, func(t platform.Thread) bool { return t.Role == notebook.RoleRuler })
+	w.word = len(t.Clock) == 0 && !slices.ContainsFunc(t.Threads, func(t engine.Thread) bool { return t.Role == notebook.RoleRuler })
 	if k.coll != nil {
 		if err := w.attach(); err != nil {
 			if cerr := w.detach(); cerr != nil {
@@ -138,7 +138,7 @@ func (k *Kit) get(name string, v any) error {
 
 // followed are the roles that the account is made of: the work's; a VM's virtual CPUs; and with the work a sandbox's kernel, which
 // does for it what the host's does for others.
-func followed(threads []platform.Thread) uint32 {
+func followed(threads []engine.Thread) uint32 {
 	has := map[string]bool{}
 	for _, th := range threads {
 		has[th.Role] = true
@@ -247,7 +247,7 @@ func (w *Watch) attachOthers() {
 	try(notebook.ProbeAccounting, func() error {
 		return w.attachPerf("sampled", unix.PerfEventAttr{Type: unix.PERF_TYPE_SOFTWARE, Config: unix.PERF_COUNT_SW_CPU_CLOCK, Sample: sampleRate, Bits: unix.PerfBitFreq})
 	})
-	vcpus := slices.ContainsFunc(w.target.Threads, func(t platform.Thread) bool { return t.Role == notebook.RoleVCPU })
+	vcpus := slices.ContainsFunc(w.target.Threads, func(t engine.Thread) bool { return t.Role == notebook.RoleVCPU })
 	if k.kvm != nil && vcpus {
 		try(notebook.ProbeHypervisor, func() error {
 			for program, id := range map[string]uint64{"vcpu_exit": k.kvm.exit, "vcpu_entry": k.kvm.entry} {

@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"tare/lab/engine"
 	"tare/lab/host"
-	"tare/lab/platform"
 	"tare/notebook"
 )
 
@@ -42,9 +42,9 @@ func openKit(t testing.TB, names ...string) *Kit {
 }
 
 // myself is this process as a ruler: what it creates is work.
-func myself(t testing.TB) []platform.Thread {
+func myself(t testing.TB) []engine.Thread {
 	t.Helper()
-	threads, err := platform.ThreadsOf([]int{os.Getpid()}, os.Getpid())
+	threads, err := engine.ThreadsOf([]int{os.Getpid()}, os.Getpid())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -371,7 +371,7 @@ func TestStacks(t *testing.T) {
 func TestAServiceIsWatchedWhileItsLoadLives(t *testing.T) {
 	k := openKit(t, notebook.ProbeScheduler)
 	service := load(t, nil, "run", "10", "10", "30")
-	threads, err := platform.ThreadsOf([]int{service.pid()}, 0)
+	threads, err := engine.ThreadsOf([]int{service.pid()}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -432,7 +432,7 @@ func TestUnknownProbe(t *testing.T) {
 func TestBoundsByWord(t *testing.T) {
 	k := openKit(t, notebook.ProbeScheduler)
 	l := load(t, nil, "run", "20", "20", "10")
-	threads, err := platform.ThreadsOf([]int{l.pid()}, 0)
+	threads, err := engine.ThreadsOf([]int{l.pid()}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

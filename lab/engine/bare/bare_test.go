@@ -1,0 +1,30 @@
+//go:build linux
+
+package bare_test
+
+import (
+	"testing"
+
+	"tare/lab/engine"
+	"tare/lab/engine/bare"
+	"tare/lab/engine/conformance"
+)
+
+var subject = conformance.Subject{
+	Name: "bm",
+	New: func(l conformance.Lab) (engine.Driver, error) {
+		return &bare.Driver{Journal: l.Journal, State: l.State, Tare: l.Tare}, nil
+	},
+	Undo: bare.Undo(),
+}
+
+func TestMain(m *testing.M) { conformance.Main(m, subject) }
+
+func TestConformance(t *testing.T) {
+	conformance.Run(t, subject, conformance.Expectations{
+		Provisionings: []string{""},
+		SharesKernel:  true,
+	})
+}
+
+func TestNoHello(t *testing.T) { conformance.NoHello(t, subject, "") }

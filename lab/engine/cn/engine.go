@@ -1,0 +1,270 @@
+//go:build linux
+
+package cn
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// DefaultDockerHost is where Docker Engine listens unless it is told otherwise.
+const DefaultDockerHost = "unix:///var/run/docker.sock"
+
+// maxAPI is the newest version of Docker Engine's API whose answers this package was written for. An engine that
+// speaks an older one is asked in that; all that is used here is in versions from 1.41 (Engine 20.10) on.
+const (
+	maxAPI = "1.47"
+	minAPI = "1.41"
+)
+
+// maxAnswer bounds an engine's answer, in bytes.
+const maxAnswer = 4 << 20
+
+// How long an engine may take, whatever its caller's context says: to answer, and to take in an image.
+const (
+	answerTime = time.Minute
+	importTime = 15 * time.Minute
+)
+
+// daemon speaks the few words of Docker Engine's API that are needed. The project's own client is not used: it
+// would bring tracing libraries into a program that is also the first process of every guest, where each
+// package's start-up counts.
+type daemon struct {
+	host string // "unix:///…"
+	http *http.Client
+	base string // "http://docker/v1.41"
+}
+
+// dial connects to the engine and agrees on a version. The error is one line that says how to start it.
+func dial(ctx context.Context, dockerHost string) (*daemon, error) {
+	if dockerHost == "" {
+		dockerHost = os.Getenv("DOCKER_HOST")
+	}
+	if dockerHost == "" {
+		dockerHost = DefaultDockerHost
+	}
+	path, ok := strings.CutPrefix(dockerHost, "unix://")
+	if !ok {
+		return nil, fmt.Errorf("Docker Engine at %s: want unix:///PATH, an engine on this host (see DOCKER_HOST)", dockerHost)
+	}
+	e := &daemon{host: dockerHost, base: "http://docker", http: &http.Client{Transport: &http.Transport{
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, "unix", path)
+		},
+		// Nothing of a driver's lives longer than its calls.
+		DisableKeepAlives:  true,
+		DisableCompression: true,
+	}}}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, e.base+"/_ping", nil)
+	if err != nil {
+		return nil, err
+	}
+	res, err := e.http.Do(req)
+	if err != nil {
+		if ctx.Err() != nil && context.Cause(ctx) != nil {
+			err = context.Cause(ctx)
+		}
+		return nil, fmt.Errorf("Docker Engine does not answer at %s: %w; start it (systemctl start docker, or dockerd as root), or set DOCKER_HOST", dockerHost, unwrapURL(err))
+	}
+	defer res.Body.Close()
+	version := res.Header.Get("Api-Version")
+	switch {
+	case res.StatusCode != http.StatusOK || version == "":
+		return nil, fmt.Errorf("what listens at %s is no Docker Engine: it answered %s to a ping", dockerHost, res.Status)
+	case older(version, minAPI):
+		return nil, fmt.Errorf("Docker Engine at %s speaks API %s; want %s (Engine 20.10) or newer: upgrade it", dockerHost, version, minAPI)
+	case older(maxAPI, version):
+		version = maxAPI
+	}
+	e.base += "/v" + version
+	return e, nil
+}
+
+// older says whether version a comes before b. What is no version is the oldest.
+func older(a, b string) bool {
+	number := func(v string) (major, minor int) {
+		ma, mi, _ := strings.Cut(v, ".")
+		major, err := strconv.Atoi(ma)
+		if err != nil {
+			return 0, 0
+		}
+		if minor, err = strconv.Atoi(mi); err != nil {
+			return major, 0
+		}
+		return major, minor
+	}
+	am, an := number(a)
+	bm, bn := number(b)
+	return am < bm || am == bm && an < bn
+}
+
+// unwrapURL leaves out the address that net/http puts before an error: it is made up.
+func unwrapURL(err error) error {
+	if u, ok := errors.AsType[*url.Error](err); ok {
+		return u.Err
+	}
+	return err
+}
+
+// apiError is the engine's own refusal.
+type apiError struct {
+	status int
+	said   string
+}
+
+func (e *apiError) Error() string { return fmt.Sprintf("%s (%d)", e.said, e.status) }
+
+// status is the engine's refusal's code, or 0.
+func status(err error) int {
+	if a, ok := errors.AsType[*apiError](err); ok {
+		return a.status
+	}
+	return 0
+}
+
+// do makes a request. body may be nil, an io.Reader (a tar stream) or anything that JSON can carry; into, if not nil,
+// gets the answer's JSON, or as a *bytes.Buffer the answer itself.
+func (e *daemon) do(ctx context.Context, method, path string, query url.Values, body, into any) error {
+	var r io.Reader
+	kind, limit := "", answerTime
+	switch b := body.(type) {
+	case nil:
+	case io.Reader:
+		r, kind, limit = b, "application/x-tar", importTime
+	default:
+		j, err := json.Marshal(b)
+		if err != nil {
+			return err
+		}
+		r, kind = bytes.NewReader(j), "application/json"
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, method, e.base+path+"?"+query.Encode(), r)
+	if err != nil {
+		return err
+	}
+	if kind != "" {
+		req.Header.Set("Content-Type", kind)
+	}
+	what := "Docker Engine: " + method + " " + path
+	res, err := e.http.Do(req)
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, unwrapURL(err))
+	}
+	defer res.Body.Close()
+	answer, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer+1))
+	if err != nil {
+		return fmt.Errorf("%s: reading the answer: %w", what, err)
+	}
+	if len(answer) > maxAnswer {
+		return fmt.Errorf("%s: an answer of more than %d bytes", what, maxAnswer)
+	}
+	if res.StatusCode >= 400 {
+		var m struct{ Message string }
+		if json.Unmarshal(answer, &m) != nil || m.Message == "" {
+			m.Message = strings.TrimSpace(string(answer[:min(len(answer), 200)]))
+		}
+		return fmt.Errorf("%s: %w", what, &apiError{res.StatusCode, m.Message})
+	}
+	switch i := into.(type) {
+	case nil:
+		return nil
+	case *bytes.Buffer:
+		_, err := i.Write(answer)
+		return err
+	}
+	if err := json.Unmarshal(answer, into); err != nil {
+		return fmt.Errorf("%s: the answer is no JSON of the kind expected: %w", what, err)
+	}
+	return nil
+}
+
+// log is the end of what the container printed: bounded, and empty where it cannot be had.
+func (e *daemon) log(ctx context.Context, name string) string {
+	var b bytes.Buffer
+	q := url.Values{"stdout": {"1"}, "stderr": {"1"}, "tail": {"20"}}
+	if err := e.do(ctx, http.MethodGet, "/containers/"+name+"/logs", q, nil, &b); err != nil {
+		return "(its log: " + err.Error() + ")"
+	}
+	return strings.TrimSpace(plain(b.Bytes()))
+}
+
+// plain takes the frames away in which a container's output comes: a byte for the stream, three zeros, four for
+// the length.
+func plain(b []byte) string {
+	var s strings.Builder
+	for len(b) >= 8 {
+		n := min(int(binary.BigEndian.Uint32(b[4:8])), len(b)-8)
+		s.Write(b[8 : 8+n])
+		b = b[8+n:]
+	}
+	return strings.ToValidUTF8(s.String(), "?")
+}
+
+// What is read of the engine's objects.
+type (
+	containerState struct {
+		ID    string `json:"Id"`
+		State struct {
+			Status    string
+			ExitCode  int
+			OOMKilled bool
+			Error     string
+		}
+		Config struct{ Labels map[string]string }
+	}
+	imageState struct {
+		Config struct{ Labels map[string]string }
+	}
+	mount struct {
+		Type, Source, Target string
+		ReadOnly             bool
+		BindOptions          struct{ Propagation string }
+	}
+	logConfig struct {
+		Type   string
+		Config map[string]string
+	}
+	portBinding struct {
+		HostIp, HostPort string
+	}
+	hostConfig struct {
+		Mounts       []mount
+		NetworkMode  string
+		PortBindings map[string][]portBinding `json:",omitempty"` // by "PORT/tcp" in the container
+		CpuPeriod    int64                    `json:",omitempty"` // microseconds
+		CpuQuota     int64                    `json:",omitempty"`
+		CpusetCpus   string                   `json:",omitempty"`
+		Memory       int64                    // bytes
+		MemorySwap   int64                    // bytes, with Memory's
+		ShmSize      int64
+		LogConfig    logConfig
+	}
+	containerConfig struct {
+		Image        string
+		Entrypoint   []string
+		Cmd          []string
+		Env          []string
+		User         string
+		WorkingDir   string
+		Hostname     string
+		Labels       map[string]string
+		ExposedPorts map[string]struct{} `json:",omitempty"`
+		HostConfig   hostConfig
+	}
+)

@@ -1,0 +1,79 @@
+//go:build linux
+
+package cn
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"tare/lab/engine"
+	"tare/lab/engine/conformance"
+	"tare/lab/host"
+	"tare/lab/image"
+	"tare/lab/ruler"
+	"tare/notebook"
+)
+
+// TestFull makes the engines' rungs of the isolation ladder, which have a quota beside their CPU set, and looks what is in
+// force.
+func TestFull(t *testing.T) {
+	conformance.Need(t, os.Geteuid() == 0, "root, to mount and to make cgroups")
+	root := t.TempDir()
+	for _, dir := range []string{"proc", "sys", "dev", "tmp", ruler.WorkDir, ruler.ScratchDir, ruler.RunDir} {
+		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lab := conformance.NewLab(t, "")
+	s := engine.Spec{
+		ID: "full", Provisioning: notebook.Pinned, Isolation: notebook.IsolationFull, CPUs: []int{0},
+		Image:    &image.Image{Tree: image.Tree{Dir: root}},
+		Instance: notebook.Instance{Name: "test", Cores: 1, Memory: 256 << 20},
+	}
+	for name, program := range map[string]string{"runc": "runc", lxcEngine: lxcProgram, gVisorEngine: RunscName} {
+		t.Run(name, func(t *testing.T) {
+			_, err := exec.LookPath(program)
+			conformance.Need(t, err == nil, program)
+			d := New(name, lab.Journal, lab.State, lab.Tare)
+			g, err := d.Provision(t.Context(), s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() {
+				if err := g.Destroy(t.Context()); err != nil {
+					t.Error(err)
+				}
+			}()
+			l, err := g.Limits()
+			if err != nil || math.Abs(l.Quota-1) > 0.001 || l.CPUs != host.FormatCPUList(s.CPUs) || l.Memory != s.Instance.Memory {
+				t.Errorf("limits %+v, %v; want a quota of 1, CPU 0 and %d bytes", l, err, s.Instance.Memory)
+			}
+			if name == "runc" {
+				pids, err := g.Processes()
+				if err != nil {
+					t.Fatal(err)
+				}
+				status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pids[0]))
+				if err != nil || !bytes.Contains(status, []byte("\nSeccomp:\t2\n")) {
+					t.Errorf("%s%v; want a seccomp filter", status, err)
+				}
+			}
+			if _, err := g.Ruler().Cost(t.Context(), 3); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	vanilla := s
+	vanilla.Provisioning = notebook.Vanilla
+	if g, err := New("runc", lab.Journal, lab.State, lab.Tare).Provision(t.Context(), vanilla); err == nil {
+		t.Error("a vanilla container in full isolation was made")
+		if err := g.Destroy(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -1,0 +1,71 @@
+//go:build linux
+
+package cn
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"tare/lab/engine"
+	"tare/lab/engine/conformance"
+	"tare/lab/image"
+	"tare/lab/ruler"
+	"tare/notebook"
+)
+
+// What a record and a probe are told of gVisor: that the kernel is its own, and which threads are that kernel's.
+func TestGVisorGuest(t *testing.T) {
+	conformance.Need(t, os.Geteuid() == 0, "root, to mount and to make cgroups")
+	_, err := exec.LookPath(RunscName)
+	conformance.Need(t, err == nil, RunscName+" (scripts/gvisor/build)")
+	root := t.TempDir()
+	for _, dir := range []string{"proc", "sys", "dev", "tmp", ruler.WorkDir, ruler.ScratchDir, ruler.RunDir} {
+		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lab := conformance.NewLab(t, "")
+	g, err := New(gVisorEngine, lab.Journal, lab.State, lab.Tare).Provision(t.Context(), engine.Spec{
+		ID: "gvisor-guest", Provisioning: notebook.Vanilla, Image: &image.Image{Tree: image.Tree{Dir: root}},
+		Instance: notebook.Instance{Name: "test", Cores: 1, Memory: 256 << 20},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := g.Destroy(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}()
+	var u unix.Utsname
+	if err := unix.Uname(&u); err != nil {
+		t.Fatal(err)
+	}
+	f := g.Facts()
+	if f.Kernel == "" || f.Kernel == unix.ByteSliceToString(u.Release[:]) || !strings.Contains(strings.Join(f.Notes, "; "), "gVisor") {
+		t.Errorf("facts %+v: want a kernel that is gVisor's, and a note that it is", f)
+	}
+	pids, err := g.Processes()
+	if err != nil || len(pids) == 0 || nameOf(pids[0]) != sentryName {
+		t.Fatalf("Processes: %v, %v; want %s first", pids, err, sentryName)
+	}
+	all, err := g.Threads()
+	if err != nil {
+		t.Fatal(err)
+	}
+	roles := map[string]int{}
+	for _, th := range all {
+		roles[th.Role]++
+		if th.ID == pids[0] && th.Role != notebook.RoleEmulator {
+			t.Errorf("%s has the role %s, want %s", sentryName, th.Role, notebook.RoleEmulator)
+		}
+	}
+	if roles[notebook.RoleEmulator] < 3 || roles[notebook.RoleWork] < 1 {
+		t.Errorf("threads by role: %v; want gVisor's own, and those that run the ruler", roles)
+	}
+}

@@ -1,0 +1,67 @@
+//go:build linux
+
+package cn
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/opencontainers/runtime-spec/specs-go"
+
+	"tare/lab/engine"
+	"tare/lab/engine/oci"
+)
+
+func TestLXCConfig(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "a b")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	c := oci.Container{
+		Root: "/state/root", Args: rulerArgs, Hostname: strings.Repeat("x", 100), Cgroup: "tare-x",
+		Quota: 1.5, CPUs: []int{0, 2, 3}, Memory: 1 << 30, LimitSwap: true,
+		Mounts: []specs.Mount{oci.Bind(dir, "/.tare/work", true), oci.Bind("/dev/null", rulerSocket, false)},
+	}
+	for _, x := range []struct {
+		unified bool
+		want    []string
+		not     string
+	}{
+		{false, []string{
+			"lxc.cgroup.memory.limit_in_bytes = 1073741824", "lxc.cgroup.memory.memsw.limit_in_bytes = 1073741824",
+			"lxc.cgroup.cpu.cfs_quota_us = 150000", "lxc.cgroup.cpuset.cpus = 0,2-3", "lxc.cgroup.devices.deny = a", "lxc.net.0.type = empty",
+		}, "cgroup2"},
+		{true, []string{
+			"lxc.cgroup2.memory.max = 1073741824", "lxc.cgroup2.memory.swap.max = 0", "lxc.cgroup2.cpu.max = 150000 100000",
+			"lxc.cgroup2.cpuset.cpus = 0,2-3", "lxc.cgroup2.devices.deny = a",
+			"lxc.mount.entry = " + strings.ReplaceAll(dir, " ", `\040`) + " .tare/work none bind,ro,create=dir 0 0",
+			"lxc.mount.entry = /dev/null .tare/run/ruler.sock none bind,rw,create=file 0 0",
+			"lxc.uts.name = " + strings.Repeat("x", 63),
+		}, "cgroup.memory"},
+	} {
+		got, err := lxcConfig(c, x.unified)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, w := range x.want {
+			if !strings.Contains("\n"+got, "\n"+w+"\n") {
+				t.Errorf("unified %t: want the line %q in\n%s", x.unified, w, got)
+			}
+		}
+		if strings.Contains(got, "lxc."+x.not) {
+			t.Errorf("unified %t: no %s was wanted in\n%s", x.unified, x.not, got)
+		}
+	}
+	c.HostNetwork = true
+	if got, err := lxcConfig(c, false); err != nil || !strings.Contains(got, "lxc.net.0.type = none\n") {
+		t.Errorf("the host's network: %v\n%s", err, got)
+	}
+	c.Root = "/state\nlxc.init.cmd = /bin/sh"
+	_, err := lxcConfig(c, false)
+	if _, ok := errors.AsType[*engine.CannotError](err); !ok || strings.Contains(err.Error(), "\n") {
+		t.Errorf("a path of two lines: %v, want a engine.CannotError of one line", err)
+	}
+}

@@ -1,0 +1,741 @@
+//go:build linux
+
+// Package conformance is the one suite that every driver of a platform passes (design, section 7). A driver is
+// done when it does.
+//
+// A driver's test package calls Main from its TestMain and Run from a test:
+//
+//	func TestMain(m *testing.M) { conformance.Main(m, subject) }
+//	func TestConformance(t *testing.T) { conformance.Run(t, subject, conformance.Expectations{…}) }
+//
+// The suite checks what can be measured, not what a driver says: CPU time used by busy threads, processes killed
+// for memory, the guest's own view of its files and CPUs, and the host's processes, cgroups, mounts, links and
+// files before and after. Many things are looked at in one guest, since a guest under software emulation takes
+// seconds to start.
+package conformance
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"tare/lab/engine"
+	"tare/lab/host"
+	"tare/lab/image"
+	"tare/lab/network"
+	"tare/lab/ruler"
+	"tare/notebook"
+)
+
+// Subject is a driver under test.
+type Subject struct {
+	Name string // of the driver and its engine: unique in a test package
+	// New makes the driver. It is also called in another process, which is then killed, so what it needs beyond l
+	// must come from the environment or the host.
+	New func(l Lab) (engine.Driver, error)
+	// Undo are the driver's own ways to undo what it journals.
+	Undo map[string]host.Undo
+	// Objects lists the engine's objects that belong to the guest ID; nil where there is no engine.
+	Objects func(ctx context.Context, id string) ([]string, error)
+	// Program is the import path of the command that is the ruler in the guest; empty: the suite's own, which is
+	// the ruler alone.
+	Program string
+}
+
+// Lab is what a driver is given to work in.
+type Lab struct {
+	Journal *host.Journal
+	State   string // folder for the guests' folders and all else that the driver keeps
+	Tare    string // path of the static program that is the ruler
+}
+
+// Expectations say what a platform can promise.
+type Expectations struct {
+	// Provisionings to check; "" for a platform that has none (bm).
+	Provisionings []string
+	// Fraction: half a core can be given (vanilla). Where it cannot, asking for it must be refused by
+	// a engine.CannotError.
+	Fraction bool
+	// QuotaToo: beside its CPUs a guest has a quota of as many cores.
+	QuotaToo bool
+	// MemoryLimit: what is eaten beyond the instance's memory kills the eater.
+	MemoryLimit bool
+	// WritableRoot: the guest may write to its own copy of the root. Where it may not, writing fails.
+	WritableRoot bool
+	// SharesKernel: the guest runs on the host's kernel, or on one that has its devices and its network from it. It
+	// sees the host's CPUs under the host's numbers, and its processes are the host's (engine.LackHostProcesses).
+	SharesKernel bool
+	// NoHostNetwork: a guest has no part in the host's network; asking for it must be refused by a
+	// engine.CannotError.
+	NoHostNetwork bool
+	// Memory of the guests, bytes; 0: 256 MiB.
+	Memory int64
+	// MemorySlack: Limits may say so many bytes less than were asked for.
+	MemorySlack int64
+	// Slow: a guest under emulation; all patience is multiplied and fewer guests are made.
+	Slow bool
+}
+
+// memory of a guest, in bytes, where nothing else is said.
+const memory = 256 << 20
+
+// rounds is how often each way of interrupting a driver is tried.
+func (e Expectations) rounds() int {
+	if e.Slow {
+		return 2
+	}
+	return 8
+}
+
+// patience is d, longer for a slow platform.
+func (e Expectations) patience(d time.Duration) time.Duration {
+	if e.Slow {
+		return 10 * d
+	}
+	return d
+}
+
+// Need skips the test that lacks a component, or fails it where everything is required (TARE_REQUIRE=all).
+func Need(t testing.TB, ok bool, what string) {
+	t.Helper()
+	if ok {
+		return
+	}
+	if os.Getenv("TARE_REQUIRE") == "all" {
+		t.Fatalf("needs %s, and TARE_REQUIRE=all", what)
+	}
+	t.Skipf("needs %s", what)
+}
+
+// keeps skips the test where the driver declares that it lacks that part of the contract.
+func (r *firingRange) keeps(t *testing.T, part string) {
+	t.Helper()
+	if l := r.lack(part); l != nil {
+		t.Skipf("declared: not so that %s: %s", l.Name, l.Why)
+	}
+}
+
+// lack is what the driver declares of that part of the contract; nil: it keeps it.
+func (r *firingRange) lack(part string) *engine.Lack {
+	if d, ok := r.driver.(engine.Lacking); ok {
+		for _, l := range d.Lacks() {
+			if l.Name == part {
+				return &l
+			}
+		}
+	}
+	return nil
+}
+
+// Run is the suite. It needs root.
+func Run(t *testing.T, s Subject, e Expectations) {
+	Need(t, os.Geteuid() == 0, "root, to mount and to make cgroups")
+	if e.Memory == 0 {
+		e.Memory = memory
+	}
+	l := newRange(t, s, e)
+	for _, p := range e.Provisionings {
+		name := p
+		if name == "" {
+			name = "unprovisioned"
+		}
+		t.Run(name, func(t *testing.T) { l.guest(t, p) })
+	}
+	for mode := l.mode(); mode != ""; mode = l.mode() {
+		t.Run("network "+mode, func(t *testing.T) { l.onNetwork(t, mode) })
+	}
+	if e.NoHostNetwork {
+		t.Run("no host network", l.noHostNetwork)
+	}
+	if !slices.Contains(e.Provisionings, notebook.Vanilla) || !e.Fraction {
+		t.Run("no half core", l.noHalfCore)
+	}
+	t.Run("cancelled", l.cancelled)
+	t.Run("killed", l.killed)
+}
+
+// firingRange is what all parts of one Run share.
+type firingRange struct {
+	s      Subject
+	e      Expectations
+	state  string
+	driver engine.Driver
+	image  *image.Image
+	work   *image.Tree
+	tare   string
+	layout string // folder of the image as an OCI layout
+	bridge *network.Bridge
+	client engine.Guest // asks others' services from the bridge
+	modes  []string     // of networks, which no guest has had yet
+}
+
+// mode is the next way of connecting a guest; "" as the engine does, also when there are no more.
+func (r *firingRange) mode() (m string) {
+	if len(r.modes) > 0 {
+		m, r.modes = r.modes[0], r.modes[1:]
+	}
+	return m
+}
+
+func newRange(t *testing.T, s Subject, e Expectations) *firingRange {
+	t.Helper()
+	lab := NewLab(t, s.Program)
+	dir := filepath.Dir(lab.State)
+	r := &firingRange{s: s, e: e, state: lab.State, tare: lab.Tare, modes: e.modes()}
+	r.image, r.work = r.images(t, dir)
+	r.openNetwork(t, lab)
+	var err error
+	if r.driver, err = s.New(lab); err != nil {
+		t.Fatalf("making the driver: %v", err)
+	}
+	return r
+}
+
+// NewLab makes what a driver is given to work in, for the length of the test. program is as in Subject.
+func NewLab(t *testing.T, program string) Lab {
+	t.Helper()
+	dir := t.TempDir()
+	l := Lab{State: filepath.Join(dir, "state"), Tare: build(t, dir, Subject{Program: program}.program())}
+	var err error
+	if l.Journal, err = host.OpenJournal(l.State); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := l.Journal.Close(); err != nil {
+			t.Errorf("closing the journal: %v", err)
+		}
+	})
+	return l
+}
+
+// NoHello checks a driver whose guest's first process ends at once and says why: the error has what it said, comes
+// soon, and nothing remains.
+func NoHello(t *testing.T, s Subject, provisioning string) {
+	Need(t, os.Geteuid() == 0, "root, to mount and to make cgroups")
+	busybox, err := exec.LookPath("busybox")
+	Need(t, err == nil, "busybox, static (apt-get install busybox-static)")
+	l := NewLab(t, s.Program)
+	l.Tare = busybox // asked to be a ruler, it says that it knows of no such applet
+	r := &firingRange{s: s, e: Expectations{Memory: memory}, state: l.State, tare: l.Tare}
+	r.image, r.work = r.images(t, filepath.Dir(l.State))
+	if r.driver, err = s.New(l); err != nil {
+		t.Fatal(err)
+	}
+	before, spec := r.look(t), r.spec(provisioning, 1)
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	start := time.Now()
+	g, err := r.driver.Provision(ctx, spec)
+	if err == nil {
+		r.destroy(t, g)
+	}
+	if err == nil || !strings.Contains(err.Error(), "applet not found") {
+		t.Errorf("a guest whose first process ends at once: %v; want an error with what it said", err)
+	}
+	if took := time.Since(start); took > 10*time.Second {
+		t.Errorf("it took %v to say so", took)
+	}
+	r.nothingRemains(t, before, spec.ID)
+}
+
+// spec is a guest of one core (or the cores given) under a new name.
+func (r *firingRange) spec(provisioning string, cores float64) engine.Spec {
+	s := engine.Spec{
+		ID:           fmt.Sprintf("conformance-%d-%08x", os.Getpid(), rand.Uint32()),
+		Instance:     notebook.Instance{Name: "conformance", Cores: cores, Memory: r.e.Memory},
+		Provisioning: provisioning,
+		Image:        r.image,
+		Work:         r.work,
+	}
+	if provisioning != notebook.Vanilla {
+		s.CPUs = []int{lastCPU()}
+	}
+	return s
+}
+
+// provision makes a guest that is destroyed with the test in any case.
+func (r *firingRange) provision(t *testing.T, s engine.Spec) engine.Guest {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), r.e.patience(20*time.Second))
+	defer cancel()
+	start := time.Now()
+	g, err := r.driver.Provision(ctx, s)
+	if err != nil {
+		t.Fatalf("provisioning: %v", err)
+	}
+	t.Logf("provisioned in %v", time.Since(start).Round(time.Millisecond))
+	t.Cleanup(func() { r.destroy(t, g) })
+	return g
+}
+
+func (r *firingRange) destroy(t *testing.T, g engine.Guest) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), r.e.patience(20*time.Second))
+	defer cancel()
+	start := time.Now()
+	if err := g.Destroy(ctx); err != nil {
+		t.Errorf("destroying: %v", err)
+	}
+	t.Logf("destroyed in %v", time.Since(start).Round(time.Millisecond))
+}
+
+// order runs argv in the guest and fails the test where it could not be run at all.
+func (r *firingRange) order(t *testing.T, g engine.Guest, o ruler.Order) ruler.Result {
+	t.Helper()
+	if o.Timeout == 0 {
+		o.Timeout = r.e.patience(10 * time.Second)
+	}
+	if o.OutputLimit == 0 {
+		o.OutputLimit = 64 << 10
+	}
+	if o.Env == nil {
+		o.Env = []string{"PATH=/bin"}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), o.Timeout+r.e.patience(5*time.Second))
+	defer cancel()
+	res, took, err := g.Ruler().Run(ctx, o)
+	if err != nil {
+		t.Fatalf("%q: %v\nautopsy: %s", o.Argv, err, g.Autopsy())
+	}
+	if res.Error != "" {
+		t.Fatalf("%q: the ruler could not start it: %s", o.Argv, res.Error)
+	}
+	if took <= 0 || res.Elapsed <= 0 {
+		t.Errorf("%q: %v by the guest's clock, %v by the host's; want both above 0", o.Argv, res.Elapsed, took)
+	}
+	return res
+}
+
+// sh runs a line of shell in the guest and returns what it printed; it must succeed.
+func (r *firingRange) sh(t *testing.T, g engine.Guest, line string) string {
+	t.Helper()
+	res := r.order(t, g, ruler.Order{Argv: []string{"/bin/sh", "-c", line}, KeepScratch: true})
+	if res.Exit != 0 || res.Signal != "" {
+		t.Errorf("%q: exit %d %s: %s%s", line, res.Exit, res.Signal, res.Stdout, res.Stderr)
+	}
+	return strings.TrimSpace(string(res.Stdout))
+}
+
+// guest looks at one guest from all sides, ends it, and looks whether a second one sees or finds anything of it.
+func (r *firingRange) guest(t *testing.T, provisioning string) {
+	before := r.look(t)
+	s := r.connected(t, r.spec(provisioning, 1), r.mode())
+	g := r.provision(t, s)
+	t.Run("ruler", func(t *testing.T) { r.answers(t, g) })
+	t.Run("limits", func(t *testing.T) { r.limits(t, g, s) })
+	t.Run("cores", func(t *testing.T) { r.cores(t, g, s.Instance.Cores) })
+	t.Run("results", func(t *testing.T) { r.results(t, g) })
+	t.Run("files", func(t *testing.T) { r.files(t, g) })
+	t.Run("timeout", func(t *testing.T) { r.timeout(t, g) })
+	t.Run("memory", func(t *testing.T) { r.memory(t, g) })
+	t.Run("daemons", func(t *testing.T) { r.daemons(t, g, s.ID) })
+	t.Run("network", func(t *testing.T) { r.network(t, g, s) })
+	address := g.Address()
+	r.destroy(t, g)
+	r.destroy(t, g) // a second time: nothing to do, no error
+	r.nothingRemains(t, before, s.ID)
+	r.portInUse(t, s, address)
+
+	cores := 1.0
+	if r.e.Fraction && provisioning == notebook.Vanilla {
+		cores = 0.5
+	}
+	s = r.connected(t, r.spec(provisioning, cores), r.mode())
+	g = r.provision(t, s)
+	t.Run("second guest", func(t *testing.T) {
+		r.limits(t, g, s)
+		if cores < 1 {
+			r.cores(t, g, cores)
+		}
+		r.untouched(t, g)
+		r.network(t, g, s)
+	})
+	t.Run("killed from the host", func(t *testing.T) { r.killedFromHost(t, g, s.ID) })
+	address = g.Address()
+	r.destroy(t, g)
+	r.nothingRemains(t, before, s.ID)
+	r.portInUse(t, s, address)
+}
+
+// onNetwork looks at the network of a guest of its own.
+func (r *firingRange) onNetwork(t *testing.T, mode string) {
+	before := r.look(t)
+	s := r.connected(t, r.spec(r.e.Provisionings[0], 1), mode)
+	g := r.provision(t, s)
+	r.network(t, g, s)
+	address := g.Address()
+	r.destroy(t, g)
+	r.nothingRemains(t, before, s.ID)
+	r.portInUse(t, s, address)
+}
+
+func (r *firingRange) answers(t *testing.T, g engine.Guest) {
+	ctx, cancel := context.WithTimeout(context.Background(), r.e.patience(10*time.Second))
+	defer cancel()
+	h := g.Ruler().Hello()
+	if h.Version != ruler.ProtocolVersion || h.Kernel == "" || h.PID < 1 || len(h.CPUs) == 0 || h.Memory <= 0 {
+		t.Errorf("hello %+v: want version %d, a kernel, a pid, CPUs and memory", h, ruler.ProtocolVersion)
+	}
+	if f := g.Facts(); f.Kernel != h.Kernel {
+		t.Errorf("Facts().Kernel is %q, the ruler says %q", f.Kernel, h.Kernel)
+	}
+	if d, err := g.Ruler().Ping(ctx); err != nil || d <= 0 {
+		t.Errorf("ping: %v, %v", d, err)
+	}
+	costs, err := g.Ruler().Cost(ctx, 5)
+	if err != nil || len(costs) != 5 {
+		t.Fatalf("cost: %v, %v; want 5 figures", costs, err)
+	}
+	if slices.Min(costs) <= 0 {
+		t.Errorf("costs %v: want all above 0", costs)
+	}
+	pids, err := g.Processes()
+	if err != nil || len(pids) == 0 {
+		t.Fatalf("Processes: %v, %v; want one at least", pids, err)
+	}
+	for _, pid := range pids {
+		if err := syscall.Kill(pid, 0); err != nil {
+			t.Errorf("Processes names %d: %v", pid, err)
+		}
+	}
+}
+
+func (r *firingRange) limits(t *testing.T, g engine.Guest, s engine.Spec) {
+	l, err := g.Limits()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l.Source == "" {
+		t.Errorf("limits %+v: want their source", l)
+	}
+	if s.CPUs != nil && l.CPUs != host.FormatCPUList(s.CPUs) {
+		t.Errorf("limits %+v: want CPUs %s", l, host.FormatCPUList(s.CPUs))
+	}
+	if r.e.Fraction && s.Provisioning == notebook.Vanilla && math.Abs(l.Quota-s.Instance.Cores) > 0.01 {
+		t.Errorf("limits %+v: want a quota of %g cores", l, s.Instance.Cores)
+	}
+	switch {
+	case r.e.QuotaToo && math.Abs(l.Quota-s.Instance.Cores) > 0.01:
+		t.Errorf("limits %+v: want a quota of %g cores beside CPUs", l, s.Instance.Cores)
+	case !r.e.QuotaToo && s.CPUs != nil && l.Quota != 0:
+		t.Errorf("limits %+v: want no quota beside CPUs", l)
+	}
+	switch {
+	case r.e.MemoryLimit && (l.Memory > s.Instance.Memory || l.Memory < s.Instance.Memory-r.e.MemorySlack):
+		t.Errorf("limits %+v: want %d bytes of memory", l, s.Instance.Memory)
+	case !r.e.MemoryLimit && l.Memory != 0:
+		t.Errorf("limits %+v: want no limit on memory", l)
+	}
+	if r.e.SharesKernel && s.CPUs != nil {
+		t.Run("CPUs seen", func(t *testing.T) {
+			r.keeps(t, engine.LackHostProcesses)
+			seen := r.sh(t, g, "grep Cpus_allowed_list /proc/self/status")
+			if _, list, _ := strings.Cut(seen, "\t"); list != host.FormatCPUList(s.CPUs) {
+				t.Errorf("in the guest: %q, want CPUs %s", seen, host.FormatCPUList(s.CPUs))
+			}
+		})
+	}
+}
+
+// cores has more threads spin than the guest has cores and looks at the CPU time that they got.
+func (r *firingRange) cores(t *testing.T, g engine.Guest, cores float64) {
+	threads := int(math.Ceil(cores)) + 2
+	used := r.cpuTime(t, g)
+	start := time.Now()
+	res := r.order(t, g, ruler.Order{Argv: []string{"/bin/probe", fmt.Sprintf("burn-%d", threads), "1000"}})
+	if res.Exit != 0 || res.Signal != "" {
+		t.Fatalf("burn: exit %d %s: %s", res.Exit, res.Signal, res.Stderr)
+	}
+	got := (res.UserS + res.SystemS) / res.Elapsed.Seconds()
+	if l := r.lack(engine.LackCPUTime); l != nil {
+		t.Logf("declared: not so that %s: %s; by its own count it got %.3f cores", l.Name, l.Why, got)
+		got = (r.cpuTime(t, g) - used).Seconds() / time.Since(start).Seconds()
+	}
+	t.Logf("%d busy threads got %.3f cores of %g", threads, got, cores)
+	// A quota may give one period (0.1 s) more in a second than it should in the long run.
+	if got > cores*1.1+0.02 {
+		t.Errorf("%d busy threads got %.3f cores' worth of CPU time, want at most %g", threads, got, cores)
+	}
+	// How much less it may be is the host's to say: others may be busy on it.
+}
+
+// cpuTime is what the host's kernel has counted for a guest whose own count is not that; else 0.
+func (r *firingRange) cpuTime(t *testing.T, g engine.Guest) time.Duration {
+	t.Helper()
+	if r.lack(engine.LackCPUTime) == nil {
+		return 0
+	}
+	pids, err := g.Processes()
+	if err != nil || len(pids) == 0 {
+		t.Fatalf("Processes: %v, %v", pids, err)
+	}
+	for _, f := range []struct {
+		controller, file, format string
+		unit                     time.Duration
+	}{
+		{"cpuacct", "cpuacct.usage", "%d", time.Nanosecond},
+		{"cpu", "cpu.stat", "usage_usec %d", time.Microsecond},
+	} {
+		dir, err := host.CgroupOf(pids[0], f.controller)
+		if err != nil {
+			continue
+		}
+		b, err := os.ReadFile(filepath.Join(dir, f.file))
+		var n int64
+		if err == nil {
+			_, err = fmt.Sscanf(string(b), f.format, &n)
+		}
+		if err == nil {
+			return time.Duration(n) * f.unit
+		}
+	}
+	t.Fatalf("the CPU time of the cgroup of process %d is in none of the kernel's files", pids[0])
+	return 0
+}
+
+func (r *firingRange) results(t *testing.T, g engine.Guest) {
+	res := r.order(t, g, ruler.Order{
+		Argv: []string{"/bin/sh", "-c", "echo out; echo err >&2; id -u; id -g; pwd; echo $COLOUR; exit 3"},
+		Env:  []string{"PATH=/bin", "COLOUR=green"}, Dir: "/tmp", UID: 1234, GID: 2345,
+	})
+	if want := "out\n1234\n2345\n/tmp\ngreen\n"; string(res.Stdout) != want {
+		t.Errorf("stdout %q, want %q", res.Stdout, want)
+	}
+	if string(res.Stderr) != "err\n" {
+		t.Errorf("stderr %q, want %q", res.Stderr, "err\n")
+	}
+	if res.Exit != 3 || res.Signal != "" {
+		t.Errorf("exit %d %q, want 3", res.Exit, res.Signal)
+	}
+	res = r.order(t, g, ruler.Order{Argv: []string{"sh", "-c", "kill -TERM $$"}})
+	if res.Signal != "SIGTERM" {
+		t.Errorf("exit %d, signal %q; want SIGTERM", res.Exit, res.Signal)
+	}
+}
+
+// marks are what a guest leaves behind in the hope that another finds it.
+const (
+	rootMark    = "/etc/was-here"
+	scratchMark = ruler.ScratchDir + "/was-here"
+	tmpMark     = "/tmp/was-here"
+	shmMark     = "/dev/shm/was-here"
+)
+
+func (r *firingRange) files(t *testing.T, g engine.Guest) {
+	if got := r.sh(t, g, "cat "+markerPath); got != marker {
+		t.Errorf("%s is %q, want the image's %q", markerPath, got, marker)
+	}
+	if got := r.sh(t, g, "cat "+ruler.WorkDir+"/input/greeting"); got != greeting {
+		t.Errorf("the work tree's file is %q, want %q", got, greeting)
+	}
+	if got := r.sh(t, g, ruler.WorkDir+"/script"); got != "ran" {
+		t.Errorf("the work tree's script printed %q, want ran", got)
+	}
+	if got := r.sh(t, g, "touch "+ruler.WorkDir+"/x 2>/dev/null && echo written || echo refused"); got != "refused" {
+		t.Errorf("writing to the work tree: %s, want refused", got)
+	}
+	want := "refused"
+	if r.e.WritableRoot {
+		want = "written"
+	}
+	if got := r.sh(t, g, "touch "+rootMark+" 2>/dev/null && echo written || echo refused"); got != want {
+		t.Errorf("writing to the root: %s, want %s", got, want)
+	}
+	if _, err := os.Lstat(filepath.Join(r.image.Dir, rootMark)); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("what the guest wrote is in the store: %v", err)
+	}
+	for _, m := range []string{scratchMark, tmpMark, shmMark} {
+		r.sh(t, g, "echo here > "+m)
+	}
+	res := r.order(t, g, ruler.Order{Argv: []string{"sh", "-c", "pwd; ls -A"}, UID: 1234, GID: 1234})
+	if string(res.Stdout) != ruler.ScratchDir+"\n" {
+		t.Errorf("a trial's folder and its content: %q; want %s, empty", res.Stdout, ruler.ScratchDir)
+	}
+	// Every guest has the devices that programs rely on.
+	r.sh(t, g, "head -c 10 /dev/zero > /dev/null && head -c 4 /dev/urandom > /dev/null && test -d /proc/self && test -d /sys/class")
+	// And none has the host's own: a workload must not be able to reach its disks or its memory.
+	if got := r.sh(t, g, "ls -d /dev/mem /dev/kmsg /dev/kvm /dev/sd* /dev/vd* /dev/nvme* /dev/loop* 2>/dev/null || :"); got != "" && r.e.SharesKernel {
+		t.Errorf("the guest has devices of the host: %s", got)
+	}
+}
+
+// untouched says that a new guest finds nothing of an earlier one.
+func (r *firingRange) untouched(t *testing.T, g engine.Guest) {
+	for _, m := range []string{rootMark, scratchMark, tmpMark, shmMark} {
+		if got := r.sh(t, g, "test -e "+m+" && echo there || echo new"); got != "new" {
+			t.Errorf("%s of an earlier guest is %s", m, got)
+		}
+	}
+	if got := r.sh(t, g, "cat "+markerPath); got != marker {
+		t.Errorf("%s is %q, want %q", markerPath, got, marker)
+	}
+}
+
+func (r *firingRange) timeout(t *testing.T, g engine.Guest) {
+	start := time.Now()
+	res := r.order(t, g, ruler.Order{Argv: []string{"sh", "-c", "sleep 1000 & sleep 1000"}, Timeout: r.e.patience(200 * time.Millisecond)})
+	if !res.TimedOut {
+		t.Errorf("result %+v, want timed out", res)
+	}
+	if took := time.Since(start); took > r.e.patience(5*time.Second) {
+		t.Errorf("a trial's end by its timeout took %v", took)
+	}
+}
+
+func (r *firingRange) memory(t *testing.T, g engine.Guest) {
+	eat := func(bytes int64) ruler.Result {
+		return r.order(t, g, ruler.Order{Argv: []string{"/bin/probe", "eat", strconv.FormatInt(bytes, 10)}, Timeout: r.e.patience(20 * time.Second)})
+	}
+	half := eat(r.e.Memory / 3)
+	if half.Exit != 0 || half.Signal != "" || !bytes.Contains(half.Stdout, []byte("ate")) {
+		t.Errorf("eating a third of the memory: exit %d %s %s, want success", half.Exit, half.Signal, half.Stderr)
+	}
+	if !r.e.MemoryLimit {
+		return
+	}
+	res := eat(r.e.Memory * 3 / 2)
+	if res.Signal != "SIGKILL" || res.TimedOut {
+		t.Errorf("eating more than the memory: exit %d, signal %q, timed out %t; want SIGKILL (stderr %s)", res.Exit, res.Signal, res.TimedOut, res.Stderr)
+	}
+	t.Run("counted", func(t *testing.T) {
+		r.keeps(t, engine.LackOOMCount)
+		if res.OOMKills < 1 {
+			t.Errorf("eating more than the memory: OOM kills %d, want one at least", res.OOMKills)
+		}
+	})
+	if got := r.sh(t, g, "echo alive"); got != "alive" {
+		t.Errorf("after the kernel killed a trial for memory the guest says %q", got)
+	}
+}
+
+// daemons leaves processes behind and then asks whether a trial's end was theirs.
+func (r *firingRange) daemons(t *testing.T, g engine.Guest, id string) {
+	r.order(t, g, ruler.Order{Argv: []string{"/bin/probe", "rabbits-2", id}})
+	res := r.order(t, g, ruler.Order{Argv: []string{"/bin/probe", "daemons-20", id}})
+	if !strings.Contains(string(res.Stdout), "left 20") {
+		t.Fatalf("daemons: exit %d %s%s", res.Exit, res.Stdout, res.Stderr)
+	}
+	// The bracket keeps the command from finding itself.
+	if got := r.sh(t, g, "grep -lE '[l]inger.'"+id+"'|[h]op.'"+id+" /proc/[0-9]*/cmdline 2>/dev/null | wc -l"); got != "0" {
+		t.Errorf("%s processes of an ended trial live on beside the next", got)
+	}
+}
+
+// killedFromHost kills the guest's first process while work is under way there.
+func (r *firingRange) killedFromHost(t *testing.T, g engine.Guest, id string) {
+	ctx, cancel := context.WithTimeout(context.Background(), r.e.patience(20*time.Second))
+	defer cancel()
+	pids, err := g.Processes()
+	if err != nil || len(pids) == 0 {
+		t.Fatalf("Processes: %v, %v", pids, err)
+	}
+	type end struct {
+		err error
+		at  time.Time
+	}
+	done := make(chan end, 1)
+	go func() {
+		_, _, err := g.Ruler().Run(ctx, ruler.Order{
+			Argv: []string{"/bin/sh", "-c", "/bin/probe daemons-5 " + id + "; /bin/probe rabbits-2 " + id + "; sleep 1000"}, Env: []string{"PATH=/bin"},
+			Timeout: time.Hour, OutputLimit: 1024,
+		})
+		done <- end{err, time.Now()}
+	}()
+	if r.e.SharesKernel {
+		t.Run("processes seen", func(t *testing.T) {
+			r.keeps(t, engine.LackHostProcesses)
+			r.underWay(t, g, len(pids))
+		})
+	}
+	killed := time.Now()
+	if err := syscall.Kill(pids[0], syscall.SIGKILL); err != nil {
+		t.Fatalf("killing %d: %v", pids[0], err)
+	}
+	e := <-done
+	if !errors.Is(e.err, ruler.ErrGone) {
+		t.Errorf("a trial in a guest that was killed: %v, want ruler.ErrGone", e.err)
+	}
+	if took := e.at.Sub(killed); took > 5*time.Second {
+		t.Errorf("the guest's death was noticed after %v", took)
+	}
+	if a := g.Autopsy(); a == "" {
+		t.Error("no autopsy")
+	} else {
+		t.Logf("autopsy: %s", a)
+	}
+}
+
+// underWay waits until the work is under way beside so many processes: a guest killed before has nothing to lose.
+func (r *firingRange) underWay(t *testing.T, g engine.Guest, beside int) {
+	deadline := time.Now().Add(r.e.patience(5 * time.Second))
+	for {
+		now, err := g.Processes()
+		if err == nil && len(now) > beside+5 {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Errorf("Processes lists %v, %v; want more than 5 beyond %d", now, err, beside)
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// noHalfCore asks for what the platform cannot give.
+func (r *firingRange) noHalfCore(t *testing.T) {
+	before := r.look(t)
+	ctx, cancel := context.WithTimeout(context.Background(), r.e.patience(20*time.Second))
+	defer cancel()
+	s := r.spec(r.e.Provisionings[0], 0.5)
+	g, err := r.driver.Provision(ctx, s)
+	if err == nil {
+		r.destroy(t, g)
+	}
+	var cannot *engine.CannotError
+	if !errors.As(err, &cannot) {
+		t.Errorf("half a core: %v, want a engine.CannotError", err)
+	}
+	r.nothingRemains(t, before, s.ID)
+}
+
+// cancelled interrupts provisioning at random moments.
+func (r *firingRange) cancelled(t *testing.T) {
+	before := r.look(t)
+	s := r.spec(r.e.Provisionings[0], 1)
+	start := time.Now()
+	g := r.provision(t, s)
+	whole := time.Since(start)
+	r.destroy(t, g)
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	rnd := rand.New(rand.NewPCG(seed, 0))
+	for i := range r.e.rounds() {
+		mode := ""
+		if i%2 == 0 {
+			mode = notebook.NetBridge
+		}
+		s := r.connected(t, r.spec(r.e.Provisionings[0], 1), mode)
+		after := time.Duration(rnd.Float64() * 1.1 * float64(whole))
+		ctx, cancel := context.WithTimeout(context.Background(), after)
+		g, err := r.driver.Provision(ctx, s)
+		cancel()
+		if err == nil {
+			r.destroy(t, g)
+		} else if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("cancelled after %v: %v, want the context's error in it", after, err)
+		}
+		r.nothingRemains(t, before, s.ID)
+	}
+}

@@ -1,0 +1,175 @@
+//go:build linux
+
+package conformance
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"tare/lab/engine"
+	"tare/lab/host"
+	"tare/lab/network"
+	"tare/notebook"
+)
+
+// What the holder is told by its environment.
+const (
+	envHold = "TARE_CONFORMANCE_HOLD" // name of the subject
+	envDir  = "TARE_CONFORMANCE_DIR"  // the suite's folder
+	envTare = "TARE_CONFORMANCE_TARE" // the ruler's program
+	envID   = "TARE_CONFORMANCE_ID"   // how the guests' names begin
+	envMem  = "TARE_CONFORMANCE_MEM"  // bytes
+	envProv = "TARE_CONFORMANCE_PROV" // provisioning
+)
+
+// Main runs a package's tests, or, in a process that the suite started to be killed, holds guests of the subject
+// that the environment names.
+func Main(m *testing.M, subjects ...Subject) {
+	name, hold := os.LookupEnv(envHold)
+	if !hold {
+		os.Exit(m.Run())
+	}
+	for _, s := range subjects {
+		if s.Name == name {
+			fmt.Println("error:", holdGuests(s)) // it ends only so, or killed
+			os.Exit(1)
+		}
+	}
+	fmt.Println("error: no subject", name)
+	os.Exit(1)
+}
+
+// holdGuests makes guests and ends them, one after the other, until it is killed.
+func holdGuests(s Subject) error {
+	dir := os.Getenv(envDir)
+	state := filepath.Join(dir, "state")
+	journal, err := host.OpenJournal(state)
+	if err != nil {
+		return err
+	}
+	driver, err := s.New(Lab{Journal: journal, State: state, Tare: os.Getenv(envTare)})
+	if err != nil {
+		return err
+	}
+	img, work, err := load(dir)
+	if err != nil {
+		return err
+	}
+	spec := engine.Spec{
+		Provisioning: os.Getenv(envProv), Image: img, Work: work,
+		Instance: notebook.Instance{Name: "conformance", Cores: 1},
+	}
+	if _, err := fmt.Sscan(os.Getenv(envMem), &spec.Instance.Memory); err != nil {
+		return err
+	}
+	if spec.Provisioning != notebook.Vanilla {
+		spec.CPUs = []int{lastCPU()}
+	}
+	ctx := context.Background() // bounded by the kill
+	bridge, err := network.Open(ctx, journal)
+	if err != nil {
+		return err
+	}
+	fmt.Println("bridge", bridge.Name(), macOf(bridge.Name()))
+	if spec, err = connected(spec, notebook.NetBridge, bridge); err != nil {
+		return err
+	}
+	for i := 0; ; i++ {
+		fmt.Println("making")
+		spec.ID = fmt.Sprintf("%s-%d", os.Getenv(envID), i)
+		g, err := driver.Provision(ctx, spec)
+		if err != nil {
+			return err
+		}
+		fmt.Println("made")
+		if err := g.Destroy(ctx); err != nil {
+			return err
+		}
+		fmt.Println("destroyed")
+	}
+}
+
+// macOf is the hardware address of a link, "" where there is none: a bridge of the same name may be another's.
+func macOf(link string) string {
+	b, err := os.ReadFile("/sys/class/net/" + link + "/address")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(b))
+}
+
+// killed kills a whole process that makes and ends guests, at random moments, and has Recover find what it left.
+func (r *firingRange) killed(t *testing.T) {
+	before := r.look(t)
+	undo := network.Undo()
+	maps.Copy(undo, r.s.Undo)
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	rnd := rand.New(rand.NewPCG(seed, 1))
+	var whole time.Duration // from the first "making" to "destroyed", learned in the first turn
+	for turn := range 1 + r.e.rounds() {
+		s := r.spec(r.e.Provisionings[0], 1)
+		cmd := exec.Command(os.Args[0], "-test.run=^$")
+		cmd.Env = append(os.Environ(), envHold+"="+r.s.Name, envDir+"="+filepath.Dir(r.state), envTare+"="+r.tare,
+			envID+"="+s.ID, envProv+"="+s.Provisioning, fmt.Sprintf("%s=%d", envMem, s.Instance.Memory))
+		cmd.Stderr = os.Stderr
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		// Whatever happens, the holder does not outlive its turn.
+		guard := time.AfterFunc(r.e.patience(30*time.Second), func() { cmd.Process.Kill() })
+		lines := bufio.NewScanner(out)
+		var start time.Time
+		said, bridge, mac := "", "", ""
+		for lines.Scan() {
+			said = lines.Text()
+			switch {
+			case strings.HasPrefix(said, "bridge "):
+				fmt.Sscan(said, &said, &bridge, &mac) // it is this program's own line
+			case said == "making" && start.IsZero():
+				start = time.Now()
+				if turn > 0 {
+					time.AfterFunc(time.Duration(rnd.Float64()*float64(whole)), func() { cmd.Process.Kill() })
+				}
+			case said == "made" && turn == 0:
+				// The first one dies with a whole guest alive.
+				whole = 2 * time.Since(start)
+				cmd.Process.Kill()
+			}
+		}
+		cmd.Wait() // killed: its error says nothing new
+		if !guard.Stop() {
+			t.Errorf("the process that holds guests did not get on; it last said %q", said)
+		}
+		if start.IsZero() || (turn == 0 && whole == 0) || len(said) > 6 && said[:6] == "error:" {
+			t.Fatalf("the process that was to make guests said %q", said)
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), r.e.patience(20*time.Second))
+		undone, err := host.Recover(ctx, r.state, undo)
+		cancel()
+		if err != nil {
+			t.Errorf("recovering after a kill while %q: %v", said, err)
+		}
+		if turn == 0 && len(undone) == 0 {
+			t.Error("a process was killed with a guest alive and there was nothing to undo")
+		}
+		t.Logf("killed after %q: %d changes undone", said, len(undone))
+		if mac == "" || macOf(bridge) == mac {
+			t.Errorf("after a kill and Recover the bridge %s (%s) is there", bridge, mac)
+		}
+		r.nothingRemains(t, before, s.ID)
+	}
+}

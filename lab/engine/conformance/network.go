@@ -1,0 +1,255 @@
+//go:build linux
+
+package conformance
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"tare/lab/engine"
+	"tare/lab/engine/bare"
+	"tare/lab/image"
+	"tare/lab/network"
+	"tare/lab/ruler"
+	"tare/notebook"
+)
+
+// modes are the ways of connecting a guest that the platform has, in the order in which the suite's guests get them:
+// the first has what the engine gives by itself.
+func (e Expectations) modes() []string {
+	all := []string{"", notebook.NetNone, notebook.NetBridge}
+	if !e.NoHostNetwork {
+		all = append(all, notebook.NetHost)
+	}
+	return all
+}
+
+// OnNetwork makes one guest with the network of the mode and looks at that alone: it is for a host whose firewall or
+// engine is set up in another way than that of the whole suite. It gives the image that the guest had.
+func OnNetwork(t *testing.T, s Subject, e Expectations, mode string) *image.Image {
+	t.Helper()
+	Need(t, os.Geteuid() == 0, "root, to mount and to make cgroups")
+	if e.Memory == 0 {
+		e.Memory = memory
+	}
+	r := newRange(t, s, e)
+	r.onNetwork(t, mode)
+	return r.image
+}
+
+// openNetwork makes the bridge and the guest of bare metal on it that asks the others' services.
+func (r *firingRange) openNetwork(t *testing.T, l Lab) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	var err error
+	if r.bridge, err = network.Open(ctx, l.Journal); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		defer cancel()
+		if err := r.bridge.Close(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	s := r.spec("", 1)
+	s.Network = &engine.Network{Mode: notebook.NetBridge, Bridge: r.bridge}
+	// Not among the guests under test, of which the suite wants to see nothing remain.
+	load := &bare.Driver{Journal: l.Journal, State: filepath.Join(filepath.Dir(l.State), "load"), Tare: l.Tare}
+	if r.client, err = load.Provision(ctx, s); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { r.destroy(t, r.client) })
+}
+
+// connected gives a spec the network of the mode and a port that is free now; "" leaves it as it is.
+func connected(s engine.Spec, mode string, b *network.Bridge) (engine.Spec, error) {
+	if mode == "" {
+		return s, nil
+	}
+	l, err := net.Listen("tcp", netip.AddrPortFrom(b.Host(), 0).String())
+	if err != nil {
+		return s, err
+	}
+	s.Network = &engine.Network{Mode: mode, Bridge: b, Port: l.Addr().(*net.TCPAddr).Port}
+	return s, l.Close()
+}
+
+func (r *firingRange) connected(t *testing.T, s engine.Spec, mode string) engine.Spec {
+	t.Helper()
+	s, err := connected(s, mode, r.bridge)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// network looks at what a guest is connected with, and reaches it as a load does.
+func (r *firingRange) network(t *testing.T, g engine.Guest, s engine.Spec) {
+	mode := s.NetworkMode()
+	if mode == "" {
+		return
+	}
+	a := g.Address()
+	up := r.links(t, g)
+	t.Logf("%s: %+v, links %v", mode, a, up)
+	switch {
+	case mode == notebook.NetNone:
+		if a != (engine.Address{}) || len(up) != 1 || !slices.Contains(up["lo"], "127.0.0.1/8") {
+			t.Errorf("address %+v and links %v; want none, and the loopback alone", a, up)
+		}
+		return
+	case mode == notebook.NetHost && r.e.SharesKernel:
+		if up[r.bridge.Name()] == nil || a.Listen != r.bridge.Host() || a.Connect != r.bridge.Host() {
+			t.Errorf("address %+v and links %v; want the host's", a, up)
+		}
+	default:
+		r.ownLink(t, a, up)
+	}
+	// A second time, because what was cancelled must leave the port and the ruler free.
+	for range 2 {
+		r.serve(t, g, s, a)
+	}
+}
+
+// ownLink says whether a guest has one link beside the loopback, with one IPv4 address, the one where it is reached
+// unless the engine brings it what arrives elsewhere.
+func (r *firingRange) ownLink(t *testing.T, a engine.Address, up map[string][]string) {
+	t.Helper()
+	var v4 []string
+	for _, address := range up["eth0"] {
+		p, err := netip.ParsePrefix(address)
+		if err == nil && p.Addr().Is4() {
+			v4 = append(v4, p.Addr().String())
+		} else if err != nil || !p.Addr().IsLinkLocalUnicast() {
+			t.Errorf("eth0 has the address %s", address)
+		}
+	}
+	if len(up) != 2 || len(v4) != 1 || !a.Listen.IsUnspecified() && (v4[0] != a.Listen.String() || a.Connect != a.Listen) {
+		t.Errorf("address %+v and links %v; want eth0 with it, and the loopback", a, up)
+	}
+}
+
+// links gives the addresses of the links that are up in a guest.
+func (r *firingRange) links(t *testing.T, g engine.Guest) map[string][]string {
+	t.Helper()
+	up := map[string][]string{}
+	for line := range strings.Lines(r.sh(t, g, "/bin/probe links")) {
+		f := strings.Fields(line)
+		up[f[0]] = append([]string{}, f[1:]...)
+	}
+	return up
+}
+
+// serve runs a service as one order, asks it from the bridge, and cancels it, with the daemons that it left.
+func (r *firingRange) serve(t *testing.T, g engine.Guest, s engine.Spec, a engine.Address) {
+	t.Helper()
+	port := uint16(s.Network.Port)
+	listen, at := netip.AddrPortFrom(a.Listen, port), netip.AddrPortFrom(a.Connect, port).String()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	type end struct {
+		r   ruler.Result
+		err error
+	}
+	ended := make(chan end, 1)
+	go func() {
+		res, _, err := g.Ruler().Run(ctx, ruler.Order{
+			Argv: []string{"/bin/sh", "-c", fmt.Sprintf("/bin/probe daemons-3 %s; exec /bin/probe serve %s %[1]s", s.ID, listen)},
+			Env:  []string{"PATH=/bin"}, Timeout: time.Hour, OutputLimit: 4096,
+		})
+		ended <- end{res, err}
+	}()
+	patience := r.e.patience(5 * time.Second)
+	res := r.order(t, r.client, ruler.Order{Argv: []string{"/bin/probe", "ask", at, patience.String()}, Timeout: 2 * patience})
+	if got := string(res.Stdout); got != s.ID+"\n" {
+		t.Errorf("asked at %s from the bridge: %q, exit %d %s; want %q", at, got, res.Exit, res.Stderr, s.ID)
+	}
+	cancel()
+	select {
+	case e := <-ended:
+		if !errors.Is(e.err, context.Canceled) {
+			t.Errorf("a service that was cancelled: %v, exit %d, %s%s%s; want the context's error", e.err, e.r.Exit, e.r.Error, e.r.Stdout, e.r.Stderr)
+		}
+	case <-time.After(r.e.patience(10 * time.Second)):
+		t.Fatal("a service that was cancelled does not end")
+	}
+	if got := r.sh(t, g, "grep -lE '[l]inger.'"+s.ID+"'|[s]erve."+listen.String()+"."+s.ID+"' /proc/[0-9]*/cmdline 2>/dev/null | wc -l"); got != "0" {
+		t.Errorf("%s processes of a cancelled service live on", got)
+	}
+}
+
+// portInUse asks for a guest whose port on the host another has.
+func (r *firingRange) portInUse(t *testing.T, s engine.Spec, a engine.Address) {
+	if s.Network == nil || a.Connect != r.bridge.Host() {
+		return // it has its own
+	}
+	before := r.look(t)
+	// That it can be listened on says that nothing of the guest before listens there any more.
+	l, err := net.Listen("tcp", netip.AddrPortFrom(r.bridge.Host(), uint16(s.Network.Port)).String())
+	if err != nil {
+		t.Fatalf("after the guest's end: %v", err)
+	}
+	defer l.Close()
+	again := r.spec(s.Provisioning, s.Instance.Cores)
+	again.Network = s.Network
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	g, err := r.driver.Provision(ctx, again)
+	if err == nil {
+		r.destroy(t, g)
+	}
+	if err == nil || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), fmt.Sprintf("port %d is in use", s.Network.Port)) {
+		t.Errorf("a guest whose port is in use: %v; want an error of one line that says so", err)
+	}
+	r.nothingRemains(t, before, again.ID)
+}
+
+// noHostNetwork asks for the host's network where the platform has no part in it.
+func (r *firingRange) noHostNetwork(t *testing.T) {
+	before := r.look(t)
+	ctx, cancel := context.WithTimeout(context.Background(), r.e.patience(20*time.Second))
+	defer cancel()
+	s := r.connected(t, r.spec(r.e.Provisionings[0], 1), notebook.NetHost)
+	g, err := r.driver.Provision(ctx, s)
+	if err == nil {
+		r.destroy(t, g)
+	}
+	if _, ok := errors.AsType[*engine.CannotError](err); !ok {
+		t.Errorf("the host's network: %v, want a engine.CannotError", err)
+	}
+	r.nothingRemains(t, before, s.ID)
+}
+
+// ports lists the links that are on the bridge.
+func ports(bridge string) ([]string, error) {
+	entries, err := os.ReadDir("/sys/class/net/" + bridge + "/brif")
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names, nil
+}
+
+// nextLease is the address that the next guest on the bridge would get.
+func nextLease(b *network.Bridge) (string, error) {
+	p, err := b.Lease()
+	if err != nil {
+		return "", err
+	}
+	b.Return(p)
+	return p.String(), nil
+}

@@ -1,0 +1,80 @@
+// Package platform is the contract that every driver of a platform keeps (design, section 7), and the
+// conformance suite that says whether it does. The drivers are in the packages below this one.
+package engine
+
+import (
+	"context"
+	"net/netip"
+
+	"tare/lab/image"
+	"tare/lab/network"
+	"tare/lab/ruler"
+	"tare/notebook"
+)
+
+// Spec says what guest is wanted.
+type Spec struct {
+	ID           string // unique on this host; names the guest's folder, cgroup, container, …
+	Instance     notebook.Instance
+	Provisioning string       // notebook.Vanilla, notebook.Pinned; empty on bm
+	CPUs         []int        // bm: the CPUs it may use; pinned: the CPU set. One for each core.
+	Image        *image.Image // the root
+	Work         *image.Tree  // the workload's own files and input, at ruler.WorkDir, read-only
+	Isolation    string       // engine notebook.LayersEngine: the topmost of notebook.Layers that the guest gets; of a cn engine notebook.IsolationFull: quota and CPU set at once
+	Network      *Network     // nil: what the engine gives by itself, of which no service is reached
+}
+
+// Network says how a guest is connected, and from where its service will be asked.
+type Network struct {
+	Mode   string          // notebook.NetBridge, notebook.NetHost or notebook.NetNone
+	Bridge *network.Bridge // where the load is; may be nil with NetNone
+	Port   int             // on which the guest's service will listen; 0: it has none
+}
+
+// Address says where a guest's service listens and where it is asked. Zero where there is no network to ask through.
+type Address struct {
+	Listen  netip.Addr // what the service binds to, inside the guest
+	Connect netip.Addr // what a load on the bridge connects to
+}
+
+// Driver makes guests of one platform with one engine.
+type Driver interface {
+	// Provision makes a guest and returns when its ruler has said hello and the limits in force, as the kernel's
+	// own files give them, are those of the spec. On error nothing of the guest remains.
+	Provision(ctx context.Context, s Spec) (Guest, error)
+}
+
+// Guest is one live instance of a platform.
+type Guest interface {
+	// Ruler is the measuring process in the guest.
+	Ruler() *ruler.Client
+	// Processes lists the host's process ids that make up the guest; first the one whose end is the guest's.
+	Processes() ([]int, error)
+	// Threads are those that a probe looks at from the host, by role (notebook.RoleWork, …): the ruler's among them, so
+	// that what it starts is known to be the work.
+	Threads() ([]Thread, error)
+	// Limits says what is in force, read from the host's kernel now.
+	Limits() (notebook.Limits, error)
+	// Facts says what a record should know: kernel, notes on what could not be made the same.
+	Facts() Facts
+	// Address says where the guest's service listens and is reached.
+	Address() Address
+	// Autopsy says, after the ruler stopped answering, what the platform knows about why. May be empty.
+	Autopsy() string
+	// Destroy ends the guest and returns when nothing of it remains: no process, cgroup, mount, namespace,
+	// network link, engine object or file. It may be called more than once.
+	Destroy(ctx context.Context) error
+}
+
+// Thread is one of the host's threads in a guest.
+type Thread struct {
+	ID   int    // as the host numbers it
+	Role string // notebook.RoleWork, RoleRuler, RoleVCPU, RoleIO or RoleEmulator
+}
+
+// Facts are what a driver knows of a guest beyond its spec.
+type Facts struct {
+	Kernel       string // release of the guest's kernel
+	KernelSource string // vm, vmcn: where that kernel was taken from
+	Notes        []string
+}

@@ -1,0 +1,202 @@
+//go:build linux
+
+package engine
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"tare/lab/host"
+)
+
+func need(t *testing.T, ok bool, what string) {
+	t.Helper()
+	if ok {
+		return
+	}
+	if os.Getenv("TARE_REQUIRE") == "all" {
+		t.Fatalf("needs %s, and TARE_REQUIRE=all", what)
+	}
+	t.Skipf("needs %s", what)
+}
+
+func TestValidID(t *testing.T) {
+	for id, want := range map[string]bool{
+		"a": true, "study-1.2_x": true, "": false, ".": false, "..": false, "a/b": false, "-x": false, "a b": false,
+		"ä": false, strings.Repeat("a", 100): true, strings.Repeat("a", 101): false,
+	} {
+		if got := ValidID(id); got != want {
+			t.Errorf("ValidID(%q) = %t, want %t", id, got, want)
+		}
+	}
+}
+
+func TestUnescape(t *testing.T) {
+	for in, want := range map[string]string{`/a\040b`: "/a b", `/a\134b`: `/a\b`, `/a\`: `/a\`, `/a\9zz`: `/a\9zz`, `/a\777`: `/a\777`} {
+		if got := unescape(in); got != want {
+			t.Errorf("unescape(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
+// TestFolderTakesAllWithIt mounts in a guest's folder, one over the other and under a name with a blank, starts
+// processes for it, and beside it a stranger that must live on.
+func TestFolderTakesAllWithIt(t *testing.T) {
+	need(t, os.Geteuid() == 0, "root, to mount")
+	sleep, err := exec.LookPath("sleep")
+	need(t, err == nil, "sleep")
+	tailProgram, err := exec.LookPath("tail")
+	need(t, err == nil, "tail")
+	state := t.TempDir()
+	j, err := host.OpenJournal(state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	c := NewChanges(j, nil)
+	// tail is told to be one of the guest's programs, sleep is not.
+	folder, err := c.MakeFolder(state, "guest", tailProgram)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{"a b", "a b/inner"} {
+		path := filepath.Join(folder, dir)
+		if err := os.Mkdir(path, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if err := unix.Mount("tmpfs", path, "tmpfs", 0, "size=64k"); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	file := filepath.Join(folder, "file")
+	if err := os.WriteFile(file, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ours, err := Start(exec.Command(tailProgram, "-f", file), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	defer ours.End(ctx, 0)
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	named := exec.Command("sh", "-c", "read x", folder) // names the folder, and is none of the guest's programs
+	named.Stdin = r
+	stranger, err := Start(named, nil)
+	r.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stranger.End(ctx, 0)
+	other, err := Start(exec.Command(sleep, "1000"), []int{0})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.End(ctx, 0)
+
+	if mounts, err := MountsBelow(folder); err != nil || len(mounts) != 4 {
+		t.Fatalf("MountsBelow: %q, %v; want 4", mounts, err)
+	}
+	if _, err := NewChanges(j, nil).MakeFolder(state, "guest"); err == nil {
+		t.Error("a second guest of the same name got the first one's folder")
+	}
+	if err := c.Undo(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if mounts, err := MountsBelow(folder); err != nil || len(mounts) != 0 {
+		t.Errorf("after Undo: mounts %q, %v", mounts, err)
+	}
+	if _, err := os.Lstat(folder); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("after Undo: folder %v", err)
+	}
+	select {
+	case <-ours.Done():
+	case <-time.After(5 * time.Second):
+		t.Error("the guest's process lives on")
+	}
+	for _, p := range []*Process{stranger, other} {
+		select {
+		case <-p.Done():
+			t.Errorf("a stranger was killed: %s", p.Ended())
+		default:
+		}
+	}
+	if err := c.Undo(ctx); err != nil {
+		t.Errorf("a second Undo: %v", err)
+	}
+}
+
+func TestChangesKeepWhatCannotBeUndone(t *testing.T) {
+	state := t.TempDir()
+	j, err := host.OpenJournal(state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	var order []string
+	broken := true
+	c := NewChanges(j, map[string]host.Undo{"thing": func(_ context.Context, e host.Entry) error {
+		order = append(order, e.Target)
+		if e.Target == "b" && broken {
+			return errors.New("stuck")
+		}
+		return nil
+	}})
+	for _, target := range []string{"a", "b", "c"} {
+		if err := c.Announce(host.Entry{Kind: "thing", Target: target}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := c.Announce(host.Entry{Kind: "unknown", Target: "x"}); err == nil {
+		t.Error("a change that nobody can undo was announced")
+	}
+	if err := c.Undo(t.Context()); err == nil || !strings.Contains(err.Error(), "thing b: stuck") {
+		t.Errorf("Undo: %v, want an error that names b", err)
+	}
+	broken = false
+	if err := c.Undo(t.Context()); err != nil {
+		t.Errorf("Undo again: %v", err)
+	}
+	if want := []string{"c", "b", "a", "b"}; !slices.Equal(order, want) {
+		t.Errorf("undone in the order %q, want %q", order, want)
+	}
+}
+
+func TestStartSetsAffinityBeforeTheFirstInstruction(t *testing.T) {
+	p, err := Start(exec.Command("sh", "-c", "grep Cpus_allowed_list /proc/self/status; exit 3"), []int{0})
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-p.Done()
+	if got := p.Ended(); !strings.Contains(got, "Cpus_allowed_list:\t0") || !strings.Contains(got, "exit status 3") {
+		t.Errorf("it ended: %q; want CPU 0 alone and exit status 3", got)
+	}
+	if _, err := Start(exec.Command("true"), []int{1023}); err == nil {
+		t.Error("a process was started on a CPU that the host has not")
+	}
+}
+
+func TestTailIsBounded(t *testing.T) {
+	var b tail
+	for range 1000 {
+		b.Write([]byte(strings.Repeat("x", 5000) + "end"))
+	}
+	if got := b.String(); len(got) != tailSize || !strings.HasSuffix(got, "xend") {
+		t.Errorf("kept %d bytes that end in %q", len(got), got[len(got)-8:])
+	}
+}

@@ -1,0 +1,246 @@
+//go:build linux
+
+package layers
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"tare/lab/engine/oci"
+	"tare/lab/host"
+)
+
+// Command is the word after the program's name that means Main.
+const Command = "layers"
+
+// refusal begins what Main says when the kernel refuses a layer; the layer's name and ": " follow.
+const refusal = "refused layer "
+
+// entry says what a process enters before it becomes the ruler.
+type entry struct {
+	Root         string
+	Cgroups      []string
+	CPUs         []int
+	Hostname     string // "": that of the host
+	Proc, Sys    bool   // new ones, of the namespaces that the process is in
+	Pivot        bool   // in place of chroot
+	Seccomp      bool
+	Capabilities bool // to be dropped but for Docker's
+}
+
+func (e entry) args() []string {
+	args := []string{"--root", e.Root, "--cpus", host.FormatCPUList(e.CPUs)}
+	for _, dir := range e.Cgroups {
+		args = append(args, "--cgroup", dir)
+	}
+	if e.Hostname != "" {
+		args = append(args, "--hostname", e.Hostname)
+	}
+	for _, f := range []struct {
+		is   bool
+		flag string
+	}{{e.Proc, "--proc"}, {e.Sys, "--sys"}, {e.Pivot, "--pivot"}, {e.Seccomp, "--seccomp"}, {e.Capabilities, "--capabilities"}} {
+		if f.is {
+			args = append(args, f.flag)
+		}
+	}
+	return args
+}
+
+func parseEntry(args []string) (e entry, err error) {
+	flags := flag.NewFlagSet("tare "+Command, flag.ContinueOnError)
+	flags.StringVar(&e.Root, "root", "", "folder to make the root")
+	flags.Func("cgroup", "folder of a cgroup to enter", func(v string) error { e.Cgroups = append(e.Cgroups, v); return nil })
+	flags.Func("cpus", "CPUs to run on", func(v string) (err error) { e.CPUs, err = host.ParseCPUList(v); return err })
+	flags.StringVar(&e.Hostname, "hostname", "", "host name to set")
+	flags.BoolVar(&e.Proc, "proc", false, "mount a new /proc")
+	flags.BoolVar(&e.Sys, "sys", false, "mount a new /sys")
+	flags.BoolVar(&e.Pivot, "pivot", false, "leave all other mounts behind")
+	flags.BoolVar(&e.Seccomp, "seccomp", false, "set the filter of system calls")
+	flags.BoolVar(&e.Capabilities, "capabilities", false, "drop capabilities")
+	if err = flags.Parse(args); err == nil && (flags.NArg() > 0 || e.Root == "" || len(e.CPUs) == 0) {
+		err = errors.New("tare starts it itself, with --root and --cpus")
+	}
+	return e, err
+}
+
+// Main is `tare layers`: it enters the layers that no flag of clone(2) brings and becomes the ruler, by an execve that
+// leaves nothing of the way behind: a Go program sets capabilities and filters for one thread only. It returns on
+// failure alone, with the exit status, and one line on standard error.
+func Main(args []string) int {
+	runtime.LockOSThread()
+	e, err := parseEntry(args)
+	if err == nil {
+		err = e.enter()
+	}
+	fmt.Fprintf(os.Stderr, "tare %s: %v\n", Command, err)
+	return 1
+}
+
+// refused is the error for a layer that the kernel refuses.
+func refused(layer string, err error) error { return fmt.Errorf("%s%s: %w", refusal, layer, err) }
+
+func (e entry) enter() error {
+	for _, dir := range e.Cgroups {
+		if err := write(filepath.Join(dir, "cgroup.procs"), "0"); err != nil { // 0: the one who writes
+			return fmt.Errorf("entering cgroup %s: %w", dir, err)
+		}
+	}
+	// Entering a cpuset of version 1 may widen the affinity to it.
+	var set unix.CPUSet
+	for _, c := range e.CPUs {
+		set.Set(c)
+	}
+	if err := unix.SchedSetaffinity(0, &set); err != nil {
+		return fmt.Errorf("setting its CPUs to %v: %w", e.CPUs, err)
+	}
+	if e.Hostname != "" {
+		if err := unix.Sethostname([]byte(e.Hostname)); err != nil {
+			return refused("uts", err)
+		}
+	}
+	self, err := os.Open("/proc/self/exe") // its path means nothing in the new root
+	if err != nil {
+		return err
+	}
+	if err := e.changeRoot(); err != nil {
+		return err
+	}
+	// Without no_new_privs, as an engine's container: that takes a capability which is dropped next.
+	if e.Seccomp {
+		if err := setFilter(); err != nil {
+			return refused("seccomp", err)
+		}
+	}
+	if e.Capabilities {
+		if err := dropCapabilities(); err != nil {
+			return refused("capabilities", err)
+		}
+	}
+	err = syscall.Exec(fmt.Sprintf("/proc/self/fd/%d", self.Fd()), []string{os.Args[0], "ruler", "--fd", "3"}, []string{})
+	return fmt.Errorf("becoming the ruler: %w", err)
+}
+
+// changeRoot makes the guest's root this process's.
+func (e entry) changeRoot() error {
+	if e.Pivot {
+		// The host must see nothing of what changes here.
+		if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+			return fmt.Errorf("keeping its mounts to itself: %w", err)
+		}
+	}
+	for _, m := range []struct {
+		do         bool
+		kind, path string
+		flags      uintptr
+	}{
+		{e.Proc, "proc", "/proc", unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC},
+		{e.Sys, "sysfs", "/sys", unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC | unix.MS_RDONLY},
+	} {
+		if !m.do {
+			continue
+		}
+		// What is mounted there shows the host's namespaces; that the folder is one, and no link, was seen when it was.
+		at := e.Root + m.path
+		if err := unix.Unmount(at, unix.UMOUNT_NOFOLLOW); err != nil {
+			return fmt.Errorf("removing the host's %s from %s: %w", m.kind, at, err)
+		}
+		if err := unix.Mount(m.kind, at, m.kind, m.flags, ""); err != nil {
+			return fmt.Errorf("mount of %s at %s: %w", m.kind, at, err)
+		}
+	}
+	if !e.Pivot {
+		if err := unix.Chroot(e.Root); err != nil {
+			return fmt.Errorf("making %s the root: %w", e.Root, err)
+		}
+		return os.Chdir("/")
+	}
+	if err := os.Chdir(e.Root); err != nil {
+		return err
+	}
+	// The old root comes to lie over the new one, and goes (pivot_root(2)).
+	if err := unix.PivotRoot(".", "."); err != nil {
+		return refused("mount", fmt.Errorf("pivot_root to %s: %w", e.Root, err))
+	}
+	if err := unix.Unmount(".", unix.MNT_DETACH); err != nil {
+		return fmt.Errorf("leaving the host's mounts behind: %w", err)
+	}
+	return os.Chdir("/")
+}
+
+// setFilter sets Docker's default filter for this thread and what it becomes.
+func setFilter() error {
+	list, err := oci.Seccomp()
+	if err != nil {
+		return err
+	}
+	prog, err := assemble(list)
+	if err != nil {
+		return err
+	}
+	p := unix.SockFprog{Len: uint16(len(prog)), Filter: &prog[0]}
+	if _, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&p))); errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+// numberOf gives the capabilities' numbers by name, of those that Docker leaves (linux/capability.h).
+var numberOf = map[string]int{
+	"CAP_AUDIT_WRITE": unix.CAP_AUDIT_WRITE, "CAP_CHOWN": unix.CAP_CHOWN, "CAP_DAC_OVERRIDE": unix.CAP_DAC_OVERRIDE,
+	"CAP_FOWNER": unix.CAP_FOWNER, "CAP_FSETID": unix.CAP_FSETID, "CAP_KILL": unix.CAP_KILL, "CAP_MKNOD": unix.CAP_MKNOD,
+	"CAP_NET_BIND_SERVICE": unix.CAP_NET_BIND_SERVICE, "CAP_NET_RAW": unix.CAP_NET_RAW, "CAP_SETFCAP": unix.CAP_SETFCAP,
+	"CAP_SETGID": unix.CAP_SETGID, "CAP_SETPCAP": unix.CAP_SETPCAP, "CAP_SETUID": unix.CAP_SETUID, "CAP_SYS_CHROOT": unix.CAP_SYS_CHROOT,
+}
+
+// capabilities are those that are left, as bits.
+func capabilities() (left uint64, err error) {
+	for _, name := range oci.Capabilities {
+		n, ok := numberOf[name]
+		if !ok {
+			return 0, fmt.Errorf("capability %s: its number is not known here", name)
+		}
+		left |= 1 << n
+	}
+	return left, nil
+}
+
+// dropCapabilities drops all but those from this thread and what it becomes.
+func dropCapabilities() error {
+	left, err := capabilities()
+	if err != nil {
+		return err
+	}
+	for c := range unix.CAP_LAST_CAP + 64 { // kernels know more from time to time
+		there, err := unix.PrctlRetInt(unix.PR_CAPBSET_READ, uintptr(c), 0, 0, 0)
+		if err == unix.EINVAL {
+			break // the kernel knows no more
+		}
+		if err != nil {
+			return fmt.Errorf("reading the bounding set: %w", err)
+		}
+		if there == 1 && (c >= 64 || left>>c&1 == 0) {
+			if err := unix.Prctl(unix.PR_CAPBSET_DROP, uintptr(c), 0, 0, 0); err != nil {
+				return fmt.Errorf("dropping capability %d from the bounding set: %w", c, err)
+			}
+		}
+	}
+	// execve gives root what is in the bounding set or inheritable.
+	var data [2]unix.CapUserData
+	for i := range data {
+		half := uint32(left >> (32 * i))
+		data[i] = unix.CapUserData{Effective: half, Permitted: half}
+	}
+	if err := unix.Capset(&unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, &data[0]); err != nil {
+		return fmt.Errorf("dropping capabilities: %w", err)
+	}
+	return nil
+}

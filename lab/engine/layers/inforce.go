@@ -1,0 +1,155 @@
+//go:build linux
+
+package layers
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tare/lab/engine"
+	"tare/lab/host"
+)
+
+// inForce says, by the kernel's own files, whether the guest has its layers and none of the others.
+func (g *guest) inForce(s engine.Spec) error {
+	pid := g.Process.PID()
+	var wrong []string
+	say := func(format string, a ...any) { wrong = append(wrong, fmt.Sprintf(format, a...)) }
+	l, err := g.Limits()
+	if err != nil {
+		return err
+	}
+	if want := host.FormatCPUList(s.CPUs); l.CPUs != want {
+		say("CPUs %s, not %s", l.CPUs, want)
+	}
+	quota, memory := 0.0, int64(0)
+	if g.has("quota") {
+		quota = s.Instance.Cores
+	}
+	if g.has("memory") {
+		page := int64(os.Getpagesize())
+		memory = s.Instance.Memory / page * page
+	}
+	if math.Abs(l.Quota-quota) > 0.001 { // the kernel counts in microseconds of a period of 100 ms
+		say("a CPU quota of %g cores, not %g", l.Quota, quota)
+	}
+	if l.Memory != memory {
+		say("a memory limit of %d bytes, not %d", l.Memory, memory)
+	}
+	for _, dir := range g.dirs {
+		b, err := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
+		if err != nil {
+			return err
+		}
+		if !slices.Contains(strings.Fields(string(b)), strconv.Itoa(pid)) {
+			say("no part in cgroup %s", dir)
+		}
+	}
+	if g.has("cpuset") {
+		set, err := cpuset(g.dirs)
+		if err != nil {
+			return err
+		}
+		if want := host.FormatCPUList(s.CPUs); set != want {
+			say("a CPU set of %q, not %s", set, want)
+		}
+	}
+	for _, n := range namespaces {
+		ours, err := os.Readlink("/proc/self/ns/" + n.name)
+		if err != nil {
+			return err
+		}
+		its, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/%s", pid, n.name))
+		if err != nil {
+			return err
+		}
+		if own := its != ours; own != g.owns(n.layer) {
+			say("%s namespace %s and the host %s, where own: %t was to be", n.name, its, ours, g.owns(n.layer))
+		}
+	}
+	ruler, err := statusOf(pid)
+	if err != nil {
+		return err
+	}
+	tare, err := statusOf(os.Getpid())
+	if err != nil {
+		return err
+	}
+	filters := tare.filters
+	if g.has("seccomp") {
+		filters++
+	}
+	if ruler.filters != filters {
+		say("%d seccomp filters, not %d", ruler.filters, filters)
+	}
+	caps := tare.bounding
+	if g.has("capabilities") {
+		if caps, err = capabilities(); err != nil {
+			return err
+		}
+		caps &= tare.bounding
+	}
+	if ruler.bounding != caps || ruler.effective != caps {
+		say("%d capabilities (%x, bounding %x), not %d (%x)", bits.OnesCount64(ruler.effective), ruler.effective, ruler.bounding, bits.OnesCount64(caps), caps)
+	}
+	if wrong != nil {
+		return fmt.Errorf("the kernel's files (/proc/%d, %s) give the guest %s; is tare itself in a container or a cgroup with limits?", pid, l.Source, strings.Join(wrong, " and "))
+	}
+	return nil
+}
+
+// cpuset is the CPU set of that of the cgroups which has one.
+func cpuset(dirs []string) (string, error) {
+	for _, dir := range dirs {
+		b, err := os.ReadFile(filepath.Join(dir, "cpuset.cpus"))
+		if os.IsNotExist(err) {
+			continue
+		}
+		return strings.TrimSpace(string(b)), err
+	}
+	return "", nil
+}
+
+// status is what the kernel says in /proc/PID/status of what a process may do.
+type status struct {
+	filters             int // of seccomp
+	effective, bounding uint64
+}
+
+func statusOf(pid int) (s status, err error) {
+	file := fmt.Sprintf("/proc/%d/status", pid)
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return s, err
+	}
+	mode := ""
+	counted := false
+	for line := range strings.Lines(string(b)) {
+		k, v, _ := strings.Cut(line, ":")
+		v = strings.TrimSpace(v)
+		switch k {
+		case "Seccomp":
+			mode = v
+		case "Seccomp_filters":
+			s.filters, err = strconv.Atoi(v)
+			counted = true
+		case "CapEff":
+			s.effective, err = strconv.ParseUint(v, 16, 64)
+		case "CapBnd":
+			s.bounding, err = strconv.ParseUint(v, 16, 64)
+		}
+		if err != nil {
+			return s, fmt.Errorf("%s: %s: %w", file, k, err)
+		}
+	}
+	if !counted && mode == "2" { // before Linux 5.10
+		s.filters = 1
+	}
+	return s, nil
+}

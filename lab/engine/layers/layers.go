@@ -1,0 +1,319 @@
+//go:build linux
+
+// Package layers puts a container together one layer of isolation after the other, so that what each costs can be told
+// apart (the isolation ladder; paper "pinning", section VI: "overhead by isolation level"). A guest has the layer that its
+// spec names and all layers below it in notebook.Layers. The lowest stands on what package bm makes, and nothing else of a
+// guest changes on the way up:
+//
+//	cgroup        a cgroup of its own in every hierarchy, which counts and limits nothing
+//	quota         a CPU quota of the instance's cores
+//	cpuset        the CPU set; the guests below it, and those above, have bare metal's affinity to the same CPUs
+//	memory        the memory limit, without swap beside it
+//	uts, ipc      their namespaces; the first with a host name of its own
+//	pid           its namespace, with the ruler as first process, and a /proc of it
+//	mount         its namespace, with pivot_root in place of chroot
+//	network       its namespace with the loopback alone, and a /sys of it; below it the guest has the host's
+//	seccomp       Docker's default filter (oci.Seccomp)
+//	capabilities  those that Docker leaves a container by default (oci.Capabilities), the bounding set too
+//	overlay       a layer over the image that takes all that the guest writes, in place of the read-only image with
+//	              folders beside it
+//	bridge        a virtual cable to the bridge of the spec's network
+//
+// Limits and names are those of package cn's containers, so that an OCI runtime's container is one more rung: what then
+// differs is the engine's own (a device list for its cgroup, masked paths, its programs that stay).
+package layers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"tare/lab/engine"
+	"tare/lab/engine/bare"
+	"tare/lab/host"
+	"tare/lab/network"
+	"tare/lab/ruler"
+	"tare/notebook"
+)
+
+// Driver makes guests of some layers.
+type Driver struct {
+	// Journal has every change that is made on the host.
+	Journal *host.Journal
+	// State is the folder below which the guests' folders are made.
+	State string
+	// Tare is the path of the program that enters the layers (Main) and is the ruler in them.
+	Tare string
+}
+
+// The journal's kinds.
+const (
+	kindCgroups    = "layers-cgroups"           // target: the cgroup's name
+	kindController = "layers-cgroup-controller" // target: a cgroup.subtree_control
+
+	detailController = "controller"
+)
+
+// Undo gives the ways to undo what the driver journals, for host.Recover.
+func Undo() map[string]host.Undo {
+	u := engine.Undo()
+	u[kindCgroups] = undoCgroups
+	u[kindController] = undoController
+	return u
+}
+
+// Has says whether a guest whose topmost layer is top has the layer.
+func Has(top, layer string) bool {
+	i := slices.Index(notebook.Layers, layer)
+	return i >= 0 && i <= slices.Index(notebook.Layers, top)
+}
+
+// Network is how a guest whose topmost layer is top is connected when a service in it has to be asked: as far as its
+// layers go it is the host's (notebook.NetHost), nobody's (NetNone), or on the bridge (NetBridge).
+func Network(top string) string {
+	switch {
+	case Has(top, "bridge"):
+		return notebook.NetBridge
+	case Has(top, "network"):
+		return notebook.NetNone
+	}
+	return notebook.NetHost
+}
+
+type guest struct {
+	engine.Parts
+	layer   string // the topmost
+	network string // mode
+	root    string
+	dirs    []string // its cgroups
+}
+
+func (g *guest) has(layer string) bool { return Has(g.layer, layer) }
+
+// ownNetwork says whether the guest has a network namespace: by its layers, or, below those, by what was asked for, as
+// bare metal.
+func (g *guest) ownNetwork() bool {
+	return g.has("network") || g.network == notebook.NetBridge || g.network == notebook.NetNone
+}
+
+// cannot is the error for a layer that this host, or the spec, does not allow.
+func (g *guest) cannot(what, why string) error {
+	return &engine.CannotError{Platform: "cn of layers up to " + g.layer, What: what, Why: why}
+}
+
+// Provision makes a guest. A *engine.CannotError says which layer this host cannot make.
+func (d *Driver) Provision(ctx context.Context, s engine.Spec) (_ engine.Guest, err error) {
+	g := &guest{Parts: engine.Parts{Changes: engine.NewChanges(d.Journal, Undo())}, layer: s.Isolation, network: s.NetworkMode()}
+	if err := g.check(s); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			// The caller's time may be over; what was begun is taken back all the same.
+			undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
+			defer cancel()
+			err = errors.Join(fmt.Errorf("guest %s of layers up to %s: %w", s.ID, g.layer, err), g.Destroy(undo))
+		}
+	}()
+	if g.Connection, err = engine.Connect(s.Network, g.network == notebook.NetBridge); err != nil {
+		return nil, err
+	}
+	folder, err := g.Changes.MakeFolder(d.State, s.ID, d.Tare)
+	if err != nil {
+		return nil, err
+	}
+	g.root = filepath.Join(folder, "root")
+	if err := bare.Mounts(ctx, folder, g.root, s, g.base(folder, s.Image.Dir)); err != nil {
+		return nil, err
+	}
+	if err := g.cgroups(s); err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	conn, err := g.start(d.Tare, s)
+	if err != nil {
+		return nil, err
+	}
+	if err := g.connect(); err != nil {
+		conn.Close()
+		return nil, g.explain(err)
+	}
+	hello, cancel := context.WithTimeoutCause(ctx, engine.HelloTime, engine.ErrNoHello)
+	defer cancel()
+	if g.Client, err = ruler.Connect(hello, conn); err != nil {
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("waiting for its ruler's hello: %w", ctx.Err())
+		}
+		if hello.Err() != nil {
+			err = context.Cause(hello)
+		}
+		return nil, g.explain(fmt.Errorf("waiting for its ruler's hello: %w", err))
+	}
+	return g, g.inForce(s)
+}
+
+// explain adds to an error what the process said that enters the layers. Where the kernel refused it one, the error is
+// a *engine.CannotError.
+func (g *guest) explain(err error) error {
+	said := g.Autopsy()
+	if _, why, ok := strings.Cut(said, refusal); ok {
+		layer, why, _ := strings.Cut(why, ": ")
+		return g.cannot(layer, "the kernel refuses it: "+why)
+	}
+	return fmt.Errorf("%w (%s)", err, said)
+}
+
+// check refuses what cannot be.
+func (g *guest) check(s engine.Spec) error {
+	switch c := s.Instance.Cores; {
+	case !slices.Contains(notebook.Layers, g.layer):
+		return fmt.Errorf("layers up to %q: one of %s was expected", g.layer, strings.Join(notebook.Layers, ", "))
+	case c != math.Trunc(c):
+		return g.cannot(fmt.Sprintf("%g cores", c), "its rungs are compared with bare metal, which has no part of a core; ask for whole cores")
+	case len(s.CPUs) == 0 || float64(len(s.CPUs)) != c:
+		return fmt.Errorf("layers on %g cores: the spec names %d CPUs; want one for each core", c, len(s.CPUs))
+	case s.Instance.Memory <= 0:
+		return fmt.Errorf("layers with %d bytes of memory: want more than 0", s.Instance.Memory)
+	case s.Image == nil:
+		return errors.New("layers: the spec has no image")
+	case g.has("network") && g.network == notebook.NetHost:
+		return g.cannot("the host's network", "it has a network namespace; ask for a lower layer")
+	}
+	return nil
+}
+
+// base mounts the overlay; nil below that layer, where the root is bare metal's.
+func (g *guest) base(folder, image string) func() error {
+	if !g.has("overlay") {
+		return nil
+	}
+	return func() error {
+		err := engine.Overlay(folder, g.root, image)
+		if errors.Is(err, unix.ENODEV) || errors.Is(err, unix.EINVAL) {
+			return g.cannot("overlay", fmt.Sprintf("the kernel refuses it on the file system of %s: %v", folder, err))
+		}
+		return err
+	}
+}
+
+// namespaces are those that layers bring, by their names in /proc/PID/ns.
+var namespaces = []struct {
+	layer, name string
+	flag        uintptr
+}{
+	{"uts", "uts", unix.CLONE_NEWUTS}, {"ipc", "ipc", unix.CLONE_NEWIPC}, {"pid", "pid", unix.CLONE_NEWPID},
+	{"mount", "mnt", unix.CLONE_NEWNS}, {"network", "net", unix.CLONE_NEWNET},
+}
+
+// owns says whether the guest has a namespace of its own for the layer.
+func (g *guest) owns(layer string) bool {
+	if layer == "network" {
+		return g.ownNetwork()
+	}
+	return g.has(layer)
+}
+
+// start starts the process that enters the layers and becomes the ruler, and returns the stream to it.
+func (g *guest) start(tare string, s engine.Spec) (net.Conn, error) {
+	conn, theirs, err := bare.Stream()
+	if err != nil {
+		return nil, err
+	}
+	defer theirs.Close()
+	e := entry{
+		Root: g.root, Cgroups: g.dirs, CPUs: s.CPUs, Proc: g.has("pid"), Sys: g.has("network"), Pivot: g.has("mount"),
+		Seccomp: g.has("seccomp"), Capabilities: g.has("capabilities"),
+	}
+	if g.has("uts") {
+		e.Hostname = s.ID[:min(len(s.ID), 63)] // longer ones are refused by sethostname(2)
+	}
+	cmd := exec.Command(tare, append([]string{Command}, e.args()...)...)
+	cmd.Env = []string{} // a trial's environment is its order's
+	cmd.Dir = "/"
+	cmd.ExtraFiles = []*os.File{theirs}
+	cmd.SysProcAttr = &syscall.SysProcAttr{}
+	for _, n := range namespaces {
+		if g.owns(n.layer) {
+			cmd.SysProcAttr.Cloneflags |= n.flag
+		}
+	}
+	if g.Process, err = engine.Start(cmd, s.CPUs); err != nil {
+		conn.Close()
+		for _, no := range []error{unix.EINVAL, unix.EPERM, unix.ENOSPC} {
+			if cmd.SysProcAttr.Cloneflags != 0 && errors.Is(err, no) {
+				err = g.cannot("namespaces", fmt.Sprintf("the kernel refuses a process in namespaces of its own: %v (see /proc/sys/user)", err))
+				break
+			}
+		}
+		return nil, err
+	}
+	return conn, nil
+}
+
+// connect sets up what the guest's network namespace has in it.
+func (g *guest) connect() error {
+	switch {
+	case g.network == notebook.NetBridge:
+		return g.Connection.Plug(g.Process.PID())
+	case g.ownNetwork():
+		return network.Loopback(g.Process.PID())
+	}
+	return nil
+}
+
+// Processes lists the ruler first, then all else in the guest's cgroup.
+func (g *guest) Processes() ([]int, error) {
+	pids, err := host.CgroupProcs(g.dirs[0])
+	if err != nil {
+		return nil, err
+	}
+	if i := slices.Index(pids, g.Process.PID()); i > 0 {
+		pids[0], pids[i] = pids[i], pids[0]
+	}
+	return pids, nil
+}
+
+// Threads implements engine.Guest.
+func (g *guest) Threads() ([]engine.Thread, error) {
+	pids, err := g.Processes()
+	if err != nil {
+		return nil, err
+	}
+	return engine.ThreadsOf(pids, g.Process.PID())
+}
+
+// Limits implements engine.Guest.
+func (g *guest) Limits() (notebook.Limits, error) { return host.LimitsOf(g.Process.PID()) }
+
+// Facts implements engine.Guest.
+func (g *guest) Facts() engine.Facts {
+	words := "the host's"
+	switch {
+	case g.network == notebook.NetBridge:
+		words = "a namespace with a virtual cable to the bridge that the load is on"
+	case g.ownNetwork():
+		words = "the loopback alone, in a namespace"
+	}
+	return engine.Facts{Kernel: g.Client.Hello().Kernel, Notes: []string{"network: " + words}}
+}
+
+// Autopsy implements engine.Guest.
+func (g *guest) Autopsy() string {
+	if g.Process == nil {
+		return ""
+	}
+	return "the ruler: " + g.Process.Ended()
+}

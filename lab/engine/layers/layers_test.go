@@ -1,0 +1,62 @@
+//go:build linux
+
+package layers_test
+
+import (
+	"context"
+	"testing"
+
+	"tare/lab/engine"
+	"tare/lab/engine/conformance"
+	"tare/lab/engine/layers"
+)
+
+// rung is the driver for guests of one topmost layer.
+type rung struct {
+	layers.Driver
+	top string
+}
+
+func (r *rung) Provision(ctx context.Context, s engine.Spec) (engine.Guest, error) {
+	s.Isolation = r.top
+	return r.Driver.Provision(ctx, s)
+}
+
+func subject(top string) conformance.Subject {
+	return conformance.Subject{
+		Name: top,
+		New: func(l conformance.Lab) (engine.Driver, error) {
+			return &rung{layers.Driver{Journal: l.Journal, State: l.State, Tare: l.Tare}, top}, nil
+		},
+		Undo:    layers.Undo(),
+		Program: "tare/lab/engine/layers/tare",
+	}
+}
+
+// subjects are the lowest rung, the topmost of those that share the host's network, and the topmost of all.
+var subjects = []string{"cgroup", "mount", "bridge"}
+
+func TestMain(m *testing.M) {
+	var all []conformance.Subject
+	for _, top := range subjects {
+		all = append(all, subject(top))
+	}
+	conformance.Main(m, all...)
+}
+
+func TestConformance(t *testing.T) {
+	for _, top := range subjects {
+		t.Run(top, func(t *testing.T) {
+			conformance.Run(t, subject(top), conformance.Expectations{
+				Provisionings: []string{""},
+				MemoryLimit:   layers.Has(top, "memory"),
+				QuotaToo:      layers.Has(top, "quota"),
+				WritableRoot:  layers.Has(top, "overlay"),
+				SharesKernel:  true,
+				NoHostNetwork: layers.Has(top, "network"),
+			})
+		})
+	}
+}
+
+func TestNoHello(t *testing.T) { conformance.NoHello(t, subject("bridge"), "") }

@@ -1,0 +1,97 @@
+//go:build linux
+
+package layers_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"tare/lab/engine"
+	"tare/lab/engine/conformance"
+	"tare/lab/engine/layers"
+	"tare/lab/image"
+	"tare/lab/ruler"
+	"tare/notebook"
+)
+
+// TestRungs makes a guest of every rung. That it has its layers, and no other, the driver reads in the kernel's files before it
+// gives a guest out; here the two that nothing else shows are tried.
+func TestRungs(t *testing.T) {
+	conformance.Need(t, os.Geteuid() == 0, "root, to mount and to make cgroups")
+	root := t.TempDir()
+	for _, dir := range []string{"proc", "sys", "dev", "tmp", ruler.WorkDir, ruler.ScratchDir, ruler.RunDir} {
+		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lab := conformance.NewLab(t, "tare/lab/engine/layers/tare")
+	d := &layers.Driver{Journal: lab.Journal, State: lab.State, Tare: lab.Tare}
+	s := engine.Spec{
+		CPUs: []int{0}, Image: &image.Image{Tree: image.Tree{Dir: root}}, Instance: notebook.Instance{Name: "test", Cores: 1, Memory: 256 << 20},
+	}
+	for _, s.Isolation = range notebook.Layers {
+		t.Run(s.Isolation, func(t *testing.T) {
+			s.ID = "rung-" + s.Isolation
+			g, err := d.Provision(t.Context(), s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() {
+				if err := g.Destroy(t.Context()); err != nil {
+					t.Error(err)
+				}
+			}()
+			if _, err := g.Ruler().Cost(t.Context(), 3); err != nil {
+				t.Error(err)
+			}
+			pids, err := g.Processes()
+			if err != nil || len(pids) == 0 {
+				t.Fatalf("Processes: %v, %v", pids, err)
+			}
+			mounts, err := os.ReadFile(fmt.Sprintf("/proc/%d/mountinfo", pids[0]))
+			if err != nil {
+				t.Fatal(err)
+			}
+			top := ""
+			for line := range strings.Lines(string(mounts)) {
+				if f := strings.Fields(line); f[4] == "/" {
+					_, top, _ = strings.Cut(line, " - ")
+				}
+			}
+			if layers.Has(s.Isolation, "mount") && strings.HasPrefix(top, "overlay ") != layers.Has(s.Isolation, "overlay") {
+				t.Errorf("the root is %s", top)
+			}
+			// By the host's processes' own list of mounts it is told apart whether there are others' in it.
+			if foreign := strings.Contains(string(mounts), " /sys/fs/cgroup"); foreign && layers.Has(s.Isolation, "mount") {
+				t.Errorf("the guest has mounts of the host:\n%s", mounts)
+			}
+			want := "network: the host's"
+			if layers.Has(s.Isolation, "network") {
+				want = "network: the loopback alone, in a namespace" // the spec names no bridge
+			}
+			if f := g.Facts(); f.Kernel == "" || len(f.Notes) != 1 || f.Notes[0] != want {
+				t.Errorf("facts %+v; want %q", f, want)
+			}
+		})
+	}
+	for what, change := range map[string]func(*engine.Spec){
+		"half a core":        func(s *engine.Spec) { s.Instance.Cores = 0.5 },
+		"the host's network": func(s *engine.Spec) { s.Network = &engine.Network{Mode: notebook.NetHost} },
+	} {
+		c := s
+		c.ID, c.Isolation = "rung-cannot", "network"
+		change(&c)
+		_, err := d.Provision(t.Context(), c)
+		if _, ok := errors.AsType[*engine.CannotError](err); !ok {
+			t.Errorf("%s: %v, want a engine.CannotError", what, err)
+		}
+	}
+	s.ID, s.Isolation = "rung-unknown", "armour"
+	if _, err := d.Provision(t.Context(), s); err == nil || !strings.Contains(err.Error(), "one of cgroup, quota") {
+		t.Errorf("an unknown layer: %v", err)
+	}
+}

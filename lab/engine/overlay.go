@@ -1,0 +1,36 @@
+//go:build linux
+
+package engine
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Overlay mounts an image at root, a folder that is there, with a layer over it that takes what the guest writes. The layer lies
+// in the guest's folder and goes with it. Its error wraps the kernel's.
+func Overlay(folder, root, image string) error {
+	upper, work := filepath.Join(folder, "upper"), filepath.Join(folder, "work")
+	st, err := os.Stat(image)
+	if err != nil {
+		return fmt.Errorf("the image's root: %w", err)
+	}
+	for _, dir := range []string{upper, work} {
+		if err := os.Mkdir(dir, 0o700); err != nil {
+			return err
+		}
+	}
+	if err := os.Chmod(upper, st.Mode()); err != nil { // it is the guest's "/"
+		return err
+	}
+	escape := strings.NewReplacer(`\`, `\\`, `:`, `\:`, `,`, `\,`)
+	options := "lowerdir=" + escape.Replace(image) + ",upperdir=" + escape.Replace(upper) + ",workdir=" + escape.Replace(work)
+	if err := unix.Mount("overlay", root, "overlay", 0, options); err != nil {
+		return fmt.Errorf("overlay mount at %s (%s): %w", root, options, err)
+	}
+	return unix.Mount("", root, "", unix.MS_PRIVATE, "")
+}

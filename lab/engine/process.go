@@ -1,0 +1,146 @@
+//go:build linux
+
+package engine
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// HelloTime bounds the wait for the hello of a guest that runs on the host's own kernel, whatever its caller's
+// context says: such a guest says it within a second, or never.
+const HelloTime = 30 * time.Second
+
+// ErrNoHello says that a guest did not say hello within HelloTime.
+var ErrNoHello = fmt.Errorf("no hello within %v", HelloTime)
+
+// Process is a program that a driver started on the host for a guest. It is waited for from the start, so that its
+// end is known at once.
+type Process struct {
+	cmd  *exec.Cmd
+	said tail
+	done chan struct{}
+	err  error // of its end; set before done is closed
+}
+
+// Start starts cmd in a session of its own (a Ctrl-C is for Tare alone, which then ends its guests in order) and
+// keeps the end of what it prints. It may use the given CPUs only, from its first instruction on; nil: all of
+// Tare's own.
+func Start(cmd *exec.Cmd, cpus []int) (*Process, error) {
+	p := &Process{cmd: cmd, done: make(chan struct{})}
+	cmd.Stdout, cmd.Stderr = &p.said, &p.said
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	cmd.SysProcAttr.Setsid = true
+	cmd.WaitDelay = time.Second // what the program leaves behind may hold its output open
+	started := make(chan error)
+	go func() {
+		// A child has the affinity of the thread that made it. The thread is not unlocked: it ends with this
+		// goroutine and takes its affinity with it.
+		runtime.LockOSThread()
+		started <- start(cmd, cpus)
+	}()
+	if err := <-started; err != nil {
+		return nil, fmt.Errorf("starting %s: %w", cmd.Path, err)
+	}
+	go func() {
+		p.err = cmd.Wait()
+		close(p.done)
+	}()
+	return p, nil
+}
+
+func start(cmd *exec.Cmd, cpus []int) error {
+	if cpus != nil {
+		var set unix.CPUSet
+		for _, c := range cpus {
+			set.Set(c)
+		}
+		if err := unix.SchedSetaffinity(0, &set); err != nil {
+			return fmt.Errorf("setting its CPUs to %v: %w; are they all online?", cpus, err)
+		}
+	}
+	return cmd.Start()
+}
+
+// PID is the process's id, also after its end.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
+
+// Done is closed when the process has ended and was waited for.
+func (p *Process) Done() <-chan struct{} { return p.done }
+
+// Ended says how the process ended and the last of what it printed; it waits up to a second for the end, since the
+// one who asks may have learned of it first by a closed stream. Empty while the process lives and printed nothing.
+func (p *Process) Ended() string {
+	how := ""
+	select {
+	case <-p.done:
+		how = "it ended: " + p.cmd.ProcessState.String()
+	case <-time.After(time.Second):
+		how = "it is still running"
+	}
+	if said := strings.TrimSpace(p.said.String()); said != "" {
+		how += "; it said: " + said
+	}
+	return how
+}
+
+// End waits until the process has ended by itself or the grace is over, then kills it and waits for its end, at
+// most until ctx is done.
+func (p *Process) End(ctx context.Context, grace time.Duration) error {
+	t := time.NewTimer(grace)
+	defer t.Stop()
+	select {
+	case <-p.done:
+		return nil
+	case <-t.C:
+	case <-ctx.Done():
+	}
+	if err := p.cmd.Process.Kill(); err != nil {
+		select {
+		case <-p.done: // it ended just now
+			return nil
+		default:
+			return fmt.Errorf("killing process %d (%s): %w", p.PID(), p.cmd.Path, err)
+		}
+	}
+	// A killed process ends unless the kernel holds it; that is worth an error, and not an endless wait.
+	t.Reset(10 * time.Second)
+	select {
+	case <-p.done:
+		return nil
+	case <-t.C:
+		return fmt.Errorf("process %d (%s) lives on 10 s after it was killed: the kernel holds it (see /proc/%[1]d/stack)", p.PID(), p.cmd.Path)
+	}
+}
+
+// tail keeps the last of what is written to it.
+type tail struct {
+	mu sync.Mutex
+	b  []byte
+}
+
+const tailSize = 4096
+
+func (t *tail) Write(b []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.b = append(t.b, b[max(0, len(b)-tailSize):]...)
+	t.b = t.b[max(0, len(t.b)-tailSize):]
+	return len(b), nil
+}
+
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return strings.ToValidUTF8(string(t.b), "?")
+}

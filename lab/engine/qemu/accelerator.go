@@ -1,0 +1,107 @@
+//go:build linux
+
+package qemu
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"os"
+	"os/exec"
+	"time"
+
+	"tare/lab/engine/qemu/guestinit"
+	"tare/notebook"
+)
+
+// How long the probe's guest has for its hello. On hardware it takes well under a second; emulated on a busy host,
+// some.
+const (
+	probeKVM = 4 * time.Second
+	probeTCG = 60 * time.Second
+)
+
+// Accelerator says whether guests run under an accelerator, notebook.KVM or notebook.TCG, by booting one that says
+// hello and powers off. There are hosts where /dev/kvm is there, makes a machine and a vCPU, and never runs one.
+// tare is the path of the program, static; the kernel is FindKernel's.
+func Accelerator(ctx context.Context, stateDir, tare, accelerator string) notebook.Capability {
+	answer := func(a notebook.Answer, why, do string) notebook.Capability {
+		return notebook.Capability{Name: accelerator, Answer: a, Why: why, Do: do}
+	}
+	if err := checkArchitecture(); err != nil {
+		return answer(notebook.NotSupported, err.Error(), "")
+	}
+	patience := probeTCG
+	if accelerator == notebook.KVM {
+		patience = probeKVM
+		f, err := os.OpenFile("/dev/kvm", os.O_RDWR, 0)
+		switch {
+		case os.IsNotExist(err):
+			return answer(notebook.NotSupported, "there is no /dev/kvm",
+				"switch virtualization on in the firmware (or nested virtualization, where this host is itself a guest) and run `modprobe kvm_intel` or `modprobe kvm_amd`")
+		case os.IsPermission(err):
+			return answer(notebook.NotSupported, err.Error(), "run as root, or as a member of the group kvm")
+		case err != nil:
+			return answer(notebook.NotSupported, err.Error(), "see `dmesg | grep kvm`; virtualization may be switched off in the firmware, or in use by another hypervisor")
+		}
+		f.Close()
+	}
+	if _, err := exec.LookPath(defaultQEMU); err != nil {
+		return answer(notebook.NotSupported, "there is no "+defaultQEMU, "apt-get install qemu-system-x86")
+	}
+	k, err := FindKernel(ctx, stateDir)
+	if err != nil {
+		return answer(notebook.Inconclusive, err.Error(), "")
+	}
+	initrd, err := makeInitramfs(stateDir, tare, k, nil, nil)
+	if err != nil {
+		return answer(notebook.Inconclusive, err.Error(), "")
+	}
+	token := "tare-hello-" + rand.Text()
+	arg, err := guestinit.Params{Mode: guestinit.ModeProbe, Token: token}.Arg()
+	if err != nil {
+		return answer(notebook.Inconclusive, err.Error(), "")
+	}
+	start := time.Now()
+	bounded, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	m, err := startMachine(bounded, hardware{
+		qemu: defaultQEMU, accelerator: accelerator, cpus: 1, memory: minMemory, kernel: k.Image,
+		initramfs: initrd, cmdline: arg, name: "tare-probe", temp: os.TempDir(), bare: true,
+	})
+	if err != nil {
+		if ctx.Err() != nil {
+			return answer(notebook.Inconclusive, ctx.Err().Error(), "")
+		}
+		return answer(notebook.NotSupported, err.Error(), "")
+	}
+	hello := false
+	err = m.qmp.run(bounded, "cont", nil, nil)
+	if err == nil {
+		_, hello = m.console.wait(bounded, token)
+	}
+	took := time.Since(start)
+	why := ""
+	if !hello {
+		said, stop := context.WithTimeout(ctx, 10*time.Millisecond)
+		why = m.autopsy(said)
+		stop()
+	}
+	if err := m.kill(context.WithoutCancel(ctx)); err != nil {
+		return answer(notebook.Inconclusive, err.Error(), "")
+	}
+	switch {
+	case hello:
+		return answer(notebook.Supported, fmt.Sprintf("a guest said hello after %.1f s", took.Seconds()), "")
+	case ctx.Err() != nil:
+		return answer(notebook.Inconclusive, "a guest had not said hello when the probe was stopped: "+ctx.Err().Error(), "")
+	case err != nil:
+		return answer(notebook.NotSupported, err.Error()+": "+why, "")
+	case accelerator == notebook.KVM:
+		return answer(notebook.NotSupported, fmt.Sprintf("a guest was started and did not say hello within %v: %s", patience, why),
+			"use a host whose KVM runs guests (where this host is itself a guest, ask for nested virtualization), or allow emulation with --accel tcg")
+	default:
+		return answer(notebook.Inconclusive, fmt.Sprintf("a guest was started and did not say hello within %v: %s", patience, why),
+			"try again when the host is less busy")
+	}
+}

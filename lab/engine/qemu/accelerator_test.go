@@ -1,0 +1,55 @@
+//go:build linux
+
+package qemu_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"tare/lab/engine/qemu"
+	"tare/notebook"
+)
+
+func TestAccelerator(t *testing.T) {
+	tare := program(t)
+	for _, accelerator := range []string{notebook.TCG, notebook.KVM} {
+		start := time.Now()
+		c := qemu.Accelerator(context.Background(), kernels(), tare, accelerator)
+		took := time.Since(start)
+		t.Logf("%s: %+v in %v", accelerator, c, took)
+		if c.Name != accelerator {
+			t.Errorf("capability %q, want %q", c.Name, accelerator)
+		}
+		if c.Why == "" {
+			t.Errorf("%s: no reason", accelerator)
+		}
+		switch {
+		case accelerator == notebook.TCG && c.Answer != notebook.Supported:
+			t.Errorf("TCG is %s: %s; every host with QEMU can emulate", c.Answer, c.Why)
+		case accelerator == notebook.KVM && c.Answer == notebook.NotSupported && c.Do == "":
+			t.Errorf("KVM is not supported and nothing is said about what to do: %s", c.Why)
+		case accelerator == notebook.KVM && took > 20*time.Second:
+			t.Errorf("the probe of KVM took %v", took)
+		}
+	}
+	if left := qemus(t, "tare-probe"); len(left) > 0 {
+		t.Errorf("the probe left processes %v", left)
+	}
+}
+
+func TestAcceleratorStopped(t *testing.T) {
+	tare := program(t)
+	if _, err := qemu.FindKernel(context.Background(), kernels()); err != nil {
+		t.Fatal(err) // fetched now, if at all, so that what is stopped is the guest
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 500*time.Millisecond)
+	defer cancel()
+	c := qemu.Accelerator(ctx, kernels(), tare, notebook.TCG)
+	if c.Answer != notebook.Inconclusive {
+		t.Errorf("a probe that was stopped answers %+v, want inconclusive", c)
+	}
+	if left := qemus(t, "tare-probe"); len(left) > 0 {
+		t.Errorf("the probe left processes %v", left)
+	}
+}

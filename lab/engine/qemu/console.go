@@ -1,0 +1,108 @@
+//go:build linux
+
+package qemu
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"strings"
+	"sync"
+	"unicode"
+)
+
+// consoleKept is how much of a guest's console is kept: its last bytes. A guest may say as much as it likes.
+const consoleKept = 64 << 10
+
+// console keeps the last bytes of what is read from a stream.
+type console struct {
+	mu    sync.Mutex
+	data  []byte
+	news  chan struct{} // closed and replaced at every piece of news
+	ended bool
+}
+
+func newConsole() *console { return &console{news: make(chan struct{})} }
+
+// drain reads until the stream ends.
+func (c *console) drain(r io.Reader) {
+	buf := make([]byte, 8<<10)
+	for {
+		n, err := r.Read(buf)
+		c.mu.Lock()
+		c.data = append(c.data, buf[:n]...)
+		if extra := len(c.data) - consoleKept; extra > 0 {
+			c.data = append(c.data[:0], c.data[extra:]...)
+		}
+		c.ended = err != nil
+		close(c.news)
+		c.news = make(chan struct{})
+		c.mu.Unlock()
+		if err != nil {
+			return
+		}
+	}
+}
+
+// find gives what follows prefix on the last whole line that has it, bounded to 300 bytes. Firmware may have left the
+// line begun, so that prefix need not be at its start.
+func (c *console) find(prefix string) (string, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	whole := c.data[:bytes.LastIndexByte(c.data, '\n')+1]
+	at := bytes.LastIndex(whole, []byte(prefix))
+	if at < 0 {
+		return "", false
+	}
+	line, _, _ := bytes.Cut(whole[at+len(prefix):], []byte("\n"))
+	return printable(line, 300), true
+}
+
+// wait waits for a line that find would find. It says false when the stream ended, or ctx, without one.
+func (c *console) wait(ctx context.Context, prefix string) (string, bool) {
+	for {
+		c.mu.Lock()
+		news, ended := c.news, c.ended
+		c.mu.Unlock()
+		if line, ok := c.find(prefix); ok || ended {
+			return line, ok
+		}
+		select {
+		case <-news:
+		case <-ctx.Done():
+			return "", false
+		}
+	}
+}
+
+// tail gives the last n lines as one printable text.
+func (c *console) tail(n int) string {
+	c.mu.Lock()
+	text := bytes.TrimSpace(c.data)
+	lines := bytes.Split(text, []byte("\n"))
+	lines = lines[max(0, len(lines)-n):]
+	out := make([]string, 0, len(lines))
+	for _, l := range lines {
+		if s := printable(l, 300); s != "" {
+			out = append(out, s)
+		}
+	}
+	c.mu.Unlock()
+	return strings.Join(out, "\n")
+}
+
+// printable makes text of what a guest wrote: nothing that could play with a terminal, and at most n bytes and a
+// mark for more.
+func printable(b []byte, n int) string {
+	s := strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return -1
+	}, strings.ToValidUTF8(string(b), ""))
+	s = strings.TrimSpace(s)
+	if len(s) > n {
+		s = strings.ToValidUTF8(s[:n], "") + "…"
+	}
+	return s
+}

@@ -1,0 +1,568 @@
+//go:build linux
+
+package guestinit
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/opencontainers/runtime-spec/specs-go"
+	"golang.org/x/sys/unix"
+
+	"tare/lab/engine/oci"
+	"tare/lab/host"
+	"tare/lab/network"
+	"tare/lab/ruler"
+	"tare/notebook"
+)
+
+// rulerDir is the folder that becomes ruler.RunDir in the container.
+const rulerDir = "ruler"
+
+// deviceWait bounds the wait for a device to appear after its driver was loaded. It takes milliseconds, on an
+// emulated processor under load more.
+const deviceWait = 30 * time.Second
+
+// Init is the whole of the program when it is the first process of a guest that package vm booted; it does not
+// return there. Anywhere else it does nothing. It wants to be called before anything else. With look a VM's ruler can look on
+// from inside; a container's in a VM never can, and nil means that neither does.
+func Init(look ruler.Look) {
+	if os.Getpid() != 1 || len(os.Args) == 0 || os.Args[0] != "/init" {
+		return
+	}
+	if err := run(look); err != nil {
+		fmt.Println(FailPrefix + strings.ReplaceAll(err.Error(), "\n", "; "))
+	}
+	unix.Sync()
+	// Without an answer from the machine the first process must not end all the same: that is a kernel panic,
+	// which ends the guest too.
+	if err := unix.Reboot(unix.LINUX_REBOOT_CMD_POWER_OFF); err != nil {
+		fmt.Println(FailPrefix + "power off: " + err.Error())
+	}
+	os.Exit(1)
+}
+
+func run(look ruler.Look) error {
+	for _, m := range []mount{
+		{"proc", "/proc", "proc", unix.MS_NOSUID | unix.MS_NOEXEC | unix.MS_NODEV, ""},
+		{"sysfs", "/sys", "sysfs", unix.MS_NOSUID | unix.MS_NOEXEC | unix.MS_NODEV, ""},
+		{"devtmpfs", "/dev", "devtmpfs", unix.MS_NOSUID, ""},
+	} {
+		if err := m.do(""); err != nil {
+			return err
+		}
+	}
+	cmdline, err := os.ReadFile("/proc/cmdline")
+	if err != nil {
+		return err
+	}
+	p, err := parseParams(string(cmdline))
+	if err != nil {
+		return err
+	}
+	if p.Mode == ModeProbe {
+		fmt.Println(p.Token)
+		return nil
+	}
+	if err := unix.Sethostname([]byte(p.Name)); err != nil {
+		return fmt.Errorf("set the host's name to %q: %w", p.Name, err)
+	}
+	events, err := listen()
+	if err != nil {
+		return err
+	}
+	defer events.Close()
+	if err := loadModules("/" + ModulesDir); err != nil {
+		return err
+	}
+	if err := links(p); err != nil {
+		return err
+	}
+	port, err := events.wait("serial port "+Port, func() (string, error) {
+		return bySysfs("/sys/class/virtio-ports/*/name", Port)
+	})
+	if err != nil {
+		return err
+	}
+	root, err := events.wait("disk "+RootSerial, func() (string, error) {
+		return bySysfs("/sys/block/*/serial", RootSerial)
+	})
+	if err != nil {
+		return err
+	}
+	// A guest need not have a work disk. The driver makes its disks in one go, so it is there when the root is.
+	work, err := bySysfs("/sys/block/*/serial", WorkSerial)
+	if err != nil {
+		return err
+	}
+	fd, err := unix.Open(port, unix.O_RDWR|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("open serial port %s: %w", port, err)
+	}
+	stream := os.NewFile(uintptr(fd), port)
+	if p.Mode == ModeVMCN {
+		return container(p, root, work, stream)
+	}
+	return machine(root, work, stream, look)
+}
+
+// mount is one call of mount(2).
+type mount struct {
+	source, target, fstype string
+	flags                  uintptr
+	data                   string
+}
+
+// do mounts it below root.
+func (m mount) do(root string) error {
+	target := root + m.target
+	if err := os.MkdirAll(target, 0o755); err != nil {
+		return err
+	}
+	if err := unix.Mount(m.source, target, m.fstype, m.flags, m.data); err != nil {
+		return fmt.Errorf("mount %s (%s) on %s: %w", m.source, m.fstype, target, err)
+	}
+	return nil
+}
+
+// machine makes the disk the root and serves the ruler on the stream until it ends.
+func machine(root, work string, stream *os.File, look ruler.Look) error {
+	const at = "/newroot"
+	mounts := []mount{{root, "", "ext4", 0, ""}}
+	if work != "" {
+		mounts = append(mounts, mount{work, ruler.WorkDir, "ext4", unix.MS_RDONLY, ""})
+	}
+	memory, err := meminfo("MemTotal")
+	if err != nil {
+		return err
+	}
+	// What a container has (package oci), but for the parts of /proc that are hidden there.
+	shm := strconv.FormatInt(oci.ShmSize(memory), 10)
+	const safe = unix.MS_NOSUID | unix.MS_NOEXEC | unix.MS_NODEV
+	mounts = append(mounts,
+		mount{"proc", "/proc", "proc", safe, ""},
+		mount{"tmpfs", "/dev", "tmpfs", unix.MS_NOSUID | unix.MS_STRICTATIME, "mode=755,size=65536k"},
+		mount{"devpts", "/dev/pts", "devpts", unix.MS_NOSUID | unix.MS_NOEXEC, "newinstance,ptmxmode=0666,mode=0620,gid=5"},
+		mount{"shm", "/dev/shm", "tmpfs", safe, "mode=1777,size=" + shm},
+		mount{"mqueue", "/dev/mqueue", "mqueue", safe, ""},
+		mount{"sysfs", "/sys", "sysfs", safe | unix.MS_RDONLY, ""},
+	)
+	for _, m := range mounts {
+		if err := m.do(at); err != nil {
+			return err
+		}
+	}
+	if err := devices(at + "/dev"); err != nil {
+		return err
+	}
+	// The initramfs lies in the guest's memory: what is not needed any more is given back before the root is left.
+	for _, dir := range []string{"/" + ModulesDir, "/usr", "/lib", "/lib64"} {
+		if err := os.RemoveAll(dir); err != nil {
+			return err
+		}
+	}
+	for _, dir := range []string{"/proc", "/sys", "/dev"} {
+		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
+			return fmt.Errorf("unmount %s: %w", dir, err)
+		}
+	}
+	if err := os.Chdir(at); err != nil {
+		return err
+	}
+	if err := unix.Mount(".", "/", "", unix.MS_MOVE, ""); err != nil {
+		return fmt.Errorf("make the disk the root: %w", err)
+	}
+	if err := unix.Chroot("."); err != nil {
+		return fmt.Errorf("make the disk the root: %w", err)
+	}
+	if err := os.Chdir("/"); err != nil {
+		return err
+	}
+	return ruler.Serve(stream, ruler.Options{Look: look})
+}
+
+// devices makes the device nodes and links that every container has.
+func devices(dir string) error {
+	for _, d := range []struct {
+		name         string
+		major, minor uint32
+	}{{"null", 1, 3}, {"zero", 1, 5}, {"full", 1, 7}, {"random", 1, 8}, {"urandom", 1, 9}, {"tty", 5, 0}} {
+		path := filepath.Join(dir, d.name)
+		if err := unix.Mknod(path, unix.S_IFCHR|0o666, int(unix.Mkdev(d.major, d.minor))); err != nil {
+			return fmt.Errorf("make %s: %w", path, err)
+		}
+		if err := os.Chmod(path, 0o666); err != nil { // whatever the umask
+			return err
+		}
+	}
+	for name, target := range map[string]string{
+		"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2",
+		"ptmx": "pts/ptmx",
+	} {
+		if err := os.Symlink(target, filepath.Join(dir, name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// container runs the ruler in a container made from the disk, with the stream handed through to it, until the
+// container ends.
+func container(p Params, root, work string, stream *os.File) error {
+	const bundle, merged = "/bundle", "/bundle/rootfs"
+	// What the container writes lies on the same disk as its root, as it does with engines, and inside the folder
+	// of the image that the ruler's own mount hides from it.
+	const layers = "/disk" + ruler.RunDir
+	mounts := []mount{
+		{"cgroup2", "/sys/fs/cgroup", "cgroup2", unix.MS_NOSUID | unix.MS_NOEXEC | unix.MS_NODEV, ""},
+		{"tmpfs", "/run", "tmpfs", unix.MS_NOSUID | unix.MS_NODEV, "mode=755"},
+		{root, "/disk", "ext4", 0, ""},
+	}
+	if work != "" {
+		mounts = append(mounts, mount{work, "/work", "ext4", unix.MS_RDONLY, ""})
+	}
+	for _, m := range mounts {
+		if err := m.do(""); err != nil {
+			return err
+		}
+	}
+	for _, dir := range []string{layers + "/upper", layers + "/work"} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+	}
+	overlay := mount{"overlay", merged, "overlay", 0,
+		"lowerdir=/disk,upperdir=" + layers + "/upper,workdir=" + layers + "/work"}
+	if err := overlay.do(""); err != nil {
+		return fmt.Errorf("%w; an upper folder inside the lower one needs Linux 5.12 or later in the guest", err)
+	}
+	if err := os.RemoveAll("/" + ModulesDir); err != nil { // gives the memory back
+		return err
+	}
+	if err := os.Mkdir("/"+rulerDir, 0o755); err != nil {
+		return err
+	}
+	if err := os.Link("/init", "/"+rulerDir+"/tare"); err != nil {
+		return err
+	}
+	if err := enableControllers("/sys/fs/cgroup"); err != nil {
+		return err
+	}
+	memory, err := meminfo("MemAvailable")
+	if err != nil {
+		return err
+	}
+	c := oci.Container{
+		Root: merged, Args: []string{ruler.RunDir + "/tare", "ruler", "--fd", "3"},
+		Hostname: p.Name, Cgroup: "/tare", Memory: memory &^ (1<<20 - 1), CgroupNamespace: true,
+		HostNetwork: p.Network == notebook.NetHost,
+		Mounts:      []specs.Mount{oci.Bind("/"+rulerDir, ruler.RunDir, true)},
+	}
+	if work != "" {
+		c.Mounts = append(c.Mounts, oci.Bind("/work", ruler.WorkDir, true))
+	}
+	if p.Pinned {
+		for i := range p.Cores {
+			c.CPUs = append(c.CPUs, i)
+		}
+	} else {
+		c.Quota = float64(p.Cores)
+	}
+	config, err := oci.Config(c)
+	if err != nil {
+		return err
+	}
+	data, err := json.Marshal(config)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(bundle+"/config.json", data, 0o644); err != nil {
+		return err
+	}
+	// The initramfs is no mount that pivot_root(2) could leave, hence --no-pivot. Made first and started then, so that
+	// what is in force can be read before the ruler runs.
+	if err := crun(stream, "create", "--no-pivot", "--preserve-fds", "1", "--pid-file", "/run/pid", "--bundle", bundle, "tare"); err != nil {
+		return err
+	}
+	force, err := inForce("/sys/fs/cgroup"+c.Cgroup, c)
+	if err != nil {
+		return err
+	}
+	fmt.Println(NotePrefix + force)
+	text, err := os.ReadFile("/run/pid")
+	if err != nil {
+		return err
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		return fmt.Errorf("crun's file of the container's process: %w", err)
+	}
+	switch p.Network {
+	case notebook.NetBridge:
+		err = network.Through(card, pid, p.Address)
+	case notebook.NetNone:
+		err = network.Loopback(pid)
+	}
+	if err != nil {
+		return err
+	}
+	if err := crun(nil, "start", "tare"); err != nil {
+		return err
+	}
+	return reap(pid)
+}
+
+// crun runs the OCI runtime; the container gets the stream as its file 3.
+func crun(stream *os.File, args ...string) error {
+	cmd := exec.Command("/"+CrunPath, append([]string{"--root", "/run/crun", "--cgroup-manager", "cgroupfs"}, args...)...)
+	if stream != nil {
+		cmd.ExtraFiles = []*os.File{stream}
+	}
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("crun %s: %w (what it said is above)", args[0], err)
+	}
+	return nil
+}
+
+// inForce reads what the kernel's files say of the container's cgroup, compares it with what was asked for, and puts
+// it in words.
+func inForce(dir string, c oci.Container) (string, error) {
+	read := func(file, want string) error {
+		data, err := os.ReadFile(filepath.Join(dir, file))
+		if err != nil {
+			return err
+		}
+		if got := strings.TrimSpace(string(data)); got != want {
+			return fmt.Errorf("%s of the container is %q, expected %q", file, got, want)
+		}
+		return nil
+	}
+	if err := read("memory.max", strconv.FormatInt(c.Memory, 10)); err != nil {
+		return "", err
+	}
+	words := fmt.Sprintf("in force on the container in the VM: %d MiB of memory (what the VM's kernel had left), ", c.Memory>>20)
+	if c.CPUs != nil {
+		list := host.FormatCPUList(c.CPUs)
+		if err := read("cpuset.cpus.effective", list); err != nil {
+			return "", err
+		}
+		return words + "the vCPUs " + list, nil
+	}
+	quota, err := oci.Quota(c.Quota)
+	if err != nil {
+		return "", err
+	}
+	if err := read("cpu.max", fmt.Sprintf("%d %d", quota, oci.Period)); err != nil {
+		return "", err
+	}
+	return words + fmt.Sprintf("a CPU quota of %g cores", c.Quota), nil
+}
+
+// reap waits for the children of the first process, those that it was given included, until the one with the pid has
+// ended.
+func reap(pid int) error {
+	for {
+		var status unix.WaitStatus
+		got, err := unix.Wait4(-1, &status, 0, nil)
+		switch {
+		case err == unix.EINTR:
+		case err != nil:
+			return fmt.Errorf("wait for the container: %w", err)
+		case got == pid && status.Signaled():
+			return fmt.Errorf("the container's first process was killed: %v", status.Signal())
+		case got == pid && status.ExitStatus() != 0:
+			return fmt.Errorf("the container's first process ended with status %d (what it said is above)", status.ExitStatus())
+		case got == pid:
+			return nil
+		}
+	}
+}
+
+// enableControllers hands every controller of the root cgroup down to its children.
+func enableControllers(dir string) error {
+	list, err := os.ReadFile(dir + "/cgroup.controllers")
+	if err != nil {
+		return err
+	}
+	for _, c := range strings.Fields(string(list)) {
+		if err := os.WriteFile(dir+"/cgroup.subtree_control", []byte("+"+c), 0); err != nil {
+			return fmt.Errorf("cgroup controller %s: %w", c, err)
+		}
+	}
+	return nil
+}
+
+// meminfo gives a field of /proc/meminfo in bytes.
+func meminfo(field string) (int64, error) {
+	data, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(data)) {
+		if rest, ok := strings.CutPrefix(line, field+":"); ok {
+			kb, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
+			if err != nil {
+				return 0, fmt.Errorf("/proc/meminfo: %q", line)
+			}
+			return kb << 10, nil
+		}
+	}
+	return 0, fmt.Errorf("/proc/meminfo has no %s", field)
+}
+
+// loadModules loads the kernel modules of a folder in the order of their names.
+func loadModules(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil // everything is built into the kernel
+	}
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		f, err := os.Open(filepath.Join(dir, e.Name()))
+		if err != nil {
+			return err
+		}
+		err = unix.FinitModule(int(f.Fd()), "", 0)
+		f.Close()
+		// ENODEV: a driver for what this machine does not have, such as a processor's checksum instructions.
+		if err != nil && !errors.Is(err, unix.ENODEV) && !errors.Is(err, unix.EEXIST) {
+			return fmt.Errorf("load kernel module %s: %w", e.Name(), err)
+		}
+	}
+	return nil
+}
+
+// bySysfs finds the device whose attribute, a file that the pattern names, has the value. It gives the path of
+// the device's node, "" where there is none.
+func bySysfs(pattern, value string) (string, error) {
+	files, err := filepath.Glob(pattern)
+	if err != nil {
+		return "", err
+	}
+	for _, f := range files {
+		data, err := os.ReadFile(f)
+		if errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ENODEV) {
+			continue // gone meanwhile
+		}
+		if err != nil {
+			return "", err
+		}
+		if strings.TrimSpace(string(data)) == value {
+			return "/dev/" + filepath.Base(filepath.Dir(f)), nil
+		}
+	}
+	return "", nil
+}
+
+// uevents is the kernel's stream of news about devices.
+type uevents struct{ fd int }
+
+func listen() (*uevents, error) {
+	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, unix.NETLINK_KOBJECT_UEVENT)
+	if err != nil {
+		return nil, fmt.Errorf("listen for devices: %w", err)
+	}
+	if err := unix.Bind(fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK, Groups: 1}); err != nil {
+		unix.Close(fd)
+		return nil, fmt.Errorf("listen for devices: %w", err)
+	}
+	return &uevents{fd}, nil
+}
+
+func (u *uevents) Close() error { return unix.Close(u.fd) }
+
+// wait gives what find finds, asking it again at every piece of news.
+func (u *uevents) wait(what string, find func() (string, error)) (string, error) {
+	deadline := time.Now().Add(deviceWait)
+	buf := make([]byte, 4096)
+	for {
+		found, err := find()
+		if err != nil || found != "" {
+			return found, err
+		}
+		left := time.Until(deadline)
+		if left <= 0 {
+			return "", fmt.Errorf("no %s after %v", what, deviceWait)
+		}
+		fds := []unix.PollFd{{Fd: int32(u.fd), Events: unix.POLLIN}}
+		if _, err := unix.Poll(fds, int(left.Milliseconds())+1); err != nil && err != unix.EINTR {
+			return "", fmt.Errorf("wait for %s: %w", what, err)
+		}
+		if fds[0].Revents != 0 {
+			// What the news is does not matter, and lost ones (ENOBUFS) mean that there was some.
+			if _, _, err := unix.Recvfrom(u.fd, buf, unix.MSG_DONTWAIT); err != nil && err != unix.ENOBUFS && err != unix.EAGAIN && err != unix.EINTR {
+				return "", fmt.Errorf("wait for %s: %w", what, err)
+			}
+		}
+	}
+}
+
+// card is the name of the machine's network card.
+const card = "eth0"
+
+// links brings the loopback interface up, and the network card with the guest's address: the one that it was given,
+// or that which QEMU's user network has for its guest. On the way to a container's own namespace the card has none.
+func links(p Params) error {
+	address := p.Address
+	if p.Network == "" {
+		address = netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 0, 2, 15}), 24)
+	}
+	s, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("network: %w", err)
+	}
+	defer unix.Close(s)
+	up := func(name string) error {
+		ifr, err := unix.NewIfreq(name)
+		if err != nil {
+			return err
+		}
+		if err := unix.IoctlIfreq(s, unix.SIOCGIFFLAGS, ifr); err != nil {
+			return fmt.Errorf("network interface %s: %w", name, err)
+		}
+		ifr.SetUint16(ifr.Uint16() | unix.IFF_UP)
+		if err := unix.IoctlIfreq(s, unix.SIOCSIFFLAGS, ifr); err != nil {
+			return fmt.Errorf("network interface %s: set it up: %w", name, err)
+		}
+		return nil
+	}
+	if err := up("lo"); err != nil {
+		return err
+	}
+	if _, err := os.Stat("/sys/class/net/" + card); errors.Is(err, os.ErrNotExist) {
+		return nil // a guest without a network card
+	}
+	if p.Mode == ModeVMCN && p.Network == notebook.NetBridge {
+		return nil
+	}
+	for _, a := range []struct {
+		request uint
+		address []byte
+	}{
+		{unix.SIOCSIFADDR, address.Addr().AsSlice()}, {unix.SIOCSIFNETMASK, net.CIDRMask(address.Bits(), 32)},
+	} {
+		ifr, err := unix.NewIfreq(card)
+		if err != nil {
+			return err
+		}
+		if err := ifr.SetInet4Addr(a.address); err != nil {
+			return err
+		}
+		if err := unix.IoctlIfreq(s, a.request, ifr); err != nil {
+			return fmt.Errorf("network interface %s: set its address: %w", card, err)
+		}
+	}
+	return up(card)
+}

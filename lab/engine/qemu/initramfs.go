@@ -1,0 +1,199 @@
+//go:build linux
+
+package qemu
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"debug/elf"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"sort"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"tare/lab/engine/qemu/guestinit"
+)
+
+// file is one entry of an initramfs: a folder, a device node or a regular file by its mode.
+type file struct {
+	name string // "modules/000-virtio.ko", without a leading slash
+	mode uint32 // with the file type's bits
+	dev  uint32 // of a device node: major<<8 | minor
+	path string // file on the host that has the content, or
+	data []byte // the content itself
+}
+
+// initramfsKept is how long an initramfs is kept after its last use. Another version of the program makes another.
+const initramfsKept = 7 * 24 * time.Hour
+
+// initramfs gives the path of a cpio archive (format "newc", uncompressed: under emulation unpacking costs more than
+// reading) with the files. It is kept by content in dir.
+func initramfs(dir string, files []file) (string, error) {
+	files = withParents(files)
+	h := sha256.New()
+	if err := writeCPIO(h, files); err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", fmt.Errorf("vm: folder for initramfs: %w", err)
+	}
+	final := filepath.Join(dir, hex.EncodeToString(h.Sum(nil)[:16])+".cpio")
+	now := time.Now()
+	if err := os.Chtimes(final, now, now); err == nil {
+		return final, nil
+	}
+	old, err := filepath.Glob(filepath.Join(dir, "*.cpio*"))
+	if err != nil {
+		return "", err
+	}
+	for _, o := range old {
+		if st, err := os.Stat(o); err == nil && now.Sub(st.ModTime()) > initramfsKept {
+			if err := os.Remove(o); err != nil && !os.IsNotExist(err) {
+				return "", fmt.Errorf("vm: old initramfs: %w", err)
+			}
+		}
+	}
+	tmp, err := os.CreateTemp(dir, "new-*.cpio.tmp")
+	if err != nil {
+		return "", fmt.Errorf("vm: initramfs: %w", err)
+	}
+	defer os.Remove(tmp.Name()) // gone already when all went well
+	defer tmp.Close()
+	if err := writeCPIO(tmp, files); err != nil {
+		return "", err
+	}
+	if err := tmp.Close(); err != nil {
+		return "", fmt.Errorf("vm: initramfs: %w", err)
+	}
+	if err := os.Rename(tmp.Name(), final); err != nil {
+		return "", fmt.Errorf("vm: initramfs: %w", err)
+	}
+	return final, nil
+}
+
+// withParents adds the folders that the files lie in, and orders all so that a folder comes before its content.
+func withParents(files []file) []file {
+	all := map[string]file{}
+	for _, f := range files {
+		for d := path.Dir(f.name); d != "."; d = path.Dir(d) {
+			if _, ok := all[d]; !ok {
+				all[d] = file{name: d, mode: unix.S_IFDIR | 0o755}
+			}
+		}
+		all[f.name] = f
+	}
+	out := make([]file, 0, len(all))
+	for _, f := range all {
+		out = append(out, f)
+	}
+	sort.Slice(out, func(i, j int) bool { return out[i].name < out[j].name })
+	return out
+}
+
+// writeCPIO writes an archive in the format that Documentation/driver-api/early-userspace/buffer-format.rst of
+// the kernel describes.
+func writeCPIO(w io.Writer, files []file) error {
+	out := bufio.NewWriterSize(w, 1<<20)
+	var written int64
+	pad := func() error {
+		n := (4 - written%4) % 4
+		written += n
+		_, err := out.WriteString("\x00\x00\x00"[:n])
+		return err
+	}
+	entry := func(ino int, f file, size int64, content io.Reader) error {
+		head := fmt.Sprintf("070701%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x%08x%s\x00",
+			ino, f.mode, 0, 0, 1, 0, size, 0, 0, f.dev>>8, f.dev&0xff, len(f.name)+1, 0, f.name)
+		written += int64(len(head))
+		if _, err := out.WriteString(head); err != nil {
+			return err
+		}
+		if err := pad(); err != nil {
+			return err
+		}
+		n, err := io.Copy(out, content)
+		written += n
+		if err != nil {
+			return err
+		}
+		if n != size {
+			return fmt.Errorf("%s changed while it was read: %d bytes, expected %d", f.path, n, size)
+		}
+		return pad()
+	}
+	for i, f := range files {
+		if err := func() error {
+			if f.path == "" {
+				return entry(i+1, f, int64(len(f.data)), bytes.NewReader(f.data))
+			}
+			src, err := os.Open(f.path)
+			if err != nil {
+				return err
+			}
+			defer src.Close()
+			st, err := src.Stat()
+			if err != nil {
+				return err
+			}
+			return entry(i+1, f, st.Size(), io.LimitReader(src, st.Size()))
+		}(); err != nil {
+			return fmt.Errorf("vm: initramfs: %s: %w", f.name, err)
+		}
+	}
+	if err := entry(0, file{name: "TRAILER!!!"}, 0, strings.NewReader("")); err != nil {
+		return fmt.Errorf("vm: initramfs: %w", err)
+	}
+	if err := out.Flush(); err != nil {
+		return fmt.Errorf("vm: initramfs: %w", err)
+	}
+	return nil
+}
+
+// makeInitramfs gives the initramfs of guests: the program as /init, the kernel's modules, and whatever else.
+func makeInitramfs(stateDir, tare string, k Kernel, wanted []string, extra []File) (string, error) {
+	if err := checkStatic(tare); err != nil {
+		return "", err
+	}
+	modules, err := k.modules(wanted, optionalModules)
+	if err != nil {
+		return "", err
+	}
+	files := []file{
+		{name: "init", mode: unix.S_IFREG | 0o755, path: tare},
+		// The kernel opens it for the first process's standard streams.
+		{name: "dev/console", mode: unix.S_IFCHR | 0o600, dev: 5<<8 | 1},
+		{name: "proc", mode: unix.S_IFDIR | 0o755}, {name: "sys", mode: unix.S_IFDIR | 0o755},
+	}
+	for i, m := range modules {
+		files = append(files, file{
+			name: fmt.Sprintf("%s/%03d-%s.ko", guestinit.ModulesDir, i, m.name), mode: unix.S_IFREG | 0o644, data: m.data,
+		})
+	}
+	for _, f := range extra {
+		files = append(files, file{name: f.Name, mode: unix.S_IFREG | 0o755, path: f.Path})
+	}
+	return initramfs(filepath.Join(stateDir, "initramfs"), files)
+}
+
+// checkStatic refuses a program that needs a dynamic linker, which no guest has.
+func checkStatic(path string) error {
+	f, err := elf.Open(path)
+	if err != nil {
+		return fmt.Errorf("vm: the program for the guests: %s: %w", path, err)
+	}
+	defer f.Close()
+	for _, p := range f.Progs {
+		if p.Type == elf.PT_INTERP {
+			return fmt.Errorf("vm: the program for the guests, %s, is dynamically linked; build it static, with CGO_ENABLED=0", path)
+		}
+	}
+	return nil
+}

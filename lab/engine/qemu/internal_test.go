@@ -1,0 +1,414 @@
+//go:build linux
+
+package qemu
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/ulikunitz/xz"
+	"golang.org/x/sys/unix"
+
+	"tare/lab/network"
+	"tare/notebook"
+)
+
+func TestConsoleKeepsItsEnd(t *testing.T) {
+	c := newConsole()
+	r, w := io.Pipe()
+	done := make(chan struct{})
+	go func() { c.drain(r); close(done) }()
+	for i := range 10_000 {
+		fmt.Fprintf(w, "line %d\n", i)
+	}
+	fmt.Fprint(w, "firmware\x1b[2Jtare: note: this\nunfinished tare: note: that")
+	w.Close()
+	<-done
+	if n := len(c.data); n > consoleKept {
+		t.Errorf("%d bytes kept, want at most %d", n, consoleKept)
+	}
+	if got, ok := c.find("tare: note: "); !ok || got != "this" {
+		t.Errorf("found %q, %t; want the last whole line, this", got, ok)
+	}
+	if _, ok := c.wait(context.Background(), "never said"); ok {
+		t.Error("a line was found that is not there")
+	}
+	tail := c.tail(3)
+	if want := "line 9999\nfirmware[2Jtare: note: this\nunfinished tare: note: that"; tail != want {
+		t.Errorf("tail %q, want %q", tail, want)
+	}
+}
+
+func TestConsoleWait(t *testing.T) {
+	c := newConsole()
+	r, w := io.Pipe()
+	defer w.Close()
+	go c.drain(r)
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
+	defer cancel()
+	if _, ok := c.wait(ctx, "word"); ok {
+		t.Error("a word was found that was never said")
+	}
+	go fmt.Fprint(w, "the word is\n")
+	if got, ok := c.wait(context.Background(), "the word "); !ok || got != "is" {
+		t.Errorf("waited for %q, %t; want is", got, ok)
+	}
+}
+
+// An archive is read back, field by field, by an own reading of the format.
+func TestCPIO(t *testing.T) {
+	dir := t.TempDir()
+	content := filepath.Join(dir, "content")
+	if err := os.WriteFile(content, []byte("from a file"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	files := []file{
+		{name: "b/c", mode: unix.S_IFREG | 0o644, data: []byte("12345")},
+		{name: "init", mode: unix.S_IFREG | 0o755, path: content},
+		{name: "dev/console", mode: unix.S_IFCHR | 0o600, dev: 5<<8 | 1},
+	}
+	path, err := initramfs(dir, files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := initramfs(dir, files)
+	if err != nil || again != path {
+		t.Errorf("the same files gave %s, %v; want %s", again, err, path)
+	}
+	files[0].data = []byte("54321")
+	if other, err := initramfs(dir, files); err != nil || other == path {
+		t.Errorf("other files gave %s, %v; want another path", other, err)
+	}
+	archive, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for len(archive) > 0 {
+		field := func(i int) uint64 {
+			n, err := strconv.ParseUint(string(archive[6+8*i:14+8*i]), 16, 32)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
+		if string(archive[:6]) != "070701" {
+			t.Fatalf("magic %q", archive[:6])
+		}
+		mode, size, major, minor, nameSize := field(1), field(6), field(9), field(10), field(11)
+		name := string(archive[110 : 110+nameSize-1])
+		at := (110 + nameSize + 3) &^ 3
+		got = append(got, fmt.Sprintf("%s %o %d:%d %q", name, mode, major, minor, archive[at:at+size]))
+		archive = archive[min(uint64(len(archive)), (at+size+3)&^3):]
+	}
+	want := []string{
+		`b 40755 0:0 ""`, `b/c 100644 0:0 "12345"`, `dev 40755 0:0 ""`, `dev/console 20600 5:1 ""`,
+		`init 100755 0:0 "from a file"`, `TRAILER!!! 0 0:0 ""`,
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the archive holds\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// ko makes the smallest file that is a kernel module with dependencies.
+func ko(depends string) []byte {
+	names := "\x00.modinfo\x00.shstrtab\x00"
+	info := "license=GPL\x00depends=" + depends + "\x00name=x\x00"
+	const head, section = 64, 64
+	var b bytes.Buffer
+	b.WriteString("\x7fELF\x02\x01\x01" + strings.Repeat("\x00", 9))
+	le := binary.LittleEndian
+	put := func(v any) { binary.Write(&b, le, v) }
+	put(uint16(1))
+	put(uint16(62))
+	put(uint32(1))
+	put([3]uint64{0, 0, uint64(head + len(info) + len(names))})
+	put(uint32(0))
+	put([6]uint16{head, 0, 0, section, 3, 2})
+	b.WriteString(info + names)
+	put([8]uint64{})
+	for _, s := range []struct {
+		name, kind uint32
+		at, size   int
+	}{{1, 1, head, len(info)}, {10, 3, head + len(info), len(names)}} {
+		put([2]uint32{s.name, s.kind})
+		put([4]uint64{0, 0, uint64(s.at), uint64(s.size)})
+		put([2]uint32{})
+		put([2]uint64{1, 0})
+	}
+	return b.Bytes()
+}
+
+func TestModules(t *testing.T) {
+	dir := t.TempDir()
+	compressed := func(data []byte, how func(io.Writer) (io.WriteCloser, error)) []byte {
+		var b bytes.Buffer
+		w, err := how(&b)
+		if err == nil {
+			_, err = w.Write(data)
+		}
+		if err == nil {
+			err = w.Close()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b.Bytes()
+	}
+	for name, data := range map[string][]byte{
+		"kernel/top.ko":              ko("middle-one,in_kernel"),
+		"kernel/a/middle-one.ko.xz":  compressed(ko("base"), func(w io.Writer) (io.WriteCloser, error) { return xz.NewWriter(w) }),
+		"kernel/base.ko.zst":         compressed(ko(""), func(w io.Writer) (io.WriteCloser, error) { return zstd.NewWriter(w) }),
+		"kernel/ring1.ko":            ko("ring2"),
+		"kernel/ring2.ko":            ko("ring1"),
+		"kernel/orphan.ko":           ko("nowhere"),
+		"kernel/broken.ko":           []byte("no module"),
+		"modules.builtin":            []byte("kernel/x/in-kernel.ko\n"),
+		"kernel/extra/unrelated.txt": []byte("text"),
+	} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	k := Kernel{Release: "1.2.3", Modules: dir}
+	order, err := k.modules([]string{"top", "in-kernel"}, []string{"base", "absent"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, m := range order {
+		names = append(names, m.name)
+		if !bytes.HasPrefix(m.data, []byte("\x7fELF")) {
+			t.Errorf("module %s is not uncompressed", m.name)
+		}
+	}
+	if want := []string{"base", "middle_one", "top"}; !slices.Equal(names, want) {
+		t.Errorf("order %v, want %v", names, want)
+	}
+	for wanted, why := range map[string]string{
+		"absent": "no module absent", "ring1": "depends on itself", "orphan": "no module nowhere, which orphan needs", "broken": "not a kernel module",
+	} {
+		if _, err := k.modules([]string{wanted}, nil); err == nil || !strings.Contains(err.Error(), why) {
+			t.Errorf("module %s: %v, want %q", wanted, err, why)
+		}
+	}
+}
+
+// Waiting for another that fetches the kernel ends with the context, and its half-unpacked folder is not taken for one.
+func TestFetchKernelWaits(t *testing.T) {
+	dir := t.TempDir()
+	lock, err := os.Create(filepath.Join(dir, "lock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Close()
+	if err := flock(context.Background(), lock); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(dir, "tmp-1", "root", "boot"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+	defer cancel()
+	if k, err := fetchKernel(ctx, dir); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("while another fetches: %+v, %v; want the context's error", k, err)
+	}
+}
+
+func TestUnpackedKernel(t *testing.T) {
+	dir := t.TempDir()
+	const name = "linux-image-9.9.9-cloud-amd64_9.9.9-1_amd64"
+	if err := os.MkdirAll(filepath.Join(dir, name, "boot"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := unpackedKernel(dir); err == nil {
+		t.Error("a package without a kernel was accepted")
+	}
+	if err := os.WriteFile(filepath.Join(dir, name, "boot", "vmlinuz-9.9.9-cloud-amd64"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := unpackedKernel(dir); err == nil {
+		t.Error("a kernel without modules was accepted")
+	}
+	modules := filepath.Join(dir, name, "usr/lib/modules/9.9.9-cloud-amd64")
+	if err := os.MkdirAll(modules, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	k, ok, err := unpackedKernel(dir)
+	if err != nil || !ok || k.Release != "9.9.9-cloud-amd64" || k.Modules != modules || k.Source != "Debian package "+name {
+		t.Errorf("%+v, %t, %v", k, ok, err)
+	}
+}
+
+func TestStaticProgram(t *testing.T) {
+	if err := checkStatic("/bin/sh"); err == nil || !strings.Contains(err.Error(), "CGO_ENABLED=0") {
+		t.Errorf("a dynamic program: %v, want how to build a static one", err)
+	}
+	if err := checkStatic("/etc/passwd"); err == nil {
+		t.Error("a file that is no program was accepted")
+	}
+}
+
+// speak is the other end of a control socket: it says the first thing at once, and each of the others when it is
+// asked something.
+func speak(t *testing.T, said ...string) net.Conn {
+	t.Helper()
+	our, their := net.Pipe()
+	t.Cleanup(func() { their.Close() })
+	go func() {
+		asked := bufio.NewScanner(their)
+		for i, s := range said {
+			if i > 0 && !asked.Scan() {
+				return
+			}
+			if _, err := io.WriteString(their, s); err != nil {
+				return
+			}
+		}
+		io.Copy(io.Discard, their)
+	}()
+	return our
+}
+
+const greeting = `{"QMP": {"version": {}, "capabilities": []}}` + "\n"
+
+func TestQMP(t *testing.T) {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	q, err := newQMP(ctx, speak(t, greeting, `{"return": {}, "id": 1}`+"\n",
+		`{"event": "SHUTDOWN", "data": {"guest": true, "reason": "guest-panic"}, "timestamp": {}}`+"\n"+
+			`{"return": {"ignored": 1}, "id": 77}`+"\n"+`{"return": {"x": 5}, "id": 2}`+"\n",
+		`{"error": {"class": "GenericError", "desc": "no such thing"}, "id": 3}`+"\n", `{"return": [], "id": 4}`+"\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer q.close()
+	var got struct{ X int }
+	if err := q.run(ctx, "query", nil, &got); err != nil || got.X != 5 {
+		t.Errorf("returned %+v, %v; want 5", got, err)
+	}
+	if why := q.stopped(); why != "guest-panic" {
+		t.Errorf("the machine stopped because of %q, want guest-panic", why)
+	}
+	if err := q.run(ctx, "query", nil, nil); err == nil || !strings.Contains(err.Error(), "no such thing") {
+		t.Errorf("a refused command: %v, want QEMU's reason", err)
+	}
+	if err := q.run(ctx, "query", nil, &got); err == nil || !strings.Contains(err.Error(), "returned") {
+		t.Errorf("an answer of another kind: %v", err)
+	}
+	short, stop := context.WithTimeout(context.Background(), 20*time.Millisecond)
+	defer stop()
+	if err := q.run(short, "query", nil, nil); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("no answer: %v, want the context's error", err)
+	}
+}
+
+func TestQMPBad(t *testing.T) {
+	for name, said := range map[string]string{
+		"garbage":     "hello\n",
+		"no greeting": `{"return": {}, "id": 1}` + "\n",
+		"endless":     strings.Repeat("x", maxQMPLine+10),
+		"other id":    greeting + `{"return": {}, "id": 2}` + "\n",
+		"no id":       greeting + `{"return": {}}` + "\n",
+		"other types": greeting + `{"return": {}, "id": "1"}` + "\n",
+	} {
+		ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+		if _, err := newQMP(ctx, speak(t, strings.SplitAfterN(said, "\n", 2)...)); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+		cancel()
+	}
+}
+
+// Whatever QEMU says, its client ends in time and without a panic.
+func FuzzQMP(f *testing.F) {
+	f.Add([]byte(greeting + `{"return": {}, "id": 1}` + "\n" + `{"return": [{"cpu-index": 0, "thread-id": 5}], "id": 2}` + "\n"))
+	f.Add([]byte(greeting + `{"error": {"class": "A", "desc": "B"}, "id": 1}` + "\n"))
+	f.Add([]byte(greeting + `{"event": "SHUTDOWN", "data": null}` + "\n{}\nnull\n[]\n"))
+	f.Add([]byte("\x00\xff"))
+	f.Fuzz(func(t *testing.T, said []byte) {
+		our, their := net.Pipe()
+		defer their.Close()
+		go func() {
+			their.Write(said)
+			their.Close()
+		}()
+		go io.Copy(io.Discard, their)
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		q, err := newQMP(ctx, our)
+		if err != nil {
+			return
+		}
+		defer q.close()
+		var cpus []struct {
+			Thread int `json:"thread-id"`
+		}
+		_ = q.run(ctx, "query-cpus-fast", nil, &cpus) // any answer will do
+	})
+}
+
+// Whatever a guest writes, what is told of it is printable and bounded.
+func FuzzConsole(f *testing.F) {
+	f.Add([]byte("tare: note: x\ny"))
+	f.Add([]byte("tare: note: \xff\x1b[31m\r\n\n"))
+	f.Fuzz(func(t *testing.T, said []byte) {
+		c := newConsole()
+		c.drain(bytes.NewReader(said))
+		line, _ := c.find("tare: note: ")
+		for _, s := range []string{line, strings.ReplaceAll(c.tail(12), "\n", "")} {
+			if len(s) > 12*310 || s != strings.ToValidUTF8(s, "") || strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
+				t.Errorf("%q", s)
+			}
+		}
+	})
+}
+
+// What QEMU is told of the network: its own where none is asked for, a tap where there is one, else no card at all.
+func TestNetworkArgs(t *testing.T) {
+	file := os.Stdin // any: only that there is one counts
+	mac := network.MAC(netip.MustParseAddr("198.18.0.3"))
+	for _, c := range []struct {
+		h    hardware
+		want []string
+	}{
+		{hardware{}, []string{"user,id=net,restrict=on", "virtio-net-pci,netdev=net,romfile="}},
+		{hardware{network: notebook.NetNone}, nil},
+		{hardware{network: notebook.NetBridge, tap: file, mac: mac}, []string{"tap,id=net,fd=6", "virtio-net-pci,netdev=net,romfile=,mac=02:54:c6:12:00:03"}},
+		{hardware{network: notebook.NetBridge, tap: file, mac: mac, vhost: file}, []string{"tap,id=net,fd=6,vhost=on,vhostfd=7", "virtio-net-pci,netdev=net,romfile=,mac=02:54:c6:12:00:03"}},
+	} {
+		var got []string
+		args := c.h.args()
+		for i, a := range args {
+			if a == "-netdev" || strings.HasPrefix(a, "virtio-net-pci,") {
+				if a == "-netdev" {
+					a = args[i+1]
+				}
+				got = append(got, a)
+			}
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("network %q: %q, want %q", c.h.network, got, c.want)
+		}
+	}
+}

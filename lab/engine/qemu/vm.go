@@ -1,0 +1,542 @@
+//go:build linux
+
+// Package vm is the driver of virtual machines: QEMU, driven over QMP, with the image's root on a virtio disk and
+// the ruler on a virtio serial port.
+//
+// A guest is one QEMU process and a folder, and nothing else on the host: its control socket, its console and its
+// ruler's stream are descriptors that it shares with this program, and the file that takes what it writes to its
+// disks has no name. It ends with this program, however that ends (PR_SET_PDEATHSIG), and is in the undo journal
+// besides.
+//
+// On a network it has a virtio card on a tap of the load's bridge, with an address that its first process sets; else,
+// where none was asked for, QEMU's own network with nothing behind it.
+package qemu
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"tare/lab/engine"
+	"tare/lab/engine/qemu/guestinit"
+	"tare/lab/host"
+	"tare/lab/network"
+	"tare/lab/ruler"
+	"tare/notebook"
+)
+
+// Config says with what a driver makes its guests.
+type Config struct {
+	StateDir    string        // folder for guests, kernels and initramfs; the journal's
+	Journal     *host.Journal // where changes to the host are written before they are made
+	Tare        string        // path of the program, a static executable: it becomes the guest's first process
+	Accelerator string        // notebook.KVM or notebook.TCG
+	QEMU        string        // QEMU's program; default "qemu-system-x86_64"
+	Kernel      Kernel        // for the guests; default what FindKernel finds
+	BootTimeout time.Duration // until the ruler's hello; default 30 s under KVM, 3 min under TCG
+}
+
+// File is a file that is added to the guests' initramfs.
+type File struct {
+	Name string // in the initramfs, without a leading slash: "usr/bin/crun"
+	Path string // on the host
+}
+
+// Driver makes virtual machines. It implements engine.Driver.
+type Driver struct {
+	config    Config
+	container bool   // the ruler runs in a container inside
+	files     []File // what that needs
+	prepare   sync.Mutex
+	kernel    Kernel
+	initramfs map[bool]string // paths of those that were made, by whether their guests have a bridge inside
+}
+
+// minMemory is the least memory that a guest boots with: kernel, initramfs and its unpacked copy.
+const minMemory = 192 << 20
+
+// New gives a driver of virtual machines. It looks for nothing on the host yet.
+func New(c Config) (*Driver, error) {
+	if c.Accelerator != notebook.KVM && c.Accelerator != notebook.TCG {
+		return nil, fmt.Errorf("vm: accelerator %q, expected %q or %q", c.Accelerator, notebook.KVM, notebook.TCG)
+	}
+	if err := checkArchitecture(); err != nil {
+		return nil, err
+	}
+	if c.StateDir == "" || c.Journal == nil || c.Tare == "" {
+		return nil, errors.New("vm: a driver needs a state folder, a journal and the program's own path")
+	}
+	if c.QEMU == "" {
+		c.QEMU = defaultQEMU
+	}
+	if c.BootTimeout == 0 {
+		c.BootTimeout = 30 * time.Second
+		if c.Accelerator == notebook.TCG {
+			c.BootTimeout = 3 * time.Minute
+		}
+	}
+	return &Driver{config: c}, nil
+}
+
+// checkArchitecture refuses hosts for which no machine is described here.
+func checkArchitecture() error {
+	if runtime.GOARCH != "amd64" {
+		return fmt.Errorf("vm: guests are made on x86-64 hosts only; this one is %s", runtime.GOARCH)
+	}
+	return nil
+}
+
+// NewContainer gives a driver whose guests run the ruler in a container inside the VM, made by the OCI runtime crun,
+// which the files bring with all that it needs. It is package vmcn's part in this one.
+func NewContainer(c Config, crun []File) (*Driver, error) {
+	d, err := New(c)
+	if err != nil {
+		return nil, err
+	}
+	d.container, d.files = true, crun
+	return d, nil
+}
+
+const defaultQEMU = "qemu-system-x86_64"
+
+// guestModules are the kernel modules that every guest needs, and optional those that it uses where the kernel has
+// them: with the first the processor computes the file system's checksums, as it would on any installed system.
+var (
+	guestModules     = []string{"virtio_pci", "virtio_console", "virtio_blk", "virtio_net", "ext4"}
+	containerModules = []string{"overlay"}
+	bridgeModules    = []string{"bridge", "veth"} // where a container in the VM has its own namespace on the network
+	optionalModules  = []string{"crc32c_intel", "crc32c_generic"}
+)
+
+// boot gives the kernel and the initramfs, made at the first call. bridged: its guests have a bridge inside.
+func (d *Driver) boot(ctx context.Context, bridged bool) (Kernel, string, error) {
+	d.prepare.Lock()
+	defer d.prepare.Unlock()
+	if path, ok := d.initramfs[bridged]; ok {
+		return d.kernel, path, nil
+	}
+	k := d.config.Kernel
+	if k.Image == "" {
+		var err error
+		if k, err = FindKernel(ctx, d.config.StateDir); err != nil {
+			return Kernel{}, "", err
+		}
+	}
+	wanted := slices.Clone(guestModules)
+	if d.container {
+		wanted = append(wanted, containerModules...)
+	}
+	if bridged {
+		wanted = append(wanted, bridgeModules...)
+	}
+	path, err := makeInitramfs(d.config.StateDir, d.config.Tare, k, wanted, d.files)
+	if err != nil {
+		return Kernel{}, "", err
+	}
+	if d.initramfs == nil {
+		d.initramfs = make(map[bool]string)
+	}
+	d.kernel, d.initramfs[bridged] = k, path
+	return k, path, nil
+}
+
+// bridged says whether a guest has a bridge inside: a container's own namespace must be reached through the VM.
+func (d *Driver) bridged(s engine.Spec) bool {
+	return d.container && s.NetworkMode() == notebook.NetBridge
+}
+
+// platform is the name of what the driver makes.
+func (d *Driver) platform() string {
+	if d.container {
+		return notebook.VMCN
+	}
+	return notebook.VM
+}
+
+// vcpus gives the number of vCPUs of a spec.
+func (d *Driver) vcpus(s engine.Spec) (int, error) {
+	c := s.Instance.Cores
+	if c < 1 || c != math.Trunc(c) || c > 1024 {
+		return 0, &engine.CannotError{
+			Platform: d.platform(), What: fmt.Sprintf("%g cores", c),
+			Why: "a virtual machine has whole virtual CPUs; ask for a whole number of cores, or for cn, where a quota gives fractions",
+		}
+	}
+	return int(c), nil
+}
+
+// Provision implements engine.Driver.
+func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, error) {
+	g, err := d.provision(ctx, s)
+	if err != nil {
+		return nil, fmt.Errorf("%s: guest %s: %w", d.platform(), s.ID, err)
+	}
+	return g, nil
+}
+
+func (d *Driver) provision(ctx context.Context, s engine.Spec) (_ *Guest, err error) {
+	cpus, err := d.vcpus(s)
+	if err != nil {
+		return nil, err
+	}
+	memory := s.Instance.Memory &^ (1<<20 - 1) // QEMU's unit
+	if memory < minMemory {
+		return nil, &engine.CannotError{
+			Platform: d.platform(), What: fmt.Sprintf("%d MiB of memory", memory>>20),
+			Why: fmt.Sprintf("its kernel needs some of it to boot; ask for at least %d MiB", minMemory>>20),
+		}
+	}
+	allowed, err := affinity(0)
+	if err != nil {
+		return nil, err
+	}
+	switch s.Provisioning {
+	case notebook.Vanilla:
+	case notebook.Pinned:
+		if len(s.CPUs) != cpus {
+			return nil, fmt.Errorf("pinned to %d CPUs %v, expected one for each of %d cores", len(s.CPUs), s.CPUs, cpus)
+		}
+	default:
+		return nil, fmt.Errorf("provisioning %q, expected %q or %q", s.Provisioning, notebook.Vanilla, notebook.Pinned)
+	}
+	if s.Image == nil {
+		return nil, errors.New("no image")
+	}
+	if !d.container && s.NetworkMode() == notebook.NetHost {
+		return nil, &engine.CannotError{
+			Platform: d.platform(), What: "the host's network",
+			Why: "a virtual machine has no part in the host's network; ask for bridge, or for vmcn, where a container shares the machine's",
+		}
+	}
+	kernel, initrd, err := d.boot(ctx, d.bridged(s))
+	if err != nil {
+		return nil, err
+	}
+	root, err := s.Image.Disk(ctx)
+	if err != nil {
+		return nil, err
+	}
+	work := ""
+	if s.Work != nil {
+		if work, err = s.Work.Disk(ctx); err != nil {
+			return nil, err
+		}
+	}
+	params := guestinit.Params{Mode: guestinit.ModeVM, Name: hostname(s.ID)}
+	if d.container {
+		params.Mode, params.Cores, params.Pinned = guestinit.ModeVMCN, cpus, s.Provisioning == notebook.Pinned
+	}
+
+	g := &Guest{spec: s, container: d.container, changes: engine.NewChanges(d.config.Journal, Undo())}
+	defer func() {
+		if err != nil {
+			if e := g.Destroy(context.WithoutCancel(ctx)); e != nil {
+				err = fmt.Errorf("%w; then, while it was taken away: %w", err, e)
+			}
+		}
+	}()
+	if g.connection, err = engine.Connect(s.Network, true); err != nil {
+		return nil, err
+	}
+	dir, err := g.changes.MakeFolder(d.config.StateDir, s.ID)
+	if err != nil {
+		return nil, err
+	}
+	tap, err := g.connection.Tap()
+	if err != nil {
+		return nil, err
+	}
+	if tap != nil {
+		defer tap.Close() // the machine has its own
+	}
+	params.Network, params.Address = s.NetworkMode(), g.connection.Lease()
+	var mac net.HardwareAddr
+	if tap != nil {
+		mac = network.MAC(params.Address.Addr())
+		if d.bridged(s) {
+			mac[0] |= 4 // the address is the container's, and so is its MAC: the machine's card has another
+		}
+	}
+	arg, err := params.Arg()
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, d.config.BootTimeout,
+		fmt.Errorf("its ruler did not say hello within %v", d.config.BootTimeout))
+	defer cancel()
+	g.machine, err = startMachine(ctx, hardware{
+		qemu: d.config.QEMU, accelerator: d.config.Accelerator, cpus: cpus, memory: memory,
+		kernel: kernel.Image, initramfs: initrd, cmdline: arg, name: s.ID, root: root, work: work, temp: dir,
+		network: s.NetworkMode(), tap: tap, mac: mac,
+	})
+	if err != nil {
+		return nil, err
+	}
+	// The machine is still paused: not one instruction of the guest runs before it is in the journal and pinned.
+	entry, err := host.ProcessEntry(g.machine.process.Pid)
+	if err != nil {
+		return nil, err
+	}
+	if err := g.changes.Announce(entry); err != nil {
+		return nil, err
+	}
+	if s.Provisioning == notebook.Pinned {
+		if err := g.machine.pin(ctx, s.CPUs, allowed); err != nil {
+			return nil, err
+		}
+	}
+	if err := g.machine.qmp.run(ctx, "cont", nil, nil); err != nil {
+		return nil, err
+	}
+	if g.client, err = ruler.Connect(ctx, g.machine.conn); err != nil {
+		if cause := context.Cause(ctx); cause != nil {
+			err = cause
+		}
+		return nil, fmt.Errorf("%w: %s", err, g.machine.autopsy(ctx))
+	}
+	if err := g.check(ctx, cpus, memory, allowed); err != nil {
+		return nil, err
+	}
+	g.note(ctx, kernel)
+	return g, nil
+}
+
+// hostname makes a host's name of a guest's id.
+func hostname(id string) string {
+	name := strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '.' {
+			return r
+		}
+		return '-'
+	}, id)
+	return name[:min(len(name), 63)]
+}
+
+// Guest is a virtual machine. It implements engine.Guest.
+type Guest struct {
+	spec       engine.Spec
+	container  bool
+	changes    *engine.Changes
+	machine    *machine
+	client     *ruler.Client
+	facts      engine.Facts
+	connection *engine.Connection
+
+	destroying sync.Mutex // held by Destroy
+}
+
+// Undo gives the ways to undo what the driver changes on the host, for host.Recover.
+func Undo() map[string]host.Undo {
+	undo := engine.Undo()
+	undo[host.KindProcess] = func(ctx context.Context, e host.Entry) error { return host.KillProcess(ctx, e.Target) }
+	return undo
+}
+
+// Ruler implements engine.Guest.
+func (g *Guest) Ruler() *ruler.Client { return g.client }
+
+// Facts implements engine.Guest.
+func (g *Guest) Facts() engine.Facts { return g.facts }
+
+// Processes implements engine.Guest: a VM is one process of the host.
+func (g *Guest) Processes() ([]int, error) {
+	select {
+	case <-g.machine.died:
+		return nil, nil
+	default:
+		return []int{g.machine.process.Pid}, nil
+	}
+}
+
+// Threads implements engine.Guest. Which are the vCPUs and the I/O threads QEMU says itself; the pool of threads that
+// does blocking I/O for it has the name that it was told to give them.
+func (g *Guest) Threads() ([]engine.Thread, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), limitsWait)
+	defer cancel()
+	vcpus, others, err := g.machine.threads(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var io []struct {
+		Thread int `json:"thread-id"`
+	}
+	if err := g.machine.qmp.run(ctx, "query-iothreads", nil, &io); err != nil {
+		return nil, err
+	}
+	var all []engine.Thread
+	for _, tid := range vcpus {
+		all = append(all, engine.Thread{ID: tid, Role: notebook.RoleVCPU})
+	}
+	for _, tid := range others {
+		role := notebook.RoleEmulator
+		name, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/comm", g.machine.process.Pid, tid))
+		if err != nil {
+			continue // it ended: a pool's threads come and go
+		}
+		for _, t := range io {
+			if t.Thread == tid {
+				role = notebook.RoleIO
+			}
+		}
+		if strings.TrimSpace(string(name)) == "worker" {
+			role = notebook.RoleIO
+		}
+		all = append(all, engine.Thread{ID: tid, Role: role})
+	}
+	return all, nil
+}
+
+// limitsWait bounds what is asked of QEMU about a running guest.
+const limitsWait = 10 * time.Second
+
+// Limits implements engine.Guest: the CPUs that the vCPU threads may run on, which are as many cores' worth of
+// time as there are such threads, and the memory that the machine has.
+func (g *Guest) Limits() (notebook.Limits, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), limitsWait)
+	defer cancel()
+	_, l, err := g.limits(ctx)
+	return l, err
+}
+
+// limits gives the CPUs of each vCPU besides.
+func (g *Guest) limits(ctx context.Context) ([][]int, notebook.Limits, error) {
+	vcpus, _, err := g.machine.threads(ctx)
+	if err != nil {
+		return nil, notebook.Limits{}, err
+	}
+	var each [][]int
+	var all []int
+	for _, tid := range vcpus {
+		cpus, err := affinity(tid)
+		if err != nil {
+			return nil, notebook.Limits{}, err
+		}
+		each = append(each, cpus)
+		all = append(all, cpus...)
+	}
+	slices.Sort(all)
+	var memory struct {
+		Base    int64 `json:"base-memory"`
+		Plugged int64 `json:"plugged-memory"`
+	}
+	if err := g.machine.qmp.run(ctx, "query-memory-size-summary", nil, &memory); err != nil {
+		return nil, notebook.Limits{}, err
+	}
+	l := notebook.Limits{CPUs: host.FormatCPUList(slices.Compact(all)), Memory: memory.Base + memory.Plugged, Source: "qemu"}
+	if g.spec.Provisioning == notebook.Vanilla {
+		l.Quota = float64(len(vcpus)) // as many threads as that can use no more
+	}
+	return each, l, nil
+}
+
+// check compares what is in force with what was asked for.
+func (g *Guest) check(ctx context.Context, cpus int, memory int64, allowed []int) error {
+	each, l, err := g.limits(ctx)
+	if err != nil {
+		return err
+	}
+	if len(each) != cpus {
+		return fmt.Errorf("the machine has %d vCPUs, expected %d", len(each), cpus)
+	}
+	if l.Memory != memory {
+		return fmt.Errorf("the machine has %d bytes of memory, expected %d", l.Memory, memory)
+	}
+	for i, on := range each {
+		want := allowed
+		if g.spec.Provisioning == notebook.Pinned {
+			want = g.spec.CPUs[i : i+1]
+		}
+		if !slices.Equal(on, want) {
+			return fmt.Errorf("vCPU %d may run on CPUs %v, expected %v", i, on, want)
+		}
+	}
+	if seen := len(g.client.Hello().CPUs); seen != cpus {
+		return fmt.Errorf("the guest sees %d CPUs, expected %d: %s", seen, cpus, g.machine.console.tail(5))
+	}
+	return nil
+}
+
+// noteWait bounds the wait for the guest's note, which it wrote before its ruler said hello.
+const noteWait = 5 * time.Second
+
+// note gathers the guest's facts.
+func (g *Guest) note(ctx context.Context, k Kernel) {
+	hello := g.client.Hello()
+	g.facts = engine.Facts{Kernel: hello.Kernel, KernelSource: k.Source}
+	if hello.Kernel != k.Release {
+		g.facts.Notes = append(g.facts.Notes, fmt.Sprintf("the guest says that its kernel is %q; it was given %q", hello.Kernel, k.Release))
+	}
+	if missing := missingVectors(hello.CPUFlags); len(missing) > 0 {
+		g.facts.Notes = append(g.facts.Notes, "the guest's CPU lacks vector instructions that the host has: "+strings.Join(missing, " "))
+	}
+	if g.container {
+		ctx, cancel := context.WithTimeout(ctx, noteWait)
+		defer cancel()
+		if line, ok := g.machine.console.wait(ctx, guestinit.NotePrefix); ok {
+			g.facts.Notes = append(g.facts.Notes, line)
+		} else {
+			g.facts.Notes = append(g.facts.Notes, "the guest did not say what memory limit its container has")
+		}
+	}
+}
+
+// missingVectors gives the vector instruction sets of the host that are not among the guest's, in order.
+func missingVectors(guest []string) []string {
+	data, err := os.ReadFile("/proc/cpuinfo")
+	if err != nil {
+		return nil // no host without it; the guest's own record has its flags
+	}
+	var missing []string
+	for line := range strings.Lines(string(data)) {
+		name, flags, _ := strings.Cut(line, ":")
+		if strings.TrimSpace(name) != "flags" {
+			continue
+		}
+		for _, f := range strings.Fields(flags) {
+			vector := strings.HasPrefix(f, "avx") || strings.HasPrefix(f, "amx") || strings.HasPrefix(f, "sse") || strings.HasPrefix(f, "ssse") || f == "fma"
+			if vector && !slices.Contains(guest, f) {
+				missing = append(missing, f)
+			}
+		}
+		break
+	}
+	slices.Sort(missing)
+	return missing
+}
+
+// Autopsy implements engine.Guest.
+func (g *Guest) Autopsy() string { return g.machine.autopsy(context.Background()) }
+
+// Destroy implements engine.Guest. The machine is killed, not shut down: nothing that it holds is kept.
+func (g *Guest) Destroy(ctx context.Context) error {
+	g.destroying.Lock()
+	defer g.destroying.Unlock()
+	if g.machine != nil {
+		if err := g.machine.kill(ctx); err != nil {
+			return fmt.Errorf("vm: guest %s: %w", g.spec.ID, err)
+		}
+	}
+	if g.client != nil {
+		g.client.Close() // its stream ended with the machine, and that is all that it could say
+	}
+	if err := errors.Join(g.connection.Close(ctx), g.changes.Undo(ctx)); err != nil {
+		return fmt.Errorf("vm: guest %s: %w", g.spec.ID, err)
+	}
+	return nil
+}
+
+var (
+	_ engine.Driver = (*Driver)(nil)
+	_ engine.Guest  = (*Guest)(nil)
+)
+
+// Address implements engine.Guest.
+func (g *Guest) Address() engine.Address { return g.connection.Address() }

@@ -1,0 +1,352 @@
+//go:build linux
+
+package qemu_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"tare/lab/engine"
+	"tare/lab/engine/conformance"
+	"tare/lab/engine/qemu"
+	"tare/lab/host"
+	"tare/lab/image"
+	"tare/lab/ruler"
+	"tare/notebook"
+)
+
+// goBuild compiles a command, static, and gives its path.
+func goBuild(t *testing.T, path string, dir string) string {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), "tare")
+	cmd := exec.Command("go", "build", "-o", out, path)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if b, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("building %s: %v\n%s", path, err, b)
+	}
+	return out
+}
+
+func program(t *testing.T) string {
+	t.Helper()
+	_, err := exec.LookPath("qemu-system-x86_64")
+	conformance.Need(t, err == nil, "qemu-system-x86_64 (apt-get install qemu-system-x86)")
+	return goBuild(t, "tare/lab/engine/qemu/guestinit/tare", "")
+}
+
+// qemus lists the processes that have id in their command line, this one apart.
+func qemus(t *testing.T, id string) (found []string) {
+	t.Helper()
+	dirs, err := filepath.Glob("/proc/[0-9]*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range dirs {
+		cmdline, err := os.ReadFile(d + "/cmdline") // it may end while we look
+		if err == nil && bytes.HasPrefix(cmdline, []byte("/usr/bin/qemu")) && bytes.Contains(cmdline, []byte(id)) {
+			found = append(found, d)
+		}
+	}
+	return found
+}
+
+// lab is what a driver needs, and a spec for its guests. room is the size of the state folder in bytes; 0: its file
+// system's.
+func lab(t *testing.T, tare string, boot time.Duration, room int64) (*qemu.Driver, engine.Spec) {
+	t.Helper()
+	conformance.Need(t, os.Geteuid() == 0, "root")
+	busybox, err := exec.LookPath("busybox")
+	conformance.Need(t, err == nil, "busybox, static (apt-get install busybox-static)")
+	dir := t.TempDir()
+	state := filepath.Join(dir, "state")
+	if err := os.Mkdir(state, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if room > 0 {
+		if err := unix.Mount("tmpfs", state, "tmpfs", 0, fmt.Sprintf("size=%d", room)); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := unix.Unmount(state, 0); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	journal, err := host.OpenJournal(state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := journal.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	store, err := image.OpenStore(filepath.Join(dir, "images"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]image.Source{"bin/busybox": {Path: busybox, Exec: true}}
+	for _, d := range []string{ruler.WorkDir, ruler.ScratchDir, ruler.RunDir, "/proc", "/sys", "/dev", "/tmp"} {
+		files[strings.TrimPrefix(d, "/")+"/keep"] = image.Source{Data: []byte{}}
+	}
+	root, err := store.Files(context.Background(), files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k, err := qemu.FindKernel(context.Background(), kernels())
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := qemu.New(qemu.Config{
+		StateDir: state, Journal: journal, Tare: tare, Accelerator: notebook.TCG, Kernel: k, BootTimeout: boot,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		left, err := filepath.Glob(filepath.Join(state, "guests", "*"))
+		if err != nil || len(left) > 0 {
+			t.Errorf("folders %v remain (%v)", left, err)
+		}
+		if p := qemus(t, state); len(p) > 0 {
+			t.Errorf("processes %v remain", p)
+		}
+	})
+	return d, engine.Spec{
+		ID: fmt.Sprintf("vmtest-%d-%s", os.Getpid(), t.Name()), Provisioning: notebook.Vanilla,
+		Instance: notebook.Instance{Name: "test", Cores: 2, Memory: 256 << 20},
+		Image:    &image.Image{Tree: *root},
+	}
+}
+
+func provision(t *testing.T, d *qemu.Driver, s engine.Spec) (engine.Guest, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	g, err := d.Provision(ctx, s)
+	if err == nil {
+		t.Cleanup(func() {
+			if err := g.Destroy(context.Background()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	return g, err
+}
+
+// Each vCPU has a CPU of its own, in the order of the spec; and a machine that is stopped can be destroyed.
+func TestPinned(t *testing.T) {
+	t.Parallel()
+	d, s := lab(t, program(t), 0, 0)
+	cpus, err := host.ParseCPUList(allowed(t, os.Getpid()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	conformance.Need(t, len(cpus) >= 2, "two CPUs")
+	s.Provisioning, s.CPUs = notebook.Pinned, []int{cpus[1], cpus[0]}
+	g, err := provision(t, d, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := g.Limits()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := host.FormatCPUList(cpus[:2]); l.CPUs != want || l.Quota != 0 || l.Memory != s.Instance.Memory {
+		t.Errorf("limits %+v; want CPUs %s, no quota, %d bytes", l, want, s.Instance.Memory)
+	}
+	if n := len(g.Ruler().Hello().CPUs); n != 2 {
+		t.Errorf("the guest sees %d CPUs, want 2", n)
+	}
+	byName := map[string]string{}
+	pids, err := g.Processes()
+	if err != nil || len(pids) != 1 {
+		t.Fatalf("processes %v, %v; want one", pids, err)
+	}
+	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", pids[0]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, task := range tasks {
+		name, err := os.ReadFile(task + "/comm")
+		if errors.Is(err, os.ErrNotExist) {
+			continue // a thread of QEMU's pool that ended
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		var tid int
+		if _, err := fmt.Sscan(filepath.Base(task), &tid); err != nil {
+			t.Fatal(err)
+		}
+		byName[strings.TrimSpace(string(name))] = allowed(t, tid)
+	}
+	for i, c := range s.CPUs {
+		// The names that QEMU gives its threads with debug-threads=on.
+		if name := fmt.Sprintf("CPU %d/TCG", i); byName[name] != fmt.Sprint(c) {
+			t.Errorf("thread %q may run on %q, want %d; all threads: %v", name, byName[name], c, byName)
+		}
+	}
+
+	// A machine that hangs as a whole can be destroyed all the same.
+	if err := unix.Kill(pids[0], unix.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	start := time.Now()
+	if err := g.Destroy(context.Background()); err != nil {
+		t.Error(err)
+	}
+	if took := time.Since(start); took > 5*time.Second {
+		t.Errorf("destroying a stopped machine took %v", took)
+	}
+}
+
+// The emulator's and the disks' threads keep off the guest's CPUs where there are others.
+func TestPinnedOthers(t *testing.T) {
+	t.Parallel()
+	d, s := lab(t, program(t), 0, 0)
+	cpus, err := host.ParseCPUList(allowed(t, os.Getpid()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	conformance.Need(t, len(cpus) >= 2, "two CPUs")
+	last := cpus[len(cpus)-1]
+	s.Instance.Cores, s.Provisioning, s.CPUs = 1, notebook.Pinned, []int{last}
+	s.Instance.Memory = 192 << 20 // the least that is said to do
+	g, err := provision(t, d, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pids, err := g.Processes()
+	if err != nil || len(pids) != 1 {
+		t.Fatalf("processes %v, %v; want one", pids, err)
+	}
+	if got, want := allowed(t, pids[0]), host.FormatCPUList(cpus[:len(cpus)-1]); got != want {
+		t.Errorf("QEMU's main thread may run on %s, want %s", got, want)
+	}
+}
+
+// allowed gives the list of CPUs that a thread may run on.
+func allowed(t *testing.T, tid int) string {
+	t.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", tid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, ok := strings.Cut(string(status), "Cpus_allowed_list:")
+	if !ok {
+		t.Fatalf("no list of CPUs in %s", status)
+	}
+	line, _, _ := strings.Cut(rest, "\n")
+	return strings.TrimSpace(line)
+}
+
+// A first process that ends is a kernel panic: the guest is gone at once, and the error has the kernel's word.
+func TestPanic(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	writeMain(t, dir, `package main
+func main() {}`)
+	program(t) // asks for QEMU
+	d, s := lab(t, goBuild(t, ".", dir), 0, 0)
+	_, err := provision(t, d, s)
+	if err == nil || !strings.Contains(err.Error(), "Attempted to kill init") {
+		t.Errorf("a guest whose first process ends: %v; want the kernel's panic", err)
+	}
+	if !errors.Is(err, ruler.ErrGone) {
+		t.Errorf("a guest whose first process ends: %v; want ruler.ErrGone", err)
+	}
+}
+
+// A guest that hangs is given up after its time, and what it said last is told. This one floods its console besides.
+func TestHang(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	writeMain(t, dir, `package main
+import ("fmt"; "os"; "os/signal")
+func main() {
+	c := make(chan os.Signal, 1)
+	signal.Notify(c)
+	for i := 0; i < 2000; i++ { fmt.Println("the flood rises, and rises, and rises, and does not stop rising", i) }
+	fmt.Println("the flood \x1b[31mis over")
+	for range c {}
+}`)
+	program(t) // asks for QEMU
+	d, s := lab(t, goBuild(t, ".", dir), 8*time.Second, 0)
+	start := time.Now()
+	_, err := provision(t, d, s)
+	if err == nil || !strings.Contains(err.Error(), "did not say hello within 8s") {
+		t.Fatalf("a guest that hangs: %v; want that it said no hello", err)
+	}
+	if !strings.Contains(err.Error(), "the flood") || strings.ContainsAny(err.Error(), "\x1b") {
+		t.Errorf("a guest that hangs: %q; want the console's end, and no control characters", err)
+	}
+	if took := time.Since(start); took > 30*time.Second {
+		t.Errorf("given up after %v", took)
+	}
+}
+
+func writeMain(t *testing.T, dir, source string) {
+	t.Helper()
+	for name, content := range map[string]string{"main.go": source, "go.mod": "module first\n\ngo 1.26\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Where the host has no room for what a guest writes, the guest is told so and lives on.
+func TestNoSpace(t *testing.T) {
+	t.Parallel()
+	d, s := lab(t, program(t), 0, 48<<20)
+	g, err := provision(t, d, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(args ...string) ruler.Result {
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+		defer cancel()
+		r, _, err := g.Ruler().Run(ctx, ruler.Order{
+			Argv: append([]string{"/bin/busybox"}, args...), Timeout: time.Minute, OutputLimit: 4096,
+		})
+		if err != nil || r.Error != "" {
+			t.Fatalf("%v: %v %s; autopsy: %s", args, err, r.Error, g.Autopsy())
+		}
+		return r
+	}
+	if r := run("dd", "if=/dev/zero", "of=small", "bs=1M", "count=4", "conv=fsync"); r.Exit != 0 {
+		t.Errorf("4 MiB, for which there is room: exit %d: %s", r.Exit, r.Stderr)
+	}
+	if r := run("dd", "if=/dev/zero", "of=large", "bs=1M", "count=64", "conv=fsync"); r.Exit == 0 {
+		t.Error("64 MiB were written and synced where there is no room for them")
+	}
+	if r := run("true"); r.Exit != 0 {
+		t.Errorf("true after that: exit %d: %s", r.Exit, r.Stderr)
+	}
+}
+
+// What a VM cannot be is said as such.
+func TestCannot(t *testing.T) {
+	d, s := lab(t, program(t), 0, 0)
+	for _, i := range []notebook.Instance{
+		{Cores: 0.5, Memory: 1 << 30}, {Cores: 1.5, Memory: 1 << 30}, {Cores: 0, Memory: 1 << 30}, {Cores: 1, Memory: 64 << 20},
+	} {
+		s.Instance = i
+		_, err := provision(t, d, s)
+		var cannot *engine.CannotError
+		if !errors.As(err, &cannot) {
+			t.Errorf("%+v: %v, want a engine.CannotError", i, err)
+		}
+	}
+}

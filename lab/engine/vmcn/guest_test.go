@@ -1,0 +1,155 @@
+//go:build linux
+
+package vmcn_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"tare/lab/engine"
+	"tare/lab/engine/conformance"
+	"tare/lab/engine/qemu"
+	"tare/lab/engine/vmcn"
+	"tare/lab/host"
+	"tare/lab/image"
+	"tare/lab/ruler"
+	"tare/notebook"
+)
+
+// goBuild compiles a command, static, and gives its path.
+func goBuild(t *testing.T, path, dir string) string {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), "program")
+	cmd := exec.Command("go", "build", "-o", out, path)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if b, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("building %s: %v\n%s", path, err, b)
+	}
+	return out
+}
+
+// provision makes a guest of two cores with the given crun ("": the host's).
+func provision(t *testing.T, crun string) (engine.Guest, error) {
+	t.Helper()
+	conformance.Need(t, os.Geteuid() == 0, "root")
+	for _, p := range []string{"qemu-system-x86_64", "crun", "busybox"} {
+		_, err := exec.LookPath(p)
+		conformance.Need(t, err == nil, p+" (apt-get install qemu-system-x86 crun busybox-static)")
+	}
+	busybox, err := exec.LookPath("busybox")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+	defer cancel()
+	dir := t.TempDir()
+	state := filepath.Join(dir, "state")
+	if err := os.Mkdir(state, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	journal, err := host.OpenJournal(state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := journal.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	store, err := image.OpenStore(filepath.Join(dir, "images"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]image.Source{"bin/busybox": {Path: busybox, Exec: true}}
+	for _, d := range []string{ruler.WorkDir, ruler.ScratchDir, ruler.RunDir, "/proc", "/sys", "/dev", "/tmp"} {
+		files[strings.TrimPrefix(d, "/")+"/keep"] = image.Source{Data: []byte{}}
+	}
+	root, err := store.Files(ctx, files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k, err := qemu.FindKernel(ctx, kernels())
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := vmcn.New(vmcn.Config{Crun: crun, VM: qemu.Config{
+		StateDir: state, Journal: journal, Tare: goBuild(t, "tare/lab/engine/qemu/guestinit/tare", ""),
+		Accelerator: notebook.TCG, Kernel: k,
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := d.Provision(ctx, engine.Spec{
+		ID: fmt.Sprintf("vmcntest-%d", os.Getpid()), Provisioning: notebook.Vanilla,
+		Instance: notebook.Instance{Name: "test", Cores: 2, Memory: 320 << 20},
+		Image:    &image.Image{Tree: *root},
+	})
+	if err == nil {
+		t.Cleanup(func() {
+			if err := g.Destroy(context.Background()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	return g, err
+}
+
+// The work is in a container, on the container's own file system, under the limits that the VM's kernel tells of.
+func TestContainer(t *testing.T) {
+	g, err := provision(t, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(args ...string) string {
+		t.Helper()
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		r, _, err := g.Ruler().Run(ctx, ruler.Order{
+			Argv: append([]string{"/bin/busybox"}, args...), Timeout: 30 * time.Second, OutputLimit: 8192,
+		})
+		if err != nil || r.Error != "" || r.Exit != 0 {
+			t.Fatalf("%v: %v %s exit %d %s; autopsy: %s", args, err, r.Error, r.Exit, r.Stderr, g.Autopsy())
+		}
+		return string(r.Stdout)
+	}
+	if h := g.Ruler().Hello(); h.PID != 1 || len(h.CPUs) != 2 {
+		t.Errorf("hello %+v: want process 1 of the container's own, and two CPUs", h)
+	}
+	if m := run("cat", "/proc/self/mounts"); !strings.HasPrefix(m, "overlay / overlay ") {
+		t.Errorf("mounts %q: want an overlay as the root", m)
+	}
+	if c := run("cat", "/proc/self/cgroup"); c != "0::/\n" {
+		t.Errorf("cgroup %q: want the root of a namespace", c)
+	}
+	if l := run("ls", "-A", "/", ruler.RunDir); strings.Contains(l, "upper") || strings.Contains(l, "disk") {
+		t.Errorf("the container sees how it was made: %q", l)
+	}
+	notes := strings.Join(g.Facts().Notes, "\n")
+	if !strings.Contains(notes, "in force on the container in the VM: ") || !strings.Contains(notes, "a CPU quota of 2 cores") {
+		t.Errorf("notes %q: want the container's limits", notes)
+	}
+}
+
+// A runtime that fails is told of in its own words.
+func TestCrunFails(t *testing.T) {
+	dir := t.TempDir()
+	for name, content := range map[string]string{
+		"go.mod":  "module fails\n\ngo 1.26\n",
+		"main.go": "package main\n\nimport \"os\"\n\nfunc main() { os.Stderr.WriteString(\"no containers today\\n\"); os.Exit(7) }\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err := provision(t, goBuild(t, ".", dir))
+	if err == nil || !strings.Contains(err.Error(), "no containers today") || !strings.Contains(err.Error(), "crun create: exit status 7") {
+		t.Errorf("a runtime that fails: %v; want its words and its status", err)
+	}
+}

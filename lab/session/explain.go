@@ -1,0 +1,126 @@
+//go:build linux
+
+package session
+
+import (
+	"errors"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"slices"
+
+	"tare/lab/engine"
+	"tare/lab/ruler"
+	"tare/lab/study"
+	"tare/lab/trace"
+	"tare/notebook"
+)
+
+// Explain makes the named probes ready to look on at the explained trials of a study, until the lab is closed, and says which of
+// them, or what part of them, this host cannot have, and why. An error is a name that is not known.
+func (l *Lab) Explain(names []string) (missing map[string]string, err error) {
+	if l.kit, err = trace.Open(names); err != nil {
+		return nil, err
+	}
+	return l.kit.Missing(), nil
+}
+
+// probes says of each probe whether this host takes it.
+func probes() []notebook.Capability {
+	if os.Geteuid() != 0 {
+		return []notebook.Capability{{Name: "probes", Answer: notebook.Inconclusive, Why: "only root loads them into the kernel to find out", Do: "sudo tare doctor"}}
+	}
+	kit, err := trace.Open(notebook.ProbeNames)
+	if err != nil { // these are all names that there are
+		panic(err)
+	}
+	missing := kit.Missing()
+	var all []notebook.Capability
+	for _, name := range notebook.ProbeNames {
+		c := notebook.Capability{Name: "probe " + name, Answer: notebook.Supported, Why: "the kernel takes all of it"}
+		if why, not := missing[name]; not {
+			c.Answer, c.Why, c.Do = notebook.NotSupported, why, "leave it out: an account is made of what the others see"
+		}
+		all = append(all, c)
+	}
+	if err := kit.Close(); err != nil {
+		all = append(all, notebook.Capability{Name: "probes", Answer: notebook.Inconclusive, Why: err.Error()})
+	}
+	return all
+}
+
+// Look implements study.Guest.
+func (g guest) Look(clock study.Guest) (ruler.Watch, error) {
+	if g.kit == nil {
+		return nil, errors.New("no probes were made ready")
+	}
+	pids, err := g.Processes()
+	if err != nil {
+		return nil, err
+	}
+	if len(pids) == 0 {
+		return nil, errors.New("the guest has ended")
+	}
+	t := trace.Target{PID: pids[0], Cores: g.cores, CPUs: g.cpus}
+	if t.Threads, err = g.Threads(); err != nil {
+		return nil, err
+	}
+	if other, ok := clock.(guest); ok {
+		threads, err := other.Threads()
+		if err != nil {
+			return nil, err
+		}
+		for _, th := range threads {
+			if th.Role == notebook.RoleRuler {
+				t.Clock = append(t.Clock, th.ID)
+			}
+		}
+	}
+	return watch(g.kit, t), nil
+}
+
+// lookInside is the ruler.Look of a VM's ruler. The probes are made ready for each trial anew and given back after it: while nobody
+// looks they are not in the guest's memory, which is the instance's.
+func lookInside(names []string) (ruler.Watch, error) {
+	t := trace.Target{PID: os.Getpid(), Cores: float64(runtime.NumCPU())}
+	var err error
+	if t.Threads, err = engine.ThreadsOf([]int{t.PID}, t.PID); err != nil {
+		return nil, err
+	}
+	// A guest is the hypervisor's, and has none of its own.
+	names = slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == notebook.ProbeHypervisor })
+	kit, err := trace.Open(names)
+	if err != nil {
+		return nil, err
+	}
+	return inside{watch(kit, t), kit}, nil
+}
+
+// inside is a look with a kit of its own.
+type inside struct {
+	ruler.Watch
+	kit *trace.Kit
+}
+
+// Stop implements ruler.Watch.
+func (i inside) Stop() (*notebook.Probes, error) {
+	p, err := i.Watch.Stop()
+	err = errors.Join(err, i.kit.Close())
+	debug.FreeOSMemory() // the collector does not run by itself in a ruler
+	return p, err
+}
+
+// watch begins to look. What an attempt could not take back is the error of Stop, as it is after a look.
+func watch(kit *trace.Kit, t trace.Target) ruler.Watch {
+	w, err := kit.Watch(t)
+	if err != nil {
+		return stuck{err}
+	}
+	return w
+}
+
+type stuck struct{ err error }
+
+func (stuck) Begin()                            {}
+func (stuck) End()                              {}
+func (s stuck) Stop() (*notebook.Probes, error) { return nil, s.err }
