@@ -10,7 +10,7 @@ import (
 	"golang.org/x/term"
 
 	"tare/desk/claims"
-	"tare/desk/summary"
+	"tare/desk/data"
 )
 
 func claimsCommand() *cobra.Command {
@@ -52,7 +52,7 @@ together, so ask for those that you want to know.`,
 				}
 				all = append(shipped, all...)
 			}
-			s, err := summary.Read(dirs, summary.Options{})
+			s, err := data.Read(dirs, data.Options{})
 			if err != nil {
 				return err
 			}

@@ -14,10 +14,10 @@ import (
 	"golang.org/x/term"
 
 	"tare/desk/claims"
+	"tare/desk/data"
 	"tare/desk/export"
 	"tare/desk/model"
 	"tare/desk/page"
-	"tare/desk/summary"
 	"tare/notebook"
 )
 
@@ -42,7 +42,7 @@ as more rounds, those of other hosts stand in rows of their own.`,
 			if err := oneOf("--format", format, "table", "json"); err != nil {
 				return err
 			}
-			opt := summary.Options{Baseline: map[string]string{}}
+			opt := data.Options{Baseline: map[string]string{}}
 			if baseline != "" {
 				for _, kv := range strings.Split(baseline, ",") {
 					k, v, ok := strings.Cut(kv, "=")
@@ -52,7 +52,7 @@ as more rounds, those of other hosts stand in rows of their own.`,
 					opt.Baseline[k] = v
 				}
 			}
-			s, err := summary.Read(dirs, opt)
+			s, err := data.Read(dirs, opt)
 			if err != nil {
 				return err
 			}
@@ -64,7 +64,7 @@ as more rounds, those of other hosts stand in rows of their own.`,
 	return c
 }
 
-func printSummary(w *os.File, s *summary.Summary, format string) error {
+func printSummary(w *os.File, s *data.Summary, format string) error {
 	if format == "json" {
 		return s.JSON(w)
 	}

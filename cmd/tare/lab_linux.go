@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"tare/desk/claims"
-	"tare/desk/summary"
+	"tare/desk/data"
 	"tare/lab/host"
 	"tare/lab/session"
 	"tare/lab/study"
@@ -331,7 +331,7 @@ func notSeen(probes []string, missing map[string]string) (lines []string) {
 
 // finish prints the result and makes the report.
 func (r *running) finish(run *study.Run, reason string) error {
-	s, err := summary.Read([]string{r.out}, summary.Options{})
+	s, err := data.Read([]string{r.out}, data.Options{})
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,7 @@ import (
 	"strconv"
 	"strings"
 
-	"tare/desk/summary"
+	"tare/desk/data"
 	"tare/notebook"
 	"tare/stats"
 )
@@ -74,8 +74,8 @@ type Choice struct {
 	CPUs    []int    // of the host, that its guests could use; of a prediction none
 	Notes   []string // what has to be known when choosing it
 
-	leads bool         // its interval's upper end is the lowest
-	row   *summary.Row // with the values of what is ranked; nil where predicted
+	leads bool      // its interval's upper end is the lowest
+	row   *data.Row // with the values of what is ranked; nil where predicted
 }
 
 // Apart is what is not ranked, and why.
@@ -94,7 +94,7 @@ func Read(dirs []string, o Options) (*Advice, error) {
 		return nil, fmt.Errorf("to prefer %q: latency or cost was expected", o.Prefer)
 	}
 	// Every trial's dot says which row its guest belongs to.
-	s, err := summary.Read(dirs, summary.Options{Dots: math.MaxInt32 / 4})
+	s, err := data.Read(dirs, data.Options{Dots: math.MaxInt32 / 4})
 	if err != nil {
 		return nil, err
 	}
@@ -118,11 +118,11 @@ func Read(dirs []string, o Options) (*Advice, error) {
 
 // adviser is advice in the making.
 type adviser struct {
-	s      *summary.Summary
+	s      *data.Summary
 	o      Options
 	size   *notebook.Instance // that was asked for
 	groups []*group
-	cpus   map[*summary.Row]map[string]int // how many guests of a row had which list of CPUs
+	cpus   map[*data.Row]map[string]int // how many guests of a row had which list of CPUs
 }
 
 // group is what one ranking is about.
@@ -136,7 +136,7 @@ type group struct {
 	figure notebook.Metric // that is ranked
 	cores  int             // that the host had online
 	port   int             // where the workload's service listens; 0: it has none
-	rows   []*summary.Row
+	rows   []*data.Row
 }
 
 // choose makes the groups, and refuses options that nothing matches.
@@ -298,8 +298,8 @@ func (a *adviser) guests(dirs []string) error {
 		folder int
 		guest  string
 	}
-	rows := map[key]*summary.Row{}
-	figures := map[*summary.Row]string{}
+	rows := map[key]*data.Row{}
+	figures := map[*data.Row]string{}
 	for _, g := range a.groups {
 		for _, r := range g.rows {
 			for _, d := range r.Dots {
@@ -314,8 +314,8 @@ func (a *adviser) guests(dirs []string) error {
 		of float64
 		n  int
 	}
-	sums := map[*summary.Row]map[[2]int]sum{}
-	a.cpus = map[*summary.Row]map[string]int{}
+	sums := map[*data.Row]map[[2]int]sum{}
+	a.cpus = map[*data.Row]map[string]int{}
 	for at, dir := range dirs {
 		f, err := notebook.Read(dir)
 		if err != nil {
@@ -352,10 +352,10 @@ func (a *adviser) guests(dirs []string) error {
 	}
 	// From here a row's values are those of the figure that is ranked.
 	for r := range figures {
-		var values []summary.Value
+		var values []data.Value
 		for _, v := range r.Values {
 			if s := sums[r][[2]int{v.Folder, v.Round}]; s.n > 0 {
-				values = append(values, summary.Value{Folder: v.Folder, Round: v.Round, Mean: s.of / float64(s.n), Trials: s.n})
+				values = append(values, data.Value{Folder: v.Folder, Round: v.Round, Mean: s.of / float64(s.n), Trials: s.n})
 			}
 		}
 		r.Values = values
@@ -364,7 +364,7 @@ func (a *adviser) guests(dirs []string) error {
 }
 
 // cpusOf is the list of CPUs that most of a row's guests had, and whether all had it.
-func (a *adviser) cpusOf(r *summary.Row) (cpus []int, all bool) {
+func (a *adviser) cpusOf(r *data.Row) (cpus []int, all bool) {
 	lists := slices.Sorted(maps.Keys(a.cpus[r]))
 	best := ""
 	for _, l := range lists {

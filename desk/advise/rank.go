@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"tare/desk/data"
 	"tare/desk/model"
-	"tare/desk/summary"
 	"tare/notebook"
 	"tare/stats"
 )
@@ -130,7 +130,7 @@ func (a *adviser) whyNot(g *group, r *Ranking) string {
 }
 
 // unrankable says why a row is not ranked; empty: it may be.
-func unrankable(r *summary.Row, g *group) string {
+func unrankable(r *data.Row, g *group) string {
 	switch {
 	case r.Rounds == 0:
 		return said(r, "no trial succeeded", "not measured yet", "every trial failed")
@@ -149,7 +149,7 @@ func unrankable(r *summary.Row, g *group) string {
 }
 
 // said is the first of a row's notes that begins with one of these.
-func said(r *summary.Row, otherwise string, beginnings ...string) string {
+func said(r *data.Row, otherwise string, beginnings ...string) string {
 	for _, n := range r.Notes {
 		if slices.ContainsFunc(beginnings, func(b string) bool { return strings.HasPrefix(n, b) }) {
 			return n
@@ -159,7 +159,7 @@ func said(r *summary.Row, otherwise string, beginnings ...string) string {
 }
 
 // lacking says why a figure has no interval.
-func lacking(r *summary.Row, figure notebook.Metric) string {
+func lacking(r *data.Row, figure notebook.Metric) string {
 	switch n := len(r.Values); n {
 	case 0:
 		return "no trial gave " + figure.Name
@@ -178,11 +178,11 @@ func (a *adviser) weight(t notebook.Treatment) float64 {
 	return 1
 }
 
-func (a *adviser) measured(r *summary.Row, g *group) Choice {
+func (a *adviser) measured(r *data.Row, g *group) Choice {
 	e, w := a.s.Mean(r, stats.Alpha), a.weight(r.Treatment)
 	c := Choice{
-		Treatment: r.Treatment, row: r, Value: w * e.Value, Low: w * summary.Floor(g.figure, e.Low), High: w * e.High,
-		Ratio: r.Ratio, RatioLow: summary.Floor(g.metric, r.RatioLow), RatioHigh: r.RatioHigh, Against: unknown(),
+		Treatment: r.Treatment, row: r, Value: w * e.Value, Low: w * data.Floor(g.figure, e.Low), High: w * e.High,
+		Ratio: r.Ratio, RatioLow: data.Floor(g.metric, r.RatioLow), RatioHigh: r.RatioHigh, Against: unknown(),
 	}
 	if g.figure != g.metric {
 		c.Ratio, c.RatioLow, c.RatioHigh = math.NaN(), math.NaN(), math.NaN()
@@ -191,7 +191,7 @@ func (a *adviser) measured(r *summary.Row, g *group) Choice {
 			if bm == r {
 				q.Value, q.Low, q.High = 1, 1, 1 // by definition, whatever its noise
 			}
-			c.Ratio, c.RatioLow, c.RatioHigh = q.Value, summary.Floor(g.figure, q.Low), q.High
+			c.Ratio, c.RatioLow, c.RatioHigh = q.Value, data.Floor(g.figure, q.Low), q.High
 		}
 	}
 	if r.Failed > 0 {
@@ -209,7 +209,7 @@ func unknown() stats.Quotient {
 }
 
 // bareMetal is the group's row of bare metal at a size; nil where there is none.
-func (g *group) bareMetal(i notebook.Instance) *summary.Row {
+func (g *group) bareMetal(i notebook.Instance) *data.Row {
 	for _, r := range g.rows {
 		if t := r.Treatment; t.Platform == notebook.BM && !t.AA && sameSize(t.Instance, i) && r.HostCores == g.cores && r.Rounds > 0 {
 			return r
@@ -255,14 +255,14 @@ func (a *adviser) predicted(g *group, out *Ranking) []Choice {
 			if !ok || !finite(q.Low) || !finite(q.High) {
 				continue
 			}
-			c := Choice{Treatment: t, Predicted: true, Ratio: q.Ratio, RatioLow: summary.Floor(g.metric, q.Low), RatioHigh: q.High, Against: unknown()}
+			c := Choice{Treatment: t, Predicted: true, Ratio: q.Ratio, RatioLow: data.Floor(g.metric, q.Low), RatioHigh: q.High, Against: unknown()}
 			w := a.weight(t)
 			if out.ByRatio {
 				c.Value, c.Low, c.High = w*q.Ratio, w*c.RatioLow, w*q.High
 			} else {
 				// Each of two intervals misses in half of the cases in which their product may.
 				e := a.s.Mean(g.bareMetal(i), alpha)
-				c.Value, c.Low, c.High = w*q.Ratio*e.Value, w*c.RatioLow*summary.Floor(g.metric, e.Low), w*q.High*e.High
+				c.Value, c.Low, c.High = w*q.Ratio*e.Value, w*c.RatioLow*data.Floor(g.metric, e.Low), w*q.High*e.High
 			}
 			if !finite(c.Value) || !finite(c.High) {
 				continue
@@ -291,7 +291,7 @@ func (a *adviser) predicted(g *group, out *Ranking) []Choice {
 
 // measured says whether a treatment has figures of its own, good or doubtful.
 func (g *group) measured(t notebook.Treatment) bool {
-	return slices.ContainsFunc(g.rows, func(r *summary.Row) bool {
+	return slices.ContainsFunc(g.rows, func(r *data.Row) bool {
 		m := r.Treatment
 		return r.Rounds > 0 && r.HostCores == g.cores && m.Platform == t.Platform && m.Engine == t.Engine && m.Accelerator == t.Accelerator &&
 			m.Provisioning == t.Provisioning && m.Network == t.Network && sameSize(m.Instance, t.Instance)
@@ -385,7 +385,7 @@ func (a *adviser) why(r *Ranking) string {
 	for i, other := range r.beside(best) {
 		b.WriteString([]string{"; ", ", and "}[i])
 		q := a.against(other, best, len(r.Choices)-1)
-		q.Low = summary.Floor(r.Metric, q.Low)
+		q.Low = data.Floor(r.Metric, q.Low)
 		word := map[Preference]string{Latency: "faster", Cost: "cheaper"}[a.o.Prefer]
 		switch {
 		case !q.HasInterval():

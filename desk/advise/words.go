@@ -9,7 +9,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"tare/desk/summary"
+	"tare/desk/data"
 	"tare/notebook"
 )
 
@@ -41,7 +41,7 @@ func describe(t notebook.Treatment, network bool) string {
 			"": "with the engine's own network", notebook.NetBridge: "on a bridge", notebook.NetHost: "on the host's network", notebook.NetNone: "without a network",
 		}[t.Network])
 	}
-	words = append(words, summary.Rung(t.Isolation))
+	words = append(words, data.Rung(t.Isolation))
 	return clean(strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), " "))
 }
 

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"tare/desk/summary"
+	"tare/desk/data"
 	"tare/notebook"
 )
 
@@ -159,7 +159,7 @@ func TestAACheckThatMisses(t *testing.T) {
 	w.add(0, "ffmpeg cn docker vanilla large", 1.3)
 	w.add(0, "ffmpeg cn docker pinned large", 1.25)
 	s := w.exact()
-	s.AA = []summary.AACheck{{Host: "bench", Workload: "ffmpeg", Instance: size("large"), HostCores: 2, Ratio: 1.05, Low: 1.02, High: 1.08, Verdict: summary.Misses}}
+	s.AA = []data.AACheck{{Host: "bench", Workload: "ffmpeg", Instance: size("large"), HostCores: 2, Ratio: 1.05, Low: 1.02, High: 1.08, Verdict: data.Misses}}
 	all, err := Parse("mine.yaml", []byte(`
 paper: p
 groups:
@@ -227,7 +227,7 @@ func TestAACheckThatMissesInOnePartOfAClaim(t *testing.T) {
 		return []Claim{{ID: "c", Hypothesis: Hypothesis{Ratio: &Ratio{Of: Selector{Workload: Values{"ffmpeg", "wordpress"}, Platform: Values{"cn"}}, Bounds: b}}}}
 	}
 	s := w.measure(5, 0.04, 2)
-	s.AA = []summary.AACheck{{Host: "bench", Workload: "ffmpeg", Instance: size("large"), HostCores: 2, Ratio: 1.05, Low: 1.02, High: 1.08, Verdict: summary.Misses}}
+	s.AA = []data.AACheck{{Host: "bench", Workload: "ffmpeg", Instance: size("large"), HostCores: 2, Ratio: 1.05, Low: 1.02, High: 1.08, Verdict: data.Misses}}
 	if v := Judge(s, claim(Bounds{Higher: 0.02}))[0]; v.Answer != NotDecided || !strings.Contains(v.Why, "rounds would decide") {
 		t.Errorf("%s: %q", v.Answer, v.Why)
 	}
@@ -289,7 +289,7 @@ func TestFailedAndUnmeasured(t *testing.T) {
 	if v := Judge(s, all)[0]; v.Answer != NotTestable || v.Why != "ffmpeg cn is not in these studies" {
 		t.Errorf("%s: %s", v.Answer, v.Why)
 	}
-	if vs := Judge(&summary.Summary{}, shipped(t)); len(vs) != len(shipped(t)) || slices.ContainsFunc(vs, func(v Verdict) bool { return v.Answer != NotTestable || v.Why == "" }) {
+	if vs := Judge(&data.Summary{}, shipped(t)); len(vs) != len(shipped(t)) || slices.ContainsFunc(vs, func(v Verdict) bool { return v.Answer != NotTestable || v.Why == "" }) {
 		t.Error("of nothing, something was judged")
 	}
 }
@@ -412,10 +412,10 @@ func TestAnyAndSizes(t *testing.T) {
 }
 
 func TestGolden(t *testing.T) {
-	worlds := map[string]*summary.Summary{
+	worlds := map[string]*data.Summary{
 		"small": smallWorld().measure(8, 0.02, 3),
 		"paper": paperWorld().measure(20, 0.03, 3),
-		"none":  {Hosts: []summary.Host{{Host: notebook.Host{ID: "h"}, Name: "h"}}},
+		"none":  {Hosts: []data.Host{{Host: notebook.Host{ID: "h"}, Name: "h"}}},
 	}
 	for name, s := range worlds {
 		vs := Judge(s, shipped(t))

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"tare/desk/summary"
+	"tare/desk/data"
 	"tare/notebook"
 )
 
@@ -50,7 +50,7 @@ func TestFolder(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
-	s, err := summary.Read([]string{dir}, summary.Options{})
+	s, err := data.Read([]string{dir}, data.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 
 	"gonum.org/v1/gonum/stat/distuv"
 
-	"tare/desk/summary"
+	"tare/desk/data"
 	"tare/notebook"
 	"tare/stats"
 )
@@ -23,7 +23,7 @@ import (
 // when it lies on one side. So the chance that a call has any false "holds here" or "does not hold here" is Alpha at
 // most, whatever is true. Holm's way would gain nothing that can be proved: both answers of a claim are tested, and
 // one of the two is always true, so K true hypotheses remain at every step.
-func Judge(s *summary.Summary, all []Claim) []Verdict {
+func Judge(s *data.Summary, all []Claim) []Verdict {
 	j := newJudge(s)
 	trees := make([]*node, len(all))
 	tested := 0
@@ -42,13 +42,13 @@ func Judge(s *summary.Summary, all []Claim) []Verdict {
 }
 
 type judge struct {
-	sum     *summary.Summary
+	sum     *data.Summary
 	without []Exclusion       // of the claim that is being built
 	varies  map[string]bool   // "workload parameter": has several values
 	widths  map[level]float64 // known ones: Student's t takes its time
 }
 
-func newJudge(s *summary.Summary) *judge {
+func newJudge(s *data.Summary) *judge {
 	j := &judge{sum: s, widths: map[level]float64{}}
 	j.variable()
 	return j
@@ -157,7 +157,7 @@ func (j *judge) each(of, to, than Selector, make func(of, to, than Selector) *no
 
 // sized is a part of a hypothesis at one size.
 type sized struct {
-	row  *summary.Row
+	row  *data.Row
 	node *node
 }
 
@@ -165,8 +165,8 @@ type sized struct {
 // measured in this way, on any host: what is the only size of a host need not be a small one.
 func (s Sizes) over(parts []sized) *node {
 	n := &node{kind: every}
-	ends := map[string]*summary.Row{}
-	work := func(r *summary.Row) string { return notebook.Label(r.Treatment.Workload, r.Treatment.Params) }
+	ends := map[string]*data.Row{}
+	work := func(r *data.Row) string { return notebook.Label(r.Treatment.Workload, r.Treatment.Params) }
 	for _, p := range parts {
 		k := work(p.row)
 		e := ends[k]
@@ -289,7 +289,7 @@ func (j *judge) trend(of, to Selector, t *Trend) *node {
 // lines groups pairs that differ in nothing but where they stand on the axis, and puts them in its order. Those with
 // fewer than two places are no lines. Hosts are told apart, or with acrossHosts only their models of CPU.
 func (j *judge) lines(pairs []pair, over string, acrossHosts bool) [][]pair {
-	key := func(r *summary.Row) string {
+	key := func(r *data.Row) string {
 		t := r.Treatment
 		params := t.Params
 		host, instance, cores := r.HostID, fmt.Sprint(t.Instance.Cores, " ", t.Instance.Memory), r.HostCores
@@ -377,24 +377,24 @@ func (j *judge) compare(over, below pair, bounds region) *node {
 	return &node{kind: leaf, cmp: c}
 }
 
-func (c *comparison) rows() []*summary.Row {
+func (c *comparison) rows() []*data.Row {
 	if c.below.x == nil {
-		return []*summary.Row{c.over.x, c.over.y}
+		return []*data.Row{c.over.x, c.over.y}
 	}
-	return []*summary.Row{c.over.x, c.over.y, c.below.x, c.below.y}
+	return []*data.Row{c.over.x, c.over.y, c.below.x, c.below.y}
 }
 
 // measured says whether there are figures of all, and nothing but an A/A check speaks against them. Such a comparison
 // counts as tested, or what is tested would depend on what came out.
 func (c *comparison) measured() bool {
-	return !slices.ContainsFunc(c.rows(), func(r *summary.Row) bool { return !r.Representative || r.Rounds == 0 })
+	return !slices.ContainsFunc(c.rows(), func(r *data.Row) bool { return !r.Representative || r.Rounds == 0 })
 }
 
 // ratio is the comparison's, with an interval that may miss in a share alpha, and the rounds that count.
 //
 // A ratio over a ratio has the interval that two intervals at alpha/2 leave: that is right however they depend on
-// each other, and needs no more than [summary.Summary.Ratio]. A row that stands on both sides is cancelled first.
-func (c *comparison) ratio(s *summary.Summary, alpha float64) (stats.Quotient, int) {
+// each other, and needs no more than [data.Summary.Ratio]. A row that stands on both sides is cancelled first.
+func (c *comparison) ratio(s *data.Summary, alpha float64) (stats.Quotient, int) {
 	a, ok := c.known[alpha]
 	if !ok {
 		a.Quotient, a.rounds = c.quotient(s, alpha)
@@ -406,7 +406,7 @@ func (c *comparison) ratio(s *summary.Summary, alpha float64) (stats.Quotient, i
 	return a.Quotient, a.rounds
 }
 
-func (c *comparison) quotient(s *summary.Summary, alpha float64) (stats.Quotient, int) {
+func (c *comparison) quotient(s *data.Summary, alpha float64) (stats.Quotient, int) {
 	a, b := c.over, c.below
 	switch {
 	case b.x == nil:

@@ -12,7 +12,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
-	data "tare/claims"
+	papers "tare/claims"
 	"tare/notebook"
 )
 
@@ -48,7 +48,7 @@ type published struct {
 
 // Shipped gives the claims that ship with Tare: those of one paper ("pinning") or, with an empty name, of all.
 func Shipped(study string) ([]Claim, error) {
-	names, err := fs.Glob(data.FS, "*.yaml")
+	names, err := fs.Glob(papers.FS, "*.yaml")
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +60,7 @@ func Shipped(study string) ([]Claim, error) {
 		if study != "" && study != short {
 			continue
 		}
-		text, err := fs.ReadFile(data.FS, name)
+		text, err := fs.ReadFile(papers.FS, name)
 		if err != nil {
 			return nil, err
 		}

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"tare/desk/summary"
+	"tare/desk/data"
 	"tare/stats"
 )
 
@@ -98,7 +98,7 @@ func Table(w io.Writer, vs []Verdict, width int, colour bool) error {
 				t.b.WriteByte('\n')
 			}
 			paper, group = v.Claim.Paper, v.Claim.Group
-			t.b.WriteString(paint(bold, summary.Printable(group)) + "\n")
+			t.b.WriteString(paint(bold, data.Printable(group)) + "\n")
 		}
 		text := v.Claim.Finding
 		if p := v.Claim.PublishedFigure(); p != "" {
@@ -143,7 +143,7 @@ type table struct {
 func (t *table) wrap(indent int, text string) {
 	at := indent
 	for i, word := range strings.Fields(text) {
-		word = summary.Printable(word)
+		word = data.Printable(word)
 		n := utf8.RuneCountInString(word)
 		switch {
 		case i == 0:

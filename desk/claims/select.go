@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"tare/desk/summary"
+	"tare/desk/data"
 	"tare/notebook"
 )
 
@@ -51,7 +51,7 @@ func (s Selector) rungs() Values {
 	return s.Isolation
 }
 
-func (s Selector) hasRow(r *summary.Row) bool { return s.has(r.Treatment, r.HostCores, r.CHR) }
+func (s Selector) hasRow(r *data.Row) bool { return s.has(r.Treatment, r.HostCores, r.CHR) }
 
 // String is the selector in words.
 func (s Selector) String() string {
@@ -89,10 +89,10 @@ func (s Selector) String() string {
 }
 
 // pair is a row and the row that it is compared with.
-type pair struct{ x, y *summary.Row }
+type pair struct{ x, y *data.Row }
 
 // fits says whether y is x's counterpart in all that `to` does not name.
-func (to Selector) fits(x, y *summary.Row) bool {
+func (to Selector) fits(x, y *data.Row) bool {
 	a, b := x.Treatment, y.Treatment
 	either := func(named Values, a, b string) bool { return len(named) > 0 || a == b || a == "" || b == "" }
 	samePlatform := a.Platform == b.Platform
@@ -146,7 +146,7 @@ func (j *judge) pairs(of, to Selector) (all []pair) {
 	return all
 }
 
-func (j *judge) rows(s Selector) (all []*summary.Row) {
+func (j *judge) rows(s Selector) (all []*data.Row) {
 	for i := range j.sum.Rows {
 		r := &j.sum.Rows[i]
 		if s.hasRow(r) && j.excluded(func(s Selector) bool { return s.hasRow(r) }) == "" {
@@ -171,7 +171,7 @@ func bySize(a, b notebook.Instance) int {
 }
 
 // position is where a row stands on an axis; false where it does not.
-func position(over string, r *summary.Row) (float64, bool) {
+func position(over string, r *data.Row) (float64, bool) {
 	switch over {
 	case overInstance:
 		return r.Treatment.Instance.Cores, true
@@ -183,7 +183,7 @@ func position(over string, r *summary.Row) (float64, bool) {
 }
 
 // unfit is why a row must not decide anything; empty where it may.
-func unfit(r *summary.Row) string {
+func unfit(r *data.Row) string {
 	switch {
 	case !r.Representative:
 		return r.Treatment.Platform + " was only emulated (tcg): needs a host with KVM"
@@ -198,7 +198,7 @@ func unfit(r *summary.Row) string {
 }
 
 // name is a row in few words: "cn docker vanilla".
-func name(r *summary.Row) string {
+func name(r *data.Row) string {
 	t := r.Treatment
 	parts := []string{t.Platform, t.Engine, t.Provisioning}
 	if t.Platform == notebook.VM && t.Engine == "qemu" {
@@ -207,12 +207,12 @@ func name(r *summary.Row) string {
 	if t.Network != "" {
 		parts = append(parts, "network "+t.Network)
 	}
-	parts = append(parts, summary.Rung(t.Isolation))
+	parts = append(parts, data.Rung(t.Isolation))
 	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), " ")
 }
 
 // where is a row's workload, size and host in few words, each as far as the summary has more than one.
-func (j *judge) where(r *summary.Row) string {
+func (j *judge) where(r *data.Row) string {
 	params := map[string]string{}
 	for k, v := range r.Treatment.Params {
 		if j.varies[r.Treatment.Workload+" "+k] {
@@ -279,7 +279,7 @@ func (j *judge) absence(s Selector) []gap {
 	}
 	if rows := j.rows(s); len(rows) > 0 {
 		// Measured in earnest somewhere, though not where it could be compared.
-		if slices.ContainsFunc(rows, func(r *summary.Row) bool { return unfit(r) == "" }) {
+		if slices.ContainsFunc(rows, func(r *data.Row) bool { return unfit(r) == "" }) {
 			return nil
 		}
 		var why []gap
@@ -298,7 +298,7 @@ func (j *judge) absence(s Selector) []gap {
 		cores, chr := j.hostOf(l)
 		has := func(s Selector) bool { return s.has(l.Treatment, cores, chr) }
 		if has(s) && j.excluded(has) == "" {
-			if g := (gap{name(&summary.Row{Treatment: l.Treatment}), l.Reason}); !slices.Contains(why, g) {
+			if g := (gap{name(&data.Row{Treatment: l.Treatment}), l.Reason}); !slices.Contains(why, g) {
 				why = append(why, g)
 			}
 		}
@@ -360,7 +360,7 @@ func (j *judge) hostCores() []int {
 	return slices.DeleteFunc(slices.Compact(all), func(n int) bool { return n == 0 })
 }
 
-func (j *judge) hostOf(l summary.LeftOut) (cores int, chr float64) {
+func (j *judge) hostOf(l data.LeftOut) (cores int, chr float64) {
 	for i := range j.sum.Hosts {
 		if h := &j.sum.Hosts[i]; h.Name == l.Host {
 			cores = len(h.CPUs)

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"tare/desk/summary"
+	"tare/desk/data"
 	"tare/notebook"
 )
 
@@ -84,7 +84,7 @@ func TestReasonsInCommon(t *testing.T) {
 	w.add(0, "ffmpeg segments=1 cn docker vanilla large", 4.4)
 	const why = "no VM with kvm: a guest was started and did not say hello within 4s"
 	for _, p := range []string{"vm qemu kvm vanilla", "vm qemu kvm pinned", "vmcn crun kvm vanilla", "vmcn crun kvm pinned"} {
-		w.sum.LeftOut = append(w.sum.LeftOut, summary.LeftOut{Host: "bench", Treatment: treatment("ffmpeg segments=1 " + p + " large"), Reason: why})
+		w.sum.LeftOut = append(w.sum.LeftOut, data.LeftOut{Host: "bench", Treatment: treatment("ffmpeg segments=1 " + p + " large"), Reason: why})
 	}
 	vs := Judge(w.exact(), shipped(t))
 	if v := find(t, vs, "ffmpeg-iii-d"); v.Why != "vm vanilla and vmcn crun vanilla were left out: "+why || len(v.Missing) != 2 {

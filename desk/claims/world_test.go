@@ -7,13 +7,13 @@ import (
 	"slices"
 	"strings"
 
-	"tare/desk/summary"
+	"tare/desk/data"
 	"tare/notebook"
 )
 
 // world makes summaries of studies whose true ratios are known.
 type world struct {
-	sum   *summary.Summary
+	sum   *data.Summary
 	truth []float64 // mean of each row
 }
 
@@ -30,18 +30,18 @@ func size(name string) notebook.Instance {
 	return i
 }
 
-func host(name string, cores int) summary.Host {
-	h := summary.Host{Name: name, Host: notebook.Host{ID: name, Hostname: name, CPUModel: "one model"}}
+func host(name string, cores int) data.Host {
+	h := data.Host{Name: name, Host: notebook.Host{ID: name, Hostname: name, CPUModel: "one model"}}
 	for i := range cores {
 		h.CPUs = append(h.CPUs, notebook.CPU{ID: i, Core: i})
 	}
 	return h
 }
 
-func newWorld(hosts ...summary.Host) *world {
-	w := &world{sum: &summary.Summary{Hosts: hosts}}
+func newWorld(hosts ...data.Host) *world {
+	w := &world{sum: &data.Summary{Hosts: hosts}}
 	for i, h := range hosts {
-		w.sum.Folders = append(w.sum.Folders, summary.Folder{Dir: fmt.Sprint("R", i), Host: h.ID})
+		w.sum.Folders = append(w.sum.Folders, data.Folder{Dir: fmt.Sprint("R", i), Host: h.ID})
 	}
 	return w
 }
@@ -85,14 +85,14 @@ func treatment(words string) notebook.Treatment {
 	return t
 }
 
-func (w *world) add(host int, words string, mean float64) *summary.Row {
+func (w *world) add(host int, words string, mean float64) *data.Row {
 	t := treatment(words)
 	h := &w.sum.Hosts[host]
 	cores := t.HostCores
 	if cores == 0 {
 		cores = len(h.CPUs)
 	}
-	w.sum.Rows = append(w.sum.Rows, summary.Row{
+	w.sum.Rows = append(w.sum.Rows, data.Row{
 		Treatment: t, Host: h.Name, HostID: h.ID, HostCores: cores, CHR: h.CHR(t), Metric: notebook.Metric{Name: "time", Unit: "s"},
 		Image: notebook.Image{Digest: "sha256:" + t.Workload}, Representative: t.Representative(),
 	})
@@ -101,11 +101,11 @@ func (w *world) add(host int, words string, mean float64) *summary.Row {
 }
 
 // measure gives every row values of so many rounds. A round slows all of its rows alike, and each by itself.
-func (w *world) measure(rounds int, noise float64, seed uint64) *summary.Summary {
+func (w *world) measure(rounds int, noise float64, seed uint64) *data.Summary {
 	g := rand.New(rand.NewPCG(seed, 1))
 	s := *w.sum
-	s.Rows = append([]summary.Row(nil), s.Rows...)
-	s.Folders = append([]summary.Folder(nil), s.Folders...)
+	s.Rows = append([]data.Row(nil), s.Rows...)
+	s.Folders = append([]data.Folder(nil), s.Folders...)
 	for i := range s.Folders {
 		s.Folders[i].Study.Design = notebook.Design{Floor: rounds, Cap: rounds}
 	}
@@ -124,14 +124,14 @@ func (w *world) measure(rounds int, noise float64, seed uint64) *summary.Summary
 		}
 		row.Values = nil
 		for r := range rounds {
-			row.Values = append(row.Values, summary.Value{Folder: folder, Round: r, Mean: w.truth[i] * slow[r] * math.Exp(noise*g.NormFloat64()), Trials: 1})
+			row.Values = append(row.Values, data.Value{Folder: folder, Round: r, Mean: w.truth[i] * slow[r] * math.Exp(noise*g.NormFloat64()), Trials: 1})
 		}
 	}
 	return &s
 }
 
 // exact is the world without noise: its verdicts are the truth.
-func (w *world) exact() *summary.Summary { return w.measure(5, 0, 1) }
+func (w *world) exact() *data.Summary { return w.measure(5, 0, 1) }
 
 var platforms = []string{"cn docker vanilla", "cn docker pinned", "vm qemu kvm vanilla", "vm qemu kvm pinned", "vmcn crun kvm vanilla", "vmcn crun kvm pinned"}
 
@@ -201,7 +201,7 @@ func smallWorld() *world {
 			w.add(0, what+" vmcn crun tcg vanilla "+n, 41)
 		}
 	}
-	w.sum.LeftOut = []summary.LeftOut{
+	w.sum.LeftOut = []data.LeftOut{
 		{Host: "bench", Treatment: treatment("ffmpeg segments=1 vmcn crun kvm vanilla 4xlarge"), Reason: "needs 16 cores, this host has 2"},
 		{Host: "bench", Treatment: treatment("ffmpeg segments=1 cn docker vanilla 4xlarge"), Reason: "needs 16 cores, this host has 2"},
 	}

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"tare/desk/summary"
+	"tare/desk/data"
 	"tare/notebook"
 	"tare/stats"
 )
@@ -86,17 +86,17 @@ func (b *book) notes(out *Accounts) {
 		}
 	}
 	if rest := len(b.sum.Folders) - explained; rest > 0 {
-		out.Notes = append(out.Notes, fmt.Sprintf("%s without explained trials: not in any account", summary.Count(rest, "folder")))
+		out.Notes = append(out.Notes, fmt.Sprintf("%s without explained trials: not in any account", data.Count(rest, "folder")))
 	}
 	for _, h := range b.sum.Hosts {
 		if h.Virtualization != "" {
-			out.Notes = append(out.Notes, summary.Printable(fmt.Sprintf("the host %s is itself a virtual machine (%s): bare metal here means this machine without a further layer", h.Name, h.Virtualization)))
+			out.Notes = append(out.Notes, data.Printable(fmt.Sprintf("the host %s is itself a virtual machine (%s): bare metal here means this machine without a further layer", h.Name, h.Virtualization)))
 		}
 	}
 }
 
 // baseline is what a row is compared with, what that is called, and what is to be said of it.
-func (b *book) baseline(r *summary.Row) (base *summary.Row, against, note string) {
+func (b *book) baseline(r *data.Row) (base *data.Row, against, note string) {
 	t := r.Treatment
 	if t.Platform == notebook.BM && !t.AA {
 		return nil, "", ""
@@ -128,13 +128,13 @@ func (b *book) baseline(r *summary.Row) (base *summary.Row, against, note string
 		return base, against, fmt.Sprintf("bare metal has %s: compared with %s", no, against)
 	}
 	if any {
-		return nil, "", "bare metal was not measured at " + summary.Printable(i.Name) + ": there is nothing to compare with; the study's bm needs that instance type"
+		return nil, "", "bare metal was not measured at " + data.Printable(i.Name) + ": there is nothing to compare with; the study's bm needs that instance type"
 	}
-	return nil, "", "bare metal was not measured for " + summary.Printable(t.Workload) + " here: there is nothing to compare with; the study needs the platform bm, at a size of whole cores: bare metal has no part of one"
+	return nil, "", "bare metal was not measured for " + data.Printable(t.Workload) + " here: there is nothing to compare with; the study needs the platform bm, at a size of whole cores: bare metal has no part of one"
 }
 
 // sameWork says whether two rows are of the same work on the same host.
-func sameWork(a, b *summary.Row) bool {
+func sameWork(a, b *data.Row) bool {
 	return a.HostID == b.HostID && a.HostCores == b.HostCores && a.Treatment.Workload == b.Treatment.Workload &&
 		maps.Equal(a.Treatment.Params, b.Treatment.Params) && a.Metric == b.Metric && a.Image == b.Image
 }
@@ -182,17 +182,17 @@ func unknown() stats.Estimate { return stats.Mean(nil, 1-stats.Alpha) }
 func unknownRatio() stats.Quotient { return stats.Ratio(nil, nil, 1-stats.Alpha) }
 
 // account makes the account of a row against another; base nil: against nothing.
-func (b *book) account(r, base *summary.Row, against string) Account {
+func (b *book) account(r, base *data.Row, against string) Account {
 	x := b.rows[r]
 	a := Account{
 		Row: r, Label: b.sum.Label(r), Place: r.Place(), Baseline: base, Against: against, Emulated: !r.Representative || base != nil && !base.Representative,
 		Explained: x.explained, Failed: x.failed, Elapsed: unknown(), Times: unknownRatio(), Gap: unknown(),
 		Missing: x.missing, Lost: x.lost, Spread: x.spread.list(), Inside: x.inside.list(), Stacks: x.longest(),
 	}
-	if slices.ContainsFunc(b.sum.Rows, func(o summary.Row) bool {
+	if slices.ContainsFunc(b.sum.Rows, func(o data.Row) bool {
 		return o.Place() == a.Place && (o.Image.Digest != r.Image.Digest || o.Image.Input != r.Image.Input)
 	}) {
-		a.Place += summary.Printable(", " + r.Image.Words())
+		a.Place += data.Printable(", " + r.Image.Words())
 	}
 	followed := func(c *cell) bool { return c.plain.n > 0 && c.wall[User].n > 0 }
 	roughly := func(c *cell) bool { return c.plain.n > 0 && c.coarse[User].n > 0 }
@@ -389,20 +389,20 @@ func (a *Account) doubts(x, y *tally) {
 			say("no interval: one round only, two at least are needed")
 		}
 		if of := len(x.blocks(func(c *cell) bool { return c.plain.n > 0 })); 0 < a.Rounds && a.Rounds < of {
-			say("%d of %s count: the others lack an explained or another trial that succeeded, of it or of %s", a.Rounds, summary.Count(of, "round"), a.Against)
+			say("%d of %s count: the others lack an explained or another trial that succeeded, of it or of %s", a.Rounds, data.Count(of, "round"), a.Against)
 		}
 	}
 	if x.wild > 0 {
-		say("%s of the probes beyond all bounds, and not used", summary.Count(x.wild, "figure"))
+		say("%s of the probes beyond all bounds, and not used", data.Count(x.wild, "figure"))
 	}
 	if x.failed > 0 {
-		say("%d of %s failed and are not used: %s", x.failed, summary.Count(x.explained, "explained trial"), x.cause)
+		say("%d of %s failed and are not used: %s", x.failed, data.Count(x.explained, "explained trial"), x.cause)
 	}
 	if x.lost > 0 {
-		say(ofLost+"%s: what they say is too little by those", summary.Count(int(min(x.lost, math.MaxInt32)), "event"))
+		say(ofLost+"%s: what they say is too little by those", data.Count(int(min(x.lost, math.MaxInt32)), "event"))
 	}
 	if x.bare > 0 {
-		say("%s without a word from any probe", summary.Count(x.bare, "explained trial"))
+		say("%s without a word from any probe", data.Count(x.bare, "explained trial"))
 	}
 	if a.Coarse && (a.Rounds > 0 || a.Baseline == nil) {
 		why := "the probe " + notebook.ProbeScheduler + " was not asked for"
@@ -418,7 +418,7 @@ func (a *Account) doubts(x, y *tally) {
 		say("coarse: nothing followed the scheduler (%s), so only user, system and throttled time are told, and waiting is unexplained", why)
 	}
 	for _, probe := range slices.Sorted(maps.Keys(x.missing)) {
-		switch name := summary.Printable(probe); {
+		switch name := data.Printable(probe); {
 		case probe == notebook.ProbeScheduler && a.Coarse: // said above
 		case x.looked[probe]:
 			for why := range strings.SplitSeq(x.missing[probe], "; ") {
@@ -434,7 +434,7 @@ func (a *Account) doubts(x, y *tally) {
 		}
 	}
 	if x.otherMetric {
-		say(ofElapsed+", and the %s is another figure", summary.Printable(a.Row.Metric.Name))
+		say(ofElapsed+", and the %s is another figure", data.Printable(a.Row.Metric.Name))
 	}
 }
 

@@ -18,7 +18,7 @@ package explain
 import (
 	"errors"
 
-	"tare/desk/summary"
+	"tare/desk/data"
 	"tare/notebook"
 	"tare/stats"
 )
@@ -45,20 +45,20 @@ type Accounts struct {
 	Versus []Account
 
 	Notes   []string // about all of it
-	Summary *summary.Summary
+	Summary *data.Summary
 }
 
 // Account is where the time of one treatment went, and where what it took longer than its baseline did. What is not known
 // is NaN, which JSON shows as null; Notes then say why.
 type Account struct {
-	Row      *summary.Row // the treatment, in Accounts.Summary.Rows
-	Label    string       // "cn docker vanilla 1/1GB"
-	Place    string       // what it is compared within: "ffmpeg (segments=1) on bench"
-	Baseline *summary.Row // what it is compared with: bare metal, in Versus the other provisioning; nil: nothing, or it is bare metal
-	Against  string       // Baseline in few words: "bare metal", "bare metal of 1 core", "pinned"
-	Emulated bool         // the treatment or the baseline is: not a VM's cost
-	Coarse   bool         // nothing followed the scheduler: of user, system and throttled time alone
-	Doubtful bool         // bare metal differed from itself by as much: not to be trusted
+	Row      *data.Row // the treatment, in Accounts.Summary.Rows
+	Label    string    // "cn docker vanilla 1/1GB"
+	Place    string    // what it is compared within: "ffmpeg (segments=1) on bench"
+	Baseline *data.Row // what it is compared with: bare metal, in Versus the other provisioning; nil: nothing, or it is bare metal
+	Against  string    // Baseline in few words: "bare metal", "bare metal of 1 core", "pinned"
+	Emulated bool      // the treatment or the baseline is: not a VM's cost
+	Coarse   bool      // nothing followed the scheduler: of user, system and throttled time alone
+	Doubtful bool      // bare metal differed from itself by as much: not to be trusted
 
 	Rounds    int // that count: with explained and other trials that succeeded, of both
 	Explained int // its explained trials, in whatever round
@@ -125,9 +125,9 @@ type Figure struct {
 var ErrNone = errors.New("no explained trials")
 
 // Read reads the folders and makes the accounts of what they hold. Folders without explained trials are an error that says
-// how to get some, with ErrNone in it; others are those of summary.Read.
+// how to get some, with ErrNone in it; others are those of data.Read.
 func Read(dirs []string) (*Accounts, error) {
-	s, err := summary.Read(dirs, summary.Options{})
+	s, err := data.Read(dirs, data.Options{})
 	if err != nil {
 		return nil, err
 	}

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"tare/desk/summary"
+	"tare/desk/data"
 	"tare/notebook"
 	"tare/stats"
 )
@@ -99,14 +99,14 @@ func TestIntervalsCover(t *testing.T) {
 		User: (x[User] - y[User]) * seen, IO: 0.02 * seen, Throttled: 0.5 * seen, System: gap * l.cost * seen,
 		Unexplained: gap - gap*(1+l.cost)*seen,
 	}
-	sum := &summary.Summary{Hosts: []summary.Host{{Host: l.host}}, Folders: []summary.Folder{{Study: l.study}}}
+	sum := &data.Summary{Hosts: []data.Host{{Host: l.host}}, Folders: []data.Folder{{Study: l.study}}}
 	for _, tr := range l.study.Treatments {
-		sum.Rows = append(sum.Rows, summary.Row{Treatment: tr, HostID: l.host.ID, HostCores: 2, Metric: l.study.Metrics["cpu"], Representative: true})
+		sum.Rows = append(sum.Rows, data.Row{Treatment: tr, HostID: l.host.ID, HostCores: 2, Metric: l.study.Metrics["cpu"], Representative: true})
 	}
 	held := map[string]int{}
 	for i := range studies {
 		g := rand.New(rand.NewPCG(uint64(i), 11))
-		b := &book{sum: sum, rows: map[*summary.Row]*tally{}}
+		b := &book{sum: sum, rows: map[*data.Row]*tally{}}
 		for round := range l.rounds {
 			slow := 1 + 0.1*g.NormFloat64() // a round slows both alike
 			for j := range sum.Rows {
@@ -191,14 +191,14 @@ func TestOfManyPartsNoneIsNamedByLuck(t *testing.T) {
 	}
 	l.add("cn docker vanilla", one, truth)
 	l.noise, l.cost = 0.05, 0
-	sum := &summary.Summary{Hosts: []summary.Host{{Host: l.host}}, Folders: []summary.Folder{{Study: l.study}}}
+	sum := &data.Summary{Hosts: []data.Host{{Host: l.host}}, Folders: []data.Folder{{Study: l.study}}}
 	for _, tr := range l.study.Treatments {
-		sum.Rows = append(sum.Rows, summary.Row{Treatment: tr, HostID: l.host.ID, HostCores: 2, Metric: l.study.Metrics["cpu"], Representative: true})
+		sum.Rows = append(sum.Rows, data.Row{Treatment: tr, HostID: l.host.ID, HostCores: 2, Metric: l.study.Metrics["cpu"], Representative: true})
 	}
 	lucky, right := 0, 0
 	for i := range studies {
 		g := rand.New(rand.NewPCG(uint64(i), 12))
-		b := &book{sum: sum, rows: map[*summary.Row]*tally{}}
+		b := &book{sum: sum, rows: map[*data.Row]*tally{}}
 		for j := range sum.Rows {
 			r := &sum.Rows[j]
 			b.rows[r] = newTally()
@@ -463,9 +463,9 @@ func TestSentences(t *testing.T) {
 	e := func(v, half float64) stats.Estimate {
 		return stats.Estimate{Value: v, Low: v - half, High: v + half, N: 8}
 	}
-	row := func(words string) *summary.Row {
+	row := func(words string) *data.Row {
 		tr := newLab().add(words, one, nil).study.Treatments[0]
-		return &summary.Row{Treatment: tr, Representative: tr.Representative(), RatioLow: math.NaN(), RatioHigh: math.NaN()}
+		return &data.Row{Treatment: tr, Representative: tr.Representative(), RatioLow: math.NaN(), RatioHigh: math.NaN()}
 	}
 	told := func(key, label string, v, half, gap float64) Part {
 		p := Part{Key: key, Label: label, Seconds: e(v, half), Cause: math.Abs(v) > half}

@@ -8,14 +8,14 @@ import (
 	"slices"
 	"strings"
 
-	"tare/desk/summary"
+	"tare/desk/data"
 	"tare/notebook"
 )
 
 // From makes the accounts of a summary's folders. It reads the trials of those that have explained ones again; where none
 // has, the error has ErrNone in it.
-func From(s *summary.Summary) (*Accounts, error) {
-	b := &book{sum: s, rows: map[*summary.Row]*tally{}}
+func From(s *data.Summary) (*Accounts, error) {
+	b := &book{sum: s, rows: map[*data.Row]*tally{}}
 	var dirs []string
 	for i := range s.Folders {
 		dirs = append(dirs, s.Folders[i].Dir)
@@ -34,8 +34,8 @@ func From(s *summary.Summary) (*Accounts, error) {
 
 // book is the accounts in the making.
 type book struct {
-	sum  *summary.Summary
-	rows map[*summary.Row]*tally
+	sum  *data.Summary
+	rows map[*data.Row]*tally
 }
 
 // block is a round of a folder.
@@ -246,7 +246,7 @@ func bounded(s string) string {
 	if len(s) > maxText {
 		s = strings.ToValidUTF8(s[:maxText], "") + "…"
 	}
-	return summary.Printable(s)
+	return data.Printable(s)
 }
 
 // coarse is what a trial's elapsed time went on as far as that can be said without following the scheduler: the CPU

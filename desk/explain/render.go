@@ -9,7 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"tare/desk/summary"
+	"tare/desk/data"
 	"tare/notebook"
 	"tare/stats"
 )
@@ -192,7 +192,7 @@ func (p *page) wrap(head, text string) {
 	indent := strings.Repeat(" ", utf8.RuneCountInString(head))
 	line, n := head, 0
 	for w := range strings.FieldsSeq(text) {
-		w = summary.Printable(w)
+		w = data.Printable(w)
 		if n > 0 && p.width > 0 && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(w) > p.width {
 			p.line(line)
 			line, n = indent, 0
@@ -294,11 +294,11 @@ func (p *page) account(a *Account) {
 // probes says what the probes cost, and what they saw it in.
 func (a *Account) probes() string {
 	if a.Explained == a.Failed {
-		return summary.Count(a.Explained, "explained trial") + ", all failed"
+		return data.Count(a.Explained, "explained trial") + ", all failed"
 	}
-	s := fmt.Sprintf("%s, %s", summary.Count(a.Explained-a.Failed, "explained trial"), summary.Count(a.Rounds, "round"))
+	s := fmt.Sprintf("%s, %s", data.Count(a.Explained-a.Failed, "explained trial"), data.Count(a.Rounds, "round"))
 	if a.Lost > 0 {
-		s += ", " + summary.Count(int(min(a.Lost, math.MaxInt32)), "event") + " lost"
+		s += ", " + data.Count(int(min(a.Lost, math.MaxInt32)), "event") + " lost"
 	}
 	if a.ProbeCost.HasInterval() {
 		s += "; with the probes it took " + times(a.ProbeCost, "as long")

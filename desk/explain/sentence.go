@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"tare/desk/summary"
+	"tare/desk/data"
 	"tare/notebook"
 	"tare/stats"
 )
@@ -70,7 +70,7 @@ func sentence(a *Account) string {
 	case !a.HasGap() && a.metricDiffers():
 		r := a.Row
 		return fmt.Sprintf("%s: its trials took as long as those of %s, as they do where the load comes at a fixed rate, so an account of their time says nothing about its %s, which is %s.",
-			of, a.Against, summary.Printable(r.Metric.Name), times(stats.Quotient{Value: r.Ratio, Low: r.RatioLow, High: r.RatioHigh}, "bare metal's"))
+			of, a.Against, data.Printable(r.Metric.Name), times(stats.Quotient{Value: r.Ratio, Low: r.RatioLow, High: r.RatioHigh}, "bare metal's"))
 	case !a.HasGap():
 		return fmt.Sprintf("%s: the gap to %s is within the noise (%s).", of, a.Against, between(a.Gap)) + a.trust()
 	case a.Row.Treatment.AA:

@@ -27,7 +27,7 @@ import (
 	"slices"
 	"strings"
 
-	"tare/desk/summary"
+	"tare/desk/data"
 	"tare/notebook"
 	"tare/stats"
 )
@@ -52,7 +52,7 @@ type Rung struct {
 	Treatment notebook.Treatment
 
 	// Row is what was measured; nil where nothing was. Missing then says why.
-	Row     *summary.Row
+	Row     *data.Row
 	Missing string
 
 	Ratio stats.Quotient // the mean over bare metal's
@@ -156,7 +156,7 @@ func name(k Kind, t notebook.Treatment) (name string, place int) {
 
 // Of gives the staircases of a summary, in the order of its rows: those of which at least one layer was asked for and something was
 // measured.
-func Of(s *summary.Summary) []*Staircase {
+func Of(s *data.Summary) []*Staircase {
 	var all []*Staircase
 	byKey := map[string]*Staircase{}
 	for i := range s.Rows {
@@ -302,7 +302,7 @@ func (c *Staircase) below(i int) int {
 }
 
 // compare gives the rungs their ratios and own costs.
-func (c *Staircase) compare(s *summary.Summary) {
+func (c *Staircase) compare(s *data.Summary) {
 	var ranked []int
 	for i := range c.Rungs {
 		r := &c.Rungs[i]
@@ -346,7 +346,7 @@ func (c *Staircase) compare(s *summary.Summary) {
 }
 
 // within says whether bare metal differed from itself by as much as a quotient differs from 1.
-func within(s *summary.Summary, r *summary.Row, q stats.Quotient) bool {
+func within(s *data.Summary, r *data.Row, q stats.Quotient) bool {
 	m := s.Doubt(r)
 	return m > 1 && q.HasInterval() && q.Low <= m && q.High >= 1/m
 }

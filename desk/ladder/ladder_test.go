@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"tare/desk/summary"
+	"tare/desk/data"
 	"tare/notebook"
 )
 
@@ -20,16 +20,16 @@ var update = flag.Bool("update", false, "write the golden files anew")
 
 // study is a made-up ladder: each rung costs what is said, and one round is as good as the next but for noise.
 type study struct {
-	sum   *summary.Summary
+	sum   *data.Summary
 	noise float64
 	rand  *rand.Rand
 	n     int // rounds
 }
 
 func newStudy(rounds int, noise float64) *study {
-	return &study{noise: noise, n: rounds, rand: rand.New(rand.NewPCG(1, 2)), sum: &summary.Summary{
-		Hosts:   []summary.Host{{Name: "bench", Host: notebook.Host{ID: "h1", CPUs: []notebook.CPU{{ID: 0}, {ID: 1, Core: 1}}}}},
-		Folders: []summary.Folder{{Dir: "R", Host: "h1", Study: notebook.Study{Design: notebook.Design{Floor: rounds, Cap: rounds, Trials: 1}}}},
+	return &study{noise: noise, n: rounds, rand: rand.New(rand.NewPCG(1, 2)), sum: &data.Summary{
+		Hosts:   []data.Host{{Name: "bench", Host: notebook.Host{ID: "h1", CPUs: []notebook.CPU{{ID: 0}, {ID: 1, Core: 1}}}}},
+		Folders: []data.Folder{{Dir: "R", Host: "h1", Study: notebook.Study{Design: notebook.Design{Floor: rounds, Cap: rounds, Trials: 1}}}},
 	}}
 }
 
@@ -47,17 +47,17 @@ func rung(platform, engine, isolation string) notebook.Treatment {
 }
 
 // add gives a treatment a row of a mean in seconds.
-func (s *study) add(t notebook.Treatment, mean float64) *summary.Row {
-	r := summary.Row{Treatment: t, Host: "bench", HostID: "h1", HostCores: 2, Metric: notebook.Metric{Name: "execution time", Unit: "s"}, Trials: s.n, Rounds: s.n, Representative: t.Representative(), Mean: mean, MeanLow: math.NaN(), MeanHigh: math.NaN()}
+func (s *study) add(t notebook.Treatment, mean float64) *data.Row {
+	r := data.Row{Treatment: t, Host: "bench", HostID: "h1", HostCores: 2, Metric: notebook.Metric{Name: "execution time", Unit: "s"}, Trials: s.n, Rounds: s.n, Representative: t.Representative(), Mean: mean, MeanLow: math.NaN(), MeanHigh: math.NaN()}
 	for i := range s.n {
-		r.Values = append(r.Values, summary.Value{Round: i, Mean: mean * (1 + s.noise*s.rand.NormFloat64()), Trials: 1})
+		r.Values = append(r.Values, data.Value{Round: i, Mean: mean * (1 + s.noise*s.rand.NormFloat64()), Trials: 1})
 	}
 	s.sum.Rows = append(s.sum.Rows, r)
 	return &s.sum.Rows[len(s.sum.Rows)-1]
 }
 
 func (s *study) leave(t notebook.Treatment, why string) {
-	s.sum.LeftOut = append(s.sum.LeftOut, summary.LeftOut{Host: "bench", Treatment: t, Reason: why})
+	s.sum.LeftOut = append(s.sum.LeftOut, data.LeftOut{Host: "bench", Treatment: t, Reason: why})
 }
 
 // own is what each layer costs by itself in the whole sample.
@@ -154,7 +154,7 @@ func TestOrderAndBelow(t *testing.T) {
 // A layer that was not measured is part of the next one's cost, and that is said.
 func TestGapsAreCarried(t *testing.T) {
 	s := whole(1e-4)
-	s.sum.Rows = slices.DeleteFunc(s.sum.Rows, func(r summary.Row) bool {
+	s.sum.Rows = slices.DeleteFunc(s.sum.Rows, func(r data.Row) bool {
 		return r.Treatment.Engine == "layers" && slices.Contains([]string{"network", "seccomp", "capabilities", "overlay"}, r.Treatment.Isolation)
 	})
 	for _, l := range []string{"network", "seccomp", "capabilities", "overlay"} {
@@ -166,7 +166,7 @@ func TestGapsAreCarried(t *testing.T) {
 		t.Errorf("bridge stands on %d, %q, own cost %+v", b.Below, b.Together(), b.Own)
 	}
 	// Without the topmost layer the engine's cost has it in it.
-	s.sum.Rows = slices.DeleteFunc(s.sum.Rows, func(r summary.Row) bool { return r.Treatment.Isolation == "bridge" })
+	s.sum.Rows = slices.DeleteFunc(s.sum.Rows, func(r data.Row) bool { return r.Treatment.Isolation == "bridge" })
 	c = one(t, s)
 	r := c.named(t, "runc")
 	if c.Rungs[r.Below].Name != "mount" || len(r.With) != 5 {
@@ -189,7 +189,7 @@ func TestNeverPicked(t *testing.T) {
 			r.Failed, r.Lost, r.Failures = 3, 1, "3 of 8 trials failed: no"
 		}
 	}
-	s.sum.AA = []summary.AACheck{{Host: "bench", Workload: "ladder-syscall", Params: map[string]string{"calls": "1000"}, Instance: s.sum.Rows[0].Treatment.Instance, HostCores: 2, Ratio: 1.06, Low: 1.03, High: 1.08, Verdict: summary.Misses}}
+	s.sum.AA = []data.AACheck{{Host: "bench", Workload: "ladder-syscall", Params: map[string]string{"calls": "1000"}, Instance: s.sum.Rows[0].Treatment.Instance, HostCores: 2, Ratio: 1.06, Low: 1.03, High: 1.08, Verdict: data.Misses}}
 	c := one(t, s)
 	for name, is := range map[string]func(*Rung) bool{
 		"vm":      func(r *Rung) bool { return r.Emulated },

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"tare/desk/summary"
+	"tare/desk/data"
 	"tare/notebook"
 	"tare/stats"
 )
@@ -187,7 +187,7 @@ func (c *Staircase) where() string {
 
 // times writes a quotient with its interval: "1.20 (1.15 to 1.25)".
 func (c *Staircase) times(q stats.Quotient) string {
-	low := summary.Floor(c.Metric, q.Low)
+	low := data.Floor(c.Metric, q.Low)
 	d := 2
 	if half := (q.High - low) / 2; half > 0 && half < 0.01 {
 		d = min(4, int(math.Ceil(-math.Log10(half))))

@@ -6,7 +6,7 @@ import (
 	"math"
 	"slices"
 
-	"tare/desk/summary"
+	"tare/desk/data"
 )
 
 // Range is a range of CHR.
@@ -85,7 +85,7 @@ func smallest(steps []step, fitted bool) Suitable {
 
 // byRows judges by the rows' own ratios. That all from some CHR on are within the tolerance needs each to be, so that
 // each is judged at the whole level; that none is excluded by chance needs the level divided by their number.
-func (v *Overhead) byRows(s *summary.Summary) Suitable {
+func (v *Overhead) byRows(s *data.Summary) Suitable {
 	if len(v.Points) == 0 {
 		return noAnswer(false)
 	}

@@ -11,13 +11,13 @@ import (
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
 
-	"tare/desk/summary"
+	"tare/desk/data"
 	"tare/notebook"
 	"tare/stats"
 )
 
 // Fit fits every group of the summary's rows. It never fails: a group that cannot be fitted says why.
-func Fit(s *summary.Summary, o Options) *Model {
+func Fit(s *data.Summary, o Options) *Model {
 	m := &Model{Tolerance: o.Tolerance, Alpha: o.Alpha}
 	if !(m.Tolerance > 0) {
 		m.Tolerance = defaultTolerance
@@ -25,7 +25,7 @@ func Fit(s *summary.Summary, o Options) *Model {
 	if !(m.Alpha > 0 && m.Alpha < 1) {
 		m.Alpha = stats.Alpha
 	}
-	rows := map[*Overhead][]*summary.Row{}
+	rows := map[*Overhead][]*data.Row{}
 	for i := range s.Rows {
 		r := &s.Rows[i]
 		if !belongs(r) {
@@ -45,12 +45,12 @@ func Fit(s *summary.Summary, o Options) *Model {
 }
 
 // belongs says whether the row is of a platform that can have an overhead over bare metal.
-func belongs(r *summary.Row) bool {
+func belongs(r *data.Row) bool {
 	t := r.Treatment
 	return t.Platform != notebook.BM && !t.AA && t.Isolation == "" // a rung of the ladder is no platform to choose
 }
 
-func groupOf(r *summary.Row) Group {
+func groupOf(r *data.Row) Group {
 	t := r.Treatment
 	return Group{
 		Workload: t.Workload, Params: t.Params, Metric: r.Metric, Platform: t.Platform, Engine: t.Engine,
@@ -64,7 +64,7 @@ func (g Group) equal(o Group) bool {
 }
 
 // Of is the overhead of the group that a row belongs to; nil where the row is bare metal or A/A.
-func (m *Model) Of(r *summary.Row) *Overhead {
+func (m *Model) Of(r *data.Row) *Overhead {
 	if !belongs(r) {
 		return nil
 	}
@@ -77,7 +77,7 @@ func (m *Model) Of(r *summary.Row) *Overhead {
 	return nil
 }
 
-func (v *Overhead) fit(s *summary.Summary, rows []*summary.Row) {
+func (v *Overhead) fit(s *data.Summary, rows []*data.Row) {
 	nan := Param{math.NaN(), math.NaN(), math.NaN()}
 	v.PTO, v.PerCPU, v.Fixed, v.PSO = nan, nan, nan, nan
 	v.SizeP, v.Misfit, v.LeftRMS, v.LeftMost, v.Size = math.NaN(), math.NaN(), math.NaN(), math.NaN(), Unknown
@@ -107,7 +107,7 @@ func (v *Overhead) fit(s *summary.Summary, rows []*summary.Row) {
 }
 
 // gather takes the rows that count, by CHR, and lists the others with the reason.
-func (v *Overhead) gather(s *summary.Summary, rows []*summary.Row) {
+func (v *Overhead) gather(s *data.Summary, rows []*data.Row) {
 	for _, r := range rows {
 		p, why := pointOf(s, r)
 		if why == "" {
@@ -129,7 +129,7 @@ func (v *Overhead) gather(s *summary.Summary, rows []*summary.Row) {
 }
 
 // pointOf is the row as a point of the fit, or the reason why it is none.
-func pointOf(s *summary.Summary, r *summary.Row) (Point, string) {
+func pointOf(s *data.Summary, r *data.Row) (Point, string) {
 	p := Point{
 		Treatment: r.Treatment.ID, Host: r.Host, Cores: r.Treatment.Instance.Cores, HostCores: r.HostCores, CHR: r.CHR,
 		Rounds: r.RatioRounds, Ratio: r.Ratio, Low: r.RatioLow, High: r.RatioHigh, Fitted: math.NaN(), row: r,
@@ -161,7 +161,7 @@ func pointOf(s *summary.Summary, r *summary.Row) (Point, string) {
 }
 
 // baselineOf is the bare metal that the row's ratio is relative to; nil where it is relative to something else.
-func baselineOf(s *summary.Summary, r *summary.Row) *summary.Row {
+func baselineOf(s *data.Summary, r *data.Row) *data.Row {
 	for i := range s.Rows {
 		b := &s.Rows[i]
 		t := b.Treatment
@@ -174,7 +174,7 @@ func baselineOf(s *summary.Summary, r *summary.Row) *summary.Row {
 }
 
 // measure works out how the rounds' ratios spread about the row's, in shares of it.
-func (p *Point) measure(s *summary.Summary) bool {
+func (p *Point) measure(s *data.Summary) bool {
 	base := map[[2]int]float64{}
 	for _, b := range p.baseline.Values {
 		base[[2]int{b.Folder, b.Round}] = b.Mean

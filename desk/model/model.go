@@ -10,7 +10,7 @@
 package model
 
 import (
-	"tare/desk/summary"
+	"tare/desk/data"
 	"tare/notebook"
 )
 
@@ -108,7 +108,7 @@ type Point struct {
 	Low, High float64 // the row's own interval
 	Fitted    float64 // NaN without a fit
 
-	row, baseline   *summary.Row
+	row, baseline   *data.Row
 	spread, freedom float64 // of the rounds' ratios: relative variance, and the degrees it is known by
 }
 

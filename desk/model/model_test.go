@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"tare/desk/summary"
+	"tare/desk/data"
 	"tare/notebook"
 )
 
@@ -215,18 +215,18 @@ func TestTooFewSizes(t *testing.T) {
 
 func TestRowsThatDoNotCount(t *testing.T) {
 	w := world{pto: 0.05, perCPU: 0.01, noise: 0.01, rounds: 5, hosts: paperSizes}
-	for name, spoil := range map[string]func(s *summary.Summary, r *summary.Row){
-		"tcg": func(_ *summary.Summary, r *summary.Row) { r.Representative = false },
-		"3 of 9 trials": func(_ *summary.Summary, r *summary.Row) {
+	for name, spoil := range map[string]func(s *data.Summary, r *data.Row){
+		"tcg": func(_ *data.Summary, r *data.Row) { r.Representative = false },
+		"3 of 9 trials": func(_ *data.Summary, r *data.Row) {
 			r.Failed, r.Trials, r.Failures = 3, 9, "3 of 9 trials failed: killed"
 		},
-		"A/A check failed":   func(_ *summary.Summary, r *summary.Row) { r.Doubtful = true },
-		"no ratio":           func(_ *summary.Summary, r *summary.Row) { r.Ratio = math.NaN() },
-		"no bounded":         func(_ *summary.Summary, r *summary.Row) { r.RatioLow, r.RatioHigh = math.Inf(-1), math.Inf(1) },
-		"not measured":       func(_ *summary.Summary, r *summary.Row) { r.Trials = 0 },
-		"not relative to":    func(_ *summary.Summary, r *summary.Row) { r.Baseline = "cn-2" },
-		"fewer than two":     func(_ *summary.Summary, r *summary.Row) { r.Values = r.Values[:1] },
-		"more than the host": func(_ *summary.Summary, r *summary.Row) { r.HostCores = 1 },
+		"A/A check failed":   func(_ *data.Summary, r *data.Row) { r.Doubtful = true },
+		"no ratio":           func(_ *data.Summary, r *data.Row) { r.Ratio = math.NaN() },
+		"no bounded":         func(_ *data.Summary, r *data.Row) { r.RatioLow, r.RatioHigh = math.Inf(-1), math.Inf(1) },
+		"not measured":       func(_ *data.Summary, r *data.Row) { r.Trials = 0 },
+		"not relative to":    func(_ *data.Summary, r *data.Row) { r.Baseline = "cn-2" },
+		"fewer than two":     func(_ *data.Summary, r *data.Row) { r.Values = r.Values[:1] },
+		"more than the host": func(_ *data.Summary, r *data.Row) { r.HostCores = 1 },
 	} {
 		s := w.measure(rand.New(rand.NewPCG(1, 1)))
 		r := &s.Rows[3] // the container of 4 cores
@@ -317,7 +317,7 @@ func TestNeverPanics(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 7))
 	odd := []float64{0, 1, -1, math.NaN(), math.Inf(1), math.Inf(-1), 1e-300, 1e300, 0.5}
 	pick := func() float64 { return odd[rng.IntN(len(odd))] }
-	check := func(s *summary.Summary) {
+	check := func(s *data.Summary) {
 		m := Fit(s, Options{})
 		for _, v := range m.Overheads {
 			if len(v.Sentences()) == 0 || (v.Cannot == "") != (v.line != nil) {
@@ -329,7 +329,7 @@ func TestNeverPanics(t *testing.T) {
 			}
 		}
 	}
-	check(&summary.Summary{})
+	check(&data.Summary{})
 	for range 3000 {
 		w := world{pto: 0.05, perCPU: 0.01, noise: 0.01 * float64(rng.IntN(2)), rounds: rng.IntN(5), hosts: []map[int][]float64{paperSizes, {8: {2, 4, 8}}, {2: {1, 2}}}[rng.IntN(3)]}
 		if rng.IntN(4) == 0 {

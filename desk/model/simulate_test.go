@@ -7,7 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
-	"tare/desk/summary"
+	"tare/desk/data"
 	"tare/notebook"
 )
 
@@ -29,10 +29,10 @@ func (w world) ratio(cores float64, host int) float64 {
 }
 
 // measure is what a study of the world gives.
-func (w world) measure(rng *rand.Rand) *summary.Summary {
-	s := &summary.Summary{}
+func (w world) measure(rng *rand.Rand) *data.Summary {
+	s := &data.Summary{}
 	for at, h := range slices.Sorted(maps.Keys(w.hosts)) {
-		s.Folders = append(s.Folders, summary.Folder{Dir: fmt.Sprintf("host%d", h)})
+		s.Folders = append(s.Folders, data.Folder{Dir: fmt.Sprintf("host%d", h)})
 		for _, c := range w.hosts[h] {
 			bm, cn := w.rows(at, h, c)
 			truth := w.ratio(c, h) + w.misfit*rng.NormFloat64()
@@ -42,8 +42,8 @@ func (w world) measure(rng *rand.Rand) *summary.Summary {
 			}
 			for round := range w.rounds {
 				base := 100 / c * math.Exp(0.05*rng.NormFloat64())
-				bm.Values = append(bm.Values, summary.Value{Folder: at, Round: round, Mean: base * math.Exp(noise*rng.NormFloat64()), Trials: 1})
-				cn.Values = append(cn.Values, summary.Value{Folder: at, Round: round, Mean: base * truth * math.Exp(noise*rng.NormFloat64()), Trials: 1})
+				bm.Values = append(bm.Values, data.Value{Folder: at, Round: round, Mean: base * math.Exp(noise*rng.NormFloat64()), Trials: 1})
+				cn.Values = append(cn.Values, data.Value{Folder: at, Round: round, Mean: base * truth * math.Exp(noise*rng.NormFloat64()), Trials: 1})
 			}
 			s.Rows = append(s.Rows, bm, cn)
 		}
@@ -53,9 +53,9 @@ func (w world) measure(rng *rand.Rand) *summary.Summary {
 }
 
 // rows are a size's bare metal and its container, without values.
-func (w world) rows(folder, host int, cores float64) (bm, cn summary.Row) {
+func (w world) rows(folder, host int, cores float64) (bm, cn data.Row) {
 	instance := notebook.Instance{Name: fmt.Sprintf("%g/%gGB", cores, 4*cores), Cores: cores, Memory: int64(4 * cores * (1 << 30))}
-	bm = summary.Row{
+	bm = data.Row{
 		Treatment: notebook.Treatment{ID: fmt.Sprintf("bm-%g", cores), Workload: "wordpress", Platform: notebook.BM, Instance: instance},
 		Host:      fmt.Sprintf("host%d", host), HostID: fmt.Sprintf("id%d", folder), HostCores: host, CHR: cores / float64(host),
 		Metric: notebook.Metric{Name: "mean response time", Unit: "s"}, Rounds: w.rounds, Trials: w.rounds, Guests: w.rounds, Representative: true,
@@ -66,8 +66,8 @@ func (w world) rows(folder, host int, cores float64) (bm, cn summary.Row) {
 	return bm, cn
 }
 
-// rate gives the rows their ratios, as summary.Read does.
-func rate(s *summary.Summary) {
+// rate gives the rows their ratios, as data.Read does.
+func rate(s *data.Summary) {
 	for i := range s.Rows {
 		r := &s.Rows[i]
 		for j := range s.Rows {

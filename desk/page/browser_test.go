@@ -19,7 +19,7 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"tare/desk/claims"
-	"tare/desk/summary"
+	"tare/desk/data"
 )
 
 // need skips a test that lacks a component, by its name; where everything is required it fails.
@@ -221,7 +221,7 @@ func shipped(t *testing.T) []claims.Claim {
 	return all
 }
 
-func samplePage(t *testing.T, s *summary.Summary) string {
+func samplePage(t *testing.T, s *data.Summary) string {
 	t.Helper()
 	dir := t.TempDir()
 	files, err := WriteSummary(s, dir, Options{Claims: shipped(t)})
@@ -238,7 +238,7 @@ func TestInBrowser(t *testing.T) {
 	fewer.apps, fewer.figures = applications[3:], pinningFigures[3:4]
 	samples := []struct {
 		name string
-		sum  *summary.Summary
+		sum  *data.Summary
 	}{
 		{"why", nil},
 		{"one", sample("large")},

@@ -12,7 +12,7 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
-	"tare/desk/summary"
+	"tare/desk/data"
 	"tare/notebook"
 	"tare/stats"
 )
@@ -60,7 +60,7 @@ func variant(t notebook.Treatment, network bool) string {
 	return t.Engine + t.Isolation
 }
 
-func newLooks(rows []*summary.Row, network bool) looks {
+func newLooks(rows []*data.Row, network bool) looks {
 	l := looks{}
 	for _, r := range rows {
 		t := r.Treatment

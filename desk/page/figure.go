@@ -9,8 +9,8 @@ import (
 
 	"gonum.org/v1/plot/vg"
 
+	"tare/desk/data"
 	"tare/desk/ladder"
-	"tare/desk/summary"
 	"tare/notebook"
 )
 
@@ -71,7 +71,7 @@ type group struct {
 	params   string // "segments 30", empty where there are none
 	host     string // empty where there is one host only
 	online   string // "with 1 of 2 CPUs", empty where there is nothing to be said
-	rows     []*summary.Row
+	rows     []*data.Row
 }
 
 func (g *group) title() string {
@@ -89,8 +89,8 @@ func (g *group) title() string {
 }
 
 // allRows are the summary's rows, to be taken apart.
-func allRows(s *summary.Summary) []*summary.Row {
-	rows := make([]*summary.Row, len(s.Rows))
+func allRows(s *data.Summary) []*data.Row {
+	rows := make([]*data.Row, len(s.Rows))
 	for i := range s.Rows {
 		rows[i] = &s.Rows[i]
 	}
@@ -98,7 +98,7 @@ func allRows(s *summary.Summary) []*summary.Row {
 }
 
 // groups sorts rows into groups, in the order in which they first appear.
-func groups(s *summary.Summary, rows []*summary.Row) []*group {
+func groups(s *data.Summary, rows []*data.Row) []*group {
 	var list []*group
 	byKey := map[string]*group{}
 	for _, r := range rows {
@@ -205,7 +205,7 @@ func (m *mark) named(size, room vg.Length) string {
 }
 
 // figures says which figures the summary gives: for each panel its means, its ratios, and what was emulated.
-func figures(s *summary.Summary) []figure {
+func figures(s *data.Summary) []figure {
 	var list []figure
 	for i, p := range panels(s) {
 		drawn := p.figures(s, fmt.Sprintf("%d-%s", i+1, slug(strings.TrimSpace(p.name+" "+p.workload))))
@@ -228,7 +228,7 @@ func figures(s *summary.Summary) []figure {
 }
 
 // figures are those of one panel.
-func (p *panel) figures(s *summary.Summary, stem string) []figure {
+func (p *panel) figures(s *data.Summary, stem string) []figure {
 	if p.stairs != nil {
 		return []figure{p.stairFigure(stem)}
 	}
@@ -252,8 +252,8 @@ func (p *panel) figures(s *summary.Summary, stem string) []figure {
 			brief: briefName(row.Treatment, network) + apart[i],
 			short: shortName(row.Treatment),
 			look:  looks.of(row.Treatment, network),
-			value: row.Mean, low: summary.Floor(row.Metric, row.MeanLow), high: row.MeanHigh,
-			words: valueWords(row.Mean, summary.Floor(row.Metric, row.MeanLow), row.MeanHigh, row.Metric.Unit),
+			value: row.Mean, low: data.Floor(row.Metric, row.MeanLow), high: row.MeanHigh,
+			words: valueWords(row.Mean, data.Floor(row.Metric, row.MeanLow), row.MeanHigh, row.Metric.Unit),
 			dots:  dotValues(row.Dots),
 		}
 		if math.IsNaN(row.Mean) {
@@ -275,7 +275,7 @@ func (p *panel) figures(s *summary.Summary, stem string) []figure {
 		if row.Representative {
 			rm := mk
 			rm.dots = nil
-			rm.value, rm.low, rm.high = row.Ratio, summary.Floor(row.Metric, row.RatioLow), row.RatioHigh
+			rm.value, rm.low, rm.high = row.Ratio, data.Floor(row.Metric, row.RatioLow), row.RatioHigh
 			rm.words = valueWords(row.Ratio, rm.low, row.RatioHigh, "")
 			rm.isReference = row.IsBaseline()
 			if rm.isReference {
@@ -339,7 +339,7 @@ func (p *panel) figures(s *summary.Summary, stem string) []figure {
 }
 
 // baselineName says what the ratios of these rows are relative to.
-func baselineName(rows []*summary.Row) string {
+func baselineName(rows []*data.Row) string {
 	for _, r := range rows {
 		if !r.IsBaseline() {
 			continue
@@ -363,7 +363,7 @@ func hasEngines(marks []mark) bool {
 
 // dotValues takes at most dotsPerMark of the dots, evenly, the first and the last among them (which are the smallest
 // and the largest where the summary has sampled), and without those that are no number.
-func dotValues(dots []summary.Dot) []float64 {
+func dotValues(dots []data.Dot) []float64 {
 	n := min(len(dots), dotsPerMark)
 	values := make([]float64, 0, n)
 	for i := range n {

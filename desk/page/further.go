@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"tare/desk/summary"
+	"tare/desk/data"
 	"tare/notebook"
 )
 
@@ -34,7 +34,7 @@ type furtherRow struct {
 type furtherCell struct{ Value, Half string }
 
 // further makes the table of a group's further figures; nil where its workload has none.
-func further(id string, g *group, s *summary.Summary) *furtherTable {
+func further(id string, g *group, s *data.Summary) *furtherTable {
 	var metrics []notebook.Metric
 	for _, r := range g.rows {
 		for _, a := range r.Also {
@@ -66,7 +66,7 @@ func further(id string, g *group, s *summary.Summary) *furtherTable {
 		for i, r := range g.rows {
 			cells[i].Value = "–"
 			values[i] = &cells[i].Value
-			at := slices.IndexFunc(r.Also, func(a summary.Also) bool { return a.Metric == m })
+			at := slices.IndexFunc(r.Also, func(a data.Also) bool { return a.Metric == m })
 			if at < 0 {
 				continue
 			}
@@ -100,7 +100,7 @@ func further(id string, g *group, s *summary.Summary) *furtherTable {
 }
 
 // subName is what a treatment's name has beside its platform.
-func subName(t notebook.Treatment, s *summary.Summary) string {
+func subName(t notebook.Treatment, s *data.Summary) string {
 	n := strings.TrimPrefix(treatmentName(t, s.Networks(t.Workload)), platformName(t.Platform))
 	return strings.Trim(n, ", ")
 }

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"tare/desk/summary"
+	"tare/desk/data"
 	"tare/notebook"
 )
 
@@ -108,9 +108,9 @@ func ladderFolder(t testing.TB, kvm bool) string {
 	return dir
 }
 
-func readLadder(t testing.TB, kvm bool) *summary.Summary {
+func readLadder(t testing.TB, kvm bool) *data.Summary {
 	t.Helper()
-	s, err := summary.Read([]string{ladderFolder(t, kvm)}, summary.Options{Dots: dotsPerMark})
+	s, err := data.Read([]string{ladderFolder(t, kvm)}, data.Options{Dots: dotsPerMark})
 	if err != nil {
 		t.Fatal(err)
 	}

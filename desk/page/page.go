@@ -15,7 +15,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"tare/desk/summary"
+	"tare/desk/data"
 	"tare/notebook"
 	"tare/stats"
 )
@@ -146,7 +146,7 @@ type studyPart struct {
 }
 
 // render makes the page.
-func render(s *summary.Summary, figs []figure, why *whyPart, opt Options) ([]byte, error) {
+func render(s *data.Summary, figs []figure, why *whyPart, opt Options) ([]byte, error) {
 	p := page{
 		Style:   template.CSS(style),
 		Title:   title(s),
@@ -235,7 +235,7 @@ func sentence(s string) string {
 	return s
 }
 
-func title(s *summary.Summary) string {
+func title(s *data.Summary) string {
 	var names []string
 	for _, f := range s.Folders {
 		n := plain(f.Study.Title)
@@ -254,7 +254,7 @@ func title(s *summary.Summary) string {
 
 const dateForm = "2 January 2006, 15:04 UTC"
 
-func when(s *summary.Summary) string {
+func when(s *data.Summary) string {
 	var last time.Time
 	trials := 0
 	for _, f := range s.Folders {
@@ -275,7 +275,7 @@ func when(s *summary.Summary) string {
 }
 
 // fullName says what a treatment is, all of it.
-func fullName(t notebook.Treatment, s *summary.Summary) string {
+func fullName(t notebook.Treatment, s *data.Summary) string {
 	n := treatmentName(t, s.Networks(t.Workload)) + ", " + plain(t.Instance.Name) + ": " + plain(t.Workload)
 	if p := paramWords(t.Params); p != "" {
 		n += ", " + p
@@ -287,7 +287,7 @@ func fullName(t notebook.Treatment, s *summary.Summary) string {
 }
 
 // treatmentNames are the names of all treatments by id: short ones where one workload is all there is.
-func treatmentNames(s *summary.Summary) map[string]string {
+func treatmentNames(s *data.Summary) map[string]string {
 	names := map[string]string{}
 	one := len(groups(s, allRows(s))) == 1
 	for _, r := range s.Rows {
@@ -315,7 +315,7 @@ func named(names map[string]string, ids []string) []string {
 }
 
 // checks says the A/A checks' verdicts: in a line each for the first screen, and in full.
-func checks(s *summary.Summary, names map[string]string) ([]line1, []check) {
+func checks(s *data.Summary, names map[string]string) ([]line1, []check) {
 	if len(s.AA) == 0 {
 		return []line1{{false, "No A/A check was run: how steady the host was is not known."}}, nil
 	}
@@ -335,10 +335,10 @@ func checks(s *summary.Summary, names map[string]string) ([]line1, []check) {
 		}
 		c := check{What: what, Value: valueWords(a.Ratio, a.Low, a.High, "")}
 		switch a.Verdict {
-		case summary.Holds:
+		case data.Holds:
 			held++
 			c.Good, c.Verdict = true, "holds: the interval contains 1"+a.Unseen()
-		case summary.Misses:
+		case data.Misses:
 			missed++
 			c.Verdict = "fails: the interval misses 1"
 			c.Untrusted = strings.Join(named(names, a.Untrusted), "; ")
@@ -349,7 +349,7 @@ func checks(s *summary.Summary, names map[string]string) ([]line1, []check) {
 		list = append(list, c)
 	}
 	var lines []line1
-	widest := slices.MaxFunc(s.AA, func(a, b summary.AACheck) int { return cmp.Compare(a.High-a.Low, b.High-b.Low) })
+	widest := slices.MaxFunc(s.AA, func(a, b data.AACheck) int { return cmp.Compare(a.High-a.Low, b.High-b.Low) })
 	switch {
 	case len(list) == 1 && held == 1:
 		lines = append(lines, line1{true, "A/A check holds: bare metal against itself is " + list[0].Value + ", which contains 1" + s.AA[0].Unseen() + "."})
@@ -384,7 +384,7 @@ func ofAll(n, all int) string {
 }
 
 // hostLines are a line for each host: what it is, and whether it is itself a guest.
-func hostLines(s *summary.Summary) []string {
+func hostLines(s *data.Summary) []string {
 	var list []string
 	for _, h := range s.Hosts {
 		l := plain(h.Name)
@@ -408,7 +408,7 @@ func hostLines(s *summary.Summary) []string {
 var finished = []string{"precise enough", "cap on rounds"}
 
 // notices are what a reader must know before the figures.
-func notices(s *summary.Summary, figs []figure) []notice {
+func notices(s *data.Summary, figs []figure) []notice {
 	var list []notice
 	for _, f := range s.Folders {
 		name := "This study"
@@ -428,7 +428,7 @@ func notices(s *summary.Summary, figs []figure) []notice {
 	}
 	missed := 0
 	for _, a := range s.AA {
-		if a.Verdict == summary.Misses {
+		if a.Verdict == data.Misses {
 			missed++
 		}
 	}
@@ -470,7 +470,7 @@ func folderName(dir string) string {
 }
 
 // withoutPath names the folder that a note begins with as the rest of the page does.
-func withoutPath(note string, folders []summary.Folder) string {
+func withoutPath(note string, folders []data.Folder) string {
 	for _, f := range folders {
 		if rest, found := strings.CutPrefix(note, f.Dir); found && (strings.HasPrefix(rest, ":") || strings.HasPrefix(rest, " ")) {
 			return folderName(f.Dir) + rest
@@ -480,7 +480,7 @@ func withoutPath(note string, folders []summary.Folder) string {
 }
 
 // makeTable makes the table of a group.
-func makeTable(i int, g *group, s *summary.Summary) table {
+func makeTable(i int, g *group, s *data.Summary) table {
 	t := table{ID: fmt.Sprintf("table-%d", i+1), Title: g.title(), Baseline: baselineName(g.rows), Networks: s.Networks(g.rows[0].Treatment.Workload)}
 	marks := map[string]string{}
 	last := ""
@@ -499,8 +499,8 @@ func makeTable(i int, g *group, s *summary.Summary) table {
 			Engine:   dash(plain(r.Treatment.Engine)),
 			Kind:     dash(kindName(r.Treatment, s)),
 			Mean:     number(r.Mean, d),
-			Interval: intervalWords(summary.Floor(r.Metric, r.MeanLow), r.MeanHigh, d),
-			Ratio:    number(r.Ratio, rd), RatioWords: intervalWords(summary.Floor(r.Metric, r.RatioLow), r.RatioHigh, rd),
+			Interval: intervalWords(data.Floor(r.Metric, r.MeanLow), r.MeanHigh, d),
+			Ratio:    number(r.Ratio, rd), RatioWords: intervalWords(data.Floor(r.Metric, r.RatioLow), r.RatioHigh, rd),
 			Guests: thousands(r.Guests), Trials: thousands(r.Trials), Failed: thousands(r.Failed),
 			Muted: !r.Representative || r.Doubtful,
 		}
@@ -554,7 +554,7 @@ func makeTable(i int, g *group, s *summary.Summary) table {
 }
 
 // kindName is how a treatment is provisioned, and connected where that is to be told.
-func kindName(t notebook.Treatment, s *summary.Summary) string {
+func kindName(t notebook.Treatment, s *data.Summary) string {
 	n := strings.Trim(plain(t.Provisioning)+", "+isolationWords(t), ", ")
 	if t.Network != "" && s.Networks(t.Workload) {
 		n = strings.Trim(n+", "+plain(t.Network), ", ")
@@ -591,7 +591,7 @@ func dash(s string) string {
 	return s
 }
 
-func warnings(s *summary.Summary, names map[string]string) []counted {
+func warnings(s *data.Summary, names map[string]string) []counted {
 	var list []counted
 	for _, w := range s.Warnings {
 		list = append(list, counted{sentence(w.Text), count(w.Count, "trial", "trials"), named(names, w.Treatments)})
@@ -600,7 +600,7 @@ func warnings(s *summary.Summary, names map[string]string) []counted {
 }
 
 // failures lists the treatments with failed trials, with what their rows say of the causes.
-func failures(s *summary.Summary) []failure {
+func failures(s *data.Summary) []failure {
 	var list []failure
 	for _, r := range s.Rows {
 		if r.Failed == 0 {
@@ -623,7 +623,7 @@ func failures(s *summary.Summary) []failure {
 	return list
 }
 
-func hostFacts(h summary.Host) hostPart {
+func hostFacts(h data.Host) hostPart {
 	p := hostPart{Name: plain(h.Name)}
 	add := func(name, value string) {
 		if value = plain(value); value != "" {
@@ -649,7 +649,7 @@ func hostFacts(h summary.Host) hostPart {
 }
 
 // design says how a folder's study was done.
-func design(f summary.Folder) facts {
+func design(f data.Folder) facts {
 	d := f.Study.Design
 	p := facts{Name: folderName(f.Dir)}
 	add := func(name, value string) { p.Facts = append(p.Facts, fact{name, tight(value)}) }
@@ -701,7 +701,7 @@ func design(f summary.Folder) facts {
 	return p
 }
 
-func ruler(r summary.RulerCost, several bool) rulerRow {
+func ruler(r data.RulerCost, several bool) rulerRow {
 	w := platformName(r.Platform)
 	for _, part := range []string{r.Engine, r.Accelerator} {
 		if part != "" {
@@ -715,7 +715,7 @@ func ruler(r summary.RulerCost, several bool) rulerRow {
 }
 
 // kernels lists the guests' kernels and in which treatments they ran.
-func kernels(s *summary.Summary) []kernel {
+func kernels(s *data.Summary) []kernel {
 	var order []string
 	where := map[string][]string{}
 	for _, r := range s.Rows {
@@ -741,7 +741,7 @@ func kernels(s *summary.Summary) []kernel {
 }
 
 // study says where a folder's numbers come from and how to make them again.
-func study(f summary.Folder) studyPart {
+func study(f data.Folder) studyPart {
 	p := studyPart{Name: folderName(f.Dir), Source: plainLines(f.Study.Source)}
 	add := func(name, value string) {
 		if value = plain(value); value != "" {

@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"tare/desk/data"
 	"tare/desk/ladder"
-	"tare/desk/summary"
 	"tare/notebook"
 )
 
@@ -23,7 +23,7 @@ type panel struct {
 	axis     string // "instance", "host_cores", "network" or a parameter's name
 	about    string // the axis in words, for the caption; empty: needs none
 	note     string // what is not in it, and why
-	rows     []*summary.Row
+	rows     []*data.Row
 	places   []string          // of each row on the axis
 	stairs   *ladder.Staircase // by isolation: what is drawn
 }
@@ -56,9 +56,9 @@ func paperFigure(name string) bool {
 
 // panels are the figures that the studies declare, and after them the rows that none of those shows; where none is
 // declared, all rows.
-func panels(s *summary.Summary) []*panel {
+func panels(s *data.Summary) []*panel {
 	var list []*panel
-	shown := map[*summary.Row]bool{}
+	shown := map[*data.Row]bool{}
 	for _, d := range declared(s) {
 		for _, p := range d.panels {
 			list = append(list, p)
@@ -69,14 +69,14 @@ func panels(s *summary.Summary) []*panel {
 	}
 	// A ladder is drawn as one, whether or not its study says so.
 	for _, c := range ladder.Of(s) {
-		if p := stairPanel(s, c); !slices.ContainsFunc(p.rows, func(r *summary.Row) bool { return shown[r] && r.Treatment.Isolation != "" }) {
+		if p := stairPanel(s, c); !slices.ContainsFunc(p.rows, func(r *data.Row) bool { return shown[r] && r.Treatment.Isolation != "" }) {
 			list = append(list, p)
 			for _, r := range p.rows {
 				shown[r] = true
 			}
 		}
 	}
-	rest := slices.DeleteFunc(allRows(s), func(r *summary.Row) bool { return shown[r] })
+	rest := slices.DeleteFunc(allRows(s), func(r *data.Row) bool { return shown[r] })
 	for _, g := range groups(s, rest) {
 		if len(shown) > 0 && !slices.ContainsFunc(g.rows, measured) {
 			continue // said in the notes under the figures
@@ -88,7 +88,7 @@ func panels(s *summary.Summary) []*panel {
 	return list
 }
 
-func measured(r *summary.Row) bool { return r.Trials > 0 }
+func measured(r *data.Row) bool { return r.Trials > 0 }
 
 // declaredFigure is a figure that a study declares, with what there is of it.
 type declaredFigure struct {
@@ -107,7 +107,7 @@ func (d *declaredFigure) title() string {
 }
 
 // declared are the figures that the studies declare, each once.
-func declared(s *summary.Summary) []*declaredFigure {
+func declared(s *data.Summary) []*declaredFigure {
 	var list []*declaredFigure
 	for _, f := range s.Folders {
 		for _, fig := range f.Study.Figures {
@@ -152,7 +152,7 @@ func axisOf(f notebook.Figure) string { return cmp.Or(f.By, "instance") }
 
 // split takes the measured rows of a figure, from the folders whose studies declare it, apart into panels: all that
 // differs beside the axis and the treatment itself.
-func split(s *summary.Summary, f notebook.Figure) []*panel {
+func split(s *data.Summary, f notebook.Figure) []*panel {
 	axis := axisOf(f)
 	if axis == byIsolation {
 		return staircases(s, f)
@@ -198,7 +198,7 @@ func split(s *summary.Summary, f notebook.Figure) []*panel {
 }
 
 // ofStudy says whether some of a row's rounds are of a study that declares the figure.
-func ofStudy(s *summary.Summary, r *summary.Row, f notebook.Figure) bool {
+func ofStudy(s *data.Summary, r *data.Row, f notebook.Figure) bool {
 	declares := func(i int) bool {
 		return i < len(s.Folders) && slices.ContainsFunc(s.Folders[i].Study.Figures, func(o notebook.Figure) bool { return sameFigure(o, f) })
 	}
@@ -225,7 +225,7 @@ func (p *panel) arrange() {
 		label string
 		order [2]float64
 	}
-	at := func(r *summary.Row) place {
+	at := func(r *data.Row) place {
 		t := r.Treatment
 		switch p.axis {
 		case "instance":
@@ -250,7 +250,7 @@ func (p *panel) arrange() {
 		return place{plain(p.axis + " " + v), [2]float64{n}}
 	}
 	if p.name != "" || p.axis != "instance" {
-		slices.SortStableFunc(p.rows, func(a, b *summary.Row) int {
+		slices.SortStableFunc(p.rows, func(a, b *data.Row) int {
 			x, y := at(a), at(b)
 			return cmp.Or(cmp.Compare(x.order[0], y.order[0]), cmp.Compare(x.order[1], y.order[1]), cmp.Compare(x.label, y.label))
 		})
@@ -272,7 +272,7 @@ func (p *panel) arrange() {
 }
 
 // hostCoresWords say how large the host was beside the instance: "112 CPUs, CHR 0.14".
-func hostCoresWords(r *summary.Row) string {
+func hostCoresWords(r *data.Row) string {
 	w := count(r.HostCores, "CPU", "CPUs")
 	if c := chrWords(r.CHR); c != "" {
 		w += ", CHR " + c
@@ -306,7 +306,7 @@ func (p *panel) apart(network bool) []string {
 }
 
 // missingNote says which treatments of a figure were not measured, and why; empty where all were.
-func missingNote(s *summary.Summary, f notebook.Figure) string {
+func missingNote(s *data.Summary, f notebook.Figure) string {
 	type reason struct {
 		why  string
 		what []string

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"tare/desk/claims"
+	"tare/desk/data"
 	"tare/desk/model"
-	"tare/desk/summary"
 	"tare/notebook"
 )
 
@@ -76,7 +76,7 @@ func TestManyMissingAreCounted(t *testing.T) {
 // Figure 7: one container size on hosts of several sizes, be it several hosts or one made smaller.
 func TestHostCores(t *testing.T) {
 	const title = "Figure 7 of the paper, redrawn from these trials: one container on hosts of other sizes – ffmpeg (segments 1) at 4xlarge"
-	for name, s := range map[string]*summary.Summary{
+	for name, s := range map[string]*data.Summary{
 		"16 CPUs, CHR 1; 112 CPUs, CHR 0.14":                  readPinning(t, chr(112), chr(16)),
 		"16 CPUs, CHR 1; 32 CPUs, CHR 0.5; 64 CPUs, CHR 0.25": readPinning(t, chr(64, 16, 32, 0)),
 	} {
@@ -213,7 +213,7 @@ func TestSizes(t *testing.T) {
 			}
 		}
 	}
-	if sizes(&summary.Summary{}, model.Options{}) != nil {
+	if sizes(&data.Summary{}, model.Options{}) != nil {
 		t.Error("nothing measured has a section of sizes")
 	}
 }

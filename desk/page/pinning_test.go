@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"tare/desk/summary"
+	"tare/desk/data"
 	"tare/notebook"
 )
 
@@ -229,13 +229,13 @@ func (p *pinning) write(t testing.TB) string {
 }
 
 // readPinning reads the studies' folders together.
-func readPinning(t testing.TB, studies ...*pinning) *summary.Summary {
+func readPinning(t testing.TB, studies ...*pinning) *data.Summary {
 	t.Helper()
 	var dirs []string
 	for _, p := range studies {
 		dirs = append(dirs, p.write(t))
 	}
-	s, err := summary.Read(dirs, summary.Options{Dots: dotsPerMark})
+	s, err := data.Read(dirs, data.Options{Dots: dotsPerMark})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,15 +15,15 @@ import (
 	"time"
 
 	"tare/desk/claims"
+	"tare/desk/data"
 	"tare/desk/explain"
 	"tare/desk/model"
-	"tare/desk/summary"
 )
 
 // Options say what a report is of.
 type Options struct {
 	// Summary says how the folders are read, and what the ratios are relative to.
-	Summary summary.Options
+	Summary data.Options
 
 	// Claims are judged and shown as a table; none: no such table.
 	Claims []claims.Claim
@@ -51,7 +51,7 @@ func Write(dirs []string, out string, opt Options) ([]string, error) {
 	if opt.Summary.Dots == 0 {
 		opt.Summary.Dots = dotsPerMark
 	}
-	s, err := summary.Read(dirs, opt.Summary)
+	s, err := data.Read(dirs, opt.Summary)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +59,7 @@ func Write(dirs []string, out string, opt Options) ([]string, error) {
 }
 
 // WriteSummary writes the report of a summary that was read already; see Write.
-func WriteSummary(s *summary.Summary, out string, opt Options) ([]string, error) {
+func WriteSummary(s *data.Summary, out string, opt Options) ([]string, error) {
 	acc, err := explained(s)
 	if err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func WriteSummary(s *summary.Summary, out string, opt Options) ([]string, error)
 }
 
 // write writes a report with the accounts of its explained trials; nil: there are none.
-func write(s *summary.Summary, acc *explain.Accounts, out string, opt Options) ([]string, error) {
+func write(s *data.Summary, acc *explain.Accounts, out string, opt Options) ([]string, error) {
 	figs, accounts := figures(s), accountsOf(acc)
 	part, err := why(acc, accounts)
 	if err != nil {
@@ -134,7 +134,7 @@ func write(s *summary.Summary, acc *explain.Accounts, out string, opt Options) (
 }
 
 // studyDate is when the first of the studies began: the only date that a report of it can have and stay the same.
-func studyDate(s *summary.Summary) time.Time {
+func studyDate(s *data.Summary) time.Time {
 	var first time.Time
 	for _, f := range s.Folders {
 		if t := f.Study.Created.UTC(); first.IsZero() || t.Before(first) {

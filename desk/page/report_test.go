@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"tare/desk/summary"
+	"tare/desk/data"
 	"tare/notebook"
 )
 
@@ -277,7 +277,7 @@ func TestHostileText(t *testing.T) {
 
 // What a reader must know before the figures is said.
 func TestNotices(t *testing.T) {
-	text := func(s *summary.Summary) string {
+	text := func(s *data.Summary) string {
 		figs := figures(s)
 		var b strings.Builder
 		for _, n := range notices(s, figs) {
@@ -326,9 +326,9 @@ func TestNotices(t *testing.T) {
 
 // A summary of nothing, as of a study killed before its first trial, gives a page and no crash.
 func TestNothingMeasured(t *testing.T) {
-	for _, s := range []*summary.Summary{
+	for _, s := range []*data.Summary{
 		{Sentence: "Nothing was measured."},
-		{Sentence: "Nothing was measured.", Rows: []summary.Row{{Treatment: treatment("bm", "", "", "", "large"), Mean: nan, MeanLow: nan, MeanHigh: nan, Ratio: nan, RatioLow: nan, RatioHigh: nan, Representative: true}}},
+		{Sentence: "Nothing was measured.", Rows: []data.Row{{Treatment: treatment("bm", "", "", "", "large"), Mean: nan, MeanLow: nan, MeanHigh: nan, Ratio: nan, RatioLow: nan, RatioHigh: nan, Representative: true}}},
 	} {
 		files, err := WriteSummary(s, t.TempDir(), Options{})
 		if err != nil {
@@ -399,7 +399,7 @@ func TestSampledSaysSo(t *testing.T) {
 	r := &s.Rows[0]
 	r.DotsOf = 5000
 	for i := range 400 {
-		r.Dots = append(r.Dots, summary.Dot{Value: float64(i)})
+		r.Dots = append(r.Dots, data.Dot{Value: float64(i)})
 	}
 	f := figures(s)[0]
 	if n := len(f.marks[0].dots); n != dotsPerMark {
@@ -516,7 +516,7 @@ func TestLeftOutByReason(t *testing.T) {
 	s := sample("large")
 	why := "no VM with kvm: " + strings.Repeat("a long story; ", 12)
 	for _, p := range []string{"vanilla", "pinned"} {
-		s.LeftOut = append(s.LeftOut, summary.LeftOut{Host: "bench-1", Treatment: treatment("vm", "qemu", "kvm", p, "large"), Reason: why})
+		s.LeftOut = append(s.LeftOut, data.LeftOut{Host: "bench-1", Treatment: treatment("vm", "qemu", "kvm", p, "large"), Reason: why})
 	}
 	page, err := os.ReadFile(samplePage(t, s))
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"math"
 	"time"
 
-	"tare/desk/summary"
+	"tare/desk/data"
 	"tare/notebook"
 )
 
@@ -26,8 +26,8 @@ func treatment(platform, engine, accel, prov, inst string) notebook.Treatment {
 }
 
 // sampleRow is a row whose trials lie evenly around their mean.
-func sampleRow(t notebook.Treatment, mean, half, ratio, ratioHalf float64, dots int) summary.Row {
-	r := summary.Row{
+func sampleRow(t notebook.Treatment, mean, half, ratio, ratioHalf float64, dots int) data.Row {
+	r := data.Row{
 		Treatment: t, Host: "bench-1", HostID: "h1", Metric: notebook.Metric{Name: "execution time", Unit: "s"},
 		Guests: 5, Rounds: 5, Trials: 15,
 		Mean: mean, MeanLow: mean - half, MeanHigh: mean + half,
@@ -40,17 +40,17 @@ func sampleRow(t notebook.Treatment, mean, half, ratio, ratioHalf float64, dots 
 		r.Kernels = []string{"6.12.48+deb13-cloud-amd64, from the package linux-image-cloud-amd64"}
 	}
 	for i := range dots {
-		r.Dots = append(r.Dots, summary.Dot{Round: i / 3, Trial: i % 3, Value: mean + 2.2*half*math.Sin(float64(i)*1.7)})
+		r.Dots = append(r.Dots, data.Dot{Round: i / 3, Trial: i % 3, Value: mean + 2.2*half*math.Sin(float64(i)*1.7)})
 	}
 	return r
 }
 
 // sample is a summary such as a study on a small host gives.
-func sample(instances ...string) *summary.Summary {
-	s := &summary.Summary{
+func sample(instances ...string) *data.Summary {
+	s := &data.Summary{
 		Sentence: "For ffmpeg at large, a pinned docker container costs least: 1.02 times bare metal (95 % interval 1.00 to 1.04); a vanilla one costs 1.31 (1.27 to 1.35). VMs were emulated here and say nothing about a VM’s cost.",
 		Notes:    []string{"every interval is made at 98.3333 %, so that it keeps 95 % at whichever of 3 looks the study stopped"},
-		Hosts: []summary.Host{{Name: "bench-1", Host: notebook.Host{
+		Hosts: []data.Host{{Name: "bench-1", Host: notebook.Host{
 			ID: "h1", Hostname: "bench-1", Kernel: "6.18.5", OS: "Debian GNU/Linux 12 (bookworm)", Arch: "amd64",
 			CPUModel: "Intel(R) Xeon(R) Platinum 8481C CPU @ 2.70GHz",
 			CPUs:     []notebook.CPU{{ID: 0, Core: 0}, {ID: 1, Core: 1}},
@@ -61,12 +61,12 @@ func sample(instances ...string) *summary.Summary {
 				{Name: "perf-hardware", Answer: notebook.Inconclusive, Why: "the counter counted nothing"},
 			},
 		}}},
-		Ruler: []summary.RulerCost{
+		Ruler: []data.RulerCost{
 			{Platform: "bm", Guests: 10, Median: 433e-6, Low: 410e-6, High: 502e-6, RoundTrip: 61e-6},
 			{Platform: "cn", Engine: "docker", Guests: 10, Median: 441e-6, Low: 420e-6, High: 560e-6, RoundTrip: 64e-6},
 			{Platform: "vm", Engine: "qemu", Accelerator: "tcg", Guests: 10, Median: 9.1e-3, Low: 8.8e-3, High: 12.3e-3, RoundTrip: 1.4e-3},
 		},
-		Warnings: []summary.Warning{{Text: "the guest's clock and the host's disagree by 1.4 %", Count: 3, Treatments: []string{"ffmpeg/vm/qemu/vanilla/large"}}},
+		Warnings: []data.Warning{{Text: "the guest's clock and the host's disagree by 1.4 %", Count: 3, Treatments: []string{"ffmpeg/vm/qemu/vanilla/large"}}},
 	}
 	study := notebook.Study{
 		Version: 1, Tare: "0.1.0", Name: "quick", Title: "FFmpeg on every platform, quickly",
@@ -75,10 +75,10 @@ func sample(instances ...string) *summary.Summary {
 		Design: notebook.Design{Floor: 5, Cap: 10, Precision: 0.02, Trials: 3, Warmups: 1, TimeoutS: 120},
 		Images: map[string]notebook.Image{"ffmpeg": {Reference: "debian:trixie ffmpeg", Digest: "sha256:0f3a7c1d2b", Input: "sha256:99ab"}},
 	}
-	s.Folders = []summary.Folder{{Dir: "R", Study: study, Host: "h1", Rounds: 5, Trials: 200, Failed: 2, Ends: []string{"precise enough"}}}
+	s.Folders = []data.Folder{{Dir: "R", Study: study, Host: "h1", Rounds: 5, Trials: 200, Failed: 2, Ends: []string{"precise enough"}}}
 	for i, inst := range instances {
 		k := 1 / float64(i+1)
-		add := func(p, e, a, prov string, ratio, half float64) *summary.Row {
+		add := func(p, e, a, prov string, ratio, half float64) *data.Row {
 			s.Rows = append(s.Rows, sampleRow(treatment(p, e, a, prov, inst), 3.9*k*ratio, 3.9*k*half, ratio, half, 15))
 			return &s.Rows[len(s.Rows)-1]
 		}
@@ -96,14 +96,14 @@ func sample(instances ...string) *summary.Summary {
 		add("vm", "qemu", "tcg", "pinned", 14.0, 0.3).Notes = []string{"emulated: not a VM's cost"}
 		add("vmcn", "crun", "tcg", "vanilla", 15.1, 0.9).Notes = []string{"emulated: not a VM's cost"}
 		add("vmcn", "crun", "tcg", "pinned", 14.9, 0.6).Notes = []string{"emulated: not a VM's cost"}
-		s.AA = append(s.AA, summary.AACheck{Workload: "ffmpeg", Params: aa.Treatment.Params, Instance: aa.Treatment.Instance, Ratio: 1.003, Low: 0.992, High: 1.014, Verdict: summary.Holds})
+		s.AA = append(s.AA, data.AACheck{Workload: "ffmpeg", Params: aa.Treatment.Params, Instance: aa.Treatment.Instance, Ratio: 1.003, Low: 0.992, High: 1.014, Verdict: data.Holds})
 	}
-	s.LeftOut = []summary.LeftOut{{Host: "bench-1", Treatment: treatment("bm", "", "", "", "8xlarge"), Reason: "needs 32 cores, this host has 2"}}
+	s.LeftOut = []data.LeftOut{{Host: "bench-1", Treatment: treatment("bm", "", "", "", "8xlarge"), Reason: "needs 32 cores, this host has 2"}}
 	return s
 }
 
 // cluster is a summary of two hosts with working VMs, two workloads and many instance types.
-func cluster() *summary.Summary {
+func cluster() *data.Summary {
 	s := sample("large", "xlarge", "2xlarge", "4xlarge")
 	s.Hosts[0].Virtualization = ""
 	other := s.Hosts[0]
@@ -132,7 +132,7 @@ func cluster() *summary.Summary {
 		r.Treatment.Params = map[string]string{"segments": "30"}
 		r.DotsOf = 5000
 		for i := range 100 {
-			r.Dots = append(r.Dots, summary.Dot{Value: r.Mean * (1 + 0.03*math.Sin(float64(i*i)))})
+			r.Dots = append(r.Dots, data.Dot{Value: r.Mean * (1 + 0.03*math.Sin(float64(i*i)))})
 		}
 		s.Rows = append(s.Rows, r)
 	}
@@ -140,10 +140,10 @@ func cluster() *summary.Summary {
 }
 
 // troubled is a summary of a study in which much went wrong.
-func troubled() *summary.Summary {
+func troubled() *data.Summary {
 	s := sample("large")
 	s.Folders[0].Ends = []string{"interrupted", "still running or killed"}
-	s.AA[0].Verdict, s.AA[0].Ratio, s.AA[0].Low, s.AA[0].High = summary.Misses, 1.08, 1.03, 1.13
+	s.AA[0].Verdict, s.AA[0].Ratio, s.AA[0].Low, s.AA[0].High = data.Misses, 1.08, 1.03, 1.13
 	s.AA[0].Untrusted = []string{"ffmpeg/cn/docker/pinned/large", "ffmpeg/cn/crun/pinned/large"}
 	s.Rows[3].Doubtful, s.Rows[5].Doubtful = true, true
 	r := &s.Rows[4]
@@ -159,7 +159,7 @@ func troubled() *summary.Summary {
 }
 
 // hostile is a summary in which everything that a guest or a user can name is an attack.
-func hostile() *summary.Summary {
+func hostile() *data.Summary {
 	const evil = "</script></style></title></svg><img src=x onerror=alert(1)>\"'`{{.}}\u202e\x00\x1b[31m&lt;"
 	s := sample("large")
 	s.Sentence = evil + s.Sentence
@@ -182,7 +182,7 @@ func hostile() *summary.Summary {
 			t.Network = []string{evil, "host"}[i%2]
 		}
 		f.Study.Treatments = append(f.Study.Treatments, notebook.Treatment{ID: t.ID})
-		s.Rows[i].Also = []summary.Also{{Metric: notebook.Metric{Name: evil, Unit: evil}, Mean: float64(i), Low: nan, High: nan}}
+		s.Rows[i].Also = []data.Also{{Metric: notebook.Metric{Name: evil, Unit: evil}, Mean: float64(i), Low: nan, High: nan}}
 		t.Workload, t.Params = evil, map[string]string{evil: evil}
 		t.Instance.Name = evil
 		if t.Engine != "" {

@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"tare/desk/data"
 	"tare/desk/model"
-	"tare/desk/summary"
 	"tare/notebook"
 )
 
@@ -52,7 +52,7 @@ type sizeSaid struct {
 type suitableRow struct{ Name, Measured, Fitted string }
 
 // sizes fits the model; nil where nothing beside bare metal was measured.
-func sizes(s *summary.Summary, o model.Options) *sizePart {
+func sizes(s *data.Summary, o model.Options) *sizePart {
 	m := model.Fit(s, o)
 	if m == nil || len(m.Overheads) == 0 {
 		return nil
@@ -75,7 +75,7 @@ func sizes(s *summary.Summary, o model.Options) *sizePart {
 	return p
 }
 
-func (w *sizeWork) add(v *model.Overhead, s *summary.Summary) {
+func (w *sizeWork) add(v *model.Overhead, s *data.Summary) {
 	g := v.Group
 	name := treatmentName(notebook.Treatment{Platform: g.Platform, Engine: g.Engine, Accelerator: g.Accelerator, Provisioning: g.Provisioning, Network: g.Network}, s.Networks(g.Workload))
 	text := []string{sentence(v.Cannot)}

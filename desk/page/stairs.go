@@ -10,8 +10,8 @@ import (
 	"gonum.org/v1/plot/vg"
 	"gonum.org/v1/plot/vg/draw"
 
+	"tare/desk/data"
 	"tare/desk/ladder"
-	"tare/desk/summary"
 	"tare/notebook"
 )
 
@@ -19,14 +19,14 @@ import (
 const byIsolation = "isolation"
 
 // staircases are the panels of a figure by isolation: one for each staircase, and of the folders whose studies declare it.
-func staircases(s *summary.Summary, f notebook.Figure) []*panel {
+func staircases(s *data.Summary, f notebook.Figure) []*panel {
 	var list []*panel
 	for _, c := range ladder.Of(s) {
 		if c.Workload != f.Workload || !within(f.Params, c.Params) {
 			continue
 		}
 		p := stairPanel(s, c)
-		if f.Name != "" && !slices.ContainsFunc(p.rows, func(r *summary.Row) bool { return ofStudy(s, r, f) }) {
+		if f.Name != "" && !slices.ContainsFunc(p.rows, func(r *data.Row) bool { return ofStudy(s, r, f) }) {
 			continue
 		}
 		p.name, p.heading = plain(f.Name), plain(f.Title)
@@ -45,7 +45,7 @@ func within(some, all map[string]string) bool {
 	return true
 }
 
-func stairPanel(s *summary.Summary, c *ladder.Staircase) *panel {
+func stairPanel(s *data.Summary, c *ladder.Staircase) *panel {
 	where := plain(c.Workload)
 	if w := paramWords(c.Params); w != "" {
 		where += " (" + w + ")"
@@ -136,7 +136,7 @@ func stairAlternative(c *ladder.Staircase) string {
 }
 
 func stairWords(c *ladder.Staircase, v, low, high float64) string {
-	return valueWords(v, summary.Floor(c.Metric, low), high, "")
+	return valueWords(v, data.Floor(c.Metric, low), high, "")
 }
 
 // stairData is the figure's data as CSV.
@@ -522,11 +522,11 @@ func rungs(id string, c *ladder.Staircase) *rungTable {
 		}
 		row.Sub = strings.Join(subs, "; ")
 		d := decimals(r.Row.Mean, r.Row.MeanLow, r.Row.MeanHigh)
-		row.Mean, row.Interval = number(r.Row.Mean, d), intervalWords(summary.Floor(c.Metric, r.Row.MeanLow), r.Row.MeanHigh, d)
+		row.Mean, row.Interval = number(r.Row.Mean, d), intervalWords(data.Floor(c.Metric, r.Row.MeanLow), r.Row.MeanHigh, d)
 		set := func(value, words *string, v, low, high float64) {
 			if !math.IsNaN(v) {
 				d := decimals(v, low, high)
-				*value, *words = number(v, d), intervalWords(summary.Floor(c.Metric, low), high, d)
+				*value, *words = number(v, d), intervalWords(data.Floor(c.Metric, low), high, d)
 			}
 		}
 		set(&row.Ratio, &row.RatioWords, r.Ratio.Value, r.Ratio.Low, r.Ratio.High)

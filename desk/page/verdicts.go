@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"tare/desk/claims"
-	"tare/desk/summary"
+	"tare/desk/data"
 )
 
 // claimsPart is the table of published findings and what was found of them here.
@@ -46,7 +46,7 @@ var answers = []struct {
 }
 
 // judged gives the claims their verdicts; nil where there are none.
-func judged(s *summary.Summary, list []claims.Claim) *claimsPart {
+func judged(s *data.Summary, list []claims.Claim) *claimsPart {
 	if len(list) == 0 {
 		return nil
 	}

@@ -9,8 +9,8 @@ import (
 	"slices"
 	"strings"
 
+	"tare/desk/data"
 	"tare/desk/explain"
-	"tare/desk/summary"
 	"tare/notebook"
 	"tare/stats"
 )
@@ -44,8 +44,8 @@ type whyRow struct {
 type whyFigure struct{ Name, Help, Value, Before string }
 
 // explained makes the accounts of a summary's folders; nil where they have no explained trials.
-func explained(s *summary.Summary) (*explain.Accounts, error) {
-	if !slices.ContainsFunc(s.Folders, func(f summary.Folder) bool { return len(f.Study.Explain) > 0 }) {
+func explained(s *data.Summary) (*explain.Accounts, error) {
+	if !slices.ContainsFunc(s.Folders, func(f data.Folder) bool { return len(f.Study.Explain) > 0 }) {
 		return nil, nil
 	}
 	acc, err := explain.From(s)

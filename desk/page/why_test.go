@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"tare/desk/data"
 	"tare/desk/explain"
-	"tare/desk/summary"
 	"tare/notebook"
 	"tare/stats"
 )
@@ -45,7 +45,7 @@ func hump(role, what, of string, n int64, around float64) notebook.Distribution 
 }
 
 // account0 is an account whose parts add up to its gap.
-func account0(r, base *summary.Row, label string, parts ...explain.Part) explain.Account {
+func account0(r, base *data.Row, label string, parts ...explain.Part) explain.Account {
 	a := explain.Account{Row: r, Baseline: base, Label: label, Against: "bare metal", Rounds: 5, Explained: 15, Emulated: !r.Representative,
 		Parts: parts, ProbeCost: stats.Quotient{Value: 1.012, Low: 1.004, High: 1.02, N: 5}}
 	gap := 0.0

@@ -4,7 +4,7 @@
 //
 // What a summary will not do: rank a figure taken under software emulation, hide a failed trial, or print a number
 // whose uncertainty is unknown without saying so.
-package summary
+package data
 
 import (
 	"tare/notebook"
