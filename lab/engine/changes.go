@@ -8,32 +8,32 @@ import (
 	"fmt"
 	"maps"
 
-	"tare/lab/host"
+	"tare/lab/journal"
 )
 
 // Changes are what a driver has changed on the host for one guest: journaled before they are made, undone in
 // reverse order. Not for use by several goroutines at once.
 type Changes struct {
-	journal *host.Journal
-	undo    map[string]host.Undo
+	journal *journal.Journal
+	undo    map[string]journal.Undo
 	open    []change
 }
 
 type change struct {
 	id    int
-	entry host.Entry
+	entry journal.Entry
 }
 
 // NewChanges keeps changes in the journal j. undo are the driver's own ways of undoing, as it gives them to
-// host.Recover; those of this package (Undo) need not be among them.
-func NewChanges(j *host.Journal, undo map[string]host.Undo) *Changes {
+// journal.Recover; those of this package (Undo) need not be among them.
+func NewChanges(j *journal.Journal, undo map[string]journal.Undo) *Changes {
 	all := Undo()
 	maps.Copy(all, undo)
 	return &Changes{journal: j, undo: all}
 }
 
 // Announce journals a change that is about to be made. When it returns an error the change must not be made.
-func (c *Changes) Announce(e host.Entry) error {
+func (c *Changes) Announce(e journal.Entry) error {
 	if c.undo[e.Kind] == nil {
 		return fmt.Errorf("no way is known to undo a change of kind %q: %q", e.Kind, e.Target)
 	}
@@ -46,7 +46,7 @@ func (c *Changes) Announce(e host.Entry) error {
 }
 
 // Undo takes all changes back, the last one first. What could not be undone stays, for another call or for
-// host.Recover, and is named in the error.
+// journal.Recover, and is named in the error.
 func (c *Changes) Undo(ctx context.Context) error {
 	var kept []change
 	var errs []error

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"tare/lab/host"
+	"tare/lab/journal"
 	"tare/lab/network"
 	"tare/notebook"
 )
@@ -42,7 +42,7 @@ func TestConnection(t *testing.T) {
 		}
 		t.Skip("needs root")
 	}
-	j, err := host.OpenJournal(t.TempDir())
+	j, err := journal.Open(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"tare/lab/host"
+	"tare/lab/journal"
 )
 
 // KindFolder is the journal's kind for a guest's folder: all in it, all that is mounted below it and all processes
@@ -27,9 +27,9 @@ const KindFolder = "guest-folder"
 // guestsDir is where the guests' folders are, below the state folder.
 const guestsDir = "guests"
 
-// Undo gives the ways to undo the changes of this package, for host.Recover.
-func Undo() map[string]host.Undo {
-	return map[string]host.Undo{KindFolder: removeFolder}
+// Undo gives the ways to undo the changes of this package, for journal.Recover.
+func Undo() map[string]journal.Undo {
+	return map[string]journal.Undo{KindFolder: removeFolder}
 }
 
 // MakeFolder makes the folder of the guest with the given id below the state folder and returns its path, absolute
@@ -55,7 +55,7 @@ func (c *Changes) MakeFolder(state, id string, programs ...string) (string, erro
 		// Looked for before the entry is written: else its undoing would take another's folder away.
 		return "", fmt.Errorf("a guest called %s has its folder already: %s (%v); `tare clean` removes what a dead run left", id, path, err)
 	}
-	if err := c.Announce(host.Entry{Kind: KindFolder, Target: path, Detail: map[string]string{
+	if err := c.Announce(journal.Entry{Kind: KindFolder, Target: path, Detail: map[string]string{
 		"state": filepath.Dir(parent), "programs": strings.Join(programs, "\n"),
 	}}); err != nil {
 		return "", err
@@ -79,7 +79,7 @@ func ValidID(id string) bool {
 	return true
 }
 
-func removeFolder(ctx context.Context, e host.Entry) error {
+func removeFolder(ctx context.Context, e journal.Entry) error {
 	if err := EndProcesses(ctx, e.Target, strings.Split(e.Detail["programs"], "\n")); err != nil {
 		return err
 	}
@@ -88,11 +88,11 @@ func removeFolder(ctx context.Context, e host.Entry) error {
 		return err
 	}
 	for _, m := range slices.Backward(mounts) {
-		if _, err := host.Unmount(ctx, m); err != nil {
+		if _, err := journal.Unmount(ctx, m); err != nil {
 			return err
 		}
 	}
-	return host.RemoveDir(ctx, e.Detail["state"], e.Target)
+	return journal.RemoveDir(ctx, e.Detail["state"], e.Target)
 }
 
 // MountsBelow lists the mount points at and below dir, in the order in which they were mounted; one that is mounted

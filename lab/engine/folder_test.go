@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"tare/lab/host"
+	"tare/lab/journal"
 )
 
 func need(t *testing.T, ok bool, what string) {
@@ -57,7 +57,7 @@ func TestFolderTakesAllWithIt(t *testing.T) {
 	tailProgram, err := exec.LookPath("tail")
 	need(t, err == nil, "tail")
 	state := t.TempDir()
-	j, err := host.OpenJournal(state)
+	j, err := journal.Open(state)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,14 +143,14 @@ func TestFolderTakesAllWithIt(t *testing.T) {
 
 func TestChangesKeepWhatCannotBeUndone(t *testing.T) {
 	state := t.TempDir()
-	j, err := host.OpenJournal(state)
+	j, err := journal.Open(state)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer j.Close()
 	var order []string
 	broken := true
-	c := NewChanges(j, map[string]host.Undo{"thing": func(_ context.Context, e host.Entry) error {
+	c := NewChanges(j, map[string]journal.Undo{"thing": func(_ context.Context, e journal.Entry) error {
 		order = append(order, e.Target)
 		if e.Target == "b" && broken {
 			return errors.New("stuck")
@@ -158,11 +158,11 @@ func TestChangesKeepWhatCannotBeUndone(t *testing.T) {
 		return nil
 	}})
 	for _, target := range []string{"a", "b", "c"} {
-		if err := c.Announce(host.Entry{Kind: "thing", Target: target}); err != nil {
+		if err := c.Announce(journal.Entry{Kind: "thing", Target: target}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := c.Announce(host.Entry{Kind: "unknown", Target: "x"}); err == nil {
+	if err := c.Announce(journal.Entry{Kind: "unknown", Target: "x"}); err == nil {
 		t.Error("a change that nobody can undo was announced")
 	}
 	if err := c.Undo(t.Context()); err == nil || !strings.Contains(err.Error(), "thing b: stuck") {

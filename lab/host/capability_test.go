@@ -19,6 +19,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"tare/internal/require"
+	"tare/lab/cgroup"
+	"tare/lab/proc"
 	"tare/notebook"
 )
 
@@ -49,13 +52,13 @@ func TestCapabilitiesOfThisHost(t *testing.T) {
 
 // On a machine whose root can do all, the kernel's own capabilities must be found; nothing may be left of it.
 func TestProbesFindAndLeaveNothing(t *testing.T) {
-	needRoot(t)
+	require.Root(t)
 	before, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil {
 		t.Fatal(err)
 	}
 	answers := Capabilities(t.Context())
-	need(t, Supports(answers, CapRoot), "a root that may do what root may")
+	require.That(t, Supports(answers, CapRoot), "a root that may do what root may")
 	for _, name := range []string{CapCgroupCPU, CapCgroupCPUSet, CapCgroupMemory, CapOverlayfs, CapNetworkNamespaces, CapPerfSoftware} {
 		if !Supports(answers, name) {
 			t.Errorf("%s was not found: %+v", name, answers)
@@ -76,7 +79,7 @@ func TestProbesFindAndLeaveNothing(t *testing.T) {
 
 // The process's first thread never ends, so it must never be the one that leaves its namespaces.
 func TestApartIsNeverTheFirstThread(t *testing.T) {
-	needRoot(t)
+	require.Root(t)
 	before, err := os.Readlink("/proc/self/ns/net")
 	if err != nil {
 		t.Fatal(err)
@@ -100,24 +103,24 @@ func TestApartIsNeverTheFirstThread(t *testing.T) {
 
 // What a killed probe left goes with the next; a living one's stays.
 func TestProbeGroupsOfTheDeadAreRemoved(t *testing.T) {
-	needRoot(t)
-	g, err := live.groupOf("self", "memory")
+	require.Root(t)
+	g, err := cgroup.Find("memory")
 	if err != nil {
 		t.Fatal(err)
 	}
-	need(t, g.dir != "", "a mounted memory controller")
-	own, err := startTime(os.Getpid())
+	require.That(t, g.Dir != "", "a mounted memory controller")
+	own, err := proc.StartTime(os.Getpid())
 	if err != nil {
 		t.Fatal(err)
 	}
-	dead := filepath.Join(g.top, fmt.Sprintf("%s%d-%d-x", probeGroup, os.Getpid(), own-1))
-	living := filepath.Join(g.top, fmt.Sprintf("%s%d-%d-x", probeGroup, os.Getpid(), own))
+	dead := filepath.Join(g.Top, fmt.Sprintf("%s%d-%d-x", probeGroup, os.Getpid(), own-1))
+	living := filepath.Join(g.Top, fmt.Sprintf("%s%d-%d-x", probeGroup, os.Getpid(), own))
 	for _, dir := range []string{dead, living} {
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() {
-			if err := RemoveCgroup(context.Background(), dir); err != nil {
+			if err := cgroup.Remove(context.Background(), dir); err != nil {
 				t.Error(err)
 			}
 		})
@@ -269,7 +272,7 @@ func TestToolProbes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := ProcessEntry(child)
+	started, err := proc.StartTime(child)
 	if err != nil {
 		return // gone already
 	}
@@ -280,7 +283,12 @@ func TestToolProbes(t *testing.T) {
 	defer unix.Close(fd)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
-	if err := awaitEnd(ctx, fd); err != nil {
-		t.Errorf("%s lives: %v", e.Target, errors.Join(err, KillProcess(t.Context(), e.Target)))
+	if err := proc.AwaitEnd(ctx, fd); err != nil {
+		t.Errorf("process %d lives: %v", child, errors.Join(err, proc.Kill(t.Context(), child, started)))
 	}
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
 }

@@ -1,5 +1,5 @@
-// Package host knows the machine: its topology, what it can do (capabilities, found by trying), the limits that
-// its kernel has in force on a process, and the undo journal of everything that Tare changes on it.
+// Package host knows the machine: its topology, what it can do (capabilities, found by trying), and how it is made a
+// smaller one by taking CPUs offline.
 //
 // Everything but this file needs Linux.
 package host

@@ -18,6 +18,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"tare/lab/journal"
+	"tare/lab/proc"
 	"tare/notebook"
 )
 
@@ -59,22 +61,22 @@ func Smaller(h notebook.Host, n int) (stay, leave []int, err error) {
 // TakeOffline takes the CPUs from the host until restore is called, which brings them back and gives the cgroups'
 // CPU sets what they had. It stands in the journal first. On error all are back; where they could not be brought back,
 // restore is there as well, to try again.
-func TakeOffline(ctx context.Context, j *Journal, cpus []int) (restore func(context.Context) error, err error) {
+func TakeOffline(ctx context.Context, j *journal.Journal, cpus []int) (restore func(context.Context) error, err error) {
 	sets, err := cpusetsWith(cpus)
 	if err != nil {
-		return nil, fmt.Errorf("host: CPUs %s offline: reading the cgroups' CPU sets, which they are taken from: %w", FormatCPUList(cpus), err)
+		return nil, fmt.Errorf("host: CPUs %s offline: reading the cgroups' CPU sets, which they are taken from: %w", proc.FormatCPUList(cpus), err)
 	}
 	if err := bereft(sets, cpus); err != nil {
-		return nil, fmt.Errorf("host: CPUs %s offline: %w", FormatCPUList(cpus), err)
+		return nil, fmt.Errorf("host: CPUs %s offline: %w", proc.FormatCPUList(cpus), err)
 	}
 	text, err := json.Marshal(sets)
 	if err != nil {
 		return nil, err
 	}
 	if len(text) > cpusetsSize {
-		return nil, fmt.Errorf("host: CPUs %s offline: there are too many cgroups with CPU sets of their own (%d) to put them back afterwards", FormatCPUList(cpus), len(sets))
+		return nil, fmt.Errorf("host: CPUs %s offline: there are too many cgroups with CPU sets of their own (%d) to put them back afterwards", proc.FormatCPUList(cpus), len(sets))
 	}
-	e := Entry{Kind: KindOffline, Target: FormatCPUList(cpus), Detail: map[string]string{detailCpusets: string(text)}}
+	e := journal.Entry{Kind: KindOffline, Target: proc.FormatCPUList(cpus), Detail: map[string]string{detailCpusets: string(text)}}
 	id, err := j.Record(e)
 	if err != nil {
 		return nil, err
@@ -97,9 +99,12 @@ func TakeOffline(ctx context.Context, j *Journal, cpus []int) (restore func(cont
 	return restore, nil
 }
 
+// Undo gives the way to undo what TakeOffline journals, for journal.Recover.
+func Undo() map[string]journal.Undo { return map[string]journal.Undo{KindOffline: bringBack} }
+
 // bringBack undoes an entry of TakeOffline.
-func bringBack(_ context.Context, e Entry) error {
-	cpus, err := ParseCPUList(e.Target)
+func bringBack(_ context.Context, e journal.Entry) error {
+	cpus, err := proc.ParseCPUList(e.Target)
 	if err != nil {
 		return err
 	}
@@ -138,7 +143,7 @@ func parentsFirst(sets map[string]string) []string {
 // parent then, and nobody moves them back.
 func bereft(sets map[string]string, cpus []int) error {
 	for _, path := range parentsFirst(sets) {
-		has, err := ParseCPUList(sets[path])
+		has, err := proc.ParseCPUList(sets[path])
 		if err != nil {
 			return fmt.Errorf("%s: %w", path, err)
 		}
@@ -180,7 +185,7 @@ func cpusetsWith(cpus []int) (map[string]string, error) {
 			return err
 		}
 		list := strings.TrimSpace(string(b))
-		has, err := ParseCPUList(list)
+		has, err := proc.ParseCPUList(list)
 		if err != nil {
 			return fmt.Errorf("%s: %w", path, err)
 		}

@@ -11,6 +11,9 @@ import (
 	"strings"
 	"testing"
 
+	"tare/internal/require"
+	"tare/lab/journal"
+	"tare/lab/proc"
 	"tare/notebook"
 )
 
@@ -35,23 +38,23 @@ func TestSmallerKeepsWholeCores(t *testing.T) {
 // TestTakeOffline takes a CPU from this host, and sees that a cgroup's CPU set, from which the kernel takes it for
 // good, has it again afterwards: once in order, once as after a crash.
 func TestTakeOffline(t *testing.T) {
-	need(t, os.Geteuid() == 0, "root, to take a CPU offline")
+	require.That(t, os.Geteuid() == 0, "root, to take a CPU offline")
 	online := func() []int {
 		b, err := os.ReadFile(cpuFolder + "/online")
 		if err != nil {
 			t.Fatal(err)
 		}
-		cpus, err := ParseCPUList(strings.TrimSpace(string(b)))
+		cpus, err := proc.ParseCPUList(strings.TrimSpace(string(b)))
 		if err != nil {
 			t.Fatal(err)
 		}
 		return cpus
 	}
 	all := online()
-	need(t, len(all) > 1, "two CPUs")
+	require.That(t, len(all) > 1, "two CPUs")
 	cpu := all[len(all)-1]
 	_, err := os.Stat(onlineFile(cpu))
-	need(t, err == nil, "a CPU that can go offline")
+	require.That(t, err == nil, "a CPU that can go offline")
 
 	var sets []string // of a cgroup, and of one in it whose file's path comes before
 	if _, err := os.Stat(filepath.Join(cgroupRoot, "cpuset", "cpuset.cpus")); err == nil {
@@ -70,7 +73,7 @@ func TestTakeOffline(t *testing.T) {
 		})
 		for _, d := range []string{dir, child} {
 			set := filepath.Join(d, "cpuset.cpus")
-			if err := os.WriteFile(set, []byte(FormatCPUList(all)), 0o644); err != nil {
+			if err := os.WriteFile(set, []byte(proc.FormatCPUList(all)), 0o644); err != nil {
 				t.Fatal(err)
 			}
 			sets = append(sets, set)
@@ -82,14 +85,14 @@ func TestTakeOffline(t *testing.T) {
 			t.Errorf("%s: online are %v, want %v", when, got, all)
 		}
 		for _, set := range sets {
-			if b, err := os.ReadFile(set); err != nil || strings.TrimSpace(string(b)) != FormatCPUList(all) {
-				t.Errorf("%s: %s has %q, %v, want %s", when, set, b, err, FormatCPUList(all))
+			if b, err := os.ReadFile(set); err != nil || strings.TrimSpace(string(b)) != proc.FormatCPUList(all) {
+				t.Errorf("%s: %s has %q, %v, want %s", when, set, b, err, proc.FormatCPUList(all))
 			}
 		}
 	}
 
 	state := t.TempDir()
-	j, err := OpenJournal(state)
+	j, err := journal.Open(state)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,14 +111,17 @@ func TestTakeOffline(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	if j, err = OpenJournal(state); err != nil {
+	if j, err = journal.Open(state); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := TakeOffline(t.Context(), j, []int{cpu}); err != nil {
 		t.Fatal(err)
 	}
-	j.file.Close() // as a crash does: the lock is gone, the entry stands
-	undone, err := Recover(t.Context(), state, nil)
+	// As a crash does: the lock is gone, the entry stands.
+	if err := j.Close(); err == nil {
+		t.Error("a journal with an open change is closed, and nothing is said of it")
+	}
+	undone, err := journal.Recover(t.Context(), state, Undo())
 	if err != nil || len(undone) != 1 || undone[0].Kind != KindOffline {
 		t.Errorf("recovered %v, %v; want the CPU", undone, err)
 	}
@@ -123,17 +129,16 @@ func TestTakeOffline(t *testing.T) {
 }
 
 func TestACPUThatCannotGo(t *testing.T) {
-	need(t, os.Geteuid() == 0, "root, to write in the journal's folder")
-	j, err := OpenJournal(t.TempDir())
+	require.That(t, os.Geteuid() == 0, "root, to write in the journal's folder")
+	j, err := journal.Open(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer j.Close()
 	if _, err := TakeOffline(context.Background(), j, []int{1 << 15}); err == nil || !strings.Contains(err.Error(), "cannot go offline") {
 		t.Errorf("a CPU that is not there: %v, want that it cannot go offline", err)
 	}
-	if len(j.open) != 0 {
-		t.Errorf("left in the journal: %v", j.open)
+	if err := j.Close(); err != nil {
+		t.Errorf("left in the journal: %v", err)
 	}
 }
 

@@ -27,6 +27,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"tare/lab/cgroup"
+	"tare/lab/proc"
 	"tare/notebook"
 )
 
@@ -58,11 +60,11 @@ func tryRoot(context.Context) notebook.Capability {
 	if uid := os.Geteuid(); uid != 0 {
 		return unsupported(runAsRoot, "running as user %d; guests, mounts and cgroups need root", uid)
 	}
-	text, err := live.read("/proc/self/status")
+	text, err := proc.Host.Read("/proc/self/status")
 	if err != nil {
 		return inconclusive("%v", err)
 	}
-	caps, err := strconv.ParseUint(field(text, "CapEff"), 16, 64)
+	caps, err := strconv.ParseUint(proc.Field(text, "CapEff"), 16, 64)
 	if err != nil {
 		return inconclusive("/proc/self/status: CapEff: %v", err)
 	}
@@ -83,40 +85,40 @@ const probeGroup = "tare-probe-"
 
 // tryCgroup makes a cgroup below the hierarchy's root, where engines make theirs, and sets a limit in it.
 func tryCgroup(controller string) notebook.Capability {
-	g, err := live.groupOf("self", controller)
+	g, err := cgroup.Find(controller)
 	if err != nil {
 		return unsupported("run tare on the host itself, not in a container", "%v", err)
 	}
-	if g.dir == "" {
+	if g.Dir == "" {
 		return unsupported("mount -t cgroup -o "+controller+" none /sys/fs/cgroup/"+controller, "no hierarchy with the controller is mounted")
 	}
-	if g.version == 2 {
-		there, err := live.read(g.top + "/cgroup.controllers")
+	if g.Version == 2 {
+		there, err := proc.Host.Read(g.Top + "/cgroup.controllers")
 		if err != nil {
 			return inconclusive("%v", err)
 		}
 		if !strings.Contains(" "+there+" ", " "+controller+" ") {
-			return unsupported("start the kernel with this controller in version 2 (cgroup_no_v1="+controller+")", "%s/cgroup.controllers does not name %s, but %q", g.top, controller, there)
+			return unsupported("start the kernel with this controller in version 2 (cgroup_no_v1="+controller+")", "%s/cgroup.controllers does not name %s, but %q", g.Top, controller, there)
 		}
-		given, err := live.read(g.top + "/cgroup.subtree_control")
+		given, err := proc.Host.Read(g.Top + "/cgroup.subtree_control")
 		if err != nil {
 			return inconclusive("%v", err)
 		}
 		if !strings.Contains(" "+given+" ", " "+controller+" ") {
-			return supported("cgroup v2: %s is in %s/cgroup.controllers; not handed on to groups below yet, which engines do with their first container", controller, g.top)
+			return supported("cgroup v2: %s is in %s/cgroup.controllers; not handed on to groups below yet, which engines do with their first container", controller, g.Top)
 		}
 	}
-	removeProbeGroups(g.top)
+	removeProbeGroups(g.Top)
 
-	start, err := startTime(os.Getpid())
+	start, err := proc.StartTime(os.Getpid())
 	if err != nil {
 		return inconclusive("%v", err)
 	}
-	dir := filepath.Join(g.top, fmt.Sprintf("%s%d-%d-%08x", probeGroup, os.Getpid(), start, rand.Uint32()))
+	dir := filepath.Join(g.Top, fmt.Sprintf("%s%d-%d-%08x", probeGroup, os.Getpid(), start, rand.Uint32()))
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return cgroupFailure(err)
 	}
-	c := setLimit(dir, controller, g.version)
+	c := setLimit(dir, controller, g.Version)
 	if err := unix.Rmdir(dir); err != nil {
 		return inconclusive("%s could be made but not removed: %v", dir, err)
 	}
@@ -147,18 +149,18 @@ func setLimit(dir, controller string, version int) notebook.Capability {
 		}
 		want = "a quota of 0.5 cores"
 		read = func() (string, error) {
-			q, err := live.quota(dir, version)
+			q, err := cgroup.Group{Dir: dir, Version: version}.Quota()
 			return fmt.Sprintf("a quota of %v cores", q), err
 		}
 	case "cpuset":
-		online, err := live.online()
+		online, err := proc.OnlineCPUs()
 		if err != nil {
 			return inconclusive("%v", err)
 		}
 		file, value = "cpuset.cpus", strconv.Itoa(online[len(online)-1])
 		want = "CPU " + value
 		read = func() (string, error) {
-			s, err := live.read(dir + "/cpuset.cpus")
+			s, err := proc.Host.Read(dir + "/cpuset.cpus")
 			return "CPU " + s, err
 		}
 	case "memory":
@@ -168,7 +170,7 @@ func setLimit(dir, controller string, version int) notebook.Capability {
 		}
 		want = value + " bytes"
 		read = func() (string, error) {
-			s, err := live.read(dir + "/" + file)
+			s, err := proc.Host.Read(dir + "/" + file)
 			return s + " bytes", err
 		}
 	}
@@ -201,7 +203,7 @@ func removeProbeGroups(top string) {
 		if n, _ := fmt.Sscanf(strings.TrimPrefix(filepath.Base(dir), probeGroup), "%d-%d-%s", &pid, &start, &rest); n != 3 {
 			continue
 		}
-		if now, err := startTime(pid); err == nil && now == start {
+		if now, err := proc.StartTime(pid); err == nil && now == start {
 			continue
 		}
 		// Where it fails it is in use or gone, and either way not in this probe's way.
@@ -494,7 +496,7 @@ func tryOverlayfs(context.Context) notebook.Capability {
 // tryNetworkNamespaces makes one; nothing but a loopback device is in a new one.
 func tryNetworkNamespaces(context.Context) notebook.Capability {
 	return apart(unix.CLONE_NEWNET, func() notebook.Capability {
-		text, err := live.read("/proc/thread-self/net/dev")
+		text, err := proc.Host.Read("/proc/thread-self/net/dev")
 		if err != nil {
 			return inconclusive("%v", err)
 		}

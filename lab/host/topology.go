@@ -18,8 +18,13 @@ import (
 	"strconv"
 	"strings"
 
+	"tare/lab/cgroup"
+	"tare/lab/proc"
 	"tare/notebook"
 )
+
+// system is the machine that is inspected.
+type system struct{ proc.Tree }
 
 // Inspect finds out what machine this is. It reads files of /proc, /sys and /etc only and changes nothing;
 // capabilities, which are found by trying, are not among its facts (see Capabilities).
@@ -31,7 +36,7 @@ func Inspect(ctx context.Context) (notebook.Host, error) {
 	if err := ctx.Err(); err != nil {
 		return notebook.Host{}, err
 	}
-	h, err := live.inspect()
+	h, err := system{proc.Host}.inspect()
 	if err != nil {
 		return h, fmt.Errorf("host: inspect this machine: %w", err)
 	}
@@ -41,14 +46,14 @@ func Inspect(ctx context.Context) (notebook.Host, error) {
 func (s system) inspect() (notebook.Host, error) {
 	h := notebook.Host{Arch: s.arch()}
 	var err error
-	if h.Kernel, err = s.read("/proc/sys/kernel/osrelease"); err != nil {
+	if h.Kernel, err = s.Read("/proc/sys/kernel/osrelease"); err != nil {
 		return h, err
 	}
-	if h.Hostname, err = s.read("/proc/sys/kernel/hostname"); err != nil {
+	if h.Hostname, err = s.Read("/proc/sys/kernel/hostname"); err != nil {
 		return h, err
 	}
 	h.OS = s.os()
-	cpuinfo, err := s.read("/proc/cpuinfo")
+	cpuinfo, err := s.Read("/proc/cpuinfo")
 	if err != nil {
 		return h, err
 	}
@@ -59,7 +64,7 @@ func (s system) inspect() (notebook.Host, error) {
 	if h.Memory, err = s.memory(); err != nil {
 		return h, err
 	}
-	if h.CgroupVersion, err = s.cgroupVersion(); err != nil {
+	if h.CgroupVersion, err = cgroup.Versions(s.Tree); err != nil {
 		return h, err
 	}
 	h.Virtualization = s.virtualization(h.Arch, h.CPUFlags)
@@ -69,7 +74,7 @@ func (s system) inspect() (notebook.Host, error) {
 }
 
 func (s system) arch() string {
-	if a, err := s.read("/proc/sys/kernel/arch"); err == nil && a != "" { // from Linux 6.1 on
+	if a, err := s.Read("/proc/sys/kernel/arch"); err == nil && a != "" { // from Linux 6.1 on
 		return a
 	}
 	if a, ok := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH]; ok {
@@ -80,7 +85,7 @@ func (s system) arch() string {
 
 func (s system) os() string {
 	for _, file := range []string{"/etc/os-release", "/usr/lib/os-release"} {
-		text, err := s.read(file)
+		text, err := s.Read(file)
 		if err != nil {
 			continue
 		}
@@ -96,56 +101,37 @@ func (s system) os() string {
 // cpuModel reads /proc/cpuinfo's first processor. Only x86 has a name there.
 func cpuModel(cpuinfo string) (model string, flags []string) {
 	first, _, _ := strings.Cut(cpuinfo, "\n\n")
-	model = field(first, "model name")
+	model = proc.Field(first, "model name")
 	if model == "" {
 		var parts []string
 		for _, name := range []string{"CPU implementer", "CPU part", "CPU variant", "CPU revision"} {
-			if v := field(first, name); v != "" {
+			if v := proc.Field(first, name); v != "" {
 				parts = append(parts, strings.TrimPrefix(name, "CPU ")+" "+v)
 			}
 		}
 		model = cmp.Or(strings.Join(parts, ", "), "unknown")
 	}
-	return model, strings.Fields(cmp.Or(field(first, "flags"), field(first, "Features")))
-}
-
-// OnlineCPUs are the CPUs that the host has online now, in order; one at least.
-func OnlineCPUs() ([]int, error) { return live.online() }
-
-func (s system) online() ([]int, error) {
-	const file = "/sys/devices/system/cpu/online"
-	text, err := s.read(file)
-	if err != nil {
-		return nil, err
-	}
-	cpus, err := ParseCPUList(text)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
-	}
-	if len(cpus) == 0 {
-		return nil, fmt.Errorf("%s names no CPU", file)
-	}
-	return cpus, nil
+	return model, strings.Fields(cmp.Or(proc.Field(first, "flags"), proc.Field(first, "Features")))
 }
 
 // cpus reads the online CPUs and where they are. Cores are numbered from 0 in the order of their first online CPU,
 // for the kernel's own numbers are unique in a die only.
 func (s system) cpus() ([]notebook.CPU, error) {
-	online, err := s.online()
+	online, err := s.OnlineCPUs()
 	if err != nil {
 		return nil, err
 	}
 	node := make(map[int]int)
-	nodes, err := fs.Glob(s.fs, "sys/devices/system/node/node[0-9]*/cpulist")
+	nodes, err := fs.Glob(s.FS, "sys/devices/system/node/node[0-9]*/cpulist")
 	if err != nil {
 		return nil, err
 	}
 	for _, file := range nodes {
-		text, err := s.read(file)
+		text, err := s.Read(file)
 		if err != nil {
 			return nil, err
 		}
-		list, err := ParseCPUList(text)
+		list, err := proc.ParseCPUList(text)
 		n, err2 := strconv.Atoi(strings.TrimPrefix(path.Base(path.Dir(file)), "node"))
 		if err := errors.Join(err, err2); err != nil {
 			return nil, fmt.Errorf("/%s: %w", file, err)
@@ -177,19 +163,19 @@ func (s system) cpus() ([]notebook.CPU, error) {
 // coreKey is the same for the threads of one core: the list of these threads where the kernel gives it.
 func (s system) coreKey(dir string, id, socket int) (string, error) {
 	for _, name := range []string{"core_cpus_list", "thread_siblings_list"} { // the first from Linux 5.3 on
-		text, err := s.read(dir + name)
+		text, err := s.Read(dir + name)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if err != nil {
 			return "", err
 		}
-		list, err := ParseCPUList(text)
+		list, err := proc.ParseCPUList(text)
 		if err != nil {
 			return "", fmt.Errorf("%s%s: %w", dir, name, err)
 		}
 		if slices.Contains(list, id) {
-			return FormatCPUList(list), nil
+			return proc.FormatCPUList(list), nil
 		}
 	}
 	die, err := s.number(dir+"die_id", 0)
@@ -208,7 +194,7 @@ func (s system) coreKey(dir string, id, socket int) (string, error) {
 
 // number reads a file with one number; without the file it is otherwise.
 func (s system) number(file string, otherwise int) (int, error) {
-	text, err := s.read(file)
+	text, err := s.Read(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		return otherwise, nil
 	}
@@ -223,46 +209,17 @@ func (s system) number(file string, otherwise int) (int, error) {
 }
 
 func (s system) memory() (int64, error) {
-	text, err := s.read("/proc/meminfo")
+	text, err := s.Read("/proc/meminfo")
 	if err != nil {
 		return 0, err
 	}
-	f := strings.Fields(field(text, "MemTotal"))
+	f := strings.Fields(proc.Field(text, "MemTotal"))
 	if len(f) == 2 && f[1] == "kB" {
 		if kb, err := strconv.ParseInt(f[0], 10, 64); err == nil && kb > 0 && kb < math.MaxInt64/1024 {
 			return kb * 1024, nil
 		}
 	}
 	return 0, errors.New("/proc/meminfo: expected a line MemTotal with a number of kB")
-}
-
-// cgroupVersion is "v1", "v2", "hybrid" (controllers in version 1 and a version 2 hierarchy beside them) or "none".
-func (s system) cgroupVersion() (string, error) {
-	text, err := s.read("/proc/self/mountinfo")
-	if err != nil {
-		return "", err
-	}
-	mounts, err := parseMountinfo(text)
-	if err != nil {
-		return "", fmt.Errorf("/proc/self/mountinfo: %w", err)
-	}
-	var v1, v2 bool
-	for _, m := range mounts {
-		// A hierarchy of version 1 that only names processes (systemd's) has no controllers.
-		v1 = v1 || m.fstype == "cgroup" && slices.ContainsFunc([]string{"cpu", "cpuset", "memory"}, func(c string) bool {
-			return slices.Contains(m.options, c)
-		})
-		v2 = v2 || m.fstype == "cgroup2"
-	}
-	switch {
-	case v1 && v2:
-		return "hybrid", nil
-	case v1:
-		return "v1", nil
-	case v2:
-		return "v2", nil
-	}
-	return "none", nil
 }
 
 // virtualization names what this machine itself runs in: a hypervisor, a container, or both; "" for neither.
@@ -277,8 +234,8 @@ func (s system) virtualization(arch string, flags []string) string {
 // hypervisor: on x86 the CPU itself says that there is one, the firmware and the clocks say which. Firmware alone
 // proves nothing there: clouds give the same names to their bare-metal machines.
 func (s system) hypervisor(arch string, flags []string) string {
-	if t, err := s.read("/sys/hypervisor/type"); err == nil && t == "xen" {
-		if caps, err := s.read("/proc/xen/capabilities"); err == nil && strings.Contains(caps, "control_d") {
+	if t, err := s.Read("/sys/hypervisor/type"); err == nil && t == "xen" {
+		if caps, err := s.Read("/proc/xen/capabilities"); err == nil && strings.Contains(caps, "control_d") {
 			return "" // the first domain, which runs the machine
 		}
 		return "Xen"
@@ -289,7 +246,7 @@ func (s system) hypervisor(arch string, flags []string) string {
 	}
 	var firmware string
 	for _, name := range []string{"sys_vendor", "product_name", "board_vendor", "bios_vendor", "chassis_asset_tag"} {
-		if v, err := s.read("/sys/class/dmi/id/" + name); err == nil {
+		if v, err := s.Read("/sys/class/dmi/id/" + name); err == nil {
 			firmware += v + "\n"
 		}
 	}
@@ -316,7 +273,7 @@ func (s system) hypervisor(arch string, flags []string) string {
 		}
 	}
 	// The hypervisor's own clock; a QEMU machine is KVM's only where that is there.
-	clocks, err := s.read("/sys/devices/system/clocksource/clocksource0/available_clocksource")
+	clocks, err := s.Read("/sys/devices/system/clocksource/clocksource0/available_clocksource")
 	switch {
 	case err == nil && strings.Contains(clocks, "kvm-clock"):
 		return "KVM"
@@ -338,10 +295,10 @@ const initialPIDNamespace = "pid:[4026531836]"
 // container names the kind of container that this process's whole system is, or "". What containers leave in
 // their root proves nothing by itself: roots of virtual machines are made of container images too.
 func (s system) container() string {
-	if ns, err := fs.ReadLink(s.fs, "proc/self/ns/pid"); err != nil || ns == initialPIDNamespace {
+	if ns, err := fs.ReadLink(s.FS, "proc/self/ns/pid"); err != nil || ns == initialPIDNamespace {
 		return ""
 	}
-	if env, err := s.read("/proc/1/environ"); err == nil { // root's to read
+	if env, err := s.Read("/proc/1/environ"); err == nil { // root's to read
 		for v := range strings.SplitSeq(env, "\x00") {
 			if c, ok := strings.CutPrefix(v, "container="); ok && c != "" {
 				return c
@@ -349,7 +306,7 @@ func (s system) container() string {
 		}
 	}
 	for _, known := range []struct{ file, name string }{{".dockerenv", "docker"}, {"run/.containerenv", "podman"}} {
-		if _, err := fs.Stat(s.fs, known.file); err == nil {
+		if _, err := fs.Stat(s.FS, known.file); err == nil {
 			return known.name
 		}
 	}
@@ -360,7 +317,7 @@ func (s system) container() string {
 func (s system) governor(cpus []notebook.CPU) string {
 	var all []string
 	for _, c := range cpus {
-		if g, err := s.read(fmt.Sprintf("/sys/devices/system/cpu/cpu%d/cpufreq/scaling_governor", c.ID)); err == nil {
+		if g, err := s.Read(fmt.Sprintf("/sys/devices/system/cpu/cpu%d/cpufreq/scaling_governor", c.ID)); err == nil {
 			all = append(all, g)
 		}
 	}
@@ -369,12 +326,12 @@ func (s system) governor(cpus []notebook.CPU) string {
 }
 
 func (s system) id(hostname, model string) string {
-	if id, err := s.read("/etc/machine-id"); err == nil && len(id) == 32 && strings.Trim(id, "0123456789abcdef") == "" && strings.Trim(id, "0") != "" {
+	if id, err := s.Read("/etc/machine-id"); err == nil && len(id) == 32 && strings.Trim(id, "0123456789abcdef") == "" && strings.Trim(id, "0") != "" {
 		return hash("m", id)
 	}
 	var serials string
 	for _, name := range []string{"product_uuid", "product_serial", "board_serial"} { // root's to read
-		if v, err := s.read("/sys/class/dmi/id/" + name); err == nil {
+		if v, err := s.Read("/sys/class/dmi/id/" + name); err == nil {
 			serials += v
 		}
 	}
@@ -395,11 +352,11 @@ func hash(kind, identity string) string {
 // down, as CPU 0 serves most interrupts. Only CPUs that this process may use are taken. The result is in ascending
 // order.
 func ChooseCPUs(h notebook.Host, n int) ([]int, error) {
-	l, err := LimitsOf(os.Getpid())
+	l, err := cgroup.LimitsOf(os.Getpid())
 	if err != nil {
 		return nil, err
 	}
-	allowed, err := ParseCPUList(l.CPUs)
+	allowed, err := proc.ParseCPUList(l.CPUs)
 	if err != nil {
 		return nil, err
 	}
@@ -430,7 +387,7 @@ func chooseCPUs(all []notebook.CPU, allowed []int, n int) ([]int, error) {
 		return nil, fmt.Errorf("host: choose %d CPUs: expected at least 1", n)
 	}
 	if n > usable {
-		return nil, fmt.Errorf("host: choose %d CPUs: only %d of the host's %d may be used (%s); take a smaller instance, or give this process more CPUs", n, usable, len(all), FormatCPUList(intersect(ids(all), allowed)))
+		return nil, fmt.Errorf("host: choose %d CPUs: only %d of the host's %d may be used (%s); take a smaller instance, or give this process more CPUs", n, usable, len(all), proc.FormatCPUList(proc.IntersectCPUs(ids(all), allowed)))
 	}
 	var cores []*core
 	for _, k := range byID {
@@ -514,7 +471,7 @@ func Describe(w io.Writer, h notebook.Host) error {
 		}
 		slices.Sort(all)
 		for _, n := range all {
-			line("", "NUMA node %d: CPUs %s", n, FormatCPUList(nodes[n]))
+			line("", "NUMA node %d: CPUs %s", n, proc.FormatCPUList(nodes[n]))
 		}
 	}
 	line("memory", "%.1f GiB", float64(h.Memory)/(1<<30))

@@ -7,47 +7,31 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
 
+	"golang.org/x/sys/unix"
+
+	"tare/lab/cgroup"
+	"tare/lab/proc"
+	"tare/lab/proc/proctest"
 	"tare/notebook"
 )
 
-// recorded reads a machine's files from testdata: text after a line "-- PATH --" up to the next one.
-func recorded(t *testing.T, name string) system {
-	t.Helper()
-	b, err := os.ReadFile("testdata/" + name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	files := fstest.MapFS{}
-	var file *fstest.MapFile
-	for line := range strings.Lines(string(b)) {
-		if p, ok := strings.CutPrefix(line, "-- /"); ok {
-			file = &fstest.MapFile{}
-			files[strings.TrimSuffix(p, " --\n")] = file
-		} else if file != nil {
-			file.Data = append(file.Data, line...)
-		}
-	}
-	return system{files}
-}
-
 // put sets a file, or takes it away.
-func (s system) put(name, text string) {
-	s.fs.(fstest.MapFS)[strings.TrimPrefix(name, "/")] = &fstest.MapFile{Data: []byte(text + "\n")}
-}
+func (s system) put(name, text string) { proctest.Tree{Tree: s.Tree}.Put(name, text) }
 
-func (s system) drop(name string) { delete(s.fs.(fstest.MapFS), strings.TrimPrefix(name, "/")) }
+func (s system) drop(name string) { proctest.Tree{Tree: s.Tree}.Drop(name) }
 
 // at is where one logical CPU is, with the core's number as the kernel gives it: unique in its socket only.
 type at struct{ socket, node, core int }
 
 // machine lays out the files of a machine whose CPU i is at where[i].
 func machine(where []at, offline ...int) system {
-	s := system{fstest.MapFS{}}
+	s := system{proctest.New().Tree}
 	s.put("/proc/sys/kernel/osrelease", "6.1.0-18-amd64")
 	s.put("/proc/sys/kernel/hostname", "big")
 	s.put("/proc/sys/kernel/arch", "x86_64")
@@ -74,12 +58,12 @@ func machine(where []at, offline ...int) system {
 		s.put(dir+"topology/physical_package_id", fmt.Sprint(w.socket))
 		s.put(dir+"topology/core_id", fmt.Sprint(w.core))
 		s.put(dir+"topology/die_id", "0")
-		s.put(dir+"topology/core_cpus_list", FormatCPUList(threads))
+		s.put(dir+"topology/core_cpus_list", proc.FormatCPUList(threads))
 		s.put(dir+"cpufreq/scaling_governor", "performance")
 	}
-	s.put("/sys/devices/system/cpu/online", FormatCPUList(online))
+	s.put("/sys/devices/system/cpu/online", proc.FormatCPUList(online))
 	for n, cpus := range nodes {
-		s.put(fmt.Sprintf("/sys/devices/system/node/node%d/cpulist", n), FormatCPUList(cpus))
+		s.put(fmt.Sprintf("/sys/devices/system/node/node%d/cpulist", n), proc.FormatCPUList(cpus))
 	}
 	return s
 }
@@ -121,7 +105,7 @@ func inspect(t *testing.T, s system) notebook.Host {
 }
 
 func TestInspectRecordedMachine(t *testing.T) {
-	s := recorded(t, "debian12-vm.txt")
+	s := system{proctest.Recorded(t, "testdata/debian12-vm.txt").Tree}
 	h := inspect(t, s)
 	flags := h.CPUFlags
 	h.CPUFlags = nil
@@ -173,7 +157,7 @@ func TestInspectBigMachine(t *testing.T) {
 
 func TestInspectSMTAndOfflineCPUs(t *testing.T) {
 	h := inspect(t, machine(smt(), 3, 12))
-	if got := FormatCPUList(ids(h.CPUs)); got != "0-2,4-11,13-15" {
+	if got := proc.FormatCPUList(ids(h.CPUs)); got != "0-2,4-11,13-15" {
 		t.Errorf("online %s", got)
 	}
 	core := make(map[int]int)
@@ -289,7 +273,7 @@ func TestVirtualization(t *testing.T) {
 
 func TestVirtualizationByContainer(t *testing.T) {
 	link := func(s system, to string) {
-		s.fs.(fstest.MapFS)["proc/self/ns/pid"] = &fstest.MapFile{Data: []byte(to), Mode: fs.ModeSymlink}
+		s.FS.(fstest.MapFS)["proc/self/ns/pid"] = &fstest.MapFile{Data: []byte(to), Mode: fs.ModeSymlink}
 	}
 	s := machine(smt())
 	s.put("/.dockerenv", "")
@@ -343,15 +327,15 @@ func TestChooseCPUs(t *testing.T) {
 		{"only what is allowed", smt(), "2,5", 2, "2,5"},
 	} {
 		h := inspect(t, machine(c.where))
-		allowed, err := ParseCPUList(c.allowed)
+		allowed, err := proc.ParseCPUList(c.allowed)
 		if err != nil {
 			t.Fatal(err)
 		}
 		// Whatever the order in which a record lists them.
 		slices.Reverse(h.CPUs)
 		got, err := chooseCPUs(h.CPUs, allowed, c.n)
-		if err != nil || FormatCPUList(got) != c.want || !slices.IsSorted(got) {
-			t.Errorf("%s: %d of %s: %v, %v, want %s", c.name, c.n, c.allowed, FormatCPUList(got), err, c.want)
+		if err != nil || proc.FormatCPUList(got) != c.want || !slices.IsSorted(got) {
+			t.Errorf("%s: %d of %s: %v, %v, want %s", c.name, c.n, c.allowed, proc.FormatCPUList(got), err, c.want)
 		}
 	}
 }
@@ -373,11 +357,11 @@ func TestChooseCPUsOfThisMachine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := LimitsOf(os.Getpid())
+	l, err := cgroup.LimitsOf(os.Getpid())
 	if err != nil {
 		t.Fatal(err)
 	}
-	allowed, err := ParseCPUList(l.CPUs)
+	allowed, err := proc.ParseCPUList(l.CPUs)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -398,7 +382,7 @@ func TestDescribe(t *testing.T) {
 	}{
 		{machine(bigInTurn()), []string{"112 CPUs in 112 cores and 4 sockets; no SMT", "NUMA node 3: CPUs 3,7,11", "377.9 GiB", "v2"}, []string{"guest", "identity"}},
 		{machine(smt()), []string{"16 CPUs in 8 cores and 2 sockets; SMT", "NUMA node 1: CPUs 4-7,12-15"}, []string{"guest"}},
-		{recorded(t, "debian12-vm.txt"), []string{"2 CPUs in 2 cores and 1 socket", "itself a guest (KVM): bare metal here means this machine without a further layer"}, []string{"NUMA"}},
+		{system{proctest.Recorded(t, "testdata/debian12-vm.txt").Tree}, []string{"2 CPUs in 2 cores and 1 socket", "itself a guest (KVM): bare metal here means this machine without a further layer"}, []string{"NUMA"}},
 	} {
 		var b strings.Builder
 		if err := Describe(&b, inspect(t, c.s)); err != nil {
@@ -415,43 +399,6 @@ func TestDescribe(t *testing.T) {
 			}
 		}
 	}
-}
-
-func TestCPUList(t *testing.T) {
-	for in, want := range map[string]string{
-		"": "", "\n": "", "0": "0", "0-3,8\n": "0-3,8", "8,0-3": "0-3,8", "1,1,1-2": "1-2", "0,2,4-5,7": "0,2,4-5,7", "0-1": "0-1",
-	} {
-		got, err := ParseCPUList(in)
-		if err != nil || FormatCPUList(got) != want {
-			t.Errorf("ParseCPUList(%q) = %v, %v, want %s", in, got, err, want)
-		}
-	}
-	for _, bad := range []string{"x", "-1", "1-", "3-1", "0-65536", "1,,2", "1 2", "0x1", "0-99999999999999999999", "0-1-2", "0-10:1/2"} {
-		if got, err := ParseCPUList(bad); err == nil {
-			t.Errorf("ParseCPUList(%q) = %v", bad, got)
-		}
-	}
-}
-
-func FuzzParseCPUList(f *testing.F) {
-	for _, s := range []string{"", "0-3,8", "0", "0-65535,0-65535,0-65535", "1,,2", "5-1", "٣"} {
-		f.Add(s)
-	}
-	f.Fuzz(func(t *testing.T, s string) {
-		cpus, err := ParseCPUList(s)
-		if err != nil {
-			return
-		}
-		again, err := ParseCPUList(FormatCPUList(cpus))
-		if err != nil || !slices.Equal(again, cpus) {
-			t.Errorf("%q: %v, and written and read again %v, %v", s, cpus, again, err)
-		}
-		for i, c := range cpus {
-			if c < 0 || c >= maxCPU || i > 0 && c <= cpus[i-1] {
-				t.Errorf("%q: %v", s, cpus)
-			}
-		}
-	})
 }
 
 func FuzzCPUModel(f *testing.F) {
@@ -475,9 +422,26 @@ func TestCPUModelOfArm(t *testing.T) {
 
 // The files laid out must be ones that a file system can have.
 func TestMachineIsAFileSystem(t *testing.T) {
-	for name := range machine(smt()).fs.(fstest.MapFS) {
+	for name := range machine(smt()).FS.(fstest.MapFS) {
 		if !fs.ValidPath(name) || path.Clean(name) != name {
 			t.Errorf("%q", name)
+		}
+	}
+}
+
+func TestArchitectureIsTheKernels(t *testing.T) {
+	var u unix.Utsname
+	if err := unix.Uname(&u); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := (system{proc.Host}).arch(), unix.ByteSliceToString(u.Machine[:]); got != want {
+		t.Errorf("arch %s, want %s", got, want)
+	}
+	// Without the kernel's word (before Linux 6.1) the program's own stands for it.
+	if got := machine(nil); runtime.GOARCH == "amd64" {
+		got.drop("/proc/sys/kernel/arch")
+		if a := got.arch(); a != "x86_64" {
+			t.Errorf("arch %s", a)
 		}
 	}
 }

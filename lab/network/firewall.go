@@ -16,7 +16,7 @@ import (
 
 	"github.com/vishvananda/netns"
 
-	"tare/lab/host"
+	"tare/lab/journal"
 )
 
 // A host with Docker has the kernel show every frame that a bridge passes on to iptables (bridge-nf-call-iptables,
@@ -44,7 +44,7 @@ func (b *Bridge) letPass(ctx context.Context) error {
 	if _, err := exec.LookPath("iptables"); err != nil {
 		return nil // whether anything is in the way shows when the bridge is tried
 	}
-	id, err := b.journal.Record(host.Entry{Kind: kindRule, Target: b.name})
+	id, err := b.journal.Record(journal.Entry{Kind: kindRule, Target: b.name})
 	if err != nil {
 		return err
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
-	"tare/lab/host"
+	"tare/lab/journal"
 )
 
 // kindLink is the journal's kind for a network link, target its name. Its hardware address, made at random before,
@@ -22,10 +22,10 @@ const kindLink = "network-link"
 const detailMAC = "mac"
 
 // Undo says how what the journal has of this package is undone.
-func Undo() map[string]host.Undo {
-	return map[string]host.Undo{
-		kindLink: func(_ context.Context, e host.Entry) error { return removeLink(e.Target, e.Detail[detailMAC]) },
-		kindRule: func(ctx context.Context, e host.Entry) error { return removeRule(ctx, e.Target) },
+func Undo() map[string]journal.Undo {
+	return map[string]journal.Undo{
+		kindLink: func(_ context.Context, e journal.Entry) error { return removeLink(e.Target, e.Detail[detailMAC]) },
+		kindRule: func(ctx context.Context, e journal.Entry) error { return removeRule(ctx, e.Target) },
 	}
 }
 
@@ -34,7 +34,7 @@ func (b *Bridge) make(name string, create func(netlink.LinkAttrs) (netlink.Link,
 	a := netlink.NewLinkAttrs()
 	a.Name, a.HardwareAddr = name, mark()
 	mac := a.HardwareAddr.String()
-	id, err := b.journal.Record(host.Entry{Kind: kindLink, Target: name, Detail: map[string]string{detailMAC: mac}})
+	id, err := b.journal.Record(journal.Entry{Kind: kindLink, Target: name, Detail: map[string]string{detailMAC: mac}})
 	if err != nil {
 		return nil, nil, err
 	}

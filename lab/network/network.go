@@ -21,13 +21,13 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
-	"tare/lab/host"
+	"tare/lab/journal"
 )
 
 // Bridge is the network between the guests and the load, on the host. It is made when a run first needs it. Its
 // methods may be called from several goroutines.
 type Bridge struct {
-	journal *host.Journal
+	journal *journal.Journal
 	name    string
 	subnet  netip.Prefix
 	link    netlink.Link
@@ -52,7 +52,7 @@ func subnet(n int) netip.Prefix {
 
 // Open makes the bridge, with the first address of a range that the host uses nowhere else, and tries it: what is
 // sent from one port of it to another, and to the host, arrives.
-func Open(ctx context.Context, j *host.Journal) (_ *Bridge, err error) {
+func Open(ctx context.Context, j *journal.Journal) (_ *Bridge, err error) {
 	taken, err := routed()
 	if err != nil {
 		return nil, fmt.Errorf("network: %w", err)

@@ -20,7 +20,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
 
-	"tare/lab/host"
+	"tare/lab/journal"
 )
 
 // envHold names the state folder of the process that the tests start to be killed.
@@ -46,10 +46,10 @@ func needRoot(t *testing.T) {
 }
 
 // open gives a bridge and its journal, both to be closed without anything left.
-func open(t *testing.T) (*Bridge, *host.Journal) {
+func open(t *testing.T) (*Bridge, *journal.Journal) {
 	t.Helper()
 	needRoot(t)
-	j, err := host.OpenJournal(t.TempDir())
+	j, err := journal.Open(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -261,7 +261,7 @@ func TestForeignLink(t *testing.T) {
 			t.Errorf("another's link: %v", err)
 		}
 	}()
-	if err := Undo()[kindLink](t.Context(), host.Entry{Kind: kindLink, Target: name, Detail: map[string]string{detailMAC: mark().String()}}); err != nil {
+	if err := Undo()[kindLink](t.Context(), journal.Entry{Kind: kindLink, Target: name, Detail: map[string]string{detailMAC: mark().String()}}); err != nil {
 		t.Error(err)
 	}
 }
@@ -283,7 +283,7 @@ func TestFree(t *testing.T) {
 
 // hold makes a bridge with a cable and a tap, says its name and waits to be killed.
 func hold(state string) error {
-	j, err := host.OpenJournal(state)
+	j, err := journal.Open(state)
 	if err != nil {
 		return err
 	}
@@ -335,7 +335,7 @@ func TestRecover(t *testing.T) {
 	}
 	cmd.Process.Kill()
 	cmd.Wait()
-	undone, err := host.Recover(t.Context(), state, Undo())
+	undone, err := journal.Recover(t.Context(), state, Undo())
 	if err != nil || len(undone) < 3 {
 		t.Errorf("recovered %v, %v; want a bridge, a cable and a tap at least", undone, err)
 	}

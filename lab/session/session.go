@@ -28,6 +28,7 @@ import (
 	"tare/lab/engine/vmcn"
 	"tare/lab/host"
 	"tare/lab/image"
+	"tare/lab/journal"
 	"tare/lab/network"
 	"tare/lab/ruler"
 	"tare/lab/study"
@@ -72,7 +73,7 @@ type Lab struct {
 	state   string
 	tare    string
 	lock    *os.File
-	journal *host.Journal
+	journal *journal.Journal
 	store   *image.Store
 	host    notebook.Host
 	say     image.Progress
@@ -126,7 +127,7 @@ func Open(ctx context.Context, say image.Progress) (_ *Lab, err error) {
 	if l.store, err = image.OpenStore(filepath.Join(l.state, "images")); err != nil {
 		return nil, err
 	}
-	if l.journal, err = host.OpenJournal(l.state); err != nil {
+	if l.journal, err = journal.Open(l.state); err != nil {
 		return nil, err
 	}
 	if l.host, err = host.Inspect(ctx); err != nil {
@@ -174,9 +175,9 @@ func takeHost(state string) (*os.File, error) {
 }
 
 // undoers are the ways to undo what the drivers journal.
-func undoers() map[string]host.Undo {
-	all := map[string]host.Undo{}
-	for _, some := range []map[string]host.Undo{bare.Undo(), cn.Undo(), layers.Undo(), qemu.Undo(), network.Undo()} {
+func undoers() map[string]journal.Undo {
+	all := map[string]journal.Undo{}
+	for _, some := range []map[string]journal.Undo{bare.Undo(), cn.Undo(), layers.Undo(), qemu.Undo(), network.Undo(), host.Undo()} {
 		for kind, u := range some {
 			all[kind] = u
 		}
@@ -185,7 +186,7 @@ func undoers() map[string]host.Undo {
 }
 
 func recoverHost(ctx context.Context, state string) (done []string, err error) {
-	entries, err := host.Recover(ctx, state, undoers())
+	entries, err := journal.Recover(ctx, state, undoers())
 	for _, e := range entries {
 		done = append(done, e.Kind+" "+e.Target)
 	}

@@ -16,8 +16,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"tare/lab/cgroup"
 	"tare/lab/engine"
-	"tare/lab/host"
 	"tare/notebook"
 )
 
@@ -137,12 +137,12 @@ func (c counts) same(d counts) bool { return c.probe == d.probe && c.from == d.f
 // files are what counters are read from: the machine's own, or some recorded on another.
 type files struct {
 	fs    fs.FS
-	group func(pid int, controller string) (dir string, err error) // a process's cgroup; see host.CgroupOf
+	group func(pid int, controller string) (dir string, err error) // a process's cgroup; see cgroup.Of
 	self  int                                                      // Tare's own process: what holds for it too is not the guest's alone
 	tick  time.Duration                                            // the unit of times in /proc, USER_HZ
 }
 
-var kernelFiles = files{os.DirFS("/"), host.CgroupOf, os.Getpid(), userTick()}
+var kernelFiles = files{os.DirFS("/"), cgroup.Of, os.Getpid(), userTick()}
 
 // atClockTick is AT_CLKTCK of getauxval(3): how often a second the clock of times(2) ticks.
 const atClockTick = 17

@@ -19,6 +19,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"tare/lab/cgroup"
 	"tare/lab/engine"
 	"tare/lab/host"
 	"tare/notebook"
@@ -31,7 +32,7 @@ func groupsFor(t *testing.T, files map[string]string, controllers ...string) (di
 	needRoot(t)
 	made := map[string]bool{}
 	for _, c := range controllers {
-		top, err := host.CgroupOf(os.Getpid(), c)
+		top, err := cgroup.Of(os.Getpid(), c)
 		if err != nil {
 			t.Fatal(err)
 		}

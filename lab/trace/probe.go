@@ -26,7 +26,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tare/lab/engine"
-	"tare/lab/host"
+	"tare/lab/proc"
 	"tare/notebook"
 )
 
@@ -274,7 +274,7 @@ func (e perfEvent) Close() error { return unix.Close(int(e)) }
 // attachPerf opens the event on each CPU, for all that runs there, and puts the program on it. A tracepoint's is the same on
 // each, so one is enough.
 func (w *Watch) attachPerf(program string, attr unix.PerfEventAttr) error {
-	online, err := host.OnlineCPUs()
+	online, err := proc.OnlineCPUs()
 	if err != nil {
 		return err
 	}

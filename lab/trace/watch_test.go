@@ -15,8 +15,9 @@ import (
 	"testing"
 	"time"
 
+	"tare/lab/cgroup"
 	"tare/lab/engine"
-	"tare/lab/host"
+	"tare/lab/proc"
 	"tare/notebook"
 )
 
@@ -234,7 +235,7 @@ func TestSwitchesBesidePerf(t *testing.T) {
 
 func TestMigrations(t *testing.T) {
 	k := openKit(t, notebook.ProbeScheduler)
-	online, err := host.OnlineCPUs()
+	online, err := proc.OnlineCPUs()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -462,7 +463,7 @@ func TestBoundsByWord(t *testing.T) {
 func halfACore(t *testing.T) string {
 	t.Helper()
 	needRoot(t)
-	own, err := host.CgroupOf(os.Getpid(), "cpu")
+	own, err := cgroup.Of(os.Getpid(), "cpu")
 	if err != nil || own == "" {
 		need(t, false, fmt.Sprintf("a cgroup hierarchy with the CPU controller (%v)", err))
 	}
@@ -474,7 +475,7 @@ func halfACore(t *testing.T) string {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
-		if err := host.RemoveCgroup(ctx, dir); err != nil {
+		if err := cgroup.Remove(ctx, dir); err != nil {
 			t.Error(err)
 		}
 	})

@@ -23,9 +23,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"tare/lab/cgroup"
 	"tare/lab/engine"
-	"tare/lab/host"
+	"tare/lab/journal"
 	"tare/lab/network"
+	"tare/lab/proc"
 	"tare/lab/ruler"
 	"tare/notebook"
 )
@@ -33,7 +35,7 @@ import (
 // Driver makes guests of bare metal.
 type Driver struct {
 	// Journal has every change that is made on the host.
-	Journal *host.Journal
+	Journal *journal.Journal
 	// State is the folder below which the guests' folders are made. It should be on the file system that the
 	// images are on: a container writes there, and bare metal must not write to another disk.
 	State string
@@ -41,8 +43,8 @@ type Driver struct {
 	Tare string
 }
 
-// Undo gives the ways to undo what the driver journals, for host.Recover.
-func Undo() map[string]host.Undo { return engine.Undo() }
+// Undo gives the ways to undo what the driver journals, for journal.Recover.
+func Undo() map[string]journal.Undo { return engine.Undo() }
 
 type guest struct {
 	engine.Parts
@@ -172,7 +174,7 @@ func (g *guest) inForce(s engine.Spec) error {
 	if err != nil {
 		return err
 	}
-	if want := host.FormatCPUList(s.CPUs); l.CPUs != want {
+	if want := proc.FormatCPUList(s.CPUs); l.CPUs != want {
 		return fmt.Errorf("its ruler may use CPUs %s, not %s: a cpuset of Tare's own cgroup forbids them; run tare outside of it", l.CPUs, want)
 	}
 	var limits []string
@@ -215,7 +217,7 @@ func (g *guest) Threads() ([]engine.Thread, error) {
 	return engine.ThreadsOf(pids, g.Process.PID())
 }
 
-func (g *guest) Limits() (notebook.Limits, error) { return host.LimitsOf(g.Process.PID()) }
+func (g *guest) Limits() (notebook.Limits, error) { return cgroup.LimitsOf(g.Process.PID()) }
 
 func (g *guest) Facts() engine.Facts { return engine.Facts{Kernel: g.Client.Hello().Kernel} }
 

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"tare/lab/host"
+	"tare/lab/cgroup"
 )
 
 // removeCgroups kills what is in the cgroup of that name in every hierarchy, and removes it.
@@ -21,7 +21,7 @@ func removeCgroups(ctx context.Context, name string) error {
 	}
 	var errs []error
 	for _, h := range hs {
-		errs = append(errs, host.RemoveCgroup(ctx, filepath.Join(h.at, name)))
+		errs = append(errs, cgroup.Remove(ctx, filepath.Join(h.at, name)))
 	}
 	return errors.Join(errs...)
 }

@@ -24,9 +24,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"tare/lab/cgroup"
 	"tare/lab/engine"
 	"tare/lab/engine/oci"
-	"tare/lab/host"
+	"tare/lab/journal"
+	"tare/lab/proc"
 	"tare/lab/ruler"
 	"tare/notebook"
 )
@@ -51,7 +53,7 @@ type Engine interface {
 
 // New gives the engine of that name: "lxc", "gvisor", or an OCI runtime's, which is looked up in PATH. The guests'
 // folders are made below state, and tare is the path of the program, static, that is the ruler.
-func New(name string, j *host.Journal, state, tare string) Engine {
+func New(name string, j *journal.Journal, state, tare string) Engine {
 	switch name {
 	case lxcEngine:
 		return &LXC{Journal: j, State: state, Tare: tare}
@@ -61,8 +63,8 @@ func New(name string, j *host.Journal, state, tare string) Engine {
 	return &OCI{Journal: j, State: state, Tare: tare, Runtime: name}
 }
 
-// Undo gives the ways to undo what the drivers of this package journal, for host.Recover.
-func Undo() map[string]host.Undo {
+// Undo gives the ways to undo what the drivers of this package journal, for journal.Recover.
+func Undo() map[string]journal.Undo {
 	u := engine.Undo()
 	u[kindOCI] = undoOCI
 	u[kindLXC] = undoLXC
@@ -108,7 +110,7 @@ func full(s engine.Spec) bool { return s.Isolation == notebook.IsolationFull }
 
 // inForce compares the limits that the kernel holds a process to with those of the spec.
 func inForce(pid int, s engine.Spec) error {
-	l, err := host.LimitsOf(pid)
+	l, err := cgroup.LimitsOf(pid)
 	if err != nil {
 		return err
 	}
@@ -118,7 +120,7 @@ func inForce(pid int, s engine.Spec) error {
 		want = s.Instance.Cores
 	}
 	if s.Provisioning != notebook.Vanilla {
-		cpus = host.FormatCPUList(s.CPUs)
+		cpus = proc.FormatCPUList(s.CPUs)
 	}
 	if math.Abs(l.Quota-want) > 0.001 { // the kernel counts in microseconds of a period of 100 ms
 		wrong = append(wrong, fmt.Sprintf("a CPU quota of %g cores, not %g", l.Quota, want))
@@ -226,12 +228,12 @@ func peer(conn *net.UnixConn) (int, error) {
 // cgroupOf is a folder that lists the processes of a container, of which one is pid.
 func cgroupOf(pid int) (string, error) {
 	// Every hierarchy lists them; memory's is always there, since its limit is in force.
-	return host.CgroupOf(pid, "memory")
+	return cgroup.Of(pid, "memory")
 }
 
 // inside lists a container's processes, the first one first.
-func inside(cgroup string, first int) ([]int, error) {
-	pids, err := host.CgroupProcs(cgroup)
+func inside(group string, first int) ([]int, error) {
+	pids, err := cgroup.Procs(group)
 	if err != nil {
 		return nil, err
 	}
@@ -255,8 +257,8 @@ func (g *guest) Threads() ([]engine.Thread, error) {
 func (g *dockerGuest) Threads() ([]engine.Thread, error) { return threads(g.cgroup, g.pid) }
 
 // threads are those of the processes in a container's cgroup, of which one is the ruler.
-func threads(cgroup string, ruler int) ([]engine.Thread, error) {
-	pids, err := inside(cgroup, ruler)
+func threads(group string, ruler int) ([]engine.Thread, error) {
+	pids, err := inside(group, ruler)
 	if err != nil {
 		return nil, err
 	}

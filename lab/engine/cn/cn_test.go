@@ -21,7 +21,7 @@ import (
 
 	"tare/lab/engine"
 	"tare/lab/engine/conformance"
-	"tare/lab/host"
+	"tare/lab/journal"
 	"tare/notebook"
 )
 
@@ -163,7 +163,7 @@ func clearUnified(t *testing.T) {
 	err = unix.Mount("none", dir, "cgroup", 0, strings.Join(has, ","))
 	conformance.Need(t, err == nil, fmt.Sprintf("controllers %v off cgroup v2: mounting them as v1: %v", has, err))
 	t.Cleanup(func() {
-		if _, err := host.Unmount(context.Background(), dir); err != nil {
+		if _, err := journal.Unmount(context.Background(), dir); err != nil {
 			t.Errorf("unmounting the controllers %v: %v", has, err)
 		}
 	})
@@ -232,7 +232,7 @@ func startDocker(t *testing.T) {
 			t.Error(err)
 		}
 		for _, m := range slices.Backward(mounts) {
-			if _, err := host.Unmount(context.Background(), m); err != nil {
+			if _, err := journal.Unmount(context.Background(), m); err != nil {
 				t.Error(err)
 			}
 		}

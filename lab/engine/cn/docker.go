@@ -16,10 +16,12 @@ import (
 	"strings"
 	"time"
 
+	"tare/lab/cgroup"
 	"tare/lab/engine"
 	"tare/lab/engine/oci"
-	"tare/lab/host"
 	"tare/lab/image"
+	"tare/lab/journal"
+	"tare/lab/proc"
 	"tare/lab/ruler"
 	"tare/notebook"
 )
@@ -27,7 +29,7 @@ import (
 // Docker makes containers with Docker Engine through its API on a Unix socket.
 type Docker struct {
 	// Journal has every change that is made on the host.
-	Journal *host.Journal
+	Journal *journal.Journal
 	// State is the folder below which the guests' folders are made. The engine sees the same path.
 	State string
 	// Tare is the path of the program that is the ruler. It is static.
@@ -145,7 +147,7 @@ func (d *Docker) Provision(ctx context.Context, s engine.Spec) (_ engine.Guest, 
 		return nil, err
 	}
 	g := &dockerGuest{
-		Parts:  engine.Parts{Changes: engine.NewChanges(d.Journal, map[string]host.Undo{kindDocker: removeDocker})},
+		Parts:  engine.Parts{Changes: engine.NewChanges(d.Journal, map[string]journal.Undo{kindDocker: removeDocker})},
 		daemon: e, name: containerName(s.ID), network: s.NetworkMode(),
 	}
 	defer func() {
@@ -174,7 +176,7 @@ func (d *Docker) Provision(ctx context.Context, s engine.Spec) (_ engine.Guest, 
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	if err := g.Changes.Announce(host.Entry{Kind: kindDocker, Target: g.name, Detail: map[string]string{
+	if err := g.Changes.Announce(journal.Entry{Kind: kindDocker, Target: g.name, Detail: map[string]string{
 		"host": e.host, "data": info.DockerRootDir, "guest": s.ID, "time": time.Now().Format(time.RFC3339Nano),
 	}}); err != nil {
 		return nil, err
@@ -242,7 +244,7 @@ func (d *Docker) config(img, socket string, s engine.Spec) (*containerConfig, er
 		c.HostConfig.CpuPeriod = oci.Period
 	}
 	if s.Provisioning != notebook.Vanilla {
-		c.HostConfig.CpusetCpus = host.FormatCPUList(s.CPUs)
+		c.HostConfig.CpusetCpus = proc.FormatCPUList(s.CPUs)
 	}
 	return c, nil
 }
@@ -256,7 +258,7 @@ func bind(source, target string, readonly bool) mount {
 // Processes lists the ruler first.
 func (g *dockerGuest) Processes() ([]int, error) { return inside(g.cgroup, g.pid) }
 
-func (g *dockerGuest) Limits() (notebook.Limits, error) { return host.LimitsOf(g.pid) }
+func (g *dockerGuest) Limits() (notebook.Limits, error) { return cgroup.LimitsOf(g.pid) }
 
 func (g *dockerGuest) Facts() engine.Facts {
 	words := "the engine's bridge"
@@ -312,7 +314,7 @@ func (g *dockerGuest) Destroy(ctx context.Context) error {
 	err := g.Parts.Destroy(ctx)
 	if err == nil && g.cgroup != "" {
 		// The engine says that the container is gone; the kernel is asked as well.
-		if left, lerr := host.CgroupProcs(g.cgroup); lerr != nil || len(left) > 0 {
+		if left, lerr := cgroup.Procs(g.cgroup); lerr != nil || len(left) > 0 {
 			err = fmt.Errorf("docker removed container %s and processes %v of it live on (%v)", g.name, left, lerr)
 		}
 	}
@@ -338,7 +340,7 @@ func (e *daemon) createAndStart(ctx context.Context, name string, config *contai
 const inFlight = 3 * time.Second
 
 // undoDocker removes a container that another process, which has died, asked for.
-func undoDocker(ctx context.Context, entry host.Entry) error {
+func undoDocker(ctx context.Context, entry journal.Entry) error {
 	asked, err := time.Parse(time.RFC3339Nano, entry.Detail["time"])
 	if err != nil {
 		return fmt.Errorf("the journal's entry for %s: %w", entry.Target, err)
@@ -348,12 +350,12 @@ func undoDocker(ctx context.Context, entry host.Entry) error {
 }
 
 // removeDocker removes a container that this process asked for.
-func removeDocker(ctx context.Context, entry host.Entry) error {
+func removeDocker(ctx context.Context, entry journal.Entry) error {
 	return remove(ctx, entry, time.Time{})
 }
 
 // remove removes a container, unless it is not Tare's. Until the given time it waits for it to appear.
-func remove(ctx context.Context, entry host.Entry, appears time.Time) error {
+func remove(ctx context.Context, entry journal.Entry, appears time.Time) error {
 	e, err := dial(ctx, entry.Detail["host"])
 	if err != nil {
 		data := entry.Detail["data"]

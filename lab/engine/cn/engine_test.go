@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"tare/lab/host"
+	"tare/lab/journal"
 )
 
 // fake serves as an engine on a socket.
@@ -101,7 +101,7 @@ func TestRemoveLeavesStrangersAlone(t *testing.T) {
 		}
 		io.WriteString(w, `{"Id":"x","Config":{"Labels":{"tare":"another"}}}`)
 	}))
-	entry := host.Entry{Kind: kindDocker, Target: "tare-x", Detail: map[string]string{"host": socket, "guest": "x"}}
+	entry := journal.Entry{Kind: kindDocker, Target: "tare-x", Detail: map[string]string{"host": socket, "guest": "x"}}
 	if err := removeDocker(t.Context(), entry); err != nil || deleted {
 		t.Errorf("removing: %v, deleted %t; want it left alone", err, deleted)
 	}
@@ -121,7 +121,7 @@ func TestRecoverWaitsForWhatWasAskedFor(t *testing.T) {
 			io.WriteString(w, `{"Id":"x","Config":{"Labels":{"tare":"x"}}}`)
 		}
 	}))
-	entry := host.Entry{Kind: kindDocker, Target: "tare-x", Detail: map[string]string{
+	entry := journal.Entry{Kind: kindDocker, Target: "tare-x", Detail: map[string]string{
 		"host": socket, "guest": "x", "time": start.Format(time.RFC3339Nano),
 	}}
 	if err := undoDocker(t.Context(), entry); err != nil || !deleted {

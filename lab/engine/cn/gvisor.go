@@ -14,8 +14,8 @@ import (
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 
+	"tare/lab/cgroup"
 	"tare/lab/engine"
-	"tare/lab/host"
 	"tare/notebook"
 )
 
@@ -119,11 +119,11 @@ const (
 
 // sentry finds gVisor's kernel: it is in the cgroup of the one who opened the ruler's socket for it.
 func sentry(peer int) (int, error) {
-	cgroup, err := cgroupOf(peer)
+	group, err := cgroupOf(peer)
 	if err != nil {
 		return 0, err
 	}
-	pids, err := host.CgroupProcs(cgroup)
+	pids, err := cgroup.Procs(group)
 	if err != nil {
 		return 0, err
 	}
@@ -132,13 +132,13 @@ func sentry(peer int) (int, error) {
 			return pid, nil
 		}
 	}
-	return 0, fmt.Errorf("no process in %s is called %s: want runsc of 2023 or later", cgroup, sentryName)
+	return 0, fmt.Errorf("no process in %s is called %s: want runsc of 2023 or later", group, sentryName)
 }
 
 // sandboxThreads are the threads of gVisor's processes: those that run programs are work, the ruler among them, which
 // cannot be told apart from the host.
-func sandboxThreads(cgroup string) ([]engine.Thread, error) {
-	pids, err := host.CgroupProcs(cgroup)
+func sandboxThreads(group string) ([]engine.Thread, error) {
+	pids, err := cgroup.Procs(group)
 	if err != nil {
 		return nil, err
 	}

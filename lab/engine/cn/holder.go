@@ -12,9 +12,10 @@ import (
 	"strings"
 	"time"
 
+	"tare/lab/cgroup"
 	"tare/lab/engine"
-	"tare/lab/host"
 	"tare/lab/image"
+	"tare/lab/journal"
 	"tare/lab/network"
 	"tare/lab/ruler"
 	"tare/notebook"
@@ -26,7 +27,7 @@ const undoTime = 30 * time.Second
 // holder makes containers of an engine without a daemon: a program on the host makes the container and holds it for as
 // long as it lives.
 type holder struct {
-	journal *host.Journal
+	journal *journal.Journal
 	state   string // folder below which the guests' folders are made
 	engine  string // its name
 	program string // absolute path
@@ -124,7 +125,7 @@ func (g *guest) connect() error {
 // Processes lists the process first whose end is the guest's.
 func (g *guest) Processes() ([]int, error) { return inside(g.cgroup, g.first) }
 
-func (g *guest) Limits() (notebook.Limits, error) { return host.LimitsOf(g.first) }
+func (g *guest) Limits() (notebook.Limits, error) { return cgroup.LimitsOf(g.first) }
 
 func (g *guest) Facts() engine.Facts {
 	words := "the loopback alone, in a namespace"
@@ -158,7 +159,7 @@ func lookUp(program string) (string, error) {
 }
 
 // probe is an Engine's.
-func probe(ctx context.Context, d engine.Lacking, name, program, install string, j *host.Journal, state string) notebook.Capability {
+func probe(ctx context.Context, d engine.Lacking, name, program, install string, j *journal.Journal, state string) notebook.Capability {
 	c := notebook.Capability{Name: name}
 	took, err := try(ctx, d, name, j, state)
 	cannot, never := errors.AsType[*engine.CannotError](err)
@@ -181,7 +182,7 @@ func probe(ctx context.Context, d engine.Lacking, name, program, install string,
 }
 
 // try makes a guest of an empty root and asks it something.
-func try(ctx context.Context, d engine.Driver, name string, j *host.Journal, state string) (took time.Duration, err error) {
+func try(ctx context.Context, d engine.Driver, name string, j *journal.Journal, state string) (took time.Duration, err error) {
 	changes := engine.NewChanges(j, nil)
 	defer func() {
 		undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTime)

@@ -14,7 +14,8 @@ import (
 
 	"tare/lab/engine"
 	"tare/lab/engine/oci"
-	"tare/lab/host"
+	"tare/lab/journal"
+	"tare/lab/proc"
 	"tare/notebook"
 )
 
@@ -22,7 +23,7 @@ import (
 // LXC has it: the same namespaces, capabilities and device rules, no seccomp filter and no AppArmor profile.
 type LXC struct {
 	// Journal has every change that is made on the host.
-	Journal *host.Journal
+	Journal *journal.Journal
 	// State is the folder below which the guests' folders are made.
 	State string
 	// Tare is the path of the program that is the ruler. It is static.
@@ -72,7 +73,7 @@ func (d *LXC) Provision(ctx context.Context, s engine.Spec) (engine.Guest, error
 		if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 			return nil, err
 		}
-		if err := g.Changes.Announce(host.Entry{Kind: kindLXC, Target: c.Cgroup, Detail: map[string]string{
+		if err := g.Changes.Announce(journal.Entry{Kind: kindLXC, Target: c.Cgroup, Detail: map[string]string{
 			"program": program, "folder": folder,
 		}}); err != nil {
 			return nil, err
@@ -168,7 +169,7 @@ func lxcConfig(c oci.Container, unified bool) (string, error) {
 		}
 	}
 	if c.CPUs != nil {
-		cpus := host.FormatCPUList(c.CPUs)
+		cpus := proc.FormatCPUList(c.CPUs)
 		limit("cpuset.cpus", "cpuset.cpus", cpus)
 	}
 	limit("devices.deny", "devices.deny", "a")
@@ -192,7 +193,7 @@ var lxcDevices = []string{
 var lxcEscape = strings.NewReplacer(`\`, `\134`, " ", `\040`, "\t", `\011`)
 
 // undoLXC removes a container in whatever state it is. LXC keeps no other state of one than its processes.
-func undoLXC(ctx context.Context, e host.Entry) error {
+func undoLXC(ctx context.Context, e journal.Entry) error {
 	// The program first: while it lives it may make what is looked for below.
 	if err := engine.EndProcesses(ctx, e.Detail["folder"], []string{e.Detail["program"]}); err != nil {
 		return err

@@ -18,7 +18,7 @@ import (
 
 	"tare/lab/engine"
 	"tare/lab/engine/oci"
-	"tare/lab/host"
+	"tare/lab/journal"
 	"tare/lab/ruler"
 	"tare/notebook"
 )
@@ -26,7 +26,7 @@ import (
 // OCI makes containers with an OCI runtime.
 type OCI struct {
 	// Journal has every change that is made on the host.
-	Journal *host.Journal
+	Journal *journal.Journal
 	// State is the folder below which the guests' folders are made.
 	State string
 	// Tare is the path of the program that is the ruler. It is static.
@@ -64,7 +64,7 @@ func (d *OCI) Provision(ctx context.Context, s engine.Spec) (engine.Guest, error
 			return nil, err
 		}
 		states := filepath.Join(folder, "runtime")
-		if err := g.Changes.Announce(host.Entry{Kind: kindOCI, Target: name, Detail: map[string]string{
+		if err := g.Changes.Announce(journal.Entry{Kind: kindOCI, Target: name, Detail: map[string]string{
 			"runtime": runtime, "states": states,
 		}}); err != nil {
 			return nil, err
@@ -182,7 +182,7 @@ func writeConfig(folder, name string, c oci.Container) error {
 }
 
 // undoOCI removes a container in whatever state it is.
-func undoOCI(ctx context.Context, e host.Entry) error {
+func undoOCI(ctx context.Context, e journal.Entry) error {
 	states := e.Detail["states"]
 	// The runtime itself first: one that outlived its Tare may still be making what is looked for below.
 	if err := engine.EndProcesses(ctx, filepath.Dir(states), []string{e.Detail["runtime"]}); err != nil {

@@ -31,10 +31,12 @@ import (
 	"testing"
 	"time"
 
+	"tare/lab/cgroup"
 	"tare/lab/engine"
-	"tare/lab/host"
 	"tare/lab/image"
+	"tare/lab/journal"
 	"tare/lab/network"
+	"tare/lab/proc"
 	"tare/lab/ruler"
 	"tare/notebook"
 )
@@ -46,7 +48,7 @@ type Subject struct {
 	// must come from the environment or the host.
 	New func(l Lab) (engine.Driver, error)
 	// Undo are the driver's own ways to undo what it journals.
-	Undo map[string]host.Undo
+	Undo map[string]journal.Undo
 	// Objects lists the engine's objects that belong to the guest ID; nil where there is no engine.
 	Objects func(ctx context.Context, id string) ([]string, error)
 	// Program is the import path of the command that is the ruler in the guest; empty: the suite's own, which is
@@ -56,7 +58,7 @@ type Subject struct {
 
 // Lab is what a driver is given to work in.
 type Lab struct {
-	Journal *host.Journal
+	Journal *journal.Journal
 	State   string // folder for the guests' folders and all else that the driver keeps
 	Tare    string // path of the static program that is the ruler
 }
@@ -209,7 +211,7 @@ func NewLab(t *testing.T, program string) Lab {
 	dir := t.TempDir()
 	l := Lab{State: filepath.Join(dir, "state"), Tare: build(t, dir, Subject{Program: program}.program())}
 	var err error
-	if l.Journal, err = host.OpenJournal(l.State); err != nil {
+	if l.Journal, err = journal.Open(l.State); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -420,8 +422,8 @@ func (r *firingRange) limits(t *testing.T, g engine.Guest, s engine.Spec) {
 	if l.Source == "" {
 		t.Errorf("limits %+v: want their source", l)
 	}
-	if s.CPUs != nil && l.CPUs != host.FormatCPUList(s.CPUs) {
-		t.Errorf("limits %+v: want CPUs %s", l, host.FormatCPUList(s.CPUs))
+	if s.CPUs != nil && l.CPUs != proc.FormatCPUList(s.CPUs) {
+		t.Errorf("limits %+v: want CPUs %s", l, proc.FormatCPUList(s.CPUs))
 	}
 	if r.e.Fraction && s.Provisioning == notebook.Vanilla && math.Abs(l.Quota-s.Instance.Cores) > 0.01 {
 		t.Errorf("limits %+v: want a quota of %g cores", l, s.Instance.Cores)
@@ -442,8 +444,8 @@ func (r *firingRange) limits(t *testing.T, g engine.Guest, s engine.Spec) {
 		t.Run("CPUs seen", func(t *testing.T) {
 			r.keeps(t, engine.LackHostProcesses)
 			seen := r.sh(t, g, "grep Cpus_allowed_list /proc/self/status")
-			if _, list, _ := strings.Cut(seen, "\t"); list != host.FormatCPUList(s.CPUs) {
-				t.Errorf("in the guest: %q, want CPUs %s", seen, host.FormatCPUList(s.CPUs))
+			if _, list, _ := strings.Cut(seen, "\t"); list != proc.FormatCPUList(s.CPUs) {
+				t.Errorf("in the guest: %q, want CPUs %s", seen, proc.FormatCPUList(s.CPUs))
 			}
 		})
 	}
@@ -488,7 +490,7 @@ func (r *firingRange) cpuTime(t *testing.T, g engine.Guest) time.Duration {
 		{"cpuacct", "cpuacct.usage", "%d", time.Nanosecond},
 		{"cpu", "cpu.stat", "usage_usec %d", time.Microsecond},
 	} {
-		dir, err := host.CgroupOf(pids[0], f.controller)
+		dir, err := cgroup.Of(pids[0], f.controller)
 		if err != nil {
 			continue
 		}

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"tare/lab/engine"
-	"tare/lab/host"
+	"tare/lab/journal"
 	"tare/lab/network"
 	"tare/notebook"
 )
@@ -52,7 +52,7 @@ func Main(m *testing.M, subjects ...Subject) {
 func holdGuests(s Subject) error {
 	dir := os.Getenv(envDir)
 	state := filepath.Join(dir, "state")
-	journal, err := host.OpenJournal(state)
+	journal, err := journal.Open(state)
 	if err != nil {
 		return err
 	}
@@ -158,7 +158,7 @@ func (r *firingRange) killed(t *testing.T) {
 			t.Fatalf("the process that was to make guests said %q", said)
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), r.e.patience(20*time.Second))
-		undone, err := host.Recover(ctx, r.state, undo)
+		undone, err := journal.Recover(ctx, r.state, undo)
 		cancel()
 		if err != nil {
 			t.Errorf("recovering after a kill while %q: %v", said, err)

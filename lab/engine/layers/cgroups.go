@@ -15,9 +15,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"tare/lab/cgroup"
 	"tare/lab/engine"
 	"tare/lab/engine/oci"
-	"tare/lab/host"
+	"tare/lab/journal"
+	"tare/lab/proc"
 )
 
 // hierarchy is a mounted hierarchy of cgroups.
@@ -104,7 +106,7 @@ func (g *guest) cgroups(s engine.Spec) error {
 			}
 		}
 	}
-	if err := g.Changes.Announce(host.Entry{Kind: kindCgroups, Target: name}); err != nil {
+	if err := g.Changes.Announce(journal.Entry{Kind: kindCgroups, Target: name}); err != nil {
 		return err
 	}
 	for _, h := range hs {
@@ -146,7 +148,7 @@ func (g *guest) settings(h hierarchy, s engine.Spec) (set []setting, err error) 
 		}
 	}
 	if in("cpuset") {
-		cpus := host.FormatCPUList(s.CPUs)
+		cpus := proc.FormatCPUList(s.CPUs)
 		if !h.v2 {
 			// In version 1 a cgroup without both takes no process, so below the layer it has all that there is above it.
 			for _, file := range []string{"cpuset.cpus", "cpuset.mems"} {
@@ -193,7 +195,7 @@ func (g *guest) enable(h hierarchy) error {
 		if !slices.Contains(h.controllers, c) || slices.Contains(strings.Fields(string(b)), c) {
 			continue
 		}
-		if err := g.Changes.Announce(host.Entry{Kind: kindController, Target: file, Detail: map[string]string{detailController: c}}); err != nil {
+		if err := g.Changes.Announce(journal.Entry{Kind: kindController, Target: file, Detail: map[string]string{detailController: c}}); err != nil {
 			return err
 		}
 		if err := write(file, "+"+c); err != nil {
@@ -208,7 +210,7 @@ var limitFile = map[string]string{"cpuset": "cpuset.cpus", "cpu": "cpu.max", "io
 
 // undoController takes a controller from the cgroups of version 2 again. While another cgroup at the top has it in use, it
 // stays: it would lose its limits.
-func undoController(_ context.Context, e host.Entry) error {
+func undoController(_ context.Context, e journal.Entry) error {
 	c := e.Detail[detailController]
 	others, err := filepath.Glob(filepath.Join(filepath.Dir(e.Target), "*", "cgroup.subtree_control"))
 	if err != nil {
@@ -234,14 +236,14 @@ func undoController(_ context.Context, e host.Entry) error {
 }
 
 // undoCgroups removes the cgroup of that name, and what runs in it, from every hierarchy.
-func undoCgroups(ctx context.Context, e host.Entry) error {
+func undoCgroups(ctx context.Context, e journal.Entry) error {
 	hs, err := hierarchies()
 	if err != nil {
 		return err
 	}
 	var errs []error
 	for _, h := range hs {
-		errs = append(errs, host.RemoveCgroup(ctx, filepath.Join(h.at, e.Target)))
+		errs = append(errs, cgroup.Remove(ctx, filepath.Join(h.at, e.Target)))
 	}
 	return errors.Join(errs...)
 }

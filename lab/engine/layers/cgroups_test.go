@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"tare/lab/engine"
-	"tare/lab/host"
+	"tare/lab/journal"
 	"tare/notebook"
 )
 
@@ -65,7 +65,7 @@ func TestUndoController(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := undoController(t.Context(), host.Entry{Target: file, Detail: map[string]string{detailController: "cpuset"}}); err != nil {
+		if err := undoController(t.Context(), journal.Entry{Target: file, Detail: map[string]string{detailController: "cpuset"}}); err != nil {
 			t.Fatal(err)
 		}
 		b, err := os.ReadFile(file)
@@ -83,7 +83,7 @@ func TestUndoController(t *testing.T) {
 	if got := undo("", "0-1\n"); got != "" {
 		t.Errorf("another, with no cgroups below it, has a limit by it: wrote %q", got)
 	}
-	if err := undoController(t.Context(), host.Entry{Target: filepath.Join(dir, "gone", "cgroup.subtree_control"), Detail: map[string]string{detailController: "cpuset"}}); err != nil {
+	if err := undoController(t.Context(), journal.Entry{Target: filepath.Join(dir, "gone", "cgroup.subtree_control"), Detail: map[string]string{detailController: "cpuset"}}); err != nil {
 		t.Errorf("a hierarchy that is gone: %v", err)
 	}
 }

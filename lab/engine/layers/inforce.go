@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"tare/lab/engine"
-	"tare/lab/host"
+	"tare/lab/proc"
 )
 
 // inForce says, by the kernel's own files, whether the guest has its layers and none of the others.
@@ -25,7 +25,7 @@ func (g *guest) inForce(s engine.Spec) error {
 	if err != nil {
 		return err
 	}
-	if want := host.FormatCPUList(s.CPUs); l.CPUs != want {
+	if want := proc.FormatCPUList(s.CPUs); l.CPUs != want {
 		say("CPUs %s, not %s", l.CPUs, want)
 	}
 	quota, memory := 0.0, int64(0)
@@ -56,7 +56,7 @@ func (g *guest) inForce(s engine.Spec) error {
 		if err != nil {
 			return err
 		}
-		if want := host.FormatCPUList(s.CPUs); set != want {
+		if want := proc.FormatCPUList(s.CPUs); set != want {
 			say("a CPU set of %q, not %s", set, want)
 		}
 	}

@@ -39,9 +39,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"tare/lab/cgroup"
 	"tare/lab/engine"
 	"tare/lab/engine/bare"
-	"tare/lab/host"
+	"tare/lab/journal"
 	"tare/lab/network"
 	"tare/lab/ruler"
 	"tare/notebook"
@@ -50,7 +51,7 @@ import (
 // Driver makes guests of some layers.
 type Driver struct {
 	// Journal has every change that is made on the host.
-	Journal *host.Journal
+	Journal *journal.Journal
 	// State is the folder below which the guests' folders are made.
 	State string
 	// Tare is the path of the program that enters the layers (Main) and is the ruler in them.
@@ -65,8 +66,8 @@ const (
 	detailController = "controller"
 )
 
-// Undo gives the ways to undo what the driver journals, for host.Recover.
-func Undo() map[string]host.Undo {
+// Undo gives the ways to undo what the driver journals, for journal.Recover.
+func Undo() map[string]journal.Undo {
 	u := engine.Undo()
 	u[kindCgroups] = undoCgroups
 	u[kindController] = undoController
@@ -276,7 +277,7 @@ func (g *guest) connect() error {
 
 // Processes lists the ruler first, then all else in the guest's cgroup.
 func (g *guest) Processes() ([]int, error) {
-	pids, err := host.CgroupProcs(g.dirs[0])
+	pids, err := cgroup.Procs(g.dirs[0])
 	if err != nil {
 		return nil, err
 	}
@@ -296,7 +297,7 @@ func (g *guest) Threads() ([]engine.Thread, error) {
 }
 
 // Limits implements engine.Guest.
-func (g *guest) Limits() (notebook.Limits, error) { return host.LimitsOf(g.Process.PID()) }
+func (g *guest) Limits() (notebook.Limits, error) { return cgroup.LimitsOf(g.Process.PID()) }
 
 // Facts implements engine.Guest.
 func (g *guest) Facts() engine.Facts {

@@ -17,7 +17,7 @@ import (
 
 	"github.com/opencontainers/runtime-spec/specs-go"
 
-	"tare/lab/host"
+	"tare/lab/proc"
 )
 
 // Period is the length of the CPU quota's period in microseconds: the kernel's and Docker's default.
@@ -71,7 +71,7 @@ func Config(c Container) (*specs.Spec, error) {
 		resources.CPU.Quota, resources.CPU.Period = &q, &period
 	}
 	if c.CPUs != nil {
-		resources.CPU.Cpus = host.FormatCPUList(c.CPUs)
+		resources.CPU.Cpus = proc.FormatCPUList(c.CPUs)
 	}
 	shm := int64(64 << 20)
 	if c.Memory > 0 {

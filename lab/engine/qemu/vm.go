@@ -27,21 +27,22 @@ import (
 
 	"tare/lab/engine"
 	"tare/lab/engine/qemu/guestinit"
-	"tare/lab/host"
+	"tare/lab/journal"
 	"tare/lab/network"
+	"tare/lab/proc"
 	"tare/lab/ruler"
 	"tare/notebook"
 )
 
 // Config says with what a driver makes its guests.
 type Config struct {
-	StateDir    string        // folder for guests, kernels and initramfs; the journal's
-	Journal     *host.Journal // where changes to the host are written before they are made
-	Tare        string        // path of the program, a static executable: it becomes the guest's first process
-	Accelerator string        // notebook.KVM or notebook.TCG
-	QEMU        string        // QEMU's program; default "qemu-system-x86_64"
-	Kernel      Kernel        // for the guests; default what FindKernel finds
-	BootTimeout time.Duration // until the ruler's hello; default 30 s under KVM, 3 min under TCG
+	StateDir    string           // folder for guests, kernels and initramfs; the journal's
+	Journal     *journal.Journal // where changes to the host are written before they are made
+	Tare        string           // path of the program, a static executable: it becomes the guest's first process
+	Accelerator string           // notebook.KVM or notebook.TCG
+	QEMU        string           // QEMU's program; default "qemu-system-x86_64"
+	Kernel      Kernel           // for the guests; default what FindKernel finds
+	BootTimeout time.Duration    // until the ruler's hello; default 30 s under KVM, 3 min under TCG
 }
 
 // File is a file that is added to the guests' initramfs.
@@ -281,7 +282,7 @@ func (d *Driver) provision(ctx context.Context, s engine.Spec) (_ *Guest, err er
 		return nil, err
 	}
 	// The machine is still paused: not one instruction of the guest runs before it is in the journal and pinned.
-	entry, err := host.ProcessEntry(g.machine.process.Pid)
+	entry, err := journal.ProcessEntry(g.machine.process.Pid)
 	if err != nil {
 		return nil, err
 	}
@@ -333,10 +334,10 @@ type Guest struct {
 	destroying sync.Mutex // held by Destroy
 }
 
-// Undo gives the ways to undo what the driver changes on the host, for host.Recover.
-func Undo() map[string]host.Undo {
+// Undo gives the ways to undo what the driver changes on the host, for journal.Recover.
+func Undo() map[string]journal.Undo {
 	undo := engine.Undo()
-	undo[host.KindProcess] = func(ctx context.Context, e host.Entry) error { return host.KillProcess(ctx, e.Target) }
+	undo[journal.KindProcess] = func(ctx context.Context, e journal.Entry) error { return journal.KillProcess(ctx, e.Target) }
 	return undo
 }
 
@@ -430,7 +431,7 @@ func (g *Guest) limits(ctx context.Context) ([][]int, notebook.Limits, error) {
 	if err := g.machine.qmp.run(ctx, "query-memory-size-summary", nil, &memory); err != nil {
 		return nil, notebook.Limits{}, err
 	}
-	l := notebook.Limits{CPUs: host.FormatCPUList(slices.Compact(all)), Memory: memory.Base + memory.Plugged, Source: "qemu"}
+	l := notebook.Limits{CPUs: proc.FormatCPUList(slices.Compact(all)), Memory: memory.Base + memory.Plugged, Source: "qemu"}
 	if g.spec.Provisioning == notebook.Vanilla {
 		l.Quota = float64(len(vcpus)) // as many threads as that can use no more
 	}

@@ -19,8 +19,9 @@ import (
 	"tare/lab/engine"
 	"tare/lab/engine/conformance"
 	"tare/lab/engine/qemu"
-	"tare/lab/host"
 	"tare/lab/image"
+	"tare/lab/journal"
+	"tare/lab/proc"
 	"tare/lab/ruler"
 	"tare/notebook"
 )
@@ -83,7 +84,7 @@ func lab(t *testing.T, tare string, boot time.Duration, room int64) (*qemu.Drive
 			}
 		})
 	}
-	journal, err := host.OpenJournal(state)
+	journal, err := journal.Open(state)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +150,7 @@ func provision(t *testing.T, d *qemu.Driver, s engine.Spec) (engine.Guest, error
 func TestPinned(t *testing.T) {
 	t.Parallel()
 	d, s := lab(t, program(t), 0, 0)
-	cpus, err := host.ParseCPUList(allowed(t, os.Getpid()))
+	cpus, err := proc.ParseCPUList(allowed(t, os.Getpid()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,7 +164,7 @@ func TestPinned(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := host.FormatCPUList(cpus[:2]); l.CPUs != want || l.Quota != 0 || l.Memory != s.Instance.Memory {
+	if want := proc.FormatCPUList(cpus[:2]); l.CPUs != want || l.Quota != 0 || l.Memory != s.Instance.Memory {
 		t.Errorf("limits %+v; want CPUs %s, no quota, %d bytes", l, want, s.Instance.Memory)
 	}
 	if n := len(g.Ruler().Hello().CPUs); n != 2 {
@@ -216,7 +217,7 @@ func TestPinned(t *testing.T) {
 func TestPinnedOthers(t *testing.T) {
 	t.Parallel()
 	d, s := lab(t, program(t), 0, 0)
-	cpus, err := host.ParseCPUList(allowed(t, os.Getpid()))
+	cpus, err := proc.ParseCPUList(allowed(t, os.Getpid()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,7 +233,7 @@ func TestPinnedOthers(t *testing.T) {
 	if err != nil || len(pids) != 1 {
 		t.Fatalf("processes %v, %v; want one", pids, err)
 	}
-	if got, want := allowed(t, pids[0]), host.FormatCPUList(cpus[:len(cpus)-1]); got != want {
+	if got, want := allowed(t, pids[0]), proc.FormatCPUList(cpus[:len(cpus)-1]); got != want {
 		t.Errorf("QEMU's main thread may run on %s, want %s", got, want)
 	}
 }

@@ -16,8 +16,8 @@ import (
 	"tare/lab/engine/conformance"
 	"tare/lab/engine/qemu"
 	"tare/lab/engine/vmcn"
-	"tare/lab/host"
 	"tare/lab/image"
+	"tare/lab/journal"
 	"tare/lab/ruler"
 	"tare/notebook"
 )
@@ -54,7 +54,7 @@ func provision(t *testing.T, crun string) (engine.Guest, error) {
 	if err := os.Mkdir(state, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	journal, err := host.OpenJournal(state)
+	journal, err := journal.Open(state)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,8 +19,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tare/lab/engine/oci"
-	"tare/lab/host"
 	"tare/lab/network"
+	"tare/lab/proc"
 	"tare/lab/ruler"
 	"tare/notebook"
 )
@@ -352,7 +352,7 @@ func inForce(dir string, c oci.Container) (string, error) {
 	}
 	words := fmt.Sprintf("in force on the container in the VM: %d MiB of memory (what the VM's kernel had left), ", c.Memory>>20)
 	if c.CPUs != nil {
-		list := host.FormatCPUList(c.CPUs)
+		list := proc.FormatCPUList(c.CPUs)
 		if err := read("cpuset.cpus.effective", list); err != nil {
 			return "", err
 		}

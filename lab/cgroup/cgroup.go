@@ -1,78 +1,51 @@
 //go:build linux
 
-package host
+// Package cgroup knows control groups, version 1 and version 2: where a process is, which limits are in force on it, what
+// the kernel killed for memory, which processes are in a group, and how a group is removed.
+package cgroup
 
 import (
 	"errors"
 	"fmt"
 	"io/fs"
 	"math"
-	"os"
 	"path"
 	"slices"
 	"strconv"
 	"strings"
 
+	"tare/lab/proc"
 	"tare/notebook"
 )
 
-// system is the file tree that facts are read from: the machine's own, or one recorded from another machine.
-type system struct{ fs fs.FS }
+// system is the machine whose cgroups are read.
+type system struct{ proc.Tree }
 
-var live = system{os.DirFS("/")}
+var host = system{proc.Host}
 
-// read gives a file's text without the white space around it. name is absolute.
-func (s system) read(name string) (string, error) {
-	b, err := fs.ReadFile(s.fs, strings.TrimPrefix(name, "/"))
-	return strings.TrimSpace(string(b)), err
-}
-
-// mount is one line of a mountinfo file.
-type mount struct {
-	root    string   // the folder of the file system that is mounted
-	point   string   // where
-	fstype  string   //
-	options []string // of the file system: a version 1 cgroup hierarchy names its controllers here
-}
-
-// parseMountinfo reads /proc/PID/mountinfo (proc_pid_mountinfo(5)).
-func parseMountinfo(s string) ([]mount, error) {
-	var mounts []mount
-	n := 0
-	for line := range strings.Lines(s) {
-		n++
-		line = strings.TrimSuffix(line, "\n")
-		if line == "" {
-			continue
-		}
-		// ID PARENT MAJOR:MINOR ROOT POINT OPTIONS [TAG…] - TYPE SOURCE OPTIONS; the source may be empty.
-		before, after, ok := strings.Cut(line, " - ")
-		f, g := strings.Split(before, " "), strings.Split(after, " ")
-		if !ok || len(f) < 6 || len(g) < 2 {
-			return nil, fmt.Errorf("line %d: %.100q is not a line of mountinfo", n, line)
-		}
-		mounts = append(mounts, mount{unescape(f[3]), unescape(f[4]), g[0], strings.Split(g[len(g)-1], ",")})
+// Versions says which versions of cgroups a machine has mounted: "v1", "v2", "hybrid" (controllers in version 1 and a version 2 hierarchy beside them) or "none".
+func Versions(t proc.Tree) (string, error) {
+	mounts, err := t.Mounts()
+	if err != nil {
+		return "", err
 	}
-	return mounts, nil
-}
-
-// unescape takes back the kernel's \ooo for white space and backslashes.
-func unescape(s string) string {
-	if !strings.Contains(s, `\`) {
-		return s
+	var v1, v2 bool
+	for _, m := range mounts {
+		// A hierarchy of version 1 that only names processes (systemd's) has no controllers.
+		v1 = v1 || m.Type == "cgroup" && slices.ContainsFunc([]string{"cpu", "cpuset", "memory"}, func(c string) bool {
+			return slices.Contains(m.Options, c)
+		})
+		v2 = v2 || m.Type == "cgroup2"
 	}
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		if s[i] == '\\' && i+3 < len(s) {
-			if c, err := strconv.ParseUint(s[i+1:i+4], 8, 8); err == nil {
-				b.WriteByte(byte(c))
-				i += 3
-				continue
-			}
-		}
-		b.WriteByte(s[i])
+	switch {
+	case v1 && v2:
+		return "hybrid", nil
+	case v1:
+		return "v1", nil
+	case v2:
+		return "v2", nil
 	}
-	return b.String()
+	return "none", nil
 }
 
 // membership is one line of /proc/PID/cgroup: where a process is in one hierarchy.
@@ -104,51 +77,47 @@ func parseMemberships(s string) ([]membership, error) {
 	return ms, nil
 }
 
-// group is a process's place in the hierarchy that has a controller, as a folder of the mounted hierarchy.
-type group struct {
-	dir     string // "" when the controller is in no hierarchy here
-	top     string // where the hierarchy is mounted; dir is it, or below it
-	version int    // 1 or 2
+// Group is a process's place in the hierarchy that has a controller, as a folder of the mounted hierarchy.
+type Group struct {
+	Dir     string // "" when the controller is in no hierarchy here
+	Top     string // where the hierarchy is mounted; Dir is it, or below it
+	Version int    // 1 or 2
 }
 
 // upwards lists the group's folder and those above it that can be seen.
-func (g group) upwards() []string {
-	if g.dir == "" {
+func (g Group) upwards() []string {
+	if g.Dir == "" {
 		return nil
 	}
-	dirs := []string{g.dir}
-	for d := g.dir; d != g.top && len(d) > len(g.top); {
+	dirs := []string{g.Dir}
+	for d := g.Dir; d != g.Top && len(d) > len(g.Top); {
 		d = path.Dir(d)
 		dirs = append(dirs, d)
 	}
 	return dirs
 }
 
-// groupOf finds where process pid is for a controller ("cpu", "cpuset", "memory", …).
-func (s system) groupOf(pid, controller string) (group, error) {
+// find finds where process pid is for a controller ("cpu", "cpuset", "memory", …).
+func (s system) find(pid, controller string) (Group, error) {
 	file := "/proc/" + pid + "/cgroup"
-	text, err := s.read(file)
+	text, err := s.Read(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		// Either the process is gone or the kernel has no cgroups.
-		if _, err := s.read("/proc/self/cgroup"); err != nil {
-			return group{}, nil
+		if _, err := s.Read("/proc/self/cgroup"); err != nil {
+			return Group{}, nil
 		}
 	}
 	if err != nil {
-		return group{}, err
+		return Group{}, err
 	}
 	ms, err := parseMemberships(text)
 	if err != nil {
-		return group{}, fmt.Errorf("%s: %w", file, err)
+		return Group{}, fmt.Errorf("%s: %w", file, err)
 	}
 	// This process's own view, for the paths in /proc/PID/cgroup are relative to the reader's cgroup namespace.
-	text, err = s.read("/proc/self/mountinfo")
+	mounts, err := s.Mounts()
 	if err != nil {
-		return group{}, err
-	}
-	mounts, err := parseMountinfo(text)
-	if err != nil {
-		return group{}, fmt.Errorf("/proc/self/mountinfo: %w", err)
+		return Group{}, err
 	}
 
 	// A controller of version 1 is bound to its hierarchy and not to be had in version 2.
@@ -159,27 +128,27 @@ func (s system) groupOf(pid, controller string) (group, error) {
 		i = slices.IndexFunc(ms, func(m membership) bool { return len(m.controllers) == 0 })
 	}
 	if i < 0 {
-		return group{}, nil
+		return Group{}, nil
 	}
 	// Of several mounts of the hierarchy, the one that shows most of what lies above.
-	var best *mount
+	var best *proc.Mount
 	var rel string
 	for _, m := range mounts {
-		if m.fstype != fstype || (version == 1 && !slices.Contains(m.options, controller)) {
+		if m.Type != fstype || (version == 1 && !slices.Contains(m.Options, controller)) {
 			continue
 		}
-		r, ok := within(ms[i].path, m.root)
-		if ok && (best == nil || len(m.root) < len(best.root)) {
+		r, ok := within(ms[i].path, m.Root)
+		if ok && (best == nil || len(m.Root) < len(best.Root)) {
 			best, rel = &m, r
 		}
 	}
 	if best != nil {
-		return group{dir: path.Join(best.point, rel), top: best.point, version: version}, nil
+		return Group{Dir: path.Join(best.Point, rel), Top: best.Point, Version: version}, nil
 	}
 	if ms[i].path == "/" {
-		return group{}, nil // the root has no limits to be read
+		return Group{}, nil // the root has no limits to be read
 	}
-	return group{}, fmt.Errorf("process %s is in cgroup %s for %s, which no mount seen from here shows; mount the cgroup hierarchy, or run tare outside of the container", pid, ms[i].path, controller)
+	return Group{}, fmt.Errorf("process %s is in cgroup %s for %s, which no mount seen from here shows; mount the cgroup hierarchy, or run tare outside of the container", pid, ms[i].path, controller)
 }
 
 // within gives the part of p below root.
@@ -193,44 +162,50 @@ func within(p, root string) (string, bool) {
 	return strings.CutPrefix(p, root+"/")
 }
 
-// CgroupOf is the folder of the cgroup that process pid is in for a controller ("cpu", "cpuset", "memory", …), in
+// Of is the folder of the cgroup that process pid is in for a controller ("cpu", "cpuset", "memory", …), in
 // either version, and "" where the kernel has no such hierarchy mounted.
-func CgroupOf(pid int, controller string) (dir string, err error) {
-	g, err := live.groupOf(strconv.Itoa(pid), controller)
+func Of(pid int, controller string) (dir string, err error) {
+	g, err := host.find(strconv.Itoa(pid), controller)
 	if err != nil {
-		return "", fmt.Errorf("host: cgroup of process %d: %w", pid, err)
+		return "", fmt.Errorf("cgroup: cgroup of process %d: %w", pid, err)
 	}
-	return g.dir, nil
+	return g.Dir, nil
 }
+
+// Find is where this process is for a controller ("cpu", "cpuset", "memory", …).
+func Find(controller string) (Group, error) { return host.find("self", controller) }
+
+// Quota reads the group's own CPU quota in cores, 0 for none. It must be in a hierarchy with the controller cpu.
+func (g Group) Quota() (float64, error) { return host.quota(g.Dir, g.Version) }
 
 // LimitsOf says what is in force on process pid, its own cgroups and those above them taken together: the CPUs
 // that its main thread may run on, the cores' worth of time that it may use, and the bytes of memory. All is read
 // from the kernel's files now. Source says which version of cgroups limits it, or "affinity" where none does.
 func LimitsOf(pid int) (notebook.Limits, error) {
-	l, err := live.limitsOf(strconv.Itoa(pid))
+	l, err := host.limitsOf(strconv.Itoa(pid))
 	if err != nil {
-		return l, fmt.Errorf("host: limits of process %d: %w", pid, err)
+		return l, fmt.Errorf("cgroup: limits of process %d: %w", pid, err)
 	}
 	return l, nil
 }
 
 func (s system) limitsOf(pid string) (notebook.Limits, error) {
 	var l notebook.Limits
-	online, err := s.online()
+	online, err := s.OnlineCPUs()
 	if err != nil {
 		return l, err
 	}
-	status, err := s.read("/proc/" + pid + "/status")
+	status, err := s.Read("/proc/" + pid + "/status")
 	if err != nil {
 		return l, err
 	}
-	allowed, err := ParseCPUList(field(status, "Cpus_allowed_list"))
+	allowed, err := proc.ParseCPUList(proc.Field(status, "Cpus_allowed_list"))
 	if err != nil {
 		return l, fmt.Errorf("/proc/%s/status: %w", pid, err)
 	}
-	cpus := intersect(online, allowed)
+	cpus := proc.IntersectCPUs(online, allowed)
 	if len(cpus) == 0 {
-		return l, fmt.Errorf("/proc/%s/status: Cpus_allowed_list names no CPU that is online (%s)", pid, FormatCPUList(online))
+		return l, fmt.Errorf("/proc/%s/status: Cpus_allowed_list names no CPU that is online (%s)", pid, proc.FormatCPUList(online))
 	}
 
 	var versions []int
@@ -238,34 +213,34 @@ func (s system) limitsOf(pid string) (notebook.Limits, error) {
 	if err != nil {
 		return l, err
 	}
-	if set != nil && len(intersect(online, set)) < len(online) {
-		cpus = intersect(cpus, set)
+	if set != nil && len(proc.IntersectCPUs(online, set)) < len(online) {
+		cpus = proc.IntersectCPUs(cpus, set)
 		versions = append(versions, version)
 	}
-	l.CPUs = FormatCPUList(cpus)
+	l.CPUs = proc.FormatCPUList(cpus)
 
-	g, err := s.groupOf(pid, "cpu")
+	g, err := s.find(pid, "cpu")
 	if err != nil {
 		return l, err
 	}
 	for _, dir := range g.upwards() {
-		q, err := s.quota(dir, g.version)
+		q, err := s.quota(dir, g.Version)
 		if err != nil {
 			return l, err
 		}
 		if q > 0 && (l.Quota == 0 || q < l.Quota) {
 			l.Quota = q
-			versions = append(versions, g.version)
+			versions = append(versions, g.Version)
 		}
 	}
 
-	g, err = s.groupOf(pid, "memory")
+	g, err = s.find(pid, "memory")
 	if err != nil {
 		return l, err
 	}
-	name := map[int]string{1: "memory.limit_in_bytes", 2: "memory.max"}[g.version]
+	name := map[int]string{1: "memory.limit_in_bytes", 2: "memory.max"}[g.Version]
 	for _, dir := range g.upwards() {
-		text, err := s.read(dir + "/" + name)
+		text, err := s.Read(dir + "/" + name)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // the root has none, nor has a group without the controller
 		}
@@ -278,7 +253,7 @@ func (s system) limitsOf(pid string) (notebook.Limits, error) {
 		}
 		if m > 0 && (l.Memory == 0 || m < l.Memory) {
 			l.Memory = m
-			versions = append(versions, g.version)
+			versions = append(versions, g.Version)
 		}
 	}
 
@@ -296,37 +271,37 @@ func (s system) limitsOf(pid string) (notebook.Limits, error) {
 
 // cpuset gives the effective CPU set of the process's cgroup, nil where there is none.
 func (s system) cpuset(pid string) (cpus []int, version int, err error) {
-	g, err := s.groupOf(pid, "cpuset")
+	g, err := s.find(pid, "cpuset")
 	if err != nil {
 		return nil, 0, err
 	}
-	names := map[int][]string{1: {"cpuset.effective_cpus", "cpuset.cpus"}, 2: {"cpuset.cpus.effective"}}[g.version]
+	names := map[int][]string{1: {"cpuset.effective_cpus", "cpuset.cpus"}, 2: {"cpuset.cpus.effective"}}[g.Version]
 	// A group of version 2 without the controller has its parent's set.
 	for _, dir := range g.upwards() {
 		for _, name := range names {
-			text, err := s.read(dir + "/" + name)
+			text, err := s.Read(dir + "/" + name)
 			if errors.Is(err, fs.ErrNotExist) {
 				continue
 			}
 			if err != nil {
 				return nil, 0, err
 			}
-			cpus, err := ParseCPUList(text)
+			cpus, err := proc.ParseCPUList(text)
 			if err != nil {
 				return nil, 0, fmt.Errorf("%s/%s: %w", dir, name, err)
 			}
 			if cpus != nil {
-				return cpus, g.version, nil
+				return cpus, g.Version, nil
 			}
 		}
 	}
-	return nil, g.version, nil
+	return nil, g.Version, nil
 }
 
 // quota reads one group's own CPU quota in cores, 0 for none.
 func (s system) quota(dir string, version int) (float64, error) {
 	if version == 2 {
-		text, err := s.read(dir + "/cpu.max")
+		text, err := s.Read(dir + "/cpu.max")
 		if errors.Is(err, fs.ErrNotExist) {
 			return 0, nil
 		}
@@ -339,14 +314,14 @@ func (s system) quota(dir string, version int) (float64, error) {
 		}
 		return q, nil
 	}
-	quota, err := s.read(dir + "/cpu.cfs_quota_us")
+	quota, err := s.Read(dir + "/cpu.cfs_quota_us")
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
 	}
 	if err != nil {
 		return 0, err
 	}
-	period, err := s.read(dir + "/cpu.cfs_period_us")
+	period, err := s.Read(dir + "/cpu.cfs_period_us")
 	if err != nil {
 		return 0, err
 	}
@@ -393,21 +368,21 @@ func parseMemoryLimit(s string) (int64, error) {
 }
 
 // OOMKills is how many processes the kernel has killed because the cgroup was at its memory limit: in version 2
-// with the cgroups below it, in version 1 in the cgroup itself. dir is the memory controller's (see CgroupOf).
+// with the cgroups below it, in version 1 in the cgroup itself. dir is the memory controller's (see Of).
 func OOMKills(dir string) (int64, error) {
-	n, err := live.oomKills(dir)
+	n, err := host.oomKills(dir)
 	if err != nil {
-		return 0, fmt.Errorf("host: processes killed for memory: %w", err)
+		return 0, fmt.Errorf("cgroup: processes killed for memory: %w", err)
 	}
 	return n, nil
 }
 
 func (s system) oomKills(dir string) (int64, error) {
 	file := dir + "/memory.events"
-	text, err := s.read(file)
+	text, err := s.Read(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		file = dir + "/memory.oom_control"
-		text, err = s.read(file)
+		text, err = s.Read(file)
 	}
 	if err != nil {
 		return 0, err
@@ -418,14 +393,4 @@ func (s system) oomKills(dir string) (int64, error) {
 		}
 	}
 	return 0, fmt.Errorf("%s has no line oom_kill; a kernel from 4.13 on has it", file)
-}
-
-// field gives what follows "name:" on a line of a file like /proc/PID/status, or "".
-func field(text, name string) string {
-	for line := range strings.Lines(text) {
-		if k, v, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(k) == name {
-			return strings.TrimSpace(v)
-		}
-	}
-	return ""
 }

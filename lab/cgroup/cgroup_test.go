@@ -1,6 +1,6 @@
 //go:build linux
 
-package host
+package cgroup
 
 import (
 	"fmt"
@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -16,6 +15,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"tare/internal/require"
+	"tare/lab/proc"
+	"tare/lab/proc/proctest"
 	"tare/notebook"
 )
 
@@ -35,16 +37,28 @@ const (
 	cgroupV1 = "12:cpuset:%[1]s\n5:cpu,cpuacct:%[1]s\n4:memory:%[1]s\n1:name=systemd:%[1]s\n0::/user.slice"
 )
 
+// machine is a made one.
+type machine struct{ proctest.Tree }
+
+func (m machine) find(pid, controller string) (Group, error) {
+	return system{m.Tree.Tree}.find(pid, controller)
+}
+func (m machine) oomKills(dir string) (int64, error) { return system{m.Tree.Tree}.oomKills(dir) }
+func (m machine) limitsOf(pid string) (notebook.Limits, error) {
+	return system{m.Tree.Tree}.limitsOf(pid)
+}
+
 // process gives a machine of 16 CPUs a process 7.
-func process(mounts, cgroup, allowed string) system {
-	s := machine(smt())
-	s.put("/proc/self/mountinfo", mounts)
-	s.put("/proc/7/cgroup", cgroup)
-	s.put("/proc/7/status", "Name:\ta\nCpus_allowed:\tffff\nCpus_allowed_list:\t"+allowed+"\nMems_allowed_list:\t0")
+func process(mounts, cgroup, allowed string) machine {
+	s := machine{proctest.New()}
+	s.Put("/sys/devices/system/cpu/online", "0-15")
+	s.Put("/proc/self/mountinfo", mounts)
+	s.Put("/proc/7/cgroup", cgroup)
+	s.Put("/proc/7/status", "Name:\ta\nCpus_allowed:\tffff\nCpus_allowed_list:\t"+allowed+"\nMems_allowed_list:\t0")
 	return s
 }
 
-func wantLimits(t *testing.T, what string, s system, want notebook.Limits) {
+func wantLimits(t *testing.T, what string, s machine, want notebook.Limits) {
 	t.Helper()
 	got, err := s.limitsOf("7")
 	if err != nil || got != want {
@@ -58,23 +72,23 @@ func TestLimitsV2(t *testing.T) {
 
 	s = process(mountsV2, "0::/a/b/c", "0-31") // CPUs that the machine could have and has not
 	const top = "/sys/fs/cgroup"
-	s.put(top+"/cpuset.cpus.effective", "0-15")
-	s.put(top+"/a/b/cpuset.cpus.effective", "0-7")
-	s.put(top+"/a/cpu.max", "150000 100000")
-	s.put(top+"/a/b/cpu.max", "max 100000")
-	s.put(top+"/a/b/c/cpu.max", "200000 100000")
-	s.put(top+"/a/memory.max", "max")
-	s.put(top+"/a/b/memory.max", "1073741824")
-	s.put(top+"/a/b/c/memory.max", "2147483648")
+	s.Put(top+"/cpuset.cpus.effective", "0-15")
+	s.Put(top+"/a/b/cpuset.cpus.effective", "0-7")
+	s.Put(top+"/a/cpu.max", "150000 100000")
+	s.Put(top+"/a/b/cpu.max", "max 100000")
+	s.Put(top+"/a/b/c/cpu.max", "200000 100000")
+	s.Put(top+"/a/memory.max", "max")
+	s.Put(top+"/a/b/memory.max", "1073741824")
+	s.Put(top+"/a/b/c/memory.max", "2147483648")
 	wantLimits(t, "from above", s, notebook.Limits{CPUs: "0-7", Quota: 1.5, Memory: 1 << 30, Source: "cgroup v2"})
 
-	s.put(top+"/a/b/c/cpu.max", "50000 100000")
-	s.put(top+"/a/b/c/memory.max", "536870912")
+	s.Put(top+"/a/b/c/cpu.max", "50000 100000")
+	s.Put(top+"/a/b/c/memory.max", "536870912")
 	wantLimits(t, "its own", s, notebook.Limits{CPUs: "0-7", Quota: 0.5, Memory: 512 << 20, Source: "cgroup v2"})
-	s.put(top+"/a/b/c/cpu.max", "max 100000")
-	s.put(top+"/a/b/c/memory.max", "max")
+	s.Put(top+"/a/b/c/cpu.max", "max 100000")
+	s.Put(top+"/a/b/c/memory.max", "max")
 
-	s.put("/proc/7/status", "Cpus_allowed_list:\t6-9")
+	s.Put("/proc/7/status", "Cpus_allowed_list:\t6-9")
 	wantLimits(t, "and an affinity", s, notebook.Limits{CPUs: "6-7", Quota: 1.5, Memory: 1 << 30, Source: "cgroup v2"})
 }
 
@@ -85,7 +99,7 @@ func TestLimitsV1(t *testing.T) {
 		if mounts == mountsHybrid {
 			base += "/docker/abc"
 		}
-		put := func(controller, file, text string) { s.put(fmt.Sprintf(base, controller)+file, text) }
+		put := func(controller, file, text string) { s.Put(fmt.Sprintf(base, controller)+file, text) }
 		const unlimited = "9223372036854771712"
 		put("cpu,cpuacct", "/cpu.cfs_quota_us", "-1")
 		put("cpu,cpuacct", "/cpu.cfs_period_us", "100000")
@@ -111,9 +125,9 @@ func TestLimitsOfAHierarchyMountedTwice(t *testing.T) {
 	const part = "90 23 0:26 /a /mnt/part rw - cgroup2 cgroup2 rw"
 	for _, mounts := range []string{mountsV2 + "\n" + part, part + "\n" + mountsV2} {
 		s := process(mounts, "0::/a/b", "0-15")
-		s.put("/sys/fs/cgroup/a/memory.max", "1048576")
-		g, err := s.groupOf("7", "memory")
-		if err != nil || g.dir != "/sys/fs/cgroup/a/b" || g.top != "/sys/fs/cgroup" {
+		s.Put("/sys/fs/cgroup/a/memory.max", "1048576")
+		g, err := s.find("7", "memory")
+		if err != nil || g.Dir != "/sys/fs/cgroup/a/b" || g.Top != "/sys/fs/cgroup" {
 			t.Errorf("group %+v, %v", g, err)
 		}
 		wantLimits(t, mounts, s, notebook.Limits{CPUs: "0-15", Memory: 1 << 20, Source: "cgroup v2"})
@@ -133,7 +147,7 @@ func TestLimitsThatCanNotBeSeen(t *testing.T) {
 	}
 	// No hierarchy mounted, and none in use.
 	s = process("1 1 0:1 / / rw - ext4 /dev/vda rw", fmt.Sprintf(cgroupV1, "/"), "0-15")
-	s.put("/proc/7/cgroup", fmt.Sprintf(strings.ReplaceAll(cgroupV1, "/user.slice", "/"), "/"))
+	s.Put("/proc/7/cgroup", fmt.Sprintf(strings.ReplaceAll(cgroupV1, "/user.slice", "/"), "/"))
 	wantLimits(t, "no hierarchy", s, notebook.Limits{CPUs: "0-15", Source: "affinity"})
 	// A process that is gone.
 	if l, err := LimitsOf(math.MaxInt32); err == nil {
@@ -151,7 +165,7 @@ func TestLimitsFromBadFiles(t *testing.T) {
 		"/sys/fs/cgroup/a/cpuset.cpus.effective": "5-1",
 	} {
 		s := process(mountsV2, "0::/a", "0-15")
-		s.put(file, text)
+		s.Put(file, text)
 		if l, err := s.limitsOf("7"); err == nil || !strings.Contains(err.Error(), file) {
 			t.Errorf("%s holds %q: limits %+v, and the error %v does not name it", file, text, l, err)
 		}
@@ -159,13 +173,13 @@ func TestLimitsFromBadFiles(t *testing.T) {
 }
 
 func TestRecordedLimits(t *testing.T) {
-	s := recorded(t, "debian12-vm.txt")
-	g, err := s.groupOf("self", "memory")
-	if err != nil || g.dir != "/sys/fs/cgroup/memory/group/one" || g.top != "/sys/fs/cgroup/memory" || g.version != 1 {
+	s := system{proctest.Recorded(t, "../host/testdata/debian12-vm.txt").Tree}
+	g, err := s.find("self", "memory")
+	if err != nil || g.Dir != "/sys/fs/cgroup/memory/group/one" || g.Top != "/sys/fs/cgroup/memory" || g.Version != 1 {
 		t.Errorf("group %+v, %v", g, err)
 	}
-	g, err = s.groupOf("self", "hugetlb")
-	if err != nil || g.dir != "/sys/fs/cgroup/unified" || g.version != 2 {
+	g, err = s.find("self", "hugetlb")
+	if err != nil || g.Dir != "/sys/fs/cgroup/unified" || g.Version != 2 {
 		t.Errorf("group %+v, %v", g, err)
 	}
 	l, err := s.limitsOf("self")
@@ -176,18 +190,18 @@ func TestRecordedLimits(t *testing.T) {
 
 // What the kernel is told is what it is found to enforce.
 func TestLimitsInForce(t *testing.T) {
-	needRoot(t)
-	limits := make(map[string]group)
+	require.Root(t)
+	limits := make(map[string]Group)
 	for _, controller := range []string{"cpu", "cpuset", "memory"} {
-		g, err := live.groupOf("self", controller)
+		g, err := host.find("self", controller)
 		if err != nil {
 			t.Fatal(err)
 		}
-		need(t, g.version == 1, "the "+controller+" controller in cgroup v1")
+		require.That(t, g.Version == 1, "the "+controller+" controller in cgroup v1")
 		limits[controller] = g
 	}
-	cmd := start(t, "sleep", "60")
-	online, err := live.online()
+	cmd := proctest.Start(t, "sleep", "60")
+	online, err := proc.OnlineCPUs()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,9 +215,9 @@ func TestLimitsInForce(t *testing.T) {
 	in := make(map[string]string)
 	// In the one below, so that the limits of the one above must be seen. Controllers may share a hierarchy.
 	for controller, g := range limits {
-		above := filepath.Join(g.top, fmt.Sprintf("tare-test-%d-limits", os.Getpid()))
+		above := filepath.Join(g.Top, fmt.Sprintf("tare-test-%d-limits", os.Getpid()))
 		if !exists(above) {
-			above = makeGroup(t, g.top, "limits")
+			above = makeGroup(t, g.Top, "limits")
 		}
 		in[controller] = mkdir(t, above, "below")
 	}
@@ -221,23 +235,23 @@ func TestLimitsInForce(t *testing.T) {
 	if want := (notebook.Limits{CPUs: last, Quota: 0.75, Memory: 96 << 20, Source: "cgroup v1"}); err != nil || l != want {
 		t.Errorf("limits %+v, %v, want %+v", l, err, want)
 	}
-	dir, err := CgroupOf(cmd.Process.Pid, "memory")
+	dir, err := Of(cmd.Process.Pid, "memory")
 	if err != nil || dir != in["memory"] {
-		t.Errorf("CgroupOf = %s, %v, want %s", dir, err, in["memory"])
+		t.Errorf("Of = %s, %v, want %s", dir, err, in["memory"])
 	}
-	pids, err := CgroupProcs(filepath.Dir(dir))
+	pids, err := Procs(filepath.Dir(dir))
 	if err != nil || len(pids) != 1 || pids[0] != cmd.Process.Pid {
-		t.Errorf("CgroupProcs = %v, %v, want %d", pids, err, cmd.Process.Pid)
+		t.Errorf("Procs = %v, %v, want %d", pids, err, cmd.Process.Pid)
 	}
 }
 
 func TestLimitsByAffinity(t *testing.T) {
-	online, err := live.online()
+	online, err := proc.OnlineCPUs()
 	if err != nil {
 		t.Fatal(err)
 	}
-	need(t, len(online) > 1, "two CPUs")
-	cmd := start(t, "sleep", "60")
+	require.That(t, len(online) > 1, "two CPUs")
+	cmd := proctest.Start(t, "sleep", "60")
 	var mask unix.CPUSet
 	mask.Set(online[1])
 	if err := unix.SchedSetaffinity(cmd.Process.Pid, &mask); err != nil {
@@ -250,13 +264,13 @@ func TestLimitsByAffinity(t *testing.T) {
 }
 
 func TestOOMKills(t *testing.T) {
-	needRoot(t)
-	g, err := live.groupOf("self", "memory")
+	require.Root(t)
+	g, err := host.find("self", "memory")
 	if err != nil {
 		t.Fatal(err)
 	}
-	need(t, g.version == 1, "the memory controller in cgroup v1")
-	dir := makeGroup(t, g.top, "oom")
+	require.That(t, g.Version == 1, "the memory controller in cgroup v1")
+	dir := makeGroup(t, g.Top, "oom")
 	if n, err := OOMKills(dir); err != nil || n != 0 {
 		t.Fatalf("OOMKills of a new cgroup = %d, %v", n, err)
 	}
@@ -284,40 +298,14 @@ func TestOOMKills(t *testing.T) {
 }
 
 func TestOOMKillsV2(t *testing.T) {
-	s := machine(smt())
-	s.put("/sys/fs/cgroup/a/memory.events", "low 0\nhigh 0\nmax 12\noom 3\noom_kill 2\noom_group_kill 0")
+	s := machine{proctest.New()}
+	s.Put("/sys/fs/cgroup/a/memory.events", "low 0\nhigh 0\nmax 12\noom 3\noom_kill 2\noom_group_kill 0")
 	if n, err := s.oomKills("/sys/fs/cgroup/a"); err != nil || n != 2 {
 		t.Errorf("oomKills = %d, %v, want 2", n, err)
 	}
-	s.put("/sys/fs/cgroup/b/memory.oom_control", "oom_kill_disable 0\nunder_oom 0")
+	s.Put("/sys/fs/cgroup/b/memory.oom_control", "oom_kill_disable 0\nunder_oom 0")
 	if n, err := s.oomKills("/sys/fs/cgroup/b"); err == nil {
 		t.Errorf("oomKills of an old kernel = %d", n)
-	}
-}
-
-func FuzzParseMountinfo(f *testing.F) {
-	f.Add(mountsHybrid)
-	f.Add(mountsInDocker)
-	f.Add(`1 2 0:1 / /a\040b\134 rw shared:1 - tmpfs  rw`)
-	f.Add(`1 2 0:1 / /a\99 rw - tmpfs`)
-	f.Fuzz(func(t *testing.T, s string) {
-		mounts, err := parseMountinfo(s)
-		if err != nil {
-			if !strings.HasPrefix(err.Error(), "line ") {
-				t.Errorf("%v names no line", err)
-			}
-			return
-		}
-		if lines := strings.Count(s, "\n") + 1; len(mounts) > lines {
-			t.Errorf("%d mounts on %d lines", len(mounts), lines)
-		}
-	})
-}
-
-func TestMountinfoEscapes(t *testing.T) {
-	mounts, err := parseMountinfo(`1 2 0:1 /r\011 /a\040b\134c rw shared:1 - tmpfs tmpfs rw,size=1k`)
-	if err != nil || len(mounts) != 1 || mounts[0].root != "/r\t" || mounts[0].point != `/a b\c` || mounts[0].fstype != "tmpfs" || len(mounts[0].options) != 2 {
-		t.Errorf("parseMountinfo = %q, %v", mounts, err)
 	}
 }
 
@@ -361,21 +349,4 @@ func FuzzParseMemoryLimit(f *testing.F) {
 			t.Errorf("parseMemoryLimit(%q) = %d", s, n)
 		}
 	})
-}
-
-func TestArchitectureIsTheKernels(t *testing.T) {
-	var u unix.Utsname
-	if err := unix.Uname(&u); err != nil {
-		t.Fatal(err)
-	}
-	if got, want := live.arch(), unix.ByteSliceToString(u.Machine[:]); got != want {
-		t.Errorf("arch %s, want %s", got, want)
-	}
-	// Without the kernel's word (before Linux 6.1) the program's own stands for it.
-	if got := machine(nil); runtime.GOARCH == "amd64" {
-		got.drop("/proc/sys/kernel/arch")
-		if a := got.arch(); a != "x86_64" {
-			t.Errorf("arch %s", a)
-		}
-	}
 }

@@ -1,6 +1,6 @@
 //go:build linux
 
-package host
+package proc
 
 import (
 	"fmt"
@@ -66,7 +66,8 @@ func FormatCPUList(cpus []int) string {
 	return b.String()
 }
 
-func intersect(a, b []int) []int {
+// IntersectCPUs gives the CPUs of a that are in b too, in the order of a.
+func IntersectCPUs(a, b []int) []int {
 	var both []int
 	for _, c := range a {
 		if slices.Contains(b, c) {

@@ -1,20 +1,22 @@
 //go:build linux
 
-package host
+package journal
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"tare/internal/require"
+	"tare/lab/proc"
+	"tare/lab/proc/proctest"
 )
 
 func mkdir(t *testing.T, path ...string) string {
@@ -141,7 +143,7 @@ func TestRemoveDirRefuses(t *testing.T) {
 }
 
 func TestRemoveDirNeverCrossesAMount(t *testing.T) {
-	needRoot(t)
+	require.Root(t)
 	state := t.TempDir()
 	dir := mkdir(t, state, "dir")
 	write(t, dir+"/before")
@@ -181,7 +183,7 @@ func TestRemoveDirNeverCrossesAMount(t *testing.T) {
 }
 
 func TestUnmount(t *testing.T) {
-	needRoot(t)
+	require.Root(t)
 	dir := mkdir(t, t.TempDir(), "with space")
 	tmpfs(t, dir)
 	tmpfs(t, dir) // one on the other
@@ -189,7 +191,7 @@ func TestUnmount(t *testing.T) {
 	if err != nil || note != "" {
 		t.Fatalf("Unmount = %q, %v", note, err)
 	}
-	if on, _, err := mountsAt(dir); on != 0 || err != nil {
+	if on, _, err := proc.MountsAt(dir); on != 0 || err != nil {
 		t.Errorf("still mounted: %d, %v", on, err)
 	}
 	for _, path := range []string{dir, dir + "/none/none"} {
@@ -200,7 +202,7 @@ func TestUnmount(t *testing.T) {
 }
 
 func TestUnmountBusyIsDetachedAndSaid(t *testing.T) {
-	needRoot(t)
+	require.Root(t)
 	dir := t.TempDir()
 	tmpfs(t, dir)
 	write(t, dir+"/file")
@@ -221,7 +223,7 @@ func TestUnmountBusyIsDetachedAndSaid(t *testing.T) {
 }
 
 func TestUnmountLeavesWhatIsBelow(t *testing.T) {
-	needRoot(t)
+	require.Root(t)
 	dir := t.TempDir()
 	tmpfs(t, dir)
 	inner := mkdir(t, dir, "inner")
@@ -229,13 +231,13 @@ func TestUnmountLeavesWhatIsBelow(t *testing.T) {
 	if _, err := Unmount(testContext(t), dir); err == nil || !strings.Contains(err.Error(), inner) {
 		t.Errorf("Unmount = %v, want an error that names %s", err, inner)
 	}
-	if on, _, err := mountsAt(inner); on != 1 || err != nil {
+	if on, _, err := proc.MountsAt(inner); on != 1 || err != nil {
 		t.Errorf("on the inner one: %d mounts, %v", on, err)
 	}
 }
 
 func TestKillProcess(t *testing.T) {
-	cmd := start(t, "sleep", "60")
+	cmd := proctest.Start(t, "sleep", "60")
 	e, err := ProcessEntry(cmd.Process.Pid)
 	if err != nil {
 		t.Fatal(err)
@@ -245,11 +247,11 @@ func TestKillProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Another process that has the pid of one recorded earlier.
-	if err := KillProcess(testContext(t), fmt.Sprintf("%d %d", pid, started-1)); err != nil || !alive(pid) {
-		t.Fatalf("with another start time: %v, alive %v", err, alive(pid))
+	if err := KillProcess(testContext(t), fmt.Sprintf("%d %d", pid, started-1)); err != nil || !proctest.Alive(pid) {
+		t.Fatalf("with another start time: %v, alive %v", err, proctest.Alive(pid))
 	}
-	if err := KillProcess(testContext(t), e.Target); err != nil || alive(pid) {
-		t.Errorf("KillProcess = %v, alive %v", err, alive(pid))
+	if err := KillProcess(testContext(t), e.Target); err != nil || proctest.Alive(pid) {
+		t.Errorf("KillProcess = %v, alive %v", err, proctest.Alive(pid))
 	}
 	if err := cmd.Wait(); err == nil || !strings.Contains(err.Error(), "killed") {
 		t.Errorf("it ended with %v", err)
@@ -261,182 +263,5 @@ func TestKillProcess(t *testing.T) {
 		if err := KillProcess(testContext(t), bad); err == nil {
 			t.Errorf("KillProcess(%q) is no error", bad)
 		}
-	}
-}
-
-// cgroupTop is where the memory hierarchy of version 1 ("cgroup") or that of version 2 ("cgroup2") is mounted.
-func cgroupTop(t *testing.T, fstype string) string {
-	t.Helper()
-	b, err := os.ReadFile("/proc/self/mountinfo")
-	if err != nil {
-		t.Fatal(err)
-	}
-	mounts, err := parseMountinfo(string(b))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, m := range mounts {
-		if m.fstype == fstype && (fstype == "cgroup2" || strings.Contains(strings.Join(m.options, " "), "memory")) {
-			return m.point
-		}
-	}
-	return ""
-}
-
-// group makes a cgroup until the end of the test.
-func makeGroup(t *testing.T, top, name string) string {
-	t.Helper()
-	dir := filepath.Join(top, fmt.Sprintf("tare-test-%d-%s", os.Getpid(), name))
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := RemoveCgroup(context.Background(), dir); err != nil {
-			t.Error(err)
-		}
-	})
-	return dir
-}
-
-func enter(t *testing.T, dir string, pid int) {
-	t.Helper()
-	if err := os.WriteFile(dir+"/cgroup.procs", fmt.Append(nil, pid), 0); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// forkForEver makes children that make children: always some live, none for long.
-func forkForEver() {
-	for {
-		cmd := exec.Command("/bin/sh", "-c", "sleep 0.01 & sleep 0.01 & sleep 0.02")
-		if err := cmd.Run(); err != nil {
-			os.Exit(1)
-		}
-	}
-}
-
-func TestRemoveCgroup(t *testing.T) {
-	needRoot(t)
-	for _, fstype := range []string{"cgroup", "cgroup2"} {
-		t.Run(fstype, func(t *testing.T) {
-			top := cgroupTop(t, fstype)
-			need(t, top != "", "a mounted "+fstype+" hierarchy")
-			dir := makeGroup(t, top, "remove")
-			below := mkdir(t, dir, "a", "b")
-			mkdir(t, dir, "c")
-			// A program that keeps making processes while it is killed.
-			cmd := exec.Command("/proc/self/exe")
-			cmd.Env = append(os.Environ(), "TARE_TEST_FORK=1")
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-			enter(t, below, cmd.Process.Pid)
-			deadline := time.Now().Add(10 * time.Second)
-			for {
-				pids, err := CgroupProcs(dir)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if len(pids) > 1 {
-					break
-				}
-				if time.Now().After(deadline) {
-					t.Fatalf("only %v in the cgroup", pids)
-				}
-				time.Sleep(time.Millisecond)
-			}
-			if err := RemoveCgroup(testContext(t), dir); err != nil {
-				t.Fatal(err)
-			}
-			if exists(dir) || alive(cmd.Process.Pid) {
-				t.Errorf("left: the cgroup %v, the process %v", exists(dir), alive(cmd.Process.Pid))
-			}
-			if err := RemoveCgroup(testContext(t), dir); err != nil {
-				t.Errorf("what is not there: %v", err)
-			}
-			if pids, err := CgroupProcs(dir); err != nil || len(pids) > 0 {
-				t.Errorf("processes of what is not there: %v, %v", pids, err)
-			}
-			if err := RemoveCgroup(testContext(t), top); err == nil {
-				t.Error("the root of the hierarchy is not refused")
-			}
-		})
-	}
-}
-
-func TestRemoveCgroupThatIsFrozen(t *testing.T) {
-	needRoot(t)
-	// Version 1 has a hierarchy for it, version 2 a file in every cgroup.
-	top := cgroupTop(t, "cgroup2")
-	file, value := "cgroup.freeze", "1"
-	if g, err := live.groupOf("self", "freezer"); err == nil && g.version == 1 && g.dir != "" {
-		top, file, value = g.top, "freezer.state", "FROZEN"
-	}
-	need(t, top != "", "a mounted freezer")
-	dir := makeGroup(t, top, "frozen")
-	cmd := start(t, "sleep", "60")
-	enter(t, dir, cmd.Process.Pid)
-	if err := os.WriteFile(filepath.Join(dir, file), []byte(value), 0); err != nil {
-		t.Fatal(err)
-	}
-	if err := RemoveCgroup(testContext(t), dir); err != nil || alive(cmd.Process.Pid) {
-		t.Errorf("RemoveCgroup = %v, alive %v", err, alive(cmd.Process.Pid))
-	}
-}
-
-func TestRemoveCgroupRefusesWhatIsNone(t *testing.T) {
-	dir := t.TempDir()
-	for _, path := range []string{dir, "/proc", "relative", "/"} {
-		if err := RemoveCgroup(testContext(t), path); err == nil {
-			t.Errorf("RemoveCgroup(%q) is no error", path)
-		}
-	}
-	if !exists(dir) {
-		t.Error("it was removed")
-	}
-}
-
-func TestRemoveCgroupNeverKillsItself(t *testing.T) {
-	needRoot(t)
-	own, err := CgroupOf(os.Getpid(), "pids")
-	if err != nil {
-		t.Fatal(err)
-	}
-	need(t, own != "", "a mounted cgroup hierarchy with pids")
-	g, err := live.groupOf("self", "pids")
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := makeGroup(t, g.top, "self")
-	enter(t, dir, os.Getpid())
-	err = RemoveCgroup(testContext(t), dir)
-	enter(t, own, os.Getpid())
-	if err == nil || !strings.Contains(err.Error(), "this process") {
-		t.Errorf("RemoveCgroup = %v", err)
-	}
-}
-
-func FuzzParseStartTime(f *testing.F) {
-	b, err := os.ReadFile("/proc/self/stat")
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Add(string(b))
-	f.Add("7 (a) b (c) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 777 20")
-	f.Add("7 (")
-	f.Add(")")
-	f.Fuzz(func(t *testing.T, s string) {
-		n, err := parseStartTime(s)
-		if err == nil && !bytes.Contains([]byte(s), fmt.Append(nil, n)) && !strings.Contains(s, "0") && !strings.Contains(s, "+") {
-			t.Errorf("%d is not in %q", n, s)
-		}
-	})
-}
-
-func TestStartTimeOfAStrangeName(t *testing.T) {
-	n, err := parseStartTime("7 (a) S 1 (c) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 777 20")
-	if err != nil || n != 777 {
-		t.Errorf("parseStartTime = %d, %v, want 777", n, err)
 	}
 }

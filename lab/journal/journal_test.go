@@ -1,6 +1,6 @@
 //go:build linux
 
-package host
+package journal
 
 import (
 	"bufio"
@@ -17,31 +17,12 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"tare/internal/require"
+	"tare/lab/cgroup"
+	"tare/lab/proc"
+	"tare/lab/proc/proctest"
 )
-
-// need skips a test that needs something absent, or fails it where everything is required.
-func need(t *testing.T, ok bool, what string) {
-	t.Helper()
-	if ok {
-		return
-	}
-	if os.Getenv("TARE_REQUIRE") == "all" {
-		t.Fatalf("needs %s, and TARE_REQUIRE=all", what)
-	}
-	t.Skipf("needs %s", what)
-}
-
-func needRoot(t *testing.T) {
-	t.Helper()
-	need(t, os.Geteuid() == 0, "root")
-}
-
-// testContext ends before the test would be given up.
-func testContext(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	t.Cleanup(cancel)
-	return ctx
-}
 
 // TestMain is also the program that records real changes and then waits to be killed.
 func TestMain(m *testing.M) {
@@ -51,15 +32,19 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 	}
-	if os.Getenv("TARE_TEST_FORK") != "" {
-		forkForEver()
-	}
 	os.Exit(m.Run())
+}
+
+// testContext ends before the test would be given up.
+func testContext(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	t.Cleanup(cancel)
+	return ctx
 }
 
 func open(t *testing.T, state string) *Journal {
 	t.Helper()
-	j, err := OpenJournal(state)
+	j, err := Open(state)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -347,7 +332,7 @@ func TestRecoverStopsWhenTold(t *testing.T) {
 // After the host was started anew a process of the same number and start time is another's.
 func TestRecoverAfterReboot(t *testing.T) {
 	state := t.TempDir()
-	sleep := start(t, "sleep", "60")
+	sleep := proctest.Start(t, "sleep", "60")
 	e, err := ProcessEntry(sleep.Process.Pid)
 	if err != nil {
 		t.Fatal(err)
@@ -410,7 +395,7 @@ func TestOpenWhileOthersRecover(t *testing.T) {
 
 // change is what the killed process does: it records and makes every kind of change, says so, and waits.
 func change(state string) error {
-	j, err := OpenJournal(state)
+	j, err := Open(state)
 	if err != nil {
 		return err
 	}
@@ -465,7 +450,7 @@ func change(state string) error {
 }
 
 func TestRecoverAfterKill(t *testing.T) {
-	needRoot(t)
+	require.Root(t)
 	state, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -476,13 +461,13 @@ func TestRecoverAfterKill(t *testing.T) {
 			groups = append(groups, filepath.Join(top, fmt.Sprintf("tare-test-%d", os.Getpid())))
 		}
 	}
-	need(t, len(groups) > 0, "a mounted cgroup hierarchy")
+	require.That(t, len(groups) > 0, "a mounted cgroup hierarchy")
 	for _, group := range groups {
 		t.Run(filepath.Base(filepath.Dir(group)), func(t *testing.T) {
 			t.Cleanup(func() {
 				// Only where the code under test failed is there anything left.
 				_ = unix.Unmount(state+"/guests/g1/root", unix.MNT_DETACH)
-				if err := RemoveCgroup(context.Background(), group); err != nil {
+				if err := cgroup.Remove(context.Background(), group); err != nil {
 					t.Error(err)
 				}
 			})
@@ -512,7 +497,7 @@ func TestRecoverAfterKill(t *testing.T) {
 			if t.Failed() {
 				t.FailNow()
 			}
-			inside, err := CgroupProcs(group)
+			inside, err := cgroup.Procs(group)
 			if err != nil || len(inside) != 1 {
 				t.Fatalf("in the cgroup: %v, %v; want one process", inside, err)
 			}
@@ -536,11 +521,11 @@ func TestRecoverAfterKill(t *testing.T) {
 					t.Errorf("%s is left: %v", path, err)
 				}
 			}
-			if on, _, err := mountsAt(state + "/guests/g1/root"); on > 0 || err != nil {
+			if on, _, err := proc.MountsAt(state + "/guests/g1/root"); on > 0 || err != nil {
 				t.Errorf("still mounted: %d, %v", on, err)
 			}
 			for _, pid := range append(inside, alone) {
-				if alive(pid) {
+				if proctest.Alive(pid) {
 					t.Errorf("process %d lives", pid)
 				}
 			}
@@ -551,28 +536,19 @@ func TestRecoverAfterKill(t *testing.T) {
 	}
 }
 
-// alive says whether the process runs; one that only waits to be reaped does not.
-func alive(pid int) bool {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return false
-	}
-	_, rest, _ := strings.Cut(string(b), ") ")
-	return !strings.HasPrefix(rest, "Z") && !strings.HasPrefix(rest, "X")
-}
-
-// start runs a program until the end of the test.
-func start(t *testing.T, name string, args ...string) *exec.Cmd {
+// cgroupTop is where the memory hierarchy of version 1 ("cgroup") or that of version 2 ("cgroup2") is mounted.
+func cgroupTop(t *testing.T, fstype string) string {
 	t.Helper()
-	cmd := exec.Command(name, args...)
-	if err := cmd.Start(); err != nil {
+	mounts, err := proc.Host.Mounts()
+	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	})
-	return cmd
+	for _, m := range mounts {
+		if m.Type == fstype && (fstype == "cgroup2" || slices.Contains(m.Options, "memory")) {
+			return m.Point
+		}
+	}
+	return ""
 }
 
 func FuzzParseJournal(f *testing.F) {

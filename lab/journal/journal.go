@@ -1,6 +1,8 @@
 //go:build linux
 
-package host
+// Package journal keeps the undo journal of everything that Tare changes on the host, and undoes what dead processes
+// left.
+package journal
 
 import (
 	"bytes"
@@ -19,6 +21,9 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"tare/lab/cgroup"
+	"tare/lab/proc"
 )
 
 // Kinds of change that Recover itself can undo. Others are undone by functions given to Recover.
@@ -81,23 +86,23 @@ type journalLine struct {
 	Entry  *Entry `json:"entry,omitempty"`
 }
 
-// OpenJournal begins this process's journal, a file of its own under stateDir/journal. Folders that are missing
+// Open begins this process's journal, a file of its own under stateDir/journal. Folders that are missing
 // are made. The journal is locked until Close or the end of the process.
-func OpenJournal(stateDir string) (*Journal, error) {
+func Open(stateDir string) (*Journal, error) {
 	if err := os.MkdirAll(filepath.Join(stateDir, journalFolder), 0o700); err != nil {
-		return nil, fmt.Errorf("host: open the undo journal: %w", err)
+		return nil, fmt.Errorf("journal: open the undo journal: %w", err)
 	}
 	state, err := resolve(stateDir)
 	if err != nil {
-		return nil, fmt.Errorf("host: open the undo journal: %w", err)
+		return nil, fmt.Errorf("journal: open the undo journal: %w", err)
 	}
 	boot, err := bootID()
 	if err != nil {
-		return nil, fmt.Errorf("host: open the undo journal: %w", err)
+		return nil, fmt.Errorf("journal: open the undo journal: %w", err)
 	}
 	file, err := createLocked(filepath.Join(state, journalFolder))
 	if err != nil {
-		return nil, fmt.Errorf("host: open the undo journal: %w", err)
+		return nil, fmt.Errorf("journal: open the undo journal: %w", err)
 	}
 	j := &Journal{state: state, file: file, open: make(map[int]Entry)}
 	if err := j.append(journalLine{Op: "head", Format: journalFormat, Boot: boot, PID: os.Getpid()}); err != nil {
@@ -162,14 +167,14 @@ func syncDir(dir string) error {
 // lines, so that a later line does not follow half of this one.
 func (j *Journal) append(l journalLine) error {
 	if j.file == nil {
-		return errors.New("host: the undo journal is closed")
+		return errors.New("journal: the undo journal is closed")
 	}
 	if j.broken != nil {
-		return fmt.Errorf("host: the undo journal %s can not be written to any more: %w", j.file.Name(), j.broken)
+		return fmt.Errorf("journal: the undo journal %s can not be written to any more: %w", j.file.Name(), j.broken)
 	}
 	b, err := json.Marshal(l)
 	if err != nil {
-		return fmt.Errorf("host: undo journal: %w", err)
+		return fmt.Errorf("journal: undo journal: %w", err)
 	}
 	b = append(b, '\n')
 	_, err = j.file.WriteAt(b, j.size)
@@ -180,7 +185,7 @@ func (j *Journal) append(l journalLine) error {
 		if terr := j.file.Truncate(j.size); terr != nil {
 			j.broken = errors.Join(err, terr)
 		}
-		return fmt.Errorf("host: write to the undo journal: %w", err)
+		return fmt.Errorf("journal: write to the undo journal: %w", err)
 	}
 	j.size += int64(len(b))
 	return nil
@@ -193,7 +198,7 @@ func (j *Journal) append(l journalLine) error {
 // that it ends by itself when its starter dies in between.
 func (j *Journal) Record(e Entry) (id int, err error) {
 	if err := j.admit(e); err != nil {
-		return 0, fmt.Errorf("host: record %s %q: %w", e.Kind, e.Target, err)
+		return 0, fmt.Errorf("journal: record %s %q: %w", e.Kind, e.Target, err)
 	}
 	e.Detail = maps.Clone(e.Detail)
 	j.mu.Lock()
@@ -229,7 +234,7 @@ func (j *Journal) admit(e Entry) error {
 		if !cleanAbs(e.Target) {
 			return errors.New(`expected an absolute path without "." or ".." in it`)
 		}
-		n, _, err := mountsAt(e.Target)
+		n, _, err := proc.MountsAt(e.Target)
 		if err != nil {
 			return err
 		}
@@ -259,7 +264,7 @@ func (j *Journal) Done(id int) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if _, ok := j.open[id]; !ok {
-		return fmt.Errorf("host: undo journal: there is no open change %d", id)
+		return fmt.Errorf("journal: undo journal: there is no open change %d", id)
 	}
 	if err := j.append(journalLine{Op: "done", ID: id}); err != nil {
 		return err
@@ -287,7 +292,7 @@ func (j *Journal) Close() error {
 		names = append(names, j.open[id].Kind+" "+j.open[id].Target)
 	}
 	return errors.Join(
-		fmt.Errorf("host: not undone yet: %s; the next start of tare, or `tare clean`, will undo it", strings.Join(names, ", ")),
+		fmt.Errorf("journal: not undone yet: %s; the next start of tare, or `tare clean`, will undo it", strings.Join(names, ", ")),
 		file.Close())
 }
 
@@ -348,19 +353,19 @@ func Recover(ctx context.Context, stateDir string, undo map[string]Undo) (undone
 	}
 	state, err := resolve(stateDir)
 	if err != nil {
-		return nil, fmt.Errorf("host: recover: %w", err)
+		return nil, fmt.Errorf("journal: recover: %w", err)
 	}
 	dir = filepath.Join(state, journalFolder)
 	boot, err := bootID()
 	if err != nil {
-		return nil, fmt.Errorf("host: recover: %w", err)
+		return nil, fmt.Errorf("journal: recover: %w", err)
 	}
 	all := undoers(state)
 	maps.Copy(all, undo)
 
 	files, err := os.ReadDir(dir)
 	if err != nil {
-		return nil, fmt.Errorf("host: recover: %w", err)
+		return nil, fmt.Errorf("journal: recover: %w", err)
 	}
 	type aged struct {
 		path string
@@ -373,7 +378,7 @@ func Recover(ctx context.Context, stateDir string, undo map[string]Undo) (undone
 			continue
 		}
 		if err != nil {
-			return nil, fmt.Errorf("host: recover: %w", err)
+			return nil, fmt.Errorf("journal: recover: %w", err)
 		}
 		if !info.Mode().IsRegular() {
 			continue
@@ -387,7 +392,7 @@ func Recover(ctx context.Context, stateDir string, undo map[string]Undo) (undone
 		u, err := recoverFile(ctx, f.path, boot, all)
 		undone = append(undone, u...)
 		if err != nil {
-			errs = append(errs, fmt.Errorf("host: undo journal %s: %w", f.path, err))
+			errs = append(errs, fmt.Errorf("journal: undo journal %s: %w", f.path, err))
 		}
 	}
 	return undone, errors.Join(errs...)
@@ -508,8 +513,7 @@ func undoers(state string) map[string]Undo {
 			return err
 		},
 		KindProcess: func(ctx context.Context, e Entry) error { return KillProcess(ctx, e.Target) },
-		KindCgroup:  func(ctx context.Context, e Entry) error { return RemoveCgroup(ctx, e.Target) },
-		KindOffline: bringBack,
+		KindCgroup:  func(ctx context.Context, e Entry) error { return cgroup.Remove(ctx, e.Target) },
 	}
 }
 

@@ -1,0 +1,44 @@
+// Package require skips a test that needs what this host does not have, and says what that is. Where TARE_REQUIRE=all is
+// in the environment such a test fails instead: there nothing may be left out.
+package require
+
+import (
+	"os"
+	"os/exec"
+	"testing"
+
+	"tare/notebook"
+)
+
+// That skips the test unless ok, or fails it where everything is required; what is needed, with any reason.
+func That(t testing.TB, ok bool, what string) {
+	t.Helper()
+	if ok {
+		return
+	}
+	if os.Getenv("TARE_REQUIRE") == "all" {
+		t.Fatalf("needs %s, and TARE_REQUIRE=all", what)
+	}
+	t.Skipf("needs %s", what)
+}
+
+// Root requires that the test runs as root.
+func Root(t testing.TB) {
+	t.Helper()
+	That(t, os.Geteuid() == 0, "root")
+}
+
+// Program requires programs that are found in PATH.
+func Program(t testing.TB, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		_, err := exec.LookPath(name)
+		That(t, err == nil, name)
+	}
+}
+
+// Capability requires that the host was found to support something.
+func Capability(t testing.TB, c notebook.Capability) {
+	t.Helper()
+	That(t, c.Answer == notebook.Supported, c.Name+" ("+c.Why+")")
+}

@@ -1,0 +1,207 @@
+//go:build linux
+
+package cgroup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"tare/lab/proc"
+)
+
+// retryPause is between two attempts where the kernel tells nobody when the next would succeed.
+const retryPause = 5 * time.Millisecond
+
+// Procs lists the processes in a cgroup and in those below it, each once, in ascending order. A cgroup that
+// is not there has none.
+func Procs(dir string) ([]int, error) {
+	var pids []int
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if gone(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if !d.IsDir() {
+			return nil
+		}
+		b, err := os.ReadFile(filepath.Join(path, "cgroup.procs"))
+		if gone(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		for _, f := range strings.Fields(string(b)) {
+			pid, err := strconv.Atoi(f)
+			if err != nil {
+				return fmt.Errorf("%s/cgroup.procs: %w", path, err)
+			}
+			pids = append(pids, pid)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("cgroup: processes of a group: %w", err)
+	}
+	slices.Sort(pids)
+	return slices.Compact(pids), nil
+}
+
+// gone says that a cgroup went away between being listed and being read.
+func gone(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENODEV)
+}
+
+// Remove kills every process in the cgroup (version 1 or 2) and in those below it, waits for their end, and
+// removes it. One that is not there is no error. A folder that is no cgroup, the root of a hierarchy, and a cgroup
+// that this process is in are refused. The wait ends with ctx, or after 20 s.
+func Remove(ctx context.Context, path string) error {
+	ctx, cancel := context.WithTimeout(ctx, proc.EndTimeout)
+	defer cancel()
+	if err := remove(ctx, path); err != nil {
+		return fmt.Errorf("cgroup: remove %s: %w", path, err)
+	}
+	return nil
+}
+
+func remove(ctx context.Context, path string) error {
+	if !filepath.IsAbs(path) || filepath.Clean(path) != path {
+		return errors.New(`expected an absolute path without "." or ".." in it`)
+	}
+	there, err := isCgroup(path)
+	if err != nil || !there {
+		return err
+	}
+	for {
+		if err := killAll(ctx, path); err != nil {
+			return err
+		}
+		err := rmdirs(path)
+		if err == nil || errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if !errors.Is(err, unix.EBUSY) {
+			return err
+		}
+		if cerr := ctx.Err(); cerr != nil {
+			pids, perr := Procs(path)
+			return errors.Join(fmt.Errorf("still busy with processes %v: %w", pids, errors.Join(err, cerr)), perr)
+		}
+		// Busy means that a process came in between, or that the last one is still being put away.
+		select {
+		case <-ctx.Done():
+		case <-time.After(retryPause):
+		}
+	}
+}
+
+// isCgroup says whether the folder is there, and refuses what is no cgroup that could be ours.
+func isCgroup(path string) (bool, error) {
+	fd, err := unix.Open(path, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err == unix.ENOENT || err == unix.ENOTDIR {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer unix.Close(fd)
+	var fst unix.Statfs_t
+	if err := unix.Fstatfs(fd, &fst); err != nil {
+		return false, err
+	}
+	var st, parent unix.Stat_t
+	if err := errors.Join(unix.Fstat(fd, &st), unix.Stat(filepath.Dir(path), &parent)); err != nil {
+		return false, err
+	}
+	switch {
+	case fst.Type != unix.CGROUP_SUPER_MAGIC && fst.Type != unix.CGROUP2_SUPER_MAGIC, st.Mode&unix.S_IFMT != unix.S_IFDIR:
+		return false, errors.New("it is not a cgroup")
+	case st.Dev != parent.Dev:
+		return false, errors.New("it is the root of a cgroup hierarchy")
+	}
+	return true, nil
+}
+
+// killAll kills what is in the cgroup now and waits for its end.
+func killAll(ctx context.Context, path string) error {
+	pids, err := Procs(path)
+	if err != nil || len(pids) == 0 {
+		return err
+	}
+	if slices.Contains(pids, os.Getpid()) {
+		return errors.New("this process itself is in it")
+	}
+	if pids[0] == 0 {
+		return errors.New("processes in it are out of this PID namespace's sight; run this where they were started")
+	}
+	fds := make(map[int]int, len(pids))
+	defer func() {
+		for _, fd := range fds {
+			unix.Close(fd)
+		}
+	}()
+	for _, pid := range pids {
+		fd, err := unix.PidfdOpen(pid, 0)
+		if err == unix.ESRCH || err == unix.EINVAL { // EINVAL: a thread whose leader is in another cgroup
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("pidfd_open of process %d: %w", pid, err)
+		}
+		fds[pid] = fd
+	}
+	// A frozen process of version 1 does not die before it is thawed. Not every hierarchy has the file.
+	if err := os.WriteFile(filepath.Join(path, "freezer.state"), []byte("THAWED"), 0); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	// Which of them are still in it, now that their pids can not be used again unnoticed?
+	still, err := Procs(path)
+	if err != nil {
+		return err
+	}
+	for pid, fd := range fds {
+		if !slices.Contains(still, pid) {
+			unix.Close(fd)
+			delete(fds, pid)
+			continue
+		}
+		if err := proc.KillByFD(fd); err != nil {
+			return fmt.Errorf("kill process %d: %w", pid, err)
+		}
+	}
+	for pid, fd := range fds {
+		if err := proc.AwaitEnd(ctx, fd); err != nil {
+			return fmt.Errorf("process %d was killed and has not ended; it may be frozen, or wait for a disk: %w", pid, err)
+		}
+	}
+	return nil
+}
+
+// rmdirs removes a cgroup, those below it first. Its files vanish with it.
+func rmdirs(path string) error {
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		if !e.IsDir() {
+			continue
+		}
+		if err := rmdirs(filepath.Join(path, e.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return os.NewSyscallError("rmdir", unix.Rmdir(path))
+}

@@ -1,0 +1,252 @@
+//go:build linux
+
+package journal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"tare/lab/proc"
+)
+
+// retryPause is between two attempts where the kernel tells nobody when the next would succeed.
+const retryPause = 5 * time.Millisecond
+
+// RemoveDir removes the folder path, which lies below stateDir, with all in it. Symbolic links are removed, never
+// followed, and nothing behind a mount is touched: a mount in it, or on it, is an error, and then nothing was
+// removed. A folder that is not there is no error.
+func RemoveDir(ctx context.Context, stateDir, path string) error {
+	state, err := resolve(stateDir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("journal: remove %s: %w", path, err)
+	}
+	if err := removeDir(ctx, state, path); err != nil {
+		return fmt.Errorf("journal: remove %s: %w", path, err)
+	}
+	return nil
+}
+
+func removeDir(ctx context.Context, state, path string) error {
+	rel, err := below(state, path)
+	if err != nil {
+		return err
+	}
+	on, under, err := proc.MountsAt(path)
+	if err != nil {
+		return err
+	}
+	if on > 0 {
+		under = append(under, path)
+	}
+	if len(under) > 0 {
+		return fmt.Errorf("something is mounted at %s; unmount it first", strings.Join(under, ", "))
+	}
+	root, err := unix.Open(state, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(root)
+	parent, err := unix.Openat2(root, filepath.Dir(rel), &unix.OpenHow{
+		Flags:   unix.O_RDONLY | unix.O_DIRECTORY | unix.O_CLOEXEC,
+		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,
+	})
+	if err == unix.ENOENT || err == unix.ENOTDIR {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("open its parent without following links: %w", err)
+	}
+	defer unix.Close(parent)
+	base := filepath.Base(rel)
+	top, err := openDir(parent, base)
+	switch {
+	case err == unix.ENOENT:
+		return nil
+	case err == unix.ELOOP || err == unix.ENOTDIR:
+		return errors.New("it is not a folder, so it is not what was made there")
+	case err != nil:
+		return err
+	}
+	r := remover{ctx: ctx, top: top}
+	err = r.empty(top, 0)
+	if err := errors.Join(err, unix.Close(top)); err != nil {
+		return err
+	}
+	return ignore(unix.Unlinkat(parent, base, unix.AT_REMOVEDIR), unix.ENOENT)
+}
+
+// openDir opens a folder in a folder, if it is one and no mount is on it.
+func openDir(dir int, name string) (int, error) {
+	return unix.Openat2(dir, name, &unix.OpenHow{
+		Flags:   unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC,
+		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_XDEV,
+	})
+}
+
+func ignore(err, what error) error {
+	if err == what {
+		return nil
+	}
+	return err
+}
+
+// remover empties a folder. A guest may have written into it, so how deep it is is not trusted: what lies deeper
+// than maxDepth is moved up to the top first, and neither descriptors nor stack grow with the depth.
+type remover struct {
+	ctx   context.Context
+	top   int
+	moved int
+}
+
+const maxDepth = 64
+
+func (r *remover) empty(dir, depth int) error {
+	for {
+		// Read anew from the start each time: removing entries moves the others.
+		fd, err := unix.Openat(dir, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return err
+		}
+		f := os.NewFile(uintptr(fd), ".")
+		names, err := f.Readdirnames(1024)
+		if cerr := f.Close(); cerr != nil {
+			return cerr
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			if err := r.ctx.Err(); err != nil {
+				return err
+			}
+			if err := r.remove(dir, name, depth); err != nil {
+				return fmt.Errorf("%s: %w", name, err)
+			}
+		}
+	}
+}
+
+func (r *remover) remove(dir int, name string, depth int) error {
+	err := unix.Unlinkat(dir, name, 0)
+	if err != unix.EISDIR && err != unix.EPERM {
+		return ignore(err, unix.ENOENT)
+	}
+	err = unix.Unlinkat(dir, name, unix.AT_REMOVEDIR)
+	if err != unix.ENOTEMPTY && err != unix.EEXIST {
+		return ignore(err, unix.ENOENT)
+	}
+	if depth >= maxDepth {
+		r.moved++
+		err := unix.Renameat2(dir, name, r.top, fmt.Sprintf(".tare-deep-%d", r.moved), unix.RENAME_NOREPLACE)
+		if err == unix.EEXIST {
+			return nil // the next turn of empty takes the next number
+		}
+		return err
+	}
+	child, err := openDir(dir, name)
+	if err != nil {
+		return err
+	}
+	err = r.empty(child, depth+1)
+	if err := errors.Join(err, unix.Close(child)); err != nil {
+		return err
+	}
+	return ignore(unix.Unlinkat(dir, name, unix.AT_REMOVEDIR), unix.ENOENT)
+}
+
+// Unmount takes away what is mounted at target; nothing mounted there is no error. Something that was mounted
+// below it is not ours to take away, and an error. A mount that stays busy is, as a last resort, detached (it is
+// gone from the tree and ends with its last user), and note says so.
+func Unmount(ctx context.Context, target string) (note string, err error) {
+	// Half of the time that there is goes to waiting until it is not busy.
+	wait := proc.EndTimeout
+	if d, ok := ctx.Deadline(); ok {
+		wait = min(wait, time.Until(d)/2)
+	}
+	patience := time.Now().Add(wait)
+	for range 1000 {
+		on, under, err := proc.MountsAt(target)
+		if err != nil {
+			return note, fmt.Errorf("journal: unmount %s: %w", target, err)
+		}
+		if on == 0 {
+			return note, nil
+		}
+		if len(under) > 0 {
+			return note, fmt.Errorf("journal: unmount %s: something else is mounted below it, at %s; unmount that first", target, strings.Join(under, ", "))
+		}
+		err = unix.Unmount(target, unix.UMOUNT_NOFOLLOW)
+		for err == unix.EBUSY && ctx.Err() == nil && time.Now().Before(patience) {
+			pause(ctx, retryPause)
+			err = unix.Unmount(target, unix.UMOUNT_NOFOLLOW)
+		}
+		if err == unix.EBUSY {
+			err = unix.Unmount(target, unix.UMOUNT_NOFOLLOW|unix.MNT_DETACH)
+			note = "it stayed busy, so it was detached: it ends with the last process that uses it"
+		}
+		// EINVAL: no mount (any more); the next turn looks.
+		if err != nil && err != unix.EINVAL && err != unix.ENOENT {
+			return note, fmt.Errorf("journal: unmount %s: %w", target, err)
+		}
+	}
+	return note, fmt.Errorf("journal: unmount %s: after 1000 times something is still mounted there", target)
+}
+
+// pause waits, or until ctx ends.
+func pause(ctx context.Context, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-t.C:
+	}
+}
+
+// ProcessEntry is the journal's entry for the living process pid: with its start time, so that another process
+// that has got the same pid later is never mistaken for it.
+func ProcessEntry(pid int) (Entry, error) {
+	start, err := proc.StartTime(pid)
+	if err != nil {
+		return Entry{}, fmt.Errorf("journal: process %d: %w", pid, err)
+	}
+	return Entry{Kind: KindProcess, Target: fmt.Sprintf("%d %d", pid, start)}, nil
+}
+
+func parseProcess(target string) (pid int, start uint64, err error) {
+	p, s, ok := strings.Cut(target, " ")
+	pid, perr := strconv.Atoi(p)
+	start, serr := strconv.ParseUint(s, 10, 64)
+	if !ok || perr != nil || serr != nil || pid <= 1 || pid > math.MaxInt32 {
+		return 0, 0, fmt.Errorf("%q: expected a pid above 1, a space and a start time, as ProcessEntry makes it", target)
+	}
+	return pid, start, nil
+}
+
+// KillProcess kills the process that target ("PID START", see ProcessEntry) names, as proc.Kill does.
+func KillProcess(ctx context.Context, target string) error {
+	pid, start, err := parseProcess(target)
+	if err == nil {
+		err = proc.Kill(ctx, pid, start)
+	}
+	if err != nil {
+		return fmt.Errorf("journal: %w", err)
+	}
+	return nil
+}

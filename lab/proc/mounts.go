@@ -1,0 +1,101 @@
+//go:build linux
+
+package proc
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// Mount is one line of a mountinfo file.
+type Mount struct {
+	Root    string   // the folder of the file system that is mounted
+	Point   string   // where
+	Type    string   // of the file system
+	Options []string // of the file system: a version 1 cgroup hierarchy names its controllers here
+}
+
+// ParseMounts reads /proc/PID/mountinfo (proc_pid_mountinfo(5)).
+func ParseMounts(s string) ([]Mount, error) {
+	var mounts []Mount
+	n := 0
+	for line := range strings.Lines(s) {
+		n++
+		line = strings.TrimSuffix(line, "\n")
+		if line == "" {
+			continue
+		}
+		// ID PARENT MAJOR:MINOR ROOT POINT OPTIONS [TAG…] - TYPE SOURCE OPTIONS; the source may be empty.
+		before, after, ok := strings.Cut(line, " - ")
+		f, g := strings.Split(before, " "), strings.Split(after, " ")
+		if !ok || len(f) < 6 || len(g) < 2 {
+			return nil, fmt.Errorf("line %d: %.100q is not a line of mountinfo", n, line)
+		}
+		mounts = append(mounts, Mount{unescape(f[3]), unescape(f[4]), g[0], strings.Split(g[len(g)-1], ",")})
+	}
+	return mounts, nil
+}
+
+// unescape takes back the kernel's \ooo for white space and backslashes.
+func unescape(s string) string {
+	if !strings.Contains(s, `\`) {
+		return s
+	}
+	var b strings.Builder
+	for i := 0; i < len(s); i++ {
+		if s[i] == '\\' && i+3 < len(s) {
+			if c, err := strconv.ParseUint(s[i+1:i+4], 8, 8); err == nil {
+				b.WriteByte(byte(c))
+				i += 3
+				continue
+			}
+		}
+		b.WriteByte(s[i])
+	}
+	return b.String()
+}
+
+// Mounts lists what is mounted in this process's mount namespace, in the order in which it was mounted.
+func (t Tree) Mounts() ([]Mount, error) {
+	const file = "/proc/self/mountinfo"
+	text, err := t.Read(file)
+	if err != nil {
+		return nil, err
+	}
+	mounts, err := ParseMounts(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return mounts, nil
+}
+
+// MountsAt counts the mounts on path, one on the other, and lists those below it, as this process sees them.
+func MountsAt(path string) (on int, under []string, err error) {
+	// The kernel's list has no symbolic links in it. The last component is not followed: a mount on a link is
+	// a mount on what it leads to, and that is not path.
+	parent, err := filepath.EvalSymlinks(filepath.Dir(path))
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil, nil
+	}
+	if err != nil {
+		return 0, nil, err
+	}
+	path = filepath.Join(parent, filepath.Base(path))
+	mounts, err := Host.Mounts()
+	if err != nil {
+		return 0, nil, err
+	}
+	for _, m := range mounts {
+		switch {
+		case m.Point == path:
+			on++
+		case strings.HasPrefix(m.Point, path+"/"):
+			under = append(under, m.Point)
+		}
+	}
+	return on, under, nil
+}

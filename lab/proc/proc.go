@@ -1,0 +1,54 @@
+//go:build linux
+
+// Package proc reads what the kernel says of processes, mounts and CPUs, in /proc and /sys, and ends processes. Each
+// of these files is parsed here and nowhere else; cgroups are package cgroup's.
+package proc
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+)
+
+// Tree is the file tree that facts are read from: this machine's own, or one recorded from another machine.
+type Tree struct{ FS fs.FS }
+
+// Host is this machine's own tree.
+var Host = Tree{os.DirFS("/")}
+
+// Read gives a file's text without the white space around it. name is absolute.
+func (t Tree) Read(name string) (string, error) {
+	b, err := fs.ReadFile(t.FS, strings.TrimPrefix(name, "/"))
+	return strings.TrimSpace(string(b)), err
+}
+
+// OnlineCPUs are the CPUs that the host has online now, in order; one at least.
+func OnlineCPUs() ([]int, error) { return Host.OnlineCPUs() }
+
+// OnlineCPUs are the CPUs that the machine has online, in order; one at least.
+func (t Tree) OnlineCPUs() ([]int, error) {
+	const file = "/sys/devices/system/cpu/online"
+	text, err := t.Read(file)
+	if err != nil {
+		return nil, err
+	}
+	cpus, err := ParseCPUList(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	if len(cpus) == 0 {
+		return nil, fmt.Errorf("%s names no CPU", file)
+	}
+	return cpus, nil
+}
+
+// Field gives what follows "name:" on a line of a file like /proc/PID/status, or "".
+func Field(text, name string) string {
+	for line := range strings.Lines(text) {
+		if k, v, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(k) == name {
+			return strings.TrimSpace(v)
+		}
+	}
+	return ""
+}

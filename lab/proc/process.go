@@ -1,0 +1,94 @@
+//go:build linux
+
+package proc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// EndTimeout bounds the wait for killed processes and busy mounts where the caller's context does not.
+const EndTimeout = 20 * time.Second
+
+// StartTime is when the process was started, in clock ticks since the boot (proc_pid_stat(5), field 22).
+func StartTime(pid int) (uint64, error) {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, err
+	}
+	return parseStartTime(string(b))
+}
+
+func parseStartTime(stat string) (uint64, error) {
+	// Field 2 is the program's name in parentheses, which may itself hold spaces and parentheses.
+	i := strings.LastIndexByte(stat, ')')
+	fields := strings.Fields(stat[i+1:])
+	if i < 0 || len(fields) < 20 {
+		return 0, fmt.Errorf("%.60q is not a line of /proc/PID/stat", stat)
+	}
+	return strconv.ParseUint(fields[19], 10, 64)
+}
+
+// Kill kills the process that has this pid and was started at this time (see StartTime), and returns when it has
+// ended. One that is not there any more is no error, and another with the same pid is left alone. The wait ends with
+// ctx, or after 20 s.
+func Kill(ctx context.Context, pid int, start uint64) error {
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err == unix.ESRCH {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("kill process %d: pidfd_open: %w", pid, err)
+	}
+	defer unix.Close(fd)
+	// Looked at after the descriptor is had: from now on the pid can not come to mean another process unnoticed.
+	now, err := StartTime(pid)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) || (err == nil && now != start) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("kill process %d: %w", pid, err)
+	}
+	if err := KillByFD(fd); err != nil {
+		return fmt.Errorf("kill process %d: %w", pid, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, EndTimeout)
+	defer cancel()
+	if err := AwaitEnd(ctx, fd); err != nil {
+		return fmt.Errorf("process %d was killed and has not ended; it may be frozen, or wait for a disk: %w", pid, err)
+	}
+	return nil
+}
+
+// KillByFD kills the process that the descriptor stands for; one that has ended is no error.
+func KillByFD(pidfd int) error {
+	if err := unix.PidfdSendSignal(pidfd, unix.SIGKILL, nil, 0); err != unix.ESRCH {
+		return err
+	}
+	return nil
+}
+
+// AwaitEnd waits until the process that the descriptor stands for has ended (it may still have to be reaped by its parent).
+func AwaitEnd(ctx context.Context, pidfd int) error {
+	for {
+		// In slices, because poll knows nothing of ctx.
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(pidfd), Events: unix.POLLIN}}, 100)
+		if err != nil && err != unix.EINTR {
+			return err
+		}
+		if n > 0 {
+			return nil
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+}
