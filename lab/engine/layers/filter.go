@@ -5,14 +5,12 @@ package layers
 import (
 	"errors"
 	"fmt"
-	"runtime"
 	"slices"
 
+	"github.com/elastic/go-seccomp-bpf/arch"
 	"github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
 )
-
-//go:generate go run ./numbers
 
 // Where struct seccomp_data has its parts, in bytes (linux/seccomp.h), on the little-endian machines that Tare runs on.
 const (
@@ -21,17 +19,14 @@ const (
 	atArguments    = 16
 )
 
-// architectures are the kernel's numbers for the machines whose system calls are known here.
-var architectures = map[string]uint32{"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix.AUDIT_ARCH_AARCH64}
-
 // assemble makes of a list of system calls the program that the kernel runs before each call (seccomp(2)), in the way
 // of the runtimes' own (libseccomp): one comparison after the other. Calls that this machine has not are left out, as
 // runtimes do. Programs of another architecture than the machine's own, which Docker's filter lets run with their own
 // numbers, are refused their calls.
 func assemble(list *specs.LinuxSeccomp) ([]unix.SockFilter, error) {
-	arch, ok := architectures[runtime.GOARCH]
-	if !ok {
-		return nil, fmt.Errorf("the numbers of system calls are not known for %s", runtime.GOARCH)
+	machine, err := arch.GetInfo("")
+	if err != nil {
+		return nil, fmt.Errorf("the numbers of system calls are not known for this machine: %w", err)
 	}
 	otherwise, err := action(list.DefaultAction, list.DefaultErrnoRet)
 	if err != nil {
@@ -50,10 +45,11 @@ func assemble(list *specs.LinuxSeccomp) ([]unix.SockFilter, error) {
 			return nil, err
 		}
 		for _, name := range c.Names {
-			n, ok := number(name)
+			number, ok := machine.SyscallNames[name]
 			if !ok {
 				continue
 			}
+			n := uint32(number)
 			if rules[n] == nil {
 				order = append(order, n)
 			}
@@ -62,7 +58,7 @@ func assemble(list *specs.LinuxSeccomp) ([]unix.SockFilter, error) {
 	}
 	var p program
 	p.load(atArchitecture)
-	p.jump(unix.BPF_JEQ, arch, 1, 0)
+	p.jump(unix.BPF_JEQ, uint32(machine.ID), 1, 0)
 	p.end(otherwise)
 	p.load(atNumber)
 	for _, n := range order {
