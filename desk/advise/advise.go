@@ -9,9 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"tare/desk/data"
@@ -240,8 +238,6 @@ func (a *adviser) chooseFigure() error {
 	return nil
 }
 
-var sizes = regexp.MustCompile(`^([0-9]{1,5}(?:\.[0-9]{1,3})?)/([0-9]{1,6})(MB|GB|TB)$`)
-
 // chooseSize finds the size that was asked for, in the study or as cores/memory.
 func (a *adviser) chooseSize() error {
 	if a.o.Instance == "" {
@@ -260,37 +256,23 @@ func (a *adviser) chooseSize() error {
 			}
 		}
 	}
-	m := sizes.FindStringSubmatch(a.o.Instance)
-	if m == nil {
-		return fmt.Errorf("--instance %q: a size that was measured (%s), or cores/memory like 4/16GB was expected", a.o.Instance, strings.Join(names, ", "))
-	}
-	cores, err := strconv.ParseFloat(m[1], 64)
+	i, err := notebook.ParseInstance(a.o.Instance)
 	if err != nil {
-		return err
+		return fmt.Errorf("--instance %q: a size that was measured (%s), or cores/memory like 4/16GB was expected: %w", a.o.Instance, strings.Join(names, ", "), err)
 	}
-	memory, err := strconv.ParseInt(m[2], 10, 64)
-	if err != nil {
-		return err
-	}
-	if cores == 0 || memory == 0 {
-		return fmt.Errorf("--instance %q: cores and memory above zero were expected", a.o.Instance)
-	}
-	memory <<= map[string]int{"MB": 20, "GB": 30, "TB": 40}[m[3]]
-	a.size = &notebook.Instance{Name: a.o.Instance, Cores: cores, Memory: memory}
+	a.size = &i
 	return nil
 }
 
 // wants says whether a treatment is of the size and the kinds that were asked for.
 func (a *adviser) wants(t notebook.Treatment) bool {
-	if a.size != nil && !sameSize(*a.size, t.Instance) {
+	if a.size != nil && !a.size.SameSize(t.Instance) {
 		return false
 	}
 	return !slices.ContainsFunc(a.o.Exclude, func(w string) bool {
 		return w == t.Platform || w == t.Engine || w == t.Provisioning
 	})
 }
-
-func sameSize(x, y notebook.Instance) bool { return x.Cores == y.Cores && x.Memory == y.Memory }
 
 // guests reads what the summary does not keep: which CPUs each row's guests had, and the further figure by rounds.
 func (a *adviser) guests(dirs []string) error {

@@ -113,7 +113,7 @@ func (a *adviser) whyNot(g *group, r *Ranking) string {
 	var sizes []string
 	for _, w := range g.rows {
 		i := w.Treatment.Instance
-		if a.size != nil && sameSize(*a.size, i) && len(a.o.Exclude) > 0 {
+		if a.size != nil && a.size.SameSize(i) && len(a.o.Exclude) > 0 {
 			return "--exclude " + strings.Join(a.o.Exclude, ",") + " leaves nothing of what was measured at " + clean(a.o.Instance)
 		}
 		if name := clean(i.Name); !slices.Contains(sizes, name) {
@@ -211,7 +211,7 @@ func unknown() stats.Quotient {
 // bareMetal is the group's row of bare metal at a size; nil where there is none.
 func (g *group) bareMetal(i notebook.Instance) *data.Row {
 	for _, r := range g.rows {
-		if t := r.Treatment; t.Platform == notebook.BM && !t.AA && sameSize(t.Instance, i) && r.HostCores == g.cores && r.Rounds > 0 {
+		if t := r.Treatment; t.Platform == notebook.BM && !t.AA && t.Instance.SameSize(i) && r.HostCores == g.cores && r.Rounds > 0 {
 			return r
 		}
 	}
@@ -225,7 +225,7 @@ func (a *adviser) predicted(g *group, out *Ranking) []Choice {
 	var at []notebook.Instance
 	for _, r := range g.rows {
 		i := r.Treatment.Instance
-		if g.bareMetal(i) == r && (a.size == nil || sameSize(*a.size, i)) && r.Representative && !r.Unreliable() {
+		if g.bareMetal(i) == r && (a.size == nil || a.size.SameSize(i)) && r.Representative && !r.Unreliable() {
 			at = append(at, i)
 		}
 	}
@@ -294,7 +294,7 @@ func (g *group) measured(t notebook.Treatment) bool {
 	return slices.ContainsFunc(g.rows, func(r *data.Row) bool {
 		m := r.Treatment
 		return r.Rounds > 0 && r.HostCores == g.cores && m.Platform == t.Platform && m.Engine == t.Engine && m.Accelerator == t.Accelerator &&
-			m.Provisioning == t.Provisioning && m.Network == t.Network && sameSize(m.Instance, t.Instance)
+			m.Provisioning == t.Provisioning && m.Network == t.Network && m.Instance.SameSize(t.Instance)
 	})
 }
 
@@ -359,7 +359,7 @@ func (a *adviser) against(x, y Choice, comparisons int) stats.Quotient {
 		q = stats.Quotient{Value: w * p.Value, Low: w * p.Low, High: w * p.High, N: p.N}
 	}
 	doubt := a.s.Doubt(x.row)
-	if !sameSize(x.Treatment.Instance, y.Treatment.Instance) {
+	if !x.Treatment.Instance.SameSize(y.Treatment.Instance) {
 		doubt *= a.s.Doubt(y.row)
 	}
 	if doubt > 1 {
@@ -435,7 +435,7 @@ func (r *Ranking) beside(best Choice) []Choice {
 	add(func(c Choice) bool {
 		o := c.Treatment
 		return o.Platform == t.Platform && o.Engine == t.Engine && o.Accelerator == t.Accelerator && o.Network == t.Network &&
-			o.Provisioning != t.Provisioning && sameSize(o.Instance, t.Instance)
+			o.Provisioning != t.Provisioning && o.Instance.SameSize(t.Instance)
 	})
 	add(func(c Choice) bool { return !c.Tied && c.Value > best.Value })
 	if len(all) == 0 {

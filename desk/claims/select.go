@@ -12,18 +12,13 @@ import (
 	"tare/notebook"
 )
 
-// sizesOfPaper are the instance types of paper "pinning", Table II, with cores and GB: a name means that size however a
-// study writes it.
-var sizesOfPaper = map[string][2]float64{
-	"large": {2, 8}, "xlarge": {4, 16}, "2xlarge": {8, 32}, "4xlarge": {16, 64}, "8xlarge": {32, 128}, "16xlarge": {64, 256},
-}
-
+// isInstance says whether a size has that name: a name of an instance type means its size however a study writes it.
 func isInstance(name string, i notebook.Instance) bool {
 	if i.Name == name {
 		return true
 	}
-	size, known := sizesOfPaper[name]
-	return known && i.Cores == size[0] && float64(i.Memory) == size[1]*(1<<30)
+	named, err := notebook.ParseInstance(name)
+	return err == nil && named.SameSize(i)
 }
 
 func oneOf(want Values, has string) bool { return len(want) == 0 || slices.Contains(want, has) }

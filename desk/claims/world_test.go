@@ -18,15 +18,10 @@ type world struct {
 }
 
 func size(name string) notebook.Instance {
-	if s, ok := sizesOfPaper[name]; ok {
-		return notebook.Instance{Name: name, Cores: s[0], Memory: int64(s[1]) << 30}
-	}
-	i := notebook.Instance{Name: name}
-	var gb float64
-	if _, err := fmt.Sscanf(name, "%g/%gGB", &i.Cores, &gb); err != nil {
+	i, err := notebook.ParseInstance(name)
+	if err != nil {
 		panic(err)
 	}
-	i.Memory = int64(gb * (1 << 30))
 	return i
 }
 

@@ -96,7 +96,7 @@ func (s *Spec) treatments(u use, accel string, can func(notebook.Treatment) bool
 	for _, size := range sizes {
 		hostCores, _ = parseHostCores(size) // validated when the file was read
 		for _, text := range s.instances(u) {
-			inst, err := ParseInstance(text)
+			inst, err := notebook.ParseInstance(text)
 			if err != nil {
 				continue // so was this
 			}

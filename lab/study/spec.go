@@ -270,7 +270,7 @@ func (s *Spec) validate() *problem {
 	}
 	for i, u := range s.Workloads {
 		for j, text := range u.Instances {
-			if _, err := ParseInstance(text); err != nil {
+			if _, err := notebook.ParseInstance(text); err != nil {
 				return wrong(err.Error(), "workloads", i, "instances", j)
 			}
 		}
@@ -312,7 +312,7 @@ func (s *Spec) validate() *problem {
 		}
 	}
 	for i, text := range s.Instances {
-		if _, err := ParseInstance(text); err != nil {
+		if _, err := notebook.ParseInstance(text); err != nil {
 			return wrong(err.Error(), "instances", i)
 		}
 	}
@@ -380,44 +380,8 @@ func (d Design) parse() (notebook.Design, error) {
 	return out, nil
 }
 
-// instanceTypes is Table II of the paper "pinning".
-var instanceTypes = map[string]notebook.Instance{
-	"large":    {Cores: 2, Memory: 8 << 30},
-	"xlarge":   {Cores: 4, Memory: 16 << 30},
-	"2xlarge":  {Cores: 8, Memory: 32 << 30},
-	"4xlarge":  {Cores: 16, Memory: 64 << 30},
-	"8xlarge":  {Cores: 32, Memory: 128 << 30},
-	"16xlarge": {Cores: 64, Memory: 256 << 30},
-}
-
-var sizes = regexp.MustCompile(`^([0-9]{1,5}(?:\.[0-9]{1,3})?)/([0-9]{1,9})(KB|MB|GB|TB)$`)
-
 // MostRounds bounds rounds, trials and warm-ups.
 const MostRounds = 100_000
-
-// ParseInstance reads an instance type: a name of Table II, or cores/memory like 0.5/1GB, where a GB is 2^30 bytes,
-// as the platforms' own tools have it.
-func ParseInstance(text string) (notebook.Instance, error) {
-	if i, ok := instanceTypes[strings.ToLower(text)]; ok {
-		i.Name = strings.ToLower(text)
-		return i, nil
-	}
-	m := sizes.FindStringSubmatch(text)
-	if m == nil {
-		return notebook.Instance{}, fmt.Errorf("unknown instance %q: large, xlarge, 2xlarge, 4xlarge, 8xlarge, 16xlarge, or cores/memory like 0.5/1GB was expected", text)
-	}
-	cores, err := strconv.ParseFloat(m[1], 64)
-	if err != nil || cores < 0.01 || cores > 65536 {
-		return notebook.Instance{}, fmt.Errorf("instance %q: 0.01 to 65536 cores were expected", text)
-	}
-	n, err := strconv.ParseInt(m[2], 10, 64)
-	unit := int64(1) << (10 * (1 + strings.Index("KMGT", m[3][:1])))
-	const least = 32 << 20 // below it not even a ruler and a shell start
-	if err != nil || n > (1<<50)/unit || n*unit < least {
-		return notebook.Instance{}, fmt.Errorf("instance %q: from 32MB to 1024TB of memory were expected", text)
-	}
-	return notebook.Instance{Name: text, Cores: cores, Memory: n * unit}, nil
-}
 
 // Only keeps of a plan what has these values.
 type Only map[string]string

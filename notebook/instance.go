@@ -1,0 +1,60 @@
+package notebook
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// InstanceTypes are the instance types that have a name (paper "pinning", Table II), the smallest first.
+var InstanceTypes = []Instance{
+	{Name: "large", Cores: 2, Memory: 8 << 30},
+	{Name: "xlarge", Cores: 4, Memory: 16 << 30},
+	{Name: "2xlarge", Cores: 8, Memory: 32 << 30},
+	{Name: "4xlarge", Cores: 16, Memory: 64 << 30},
+	{Name: "8xlarge", Cores: 32, Memory: 128 << 30},
+	{Name: "16xlarge", Cores: 64, Memory: 256 << 30},
+}
+
+// Bounds of what ParseInstance takes.
+const (
+	leastCores  = 0.01
+	mostCores   = 1 << 16
+	leastMemory = 32 << 20 // bytes; below it not even a ruler and a shell start
+	mostMemory  = 1 << 50  // bytes
+)
+
+var instanceSize = regexp.MustCompile(`^([0-9]{1,5}(?:\.[0-9]{1,3})?)/([0-9]{1,9})(KB|MB|GB|TB)$`)
+
+// ParseInstance reads an instance type: a name of InstanceTypes, in letters of either case, or cores/memory like
+// 0.5/1GB, where a GB is 2^30 bytes, as the platforms' own tools have it. Its errors say what was expected.
+func ParseInstance(text string) (Instance, error) {
+	if i := slices.IndexFunc(InstanceTypes, func(i Instance) bool { return strings.EqualFold(i.Name, text) }); i >= 0 {
+		return InstanceTypes[i], nil
+	}
+	m := instanceSize.FindStringSubmatch(text)
+	if m == nil {
+		var names []string
+		for _, i := range InstanceTypes {
+			names = append(names, i.Name)
+		}
+		return Instance{}, fmt.Errorf("unknown instance %q: %s, or cores/memory like 0.5/1GB was expected", text, strings.Join(names, ", "))
+	}
+	cores, err := strconv.ParseFloat(m[1], 64)
+	if err != nil || cores < leastCores || cores > mostCores {
+		return Instance{}, fmt.Errorf("instance %q: %g to %d cores were expected", text, leastCores, mostCores)
+	}
+	n, err := strconv.ParseInt(m[2], 10, 64)
+	unit := int64(1) << (10 * (1 + strings.Index("KMGT", m[3][:1])))
+	if err != nil || n > mostMemory/unit || n*unit < leastMemory {
+		return Instance{}, fmt.Errorf("instance %q: from 32MB to 1024TB of memory were expected", text)
+	}
+	return Instance{Name: text, Cores: cores, Memory: n * unit}, nil
+}
+
+// SameSize says whether two instance types have the same cores and the same memory, whatever their names.
+func (i Instance) SameSize(other Instance) bool {
+	return i.Cores == other.Cores && i.Memory == other.Memory
+}
