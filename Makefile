@@ -2,23 +2,20 @@
 SHELL := /bin/sh
 GO ?= go
 export CGO_ENABLED = 0
+# One set of flags for all, so that the go command compiles each package once.
+export GOFLAGS += -buildvcs=false -trimpath
 RELEASE := $(shell git describe --tags --always --dirty 2>/dev/null)
 LDFLAGS := -s -w -X main.release=$(RELEASE)
 
 .PHONY: build quickstart test fuzz bench lint cross generate
 
 build:
-	$(GO) build -buildvcs=false -trimpath -ldflags '$(LDFLAGS)' -o bin/tare ./cmd/tare
+	$(GO) build -ldflags '$(LDFLAGS)' -o bin/tare ./cmd/tare
 
 quickstart:
-	@scripts/install run
-	@$(MAKE) --no-print-directory build
-	@scripts/docker start
 	@scripts/quickstart
 
-# The race detector needs cgo; the program itself is built without.
-test: build
-	@scripts/install run test
+test:
 	@scripts/test
 
 fuzz:
