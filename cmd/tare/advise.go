@@ -16,12 +16,12 @@ func adviseCommand() *cobra.Command {
 	var pick int
 	c := &cobra.Command{
 		Use:   "advise DIR…",
-		Short: "What to choose, why, and the configuration to apply",
-		Long: `Ranks what was measured, and marked as such what the model predicts, by the upper end of the 95 % interval; says in a
-sentence why the first is first, and what cannot be told from it. What is emulated or in doubt is not ranked.
-With a format other than text and json it prints what to apply for the best that the format can express, or for
---pick N of the ranking: a docker command line, a compose service, a Kubernetes pod with the kubelet's configuration, a
-libvirt domain, or a systemd unit.`,
+		Short: "Recommend a platform, with the reason and the configuration to apply",
+		Long: `Ranks the measured treatments, and those that the model predicts (marked as predicted), by the upper end of the 95 %
+interval. A sentence says why the first is first, and which others are not distinguishable from it. Treatments that
+were emulated or are in doubt are not ranked. Any format other than text and json prints the configuration to apply, for
+the best treatment that the format can express or for number N of the ranking (--pick N): a docker command line, a
+compose service, a Kubernetes pod with the kubelet's configuration, a libvirt domain, or a systemd unit.`,
 		Example: `  tare advise R
   tare advise R --prefer cost --exclude bm
   tare advise R --workload wordpress --metric p99 --instance large
@@ -37,10 +37,10 @@ libvirt domain, or a systemd unit.`,
 			}
 			picked := c.Flags().Changed("pick")
 			if picked && pick < 1 {
-				return fmt.Errorf("--pick %d: a number of the ranking, from 1, was expected", pick)
+				return fmt.Errorf("--pick %d: a position in the ranking, from 1, was expected", pick)
 			}
 			if picked && (format == "text" || format == "json") {
-				return fmt.Errorf("--pick chooses what to apply: it goes with --format %s", strings.Join(advise.Formats, ", "))
+				return fmt.Errorf("--pick selects the configuration to print: use it with --format %s", strings.Join(advise.Formats, ", "))
 			}
 			a, err := advise.Read(dirs, o)
 			if err != nil {
@@ -56,12 +56,12 @@ libvirt domain, or a systemd unit.`,
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&o.Workload, "workload", "", "the work: a name, or one with its parameters as the ranking has it")
-	f.StringVar(&o.Metric, "metric", "", "a further figure of the workload, like p99, instead of its metric")
+	f.StringVar(&o.Workload, "workload", "", "the workload: its name, or its name with parameters as the ranking shows it")
+	f.StringVar(&o.Metric, "metric", "", "a secondary metric of the workload, such as p99, in place of its metric")
 	f.StringVar((*string)(&o.Prefer), "prefer", string(advise.Latency), "latency (the metric) or cost (cores × the metric)")
-	f.StringSliceVar(&o.Exclude, "exclude", nil, "platforms, engines or provisionings that are not wanted: bm,vmcn,pinned")
-	f.StringVar(&o.Instance, "instance", "", "this size alone: a name of the study's, or cores/memory like 4/16GB")
+	f.StringSliceVar(&o.Exclude, "exclude", nil, "platforms, engines or provisionings to leave out: bm,vmcn,pinned")
+	f.StringVar(&o.Instance, "instance", "", "only this instance type: a name that the study uses, or cores/memory such as 4/16GB")
 	f.StringVar(&format, "format", "text", "text, json, "+strings.Join(advise.Formats, ", "))
-	f.IntVar(&pick, "pick", 0, "the number in the ranking to apply; default: the first that the format can express")
+	f.IntVar(&pick, "pick", 0, "position in the ranking (default: the first that the format can express)")
 	return c
 }

@@ -17,11 +17,11 @@ func claimsCommand() *cobra.Command {
 	var format, study, file string
 	c := &cobra.Command{
 		Use:   "claims DIR…",
-		Short: "What papers found, held against what was measured here",
-		Long: `Gives every published finding a verdict with its evidence: "holds here", "does not hold here", "not decided" (the
-interval is too wide; about how many rounds would do), or "not testable here" (what is missing, and why). Figures
-that were emulated, or that an A/A check makes doubtful, decide nothing. All claims of one call are corrected for
-together, so ask for those that you want to know.`,
+		Short: "Test published findings against what was measured here",
+		Long: `Gives each published finding a verdict with its evidence: "holds here", "does not hold here", "not decided" (the
+interval is too wide; about how many rounds would be enough), or "not testable here" (what is missing, and why). Trials
+that were emulated, or that a failed A/A check puts in doubt, decide nothing. The verdicts of one call are corrected for
+multiple comparisons together, so name only the claims that you want to test.`,
 		Example: `  tare claims R
   tare claims R S --study pinning
   tare claims R --format json | jq '.[] | select(.verdict == "does not hold here")'
@@ -36,7 +36,7 @@ together, so ask for those that you want to know.`,
 				text, err := os.ReadFile(file)
 				var at *fs.PathError
 				if errors.As(err, &at) {
-					err = fmt.Errorf("--claims %s: %w; a file of claims was expected", file, at.Err)
+					err = fmt.Errorf("--claims %s: %w; a claims file was expected", file, at.Err)
 				}
 				if err != nil {
 					return err
@@ -69,7 +69,7 @@ together, so ask for those that you want to know.`,
 		},
 	}
 	c.Flags().StringVar(&format, "format", "table", "table or json")
-	c.Flags().StringVar(&study, "study", "", "only the claims of this paper: pinning (default: all that ship)")
-	c.Flags().StringVar(&file, "claims", "", "file of your own claims, instead of those that ship; with --study, beside them")
+	c.Flags().StringVar(&study, "study", "", "only the claims of this paper: pinning (default: all shipped claims)")
+	c.Flags().StringVar(&file, "claims", "", "file with your own claims, in place of the shipped ones; with --study, in addition to them")
 	return c
 }

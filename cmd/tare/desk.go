@@ -30,10 +30,10 @@ func summaryCommand() *cobra.Command {
 	var format, baseline string
 	c := &cobra.Command{
 		Use:   "summary DIR…",
-		Short: "The table: one row a treatment, with intervals",
-		Long: `Prints the answer in a sentence and one row for each treatment: its mean, and its overhead ratio to bare metal at
-the same instance type, both with 95 % intervals. Several folders are read together: trials of the same host count
-as more rounds, those of other hosts stand in rows of their own.`,
+		Short: "Print the overhead ratios: one row per treatment, with intervals",
+		Long: `Prints the answer in a sentence, then one row per treatment: its mean and its overhead ratio to bare metal at the
+same instance type, both with 95 % intervals. Several folders are read together: trials on the same host count as
+further rounds; each other host gets rows of its own.`,
 		Example: `  tare summary R
   tare summary R --format json | jq '.[] | {platform, provisioning, ratio}'
   tare summary R --baseline platform=cn,provisioning=vanilla,instance=1/1GB`,
@@ -60,7 +60,7 @@ as more rounds, those of other hosts stand in rows of their own.`,
 		},
 	}
 	c.Flags().StringVar(&format, "format", "table", "table or json")
-	c.Flags().StringVar(&baseline, "baseline", "", "what ratios are relative to, instead of bare metal at the same instance: KEY=VALUE,… with platform, engine, accelerator, provisioning, instance, network, isolation, host_cores or a parameter")
+	c.Flags().StringVar(&baseline, "baseline", "", "baseline of the ratios, in place of bare metal at the same instance type: KEY=VALUE,… with platform, engine, accelerator, provisioning, instance, network, isolation, host_cores or a parameter")
 	return c
 }
 
@@ -80,7 +80,7 @@ func reportCommand() *cobra.Command {
 	var out, tolerance string
 	c := &cobra.Command{
 		Use:     "report DIR…",
-		Short:   "One HTML page that opens anywhere, and the figures as SVG and PDF",
+		Short:   "Write one self-contained HTML page, and its figures as SVG and PDF",
 		Example: "  tare report R\n  tare report R --out paper --tolerance 5%",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, dirs []string) error {
@@ -98,22 +98,22 @@ func reportCommand() *cobra.Command {
 			return nil
 		},
 	}
-	c.Flags().StringVar(&out, "out", "", "folder to write to; default: the first DIR")
-	c.Flags().StringVar(&tolerance, "tolerance", "10%", "overhead that is borne where a suitable CHR is looked for")
+	c.Flags().StringVar(&out, "out", "", "folder to write to (default: the first DIR)")
+	c.Flags().StringVar(&tolerance, "tolerance", "10%", "highest acceptable overhead when a CHR is recommended")
 	return c
 }
 
-// share reads a part of a hundred.
+// share parses a percentage, such as 5%, as a fraction.
 func share(flag, text string) (float64, error) {
 	v, err := strconv.ParseFloat(strings.TrimSuffix(text, "%"), 64)
 	if err != nil || !strings.HasSuffix(text, "%") || !(v > 0 && v <= 100) {
-		return 0, fmt.Errorf("%s %q: a share like 5%% was expected", flag, text)
+		return 0, fmt.Errorf("%s %q: a percentage such as 5%% was expected", flag, text)
 	}
 	return v / 100, nil
 }
 
-// writeReport writes the report of the folders, with verdicts on the published claims that their studies are about.
-// Tolerance 0 is the model's own.
+// writeReport writes the report of the folders, with verdicts on the claims that their studies name. A tolerance of 0 is
+// the model's default.
 func writeReport(dirs []string, out string, tolerance float64) ([]string, error) {
 	var about []claims.Claim
 	var sets []string
@@ -141,7 +141,7 @@ func exportCommand() *cobra.Command {
 	var format, out string
 	c := &cobra.Command{
 		Use:     "export DIR…",
-		Short:   "The raw data: one row a trial, for pandas, DuckDB or R",
+		Short:   "Write the raw data: one row per trial, for pandas, DuckDB or R",
 		Example: "  tare export R --format csv >trials.csv\n  tare export R --format parquet --out trials.parquet",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, dirs []string) (err error) {
@@ -153,7 +153,7 @@ func exportCommand() *cobra.Command {
 			}
 			if out == "" {
 				if format == "parquet" && term.IsTerminal(int(os.Stdout.Fd())) {
-					return fmt.Errorf("parquet is not for a terminal: name a file with --out, or redirect")
+					return fmt.Errorf("Parquet is binary: name a file with --out, or redirect the output")
 				}
 				w := bufio.NewWriterSize(os.Stdout, 1<<20)
 				if err := export.Write(w, dirs, export.Format(format)); err != nil {
@@ -164,12 +164,12 @@ func exportCommand() *cobra.Command {
 			return writeFile(out, func(w io.Writer) error { return export.Write(w, dirs, export.Format(format)) })
 		},
 	}
-	c.Flags().StringVar(&format, "format", "csv", "csv, json or parquet (default: as the name of --out ends, else csv)")
-	c.Flags().StringVar(&out, "out", "", "file to write; default: standard output")
+	c.Flags().StringVar(&format, "format", "csv", "csv, json or parquet (default: by the extension of --out, else csv)")
+	c.Flags().StringVar(&out, "out", "", "file to write (default: standard output)")
 	return c
 }
 
-// writeFile makes a file that is whole or not there.
+// writeFile writes a file completely or not at all.
 func writeFile(path string, write func(io.Writer) error) error {
 	tmp := path + ".part"
 	f, err := os.Create(tmp)

@@ -13,11 +13,11 @@ func explainCommand() *cobra.Command {
 	var format string
 	c := &cobra.Command{
 		Use:   "explain DIR…",
-		Short: "Why it costs that: where the extra time went, with what is unexplained",
-		Long: `For each treatment of a study that was run with --explain: what the time went on that it took longer than bare metal,
-in seconds and as shares of the gap with 95 % intervals, and what is left unexplained. It adds up to the gap, which is
-of the trials that no probe looked at; what the probes cost is beside it. A sentence says the largest part in plain
-words, and names as a cause only what the intervals tell from nothing.`,
+		Short: "Attribute the overhead: where the extra time went, and how much is unexplained",
+		Long: `For each treatment of a study that was run with --explain: where the time went that it took longer than bare metal, in
+seconds and as shares of the overhead with 95 % intervals, and how much is unexplained. The parts add up to the overhead
+of the untraced trials; the cost of the tracers stands beside it. A sentence names the largest part, and names as causes
+only parts that are significantly different from zero.`,
 		Example: `  tare run quick --explain --out R && tare explain R
   tare explain R --format json | jq '.accounts[] | {name, gap_s, parts}'`,
 		Args: cobra.MinimumNArgs(1),

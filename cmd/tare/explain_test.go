@@ -159,7 +159,7 @@ func TestWithoutBPFTheRestWorksAndSaysWhatIsMissing(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v: %s", err, said)
 	}
-	if !strings.Contains(string(said), "not explained: scheduler: the kernel does not take its programs") {
+	if !strings.Contains(string(said), "not traced: scheduler: the kernel does not take its programs") {
 		t.Errorf("what is missing is not said before the run: %s", said)
 	}
 	e := h.explain("R")

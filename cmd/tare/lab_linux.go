@@ -29,7 +29,7 @@ import (
 // asGuest is the ruler, if that is what this process was started as. It is looked at before anything else is done.
 func asGuest() { session.AsGuest() }
 
-// labCommands measure. They need Linux, and root for what they change.
+// labCommands measure. They need Linux, and root.
 func labCommands() []*cobra.Command {
 	return []*cobra.Command{runCommand(), benchCommand(), doctorCommand(), studyCommand(), cleanCommand(), rulerCommand()}
 }
@@ -41,7 +41,7 @@ func rulerCommand() *cobra.Command {
 	}}
 }
 
-// running are the flags of the commands that measure.
+// running holds the flags of the commands that measure.
 type running struct {
 	out, accel, format, input string
 	explain                   string
@@ -52,26 +52,26 @@ type running struct {
 
 func (r *running) flags(c *cobra.Command) {
 	f := c.Flags()
-	f.StringVar(&r.out, "out", "", "results folder; goes on where it stopped if it holds the same study (default tare-STUDY-TIME)")
-	f.StringVar(&r.accel, "accel", "auto", "accelerator of VMs: auto, kvm or tcg (emulation: marked, and never ranked)")
-	f.StringVar(&r.format, "format", "table", "how the result is printed: table or json")
-	f.StringVar(&r.input, "input", "", "file to work on, in place of the workload's own input")
+	f.StringVar(&r.out, "out", "", "results folder; a run of the same study in it is continued (default tare-STUDY-TIME)")
+	f.StringVar(&r.accel, "accel", "auto", "accelerator of VMs: auto, kvm or tcg (software emulation: marked, and never ranked)")
+	f.StringVar(&r.format, "format", "table", "output format: table or json")
+	f.StringVar(&r.input, "input", "", "input file, in place of the workload's own")
 	f.Uint64Var(&r.seed, "seed", 0, "seed of the order of treatments (default: random, and recorded)")
-	f.IntVar(&r.rounds, "rounds", 0, "run exactly so many rounds (default: as the study says)")
-	f.DurationVar(&r.budget, "time-budget", 0, "begin nothing that would not end within this time, like 10m")
-	f.StringVar(&r.explain, "explain", "", "also find out where the time goes: probes look on at as many trials again, which feed no ratio; all but "+
-		notebook.ProbeStacks+" by default, or `PROBE,…` of "+strings.Join(notebook.ProbeNames, ", "))
+	f.IntVar(&r.rounds, "rounds", 0, "run exactly this many rounds (default: the study's design)")
+	f.DurationVar(&r.budget, "time-budget", 0, "start nothing that would not end within this time, such as 10m")
+	f.StringVar(&r.explain, "explain", "", "also trace where the time goes: each guest runs as many traced trials again, which feed no ratio; with all tracers but "+
+		notebook.ProbeStacks+", or with `TRACER,…` of "+strings.Join(notebook.ProbeNames, ", "))
 	f.Lookup("explain").NoOptDefVal = study.ExplainByDefault
 }
 
 func (r *running) check(c *cobra.Command) error {
 	for _, name := range []string{"out", "input", "image", "explain"} {
 		if f := c.Flags().Lookup(name); f != nil && f.Changed && f.Value.String() == "" {
-			return fmt.Errorf("--%s: is empty; is a variable not set?", name)
+			return fmt.Errorf("--%s is empty: is a variable unset?", name)
 		}
 	}
 	if c.Flags().Changed("rounds") && r.rounds == 0 {
-		return errors.New("--rounds 0: a number above zero was expected")
+		return errors.New("--rounds 0: a positive number was expected")
 	}
 	if err := oneOf("--accel", r.accel, "auto", notebook.KVM, notebook.TCG); err != nil {
 		return err
@@ -80,7 +80,7 @@ func (r *running) check(c *cobra.Command) error {
 		return fmt.Errorf("--rounds %d: a number from 1 to %d was expected", r.rounds, study.MostRounds)
 	}
 	if r.budget < 0 {
-		return fmt.Errorf("--time-budget %v: a time above zero was expected", r.budget)
+		return fmt.Errorf("--time-budget %v: a positive duration was expected", r.budget)
 	}
 	if _, err := r.probes(); err != nil {
 		return err
@@ -101,19 +101,19 @@ func runCommand() *cobra.Command {
 	var only string
 	c := &cobra.Command{
 		Use:   "run STUDY|FILE",
-		Short: "Run a study: one that ships, or a file of your own",
-		Long: `Runs every treatment of a study once in each round, in random order, with a fresh guest each time, and writes down
-every trial before the next begins. Interrupt it, or kill it: the same command goes on where it stopped.
+		Short: "Run a study: a shipped one, or a file of your own",
+		Long: `Runs every treatment of a study once in each round, in random order, in a fresh guest each time, and records each trial
+before the next begins. After an interrupt, or a kill, the same command continues where it stopped.
 
-With --explain each guest does as many trials again while probes look on, in random order among the others, which alone
-feed the ratios; tare explain then says where the time went, and the difference between the two kinds what the probes cost.`,
+With --explain each guest also runs as many traced trials, in random order among the others. Only untraced trials feed
+the ratios. tare explain then says where the time went, and what the tracers cost.`,
 		Example: `  sudo tare run quick --out R
   sudo tare run quick --explain --out R && tare explain R
   sudo tare run ./mine.yaml --only platform=cn,instance=large --time-budget 30m`,
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 2 && r.explain != "" {
 				if _, err := study.ParseExplain(args[1]); err == nil {
-					return fmt.Errorf("run: one study was expected; probes are named with an equals sign: --explain=%s", args[1])
+					return fmt.Errorf("run: one study was expected; tracers are named with an equals sign: --explain=%s", args[1])
 				}
 			}
 			if len(args) != 1 {
@@ -134,7 +134,7 @@ feed the ratios; tare explain then says where the time went, and the difference 
 		},
 	}
 	r.flags(c)
-	c.Flags().StringVar(&only, "only", "", "keep what has these values: KEY=VALUE,… with workload, platform, engine, provisioning, isolation, instance, network, one value of each; bare metal stays")
+	c.Flags().StringVar(&only, "only", "", "keep only treatments with these values, and bare metal: KEY=VALUE,… with workload, platform, engine, provisioning, isolation, instance, network")
 	return c
 }
 
@@ -143,12 +143,13 @@ func benchCommand() *cobra.Command {
 	var image, platforms, instances string
 	c := &cobra.Command{
 		Use:   "bench [flags] -- CMD ARG…",
-		Short: "Your own command, from your own image, on every platform",
-		Long: `Runs your command on every platform, from the same image, and says what each platform costs it. The image is a
-registry reference, an OCI layout folder, an archive of "docker save", or an image of the Docker daemon; without
---image it is a plain Debian root. The command is found in the image. Its folder is an empty one that it may write
-to ({scratch}) unless the image names another; on bare metal all else is read-only. --input FILE is {input} in the
-command. A {word} that is none of {input}, {scratch}, {work}, {cores}, {memory} stays as it is.`,
+		Short: "Run your own command, from your own image, on every platform",
+		Long: `Runs your command on every platform, from the same image, and reports each platform's overhead. The image is a registry
+reference, an OCI layout folder, an archive made by "docker save", or an image of the Docker daemon; without --image it
+is a plain Debian root. The command is looked up in the image. Its working directory is the image's, or else an empty
+writable folder ({scratch}); on bare metal everything else is read-only. In the command, {input} stands for the file that
+--input names, {work} for the folder of the workload's files, {cores} and {memory} for the guest's size. Any other {word}
+is left as it is.`,
 		Example: `  sudo tare bench -- sh -c 'i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done'
   sudo tare bench --image ./my-oci-layout --platforms bm,cn --instances large,0.5/1GB -- /app/work
   sudo tare bench --image ffmpeg.tar --input film.mp4 -- ffmpeg -v error -i {input} -c:v libx265 {scratch}/out.mp4`,
@@ -167,9 +168,9 @@ command. A {word} that is none of {input}, {scratch}, {work}, {cores}, {memory} 
 		},
 	}
 	r.flags(c)
-	c.Flags().StringVar(&image, "image", "", "registry reference, OCI layout folder, archive of docker save, or image of the Docker daemon")
-	c.Flags().StringVar(&platforms, "platforms", "bm,cn,vm,vmcn", "of bm, cn, vm, vmcn; an engine may be named: cn:crun")
-	c.Flags().StringVar(&instances, "instances", "1/1GB", "sizes: large, xlarge, … or cores/memory like 0.5/1GB")
+	c.Flags().StringVar(&image, "image", "", "registry reference, OCI layout folder, docker save archive, or image of the Docker daemon")
+	c.Flags().StringVar(&platforms, "platforms", "bm,cn,vm,vmcn", "platforms, of bm, cn, vm, vmcn; an engine may be named: cn:crun")
+	c.Flags().StringVar(&instances, "instances", "1/1GB", "instance types: large, xlarge, … or cores/memory such as 0.5/1GB")
 	return c
 }
 
@@ -177,7 +178,7 @@ command. A {word} that is none of {input}, {scratch}, {work}, {cores}, {memory} 
 func benchSpec(image, platforms, instances, input string, argv []string) (*study.Spec, error) {
 	use := study.Use{Name: "command", Image: image, Command: argv}
 	if input == "" && strings.Contains(strings.Join(argv, " "), "{input}") {
-		return nil, errors.New("the command has {input}, and there is none: name it with --input FILE")
+		return nil, errors.New("the command uses {input}: name the file with --input FILE")
 	}
 	if input != "" {
 		use.Input = "input" + filepath.Ext(input)
@@ -252,7 +253,7 @@ func (r *running) run(ctx context.Context, spec *study.Spec, only study.Only, se
 		if err != nil {
 			return err
 		}
-		for _, line := range notSeen(probes, missing) {
+		for _, line := range notTraced(probes, missing) {
 			show.note(line)
 		}
 	}
@@ -284,12 +285,12 @@ func (r *running) run(ctx context.Context, spec *study.Spec, only study.Only, se
 	}
 	show.end()
 	if err != nil {
-		return fmt.Errorf("%w; what was measured is kept in %s, and the same command with --out %s goes on", err, r.out, r.out)
+		return fmt.Errorf("%w; the trials so far are kept in %s; the same command with --out %s continues", err, r.out, r.out)
 	}
 	return r.finish(run, reason)
 }
 
-// leftOut says what is left out, a line for each reason.
+// leftOut says what is left out, one line per reason.
 func leftOut(all []notebook.LeftOut) (lines []string) {
 	by := map[string][]string{}
 	var reasons []string
@@ -309,8 +310,8 @@ func leftOut(all []notebook.LeftOut) (lines []string) {
 	return lines
 }
 
-// notSeen says what the probes cannot see on this host, a line for each reason.
-func notSeen(probes []string, missing map[string]string) (lines []string) {
+// notTraced says what the tracers cannot see on this host, one line per reason.
+func notTraced(probes []string, missing map[string]string) (lines []string) {
 	by := map[string][]string{}
 	var reasons []string
 	for _, name := range probes {
@@ -324,12 +325,12 @@ func notSeen(probes []string, missing map[string]string) (lines []string) {
 		by[why] = append(by[why], name)
 	}
 	for _, why := range reasons {
-		lines = append(lines, "not explained: "+strings.Join(by[why], ", ")+": "+why)
+		lines = append(lines, "not traced: "+strings.Join(by[why], ", ")+": "+why)
 	}
 	return lines
 }
 
-// finish prints the result and makes the report.
+// finish prints the result and writes the report.
 func (r *running) finish(run *study.Run, reason string) error {
 	s, err := data.Read([]string{r.out}, data.Options{})
 	if err != nil {
@@ -351,10 +352,10 @@ func (r *running) finish(run *study.Run, reason string) error {
 	}
 	switch {
 	case reason == study.Interrupted:
-		fmt.Fprintf(os.Stderr, "tare: interrupted; what was measured is kept, and the same command with --out %s goes on\n", r.out)
+		fmt.Fprintf(os.Stderr, "tare: interrupted; the trials so far are kept, and the same command with --out %s continues\n", r.out)
 		return exit(130)
 	case reason == study.OutOfTime:
-		fmt.Fprintf(os.Stderr, "The time budget is used up; the same command with --out %s goes on.\n", r.out)
+		fmt.Fprintf(os.Stderr, "The time budget is used up; the same command with --out %s continues.\n", r.out)
 	}
 	if n := run.Failed(); n > 0 {
 		return fmt.Errorf("%d trials failed; the table's notes and the report say why", n)
@@ -370,7 +371,7 @@ func randomSeed() (uint64, error) {
 	return binary.LittleEndian.Uint64(b[:]) >> 33, nil // short enough to type
 }
 
-// openBook begins the results folder, or goes on with it if it holds the same study.
+// openBook creates the results folder, or continues it if it holds the same study.
 func openBook(dir string, plan *study.Plan, run *study.Run, h notebook.Host, seedChosen bool) (*notebook.Writer, error) {
 	if !notebook.Exists(dir) {
 		return notebook.Create(dir, plan.Study, h)
@@ -382,7 +383,7 @@ func openBook(dir string, plan *study.Plan, run *study.Run, h notebook.Host, see
 	f, err := notebook.Read(dir)
 	if err == nil {
 		if f.Host.ID != h.ID {
-			err = fmt.Errorf("%s was begun on another host (%s): name another folder with --out; folders of several hosts are read together", dir, f.Host.Hostname)
+			err = fmt.Errorf("%s holds results of another host (%s): name another folder with --out; folders of several hosts can be read together", dir, f.Host.Hostname)
 		} else if err = plan.Resume(f.Study, seedChosen); err == nil {
 			err = f.Trials(func(t *notebook.Trial) error { run.Take(*t); return nil })
 		}
@@ -394,10 +395,10 @@ func openBook(dir string, plan *study.Plan, run *study.Run, h notebook.Host, see
 }
 
 func studyCommand() *cobra.Command {
-	c := &cobra.Command{Use: "study", Short: "The studies that ship with Tare",
+	c := &cobra.Command{Use: "study", Short: "List and show the shipped studies",
 		Example: "  tare study list\n  tare study show quick >mine.yaml"}
 	var format string
-	list := &cobra.Command{Use: "list", Short: "Their names", Args: cobra.NoArgs, Example: "  tare study list",
+	list := &cobra.Command{Use: "list", Short: "List the shipped studies", Args: cobra.NoArgs, Example: "  tare study list",
 		RunE: func(*cobra.Command, []string) error {
 			if err := oneOf("--format", format, "table", "json"); err != nil {
 				return err
@@ -425,7 +426,7 @@ func studyCommand() *cobra.Command {
 			return w.Flush()
 		}}
 	list.Flags().StringVar(&format, "format", "table", "table or json")
-	show := &cobra.Command{Use: "show NAME", Short: "The file of one, to copy and change", Args: cobra.ExactArgs(1),
+	show := &cobra.Command{Use: "show NAME", Short: "Print the file of a shipped study, to copy and change", Args: cobra.ExactArgs(1),
 		Example: "  tare study show quick >mine.yaml",
 		RunE: func(_ *cobra.Command, args []string) error {
 			s, err := study.Load(studies.FS, args[0])
@@ -440,9 +441,9 @@ func studyCommand() *cobra.Command {
 
 func doctorCommand() *cobra.Command {
 	var format string
-	c := &cobra.Command{Use: "doctor", Short: "What this host can do, found by trying it", Args: cobra.NoArgs,
-		Long: `Tries each thing that a study may need and says: supported; not supported, why, and what to do; or inconclusive.
-KVM counts as supported when a small guest has really booted.`,
+	c := &cobra.Command{Use: "doctor", Short: "Report what this host supports, found by trying it", Args: cobra.NoArgs,
+		Long: `Tries each capability that a study may need and reports: supported; not supported, with the reason and what to do; or
+inconclusive. KVM counts as supported once a small guest has really booted.`,
 		Example: "  sudo tare doctor\n  sudo tare doctor --format json",
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := oneOf("--format", format, "table", "json"); err != nil {
@@ -471,15 +472,15 @@ func describeCapabilities(all []notebook.Capability) error {
 		mark := map[notebook.Answer]string{notebook.Supported: "yes", notebook.NotSupported: "no", notebook.Inconclusive: "?"}[c.Answer]
 		fmt.Fprintf(w, "%s\t%s\t%s\n", mark, c.Name, c.Why)
 		if c.Do != "" {
-			fmt.Fprintf(w, "\t\tto have it: %s\n", c.Do)
+			fmt.Fprintf(w, "\t\tto get it: %s\n", c.Do)
 		}
 	}
 	return w.Flush()
 }
 
 func cleanCommand() *cobra.Command {
-	return &cobra.Command{Use: "clean", Short: "Undo and remove whatever an interrupted run left", Args: cobra.NoArgs,
-		Long: `Takes back every change that a run which died has left open in its journal: guests, mounts, cgroups, containers,
+	return &cobra.Command{Use: "clean", Short: "Undo and remove whatever an interrupted run left behind", Args: cobra.NoArgs,
+		Long: `Undoes every change that a run recorded in its journal and did not live to undo: guests, mounts, cgroups, containers,
 folders, half-built images. Results are never touched, and finished images are kept.`,
 		Example: "  sudo tare clean",
 		RunE: func(c *cobra.Command, _ []string) error {

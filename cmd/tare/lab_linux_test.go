@@ -25,9 +25,9 @@ func TestExplain(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"quick", "--explain=sheduler"}, `--explain: there is no probe "sheduler"; there are ` + all},
-		{[]string{"quick", "--explain="}, `--explain: is empty; is a variable not set?`},
-		{[]string{"quick", "--explain", "io"}, `run: one study was expected; probes are named with an equals sign: --explain=io`},
+		{[]string{"quick", "--explain=sheduler"}, `--explain: unknown tracer "sheduler"; the tracers are ` + all},
+		{[]string{"quick", "--explain="}, `--explain is empty: is a variable unset?`},
+		{[]string{"quick", "--explain", "io"}, `run: one study was expected; tracers are named with an equals sign: --explain=io`},
 		{[]string{"--explain"}, `run: one study was expected, by its name (tare study list) or its file`},
 		{[]string{"--explain", "no-such-study"}, `no-such-study`}, // its own word, and not a probe
 	} {
@@ -44,9 +44,9 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-func TestWhatProbesCannotSeeIsALineForEachReason(t *testing.T) {
-	got := notSeen([]string{"scheduler", "cpu", "io", "hypervisor"}, map[string]string{"scheduler": "no BPF", "io": "no BPF", "hypervisor": "no KVM"})
-	want := []string{"not explained: scheduler, io: no BPF", "not explained: hypervisor: no KVM"}
+func TestWhatTracersCannotSeeIsOneLinePerReason(t *testing.T) {
+	got := notTraced([]string{"scheduler", "cpu", "io", "hypervisor"}, map[string]string{"scheduler": "no BPF", "io": "no BPF", "hypervisor": "no KVM"})
+	want := []string{"not traced: scheduler, io: no BPF", "not traced: hypervisor: no KVM"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}

@@ -21,26 +21,26 @@ func main() {
 	os.Exit(run(os.Args[1:]))
 }
 
-// exit is an error that has a message of its own already, or needs none, and the status to end with.
+// exit is the status to end with after a failure that has been reported already.
 type exit int
 
 func (e exit) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 
 func run(args []string) int {
-	// The first interrupt ends the work in good order; what it must still do is bounded.
+	// The first interrupt ends the run in order: guests are destroyed and the host is restored, within a bounded time.
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 	defer stop()
-	// A reader that went away (`| head`) is no reason to leave guests behind: writing then fails, and that is all.
+	// When the reader of our output is gone (`| head`), writing fails; the signal must not end us with guests still running.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	root := &cobra.Command{
 		Use:   "tare",
 		Short: "What an execution platform costs the work that runs on it",
 		Long: `Tare runs the same workload, from the same root filesystem, with the same ruler, on bare metal (bm), in a
-container (cn), in a VM (vm) and in a container in a VM (vmcn), with the scheduler left alone (vanilla) or with
-CPUs pinned, in random interleaved order, and says what each platform costs, with honest intervals.`,
-		Example: `  sudo tare doctor                 what this host can do
+container (cn), in a VM (vm) and in a container in a VM (vmcn), with a CPU quota (vanilla) or a fixed CPU set
+(pinned), in random interleaved order. It reports the overhead of each platform with 95 % intervals.`,
+		Example: `  sudo tare doctor                 what this host supports
   sudo tare run quick --out R      measure
-  tare summary R                   the answer again, anywhere, without root`,
+  tare summary R                   print the answer again, on any machine, without root`,
 		Version:       version(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -48,7 +48,7 @@ CPUs pinned, in random interleaved order, and says what each platform costs, wit
 	root.SetArgs(args)
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return fmt.Errorf("%w; `%s --help` shows what there is", err, c.CommandPath())
+		return fmt.Errorf("%w; see `%s --help`", err, c.CommandPath())
 	})
 	root.AddCommand(deskCommands()...)
 	root.AddCommand(labCommands()...)

@@ -27,7 +27,7 @@ func ParseExplain(text string) ([]string, error) {
 	asked := strings.Split(text, ",")
 	for i, name := range asked {
 		if !slices.Contains(notebook.ProbeNames, name) {
-			return nil, fmt.Errorf("--explain: there is no probe %q; there are %s", name, strings.Join(notebook.ProbeNames, ", "))
+			return nil, fmt.Errorf("--explain: unknown tracer %q; the tracers are %s", name, strings.Join(notebook.ProbeNames, ", "))
 		}
 		if slices.Contains(asked[:i], name) {
 			return nil, fmt.Errorf("--explain: %s is named twice", name)

@@ -337,8 +337,8 @@ func TestParseExplain(t *testing.T) {
 		t.Errorf("%q, %v", got, err)
 	}
 	for text, want := range map[string]string{
-		"sheduler": `--explain: there is no probe "sheduler"; there are ` + strings.Join(notebook.ProbeNames, ", "),
-		"io,":      `--explain: there is no probe ""; there are ` + strings.Join(notebook.ProbeNames, ", "),
+		"sheduler": `--explain: unknown tracer "sheduler"; the tracers are ` + strings.Join(notebook.ProbeNames, ", "),
+		"io,":      `--explain: unknown tracer ""; the tracers are ` + strings.Join(notebook.ProbeNames, ", "),
 		"io,io":    `--explain: io is named twice`,
 	} {
 		if _, err := ParseExplain(text); err == nil || err.Error() != want {
