@@ -8,23 +8,14 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-)
 
-func need(t *testing.T, ok bool, what string) {
-	t.Helper()
-	switch {
-	case ok:
-	case os.Getenv("TARE_REQUIRE") == "all":
-		t.Fatalf("needs %s", what)
-	default:
-		t.Skipf("needs %s", what)
-	}
-}
+	"tare/internal/require"
+)
 
 // A full disk costs the record under way, with an error that says so, and nothing before it; with space again the same
 // folder goes on.
 func TestNoSpaceLeft(t *testing.T) {
-	need(t, os.Geteuid() == 0, "root, to mount a small tmpfs")
+	require.That(t, os.Geteuid() == 0, "root, to mount a small tmpfs")
 	disk := t.TempDir()
 	if err := syscall.Mount("tare-test", disk, "tmpfs", 0, "size=128k"); err != nil {
 		t.Fatal(err)

@@ -27,6 +27,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
+	"tare/internal/require"
 	"tare/notebook"
 )
 
@@ -34,13 +35,7 @@ import (
 
 func need(t *testing.T, ok bool, what string) {
 	t.Helper()
-	if ok {
-		return
-	}
-	if os.Getenv("TARE_REQUIRE") == "all" {
-		t.Fatalf("needs %s, and TARE_REQUIRE=all", what)
-	}
-	t.Skipf("needs %s", what)
+	require.That(t, ok, what)
 }
 
 func has(program string) bool { _, err := exec.LookPath(program); return err == nil }

@@ -24,19 +24,14 @@ import (
 	kubeletv1beta1 "k8s.io/kubelet/config/v1beta1"
 	kube "sigs.k8s.io/yaml"
 
+	"tare/internal/require"
 	"tare/notebook"
 )
 
 // need skips a test for want of a component, by name, or fails it where all are required.
 func need(t *testing.T, ok bool, what string) {
 	t.Helper()
-	if ok {
-		return
-	}
-	if os.Getenv("TARE_REQUIRE") == "all" {
-		t.Fatalf("needs %s, which is not here, and TARE_REQUIRE=all", what)
-	}
-	t.Skipf("needs %s", what)
+	require.That(t, ok, what)
 }
 
 func program(t *testing.T, name, pkg string) string {

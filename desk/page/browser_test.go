@@ -20,18 +20,13 @@ import (
 
 	"tare/desk/claims"
 	"tare/desk/data"
+	"tare/internal/require"
 )
 
 // need skips a test that lacks a component, by its name; where everything is required it fails.
 func need(t *testing.T, ok bool, what string) {
 	t.Helper()
-	if ok {
-		return
-	}
-	if os.Getenv("TARE_REQUIRE") == "all" {
-		t.Fatalf("needs %s, which is not here, and TARE_REQUIRE=all", what)
-	}
-	t.Skipf("needs %s", what)
+	require.That(t, ok, what)
 }
 
 func browser(t *testing.T) string {

@@ -6,8 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"testing"
-
-	"tare/notebook"
 )
 
 // That skips the test unless ok, or fails it where everything is required; what is needed, with any reason.
@@ -35,10 +33,4 @@ func Program(t testing.TB, names ...string) {
 		_, err := exec.LookPath(name)
 		That(t, err == nil, name)
 	}
-}
-
-// Capability requires that the host was found to support something.
-func Capability(t testing.TB, c notebook.Capability) {
-	t.Helper()
-	That(t, c.Answer == notebook.Supported, c.Name+" ("+c.Why+")")
 }

@@ -6,10 +6,10 @@ import (
 	"context"
 	"net"
 	"net/netip"
-	"os"
 	"strings"
 	"testing"
 
+	"tare/internal/require"
 	"tare/lab/journal"
 	"tare/lab/network"
 	"tare/notebook"
@@ -36,12 +36,7 @@ func TestNoConnection(t *testing.T) {
 }
 
 func TestConnection(t *testing.T) {
-	if os.Geteuid() != 0 {
-		if os.Getenv("TARE_REQUIRE") == "all" {
-			t.Fatal("needs root, and TARE_REQUIRE=all")
-		}
-		t.Skip("needs root")
-	}
+	require.Root(t)
 	j, err := journal.Open(t.TempDir())
 	if err != nil {
 		t.Fatal(err)

@@ -15,19 +15,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"tare/internal/require"
 	"tare/lab/journal"
 )
-
-func need(t *testing.T, ok bool, what string) {
-	t.Helper()
-	if ok {
-		return
-	}
-	if os.Getenv("TARE_REQUIRE") == "all" {
-		t.Fatalf("needs %s, and TARE_REQUIRE=all", what)
-	}
-	t.Skipf("needs %s", what)
-}
 
 func TestValidID(t *testing.T) {
 	for id, want := range map[string]bool{
@@ -51,11 +41,11 @@ func TestUnescape(t *testing.T) {
 // TestFolderTakesAllWithIt mounts in a guest's folder, one over the other and under a name with a blank, starts
 // processes for it, and beside it a stranger that must live on.
 func TestFolderTakesAllWithIt(t *testing.T) {
-	need(t, os.Geteuid() == 0, "root, to mount")
+	require.That(t, os.Geteuid() == 0, "root, to mount")
 	sleep, err := exec.LookPath("sleep")
-	need(t, err == nil, "sleep")
+	require.That(t, err == nil, "sleep")
 	tailProgram, err := exec.LookPath("tail")
-	need(t, err == nil, "tail")
+	require.That(t, err == nil, "tail")
 	state := t.TempDir()
 	j, err := journal.Open(state)
 	if err != nil {

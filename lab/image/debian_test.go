@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"tare/internal/require"
 )
 
 func TestDebianRecipe(t *testing.T) {
@@ -74,7 +76,7 @@ func TestDebianFails(t *testing.T) {
 // Whatever a build started ends with it, also what left its process group, and no mount of it is left.
 func TestDebianCancelled(t *testing.T) {
 	s := newStore(t)
-	need(t, hasTool("setsid") && hasTool("mount"), "setsid and mount (Debian packages util-linux and mount)")
+	require.That(t, hasTool("setsid") && hasTool("mount"), "setsid and mount (Debian packages util-linux and mount)")
 	pids := filepath.Join(t.TempDir(), "mark")
 	// The stray process holds a lock as long as it lives.
 	fakeTool(t, "mount -t tmpfs none \"$TMPDIR\" || exit 1; touch \"$TMPDIR/x\"; setsid flock "+pids+" sh -c 'echo locked > "+pids+"; exec sleep 300' & echo 'I: busy' >&2; wait")
@@ -124,7 +126,7 @@ func hasTool(name string) bool {
 // One real root, from real packages.
 func TestDebian(t *testing.T) {
 	s := newStore(t)
-	need(t, hasTool("mmdebstrap"), "mmdebstrap (Debian package mmdebstrap)")
+	require.That(t, hasTool("mmdebstrap"), "mmdebstrap (Debian package mmdebstrap)")
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	r := Recipe{Suite: "trixie", Packages: []string{"busybox-static"}}

@@ -18,6 +18,8 @@ import (
 	"testing"
 	"time"
 
+	"tare/internal/require"
+
 	"github.com/google/go-containerregistry/pkg/name"
 	ggcr "github.com/google/go-containerregistry/pkg/registry"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -31,7 +33,7 @@ import (
 
 func newStore(t testing.TB) *Store {
 	t.Helper()
-	needRootUser(t)
+	require.Root(t)
 	s, err := OpenStore(filepath.Join(t.TempDir(), "store"))
 	if err != nil {
 		t.Fatal(err)

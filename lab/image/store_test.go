@@ -19,6 +19,8 @@ import (
 	"testing"
 	"time"
 
+	"tare/internal/require"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -65,7 +67,7 @@ func build(store, layout string) error {
 // Builders killed at random moments leave nothing that is half in the store, and nothing that the next one does not
 // sweep away.
 func TestKilled(t *testing.T) {
-	needRootUser(t)
+	require.Root(t)
 	needTool(t, "mke2fs", "e2fsprogs")
 	fsck := needTool(t, "e2fsck", "e2fsprogs")
 	var items []item

@@ -18,30 +18,15 @@ import (
 	"testing"
 	"time"
 
+	"tare/internal/require"
+
 	"golang.org/x/sys/unix"
 )
-
-// need skips the test where something it needs is absent; with TARE_REQUIRE=all it fails.
-func need(t testing.TB, ok bool, what string) {
-	t.Helper()
-	if ok {
-		return
-	}
-	if os.Getenv("TARE_REQUIRE") == "all" {
-		t.Fatalf("needs %s, and TARE_REQUIRE=all", what)
-	}
-	t.Skipf("needs %s", what)
-}
-
-func needRootUser(t testing.TB) {
-	t.Helper()
-	need(t, os.Geteuid() == 0, "root, to give files their owners")
-}
 
 func needTool(t testing.TB, name, pkg string) string {
 	t.Helper()
 	path, err := findTool(name)
-	need(t, err == nil, name+" (Debian package "+pkg+")")
+	require.That(t, err == nil, name+" (Debian package "+pkg+")")
 	return path
 }
 
@@ -150,7 +135,7 @@ func listing(t testing.TB, root string) string {
 }
 
 func TestUnpackLayers(t *testing.T) {
-	needRootUser(t)
+	require.Root(t)
 	tests := []struct {
 		name   string
 		layers [][]item
@@ -203,7 +188,7 @@ func TestUnpackLayers(t *testing.T) {
 
 // Every trick must be answered by an error, and nothing outside of the folder may change.
 func TestUnpackHostile(t *testing.T) {
-	needRootUser(t)
+	require.Root(t)
 	small := defaultLimits
 	small.entries, small.total, small.file, small.headers, small.names, small.trailer = 100, 4<<20, 1<<20, 1<<20, 50_000, 1<<16
 	many := make([]item, 101)
@@ -297,7 +282,7 @@ func TestUnpackHostile(t *testing.T) {
 
 // Absolute links mean places in the guest, never on the host.
 func TestUnpackAbsoluteLinkStaysInside(t *testing.T) {
-	needRootUser(t)
+	require.Root(t)
 	top := t.TempDir()
 	outside, root := filepath.Join(top, "outside"), filepath.Join(top, "root")
 	for _, d := range []string{outside, root} {
@@ -318,7 +303,7 @@ func TestUnpackAbsoluteLinkStaysInside(t *testing.T) {
 }
 
 func TestUnpackBrokenStreams(t *testing.T) {
-	needRootUser(t)
+	require.Root(t)
 	whole := archiveOf(t, file("f", strings.Repeat("x", 5000)))
 	negative := bytes.Clone(whole)
 	copy(negative[124:136], "\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\x00") // size in base 256: -256
@@ -462,7 +447,7 @@ func hugeDevice(t *testing.T) []byte {
 }
 
 func TestUnpackAttributes(t *testing.T) {
-	needRootUser(t)
+	require.Root(t)
 	capData := string([]byte{1, 0, 0, 2, 0, 32, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}) // cap_net_raw+ep
 	withCap := owned(file("ping", "x"), 0, 0, 0o755)
 	withCap.PAXRecords = map[string]string{xattrPrefix + capability: capData, xattrPrefix + "user.note": "n", xattrPrefix + "security.selinux": "s"}
@@ -528,7 +513,7 @@ func TestUnpackAttributes(t *testing.T) {
 }
 
 func TestUnpackEndsWithItsContext(t *testing.T) {
-	needRootUser(t)
+	require.Root(t)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	why := errors.New("enough")
 	cancel(why)
@@ -540,10 +525,10 @@ func TestUnpackEndsWithItsContext(t *testing.T) {
 // smallFS mounts a small tmpfs for the test.
 func smallFS(t *testing.T, size string) string {
 	t.Helper()
-	needRootUser(t)
+	require.Root(t)
 	d := t.TempDir()
 	if err := unix.Mount("tmpfs", d, "tmpfs", 0, "size="+size); err != nil {
-		need(t, false, "permission to mount a tmpfs: "+err.Error())
+		require.That(t, false, "permission to mount a tmpfs: "+err.Error())
 	}
 	t.Cleanup(func() {
 		if err := unix.Unmount(d, 0); err != nil {
@@ -569,7 +554,7 @@ func TestUnpackNoSpace(t *testing.T) {
 }
 
 func FuzzUnpack(f *testing.F) {
-	needRootUser(f)
+	require.Root(f)
 	for _, items := range [][]item{
 		{file("f", "1"), dir("d", 0o755), link("l", "../outside"), file("l/x", "2"), hard("h", "f")},
 		{link("a", "/"), file("a/b", "1"), file(".wh.a", ""), file("d/.wh..wh..opq", "")},
@@ -664,7 +649,7 @@ func TestUser(t *testing.T) {
 
 // The folders that guests need, where the image has something else there.
 func TestPrepare(t *testing.T) {
-	needRootUser(t)
+	require.Root(t)
 	const all = ".tare/\n.tare/run/\n.tare/scratch/\n.tare/work/\ndev/\nproc/\nsys/\ntmp/"
 	for _, tt := range []struct {
 		name     string

@@ -20,6 +20,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
 
+	"tare/internal/require"
 	"tare/lab/journal"
 )
 
@@ -34,21 +35,10 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func needRoot(t *testing.T) {
-	t.Helper()
-	if os.Geteuid() == 0 {
-		return
-	}
-	if os.Getenv("TARE_REQUIRE") == "all" {
-		t.Fatal("needs root, and TARE_REQUIRE=all")
-	}
-	t.Skip("needs root")
-}
-
 // open gives a bridge and its journal, both to be closed without anything left.
 func open(t *testing.T) (*Bridge, *journal.Journal) {
 	t.Helper()
-	needRoot(t)
+	require.Root(t)
 	j, err := journal.Open(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -248,7 +238,7 @@ func TestTap(t *testing.T) {
 
 // What another has made is not removed, whatever the journal says of its name.
 func TestForeignLink(t *testing.T) {
-	needRoot(t)
+	require.Root(t)
 	name := fmt.Sprintf("tf%d", os.Getpid())
 	a := netlink.NewLinkAttrs()
 	a.Name = name
@@ -314,7 +304,7 @@ func hold(state string) error {
 }
 
 func TestRecover(t *testing.T) {
-	needRoot(t)
+	require.Root(t)
 	state := filepath.Join(t.TempDir(), "state")
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), envHold+"="+state)

@@ -15,6 +15,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"tare/internal/require"
 )
 
 // The test binary is also the ruler that the tests talk to, as the program tare is in a guest.
@@ -42,13 +44,7 @@ func TestMain(m *testing.M) {
 // need skips a test whose component is absent, or fails it where all are required.
 func need(t testing.TB, ok bool, what string) {
 	t.Helper()
-	if ok {
-		return
-	}
-	if os.Getenv("TARE_REQUIRE") == "all" {
-		t.Fatalf("needs %s", what)
-	}
-	t.Skipf("needs %s", what)
+	require.That(t, ok, what)
 }
 
 // guestUnderTest is a real ruler in a process of its own.

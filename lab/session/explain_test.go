@@ -4,24 +4,19 @@ package session
 
 import (
 	"errors"
-	"os"
 	"os/exec"
 	"slices"
 	"strings"
 	"testing"
 
+	"tare/internal/require"
 	"tare/lab/engine"
 	"tare/notebook"
 )
 
 // A VM's ruler looks at itself and what it starts; so can this process.
 func TestLookInside(t *testing.T) {
-	if os.Geteuid() != 0 {
-		if os.Getenv("TARE_REQUIRE") == "all" {
-			t.Fatal("needs root, and TARE_REQUIRE=all")
-		}
-		t.Skip("needs root")
-	}
+	require.Root(t)
 	names := []string{notebook.ProbeScheduler, notebook.ProbeCPU}
 	w, err := lookInside(names)
 	if err != nil {

@@ -14,18 +14,14 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"tare/internal/require"
 )
 
 // need skips a test that needs something absent, or fails it where everything is required.
 func need(t testing.TB, ok bool, what string) {
 	t.Helper()
-	if ok {
-		return
-	}
-	if os.Getenv("TARE_REQUIRE") == "all" {
-		t.Fatalf("needs %s, and TARE_REQUIRE=all", what)
-	}
-	t.Skipf("needs %s", what)
+	require.That(t, ok, what)
 }
 
 func needRoot(t testing.TB) {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"tare/internal/require"
 	"tare/workloads"
 )
 
@@ -20,14 +21,7 @@ type ffmpegBench struct {
 
 func newFFmpegBench(t *testing.T) *ffmpegBench {
 	t.Helper()
-	for _, program := range []string{"ffmpeg", "ffprobe", "cc"} {
-		if _, err := exec.LookPath(program); err != nil {
-			if os.Getenv("TARE_REQUIRE") == "all" {
-				t.Fatalf("needs %s, and TARE_REQUIRE=all", program)
-			}
-			t.Skipf("needs %s", program)
-		}
-	}
+	require.Program(t, "ffmpeg", "ffprobe", "cc")
 	b := &ffmpegBench{t, t.TempDir(), t.TempDir()}
 	w, err := NewCatalogue(workloads.FS).Find("ffmpeg", ".")
 	if err != nil {

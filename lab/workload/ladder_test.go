@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"tare/internal/require"
 	"tare/lab/ruler"
 	"tare/notebook"
 	"tare/workloads"
@@ -26,12 +27,7 @@ type micro struct {
 
 func newMicro(t *testing.T, name string, given map[string]string) *micro {
 	t.Helper()
-	if _, err := exec.LookPath("cc"); err != nil {
-		if os.Getenv("TARE_REQUIRE") == "all" {
-			t.Fatal("needs cc, and TARE_REQUIRE=all")
-		}
-		t.Skip("needs cc")
-	}
+	require.Program(t, "cc")
 	w, err := NewCatalogue(workloads.FS).Find(name, ".")
 	if err != nil {
 		t.Fatal(err)
@@ -228,12 +224,7 @@ func TestMicroworkloadsSayWhatTheyUsed(t *testing.T) {
 
 // Where the file system cannot go past the page cache, as ramfs cannot, the answer is the same and the figure says so.
 func TestTheIOMicroworkloadWithoutDirectIO(t *testing.T) {
-	if os.Geteuid() != 0 {
-		if os.Getenv("TARE_REQUIRE") == "all" {
-			t.Fatal("needs root, and TARE_REQUIRE=all")
-		}
-		t.Skip("needs root, to mount a ramfs")
-	}
+	require.Root(t)
 	m := newMicro(t, "ladder-io", map[string]string{"batches": "20"})
 	m.values["file"] = t.TempDir()
 	out := m.must([]string{"/usr/bin/unshare", "--mount", "/bin/sh", "-euc", `mount -t ramfs none "$1"; exec "$2" run 20 "$1/file" "$3"`,

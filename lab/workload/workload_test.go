@@ -2,7 +2,6 @@ package workload
 
 import (
 	"errors"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -11,6 +10,7 @@ import (
 	"testing/fstest"
 	"time"
 
+	"tare/internal/require"
 	"tare/lab/image"
 	"tare/lab/ruler"
 	"tare/notebook"
@@ -122,12 +122,7 @@ func TestFailure(t *testing.T) {
 }
 
 func TestTheKnownWorkIsKnown(t *testing.T) {
-	if _, err := exec.LookPath("cc"); err != nil {
-		if os.Getenv("TARE_REQUIRE") == "all" {
-			t.Fatal("needs a C compiler")
-		}
-		t.Skip("needs a C compiler")
-	}
+	require.Program(t, "cc")
 	w, err := NewCatalogue(workloads.FS).Find("cpu", ".")
 	if err != nil {
 		t.Fatal(err)

@@ -62,7 +62,9 @@ func New(cpus int) *Folder {
 
 // Add adds a treatment in words (see Treatment) with the true value of its metric. A workload that is new to the study
 // gets a metric, its execution time, and an image.
-func (f *Folder) Add(words string, mean float64) *Folder { return f.AddTreatment(Treatment(words), mean) }
+func (f *Folder) Add(words string, mean float64) *Folder {
+	return f.AddTreatment(Treatment(words), mean)
+}
 
 // AddTreatment adds a treatment as Add does.
 func (f *Folder) AddTreatment(t notebook.Treatment, mean float64) *Folder {

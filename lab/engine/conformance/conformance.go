@@ -31,6 +31,7 @@ import (
 	"testing"
 	"time"
 
+	"tare/internal/require"
 	"tare/lab/cgroup"
 	"tare/lab/engine"
 	"tare/lab/image"
@@ -112,13 +113,7 @@ func (e Expectations) patience(d time.Duration) time.Duration {
 // Need skips the test that lacks a component, or fails it where everything is required (TARE_REQUIRE=all).
 func Need(t testing.TB, ok bool, what string) {
 	t.Helper()
-	if ok {
-		return
-	}
-	if os.Getenv("TARE_REQUIRE") == "all" {
-		t.Fatalf("needs %s, and TARE_REQUIRE=all", what)
-	}
-	t.Skipf("needs %s", what)
+	require.That(t, ok, what)
 }
 
 // keeps skips the test where the driver declares that it lacks that part of the contract.
