@@ -1,0 +1,153 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"tare/stats"
+)
+
+// way is one way of doing what a comparison is about.
+type way struct {
+	name  string
+	limit float64                 // times as long as the first way that is promised at most; 0: nothing is promised
+	run   func() (float64, error) // seconds
+}
+
+// comparison runs its ways in turn and holds each against the first.
+type comparison struct {
+	title  string
+	ways   []way
+	budget time.Duration // after which no round begins, whatever the intervals are
+}
+
+// Rounds of a comparison. A pair of runs, one after the other, has the same host; the median of the pairs' ratios does not see the
+// rounds in which something else took the CPU from one of the two.
+const (
+	leastRounds = 10
+	mostRounds  = 640
+	narrow      = 0.005 // half an interval's width at which more rounds say nothing new
+)
+
+// Verdicts of a promise.
+const (
+	met        = "met"
+	notMet     = "not met"
+	notDecided = "not decided"
+)
+
+// run does rounds, each way once in random order, until every promise is decided and every interval is narrow, or until the
+// budget is spent; it prints what came of each way and says which promises were not kept. A way that fails is left out and
+// is not kept where something was promised of it.
+func (c comparison) run() error {
+	fmt.Printf("\n%s\n", c.title)
+	took := make([][]float64, len(c.ways))
+	failed := make([]error, len(c.ways))
+	// The intervals are read several times, as in a study with a stopping rule.
+	looks := stats.Looks(leastRounds, mostRounds)
+	level := stats.Level(leastRounds, mostRounds, narrow)
+	began := time.Now()
+	for round := 0; len(looks) > 0 && (round < 2 || time.Since(began) < c.budget); {
+		for _, i := range rand.New(rand.NewPCG(2, uint64(round))).Perm(len(c.ways)) {
+			if failed[i] != nil {
+				continue
+			}
+			s, err := c.ways[i].run()
+			if err != nil && i == 0 {
+				return fmt.Errorf("%s: %w", c.ways[0].name, err)
+			}
+			failed[i] = err
+			took[i] = append(took[i], s)
+		}
+		if round++; round < looks[0] {
+			continue
+		}
+		looks = looks[1:]
+		if !slices.ContainsFunc(c.ways[1:], func(w way) bool {
+			i := slices.IndexFunc(c.ways, func(o way) bool { return o.name == w.name })
+			return failed[i] == nil && !decided(ratio(took[i], took[0], level), w.limit)
+		}) {
+			break
+		}
+	}
+	var broken error
+	for i, w := range c.ways {
+		switch {
+		case failed[i] != nil && w.limit > 0:
+			broken = errors.Join(broken, fmt.Errorf("%s: %w", w.name, failed[i]))
+			fallthrough
+		case failed[i] != nil:
+			fmt.Printf("  %-34s left out: %v\n", w.name, failed[i])
+			continue
+		case i == 0:
+			fmt.Printf("  %-34s %12s\n", w.name, duration(stats.Median(took[i])))
+			continue
+		}
+		q := ratio(took[i], took[0], level)
+		line := fmt.Sprintf("  %-34s %12s   %5.3f (%.3f to %.3f), %d rounds", w.name, duration(stats.Median(took[i])), q.Value, q.Low, q.High, q.N)
+		if w.limit > 0 {
+			v := verdict(q, w.limit)
+			line += fmt.Sprintf("   at most %.2f: %s", w.limit, v)
+			if v == notMet {
+				broken = errors.Join(broken, fmt.Errorf("%s: %.3f times (%.3f to %.3f), at most %.2f is promised", w.name, q.Value, q.Low, q.High, w.limit))
+			}
+		}
+		fmt.Println(line)
+	}
+	return broken
+}
+
+// ratio is the median of the pairs' ratios with its interval: order statistics, between which the median lies unless coin tosses
+// fall as unevenly as is rarer than 1 − level. It assumes nothing of how the ratios are spread.
+func ratio(x, y []float64, level float64) stats.Quotient {
+	n := min(len(x), len(y))
+	all := make([]float64, n)
+	for i := range all {
+		all[i] = x[i] / y[i]
+	}
+	slices.Sort(all)
+	q := stats.Quotient{Value: stats.Median(all), Low: math.Inf(-1), High: math.Inf(1), N: n}
+	// The k lowest and the k highest are outside where 2·P(at most k−1 heads of n) ≤ 1 − level.
+	p, sum := math.Pow(0.5, float64(n)), 0.0
+	for k := 1; k <= n/2; k++ {
+		if sum += p; 2*sum > 1-level {
+			break
+		}
+		q.Low, q.High = all[k-1], all[n-k]
+		p *= float64(n-k+1) / float64(k)
+	}
+	return q
+}
+
+// decided says whether more rounds are not worth their time.
+func decided(q stats.Quotient, limit float64) bool {
+	return limit > 0 && verdict(q, limit) != notDecided || q.High-q.Low <= 2*narrow
+}
+
+// verdict says whether a ratio keeps to its limit.
+func verdict(q stats.Quotient, limit float64) string {
+	switch {
+	case q.High <= limit:
+		return met
+	case q.Low > limit:
+		return notMet
+	}
+	return notDecided
+}
+
+// duration writes seconds in the unit that suits them.
+func duration(s float64) string {
+	switch {
+	case s < 1e-6:
+		return fmt.Sprintf("%.0f ns", s*1e9)
+	case s < 1e-3:
+		return fmt.Sprintf("%.1f us", s*1e6)
+	case s < 1:
+		return fmt.Sprintf("%.1f ms", s*1e3)
+	}
+	return fmt.Sprintf("%.2f s", s)
+}

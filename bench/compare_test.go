@@ -1,0 +1,66 @@
+package main
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+)
+
+// The interval of the median of ratios misses no more often than its level says, whatever the noise.
+func TestRatioCovers(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	const studies, rounds = 4000, 25
+	missed := 0
+	for range studies {
+		x, y := make([]float64, rounds), make([]float64, rounds)
+		for i := range x {
+			host := math.Exp(rng.NormFloat64()) // the same for a pair
+			x[i], y[i] = 1.07*host*math.Exp(0.1*rng.NormFloat64()), host
+			if rng.IntN(8) == 0 { // something else took the CPU
+				x[i] *= 1 + 3*rng.Float64()
+			}
+			if rng.IntN(8) == 0 {
+				y[i] *= 1 + 3*rng.Float64()
+			}
+		}
+		if q := ratio(x, y, 0.95); q.Low > 1.07 || q.High < 1.07 {
+			missed++
+		}
+	}
+	if share := float64(missed) / studies; share > 0.05 {
+		t.Errorf("%.3f of the intervals of 95 %% miss", share)
+	}
+	if q := ratio([]float64{1, 2}, []float64{1, 1}, 0.95); !math.IsInf(q.High, 1) || verdict(q, 1.1) != notDecided {
+		t.Errorf("two pairs decide: %+v", q)
+	}
+}
+
+func TestComparison(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	noisy := func(mean float64) func() (float64, error) {
+		return func() (float64, error) { return mean * math.Exp(0.02*rng.NormFloat64()), nil }
+	}
+	base := way{name: "base", run: noisy(1)}
+	for _, c := range []struct {
+		name   string
+		way    way
+		broken string
+	}{
+		{"met", way{"a", 1.05, noisy(1.02)}, ""},
+		{"not met", way{"a", 1.05, noisy(1.1)}, "at most 1.05 is promised"},
+		{"nothing promised", way{"a", 0, noisy(3)}, ""},
+		{"on the line", way{"a", 1.05, noisy(1.05)}, ""},
+		{"it fails", way{"a", 1.05, func() (float64, error) { return 0, errors.New("no such program") }}, "no such program"},
+		{"another's fails", way{"a", 0, func() (float64, error) { return 0, errors.New("no such program") }}, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			err := comparison{"a comparison", []way{base, c.way}, time.Minute}.run()
+			if (err != nil) != (c.broken != "") || err != nil && !strings.Contains(err.Error(), c.broken) {
+				t.Errorf("%v, want %q", err, c.broken)
+			}
+		})
+	}
+}

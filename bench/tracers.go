@@ -1,0 +1,151 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"tare/lab/engine"
+	"tare/lab/trace"
+	"tare/notebook"
+)
+
+// tracersLimit is what all default tracers together may cost the most switch-heavy work.
+const tracersLimit = 1.05
+
+// theirs does with bpftrace what the scheduler's tracer does: time on and off a core and in run queues, by thread, with reasons left out.
+// Threads are known by their program's name, for it cannot follow a tree of processes cheaply.
+const theirs = `
+tracepoint:sched:sched_wakeup /args->comm == "pingpong"/ { @queued[args->pid] = nsecs; }
+tracepoint:sched:sched_switch {
+	if (args->prev_comm == "pingpong") {
+		@on = hist(nsecs - @in[args->prev_pid]);
+		@out[args->prev_pid] = nsecs;
+		@why[args->prev_pid] = args->prev_state;
+	}
+	if (args->next_comm == "pingpong") {
+		@off = hist(nsecs - @out[args->next_pid]);
+		@queue = hist(nsecs - @queued[args->next_pid]);
+		@in[args->next_pid] = nsecs;
+	}
+}
+END { clear(@in); clear(@out); clear(@queued); clear(@why); }`
+
+// tracers says what tracing costs two processes that do nothing but wake each other, beside bpftrace doing a part of it. Bare processes,
+// no guests: what is compared is the tracers.
+func tracers(ctx context.Context, dir string) (err error) {
+	program := filepath.Join(dir, "pingpong")
+	if said, err := exec.CommandContext(ctx, "cc", "-O2", "-static", "-o", program, "workloads/pingpong/pingpong.c").CombinedOutput(); err != nil {
+		return fmt.Errorf("cc pingpong.c: %w: %s", err, said)
+	}
+	const trips = 50_000
+	var broken error
+	for _, where := range []string{"free", "one"} {
+		once := func() (float64, error) {
+			cmd := exec.CommandContext(ctx, program, "run", strconv.Itoa(trips), where, filepath.Join(dir, "answer"))
+			began := time.Now()
+			said, err := cmd.CombinedOutput()
+			if err != nil {
+				return 0, fmt.Errorf("pingpong: %w: %s", err, said)
+			}
+			return time.Since(began).Seconds() / trips, nil
+		}
+		kit, err := trace.Open(notebook.DefaultProbes)
+		if err != nil {
+			return err
+		}
+		limit := tracersLimit
+		if where == "one" { // a trip is two switches and nothing else; the promise is for the program as it is run
+			limit = 0
+		}
+		err = comparison{
+			"A number passed to and fro between two processes, " + map[string]string{"free": "on any CPU", "one": "both on one CPU"}[where] + " (a trip)",
+			[]way{
+				{"without tracers", 0, once},
+				{"all default tracers", limit, func() (float64, error) { return traced(kit, once, trips) }},
+				{"bpftrace", 0, func() (float64, error) { return beside(ctx, dir, once) }},
+			}, time.Minute}.run()
+		broken = errors.Join(broken, err, kit.Close())
+	}
+	return broken
+}
+
+// traced runs it while the kit's tracers are attached.
+func traced(kit *trace.Kit, once func() (float64, error), trips float64) (float64, error) {
+	threads, err := engine.ThreadsOf([]int{os.Getpid()}, os.Getpid())
+	if err != nil {
+		return 0, err
+	}
+	w, err := kit.Watch(trace.Target{Threads: threads, PID: os.Getpid(), Cores: 1})
+	if err != nil {
+		return 0, err
+	}
+	took, err := once()
+	p, serr := w.Stop()
+	if serr == nil {
+		if why := p.Missing[notebook.ProbeScheduler]; why != "" {
+			serr = errors.New(why)
+		} else if p.Figures["switches"] < trips {
+			serr = fmt.Errorf("the tracers saw %v switches; there were %v at least", p.Figures["switches"], trips)
+		}
+	}
+	return took, errors.Join(err, serr)
+}
+
+// beside runs it while bpftrace traces. bpftrace wants tracefs mounted, which is done where nobody else sees it.
+func beside(ctx context.Context, dir string, once func() (float64, error)) (took float64, err error) {
+	for _, name := range []string{"bpftrace", "unshare"} {
+		if _, err := exec.LookPath(name); err != nil {
+			return 0, errors.New(name + " is not installed")
+		}
+	}
+	script := filepath.Join(dir, "theirs.bt")
+	ready := filepath.Join(dir, "ready")
+	if err := os.WriteFile(script, []byte(theirs+"\nBEGIN { printf(\"ready\\n\"); }\n"), 0o644); err != nil {
+		return 0, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "unshare", "--mount", "sh", "-c", `mount -t tracefs none /sys/kernel/tracing && exec bpftrace -B line "$0"`, script)
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGINT) } // it prints and ends
+	cmd.WaitDelay = 10 * time.Second
+	out, err := os.Create(ready)
+	if err != nil {
+		return 0, err
+	}
+	defer out.Close()
+	cmd.Stdout, cmd.Stderr = out, out
+	if err := cmd.Start(); err != nil {
+		return 0, err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	for attached := false; !attached; {
+		select {
+		case err := <-ended:
+			said, _ := os.ReadFile(ready) // only for the message
+			return 0, fmt.Errorf("bpftrace ended: %v: %.200s", err, said)
+		case <-time.After(50 * time.Millisecond):
+		}
+		said, err := os.ReadFile(ready)
+		if err != nil {
+			return 0, err
+		}
+		attached = strings.Contains(string(said), "ready")
+	}
+	took, err = once()
+	if serr := cmd.Process.Signal(syscall.SIGINT); serr != nil {
+		err = errors.Join(err, serr)
+	}
+	<-ended // its status after a signal says nothing
+	return took, err
+}
