@@ -1,0 +1,73 @@
+package words
+
+import (
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Plain makes text of unknown origin fit to be shown: control and formatting characters, which could hide or
+// reorder what stands around them or make an SVG file unreadable, become spaces.
+func Plain(s string) string {
+	return strings.TrimSpace(strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Co, unicode.Cs, unicode.Zl, unicode.Zp) || r == 0xFFFE || r == 0xFFFF {
+			return ' '
+		}
+		return r
+	}, s))
+}
+
+// PlainLines is Plain for text of several lines; the lines and their indentation stay.
+func PlainLines(s string) string {
+	lines := strings.Split(strings.ReplaceAll(s, "\r\n", "\n"), "\n")
+	for i, l := range lines {
+		// Indentation carries meaning in YAML.
+		body := strings.TrimLeft(l, " ")
+		lines[i] = l[:len(l)-len(body)] + Plain(body)
+	}
+	return strings.Trim(strings.Join(lines, "\n"), "\n")
+}
+
+// Tight keeps a percentage on one line.
+func Tight(s string) string { return strings.ReplaceAll(s, " %", "\u00a0%") }
+
+// Sentence starts a text with a capital and ends it with a full stop, where it has no end of its own.
+func Sentence(s string) string {
+	s = Tight(Plain(s))
+	if s == "" {
+		return s
+	}
+	first, n := utf8.DecodeRuneInString(s)
+	s = string(unicode.ToUpper(first)) + s[n:]
+	if !strings.ContainsAny(s[len(s)-1:], ".!?") {
+		s += "."
+	}
+	return s
+}
+
+// Stop ends a text with a full stop and leaves its beginning, which may be a name such as "runc", as it is.
+func Stop(s string) string {
+	s = Tight(Plain(s))
+	if s == "" || strings.HasSuffix(s, ".") {
+		return s
+	}
+	return s + "."
+}
+
+// Count says how many of something there are: "1 trial", "3 trials", "12,000 trials".
+func Count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return Thousands(n) + " " + many
+}
+
+// Thousands writes a whole number with commas: "12,000".
+func Thousands(n int) string {
+	s := strconv.Itoa(n)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
