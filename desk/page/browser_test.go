@@ -17,6 +17,7 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+	"golang.org/x/image/font/gofont/gomono"
 
 	"tare/desk/claims"
 	"tare/desk/data"
@@ -40,7 +41,7 @@ func browser(t *testing.T) string {
 	return ""
 }
 
-// tab is a page open in a browser, with all that it asked for and complained of.
+// tab is a browser with one page open at a time, and all that the page asked for and complained of.
 type tab struct {
 	ctx context.Context
 
@@ -49,8 +50,26 @@ type tab struct {
 	complaints []string
 }
 
-// open starts a browser, and shows the page in it at a width and in a colour scheme.
-func open(t *testing.T, page string, width int64, scheme string) *tab {
+// onlyFont makes a folder in which fontconfig finds one font and no other, and gives what tells a browser to use it: so that
+// a test sees a page as a reader does who has none of the fonts that a page is laid out for.
+func onlyFont(t *testing.T, ttf []byte) (env string) {
+	t.Helper()
+	dir := t.TempDir()
+	conf := fmt.Sprintf("<?xml version=\"1.0\"?>\n<fontconfig><dir>%[1]s/fonts</dir><cachedir>%[1]s/cache</cachedir></fontconfig>\n", dir)
+	for name, data := range map[string][]byte{"fonts/only.ttf": ttf, "fonts.conf": []byte(conf)} {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return "FONTCONFIG_FILE=" + filepath.Join(dir, "fonts.conf")
+}
+
+// start starts a browser with these variables in its environment.
+func start(t *testing.T, env ...string) *tab {
 	t.Helper()
 	path := browser(t)
 	profile, err := os.MkdirTemp("", "tare-report-browser-")
@@ -58,13 +77,13 @@ func open(t *testing.T, page string, width int64, scheme string) *tab {
 		t.Fatal(err)
 	}
 	opts := []chromedp.ExecAllocatorOption{
-		chromedp.ExecPath(path), chromedp.UserDataDir(profile),
+		chromedp.ExecPath(path), chromedp.UserDataDir(profile), chromedp.Env(env...),
 		chromedp.Headless, chromedp.NoSandbox, chromedp.DisableGPU, chromedp.NoFirstRun, chromedp.NoDefaultBrowserCheck,
 	}
 	for _, f := range []string{"disable-quic", "disable-background-networking", "disable-component-update", "disable-sync", "disable-default-apps", "disable-extensions", "disable-dev-shm-usage", "hide-scrollbars"} {
 		opts = append(opts, chromedp.Flag(f, true))
 	}
-	bounded, cancel := context.WithTimeout(context.Background(), 90*time.Second)
+	bounded, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	alloc, cancelAlloc := chromedp.NewExecAllocator(bounded, opts...)
 	ctx, cancelTab := chromedp.NewContext(alloc)
 	t.Cleanup(func() {
@@ -91,15 +110,24 @@ func open(t *testing.T, page string, width int64, scheme string) *tab {
 	if _, err := chromedp.Call(ctx, runtime.Enable, cdp.Empty{}); err != nil {
 		t.Fatal(err)
 	}
+	return tb
+}
+
+// open shows a page at a width and in a colour scheme, all that is folded away unfolded.
+func (tb *tab) open(t *testing.T, page string, width int64, scheme string) {
+	t.Helper()
 	abs, err := filepath.Abs(page)
 	if err != nil {
 		t.Fatal(err)
 	}
+	tb.mu.Lock()
+	tb.requests, tb.complaints = nil, nil
+	tb.mu.Unlock()
 	tb.show(t, width, scheme)
-	if err := chromedp.Do(ctx, chromedp.Navigate("file://"+abs)); err != nil {
+	if err := chromedp.Do(tb.ctx, chromedp.Navigate("file://"+abs)); err != nil {
 		t.Fatalf("opening %s: %v", abs, err)
 	}
-	return tb
+	ask[string](t, tb, `document.querySelectorAll('details').forEach(d => d.open = true), ''`)
 }
 
 func (tb *tab) hear(ev any) {
@@ -226,88 +254,60 @@ func samplePage(t *testing.T, s *data.Summary) string {
 	return files[0]
 }
 
-// The page as its readers see it, in every light and at every width.
-func TestInBrowser(t *testing.T) {
+// pages are reports of all kinds of studies, by name.
+func pages(t *testing.T) map[string]string {
+	t.Helper()
 	// One application of the paper's host: all of them take a browser minutes.
 	fewer := paperHost()
 	fewer.apps, fewer.figures = applications[3:], pinningFigures[3:4]
-	samples := []struct {
-		name string
-		sum  *data.Summary
-	}{
-		{"why", nil},
-		{"one", sample("large")},
-		{"three", sample("large", "xlarge", "2xlarge")},
-		{"cluster", cluster()},
-		{"trouble", troubled()},
-		{"hostile", hostile()},
-		{"small", readPinning(t, small())},
-		{"networks", readPinning(t, networks())},
-		{"sizes", readPinning(t, fewer, chr(16), chr(112, 56, 0))},
-		{"ladder", readLadder(t, false)},
+	files := map[string]string{"why": accountsPage(t, explainedSample())[0]}
+	for name, s := range map[string]*data.Summary{
+		"one": sample("large"), "three": sample("large", "xlarge", "2xlarge"), "cluster": cluster(), "trouble": troubled(), "hostile": hostile(),
+		"small": readPinning(t, small()), "networks": readPinning(t, networks()), "sizes": readPinning(t, fewer, chr(16), chr(112, 56, 0)), "ladder": readLadder(t, false),
+	} {
+		files[name] = samplePage(t, s)
 	}
-	for _, sm := range samples {
-		t.Run(sm.name, func(t *testing.T) {
-			page := ""
-			if sm.sum == nil {
-				page = accountsPage(t, explainedSample())[0]
-			} else {
-				page = samplePage(t, sm.sum)
-			}
-			tb := open(t, page, 1100, "light")
-			// What is folded away is looked at too.
-			ask[string](t, tb, `document.querySelectorAll('details').forEach(d => d.open = true), ''`)
+	return files
+}
+
+// The page as its readers see it, in every light and at every width.
+func TestInBrowser(t *testing.T) {
+	tb := start(t)
+	for name, file := range pages(t) {
+		t.Run(name, func(t *testing.T) {
+			tb.open(t, file, 1100, "light")
 			for _, width := range []int64{360, 1100} {
 				for _, scheme := range []string{"light", "dark"} {
 					tb.show(t, width, scheme)
 					where := fmt.Sprintf("%d pixels wide, %s", width, scheme)
-					if got := ask[int64](t, tb, widthScript); got > width {
-						t.Errorf("%s: the page is %d pixels wide", where, got)
-					}
 					for _, bad := range ask[[]string](t, tb, contrastScript) {
 						t.Errorf("%s: too little contrast: %s", where, bad)
-					}
-					for _, bad := range ask[[]string](t, tb, figureScript) {
-						t.Errorf("%s: figure %s", where, bad)
 					}
 					dark := ask[string](t, tb, `getComputedStyle(document.body).backgroundColor`) != "rgb(255, 255, 255)"
 					if dark != (scheme == "dark") {
 						t.Errorf("%s: dark background: %t", where, dark)
 					}
-					tb.shoot(t, fmt.Sprintf("%s-%d-%s", sm.name, width, scheme))
+					tb.shoot(t, fmt.Sprintf("%s-%d-%s", name, width, scheme))
 				}
-			}
-			// Another font than the one that was measured, a fifth wider.
-			for _, width := range []int64{360, 1100} {
-				tb.show(t, width, "light")
-				ask[string](t, tb, `document.documentElement.style.setProperty('--figure-font', "'DejaVu Sans', Verdana"), ''`)
-				for _, bad := range ask[[]string](t, tb, figureScript) {
-					// An attack's punctuation is wider still; the SVG's own edge cuts it.
-					if strings.HasSuffix(bad, "is outside") && sm.name != "hostile" {
-						t.Errorf("%d pixels wide, in a wider font: figure %s", width, bad)
-					}
-				}
+				tb.fits(t, width)
 			}
 			pdf, err := chromedp.Run(tb.ctx, chromedp.PrintToPDF(chromedp.PDFPreferCSSPageSize()))
 			if err != nil || !strings.HasPrefix(string(pdf), "%PDF-") || len(pdf) < 20_000 {
 				t.Errorf("printing: %d bytes, %v", len(pdf), err)
 			}
 			if dir := os.Getenv("TARE_SHOTS"); dir != "" {
-				if err := os.WriteFile(filepath.Join(dir, sm.name+".pdf"), pdf, 0o644); err != nil {
+				if err := os.WriteFile(filepath.Join(dir, name+".pdf"), pdf, 0o644); err != nil {
 					t.Error(err)
 				}
 			}
-			ids := ask[[]string](t, tb, `(() => { const n = {}; document.querySelectorAll('[id]').forEach(e => n[e.id] = (n[e.id] || 0) + 1); return Object.keys(n).filter(k => n[k] > 1); })()`)
-			if len(ids) > 0 {
-				t.Errorf("ids that are not unique: %v", ids)
-			}
-			dead := ask[[]string](t, tb, `[...document.querySelectorAll('a[href^="#"]')].map(a => a.getAttribute('href')).filter(h => !document.getElementById(h.slice(1)))`)
-			if len(dead) > 0 {
-				t.Errorf("links to nowhere: %v", dead)
-			}
-			live := ask[[]string](t, tb, `[...document.querySelectorAll('*')].filter(e => /^(script|img|iframe|object|embed|link|form|foreignObject|use|image|animate|set)$/i.test(e.localName) || [...e.attributes].some(a => /^on/i.test(a.name) || /^\s*javascript:/i.test(a.value))).map(e => e.outerHTML.slice(0, 200))`)
-			if len(live) > 0 {
-				t.Errorf("elements that could act: %v", live)
+			for what, script := range map[string]string{
+				"ids that are not unique": `(() => { const n = {}; document.querySelectorAll('[id]').forEach(e => n[e.id] = (n[e.id] || 0) + 1); return Object.keys(n).filter(k => n[k] > 1); })()`,
+				"links to nowhere":        `[...document.querySelectorAll('a[href^="#"]')].map(a => a.getAttribute('href')).filter(h => !document.getElementById(h.slice(1)))`,
+				"elements that could act": `[...document.querySelectorAll('*')].filter(e => /^(script|img|iframe|object|embed|link|form|foreignObject|use|image|animate|set)$/i.test(e.localName) || [...e.attributes].some(a => /^on/i.test(a.name) || /^\s*javascript:/i.test(a.value))).map(e => e.outerHTML.slice(0, 200))`,
+			} {
+				if found := ask[[]string](t, tb, script); len(found) > 0 {
+					t.Errorf("%s: %v", what, found)
+				}
 			}
 			tb.mu.Lock()
 			defer tb.mu.Unlock()
@@ -316,6 +316,36 @@ func TestInBrowser(t *testing.T) {
 			}
 			if len(tb.complaints) > 0 {
 				t.Errorf("the browser says: %v", tb.complaints)
+			}
+		})
+	}
+}
+
+// fits says what of a page does not fit its width, and what in its figures lies outside or on something else.
+func (tb *tab) fits(t *testing.T, width int64) {
+	t.Helper()
+	tb.show(t, width, "light")
+	if got := ask[int64](t, tb, widthScript); got > width {
+		t.Errorf("%d pixels wide: the page is %d", width, got)
+	}
+	for _, bad := range ask[[]string](t, tb, figureScript) {
+		t.Errorf("%d pixels wide: figure %s", width, bad)
+	}
+}
+
+// A reader whose only font is another one, here as wide as any, sees the same figures: nothing overlaps, nothing is outside.
+func TestWithoutItsFonts(t *testing.T) {
+	tb := start(t, onlyFont(t, gomono.TTF))
+	for name, file := range pages(t) {
+		t.Run(name, func(t *testing.T) {
+			tb.open(t, file, 1100, "light")
+			// The browser really has no other: all letters are equally wide.
+			if widths := ask[[]float64](t, tb, `['iiii', 'WWWW'].map(s => { const e = document.createElement('span'); e.textContent = s; e.style.fontFamily = 'Liberation Sans, Arial, sans-serif'; document.body.append(e); const w = e.getBoundingClientRect().width; e.remove(); return w; })`); widths[0] != widths[1] || widths[0] == 0 {
+				t.Fatalf("another font is there: iiii and WWWW are %v pixels wide", widths)
+			}
+			for _, width := range []int64{360, 1100} {
+				tb.fits(t, width)
+				tb.shoot(t, fmt.Sprintf("%s-%d-mono", name, width))
 			}
 		})
 	}
@@ -332,7 +362,8 @@ func TestPolicyStopsWhatGetsIn(t *testing.T) {
 	if err := os.WriteFile(page, []byte(strings.Replace(string(data), "</body>", hole, 1)), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	tb := open(t, page, 800, "light")
+	tb := start(t)
+	tb.open(t, page, 800, "light")
 	if title := ask[string](t, tb, `document.title`); title == "taken" {
 		t.Error("a script ran")
 	}

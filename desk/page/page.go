@@ -12,10 +12,10 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
+	"tare/desk/chart"
 	"tare/desk/data"
+	"tare/desk/words"
 	"tare/notebook"
 	"tare/stats"
 )
@@ -65,21 +65,37 @@ type line1 struct {
 type notice struct{ Head, Text string }
 
 type pageFigure struct {
-	ID, Title, Caption string
-	Note               string
-	Wide, Narrow       template.HTML
-	SVG, PDF, CSV      string
-	Emulated           bool
-	Lead               string
-	Rungs              *rungTable
+	ID, Title, Lead, Caption, Note string
+	Heading                        string // empty: it stands under one
+	Folded                         string // the heading under which it is folded away; empty: it is shown
+	Drawing                        template.HTML
+	SVG, PDF, CSV                  string
+	Emulated                       bool
+	Rungs                          *rungTable
+}
+
+// inPage makes a figure ready for the page.
+func inPage(f *chart.Figure, id string) pageFigure {
+	p := pageFigure{
+		ID: id, Title: f.Title, Lead: f.Lead, Caption: f.Caption, Note: f.Note, Folded: f.Folded, Emulated: f.Emulated,
+		Drawing: template.HTML(f.Inline(id)), // it escapes every text in it
+		SVG:     FiguresDir + "/" + f.File + ".svg", PDF: FiguresDir + "/" + f.File + ".pdf",
+	}
+	if f.CSV != nil {
+		p.CSV = FiguresDir + "/" + f.File + ".csv"
+	}
+	if f.Staircase != nil {
+		p.Rungs = rungs(id+"-rungs", f.Staircase)
+	}
+	return p
 }
 
 type table struct {
 	ID, Title, Metric, Baseline string
 	Rows                        []tableRow
 	Notes                       []footnote
-	Networks                    bool // they are told, beside the provisioning
-	Further                     *furtherTable
+	Networks                    bool // they are named beside the provisioning
+	Secondary                   *secondaryTable
 }
 
 type tableRow struct {
@@ -146,11 +162,11 @@ type studyPart struct {
 }
 
 // render makes the page.
-func render(s *data.Summary, figs []figure, why *whyPart, opt Options) ([]byte, error) {
+func render(s *data.Summary, figs []chart.Figure, why *whyPart, opt Options) ([]byte, error) {
 	p := page{
 		Style:   template.CSS(style),
 		Title:   title(s),
-		Answer:  tight(plain(s.Sentence)),
+		Answer:  words.Tight(words.Plain(s.Sentence)),
 		When:    when(s),
 		Words:   glossary,
 		Several: len(s.Hosts) > 1,
@@ -161,25 +177,18 @@ func render(s *data.Summary, figs []figure, why *whyPart, opt Options) ([]byte, 
 	p.HostLine = hostLines(s)
 	p.Notices = notices(s, figs)
 	for i := range figs {
-		f := &figs[i]
-		id := fmt.Sprintf("figure-%d", i+1)
-		made, err := inPage(f, id)
-		if err != nil {
-			return nil, err
-		}
-		if f.stairs != nil {
-			made.CSV, made.Rungs = FiguresDir+"/"+f.file+".csv", rungs(id+"-rungs", f.stairs)
-		}
-		p.Figures = append(p.Figures, *made)
+		f := inPage(&figs[i], fmt.Sprintf("figure-%d", i+1))
+		f.Heading = f.Title
+		p.Figures = append(p.Figures, f)
 	}
-	for _, d := range declared(s) {
-		if len(d.panels) == 0 {
-			p.NotDrawn = append(p.NotDrawn, tight(strings.TrimSpace(d.title()+": none of its treatments was measured. "+d.note)))
+	for _, d := range chart.DeclaredIn(s) {
+		if len(d.Panels) == 0 {
+			p.NotDrawn = append(p.NotDrawn, words.Tight(strings.TrimSpace(d.String()+": none of its treatments was measured. "+d.Note)))
 		}
 	}
 	p.Claims = judged(s, opt.Claims)
 	p.Size = sizes(s, opt.Model)
-	for i, g := range groups(s, allRows(s)) {
+	for i, g := range chart.Groups(s, chart.AllRows(s)) {
 		p.Tables = append(p.Tables, makeTable(i, g, s))
 	}
 	p.Warnings = warnings(s, names)
@@ -189,13 +198,13 @@ func render(s *data.Summary, figs []figure, why *whyPart, opt Options) ([]byte, 
 		for _, l := range o.Of {
 			what := fullName(l.Treatment, s)
 			if p.Several {
-				what += ", on " + plain(l.Host)
+				what += ", on " + words.Plain(l.Host)
 			}
 			names = append(names, what)
 		}
-		l := leftOut{What: names[0], Reason: stop(o.Reason)}
+		l := leftOut{What: names[0], Reason: words.Stop(o.Reason)}
 		if more := len(names) - 1; more > 0 {
-			l.What += fmt.Sprintf("; and %s more", thousands(more))
+			l.What += fmt.Sprintf("; and %s more", words.Thousands(more))
 			l.All = names
 		}
 		p.LeftOut = append(p.LeftOut, l)
@@ -212,7 +221,7 @@ func render(s *data.Summary, figs []figure, why *whyPart, opt Options) ([]byte, 
 	}
 	p.Kernels = kernels(s)
 	for _, n := range s.Notes {
-		p.Notes = append(p.Notes, sentence(withoutPath(n, s.Folders)))
+		p.Notes = append(p.Notes, words.Sentence(withoutPath(n, s.Folders)))
 	}
 	var b bytes.Buffer
 	if err := pageTemplate.Execute(&b, p); err != nil {
@@ -221,26 +230,12 @@ func render(s *data.Summary, figs []figure, why *whyPart, opt Options) ([]byte, 
 	return b.Bytes(), nil
 }
 
-// sentence starts a note with a capital and ends it with a stop.
-func sentence(s string) string {
-	s = tight(plain(s))
-	if s == "" {
-		return s
-	}
-	first, n := utf8.DecodeRuneInString(s)
-	s = string(unicode.ToUpper(first)) + s[n:]
-	if !strings.ContainsAny(s[len(s)-1:], ".!?") {
-		s += "."
-	}
-	return s
-}
-
 func title(s *data.Summary) string {
 	var names []string
 	for _, f := range s.Folders {
-		n := plain(f.Study.Title)
+		n := words.Plain(f.Study.Title)
 		if n == "" {
-			n = plain(f.Study.Name)
+			n = words.Plain(f.Study.Name)
 		}
 		if n != "" && !slices.Contains(names, n) {
 			names = append(names, n)
@@ -269,19 +264,19 @@ func when(s *data.Summary) string {
 	}
 	w := "Begun " + first.Format(dateForm)
 	if !last.Equal(first) {
-		w += ", the last of " + count(len(s.Folders), "folder", "folders") + " " + last.Format(dateForm)
+		w += ", the last of " + words.Count(len(s.Folders), "folder", "folders") + " " + last.Format(dateForm)
 	}
-	return w + " · " + count(trials, "trial", "trials") + " on record"
+	return w + " · " + words.Count(trials, "trial", "trials") + " on record"
 }
 
 // fullName says what a treatment is, all of it.
 func fullName(t notebook.Treatment, s *data.Summary) string {
-	n := treatmentName(t, s.Networks(t.Workload)) + ", " + plain(t.Instance.Name) + ": " + plain(t.Workload)
-	if p := paramWords(t.Params); p != "" {
+	n := words.Treatment(t, s.Networks(t.Workload)) + ", " + words.Plain(t.Instance.Name) + ": " + words.Plain(t.Workload)
+	if p := words.Params(t.Params); p != "" {
 		n += ", " + p
 	}
 	if t.HostCores > 0 {
-		n += ", host with " + count(t.HostCores, "CPU", "CPUs")
+		n += ", host with " + words.Count(t.HostCores, "CPU", "CPUs")
 	}
 	return n
 }
@@ -289,9 +284,9 @@ func fullName(t notebook.Treatment, s *data.Summary) string {
 // treatmentNames are the names of all treatments by id: short ones where one workload is all there is.
 func treatmentNames(s *data.Summary) map[string]string {
 	names := map[string]string{}
-	one := len(groups(s, allRows(s))) == 1
+	one := len(chart.Groups(s, chart.AllRows(s))) == 1
 	for _, r := range s.Rows {
-		n := treatmentName(r.Treatment, s.Networks(r.Treatment.Workload)) + ", " + plain(r.Treatment.Instance.Name)
+		n := words.Treatment(r.Treatment, s.Networks(r.Treatment.Workload)) + ", " + words.Plain(r.Treatment.Instance.Name)
 		if !one {
 			n = fullName(r.Treatment, s)
 		}
@@ -305,7 +300,7 @@ func named(names map[string]string, ids []string) []string {
 	for _, id := range ids {
 		n := names[id]
 		if n == "" {
-			n = plain(id)
+			n = words.Plain(id)
 		}
 		if !slices.Contains(list, n) {
 			list = append(list, n)
@@ -322,18 +317,18 @@ func checks(s *data.Summary, names map[string]string) ([]line1, []check) {
 	var list []check
 	held, missed, unknown := 0, 0, 0
 	for _, a := range s.AA {
-		what := plain(a.Workload)
-		if p := paramWords(a.Params); p != "" {
+		what := words.Plain(a.Workload)
+		if p := words.Params(a.Params); p != "" {
 			what += ", " + p
 		}
-		what += ", " + plain(a.Instance.Name)
+		what += ", " + words.Plain(a.Instance.Name)
 		if len(s.Hosts) > 1 {
-			what += ", on " + plain(a.Host)
+			what += ", on " + words.Plain(a.Host)
 		}
 		if on := s.OnlineIn(a); on != "" {
 			what += ", " + on
 		}
-		c := check{What: what, Value: valueWords(a.Ratio, a.Low, a.High, "")}
+		c := check{What: what, Value: words.Value(a.Ratio, a.Low, a.High, "")}
 		switch a.Verdict {
 		case data.Holds:
 			held++
@@ -387,17 +382,17 @@ func ofAll(n, all int) string {
 func hostLines(s *data.Summary) []string {
 	var list []string
 	for _, h := range s.Hosts {
-		l := plain(h.Name)
+		l := words.Plain(h.Name)
 		if l == "" {
 			l = "Host"
 		}
 		l += ": "
-		if m := plain(h.CPUModel); m != "" {
+		if m := words.Plain(h.CPUModel); m != "" {
 			l += m + ", "
 		}
-		l += count(len(h.CPUs), "CPU", "CPUs") + ", " + bytesWords(h.Memory) + ", Linux " + plain(h.Kernel) + "."
+		l += words.Count(len(h.CPUs), "CPU", "CPUs") + ", " + words.Bytes(h.Memory) + ", Linux " + words.Plain(h.Kernel) + "."
 		if h.Virtualization != "" {
-			l += " The host is itself a guest (" + plain(h.Virtualization) + "): bare metal here means this virtual machine without a further layer."
+			l += " The host is itself a guest (" + words.Plain(h.Virtualization) + "): bare metal here means this virtual machine without a further layer."
 		}
 		list = append(list, l)
 	}
@@ -408,7 +403,7 @@ func hostLines(s *data.Summary) []string {
 var finished = []string{"precise enough", "cap on rounds"}
 
 // notices are what a reader must know before the figures.
-func notices(s *data.Summary, figs []figure) []notice {
+func notices(s *data.Summary, figs []chart.Figure) []notice {
 	var list []notice
 	for _, f := range s.Folders {
 		name := "This study"
@@ -417,7 +412,7 @@ func notices(s *data.Summary, figs []figure) []notice {
 		}
 		last := ""
 		if n := len(f.Ends); n > 0 {
-			last = plain(f.Ends[n-1])
+			last = words.Plain(f.Ends[n-1])
 		}
 		switch {
 		case last == "" || strings.HasPrefix(last, "still running"):
@@ -448,12 +443,12 @@ func notices(s *data.Summary, figs []figure) []notice {
 	}
 	switch {
 	case vms > 0 && emulatedVMs == vms:
-		list = append(list, notice{"Every VM was emulated.", "This host gave no working KVM, so virtual machines ran under software emulation (TCG). Their figures are kept apart, are never ranked, and say nothing about what a VM costs."})
+		list = append(list, notice{"Every VM was emulated.", "This host gave no working KVM, so virtual machines ran under software emulation (TCG). Their numbers are kept apart, are never ranked, and say nothing about what a VM costs."})
 	case emulatedVMs > 0:
 		list = append(list, notice{"Some VMs were emulated.", "They ran under software emulation (TCG): kept apart and never ranked."})
 	}
 	if failed > 0 {
-		list = append(list, notice{"Some trials failed.", fmt.Sprintf("%s of %s failed; they are in no mean. See “What failed”.", thousands(failed), count(trials, "measured trial", "measured trials"))})
+		list = append(list, notice{"Some trials failed.", fmt.Sprintf("%s of %s failed; they are in no mean. See “What failed”.", words.Thousands(failed), words.Count(trials, "measured trial", "measured trials"))})
 	}
 	if len(figs) == 0 {
 		list = append(list, notice{"Nothing to draw.", "No treatment has a trial that could be shown."})
@@ -466,7 +461,7 @@ func folderName(dir string) string {
 	if abs, err := filepath.Abs(dir); err == nil {
 		dir = abs
 	}
-	return plain(filepath.Base(dir))
+	return words.Plain(filepath.Base(dir))
 }
 
 // withoutPath names the folder that a note begins with as the rest of the page does.
@@ -480,31 +475,31 @@ func withoutPath(note string, folders []data.Folder) string {
 }
 
 // makeTable makes the table of a group.
-func makeTable(i int, g *group, s *data.Summary) table {
-	t := table{ID: fmt.Sprintf("table-%d", i+1), Title: g.title(), Baseline: baselineName(g.rows), Networks: s.Networks(g.rows[0].Treatment.Workload)}
+func makeTable(i int, g *chart.Group, s *data.Summary) table {
+	t := table{ID: fmt.Sprintf("table-%d", i+1), Title: g.Title(), Baseline: chart.Baseline(g.Rows), Networks: s.Networks(g.Rows[0].Treatment.Workload)}
 	marks := map[string]string{}
 	last := ""
-	for j, r := range g.rows {
+	for j, r := range g.Rows {
 		if j == 0 {
-			t.Metric = plain(r.Metric.Name)
-			if u := plain(r.Metric.Unit); u != "" {
+			t.Metric = words.Plain(r.Metric.Name)
+			if u := words.Plain(r.Metric.Unit); u != "" {
 				t.Metric += ", " + u
 			}
 		}
-		d := decimals(r.Mean, r.MeanLow, r.MeanHigh)
-		rd := decimals(r.Ratio, r.RatioLow, r.RatioHigh)
+		d := words.Decimals(r.Mean, r.MeanLow, r.MeanHigh)
+		rd := words.Decimals(r.Ratio, r.RatioLow, r.RatioHigh)
 		row := tableRow{
-			Instance: plain(r.Treatment.Instance.Name),
-			Platform: platformName(r.Treatment.Platform),
-			Engine:   dash(plain(r.Treatment.Engine)),
+			Instance: words.Plain(r.Treatment.Instance.Name),
+			Platform: words.Platform(r.Treatment.Platform),
+			Engine:   dash(words.Plain(r.Treatment.Engine)),
 			Kind:     dash(kindName(r.Treatment, s)),
-			Mean:     number(r.Mean, d),
-			Interval: intervalWords(data.Floor(r.Metric, r.MeanLow), r.MeanHigh, d),
-			Ratio:    number(r.Ratio, rd), RatioWords: intervalWords(data.Floor(r.Metric, r.RatioLow), r.RatioHigh, rd),
-			Guests: thousands(r.Guests), Trials: thousands(r.Trials), Failed: thousands(r.Failed),
+			Mean:     words.Number(r.Mean, d),
+			Interval: words.Interval(data.Floor(r.Metric, r.MeanLow), r.MeanHigh, d),
+			Ratio:    words.Number(r.Ratio, rd), RatioWords: words.Interval(data.Floor(r.Metric, r.RatioLow), r.RatioHigh, rd),
+			Guests: words.Thousands(r.Guests), Trials: words.Thousands(r.Trials), Failed: words.Thousands(r.Failed),
 			Muted: !r.Representative || r.Doubtful,
 		}
-		row.Sub = strings.Trim(plain(r.Treatment.Engine)+", "+kindName(r.Treatment, s), ", ")
+		row.Sub = strings.Trim(words.Plain(r.Treatment.Engine)+", "+kindName(r.Treatment, s), ", ")
 		if math.IsNaN(r.Mean) {
 			row.Interval = "–"
 		}
@@ -513,8 +508,8 @@ func makeTable(i int, g *group, s *data.Summary) table {
 		}
 		row.First = row.Instance != last
 		last = row.Instance
-		if c := chrWords(r.CHR); c != "" && r.HostCores > 0 {
-			row.Share = fmt.Sprintf("%s, CHR %s", coresWords(r.Treatment.Instance.Cores, r.HostCores), c)
+		if c := words.CHR(r.CHR); c != "" && r.HostCores > 0 {
+			row.Share = fmt.Sprintf("%s, CHR %s", words.Cores(r.Treatment.Instance.Cores, r.HostCores), c)
 		}
 		switch {
 		case r.IsBaseline():
@@ -531,7 +526,7 @@ func makeTable(i int, g *group, s *data.Summary) table {
 			row.Tag += "doubtful"
 		}
 		for _, n := range r.Notes {
-			n = sentence(n)
+			n = words.Sentence(n)
 			if n == "" {
 				continue
 			}
@@ -549,15 +544,15 @@ func makeTable(i int, g *group, s *data.Summary) table {
 	}
 	alignPoints(ratios)
 	alignPoints(means)
-	t.Further = further(t.ID+"-further", g, s)
+	t.Secondary = secondary(t.ID+"-secondary", g, s)
 	return t
 }
 
-// kindName is how a treatment is provisioned, and connected where that is to be told.
+// kindName is how a treatment is provisioned, and connected where that differs.
 func kindName(t notebook.Treatment, s *data.Summary) string {
-	n := strings.Trim(plain(t.Provisioning)+", "+isolationWords(t), ", ")
+	n := strings.Trim(words.Plain(t.Provisioning)+", "+words.Isolation(t), ", ")
 	if t.Network != "" && s.Networks(t.Workload) {
-		n = strings.Trim(n+", "+plain(t.Network), ", ")
+		n = strings.Trim(n+", "+words.Plain(t.Network), ", ")
 	}
 	return n
 }
@@ -594,7 +589,7 @@ func dash(s string) string {
 func warnings(s *data.Summary, names map[string]string) []counted {
 	var list []counted
 	for _, w := range s.Warnings {
-		list = append(list, counted{sentence(w.Text), count(w.Count, "trial", "trials"), named(names, w.Treatments)})
+		list = append(list, counted{words.Sentence(w.Text), words.Count(w.Count, "trial", "trials"), named(names, w.Treatments)})
 	}
 	return list
 }
@@ -608,15 +603,15 @@ func failures(s *data.Summary) []failure {
 		}
 		f := failure{What: fullName(r.Treatment, s)}
 		if len(s.Hosts) > 1 {
-			f.What += ", on " + plain(r.Host)
+			f.What += ", on " + words.Plain(r.Host)
 		}
 		for _, n := range r.Notes {
 			if strings.Contains(n, "fail") {
-				f.Causes = append(f.Causes, sentence(n))
+				f.Causes = append(f.Causes, words.Sentence(n))
 			}
 		}
 		if len(f.Causes) == 0 {
-			f.Causes = []string{fmt.Sprintf("%s of %s failed.", thousands(r.Failed), count(r.Trials, "trial", "trials"))}
+			f.Causes = []string{fmt.Sprintf("%s of %s failed.", words.Thousands(r.Failed), words.Count(r.Trials, "trial", "trials"))}
 		}
 		list = append(list, f)
 	}
@@ -624,15 +619,15 @@ func failures(s *data.Summary) []failure {
 }
 
 func hostFacts(h data.Host) hostPart {
-	p := hostPart{Name: plain(h.Name)}
+	p := hostPart{Name: words.Plain(h.Name)}
 	add := func(name, value string) {
-		if value = plain(value); value != "" {
+		if value = words.Plain(value); value != "" {
 			p.Facts = append(p.Facts, fact{name, value})
 		}
 	}
 	add("Processor", h.CPUModel)
 	add("Topology", topology(h.CPUs))
-	add("Memory", bytesWords(h.Memory))
+	add("Memory", words.Bytes(h.Memory))
 	add("System", strings.Trim(h.OS+", Linux "+h.Kernel+", "+h.Arch, ", "))
 	add("Control groups", h.CgroupVersion)
 	add("Frequency governor", h.Governor)
@@ -643,7 +638,7 @@ func hostFacts(h data.Host) hostPart {
 	}
 	add("Identity", h.ID)
 	for _, c := range h.Capabilities {
-		p.Probes = append(p.Probes, probe{plain(c.Name), plain(string(c.Answer)), plain(c.Why), plain(c.Do)})
+		p.Probes = append(p.Probes, probe{words.Plain(c.Name), words.Plain(string(c.Answer)), words.Plain(c.Why), words.Plain(c.Do)})
 	}
 	return p
 }
@@ -652,22 +647,22 @@ func hostFacts(h data.Host) hostPart {
 func design(f data.Folder) facts {
 	d := f.Study.Design
 	p := facts{Name: folderName(f.Dir)}
-	add := func(name, value string) { p.Facts = append(p.Facts, fact{name, tight(value)}) }
+	add := func(name, value string) { p.Facts = append(p.Facts, fact{name, words.Tight(value)}) }
 	add("Order", "in each round every treatment once, in random order; seed "+strconv.FormatUint(f.Study.Seed, 10))
-	rounds := count(f.Rounds, "round", "rounds") + " run; "
+	rounds := words.Count(f.Rounds, "round", "rounds") + " run; "
 	if f.Begun {
-		rounds = count(f.Rounds, "round", "rounds") + " begun, the last of them not whole; "
+		rounds = words.Count(f.Rounds, "round", "rounds") + " begun, the last of them not whole; "
 	}
 	if d.Floor == d.Cap {
-		rounds += "the design asks for " + count(d.Cap, "round", "rounds")
+		rounds += "the design asks for " + words.Count(d.Cap, "round", "rounds")
 	} else {
 		rounds += fmt.Sprintf("at least %d and at most %d by design", d.Floor, d.Cap)
 	}
 	add("Rounds", rounds)
 	add("Guests", "a new guest for each treatment in each round, destroyed after its trials")
-	add("Trials", count(d.Trials, "measured trial", "measured trials")+" in each guest")
+	add("Trials", words.Count(d.Trials, "measured trial", "measured trials")+" in each guest")
 	if d.Warmups > 0 {
-		add("Page cache", "warm: by "+count(d.Warmups, "warm-up trial", "warm-up trials")+" in each guest, not counted")
+		add("Page cache", "warm: by "+words.Count(d.Warmups, "warm-up trial", "warm-up trials")+" in each guest, not counted")
 	} else {
 		add("Page cache", "as the guest found it: no warm-up trials")
 	}
@@ -678,7 +673,7 @@ func design(f data.Folder) facts {
 		for i, n := range looks {
 			words[i] = strconv.Itoa(n)
 		}
-		add("Stopping rule", fmt.Sprintf("stop when every ratio’s interval is within ± %s %% of the ratio; looked at after %s rounds",
+		add("Stopping rule", fmt.Sprintf("stop when every ratio’s interval is within ± %s %% of the ratio; interim analyses (looks) after %s rounds",
 			strconv.FormatFloat(d.Precision*100, 'g', 3, 64), strings.Join(words, ", ")))
 		if len(looks) > 1 {
 			add("Level", fmt.Sprintf("each interval is made at %s %%, so that the one at which the study stopped keeps its 95 %% whichever of the %d looks that was",
@@ -688,30 +683,30 @@ func design(f data.Folder) facts {
 		add("Stopping rule", "none: all rounds are run")
 	}
 	add("Intervals", "95 %, over rounds as blocks: by Student’s t for a mean, by Fieller’s method for a ratio; trials of one guest are not counted as independent")
-	add("Time limit of a trial", seconds(d.TimeoutS))
+	add("Time limit of a trial", words.Seconds(d.TimeoutS))
 	ends := make([]string, len(f.Ends))
 	for i, e := range f.Ends {
-		ends[i] = plain(e)
+		ends[i] = words.Plain(e)
 	}
 	if len(ends) == 0 {
 		ends = []string{"no end is recorded"}
 	}
 	add("Ended", strings.Join(ends, "; then "))
-	add("On record", fmt.Sprintf("%s, warm-ups included; %s of them failed", count(f.Trials, "trial", "trials"), thousands(f.Failed)))
+	add("On record", fmt.Sprintf("%s, warm-ups included; %s of them failed", words.Count(f.Trials, "trial", "trials"), words.Thousands(f.Failed)))
 	return p
 }
 
 func ruler(r data.RulerCost, several bool) rulerRow {
-	w := platformName(r.Platform)
+	w := words.Platform(r.Platform)
 	for _, part := range []string{r.Engine, r.Accelerator} {
 		if part != "" {
-			w += ", " + plain(part)
+			w += ", " + words.Plain(part)
 		}
 	}
 	if several {
-		w += ", on " + plain(r.Host)
+		w += ", on " + words.Plain(r.Host)
 	}
-	return rulerRow{w, thousands(r.Guests), seconds(r.Median), seconds(r.Low) + " to " + seconds(r.High), seconds(r.RoundTrip)}
+	return rulerRow{w, words.Thousands(r.Guests), words.Seconds(r.Median), words.Seconds(r.Low) + " to " + words.Seconds(r.High), words.Seconds(r.RoundTrip)}
 }
 
 // kernels lists the guests' kernels and in which treatments they ran.
@@ -720,13 +715,13 @@ func kernels(s *data.Summary) []kernel {
 	where := map[string][]string{}
 	for _, r := range s.Rows {
 		for _, k := range r.Kernels {
-			k = plain(k)
+			k = words.Plain(k)
 			if where[k] == nil {
 				order = append(order, k)
 			}
-			n := platformName(r.Treatment.Platform)
+			n := words.Platform(r.Treatment.Platform)
 			if r.Treatment.Engine != "" {
-				n += ", " + plain(r.Treatment.Engine)
+				n += ", " + words.Plain(r.Treatment.Engine)
 			}
 			if !slices.Contains(where[k], n) {
 				where[k] = append(where[k], n)
@@ -742,9 +737,9 @@ func kernels(s *data.Summary) []kernel {
 
 // study says where a folder's numbers come from and how to make them again.
 func study(f data.Folder) studyPart {
-	p := studyPart{Name: folderName(f.Dir), Source: plainLines(f.Study.Source)}
+	p := studyPart{Name: folderName(f.Dir), Source: words.PlainLines(f.Study.Source)}
 	add := func(name, value string) {
-		if value = plain(value); value != "" {
+		if value = words.Plain(value); value != "" {
 			p.Facts = append(p.Facts, fact{name, value})
 		}
 	}
@@ -761,8 +756,8 @@ func study(f data.Folder) studyPart {
 	slices.Sort(workloads)
 	for _, w := range workloads {
 		im := f.Study.Images[w]
-		add("Image of "+plain(w), im.Reference+" "+im.Digest)
-		add("Input of "+plain(w), im.Input)
+		add("Image of "+words.Plain(w), im.Reference+" "+im.Digest)
+		add("Input of "+words.Plain(w), im.Input)
 	}
 	seed := strconv.FormatUint(f.Study.Seed, 10)
 	// Into a folder of its own: in this one the run would go on, not begin again.
@@ -774,7 +769,7 @@ func study(f data.Folder) studyPart {
 // again are the flags of a run that say what is measured; the others say where to, for how long and how it is shown.
 var again = []string{"rounds", "only", "accel", "input"}
 
-// typed are those of a command's flags that it takes to do the same again, as they were typed. Every flag that is told
+// typed are those of a command's flags that it takes to do the same again, as they were typed. Each of them
 // has a value.
 func typed(args []string) []string {
 	var flags []string

@@ -7,31 +7,44 @@ import (
 	"strings"
 	"testing"
 
+	"tare/desk/chart"
 	"tare/desk/claims"
 	"tare/desk/data"
 	"tare/desk/model"
 	"tare/notebook"
 )
 
+// figures are those of a summary, as in its report.
+func figures(s *data.Summary) []chart.Figure { return chart.OfPanels(chart.Panels(s)) }
+
 // titles of the figures, and of each its places on the axis in order.
-func titles(figs []figure) (names []string, places map[string]string) {
+func titles(s *data.Summary) (names []string, places map[string]string) {
 	places = map[string]string{}
-	for _, f := range figs {
-		var at []string
-		for _, m := range f.marks {
-			if len(at) == 0 || at[len(at)-1] != m.group {
-				at = append(at, m.group)
-			}
+	for _, p := range chart.Panels(s) {
+		at := strings.Join(slices.Compact(slices.Clone(p.Places)), "; ")
+		for _, f := range chart.OfPanels([]*chart.Panel{p}) {
+			names = append(names, f.Title)
+			places[f.Title] = at
 		}
-		names = append(names, f.title)
-		places[f.title] = strings.Join(at, "; ")
 	}
 	return names, places
 }
 
+// declaredNote says what of a declared figure was not measured.
+func declaredNote(t *testing.T, s *data.Summary, name string) string {
+	t.Helper()
+	for _, d := range chart.DeclaredIn(s) {
+		if d.Name == name {
+			return d.Note
+		}
+	}
+	t.Fatalf("no figure %q is declared", name)
+	return ""
+}
+
 func TestDeclaredFigures(t *testing.T) {
 	s := readPinning(t, small())
-	names, places := titles(figures(s))
+	names, places := titles(s)
 	for title, want := range map[string]string{
 		"Figure 3 of the paper, redrawn from these trials: video transcoding, vanilla and pinned – ffmpeg (segments 1)": "1/2GB; 2/4GB",
 		"Figure 3, ratio to bare metal – ffmpeg (segments 1)":                                                           "1/2GB; 2/4GB",
@@ -46,15 +59,15 @@ func TestDeclaredFigures(t *testing.T) {
 	if len(names) != 3*6 {
 		t.Errorf("%d figures, want 18:\n%s", len(names), strings.Join(names, "\n"))
 	}
-	note := figures(s)[0].note
+	note := figures(s)[0].Note
 	for _, want := range []string{"Not measured: bare metal, xlarge; container, docker, pinned, xlarge (needs 4 cores, this host has 2)", "(needs 64 cores, this host has 2)."} {
 		if !strings.Contains(note, want) {
 			t.Errorf("the note does not say %q: %s", want, note)
 		}
 	}
-	for _, d := range declared(s) {
-		if (len(d.panels) == 0) != (d.Name == "Figure 7") {
-			t.Errorf("%s has %d panels", d.Name, len(d.panels))
+	for _, d := range chart.DeclaredIn(s) {
+		if (len(d.Panels) == 0) != (d.Name == "Figure 7") {
+			t.Errorf("%s has %d panels", d.Name, len(d.Panels))
 		}
 	}
 }
@@ -68,7 +81,7 @@ func TestManyMissingAreCounted(t *testing.T) {
 		}
 	}
 	s := readPinning(t, p)
-	if got, want := missingNote(s, pinningFigures[3]), "Not measured: 4 treatments at 8xlarge, 16xlarge (no KVM)."; got != want {
+	if got, want := declaredNote(t, s, "Figure 6"), "Not measured: 4 treatments at 8xlarge, 16xlarge (no KVM)."; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
@@ -81,12 +94,12 @@ func TestHostCores(t *testing.T) {
 		"16 CPUs, CHR 1; 32 CPUs, CHR 0.5; 64 CPUs, CHR 0.25": readPinning(t, chr(64, 16, 32, 0)),
 	} {
 		figs := figures(s)
-		names, places := titles(figs)
+		names, places := titles(s)
 		if places[title] != name {
 			t.Errorf("%q, want %q; there are\n%s", places[title], name, strings.Join(names, "\n"))
 		}
-		if several := strings.Contains(figs[0].caption, "several machines"); several != (len(s.Hosts) > 1) {
-			t.Errorf("%d hosts: %s", len(s.Hosts), figs[0].caption)
+		if several := strings.Contains(figs[0].Caption, "several machines"); several != (len(s.Hosts) > 1) {
+			t.Errorf("%d hosts: %s", len(s.Hosts), figs[0].Caption)
 		}
 	}
 	_, aa := checks(readPinning(t, chr(64, 16, 0)), nil)
@@ -96,12 +109,11 @@ func TestHostCores(t *testing.T) {
 	// Two hosts alike in size are told apart by name.
 	other := chr(16)
 	other.hostID = "other"
-	seen := map[string]bool{}
-	for _, m := range figures(readPinning(t, chr(16), other))[0].marks {
-		if seen[m.label] || !strings.Contains(m.label, ", on ") {
-			t.Errorf("%q", m.label)
+	alt := figures(readPinning(t, chr(16), other))[0].Alt
+	for _, host := range []string{"host-of-16", "other"} {
+		if !strings.Contains(alt, "container, docker, pinned, on "+host+": ") {
+			t.Errorf("the container on %s is not named: %s", host, alt)
 		}
-		seen[m.label] = true
 	}
 }
 
@@ -109,12 +121,12 @@ func TestHostCores(t *testing.T) {
 func TestRestIsDrawn(t *testing.T) {
 	p := small()
 	p.figures = pinningFigures[:1]
-	names, _ := titles(figures(readPinning(t, p)))
+	names, _ := titles(readPinning(t, p))
 	if !slices.Contains(names, "Mean execution time: ffmpeg (segments 30)") || !slices.Contains(names, "Mean response time: wordpress (users 1000)") || slices.Contains(names, "Mean execution time: ffmpeg (segments 1)") {
 		t.Errorf("there are\n%s", strings.Join(names, "\n"))
 	}
 	// A figure is of the study that declares it, and not of another folder's rows.
-	names, _ = titles(figures(readPinning(t, paperHost(), chr(16))))
+	names, _ = titles(readPinning(t, paperHost(), chr(16)))
 	n := 0
 	for _, name := range names {
 		if strings.HasPrefix(name, "Figure 7 of the paper") {
@@ -128,8 +140,7 @@ func TestRestIsDrawn(t *testing.T) {
 
 func TestNetworks(t *testing.T) {
 	s := readPinning(t, networks())
-	figs := figures(s)
-	_, places := titles(figs)
+	_, places := titles(s)
 	const title = "The network’s share: the same site behind a bridge and on the host’s network – wordpress (users 1000) at large"
 	if got, want := places[title], "host’s own; network bridge; network host"; got != want {
 		t.Errorf("%q, want %q", got, want)
@@ -138,48 +149,22 @@ func TestNetworks(t *testing.T) {
 	p := networks()
 	p.figures = nil
 	f := figures(readPinning(t, p))[0]
-	seen := map[look]bool{}
-	for _, m := range f.marks {
-		if m.group != "large" {
-			continue
-		}
-		if seen[m.look] {
-			t.Errorf("%q looks like another", m.label)
-		}
-		seen[m.look] = true
-	}
-	if !slices.ContainsFunc(f.marks, func(m mark) bool { return m.label == "container, docker, pinned, network host" }) || !strings.Contains(f.caption, "engines and networks") {
+	if !strings.Contains(f.Alt, "; large, container, docker, pinned, network host: ") || !strings.Contains(f.Caption, "engines and networks") {
 		t.Errorf("%+v", f)
 	}
 }
 
-// Where there is no room for a name, a brief one tells as much.
-func TestNamesInLittleRoom(t *testing.T) {
-	p := networks()
-	p.figures = nil
-	for _, f := range figures(readPinning(t, p)) {
-		seen := map[string]bool{}
-		for _, m := range f.marks {
-			n := m.group + ": " + m.named(textSize, 170)
-			if seen[n] || strings.HasSuffix(n, "…") {
-				t.Errorf("%q in %q", n, f.title)
-			}
-			seen[n] = true
-		}
-	}
-}
-
-func TestFurtherFigures(t *testing.T) {
+func TestSecondaryMetrics(t *testing.T) {
 	s := readPinning(t, small())
-	for _, g := range groups(s, allRows(s)) {
-		f := further("x", g, s)
-		if (f != nil) != (g.workload == "wordpress" || g.workload == "cassandra") {
-			t.Errorf("%s has further figures: %t", g.workload, f != nil)
+	for _, g := range chart.Groups(s, chart.AllRows(s)) {
+		f := secondary("x", g, s)
+		if (f != nil) != (g.Rows[0].Treatment.Workload == "wordpress" || g.Rows[0].Treatment.Workload == "cassandra") {
+			t.Errorf("%s has secondary metrics: %t", g.Rows[0].Treatment.Workload, f != nil)
 		}
 		if f == nil {
 			continue
 		}
-		if len(f.Heads) != 4 || f.Heads[3] != (furtherHead{"requests per second", "1/s"}) || f.Constant != "The same in every row: errors 0, requests 1000." || len(f.Rows) != len(g.rows) || !strings.HasPrefix(f.Rows[0].Cells[2].Half, "± ") {
+		if len(f.Heads) != 4 || f.Heads[3] != (secondaryHead{"requests per second", "1/s"}) || f.Constant != "The same in every row: errors 0, requests 1000." || len(f.Rows) != len(g.Rows) || !strings.HasPrefix(f.Rows[0].Cells[2].Half, "± ") {
 			t.Errorf("%+v", f)
 		}
 	}

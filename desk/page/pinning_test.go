@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"tare/desk/chart"
 	"tare/desk/data"
 	"tare/notebook"
 )
@@ -235,7 +236,7 @@ func readPinning(t testing.TB, studies ...*pinning) *data.Summary {
 	for _, p := range studies {
 		dirs = append(dirs, p.write(t))
 	}
-	s, err := data.Read(dirs, data.Options{Dots: dotsPerMark})
+	s, err := data.Read(dirs, data.Options{Dots: chart.Dots})
 	if err != nil {
 		t.Fatal(err)
 	}

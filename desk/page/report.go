@@ -8,12 +8,15 @@
 package page
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
+	"tare/desk/chart"
 	"tare/desk/claims"
 	"tare/desk/data"
 	"tare/desk/explain"
@@ -28,7 +31,7 @@ type Options struct {
 	// Claims are judged and shown as a table; none: no such table.
 	Claims []claims.Claim
 
-	// Model says how platform and size are told apart, and what overhead is borne.
+	// Model says how platform and size are separated, and what overhead is acceptable.
 	Model model.Options
 }
 
@@ -49,7 +52,7 @@ func Write(dirs []string, out string, opt Options) ([]string, error) {
 		out = dirs[0]
 	}
 	if opt.Summary.Dots == 0 {
-		opt.Summary.Dots = dotsPerMark
+		opt.Summary.Dots = chart.Dots
 	}
 	s, err := data.Read(dirs, opt.Summary)
 	if err != nil {
@@ -67,14 +70,11 @@ func WriteSummary(s *data.Summary, out string, opt Options) ([]string, error) {
 	return write(s, acc, out, opt)
 }
 
-// write writes a report with the accounts of its explained trials; nil: there are none.
+// write writes a report with the accounts of its traced trials; nil: there are none.
 func write(s *data.Summary, acc *explain.Accounts, out string, opt Options) ([]string, error) {
-	figs, accounts := figures(s), accountsOf(acc)
-	part, err := why(acc, accounts)
-	if err != nil {
-		return nil, fmt.Errorf("page: %w", err)
-	}
-	page, err := render(s, figs, part, opt)
+	figs, accounts := chart.OfPanels(chart.Panels(s)), accountsOf(acc)
+	whys := chart.OfAccounts(accounts)
+	page, err := render(s, figs, why(acc, accounts, whys), opt)
 	if err != nil {
 		return nil, fmt.Errorf("page: %w", err)
 	}
@@ -84,42 +84,14 @@ func write(s *data.Summary, acc *explain.Accounts, out string, opt Options) ([]s
 	}
 	date := studyDate(s)
 	files := []string{filepath.Join(out, PageName)}
-	drawn := make([]*figure, 0, len(figs))
+	figs = slices.Concat(figs, slices.Concat(whys...))
 	for i := range figs {
-		drawn = append(drawn, &figs[i])
-	}
-	for _, a := range accounts {
-		for _, f := range []*figure{a.fall, a.spread} {
-			if f != nil {
-				drawn = append(drawn, f)
-			}
-		}
-	}
-	for _, f := range drawn {
-		svg, err := svgFile(f)
+		made, err := figureFiles(&figs[i], date)
 		if err != nil {
 			return nil, fmt.Errorf("page: %w", err)
-		}
-		pdf, err := pdfFile(f, date)
-		if err != nil {
-			return nil, fmt.Errorf("page: %w", err)
-		}
-		made := []struct {
-			ext  string
-			data []byte
-		}{{".svg", svg}, {".pdf", pdf}}
-		if f.stairs != nil {
-			data, err := stairData(f)
-			if err != nil {
-				return nil, fmt.Errorf("page: %w", err)
-			}
-			made = append(made, struct {
-				ext  string
-				data []byte
-			}{".csv", data})
 		}
 		for _, it := range made {
-			name := filepath.Join(dir, f.file+it.ext)
+			name := filepath.Join(dir, figs[i].File+it.ext)
 			if err := replace(name, it.data); err != nil {
 				return nil, err
 			}
@@ -131,6 +103,28 @@ func write(s *data.Summary, acc *explain.Accounts, out string, opt Options) ([]s
 		return nil, err
 	}
 	return files, nil
+}
+
+type file struct {
+	ext  string
+	data []byte
+}
+
+// figureFiles are the files of one figure.
+func figureFiles(f *chart.Figure, date time.Time) ([]file, error) {
+	pdf, err := f.PDF(date)
+	if err != nil {
+		return nil, err
+	}
+	list := []file{{".svg", f.SVG()}, {".pdf", pdf}}
+	if f.CSV != nil {
+		var b bytes.Buffer
+		if err := f.CSV(&b); err != nil {
+			return nil, err
+		}
+		list = append(list, file{".csv", b.Bytes()})
+	}
+	return list, nil
 }
 
 // studyDate is when the first of the studies began: the only date that a report of it can have and stay the same.

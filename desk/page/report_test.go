@@ -4,23 +4,21 @@ import (
 	"bytes"
 	"encoding/xml"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"math"
 	"os"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
 
+	"tare/desk/chart"
 	"tare/desk/data"
+	"tare/internal/golden"
 	"tare/notebook"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 // folder makes a small study's folder: two rounds on an emulating host, a failure, a warning and things left out.
 func folder(t *testing.T) string {
@@ -75,7 +73,7 @@ func folder(t *testing.T) string {
 	return dir
 }
 
-func TestGolden(t *testing.T) {
+func TestFilesOfAReport(t *testing.T) {
 	dir := folder(t)
 	files, err := Write([]string{dir}, "", Options{})
 	if err != nil {
@@ -93,74 +91,23 @@ func TestGolden(t *testing.T) {
 	if got := strings.Join(names, " "); got != want {
 		t.Errorf("files\n%s\nwant\n%s", got, want)
 	}
-	golden(t, filepath.Join(dir, "report.html"), "report.html")
-	golden(t, filepath.Join(dir, "figures/1-ffmpeg-mean.svg"), "1-ffmpeg-mean.svg")
-}
-
-// The page of a study that declares its figures.
-func TestGoldenOfDeclaredFigures(t *testing.T) {
-	files, err := WriteSummary(readPinning(t, small()), t.TempDir(), Options{Claims: shipped(t)})
+	page, err := os.ReadFile(files[0])
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden(t, files[0], "pinning.html")
+	golden.Check(t, "first-screen.html", excerpt(t, page, "<header>", "</header>"))
+	golden.Check(t, "trust.html", excerpt(t, page, `<section id="trust">`, "</section>"))
 }
 
-// golden compares a file with what it was.
-func golden(t *testing.T, file, name string) {
+// excerpt is what stands in a page between two texts, the first of each.
+func excerpt(t *testing.T, page []byte, from, to string) []byte {
 	t.Helper()
-	got, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
+	_, rest, found := bytes.Cut(page, []byte(from))
+	body, _, closed := bytes.Cut(rest, []byte(to))
+	if !found || !closed {
+		t.Fatalf("the page has no %s … %s", from, to)
 	}
-	if strings.HasSuffix(name, ".svg") && runtime.GOARCH != "amd64" {
-		return // other processors fuse multiplications and additions, and round otherwise
-	}
-	got = drawing.ReplaceAll(got, []byte("$1…$2"))
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := firstDifference(string(got), string(want)); d != "" {
-		t.Errorf("%s is not what it was; look at it and run the test with -update if it is better: %s", name, d)
-	}
-}
-
-// drawing is what a page's golden file leaves out, to be a page that can be read: how its figures are drawn, and its
-// style; and what the claims and the model say, whose words are tested where they are made.
-var drawing = regexp.MustCompile(`(?s)(<svg class=[^>]*><title[^>]*>[^<]*</title><desc[^>]*>[^<]*</desc>|<style>|<section id="(?:claims|size)">).*?(</svg>|</style>|</section>)`)
-
-// firstDifference shows where two texts part.
-func firstDifference(got, want string) string {
-	if got == want {
-		return ""
-	}
-	g, w := strings.Split(got, "\n"), strings.Split(want, "\n")
-	for i := range max(len(g), len(w)) {
-		a, b := "(the end)", "(the end)"
-		if i < len(g) {
-			a = g[i]
-		}
-		if i < len(w) {
-			b = w[i]
-		}
-		if a != b {
-			j := 0
-			for j < len(a) && j < len(b) && a[j] == b[j] {
-				j++
-			}
-			from := max(0, j-60)
-			return fmt.Sprintf("line %d:\n  got  …%.200s\n  want …%.200s", i+1, a[from:], b[from:])
-		}
-	}
-	return "line ends"
+	return append(bytes.TrimSpace(body), '\n')
 }
 
 // The same folder gives the same bytes, all of them, wherever it lies and whenever it is read.
@@ -188,7 +135,7 @@ func TestSameFolderSameBytes(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !bytes.Equal(a, b) {
-			t.Errorf("%s differs from one report to the next: %s", filepath.Base(first[i]), firstDifference(string(a), string(b)))
+			t.Errorf("%s differs from one report to the next: %s", filepath.Base(first[i]), golden.Difference(string(a), string(b)))
 		}
 	}
 }
@@ -278,7 +225,7 @@ func TestHostileText(t *testing.T) {
 // What a reader must know before the figures is said.
 func TestNotices(t *testing.T) {
 	text := func(s *data.Summary) string {
-		figs := figures(s)
+		figs := chart.OfPanels(chart.Panels(s))
 		var b strings.Builder
 		for _, n := range notices(s, figs) {
 			b.WriteString(n.Head + "\n")
@@ -344,136 +291,6 @@ func TestNothingMeasured(t *testing.T) {
 	}
 }
 
-func TestEmulatedIsApart(t *testing.T) {
-	kinds := map[kind]int{}
-	for _, f := range figures(sample("large")) {
-		kinds[f.kind]++
-		for _, m := range f.marks {
-			if m.look.emulated != (f.kind == emulated) {
-				t.Errorf("%q is in the figure %q", m.label, f.title)
-			}
-		}
-	}
-	if kinds[means] != 1 || kinds[ratios] != 1 || kinds[emulated] != 1 {
-		t.Errorf("figures by kind: %v", kinds)
-	}
-}
-
-// Two treatments of one figure never look the same.
-func TestLooksDiffer(t *testing.T) {
-	for _, f := range figures(sample("large")) {
-		if f.kind == ratios {
-			continue // told apart by their labels
-		}
-		seen := map[look]string{}
-		for _, m := range f.marks {
-			if other := seen[m.look]; other != "" {
-				t.Errorf("%q looks like %q", m.label, other)
-			}
-			seen[m.look] = m.label
-		}
-	}
-}
-
-func TestDoubtIsSeen(t *testing.T) {
-	for _, f := range figures(troubled()) {
-		if f.kind != ratios {
-			continue
-		}
-		marked := 0
-		for _, m := range f.marks {
-			if strings.HasSuffix(m.label, " ?") {
-				marked++
-			}
-		}
-		if marked != 2 || !strings.Contains(f.caption, "doubtful") {
-			t.Errorf("%d marks are shown as doubtful, want 2; caption: %s", marked, f.caption)
-		}
-		return
-	}
-	t.Error("there is no figure of ratios")
-}
-
-func TestSampledSaysSo(t *testing.T) {
-	s := sample("large")
-	r := &s.Rows[0]
-	r.DotsOf = 5000
-	for i := range 400 {
-		r.Dots = append(r.Dots, data.Dot{Value: float64(i)})
-	}
-	f := figures(s)[0]
-	if n := len(f.marks[0].dots); n != dotsPerMark {
-		t.Errorf("%d dots, want %d", n, dotsPerMark)
-	}
-	if last := f.marks[0].dots[dotsPerMark-1]; last != 399 {
-		t.Errorf("the last dot is %g, want 399", last)
-	}
-	if !strings.Contains(f.caption, "even sample") {
-		t.Errorf("the caption does not say that the trials were sampled: %s", f.caption)
-	}
-}
-
-func TestValueWords(t *testing.T) {
-	inf := math.Inf(1)
-	for _, c := range []struct {
-		v, low, high float64
-		unit, want   string
-	}{
-		{1.31, 1.27, 1.35, "", "1.31 (1.27 to 1.35)"},
-		{1.0204, 1.0004, 1.0404, "", "1.020 (1.000 to 1.040)"},
-		{3.9, 3.853, 3.947, "s", "3.90 s (3.85 to 3.95)"},
-		{58.9, 55.4, 62.4, "s", "59 s (55 to 62)"},
-		{1234567, 1200000, 1270000, "op/s", "1234567 op/s (1200000 to 1270000)"},
-		{1.01, 0.99, 9, "", "1.010 (0.990 to 9.000)"},
-		{1.5, -inf, inf, "", "1.50 (without bounds)"},
-		{1.5, 1.2, inf, "", "1.5 (above 1.2)"},
-		{1.5, nan, nan, "s", "1.50 s (no interval)"},
-		{2, 2, 2, "s", "2.00 s (2.00 to 2.00)"},
-		{0, 0, 0, "s", "0 s (0 to 0)"},
-		{nan, nan, nan, "s", "no value"},
-		{0.000123, 0.000121, 0.000125, "s", "0.0001230 s (0.0001210 to 0.0001250)"},
-	} {
-		if got := valueWords(c.v, c.low, c.high, c.unit); got != c.want {
-			t.Errorf("%g (%g to %g): %q, want %q", c.v, c.low, c.high, got, c.want)
-		}
-	}
-}
-
-func TestTicks(t *testing.T) {
-	for _, c := range []struct {
-		n         round
-		low, high float64
-		want      string
-	}{
-		{6, 0, 5.6, "0 1 2 3 4 5"},
-		{4, 0, 5.6, "0 2 4"},
-		{6, 0.97, 1.36, "1.0 1.1 1.2 1.3"},
-		{6, 0, 66, "0 20 40 60"},
-		{6, 0, 0.0042, "0 0.001 0.002 0.003 0.004"},
-		{6, 1, 1, ""},
-	} {
-		var labels []string
-		for _, k := range c.n.Ticks(c.low, c.high) {
-			labels = append(labels, k.Label)
-		}
-		if got := strings.Join(labels, " "); got != c.want {
-			t.Errorf("%d ticks from %g to %g: %q, want %q", c.n, c.low, c.high, got, c.want)
-		}
-	}
-}
-
-func TestSlug(t *testing.T) {
-	for in, want := range map[string]string{"ffmpeg": "ffmpeg", "My Work/../load": "my-work-load", "../..": "workload", "": "workload", strings.Repeat("a b", 60): ""} {
-		got := slug(in)
-		if want != "" && got != want {
-			t.Errorf("slug(%q) = %q, want %q", in, got, want)
-		}
-		if len(got) > 40 || strings.Trim(got, "abcdefghijklmnopqrstuvwxyz-") != "" {
-			t.Errorf("slug(%q) = %q is no safe name", in, got)
-		}
-	}
-}
-
 func TestShellWord(t *testing.T) {
 	for in, want := range map[string]string{"R": "R", "a b": "'a b'", "it's; rm -rf /": `'it'\''s; rm -rf /'`, "$(x)": "'$(x)'", "": "''"} {
 		if got := shellWord(in); got != want {
@@ -526,8 +343,8 @@ func TestLeftOutByReason(t *testing.T) {
 	if strings.Count(trust, "a long story; a long") < 1 || !strings.Contains(trust, "and 1 more</strong>: no VM") || !strings.Contains(trust, "<summary>All 2</summary>") || strings.Count(string(page), "no VM with kvm") > 2 {
 		t.Errorf("%d times:\n%.1500s", strings.Count(string(page), "no VM with kvm"), trust)
 	}
-	f := notebook.Figure{Name: "Figure 3", Workload: "ffmpeg"}
-	if note := missingNote(s, f); strings.Contains(note, "story") || !strings.Contains(note, "(the reason is under “What was left out”)") {
+	s.Folders[0].Study.Figures = []notebook.Figure{{Name: "Figure 3", Workload: "ffmpeg"}}
+	if note := declaredNote(t, s, "Figure 3"); strings.Contains(note, "story") || !strings.Contains(note, "(the reason is under “What was left out”)") {
 		t.Error(note)
 	}
 }

@@ -5,11 +5,10 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
-	"strings"
 
 	"tare/desk/data"
 	"tare/desk/model"
+	"tare/desk/words"
 	"tare/notebook"
 )
 
@@ -22,7 +21,7 @@ type sizePart struct {
 // sizeWork is one workload with its parameters.
 type sizeWork struct {
 	ID, Title string
-	Separated bool   // some fit has told κ and δ apart
+	Separated bool   // some fit has separated κ and δ
 	At        string // where PSO is, of the first fit
 	Fits      []sizeFit
 	Said      []sizeSaid // of what was fitted
@@ -57,11 +56,11 @@ func sizes(s *data.Summary, o model.Options) *sizePart {
 	if m == nil || len(m.Overheads) == 0 {
 		return nil
 	}
-	p := &sizePart{Tolerance: percent(m.Tolerance)}
+	p := &sizePart{Tolerance: words.Percent(m.Tolerance)}
 	works := map[string]int{}
 	for _, v := range m.Overheads {
-		title := plain(v.Group.Workload)
-		if w := paramWords(v.Group.Params); w != "" {
+		title := words.Plain(v.Group.Workload)
+		if w := words.Params(v.Group.Params); w != "" {
 			title += " (" + w + ")"
 		}
 		i, known := works[title]
@@ -77,16 +76,16 @@ func sizes(s *data.Summary, o model.Options) *sizePart {
 
 func (w *sizeWork) add(v *model.Overhead, s *data.Summary) {
 	g := v.Group
-	name := treatmentName(notebook.Treatment{Platform: g.Platform, Engine: g.Engine, Accelerator: g.Accelerator, Provisioning: g.Provisioning, Network: g.Network}, s.Networks(g.Workload))
-	text := []string{sentence(v.Cannot)}
+	name := words.Treatment(notebook.Treatment{Platform: g.Platform, Engine: g.Engine, Accelerator: g.Accelerator, Provisioning: g.Provisioning, Network: g.Network}, s.Networks(g.Workload))
+	text := []string{words.Sentence(v.Cannot)}
 	if v.Cannot == "" {
 		text = nil
 		for _, t := range v.Sentences() {
-			text = append(text, sentence(t))
+			text = append(text, words.Sentence(t))
 		}
 	}
 	for _, n := range v.Notes {
-		text = append(text, sentence(n))
+		text = append(text, words.Sentence(n))
 	}
 	// What is the same for several is said once.
 	list := &w.Cannot
@@ -99,7 +98,7 @@ func (w *sizeWork) add(v *model.Overhead, s *data.Summary) {
 		*list = append(*list, sizeSaid{[]string{name}, text})
 	}
 	if v.Paper != nil {
-		w.Paper = short(v.Paper.Low) + " to " + short(v.Paper.High)
+		w.Paper = words.Short(v.Paper.Low) + " to " + words.Short(v.Paper.High)
 	}
 	if v.Measured.Verdict != model.NoAnswer || v.Cannot == "" && v.Predicted.Verdict != model.NoAnswer {
 		row := suitableRow{name, suitable(v.Measured), suitable(v.Predicted)}
@@ -115,24 +114,24 @@ func (w *sizeWork) add(v *model.Overhead, s *data.Summary) {
 	w.Separated = w.Separated || v.Separated
 	f := sizeFit{
 		Name: name, PTO: estimated(v.PTO), PerCPU: estimated(v.PerCPU), Fixed: estimated(v.Fixed), PSO: estimated(v.PSO),
-		At: "at " + coresWords(v.Smallest.Cores, v.Smallest.HostCores), Size: plain(string(v.Size)), Left: "–",
+		At: "at " + words.Cores(v.Smallest.Cores, v.Smallest.HostCores), Size: words.Plain(string(v.Size)), Left: "–",
 	}
 	w.At = cmp.Or(w.At, f.At)
 	if !math.IsNaN(v.SizeP) {
-		f.P = "p " + pWords(v.SizeP)
+		f.P = "p " + words.P(v.SizeP)
 	}
 	if !math.IsNaN(v.LeftRMS) {
-		f.Left = percent(v.LeftRMS)
+		f.Left = words.Percent(v.LeftRMS)
 		if !math.IsNaN(v.LeftMost) {
-			f.Most = "at most " + percent(math.Abs(v.LeftMost))
+			f.Most = "at most " + words.Percent(math.Abs(v.LeftMost))
 		}
 	}
 	for _, x := range v.Points {
-		d := decimals(x.Ratio, x.Low, x.High)
-		row := pointRow{Size: coresWords(x.Cores, x.HostCores), Measured: valueWords(x.Ratio, x.Low, x.High, ""), Fitted: number(x.Fitted, d), Left: "–"}
+		d := words.Decimals(x.Ratio, x.Low, x.High)
+		row := pointRow{Size: words.Cores(x.Cores, x.HostCores), Measured: words.Value(x.Ratio, x.Low, x.High, ""), Fitted: words.Number(x.Fitted, d), Left: "–"}
 		for _, l := range v.Left {
 			if l.Cores == x.Cores && l.HostCores == x.HostCores {
-				row.Left = number(l.Predicted, d)
+				row.Left = words.Number(l.Predicted, d)
 			}
 		}
 		f.Points = append(f.Points, row)
@@ -140,33 +139,17 @@ func (w *sizeWork) add(v *model.Overhead, s *data.Summary) {
 	w.Fits = append(w.Fits, f)
 }
 
-func coresWords(cores float64, host int) string {
-	return fmt.Sprintf("%s of %d CPUs", strconv.FormatFloat(cores, 'g', 3, 64), host)
-}
-
 func estimated(p model.Param) estimate {
 	if math.IsNaN(p.Value) {
 		return estimate{"–", "–"}
 	}
-	d := decimals(p.Value, p.Low, p.High)
-	return estimate{number(p.Value, d), intervalWords(p.Low, p.High, d)}
+	d := words.Decimals(p.Value, p.Low, p.High)
+	return estimate{words.Number(p.Value, d), words.Interval(p.Low, p.High, d)}
 }
 
 func suitable(v model.Suitable) string {
 	if v.Verdict == "" || v.Verdict == model.NoAnswer {
 		return "–"
 	}
-	return plain(v.String())
-}
-
-func percent(share float64) string {
-	return tight(strings.TrimSuffix(number(100*share, 1), ".0") + " %")
-}
-
-// pWords write a probability; a small one as a bound.
-func pWords(p float64) string {
-	if p < 0.001 {
-		return "below 0.001"
-	}
-	return "= " + digits(p, 2)
+	return words.Plain(v.String())
 }

@@ -8,6 +8,7 @@ import (
 
 	"tare/desk/claims"
 	"tare/desk/data"
+	"tare/desk/words"
 )
 
 // claimsPart is the table of published findings and what was found of them here.
@@ -59,12 +60,12 @@ func judged(s *data.Summary, list []claims.Claim) *claimsPart {
 	verdicts := claims.Judge(s, list)
 	reasons, notes := claims.Reasons(verdicts)
 	for _, n := range notes {
-		p.Notes = append(p.Notes, stop(n))
+		p.Notes = append(p.Notes, words.Stop(n))
 	}
 	for i, v := range verdicts {
 		counts[v.Answer]++
-		title := plain(v.Claim.Group)
-		if paper := plain(v.Claim.Paper); len(papers) > 1 && paper != "" {
+		title := words.Plain(v.Claim.Group)
+		if paper := words.Plain(v.Claim.Paper); len(papers) > 1 && paper != "" {
 			title = strings.Trim(paper+": "+title, ": ")
 		}
 		if n := len(p.Groups); n == 0 || p.Groups[n-1].Title != title {
@@ -73,18 +74,18 @@ func judged(s *data.Summary, list []claims.Claim) *claimsPart {
 		g := &p.Groups[len(p.Groups)-1]
 		g.Claims = append(g.Claims, claim(v, reasons[i]))
 	}
-	var words []string
+	var said []string
 	for _, a := range answers {
-		words = append(words, fmt.Sprintf("%s: %d", a.answer, counts[a.answer]))
+		said = append(said, fmt.Sprintf("%s: %d", a.answer, counts[a.answer]))
 	}
-	p.Counts = fmt.Sprintf("Of %s: %s.", count(len(list), "claim", "claims"), strings.Join(words, "; "))
+	p.Counts = fmt.Sprintf("Of %s: %s.", words.Count(len(list), "claim", "claims"), strings.Join(said, "; "))
 	return p
 }
 
 func claim(v claims.Verdict, why claims.Reason) claimRow {
 	r := claimRow{
-		ID: plain(v.Claim.ID), Place: plain(v.Claim.Place), Finding: sentence(v.Claim.Finding), Tolerance: sentence(v.Claim.Tolerance),
-		Answer: plain(string(v.Answer)), Class: "none", Why: pieces(why.Why), Missing: pieces(why.Missing),
+		ID: words.Plain(v.Claim.ID), Place: words.Plain(v.Claim.Place), Finding: words.Sentence(v.Claim.Finding), Tolerance: words.Sentence(v.Claim.Tolerance),
+		Answer: words.Plain(string(v.Answer)), Class: "none", Why: pieces(why.Why), Missing: pieces(why.Missing),
 	}
 	for _, a := range answers {
 		if a.answer == v.Answer {
@@ -92,32 +93,32 @@ func claim(v claims.Verdict, why claims.Reason) claimRow {
 		}
 	}
 	if p := v.Claim.Published; p != nil {
-		r.Published = strings.TrimSpace(plain(p.What)+" ") + " " + short(p.Low)
+		r.Published = strings.TrimSpace(words.Plain(p.What)+" ") + " " + words.Short(p.Low)
 		if p.High != p.Low {
-			r.Published += " to " + short(p.High)
+			r.Published += " to " + words.Short(p.High)
 		}
 	}
 	for _, e := range v.Evidence {
-		row := evidenceRow{What: plain(e.What), Wanted: plain(e.Wanted), Met: plain(string(e.Met))}
-		d := decimals(e.Ratio, e.Low, e.High)
-		row.Value = number(e.Ratio, d)
+		row := evidenceRow{What: words.Plain(e.What), Wanted: words.Plain(e.Wanted), Met: words.Plain(string(e.Met))}
+		d := words.Decimals(e.Ratio, e.Low, e.High)
+		row.Value = words.Number(e.Ratio, d)
 		switch {
 		case math.IsNaN(e.Ratio):
 			row.Value = "no value"
 		case math.IsNaN(e.Low) || math.IsNaN(e.High):
 			row.Value += " (no interval)"
 		default:
-			row.Value += " (" + intervalWords(e.Low, e.High, d)
+			row.Value += " (" + words.Interval(e.Low, e.High, d)
 			if e.Level > 0 && e.Level < 1 {
 				row.Value += fmt.Sprintf(" at %s %%", strconv.FormatFloat(100*e.Level, 'g', 5, 64))
 			}
 			row.Value += ")"
 		}
-		row.Value = tight(row.Value + ", " + count(e.Rounds, "round", "rounds"))
+		row.Value = words.Tight(row.Value + ", " + words.Count(e.Rounds, "round", "rounds"))
 		r.Evidence = append(r.Evidence, row)
 	}
 	for _, n := range v.Needs {
-		r.Needs = append(r.Needs, plain(n))
+		r.Needs = append(r.Needs, words.Plain(n))
 	}
 	return r
 }
@@ -125,21 +126,7 @@ func claim(v claims.Verdict, why claims.Reason) claimRow {
 // pieces makes the parts of a reason fit to be shown.
 func pieces(ps []claims.Piece) (all []claims.Piece) {
 	for _, p := range ps {
-		all = append(all, claims.Piece{Text: tight(plain(p.Text)), Note: p.Note})
+		all = append(all, claims.Piece{Text: words.Tight(words.Plain(p.Text)), Note: p.Note})
 	}
 	return all
-}
-
-// stop ends a text that may begin with a platform's name, which stays as it is, like a sentence.
-func stop(s string) string {
-	s = tight(plain(s))
-	if s == "" || strings.HasSuffix(s, ".") {
-		return s
-	}
-	return s + "."
-}
-
-// short writes a published number as it was.
-func short(v float64) string {
-	return number(v, max(0, len(strconv.FormatFloat(v, 'f', -1, 64))-1-len(strconv.FormatFloat(math.Trunc(v), 'f', -1, 64))))
 }

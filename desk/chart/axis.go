@@ -1,0 +1,240 @@
+package chart
+
+import (
+	"math"
+	"slices"
+
+	"tare/desk/words"
+	"tare/stats"
+)
+
+// tick is a named value of an axis.
+type tick struct {
+	value float64
+	label string
+}
+
+// ticks are about so many round values of a range, the multiples of 1, 2 or 5 times a power of ten, written with as few
+// digits as tell them apart.
+func ticks(low, high float64, n int) []tick {
+	if !(high > low) || math.IsInf(high-low, 0) {
+		return nil
+	}
+	step := math.Pow(10, math.Floor(math.Log10((high-low)/float64(n))))
+	for _, k := range []float64{1, 2, 5, 10} {
+		if (high-low)/(k*step) <= float64(n) {
+			step *= k
+			break
+		}
+	}
+	digits := max(0, int(math.Ceil(-math.Log10(step)-1e-9)))
+	var list []tick
+	for i := math.Ceil(low/step - 1e-9); i*step <= high*(1+1e-12); i++ {
+		label := "0"
+		if i != 0 {
+			label = words.Number(i*step, digits)
+		}
+		list = append(list, tick{i * step, label})
+	}
+	return list
+}
+
+// mark is a value with its interval, in a figure.
+type mark struct {
+	group       string   // its place on the figure's axis: the instance type
+	names       []string // "container, docker, pinned", and where there is little room "cn docker pinned"
+	under       [2]string
+	style       style
+	value       float64
+	low, high   float64
+	dots        []float64
+	words       string // the value with its interval
+	missing     string // why there is no value
+	isReference bool
+}
+
+// said is what stands beside a mark.
+func (m *mark) said() string {
+	if m.missing != "" {
+		return m.missing
+	}
+	return m.words
+}
+
+func (m *mark) hasInterval() bool { return !math.IsNaN(m.low) && !math.IsNaN(m.high) }
+
+// span is the end of a value axis that starts at 0 for these marks.
+func span(marks []mark) float64 {
+	top := 0.0
+	for _, m := range marks {
+		for _, v := range append([]float64{m.value}, m.dots...) {
+			if words.Finite(v) {
+				top = math.Max(top, v)
+			}
+		}
+	}
+	for _, m := range marks {
+		// A wild interval of few rounds must not squash the bars; it is cut, and drawn as cut.
+		if words.Finite(m.high) && words.Finite(m.value) {
+			top = math.Max(top, math.Min(m.high, 2*m.value))
+		}
+	}
+	if top <= 0 {
+		return 1
+	}
+	return top * 1.05
+}
+
+// ratioSpan is the range of an axis of ratios: it holds 1 and every ratio, and of their intervals as much as does not
+// squash the rest.
+func ratioSpan(marks []mark) (low, high float64) {
+	low, high = 1, 1
+	var lengths []float64 // of intervals, each from the ratio to its farther end
+	for _, m := range marks {
+		if words.Finite(m.value) {
+			low, high = math.Min(low, m.value), math.Max(high, m.value)
+		}
+		if l := math.Max(m.value-m.low, m.high-m.value); !m.isReference && words.Finite(l) {
+			lengths = append(lengths, l)
+		}
+	}
+	room := math.Max(high-low, 0.1)
+	if len(lengths) > 0 {
+		// What is about as long as the others is shown whole.
+		room = math.Max(room, 3*stats.Median(lengths))
+	}
+	l, h := low, high
+	for _, m := range marks {
+		if !math.IsNaN(m.low) {
+			l = math.Min(l, math.Max(m.low, low-room))
+		}
+		if !math.IsNaN(m.high) {
+			h = math.Max(h, math.Min(m.high, high+room))
+		}
+	}
+	pad := (h - l) * 0.04
+	if pad == 0 {
+		pad = 0.05
+	}
+	return l - pad, h + pad
+}
+
+// list is the layout of figures that have a line for each mark: names on the left, on the right what is said of each, and
+// between them a plot with one axis.
+type list struct {
+	axis      string // what the values are, with their unit
+	right     string // what stands on the right, where that must be said
+	low, high float64
+	pitch     float64 // height of a line
+	lines     []listLine
+}
+
+type listLine struct {
+	head  string   // a heading over it; empty: none
+	names []string // from the longest to the briefest
+	said  string
+	faint bool // the name is muted
+	plain bool // what is said is in ink, not muted
+}
+
+// frame is a list's plot: where its marks are to be drawn.
+type frame struct {
+	*canvas
+	x0, x1    float64
+	low, high float64
+	pitch     float64
+	middle    []float64    // of each line
+	blocks    [][2]float64 // upper and lower end of what stands under one heading
+}
+
+// rule draws a line at a place from the first line to the last, and none through the headings.
+func (f *frame) rule(col colour, width, x float64) {
+	for _, b := range f.blocks {
+		f.line(col, width, x, b[0], x, b[1])
+	}
+}
+
+// x is a value's place; beyond the axis a little outside the plot.
+func (f *frame) x(v float64) float64 {
+	return f.x0 + (f.x1-f.x0)*within((v-f.low)/(f.high-f.low), -0.05, 1.05)
+}
+
+// in is a value's place within the plot.
+func (f *frame) in(v float64) float64 { return within(f.x(v), f.x0, f.x1) }
+
+// draw draws a list's texts and grid.
+func (l *list) draw() *frame {
+	const gap, mostName, mostSaid = 8, 172, 150
+	// Columns are as wide as what stands in them; where a name is too long, all take their briefer form.
+	form, names, said := 0, 0.0, 0.0
+	for i := range l.lines {
+		it := &l.lines[i]
+		for form < len(it.names)-1 && width(it.names[form], textSize) > mostName {
+			form++
+		}
+		said = max(said, width(it.said, smallSize))
+	}
+	for i := range l.lines {
+		names = max(names, width(l.lines[i].name(form), textSize))
+	}
+	names, said = min(names, mostName), min(said, mostSaid)
+	at := 8.0
+	if l.axis != "" {
+		at += 16
+	}
+	f := &frame{canvas: &canvas{w: pageWidth}, x0: 2 + names + gap + 4, x1: pageWidth - 2 - said - gap, low: l.low, high: l.high, pitch: l.pitch}
+	right := fit(l.right, smallSize, pageWidth/2)
+	f.text(pageWidth-2, 13, end, smallSize, muted, right)
+	axis := fit(l.axis, smallSize, pageWidth-8-width(right, smallSize)-gap)
+	f.text(min(f.x0, pageWidth-2-width(right, smallSize)-gap-width(axis, smallSize)), 13, start, smallSize, muted, axis)
+	scale := ticks(l.low, l.high, max(2, int((f.x1-f.x0)/40)))
+	block := at // where the lines under one heading begin
+	for i := range l.lines {
+		it := &l.lines[i]
+		if it.head != "" {
+			if i > 0 {
+				f.blocks = append(f.blocks, [2]float64{block, at})
+			}
+			at += 21
+			f.text(2, at-6, start, smallSize, muted, fit(it.head, smallSize, pageWidth-4))
+			f.line(grid, 0.7, 2, at-1, pageWidth-2, at-1)
+			block = at
+		}
+		mid := at + l.pitch/2
+		f.middle = append(f.middle, mid)
+		col, tone := ink, muted
+		if it.faint {
+			col = muted
+		}
+		if it.plain {
+			tone = ink
+		}
+		f.text(2, mid+4, start, textSize, col, fit(it.name(form), textSize, names))
+		f.text(pageWidth-2, mid+4, end, smallSize, tone, fit(it.said, smallSize, said))
+		at += l.pitch
+	}
+	f.blocks = append(f.blocks, [2]float64{block, at})
+	f.h = at + 18
+	for _, t := range scale {
+		f.rule(grid, 0.7, f.x(t.value))
+	}
+	for _, t := range apart(scale, f.x, smallSize, 0, pageWidth) {
+		f.text(f.x(t.value), at+12, middle, smallSize, muted, t.label)
+	}
+	return f
+}
+
+func (l *listLine) name(form int) string { return l.names[min(form, len(l.names)-1)] }
+
+// apart are the ticks whose labels do not touch each other and stay within bounds.
+func apart(list []tick, x func(float64) float64, size, low, high float64) []tick {
+	last := low
+	return slices.DeleteFunc(slices.Clone(list), func(t tick) bool {
+		half := width(t.label, size) / 2
+		if x(t.value)-half < last || x(t.value)+half > high {
+			return true
+		}
+		last = x(t.value) + half + 4
+		return false
+	})
+}

@@ -1,0 +1,123 @@
+// Package chart draws values: figures as SVG for a page or for files, and as PDF with its font embedded.
+//
+// What is compared along one axis is a [Panel]; what a treatment's time went on is an account of package explain. Each kind of figure
+// is one file of this package, which makes its figures from one of the two, says how they are read, and draws them; and
+// one line in the lists below. A figure has one layout, which scales: on a phone it is as wide as the screen.
+//
+// Figures are pure functions of what they show: the same values give the same bytes.
+package chart
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"tare/desk/ladder"
+	"tare/desk/words"
+)
+
+// ofPanels are the kinds of figures that are drawn of a panel, in the order in which they stand in a report.
+var ofPanels = []func(*Panel, string) *Figure{means, ratios, emulated, staircase}
+
+// ofAccounts are the kinds that are drawn of an account.
+var ofAccounts = []func(*Account, string) *Figure{waterfall, times}
+
+// Figure is a figure, ready to be written.
+type Figure struct {
+	File    string // stem of its files' names, unique in a report
+	Title   string
+	Lead    string // what it says, in a sentence; empty: it is left to the reader
+	How     string // how this kind is read: it begins the caption of the first of them
+	Caption string // what is seen
+	Note    string // what is not in it and why; empty: nothing
+	Alt     string // the figure in words, for those who do not see it
+	Folded  string // under which heading it is folded away; empty: it is shown at once
+
+	// Emulated says that all of it ran under software emulation.
+	Emulated bool
+
+	// Staircase is the ladder that it shows; nil: none. Its rungs are also a table.
+	Staircase *ladder.Staircase
+
+	// CSV writes the figure's data; nil: it is in the report's tables and exports.
+	CSV func(io.Writer) error
+
+	picture *canvas
+}
+
+// OfPanels draws what panels show.
+func OfPanels(panels []*Panel) []Figure {
+	var list []Figure
+	for i, p := range panels {
+		first := true
+		for _, draw := range ofPanels {
+			f := draw(p, p.stem(i+1))
+			if f == nil {
+				continue
+			}
+			if first {
+				f.Note = p.Note
+			}
+			first = false
+			list = append(list, *f)
+		}
+	}
+	explainOnce(list)
+	return list
+}
+
+// explainOnce says how a kind of figure is read in the caption of its first.
+func explainOnce(list []Figure) {
+	var said []string
+	for i := range list {
+		f := &list[i]
+		if !slices.Contains(said, f.How) {
+			said = append(said, f.How)
+			f.Caption = f.How + " " + strings.TrimSpace(f.Caption)
+		}
+		f.Caption, f.Note = words.Tight(strings.TrimSpace(f.Caption)), words.Tight(f.Note)
+	}
+}
+
+// OfAccounts draws what accounts say: of each its figures.
+func OfAccounts(accounts []Account) [][]Figure {
+	var list []Figure
+	var counts []int
+	for i := range accounts {
+		a := &accounts[i]
+		before := len(list)
+		for _, draw := range ofAccounts {
+			if f := draw(a, fmt.Sprintf("why-%d-%s", i+1, slug(words.Plain(a.Label)))); f != nil {
+				list = append(list, *f)
+			}
+		}
+		counts = append(counts, len(list)-before)
+	}
+	explainOnce(list)
+	each := make([][]Figure, len(accounts))
+	for i, n := range counts {
+		each[i], list = list[:n:n], list[n:]
+	}
+	return each
+}
+
+// slug makes a word that is safe in a file's name on every system.
+func slug(s string) string {
+	var b strings.Builder
+	for _, r := range strings.ToLower(s) {
+		switch {
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9':
+			b.WriteRune(r)
+		case b.Len() > 0 && !strings.HasSuffix(b.String(), "-"):
+			b.WriteByte('-')
+		}
+		if b.Len() >= 40 {
+			break
+		}
+	}
+	if t := strings.Trim(b.String(), "-"); t != "" {
+		return t
+	}
+	return "workload"
+}

@@ -1,0 +1,176 @@
+package chart
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Dots bounds how many trials a figure shows for each treatment. More would lie on each other, and make the page
+// heavy.
+const Dots = 100
+
+// barsAre says how bars are read.
+const barsAre = "Each bar is the mean over rounds, the vertical line through its top the 95 % interval, and each small dot one trial. "
+
+// means is the form that papers use: an upright bar for each treatment, grouped by instance type, with every trial a dot.
+func means(p *Panel, stem string) *Figure {
+	marks, sampled := p.bars(false)
+	if len(marks) == 0 {
+		return nil
+	}
+	f := &Figure{File: stem + "-mean", Title: p.title("Mean " + p.metric()), How: barsAre + "Pale bars are vanilla (a CPU quota), solid ones pinned (a fixed CPU set)."}
+	if slices.ContainsFunc(marks, func(m mark) bool { return m.style.pattern > 0 }) {
+		f.Caption = "Stripes tell the engines of one platform apart."
+		if p.named {
+			f.Caption = "Stripes tell the engines and networks of one platform apart."
+		}
+	}
+	f.Caption += p.about
+	if slices.ContainsFunc(p.Rows, emulatedRow) {
+		f.Caption += " What ran under software emulation is in a figure of its own."
+	}
+	f.Caption += sampledWords(sampled)
+	f.Alt, f.picture = inWords("Bars with intervals. ", marks), columns(marks, p.unit(), p.named)
+	return f
+}
+
+// emulated has the bars of what ran under software emulation, apart from the others.
+func emulated(p *Panel, stem string) *Figure {
+	marks, sampled := p.bars(true)
+	if len(marks) == 0 {
+		return nil
+	}
+	return &Figure{
+		File: stem + "-emulated", Title: p.beside("Emulated, not a VM’s cost"), Emulated: true,
+		How:     barsAre + "Hatched: these ran under software emulation (TCG) and say what emulation costs on this host, not what a VM costs.",
+		Caption: "Never compare them with the figure above." + sampledWords(sampled),
+		Alt:     inWords("Bars with intervals. ", marks), picture: columns(marks, p.unit()+" – emulated: not a VM’s cost", p.named),
+	}
+}
+
+func sampledWords(sampled bool) string {
+	if !sampled {
+		return ""
+	}
+	return fmt.Sprintf(" Where a treatment has more than %d trials, the dots are an even sample of them.", Dots)
+}
+
+// columns draws upright bars by group. Their names stand under them where there is room, else in a legend.
+func columns(marks []mark, axis string, network bool) *canvas {
+	const right, gap, tall = 4, 0.7, 190
+	high := span(marks)
+	scale, left := ticks(0, high, 6), 10.0
+	for _, t := range scale {
+		left = max(left, width(t.label, smallSize)+8)
+	}
+	n, breaks := float64(len(marks)), 0.0
+	for i := 1; i < len(marks); i++ {
+		if marks[i].group != marks[i-1].group {
+			breaks++
+		}
+	}
+	room := pageWidth - left - right
+	slot := min(room/(n+gap*breaks), 96) // few bars are not made wider than this; they stand in the middle
+	named := slot >= 40 && !network && !slices.ContainsFunc(marks, func(m mark) bool {
+		return width(m.under[0], smallSize) > slot+2 || width(m.under[1], smallSize) > slot+2
+	})
+	c := &canvas{w: pageWidth}
+	c.text(2, 13, start, smallSize, muted, fit(axis, smallSize, pageWidth-4))
+	top := 24.0
+	if !named {
+		top = c.legend(marks, 20) + 8
+	}
+	base := top + tall
+	c.h = base + 26
+	if named {
+		c.h += 26
+	}
+	y := func(v float64) float64 { return base - tall*within(v/high, 0, 1.05) }
+	for _, t := range scale {
+		c.line(grid, 0.7, left, y(t.value), pageWidth-right, y(t.value))
+		c.text(left-5, y(t.value)+3.5, end, smallSize, muted, t.label)
+	}
+	at := left + max(0, room-slot*(n+gap*breaks))/2
+	first := at
+	for i, m := range marks {
+		x0, x1 := at+slot*0.14, at+slot*0.86
+		mid := (x0 + x1) / 2
+		if m.missing != "" {
+			c.text(mid, base-5, middle, 9, muted, fit(m.missing, 9, slot))
+		} else {
+			c.box(m.style, x0, y(m.value), x1, base)
+			c.trials(m.dots, mid, (x1-x0)*0.6, y)
+			if m.hasInterval() {
+				c.whisker(ink, 1.4, false, mid, y(math.Max(m.low, 0)), y(m.high), base, top)
+			}
+		}
+		if named {
+			c.text(mid, base+14, middle, smallSize, ink, m.under[0])
+			c.text(mid, base+26, middle, smallSize, muted, m.under[1])
+		}
+		at += slot
+		if i+1 < len(marks) && marks[i+1].group == m.group {
+			continue
+		}
+		foot := c.h - 18
+		c.line(muted, 0.7, first+slot*0.14, foot, x1, foot)
+		c.text((first+slot*0.14+x1)/2, foot+13, middle, smallSize, ink, fit(m.group, smallSize, at-first+slot*gap*0.9))
+		at += gap * slot
+		first = at
+	}
+	c.line(ink, 1, left, base, pageWidth-right, base)
+	return c
+}
+
+// trials draws dots, spread evenly and always the same way over a breadth.
+func (c *canvas) trials(values []float64, mid, breadth float64, y func(float64) float64) {
+	r := 1.3
+	if len(values) > 40 || breadth < 10 {
+		r = 0.9
+	}
+	var pts []point
+	for i, v := range values {
+		_, f := math.Modf(float64(i+1) * 0.6180339887498949)
+		pts = append(pts, point{mid + breadth*(f-0.5), y(v)})
+	}
+	if pts != nil {
+		c.dots(ink, r, pts...)
+	}
+}
+
+// legend draws a key for each style below y0, and returns where it ends.
+func (c *canvas) legend(marks []mark, y0 float64) float64 {
+	x, y := 2.0, y0+11
+	var seen []string
+	for _, m := range marks {
+		if slices.Contains(seen, m.names[0]) {
+			continue
+		}
+		seen = append(seen, m.names[0])
+		name := m.names[0]
+		if width(name, smallSize) > pageWidth/2-24 {
+			name = fit(m.names[len(m.names)-1], smallSize, pageWidth-24)
+		}
+		w := 18 + width(name, smallSize) + 12
+		if x > 2 && x+w-12 > pageWidth-2 {
+			x, y = 2, y+16
+		}
+		c.box(m.style, x, y-9, x+13, y+1)
+		c.text(x+18, y, start, smallSize, ink, name)
+		x += w
+	}
+	return y + 2
+}
+
+// inWords says marks with their values.
+func inWords(kind string, marks []mark) string {
+	s := kind
+	for i, m := range marks {
+		if i > 0 {
+			s += "; "
+		}
+		s += fmt.Sprintf("%s, %s: %s", m.group, m.names[0], m.said())
+	}
+	return s + "."
+}

@@ -1,0 +1,497 @@
+package chart
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tare/desk/data"
+	"tare/desk/ladder"
+	"tare/desk/words"
+	"tare/notebook"
+)
+
+// Panel is what is drawn together: rows that are compared along one axis.
+type Panel struct {
+	// Note says what is not in it, and why; empty: nothing.
+	Note string
+
+	// Rows, in the order of their places.
+	Rows []*data.Row
+
+	// Places are the rows' names on the axis: instance types, sizes of hosts, networks, values of a parameter, rungs.
+	Places []string
+
+	// Staircase is the ladder whose rungs the rows are; nil: they are of none.
+	Staircase *ladder.Staircase
+
+	name     string // "Figure 3"; empty where the study declares none
+	heading  string // what the study says it shows
+	where    string // what all of its rows share, in words
+	workload string
+	axis     string // "instance", "host_cores", "network" or a parameter's name
+	about    string // the axis in words, for the caption; empty: needs none
+
+	named bool // the networks differ and are told
+}
+
+// stem is what the names of its n-th panel's files begin with.
+func (p *Panel) stem(n int) string {
+	return fmt.Sprintf("%d-%s", n, slug(strings.TrimSpace(p.name+" "+p.workload)))
+}
+
+func (p *Panel) network() bool { return p.named }
+
+// metric is what was measured, and unit the same with its unit.
+func (p *Panel) metric() string { return words.Plain(p.Rows[0].Metric.Name) }
+
+func (p *Panel) unit() string {
+	if u := words.Plain(p.Rows[0].Metric.Unit); u != "" {
+		return p.metric() + ", " + u
+	}
+	return p.metric()
+}
+
+// title is that of the panel's first figure.
+func (p *Panel) title(plain string) string {
+	switch {
+	case p.name == "":
+		return plain + ": " + p.where
+	case paperFigure(p.name):
+		return p.name + " of the paper, redrawn from these trials: " + p.heading + " – " + p.where
+	}
+	return p.name + ": " + p.heading + " – " + p.where
+}
+
+// beside is that of the figures that stand beside it.
+func (p *Panel) beside(what string) string {
+	if p.name == "" {
+		return what + ": " + p.where
+	}
+	return p.name + ", " + strings.ToLower(what[:1]) + what[1:] + " – " + p.where
+}
+
+// paperFigure says whether a name is that of a part of a paper, and not one that a user gave.
+func paperFigure(name string) bool {
+	n, found := strings.CutPrefix(name, "Figure ")
+	_, err := strconv.Atoi(n)
+	return found && err == nil || strings.HasPrefix(name, "Section ")
+}
+
+// Panels are the figures that the studies declare, and after them the rows that none of those shows; where none is
+// declared, all rows.
+func Panels(s *data.Summary) []*Panel {
+	var list []*Panel
+	shown := map[*data.Row]bool{}
+	for _, d := range DeclaredIn(s) {
+		for _, p := range d.Panels {
+			list = append(list, p)
+			for _, r := range p.Rows {
+				shown[r] = true
+			}
+		}
+	}
+	// A ladder is drawn as one, whether or not its study says so.
+	for _, c := range ladder.Of(s) {
+		if p := stairPanel(s, c); !slices.ContainsFunc(p.Rows, func(r *data.Row) bool { return shown[r] && r.Treatment.Isolation != "" }) {
+			list = append(list, p)
+			for _, r := range p.Rows {
+				shown[r] = true
+			}
+		}
+	}
+	rest := slices.DeleteFunc(AllRows(s), func(r *data.Row) bool { return shown[r] })
+	for _, g := range Groups(s, rest) {
+		if len(shown) > 0 && !slices.ContainsFunc(g.Rows, measured) {
+			continue // said in the notes under the figures
+		}
+		p := &Panel{where: g.Title(), workload: g.workload, axis: "instance", Rows: g.Rows}
+		p.arrange(s)
+		list = append(list, p)
+	}
+	return list
+}
+
+func measured(r *data.Row) bool { return r.Trials > 0 }
+
+// Declared is a figure that a study declares, with what there is of it.
+type Declared struct {
+	notebook.Figure
+	Panels []*Panel
+	Note   string // what of it was not measured
+}
+
+// String says which figure it is.
+func (d *Declared) String() string {
+	t := words.Plain(d.Name)
+	if h := words.Plain(d.Title); h != "" {
+		t += " (" + h + ")"
+	}
+	return t
+}
+
+// DeclaredIn are the figures that the studies declare, each once.
+func DeclaredIn(s *data.Summary) []*Declared {
+	var list []*Declared
+	for _, f := range s.Folders {
+		for _, fig := range f.Study.Figures {
+			if slices.ContainsFunc(list, func(d *Declared) bool { return sameFigure(d.Figure, fig) }) {
+				continue
+			}
+			d := &Declared{Figure: fig, Note: missing(s, fig)}
+			if d.Panels = split(s, fig); len(d.Panels) > 0 && d.Panels[0].Staircase == nil {
+				d.Panels[0].Note = d.Note
+			}
+			list = append(list, d)
+		}
+	}
+	return list
+}
+
+func sameFigure(a, b notebook.Figure) bool {
+	return a.Name == b.Name && a.Title == b.Title && a.Workload == b.Workload && a.By == b.By && maps.Equal(a.Params, b.Params)
+}
+
+// shows says whether a treatment belongs in a figure.
+func shows(f notebook.Figure, t notebook.Treatment) bool {
+	if t.Workload != f.Workload {
+		return false
+	}
+	for k, v := range f.Params {
+		if t.Params[k] != v {
+			return false
+		}
+	}
+	if f.By == byIsolation {
+		return ladder.Has(t)
+	}
+	if axisOf(f) == "instance" || f.By == "host_cores" || f.By == "network" {
+		return true
+	}
+	_, has := t.Params[f.By]
+	return has
+}
+
+func axisOf(f notebook.Figure) string { return cmp.Or(f.By, "instance") }
+
+// split takes the measured rows of a figure, from the folders whose studies declare it, apart into panels: all that
+// differs beside the axis and the treatment itself.
+func split(s *data.Summary, f notebook.Figure) []*Panel {
+	axis := axisOf(f)
+	if axis == byIsolation {
+		return staircases(s, f)
+	}
+	var list []*Panel
+	byKey := map[string]*Panel{}
+	for _, r := range AllRows(s) {
+		if !measured(r) || !shows(f, r.Treatment) || !ofStudy(s, r, f) {
+			continue
+		}
+		params := maps.Clone(r.Treatment.Params)
+		delete(params, axis)
+		where := words.Plain(r.Treatment.Workload)
+		if w := words.Params(params); w != "" {
+			where += " (" + w + ")"
+		}
+		key := where
+		if axis != "instance" {
+			where += " at " + words.Plain(r.Treatment.Instance.Name)
+			key += fmt.Sprintf(" %g %d", r.Treatment.Instance.Cores, r.Treatment.Instance.Memory)
+		}
+		if axis != "host_cores" {
+			key += fmt.Sprintf(" %q %d", r.HostID, r.HostCores)
+			if len(s.Hosts) > 1 {
+				where += " on " + words.Plain(r.Host)
+			}
+			if on := s.Online(r.HostID, r.Treatment.Workload, r.HostCores); on != "" {
+				where += " " + on
+			}
+		}
+		p := byKey[key]
+		if p == nil {
+			p = &Panel{name: words.Plain(f.Name), heading: words.Plain(f.Title), where: where, workload: words.Plain(f.Workload), axis: axis}
+			byKey[key] = p
+			list = append(list, p)
+		}
+		p.Rows = append(p.Rows, r)
+	}
+	for _, p := range list {
+		p.arrange(s)
+	}
+	return list
+}
+
+// ofStudy says whether some of a row's rounds are of a study that declares the figure.
+func ofStudy(s *data.Summary, r *data.Row, f notebook.Figure) bool {
+	declares := func(i int) bool {
+		return i < len(s.Folders) && slices.ContainsFunc(s.Folders[i].Study.Figures, func(o notebook.Figure) bool { return sameFigure(o, f) })
+	}
+	for _, v := range r.Values {
+		if declares(v.Folder) {
+			return true
+		}
+	}
+	if len(r.Values) > 0 {
+		return false
+	}
+	// Nothing of it succeeded: it is of the folders whose studies have it.
+	for i, folder := range s.Folders {
+		if folder.Host == r.HostID && declares(i) && slices.ContainsFunc(folder.Study.Treatments, func(t notebook.Treatment) bool { return t.ID == r.Treatment.ID }) {
+			return true
+		}
+	}
+	return false
+}
+
+// arrange sorts the panel's rows along its axis and names their places on it. Rows at one place stay in their order.
+func (p *Panel) arrange(s *data.Summary) {
+	p.named = p.axis != "network" && s.Networks(p.Rows[0].Treatment.Workload)
+	type place struct {
+		label string
+		order [2]float64
+	}
+	at := func(r *data.Row) place {
+		t := r.Treatment
+		switch p.axis {
+		case "instance":
+			return place{words.Plain(t.Instance.Name), [2]float64{t.Instance.Cores, float64(t.Instance.Memory)}}
+		case "host_cores":
+			return place{hostCoresWords(r), [2]float64{float64(r.HostCores)}}
+		case "network":
+			order := slices.Index([]string{"", notebook.NetBridge, notebook.NetHost, notebook.NetNone}, t.Network)
+			switch {
+			case t.Network != "":
+				return place{"network " + words.Plain(t.Network), [2]float64{float64(order)}}
+			case t.Platform == notebook.BM:
+				return place{"host’s own", [2]float64{-2}}
+			}
+			return place{"engine’s own", [2]float64{-1}}
+		}
+		v := t.Params[p.axis]
+		n, err := strconv.ParseFloat(v, 64)
+		if err != nil || math.IsNaN(n) {
+			n = math.Inf(1)
+		}
+		return place{words.Plain(p.axis + " " + v), [2]float64{n}}
+	}
+	if p.name != "" || p.axis != "instance" {
+		slices.SortStableFunc(p.Rows, func(a, b *data.Row) int {
+			x, y := at(a), at(b)
+			return cmp.Or(cmp.Compare(x.order[0], y.order[0]), cmp.Compare(x.order[1], y.order[1]), cmp.Compare(x.label, y.label))
+		})
+	}
+	hosts := map[string]bool{}
+	for _, r := range p.Rows {
+		p.Places = append(p.Places, at(r).label)
+		hosts[r.HostID] = true
+	}
+	switch p.axis {
+	case "host_cores":
+		p.about = " Along the axis: how many CPUs the host had online, and CHR, the instance’s cores over them."
+		if len(hosts) > 1 {
+			p.about += " The hosts are several machines: their times compare only as far as the machines are alike, their ratios are each to its own bare metal."
+		}
+	case "network":
+		p.about = " Along the axis: how the guest is connected."
+	}
+}
+
+// hostCoresWords say how large the host was beside the instance: "112 CPUs, CHR 0.14".
+func hostCoresWords(r *data.Row) string {
+	w := words.Count(r.HostCores, "CPU", "CPUs")
+	if c := words.CHR(r.CHR); c != "" {
+		w += ", CHR " + c
+	}
+	return w
+}
+
+// mark is a row's mean as a mark.
+func (p *Panel) mark(i int) mark {
+	row, host := p.Rows[i], p.hosts()[i]
+	low := data.Floor(row.Metric, row.MeanLow)
+	m := mark{
+		group: p.Places[i],
+		names: []string{words.Treatment(row.Treatment, p.named) + host, words.BriefLine(row.Treatment, p.named) + host},
+		under: words.Brief(row.Treatment),
+		style: newStyles(p.Rows, p.named).of(row.Treatment, p.named),
+		value: row.Mean, low: low, high: row.MeanHigh,
+		words: words.Value(row.Mean, low, row.MeanHigh, row.Metric.Unit),
+		dots:  sampled(row.Dots),
+	}
+	switch {
+	case !math.IsNaN(row.Mean):
+	case row.Failed > 0 && row.Failed == row.Trials:
+		m.missing = "all failed"
+	default:
+		m.missing = "no value"
+	}
+	return m
+}
+
+// bars are the marks of the means: of what was emulated, or of the others but for the A/A rows. Some may show fewer dots
+// than they have trials.
+func (p *Panel) bars(emulated bool) (marks []mark, few bool) {
+	if p.Staircase != nil {
+		return nil, false
+	}
+	for i, row := range p.Rows {
+		if row.Representative == emulated || !emulated && row.Treatment.AA {
+			continue
+		}
+		m := p.mark(i)
+		m.names[0] = strings.Replace(m.names[0], words.EmulatedMark, "", 1) // all of that figure is
+		few = few || row.DotsOf > len(m.dots)
+		marks = append(marks, m)
+	}
+	return marks, few
+}
+
+func emulatedRow(r *data.Row) bool { return !r.Representative }
+
+// sampled takes at most Dots of the dots, evenly, the first and the last among them (which are the smallest
+// and the largest where the summary has sampled), and without those that are no number.
+func sampled(dots []data.Dot) []float64 {
+	n := min(len(dots), Dots)
+	values := make([]float64, 0, n)
+	for i := range n {
+		if v := dots[i*(len(dots)-1)/max(n-1, 1)].Value; words.Finite(v) {
+			values = append(values, v)
+		}
+	}
+	return values
+}
+
+// hosts says of each row on which host it was, where another of the same name stands at the same place.
+func (p *Panel) hosts() []string {
+	type key struct{ place, label string }
+	n := map[key]int{}
+	at := func(i int) key { return key{p.Places[i], words.Treatment(p.Rows[i].Treatment, p.named)} }
+	for i := range p.Rows {
+		n[at(i)]++
+	}
+	hosts := make([]string, len(p.Rows))
+	for i, r := range p.Rows {
+		if n[at(i)] > 1 {
+			hosts[i] = ", on " + words.Plain(r.Host)
+		}
+	}
+	return hosts
+}
+
+// missing says which treatments of a figure were not measured, and why; empty where all were.
+func missing(s *data.Summary, f notebook.Figure) string {
+	type reason struct {
+		why  string
+		what []string
+		at   []string // instance types
+	}
+	var reasons []*reason
+	add := func(t notebook.Treatment, host, why string) {
+		why = strings.TrimSuffix(words.Plain(why), ".")
+		i := slices.IndexFunc(reasons, func(r *reason) bool { return r.why == why })
+		if i < 0 {
+			i = len(reasons)
+			reasons = append(reasons, &reason{why: why})
+		}
+		r := reasons[i]
+		what := words.Treatment(t, s.Networks(t.Workload)) + ", " + words.Plain(t.Instance.Name)
+		if t.HostCores > 0 {
+			what += ", host with " + words.Count(t.HostCores, "CPU", "CPUs")
+		}
+		if len(s.Hosts) > 1 {
+			what += ", on " + words.Plain(host)
+		}
+		if !slices.Contains(r.what, what) {
+			r.what = append(r.what, what)
+		}
+		if inst := words.Plain(t.Instance.Name); !slices.Contains(r.at, inst) {
+			r.at = append(r.at, inst)
+		}
+	}
+	for _, l := range s.LeftOut {
+		if shows(f, l.Treatment) {
+			add(l.Treatment, l.Host, l.Reason)
+		}
+	}
+	for _, r := range AllRows(s) {
+		if shows(f, r.Treatment) && !measured(r) {
+			add(r.Treatment, r.Host, "not measured yet")
+		}
+	}
+	var parts []string
+	for _, r := range reasons {
+		const most = 3 // names; more are counted
+		what := strings.Join(r.what, "; ")
+		if len(r.what) > most {
+			what = words.Count(len(r.what), "treatment", "treatments") + " at " + strings.Join(r.at, ", ")
+		}
+		const long = 100 // below a figure; the list of what was left out has all of it
+		if len(r.why) > long {
+			r.why = "the reason is under “What was left out”"
+		}
+		parts = append(parts, what+" ("+r.why+")")
+	}
+	if parts == nil {
+		return ""
+	}
+	return "Not measured: " + strings.Join(parts, "; ") + "."
+}
+
+// Group is the rows of one workload with its parameters, on one host with so many of its CPUs online: what belongs in
+// one figure and one table.
+type Group struct {
+	workload string
+	params   string // "segments 30", empty where there are none
+	host     string // empty where there is one host only
+	online   string // "with 1 of 2 CPUs", empty where there is nothing to be said
+	Rows     []*data.Row
+}
+
+// Title names the group.
+func (g *Group) Title() string {
+	t := g.workload
+	if g.params != "" {
+		t += " (" + g.params + ")"
+	}
+	if g.host != "" {
+		t += " on " + g.host
+	}
+	if g.online != "" {
+		t += " " + g.online
+	}
+	return t
+}
+
+// AllRows are the summary's rows, to be taken apart.
+func AllRows(s *data.Summary) []*data.Row {
+	rows := make([]*data.Row, len(s.Rows))
+	for i := range s.Rows {
+		rows[i] = &s.Rows[i]
+	}
+	return rows
+}
+
+// Groups sorts rows into groups, in the order in which they first appear.
+func Groups(s *data.Summary, rows []*data.Row) []*Group {
+	var list []*Group
+	byKey := map[string]*Group{}
+	for _, r := range rows {
+		params := words.Params(r.Treatment.Params)
+		key := fmt.Sprintf("%q %q %q %d", r.Treatment.Workload, params, r.HostID, r.HostCores)
+		g := byKey[key]
+		if g == nil {
+			g = &Group{workload: words.Plain(r.Treatment.Workload), params: params, online: s.Online(r.HostID, r.Treatment.Workload, r.HostCores)}
+			if len(s.Hosts) > 1 {
+				g.host = words.Plain(r.Host)
+			}
+			byKey[key] = g
+			list = append(list, g)
+		}
+		g.Rows = append(g.Rows, r)
+	}
+	return list
+}

@@ -1,0 +1,93 @@
+package chart
+
+import (
+	"math"
+	"slices"
+
+	"tare/desk/data"
+	"tare/desk/words"
+	"tare/notebook"
+)
+
+// ratios is a dot and a whisker for each treatment: its ratio to the baseline.
+func ratios(p *Panel, stem string) *Figure {
+	if p.Staircase != nil {
+		return nil
+	}
+	var marks []mark
+	has, doubts, again := false, false, false
+	for i, row := range p.Rows {
+		if !row.Representative {
+			continue
+		}
+		m := p.mark(i)
+		m.dots, m.isReference = nil, row.IsBaseline()
+		m.value, m.low, m.high = row.Ratio, data.Floor(row.Metric, row.RatioLow), row.RatioHigh
+		m.words = words.Value(m.value, m.low, m.high, "")
+		switch {
+		case m.isReference:
+			m.words = "1"
+		case !math.IsNaN(row.Ratio):
+			has = true
+		case m.missing == "":
+			m.missing = "no ratio"
+		}
+		if row.Doubtful {
+			doubts = true
+			for j := range m.names {
+				m.names[j] += " ?"
+			}
+		}
+		again = again || row.Treatment.AA
+		marks = append(marks, m)
+	}
+	if !has {
+		return nil
+	}
+	baseline := Baseline(p.Rows)
+	f := &Figure{File: stem + "-ratio", Title: p.beside("Ratio to " + baseline)}
+	f.How = "Each mark is the mean over that of " + baseline + " in the same rounds, with its 95 % interval; the line at 1 is " + baseline +
+		" itself. Hollow marks are vanilla, filled ones pinned. Where an interval contains 1, no overhead is distinguishable from none."
+	if again {
+		f.How += " “Again (A/A)” is bare metal measured a second time under another name: it should lie at 1."
+	}
+	if doubts {
+		f.Caption = "A question mark: doubtful, because bare metal differed from itself by as much (A/A check)."
+	}
+	f.Alt = inWords("Marks with intervals. ", marks)
+	l := &list{axis: "times " + baseline, pitch: 22}
+	l.low, l.high = ratioSpan(marks)
+	for i, m := range marks {
+		it := listLine{names: m.names, said: m.said()}
+		if i == 0 || marks[i-1].group != m.group {
+			it.head = m.group
+		}
+		l.lines = append(l.lines, it)
+	}
+	c := l.draw()
+	c.rule(ink, 1, c.x(1))
+	for i, m := range marks {
+		if m.missing != "" {
+			continue
+		}
+		if m.hasInterval() && !m.isReference {
+			c.whisker(m.style.platform, 1.6, true, c.middle[i], c.x(m.low), c.x(m.high), c.x0, c.x1)
+		}
+		c.symbol(m.style, c.in(m.value), c.middle[i])
+	}
+	f.picture = c.canvas
+	return f
+}
+
+// Baseline says what the ratios of these rows are relative to.
+func Baseline(rows []*data.Row) string {
+	i := slices.IndexFunc(rows, (*data.Row).IsBaseline)
+	if i < 0 {
+		return "the baseline"
+	}
+	t := rows[i].Treatment
+	if t.Platform == notebook.BM {
+		return words.Platform(t.Platform)
+	}
+	return words.Treatment(t, false) + " at " + words.Plain(t.Instance.Name)
+}

@@ -1,0 +1,330 @@
+package chart
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"tare/desk/data"
+	"tare/desk/ladder"
+	"tare/desk/words"
+	"tare/notebook"
+)
+
+// byIsolation is the axis of a figure that is a staircase of the isolation ladder.
+const byIsolation = "isolation"
+
+// staircases are the panels of a figure by isolation: one for each staircase, and of the folders whose studies declare it.
+func staircases(s *data.Summary, f notebook.Figure) []*Panel {
+	var list []*Panel
+	for _, c := range ladder.Of(s) {
+		if c.Workload != f.Workload || !contains(c.Params, f.Params) {
+			continue
+		}
+		p := stairPanel(s, c)
+		if f.Name != "" && !slices.ContainsFunc(p.Rows, func(r *data.Row) bool { return ofStudy(s, r, f) }) {
+			continue
+		}
+		p.name, p.heading = words.Plain(f.Name), words.Plain(f.Title)
+		list = append(list, p)
+	}
+	return list
+}
+
+// contains says whether some parameters are all among others.
+func contains(all, some map[string]string) bool {
+	for k, v := range some {
+		if all[k] != v {
+			return false
+		}
+	}
+	return true
+}
+
+func stairPanel(s *data.Summary, c *ladder.Staircase) *Panel {
+	where := words.Plain(c.Workload)
+	if w := words.Params(c.Params); w != "" {
+		where += " (" + w + ")"
+	}
+	where += " at " + words.Plain(c.Instance.Name)
+	if len(s.Hosts) > 1 {
+		where += " on " + words.Plain(c.Host)
+	}
+	if on := s.Online(c.HostID, c.Workload, c.HostCores); on != "" {
+		where += " " + on
+	}
+	if c.Made != "" {
+		where += ", " + words.Plain(c.Made)
+	}
+	p := &Panel{where: where, workload: words.Plain(c.Workload), axis: byIsolation, Staircase: c}
+	for _, r := range c.Rungs {
+		if r.Row != nil {
+			p.Rows, p.Places = append(p.Rows, r.Row), append(p.Places, words.Plain(r.Name))
+		}
+	}
+	return p
+}
+
+// staircase draws a ladder of isolation from bare metal down, a line for each rung: the edge of the stairs is its ratio to
+// bare metal.
+func staircase(p *Panel, stem string) *Figure {
+	c := p.Staircase
+	if c == nil {
+		return nil
+	}
+	f := &Figure{File: stem + "-ladder", Title: p.title("Overhead by isolation level"), Lead: words.Tight(words.Plain(c.Sentence)), Staircase: c, CSV: c.CSV}
+	f.How = "From the top down, each line adds one layer of isolation to those above it. The edge of the stairs is the mean over bare metal’s in the same rounds, with its 95 % interval; the line at 1 is bare metal. " +
+		"On the right is each rung’s own overhead: its mean over that of the rung below. A thick step is one whose overhead is distinguishable from none, corrected for how many could have been picked."
+	f.Caption = stairCaption(c)
+	f.Alt, f.picture = stairsInWords(c), drawStairs(c)
+	return f
+}
+
+// stairCaption says what stands below the stairs, and which marks are used.
+func stairCaption(c *ladder.Staircase) string {
+	has := func(is func(*ladder.Rung) bool) bool {
+		return slices.ContainsFunc(c.Rungs, func(r ladder.Rung) bool { return is(&r) })
+	}
+	var below []string
+	for _, it := range []struct {
+		kind ladder.Kind
+		text string
+	}{
+		{ladder.Engine, "whole containers, each compared with the topmost layer (dotted)"},
+		{ladder.VM, "the VM, compared with bare metal"},
+		{ladder.ContainerInVM, "a container in it, compared with the VM"},
+	} {
+		if has(func(r *ladder.Rung) bool { return r.Kind == it.kind }) {
+			below = append(below, it.text)
+		}
+	}
+	caption := ""
+	if below != nil {
+		caption = "Below the stairs: " + strings.Join(below, "; ") + "."
+	}
+	if has(func(r *ladder.Rung) bool { return r.Emulated && r.Measured() }) {
+		caption += " Hatched: emulated, which says nothing of a VM’s cost; never ranked."
+	}
+	if _, high := stairSpan(c); has(func(r *ladder.Rung) bool { return r.Measured() && r.Ratio.Value > high }) {
+		caption += " An arrow: beyond the axis, with its value."
+	}
+	return caption
+}
+
+// stairsInWords says a staircase in words.
+func stairsInWords(c *ladder.Staircase) string {
+	times := func(v, low, high float64) string { return words.Value(v, data.Floor(c.Metric, low), high, "") }
+	var list []string
+	for i := range c.Rungs {
+		r := &c.Rungs[i]
+		s := words.Plain(r.Label) + ": "
+		switch {
+		case !r.Measured():
+			s += "not measured"
+		case r.Kind == ladder.BareMetal:
+			s += "1"
+		default:
+			s += times(r.Ratio.Value, r.Ratio.Low, r.Ratio.High) + " times bare metal"
+			if r.Below > 0 {
+				s += ", " + times(r.Own.Value, r.Own.Low, r.Own.High) + " times " + words.Plain(c.Rungs[r.Below].Label)
+			}
+		}
+		if r.Emulated {
+			s += ", emulated"
+		}
+		list = append(list, s)
+	}
+	return "A staircase, from bare metal up. " + strings.Join(list, "; ") + "."
+}
+
+// stairSpan is the range of the axis: the layers' ratios with their intervals, and of the others those that do not squash
+// the layers.
+func stairSpan(c *ladder.Staircase) (low, high float64) {
+	var marks []mark
+	for i := range c.Rungs {
+		if r := &c.Rungs[i]; r.Kind <= ladder.Layer && r.Measured() {
+			marks = append(marks, mark{value: r.Ratio.Value, low: r.Ratio.Low, high: r.Ratio.High, isReference: r.Kind == ladder.BareMetal})
+		}
+	}
+	low, high = ratioSpan(marks)
+	most := 1 + math.Max(3*(high-1), 0.2)
+	least := 1 - math.Max(3*(1-low), 0.2)
+	for i := range c.Rungs {
+		r := &c.Rungs[i]
+		if v := r.Ratio.Value; !r.Measured() || v > most || v < least {
+			continue
+		}
+		for _, v := range []float64{r.Ratio.Low, r.Ratio.Value, r.Ratio.High} {
+			if !math.IsNaN(v) {
+				low, high = math.Min(low, math.Max(v, least)), math.Max(high, math.Min(v, most))
+			}
+		}
+	}
+	return low, high
+}
+
+// stairs is a staircase as it is drawn.
+type stairs struct {
+	*frame
+	c *ladder.Staircase
+}
+
+func drawStairs(c *ladder.Staircase) *canvas {
+	l := &list{axis: "times bare metal", right: "times the rung below", pitch: 20}
+	l.low, l.high = stairSpan(c)
+	last := ""
+	for i := range c.Rungs {
+		r := &c.Rungs[i]
+		it := listLine{names: []string{words.Plain(r.Label), words.Plain(r.Name)}, faint: !r.Measured()}
+		if r.Doubtful {
+			it.names[0], it.names[1] = it.names[0]+" ?", it.names[1]+" ?"
+		}
+		head := ""
+		switch r.Kind {
+		case ladder.Engine:
+			head = "whole containers"
+		case ladder.VM, ladder.ContainerInVM:
+			head = "virtual machines"
+			if r.Emulated {
+				head = "emulated: not a VM’s cost"
+			}
+		}
+		if head != last {
+			it.head, last = head, head
+		}
+		switch {
+		case !r.Measured() || r.Kind == ladder.BareMetal:
+		case math.IsNaN(r.Own.Value):
+			it.said = "no value"
+		default:
+			it.said, it.plain = words.PlusMinus(r.Own.Value, r.Own.Low, r.Own.High, -1), r.Told
+		}
+		l.lines = append(l.lines, it)
+	}
+	s := stairs{l.draw(), c}
+	// The stairs' faces first, so that lines and values lie on them.
+	for i := range c.Rungs {
+		s.face(i)
+	}
+	s.rule(ink, 1, s.in(1))
+	s.standing()
+	for i := range c.Rungs {
+		s.rung(i)
+	}
+	return s.canvas
+}
+
+// top and foot are the upper and the lower end of a rung's line.
+func (s *stairs) top(i int) float64  { return s.middle[i] - s.pitch/2 }
+func (s *stairs) foot(i int) float64 { return s.middle[i] + s.pitch/2 }
+
+// face fills a rung's line from bare metal to its ratio.
+func (s *stairs) face(i int) {
+	r := &s.c.Rungs[i]
+	if !r.Measured() || r.Kind <= ladder.Again || math.IsNaN(r.Ratio.Value) {
+		return
+	}
+	v := s.in(r.Ratio.Value)
+	a, b := min(s.in(1), v), max(s.in(1), v)
+	if b-a < 0.1 {
+		return
+	}
+	if r.Emulated {
+		s.hatch(hue(r.Treatment), a, s.top(i), b, s.foot(i), 8)
+		return
+	}
+	s.area(hue(r.Treatment)+light, rect(a, s.top(i), b, s.foot(i))...)
+}
+
+// standing draws the dotted line from the topmost layer down past the engines that are compared with it.
+func (s *stairs) standing() {
+	t := s.c.Top()
+	if t < 0 {
+		return
+	}
+	last := t
+	for i := range s.c.Rungs {
+		if s.c.Rungs[i].Kind == ladder.Engine {
+			last = i
+		}
+	}
+	if v := s.c.Rungs[t].Ratio.Value; last > t && !math.IsNaN(v) {
+		s.lines(notebook.CN, 1, []float64{1.5, 2.5}, point{s.in(v), s.foot(t)}, point{s.in(v), s.foot(last)})
+	}
+}
+
+// rung draws one rung's edge, the step to it, and its interval.
+func (s *stairs) rung(i int) {
+	r := &s.c.Rungs[i]
+	top, mid, foot := s.top(i), s.middle[i], s.foot(i)
+	if !r.Measured() {
+		s.absent(i)
+		return
+	}
+	v := r.Ratio.Value
+	if math.IsNaN(v) {
+		return
+	}
+	col, at := hue(r.Treatment), s.in(v)
+	if r.Kind > ladder.Again {
+		s.line(col, 1.6, at, top, at, foot)
+		if r.Below >= 0 {
+			if b := s.c.Rungs[r.Below].Ratio.Value; !math.IsNaN(b) {
+				step := 1.0
+				if r.Told {
+					step = 4
+				}
+				s.line(col, step, s.in(b), top, at, top)
+			}
+		}
+	}
+	switch {
+	case at != s.x(v):
+		s.beyond(col, mid, words.PlusMinus(v, r.Ratio.Low, r.Ratio.High, -1), v > 1)
+	case r.Kind != ladder.BareMetal:
+		if !math.IsNaN(r.Ratio.Low) && !math.IsNaN(r.Ratio.High) {
+			s.whisker(ink, 1.2, true, mid, s.x(math.Max(r.Ratio.Low, 0)), s.x(r.Ratio.High), s.x0, s.x1)
+		}
+		s.dots(col, 2.4, point{at, mid})
+		if r.Emulated || r.Kind == ladder.Again {
+			s.dots(paper, 0.8, point{at, mid})
+		}
+	}
+}
+
+// beyond draws an arrow at the end of the axis, with the value that lies beyond it.
+func (s *stairs) beyond(col colour, mid float64, value string, right bool) {
+	end0, sign, at := s.x1-3, -1.0, end
+	if !right {
+		end0, sign, at = s.x0+3, 1, start
+	}
+	value = fit(value, smallSize, s.x1-s.x0-26)
+	w := width(value, smallSize)
+	from, to := end0, end0+sign*(w+16)
+	s.area(paper, rect(min(from, to), mid-6, max(from, to), mid+6)...)
+	s.lines(col, 1.6, nil, point{end0 + 5*sign, mid - 4}, point{end0, mid}, point{end0 + 5*sign, mid + 4})
+	s.line(col, 1.6, end0+9*sign, mid, end0, mid)
+	s.text(end0+12*sign, mid+3.5, at, smallSize, ink, value)
+}
+
+// absent says that a rung was not measured, beside the edge that goes on through the gap.
+func (s *stairs) absent(i int) {
+	at := s.in(1) + 6
+	if s.c.Rungs[i].Kind == ladder.Layer && s.c.Top() > i {
+		for j := i - 1; j >= 0; j-- {
+			r := &s.c.Rungs[j]
+			if !r.Measured() || r.Kind == ladder.Again || math.IsNaN(r.Ratio.Value) {
+				continue
+			}
+			v := s.in(r.Ratio.Value)
+			s.lines(notebook.CN, 1.2, []float64{3, 3}, point{v, s.top(i)}, point{v, s.foot(i)})
+			at = v + 6
+			break
+		}
+	}
+	const said = "not measured"
+	w := width(said, 9)
+	at = min(at, s.x1-w)
+	s.area(paper, rect(at-2, s.middle[i]-5, at+w+2, s.middle[i]+5)...)
+	s.text(at, s.middle[i]+3, start, 9, muted, said)
+}

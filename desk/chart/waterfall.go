@@ -1,0 +1,180 @@
+package chart
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"strings"
+
+	"tare/desk/explain"
+	"tare/desk/words"
+	"tare/notebook"
+)
+
+// fall is a waterfall: from the baseline's time over each part of the overhead to the treatment's.
+type fall struct {
+	bars      []fallBar
+	low, high float64 // range of the axis
+	cut       bool    // the axis does not begin at 0
+}
+
+// fallBar is a bar of a waterfall: a part floats between where the parts before it end and where it ends itself.
+type fallBar struct {
+	names     []string
+	from, to  float64
+	low, high float64 // of to; NaN where there is no interval
+	words     string  // "+0.42 ± 0.03"
+	style     style
+	total     bool // it stands on the axis
+}
+
+// waterfall draws what the overhead of a treatment is attributed to, from the baseline's time down to its own. There is
+// none where there is no baseline.
+func waterfall(a *Account, stem string) *Figure {
+	if len(a.Parts) == 0 || !words.Finite(a.Gap.Value) || !words.Finite(a.Elapsed.Value) {
+		return nil
+	}
+	unit, k := SecondsUnit(Largest(a.Account))
+	w := fallOf(a, k)
+	significant, others := false, false
+	for _, b := range w.bars {
+		significant, others = significant || !b.total && b.style.solid, others || !b.total && !b.style.solid
+	}
+	f := &Figure{File: stem, Title: "Where the time went: " + a.Title, Emulated: a.Emulated}
+	f.How = "From the top down, from the baseline’s time to this treatment’s: each part of the overhead begins where the one above it ends. " +
+		"The thin lines are the parts’ 95 % intervals, on the last bar that of the overhead."
+	switch {
+	case significant && others:
+		f.Caption = "Solid: the 95 % interval excludes 0. Pale: it contains 0, so the part is no cause of anything."
+	case others:
+		f.Caption = "Pale: the 95 % intervals contain 0, so no part is a cause of anything."
+	}
+	if w.cut {
+		f.Caption += " The axis does not begin at 0."
+	}
+	if a.Emulated {
+		f.Caption += " Hatched: emulated, which says nothing of a VM’s cost."
+	}
+	list := []string{fmt.Sprintf("the overhead against %s: %s", words.Plain(a.Against), words.Value(k*a.Gap.Value, k*a.Gap.Low, k*a.Gap.High, unit))}
+	for _, p := range a.Parts {
+		list = append(list, words.Plain(p.Label)+": "+words.Value(k*p.Seconds.Value, k*p.Seconds.Low, k*p.Seconds.High, unit))
+	}
+	f.Alt = "A waterfall. " + strings.Join(list, "; ") + "."
+	f.picture = w.draw("elapsed time of a trial, " + unit)
+	return f
+}
+
+// fallOf makes an account's bars, in units of which a second has k.
+func fallOf(a *Account, k float64) *fall {
+	w := &fall{}
+	at := a.Elapsed.Value - a.Gap.Value
+	d := words.Decimals(k*a.Gap.Value, k*a.Gap.Low, k*a.Gap.High)
+	nan := math.NaN()
+	from := style{platform: notebook.BM, solid: true}
+	if a.Baseline != nil {
+		from = style{platform: hue(a.Baseline.Treatment), solid: a.Baseline.Treatment.Provisioning != notebook.Vanilla, emulated: !a.Baseline.Representative}
+	}
+	w.bars = append(w.bars, fallBar{names: []string{words.Plain(cmp.Or(a.Against, "bare metal"))}, to: k * at, low: nan, high: nan, total: true, words: words.Number(k*at, d), style: from})
+	for i := range a.Parts {
+		part := &a.Parts[i]
+		e := part.Seconds
+		if !words.Finite(e.Value) || e.Value == 0 && !part.Told() && e.Low == 0 && e.High == 0 {
+			continue // nothing of it, in every round
+		}
+		b := fallBar{names: []string{words.Plain(part.Label)}, from: k * at, to: k * (at + e.Value), low: k * (at + e.Low), high: k * (at + e.High),
+			style: style{platform: hue(a.Row.Treatment), solid: part.Told(), emulated: a.Emulated}}
+		if part.Key == explain.Unexplained {
+			b.style.platform = other
+		}
+		// Parts of one overhead are read beside each other: none with many more decimals than it.
+		b.words = words.Signed(words.PlusMinus(k*e.Value, k*e.Low, k*e.High, d+1))
+		at += e.Value
+		w.bars = append(w.bars, b)
+	}
+	w.bars = append(w.bars, fallBar{names: []string{words.BriefLine(a.Row.Treatment, false)}, to: k * a.Elapsed.Value, total: true, words: words.Number(k*a.Elapsed.Value, d),
+		low: k * (a.Elapsed.Value - a.Gap.Value + a.Gap.Low), high: k * (a.Elapsed.Value - a.Gap.Value + a.Gap.High),
+		style: style{platform: hue(a.Row.Treatment), solid: a.Row.Treatment.Provisioning != notebook.Vanilla, emulated: !a.Row.Representative}})
+	w.span()
+	return w
+}
+
+// span is the range of the axis: from 0 where the overhead can be seen so, else from a little below the lowest part.
+func (w *fall) span() {
+	low, high := math.Inf(1), math.Inf(-1)
+	for _, b := range w.bars {
+		low, high = math.Min(low, b.to), math.Max(high, b.to)
+	}
+	// A wild interval of few rounds must not squash the parts.
+	room := math.Max(high-low, 0.05*math.Abs(high))
+	l, h := low, high
+	for _, b := range w.bars {
+		if b.high > b.low && !math.IsInf(b.high-b.low, 0) {
+			l, h = math.Min(l, math.Max(b.low, low-room)), math.Max(h, math.Min(b.high, high+room))
+		}
+	}
+	w.low, w.high = math.Min(0, l), h
+	if room := h - l; l > 0 && room < 0.3*h {
+		w.low, w.cut = l-0.4*room, true
+	}
+	pad := 0.04 * (w.high - w.low)
+	if !(pad > 0) || math.IsInf(pad, 0) {
+		pad = 1
+	}
+	w.high += pad
+	if w.low < 0 {
+		w.low -= pad
+	}
+}
+
+func (w *fall) draw(axis string) *canvas {
+	l := &list{axis: axis, low: w.low, high: w.high, pitch: 24}
+	for _, b := range w.bars {
+		l.lines = append(l.lines, listLine{names: b.names, said: b.words, plain: b.total})
+	}
+	f := l.draw()
+	base := f.in(math.Max(0, w.low))
+	for i, b := range w.bars {
+		top, foot := f.middle[i]-7, f.middle[i]+7
+		from, to := f.in(b.from), f.in(b.to)
+		if b.total {
+			from = base
+		}
+		if lo, hi := min(from, to), max(from, to); hi-lo < 1 {
+			f.line(b.style.platform, 1.6, to, top, to, foot)
+		} else {
+			f.box(b.style, lo, top, hi, foot)
+		}
+		if b.total && w.cut { // torn off: the bar does not begin here
+			f.lines(paper, 3, nil, point{base + 5, foot + 1}, point{base + 9, f.middle[i] + 2}, point{base + 5, f.middle[i] - 2}, point{base + 9, top - 1})
+		}
+		if i+1 < len(w.bars) {
+			f.line(muted, 0.7, to, foot, to, f.middle[i+1]-7)
+		}
+		if b.high > b.low {
+			f.whisker(ink, 1.2, true, f.middle[i], f.x(b.low), f.x(b.high), f.x0, f.x1)
+		}
+	}
+	if !w.cut {
+		f.rule(ink, 1, base)
+	}
+	return f.canvas
+}
+
+// Largest is the largest number of seconds in an account.
+func Largest(a *explain.Account) float64 {
+	top := math.Max(math.Abs(a.Elapsed.Value), math.Abs(a.Elapsed.Value-a.Gap.Value))
+	for _, p := range a.Parts {
+		if v := math.Abs(p.Seconds.Value); v > top {
+			top = v
+		}
+	}
+	return top
+}
+
+// SecondsUnit is the unit in which so many seconds are read best, and how many of it a second has.
+func SecondsUnit(s float64) (string, float64) {
+	if s < 0.5 {
+		return "ms", 1e3
+	}
+	return "s", 1
+}

@@ -1,0 +1,108 @@
+package page
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"tare/desk/chart"
+	"tare/desk/data"
+	"tare/desk/words"
+	"tare/notebook"
+)
+
+// secondaryTable is the table of a group's secondary metrics: percentiles, rates.
+type secondaryTable struct {
+	ID       string
+	Heads    []secondaryHead
+	Rows     []secondaryRow
+	Constant string // what is the same in every row; empty: nothing
+}
+
+// Columns is how many the table has.
+func (t *secondaryTable) Columns() int { return 1 + 2*len(t.Heads) }
+
+type secondaryHead struct{ Name, Unit string }
+
+type secondaryRow struct {
+	First              bool // of its instance type
+	Instance, Platform string
+	Sub                string
+	Cells              []secondaryCell
+	Muted              bool
+}
+
+type secondaryCell struct{ Value, Half string }
+
+// secondary makes the table of a group's secondary metrics; nil where its workload has none.
+func secondary(id string, g *chart.Group, s *data.Summary) *secondaryTable {
+	var metrics []notebook.Metric
+	for _, r := range g.Rows {
+		for _, a := range r.Also {
+			if !slices.Contains(metrics, a.Metric) {
+				metrics = append(metrics, a.Metric)
+			}
+		}
+	}
+	if metrics == nil {
+		return nil
+	}
+	t := &secondaryTable{ID: id}
+	last := ""
+	for _, r := range g.Rows {
+		row := secondaryRow{Instance: words.Plain(r.Treatment.Instance.Name), Platform: words.Platform(r.Treatment.Platform), Sub: subName(r.Treatment, s), Muted: !r.Representative || r.Doubtful}
+		row.First, last = row.Instance != last, row.Instance
+		t.Rows = append(t.Rows, row)
+	}
+	var constant []string
+	for _, m := range metrics {
+		head := secondaryHead{Name: strings.ReplaceAll(words.Plain(m.Name), "_", " "), Unit: words.Plain(m.Unit)}
+		if head.Unit == "1" {
+			head.Unit = ""
+		}
+		cells := make([]secondaryCell, len(g.Rows))
+		values := make([]*string, len(g.Rows))
+		same := len(g.Rows) > 1
+		first := math.NaN()
+		for i, r := range g.Rows {
+			cells[i].Value = "–"
+			values[i] = &cells[i].Value
+			at := slices.IndexFunc(r.Also, func(a data.Also) bool { return a.Metric == m })
+			if at < 0 {
+				continue
+			}
+			a := r.Also[at]
+			if math.IsNaN(first) {
+				first = a.Mean
+			}
+			same = same && a.Mean == first && !(a.Low < a.High)
+			d := words.Decimals(a.Mean, a.Low, a.High)
+			cells[i].Value = words.Number(a.Mean, d)
+			if half := (a.High - a.Low) / 2; !math.IsNaN(half) && !math.IsInf(half, 0) {
+				cells[i].Half = "± " + words.Number(half, d)
+			} else if !math.IsNaN(a.Mean) {
+				cells[i].Half = "no interval"
+			}
+		}
+		if same {
+			constant = append(constant, strings.TrimSpace(fmt.Sprintf("%s %s %s", head.Name, words.Number(first, words.Decimals(first, first, first)), head.Unit)))
+			continue
+		}
+		alignPoints(values)
+		t.Heads = append(t.Heads, head)
+		for i := range t.Rows {
+			t.Rows[i].Cells = append(t.Rows[i].Cells, cells[i])
+		}
+	}
+	if constant != nil {
+		t.Constant = "The same in every row: " + strings.Join(constant, ", ") + "."
+	}
+	return t
+}
+
+// subName is what a treatment's name has beside its platform.
+func subName(t notebook.Treatment, s *data.Summary) string {
+	n := strings.TrimPrefix(words.Treatment(t, s.Networks(t.Workload)), words.Platform(t.Platform))
+	return strings.Trim(n, ", ")
+}

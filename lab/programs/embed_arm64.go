@@ -1,8 +1,0 @@
-//go:build linux
-
-package programs
-
-import "embed"
-
-//go:embed all:arm64
-var embedded embed.FS

@@ -1,7 +1,0 @@
-//go:build linux && !amd64 && !arm64
-
-package programs
-
-import "embed"
-
-var embedded embed.FS
