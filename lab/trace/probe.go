@@ -64,7 +64,7 @@ func role(name string) uint32 {
 type look struct {
 	Zero                                                    uint64
 	Cores, Follow, Stacks, Seeded, Open, Spans, Main, Dying uint32
-	Begin, End                                              uint64
+	Begin, End, Died, Offset, Synced                        uint64
 }
 
 // Offsets in it of what is changed while programs run.
@@ -205,9 +205,6 @@ func (w *Watch) attach() error {
 	}
 	if l.Seeded == 0 {
 		return errors.New("none of the guest's threads is known to the kernel by its number: tare is in a PID namespace of its own; run it on the host itself")
-	}
-	if err := w.attachAll("wakeup", "wakeup_new"); err != nil {
-		return err
 	}
 	if k.wants(notebook.ProbeScheduler) || k.wants(notebook.ProbeStacks) {
 		if err := w.attachAll("switched"); err != nil {

@@ -48,7 +48,6 @@ const (
 	countCache
 	countNode
 	countTasks
-	countRun
 	tallies
 )
 
@@ -209,7 +208,7 @@ func (w *Watch) scheduler(p *notebook.Probes, s *span, l look) {
 		for i, figure := range []string{"switches", "waits", "preemptions", "wakeups", "migrations", "cache_migrations", "node_migrations", "tasks"} {
 			p.Figures[prefix+figure] = float64(c[i])
 		}
-		p.Figures[prefix+"run_s"] = float64(c[countRun]) * nano
+		p.Figures[prefix+"run_s"] = float64(s.Sums[r][kindOn]) * nano
 		add := func(kind int, what, of string) {
 			if d := distribution(s.Spread[r][kind][:], s.Sums[r][kind]); d != nil {
 				d.Role, d.What, d.Of = name, what, of

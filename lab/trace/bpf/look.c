@@ -19,8 +19,10 @@ struct inode { u16 i_mode; };
 struct file { struct inode *f_inode; };
 struct fdtable { unsigned max_fds; struct file **fd; };
 struct files_struct { struct fdtable *fdt; };
-struct cfs_rq { int throttle_count; };
+struct rq { u64 clock; };
+struct cfs_rq { struct rq *rq; int throttle_count; };
 struct sched_entity { struct cfs_rq *cfs_rq; u64 sum_exec_runtime; };
+struct sched_info { unsigned long long run_delay, last_queued; };
 struct signal_struct { struct { int counter; } live; };
 struct task_struct {
 	int pid, tgid;
@@ -28,6 +30,7 @@ struct task_struct {
 	unsigned in_iowait : 1;
 	struct files_struct *files;
 	struct sched_entity se;
+	struct sched_info sched_info;
 };
 struct task_struct___throttled { _Bool throttled; }; // Linux 6.18: each thread is throttled on its own
 struct pt_regs___x86 { unsigned long orig_ax, di; };
@@ -59,7 +62,7 @@ enum { OTHER, BLOCK, NETWORK, FUTEX, SLEEP, REASONS, BY_FD = 7 };
 enum { ON, RUNQ, PREEMPTED, THROTTLE, OFF, KINDS = OFF + REASONS };
 // Columns of wall; idle for a reason is IDLE + reason.
 enum { RUN, CORE, THROTTLING, IDLE, WALLS = IDLE + REASONS };
-enum { SWITCHES, WAITED, PREEMPTIONS, WAKEUPS, MIGRATIONS, CACHE, NODE, TASKS, RUN_NS, COUNTS };
+enum { SWITCHES, WAITED, PREEMPTIONS, WAKEUPS, MIGRATIONS, CACHE, NODE, TASKS, COUNTS };
 
 #define BUCKETS 40
 #define SPANS 2 // the ruler warms up once before it measures: the last span is the trial
@@ -70,10 +73,13 @@ enum { SWITCHES, WAITED, PREEMPTIONS, WAKEUPS, MIGRATIONS, CACHE, NODE, TASKS, R
 struct seat {
 	u64 since;      // of its state
 	u64 ran;        // CPU time that it had used when it last left a core
-	u64 inode;      // of the file that it last waited for
+	u64 delayed;    // time that it had stood in run queues then
+	u64 call;       // system call and file descriptor that it last waited in
 	u32 cpu;        // where it last ran, from 1; 0: nowhere yet
 	int stack;      // of its wait; negative: none
 	u8 role, state, reason, file_reason;
+	u8 known;       // for so many more short waits in the same call the reason is taken to be the same
+	u8 assumed;     // it was for this one
 };
 
 struct {
@@ -121,6 +127,9 @@ struct look {
 	u32 main;  // the trial's process
 	u32 dying; // it has ended, and its ruler not yet seen it
 	u64 begin, end;
+	u64 died;   // when the trial's process ended
+	u64 offset; // from the run queues' clock to CLOCK_MONOTONIC
+	u64 synced; // when that was found out, by the run queues' clock
 } look __attribute__((aligned(64)));
 
 // How many of the guest's threads run, are ready, are throttled, and since when: 10 bits each, and 34 of units of 1024 ns,
@@ -185,9 +194,33 @@ static __always_inline void count(struct span *p, u32 role, u32 what, u64 n)
 #define ONE_THROTTLED (1ull << 20)
 #define NUMBERS ((1ull << 30) - 1)
 
-// account charges the time since the last change to what the guest did meanwhile, and changes the numbers by delta. The share
-// of a core that could have been used and was not goes to what kept the thread from it.
-static __always_inline void account(struct sums *s, struct span *p, u64 now, u64 delta, u32 reason)
+// charge books time in which so many threads of the guest ran, were ready and were throttled. The share of a core that could have been
+// used and was not goes to what kept the thread from it. sign is -1 to take it back.
+static __always_inline void charge(struct span *p, u64 time, u64 numbers, u32 reason, int sign)
+{
+	u64 runs = numbers & 1023, ready = numbers >> 10 & 1023, throttled = numbers >> 20 & 1023;
+	u64 able = runs + ready + throttled, cores = look.cores;
+	if (!able) {
+		if (reason < REASONS)
+			p->wall[IDLE + reason] += sign * time;
+		return;
+	}
+	u64 share = able < cores ? able : cores;
+	if (runs >= share) {
+		p->wall[RUN] += sign * time;
+		return;
+	}
+	u64 run = time * runs / share, rest = time - run;
+	u64 core = rest * ready / (ready + throttled);
+	p->wall[RUN] += sign * run;
+	p->wall[CORE] += sign * core;
+	p->wall[THROTTLING] += sign * (rest - core);
+}
+
+// account charges the time since the last change to what the guest did meanwhile, and changes the numbers by delta. A thread that
+// enters a core now was ready since woken, which nobody was told of then; 0: there is none. For the time before the last change, in which
+// others were switched, its part is worked out with the numbers of now.
+static __always_inline void account(struct sums *s, struct span *p, u64 now, u64 delta, u32 reason, u64 woken)
 {
 	u64 t = (now - look.zero) >> 10;
 	for (int i = 0; i < 16; i++) {
@@ -202,32 +235,34 @@ static __always_inline void account(struct sums *s, struct span *p, u64 now, u64
 		u64 begin = (look.begin - look.zero) >> 10;
 		if (from < begin)
 			from = begin;
-		if (to <= from)
-			return;
-		u64 time = to - from;
-		u64 runs = old & 1023, ready = old >> 10 & 1023, throttled = old >> 20 & 1023;
-		u64 able = runs + ready + throttled, cores = look.cores;
-		if (!able) {
-			if (reason < REASONS)
-				p->wall[IDLE + reason] += time;
+		if (!woken) {
+			if (to > from)
+				charge(p, to - from, old, reason, 1);
 			return;
 		}
-		u64 share = able < cores ? able : cores;
-		if (runs >= share) {
-			p->wall[RUN] += time;
+		u64 w = (woken - look.zero) >> 10;
+		if (w > to)
+			w = to;
+		if (w < begin)
+			w = begin;
+		if (w >= from) {
+			charge(p, w - from, old, reason, 1);
+			if (to > w)
+				charge(p, to - w, old + ONE_READY, reason, 1);
 			return;
 		}
-		u64 run = time * runs / share, rest = time - run;
-		u64 core = rest * ready / (ready + throttled);
-		p->wall[RUN] += run;
-		p->wall[CORE] += core;
-		p->wall[THROTTLING] += rest - core;
+		if (to > from)
+			charge(p, to - from, old + ONE_READY, reason, 1);
+		if (look.cores > 1 && old & 1023) {
+			charge(p, from - w, old, reason, -1);
+			charge(p, from - w, old + ONE_READY, reason, 1);
+		}
 		return;
 	}
 	s->lost++;
 }
 
-static __always_inline u32 reason_by_file(struct task_struct *t, struct seat *a, u64 fd)
+static __always_inline u32 reason_by_file(struct task_struct *t, u64 fd)
 {
 	struct fdtable *fdt = t->files->fdt;
 	struct file *file = 0;
@@ -237,21 +272,23 @@ static __always_inline u32 reason_by_file(struct task_struct *t, struct seat *a,
 		return OTHER;
 	bpf_probe_read_kernel(&file, sizeof file, &fdt->fd[fd]);
 	bpf_probe_read_kernel(&inode, sizeof inode, &file->f_inode);
-	if (a->inode == (u64)inode) // not the file, in whose place one of another kind may be when it is closed
-		return a->file_reason;
 	bpf_probe_read_kernel(&mode, sizeof mode, &inode->i_mode);
-	a->inode = (u64)inode;
 	switch (mode & 0170000) {
-	case 0140000: a->file_reason = NETWORK; break;           // socket
-	case 0100000: case 0060000: a->file_reason = BLOCK; break; // file, block device
-	default: a->file_reason = OTHER;
+	case 0140000: return NETWORK;              // socket
+	case 0100000: case 0060000: return BLOCK;  // file, block device
 	}
-	return a->file_reason;
+	return OTHER;
 }
 
-// reason is what the thread, which is the current one, is going to wait for.
-static __always_inline u32 reason(struct task_struct *t, struct seat *a)
+// What a file is takes three reads to find out. A thread that waits in the same call for the same descriptor again is taken to wait for
+// the same, so many times at most, and only for short waits: after a long one the reads are made, for whoever then waits for it.
+#define ASSUMED 63
+#define SHORT 50000 // ns
+
+// reason is what a thread that does not run waits for.
+static __always_inline u32 reason(struct task_struct *t, struct seat *a, _Bool may_assume)
 {
+	a->assumed = 0;
 	if (BPF_CORE_READ_BITFIELD(t, in_iowait))
 		return BLOCK;
 	struct pt_regs___x86 *x86 = (void *)bpf_task_pt_regs((void *)t);
@@ -267,7 +304,18 @@ static __always_inline u32 reason(struct task_struct *t, struct seat *a)
 	if (nr >= SYSCALLS)
 		return OTHER; // a page fault, or nothing of its own
 	u32 r = reasons[nr & (SYSCALLS - 1)];
-	return r == BY_FD ? reason_by_file(t, a, fd) : r;
+	if (r != BY_FD)
+		return r;
+	u64 call = nr << 32 | (u32)fd;
+	if (may_assume && a->known && a->call == call) {
+		a->known--;
+		a->assumed = 1;
+		return a->file_reason;
+	}
+	a->call = call;
+	a->known = ASSUMED;
+	a->file_reason = reason_by_file(t, fd);
+	return a->file_reason;
 }
 
 static __always_inline _Bool is_throttled(struct task_struct *t)
@@ -322,7 +370,7 @@ static __always_inline u64 repair(struct sums *s, struct span *p, struct seat *a
 	if (!p || booked >= WALLS || a->state == UNKNOWN)
 		return delta;
 	u64 before = p->wall[booked];
-	account(s, p, now, 0, a->reason);
+	account(s, p, now, 0, a->reason, 0);
 	if (ran > now - a->since)
 		ran = now - a->since;
 	u64 share = able > look.cores ? look.cores : able;
@@ -331,6 +379,115 @@ static __always_inline u64 repair(struct sums *s, struct span *p, struct seat *a
 		time = just;
 	p->wall[booked] -= time;
 	p->wall[RUN] += time;
+	return delta;
+}
+
+// closed ends the trial's span; what comes after it is not of the trial.
+static __always_inline void closed(struct sums *s, u64 now)
+{
+	u64 changed = (state[0] >> 30 << 10) + look.zero;
+	if (now < changed)
+		now = changed;
+	account(s, span(s), now, 0, OTHER, 0);
+	look.end = now;
+	look.open = 0;
+	look.dying = 0;
+}
+
+// How often the run queues' clock is set by CLOCK_MONOTONIC, in ns. It is read for nothing, but is no clock for userspace and goes astray
+// by some microseconds in this time.
+#define SYNC 200000000
+
+// leaves does what is to be done for a thread that leaves its core; it gives the change of the guest's numbers.
+static __always_inline u64 leaves(void *ctx, struct sums *s, struct span *p, struct seat *a, struct task_struct *t, u64 now, _Bool waits, _Bool dead, u32 *why)
+{
+	u32 role = a->role;
+	_Bool mine = look.follow >> role & 1;
+	u64 total = t->se.sum_exec_runtime, delta = 0;
+	if (a->state == RUNS) {
+		took(p, role, ON, now - a->since);
+		if (mine)
+			delta -= ONE_RUNS;
+	} else if (a->state != UNKNOWN) {
+		u64 ran = total - a->ran;
+		took(p, role, ON, ran);
+		if (mine)
+			delta += repair(s, p, a, now, ran);
+		else
+			s->lost++;
+	}
+	a->ran = total;
+	a->delayed = t->sched_info.run_delay;
+	count(p, role, SWITCHES, 1);
+	a->since = now;
+	a->cpu = bpf_get_smp_processor_id() + 1;
+	if (waits) {
+		a->state = WAITS;
+		a->stack = -1;
+		if (!dead) {
+			a->reason = *why = reason(t, a, 1);
+			count(p, role, WAITED, 1);
+			if (look.stacks && mine)
+				a->stack = bpf_get_stackid(ctx, &stacks, BPF_F_FAST_STACK_CMP);
+		}
+		return delta;
+	}
+	count(p, role, PREEMPTIONS, 1);
+	if (is_throttled(t)) {
+		a->state = THROTTLED;
+		return mine ? delta + ONE_THROTTLED : delta;
+	}
+	a->state = READY;
+	return mine ? delta + ONE_READY : delta;
+}
+
+// enters does what is to be done for a thread that enters a core. What it did since it left one is only seen now: the scheduler itself
+// keeps when it was woken, and for how long it stood in queues that it was taken out of again.
+static __always_inline u64 enters(struct sums *s, struct span *p, struct seat *b, struct task_struct *t, u64 now, u64 *woken, u32 *why)
+{
+	u32 role = b->role, cpu = bpf_get_smp_processor_id() + 1;
+	u64 delta = 0, off = now - b->since, queued = t->sched_info.last_queued;
+	_Bool mine = look.follow >> role & 1;
+	if (b->state == THROTTLED) {
+		took(p, role, THROTTLE, off);
+		if (mine)
+			delta -= ONE_THROTTLED;
+	} else if (b->state == READY) {
+		took(p, role, PREEMPTED, off);
+		if (mine)
+			delta -= ONE_READY;
+	} else if (b->state != RUNS) {
+		u64 ready = t->sched_info.run_delay - b->delayed;
+		if (queued && now > queued + look.offset)
+			ready += now - queued - look.offset;
+		if (b->state != UNKNOWN && ready > off)
+			ready = off;
+		if (b->state == WAITS) {
+			if (b->assumed && off - ready > SHORT)
+				b->reason = reason(t, b, 0);
+			*why = b->reason;
+			if (*why < REASONS)
+				took(p, role, OFF + *why, off - ready);
+			if (b->stack >= 0 && p)
+				waited_at(s, b->stack, off - ready);
+			count(p, role, WAKEUPS, 1);
+		}
+		took(p, role, RUNQ, ready);
+		if (mine)
+			*woken = now - ready;
+	}
+	if (mine)
+		delta += ONE_RUNS;
+	if (b->cpu && b->cpu != cpu) {
+		u32 old = (b->cpu - 1) & (MAX_CPUS - 1), new = (cpu - 1) & (MAX_CPUS - 1);
+		count(p, role, MIGRATIONS, 1);
+		if (cache_of[old] != cache_of[new])
+			count(p, role, CACHE, 1);
+		if (node_of[old] != node_of[new])
+			count(p, role, NODE, 1);
+	}
+	b->state = RUNS;
+	b->since = now;
 	return delta;
 }
 
@@ -345,161 +502,37 @@ int BPF_PROG(switched, _Bool preempt, struct task_struct *prev, struct task_stru
 		if (!b)
 			return 0;
 	}
-	if (a && a->role >= ROLES) // rulers are only waited for
-		a = 0;
-	if (b && b->role >= ROLES)
-		b = 0;
-	if (!a) {
-		asm volatile("" : : "r"(b));
-		if (!b)
-			return 0;
-	}
 	struct sums *s = mine();
 	if (!s)
 		return 0;
+	// The scheduler has just read its clock; to read another costs more than all that follows.
+	u64 now = prev->se.cfs_rq->rq->clock;
+	if (now - look.synced > SYNC) {
+		look.offset = bpf_ktime_get_ns() - now;
+		look.synced = now;
+	}
+	now += look.offset;
 	struct span *p = span(s);
-	u64 now = bpf_ktime_get_ns(), delta = 0;
+	u64 delta = 0, woken = 0;
 	u32 why = OTHER;
 	_Bool followed = 0;
-	if (a) {
-		u32 role = a->role;
-		_Bool mine = look.follow >> role & 1;
-		u64 total = prev->se.sum_exec_runtime;
-		if (a->state == RUNS) {
-			took(p, role, ON, now - a->since);
-			count(p, role, RUN_NS, now - a->since);
-			if (mine)
-				delta -= ONE_RUNS;
-		} else if (a->state != UNKNOWN) {
-			u64 ran = total - a->ran;
-			took(p, role, ON, ran);
-			count(p, role, RUN_NS, ran);
-			if (mine)
-				delta += repair(s, p, a, now, ran);
-			else
-				s->lost++;
-		}
-		a->ran = total;
-		count(p, role, SWITCHES, 1);
-		a->since = now;
-		a->cpu = bpf_get_smp_processor_id() + 1;
-		if (prev_state && !preempt) {
-			a->state = WAITS;
-			a->stack = -1;
-			if (!(prev_state & TASK_DEAD)) {
-				a->reason = why = reason(prev, a);
-				count(p, role, WAITED, 1);
-				if (look.stacks && mine)
-					a->stack = bpf_get_stackid(ctx, &stacks, BPF_F_FAST_STACK_CMP);
-			}
-		} else {
-			count(p, role, PREEMPTIONS, 1);
-			if (is_throttled(prev)) {
-				a->state = THROTTLED;
-				if (mine)
-					delta += ONE_THROTTLED;
-			} else {
-				a->state = READY;
-				a->reason = REASONS; // it was preempted
-				if (mine)
-					delta += ONE_READY;
-			}
-		}
-		followed = mine;
+	if (a && a->role < ROLES) { // rulers are only waited for
+		delta += leaves(ctx, s, p, a, prev, now, prev_state && !preempt, prev_state & TASK_DEAD, &why);
+		followed = look.follow >> a->role & 1;
 	}
-	if (b) {
-		u32 role = b->role, cpu = bpf_get_smp_processor_id() + 1;
-		_Bool mine = look.follow >> role & 1;
-		u64 ns = now - b->since;
-		switch (b->state) {
-		case THROTTLED:
-			took(p, role, THROTTLE, ns);
-			if (mine)
-				delta -= ONE_THROTTLED;
-			break;
-		case READY:
-			took(p, role, b->reason == REASONS ? PREEMPTED : RUNQ, ns);
-			if (mine)
-				delta -= ONE_READY;
-			break;
-		case WAITS: // its wakeup was not seen
-			s->lost++;
-			if (b->reason < REASONS) {
-				why = b->reason;
-				took(p, role, OFF + why, ns);
-				count(p, role, WAKEUPS, 1);
-			}
-			break;
-		}
-		if (mine)
-			delta += ONE_RUNS;
-		if (b->cpu && b->cpu != cpu) {
-			u32 old = (b->cpu - 1) & (MAX_CPUS - 1), new = (cpu - 1) & (MAX_CPUS - 1);
-			count(p, role, MIGRATIONS, 1);
-			if (cache_of[old] != cache_of[new])
-				count(p, role, CACHE, 1);
-			if (node_of[old] != node_of[new])
-				count(p, role, NODE, 1);
-		}
-		b->state = RUNS;
-		b->since = now;
-		followed |= mine;
+	if (b && b->role < ROLES) {
+		delta += enters(s, p, b, next, now, &woken, &why);
+		followed |= look.follow >> b->role & 1;
 	}
 	if (followed)
-		account(s, p, now, delta, why);
+		account(s, p, now, delta, why, woken);
+	if (b && b->role >= ROLES && look.dying && look.open) {
+		u64 told = next->sched_info.last_queued + look.offset;
+		if (told >= look.died && told <= now) // not woken before
+			closed(s, told);
+	}
 	return 0;
 }
-
-// closed ends the trial's span; what comes after it is not of the trial.
-static __always_inline void closed(struct sums *s, u64 now)
-{
-	account(s, span(s), now, 0, OTHER);
-	look.end = now;
-	look.open = 0;
-	look.dying = 0;
-}
-
-static __always_inline int woken(struct task_struct *t)
-{
-	struct seat *a = bpf_task_storage_get(&seats, t, 0, 0);
-	if (!a)
-		return 0;
-	struct sums *s = mine();
-	if (!s)
-		return 0;
-	u64 now = bpf_ktime_get_ns();
-	u32 role = a->role;
-	if (role >= ROLES) {
-		// The ruler was told of its child's end.
-		if (look.dying && look.open)
-			closed(s, now);
-		return 0;
-	}
-	if (a->state != WAITS && a->state != NEW && a->state != UNKNOWN)
-		return 0;
-	struct span *p = span(s);
-	u32 why = OTHER;
-	if (a->state == WAITS) {
-		why = a->reason;
-		if (why < REASONS)
-			took(p, role, OFF + why, now - a->since);
-		if (a->stack >= 0 && p)
-			waited_at(s, a->stack, now - a->since);
-		count(p, role, WAKEUPS, 1);
-	}
-	a->state = READY;
-	a->reason = why;
-	a->since = now;
-	if (look.follow >> role & 1)
-		account(s, p, now, ONE_READY, why);
-	return 0;
-}
-
-SEC("tp_btf/sched_wakeup")
-int BPF_PROG(wakeup, struct task_struct *t) { return woken(t); }
-
-SEC("tp_btf/sched_wakeup_new")
-int BPF_PROG(wakeup_new, struct task_struct *t) { return woken(t); }
 
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(forked, struct task_struct *parent, struct task_struct *child)
@@ -539,8 +572,10 @@ SEC("tp_btf/sched_process_exit")
 int BPF_PROG(exited, struct task_struct *t)
 {
 	// Its first thread may end long before its last, or give its place to one that executes another program.
-	if (look.open && t->tgid == look.main && !t->signal->live.counter)
+	if (look.open && t->tgid == look.main && !t->signal->live.counter) {
+		look.died = bpf_ktime_get_ns();
 		look.dying = 1;
+	}
 	return 0;
 }
 
@@ -565,6 +600,7 @@ int seed(struct bpf_iter__task *ctx)
 	__builtin_memset(a, 0, sizeof *a);
 	a->role = *role;
 	a->stack = -1;
+	a->delayed = t->sched_info.run_delay;
 	look.seeded++;
 	return 0;
 }
