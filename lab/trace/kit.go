@@ -19,7 +19,7 @@ import (
 
 // programs are what each probe loads into the kernel. The scheduler's follow the guest's threads, which all others need.
 var programs = map[string][]string{
-	notebook.ProbeScheduler:  {"switched", "forked", "exited", "seed"},
+	notebook.ProbeScheduler:  {"switched", "forked", "executed", "exited", "seed"},
 	notebook.ProbeIO:         {"block_start", "block_end"},
 	notebook.ProbeMemory:     {"faulted"},
 	notebook.ProbeAccounting: {"sampled"},

@@ -67,6 +67,12 @@ type look struct {
 	Begin, End, Died, Offset, Synced                        uint64
 }
 
+// seats are so many, of so many bytes.
+const (
+	seats    = 16384
+	seatSize = 64
+)
+
 // Offsets in it of what is changed while programs run.
 const (
 	openAt  = 24
@@ -170,6 +176,9 @@ func (w *Watch) attach() error {
 			return err
 		}
 	}
+	if _, err := k.memory.WriteAt(make([]byte, seats*seatSize), int64(k.at["seats"])); err != nil {
+		return fmt.Errorf("emptying the programs' seats: %w", err)
+	}
 	for _, name := range []string{"seeds", "waits", "inflight", "devices", "places", "left", "exits", "stacks"} {
 		if err := empty(k.coll.Maps[name]); err != nil {
 			return fmt.Errorf("emptying the probes' %s: %w", name, err)
@@ -194,7 +203,7 @@ func (w *Watch) attach() error {
 	}
 	k.misses = k.missed()
 	// First what follows new threads, then the ones that are there, then the rest: so none is missed.
-	if err := w.attachAll("forked", "exited"); err != nil {
+	if err := w.attachAll("forked", "executed", "exited"); err != nil {
 		return err
 	}
 	if err := k.seed(); err != nil {

@@ -70,24 +70,68 @@ enum { SWITCHES, WAITED, PREEMPTIONS, WAKEUPS, MIGRATIONS, CACHE, NODE, TASKS, C
 #define SYSCALLS 512
 #define TASK_DEAD 0x80 // the state in which a thread is switched from for the last time
 
+// MASK bounds an index for the verifier, which loses what a comparison said of it; the compiler must not know why it is there.
+#define MASK(index, most) asm volatile("%0 &= " #most : "+r"(index))
+
 struct seat {
 	u64 since;      // of its state
 	u64 ran;        // CPU time that it had used when it last left a core
 	u64 delayed;    // time that it had stood in run queues then
 	u64 call;       // system call and file descriptor that it last waited in
+	u32 id;         // the thread's; 0: nobody's
 	u32 cpu;        // where it last ran, from 1; 0: nowhere yet
 	int stack;      // of its wait; negative: none
 	u8 role, state, reason, file_reason;
+	u8 shared;      // a thread whose place this is as well sits in one of the next
 	u8 known;       // for so many more short waits in the same call the reason is taken to be the same
 	u8 assumed;     // it was for this one
-};
+} __attribute__((aligned(64)));
 
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, struct seat);
-} seats SEC(".maps");
+// A seat is a thread's. It is found by the thread's id, which costs less than the kernel's storage for tasks; few ids share a place.
+#define SEATS 16384
+#define PLACES 4
+struct seat seats[SEATS];
+
+static __always_inline struct seat *place(u32 id, u32 i)
+{
+	u32 n = id + i;
+	MASK(n, 16383);
+	return &seats[n];
+}
+
+// seat is the thread's, 0 if it is none of the guest's.
+static __always_inline struct seat *seat(u32 id)
+{
+	struct seat *a = place(id, 0);
+	if (a->id == id)
+		return id ? a : 0;
+	if (!a->shared)
+		return 0;
+	for (int i = 1; i < PLACES; i++) {
+		a = place(id, i);
+		if (a->id == id)
+			return a;
+	}
+	return 0;
+}
+
+// new_seat gives the thread an empty one; 0 where there is no room.
+static __always_inline struct seat *new_seat(u32 id, u32 role)
+{
+	for (int i = 0; i < PLACES; i++) {
+		struct seat *a = place(id, i);
+		if (__sync_val_compare_and_swap(&a->id, 0, id))
+			continue;
+		a->since = a->ran = a->delayed = a->call = 0;
+		a->cpu = a->state = a->reason = a->known = a->assumed = 0;
+		a->stack = -1;
+		a->role = role;
+		if (i)
+			place(id, 0)->shared = 1;
+		return a;
+	}
+	return 0;
+}
 
 // Threads that are there when the look begins: their ids and roles.
 struct {
@@ -140,8 +184,13 @@ u8 reasons[SYSCALLS];    // by the syscall's number
 u8 cache_of[MAX_CPUS];   // by CPU: last-level cache
 u8 node_of[MAX_CPUS];    // and NUMA node
 
-// MASK bounds an index for the verifier, which loses what a comparison said of it; the compiler must not know why it is there.
-#define MASK(index, most) asm volatile("%0 &= " #most : "+r"(index))
+#define TWO(n) n, n
+#define FOUR(n) TWO(n), TWO(n)
+#define EIGHT(n) FOUR(n), FOUR(n)
+#define SIXTEEN(n) EIGHT(n), EIGHT(n)
+#define THIRTYTWO(n) SIXTEEN(n), SIXTEEN(n)
+static const u8 log2_of[256] = {0, 0, TWO(1), FOUR(2), EIGHT(3), SIXTEEN(4), THIRTYTWO(5), THIRTYTWO(6), THIRTYTWO(6),
+	THIRTYTWO(7), THIRTYTWO(7), THIRTYTWO(7), THIRTYTWO(7)};
 
 static __always_inline u32 log2of(u64 v)
 {
@@ -149,9 +198,7 @@ static __always_inline u32 log2of(u64 v)
 	if (v >> 32) { v >>= 32; r = 32; }
 	if (v >> 16) { v >>= 16; r += 16; }
 	if (v >> 8) { v >>= 8; r += 8; }
-	if (v >> 4) { v >>= 4; r += 4; }
-	if (v >> 2) { v >>= 2; r += 2; }
-	if (v >> 1) r += 1;
+	r += log2_of[v & 255];
 	return r < BUCKETS ? r : BUCKETS - 1;
 }
 
@@ -494,8 +541,8 @@ static __always_inline u64 enters(struct sums *s, struct span *p, struct seat *b
 SEC("tp_btf/sched_switch")
 int BPF_PROG(switched, _Bool preempt, struct task_struct *prev, struct task_struct *next, unsigned prev_state)
 {
-	struct seat *a = bpf_task_storage_get(&seats, prev, 0, 0);
-	struct seat *b = bpf_task_storage_get(&seats, next, 0, 0);
+	struct seat *a = seat(prev->pid);
+	struct seat *b = seat(next->pid);
 	asm volatile("" : : "r"(a)); // or the compiler makes one test of two pointers, which the verifier refuses
 	if (!a) {
 		asm volatile("" : : "r"(b));
@@ -524,8 +571,11 @@ int BPF_PROG(switched, _Bool preempt, struct task_struct *prev, struct task_stru
 		delta += enters(s, p, b, next, now, &woken, &why);
 		followed |= look.follow >> b->role & 1;
 	}
-	if (followed)
+	// Where one takes another's place and every core is used, the next change charges this time too.
+	if (followed && (delta || (*(volatile u64 *)&state[0] & 1023) < look.cores))
 		account(s, p, now, delta, why, woken);
+	if (a && prev_state & TASK_DEAD)
+		a->id = 0;
 	if (b && b->role >= ROLES && look.dying && look.open) {
 		u64 told = next->sched_info.last_queued + look.offset;
 		if (told >= look.died && told <= now) // not woken before
@@ -537,7 +587,7 @@ int BPF_PROG(switched, _Bool preempt, struct task_struct *prev, struct task_stru
 SEC("tp_btf/sched_process_fork")
 int BPF_PROG(forked, struct task_struct *parent, struct task_struct *child)
 {
-	struct seat *a = bpf_task_storage_get(&seats, parent, 0, 0);
+	struct seat *a = seat(parent->pid);
 	if (!a)
 		return 0;
 	u32 role = a->role;
@@ -555,16 +605,33 @@ int BPF_PROG(forked, struct task_struct *parent, struct task_struct *child)
 	struct sums *s = mine();
 	if (!s)
 		return 0;
-	struct seat *c = bpf_task_storage_get(&seats, child, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	struct seat *c = new_seat(child->pid, role);
 	if (!c) {
 		s->lost++;
 		return 0;
 	}
-	c->role = role;
 	c->state = NEW;
 	c->since = now;
-	c->stack = -1;
 	count(span(s), role, TASKS, 1);
+	return 0;
+}
+
+// A thread that executes a program takes its process's id if it was not the first there.
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(executed, struct task_struct *t, int old)
+{
+	struct seat *a = seat(old);
+	if (!a || t->pid == old)
+		return 0;
+	struct seat *b = new_seat(t->pid, a->role);
+	if (b) {
+		b->since = a->since;
+		b->ran = a->ran;
+		b->delayed = a->delayed;
+		b->cpu = a->cpu;
+		b->state = a->state;
+	}
+	a->id = 0;
 	return 0;
 }
 
@@ -587,19 +654,9 @@ int seed(struct bpf_iter__task *ctx)
 	if (!t)
 		return 0;
 	u32 pid = t->pid, *role = bpf_map_lookup_elem(&seeds, &pid);
-	struct seat *a;
-	if (!role) {
-		a = bpf_task_storage_get(&seats, t, 0, 0);
-		if (a)
-			bpf_task_storage_delete(&seats, t); // of an earlier look
-		return 0;
-	}
-	a = bpf_task_storage_get(&seats, t, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	struct seat *a = role ? new_seat(pid, *role) : 0;
 	if (!a)
 		return 0;
-	__builtin_memset(a, 0, sizeof *a);
-	a->role = *role;
-	a->stack = -1;
 	a->delayed = t->sched_info.run_delay;
 	look.seeded++;
 	return 0;
@@ -626,8 +683,7 @@ struct {
 
 static __always_inline int asks(struct request *rq)
 {
-	struct task_struct *t = bpf_get_current_task_btf();
-	struct seat *a = bpf_task_storage_get(&seats, t, 0, 0);
+	struct seat *a = seat(bpf_get_current_pid_tgid());
 	if (!a || !look.open || a->role >= ROLES)
 		return 0;
 	u64 key = (u64)rq;
@@ -695,8 +751,7 @@ struct {
 SEC("perf_event")
 int sampled(struct bpf_perf_event_data *ctx)
 {
-	struct task_struct *t = bpf_get_current_task_btf();
-	struct seat *a = bpf_task_storage_get(&seats, t, 0, 0);
+	struct seat *a = seat(bpf_get_current_pid_tgid());
 	if (!a || !look.open || a->role == RULER || a->role == CLOCK)
 		return 0;
 	u64 ip = ctx->regs.ip, one = 1;
@@ -729,12 +784,11 @@ static long vma(struct task_struct *t, struct vm_area_struct *v, u32 *kind)
 SEC("perf_event")
 int faulted(struct bpf_perf_event_data *ctx)
 {
-	struct task_struct *t = bpf_get_current_task_btf();
-	struct seat *a = bpf_task_storage_get(&seats, t, 0, 0);
+	struct seat *a = seat(bpf_get_current_pid_tgid());
 	if (!a || !look.open || a->role == RULER || a->role == CLOCK)
 		return 0;
 	u32 kind = NOT_KNOWN;
-	bpf_find_vma(t, ctx->addr, vma, &kind, 0);
+	bpf_find_vma(bpf_get_current_task_btf(), ctx->addr, vma, &kind, 0);
 	if (kind < FAULTS)
 		__sync_fetch_and_add(&faults[kind], 1);
 	return 0;
@@ -762,13 +816,12 @@ struct {
 SEC("tracepoint/kvm/kvm_exit")
 int vcpu_exit(void *ctx)
 {
-	struct task_struct *t = bpf_get_current_task_btf();
-	struct seat *a = bpf_task_storage_get(&seats, t, 0, 0);
+	struct seat *a = seat(bpf_get_current_pid_tgid());
 	if (!a || !look.open)
 		return 0;
 	struct exit e = {bpf_ktime_get_ns()};
 	bpf_probe_read_kernel(&e.reason, sizeof e.reason, ctx + reason_at);
-	u32 pid = t->pid;
+	u32 pid = a->id;
 	bpf_map_update_elem(&left, &pid, &e, BPF_ANY);
 	return 0;
 }
