@@ -9,7 +9,9 @@ LDFLAGS := -s -w -X main.release=$(RELEASE)
 
 .PHONY: build quickstart test fuzz bench lint cross generate
 
+# The programs that guests get are embedded into tare, so they come first.
 build:
+	@scripts/programs
 	$(GO) build -ldflags '$(LDFLAGS)' -o bin/tare ./cmd/tare
 
 quickstart:

@@ -33,7 +33,6 @@ import (
 )
 
 func main() {
-	session.AsGuest() // this program is the ruler in its own guests
 	if err := run(context.Background()); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)

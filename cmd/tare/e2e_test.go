@@ -53,6 +53,9 @@ var program = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	out := filepath.Join(dir, "tare")
+	if said, err := exec.Command("../../scripts/programs").CombinedOutput(); err != nil { // they are embedded
+		return "", fmt.Errorf("scripts/programs: %w: %s", err, said)
+	}
 	cmd := exec.Command("go", "build", "-o", out, ".")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if said, err := cmd.CombinedOutput(); err != nil {
@@ -62,7 +65,6 @@ var program = sync.OnceValues(func() (string, error) {
 })
 
 func TestMain(m *testing.M) {
-	asGuest()
 	if os.Getenv(withoutBPF) != "" {
 		os.Unsetenv(withoutBPF)
 		fmt.Fprintln(os.Stderr, refuseBPF(os.Args[1:])) // it returns only where it failed

@@ -17,6 +17,7 @@ import (
 
 	"tare/desk/claims"
 	"tare/desk/data"
+	"tare/lab/engine/layers"
 	"tare/lab/host"
 	"tare/lab/session"
 	"tare/lab/study"
@@ -26,19 +27,15 @@ import (
 	"tare/workloads"
 )
 
-// asGuest is the ruler, if that is what this process was started as. It is looked at before anything else is done.
-func asGuest() { session.AsGuest() }
-
 // labCommands measure. They need Linux, and root.
 func labCommands() []*cobra.Command {
-	return []*cobra.Command{runCommand(), benchCommand(), doctorCommand(), studyCommand(), cleanCommand(), rulerCommand()}
+	return []*cobra.Command{runCommand(), benchCommand(), doctorCommand(), studyCommand(), cleanCommand(), layersCommand()}
 }
 
-// rulerCommand stands for `tare ruler`, which asGuest has taken; it is here so that nobody is told there is none.
-func rulerCommand() *cobra.Command {
-	return &cobra.Command{Use: "ruler", Hidden: true, RunE: func(*cobra.Command, []string) error {
-		return errors.New("ruler: only Tare starts it")
-	}}
+// layersCommand is how a guest of the isolation ladder begins: it enters its layers and becomes the ruler.
+func layersCommand() *cobra.Command {
+	return &cobra.Command{Use: layers.Command, Hidden: true, DisableFlagParsing: true,
+		RunE: func(_ *cobra.Command, args []string) error { return exit(layers.Main(args)) }}
 }
 
 // running holds the flags of the commands that measure.
@@ -239,6 +236,12 @@ func (r *running) run(ctx context.Context, spec *study.Spec, only study.Only, se
 	if err != nil {
 		return err
 	}
+	var missing map[string]string
+	if len(probes) > 0 { // before the plan, which prepares what guests get: virtual machines get a tracer then
+		if missing, err = l.Explain(probes); err != nil {
+			return err
+		}
+	}
 	plan, err := spec.Plan(ctx, l, workload.NewCatalogue(workloads.FS),
 		study.Choices{Seed: r.seed, Rounds: r.rounds, Only: only, Accel: r.accel, Input: r.input, Tare: version(), Explain: probes},
 		workload.Options{Store: l.Store(), Cache: l.Cache(), Bench: l, Progress: show.say})
@@ -248,14 +251,8 @@ func (r *running) run(ctx context.Context, spec *study.Spec, only study.Only, se
 	for _, line := range leftOut(plan.Study.LeftOut) {
 		show.note(line)
 	}
-	if len(probes) > 0 {
-		missing, err := l.Explain(probes)
-		if err != nil {
-			return err
-		}
-		for _, line := range notTraced(probes, missing) {
-			show.note(line)
-		}
+	for _, line := range notTraced(probes, missing) {
+		show.note(line)
 	}
 	if !notebook.Exists(r.out) {
 		if err := plan.Rehearse(ctx, l, show.say); err != nil {

@@ -1,6 +1,4 @@
 // Command tare says what an execution platform costs the work that runs on it.
-//
-// The same program is the ruler in every guest (`tare ruler`, and /init of a VM): see package lab/ruler.
 package main
 
 import (
@@ -17,7 +15,6 @@ import (
 )
 
 func main() {
-	asGuest() // does not return if this process is a ruler: nothing of the rest is wanted there
 	os.Exit(run(os.Args[1:]))
 }
 

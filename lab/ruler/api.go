@@ -13,7 +13,10 @@ const ProtocolVersion = 1
 const (
 	WorkDir    = "/.tare/work"    // the workload's files and input, read-only
 	ScratchDir = "/.tare/scratch" // for what a trial writes; a trial's default folder; emptied before each trial
-	RunDir     = "/.tare/run"     // where an engine puts the ruler (RunDir/tare) and its socket (RunDir/ruler.sock)
+	RunDir     = "/.tare/run"     // where an engine puts the ruler and its socket
+
+	Program = RunDir + "/ruler"      // the ruler's program in a container
+	Socket  = RunDir + "/ruler.sock" // the socket that it connects to there
 )
 
 // Hello is the first thing a ruler says.

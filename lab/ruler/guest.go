@@ -17,8 +17,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"tare/notebook"
 )
 
 // guest carries orders out for real.
@@ -32,13 +30,13 @@ type guest struct {
 	buffers [2][]byte // for reading the two outputs
 	pipe    chan os.Signal
 	undo    []func()
-	look    Look
-	stuck   error // a look that could not be ended: all later trials would be measured with it
+	tracer  string
+	stuck   error // a tracer that could not be ended: all later trials would be measured with it
 }
 
 // newGuest prepares this process.
 func newGuest(o Options) (g *guest, err error) {
-	g = &guest{proc: o.Proc, look: o.Look, pipe: make(chan os.Signal, 1)}
+	g = &guest{proc: o.Proc, tracer: o.Tracer, pipe: make(chan os.Signal, 1)}
 	defer func() {
 		if err != nil {
 			g.restore()
@@ -231,24 +229,24 @@ func (g *guest) run(o *Order, c *control, ready func() bool, ended func(lead tim
 		attr.Sys.Credential = &syscall.Credential{Uid: o.UID, Gid: o.GID}
 	}
 	oomBefore := g.oomKills()
-	eye := g.open(o.Probes)
+	trace := g.trace(o.Probes)
 	// Now, so that it does not come later: the collector does not run by itself.
 	runtime.GC()
 	// The clock of the time limit starts here rather than with the process, because arming it wakes a thread.
 	timer := time.AfterFunc(o.Timeout, func() { c.stop(timedOut) })
 	defer timer.Stop()
 	if !ready() {
-		eye.close(g, 0)
+		trace.close(g, 0)
 		return failed(fmt.Errorf("not started: %s", orElse(c.why(), "the host did not say go")))
 	}
 	said := time.Now()
 	g.warmUp()
-	eye.begin()
+	trace.begin()
 	r := g.trial(p, attr, c, func(start time.Time) {
 		ended(start.Sub(said)) // first: the host's clock runs
-		eye.end()
+		trace.end()
 	})
-	r.Probes = eye.close(g, r.Elapsed)
+	r.Probes = trace.close(g, r.Elapsed)
 	if g.stuck != nil {
 		r.Error = g.stuck.Error()
 	}
@@ -258,57 +256,6 @@ func (g *guest) run(o *Order, c *control, ready func() bool, ended func(lead tim
 	r.Stdout, r.Stderr, r.Truncated = out.finish()
 	r.OOMKills = max(0, g.oomKills()-oomBefore)
 	return r
-}
-
-// eye is a look at one trial from inside its guest. A nil one is of an order that asked for none.
-type eye struct {
-	names []string
-	watch Watch
-	err   error // why there is no watch
-	runs  bool  // the trial has begun and not ended
-}
-
-// open begins to look. Where that is not possible the trial goes on all the same, and says so.
-func (g *guest) open(names []string) *eye {
-	if len(names) == 0 {
-		return nil
-	}
-	e := &eye{names: names, err: errors.New("this guest's ruler has no probes")}
-	if g.look != nil {
-		e.watch, e.err = g.look(names)
-	}
-	return e
-}
-
-func (e *eye) begin() {
-	if e != nil && e.err == nil {
-		e.watch.Begin()
-		e.runs = true
-	}
-}
-
-func (e *eye) end() {
-	if e != nil && e.runs {
-		e.watch.End()
-		e.runs = false
-	}
-}
-
-// close ends the look and gives what was seen of a trial that lasted so long.
-func (e *eye) close(g *guest, elapsed time.Duration) *notebook.Probes {
-	if e == nil {
-		return nil
-	}
-	if e.err != nil {
-		return missed(e.names, clip(e.err.Error()))
-	}
-	e.end() // of a trial that could not be started
-	p, err := e.watch.Stop()
-	if err != nil {
-		g.stuck = fmt.Errorf("its probes cannot be detached: %w", err)
-		return missed(e.names, clip(g.stuck.Error()))
-	}
-	return fit(p, e.names, elapsed)
 }
 
 // cost times processes of argv, or empty ones, each just as a trial is.

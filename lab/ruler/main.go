@@ -6,14 +6,14 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
-	"net"
 	"os"
 	"syscall"
 	"unsafe"
+
+	"golang.org/x/sys/unix"
 )
 
-// Main is `tare ruler`, the first process of a guest: it prepares this process, serves, and returns the exit status.
+// Main is the program ruler, the first process of a guest: it prepares this process, serves, and returns the exit status.
 // It is to be called before anything else is set up, since what a process has, its children get. On failure one
 // line goes to standard error.
 //
@@ -21,14 +21,16 @@ import (
 //	--fd N          serve on this open file: a connected socket, or a serial port
 //	--root DIR      first make DIR the root (bare metal: an image without a namespace). The socket and /proc are
 //	                opened before.
+//	--tracer N      the open file of the program that traces trials from inside the guest
 func Main(args []string) int {
-	flags := flag.NewFlagSet("tare ruler", flag.ContinueOnError)
+	flags := flag.NewFlagSet("ruler", flag.ContinueOnError)
 	connect := flags.String("connect", "", "Unix socket `PATH` to serve on, which the host listens on")
 	fd := flags.Int("fd", -1, "open file `N`, a connected socket or a serial port, to serve on")
 	root := flags.String("root", "", "`DIR` to make the root first")
+	tracer := flags.Int("tracer", -1, "open file `N` of the program that traces trials")
 	flags.Usage = func() {
 		fmt.Fprint(flags.Output(), "The measuring process in a guest; tare starts it itself. For example:\n\n"+
-			"  tare ruler --connect /.tare/run/ruler.sock\n\n")
+			"  ruler --connect /.tare/run/ruler.sock\n\n")
 		flags.PrintDefaults()
 	}
 	switch err := flags.Parse(args); {
@@ -37,47 +39,36 @@ func Main(args []string) int {
 	case err != nil:
 		return 2
 	case flags.NArg() > 0:
-		fmt.Fprintf(os.Stderr, "tare ruler: %q is one argument too many; it takes only --connect, --fd and --root\n", flags.Arg(0))
+		fmt.Fprintf(os.Stderr, "ruler: %q is one argument too many; it takes only flags\n", flags.Arg(0))
 		return 2
 	case (*connect == "") == (*fd < 0):
-		fmt.Fprintln(os.Stderr, "tare ruler: it needs one of --connect PATH and --fd N, to know where its host is")
+		fmt.Fprintln(os.Stderr, "ruler: it needs one of --connect PATH and --fd N, to know where its host is")
 		return 2
 	}
-	if err := mainErr(*connect, *fd, *root); err != nil {
-		fmt.Fprintf(os.Stderr, "tare ruler: %v\n", err)
+	if err := mainErr(*connect, *fd, *root, *tracer); err != nil {
+		fmt.Fprintf(os.Stderr, "ruler: %v\n", err)
 		return 1
 	}
 	return 0
 }
 
-func mainErr(connect string, fd int, root string) error {
-	var conn io.ReadWriteCloser
+func mainErr(connect string, fd int, root string, tracer int) error {
 	if connect != "" {
-		c, err := net.Dial("unix", connect)
-		if err != nil {
+		var err error
+		if fd, err = dial(connect); err != nil {
 			return fmt.Errorf("reaching the host: %w", err)
 		}
-		conn = c
-	} else {
-		f := os.NewFile(uintptr(fd), fmt.Sprintf("file %d", fd))
-		var st syscall.Stat_t
-		if err := syscall.Fstat(fd, &st); err != nil {
-			return fmt.Errorf("--fd %d: %w", fd, err)
-		}
-		if st.Mode&syscall.S_IFMT == syscall.S_IFSOCK {
-			c, err := net.FileConn(f)
-			if err != nil {
-				return fmt.Errorf("--fd %d: %w", fd, err)
-			}
-			f.Close() // c has its own
-			conn = c
-		} else {
-			conn = f // a virtual machine's serial port
-		}
+	}
+	stream, err := openStream(fd)
+	if err != nil {
+		return fmt.Errorf("the stream to the host, file %d: %w", fd, err)
 	}
 	var o Options
 	if proc, err := os.OpenRoot("/proc"); err == nil {
 		o.Proc = proc // without it, Serve says what cannot be done when it matters
+	}
+	if tracer >= 0 {
+		o.Tracer = fmt.Sprintf("/proc/self/fd/%d", tracer)
 	}
 	if root != "" {
 		if err := syscall.Chroot(root); err != nil {
@@ -95,7 +86,35 @@ func mainErr(connect string, fd int, root string) error {
 	}
 	// Neither has it a mask but the usual one.
 	syscall.Umask(0o022)
-	return Serve(conn, o)
+	return Serve(stream, o)
+}
+
+// dial connects to a Unix socket.
+func dial(path string) (int, error) {
+	fd, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return -1, err
+	}
+	if err := unix.Connect(fd, &unix.SockaddrUnix{Name: path}); err != nil {
+		unix.Close(fd)
+		return -1, fmt.Errorf("%s: %w", path, err)
+	}
+	return fd, nil
+}
+
+// openStream makes a stream of an open file. A socket's end is seen at once by whoever reads it; a virtual machine's serial port
+// stays as it is. (Package net, which would do it too, is a fifth of this program.)
+func openStream(fd int) (*os.File, error) {
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return nil, err
+	}
+	if st.Mode&unix.S_IFMT == unix.S_IFSOCK {
+		if err := unix.SetNonblock(fd, true); err != nil {
+			return nil, err
+		}
+	}
+	return os.NewFile(uintptr(fd), "stream"), nil
 }
 
 // affinity fills set with the CPUs that this process may use and says how many bytes of it the kernel wrote.

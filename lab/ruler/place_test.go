@@ -200,10 +200,10 @@ func TestMainArguments(t *testing.T) {
 		{nil, 2, "--connect"},
 		{[]string{"--connect", "/x", "--fd", "3"}, 2, "one of"},
 		{[]string{"--connect", "/no/such/socket"}, 1, "/no/such/socket"},
-		{[]string{"--fd", "77"}, 1, "--fd 77"},
+		{[]string{"--fd", "77"}, 1, "file 77"},
 		{[]string{"--connect", "/x", "more"}, 2, "more"},
 		{[]string{"--nonsense"}, 2, "nonsense"},
-		{[]string{"--help"}, 0, "tare ruler --connect"},
+		{[]string{"--help"}, 0, "ruler --connect"},
 	} {
 		out, err := exec.Command("/proc/self/exe", append([]string{"ruler"}, c.args...)...).CombinedOutput()
 		code := 0

@@ -11,15 +11,12 @@ import (
 	"tare/notebook"
 )
 
-// Watch is a look at one trial that has begun: what package probe gives. Stop ends it, once, and says what was seen; its
-// error means that something still looks on.
+// Watch is a trace of one trial that has begun: what package probe gives. Stop ends it, once, and says what was seen; its
+// error means that something is still attached.
 type Watch interface {
 	Bounds
 	Stop() (*notebook.Probes, error)
 }
-
-// Look begins to look at this guest with the named probes. An error means that nothing looks on.
-type Look func(names []string) (Watch, error)
 
 // Limits of what a host takes from the probes in a guest. maxProbes is what a trial's line in a notebook has room for, beside
 // what the host's own probes saw.

@@ -8,6 +8,7 @@ import (
 	"math"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -16,18 +17,20 @@ import (
 	"tare/notebook"
 )
 
-// testLook is what the tests' ruler looks on with, by RULER_TEST_LOOK. Its figures say what it was told.
-func testLook() Look {
-	kind := os.Getenv("RULER_TEST_LOOK")
-	if kind == "" {
-		return nil
+// testTracer is the program that traces for the tests' rulers, of one kind or another. Its figures say what it was told.
+func testTracer(kind string, names []string) error {
+	switch kind {
+	case "silent":
+		time.Sleep(time.Hour) // it is killed before
+	case "dies":
+		return errors.New("it died")
 	}
-	return func(names []string) (Watch, error) {
+	return ServeTracer(os.Stdin, os.Stdout, func() (Watch, error) {
 		if kind == "blind" {
 			return nil, errors.New("bpf(2): operation not permitted")
 		}
 		return &testWatch{kind: kind, names: names}, nil
-	}
+	})
 }
 
 type testWatch struct {
@@ -55,18 +58,30 @@ func (w *testWatch) Stop() (*notebook.Probes, error) {
 	return p, nil
 }
 
-func startLooking(t *testing.T, kind string) *guestUnderTest {
-	scratch := t.TempDir()
+// startTraced starts a ruler with a tracer of that kind; "": with none.
+func startTraced(t *testing.T, kind string) *guestUnderTest {
+	scratch, program := t.TempDir(), ""
+	if kind != "" {
+		self, err := os.Executable()
+		if err != nil {
+			t.Fatal(err)
+		}
+		program = filepath.Join(t.TempDir(), "tracer")
+		script := "#!/bin/sh\nRULER_TEST_TRACER=" + kind + " exec " + self + " \"$@\"\n"
+		if err := os.WriteFile(program, []byte(script), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
 	return start(t, func(fd *os.File) *exec.Cmd {
 		cmd := exec.Command("/proc/self/exe")
-		cmd.Env = append(os.Environ(), "RULER_TEST_SCRATCH="+scratch, "RULER_TEST_LOOK="+kind, "GORACE=atexit_sleep_ms=0")
+		cmd.Env = append(os.Environ(), "RULER_TEST_SCRATCH="+scratch, "RULER_TEST_PROGRAM="+program, "GORACE=atexit_sleep_ms=0")
 		cmd.ExtraFiles = []*os.File{fd}
 		return cmd
 	})
 }
 
 func TestProbesLookOnInsideTheGuest(t *testing.T) {
-	g := startLooking(t, "well")
+	g := startTraced(t, "well")
 	o := sh("sleep 0.05")
 	if r, _ := g.mustRun(t, o); r.Probes != nil {
 		t.Errorf("nobody asked, and it saw %+v", r.Probes)
@@ -92,12 +107,15 @@ func TestProbesLookOnInsideTheGuest(t *testing.T) {
 func TestProbesThatDoNotWorkFailNoTrial(t *testing.T) {
 	names := []string{notebook.ProbeScheduler, notebook.ProbeIO}
 	for kind, want := range map[string]string{
-		"":        "this guest's ruler has no probes",
+		"":        "this guest has no tracer",
+		"silent":  "the tracer does not answer",
+		"dies":    "the tracer does not answer",
+		"sticks":  "device busy",
 		"blind":   "bpf(2): operation not permitted",
 		"nothing": "it saw nothing",
 		"wrong":   "below 0",
 	} {
-		g := startLooking(t, kind)
+		g := startTraced(t, kind)
 		o := sh("echo done")
 		o.Probes = names
 		r, _ := g.mustRun(t, o)
@@ -111,25 +129,12 @@ func TestProbesThatDoNotWorkFailNoTrial(t *testing.T) {
 }
 
 func TestTooMuchThatWasSeenIsLeftOut(t *testing.T) {
-	g := startLooking(t, "much")
+	g := startTraced(t, "much")
 	o := sh("true")
 	o.Probes = []string{notebook.ProbeScheduler}
 	r, _ := g.mustRun(t, o)
 	if len(r.Probes.Stacks) != 0 || r.Probes.Figures["switches"] != 3 || !strings.Contains(r.Probes.Missing[notebook.ProbeStacks], "left out") {
 		t.Errorf("%d stacks, figures %v, missing %v", len(r.Probes.Stacks), r.Probes.Figures, r.Probes.Missing)
-	}
-}
-
-// A probe that stays attached would be measured with every later trial in the guest.
-func TestProbesThatStayEndTheGuestsUse(t *testing.T) {
-	g := startLooking(t, "sticks")
-	o := sh("true")
-	o.Probes = []string{notebook.ProbeScheduler}
-	for _, want := range []string{"its probes cannot be detached: device busy", "of an earlier trial: its probes cannot be detached: device busy"} {
-		if r, _ := g.mustRun(t, o); r.Error != want {
-			t.Errorf("%q, want %q", r.Error, want)
-		}
-		o.Probes = nil
 	}
 }
 

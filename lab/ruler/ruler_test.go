@@ -24,13 +24,20 @@ func TestMain(m *testing.M) {
 	switch {
 	case len(os.Args) > 1 && os.Args[1] == "ruler":
 		os.Exit(Main(os.Args[2:]))
+	case os.Getenv("RULER_TEST_TRACER") != "":
+		if err := testTracer(os.Getenv("RULER_TEST_TRACER"), os.Args[1:]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
 	case os.Getenv("RULER_TEST_SCRATCH") != "":
+		traceTime = 3 * time.Second
 		f := os.NewFile(3, "stream")
 		syscall.CloseOnExec(3)
 		c, err := net.FileConn(f)
 		f.Close()
 		if err == nil {
-			err = Serve(c, Options{Scratch: os.Getenv("RULER_TEST_SCRATCH"), Look: testLook()})
+			err = Serve(c, Options{Scratch: os.Getenv("RULER_TEST_SCRATCH"), Tracer: os.Getenv("RULER_TEST_PROGRAM")})
 		}
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)

@@ -19,8 +19,8 @@ type Options struct {
 	Proc *os.Root
 	// Scratch is the trials' folder. Empty: ScratchDir.
 	Scratch string
-	// Look begins to look at this guest with probes, where an order names some. Nil: this ruler has none.
-	Look Look
+	// Tracer is the path of the program that traces trials from inside the guest (ServeTracer). Empty: there is none.
+	Tracer string
 }
 
 // Serve is the guest's end of the stream. It says hello, carries out orders one at a time, and returns when the

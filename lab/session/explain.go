@@ -5,11 +5,7 @@ package session
 import (
 	"errors"
 	"os"
-	"runtime"
-	"runtime/debug"
-	"slices"
 
-	"tare/lab/engine"
 	"tare/lab/ruler"
 	"tare/lab/study"
 	"tare/lab/trace"
@@ -77,37 +73,6 @@ func (g guest) Look(clock study.Guest) (ruler.Watch, error) {
 		}
 	}
 	return watch(g.kit, t), nil
-}
-
-// lookInside is the ruler.Look of a VM's ruler. The probes are made ready for each trial anew and given back after it: while nobody
-// looks they are not in the guest's memory, which is the instance's.
-func lookInside(names []string) (ruler.Watch, error) {
-	t := trace.Target{PID: os.Getpid(), Cores: float64(runtime.NumCPU())}
-	var err error
-	if t.Threads, err = engine.ThreadsOf([]int{t.PID}, t.PID); err != nil {
-		return nil, err
-	}
-	// A guest is the hypervisor's, and has none of its own.
-	names = slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == notebook.ProbeHypervisor })
-	kit, err := trace.Open(names)
-	if err != nil {
-		return nil, err
-	}
-	return inside{watch(kit, t), kit}, nil
-}
-
-// inside is a look with a kit of its own.
-type inside struct {
-	ruler.Watch
-	kit *trace.Kit
-}
-
-// Stop implements ruler.Watch.
-func (i inside) Stop() (*notebook.Probes, error) {
-	p, err := i.Watch.Stop()
-	err = errors.Join(err, i.kit.Close())
-	debug.FreeOSMemory() // the collector does not run by itself in a ruler
-	return p, err
 }
 
 // watch begins to look. What an attempt could not take back is the error of Stop, as it is after a look.

@@ -24,12 +24,12 @@ import (
 	"tare/lab/engine/cn"
 	"tare/lab/engine/layers"
 	"tare/lab/engine/qemu"
-	"tare/lab/engine/qemu/guestinit"
 	"tare/lab/engine/vmcn"
 	"tare/lab/host"
 	"tare/lab/image"
 	"tare/lab/journal"
 	"tare/lab/network"
+	"tare/lab/programs"
 	"tare/lab/ruler"
 	"tare/lab/study"
 	"tare/lab/trace"
@@ -55,23 +55,13 @@ func stateDir() (string, error) {
 	return dir, nil
 }
 
-// AsGuest is the process in the guest, if that is what this process was started as: the ruler of a container or of
-// bare metal, or a VM's init. It returns at once in any other process, and never in these.
-func AsGuest() {
-	guestinit.Init(lookInside) // returns where this is not a VM's first process
-	if len(os.Args) > 1 && os.Args[1] == "ruler" {
-		os.Exit(ruler.Main(os.Args[2:]))
-	}
-	if len(os.Args) > 1 && os.Args[1] == layers.Command { // on its way to becoming the ruler
-		os.Exit(layers.Main(os.Args[2:]))
-	}
-}
-
 // Lab is a host that Tare may measure on, as long as it is open. Only one is open on a host at a time: two would
 // measure each other.
 type Lab struct {
 	state   string
-	tare    string
+	tare    string // path of this program, and of those that guests get
+	ruler   string
+	init    string
 	lock    *os.File
 	journal *journal.Journal
 	store   *image.Store
@@ -122,6 +112,12 @@ func Open(ctx context.Context, say image.Progress) (_ *Lab, err error) {
 		say("undone, left by a run that died: " + u)
 	}
 	if err != nil {
+		return nil, err
+	}
+	if l.ruler, err = programs.File(l.state, programs.Ruler); err != nil {
+		return nil, err
+	}
+	if l.init, err = programs.File(l.state, programs.Init); err != nil {
 		return nil, err
 	}
 	if l.store, err = image.OpenStore(filepath.Join(l.state, "images")); err != nil {
@@ -225,6 +221,10 @@ func Clean(ctx context.Context) (done []string, err error) {
 	if err != nil {
 		return done, err
 	}
+	if half, err = programs.Sweep(state); err != nil {
+		return append(done, half...), err
+	}
+	done = append(done, half...)
 	half, err = workload.Sweep(filepath.Join(state, inputsDir))
 	return append(done, half...), err
 }
@@ -262,8 +262,12 @@ func (l *Lab) Store() *image.Store { return l.store }
 func (l *Lab) Cache() string { return filepath.Join(l.state, inputsDir) }
 
 // config is what drivers of VMs are made with.
-func (l *Lab) config(accel string) qemu.Config {
-	return qemu.Config{StateDir: l.state, Journal: l.journal, Tare: l.tare, Accelerator: accel}
+func (l *Lab) config(accel string) (c qemu.Config, err error) {
+	c = qemu.Config{StateDir: l.state, Journal: l.journal, Init: l.init, Ruler: l.ruler, Accelerator: accel}
+	if l.kit != nil {
+		c.Tracer, err = programs.File(l.state, programs.Tracer)
+	}
+	return c, err
 }
 
 // boots says of each accelerator whether a VM really boots with it; asked once, and all at the same time.
@@ -278,7 +282,7 @@ func (l *Lab) boots(ctx context.Context, accels ...string) []notebook.Capability
 			continue
 		}
 		l.say("booting a small guest with " + accel)
-		wg.Go(func() { answers[i] = qemu.Accelerator(ctx, l.state, l.tare, accel) })
+		wg.Go(func() { answers[i] = qemu.Accelerator(ctx, l.state, l.init, accel) })
 	}
 	wg.Wait()
 	for i, accel := range accels {
@@ -581,10 +585,10 @@ func (l *Lab) driver(t notebook.Treatment) (engine.Driver, error) {
 		return l.bareMetal(), nil
 	case notebook.CN:
 		if t.Engine == notebook.LayersEngine {
-			return &layers.Driver{Journal: l.journal, State: l.state, Tare: l.tare}, nil
+			return &layers.Driver{Journal: l.journal, State: l.state, Entry: l.tare, Ruler: l.ruler}, nil
 		}
 		if t.Engine == "docker" {
-			return &cn.Docker{Journal: l.journal, State: l.state, Tare: l.tare}, nil
+			return &cn.Docker{Journal: l.journal, State: l.state, Ruler: l.ruler}, nil
 		}
 		return l.runtime(t.Engine), nil
 	}
@@ -594,12 +598,15 @@ func (l *Lab) driver(t notebook.Treatment) (engine.Driver, error) {
 	if d, ok := l.vms[key]; ok {
 		return d, nil
 	}
+	config, err := l.config(t.Accelerator)
+	if err != nil {
+		return nil, err
+	}
 	var d engine.Driver
-	var err error
 	if t.Platform == notebook.VMCN {
-		d, err = vmcn.New(vmcn.Config{VM: l.config(t.Accelerator)})
+		d, err = vmcn.New(vmcn.Config{VM: config})
 	} else {
-		d, err = qemu.New(l.config(t.Accelerator))
+		d, err = qemu.New(config)
 	}
 	if err != nil {
 		return nil, err
@@ -608,7 +615,7 @@ func (l *Lab) driver(t notebook.Treatment) (engine.Driver, error) {
 	return d, nil
 }
 
-func (l *Lab) runtime(name string) cn.Engine { return cn.New(name, l.journal, l.state, l.tare) }
+func (l *Lab) runtime(name string) cn.Engine { return cn.New(name, l.journal, l.state, l.ruler) }
 
 // Stock makes what all guests of the treatment need, so that none of them pays for it: an engine's image, a disk.
 func (l *Lab) Stock(ctx context.Context, t notebook.Treatment, root *image.Image) error {
@@ -625,7 +632,7 @@ func (l *Lab) Stock(ctx context.Context, t notebook.Treatment, root *image.Image
 }
 
 func (l *Lab) bareMetal() *bare.Driver {
-	return &bare.Driver{Journal: l.journal, State: l.state, Tare: l.tare}
+	return &bare.Driver{Journal: l.journal, State: l.state, Ruler: l.ruler}
 }
 
 // Prepare implements workload.Bench: one order on bare metal with all of the host's CPUs.

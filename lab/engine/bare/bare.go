@@ -39,8 +39,8 @@ type Driver struct {
 	// State is the folder below which the guests' folders are made. It should be on the file system that the
 	// images are on: a container writes there, and bare metal must not write to another disk.
 	State string
-	// Tare is the path of the program that is the ruler.
-	Tare string
+	// Ruler is the path of the ruler's program.
+	Ruler string
 }
 
 // Undo gives the ways to undo what the driver journals, for journal.Recover.
@@ -68,7 +68,7 @@ func (d *Driver) Provision(ctx context.Context, s engine.Spec) (_ engine.Guest, 
 	if g.Connection, err = engine.Connect(s.Network, s.NetworkMode() == notebook.NetBridge); err != nil {
 		return nil, err
 	}
-	folder, err := g.Changes.MakeFolder(d.State, s.ID, d.Tare)
+	folder, err := g.Changes.MakeFolder(d.State, s.ID, d.Ruler)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +76,7 @@ func (d *Driver) Provision(ctx context.Context, s engine.Spec) (_ engine.Guest, 
 	if err := Mounts(ctx, folder, g.root, s, nil); err != nil {
 		return nil, err
 	}
-	conn, err := g.start(d.Tare, s)
+	conn, err := g.start(d.Ruler, s)
 	if err != nil {
 		return nil, err
 	}
@@ -115,13 +115,13 @@ func check(s engine.Spec) error {
 }
 
 // start starts the ruler in the root and returns the stream to it.
-func (g *guest) start(tare string, s engine.Spec) (net.Conn, error) {
+func (g *guest) start(program string, s engine.Spec) (net.Conn, error) {
 	conn, theirs, err := Stream()
 	if err != nil {
 		return nil, err
 	}
 	defer theirs.Close()
-	cmd := exec.Command(tare, "ruler", "--fd", "3", "--root", g.root)
+	cmd := exec.Command(program, "--fd", "3", "--root", g.root)
 	cmd.Env = []string{} // a trial's environment is its order's
 	cmd.Dir = "/"
 	cmd.ExtraFiles = []*os.File{theirs}

@@ -13,7 +13,7 @@ import (
 var subject = conformance.Subject{
 	Name: "bm",
 	New: func(l conformance.Lab) (engine.Driver, error) {
-		return &bare.Driver{Journal: l.Journal, State: l.State, Tare: l.Tare}, nil
+		return &bare.Driver{Journal: l.Journal, State: l.State, Ruler: l.Ruler}, nil
 	},
 	Undo: bare.Undo(),
 }

@@ -33,14 +33,8 @@ import (
 	"tare/notebook"
 )
 
-// Where the ruler's program and socket are in a container.
-const (
-	rulerProgram = ruler.RunDir + "/tare"
-	rulerSocket  = ruler.RunDir + "/ruler.sock"
-)
-
 // rulerArgs is the first process of every container.
-var rulerArgs = []string{rulerProgram, "ruler", "--connect", rulerSocket}
+var rulerArgs = []string{ruler.Program, "--connect", ruler.Socket}
 
 // Engine is an engine without a daemon.
 type Engine interface {
@@ -52,15 +46,15 @@ type Engine interface {
 }
 
 // New gives the engine of that name: "lxc", "gvisor", or an OCI runtime's, which is looked up in PATH. The guests'
-// folders are made below state, and tare is the path of the program, static, that is the ruler.
-func New(name string, j *journal.Journal, state, tare string) Engine {
+// folders are made below state, and ruler is the path of the ruler's program.
+func New(name string, j *journal.Journal, state, ruler string) Engine {
 	switch name {
 	case lxcEngine:
-		return &LXC{Journal: j, State: state, Tare: tare}
+		return &LXC{Journal: j, State: state, Ruler: ruler}
 	case gVisorEngine:
 		name = RunscName
 	}
-	return &OCI{Journal: j, State: state, Tare: tare, Runtime: name}
+	return &OCI{Journal: j, State: state, Ruler: ruler, Runtime: name}
 }
 
 // Undo gives the ways to undo what the drivers of this package journal, for journal.Recover.

@@ -29,7 +29,7 @@ func subject(name string) conformance.Subject {
 	return conformance.Subject{
 		Name: name,
 		New: func(l conformance.Lab) (engine.Driver, error) {
-			return New(name, l.Journal, l.State, l.Tare), nil
+			return New(name, l.Journal, l.State, l.Ruler), nil
 		},
 		Undo: Undo(),
 	}
@@ -38,7 +38,7 @@ func subject(name string) conformance.Subject {
 var dockerSubject = conformance.Subject{
 	Name: "docker",
 	New: func(l conformance.Lab) (engine.Driver, error) {
-		return &Docker{Journal: l.Journal, State: l.State, Tare: l.Tare}, nil // the engine of DOCKER_HOST
+		return &Docker{Journal: l.Journal, State: l.State, Ruler: l.Ruler}, nil // the engine of DOCKER_HOST
 	},
 	Undo:    Undo(),
 	Objects: dockerObjects,
@@ -111,18 +111,18 @@ func TestProbe(t *testing.T) {
 	conformance.Need(t, os.Geteuid() == 0, "root, to mount and to make cgroups")
 	_, err := exec.LookPath("runc")
 	conformance.Need(t, err == nil, "runc (apt-get install runc)")
-	lab := conformance.NewLab(t, "")
-	if c := (&OCI{Journal: lab.Journal, State: lab.State, Tare: lab.Tare, Runtime: "runc"}).Probe(t.Context()); c.Answer != notebook.Supported || c.Name != "runc" {
+	lab := conformance.NewLab(t)
+	if c := (&OCI{Journal: lab.Journal, State: lab.State, Ruler: lab.Ruler, Runtime: "runc"}).Probe(t.Context()); c.Answer != notebook.Supported || c.Name != "runc" {
 		t.Errorf("runc: %+v, want supported", c)
 	}
-	if c := (&OCI{Journal: lab.Journal, State: lab.State, Tare: lab.Tare, Runtime: "no-such-runtime"}).Probe(t.Context()); c.Answer != notebook.NotSupported || !strings.Contains(c.Do, "install") {
+	if c := (&OCI{Journal: lab.Journal, State: lab.State, Ruler: lab.Ruler, Runtime: "no-such-runtime"}).Probe(t.Context()); c.Answer != notebook.NotSupported || !strings.Contains(c.Do, "install") {
 		t.Errorf("a runtime that is not there: %+v, want not supported, and how to install it", c)
 	}
-	if c := (&OCI{Journal: lab.Journal, State: lab.State, Tare: lab.Tare, Runtime: "true"}).Probe(t.Context()); c.Answer != notebook.NotSupported {
+	if c := (&OCI{Journal: lab.Journal, State: lab.State, Ruler: lab.Ruler, Runtime: "true"}).Probe(t.Context()); c.Answer != notebook.NotSupported {
 		t.Errorf("a runtime that does nothing: %+v, want not supported", c)
 	}
 	for name, program := range map[string]string{gVisorEngine: RunscName, lxcEngine: lxcProgram} {
-		e := New(name, lab.Journal, lab.State, lab.Tare)
+		e := New(name, lab.Journal, lab.State, lab.Ruler)
 		c := e.Probe(t.Context())
 		if _, err := exec.LookPath(program); err != nil {
 			if c.Answer != notebook.NotSupported || c.Do == "" {
@@ -186,7 +186,7 @@ func TestDockerWithItsFirewall(t *testing.T) {
 	conformance.Need(t, err == nil, "the host's own Docker Engine (scripts/docker start)")
 	s := dockerSubject
 	s.New = func(l conformance.Lab) (engine.Driver, error) {
-		return &Docker{Journal: l.Journal, State: l.State, Tare: l.Tare, Host: DefaultDockerHost}, nil
+		return &Docker{Journal: l.Journal, State: l.State, Ruler: l.Ruler, Host: DefaultDockerHost}, nil
 	}
 	s.Objects = nil // others may use the engine at the same time
 	img := conformance.OnNetwork(t, s, expectations, notebook.NetBridge)

@@ -32,8 +32,8 @@ type Docker struct {
 	Journal *journal.Journal
 	// State is the folder below which the guests' folders are made. The engine sees the same path.
 	State string
-	// Tare is the path of the program that is the ruler. It is static.
-	Tare string
+	// Ruler is the path of the ruler's program.
+	Ruler string
 	// Host is the engine's address, "unix:///PATH"; empty: DOCKER_HOST, or else DefaultDockerHost.
 	Host string
 }
@@ -206,7 +206,7 @@ func (d *Docker) Provision(ctx context.Context, s engine.Spec) (_ engine.Guest, 
 }
 
 func (d *Docker) config(img, socket string, s engine.Spec) (*containerConfig, error) {
-	tare, err := filepath.Abs(d.Tare)
+	program, err := filepath.Abs(d.Ruler)
 	if err != nil {
 		return nil, err
 	}
@@ -214,7 +214,7 @@ func (d *Docker) config(img, socket string, s engine.Spec) (*containerConfig, er
 		Image: img, Entrypoint: rulerArgs[:1], Cmd: rulerArgs[1:], Env: []string{}, User: "0:0", WorkingDir: "/",
 		Labels: map[string]string{labelGuest: s.ID},
 		HostConfig: hostConfig{
-			Mounts:      []mount{bind(tare, rulerProgram, true), bind(socket, rulerSocket, false)},
+			Mounts:      []mount{bind(program, ruler.Program, true), bind(socket, ruler.Socket, false)},
 			NetworkMode: "bridge",
 			Memory:      s.Instance.Memory,
 			MemorySwap:  s.Instance.Memory, // the sum: no swap

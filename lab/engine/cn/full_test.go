@@ -29,7 +29,7 @@ func TestFull(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	lab := conformance.NewLab(t, "")
+	lab := conformance.NewLab(t)
 	s := engine.Spec{
 		ID: "full", Provisioning: notebook.Pinned, Isolation: notebook.IsolationFull, CPUs: []int{0},
 		Image:    &image.Image{Tree: image.Tree{Dir: root}},
@@ -39,7 +39,7 @@ func TestFull(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			_, err := exec.LookPath(program)
 			conformance.Need(t, err == nil, program)
-			d := New(name, lab.Journal, lab.State, lab.Tare)
+			d := New(name, lab.Journal, lab.State, lab.Ruler)
 			g, err := d.Provision(t.Context(), s)
 			if err != nil {
 				t.Fatal(err)
@@ -70,7 +70,7 @@ func TestFull(t *testing.T) {
 	}
 	vanilla := s
 	vanilla.Provisioning = notebook.Vanilla
-	if g, err := New("runc", lab.Journal, lab.State, lab.Tare).Provision(t.Context(), vanilla); err == nil {
+	if g, err := New("runc", lab.Journal, lab.State, lab.Ruler).Provision(t.Context(), vanilla); err == nil {
 		t.Error("a vanilla container in full isolation was made")
 		if err := g.Destroy(t.Context()); err != nil {
 			t.Error(err)

@@ -29,8 +29,8 @@ func TestGVisorGuest(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	lab := conformance.NewLab(t, "")
-	g, err := New(gVisorEngine, lab.Journal, lab.State, lab.Tare).Provision(t.Context(), engine.Spec{
+	lab := conformance.NewLab(t)
+	g, err := New(gVisorEngine, lab.Journal, lab.State, lab.Ruler).Provision(t.Context(), engine.Spec{
 		ID: "gvisor-guest", Provisioning: notebook.Vanilla, Image: &image.Image{Tree: image.Tree{Dir: root}},
 		Instance: notebook.Instance{Name: "test", Cores: 1, Memory: 256 << 20},
 	})

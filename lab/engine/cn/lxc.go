@@ -26,8 +26,8 @@ type LXC struct {
 	Journal *journal.Journal
 	// State is the folder below which the guests' folders are made.
 	State string
-	// Tare is the path of the program that is the ruler. It is static.
-	Tare string
+	// Ruler is the path of the ruler's program.
+	Ruler string
 }
 
 const (
@@ -56,7 +56,7 @@ func (d *LXC) Provision(ctx context.Context, s engine.Spec) (engine.Guest, error
 	}
 	h := holder{journal: d.Journal, state: d.State, engine: lxcEngine, program: program, notes: lxcNotes}
 	h.command = func(g *guest, folder, root, socket string) (*exec.Cmd, error) {
-		c, err := container(d.Tare, root, socket, s)
+		c, err := container(d.Ruler, root, socket, s)
 		if err != nil {
 			return nil, err
 		}

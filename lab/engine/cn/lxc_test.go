@@ -13,6 +13,7 @@ import (
 
 	"tare/lab/engine"
 	"tare/lab/engine/oci"
+	"tare/lab/ruler"
 )
 
 func TestLXCConfig(t *testing.T) {
@@ -23,7 +24,7 @@ func TestLXCConfig(t *testing.T) {
 	c := oci.Container{
 		Root: "/state/root", Args: rulerArgs, Hostname: strings.Repeat("x", 100), Cgroup: "tare-x",
 		Quota: 1.5, CPUs: []int{0, 2, 3}, Memory: 1 << 30, LimitSwap: true,
-		Mounts: []specs.Mount{oci.Bind(dir, "/.tare/work", true), oci.Bind("/dev/null", rulerSocket, false)},
+		Mounts: []specs.Mount{oci.Bind(dir, "/.tare/work", true), oci.Bind("/dev/null", ruler.Socket, false)},
 	}
 	for _, x := range []struct {
 		unified bool

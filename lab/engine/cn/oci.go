@@ -29,8 +29,8 @@ type OCI struct {
 	Journal *journal.Journal
 	// State is the folder below which the guests' folders are made.
 	State string
-	// Tare is the path of the program that is the ruler. It is static.
-	Tare string
+	// Ruler is the path of the ruler's program.
+	Ruler string
 	// Runtime is the runtime's name, looked up in PATH, or its path: "crun", "runc", RunscName.
 	Runtime string
 }
@@ -49,7 +49,7 @@ func (d *OCI) Provision(ctx context.Context, s engine.Spec) (engine.Guest, error
 	}
 	h := holder{journal: d.Journal, state: d.State, engine: d.engine(), program: runtime}
 	h.command = func(g *guest, folder, root, socket string) (*exec.Cmd, error) {
-		c, err := container(d.Tare, root, socket, s)
+		c, err := container(d.Ruler, root, socket, s)
 		if err != nil {
 			return nil, err
 		}
@@ -135,14 +135,14 @@ func refusedByCrun(runtime, controllers string) error {
 }
 
 // container is the configuration that a spec asks for.
-func container(tare, root, socket string, s engine.Spec) (c oci.Container, err error) {
-	if tare, err = filepath.Abs(tare); err != nil {
+func container(program, root, socket string, s engine.Spec) (c oci.Container, err error) {
+	if program, err = filepath.Abs(program); err != nil {
 		return c, err
 	}
 	c = oci.Container{
 		Root: root, Args: rulerArgs, Env: []string{}, Hostname: s.ID,
 		Memory: s.Instance.Memory, HostNetwork: s.NetworkMode() == notebook.NetHost,
-		Mounts: []specs.Mount{oci.Bind(tare, rulerProgram, true), oci.Bind(socket, rulerSocket, false)},
+		Mounts: []specs.Mount{oci.Bind(program, ruler.Program, true), oci.Bind(socket, ruler.Socket, false)},
 	}
 	if s.Work != nil {
 		c.Mounts = append(c.Mounts, oci.Bind(s.Work.Dir, ruler.WorkDir, true))

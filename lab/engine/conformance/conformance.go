@@ -38,6 +38,8 @@ import (
 	"tare/lab/journal"
 	"tare/lab/network"
 	"tare/lab/proc"
+	"tare/lab/programs"
+	"tare/lab/programs/programstest"
 	"tare/lab/ruler"
 	"tare/notebook"
 )
@@ -52,16 +54,14 @@ type Subject struct {
 	Undo map[string]journal.Undo
 	// Objects lists the engine's objects that belong to the guest ID; nil where there is no engine.
 	Objects func(ctx context.Context, id string) ([]string, error)
-	// Program is the import path of the command that is the ruler in the guest; empty: the suite's own, which is
-	// the ruler alone.
-	Program string
 }
 
 // Lab is what a driver is given to work in.
 type Lab struct {
 	Journal *journal.Journal
 	State   string // folder for the guests' folders and all else that the driver keeps
-	Tare    string // path of the static program that is the ruler
+	Ruler   string // path of the ruler's program
+	Init    string // path of the program that a virtual machine boots into
 }
 
 // Expectations say what a platform can promise.
@@ -171,7 +171,8 @@ type firingRange struct {
 	driver engine.Driver
 	image  *image.Image
 	work   *image.Tree
-	tare   string
+	ruler  string
+	init   string
 	layout string // folder of the image as an OCI layout
 	bridge *network.Bridge
 	client engine.Guest // asks others' services from the bridge
@@ -188,9 +189,9 @@ func (r *firingRange) mode() (m string) {
 
 func newRange(t *testing.T, s Subject, e Expectations) *firingRange {
 	t.Helper()
-	lab := NewLab(t, s.Program)
+	lab := NewLab(t)
 	dir := filepath.Dir(lab.State)
-	r := &firingRange{s: s, e: e, state: lab.State, tare: lab.Tare, modes: e.modes()}
+	r := &firingRange{s: s, e: e, state: lab.State, ruler: lab.Ruler, init: lab.Init, modes: e.modes()}
 	r.image, r.work = r.images(t, dir)
 	r.openNetwork(t, lab)
 	var err error
@@ -200,11 +201,11 @@ func newRange(t *testing.T, s Subject, e Expectations) *firingRange {
 	return r
 }
 
-// NewLab makes what a driver is given to work in, for the length of the test. program is as in Subject.
-func NewLab(t *testing.T, program string) Lab {
+// NewLab makes what a driver is given to work in, for the length of the test.
+func NewLab(t *testing.T) Lab {
 	t.Helper()
 	dir := t.TempDir()
-	l := Lab{State: filepath.Join(dir, "state"), Tare: build(t, dir, Subject{Program: program}.program())}
+	l := Lab{State: filepath.Join(dir, "state"), Ruler: programstest.Build(t, programs.Ruler), Init: programstest.Build(t, programs.Init)}
 	var err error
 	if l.Journal, err = journal.Open(l.State); err != nil {
 		t.Fatal(err)
@@ -223,9 +224,9 @@ func NoHello(t *testing.T, s Subject, provisioning string) {
 	Need(t, os.Geteuid() == 0, "root, to mount and to make cgroups")
 	busybox, err := exec.LookPath("busybox")
 	Need(t, err == nil, "busybox, static (apt-get install busybox-static)")
-	l := NewLab(t, s.Program)
-	l.Tare = busybox // asked to be a ruler, it says that it knows of no such applet
-	r := &firingRange{s: s, e: Expectations{Memory: memory}, state: l.State, tare: l.Tare}
+	l := NewLab(t)
+	l.Ruler = busybox // asked to be a ruler, it says that it knows of no such applet
+	r := &firingRange{s: s, e: Expectations{Memory: memory}, state: l.State, ruler: l.Ruler, init: l.Init}
 	r.image, r.work = r.images(t, filepath.Dir(l.State))
 	if r.driver, err = s.New(l); err != nil {
 		t.Fatal(err)

@@ -23,12 +23,13 @@ import (
 
 // What the holder is told by its environment.
 const (
-	envHold = "TARE_CONFORMANCE_HOLD" // name of the subject
-	envDir  = "TARE_CONFORMANCE_DIR"  // the suite's folder
-	envTare = "TARE_CONFORMANCE_TARE" // the ruler's program
-	envID   = "TARE_CONFORMANCE_ID"   // how the guests' names begin
-	envMem  = "TARE_CONFORMANCE_MEM"  // bytes
-	envProv = "TARE_CONFORMANCE_PROV" // provisioning
+	envHold  = "TARE_CONFORMANCE_HOLD"  // name of the subject
+	envDir   = "TARE_CONFORMANCE_DIR"   // the suite's folder
+	envRuler = "TARE_CONFORMANCE_RULER" // the ruler's program
+	envInit  = "TARE_CONFORMANCE_INIT"  // the program that a virtual machine boots into
+	envID    = "TARE_CONFORMANCE_ID"    // how the guests' names begin
+	envMem   = "TARE_CONFORMANCE_MEM"   // bytes
+	envProv  = "TARE_CONFORMANCE_PROV"  // provisioning
 )
 
 // Main runs a package's tests, or, in a process that the suite started to be killed, holds guests of the subject
@@ -56,7 +57,7 @@ func holdGuests(s Subject) error {
 	if err != nil {
 		return err
 	}
-	driver, err := s.New(Lab{Journal: journal, State: state, Tare: os.Getenv(envTare)})
+	driver, err := s.New(Lab{Journal: journal, State: state, Ruler: os.Getenv(envRuler), Init: os.Getenv(envInit)})
 	if err != nil {
 		return err
 	}
@@ -119,7 +120,7 @@ func (r *firingRange) killed(t *testing.T) {
 	for turn := range 1 + r.e.rounds() {
 		s := r.spec(r.e.Provisionings[0], 1)
 		cmd := exec.Command(os.Args[0], "-test.run=^$")
-		cmd.Env = append(os.Environ(), envHold+"="+r.s.Name, envDir+"="+filepath.Dir(r.state), envTare+"="+r.tare,
+		cmd.Env = append(os.Environ(), envHold+"="+r.s.Name, envDir+"="+filepath.Dir(r.state), envRuler+"="+r.ruler, envInit+"="+r.init,
 			envID+"="+s.ID, envProv+"="+s.Provisioning, fmt.Sprintf("%s=%d", envMem, s.Instance.Memory))
 		cmd.Stderr = os.Stderr
 		out, err := cmd.StdoutPipe()

@@ -65,7 +65,7 @@ func (r *firingRange) openNetwork(t *testing.T, l Lab) {
 	s := r.spec("", 1)
 	s.Network = &engine.Network{Mode: notebook.NetBridge, Bridge: r.bridge}
 	// Not among the guests under test, of which the suite wants to see nothing remain.
-	load := &bare.Driver{Journal: l.Journal, State: filepath.Join(filepath.Dir(l.State), "load"), Tare: l.Tare}
+	load := &bare.Driver{Journal: l.Journal, State: filepath.Join(filepath.Dir(l.State), "load"), Ruler: l.Ruler}
 	if r.client, err = load.Provision(ctx, s); err != nil {
 		t.Fatal(err)
 	}

@@ -36,14 +36,6 @@ var applets = []string{
 	"sh", "cat", "echo", "id", "pwd", "ls", "touch", "test", "head", "grep", "wc", "sleep", "kill", "true", "mount",
 }
 
-// program is the import path of the subject's command.
-func (s Subject) program() string {
-	if s.Program != "" {
-		return s.Program
-	}
-	return "tare/lab/engine/conformance/tare"
-}
-
 // build compiles the command, static, into dir and returns its path.
 func build(t *testing.T, dir, path string) string {
 	t.Helper()

@@ -26,6 +26,7 @@ const refusal = "refused layer "
 
 // entry says what a process enters before it becomes the ruler.
 type entry struct {
+	Ruler        string // path of its program
 	Root         string
 	Cgroups      []string
 	CPUs         []int
@@ -37,7 +38,7 @@ type entry struct {
 }
 
 func (e entry) args() []string {
-	args := []string{"--root", e.Root, "--cpus", proc.FormatCPUList(e.CPUs)}
+	args := []string{"--ruler", e.Ruler, "--root", e.Root, "--cpus", proc.FormatCPUList(e.CPUs)}
 	for _, dir := range e.Cgroups {
 		args = append(args, "--cgroup", dir)
 	}
@@ -57,6 +58,7 @@ func (e entry) args() []string {
 
 func parseEntry(args []string) (e entry, err error) {
 	flags := flag.NewFlagSet("tare "+Command, flag.ContinueOnError)
+	flags.StringVar(&e.Ruler, "ruler", "", "program to become")
 	flags.StringVar(&e.Root, "root", "", "folder to make the root")
 	flags.Func("cgroup", "folder of a cgroup to enter", func(v string) error { e.Cgroups = append(e.Cgroups, v); return nil })
 	flags.Func("cpus", "CPUs to run on", func(v string) (err error) { e.CPUs, err = proc.ParseCPUList(v); return err })
@@ -66,8 +68,8 @@ func parseEntry(args []string) (e entry, err error) {
 	flags.BoolVar(&e.Pivot, "pivot", false, "leave all other mounts behind")
 	flags.BoolVar(&e.Seccomp, "seccomp", false, "set the filter of system calls")
 	flags.BoolVar(&e.Capabilities, "capabilities", false, "drop capabilities")
-	if err = flags.Parse(args); err == nil && (flags.NArg() > 0 || e.Root == "" || len(e.CPUs) == 0) {
-		err = errors.New("tare starts it itself, with --root and --cpus")
+	if err = flags.Parse(args); err == nil && (flags.NArg() > 0 || e.Ruler == "" || e.Root == "" || len(e.CPUs) == 0) {
+		err = errors.New("tare starts it itself, with --ruler, --root and --cpus")
 	}
 	return e, err
 }
@@ -107,7 +109,7 @@ func (e entry) enter() error {
 			return refused("uts", err)
 		}
 	}
-	self, err := os.Open("/proc/self/exe") // its path means nothing in the new root
+	program, err := os.Open(e.Ruler) // its path means nothing in the new root
 	if err != nil {
 		return err
 	}
@@ -125,7 +127,7 @@ func (e entry) enter() error {
 			return refused("capabilities", err)
 		}
 	}
-	err = syscall.Exec(fmt.Sprintf("/proc/self/fd/%d", self.Fd()), []string{os.Args[0], "ruler", "--fd", "3"}, []string{})
+	err = syscall.Exec(fmt.Sprintf("/proc/self/fd/%d", program.Fd()), []string{"ruler", "--fd", "3"}, []string{})
 	return fmt.Errorf("becoming the ruler: %w", err)
 }
 

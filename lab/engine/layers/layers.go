@@ -54,8 +54,10 @@ type Driver struct {
 	Journal *journal.Journal
 	// State is the folder below which the guests' folders are made.
 	State string
-	// Tare is the path of the program that enters the layers (Main) and is the ruler in them.
-	Tare string
+	// Entry is the path of the program that enters the layers: its first argument being Command it calls Main.
+	Entry string
+	// Ruler is the path of the ruler's program, which Main becomes.
+	Ruler string
 }
 
 // The journal's kinds.
@@ -130,7 +132,7 @@ func (d *Driver) Provision(ctx context.Context, s engine.Spec) (_ engine.Guest, 
 	if g.Connection, err = engine.Connect(s.Network, g.network == notebook.NetBridge); err != nil {
 		return nil, err
 	}
-	folder, err := g.Changes.MakeFolder(d.State, s.ID, d.Tare)
+	folder, err := g.Changes.MakeFolder(d.State, s.ID, d.Entry, d.Ruler)
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +146,7 @@ func (d *Driver) Provision(ctx context.Context, s engine.Spec) (_ engine.Guest, 
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	conn, err := g.start(d.Tare, s)
+	conn, err := g.start(d.Entry, d.Ruler, s)
 	if err != nil {
 		return nil, err
 	}
@@ -228,20 +230,20 @@ func (g *guest) owns(layer string) bool {
 }
 
 // start starts the process that enters the layers and becomes the ruler, and returns the stream to it.
-func (g *guest) start(tare string, s engine.Spec) (net.Conn, error) {
+func (g *guest) start(program, becomes string, s engine.Spec) (net.Conn, error) {
 	conn, theirs, err := bare.Stream()
 	if err != nil {
 		return nil, err
 	}
 	defer theirs.Close()
 	e := entry{
-		Root: g.root, Cgroups: g.dirs, CPUs: s.CPUs, Proc: g.has("pid"), Sys: g.has("network"), Pivot: g.has("mount"),
+		Ruler: becomes, Root: g.root, Cgroups: g.dirs, CPUs: s.CPUs, Proc: g.has("pid"), Sys: g.has("network"), Pivot: g.has("mount"),
 		Seccomp: g.has("seccomp"), Capabilities: g.has("capabilities"),
 	}
 	if g.has("uts") {
 		e.Hostname = s.ID[:min(len(s.ID), 63)] // longer ones are refused by sethostname(2)
 	}
-	cmd := exec.Command(tare, append([]string{Command}, e.args()...)...)
+	cmd := exec.Command(program, append([]string{Command}, e.args()...)...)
 	cmd.Env = []string{} // a trial's environment is its order's
 	cmd.Dir = "/"
 	cmd.ExtraFiles = []*os.File{theirs}

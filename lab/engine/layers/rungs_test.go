@@ -28,8 +28,8 @@ func TestRungs(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	lab := conformance.NewLab(t, "tare/lab/engine/layers/tare")
-	d := &layers.Driver{Journal: lab.Journal, State: lab.State, Tare: lab.Tare}
+	lab := conformance.NewLab(t)
+	d := &layers.Driver{Journal: lab.Journal, State: lab.State, Entry: os.Args[0], Ruler: lab.Ruler}
 	s := engine.Spec{
 		CPUs: []int{0}, Image: &image.Image{Tree: image.Tree{Dir: root}}, Instance: notebook.Instance{Name: "test", Cores: 1, Memory: 256 << 20},
 	}

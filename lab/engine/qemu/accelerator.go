@@ -23,8 +23,8 @@ const (
 
 // Accelerator says whether guests run under an accelerator, notebook.KVM or notebook.TCG, by booting one that says
 // hello and powers off. There are hosts where /dev/kvm is there, makes a machine and a vCPU, and never runs one.
-// tare is the path of the program, static; the kernel is FindKernel's.
-func Accelerator(ctx context.Context, stateDir, tare, accelerator string) notebook.Capability {
+// program is the path of the program init; the kernel is FindKernel's.
+func Accelerator(ctx context.Context, stateDir, program, accelerator string) notebook.Capability {
 	answer := func(a notebook.Answer, why, do string) notebook.Capability {
 		return notebook.Capability{Name: accelerator, Answer: a, Why: why, Do: do}
 	}
@@ -53,7 +53,7 @@ func Accelerator(ctx context.Context, stateDir, tare, accelerator string) notebo
 	if err != nil {
 		return answer(notebook.Inconclusive, err.Error(), "")
 	}
-	initrd, err := makeInitramfs(stateDir, tare, k, nil, nil)
+	initrd, err := makeInitramfs(stateDir, program, k, nil, nil)
 	if err != nil {
 		return answer(notebook.Inconclusive, err.Error(), "")
 	}

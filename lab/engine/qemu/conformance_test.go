@@ -33,11 +33,10 @@ var subject = conformance.Subject{
 			return nil, err
 		}
 		return qemu.New(qemu.Config{
-			StateDir: l.State, Journal: l.Journal, Tare: l.Tare, Accelerator: notebook.TCG, Kernel: k,
+			StateDir: l.State, Journal: l.Journal, Init: l.Init, Ruler: l.Ruler, Accelerator: notebook.TCG, Kernel: k,
 		})
 	},
-	Undo:    qemu.Undo(),
-	Program: "tare/lab/engine/qemu/guestinit/tare",
+	Undo: qemu.Undo(),
 }
 
 func TestMain(m *testing.M) { conformance.Main(m, subject) }

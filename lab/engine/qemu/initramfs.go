@@ -158,8 +158,8 @@ func writeCPIO(w io.Writer, files []file) error {
 }
 
 // makeInitramfs gives the initramfs of guests: the program as /init, the kernel's modules, and whatever else.
-func makeInitramfs(stateDir, tare string, k Kernel, wanted []string, extra []File) (string, error) {
-	if err := checkStatic(tare); err != nil {
+func makeInitramfs(stateDir, program string, k Kernel, wanted []string, extra []File) (string, error) {
+	if err := checkStatic(program); err != nil {
 		return "", err
 	}
 	modules, err := k.modules(wanted, optionalModules)
@@ -167,7 +167,7 @@ func makeInitramfs(stateDir, tare string, k Kernel, wanted []string, extra []Fil
 		return "", err
 	}
 	files := []file{
-		{name: "init", mode: unix.S_IFREG | 0o755, path: tare},
+		{name: "init", mode: unix.S_IFREG | 0o755, path: program},
 		// The kernel opens it for the first process's standard streams.
 		{name: "dev/console", mode: unix.S_IFCHR | 0o600, dev: 5<<8 | 1},
 		{name: "proc", mode: unix.S_IFDIR | 0o755}, {name: "sys", mode: unix.S_IFDIR | 0o755},

@@ -38,7 +38,9 @@ import (
 type Config struct {
 	StateDir    string           // folder for guests, kernels and initramfs; the journal's
 	Journal     *journal.Journal // where changes to the host are written before they are made
-	Tare        string           // path of the program, a static executable: it becomes the guest's first process
+	Init        string           // path of the program that is the guest's first process
+	Ruler       string           // path of the ruler's program, which that one becomes or starts
+	Tracer      string           // path of the program that traces trials inside a machine; "" where none is traced
 	Accelerator string           // notebook.KVM or notebook.TCG
 	QEMU        string           // QEMU's program; default "qemu-system-x86_64"
 	Kernel      Kernel           // for the guests; default what FindKernel finds
@@ -72,8 +74,8 @@ func New(c Config) (*Driver, error) {
 	if err := checkArchitecture(); err != nil {
 		return nil, err
 	}
-	if c.StateDir == "" || c.Journal == nil || c.Tare == "" {
-		return nil, errors.New("vm: a driver needs a state folder, a journal and the program's own path")
+	if c.StateDir == "" || c.Journal == nil || c.Init == "" || c.Ruler == "" {
+		return nil, errors.New("vm: a driver needs a state folder, a journal, and the programs init and ruler")
 	}
 	if c.QEMU == "" {
 		c.QEMU = defaultQEMU
@@ -138,7 +140,11 @@ func (d *Driver) boot(ctx context.Context, bridged bool) (Kernel, string, error)
 	if bridged {
 		wanted = append(wanted, bridgeModules...)
 	}
-	path, err := makeInitramfs(d.config.StateDir, d.config.Tare, k, wanted, d.files)
+	files := slices.Concat(d.files, []File{{guestinit.RulerPath, d.config.Ruler}})
+	if d.config.Tracer != "" && !d.container { // a container's ruler could not use it
+		files = append(files, File{guestinit.TracerPath, d.config.Tracer})
+	}
+	path, err := makeInitramfs(d.config.StateDir, d.config.Init, k, wanted, files)
 	if err != nil {
 		return Kernel{}, "", err
 	}

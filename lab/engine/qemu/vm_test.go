@@ -22,6 +22,8 @@ import (
 	"tare/lab/image"
 	"tare/lab/journal"
 	"tare/lab/proc"
+	"tare/lab/programs"
+	"tare/lab/programs/programstest"
 	"tare/lab/ruler"
 	"tare/notebook"
 )
@@ -43,7 +45,7 @@ func program(t *testing.T) string {
 	t.Helper()
 	_, err := exec.LookPath("qemu-system-x86_64")
 	conformance.Need(t, err == nil, "qemu-system-x86_64 (apt-get install qemu-system-x86)")
-	return goBuild(t, "tare/lab/engine/qemu/guestinit/tare", "")
+	return programstest.Build(t, programs.Init)
 }
 
 // qemus lists the processes that have id in their command line, this one apart.
@@ -64,7 +66,7 @@ func qemus(t *testing.T, id string) (found []string) {
 
 // lab is what a driver needs, and a spec for its guests. room is the size of the state folder in bytes; 0: its file
 // system's.
-func lab(t *testing.T, tare string, boot time.Duration, room int64) (*qemu.Driver, engine.Spec) {
+func lab(t *testing.T, program string, boot time.Duration, room int64) (*qemu.Driver, engine.Spec) {
 	t.Helper()
 	conformance.Need(t, os.Geteuid() == 0, "root")
 	busybox, err := exec.LookPath("busybox")
@@ -110,7 +112,7 @@ func lab(t *testing.T, tare string, boot time.Duration, room int64) (*qemu.Drive
 		t.Fatal(err)
 	}
 	d, err := qemu.New(qemu.Config{
-		StateDir: state, Journal: journal, Tare: tare, Accelerator: notebook.TCG, Kernel: k, BootTimeout: boot,
+		StateDir: state, Journal: journal, Init: program, Ruler: programstest.Build(t, programs.Ruler), Accelerator: notebook.TCG, Kernel: k, BootTimeout: boot,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -18,6 +18,8 @@ import (
 	"tare/lab/engine/vmcn"
 	"tare/lab/image"
 	"tare/lab/journal"
+	"tare/lab/programs"
+	"tare/lab/programs/programstest"
 	"tare/lab/ruler"
 	"tare/notebook"
 )
@@ -80,7 +82,7 @@ func provision(t *testing.T, crun string) (engine.Guest, error) {
 		t.Fatal(err)
 	}
 	d, err := vmcn.New(vmcn.Config{Crun: crun, VM: qemu.Config{
-		StateDir: state, Journal: journal, Tare: goBuild(t, "tare/lab/engine/qemu/guestinit/tare", ""),
+		StateDir: state, Journal: journal, Init: programstest.Build(t, programs.Init), Ruler: programstest.Build(t, programs.Ruler),
 		Accelerator: notebook.TCG, Kernel: k,
 	}})
 	if err != nil {

@@ -25,21 +25,13 @@ import (
 	"tare/notebook"
 )
 
-// rulerDir is the folder that becomes ruler.RunDir in the container.
-const rulerDir = "ruler"
-
 // deviceWait bounds the wait for a device to appear after its driver was loaded. It takes milliseconds, on an
 // emulated processor under load more.
 const deviceWait = 30 * time.Second
 
-// Init is the whole of the program when it is the first process of a guest that package vm booted; it does not
-// return there. Anywhere else it does nothing. It wants to be called before anything else. With look a VM's ruler can look on
-// from inside; a container's in a VM never can, and nil means that neither does.
-func Init(look ruler.Look) {
-	if os.Getpid() != 1 || len(os.Args) == 0 || os.Args[0] != "/init" {
-		return
-	}
-	if err := run(look); err != nil {
+// Main is the whole of the program init, the first process of a guest that package vm booted; it does not return.
+func Main() {
+	if err := run(); err != nil {
 		fmt.Println(FailPrefix + strings.ReplaceAll(err.Error(), "\n", "; "))
 	}
 	unix.Sync()
@@ -51,7 +43,7 @@ func Init(look ruler.Look) {
 	os.Exit(1)
 }
 
-func run(look ruler.Look) error {
+func run() error {
 	for _, m := range []mount{
 		{"proc", "/proc", "proc", unix.MS_NOSUID | unix.MS_NOEXEC | unix.MS_NODEV, ""},
 		{"sysfs", "/sys", "sysfs", unix.MS_NOSUID | unix.MS_NOEXEC | unix.MS_NODEV, ""},
@@ -104,15 +96,14 @@ func run(look ruler.Look) error {
 	if err != nil {
 		return err
 	}
-	fd, err := unix.Open(port, unix.O_RDWR|unix.O_CLOEXEC, 0)
+	stream, err := unix.Open(port, unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return fmt.Errorf("open serial port %s: %w", port, err)
 	}
-	stream := os.NewFile(uintptr(fd), port)
 	if p.Mode == ModeVMCN {
-		return container(p, root, work, stream)
+		return container(p, root, work, os.NewFile(uintptr(stream), port))
 	}
-	return machine(root, work, stream, look)
+	return machine(root, work, stream)
 }
 
 // mount is one call of mount(2).
@@ -134,8 +125,8 @@ func (m mount) do(root string) error {
 	return nil
 }
 
-// machine makes the disk the root and serves the ruler on the stream until it ends.
-func machine(root, work string, stream *os.File, look ruler.Look) error {
+// machine makes the disk the root and becomes the ruler, which serves on the stream. It returns on failure alone.
+func machine(root, work string, stream int) error {
 	const at = "/newroot"
 	mounts := []mount{{root, "", "ext4", 0, ""}}
 	if work != "" {
@@ -164,8 +155,22 @@ func machine(root, work string, stream *os.File, look ruler.Look) error {
 	if err := devices(at + "/dev"); err != nil {
 		return err
 	}
-	// The initramfs lies in the guest's memory: what is not needed any more is given back before the root is left.
-	for _, dir := range []string{"/" + ModulesDir, "/usr", "/lib", "/lib64"} {
+	// Their names mean nothing in the new root.
+	program, err := unix.Open("/"+RulerPath, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("open the ruler: %w", err)
+	}
+	args := []string{"ruler", "--fd", strconv.Itoa(stream)}
+	keep := []int{stream}
+	switch tracer, err := unix.Open("/"+TracerPath, unix.O_RDONLY|unix.O_CLOEXEC, 0); {
+	case err == nil:
+		args, keep = append(args, "--tracer", strconv.Itoa(tracer)), append(keep, tracer)
+	case err != unix.ENOENT:
+		return fmt.Errorf("open the tracer: %w", err)
+	}
+	// The initramfs lies in the guest's memory: what is not needed any more is given back before the root is left, this program
+	// when it has become the ruler.
+	for _, dir := range []string{"/" + ModulesDir, "/usr", "/lib", "/lib64", "/init"} {
 		if err := os.RemoveAll(dir); err != nil {
 			return err
 		}
@@ -187,7 +192,13 @@ func machine(root, work string, stream *os.File, look ruler.Look) error {
 	if err := os.Chdir("/"); err != nil {
 		return err
 	}
-	return ruler.Serve(stream, ruler.Options{Look: look})
+	for _, fd := range keep {
+		if _, err := unix.FcntlInt(uintptr(fd), unix.F_SETFD, 0); err != nil {
+			return fmt.Errorf("hand file %d to the ruler: %w", fd, err)
+		}
+	}
+	err = unix.Exec(fmt.Sprintf("/proc/self/fd/%d", program), args, []string{})
+	return fmt.Errorf("become the ruler: %w", err)
 }
 
 // devices makes the device nodes and links that every container has.
@@ -248,12 +259,6 @@ func container(p Params, root, work string, stream *os.File) error {
 	if err := os.RemoveAll("/" + ModulesDir); err != nil { // gives the memory back
 		return err
 	}
-	if err := os.Mkdir("/"+rulerDir, 0o755); err != nil {
-		return err
-	}
-	if err := os.Link("/init", "/"+rulerDir+"/tare"); err != nil {
-		return err
-	}
 	if err := enableControllers("/sys/fs/cgroup"); err != nil {
 		return err
 	}
@@ -262,7 +267,7 @@ func container(p Params, root, work string, stream *os.File) error {
 		return err
 	}
 	c := oci.Container{
-		Root: merged, Args: []string{ruler.RunDir + "/tare", "ruler", "--fd", "3"},
+		Root: merged, Args: []string{ruler.Program, "--fd", "3"},
 		Hostname: p.Name, Cgroup: "/tare", Memory: memory &^ (1<<20 - 1), CgroupNamespace: true,
 		HostNetwork: p.Network == notebook.NetHost,
 		Mounts:      []specs.Mount{oci.Bind("/"+rulerDir, ruler.RunDir, true)},

@@ -1,6 +1,6 @@
-// Package guestinit is what the program does as the first process of a virtual machine: it makes the guest's
-// root, brings its devices up and becomes the ruler, or starts the container in which the ruler is (design,
-// section 3). The initramfs holds the program as /init; its orders come on the kernel's command line.
+// Package guestinit is the first process of a virtual machine, and what the host tells it: it makes the guest's root, brings its
+// devices up and becomes the ruler, or starts the container in which the ruler is (design, section 3). The initramfs holds the
+// program as /init (cmd/init); its orders come on the kernel's command line.
 package guestinit
 
 import (
@@ -29,7 +29,12 @@ const (
 const (
 	ModulesDir = "modules" // kernel modules, loaded in the order of their names
 	CrunPath   = "usr/bin/crun"
+	RulerPath  = rulerDir + "/ruler"
+	TracerPath = "tracer" // there where trials are traced
 )
+
+// rulerDir becomes ruler.RunDir in a container.
+const rulerDir = "ruler"
 
 // NotePrefix begins a line on the console that is meant for the host: a note for the guest's record.
 const NotePrefix = "tare: note: "

@@ -1,0 +1,59 @@
+//go:build linux
+
+// Command tracer traces trials from inside a virtual machine: what happens there the host's tracers cannot see. The ruler starts
+// it for one trial, with the tracers' names as its arguments, and tells it when the trial begins and ends (ruler.ServeTracer); while
+// nothing is traced it takes none of the guest's memory but its file's. The build embeds it into tare (package lab/programs), which
+// puts it into the initramfs of guests whose trials are traced.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+
+	"tare/lab/engine"
+	"tare/lab/ruler"
+	"tare/lab/trace"
+	"tare/notebook"
+)
+
+func main() {
+	if err := ruler.ServeTracer(os.Stdin, os.Stdout, func() (ruler.Watch, error) { return attach(os.Getppid(), os.Args[1:]) }); err != nil {
+		fmt.Fprintln(os.Stderr, "tracer:", err)
+		os.Exit(1)
+	}
+}
+
+// attach attaches the named tracers to a ruler and to what it starts.
+func attach(pid int, names []string) (ruler.Watch, error) {
+	t := trace.Target{PID: pid, Cores: float64(runtime.NumCPU())}
+	var err error
+	if t.Threads, err = engine.ThreadsOf([]int{t.PID}, t.PID); err != nil {
+		return nil, err
+	}
+	// A guest is the hypervisor's, and has none of its own.
+	names = slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == notebook.ProbeHypervisor })
+	kit, err := trace.Open(names)
+	if err != nil {
+		return nil, err
+	}
+	w, err := kit.Watch(t)
+	if err != nil {
+		return nil, errors.Join(err, kit.Close())
+	}
+	return attached{w, kit}, nil
+}
+
+// attached is a trace with a kit of its own.
+type attached struct {
+	*trace.Watch
+	kit *trace.Kit
+}
+
+// Stop implements ruler.Watch.
+func (a attached) Stop() (*notebook.Probes, error) {
+	p, err := a.Watch.Stop()
+	return p, errors.Join(err, a.kit.Close())
+}

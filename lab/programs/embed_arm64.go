@@ -1,0 +1,8 @@
+//go:build linux
+
+package programs
+
+import "embed"
+
+//go:embed all:arm64
+var embedded embed.FS

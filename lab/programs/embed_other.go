@@ -1,0 +1,7 @@
+//go:build linux && !amd64 && !arm64
+
+package programs
+
+import "embed"
+
+var embedded embed.FS
