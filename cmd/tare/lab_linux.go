@@ -123,7 +123,7 @@ the ratios. tare explain then says where the time went, and what the tracers cos
 			if err != nil {
 				return err
 			}
-			spec, err := study.Load(studies.FS, args[0])
+			spec, err := study.Load(studies.FS, args[0], session.Engines)
 			if err != nil {
 				return err
 			}
@@ -190,16 +190,15 @@ func benchSpec(image, platforms, instances, input string, argv []string) (*study
 	for _, p := range strings.Split(platforms, ",") {
 		name, engine, named := strings.Cut(p, ":")
 		place := study.Place{Platform: name}
-		switch {
-		case named:
+		if named {
 			place.Engines = []string{engine}
-		case name == notebook.CN:
-			place.Engines = []string{"docker|crun|runc"}
+		} else if usual := session.Engines.Usual(name); len(usual) > 1 {
+			place.Engines = []string{strings.Join(usual, "|")} // the first that the host can do
 		}
 		spec.Platforms = append(spec.Platforms, place)
 	}
 	spec.Instances = strings.Split(instances, ",")
-	return spec, spec.Complete()
+	return spec, spec.Complete(session.Engines)
 }
 
 // run plans, measures, and prints.
@@ -407,7 +406,7 @@ func studyCommand() *cobra.Command {
 			}
 			var rows []row
 			for _, name := range study.Shipped(studies.FS) {
-				s, err := study.Load(studies.FS, name)
+				s, err := study.Load(studies.FS, name, session.Engines)
 				if err != nil {
 					return err
 				}
@@ -426,7 +425,7 @@ func studyCommand() *cobra.Command {
 	show := &cobra.Command{Use: "show NAME", Short: "Print the file of a shipped study, to copy and change", Args: cobra.ExactArgs(1),
 		Example: "  tare study show quick >mine.yaml",
 		RunE: func(_ *cobra.Command, args []string) error {
-			s, err := study.Load(studies.FS, args[0])
+			s, err := study.Load(studies.FS, args[0], session.Engines)
 			if err == nil {
 				fmt.Print(s.Source)
 			}

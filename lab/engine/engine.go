@@ -16,12 +16,21 @@ import (
 type Spec struct {
 	ID           string // unique on this host; names the guest's folder, cgroup, container, …
 	Instance     notebook.Instance
-	Provisioning string       // notebook.Vanilla, notebook.Pinned; empty on bm
-	CPUs         []int        // bm: the CPUs it may use; pinned: the CPU set. One for each core.
+	Provisioning string       // notebook.Vanilla, notebook.Pinned; empty where the kind has none
+	CPUs         []int        // those that it is bound to (Kind.Binds), one for each core
 	Image        *image.Image // the root
 	Work         *image.Tree  // the workload's own files and input, at ruler.WorkDir, read-only
-	Isolation    string       // engine notebook.LayersEngine: the topmost of notebook.Layers that the guest gets; of a cn engine notebook.IsolationFull: quota and CPU set at once
+	Isolation    string       // the rung of the isolation ladder that the guest is: one of the kind's Isolations, or none
 	Network      *Network     // nil: what the engine gives by itself, of which no service is reached
+	Accelerator  string       // vm, vmcn: notebook.KVM or notebook.TCG
+}
+
+// Treatment is as much of a treatment as the spec says, for Kind.Supports.
+func (s Spec) Treatment(k Kind) notebook.Treatment {
+	return notebook.Treatment{
+		Platform: k.Platform, Engine: k.Name, Instance: s.Instance, Provisioning: s.Provisioning, Isolation: s.Isolation,
+		Network: s.NetworkMode(), Accelerator: s.Accelerator,
+	}
 }
 
 // Network says how a guest is connected, and from where its service will be asked.
@@ -59,8 +68,8 @@ type Guest interface {
 	Facts() Facts
 	// Address says where the guest's service listens and is reached.
 	Address() Address
-	// Autopsy says, after the ruler stopped answering, what the platform knows about why. May be empty.
-	Autopsy() string
+	// Diagnose says, after the ruler stopped answering, what the platform knows about why. May be empty.
+	Diagnose() string
 	// Destroy ends the guest and returns when nothing of it remains: no process, cgroup, mount, namespace,
 	// network link, engine object or file. It may be called more than once.
 	Destroy(ctx context.Context) error

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tare/lab/journal"
+	"tare/lab/proc"
 )
 
 // KindFolder is the journal's kind for a guest's folder: all in it, all that is mounted below it and all processes
@@ -98,18 +99,14 @@ func removeFolder(ctx context.Context, e journal.Entry) error {
 // MountsBelow lists the mount points at and below dir, in the order in which they were mounted; one that is mounted
 // over several times is listed as often.
 func MountsBelow(dir string) ([]string, error) {
-	info, err := os.ReadFile("/proc/self/mountinfo")
+	mounts, err := proc.Host.Mounts()
 	if err != nil {
 		return nil, err
 	}
 	var found []string
-	for line := range strings.Lines(string(info)) {
-		f := strings.Fields(line)
-		if len(f) < 5 {
-			return nil, fmt.Errorf("/proc/self/mountinfo: %q: want 5 fields at least", line)
-		}
-		if at := unescape(f[4]); within(dir, at) {
-			found = append(found, at)
+	for _, m := range mounts {
+		if within(dir, m.Point) {
+			found = append(found, m.Point)
 		}
 	}
 	return found, nil
@@ -119,22 +116,6 @@ func MountsBelow(dir string) ([]string, error) {
 func within(dir, path string) bool {
 	rest, ok := strings.CutPrefix(path, dir)
 	return ok && (rest == "" || rest[0] == '/')
-}
-
-// unescape takes back the kernel's \ooo for blanks, tabs, newlines and backslashes.
-func unescape(s string) string {
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		if s[i] == '\\' && i+3 < len(s) {
-			if n, err := strconv.ParseUint(s[i+1:i+4], 8, 8); err == nil {
-				b.WriteByte(byte(n))
-				i += 3
-				continue
-			}
-		}
-		b.WriteByte(s[i])
-	}
-	return b.String()
 }
 
 // ProcessesIn lists the host's processes whose root folder is dir or below it, in ascending order. Those that have

@@ -30,14 +30,6 @@ func TestValidID(t *testing.T) {
 	}
 }
 
-func TestUnescape(t *testing.T) {
-	for in, want := range map[string]string{`/a\040b`: "/a b", `/a\134b`: `/a\b`, `/a\`: `/a\`, `/a\9zz`: `/a\9zz`, `/a\777`: `/a\777`} {
-		if got := unescape(in); got != want {
-			t.Errorf("unescape(%q) = %q, want %q", in, got, want)
-		}
-	}
-}
-
 // TestFolderTakesAllWithIt mounts in a guest's folder, one over the other and under a name with a blank, starts
 // processes for it, and beside it a stranger that must live on.
 func TestFolderTakesAllWithIt(t *testing.T) {

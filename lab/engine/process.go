@@ -5,7 +5,9 @@ package engine
 import (
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -14,13 +16,6 @@ import (
 
 	"golang.org/x/sys/unix"
 )
-
-// HelloTime bounds the wait for the hello of a guest that runs on the host's own kernel, whatever its caller's
-// context says: such a guest says it within a second, or never.
-const HelloTime = 30 * time.Second
-
-// ErrNoHello says that a guest did not say hello within HelloTime.
-var ErrNoHello = fmt.Errorf("no hello within %v", HelloTime)
 
 // Process is a program that a driver started on the host for a guest. It is waited for from the start, so that its
 // end is known at once.
@@ -33,8 +28,8 @@ type Process struct {
 
 // Start starts cmd in a session of its own (a Ctrl-C is for Tare alone, which then ends its guests in order) and
 // keeps the end of what it prints. It may use the given CPUs only, from its first instruction on; nil: all of
-// Tare's own.
-func Start(cmd *exec.Cmd, cpus []int) (*Process, error) {
+// Tare's own. setUp is done by the thread that starts it, just before: what it does to that thread the program inherits.
+func Start(cmd *exec.Cmd, cpus []int, setUp ...func() error) (*Process, error) {
 	p := &Process{cmd: cmd, done: make(chan struct{})}
 	cmd.Stdout, cmd.Stderr = &p.said, &p.said
 	if cmd.SysProcAttr == nil {
@@ -42,14 +37,16 @@ func Start(cmd *exec.Cmd, cpus []int) (*Process, error) {
 	}
 	cmd.SysProcAttr.Setsid = true
 	cmd.WaitDelay = time.Second // what the program leaves behind may hold its output open
-	started := make(chan error)
-	go func() {
-		// A child has the affinity of the thread that made it. The thread is not unlocked: it ends with this
-		// goroutine and takes its affinity with it.
-		runtime.LockOSThread()
-		started <- start(cmd, cpus)
-	}()
-	if err := <-started; err != nil {
+	// A child has the affinity and the namespaces of the thread that made it.
+	err := Apart(func() error {
+		for _, f := range setUp {
+			if err := f(); err != nil {
+				return err
+			}
+		}
+		return start(cmd, cpus)
+	})
+	if err != nil {
 		return nil, fmt.Errorf("starting %s: %w", cmd.Path, err)
 	}
 	go func() {
@@ -57,6 +54,22 @@ func Start(cmd *exec.Cmd, cpus []int) (*Process, error) {
 		close(p.done)
 	}()
 	return p, nil
+}
+
+// Apart runs f on a thread of its own, which ends with it: what f changes about the thread, Tare's others never have.
+func Apart(f func() error) error {
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		if unix.Gettid() == os.Getpid() {
+			// The process's first thread never ends, and /proc/self is its view. Held here, it is not the next one.
+			defer runtime.UnlockOSThread()
+			done <- Apart(f)
+			return
+		}
+		done <- f() // and the thread, never unlocked, ends with this goroutine
+	}()
+	return <-done
 }
 
 func start(cmd *exec.Cmd, cpus []int) error {
@@ -71,6 +84,9 @@ func start(cmd *exec.Cmd, cpus []int) error {
 	}
 	return cmd.Start()
 }
+
+// Name is the program's, without its folder.
+func (p *Process) Name() string { return filepath.Base(p.cmd.Path) }
 
 // PID is the process's id, also after its end.
 func (p *Process) PID() int { return p.cmd.Process.Pid }

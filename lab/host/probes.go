@@ -4,17 +4,11 @@ package host
 
 import (
 	"bytes"
-	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"math/rand/v2"
-	"net"
-	"net/http"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -38,10 +32,6 @@ func probes() []Probe {
 		{Name: CapCgroupCPU, Try: func(context.Context) notebook.Capability { return tryCgroup("cpu") }},
 		{Name: CapCgroupCPUSet, Try: func(context.Context) notebook.Capability { return tryCgroup("cpuset") }},
 		{Name: CapCgroupMemory, Try: func(context.Context) notebook.Capability { return tryCgroup("memory") }},
-		{Name: CapDocker, Try: tryDocker},
-		{Name: CapCrun, Try: func(ctx context.Context) notebook.Capability { return tryRuntime(ctx, "crun") }},
-		{Name: CapRunc, Try: func(ctx context.Context) notebook.Capability { return tryRuntime(ctx, "runc") }},
-		{Name: CapQEMU, Try: tryQEMU},
 		{Name: CapMke2fs, Try: tryMke2fs},
 		{Name: CapMmdebstrap, Try: func(ctx context.Context) notebook.Capability {
 			return tryVersion(ctx, "apt-get install mmdebstrap", "mmdebstrap", "--version")
@@ -265,51 +255,6 @@ func tryVersion(ctx context.Context, do, name string, args ...string) notebook.C
 	return supported("%s", firstLine(out))
 }
 
-func tryRuntime(ctx context.Context, name string) notebook.Capability {
-	c := tryVersion(ctx, "apt-get install "+name, name, "--version")
-	if c.Answer != notebook.Supported {
-		return c
-	}
-	// Older ones have no such command; that says nothing against them.
-	out, err := output(ctx, "", name, "features")
-	var f struct {
-		OCIVersionMax string `json:"ociVersionMax"`
-	}
-	if err == nil && json.Unmarshal([]byte(out), &f) == nil && f.OCIVersionMax != "" {
-		c.Why += ", OCI up to " + f.OCIVersionMax
-	}
-	return c
-}
-
-// QEMU is the name of the QEMU program for machines of this host's kind.
-func QEMU() string {
-	arch := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH]
-	return "qemu-system-" + cmp.Or(arch, runtime.GOARCH)
-}
-
-func tryQEMU(ctx context.Context) notebook.Capability {
-	do := map[string]string{"amd64": "apt-get install qemu-system-x86", "arm64": "apt-get install qemu-system-arm"}[runtime.GOARCH]
-	do = cmp.Or(do, "install "+QEMU())
-	out, err := output(ctx, "", QEMU(), "-accel", "help")
-	if err != nil {
-		return toolFailure(ctx, err, do)
-	}
-	var accels []string
-	for line := range strings.Lines(out) {
-		if a := strings.TrimSpace(line); a == "kvm" || a == "tcg" {
-			accels = append(accels, a)
-		}
-	}
-	if len(accels) == 0 {
-		return unsupported(do, "%s -accel help names neither kvm nor tcg", QEMU())
-	}
-	c := tryVersion(ctx, do, QEMU(), "--version")
-	if c.Answer == notebook.Supported {
-		c.Why += ", built with " + strings.Join(accels, " and ")
-	}
-	return c
-}
-
 // tryMke2fs makes a file system in memory.
 func tryMke2fs(ctx context.Context) notebook.Capability {
 	const do = "apt-get install e2fsprogs"
@@ -360,66 +305,6 @@ func tryGCC(ctx context.Context) notebook.Capability {
 		c.Why = "compiled a program; " + c.Why
 	}
 	return c
-}
-
-// tryDocker asks the engine at DOCKER_HOST, or at the usual socket, whether it lives and what it is.
-func tryDocker(ctx context.Context) notebook.Capability {
-	at := cmp.Or(os.Getenv("DOCKER_HOST"), "unix:///var/run/docker.sock")
-	do := "start the engine: systemctl start docker, or dockerd & where there is no systemd; for one elsewhere set DOCKER_HOST"
-	if _, err := exec.LookPath("dockerd"); err != nil {
-		do = "apt-get install docker.io, and " + do
-	}
-	u, err := url.Parse(at)
-	if err != nil || (u.Scheme != "unix" && u.Scheme != "tcp") {
-		return unsupported("set DOCKER_HOST to unix:///PATH or tcp://HOST:PORT", "DOCKER_HOST is %q, which is neither", at)
-	}
-	network, address := "tcp", u.Host
-	if u.Scheme == "unix" {
-		network, address = "unix", u.Path
-	}
-	client := http.Client{Transport: &http.Transport{
-		DisableKeepAlives: true,
-		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, network, address)
-		},
-	}}
-	get := func(path string) ([]byte, error) {
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://docker"+path, nil)
-		if err != nil {
-			return nil, err
-		}
-		resp, err := client.Do(req)
-		if err != nil {
-			return nil, err
-		}
-		defer resp.Body.Close()
-		b, err := io.ReadAll(io.LimitReader(resp.Body, outputLimit))
-		if err == nil && resp.StatusCode != http.StatusOK {
-			err = fmt.Errorf("GET %s: %s: %s", path, resp.Status, firstLine(string(b)))
-		}
-		return b, err
-	}
-	failure := func(err error) notebook.Capability {
-		switch {
-		case errors.Is(err, fs.ErrPermission):
-			return unsupported(runAsRoot, "%s: %v", at, err)
-		case errors.Is(err, fs.ErrNotExist), errors.Is(err, unix.ECONNREFUSED):
-			return unsupported(do, "no Docker Engine answers at %s: %v", at, err)
-		}
-		return inconclusive("%s: %v", at, err)
-	}
-	if _, err := get("/_ping"); err != nil {
-		return failure(err)
-	}
-	b, err := get("/version")
-	if err != nil {
-		return failure(err)
-	}
-	var v struct{ Version, ApiVersion string }
-	if err := json.Unmarshal(b, &v); err != nil || v.Version == "" {
-		return inconclusive("%s answers GET /version with %.60q, which is not a Docker engine's answer", at, b)
-	}
-	return supported("Docker Engine %s (API %s) at %s", v.Version, v.ApiVersion, at)
 }
 
 // apart runs f on a thread of its own that has left the namespaces in flags. The thread ends with it, and the new

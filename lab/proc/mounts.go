@@ -17,6 +17,7 @@ type Mount struct {
 	Point   string   // where
 	Type    string   // of the file system
 	Options []string // of the file system: a version 1 cgroup hierarchy names its controllers here
+	Device  string   // MAJOR:MINOR of the file system, the same wherever it is mounted
 }
 
 // ParseMounts reads /proc/PID/mountinfo (proc_pid_mountinfo(5)).
@@ -35,7 +36,7 @@ func ParseMounts(s string) ([]Mount, error) {
 		if !ok || len(f) < 6 || len(g) < 2 {
 			return nil, fmt.Errorf("line %d: %.100q is not a line of mountinfo", n, line)
 		}
-		mounts = append(mounts, Mount{unescape(f[3]), unescape(f[4]), g[0], strings.Split(g[len(g)-1], ",")})
+		mounts = append(mounts, Mount{unescape(f[3]), unescape(f[4]), g[0], strings.Split(g[len(g)-1], ","), f[2]})
 	}
 	return mounts, nil
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"tare/lab/engine"
 	"tare/lab/ruler"
 	"tare/notebook"
 )
@@ -151,17 +152,12 @@ func missing(p *notebook.Probes, name, why string) {
 	p.Missing[name] = why
 }
 
-// hides says why the host cannot see into a guest of the treatment and the guest's ruler cannot help; "" if it need not, or can.
-func hides(t notebook.Treatment, service bool) string {
-	switch {
-	case t.Platform == notebook.VM && service:
-		return "the ruler in the VM does nothing but run the service, and cannot look on"
-	case t.Platform == notebook.VMCN:
-		return "the ruler is in the container in the VM, which may load no probes"
-	case t.Engine == "gvisor":
-		return "the sandbox has a kernel of its own, which has no probes"
+// hides says why the host cannot see into a guest of the kind and the guest's ruler cannot help; "" if it need not, or can.
+func hides(k engine.Kind, service bool) string {
+	if k.TracesInside && service {
+		return "the ruler in the guest does nothing but run the service, and cannot trace"
 	}
-	return ""
+	return k.Untraceable
 }
 
 // blind says why there is no account from inside a guest whose ruler was asked for one; "" if there is, or if it was not asked.

@@ -25,7 +25,7 @@ design: {rounds: {floor: 2, cap: 3}}
 // rungs are the treatments of the study by their name without the workload's.
 func rungs(t *testing.T, name string) (ids []string, all []notebook.Treatment) {
 	t.Helper()
-	s, err := Parse("s.yaml", []byte(strings.ReplaceAll(climb, "WORKLOAD", name)), ".")
+	s, err := Parse("s.yaml", []byte(strings.ReplaceAll(climb, "WORKLOAD", name)), ".", kinds)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,18 +87,18 @@ func TestWhatIsWrongInALadderIsSaidWithItsLine(t *testing.T) {
 		if bad == text {
 			t.Fatalf("%s changes nothing", c.to)
 		}
-		_, err := Parse("s.yaml", []byte(bad), ".")
+		_, err := Parse("s.yaml", []byte(bad), ".", kinds)
 		if err == nil || !strings.HasPrefix(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s:\n%v\nwant one line that begins with\n%s", c.to, err, c.want)
 		}
 	}
-	if _, err := Parse("s.yaml", []byte(text), "."); err != nil {
+	if _, err := Parse("s.yaml", []byte(text), ".", kinds); err != nil {
 		t.Error(err)
 	}
 }
 
 func TestOnlyARung(t *testing.T) {
-	s, err := Parse("s.yaml", []byte(strings.ReplaceAll(climb, "WORKLOAD", "cpu")), ".")
+	s, err := Parse("s.yaml", []byte(strings.ReplaceAll(climb, "WORKLOAD", "cpu")), ".", kinds)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"tare/lab/engine"
-	"tare/lab/engine/layers"
 	"tare/lab/image"
 	"tare/lab/ruler"
 	"tare/lab/workload"
@@ -20,13 +19,13 @@ import (
 type Lab interface {
 	// Host is the machine as found.
 	Host() notebook.Host
-	// Accelerator says which accelerator a VM gets: want is "auto", notebook.KVM or notebook.TCG, and emulate allows
-	// software emulation. An error says why there is none.
-	Accelerator(ctx context.Context, want string, emulate bool) (string, error)
-	// Refuses says why the host cannot do the treatment; "" if it can.
-	Refuses(ctx context.Context, t notebook.Treatment) string
-	// Stock makes what all guests of the treatment need, so that none of them pays for it.
-	Stock(ctx context.Context, t notebook.Treatment, root *image.Image) error
+	// Accelerator says which accelerator the guests of an engine get that has several: want is "auto" or one of them, and
+	// emulate allows software emulation. An error says why there is none.
+	Accelerator(ctx context.Context, k engine.Kind, want string, emulate bool) (string, error)
+	// Supports says why the host cannot do the treatment; nil: it can.
+	Supports(ctx context.Context, t notebook.Treatment) error
+	// Prepare makes what all guests of the treatment need, so that none of them pays for it.
+	Prepare(ctx context.Context, t notebook.Treatment, root *image.Image) error
 	// Provision makes a guest for the treatment, from what its workload was made ready as.
 	Provision(ctx context.Context, t notebook.Treatment, id string, w *workload.Ready) (Guest, error)
 	// Load makes the place from which a load asks the service in the treatment's guest; which CPUs it has is in the
@@ -34,7 +33,7 @@ type Lab interface {
 	Load(ctx context.Context, t notebook.Treatment, id string, w *workload.Ready) (Guest, notebook.Load, error)
 }
 
-// Guest is what a study needs of a guest; package platform says more about each.
+// Guest is what a study needs of a guest; package engine says more about each.
 type Guest interface {
 	Ruler() Ruler
 	Limits() (notebook.Limits, error)
@@ -44,7 +43,7 @@ type Guest interface {
 	// trial, where that is not this one's own: the trial's load is there. An error means that nothing looks on, and the trial is
 	// made without.
 	Look(clock Guest) (ruler.Watch, error)
-	Autopsy() string
+	Diagnose() string
 	Destroy(ctx context.Context) error
 }
 
@@ -71,6 +70,8 @@ type Choices struct {
 type Plan struct {
 	Study notebook.Study
 	ready map[string]*workload.Ready // by Label
+
+	engines engine.Registry
 
 	rehearsed map[string]bool // by Label
 }
@@ -117,10 +118,10 @@ func (s *Spec) at(u use, p Place, inst notebook.Instance, accel string, can func
 	}
 	es, vs, ns, is := p.Engines, p.Provisioning, p.Networks, p.isolation()
 	if len(es) == 0 {
-		es = engines[p.Platform][:1]
+		es = s.engines.Names(p.Platform)[:1]
 	}
 	switch {
-	case slices.Contains(es, notebook.LayersEngine):
+	case s.kind(p.Platform, es[0]).Provisionings == nil:
 		vs = []string{""}
 	case len(p.Isolation) > 0:
 		vs = []string{notebook.Pinned}
@@ -129,36 +130,46 @@ func (s *Spec) at(u use, p Place, inst notebook.Instance, accel string, can func
 	}
 	if len(ns) == 0 {
 		ns = []string{""}
-		if u.Service != nil {
-			ns[0] = notebook.NetBridge
-		}
 	}
 	for _, choice := range es {
 		for _, v := range vs {
 			for _, n := range ns {
 				t := notebook.Treatment{Platform: p.Platform, Provisioning: v, Instance: inst, Network: n}
-				if p.Platform == notebook.VM || p.Platform == notebook.VMCN {
-					t.Accelerator = accel
-				}
 				// Of several engines the first that the host can do; where it can do none, the first.
 				of := strings.Split(choice, "|")
 				t.Engine = of[0]
+				if len(s.kind(p.Platform, of[0]).Accelerators) > 0 {
+					t.Accelerator = accel
+				}
 				for _, e := range of {
 					other := t
-					if other.Engine = e; can(other) {
+					if other.Engine = e; len(s.kind(p.Platform, e).Accelerators) > 0 {
+						other.Accelerator = accel
+					}
+					if can(other) {
 						t = other
 						break
 					}
 				}
 				for _, t.Isolation = range is {
-					if t.Engine == notebook.LayersEngine && u.Service != nil {
-						t.Network = layers.Network(t.Isolation)
+					if t.Network = n; n == "" && u.Service != nil {
+						t.Network = s.kind(t.Platform, t.Engine).Connected(t.Isolation, true)
 					}
 					add(t)
 				}
 			}
 		}
 	}
+}
+
+// kind is an engine that the study names; it was found when the file was read.
+func (s *Spec) kind(platform, choice string) engine.Kind {
+	name, _, _ := strings.Cut(choice, "|")
+	k, err := s.engines.Find(platform, name)
+	if err != nil {
+		panic(err)
+	}
+	return k
 }
 
 // Plan decides what is run, and makes the workloads ready: roots are built, programs compiled, inputs prepared.
@@ -184,12 +195,12 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, c *workload.Catalogue, ch Choi
 	accel, noAccel := "", error(nil)
 	for _, p := range s.Platforms {
 		wanted := ch.Only["platform"] == "" || ch.Only["platform"] == p.Platform
-		if wanted && (p.Platform == notebook.VM || p.Platform == notebook.VMCN) {
-			accel, noAccel = lab.Accelerator(ctx, ch.Accel, s.AllowEmulation)
+		if k := s.engines.Of(p.Platform)[0]; wanted && len(k.Accelerators) > 0 {
+			accel, noAccel = lab.Accelerator(ctx, k, ch.Accel, s.AllowEmulation)
 			break
 		}
 	}
-	p := &Plan{ready: map[string]*workload.Ready{}}
+	p := &Plan{ready: map[string]*workload.Ready{}, engines: s.engines}
 	p.Study = notebook.Study{
 		Version: notebook.Version, Tare: ch.Tare, Name: s.Name, Title: s.Title, Source: s.Source, Seed: ch.Seed,
 		Created: time.Now().UTC(), Design: design, Metrics: map[string]notebook.Metric{}, Images: map[string]notebook.Image{},
@@ -197,7 +208,7 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, c *workload.Catalogue, ch Choi
 	}
 	for _, u := range us {
 		w := u.Workload
-		can := func(t notebook.Treatment) bool { return lab.Refuses(ctx, t) == "" }
+		can := func(t notebook.Treatment) bool { return lab.Supports(ctx, t) == nil }
 		for _, t := range s.treatments(u, accel, can) {
 			if !ch.Only.keeps(t) {
 				continue
@@ -216,13 +227,15 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, c *workload.Catalogue, ch Choi
 			switch {
 			case w.Service != nil && t.Network == notebook.NetNone:
 				reason = "its service has to be asked, and without a network nobody can"
-				if t.Engine == notebook.LayersEngine {
+				if k := s.kind(t.Platform, t.Engine); len(k.Provisionings) == 0 {
 					reason = "its service has to be asked, and from the layer network up to the one below bridge a guest has the loopback alone"
 				}
-			case noAccel != nil && (t.Platform == notebook.VM || t.Platform == notebook.VMCN):
+			case noAccel != nil && len(s.kind(t.Platform, t.Engine).Accelerators) > 0:
 				reason = noAccel.Error()
 			default:
-				reason = lab.Refuses(ctx, t)
+				if err := lab.Supports(ctx, t); err != nil {
+					reason = err.Error()
+				}
 			}
 			if reason != "" {
 				p.Study.LeftOut = append(p.Study.LeftOut, notebook.LeftOut{Treatment: t, Reason: reason})
@@ -267,7 +280,7 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, c *workload.Catalogue, ch Choi
 		p.ready[label] = r
 		p.Study.Images[label] = notebook.Image{Reference: r.Image.Reference, Digest: r.Image.Digest, Input: r.Work.Digest}
 	}
-	if err := p.stock(ctx, lab); err != nil {
+	if err := p.prepare(ctx, lab); err != nil {
 		return nil, err
 	}
 	work := map[string]any{} // what a workload does is not in its name
@@ -283,9 +296,9 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, c *workload.Catalogue, ch Choi
 	return p, nil
 }
 
-// stock makes ready what the treatments' guests need. A platform for which that fails is left out, with the reason:
+// prepare makes ready what the treatments' guests need. A platform for which that fails is left out, with the reason:
 // the others can be measured all the same.
-func (p *Plan) stock(ctx context.Context, lab Lab) error {
+func (p *Plan) prepare(ctx context.Context, lab Lab) error {
 	answers := map[string]error{}
 	var kept []notebook.Treatment
 	var failed error
@@ -294,7 +307,7 @@ func (p *Plan) stock(ctx context.Context, lab Lab) error {
 		key := t.Platform + t.Engine + t.Accelerator + root.Digest
 		err, asked := answers[key]
 		if !asked {
-			err = lab.Stock(ctx, t, root)
+			err = lab.Prepare(ctx, t, root)
 			answers[key] = err
 		}
 		if ctx.Err() != nil {

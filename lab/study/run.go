@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"tare/lab/engine"
 	"tare/lab/ruler"
 	"tare/lab/workload"
 	"tare/notebook"
@@ -448,7 +449,7 @@ func (r *Run) describe(ctx context.Context, t notebook.Treatment, g Guest, rec *
 	}
 	costs, err := g.Ruler().Cost(ctx, n)
 	if err != nil {
-		return fmt.Errorf("the ruler did not answer: %w%s", err, autopsy(g))
+		return fmt.Errorf("the ruler did not answer: %w%s", err, diagnosis(g))
 	}
 	var seconds []float64
 	for _, c := range costs {
@@ -459,7 +460,7 @@ func (r *Run) describe(ctx context.Context, t notebook.Treatment, g Guest, rec *
 	for i := range 3 {
 		d, err := g.Ruler().Ping(ctx)
 		if err != nil {
-			return fmt.Errorf("the ruler did not answer: %w%s", err, autopsy(g))
+			return fmt.Errorf("the ruler did not answer: %w%s", err, diagnosis(g))
 		}
 		if i == 0 || d < least {
 			least = d
@@ -474,8 +475,8 @@ func (r *Run) describe(ctx context.Context, t notebook.Treatment, g Guest, rec *
 	return nil
 }
 
-func autopsy(g Guest) string {
-	if a := g.Autopsy(); a != "" {
+func diagnosis(g Guest) string {
+	if a := g.Diagnose(); a != "" {
 		return " (" + a + ")"
 	}
 	return ""
@@ -505,7 +506,7 @@ func (r *Run) trial(ctx context.Context, g Guest, service *service, ready *workl
 	if s.explained {
 		l = r.look(g, clock)
 		order.Bounds = l
-		if t.Platform == notebook.VM && service == nil {
+		if r.kind(t).TracesInside && service == nil {
 			order.Probes = r.Plan.Study.Explain
 		}
 	}
@@ -517,7 +518,7 @@ func (r *Run) trial(ctx context.Context, g Guest, service *service, ready *workl
 			tr.Failure = err.Error()
 			return tr, true, err
 		}
-		if why := hides(t, service != nil); why != "" {
+		if why := hides(r.kind(t), service != nil); why != "" {
 			missing(tr.Probes, MissingInside, why)
 		}
 	}
@@ -526,7 +527,7 @@ func (r *Run) trial(ctx context.Context, g Guest, service *service, ready *workl
 		tr.Failure = "its service ended: " + service.how()
 		return tr, true, nil
 	case rerr != nil:
-		tr.Failure = rerr.Error() + autopsy(where)
+		tr.Failure = rerr.Error() + diagnosis(where)
 		return tr, true, nil
 	}
 	tr.ElapsedS, tr.HostS = res.Elapsed.Seconds(), host.Seconds()
@@ -565,7 +566,7 @@ func (r *Run) trial(ctx context.Context, g Guest, service *service, ready *workl
 	check.Timeout, check.KeepScratch = timeout, true
 	res, _, rerr = g.Ruler().Run(ctx, check)
 	if rerr != nil {
-		tr.Failure = "checking its output: " + rerr.Error() + autopsy(g)
+		tr.Failure = "checking its output: " + rerr.Error() + diagnosis(g)
 		return tr, true, nil
 	}
 	if cause := workload.Failure(res); cause != "" {
@@ -581,3 +582,12 @@ func destroy(ctx context.Context, g Guest) error {
 }
 
 func tail(r ruler.Result) string { return string(r.Stderr) + string(r.Stdout) }
+
+// kind is the treatment's engine.
+func (r *Run) kind(t notebook.Treatment) engine.Kind {
+	k, err := r.Plan.engines.Find(t.Platform, t.Engine)
+	if err != nil { // it was found when the study was planned
+		panic(err)
+	}
+	return k
+}

@@ -22,7 +22,7 @@ type fakeLab struct {
 	live    int
 	most    int
 	elapsed func(t notebook.Treatment) time.Duration
-	unready map[string]error // Stock's, by treatment
+	unready map[string]error // Prepare's, by treatment
 	broken  map[string]error // Provision's, by treatment
 	dies    map[string]error // the ruler's, by treatment
 	after   func()           // called after each measured run
@@ -39,11 +39,11 @@ type fakeLab struct {
 }
 
 func (l *fakeLab) Host() notebook.Host                                { return notebook.Host{} }
-func (l *fakeLab) Refuses(context.Context, notebook.Treatment) string { return "" }
-func (l *fakeLab) Accelerator(context.Context, string, bool) (string, error) {
+func (l *fakeLab) Supports(context.Context, notebook.Treatment) error { return nil }
+func (l *fakeLab) Accelerator(context.Context, engine.Kind, string, bool) (string, error) {
 	return notebook.TCG, nil
 }
-func (l *fakeLab) Stock(_ context.Context, t notebook.Treatment, _ *image.Image) error {
+func (l *fakeLab) Prepare(_ context.Context, t notebook.Treatment, _ *image.Image) error {
 	return l.unready[t.ID]
 }
 func (l *fakeLab) Load(context.Context, notebook.Treatment, string, *workload.Ready) (Guest, notebook.Load, error) {
@@ -67,7 +67,7 @@ type fakeGuest struct {
 func (g *fakeGuest) Ruler() Ruler                     { return g }
 func (g *fakeGuest) Limits() (notebook.Limits, error) { return notebook.Limits{}, nil }
 func (g *fakeGuest) Facts() engine.Facts              { return engine.Facts{} }
-func (g *fakeGuest) Autopsy() string                  { return "" }
+func (g *fakeGuest) Diagnose() string                 { return "" }
 func (g *fakeGuest) Address() engine.Address          { return engine.Address{} }
 func (g *fakeGuest) Destroy(context.Context) error    { g.l.live--; return nil }
 func (g *fakeGuest) Ping(context.Context) (time.Duration, error) {
@@ -160,7 +160,7 @@ func (b *fakeBook) measured() (n int) {
 }
 
 func fakePlan(d notebook.Design, treatments ...notebook.Treatment) *Plan {
-	p := &Plan{ready: map[string]*workload.Ready{}}
+	p := &Plan{ready: map[string]*workload.Ready{}, engines: kinds}
 	for _, t := range treatments {
 		t.Workload, t.Instance = "w", notebook.Instance{Name: "1/1GB", Cores: 1, Memory: 1 << 30}
 		t.ID = identify(t)
@@ -397,7 +397,7 @@ func TestWhatWasGivenUpStaysSo(t *testing.T) {
 func TestAPlatformThatCannotBeMadeReadyIsLeftOut(t *testing.T) {
 	plan := fakePlan(plain, bmT, cnT, vmT)
 	vm := plan.Study.Treatments[2].ID
-	if err := plan.stock(t.Context(), &fakeLab{unready: map[string]error{vm: errors.New("no kernel")}}); err != nil {
+	if err := plan.prepare(t.Context(), &fakeLab{unready: map[string]error{vm: errors.New("no kernel")}}); err != nil {
 		t.Fatal(err)
 	}
 	if len(plan.Study.Treatments) != 2 || len(plan.Study.LeftOut) != 1 || plan.Study.LeftOut[0].Reason != "it cannot be made ready: no kernel" {

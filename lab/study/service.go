@@ -80,7 +80,7 @@ func (s *service) warm(ctx context.Context, design notebook.Design, w *workload.
 	case s.over():
 		return "its service ended while it was warmed: " + s.how()
 	case err != nil:
-		return "warming its service: " + err.Error() + autopsy(s.place)
+		return "warming its service: " + err.Error() + diagnosis(s.place)
 	case workload.Failure(res) != "":
 		return "warming its service: " + workload.Failure(res)
 	}
@@ -105,7 +105,7 @@ func (s *service) await(ctx context.Context, w *workload.Workload, ready *worklo
 		case err == nil:
 			answer = workload.Failure(res)
 		case asking.Err() == nil:
-			return "its load's place: " + err.Error() + autopsy(s.place)
+			return "its load's place: " + err.Error() + diagnosis(s.place)
 		}
 		pause := time.NewTimer(readyPause)
 		select {
@@ -154,7 +154,7 @@ func (s *service) over() bool {
 // how says how the service ended.
 func (s *service) how() string {
 	if s.err != nil {
-		return s.err.Error() + autopsy(s.guest)
+		return s.err.Error() + diagnosis(s.guest)
 	}
 	if cause := workload.Failure(s.res); cause != "" {
 		return cause

@@ -61,7 +61,7 @@ func (g *counter) Destroy(context.Context) error {
 	}
 	return nil
 }
-func (g *counter) Autopsy() string {
+func (g *counter) Diagnose() string {
 	if g.l.lost != nil && !g.asks {
 		return "the kernel panicked"
 	}

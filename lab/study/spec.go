@@ -22,6 +22,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"tare/lab/engine"
 	"tare/lab/workload"
 	"tare/notebook"
 )
@@ -45,6 +46,8 @@ type Spec struct {
 
 	Source string `yaml:"-"` // the file as read
 	Base   string `yaml:"-"` // folder that paths in it are relative to
+
+	engines engine.Registry // that it is checked against and planned with
 }
 
 // Use is one workload with some of its parameters; several values of a parameter make several treatments. Or it is
@@ -153,14 +156,6 @@ type Rounds struct {
 	Emulated int `yaml:"emulated,omitempty"` // of treatments that are emulated and so never ranked; default the floor
 }
 
-// engines that each platform knows; the first is what a study that names none gets.
-var engines = map[string][]string{
-	notebook.BM:   {""},
-	notebook.CN:   {"docker", "crun", "runc", "lxc", "gvisor", notebook.LayersEngine},
-	notebook.VM:   {"qemu"},
-	notebook.VMCN: {"qemu"},
-}
-
 // Shipped lists the names of the studies in files, which holds NAME.yaml for each.
 func Shipped(files fs.FS) []string {
 	names, _ := fs.Glob(files, "*.yaml") // the pattern is good
@@ -171,14 +166,14 @@ func Shipped(files fs.FS) []string {
 	return names
 }
 
-// Load reads a study: one that ships by its name, or a file of the user's by its path.
-func Load(files fs.FS, name string) (*Spec, error) {
+// Load reads a study: one that ships by its name, or a file of the user's by its path. engines are those that it may name.
+func Load(files fs.FS, name string, engines engine.Registry) (*Spec, error) {
 	if slices.Contains(Shipped(files), name) {
 		text, err := fs.ReadFile(files, name+".yaml")
 		if err != nil {
 			return nil, err
 		}
-		return Parse(name+".yaml", text, ".")
+		return Parse(name+".yaml", text, ".", engines)
 	}
 	if !strings.ContainsAny(name, "/.") {
 		return nil, fmt.Errorf("unknown study %q; %s ship with Tare, and a path like ./%s.yaml names a file of your own",
@@ -188,12 +183,12 @@ func Load(files fs.FS, name string) (*Spec, error) {
 	if err != nil {
 		return nil, fmt.Errorf("study file: %w", err)
 	}
-	return Parse(name, text, filepath.Dir(name))
+	return Parse(name, text, filepath.Dir(name), engines)
 }
 
 // Parse reads a study file. Errors name the file, the line where there is one, and what was expected.
-func Parse(where string, text []byte, base string) (*Spec, error) {
-	s := &Spec{Source: string(text), Base: base}
+func Parse(where string, text []byte, base string, engines engine.Registry) (*Spec, error) {
+	s := &Spec{Source: string(text), Base: base, engines: engines}
 	if err := workload.Strict(where, text, s); err != nil {
 		return nil, err
 	}
@@ -206,7 +201,8 @@ func Parse(where string, text []byte, base string) (*Spec, error) {
 
 // Complete gives a spec that was made by hand, not read from a file, its defaults and its source, and says what is
 // wrong in it. The source is a study file that says the same.
-func (s *Spec) Complete() error {
+func (s *Spec) Complete(engines engine.Registry) error {
+	s.engines = engines
 	s.defaults()
 	if p := s.validate(); p != nil {
 		return errors.New(p.text)
@@ -282,9 +278,9 @@ func (s *Spec) validate() *problem {
 		}
 	}
 	for i, p := range s.Platforms {
-		known, ok := engines[p.Platform]
-		if !ok {
-			return wrong(fmt.Sprintf("unknown platform %q; bm, cn, vm or vmcn was expected", p.Platform), "platforms", i, "platform")
+		known := s.engines.Names(p.Platform)
+		if known == nil {
+			return wrong(fmt.Sprintf("unknown platform %q; %s was expected", p.Platform, oneOf(s.engines.Platforms())), "platforms", i, "platform")
 		}
 		if p.Platform == notebook.BM && len(p.Engines)+len(p.Provisioning)+len(p.Networks) > 0 {
 			return wrong("bm has neither engines, provisioning nor networks: it is bound to its cores and has the host's network", "platforms", i)
@@ -301,7 +297,7 @@ func (s *Spec) validate() *problem {
 				}
 			}
 		}
-		if w := p.climbs(); w != nil {
+		if w := s.climbs(p); w != nil {
 			w.path = append([]any{"platforms", i}, w.path...)
 			return w
 		}
@@ -324,35 +320,49 @@ func (s *Spec) validate() *problem {
 }
 
 // climbs says what is wrong in a place's part in the isolation ladder.
-func (p Place) climbs() *problem {
-	layers := slices.ContainsFunc(p.Engines, func(choice string) bool {
-		return slices.Contains(strings.Split(choice, "|"), notebook.LayersEngine)
-	})
+func (s *Spec) climbs(p Place) *problem {
+	var rungs engine.Kind // the place's engine whose guests are nothing but rungs
+	for _, choice := range p.Engines {
+		for _, name := range strings.Split(choice, "|") {
+			if k, err := s.engines.Find(p.Platform, name); err == nil && len(k.Provisionings) == 0 {
+				rungs = k
+			}
+		}
+	}
+	alone := rungs.Name != ""
 	switch {
-	case !layers && len(p.Isolation) == 0:
+	case !alone && len(p.Isolation) == 0:
 		return nil
 	case p.Platform != notebook.CN:
 		return wrong(fmt.Sprintf("isolation: %s is no rung of it: with platform cn, engines [%s] or a container's was expected", p.Platform, notebook.LayersEngine), "isolation")
-	case layers && !slices.Equal(p.Engines, []string{notebook.LayersEngine}):
-		return wrong(fmt.Sprintf("engine %s stands alone: another `- platform: cn` for the other engines was expected", notebook.LayersEngine), "engines")
-	case layers && len(p.Isolation) == 0:
-		return wrong(fmt.Sprintf("engine %s: isolation: all, or a list of %s, was expected", notebook.LayersEngine, strings.Join(notebook.Layers, ", ")), "engines")
-	case layers && len(p.Provisioning) > 0:
-		return wrong(fmt.Sprintf("engine %s has no provisioning: its layers quota and cpuset are both", notebook.LayersEngine), "provisioning")
+	case alone && !slices.Equal(p.Engines, []string{rungs.Name}):
+		return wrong(fmt.Sprintf("engine %s stands alone: another `- platform: cn` for the other engines was expected", rungs.Name), "engines")
+	case alone && len(p.Isolation) == 0:
+		return wrong(fmt.Sprintf("engine %s: isolation: all, or a list of %s, was expected", rungs.Name, strings.Join(rungs.Isolations, ", ")), "engines")
+	case alone && len(p.Provisioning) > 0:
+		return wrong(fmt.Sprintf("engine %s has no provisioning: its layers quota and cpuset are both", rungs.Name), "provisioning")
 	case len(p.Networks) > 0:
 		return wrong("a rung of the isolation ladder has the network of its layers: none was expected here", "networks")
-	case !layers && slices.ContainsFunc(p.Provisioning, func(v string) bool { return v != notebook.Pinned }):
+	case !alone && slices.ContainsFunc(p.Provisioning, func(v string) bool { return v != notebook.Pinned }):
 		return wrong(fmt.Sprintf("isolation %s is pinned: provisioning: [%s], or none, was expected", notebook.IsolationFull, notebook.Pinned), "provisioning")
 	}
 	for j, l := range p.isolation() {
-		if layers && !slices.Contains(notebook.Layers, l) {
-			return wrong(fmt.Sprintf("unknown layer %q; all, or of %s, was expected", l, strings.Join(notebook.Layers, ", ")), "isolation", j)
+		if alone && !slices.Contains(rungs.Isolations, l) {
+			return wrong(fmt.Sprintf("unknown layer %q; all, or of %s, was expected", l, strings.Join(rungs.Isolations, ", ")), "isolation", j)
 		}
-		if !layers && l != notebook.IsolationFull {
+		if !alone && l != notebook.IsolationFull {
 			return wrong(fmt.Sprintf("isolation %q: %s was expected, or engines: [%s]", l, notebook.IsolationFull, notebook.LayersEngine), "isolation", j)
 		}
 	}
 	return nil
+}
+
+// oneOf lists alternatives: "a, b or c".
+func oneOf(all []string) string {
+	if len(all) < 2 {
+		return strings.Join(all, "")
+	}
+	return strings.Join(all[:len(all)-1], ", ") + " or " + all[len(all)-1]
 }
 
 func (d Design) parse() (notebook.Design, error) {
@@ -418,7 +428,7 @@ func (s *Spec) instances(u use) []string {
 }
 
 // keeps says whether the treatment stays. Bare metal stays whatever platform, engine or provisioning is asked for:
-// it is what the others are held against.
+// it is what the others are compared with.
 func (o Only) keeps(t notebook.Treatment) bool {
 	for k, v := range o {
 		switch {
@@ -447,7 +457,7 @@ func (o Only) known(s *Spec, us []use) error {
 		has["isolation"] = append(has["isolation"], p.isolation()...)
 		es := p.Engines
 		if len(es) == 0 {
-			es = engines[p.Platform][:1]
+			es = s.engines.Names(p.Platform)[:1]
 		}
 		for _, choice := range es {
 			has["engine"] = append(has["engine"], strings.Split(choice, "|")...)

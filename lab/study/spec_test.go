@@ -32,7 +32,7 @@ func TestShippedStudiesLoad(t *testing.T) {
 		t.Fatalf("shipped studies: %v, want quick and pinning at least", names)
 	}
 	for _, n := range names {
-		s, err := Load(studies.FS, n)
+		s, err := Load(studies.FS, n, kinds)
 		if err != nil {
 			t.Errorf("%s: %v", n, err)
 			continue
@@ -58,7 +58,7 @@ func TestAFigureThatNothingCouldBeDrawnIn(t *testing.T) {
 		"{name: F, title: T, workload: cpu, by: instances}":                      `study small: figure "F": by: "instances": one of instance, host_cores, network, isolation, millions was expected`,
 		"{name: F, title: T, workload: cpu, by: instance, params: {frames: 9}}":  `study small: figure "F": params: workload cpu has no parameter "frames"`,
 	} {
-		s, err := Parse("s.yaml", []byte(small+"figures: ["+figure+"]\n"), ".")
+		s, err := Parse("s.yaml", []byte(small+"figures: ["+figure+"]\n"), ".", kinds)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -95,7 +95,7 @@ func TestWhatIsWrongInAStudyIsSaidWithItsLine(t *testing.T) {
 			if text == small {
 				t.Fatal("the case changes nothing")
 			}
-			_, err := Parse("s.yaml", []byte(text), ".")
+			_, err := Parse("s.yaml", []byte(text), ".", kinds)
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v\nwant … %s …", err, c.want)
 			} else if strings.Contains(err.Error(), "\n") {
@@ -103,10 +103,10 @@ func TestWhatIsWrongInAStudyIsSaidWithItsLine(t *testing.T) {
 			}
 		})
 	}
-	if _, err := Load(studies.FS, "nosuch"); err == nil || !strings.Contains(err.Error(), `unknown study "nosuch"; `) {
+	if _, err := Load(studies.FS, "nosuch", kinds); err == nil || !strings.Contains(err.Error(), `unknown study "nosuch"; `) {
 		t.Errorf("unknown study: %v", err)
 	}
-	if _, err := Parse("s.yaml", nil, "."); err == nil || err.Error() != "s.yaml: is empty" {
+	if _, err := Parse("s.yaml", nil, ".", kinds); err == nil || err.Error() != "s.yaml: is empty" {
 		t.Errorf("empty file: %v", err)
 	}
 }
@@ -117,7 +117,7 @@ func TestUnknownWorkloadAndParameter(t *testing.T) {
 		{"millions", "milions", `workload cpu has no parameter "milions"; it has millions`},
 		{"[10, 20]", "[10, many]", `millions="many": a value like`},
 	} {
-		s, err := Parse("s.yaml", []byte(strings.Replace(small, c.from, c.to, 1)), ".")
+		s, err := Parse("s.yaml", []byte(strings.Replace(small, c.from, c.to, 1)), ".", kinds)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -139,7 +139,7 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte("a: &a [*a]"))
 	f.Add([]byte("name: x\nworkloads: [{name: cpu, params: {millions: [[1]]}}]"))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		s, err := Parse("s.yaml", text, ".")
+		s, err := Parse("s.yaml", text, ".", kinds)
 		if err == nil {
 			for _, i := range s.Instances {
 				if _, err := notebook.ParseInstance(i); err != nil {
@@ -170,7 +170,7 @@ func TestOnly(t *testing.T) {
 			t.Errorf("%+v: %v", c.t, got)
 		}
 	}
-	s, err := Parse("s.yaml", []byte(small), ".")
+	s, err := Parse("s.yaml", []byte(small), ".", kinds)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,10 +198,10 @@ func TestACommandOfTheUsersOwnIsAStudyFileToo(t *testing.T) {
 	s := &Spec{Name: "bench", Workloads: []Use{{Name: "command", Image: "./layout", Command: []string{"sh", "-c", "echo {x}"}}},
 		Platforms: []Place{{Platform: "bm"}, {Platform: "cn", Engines: []string{"crun|runc"}}}, Instances: []string{"1/1GB"},
 		Design: Design{Rounds: Rounds{Floor: 3, Cap: 9}, Precision: "2%"}}
-	if err := s.Complete(); err != nil {
+	if err := s.Complete(kinds); err != nil {
 		t.Fatal(err)
 	}
-	again, err := Parse("again.yaml", []byte(s.Source), ".")
+	again, err := Parse("again.yaml", []byte(s.Source), ".", kinds)
 	if err != nil {
 		t.Fatalf("%v in\n%s", err, s.Source)
 	}
@@ -233,7 +233,7 @@ host_cores: [2, all]
 figures:
   - {name: Figure 7, title: CHR, workload: cpu, by: host_cores}
 design: {rounds: {floor: 2, cap: 3}}
-`), ".")
+`), ".", kinds)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -260,7 +260,7 @@ design: {rounds: {floor: 2, cap: 3}}
 		"host_cores: [some]":   `s.yaml:1: host_cores: "some": a number of CPUs, or all, was expected`,
 		"figures: [{name: x}]": "s.yaml:1: figures: {name: …",
 	} {
-		_, err := Parse("s.yaml", []byte(text+"\nname: x\nworkloads: [{name: cpu}]\nplatforms: [{platform: bm}]\ninstances: [1/1GB]\n"), ".")
+		_, err := Parse("s.yaml", []byte(text+"\nname: x\nworkloads: [{name: cpu}]\nplatforms: [{platform: bm}]\ninstances: [1/1GB]\n"), ".", kinds)
 		if err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", text, err, want)
 		}

@@ -30,9 +30,9 @@ type Ready struct {
 
 // Bench is where a workload's preparation runs: one bare-metal guest.
 type Bench interface {
-	// Prepare runs the order in a guest with this root and work tree and returns what was measured and the folder on
+	// Execute runs the order in a guest with this root and work tree and returns what was measured and the folder on
 	// the host that is the guest's ruler.ScratchDir. The folder is valid until release is called.
-	Prepare(ctx context.Context, root *image.Image, work *image.Tree, o ruler.Order) (r ruler.Result, scratch string, release func() error, err error)
+	Execute(ctx context.Context, root *image.Image, work *image.Tree, o ruler.Order) (r ruler.Result, scratch string, release func() error, err error)
 }
 
 // Options for Make.
@@ -187,7 +187,7 @@ func (w *Workload) prepare(ctx context.Context, root *image.Image, work *image.T
 	if o.Progress != nil {
 		o.Progress("preparing the data of " + w.Name + ", once")
 	}
-	r, scratch, release, err := o.Bench.Prepare(ctx, root, work, order)
+	r, scratch, release, err := o.Bench.Execute(ctx, root, work, order)
 	if err != nil {
 		return nil, fmt.Errorf("workload %s: preparing it: %w", w.Name, err)
 	}

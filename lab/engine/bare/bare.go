@@ -1,6 +1,6 @@
 //go:build linux
 
-// Package bm is bare metal: the image's root by chroot and CPU affinity to the instance's cores, and nothing else
+// Package bare is bare metal: the image's root by chroot and CPU affinity to the instance's cores, and nothing else
 // that the work would not have had on the machine itself. No cgroup limit, no namespace, no overlay; the root is
 // read-only, and what a workload writes goes to folders on the file system that Tare's state is on.
 //
@@ -12,100 +12,74 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
-	"time"
 
-	"golang.org/x/sys/unix"
-
-	"tare/lab/cgroup"
 	"tare/lab/engine"
-	"tare/lab/journal"
-	"tare/lab/network"
 	"tare/lab/proc"
-	"tare/lab/ruler"
 	"tare/notebook"
 )
 
-// Driver makes guests of bare metal.
-type Driver struct {
-	// Journal has every change that is made on the host.
-	Journal *journal.Journal
-	// State is the folder below which the guests' folders are made. It should be on the file system that the
-	// images are on: a container writes there, and bare metal must not write to another disk.
-	State string
-	// Ruler is the path of the ruler's program.
-	Ruler string
+// Kind is bare metal.
+var Kind = engine.Kind{
+	Platform: notebook.BM,
+	Network: func(_ string, service bool) string {
+		if service {
+			return notebook.NetHost
+		}
+		return ""
+	},
+	New: func(env engine.Env) engine.Engine { return &Driver{env} },
 }
 
-// Undo gives the ways to undo what the driver journals, for journal.Recover.
-func Undo() map[string]journal.Undo { return engine.Undo() }
+// Driver makes guests of bare metal.
+type Driver struct{ engine.Env }
+
+// Probe implements engine.Engine: bare metal is always there.
+func (d *Driver) Probe(_ context.Context, capability string) notebook.Capability {
+	return notebook.Capability{Name: capability, Answer: notebook.Supported}
+}
 
 type guest struct {
-	engine.Parts
+	engine.Base
 	root string
 }
 
-// Provision makes a guest of bare metal. It gives no part of a core and no limit: a *engine.CannotError says so.
-func (d *Driver) Provision(ctx context.Context, s engine.Spec) (_ engine.Guest, err error) {
+// Provision makes a guest of bare metal. It gives no part of a core and no limit: an *engine.UnsupportedError says so.
+func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, error) {
 	if err := check(s); err != nil {
 		return nil, err
 	}
-	g := &guest{Parts: engine.Parts{Changes: engine.NewChanges(d.Journal, nil)}}
-	defer func() {
-		if err != nil {
-			// The caller's time may be over; what was begun is taken back all the same.
-			undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
-			defer cancel()
-			err = errors.Join(fmt.Errorf("bare metal guest %s: %w", s.ID, err), g.Destroy(undo))
-		}
-	}()
-	if g.Connection, err = engine.Connect(s.Network, s.NetworkMode() == notebook.NetBridge); err != nil {
-		return nil, err
-	}
-	folder, err := g.Changes.MakeFolder(d.State, s.ID, d.Ruler)
-	if err != nil {
-		return nil, err
-	}
-	g.root = filepath.Join(folder, "root")
-	if err := Mounts(ctx, folder, g.root, s, nil); err != nil {
-		return nil, err
-	}
-	conn, err := g.start(d.Ruler, s)
-	if err != nil {
-		return nil, err
-	}
-	if err := g.connect(s); err != nil {
-		conn.Close()
-		return nil, err
-	}
-	hello, cancel := context.WithTimeoutCause(ctx, engine.HelloTime, engine.ErrNoHello)
-	defer cancel()
-	if g.Client, err = ruler.Connect(hello, conn); err != nil {
-		if ctx.Err() != nil {
-			return nil, fmt.Errorf("waiting for its ruler's hello: %w", ctx.Err())
-		}
-		if hello.Err() != nil {
-			err = context.Cause(hello)
-		}
-		return nil, fmt.Errorf("waiting for its ruler's hello: %w (%s)", err, g.Autopsy())
-	}
-	return g, g.inForce(s)
+	g := &guest{}
+	return engine.Make(ctx, d.Env, s, g, &g.Base, engine.Recipe{
+		What: "bare metal guest", Address: s.NetworkMode() == notebook.NetBridge, Programs: []string{d.Ruler},
+		Start: func(ctx context.Context) (engine.Meeting, <-chan struct{}, error) {
+			g.root = filepath.Join(g.Folder, "root")
+			if err := Mounts(ctx, g.Folder, g.root, s, nil); err != nil {
+				return nil, nil, err
+			}
+			m, err := g.start(d.Ruler)
+			return m, nil, err
+		},
+		Met: func(context.Context) error {
+			if !ownNetwork(s) {
+				return nil
+			}
+			return g.Plug()
+		},
+		InForce: func() error { return g.inForce(s) },
+	})
 }
 
 // check refuses what bare metal cannot be.
 func check(s engine.Spec) error {
-	cannot := func(what, why string) error {
-		return &engine.CannotError{Platform: notebook.BM, What: what, Why: why}
+	if err := Kind.Supports(s.Treatment(Kind)); err != nil {
+		return err
 	}
 	switch c := s.Instance.Cores; {
-	case c != math.Trunc(c):
-		return cannot(fmt.Sprintf("%g cores", c), "a part of a core needs a quota, which is a cgroup's; compare with whole cores")
 	case len(s.CPUs) == 0 || float64(len(s.CPUs)) != c:
 		return fmt.Errorf("bare metal of %g cores: the spec names %d CPUs; want one for each core", c, len(s.CPUs))
 	case s.Image == nil:
@@ -114,58 +88,30 @@ func check(s engine.Spec) error {
 	return nil
 }
 
-// start starts the ruler in the root and returns the stream to it.
-func (g *guest) start(program string, s engine.Spec) (net.Conn, error) {
-	conn, theirs, err := Stream()
+// start starts the ruler in the root.
+func (g *guest) start(program string) (engine.Meeting, error) {
+	stream, err := engine.NewStream()
 	if err != nil {
 		return nil, err
 	}
-	defer theirs.Close()
 	cmd := exec.Command(program, "--fd", "3", "--root", g.root)
 	cmd.Env = []string{} // a trial's environment is its order's
 	cmd.Dir = "/"
-	cmd.ExtraFiles = []*os.File{theirs}
-	if ownNetwork(s) {
+	cmd.ExtraFiles = []*os.File{stream.Theirs}
+	if ownNetwork(g.Spec) {
 		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}
 	}
-	if g.Process, err = engine.Start(cmd, s.CPUs); err != nil {
-		conn.Close()
+	if g.Process, err = engine.Start(cmd, g.Spec.CPUs); err != nil {
+		stream.Close()
 		return nil, err
 	}
-	return conn, nil
-}
-
-// Stream makes the stream to a ruler that is started on the host: Tare's end, and the file that the ruler gets.
-func Stream() (conn net.Conn, theirs *os.File, err error) {
-	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
-	if err != nil {
-		return nil, nil, fmt.Errorf("socketpair: %w", err)
-	}
-	ours, theirs := os.NewFile(uintptr(fds[0]), "ruler"), os.NewFile(uintptr(fds[1]), "ruler's end")
-	conn, err = net.FileConn(ours) // a copy
-	if cerr := ours.Close(); err == nil && cerr != nil {
-		conn.Close()
-		err = cerr
-	}
-	if err != nil {
-		theirs.Close()
-		return nil, nil, err
-	}
-	return conn, theirs, nil
+	return stream, nil
 }
 
 // ownNetwork says whether the guest has a network namespace.
 func ownNetwork(s engine.Spec) bool {
 	m := s.NetworkMode()
 	return m == notebook.NetBridge || m == notebook.NetNone
-}
-
-// connect sets up what the guest's network namespace has in it.
-func (g *guest) connect(s engine.Spec) error {
-	if s.NetworkMode() == notebook.NetNone {
-		return network.Loopback(g.Process.PID())
-	}
-	return g.Connection.Plug(g.Process.PID())
 }
 
 // inForce says whether the kernel holds the guest to its CPUs and to nothing else.
@@ -177,16 +123,9 @@ func (g *guest) inForce(s engine.Spec) error {
 	if want := proc.FormatCPUList(s.CPUs); l.CPUs != want {
 		return fmt.Errorf("its ruler may use CPUs %s, not %s: a cpuset of Tare's own cgroup forbids them; run tare outside of it", l.CPUs, want)
 	}
-	var limits []string
-	if l.Quota != 0 {
-		limits = append(limits, fmt.Sprintf("a CPU quota of %g cores", l.Quota))
-	}
-	if l.Memory != 0 {
-		limits = append(limits, fmt.Sprintf("a memory limit of %d bytes", l.Memory))
-	}
-	if limits != nil {
-		return &engine.CannotError{Platform: notebook.BM, What: "the machine without a limit",
-			Why: fmt.Sprintf("tare itself runs in a cgroup with %s (%s); run it outside, as from a login on the host", strings.Join(limits, " and "), l.Source)}
+	if limits := engine.Differences(l, notebook.Limits{}); limits != nil {
+		return Kind.Unsupported("the machine without a limit",
+			fmt.Sprintf("tare itself runs in a cgroup with %s (%s); run it outside, as from a login on the host", strings.Join(limits, " and "), l.Source))
 	}
 	return nil
 }
@@ -197,11 +136,11 @@ func (g *guest) Processes() ([]int, error) {
 	select {
 	case <-g.Process.Done():
 	default:
-		pids = append(pids, g.Process.PID())
+		pids = append(pids, g.PID)
 	}
 	in, err := engine.ProcessesIn(g.root)
 	for _, pid := range in {
-		if pid != g.Process.PID() {
+		if pid != g.PID {
 			pids = append(pids, pid)
 		}
 	}
@@ -214,16 +153,8 @@ func (g *guest) Threads() ([]engine.Thread, error) {
 	if err != nil {
 		return nil, err
 	}
-	return engine.ThreadsOf(pids, g.Process.PID())
+	return engine.ThreadsOf(pids, g.PID)
 }
 
-func (g *guest) Limits() (notebook.Limits, error) { return cgroup.LimitsOf(g.Process.PID()) }
-
+// Facts implements engine.Guest.
 func (g *guest) Facts() engine.Facts { return engine.Facts{Kernel: g.Client.Hello().Kernel} }
-
-func (g *guest) Autopsy() string {
-	if g.Process == nil {
-		return ""
-	}
-	return "the ruler: " + g.Process.Ended()
-}

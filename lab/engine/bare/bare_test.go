@@ -5,18 +5,11 @@ package bare_test
 import (
 	"testing"
 
-	"tare/lab/engine"
 	"tare/lab/engine/bare"
 	"tare/lab/engine/conformance"
 )
 
-var subject = conformance.Subject{
-	Name: "bm",
-	New: func(l conformance.Lab) (engine.Driver, error) {
-		return &bare.Driver{Journal: l.Journal, State: l.State, Ruler: l.Ruler}, nil
-	},
-	Undo: bare.Undo(),
-}
+var subject = conformance.Of(bare.Kind)
 
 func TestMain(m *testing.M) { conformance.Main(m, subject) }
 

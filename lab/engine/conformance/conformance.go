@@ -49,19 +49,30 @@ type Subject struct {
 	Name string // of the driver and its engine: unique in a test package
 	// New makes the driver. It is also called in another process, which is then killed, so what it needs beyond l
 	// must come from the environment or the host.
-	New func(l Lab) (engine.Driver, error)
+	New func(l engine.Env) (engine.Driver, error)
+	// Limitations are the parts of the contract that the driver is declared not to keep.
+	Limitations []engine.Limitation
 	// Undo are the driver's own ways to undo what it journals.
 	Undo map[string]journal.Undo
 	// Objects lists the engine's objects that belong to the guest ID; nil where there is no engine.
 	Objects func(ctx context.Context, id string) ([]string, error)
 }
 
-// Lab is what a driver is given to work in.
-type Lab struct {
-	Journal *journal.Journal
-	State   string // folder for the guests' folders and all else that the driver keeps
-	Ruler   string // path of the ruler's program
-	Init    string // path of the program that a virtual machine boots into
+// Of is the kind as it is registered, under test.
+func Of(k engine.Kind) Subject {
+	return Subject{
+		Name: k.String(), Limitations: k.Limitations, Undo: engine.Registry{k}.Undo(),
+		New: func(env engine.Env) (engine.Driver, error) { return k.New(env), nil },
+	}
+}
+
+// Containers is what every container on the host's kernel can promise.
+var Containers = Expectations{
+	Provisionings: []string{notebook.Vanilla, notebook.Pinned},
+	Fraction:      true,
+	MemoryLimit:   true,
+	WritableRoot:  true,
+	SharesKernel:  true,
 }
 
 // Expectations say what a platform can promise.
@@ -69,7 +80,7 @@ type Expectations struct {
 	// Provisionings to check; "" for a platform that has none (bm).
 	Provisionings []string
 	// Fraction: half a core can be given (vanilla). Where it cannot, asking for it must be refused by
-	// a engine.CannotError.
+	// an *engine.UnsupportedError.
 	Fraction bool
 	// QuotaToo: beside its CPUs a guest has a quota of as many cores.
 	QuotaToo bool
@@ -78,10 +89,10 @@ type Expectations struct {
 	// WritableRoot: the guest may write to its own copy of the root. Where it may not, writing fails.
 	WritableRoot bool
 	// SharesKernel: the guest runs on the host's kernel, or on one that has its devices and its network from it. It
-	// sees the host's CPUs under the host's numbers, and its processes are the host's (engine.LackHostProcesses).
+	// sees the host's CPUs under the host's numbers, and its processes are the host's (engine.NoHostProcesses).
 	SharesKernel bool
 	// NoHostNetwork: a guest has no part in the host's network; asking for it must be refused by a
-	// engine.CannotError.
+	// engine.UnsupportedError.
 	NoHostNetwork bool
 	// Memory of the guests, bytes; 0: 256 MiB.
 	Memory int64
@@ -116,21 +127,19 @@ func Need(t testing.TB, ok bool, what string) {
 	require.That(t, ok, what)
 }
 
-// keeps skips the test where the driver declares that it lacks that part of the contract.
-func (r *firingRange) keeps(t *testing.T, part string) {
+// keeps skips the test where the driver is declared not to keep that part of the contract.
+func (r *suite) keeps(t *testing.T, part string) {
 	t.Helper()
-	if l := r.lack(part); l != nil {
+	if l := r.limitation(part); l != nil {
 		t.Skipf("declared: not so that %s: %s", l.Name, l.Why)
 	}
 }
 
-// lack is what the driver declares of that part of the contract; nil: it keeps it.
-func (r *firingRange) lack(part string) *engine.Lack {
-	if d, ok := r.driver.(engine.Lacking); ok {
-		for _, l := range d.Lacks() {
-			if l.Name == part {
-				return &l
-			}
+// limitation is what is declared of that part of the contract; nil: the driver keeps it.
+func (r *suite) limitation(part string) *engine.Limitation {
+	for _, l := range r.s.Limitations {
+		if l.Name == part {
+			return &l
 		}
 	}
 	return nil
@@ -142,7 +151,7 @@ func Run(t *testing.T, s Subject, e Expectations) {
 	if e.Memory == 0 {
 		e.Memory = memory
 	}
-	l := newRange(t, s, e)
+	l := newSuite(t, s, e)
 	for _, p := range e.Provisionings {
 		name := p
 		if name == "" {
@@ -163,8 +172,8 @@ func Run(t *testing.T, s Subject, e Expectations) {
 	t.Run("killed", l.killed)
 }
 
-// firingRange is what all parts of one Run share.
-type firingRange struct {
+// suite is what all parts of one Run share.
+type suite struct {
 	s      Subject
 	e      Expectations
 	state  string
@@ -180,18 +189,18 @@ type firingRange struct {
 }
 
 // mode is the next way of connecting a guest; "" as the engine does, also when there are no more.
-func (r *firingRange) mode() (m string) {
+func (r *suite) mode() (m string) {
 	if len(r.modes) > 0 {
 		m, r.modes = r.modes[0], r.modes[1:]
 	}
 	return m
 }
 
-func newRange(t *testing.T, s Subject, e Expectations) *firingRange {
+func newSuite(t *testing.T, s Subject, e Expectations) *suite {
 	t.Helper()
 	lab := NewLab(t)
 	dir := filepath.Dir(lab.State)
-	r := &firingRange{s: s, e: e, state: lab.State, ruler: lab.Ruler, init: lab.Init, modes: e.modes()}
+	r := &suite{s: s, e: e, state: lab.State, ruler: lab.Ruler, init: lab.Init, modes: e.modes()}
 	r.image, r.work = r.images(t, dir)
 	r.openNetwork(t, lab)
 	var err error
@@ -202,10 +211,10 @@ func newRange(t *testing.T, s Subject, e Expectations) *firingRange {
 }
 
 // NewLab makes what a driver is given to work in, for the length of the test.
-func NewLab(t *testing.T) Lab {
+func NewLab(t *testing.T) engine.Env {
 	t.Helper()
 	dir := t.TempDir()
-	l := Lab{State: filepath.Join(dir, "state"), Ruler: programstest.Build(t, programs.Ruler), Init: programstest.Build(t, programs.Init)}
+	l := engine.Env{State: filepath.Join(dir, "state"), Ruler: programstest.Build(t, programs.Ruler), Init: programstest.Build(t, programs.Init)}
 	var err error
 	if l.Journal, err = journal.Open(l.State); err != nil {
 		t.Fatal(err)
@@ -226,7 +235,7 @@ func NoHello(t *testing.T, s Subject, provisioning string) {
 	Need(t, err == nil, "busybox, static (apt-get install busybox-static)")
 	l := NewLab(t)
 	l.Ruler = busybox // asked to be a ruler, it says that it knows of no such applet
-	r := &firingRange{s: s, e: Expectations{Memory: memory}, state: l.State, ruler: l.Ruler, init: l.Init}
+	r := &suite{s: s, e: Expectations{Memory: memory}, state: l.State, ruler: l.Ruler, init: l.Init}
 	r.image, r.work = r.images(t, filepath.Dir(l.State))
 	if r.driver, err = s.New(l); err != nil {
 		t.Fatal(err)
@@ -249,7 +258,7 @@ func NoHello(t *testing.T, s Subject, provisioning string) {
 }
 
 // spec is a guest of one core (or the cores given) under a new name.
-func (r *firingRange) spec(provisioning string, cores float64) engine.Spec {
+func (r *suite) spec(provisioning string, cores float64) engine.Spec {
 	s := engine.Spec{
 		ID:           fmt.Sprintf("conformance-%d-%08x", os.Getpid(), rand.Uint32()),
 		Instance:     notebook.Instance{Name: "conformance", Cores: cores, Memory: r.e.Memory},
@@ -264,7 +273,7 @@ func (r *firingRange) spec(provisioning string, cores float64) engine.Spec {
 }
 
 // provision makes a guest that is destroyed with the test in any case.
-func (r *firingRange) provision(t *testing.T, s engine.Spec) engine.Guest {
+func (r *suite) provision(t *testing.T, s engine.Spec) engine.Guest {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), r.e.patience(20*time.Second))
 	defer cancel()
@@ -278,7 +287,7 @@ func (r *firingRange) provision(t *testing.T, s engine.Spec) engine.Guest {
 	return g
 }
 
-func (r *firingRange) destroy(t *testing.T, g engine.Guest) {
+func (r *suite) destroy(t *testing.T, g engine.Guest) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), r.e.patience(20*time.Second))
 	defer cancel()
@@ -290,7 +299,7 @@ func (r *firingRange) destroy(t *testing.T, g engine.Guest) {
 }
 
 // order runs argv in the guest and fails the test where it could not be run at all.
-func (r *firingRange) order(t *testing.T, g engine.Guest, o ruler.Order) ruler.Result {
+func (r *suite) order(t *testing.T, g engine.Guest, o ruler.Order) ruler.Result {
 	t.Helper()
 	if o.Timeout == 0 {
 		o.Timeout = r.e.patience(10 * time.Second)
@@ -305,7 +314,7 @@ func (r *firingRange) order(t *testing.T, g engine.Guest, o ruler.Order) ruler.R
 	defer cancel()
 	res, took, err := g.Ruler().Run(ctx, o)
 	if err != nil {
-		t.Fatalf("%q: %v\nautopsy: %s", o.Argv, err, g.Autopsy())
+		t.Fatalf("%q: %v\ndiagnosis: %s", o.Argv, err, g.Diagnose())
 	}
 	if res.Error != "" {
 		t.Fatalf("%q: the ruler could not start it: %s", o.Argv, res.Error)
@@ -317,7 +326,7 @@ func (r *firingRange) order(t *testing.T, g engine.Guest, o ruler.Order) ruler.R
 }
 
 // sh runs a line of shell in the guest and returns what it printed; it must succeed.
-func (r *firingRange) sh(t *testing.T, g engine.Guest, line string) string {
+func (r *suite) sh(t *testing.T, g engine.Guest, line string) string {
 	t.Helper()
 	res := r.order(t, g, ruler.Order{Argv: []string{"/bin/sh", "-c", line}, KeepScratch: true})
 	if res.Exit != 0 || res.Signal != "" {
@@ -327,7 +336,7 @@ func (r *firingRange) sh(t *testing.T, g engine.Guest, line string) string {
 }
 
 // guest looks at one guest from all sides, ends it, and looks whether a second one sees or finds anything of it.
-func (r *firingRange) guest(t *testing.T, provisioning string) {
+func (r *suite) guest(t *testing.T, provisioning string) {
 	before := r.look(t)
 	s := r.connected(t, r.spec(provisioning, 1), r.mode())
 	g := r.provision(t, s)
@@ -368,7 +377,7 @@ func (r *firingRange) guest(t *testing.T, provisioning string) {
 }
 
 // onNetwork looks at the network of a guest of its own.
-func (r *firingRange) onNetwork(t *testing.T, mode string) {
+func (r *suite) onNetwork(t *testing.T, mode string) {
 	before := r.look(t)
 	s := r.connected(t, r.spec(r.e.Provisionings[0], 1), mode)
 	g := r.provision(t, s)
@@ -379,7 +388,7 @@ func (r *firingRange) onNetwork(t *testing.T, mode string) {
 	r.portInUse(t, s, address)
 }
 
-func (r *firingRange) answers(t *testing.T, g engine.Guest) {
+func (r *suite) answers(t *testing.T, g engine.Guest) {
 	ctx, cancel := context.WithTimeout(context.Background(), r.e.patience(10*time.Second))
 	defer cancel()
 	h := g.Ruler().Hello()
@@ -410,7 +419,7 @@ func (r *firingRange) answers(t *testing.T, g engine.Guest) {
 	}
 }
 
-func (r *firingRange) limits(t *testing.T, g engine.Guest, s engine.Spec) {
+func (r *suite) limits(t *testing.T, g engine.Guest, s engine.Spec) {
 	l, err := g.Limits()
 	if err != nil {
 		t.Fatal(err)
@@ -438,7 +447,7 @@ func (r *firingRange) limits(t *testing.T, g engine.Guest, s engine.Spec) {
 	}
 	if r.e.SharesKernel && s.CPUs != nil {
 		t.Run("CPUs seen", func(t *testing.T) {
-			r.keeps(t, engine.LackHostProcesses)
+			r.keeps(t, engine.NoHostProcesses)
 			seen := r.sh(t, g, "grep Cpus_allowed_list /proc/self/status")
 			if _, list, _ := strings.Cut(seen, "\t"); list != proc.FormatCPUList(s.CPUs) {
 				t.Errorf("in the guest: %q, want CPUs %s", seen, proc.FormatCPUList(s.CPUs))
@@ -448,7 +457,7 @@ func (r *firingRange) limits(t *testing.T, g engine.Guest, s engine.Spec) {
 }
 
 // cores has more threads spin than the guest has cores and looks at the CPU time that they got.
-func (r *firingRange) cores(t *testing.T, g engine.Guest, cores float64) {
+func (r *suite) cores(t *testing.T, g engine.Guest, cores float64) {
 	threads := int(math.Ceil(cores)) + 2
 	used := r.cpuTime(t, g)
 	start := time.Now()
@@ -457,7 +466,7 @@ func (r *firingRange) cores(t *testing.T, g engine.Guest, cores float64) {
 		t.Fatalf("burn: exit %d %s: %s", res.Exit, res.Signal, res.Stderr)
 	}
 	got := (res.UserS + res.SystemS) / res.Elapsed.Seconds()
-	if l := r.lack(engine.LackCPUTime); l != nil {
+	if l := r.limitation(engine.NoCPUTime); l != nil {
 		t.Logf("declared: not so that %s: %s; by its own count it got %.3f cores", l.Name, l.Why, got)
 		got = (r.cpuTime(t, g) - used).Seconds() / time.Since(start).Seconds()
 	}
@@ -470,9 +479,9 @@ func (r *firingRange) cores(t *testing.T, g engine.Guest, cores float64) {
 }
 
 // cpuTime is what the host's kernel has counted for a guest whose own count is not that; else 0.
-func (r *firingRange) cpuTime(t *testing.T, g engine.Guest) time.Duration {
+func (r *suite) cpuTime(t *testing.T, g engine.Guest) time.Duration {
 	t.Helper()
-	if r.lack(engine.LackCPUTime) == nil {
+	if r.limitation(engine.NoCPUTime) == nil {
 		return 0
 	}
 	pids, err := g.Processes()
@@ -503,7 +512,7 @@ func (r *firingRange) cpuTime(t *testing.T, g engine.Guest) time.Duration {
 	return 0
 }
 
-func (r *firingRange) results(t *testing.T, g engine.Guest) {
+func (r *suite) results(t *testing.T, g engine.Guest) {
 	res := r.order(t, g, ruler.Order{
 		Argv: []string{"/bin/sh", "-c", "echo out; echo err >&2; id -u; id -g; pwd; echo $COLOUR; exit 3"},
 		Env:  []string{"PATH=/bin", "COLOUR=green"}, Dir: "/tmp", UID: 1234, GID: 2345,
@@ -531,7 +540,7 @@ const (
 	shmMark     = "/dev/shm/was-here"
 )
 
-func (r *firingRange) files(t *testing.T, g engine.Guest) {
+func (r *suite) files(t *testing.T, g engine.Guest) {
 	if got := r.sh(t, g, "cat "+markerPath); got != marker {
 		t.Errorf("%s is %q, want the image's %q", markerPath, got, marker)
 	}
@@ -570,7 +579,7 @@ func (r *firingRange) files(t *testing.T, g engine.Guest) {
 }
 
 // untouched says that a new guest finds nothing of an earlier one.
-func (r *firingRange) untouched(t *testing.T, g engine.Guest) {
+func (r *suite) untouched(t *testing.T, g engine.Guest) {
 	for _, m := range []string{rootMark, scratchMark, tmpMark, shmMark} {
 		if got := r.sh(t, g, "test -e "+m+" && echo there || echo new"); got != "new" {
 			t.Errorf("%s of an earlier guest is %s", m, got)
@@ -581,7 +590,7 @@ func (r *firingRange) untouched(t *testing.T, g engine.Guest) {
 	}
 }
 
-func (r *firingRange) timeout(t *testing.T, g engine.Guest) {
+func (r *suite) timeout(t *testing.T, g engine.Guest) {
 	start := time.Now()
 	res := r.order(t, g, ruler.Order{Argv: []string{"sh", "-c", "sleep 1000 & sleep 1000"}, Timeout: r.e.patience(200 * time.Millisecond)})
 	if !res.TimedOut {
@@ -592,7 +601,7 @@ func (r *firingRange) timeout(t *testing.T, g engine.Guest) {
 	}
 }
 
-func (r *firingRange) memory(t *testing.T, g engine.Guest) {
+func (r *suite) memory(t *testing.T, g engine.Guest) {
 	eat := func(bytes int64) ruler.Result {
 		return r.order(t, g, ruler.Order{Argv: []string{"/bin/probe", "eat", strconv.FormatInt(bytes, 10)}, Timeout: r.e.patience(20 * time.Second)})
 	}
@@ -608,7 +617,7 @@ func (r *firingRange) memory(t *testing.T, g engine.Guest) {
 		t.Errorf("eating more than the memory: exit %d, signal %q, timed out %t; want SIGKILL (stderr %s)", res.Exit, res.Signal, res.TimedOut, res.Stderr)
 	}
 	t.Run("counted", func(t *testing.T) {
-		r.keeps(t, engine.LackOOMCount)
+		r.keeps(t, engine.NoOOMCount)
 		if res.OOMKills < 1 {
 			t.Errorf("eating more than the memory: OOM kills %d, want one at least", res.OOMKills)
 		}
@@ -619,7 +628,7 @@ func (r *firingRange) memory(t *testing.T, g engine.Guest) {
 }
 
 // daemons leaves processes behind and then asks whether a trial's end was theirs.
-func (r *firingRange) daemons(t *testing.T, g engine.Guest, id string) {
+func (r *suite) daemons(t *testing.T, g engine.Guest, id string) {
 	r.order(t, g, ruler.Order{Argv: []string{"/bin/probe", "rabbits-2", id}})
 	res := r.order(t, g, ruler.Order{Argv: []string{"/bin/probe", "daemons-20", id}})
 	if !strings.Contains(string(res.Stdout), "left 20") {
@@ -632,7 +641,7 @@ func (r *firingRange) daemons(t *testing.T, g engine.Guest, id string) {
 }
 
 // killedFromHost kills the guest's first process while work is under way there.
-func (r *firingRange) killedFromHost(t *testing.T, g engine.Guest, id string) {
+func (r *suite) killedFromHost(t *testing.T, g engine.Guest, id string) {
 	ctx, cancel := context.WithTimeout(context.Background(), r.e.patience(20*time.Second))
 	defer cancel()
 	pids, err := g.Processes()
@@ -653,7 +662,7 @@ func (r *firingRange) killedFromHost(t *testing.T, g engine.Guest, id string) {
 	}()
 	if r.e.SharesKernel {
 		t.Run("processes seen", func(t *testing.T) {
-			r.keeps(t, engine.LackHostProcesses)
+			r.keeps(t, engine.NoHostProcesses)
 			r.underWay(t, g, len(pids))
 		})
 	}
@@ -668,15 +677,15 @@ func (r *firingRange) killedFromHost(t *testing.T, g engine.Guest, id string) {
 	if took := e.at.Sub(killed); took > 5*time.Second {
 		t.Errorf("the guest's death was noticed after %v", took)
 	}
-	if a := g.Autopsy(); a == "" {
-		t.Error("no autopsy")
+	if a := g.Diagnose(); a == "" {
+		t.Error("no diagnosis")
 	} else {
-		t.Logf("autopsy: %s", a)
+		t.Logf("diagnosis: %s", a)
 	}
 }
 
 // underWay waits until the work is under way beside so many processes: a guest killed before has nothing to lose.
-func (r *firingRange) underWay(t *testing.T, g engine.Guest, beside int) {
+func (r *suite) underWay(t *testing.T, g engine.Guest, beside int) {
 	deadline := time.Now().Add(r.e.patience(5 * time.Second))
 	for {
 		now, err := g.Processes()
@@ -692,7 +701,7 @@ func (r *firingRange) underWay(t *testing.T, g engine.Guest, beside int) {
 }
 
 // noHalfCore asks for what the platform cannot give.
-func (r *firingRange) noHalfCore(t *testing.T) {
+func (r *suite) noHalfCore(t *testing.T) {
 	before := r.look(t)
 	ctx, cancel := context.WithTimeout(context.Background(), r.e.patience(20*time.Second))
 	defer cancel()
@@ -701,15 +710,15 @@ func (r *firingRange) noHalfCore(t *testing.T) {
 	if err == nil {
 		r.destroy(t, g)
 	}
-	var cannot *engine.CannotError
+	var cannot *engine.UnsupportedError
 	if !errors.As(err, &cannot) {
-		t.Errorf("half a core: %v, want a engine.CannotError", err)
+		t.Errorf("half a core: %v, want an *engine.UnsupportedError", err)
 	}
 	r.nothingRemains(t, before, s.ID)
 }
 
 // cancelled interrupts provisioning at random moments.
-func (r *firingRange) cancelled(t *testing.T) {
+func (r *suite) cancelled(t *testing.T) {
 	before := r.look(t)
 	s := r.spec(r.e.Provisionings[0], 1)
 	start := time.Now()

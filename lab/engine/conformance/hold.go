@@ -57,7 +57,7 @@ func holdGuests(s Subject) error {
 	if err != nil {
 		return err
 	}
-	driver, err := s.New(Lab{Journal: journal, State: state, Ruler: os.Getenv(envRuler), Init: os.Getenv(envInit)})
+	driver, err := s.New(engine.Env{Journal: journal, State: state, Ruler: os.Getenv(envRuler), Init: os.Getenv(envInit)})
 	if err != nil {
 		return err
 	}
@@ -109,7 +109,7 @@ func macOf(link string) string {
 }
 
 // killed kills a whole process that makes and ends guests, at random moments, and has Recover find what it left.
-func (r *firingRange) killed(t *testing.T) {
+func (r *suite) killed(t *testing.T) {
 	before := r.look(t)
 	undo := network.Undo()
 	maps.Copy(undo, r.s.Undo)

@@ -41,13 +41,13 @@ func OnNetwork(t *testing.T, s Subject, e Expectations, mode string) *image.Imag
 	if e.Memory == 0 {
 		e.Memory = memory
 	}
-	r := newRange(t, s, e)
+	r := newSuite(t, s, e)
 	r.onNetwork(t, mode)
 	return r.image
 }
 
 // openNetwork makes the bridge and the guest of bare metal on it that asks the others' services.
-func (r *firingRange) openNetwork(t *testing.T, l Lab) {
+func (r *suite) openNetwork(t *testing.T, l engine.Env) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
@@ -65,7 +65,8 @@ func (r *firingRange) openNetwork(t *testing.T, l Lab) {
 	s := r.spec("", 1)
 	s.Network = &engine.Network{Mode: notebook.NetBridge, Bridge: r.bridge}
 	// Not among the guests under test, of which the suite wants to see nothing remain.
-	load := &bare.Driver{Journal: l.Journal, State: filepath.Join(filepath.Dir(l.State), "load"), Ruler: l.Ruler}
+	l.State = filepath.Join(filepath.Dir(l.State), "load")
+	load := bare.Kind.New(l)
 	if r.client, err = load.Provision(ctx, s); err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +86,7 @@ func connected(s engine.Spec, mode string, b *network.Bridge) (engine.Spec, erro
 	return s, l.Close()
 }
 
-func (r *firingRange) connected(t *testing.T, s engine.Spec, mode string) engine.Spec {
+func (r *suite) connected(t *testing.T, s engine.Spec, mode string) engine.Spec {
 	t.Helper()
 	s, err := connected(s, mode, r.bridge)
 	if err != nil {
@@ -95,7 +96,7 @@ func (r *firingRange) connected(t *testing.T, s engine.Spec, mode string) engine
 }
 
 // network looks at what a guest is connected with, and reaches it as a load does.
-func (r *firingRange) network(t *testing.T, g engine.Guest, s engine.Spec) {
+func (r *suite) network(t *testing.T, g engine.Guest, s engine.Spec) {
 	mode := s.NetworkMode()
 	if mode == "" {
 		return
@@ -124,7 +125,7 @@ func (r *firingRange) network(t *testing.T, g engine.Guest, s engine.Spec) {
 
 // ownLink says whether a guest has one link beside the loopback, with one IPv4 address, the one where it is reached
 // unless the engine brings it what arrives elsewhere.
-func (r *firingRange) ownLink(t *testing.T, a engine.Address, up map[string][]string) {
+func (r *suite) ownLink(t *testing.T, a engine.Address, up map[string][]string) {
 	t.Helper()
 	var v4 []string
 	for _, address := range up["eth0"] {
@@ -141,7 +142,7 @@ func (r *firingRange) ownLink(t *testing.T, a engine.Address, up map[string][]st
 }
 
 // links gives the addresses of the links that are up in a guest.
-func (r *firingRange) links(t *testing.T, g engine.Guest) map[string][]string {
+func (r *suite) links(t *testing.T, g engine.Guest) map[string][]string {
 	t.Helper()
 	up := map[string][]string{}
 	for line := range strings.Lines(r.sh(t, g, "/bin/probe links")) {
@@ -152,7 +153,7 @@ func (r *firingRange) links(t *testing.T, g engine.Guest) map[string][]string {
 }
 
 // serve runs a service as one order, asks it from the bridge, and cancels it, with the daemons that it left.
-func (r *firingRange) serve(t *testing.T, g engine.Guest, s engine.Spec, a engine.Address) {
+func (r *suite) serve(t *testing.T, g engine.Guest, s engine.Spec, a engine.Address) {
 	t.Helper()
 	port := uint16(s.Network.Port)
 	listen, at := netip.AddrPortFrom(a.Listen, port), netip.AddrPortFrom(a.Connect, port).String()
@@ -190,7 +191,7 @@ func (r *firingRange) serve(t *testing.T, g engine.Guest, s engine.Spec, a engin
 }
 
 // portInUse asks for a guest whose port on the host another has.
-func (r *firingRange) portInUse(t *testing.T, s engine.Spec, a engine.Address) {
+func (r *suite) portInUse(t *testing.T, s engine.Spec, a engine.Address) {
 	if s.Network == nil || a.Connect != r.bridge.Host() {
 		return // it has its own
 	}
@@ -216,7 +217,7 @@ func (r *firingRange) portInUse(t *testing.T, s engine.Spec, a engine.Address) {
 }
 
 // noHostNetwork asks for the host's network where the platform has no part in it.
-func (r *firingRange) noHostNetwork(t *testing.T) {
+func (r *suite) noHostNetwork(t *testing.T) {
 	before := r.look(t)
 	ctx, cancel := context.WithTimeout(context.Background(), r.e.patience(20*time.Second))
 	defer cancel()
@@ -225,8 +226,8 @@ func (r *firingRange) noHostNetwork(t *testing.T) {
 	if err == nil {
 		r.destroy(t, g)
 	}
-	if _, ok := errors.AsType[*engine.CannotError](err); !ok {
-		t.Errorf("the host's network: %v, want a engine.CannotError", err)
+	if _, ok := errors.AsType[*engine.UnsupportedError](err); !ok {
+		t.Errorf("the host's network: %v, want an *engine.UnsupportedError", err)
 	}
 	r.nothingRemains(t, before, s.ID)
 }

@@ -24,7 +24,7 @@ type sight struct {
 	lease   string   // the next one there
 }
 
-func (r *firingRange) look(t *testing.T) sight {
+func (r *suite) look(t *testing.T) sight {
 	t.Helper()
 	s, err := r.lookAt()
 	if err != nil {
@@ -33,7 +33,7 @@ func (r *firingRange) look(t *testing.T) sight {
 	return s
 }
 
-func (r *firingRange) lookAt() (s sight, err error) {
+func (r *suite) lookAt() (s sight, err error) {
 	if r.bridge != nil {
 		if s.ports, err = ports(r.bridge.Name()); err != nil {
 			return s, err
@@ -90,7 +90,7 @@ func cgroups(part string) ([]string, error) {
 // mount, file, engine object, port of the bridge, lease, and with an engine a network link or namespace that was not there before. Kernels
 // and engines finish some of it in the background (a network link goes with its namespace), so a look is repeated
 // for a short while.
-func (r *firingRange) nothingRemains(t *testing.T, before sight, id string) {
+func (r *suite) nothingRemains(t *testing.T, before sight, id string) {
 	t.Helper()
 	deadline := time.Now().Add(5 * time.Second)
 	for {
@@ -109,7 +109,7 @@ func (r *firingRange) nothingRemains(t *testing.T, before sight, id string) {
 	}
 }
 
-func (r *firingRange) remains(before sight, id string) (left []string, err error) {
+func (r *suite) remains(before sight, id string) (left []string, err error) {
 	ps, err := processes(id)
 	if err != nil {
 		return nil, err

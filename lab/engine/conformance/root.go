@@ -52,7 +52,7 @@ func build(t *testing.T, dir, path string) string {
 }
 
 // images makes the root and the work tree in a store below dir.
-func (r *firingRange) images(t *testing.T, dir string) (*image.Image, *image.Tree) {
+func (r *suite) images(t *testing.T, dir string) (*image.Image, *image.Tree) {
 	t.Helper()
 	busybox, err := exec.LookPath("busybox")
 	Need(t, err == nil, "busybox, static (apt-get install busybox-static)")

@@ -17,60 +17,10 @@ import (
 
 	"tare/lab/cgroup"
 	"tare/lab/engine"
-	"tare/lab/engine/oci"
+	"tare/lab/engine/oci/config"
 	"tare/lab/journal"
 	"tare/lab/proc"
 )
-
-// hierarchy is a mounted hierarchy of cgroups.
-type hierarchy struct {
-	at          string // mount point
-	v2          bool
-	controllers []string // v2: those that a cgroup below the root can have
-}
-
-// hierarchies lists those that are mounted, each once.
-func hierarchies() ([]hierarchy, error) {
-	info, err := os.ReadFile("/proc/self/mountinfo")
-	if err != nil {
-		return nil, err
-	}
-	hs, err := parseHierarchies(string(info))
-	for i, h := range hs {
-		if !h.v2 {
-			continue
-		}
-		b, err := os.ReadFile(filepath.Join(h.at, "cgroup.controllers"))
-		if err != nil {
-			return nil, err
-		}
-		hs[i].controllers = strings.Fields(string(b))
-	}
-	return hs, err
-}
-
-// parseHierarchies reads /proc/PID/mountinfo (proc_pid_mountinfo(5)). Of version 1 the file system's options name the
-// controllers.
-func parseHierarchies(info string) (hs []hierarchy, err error) {
-	seen := map[string]bool{} // a hierarchy may be mounted at several places, and is the same device at each
-	for line := range strings.Lines(info) {
-		mount, super, ok := strings.Cut(strings.TrimSpace(line), " - ")
-		m, s := strings.Fields(mount), strings.Fields(super)
-		if !ok || len(m) < 6 || len(s) < 3 {
-			return nil, fmt.Errorf("/proc/self/mountinfo: %.100q: want \"… - TYPE SOURCE OPTIONS\"", line)
-		}
-		if s[0] != "cgroup" && s[0] != "cgroup2" || seen[m[2]] {
-			continue
-		}
-		seen[m[2]] = true
-		h := hierarchy{at: m[4], v2: s[0] == "cgroup2"}
-		if !h.v2 {
-			h.controllers = strings.Split(s[2], ",")
-		}
-		hs = append(hs, h)
-	}
-	return hs, nil
-}
 
 // wanted are the controllers that a container's cgroup has: those with a limit, and those that only count.
 var wanted = []string{"cpuset", "cpu", "io", "memory", "pids"}
@@ -82,25 +32,25 @@ var needs = []struct{ layer, controller string }{
 
 // cgroups makes the guest's own cgroup in every hierarchy, with the limits of its layers, and gives their folders.
 func (g *guest) cgroups(s engine.Spec) error {
-	hs, err := hierarchies()
+	hs, err := cgroup.Mounted()
 	if err != nil {
 		return err
 	}
 	for _, n := range needs {
-		there := slices.ContainsFunc(hs, func(h hierarchy) bool { return slices.Contains(h.controllers, n.controller) })
+		there := slices.ContainsFunc(hs, func(h cgroup.Hierarchy) bool { return h.Has(n.controller) })
 		if g.has(n.layer) && !there {
 			return g.cannot(n.layer, fmt.Sprintf("the kernel's cgroups have no controller %s here; mount it, or boot with it enabled (see /proc/cgroups)", n.controller))
 		}
 	}
-	name := cgroupName(s.ID)
+	name := engine.ContainerName(s.ID)
 	for _, h := range hs {
 		// Before the entry is written: its undoing would take another's away.
-		if _, err := os.Lstat(filepath.Join(h.at, name)); !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("cgroup %s in %s is there already (%v); `tare clean` removes what a dead run left", name, h.at, err)
+		if _, err := os.Lstat(filepath.Join(h.At, name)); !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("cgroup %s in %s is there already (%v); `tare clean` removes what a dead run left", name, h.At, err)
 		}
 	}
 	for _, h := range hs {
-		if h.v2 {
+		if h.V2 {
 			if err := g.enable(h); err != nil {
 				return err
 			}
@@ -110,7 +60,7 @@ func (g *guest) cgroups(s engine.Spec) error {
 		return err
 	}
 	for _, h := range hs {
-		dir := filepath.Join(h.at, name)
+		dir := filepath.Join(h.At, name)
 		if err := os.Mkdir(dir, 0o755); err != nil {
 			return err
 		}
@@ -132,27 +82,26 @@ func (g *guest) cgroups(s engine.Spec) error {
 type setting struct{ file, value string }
 
 // settings are what the guest's cgroup gets in the hierarchy, in order.
-func (g *guest) settings(h hierarchy, s engine.Spec) (set []setting, err error) {
-	in := func(controller string) bool { return slices.Contains(h.controllers, controller) }
+func (g *guest) settings(h cgroup.Hierarchy, s engine.Spec) (set []setting, err error) {
 	add := func(file, value string) { set = append(set, setting{file, value}) }
-	if in("cpu") && g.has("quota") {
-		q, err := oci.Quota(s.Instance.Cores)
+	if h.Has("cpu") && g.has("quota") {
+		q, err := config.Quota(s.Instance.Cores)
 		if err != nil {
 			return nil, err
 		}
-		if h.v2 {
-			add("cpu.max", fmt.Sprintf("%d %d", q, oci.Period))
+		if h.V2 {
+			add("cpu.max", fmt.Sprintf("%d %d", q, config.Period))
 		} else {
-			add("cpu.cfs_period_us", strconv.Itoa(oci.Period))
+			add("cpu.cfs_period_us", strconv.Itoa(config.Period))
 			add("cpu.cfs_quota_us", strconv.FormatInt(q, 10))
 		}
 	}
-	if in("cpuset") {
+	if h.Has("cpuset") {
 		cpus := proc.FormatCPUList(s.CPUs)
-		if !h.v2 {
+		if !h.V2 {
 			// In version 1 a cgroup without both takes no process, so below the layer it has all that there is above it.
 			for _, file := range []string{"cpuset.cpus", "cpuset.mems"} {
-				all, err := os.ReadFile(filepath.Join(h.at, file))
+				all, err := os.ReadFile(filepath.Join(h.At, file))
 				if err != nil {
 					return nil, err
 				}
@@ -166,17 +115,17 @@ func (g *guest) settings(h hierarchy, s engine.Spec) (set []setting, err error) 
 			add("cpuset.cpus", cpus)
 		}
 	}
-	if in("memory") && g.has("memory") {
+	if h.Has("memory") && g.has("memory") {
 		bytes := strconv.FormatInt(s.Instance.Memory, 10)
 		// No swap beside it, where the kernel accounts swap: as a container of an OCI runtime.
-		if h.v2 {
+		if h.V2 {
 			add("memory.max", bytes)
-			if _, err := os.Stat("/proc/swaps"); err == nil {
+			if h.LimitsSwap() {
 				add("memory.swap.max", "0")
 			}
 		} else {
 			add("memory.limit_in_bytes", bytes)
-			if _, err := os.Stat(filepath.Join(h.at, "memory.memsw.limit_in_bytes")); err == nil {
+			if h.LimitsSwap() {
 				add("memory.memsw.limit_in_bytes", bytes)
 			}
 		}
@@ -185,14 +134,14 @@ func (g *guest) settings(h hierarchy, s engine.Spec) (set []setting, err error) 
 }
 
 // enable has the cgroups below the root of a hierarchy of version 2 have the controllers that a container's has.
-func (g *guest) enable(h hierarchy) error {
-	file := filepath.Join(h.at, "cgroup.subtree_control")
+func (g *guest) enable(h cgroup.Hierarchy) error {
+	file := filepath.Join(h.At, "cgroup.subtree_control")
 	b, err := os.ReadFile(file)
 	if err != nil {
 		return err
 	}
 	for _, c := range wanted {
-		if !slices.Contains(h.controllers, c) || slices.Contains(strings.Fields(string(b)), c) {
+		if !h.Has(c) || slices.Contains(strings.Fields(string(b)), c) {
 			continue
 		}
 		if err := g.Changes.Announce(journal.Entry{Kind: kindController, Target: file, Detail: map[string]string{detailController: c}}); err != nil {
@@ -234,22 +183,6 @@ func undoController(_ context.Context, e journal.Entry) error {
 	}
 	return err
 }
-
-// undoCgroups removes the cgroup of that name, and what runs in it, from every hierarchy.
-func undoCgroups(ctx context.Context, e journal.Entry) error {
-	hs, err := hierarchies()
-	if err != nil {
-		return err
-	}
-	var errs []error
-	for _, h := range hs {
-		errs = append(errs, cgroup.Remove(ctx, filepath.Join(h.at, e.Target)))
-	}
-	return errors.Join(errs...)
-}
-
-// cgroupName is that of a guest's cgroup, at the top of the hierarchies as an OCI runtime's: accounting costs by the level.
-func cgroupName(id string) string { return "tare-" + strings.TrimPrefix(id, "tare-") }
 
 // write sets one of the kernel's files.
 func write(file, value string) error {

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"testing"
 
+	"tare/lab/cgroup"
 	"tare/lab/engine"
 	"tare/lab/journal"
 	"tare/notebook"
@@ -20,8 +21,8 @@ func TestSettings(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	old := hierarchy{at: v1, controllers: []string{"rw", "cpu", "cpuset", "memory"}}
-	unified := hierarchy{at: "/sys/fs/cgroup", v2: true, controllers: []string{"cpuset", "cpu", "io", "memory", "pids"}}
+	old := cgroup.Hierarchy{At: v1, Controllers: []string{"rw", "cpu", "cpuset", "memory"}}
+	unified := cgroup.Hierarchy{At: "/sys/fs/cgroup", V2: true, Controllers: []string{"cpuset", "cpu", "io", "memory", "pids"}}
 	s := engine.Spec{CPUs: []int{2, 3}, Instance: notebook.Instance{Cores: 2, Memory: 1 << 30}}
 	swap := []setting{{"memory.swap.max", "0"}}
 	if _, err := os.Stat("/proc/swaps"); err != nil {
@@ -29,7 +30,7 @@ func TestSettings(t *testing.T) {
 	}
 	for _, c := range []struct {
 		layer string
-		in    hierarchy
+		in    cgroup.Hierarchy
 		want  []setting
 	}{
 		{"cgroup", old, []setting{{"cpuset.cpus", "0-7"}, {"cpuset.mems", "0-1"}}},
@@ -40,12 +41,12 @@ func TestSettings(t *testing.T) {
 		{"bridge", old, []setting{{"cpu.cfs_period_us", "100000"}, {"cpu.cfs_quota_us", "200000"}, {"cpuset.cpus", "2-3"}, {"cpuset.mems", "0-1"},
 			{"memory.limit_in_bytes", "1073741824"}, {"memory.memsw.limit_in_bytes", "1073741824"}}},
 		{"memory", unified, append([]setting{{"cpu.max", "200000 100000"}, {"cpuset.cpus", "2-3"}, {"memory.max", "1073741824"}}, swap...)},
-		{"memory", hierarchy{at: "/sys/fs/cgroup/pids", controllers: []string{"pids"}}, nil},
+		{"memory", cgroup.Hierarchy{At: "/sys/fs/cgroup/pids", Controllers: []string{"pids"}}, nil},
 	} {
 		g := &guest{layer: c.layer}
 		got, err := g.settings(c.in, s)
 		if err != nil || !reflect.DeepEqual(got, c.want) {
-			t.Errorf("%s, v2 %t: %v, %v; want %v", c.layer, c.in.v2, got, err, c.want)
+			t.Errorf("%s, v2 %t: %v, %v; want %v", c.layer, c.in.V2, got, err, c.want)
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"tare/lab/engine/oci"
+	"tare/lab/engine/oci/config"
 	"tare/lab/proc"
 )
 
@@ -180,7 +180,7 @@ func (e entry) changeRoot() error {
 
 // setFilter sets Docker's default filter for this thread and what it becomes.
 func setFilter() error {
-	list, err := oci.Seccomp()
+	list, err := config.Seccomp()
 	if err != nil {
 		return err
 	}
@@ -205,7 +205,7 @@ var numberOf = map[string]int{
 
 // capabilities are those that are left, as bits.
 func capabilities() (left uint64, err error) {
-	for _, name := range oci.Capabilities {
+	for _, name := range config.Capabilities {
 		n, ok := numberOf[name]
 		if !ok {
 			return 0, fmt.Errorf("capability %s: its number is not known here", name)

@@ -10,7 +10,7 @@ import (
 	"github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
 
-	"tare/lab/engine/oci"
+	"tare/lab/engine/oci/config"
 )
 
 // run does what the kernel does with a filter: the four kinds of instructions that there are here.
@@ -107,7 +107,7 @@ func TestComparisons(t *testing.T) {
 // TestDocker looks what the kernel would do with every call of Docker's list, and with some that are not in it.
 func TestDocker(t *testing.T) {
 	machine := here(t)
-	list, err := oci.Seccomp()
+	list, err := config.Seccomp()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,17 +173,5 @@ func TestDocker(t *testing.T) {
 func TestCapabilities(t *testing.T) {
 	if _, err := capabilities(); err != nil {
 		t.Error(err)
-	}
-}
-
-func TestHierarchies(t *testing.T) {
-	hs, err := parseHierarchies("24 23 0:21 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n" +
-		"25 23 0:21 / /mnt/again rw shared:1 - cgroup cgroup rw,cpu,cpuacct\n" +
-		"26 23 0:22 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n27 1 8:1 / / rw - ext4 /dev/vda rw\n")
-	if err != nil || len(hs) != 2 || hs[0].v2 || hs[0].at != "/sys/fs/cgroup/cpu,cpuacct" || !hs[1].v2 {
-		t.Errorf("%+v, %v", hs, err)
-	}
-	if _, err := parseHierarchies("nonsense\n"); err == nil {
-		t.Error("nonsense was read")
 	}
 }

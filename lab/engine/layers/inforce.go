@@ -4,7 +4,6 @@ package layers
 
 import (
 	"fmt"
-	"math"
 	"math/bits"
 	"os"
 	"path/filepath"
@@ -14,6 +13,7 @@ import (
 
 	"tare/lab/engine"
 	"tare/lab/proc"
+	"tare/notebook"
 )
 
 // inForce says, by the kernel's own files, whether the guest has its layers and none of the others.
@@ -25,23 +25,14 @@ func (g *guest) inForce(s engine.Spec) error {
 	if err != nil {
 		return err
 	}
-	if want := proc.FormatCPUList(s.CPUs); l.CPUs != want {
-		say("CPUs %s, not %s", l.CPUs, want)
-	}
-	quota, memory := 0.0, int64(0)
+	want := notebook.Limits{CPUs: proc.FormatCPUList(s.CPUs)}
 	if g.has("quota") {
-		quota = s.Instance.Cores
+		want.Quota = s.Instance.Cores
 	}
 	if g.has("memory") {
-		page := int64(os.Getpagesize())
-		memory = s.Instance.Memory / page * page
+		want.Memory = s.Instance.Memory
 	}
-	if math.Abs(l.Quota-quota) > 0.001 { // the kernel counts in microseconds of a period of 100 ms
-		say("a CPU quota of %g cores, not %g", l.Quota, quota)
-	}
-	if l.Memory != memory {
-		say("a memory limit of %d bytes, not %d", l.Memory, memory)
-	}
+	wrong = append(wrong, engine.Differences(l, want)...)
 	for _, dir := range g.dirs {
 		b, err := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
 		if err != nil {

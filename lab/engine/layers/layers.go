@@ -2,7 +2,7 @@
 
 // Package layers puts a container together one layer of isolation after the other, so that what each costs can be told
 // apart (the isolation ladder; paper "pinning", section VI: "overhead by isolation level"). A guest has the layer that its
-// spec names and all layers below it in notebook.Layers. The lowest stands on what package bm makes, and nothing else of a
+// spec names and all layers below it in notebook.Layers. The lowest stands on what package bare makes, and nothing else of a
 // guest changes on the way up:
 //
 //	cgroup        a cgroup of its own in every hierarchy, which counts and limits nothing
@@ -13,13 +13,13 @@
 //	pid           its namespace, with the ruler as first process, and a /proc of it
 //	mount         its namespace, with pivot_root in place of chroot
 //	network       its namespace with the loopback alone, and a /sys of it; below it the guest has the host's
-//	seccomp       Docker's default filter (oci.Seccomp)
-//	capabilities  those that Docker leaves a container by default (oci.Capabilities), the bounding set too
+//	seccomp       Docker's default filter (config.Seccomp)
+//	capabilities  those that Docker leaves a container by default (config.Capabilities), the bounding set too
 //	overlay       a layer over the image that takes all that the guest writes, in place of the read-only image with
 //	              folders beside it
 //	bridge        a virtual cable to the bridge of the spec's network
 //
-// Limits and names are those of package cn's containers, so that an OCI runtime's container is one more rung: what then
+// Limits and names are those of the engines' containers, so that an OCI runtime's container is one more rung: what then
 // differs is the engine's own (a device list for its cgroup, masked paths, its programs that stay).
 package layers
 
@@ -27,15 +27,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -43,21 +40,31 @@ import (
 	"tare/lab/engine"
 	"tare/lab/engine/bare"
 	"tare/lab/journal"
-	"tare/lab/network"
-	"tare/lab/ruler"
 	"tare/notebook"
 )
 
+// Kind is the engine that makes the isolation ladder's rungs.
+var Kind = engine.Kind{
+	Platform: notebook.CN, Name: notebook.LayersEngine, Isolations: notebook.Layers,
+	Network: func(top string, service bool) string {
+		if service {
+			return reached(top)
+		}
+		if Has(top, "bridge") {
+			return notebook.NetBridge
+		}
+		return ""
+	},
+	New:  func(env engine.Env) engine.Engine { return &Driver{env} },
+	Undo: undo,
+}
+
 // Driver makes guests of some layers.
-type Driver struct {
-	// Journal has every change that is made on the host.
-	Journal *journal.Journal
-	// State is the folder below which the guests' folders are made.
-	State string
-	// Entry is the path of the program that enters the layers: its first argument being Command it calls Main.
-	Entry string
-	// Ruler is the path of the ruler's program, which Main becomes.
-	Ruler string
+type Driver struct{ engine.Env }
+
+// Probe implements engine.Engine: the layers are Tare's own, and which of them the kernel takes shows when it is made.
+func (d *Driver) Probe(_ context.Context, capability string) notebook.Capability {
+	return notebook.Capability{Name: capability, Answer: notebook.Supported}
 }
 
 // The journal's kinds.
@@ -68,12 +75,11 @@ const (
 	detailController = "controller"
 )
 
-// Undo gives the ways to undo what the driver journals, for journal.Recover.
-func Undo() map[string]journal.Undo {
-	u := engine.Undo()
-	u[kindCgroups] = undoCgroups
-	u[kindController] = undoController
-	return u
+func undo() map[string]journal.Undo {
+	return map[string]journal.Undo{
+		kindCgroups:    func(ctx context.Context, e journal.Entry) error { return cgroup.RemoveEverywhere(ctx, e.Target) },
+		kindController: undoController,
+	}
 }
 
 // Has says whether a guest whose topmost layer is top has the layer.
@@ -82,9 +88,9 @@ func Has(top, layer string) bool {
 	return i >= 0 && i <= slices.Index(notebook.Layers, top)
 }
 
-// Network is how a guest whose topmost layer is top is connected when a service in it has to be asked: as far as its
+// reached is how a guest whose topmost layer is top is connected when a service in it has to be asked: as far as its
 // layers go it is the host's (notebook.NetHost), nobody's (NetNone), or on the bridge (NetBridge).
-func Network(top string) string {
+func reached(top string) string {
 	switch {
 	case Has(top, "bridge"):
 		return notebook.NetBridge
@@ -95,7 +101,7 @@ func Network(top string) string {
 }
 
 type guest struct {
-	engine.Parts
+	engine.Base
 	layer   string // the topmost
 	network string // mode
 	root    string
@@ -112,66 +118,46 @@ func (g *guest) ownNetwork() bool {
 
 // cannot is the error for a layer that this host, or the spec, does not allow.
 func (g *guest) cannot(what, why string) error {
-	return &engine.CannotError{Platform: "cn of layers up to " + g.layer, What: what, Why: why}
+	return &engine.UnsupportedError{Engine: "cn of layers up to " + g.layer, What: what, Why: why}
 }
 
-// Provision makes a guest. A *engine.CannotError says which layer this host cannot make.
-func (d *Driver) Provision(ctx context.Context, s engine.Spec) (_ engine.Guest, err error) {
-	g := &guest{Parts: engine.Parts{Changes: engine.NewChanges(d.Journal, Undo())}, layer: s.Isolation, network: s.NetworkMode()}
+// Provision makes a guest. An *engine.UnsupportedError says which layer this host cannot make.
+func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, error) {
+	g := &guest{layer: s.Isolation, network: s.NetworkMode()}
 	if err := g.check(s); err != nil {
 		return nil, err
 	}
-	defer func() {
-		if err != nil {
-			// The caller's time may be over; what was begun is taken back all the same.
-			undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
-			defer cancel()
-			err = errors.Join(fmt.Errorf("guest %s of layers up to %s: %w", s.ID, g.layer, err), g.Destroy(undo))
-		}
-	}()
-	if g.Connection, err = engine.Connect(s.Network, g.network == notebook.NetBridge); err != nil {
-		return nil, err
-	}
-	folder, err := g.Changes.MakeFolder(d.State, s.ID, d.Entry, d.Ruler)
-	if err != nil {
-		return nil, err
-	}
-	g.root = filepath.Join(folder, "root")
-	if err := bare.Mounts(ctx, folder, g.root, s, g.base(folder, s.Image.Dir)); err != nil {
-		return nil, err
-	}
-	if err := g.cgroups(s); err != nil {
-		return nil, err
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	conn, err := g.start(d.Entry, d.Ruler, s)
-	if err != nil {
-		return nil, err
-	}
-	if err := g.connect(); err != nil {
-		conn.Close()
-		return nil, g.explain(err)
-	}
-	hello, cancel := context.WithTimeoutCause(ctx, engine.HelloTime, engine.ErrNoHello)
-	defer cancel()
-	if g.Client, err = ruler.Connect(hello, conn); err != nil {
-		if ctx.Err() != nil {
-			return nil, fmt.Errorf("waiting for its ruler's hello: %w", ctx.Err())
-		}
-		if hello.Err() != nil {
-			err = context.Cause(hello)
-		}
-		return nil, g.explain(fmt.Errorf("waiting for its ruler's hello: %w", err))
-	}
-	return g, g.inForce(s)
+	return engine.Make(ctx, d.Env, s, g, &g.Base, engine.Recipe{
+		What: "guest of layers up to " + g.layer + ",", Address: g.network == notebook.NetBridge, Programs: []string{d.Entry, d.Ruler},
+		Undo: undo(), ErrorsFrom: g.explain,
+		Start: func(ctx context.Context) (engine.Meeting, <-chan struct{}, error) {
+			g.root = filepath.Join(g.Folder, "root")
+			if err := bare.Mounts(ctx, g.Folder, g.root, s, g.base(g.Folder, s.Image.Dir)); err != nil {
+				return nil, nil, err
+			}
+			if err := g.cgroups(s); err != nil {
+				return nil, nil, err
+			}
+			if err := ctx.Err(); err != nil {
+				return nil, nil, err
+			}
+			m, err := g.start(d.Entry, d.Ruler, s)
+			return m, nil, err
+		},
+		Met: func(context.Context) error {
+			if !g.ownNetwork() {
+				return nil
+			}
+			return g.Plug()
+		},
+		InForce: func() error { return g.inForce(s) },
+	})
 }
 
 // explain adds to an error what the process said that enters the layers. Where the kernel refused it one, the error is
-// a *engine.CannotError.
+// an *engine.UnsupportedError.
 func (g *guest) explain(err error) error {
-	said := g.Autopsy()
+	said := g.Diagnose()
 	if _, why, ok := strings.Cut(said, refusal); ok {
 		layer, why, _ := strings.Cut(why, ": ")
 		return g.cannot(layer, "the kernel refuses it: "+why)
@@ -181,11 +167,12 @@ func (g *guest) explain(err error) error {
 
 // check refuses what cannot be.
 func (g *guest) check(s engine.Spec) error {
+	if err := Kind.Supports(s.Treatment(Kind)); err != nil {
+		return err
+	}
 	switch c := s.Instance.Cores; {
 	case !slices.Contains(notebook.Layers, g.layer):
 		return fmt.Errorf("layers up to %q: one of %s was expected", g.layer, strings.Join(notebook.Layers, ", "))
-	case c != math.Trunc(c):
-		return g.cannot(fmt.Sprintf("%g cores", c), "its rungs are compared with bare metal, which has no part of a core; ask for whole cores")
 	case len(s.CPUs) == 0 || float64(len(s.CPUs)) != c:
 		return fmt.Errorf("layers on %g cores: the spec names %d CPUs; want one for each core", c, len(s.CPUs))
 	case s.Instance.Memory <= 0:
@@ -229,13 +216,12 @@ func (g *guest) owns(layer string) bool {
 	return g.has(layer)
 }
 
-// start starts the process that enters the layers and becomes the ruler, and returns the stream to it.
-func (g *guest) start(program, becomes string, s engine.Spec) (net.Conn, error) {
-	conn, theirs, err := bare.Stream()
+// start starts the process that enters the layers and becomes the ruler.
+func (g *guest) start(program, becomes string, s engine.Spec) (engine.Meeting, error) {
+	stream, err := engine.NewStream()
 	if err != nil {
 		return nil, err
 	}
-	defer theirs.Close()
 	e := entry{
 		Ruler: becomes, Root: g.root, Cgroups: g.dirs, CPUs: s.CPUs, Proc: g.has("pid"), Sys: g.has("network"), Pivot: g.has("mount"),
 		Seccomp: g.has("seccomp"), Capabilities: g.has("capabilities"),
@@ -246,7 +232,7 @@ func (g *guest) start(program, becomes string, s engine.Spec) (net.Conn, error) 
 	cmd := exec.Command(program, append([]string{Command}, e.args()...)...)
 	cmd.Env = []string{} // a trial's environment is its order's
 	cmd.Dir = "/"
-	cmd.ExtraFiles = []*os.File{theirs}
+	cmd.ExtraFiles = []*os.File{stream.Theirs}
 	cmd.SysProcAttr = &syscall.SysProcAttr{}
 	for _, n := range namespaces {
 		if g.owns(n.layer) {
@@ -254,7 +240,7 @@ func (g *guest) start(program, becomes string, s engine.Spec) (net.Conn, error) 
 		}
 	}
 	if g.Process, err = engine.Start(cmd, s.CPUs); err != nil {
-		conn.Close()
+		stream.Close()
 		for _, no := range []error{unix.EINVAL, unix.EPERM, unix.ENOSPC} {
 			if cmd.SysProcAttr.Cloneflags != 0 && errors.Is(err, no) {
 				err = g.cannot("namespaces", fmt.Sprintf("the kernel refuses a process in namespaces of its own: %v (see /proc/sys/user)", err))
@@ -263,60 +249,20 @@ func (g *guest) start(program, becomes string, s engine.Spec) (net.Conn, error) 
 		}
 		return nil, err
 	}
-	return conn, nil
-}
-
-// connect sets up what the guest's network namespace has in it.
-func (g *guest) connect() error {
-	switch {
-	case g.network == notebook.NetBridge:
-		return g.Connection.Plug(g.Process.PID())
-	case g.ownNetwork():
-		return network.Loopback(g.Process.PID())
-	}
-	return nil
+	return stream, nil
 }
 
 // Processes lists the ruler first, then all else in the guest's cgroup.
 func (g *guest) Processes() ([]int, error) {
-	pids, err := cgroup.Procs(g.dirs[0])
-	if err != nil {
-		return nil, err
-	}
-	if i := slices.Index(pids, g.Process.PID()); i > 0 {
-		pids[0], pids[i] = pids[i], pids[0]
-	}
-	return pids, nil
+	g.Cgroup = g.dirs[0]
+	return g.Base.Processes()
 }
-
-// Threads implements engine.Guest.
-func (g *guest) Threads() ([]engine.Thread, error) {
-	pids, err := g.Processes()
-	if err != nil {
-		return nil, err
-	}
-	return engine.ThreadsOf(pids, g.Process.PID())
-}
-
-// Limits implements engine.Guest.
-func (g *guest) Limits() (notebook.Limits, error) { return cgroup.LimitsOf(g.Process.PID()) }
 
 // Facts implements engine.Guest.
 func (g *guest) Facts() engine.Facts {
-	words := "the host's"
-	switch {
-	case g.network == notebook.NetBridge:
-		words = "a namespace with a virtual cable to the bridge that the load is on"
-	case g.ownNetwork():
-		words = "the loopback alone, in a namespace"
+	mode := g.network
+	if mode == "" && !g.ownNetwork() {
+		mode = notebook.NetHost
 	}
-	return engine.Facts{Kernel: g.Client.Hello().Kernel, Notes: []string{"network: " + words}}
-}
-
-// Autopsy implements engine.Guest.
-func (g *guest) Autopsy() string {
-	if g.Process == nil {
-		return ""
-	}
-	return "the ruler: " + g.Process.Ended()
+	return engine.Facts{Kernel: g.Client.Hello().Kernel, Notes: []string{engine.NetworkOf(mode)}}
 }

@@ -14,23 +14,23 @@ import (
 
 // rung is the driver for guests of one topmost layer.
 type rung struct {
-	layers.Driver
+	engine.Driver
 	top string
 }
 
-func (r *rung) Provision(ctx context.Context, s engine.Spec) (engine.Guest, error) {
+func (r rung) Provision(ctx context.Context, s engine.Spec) (engine.Guest, error) {
 	s.Isolation = r.top
 	return r.Driver.Provision(ctx, s)
 }
 
 func subject(top string) conformance.Subject {
-	return conformance.Subject{
-		Name: top,
-		New: func(l conformance.Lab) (engine.Driver, error) {
-			return &rung{layers.Driver{Journal: l.Journal, State: l.State, Entry: os.Args[0], Ruler: l.Ruler}, top}, nil
-		},
-		Undo: layers.Undo(),
+	s := conformance.Of(layers.Kind)
+	s.Name = top
+	s.New = func(env engine.Env) (engine.Driver, error) {
+		env.Entry = os.Args[0]
+		return rung{layers.Kind.New(env), top}, nil
 	}
+	return s
 }
 
 // subjects are the lowest rung, the topmost of those that share the host's network, and the topmost of all.

@@ -29,7 +29,8 @@ func TestRungs(t *testing.T) {
 		}
 	}
 	lab := conformance.NewLab(t)
-	d := &layers.Driver{Journal: lab.Journal, State: lab.State, Entry: os.Args[0], Ruler: lab.Ruler}
+	lab.Entry = os.Args[0]
+	d := layers.Kind.New(lab)
 	s := engine.Spec{
 		CPUs: []int{0}, Image: &image.Image{Tree: image.Tree{Dir: root}}, Instance: notebook.Instance{Name: "test", Cores: 1, Memory: 256 << 20},
 	}
@@ -86,8 +87,8 @@ func TestRungs(t *testing.T) {
 		c.ID, c.Isolation = "rung-cannot", "network"
 		change(&c)
 		_, err := d.Provision(t.Context(), c)
-		if _, ok := errors.AsType[*engine.CannotError](err); !ok {
-			t.Errorf("%s: %v, want a engine.CannotError", what, err)
+		if _, ok := errors.AsType[*engine.UnsupportedError](err); !ok {
+			t.Errorf("%s: %v, want an *engine.UnsupportedError", what, err)
 		}
 	}
 	s.ID, s.Isolation = "rung-unknown", "armour"

@@ -1,160 +1,215 @@
 //go:build linux
 
-// Package oci writes the configuration of an OCI container (runtime-spec's config.json). The drivers cn, on the
-// host, and vmcn, inside its VM, both write theirs with it, so that a container in a VM differs from one on the
-// host by the VM alone.
-//
-// What it asks of a runtime is what Docker asks of one by default, as far as it bears on cost: the same
-// namespaces, capabilities, masked paths and device rules. There is no seccomp filter unless one is asked for, which the
-// isolation ladder does, as in the runtimes' own `spec` command: a filter's cost is an engine's own, and shows under the
-// engine docker.
+// Package oci makes containers with OCI runtimes: runc, crun, and gVisor's runsc.
 package oci
 
 import (
+	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
-	"math"
-	"strconv"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"time"
 
-	"github.com/opencontainers/runtime-spec/specs-go"
+	"golang.org/x/sys/unix"
 
+	"tare/lab/cgroup"
+	"tare/lab/engine"
+	"tare/lab/engine/oci/config"
+	"tare/lab/journal"
 	"tare/lab/proc"
+	"tare/notebook"
 )
 
-// Period is the length of the CPU quota's period in microseconds: the kernel's and Docker's default.
-const Period = 100_000
+// Crun and Runc are the engines of the two runtimes in wide use.
+var (
+	Crun = kind("crun", Runtime{Program: "crun", Install: "apt-get install crun", apart: true})
+	Runc = kind("runc", Runtime{Program: "runc", Install: "apt-get install runc"})
+)
 
-// minQuota is the smallest quota, in microseconds for each period, that kernels accept.
-const minQuota = 1000
-
-// Container says what container is wanted.
-type Container struct {
-	Root     string   // absolute path of the root folder
-	Args     []string // the first process
-	Env      []string
-	Hostname string
-	Cgroup   string // path of the container's cgroup below the root of every hierarchy, absolute
-
-	Quota     float64 // cores' worth of CPU time; 0: no quota
-	CPUs      []int   // CPUs it may use; nil: all
-	Memory    int64   // bytes; 0: no limit
-	LimitSwap bool    // no swap beyond Memory; needs a kernel that accounts swap
-
-	HostNetwork     bool                // the network of what the container runs on, in place of a namespace
-	Network         string              // path of the network namespace, which is there already; "": a new one
-	Seccomp         *specs.LinuxSeccomp // a filter of system calls, as Seccomp gives it; nil: none
-	CgroupNamespace bool                // an own cgroup namespace, as engines give on cgroup v2
-	Mounts          []specs.Mount       // after the standard ones
+// kind registers an engine that a runtime makes containers for.
+func kind(name string, r Runtime) engine.Kind {
+	k := engine.Kind{
+		Platform: notebook.CN, Name: name, Usual: true, Capabilities: []string{name}, Fractions: true, Undo: undo,
+		Provisionings: []string{notebook.Vanilla, notebook.Pinned}, Isolations: []string{notebook.IsolationFull},
+	}
+	self := k
+	k.New = func(env engine.Env) engine.Engine { return &Driver{Env: env, Kind: self, Runtime: r} }
+	return k
 }
 
-// Capabilities are those that Docker leaves a container by default.
-var Capabilities = []string{
-	"CAP_AUDIT_WRITE", "CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_FSETID", "CAP_KILL", "CAP_MKNOD",
-	"CAP_NET_BIND_SERVICE", "CAP_NET_RAW", "CAP_SETFCAP", "CAP_SETGID", "CAP_SETPCAP", "CAP_SETUID",
-	"CAP_SYS_CHROOT",
+// Runtime is a program that makes containers of OCI bundles.
+type Runtime struct {
+	Program string // looked up in PATH
+	Install string // how it is had
+	// apart: it refuses a host where cgroup v2, mounted beside v1, has controllers, and so is run where it sees none.
+	apart bool
 }
 
-// Config is the container's configuration. An error says what of c cannot be.
-func Config(c Container) (*specs.Spec, error) {
-	resources := &specs.LinuxResources{
-		// All devices are denied but those that every container has: the runtime adds them itself.
-		Devices: []specs.LinuxDeviceCgroup{{Allow: false, Access: "rwm"}},
+// Driver makes containers with a runtime.
+type Driver struct {
+	engine.Env
+	Kind    engine.Kind
+	Runtime Runtime
+}
+
+// kindOCI is the journal's kind for a container of an OCI runtime, target its name.
+const kindOCI = "oci-container"
+
+// detailApart says in the journal that the runtime is to be run without a view of cgroup v2.
+const detailApart = "apart"
+
+func undo() map[string]journal.Undo { return map[string]journal.Undo{kindOCI: undoOCI} }
+
+// guest is a container of runc or crun.
+type guest struct {
+	engine.Base
+	notes []string
+}
+
+// Facts implements engine.Guest.
+func (g *guest) Facts() engine.Facts {
+	return engine.Facts{Kernel: g.Client.Hello().Kernel, Notes: append([]string{engine.NetworkOf(g.Spec.NetworkMode())}, g.notes...)}
+}
+
+// Provision makes a container. An *engine.UnsupportedError says what no container can be.
+func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, error) {
+	g := &guest{notes: []string{"no seccomp filter"}}
+	if s.IsFull() {
+		g.notes = []string{"Docker's seccomp filter"}
 	}
-	if c.Quota > 0 || c.CPUs != nil {
-		resources.CPU = &specs.LinuxCPU{}
+	return d.provision(ctx, s, g, &g.Base, nil, g.Joined)
+}
+
+// provision makes a container. prepare, where it is not nil, changes the configuration and gives further words for the
+// runtime's command line; met is the recipe's.
+func (d *Driver) provision(ctx context.Context, s engine.Spec, g engine.Guest, b *engine.Base,
+	prepare func(*config.Container) ([]string, error), met func(context.Context) error) (engine.Guest, error) {
+	if err := d.Kind.Container(s); err != nil {
+		return nil, err
 	}
-	if c.Quota > 0 {
-		q, err := Quota(c.Quota)
-		if err != nil {
+	runtime, err := engine.LookUp(d.Runtime.Program, d.Runtime.Install)
+	if err != nil {
+		return nil, fmt.Errorf("OCI runtime: %w", err)
+	}
+	return engine.Make(ctx, d.Env, s, g, b, engine.Recipe{
+		What: d.Kind.Name + " container", Address: s.NetworkMode() == notebook.NetBridge, Programs: []string{runtime}, Undo: undo(),
+		Met: met, InForce: func() error { return b.LimitsInForce(s.ContainerLimits()) },
+		Start: func(ctx context.Context) (engine.Meeting, <-chan struct{}, error) {
+			var setUp []func() error
+			if d.Runtime.apart {
+				setUp = append(setUp, hideV2)
+			}
+			return b.Hold(ctx, func(root, socket string) (*exec.Cmd, error) { return d.command(b, runtime, root, socket, prepare) }, setUp...)
+		},
+	})
+}
+
+// command writes the bundle, announces the container and gives the command that runs it.
+func (d *Driver) command(b *engine.Base, runtime, root, socket string, prepare func(*config.Container) ([]string, error)) (*exec.Cmd, error) {
+	c, err := b.Spec.OCI(d.Env, root, socket)
+	if err != nil {
+		return nil, err
+	}
+	var flags []string
+	if prepare != nil {
+		if flags, err = prepare(&c); err != nil {
 			return nil, err
 		}
-		period := uint64(Period)
-		resources.CPU.Quota, resources.CPU.Period = &q, &period
 	}
-	if c.CPUs != nil {
-		resources.CPU.Cpus = proc.FormatCPUList(c.CPUs)
+	name := engine.ContainerName(b.Spec.ID)
+	c.Cgroup = "/" + name
+	spec, err := config.Config(c)
+	if err != nil {
+		return nil, err
 	}
-	shm := int64(64 << 20)
-	if c.Memory > 0 {
-		m := c.Memory
-		resources.Memory = &specs.LinuxMemory{Limit: &m}
-		if c.LimitSwap {
-			resources.Memory.Swap = &m
+	text, err := json.Marshal(spec)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(filepath.Join(b.Folder, "config.json"), text, 0o600); err != nil {
+		return nil, err
+	}
+	states := filepath.Join(b.Folder, "runtime")
+	detail := map[string]string{"runtime": runtime, "states": states}
+	if d.Runtime.apart {
+		detail[detailApart] = "yes"
+	}
+	if err := b.Changes.Announce(journal.Entry{Kind: kindOCI, Target: name, Detail: detail}); err != nil {
+		return nil, err
+	}
+	return exec.Command(runtime, slices.Concat([]string{"--root", states}, flags, []string{"run", "--bundle", b.Folder, name})...), nil
+}
+
+// hideV2 gives the thread that calls it a mount namespace of its own in which a cgroup v2 that has controllers beside those
+// of v1 is not mounted: a process that it starts sees a host with v1 alone. The host keeps all its mounts.
+func hideV2() error {
+	hs, err := cgroup.Mounted()
+	if err != nil || hs.Unified() || !slices.ContainsFunc(hs, func(h cgroup.Hierarchy) bool { return h.V2 && len(h.Controllers) > 0 }) {
+		return err
+	}
+	mounts, err := proc.Host.Mounts()
+	if err != nil {
+		return err
+	}
+	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
+		return fmt.Errorf("a mount namespace for the runtime: %w", err)
+	}
+	// What the host unmounts later goes here too, and nothing that changes here is seen there.
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SLAVE, ""); err != nil {
+		return fmt.Errorf("a mount namespace for the runtime: %w", err)
+	}
+	for _, m := range slices.Backward(mounts) {
+		if m.Type != "cgroup2" {
+			continue
 		}
-		shm = ShmSize(m)
+		if err := unix.Unmount(m.Point, unix.MNT_DETACH); err != nil {
+			return fmt.Errorf("taking the cgroup v2 at %s from the runtime's view: %w", m.Point, err)
+		}
 	}
-	namespaces := []specs.LinuxNamespace{
-		{Type: specs.PIDNamespace}, {Type: specs.IPCNamespace}, {Type: specs.UTSNamespace}, {Type: specs.MountNamespace},
-	}
-	if !c.HostNetwork {
-		namespaces = append(namespaces, specs.LinuxNamespace{Type: specs.NetworkNamespace, Path: c.Network})
-	}
-	if c.CgroupNamespace {
-		namespaces = append(namespaces, specs.LinuxNamespace{Type: specs.CgroupNamespace})
-	}
-	return &specs.Spec{
-		Version: "1.0.2", // what runtimes of 2020 and later read; nothing newer is used here
-		Process: &specs.Process{
-			Args: c.Args,
-			Env:  c.Env,
-			Cwd:  "/",
-			Capabilities: &specs.LinuxCapabilities{
-				Bounding: Capabilities, Effective: Capabilities, Permitted: Capabilities,
-			},
-		},
-		Root:     &specs.Root{Path: c.Root},
-		Hostname: Hostname(c.Hostname),
-		Mounts:   append(standardMounts(shm), c.Mounts...),
-		Linux: &specs.Linux{
-			CgroupsPath: c.Cgroup,
-			Resources:   resources,
-			Namespaces:  namespaces,
-			MaskedPaths: []string{
-				"/proc/asound", "/proc/acpi", "/proc/kcore", "/proc/keys", "/proc/latency_stats",
-				"/proc/timer_list", "/proc/timer_stats", "/proc/sched_debug", "/proc/scsi", "/sys/firmware",
-			},
-			ReadonlyPaths:     []string{"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"},
-			RootfsPropagation: "private",
-			Seccomp:           c.Seccomp,
-		},
-	}, nil
+	return nil
 }
 
-// Hostname is as much of a name as sethostname(2) takes.
-func Hostname(name string) string { return name[:min(len(name), 63)] }
-
-// Quota is the CPU time in microseconds for each Period that makes the given number of cores. An error says why
-// there is none.
-func Quota(cores float64) (int64, error) {
-	q := int64(math.Round(cores * Period))
-	if math.IsNaN(cores) || q < minQuota || cores > 1<<20 {
-		return 0, fmt.Errorf("a CPU quota of %g cores: the kernel gives no less than %g of a core; ask for more", cores, float64(minQuota)/Period)
+// undoOCI removes a container in whatever state it is.
+func undoOCI(ctx context.Context, e journal.Entry) error {
+	states := e.Detail["states"]
+	// The runtime itself first: one that outlived its Tare may still be making what is looked for below.
+	if err := engine.EndProcesses(ctx, filepath.Dir(states), []string{e.Detail["runtime"]}); err != nil {
+		return err
 	}
-	return q, nil
+	// A runtime keeps a folder for each container that it knows.
+	var deleting error
+	if _, err := os.Lstat(filepath.Join(states, e.Target)); err == nil {
+		bounded, cancel := context.WithTimeout(ctx, 10*time.Second)
+		defer cancel()
+		cmd := exec.CommandContext(bounded, e.Detail["runtime"], "--root", states, "delete", "--force", e.Target)
+		cmd.WaitDelay = time.Second
+		deleting = engine.Apart(func() error {
+			if e.Detail[detailApart] != "" {
+				if err := hideV2(); err != nil {
+					return err
+				}
+			}
+			if out, err := cmd.CombinedOutput(); err != nil {
+				return fmt.Errorf("%s delete: %w: %s", e.Detail["runtime"], err, out)
+			}
+			return nil
+		})
+	}
+	// Where the runtime cannot (it was killed while it made the container, and reads half a state), the cgroup still
+	// has all of the container's processes, and with it they go. So the runtime's error counts with the cgroup's.
+	if err := cgroup.RemoveEverywhere(ctx, e.Target); err != nil {
+		return errors.Join(err, deleting)
+	}
+	return nil
 }
 
-// ShmSize is the size in bytes of /dev/shm in a guest of the given memory: half of it, as the kernel gives a
-// machine of that size. (Docker's 64 MiB makes programs fail in a container that run on any machine, and would
-// measure that instead.)
-func ShmSize(memory int64) int64 { return memory / 2 }
+func (d *Driver) runtime() Runtime { return d.Runtime }
 
-// Bind is a bind mount of a file or folder.
-func Bind(source, destination string, readonly bool) specs.Mount {
-	options := []string{"rbind", "rprivate"}
-	if readonly {
-		options = append(options, "ro")
-	} else {
-		options = append(options, "rw")
-	}
-	return specs.Mount{Source: source, Destination: destination, Type: "bind", Options: options}
-}
-
-func standardMounts(shm int64) []specs.Mount {
-	return []specs.Mount{
-		{Destination: "/proc", Type: "proc", Source: "proc", Options: []string{"nosuid", "noexec", "nodev"}},
-		{Destination: "/dev", Type: "tmpfs", Source: "tmpfs", Options: []string{"nosuid", "strictatime", "mode=755", "size=65536k"}},
-		{Destination: "/dev/pts", Type: "devpts", Source: "devpts", Options: []string{"nosuid", "noexec", "newinstance", "ptmxmode=0666", "mode=0620", "gid=5"}},
-		{Destination: "/dev/shm", Type: "tmpfs", Source: "shm", Options: []string{"nosuid", "noexec", "nodev", "mode=1777", "size=" + strconv.FormatInt(shm, 10)}},
-		{Destination: "/dev/mqueue", Type: "mqueue", Source: "mqueue", Options: []string{"nosuid", "noexec", "nodev"}},
-		{Destination: "/sys", Type: "sysfs", Source: "sysfs", Options: []string{"nosuid", "noexec", "nodev", "ro"}},
-	}
+// Probe implements engine.Engine.
+func (d *Driver) Probe(ctx context.Context, _ string) notebook.Capability {
+	return d.Kind.Try(ctx, d.Env, d, d.Runtime.Program, d.Runtime.Install)
 }

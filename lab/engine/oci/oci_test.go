@@ -3,60 +3,59 @@
 package oci
 
 import (
-	"math"
-	"slices"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
 	"testing"
 
-	"github.com/opencontainers/runtime-spec/specs-go"
+	"tare/lab/engine"
+	"tare/lab/engine/conformance"
+	"tare/notebook"
 )
 
-func TestQuota(t *testing.T) {
-	for cores, want := range map[float64]int64{0.5: 50_000, 2: 200_000, 0.01: 1000, 1.0 / 3: 33_333} {
-		if got, err := Quota(cores); err != nil || got != want {
-			t.Errorf("Quota(%g) = %d, %v; want %d", cores, got, err, want)
-		}
-	}
-	for _, cores := range []float64{0, -1, 0.001, math.NaN(), math.Inf(1)} {
-		if q, err := Quota(cores); err == nil {
-			t.Errorf("Quota(%g) = %d, want an error", cores, q)
-		}
+func TestMain(m *testing.M) {
+	conformance.Main(m, conformance.Of(Crun), conformance.Of(Runc), conformance.Of(GVisor))
+}
+
+func TestRuntimes(t *testing.T) {
+	for _, k := range []engine.Kind{Crun, Runc, GVisor} {
+		t.Run(k.Name, func(t *testing.T) {
+			r := k.New(engine.Env{}).(interface{ runtime() Runtime }).runtime()
+			_, err := exec.LookPath(r.Program)
+			conformance.Need(t, err == nil, r.Program+" ("+r.Install+")")
+			conformance.Run(t, conformance.Of(k), conformance.Containers)
+			t.Run("no hello", func(t *testing.T) { conformance.NoHello(t, conformance.Of(k), notebook.Vanilla) })
+		})
 	}
 }
 
-func TestConfigLimits(t *testing.T) {
-	s, err := Config(Container{Root: "/r", Args: []string{"x"}, Quota: 1.5, Memory: 1 << 30, LimitSwap: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := s.Linux.Resources
-	if *r.CPU.Quota != 150_000 || *r.CPU.Period != Period || r.CPU.Cpus != "" {
-		t.Errorf("vanilla CPU: %+v", r.CPU)
-	}
-	if *r.Memory.Limit != 1<<30 || *r.Memory.Swap != 1<<30 {
-		t.Errorf("memory: %+v", r.Memory)
-	}
-	s, err = Config(Container{Root: "/r", Args: []string{"x"}, CPUs: []int{3, 2}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r = s.Linux.Resources
-	if r.CPU.Quota != nil || r.CPU.Cpus != "2-3" || r.Memory != nil {
-		t.Errorf("pinned: CPU %+v, memory %+v", r.CPU, r.Memory)
-	}
-	if _, err := Config(Container{Root: "/r", Quota: 0.0001}); err == nil {
-		t.Error("a quota that no kernel gives was accepted")
-	}
-}
-
-func TestConfigNetwork(t *testing.T) {
-	for _, shared := range []bool{false, true} {
-		s, err := Config(Container{Root: "/r", Args: []string{"x"}, HostNetwork: shared})
-		if err != nil {
-			t.Fatal(err)
+func TestProbe(t *testing.T) {
+	conformance.Need(t, os.Geteuid() == 0, "root, to mount and to make cgroups")
+	_, err := exec.LookPath("runc")
+	conformance.Need(t, err == nil, "runc (apt-get install runc)")
+	lab := conformance.NewLab(t)
+	for program, want := range map[string]notebook.Answer{"runc": notebook.Supported, "no-such-runtime": notebook.NotSupported, "true": notebook.NotSupported} {
+		c := kind("trial", Runtime{Program: program, Install: "install it"}).New(lab).Probe(t.Context(), "trial")
+		if c.Answer != want || c.Name != "trial" || want == notebook.NotSupported && c.Do == "" {
+			t.Errorf("%s: %+v, want %s", program, c, want)
 		}
-		own := slices.ContainsFunc(s.Linux.Namespaces, func(n specs.LinuxNamespace) bool { return n.Type == specs.NetworkNamespace })
-		if own == shared {
-			t.Errorf("the host's network %t: namespaces %v", shared, s.Linux.Namespaces)
+	}
+	c := GVisor.New(lab).Probe(t.Context(), "gvisor")
+	if _, err := exec.LookPath(runsc.Program); err != nil {
+		if c.Answer != notebook.NotSupported || c.Do == "" {
+			t.Errorf("gVisor without %s: %+v, want not supported, and how to install it", runsc.Program, c)
 		}
+	} else if c.Answer != notebook.Supported {
+		t.Errorf("gVisor: %+v, want supported", c)
+	}
+	for _, l := range GVisor.Limitations {
+		if c.Answer == notebook.Supported && !strings.Contains(c.Why, "not so that "+l.Name+": "+l.Why) {
+			t.Errorf("%q does not declare the limitation %+v", c.Why, l)
+		}
+	}
+	left, err := os.ReadDir(filepath.Join(lab.State, "guests"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("after the probes: %v, %v; want nothing", left, err)
 	}
 }

@@ -5,9 +5,12 @@ package qemu
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
+	"strings"
 	"time"
 
 	"tare/lab/engine/qemu/guestinit"
@@ -20,6 +23,59 @@ const (
 	probeKVM = 4 * time.Second
 	probeTCG = 60 * time.Second
 )
+
+// Probe implements engine.Engine: it says whether QEMU is there, or whether guests run under an accelerator.
+func (d *Driver) Probe(ctx context.Context, capability string) notebook.Capability {
+	if !slices.Contains(d.kind.Accelerators, capability) {
+		return program(ctx, capability)
+	}
+	if os.Geteuid() != 0 {
+		return notebook.Capability{Name: capability, Answer: notebook.Inconclusive, Why: "only root boots a guest to find out", Do: "sudo tare doctor"}
+	}
+	return Accelerator(ctx, d.State, d.Init, capability)
+}
+
+// program says whether QEMU is installed, and which accelerators it was built with.
+func program(ctx context.Context, name string) notebook.Capability {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	c := notebook.Capability{Name: name, Answer: notebook.NotSupported, Do: "apt-get install qemu-system-x86"}
+	ask := func(args ...string) (string, error) {
+		cmd := exec.CommandContext(ctx, defaultQEMU, args...)
+		cmd.WaitDelay = time.Second
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			line, _, _ := strings.Cut(string(out), "\n")
+			err = fmt.Errorf("%s %s: %w: %s", defaultQEMU, strings.Join(args, " "), err, line)
+		}
+		return string(out), err
+	}
+	accels, err := ask("-accel", "help")
+	version := ""
+	if err == nil {
+		version, err = ask("--version")
+	}
+	version, _, _ = strings.Cut(version, "\n")
+	var built []string
+	for line := range strings.Lines(accels) {
+		if a := strings.TrimSpace(line); a == notebook.KVM || a == notebook.TCG {
+			built = append(built, a)
+		}
+	}
+	switch {
+	case errors.Is(err, exec.ErrNotFound):
+		c.Why = "it is not installed (not found in PATH)"
+	case ctx.Err() != nil:
+		c.Answer, c.Why, c.Do = notebook.Inconclusive, err.Error(), ""
+	case err != nil:
+		c.Why = err.Error()
+	case len(built) == 0:
+		c.Why = defaultQEMU + " -accel help names neither kvm nor tcg"
+	default:
+		c.Answer, c.Why, c.Do = notebook.Supported, version+", built with "+strings.Join(built, " and "), ""
+	}
+	return c
+}
 
 // Accelerator says whether guests run under an accelerator, notebook.KVM or notebook.TCG, by booting one that says
 // hello and powers off. There are hosts where /dev/kvm is there, makes a machine and a vCPU, and never runs one.
@@ -84,7 +140,7 @@ func Accelerator(ctx context.Context, stateDir, program, accelerator string) not
 	why := ""
 	if !hello {
 		said, stop := context.WithTimeout(ctx, 10*time.Millisecond)
-		why = m.autopsy(said)
+		why = m.diagnose(said)
 		stop()
 	}
 	if err := m.kill(context.WithoutCancel(ctx)); err != nil {

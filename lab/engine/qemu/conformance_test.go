@@ -25,31 +25,42 @@ func kernels() string {
 	return filepath.Join(dir, "tare-test")
 }
 
-var subject = conformance.Subject{
-	Name: "vm",
-	New: func(l conformance.Lab) (engine.Driver, error) {
-		k, err := qemu.FindKernel(context.Background(), kernels())
-		if err != nil {
-			return nil, err
-		}
-		return qemu.New(qemu.Config{
-			StateDir: l.State, Journal: l.Journal, Init: l.Init, Ruler: l.Ruler, Accelerator: notebook.TCG, Kernel: k,
-		})
-	},
-	Undo: qemu.Undo(),
+// emulated makes the guests of a driver with software emulation, which every host can do.
+type emulated struct{ *qemu.Driver }
+
+func (d emulated) Provision(ctx context.Context, s engine.Spec) (engine.Guest, error) {
+	s.Accelerator = notebook.TCG
+	return d.Driver.Provision(ctx, s)
 }
 
-func TestMain(m *testing.M) { conformance.Main(m, subject) }
+func subject(k engine.Kind) conformance.Subject {
+	s := conformance.Of(k)
+	s.New = func(env engine.Env) (engine.Driver, error) {
+		d := qemu.New(k, env)
+		var err error
+		d.Kernel, err = qemu.FindKernel(context.Background(), kernels())
+		return emulated{d}, err
+	}
+	return s
+}
+
+func TestMain(m *testing.M) { conformance.Main(m, subject(qemu.VM), subject(qemu.VMCN)) }
 
 func TestConformance(t *testing.T) {
-	_, err := exec.LookPath("qemu-system-x86_64")
-	conformance.Need(t, err == nil, "qemu-system-x86_64 (apt-get install qemu-system-x86)")
-	conformance.Run(t, subject, conformance.Expectations{
-		Provisionings: []string{notebook.Vanilla, notebook.Pinned},
-		MemoryLimit:   true,
-		WritableRoot:  true,
-		NoHostNetwork: true,
-		Memory:        512 << 20,
-		Slow:          true,
-	})
+	for _, k := range []engine.Kind{qemu.VM, qemu.VMCN} {
+		t.Run(k.Platform, func(t *testing.T) {
+			for _, program := range []string{"qemu-system-x86_64", "crun"} {
+				_, err := exec.LookPath(program)
+				conformance.Need(t, err == nil, program+" (apt-get install qemu-system-x86 crun)")
+			}
+			conformance.Run(t, subject(k), conformance.Expectations{
+				Provisionings: []string{notebook.Vanilla, notebook.Pinned},
+				MemoryLimit:   true,
+				WritableRoot:  true,
+				NoHostNetwork: k.NoHostNetwork,
+				Memory:        512 << 20,
+				Slow:          true,
+			})
+		})
+	}
 }

@@ -231,7 +231,7 @@ func startMachine(ctx context.Context, h hardware) (*machine, error) {
 	m.qmp, err = newQMP(ctx, ours[0])
 	if err != nil {
 		ours[0].Close()
-		why := m.autopsy(ctx)
+		why := m.diagnose(ctx)
 		if killErr := m.kill(context.WithoutCancel(ctx)); killErr != nil {
 			err = errors.Join(err, killErr)
 		}
@@ -370,12 +370,12 @@ func (m *machine) kill(ctx context.Context) error {
 	return nil
 }
 
-// autopsyWait bounds how long an autopsy waits for a QEMU that lost its ruler to end by itself.
-const autopsyWait = 2 * time.Second
+// diagnoseWait bounds how long a diagnosis waits for a QEMU that lost its ruler to end by itself.
+const diagnoseWait = 2 * time.Second
 
-// autopsy says what is known of why the guest does not answer.
-func (m *machine) autopsy(ctx context.Context) string {
-	ctx, cancel := context.WithTimeout(ctx, autopsyWait)
+// diagnose says what is known of why the guest does not answer.
+func (m *machine) diagnose(ctx context.Context) string {
+	ctx, cancel := context.WithTimeout(ctx, diagnoseWait)
 	defer cancel()
 	var said []string
 	select {

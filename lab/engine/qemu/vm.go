@@ -1,6 +1,6 @@
 //go:build linux
 
-// Package vm is the driver of virtual machines: QEMU, driven over QMP, with the image's root on a virtio disk and
+// Package qemu is the driver of virtual machines: QEMU, driven over QMP, with the image's root on a virtio disk and
 // the ruler on a virtio serial port.
 //
 // A guest is one QEMU process and a folder, and nothing else on the host: its control socket, its console and its
@@ -16,13 +16,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"net"
 	"os"
 	"runtime"
 	"slices"
 	"strings"
 	"sync"
+	"tare/lab/image"
 	"time"
 
 	"tare/lab/engine"
@@ -34,17 +34,33 @@ import (
 	"tare/notebook"
 )
 
-// Config says with what a driver makes its guests.
-type Config struct {
-	StateDir    string           // folder for guests, kernels and initramfs; the journal's
-	Journal     *journal.Journal // where changes to the host are written before they are made
-	Init        string           // path of the program that is the guest's first process
-	Ruler       string           // path of the ruler's program, which that one becomes or starts
-	Tracer      string           // path of the program that traces trials inside a machine; "" where none is traced
-	Accelerator string           // notebook.KVM or notebook.TCG
-	QEMU        string           // QEMU's program; default "qemu-system-x86_64"
-	Kernel      Kernel           // for the guests; default what FindKernel finds
-	BootTimeout time.Duration    // until the ruler's hello; default 30 s under KVM, 3 min under TCG
+// VM and VMCN are the engines: virtual machines, and containers in them.
+var (
+	VM   = kind(notebook.VM)
+	VMCN = kind(notebook.VMCN)
+)
+
+// kind registers one of the two.
+func kind(platform string) engine.Kind {
+	k := engine.Kind{
+		Platform: platform, Name: "qemu", Usual: true, Undo: undo,
+		Provisionings: []string{notebook.Vanilla, notebook.Pinned},
+		Accelerators:  []string{notebook.KVM, notebook.TCG},
+		Capabilities:  []string{"qemu", notebook.KVM, notebook.TCG},
+	}
+	if platform == notebook.VM {
+		k.NoHostNetwork, k.TracesInside = true, true
+	} else {
+		k.Untraceable = "the ruler is in the container in the VM, which may load no probes"
+	}
+	self := k
+	k.New = func(env engine.Env) engine.Engine { return New(self, env) }
+	return k
+}
+
+// New gives a driver of virtual machines, or of containers in them. It looks for nothing on the host yet.
+func New(k engine.Kind, env engine.Env) *Driver {
+	return &Driver{Env: env, kind: k, container: k.Platform == notebook.VMCN, QEMU: defaultQEMU}
 }
 
 // File is a file that is added to the guests' initramfs.
@@ -53,41 +69,29 @@ type File struct {
 	Path string // on the host
 }
 
-// Driver makes virtual machines. It implements engine.Driver.
+// Driver makes virtual machines. It implements engine.Engine.
 type Driver struct {
-	config    Config
-	container bool   // the ruler runs in a container inside
-	files     []File // what that needs
+	engine.Env
+	QEMU        string        // its program
+	Kernel      Kernel        // for the guests; default what FindKernel finds
+	BootTimeout time.Duration // until the ruler's hello; 0: as long as the accelerator may need
+	Crun        string        // the OCI runtime that goes into the VM; default: the host's crun, looked up in PATH
+
+	kind      engine.Kind
+	container bool // the ruler runs in a container inside
 	prepare   sync.Mutex
 	kernel    Kernel
 	initramfs map[bool]string // paths of those that were made, by whether their guests have a bridge inside
 }
 
+// bootTimes bound the time until the ruler's hello, by accelerator.
+var bootTimes = map[string]time.Duration{notebook.KVM: 30 * time.Second, notebook.TCG: 3 * time.Minute}
+
+// maxCores is the most virtual CPUs that a machine can have.
+const maxCores = 1024
+
 // minMemory is the least memory that a guest boots with: kernel, initramfs and its unpacked copy.
 const minMemory = 192 << 20
-
-// New gives a driver of virtual machines. It looks for nothing on the host yet.
-func New(c Config) (*Driver, error) {
-	if c.Accelerator != notebook.KVM && c.Accelerator != notebook.TCG {
-		return nil, fmt.Errorf("vm: accelerator %q, expected %q or %q", c.Accelerator, notebook.KVM, notebook.TCG)
-	}
-	if err := checkArchitecture(); err != nil {
-		return nil, err
-	}
-	if c.StateDir == "" || c.Journal == nil || c.Init == "" || c.Ruler == "" {
-		return nil, errors.New("vm: a driver needs a state folder, a journal, and the programs init and ruler")
-	}
-	if c.QEMU == "" {
-		c.QEMU = defaultQEMU
-	}
-	if c.BootTimeout == 0 {
-		c.BootTimeout = 30 * time.Second
-		if c.Accelerator == notebook.TCG {
-			c.BootTimeout = 3 * time.Minute
-		}
-	}
-	return &Driver{config: c}, nil
-}
 
 // checkArchitecture refuses hosts for which no machine is described here.
 func checkArchitecture() error {
@@ -95,17 +99,6 @@ func checkArchitecture() error {
 		return fmt.Errorf("vm: guests are made on x86-64 hosts only; this one is %s", runtime.GOARCH)
 	}
 	return nil
-}
-
-// NewContainer gives a driver whose guests run the ruler in a container inside the VM, made by the OCI runtime crun,
-// which the files bring with all that it needs. It is package vmcn's part in this one.
-func NewContainer(c Config, crun []File) (*Driver, error) {
-	d, err := New(c)
-	if err != nil {
-		return nil, err
-	}
-	d.container, d.files = true, crun
-	return d, nil
 }
 
 const defaultQEMU = "qemu-system-x86_64"
@@ -126,25 +119,30 @@ func (d *Driver) boot(ctx context.Context, bridged bool) (Kernel, string, error)
 	if path, ok := d.initramfs[bridged]; ok {
 		return d.kernel, path, nil
 	}
-	k := d.config.Kernel
+	k := d.Kernel
 	if k.Image == "" {
 		var err error
-		if k, err = FindKernel(ctx, d.config.StateDir); err != nil {
+		if k, err = FindKernel(ctx, d.State); err != nil {
 			return Kernel{}, "", err
 		}
 	}
 	wanted := slices.Clone(guestModules)
+	files := []File{{guestinit.RulerPath, d.Ruler}}
+	if d.Tracer != "" && !d.container { // a container's ruler could not use it
+		files = append(files, File{guestinit.TracerPath, d.Tracer})
+	}
 	if d.container {
 		wanted = append(wanted, containerModules...)
+		more, err := d.runtime()
+		if err != nil {
+			return Kernel{}, "", err
+		}
+		files = append(files, more...)
 	}
 	if bridged {
 		wanted = append(wanted, bridgeModules...)
 	}
-	files := slices.Concat(d.files, []File{{guestinit.RulerPath, d.config.Ruler}})
-	if d.config.Tracer != "" && !d.container { // a container's ruler could not use it
-		files = append(files, File{guestinit.TracerPath, d.config.Tracer})
-	}
-	path, err := makeInitramfs(d.config.StateDir, d.config.Init, k, wanted, files)
+	path, err := makeInitramfs(d.State, d.Init, k, wanted, files)
 	if err != nil {
 		return Kernel{}, "", err
 	}
@@ -160,46 +158,36 @@ func (d *Driver) bridged(s engine.Spec) bool {
 	return d.container && s.NetworkMode() == notebook.NetBridge
 }
 
-// platform is the name of what the driver makes.
-func (d *Driver) platform() string {
-	if d.container {
-		return notebook.VMCN
-	}
-	return notebook.VM
-}
-
-// vcpus gives the number of vCPUs of a spec.
-func (d *Driver) vcpus(s engine.Spec) (int, error) {
-	c := s.Instance.Cores
-	if c < 1 || c != math.Trunc(c) || c > 1024 {
-		return 0, &engine.CannotError{
-			Platform: d.platform(), What: fmt.Sprintf("%g cores", c),
-			Why: "a virtual machine has whole virtual CPUs; ask for a whole number of cores, or for cn, where a quota gives fractions",
-		}
-	}
-	return int(c), nil
-}
-
 // Provision implements engine.Driver.
 func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, error) {
 	g, err := d.provision(ctx, s)
 	if err != nil {
-		return nil, fmt.Errorf("%s: guest %s: %w", d.platform(), s.ID, err)
+		return nil, fmt.Errorf("%s: guest %s: %w", d.kind.Platform, s.ID, err)
 	}
 	return g, nil
 }
 
 func (d *Driver) provision(ctx context.Context, s engine.Spec) (_ *Guest, err error) {
-	cpus, err := d.vcpus(s)
-	if err != nil {
+	if err := d.kind.Supports(s.Treatment(d.kind)); err != nil {
 		return nil, err
 	}
+	if err := checkArchitecture(); err != nil {
+		return nil, err
+	}
+	boot := d.BootTimeout
+	if boot == 0 {
+		boot = bootTimes[s.Accelerator]
+	}
+	if boot == 0 {
+		return nil, fmt.Errorf("accelerator %q, expected one of %s", s.Accelerator, strings.Join(d.kind.Accelerators, ", "))
+	}
+	if s.Instance.Cores < 1 || s.Instance.Cores > maxCores {
+		return nil, d.kind.Unsupported(fmt.Sprintf("%g cores", s.Instance.Cores), fmt.Sprintf("a machine has 1 to %d virtual CPUs", maxCores))
+	}
+	cpus := int(s.Instance.Cores)
 	memory := s.Instance.Memory &^ (1<<20 - 1) // QEMU's unit
 	if memory < minMemory {
-		return nil, &engine.CannotError{
-			Platform: d.platform(), What: fmt.Sprintf("%d MiB of memory", memory>>20),
-			Why: fmt.Sprintf("its kernel needs some of it to boot; ask for at least %d MiB", minMemory>>20),
-		}
+		return nil, d.kind.Unsupported(fmt.Sprintf("%d MiB of memory", memory>>20), fmt.Sprintf("its kernel needs some of it to boot; ask for at least %d MiB", minMemory>>20))
 	}
 	allowed, err := affinity(0)
 	if err != nil {
@@ -216,12 +204,6 @@ func (d *Driver) provision(ctx context.Context, s engine.Spec) (_ *Guest, err er
 	}
 	if s.Image == nil {
 		return nil, errors.New("no image")
-	}
-	if !d.container && s.NetworkMode() == notebook.NetHost {
-		return nil, &engine.CannotError{
-			Platform: d.platform(), What: "the host's network",
-			Why: "a virtual machine has no part in the host's network; ask for bridge, or for vmcn, where a container shares the machine's",
-		}
 	}
 	kernel, initrd, err := d.boot(ctx, d.bridged(s))
 	if err != nil {
@@ -242,7 +224,7 @@ func (d *Driver) provision(ctx context.Context, s engine.Spec) (_ *Guest, err er
 		params.Mode, params.Cores, params.Pinned = guestinit.ModeVMCN, cpus, s.Provisioning == notebook.Pinned
 	}
 
-	g := &Guest{spec: s, container: d.container, changes: engine.NewChanges(d.config.Journal, Undo())}
+	g := &Guest{spec: s, container: d.container, changes: engine.NewChanges(d.Journal, undo())}
 	defer func() {
 		if err != nil {
 			if e := g.Destroy(context.WithoutCancel(ctx)); e != nil {
@@ -253,7 +235,7 @@ func (d *Driver) provision(ctx context.Context, s engine.Spec) (_ *Guest, err er
 	if g.connection, err = engine.Connect(s.Network, true); err != nil {
 		return nil, err
 	}
-	dir, err := g.changes.MakeFolder(d.config.StateDir, s.ID)
+	dir, err := g.changes.MakeFolder(d.State, s.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -276,11 +258,10 @@ func (d *Driver) provision(ctx context.Context, s engine.Spec) (_ *Guest, err er
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, d.config.BootTimeout,
-		fmt.Errorf("its ruler did not say hello within %v", d.config.BootTimeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, boot, fmt.Errorf("its ruler did not say hello within %v", boot))
 	defer cancel()
 	g.machine, err = startMachine(ctx, hardware{
-		qemu: d.config.QEMU, accelerator: d.config.Accelerator, cpus: cpus, memory: memory,
+		qemu: d.QEMU, accelerator: s.Accelerator, cpus: cpus, memory: memory,
 		kernel: kernel.Image, initramfs: initrd, cmdline: arg, name: s.ID, root: root, work: work, temp: dir,
 		network: s.NetworkMode(), tap: tap, mac: mac,
 	})
@@ -307,7 +288,7 @@ func (d *Driver) provision(ctx context.Context, s engine.Spec) (_ *Guest, err er
 		if cause := context.Cause(ctx); cause != nil {
 			err = cause
 		}
-		return nil, fmt.Errorf("%w: %s", err, g.machine.autopsy(ctx))
+		return nil, fmt.Errorf("%w: %s", err, g.machine.diagnose(ctx))
 	}
 	if err := g.check(ctx, cpus, memory, allowed); err != nil {
 		return nil, err
@@ -340,11 +321,10 @@ type Guest struct {
 	destroying sync.Mutex // held by Destroy
 }
 
-// Undo gives the ways to undo what the driver changes on the host, for journal.Recover.
-func Undo() map[string]journal.Undo {
-	undo := engine.Undo()
-	undo[journal.KindProcess] = func(ctx context.Context, e journal.Entry) error { return journal.KillProcess(ctx, e.Target) }
-	return undo
+func undo() map[string]journal.Undo {
+	return map[string]journal.Undo{
+		journal.KindProcess: func(ctx context.Context, e journal.Entry) error { return journal.KillProcess(ctx, e.Target) },
+	}
 }
 
 // Ruler implements engine.Guest.
@@ -519,8 +499,8 @@ func missingVectors(guest []string) []string {
 	return missing
 }
 
-// Autopsy implements engine.Guest.
-func (g *Guest) Autopsy() string { return g.machine.autopsy(context.Background()) }
+// Diagnose implements engine.Guest.
+func (g *Guest) Diagnose() string { return g.machine.diagnose(context.Background()) }
 
 // Destroy implements engine.Guest. The machine is killed, not shut down: nothing that it holds is kept.
 func (g *Guest) Destroy(ctx context.Context) error {
@@ -541,9 +521,20 @@ func (g *Guest) Destroy(ctx context.Context) error {
 }
 
 var (
-	_ engine.Driver = (*Driver)(nil)
-	_ engine.Guest  = (*Guest)(nil)
+	_ engine.Engine   = (*Driver)(nil)
+	_ engine.Preparer = (*Driver)(nil)
+	_ engine.Guest    = (*Guest)(nil)
 )
 
 // Address implements engine.Guest.
 func (g *Guest) Address() engine.Address { return g.connection.Address() }
+
+// Prepare makes what all guests with the image need: kernel, initramfs and disk. Provision does it too; done before,
+// it does not count as a guest's start. What guests on a bridge need besides is made with the first of them.
+func (d *Driver) Prepare(ctx context.Context, img *image.Image) error {
+	if _, _, err := d.boot(ctx, false); err != nil {
+		return err
+	}
+	_, err := img.Disk(ctx)
+	return err
+}

@@ -111,12 +111,8 @@ func lab(t *testing.T, program string, boot time.Duration, room int64) (*qemu.Dr
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := qemu.New(qemu.Config{
-		StateDir: state, Journal: journal, Init: program, Ruler: programstest.Build(t, programs.Ruler), Accelerator: notebook.TCG, Kernel: k, BootTimeout: boot,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := qemu.New(qemu.VM, engine.Env{State: state, Journal: journal, Init: program, Ruler: programstest.Build(t, programs.Ruler)})
+	d.Kernel, d.BootTimeout = k, boot
 	t.Cleanup(func() {
 		left, err := filepath.Glob(filepath.Join(state, "guests", "*"))
 		if err != nil || len(left) > 0 {
@@ -127,7 +123,7 @@ func lab(t *testing.T, program string, boot time.Duration, room int64) (*qemu.Dr
 		}
 	})
 	return d, engine.Spec{
-		ID: fmt.Sprintf("vmtest-%d-%s", os.Getpid(), t.Name()), Provisioning: notebook.Vanilla,
+		ID: fmt.Sprintf("vmtest-%d-%s", os.Getpid(), t.Name()), Provisioning: notebook.Vanilla, Accelerator: notebook.TCG,
 		Instance: notebook.Instance{Name: "test", Cores: 2, Memory: 256 << 20},
 		Image:    &image.Image{Tree: *root},
 	}
@@ -324,7 +320,7 @@ func TestNoSpace(t *testing.T) {
 			Argv: append([]string{"/bin/busybox"}, args...), Timeout: time.Minute, OutputLimit: 4096,
 		})
 		if err != nil || r.Error != "" {
-			t.Fatalf("%v: %v %s; autopsy: %s", args, err, r.Error, g.Autopsy())
+			t.Fatalf("%v: %v %s; diagnosis: %s", args, err, r.Error, g.Diagnose())
 		}
 		return r
 	}
@@ -347,9 +343,9 @@ func TestCannot(t *testing.T) {
 	} {
 		s.Instance = i
 		_, err := provision(t, d, s)
-		var cannot *engine.CannotError
+		var cannot *engine.UnsupportedError
 		if !errors.As(err, &cannot) {
-			t.Errorf("%+v: %v, want a engine.CannotError", i, err)
+			t.Errorf("%+v: %v, want an *engine.UnsupportedError", i, err)
 		}
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
 
-	"tare/lab/engine/oci"
+	"tare/lab/engine/oci/config"
 	"tare/lab/network"
 	"tare/lab/proc"
 	"tare/lab/ruler"
@@ -137,7 +137,7 @@ func machine(root, work string, stream int) error {
 		return err
 	}
 	// What a container has (package oci), but for the parts of /proc that are hidden there.
-	shm := strconv.FormatInt(oci.ShmSize(memory), 10)
+	shm := strconv.FormatInt(config.ShmSize(memory), 10)
 	const safe = unix.MS_NOSUID | unix.MS_NOEXEC | unix.MS_NODEV
 	mounts = append(mounts,
 		mount{"proc", "/proc", "proc", safe, ""},
@@ -266,14 +266,14 @@ func container(p Params, root, work string, stream *os.File) error {
 	if err != nil {
 		return err
 	}
-	c := oci.Container{
+	c := config.Container{
 		Root: merged, Args: []string{ruler.Program, "--fd", "3"},
 		Hostname: p.Name, Cgroup: "/tare", Memory: memory &^ (1<<20 - 1), CgroupNamespace: true,
 		HostNetwork: p.Network == notebook.NetHost,
-		Mounts:      []specs.Mount{oci.Bind("/"+rulerDir, ruler.RunDir, true)},
+		Mounts:      []specs.Mount{config.Bind("/"+rulerDir, ruler.RunDir, true)},
 	}
 	if work != "" {
-		c.Mounts = append(c.Mounts, oci.Bind("/work", ruler.WorkDir, true))
+		c.Mounts = append(c.Mounts, config.Bind("/work", ruler.WorkDir, true))
 	}
 	if p.Pinned {
 		for i := range p.Cores {
@@ -282,11 +282,11 @@ func container(p Params, root, work string, stream *os.File) error {
 	} else {
 		c.Quota = float64(p.Cores)
 	}
-	config, err := oci.Config(c)
+	spec, err := config.Config(c)
 	if err != nil {
 		return err
 	}
-	data, err := json.Marshal(config)
+	data, err := json.Marshal(spec)
 	if err != nil {
 		return err
 	}
@@ -341,7 +341,7 @@ func crun(stream *os.File, args ...string) error {
 
 // inForce reads what the kernel's files say of the container's cgroup, compares it with what was asked for, and puts
 // it in words.
-func inForce(dir string, c oci.Container) (string, error) {
+func inForce(dir string, c config.Container) (string, error) {
 	read := func(file, want string) error {
 		data, err := os.ReadFile(filepath.Join(dir, file))
 		if err != nil {
@@ -363,11 +363,11 @@ func inForce(dir string, c oci.Container) (string, error) {
 		}
 		return words + "the vCPUs " + list, nil
 	}
-	quota, err := oci.Quota(c.Quota)
+	quota, err := config.Quota(c.Quota)
 	if err != nil {
 		return "", err
 	}
-	if err := read("cpu.max", fmt.Sprintf("%d %d", quota, oci.Period)); err != nil {
+	if err := read("cpu.max", fmt.Sprintf("%d %d", quota, config.Period)); err != nil {
 		return "", err
 	}
 	return words + fmt.Sprintf("a CPU quota of %g cores", c.Quota), nil

@@ -1,6 +1,6 @@
 //go:build linux
 
-package vmcn
+package qemu
 
 import (
 	"context"
@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"tare/lab/engine/conformance"
-	"tare/lab/engine/qemu"
 )
 
 // What closure gathers is enough: the program runs in a root that holds nothing else.
@@ -65,7 +64,7 @@ func TestClosureErrors(t *testing.T) {
 	if _, err := find("libof-nothing.so.9", []string{"/lib", "/usr/lib"}, 2, 62); err == nil || !strings.Contains(err.Error(), "/usr/lib") {
 		t.Errorf("a library that is not there: %v, want where it was looked for", err)
 	}
-	if _, err := New(Config{VM: qemu.Config{}, Crun: "/nonexistent/crun"}); err == nil {
+	if _, err := (&Driver{Crun: "/nonexistent/crun"}).runtime(); err == nil {
 		t.Error("a crun that is not there was accepted")
 	}
 }

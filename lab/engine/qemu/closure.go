@@ -1,15 +1,6 @@
 //go:build linux
 
-// Package vmcn is the driver of containers in virtual machines: a machine of package vm in which the OCI runtime
-// crun makes a container from the same image, with the ruler in it. The container is the one that package cn makes
-// on the host: same configuration, overlay on the disk of its root. Its CPU quota or set are all of the VM's vCPUs,
-// and its memory limit what the VM's kernel has left when it starts, rounded down to whole MiB.
-//
-// On the load's bridge the container has a network namespace and the guest's address, on a bridge inside the VM to which
-// the VM's own card belongs; or it shares the VM's network.
-//
-// crun need not be in the image: it comes from the host, with the shared libraries that it needs.
-package vmcn
+package qemu
 
 import (
 	"bufio"
@@ -23,30 +14,25 @@ import (
 	"slices"
 	"strings"
 
-	"tare/lab/engine/qemu"
 	"tare/lab/engine/qemu/guestinit"
 )
 
-// Config says with what a driver makes its guests.
-type Config struct {
-	VM   qemu.Config // the machine
-	Crun string      // path of the host's crun; default: the one in PATH
-}
-
-// New gives a driver of containers in virtual machines. It implements platform.Driver.
-func New(c Config) (*qemu.Driver, error) {
-	if c.Crun == "" {
-		path, err := exec.LookPath("crun")
-		if err != nil {
-			return nil, fmt.Errorf("vmcn: no crun to put into the VM: %w; install it (Debian, Ubuntu: apt-get install crun)", err)
+// runtime gives what goes into a VM that runs the ruler in a container, as package oci's runtimes make it on the host: same
+// configuration, overlay on the disk of its root. Its CPU quota or set are all of the VM's vCPUs, and its memory limit is
+// what the VM's kernel has left when it starts, rounded down to whole MiB.
+//
+// On the load's bridge the container has a network namespace and the guest's address, on a bridge inside the VM to which
+// the VM's own card belongs; or it shares the VM's network. The runtime need not be in the image: it comes from the host,
+// with the shared libraries that it needs.
+func (d *Driver) runtime() ([]File, error) {
+	program := d.Crun
+	if program == "" {
+		var err error
+		if program, err = exec.LookPath("crun"); err != nil {
+			return nil, fmt.Errorf("no crun to put into the VM: %w; install it (Debian, Ubuntu: apt-get install crun)", err)
 		}
-		c.Crun = path
 	}
-	files, err := closure(c.Crun, guestinit.CrunPath)
-	if err != nil {
-		return nil, fmt.Errorf("vmcn: %w", err)
-	}
-	return qemu.NewContainer(c.VM, files)
+	return closure(program, guestinit.CrunPath)
 }
 
 // libraryDirs are where the dynamic linker looks by default, besides what /etc/ld.so.conf names.
@@ -58,8 +44,8 @@ var libraryDirs = []string{
 // closure gives what a program of the host needs to run elsewhere: itself, under the name given, the dynamic linker
 // that it names, and every shared library that it or another needs. Libraries go where the linker looks without a
 // cache: /lib.
-func closure(program, as string) ([]qemu.File, error) {
-	files := []qemu.File{{Name: as, Path: program}}
+func closure(program, as string) ([]File, error) {
+	files := []File{{Name: as, Path: program}}
 	dirs, err := configuredDirs("/etc/ld.so.conf", 0)
 	if err != nil {
 		return nil, err
@@ -73,7 +59,7 @@ func closure(program, as string) ([]qemu.File, error) {
 		}
 		if o.linker != "" && !seen[filepath.Base(o.linker)] {
 			seen[filepath.Base(o.linker)] = true
-			files = append(files, qemu.File{Name: strings.TrimPrefix(o.linker, "/"), Path: o.linker})
+			files = append(files, File{Name: strings.TrimPrefix(o.linker, "/"), Path: o.linker})
 		}
 		for _, lib := range o.needed {
 			if seen[lib] {
@@ -84,7 +70,7 @@ func closure(program, as string) ([]qemu.File, error) {
 			if err != nil {
 				return nil, fmt.Errorf("%s needs %w", files[i].Path, err)
 			}
-			files = append(files, qemu.File{Name: "lib/" + lib, Path: path})
+			files = append(files, File{Name: "lib/" + lib, Path: path})
 		}
 	}
 	return files, nil

@@ -1,6 +1,6 @@
 //go:build linux
 
-package cn
+package oci
 
 import (
 	"bytes"
@@ -35,11 +35,11 @@ func TestFull(t *testing.T) {
 		Image:    &image.Image{Tree: image.Tree{Dir: root}},
 		Instance: notebook.Instance{Name: "test", Cores: 1, Memory: 256 << 20},
 	}
-	for name, program := range map[string]string{"runc": "runc", lxcEngine: lxcProgram, gVisorEngine: RunscName} {
-		t.Run(name, func(t *testing.T) {
+	for program, k := range map[string]engine.Kind{"runc": Runc, "crun": Crun, runsc.Program: GVisor} {
+		t.Run(k.Name, func(t *testing.T) {
 			_, err := exec.LookPath(program)
 			conformance.Need(t, err == nil, program)
-			d := New(name, lab.Journal, lab.State, lab.Ruler)
+			d := k.New(lab)
 			g, err := d.Provision(t.Context(), s)
 			if err != nil {
 				t.Fatal(err)
@@ -53,7 +53,7 @@ func TestFull(t *testing.T) {
 			if err != nil || math.Abs(l.Quota-1) > 0.001 || l.CPUs != proc.FormatCPUList(s.CPUs) || l.Memory != s.Instance.Memory {
 				t.Errorf("limits %+v, %v; want a quota of 1, CPU 0 and %d bytes", l, err, s.Instance.Memory)
 			}
-			if name == "runc" {
+			if k.Name != GVisor.Name {
 				pids, err := g.Processes()
 				if err != nil {
 					t.Fatal(err)
@@ -70,7 +70,7 @@ func TestFull(t *testing.T) {
 	}
 	vanilla := s
 	vanilla.Provisioning = notebook.Vanilla
-	if g, err := New("runc", lab.Journal, lab.State, lab.Ruler).Provision(t.Context(), vanilla); err == nil {
+	if g, err := Runc.New(lab).Provision(t.Context(), vanilla); err == nil {
 		t.Error("a vanilla container in full isolation was made")
 		if err := g.Destroy(t.Context()); err != nil {
 			t.Error(err)

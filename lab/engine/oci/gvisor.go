@@ -1,37 +1,39 @@
 //go:build linux
 
-package cn
+package oci
 
 import (
 	"bytes"
-	"errors"
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strconv"
 
-	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 
 	"tare/lab/cgroup"
 	"tare/lab/engine"
+	"tare/lab/engine/oci/config"
 	"tare/notebook"
 )
 
-// RunscName is the name of gVisor's OCI runtime: with it an OCI is the engine gvisor.
-const RunscName = "runsc"
+// GVisor is the engine of gVisor's runtime.
+var GVisor = func() engine.Kind {
+	k := kind("gvisor", runsc)
+	k.Usual, k.Untraceable = false, "the sandbox has a kernel of its own, which has no probes"
+	// It is one program on the host that plays a kernel.
+	k.Limitations = []engine.Limitation{
+		{Name: engine.NoOOMCount, Why: "gVisor's kernel has no such count, so a trial that was killed for memory shows SIGKILL alone"},
+		{Name: engine.NoHostProcesses, Why: "the host sees gVisor's own processes alone, and the guest numbers its CPUs from 0"},
+		{Name: engine.NoCPUTime, Why: "gVisor counts by a clock of its own, which goes on while its quota is used up"},
+	}
+	self := k
+	k.New = func(env engine.Env) engine.Engine { return &gVisor{Driver{Env: env, Kind: self, Runtime: runsc}} }
+	return k
+}()
 
-const gVisorEngine = "gvisor"
-
-func (d *OCI) isGVisor() bool { return filepath.Base(d.Runtime) == RunscName }
-
-// gVisorLacks is what gVisor cannot keep of the contract: it is one program on the host that plays a kernel.
-var gVisorLacks = []engine.Lack{
-	{Name: engine.LackOOMCount, Why: "gVisor's kernel has no such count, so a trial that was killed for memory shows SIGKILL alone"},
-	{Name: engine.LackHostProcesses, Why: "the host sees gVisor's own processes alone, and the guest numbers its CPUs from 0"},
-	{Name: engine.LackCPUTime, Why: "gVisor counts by a clock of its own, which goes on while its quota is used up"},
-}
+var runsc = Runtime{Program: "runsc", Install: "scripts/gvisor/build, or apt-get install runsc where it is of 2023 or later"}
 
 var gVisorNotes = []string{
 	"the kernel is gVisor's, a program on the host that catches every system call (platform systrap)",
@@ -39,16 +41,42 @@ var gVisorNotes = []string{
 	"no raw sockets, as is gVisor's default",
 }
 
-// toGVisor gives what runsc is told beyond an OCI runtime's configuration, and the path of the network namespace; "":
+// gVisor makes containers with runsc.
+type gVisor struct{ Driver }
+
+// sandboxed is a container whose kernel is gVisor's.
+type sandboxed struct{ guest }
+
+// Provision implements engine.Driver.
+func (d *gVisor) Provision(ctx context.Context, s engine.Spec) (engine.Guest, error) {
+	g := &sandboxed{guest{notes: gVisorNotes}}
+	prepare := func(c *config.Container) (flags []string, err error) {
+		flags, c.Network, err = g.options()
+		return flags, err
+	}
+	return d.provision(ctx, s, g, &g.Base, prepare, func(context.Context) (err error) {
+		if g.PID, err = sentry(g.PID); err != nil { // its network was there before it
+			return err
+		}
+		return g.FindCgroup()
+	})
+}
+
+// Probe implements engine.Engine.
+func (d *gVisor) Probe(ctx context.Context, _ string) notebook.Capability {
+	return d.Kind.Try(ctx, d.Env, d, d.Runtime.Program, d.Runtime.Install)
+}
+
+// options gives what runsc is told beyond an OCI runtime's configuration, and the path of the network namespace; "":
 // any. gVisor takes over a namespace's links as they are when it starts, so the cable is plugged before.
-func toGVisor(g *guest, folder string) (flags []string, namespace string, err error) {
+func (g *sandboxed) options() (flags []string, namespace string, err error) {
 	// Its other platform, kvm, is a virtual machine. The host's only socket in the container is the ruler's.
 	flags = []string{"--platform=systrap", "--host-uds=open"}
-	switch g.network {
+	switch g.Spec.NetworkMode() {
 	case notebook.NetHost:
 		return append(flags, "--network=host"), "", nil
 	case notebook.NetBridge:
-		namespace = filepath.Join(folder, "netns")
+		namespace = filepath.Join(g.Folder, "netns")
 		if err := makeNamespace(namespace, g.Connection.Plug); err != nil {
 			return nil, "", fmt.Errorf("a network namespace: %w", err)
 		}
@@ -69,46 +97,18 @@ func makeNamespace(path string, plug func(pid int) error) error {
 	if err := f.Close(); err != nil {
 		return err
 	}
-	made, plugged, done := make(chan int), make(chan struct{}), make(chan error, 1)
-	go func() {
-		done <- inNamespace(path, func(tid int) {
-			made <- tid
-			<-plugged
-		})
-	}()
-	select {
-	case tid := <-made:
-		err := plug(tid) // not on that thread: it compares with its own namespace
-		close(plugged)
-		return errors.Join(err, <-done)
-	case err := <-done:
-		return err
-	}
-}
-
-// inNamespace makes a network namespace, mounts it at path, and calls f with the id of this thread, which is in it. A
-// thread that cannot be brought back stays locked, and ends with its goroutine.
-func inNamespace(path string, f func(tid int)) error {
-	runtime.LockOSThread()
-	here, err := netns.Get()
-	if err != nil {
-		runtime.UnlockOSThread()
-		return err
-	}
-	defer here.Close()
-	made, err := netns.New() // and this thread is in it
-	if err == nil {
-		defer made.Close() // the mount keeps it
-		tid := unix.Gettid()
-		if err = unix.Mount(fmt.Sprintf("/proc/self/task/%d/ns/net", tid), path, "", unix.MS_BIND, ""); err == nil {
-			f(tid)
+	return engine.Apart(func() error {
+		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
+			return err
 		}
-	}
-	if serr := netns.Set(here); serr != nil {
-		return errors.Join(err, fmt.Errorf("leaving it: %w", serr))
-	}
-	runtime.UnlockOSThread()
-	return err
+		tid := unix.Gettid()
+		if err := unix.Mount(fmt.Sprintf("/proc/self/task/%d/ns/net", tid), path, "", unix.MS_BIND, ""); err != nil {
+			return err
+		}
+		plugged := make(chan error)
+		go func() { plugged <- plug(tid) }() // not on this thread: it compares with its own namespace
+		return <-plugged
+	})
 }
 
 // What gVisor's own processes are called; those that run the guest's programs for it have no name.
@@ -119,7 +119,7 @@ const (
 
 // sentry finds gVisor's kernel: it is in the cgroup of the one who opened the ruler's socket for it.
 func sentry(peer int) (int, error) {
-	group, err := cgroupOf(peer)
+	group, err := cgroup.Of(peer, "memory")
 	if err != nil {
 		return 0, err
 	}
@@ -135,10 +135,10 @@ func sentry(peer int) (int, error) {
 	return 0, fmt.Errorf("no process in %s is called %s: want runsc of 2023 or later", group, sentryName)
 }
 
-// sandboxThreads are the threads of gVisor's processes: those that run programs are work, the ruler among them, which
-// cannot be told apart from the host.
-func sandboxThreads(group string) ([]engine.Thread, error) {
-	pids, err := cgroup.Procs(group)
+// Threads implements engine.Guest: of gVisor's processes those that run programs are work, the ruler among them, which
+// the host cannot tell from the others.
+func (g *sandboxed) Threads() ([]engine.Thread, error) {
+	pids, err := cgroup.Procs(g.Cgroup)
 	if err != nil {
 		return nil, err
 	}

@@ -1,12 +1,12 @@
 //go:build linux
 
-package cn
+package docker
 
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -14,33 +14,21 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"testing"
-	"time"
-
-	"golang.org/x/sys/unix"
-
+	"sync/atomic"
 	"tare/lab/engine"
 	"tare/lab/engine/conformance"
 	"tare/lab/journal"
 	"tare/notebook"
+	"testing"
+	"time"
 )
-
-func subject(name string) conformance.Subject {
-	return conformance.Subject{
-		Name: name,
-		New: func(l conformance.Lab) (engine.Driver, error) {
-			return New(name, l.Journal, l.State, l.Ruler), nil
-		},
-		Undo: Undo(),
-	}
-}
 
 var dockerSubject = conformance.Subject{
 	Name: "docker",
-	New: func(l conformance.Lab) (engine.Driver, error) {
-		return &Docker{Journal: l.Journal, State: l.State, Ruler: l.Ruler}, nil // the engine of DOCKER_HOST
+	New: func(l engine.Env) (engine.Driver, error) {
+		return Kind.New(l), nil // the engine of DOCKER_HOST
 	},
-	Undo:    Undo(),
+	Undo:    engine.Registry{Kind}.Undo(),
 	Objects: dockerObjects,
 }
 
@@ -67,129 +55,29 @@ func dockerObjects(ctx context.Context, id string) ([]string, error) {
 	return found, nil
 }
 
-func TestMain(m *testing.M) {
-	conformance.Main(m, subject("crun"), subject("runc"), subject(gVisorEngine), subject(lxcEngine), dockerSubject)
-}
-
-var expectations = conformance.Expectations{
-	Provisionings: []string{notebook.Vanilla, notebook.Pinned},
-	Fraction:      true,
-	MemoryLimit:   true,
-	WritableRoot:  true,
-	SharesKernel:  true,
-}
-
-func TestOCI(t *testing.T) {
-	for _, runtime := range []string{"crun", "runc"} {
-		t.Run(runtime, func(t *testing.T) {
-			_, err := exec.LookPath(runtime)
-			conformance.Need(t, err == nil, runtime+" (apt-get install "+runtime+")")
-			if runtime == "crun" {
-				clearUnified(t)
-			}
-			conformance.Run(t, subject(runtime), expectations)
-			t.Run("no hello", func(t *testing.T) { conformance.NoHello(t, subject(runtime), notebook.Vanilla) })
-		})
-	}
-}
-
-func TestGVisor(t *testing.T) {
-	_, err := exec.LookPath(RunscName)
-	conformance.Need(t, err == nil, RunscName+" (scripts/gvisor/build)")
-	conformance.Run(t, subject(gVisorEngine), expectations)
-	t.Run("no hello", func(t *testing.T) { conformance.NoHello(t, subject(gVisorEngine), notebook.Vanilla) })
-}
-
-func TestLXC(t *testing.T) {
-	_, err := exec.LookPath(lxcProgram)
-	conformance.Need(t, err == nil, lxcProgram+" ("+lxcInstall+")")
-	conformance.Run(t, subject(lxcEngine), expectations)
-	t.Run("no hello", func(t *testing.T) { conformance.NoHello(t, subject(lxcEngine), notebook.Vanilla) })
-}
-
-func TestProbe(t *testing.T) {
-	conformance.Need(t, os.Geteuid() == 0, "root, to mount and to make cgroups")
-	_, err := exec.LookPath("runc")
-	conformance.Need(t, err == nil, "runc (apt-get install runc)")
-	lab := conformance.NewLab(t)
-	if c := (&OCI{Journal: lab.Journal, State: lab.State, Ruler: lab.Ruler, Runtime: "runc"}).Probe(t.Context()); c.Answer != notebook.Supported || c.Name != "runc" {
-		t.Errorf("runc: %+v, want supported", c)
-	}
-	if c := (&OCI{Journal: lab.Journal, State: lab.State, Ruler: lab.Ruler, Runtime: "no-such-runtime"}).Probe(t.Context()); c.Answer != notebook.NotSupported || !strings.Contains(c.Do, "install") {
-		t.Errorf("a runtime that is not there: %+v, want not supported, and how to install it", c)
-	}
-	if c := (&OCI{Journal: lab.Journal, State: lab.State, Ruler: lab.Ruler, Runtime: "true"}).Probe(t.Context()); c.Answer != notebook.NotSupported {
-		t.Errorf("a runtime that does nothing: %+v, want not supported", c)
-	}
-	for name, program := range map[string]string{gVisorEngine: RunscName, lxcEngine: lxcProgram} {
-		e := New(name, lab.Journal, lab.State, lab.Ruler)
-		c := e.Probe(t.Context())
-		if _, err := exec.LookPath(program); err != nil {
-			if c.Answer != notebook.NotSupported || c.Do == "" {
-				t.Errorf("%s without %s: %+v, want not supported, and how to install it", name, program, c)
-			}
-			continue
-		}
-		if c.Answer != notebook.Supported || c.Name != name {
-			t.Errorf("%s: %+v, want supported", name, c)
-		}
-		for _, l := range e.Lacks() {
-			if !strings.Contains(c.Why, "not so that "+l.Name+": "+l.Why) {
-				t.Errorf("%s: %q does not say what it lacks: %+v", name, c.Why, l)
-			}
-		}
-	}
-	left, err := os.ReadDir(filepath.Join(lab.State, "guests"))
-	if err != nil || len(left) > 0 {
-		t.Errorf("after the probes: %v, %v; want nothing", left, err)
-	}
-}
-
-// clearUnified mounts as v1 those controllers that are on v2 beside v1, for the length of the test: crun refuses a
-// host that has them there.
-func clearUnified(t *testing.T) {
-	t.Helper()
-	b, err := os.ReadFile(crunUnified)
-	has := strings.Fields(string(b))
-	if err != nil || len(has) == 0 {
-		return
-	}
-	conformance.Need(t, os.Geteuid() == 0, "root, to mount cgroups")
-	var cannot *engine.CannotError
-	if err := refusedByCrun("/usr/bin/crun", crunUnified); !errors.As(err, &cannot) {
-		t.Errorf("controllers %v on v2: %v, want a engine.CannotError", has, err)
-	}
-	dir := t.TempDir()
-	err = unix.Mount("none", dir, "cgroup", 0, strings.Join(has, ","))
-	conformance.Need(t, err == nil, fmt.Sprintf("controllers %v off cgroup v2: mounting them as v1: %v", has, err))
-	t.Cleanup(func() {
-		if _, err := journal.Unmount(context.Background(), dir); err != nil {
-			t.Errorf("unmounting the controllers %v: %v", has, err)
-		}
-	})
-}
+func TestMain(m *testing.M) { conformance.Main(m, dockerSubject) }
 
 func TestDocker(t *testing.T) {
 	startDocker(t)
-	conformance.Run(t, dockerSubject, expectations)
+	conformance.Run(t, dockerSubject, conformance.Containers)
 	t.Run("no hello", func(t *testing.T) { conformance.NoHello(t, dockerSubject, notebook.Vanilla) })
-	removed, err := (&Docker{}).RemoveImages(t.Context())
+	removed, err := (&Driver{}).RemoveImages(t.Context())
 	if err != nil || len(removed) != 1 {
 		t.Errorf("RemoveImages: %q, %v; want the suite's one image removed", removed, err)
 	}
 }
 
 // The host's own engine sets up a firewall, as users' engines do, and forwards what comes to the published port.
-// Containers of an OCI runtime meet that firewall too, in TestOCI.
+// Containers of an OCI runtime meet that firewall too, of other engines.
 func TestDockerWithItsFirewall(t *testing.T) {
 	e, err := dial(t.Context(), DefaultDockerHost)
 	conformance.Need(t, err == nil, "the host's own Docker Engine (scripts/docker start)")
 	s := dockerSubject
-	s.New = func(l conformance.Lab) (engine.Driver, error) {
-		return &Docker{Journal: l.Journal, State: l.State, Ruler: l.Ruler, Host: DefaultDockerHost}, nil
+	s.New = func(l engine.Env) (engine.Driver, error) {
+		return &Driver{Env: l, Host: DefaultDockerHost, kind: Kind}, nil
 	}
 	s.Objects = nil // others may use the engine at the same time
-	img := conformance.OnNetwork(t, s, expectations, notebook.NetBridge)
+	img := conformance.OnNetwork(t, s, conformance.Containers, notebook.NetBridge)
 	_, hex, _ := strings.Cut(img.Digest, ":")
 	// Not RemoveImages: others there are somebody's cache.
 	if err := e.do(t.Context(), http.MethodDelete, "/images/"+imageRepository+":"+hex[:12], nil, nil, nil); err != nil {
@@ -305,5 +193,55 @@ func TestOlder(t *testing.T) {
 		if got := older(c.a, c.b); got != c.want {
 			t.Errorf("older(%q, %q) = %t, want %t", c.a, c.b, got, c.want)
 		}
+	}
+}
+
+func TestDockerProbe(t *testing.T) {
+	socket := filepath.Join(t.TempDir(), "s")
+	probe := func(at string) notebook.Capability {
+		t.Helper()
+		t.Setenv("DOCKER_HOST", at)
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		defer cancel()
+		return Kind.New(engine.Env{}).Probe(ctx, "docker")
+	}
+	if c := probe("unix://" + socket); c.Answer != notebook.NotSupported || !strings.Contains(c.Do, "dockerd") {
+		t.Errorf("no engine: %+v", c)
+	}
+	if c := probe("ssh://there"); c.Answer != notebook.NotSupported || !strings.Contains(c.Why, "ssh://there") {
+		t.Errorf("an address of another kind: %+v", c)
+	}
+	l, err := net.Listen("unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var version atomic.Value
+	version.Store(`{"Version":"27.0","ApiVersion":"1.46"}`)
+	silent := make(chan struct{})
+	mux := http.NewServeMux()
+	mux.HandleFunc("/_ping", func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Api-Version", "1.46") })
+	mux.HandleFunc("/v1.46/version", func(w http.ResponseWriter, r *http.Request) {
+		if version.Load() == "silent" {
+			select {
+			case <-silent:
+			case <-r.Context().Done():
+			}
+		}
+		fmt.Fprint(w, version.Load())
+	})
+	server := http.Server{Handler: mux}
+	go server.Serve(l)
+	t.Cleanup(func() { close(silent); server.Close() })
+	if c := probe("unix://" + socket); c.Answer != notebook.Supported || !strings.Contains(c.Why, "27.0") {
+		t.Errorf("an engine: %+v", c)
+	}
+	for bad, want := range map[string]notebook.Answer{"not JSON": notebook.NotSupported, "silent": notebook.Inconclusive} {
+		version.Store(bad)
+		if c := probe("unix://" + socket); c.Answer != want {
+			t.Errorf("one that answers %q: %+v, want %s", bad, c, want)
+		}
+	}
+	if c := probe("tcp://127.0.0.1:1"); c.Answer != notebook.NotSupported {
+		t.Errorf("a closed port: %+v", c)
 	}
 }

@@ -1,6 +1,6 @@
 //go:build linux
 
-package vmcn_test
+package qemu_test
 
 import (
 	"context"
@@ -15,7 +15,6 @@ import (
 	"tare/lab/engine"
 	"tare/lab/engine/conformance"
 	"tare/lab/engine/qemu"
-	"tare/lab/engine/vmcn"
 	"tare/lab/image"
 	"tare/lab/journal"
 	"tare/lab/programs"
@@ -24,21 +23,8 @@ import (
 	"tare/notebook"
 )
 
-// goBuild compiles a command, static, and gives its path.
-func goBuild(t *testing.T, path, dir string) string {
-	t.Helper()
-	out := filepath.Join(t.TempDir(), "program")
-	cmd := exec.Command("go", "build", "-o", out, path)
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if b, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("building %s: %v\n%s", path, err, b)
-	}
-	return out
-}
-
-// provision makes a guest of two cores with the given crun ("": the host's).
-func provision(t *testing.T, crun string) (engine.Guest, error) {
+// contained makes a guest of two cores with the given crun ("": the host's).
+func contained(t *testing.T, crun string) (engine.Guest, error) {
 	t.Helper()
 	conformance.Need(t, os.Geteuid() == 0, "root")
 	for _, p := range []string{"qemu-system-x86_64", "crun", "busybox"} {
@@ -81,15 +67,10 @@ func provision(t *testing.T, crun string) (engine.Guest, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := vmcn.New(vmcn.Config{Crun: crun, VM: qemu.Config{
-		StateDir: state, Journal: journal, Init: programstest.Build(t, programs.Init), Ruler: programstest.Build(t, programs.Ruler),
-		Accelerator: notebook.TCG, Kernel: k,
-	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := qemu.New(qemu.VMCN, engine.Env{State: state, Journal: journal, Init: programstest.Build(t, programs.Init), Ruler: programstest.Build(t, programs.Ruler)})
+	d.Kernel, d.Crun = k, crun
 	g, err := d.Provision(ctx, engine.Spec{
-		ID: fmt.Sprintf("vmcntest-%d", os.Getpid()), Provisioning: notebook.Vanilla,
+		ID: fmt.Sprintf("vmcntest-%d", os.Getpid()), Provisioning: notebook.Vanilla, Accelerator: notebook.TCG,
 		Instance: notebook.Instance{Name: "test", Cores: 2, Memory: 320 << 20},
 		Image:    &image.Image{Tree: *root},
 	})
@@ -105,7 +86,7 @@ func provision(t *testing.T, crun string) (engine.Guest, error) {
 
 // The work is in a container, on the container's own file system, under the limits that the VM's kernel tells of.
 func TestContainer(t *testing.T) {
-	g, err := provision(t, "")
+	g, err := contained(t, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +98,7 @@ func TestContainer(t *testing.T) {
 			Argv: append([]string{"/bin/busybox"}, args...), Timeout: 30 * time.Second, OutputLimit: 8192,
 		})
 		if err != nil || r.Error != "" || r.Exit != 0 {
-			t.Fatalf("%v: %v %s exit %d %s; autopsy: %s", args, err, r.Error, r.Exit, r.Stderr, g.Autopsy())
+			t.Fatalf("%v: %v %s exit %d %s; diagnosis: %s", args, err, r.Error, r.Exit, r.Stderr, g.Diagnose())
 		}
 		return string(r.Stdout)
 	}
@@ -150,7 +131,7 @@ func TestCrunFails(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	_, err := provision(t, goBuild(t, ".", dir))
+	_, err := contained(t, goBuild(t, ".", dir))
 	if err == nil || !strings.Contains(err.Error(), "no containers today") || !strings.Contains(err.Error(), "crun create: exit status 7") {
 		t.Errorf("a runtime that fails: %v; want its words and its status", err)
 	}

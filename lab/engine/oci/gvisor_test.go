@@ -1,6 +1,6 @@
 //go:build linux
 
-package cn
+package oci
 
 import (
 	"os"
@@ -21,8 +21,8 @@ import (
 // What a record and a probe are told of gVisor: that the kernel is its own, and which threads are that kernel's.
 func TestGVisorGuest(t *testing.T) {
 	conformance.Need(t, os.Geteuid() == 0, "root, to mount and to make cgroups")
-	_, err := exec.LookPath(RunscName)
-	conformance.Need(t, err == nil, RunscName+" (scripts/gvisor/build)")
+	_, err := exec.LookPath(runsc.Program)
+	conformance.Need(t, err == nil, runsc.Program+" ("+runsc.Install+")")
 	root := t.TempDir()
 	for _, dir := range []string{"proc", "sys", "dev", "tmp", ruler.WorkDir, ruler.ScratchDir, ruler.RunDir} {
 		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
@@ -30,7 +30,7 @@ func TestGVisorGuest(t *testing.T) {
 		}
 	}
 	lab := conformance.NewLab(t)
-	g, err := New(gVisorEngine, lab.Journal, lab.State, lab.Ruler).Provision(t.Context(), engine.Spec{
+	g, err := GVisor.New(lab).Provision(t.Context(), engine.Spec{
 		ID: "gvisor-guest", Provisioning: notebook.Vanilla, Image: &image.Image{Tree: image.Tree{Dir: root}},
 		Instance: notebook.Instance{Name: "test", Cores: 1, Memory: 256 << 20},
 	})

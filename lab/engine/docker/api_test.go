@@ -1,6 +1,6 @@
 //go:build linux
 
-package cn
+package docker
 
 import (
 	"bytes"
@@ -148,29 +148,5 @@ func TestPlain(t *testing.T) {
 	}
 	if got := plain(b.Bytes()); got != "one\ntwo" {
 		t.Errorf("plain: %q", got)
-	}
-}
-
-func FuzzParseHierarchies(f *testing.F) {
-	f.Add("32 31 0:29 / /sys/fs/cgroup/cpu rw,relatime - cgroup cgroup rw,cpu\n41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n")
-	f.Add("garbage")
-	f.Add(" - ")
-	f.Fuzz(func(t *testing.T, info string) {
-		hs, err := parseHierarchies(info)
-		if err == nil && len(hs) > strings.Count(info, "\n")+1 {
-			t.Errorf("%d hierarchies in %q", len(hs), info)
-		}
-		hs.v1("memory")
-	})
-}
-
-func TestParseHierarchies(t *testing.T) {
-	hs, err := parseHierarchies("22 27 0:21 / /proc rw - proc proc rw\n" +
-		"35 31 0:32 / /sys/fs/cgroup/memory rw shared:7 - cgroup cgroup rw,memory\n41 31 0:38 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n")
-	if err != nil || len(hs) != 2 || hs.unified() || hs.v1("memory").at != "/sys/fs/cgroup/memory" || hs.v1("cpu") != nil {
-		t.Errorf("hybrid: %+v, %v", hs, err)
-	}
-	if hs, err := parseHierarchies("41 31 0:38 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"); err != nil || !hs.unified() {
-		t.Errorf("v2: %+v, %v", hs, err)
 	}
 }

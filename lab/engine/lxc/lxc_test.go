@@ -1,6 +1,6 @@
 //go:build linux
 
-package cn
+package lxc
 
 import (
 	"errors"
@@ -12,7 +12,7 @@ import (
 	"github.com/opencontainers/runtime-spec/specs-go"
 
 	"tare/lab/engine"
-	"tare/lab/engine/oci"
+	"tare/lab/engine/oci/config"
 	"tare/lab/ruler"
 )
 
@@ -21,10 +21,10 @@ func TestLXCConfig(t *testing.T) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	c := oci.Container{
-		Root: "/state/root", Args: rulerArgs, Hostname: strings.Repeat("x", 100), Cgroup: "tare-x",
+	c := config.Container{
+		Root: "/state/root", Args: engine.RulerArgs, Hostname: strings.Repeat("x", 100), Cgroup: "tare-x",
 		Quota: 1.5, CPUs: []int{0, 2, 3}, Memory: 1 << 30, LimitSwap: true,
-		Mounts: []specs.Mount{oci.Bind(dir, "/.tare/work", true), oci.Bind("/dev/null", ruler.Socket, false)},
+		Mounts: []specs.Mount{config.Bind(dir, "/.tare/work", true), config.Bind("/dev/null", ruler.Socket, false)},
 	}
 	for _, x := range []struct {
 		unified bool
@@ -43,7 +43,7 @@ func TestLXCConfig(t *testing.T) {
 			"lxc.uts.name = " + strings.Repeat("x", 63),
 		}, "cgroup.memory"},
 	} {
-		got, err := lxcConfig(c, x.unified)
+		got, err := configure(c, x.unified)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -57,12 +57,12 @@ func TestLXCConfig(t *testing.T) {
 		}
 	}
 	c.HostNetwork = true
-	if got, err := lxcConfig(c, false); err != nil || !strings.Contains(got, "lxc.net.0.type = none\n") {
+	if got, err := configure(c, false); err != nil || !strings.Contains(got, "lxc.net.0.type = none\n") {
 		t.Errorf("the host's network: %v\n%s", err, got)
 	}
 	c.Root = "/state\nlxc.init.cmd = /bin/sh"
-	_, err := lxcConfig(c, false)
-	if _, ok := errors.AsType[*engine.CannotError](err); !ok || strings.Contains(err.Error(), "\n") {
-		t.Errorf("a path of two lines: %v, want a engine.CannotError of one line", err)
+	_, err := configure(c, false)
+	if _, ok := errors.AsType[*engine.UnsupportedError](err); !ok || strings.Contains(err.Error(), "\n") {
+		t.Errorf("a path of two lines: %v, want an *engine.UnsupportedError of one line", err)
 	}
 }

@@ -1,16 +1,19 @@
 //go:build linux
 
-package cn
+// Package docker makes containers with Docker Engine.
+package docker
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/netip"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -18,25 +21,34 @@ import (
 
 	"tare/lab/cgroup"
 	"tare/lab/engine"
-	"tare/lab/engine/oci"
+	"tare/lab/engine/oci/config"
 	"tare/lab/image"
 	"tare/lab/journal"
-	"tare/lab/proc"
 	"tare/lab/ruler"
 	"tare/notebook"
 )
 
-// Docker makes containers with Docker Engine through its API on a Unix socket.
-type Docker struct {
-	// Journal has every change that is made on the host.
-	Journal *journal.Journal
-	// State is the folder below which the guests' folders are made. The engine sees the same path.
-	State string
-	// Ruler is the path of the ruler's program.
-	Ruler string
-	// Host is the engine's address, "unix:///PATH"; empty: DOCKER_HOST, or else DefaultDockerHost.
+// Kind is the engine Docker.
+var Kind = func() engine.Kind {
+	k := engine.Kind{
+		Platform: notebook.CN, Name: "docker", Usual: true, Capabilities: []string{"docker"}, Fractions: true, Undo: undo,
+		Provisionings: []string{notebook.Vanilla, notebook.Pinned}, Isolations: []string{notebook.IsolationFull},
+	}
+	self := k
+	k.New = func(env engine.Env) engine.Engine { return &Driver{Env: env, kind: self} }
+	return k
+}()
+
+// Driver makes containers with Docker Engine through its API on a Unix socket. The engine sees the state folder at the
+// same path.
+type Driver struct {
+	engine.Env
+	// Host is the engine's address, "unix:///PATH"; empty: DOCKER_HOST, or else dockerapi.DefaultHost.
 	Host string
+	kind engine.Kind
 }
+
+func undo() map[string]journal.Undo { return map[string]journal.Undo{kindDocker: undoDocker} }
 
 const (
 	// kindDocker is the journal's kind for a container of Docker's, target its name.
@@ -49,18 +61,15 @@ const (
 	imageRepository = "tare/image"
 )
 
-type dockerGuest struct {
-	engine.Parts
-	daemon  *daemon
-	name    string
-	pid     int
-	cgroup  string
-	network string // mode
+type guest struct {
+	engine.Base
+	daemon *daemon
+	name   string
 }
 
 // Prepare hands the image to the engine, once for each content: it stays there, as a cache, until RemoveImages.
 // Provision does it too; done before, it does not count as a guest's start.
-func (d *Docker) Prepare(ctx context.Context, img *image.Image) error {
+func (d *Driver) Prepare(ctx context.Context, img *image.Image) error {
 	e, err := dial(ctx, d.Host)
 	if err != nil {
 		return err
@@ -71,7 +80,7 @@ func (d *Docker) Prepare(ctx context.Context, img *image.Image) error {
 
 // RemoveImages removes the images that Tare handed to the engine, and says which. Those that a container still
 // uses stay, with an error.
-func (d *Docker) RemoveImages(ctx context.Context) (removed []string, err error) {
+func (d *Driver) RemoveImages(ctx context.Context) (removed []string, err error) {
 	e, err := dial(ctx, d.Host)
 	if err != nil {
 		return nil, err
@@ -129,9 +138,9 @@ func (e *daemon) imageFor(ctx context.Context, t *image.Tree) (string, error) {
 	return name, nil
 }
 
-// Provision makes a container. A *engine.CannotError says what no container can be.
-func (d *Docker) Provision(ctx context.Context, s engine.Spec) (_ engine.Guest, err error) {
-	if err := check("cn with docker", s); err != nil {
+// Provision makes a container. An *engine.UnsupportedError says what no container can be.
+func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, error) {
+	if err := d.kind.Container(s); err != nil {
 		return nil, err
 	}
 	e, err := dial(ctx, d.Host)
@@ -146,79 +155,64 @@ func (d *Docker) Provision(ctx context.Context, s engine.Spec) (_ engine.Guest, 
 	if err := e.do(ctx, http.MethodGet, "/info", nil, nil, &info); err != nil {
 		return nil, err
 	}
-	g := &dockerGuest{
-		Parts:  engine.Parts{Changes: engine.NewChanges(d.Journal, map[string]journal.Undo{kindDocker: removeDocker})},
-		daemon: e, name: containerName(s.ID), network: s.NetworkMode(),
-	}
-	defer func() {
-		if err != nil {
-			undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
-			defer cancel()
-			err = errors.Join(fmt.Errorf("docker container %s: %w", s.ID, err), g.Destroy(undo))
-		}
-	}()
-	if g.Connection, err = engine.Connect(s.Network, false); err != nil {
-		return nil, err
-	}
-	folder, err := g.Changes.MakeFolder(d.State, s.ID)
-	if err != nil {
-		return nil, err
-	}
-	door, err := openDoor(folder)
-	if err != nil {
-		return nil, err
-	}
-	defer door.l.Close()
-	config, err := d.config(img, door.path, s)
-	if err != nil {
-		return nil, err
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	if err := g.Changes.Announce(journal.Entry{Kind: kindDocker, Target: g.name, Detail: map[string]string{
-		"host": e.host, "data": info.DockerRootDir, "guest": s.ID, "time": time.Now().Format(time.RFC3339Nano),
-	}}); err != nil {
-		return nil, err
-	}
-	if err := e.createAndStart(ctx, g.name, config); err != nil {
-		return nil, err
-	}
+	g := &guest{daemon: e, name: engine.ContainerName(s.ID)}
 	waiting, stop := context.WithCancel(ctx)
 	defer stop()
-	died := make(chan struct{})
-	go func() {
-		// An error here is not the container's end: the one who waits then waits for its hello or for ctx.
-		if e.do(waiting, http.MethodPost, "/containers/"+g.name+"/wait", nil, nil, nil) == nil {
-			close(died)
-		}
-	}()
-	if g.Client, g.pid, err = door.meet(ctx, died); err != nil {
-		if ctx.Err() == nil {
-			err = fmt.Errorf("%w (%s)", err, g.Autopsy())
-		}
-		return nil, err
-	}
-	if g.cgroup, err = cgroupOf(g.pid); err != nil {
-		return nil, err
-	}
-	return g, inForce(g.pid, s)
+	return engine.Make(ctx, d.Env, s, g, &g.Base, engine.Recipe{
+		What: "docker container", Undo: map[string]journal.Undo{kindDocker: removeDocker},
+		Met:     func(context.Context) error { return g.FindCgroup() },
+		InForce: func() error { return g.LimitsInForce(s.ContainerLimits()) },
+		Start: func(ctx context.Context) (_ engine.Meeting, _ <-chan struct{}, err error) {
+			socket, err := engine.NewSocket(g.Folder)
+			if err != nil {
+				return nil, nil, err
+			}
+			defer func() {
+				if err != nil {
+					socket.Close()
+				}
+			}()
+			container, err := d.config(img, socket.Path, s)
+			if err != nil {
+				return nil, nil, err
+			}
+			if err := ctx.Err(); err != nil {
+				return nil, nil, err
+			}
+			if err := g.Changes.Announce(journal.Entry{Kind: kindDocker, Target: g.name, Detail: map[string]string{
+				"host": e.host, "data": info.DockerRootDir, "guest": s.ID, "time": time.Now().Format(time.RFC3339Nano),
+			}}); err != nil {
+				return nil, nil, err
+			}
+			if err := e.createAndStart(ctx, g.name, container); err != nil {
+				return nil, nil, err
+			}
+			died := make(chan struct{})
+			go func() {
+				// An error here is not the container's end: the one who waits then waits for its hello or for ctx.
+				if e.do(waiting, http.MethodPost, "/containers/"+g.name+"/wait", nil, nil, nil) == nil {
+					close(died)
+				}
+			}()
+			return socket, died, nil
+		},
+	})
 }
 
-func (d *Docker) config(img, socket string, s engine.Spec) (*containerConfig, error) {
+func (d *Driver) config(img, socket string, s engine.Spec) (*containerConfig, error) {
 	program, err := filepath.Abs(d.Ruler)
 	if err != nil {
 		return nil, err
 	}
 	c := &containerConfig{
-		Image: img, Entrypoint: rulerArgs[:1], Cmd: rulerArgs[1:], Env: []string{}, User: "0:0", WorkingDir: "/",
+		Image: img, Entrypoint: engine.RulerArgs[:1], Cmd: engine.RulerArgs[1:], Env: []string{}, User: "0:0", WorkingDir: "/",
 		Labels: map[string]string{labelGuest: s.ID},
 		HostConfig: hostConfig{
 			Mounts:      []mount{bind(program, ruler.Program, true), bind(socket, ruler.Socket, false)},
 			NetworkMode: "bridge",
 			Memory:      s.Instance.Memory,
 			MemorySwap:  s.Instance.Memory, // the sum: no swap
-			ShmSize:     oci.ShmSize(s.Instance.Memory),
+			ShmSize:     config.ShmSize(s.Instance.Memory),
 			// The ruler prints what keeps it from starting, and nothing else; another driver set as the engine's
 			// default could lose it.
 			LogConfig: logConfig{"json-file", map[string]string{"max-size": "64k", "max-file": "1"}},
@@ -237,14 +231,13 @@ func (d *Docker) config(img, socket string, s engine.Spec) (*containerConfig, er
 			c.HostConfig.PortBindings = map[string][]portBinding{port + "/tcp": {{s.Network.Bridge.Host().String(), port}}}
 		}
 	}
-	if s.Provisioning == notebook.Vanilla || full(s) {
-		if c.HostConfig.CpuQuota, err = oci.Quota(s.Instance.Cores); err != nil {
+	limits := s.ContainerLimits()
+	c.HostConfig.CpusetCpus = limits.CPUs
+	if limits.Quota > 0 {
+		if c.HostConfig.CpuQuota, err = config.Quota(limits.Quota); err != nil {
 			return nil, err
 		}
-		c.HostConfig.CpuPeriod = oci.Period
-	}
-	if s.Provisioning != notebook.Vanilla {
-		c.HostConfig.CpusetCpus = proc.FormatCPUList(s.CPUs)
+		c.HostConfig.CpuPeriod = config.Period
 	}
 	return c, nil
 }
@@ -255,14 +248,10 @@ func bind(source, target string, readonly bool) mount {
 	return m
 }
 
-// Processes lists the ruler first.
-func (g *dockerGuest) Processes() ([]int, error) { return inside(g.cgroup, g.pid) }
-
-func (g *dockerGuest) Limits() (notebook.Limits, error) { return cgroup.LimitsOf(g.pid) }
-
-func (g *dockerGuest) Facts() engine.Facts {
+// Facts implements engine.Guest.
+func (g *guest) Facts() engine.Facts {
 	words := "the engine's bridge"
-	switch g.network {
+	switch g.Spec.NetworkMode() {
 	case notebook.NetBridge:
 		words += ", with the service's port published where the load is"
 	case notebook.NetHost:
@@ -275,16 +264,16 @@ func (g *dockerGuest) Facts() engine.Facts {
 
 // Address implements engine.Guest. On the engine's bridge the service need not know its address: the engine brings
 // what comes to the published port.
-func (g *dockerGuest) Address() engine.Address {
-	a := g.Parts.Address()
-	if g.network == notebook.NetBridge {
+func (g *guest) Address() engine.Address {
+	a := g.Base.Address()
+	if g.Spec.NetworkMode() == notebook.NetBridge {
 		a.Listen = netip.IPv4Unspecified()
 	}
 	return a
 }
 
-// Autopsy is what the engine says of the container.
-func (g *dockerGuest) Autopsy() string {
+// Diagnose is what the engine says of the container.
+func (g *guest) Diagnose() string {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	path := "/containers/" + g.name
@@ -310,23 +299,27 @@ func (g *dockerGuest) Autopsy() string {
 	return said
 }
 
-func (g *dockerGuest) Destroy(ctx context.Context) error {
-	err := g.Parts.Destroy(ctx)
-	if err == nil && g.cgroup != "" {
+// Destroy implements engine.Guest.
+func (g *guest) Destroy(ctx context.Context) error {
+	err := g.Base.Destroy(ctx)
+	if err == nil && g.Cgroup != "" {
 		// The engine says that the container is gone; the kernel is asked as well.
-		if left, lerr := cgroup.Procs(g.cgroup); lerr != nil || len(left) > 0 {
+		if left, lerr := cgroup.Procs(g.Cgroup); lerr != nil || len(left) > 0 {
 			err = fmt.Errorf("docker removed container %s and processes %v of it live on (%v)", g.name, left, lerr)
 		}
 	}
 	return err
 }
 
+// createTime bounds the making of a container that the caller no longer waits for.
+const createTime = 30 * time.Second
+
 // createAndStart makes the container run. It is not broken off half-way when ctx is done: the engine would go on
 // making what the removal that follows had not found.
-func (e *daemon) createAndStart(ctx context.Context, name string, config *containerConfig) error {
-	steady, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
+func (e *daemon) createAndStart(ctx context.Context, name string, container *containerConfig) error {
+	steady, cancel := context.WithTimeout(context.WithoutCancel(ctx), createTime)
 	defer cancel()
-	if err := e.do(steady, http.MethodPost, "/containers/create", url.Values{"name": {name}}, config, nil); err != nil {
+	if err := e.do(steady, http.MethodPost, "/containers/create", url.Values{"name": {name}}, container, nil); err != nil {
 		return err
 	}
 	if err := ctx.Err(); err != nil {
@@ -391,4 +384,31 @@ func remove(ctx context.Context, entry journal.Entry, appears time.Time) error {
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
+}
+
+// Probe implements engine.Engine: it asks Docker Engine whether it lives and what it is. A container would need an image,
+// and leave it there.
+func (d *Driver) Probe(ctx context.Context, capability string) notebook.Capability {
+	c := notebook.Capability{Name: capability}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	e, err := dial(ctx, d.Host)
+	var v struct{ Version, ApiVersion string }
+	if err == nil {
+		err = e.do(ctx, http.MethodGet, "/version", nil, nil, &v)
+	}
+	switch {
+	case err == nil:
+		c.Answer, c.Why = notebook.Supported, fmt.Sprintf("Docker Engine %s (API %s) at %s", v.Version, v.ApiVersion, e.host)
+	case errors.Is(err, fs.ErrPermission):
+		c.Answer, c.Why, c.Do = notebook.NotSupported, err.Error(), "run tare as root (sudo tare …)"
+	case ctx.Err() != nil:
+		c.Answer, c.Why = notebook.Inconclusive, err.Error()
+	default:
+		c.Answer, c.Why, c.Do = notebook.NotSupported, err.Error(), "start the engine: systemctl start docker, or dockerd & where there is no systemd; for one elsewhere set DOCKER_HOST"
+		if _, missing := exec.LookPath("dockerd"); missing != nil {
+			c.Do = "apt-get install docker.io, and " + c.Do
+		}
+	}
+	return c
 }

@@ -1,6 +1,6 @@
 //go:build linux
 
-package cn
+package docker
 
 import (
 	"bytes"

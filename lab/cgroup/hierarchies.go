@@ -1,0 +1,108 @@
+//go:build linux
+
+package cgroup
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"tare/lab/proc"
+)
+
+// Hierarchy is a mounted hierarchy of cgroups.
+type Hierarchy struct {
+	At          string // mount point
+	V2          bool
+	Controllers []string // that a group below its root can have; of version 1 the mount's other options are among them
+}
+
+// Has says whether a group in the hierarchy can have the controller.
+func (h Hierarchy) Has(controller string) bool { return slices.Contains(h.Controllers, controller) }
+
+// LimitsSwap says whether the kernel can limit the swap of a group in this hierarchy, which has the controller memory.
+func (h Hierarchy) LimitsSwap() bool {
+	file := "/proc/swaps" // version 2 accounts swap wherever there is any
+	if !h.V2 {
+		file = filepath.Join(h.At, "memory.memsw.limit_in_bytes")
+	}
+	_, err := os.Stat(file)
+	return err == nil
+}
+
+// Hierarchies are all that are mounted, each once.
+type Hierarchies []Hierarchy
+
+// Mounted lists the hierarchies that are mounted.
+func Mounted() (Hierarchies, error) {
+	mounts, err := proc.Host.Mounts()
+	if err != nil {
+		return nil, err
+	}
+	hs := hierarchies(mounts)
+	for i, h := range hs {
+		if !h.V2 {
+			continue
+		}
+		b, err := os.ReadFile(filepath.Join(h.At, "cgroup.controllers"))
+		if err != nil {
+			return nil, err
+		}
+		hs[i].Controllers = strings.Fields(string(b))
+	}
+	return hs, nil
+}
+
+// hierarchies are those among the mounts. One that is mounted at several places is taken at the first.
+func hierarchies(mounts []proc.Mount) (hs Hierarchies) {
+	seen := map[string]bool{}
+	for _, m := range mounts {
+		if m.Type != "cgroup" && m.Type != "cgroup2" || seen[m.Device] {
+			continue
+		}
+		seen[m.Device] = true
+		h := Hierarchy{At: m.Point, V2: m.Type == "cgroup2"}
+		if !h.V2 {
+			h.Controllers = m.Options
+		}
+		hs = append(hs, h)
+	}
+	return hs
+}
+
+// V1 is the hierarchy of version 1 that has the controller; nil where none has.
+func (hs Hierarchies) V1(controller string) *Hierarchy {
+	for i, h := range hs {
+		if !h.V2 && h.Has(controller) {
+			return &hs[i]
+		}
+	}
+	return nil
+}
+
+// Unified says whether the controllers with limits are all in version 2.
+func (hs Hierarchies) Unified() bool { return hs.V1("memory") == nil }
+
+// LimitsSwap says whether the kernel can limit a group's swap.
+func (hs Hierarchies) LimitsSwap() bool {
+	if h := hs.V1("memory"); h != nil {
+		return h.LimitsSwap()
+	}
+	return Hierarchy{V2: true}.LimitsSwap()
+}
+
+// RemoveEverywhere removes the group of that name, a path below the root, from every hierarchy, as Remove does.
+func RemoveEverywhere(ctx context.Context, name string) error {
+	mounts, err := proc.Host.Mounts()
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, h := range hierarchies(mounts) {
+		errs = append(errs, Remove(ctx, filepath.Join(h.At, name)))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,240 @@
+//go:build linux
+
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"tare/lab/cgroup"
+	"tare/lab/journal"
+	"tare/lab/network"
+	"tare/lab/ruler"
+	"tare/notebook"
+)
+
+// Base is what every guest on the host's own kernel has, while it is made and until it is destroyed. It implements Guest
+// but for Facts; an engine's own guest embeds it.
+type Base struct {
+	Spec       Spec
+	Folder     string
+	Changes    *Changes
+	Process    *Process // what was started on the host; it ends with the ruler. Nil where a daemon starts the guest.
+	Client     *ruler.Client
+	Connection *Connection
+	PID        int    // of the process whose end is the guest's, as the host numbers it
+	Cgroup     string // a folder that lists the guest's processes; "" where the guest has no cgroup of its own
+
+	destroying sync.Mutex
+}
+
+// Recipe is what one engine does otherwise than another on the way to a guest (Make).
+type Recipe struct {
+	What       string   // is made, in messages: "crun container"
+	Address    bool     // the guest has an address of its own on the bridge; else the host's
+	Programs   []string // that are started for the guest with a path in its folder, as in MakeFolder
+	Undo       map[string]journal.Undo
+	ErrorsFrom func(error) error // what an error of Start, or of the wait for the hello, becomes; nil: it says what Diagnose does
+
+	// Start makes all of the guest that has to be there before its ruler is, and starts the ruler. It gives where the ruler
+	// says hello, and what is closed when it no longer can.
+	Start func(ctx context.Context) (Meeting, <-chan struct{}, error)
+	// Met goes on when the ruler has said hello: it connects the network, and finds the guest's cgroup. Nothing but the
+	// ruler runs in the guest before its first order, and the ruler needs no network.
+	Met func(ctx context.Context) error
+	// InForce says whether the limits in force are those asked for.
+	InForce func() error
+}
+
+// Meeting is where a guest's ruler says hello.
+type Meeting interface {
+	// Meet waits for the hello until ctx is done or died is closed, and gives the ruler and the host's id of the process
+	// that said it; 0: not known. Nobody can come there any more when it returns.
+	Meet(ctx context.Context, died <-chan struct{}) (*ruler.Client, int, error)
+	// Close ends a meeting at which nobody is waited for.
+	Close()
+}
+
+// HelloTime bounds the wait for the hello of a guest that runs on the host's own kernel, whatever its caller's
+// context says: such a guest says it within a second, or never.
+const HelloTime = 30 * time.Second
+
+// ErrNoHello says that a guest did not say hello within HelloTime.
+var ErrNoHello = fmt.Errorf("no hello within %v", HelloTime)
+
+// errDied says that a guest ended before its ruler said hello.
+var errDied = errors.New("it ended before its ruler said hello")
+
+const (
+	// graceful is how long a ruler may take to end what it started once its stream is closed, and an engine to remove
+	// what it made around it.
+	graceful = 3 * time.Second
+	// undoTime bounds what is undone where the caller's time may be over.
+	undoTime = 30 * time.Second
+)
+
+// Make is the one way to a guest on the host's own kernel: its part in the network and its folder, what the recipe
+// starts, the ruler's hello, and the limits in force. g is the engine's guest, of which b is the part. Where a step
+// fails, all that was made is taken back.
+func Make(ctx context.Context, env Env, s Spec, g Guest, b *Base, r Recipe) (_ Guest, err error) {
+	b.Spec, b.Changes = s, NewChanges(env.Journal, r.Undo)
+	defer func() {
+		if err != nil {
+			undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
+			defer cancel()
+			err = errors.Join(fmt.Errorf("%s %s: %w", r.What, s.ID, err), g.Destroy(undo))
+		}
+	}()
+	if b.Connection, err = Connect(s.Network, r.Address); err != nil {
+		return nil, err
+	}
+	if b.Folder, err = b.Changes.MakeFolder(env.State, s.ID, r.Programs...); err != nil {
+		return nil, err
+	}
+	meeting, died, err := r.Start(ctx)
+	if err != nil {
+		return nil, err
+	}
+	hello, cancel := context.WithTimeoutCause(ctx, HelloTime, ErrNoHello)
+	defer cancel()
+	if b.Client, b.PID, err = meeting.Meet(hello, died); err != nil {
+		if ctx.Err() != nil {
+			return nil, fmt.Errorf("waiting for its ruler's hello: %w", ctx.Err())
+		}
+		if hello.Err() != nil {
+			err = context.Cause(hello)
+		}
+		err = fmt.Errorf("waiting for its ruler's hello: %w", err)
+		if r.ErrorsFrom != nil {
+			return nil, r.ErrorsFrom(err)
+		}
+		return nil, fmt.Errorf("%w (%s)", err, g.Diagnose())
+	}
+	if b.PID == 0 {
+		b.PID = b.Process.PID()
+	}
+	if err := r.Met(ctx); err != nil {
+		return nil, err
+	}
+	return g, r.InForce()
+}
+
+// NetworkOf says in a few words how a guest in a network namespace, or in the host's network, is connected.
+func NetworkOf(mode string) string {
+	words := "the loopback alone, in a namespace"
+	switch mode {
+	case notebook.NetBridge:
+		words = "a namespace with a virtual cable to the bridge that the load is on"
+	case notebook.NetHost:
+		words = "the host's"
+	}
+	return "network: " + words
+}
+
+// Plug sets up what the guest's network namespace has in it: a cable to the bridge, or its loopback. A guest in the
+// host's network has none.
+func (b *Base) Plug() error {
+	switch b.Spec.NetworkMode() {
+	case notebook.NetHost:
+		return nil
+	case notebook.NetBridge:
+		return b.Connection.Plug(b.PID)
+	}
+	return network.Loopback(b.PID) // not every engine does
+}
+
+// FindCgroup finds the folder that lists the guest's processes.
+func (b *Base) FindCgroup() (err error) {
+	// Every hierarchy lists them; memory's is always there, since its limit is in force.
+	b.Cgroup, err = cgroup.Of(b.PID, "memory")
+	return err
+}
+
+// LimitsInForce compares the limits that the kernel holds the guest to with those wanted; a limit that is wanted with
+// its zero value is to be absent, and CPUs that are "" may be any.
+func (b *Base) LimitsInForce(want notebook.Limits) error {
+	l, err := cgroup.LimitsOf(b.PID)
+	if err != nil {
+		return err
+	}
+	if wrong := Differences(l, want); wrong != nil {
+		return fmt.Errorf("the kernel's files (%s) give it %s; is tare itself in a cgroup with limits?", l.Source, strings.Join(wrong, " and "))
+	}
+	return nil
+}
+
+// Differences says in words in what limits in force differ from those wanted, as LimitsInForce.
+func Differences(l, want notebook.Limits) (wrong []string) {
+	if want.CPUs != "" && l.CPUs != want.CPUs {
+		wrong = append(wrong, fmt.Sprintf("CPUs %s, not %s", l.CPUs, want.CPUs))
+	}
+	if math.Abs(l.Quota-want.Quota) > 0.001 { // the kernel counts in microseconds of a period of 100 ms
+		wrong = append(wrong, fmt.Sprintf("a CPU quota of %g cores, not %g", l.Quota, want.Quota))
+	}
+	page := int64(os.Getpagesize())
+	if m := want.Memory / page * page; l.Memory != m {
+		wrong = append(wrong, fmt.Sprintf("a memory limit of %d bytes, not %d", l.Memory, m))
+	}
+	return wrong
+}
+
+// Ruler implements Guest.
+func (b *Base) Ruler() *ruler.Client { return b.Client }
+
+// Address implements Guest.
+func (b *Base) Address() Address { return b.Connection.Address() }
+
+// Processes implements Guest: those in the guest's cgroup.
+func (b *Base) Processes() ([]int, error) {
+	pids, err := cgroup.Procs(b.Cgroup)
+	if err != nil {
+		return nil, err
+	}
+	if i := slices.Index(pids, b.PID); i > 0 {
+		pids[0], pids[i] = pids[i], pids[0]
+	}
+	return pids, nil
+}
+
+// Threads implements Guest.
+func (b *Base) Threads() ([]Thread, error) {
+	pids, err := b.Processes()
+	if err != nil {
+		return nil, err
+	}
+	return ThreadsOf(pids, b.PID)
+}
+
+// Limits implements Guest.
+func (b *Base) Limits() (notebook.Limits, error) { return cgroup.LimitsOf(b.PID) }
+
+// Diagnose implements Guest.
+func (b *Base) Diagnose() string {
+	if b.Process == nil {
+		return ""
+	}
+	return b.Process.Name() + ": " + b.Process.Ended()
+}
+
+// Destroy implements Guest. What was not there yet is left out.
+func (b *Base) Destroy(ctx context.Context) error {
+	b.destroying.Lock()
+	defer b.destroying.Unlock()
+	if b.Client != nil {
+		b.Client.Close() // its error is of a stream that nobody needs any more
+	}
+	var err error
+	if b.Process != nil {
+		// The ruler ends with its stream, and everything it started before it, and what the engine made with it; what
+		// it did not get at, or left because it was killed itself, goes with the changes.
+		err = b.Process.End(ctx, graceful)
+	}
+	return errors.Join(err, b.Connection.Close(ctx), b.Changes.Undo(ctx))
+}

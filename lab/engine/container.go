@@ -1,0 +1,214 @@
+//go:build linux
+
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/opencontainers/runtime-spec/specs-go"
+
+	"tare/lab/cgroup"
+	"tare/lab/engine/oci/config"
+	"tare/lab/image"
+	"tare/lab/proc"
+	"tare/lab/ruler"
+	"tare/notebook"
+)
+
+// RulerArgs is the first process of every container.
+var RulerArgs = []string{ruler.Program, "--connect", ruler.Socket}
+
+// IsFull says whether the container has all layers of the isolation ladder at once: a quota beside its CPU set, and a
+// seccomp filter with every engine that takes one.
+func (s Spec) IsFull() bool { return s.Isolation == notebook.IsolationFull }
+
+// Container is the specification of a container, checked against what any can be and what the kind supports.
+func (k Kind) Container(s Spec) error {
+	switch {
+	case s.Image == nil:
+		return errors.New("the spec has no image")
+	case s.Instance.Memory <= 0:
+		return fmt.Errorf("a container of %d bytes of memory: want more than 0", s.Instance.Memory)
+	case s.Isolation != "" && (!s.IsFull() || s.Provisioning != notebook.Pinned):
+		return fmt.Errorf("isolation %q, %s: a container has isolation %s, %s, or none", s.Isolation, s.Provisioning, notebook.IsolationFull, notebook.Pinned)
+	case s.Provisioning != notebook.Vanilla && s.Provisioning != notebook.Pinned:
+		return fmt.Errorf("provisioning %q: want %s or %s", s.Provisioning, notebook.Vanilla, notebook.Pinned)
+	}
+	if err := k.Supports(s.Treatment(k)); err != nil {
+		return err
+	}
+	if s.Provisioning == notebook.Pinned {
+		if float64(len(s.CPUs)) != s.Instance.Cores {
+			return fmt.Errorf("a pinned container of %g cores: the spec names %d CPUs; want one for each core", s.Instance.Cores, len(s.CPUs))
+		}
+	} else if _, err := config.Quota(s.Instance.Cores); err != nil {
+		return k.Unsupported(fmt.Sprintf("%g cores, %s", s.Instance.Cores, s.Provisioning), err.Error())
+	}
+	return nil
+}
+
+// ContainerLimits are those that the container of a spec is to be held to.
+func (s Spec) ContainerLimits() notebook.Limits {
+	l := notebook.Limits{Memory: s.Instance.Memory}
+	if s.Provisioning == notebook.Vanilla || s.IsFull() {
+		l.Quota = s.Instance.Cores
+	}
+	if s.Provisioning != notebook.Vanilla {
+		l.CPUs = proc.FormatCPUList(s.CPUs)
+	}
+	return l
+}
+
+// OCI is the configuration that the spec asks of a runtime, with the ruler's socket at path socket on the host.
+func (s Spec) OCI(env Env, root, socket string) (c config.Container, err error) {
+	program, err := filepath.Abs(env.Ruler)
+	if err != nil {
+		return c, err
+	}
+	limits := s.ContainerLimits()
+	c = config.Container{
+		Root: root, Args: RulerArgs, Env: []string{}, Hostname: s.ID,
+		Quota: limits.Quota, Memory: limits.Memory, HostNetwork: s.NetworkMode() == notebook.NetHost,
+		Mounts: []specs.Mount{config.Bind(program, ruler.Program, true), config.Bind(socket, ruler.Socket, false)},
+	}
+	if s.Work != nil {
+		c.Mounts = append(c.Mounts, config.Bind(s.Work.Dir, ruler.WorkDir, true))
+	}
+	if limits.CPUs != "" {
+		c.CPUs = s.CPUs
+	}
+	hs, err := cgroup.Mounted()
+	if err != nil {
+		return c, err
+	}
+	c.LimitSwap, c.CgroupNamespace = hs.LimitsSwap(), hs.Unified()
+	if s.IsFull() {
+		c.Seccomp, err = config.Seccomp()
+	}
+	return c, err
+}
+
+// ContainerName is the name of a guest's container with its engine, and of its cgroup. The cgroup is at the top of
+// the hierarchies and not in a folder "tare" there: nobody could say when that may be removed.
+func ContainerName(id string) string { return "tare-" + strings.TrimPrefix(id, "tare-") }
+
+// Hold starts a container that a program on the host makes, and holds for as long as it lives: of the image's root,
+// with an overlay that takes what the guest writes, and a socket for the ruler. command configures and announces it and
+// gives the program's command line; setUp is done by the thread that starts it, just before.
+func (b *Base) Hold(ctx context.Context, command func(root, socket string) (*exec.Cmd, error), setUp ...func() error) (_ Meeting, died <-chan struct{}, err error) {
+	root := filepath.Join(b.Folder, "root")
+	if err := os.Mkdir(root, 0o700); err != nil {
+		return nil, nil, err
+	}
+	if err := Overlay(b.Folder, root, b.Spec.Image.Dir); err != nil {
+		return nil, nil, err
+	}
+	socket, err := NewSocket(b.Folder)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() {
+		if err != nil {
+			socket.Close()
+		}
+	}()
+	cmd, err := command(root, socket.Path)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, nil, err
+	}
+	cmd.Dir = "/"
+	if b.Process, err = Start(cmd, nil, setUp...); err != nil {
+		return nil, nil, err
+	}
+	return socket, b.Process.Done(), nil
+}
+
+// Joined is a recipe's Met for a container in a network namespace of its own, which every engine lets be connected while
+// it runs.
+func (b *Base) Joined(context.Context) error {
+	if err := b.Plug(); err != nil {
+		return err
+	}
+	return b.FindCgroup()
+}
+
+// LookUp gives a program's absolute path. The error says how it is installed.
+func LookUp(program, install string) (string, error) {
+	path, err := exec.LookPath(program)
+	if err != nil {
+		return "", fmt.Errorf("%w; install it (%s)", err, install)
+	}
+	return filepath.Abs(path)
+}
+
+// Try is the Probe of an engine that a program makes containers for: it runs one with nothing in it but the ruler, has
+// it answer, and looks whether the limits asked for are in force. The answer also says what the kind does not keep of
+// the contract.
+func (k Kind) Try(ctx context.Context, env Env, d Driver, program, install string) notebook.Capability {
+	c := notebook.Capability{Name: k.Name}
+	if os.Geteuid() != 0 {
+		c.Answer, c.Why, c.Do = notebook.Inconclusive, "only root runs a container to find out", "sudo tare doctor"
+		return c
+	}
+	took, err := k.try(ctx, env, d)
+	cannot, never := errors.AsType[*UnsupportedError](err)
+	switch {
+	case err == nil:
+		c.Answer, c.Why = notebook.Supported, fmt.Sprintf("a container with a quota and a memory limit answered %v after it was asked for", took.Round(time.Millisecond))
+		for _, l := range k.Limitations {
+			c.Why += "; not so that " + l.Name + ": " + l.Why
+		}
+	case never:
+		c.Answer, c.Why, c.Do = notebook.NotSupported, cannot.What+": "+cannot.Why, "use another engine, or change the host as said"
+	case errors.Is(err, exec.ErrNotFound):
+		c.Answer, c.Why, c.Do = notebook.NotSupported, program+" is not installed", install
+	case ctx.Err() != nil:
+		c.Answer, c.Why = notebook.Inconclusive, err.Error()
+	default:
+		c.Answer, c.Why, c.Do = notebook.NotSupported, err.Error(), "see what "+program+" said"
+	}
+	return c
+}
+
+// try makes a guest of an empty root and asks it something.
+func (k Kind) try(ctx context.Context, env Env, d Driver) (took time.Duration, err error) {
+	changes := NewChanges(env.Journal, nil)
+	defer func() {
+		undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
+		defer cancel()
+		err = errors.Join(err, changes.Undo(undo))
+	}()
+	id := fmt.Sprintf("probe-%s-%d", k.Name, os.Getpid())
+	root, err := changes.MakeFolder(env.State, id+"-root")
+	if err != nil {
+		return 0, err
+	}
+	for _, dir := range []string{"proc", "sys", "dev", "tmp", ruler.WorkDir, ruler.ScratchDir, ruler.RunDir} {
+		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
+			return 0, err
+		}
+	}
+	start := time.Now()
+	g, err := d.Provision(ctx, Spec{
+		ID: id, Provisioning: notebook.Vanilla, Image: &image.Image{Tree: image.Tree{Dir: root}},
+		Instance: notebook.Instance{Name: "probe", Cores: 1, Memory: 256 << 20},
+	})
+	if err != nil {
+		return 0, err
+	}
+	took = time.Since(start)
+	_, err = g.Ruler().Ping(ctx)
+	undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
+	defer cancel()
+	return took, errors.Join(err, g.Destroy(undo))
+}

@@ -1,0 +1,20 @@
+//go:build linux
+
+package lxc
+
+import (
+	"os/exec"
+	"testing"
+
+	"tare/lab/engine/conformance"
+	"tare/notebook"
+)
+
+func TestMain(m *testing.M) { conformance.Main(m, conformance.Of(Kind)) }
+
+func TestConformance(t *testing.T) {
+	_, err := exec.LookPath(program)
+	conformance.Need(t, err == nil, program+" ("+install+")")
+	conformance.Run(t, conformance.Of(Kind), conformance.Containers)
+	t.Run("no hello", func(t *testing.T) { conformance.NoHello(t, conformance.Of(Kind), notebook.Vanilla) })
+}

@@ -1,0 +1,226 @@
+//go:build linux
+
+// Package lxc makes containers with LXC.
+package lxc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"tare/lab/cgroup"
+	"tare/lab/engine"
+	"tare/lab/engine/oci/config"
+	"tare/lab/journal"
+	"tare/lab/proc"
+	"tare/notebook"
+)
+
+// Kind is the engine LXC. It keeps all of the contract.
+var Kind = func() engine.Kind {
+	k := engine.Kind{
+		Platform: notebook.CN, Name: "lxc", Capabilities: []string{"lxc"}, Fractions: true, Undo: undo,
+		Provisionings: []string{notebook.Vanilla, notebook.Pinned}, Isolations: []string{notebook.IsolationFull},
+	}
+	self := k
+	k.New = func(env engine.Env) engine.Engine { return &Driver{env, self} }
+	return k
+}()
+
+// Driver makes containers with LXC's own program. What it is asked for is what an OCI runtime is, as far as LXC has it:
+// the same namespaces, capabilities and device rules, no seccomp filter and no AppArmor profile.
+type Driver struct {
+	engine.Env
+	kind engine.Kind
+}
+
+const (
+	program = "lxc-start"
+	install = "apt-get install lxc"
+)
+
+// kindLXC is the journal's kind for a container of LXC, target its name.
+const kindLXC = "lxc-container"
+
+func undo() map[string]journal.Undo { return map[string]journal.Undo{kindLXC: undoLXC} }
+
+// extraCgroups are what LXC makes for a container beside its own cgroup: for the program that holds it, and for that
+// program to go to when it removes the others.
+var extraCgroups = []string{"-monitor", "-pivot"}
+
+type guest struct{ engine.Base }
+
+// Facts implements engine.Guest.
+func (g *guest) Facts() engine.Facts {
+	return engine.Facts{Kernel: g.Client.Hello().Kernel, Notes: []string{
+		engine.NetworkOf(g.Spec.NetworkMode()),
+		"no seccomp filter, no AppArmor profile",
+		"LXC masks nothing in /proc but makes /proc/sys and /sys read-only",
+	}}
+}
+
+// Provision makes a container. An *engine.UnsupportedError says what no container can be.
+func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, error) {
+	if err := d.kind.Container(s); err != nil {
+		return nil, err
+	}
+	path, err := engine.LookUp(program, install)
+	if err != nil {
+		return nil, fmt.Errorf("LXC: %w", err)
+	}
+	g := &guest{}
+	return engine.Make(ctx, d.Env, s, g, &g.Base, engine.Recipe{
+		What: "lxc container", Address: s.NetworkMode() == notebook.NetBridge, Programs: []string{path}, Undo: undo(),
+		Met: g.Joined, InForce: func() error { return g.LimitsInForce(s.ContainerLimits()) },
+		Start: func(ctx context.Context) (engine.Meeting, <-chan struct{}, error) {
+			return g.Hold(ctx, func(root, socket string) (*exec.Cmd, error) { return g.command(d.Env, path, root, socket) })
+		},
+	})
+}
+
+// command writes the configuration, announces the container and gives the command that runs it.
+func (g *guest) command(env engine.Env, path, root, socket string) (*exec.Cmd, error) {
+	c, err := g.Spec.OCI(env, root, socket)
+	if err != nil {
+		return nil, err
+	}
+	c.Cgroup = engine.ContainerName(g.Spec.ID)
+	text, err := configure(c, c.CgroupNamespace)
+	if err != nil {
+		return nil, err
+	}
+	file := filepath.Join(g.Folder, "lxc.conf")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		return nil, err
+	}
+	if err := g.Changes.Announce(journal.Entry{Kind: kindLXC, Target: c.Cgroup, Detail: map[string]string{
+		"program": path, "folder": g.Folder,
+	}}); err != nil {
+		return nil, err
+	}
+	// Without a log of its own LXC makes one, and the folder for it.
+	return exec.Command(path, "--foreground", "--name", c.Cgroup, "--rcfile", file,
+		"--logfile", filepath.Join(g.Folder, "lxc.log"), "--logpriority", "ERROR"), nil
+}
+
+// Probe implements engine.Engine.
+func (d *Driver) Probe(ctx context.Context, _ string) notebook.Capability {
+	return d.kind.Try(ctx, d.Env, d, program, install)
+}
+
+// configure is the configuration of a container, lxc.container.conf(5). unified: all controllers are on cgroup v2.
+func configure(c config.Container, unified bool) (string, error) {
+	var b strings.Builder
+	var bad []string
+	set := func(key, value string) {
+		if strings.ContainsAny(value, "\n\x00") {
+			bad = append(bad, fmt.Sprintf("%q", value))
+		}
+		fmt.Fprintf(&b, "lxc.%s = %s\n", key, value)
+	}
+	limit := func(v1, v2, value string) {
+		if unified {
+			set("cgroup2."+v2, value)
+		} else {
+			set("cgroup."+v1, value)
+		}
+	}
+	set("rootfs.path", "dir:"+c.Root)
+	set("uts.name", config.Hostname(c.Hostname))
+	set("init.cmd", strings.Join(c.Args, " "))
+	set("mount.auto", "proc:mixed sys:ro")
+	set("autodev", "1")
+	set("pty.max", "1024")
+	set("tty.max", "0")
+	set("console.path", "none")
+	mount := func(source, target, kind, options string) {
+		// As in fstab(5), with the target below the root.
+		set("mount.entry", strings.Join([]string{escape.Replace(source), strings.TrimPrefix(target, "/"), kind, options, "0", "0"}, " "))
+	}
+	mount("shm", "/dev/shm", "tmpfs", "nosuid,nodev,noexec,mode=1777,size="+strconv.FormatInt(config.ShmSize(c.Memory), 10)+",create=dir")
+	mount("mqueue", "/dev/mqueue", "mqueue", "nosuid,nodev,noexec,create=dir")
+	for _, m := range c.Mounts {
+		st, err := os.Stat(m.Source)
+		if err != nil {
+			return "", err
+		}
+		create := "create=file"
+		if st.IsDir() {
+			create = "create=dir"
+		}
+		mount(m.Source, m.Destination, "none", "bind,"+m.Options[len(m.Options)-1]+","+create)
+	}
+	if c.HostNetwork {
+		set("net.0.type", "none")
+	} else {
+		set("net.0.type", "empty") // a namespace with the loopback
+	}
+	set("apparmor.profile", "unconfined")
+	keep := make([]string, len(config.Capabilities))
+	for i, name := range config.Capabilities {
+		keep[i] = strings.ToLower(strings.TrimPrefix(name, "CAP_"))
+	}
+	set("cap.keep", strings.Join(keep, " "))
+	set("cgroup.dir.container", c.Cgroup)
+	set("cgroup.dir.monitor", c.Cgroup+extraCgroups[0])
+	set("cgroup.dir.monitor.pivot", c.Cgroup+extraCgroups[1])
+	memory := strconv.FormatInt(c.Memory, 10)
+	limit("memory.limit_in_bytes", "memory.max", memory)
+	if c.LimitSwap && unified {
+		set("cgroup2.memory.swap.max", "0")
+	} else if c.LimitSwap {
+		set("cgroup.memory.memsw.limit_in_bytes", memory)
+	}
+	if c.Quota > 0 {
+		q, err := config.Quota(c.Quota)
+		if err != nil {
+			return "", err
+		}
+		if unified {
+			set("cgroup2.cpu.max", fmt.Sprintf("%d %d", q, config.Period))
+		} else {
+			set("cgroup.cpu.cfs_period_us", strconv.Itoa(config.Period))
+			set("cgroup.cpu.cfs_quota_us", strconv.FormatInt(q, 10))
+		}
+	}
+	if c.CPUs != nil {
+		cpus := proc.FormatCPUList(c.CPUs)
+		limit("cpuset.cpus", "cpuset.cpus", cpus)
+	}
+	limit("devices.deny", "devices.deny", "a")
+	for _, rule := range devices {
+		limit("devices.allow", "devices.allow", rule)
+	}
+	if bad != nil {
+		return "", &engine.UnsupportedError{Engine: "cn with lxc", What: "a container with a line break in a path", Why: strings.Join(bad, ", ") + "; rename it"}
+	}
+	return b.String(), nil
+}
+
+// devices are the devices that OCI runtimes allow every container.
+var devices = []string{
+	"c *:* m", "b *:* m",
+	"c 1:3 rwm", "c 1:5 rwm", "c 1:7 rwm", "c 1:8 rwm", "c 1:9 rwm", // null, zero, full, random, urandom
+	"c 5:0 rwm", "c 5:1 rwm", "c 5:2 rwm", "c 136:* rwm", // tty, console, ptmx, pts
+}
+
+// escape writes a path as fstab(5) wants it.
+var escape = strings.NewReplacer(`\`, `\134`, " ", `\040`, "\t", `\011`)
+
+// undoLXC removes a container in whatever state it is. LXC keeps no other state of one than its processes.
+func undoLXC(ctx context.Context, e journal.Entry) error {
+	// The program first: while it lives it may make what is looked for below.
+	if err := engine.EndProcesses(ctx, e.Detail["folder"], []string{e.Detail["program"]}); err != nil {
+		return err
+	}
+	errs := []error{cgroup.RemoveEverywhere(ctx, e.Target)}
+	for _, suffix := range extraCgroups {
+		errs = append(errs, cgroup.RemoveEverywhere(ctx, e.Target+suffix))
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,160 @@
+//go:build linux
+
+// Package config writes the configuration of an OCI container (runtime-spec's config.json). The drivers cn, on the
+// host, and vmcn, inside its VM, both write theirs with it, so that a container in a VM differs from one on the
+// host by the VM alone.
+//
+// What it asks of a runtime is what Docker asks of one by default, as far as it bears on cost: the same
+// namespaces, capabilities, masked paths and device rules. There is no seccomp filter unless one is asked for, which the
+// isolation ladder does, as in the runtimes' own `spec` command: a filter's cost is an engine's own, and shows under the
+// engine docker.
+package config
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/opencontainers/runtime-spec/specs-go"
+
+	"tare/lab/proc"
+)
+
+// Period is the length of the CPU quota's period in microseconds: the kernel's and Docker's default.
+const Period = 100_000
+
+// minQuota is the smallest quota, in microseconds for each period, that kernels accept.
+const minQuota = 1000
+
+// Container says what container is wanted.
+type Container struct {
+	Root     string   // absolute path of the root folder
+	Args     []string // the first process
+	Env      []string
+	Hostname string
+	Cgroup   string // path of the container's cgroup below the root of every hierarchy, absolute
+
+	Quota     float64 // cores' worth of CPU time; 0: no quota
+	CPUs      []int   // CPUs it may use; nil: all
+	Memory    int64   // bytes; 0: no limit
+	LimitSwap bool    // no swap beyond Memory; needs a kernel that accounts swap
+
+	HostNetwork     bool                // the network of what the container runs on, in place of a namespace
+	Network         string              // path of the network namespace, which is there already; "": a new one
+	Seccomp         *specs.LinuxSeccomp // a filter of system calls, as Seccomp gives it; nil: none
+	CgroupNamespace bool                // an own cgroup namespace, as engines give on cgroup v2
+	Mounts          []specs.Mount       // after the standard ones
+}
+
+// Capabilities are those that Docker leaves a container by default.
+var Capabilities = []string{
+	"CAP_AUDIT_WRITE", "CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_FSETID", "CAP_KILL", "CAP_MKNOD",
+	"CAP_NET_BIND_SERVICE", "CAP_NET_RAW", "CAP_SETFCAP", "CAP_SETGID", "CAP_SETPCAP", "CAP_SETUID",
+	"CAP_SYS_CHROOT",
+}
+
+// Config is the container's configuration. An error says what of c cannot be.
+func Config(c Container) (*specs.Spec, error) {
+	resources := &specs.LinuxResources{
+		// All devices are denied but those that every container has: the runtime adds them itself.
+		Devices: []specs.LinuxDeviceCgroup{{Allow: false, Access: "rwm"}},
+	}
+	if c.Quota > 0 || c.CPUs != nil {
+		resources.CPU = &specs.LinuxCPU{}
+	}
+	if c.Quota > 0 {
+		q, err := Quota(c.Quota)
+		if err != nil {
+			return nil, err
+		}
+		period := uint64(Period)
+		resources.CPU.Quota, resources.CPU.Period = &q, &period
+	}
+	if c.CPUs != nil {
+		resources.CPU.Cpus = proc.FormatCPUList(c.CPUs)
+	}
+	shm := int64(64 << 20)
+	if c.Memory > 0 {
+		m := c.Memory
+		resources.Memory = &specs.LinuxMemory{Limit: &m}
+		if c.LimitSwap {
+			resources.Memory.Swap = &m
+		}
+		shm = ShmSize(m)
+	}
+	namespaces := []specs.LinuxNamespace{
+		{Type: specs.PIDNamespace}, {Type: specs.IPCNamespace}, {Type: specs.UTSNamespace}, {Type: specs.MountNamespace},
+	}
+	if !c.HostNetwork {
+		namespaces = append(namespaces, specs.LinuxNamespace{Type: specs.NetworkNamespace, Path: c.Network})
+	}
+	if c.CgroupNamespace {
+		namespaces = append(namespaces, specs.LinuxNamespace{Type: specs.CgroupNamespace})
+	}
+	return &specs.Spec{
+		Version: "1.0.2", // what runtimes of 2020 and later read; nothing newer is used here
+		Process: &specs.Process{
+			Args: c.Args,
+			Env:  c.Env,
+			Cwd:  "/",
+			Capabilities: &specs.LinuxCapabilities{
+				Bounding: Capabilities, Effective: Capabilities, Permitted: Capabilities,
+			},
+		},
+		Root:     &specs.Root{Path: c.Root},
+		Hostname: Hostname(c.Hostname),
+		Mounts:   append(standardMounts(shm), c.Mounts...),
+		Linux: &specs.Linux{
+			CgroupsPath: c.Cgroup,
+			Resources:   resources,
+			Namespaces:  namespaces,
+			MaskedPaths: []string{
+				"/proc/asound", "/proc/acpi", "/proc/kcore", "/proc/keys", "/proc/latency_stats",
+				"/proc/timer_list", "/proc/timer_stats", "/proc/sched_debug", "/proc/scsi", "/sys/firmware",
+			},
+			ReadonlyPaths:     []string{"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"},
+			RootfsPropagation: "private",
+			Seccomp:           c.Seccomp,
+		},
+	}, nil
+}
+
+// Hostname is as much of a name as sethostname(2) takes.
+func Hostname(name string) string { return name[:min(len(name), 63)] }
+
+// Quota is the CPU time in microseconds for each Period that makes the given number of cores. An error says why
+// there is none.
+func Quota(cores float64) (int64, error) {
+	q := int64(math.Round(cores * Period))
+	if math.IsNaN(cores) || q < minQuota || cores > 1<<20 {
+		return 0, fmt.Errorf("a CPU quota of %g cores: the kernel gives no less than %g of a core; ask for more", cores, float64(minQuota)/Period)
+	}
+	return q, nil
+}
+
+// ShmSize is the size in bytes of /dev/shm in a guest of the given memory: half of it, as the kernel gives a
+// machine of that size. (Docker's 64 MiB makes programs fail in a container that run on any machine, and would
+// measure that instead.)
+func ShmSize(memory int64) int64 { return memory / 2 }
+
+// Bind is a bind mount of a file or folder.
+func Bind(source, destination string, readonly bool) specs.Mount {
+	options := []string{"rbind", "rprivate"}
+	if readonly {
+		options = append(options, "ro")
+	} else {
+		options = append(options, "rw")
+	}
+	return specs.Mount{Source: source, Destination: destination, Type: "bind", Options: options}
+}
+
+func standardMounts(shm int64) []specs.Mount {
+	return []specs.Mount{
+		{Destination: "/proc", Type: "proc", Source: "proc", Options: []string{"nosuid", "noexec", "nodev"}},
+		{Destination: "/dev", Type: "tmpfs", Source: "tmpfs", Options: []string{"nosuid", "strictatime", "mode=755", "size=65536k"}},
+		{Destination: "/dev/pts", Type: "devpts", Source: "devpts", Options: []string{"nosuid", "noexec", "newinstance", "ptmxmode=0666", "mode=0620", "gid=5"}},
+		{Destination: "/dev/shm", Type: "tmpfs", Source: "shm", Options: []string{"nosuid", "noexec", "nodev", "mode=1777", "size=" + strconv.FormatInt(shm, 10)}},
+		{Destination: "/dev/mqueue", Type: "mqueue", Source: "mqueue", Options: []string{"nosuid", "noexec", "nodev"}},
+		{Destination: "/sys", Type: "sysfs", Source: "sysfs", Options: []string{"nosuid", "noexec", "nodev", "ro"}},
+	}
+}

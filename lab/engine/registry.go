@@ -1,0 +1,198 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"tare/lab/image"
+	"tare/lab/journal"
+	"tare/notebook"
+)
+
+// Kind is an engine as it is registered: all that is known of it on any host, and how it is made ready on one.
+type Kind struct {
+	Platform string // notebook.BM, notebook.CN, notebook.VM or notebook.VMCN
+	Name     string // as studies name it; empty where the platform has one engine that needs no name
+
+	// Usual: this is what is meant by its platform where no engine is named and any will do.
+	Usual bool
+	// Provisionings are those that its guests can have. An engine without any binds every guest to its CPUs.
+	Provisionings []string
+	// Isolations are the rungs of the isolation ladder that its guests can be. An engine with rungs and without
+	// provisionings makes nothing else.
+	Isolations []string
+	// Accelerators are those that its guests can have, the preferred one first and an emulation last; none for one that
+	// needs no such thing.
+	Accelerators []string
+	// Fractions: a vanilla guest can have a part of a core.
+	Fractions bool
+	// NoHostNetwork: its guests have a kernel of their own, and no part in the host's network.
+	NoHostNetwork bool
+
+	// Network is how a guest is connected where nothing else is asked for; "" leaves it to the engine. isolation is the
+	// guest's rung, and service says that a service in it has to be asked.
+	Network func(isolation string, service bool) string
+
+	// TracesInside: the guest's kernel is its own, and its ruler can load tracers there.
+	TracesInside bool
+	// Untraceable says why neither the host nor the ruler can see what happens in a guest; "" where one of them can.
+	Untraceable string
+
+	// Limitations are the parts of the contract that it does not keep.
+	Limitations []Limitation
+	// Capabilities are the questions that a doctor asks about it (Engine.Probe). A guest with an accelerator needs the one
+	// of that name, and any other guest the first; none: the engine is Tare's own and runs wherever Tare does.
+	Capabilities []string
+
+	// New makes the engine ready to be used on a host. It looks for nothing there yet.
+	New func(Env) Engine
+	// Undo gives the ways to undo what the engine journals.
+	Undo func() map[string]journal.Undo
+}
+
+// Env is what engines are given to work with on a host.
+type Env struct {
+	// Journal has every change that is made on the host.
+	Journal *journal.Journal
+	// State is the folder below which the guests' folders and all else that the engines keep are made. A guest of bare
+	// metal writes there, so it should be on the file system that the images are on.
+	State string
+	// Ruler is the path of the ruler's program, Init that of the program that a virtual machine boots into, and Tracer that
+	// of the one that traces trials inside it; "" where none is traced.
+	Ruler, Init, Tracer string
+	// Entry is the path of the program that makes a process's layers of isolation before it becomes the ruler (layers.Main).
+	Entry string
+}
+
+// Engine makes guests of one kind on a host.
+type Engine interface {
+	Driver
+	// Probe answers one of the kind's Capabilities, by trying the thing.
+	Probe(ctx context.Context, capability string) notebook.Capability
+}
+
+// Preparer is an engine whose guests need what can be made once for all of them.
+type Preparer interface {
+	// Prepare makes what all guests with the image need, so that none of them pays for it. Provision does it too.
+	Prepare(ctx context.Context, img *image.Image) error
+}
+
+// String names the kind in messages: "bm", "cn with crun".
+func (k Kind) String() string {
+	if k.Name == "" || k.Name == k.Platform {
+		return k.Platform
+	}
+	return k.Platform + " with " + k.Name
+}
+
+// Unsupported is the error for what the kind cannot give.
+func (k Kind) Unsupported(what, why string) error {
+	return &UnsupportedError{Engine: k.String(), What: what, Why: why}
+}
+
+// Supports says what of the treatment the engine can give on no host, as an *UnsupportedError; nil: nothing.
+func (k Kind) Supports(t notebook.Treatment) error {
+	cores := t.Instance.Cores
+	whole := cores == math.Trunc(cores)
+	switch {
+	case !whole && !k.Fractions:
+		return k.Unsupported(fmt.Sprintf("%g cores", cores), "it gives whole cores alone; a part of a core needs the quota of a container's cgroup")
+	case !whole && t.Provisioning == notebook.Pinned:
+		return k.Unsupported(fmt.Sprintf("%g cores, %s", cores, t.Provisioning), "a CPU set is of whole CPUs; ask for "+notebook.Vanilla+", or for whole cores")
+	case t.Network == notebook.NetHost && k.NoHostNetwork:
+		return k.Unsupported("the host's network", "its guests have a kernel of their own, which has no part in it; ask for "+notebook.NetBridge)
+	}
+	return nil
+}
+
+// Needs is the capability that a guest of the treatment needs; "" where it needs none.
+func (k Kind) Needs(t notebook.Treatment) string {
+	if t.Accelerator != "" {
+		return t.Accelerator
+	}
+	if len(k.Capabilities) == 0 {
+		return ""
+	}
+	return k.Capabilities[0]
+}
+
+// Binds says whether every guest with that provisioning is bound to CPUs.
+func (k Kind) Binds(provisioning string) bool {
+	return provisioning == notebook.Pinned || len(k.Provisionings) == 0
+}
+
+// Connected is how a guest is connected where nothing else is asked for; see Network.
+func (k Kind) Connected(isolation string, service bool) string {
+	switch {
+	case k.Network != nil:
+		return k.Network(isolation, service)
+	case service || isolation == notebook.IsolationFull:
+		return notebook.NetBridge
+	}
+	return ""
+}
+
+// Registry is the engines that there are. Of a platform's the first is taken where a study names none.
+type Registry []Kind
+
+// Of lists the engines of a platform.
+func (r Registry) Of(platform string) (kinds []Kind) {
+	for _, k := range r {
+		if k.Platform == platform {
+			kinds = append(kinds, k)
+		}
+	}
+	return kinds
+}
+
+// Names lists the names of a platform's engines; nil for a platform that there is not.
+func (r Registry) Names(platform string) (names []string) {
+	for _, k := range r.Of(platform) {
+		names = append(names, k.Name)
+	}
+	return names
+}
+
+// Usual lists the names of those of a platform's engines that will do where no engine is named.
+func (r Registry) Usual(platform string) (names []string) {
+	for _, k := range r.Of(platform) {
+		if k.Usual {
+			names = append(names, k.Name)
+		}
+	}
+	return names
+}
+
+// Platforms lists the platforms that have an engine, each once.
+func (r Registry) Platforms() (all []string) {
+	for _, k := range r {
+		if !slices.Contains(all, k.Platform) {
+			all = append(all, k.Platform)
+		}
+	}
+	return all
+}
+
+// Find is the engine of a platform with that name.
+func (r Registry) Find(platform, name string) (Kind, error) {
+	for _, k := range r {
+		if k.Platform == platform && k.Name == name {
+			return k, nil
+		}
+	}
+	return Kind{}, fmt.Errorf("there is no engine %q of %s", name, platform)
+}
+
+// Undo gives the ways to undo what any of the engines journals, for journal.Recover.
+func (r Registry) Undo() map[string]journal.Undo {
+	all := Undo()
+	for _, k := range r {
+		if k.Undo != nil {
+			maps.Copy(all, k.Undo())
+		}
+	}
+	return all
+}

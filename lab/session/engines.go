@@ -1,0 +1,147 @@
+//go:build linux
+
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"tare/lab/engine"
+	"tare/lab/engine/bare"
+	"tare/lab/engine/docker"
+	"tare/lab/engine/layers"
+	"tare/lab/engine/lxc"
+	"tare/lab/engine/oci"
+	"tare/lab/engine/qemu"
+	"tare/lab/programs"
+	"tare/notebook"
+)
+
+// Engines are the engines that Tare has. Of a platform's the first is taken where a study names none, and of several that
+// would do the first that the host can do.
+var Engines = engine.Registry{
+	bare.Kind,
+	docker.Kind,
+	oci.Crun,
+	oci.Runc,
+	lxc.Kind,
+	oci.GVisor,
+	layers.Kind,
+	qemu.VM,
+	qemu.VMCN,
+}
+
+// engine is the kind's engine on this host.
+func (l *Lab) engine(k engine.Kind) engine.Engine {
+	e, ok := l.engines[k.String()]
+	if !ok {
+		e = k.New(l.env)
+		l.engines[k.String()] = e
+	}
+	return e
+}
+
+// engineOf is the engine that makes the treatment's guests. Where trials are traced, a guest with a kernel of its own gets the
+// program that traces inside it.
+func (l *Lab) engineOf(t notebook.Treatment) (k engine.Kind, e engine.Engine, err error) {
+	if k, err = Engines.Find(t.Platform, t.Engine); err != nil {
+		return k, nil, err
+	}
+	if l.kit != nil && k.TracesInside && l.env.Tracer == "" {
+		if l.env.Tracer, err = programs.File(l.env.State, programs.Tracer); err != nil {
+			return k, nil, err
+		}
+		delete(l.engines, k.String()) // it was made without
+	}
+	return k, l.engine(k), nil
+}
+
+// ask has the kind's engine answer for some of its capabilities, each once in a session and all at the same time.
+func (l *Lab) ask(ctx context.Context, k engine.Kind, names ...string) []notebook.Capability {
+	answers := make([]notebook.Capability, len(names))
+	known := make([]bool, len(names))
+	e := l.engine(k)
+	var wg sync.WaitGroup
+	for i, name := range names {
+		at := slices.IndexFunc(l.host.Capabilities, func(c notebook.Capability) bool { return c.Name == name })
+		if at >= 0 {
+			answers[i], known[i] = l.host.Capabilities[at], true
+			continue
+		}
+		if slices.Contains(k.Accelerators, name) {
+			l.say("booting a small guest with " + name)
+		}
+		wg.Go(func() { answers[i] = e.Probe(ctx, name) })
+	}
+	wg.Wait()
+	for i := range names {
+		if !known[i] {
+			l.host.Capabilities = append(l.host.Capabilities, answers[i])
+		}
+	}
+	return answers
+}
+
+// Accelerator says which accelerator the guests of a kind get that has several: want is one of them, or "auto".
+func (l *Lab) Accelerator(ctx context.Context, k engine.Kind, want string, emulate bool) (string, error) {
+	names := []string{want}
+	switch {
+	case want == "auto" && emulate:
+		names = k.Accelerators
+	case want == "auto":
+		names = k.Accelerators[:1]
+	}
+	var why []string
+	for i, c := range l.ask(ctx, k, names...) {
+		if c.Answer == notebook.Supported {
+			return names[i], nil
+		}
+		why = append(why, "no VM with "+names[i]+": "+c.Why) // what to do about it, the doctor says
+	}
+	if want == "auto" && !emulate {
+		why = append(why, "emulation is not allowed (--accel tcg allows it)")
+	}
+	return "", errors.New(strings.Join(why, "; "))
+}
+
+// spareMemory is what is left of the host's memory for itself when a guest is sized, in bytes.
+const spareMemory = 512 << 20
+
+// Supports says why the host cannot do the treatment; nil: it can.
+func (l *Lab) Supports(ctx context.Context, t notebook.Treatment) error {
+	k, err := Engines.Find(t.Platform, t.Engine)
+	if err != nil {
+		return err
+	}
+	cores, inst := t.Instance.Cores, t.Instance
+	n := len(l.host.CPUs)
+	switch {
+	case t.HostCores > n:
+		return fmt.Errorf("it is about a host with %d CPUs and this one has %d", t.HostCores, n)
+	case cores > float64(n):
+		return fmt.Errorf("it needs %g cores and the host has %d", cores, n)
+	case t.HostCores > 0 && cores > float64(t.HostCores):
+		return fmt.Errorf("it needs %g cores and the host is made one of %d", cores, t.HostCores)
+	}
+	if inst.Memory > l.host.Memory-spareMemory {
+		return fmt.Errorf("it needs %.3g GB of memory and the host has %.3g GB, of which half a GB stays the host's own",
+			float64(inst.Memory)/(1<<30), float64(l.host.Memory)/(1<<30))
+	}
+	if err := k.Supports(t); err != nil {
+		return err
+	}
+	if t.HostCores > 0 {
+		if why := l.cannotShrink(ctx, t.HostCores); why != "" {
+			return errors.New(why)
+		}
+	}
+	if name := k.Needs(t); name != "" {
+		if c := l.ask(ctx, k, name)[0]; c.Answer != notebook.Supported {
+			return errors.New(strings.TrimSuffix(c.Why+"; "+c.Do, "; "))
+		}
+	}
+	return nil
+}

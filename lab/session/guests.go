@@ -1,0 +1,200 @@
+//go:build linux
+
+package session
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"tare/lab/engine"
+	"tare/lab/engine/bare"
+	"tare/lab/host"
+	"tare/lab/image"
+	"tare/lab/network"
+	"tare/lab/ruler"
+	"tare/lab/study"
+	"tare/lab/trace"
+	"tare/lab/workload"
+	"tare/notebook"
+)
+
+// Provision makes a guest for the treatment, on a host of the treatment's size.
+func (l *Lab) Provision(ctx context.Context, t notebook.Treatment, id string, w *workload.Ready) (study.Guest, error) {
+	if err := l.size(ctx, t.HostCores); err != nil {
+		return nil, err
+	}
+	k, e, err := l.engineOf(t)
+	if err != nil {
+		return nil, err
+	}
+	s := engine.Spec{
+		ID: "tare-" + id, Instance: t.Instance, Provisioning: t.Provisioning, Isolation: t.Isolation, Accelerator: t.Accelerator,
+		Image: w.Image, Work: w.Work,
+	}
+	if k.Binds(t.Provisioning) {
+		if s.CPUs, err = l.cpus(t); err != nil {
+			return nil, err
+		}
+	}
+	if s.Network, err = l.network(ctx, k, t, w); err != nil {
+		return nil, err
+	}
+	g, err := e.Provision(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	return l.guest(g, t.Instance.Cores, s.CPUs), nil
+}
+
+// network is how the treatment's guest is connected; nil where that is left to its engine.
+func (l *Lab) network(ctx context.Context, k engine.Kind, t notebook.Treatment, w *workload.Ready) (*engine.Network, error) {
+	n := &engine.Network{Mode: t.Network}
+	if w.Workload.Service != nil {
+		n.Port = w.Workload.Service.Port
+	}
+	if n.Mode == "" {
+		n.Mode = k.Connected(t.Isolation, n.Port != 0)
+	}
+	switch n.Mode {
+	case "":
+		return nil, nil
+	case notebook.NetNone:
+		return n, nil
+	}
+	b, err := l.bridged(ctx)
+	n.Bridge = b
+	return n, err
+}
+
+func (l *Lab) bridged(ctx context.Context) (*network.Bridge, error) {
+	if l.bridge == nil {
+		b, err := network.Open(ctx, l.env.Journal)
+		if err != nil {
+			return nil, err
+		}
+		l.bridge = b
+	}
+	return l.bridge, nil
+}
+
+// Load makes the place from which the service in the treatment's guest is asked: bare metal in a network namespace of
+// its own, with the same root and files, on CPUs that the guest was not given, of other cores where the host has such.
+func (l *Lab) Load(ctx context.Context, t notebook.Treatment, id string, w *workload.Ready) (study.Guest, notebook.Load, error) {
+	b, err := l.bridged(ctx)
+	if err != nil {
+		return nil, notebook.Load{}, err
+	}
+	h := l.now()
+	all, err := host.ChooseCPUs(h, len(h.CPUs))
+	if err != nil {
+		return nil, notebook.Load{}, err
+	}
+	its, err := l.cpus(t)
+	if err != nil {
+		return nil, notebook.Load{}, err
+	}
+	load := notebook.Load{CPUs: apart(h.CPUs, all, its)}
+	load.Shared = t.Provisioning == notebook.Vanilla // its cores are any of the host's
+	if len(load.CPUs) == 0 {
+		load.CPUs, load.Shared = all, true
+	}
+	g, err := l.bareMetal().Provision(ctx, engine.Spec{
+		ID: "tare-" + id + "-load", Instance: notebook.Instance{Cores: float64(len(load.CPUs))}, CPUs: load.CPUs, Image: w.Image, Work: w.Work,
+		Network: &engine.Network{Mode: notebook.NetBridge, Bridge: b},
+	})
+	if err != nil {
+		return nil, notebook.Load{}, err
+	}
+	return l.guest(g, float64(len(load.CPUs)), load.CPUs), load, nil
+}
+
+// apart are those of all that a load has which is to disturb a guest on its CPUs the least: on none of the guest's
+// cores, whose other threads would take from it; on those only where the host has no more.
+func apart(cpus []notebook.CPU, all, its []int) []int {
+	cores := map[int]bool{}
+	for _, c := range cpus {
+		if slices.Contains(its, c.ID) {
+			cores[c.Core] = true
+		}
+	}
+	var other, beside []int
+	for _, c := range cpus {
+		switch {
+		case !slices.Contains(all, c.ID) || slices.Contains(its, c.ID):
+		case cores[c.Core]:
+			beside = append(beside, c.ID)
+		default:
+			other = append(other, c.ID)
+		}
+	}
+	if len(other) == 0 {
+		other = beside
+	}
+	slices.Sort(other)
+	return other
+}
+
+// cpus are the CPUs that a guest of the treatment gets which is bound to any.
+func (l *Lab) cpus(t notebook.Treatment) ([]int, error) {
+	return host.ChooseCPUs(l.now(), int(math.Ceil(t.Instance.Cores)))
+}
+
+// guest is a driver's guest as a study sees it.
+type guest struct {
+	engine.Guest
+	kit   *trace.Kit
+	cores float64
+	cpus  []int // that it may use
+}
+
+// guest is one of so many cores, bound to the CPUs; none: to any of those that the host has now.
+func (l *Lab) guest(g engine.Guest, cores float64, cpus []int) guest {
+	if len(cpus) == 0 {
+		for _, c := range l.now().CPUs {
+			cpus = append(cpus, c.ID)
+		}
+	}
+	return guest{g, l.kit, cores, cpus}
+}
+
+func (g guest) Ruler() study.Ruler { return g.Guest.Ruler() }
+
+// Prepare makes what all guests of the treatment need, so that none of them pays for it: an engine's image, a disk.
+func (l *Lab) Prepare(ctx context.Context, t notebook.Treatment, root *image.Image) error {
+	_, e, err := l.engineOf(t)
+	if err != nil {
+		return err
+	}
+	if p, ok := e.(engine.Preparer); ok {
+		return p.Prepare(ctx, root)
+	}
+	return nil
+}
+
+// bareMetal is the engine of what runs beside guests, or before them.
+func (l *Lab) bareMetal() engine.Engine { return l.engine(bare.Kind) }
+
+// Execute implements workload.Bench: one order on bare metal with all of the host's CPUs.
+func (l *Lab) Execute(ctx context.Context, root *image.Image, work *image.Tree, o ruler.Order) (r ruler.Result, scratch string, release func() error, err error) {
+	if err := l.size(ctx, 0); err != nil {
+		return r, "", nil, err
+	}
+	n := len(l.host.CPUs)
+	cpus, err := host.ChooseCPUs(l.host, n)
+	if err != nil {
+		return r, "", nil, err
+	}
+	g, err := l.bareMetal().Provision(ctx, engine.Spec{
+		ID: "tare-bench", Instance: notebook.Instance{Cores: float64(n)}, CPUs: cpus, Image: root, Work: work,
+		Network: &engine.Network{Mode: notebook.NetNone}, // what it starts there meets nothing of the host's
+	})
+	if err != nil {
+		return r, "", nil, err
+	}
+	release = func() error { return g.Destroy(context.WithoutCancel(ctx)) }
+	if r, _, err = g.Ruler().Run(ctx, o); err != nil {
+		return r, "", nil, errors.Join(err, release())
+	}
+	return r, g.(interface{ Scratch() string }).Scratch(), release, nil
+}

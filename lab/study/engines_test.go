@@ -1,0 +1,14 @@
+package study
+
+import (
+	"tare/lab/engine"
+	"tare/lab/engine/bare"
+	"tare/lab/engine/docker"
+	"tare/lab/engine/layers"
+	"tare/lab/engine/lxc"
+	"tare/lab/engine/oci"
+	"tare/lab/engine/qemu"
+)
+
+// kinds are the engines that the tests' studies may name.
+var kinds = engine.Registry{bare.Kind, docker.Kind, oci.Crun, oci.Runc, lxc.Kind, oci.GVisor, layers.Kind, qemu.VM, qemu.VMCN}
