@@ -348,7 +348,7 @@ func TestCreateRefuses(t *testing.T) {
 	}
 	// A Create that was killed before its end left no study.json; the next one succeeds.
 	half := t.TempDir()
-	for _, name := range []string{lockFile, hostFile, trialsFile, studyFile + partSuffix} {
+	for _, name := range []string{lockFile, hostFile, trialsFile, "123.part"} {
 		if err := os.WriteFile(filepath.Join(half, name), []byte("torn"), 0o644); err != nil {
 			t.Fatal(err)
 		}

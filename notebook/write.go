@@ -1,18 +1,15 @@
 package notebook
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
-	"sync"
-	"syscall"
+
+	"tare/notebook/durable"
 )
 
 // Names of the files in a folder. lockFile is held by the process that writes, and holds its process id.
@@ -69,7 +66,7 @@ func free(dir string) error {
 	}
 	for _, e := range found {
 		ours := []string{hostFile, guestsFile, trialsFile, sessionsFile, lockFile}
-		if !slices.Contains(ours, e.Name()) && !strings.HasSuffix(e.Name(), partSuffix) {
+		if !slices.Contains(ours, e.Name()) && !durable.IsPart(e.Name()) {
 			return fmt.Errorf("%s holds %q, which is not Tare's: name an empty or a new folder for the results", dir, e.Name())
 		}
 	}
@@ -92,11 +89,11 @@ func Admits(dir, name string) error {
 		if err := free(dir); err != nil {
 			return err
 		}
-		probe, err := os.CreateTemp(dir, "*"+partSuffix)
+		f, err := os.CreateTemp(dir, "*.part")
 		if err != nil {
 			return fmt.Errorf("the results cannot be kept there: %w", err)
 		}
-		return errors.Join(probe.Close(), os.Remove(probe.Name()))
+		return errors.Join(f.Close(), os.Remove(f.Name()))
 	case errors.Is(err, fs.ErrNotExist):
 		parent := filepath.Dir(filepath.Clean(dir))
 		if st, err := os.Stat(parent); err == nil && !st.IsDir() {
@@ -117,7 +114,7 @@ func create(dir string, s Study, h Host) (*Writer, error) {
 	}
 	// study.json comes last: where it is, the folder is whole.
 	for _, name := range []string{guestsFile, trialsFile, sessionsFile} {
-		if err := writeWhole(filepath.Join(dir, name), nil); err != nil {
+		if err := durable.WriteFile(filepath.Join(dir, name), nil, 0o644); err != nil {
 			return nil, err
 		}
 	}
@@ -127,7 +124,7 @@ func create(dir string, s Study, h Host) (*Writer, error) {
 	if err := writeJSON(filepath.Join(dir, studyFile), s); err != nil {
 		return nil, err
 	}
-	if err := syncDir(filepath.Dir(filepath.Clean(dir))); err != nil {
+	if err := durable.SyncDir(filepath.Dir(filepath.Clean(dir))); err != nil {
 		return nil, err
 	}
 	return openLogs(dir)
@@ -149,6 +146,18 @@ func Open(dir string) (*Writer, error) {
 	}
 	w.lock = lock
 	return w, nil
+}
+
+// lockFolder takes the folder's lock, which ends with the process.
+func lockFolder(dir string) (*os.File, error) {
+	f, err := durable.Claim(filepath.Join(dir, lockFile))
+	if held := (*durable.HeldError)(nil); errors.As(err, &held) {
+		return nil, fmt.Errorf("%s %w by process %s: wait for it, or end it", dir, ErrBusy, held.By)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot lock the results folder: %w", err)
+	}
+	return f, nil
 }
 
 func openLogs(dir string) (*Writer, error) {
@@ -180,7 +189,7 @@ func (w *Writer) Close() error {
 	var errs []error
 	for _, l := range []*log{w.guests, w.trials, w.sessions} {
 		if l != nil {
-			errs = append(errs, l.f.Close())
+			errs = append(errs, l.Close())
 		}
 	}
 	if w.lock != nil {
@@ -189,13 +198,8 @@ func (w *Writer) Close() error {
 	return errors.Join(errs...)
 }
 
-// log is a file of lines.
-type log struct {
-	mu     sync.Mutex
-	f      *os.File
-	size   int64 // up to the end of the last whole line
-	broken error // the file could not be cut back to size: nothing more may be appended
-}
+// log is a file of records, one a line.
+type log struct{ *durable.Lines }
 
 // openLog opens a file of lines at the end of its last whole one, cutting off what is torn.
 func openLog(path string) (*log, error) {
@@ -203,73 +207,21 @@ func openLog(path string) (*log, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot go on writing: %w", err)
 	}
-	l := &log{f: f}
-	if err := l.cutTorn(); err != nil {
+	l, err := durable.NewLines(f, MaxLine)
+	if err != nil {
 		return nil, errors.Join(fmt.Errorf("cannot go on writing %s: %w", path, err), f.Close())
 	}
-	return l, nil
-}
-
-func (l *log) cutTorn() error {
-	info, err := l.f.Stat()
-	if err != nil {
-		return err
-	}
-	// Look back for the last line's end. It is in the last MaxLine bytes, or the file is not one of ours.
-	tail := make([]byte, min(info.Size(), MaxLine+1))
-	if _, err := l.f.ReadAt(tail, info.Size()-int64(len(tail))); err != nil && err != io.EOF {
-		return err
-	}
-	torn := len(tail) - (bytes.LastIndexByte(tail, '\n') + 1) // bytes after the last line's end
-	if torn > MaxLine {
-		return fmt.Errorf("its last line is longer than %d bytes, which no line of Tare's is", MaxLine)
-	}
-	l.size = info.Size() - int64(torn)
-	if torn == 0 {
-		return nil
-	}
-	if err := l.f.Truncate(l.size); err != nil {
-		return err
-	}
-	return l.f.Sync()
+	return &log{l}, nil
 }
 
 // append writes v as one line and returns when it is on the disk. Where that fails the file is as it was.
 func (l *log) append(v any) error {
 	line, err := json.Marshal(v)
 	if err != nil {
-		return fmt.Errorf("%s: a record cannot be written as JSON: %w", l.f.Name(), err)
+		return fmt.Errorf("a record cannot be written as JSON: %w", err)
 	}
-	if len(line) >= MaxLine {
-		return fmt.Errorf("%s: a record of %d bytes is longer than a line may be (%d)", l.f.Name(), len(line), MaxLine)
-	}
-	line = append(line, '\n')
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.broken != nil {
-		return l.broken
-	}
-	_, err = l.f.WriteAt(line, l.size)
-	if err == nil {
-		err = l.f.Sync()
-	}
-	if err == nil {
-		l.size += int64(len(line))
-		return nil
-	}
-	what := "cannot write the record"
-	if errors.Is(err, syscall.ENOSPC) {
-		what = "no space is left for the record; free some and run the same command again"
-	}
-	err = fmt.Errorf("%s: %s (what was written before is whole): %w", l.f.Name(), what, err)
-	if cut := errors.Join(l.f.Truncate(l.size), l.f.Sync()); cut != nil {
-		err = fmt.Errorf("%w; and its torn end could not be cut off: %w", err, cut)
-		l.broken = err
-	}
-	return err
+	return l.Append(line)
 }
-
-const partSuffix = ".part"
 
 // writeJSON writes v to path, whole or not at all.
 func writeJSON(path string, v any) error {
@@ -277,40 +229,5 @@ func writeJSON(path string, v any) error {
 	if err != nil {
 		return fmt.Errorf("%s cannot be written as JSON: %w", path, err)
 	}
-	return writeWhole(path, append(data, '\n'))
-}
-
-// writeWhole puts a file in place, whole or not at all, and returns when it and its name are on the disk.
-func writeWhole(path string, data []byte) (err error) {
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("cannot write %s: %w", path, err)
-			if rm := os.Remove(path + partSuffix); rm != nil && !errors.Is(rm, fs.ErrNotExist) {
-				err = errors.Join(err, rm)
-			}
-		}
-	}()
-	f, err := os.OpenFile(path+partSuffix, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(path+partSuffix, path); err != nil {
-		return err
-	}
-	return syncDir(filepath.Dir(path))
-}
-
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+	return durable.WriteFile(path, append(data, '\n'), 0o644)
 }

@@ -81,7 +81,7 @@ func (s *Store) Debian(ctx context.Context, r Recipe, p Progress) (_ *Image, err
 	if err := s.keep(w, *rec); err != nil {
 		return nil, err
 	}
-	return s.debianImage(r, rec), s.remember(w, key, rec.Digest)
+	return s.debianImage(r, rec), s.remember(key, rec.Digest)
 }
 
 func (s *Store) debianImage(r Recipe, rec *record) *Image {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tare/internal/require"
+	"tare/notebook/durable"
 )
 
 func TestDebianRecipe(t *testing.T) {
@@ -104,7 +105,7 @@ func TestDebianCancelled(t *testing.T) {
 	}
 	unlockCtx, stop := context.WithTimeout(t.Context(), 5*time.Second)
 	defer stop()
-	unlock, err := lockFile(unlockCtx, pids)
+	unlock, err := durable.Lock(unlockCtx, pids)
 	if err != nil {
 		t.Fatalf("the stray process lives: %v", err)
 	}

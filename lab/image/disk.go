@@ -40,7 +40,7 @@ func (t *Tree) Disk(ctx context.Context) (_ string, err error) {
 	if ready, err := exists(path); ready || err != nil {
 		return path, err
 	}
-	unlock, err := lockFile(ctx, filepath.Join(t.store.root, locksDir, hashName(t.Digest)))
+	unlock, err := t.store.lock(ctx, t.Digest)
 	if err != nil {
 		return "", err
 	}

@@ -88,14 +88,7 @@ func (s *Store) Files(ctx context.Context, files map[string]Source) (_ *Tree, er
 
 // Remember notes that the tree, which is in the store, is what the key asks for: for trees whose making takes long, or
 // gives other bytes each time.
-func (s *Store) Remember(key string, t *Tree) (err error) {
-	w, err := s.workspace()
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, w.close()) }()
-	return s.remember(w, "tree: "+key, t.Digest)
-}
+func (s *Store) Remember(key string, t *Tree) error { return s.remember("tree: "+key, t.Digest) }
 
 // Recall gives the tree that was remembered for the key; nil where there is none (any more).
 func (s *Store) Recall(key string) (*Tree, error) {

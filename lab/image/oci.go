@@ -100,7 +100,7 @@ func (s *Store) OCI(ctx context.Context, ref string, p Progress) (_ *Image, err 
 	} else {
 		p.say("in the store already, the same as from " + f.from)
 	}
-	return s.ociImage(ref, f.from, rec), s.remember(w, key, rec.Digest)
+	return s.ociImage(ref, f.from, rec), s.remember(key, rec.Digest)
 }
 
 func (s *Store) ociImage(ref, from string, rec *record) *Image {

@@ -16,6 +16,8 @@ import (
 	"strings"
 	"time"
 
+	"tare/notebook/durable"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -41,10 +43,6 @@ const (
 
 // maxRecord bounds the store's own JSON files, in bytes.
 const maxRecord = 16 << 20
-
-// lockPoll is how often a lock that another process holds is tried again: flock can wait without end, but not
-// until a context is done.
-const lockPoll = 50 * time.Millisecond
 
 // record is what is known of a kept tree.
 type record struct {
@@ -104,7 +102,7 @@ func (s *Store) workspace() (*workspace, error) {
 		}
 		// Between the two calls a sweep may have taken the new file for a dead one: then it holds the lock, or
 		// the file is gone from the folder. Another name is as good.
-		if ours, err := lockNow(f); err != nil {
+		if ours, err := durable.TryLockNamed(f); err != nil {
 			f.Close()
 			return nil, err
 		} else if !ours {
@@ -127,29 +125,6 @@ func (w *workspace) close() error {
 	return errors.Join(err, w.lock.Close())
 }
 
-// lockNow takes the lock of file f and says whether it got it, and f is still the file of that name.
-func lockNow(f *os.File) (bool, error) {
-	err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-	if errors.Is(err, unix.EWOULDBLOCK) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("lock of %s: %w", f.Name(), err)
-	}
-	mine, err := f.Stat()
-	if err != nil {
-		return false, err
-	}
-	named, err := os.Lstat(f.Name())
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	return os.SameFile(mine, named), nil
-}
-
 // Sweep removes what builds of dead processes left in the store's temporary folder, and returns the folders that
 // it removed. A build whose process lives is left alone.
 func (s *Store) Sweep() (removed []string, err error) {
@@ -165,7 +140,7 @@ func (s *Store) Sweep() (removed []string, err error) {
 		if err != nil {
 			return removed, fmt.Errorf("sweep of the image store: %w", err)
 		}
-		dead, err := lockNow(f)
+		dead, err := durable.TryLockNamed(f)
 		if err != nil || !dead {
 			f.Close()
 			if err != nil {
@@ -184,33 +159,14 @@ func (s *Store) Sweep() (removed []string, err error) {
 	return removed, nil
 }
 
-// lock takes the lock of that name, waiting for whoever holds it. unlock gives it back.
+// lock takes the lock of that name, waiting for whoever holds it: another process, or goroutine, that makes the same. unlock
+// gives it back.
 func (s *Store) lock(ctx context.Context, key string) (unlock func() error, err error) {
-	return lockFile(ctx, filepath.Join(s.root, locksDir, hashName(key)))
-}
-
-func lockFile(ctx context.Context, path string) (unlock func() error, err error) {
-	// Lock files stay: removing one while another waits on it would give two holders.
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	unlock, err = durable.Lock(ctx, filepath.Join(s.root, locksDir, hashName(key)))
 	if err != nil {
-		return nil, fmt.Errorf("lock in the image store: %w", err)
+		return nil, fmt.Errorf("the image store, where another process makes the same image: %w", err)
 	}
-	for {
-		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		if err == nil {
-			return f.Close, nil
-		}
-		if !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR) {
-			f.Close()
-			return nil, fmt.Errorf("lock %s: %w", path, err)
-		}
-		select {
-		case <-ctx.Done():
-			f.Close()
-			return nil, fmt.Errorf("another process is making the same image (lock %s): %w", path, context.Cause(ctx))
-		case <-time.After(lockPoll):
-		}
-	}
+	return unlock, nil
 }
 
 func hashName(key string) string {
@@ -291,16 +247,12 @@ func syncFS(path string) error {
 }
 
 // remember notes what digest a recipe or reference gave.
-func (s *Store) remember(w *workspace, key, digest string) error {
+func (s *Store) remember(key, digest string) error {
 	b, err := json.Marshal(entry{Key: key, Digest: digest, Time: time.Now().UTC()})
 	if err != nil {
 		return err
 	}
-	tmp := filepath.Join(w.dir, "entry.json")
-	if err := os.WriteFile(tmp, b, 0o600); err != nil {
-		return noSpace(err, s.root)
-	}
-	return os.Rename(tmp, filepath.Join(s.root, indexDir, hashName(key)+".json"))
+	return noSpace(durable.WriteFile(filepath.Join(s.root, indexDir, hashName(key)+".json"), b, 0o600), s.root)
 }
 
 // recall gives what remember noted and the kept tree's record; both nil where the store has it not (any more).

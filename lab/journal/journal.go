@@ -24,6 +24,7 @@ import (
 
 	"tare/lab/cgroup"
 	"tare/lab/proc"
+	"tare/notebook/durable"
 )
 
 // Kinds of change that Recover itself can undo. Others are undone by functions given to Recover.
@@ -67,12 +68,11 @@ const (
 type Journal struct {
 	state string // resolved
 
-	mu     sync.Mutex
-	file   *os.File // nil once closed
-	size   int64    // of the whole lines in the file
-	last   int      // id given last
-	open   map[int]Entry
-	broken error // set when the file's end is not known any more; nothing more is recorded
+	mu    sync.Mutex
+	file  *os.File
+	lines *durable.Lines // of file; nil once closed
+	last  int            // id given last
+	open  map[int]Entry
 }
 
 // journalLine is one line of a journal. Op is "head" (first line: Format, Boot and PID), "open" (ID and Entry)
@@ -104,7 +104,11 @@ func Open(stateDir string) (*Journal, error) {
 	if err != nil {
 		return nil, fmt.Errorf("journal: open the undo journal: %w", err)
 	}
-	j := &Journal{state: state, file: file, open: make(map[int]Entry)}
+	lines, err := durable.NewLines(file, journalLimit)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("journal: open the undo journal: %w", err), os.Remove(file.Name()), file.Close())
+	}
+	j := &Journal{state: state, file: file, lines: lines, open: make(map[int]Entry)}
 	if err := j.append(journalLine{Op: "head", Format: journalFormat, Boot: boot, PID: os.Getpid()}); err != nil {
 		return nil, errors.Join(err, os.Remove(file.Name()), file.Close())
 	}
@@ -119,12 +123,13 @@ func createLocked(dir string) (*os.File, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := lock(file); err == nil && linked(file) {
-			if err := syncDir(dir); err != nil {
-				return nil, errors.Join(err, os.Remove(file.Name()), file.Close())
+		ours, err := durable.TryLockNamed(file)
+		if ours {
+			if err = durable.SyncDir(dir); err == nil {
+				return file, nil
 			}
-			return file, nil
-		} else if err != nil && !errors.Is(err, unix.EWOULDBLOCK) {
+		}
+		if err != nil {
 			return nil, errors.Join(err, os.Remove(file.Name()), file.Close())
 		}
 		// Whoever holds it removes it.
@@ -135,60 +140,22 @@ func createLocked(dir string) (*os.File, error) {
 	return nil, fmt.Errorf("%s: no new file there could be locked in 100 attempts; is something else locking files there?", dir)
 }
 
-// lock takes the file's lock without waiting; EWOULDBLOCK says that another has it.
-func lock(f *os.File) error {
-	for {
-		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		if err == unix.EINTR {
-			continue
-		}
-		if err != nil {
-			return fmt.Errorf("lock %s: %w", f.Name(), err)
-		}
-		return nil
+func (j *Journal) append(l journalLine) error {
+	if j.lines == nil {
+		return errors.New("journal: the undo journal is closed")
 	}
+	if err := writeLine(j.lines, l); err != nil {
+		return fmt.Errorf("journal: write to the undo journal: %w", err)
+	}
+	return nil
 }
 
-// linked says whether the open file still has a name.
-func linked(f *os.File) bool {
-	var st unix.Stat_t
-	return unix.Fstat(int(f.Fd()), &st) == nil && st.Nlink > 0
-}
-
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
+func writeLine(lines *durable.Lines, l journalLine) error {
+	b, err := json.Marshal(l)
 	if err != nil {
 		return err
 	}
-	return errors.Join(d.Sync(), d.Close())
-}
-
-// append writes a line and syncs it. After a failed write (no space left, say) the file is cut back to its whole
-// lines, so that a later line does not follow half of this one.
-func (j *Journal) append(l journalLine) error {
-	if j.file == nil {
-		return errors.New("journal: the undo journal is closed")
-	}
-	if j.broken != nil {
-		return fmt.Errorf("journal: the undo journal %s can not be written to any more: %w", j.file.Name(), j.broken)
-	}
-	b, err := json.Marshal(l)
-	if err != nil {
-		return fmt.Errorf("journal: undo journal: %w", err)
-	}
-	b = append(b, '\n')
-	_, err = j.file.WriteAt(b, j.size)
-	if err == nil {
-		err = j.file.Sync()
-	}
-	if err != nil {
-		if terr := j.file.Truncate(j.size); terr != nil {
-			j.broken = errors.Join(err, terr)
-		}
-		return fmt.Errorf("journal: write to the undo journal: %w", err)
-	}
-	j.size += int64(len(b))
-	return nil
+	return lines.Append(b)
 }
 
 // Record writes down a change that is about to be made, and returns when that is on the disk. The id is for Done.
@@ -278,11 +245,11 @@ func (j *Journal) Done(id int) error {
 func (j *Journal) Close() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.file == nil {
+	if j.lines == nil {
 		return nil
 	}
 	file := j.file
-	j.file = nil
+	j.lines = nil
 	if len(j.open) == 0 {
 		// Removed while locked: a Recover that waits to read it then finds it without a name and passes by.
 		return errors.Join(os.Remove(file.Name()), file.Close())
@@ -401,21 +368,22 @@ func Recover(ctx context.Context, stateDir string, undo map[string]Undo) (undone
 // lastFork bounds the wait for the lock of a process that has died.
 const lastFork = 2 * time.Second
 
-// lockOfDead locks a journal that may be a dead process's. A process that was killed while it started another leaves
-// the lock, for a moment, with the child that has not yet got to its program; that is waited for.
-func lockOfDead(ctx context.Context, file *os.File) error {
+// lockOfDead locks a journal that may be a dead process's, and says whether it got it and the file still has its name. A
+// process that was killed while it started another leaves the lock, for a moment, with the child that has not yet got to its
+// program; that is waited for.
+func lockOfDead(ctx context.Context, file *os.File) (bool, error) {
 	for deadline := time.Now().Add(lastFork); ; {
-		err := lock(file)
-		if !errors.Is(err, unix.EWOULDBLOCK) || time.Now().After(deadline) {
-			return err
+		locked, err := durable.TryLockNamed(file)
+		if locked || err != nil || time.Now().After(deadline) {
+			return locked, err
 		}
 		var head journalLine
 		if json.NewDecoder(io.NewSectionReader(file, 0, 4096)).Decode(&head) != nil || unix.Kill(head.PID, 0) != unix.ESRCH {
-			return err // its process lives, or is just writing its first line
+			return false, nil // its process lives, or is just writing its first line
 		}
 		select {
 		case <-ctx.Done():
-			return ctx.Err()
+			return false, ctx.Err()
 		case <-time.After(retryPause):
 		}
 	}
@@ -430,13 +398,8 @@ func recoverFile(ctx context.Context, path, boot string, undo map[string]Undo) (
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	if err := lockOfDead(ctx, file); errors.Is(err, unix.EWOULDBLOCK) {
-		return nil, nil // its process lives
-	} else if err != nil {
+	if locked, err := lockOfDead(ctx, file); err != nil || !locked {
 		return nil, err
-	}
-	if !linked(file) {
-		return nil, nil
 	}
 	b, err := io.ReadAll(io.LimitReader(file, journalLimit+1))
 	if err != nil {
@@ -451,7 +414,10 @@ func recoverFile(ctx context.Context, path, boot string, undo map[string]Undo) (
 	}
 	errs := []error{damage}
 	left := len(open)
-	at := int64(bytes.LastIndexByte(b, '\n') + 1) // a torn last line is written over
+	lines, err := durable.NewLines(file, journalLimit) // a torn last line is cut off
+	if err != nil {
+		return nil, err
+	}
 	for _, e := range slices.Backward(open) {
 		if err := ctx.Err(); err != nil {
 			errs = append(errs, fmt.Errorf("%d changes not undone: %w", left, err))
@@ -470,24 +436,12 @@ func recoverFile(ctx context.Context, path, boot string, undo map[string]Undo) (
 			errs = append(errs, fmt.Errorf("%s %s could not be undone: %w", e.Kind, e.Target, err))
 			continue
 		}
-		line, err := json.Marshal(journalLine{Op: "done", ID: e.id})
-		if err == nil {
-			err = file.Truncate(at)
-		}
-		if err == nil {
-			_, err = file.WriteAt(append(line, '\n'), at)
-		}
-		if err == nil {
-			err = file.Sync()
-		}
 		undone = append(undone, done)
 		left--
-		if err != nil {
+		if err := writeLine(lines, journalLine{Op: "done", ID: e.id}); err != nil {
 			// Not fatal: what is undone twice is not there the second time. But it must be known.
 			errs = append(errs, err)
-			continue
 		}
-		at += int64(len(line)) + 1
 	}
 	if left == 0 && damage == nil {
 		errs = append(errs, os.Remove(path))

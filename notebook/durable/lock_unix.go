@@ -1,0 +1,112 @@
+//go:build unix && !aix && !solaris
+
+package durable
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// lockPoll is how often a lock that another process holds is tried again: the kernel can wait without end, but not until a
+// context is done.
+const lockPoll = 50 * time.Millisecond
+
+// TryLock takes the lock of an open file, and says whether it got it; another open file may have it. It ends when the file
+// is closed, by the process's end at the latest.
+func TryLock(f *os.File) (bool, error) {
+	for {
+		err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		switch {
+		case err == nil:
+			return true, nil
+		case errors.Is(err, syscall.EWOULDBLOCK):
+			return false, nil
+		case !errors.Is(err, syscall.EINTR):
+			return false, fmt.Errorf("lock %s: %w", f.Name(), err)
+		}
+	}
+}
+
+// TryLockNamed is TryLock for a file that another process may remove from its folder: it says no, too, where the file no
+// longer has its name.
+func TryLockNamed(f *os.File) (bool, error) {
+	locked, err := TryLock(f)
+	if err != nil || !locked {
+		return false, err
+	}
+	mine, err := f.Stat()
+	if err != nil {
+		return false, err
+	}
+	named, err := os.Lstat(f.Name())
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil && os.SameFile(mine, named), err
+}
+
+// Lock makes the file where it is not there and takes its lock, waiting for whoever holds it until ctx is done. The file
+// stays: were it removed while another waits for it, two could hold it.
+func Lock(ctx context.Context, path string) (unlock func() error, err error) {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		locked, err := TryLock(f)
+		if locked {
+			return f.Close, nil
+		}
+		if err == nil {
+			select {
+			case <-ctx.Done():
+				err = fmt.Errorf("waiting for the lock %s: %w", path, context.Cause(ctx))
+			case <-time.After(lockPoll):
+				continue
+			}
+		}
+		return nil, errors.Join(err, f.Close())
+	}
+}
+
+// Claim makes the file where it is not there, takes its lock and leaves this process's id in it, for whom it keeps out:
+// HeldError is in the chain of the error where another process has the lock.
+func Claim(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	locked, err := TryLock(f)
+	if err == nil && !locked {
+		err = &HeldError{Path: path, By: holder(f)}
+	}
+	if err == nil {
+		err = f.Truncate(0)
+	}
+	if err == nil {
+		_, err = f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// holder is what the file says of who holds it. It is empty for a moment after the lock was taken.
+func holder(f *os.File) string {
+	data, err := io.ReadAll(io.LimitReader(f, 32))
+	if pid := strings.TrimSpace(string(data)); err == nil && pid != "" {
+		return pid
+	}
+	return "(not known)"
+}
+
+func isFull(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }
