@@ -15,6 +15,7 @@ import (
 	"tare/lab/engine/layers"
 	"tare/lab/engine/lxc"
 	"tare/lab/engine/oci"
+	"tare/lab/engine/podman"
 	"tare/lab/engine/qemu"
 	"tare/lab/programs"
 	"tare/notebook"
@@ -27,6 +28,7 @@ var Engines = engine.Registry{
 	docker.Kind,
 	oci.Crun,
 	oci.Runc,
+	podman.Kind,
 	lxc.Kind,
 	oci.GVisor,
 	layers.Kind,

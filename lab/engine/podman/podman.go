@@ -1,0 +1,267 @@
+//go:build linux
+
+// Package podman makes containers with Podman, driven as a command. Tare's containers are in a store of their own below
+// the state folder, with locks of their own, so that the user's Podman knows nothing of them and they of none of its. The
+// root is the image's with an overlay by Tare (podman run --rootfs), as an OCI runtime's container has it: no image is
+// handed to Podman. Its seccomp filter and its capabilities are Podman's defaults.
+package podman
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"tare/lab/cgroup"
+	"tare/lab/engine"
+	"tare/lab/engine/oci/config"
+	"tare/lab/image"
+	"tare/lab/journal"
+	"tare/lab/proc"
+	"tare/lab/ruler"
+	"tare/notebook"
+)
+
+// Kind is the engine Podman. It keeps all of the contract.
+var Kind = func() engine.Kind {
+	k := engine.Kind{
+		Platform: notebook.CN, Name: "podman", Usual: true, Capabilities: []string{"podman"}, Fractions: true, Undo: undo,
+		Provisionings: []string{notebook.Vanilla, notebook.Pinned}, Isolations: []string{notebook.IsolationFull},
+	}
+	self := k
+	k.New = func(env engine.Env) engine.Engine { return &Driver{env, self} }
+	return k
+}()
+
+const (
+	program = "podman"
+	install = "apt-get install podman runc"
+	// monitor is the program of Podman's that holds a container.
+	monitor = "conmon"
+)
+
+// Driver makes containers with Podman.
+type Driver struct {
+	engine.Env
+	kind engine.Kind
+}
+
+type guest struct{ engine.Base }
+
+// Facts implements engine.Guest.
+func (g *guest) Facts() engine.Facts {
+	return engine.Facts{Kernel: g.Client.Hello().Kernel, Notes: []string{
+		engine.NetworkOf(g.Spec.NetworkMode()), "Podman's seccomp filter", "Podman's default capabilities",
+	}}
+}
+
+// store is where Podman keeps what it knows of Tare's containers.
+type store struct{ dir string }
+
+// run is the folder for what does not outlive a boot. longestRun is the length in bytes that Podman lets its path have.
+func (s store) run() string { return filepath.Join(s.dir, "run") }
+
+const longestRun = 50
+
+func (d *Driver) store() (store, error) {
+	dir, err := filepath.Abs(filepath.Join(d.State, "podman"))
+	if err != nil {
+		return store{}, err
+	}
+	if n := len(store{dir}.run()); n > longestRun {
+		return store{}, d.kind.Unsupported("any container below the state folder "+d.State,
+			fmt.Sprintf("its path may have %d characters, since Podman puts sockets there; choose a shorter one (TARE_STATE)", len(d.State)-(n-longestRun)))
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return store{}, err
+	}
+	// Locks are files in the store: those in shared memory would be the user's Podman's too.
+	text := "[engine]\nlock_type = \"file\"\nevents_logger = \"none\"\ncgroup_manager = \"cgroupfs\"\n"
+	return store{dir}, os.WriteFile(filepath.Join(dir, "containers.conf"), []byte(text), 0o600)
+}
+
+// command is a command of Podman's on the store. runc is its runtime where there is one: crun, which it would take first,
+// refuses a host where cgroup v2 has controllers beside v1.
+func (s store) command(ctx context.Context, podman string, args ...string) *exec.Cmd {
+	global := []string{
+		"--root", filepath.Join(s.dir, "root"), "--runroot", s.run(), "--tmpdir", filepath.Join(s.dir, "tmp"),
+		"--storage-driver", "vfs", // the one that leaves no mount; nothing is stored with it
+	}
+	if runc, err := exec.LookPath("runc"); err == nil {
+		global = append(global, "--runtime", runc)
+	}
+	cmd := exec.CommandContext(ctx, podman, append(global, args...)...)
+	cmd.Env = append(os.Environ(), "CONTAINERS_CONF="+filepath.Join(s.dir, "containers.conf"))
+	cmd.Dir = "/"
+	cmd.WaitDelay = time.Second
+	return cmd
+}
+
+// Prepare implements engine.Preparer: it makes the store.
+func (d *Driver) Prepare(ctx context.Context, _ *image.Image) error {
+	path, err := engine.LookUp(program, install)
+	if err != nil {
+		return err
+	}
+	s, err := d.store()
+	if err != nil {
+		return err
+	}
+	if out, err := s.command(ctx, path, "info", "--format", "{{.Version.Version}}").CombinedOutput(); err != nil {
+		return fmt.Errorf("podman info: %w: %s", err, strings.TrimSpace(string(out)))
+	}
+	return nil
+}
+
+// Provision makes a container. An *engine.UnsupportedError says what no container can be.
+func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, error) {
+	if err := d.kind.Container(s); err != nil {
+		return nil, err
+	}
+	path, err := engine.LookUp(program, install)
+	if err != nil {
+		return nil, err
+	}
+	st, err := d.store()
+	if err != nil {
+		return nil, err
+	}
+	g := &guest{}
+	return engine.Make(ctx, d.Env, s, g, &g.Base, engine.Recipe{
+		What: "podman container", Address: s.NetworkMode() == notebook.NetBridge, Programs: []string{path}, Undo: undo(),
+		Met: g.Joined, InForce: func() error { return g.LimitsInForce(s.ContainerLimits()) },
+		Start: func(ctx context.Context) (engine.Meeting, <-chan struct{}, error) {
+			return g.Hold(ctx, func(root, socket string) (*exec.Cmd, error) {
+				args, err := g.arguments(d.Ruler, root, socket)
+				if err != nil {
+					return nil, err
+				}
+				if err := g.Changes.Announce(journal.Entry{Kind: kindPodman, Target: engine.ContainerName(s.ID), Detail: map[string]string{
+					"program": path, "store": st.dir, "folder": g.Folder,
+				}}); err != nil {
+					return nil, err
+				}
+				// Not ended with ctx: Podman would leave half a container. It ends with the guest.
+				return st.command(context.WithoutCancel(ctx), path, args...), nil
+			})
+		},
+	})
+}
+
+// arguments are those of `podman run`.
+func (g *guest) arguments(program, root, socket string) ([]string, error) {
+	s, name := g.Spec, engine.ContainerName(g.Spec.ID)
+	program, err := filepath.Abs(program)
+	if err != nil {
+		return nil, err
+	}
+	hs, err := cgroup.Mounted()
+	if err != nil {
+		return nil, err
+	}
+	limits := s.ContainerLimits()
+	memory := strconv.FormatInt(limits.Memory, 10)
+	args := []string{
+		"run", "--rm", "--name", name, "--hostname", config.Hostname(s.ID), "--cgroup-parent", "/" + name,
+		"--conmon-pidfile", filepath.Join(g.Folder, "conmon.pid"), "--log-driver", "none", "--systemd", "false", "--no-hosts",
+		"--http-proxy=false", "--pids-limit", "-1", "--memory", memory, "--shm-size", strconv.FormatInt(config.ShmSize(limits.Memory), 10),
+	}
+	if hs.LimitsSwap() {
+		args = append(args, "--memory-swap", memory) // the sum: no swap
+	}
+	if limits.Quota > 0 {
+		q, err := config.Quota(limits.Quota)
+		if err != nil {
+			return nil, err
+		}
+		args = append(args, "--cpu-period", strconv.Itoa(config.Period), "--cpu-quota", strconv.FormatInt(q, 10))
+	}
+	if limits.CPUs != "" {
+		args = append(args, "--cpuset-cpus", limits.CPUs)
+	}
+	network := notebook.NetNone // a namespace with the loopback, into which the cable is plugged
+	if s.NetworkMode() == notebook.NetHost {
+		network = notebook.NetHost
+	}
+	args = append(args, "--network", network)
+	ulimits, err := ulimits()
+	if err != nil {
+		return nil, err
+	}
+	args = append(args, ulimits...)
+	mounts := [][3]string{{program, ruler.Program, ",ro"}, {socket, ruler.Socket, ""}}
+	if s.Work != nil {
+		mounts = append(mounts, [3]string{s.Work.Dir, ruler.WorkDir, ",ro"})
+	}
+	for _, m := range mounts {
+		if strings.ContainsAny(m[0], ",\"\n") {
+			return nil, Kind.Unsupported(fmt.Sprintf("a mount of %q", m[0]), "Podman takes no comma, quote or line break in a path; rename it")
+		}
+		args = append(args, "--mount", "type=bind,source="+m[0]+",target="+m[1]+",bind-propagation=rprivate"+m[2])
+	}
+	return slices.Concat(args, []string{"--rootfs", root}, engine.RulerArgs), nil
+}
+
+// ulimits are Tare's own limits: Podman's defaults raise them, which a root without CAP_SYS_RESOURCE may not. Podman itself
+// gives up all processes beyond the kernel's greatest process id, so a container can have no more.
+func ulimits() (args []string, err error) {
+	text, err := proc.Host.Read("/proc/sys/kernel/pid_max")
+	if err != nil {
+		return nil, err
+	}
+	most, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		return nil, fmt.Errorf("/proc/sys/kernel/pid_max: %w", err)
+	}
+	for _, l := range []struct {
+		name  string
+		which int
+		most  uint64
+	}{{"nofile", unix.RLIMIT_NOFILE, unix.RLIM_INFINITY}, {"nproc", unix.RLIMIT_NPROC, most}} {
+		var own unix.Rlimit
+		if err := unix.Getrlimit(l.which, &own); err != nil {
+			return nil, fmt.Errorf("reading the limit %s: %w", l.name, err)
+		}
+		args = append(args, "--ulimit", fmt.Sprintf("%s=%d:%d", l.name, int64(min(own.Cur, l.most)), int64(min(own.Max, l.most)))) // -1: none
+	}
+	return args, nil
+}
+
+// kindPodman is the journal's kind for a container of Podman, target its name.
+const kindPodman = "podman-container"
+
+func undo() map[string]journal.Undo { return map[string]journal.Undo{kindPodman: undoPodman} }
+
+// undoPodman removes a container in whatever state it is.
+func undoPodman(ctx context.Context, e journal.Entry) error {
+	programs := []string{e.Detail["program"]}
+	if path, err := exec.LookPath(monitor); err == nil {
+		programs = append(programs, path)
+	}
+	// The programs first: while they live they may make what is looked for below.
+	if err := engine.EndProcesses(ctx, e.Detail["folder"], programs); err != nil {
+		return err
+	}
+	bounded, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	var removing error
+	out, err := store{e.Detail["store"]}.command(bounded, e.Detail["program"], "rm", "--force", "--ignore", "--time", "0", e.Target).CombinedOutput()
+	if err != nil {
+		removing = fmt.Errorf("podman rm %s: %w: %s", e.Target, err, strings.TrimSpace(string(out)))
+	}
+	// What is left of it is in its cgroup, with what Podman started to tidy up after it.
+	return errors.Join(removing, cgroup.RemoveEverywhere(ctx, e.Target))
+}
+
+// Probe implements engine.Engine.
+func (d *Driver) Probe(ctx context.Context, _ string) notebook.Capability {
+	return d.kind.Try(ctx, d.Env, d, program, install)
+}

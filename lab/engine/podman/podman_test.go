@@ -1,0 +1,83 @@
+//go:build linux
+
+package podman
+
+import (
+	"context"
+	"errors"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"tare/lab/engine"
+	"tare/lab/engine/conformance"
+	"tare/notebook"
+)
+
+var subject = conformance.Of(Kind)
+
+func TestMain(m *testing.M) { conformance.Main(m, subject) }
+
+func need(t *testing.T) {
+	t.Helper()
+	_, err := exec.LookPath(program)
+	conformance.Need(t, err == nil, program+" ("+install+")")
+}
+
+// The tests' names are short: they are in the paths of their state folders, and Podman wants that short.
+func TestAll(t *testing.T) {
+	need(t)
+	conformance.Run(t, subject, conformance.Containers)
+}
+
+func TestNoHello(t *testing.T) {
+	need(t)
+	conformance.NoHello(t, subject, notebook.Vanilla)
+}
+
+func TestLongPath(t *testing.T) {
+	d := Kind.New(engine.Env{State: "/" + strings.Repeat("x", 50)}).(*Driver)
+	_, err := d.store()
+	if _, ok := errors.AsType[*engine.UnsupportedError](err); !ok {
+		t.Errorf("a state folder with a long path: %v, want an *engine.UnsupportedError", err)
+	}
+}
+
+// Podman itself knows of no container when all guests are destroyed, and the user's Podman never did.
+func TestProbe(t *testing.T) {
+	need(t)
+	env := conformance.NewLab(t)
+	if c := Kind.New(env).Probe(t.Context(), Kind.Name); c.Answer != notebook.Supported {
+		t.Errorf("podman: %+v, want supported", c)
+	}
+	out, err := store{filepath.Join(env.State, "podman")}.command(context.Background(), program, "ps", "--all", "--quiet").CombinedOutput()
+	if err != nil || len(strings.TrimSpace(string(out))) > 0 {
+		t.Errorf("podman ps: %s, %v; want no container", out, err)
+	}
+}
+
+func TestArguments(t *testing.T) {
+	g := &guest{engine.Base{Folder: "/state/guests/x", Spec: engine.Spec{
+		ID: "x", Provisioning: notebook.Pinned, Isolation: notebook.IsolationFull, CPUs: []int{0, 2},
+		Instance: notebook.Instance{Cores: 2, Memory: 1 << 30},
+	}}}
+	args, err := g.arguments("/ruler", "/state/guests/x/root", "/state/guests/x/ruler.sock")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range [][]string{
+		{"--cpu-quota", "200000"}, {"--cpuset-cpus", "0,2"}, {"--memory", "1073741824"}, {"--network", "none"},
+		{"--rootfs", "/state/guests/x/root", engine.RulerArgs[0]},
+	} {
+		i := slices.Index(args, want[0])
+		if i < 0 || !slices.Equal(args[i:i+len(want)], want) {
+			t.Errorf("%q are not among %q", want, args)
+		}
+	}
+	_, err = g.arguments("/a,b", "/root", "/socket")
+	if _, ok := errors.AsType[*engine.UnsupportedError](err); !ok {
+		t.Errorf("a path with a comma: %v, want an *engine.UnsupportedError", err)
+	}
+}
