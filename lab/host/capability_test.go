@@ -185,6 +185,7 @@ func TestToolProbes(t *testing.T) {
 		return tryVersion(ctx, "install it", "tool", "--version")
 	}}
 	gcc := Probe{Name: CapGCC, Try: tryGCC}
+	mmdebstrap := Probe{Name: CapMmdebstrap, Try: tryMmdebstrap}
 	for _, c := range []struct {
 		p            Probe
 		tool, script string
@@ -196,6 +197,9 @@ func TestToolProbes(t *testing.T) {
 		{version, "tool", "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); echo and on and on; done", notebook.Supported, "and on"},
 		{version, "tool", "echo broken library >&2; exit 127", notebook.NotSupported, "broken library"},
 		{version, "tool", "while :; do :; done", notebook.Inconclusive, "killed"},
+		{version, "tool", "echo tool version 9; echo rubbish >&2", notebook.Supported, "tool version 9"},
+		{mmdebstrap, "mmdebstrap", "echo mmdebstrap 9; [ $1 = --version ] || { echo apt-config: not found >&2; exit 25; }", notebook.NotSupported, "apt-config: not found"},
+		{mmdebstrap, "mmdebstrap", "echo apt-config: not found >&2; echo mmdebstrap 9", notebook.Supported, "mmdebstrap 9; made a root"},
 		{gcc, "gcc", "echo no headers >&2; exit 1", notebook.NotSupported, "no headers"},
 		{gcc, "gcc", "echo nothing", notebook.Inconclusive, "no code"},
 	} {

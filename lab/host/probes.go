@@ -4,6 +4,7 @@ package host
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -33,9 +35,7 @@ func probes() []Probe {
 		{Name: CapCgroupCPUSet, Try: func(context.Context) notebook.Capability { return tryCgroup("cpuset") }},
 		{Name: CapCgroupMemory, Try: func(context.Context) notebook.Capability { return tryCgroup("memory") }},
 		{Name: CapMke2fs, Try: tryMke2fs},
-		{Name: CapMmdebstrap, Try: func(ctx context.Context) notebook.Capability {
-			return tryVersion(ctx, "apt-get install mmdebstrap", "mmdebstrap", "--version")
-		}},
+		{Name: CapMmdebstrap, Timeout: 30 * time.Second, Try: tryMmdebstrap},
 		{Name: CapGCC, Try: tryGCC},
 		{Name: CapOverlayfs, Try: tryOverlayfs},
 		{Name: CapNetworkNamespaces, Try: tryNetworkNamespaces},
@@ -214,19 +214,25 @@ func (l *limited) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// output runs a tool to its end. The first line of what it prints stands for all in errors.
+// output runs a tool to its end and gives what it printed on standard output. What it says of its failure, in one line, is
+// in the error.
 func output(ctx context.Context, stdin string, name string, args ...string) (string, error) {
+	return outputIn(ctx, nil, stdin, name, args...)
+}
+
+// outputIn is output with more in the tool's environment.
+func outputIn(ctx context.Context, env []string, stdin string, name string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, name, args...)
-	var out limited
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &out, &out
-	cmd.Env = append(os.Environ(), "LC_ALL=C")
+	var out, complaint limited
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &out, &complaint
+	cmd.Env = slices.Concat(os.Environ(), []string{"LC_ALL=C"}, env)
 	cmd.WaitDelay = time.Second
 	// What the tool itself started ends with it.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	err := cmd.Run()
 	if err != nil {
-		err = fmt.Errorf("%s: %w: %s", strings.Join(cmd.Args, " "), err, firstLine(out.String()))
+		err = fmt.Errorf("%s: %w: %s", filepath.Base(name), err, cmp.Or(firstLine(complaint.String()), firstLine(out.String())))
 	}
 	return out.String(), err
 }
@@ -253,6 +259,34 @@ func tryVersion(ctx context.Context, do, name string, args ...string) notebook.C
 		return toolFailure(ctx, err, do)
 	}
 	return supported("%s", firstLine(out))
+}
+
+// tryMmdebstrap has it make a root of no packages from a repository that has none: all but the fetching and unpacking of
+// packages, and nothing is written but temporary files.
+func tryMmdebstrap(ctx context.Context) notebook.Capability {
+	const do = "apt-get install mmdebstrap apt"
+	c := tryVersion(ctx, do, "mmdebstrap", "--version")
+	if c.Answer != notebook.Supported {
+		return c
+	}
+	dir, err := os.MkdirTemp("", "tare-probe-")
+	if err != nil {
+		return inconclusive("%v", err)
+	}
+	defer os.RemoveAll(dir)
+	// apt reads it as a user of its own.
+	if err := errors.Join(os.Chmod(dir, 0o755), os.WriteFile(filepath.Join(dir, "Packages"), nil, 0o644)); err != nil {
+		return inconclusive("%v", err)
+	}
+	mode := "--mode=root"
+	if os.Geteuid() != 0 {
+		mode = "--mode=auto"
+	}
+	if _, err := outputIn(ctx, []string{"TMPDIR=" + dir}, "", "mmdebstrap", "--quiet", "--simulate", mode, "--variant=custom", "--format=tar", "trixie", "/dev/null", "deb [trusted=yes] copy:"+dir+" ./"); err != nil {
+		return toolFailure(ctx, err, do)
+	}
+	c.Why += "; made a root of no packages"
+	return c
 }
 
 // tryMke2fs makes a file system in memory.
@@ -282,11 +316,7 @@ func tryMke2fs(ctx context.Context) notebook.Capability {
 	if _, err := disk.ReadAt(magic[:], 1080); err != nil || magic != [2]byte{0x53, 0xef} {
 		return inconclusive("mke2fs ended well and left no file system: %s", firstLine(out))
 	}
-	version, err := output(ctx, "", path, "-V")
-	if err != nil {
-		return toolFailure(ctx, err, do)
-	}
-	return supported("made an ext4 file system; %s", firstLine(version))
+	return supported("made an ext4 file system")
 }
 
 // tryGCC compiles a small program that uses the C library.
