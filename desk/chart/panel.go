@@ -302,7 +302,7 @@ func (p *Panel) arrange(s *data.Summary) {
 
 // hostCoresWords say how large the host was beside the instance: "112 CPUs, CHR 0.14".
 func hostCoresWords(r *data.Row) string {
-	w := words.Count(r.HostCores, "CPU", "CPUs")
+	w := words.Counted(r.HostCores, "CPU", "CPUs")
 	if c := words.CHR(r.CHR); c != "" {
 		w += ", CHR " + c
 	}
@@ -315,11 +315,11 @@ func (p *Panel) mark(i int) mark {
 	low := data.Floor(row.Metric, row.MeanLow)
 	m := mark{
 		group: p.Places[i],
-		names: []string{words.Treatment(row.Treatment, p.named) + host, words.BriefLine(row.Treatment, p.named) + host},
+		names: []string{words.Described(row.Treatment, p.named) + host, words.BriefLine(row.Treatment, p.named) + host},
 		under: words.Brief(row.Treatment),
 		style: newStyles(p.Rows, p.named).of(row.Treatment, p.named),
 		value: row.Mean, low: low, high: row.MeanHigh,
-		words: words.Value(row.Mean, low, row.MeanHigh, row.Metric.Unit),
+		words: words.Measured(row.Mean, low, row.MeanHigh, row.Metric.Unit),
 		dots:  sampled(row.Dots),
 	}
 	switch {
@@ -369,7 +369,7 @@ func sampled(dots []data.Dot) []float64 {
 func (p *Panel) hosts() []string {
 	type key struct{ place, label string }
 	n := map[key]int{}
-	at := func(i int) key { return key{p.Places[i], words.Treatment(p.Rows[i].Treatment, p.named)} }
+	at := func(i int) key { return key{p.Places[i], words.Described(p.Rows[i].Treatment, p.named)} }
 	for i := range p.Rows {
 		n[at(i)]++
 	}
@@ -398,9 +398,9 @@ func missing(s *data.Summary, f notebook.Figure) string {
 			reasons = append(reasons, &reason{why: why})
 		}
 		r := reasons[i]
-		what := words.Treatment(t, s.Networks(t.Workload)) + ", " + words.Plain(t.Instance.Name)
+		what := words.Described(t, s.Networks(t.Workload)) + ", " + words.Plain(t.Instance.Name)
 		if t.HostCores > 0 {
-			what += ", host with " + words.Count(t.HostCores, "CPU", "CPUs")
+			what += ", host with " + words.Counted(t.HostCores, "CPU", "CPUs")
 		}
 		if len(s.Hosts) > 1 {
 			what += ", on " + words.Plain(host)
@@ -427,7 +427,7 @@ func missing(s *data.Summary, f notebook.Figure) string {
 		const most = 3 // names; more are counted
 		what := strings.Join(r.what, "; ")
 		if len(r.what) > most {
-			what = words.Count(len(r.what), "treatment", "treatments") + " at " + strings.Join(r.at, ", ")
+			what = words.Counted(len(r.what), "treatment", "treatments") + " at " + strings.Join(r.at, ", ")
 		}
 		const long = 100 // below a figure; the list of what was left out has all of it
 		if len(r.why) > long {

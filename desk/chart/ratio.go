@@ -23,7 +23,7 @@ func ratios(p *Panel, stem string) *Figure {
 		m := p.mark(i)
 		m.dots, m.isReference = nil, row.IsBaseline()
 		m.value, m.low, m.high = row.Ratio, data.Floor(row.Metric, row.RatioLow), row.RatioHigh
-		m.words = words.Value(m.value, m.low, m.high, "")
+		m.words = words.Measured(m.value, m.low, m.high, "")
 		switch {
 		case m.isReference:
 			m.words = "1"
@@ -89,5 +89,5 @@ func Baseline(rows []*data.Row) string {
 	if t.Platform == notebook.BM {
 		return words.Platform(t.Platform)
 	}
-	return words.Treatment(t, false) + " at " + words.Plain(t.Instance.Name)
+	return words.Described(t, false) + " at " + words.Plain(t.Instance.Name)
 }

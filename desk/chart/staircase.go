@@ -113,7 +113,7 @@ func stairCaption(c *ladder.Staircase) string {
 
 // stairsInWords says a staircase in words.
 func stairsInWords(c *ladder.Staircase) string {
-	times := func(v, low, high float64) string { return words.Value(v, data.Floor(c.Metric, low), high, "") }
+	times := func(v, low, high float64) string { return words.Measured(v, data.Floor(c.Metric, low), high, "") }
 	var list []string
 	for i := range c.Rungs {
 		r := &c.Rungs[i]

@@ -152,7 +152,7 @@ func timesWords(d *notebook.Distribution, trials int) string {
 	}
 	w := times + "×"
 	if d.Unit == "s" {
-		w += ", " + words.Seconds(d.Sum/float64(max(1, trials)))
+		w += ", " + words.Duration(d.Sum/float64(max(1, trials)))
 	}
 	return w
 }

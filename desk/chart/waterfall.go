@@ -55,9 +55,9 @@ func waterfall(a *Account, stem string) *Figure {
 	if a.Emulated {
 		f.Caption += " Hatched: emulated, which says nothing of a VM’s cost."
 	}
-	list := []string{fmt.Sprintf("the overhead against %s: %s", words.Plain(a.Against), words.Value(k*a.Gap.Value, k*a.Gap.Low, k*a.Gap.High, unit))}
+	list := []string{fmt.Sprintf("the overhead against %s: %s", words.Plain(a.Against), words.Measured(k*a.Gap.Value, k*a.Gap.Low, k*a.Gap.High, unit))}
 	for _, p := range a.Parts {
-		list = append(list, words.Plain(p.Label)+": "+words.Value(k*p.Seconds.Value, k*p.Seconds.Low, k*p.Seconds.High, unit))
+		list = append(list, words.Plain(p.Label)+": "+words.Measured(k*p.Seconds.Value, k*p.Seconds.Low, k*p.Seconds.High, unit))
 	}
 	f.Alt = "A waterfall. " + strings.Join(list, "; ") + "."
 	f.picture = w.draw("elapsed time of a trial, " + unit)
@@ -68,7 +68,7 @@ func waterfall(a *Account, stem string) *Figure {
 func fallOf(a *Account, k float64) *fall {
 	w := &fall{}
 	at := a.Elapsed.Value - a.Gap.Value
-	d := words.Decimals(k*a.Gap.Value, k*a.Gap.Low, k*a.Gap.High)
+	d := words.Places(k*a.Gap.Value, k*a.Gap.Low, k*a.Gap.High)
 	nan := math.NaN()
 	from := style{platform: notebook.BM, solid: true}
 	if a.Baseline != nil {

@@ -264,19 +264,19 @@ func when(s *data.Summary) string {
 	}
 	w := "Begun " + first.Format(dateForm)
 	if !last.Equal(first) {
-		w += ", the last of " + words.Count(len(s.Folders), "folder", "folders") + " " + last.Format(dateForm)
+		w += ", the last of " + words.Counted(len(s.Folders), "folder", "folders") + " " + last.Format(dateForm)
 	}
-	return w + " · " + words.Count(trials, "trial", "trials") + " on record"
+	return w + " · " + words.Counted(trials, "trial", "trials") + " on record"
 }
 
 // fullName says what a treatment is, all of it.
 func fullName(t notebook.Treatment, s *data.Summary) string {
-	n := words.Treatment(t, s.Networks(t.Workload)) + ", " + words.Plain(t.Instance.Name) + ": " + words.Plain(t.Workload)
+	n := words.Described(t, s.Networks(t.Workload)) + ", " + words.Plain(t.Instance.Name) + ": " + words.Plain(t.Workload)
 	if p := words.Params(t.Params); p != "" {
 		n += ", " + p
 	}
 	if t.HostCores > 0 {
-		n += ", host with " + words.Count(t.HostCores, "CPU", "CPUs")
+		n += ", host with " + words.Counted(t.HostCores, "CPU", "CPUs")
 	}
 	return n
 }
@@ -286,7 +286,7 @@ func treatmentNames(s *data.Summary) map[string]string {
 	names := map[string]string{}
 	one := len(chart.Groups(s, chart.AllRows(s))) == 1
 	for _, r := range s.Rows {
-		n := words.Treatment(r.Treatment, s.Networks(r.Treatment.Workload)) + ", " + words.Plain(r.Treatment.Instance.Name)
+		n := words.Described(r.Treatment, s.Networks(r.Treatment.Workload)) + ", " + words.Plain(r.Treatment.Instance.Name)
 		if !one {
 			n = fullName(r.Treatment, s)
 		}
@@ -328,7 +328,7 @@ func checks(s *data.Summary, names map[string]string) ([]line1, []check) {
 		if on := s.OnlineIn(a); on != "" {
 			what += ", " + on
 		}
-		c := check{What: what, Value: words.Value(a.Ratio, a.Low, a.High, "")}
+		c := check{What: what, Value: words.Measured(a.Ratio, a.Low, a.High, "")}
 		switch a.Verdict {
 		case data.Holds:
 			held++
@@ -390,7 +390,7 @@ func hostLines(s *data.Summary) []string {
 		if m := words.Plain(h.CPUModel); m != "" {
 			l += m + ", "
 		}
-		l += words.Count(len(h.CPUs), "CPU", "CPUs") + ", " + words.Bytes(h.Memory) + ", Linux " + words.Plain(h.Kernel) + "."
+		l += words.Counted(len(h.CPUs), "CPU", "CPUs") + ", " + words.Bytes(h.Memory) + ", Linux " + words.Plain(h.Kernel) + "."
 		if h.Virtualization != "" {
 			l += " The host is itself a guest (" + words.Plain(h.Virtualization) + "): bare metal here means this virtual machine without a further layer."
 		}
@@ -448,7 +448,7 @@ func notices(s *data.Summary, figs []chart.Figure) []notice {
 		list = append(list, notice{"Some VMs were emulated.", "They ran under software emulation (TCG): kept apart and never ranked."})
 	}
 	if failed > 0 {
-		list = append(list, notice{"Some trials failed.", fmt.Sprintf("%s of %s failed; they are in no mean. See “What failed”.", words.Thousands(failed), words.Count(trials, "measured trial", "measured trials"))})
+		list = append(list, notice{"Some trials failed.", fmt.Sprintf("%s of %s failed; they are in no mean. See “What failed”.", words.Thousands(failed), words.Counted(trials, "measured trial", "measured trials"))})
 	}
 	if len(figs) == 0 {
 		list = append(list, notice{"Nothing to draw.", "No treatment has a trial that could be shown."})
@@ -486,16 +486,16 @@ func makeTable(i int, g *chart.Group, s *data.Summary) table {
 				t.Metric += ", " + u
 			}
 		}
-		d := words.Decimals(r.Mean, r.MeanLow, r.MeanHigh)
-		rd := words.Decimals(r.Ratio, r.RatioLow, r.RatioHigh)
+		d := words.Places(r.Mean, r.MeanLow, r.MeanHigh)
+		rd := words.Places(r.Ratio, r.RatioLow, r.RatioHigh)
 		row := tableRow{
 			Instance: words.Plain(r.Treatment.Instance.Name),
 			Platform: words.Platform(r.Treatment.Platform),
 			Engine:   dash(words.Plain(r.Treatment.Engine)),
 			Kind:     dash(kindName(r.Treatment, s)),
 			Mean:     words.Number(r.Mean, d),
-			Interval: words.Interval(data.Floor(r.Metric, r.MeanLow), r.MeanHigh, d),
-			Ratio:    words.Number(r.Ratio, rd), RatioWords: words.Interval(data.Floor(r.Metric, r.RatioLow), r.RatioHigh, rd),
+			Interval: words.Bounds(data.Floor(r.Metric, r.MeanLow), r.MeanHigh, d),
+			Ratio:    words.Number(r.Ratio, rd), RatioWords: words.Bounds(data.Floor(r.Metric, r.RatioLow), r.RatioHigh, rd),
 			Guests: words.Thousands(r.Guests), Trials: words.Thousands(r.Trials), Failed: words.Thousands(r.Failed),
 			Muted: !r.Representative || r.Doubtful,
 		}
@@ -589,7 +589,7 @@ func dash(s string) string {
 func warnings(s *data.Summary, names map[string]string) []counted {
 	var list []counted
 	for _, w := range s.Warnings {
-		list = append(list, counted{words.Sentence(w.Text), words.Count(w.Count, "trial", "trials"), named(names, w.Treatments)})
+		list = append(list, counted{words.Sentence(w.Text), words.Counted(w.Count, "trial", "trials"), named(names, w.Treatments)})
 	}
 	return list
 }
@@ -611,7 +611,7 @@ func failures(s *data.Summary) []failure {
 			}
 		}
 		if len(f.Causes) == 0 {
-			f.Causes = []string{fmt.Sprintf("%s of %s failed.", words.Thousands(r.Failed), words.Count(r.Trials, "trial", "trials"))}
+			f.Causes = []string{fmt.Sprintf("%s of %s failed.", words.Thousands(r.Failed), words.Counted(r.Trials, "trial", "trials"))}
 		}
 		list = append(list, f)
 	}
@@ -649,20 +649,20 @@ func design(f data.Folder) facts {
 	p := facts{Name: folderName(f.Dir)}
 	add := func(name, value string) { p.Facts = append(p.Facts, fact{name, words.Tight(value)}) }
 	add("Order", "in each round every treatment once, in random order; seed "+strconv.FormatUint(f.Study.Seed, 10))
-	rounds := words.Count(f.Rounds, "round", "rounds") + " run; "
+	rounds := words.Counted(f.Rounds, "round", "rounds") + " run; "
 	if f.Begun {
-		rounds = words.Count(f.Rounds, "round", "rounds") + " begun, the last of them not whole; "
+		rounds = words.Counted(f.Rounds, "round", "rounds") + " begun, the last of them not whole; "
 	}
 	if d.Floor == d.Cap {
-		rounds += "the design asks for " + words.Count(d.Cap, "round", "rounds")
+		rounds += "the design asks for " + words.Counted(d.Cap, "round", "rounds")
 	} else {
 		rounds += fmt.Sprintf("at least %d and at most %d by design", d.Floor, d.Cap)
 	}
 	add("Rounds", rounds)
 	add("Guests", "a new guest for each treatment in each round, destroyed after its trials")
-	add("Trials", words.Count(d.Trials, "measured trial", "measured trials")+" in each guest")
+	add("Trials", words.Counted(d.Trials, "measured trial", "measured trials")+" in each guest")
 	if d.Warmups > 0 {
-		add("Page cache", "warm: by "+words.Count(d.Warmups, "warm-up trial", "warm-up trials")+" in each guest, not counted")
+		add("Page cache", "warm: by "+words.Counted(d.Warmups, "warm-up trial", "warm-up trials")+" in each guest, not counted")
 	} else {
 		add("Page cache", "as the guest found it: no warm-up trials")
 	}
@@ -683,7 +683,7 @@ func design(f data.Folder) facts {
 		add("Stopping rule", "none: all rounds are run")
 	}
 	add("Intervals", "95 %, over rounds as blocks: by Student’s t for a mean, by Fieller’s method for a ratio; trials of one guest are not counted as independent")
-	add("Time limit of a trial", words.Seconds(d.TimeoutS))
+	add("Time limit of a trial", words.Duration(d.TimeoutS))
 	ends := make([]string, len(f.Ends))
 	for i, e := range f.Ends {
 		ends[i] = words.Plain(e)
@@ -692,7 +692,7 @@ func design(f data.Folder) facts {
 		ends = []string{"no end is recorded"}
 	}
 	add("Ended", strings.Join(ends, "; then "))
-	add("On record", fmt.Sprintf("%s, warm-ups included; %s of them failed", words.Count(f.Trials, "trial", "trials"), words.Thousands(f.Failed)))
+	add("On record", fmt.Sprintf("%s, warm-ups included; %s of them failed", words.Counted(f.Trials, "trial", "trials"), words.Thousands(f.Failed)))
 	return p
 }
 
@@ -706,7 +706,7 @@ func ruler(r data.RulerCost, several bool) rulerRow {
 	if several {
 		w += ", on " + words.Plain(r.Host)
 	}
-	return rulerRow{w, words.Thousands(r.Guests), words.Seconds(r.Median), words.Seconds(r.Low) + " to " + words.Seconds(r.High), words.Seconds(r.RoundTrip)}
+	return rulerRow{w, words.Thousands(r.Guests), words.Duration(r.Median), words.Duration(r.Low) + " to " + words.Duration(r.High), words.Duration(r.RoundTrip)}
 }
 
 // kernels lists the guests' kernels and in which treatments they ran.

@@ -73,12 +73,12 @@ func rungs(id string, c *ladder.Staircase) *rungTable {
 			subs = append(subs, "with "+words.Plain(strings.Join(r.With, ", ")))
 		}
 		row.Sub = strings.Join(subs, "; ")
-		d := words.Decimals(r.Row.Mean, r.Row.MeanLow, r.Row.MeanHigh)
-		row.Mean, row.Interval = words.Number(r.Row.Mean, d), words.Interval(data.Floor(c.Metric, r.Row.MeanLow), r.Row.MeanHigh, d)
+		d := words.Places(r.Row.Mean, r.Row.MeanLow, r.Row.MeanHigh)
+		row.Mean, row.Interval = words.Number(r.Row.Mean, d), words.Bounds(data.Floor(c.Metric, r.Row.MeanLow), r.Row.MeanHigh, d)
 		set := func(value, interval *string, v, low, high float64) {
 			if !math.IsNaN(v) {
-				d := words.Decimals(v, low, high)
-				*value, *interval = words.Number(v, d), words.Interval(data.Floor(c.Metric, low), high, d)
+				d := words.Places(v, low, high)
+				*value, *interval = words.Number(v, d), words.Bounds(data.Floor(c.Metric, low), high, d)
 			}
 		}
 		set(&row.Ratio, &row.RatioWords, r.Ratio.Value, r.Ratio.Low, r.Ratio.High)

@@ -77,7 +77,7 @@ func secondary(id string, g *chart.Group, s *data.Summary) *secondaryTable {
 				first = a.Mean
 			}
 			same = same && a.Mean == first && !(a.Low < a.High)
-			d := words.Decimals(a.Mean, a.Low, a.High)
+			d := words.Places(a.Mean, a.Low, a.High)
 			cells[i].Value = words.Number(a.Mean, d)
 			if half := (a.High - a.Low) / 2; !math.IsNaN(half) && !math.IsInf(half, 0) {
 				cells[i].Half = "± " + words.Number(half, d)
@@ -86,7 +86,7 @@ func secondary(id string, g *chart.Group, s *data.Summary) *secondaryTable {
 			}
 		}
 		if same {
-			constant = append(constant, strings.TrimSpace(fmt.Sprintf("%s %s %s", head.Name, words.Number(first, words.Decimals(first, first, first)), head.Unit)))
+			constant = append(constant, strings.TrimSpace(fmt.Sprintf("%s %s %s", head.Name, words.Number(first, words.Places(first, first, first)), head.Unit)))
 			continue
 		}
 		alignPoints(values)
@@ -103,6 +103,6 @@ func secondary(id string, g *chart.Group, s *data.Summary) *secondaryTable {
 
 // subName is what a treatment's name has beside its platform.
 func subName(t notebook.Treatment, s *data.Summary) string {
-	n := strings.TrimPrefix(words.Treatment(t, s.Networks(t.Workload)), words.Platform(t.Platform))
+	n := strings.TrimPrefix(words.Described(t, s.Networks(t.Workload)), words.Platform(t.Platform))
 	return strings.Trim(n, ", ")
 }

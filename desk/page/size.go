@@ -56,7 +56,7 @@ func sizes(s *data.Summary, o model.Options) *sizePart {
 	if m == nil || len(m.Overheads) == 0 {
 		return nil
 	}
-	p := &sizePart{Tolerance: words.Percent(m.Tolerance)}
+	p := &sizePart{Tolerance: words.Share(m.Tolerance)}
 	works := map[string]int{}
 	for _, v := range m.Overheads {
 		title := words.Plain(v.Group.Workload)
@@ -76,7 +76,7 @@ func sizes(s *data.Summary, o model.Options) *sizePart {
 
 func (w *sizeWork) add(v *model.Overhead, s *data.Summary) {
 	g := v.Group
-	name := words.Treatment(notebook.Treatment{Platform: g.Platform, Engine: g.Engine, Accelerator: g.Accelerator, Provisioning: g.Provisioning, Network: g.Network}, s.Networks(g.Workload))
+	name := words.Described(notebook.Treatment{Platform: g.Platform, Engine: g.Engine, Accelerator: g.Accelerator, Provisioning: g.Provisioning, Network: g.Network}, s.Networks(g.Workload))
 	text := []string{words.Sentence(v.Cannot)}
 	if v.Cannot == "" {
 		text = nil
@@ -121,14 +121,14 @@ func (w *sizeWork) add(v *model.Overhead, s *data.Summary) {
 		f.P = "p " + words.P(v.SizeP)
 	}
 	if !math.IsNaN(v.LeftRMS) {
-		f.Left = words.Percent(v.LeftRMS)
+		f.Left = words.Share(v.LeftRMS)
 		if !math.IsNaN(v.LeftMost) {
-			f.Most = "at most " + words.Percent(math.Abs(v.LeftMost))
+			f.Most = "at most " + words.Share(math.Abs(v.LeftMost))
 		}
 	}
 	for _, x := range v.Points {
-		d := words.Decimals(x.Ratio, x.Low, x.High)
-		row := pointRow{Size: words.Cores(x.Cores, x.HostCores), Measured: words.Value(x.Ratio, x.Low, x.High, ""), Fitted: words.Number(x.Fitted, d), Left: "–"}
+		d := words.Places(x.Ratio, x.Low, x.High)
+		row := pointRow{Size: words.Cores(x.Cores, x.HostCores), Measured: words.Measured(x.Ratio, x.Low, x.High, ""), Fitted: words.Number(x.Fitted, d), Left: "–"}
 		for _, l := range v.Left {
 			if l.Cores == x.Cores && l.HostCores == x.HostCores {
 				row.Left = words.Number(l.Predicted, d)
@@ -143,8 +143,8 @@ func estimated(p model.Param) estimate {
 	if math.IsNaN(p.Value) {
 		return estimate{"–", "–"}
 	}
-	d := words.Decimals(p.Value, p.Low, p.High)
-	return estimate{words.Number(p.Value, d), words.Interval(p.Low, p.High, d)}
+	d := words.Places(p.Value, p.Low, p.High)
+	return estimate{words.Number(p.Value, d), words.Bounds(p.Low, p.High, d)}
 }
 
 func suitable(v model.Suitable) string {

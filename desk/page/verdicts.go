@@ -78,7 +78,7 @@ func judged(s *data.Summary, list []claims.Claim) *claimsPart {
 	for _, a := range answers {
 		said = append(said, fmt.Sprintf("%s: %d", a.answer, counts[a.answer]))
 	}
-	p.Counts = fmt.Sprintf("Of %s: %s.", words.Count(len(list), "claim", "claims"), strings.Join(said, "; "))
+	p.Counts = fmt.Sprintf("Of %s: %s.", words.Counted(len(list), "claim", "claims"), strings.Join(said, "; "))
 	return p
 }
 
@@ -100,7 +100,7 @@ func claim(v claims.Verdict, why claims.Reason) claimRow {
 	}
 	for _, e := range v.Evidence {
 		row := evidenceRow{What: words.Plain(e.What), Wanted: words.Plain(e.Wanted), Met: words.Plain(string(e.Met))}
-		d := words.Decimals(e.Ratio, e.Low, e.High)
+		d := words.Places(e.Ratio, e.Low, e.High)
 		row.Value = words.Number(e.Ratio, d)
 		switch {
 		case math.IsNaN(e.Ratio):
@@ -108,13 +108,13 @@ func claim(v claims.Verdict, why claims.Reason) claimRow {
 		case math.IsNaN(e.Low) || math.IsNaN(e.High):
 			row.Value += " (no interval)"
 		default:
-			row.Value += " (" + words.Interval(e.Low, e.High, d)
+			row.Value += " (" + words.Bounds(e.Low, e.High, d)
 			if e.Level > 0 && e.Level < 1 {
 				row.Value += fmt.Sprintf(" at %s %%", strconv.FormatFloat(100*e.Level, 'g', 5, 64))
 			}
 			row.Value += ")"
 		}
-		row.Value = words.Tight(row.Value + ", " + words.Count(e.Rounds, "round", "rounds"))
+		row.Value = words.Tight(row.Value + ", " + words.Counted(e.Rounds, "round", "rounds"))
 		r.Evidence = append(r.Evidence, row)
 	}
 	for _, n := range v.Needs {

@@ -140,7 +140,7 @@ func stackRows(a *explain.Account) []string {
 	var list []string
 	for _, s := range a.Stacks[:min(most, len(a.Stacks))] {
 		frames := s.Frames[:min(deep, len(s.Frames))]
-		list = append(list, words.Seconds(s.Seconds)+" in "+words.Count(int(min(s.Count, math.MaxInt32)), "wait", "waits")+": "+words.Plain(strings.Join(frames, " ← ")))
+		list = append(list, words.Duration(s.Seconds)+" in "+words.Counted(int(min(s.Count, math.MaxInt32)), "wait", "waits")+": "+words.Plain(strings.Join(frames, " ← ")))
 	}
 	return list
 }
@@ -149,10 +149,10 @@ func stackRows(a *explain.Account) []string {
 func tracerWords(a *explain.Account) []string {
 	var list []string
 	if n := a.Explained; n > 0 {
-		list = append(list, fmt.Sprintf("%s; %s that count: with traced and untraced trials, of this treatment and of what it is compared with.", words.Count(n, "traced trial", "traced trials"), words.Count(a.Rounds, "round", "rounds")))
+		list = append(list, fmt.Sprintf("%s; %s that count: with traced and untraced trials, of this treatment and of what it is compared with.", words.Counted(n, "traced trial", "traced trials"), words.Counted(a.Rounds, "round", "rounds")))
 	}
 	if c := a.ProbeCost; !math.IsNaN(c.Value) {
-		w := "The tracers’ own cost: traced trials took " + words.Value(c.Value, c.Low, c.High, "") + " times as long as the others"
+		w := "The tracers’ own cost: traced trials took " + words.Measured(c.Value, c.Low, c.High, "") + " times as long as the others"
 		if c.HasInterval() && c.Contains(1) {
 			w += ", which is not distinguishable from none"
 		}
@@ -177,16 +177,16 @@ func partRows(a *explain.Account) []whyRow {
 	unit, k := chart.SecondsUnit(chart.Largest(a))
 	var rows []whyRow
 	row := func(name string, e stats.Estimate, share string, muted bool) {
-		d := words.Decimals(k*e.Value, k*e.Low, k*e.High)
-		rows = append(rows, whyRow{name, words.Number(k*e.Value, d) + " " + unit, words.Interval(k*e.Low, k*e.High, d), share, muted})
+		d := words.Places(k*e.Value, k*e.Low, k*e.High)
+		rows = append(rows, whyRow{name, words.Number(k*e.Value, d) + " " + unit, words.Bounds(k*e.Low, k*e.High, d), share, muted})
 	}
 	for i := range a.Parts {
 		p := &a.Parts[i]
 		share := "–"
 		if q := p.Share; words.Finite(q.Value) && p.Seconds != (stats.Estimate{N: p.Seconds.N}) {
-			share = words.Percent(round2(q.Value))
+			share = words.Share(round2(q.Value))
 			if q.HasInterval() {
-				share += fmt.Sprintf(" (%s to %s)", words.Percent(round2(q.Low)), words.Percent(round2(q.High)))
+				share += fmt.Sprintf(" (%s to %s)", words.Share(round2(q.Low)), words.Share(round2(q.High)))
 			}
 		}
 		row(words.Plain(p.Label), p.Seconds, share, !p.Told())
@@ -221,8 +221,8 @@ func metricWords(e stats.Estimate, unit string) string {
 	case "B":
 		if e.Value >= 1<<20 {
 			const m = 1 << 20
-			return words.Value(e.Value/m, e.Low/m, e.High/m, "MiB")
+			return words.Measured(e.Value/m, e.Low/m, e.High/m, "MiB")
 		}
 	}
-	return words.Value(e.Value, e.Low, e.High, unit)
+	return words.Measured(e.Value, e.Low, e.High, unit)
 }

@@ -28,14 +28,14 @@ func topology(cpus []notebook.CPU) string {
 	for _, c := range cpus {
 		cores[c.Core], sockets[c.Socket], nodes[c.Node] = true, true, true
 	}
-	s := words.Count(len(cpus), "CPU", "CPUs") + " on " + words.Count(len(cores), "core", "cores")
+	s := words.Counted(len(cpus), "CPU", "CPUs") + " on " + words.Counted(len(cores), "core", "cores")
 	switch {
 	case len(cpus) > len(cores):
 		s += " (simultaneous multithreading)"
 	case len(cpus) > 0:
 		s += " (one thread a core)"
 	}
-	return s + ", " + words.Count(len(sockets), "socket", "sockets") + ", " + words.Count(len(nodes), "NUMA node", "NUMA nodes")
+	return s + ", " + words.Counted(len(sockets), "socket", "sockets") + ", " + words.Counted(len(nodes), "NUMA node", "NUMA nodes")
 }
 
 // term is one word of the glossary.

@@ -55,8 +55,8 @@ func Stop(s string) string {
 	return s + "."
 }
 
-// Count says how many of something there are: "1 trial", "3 trials", "12,000 trials".
-func Count(n int, one, many string) string {
+// Counted says how many of something there are: "1 trial", "3 trials", "12,000 trials".
+func Counted(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
 	}

@@ -30,9 +30,9 @@ func Platform(p string) string {
 // EmulatedMark ends the name of a treatment that ran under software emulation.
 const EmulatedMark = " (emulated)"
 
-// Treatment says in words what a treatment is, without its instance type and workload: "container, docker, pinned". Its
+// Described says in words what a treatment is, without its instance type and workload: "container, docker, pinned". Its
 // network is named where that differs between those that stand together.
-func Treatment(t notebook.Treatment, network bool) string {
+func Described(t notebook.Treatment, network bool) string {
 	parts := []string{Platform(t.Platform)}
 	for _, p := range []string{Plain(t.Engine), Plain(t.Provisioning), Isolation(t)} {
 		if p != "" {

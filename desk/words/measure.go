@@ -10,9 +10,9 @@ import (
 // Finite says whether a number is one: neither NaN nor infinite.
 func Finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
 
-// Decimals says how many decimals a value deserves: its distance to the nearer end of its interval is written with
+// Places says how many decimals a value deserves: its distance to the nearer end of its interval is written with
 // two digits where they are below 30, else with one. More would be read as knowledge.
-func Decimals(v, low, high float64) int {
+func Places(v, low, high float64) int {
 	half := math.Inf(1)
 	for _, end := range []float64{high - v, v - low} {
 		if end > 0 {
@@ -76,8 +76,8 @@ func Digits(v float64, n int) string {
 	return Number(v, d)
 }
 
-// Interval says an interval: "1.00 to 1.04", or in words where it has no end.
-func Interval(low, high float64, decimals int) string {
+// Bounds says an interval: "1.00 to 1.04", or in words where it has no end.
+func Bounds(low, high float64, decimals int) string {
 	switch {
 	case math.IsNaN(low) || math.IsNaN(high):
 		return "not known"
@@ -91,12 +91,12 @@ func Interval(low, high float64, decimals int) string {
 	return Number(low, decimals) + " to " + Number(high, decimals)
 }
 
-// Value says a value with its interval: "1.02 s (1.00 to 1.04)".
-func Value(v, low, high float64, unit string) string {
+// Measured says a value with its interval: "1.02 s (1.00 to 1.04)".
+func Measured(v, low, high float64, unit string) string {
 	if math.IsNaN(v) {
 		return "no value"
 	}
-	d := Decimals(v, low, high)
+	d := Places(v, low, high)
 	s := Number(v, d)
 	if unit = Plain(unit); unit != "" {
 		s += " " + unit
@@ -104,13 +104,13 @@ func Value(v, low, high float64, unit string) string {
 	if math.IsNaN(low) || math.IsNaN(high) {
 		return s + " (no interval)"
 	}
-	return s + " (" + Interval(low, high, d) + ")"
+	return s + " (" + Bounds(low, high, d) + ")"
 }
 
 // PlusMinus says a value with half of its interval's width: "1.20 ± 0.03". At most so many decimals; below 0: as many
 // as it deserves.
 func PlusMinus(v, low, high float64, most int) string {
-	d := Decimals(v, low, high)
+	d := Places(v, low, high)
 	if most >= 0 {
 		d = min(d, most)
 	}
@@ -130,8 +130,8 @@ func Signed(s string) string {
 	return "+" + s
 }
 
-// Seconds says a duration with the unit that suits it and three digits.
-func Seconds(s float64) string {
+// Duration says a duration with the unit that suits it and three digits.
+func Duration(s float64) string {
 	switch a := math.Abs(s); {
 	case math.IsNaN(s):
 		return "–"
@@ -159,7 +159,7 @@ func Bytes(n int64) string {
 	return strings.TrimSuffix(strconv.FormatFloat(v, 'f', 1, 64), ".0") + " " + units[i]
 }
 
-// Percent says a share: "12.5 %".
-func Percent(share float64) string {
+// Share says a share: "12.5 %".
+func Share(share float64) string {
 	return Tight(strings.TrimSuffix(Number(100*share, 1), ".0") + " %")
 }
