@@ -152,8 +152,7 @@ func LookUp(program, install string) (string, error) {
 }
 
 // Try is the Probe of an engine that a program makes containers for: it runs one with nothing in it but the ruler, has
-// it answer, and looks whether the limits asked for are in force. The answer also says what the kind does not keep of
-// the contract.
+// it answer, and looks whether the limits asked for are in force. The answer names the kind's limitations.
 func (k Kind) Try(ctx context.Context, env Env, d Driver, program, install string) notebook.Capability {
 	c := notebook.Capability{Name: k.Name}
 	if os.Geteuid() != 0 {
@@ -166,7 +165,7 @@ func (k Kind) Try(ctx context.Context, env Env, d Driver, program, install strin
 	case err == nil:
 		c.Answer, c.Why = notebook.Supported, fmt.Sprintf("a container with a quota and a memory limit answered %v after it was asked for", took.Round(time.Millisecond))
 		for _, l := range k.Limitations {
-			c.Why += "; not so that " + l.Name + ": " + l.Why
+			c.Why += "; limitation: " + l.Name + ": " + l.Why
 		}
 	case never:
 		c.Answer, c.Why, c.Do = notebook.NotSupported, cannot.What+": "+cannot.Why, "use another engine, or change the host as said"

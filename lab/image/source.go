@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -19,6 +18,7 @@ import (
 	"regexp"
 	"strings"
 	"syscall"
+	"tare/lab/dockerapi"
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/authn"
@@ -32,7 +32,6 @@ import (
 
 // Waits on others.
 const (
-	daemonDial   = 2 * time.Second // a daemon on this host answers at once or not at all
 	daemonHeader = 5 * time.Minute // before it sends an image, the daemon gathers it
 	stall        = time.Minute     // without a byte from a registry or daemon
 )
@@ -265,20 +264,11 @@ func fromDaemon(ctx context.Context, s *Store, w *workspace, ref string, p Progr
 	if !daemonName.MatchString(ref) || strings.Contains(ref, "..") {
 		return nil, fmt.Errorf("%.200q is not the name of an image in a Docker daemon", ref)
 	}
-	socket := "/var/run/docker.sock"
-	if h := os.Getenv("DOCKER_HOST"); h != "" {
-		var ok bool
-		if socket, ok = strings.CutPrefix(h, "unix://"); !ok {
-			return nil, &unreachableError{what: from, err: fmt.Errorf("DOCKER_HOST is %q, and Tare speaks to unix:// sockets only", h)}
-		}
+	_, socket, err := dockerapi.Host("")
+	if err != nil {
+		return nil, &unreachableError{what: from, err: err}
 	}
-	base := &http.Transport{
-		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			d := net.Dialer{Timeout: daemonDial}
-			return d.DialContext(ctx, "unix", socket)
-		},
-		DisableKeepAlives: true,
-	}
+	base := dockerapi.Transport(socket)
 	get := func(header time.Duration, what string) (*http.Response, error) {
 		u := url.URL{Scheme: "http", Host: "docker", Path: "/images/" + ref + "/" + what}
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)

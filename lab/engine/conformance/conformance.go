@@ -131,7 +131,7 @@ func Need(t testing.TB, ok bool, what string) {
 func (r *suite) keeps(t *testing.T, part string) {
 	t.Helper()
 	if l := r.limitation(part); l != nil {
-		t.Skipf("declared: not so that %s: %s", l.Name, l.Why)
+		t.Skipf("declared limitation: %s: %s", l.Name, l.Why)
 	}
 }
 
@@ -467,7 +467,7 @@ func (r *suite) cores(t *testing.T, g engine.Guest, cores float64) {
 	}
 	got := (res.UserS + res.SystemS) / res.Elapsed.Seconds()
 	if l := r.limitation(engine.NoCPUTime); l != nil {
-		t.Logf("declared: not so that %s: %s; by its own count it got %.3f cores", l.Name, l.Why, got)
+		t.Logf("declared limitation: %s: %s; by its own count it got %.3f cores", l.Name, l.Why, got)
 		got = (r.cpuTime(t, g) - used).Seconds() / time.Since(start).Seconds()
 	}
 	t.Logf("%d busy threads got %.3f cores of %g", threads, got, cores)

@@ -10,17 +10,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"strconv"
 	"strings"
+	"tare/lab/dockerapi"
 	"time"
 )
-
-// DefaultDockerHost is where Docker Engine listens unless it is told otherwise.
-const DefaultDockerHost = "unix:///var/run/docker.sock"
 
 // maxAPI is the newest version of Docker Engine's API whose answers this package was written for. An engine that
 // speaks an older one is asked in that; all that is used here is in versions from 1.41 (Engine 20.10) on.
@@ -38,9 +34,7 @@ const (
 	importTime = 15 * time.Minute
 )
 
-// daemon speaks the few words of Docker Engine's API that are needed. The project's own client is not used: it
-// would bring tracing libraries into a program that is also the first process of every guest, where each
-// package's start-up counts.
+// daemon speaks the few words of Docker Engine's API that are needed.
 type daemon struct {
 	host string // "unix:///…"
 	http *http.Client
@@ -49,24 +43,11 @@ type daemon struct {
 
 // dial connects to the engine and agrees on a version. The error is one line that says how to start it.
 func dial(ctx context.Context, dockerHost string) (*daemon, error) {
-	if dockerHost == "" {
-		dockerHost = os.Getenv("DOCKER_HOST")
+	dockerHost, socket, err := dockerapi.Host(dockerHost)
+	if err != nil {
+		return nil, err
 	}
-	if dockerHost == "" {
-		dockerHost = DefaultDockerHost
-	}
-	path, ok := strings.CutPrefix(dockerHost, "unix://")
-	if !ok {
-		return nil, fmt.Errorf("Docker Engine at %s: want unix:///PATH, an engine on this host (see DOCKER_HOST)", dockerHost)
-	}
-	e := &daemon{host: dockerHost, base: "http://docker", http: &http.Client{Transport: &http.Transport{
-		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, "unix", path)
-		},
-		// Nothing of a driver's lives longer than its calls.
-		DisableKeepAlives:  true,
-		DisableCompression: true,
-	}}}
+	e := &daemon{host: dockerHost, base: "http://docker", http: &http.Client{Transport: dockerapi.Transport(socket)}}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, e.base+"/_ping", nil)

@@ -67,7 +67,7 @@ type guest struct {
 	name   string
 }
 
-// Prepare hands the image to the engine, once for each content: it stays there, as a cache, until RemoveImages.
+// Prepare hands the image to the engine, once for each content: it stays there, as a cache.
 // Provision does it too; done before, it does not count as a guest's start.
 func (d *Driver) Prepare(ctx context.Context, img *image.Image) error {
 	e, err := dial(ctx, d.Host)
@@ -76,32 +76,6 @@ func (d *Driver) Prepare(ctx context.Context, img *image.Image) error {
 	}
 	_, err = e.imageFor(ctx, &img.Tree)
 	return err
-}
-
-// RemoveImages removes the images that Tare handed to the engine, and says which. Those that a container still
-// uses stay, with an error.
-func (d *Driver) RemoveImages(ctx context.Context) (removed []string, err error) {
-	e, err := dial(ctx, d.Host)
-	if err != nil {
-		return nil, err
-	}
-	var images []struct {
-		ID       string `json:"Id"`
-		RepoTags []string
-	}
-	q := url.Values{"filters": {`{"label":["` + labelImage + `"]}`}}
-	if err := e.do(ctx, http.MethodGet, "/images/json", q, nil, &images); err != nil {
-		return nil, err
-	}
-	var errs []error
-	for _, i := range images {
-		if err := e.do(ctx, http.MethodDelete, "/images/"+i.ID, nil, nil, nil); err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		removed = append(removed, strings.Join(append(i.RepoTags, i.ID), " "))
-	}
-	return removed, errors.Join(errs...)
 }
 
 // imageFor returns the engine's name of the image with the tree's content, and makes it where the engine lacks it.

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"tare/lab/dockerapi"
 	"tare/lab/engine"
 	"tare/lab/engine/conformance"
 	"tare/lab/journal"
@@ -61,25 +62,20 @@ func TestDocker(t *testing.T) {
 	startDocker(t)
 	conformance.Run(t, dockerSubject, conformance.Containers)
 	t.Run("no hello", func(t *testing.T) { conformance.NoHello(t, dockerSubject, notebook.Vanilla) })
-	removed, err := (&Driver{}).RemoveImages(t.Context())
-	if err != nil || len(removed) != 1 {
-		t.Errorf("RemoveImages: %q, %v; want the suite's one image removed", removed, err)
-	}
 }
 
 // The host's own engine sets up a firewall, as users' engines do, and forwards what comes to the published port.
-// Containers of an OCI runtime meet that firewall too, of other engines.
+// Containers of other engines meet that firewall too, in their own tests.
 func TestDockerWithItsFirewall(t *testing.T) {
-	e, err := dial(t.Context(), DefaultDockerHost)
+	e, err := dial(t.Context(), dockerapi.DefaultHost)
 	conformance.Need(t, err == nil, "the host's own Docker Engine (scripts/docker start)")
 	s := dockerSubject
 	s.New = func(l engine.Env) (engine.Driver, error) {
-		return &Driver{Env: l, Host: DefaultDockerHost, kind: Kind}, nil
+		return &Driver{Env: l, Host: dockerapi.DefaultHost, kind: Kind}, nil
 	}
 	s.Objects = nil // others may use the engine at the same time
 	img := conformance.OnNetwork(t, s, conformance.Containers, notebook.NetBridge)
 	_, hex, _ := strings.Cut(img.Digest, ":")
-	// Not RemoveImages: others there are somebody's cache.
 	if err := e.do(t.Context(), http.MethodDelete, "/images/"+imageRepository+":"+hex[:12], nil, nil, nil); err != nil {
 		t.Error(err)
 	}

@@ -24,7 +24,7 @@ var GVisor = func() engine.Kind {
 	k.Usual, k.Untraceable = false, "the sandbox has a kernel of its own, which has no probes"
 	// It is one program on the host that plays a kernel.
 	k.Limitations = []engine.Limitation{
-		{Name: engine.NoOOMCount, Why: "gVisor's kernel has no such count, so a trial that was killed for memory shows SIGKILL alone"},
+		{Name: engine.NoOOMCount, Why: "gVisor's kernel keeps none, so a trial that was killed for memory shows SIGKILL alone"},
 		{Name: engine.NoHostProcesses, Why: "the host sees gVisor's own processes alone, and the guest numbers its CPUs from 0"},
 		{Name: engine.NoCPUTime, Why: "gVisor counts by a clock of its own, which goes on while its quota is used up"},
 	}

@@ -50,7 +50,7 @@ func TestProbe(t *testing.T) {
 		t.Errorf("gVisor: %+v, want supported", c)
 	}
 	for _, l := range GVisor.Limitations {
-		if c.Answer == notebook.Supported && !strings.Contains(c.Why, "not so that "+l.Name+": "+l.Why) {
+		if c.Answer == notebook.Supported && !strings.Contains(c.Why, "limitation: "+l.Name+": "+l.Why) {
 			t.Errorf("%q does not declare the limitation %+v", c.Why, l)
 		}
 	}
