@@ -182,6 +182,10 @@ func (l *list) draw() *frame {
 	if l.axis != "" {
 		at += 16
 	}
+	long := len(l.lines) > 15 // its end is not seen with its beginning: the axis is named at both
+	if long {
+		at += 14
+	}
 	f := &frame{canvas: &canvas{w: pageWidth}, x0: 2 + names + gap + 4, x1: pageWidth - 2 - said - gap, low: l.low, high: l.high, pitch: l.pitch}
 	right := fit(l.right, smallSize, pageWidth/2)
 	f.text(pageWidth-2, 13, end, smallSize, muted, right)
@@ -220,6 +224,9 @@ func (l *list) draw() *frame {
 	}
 	for _, t := range apart(scale, f.x, smallSize, 0, pageWidth) {
 		f.text(f.x(t.value), at+12, middle, smallSize, muted, t.label)
+		if long {
+			f.text(f.x(t.value), 27, middle, smallSize, muted, t.label)
+		}
 	}
 	return f
 }

@@ -132,7 +132,7 @@ func (c *canvas) text(x, y float64, a anchor, size float64, col colour, s string
 const (
 	pageWidth = 440.0 // of every figure: on a phone's 360 pixels its texts are still read, and a page shows it larger
 	textSize  = 11.5
-	smallSize = 10.0
+	smallSize = 10.5
 )
 
 // typeface is the font whose widths the figures are laid out with, which PDFs embed. A browser may have another: each

@@ -115,7 +115,8 @@ func columns(marks []mark, axis string, network bool) *canvas {
 		}
 		foot := c.h - 18
 		c.line(muted, 0.7, first+slot*0.14, foot, x1, foot)
-		c.text((first+slot*0.14+x1)/2, foot+13, middle, smallSize, ink, fit(m.group, smallSize, at-first+slot*gap*0.9))
+		under := (first + slot*0.14 + x1) / 2
+		c.text(under, foot+13, middle, smallSize, ink, fit(m.group, smallSize, min(at-first+slot*gap*0.9, 2*under-4, 2*(pageWidth-under)-4)))
 		at += gap * slot
 		first = at
 	}

@@ -83,7 +83,7 @@ func start(t *testing.T, env ...string) *tab {
 	for _, f := range []string{"disable-quic", "disable-background-networking", "disable-component-update", "disable-sync", "disable-default-apps", "disable-extensions", "disable-dev-shm-usage", "hide-scrollbars"} {
 		opts = append(opts, chromedp.Flag(f, true))
 	}
-	bounded, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	bounded, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 	alloc, cancelAlloc := chromedp.NewExecAllocator(bounded, opts...)
 	ctx, cancelTab := chromedp.NewContext(alloc)
 	t.Cleanup(func() {

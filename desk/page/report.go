@@ -21,6 +21,7 @@ import (
 	"tare/desk/data"
 	"tare/desk/explain"
 	"tare/desk/model"
+	"tare/notebook/durable"
 )
 
 // Options say what a report is of.
@@ -92,15 +93,15 @@ func write(s *data.Summary, acc *explain.Accounts, out string, opt Options) ([]s
 		}
 		for _, it := range made {
 			name := filepath.Join(dir, figs[i].File+it.ext)
-			if err := replace(name, it.data); err != nil {
-				return nil, err
+			if err := durable.WriteFile(name, it.data, 0o644); err != nil {
+				return nil, fmt.Errorf("page: %w", err)
 			}
 			files = append(files, name)
 		}
 	}
 	// The page comes last: it links to the figures.
-	if err := replace(files[0], page); err != nil {
-		return nil, err
+	if err := durable.WriteFile(files[0], page, 0o644); err != nil {
+		return nil, fmt.Errorf("page: %w", err)
 	}
 	return files, nil
 }
@@ -136,27 +137,4 @@ func studyDate(s *data.Summary) time.Time {
 		}
 	}
 	return first
-}
-
-// replace writes a file whole or not at all.
-func replace(name string, data []byte) (err error) {
-	f, err := os.CreateTemp(filepath.Dir(name), ".tare-*")
-	if err != nil {
-		return fmt.Errorf("page: writing %s: %w", name, err)
-	}
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("page: writing %s: %w", name, errors.Join(err, os.Remove(f.Name())))
-		}
-	}()
-	if _, err := f.Write(data); err != nil {
-		return errors.Join(err, f.Close())
-	}
-	if err := f.Chmod(0o644); err != nil {
-		return errors.Join(err, f.Close())
-	}
-	if err := f.Close(); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), name)
 }
