@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"tare/notebook/durable"
 )
@@ -66,7 +67,7 @@ func free(dir string) error {
 	}
 	for _, e := range found {
 		ours := []string{hostFile, guestsFile, trialsFile, sessionsFile, lockFile}
-		if !slices.Contains(ours, e.Name()) && !durable.IsPart(e.Name()) {
+		if !slices.Contains(ours, e.Name()) && !strings.HasSuffix(e.Name(), durable.PartSuffix) {
 			return fmt.Errorf("%s holds %q, which is not Tare's: name an empty or a new folder for the results", dir, e.Name())
 		}
 	}
@@ -89,7 +90,7 @@ func Admits(dir, name string) error {
 		if err := free(dir); err != nil {
 			return err
 		}
-		f, err := os.CreateTemp(dir, "*.part")
+		f, err := os.CreateTemp(dir, "*"+durable.PartSuffix)
 		if err != nil {
 			return fmt.Errorf("the results cannot be kept there: %w", err)
 		}

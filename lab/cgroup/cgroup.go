@@ -366,31 +366,3 @@ func parseMemoryLimit(s string) (int64, error) {
 	}
 	return int64(n), nil
 }
-
-// OOMKills is how many processes the kernel has killed because the cgroup was at its memory limit: in version 2
-// with the cgroups below it, in version 1 in the cgroup itself. dir is the memory controller's (see Of).
-func OOMKills(dir string) (int64, error) {
-	n, err := host.oomKills(dir)
-	if err != nil {
-		return 0, fmt.Errorf("cgroup: processes killed for memory: %w", err)
-	}
-	return n, nil
-}
-
-func (s system) oomKills(dir string) (int64, error) {
-	file := dir + "/memory.events"
-	text, err := s.Read(file)
-	if errors.Is(err, fs.ErrNotExist) {
-		file = dir + "/memory.oom_control"
-		text, err = s.Read(file)
-	}
-	if err != nil {
-		return 0, err
-	}
-	for line := range strings.Lines(text) {
-		if f := strings.Fields(line); len(f) == 2 && f[0] == "oom_kill" {
-			return strconv.ParseInt(f[1], 10, 64)
-		}
-	}
-	return 0, fmt.Errorf("%s has no line oom_kill; a kernel from 4.13 on has it", file)
-}

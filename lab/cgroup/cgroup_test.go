@@ -6,12 +6,10 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -43,7 +41,6 @@ type machine struct{ proctest.Tree }
 func (m machine) find(pid, controller string) (Group, error) {
 	return system{m.Tree.Tree}.find(pid, controller)
 }
-func (m machine) oomKills(dir string) (int64, error) { return system{m.Tree.Tree}.oomKills(dir) }
 func (m machine) limitsOf(pid string) (notebook.Limits, error) {
 	return system{m.Tree.Tree}.limitsOf(pid)
 }
@@ -260,52 +257,6 @@ func TestLimitsByAffinity(t *testing.T) {
 	l, err := LimitsOf(cmd.Process.Pid)
 	if err != nil || l.CPUs != strconv.Itoa(online[1]) {
 		t.Errorf("limits %+v, %v, want CPU %d", l, err, online[1])
-	}
-}
-
-func TestOOMKills(t *testing.T) {
-	require.Root(t)
-	g, err := host.find("self", "memory")
-	if err != nil {
-		t.Fatal(err)
-	}
-	require.That(t, g.Version == 1, "the memory controller in cgroup v1")
-	dir := makeGroup(t, g.Top, "oom")
-	if n, err := OOMKills(dir); err != nil || n != 0 {
-		t.Fatalf("OOMKills of a new cgroup = %d, %v", n, err)
-	}
-	if err := os.WriteFile(dir+"/memory.limit_in_bytes", []byte("16777216"), 0); err != nil {
-		t.Fatal(err)
-	}
-	// Enters the cgroup itself, then takes more than it may have.
-	cmd := exec.Command("/bin/sh", "-c", "echo $$ >"+dir+"/cgroup.procs && head -c 200000000 /dev/zero | tail -c 100000000 >/dev/null")
-	kill := time.AfterFunc(20*time.Second, func() { _ = cmd.Process.Kill() })
-	// The shell says 137 of a child that SIGKILL ended; where killing that was not enough at once, it was killed itself.
-	err = cmd.Run()
-	if err == nil || !strings.Contains(err.Error(), "137") && !strings.Contains(err.Error(), "signal: killed") {
-		t.Errorf("a process beyond the limit ended with %v", err)
-	}
-	if !kill.Stop() {
-		t.Error("it was ended by this test, not by the kernel")
-	}
-	// Where killing the largest is not enough at once, the kernel kills another.
-	if n, err := OOMKills(dir); err != nil || n < 1 || n > 3 {
-		t.Errorf("OOMKills = %d, %v, want 1 to 3", n, err)
-	}
-	if _, err := OOMKills("/proc"); err == nil {
-		t.Error("OOMKills of what is no cgroup is no error")
-	}
-}
-
-func TestOOMKillsV2(t *testing.T) {
-	s := machine{proctest.New()}
-	s.Put("/sys/fs/cgroup/a/memory.events", "low 0\nhigh 0\nmax 12\noom 3\noom_kill 2\noom_group_kill 0")
-	if n, err := s.oomKills("/sys/fs/cgroup/a"); err != nil || n != 2 {
-		t.Errorf("oomKills = %d, %v, want 2", n, err)
-	}
-	s.Put("/sys/fs/cgroup/b/memory.oom_control", "oom_kill_disable 0\nunder_oom 0")
-	if n, err := s.oomKills("/sys/fs/cgroup/b"); err == nil {
-		t.Errorf("oomKills of an old kernel = %d", n)
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 
 	"tare/internal/require"
 	"tare/lab/journal"
+	"tare/lab/proc"
 )
 
 func TestValidID(t *testing.T) {
@@ -91,7 +92,7 @@ func TestFolderTakesAllWithIt(t *testing.T) {
 	}
 	defer other.End(ctx, 0)
 
-	if mounts, err := MountsBelow(folder); err != nil || len(mounts) != 4 {
+	if mounts, err := proc.MountsBelow(folder); err != nil || len(mounts) != 4 {
 		t.Fatalf("MountsBelow: %q, %v; want 4", mounts, err)
 	}
 	if _, err := NewChanges(j, nil).MakeFolder(state, "guest"); err == nil {
@@ -100,7 +101,7 @@ func TestFolderTakesAllWithIt(t *testing.T) {
 	if err := c.Undo(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if mounts, err := MountsBelow(folder); err != nil || len(mounts) != 0 {
+	if mounts, err := proc.MountsBelow(folder); err != nil || len(mounts) != 0 {
 		t.Errorf("after Undo: mounts %q, %v", mounts, err)
 	}
 	if _, err := os.Lstat(folder); !errors.Is(err, os.ErrNotExist) {

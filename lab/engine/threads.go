@@ -3,14 +3,7 @@
 package engine
 
 import (
-	"errors"
-	"fmt"
-	"io/fs"
-	"os"
-	"strconv"
-
-	"golang.org/x/sys/unix"
-
+	"tare/lab/proc"
 	"tare/notebook"
 )
 
@@ -23,7 +16,7 @@ func ThreadsOf(pids []int, ruler int) ([]Thread, error) {
 		if pid == ruler {
 			role = notebook.RoleRuler
 		}
-		tids, err := Tasks(pid)
+		tids, err := proc.Threads(pid)
 		if err != nil {
 			return nil, err
 		}
@@ -32,24 +25,4 @@ func ThreadsOf(pids []int, ruler int) ([]Thread, error) {
 		}
 	}
 	return all, nil
-}
-
-// Tasks are the threads of a process; none where it has ended.
-func Tasks(pid int) ([]int, error) {
-	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("threads of process %d: %w", pid, err)
-	}
-	var tids []int
-	for _, e := range entries {
-		tid, err := strconv.Atoi(e.Name())
-		if err != nil {
-			return nil, fmt.Errorf("threads of process %d: %q is not a number", pid, e.Name())
-		}
-		tids = append(tids, tid)
-	}
-	return tids, nil
 }

@@ -94,13 +94,6 @@ func (p Probe) ask(ctx context.Context) notebook.Capability {
 	return c
 }
 
-// Supports says whether the capability of this name was found to be supported.
-func Supports(answers []notebook.Capability, name string) bool {
-	return slices.ContainsFunc(answers, func(c notebook.Capability) bool {
-		return c.Name == name && c.Answer == notebook.Supported
-	})
-}
-
 func supported(format string, a ...any) notebook.Capability {
 	return notebook.Capability{Answer: notebook.Supported, Why: fmt.Sprintf(format, a...)}
 }

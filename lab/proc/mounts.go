@@ -100,3 +100,19 @@ func MountsAt(path string) (on int, under []string, err error) {
 	}
 	return on, under, nil
 }
+
+// MountsBelow lists the mount points at and below dir, a path without symbolic links, in the order in which they were
+// mounted; one that is mounted over several times is listed as often.
+func MountsBelow(dir string) ([]string, error) {
+	mounts, err := Host.Mounts()
+	if err != nil {
+		return nil, err
+	}
+	var found []string
+	for _, m := range mounts {
+		if within(dir, m.Point) {
+			found = append(found, m.Point)
+		}
+	}
+	return found, nil
+}

@@ -16,6 +16,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+
+	"tare/notebook/durable"
 )
 
 // The programs' names.
@@ -74,25 +76,7 @@ func File(state, name string) (path string, err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", fmt.Errorf("a folder for the %s: %w", name, err)
 	}
-	f, err := os.CreateTemp(dir, ".new-")
-	if err != nil {
-		return "", fmt.Errorf("writing the %s: %w", name, err)
-	}
-	defer os.Remove(f.Name()) // by then it has another name if all went well
-	_, err = f.Write(content)
-	if err == nil {
-		err = f.Chmod(0o755)
-	}
-	if err == nil {
-		err = f.Sync()
-	}
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
+	if err := durable.WriteFile(path, content, 0o755); err != nil {
 		return "", fmt.Errorf("writing the %s: %w", name, err)
 	}
 	return path, nil
@@ -122,7 +106,7 @@ func Sweep(state string) (removed []string, err error) {
 	}
 	for _, e := range entries {
 		if keep[e.Name()] {
-			half, err := filepath.Glob(filepath.Join(dir, e.Name(), ".new-*"))
+			half, err := filepath.Glob(filepath.Join(dir, e.Name(), "*"+durable.PartSuffix))
 			if err != nil {
 				return removed, err
 			}

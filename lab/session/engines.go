@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
 	"tare/lab/engine"
 	"tare/lab/engine/bare"
 	"tare/lab/engine/docker"

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"math"
 	"slices"
+
 	"tare/lab/engine"
 	"tare/lab/engine/bare"
 	"tare/lab/host"

@@ -12,10 +12,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"tare/lab/engine"
 	"tare/lab/host"
@@ -26,6 +23,7 @@ import (
 	"tare/lab/trace"
 	"tare/lab/workload"
 	"tare/notebook"
+	"tare/notebook/durable"
 )
 
 // StateDir is where Tare keeps its images, its journal and its guests' folders. The environment's TARE_STATE, an
@@ -122,26 +120,11 @@ func takeHost(state string) (*os.File, error) {
 	if err := os.MkdirAll(state, 0o755); err != nil {
 		return nil, err
 	}
-	path := filepath.Join(state, "lock")
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
-	if err != nil {
-		return nil, err
+	f, err := durable.Claim(filepath.Join(state, "lock"))
+	if held := (*durable.HeldError)(nil); errors.As(err, &held) {
+		return nil, fmt.Errorf("another tare (process %s) measures on this host, and two would measure each other: wait for it, or end it", held.By)
 	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		who := make([]byte, 20)
-		n, _ := f.ReadAt(who, 0) // only for the message
-		f.Close()
-		return nil, fmt.Errorf("another tare (process %s) measures on this host, and two would measure each other: wait for it, or end it", strings.TrimSpace(string(who[:n])))
-	}
-	if err := f.Truncate(0); err != nil {
-		f.Close()
-		return nil, err
-	}
-	if _, err := fmt.Fprintln(f, os.Getpid()); err != nil {
-		f.Close()
-		return nil, err
-	}
-	return f, nil
+	return f, err
 }
 
 // recoverHost undoes what runs that died have left, and says what.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
 	"tare/lab/host"
 	"tare/notebook"
 )

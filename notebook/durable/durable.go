@@ -8,14 +8,10 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 )
 
-// partSuffix ends the name of a file that is not whole yet.
-const partSuffix = ".part"
-
-// IsPart says whether a file of that name is one that WriteFile or Replace was killed over.
-func IsPart(name string) bool { return strings.HasSuffix(name, partSuffix) }
+// PartSuffix ends the name of a file that is not whole yet: WriteFile or Replace is at it, or was killed over it.
+const PartSuffix = ".part"
 
 // WriteFile puts a file in place, whole or not at all, with these permissions whatever the umask, and returns when it and
 // its name are on the disk.
@@ -30,7 +26,7 @@ func WriteFile(path string, data []byte, perm os.FileMode) error {
 // stays.
 func Replace(path string, perm os.FileMode, write func(io.Writer) error) (err error) {
 	dir := filepath.Dir(path)
-	f, err := os.CreateTemp(dir, "*"+partSuffix)
+	f, err := os.CreateTemp(dir, "*"+PartSuffix)
 	if err != nil {
 		return fmt.Errorf("cannot write %s: %w", path, err)
 	}

@@ -138,7 +138,7 @@ func (g *guest) Processes() ([]int, error) {
 	default:
 		pids = append(pids, g.PID)
 	}
-	in, err := engine.ProcessesIn(g.root)
+	in, err := proc.In(g.root)
 	for _, pid := range in {
 		if pid != g.PID {
 			pids = append(pids, pid)

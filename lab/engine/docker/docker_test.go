@@ -15,13 +15,15 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"testing"
+	"time"
+
 	"tare/lab/dockerapi"
 	"tare/lab/engine"
 	"tare/lab/engine/conformance"
 	"tare/lab/journal"
+	"tare/lab/proc"
 	"tare/notebook"
-	"testing"
-	"time"
 )
 
 var dockerSubject = conformance.Subject{
@@ -111,7 +113,7 @@ func startDocker(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		mounts, err := engine.MountsBelow(dir)
+		mounts, err := proc.MountsBelow(dir)
 		if err != nil {
 			t.Error(err)
 		}

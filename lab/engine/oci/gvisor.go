@@ -15,6 +15,7 @@ import (
 	"tare/lab/cgroup"
 	"tare/lab/engine"
 	"tare/lab/engine/oci/config"
+	"tare/lab/proc"
 	"tare/notebook"
 )
 
@@ -151,7 +152,7 @@ func (g *sandboxed) Threads() ([]engine.Thread, error) {
 		if n := nameOf(pid); n != sentryName && n != goferName {
 			continue
 		}
-		tids, err := engine.Tasks(pid)
+		tids, err := proc.Threads(pid)
 		if err != nil {
 			return nil, err
 		}

@@ -177,7 +177,7 @@ func hideV2() error {
 func undoOCI(ctx context.Context, e journal.Entry) error {
 	states := e.Detail["states"]
 	// The runtime itself first: one that outlived its Tare may still be making what is looked for below.
-	if err := engine.EndProcesses(ctx, filepath.Dir(states), []string{e.Detail["runtime"]}); err != nil {
+	if err := proc.EndAll(ctx, filepath.Dir(states), []string{e.Detail["runtime"]}); err != nil {
 		return err
 	}
 	// A runtime keeps a folder for each container that it knows.

@@ -247,7 +247,7 @@ func undoPodman(ctx context.Context, e journal.Entry) error {
 		programs = append(programs, path)
 	}
 	// The programs first: while they live they may make what is looked for below.
-	if err := engine.EndProcesses(ctx, e.Detail["folder"], programs); err != nil {
+	if err := proc.EndAll(ctx, e.Detail["folder"], programs); err != nil {
 		return err
 	}
 	bounded, cancel := context.WithTimeout(ctx, 20*time.Second)

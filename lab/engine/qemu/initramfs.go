@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tare/lab/engine/qemu/guestinit"
+	"tare/notebook/durable"
 )
 
 // file is one entry of an initramfs: a folder, a device node or a regular file by its mode.
@@ -50,7 +51,7 @@ func initramfs(dir string, files []file) (string, error) {
 	if err := os.Chtimes(final, now, now); err == nil {
 		return final, nil
 	}
-	old, err := filepath.Glob(filepath.Join(dir, "*.cpio*"))
+	old, err := filepath.Glob(filepath.Join(dir, "*"))
 	if err != nil {
 		return "", err
 	}
@@ -61,19 +62,7 @@ func initramfs(dir string, files []file) (string, error) {
 			}
 		}
 	}
-	tmp, err := os.CreateTemp(dir, "new-*.cpio.tmp")
-	if err != nil {
-		return "", fmt.Errorf("vm: initramfs: %w", err)
-	}
-	defer os.Remove(tmp.Name()) // gone already when all went well
-	defer tmp.Close()
-	if err := writeCPIO(tmp, files); err != nil {
-		return "", err
-	}
-	if err := tmp.Close(); err != nil {
-		return "", fmt.Errorf("vm: initramfs: %w", err)
-	}
-	if err := os.Rename(tmp.Name(), final); err != nil {
+	if err := durable.Replace(final, 0o644, func(w io.Writer) error { return writeCPIO(w, files) }); err != nil {
 		return "", fmt.Errorf("vm: initramfs: %w", err)
 	}
 	return final, nil

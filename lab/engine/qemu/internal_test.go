@@ -27,6 +27,7 @@ import (
 
 	"tare/lab/network"
 	"tare/notebook"
+	"tare/notebook/durable"
 )
 
 func TestConsoleKeepsItsEnd(t *testing.T) {
@@ -217,14 +218,11 @@ func TestModules(t *testing.T) {
 // Waiting for another that fetches the kernel ends with the context, and its half-unpacked folder is not taken for one.
 func TestFetchKernelWaits(t *testing.T) {
 	dir := t.TempDir()
-	lock, err := os.Create(filepath.Join(dir, "lock"))
+	unlock, err := durable.Lock(t.Context(), filepath.Join(dir, "lock"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer lock.Close()
-	if err := flock(context.Background(), lock); err != nil {
-		t.Fatal(err)
-	}
+	defer unlock()
 	if err := os.MkdirAll(filepath.Join(dir, "tmp-1", "root", "boot"), 0o755); err != nil {
 		t.Fatal(err)
 	}

@@ -20,6 +20,8 @@ import (
 	"strings"
 	"time"
 
+	"tare/notebook/durable"
+
 	"github.com/klauspost/compress/zstd"
 	"github.com/ulikunitz/xz"
 	"golang.org/x/sys/unix"
@@ -64,14 +66,11 @@ func fetchKernel(ctx context.Context, dir string) (Kernel, error) {
 		return k, err
 	}
 	// One fetches, others wait: whatever temporary folder is seen under the lock is somebody's who died.
-	lock, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR|unix.O_CLOEXEC, 0o644)
+	unlock, err := durable.Lock(ctx, filepath.Join(dir, "lock"))
 	if err != nil {
-		return Kernel{}, fmt.Errorf("vm: lock of guest kernels: %w", err)
+		return Kernel{}, fmt.Errorf("vm: another process fetches the guests' kernel: %w", err)
 	}
-	defer lock.Close()
-	if err := flock(ctx, lock); err != nil {
-		return Kernel{}, fmt.Errorf("vm: wait for another process that fetches the guests' kernel: %s: %w", lock.Name(), err)
-	}
+	defer unlock() // it ends a lock; nothing was written
 	if k, ok, err := unpackedKernel(dir); err != nil || ok {
 		return k, err
 	}
@@ -118,23 +117,6 @@ func fetchKernel(ctx context.Context, dir string) (Kernel, error) {
 		return Kernel{}, fmt.Errorf("vm: keep the guests' kernel: %w", err)
 	}
 	return kernelIn(final, name)
-}
-
-// flock locks a file. The kernel has no wait for that which ends with a context, hence the looking again and again.
-func flock(ctx context.Context, f *os.File) error {
-	again := time.NewTicker(50 * time.Millisecond)
-	defer again.Stop()
-	for {
-		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		if err != unix.EWOULDBLOCK && err != unix.EINTR {
-			return err
-		}
-		select {
-		case <-again.C:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
 }
 
 // command runs a program and gives its standard output; the error has the end of what it said.

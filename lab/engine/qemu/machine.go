@@ -18,8 +18,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"tare/lab/engine"
 	"tare/lab/engine/qemu/guestinit"
+	"tare/lab/proc"
 	"tare/notebook"
 )
 
@@ -265,7 +265,7 @@ func (m *machine) threads(ctx context.Context) (vcpus, others []int, err error) 
 	if err := m.qmp.run(ctx, "query-cpus-fast", nil, &cpus); err != nil {
 		return nil, nil, err
 	}
-	all, err := engine.Tasks(m.process.Pid)
+	all, err := proc.Threads(m.process.Pid)
 	if err != nil {
 		return nil, nil, err
 	}

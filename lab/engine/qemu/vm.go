@@ -22,8 +22,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"tare/lab/image"
 	"time"
+
+	"tare/lab/image"
 
 	"tare/lab/engine"
 	"tare/lab/engine/qemu/guestinit"
