@@ -35,7 +35,7 @@ cross:
 	GOOS=darwin GOARCH=arm64 $(GO) build -o /dev/null ./cmd/tare
 	GOOS=windows GOARCH=amd64 $(GO) build -o /dev/null ./cmd/tare
 
-# The probes' BPF objects, and golden files from what the code prints now; look at the difference before it is committed.
+# The tracers' BPF objects, and golden files from what the code prints now: review the difference before you commit it.
 generate:
 	@scripts/generate
 	CGO_ENABLED=0 $(GO) test ./desk/... -update

@@ -556,7 +556,7 @@ func TestBadInputIsOneLine(t *testing.T) {
 		{"malformed YAML", []string{"run", write("bad.yaml", "name: x\n  y: [")}, "bad.yaml:"},
 		{"unknown key", []string{"run", write("key.yaml", "name: x\nplatfroms: []\n")}, "key.yaml:2: unknown key platfroms"},
 		{"unknown platform", []string{"bench", "--platforms", "lxd", "--", "true"}, `unknown platform "lxd"`},
-		{"unknown engine", []string{"bench", "--platforms", "cn:podman", "--", "true"}, `unknown engine "podman"`},
+		{"unknown engine", []string{"bench", "--platforms", "cn:lxd", "--", "true"}, `unknown engine "lxd"`},
 		{"unknown instance", []string{"bench", "--instances", "huge", "--", "true"}, `unknown instance "huge"`},
 		{"unknown flag", []string{"run", "quick", "--fast"}, "unknown flag: --fast"},
 		{"unknown accelerator", []string{"run", "quick", "--accel", "xen"}, `--accel "xen"`},
