@@ -85,7 +85,7 @@ func (r *running) check(c *cobra.Command) error {
 	return oneOf("--format", r.format, "table", "json")
 }
 
-// probes are those that are to look on; none where nothing is to be explained.
+// probes are the tracers that --explain names; none without it.
 func (r *running) probes() ([]string, error) {
 	if r.explain == "" {
 		return nil, nil

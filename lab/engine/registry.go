@@ -29,7 +29,7 @@ type Kind struct {
 	Accelerators []string
 	// Fractions: a vanilla guest can have a part of a core.
 	Fractions bool
-	// NoHostNetwork: its guests have a kernel of their own, and no part in the host's network.
+	// NoHostNetwork: its guests have a kernel and so a network of their own, never the host's.
 	NoHostNetwork bool
 
 	// Network is how a guest is connected where nothing else is asked for; "" leaves it to the engine. isolation is the
@@ -99,11 +99,11 @@ func (k Kind) Supports(t notebook.Treatment) error {
 	whole := cores == math.Trunc(cores)
 	switch {
 	case !whole && !k.Fractions:
-		return k.Unsupported(fmt.Sprintf("%g cores", cores), "it gives whole cores alone; a part of a core needs the quota of a container's cgroup")
+		return k.Unsupported(fmt.Sprintf("%g cores", cores), "it gives whole cores only; a part of a core needs a container's CPU quota")
 	case !whole && t.Provisioning == notebook.Pinned:
-		return k.Unsupported(fmt.Sprintf("%g cores, %s", cores, t.Provisioning), "a CPU set is of whole CPUs; ask for "+notebook.Vanilla+", or for whole cores")
+		return k.Unsupported(fmt.Sprintf("%g cores, %s", cores, t.Provisioning), "a CPU set has whole CPUs only; ask for "+notebook.Vanilla+" provisioning, or for whole cores")
 	case t.Network == notebook.NetHost && k.NoHostNetwork:
-		return k.Unsupported("the host's network", "its guests have a kernel of their own, which has no part in it; ask for "+notebook.NetBridge)
+		return k.Unsupported("the host's network", "its guests have a network of their own; ask for "+notebook.NetBridge)
 	}
 	return nil
 }

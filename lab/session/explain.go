@@ -12,8 +12,8 @@ import (
 	"tare/notebook"
 )
 
-// Explain makes the named probes ready to look on at the explained trials of a study, until the lab is closed, and says which of
-// them, or what part of them, this host cannot have, and why. An error is a name that is not known.
+// Explain makes the named tracers ready for the traced trials of a study, until the session is closed, and says which of them,
+// or what part of them, this host does not support, and why. A name that is not known is an error.
 func (l *Lab) Explain(names []string) (missing map[string]string, err error) {
 	if l.kit, err = trace.Open(names); err != nil {
 		return nil, err
@@ -21,7 +21,7 @@ func (l *Lab) Explain(names []string) (missing map[string]string, err error) {
 	return l.kit.Missing(), nil
 }
 
-// probes says of each probe whether this host takes it.
+// probes says of each tracer whether this host supports it.
 func probes() []notebook.Capability {
 	if os.Geteuid() != 0 {
 		return []notebook.Capability{{Name: "probes", Answer: notebook.Inconclusive, Why: "only root loads them into the kernel to find out", Do: "sudo tare doctor"}}
@@ -48,7 +48,7 @@ func probes() []notebook.Capability {
 // Look implements study.Guest.
 func (g guest) Look(clock study.Guest) (ruler.Watch, error) {
 	if g.kit == nil {
-		return nil, errors.New("no probes were made ready")
+		return nil, errors.New("no tracers were made ready")
 	}
 	pids, err := g.Processes()
 	if err != nil {
@@ -75,7 +75,7 @@ func (g guest) Look(clock study.Guest) (ruler.Watch, error) {
 	return watch(g.kit, t), nil
 }
 
-// watch begins to look. What an attempt could not take back is the error of Stop, as it is after a look.
+// watch attaches the tracers. What a failed attempt could not take back is the error of Stop, as it is after a trace.
 func watch(kit *trace.Kit, t trace.Target) ruler.Watch {
 	w, err := kit.Watch(t)
 	if err != nil {

@@ -20,10 +20,10 @@ type ended struct {
 func (e ended) Processes() ([]int, error)         { return e.pids, nil }
 func (e ended) Threads() ([]engine.Thread, error) { return nil, errors.New("QEMU does not answer") }
 
-func TestAGuestThatCannotBeLookedAt(t *testing.T) {
+func TestAGuestThatCannotBeTraced(t *testing.T) {
 	l := &Lab{}
-	if _, err := l.guest(ended{}, 1, nil).Look(nil); err == nil || !strings.Contains(err.Error(), "no probes") {
-		t.Errorf("without probes: %v", err)
+	if _, err := l.guest(ended{}, 1, nil).Look(nil); err == nil || !strings.Contains(err.Error(), "no tracers") {
+		t.Errorf("without tracers: %v", err)
 	}
 	if missing, err := l.Explain([]string{notebook.ProbeCPU}); err != nil || len(missing) != 0 {
 		t.Fatalf("%v, missing %v", err, missing)
@@ -34,6 +34,6 @@ func TestAGuestThatCannotBeLookedAt(t *testing.T) {
 		}
 	}
 	if _, err := l.Explain([]string{"sheduler"}); err == nil {
-		t.Error("an unknown probe was made ready")
+		t.Error("an unknown tracer was made ready")
 	}
 }

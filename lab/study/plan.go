@@ -39,9 +39,9 @@ type Guest interface {
 	Limits() (notebook.Limits, error)
 	Facts() engine.Facts
 	Address() engine.Address
-	// Look attaches the study's probes to the guest, until the watch is stopped. clock is the guest whose ruler runs the
-	// trial, where that is not this one's own: the trial's load is there. An error means that nothing looks on, and the trial is
-	// made without.
+	// Look attaches the study's tracers to the guest, until the watch is stopped. clock is the guest whose ruler runs the
+	// trial, where that is not this one's own: the trial's load is there. An error means that nothing is attached, and the trial
+	// is run without.
 	Look(clock Guest) (ruler.Watch, error)
 	Diagnose() string
 	Destroy(ctx context.Context) error
@@ -63,7 +63,7 @@ type Choices struct {
 	Input  string // a file in place of the workloads' own input
 	Tare   string // the program's version
 
-	Explain []string // the probes that look on at as many trials again; none: there are no such trials
+	Explain []string // the tracers of as many trials again; none: no trial is traced
 }
 
 // Plan is a study that is ready to be run: what is done, with what, and what is left out.
