@@ -2,7 +2,6 @@ package page
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -16,6 +15,7 @@ import (
 	"tare/desk/data"
 	"tare/internal/golden"
 	"tare/notebook"
+	"tare/notebook/notebooktest"
 )
 
 // rungCosts are what each rung of a made-up ladder costs by itself, by workload: of what is not named nothing.
@@ -28,12 +28,6 @@ var rungCosts = map[string]map[string]float64{
 // ladderFolder makes the folder of a study `ladder`.
 func ladderFolder(t testing.TB, kvm bool) string {
 	t.Helper()
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
 	at := time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)
 	study := notebook.Study{
 		Version: notebook.Version, Tare: "0.4.0", Name: "ladder", Title: "Overhead by isolation level", Source: "name: ladder\n", Hash: "sha256:11", Seed: 3, Created: at,
@@ -87,27 +81,19 @@ func ladderFolder(t testing.TB, kvm bool) string {
 		add(notebook.Treatment{Platform: notebook.VM, Engine: "qemu", Accelerator: accel, Provisioning: notebook.Pinned}, 0.4*cost("vm")*emulation, "")
 		add(notebook.Treatment{Platform: notebook.VMCN, Engine: "runc", Accelerator: accel, Provisioning: notebook.Pinned}, 0.4*cost("vm")*cost("vmcn")*emulation, "")
 	}
-	dir := filepath.Join(t.TempDir(), "L")
-	w, err := notebook.Create(dir, study, host)
-	must(err)
-	must(w.Session(notebook.Session{Time: at, Event: "start"}))
-	must(w.Session(notebook.Session{Time: at, Event: "end", Reason: "cap on rounds"}))
-	must(w.Close())
-	var guests, trials bytes.Buffer
+	records := []any{notebook.Session{Time: at, Event: "start"}, notebook.Session{Time: at, Event: "end", Reason: "cap on rounds"}}
 	g := rand.New(rand.NewPCG(3, 9))
 	for round := range study.Design.Cap {
 		for _, tr := range study.Treatments {
 			id := fmt.Sprintf("r%d-%s", round, tr.ID)
-			must(json.NewEncoder(&guests).Encode(notebook.Guest{ID: id, Treatment: tr.ID, Round: round, Start: at, Kernel: "6.18.5", RulerCostS: 4.3e-4, RulerCostN: 20, RoundTripS: 6e-5}))
+			records = append(records, notebook.Guest{ID: id, Treatment: tr.ID, Round: round, Start: at, Kernel: "6.18.5", RulerCostS: 4.3e-4, RulerCostN: 20, RoundTripS: 6e-5})
 			for k := range study.Design.Trials {
 				v := means[tr.ID] * (1 + 0.006*g.NormFloat64())
-				must(json.NewEncoder(&trials).Encode(notebook.Trial{Treatment: tr.ID, Round: round, Guest: id, Index: k, Start: at, Value: v, ElapsedS: v, HostS: v}))
+				records = append(records, notebook.Trial{Treatment: tr.ID, Round: round, Guest: id, Index: k, Start: at, Value: v, ElapsedS: v, HostS: v})
 			}
 		}
 	}
-	must(os.WriteFile(filepath.Join(dir, "guests.jsonl"), guests.Bytes(), 0o644))
-	must(os.WriteFile(filepath.Join(dir, "trials.jsonl"), trials.Bytes(), 0o644))
-	return dir
+	return notebooktest.Write(t, study, host, records...)
 }
 
 func readLadder(t testing.TB, kvm bool) *data.Summary {

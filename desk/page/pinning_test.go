@@ -1,13 +1,9 @@
 package page
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"hash/fnv"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +11,7 @@ import (
 	"tare/desk/chart"
 	"tare/desk/data"
 	"tare/notebook"
+	"tare/notebook/notebooktest"
 )
 
 // The four applications of the paper, as the studies `pinning` and `pinning-small` run them, with made-up times.
@@ -103,12 +100,6 @@ func networks() *pinning {
 
 func (p *pinning) write(t testing.TB) string {
 	t.Helper()
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
 	at := time.Date(2026, 11, 21, 7, 0, 0, 0, time.UTC)
 	study := notebook.Study{
 		Version: notebook.Version, Tare: "0.2.0", Name: "pinning", Title: "The Art of CPU-Pinning", Source: "name: pinning\n", Hash: "sha256:77", Seed: 7, Created: at,
@@ -194,13 +185,7 @@ func (p *pinning) write(t testing.TB) string {
 	for i := range p.host {
 		host.CPUs = append(host.CPUs, notebook.CPU{ID: i, Core: i})
 	}
-	dir := filepath.Join(t.TempDir(), p.hostID)
-	w, err := notebook.Create(dir, study, host)
-	must(err)
-	must(w.Session(notebook.Session{Time: at, Event: "start"}))
-	must(w.Session(notebook.Session{Time: at, Event: "end", Reason: "precise enough"}))
-	must(w.Close())
-	var guests, trials bytes.Buffer
+	records := []any{notebook.Session{Time: at, Event: "start"}, notebook.Session{Time: at, Event: "end", Reason: "precise enough"}}
 	seed := fnv.New64()
 	seed.Write([]byte(p.hostID))
 	g := rand.New(rand.NewPCG(3, seed.Sum64()))
@@ -211,7 +196,6 @@ func (p *pinning) write(t testing.TB) string {
 			if m.app.also != nil {
 				gu.ReadyS = 12
 			}
-			must(json.NewEncoder(&guests).Encode(gu))
 			v := m.mean * (1 + 0.012*g.NormFloat64())
 			x := notebook.Trial{Treatment: m.t.ID, Round: round, Guest: id, Start: at, Value: v, ElapsedS: v, HostS: v}
 			if m.app.also != nil {
@@ -221,12 +205,10 @@ func (p *pinning) write(t testing.TB) string {
 			if strings.HasPrefix(m.t.ID, "cassandra") && m.t.Platform == "vmcn" && round == 1 {
 				x.Warnings = []string{"the load used 0.97 of its CPU: it may be what was measured"}
 			}
-			must(json.NewEncoder(&trials).Encode(x))
+			records = append(records, gu, x)
 		}
 	}
-	must(os.WriteFile(filepath.Join(dir, "guests.jsonl"), guests.Bytes(), 0o644))
-	must(os.WriteFile(filepath.Join(dir, "trials.jsonl"), trials.Bytes(), 0o644))
-	return dir
+	return notebooktest.Write(t, study, host, records...)
 }
 
 // readPinning reads the studies' folders together.

@@ -18,39 +18,28 @@ import (
 	"tare/desk/data"
 	"tare/internal/golden"
 	"tare/notebook"
+	"tare/notebook/notebooktest"
 )
 
 // folder makes a small study's folder: two rounds on an emulating host, a failure, a warning and things left out.
 func folder(t *testing.T) string {
 	t.Helper()
-	dir := filepath.Join(t.TempDir(), "R")
 	s := sample("large")
 	study := s.Folders[0].Study
 	study.Version = notebook.Version
 	study.Metrics = map[string]notebook.Metric{"ffmpeg": {Name: "execution time", Unit: "s"}}
-	host := s.Hosts[0].Host
 	for _, r := range s.Rows {
 		study.Treatments = append(study.Treatments, r.Treatment)
 	}
 	study.LeftOut = []notebook.LeftOut{{Treatment: s.LeftOut[0].Treatment, Reason: s.LeftOut[0].Reason}}
-	w, err := notebook.Create(dir, study, host)
-	if err != nil {
-		t.Fatal(err)
-	}
 	at := study.Created
 	tick := func() time.Time { at = at.Add(7 * time.Second); return at }
-	check := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	check(w.Session(notebook.Session{Time: tick(), Event: "start"}))
+	records := []any{notebook.Session{Time: tick(), Event: "start"}}
 	for round := range 5 {
 		for i, tr := range study.Treatments {
 			r := s.Rows[i]
 			id := fmt.Sprintf("g%d-%d", round, i)
-			check(w.Guest(notebook.Guest{ID: id, Treatment: tr.ID, Round: round, Start: tick(), Kernel: "6.18.5", RulerCostS: 4.3e-4 + float64(i)*1e-5, RulerCostN: 20, RoundTripS: 6e-5}))
+			records = append(records, notebook.Guest{ID: id, Treatment: tr.ID, Round: round, Start: tick(), Kernel: "6.18.5", RulerCostS: 4.3e-4 + float64(i)*1e-5, RulerCostN: 20, RoundTripS: 6e-5})
 			for k := -1; k < 3; k++ {
 				one := notebook.Trial{Treatment: tr.ID, Round: round, Guest: id, Index: k, Start: tick(), Command: []string{"ffmpeg", "-i", "in.mp4"}}
 				if k < 0 {
@@ -64,13 +53,12 @@ func folder(t *testing.T) string {
 				if i == 7 && k == 0 {
 					one.Warnings = []string{"the guest's clock and the host's disagree by 1.4 %"}
 				}
-				check(w.Trial(one))
+				records = append(records, one)
 			}
 		}
 	}
-	check(w.Session(notebook.Session{Time: tick(), Event: "end", Reason: "precise enough"}))
-	check(w.Close())
-	return dir
+	records = append(records, notebook.Session{Time: tick(), Event: "end", Reason: "precise enough"})
+	return notebooktest.Write(t, study, s.Hosts[0].Host, records...)
 }
 
 func TestFilesOfAReport(t *testing.T) {
