@@ -1,7 +1,7 @@
 package claims
 
 import (
-	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,10 +10,9 @@ import (
 	"slices"
 	"strings"
 
-	"go.yaml.in/yaml/v4"
-
 	papers "tare/claims"
 	"tare/notebook"
+	"tare/yamlfile"
 )
 
 // file is a file of claims.
@@ -79,45 +78,18 @@ func Shipped(study string) ([]Claim, error) {
 // Parse reads a file of claims; name is how errors call it, and its last part without the ending is the claims' study.
 // Errors are one line with file, line and what was expected.
 func Parse(name string, text []byte) ([]Claim, error) {
-	const most = 1 << 20 // no file of claims comes near; an accident or an attack does
-	if len(text) > most {
-		return nil, fmt.Errorf("%s: is %d bytes long, at most %d are read", name, len(text), most)
-	}
-	var root yaml.Node
-	if err := yaml.Unmarshal(text, &root); err != nil {
-		return nil, fmt.Errorf("%s%s", name, decodeError(err))
-	}
 	var f file
-	dec := yaml.NewDecoder(bytes.NewReader(text))
-	dec.KnownFields(true)
-	if err := dec.Decode(&f); err != nil {
-		return nil, fmt.Errorf("%s%s", name, decodeError(err))
+	if err := yamlfile.Decode(name, text, &f); err != nil {
+		return nil, err
 	}
 	study := name[strings.LastIndexAny(name, `/\`)+1:]
 	study = strings.TrimSuffix(strings.TrimSuffix(study, ".yaml"), ".yml")
 	all, err := f.claims(study)
 	var at *problem
 	if errors.As(err, &at) {
-		return nil, fmt.Errorf("%s:%d: %s", name, line(&root, at.path), at)
+		return nil, fmt.Errorf("%s%s: %w", name, cmp.Or(yamlfile.Line(text, at.path...), ":1"), at)
 	}
 	return all, err
-}
-
-var decodeLine = regexp.MustCompile(`(?s)line (\d+)(?:, column \d+)?: (.*)$`)
-
-// decodeError is the decoder's first error as ":LINE: text".
-func decodeError(err error) string {
-	text := strings.TrimSpace(err.Error())
-	if text == "EOF" {
-		return ": is empty; a paper and groups of claims were expected"
-	}
-	text = regexp.MustCompile(`field (\S+) not found in type \S+`).ReplaceAllString(text, "unknown key $1")
-	text = regexp.MustCompile("cannot (?:construct|unmarshal) !!(\\S+)(?: `([^`]*)`)? into \\S+").ReplaceAllString(text, "a $1 ($2) is not what was expected here; docs/claims.md has the language")
-	if m := decodeLine.FindStringSubmatch(text); m != nil {
-		first, _, _ := strings.Cut(m[2], "\n")
-		return ":" + m[1] + ": " + first
-	}
-	return ": " + strings.Join(strings.Fields(text), " ")
 }
 
 // problem is what is wrong with a part of a file.
@@ -146,35 +118,6 @@ func within(err error, path ...any) error {
 }
 
 func wrong(format string, args ...any) error { return &problem{text: fmt.Sprintf(format, args...)} }
-
-// line is that of the part of a document, or of the nearest thing around it.
-func line(n *yaml.Node, path []any) int {
-	if n.Kind == yaml.DocumentNode && len(n.Content) > 0 {
-		n = n.Content[0]
-	}
-	at := max(n.Line, 1)
-	for _, k := range path {
-		var next *yaml.Node
-		switch k := k.(type) {
-		case int:
-			if n.Kind == yaml.SequenceNode && k < len(n.Content) {
-				next = n.Content[k]
-				at = next.Line
-			}
-		case string:
-			for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
-				if n.Content[i].Value == k {
-					at, next = n.Content[i].Line, n.Content[i+1]
-				}
-			}
-		}
-		if next == nil {
-			break
-		}
-		n = next
-	}
-	return at
-}
 
 var idOK = regexp.MustCompile(`^[a-z0-9]+(-[a-z0-9]+)*$`)
 

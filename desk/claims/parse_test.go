@@ -36,7 +36,7 @@ func TestParse(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	for _, c := range []struct{ text, want string }{
-		{"", "mine.yaml: is empty; a paper and groups of claims were expected"},
+		{"", "mine.yaml: is empty"},
 		{"a: [", "mine.yaml:2: "},
 		{"groups: []", "mine.yaml:1: paper: is missing; the title of what the claims come from was expected"},
 		{"paper: p\ngroups: []", "mine.yaml:2: groups: no claim is there"},

@@ -25,6 +25,7 @@ import (
 	"tare/lab/engine"
 	"tare/lab/workload"
 	"tare/notebook"
+	"tare/yamlfile"
 )
 
 // Spec is a study as its file says it.
@@ -189,12 +190,12 @@ func Load(files fs.FS, name string, engines engine.Registry) (*Spec, error) {
 // Parse reads a study file. Errors name the file, the line where there is one, and what was expected.
 func Parse(where string, text []byte, base string, engines engine.Registry) (*Spec, error) {
 	s := &Spec{Source: string(text), Base: base, engines: engines}
-	if err := workload.Strict(where, text, s); err != nil {
+	if err := yamlfile.Decode(where, text, s); err != nil {
 		return nil, err
 	}
 	s.defaults()
 	if p := s.validate(); p != nil {
-		return nil, fmt.Errorf("%s%s: %s", where, workload.Line(text, p.path...), p.text)
+		return nil, fmt.Errorf("%s%s: %s", where, yamlfile.Line(text, p.path...), p.text)
 	}
 	return s, nil
 }

@@ -3,7 +3,6 @@
 package workload
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,9 +14,8 @@ import (
 	"strings"
 	"time"
 
-	"go.yaml.in/yaml/v4"
-
 	"tare/notebook"
+	"tare/yamlfile"
 )
 
 // File is the name of the description in a workload's folder.
@@ -128,80 +126,14 @@ func Read(folder fs.FS, origin string) (*Workload, error) {
 		return nil, fmt.Errorf("%s: %w; a workload is a folder with a %s", where, err, File)
 	}
 	w := &Workload{folder: folder, origin: origin}
-	if err := Strict(where, text, w); err != nil {
+	if err := yamlfile.Decode(where, text, w); err != nil {
 		return nil, err
 	}
 	if err := w.validate(); err != nil {
 		key, _, _ := strings.Cut(err.Error(), ":")
-		return nil, fmt.Errorf("%s%s: %w", where, Line(text, key), err)
+		return nil, fmt.Errorf("%s%s: %w", where, yamlfile.Line(text, key), err)
 	}
 	return w, nil
-}
-
-// Line is ":N" for the line of a YAML document on which the value at path stands; path holds the keys of mappings
-// and the indexes of sequences from the top. Where the path leads nowhere, the line of its last known part, or "".
-func Line(text []byte, path ...any) string {
-	var doc yaml.Node
-	if yaml.Unmarshal(text, &doc) != nil || len(doc.Content) == 0 {
-		return ""
-	}
-	n, line := doc.Content[0], 0
-	for _, step := range path {
-		var next *yaml.Node
-		switch step := step.(type) {
-		case string:
-			for i := 0; n.Kind == yaml.MappingNode && i+1 < len(n.Content); i += 2 {
-				if n.Content[i].Value == step {
-					next, line = n.Content[i+1], n.Content[i].Line
-				}
-			}
-		case int:
-			if n.Kind == yaml.SequenceNode && step < len(n.Content) {
-				next = n.Content[step]
-				line = next.Line
-			}
-		}
-		if next == nil {
-			break
-		}
-		n = next
-	}
-	if line == 0 {
-		return ""
-	}
-	return fmt.Sprint(":", line)
-}
-
-// Strict decodes one YAML document into v. A key that v does not have is an error. Errors read "FILE:LINE: what
-// was expected".
-func Strict(where string, text []byte, v any) error {
-	const most = 1 << 20 // no study or workload file comes near; an accident or an attack does
-	if len(text) > most {
-		return fmt.Errorf("%s: is %d bytes long, at most %d are read", where, len(text), most)
-	}
-	dec := yaml.NewDecoder(bytes.NewReader(text))
-	dec.KnownFields(true)
-	err := dec.Decode(v)
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("%s%s", where, yamlError(err))
-}
-
-var yamlLine = regexp.MustCompile(`(?s)^(?:yaml: )?(?:construct errors:\s*|unmarshal errors:\s*|load errors?:\s*)?(?:while .*? at line \d+.*?: )?line (\d+)(?:, column \d+)?: (.*)$`)
-
-// yamlError puts the decoder's first error into ":LINE: text".
-func yamlError(err error) string {
-	text := strings.TrimSpace(err.Error())
-	if text == "EOF" {
-		return ": is empty"
-	}
-	if m := yamlLine.FindStringSubmatch(text); m != nil {
-		first, _, _ := strings.Cut(m[2], "\n")
-		first = regexp.MustCompile(`field (\S+) not found in type \S+`).ReplaceAllString(first, "unknown key $1")
-		return ":" + m[1] + ": " + first
-	}
-	return ": " + strings.Join(strings.Fields(text), " ")
 }
 
 var (
