@@ -199,13 +199,13 @@ func (s system) limitsOf(pid string) (notebook.Limits, error) {
 	if err != nil {
 		return l, err
 	}
-	allowed, err := proc.ParseCPUList(proc.Field(status, "Cpus_allowed_list"))
+	allowed, err := notebook.ParseCPUList(proc.Field(status, "Cpus_allowed_list"))
 	if err != nil {
 		return l, fmt.Errorf("/proc/%s/status: %w", pid, err)
 	}
 	cpus := proc.IntersectCPUs(online, allowed)
 	if len(cpus) == 0 {
-		return l, fmt.Errorf("/proc/%s/status: Cpus_allowed_list names no CPU that is online (%s)", pid, proc.FormatCPUList(online))
+		return l, fmt.Errorf("/proc/%s/status: Cpus_allowed_list names no CPU that is online (%s)", pid, notebook.FormatCPUList(online))
 	}
 
 	var versions []int
@@ -217,7 +217,7 @@ func (s system) limitsOf(pid string) (notebook.Limits, error) {
 		cpus = proc.IntersectCPUs(cpus, set)
 		versions = append(versions, version)
 	}
-	l.CPUs = proc.FormatCPUList(cpus)
+	l.CPUs = notebook.FormatCPUList(cpus)
 
 	g, err := s.find(pid, "cpu")
 	if err != nil {
@@ -286,7 +286,7 @@ func (s system) cpuset(pid string) (cpus []int, version int, err error) {
 			if err != nil {
 				return nil, 0, err
 			}
-			cpus, err := proc.ParseCPUList(text)
+			cpus, err := notebook.ParseCPUList(text)
 			if err != nil {
 				return nil, 0, fmt.Errorf("%s/%s: %w", dir, name, err)
 			}

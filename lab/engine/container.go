@@ -17,7 +17,6 @@ import (
 	"tare/lab/cgroup"
 	"tare/lab/engine/oci/config"
 	"tare/lab/image"
-	"tare/lab/proc"
 	"tare/lab/ruler"
 	"tare/notebook"
 )
@@ -61,7 +60,7 @@ func (s Spec) ContainerLimits() notebook.Limits {
 		l.Quota = s.Instance.Cores
 	}
 	if s.Provisioning != notebook.Vanilla {
-		l.CPUs = proc.FormatCPUList(s.CPUs)
+		l.CPUs = notebook.FormatCPUList(s.CPUs)
 	}
 	return l
 }

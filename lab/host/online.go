@@ -19,7 +19,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tare/lab/journal"
-	"tare/lab/proc"
 	"tare/notebook"
 )
 
@@ -64,19 +63,19 @@ func Smaller(h notebook.Host, n int) (stay, leave []int, err error) {
 func TakeOffline(ctx context.Context, j *journal.Journal, cpus []int) (restore func(context.Context) error, err error) {
 	sets, err := cpusetsWith(cpus)
 	if err != nil {
-		return nil, fmt.Errorf("host: CPUs %s offline: reading the cgroups' CPU sets, which they are taken from: %w", proc.FormatCPUList(cpus), err)
+		return nil, fmt.Errorf("host: CPUs %s offline: reading the cgroups' CPU sets, which they are taken from: %w", notebook.FormatCPUList(cpus), err)
 	}
 	if err := bereft(sets, cpus); err != nil {
-		return nil, fmt.Errorf("host: CPUs %s offline: %w", proc.FormatCPUList(cpus), err)
+		return nil, fmt.Errorf("host: CPUs %s offline: %w", notebook.FormatCPUList(cpus), err)
 	}
 	text, err := json.Marshal(sets)
 	if err != nil {
 		return nil, err
 	}
 	if len(text) > cpusetsSize {
-		return nil, fmt.Errorf("host: CPUs %s offline: there are too many cgroups with CPU sets of their own (%d) to put them back afterwards", proc.FormatCPUList(cpus), len(sets))
+		return nil, fmt.Errorf("host: CPUs %s offline: there are too many cgroups with CPU sets of their own (%d) to put them back afterwards", notebook.FormatCPUList(cpus), len(sets))
 	}
-	e := journal.Entry{Kind: KindOffline, Target: proc.FormatCPUList(cpus), Detail: map[string]string{detailCpusets: string(text)}}
+	e := journal.Entry{Kind: KindOffline, Target: notebook.FormatCPUList(cpus), Detail: map[string]string{detailCpusets: string(text)}}
 	id, err := j.Record(e)
 	if err != nil {
 		return nil, err
@@ -104,7 +103,7 @@ func Undo() map[string]journal.Undo { return map[string]journal.Undo{KindOffline
 
 // bringBack undoes an entry of TakeOffline.
 func bringBack(_ context.Context, e journal.Entry) error {
-	cpus, err := proc.ParseCPUList(e.Target)
+	cpus, err := notebook.ParseCPUList(e.Target)
 	if err != nil {
 		return err
 	}
@@ -143,7 +142,7 @@ func parentsFirst(sets map[string]string) []string {
 // parent then, and nobody moves them back.
 func bereft(sets map[string]string, cpus []int) error {
 	for _, path := range parentsFirst(sets) {
-		has, err := proc.ParseCPUList(sets[path])
+		has, err := notebook.ParseCPUList(sets[path])
 		if err != nil {
 			return fmt.Errorf("%s: %w", path, err)
 		}
@@ -185,7 +184,7 @@ func cpusetsWith(cpus []int) (map[string]string, error) {
 			return err
 		}
 		list := strings.TrimSpace(string(b))
-		has, err := proc.ParseCPUList(list)
+		has, err := notebook.ParseCPUList(list)
 		if err != nil {
 			return fmt.Errorf("%s: %w", path, err)
 		}

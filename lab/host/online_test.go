@@ -13,7 +13,6 @@ import (
 
 	"tare/internal/require"
 	"tare/lab/journal"
-	"tare/lab/proc"
 	"tare/notebook"
 )
 
@@ -44,7 +43,7 @@ func TestTakeOffline(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cpus, err := proc.ParseCPUList(strings.TrimSpace(string(b)))
+		cpus, err := notebook.ParseCPUList(strings.TrimSpace(string(b)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -73,7 +72,7 @@ func TestTakeOffline(t *testing.T) {
 		})
 		for _, d := range []string{dir, child} {
 			set := filepath.Join(d, "cpuset.cpus")
-			if err := os.WriteFile(set, []byte(proc.FormatCPUList(all)), 0o644); err != nil {
+			if err := os.WriteFile(set, []byte(notebook.FormatCPUList(all)), 0o644); err != nil {
 				t.Fatal(err)
 			}
 			sets = append(sets, set)
@@ -85,8 +84,8 @@ func TestTakeOffline(t *testing.T) {
 			t.Errorf("%s: online are %v, want %v", when, got, all)
 		}
 		for _, set := range sets {
-			if b, err := os.ReadFile(set); err != nil || strings.TrimSpace(string(b)) != proc.FormatCPUList(all) {
-				t.Errorf("%s: %s has %q, %v, want %s", when, set, b, err, proc.FormatCPUList(all))
+			if b, err := os.ReadFile(set); err != nil || strings.TrimSpace(string(b)) != notebook.FormatCPUList(all) {
+				t.Errorf("%s: %s has %q, %v, want %s", when, set, b, err, notebook.FormatCPUList(all))
 			}
 		}
 	}

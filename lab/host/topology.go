@@ -131,7 +131,7 @@ func (s system) cpus() ([]notebook.CPU, error) {
 		if err != nil {
 			return nil, err
 		}
-		list, err := proc.ParseCPUList(text)
+		list, err := notebook.ParseCPUList(text)
 		n, err2 := strconv.Atoi(strings.TrimPrefix(path.Base(path.Dir(file)), "node"))
 		if err := errors.Join(err, err2); err != nil {
 			return nil, fmt.Errorf("/%s: %w", file, err)
@@ -170,12 +170,12 @@ func (s system) coreKey(dir string, id, socket int) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		list, err := proc.ParseCPUList(text)
+		list, err := notebook.ParseCPUList(text)
 		if err != nil {
 			return "", fmt.Errorf("%s%s: %w", dir, name, err)
 		}
 		if slices.Contains(list, id) {
-			return proc.FormatCPUList(list), nil
+			return notebook.FormatCPUList(list), nil
 		}
 	}
 	die, err := s.number(dir+"die_id", 0)
@@ -356,7 +356,7 @@ func ChooseCPUs(h notebook.Host, n int) ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	allowed, err := proc.ParseCPUList(l.CPUs)
+	allowed, err := notebook.ParseCPUList(l.CPUs)
 	if err != nil {
 		return nil, err
 	}
@@ -387,7 +387,7 @@ func chooseCPUs(all []notebook.CPU, allowed []int, n int) ([]int, error) {
 		return nil, fmt.Errorf("host: choose %d CPUs: expected at least 1", n)
 	}
 	if n > usable {
-		return nil, fmt.Errorf("host: choose %d CPUs: only %d of the host's %d may be used (%s); take a smaller instance, or give this process more CPUs", n, usable, len(all), proc.FormatCPUList(proc.IntersectCPUs(ids(all), allowed)))
+		return nil, fmt.Errorf("host: choose %d CPUs: only %d of the host's %d may be used (%s); take a smaller instance, or give this process more CPUs", n, usable, len(all), notebook.FormatCPUList(proc.IntersectCPUs(ids(all), allowed)))
 	}
 	var cores []*core
 	for _, k := range byID {
@@ -471,7 +471,7 @@ func Describe(w io.Writer, h notebook.Host) error {
 		}
 		slices.Sort(all)
 		for _, n := range all {
-			line("", "NUMA node %d: CPUs %s", n, proc.FormatCPUList(nodes[n]))
+			line("", "NUMA node %d: CPUs %s", n, notebook.FormatCPUList(nodes[n]))
 		}
 	}
 	line("memory", "%.1f GiB", float64(h.Memory)/(1<<30))

@@ -58,12 +58,12 @@ func machine(where []at, offline ...int) system {
 		s.put(dir+"topology/physical_package_id", fmt.Sprint(w.socket))
 		s.put(dir+"topology/core_id", fmt.Sprint(w.core))
 		s.put(dir+"topology/die_id", "0")
-		s.put(dir+"topology/core_cpus_list", proc.FormatCPUList(threads))
+		s.put(dir+"topology/core_cpus_list", notebook.FormatCPUList(threads))
 		s.put(dir+"cpufreq/scaling_governor", "performance")
 	}
-	s.put("/sys/devices/system/cpu/online", proc.FormatCPUList(online))
+	s.put("/sys/devices/system/cpu/online", notebook.FormatCPUList(online))
 	for n, cpus := range nodes {
-		s.put(fmt.Sprintf("/sys/devices/system/node/node%d/cpulist", n), proc.FormatCPUList(cpus))
+		s.put(fmt.Sprintf("/sys/devices/system/node/node%d/cpulist", n), notebook.FormatCPUList(cpus))
 	}
 	return s
 }
@@ -157,7 +157,7 @@ func TestInspectBigMachine(t *testing.T) {
 
 func TestInspectSMTAndOfflineCPUs(t *testing.T) {
 	h := inspect(t, machine(smt(), 3, 12))
-	if got := proc.FormatCPUList(ids(h.CPUs)); got != "0-2,4-11,13-15" {
+	if got := notebook.FormatCPUList(ids(h.CPUs)); got != "0-2,4-11,13-15" {
 		t.Errorf("online %s", got)
 	}
 	core := make(map[int]int)
@@ -327,15 +327,15 @@ func TestChooseCPUs(t *testing.T) {
 		{"only what is allowed", smt(), "2,5", 2, "2,5"},
 	} {
 		h := inspect(t, machine(c.where))
-		allowed, err := proc.ParseCPUList(c.allowed)
+		allowed, err := notebook.ParseCPUList(c.allowed)
 		if err != nil {
 			t.Fatal(err)
 		}
 		// Whatever the order in which a record lists them.
 		slices.Reverse(h.CPUs)
 		got, err := chooseCPUs(h.CPUs, allowed, c.n)
-		if err != nil || proc.FormatCPUList(got) != c.want || !slices.IsSorted(got) {
-			t.Errorf("%s: %d of %s: %v, %v, want %s", c.name, c.n, c.allowed, proc.FormatCPUList(got), err, c.want)
+		if err != nil || notebook.FormatCPUList(got) != c.want || !slices.IsSorted(got) {
+			t.Errorf("%s: %d of %s: %v, %v, want %s", c.name, c.n, c.allowed, notebook.FormatCPUList(got), err, c.want)
 		}
 	}
 }
@@ -361,7 +361,7 @@ func TestChooseCPUsOfThisMachine(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	allowed, err := proc.ParseCPUList(l.CPUs)
+	allowed, err := notebook.ParseCPUList(l.CPUs)
 	if err != nil {
 		t.Fatal(err)
 	}

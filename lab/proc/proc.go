@@ -8,7 +8,10 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
+
+	"tare/notebook"
 )
 
 // Tree is the file tree that facts are read from: this machine's own, or one recorded from another machine.
@@ -33,7 +36,7 @@ func (t Tree) OnlineCPUs() ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	cpus, err := ParseCPUList(text)
+	cpus, err := notebook.ParseCPUList(text)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
@@ -51,4 +54,9 @@ func Field(text, name string) string {
 		}
 	}
 	return ""
+}
+
+// IntersectCPUs gives the CPUs of a that are in b too, in the order of a.
+func IntersectCPUs(a, b []int) []int {
+	return slices.DeleteFunc(slices.Clone(a), func(c int) bool { return !slices.Contains(b, c) })
 }

@@ -120,7 +120,7 @@ func (g *guest) inForce(s engine.Spec) error {
 	if err != nil {
 		return err
 	}
-	if want := proc.FormatCPUList(s.CPUs); l.CPUs != want {
+	if want := notebook.FormatCPUList(s.CPUs); l.CPUs != want {
 		return fmt.Errorf("its ruler may use CPUs %s, not %s: a cpuset of Tare's own cgroup forbids them; run tare outside of it", l.CPUs, want)
 	}
 	if limits := engine.Differences(l, notebook.Limits{}); limits != nil {

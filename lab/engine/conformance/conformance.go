@@ -37,7 +37,6 @@ import (
 	"tare/lab/image"
 	"tare/lab/journal"
 	"tare/lab/network"
-	"tare/lab/proc"
 	"tare/lab/programs"
 	"tare/lab/programs/programstest"
 	"tare/lab/ruler"
@@ -427,8 +426,8 @@ func (r *suite) limits(t *testing.T, g engine.Guest, s engine.Spec) {
 	if l.Source == "" {
 		t.Errorf("limits %+v: want their source", l)
 	}
-	if s.CPUs != nil && l.CPUs != proc.FormatCPUList(s.CPUs) {
-		t.Errorf("limits %+v: want CPUs %s", l, proc.FormatCPUList(s.CPUs))
+	if s.CPUs != nil && l.CPUs != notebook.FormatCPUList(s.CPUs) {
+		t.Errorf("limits %+v: want CPUs %s", l, notebook.FormatCPUList(s.CPUs))
 	}
 	if r.e.Fraction && s.Provisioning == notebook.Vanilla && math.Abs(l.Quota-s.Instance.Cores) > 0.01 {
 		t.Errorf("limits %+v: want a quota of %g cores", l, s.Instance.Cores)
@@ -449,8 +448,8 @@ func (r *suite) limits(t *testing.T, g engine.Guest, s engine.Spec) {
 		t.Run("CPUs seen", func(t *testing.T) {
 			r.keeps(t, engine.NoHostProcesses)
 			seen := r.sh(t, g, "grep Cpus_allowed_list /proc/self/status")
-			if _, list, _ := strings.Cut(seen, "\t"); list != proc.FormatCPUList(s.CPUs) {
-				t.Errorf("in the guest: %q, want CPUs %s", seen, proc.FormatCPUList(s.CPUs))
+			if _, list, _ := strings.Cut(seen, "\t"); list != notebook.FormatCPUList(s.CPUs) {
+				t.Errorf("in the guest: %q, want CPUs %s", seen, notebook.FormatCPUList(s.CPUs))
 			}
 		})
 	}

@@ -19,7 +19,7 @@ import (
 	"tare/lab/engine"
 	"tare/lab/engine/oci/config"
 	"tare/lab/journal"
-	"tare/lab/proc"
+	"tare/notebook"
 )
 
 // wanted are the controllers that a container's cgroup has: those with a limit, and those that only count.
@@ -97,7 +97,7 @@ func (g *guest) settings(h cgroup.Hierarchy, s engine.Spec) (set []setting, err 
 		}
 	}
 	if h.Has("cpuset") {
-		cpus := proc.FormatCPUList(s.CPUs)
+		cpus := notebook.FormatCPUList(s.CPUs)
 		if !h.V2 {
 			// In version 1 a cgroup without both takes no process, so below the layer it has all that there is above it.
 			for _, file := range []string{"cpuset.cpus", "cpuset.mems"} {

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tare/lab/engine/oci/config"
-	"tare/lab/proc"
+	"tare/notebook"
 )
 
 // Command is the word after the program's name that means Main.
@@ -38,7 +38,7 @@ type entry struct {
 }
 
 func (e entry) args() []string {
-	args := []string{"--ruler", e.Ruler, "--root", e.Root, "--cpus", proc.FormatCPUList(e.CPUs)}
+	args := []string{"--ruler", e.Ruler, "--root", e.Root, "--cpus", notebook.FormatCPUList(e.CPUs)}
 	for _, dir := range e.Cgroups {
 		args = append(args, "--cgroup", dir)
 	}
@@ -61,7 +61,7 @@ func parseEntry(args []string) (e entry, err error) {
 	flags.StringVar(&e.Ruler, "ruler", "", "program to become")
 	flags.StringVar(&e.Root, "root", "", "folder to make the root")
 	flags.Func("cgroup", "folder of a cgroup to enter", func(v string) error { e.Cgroups = append(e.Cgroups, v); return nil })
-	flags.Func("cpus", "CPUs to run on", func(v string) (err error) { e.CPUs, err = proc.ParseCPUList(v); return err })
+	flags.Func("cpus", "CPUs to run on", func(v string) (err error) { e.CPUs, err = notebook.ParseCPUList(v); return err })
 	flags.StringVar(&e.Hostname, "hostname", "", "host name to set")
 	flags.BoolVar(&e.Proc, "proc", false, "mount a new /proc")
 	flags.BoolVar(&e.Sys, "sys", false, "mount a new /sys")

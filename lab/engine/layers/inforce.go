@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"tare/lab/engine"
-	"tare/lab/proc"
 	"tare/notebook"
 )
 
@@ -25,7 +24,7 @@ func (g *guest) inForce(s engine.Spec) error {
 	if err != nil {
 		return err
 	}
-	want := notebook.Limits{CPUs: proc.FormatCPUList(s.CPUs)}
+	want := notebook.Limits{CPUs: notebook.FormatCPUList(s.CPUs)}
 	if g.has("quota") {
 		want.Quota = s.Instance.Cores
 	}
@@ -47,7 +46,7 @@ func (g *guest) inForce(s engine.Spec) error {
 		if err != nil {
 			return err
 		}
-		if want := proc.FormatCPUList(s.CPUs); set != want {
+		if want := notebook.FormatCPUList(s.CPUs); set != want {
 			say("a CPU set of %q, not %s", set, want)
 		}
 	}

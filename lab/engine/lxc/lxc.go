@@ -189,7 +189,7 @@ func configure(c config.Container, unified bool) (string, error) {
 		}
 	}
 	if c.CPUs != nil {
-		cpus := proc.FormatCPUList(c.CPUs)
+		cpus := notebook.FormatCPUList(c.CPUs)
 		limit("cpuset.cpus", "cpuset.cpus", cpus)
 	}
 	limit("devices.deny", "devices.deny", "a")

@@ -14,7 +14,6 @@ import (
 	"tare/lab/engine"
 	"tare/lab/engine/conformance"
 	"tare/lab/image"
-	"tare/lab/proc"
 	"tare/lab/ruler"
 	"tare/notebook"
 )
@@ -50,7 +49,7 @@ func TestFull(t *testing.T) {
 				}
 			}()
 			l, err := g.Limits()
-			if err != nil || math.Abs(l.Quota-1) > 0.001 || l.CPUs != proc.FormatCPUList(s.CPUs) || l.Memory != s.Instance.Memory {
+			if err != nil || math.Abs(l.Quota-1) > 0.001 || l.CPUs != notebook.FormatCPUList(s.CPUs) || l.Memory != s.Instance.Memory {
 				t.Errorf("limits %+v, %v; want a quota of 1, CPU 0 and %d bytes", l, err, s.Instance.Memory)
 			}
 			if k.Name != GVisor.Name {

@@ -30,7 +30,6 @@ import (
 	"tare/lab/engine/qemu/guestinit"
 	"tare/lab/journal"
 	"tare/lab/network"
-	"tare/lab/proc"
 	"tare/lab/ruler"
 	"tare/notebook"
 )
@@ -418,7 +417,7 @@ func (g *Guest) limits(ctx context.Context) ([][]int, notebook.Limits, error) {
 	if err := g.machine.qmp.run(ctx, "query-memory-size-summary", nil, &memory); err != nil {
 		return nil, notebook.Limits{}, err
 	}
-	l := notebook.Limits{CPUs: proc.FormatCPUList(slices.Compact(all)), Memory: memory.Base + memory.Plugged, Source: "qemu"}
+	l := notebook.Limits{CPUs: notebook.FormatCPUList(slices.Compact(all)), Memory: memory.Base + memory.Plugged, Source: "qemu"}
 	if g.spec.Provisioning == notebook.Vanilla {
 		l.Quota = float64(len(vcpus)) // as many threads as that can use no more
 	}

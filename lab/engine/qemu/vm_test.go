@@ -21,7 +21,6 @@ import (
 	"tare/lab/engine/qemu"
 	"tare/lab/image"
 	"tare/lab/journal"
-	"tare/lab/proc"
 	"tare/lab/programs"
 	"tare/lab/programs/programstest"
 	"tare/lab/ruler"
@@ -148,7 +147,7 @@ func provision(t *testing.T, d *qemu.Driver, s engine.Spec) (engine.Guest, error
 func TestPinned(t *testing.T) {
 	t.Parallel()
 	d, s := lab(t, program(t), 0, 0)
-	cpus, err := proc.ParseCPUList(allowed(t, os.Getpid()))
+	cpus, err := notebook.ParseCPUList(allowed(t, os.Getpid()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +161,7 @@ func TestPinned(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := proc.FormatCPUList(cpus[:2]); l.CPUs != want || l.Quota != 0 || l.Memory != s.Instance.Memory {
+	if want := notebook.FormatCPUList(cpus[:2]); l.CPUs != want || l.Quota != 0 || l.Memory != s.Instance.Memory {
 		t.Errorf("limits %+v; want CPUs %s, no quota, %d bytes", l, want, s.Instance.Memory)
 	}
 	if n := len(g.Ruler().Hello().CPUs); n != 2 {
@@ -215,7 +214,7 @@ func TestPinned(t *testing.T) {
 func TestPinnedOthers(t *testing.T) {
 	t.Parallel()
 	d, s := lab(t, program(t), 0, 0)
-	cpus, err := proc.ParseCPUList(allowed(t, os.Getpid()))
+	cpus, err := notebook.ParseCPUList(allowed(t, os.Getpid()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -231,7 +230,7 @@ func TestPinnedOthers(t *testing.T) {
 	if err != nil || len(pids) != 1 {
 		t.Fatalf("processes %v, %v; want one", pids, err)
 	}
-	if got, want := allowed(t, pids[0]), proc.FormatCPUList(cpus[:len(cpus)-1]); got != want {
+	if got, want := allowed(t, pids[0]), notebook.FormatCPUList(cpus[:len(cpus)-1]); got != want {
 		t.Errorf("QEMU's main thread may run on %s, want %s", got, want)
 	}
 }

@@ -15,9 +15,9 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/opencontainers/runtime-spec/specs-go"
+	"tare/notebook"
 
-	"tare/lab/proc"
+	"github.com/opencontainers/runtime-spec/specs-go"
 )
 
 // Period is the length of the CPU quota's period in microseconds: the kernel's and Docker's default.
@@ -71,7 +71,7 @@ func Config(c Container) (*specs.Spec, error) {
 		resources.CPU.Quota, resources.CPU.Period = &q, &period
 	}
 	if c.CPUs != nil {
-		resources.CPU.Cpus = proc.FormatCPUList(c.CPUs)
+		resources.CPU.Cpus = notebook.FormatCPUList(c.CPUs)
 	}
 	shm := int64(64 << 20)
 	if c.Memory > 0 {

@@ -20,7 +20,6 @@ import (
 
 	"tare/lab/engine/oci/config"
 	"tare/lab/network"
-	"tare/lab/proc"
 	"tare/lab/ruler"
 	"tare/notebook"
 )
@@ -357,7 +356,7 @@ func inForce(dir string, c config.Container) (string, error) {
 	}
 	words := fmt.Sprintf("in force on the container in the VM: %d MiB of memory (what the VM's kernel had left), ", c.Memory>>20)
 	if c.CPUs != nil {
-		list := proc.FormatCPUList(c.CPUs)
+		list := notebook.FormatCPUList(c.CPUs)
 		if err := read("cpuset.cpus.effective", list); err != nil {
 			return "", err
 		}
