@@ -44,8 +44,6 @@ func (p *Panel) stem(n int) string {
 	return fmt.Sprintf("%d-%s", n, slug(strings.TrimSpace(p.name+" "+p.workload)))
 }
 
-func (p *Panel) network() bool { return p.named }
-
 // metric is what was measured, and unit the same with its unit.
 func (p *Panel) metric() string { return words.Plain(p.Rows[0].Metric.Name) }
 
@@ -109,7 +107,7 @@ func Panels(s *data.Summary) []*Panel {
 		if len(shown) > 0 && !slices.ContainsFunc(g.Rows, measured) {
 			continue // said in the notes under the figures
 		}
-		p := &Panel{where: g.Title(), workload: g.workload, axis: "instance", Rows: g.Rows}
+		p := &Panel{where: g.Title, workload: words.Plain(g.Rows[0].Treatment.Workload), axis: "instance", Rows: g.Rows}
 		p.arrange(s)
 		list = append(list, p)
 	}
@@ -444,26 +442,10 @@ func missing(s *data.Summary, f notebook.Figure) string {
 // Group is the rows of one workload with its parameters, on one host with so many of its CPUs online: what belongs in
 // one figure and one table.
 type Group struct {
-	workload string
-	params   string // "segments 30", empty where there are none
-	host     string // empty where there is one host only
-	online   string // "with 1 of 2 CPUs", empty where there is nothing to be said
-	Rows     []*data.Row
-}
+	// Title names it: the workload, and what differs between groups.
+	Title string
 
-// Title names the group.
-func (g *Group) Title() string {
-	t := g.workload
-	if g.params != "" {
-		t += " (" + g.params + ")"
-	}
-	if g.host != "" {
-		t += " on " + g.host
-	}
-	if g.online != "" {
-		t += " " + g.online
-	}
-	return t
+	Rows []*data.Row
 }
 
 // AllRows are the summary's rows, to be taken apart.
@@ -484,9 +466,15 @@ func Groups(s *data.Summary, rows []*data.Row) []*Group {
 		key := fmt.Sprintf("%q %q %q %d", r.Treatment.Workload, params, r.HostID, r.HostCores)
 		g := byKey[key]
 		if g == nil {
-			g = &Group{workload: words.Plain(r.Treatment.Workload), params: params, online: s.Online(r.HostID, r.Treatment.Workload, r.HostCores)}
+			g = &Group{Title: words.Plain(r.Treatment.Workload)}
+			if params != "" {
+				g.Title += " (" + params + ")"
+			}
 			if len(s.Hosts) > 1 {
-				g.host = words.Plain(r.Host)
+				g.Title += " on " + words.Plain(r.Host)
+			}
+			if on := s.Online(r.HostID, r.Treatment.Workload, r.HostCores); on != "" {
+				g.Title += " " + on
 			}
 			byKey[key] = g
 			list = append(list, g)

@@ -476,7 +476,7 @@ func withoutPath(note string, folders []data.Folder) string {
 
 // makeTable makes the table of a group.
 func makeTable(i int, g *chart.Group, s *data.Summary) table {
-	t := table{ID: fmt.Sprintf("table-%d", i+1), Title: g.Title(), Baseline: chart.Baseline(g.Rows), Networks: s.Networks(g.Rows[0].Treatment.Workload)}
+	t := table{ID: fmt.Sprintf("table-%d", i+1), Title: g.Title, Baseline: chart.Baseline(g.Rows), Networks: s.Networks(g.Rows[0].Treatment.Workload)}
 	marks := map[string]string{}
 	last := ""
 	for j, r := range g.Rows {
