@@ -147,9 +147,9 @@ type Study struct {
 	Created    time.Time           `json:"created"`
 	Design     Design              `json:"design"`
 	Metrics    map[string]Metric   `json:"metrics"`        // by workload
-	Also       map[string][]Metric `json:"also,omitempty"` // by workload: the further figures that its trials have, by Metric.Name
+	Also       map[string][]Metric `json:"also,omitempty"` // by workload: the secondary metrics of its trials, by Metric.Name
 	Figures    []Figure            `json:"figures,omitempty"`
-	Explain    []string            `json:"explain,omitempty"` // the probes that looked on; each guest then did as many explained trials as others
+	Explain    []string            `json:"explain,omitempty"` // the tracers; each guest then did as many traced trials as others
 	Claims     []string            `json:"claims,omitempty"`  // sets of published claims that it is about: "pinning"
 	Ports      map[string]int      `json:"ports,omitempty"`   // by workload: where its service listens
 	Treatments []Treatment         `json:"treatments"`
@@ -257,7 +257,7 @@ type Trial struct {
 	Guest     string             `json:"guest"`
 	Index     int                `json:"trial"` // in its round, from 0; warm-ups count apart
 	Warmup    bool               `json:"warmup,omitempty"`
-	Explained bool               `json:"explained,omitempty"` // probes looked on; it feeds no ratio, and its Index counts apart
+	Explained bool               `json:"explained,omitempty"` // a traced trial: it feeds no ratio, and its Index counts apart
 	Start     time.Time          `json:"start"`
 	Command   []string           `json:"command,omitempty"`
 	Value     float64            `json:"value"`             // the workload's metric; meaningless when Failure is set
@@ -267,15 +267,15 @@ type Trial struct {
 	Exit      int                `json:"exit"`
 	Signal    string             `json:"signal,omitempty"`
 	Usage     Usage              `json:"usage"`             // of the work; a service's is not known by trial
-	Figures   map[string]float64 `json:"figures,omitempty"` // further figures, by the name in Study.Also
+	Figures   map[string]float64 `json:"figures,omitempty"` // secondary metrics, by the name in Study.Also
 	Load      *Load              `json:"load,omitempty"`
 	Output    string             `json:"output,omitempty"` // bounded tail of what it printed; only where it failed
 	Warnings  []string           `json:"warnings,omitempty"`
-	Probes    *Probes            `json:"probes,omitempty"` // what they saw
+	Probes    *Probes            `json:"probes,omitempty"` // what the tracers saw
 }
 
-// Measured says whether the trial counts for the treatment's mean and ratio, if it succeeded: warm-ups and explained ones
-// do not.
+// Measured says whether the trial counts for the treatment's mean and ratio, if it succeeded: warm-ups and traced ones do
+// not.
 func (t *Trial) Measured() bool { return !t.Warmup && !t.Explained }
 
 // Session is one line of sessions.jsonl: a `tare run` began or ended.

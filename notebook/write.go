@@ -63,7 +63,7 @@ func Create(dir string, s Study, h Host) (*Writer, error) {
 func free(dir string) error {
 	found, err := os.ReadDir(dir)
 	if err != nil {
-		return fmt.Errorf("cannot look into the results folder: %w", err)
+		return fmt.Errorf("cannot read the results folder: %w", err)
 	}
 	for _, e := range found {
 		ours := []string{hostFile, guestsFile, trialsFile, sessionsFile, lockFile}

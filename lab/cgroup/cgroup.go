@@ -120,7 +120,7 @@ func (s system) find(pid, controller string) (Group, error) {
 		return Group{}, err
 	}
 
-	// A controller of version 1 is bound to its hierarchy and not to be had in version 2.
+	// A controller of version 1 is bound to its hierarchy and is not available in version 2.
 	version, fstype := 1, "cgroup"
 	i := slices.IndexFunc(ms, func(m membership) bool { return slices.Contains(m.controllers, controller) })
 	if i < 0 {

@@ -166,7 +166,7 @@ func killAll(ctx context.Context, path string) error {
 	if err := os.WriteFile(filepath.Join(path, "freezer.state"), []byte("THAWED"), 0); err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) {
 		return err
 	}
-	// Which of them are still in it, now that their pids can not be used again unnoticed?
+	// Which of them are still in it, now that their pids cannot be reused unnoticed?
 	still, err := Procs(path)
 	if err != nil {
 		return err

@@ -210,7 +210,7 @@ func setOnline(cpu int, online bool) error {
 		if online {
 			return nil // it never could leave
 		}
-		return errors.New("the kernel lets it not (it has no such switch for this CPU)")
+		return errors.New("the kernel does not allow it for this CPU (it has no file online)")
 	}
 	if err != nil {
 		return err

@@ -303,7 +303,7 @@ func tryMke2fs(ctx context.Context) notebook.Capability {
 	}
 	path, err := exec.LookPath("mke2fs")
 	if err != nil {
-		// Debian keeps it where only root looks.
+		// Debian keeps it in a folder of root's PATH.
 		if path, err = exec.LookPath("/sbin/mke2fs"); err != nil {
 			return unsupported(do, "it is not installed (not found in PATH)")
 		}
@@ -367,7 +367,7 @@ func apart(flags int, f func() notebook.Capability) notebook.Capability {
 	return <-answer
 }
 
-// tryOverlayfs mounts one, in a mount namespace of its own and on memory, and looks through it.
+// tryOverlayfs mounts one, in a mount namespace of its own and on memory, and writes through it.
 func tryOverlayfs(context.Context) notebook.Capability {
 	return apart(unix.CLONE_NEWNS|unix.CLONE_FS, func() notebook.Capability {
 		if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {

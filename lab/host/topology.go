@@ -29,7 +29,7 @@ type system struct{ proc.Tree }
 // Inspect finds out what machine this is. It reads files of /proc, /sys and /etc only and changes nothing;
 // capabilities, which are found by trying, are not among its facts (see Capabilities).
 //
-// The id is a hash, salted, from which the machine's own identity can not be had back. Its first letter says of
+// The id is a hash, salted, from which the machine's own identity cannot be recovered. Its first letter says of
 // what: "m" the machine-id, "d" the firmware's serial numbers, "h" hostname and CPU model where there is no better
 // (a container, say), which two machines may share and one may change.
 func Inspect(ctx context.Context) (notebook.Host, error) {

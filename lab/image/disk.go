@@ -72,7 +72,7 @@ func exists(path string) (bool, error) {
 	return err == nil, err
 }
 
-// findTool finds one of e2fsprogs' programs, which Debian has where only root's PATH looks.
+// findTool finds one of e2fsprogs' programs, which Debian keeps in a folder that only root's PATH has.
 func findTool(name string) (string, error) {
 	for _, candidate := range []string{name, "/usr/sbin/" + name, "/sbin/" + name} {
 		if path, err := exec.LookPath(candidate); err == nil {
@@ -100,13 +100,8 @@ func (t *Tree) makeDisk(ctx context.Context, tool, path string, w *workspace) er
 	inodes += diskInodes
 	size := content + content*15/100 + inodes*diskInode + diskHeadroom
 	size = (size + diskBlock - 1) / diskBlock * diskBlock
-	have, err := free(filepath.Dir(path))
-	if err != nil {
+	if err := room(filepath.Dir(path), content, t.store.limits.reserve); err != nil {
 		return err
-	}
-	if have-content < t.store.limits.reserve {
-		return fmt.Errorf("%w in %s: %d MiB are free, %d MiB are wanted, and Tare leaves %d MiB: free some, or use a store on another file system",
-			ErrNoSpace, t.store.root, have>>20, content>>20, t.store.limits.reserve>>20)
 	}
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {

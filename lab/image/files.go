@@ -51,11 +51,8 @@ func (s *Store) Files(ctx context.Context, files map[string]Source) (_ *Tree, er
 		t := s.tree(digest)
 		return &t, nil
 	}
-	if have, err := free(s.root); err != nil {
-		return nil, err
-	} else if have-size < s.limits.reserve {
-		return nil, fmt.Errorf("tree of files: %w in %s: %d MiB are free, %d MiB are wanted, and Tare leaves %d MiB: free some, or use a store on another file system",
-			ErrNoSpace, s.root, have>>20, size>>20, s.limits.reserve>>20)
+	if err := room(s.root, size, s.limits.reserve); err != nil {
+		return nil, fmt.Errorf("tree of files: %w", err)
 	}
 	w, err := s.workspace()
 	if err != nil {

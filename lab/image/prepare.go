@@ -173,7 +173,7 @@ func resolveUser(want string, passwd, group []byte) (uid, gid uint32, err error)
 		return 0, 0, fmt.Errorf("the image's /etc/passwd: %w", err)
 	}
 	if !found && !isNumber {
-		return 0, 0, fmt.Errorf("the image wants to run as user %.100q, whom its /etc/passwd does not have", name)
+		return 0, 0, fmt.Errorf("the image wants to run as user %.100q, which its /etc/passwd does not have", name)
 	}
 	if !hasGroup {
 		return uid, gid, nil

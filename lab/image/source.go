@@ -327,13 +327,8 @@ func (s *Store) spool(ctx context.Context, file string, r io.Reader) (err error)
 	}
 	defer func() { err = noSpace(errors.Join(err, f.Close()), s.root) }()
 	for left := s.limits.total + s.limits.headers; ; {
-		have, err := free(s.root)
-		if err != nil {
+		if err := room(s.root, 0, s.limits.reserve); err != nil {
 			return err
-		}
-		if have < s.limits.reserve {
-			return fmt.Errorf("%w in %s: %d MiB are free and Tare leaves %d MiB: free some, or use a store on another file system",
-				ErrNoSpace, s.root, have>>20, s.limits.reserve>>20)
 		}
 		n, err := io.CopyN(f, r, spaceEvery)
 		if err == io.EOF {

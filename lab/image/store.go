@@ -69,7 +69,7 @@ func OpenStore(root string) (*Store, error) {
 	}
 	s := &Store{root: abs, limits: defaultLimits}
 	for _, d := range []string{keptDir, indexDir, locksDir, tmpDir} {
-		// Roots of images hold setuid programs that nobody looks after: none but root may reach them from outside.
+		// Roots of images hold setuid programs that nobody updates: only root may reach them from outside.
 		if err := os.MkdirAll(filepath.Join(abs, d), 0o700); err != nil {
 			return nil, fmt.Errorf("image store %s cannot be made: %w", abs, err)
 		}
@@ -299,6 +299,23 @@ func free(path string) (int64, error) {
 		return 0, fmt.Errorf("free space of %s: %w", path, err)
 	}
 	return int64(st.Bavail) * st.Bsize, nil
+}
+
+// room returns an error where the file system of path does not keep reserve bytes free once so many more are written.
+func room(path string, more, reserve int64) error {
+	have, err := free(path)
+	if err != nil {
+		return err
+	}
+	if have-more >= reserve {
+		return nil
+	}
+	wanted := ""
+	if more > 0 {
+		wanted = fmt.Sprintf(", %d MiB are wanted,", more>>20)
+	}
+	return fmt.Errorf("%w in %s: %d MiB are free%s and Tare leaves %d MiB: free some, or use a store on another file system",
+		ErrNoSpace, path, have>>20, wanted, reserve>>20)
 }
 
 // ErrNoSpace is in the chain of every error that means: the store's file system is full, or as full as Tare may

@@ -56,8 +56,8 @@ const (
 	maxComponent = 255       // bytes of one name: NAME_MAX
 	maxTarget    = 4095      // bytes of a symbolic link: PATH_MAX less its zero
 	maxLinks     = 40        // symbolic links followed for one path, as the kernel does
-	spaceEvery   = 64 << 20  // bytes written between two looks at the free space
-	spaceEntries = 10_000    // entries between two looks at the free space: empty files need space too
+	spaceEvery   = 64 << 20  // bytes written between two checks of the free space
+	spaceEntries = 10_000    // entries between two checks of the free space: empty files need space too
 	copyBuffer   = 256 << 10 // bytes
 )
 
@@ -77,12 +77,12 @@ type unpacker struct {
 	lim  limits
 	buf  []byte
 
-	entries  int
-	total    int64 // bytes of content announced
-	raw      int64 // bytes read from the streams
-	content  int64 // of these, file content
-	names    int64
-	unlooked int64 // bytes written since the last look at the free space
+	entries   int
+	total     int64 // bytes of content announced
+	raw       int64 // bytes read from the streams
+	content   int64 // of these, file content
+	names     int64
+	unchecked int64 // bytes written since the free space was last checked
 
 	dirTimes map[string]time.Time // of folders, set at the end: what is put in one changes its time
 	seen     map[string]struct{}  // paths of the present layer, folders above them included; nil: no whiteouts
@@ -197,16 +197,8 @@ func (m *meter) Read(p []byte) (int, error) {
 
 // space returns an error where the file system has less room than it must keep.
 func (u *unpacker) space() error {
-	u.unlooked = 0
-	n, err := free(u.dir)
-	if err != nil {
-		return err
-	}
-	if n < u.lim.reserve {
-		return fmt.Errorf("%w in %s: %d MiB are free and Tare leaves %d MiB: free some, or use a store on another file system",
-			ErrNoSpace, u.dir, n>>20, u.lim.reserve>>20)
-	}
-	return nil
+	u.unchecked = 0
+	return room(u.dir, 0, u.lim.reserve)
 }
 
 // clean takes a name of the archive apart and puts it together without "", "." and a leading "/". The root is "".
@@ -533,7 +525,7 @@ func (u *unpacker) fill(f *os.File, hdr *tar.Header, content io.Reader) error {
 		if _, err := f.Write(u.buf[:k]); err != nil { // nothing for k = 0
 			return err
 		}
-		if u.unlooked += int64(k); u.unlooked >= spaceEvery {
+		if u.unchecked += int64(k); u.unchecked >= spaceEvery {
 			if err := u.space(); err != nil {
 				return err
 			}

@@ -406,11 +406,11 @@ func recoverFile(ctx context.Context, path, boot string, undo map[string]Undo) (
 		return nil, err
 	}
 	if len(b) > journalLimit {
-		return nil, fmt.Errorf("it is larger than %d MiB, so it was not written by tare; look at it, and remove it by hand", journalLimit>>20)
+		return nil, fmt.Errorf("it is larger than %d MiB, so it was not written by tare; examine it, and remove it by hand", journalLimit>>20)
 	}
 	head, open, damage := parseJournal(b)
 	if damage != nil {
-		damage = fmt.Errorf("%w; look at it, undo by hand what it names, and remove it", damage)
+		damage = fmt.Errorf("%w; examine it, undo by hand what it names, and remove it", damage)
 	}
 	errs := []error{damage}
 	left := len(open)

@@ -201,7 +201,7 @@ func Unmount(ctx context.Context, target string) (note string, err error) {
 			err = unix.Unmount(target, unix.UMOUNT_NOFOLLOW|unix.MNT_DETACH)
 			note = "it stayed busy, so it was detached: it ends with the last process that uses it"
 		}
-		// EINVAL: no mount (any more); the next turn looks.
+		// EINVAL: no mount (any more); the next turn of the loop finds out.
 		if err != nil && err != unix.EINVAL && err != unix.ENOENT {
 			return note, fmt.Errorf("journal: unmount %s: %w", target, err)
 		}

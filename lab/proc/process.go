@@ -49,7 +49,7 @@ func Kill(ctx context.Context, pid int, start uint64) error {
 		return fmt.Errorf("kill process %d: pidfd_open: %w", pid, err)
 	}
 	defer unix.Close(fd)
-	// Looked at after the descriptor is had: from now on the pid can not come to mean another process unnoticed.
+	// Read after the descriptor is open: from now on the pid cannot come to mean another process unnoticed.
 	now, err := StartTime(pid)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) || (err == nil && now != start) {
 		return nil

@@ -82,7 +82,7 @@ func scan(match func(pid string) bool) (found, ended []int, err error) {
 
 // EndAll kills the processes that have their root in dir, and those of the given programs (absolute paths) that
 // have a path in dir as an argument, until there are none, ctx is done or 20 s have passed. They are all stopped
-// first: a process that forks faster than we look cannot fork when it is stopped.
+// first: a process that forks faster than /proc is read cannot fork once it is stopped.
 func EndAll(ctx context.Context, dir string, programs []string) error {
 	ours := func(pid string) bool {
 		if root, err := os.Readlink("/proc/" + pid + "/root"); err != nil {
@@ -106,8 +106,8 @@ func EndAll(ctx context.Context, dir string, programs []string) error {
 		if err != nil {
 			return err
 		}
-		// One that ended while we looked may have left a child that was not there yet when they were listed. So a
-		// look that finds none is the last only if nobody ended during it.
+		// One that ended during the scan may have left a child that did not exist when they were listed. So a scan
+		// that finds none is the last only if no process ended during it.
 		ending := slices.ContainsFunc(ended, func(pid int) bool { return !dead[pid] })
 		if len(pids) == 0 && !ending {
 			return nil
@@ -133,7 +133,7 @@ func EndAll(ctx context.Context, dir string, programs []string) error {
 			return fmt.Errorf("processes %v in %s live on %v after they were killed", pids, dir, EndTimeout)
 		}
 		if all {
-			// The kernel tells only a parent when a process has ended, so look again.
+			// The kernel tells only a parent when a process has ended, so scan again.
 			time.Sleep(2 * time.Millisecond)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 const ErrorsKey = "errors"
 
 // Figures reads what a measured command printed as its last line, a JSON object of numbers, and gives the metric and
-// the further figures that the workload names. A command without such a line, or with errors in it, has failed; cause
+// the secondary metrics that the workload names. A command without such a line, or with errors in it, has failed; cause
 // says why. Of a workload whose metric is a time, all are empty.
 func (w *Workload) Figures(r ruler.Result) (metric float64, also map[string]float64, cause string) {
 	if w.Metric.From == "" && len(w.Also) == 0 {

@@ -45,7 +45,7 @@ type Workload struct {
 	Load    *Load    `yaml:"load"`    // what is measured then, in place of Command: it asks the service from outside
 
 	Metric Metric            `yaml:"metric"`
-	Also   []notebook.Metric `yaml:"also"` // further figures that the measured command prints
+	Also   []notebook.Metric `yaml:"also"` // secondary metrics that the measured command prints
 
 	folder fs.FS
 	origin string // the folder's name, for messages

@@ -77,7 +77,7 @@ func Lock(ctx context.Context, path string) (unlock func() error, err error) {
 	}
 }
 
-// Claim makes the file where it is not there, takes its lock and leaves this process's id in it, for whom it keeps out:
+// Claim makes the file where it is not there, takes its lock and leaves this process's id in it, for those that are kept out:
 // HeldError is in the chain of the error where another process has the lock.
 func Claim(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
