@@ -54,7 +54,7 @@ type Lab struct {
 	say   image.Progress
 
 	bridge  *network.Bridge             // made when it is first needed
-	sized   int                         // how many CPUs are online; 0: all; halfway: not known
+	sized   int                         // how many CPUs are online; 0: all; sizeUnknown: not known
 	regrow  func(context.Context) error // brings those back that are not
 	shrinks map[int]string              // by number of CPUs: why the host cannot be made so small; "" if it can
 

@@ -34,7 +34,7 @@ func (l *Lab) size(ctx context.Context, n int) error {
 		return nil
 	}
 	if l.regrow != nil {
-		l.sized = halfway
+		l.sized = sizeUnknown
 		if err := l.regrow(ctx); err != nil {
 			return err
 		}
@@ -49,7 +49,7 @@ func (l *Lab) size(ctx context.Context, n int) error {
 	}
 	if l.regrow, err = host.TakeOffline(ctx, l.env.Journal, leave); err != nil {
 		if l.regrow != nil {
-			l.sized = halfway
+			l.sized = sizeUnknown
 		}
 		return err
 	}
@@ -57,9 +57,9 @@ func (l *Lab) size(ctx context.Context, n int) error {
 	return nil
 }
 
-// halfway is the size of a host whose CPUs could not be brought back: it is no treatment's, so nothing is measured
+// sizeUnknown is the size of a host whose CPUs could not all be brought back: no treatment asks for it, so nothing is measured
 // before another try to bring them back has worked.
-const halfway = -1
+const sizeUnknown = -1
 
 // cannotShrink says why the host cannot be made one of n CPUs; it is tried once.
 func (l *Lab) cannotShrink(ctx context.Context, n int) string {

@@ -239,7 +239,7 @@ func NoHello(t *testing.T, s Subject, provisioning string) {
 	if r.driver, err = s.New(l); err != nil {
 		t.Fatal(err)
 	}
-	before, spec := r.look(t), r.spec(provisioning, 1)
+	before, spec := r.snapshot(t), r.spec(provisioning, 1)
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
 	start := time.Now()
@@ -336,7 +336,7 @@ func (r *suite) sh(t *testing.T, g engine.Guest, line string) string {
 
 // guest looks at one guest from all sides, ends it, and looks whether a second one sees or finds anything of it.
 func (r *suite) guest(t *testing.T, provisioning string) {
-	before := r.look(t)
+	before := r.snapshot(t)
 	s := r.connected(t, r.spec(provisioning, 1), r.mode())
 	g := r.provision(t, s)
 	t.Run("ruler", func(t *testing.T) { r.answers(t, g) })
@@ -377,7 +377,7 @@ func (r *suite) guest(t *testing.T, provisioning string) {
 
 // onNetwork looks at the network of a guest of its own.
 func (r *suite) onNetwork(t *testing.T, mode string) {
-	before := r.look(t)
+	before := r.snapshot(t)
 	s := r.connected(t, r.spec(r.e.Provisionings[0], 1), mode)
 	g := r.provision(t, s)
 	r.network(t, g, s)
@@ -701,7 +701,7 @@ func (r *suite) underWay(t *testing.T, g engine.Guest, beside int) {
 
 // noHalfCore asks for what the platform cannot give.
 func (r *suite) noHalfCore(t *testing.T) {
-	before := r.look(t)
+	before := r.snapshot(t)
 	ctx, cancel := context.WithTimeout(context.Background(), r.e.patience(20*time.Second))
 	defer cancel()
 	s := r.spec(r.e.Provisionings[0], 0.5)
@@ -718,7 +718,7 @@ func (r *suite) noHalfCore(t *testing.T) {
 
 // cancelled interrupts provisioning at random moments.
 func (r *suite) cancelled(t *testing.T) {
-	before := r.look(t)
+	before := r.snapshot(t)
 	s := r.spec(r.e.Provisionings[0], 1)
 	start := time.Now()
 	g := r.provision(t, s)

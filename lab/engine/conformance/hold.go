@@ -110,7 +110,7 @@ func macOf(link string) string {
 
 // killed kills a whole process that makes and ends guests, at random moments, and has Recover find what it left.
 func (r *suite) killed(t *testing.T) {
-	before := r.look(t)
+	before := r.snapshot(t)
 	undo := network.Undo()
 	maps.Copy(undo, r.s.Undo)
 	seed := rand.Uint64()

@@ -195,7 +195,7 @@ func (r *suite) portInUse(t *testing.T, s engine.Spec, a engine.Address) {
 	if s.Network == nil || a.Connect != r.bridge.Host() {
 		return // it has its own
 	}
-	before := r.look(t)
+	before := r.snapshot(t)
 	// That it can be listened on says that nothing of the guest before listens there any more.
 	l, err := net.Listen("tcp", netip.AddrPortFrom(r.bridge.Host(), uint16(s.Network.Port)).String())
 	if err != nil {
@@ -218,7 +218,7 @@ func (r *suite) portInUse(t *testing.T, s engine.Spec, a engine.Address) {
 
 // noHostNetwork asks for the host's network where the platform has no part in it.
 func (r *suite) noHostNetwork(t *testing.T) {
-	before := r.look(t)
+	before := r.snapshot(t)
 	ctx, cancel := context.WithTimeout(context.Background(), r.e.patience(20*time.Second))
 	defer cancel()
 	s := r.connected(t, r.spec(r.e.Provisionings[0], 1), notebook.NetHost)

@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// sight is what the suite saw of the host that cannot be told apart by a guest's name.
-type sight struct {
+// snapshot is what the suite saw of the host and cannot tell to be a guest's by a name.
+type snapshot struct {
 	links   []string // network links
 	netns   []string // mounts that hold a namespace
 	cgroups []string // of engines that name them in their own way
@@ -24,16 +24,16 @@ type sight struct {
 	lease   string   // the next one there
 }
 
-func (r *suite) look(t *testing.T) sight {
+func (r *suite) snapshot(t *testing.T) snapshot {
 	t.Helper()
-	s, err := r.lookAt()
+	s, err := r.takeSnapshot()
 	if err != nil {
 		t.Fatal(err)
 	}
 	return s
 }
 
-func (r *suite) lookAt() (s sight, err error) {
+func (r *suite) takeSnapshot() (s snapshot, err error) {
 	if r.bridge != nil {
 		if s.ports, err = ports(r.bridge.Name()); err != nil {
 			return s, err
@@ -90,7 +90,7 @@ func cgroups(part string) ([]string, error) {
 // mount, file, engine object, port of the bridge, lease, and with an engine a network link or namespace that was not there before. Kernels
 // and engines finish some of it in the background (a network link goes with its namespace), so a look is repeated
 // for a short while.
-func (r *suite) nothingRemains(t *testing.T, before sight, id string) {
+func (r *suite) nothingRemains(t *testing.T, before snapshot, id string) {
 	t.Helper()
 	deadline := time.Now().Add(5 * time.Second)
 	for {
@@ -109,7 +109,7 @@ func (r *suite) nothingRemains(t *testing.T, before sight, id string) {
 	}
 }
 
-func (r *suite) remains(before sight, id string) (left []string, err error) {
+func (r *suite) remains(before snapshot, id string) (left []string, err error) {
 	ps, err := processes(id)
 	if err != nil {
 		return nil, err
@@ -149,7 +149,7 @@ func (r *suite) remains(before sight, id string) (left []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	now, err := r.lookAt()
+	now, err := r.takeSnapshot()
 	if err != nil {
 		return nil, err
 	}
