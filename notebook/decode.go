@@ -23,12 +23,11 @@ const maxNames = 1 << 14
 
 func (d *decoder) trial(line []byte, t *Trial, lean bool) error {
 	d.b, d.i, d.lean = line, 0, lean
-	if d.fast(t) {
-		return nil
-	}
-	*t = Trial{}
-	if err := json.Unmarshal(line, t); err != nil {
-		return err
+	if !d.fast(t) {
+		*t = Trial{}
+		if err := json.Unmarshal(line, t); err != nil {
+			return err
+		}
 	}
 	if lean {
 		t.strip()
@@ -38,8 +37,10 @@ func (d *decoder) trial(line []byte, t *Trial, lean bool) error {
 
 // strip takes off what a lean trial does not have.
 func (t *Trial) strip() {
-	t.Command, t.Output, t.Signal, t.Usage, t.Load, t.Probes = nil, "", "", Usage{}, nil, nil
-	t.Start = time.Time{}
+	t.Command, t.Output, t.Signal, t.Load, t.Start = nil, "", "", nil, time.Time{}
+	if !t.Explained {
+		t.Usage, t.Probes = Usage{}, nil
+	}
 }
 
 func (d *decoder) fast(t *Trial) bool {
@@ -85,9 +86,6 @@ func (d *decoder) fast(t *Trial) bool {
 			}
 		case "usage":
 			bit, ok = 1<<13, d.usage(&t.Usage)
-			if d.lean {
-				t.Usage = Usage{}
-			}
 		case "output":
 			bit = 1 << 14
 			if raw := d.rawString(); raw != nil {
@@ -116,9 +114,6 @@ func (d *decoder) fast(t *Trial) bool {
 			if raw := d.rawObject(); raw != nil {
 				t.Probes = &Probes{}
 				ok = json.Unmarshal(raw, t.Probes) == nil
-				if d.lean {
-					t.Probes = nil
-				}
 			}
 		}
 		ok = ok && seen&bit == 0

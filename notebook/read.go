@@ -173,7 +173,8 @@ func unmarshal(data []byte, v any) error {
 // own or of each. Lines are decoded in parallel; memory is bounded whatever the file's size.
 func (f *Folder) Trials(each func(*Trial) error) error { return f.trials(each, false) }
 
-// TrialsLean is Trials without what statistics do not need: Command, Output, Start, Signal and Usage are left empty.
+// TrialsLean is Trials without what statistics do not need: Command, Output, Start, Signal and Load are left empty, and
+// Usage and Probes of trials that were not traced.
 func (f *Folder) TrialsLean(each func(*Trial) error) error { return f.trials(each, true) }
 
 func (f *Folder) trials(each func(*Trial) error, lean bool) error {

@@ -176,6 +176,29 @@ func ratioAt(x, y []float64, t float64) Quotient {
 	return q
 }
 
+// Sum adds up the values of one treatment's trials in one round.
+type Sum struct {
+	Of float64
+	N  int // values
+}
+
+// Add adds a value.
+func (s *Sum) Add(v float64) { s.Of, s.N = s.Of+v, s.N+1 }
+
+// Mean is the round's value: NaN without a trial.
+func (s Sum) Mean() float64 { return s.Of / float64(s.N) }
+
+// Paired gives the values of those rounds that both treatments have, in the order of the rounds. It is what a ratio is
+// made of, wherever one is made: by the rule that stops a study and by the summary that reports it.
+func Paired[R comparable](rounds []R, x, y map[R]Sum) (xs, ys []float64, both []R) {
+	for _, r := range rounds {
+		if a, b := x[r], y[r]; a.N > 0 && b.N > 0 {
+			xs, ys, both = append(xs, a.Mean()), append(ys, b.Mean()), append(both, r)
+		}
+	}
+	return xs, ys, both
+}
+
 // Precise says whether a ratio's interval lies within ± precision, as a share of the ratio. Never, where there is no
 // interval.
 func Precise(q Quotient, precision float64) bool {
@@ -214,3 +237,6 @@ func mean(values []float64) float64 {
 func quantile(level float64, n int) float64 {
 	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(n - 1)}.Quantile(1 - (1-level)/2)
 }
+
+// Finite says whether f is a number: neither NaN nor infinite.
+func Finite(f float64) bool { return !math.IsNaN(f) && !math.IsInf(f, 0) }

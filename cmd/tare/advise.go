@@ -8,6 +8,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"tare/desk/advise"
+	"tare/desk/apply"
+	"tare/desk/data"
+	"tare/desk/export"
+	"tare/desk/terminal"
 )
 
 func adviseCommand() *cobra.Command {
@@ -29,7 +33,7 @@ compose service, a Kubernetes pod with the kubelet's configuration, a libvirt do
   tare advise R --workload ffmpeg --format kubernetes --pick 2 >pod.yaml`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, dirs []string) error {
-			if err := oneOf("--format", format, append([]string{"text", "json"}, advise.Formats...)...); err != nil {
+			if err := oneOf("--format", format, append([]string{"text", "json"}, apply.Formats...)...); err != nil {
 				return err
 			}
 			if err := oneOf("--prefer", string(o.Prefer), string(advise.Latency), string(advise.Cost)); err != nil {
@@ -40,19 +44,23 @@ compose service, a Kubernetes pod with the kubelet's configuration, a libvirt do
 				return fmt.Errorf("--pick %d: a position in the ranking, from 1, was expected", pick)
 			}
 			if picked && (format == "text" || format == "json") {
-				return fmt.Errorf("--pick selects the configuration to print: use it with --format %s", strings.Join(advise.Formats, ", "))
+				return fmt.Errorf("--pick selects the configuration to print: use it with --format %s", strings.Join(apply.Formats, ", "))
 			}
-			a, err := advise.Read(dirs, o)
+			s, err := data.Read(dirs, data.Options{})
+			if err != nil {
+				return err
+			}
+			a, err := advise.Of(s, o)
 			if err != nil {
 				return err
 			}
 			switch format {
 			case "text":
-				return a.Text(os.Stdout)
+				return terminal.Advice(os.Stdout, a, screen(os.Stdout))
 			case "json":
-				return a.JSON(os.Stdout)
+				return export.Advice(os.Stdout, a)
 			}
-			return a.Apply(os.Stdout, format, pick)
+			return apply.Write(os.Stdout, a, format, pick)
 		},
 	}
 	f := c.Flags()
@@ -61,7 +69,7 @@ compose service, a Kubernetes pod with the kubelet's configuration, a libvirt do
 	f.StringVar((*string)(&o.Prefer), "prefer", string(advise.Latency), "latency (the metric) or cost (cores × the metric)")
 	f.StringSliceVar(&o.Exclude, "exclude", nil, "platforms, engines or provisionings to leave out: bm,vmcn,pinned")
 	f.StringVar(&o.Instance, "instance", "", "only this instance type: a name that the study uses, or cores/memory such as 4/16GB")
-	f.StringVar(&format, "format", "text", "text, json, "+strings.Join(advise.Formats, ", "))
+	f.StringVar(&format, "format", "text", "text, json, "+strings.Join(apply.Formats, ", "))
 	f.IntVar(&pick, "pick", 0, "position in the ranking (default: the first that the format can express)")
 	return c
 }

@@ -7,10 +7,11 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"tare/desk/claims"
 	"tare/desk/data"
+	"tare/desk/export"
+	"tare/desk/terminal"
 )
 
 func claimsCommand() *cobra.Command {
@@ -58,14 +59,9 @@ multiple comparisons together, so name only the claims that you want to test.`,
 			}
 			verdicts := claims.Judge(s, all)
 			if format == "json" {
-				return claims.JSON(os.Stdout, verdicts)
+				return export.Verdicts(os.Stdout, verdicts)
 			}
-			width, _, err := term.GetSize(int(os.Stdout.Fd()))
-			tty := err == nil
-			if !tty {
-				width = 0 // a pipe has no width: lines are as long as they are
-			}
-			return claims.Table(os.Stdout, verdicts, width, tty && os.Getenv("NO_COLOR") == "")
+			return terminal.Verdicts(os.Stdout, verdicts, screen(os.Stdout))
 		},
 	}
 	c.Flags().StringVar(&format, "format", "table", "table or json")

@@ -18,7 +18,7 @@ import (
 	"tare/desk/export"
 	"tare/desk/model"
 	"tare/desk/page"
-	"tare/notebook"
+	"tare/desk/terminal"
 )
 
 // deskCommands read results. They need neither root nor Linux.
@@ -66,14 +66,18 @@ further rounds; each other host gets rows of its own.`,
 
 func printSummary(w *os.File, s *data.Summary, format string) error {
 	if format == "json" {
-		return s.JSON(w)
+		return export.Summary(w, s)
 	}
-	width, _, err := term.GetSize(int(w.Fd()))
-	tty := err == nil
-	if !tty {
-		width = 0 // a pipe has no width: rows are as long as they are
+	return terminal.Summary(w, s, screen(w))
+}
+
+// screen is what a file is shown on. A pipe has no width: lines are as long as they need to be.
+func screen(f *os.File) terminal.Screen {
+	width, _, err := term.GetSize(int(f.Fd()))
+	if err != nil {
+		return terminal.Screen{}
 	}
-	return s.Table(w, width, tty && os.Getenv("NO_COLOR") == "")
+	return terminal.Screen{Width: width, Colour: os.Getenv("NO_COLOR") == ""}
 }
 
 func reportCommand() *cobra.Command {
@@ -88,7 +92,11 @@ func reportCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			files, err := writeReport(dirs, out, bearable)
+			s, err := data.Read(dirs, data.Options{})
+			if err != nil {
+				return err
+			}
+			files, err := writeReport(s, out, bearable)
 			if err != nil {
 				return err
 			}
@@ -112,16 +120,12 @@ func share(flag, text string) (float64, error) {
 	return v / 100, nil
 }
 
-// writeReport writes the report of the folders, with verdicts on the claims that their studies name. A tolerance of 0 is
-// the model's default.
-func writeReport(dirs []string, out string, tolerance float64) ([]string, error) {
+// writeReport writes the report of what was read, into the first folder where out is empty, with verdicts on the claims
+// that the studies name. A tolerance of 0 is the model's default.
+func writeReport(s *data.Summary, out string, tolerance float64) ([]string, error) {
 	var about []claims.Claim
 	var sets []string
-	for _, dir := range dirs {
-		f, err := notebook.Read(dir)
-		if err != nil {
-			return nil, err
-		}
+	for _, f := range s.Folders {
 		for _, name := range f.Study.Claims {
 			if slices.Contains(sets, name) {
 				continue
@@ -129,12 +133,15 @@ func writeReport(dirs []string, out string, tolerance float64) ([]string, error)
 			sets = append(sets, name)
 			set, err := claims.Shipped(name)
 			if err != nil {
-				return nil, fmt.Errorf("%s: its study's claims: %w", dir, err)
+				return nil, fmt.Errorf("%s: its study's claims: %w", f.Dir, err)
 			}
 			about = append(about, set...)
 		}
 	}
-	return page.Write(dirs, out, page.Options{Claims: about, Model: model.Options{Tolerance: tolerance}})
+	if out == "" {
+		out = s.Folders[0].Dir
+	}
+	return page.WriteSummary(s, out, page.Options{Claims: about, Model: model.Options{Tolerance: tolerance}})
 }
 
 func exportCommand() *cobra.Command {
@@ -145,26 +152,29 @@ func exportCommand() *cobra.Command {
 		Example: "  tare export R --format csv >trials.csv\n  tare export R --format parquet --out trials.parquet",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, dirs []string) (err error) {
-			if ext := strings.TrimPrefix(filepath.Ext(out), "."); !c.Flags().Changed("format") && slices.Contains([]string{"csv", "json", "parquet"}, ext) {
-				format = ext
+			f, err := export.FormatOf(format)
+			if !c.Flags().Changed("format") && out != "" {
+				if of, known := export.FormatOf(strings.TrimPrefix(filepath.Ext(out), ".")); known == nil {
+					f = of
+				}
 			}
-			if err := oneOf("--format", format, "csv", "json", "parquet"); err != nil {
-				return err
+			if err != nil {
+				return fmt.Errorf("--format: %w", err)
 			}
 			if out == "" {
-				if format == "parquet" && term.IsTerminal(int(os.Stdout.Fd())) {
-					return fmt.Errorf("Parquet is binary: name a file with --out, or redirect the output")
+				if f.Binary && term.IsTerminal(int(os.Stdout.Fd())) {
+					return fmt.Errorf("%s is binary: name a file with --out, or redirect the output", f.Name)
 				}
 				w := bufio.NewWriterSize(os.Stdout, 1<<20)
-				if err := export.Write(w, dirs, export.Format(format)); err != nil {
+				if err := export.Write(w, dirs, f); err != nil {
 					return err
 				}
 				return w.Flush()
 			}
-			return writeFile(out, func(w io.Writer) error { return export.Write(w, dirs, export.Format(format)) })
+			return writeFile(out, func(w io.Writer) error { return export.Write(w, dirs, f) })
 		},
 	}
-	c.Flags().StringVar(&format, "format", "csv", "csv, json or parquet (default: by the extension of --out, else csv)")
+	c.Flags().StringVar(&format, "format", "csv", strings.Join(export.Names(), ", ")+" (default: by the extension of --out, else csv)")
 	c.Flags().StringVar(&out, "out", "", "file to write (default: standard output)")
 	return c
 }

@@ -4,9 +4,11 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
+	"tare/desk/data"
 	"tare/desk/explain"
+	"tare/desk/export"
+	"tare/desk/terminal"
 )
 
 func explainCommand() *cobra.Command {
@@ -25,19 +27,18 @@ only parts that are significantly different from zero.`,
 			if err := oneOf("--format", format, "table", "json"); err != nil {
 				return err
 			}
-			a, err := explain.Read(dirs)
+			s, err := data.Read(dirs, data.Options{})
+			if err != nil {
+				return err
+			}
+			a, err := explain.From(s)
 			if err != nil {
 				return err
 			}
 			if format == "json" {
-				return a.JSON(os.Stdout)
+				return export.Accounts(os.Stdout, a)
 			}
-			width, _, err := term.GetSize(int(os.Stdout.Fd()))
-			tty := err == nil
-			if !tty {
-				width = 0 // a pipe has no width: lines are as long as they are
-			}
-			return a.Table(os.Stdout, width, tty && os.Getenv("NO_COLOR") == "")
+			return terminal.Accounts(os.Stdout, a, screen(os.Stdout))
 		},
 	}
 	c.Flags().StringVar(&format, "format", "table", "table or json")

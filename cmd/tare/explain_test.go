@@ -55,7 +55,7 @@ type explained struct {
 	}
 }
 
-// closes fails the test where an account's parts are not the gap, or have no interval.
+// closes fails the test where an account's parts are not the overhead, or have no interval.
 func (e *explained) closes(t *testing.T) {
 	t.Helper()
 	for _, a := range e.Accounts {
@@ -100,24 +100,24 @@ func TestWhyAFifthOfACoreTakesFiveTimes(t *testing.T) {
 			continue
 		}
 		found = true
-		// Of what is booked, which is of the same trials, and of the gap, which is of others and has the host's noise in it.
-		booked, throttled := 0.0, 0.0
+		// Of what is attributed, which is of the same trials, and of the gap, which is of others and has the host's noise in it.
+		attributed, throttled := 0.0, 0.0
 		for _, p := range a.Parts {
 			if p.Key != "unexplained" {
-				booked += *p.Seconds.Value
+				attributed += *p.Seconds.Value
 			}
 			if p.Key != "throttled" {
 				continue
 			}
 			throttled = *p.Seconds.Value
 			if p.Share.Value == nil || p.Share.High == nil || *p.Share.High < 0.9 || *p.Share.Value < 0.75 {
-				t.Errorf("the share of the gap that is booked to throttling has no part in 90 %% or more: %s", a.Sentence)
+				t.Errorf("the share of the gap that is attributed to throttling has no part in 90 %% or more: %s", a.Sentence)
 			}
 		}
-		if throttled < 0.9*booked {
-			t.Errorf("%.3f of %.3f s are booked to throttling, less than 90 %%: %s", throttled, booked, a.Sentence)
+		if throttled < 0.9*attributed {
+			t.Errorf("%.3f of %.3f s are attributed to throttling, less than 90 %%: %s", throttled, attributed, a.Sentence)
 		}
-		if !strings.Contains(a.Sentence, "throttling") || !strings.Contains(a.Sentence, "bare metal of 1 core") {
+		if !strings.Contains(a.Sentence, "throttling") || !strings.Contains(a.Sentence, "bare metal with 1 core") {
 			t.Errorf("its sentence: %s", a.Sentence)
 		}
 	}

@@ -335,7 +335,7 @@ func (r *running) finish(run *study.Run, reason string) error {
 	if err := printSummary(os.Stdout, s, r.format); err != nil {
 		return err
 	}
-	if _, err := writeReport([]string{r.out}, "", 0); err != nil {
+	if _, err := writeReport(s, "", 0); err != nil {
 		return err
 	}
 	path, err := filepath.Abs(filepath.Join(r.out, "report.html"))

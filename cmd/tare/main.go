@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/signal"
 	"runtime/debug"
@@ -56,6 +57,8 @@ container (cn), in a VM (vm) and in a container in a VM (vmcn), with a CPU quota
 		return 0
 	case errors.As(err, &status):
 		return int(status)
+	case endedReading(err):
+		return 0 // whoever read the output, such as head, has enough
 	case ctx.Err() != nil && errors.Is(err, context.Canceled):
 		fmt.Fprintln(os.Stderr, "tare: interrupted")
 		return 130
@@ -102,4 +105,10 @@ func oneOf(what, value string, allowed ...string) error {
 		text += a
 	}
 	return fmt.Errorf("%s %q: one of %s was expected", what, value, text)
+}
+
+// endedReading says whether the reader of standard output closed it.
+func endedReading(err error) bool {
+	var at *fs.PathError
+	return errors.As(err, &at) && at.Path == os.Stdout.Name() && errors.Is(err, syscall.EPIPE)
 }

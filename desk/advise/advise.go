@@ -1,15 +1,15 @@
-// Package advise ranks what a study measured, says why the first is first and what cannot be told from it, and prints
-// the configuration to apply. It is a pure function of results folders. docs/advise.md says how the ranking is made.
+// Package advise ranks what a study measured, and says which choices are not distinguishable from the first. It is a pure
+// function of what was read. docs/advise.md says how the ranking is made; package apply writes what a choice stands for.
 //
-// What it will not do: rank a figure taken under software emulation, or one that the A/A check has put in doubt, or
+// What it will not do: rank a number taken under software emulation, or one that the A/A check has put in doubt, or
 // one without an interval; they are listed apart, with the reason.
 package advise
 
 import (
 	"fmt"
 	"maps"
-	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"tare/desk/data"
@@ -28,7 +28,7 @@ const (
 // Options say what is wanted.
 type Options struct {
 	Workload string     // name, or name with parameters as in notebook.Label; empty: all
-	Metric   string     // a further figure of the workload (Study.Also); empty: its metric
+	Metric   string     // a secondary metric of the workload (Study.Also); empty: its metric
 	Prefer   Preference // empty: Latency
 	Exclude  []string   // platforms, engines or provisionings that are not wanted
 	Instance string     // this size alone: a name of the study's, or cores/memory; empty: all
@@ -46,70 +46,65 @@ type Ranking struct {
 	Metric   notebook.Metric
 	Prefer   Preference
 	ByRatio  bool // of a size at which bare metal was not measured: the values are overhead ratios
-	Why      string
+	Networks bool // the treatments differ in how they are connected: each is named with it
 	Choices  []Choice
+	Beside   []Comparison // of the first choice with one or two others that say why it is first
 	Apart    []Apart
-	Notes    []string
+	Doubts   []data.Doubt
+	Wanted   Options
+	Sizes    []string // names of the instance types that were measured
+	AtSize   bool     // the one that was asked for among them
 
-	host  notebook.Host
-	image notebook.Image
-	port  int // where the workload's service listens; 0: it has none
+	OnHost notebook.Host
+	Image  notebook.Image
+	Port   int // where the workload's service listens; 0: it has none
+}
+
+// Comparison is another choice against the first: the other's value over the first's.
+type Comparison struct {
+	Choice  int // index in Ranking.Choices
+	Against stats.Quotient
 }
 
 // Choice is one treatment in a ranking. Numbers that are not known are NaN.
 type Choice struct {
 	Rank             int
 	Treatment        notebook.Treatment
-	Name             string  // in words
 	Value, Low, High float64 // what is ranked, with its interval; the ranking is by High
 	// Ratio is the metric over bare metal's at this size.
 	Ratio, RatioLow, RatioHigh float64
 	Predicted                  bool // by the model, not measured
-	Tied                       bool // it is the leader by High, or cannot be told from it
+	Tied                       bool // it is the leader by High, or not distinguishable from it
 	Near                       bool // tied, and Value is not above the leader's High: simplicity decides among these
 	// Against is Value over the leader's, with an interval that is corrected for the number of comparisons.
 	Against stats.Quotient
-	CPUs    []int    // of the host, that its guests could use; of a prediction none
-	Notes   []string // what has to be known when choosing it
-
-	leads bool      // its interval's upper end is the lowest
-	row   *data.Row // with the values of what is ranked; nil where predicted
+	CPUs    []int        // of the host, that its guests could use; of a prediction none
+	Doubts  []data.Doubt // what has to be known when choosing it
+	Leads   bool         // its interval's upper end is the lowest
+	row     *data.Row    // with the values of what is ranked; nil where predicted
 }
 
 // Apart is what is not ranked, and why.
 type Apart struct {
-	Name   string
-	Reason string
+	Treatment notebook.Treatment
+	Reason    data.Doubt
 }
 
-// Read reads the folders and ranks what is in them. Errors are notebook's, with file and line, and those of options
-// that choose nothing.
-func Read(dirs []string, o Options) (*Advice, error) {
+// Of ranks what was read. Errors are those of options that choose nothing.
+func Of(s *data.Summary, o Options) (*Advice, error) {
 	if o.Prefer == "" {
 		o.Prefer = Latency
 	}
 	if o.Prefer != Latency && o.Prefer != Cost {
 		return nil, fmt.Errorf("to prefer %q: latency or cost was expected", o.Prefer)
 	}
-	// Every trial's dot says which row its guest belongs to.
-	s, err := data.Read(dirs, data.Options{Dots: math.MaxInt32 / 4})
-	if err != nil {
-		return nil, err
-	}
 	a := &adviser{s: s, o: o}
 	if err := a.choose(); err != nil {
 		return nil, err
 	}
-	if err := a.guests(dirs); err != nil {
-		return nil, err
-	}
 	out := &Advice{}
 	for _, g := range a.groups {
-		r, err := a.rank(g)
-		if err != nil {
-			return nil, err
-		}
-		out.Rankings = append(out.Rankings, r)
+		out.Rankings = append(out.Rankings, a.rank(g))
 	}
 	return out, nil
 }
@@ -120,7 +115,6 @@ type adviser struct {
 	o      Options
 	size   *notebook.Instance // that was asked for
 	groups []*group
-	cpus   map[*data.Row]map[string]int // how many guests of a row had which list of CPUs
 }
 
 // group is what one ranking is about.
@@ -202,7 +196,7 @@ func (a *adviser) chooseFigure() error {
 	for _, g := range a.groups {
 		all := []notebook.Metric{g.metric}
 		for _, r := range g.rows {
-			for _, f := range r.Also {
+			for _, f := range r.Secondary {
 				if !slices.Contains(all, f.Metric) {
 					all = append(all, f.Metric)
 				}
@@ -274,86 +268,54 @@ func (a *adviser) wants(t notebook.Treatment) bool {
 	})
 }
 
-// guests reads what the summary does not keep: which CPUs each row's guests had, and the further figure by rounds.
-func (a *adviser) guests(dirs []string) error {
-	type key struct {
-		folder int
-		guest  string
+// values are a row's in the metric that is ranked.
+func (g *group) values(r *data.Row) []data.Value {
+	if g.figure == g.metric {
+		return r.Values
 	}
-	rows := map[key]*data.Row{}
-	figures := map[*data.Row]string{}
-	for _, g := range a.groups {
-		for _, r := range g.rows {
-			for _, d := range r.Dots {
-				rows[key{d.Folder, d.Guest}] = r
-			}
-			if g.figure != g.metric {
-				figures[r] = g.figure.Name
-			}
-		}
-	}
-	type sum struct {
-		of float64
-		n  int
-	}
-	sums := map[*data.Row]map[[2]int]sum{}
-	a.cpus = map[*data.Row]map[string]int{}
-	for at, dir := range dirs {
-		f, err := notebook.Read(dir)
-		if err != nil {
-			return err
-		}
-		for _, g := range f.Guests {
-			r := rows[key{at, g.ID}]
-			if r == nil || g.Limits.CPUs == "" {
-				continue
-			}
-			if a.cpus[r] == nil {
-				a.cpus[r] = map[string]int{}
-			}
-			a.cpus[r][g.Limits.CPUs]++
-		}
-		if len(figures) == 0 {
-			continue
-		}
-		if err := f.TrialsLean(func(t *notebook.Trial) error {
-			r := rows[key{at, t.Guest}]
-			v, ok := t.Figures[figures[r]]
-			if r == nil || !ok || !t.Measured() || t.Failure != "" {
-				return nil
-			}
-			if sums[r] == nil {
-				sums[r] = map[[2]int]sum{}
-			}
-			b := [2]int{at, t.Round}
-			sums[r][b] = sum{sums[r][b].of + v, sums[r][b].n + 1}
-			return nil
-		}); err != nil {
-			return err
-		}
-	}
-	// From here a row's values are those of the figure that is ranked.
-	for r := range figures {
-		var values []data.Value
-		for _, v := range r.Values {
-			if s := sums[r][[2]int{v.Folder, v.Round}]; s.n > 0 {
-				values = append(values, data.Value{Folder: v.Folder, Round: v.Round, Mean: s.of / float64(s.n), Trials: s.n})
-			}
-		}
-		r.Values = values
-	}
-	return nil
+	return r.SecondaryValues(g.figure.Name)
+}
+
+// of is a row with its values in the metric that is ranked.
+func (g *group) of(r *data.Row) *data.Row {
+	x := *r
+	x.Values = g.values(r)
+	return &x
 }
 
 // cpusOf is the list of CPUs that most of a row's guests had, and whether all had it.
-func (a *adviser) cpusOf(r *data.Row) (cpus []int, all bool) {
-	lists := slices.Sorted(maps.Keys(a.cpus[r]))
+func cpusOf(r *data.Row) (cpus []int, all bool) {
+	lists := slices.Sorted(maps.Keys(r.CPUs))
 	best := ""
 	for _, l := range lists {
-		if _, ok := parseCPUs(l); ok && (best == "" || a.cpus[r][l] > a.cpus[r][best]) {
+		if _, ok := parseCPUs(l); ok && (best == "" || r.CPUs[l] > r.CPUs[best]) {
 			best = l
 		}
 	}
 	cpus, _ = parseCPUs(best)
 	return cpus, len(lists) <= 1
+}
+
+// parseCPUs reads a list of CPUs as the kernel writes it: "0-1,4".
+func parseCPUs(list string) ([]int, bool) {
+	const most = 1 << 16 // far above any kernel's
+	var cpus []int
+	for part := range strings.SplitSeq(list, ",") {
+		from, to, isRange := strings.Cut(part, "-")
+		a, err := strconv.ParseUint(from, 10, 16)
+		if err != nil {
+			return nil, false
+		}
+		b := a
+		if isRange {
+			if b, err = strconv.ParseUint(to, 10, 16); err != nil || b < a {
+				return nil, false
+			}
+		}
+		for c := a; c <= b && len(cpus) < most; c++ {
+			cpus = append(cpus, int(c))
+		}
+	}
+	slices.Sort(cpus)
+	return slices.Compact(cpus), true
 }

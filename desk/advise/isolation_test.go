@@ -13,17 +13,17 @@ func TestARungIsNothingToApply(t *testing.T) {
 	for i, layer := range []string{"cgroup", "quota"} {
 		l.treatment(notebook.Treatment{ID: layer, Workload: "ffmpeg", Instance: one, Platform: notebook.CN, Engine: notebook.LayersEngine, Isolation: layer}, 3+float64(i))
 	}
-	a, err := Read([]string{l.write(t)}, Options{})
+	a, err := readAll([]string{l.write(t)}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := a.Rankings[0]
 	for _, c := range r.Choices {
 		if c.Treatment.Isolation != "" || c.Treatment.Engine == notebook.LayersEngine {
-			t.Errorf("%s is ranked", c.Name)
+			t.Errorf("%s is ranked", c.named())
 		}
 	}
-	if len(r.Apart) != 2 || r.Apart[0].Name != "layers container at 1/1GB up to cgroup" || !strings.Contains(r.Apart[0].Reason, "nothing to apply") {
+	if len(r.Apart) != 2 || r.Apart[0].named() != "layers container at 1/1GB up to cgroup" || !strings.Contains(Said(r.Apart[0].Reason), "cannot be applied") {
 		t.Errorf("%+v", r.Apart)
 	}
 }

@@ -37,9 +37,9 @@ func TestPredicted(t *testing.T) {
 	found := false
 	for _, c := range r.Choices {
 		if c.Predicted != (c.Treatment.Instance.Cores == 24 && c.Treatment.Platform != "bm") {
-			t.Errorf("%s: predicted %v", c.Name, c.Predicted)
+			t.Errorf("%s: predicted %v", c.named(), c.Predicted)
 		}
-		if c.Name == "vanilla docker container at 24/24GB" {
+		if c.named() == "vanilla docker container at 24/24GB" {
 			found = true
 			if want := 100.0 / 24 * ratio(24); !(c.Low < want && want < c.High && c.High/c.Low < 1.2) || c.Rank != 2 {
 				t.Errorf("%+v, want %g", c, want)
@@ -49,7 +49,7 @@ func TestPredicted(t *testing.T) {
 	if !found {
 		t.Errorf("%q", names(r))
 	}
-	if out := text(t, a); !strings.Contains(out, " predicted ") || !strings.Contains(out, "was not measured: docs/model.md") {
+	if out := text(t, a); !strings.Contains(out, " predicted ") || !strings.Contains(out, "were not measured: docs/model.md") {
 		t.Error(out)
 	}
 	// What is predicted can be applied as well, and says that it was not measured.
@@ -76,10 +76,10 @@ func TestPredictedRatios(t *testing.T) {
 	if c := r.Choices[1]; !c.Predicted || !(math.Abs(c.Value-ratio(12)) < 0.02) || c.Value != c.Ratio || c.Tied {
 		t.Errorf("%+v", c)
 	}
-	if !strings.Contains(r.Why, "Bare metal at 12/12GB: overhead ratio 1 by definition; ") || !strings.Contains(r.Notes[0], "bare metal was not measured at 12/12GB") {
-		t.Errorf("%s %q", r.Why, r.Notes)
+	if !strings.Contains(Why(r), "Bare metal at 12/12GB: overhead ratio 1 by definition; ") || !strings.Contains(said(r.Doubts)[0], "bare metal was not measured at 12/12GB") {
+		t.Errorf("%s %q", Why(r), said(r.Doubts))
 	}
-	if out := text(t, a); !strings.Contains(out, "1 by definition") || !strings.Contains(out, "A prediction cannot be told apart where the two intervals overlap") {
+	if out := text(t, a); !strings.Contains(out, "1 by definition") || !strings.Contains(out, "A prediction is not distinguishable where the two intervals overlap") {
 		t.Error(out)
 	}
 	// More than the host has is nothing to predict.

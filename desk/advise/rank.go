@@ -2,11 +2,8 @@ package advise
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
-	"strconv"
-	"strings"
 
 	"tare/desk/data"
 	"tare/desk/model"
@@ -14,13 +11,10 @@ import (
 	"tare/stats"
 )
 
-// layers is how much stands between the work and the host. Of two that cannot be told apart, the fewer the better.
+// layers is how much stands between the work and the host. Of two that are not distinguishable, the fewer the better.
 var layers = map[string]int{notebook.BM: 0, notebook.CN: 1, notebook.VM: 2, notebook.VMCN: 3}
 
-// tieRule says how near ties are broken, for people.
-const tieRule = "measured before predicted, fewer cores, less memory, fewer layers (bare metal, container, VM, container in a VM), unpinned before pinned"
-
-// simpler orders choices that cannot be told apart, as tieRule says.
+// simpler orders choices that are not distinguishable: measured before predicted, then by cores, memory, layers and pinning.
 func simpler(x, y Choice) int {
 	s, t := x.Treatment, y.Treatment
 	number := func(b bool) int {
@@ -40,39 +34,37 @@ func simpler(x, y Choice) int {
 }
 
 // rank makes the ranking of one group.
-func (a *adviser) rank(g *group) (Ranking, error) {
-	out := Ranking{Host: g.name, Workload: g.label, Metric: g.figure, Prefer: a.o.Prefer, host: g.host, image: g.image, port: g.port}
-	networks := a.s.Networks(g.work.Workload)
-	name := func(t notebook.Treatment) string { return describe(t, networks) }
+func (a *adviser) rank(g *group) Ranking {
+	out := Ranking{Host: g.name, Workload: g.label, Metric: g.figure, Prefer: a.o.Prefer, Wanted: a.o, OnHost: g.host, Image: g.image, Port: g.port, Networks: a.s.Networks(g.work.Workload)}
 	for _, r := range g.rows {
 		t := r.Treatment
+		if !slices.Contains(out.Sizes, t.Instance.Name) {
+			out.Sizes = append(out.Sizes, t.Instance.Name)
+		}
+		out.AtSize = out.AtSize || a.size != nil && a.size.SameSize(t.Instance)
 		if t.AA || !a.wants(t) {
 			continue
 		}
-		if why := unrankable(r, g); why != "" {
-			out.Apart = append(out.Apart, Apart{Name: name(t), Reason: why})
+		if why := unrankable(r, g); why != nil {
+			out.Apart = append(out.Apart, Apart{t, why})
 			continue
 		}
 		c := a.measured(r, g)
-		if !finite(c.High) {
-			out.Apart = append(out.Apart, Apart{Name: name(t), Reason: "no interval: " + lacking(r, g.figure)})
+		if !stats.Finite(c.High) {
+			out.Apart = append(out.Apart, Apart{t, lacking(g.values(r), g.figure)})
 			continue
 		}
-		c.Name = name(t)
 		out.Choices = append(out.Choices, c)
 	}
 	if g.figure == g.metric {
-		for _, c := range a.predicted(g, &out) {
-			c.Name = name(c.Treatment)
-			out.Choices = append(out.Choices, c)
-		}
+		out.Choices = append(out.Choices, a.predicted(g, &out)...)
 	} else {
-		out.Notes = append(out.Notes, "the model predicts "+g.metric.Name+" alone: sizes that were not measured are not ranked by "+g.figure.Name)
+		out.Doubts = append(out.Doubts, NoPrediction{g.metric.Name, g.figure.Name})
 	}
 	for _, l := range a.s.LeftOut {
 		t := l.Treatment
 		if l.Host == g.name && notebook.Label(t.Workload, t.Params) == g.label && !t.AA && a.wants(t) {
-			out.Apart = append(out.Apart, Apart{Name: name(t), Reason: "left out: " + l.Reason})
+			out.Apart = append(out.Apart, Apart{t, data.Omitted{Reason: l.Reason}})
 		}
 	}
 	unsteady := map[notebook.Instance]bool{}
@@ -83,90 +75,50 @@ func (a *adviser) rank(g *group) (Ranking, error) {
 		}
 		if d := a.s.Doubt(c.row); d > 1 {
 			unsteady[i] = true
-			out.Notes = append(out.Notes, fmt.Sprintf("the A/A check failed at %s: bare metal differed from itself by a factor of up to %.3g, and what is compared there is wider by as much", i.Name, d))
+			out.Doubts = append(out.Doubts, UnsteadySize{i.Name, d})
 		}
 	}
 	a.order(&out)
-	if len(out.Choices) == 0 {
-		out.Why = "Nothing can be ranked: " + a.whyNot(g, &out) + "."
-	} else {
-		out.Why = a.why(&out)
-	}
-	return out, nil
+	a.beside(&out)
+	return out
 }
 
-// whyNot says why a ranking has no choice.
-func (a *adviser) whyNot(g *group, r *Ranking) string {
-	const most = 3
-	var reasons []string
-	for _, p := range r.Apart {
-		if why := strings.TrimSuffix(clean(p.Reason), "."); !slices.Contains(reasons, why) {
-			reasons = append(reasons, why)
-		}
-	}
-	if more := len(reasons) - most; more > 0 {
-		reasons = append(reasons[:most], fmt.Sprintf("and %d more reasons", more))
-	}
-	if len(reasons) > 0 {
-		return strings.Join(reasons, "; ")
-	}
-	var sizes []string
-	for _, w := range g.rows {
-		i := w.Treatment.Instance
-		if a.size != nil && a.size.SameSize(i) && len(a.o.Exclude) > 0 {
-			return "--exclude " + strings.Join(a.o.Exclude, ",") + " leaves nothing of what was measured at " + clean(a.o.Instance)
-		}
-		if name := clean(i.Name); !slices.Contains(sizes, name) {
-			sizes = append(sizes, name)
-		}
-	}
+// unrankable says why a row is not ranked; nil: it may be.
+func unrankable(r *data.Row, g *group) data.Doubt {
+	failed, any := r.Failures()
 	switch {
-	case a.size == nil && len(a.o.Exclude) == 0:
-		return "the A/A check alone was measured"
-	case a.size == nil:
-		return "--exclude " + strings.Join(a.o.Exclude, ",") + " leaves nothing of what was measured"
-	}
-	return clean(a.o.Instance) + " was not measured, only " + strings.Join(sizes, ", ") + ", and the model predicts nothing for it"
-}
-
-// unrankable says why a row is not ranked; empty: it may be.
-func unrankable(r *data.Row, g *group) string {
-	switch {
+	case r.Rounds == 0 && any:
+		return failed
 	case r.Rounds == 0:
-		return said(r, "no trial succeeded", "not measured yet", "every trial failed")
+		return data.NotMeasured{}
 	case !r.Representative:
-		return "not representative: taken under software emulation (tcg), which says nothing about a VM's cost"
+		return data.Emulated{}
 	case r.Doubtful:
-		return said(r, "not to be trusted: bare metal differed from itself by as much", "not to be trusted")
-	case r.Unreliable():
-		return r.Failures
-	case r.Treatment.Isolation != "":
-		return "a rung of the isolation ladder: an experiment's setting, and nothing to apply"
-	case r.HostCores != g.cores:
-		return fmt.Sprintf("measured with %d of the host's %d CPUs online: an experiment's setting, and nothing to apply", r.HostCores, g.cores)
-	}
-	return ""
-}
-
-// said is the first of a row's notes that begins with one of these.
-func said(r *data.Row, otherwise string, beginnings ...string) string {
-	for _, n := range r.Notes {
-		if slices.ContainsFunc(beginnings, func(b string) bool { return strings.HasPrefix(n, b) }) {
-			return n
+		for _, d := range r.Doubts {
+			if d, is := d.(data.WithinUnsteadiness); is {
+				return d
+			}
 		}
+		return data.UnsteadyHost{}
+	case r.Unreliable():
+		return failed
+	case r.Treatment.Isolation != "":
+		return LadderRung{}
+	case r.HostCores != g.cores:
+		return PartOnline{r.HostCores, g.cores}
 	}
-	return otherwise
+	return nil
 }
 
-// lacking says why a figure has no interval.
-func lacking(r *data.Row, figure notebook.Metric) string {
-	switch n := len(r.Values); n {
+// lacking says why a metric has no interval.
+func lacking(values []data.Value, figure notebook.Metric) data.Doubt {
+	switch n := len(values); n {
 	case 0:
-		return "no trial gave " + figure.Name
+		return NoValue{figure.Name}
 	case 1:
-		return "one round only, two at least are needed"
+		return data.OneRound{}
 	default:
-		return fmt.Sprintf("the mean over %d rounds is too large for a number", n)
+		return data.Overflow{}
 	}
 }
 
@@ -179,15 +131,16 @@ func (a *adviser) weight(t notebook.Treatment) float64 {
 }
 
 func (a *adviser) measured(r *data.Row, g *group) Choice {
-	e, w := a.s.Mean(r, stats.Alpha), a.weight(r.Treatment)
+	x := g.of(r)
+	e, w := a.s.Mean(x, stats.Alpha), a.weight(r.Treatment)
 	c := Choice{
-		Treatment: r.Treatment, row: r, Value: w * e.Value, Low: w * data.Floor(g.figure, e.Low), High: w * e.High,
+		Treatment: r.Treatment, row: x, Value: w * e.Value, Low: w * data.Floor(g.figure, e.Low), High: w * e.High,
 		Ratio: r.Ratio, RatioLow: data.Floor(g.metric, r.RatioLow), RatioHigh: r.RatioHigh, Against: unknown(),
 	}
 	if g.figure != g.metric {
 		c.Ratio, c.RatioLow, c.RatioHigh = math.NaN(), math.NaN(), math.NaN()
 		if bm := g.bareMetal(r.Treatment.Instance); bm != nil {
-			q := a.s.Ratio(r, bm, stats.Alpha)
+			q := a.s.Ratio(x, g.of(bm), stats.Alpha)
 			if bm == r {
 				q.Value, q.Low, q.High = 1, 1, 1 // by definition, whatever its noise
 			}
@@ -195,11 +148,11 @@ func (a *adviser) measured(r *data.Row, g *group) Choice {
 		}
 	}
 	if r.Failed > 0 {
-		c.Notes = append(c.Notes, fmt.Sprintf("%d of its %d trials failed", r.Failed, r.Trials))
+		c.Doubts = append(c.Doubts, SomeFailed{r.Failed, r.Trials})
 	}
 	all := true
-	if c.CPUs, all = a.cpusOf(r); !all {
-		c.Notes = append(c.Notes, "its guests had several CPU sets, of which this is the commonest")
+	if c.CPUs, all = cpusOf(r); !all {
+		c.Doubts = append(c.Doubts, SeveralCPUSets{})
 	}
 	return c
 }
@@ -240,7 +193,7 @@ func (a *adviser) predicted(g *group, out *Ranking) []Choice {
 	var all []Choice
 	for _, v := range model.Fit(a.s, model.Options{Alpha: alpha}).Overheads {
 		p := v.Group
-		if v.Cannot != "" || p.Engine == notebook.LayersEngine || p.Metric != g.metric || p.Workload != g.work.Workload || notebook.Label(p.Workload, p.Params) != g.label {
+		if v.Cannot != nil || p.Engine == notebook.LayersEngine || p.Metric != g.metric || p.Workload != g.work.Workload || notebook.Label(p.Workload, p.Params) != g.label {
 			continue
 		}
 		for _, i := range at {
@@ -252,7 +205,7 @@ func (a *adviser) predicted(g *group, out *Ranking) []Choice {
 				continue
 			}
 			q, ok := v.Predict(i.Cores, g.cores)
-			if !ok || !finite(q.Low) || !finite(q.High) {
+			if !ok || !stats.Finite(q.Low) || !stats.Finite(q.High) {
 				continue
 			}
 			c := Choice{Treatment: t, Predicted: true, Ratio: q.Ratio, RatioLow: data.Floor(g.metric, q.Low), RatioHigh: q.High, Against: unknown()}
@@ -264,14 +217,14 @@ func (a *adviser) predicted(g *group, out *Ranking) []Choice {
 				e := a.s.Mean(g.bareMetal(i), alpha)
 				c.Value, c.Low, c.High = w*q.Ratio*e.Value, w*c.RatioLow*data.Floor(g.metric, e.Low), w*q.High*e.High
 			}
-			if !finite(c.Value) || !finite(c.High) {
+			if !stats.Finite(c.Value) || !stats.Finite(c.High) {
 				continue
 			}
 			if q.Extrapolated {
-				c.Notes = append(c.Notes, "outside of the sizes that were measured")
+				c.Doubts = append(c.Doubts, Extrapolated{})
 			}
-			if q.Why != "" {
-				c.Notes = append(c.Notes, q.Why)
+			if q.Ambiguous {
+				c.Doubts = append(c.Doubts, Ambiguous{})
 			}
 			all = append(all, c)
 		}
@@ -284,7 +237,7 @@ func (a *adviser) predicted(g *group, out *Ranking) []Choice {
 				Treatment: t, Predicted: true, Value: w, Low: w, High: w, Ratio: 1, RatioLow: 1, RatioHigh: 1, Against: unknown(),
 			})
 		}
-		out.Notes = append(out.Notes, "bare metal was not measured at "+a.size.Name+": overhead ratios are ranked, as the model predicts them")
+		out.Doubts = append(out.Doubts, RatiosRanked{a.size.Name})
 	}
 	return all
 }
@@ -305,7 +258,7 @@ func possible(t notebook.Treatment) bool {
 
 func whole(f float64) bool { return f == math.Trunc(f) && f >= 1 }
 
-// order ranks the choices by the upper end of their intervals. Those that cannot be told from the leader, and whose
+// order ranks the choices by the upper end of their intervals. Those that are not distinguishable from the leader, and whose
 // estimates are no higher than its upper end, come first, the simplest of them before the others.
 func (a *adviser) order(r *Ranking) {
 	c := r.Choices
@@ -316,7 +269,7 @@ func (a *adviser) order(r *Ranking) {
 	leader := c[0]
 	for i := range c {
 		if i == 0 {
-			c[i].Tied, c[i].leads = true, true
+			c[i].Tied, c[i].Leads = true, true
 			c[i].Against = stats.Quotient{Value: 1, Low: 1, High: 1}
 			continue
 		}
@@ -368,101 +321,72 @@ func (a *adviser) against(x, y Choice, comparisons int) stats.Quotient {
 	return q
 }
 
-// why says in one sentence why the first is first.
-func (a *adviser) why(r *Ranking) string {
+// beside compares the first choice with one or two that say why it is first, as far as there are any: the leader by the
+// upper end, where another stands before it for being simpler; the same with the other provisioning; the first that is
+// distinguishable from the leader.
+func (a *adviser) beside(r *Ranking) {
+	if len(r.Choices) == 0 {
+		return
+	}
 	best := r.Choices[0]
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s %s", capital(best.Name), r.what(), r.figure(best))
-	if r.unit() != "" {
-		b.WriteString(" " + r.unit())
-	}
-	if best.Predicted && !r.defined(best) {
-		b.WriteString(", predicted and not measured")
-	}
-	if best.Treatment.Platform != notebook.BM && !r.ByRatio && finite(best.RatioHigh) && finite(best.RatioLow) {
-		fmt.Fprintf(&b, ", %s of bare metal", interval(best.Ratio, best.RatioLow, best.RatioHigh))
-	}
-	for i, other := range r.beside(best) {
-		b.WriteString([]string{"; ", ", and "}[i])
-		q := a.against(other, best, len(r.Choices)-1)
-		q.Low = data.Floor(r.Metric, q.Low)
-		word := map[Preference]string{Latency: "faster", Cost: "cheaper"}[a.o.Prefer]
-		switch {
-		case !q.HasInterval():
-			fmt.Fprintf(&b, "%s cannot be told from it", other.Name)
-		case q.Contains(1):
-			fmt.Fprintf(&b, "%s cannot be told from it: %s of it", other.Name, interval(q.Value, q.Low, q.High))
-		case q.Value < 1:
-			fmt.Fprintf(&b, "%s takes %s of it, and is less simple", other.Name, interval(q.Value, q.Low, q.High))
-		default:
-			fmt.Fprintf(&b, "%s times %s than %s", interval(q.Value, q.Low, q.High), word, other.Name)
-		}
-	}
-	if len(r.Choices) == 1 {
-		b.WriteString("; nothing else can be ranked")
-	}
-	for _, n := range best.Notes {
-		b.WriteString("; " + n)
-	}
-	b.WriteByte('.')
-	return clean(b.String())
-}
-
-// defined says whether a choice's value needs neither measuring nor predicting: bare metal's ratio is 1.
-func (r *Ranking) defined(c Choice) bool { return r.ByRatio && c.Treatment.Platform == notebook.BM }
-
-// figure is what is ranked of a choice, with its interval.
-func (r *Ranking) figure(c Choice) string {
-	if r.defined(c) {
-		return strconv.FormatFloat(c.Value, 'g', -1, 64) + " by definition"
-	}
-	return interval(c.Value, c.Low, c.High)
-}
-
-// beside are one or two that the best is held against in words, as far as there are any: the leader by the upper end,
-// where another stands before it for being simpler; the same with the other provisioning; the first that can be told
-// from the leader.
-func (r *Ranking) beside(best Choice) []Choice {
-	var all []Choice
 	t := best.Treatment
 	add := func(of func(Choice) bool) {
 		i := slices.IndexFunc(r.Choices, func(c Choice) bool { return c.Rank != best.Rank && of(c) })
-		if i >= 0 && len(all) < 2 && !slices.ContainsFunc(all, func(c Choice) bool { return c.Rank == r.Choices[i].Rank }) {
-			all = append(all, r.Choices[i])
+		if i >= 0 && len(r.Beside) < 2 && !slices.ContainsFunc(r.Beside, func(c Comparison) bool { return c.Choice == i }) {
+			q := a.against(r.Choices[i], best, len(r.Choices)-1)
+			q.Low = data.Floor(r.Metric, q.Low)
+			r.Beside = append(r.Beside, Comparison{i, q})
 		}
 	}
-	add(func(c Choice) bool { return c.leads })
+	add(func(c Choice) bool { return c.Leads })
 	add(func(c Choice) bool {
 		o := c.Treatment
 		return o.Platform == t.Platform && o.Engine == t.Engine && o.Accelerator == t.Accelerator && o.Network == t.Network &&
 			o.Provisioning != t.Provisioning && o.Instance.SameSize(t.Instance)
 	})
 	add(func(c Choice) bool { return !c.Tied && c.Value > best.Value })
-	if len(all) == 0 {
+	if len(r.Beside) == 0 {
 		add(func(Choice) bool { return true })
 	}
-	return all
 }
 
-// what is ranked, in words.
-func (r *Ranking) what() string {
-	what := r.Metric.Name
-	if r.ByRatio {
-		what = "overhead ratio"
-	}
-	if r.Prefer == Cost {
-		return "cores × " + what
-	}
-	return what
-}
+// Defined says whether a choice's value needs neither measuring nor predicting: bare metal's ratio is 1.
+func (r *Ranking) Defined(c Choice) bool { return r.ByRatio && c.Treatment.Platform == notebook.BM }
 
-// unit of what is ranked; empty where it has none.
-func (r *Ranking) unit() string {
-	switch {
-	case r.ByRatio || r.Metric.Unit == "1":
-		return ""
-	case r.Prefer == Cost && r.Metric.Unit == "s":
-		return "core-seconds"
+// Doubts about a ranking, its choices and what is not ranked, beside those of package data.
+type (
+	// LadderRung: a rung of the isolation ladder is an experiment's setting.
+	LadderRung struct{}
+	// PartOnline: it was measured with so many of the host's CPUs online, which is an experiment's setting.
+	PartOnline struct{ Online, CPUs int }
+	// NoValue: no trial has a value of the metric.
+	NoValue struct{ Metric string }
+	// NoPrediction: the model predicts one metric, so that what was not measured is not ranked by another.
+	NoPrediction struct{ Predicted, Ranked string }
+	// UnsteadySize: bare metal differed from itself by up to this factor at an instance type.
+	UnsteadySize struct {
+		Instance string
+		Factor   float64
 	}
-	return r.Metric.Unit
-}
+	// RatiosRanked: bare metal was not measured at the instance type, so that predicted overhead ratios are ranked.
+	RatiosRanked struct{ Instance string }
+	// SomeFailed: so many of a choice's trials failed.
+	SomeFailed struct{ Failed, Trials int }
+	// SeveralCPUSets: a choice's guests had several CPU sets.
+	SeveralCPUSets struct{}
+	// Extrapolated: a prediction is outside the sizes that were measured.
+	Extrapolated struct{}
+	// Ambiguous: see model.Prediction.Ambiguous.
+	Ambiguous struct{}
+)
+
+func (LadderRung) Doubt()     {}
+func (PartOnline) Doubt()     {}
+func (NoValue) Doubt()        {}
+func (NoPrediction) Doubt()   {}
+func (UnsteadySize) Doubt()   {}
+func (RatiosRanked) Doubt()   {}
+func (SomeFailed) Doubt()     {}
+func (SeveralCPUSets) Doubt() {}
+func (Extrapolated) Doubt()   {}
+func (Ambiguous) Doubt()      {}

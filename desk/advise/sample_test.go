@@ -140,7 +140,7 @@ func usual() *lab {
 
 func read(t testing.TB, o Options, dirs ...string) *Advice {
 	t.Helper()
-	a, err := Read(dirs, o)
+	a, err := readAll(dirs, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +150,7 @@ func read(t testing.TB, o Options, dirs ...string) *Advice {
 func text(t testing.TB, a *Advice) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := a.Text(&b); err != nil {
+	if err := Text(&b, a); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()
@@ -159,7 +159,7 @@ func text(t testing.TB, a *Advice) string {
 func apply(t testing.TB, a *Advice, format string, pick int) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := a.Apply(&b, format, pick); err != nil {
+	if err := Apply(&b, a, format, pick); err != nil {
 		t.Fatal(err)
 	}
 	return b.String()

@@ -24,6 +24,7 @@ import (
 	kubeletv1beta1 "k8s.io/kubelet/config/v1beta1"
 	kube "sigs.k8s.io/yaml"
 
+	"tare/desk/data"
 	"tare/internal/require"
 	"tare/notebook"
 )
@@ -81,9 +82,9 @@ func each(t *testing.T, a *Advice, format string, check func(t *testing.T, c Cho
 	t.Helper()
 	n := 0
 	for _, c := range a.Rankings[0].Choices {
-		if expresses(format, c.Treatment) {
+		if Expresses(format, c.Treatment) {
 			n++
-			t.Run(c.Name, func(t *testing.T) { check(t, c, apply(t, a, format, c.Rank)) })
+			t.Run(c.named(), func(t *testing.T) { check(t, c, apply(t, a, format, c.Rank)) })
 		}
 	}
 	if n < 3 {
@@ -110,7 +111,7 @@ func TestComposeAccepts(t *testing.T) {
 		}
 		cpus, set := float32(c.Treatment.Instance.Cores), ""
 		if c.Treatment.Provisioning == notebook.Pinned {
-			cpus, set = 0, formatCPUs(c.CPUs)
+			cpus, set = 0, CPUs(c.CPUs)
 		}
 		if m := types.UnitBytes(c.Treatment.Instance.Memory); s.CPUS != cpus || s.CPUSet != set || s.MemLimit != m || s.MemSwapLimit != m || s.ShmSize != m/2 || s.NetworkMode != c.Treatment.Network || s.Image != Placeholder {
 			t.Errorf("%+v", s)
@@ -346,20 +347,19 @@ func TestHostileNames(t *testing.T) {
 		a := &Advice{Rankings: []Ranking{plain.Rankings[0]}}
 		k := &a.Rankings[0]
 		k.Host, k.Workload, k.Metric = hostile(r), hostile(r), notebook.Metric{Name: hostile(r), Unit: hostile(r)}
-		k.image = notebook.Image{Reference: hostile(r), Digest: hostile(r)}
+		k.Image = notebook.Image{Reference: hostile(r), Digest: hostile(r)}
 		work, size, engine := hostile(r), hostile(r), hostile(r)
 		k.Choices = append([]Choice(nil), k.Choices...)
 		for i := range k.Choices {
 			c := &k.Choices[i]
-			c.Treatment.Workload, c.Treatment.Instance.Name, c.Treatment.Engine, c.Notes = work, size, engine, []string{hostile(r)}
-			c.Name = describe(c.Treatment, true)
+			c.Treatment.Workload, c.Treatment.Instance.Name, c.Treatment.Engine, c.Doubts = work, size, engine, []data.Doubt{data.GuestSaid{Text: data.Text{First: hostile(r)}}}
 		}
 		if out := text(t, a); strings.ContainsAny(out, "\x00\x1b\r\t\u2028\u0085\u202e") {
 			t.Fatalf("%q", out)
 		}
 		for _, c := range k.Choices {
 			for _, format := range Formats {
-				if !expresses(format, c.Treatment) {
+				if !Expresses(format, c.Treatment) {
 					continue
 				}
 				out := apply(t, a, format, c.Rank)
@@ -460,7 +460,7 @@ func TestHostileFolder(t *testing.T) {
 			t.Fatalf("%q", out)
 		}
 		var b bytes.Buffer
-		if err := a.JSON(&b); err != nil || !json.Valid(b.Bytes()) {
+		if err := JSON(&b, a); err != nil || !json.Valid(b.Bytes()) {
 			t.Fatalf("%v: %q", err, b.String())
 		}
 		for _, format := range Formats {

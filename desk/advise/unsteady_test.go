@@ -18,7 +18,7 @@ func TestAnUnsteadyHostTellsLessApart(t *testing.T) {
 		if len(r.Choices) != 2 || r.Choices[1].Tied != c.tied {
 			t.Fatalf("%+v", r.Choices)
 		}
-		if out := text(t, a); strings.Contains(out, "the A/A check failed at large") != c.tied || strings.Contains(out, "cannot be told from it: ") != c.tied {
+		if out := text(t, a); strings.Contains(out, "the A/A check excludes 1 at large") != c.tied || strings.Contains(out, "is not distinguishable from it: ") != c.tied {
 			t.Error(out)
 		}
 	}

@@ -53,17 +53,17 @@ func account(s *data.Summary) *Account {
 		return stats.Estimate{Value: v, Low: v - half, High: v + half, N: 4}
 	}
 	counts := func(from int, n ...int64) []int64 { return append(make([]int64, from), n...) }
-	a := &explain.Account{Row: &s.Rows[2], Baseline: &s.Rows[0], Label: "cn docker vanilla large", Against: "bare metal", Rounds: 4, Explained: 4,
-		Elapsed: e(5.2, 0.1), Gap: e(1.2, 0.08),
+	a := &explain.Account{Row: &s.Rows[2], Baseline: &s.Rows[0], Rounds: 4, Traced: 4,
+		Elapsed: e(5.2, 0.1), Overhead: e(1.2, 0.08),
 		Parts: []explain.Part{
-			{Key: explain.User, Label: "running user", Seconds: e(0.1, 0.2)},
-			{Key: explain.Throttled, Label: "throttled", Seconds: e(1.3, 0.1)},
-			{Key: explain.IO, Label: "I/O", Seconds: e(0, 0)},
-			{Key: explain.Unexplained, Label: "unexplained", Seconds: e(-0.2, 0.1)},
+			{Key: explain.User, Seconds: e(0.1, 0.2)},
+			{Key: explain.Throttled, Seconds: e(1.3, 0.1)},
+			{Key: explain.IO, Seconds: e(0, 0)},
+			{Key: explain.Unexplained, Seconds: e(-0.2, 0.1)},
 		},
 		Spread: []notebook.Distribution{{Role: "work", What: notebook.OffCPU, Of: notebook.WallThrottled, Unit: "s", Sum: 5.2, Counts: counts(23, 4, 40, 60, 8)}},
 	}
-	before := &explain.Account{Row: &s.Rows[0], Label: "bm large", Explained: 4, Spread: []notebook.Distribution{{Role: "work", What: notebook.OffCPU, Of: notebook.WallThrottled, Unit: "s", Sum: 0.2, Counts: counts(20, 9, 3)}}}
+	before := &explain.Account{Row: &s.Rows[0], Traced: 4, Spread: []notebook.Distribution{{Role: "work", What: notebook.OffCPU, Of: notebook.WallThrottled, Unit: "s", Sum: 0.2, Counts: counts(20, 9, 3)}}}
 	return &Account{Account: a, Before: before, Title: "container, docker, vanilla, large: ffmpeg"}
 }
 
@@ -75,13 +75,13 @@ func stairCase() *ladder.Staircase {
 	c := &ladder.Staircase{Workload: "syscalls", Instance: notebook.Instance{Name: "large"}, Metric: notebook.Metric{Name: "execution time", Unit: "s"}}
 	add := func(kind ladder.Kind, name, words string, ratio, own stats.Quotient, below int) *ladder.Rung {
 		r := row(words, ratio.Value, ratio.High-ratio.Value)
-		c.Rungs = append(c.Rungs, ladder.Rung{Name: name, Label: ladder.Label(name), Kind: kind, Treatment: r.Treatment, Row: &r, Ratio: ratio, Own: own, Below: below, Emulated: !r.Representative})
+		c.Rungs = append(c.Rungs, ladder.Rung{Name: name, Kind: kind, Treatment: r.Treatment, Row: &r, Ratio: ratio, Own: own, Below: below, Emulated: !r.Representative})
 		return &c.Rungs[len(c.Rungs)-1]
 	}
 	add(ladder.BareMetal, "bm", "bm large", q(1, 0), q(nan, nan), -1)
 	add(ladder.Layer, "cgroup", "cn layers vanilla cgroup large", q(1.01, 0.02), q(1.01, 0.02), 0)
 	gone := add(ladder.Layer, "quota", "cn layers vanilla quota large", q(nan, nan), q(nan, nan), -1)
-	gone.Row, gone.Missing = nil, "no quota on this host"
+	gone.Row, gone.Missing = nil, data.Omitted{Reason: "no quota on this host"}
 	add(ladder.Layer, "seccomp", "cn layers vanilla seccomp large", q(1.2, 0.03), q(1.18, 0.03), 1)
 	add(ladder.Engine, "docker", "cn docker vanilla full large", q(9, 0.4), q(7.5, 0.3), 3)
 	add(ladder.VM, "vm", "vm qemu tcg vanilla large", q(1.3, 0.1), q(1.3, 0.1), 0)
@@ -147,7 +147,7 @@ func TestHostileNames(t *testing.T) {
 		}
 	}
 	a := account(s)
-	a.Label, a.Against, a.Title, a.Parts[0].Label = evil, evil, evil, evil
+	a.Against, a.Title, a.Parts[0].Key = explain.Against{Provisioning: evil}, evil, evil
 	for _, f := range slices.Concat(OfPanels(Panels(s)), slices.Concat(OfAccounts([]Account{*a})...)) {
 		svg := f.SVG()
 		for _, bad := range []string{"<script", "\u202e", "\x00", "NaN"} {

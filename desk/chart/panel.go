@@ -205,7 +205,7 @@ func split(s *data.Summary, f notebook.Figure) []*Panel {
 			if len(s.Hosts) > 1 {
 				where += " on " + words.Plain(r.Host)
 			}
-			if on := s.Online(r.HostID, r.Treatment.Workload, r.HostCores); on != "" {
+			if on := words.Online(s, r); on != "" {
 				where += " " + on
 			}
 		}
@@ -473,7 +473,7 @@ func Groups(s *data.Summary, rows []*data.Row) []*Group {
 			if len(s.Hosts) > 1 {
 				g.Title += " on " + words.Plain(r.Host)
 			}
-			if on := s.Online(r.HostID, r.Treatment.Workload, r.HostCores); on != "" {
+			if on := words.Online(s, r); on != "" {
 				g.Title += " " + on
 			}
 			byKey[key] = g

@@ -1,11 +1,13 @@
 package chart
 
 import (
+	"io"
 	"math"
 	"slices"
 	"strings"
 
 	"tare/desk/data"
+	"tare/desk/export"
 	"tare/desk/ladder"
 	"tare/desk/words"
 	"tare/notebook"
@@ -50,11 +52,11 @@ func stairPanel(s *data.Summary, c *ladder.Staircase) *Panel {
 	if len(s.Hosts) > 1 {
 		where += " on " + words.Plain(c.Host)
 	}
-	if on := s.Online(c.HostID, c.Workload, c.HostCores); on != "" {
+	if on := words.Online(s, &data.Row{HostID: c.HostID, HostCores: c.HostCores, Treatment: notebook.Treatment{Workload: c.Workload}}); on != "" {
 		where += " " + on
 	}
-	if c.Made != "" {
-		where += ", " + words.Plain(c.Made)
+	if c.OtherImages {
+		where += ", " + words.Plain(c.Image.Words())
 	}
 	p := &Panel{where: where, workload: words.Plain(c.Workload), axis: byIsolation, Staircase: c}
 	for _, r := range c.Rungs {
@@ -72,7 +74,7 @@ func staircase(p *Panel, stem string) *Figure {
 	if c == nil {
 		return nil
 	}
-	f := &Figure{File: stem + "-ladder", Title: p.title("Overhead by isolation level"), Lead: words.Tight(words.Plain(c.Sentence)), Staircase: c, CSV: c.CSV}
+	f := &Figure{File: stem + "-ladder", Title: p.title("Overhead by isolation level"), Lead: words.Tight(words.Plain(words.Staircase(c))), Staircase: c, CSV: func(w io.Writer) error { return export.Staircase(w, c) }}
 	f.How = "From the top down, each line adds one layer of isolation to those above it. The edge of the stairs is the mean over bare metal’s in the same rounds, with its 95 % interval; the line at 1 is bare metal. " +
 		"On the right is each rung’s own overhead: its mean over that of the rung below. A thick step is one whose overhead is distinguishable from none, corrected for how many could have been picked."
 	f.Caption = stairCaption(c)
@@ -117,7 +119,7 @@ func stairsInWords(c *ladder.Staircase) string {
 	var list []string
 	for i := range c.Rungs {
 		r := &c.Rungs[i]
-		s := words.Plain(r.Label) + ": "
+		s := words.Plain(words.LadderRung(r)) + ": "
 		switch {
 		case !r.Measured():
 			s += "not measured"
@@ -126,7 +128,7 @@ func stairsInWords(c *ladder.Staircase) string {
 		default:
 			s += times(r.Ratio.Value, r.Ratio.Low, r.Ratio.High) + " times bare metal"
 			if r.Below > 0 {
-				s += ", " + times(r.Own.Value, r.Own.Low, r.Own.High) + " times " + words.Plain(c.Rungs[r.Below].Label)
+				s += ", " + times(r.Own.Value, r.Own.Low, r.Own.High) + " times " + words.Plain(words.LadderRung(&c.Rungs[r.Below]))
 			}
 		}
 		if r.Emulated {
@@ -175,7 +177,7 @@ func drawStairs(c *ladder.Staircase) *canvas {
 	last := ""
 	for i := range c.Rungs {
 		r := &c.Rungs[i]
-		it := listLine{names: []string{words.Plain(r.Label), words.Plain(r.Name)}, faint: !r.Measured()}
+		it := listLine{names: []string{words.Plain(words.LadderRung(r)), words.Plain(r.Name)}, faint: !r.Measured()}
 		if r.Doubtful {
 			it.names[0], it.names[1] = it.names[0]+" ?", it.names[1]+" ?"
 		}
@@ -197,7 +199,7 @@ func drawStairs(c *ladder.Staircase) *canvas {
 		case math.IsNaN(r.Own.Value):
 			it.said = "no value"
 		default:
-			it.said, it.plain = words.PlusMinus(r.Own.Value, r.Own.Low, r.Own.High, -1), r.Told
+			it.said, it.plain = words.PlusMinus(r.Own.Value, r.Own.Low, r.Own.High, -1), r.Significant
 		}
 		l.lines = append(l.lines, it)
 	}
@@ -271,7 +273,7 @@ func (s *stairs) rung(i int) {
 		if r.Below >= 0 {
 			if b := s.c.Rungs[r.Below].Ratio.Value; !math.IsNaN(b) {
 				step := 1.0
-				if r.Told {
+				if r.Significant {
 					step = 4
 				}
 				s.line(col, step, s.in(b), top, at, top)

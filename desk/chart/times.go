@@ -40,7 +40,7 @@ func times(a *Account, stem string) *Figure {
 		})
 		f.Note = fmt.Sprintf("The %d of most time; %s more with less.", mostHistograms, words.Thousands(more))
 	}
-	against := words.Plain(cmp.Or(a.Against, "bare metal"))
+	against := words.Plain(cmp.Or(words.Against(a.Account), "bare metal"))
 	f.Caption = "How often a time was how long, in a traced trial; each bar is twice as long a time as the one before. Upwards: this treatment. Downwards: " + against + ". The two share their scale, which differs from picture to picture."
 	var said []string
 	for _, h := range list {
@@ -86,7 +86,7 @@ func histograms(a *Account) []histogram {
 }
 
 // used is how many traced trials an account's distributions are of: failed ones are not in them.
-func used(a *explain.Account) int { return a.Explained - a.Failed }
+func used(a *explain.Account) int { return a.Traced - a.Failed }
 
 // direction is the last word of a block device's distribution: "read" of "vda read".
 func direction(of string) string {

@@ -31,7 +31,7 @@ type fallBar struct {
 // waterfall draws what the overhead of a treatment is attributed to, from the baseline's time down to its own. There is
 // none where there is no baseline.
 func waterfall(a *Account, stem string) *Figure {
-	if len(a.Parts) == 0 || !words.Finite(a.Gap.Value) || !words.Finite(a.Elapsed.Value) {
+	if len(a.Parts) == 0 || !words.Finite(a.Overhead.Value) || !words.Finite(a.Elapsed.Value) {
 		return nil
 	}
 	unit, k := SecondsUnit(Largest(a.Account))
@@ -55,9 +55,9 @@ func waterfall(a *Account, stem string) *Figure {
 	if a.Emulated {
 		f.Caption += " Hatched: emulated, which says nothing of a VM’s cost."
 	}
-	list := []string{fmt.Sprintf("the overhead against %s: %s", words.Plain(a.Against), words.Measured(k*a.Gap.Value, k*a.Gap.Low, k*a.Gap.High, unit))}
+	list := []string{fmt.Sprintf("the overhead against %s: %s", words.Plain(words.Against(a.Account)), words.Measured(k*a.Overhead.Value, k*a.Overhead.Low, k*a.Overhead.High, unit))}
 	for _, p := range a.Parts {
-		list = append(list, words.Plain(p.Label)+": "+words.Measured(k*p.Seconds.Value, k*p.Seconds.Low, k*p.Seconds.High, unit))
+		list = append(list, words.Plain(words.Part(p.Key))+": "+words.Measured(k*p.Seconds.Value, k*p.Seconds.Low, k*p.Seconds.High, unit))
 	}
 	f.Alt = "A waterfall. " + strings.Join(list, "; ") + "."
 	f.picture = w.draw("elapsed time of a trial, " + unit)
@@ -67,22 +67,22 @@ func waterfall(a *Account, stem string) *Figure {
 // fallOf makes an account's bars, in units of which a second has k.
 func fallOf(a *Account, k float64) *fall {
 	w := &fall{}
-	at := a.Elapsed.Value - a.Gap.Value
-	d := words.Places(k*a.Gap.Value, k*a.Gap.Low, k*a.Gap.High)
+	at := a.Elapsed.Value - a.Overhead.Value
+	d := words.Places(k*a.Overhead.Value, k*a.Overhead.Low, k*a.Overhead.High)
 	nan := math.NaN()
 	from := style{platform: notebook.BM, solid: true}
 	if a.Baseline != nil {
 		from = style{platform: hue(a.Baseline.Treatment), solid: a.Baseline.Treatment.Provisioning != notebook.Vanilla, emulated: !a.Baseline.Representative}
 	}
-	w.bars = append(w.bars, fallBar{names: []string{words.Plain(cmp.Or(a.Against, "bare metal"))}, to: k * at, low: nan, high: nan, total: true, words: words.Number(k*at, d), style: from})
+	w.bars = append(w.bars, fallBar{names: []string{words.Plain(cmp.Or(words.Against(a.Account), "bare metal"))}, to: k * at, low: nan, high: nan, total: true, words: words.Number(k*at, d), style: from})
 	for i := range a.Parts {
 		part := &a.Parts[i]
 		e := part.Seconds
-		if !words.Finite(e.Value) || e.Value == 0 && !part.Told() && e.Low == 0 && e.High == 0 {
+		if !words.Finite(e.Value) || e.Value == 0 && !part.Significant() && e.Low == 0 && e.High == 0 {
 			continue // nothing of it, in every round
 		}
-		b := fallBar{names: []string{words.Plain(part.Label)}, from: k * at, to: k * (at + e.Value), low: k * (at + e.Low), high: k * (at + e.High),
-			style: style{platform: hue(a.Row.Treatment), solid: part.Told(), emulated: a.Emulated}}
+		b := fallBar{names: []string{words.Plain(words.Part(part.Key))}, from: k * at, to: k * (at + e.Value), low: k * (at + e.Low), high: k * (at + e.High),
+			style: style{platform: hue(a.Row.Treatment), solid: part.Significant(), emulated: a.Emulated}}
 		if part.Key == explain.Unexplained {
 			b.style.platform = other
 		}
@@ -92,7 +92,7 @@ func fallOf(a *Account, k float64) *fall {
 		w.bars = append(w.bars, b)
 	}
 	w.bars = append(w.bars, fallBar{names: []string{words.BriefLine(a.Row.Treatment, false)}, to: k * a.Elapsed.Value, total: true, words: words.Number(k*a.Elapsed.Value, d),
-		low: k * (a.Elapsed.Value - a.Gap.Value + a.Gap.Low), high: k * (a.Elapsed.Value - a.Gap.Value + a.Gap.High),
+		low: k * (a.Elapsed.Value - a.Overhead.Value + a.Overhead.Low), high: k * (a.Elapsed.Value - a.Overhead.Value + a.Overhead.High),
 		style: style{platform: hue(a.Row.Treatment), solid: a.Row.Treatment.Provisioning != notebook.Vanilla, emulated: !a.Row.Representative}})
 	w.span()
 	return w
@@ -162,7 +162,7 @@ func (w *fall) draw(axis string) *canvas {
 
 // Largest is the largest number of seconds in an account.
 func Largest(a *explain.Account) float64 {
-	top := math.Max(math.Abs(a.Elapsed.Value), math.Abs(a.Elapsed.Value-a.Gap.Value))
+	top := math.Max(math.Abs(a.Elapsed.Value), math.Abs(a.Elapsed.Value-a.Overhead.Value))
 	for _, p := range a.Parts {
 		if v := math.Abs(p.Seconds.Value); v > top {
 			top = v

@@ -1,4 +1,4 @@
-// Package claims holds published findings against what was measured here. A [Claim] is a finding as a hypothesis about
+// Package claims tests published findings against what was measured here. A [Claim] is a finding as a hypothesis about
 // ratios of treatments; [Judge] gives each one a [Verdict], with the evidence that it rests on.
 //
 // A verdict is never a guess. "holds here" and "does not hold here" both need intervals that leave no other answer, at
@@ -6,6 +6,11 @@
 // wide the verdict is "not decided", and where the treatments were not measured, or must not be ranked, it is "not
 // testable here", with the reason. Every claim gets a verdict.
 package claims
+
+import (
+	"tare/desk/data"
+	"tare/notebook"
+)
 
 // Claim is a published finding.
 type Claim struct {
@@ -48,25 +53,65 @@ const (
 type Verdict struct {
 	Claim    Claim
 	Answer   Answer
-	Why      string     // the answer's reason in a line: the evidence in brief, how many rounds would do, what is missing
 	Evidence []Evidence // every comparison that was made, in the order of the hypothesis
-	Missing  []string   // comparisons that could not be made, and why; each reason once
-	Needs    []string   // the treatments that the hypothesis is about, in words
+	Missing  []Gap      // comparisons that could not be made, and why; each once
+	Needs    []Selector // the treatments that the hypothesis is about
 
-	gaps   []gap // Missing, in parts
-	tested bool  // at least one comparison was there to be made: it counts in the correction
+	// Deciding is the comparison that the answer rests on (an index in Evidence): of those that show it the one nearest to a
+	// bound, of those that refute it the farthest beyond one, and where nothing is decided the one that needs most rounds.
+	// −1: there is none. Alike is how many comparisons are as it is.
+	Deciding, Alike int
+	Rounds          float64 // NotDecided: about how many would decide; +Inf: more than MostRounds
+
+	// CHRLow and CHRHigh are those of the containers in Evidence; 0 where there are none.
+	CHRLow, CHRHigh float64
+
+	Tested bool // at least one comparison was there to be made: it counts in the correction
+}
+
+// Gap is a comparison that cannot be made, and why.
+type Gap struct {
+	LeftOut *notebook.Treatment // the study left it out; nil: the reason says all
+	Reason  data.Doubt
+}
+
+// Term is a ratio of two treatments.
+type Term struct {
+	Of, To notebook.Treatment
+	At     Place
+}
+
+// Place is where a treatment was measured, as far as there is more than one.
+type Place struct {
+	Workload  string
+	Params    map[string]string
+	Instance  string
+	HostCores int    // of a host made smaller; else 0
+	Host      string // empty: there is one alone
+}
+
+// Comparison is a ratio, or a ratio over the same ratio of other treatments.
+type Comparison struct {
+	Over   Term
+	Below  *Term // nil: Over alone
+	Failed []Failed
+}
+
+// Failed is a treatment of a comparison of which some trials failed.
+type Failed struct {
+	Treatment      notebook.Treatment
+	Failed, Trials int
 }
 
 // Evidence is one comparison of a claim.
 type Evidence struct {
-	What       string     // in words: "cn docker vanilla / bm, ffmpeg at large"
-	Treatments [][]string // ids: of the rows compared, over below; two pairs where a ratio is held against a ratio
-	Ratio      float64    // NaN where unknown
-	Low, High  float64    // NaN or ±Inf where unknown
-	Level      float64    // of that interval, as a share: 1 − the share of Alpha that this comparison got
-	Rounds     int        // that count, of the pair that has fewer
-	Wanted     string     // "at least 1.02"
-	Met        Met        // whether the interval lies where the hypothesis wants it
+	Comparison Comparison
+	Ratio      float64 // NaN where unknown
+	Low, High  float64 // NaN or ±Inf where unknown
+	Level      float64 // of that interval, as a share: 1 − the share of Alpha that this comparison got
+	Rounds     int     // that count, of the pair that has fewer
+	Wanted     Region
+	Met        Met // whether the interval lies where the hypothesis wants it
 }
 
 // Met says where an interval lies.
@@ -77,3 +122,70 @@ const (
 	No   Met = "no"   // outside
 	Open Met = "open" // across a bound, or without one
 )
+
+// Answers are all there are, in the order in which they are counted.
+var Answers = []Answer{Holds, DoesNotHold, NotDecided, NotTestable}
+
+// Reasons why a comparison cannot be made, beside those of package data.
+type (
+	// OnlyEmulated: the platform was only emulated.
+	OnlyEmulated struct{ Platform string }
+	// Unmeasured: the treatment was not measured yet.
+	Unmeasured struct{ Treatment notebook.Treatment }
+	// EveryTrialFailed: every trial of the treatment failed.
+	EveryTrialFailed struct{ Treatment notebook.Treatment }
+	// WithinUnsteadiness: bare metal differed from itself by as much as the treatment differs from it.
+	WithinUnsteadiness struct{ Treatment notebook.Treatment }
+	// Unsteady: bare metal differed from itself by up to this factor.
+	Unsteady struct {
+		Factor float64
+		At     Place
+	}
+	// NeedsHostCores: no host has so many cores.
+	NeedsHostCores struct {
+		Range Range
+		Here  []int
+	}
+	// NeedsCHR: none of the treatments has such a CHR.
+	NeedsCHR struct {
+		Of    Selector
+		Range Range
+		Here  []float64
+	}
+	// PaperLeavesOut: the treatments were measured only where the paper leaves them out.
+	PaperLeavesOut struct {
+		Of  Selector
+		Why string
+	}
+	// NeedsSize: the treatments were measured at other instance types.
+	NeedsSize struct {
+		Of   Selector
+		Here []string
+	}
+	// NotStudied: the treatments are in none of the studies.
+	NotStudied struct{ Of Selector }
+	// NotTogether: no study has these on one host, at one size and otherwise alike.
+	NotTogether struct{ Of []Selector }
+	// NeedsTwo: a trend needs two places on its axis; Here is the one that there is.
+	NeedsTwo struct {
+		Of   Selector
+		Over string
+		Here string
+	}
+	// NoCommonRound: no round has all treatments of a comparison.
+	NoCommonRound struct{ Of Comparison }
+)
+
+func (OnlyEmulated) Doubt()       {}
+func (Unmeasured) Doubt()         {}
+func (EveryTrialFailed) Doubt()   {}
+func (WithinUnsteadiness) Doubt() {}
+func (Unsteady) Doubt()           {}
+func (NeedsHostCores) Doubt()     {}
+func (NeedsCHR) Doubt()           {}
+func (PaperLeavesOut) Doubt()     {}
+func (NeedsSize) Doubt()          {}
+func (NotStudied) Doubt()         {}
+func (NotTogether) Doubt()        {}
+func (NeedsTwo) Doubt()           {}
+func (NoCommonRound) Doubt()      {}

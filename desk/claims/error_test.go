@@ -15,7 +15,7 @@ func truths(t *testing.T, w *world, claims []Claim) map[string]Answer {
 			out[v.Claim.ID] = v.Answer
 		}
 		if v.Answer == NotDecided {
-			t.Fatalf("%s is not decided without noise: %s", v.Claim.ID, v.Why)
+			t.Fatalf("%s is not decided without noise: %s", v.Claim.ID, Why(v))
 		}
 	}
 	return out
@@ -140,7 +140,7 @@ func TestRoundsThatWouldDo(t *testing.T) {
 		}
 		rounds := j.rounds(n, 0.05, true)
 		if math.IsInf(rounds, 0) {
-			t.Errorf("run %d: no number of rounds would do: %s", run, v.Why)
+			t.Errorf("run %d: no number of rounds would do: %s", run, Why(v))
 			continue
 		}
 		tried++

@@ -67,13 +67,13 @@ func TestFolder(t *testing.T) {
 		{"ffmpeg-iii-c", NotTestable, "vmcn crun vanilla was left out: needs 16 cores, this host has 2"},
 		{"pso-c", NotTestable, "needs a host with at least 112 cores; here: 2"},
 	} {
-		if v := find(t, vs, c.id); v.Answer != c.answer || !strings.Contains(v.Why, c.why) {
-			t.Errorf("%s: %s: %s", c.id, v.Answer, v.Why)
+		if v := find(t, vs, c.id); v.Answer != c.answer || !strings.Contains(Why(v), c.why) {
+			t.Errorf("%s: %s: %s", c.id, v.Answer, Why(v))
 		}
 	}
 	// Every interval is wider for the looks that the study had.
 	e := find(t, vs, "practice-5-cpu").Evidence[0]
-	if len(e.Treatments[0]) != 2 || e.Rounds != 12 || !(e.Level > 0.995) || !(e.Low < e.Ratio && e.Ratio < e.High) {
+	if e.Comparison.Over.Of.ID == "" || e.Rounds != 12 || !(e.Level > 0.995) || !(e.Low < e.Ratio && e.Ratio < e.High) {
 		t.Errorf("%+v", e)
 	}
 }

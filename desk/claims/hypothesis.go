@@ -28,7 +28,7 @@ type Ratio struct {
 	Bounds `yaml:",inline"`
 }
 
-// Gain holds a ratio against the same ratio of other treatments: (of/to) / (than/to).
+// Gain compares a ratio with the same ratio of other treatments: (of/to) / (than/to).
 type Gain struct {
 	Of     Selector `yaml:"of"`
 	To     Selector `yaml:"to,omitempty"`
@@ -38,8 +38,8 @@ type Gain struct {
 }
 
 // Trend says how a ratio goes along an axis: "instance" (from few cores to many), "host_cores" (from a small host to a
-// large one), or a parameter that is a number. Falls and Rises hold the last value against the first; Constant holds
-// every value against the first.
+// large one), or a parameter that is a number. Falls and Rises compare the last value with the first; Constant
+// compares every value with the first.
 type Trend struct {
 	Of       Selector `yaml:"of"`
 	To       Selector `yaml:"to,omitempty"`
@@ -50,10 +50,10 @@ type Trend struct {
 	Constant Share    `yaml:"constant,omitempty"`
 }
 
-// Axes of a trend that are no parameter.
+// Axes of a trend that are not parameters.
 const (
-	overInstance  = "instance"
-	overHostCores = "host_cores"
+	OverInstance  = "instance"
+	OverHostCores = "host_cores"
 )
 
 // Sizes says at which of the measured instance types a hypothesis is meant.
@@ -90,25 +90,14 @@ func (s *Share) UnmarshalYAML(n *yaml.Node) error {
 	return nil
 }
 
-// region is the interval of ratios that a hypothesis allows.
-type region struct{ low, high float64 }
+// Region is the interval of ratios that a hypothesis allows: Low 0 is no lower bound, High +Inf no upper one.
+type Region struct{ Low, High float64 }
 
-func (r region) String() string {
-	figure := func(f float64) string { return strconv.FormatFloat(math.Round(f*1000)/1000, 'f', -1, 64) }
-	switch {
-	case math.IsInf(r.high, 1):
-		return "at least " + figure(r.low)
-	case r.low == 0:
-		return "at most " + figure(r.high)
-	}
-	return "from " + figure(r.low) + " to " + figure(r.high)
-}
+func higher(s Share) Region { return Region{1 + float64(s), math.Inf(1)} }
+func lower(s Share) Region  { return Region{0, 1 / (1 + float64(s))} }
+func equal(s Share) Region  { return Region{1 / (1 + float64(s)), 1 + float64(s)} }
 
-func higher(s Share) region { return region{1 + float64(s), math.Inf(1)} }
-func lower(s Share) region  { return region{0, 1 / (1 + float64(s))} }
-func equal(s Share) region  { return region{1 / (1 + float64(s)), 1 + float64(s)} }
-
-func (b Bounds) region() region {
+func (b Bounds) region() Region {
 	switch {
 	case b.Higher > 0:
 		return higher(b.Higher)
@@ -117,11 +106,11 @@ func (b Bounds) region() region {
 	case b.Equal > 0:
 		return equal(b.Equal)
 	case b.AtLeast > 0:
-		return region{b.AtLeast, math.Inf(1)}
+		return Region{b.AtLeast, math.Inf(1)}
 	case b.AtMost > 0:
-		return region{0, b.AtMost}
+		return Region{0, b.AtMost}
 	}
-	return region{b.Between[0], b.Between[1]}
+	return Region{b.Between[0], b.Between[1]}
 }
 
 // Values is one value or a list. A list means each of them.
@@ -150,18 +139,6 @@ type Range struct {
 
 func (r *Range) has(f float64) bool {
 	return r == nil || f >= r.AtLeast && (r.AtMost == 0 || f <= r.AtMost)
-}
-
-func (r *Range) String() string {
-	switch {
-	case r.AtMost == 0:
-		return fmt.Sprintf("at least %g", r.AtLeast)
-	case r.AtLeast == 0:
-		return fmt.Sprintf("at most %g", r.AtMost)
-	case r.AtLeast == r.AtMost:
-		return fmt.Sprintf("%g", r.AtLeast)
-	}
-	return fmt.Sprintf("%g to %g", r.AtLeast, r.AtMost)
 }
 
 // Selector chooses treatments. What it does not name may be anything; in To and Than, it is as in the treatment that

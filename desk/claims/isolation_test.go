@@ -25,10 +25,10 @@ func TestIsolation(t *testing.T) {
 	} {
 		var got []string
 		for _, r := range j.rows(c.s) {
-			got = append(got, name(r))
+			got = append(got, Named(r.Treatment))
 		}
 		if !slices.Equal(got, c.want) {
-			t.Errorf("%s chooses %q, want %q", c.s, got, c.want)
+			t.Errorf("%+v chooses %q, want %q", c.s, got, c.want)
 		}
 	}
 	of := Selector{Engine: Values{"layers"}, Isolation: Values{"quota"}}
@@ -36,8 +36,8 @@ func TestIsolation(t *testing.T) {
 		to   Selector
 		want string
 	}{{Selector{Isolation: Values{"cgroup"}}, "cn layers up to cgroup"}, {Selector{Platform: Values{"bm"}}, "bm"}} {
-		if ps := j.pairs(of, of.over(c.to)); len(ps) != 1 || name(ps[0].y) != c.want {
-			t.Errorf("%s to %s: %d pairs", of, c.to, len(ps))
+		if ps := j.pairs(of, of.over(c.to)); len(ps) != 1 || Named(ps[0].y.Treatment) != c.want {
+			t.Errorf("%+v to %+v: %d pairs", of, c.to, len(ps))
 		}
 	}
 }

@@ -5,8 +5,9 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"reflect"
 	"slices"
-	"strings"
+	"strconv"
 
 	"gonum.org/v1/gonum/stat/distuv"
 
@@ -59,7 +60,7 @@ type node struct {
 	kind kind
 	kids []*node
 	cmp  *comparison
-	why  []gap // absent: the reasons
+	why  []Gap // absent: the reasons
 	seen bool  // absent: measured, but must not decide
 	out  bool  // absent: the paper leaves out all that there is
 }
@@ -76,8 +77,8 @@ const (
 // comparison is a ratio, or a ratio over a ratio, with the bounds that it should lie in.
 type comparison struct {
 	over, below pair // below is zero where there is one ratio alone
-	what        string
-	bounds      region
+	said        Comparison
+	bounds      Region
 	doubt       float64 // factor that bare metal differed from itself by, where the A/A check missed; else 1
 
 	known map[float64]answer // by alpha: the same interval is asked for many times
@@ -88,22 +89,17 @@ type answer struct {
 	rounds int
 }
 
-// gap is a comparison that cannot be made, and why.
-type gap struct {
-	what   string // was left out; empty: the reason says all
-	reason string
-}
+func missing(why ...Gap) *node { return &node{kind: absent, why: why} }
 
-func (g gap) String() string {
-	if g.what == "" {
-		return g.reason
+func lacks(why data.Doubt) Gap { return Gap{Reason: why} }
+
+// add adds a gap that is not there yet.
+func add(to []Gap, g Gap) []Gap {
+	if slices.ContainsFunc(to, func(o Gap) bool { return reflect.DeepEqual(o, g) }) {
+		return to
 	}
-	return g.what + " was left out: " + g.reason
+	return append(to, g)
 }
-
-func missing(why ...gap) *node { return &node{kind: absent, why: why} }
-
-func lacks(format string, args ...any) gap { return gap{reason: fmt.Sprintf(format, args...)} }
 
 func (j *judge) build(h Hypothesis) *node {
 	many := func(k kind, of []Hypothesis) *node {
@@ -202,7 +198,7 @@ func (s Sizes) over(parts []sized) *node {
 	return n
 }
 
-func (j *judge) ratio(of, to Selector, sizes Sizes, bounds region) *node {
+func (j *judge) ratio(of, to Selector, sizes Sizes, bounds Region) *node {
 	var parts []sized
 	for _, p := range j.pairs(of, to) {
 		parts = append(parts, sized{p.x, j.compare(p, pair{}, bounds)})
@@ -213,7 +209,7 @@ func (j *judge) ratio(of, to Selector, sizes Sizes, bounds region) *node {
 	return sizes.over(parts)
 }
 
-func (j *judge) gain(of, to, than Selector, sizes Sizes, bounds region) *node {
+func (j *judge) gain(of, to, than Selector, sizes Sizes, bounds Region) *node {
 	var parts []sized
 	other := of.over(than)
 	for _, p := range j.pairs(of, to) {
@@ -232,39 +228,35 @@ func (j *judge) gain(of, to, than Selector, sizes Sizes, bounds region) *node {
 // nothing is where no comparison could be made of what these selectors choose: because of the first of them that is
 // not there, which is reason enough.
 func (j *judge) nothing(of ...Selector) *node {
-	var names []string
+	var all []Selector
 	for _, s := range of {
 		if why := j.absence(s); why != nil {
 			n := missing(why...)
 			n.out = j.leavesOut(s) != ""
 			return n
 		}
-		if t := s.String(); !slices.Contains(names, t) {
-			names = append(names, t)
-		}
+		all = appendSelector(all, s)
 	}
-	return missing(lacks("no study has these on one host, at one size and otherwise alike: %s", strings.Join(names, "; ")))
+	return missing(lacks(NotTogether{all}))
 }
 
 // trend makes one part of everything that is alike but for the axis.
 func (j *judge) trend(of, to Selector, t *Trend) *node {
 	pairs := j.pairs(of, to)
 	lines := j.lines(pairs, t.Over, false)
-	if t.Over == overHostCores && lines == nil {
+	if t.Over == OverHostCores && lines == nil {
 		lines = j.lines(pairs, t.Over, true)
 	}
 	if lines == nil {
 		if len(pairs) == 0 {
 			return j.nothing(of, of.over(to))
 		}
-		at, _ := position(t.Over, pairs[0].x)
-		switch t.Over {
-		case overInstance:
-			return missing(lacks("needs %s at two sizes at least; measured: %s", of, pairs[0].x.Treatment.Instance.Name))
-		case overHostCores:
-			return missing(lacks("needs %s of one size on hosts of different core counts, alike otherwise; here: %g cores", of, at))
+		here := pairs[0].x.Treatment.Instance.Name
+		if t.Over != OverInstance {
+			at, _ := position(t.Over, pairs[0].x)
+			here = strconv.FormatFloat(at, 'g', -1, 64)
 		}
-		return missing(lacks("needs %s with two values of %s at least", of, t.Over))
+		return missing(lacks(NeedsTwo{of, t.Over, here}))
 	}
 	var parts []sized
 	for _, line := range lines {
@@ -280,7 +272,7 @@ func (j *judge) trend(of, to Selector, t *Trend) *node {
 			}
 		}
 	}
-	if t.Over == overInstance {
+	if t.Over == OverInstance {
 		return Each.over(parts)
 	}
 	return t.Sizes.over(parts)
@@ -295,9 +287,9 @@ func (j *judge) lines(pairs []pair, over string, acrossHosts bool) [][]pair {
 		host, instance, cores := r.HostID, fmt.Sprint(t.Instance.Cores, " ", t.Instance.Memory), r.HostCores
 		image := r.Image.Digest + r.Image.Input
 		switch over {
-		case overInstance:
+		case OverInstance:
 			instance = ""
-		case overHostCores:
+		case OverHostCores:
 			cores = 0
 			if acrossHosts {
 				host = j.model(r.HostID)
@@ -346,28 +338,29 @@ func (j *judge) model(host string) string {
 }
 
 // compare makes the comparison, or says why it must not be made.
-func (j *judge) compare(over, below pair, bounds region) *node {
+func (j *judge) compare(over, below pair, bounds Region) *node {
 	c := &comparison{over: over, below: below, bounds: bounds, doubt: 1}
-	c.what = name(over.x) + " / " + name(over.y) + ", " + j.where(over.x)
+	c.said.Over = j.term(over)
 	if below.x != nil {
-		c.what += ", against " + name(below.x) + " / " + name(below.y) + ", " + j.where(below.x)
+		t := j.term(below)
+		c.said.Below = &t
 	}
-	var why []gap
+	var why []Gap
 	for _, r := range c.rows() {
-		if u := (gap{reason: unfit(r)}); u.reason != "" && !slices.Contains(why, u) {
-			why = append(why, u)
+		if u := unfit(r); u != nil {
+			why = add(why, lacks(u))
 		}
 	}
 	if why != nil {
 		return &node{kind: absent, why: why, seen: c.measured()}
 	}
 	if _, n := c.ratio(j.sum, stats.Alpha); n == 0 {
-		return missing(lacks("no round has all of %s", c.what))
+		return missing(lacks(NoCommonRound{c.said}))
 	}
 	// What fails is mostly what would have been slow: whoever reads the verdict has to know.
 	for _, r := range c.rows() {
 		if r.Failed > 0 {
-			c.what += fmt.Sprintf(", where %d of %d trials of %s failed and do not count", r.Failed, r.Trials, name(r))
+			c.said.Failed = append(c.said.Failed, Failed{r.Treatment, r.Failed, r.Trials})
 		}
 	}
 	c.doubt = j.sum.Doubt(over.x)
@@ -436,9 +429,9 @@ func (c *comparison) met(q stats.Quotient) Met {
 	switch {
 	case !q.HasInterval() || math.IsNaN(low) || math.IsNaN(high):
 		return Open
-	case c.bounds.low <= low && high <= c.bounds.high:
+	case c.bounds.Low <= low && high <= c.bounds.High:
 		return Yes
-	case high < c.bounds.low || c.bounds.high < low:
+	case high < c.bounds.Low || c.bounds.High < low:
 		return No
 	}
 	return Open
@@ -506,7 +499,7 @@ func (j *judge) looks(n *node) bool {
 	switch n.kind {
 	case leaf:
 		q, _ := n.cmp.ratio(j.sum, stats.Alpha)
-		return n.cmp.bounds.low <= q.Value && q.Value <= n.cmp.bounds.high
+		return n.cmp.bounds.Low <= q.Value && q.Value <= n.cmp.bounds.High
 	case absent:
 		return false
 	case some:
@@ -521,11 +514,8 @@ func (j *judge) evidence(n *node, alpha float64, yes bool) (all []judged) {
 		c := n.cmp
 		q, rounds := c.ratio(j.sum, alpha)
 		e := Evidence{
-			What: c.what, Treatments: [][]string{{c.over.x.Treatment.ID, c.over.y.Treatment.ID}},
-			Ratio: q.Value, Low: q.Low, High: q.High, Level: 1 - alpha, Rounds: rounds, Wanted: c.bounds.String(), Met: c.met(q),
-		}
-		if c.below.x != nil {
-			e.Treatments = append(e.Treatments, []string{c.below.x.Treatment.ID, c.below.y.Treatment.ID})
+			Comparison: c.said,
+			Ratio:      q.Value, Low: q.Low, High: q.High, Level: 1 - alpha, Rounds: rounds, Wanted: c.bounds, Met: c.met(q),
 		}
 		return []judged{{e, c, alpha}}
 	}
@@ -543,25 +533,22 @@ type judged struct {
 }
 
 // absences are the reasons beneath n, each once.
-func (n *node) absences() (why []gap) {
-	add := func(ws []gap) {
-		for _, w := range ws {
-			if !slices.Contains(why, w) {
-				why = append(why, w)
-			}
+func (n *node) absences() (why []Gap) {
+	if n.kind == absent {
+		for _, g := range n.why {
+			why = add(why, g)
 		}
 	}
-	if n.kind == absent {
-		add(n.why)
-	}
 	for _, k := range n.kids {
-		add(k.absences())
+		for _, g := range k.absences() {
+			why = add(why, g)
+		}
 	}
 	return why
 }
 
 func (j *judge) verdict(c Claim, n *node, alpha float64) Verdict {
-	v := Verdict{Claim: c, gaps: n.absences(), Needs: c.Hypothesis.needs(), tested: n.compared()}
+	v := Verdict{Claim: c, Missing: n.absences(), Needs: c.Hypothesis.needs(), Tested: n.compared(), Deciding: -1}
 	yes := true
 	switch {
 	case j.shown(n, alpha, true):
@@ -577,24 +564,16 @@ func (j *judge) verdict(c Claim, n *node, alpha float64) Verdict {
 	for _, e := range js {
 		v.Evidence = append(v.Evidence, e.Evidence)
 		if e.cmp.doubt > 1 && (e.Met == Open || v.Answer == NotTestable && e.Met == No) {
-			if w := lacks("the A/A check failed: bare metal differed from itself by a factor of up to %.3g at %s", e.cmp.doubt, j.where(e.cmp.over.x)); !slices.Contains(v.gaps, w) {
-				v.gaps = append(v.gaps, w)
-			}
+			v.Missing = add(v.Missing, lacks(Unsteady{e.cmp.doubt, j.place(e.cmp.over.x)}))
 		}
 	}
-	for _, g := range v.gaps {
-		v.Missing = append(v.Missing, g.String())
-	}
-	v.Why = j.why(v.Answer, js, v.gaps, yes, n, alpha)
-	if v.Answer != NotTestable {
-		v.Why += besideThePaper(c.PaperCHR, js)
-	}
+	j.decide(&v, js, yes, n, alpha)
+	v.containers(js)
 	return v
 }
 
-// besideThePaper says at which share of the host a finding was judged whose paper speaks of small containers by their
-// cores alone: its host was large.
-func besideThePaper(paper float64, js []judged) string {
+// containers notes at which share of the host containers were judged.
+func (v *Verdict) containers(js []judged) {
 	low, high := math.Inf(1), math.Inf(-1)
 	for _, e := range js {
 		for _, r := range e.cmp.rows() {
@@ -603,83 +582,63 @@ func besideThePaper(paper float64, js []judged) string {
 			}
 		}
 	}
-	switch {
-	case paper == 0 || low > high:
-		return ""
-	case low == high:
-		return fmt.Sprintf("; at a CHR of %.2g, the paper's is %.2g", low, paper)
+	if low <= high {
+		v.CHRLow, v.CHRHigh = low, high
 	}
-	return fmt.Sprintf("; at a CHR of %.2g to %.2g, the paper's is %.2g", low, high, paper)
 }
 
-// why is a verdict's reason in a line.
-func (j *judge) why(a Answer, js []judged, gaps []gap, yes bool, n *node, alpha float64) string {
-	of := func(m Met) (some []judged) {
-		for _, e := range js {
+// decide finds the comparison that a verdict rests on.
+func (j *judge) decide(v *Verdict, js []judged, yes bool, n *node, alpha float64) {
+	of := func(m Met) (some []int) {
+		for i, e := range js {
 			if e.Met == m {
-				some = append(some, e)
+				some = append(some, i)
 			}
 		}
 		return some
 	}
-	// With several comparisons, the one that comes nearest to a bound, or goes farthest over it.
-	tell := func(some []judged, nearest bool) string {
-		if len(some) == 0 {
-			return ""
-		}
-		far := func(e judged) float64 { return e.cmp.bounds.distance(e.Low, e.High) }
-		slices.SortStableFunc(some, func(a, b judged) int {
-			if nearest {
-				return cmp.Compare(far(a), far(b))
-			}
-			return cmp.Compare(far(b), far(a))
-		})
-		s := some[0].brief()
-		if len(js) > 1 {
-			s += fmt.Sprintf(" (%d of %d comparisons)", len(some), len(js))
-		}
-		return s
-	}
-	switch a {
+	far := func(i int) float64 { return js[i].cmp.bounds.distance(js[i].Low, js[i].High) }
+	switch v.Answer {
 	case Holds:
-		return tell(of(Yes), true)
+		some := of(Yes)
+		v.Deciding, v.Alike = some[0], len(some)
+		for _, i := range some[1:] {
+			if far(i) < far(v.Deciding) {
+				v.Deciding = i
+			}
+		}
 	case DoesNotHold:
-		return tell(of(No), false)
-	case NotTestable:
-		var parts []string
-		for _, p := range reasons(gaps) {
-			parts = append(parts, p.String())
+		some := of(No)
+		v.Deciding, v.Alike = some[0], len(some)
+		for _, i := range some[1:] {
+			if far(i) > far(v.Deciding) {
+				v.Deciding = i
+			}
 		}
-		return strings.Join(parts, "; ")
-	}
-	rounds := j.rounds(n, alpha, yes)
-	open := of(Open)
-	if len(open) == 0 {
-		open = js
-	}
-	// What is to be shown waits for the slowest comparison; to refute it the quickest will do.
-	it, needs := open[0], j.enough(open[0], yes)
-	for _, e := range open[1:] {
-		if n := j.enough(e, yes); yes && n > needs || !yes && n < needs {
-			it, needs = e, n
+	case NotDecided:
+		v.Rounds = j.rounds(n, alpha, yes)
+		open := of(Open)
+		v.Alike = len(open)
+		if len(open) == 0 {
+			for i := range js {
+				open = append(open, i)
+			}
+		}
+		// What is to be shown waits for the slowest comparison; to refute it the quickest is enough.
+		v.Deciding = open[0]
+		needs := j.enough(js[open[0]], yes)
+		for _, i := range open[1:] {
+			if n := j.enough(js[i], yes); yes && n > needs || !yes && n < needs {
+				v.Deciding, needs = i, n
+			}
 		}
 	}
-	text := it.brief()
-	switch {
-	case it.Rounds < 2:
-		text += "; two rounds at least are needed"
-	case math.IsInf(rounds, 0):
-		text += fmt.Sprintf("; more than %d rounds would be needed (%d now): it lies too near to a bound", mostRounds, it.Rounds)
-	default:
-		text += fmt.Sprintf("; about %.0f rounds would decide (%d now)", rounds, it.Rounds)
-	}
-	return text
 }
 
 // distance is how far an interval is from the region's nearest bound, on either side.
-func (r region) distance(low, high float64) float64 {
+func (r Region) distance(low, high float64) float64 {
 	d := math.Inf(1)
-	for _, b := range []float64{r.low, r.high} {
+	for _, b := range []float64{r.Low, r.High} {
 		if b == 0 || math.IsInf(b, 0) {
 			continue
 		}
@@ -690,29 +649,8 @@ func (r region) distance(low, high float64) float64 {
 	return d
 }
 
-// brief is the comparison in words with its figures.
-func (e Evidence) brief() string {
-	return fmt.Sprintf("%s: %s, wanted %s", e.What, e.Figure(), e.Wanted)
-}
-
-// Figure writes "1.02 (1.00 to 1.04)", with as many decimals as the interval deserves.
-func (e Evidence) Figure() string {
-	known := func(f float64) bool { return !math.IsNaN(f) && !math.IsInf(f, 0) }
-	if !known(e.Ratio) {
-		return "no ratio"
-	}
-	if !known(e.Low) || !known(e.High) {
-		return fmt.Sprintf("%.2f (no interval)", e.Ratio)
-	}
-	d := 2
-	if w := e.High - e.Low; w > 0 {
-		d = min(max(int(math.Ceil(-math.Log10(w))), 2), 6)
-	}
-	return fmt.Sprintf("%.*f (%.*f to %.*f)", d, e.Ratio, d, e.Low, d, e.High)
-}
-
-// mostRounds is where a guess of how many rounds would do ends: nobody runs more.
-const mostRounds = 2000
+// MostRounds is where the estimate of how many rounds are enough ends: nobody runs more.
+const MostRounds = 2000
 
 // rounds is about how many rounds would show the node (yes) or refute it, if the estimates and the noise stay.
 func (j *judge) rounds(n *node, alpha float64, yes bool) float64 {
@@ -777,24 +715,24 @@ func (j *judge) enough(e judged, yes bool) float64 {
 	b, v := e.cmp.bounds, q.Value
 	var shrink float64
 	switch {
-	case yes && (v < b.low || v > b.high):
+	case yes && (v < b.Low || v > b.High):
 		return math.Inf(1)
 	case yes:
-		shrink = min((v-b.low)/low, (b.high-v)/high)
-		if b.low == 0 {
-			shrink = (b.high - v) / high
+		shrink = min((v-b.Low)/low, (b.High-v)/high)
+		if b.Low == 0 {
+			shrink = (b.High - v) / high
 		}
-	case v < b.low:
-		shrink = (b.low - v) / high
-	case v > b.high:
-		shrink = (v - b.high) / low
+	case v < b.Low:
+		shrink = (b.Low - v) / high
+	case v > b.High:
+		shrink = (v - b.High) / low
 	}
 	if !(shrink > 0) {
 		return math.Inf(1)
 	}
 	// The smallest that does: t over the root falls with the rounds.
 	want := shrink * t(e.alpha, n)
-	few, many := n, mostRounds
+	few, many := n, MostRounds
 	if t(e.alpha, many) > want {
 		return math.Inf(1)
 	}
@@ -808,14 +746,20 @@ func (j *judge) enough(e judged, yes bool) float64 {
 	return float64(many)
 }
 
-// needs are the treatments that a hypothesis is about, in words, each once.
-func (h Hypothesis) needs() []string {
-	var out []string
-	add := func(s ...string) {
-		for _, s := range s {
-			if !slices.Contains(out, s) {
-				out = append(out, s)
-			}
+// appendSelector adds a selector that is not there yet.
+func appendSelector(to []Selector, s Selector) []Selector {
+	if slices.ContainsFunc(to, func(o Selector) bool { return reflect.DeepEqual(o, s) }) {
+		return to
+	}
+	return append(to, s)
+}
+
+// needs are the treatments that a hypothesis is about, each once.
+func (h Hypothesis) needs() []Selector {
+	var out []Selector
+	add := func(all ...Selector) {
+		for _, s := range all {
+			out = appendSelector(out, s)
 		}
 	}
 	pair := func(of, to Selector) {
@@ -823,9 +767,9 @@ func (h Hypothesis) needs() []string {
 			to = bareMetal
 		}
 		for _, o := range of.each() {
-			add(o.String())
+			add(o)
 			for _, t := range to.each() {
-				add(o.over(t).String())
+				add(o.over(t))
 			}
 		}
 	}

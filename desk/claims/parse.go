@@ -252,7 +252,7 @@ func (t *Trend) check() error {
 	switch {
 	case t.Over == "":
 		return wrong("over: is missing; instance, host_cores or a parameter's name was expected")
-	case t.Over == overInstance && t.Sizes != "":
+	case t.Over == OverInstance && t.Sizes != "":
 		return within(wrong("a trend over instance is over all sizes: leave it out"), "sizes")
 	case ways != 1:
 		return wrong("exactly one of falls, rises, constant was expected, as in falls: 2%%")

@@ -98,7 +98,7 @@ func TestDocumentedFile(t *testing.T) {
 		t.Fatalf("%d claims: %v", len(all), err)
 	}
 	if v := Judge(paperWorld().exact(), all); v[1].Answer != Holds {
-		t.Errorf("%s: %s", v[1].Answer, v[1].Why)
+		t.Errorf("%s: %s", v[1].Answer, Why(v[1]))
 	}
 }
 

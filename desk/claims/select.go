@@ -2,11 +2,9 @@ package claims
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 
 	"tare/desk/data"
 	"tare/notebook"
@@ -47,41 +45,6 @@ func (s Selector) rungs() Values {
 }
 
 func (s Selector) hasRow(r *data.Row) bool { return s.has(r.Treatment, r.HostCores, r.CHR) }
-
-// String is the selector in words.
-func (s Selector) String() string {
-	var parts []string
-	for _, v := range []Values{s.Workload, s.Platform, s.Engine, s.Provisioning} {
-		if len(v) > 0 {
-			parts = append(parts, strings.Join(v, " or "))
-		}
-	}
-	for _, k := range slices.Sorted(maps.Keys(s.Params)) {
-		parts = append(parts, k+"="+s.Params[k])
-	}
-	if len(s.Network) > 0 {
-		parts = append(parts, "network "+strings.Join(s.Network, " or "))
-	}
-	if len(s.Isolation) > 0 {
-		parts = append(parts, "isolation "+strings.Join(s.Isolation, " or "))
-	}
-	if len(s.Instance) > 0 {
-		parts = append(parts, "at "+strings.Join(s.Instance, " or "))
-	}
-	if s.Cores != nil {
-		parts = append(parts, "with "+s.Cores.String()+" cores")
-	}
-	if s.HostCores != nil {
-		parts = append(parts, "on "+s.HostCores.String()+" host cores")
-	}
-	if s.CHR != nil {
-		parts = append(parts, "with a CHR of "+s.CHR.String())
-	}
-	if len(parts) == 0 {
-		return "anything"
-	}
-	return strings.Join(parts, " ")
-}
 
 // pair is a row and the row that it is compared with.
 type pair struct{ x, y *data.Row }
@@ -168,60 +131,47 @@ func bySize(a, b notebook.Instance) int {
 // position is where a row stands on an axis; false where it does not.
 func position(over string, r *data.Row) (float64, bool) {
 	switch over {
-	case overInstance:
+	case OverInstance:
 		return r.Treatment.Instance.Cores, true
-	case overHostCores:
+	case OverHostCores:
 		return float64(r.HostCores), r.HostCores > 0
 	}
 	v, err := strconv.ParseFloat(r.Treatment.Params[over], 64)
 	return v, err == nil
 }
 
-// unfit is why a row must not decide anything; empty where it may.
-func unfit(r *data.Row) string {
+// unfit is why a row must not decide anything; nil where it may.
+func unfit(r *data.Row) data.Doubt {
 	switch {
 	case !r.Representative:
-		return r.Treatment.Platform + " was only emulated (tcg): needs a host with KVM"
+		return OnlyEmulated{r.Treatment.Platform}
 	case r.Trials == 0:
-		return name(r) + " was not measured yet"
+		return Unmeasured{r.Treatment}
 	case r.Rounds == 0:
-		return "every trial of " + name(r) + " failed"
+		return EveryTrialFailed{r.Treatment}
 	case r.Doubtful:
-		return "the A/A check failed: bare metal differed from itself by as much as " + name(r) + " from it"
+		return WithinUnsteadiness{r.Treatment}
 	}
-	return ""
+	return nil
 }
 
-// name is a row in few words: "cn docker vanilla".
-func name(r *data.Row) string {
-	t := r.Treatment
-	parts := []string{t.Platform, t.Engine, t.Provisioning}
-	if t.Platform == notebook.VM && t.Engine == "qemu" {
-		parts[1] = "" // there is no other
-	}
-	if t.Network != "" {
-		parts = append(parts, "network "+t.Network)
-	}
-	parts = append(parts, data.Rung(t.Isolation))
-	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), " ")
-}
+func (j *judge) term(p pair) Term { return Term{p.x.Treatment, p.y.Treatment, j.place(p.x)} }
 
-// where is a row's workload, size and host in few words, each as far as the summary has more than one.
-func (j *judge) where(r *data.Row) string {
-	params := map[string]string{}
+// place is a row's workload, size and host, each as far as the studies have more than one.
+func (j *judge) place(r *data.Row) Place {
+	p := Place{Workload: r.Treatment.Workload, Params: map[string]string{}, Instance: r.Treatment.Instance.Name}
 	for k, v := range r.Treatment.Params {
 		if j.varies[r.Treatment.Workload+" "+k] {
-			params[k] = v
+			p.Params[k] = v
 		}
 	}
-	s := notebook.Label(r.Treatment.Workload, params) + " at " + r.Treatment.Instance.Name
 	if r.Treatment.HostCores > 0 {
-		s += fmt.Sprintf(" on %d host cores", r.HostCores)
+		p.HostCores = r.HostCores
 	}
 	if len(j.sum.Hosts) > 1 {
-		s += " on " + r.Host
+		p.Host = r.Host
 	}
-	return s
+	return p
 }
 
 // variable finds the parameters that have several values.
@@ -240,62 +190,48 @@ func (j *judge) variable() {
 	}
 }
 
-// absence is why no comparison of the treatments that s chooses could be made, in words.
-func (j *judge) absence(s Selector) []gap {
+// absence is why no comparison of the treatments that s chooses could be made.
+func (j *judge) absence(s Selector) []Gap {
 	// What no folder can have because of its host comes first: nothing else would help.
 	if s.HostCores != nil {
-		var has []string
-		ok := false
-		for _, n := range j.hostCores() {
-			has = append(has, strconv.Itoa(n))
-			ok = ok || s.HostCores.has(float64(n))
-		}
-		if !ok {
-			return []gap{lacks("needs a host with %s cores; here: %s", s.HostCores, orNone(has))}
+		here := j.hostCores()
+		if !slices.ContainsFunc(here, func(n int) bool { return s.HostCores.has(float64(n)) }) {
+			return []Gap{lacks(NeedsHostCores{*s.HostCores, here})}
 		}
 	}
 	if s.CHR != nil {
 		bare := s
 		bare.CHR = nil
-		var has []string
-		ok := false
+		var here []float64
 		for _, r := range j.rows(bare) {
-			ok = ok || s.CHR.has(r.CHR)
-			if c := strconv.FormatFloat(r.CHR, 'g', 3, 64); !slices.Contains(has, c) {
-				has = append(has, c)
+			if !slices.Contains(here, r.CHR) {
+				here = append(here, r.CHR)
 			}
 		}
-		if !ok {
-			if s.CHR.AtMost > 0 && s.CHR.AtLeast == 0 {
-				return []gap{lacks("needs %s with a CHR of at most %g, 2 cores on a host of %.0f or more; here: %s", bare, s.CHR.AtMost, 2/s.CHR.AtMost, orNone(has))}
-			}
-			return []gap{lacks("needs %s with a CHR of %s; here: %s", bare, s.CHR, orNone(has))}
+		if !slices.ContainsFunc(here, s.CHR.has) {
+			return []Gap{lacks(NeedsCHR{bare, *s.CHR, here})}
 		}
 	}
 	if rows := j.rows(s); len(rows) > 0 {
 		// Measured in earnest somewhere, though not where it could be compared.
-		if slices.ContainsFunc(rows, func(r *data.Row) bool { return unfit(r) == "" }) {
+		if slices.ContainsFunc(rows, func(r *data.Row) bool { return unfit(r) == nil }) {
 			return nil
 		}
-		var why []gap
+		var why []Gap
 		for _, r := range rows {
-			if u := (gap{reason: unfit(r)}); !slices.Contains(why, u) {
-				why = append(why, u)
-			}
+			why = add(why, lacks(unfit(r)))
 		}
 		return why
 	}
 	if why := j.leavesOut(s); why != "" {
-		return []gap{lacks("%s was measured only where the paper leaves it out: %s", s, why)}
+		return []Gap{lacks(PaperLeavesOut{s, why})}
 	}
-	var why []gap
+	var why []Gap
 	for _, l := range j.sum.LeftOut {
 		cores, chr := j.hostOf(l)
 		has := func(s Selector) bool { return s.has(l.Treatment, cores, chr) }
 		if has(s) && j.excluded(has) == "" {
-			if g := (gap{name(&data.Row{Treatment: l.Treatment}), l.Reason}); !slices.Contains(why, g) {
-				why = append(why, g)
-			}
+			why = add(why, Gap{&l.Treatment, data.Omitted{Reason: l.Reason}})
 		}
 	}
 	if why != nil {
@@ -311,10 +247,10 @@ func (j *judge) absence(s Selector) []gap {
 			}
 		}
 		if len(has) > 0 {
-			return []gap{lacks("needs %s; measured: %s", s, strings.Join(has, ", "))}
+			return []Gap{lacks(NeedsSize{s, has})}
 		}
 	}
-	return []gap{lacks("%s is not in these studies", s)}
+	return []Gap{lacks(NotStudied{s})}
 }
 
 // leavesOut is why the paper leaves out all that was measured of what s chooses; empty where it does not, or where
@@ -329,17 +265,6 @@ func (j *judge) leavesOut(s Selector) (why string) {
 		}
 	}
 	return why
-}
-
-func orNone(has []string) string {
-	const most = 6
-	if len(has) > most {
-		has = append(has[:most:most], "…")
-	}
-	if len(has) == 0 {
-		return "none"
-	}
-	return strings.Join(has, ", ")
 }
 
 // hostCores are the numbers of cores that hosts had online.

@@ -24,13 +24,13 @@ func TestEmulatedBesideRepresentative(t *testing.T) {
 	w.add(1, "ffmpeg segments=1 bm 1/2GB", 8)
 	v := find(t, Judge(w.measure(10, 0.003, 1), shipped(t)), "ffmpeg-ii-a")
 	if v.Answer != Holds || len(v.Missing) != 0 || len(v.Evidence) != 2 {
-		t.Errorf("%s: %s %q", v.Answer, v.Why, v.Missing)
+		t.Errorf("%s: %s %+v", v.Answer, Why(v), v.Missing)
 	}
 	for i := range w.sum.Rows {
 		w.sum.Rows[i].Representative = w.sum.Rows[i].Representative && w.sum.Rows[i].Treatment.Platform != notebook.VM
 	}
-	if v := find(t, Judge(w.measure(10, 0.003, 1), shipped(t)), "ffmpeg-ii-a"); v.Answer != NotTestable || v.Why != "vm was only emulated (tcg): needs a host with KVM" {
-		t.Errorf("%s: %s", v.Answer, v.Why)
+	if v := find(t, Judge(w.measure(10, 0.003, 1), shipped(t)), "ffmpeg-ii-a"); v.Answer != NotTestable || Why(v) != "vm was only emulated (tcg): needs a host with KVM" {
+		t.Errorf("%s: %s", v.Answer, Why(v))
 	}
 }
 
@@ -43,18 +43,18 @@ func TestWhatThePaperLeavesOut(t *testing.T) {
 		w.add(0, what+" cn docker pinned 2/8GB", 1.1)
 	}
 	vs := Judge(w.exact(), shipped(t))
-	if v := find(t, vs, "cassandra-i-d"); v.Answer != NotTestable || !strings.Contains(v.Why, "was measured only where the paper leaves it out: Figure 6 excludes large") {
-		t.Errorf("%s: %s", v.Answer, v.Why)
+	if v := find(t, vs, "cassandra-i-d"); v.Answer != NotTestable || !strings.Contains(Why(v), "was measured only where the paper leaves it out: Figure 6 excludes large") {
+		t.Errorf("%s: %s", v.Answer, Why(v))
 	}
 	for id, n := range map[string]int{"practice-1": 3, "pso-e": 2} {
 		v := find(t, vs, id)
-		if v.Answer != Holds || len(v.Evidence) != n || strings.Contains(v.Evidence[n-1].What, "cassandra") {
-			t.Errorf("%s: %s: %s %+v", id, v.Answer, v.Why, v.Evidence)
+		if v.Answer != Holds || len(v.Evidence) != n || strings.Contains(Compared(v.Evidence[n-1]), "cassandra") {
+			t.Errorf("%s: %s: %s %+v", id, v.Answer, Why(v), v.Evidence)
 		}
 	}
 	// A small host's sizes are not large.
 	if v := find(t, Judge(smallWorld().exact(), shipped(t)), "cassandra-i-d"); v.Answer != Holds {
-		t.Errorf("%s: %s", v.Answer, v.Why)
+		t.Errorf("%s: %s", v.Answer, Why(v))
 	}
 }
 
@@ -68,12 +68,12 @@ func TestShareOfTheHost(t *testing.T) {
 		"ffmpeg-i-d": "", // a trend over sizes
 	} {
 		v := find(t, vs, id)
-		if want == "" && strings.Contains(v.Why, "the paper's is") || !strings.HasSuffix(v.Why, want) {
-			t.Errorf("%s: %s", id, v.Why)
+		if want == "" && strings.Contains(Why(v), "the paper's is") || !strings.HasSuffix(Why(v), want) {
+			t.Errorf("%s: %s", id, Why(v))
 		}
 	}
-	if v := find(t, vs, "pso-e"); v.Answer != NotTestable || !strings.Contains(v.Why, "a CHR of at most 0.07, 2 cores on a host of 29 or more; here: 0.5, 1") {
-		t.Errorf("%s: %s", v.Answer, v.Why)
+	if v := find(t, vs, "pso-e"); v.Answer != NotTestable || !strings.Contains(Why(v), "a CHR of at most 0.07 (2 cores on a host with at least 29); here: 0.5, 1") {
+		t.Errorf("%s: %s", v.Answer, Why(v))
 	}
 }
 
@@ -82,13 +82,13 @@ func TestReasonsInCommon(t *testing.T) {
 	w := newWorld(host("bench", 2))
 	w.add(0, "ffmpeg segments=1 bm large", 4)
 	w.add(0, "ffmpeg segments=1 cn docker vanilla large", 4.4)
-	const why = "no VM with kvm: a guest was started and did not say hello within 4s"
+	const reason = "no VM with kvm: a guest was started and did not say hello within 4s"
 	for _, p := range []string{"vm qemu kvm vanilla", "vm qemu kvm pinned", "vmcn crun kvm vanilla", "vmcn crun kvm pinned"} {
-		w.sum.LeftOut = append(w.sum.LeftOut, data.LeftOut{Host: "bench", Treatment: treatment("ffmpeg segments=1 " + p + " large"), Reason: why})
+		w.sum.LeftOut = append(w.sum.LeftOut, data.LeftOut{Host: "bench", Treatment: treatment("ffmpeg segments=1 " + p + " large"), Reason: reason})
 	}
 	vs := Judge(w.exact(), shipped(t))
-	if v := find(t, vs, "ffmpeg-iii-d"); v.Why != "vm vanilla and vmcn crun vanilla were left out: "+why || len(v.Missing) != 2 {
-		t.Errorf("%s %q", v.Why, v.Missing)
+	if v := find(t, vs, "ffmpeg-iii-d"); Why(v) != "vm vanilla and vmcn crun vanilla were left out: "+reason || len(v.Missing) != 2 {
+		t.Errorf("%s %+v", Why(v), v.Missing)
 	}
 	whys, notes := Reasons(vs)
 	said := 0
@@ -97,7 +97,7 @@ func TestReasonsInCommon(t *testing.T) {
 			t.Errorf("%s: %d missing", vs[i].Claim.ID, len(r.Missing))
 		}
 		for _, p := range append(r.Why, r.Missing...) {
-			if strings.Contains(p.Text, why) {
+			if strings.Contains(p.Text, reason) {
 				said++
 			}
 			if p.Note < 0 || p.Note > len(notes) || p.Text == "" && p.Note == 0 || strings.HasPrefix(p.Text, "and ") && p.Note != 0 {
@@ -105,14 +105,14 @@ func TestReasonsInCommon(t *testing.T) {
 			}
 		}
 	}
-	if said != 0 || len(notes) < 2 || notes[0] != why {
+	if said != 0 || len(notes) < 2 || notes[0] != reason {
 		t.Errorf("said %d times; %q", said, notes)
 	}
 	var b bytes.Buffer
-	if err := Table(&b, vs, 0, false); err != nil {
+	if err := Table(&b, vs, 0); err != nil {
 		t.Fatal(err)
 	}
-	if out := b.String(); strings.Count(out, why) != 1 || !strings.Contains(out, "— vm vanilla and vm pinned were left out [1]\n") || !strings.Contains(out, "\n[1] "+why+"\n") {
+	if out := b.String(); strings.Count(out, reason) != 1 || !strings.Contains(out, "— vm vanilla and vm pinned were left out [1]\n") || !strings.Contains(out, "\n[1] "+reason+"\n") {
 		t.Error(out)
 	}
 }

@@ -119,7 +119,7 @@ func (w *world) measure(rounds int, noise float64, seed uint64) *data.Summary {
 		}
 		row.Values = nil
 		for r := range rounds {
-			row.Values = append(row.Values, data.Value{Folder: folder, Round: r, Mean: w.truth[i] * slow[r] * math.Exp(noise*g.NormFloat64()), Trials: 1})
+			row.Values = append(row.Values, data.Value{Block: data.Block{Folder: folder, Round: r}, Mean: w.truth[i] * slow[r] * math.Exp(noise*g.NormFloat64()), Trials: 1})
 		}
 	}
 	return &s

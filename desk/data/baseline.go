@@ -67,7 +67,7 @@ func (r *reader) baseline(t *tally) (*tally, error) {
 	if len(names) > most {
 		names = append(names[:most], fmt.Sprintf("and %d more", len(names)-most))
 	}
-	return nil, fmt.Errorf("the baseline %s %s for %s; expected one of: %s", assignments(r.opt.Baseline), what, describe(t.row.Treatment), strings.Join(names, "; "))
+	return nil, fmt.Errorf("the baseline %s %s for %s; expected one of: %s", Assignments(r.opt.Baseline), what, describe(t.row.Treatment), strings.Join(names, "; "))
 }
 
 // matches says whether the row is the baseline that want describes, for a row of the treatment t: what want does not say of
@@ -108,7 +108,7 @@ func matches(row *Row, t notebook.Treatment, want map[string]string) (bool, erro
 			return false, nil
 		}
 	}
-	return (instance || sameSize(o.Instance, t.Instance)) && maps.Equal(o.Params, params), nil
+	return (instance || o.Instance.SameSize(t.Instance)) && maps.Equal(o.Params, params), nil
 }
 
 // describe writes a treatment the way that --baseline is written.
@@ -123,11 +123,11 @@ func describe(t notebook.Treatment) string {
 		m["host_cores"] = strconv.Itoa(t.HostCores)
 	}
 	maps.Copy(m, t.Params)
-	return assignments(m)
+	return Assignments(m)
 }
 
-// assignments writes the known keys in their order, then the others in the alphabet's.
-func assignments(m map[string]string) string {
+// Assignments writes keys and values as --baseline has them: the known keys in their order, then the others in the alphabet's.
+func Assignments(m map[string]string) string {
 	keys := slices.SortedFunc(maps.Keys(m), func(a, b string) int {
 		place := func(k string) int {
 			if i := slices.Index(baselineKeys, k); i >= 0 {

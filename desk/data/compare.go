@@ -14,14 +14,19 @@ import (
 // tested at once); that a study may have stopped at any of its looks is counted in beside it. Rows of different hosts
 // share no round: the answer is then NaN with N 0.
 func (s *Summary) Ratio(x, y *Row, alpha float64) stats.Quotient {
-	xs, ys, folders := paired(x, y)
-	return stats.Ratio(xs, ys, 1-alpha*s.share(folders))
+	order, xv := sums(x)
+	_, yv := sums(y)
+	xs, ys, both := stats.Paired(order, xv, yv)
+	return stats.Ratio(xs, ys, 1-alpha*s.share(folders(both)))
 }
 
 // Mean is the row's mean with its interval, as in Ratio.
 func (s *Summary) Mean(x *Row, alpha float64) stats.Estimate {
-	xs, _, folders := paired(x, x)
-	return stats.Mean(xs, 1-alpha*s.share(folders))
+	var xs []float64
+	for _, v := range x.Values {
+		xs = append(xs, v.Mean)
+	}
+	return stats.Mean(xs, 1-alpha*s.share(foldersOf(x.Values)))
 }
 
 // Doubt is what the host made of nothing at a row's place (workload, parameters, instance type, CPUs online), as a
@@ -30,7 +35,7 @@ func (s *Summary) Mean(x *Row, alpha float64) stats.Estimate {
 func (s *Summary) Doubt(r *Row) float64 {
 	for i := range s.AA {
 		if a := &s.AA[i]; a.Verdict == Misses && a.Host == r.Host && a.Workload == r.Treatment.Workload && maps.Equal(a.Params, r.Treatment.Params) &&
-			a.HostCores == r.HostCores && sameSize(a.Instance, r.Treatment.Instance) {
+			a.HostCores == r.HostCores && a.Instance.SameSize(r.Treatment.Instance) {
 			return a.factor()
 		}
 	}
@@ -45,21 +50,33 @@ func (a *AACheck) factor() float64 {
 	return max(a.High, 1/a.Low)
 }
 
-// paired gives the values of the rounds that both rows have, and the folders that they are in, each once.
-func paired(x, y *Row) (xs, ys []float64, folders []int) {
-	of := map[[2]int]float64{}
-	for _, v := range y.Values {
-		of[[2]int{v.Folder, v.Round}] = v.Mean
+// sums are a row's values by block, and the blocks in order.
+func sums(r *Row) (order []Block, of map[Block]stats.Sum) {
+	of = make(map[Block]stats.Sum, len(r.Values))
+	for _, v := range r.Values {
+		order = append(order, v.Block)
+		of[v.Block] = stats.Sum{Of: v.Mean, N: 1}
 	}
-	for _, v := range x.Values {
-		if w, ok := of[[2]int{v.Folder, v.Round}]; ok {
-			xs, ys = append(xs, v.Mean), append(ys, w)
-			if !slices.Contains(folders, v.Folder) {
-				folders = append(folders, v.Folder)
-			}
+	return order, of
+}
+
+// folders are those that the blocks are in, each once.
+func folders(blocks []Block) (all []int) {
+	for _, b := range blocks {
+		if !slices.Contains(all, b.Folder) {
+			all = append(all, b.Folder)
 		}
 	}
-	return xs, ys, folders
+	return all
+}
+
+func foldersOf(values []Value) (all []int) {
+	for _, v := range values {
+		if !slices.Contains(all, v.Folder) {
+			all = append(all, v.Folder)
+		}
+	}
+	return all
 }
 
 // share is how much of Alpha an interval over rounds of these folders may use. Each folder may have stopped at any of
@@ -72,9 +89,8 @@ func (s *Summary) share(folders []int) float64 {
 	return share
 }
 
-// Level is that of an interval over rounds of these folders (indices in Folders): 0.95, or more where a study may have
-// stopped at several looks.
-func (s *Summary) Level(folders []int) float64 { return 1 - stats.Alpha*s.share(folders) }
+// Level is that of an interval over these blocks: 0.95, or more where a study may have stopped at several looks.
+func (s *Summary) Level(blocks []Block) float64 { return 1 - stats.Alpha*s.share(folders(blocks)) }
 
 // looked is the share of Alpha that an interval at one of the design's looks may use; 1 where there is but one.
 func looked(d notebook.Design) float64 {

@@ -14,7 +14,7 @@ import (
 )
 
 // defaultDots is how many trials a row keeps for plots where Options.Dots does not say.
-const defaultDots = 400
+const defaultDots = 100
 
 // Read reads the folders and summarises them together. Treatments that are alike, of the same host and with the same
 // image, share a row; their rounds are the blocks of its intervals. Errors are notebook's, with file and line, and
@@ -51,31 +51,30 @@ type reader struct {
 	widened  bool // an interval is of rounds of several folders, and wider for their looks
 }
 
-// block is a round of a folder: what was measured in it was measured at nearly the same time.
-type block struct{ folder, round int }
-
-// cell is what one treatment gave in one block.
-type cell struct {
-	sum  float64
-	n    int
-	also map[string]cell // by the name of a further figure
-}
-
 // tally is one row in the making.
 type tally struct {
-	row     Row
-	group   string // host, workload, parameters, image and metric: what may be compared
-	first   int    // in the order of appearance
-	from    []treatmentKey
-	cells   map[block]*cell
-	last    block // of the trial before, and its cell
-	lastTo  *cell
-	guests  map[guestKey]bool
-	causes  texts // of failures
-	notes   texts
-	kernels []string
-	dots    sample
+	row    Row
+	group  string // host, workload, parameters, image and metric: what may be compared
+	first  int    // in the order of appearance
+	from   []treatmentKey
+	cells  map[Block]*Cell
+	last   *Cell             // of the trial before
+	guests map[guestKey]bool // that gave a measured trial: whether one of theirs succeeded
+	causes texts             // of failures
+	said   []said            // what guests noted and which trials failed that are not measured
+	texts  map[saidOf]*texts
+	dots   sample
+	traced *tracing // nil: none of its folders was traced
 }
+
+// saidOf says who said a text.
+type saidOf int
+
+const (
+	ofGuest saidOf = iota
+	ofWarmup
+	ofTraced
+)
 
 type guestKey struct {
 	folder int
@@ -116,8 +115,10 @@ func (r *reader) folder(dir string) error {
 
 	byID := map[string]*tally{}
 	for _, t := range f.Study.Treatments {
-		byID[t.ID] = r.tally(t, f)
-		byID[t.ID].from = append(byID[t.ID].from, treatmentKey{at, t.ID})
+		n := r.tally(t, f)
+		n.from = append(n.from, treatmentKey{at, t.ID})
+		n.trace(f.Study.Explain)
+		byID[t.ID] = n
 	}
 	for _, l := range f.Study.LeftOut {
 		r.sum.LeftOut = append(r.sum.LeftOut, LeftOut{Host: f.Host.ID, Treatment: l.Treatment, Reason: l.Reason})
@@ -147,7 +148,7 @@ func (r *reader) folder(dir string) error {
 			c := done[cellKey{t.Treatment, t.Round}]
 			switch {
 			case t.Explained:
-				c.explained++
+				c.traced++
 			case t.Failure == "":
 				c.good++
 				fallthrough
@@ -162,6 +163,11 @@ func (r *reader) folder(dir string) error {
 		byID[t.Treatment].trial(at, t, r.opt.Dots)
 		return nil
 	})
+	for _, g := range f.Guests {
+		if t := byID[g.Treatment]; g.Limits.CPUs != "" && t.guests[guestKey{at, g.ID}] {
+			t.row.CPUs[g.Limits.CPUs]++
+		}
+	}
 	folder.Rounds = len(rounds)
 	folder.Begun = begun(f.Study, rounds, done)
 	r.sum.Folders = append(r.sum.Folders, folder)
@@ -174,8 +180,8 @@ type cellKey struct {
 	round     int
 }
 
-// cellDone is how many measured trials it has, how many of them succeeded, and how many explained trials it has.
-type cellDone struct{ trials, good, explained int }
+// cellDone is how many measured trials it has, how many of them succeeded, and how many traced trials it has.
+type cellDone struct{ trials, good, traced int }
 
 // begun says whether the last of the rounds is not whole: a treatment has trials of it to do. One that none of its own
 // trials says anything of is expected in it if its design goes so far, and if it was not given up: it succeeded in the
@@ -192,7 +198,7 @@ func begun(s notebook.Study, rounds map[int]bool, done map[cellKey]cellDone) boo
 	return slices.ContainsFunc(s.Treatments, func(t notebook.Treatment) bool {
 		n := done[cellKey{t.ID, last}].trials
 		if n > 0 {
-			return n < d.Trials || len(s.Explain) > 0 && done[cellKey{t.ID, last}].explained < d.Trials
+			return n < d.Trials || len(s.Explain) > 0 && done[cellKey{t.ID, last}].traced < d.Trials
 		}
 		if last >= d.Most(t) || t.Rounds == 0 && !together {
 			return false
@@ -211,26 +217,25 @@ func began(sessions []notebook.Session) []string {
 	return nil
 }
 
-// ends gives the reasons why a folder's sessions ended.
-func ends(sessions []notebook.Session) []string {
-	var reasons []string
+// ends says how a folder's sessions ended.
+func ends(sessions []notebook.Session) []End {
+	var all []End
 	running := false
-	const none = "still running or killed"
 	for _, s := range sessions {
 		if s.Event == "start" {
 			if running {
-				reasons = append(reasons, none)
+				all = append(all, End{Recorded: true, Open: true})
 			}
 			running = true
 			continue
 		}
 		running = false
-		reasons = append(reasons, s.Reason)
+		all = append(all, End{Recorded: true, Reason: s.Reason})
 	}
 	if running {
-		reasons = append(reasons, none)
+		all = append(all, End{Recorded: true, Open: true})
 	}
-	return reasons
+	return all
 }
 
 func (r *reader) host(h notebook.Host, dir string) {
@@ -239,7 +244,7 @@ func (r *reader) host(h notebook.Host, dir string) {
 			continue
 		}
 		if known.Kernel != h.Kernel {
-			r.sum.Notes = append(r.sum.Notes, fmt.Sprintf("%s was measured on the host %s under the kernel %s, an earlier folder under %s: rows that they share mix the two", dir, h.Hostname, h.Kernel, known.Kernel))
+			r.sum.Doubts = append(r.sum.Doubts, KernelChanged{dir, h.Hostname, h.Kernel, known.Kernel})
 		}
 		return
 	}
@@ -256,8 +261,8 @@ func (r *reader) tally(t notebook.Treatment, f *notebook.Folder) *tally {
 	if known := r.rows[id]; known != nil {
 		return known
 	}
-	n := &tally{group: group, first: len(r.order), cells: map[block]*cell{}, guests: map[guestKey]bool{}, row: Row{
-		Treatment: t, HostID: f.Host.ID, HostCores: cores, CHR: f.Host.CHR(t), Metric: metric, Image: image, Representative: t.Representative(),
+	n := &tally{group: group, first: len(r.order), cells: map[Block]*Cell{}, guests: map[guestKey]bool{}, texts: map[saidOf]*texts{}, row: Row{
+		Treatment: t, HostID: f.Host.ID, HostCores: cores, CHR: f.Host.CHR(t), Metric: metric, Image: image, Representative: t.Representative(), CPUs: map[string]int{},
 		Mean: math.NaN(), MeanLow: math.NaN(), MeanHigh: math.NaN(), Ratio: math.NaN(), RatioLow: math.NaN(), RatioHigh: math.NaN(),
 	}}
 	r.rows[id] = n
@@ -278,14 +283,14 @@ func sortedParams(params map[string]string) string {
 
 func (t *tally) guest(g notebook.Guest) {
 	for _, n := range g.Notes {
-		t.notes.add(n, "")
+		t.say(ofGuest, n)
 	}
 	kernel := g.Kernel
 	if kernel != "" && g.KernelSource != "" {
 		kernel += " (" + g.KernelSource + ")"
 	}
-	if kernel != "" && !slices.Contains(t.kernels, kernel) {
-		t.kernels = append(t.kernels, kernel)
+	if kernel != "" && !slices.Contains(t.row.Kernels, kernel) {
+		t.row.Kernels = append(t.row.Kernels, kernel)
 	}
 }
 
@@ -306,94 +311,87 @@ func (r *reader) rulerCost(host string, t notebook.Treatment, g notebook.Guest) 
 }
 
 func (t *tally) trial(folder int, n *notebook.Trial, dots int) {
+	if n.Explained && !n.Warmup && t.traced != nil {
+		t.traced.trial(t.cell(Block{folder, n.Round}), n)
+	}
 	if !n.Measured() {
 		if n.Failure != "" {
-			what := "a warm-up"
+			who := ofWarmup
 			if n.Explained {
-				what = "an explained trial"
+				who = ofTraced
 			}
-			t.notes.add(what+" failed: "+n.Failure, "")
+			t.say(who, n.Failure)
 		}
 		return
 	}
 	t.row.Trials++
-	b := block{folder, n.Round}
-	if t.lastTo == nil || t.last != b {
-		c := t.cells[b]
-		if c == nil {
-			c = &cell{}
-			t.cells[b] = c
-		}
-		t.last, t.lastTo = b, c
-	}
+	c := t.cell(Block{folder, n.Round})
+	c.Tried++
 	if n.Guest != "" {
-		t.guests[guestKey{folder, n.Guest}] = true
+		k := guestKey{folder, n.Guest}
+		t.guests[k] = t.guests[k] || n.Failure == ""
 	}
 	if n.Failure != "" {
 		t.row.Failed++
 		t.causes.add(n.Failure, "")
 		return
 	}
-	t.lastTo.sum += n.Value
-	t.lastTo.n++
+	c.Value.Add(n.Value)
+	c.Elapsed.Add(n.ElapsedS)
 	for name, v := range n.Figures {
-		if t.lastTo.also == nil {
-			t.lastTo.also = map[string]cell{}
+		if c.Secondary == nil {
+			c.Secondary = map[string]stats.Sum{}
 		}
-		a := t.lastTo.also[name]
-		t.lastTo.also[name] = cell{sum: a.sum + v, n: a.n + 1}
+		s := c.Secondary[name]
+		s.Add(v)
+		c.Secondary[name] = s
+	}
+	// A metric that was timed differs from the elapsed time by rounding alone.
+	if t.traced != nil && math.Abs(n.Value-n.ElapsedS) > 1e-6*math.Abs(n.ElapsedS) {
+		t.traced.OtherMetric = true
 	}
 	t.dots.add(Dot{Folder: folder, Round: n.Round, Guest: n.Guest, Trial: n.Index, Value: n.Value}, dots)
 }
 
-// level is that of an interval made from rounds of these folders.
-func (r *reader) level(blocks []block) float64 {
-	var folders []int
-	ruled := 0
-	for _, b := range blocks {
-		if slices.Contains(folders, b.folder) {
-			continue
-		}
-		folders = append(folders, b.folder)
-		if looked(r.sum.Folders[b.folder].Study.Design) < 1 {
-			ruled++
+// cell finds or makes the cell of a round.
+func (t *tally) cell(b Block) *Cell {
+	if t.last == nil || t.last.Block != b {
+		if t.last = t.cells[b]; t.last == nil {
+			t.last = &Cell{Block: b}
+			t.cells[b] = t.last
 		}
 	}
-	r.widened = r.widened || ruled > 1
-	return 1 - stats.Alpha*r.sum.share(folders)
+	return t.last
 }
 
-// blocks of a tally that have a value, in order.
-func (t *tally) blocks() []block {
-	var bs []block
-	for b, c := range t.cells {
-		if c.n > 0 {
-			bs = append(bs, b)
+// say keeps a text and who said it, each kind of text once.
+func (t *tally) say(who saidOf, text string) {
+	if t.texts[who] == nil {
+		t.texts[who] = &texts{}
+	}
+	if e, first := t.texts[who].add(text, ""); first {
+		t.said = append(t.said, said{who, e})
+	}
+}
+
+type said struct {
+	who  saidOf
+	text *text
+}
+
+// doubts are what was said, in the order in which it was said first.
+func (t *tally) doubts() (all []Doubt) {
+	for _, s := range t.said {
+		switch s.who {
+		case ofGuest:
+			all = append(all, GuestSaid{s.text.Text})
+		case ofWarmup:
+			all = append(all, WarmupFailed{s.text.Text})
+		default:
+			all = append(all, TracedFailed{s.text.Text})
 		}
 	}
-	slices.SortFunc(bs, func(a, b block) int {
-		return cmp.Or(cmp.Compare(a.folder, b.folder), cmp.Compare(a.round, b.round))
-	})
-	return bs
-}
-
-func (t *tally) value(b block) float64 {
-	c := t.cells[b]
-	return c.sum / float64(c.n)
-}
-
-// ratio compares a row with another over the rounds that both have; missing says in how many rounds only one has.
-func (r *reader) ratio(x, y *tally) (q stats.Quotient, missing int) {
-	var both []block
-	var xs, ys []float64
-	xb, yb := x.blocks(), y.blocks()
-	for _, b := range xb {
-		if c := y.cells[b]; c != nil && c.n > 0 {
-			both = append(both, b)
-			xs, ys = append(xs, x.value(b)), append(ys, y.value(b))
-		}
-	}
-	return stats.Ratio(xs, ys, r.level(both)), len(xb) + len(yb) - 2*len(both)
+	return all
 }
 
 func (r *reader) summary() (*Summary, error) {
@@ -410,7 +408,7 @@ func (r *reader) summary() (*Summary, error) {
 	r.sort()
 	s.at = map[treatmentKey]int{}
 	for _, t := range r.order {
-		t.row.Notes = append(t.row.Notes, t.notes.list()...)
+		t.row.Doubts = append(t.row.Doubts, t.doubts()...)
 		for _, k := range t.from {
 			s.at[k] = len(s.Rows)
 		}
@@ -423,7 +421,7 @@ func (r *reader) summary() (*Summary, error) {
 		})
 	}
 	for _, e := range r.warnings.all {
-		s.Warnings = append(s.Warnings, Warning{Text: e.String(), Count: e.count, Treatments: slices.Sorted(maps.Keys(e.who))})
+		s.Warnings = append(s.Warnings, Warning{Text: e.Text, Count: e.count, Treatments: slices.Sorted(maps.Keys(e.who))})
 	}
 	for i := range s.Ruler {
 		s.Ruler[i].Host = r.hostName(s.Ruler[i].Host)
@@ -431,8 +429,8 @@ func (r *reader) summary() (*Summary, error) {
 	for i := range s.LeftOut {
 		s.LeftOut[i].Host = r.hostName(s.LeftOut[i].Host)
 	}
-	s.Notes = append(s.Notes, r.notes()...)
-	s.Sentence = sentence(s, r.opt.Baseline)
+	s.Doubts = append(s.Doubts, r.doubts()...)
+	s.Baseline = r.opt.Baseline
 	return s, nil
 }
 
@@ -461,64 +459,75 @@ func (r *reader) finish(t *tally) {
 	row.Host = r.hostName(row.HostID)
 	row.Guests = len(t.guests)
 	row.Dots, row.DotsOf = t.dots.pick(r.opt.Dots), t.dots.of
-	row.Kernels = t.kernels
-	blocks := t.blocks()
-	row.Rounds, row.Lost = len(blocks), len(t.cells)-len(blocks)
-	var values []float64
-	for _, b := range blocks {
-		values = append(values, t.value(b))
-		row.Values = append(row.Values, Value{Folder: b.folder, Round: b.round, Mean: t.value(b), Trials: t.cells[b].n})
+	for _, c := range t.cells {
+		row.Cells = append(row.Cells, *c)
+		if c.Tried > 0 && c.Value.N == 0 {
+			row.Lost++
+		}
 	}
-	row.Also = r.also(t, blocks)
-	e := stats.Mean(values, r.level(blocks))
+	slices.SortFunc(row.Cells, func(a, b Cell) int {
+		return cmp.Or(cmp.Compare(a.Folder, b.Folder), cmp.Compare(a.Round, b.Round))
+	})
+	for i := range row.Cells {
+		if c := &row.Cells[i]; c.Value.N > 0 {
+			row.Values = append(row.Values, Value{Block: c.Block, Mean: c.Value.Mean(), Trials: c.Value.N})
+		}
+	}
+	row.Rounds = len(row.Values)
+	row.Secondary = r.secondary(row)
+	e := r.sum.Mean(row, stats.Alpha)
+	r.level(row.Values)
 	row.Mean, row.MeanLow, row.MeanHigh = e.Value, e.Low, e.High
+	if t.traced != nil {
+		row.Trace = t.traced.finish()
+	}
 	if !row.Representative {
-		row.note("under software emulation (tcg): says nothing about a VM's cost")
+		row.doubt(Emulated{})
 	}
 	switch {
 	case row.Trials == 0:
-		row.note("not measured yet")
-	case row.Rounds == 0:
-		row.Failures = "every trial failed: " + t.causes.commonest()
-		row.note(row.Failures)
+		row.doubt(NotMeasured{})
 	case row.Failed > 0:
-		row.Failures = fmt.Sprintf("%d of %d trials failed: %s", row.Failed, row.Trials, t.causes.commonest())
-		row.note(row.Failures)
+		row.doubt(TrialsFailed{Failed: row.Failed, Trials: row.Trials, Cause: t.causes.commonest()})
 	}
 	if row.Rounds == 1 {
-		row.note("no interval: one round only, two at least are needed")
+		row.doubt(OneRound{})
 	}
 }
 
-// also works out the row's further figures.
-func (r *reader) also(t *tally, blocks []block) (all []Also) {
-	if len(blocks) == 0 {
+// secondary works out the row's secondary metrics.
+func (r *reader) secondary(row *Row) (all []Secondary) {
+	if len(row.Values) == 0 {
 		return nil
 	}
-	study := r.sum.Folders[blocks[0].folder].Study
-	for _, m := range study.Also[t.row.Treatment.Workload] {
-		var values []float64
-		var of []block
-		for _, b := range blocks {
-			if c := t.cells[b].also[m.Name]; c.n > 0 {
-				values, of = append(values, c.sum/float64(c.n)), append(of, b)
-			}
-		}
-		e := stats.Mean(values, r.level(of))
-		all = append(all, Also{Metric: m, Mean: e.Value, Low: e.Low, High: e.High, Rounds: e.N})
+	study := r.sum.Folders[row.Values[0].Folder].Study
+	for _, m := range study.Also[row.Treatment.Workload] {
+		values := row.SecondaryValues(m.Name)
+		e := r.sum.Mean(&Row{Values: values}, stats.Alpha)
+		r.level(values)
+		all = append(all, Secondary{Metric: m, Mean: e.Value, Low: e.Low, High: e.High, Rounds: e.N})
 	}
 	return all
 }
 
-func (row *Row) note(n string) { row.Notes = append(row.Notes, n) }
+// level notes whether an interval over these rounds is wider because they are of several folders.
+func (r *reader) level(values []Value) {
+	ruled := 0
+	for _, f := range foldersOf(values) {
+		if looked(r.sum.Folders[f].Study.Design) < 1 {
+			ruled++
+		}
+	}
+	r.widened = r.widened || ruled > 1
+}
 
-func sameSize(a, b notebook.Instance) bool { return a.Cores == b.Cores && a.Memory == b.Memory }
+func (row *Row) doubt(d Doubt) { row.Doubts = append(row.Doubts, d) }
 
 // bareMetal is the row that a row's overhead is measured from; nil where there is none.
 func (r *reader) bareMetal(t *tally) *tally {
 	for _, o := range r.order {
 		if o.group == t.group && o.row.Treatment.Platform == notebook.BM && !o.row.Treatment.AA &&
-			sameSize(o.row.Treatment.Instance, t.row.Treatment.Instance) && o.row.HostCores == t.row.HostCores {
+			o.row.Treatment.Instance.SameSize(t.row.Treatment.Instance) && o.row.HostCores == t.row.HostCores {
 			return o
 		}
 	}
@@ -535,7 +544,7 @@ func (r *reader) checkAA() {
 			Ratio: math.NaN(), Low: math.NaN(), High: math.NaN(), Verdict: NotKnown,
 		}
 		if bm := r.bareMetal(t); bm != nil {
-			q, _ := r.ratio(t, bm)
+			q := r.sum.Ratio(&t.row, &bm.row, stats.Alpha)
 			a.Ratio, a.Low, a.High = q.Value, q.Low, q.High
 			switch {
 			case !q.HasInterval():
@@ -543,7 +552,7 @@ func (r *reader) checkAA() {
 				a.Verdict = Holds
 			default:
 				a.Verdict = Misses
-				t.row.note("the A/A check misses 1: the host was too unsteady, or this is the one run in 20 that misses by chance")
+				t.row.doubt(UnsteadyHost{})
 			}
 		}
 		r.sum.AA = append(r.sum.AA, a)
@@ -559,47 +568,38 @@ func (r *reader) compare() error {
 		}
 		row := &t.row
 		if base == nil {
-			row.note("no ratio: bare metal was not measured at " + row.Treatment.Instance.Name)
+			row.doubt(NoBareMetal{row.Treatment.Instance.Name})
 			continue
 		}
 		row.Baseline = base.row.Treatment.ID
-		q, missing := r.ratio(t, base)
+		q := r.sum.Ratio(row, &base.row, stats.Alpha)
+		missing := len(row.Values) + len(base.row.Values) - 2*q.N
 		row.Ratio, row.RatioLow, row.RatioHigh, row.RatioRounds = q.Value, q.Low, q.High, q.N
 		if base == t && q.N > 0 {
 			row.Ratio, row.RatioLow, row.RatioHigh = 1, 1, 1 // by definition, whatever its noise
 		}
-		name := base.row.name()
+		of := NameOf(base.row.Treatment)
 		switch {
 		case base == t || row.Rounds == 0:
 		case base.row.Rounds == 0:
-			row.note("no ratio: no trial of " + name + " succeeded")
+			row.doubt(BaselineFailed{of})
 		case q.N == 0:
-			row.note("no ratio: no round has both this and " + name)
+			row.doubt(NoCommonRound{of})
 		case q.N == 1:
-			row.note("the ratio has no interval: one round only has both this and " + name)
+			row.doubt(OneCommonRound{of})
 		case math.IsNaN(q.Value):
-			row.note("no ratio: the mean of " + name + " is zero")
+			row.doubt(BaselineZero{of})
 		case math.IsInf(q.High, 0):
-			row.note("the ratio's interval has no bounds: " + name + " varied too much")
+			row.doubt(Unbounded{of})
 		}
 		if missing > 0 && q.N > 0 {
-			row.note(fmt.Sprintf("%s count in the ratio: in %d more only this or only %s has a successful trial", Count(q.N, "round"), missing, name))
+			row.doubt(UnpairedRounds{q.N, missing, of})
 		}
-		if !finite(row.Mean) && row.Rounds > 0 {
-			row.note("the mean is too large for a number")
+		if !stats.Finite(row.Mean) && row.Rounds > 0 {
+			row.doubt(Overflow{})
 		}
 	}
 	return nil
-}
-
-func finite(f float64) bool { return !math.IsNaN(f) && !math.IsInf(f, 0) }
-
-// Count is so many of something in words: "1 round", "3 rounds".
-func Count(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // distrust marks the rows whose difference from bare metal is no larger than what bare metal showed against itself
@@ -613,14 +613,14 @@ func (r *reader) distrust() {
 		m := a.factor() // what this host can make of nothing
 		for _, t := range r.order {
 			row := &t.row
-			if row.Host != a.Host || row.Treatment.Workload != a.Workload || !maps.Equal(row.Treatment.Params, a.Params) || !sameSize(row.Treatment.Instance, a.Instance) || row.HostCores != a.HostCores ||
-				row.Treatment.AA || row.IsBaseline() || !finite(row.Ratio) {
+			if row.Host != a.Host || row.Treatment.Workload != a.Workload || !maps.Equal(row.Treatment.Params, a.Params) || !row.Treatment.Instance.SameSize(a.Instance) || row.HostCores != a.HostCores ||
+				row.Treatment.AA || row.IsBaseline() || !stats.Finite(row.Ratio) {
 				continue
 			}
-			if !finite(row.RatioLow) || !finite(row.RatioHigh) || row.RatioLow <= m && row.RatioHigh >= 1/m {
+			if !stats.Finite(row.RatioLow) || !stats.Finite(row.RatioHigh) || row.RatioLow <= m && row.RatioHigh >= 1/m {
 				row.Doubtful = true
 				a.Untrusted = append(a.Untrusted, row.Treatment.ID)
-				row.note(fmt.Sprintf("not to be trusted: bare metal differed from itself by as much, %s", interval(a.Ratio, a.Low, a.High)))
+				row.doubt(WithinUnsteadiness{a.Ratio, a.Low, a.High})
 			}
 		}
 	}
@@ -647,45 +647,36 @@ func (r *reader) sort() {
 	})
 }
 
-// notes are those about the summary as a whole.
-func (r *reader) notes() []string {
-	var notes []string
+// doubts are those about all of it.
+func (r *reader) doubts() (all []Doubt) {
 	for _, h := range r.sum.Hosts {
 		if h.Virtualization != "" {
-			notes = append(notes, fmt.Sprintf("the host %s is itself a virtual machine (%s): bare metal here means this machine without a further layer", h.Name, h.Virtualization))
+			all = append(all, HostIsGuest{h.Name, h.Virtualization})
 		}
 	}
 	for _, f := range r.sum.Folders {
 		d := f.Study.Design
 		if looks := math.Round(1 / looked(d)); looks > 1 {
-			n := fmt.Sprintf("intervals hold in 95 %% of studies in spite of the stopping rule: each of %.0f looks is made at %.4g %%", looks, 100*(1-stats.Alpha/looks))
-			if !slices.Contains(notes, n) {
-				notes = append(notes, n)
+			if l := (Looks{int(looks), 1 - stats.Alpha/looks}); !slices.Contains(all, Doubt(l)) {
+				all = append(all, l)
 			}
 		}
 		if f.Rounds < d.Floor {
-			run := "run"
-			if f.Begun {
-				run = "begun, the last of them not whole"
+			var last End
+			if n := len(f.Ends); n > 0 {
+				last = f.Ends[n-1]
 			}
-			notes = append(notes, fmt.Sprintf("%s: %d of at least %s were %s; its last session ended: %s", f.Dir, f.Rounds, Count(d.Floor, "round"), run, last(f.Ends)))
+			all = append(all, FewRounds{Dir: f.Dir, Rounds: f.Rounds, Floor: d.Floor, Begun: f.Begun, Ended: last})
 		}
 		if f.Torn {
-			notes = append(notes, f.Dir+": its last record was cut off and does not count; the same `tare run` does it again")
+			all = append(all, Torn{f.Dir})
 		}
 	}
 	if r.widened {
-		notes = append(notes, "where rounds of several folders share a row, its intervals are made wider: each of all their looks together may have been the last")
+		all = append(all, FoldersShare{})
 	}
 	if r.warnings.dropped > 0 {
-		notes = append(notes, fmt.Sprintf("%d further warnings, of more kinds than are listed", r.warnings.dropped))
+		all = append(all, MoreWarnings{r.warnings.dropped})
 	}
-	return notes
-}
-
-func last(reasons []string) string {
-	if len(reasons) == 0 {
-		return "no session is recorded"
-	}
-	return reasons[len(reasons)-1]
+	return all
 }

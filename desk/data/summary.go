@@ -1,13 +1,12 @@
-// Package summary reads one or several studies' folders and says what each treatment cost: a row a treatment,
-// with its mean, its ratio to bare metal at the same instance type, the 95 % intervals of both, and every doubt
-// about them. It is a pure function of the folders: the same folders give the same summary anywhere.
-//
-// What a summary will not do: rank a figure taken under software emulation, hide a failed trial, or print a number
-// whose uncertainty is unknown without saying so.
+// Package data reads the folders of one or several studies, each once, into what the rest of the desk works with: a row
+// for each treatment with its cells (what it gave in each round), its ratio to a baseline with the 95 % intervals of
+// both, and every doubt about them. A doubt is a code with arguments ([Doubt]) and never a sentence: package words alone
+// says things in English. It is a pure function of the folders: the same folders give the same data anywhere.
 package data
 
 import (
 	"tare/notebook"
+	"tare/stats"
 )
 
 // Options say how folders are to be read.
@@ -20,15 +19,12 @@ type Options struct {
 	// matches what has none. Empty map: bare metal.
 	Baseline map[string]string
 
-	// Dots bounds how many trials each row keeps for plots; 0 means 400.
+	// Dots bounds how many trials each row keeps for plots; 0 means 100.
 	Dots int
 }
 
 // Summary is what the folders say.
 type Summary struct {
-	// Sentence is the answer in words, with its uncertainty; never empty.
-	Sentence string
-
 	// Rows, one a treatment, in the order of the studies; the A/A row of an instance type follows its bm row.
 	Rows []Row
 
@@ -38,7 +34,9 @@ type Summary struct {
 	AA       []AACheck   // one for each workload (with parameters) and instance type that has an A/A row
 	Ruler    []RulerCost // the ruler's own cost, by platform, engine and accelerator
 	Warnings []Warning   // said by trials, each text once with its count
-	Notes    []string    // about the summary as a whole: level of the intervals, rounds not finished, …
+	Doubts   []Doubt     // about all of it: level of the intervals, rounds not finished, …
+
+	Baseline map[string]string // what the ratios are relative to, as Options have it
 
 	at map[treatmentKey]int // in Rows
 }
@@ -62,8 +60,7 @@ type Folder struct {
 	Torn   bool   // its last record was cut off and does not count
 	Trials int    // lines in trials.jsonl, warm-ups, explained ones and failures included
 	Failed int    // of them, of any kind
-	// Ends are the reasons why its sessions ended, in order; "still running or killed" where a start has no end.
-	Ends []string
+	Ends   []End  // of its sessions, in order
 	// Args are those of the command that began it, as they were typed; empty where none are recorded.
 	Args []string
 }
@@ -75,7 +72,7 @@ type Host struct {
 }
 
 // Row is one treatment's result. Where a number is not known it is NaN (an interval's end may be ±Inf), which
-// JSON shows as null; Notes then say why.
+// JSON shows as null; Doubts then say why.
 type Row struct {
 	Treatment      notebook.Treatment
 	Host           string // Host.Name
@@ -89,7 +86,6 @@ type Row struct {
 	Trials         int     // measured trials, failed ones included, warm-ups and explained ones not
 	Failed         int     // of them
 	Lost           int     // rounds in which it was tried and nothing succeeded
-	Failures       string  // "6 of 12 trials failed: CAUSE"; empty where none did
 	Mean           float64 // in Metric.Unit: mean over rounds of the mean of each round's trials
 	MeanLow        float64
 	MeanHigh       float64
@@ -100,11 +96,14 @@ type Row struct {
 	Baseline       string // treatment id that the ratio is relative to; empty: none
 	Representative bool   // false under software emulation: never ranked
 	Doubtful       bool   // the A/A check failed here by as much as this row differs: not to be trusted, never ranked
-	Notes          []string
-	Kernels        []string // guest kernels, with where a VM's was taken from
+	Doubts         []Doubt
+	Kernels        []string       // guest kernels, with where a VM's was taken from
+	CPUs           map[string]int // how many guests with a measured trial that succeeded could use which CPUs of the host ("0-1,4")
 
-	Values []Value // by round, in order: what Mean and Ratio are made of
-	Also   []Also  // the workload's further figures, in its order
+	Cells     []Cell      // by folder and round
+	Values    []Value     // of the cells in which a measured trial succeeded: what Mean and Ratio are made of
+	Secondary []Secondary // the workload's secondary metrics, in its order
+	Trace     *Trace      // what tracers saw of it; nil where no folder that it is in was traced
 
 	Dots   []Dot // measured, successful trials, for plots; at most Options.Dots, evenly drawn from all
 	DotsOf int   // how many measured, successful trials there are
@@ -113,26 +112,60 @@ type Row struct {
 // mostFailed is the share of a row's trials that may fail without more being asked.
 const mostFailed = 0.1
 
-// Unreliable says whether so much of the row failed that its figures, which are of what succeeded, must not rank it: a
-// round without any success, or more than a tenth of its trials. Failures then says what failed.
+// Unreliable says whether so much of the row failed that its numbers, which are of what succeeded, must not rank it: a
+// round without any success, or more than a tenth of its trials.
 func (r *Row) Unreliable() bool {
-	return r.Failures != "" && (r.Lost > 0 || float64(r.Failed) > mostFailed*float64(r.Trials))
+	return r.Failed > 0 && (r.Lost > 0 || float64(r.Failed) > mostFailed*float64(r.Trials))
+}
+
+// Failures says how many of the row's trials failed, and why; false where none did.
+func (r *Row) Failures() (TrialsFailed, bool) {
+	for _, d := range r.Doubts {
+		if f, is := d.(TrialsFailed); is {
+			return f, true
+		}
+	}
+	return TrialsFailed{}, false
 }
 
 // IsBaseline says whether the row is what its group's ratios are relative to.
 func (r *Row) IsBaseline() bool { return r.Baseline != "" && r.Baseline == r.Treatment.ID }
 
-// Value is what one treatment gave in one round: what was measured in it was measured at nearly the same time as the
-// other treatments' values of that round.
-type Value struct {
+// SecondaryValues are the row's values of a secondary metric, by its name, as Values are of the metric.
+func (r *Row) SecondaryValues(name string) (all []Value) {
+	for i := range r.Cells {
+		if c := &r.Cells[i]; c.Secondary[name].N > 0 {
+			all = append(all, Value{Block: c.Block, Mean: c.Secondary[name].Mean(), Trials: c.Secondary[name].N})
+		}
+	}
+	return all
+}
+
+// Block is a round of a folder: what was measured in it was measured at nearly the same time.
+type Block struct {
 	Folder int // index in Summary.Folders
 	Round  int
-	Mean   float64 // of the round's successful trials, in the metric's unit
+}
+
+// Cell is what one treatment gave in one block.
+type Cell struct {
+	Block
+	Tried     int                  // measured trials, failed ones included
+	Value     stats.Sum            // of the metric, over the measured trials that succeeded
+	Elapsed   stats.Sum            // of their elapsed times; seconds
+	Secondary map[string]stats.Sum // of their secondary metrics, by name
+	Traced    *TracedCell          // of the traced trials that succeeded; nil where there are none
+}
+
+// Value is what one treatment gave in one block, where a measured trial succeeded.
+type Value struct {
+	Block
+	Mean   float64 // of the successful trials, in the metric's unit
 	Trials int     // so many
 }
 
-// Also is a further figure of a workload: a percentile, a rate. Its interval is made as the metric's.
-type Also struct {
+// Secondary is a secondary metric of a workload: a percentile, a rate. Its interval is made as the metric's.
+type Secondary struct {
 	Metric          notebook.Metric
 	Mean, Low, High float64 // NaN where unknown
 	Rounds          int
@@ -186,7 +219,7 @@ type RulerCost struct {
 
 // Warning is something that trials said about themselves.
 type Warning struct {
-	Text       string
+	Text       Text
 	Count      int      // trials that said it
 	Treatments []string // ids, sorted
 }

@@ -1,8 +1,8 @@
 package data
 
 import (
-	"fmt"
 	"strings"
+	"unicode"
 )
 
 // maxTexts bounds how many kinds of text are kept, and maxText how many bytes of each: a folder is not trusted to have
@@ -12,79 +12,75 @@ const (
 	maxText  = 500
 )
 
-// texts counts what was said, each kind once. Two texts are of one kind when they differ in their figures alone.
+// texts counts what was said, each kind once. Two texts are of one kind when they differ in their numbers alone.
 type texts struct {
 	all     []*text
 	byKind  map[string]*text
 	dropped int // said, and of no kind that is kept
 }
 
-type text struct {
-	first   string
-	differs bool // others of this kind had other figures
-	count   int
-	who     map[string]bool
+// Text is what was recorded in words by whoever recorded it, one for all of its kind.
+type Text struct {
+	First   string
+	Differs bool // others of this kind have other numbers in them
 }
 
-func (t *texts) add(s, who string) {
+// Cause is why trials failed: the commonest text, and how often it was said. Zero where none is recorded.
+type Cause struct {
+	Text  Text
+	Times int
+	Alone bool // there is no other
+}
+
+type text struct {
+	Text
+	count int
+	who   map[string]bool
+}
+
+// add counts a text, and who said it; first says whether it is the first of its kind. Nil: there are too many kinds.
+func (t *texts) add(s, who string) (e *text, first bool) {
 	if len(s) > maxText {
 		s = strings.ToValidUTF8(s[:maxText], "") + "…"
 	}
-	kind := withoutFigures(s)
-	e := t.byKind[kind]
+	kind := withoutNumbers(s)
+	e = t.byKind[kind]
 	if e == nil {
 		if len(t.all) >= maxTexts {
 			t.dropped++
-			return
+			return nil, false
 		}
 		if t.byKind == nil {
 			t.byKind = map[string]*text{}
 		}
-		e = &text{first: s, who: map[string]bool{}}
+		e, first = &text{Text: Text{First: s}, who: map[string]bool{}}, true
 		t.byKind[kind] = e
 		t.all = append(t.all, e)
 	}
 	e.count++
-	e.differs = e.differs || s != e.first
+	e.Differs = e.Differs || s != e.First
 	if who != "" {
 		e.who[who] = true
 	}
+	return e, first
 }
 
-func (e *text) String() string {
-	if e.differs {
-		return e.first + " (the figures differ)"
-	}
-	return e.first
-}
-
-func (t *texts) list() []string {
-	var all []string
-	for _, e := range t.all {
-		all = append(all, e.String())
-	}
-	return all
-}
-
-// commonest is the text said most often, the first of those.
-func (t *texts) commonest() string {
+// commonest is the cause said most often, the first of those.
+func (t *texts) commonest() Cause {
 	var most *text
 	for _, e := range t.all {
 		if most == nil || e.count > most.count {
 			most = e
 		}
 	}
-	switch {
-	case most == nil:
-		return "no cause is recorded"
-	case len(t.all) == 1:
-		return most.String()
+	if most == nil {
+		return Cause{}
 	}
-	return fmt.Sprintf("%s (%d times, the commonest cause)", most, most.count)
+	return Cause{Text: most.Text, Times: most.count, Alone: len(t.all) == 1}
 }
 
-// withoutFigures makes each run of digits, with the point or comma in it, one sign.
-func withoutFigures(s string) string {
+// withoutNumbers makes each run of digits, with the point or comma in it, one sign.
+func withoutNumbers(s string) string {
 	b := make([]byte, 0, len(s))
 	digit := func(c byte) bool { return '0' <= c && c <= '9' }
 	for i := 0; i < len(s); i++ {
@@ -151,4 +147,14 @@ func (s *sample) pick(limit int) []Dot {
 		}
 	}
 	return append(out, s.high)
+}
+
+// Printable makes what a results folder says safe for a terminal: a guest may have had a part in it.
+func Printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) && r != ' ' {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, s)
 }

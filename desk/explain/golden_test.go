@@ -1,18 +1,17 @@
-package explain
+package explain_test
 
 import (
 	"bytes"
-	"flag"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"tare/desk/export"
+	"tare/desk/terminal"
+	"tare/internal/golden"
 	"tare/notebook"
 )
-
-var update = flag.Bool("update", false, "write the golden files under testdata anew")
 
 // scenes are folders whose account a golden file holds.
 var scenes = []struct {
@@ -70,16 +69,16 @@ func TestGolden(t *testing.T) {
 	for _, c := range scenes {
 		t.Run(c.name, func(t *testing.T) {
 			a := read(t, c.lab().write(t))
-			var text, data bytes.Buffer
-			if err := a.Table(&text, c.width, false); err != nil {
+			var text, js bytes.Buffer
+			if err := terminal.Accounts(&text, a, terminal.Screen{Width: c.width}); err != nil {
 				t.Fatal(err)
 			}
-			if err := a.JSON(&data); err != nil {
+			if err := export.Accounts(&js, a); err != nil {
 				t.Fatal(err)
 			}
-			golden(t, c.name+".txt", text.String())
+			golden.Check(t, c.name+".txt", text.Bytes())
 			if c.json {
-				golden(t, c.name+".json", data.String())
+				golden.Check(t, c.name+".json", js.Bytes())
 			}
 			for i, l := range strings.Split(text.String(), "\n") {
 				if n := len([]rune(l)); c.width > 0 && n > c.width {
@@ -87,26 +86,6 @@ func TestGolden(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.MkdirAll("testdata", 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
-		t.Errorf("%s differs (go test ./desk/explain -update writes it anew); got:\n%s", path, fmt.Sprint(got))
 	}
 }
 

@@ -1,4 +1,4 @@
-package explain
+package explain_test
 
 import (
 	"bytes"
@@ -12,6 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"tare/desk/data"
+	"tare/desk/explain"
+	"tare/desk/words"
 	"tare/notebook"
 )
 
@@ -151,18 +154,36 @@ func (l *lab) write(t testing.TB) string {
 	return dir
 }
 
-func read(t testing.TB, dirs ...string) *Accounts {
+// rewrite writes other trials of the same study into its folder.
+func (l *lab) rewrite(t testing.TB, dir string, g *rand.Rand) {
 	t.Helper()
-	a, err := Read(dirs)
+	var trials bytes.Buffer
+	for round := range l.rounds {
+		for _, tr := range l.study.Treatments {
+			for _, x := range l.trials(g, round, tr) {
+				if err := json.NewEncoder(&trials).Encode(x); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "trials.jsonl"), trials.Bytes(), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func read(t testing.TB, dirs ...string) *explain.Accounts {
+	t.Helper()
+	a, err := readAll(dirs...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return a
 }
 
-func find(t *testing.T, all []Account, label string) *Account {
+func find(t *testing.T, all []explain.Account, label string) *explain.Account {
 	t.Helper()
-	i := slices.IndexFunc(all, func(a Account) bool { return a.Label == label })
+	i := slices.IndexFunc(all, func(a explain.Account) bool { return words.Label(&data.Summary{}, a.Row) == label })
 	if i < 0 {
 		t.Fatalf("no account of %q", label)
 	}
@@ -181,3 +202,16 @@ func quick() *lab {
 	l.host.Virtualization = "kvm"
 	return l
 }
+
+// readAll reads folders and makes their accounts.
+func readAll(dirs ...string) (*explain.Accounts, error) {
+	s, err := data.Read(dirs, data.Options{})
+	if err != nil {
+		return nil, err
+	}
+	return explain.From(s)
+}
+
+func label(a *explain.Account) string { return words.Label(&data.Summary{}, a.Row) }
+
+func sentence(a *explain.Account) string { return words.Account(&data.Summary{}, a) }

@@ -1,37 +1,50 @@
-// Package export writes the raw data of folders: one row for each trial, warm-ups and failures included, with
-// everything about its treatment, guest and host that an analysis elsewhere needs. It streams; memory does not grow
-// with the folders, but for what is known of their guests.
+// Package export writes for other programs: the raw data of folders in several formats, and the answers of the desk as
+// JSON. Raw data is one row for each trial, warm-ups and failures included, with everything about its treatment, guest and
+// host that an analysis elsewhere needs. It streams; memory does not grow with the folders, but for what is known of their
+// guests.
 package export
 
 import (
-	"bufio"
 	"cmp"
-	"encoding/csv"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
-	"strconv"
 	"strings"
 	"time"
-
-	"github.com/parquet-go/parquet-go"
 
 	"tare/notebook"
 )
 
 // Format is a file format of an export.
-type Format string
+type Format struct {
+	Name   string // as --format and a file's ending have it
+	Binary bool   // it is not for a terminal
 
-const (
-	CSV     Format = "csv"     // with a heading; lists, parameters and figures as JSON, a NUL byte in a text as ␀
-	JSON    Format = "json"    // an array, one object a line
-	Parquet Format = "parquet" // compressed with Zstandard
-)
+	// open begins a file: put writes a row, end what is left.
+	open func(w io.Writer) (put func(*Row) error, end func() error)
+}
 
-// Formats are those there are.
-var Formats = []Format{CSV, JSON, Parquet}
+// Formats are those there are: each has a file of its own, and its line here.
+var Formats = []Format{csvFormat, jsonFormat, parquetFormat}
+
+// FormatOf gives the format of a name; the error says which there are.
+func FormatOf(name string) (Format, error) {
+	for _, f := range Formats {
+		if f.Name == name {
+			return f, nil
+		}
+	}
+	return Format{}, fmt.Errorf("unknown format %q: expected one of %s", name, strings.Join(Names(), ", "))
+}
+
+// Names are those of the formats.
+func Names() (names []string) {
+	for _, f := range Formats {
+		names = append(names, f.Name)
+	}
+	return names
+}
 
 // Row is one trial. Its fields' JSON names are the columns' names in every format. Pointers are null where there is
 // no value: what bare metal does not have, and the value of a trial that failed.
@@ -94,26 +107,12 @@ type Row struct {
 	Warnings       []string           `json:"warnings" parquet:"warnings,list"`
 }
 
-// rowGroup is how many rows of Parquet are held in memory until they are written.
-const rowGroup = 20_000
-
 // Write writes the trials of the folders, in their order. After an error what w has is not whole.
 func Write(w io.Writer, dirs []string, f Format) error {
 	if len(dirs) == 0 {
 		return errors.New("no results folder was named")
 	}
-	var put func(*Row) error
-	var end func() error
-	switch f {
-	case CSV:
-		put, end = writeCSV(w)
-	case JSON:
-		put, end = writeJSON(w)
-	case Parquet:
-		put, end = writeParquet(w)
-	default:
-		return fmt.Errorf("unknown format %q: expected one of %v", f, Formats)
-	}
+	put, end := f.open(w)
 	for _, dir := range dirs {
 		if err := rows(dir, put); err != nil {
 			return err
@@ -133,12 +132,9 @@ func rows(dir string, put func(*Row) error) error {
 		metric, image := f.Study.Metrics[t.Workload], f.Study.Image(t)
 		r := Row{
 			Folder: dir, Study: f.Study.Name, HostID: f.Host.ID, Host: f.Host.Hostname, Treatment: t.ID, Workload: t.Workload,
-			Params: t.Params, Platform: t.Platform, Engine: word(t.Engine), Accelerator: word(t.Accelerator),
+			Params: params(t.Params), Platform: t.Platform, Engine: word(t.Engine), Accelerator: word(t.Accelerator),
 			Provisioning: word(t.Provisioning), Instance: t.Instance.Name, Cores: t.Instance.Cores, Memory: t.Instance.Memory,
 			Network: word(t.Network), Isolation: word(t.Isolation), AA: t.AA, Representative: t.Representative(), Image: image.Digest, Input: word(image.Input), Metric: metric.Name, Unit: metric.Unit,
-		}
-		if r.Params == nil {
-			r.Params = map[string]string{}
 		}
 		if n := int64(cmp.Or(t.HostCores, len(f.Host.CPUs))); n > 0 {
 			chr := f.Host.CHR(t)
@@ -184,193 +180,4 @@ func rows(dir string, put func(*Row) error) error {
 		}
 		return put(&r)
 	})
-}
-
-func word(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
-}
-
-func list(l []string) []string {
-	if l == nil {
-		return []string{}
-	}
-	return l
-}
-
-func writeJSON(w io.Writer) (put func(*Row) error, end func() error) {
-	b := bufio.NewWriter(w)
-	e := json.NewEncoder(b)
-	e.SetEscapeHTML(false)
-	before := "[\n" // of the next row; its line's end is the encoder's
-	put = func(r *Row) error {
-		if _, err := b.WriteString(before); err != nil {
-			return err
-		}
-		before = ","
-		return e.Encode(r)
-	}
-	end = func() error {
-		if before != "," {
-			before = "[\n]\n"
-		} else {
-			before = "]\n"
-		}
-		if _, err := b.WriteString(before); err != nil {
-			return err
-		}
-		return b.Flush()
-	}
-	return put, end
-}
-
-// column is one of CSV's.
-type column struct {
-	name string
-	cell func(*Row) string
-}
-
-func columns() []column {
-	text := func(s string) string { return strings.ReplaceAll(s, "\x00", "␀") }
-	maybe := func(s *string) string {
-		if s == nil {
-			return ""
-		}
-		return text(*s)
-	}
-	whole := func(n int64) string { return strconv.FormatInt(n, 10) }
-	number := func(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
-	maybeNumber := func(f *float64) string {
-		if f == nil {
-			return ""
-		}
-		return number(*f)
-	}
-	inJSON := func(v any) string {
-		b, err := json.Marshal(v)
-		if err != nil {
-			panic(err) // lists and maps of strings, and of numbers that were read from JSON, always can be written
-		}
-		return string(b)
-	}
-	return []column{
-		{"folder", func(r *Row) string { return text(r.Folder) }},
-		{"study", func(r *Row) string { return text(r.Study) }},
-		{"host_id", func(r *Row) string { return text(r.HostID) }},
-		{"host", func(r *Row) string { return text(r.Host) }},
-		{"treatment", func(r *Row) string { return text(r.Treatment) }},
-		{"workload", func(r *Row) string { return text(r.Workload) }},
-		{"params", func(r *Row) string { return inJSON(r.Params) }},
-		{"platform", func(r *Row) string { return text(r.Platform) }},
-		{"engine", func(r *Row) string { return maybe(r.Engine) }},
-		{"accelerator", func(r *Row) string { return maybe(r.Accelerator) }},
-		{"provisioning", func(r *Row) string { return maybe(r.Provisioning) }},
-		{"instance", func(r *Row) string { return text(r.Instance) }},
-		{"cores", func(r *Row) string { return number(r.Cores) }},
-		{"memory", func(r *Row) string { return whole(r.Memory) }},
-		{"network", func(r *Row) string { return maybe(r.Network) }},
-		{"isolation", func(r *Row) string { return maybe(r.Isolation) }},
-		{"host_cores", func(r *Row) string {
-			if r.HostCores == nil {
-				return ""
-			}
-			return whole(*r.HostCores)
-		}},
-		{"chr", func(r *Row) string { return maybeNumber(r.CHR) }},
-		{"aa", func(r *Row) string { return strconv.FormatBool(r.AA) }},
-		{"representative", func(r *Row) string { return strconv.FormatBool(r.Representative) }},
-		{"image", func(r *Row) string { return text(r.Image) }},
-		{"input", func(r *Row) string { return maybe(r.Input) }},
-		{"round", func(r *Row) string { return whole(r.Round) }},
-		{"guest", func(r *Row) string { return maybe(r.Guest) }},
-		{"kernel", func(r *Row) string { return maybe(r.Kernel) }},
-		{"provision_s", func(r *Row) string { return maybeNumber(r.ProvisionS) }},
-		{"ruler_cost_s", func(r *Row) string { return maybeNumber(r.RulerCostS) }},
-		{"ready_s", func(r *Row) string { return maybeNumber(r.ReadyS) }},
-		{"trial", func(r *Row) string { return whole(r.Trial) }},
-		{"warmup", func(r *Row) string { return strconv.FormatBool(r.Warmup) }},
-		{"explained", func(r *Row) string { return strconv.FormatBool(r.Explained) }},
-		{"start", func(r *Row) string { return r.Start.Format(time.RFC3339Nano) }},
-		{"command", func(r *Row) string { return inJSON(r.Command) }},
-		{"metric", func(r *Row) string { return text(r.Metric) }},
-		{"unit", func(r *Row) string { return text(r.Unit) }},
-		{"value", func(r *Row) string { return maybeNumber(r.Value) }},
-		{"figures", func(r *Row) string { return inJSON(r.Figures) }},
-		{"elapsed_s", func(r *Row) string { return number(r.ElapsedS) }},
-		{"host_s", func(r *Row) string { return number(r.HostS) }},
-		{"failure", func(r *Row) string { return maybe(r.Failure) }},
-		{"exit", func(r *Row) string { return whole(r.Exit) }},
-		{"signal", func(r *Row) string { return maybe(r.Signal) }},
-		{"user_s", func(r *Row) string { return number(r.UserS) }},
-		{"system_s", func(r *Row) string { return number(r.SystemS) }},
-		{"max_rss", func(r *Row) string { return whole(r.MaxRSS) }},
-		{"minflt", func(r *Row) string { return whole(r.MinFlt) }},
-		{"majflt", func(r *Row) string { return whole(r.MajFlt) }},
-		{"vcsw", func(r *Row) string { return whole(r.VCSw) }},
-		{"ivcsw", func(r *Row) string { return whole(r.IVCSw) }},
-		{"load_cpu_s", func(r *Row) string { return maybeNumber(r.LoadCPUS) }},
-		{"load_shared", func(r *Row) string {
-			if r.LoadShared == nil {
-				return ""
-			}
-			return strconv.FormatBool(*r.LoadShared)
-		}},
-		{"wall", func(r *Row) string { return inJSON(r.Wall) }},
-		{"probes", func(r *Row) string { return inJSON(r.Probes) }},
-		{"lost_events", func(r *Row) string {
-			if r.Lost == nil {
-				return ""
-			}
-			return whole(*r.Lost)
-		}},
-		{"output", func(r *Row) string { return maybe(r.Output) }},
-		{"warnings", func(r *Row) string { return inJSON(r.Warnings) }},
-	}
-}
-
-func writeCSV(w io.Writer) (put func(*Row) error, end func() error) {
-	c := csv.NewWriter(w)
-	cols := columns()
-	cells := make([]string, len(cols))
-	headed := false
-	head := func() error {
-		if headed {
-			return nil
-		}
-		headed = true
-		for i, col := range cols {
-			cells[i] = col.name
-		}
-		return c.Write(cells)
-	}
-	put = func(r *Row) error {
-		if err := head(); err != nil {
-			return err
-		}
-		for i, col := range cols {
-			cells[i] = col.cell(r)
-		}
-		return c.Write(cells)
-	}
-	end = func() error {
-		if err := head(); err != nil {
-			return err
-		}
-		c.Flush()
-		return c.Error()
-	}
-	return put, end
-}
-
-func writeParquet(w io.Writer) (put func(*Row) error, end func() error) {
-	p := parquet.NewGenericWriter[Row](w, parquet.MaxRowsPerRowGroup(rowGroup), parquet.Compression(&parquet.Zstd))
-	one := make([]Row, 1)
-	put = func(r *Row) error {
-		one[0] = *r
-		_, err := p.Write(one)
-		return err
-	}
-	return put, p.Close
 }

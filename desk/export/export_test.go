@@ -56,7 +56,7 @@ func folder(t *testing.T, trials bool) string {
 	return dir
 }
 
-func write(t *testing.T, f Format, dirs ...string) []byte {
+func written(t *testing.T, f Format, dirs ...string) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	if err := Write(&b, dirs, f); err != nil {
@@ -108,19 +108,19 @@ func same(t *testing.T, got, want []Row) {
 func TestJSON(t *testing.T) {
 	dir := folder(t, true)
 	var got []Row
-	if err := json.Unmarshal(write(t, JSON, dir), &got); err != nil {
+	if err := json.Unmarshal(written(t, jsonFormat, dir), &got); err != nil {
 		t.Fatal(err)
 	}
 	same(t, got, expected(dir))
 	var none []Row
-	if err := json.Unmarshal(write(t, JSON, folder(t, false)), &none); err != nil || none == nil || len(none) != 0 {
+	if err := json.Unmarshal(written(t, jsonFormat, folder(t, false)), &none); err != nil || none == nil || len(none) != 0 {
 		t.Errorf("without trials: %v, %v", none, err)
 	}
 }
 
 func TestParquet(t *testing.T) {
 	dir := folder(t, true)
-	data := write(t, Parquet, dir)
+	data := written(t, parquetFormat, dir)
 	got, err := parquet.Read[Row](bytes.NewReader(data), int64(len(data)))
 	if err != nil {
 		t.Fatal(err)
@@ -129,7 +129,7 @@ func TestParquet(t *testing.T) {
 		got[i].Start = got[i].Start.UTC()
 	}
 	same(t, got, expected(dir))
-	data = write(t, Parquet, folder(t, false))
+	data = written(t, parquetFormat, folder(t, false))
 	if none, err := parquet.Read[Row](bytes.NewReader(data), int64(len(data))); err != nil || len(none) != 0 {
 		t.Errorf("without trials: %v, %v", none, err)
 	}
@@ -137,7 +137,7 @@ func TestParquet(t *testing.T) {
 
 func TestCSV(t *testing.T) {
 	dir := folder(t, true)
-	got, err := csv.NewReader(bytes.NewReader(write(t, CSV, dir, dir))).ReadAll()
+	got, err := csv.NewReader(bytes.NewReader(written(t, csvFormat, dir, dir))).ReadAll()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +154,7 @@ func TestCSV(t *testing.T) {
 	if len(got[0]) != row.NumField() {
 		t.Errorf("%d columns, want %d", len(got[0]), row.NumField())
 	}
-	cell := func(line int, name string) string {
+	at := func(line int, name string) string {
 		for i, n := range got[0] {
 			if n == name {
 				return got[line][i]
@@ -175,12 +175,12 @@ func TestCSV(t *testing.T) {
 			"probes": []string{"{}", "{}", `{"switches":7}`, "{}"}[i], "lost_events": []string{"", "", "3", ""}[i],
 		}
 		for name, w := range want {
-			if g := cell(i+1, name); g != w {
+			if g := at(i+1, name); g != w {
 				t.Errorf("row %d, %s: %q, want %q", i, name, g, w)
 			}
 		}
 	}
-	if none := write(t, CSV, folder(t, false)); bytes.Count(none, []byte("\n")) != 1 {
+	if none := written(t, csvFormat, folder(t, false)); bytes.Count(none, []byte("\n")) != 1 {
 		t.Errorf("without trials: %q", none)
 	}
 }
@@ -200,16 +200,16 @@ func TestErrors(t *testing.T) {
 	dir := folder(t, true)
 	for _, f := range Formats {
 		if err := Write(&full{}, []string{dir}, f); !errors.Is(err, errFull) {
-			t.Errorf("%s to a full disk: %v", f, err)
+			t.Errorf("%s to a full disk: %v", f.Name, err)
 		}
 		if err := Write(&full{1 << 20}, []string{t.TempDir()}, f); err == nil || !strings.Contains(err.Error(), "is not a results folder") {
-			t.Errorf("%s of no results: %v", f, err)
+			t.Errorf("%s of no results: %v", f.Name, err)
 		}
 	}
-	if err := Write(&full{1 << 20}, []string{dir}, "xlsx"); err == nil || !strings.Contains(err.Error(), "[csv json parquet]") {
+	if _, err := FormatOf("xlsx"); err == nil || !strings.Contains(err.Error(), "csv, json, parquet") {
 		t.Error(err)
 	}
-	if err := Write(&full{1 << 20}, nil, CSV); err == nil {
+	if err := Write(&full{1 << 20}, nil, csvFormat); err == nil {
 		t.Error("no folder")
 	}
 }

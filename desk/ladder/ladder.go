@@ -15,7 +15,7 @@
 // in spite of the stopping rule.
 //
 // Which rung costs most is picked from many, and the largest of many is often large by luck. So a layer or an engine is called
-// dear or cheap only where its interval excludes 1 at a level that is corrected for all that could have been picked (Bonferroni:
+// expensive or cheap only where its interval excludes 1 at a level that is corrected for all that could have been picked (Bonferroni:
 // the share of misses, stats.Alpha, is split among them). The VM and the container in it are not picked from anything: for them
 // the interval itself decides. What is emulated, doubtful or has mostly failed is never picked.
 package ladder
@@ -25,7 +25,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"tare/desk/data"
 	"tare/notebook"
@@ -46,27 +45,27 @@ const (
 
 // Rung is one treatment of a ladder.
 type Rung struct {
-	Name      string // as a study names it: "bm", "cgroup", "docker", "vm"
-	Label     string // in words: "bare metal", "control group", "docker container"
+	Name      string   // as a study names it: "bm", "cgroup", "docker", "vm"; with Apart behind it
+	Apart     []string // what tells it from others of that name: an engine, an accelerator, a network
 	Kind      Kind
 	Treatment notebook.Treatment
 
 	// Row is what was measured; nil where nothing was. Missing then says why.
 	Row     *data.Row
-	Missing string
+	Missing data.Doubt
 
 	Ratio stats.Quotient // the mean over bare metal's
 	Own   stats.Quotient // the mean over that of the rung below
 
 	Below int      // index in Staircase.Rungs of the rung that Own is relative to; −1: none
 	With  []string // names of the layers between the two that were not measured: Own is theirs too
-	shaky bool     // Ratio is not to be trusted
+	Shaky bool     // Ratio is not to be trusted
 
-	Emulated bool // under software emulation: drawn, marked, never picked
-	Doubtful bool // bare metal differed from itself by as much as Own differs from 1: never picked
-	Failing  bool // so much of it, or of the rung below, failed that it is never picked
-	Ranked   bool // it may be picked
-	Told     bool // Own excludes 1; for a layer or an engine at the level corrected for all that may be picked
+	Emulated    bool // under software emulation: drawn, marked, never picked
+	Doubtful    bool // bare metal differed from itself by as much as Own differs from 1: never picked
+	Failing     bool // so much of it, or of the rung below, failed that it is never picked
+	Ranked      bool // it may be picked
+	Significant bool // Own excludes 1; for a layer or an engine at the level corrected for all that may be picked
 }
 
 // Measured says whether the rung has a value.
@@ -74,19 +73,18 @@ func (r *Rung) Measured() bool { return r.Row != nil && r.Row.Rounds > 0 }
 
 // Staircase is the ladder of one workload with its parameters, at one instance type on one host.
 type Staircase struct {
-	Workload  string
-	Params    map[string]string
-	Instance  notebook.Instance
-	Host      string // Host.Name
-	HostID    string
-	HostCores int
-	Metric    notebook.Metric
-	Made      string // of which image, where another staircase is the same but for that; else empty
-	image     notebook.Image
+	Workload    string
+	Params      map[string]string
+	Instance    notebook.Instance
+	Host        string // Host.Name
+	HostID      string
+	HostCores   int
+	Metric      notebook.Metric
+	Image       notebook.Image
+	OtherImages bool // another staircase is the same but for its image: it needs to be named
 
-	Rungs    []Rung  // bare metal first, then from the lowest up
-	Level    float64 // at which Rung.Told was decided, without the share of the stopping rule: 1 − Alpha over the number of ranked layers and engines
-	Sentence string  // what costs most, in words
+	Rungs []Rung  // bare metal first, then from the lowest up
+	Level float64 // at which Rung.Significant was decided, without the share of the stopping rule: 1 − Alpha over the number of ranked layers and engines
 }
 
 // Top is the index of the topmost layer that was measured, which engines stand on; −1 where there is none.
@@ -98,17 +96,6 @@ func (s *Staircase) Top() int {
 	}
 	return -1
 }
-
-// labels are the rungs' names in words.
-var labels = map[string]string{
-	notebook.BM: "bare metal", "cgroup": "control group", "quota": "CPU quota", "cpuset": "CPU set", "memory": "memory limit",
-	"uts": "UTS namespace", "ipc": "IPC namespace", "pid": "PID namespace", "mount": "mount namespace", "network": "network namespace",
-	"seccomp": "seccomp filter", "capabilities": "capabilities dropped", "overlay": "overlay root", "bridge": "bridge network",
-	notebook.VM: "VM", notebook.VMCN: "container in VM",
-}
-
-// Label says a rung's name in words.
-func Label(name string) string { return cmp.Or(labels[name], name) }
 
 // engines are those whose order on the ladder is known; others follow by name.
 var engines = []string{"runc", "crun", "docker", "podman", "lxc", "gvisor"}
@@ -169,16 +156,19 @@ func Of(s *data.Summary) []*Staircase {
 		id := key(r.Treatment, r.HostID, r.HostCores) + fmt.Sprintf(" %q %q %q", r.Image.Digest, r.Image.Input, r.Metric)
 		c := byKey[id]
 		if c == nil {
-			c = &Staircase{Workload: r.Treatment.Workload, Params: r.Treatment.Params, Instance: r.Treatment.Instance, Host: r.Host, HostID: r.HostID, HostCores: r.HostCores, Metric: r.Metric, image: r.Image}
+			c = &Staircase{Workload: r.Treatment.Workload, Params: r.Treatment.Params, Instance: r.Treatment.Instance, Host: r.Host, HostID: r.HostID, HostCores: r.HostCores, Metric: r.Metric, Image: r.Image}
 			byKey[id] = c
 			all = append(all, c)
 		}
 		g := Rung{Kind: k, Treatment: r.Treatment, Row: r, Emulated: !r.Representative}
 		switch {
 		case r.Trials == 0:
-			g.Missing = "not measured yet"
+			g.Missing = data.NotMeasured{}
 		case r.Rounds == 0:
-			g.Missing = cmp.Or(r.Failures, "no trial succeeded")
+			g.Missing = data.TrialsFailed{Failed: r.Failed, Trials: r.Trials}
+			if f, known := r.Failures(); known {
+				g.Missing = f
+			}
 		}
 		c.Rungs = append(c.Rungs, g)
 	}
@@ -193,7 +183,7 @@ func Of(s *data.Summary) []*Staircase {
 			}
 			for _, c := range all {
 				if c.place() == key(l.Treatment, h.ID, h.Cores(l.Treatment)) {
-					c.Rungs = append(c.Rungs, Rung{Kind: k, Treatment: l.Treatment, Missing: l.Reason, Emulated: !l.Treatment.Representative()})
+					c.Rungs = append(c.Rungs, Rung{Kind: k, Treatment: l.Treatment, Missing: data.Omitted{Reason: l.Reason}, Emulated: !l.Treatment.Representative()})
 				}
 			}
 		}
@@ -203,14 +193,11 @@ func Of(s *data.Summary) []*Staircase {
 		return !layer || !slices.ContainsFunc(c.Rungs, func(r Rung) bool { return r.Measured() })
 	})
 	for _, c := range all {
-		if slices.ContainsFunc(all, func(o *Staircase) bool {
-			return o.place() == c.place() && (o.image.Digest != c.image.Digest || o.image.Input != c.image.Input)
-		}) {
-			c.Made = c.image.Words()
-		}
+		c.OtherImages = slices.ContainsFunc(all, func(o *Staircase) bool {
+			return o.place() == c.place() && (o.Image.Digest != c.Image.Digest || o.Image.Input != c.Image.Input)
+		})
 		c.order()
 		c.compare(s)
-		c.Sentence = c.sentence()
 	}
 	return all
 }
@@ -240,23 +227,17 @@ func (c *Staircase) order() {
 	for i := range c.Rungs {
 		r := &c.Rungs[i]
 		r.Name, _ = name(r.Kind, r.Treatment)
-		r.Label = Label(r.Name)
-		switch r.Kind {
-		case Again:
-			r.Label = "bare metal again (A/A)"
-		case Engine:
-			r.Label = r.Name + " container"
-		}
 		n[r.Name]++
 	}
 	// Several at one place differ in something that the ladder does not order by.
 	for i := range c.Rungs {
 		r := &c.Rungs[i]
 		if n[r.Name] > 1 {
+			name := r.Name
 			for _, w := range []string{r.Treatment.Engine, r.Treatment.Accelerator, r.Treatment.Network} {
-				if w != "" && w != r.Name && w != notebook.LayersEngine {
+				if w != "" && w != name && w != notebook.LayersEngine {
+					r.Apart = append(r.Apart, w)
 					r.Name += " " + w
-					r.Label += ", " + w
 				}
 			}
 		}
@@ -317,7 +298,7 @@ func (c *Staircase) compare(s *data.Summary) {
 		if floor := slices.IndexFunc(c.Rungs, func(o Rung) bool { return o.Kind == BareMetal && o.Measured() }); floor >= 0 {
 			b := c.Rungs[floor].Row
 			r.Ratio = s.Ratio(r.Row, b, stats.Alpha)
-			r.shaky = r.Row.Unreliable() || b.Unreliable() || within(s, r.Row, r.Ratio)
+			r.Shaky = r.Row.Unreliable() || b.Unreliable() || within(s, r.Row, r.Ratio)
 		}
 		if r.Below < 0 {
 			continue
@@ -333,7 +314,7 @@ func (c *Staircase) compare(s *data.Summary) {
 		case r.Kind == Layer, r.Kind == Engine:
 			ranked = append(ranked, i)
 		default:
-			r.Told = !r.Own.Contains(1)
+			r.Significant = !r.Own.Contains(1)
 		}
 	}
 	alpha := stats.Alpha / float64(max(1, len(ranked)))
@@ -341,7 +322,7 @@ func (c *Staircase) compare(s *data.Summary) {
 	for _, i := range ranked {
 		r := &c.Rungs[i]
 		q := s.Ratio(r.Row, c.Rungs[r.Below].Row, alpha)
-		r.Told = q.HasInterval() && !q.Contains(1)
+		r.Significant = q.HasInterval() && !q.Contains(1)
 	}
 }
 
@@ -367,15 +348,4 @@ func (c *Staircase) between(r, b *Rung) []string {
 		_, to = name(r.Kind, r.Treatment)
 	}
 	return slices.Clone(notebook.Layers[from:max(from, to)])
-}
-
-// Together names the layers that a rung's own cost is of: "network namespace" or "network to bridge".
-func (r *Rung) Together() string {
-	if len(r.With) == 0 {
-		return r.Label
-	}
-	if r.Kind == Layer && len(r.With) > 1 {
-		return fmt.Sprintf("%s to %s together (%d layers)", r.With[0], r.Name, len(r.With)+1)
-	}
-	return r.Label + " with " + strings.Join(r.With, ", ")
 }

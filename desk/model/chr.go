@@ -2,7 +2,6 @@ package model
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 
@@ -93,7 +92,7 @@ func (v *Overhead) byRows(s *data.Summary) Suitable {
 	for _, p := range v.Points {
 		whole := s.Ratio(p.row, p.baseline, v.alpha)
 		part := s.Ratio(p.row, p.baseline, v.alpha/float64(len(v.Points)))
-		steps = append(steps, step{p.CHR, whole.High <= 1+v.tolerance, part.Low > 1+v.tolerance})
+		steps = append(steps, step{p.CHR, whole.High <= 1+v.Tolerance, part.Low > 1+v.Tolerance})
 	}
 	for _, chr := range v.unsure {
 		steps = append(steps, step{chr: chr})
@@ -111,31 +110,11 @@ func (v *Overhead) byFit() Suitable {
 	for i := range parts + 1 {
 		chr := high * math.Pow(low/high, float64(i)/parts)
 		r := v.line.at(v.form.terms(chr*float64(host), host), v.line.mostMisfit)
-		steps = append(steps, step{chr, r.High <= 1+v.tolerance, r.Low > 1+v.tolerance})
+		steps = append(steps, step{chr, r.High <= 1+v.Tolerance, r.Low > 1+v.Tolerance})
 	}
 	s := smallest(steps, true)
 	if v.form.separate {
 		s.HostCores = host
 	}
 	return s
-}
-
-// String says it in words.
-func (s Suitable) String() string {
-	less := ""
-	if s.OrLess {
-		less = ", the smallest measured, or less"
-	}
-	switch s.Verdict {
-	case Found:
-		if s.Low == s.High {
-			return fmt.Sprintf("CHR %.2g%s", s.High, less)
-		}
-		return fmt.Sprintf("CHR between %.2g%s and %.2g", s.Low, less, s.High)
-	case NotDecided:
-		return fmt.Sprintf("not decided: from CHR %.2g%s on nothing excludes it, and nothing shows it; more rounds would tell", s.Low, less)
-	case NotReached:
-		return "not reached: even the largest CHR measured has more overhead"
-	}
-	return "no answer"
 }

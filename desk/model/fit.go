@@ -2,11 +2,9 @@ package model
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"math"
 	"slices"
-	"strings"
 
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat"
@@ -33,7 +31,7 @@ func Fit(s *data.Summary, o Options) *Model {
 		}
 		v := m.Of(r)
 		if v == nil {
-			v = &Overhead{Group: groupOf(r), tolerance: m.Tolerance, alpha: m.Alpha}
+			v = &Overhead{Group: groupOf(r), Tolerance: m.Tolerance, alpha: m.Alpha}
 			m.Overheads = append(m.Overheads, v)
 		}
 		rows[v] = append(rows[v], r)
@@ -87,7 +85,7 @@ func (v *Overhead) fit(s *data.Summary, rows []*data.Row) {
 	}
 	v.gather(s, rows)
 	v.Measured = v.byRows(s)
-	if v.Cannot = v.tooFew(); v.Cannot != "" {
+	if v.Cannot = v.tooFew(); v.Cannot != nil {
 		return
 	}
 	v.form = v.chooseForm()
@@ -97,20 +95,20 @@ func (v *Overhead) fit(s *data.Summary, rows []*data.Row) {
 	}
 	if !ok {
 		v.line = nil
-		v.Cannot = "cannot tell PTO from PSO: the ratios are too far apart for numbers, or too alike in size; see the rows"
+		v.Cannot = NotSeparable{}
 		return
 	}
 	v.parameters()
 	v.leaveOut()
 	v.Predicted = v.byFit()
-	v.notes()
+	v.doubts()
 }
 
 // gather takes the rows that count, by CHR, and lists the others with the reason.
 func (v *Overhead) gather(s *data.Summary, rows []*data.Row) {
 	for _, r := range rows {
 		p, why := pointOf(s, r)
-		if why == "" {
+		if why == nil {
 			v.Points = append(v.Points, p)
 			continue
 		}
@@ -129,35 +127,36 @@ func (v *Overhead) gather(s *data.Summary, rows []*data.Row) {
 }
 
 // pointOf is the row as a point of the fit, or the reason why it is none.
-func pointOf(s *data.Summary, r *data.Row) (Point, string) {
+func pointOf(s *data.Summary, r *data.Row) (Point, data.Doubt) {
 	p := Point{
 		Treatment: r.Treatment.ID, Host: r.Host, Cores: r.Treatment.Instance.Cores, HostCores: r.HostCores, CHR: r.CHR,
 		Rounds: r.RatioRounds, Ratio: r.Ratio, Low: r.RatioLow, High: r.RatioHigh, Fitted: math.NaN(), row: r,
 	}
 	switch {
 	case !r.Representative:
-		return p, "software emulation (tcg) says nothing about a VM's cost"
+		return p, data.Emulated{}
 	case r.Unreliable():
-		return p, r.Failures
+		f, _ := r.Failures()
+		return p, f
 	case r.Doubtful:
-		return p, "the A/A check failed by as much as it differs from bare metal"
+		return p, WithinUnsteadiness{}
 	case r.Trials == 0:
-		return p, "not measured"
-	case !finite(r.Ratio) || r.Ratio <= 0:
-		return p, "it has no ratio to bare metal"
-	case !finite(r.RatioLow) || !finite(r.RatioHigh):
-		return p, "its ratio has no bounded interval"
+		return p, data.NotMeasured{}
+	case !stats.Finite(r.Ratio) || r.Ratio <= 0:
+		return p, NoRatio{}
+	case !stats.Finite(r.RatioLow) || !stats.Finite(r.RatioHigh):
+		return p, NoBounds{}
 	case !(p.Cores > 0) || p.HostCores <= 0 || p.Cores > float64(p.HostCores):
-		return p, "its cores or those of its host are not known, or more than the host's"
+		return p, NoSize{}
 	}
 	p.CHR = p.Cores / float64(p.HostCores)
 	if p.baseline = baselineOf(s, r); p.baseline == nil {
-		return p, "its ratio is not relative to bare metal of the same size"
+		return p, OtherBaseline{}
 	}
 	if !p.measure(s) {
-		return p, "fewer than two rounds have both it and bare metal"
+		return p, FewCommonRounds{}
 	}
-	return p, ""
+	return p, nil
 }
 
 // baselineOf is the bare metal that the row's ratio is relative to; nil where it is relative to something else.
@@ -197,7 +196,7 @@ func (p *Point) measure(s *data.Summary) bool {
 	mean := sum / float64(n) * p.Ratio
 	p.freedom = float64(n - 1)
 	p.spread = squares / p.freedom / (mean * mean)
-	return n >= 2 && finite(p.spread)
+	return n >= 2 && stats.Finite(p.spread)
 }
 
 // freedom is how many degrees of freedom the points' noise is known by.
@@ -230,37 +229,18 @@ func (v *Overhead) steady() {
 	}
 }
 
-// tooFew says in words why the sizes do not do; empty where they do.
-func (v *Overhead) tooFew() string {
+// tooFew says why the sizes do not suffice; nil where they do.
+func (v *Overhead) tooFew() data.Doubt {
 	n := len(distinct(v.Points, func(p Point) float64 { return p.CHR }))
-	if n >= leastSizes {
-		return ""
+	switch {
+	case n >= leastSizes:
+		return nil
+	case len(v.Points) > 0:
+		return TooFewSizes{Overhead: v, CHRs: n, Needed: leastSizes}
+	case len(v.Skipped) > 0:
+		return NothingCounts{v.Skipped[0].Why}
 	}
-	hosts := distinct(v.Points, func(p Point) int { return p.HostCores })
-	if len(hosts) == 0 {
-		why := "none was measured"
-		if len(v.Skipped) > 0 {
-			why = "none of the rows counts: " + v.Skipped[0].Why
-		}
-		return "cannot tell PTO from PSO: " + why
-	}
-	larger := slices.Max(hosts)
-	need := fmt.Sprintf("measure %s more on this host, bare metal beside each", sizes(leastSizes-n))
-	if larger < leastSizes {
-		need = fmt.Sprintf("bare metal has no further whole size on %s: read these results together with those of a larger host", cpus(larger))
-	}
-	return fmt.Sprintf("cannot tell PTO from PSO: %s counted (%s), and %d are needed that differ in CHR; %s", sizes(n), strings.Join(v.sizes(), ", "), leastSizes, need)
-}
-
-// sizes names the sizes that count.
-func (v *Overhead) sizes() []string {
-	var all []string
-	for _, p := range v.Points {
-		if s := sizeOf(p.Cores, p.HostCores); !slices.Contains(all, s) {
-			all = append(all, s)
-		}
-	}
-	return all
+	return NothingCounts{data.NotMeasured{}}
 }
 
 // form is which terms the fit has.
@@ -400,7 +380,7 @@ func (v *Overhead) Predict(cores float64, hostCores int) (Prediction, bool) {
 			other := at(o.cores, o.host)
 			p.Low, p.High = min(p.Low, other.Low), max(p.High, other.High)
 		}
-		p.Why = "what was measured does not tell whether the size term follows CHR, the cores or the host's cores: the interval spans these readings"
+		p.Ambiguous = true
 	}
 	p.Low = max(p.Low, 0) // of times no ratio is less
 	return p, true
@@ -428,28 +408,27 @@ func (v *Overhead) otherReadings(cores float64, hostCores int) (others []size) {
 	return others
 }
 
-func (v *Overhead) notes() {
-	note := func(format string, a ...any) { v.Notes = append(v.Notes, fmt.Sprintf(format, a...)) }
+// doubts says what has to be known when the fit is read.
+func (v *Overhead) doubts() {
+	say := func(d data.Doubt) { v.Doubts = append(v.Doubts, d) }
 	if !v.Separated {
-		hosts := distinct(v.Points, func(p Point) int { return p.HostCores })
-		switch {
-		case len(hosts) == 1:
-			note("every row is of %s, so 1/CHR and 1/cores are proportional: whether CHR or the core count governs the size term cannot be told; hosts of other core counts would tell", cpus(hosts[0]))
-		default:
-			note("the sizes are too few or too alike to tell whether CHR or the core count governs the size term: at least %d sizes on hosts of at least two core counts are needed", leastToSeparate)
+		if hosts := distinct(v.Points, func(p Point) int { return p.HostCores }); len(hosts) == 1 {
+			say(OneHostSize{hosts[0]})
+		} else {
+			say(AlikeSizes{leastToSeparate})
 		}
 	}
 	if hosts := distinct(v.Points, func(p Point) string { return p.row.HostID }); len(hosts) > 1 {
-		note("%d hosts are taken to be alike but for their core counts; in what else they differ is read as size or as misfit", len(hosts))
+		say(SeveralHosts{len(hosts)})
 	}
 	if images := distinct(v.Points, func(p Point) notebook.Image { return p.row.Image }); len(images) > 1 {
-		note("the rows ran %d different images, each compared with bare metal running the same", len(images))
+		say(SeveralImages{len(images)})
 	}
 	if v.DF == 1 {
-		note("there is one row more than parameters, which leaves intervals very wide; further sizes help more than further rounds")
+		say(OneDegree{})
 	}
 	if len(v.Skipped) > 0 {
-		note("%s of this group not fitted", rowsAre(len(v.Skipped)))
+		say(NotFitted{len(v.Skipped)})
 	}
 }
 
@@ -463,5 +442,3 @@ func distinct[T comparable](points []Point, f func(Point) T) []T {
 	}
 	return all
 }
-
-func finite(f float64) bool { return !math.IsNaN(f) && !math.IsInf(f, 0) }

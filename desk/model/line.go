@@ -5,6 +5,8 @@ import (
 
 	"gonum.org/v1/gonum/mat"
 	"gonum.org/v1/gonum/stat/distuv"
+
+	"tare/stats"
 )
 
 // line is a weighted least-squares fit of y on the columns of x, where each y has a known noise and all share an
@@ -109,7 +111,7 @@ func (l *line) solve(x *mat.Dense, y, noise []float64) (squares, slope float64, 
 		squares += r
 		slope += r / (noise[i] + l.misfit)
 	}
-	return squares, slope, finite(squares)
+	return squares, slope, stats.Finite(squares)
 }
 
 // at is the combination a of the parameters with its interval; more is a variance that comes to it from elsewhere.

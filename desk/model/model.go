@@ -48,7 +48,7 @@ type Group struct {
 // Overhead is the model of one group, or the reason why there is none. Numbers that are not known are NaN.
 type Overhead struct {
 	Group  Group
-	Cannot string // in words: why PTO and PSO cannot be told, and what would be needed; empty: they were fitted
+	Cannot data.Doubt // why PTO and PSO cannot be separated; nil: they were fitted
 
 	Points  []Point   // rows that count, by CHR
 	Skipped []Skipped // rows of the group that do not, and why
@@ -75,12 +75,13 @@ type Overhead struct {
 	Predicted Suitable // by the fit: Verdict is Unknown where there is none
 	Paper     *Range   // the paper's suitable range for this workload; nil where it has none
 
-	Notes []string // what has to be known when reading it
+	Doubts []data.Doubt // what has to be known when reading it
 
-	tolerance, alpha float64
-	form             form
-	line             *line     // nil where there is no fit
-	unsure           []float64 // CHR of rows that were measured and do not count
+	Tolerance float64 // of overhead, that Measured and Predicted are for
+	alpha     float64
+	form      form
+	line      *line     // nil where there is no fit
+	unsure    []float64 // CHR of rows that were measured and do not count
 }
 
 // Param is a parameter with its interval.
@@ -116,7 +117,7 @@ type Point struct {
 type Skipped struct {
 	Treatment, Host string
 	Instance        string
-	Why             string
+	Why             data.Doubt
 }
 
 // Left is a size predicted from all others.
@@ -133,6 +134,60 @@ type Prediction struct {
 	Cores            float64
 	HostCores        int
 	Ratio, Low, High float64
-	Extrapolated     bool   // outside of the measured sizes: the form is trusted there without evidence
-	Why              string // in words, what it rests on beside the fit; empty: nothing
+	Extrapolated     bool // outside of the measured sizes: the form is trusted there without evidence
+	Ambiguous        bool // the data do not say whether the size term follows CHR, the cores or the host's cores: the interval spans these readings
 }
+
+// Doubts about an overhead's model and its rows, beside those of package data.
+type (
+	// TooFewSizes: so many distinct CHRs count, and more are needed to separate PTO from PSO.
+	TooFewSizes struct {
+		Overhead     *Overhead
+		CHRs, Needed int
+	}
+	// NothingCounts: none of the rows counts; why the first of them does not.
+	NothingCounts struct{ Why data.Doubt }
+	// NotSeparable: the ratios are too far apart for numbers, or too alike in size, to separate PTO from PSO.
+	NotSeparable struct{}
+	// OneHostSize: every row is of a host with so many CPUs, so CHR and the core count cannot be separated.
+	OneHostSize struct{ CPUs int }
+	// AlikeSizes: CHR and the core count cannot be separated by these sizes; so many are needed.
+	AlikeSizes struct{ Needed int }
+	// SeveralHosts: so many hosts are taken to be alike but for their core counts.
+	SeveralHosts struct{ Hosts int }
+	// SeveralImages: the rows ran so many different images.
+	SeveralImages struct{ Images int }
+	// OneDegree: there is one row more than parameters.
+	OneDegree struct{}
+	// NotFitted: so many rows of the group do not count.
+	NotFitted struct{ Rows int }
+
+	// WithinUnsteadiness: bare metal differed from itself by as much as the row differs from it.
+	WithinUnsteadiness struct{}
+	// NoRatio: the row has no ratio to bare metal.
+	NoRatio struct{}
+	// NoBounds: the row's ratio has no bounded interval.
+	NoBounds struct{}
+	// NoSize: the row's cores, or those of its host, are not known or contradict each other.
+	NoSize struct{}
+	// OtherBaseline: the row's ratio is not relative to bare metal of the same size.
+	OtherBaseline struct{}
+	// FewCommonRounds: fewer than two rounds have both the row and bare metal.
+	FewCommonRounds struct{}
+)
+
+func (TooFewSizes) Doubt()        {}
+func (NothingCounts) Doubt()      {}
+func (NotSeparable) Doubt()       {}
+func (OneHostSize) Doubt()        {}
+func (AlikeSizes) Doubt()         {}
+func (SeveralHosts) Doubt()       {}
+func (SeveralImages) Doubt()      {}
+func (OneDegree) Doubt()          {}
+func (NotFitted) Doubt()          {}
+func (WithinUnsteadiness) Doubt() {}
+func (NoRatio) Doubt()            {}
+func (NoBounds) Doubt()           {}
+func (NoSize) Doubt()             {}
+func (OtherBaseline) Doubt()      {}
+func (FewCommonRounds) Doubt()    {}

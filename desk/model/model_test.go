@@ -33,7 +33,7 @@ func simulate(w world, seed uint64, cores float64, host int) tally {
 	in := func(p Param, x float64) bool { return p.Low <= x && x <= p.High }
 	for range simulations {
 		v := Fit(w.measure(rng), Options{}).Overheads[0]
-		count("fitted", v.Cannot == "")
+		count("fitted", v.Cannot == nil)
 		count("separated", v.Separated)
 		count("PTO", in(v.PTO, w.pto))
 		count("κ", in(v.PerCPU, w.perCPU))
@@ -157,14 +157,14 @@ func TestExact(t *testing.T) {
 func TestOneHostCannotTell(t *testing.T) {
 	w := world{pto: 0.05, fixed: 2, noise: 0.01, rounds: 10, hosts: paperSizes}
 	v := Fit(w.measure(rand.New(rand.NewPCG(1, 1))), Options{}).Overheads[0]
-	if v.Separated || !math.IsNaN(v.Fixed.Value) || !strings.Contains(strings.Join(v.Notes, "\n"), "cannot be told") {
+	if v.Separated || !math.IsNaN(v.Fixed.Value) || !strings.Contains(strings.Join(Said(v.Doubts...), "\n"), "may follow either") {
 		t.Errorf("%+v", v)
 	}
 	p, ok := v.Predict(4, 32)
-	if truth := w.ratio(4, 32); !ok || !p.Extrapolated || p.Why == "" || p.Low > truth || p.High < truth {
+	if truth := w.ratio(4, 32); !ok || !p.Extrapolated || !p.Ambiguous || p.Low > truth || p.High < truth {
 		t.Errorf("%+v, expected to contain %v", p, truth)
 	}
-	if q, _ := v.Predict(4, 112); q.Why != "" || q.Extrapolated {
+	if q, _ := v.Predict(4, 112); q.Ambiguous || q.Extrapolated {
 		t.Errorf("%+v", q)
 	}
 	for _, c := range []struct {
@@ -183,7 +183,7 @@ func TestOneSizeCannotTell(t *testing.T) {
 	v := Fit(w.measure(rand.New(rand.NewPCG(1, 1))), Options{}).Overheads[0]
 	at, _ := v.Predict(16, 64)
 	p, ok := v.Predict(32, 64)
-	if !ok || p.Why == "" || !p.Extrapolated || p.High < at.High || at.Why != "" || at.Extrapolated {
+	if !ok || !p.Ambiguous || !p.Extrapolated || p.High < at.High || at.Ambiguous || at.Extrapolated {
 		t.Errorf("%+v; measured: %+v", p, at)
 	}
 }
@@ -193,21 +193,21 @@ func TestTooFewSizes(t *testing.T) {
 		hosts map[int][]float64
 		want  string
 	}{
-		"one":              {map[int][]float64{112: {2}}, "1 size counted (2 of 112 cores), and 3 are needed that differ in CHR; measure 2 sizes more"},
-		"two":              {map[int][]float64{112: {2, 4}}, "2 sizes counted"},
-		"two cores":        {map[int][]float64{2: {1, 2}}, "bare metal has no further whole size on a host of 2 CPUs: read these results together with those of a larger host"},
+		"one":              {map[int][]float64{112: {2}}, "1 size counts (2 of 112 cores), and 3 with different CHRs are needed; measure 2 sizes more"},
+		"two":              {map[int][]float64{112: {2, 4}}, "2 sizes count"},
+		"two cores":        {map[int][]float64{2: {1, 2}}, "bare metal has no further whole size on a host with 2 CPUs: read these results together with those of a larger host"},
 		"two cores, one":   {map[int][]float64{1: {1}, 2: {1, 2}}, "bare metal has no further whole size"},
-		"the same CHR all": {map[int][]float64{2: {1}, 4: {2}, 8: {4}}, "differ in CHR"},
+		"the same CHR all": {map[int][]float64{2: {1}, 4: {2}, 8: {4}}, "different CHRs"},
 	} {
 		w := world{pto: 0.05, noise: 0.01, rounds: 5, hosts: c.hosts}
 		v := Fit(w.measure(rand.New(rand.NewPCG(1, 1))), Options{}).Overheads[0]
-		if !strings.HasPrefix(v.Cannot, "cannot tell PTO from PSO: ") || !strings.Contains(v.Cannot, c.want) {
-			t.Errorf("%s: %q, expected %q", name, v.Cannot, c.want)
+		if !strings.HasPrefix(strings.Join(Said(v.Cannot), ""), "PTO and PSO cannot be separated") || !strings.Contains(strings.Join(Said(v.Cannot), ""), c.want) {
+			t.Errorf("%s: %q, expected %q", name, Said(v.Cannot), c.want)
 		}
 		if _, ok := v.Predict(1, 2); ok || v.Size != Unknown || v.Predicted.Verdict != NoAnswer || v.Measured.Verdict == NoAnswer {
 			t.Errorf("%s: %+v", name, v)
 		}
-		if s := v.Sentences(); len(s) == 0 || !strings.Contains(s[0], c.want) {
+		if s := Sentences(v); len(s) == 0 || !strings.Contains(s[0], c.want) {
 			t.Errorf("%s: %q", name, s)
 		}
 	}
@@ -218,25 +218,26 @@ func TestRowsThatDoNotCount(t *testing.T) {
 	for name, spoil := range map[string]func(s *data.Summary, r *data.Row){
 		"tcg": func(_ *data.Summary, r *data.Row) { r.Representative = false },
 		"3 of 9 trials": func(_ *data.Summary, r *data.Row) {
-			r.Failed, r.Trials, r.Failures = 3, 9, "3 of 9 trials failed: killed"
+			r.Failed, r.Trials = 3, 9
+			r.Doubts = []data.Doubt{data.TrialsFailed{Failed: 3, Trials: 9}}
 		},
-		"A/A check failed":   func(_ *data.Summary, r *data.Row) { r.Doubtful = true },
-		"no ratio":           func(_ *data.Summary, r *data.Row) { r.Ratio = math.NaN() },
-		"no bounded":         func(_ *data.Summary, r *data.Row) { r.RatioLow, r.RatioHigh = math.Inf(-1), math.Inf(1) },
-		"not measured":       func(_ *data.Summary, r *data.Row) { r.Trials = 0 },
-		"not relative to":    func(_ *data.Summary, r *data.Row) { r.Baseline = "cn-2" },
-		"fewer than two":     func(_ *data.Summary, r *data.Row) { r.Values = r.Values[:1] },
-		"more than the host": func(_ *data.Summary, r *data.Row) { r.HostCores = 1 },
+		"differed from itself": func(_ *data.Summary, r *data.Row) { r.Doubtful = true },
+		"no ratio":             func(_ *data.Summary, r *data.Row) { r.Ratio = math.NaN() },
+		"unbounded":            func(_ *data.Summary, r *data.Row) { r.RatioLow, r.RatioHigh = math.Inf(-1), math.Inf(1) },
+		"not measured":         func(_ *data.Summary, r *data.Row) { r.Trials = 0 },
+		"not relative to":      func(_ *data.Summary, r *data.Row) { r.Baseline = "cn-2" },
+		"fewer than two":       func(_ *data.Summary, r *data.Row) { r.Values = r.Values[:1] },
+		"contradict":           func(_ *data.Summary, r *data.Row) { r.HostCores = 1 },
 	} {
 		s := w.measure(rand.New(rand.NewPCG(1, 1)))
 		r := &s.Rows[3] // the container of 4 cores
 		spoil(s, r)
 		v := Fit(s, Options{}).Overheads[0]
-		if len(v.Skipped) != 1 || !strings.Contains(v.Skipped[0].Why, name) || len(v.Points) != 5 {
+		if len(v.Skipped) != 1 || !strings.Contains(strings.Join(Said(v.Skipped[0].Why), ""), name) || len(v.Points) != 5 {
 			t.Errorf("%s: %+v", name, v.Skipped)
 		}
-		if v.Cannot != "" {
-			t.Errorf("%s: %s", name, v.Cannot)
+		if v.Cannot != nil {
+			t.Errorf("%s: %+v", name, v.Cannot)
 		}
 	}
 	s := w.measure(rand.New(rand.NewPCG(1, 1)))
@@ -320,7 +321,7 @@ func TestNeverPanics(t *testing.T) {
 	check := func(s *data.Summary) {
 		m := Fit(s, Options{})
 		for _, v := range m.Overheads {
-			if len(v.Sentences()) == 0 || (v.Cannot == "") != (v.line != nil) {
+			if len(Sentences(v)) == 0 || (v.Cannot == nil) != (v.line != nil) {
 				t.Fatalf("%+v", v)
 			}
 			p, ok := v.Predict(4, 112)
@@ -375,12 +376,12 @@ func worked() string {
 	for _, p := range v.Points {
 		fmt.Fprintf(&b, "%2g of %d cores  CHR %.3f  measured %.3f (%.3f to %.3f)  fitted %.3f\n", p.Cores, p.HostCores, p.CHR, p.Ratio, p.Low, p.High, p.Fitted)
 	}
-	for _, s := range append(v.Sentences(), v.Notes...) {
+	for _, s := range append(Sentences(v), Said(v.Doubts...)...) {
 		fmt.Fprintln(&b, s)
 	}
 	for _, at := range []size{{24, 112}, {4, 48}} {
 		p, _ := v.Predict(at.cores, at.host)
-		fmt.Fprintf(&b, "Predicted at %s: %.3f (%.3f to %.3f) %s\n", sizeOf(at.cores, at.host), p.Ratio, p.Low, p.High, p.Why)
+		fmt.Fprintf(&b, "Predicted at %g of %d cores: %.3f (%.3f to %.3f), ambiguous: %v\n", at.cores, at.host, p.Ratio, p.Low, p.High, p.Ambiguous)
 	}
 	lines := slices.Collect(strings.Lines(b.String()))
 	for i := range lines {
@@ -402,31 +403,31 @@ func TestDocument(t *testing.T) {
 func ExampleFit() {
 	fmt.Print(worked())
 	// Output:
-	//  2 of 112 cores  CHR 0.018  measured 1.999 (1.967 to 2.031)  fitted 1.996
+	// 2 of 112 cores  CHR 0.018  measured 1.999 (1.967 to 2.031)  fitted 1.996
 	//  4 of 112 cores  CHR 0.036  measured 1.493 (1.458 to 1.530)  fitted 1.505
 	//  8 of 112 cores  CHR 0.071  measured 1.264 (1.240 to 1.289)  fitted 1.259
 	// 16 of 112 cores  CHR 0.143  measured 1.142 (1.119 to 1.166)  fitted 1.136
 	// 32 of 112 cores  CHR 0.286  measured 1.064 (1.036 to 1.094)  fitted 1.075
 	// 64 of 112 cores  CHR 0.571  measured 1.045 (1.026 to 1.064)  fitted 1.044
-	// Platform-type overhead (PTO), where the container is the host: 0.0308 (0.019 to 0.0426) of bare metal's time.
+	// Platform-type overhead (PTO), where the container is as large as the host: 0.0308 (0.019 to 0.0426) of bare metal's time.
 	// Platform-size overhead (PSO): it falls as the instance grows (p < 0.001); at 2 of 112 cores it adds 0.966 (0.932 to 0.999) to the ratio, as if each CPU of the host beyond its own cost 0.0176 (0.017 to 0.0182) of a core.
-	// Each size predicted from the others: wrong by 0.77 % (root mean square), at most by +1.2 %.
-	// Smallest CHR from which the overhead stays within 10 %, by the measured sizes: CHR 0.29.
-	// Smallest CHR from which the overhead stays within 10 %, by the fit: CHR between 0.18 and 0.23.
+	// Predicting each size from the others, the error is 0.77 % (root mean square), at most +1.2 %.
+	// The smallest CHR at which the overhead stays within 10 %, by the measured sizes: CHR 0.29.
+	// The smallest CHR at which the overhead stays within 10 %, by the fit: CHR between 0.18 and 0.23.
 	// The paper's range: 0.14 to 0.28.
-	// every row is of a host of 112 CPUs, so 1/CHR and 1/cores are proportional: whether CHR or the core count governs the size term cannot be told; hosts of other core counts would tell
-	// Predicted at 24 of 112 cores: 1.095 (1.085 to 1.106)
-	// Predicted at 4 of 48 cores: 1.224 (1.214 to 1.518) what was measured does not tell whether the size term follows CHR, the cores or the host's cores: the interval spans these readings
+	// every row is of a host with 112 CPUs, so 1/CHR and 1/cores are proportional and the size term may follow either; hosts with other core counts would separate them
+	// Predicted at 24 of 112 cores: 1.095 (1.085 to 1.106), ambiguous: false
+	// Predicted at 4 of 48 cores: 1.224 (1.214 to 1.518), ambiguous: true
 }
 
 // With two terms the test may show nothing where PSO's own interval excludes 0: the words must not say otherwise.
 func TestWordsOfWhatIsNotShown(t *testing.T) {
 	v := &Overhead{Size: NotShown, SizeP: 0.07, Smallest: Point{Cores: 2, HostCores: 112}, PSO: Param{0.1, 0.01, 0.19}}
-	if s := v.sizeWords(); s != "not shown (p = 0.07); at 2 of 112 cores it changes the ratio by 0.1 (0.01 to 0.19)." {
+	if s := strings.Join(Sentences(v), " "); !strings.Contains(s, "not shown (p = 0.07); at 2 of 112 cores it changes the ratio by 0.1 (0.01 to 0.19).") {
 		t.Error(s)
 	}
 	v.PSO.Low = -0.01
-	if s := v.sizeWords(); !strings.HasSuffix(s, "(-0.01 to 0.19), which does not exclude 0.") {
+	if s := strings.Join(Sentences(v), " "); !strings.Contains(s, "(-0.01 to 0.19), which does not exclude 0.") {
 		t.Error(s)
 	}
 }

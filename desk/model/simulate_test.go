@@ -42,8 +42,8 @@ func (w world) measure(rng *rand.Rand) *data.Summary {
 			}
 			for round := range w.rounds {
 				base := 100 / c * math.Exp(0.05*rng.NormFloat64())
-				bm.Values = append(bm.Values, data.Value{Folder: at, Round: round, Mean: base * math.Exp(noise*rng.NormFloat64()), Trials: 1})
-				cn.Values = append(cn.Values, data.Value{Folder: at, Round: round, Mean: base * truth * math.Exp(noise*rng.NormFloat64()), Trials: 1})
+				bm.Values = append(bm.Values, data.Value{Block: data.Block{Folder: at, Round: round}, Mean: base * math.Exp(noise*rng.NormFloat64()), Trials: 1})
+				cn.Values = append(cn.Values, data.Value{Block: data.Block{Folder: at, Round: round}, Mean: base * truth * math.Exp(noise*rng.NormFloat64()), Trials: 1})
 			}
 			s.Rows = append(s.Rows, bm, cn)
 		}

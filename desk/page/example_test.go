@@ -20,7 +20,7 @@ func ExampleWriteSummary() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	files, err := page.WriteSummary(&data.Summary{Sentence: "Bare metal took 4.0 s.", Rows: []data.Row{row}}, out, page.Options{})
+	files, err := page.WriteSummary(&data.Summary{Rows: []data.Row{row}}, out, page.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -166,7 +166,7 @@ func render(s *data.Summary, figs []chart.Figure, why *whyPart, opt Options) ([]
 	p := page{
 		Style:   template.CSS(style),
 		Title:   title(s),
-		Answer:  words.Tight(words.Plain(s.Sentence)),
+		Answer:  words.Tight(words.Plain(words.Summary(s))),
 		When:    when(s),
 		Words:   glossary,
 		Several: len(s.Hosts) > 1,
@@ -220,7 +220,7 @@ func render(s *data.Summary, figs []chart.Figure, why *whyPart, opt Options) ([]
 		p.Ruler = append(p.Ruler, ruler(r, p.Several))
 	}
 	p.Kernels = kernels(s)
-	for _, n := range s.Notes {
+	for _, n := range words.Doubts(s.Doubts) {
 		p.Notes = append(p.Notes, words.Sentence(withoutPath(n, s.Folders)))
 	}
 	var b bytes.Buffer
@@ -325,14 +325,14 @@ func checks(s *data.Summary, names map[string]string) ([]line1, []check) {
 		if len(s.Hosts) > 1 {
 			what += ", on " + words.Plain(a.Host)
 		}
-		if on := s.OnlineIn(a); on != "" {
+		if on := words.CheckOnline(s, a); on != "" {
 			what += ", " + on
 		}
 		c := check{What: what, Value: words.Measured(a.Ratio, a.Low, a.High, "")}
 		switch a.Verdict {
 		case data.Holds:
 			held++
-			c.Good, c.Verdict = true, "holds: the interval contains 1"+a.Unseen()
+			c.Good, c.Verdict = true, "holds: the interval contains 1"+words.Unseen(a)
 		case data.Misses:
 			missed++
 			c.Verdict = "fails: the interval misses 1"
@@ -347,9 +347,9 @@ func checks(s *data.Summary, names map[string]string) ([]line1, []check) {
 	widest := slices.MaxFunc(s.AA, func(a, b data.AACheck) int { return cmp.Compare(a.High-a.Low, b.High-b.Low) })
 	switch {
 	case len(list) == 1 && held == 1:
-		lines = append(lines, line1{true, "A/A check holds: bare metal against itself is " + list[0].Value + ", which contains 1" + s.AA[0].Unseen() + "."})
+		lines = append(lines, line1{true, "A/A check holds: bare metal against itself is " + list[0].Value + ", which contains 1" + words.Unseen(s.AA[0]) + "."})
 	case held == len(list):
-		lines = append(lines, line1{true, fmt.Sprintf("All %d A/A checks hold: bare metal against itself contains 1 in each%s.", held, strings.Replace(widest.Unseen(), "it could", "the least exact could", 1))})
+		lines = append(lines, line1{true, fmt.Sprintf("All %d A/A checks hold: bare metal against itself contains 1 in each%s.", held, strings.Replace(words.Unseen(widest), "it could", "the least exact could", 1))})
 	default:
 		if missed > 0 {
 			t := "A/A check fails: bare metal against itself is "
@@ -410,15 +410,15 @@ func notices(s *data.Summary, figs []chart.Figure) []notice {
 		if len(s.Folders) > 1 {
 			name = "The study in " + folderName(f.Dir)
 		}
-		last := ""
+		var last data.End
 		if n := len(f.Ends); n > 0 {
-			last = words.Plain(f.Ends[n-1])
+			last = f.Ends[n-1]
 		}
 		switch {
-		case last == "" || strings.HasPrefix(last, "still running"):
+		case last.Open || last.Reason == "":
 			list = append(list, notice{"Not finished.", name + " has no recorded end: it is still running or was killed. What follows is from the rounds so far; the same command goes on where it stopped."})
-		case !slices.Contains(finished, last):
-			list = append(list, notice{"Ended early.", name + " ended before its design was done: " + strings.TrimSuffix(last, ".") + ". Intervals may be wider than was asked for."})
+		case !slices.Contains(finished, last.Reason):
+			list = append(list, notice{"Ended early.", name + " ended before its design was done: " + strings.TrimSuffix(words.Plain(last.Reason), ".") + ". Intervals may be wider than was asked for."})
 		}
 	}
 	missed := 0
@@ -525,7 +525,7 @@ func makeTable(i int, g *chart.Group, s *data.Summary) table {
 			}
 			row.Tag += "doubtful"
 		}
-		for _, n := range r.Notes {
+		for _, n := range words.Doubts(r.Doubts) {
 			n = words.Sentence(n)
 			if n == "" {
 				continue
@@ -589,7 +589,7 @@ func dash(s string) string {
 func warnings(s *data.Summary, names map[string]string) []counted {
 	var list []counted
 	for _, w := range s.Warnings {
-		list = append(list, counted{words.Sentence(w.Text), words.Counted(w.Count, "trial", "trials"), named(names, w.Treatments)})
+		list = append(list, counted{words.Sentence(words.Text(w.Text)), words.Counted(w.Count, "trial", "trials"), named(names, w.Treatments)})
 	}
 	return list
 }
@@ -605,13 +605,11 @@ func failures(s *data.Summary) []failure {
 		if len(s.Hosts) > 1 {
 			f.What += ", on " + words.Plain(r.Host)
 		}
-		for _, n := range r.Notes {
-			if strings.Contains(n, "fail") {
-				f.Causes = append(f.Causes, words.Sentence(n))
+		for _, d := range r.Doubts {
+			switch d.(type) {
+			case data.TrialsFailed, data.WarmupFailed, data.TracedFailed:
+				f.Causes = append(f.Causes, words.Sentence(words.Doubt(d)))
 			}
-		}
-		if len(f.Causes) == 0 {
-			f.Causes = []string{fmt.Sprintf("%s of %s failed.", words.Thousands(r.Failed), words.Counted(r.Trials, "trial", "trials"))}
 		}
 		list = append(list, f)
 	}
@@ -686,7 +684,10 @@ func design(f data.Folder) facts {
 	add("Time limit of a trial", words.Duration(d.TimeoutS))
 	ends := make([]string, len(f.Ends))
 	for i, e := range f.Ends {
-		ends[i] = words.Plain(e)
+		ends[i] = words.Plain(e.Reason)
+		if e.Open {
+			ends[i] = "still running or killed"
+		}
 	}
 	if len(ends) == 0 {
 		ends = []string{"no end is recorded"}

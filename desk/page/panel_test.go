@@ -11,6 +11,7 @@ import (
 	"tare/desk/claims"
 	"tare/desk/data"
 	"tare/desk/model"
+	"tare/desk/words"
 	"tare/notebook"
 )
 
@@ -243,13 +244,13 @@ func TestClaims(t *testing.T) {
 	}
 	got := claim(claims.Verdict{
 		Claim:  claims.Claim{ID: "x", Finding: "containers cost more", Published: &claims.Published{What: "suitable CHR", Low: 0.07, High: 0.14}},
-		Answer: claims.NotDecided, Why: "cn is too wide",
+		Answer: claims.NotDecided,
 		Evidence: []claims.Evidence{
-			{What: "cn over bm", Ratio: 1.31, Low: 1.27, High: 1.35, Level: 0.998, Rounds: 8, Wanted: "at least 1.2", Met: claims.Yes},
-			{What: "vm over bm", Ratio: 1.3, Low: math.Inf(-1), High: math.Inf(1), Level: 0.998, Rounds: 1, Met: claims.Open},
-			{What: "vm over cn", Ratio: nan, Low: nan, High: nan},
+			{Ratio: 1.31, Low: 1.27, High: 1.35, Level: 0.998, Rounds: 8, Wanted: claims.Region{Low: 1.2, High: math.Inf(1)}, Met: claims.Yes},
+			{Ratio: 1.3, Low: math.Inf(-1), High: math.Inf(1), Level: 0.998, Rounds: 1, Met: claims.Open},
+			{Ratio: nan, Low: nan, High: nan},
 		},
-	}, claims.Reason{Why: []claims.Piece{{Text: "cn is too\u202e wide at 5 %"}}})
+	}, words.Reason{Why: []words.Piece{{Text: "cn is too\u202e wide at 5 %"}}})
 	var values []string
 	for _, e := range got.Evidence {
 		values = append(values, e.Value)

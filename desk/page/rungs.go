@@ -39,9 +39,9 @@ func rungs(id string, c *ladder.Staircase) *rungTable {
 	}
 	for i := range c.Rungs {
 		r := &c.Rungs[i]
-		name := words.Plain(r.Label)
+		name := words.Plain(words.LadderRung(r))
 		if !r.Measured() {
-			why := words.Stop(r.Missing)
+			why := words.Stop(words.Doubt(r.Missing))
 			if j := slices.IndexFunc(t.Gaps, func(g rungGap) bool { return g.Why == why }); j >= 0 {
 				t.Gaps[j].What += ", " + name
 			} else {
@@ -50,7 +50,7 @@ func rungs(id string, c *ladder.Staircase) *rungTable {
 			continue
 		}
 		if r.Kind == ladder.Engine {
-			for _, n := range r.Row.Notes {
+			for _, n := range words.Doubts(r.Row.Doubts) {
 				why := words.Stop(n)
 				if j := slices.IndexFunc(t.Unlike, func(g rungGap) bool { return g.Why == why }); j >= 0 {
 					t.Unlike[j].What += ", " + name
@@ -59,12 +59,12 @@ func rungs(id string, c *ladder.Staircase) *rungTable {
 				}
 			}
 		}
-		row := rungRow{Name: name, Own: "–", OwnWords: "–", Below: "–", Ratio: "–", RatioWords: "–", Rounds: words.Thousands(r.Own.N), Significant: r.Told, Muted: r.Emulated || r.Doubtful || r.Failing}
+		row := rungRow{Name: name, Own: "–", OwnWords: "–", Below: "–", Ratio: "–", RatioWords: "–", Rounds: words.Thousands(r.Own.N), Significant: r.Significant, Muted: r.Emulated || r.Doubtful || r.Failing}
 		var subs []string
 		for _, s := range []struct {
 			is   bool
 			text string
-		}{{r.Emulated, "emulated: not a VM’s cost"}, {r.Doubtful, "doubtful"}, {r.Failing, "too many trials failed"}, {r.Told, "distinguishable from none"}} {
+		}{{r.Emulated, "emulated: not a VM’s cost"}, {r.Doubtful, "doubtful"}, {r.Failing, "too many trials failed"}, {r.Significant, "distinguishable from none"}} {
 			if s.is {
 				subs = append(subs, s.text)
 			}
@@ -88,7 +88,7 @@ func rungs(id string, c *ladder.Staircase) *rungTable {
 			set(&row.Own, &row.OwnWords, r.Own.Value, r.Own.Low, r.Own.High)
 		}
 		if r.Below >= 0 {
-			row.Below = words.Plain(c.Rungs[r.Below].Label)
+			row.Below = words.Plain(words.LadderRung(&c.Rungs[r.Below]))
 		}
 		t.Rows = append(t.Rows, row)
 	}

@@ -48,8 +48,7 @@ func sampleRow(t notebook.Treatment, mean, half, ratio, ratioHalf float64, dots 
 // sample is a summary such as a study on a small host gives.
 func sample(instances ...string) *data.Summary {
 	s := &data.Summary{
-		Sentence: "For ffmpeg at large, a pinned docker container costs least: 1.02 times bare metal (95 % interval 1.00 to 1.04); a vanilla one costs 1.31 (1.27 to 1.35). VMs were emulated here and say nothing about a VM’s cost.",
-		Notes:    []string{"every interval is made at 98.3333 %, so that it keeps 95 % at whichever of 3 looks the study stopped"},
+		Doubts: []data.Doubt{data.Looks{Looks: 3, Level: 1 - 0.05/3}},
 		Hosts: []data.Host{{Name: "bench-1", Host: notebook.Host{
 			ID: "h1", Hostname: "bench-1", Kernel: "6.18.5", OS: "Debian GNU/Linux 12 (bookworm)", Arch: "amd64",
 			CPUModel: "Intel(R) Xeon(R) Platinum 8481C CPU @ 2.70GHz",
@@ -66,7 +65,7 @@ func sample(instances ...string) *data.Summary {
 			{Platform: "cn", Engine: "docker", Guests: 10, Median: 441e-6, Low: 420e-6, High: 560e-6, RoundTrip: 64e-6},
 			{Platform: "vm", Engine: "qemu", Accelerator: "tcg", Guests: 10, Median: 9.1e-3, Low: 8.8e-3, High: 12.3e-3, RoundTrip: 1.4e-3},
 		},
-		Warnings: []data.Warning{{Text: "the guest's clock and the host's disagree by 1.4 %", Count: 3, Treatments: []string{"ffmpeg/vm/qemu/vanilla/large"}}},
+		Warnings: []data.Warning{{Text: data.Text{First: "the guest's clock and the host's disagree by 1.4 %"}, Count: 3, Treatments: []string{"ffmpeg/vm/qemu/vanilla/large"}}},
 	}
 	study := notebook.Study{
 		Version: 1, Tare: "0.1.0", Name: "quick", Title: "FFmpeg on every platform, quickly",
@@ -75,7 +74,7 @@ func sample(instances ...string) *data.Summary {
 		Design: notebook.Design{Floor: 5, Cap: 10, Precision: 0.02, Trials: 3, Warmups: 1, TimeoutS: 120},
 		Images: map[string]notebook.Image{"ffmpeg": {Reference: "debian:trixie ffmpeg", Digest: "sha256:0f3a7c1d2b", Input: "sha256:99ab"}},
 	}
-	s.Folders = []data.Folder{{Dir: "R", Study: study, Host: "h1", Rounds: 5, Trials: 200, Failed: 2, Ends: []string{"precise enough"}}}
+	s.Folders = []data.Folder{{Dir: "R", Study: study, Host: "h1", Rounds: 5, Trials: 200, Failed: 2, Ends: []data.End{{Recorded: true, Reason: "precise enough"}}}}
 	for i, inst := range instances {
 		k := 1 / float64(i+1)
 		add := func(p, e, a, prov string, ratio, half float64) *data.Row {
@@ -92,10 +91,10 @@ func sample(instances ...string) *data.Summary {
 		add("cn", "crun", "", "pinned", 1.01, 0.018)
 		v := add("vm", "qemu", "tcg", "vanilla", 14.2, 0.4)
 		v.Failed = 2
-		v.Notes = []string{"emulated: not a VM's cost", "2 trials failed: killed after 120 s"}
-		add("vm", "qemu", "tcg", "pinned", 14.0, 0.3).Notes = []string{"emulated: not a VM's cost"}
-		add("vmcn", "crun", "tcg", "vanilla", 15.1, 0.9).Notes = []string{"emulated: not a VM's cost"}
-		add("vmcn", "crun", "tcg", "pinned", 14.9, 0.6).Notes = []string{"emulated: not a VM's cost"}
+		v.Doubts = []data.Doubt{data.Emulated{}, failedBy(2, 15, "killed after 120 s")}
+		add("vm", "qemu", "tcg", "pinned", 14.0, 0.3).Doubts = []data.Doubt{data.Emulated{}}
+		add("vmcn", "crun", "tcg", "vanilla", 15.1, 0.9).Doubts = []data.Doubt{data.Emulated{}}
+		add("vmcn", "crun", "tcg", "pinned", 14.9, 0.6).Doubts = []data.Doubt{data.Emulated{}}
 		s.AA = append(s.AA, data.AACheck{Workload: "ffmpeg", Params: aa.Treatment.Params, Instance: aa.Treatment.Instance, Ratio: 1.003, Low: 0.992, High: 1.014, Verdict: data.Holds})
 	}
 	s.LeftOut = []data.LeftOut{{Host: "bench-1", Treatment: treatment("bm", "", "", "", "8xlarge"), Reason: "needs 32 cores, this host has 2"}}
@@ -115,7 +114,7 @@ func cluster() *data.Summary {
 	for i := range s.Rows {
 		r := &s.Rows[i]
 		if r.Treatment.Accelerator == notebook.TCG {
-			r.Treatment.Accelerator, r.Representative, r.Notes, r.Failed = notebook.KVM, true, nil, 0
+			r.Treatment.Accelerator, r.Representative, r.Doubts, r.Failed = notebook.KVM, true, nil, 0
 			for _, v := range []*float64{&r.Mean, &r.MeanLow, &r.MeanHigh, &r.Ratio, &r.RatioLow, &r.RatioHigh} {
 				*v /= 6
 			}
@@ -142,18 +141,18 @@ func cluster() *data.Summary {
 // troubled is a summary of a study in which much went wrong.
 func troubled() *data.Summary {
 	s := sample("large")
-	s.Folders[0].Ends = []string{"interrupted", "still running or killed"}
+	s.Folders[0].Ends = []data.End{{Recorded: true, Reason: "interrupted"}, {Recorded: true, Open: true}}
 	s.AA[0].Verdict, s.AA[0].Ratio, s.AA[0].Low, s.AA[0].High = data.Misses, 1.08, 1.03, 1.13
 	s.AA[0].Untrusted = []string{"ffmpeg/cn/docker/pinned/large", "ffmpeg/cn/crun/pinned/large"}
 	s.Rows[3].Doubtful, s.Rows[5].Doubtful = true, true
 	r := &s.Rows[4]
 	r.Failed, r.Dots, r.DotsOf = r.Trials, nil, 0
 	r.Mean, r.MeanLow, r.MeanHigh, r.Ratio, r.RatioLow, r.RatioHigh = nan, nan, nan, nan, nan, nan
-	r.Notes = []string{"all 15 trials failed, most often: exit status 1: Cannot allocate memory"}
+	r.Doubts = []data.Doubt{failedBy(15, 15, "exit status 1: Cannot allocate memory")}
 	r = &s.Rows[2]
 	r.RatioLow, r.RatioHigh = math.Inf(-1), math.Inf(1)
 	r.MeanLow, r.MeanHigh = nan, nan
-	r.Notes = []string{"fewer than two rounds: no interval"}
+	r.Doubts = []data.Doubt{data.OneRound{}}
 	s.Rows[5].RatioHigh = 9
 	return s
 }
@@ -162,16 +161,15 @@ func troubled() *data.Summary {
 func hostile() *data.Summary {
 	const evil = "</script></style></title></svg><img src=x onerror=alert(1)>\"'`{{.}}\u202e\x00\x1b[31m&lt;"
 	s := sample("large")
-	s.Sentence = evil + s.Sentence
-	s.Notes = append(s.Notes, evil)
+	s.Doubts = append(s.Doubts, data.Torn{Dir: evil})
 	s.Hosts[0].Name, s.Hosts[0].CPUModel = evil, evil
 	s.Hosts[0].Capabilities[0].Why = evil
 	f := &s.Folders[0]
 	f.Dir = "R" + "<b>"
-	f.Ends = []string{evil}
+	f.Ends = []data.End{{Recorded: true, Reason: evil}}
 	f.Study.Title, f.Study.Source, f.Study.Hash = evil, "name: "+evil, evil
 	f.Study.Images = map[string]notebook.Image{evil: {Reference: evil, Digest: evil}}
-	s.Warnings[0].Text = evil
+	s.Warnings[0].Text.First = evil
 	s.LeftOut[0].Reason = evil
 	s.AA[0].Workload = evil
 	f.Study.Figures = []notebook.Figure{{Name: evil, Title: evil, Workload: evil, By: evil}}
@@ -182,15 +180,20 @@ func hostile() *data.Summary {
 			t.Network = []string{evil, "host"}[i%2]
 		}
 		f.Study.Treatments = append(f.Study.Treatments, notebook.Treatment{ID: t.ID})
-		s.Rows[i].Also = []data.Also{{Metric: notebook.Metric{Name: evil, Unit: evil}, Mean: float64(i), Low: nan, High: nan}}
+		s.Rows[i].Secondary = []data.Secondary{{Metric: notebook.Metric{Name: evil, Unit: evil}, Mean: float64(i), Low: nan, High: nan}}
 		t.Workload, t.Params = evil, map[string]string{evil: evil}
 		t.Instance.Name = evil
 		if t.Engine != "" {
 			t.Engine = evil
 		}
 		s.Rows[i].Metric = notebook.Metric{Name: evil, Unit: evil}
-		s.Rows[i].Notes = append(s.Rows[i].Notes, evil)
+		s.Rows[i].Doubts = append(s.Rows[i].Doubts, data.GuestSaid{Text: data.Text{First: evil}})
 		s.Rows[i].Kernels = []string{evil}
 	}
 	return s
+}
+
+// failedBy is the doubt about failed trials of one cause.
+func failedBy(n, of int, cause string) data.Doubt {
+	return data.TrialsFailed{Failed: n, Trials: of, Cause: data.Cause{Text: data.Text{First: cause}, Times: n, Alone: true}}
 }

@@ -39,7 +39,7 @@ type secondaryCell struct{ Value, Half string }
 func secondary(id string, g *chart.Group, s *data.Summary) *secondaryTable {
 	var metrics []notebook.Metric
 	for _, r := range g.Rows {
-		for _, a := range r.Also {
+		for _, a := range r.Secondary {
 			if !slices.Contains(metrics, a.Metric) {
 				metrics = append(metrics, a.Metric)
 			}
@@ -68,11 +68,11 @@ func secondary(id string, g *chart.Group, s *data.Summary) *secondaryTable {
 		for i, r := range g.Rows {
 			cells[i].Value = "–"
 			values[i] = &cells[i].Value
-			at := slices.IndexFunc(r.Also, func(a data.Also) bool { return a.Metric == m })
+			at := slices.IndexFunc(r.Secondary, func(a data.Secondary) bool { return a.Metric == m })
 			if at < 0 {
 				continue
 			}
-			a := r.Also[at]
+			a := r.Secondary[at]
 			if math.IsNaN(first) {
 				first = a.Mean
 			}

@@ -77,19 +77,20 @@ func sizes(s *data.Summary, o model.Options) *sizePart {
 func (w *sizeWork) add(v *model.Overhead, s *data.Summary) {
 	g := v.Group
 	name := words.Described(notebook.Treatment{Platform: g.Platform, Engine: g.Engine, Accelerator: g.Accelerator, Provisioning: g.Provisioning, Network: g.Network}, s.Networks(g.Workload))
-	text := []string{words.Sentence(v.Cannot)}
-	if v.Cannot == "" {
-		text = nil
-		for _, t := range v.Sentences() {
+	var text []string
+	if v.Cannot != nil {
+		text = []string{words.Sentence(words.Doubt(v.Cannot))}
+	} else {
+		for _, t := range words.Overhead(v) {
 			text = append(text, words.Sentence(t))
 		}
 	}
-	for _, n := range v.Notes {
+	for _, n := range words.Doubts(v.Doubts) {
 		text = append(text, words.Sentence(n))
 	}
 	// What is the same for several is said once.
 	list := &w.Cannot
-	if v.Cannot == "" {
+	if v.Cannot == nil {
 		list = &w.Said
 	}
 	if i := slices.IndexFunc(*list, func(o sizeSaid) bool { return slices.Equal(o.Text, text) }); i >= 0 {
@@ -100,7 +101,7 @@ func (w *sizeWork) add(v *model.Overhead, s *data.Summary) {
 	if v.Paper != nil {
 		w.Paper = words.Short(v.Paper.Low) + " to " + words.Short(v.Paper.High)
 	}
-	if v.Measured.Verdict != model.NoAnswer || v.Cannot == "" && v.Predicted.Verdict != model.NoAnswer {
+	if v.Measured.Verdict != model.NoAnswer || v.Cannot == nil && v.Predicted.Verdict != model.NoAnswer {
 		row := suitableRow{name, suitable(v.Measured), suitable(v.Predicted)}
 		if i := slices.IndexFunc(w.Suitable, func(o suitableRow) bool { return o.Measured == row.Measured && o.Fitted == row.Fitted }); i >= 0 {
 			w.Suitable[i].Name += "; " + name
@@ -108,7 +109,7 @@ func (w *sizeWork) add(v *model.Overhead, s *data.Summary) {
 			w.Suitable = append(w.Suitable, row)
 		}
 	}
-	if v.Cannot != "" {
+	if v.Cannot != nil {
 		return
 	}
 	w.Separated = w.Separated || v.Separated
@@ -151,5 +152,5 @@ func suitable(v model.Suitable) string {
 	if v.Verdict == "" || v.Verdict == model.NoAnswer {
 		return "–"
 	}
-	return words.Plain(v.String())
+	return words.Plain(words.Suitable(v))
 }

@@ -28,7 +28,7 @@ type claimRow struct {
 	Published          string // the paper's own number; empty where it has none
 	Tolerance          string
 	Answer, Class      string
-	Why, Missing       []claims.Piece
+	Why, Missing       []words.Piece
 	Evidence           []evidenceRow
 	Needs              []string
 }
@@ -58,7 +58,7 @@ func judged(s *data.Summary, list []claims.Claim) *claimsPart {
 		papers[c.Paper] = true
 	}
 	verdicts := claims.Judge(s, list)
-	reasons, notes := claims.Reasons(verdicts)
+	reasons, notes := words.Reasons(verdicts)
 	for _, n := range notes {
 		p.Notes = append(p.Notes, words.Stop(n))
 	}
@@ -82,7 +82,7 @@ func judged(s *data.Summary, list []claims.Claim) *claimsPart {
 	return p
 }
 
-func claim(v claims.Verdict, why claims.Reason) claimRow {
+func claim(v claims.Verdict, why words.Reason) claimRow {
 	r := claimRow{
 		ID: words.Plain(v.Claim.ID), Place: words.Plain(v.Claim.Place), Finding: words.Sentence(v.Claim.Finding), Tolerance: words.Sentence(v.Claim.Tolerance),
 		Answer: words.Plain(string(v.Answer)), Class: "none", Why: pieces(why.Why), Missing: pieces(why.Missing),
@@ -99,7 +99,7 @@ func claim(v claims.Verdict, why claims.Reason) claimRow {
 		}
 	}
 	for _, e := range v.Evidence {
-		row := evidenceRow{What: words.Plain(e.What), Wanted: words.Plain(e.Wanted), Met: words.Plain(string(e.Met))}
+		row := evidenceRow{What: words.Plain(words.Comparison(e.Comparison)), Wanted: words.Plain(words.Region(e.Wanted)), Met: words.Plain(string(e.Met))}
 		d := words.Places(e.Ratio, e.Low, e.High)
 		row.Value = words.Number(e.Ratio, d)
 		switch {
@@ -117,16 +117,16 @@ func claim(v claims.Verdict, why claims.Reason) claimRow {
 		row.Value = words.Tight(row.Value + ", " + words.Counted(e.Rounds, "round", "rounds"))
 		r.Evidence = append(r.Evidence, row)
 	}
-	for _, n := range v.Needs {
+	for _, n := range words.Selectors(v.Needs) {
 		r.Needs = append(r.Needs, words.Plain(n))
 	}
 	return r
 }
 
 // pieces makes the parts of a reason fit to be shown.
-func pieces(ps []claims.Piece) (all []claims.Piece) {
+func pieces(ps []words.Piece) (all []words.Piece) {
 	for _, p := range ps {
-		all = append(all, claims.Piece{Text: words.Tight(words.Plain(p.Text)), Note: p.Note})
+		all = append(all, words.Piece{Text: words.Tight(words.Plain(p.Text)), Note: p.Note})
 	}
 	return all
 }

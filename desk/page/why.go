@@ -72,14 +72,14 @@ func accountsOf(acc *explain.Accounts) []chart.Account {
 				x.Before = b
 			}
 		}
-		if versus && a.Against != "" {
-			x.Title += ", against " + words.Plain(a.Against)
+		if versus {
+			x.Title += ", against " + words.Plain(words.Against(a))
 		}
 		list = append(list, x)
 	}
 	for i := range acc.Accounts {
 		a := &acc.Accounts[i]
-		if a.Baseline == nil && (a.Row.Treatment.Platform == notebook.BM || a.Sentence == "" && len(a.Notes) == 0) {
+		if a.Baseline == nil && (a.Row.Treatment.Platform == notebook.BM || len(a.Spent) == 0 && len(a.Doubts) == 0) {
 			continue // the baseline itself: it is in the others' accounts
 		}
 		take(a, false)
@@ -97,12 +97,12 @@ func why(acc *explain.Accounts, accounts []chart.Account, figs [][]chart.Figure)
 	}
 	const few = 6
 	w := &whyPart{Open: len(accounts) <= few}
-	for _, n := range acc.Notes {
+	for _, n := range words.Doubts(acc.Doubts) {
 		w.Notes = append(w.Notes, words.Sentence(n))
 	}
 	for i := range accounts {
 		a := &accounts[i]
-		v := whyAccount{ID: fmt.Sprintf("why-%d", i+1), Title: a.Title, Sentence: words.Stop(a.Sentence), Emulated: a.Emulated, Against: words.Plain(cmp.Or(a.Against, "bare metal")), Words: tracerWords(a.Account)}
+		v := whyAccount{ID: fmt.Sprintf("why-%d", i+1), Title: a.Title, Sentence: words.Stop(words.Account(acc.Summary, a.Account)), Emulated: a.Emulated, Against: words.Plain(cmp.Or(words.Against(a.Account), "bare metal")), Words: tracerWords(a.Account)}
 		for j := range figs[i] {
 			v.Drawn = append(v.Drawn, inPage(&figs[i][j], fmt.Sprintf("%s-%d", v.ID, j+1)))
 		}
@@ -148,10 +148,10 @@ func stackRows(a *explain.Account) []string {
 // tracerWords say what a reader must know of the tracers: their own cost, what they did not observe, and what failed.
 func tracerWords(a *explain.Account) []string {
 	var list []string
-	if n := a.Explained; n > 0 {
+	if n := a.Traced; n > 0 {
 		list = append(list, fmt.Sprintf("%s; %s that count: with traced and untraced trials, of this treatment and of what it is compared with.", words.Counted(n, "traced trial", "traced trials"), words.Counted(a.Rounds, "round", "rounds")))
 	}
-	if c := a.ProbeCost; !math.IsNaN(c.Value) {
+	if c := a.TracerCost; !math.IsNaN(c.Value) {
 		w := "The tracers’ own cost: traced trials took " + words.Measured(c.Value, c.Low, c.High, "") + " times as long as the others"
 		if c.HasInterval() && c.Contains(1) {
 			w += ", which is not distinguishable from none"
@@ -160,11 +160,11 @@ func tracerWords(a *explain.Account) []string {
 	} else {
 		list = append(list, "The tracers’ own cost is not known.")
 	}
-	if a.Lost == 0 && a.Explained > 0 {
+	if a.Lost == 0 && a.Traced > 0 {
 		list = append(list, "The tracers lost no event.")
 	}
 	// What was lost, failed or missing the account's own notes say.
-	for _, n := range a.Notes {
+	for _, n := range words.Doubts(a.Doubts) {
 		if n = words.Sentence(n); !slices.Contains(list, n) {
 			list = append(list, n)
 		}
@@ -189,9 +189,9 @@ func partRows(a *explain.Account) []whyRow {
 				share += fmt.Sprintf(" (%s to %s)", words.Share(round2(q.Low)), words.Share(round2(q.High)))
 			}
 		}
-		row(words.Plain(p.Label), p.Seconds, share, !p.Told())
+		row(words.Plain(words.Part(p.Key)), p.Seconds, share, !p.Significant())
 	}
-	row("the overhead", a.Gap, "", false)
+	row("the overhead", a.Overhead, "", false)
 	return rows
 }
 

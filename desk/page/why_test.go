@@ -26,8 +26,8 @@ func estimate1(v, half float64) stats.Estimate {
 }
 
 // part is one of an account, told from nothing where half is less than its size.
-func part(key, label string, v, half, gap float64) explain.Part {
-	p := explain.Part{Key: key, Label: label, Seconds: estimate1(v, half), Share: stats.Quotient{Value: nan, Low: nan, High: nan}}
+func part(key string, v, half, gap float64) explain.Part {
+	p := explain.Part{Key: key, Seconds: estimate1(v, half), Share: stats.Quotient{Value: nan, Low: nan, High: nan}}
 	if gap != 0 {
 		p.Share = stats.Quotient{Value: v / gap, Low: (v - half) / gap, High: (v + half) / gap, N: 5}
 	}
@@ -47,14 +47,14 @@ func hump(role, what, of string, n int64, around float64) notebook.Distribution 
 }
 
 // account0 is an account whose parts add up to its gap.
-func account0(r, base *data.Row, label string, parts ...explain.Part) explain.Account {
-	a := explain.Account{Row: r, Baseline: base, Label: label, Against: "bare metal", Rounds: 5, Explained: 15, Emulated: !r.Representative,
-		Parts: parts, ProbeCost: stats.Quotient{Value: 1.012, Low: 1.004, High: 1.02, N: 5}}
+func account0(r, base *data.Row, parts ...explain.Part) explain.Account {
+	a := explain.Account{Row: r, Baseline: base, Rounds: 5, Traced: 15, Emulated: !r.Representative,
+		Parts: parts, TracerCost: stats.Quotient{Value: 1.012, Low: 1.004, High: 1.02, N: 5}}
 	gap := 0.0
 	for _, p := range parts {
 		gap += p.Seconds.Value
 	}
-	a.Gap = estimate1(gap, 0.08)
+	a.Overhead = estimate1(gap, 0.08)
 	a.Elapsed = estimate1(3.9+gap, 0.1)
 	a.Times = stats.Quotient{Value: (3.9 + gap) / 3.9, Low: 1, High: 2, N: 5}
 	return a
@@ -65,20 +65,18 @@ func account0(r, base *data.Row, label string, parts ...explain.Part) explain.Ac
 func explainedSample() *explain.Accounts {
 	s := sample("large")
 	bm := &s.Rows[0]
-	acc := &explain.Accounts{Summary: s, Notes: []string{"the account is of the trials' elapsed time"}}
-	b := explain.Account{Row: bm, Label: "bm large", Rounds: 5, Explained: 15, Elapsed: estimate1(3.9, 0.05), ProbeCost: stats.Quotient{Value: 1.01, Low: 0.99, High: 1.03, N: 5}}
+	acc := &explain.Accounts{Summary: s, Doubts: []data.Doubt{explain.Untraced{Folders: 1}}}
+	b := explain.Account{Row: bm, Rounds: 5, Traced: 15, Elapsed: estimate1(3.9, 0.05), TracerCost: stats.Quotient{Value: 1.01, Low: 0.99, High: 1.03, N: 5}}
 	b.Spread = []notebook.Distribution{hump("work", notebook.OnCPU, "", 3000, 3e-3), hump("work", notebook.RunQueue, "", 3000, 8e-6), hump("work", notebook.OffCPU, notebook.WallFutex, 900, 4e-4), hump("work", notebook.BlockIO, "vda write", 300, 9e-4)}
 	acc.Accounts = append(acc.Accounts, b)
 
 	gap := 1.209
-	d := account0(&s.Rows[2], bm, "cn docker vanilla large",
-		part(explain.User, "running user", 0.03, 0.05, gap), part(explain.System, "running system", 0.11, 0.02, gap), part(explain.Throttled, "throttled", 1.02, 0.07, gap),
-		part(explain.Core, "waiting for a core", 0.19, 0.04, gap), part(explain.IO, "I/O", 0, 0, gap), part(explain.Waiting, "other waiting", -0.211, 0.05, gap),
-		part(explain.Hypervisor, "hypervisor", 0, 0, gap), part(explain.Unexplained, "unexplained", 0.07, 0.11, gap))
-	d.Sentence = "cn docker vanilla large is 1.31 times bare metal (1.27 to 1.35): 84 % of the gap was throttling: the CPU quota was spent in 431 of 480 periods"
+	d := account0(&s.Rows[2], bm, part(explain.User, 0.03, 0.05, gap), part(explain.System, 0.11, 0.02, gap), part(explain.Throttled, 1.02, 0.07, gap),
+		part(explain.Core, 0.19, 0.04, gap), part(explain.IO, 0, 0, gap), part(explain.Waiting, -0.211, 0.05, gap),
+		part(explain.Hypervisor, 0, 0, gap), part(explain.Unexplained, 0.07, 0.11, gap))
 	d.Lost, d.Failed = 12, 1
 	d.Stacks = []notebook.Stack{{Frames: []string{"schedule", "futex_wait_queue", "futex_wait", "do_futex", "__x64_sys_futex", "do_syscall_64"}, Seconds: 1.31, Count: 2204}}
-	d.Notes = []string{"1 explained trial of 15 failed and is not used: killed after 120 s", "the probes lost 12 events: what they say is too little by those", "the probe hypervisor is missing, or a part of it: no tracepoint kvm:kvm_exit here"}
+	d.Doubts = []data.Doubt{explain.SomeTracedFailed{Failed: 1, Of: 15, Cause: "killed after 120 s"}, explain.EventsLost{Events: 12}, explain.TracerMissing{Tracer: "hypervisor", Why: data.Missing{Why: "no tracepoint kvm:kvm_exit here"}, Partly: true}}
 	d.Spread = []notebook.Distribution{
 		hump("work", notebook.OnCPU, "", 5200, 1.4e-3), hump("work", notebook.RunQueue, "", 5200, 9e-5), hump("work", notebook.OffCPU, notebook.WallThrottled, 431, 5e-2),
 		hump("work", notebook.OffCPU, notebook.WallFutex, 800, 4e-4), hump("work", notebook.BlockIO, "vda write", 310, 1e-3), hump("ruler", notebook.OnCPU, "", 9, 1e-5), {Role: "work", What: notebook.OffCPU, Of: notebook.WallSleep, Unit: "s"},
@@ -90,26 +88,22 @@ func explainedSample() *explain.Accounts {
 	}
 	acc.Accounts = append(acc.Accounts, d)
 
-	p := account0(&s.Rows[3], bm, "cn docker pinned large", part(explain.User, "running user", 0.02, 0.05, 0), part(explain.System, "running system", 0.03, 0.04, 0), part(explain.Unexplained, "unexplained", 0.028, 0.09, 0))
-	p.Sentence = "cn docker pinned large: the gap is within the noise"
-	p.ProbeCost = stats.Quotient{Value: 1.004, Low: 0.99, High: 1.02, N: 5}
+	p := account0(&s.Rows[3], bm, part(explain.User, 0.02, 0.05, 0), part(explain.System, 0.03, 0.04, 0), part(explain.Unexplained, 0.028, 0.09, 0))
+	p.TracerCost = stats.Quotient{Value: 1.004, Low: 0.99, High: 1.02, N: 5}
 	acc.Accounts = append(acc.Accounts, p)
 
-	c := account0(&s.Rows[4], bm, "cn crun vanilla large", part(explain.User, "running user", 0.02, 0.01, 1.1), part(explain.Throttled, "throttled", 0.5, 0.1, 1.1), part(explain.Unexplained, "unexplained", 0.58, 3, 1.1))
-	c.Coarse, c.Notes = true, []string{"coarse: nothing followed the scheduler (BPF programs cannot be loaded: operation not permitted), so only user, system and throttled time are told, and waiting is unexplained"}
-	c.Sentence = "cn crun vanilla large: unexplained is the largest part"
-	c.ProbeCost = stats.Quotient{Value: nan, Low: nan, High: nan}
+	c := account0(&s.Rows[4], bm, part(explain.User, 0.02, 0.01, 1.1), part(explain.Throttled, 0.5, 0.1, 1.1), part(explain.Unexplained, 0.58, 3, 1.1))
+	c.Coarse, c.Doubts = true, []data.Doubt{explain.Coarse{Why: data.Missing{Why: "BPF programs cannot be loaded: operation not permitted"}}}
+	c.TracerCost = stats.Quotient{Value: nan, Low: nan, High: nan}
 	acc.Accounts = append(acc.Accounts, c)
 
-	v := account0(&s.Rows[6], bm, "vm qemu vanilla tcg large", part(explain.User, "running user", 20, 1, 51.5), part(explain.System, "running system", 1.5, 0.3, 51.5), part(explain.Hypervisor, "hypervisor", 28, 1, 51.5), part(explain.Unexplained, "unexplained", 2, 0.4, 51.5))
-	v.Sentence = "vm qemu vanilla large was emulated: not a VM's cost"
+	v := account0(&s.Rows[6], bm, part(explain.User, 20, 1, 51.5), part(explain.System, 1.5, 0.3, 51.5), part(explain.Hypervisor, 28, 1, 51.5), part(explain.Unexplained, 2, 0.4, 51.5))
 	v.Spread = []notebook.Distribution{hump("vcpu", notebook.OnCPU, "", 52000, 1.4e-3), hump("emulator", notebook.OnCPU, "", 5200, 1e-5)}
 	v.Inside = []notebook.Distribution{hump("work", notebook.OnCPU, "", 5200, 1.4e-2)}
 	acc.Accounts = append(acc.Accounts, v)
 
-	w := account0(&s.Rows[2], &s.Rows[3], "cn docker vanilla large", part(explain.Throttled, "throttled", 1.0, 0.07, 1.13), part(explain.Unexplained, "unexplained", 0.13, 0.11, 1.13))
-	w.Against = "pinned"
-	w.Sentence = "pinned is faster than vanilla here because 88 % of the difference was throttling"
+	w := account0(&s.Rows[2], &s.Rows[3], part(explain.Throttled, 1.0, 0.07, 1.13), part(explain.Unexplained, 0.13, 0.11, 1.13))
+	w.Against = explain.Against{Provisioning: "pinned"}
 	acc.Versus = append(acc.Versus, w)
 	return acc
 }
@@ -133,7 +127,7 @@ func TestWhy(t *testing.T) {
 		t.Fatal(err)
 	}
 	golden.Check(t, "why.html", drawing.ReplaceAll(excerpt(t, page, `<article id="why-1">`, "</article>"), []byte("…</svg>")))
-	for _, want := range []string{`<a href="#why">Why</a>`, "The probes lost 12 events", "no tracepoint kvm:kvm_exit here", "1 explained trial of 15 failed", "1.012 (1.004 to 1.020) times as long", "Coarse: nothing followed the scheduler", "which is not distinguishable from none", "pinned is faster than vanilla here"} {
+	for _, want := range []string{`<a href="#why">Why</a>`, "The tracers lost 12 events", "no tracepoint kvm:kvm_exit here", "1 of 15 traced trials failed", "1.012 (1.004 to 1.020) times as long", "Coarse: nothing followed the scheduler", "which is not distinguishable from none", "pinned large is faster than vanilla here"} {
 		if !bytes.Contains(page, []byte(want)) {
 			t.Errorf("the page does not say %q", want)
 		}
@@ -159,10 +153,10 @@ func TestWildAccounts(t *testing.T) {
 		acc := explainedSample()
 		for i := range acc.Accounts {
 			a := &acc.Accounts[i]
-			a.Label, a.Sentence, a.Against, a.Notes = evil, evil, evil, []string{evil}
-			a.Gap.Value, a.Elapsed.High, a.Lost = v, v, -1
+			a.Against, a.Doubts = explain.Against{Provisioning: evil}, []data.Doubt{explain.TracerMissing{Tracer: evil, Why: data.Missing{Why: evil}}}
+			a.Overhead.Value, a.Elapsed.High, a.Lost = v, v, -1
 			for j := range a.Parts {
-				a.Parts[j].Seconds.Value, a.Parts[j].Seconds.Low, a.Parts[j].Label = v, -inf, evil
+				a.Parts[j].Seconds.Value, a.Parts[j].Seconds.Low, a.Parts[j].Key = v, -inf, evil
 			}
 			for j := range a.Spread {
 				a.Spread[j].Of, a.Spread[j].Sum, a.Spread[j].Counts = evil, v, append(a.Spread[j].Counts, make([]int64, 70)...)

@@ -1,0 +1,244 @@
+// Package apply writes the configuration that a choice of package advise stands for: a docker command line, a compose
+// service, a Kubernetes pod, a libvirt domain, or a systemd unit.
+package apply
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tare/desk/advise"
+	"tare/desk/words"
+	"tare/notebook"
+)
+
+// Formats are those that Write writes.
+var Formats = []string{"docker", "compose", "kubernetes", "libvirt", "systemd"}
+
+var writers = map[string]func(*setting) (string, error){
+	"docker": docker, "compose": compose, "kubernetes": kubernetes, "libvirt": libvirt, "systemd": systemd,
+}
+
+// Placeholder stands for the image where the study's is none that a registry or an engine knows.
+const Placeholder = "YOUR-IMAGE"
+
+// reference is an image as registries and engines name it. What a study used may also be a folder or a recipe.
+var reference = regexp.MustCompile(`^(?:[a-z0-9](?:[a-z0-9.-]{0,200}[a-z0-9])?(?::[0-9]{1,5})?/)?[a-z0-9]+(?:(?:\.|_{1,2}|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:\.|_{1,2}|-+)[a-z0-9]+)*)*(?::[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(?:@sha256:[0-9a-f]{64})?$`)
+
+// setting is a choice as the formats need it.
+type setting struct {
+	t        notebook.Treatment
+	name     string // of a service, pod or domain
+	image    string
+	port     int   // where the service listens; 0: it has none
+	cpus     []int // of the host, where they are fixed
+	others   []int // the host's other CPUs
+	comments []string
+}
+
+// Expresses says whether a format has words for a treatment.
+func Expresses(format string, t notebook.Treatment) bool {
+	if !slices.Contains([]string{"", notebook.NetBridge, notebook.NetHost, notebook.NetNone}, t.Network) || t.Instance.Cores <= 0 ||
+		t.Platform != notebook.BM && t.Provisioning != notebook.Pinned && t.Provisioning != notebook.Vanilla {
+		return false
+	}
+	if !wholeCores(t.Instance.Cores) && t.Provisioning != notebook.Vanilla {
+		return false
+	}
+	switch format {
+	case "docker", "compose":
+		return t.Platform == notebook.CN
+	case "kubernetes": // a pod always has a network
+		return t.Platform == notebook.CN && t.Network != notebook.NetNone
+	case "systemd":
+		return t.Platform == notebook.BM || t.Platform == notebook.CN
+	case "libvirt":
+		return (t.Platform == notebook.VM && t.Network != notebook.NetHost || t.Platform == notebook.VMCN) && wholeCores(t.Instance.Cores)
+	}
+	return false
+}
+
+// Fitting are the formats that have words for a treatment, in words.
+func Fitting(t notebook.Treatment) string {
+	fit := slices.DeleteFunc(slices.Clone(Formats), func(f string) bool { return !Expresses(f, t) })
+	switch len(fit) {
+	case 0:
+		return "no format fits"
+	case 1:
+		return fit[0] + " fits"
+	}
+	return strings.Join(fit[:len(fit)-1], ", ") + " and " + fit[len(fit)-1] + " fit"
+}
+
+// Write writes what to apply for a choice of the one ranking that there is: the pick-th, or for 0 the first that the
+// format can express.
+func Write(w io.Writer, a *advise.Advice, format string, pick int) error {
+	write := writers[format]
+	if write == nil {
+		return fmt.Errorf("format %q: one of %s was expected", format, strings.Join(Formats, ", "))
+	}
+	if len(a.Rankings) != 1 {
+		return several(a, format)
+	}
+	r := &a.Rankings[0]
+	if len(r.Choices) == 0 {
+		return fmt.Errorf("nothing of %s can be ranked, so there is nothing to apply; `tare advise` without --format says why", r.Workload)
+	}
+	if pick < 0 || pick > len(r.Choices) {
+		return fmt.Errorf("--pick %d: the ranking of %s has 1 to %d", pick, r.Workload, len(r.Choices))
+	}
+	at := pick - 1
+	if pick == 0 {
+		at = slices.IndexFunc(r.Choices, func(c advise.Choice) bool { return Expresses(format, c.Treatment) })
+	}
+	if first := max(at, 0); at < 0 || !Expresses(format, r.Choices[first].Treatment) {
+		c := r.Choices[first]
+		none := ""
+		if at < 0 && len(r.Choices) > 1 {
+			none = " nor anything else in the ranking"
+		}
+		return fmt.Errorf("%s cannot express number %d of the ranking, %s%s; %s", format, c.Rank, words.Choice(c.Treatment, r.Networks), none, Fitting(c.Treatment))
+	}
+	s, err := settingOf(r, &r.Choices[at], format)
+	if err != nil {
+		return err
+	}
+	text, err := write(s)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(w, text)
+	return err
+}
+
+// several refuses to write one configuration for several works or hosts.
+func several(a *advise.Advice, format string) error {
+	var labels, hosts []string
+	for _, r := range a.Rankings {
+		if l := words.Clean(r.Workload); !slices.Contains(labels, l) {
+			labels = append(labels, l)
+		}
+		if h := words.Clean(r.Host); !slices.Contains(hosts, h) {
+			hosts = append(hosts, h)
+		}
+	}
+	switch {
+	case len(labels) > 1:
+		return fmt.Errorf("--format %s is for one workload, and there are %d: choose with --workload one of %s", format, len(labels), strings.Join(labels, ", "))
+	case len(hosts) > 1:
+		return fmt.Errorf("--format %s is for one host, and the folders are of %d: %s; name one host's folders", format, len(hosts), strings.Join(hosts, ", "))
+	}
+	return fmt.Errorf("--format %s is for one image, and %s was measured with %d: name the folders of one", format, labels[0], len(a.Rankings))
+}
+
+// settingOf gathers what the formats need, and what their readers have to know.
+func settingOf(r *advise.Ranking, c *advise.Choice, format string) (*setting, error) {
+	name := func(c *advise.Choice) string { return words.Choice(c.Treatment, r.Networks) }
+	s := &setting{t: c.Treatment, name: label(c.Treatment.Workload), image: r.Image.Reference, port: r.Port, cpus: c.CPUs}
+	say := func(f string, args ...any) { s.comments = append(s.comments, words.Clean(fmt.Sprintf(f, args...))) }
+	rank := fmt.Sprintf("number %d of %d", c.Rank, len(r.Choices))
+	say("%s, %s for %s on %s.", words.Capital(name(c)), rank, r.Workload, r.Host)
+	figure := words.RankedValue(r, *c)
+	if c.Predicted {
+		say("Predicted, not measured: %s.", figure)
+	} else {
+		say("Measured: %s.", figure)
+	}
+	if first := r.Choices[0]; c.Rank > 1 && !Expresses(format, first.Treatment) {
+		say("Number 1, %s, cannot be expressed in %s; %s.", name(&first), format, Fitting(first.Treatment))
+	}
+	for _, n := range c.Doubts {
+		say("Note: %s.", words.Doubt(n))
+	}
+
+	if s.port > 0 && (format == "libvirt" || format == "systemd" || s.t.Network == notebook.NetHost) {
+		say("The service was measured at port %d: leave it open to its clients.", s.port)
+	}
+
+	host := make([]int, 0, len(r.OnHost.CPUs))
+	for _, p := range r.OnHost.CPUs {
+		host = append(host, p.ID)
+	}
+	slices.Sort(host)
+	if s.t.Provisioning == notebook.Vanilla {
+		s.cpus = nil // the scheduler chooses
+	} else {
+		n := int(s.t.Instance.Cores)
+		switch {
+		case len(s.cpus) >= n:
+			say("The CPU set %s is what the guests had on %s: another host needs its own (lscpu -e).", words.CPUs(s.cpus), r.Host)
+		case len(host) >= n:
+			s.cpus = host[:n]
+			say("The CPU set %s is an example, because none of the guests is recorded: choose one with lscpu -e.", words.CPUs(s.cpus))
+		default:
+			return nil, fmt.Errorf("%s is pinned to %d CPUs, and the folder records neither its guests' nor so many of the host", name(c), n)
+		}
+		s.others = slices.DeleteFunc(slices.Clone(host), func(p int) bool { return slices.Contains(s.cpus, p) })
+	}
+	if format != "libvirt" && format != "systemd" || s.t.Platform == notebook.VMCN {
+		if !reference.MatchString(s.image) {
+			s.image = Placeholder
+			say("%s is a placeholder: write your image there.", Placeholder)
+		}
+		if e := s.t.Engine; e != "" && e != "docker" && s.t.Platform == notebook.CN {
+			say("Measured with the engine %s: the overhead of another may differ.", e)
+		}
+	}
+	return s, nil
+}
+
+// label makes of a workload's name one that every format takes: as a host's name, at most 40 letters long.
+func label(name string) string {
+	b := []byte(strings.ToLower(name))
+	for i, c := range b {
+		if !('a' <= c && c <= 'z' || '0' <= c && c <= '9') {
+			b[i] = '-'
+		}
+	}
+	s := strings.Trim(string(b[:min(len(b), 40)]), "-")
+	if s == "" {
+		return "work"
+	}
+	return s
+}
+
+// publishes says whether the engine has to lead a port of the host to the container: on a bridge alone, which is also an
+// engine's own network.
+func (s *setting) publishes() bool {
+	return s.port > 0 && (s.t.Network == "" || s.t.Network == notebook.NetBridge)
+}
+
+// published is the service's port as Docker reads it: the host's, and the container's.
+func (s *setting) published() string { return fmt.Sprintf("%d:%[1]d", s.port) }
+
+// commented puts the comments above a text, each in a line that begins with a hash.
+func (s *setting) commented(text string) string {
+	var b strings.Builder
+	for _, c := range s.comments {
+		b.WriteString("# " + c + "\n")
+	}
+	return b.String() + text
+}
+
+// cores in decimals, with as many as there are.
+func (s *setting) cores() string { return strconv.FormatFloat(s.t.Instance.Cores, 'f', -1, 64) }
+
+// size writes a number of bytes with one of the units given, from the largest, the first unit being of 2^10 bytes.
+func size(n int64, units ...string) string {
+	for i := len(units); i > 0; i-- {
+		if unit := int64(1) << (10 * i); n >= unit && n%unit == 0 {
+			return strconv.FormatInt(n/unit, 10) + units[i-1]
+		}
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+// shm is the size of /dev/shm: half of the memory, as every guest of Tare's has it, and as a machine of that memory
+// would. What an engine gives by itself is too small for programs that run on any machine.
+func shm(memory int64) int64 { return memory / 2 }
+
+func wholeCores(f float64) bool { return f == math.Trunc(f) && f >= 1 }

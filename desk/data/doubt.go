@@ -1,0 +1,124 @@
+package data
+
+import "tare/notebook"
+
+// Doubt is something that a reader must know before trusting a number: a code with its arguments. Each code is a type of
+// its own, here or in the package that finds it; package words turns it into a sentence. Doubts are comparable, so that
+// what several numbers share is said once.
+type Doubt interface{ Doubt() }
+
+// Name is what of a treatment names it among those that it is compared with.
+type Name struct {
+	Platform, Engine, Accelerator, Provisioning, Isolation string
+	AA                                                     bool
+}
+
+// NameOf is a treatment's name.
+func NameOf(t notebook.Treatment) Name {
+	return Name{t.Platform, t.Engine, t.Accelerator, t.Provisioning, t.Isolation, t.AA}
+}
+
+// Doubts about a row.
+type (
+	// Emulated: it ran under software emulation.
+	Emulated struct{}
+	// Omitted: it was asked for and not done.
+	Omitted struct{ Reason string }
+	// NotMeasured: none of its trials has run yet.
+	NotMeasured struct{}
+	// TrialsFailed: so many of its measured trials failed.
+	TrialsFailed struct {
+		Failed, Trials int
+		Cause          Cause
+	}
+	// OneRound: there is no interval, because that takes two rounds.
+	OneRound struct{}
+	// UnsteadyHost: the A/A check that this row is of misses 1.
+	UnsteadyHost struct{}
+	// WithinUnsteadiness: bare metal differed from itself by as much as the row differs from it; the check's ratio.
+	WithinUnsteadiness struct{ Ratio, Low, High float64 }
+	// NoBareMetal: there is no ratio, because bare metal was not measured at this instance type.
+	NoBareMetal struct{ Instance string }
+	// BaselineFailed: there is no ratio, because no trial of the baseline succeeded.
+	BaselineFailed struct{ Baseline Name }
+	// NoCommonRound: there is no ratio, because no round has a value of both.
+	NoCommonRound struct{ Baseline Name }
+	// OneCommonRound: the ratio has no interval, because one round alone has a value of both.
+	OneCommonRound struct{ Baseline Name }
+	// BaselineZero: there is no ratio, because the baseline's mean is zero.
+	BaselineZero struct{ Baseline Name }
+	// Unbounded: the ratio's interval has no bounds, because the baseline varied too much.
+	Unbounded struct{ Baseline Name }
+	// UnpairedRounds: so many rounds count in the ratio; in so many more only one of the two has a value.
+	UnpairedRounds struct {
+		Paired, Unpaired int
+		Baseline         Name
+	}
+	// Overflow: the mean is too large for a number.
+	Overflow struct{}
+	// GuestSaid: what the laboratory noted about its guests.
+	GuestSaid struct{ Text Text }
+	// WarmupFailed: a warm-up failed.
+	WarmupFailed struct{ Cause Text }
+	// TracedFailed: a traced trial failed.
+	TracedFailed struct{ Cause Text }
+)
+
+// Doubts about all that was read.
+type (
+	// KernelChanged: folders of one host were measured under different kernels.
+	KernelChanged struct{ Dir, Host, Kernel, Earlier string }
+	// HostIsGuest: the host is itself a virtual machine.
+	HostIsGuest struct{ Host, Hypervisor string }
+	// Looks: intervals are wider, because the study could have stopped at so many looks.
+	Looks struct {
+		Looks int
+		Level float64 // of each look's intervals
+	}
+	// FewRounds: a folder has fewer rounds than its design asks for at least.
+	FewRounds struct {
+		Dir           string
+		Rounds, Floor int
+		Begun         bool // the last of them is not whole
+		Ended         End  // of its last session
+	}
+	// Torn: a folder's last record was cut off.
+	Torn struct{ Dir string }
+	// FoldersShare: intervals are wider where rounds of several folders share a row.
+	FoldersShare struct{}
+	// MoreWarnings: so many warnings are of kinds beyond those that are listed.
+	MoreWarnings struct{ Count int }
+)
+
+func (Emulated) Doubt()           {}
+func (Omitted) Doubt()            {}
+func (NotMeasured) Doubt()        {}
+func (TrialsFailed) Doubt()       {}
+func (OneRound) Doubt()           {}
+func (UnsteadyHost) Doubt()       {}
+func (WithinUnsteadiness) Doubt() {}
+func (NoBareMetal) Doubt()        {}
+func (BaselineFailed) Doubt()     {}
+func (NoCommonRound) Doubt()      {}
+func (OneCommonRound) Doubt()     {}
+func (BaselineZero) Doubt()       {}
+func (Unbounded) Doubt()          {}
+func (UnpairedRounds) Doubt()     {}
+func (Overflow) Doubt()           {}
+func (GuestSaid) Doubt()          {}
+func (WarmupFailed) Doubt()       {}
+func (TracedFailed) Doubt()       {}
+func (KernelChanged) Doubt()      {}
+func (HostIsGuest) Doubt()        {}
+func (Looks) Doubt()              {}
+func (FewRounds) Doubt()          {}
+func (Torn) Doubt()               {}
+func (FoldersShare) Doubt()       {}
+func (MoreWarnings) Doubt()       {}
+
+// End is how a session of `tare run` ended.
+type End struct {
+	Reason   string // as recorded; empty: Open or None
+	Open     bool   // its start has no end: it is still running or was killed
+	Recorded bool   // false: no session is recorded at all
+}

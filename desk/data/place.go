@@ -1,0 +1,117 @@
+package data
+
+import (
+	"maps"
+	"slices"
+
+	"tare/notebook"
+)
+
+// Networks says whether the treatments of a workload differ in how they are connected, measured or left out: then each
+// is named with it. Bare metal has no choice and does not count.
+func (s *Summary) Networks(workload string) bool {
+	first, any := "", false
+	differs := func(t notebook.Treatment) bool {
+		if t.Workload != workload || t.Platform == notebook.BM {
+			return false
+		}
+		if !any {
+			first, any = t.Network, true
+		}
+		return t.Network != first
+	}
+	for i := range s.Rows {
+		if differs(s.Rows[i].Treatment) {
+			return true
+		}
+	}
+	for i := range s.LeftOut {
+		if differs(s.LeftOut[i].Treatment) {
+			return true
+		}
+	}
+	return false
+}
+
+// Online says how many of a host's CPUs were online, of how many, where that must be said (say): not all of them were,
+// or in another row of the workload not all.
+func (s *Summary) Online(hostID, workload string, cores int) (of int, say bool) {
+	for _, h := range s.Hosts {
+		if h.ID == hostID {
+			of = len(h.CPUs)
+		}
+	}
+	if cores == 0 || of == 0 {
+		return of, false
+	}
+	return of, cores != of || slices.ContainsFunc(s.Rows, func(r Row) bool {
+		return r.HostID == hostID && r.Treatment.Workload == workload && r.HostCores != of
+	})
+}
+
+// HostID is the ID of the host that is shown under a name; empty where there is none.
+func (s *Summary) HostID(name string) string {
+	for _, h := range s.Hosts {
+		if h.Name == name {
+			return h.ID
+		}
+	}
+	return ""
+}
+
+// times are units of what cannot be less than nothing, though an interval may reach below it.
+var times = []string{"ns", "us", "µs", "ms", "s", "min", "h"}
+
+// Floor is the lower end that is to be said of an interval of a metric, or of a ratio of it: a time, or a ratio of times,
+// is not below 0.
+func Floor(m notebook.Metric, low float64) float64 {
+	if slices.Contains(times, m.Unit) {
+		return max(low, 0)
+	}
+	return low
+}
+
+// Omission is a reason why treatments were left out, and which.
+type Omission struct {
+	Reason string
+	Of     []LeftOut
+}
+
+// Omissions are what was left out, by reason, in the order in which the reasons came.
+func (s *Summary) Omissions() []Omission {
+	var all []Omission
+	at := map[string]int{}
+	for _, l := range s.LeftOut {
+		i, known := at[l.Reason]
+		if !known {
+			i = len(all)
+			at[l.Reason] = i
+			all = append(all, Omission{Reason: l.Reason})
+		}
+		all[i].Of = append(all[i].Of, l)
+	}
+	return all
+}
+
+// Tables are the rows that are compared with each other, in order: of one host with so many CPUs online, one workload
+// with its parameters, one metric and one image.
+func (s *Summary) Tables() (all [][]*Row) {
+	for i := range s.Rows {
+		r := &s.Rows[i]
+		at := slices.IndexFunc(all, func(t []*Row) bool {
+			return t[0].HostCores == r.HostCores && SameWork(t[0], r)
+		})
+		if at < 0 {
+			at = len(all)
+			all = append(all, nil)
+		}
+		all[at] = append(all[at], r)
+	}
+	return all
+}
+
+// SameWork says whether two rows are of the same work on the same host: workload, parameters, metric and image.
+func SameWork(a, b *Row) bool {
+	return a.HostID == b.HostID && a.Treatment.Workload == b.Treatment.Workload && maps.Equal(a.Treatment.Params, b.Treatment.Params) &&
+		a.Metric == b.Metric && a.Image == b.Image
+}

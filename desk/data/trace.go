@@ -1,0 +1,285 @@
+package data
+
+import (
+	"cmp"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+
+	"tare/notebook"
+	"tare/stats"
+)
+
+// Seconds are by category: one of notebook.Walls.
+type Seconds map[string]stats.Sum
+
+func (s Seconds) add(wall map[string]float64) {
+	for _, k := range notebook.Walls {
+		v := s[k]
+		v.Add(wall[k])
+		s[k] = v
+	}
+}
+
+// TracedCell is what tracers saw of one treatment in one block, in the traced trials that succeeded.
+type TracedCell struct {
+	Elapsed stats.Sum            // seconds
+	Wall    Seconds              // of those that were followed through the scheduler
+	Coarse  Seconds              // of all, from what is known without that: user, system and throttled time
+	Figures map[string]stats.Sum // the tracers' metrics, by name; "inside." before those that a VM's guest saw
+}
+
+// Trace is what tracers saw of one treatment, over all its traced trials.
+type Trace struct {
+	Trials, Failed int
+	Cause          string                  // of the first that failed
+	Silent         int                     // succeeded, and without anything from a tracer
+	Asked          map[string]bool         // tracers that were to observe them
+	Saw            map[string]bool         // tracers that observed them, if only in part
+	Missing        map[string]Missing      // by tracer: why it, or a part of it, observed nothing
+	Lost           int64                   // events that the tracers lost
+	Wild           int                     // numbers that no trial can have, and that were not used
+	OtherMetric    bool                    // the workload's metric is not the elapsed time
+	Walls, Elapsed stats.Sum               // of trials that were followed: what the categories add up to, and the time by the ruler; seconds
+	Totals         map[string]float64      // of the tracers' metrics, by name as in TracedCell
+	Spread, Inside []notebook.Distribution // of all trials together; Inside: as seen in a VM's guest
+	Stacks         []notebook.Stack        // the longest waits by kernel stack, longest first
+}
+
+// Missing is why a tracer observed nothing.
+type Missing struct {
+	Why    string
+	Inside bool // in the VM's guest
+}
+
+// tracing is a Trace in the making.
+type tracing struct {
+	Trace
+	spread, inside spreads
+	stacks         map[string]*notebook.Stack
+}
+
+// trace makes room for what these tracers see of a folder's trials; none: nothing.
+func (t *tally) trace(tracers []string) {
+	if len(tracers) == 0 {
+		return
+	}
+	if t.traced == nil {
+		t.traced = &tracing{
+			Trace:  Trace{Asked: map[string]bool{}, Saw: map[string]bool{}, Missing: map[string]Missing{}, Totals: map[string]float64{}},
+			spread: spreads{}, inside: spreads{}, stacks: map[string]*notebook.Stack{},
+		}
+	}
+	for _, name := range tracers {
+		t.traced.Asked[name] = true
+	}
+}
+
+// finish gives the trace as a whole.
+func (t *tracing) finish() *Trace {
+	out := t.Trace
+	out.Spread, out.Inside, out.Stacks = t.spread.list(), t.inside.list(), t.longest()
+	return &out
+}
+
+// Bounds of what is kept of a treatment: a folder is not trusted to be small.
+const (
+	maxNames  = 1000 // metrics, distributions, missing tracers
+	maxStacks = 20   // that are shown; so many thousand are kept meanwhile
+
+	mostValue = 1e18    // of a metric or of seconds: what is beyond it would make sums of it infinite
+	mostCount = 1 << 50 // of a count: a hundred times the sum of a distribution's is still a number
+)
+
+// more adds a count to another; what cannot be is nothing, or all that there can be.
+func more(to, n int64) int64 { return min(to+min(max(n, 0), mostCount), mostCount) }
+
+// trial takes a traced trial.
+func (t *tracing) trial(cell *Cell, n *notebook.Trial) {
+	t.Trials++
+	if n.Failure != "" {
+		t.Failed++
+		t.Cause = cmp.Or(t.Cause, bounded(n.Failure))
+		return
+	}
+	if cell.Traced == nil {
+		cell.Traced = &TracedCell{Wall: Seconds{}, Coarse: Seconds{}, Figures: map[string]stats.Sum{}}
+	}
+	c := cell.Traced
+	if math.Abs(n.Value-n.ElapsedS) > 1e-6*math.Abs(n.ElapsedS) {
+		t.OtherMetric = true
+	}
+	c.Elapsed.Add(n.ElapsedS)
+	c.Coarse.add(coarse(n))
+	p := n.Probes
+	if p == nil {
+		t.Silent++
+		return
+	}
+	wall := p.Wall
+	if len(wall) == 0 && p.Inside != nil {
+		wall = p.Inside.Wall // what the host did to the guest meanwhile is then unexplained
+	}
+	if len(wall) > 0 && t.tame(slices.Collect(maps.Values(wall))...) {
+		c.Wall.add(wall)
+		all := 0.0
+		for _, k := range notebook.Walls {
+			all += wall[k]
+		}
+		t.Walls.Add(all)
+		t.Elapsed.Add(n.ElapsedS)
+	}
+	t.figure(c, "", p.Figures)
+	t.saw(p, false)
+	t.spread.add(p.Spread)
+	if p.Inside != nil {
+		t.figure(c, "inside.", p.Inside.Figures)
+		t.saw(p.Inside, true)
+		t.inside.add(p.Inside.Spread)
+	}
+	for _, s := range p.Stacks {
+		if !t.tame(s.Seconds) {
+			continue
+		}
+		key := strings.Join(s.Frames, "\n")
+		if known := t.stacks[key]; known != nil {
+			known.Seconds += s.Seconds
+			known.Count = more(known.Count, s.Count)
+		} else if len(t.stacks) < 1000*maxStacks {
+			s.Count = more(0, s.Count)
+			t.stacks[key] = &s
+		}
+	}
+}
+
+// tame says whether all of some figures can be added up, and counts them where they cannot.
+func (t *tracing) tame(values ...float64) bool {
+	for _, v := range values {
+		if math.Abs(v) > mostValue {
+			t.Wild += len(values)
+			return false
+		}
+	}
+	return true
+}
+
+// figure takes a trial's metrics, with what goes before their names.
+func (t *tracing) figure(c *TracedCell, before string, figures map[string]float64) {
+	for name, v := range figures {
+		name = before + name
+		if _, known := t.Totals[name]; !known && len(t.Totals) >= maxNames || !t.tame(v) {
+			continue
+		}
+		t.Totals[name] += v
+		s := c.Figures[name]
+		s.Add(v)
+		c.Figures[name] = s
+	}
+}
+
+// saw takes what the tracers say of themselves.
+func (t *tracing) saw(p *notebook.Probes, inside bool) {
+	for tracer, why := range p.Missing {
+		if _, known := t.Missing[tracer]; !known && len(t.Missing) < maxNames {
+			t.Missing[tracer] = Missing{bounded(why), inside}
+		}
+	}
+	for _, tracer := range p.Looked[:min(len(p.Looked), maxNames)] {
+		t.Saw[tracer] = true
+	}
+	t.Lost = more(t.Lost, p.Lost)
+}
+
+func bounded(s string) string {
+	if len(s) > maxText {
+		s = strings.ToValidUTF8(s[:maxText], "") + "…"
+	}
+	return Printable(s)
+}
+
+// coarse is what a trial's elapsed time went on as far as that can be said without following the scheduler: the CPU
+// time that it used and that its quota kept from it. Both are added over cores; where they are more than the time that
+// passed, several cores had a part in it at a time, and each gets its share of it. The rest is not known.
+func coarse(n *notebook.Trial) map[string]float64 {
+	user, system := n.Usage.UserS, n.Usage.SystemS
+	var throttled float64
+	if p := n.Probes; p != nil {
+		throttled = p.Figures["throttled_s"]
+		if user+system == 0 { // a service's is not known by trial, but the probe has its guest's
+			user, system = p.Figures["user_s"], p.Figures["system_s"]
+		}
+	}
+	scale := 1.0
+	if all := user + system + throttled; all > n.ElapsedS {
+		scale = n.ElapsedS / all
+	}
+	return map[string]float64{notebook.WallUser: user * scale, notebook.WallSystem: system * scale, notebook.WallThrottled: throttled * scale}
+}
+
+// spreads are distributions that are added up.
+type spreads map[notebookKey]*notebook.Distribution
+
+type notebookKey struct{ role, what, of, unit string }
+
+// Buckets is how many a distribution can have: of 2^i nanoseconds each, far beyond any trial.
+const Buckets = 64
+
+func (s spreads) add(all []notebook.Distribution) {
+	for _, d := range all {
+		k := notebookKey{d.Role, d.What, d.Of, d.Unit}
+		to := s[k]
+		if to == nil {
+			if len(s) >= maxNames {
+				continue
+			}
+			to = &notebook.Distribution{Role: d.Role, What: d.What, Of: d.Of, Unit: d.Unit}
+			s[k] = to
+		}
+		if math.Abs(d.Sum) <= mostValue {
+			to.Sum += d.Sum
+		}
+		if n := min(len(d.Counts), Buckets); n > len(to.Counts) {
+			to.Counts = append(to.Counts, make([]int64, n-len(to.Counts))...)
+		}
+		for i, c := range d.Counts {
+			at := min(i, len(to.Counts)-1)
+			to.Counts[at] = more(to.Counts[at], c)
+		}
+	}
+}
+
+// list gives them in the order in which they are shown.
+func (s spreads) list() []notebook.Distribution {
+	place := func(order []string, k string) int {
+		if i := slices.Index(order, k); i >= 0 {
+			return i
+		}
+		return len(order)
+	}
+	whats := []string{notebook.OnCPU, notebook.RunQueue, notebook.OffCPU, notebook.BlockIO}
+	roles := []string{notebook.RoleWork, notebook.RoleVCPU, notebook.RoleIO, notebook.RoleEmulator, notebook.RoleRuler}
+	var all []notebook.Distribution
+	for _, d := range s {
+		all = append(all, *d)
+	}
+	slices.SortFunc(all, func(a, b notebook.Distribution) int {
+		return cmp.Or(
+			cmp.Compare(place(whats, a.What), place(whats, b.What)), cmp.Compare(place(roles, a.Role), place(roles, b.Role)),
+			cmp.Compare(place(notebook.Walls, a.Of), place(notebook.Walls, b.Of)),
+			cmp.Compare(a.What, b.What), cmp.Compare(a.Role, b.Role), cmp.Compare(a.Of, b.Of), cmp.Compare(a.Unit, b.Unit))
+	})
+	return all
+}
+
+// longest gives the stacks in which most time was waited.
+func (t *tracing) longest() []notebook.Stack {
+	var all []notebook.Stack
+	for _, s := range t.stacks {
+		all = append(all, *s)
+	}
+	slices.SortFunc(all, func(a, b notebook.Stack) int {
+		return cmp.Or(cmp.Compare(b.Seconds, a.Seconds), slices.Compare(a.Frames, b.Frames))
+	})
+	return all[:min(len(all), maxStacks)]
+}

@@ -1,0 +1,124 @@
+package export
+
+import (
+	"io"
+
+	"tare/desk/explain"
+	"tare/desk/words"
+	"tare/notebook"
+	"tare/stats"
+)
+
+// interval is a number with its interval as JSON has it; null where unknown.
+type interval struct {
+	Value *float64 `json:"value"`
+	Low   *float64 `json:"low"`
+	High  *float64 `json:"high"`
+	N     int      `json:"n"` // rounds
+}
+
+func estimate(e stats.Estimate) interval {
+	return interval{number(e.Value), number(e.Low), number(e.High), e.N}
+}
+
+func quotient(q stats.Quotient) interval {
+	return interval{number(q.Value), number(q.Low), number(q.High), q.N}
+}
+
+type part struct {
+	Key     string    `json:"key"`
+	Name    string    `json:"name"`
+	Seconds interval  `json:"seconds"`
+	Share   *interval `json:"share,omitempty"` // of the overhead; parts have it
+}
+
+type figure struct {
+	Name     string    `json:"name"`
+	Unit     string    `json:"unit"`
+	Help     string    `json:"help"`
+	Mean     interval  `json:"mean"` // of a trial
+	Total    *float64  `json:"total"`
+	Baseline *interval `json:"baseline"`
+	More     *interval `json:"more"` // than the baseline
+}
+
+type account struct {
+	subject
+	Emulated    bool                    `json:"emulated"`
+	Coarse      bool                    `json:"coarse"`
+	Doubtful    bool                    `json:"doubtful"`
+	Baseline    *string                 `json:"baseline"`
+	Against     *string                 `json:"against"`
+	Rounds      int                     `json:"rounds"`
+	Traced      int                     `json:"explained_trials"`
+	Failed      int                     `json:"failed"`
+	Elapsed     interval                `json:"elapsed_s"`
+	Times       interval                `json:"times"`
+	Overhead    interval                `json:"gap_s"`
+	Significant bool                    `json:"has_gap"`
+	Parts       []part                  `json:"parts"`
+	Fine        []part                  `json:"fine"`
+	Spent       []part                  `json:"spent"`
+	TracerCost  interval                `json:"probe_cost"`
+	Missing     map[string]string       `json:"missing"`
+	Lost        int64                   `json:"lost_events"`
+	Figures     []figure                `json:"figures"`
+	Spread      []notebook.Distribution `json:"spread"`
+	Inside      []notebook.Distribution `json:"inside"`
+	Stacks      []notebook.Stack        `json:"stacks"`
+	Sentence    string                  `json:"sentence"`
+	Notes       []string                `json:"notes"`
+}
+
+// Accounts writes all that is known of accounts as `tare explain --format json` promises it. What is not known is null.
+func Accounts(w io.Writer, as *explain.Accounts) error {
+	of := func(list []explain.Account) []account {
+		all := []account{}
+		for i := range list {
+			all = append(all, accountOf(as, &list[i]))
+		}
+		return all
+	}
+	return write(w, struct {
+		Accounts []account `json:"accounts"`
+		Versus   []account `json:"versus"`
+		Notes    []string  `json:"notes"`
+	}{of(as.Accounts), of(as.Versus), list(words.Doubts(as.Doubts))})
+}
+
+func accountOf(as *explain.Accounts, a *explain.Account) account {
+	j := account{
+		subject: subjectOf(a.Row), Emulated: a.Emulated, Coarse: a.Coarse, Doubtful: a.Doubtful, Against: word(words.Against(a)), Rounds: a.Rounds, Traced: a.Traced, Failed: a.Failed,
+		Elapsed: estimate(a.Elapsed), Times: quotient(a.Times), Overhead: estimate(a.Overhead), Significant: a.Significant(), Parts: parts(a.Parts), Fine: parts(a.Fine),
+		Spent: []part{}, TracerCost: quotient(a.TracerCost), Missing: map[string]string{}, Lost: a.Lost, Figures: []figure{},
+		Spread: list(a.Spread), Inside: list(a.Inside), Stacks: list(a.Stacks), Sentence: words.Account(as.Summary, a), Notes: list(words.Doubts(a.Doubts)),
+	}
+	j.Name = words.Label(as.Summary, a.Row)
+	if a.Baseline != nil {
+		j.Baseline = &a.Baseline.Treatment.ID
+	}
+	for tracer, why := range a.Missing {
+		j.Missing[tracer] = words.Missing(why)
+	}
+	for _, s := range a.Spent {
+		j.Spent = append(j.Spent, part{Key: s.Key, Name: words.Part(s.Key), Seconds: estimate(s.Seconds)})
+	}
+	for _, f := range a.Figures {
+		g := figure{Name: f.Name, Unit: f.Unit, Help: f.Help, Mean: estimate(f.Mean), Total: number(f.Total)}
+		if f.Before.N > 0 {
+			before, more := estimate(f.Before), estimate(f.More)
+			g.Baseline, g.More = &before, &more
+		}
+		j.Figures = append(j.Figures, g)
+	}
+	return j
+}
+
+func parts(list []explain.Part) []part {
+	all := []part{}
+	for _, p := range list {
+		share := quotient(p.Share)
+		all = append(all, part{p.Key, words.Part(p.Key), estimate(p.Seconds), &share})
+	}
+	return all
+}

@@ -1,0 +1,80 @@
+package export
+
+import (
+	"io"
+
+	"tare/desk/advise"
+	"tare/desk/apply"
+	"tare/desk/words"
+)
+
+// Advice writes the rankings as `tare advise --format json` promises them. What is not known is null.
+func Advice(w io.Writer, a *advise.Advice) error {
+	type choice struct {
+		Rank         int      `json:"rank"`
+		Name         string   `json:"name"`
+		Treatment    *string  `json:"treatment"` // null where predicted
+		Platform     string   `json:"platform"`
+		Engine       *string  `json:"engine"`
+		Provisioning *string  `json:"provisioning"`
+		Network      *string  `json:"network"`
+		Instance     string   `json:"instance"`
+		Cores        float64  `json:"cores"`
+		Memory       int64    `json:"memory"`
+		CPUs         *string  `json:"cpus"`
+		Predicted    bool     `json:"predicted"`
+		Tied         bool     `json:"tied"`
+		Near         bool     `json:"near"`
+		Value        *float64 `json:"value"`
+		Low          *float64 `json:"low"`
+		High         *float64 `json:"high"`
+		Ratio        *float64 `json:"ratio"`
+		RatioLow     *float64 `json:"ratio_low"`
+		RatioHigh    *float64 `json:"ratio_high"`
+		Against      *float64 `json:"against"`
+		AgainstLow   *float64 `json:"against_low"`
+		AgainstHigh  *float64 `json:"against_high"`
+		Formats      []string `json:"formats"`
+		Notes        []string `json:"notes"`
+	}
+	type apart struct {
+		Name   string `json:"name"`
+		Reason string `json:"reason"`
+	}
+	type ranking struct {
+		Host     string            `json:"host"`
+		Workload string            `json:"workload"`
+		Metric   string            `json:"metric"`
+		Unit     string            `json:"unit"`
+		Prefer   advise.Preference `json:"prefer"`
+		ByRatio  bool              `json:"by_ratio"`
+		Why      string            `json:"why"`
+		TieRule  string            `json:"tie_rule"`
+		Choices  []choice          `json:"choices"`
+		Apart    []apart           `json:"not_ranked"`
+		Notes    []string          `json:"notes"`
+	}
+	out := []ranking{}
+	for _, r := range a.Rankings {
+		j := ranking{Host: r.Host, Workload: r.Workload, Metric: r.Metric.Name, Unit: r.Metric.Unit, Prefer: r.Prefer, ByRatio: r.ByRatio, Why: words.Ranking(&r), TieRule: words.TieRule, Choices: []choice{}, Apart: []apart{}, Notes: list(words.Doubts(r.Doubts))}
+		for _, c := range r.Choices {
+			t := c.Treatment
+			formats := []string{}
+			for _, f := range apply.Formats {
+				if apply.Expresses(f, t) {
+					formats = append(formats, f)
+				}
+			}
+			j.Choices = append(j.Choices, choice{
+				c.Rank, words.Choice(t, r.Networks), word(t.ID), t.Platform, word(t.Engine), word(t.Provisioning), word(t.Network), t.Instance.Name, t.Instance.Cores, t.Instance.Memory,
+				word(words.CPUs(c.CPUs)), c.Predicted, c.Tied, c.Near, number(c.Value), number(c.Low), number(c.High), number(c.Ratio), number(c.RatioLow), number(c.RatioHigh),
+				number(c.Against.Value), number(c.Against.Low), number(c.Against.High), formats, list(words.Doubts(c.Doubts)),
+			})
+		}
+		for _, p := range r.Apart {
+			j.Apart = append(j.Apart, apart{words.Choice(p.Treatment, r.Networks), words.Doubt(p.Reason)})
+		}
+		out = append(out, j)
+	}
+	return write(w, out)
+}

@@ -1,0 +1,70 @@
+package export
+
+import (
+	"io"
+
+	"tare/desk/claims"
+	"tare/desk/words"
+)
+
+// Verdicts writes the verdicts as `tare claims --format json` promises them. What is not known is null.
+func Verdicts(w io.Writer, vs []claims.Verdict) error {
+	type published struct {
+		What string  `json:"what"`
+		Low  float64 `json:"low"`
+		High float64 `json:"high"`
+	}
+	type evidence struct {
+		What       string     `json:"what"`
+		Treatments [][]string `json:"treatments"` // ids: of the two compared; two pairs where a ratio is compared with a ratio
+		Ratio      *float64   `json:"ratio"`
+		Low        *float64   `json:"low"`
+		High       *float64   `json:"high"`
+		Level      float64    `json:"level"`
+		Rounds     int        `json:"rounds"`
+		Wanted     string     `json:"wanted"`
+		Met        claims.Met `json:"met"`
+	}
+	type verdict struct {
+		Study     string        `json:"study"`
+		Paper     string        `json:"paper"`
+		Group     string        `json:"group"`
+		ID        string        `json:"id"`
+		Place     string        `json:"place"`
+		Finding   string        `json:"finding"`
+		Published *published    `json:"published"`
+		Tolerance string        `json:"tolerance"`
+		PaperCHR  *float64      `json:"paper_chr"`
+		Needs     []string      `json:"needs"`
+		Verdict   claims.Answer `json:"verdict"`
+		Why       string        `json:"why"`
+		Evidence  []evidence    `json:"evidence"`
+		Missing   []string      `json:"missing"`
+	}
+	all := []verdict{}
+	for i := range vs {
+		v, c := &vs[i], &vs[i].Claim
+		j := verdict{
+			Study: c.Study, Paper: c.Paper, Group: c.Group, ID: c.ID, Place: c.Place, Finding: c.Finding, Tolerance: c.Tolerance, Needs: list(words.Selectors(v.Needs)),
+			Verdict: v.Answer, Why: words.Verdict(v), Evidence: []evidence{}, Missing: list(words.Gaps(v.Missing)),
+		}
+		if p := c.Published; p != nil {
+			j.Published = &published{p.What, p.Low, p.High}
+		}
+		if c.PaperCHR > 0 {
+			j.PaperCHR = &c.PaperCHR
+		}
+		for _, e := range v.Evidence {
+			x := evidence{
+				What: words.Comparison(e.Comparison), Treatments: [][]string{{e.Comparison.Over.Of.ID, e.Comparison.Over.To.ID}}, Ratio: number(e.Ratio), Low: number(e.Low), High: number(e.High),
+				Level: e.Level, Rounds: e.Rounds, Wanted: words.Region(e.Wanted), Met: e.Met,
+			}
+			if b := e.Comparison.Below; b != nil {
+				x.Treatments = append(x.Treatments, []string{b.Of.ID, b.To.ID})
+			}
+			j.Evidence = append(j.Evidence, x)
+		}
+		all = append(all, j)
+	}
+	return write(w, all)
+}

@@ -1,0 +1,83 @@
+package export
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"io"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// csvFormat has a heading, lists and maps as JSON, and a NUL byte in a text as ␀.
+var csvFormat = Format{Name: "csv", open: openCSV}
+
+// heads are the columns' names: those that JSON has for a row's fields, in their order.
+func heads() (names []string) {
+	row := reflect.TypeFor[Row]()
+	for i := range row.NumField() {
+		names = append(names, row.Field(i).Tag.Get("json"))
+	}
+	return names
+}
+
+// cell writes one field of a row. What is not known is empty.
+func cell(v reflect.Value) string {
+	if v.Kind() == reflect.Pointer {
+		if v.IsNil() {
+			return ""
+		}
+		v = v.Elem()
+	}
+	switch v.Kind() {
+	case reflect.String:
+		return strings.ReplaceAll(v.String(), "\x00", "␀")
+	case reflect.Int64:
+		return strconv.FormatInt(v.Int(), 10)
+	case reflect.Float64:
+		return strconv.FormatFloat(v.Float(), 'g', -1, 64)
+	case reflect.Bool:
+		return strconv.FormatBool(v.Bool())
+	}
+	if t, is := v.Interface().(time.Time); is {
+		return t.Format(time.RFC3339Nano)
+	}
+	b, err := json.Marshal(v.Interface())
+	if err != nil {
+		panic(err) // lists and maps of strings, and of numbers that were read from JSON, always can be written
+	}
+	return string(b)
+}
+
+func openCSV(w io.Writer) (put func(*Row) error, end func() error) {
+	c := csv.NewWriter(w)
+	names := heads()
+	headed := false
+	head := func() error {
+		if headed {
+			return nil
+		}
+		headed = true
+		return c.Write(names)
+	}
+	cells := make([]string, len(names))
+	put = func(r *Row) error {
+		if err := head(); err != nil {
+			return err
+		}
+		row := reflect.ValueOf(r).Elem()
+		for i := range cells {
+			cells[i] = cell(row.Field(i))
+		}
+		return c.Write(cells)
+	}
+	end = func() error {
+		if err := head(); err != nil {
+			return err
+		}
+		c.Flush()
+		return c.Error()
+	}
+	return put, end
+}

@@ -1,0 +1,165 @@
+package terminal
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"tare/desk/advise"
+	"tare/desk/apply"
+	"tare/desk/words"
+	"tare/notebook"
+	"tare/stats"
+)
+
+// Advice writes the rankings.
+func Advice(w io.Writer, a *advise.Advice, on Screen) error {
+	t := &text{Screen: on}
+	notes := common(a)
+	for i := range a.Rankings {
+		if i > 0 {
+			t.line("")
+		}
+		t.ranking(&a.Rankings[i], notes)
+	}
+	t.notes = notes
+	t.footnotes()
+	if len(a.Rankings) > 1 {
+		t.line("")
+		t.wrap("", "There are several rankings; --workload chooses one, and --format docker then prints what to apply.")
+	}
+	return t.flush(w)
+}
+
+// common are the reasons not to rank that several rankings have: they are said once, and referred to by number.
+func common(a *advise.Advice) (notes []string) {
+	first := map[string]int{}
+	for i := range a.Rankings {
+		for _, p := range a.Rankings[i].Apart {
+			why := words.Doubt(p.Reason)
+			if at, known := first[why]; !known {
+				first[why] = i
+			} else if at != i && !slices.Contains(notes, why) {
+				notes = append(notes, why)
+			}
+		}
+	}
+	return notes
+}
+
+func (t *text) ranking(r *advise.Ranking, common []string) {
+	t.head(r.Workload + " on " + r.Host)
+	t.line("")
+	t.wrap("", words.Ranking(r))
+	if len(r.Choices) > 0 {
+		t.line("")
+		t.choices(r)
+		for _, c := range r.Choices {
+			for _, d := range c.Doubts {
+				t.wrap("- ", fmt.Sprintf("number %d: %s", c.Rank, words.Clean(words.Doubt(d))))
+			}
+		}
+	}
+	for _, n := range words.Doubts(r.Doubts) {
+		t.wrap("- ", words.Clean(n))
+	}
+	if len(r.Apart) > 0 {
+		t.line("")
+		t.line("Not ranked:")
+		for _, l := range apart(r, common) {
+			t.wrap("- ", l)
+		}
+	}
+	if len(r.Choices) > 0 {
+		t.line("")
+		t.wrap("", fmt.Sprintf("What to apply, with --format: for number 1 %s. Another number: --pick N.", apply.Fitting(r.Choices[0].Treatment)))
+	}
+}
+
+// choices writes the table of the choices, and how to read it.
+func (t *text) choices(r *advise.Ranking) {
+	what := words.Clean(words.RankedName(r))
+	if u := words.RankedUnit(r); u != "" {
+		what += " [" + words.Clean(u) + "]"
+	}
+	cols := []column{{}, {gap: 2}, {head: what, gap: 2}, {head: "of bare metal", gap: 2}}
+	tied, near, leader, predicted := 0, 0, 0, false
+	for _, c := range r.Choices {
+		if c.Tied {
+			tied++
+		}
+		if c.Near {
+			near++
+		}
+		if c.Leads {
+			leader = c.Rank
+		}
+	}
+	for _, c := range r.Choices {
+		mark := ""
+		if c.Tied && tied > 1 {
+			mark = "="
+		}
+		value := words.Value(r, c)
+		if c.Predicted && !r.Defined(c) {
+			predicted = true
+			value += " predicted"
+		}
+		ratio := ""
+		switch {
+		case c.Treatment.Platform == notebook.BM && c.Ratio == 1:
+			ratio = "1"
+		case stats.Finite(c.Ratio):
+			ratio = words.Ranked(c.Ratio, c.RatioLow, c.RatioHigh)
+		}
+		for i, cell := range []string{fmt.Sprintf("%2s %2d", mark, c.Rank), words.Choice(c.Treatment, r.Networks), value, ratio} {
+			cols[i].cells = append(cols[i].cells, cell)
+		}
+	}
+	if !t.fits(cols) {
+		cols = cols[:3] // what is ranked is what is asked for
+	}
+	t.grid(cols, func(int) bool { return false })
+	t.line("")
+	how := "Ranked by the upper end of the 95 % interval."
+	if n := len(r.Choices) - 1; n > 1 {
+		how += fmt.Sprintf(" Comparisons are corrected for their number, %d.", n)
+	}
+	if tied > 1 {
+		how += fmt.Sprintf(" Choices marked (=) are not distinguishable from number %d, whose upper end is the lowest.", leader)
+	}
+	if near > 1 {
+		how += fmt.Sprintf(" Of these the first %d, estimated at no more than that upper end, stand in this order: %s.", near, words.TieRule)
+	}
+	if predicted {
+		how += " Choices marked as predicted were not measured: docs/model.md describes the model. A prediction is not distinguishable where the two intervals overlap."
+	}
+	t.wrap("", how)
+}
+
+// apart says each reason once, with the treatments that it is of; of those among the notes the number.
+func apart(r *advise.Ranking, notes []string) (lines []string) {
+	const most = 3
+	var order []string
+	names := map[string][]string{}
+	for _, p := range r.Apart {
+		why := words.Doubt(p.Reason)
+		if names[why] == nil {
+			order = append(order, why)
+		}
+		names[why] = append(names[why], words.Choice(p.Treatment, r.Networks))
+	}
+	for _, reason := range order {
+		n := names[reason]
+		if more := len(n) - most; more > 0 {
+			n = append(n[:most:most], fmt.Sprintf("and %d more", more))
+		}
+		why := words.Clean(reason)
+		if i := slices.Index(notes, reason); i >= 0 {
+			why = fmt.Sprintf("see [%d]", i+1)
+		}
+		lines = append(lines, strings.Join(n, ", ")+": "+why)
+	}
+	return lines
+}

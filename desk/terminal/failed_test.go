@@ -1,0 +1,77 @@
+package terminal_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"tare/desk/data"
+	"tare/desk/terminal"
+	"tare/desk/words"
+	"tare/notebook"
+)
+
+// A tenth of a row's trials may fail; more, or all of a round, keeps it from being ranked.
+func TestWhatFailsIsNotRanked(t *testing.T) {
+	l := newLab()
+	l.rounds = 10
+	fails := map[string]func(round, trial int) bool{
+		"few":   func(round, trial int) bool { return trial == 0 && round < 3 },
+		"many":  func(round, trial int) bool { return trial == 0 && round < 4 },
+		"round": func(round, _ int) bool { return round == 2 },
+	}
+	l.add(treatmentOf("bm", "", "", "", large), 4)
+	for _, provisioning := range []string{"few", "many", "round", "none"} {
+		l.add(treatmentOf("cn", "docker", "", provisioning, large), 4)
+	}
+	l.fail = func(id string, round, trial int) string {
+		for name, f := range fails {
+			if strings.Contains(id, name) && f(round, trial) {
+				return "killed"
+			}
+		}
+		return ""
+	}
+	s := read(t, data.Options{}, l.write(t))
+	for _, c := range []struct {
+		provisioning, failures string
+		lost                   int
+		unreliable             bool
+	}{
+		{"few", "3 of 30 trials failed: killed", 0, false}, {"many", "4 of 30 trials failed: killed", 0, true},
+		{"round", "3 of 30 trials failed: killed", 1, true}, {"none", "", 0, false},
+	} {
+		r := row(t, s, "cn/docker/"+c.provisioning+"/large")
+		failures := ""
+		if f, any := r.Failures(); any {
+			failures = words.Failures(f)
+		}
+		if failures != c.failures || r.Lost != c.lost || r.Unreliable() != c.unreliable {
+			t.Errorf("%s: %q, %d rounds lost, %v", c.provisioning, failures, r.Lost, r.Unreliable())
+		}
+	}
+	if !strings.Contains(words.Summary(s), "2 treatments are not ranked: too many of their trials failed.") || strings.Contains(words.Summary(s), "many docker") {
+		t.Error(words.Summary(s))
+	}
+}
+
+// What is left out for one reason is said once.
+func TestOmissionsByReason(t *testing.T) {
+	l := newLab().add(treatmentOf("bm", "", "", "", large), 4)
+	const why = "no VM with kvm: a long story"
+	for _, p := range []string{"vanilla", "pinned"} {
+		l.study.LeftOut = append(l.study.LeftOut, notebook.LeftOut{Treatment: treatmentOf("vm", "qemu", "kvm", p, large), Reason: why})
+	}
+	l.study.LeftOut = append(l.study.LeftOut, notebook.LeftOut{Treatment: treatmentOf("bm", "", "", "", half), Reason: "bare metal has no half core"})
+	s := read(t, data.Options{}, l.write(t))
+	if o := s.Omissions(); len(o) != 2 || len(o[0].Of) != 2 || o[0].Reason != why || len(o[1].Of) != 1 {
+		t.Errorf("%+v", o)
+	}
+	var b bytes.Buffer
+	if err := terminal.Summary(&b, s, terminal.Screen{}); err != nil {
+		t.Fatal(err)
+	}
+	if out := b.String(); strings.Count(out, why) != 1 || !strings.Contains(out, "ffmpeg vm vanilla kvm at large on bench and 1 more: "+why) || !strings.Contains(out, "ffmpeg bm at 0.5/1GB on bench: bare metal") {
+		t.Error(out)
+	}
+}

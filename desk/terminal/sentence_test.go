@@ -1,0 +1,68 @@
+package terminal_test
+
+import (
+	"testing"
+
+	"tare/desk/data"
+	"tare/desk/words"
+	"tare/notebook"
+)
+
+// ranked makes the rows of one place: bare metal, and a row for each of the ratios.
+func ranked(rows ...data.Row) *data.Summary {
+	bm := treatmentOf("bm", "", "", "", large)
+	s := &data.Summary{Rows: []data.Row{{Treatment: bm, Representative: true, Baseline: bm.ID, Trials: 5, Rounds: 5, Ratio: 1, RatioLow: 1, RatioHigh: 1}}}
+	for _, r := range rows {
+		r.Trials, r.Rounds, r.Baseline = 5, 5, bm.ID
+		s.Rows = append(s.Rows, r)
+	}
+	return s
+}
+
+func cost(platform, engine, accelerator, provisioning string, ratio, half float64) data.Row {
+	t := treatmentOf(platform, engine, accelerator, provisioning, large)
+	return data.Row{Treatment: t, Representative: t.Representative(), Ratio: ratio, RatioLow: ratio - half, RatioHigh: ratio + half}
+}
+
+func TestSentence(t *testing.T) {
+	pinned, vanilla := cost("cn", "docker", "", "pinned", 1.1, 0.02), cost("cn", "docker", "", "vanilla", 1.31, 0.04)
+	crun := cost("cn", "crun", "", "pinned", 1.11, 0.03)
+	wide := cost("cn", "crun", "", "vanilla", 1.4, 0.35)
+	vm, vmcn := cost("vm", "qemu", "kvm", "pinned", 1.5, 0.1), cost("vmcn", "crun", "kvm", "pinned", 1.9, 0.1)
+	doubtful := cost("cn", "lxc", "", "pinned", 0.9, 0.01)
+	doubtful.Doubtful = true
+	failing := cost("cn", "crun", "", "pinned", 0.8, 0.01)
+	failing.Failed = 2
+	baseFails := ranked(pinned)
+	baseFails.Rows[0].Failed, baseFails.Rows[0].Lost = 1, 1
+	baseFails.Rows[0].Doubts = []data.Doubt{data.TrialsFailed{Failed: 1, Trials: 5, Cause: data.Cause{Text: data.Text{First: "killed"}, Times: 1, Alone: true}}}
+	emulated := cost("vm", "qemu", "tcg", "pinned", 0.8, 0.01)
+	for _, c := range []struct {
+		name string
+		sum  *data.Summary
+		want string
+	}{
+		{"one is least", ranked(vanilla, pinned), "For ffmpeg at large, a pinned docker container costs least: 1.10 times bare metal (95 % interval 1.08 to 1.12); a vanilla docker container 1.31 (1.27 to 1.35)."},
+		{"alone", ranked(vanilla), "For ffmpeg at large, a vanilla docker container costs 1.31 times bare metal (95 % interval 1.27 to 1.35)."},
+		{"alone and free", ranked(cost("cn", "crun", "", "pinned", 1, 0.01)), "For ffmpeg at large, a pinned crun container is not distinguishable from bare metal: it costs 1.00 (0.99 to 1.01) times as much (95 % interval)."},
+		{"two least", ranked(vanilla, crun, pinned), "For ffmpeg at large, a pinned docker container and a pinned crun container cost least and are not distinguishable from each other: the first 1.10 times bare metal (95 % interval 1.08 to 1.12); the second 1.11 (1.08 to 1.14); a vanilla docker container 1.31 (1.27 to 1.35)."},
+		{"all alike but expensive", ranked(crun, pinned), "For ffmpeg at large, a pinned docker container and a pinned crun container are not distinguishable from each other: the first 1.10 times bare metal (95 % interval 1.08 to 1.12); the second 1.11 (1.08 to 1.14)."},
+		{"a wide one behind", ranked(pinned, vanilla, wide), "For ffmpeg at large, a pinned docker container and a vanilla crun container cost least and are not distinguishable from each other: the first 1.10 times bare metal (95 % interval 1.08 to 1.12); the second 1.40 (1.05 to 1.75); a vanilla docker container 1.31 (1.27 to 1.35)."},
+		{"all free", ranked(cost("cn", "crun", "", "pinned", 1, 0.01), cost("cn", "lxc", "", "pinned", 0.99, 0.02), cost("cn", "docker", "", "pinned", 1.01, 0.02), cost("cn", "podman", "", "pinned", 1.02, 0.03), cost("cn", "runc", "", "pinned", 1.03, 0.04)),
+			"For ffmpeg at large, nothing is distinguishable from bare metal: as multiples of it, with 95 % intervals, a pinned lxc container 0.99 (0.97 to 1.01), a pinned crun container 1.00 (0.99 to 1.01), a pinned docker container 1.01 (0.99 to 1.03), a pinned podman container 1.02 (0.99 to 1.05), and 1 more."},
+		{"never ranked", ranked(pinned, doubtful, emulated), "For ffmpeg at large, a pinned docker container costs 1.10 times bare metal (95 % interval 1.08 to 1.12). VMs were emulated here, so their figures do not represent a VM's cost. One treatment is not ranked: bare metal differed from itself by as much."},
+		{"fails", ranked(pinned, failing), "For ffmpeg at large, a pinned docker container costs 1.10 times bare metal (95 % interval 1.08 to 1.12). One treatment is not ranked: too many of its trials failed."},
+		{"bare metal fails", baseFails, "For ffmpeg at large, a pinned docker container costs 1.10 times bare metal (95 % interval 1.08 to 1.12). Of bare metal itself, 1 of 5 trials failed: killed; failed trials do not count."},
+		{"nothing to rank", ranked(emulated), "For ffmpeg at large, nothing that was measured can be ranked. VMs were emulated here, so their figures do not represent a VM's cost."},
+		{"expensive ones", ranked(pinned, vanilla, vm, vmcn, cost("vm", "qemu", "kvm", "vanilla", 2.5, 0.1), cost("vmcn", "crun", "kvm", "vanilla", 3, 0.1)),
+			"For ffmpeg at large, a pinned docker container costs least: 1.10 times bare metal (95 % interval 1.08 to 1.12); a vanilla docker container 1.31 (1.27 to 1.35); a pinned VM 1.50 (1.40 to 1.60); a pinned crun container in a VM 1.90 (1.80 to 2.00); 2 more cost up to 3.00 (2.90 to 3.10)."},
+		{"none", &data.Summary{}, "Nothing was measured."},
+	} {
+		for i := range c.sum.Rows {
+			c.sum.Rows[i].Metric = notebook.Metric{Name: "execution time", Unit: "s"}
+		}
+		if got := words.Summary(c.sum); got != c.want {
+			t.Errorf("%s:\n got %s\nwant %s", c.name, got, c.want)
+		}
+	}
+}

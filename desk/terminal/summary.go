@@ -1,0 +1,227 @@
+package terminal
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+
+	"tare/desk/data"
+	"tare/desk/words"
+	"tare/notebook"
+	"tare/stats"
+)
+
+// Summary writes the answer, the tables of the rows, and beneath them every doubt in brief; the report has them in full.
+// Headings are bold and what is not ranked is dim.
+func Summary(w io.Writer, s *data.Summary, on Screen) error {
+	t := &text{Screen: on}
+	t.wrap("", words.Summary(s))
+	for _, rows := range s.Tables() {
+		t.line("")
+		t.rows(rows, s)
+		t.secondary(rows, s)
+	}
+	t.footnotes()
+	var lines []string
+	for _, a := range s.AA {
+		lines = append(lines, words.Check(s, a))
+	}
+	t.list("A/A check: bare metal against itself", lines)
+	lines = nil
+	for _, r := range s.Ruler {
+		where := notebook.Treatment{Platform: r.Platform, Engine: r.Engine, Accelerator: r.Accelerator}
+		l := fmt.Sprintf("%s: %s for an empty process (%s to %s over %s), round trip %s",
+			words.Treatment(where), words.Seconds(r.Median), words.Seconds(r.Low), words.Seconds(r.High), words.Count(r.Guests, "guest"), words.Seconds(r.RoundTrip))
+		if len(s.Hosts) > 1 {
+			l = r.Host + ", " + l
+		}
+		lines = append(lines, l)
+	}
+	t.list("The ruler's own cost", lines)
+	lines = nil
+	for _, o := range s.Omissions() {
+		what := words.LeftOut(s, o.Of[0])
+		if more := len(o.Of) - 1; more > 0 {
+			what += fmt.Sprintf(" and %d more", more)
+		}
+		lines = append(lines, what+": "+o.Reason)
+	}
+	t.list("Left out", lines)
+	lines = nil
+	for _, x := range s.Warnings {
+		lines = append(lines, fmt.Sprintf("%s (%s of %s)", words.Text(x.Text), words.Count(x.Count, "trial"), words.Count(len(x.Treatments), "treatment")))
+	}
+	t.list("Warnings", lines)
+	t.list("Notes", words.Doubts(s.Doubts))
+	return t.flush(w)
+}
+
+func (t *text) rows(rows []*data.Row, s *data.Summary) {
+	r := rows[0]
+	head := words.Place(r)
+	if on := words.Online(s, r); on != "" {
+		head += " " + on
+	}
+	head += ": " + r.Metric.Name
+	if r.Metric.Unit != "" {
+		head += " in " + r.Metric.Unit
+	}
+	for i := range s.Rows {
+		if o := &s.Rows[i]; o.HostID == r.HostID && o.Treatment.Workload == r.Treatment.Workload && o.Image != r.Image {
+			head += ", " + r.Image.Words()
+			break
+		}
+	}
+	t.wrap("", head)
+
+	cols := names(rows, s)
+	n := len(cols)
+	cols = append(cols, column{head: "mean", gap: 2, right: true}, column{head: "95 %", gap: 1},
+		column{head: "ratio", gap: 2, right: true}, column{head: "95 %", gap: 1}, column{head: "trials", gap: 2, right: true}, column{gap: 2})
+	for _, r := range rows {
+		mean, meanOf := meanFigure(r.Mean, r.MeanLow, r.MeanHigh)
+		ratio, ratioOf := ratioFigure(r)
+		trials := fmt.Sprint(r.Trials)
+		if r.Failed > 0 {
+			trials = fmt.Sprintf("%d, %d failed", r.Trials, r.Failed)
+		}
+		for c, cell := range []string{mean, meanOf, ratio, ratioOf, trials, t.mark(footnotes(r.Doubts))} {
+			cols[n+c].cells = append(cols[n+c].cells, data.Printable(cell))
+		}
+	}
+	// Too narrow: the mean goes first, with its interval (the ratio is what is asked for), then the count of trials.
+	if !t.fits(cols) {
+		cols = slices.Delete(cols, n, n+2)
+	}
+	if !t.fits(cols) {
+		cols = slices.Delete(cols, n+2, n+3)
+	}
+	t.grid(cols, faint(rows))
+}
+
+// secondary writes the secondary metrics of the rows, where their workload has such: as many beside each other as fit,
+// the others beneath. What is the same in every row is said once.
+func (t *text) secondary(rows []*data.Row, s *data.Summary) {
+	var metrics []notebook.Metric
+	for i := range rows {
+		for _, a := range rows[i].Secondary {
+			if !slices.Contains(metrics, a.Metric) {
+				metrics = append(metrics, a.Metric)
+			}
+		}
+	}
+	first := names(rows, s)
+	var cols []column
+	var constant []string
+	for _, m := range metrics {
+		head := data.Printable(m.Name)
+		if m.Unit != "" && m.Unit != "1" {
+			head += ", " + data.Printable(m.Unit)
+		}
+		mean, half := column{right: true}, column{}
+		same := true
+		var one *data.Secondary
+		for i := range rows {
+			at := slices.IndexFunc(rows[i].Secondary, func(a data.Secondary) bool { return a.Metric == m })
+			if at < 0 {
+				mean.cells, half.cells = append(mean.cells, "-"), append(half.cells, "")
+				continue
+			}
+			a := &rows[i].Secondary[at]
+			if one == nil {
+				one = a
+			}
+			// Of one round there is no interval, but there may be nothing to know of it either.
+			same = same && a.Mean == one.Mean && !(a.Low < a.High)
+			v, of := meanFigure(a.Mean, a.Low, a.High)
+			mean.cells, half.cells = append(mean.cells, v), append(half.cells, of)
+		}
+		if same && len(rows) > 1 && stats.Finite(one.Mean) {
+			constant = append(constant, fmt.Sprintf("%s %.4g", head, one.Mean))
+			continue
+		}
+		// A name stands over the value and its interval together.
+		both := column{head: head, gap: 2}
+		for i := range rows {
+			both.cells = append(both.cells, line([]column{mean, {gap: 1, cells: half.cells}}, func(c column) string { return c.cells[i] }))
+		}
+		cols = append(cols, both)
+	}
+	for len(cols) > 0 {
+		n := 1
+		for n < len(cols) && t.fits(append(slices.Clone(first), cols[:n+1]...)) {
+			n++
+		}
+		t.line("")
+		t.grid(append(slices.Clone(first), cols[:n]...), faint(rows))
+		cols = cols[n:]
+	}
+	if len(constant) > 0 {
+		t.wrap("", "The same for all: "+strings.Join(constant, "; ")+".")
+	}
+}
+
+// names are the columns that say which row it is.
+func names(rows []*data.Row, s *data.Summary) []column {
+	instance, platform, network := column{head: "instance"}, column{head: "platform", gap: 2}, column{head: "network", gap: 2}
+	for i := range rows {
+		name := rows[i].Treatment.Instance.Name
+		if i > 0 && rows[i-1].Treatment.Instance.Name == name {
+			name = ""
+		}
+		instance.cells = append(instance.cells, data.Printable(name))
+		platform.cells = append(platform.cells, data.Printable(words.Treatment(rows[i].Treatment)))
+		network.cells = append(network.cells, data.Printable(rows[i].Treatment.Network))
+	}
+	if s.Networks(rows[0].Treatment.Workload) {
+		return []column{instance, platform, network}
+	}
+	return []column{instance, platform}
+}
+
+// meanFigure writes a mean and the half width of its interval, which lies evenly about it.
+func meanFigure(mean, low, high float64) (value, half string) {
+	switch {
+	case math.IsNaN(mean):
+		return "-", ""
+	case !stats.Finite(low) || !stats.Finite(high):
+		return fmt.Sprintf("%.4g", mean), "none"
+	case high == low:
+		return fmt.Sprintf("%.4g", mean), "±0"
+	}
+	// Two digits of the half width.
+	h := (high - low) / 2
+	d := min(max(1-int(math.Floor(math.Log10(h))), 0), 9)
+	return fmt.Sprintf("%.*f", d, mean), fmt.Sprintf("±%.*f", d, h)
+}
+
+// ratioFigure writes a row's ratio and its interval.
+func ratioFigure(r *data.Row) (ratio, of string) {
+	switch {
+	case math.IsNaN(r.Ratio):
+		return "-", ""
+	case r.IsBaseline():
+		return "1", "baseline"
+	case !stats.Finite(r.RatioLow) || !stats.Finite(r.RatioHigh):
+		return fmt.Sprintf("%.2f", r.Ratio), "none"
+	}
+	d, to := words.Decimals(r.RatioHigh-r.RatioLow, 2), "–"
+	if r.RatioLow < 0 {
+		to = " to "
+	}
+	return fmt.Sprintf("%.*f", d, r.Ratio), fmt.Sprintf("%.*f%s%.*f", d, r.RatioLow, to, d, r.RatioHigh)
+}
+
+// faint says which rows are not ranked.
+func faint(rows []*data.Row) func(int) bool {
+	return func(i int) bool { return !rows[i].Representative || rows[i].Doubtful }
+}
+
+func footnotes(doubts []data.Doubt) (notes []string) {
+	for _, d := range doubts {
+		notes = append(notes, words.Footnote(d))
+	}
+	return notes
+}

@@ -1,0 +1,353 @@
+package words
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tare/desk/data"
+	"tare/desk/explain"
+	"tare/notebook"
+	"tare/stats"
+)
+
+// Sentences about accounts are made by rules. A part is named as a cause only where its interval excludes 0 though it was
+// picked from all of them (explain.Part.Cause), a metric that the baseline has too only where their difference does; a share
+// is of the overhead, and there is none where the overhead is not significant.
+
+// parts are the categories of an account in words: as they are labelled, and as what an overhead is attributed to.
+var parts = map[string]struct{ label, cause string }{
+	explain.User:         {"running user", "running its own code"},
+	explain.System:       {"running system", "the kernel running for it"},
+	explain.Throttled:    {"throttled", "throttling"},
+	explain.Core:         {"waiting for a core", "waiting for a core"},
+	explain.IO:           {"I/O", "waiting for I/O"},
+	explain.Waiting:      {"other waiting", "waiting for something else"},
+	explain.Hypervisor:   {"hypervisor", "the hypervisor"},
+	explain.Unexplained:  {"unexplained", "unexplained"},
+	notebook.WallBlock:   {label: "waiting for a block device"},
+	notebook.WallNetwork: {label: "waiting for a socket"},
+	notebook.WallFutex:   {label: "waiting for each other (futex)"},
+	notebook.WallSleep:   {label: "sleeping"},
+	notebook.WallOther:   {label: "waiting for anything else"},
+}
+
+// Part labels a category of an account, by its key: "waiting for a core".
+func Part(key string) string { return cmp.Or(parts[key].label, key) }
+
+// Against says what an account's baseline is: "bare metal", "bare metal with 1 core", "pinned". Empty: there is none.
+func Against(a *explain.Account) string {
+	if a.Baseline == nil {
+		return ""
+	}
+	return against(a.Against)
+}
+
+func against(b explain.Against) string {
+	switch {
+	case b.Provisioning != "":
+		return b.Provisioning
+	case b.Cores > 0:
+		return "bare metal with " + cores(b.Cores)
+	}
+	return "bare metal"
+}
+
+// AccountPlace names what an account's treatment is compared within.
+func AccountPlace(a *explain.Account) string {
+	p := Place(a.Row)
+	if a.OtherImages {
+		p += data.Printable(", " + a.Row.Image.Words())
+	}
+	return p
+}
+
+// evidence is a metric that says how a part came about: of those that differ significantly from the baseline's, the first.
+var evidence = []struct {
+	part, of string
+	say      string // with the value, and the baseline's
+}{
+	{explain.User, "node_migrations", "threads were moved to another NUMA node %s times per trial, against %s"},
+	{explain.User, "cache_migrations", "threads were moved to a core with another cache %s times per trial, against %s"},
+	{explain.User, "migrations", "threads were moved to another core %s times per trial, against %s"},
+	{explain.System, "cgroup_s", "by samples, cgroup accounting took %s s per trial, against %s s"},
+	{explain.System, "minor_faults", "%s page faults per trial, against %s"},
+	{explain.System, "switches", "%s context switches per trial, against %s"},
+	{explain.Core, "preemptions", "threads had to leave their core %s times per trial, against %s"},
+	{explain.IO, "major_faults", "%s page faults per trial that had to read, against %s"},
+	{explain.IO, "read_bytes", "%s bytes were read per trial, against %s"},
+	{explain.IO, "written_bytes", "%s bytes were written per trial, against %s"},
+	{explain.Waiting, "waits", "threads waited %s times per trial, against %s"},
+	{explain.Hypervisor, "steal_s", "the hypervisor under this machine took %s s per trial, against %s s"},
+}
+
+// Account says an account in plain words.
+func Account(s *data.Summary, a *explain.Account) string {
+	switch {
+	case a.Baseline == nil:
+		return alone(s, a)
+	case a.Against.Provisioning != "":
+		return comparison(s, a)
+	}
+	label, than := Label(s, a.Row), against(a.Against)
+	emulated := ""
+	if a.Emulated {
+		emulated = " (emulated, which does not represent a VM's cost)"
+	}
+	subject := label + emulated
+	more := "more"
+	if a.Overhead.Value < 0 {
+		more = "less"
+	}
+	switch {
+	case a.Rounds == 0:
+		return subject + " has no account; its notes say why."
+	case !a.Overhead.HasInterval():
+		return fmt.Sprintf("%s took %s %s than %s in its only round; one round has no interval.", subject, Seconds(math.Abs(a.Overhead.Value)), more, than)
+	case !a.Significant() && metricDiffers(a):
+		r := a.Row
+		return fmt.Sprintf("%s: its trials took as long as those of %s, as they do where the load comes at a fixed rate, so an account of their time does not explain its %s, which is %s.",
+			subject, than, data.Printable(r.Metric.Name), Times(stats.Quotient{Value: r.Ratio, Low: r.RatioLow, High: r.RatioHigh}, "bare metal's"))
+	case !a.Significant():
+		return fmt.Sprintf("%s is not distinguishable from %s: its overhead is within the noise (%s).", subject, than, between(a.Overhead)) + trust(a)
+	case a.Row.Treatment.AA:
+		return fmt.Sprintf("%s took %s %s than %s (%s), although both are bare metal: the host was unsteady by as much, so this is no overhead.", subject, Seconds(math.Abs(a.Overhead.Value)), more, than, between(a.Overhead))
+	case a.Times.HasInterval():
+		subject += " takes " + Times(a.Times, "as long as "+than)
+	default:
+		subject += fmt.Sprintf(" took %s %s than %s", Seconds(math.Abs(a.Overhead.Value)), more, than)
+	}
+	return subject + ": " + causes(a) + "." + trust(a)
+}
+
+// comparison says an account of the slower of two provisionings against the faster, in plain words.
+func comparison(s *data.Summary, a *explain.Account) string {
+	slower := a.Row.Treatment.Provisioning
+	said := strings.Replace(Label(s, a.Row), slower, a.Baseline.Treatment.Provisioning, 1)
+	if a.Emulated {
+		said += ", emulated,"
+	}
+	said += " is faster than " + slower + " here"
+	if c := a.Causes(); len(c) > 0 && c[0].Key != explain.Unexplained {
+		said += " because " + causes(a)
+	} else {
+		said += ": " + causes(a)
+	}
+	if a.Times.HasInterval() {
+		said += "; " + slower + " takes " + Times(a.Times, "as long")
+	}
+	return said + "." + trust(a)
+}
+
+// alone says what a treatment's own time went on, where there is no baseline.
+func alone(s *data.Summary, a *explain.Account) string {
+	label := Label(s, a.Row)
+	if !stats.Finite(a.Elapsed.Value) || !(a.Elapsed.Value > 0) || len(a.Spent) == 0 {
+		return label + " has no account; its notes say why."
+	}
+	all := 0.0
+	for _, s := range a.Spent {
+		all += s.Seconds.Value
+	}
+	spent := slices.Clone(a.Spent)
+	slices.SortStableFunc(spent, func(x, y explain.Spent) int { return cmp.Compare(y.Seconds.Value, x.Seconds.Value) })
+	var on []string
+	for _, s := range spent {
+		if part := s.Seconds.Value / all; part >= explain.LeastShare && len(on) <= explain.MostCauses {
+			on = append(on, fmt.Sprintf("%.0f %% %s", 100*part, Part(s.Key)))
+		}
+	}
+	if a.Row.Treatment.Platform == notebook.BM {
+		label += ", the baseline,"
+	}
+	label += " took " + Seconds(a.Elapsed.Value)
+	if len(on) > 0 {
+		label += "; its traced trials spent " + strings.Join(on, ", ")
+		if a.Coarse {
+			label += ", of what is known"
+		}
+	}
+	return label + "."
+}
+
+// metricDiffers says whether the workload's metric is not the elapsed time, and differs from bare metal's where the time
+// does not.
+func metricDiffers(a *explain.Account) bool {
+	other := slices.ContainsFunc(a.Doubts, func(d data.Doubt) bool { _, is := d.(explain.OtherMetric); return is })
+	r := a.Row
+	return other && a.Baseline.Treatment.ID == r.Baseline && (r.RatioLow > 1 || r.RatioHigh < 1)
+}
+
+// causes says what the overhead is attributed to, in words that follow a colon or "because".
+func causes(a *explain.Account) string {
+	all := a.Causes()
+	if len(all) == 0 {
+		return fmt.Sprintf("none of the %d parts of the overhead is significant", len(a.Parts))
+	}
+	less := ""
+	if a.Overhead.Value < 0 {
+		less = "less "
+	}
+	var list []string
+	for i, p := range all {
+		of := share(p.Share)
+		var s string
+		switch {
+		case p.Key == explain.Unexplained && i == 0:
+			s = of + " of the overhead is unexplained, its largest significant part"
+		case p.Key == explain.Unexplained:
+			s = of + " is unexplained"
+		case i == 0:
+			s = of + " of the overhead is " + less + parts[p.Key].cause
+		default:
+			s = of + " is " + less + parts[p.Key].cause
+		}
+		if e := evident(a, p); e != "" {
+			s += " (" + e + ")"
+		}
+		list = append(list, s)
+	}
+	if c := counter(a); c != "" {
+		list = append(list, c)
+	}
+	return strings.Join(list, "; ")
+}
+
+// counter says the largest part on the other side; empty where there is none.
+func counter(a *explain.Account) string {
+	most := a.Offset()
+	if most == nil {
+		return ""
+	}
+	how := "less "
+	if a.Overhead.Value < 0 {
+		how = "more "
+	}
+	q := most.Share
+	q.Value, q.Low, q.High = -q.Value, -q.High, -q.Low
+	if most.Key == explain.Unexplained {
+		return share(q) + " in the other direction is unexplained"
+	}
+	return how + parts[most.Key].cause + " reduces it by " + share(q)
+}
+
+// evident is what a metric says about a part; empty where none that is significant does.
+func evident(a *explain.Account, p *explain.Part) string {
+	switch p.Key {
+	case explain.Throttled:
+		spent, of := totalOf(a, "throttled_periods"), totalOf(a, "periods")
+		if of > 0 && spent > 0 && p.Seconds.Value > 0 {
+			return fmt.Sprintf("the CPU quota was exhausted in %.0f of %.0f periods", spent, of)
+		}
+	case explain.Core:
+		if at, ok := slowest(a.Spread, notebook.RunQueue, ""); ok && p.Seconds.Value > 0 {
+			return "one wait for a core in 100 took " + Seconds(at) + " or more"
+		}
+	}
+	for _, e := range evidence {
+		if e.part != p.Key {
+			continue
+		}
+		for i := range a.Figures {
+			if f := &a.Figures[i]; f.Of == e.of && f.Before.N > 0 && f.Significant() && f.More.Value > 0 == (p.Seconds.Value > 0) {
+				return fmt.Sprintf(e.say, quantity(f.Mean.Value), quantity(f.Before.Value))
+			}
+		}
+	}
+	if p.Key == explain.Hypervisor && p.Seconds.Value > 0 {
+		if n := totalOf(a, "exits"); n > 0 {
+			return "virtual CPUs exited " + quantity(n/float64(max(a.Traced-a.Failed, 1))) + " times per trial"
+		}
+	}
+	return ""
+}
+
+// totalOf is a metric's sum over all traced trials; 0 where there is none. By reason or by device there may be more of it.
+func totalOf(a *explain.Account, of string) float64 {
+	for i := range a.Figures {
+		if f := &a.Figures[i]; f.Name == of {
+			return f.Total
+		}
+	}
+	return 0
+}
+
+// slowest is what one value in a hundred of a distribution of the work is at least; seconds. Of a bucket its lower end is
+// known to be reached.
+func slowest(all []notebook.Distribution, what, of string) (float64, bool) {
+	var counts [data.Buckets]int64
+	n := int64(0)
+	for _, d := range all {
+		if d.What != what || d.Of != of || d.Unit != "s" || d.Role != notebook.RoleWork && d.Role != notebook.RoleVCPU {
+			continue
+		}
+		for i, c := range d.Counts[:min(len(d.Counts), data.Buckets)] {
+			counts[i] += max(c, 0)
+			n += max(c, 0)
+		}
+	}
+	above := int64(0)
+	for i := len(counts) - 1; i > 0; i-- {
+		if above += counts[i]; above*100 >= n && n > 0 {
+			return math.Ldexp(1e-9, i), true
+		}
+	}
+	return 0, false
+}
+
+// trust follows the sentence of what the A/A check makes doubtful.
+func trust(a *explain.Account) string {
+	if a.Doubtful {
+		return " This is not to be trusted: bare metal differed from itself by as much."
+	}
+	return ""
+}
+
+// Traced says what the tracers cost, and in how many trials and rounds they observed a treatment.
+func Traced(a *explain.Account) string {
+	if a.Traced == a.Failed {
+		return Count(a.Traced, "traced trial") + ", all failed"
+	}
+	s := fmt.Sprintf("%s, %s", Count(a.Traced-a.Failed, "traced trial"), Count(a.Rounds, "round"))
+	if a.Lost > 0 {
+		s += ", " + Count(int(min(a.Lost, math.MaxInt32)), "event") + " lost"
+	}
+	if !a.TracerCost.HasInterval() {
+		return s + "; the tracers' cost is not known"
+	}
+	s += "; tracing took " + Times(a.TracerCost, "as long")
+	if a.TracerCost.High < 1 {
+		s += ", which is chance: tracers make nothing faster"
+	}
+	return s
+}
+
+// share writes a share with its interval, "92 % (88 to 96)".
+func share(q stats.Quotient) string {
+	if !q.HasInterval() {
+		return Percent(q.Value)
+	}
+	return Percent(q.Value) + " (" + Hundredths(q.Low) + " to " + Hundredths(q.High) + ")"
+}
+
+// Times writes "1.50 times bare metal (1.45–1.55)", with as many decimals as the interval deserves.
+func Times(q stats.Quotient, of string) string {
+	d := Decimals(q.High-q.Low, 2)
+	return fmt.Sprintf("%.*f times %s (%.*f–%.*f)", d, q.Value, of, d, q.Low, d, q.High)
+}
+
+// between writes an interval of time, "−3 to 12 ms".
+func between(e stats.Estimate) string {
+	name, by := Scale(max(math.Abs(e.Low), math.Abs(e.High)))
+	return strings.ReplaceAll(fmt.Sprintf("%.3g to %.3g %s", e.Low*by, e.High*by, name), "-", "−")
+}
+
+func cores(n float64) string {
+	if n == 1 {
+		return "1 core"
+	}
+	return strconv.FormatFloat(n, 'g', -1, 64) + " cores"
+}

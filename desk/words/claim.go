@@ -1,0 +1,410 @@
+package words
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tare/desk/claims"
+	"tare/desk/data"
+	"tare/notebook"
+	"tare/stats"
+)
+
+// Verdicts counts verdicts, and says how they were corrected.
+func Verdicts(vs []claims.Verdict) string {
+	if len(vs) == 0 {
+		return "There are no claims."
+	}
+	count := map[claims.Answer]int{}
+	tested := 0
+	for _, v := range vs {
+		count[v.Answer]++
+		if v.Tested {
+			tested++
+		}
+	}
+	var parts []string
+	for _, a := range claims.Answers {
+		parts = append(parts, fmt.Sprintf("%d %s", count[a], answers(a, count[a])))
+	}
+	s := fmt.Sprintf("Of %s, %s.", Count(len(vs), "claim"), list(parts))
+	if tested > 0 {
+		s += fmt.Sprintf(" Corrected for testing %s together: in at most %.0f %% of runs is any \"holds\" or \"does not hold\" wrong, if the means of rounds are normally distributed.", Count(tested, "claim"), 100*stats.Alpha)
+	}
+	return s
+}
+
+// answers is an answer behind a count: "3 hold here".
+func answers(a claims.Answer, n int) string {
+	many := map[claims.Answer]string{claims.Holds: "hold here", claims.DoesNotHold: "do not hold here", claims.NotDecided: "are not decided", claims.NotTestable: "are not testable here"}
+	one := map[claims.Answer]string{claims.Holds: "holds here", claims.DoesNotHold: "does not hold here", claims.NotDecided: "is not decided", claims.NotTestable: "is not testable here"}
+	if n == 1 {
+		return one[a]
+	}
+	return many[a]
+}
+
+// Published writes a claim's published number, "2.4, ratio to a vanilla VM"; empty where it has none.
+func Published(c claims.Claim) string {
+	p := c.Published
+	switch {
+	case p == nil:
+		return ""
+	case p.Low == p.High:
+		return fmt.Sprintf("%g, %s", p.Low, p.What)
+	}
+	return fmt.Sprintf("%g to %g, %s", p.Low, p.High, p.What)
+}
+
+// Verdict says in a line why a verdict is as it is: the evidence in brief, how many rounds would decide, what is missing.
+func Verdict(v *claims.Verdict) string {
+	if v.Answer == claims.NotTestable {
+		var parts []string
+		for _, r := range reasons(v.Missing) {
+			parts = append(parts, r.text())
+		}
+		return strings.Join(parts, "; ")
+	}
+	e := v.Evidence[v.Deciding]
+	s := fmt.Sprintf("%s: %s, wanted %s", Comparison(e.Comparison), Figure(e), Region(e.Wanted))
+	switch {
+	case v.Answer != claims.NotDecided:
+		if n := len(v.Evidence); n > 1 {
+			s += fmt.Sprintf(" (%d of %d comparisons)", v.Alike, n)
+		}
+	case e.Rounds < 2:
+		s += "; at least two rounds are needed"
+	case math.IsInf(v.Rounds, 0):
+		s += fmt.Sprintf("; more than %d rounds would be needed (%d now): it is too close to a bound", claims.MostRounds, e.Rounds)
+	default:
+		s += fmt.Sprintf("; about %.0f rounds would decide (%d now)", v.Rounds, e.Rounds)
+	}
+	switch paper := v.Claim.PaperCHR; {
+	case paper == 0 || v.CHRHigh == 0:
+	case v.CHRLow == v.CHRHigh:
+		s += fmt.Sprintf("; at a CHR of %.2g, the paper's is %.2g", v.CHRLow, paper)
+	default:
+		s += fmt.Sprintf("; at a CHR of %.2g to %.2g, the paper's is %.2g", v.CHRLow, v.CHRHigh, paper)
+	}
+	return s
+}
+
+// Comparison says what is compared: "cn docker vanilla / bm, ffmpeg at large".
+func Comparison(c claims.Comparison) string {
+	s := term(c.Over)
+	if c.Below != nil {
+		s += ", against " + term(*c.Below)
+	}
+	for _, f := range c.Failed {
+		s += fmt.Sprintf(", where %d of %d trials of %s failed and do not count", f.Failed, f.Trials, Claimed(f.Treatment))
+	}
+	return s
+}
+
+func term(t claims.Term) string {
+	return Claimed(t.Of) + " / " + Claimed(t.To) + ", " + placed(t.At)
+}
+
+// Claimed names a treatment in few words: "cn docker vanilla".
+func Claimed(t notebook.Treatment) string {
+	parts := []string{t.Platform, t.Engine, t.Provisioning}
+	if t.Platform == notebook.VM && t.Engine == "qemu" {
+		parts[1] = "" // there is no other
+	}
+	if t.Network != "" {
+		parts = append(parts, "network "+t.Network)
+	}
+	return join(append(parts, Rung(t.Isolation)))
+}
+
+func placed(p claims.Place) string {
+	s := notebook.Label(p.Workload, p.Params) + " at " + p.Instance
+	if p.HostCores > 0 {
+		s += fmt.Sprintf(" on %d host cores", p.HostCores)
+	}
+	if p.Host != "" {
+		s += " on " + p.Host
+	}
+	return s
+}
+
+// Figure writes a comparison's ratio, "1.02 (1.00 to 1.04)".
+func Figure(e claims.Evidence) string {
+	if !stats.Finite(e.Ratio) {
+		return "no ratio"
+	}
+	return Interval(e.Ratio, e.Low, e.High)
+}
+
+// Region says which ratios a hypothesis allows: "at least 1.02".
+func Region(r claims.Region) string {
+	figure := func(f float64) string { return strconv.FormatFloat(math.Round(f*1000)/1000, 'f', -1, 64) }
+	switch {
+	case math.IsInf(r.High, 1):
+		return "at least " + figure(r.Low)
+	case r.Low == 0:
+		return "at most " + figure(r.High)
+	}
+	return "from " + figure(r.Low) + " to " + figure(r.High)
+}
+
+func rangeOf(r claims.Range) string {
+	switch {
+	case r.AtMost == 0:
+		return fmt.Sprintf("at least %g", r.AtLeast)
+	case r.AtLeast == 0:
+		return fmt.Sprintf("at most %g", r.AtMost)
+	case r.AtLeast == r.AtMost:
+		return fmt.Sprintf("%g", r.AtLeast)
+	}
+	return fmt.Sprintf("%g to %g", r.AtLeast, r.AtMost)
+}
+
+// Selector says which treatments are chosen.
+func Selector(s claims.Selector) string {
+	var parts []string
+	for _, v := range []claims.Values{s.Workload, s.Platform, s.Engine, s.Provisioning} {
+		if len(v) > 0 {
+			parts = append(parts, strings.Join(v, " or "))
+		}
+	}
+	for _, k := range slices.Sorted(maps.Keys(s.Params)) {
+		parts = append(parts, k+"="+s.Params[k])
+	}
+	if len(s.Network) > 0 {
+		parts = append(parts, "network "+strings.Join(s.Network, " or "))
+	}
+	if len(s.Isolation) > 0 {
+		parts = append(parts, "isolation "+strings.Join(s.Isolation, " or "))
+	}
+	if len(s.Instance) > 0 {
+		parts = append(parts, "at "+strings.Join(s.Instance, " or "))
+	}
+	if s.Cores != nil {
+		parts = append(parts, "with "+rangeOf(*s.Cores)+" cores")
+	}
+	if s.HostCores != nil {
+		parts = append(parts, "on "+rangeOf(*s.HostCores)+" host cores")
+	}
+	if s.CHR != nil {
+		parts = append(parts, "with a CHR of "+rangeOf(*s.CHR))
+	}
+	if len(parts) == 0 {
+		return "anything"
+	}
+	return strings.Join(parts, " ")
+}
+
+// Selectors says which treatments are chosen, each once.
+func Selectors(all []claims.Selector) (texts []string) {
+	for _, s := range all {
+		if t := Selector(s); !slices.Contains(texts, t) {
+			texts = append(texts, t)
+		}
+	}
+	return texts
+}
+
+// Gap says a comparison that cannot be made, and why.
+func Gap(g claims.Gap) string {
+	if g.LeftOut == nil {
+		return Doubt(g.Reason)
+	}
+	return Claimed(*g.LeftOut) + " was " + Doubt(g.Reason)
+}
+
+// Gaps says gaps, each once.
+func Gaps(all []claims.Gap) (texts []string) {
+	for _, g := range all {
+		if t := Gap(g); !slices.Contains(texts, t) {
+			texts = append(texts, t)
+		}
+	}
+	return texts
+}
+
+// claimDoubt says why a comparison cannot be made; false where it is none of these.
+func claimDoubt(d data.Doubt) (string, bool) {
+	here := func(all []string) string {
+		const most = 6
+		if len(all) > most {
+			all = append(all[:most:most], "…")
+		}
+		if len(all) == 0 {
+			return "none"
+		}
+		return strings.Join(all, ", ")
+	}
+	switch d := d.(type) {
+	case claims.OnlyEmulated:
+		return d.Platform + " was only emulated (tcg): needs a host with KVM", true
+	case claims.Unmeasured:
+		return Claimed(d.Treatment) + " was not measured yet", true
+	case claims.EveryTrialFailed:
+		return "every trial of " + Claimed(d.Treatment) + " failed", true
+	case claims.WithinUnsteadiness:
+		return "the A/A check excludes 1: bare metal differed from itself by as much as from " + Claimed(d.Treatment), true
+	case claims.Unsteady:
+		return fmt.Sprintf("the A/A check excludes 1: bare metal differed from itself by a factor of up to %.3g at %s", d.Factor, placed(d.At)), true
+	case claims.NeedsHostCores:
+		var has []string
+		for _, n := range d.Here {
+			has = append(has, strconv.Itoa(n))
+		}
+		return fmt.Sprintf("needs a host with %s cores; here: %s", rangeOf(d.Range), here(has)), true
+	case claims.NeedsCHR:
+		var has []string
+		for _, c := range d.Here {
+			if t := strconv.FormatFloat(c, 'g', 3, 64); !slices.Contains(has, t) {
+				has = append(has, t)
+			}
+		}
+		if d.Range.AtMost > 0 && d.Range.AtLeast == 0 {
+			return fmt.Sprintf("needs %s with a CHR of at most %g (2 cores on a host with at least %.0f); here: %s", Selector(d.Of), d.Range.AtMost, 2/d.Range.AtMost, here(has)), true
+		}
+		return fmt.Sprintf("needs %s with a CHR of %s; here: %s", Selector(d.Of), rangeOf(d.Range), here(has)), true
+	case claims.PaperLeavesOut:
+		return Selector(d.Of) + " was measured only where the paper leaves it out: " + d.Why, true
+	case claims.NeedsSize:
+		return fmt.Sprintf("needs %s; measured: %s", Selector(d.Of), strings.Join(d.Here, ", ")), true
+	case claims.NotStudied:
+		return Selector(d.Of) + " is not in these studies", true
+	case claims.NotTogether:
+		return "no study has these on one host, at one size and otherwise alike: " + strings.Join(Selectors(d.Of), "; "), true
+	case claims.NeedsTwo:
+		switch d.Over {
+		case claims.OverInstance:
+			return fmt.Sprintf("needs %s at two sizes at least; measured: %s", Selector(d.Of), d.Here), true
+		case claims.OverHostCores:
+			return fmt.Sprintf("needs %s of one size on hosts with different core counts, otherwise alike; here: %s cores", Selector(d.Of), d.Here), true
+		}
+		return fmt.Sprintf("needs %s with two values of %s at least", Selector(d.Of), d.Over), true
+	case claims.NoCommonRound:
+		return "no round has all of " + Comparison(d.Of), true
+	}
+	return "", false
+}
+
+// Piece is a part of a verdict's reason.
+type Piece struct {
+	Text string
+	Note int // the number of the note that it goes on with, which several verdicts have in common; 0: none
+}
+
+// Reason is why a verdict is as it is, and what is missing, in pieces.
+type Reason struct{ Why, Missing []Piece }
+
+// Reasons gives each verdict's reason, and the notes that they refer to by numbers from 1: what several verdicts have in
+// common is said once.
+func Reasons(vs []claims.Verdict) (all []Reason, notes []string) {
+	said := map[string]int{} // by how many verdicts
+	for _, v := range vs {
+		if v.Answer == claims.NotTestable {
+			for _, r := range reasons(v.Missing) {
+				said[r.reason]++
+			}
+		}
+	}
+	for _, v := range vs {
+		if v.Answer != claims.NotTestable || v.Missing == nil {
+			all = append(all, Reason{Why: []Piece{{Text: Verdict(&v)}}})
+			continue
+		}
+		var pieces []Piece
+		for _, r := range reasons(v.Missing) {
+			if r.rest || said[r.reason] < 2 {
+				pieces = append(pieces, Piece{Text: r.text()})
+				continue
+			}
+			n := slices.Index(notes, r.reason)
+			if n < 0 {
+				n = len(notes)
+				notes = append(notes, r.reason)
+			}
+			p := Piece{Text: "see", Note: n + 1}
+			if r.left != nil {
+				p.Text = r.leftOut()
+			}
+			pieces = append(pieces, p)
+		}
+		all = append(all, Reason{Why: pieces})
+	}
+	for i, v := range vs {
+		for _, g := range v.Missing {
+			why, what := split(g)
+			p := Piece{Text: Gap(g)}
+			if n := slices.Index(notes, why); n >= 0 {
+				p = Piece{Text: "see", Note: n + 1}
+				if what != "" {
+					p.Text = what + " was left out"
+				}
+			}
+			if !slices.Contains(all[i].Missing, p) {
+				all[i].Missing = append(all[i].Missing, p)
+			}
+		}
+	}
+	return all, notes
+}
+
+// reason is why comparisons cannot be made, with the treatments that were left out for it.
+type reason struct {
+	left   []string
+	reason string
+	rest   bool // it only counts further ones
+}
+
+// split gives a gap's reason, and what was left out for it; empty: nothing was.
+func split(g claims.Gap) (why, what string) {
+	if g.LeftOut == nil {
+		return Doubt(g.Reason), ""
+	}
+	why = Doubt(g.Reason)
+	if o, is := g.Reason.(data.Omitted); is {
+		why = o.Reason
+	}
+	return why, Claimed(*g.LeftOut)
+}
+
+// reasons brings gaps together by their reason. Beyond a few they are counted.
+func reasons(gaps []claims.Gap) (all []reason) {
+	for _, g := range gaps {
+		why, what := split(g)
+		i := slices.IndexFunc(all, func(r reason) bool { return r.reason == why && (r.left != nil) == (what != "") })
+		if i < 0 {
+			i = len(all)
+			all = append(all, reason{reason: why})
+		}
+		if what != "" && !slices.Contains(all[i].left, what) {
+			all[i].left = append(all[i].left, what)
+		}
+	}
+	const most = 2
+	if more := len(all) - most; more > 0 {
+		all = append(all[:most], reason{reason: fmt.Sprintf("and %d more", more), rest: true})
+	}
+	return all
+}
+
+// leftOut says what was, without the reason: "vm vanilla and 3 more were left out".
+func (r reason) leftOut() string {
+	switch n := len(r.left); n {
+	case 1:
+		return r.left[0] + " was left out"
+	case 2:
+		return strings.Join(r.left, " and ") + " were left out"
+	default:
+		return fmt.Sprintf("%s and %d more were left out", r.left[0], n-1)
+	}
+}
+
+func (r reason) text() string {
+	if r.left == nil {
+		return r.reason
+	}
+	return r.leftOut() + ": " + r.reason
+}

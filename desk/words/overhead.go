@@ -1,0 +1,157 @@
+package words
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tare/desk/data"
+	"tare/desk/model"
+)
+
+// Overhead says what a platform's overhead is over its sizes, for a reader who has not read the method. It is never empty.
+func Overhead(v *model.Overhead) (all []string) {
+	say := func(format string, a ...any) { all = append(all, fmt.Sprintf(format, a...)) }
+	if v.Cannot != nil {
+		say("%s.", Doubt(v.Cannot))
+	} else {
+		at := "where the container is as large as the host"
+		if v.Separated {
+			at = "alone on a large host"
+		}
+		say("Platform-type overhead (PTO), %s: %s of bare metal's time.", at, param(v.PTO))
+		say("Platform-size overhead (PSO): %s", sizeTerm(v))
+		if len(v.Left) > 0 {
+			say("Predicting each size from the others, the error is %.2g %% (root mean square), at most %+.2g %%.", 100*v.LeftRMS, 100*v.LeftMost)
+		}
+	}
+	for _, s := range []model.Suitable{v.Measured, v.Predicted} {
+		if s.Verdict == model.NoAnswer {
+			continue
+		}
+		by := "by the measured sizes"
+		if s.Fitted {
+			by = "by the fit"
+			if s.HostCores > 0 {
+				by = fmt.Sprintf("by the fit, on %s", hostOf(s.HostCores))
+			}
+		}
+		say("The smallest CHR at which the overhead stays within %.3g %%, %s: %s.", 100*v.Tolerance, by, Suitable(s))
+	}
+	if v.Paper != nil && len(v.Points) > 0 {
+		say("The paper's range: %g to %g.", v.Paper.Low, v.Paper.High)
+	}
+	return all
+}
+
+// Suitable says a suitable CHR.
+func Suitable(s model.Suitable) string {
+	less := ""
+	if s.OrLess {
+		less = ", the smallest measured, or less"
+	}
+	switch s.Verdict {
+	case model.Found:
+		if s.Low == s.High {
+			return fmt.Sprintf("CHR %.2g%s", s.High, less)
+		}
+		return fmt.Sprintf("CHR between %.2g%s and %.2g", s.Low, less, s.High)
+	case model.NotDecided:
+		return fmt.Sprintf("not decided: from CHR %.2g%s upwards it is neither excluded nor shown; more rounds are needed", s.Low, less)
+	case model.NotReached:
+		return "not reached: even the largest CHR measured has more overhead"
+	}
+	return "no answer"
+}
+
+// sizeTerm says what the size of an instance costs.
+func sizeTerm(v *model.Overhead) string {
+	here := sizeOf(v.Smallest.Cores, v.Smallest.HostCores)
+	switch v.Size {
+	case model.Falls:
+		s := fmt.Sprintf("it falls as the instance grows (%s); at %s it adds %s to the ratio", pWords(v.SizeP), here, param(v.PSO))
+		if v.Separated {
+			return s + fmt.Sprintf(": each CPU of the host beyond its own costs %s of a core, and every size costs %s of a core.", param(v.PerCPU), param(v.Fixed))
+		}
+		return s + fmt.Sprintf(", as if each CPU of the host beyond its own cost %s of a core.", param(v.PerCPU))
+	case model.Grows:
+		return fmt.Sprintf("the overhead grows with the instance, contrary to the paper (%s); at %s it changes the ratio by %s.", pWords(v.SizeP), here, param(v.PSO))
+	}
+	s := fmt.Sprintf("not shown (%s); at %s it changes the ratio by %s", pWords(v.SizeP), here, param(v.PSO))
+	if v.PSO.Low <= 0 && v.PSO.High >= 0 {
+		s += ", which does not exclude 0" // with two terms the test may show nothing where this interval excludes 0
+	}
+	return s + "."
+}
+
+// param writes a parameter with its interval.
+func param(p model.Param) string { return fmt.Sprintf("%.3g (%.3g to %.3g)", p.Value, p.Low, p.High) }
+
+func pWords(p float64) string {
+	if p < 0.001 {
+		return "p < 0.001"
+	}
+	return fmt.Sprintf("p = %.2g", p)
+}
+
+// sizeOf names a size on its host.
+func sizeOf(cores float64, hostCores int) string {
+	return fmt.Sprintf("%s of %d cores", strconv.FormatFloat(cores, 'g', 4, 64), hostCores)
+}
+
+func hostOf(cpus int) string { return "a host with " + Count(cpus, "CPU") }
+
+// modelDoubt says a doubt about a model; false where it is none of these.
+func modelDoubt(d data.Doubt) (string, bool) {
+	switch d := d.(type) {
+	case model.TooFewSizes:
+		v := d.Overhead
+		var sizes []string
+		larger := 0
+		for _, p := range v.Points {
+			if s := sizeOf(p.Cores, p.HostCores); !slices.Contains(sizes, s) {
+				sizes = append(sizes, s)
+			}
+			larger = max(larger, p.HostCores)
+		}
+		need := fmt.Sprintf("measure %s more on this host, each with bare metal", Count(d.Needed-d.CHRs, "size"))
+		if larger < d.Needed {
+			need = fmt.Sprintf("bare metal has no further whole size on %s: read these results together with those of a larger host", hostOf(larger))
+		}
+		counted := "1 size counts"
+		if d.CHRs != 1 {
+			counted = Count(d.CHRs, "size") + " count"
+		}
+		return fmt.Sprintf("PTO and PSO cannot be separated: %s (%s), and %d with different CHRs are needed; %s", counted, strings.Join(sizes, ", "), d.Needed, need), true
+	case model.NothingCounts:
+		return "PTO and PSO cannot be separated: no row counts (" + Doubt(d.Why) + ")", true
+	case model.NotSeparable:
+		return "PTO and PSO cannot be separated: the ratios differ too much, or their sizes too little; the rows show which", true
+	case model.OneHostSize:
+		return "every row is of " + hostOf(d.CPUs) + ", so 1/CHR and 1/cores are proportional and the size term may follow either; hosts with other core counts would separate them", true
+	case model.AlikeSizes:
+		return fmt.Sprintf("the sizes are too few or too alike to say whether the size term follows CHR or the core count: at least %d sizes on hosts with at least two core counts are needed", d.Needed), true
+	case model.SeveralHosts:
+		return fmt.Sprintf("%d hosts are taken to differ only in their core counts; any other difference appears as size or as misfit", d.Hosts), true
+	case model.SeveralImages:
+		return fmt.Sprintf("the rows ran %d different images, each compared with bare metal running the same", d.Images), true
+	case model.OneDegree:
+		return "there is only one row more than parameters, so intervals are very wide; further sizes help more than further rounds", true
+	case model.NotFitted:
+		return was(d.Rows, "row") + " of this group not fitted", true
+	case model.WithinUnsteadiness:
+		return "bare metal differed from itself by as much", true
+	case model.NoRatio:
+		return "it has no ratio to bare metal", true
+	case model.NoBounds:
+		return "its ratio's interval is unbounded", true
+	case model.NoSize:
+		return "its cores or its host's are unknown or contradict each other", true
+	case model.OtherBaseline:
+		return "its ratio is not relative to bare metal of the same size", true
+	case model.FewCommonRounds:
+		return "fewer than two rounds have both it and bare metal", true
+	}
+	return "", false
+}

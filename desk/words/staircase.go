@@ -1,0 +1,215 @@
+package words
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"tare/desk/data"
+	"tare/desk/ladder"
+	"tare/notebook"
+	"tare/stats"
+)
+
+// layers are the ladder's rungs in words.
+var layers = map[string]string{
+	notebook.BM: "bare metal", "cgroup": "control group", "quota": "CPU quota", "cpuset": "CPU set", "memory": "memory limit",
+	"uts": "UTS namespace", "ipc": "IPC namespace", "pid": "PID namespace", "mount": "mount namespace", "network": "network namespace",
+	"seccomp": "seccomp filter", "capabilities": "capabilities dropped", "overlay": "overlay root", "bridge": "bridge network",
+	notebook.VM: "VM", notebook.VMCN: "container in VM",
+}
+
+// Layer says the name of a layer of isolation, or of what stands beside them, in words: "control group".
+func Layer(name string) string { return cmp.Or(layers[name], name) }
+
+// LadderRung says a rung's name in words: "control group", "docker container".
+func LadderRung(r *ladder.Rung) string {
+	name := strings.TrimSuffix(r.Name, strings.Join(append([]string{""}, r.Apart...), " "))
+	switch r.Kind {
+	case ladder.Again:
+		name = "bare metal again (A/A)"
+	case ladder.Engine:
+		name += " container"
+	default:
+		name = Layer(name)
+	}
+	return strings.Join(append([]string{name}, r.Apart...), ", ")
+}
+
+// Together names the layers that a rung's own cost is of: "network namespace" or "network to bridge".
+func Together(r *ladder.Rung) string {
+	if len(r.With) == 0 {
+		return LadderRung(r)
+	}
+	if r.Kind == ladder.Layer && len(r.With) > 1 {
+		return fmt.Sprintf("%s to %s together (%d layers)", r.With[0], r.Name, len(r.With)+1)
+	}
+	return LadderRung(r) + " with " + strings.Join(r.With, ", ")
+}
+
+// mostRungs is how many of the rungs that cost something a sentence names.
+const mostRungs = 3
+
+// Staircase says by rules what costs most. It names as a cost only what is significant.
+func Staircase(c *ladder.Staircase) string {
+	var parts []string
+	say := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
+	var ranked, expensive, cheap []*ladder.Rung
+	doubtful, failing, emulated := 0, 0, 0
+	for i := range c.Rungs {
+		r := &c.Rungs[i]
+		switch {
+		case r.Kind == ladder.BareMetal || r.Kind == ladder.Again || !r.Measured():
+			continue
+		case r.Emulated:
+			emulated++
+		case r.Failing:
+			failing++
+		case r.Doubtful:
+			doubtful++
+		}
+		if !r.Ranked || r.Kind == ladder.VM || r.Kind == ladder.ContainerInVM {
+			continue
+		}
+		ranked = append(ranked, r)
+		switch {
+		case r.Significant && r.Own.Value > 1:
+			expensive = append(expensive, r)
+		case r.Significant:
+			cheap = append(cheap, r)
+		}
+	}
+	slices.SortStableFunc(expensive, func(a, b *ladder.Rung) int {
+		if a.Own.Value > b.Own.Value {
+			return -1
+		}
+		return 1
+	})
+	switch {
+	case len(ranked) == 0:
+		say("no rung has an interval that can be trusted, so none can be said to cost anything")
+	case len(expensive) == 0:
+		widest := slices.MaxFunc(ranked, func(a, b *ladder.Rung) int {
+			switch {
+			case a.Own.High > b.Own.High:
+				return 1
+			case a.Own.High < b.Own.High:
+				return -1
+			}
+			return 0
+		})
+		say("none of %d rungs is distinguishable from the rung below it, corrected for testing all of them; the upper limit of any is %s times the rung below, at %s", len(ranked), decimal(widest.Own.High, 2), Together(widest))
+	default:
+		say("%s", costliest(c, expensive, len(ranked)))
+	}
+	for _, r := range cheap {
+		say("%s is faster than the rung below: %s", Together(r), rungTimes(c, r.Own))
+	}
+	if t := c.Top(); t >= 0 && c.Rungs[t].Ratio.HasInterval() && !c.Rungs[t].Shaky {
+		r := &c.Rungs[t]
+		what := "all layers together"
+		if r.Name != notebook.Layers[len(notebook.Layers)-1] {
+			what = "all layers up to " + r.Name
+		}
+		switch {
+		case r.Ratio.Contains(1):
+			say("%s are not distinguishable from bare metal: %s times it", what, rungTimes(c, r.Ratio))
+		default:
+			say("%s cost %s times bare metal", what, rungTimes(c, r.Ratio))
+		}
+	}
+	for i := range c.Rungs {
+		r := &c.Rungs[i]
+		if !r.Ranked || r.Kind != ladder.VM && r.Kind != ladder.ContainerInVM {
+			continue
+		}
+		what, than := "a VM", "bare metal"
+		if r.Kind == ladder.ContainerInVM {
+			what, than = "a container in a VM", "the VM"
+		}
+		if r.Significant {
+			say("%s costs %s times %s", what, rungTimes(c, r.Own), than)
+		} else {
+			say("%s is not distinguishable from %s: %s times it", what, than, rungTimes(c, r.Own))
+		}
+	}
+	if emulated > 0 {
+		say("what was emulated does not represent a VM’s cost and is not ranked")
+	}
+	if doubtful > 0 {
+		say("%s not ranked, because bare metal differed from itself by as much", was(doubtful, "rung"))
+	}
+	if failing > 0 {
+		say("%s not ranked, because too many trials failed", was(failing, "rung"))
+	}
+	return staircasePlace(c) + ": " + strings.Join(parts, "; ") + "."
+}
+
+// costliest names the rungs that cost most, the most expensive first.
+func costliest(c *ladder.Staircase, expensive []*ladder.Rung, of int) string {
+	// Those whose intervals reach into the first's are not distinguishable from it.
+	tied := 1
+	for tied < len(expensive) && expensive[tied].Own.High >= expensive[0].Own.Low {
+		tied++
+	}
+	names := func(rungs []*ladder.Rung) string {
+		var n []string
+		for _, r := range rungs {
+			n = append(n, Together(r))
+		}
+		return list(n)
+	}
+	figures := func(list []*ladder.Rung) string {
+		var n []string
+		for _, r := range list {
+			n = append(n, rungTimes(c, r.Own))
+		}
+		return strings.Join(n, ", ")
+	}
+	var b strings.Builder
+	switch {
+	case of == 1:
+		fmt.Fprintf(&b, "%s costs %s times the rung below", names(expensive), figures(expensive))
+	case tied == 1:
+		fmt.Fprintf(&b, "of %d rungs, %s costs most, %s times the rung below", of, names(expensive[:1]), figures(expensive[:1]))
+	case tied <= mostRungs:
+		fmt.Fprintf(&b, "of %d rungs, %s cost most and are not distinguishable from each other: %s times the rung below", of, names(expensive[:tied]), figures(expensive[:tied]))
+	default:
+		fmt.Fprintf(&b, "of %d rungs, %d cost most and are not distinguishable from each other, among them %s: %s times the rung below", of, tied, names(expensive[:mostRungs]), figures(expensive[:mostRungs]))
+	}
+	rest := expensive[tied:]
+	switch {
+	case len(rest) == 0 && tied == of:
+	case len(rest) == 0:
+		b.WriteString("; no other is distinguishable from the rung below it")
+	case len(rest) <= mostRungs:
+		fmt.Fprintf(&b, "; then %s, %s", names(rest), figures(rest))
+	default:
+		fmt.Fprintf(&b, "; then %s, %s, and %d more that cost less", names(rest[:1]), figures(rest[:1]), len(rest)-1)
+	}
+	return b.String()
+}
+
+// staircasePlace says which staircase it is.
+func staircasePlace(c *ladder.Staircase) string {
+	w := Work(c.Workload, c.Params) + " at " + c.Instance.Name
+	if c.OtherImages {
+		w += ", " + c.Image.Words()
+	}
+	return w
+}
+
+// rungTimes writes a rung's quotient with its interval: "1.20 (1.15 to 1.25)".
+func rungTimes(c *ladder.Staircase, q stats.Quotient) string {
+	low := data.Floor(c.Metric, q.Low)
+	d := 2
+	if half := (q.High - low) / 2; half > 0 && half < 0.01 {
+		d = min(4, int(math.Ceil(-math.Log10(half))))
+	}
+	return decimal(q.Value, d) + " (" + decimal(low, d) + " to " + decimal(q.High, d) + ")"
+}
+
+func decimal(v float64, d int) string { return strconv.FormatFloat(v, 'f', d, 64) }
