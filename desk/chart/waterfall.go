@@ -74,7 +74,7 @@ func fallOf(a *Account, k float64) *fall {
 	if a.Baseline != nil {
 		from = style{platform: hue(a.Baseline.Treatment), solid: a.Baseline.Treatment.Provisioning != notebook.Vanilla, emulated: !a.Baseline.Representative}
 	}
-	w.bars = append(w.bars, fallBar{names: []string{words.Plain(cmp.Or(words.Against(a.Account), "bare metal"))}, to: k * at, low: nan, high: nan, total: true, words: words.Number(k*at, d), style: from})
+	w.bars = append(w.bars, fallBar{names: []string{words.Plain(cmp.Or(words.Against(a.Account), "bare metal"))}, to: k * at, low: nan, high: nan, total: true, words: noZero(k*at, d), style: from})
 	for i := range a.Parts {
 		part := &a.Parts[i]
 		e := part.Seconds
@@ -91,11 +91,19 @@ func fallOf(a *Account, k float64) *fall {
 		at += e.Value
 		w.bars = append(w.bars, b)
 	}
-	w.bars = append(w.bars, fallBar{names: []string{words.BriefLine(a.Row.Treatment, false)}, to: k * a.Elapsed.Value, total: true, words: words.Number(k*a.Elapsed.Value, d),
+	w.bars = append(w.bars, fallBar{names: []string{words.BriefLine(a.Row.Treatment, false)}, to: k * a.Elapsed.Value, total: true, words: noZero(k*a.Elapsed.Value, d),
 		low: k * (a.Elapsed.Value - a.Overhead.Value + a.Overhead.Low), high: k * (a.Elapsed.Value - a.Overhead.Value + a.Overhead.High),
 		style: style{platform: hue(a.Row.Treatment), solid: a.Row.Treatment.Provisioning != notebook.Vanilla, emulated: !a.Row.Representative}})
 	w.span()
 	return w
+}
+
+// noZero writes a time with so many decimals, or with as many as it takes to be seen.
+func noZero(v float64, decimals int) string {
+	if s := words.Number(v, decimals); strings.Trim(s, "0.−") != "" {
+		return s
+	}
+	return words.Digits(v, 2)
 }
 
 // span is the range of the axis: from 0 where the overhead can be seen so, else from a little below the lowest part.
