@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"tare/desk/data"
@@ -288,34 +287,10 @@ func cpusOf(r *data.Row) (cpus []int, all bool) {
 	lists := slices.Sorted(maps.Keys(r.CPUs))
 	best := ""
 	for _, l := range lists {
-		if _, ok := parseCPUs(l); ok && (best == "" || r.CPUs[l] > r.CPUs[best]) {
-			best = l
+		// The list is the folder's, so it may be anything.
+		if list, err := notebook.ParseCPUList(l); err == nil && len(list) > 0 && (best == "" || r.CPUs[l] > r.CPUs[best]) {
+			best, cpus = l, list
 		}
 	}
-	cpus, _ = parseCPUs(best)
 	return cpus, len(lists) <= 1
-}
-
-// parseCPUs reads a list of CPUs as the kernel writes it: "0-1,4".
-func parseCPUs(list string) ([]int, bool) {
-	const most = 1 << 16 // far above any kernel's
-	var cpus []int
-	for part := range strings.SplitSeq(list, ",") {
-		from, to, isRange := strings.Cut(part, "-")
-		a, err := strconv.ParseUint(from, 10, 16)
-		if err != nil {
-			return nil, false
-		}
-		b := a
-		if isRange {
-			if b, err = strconv.ParseUint(to, 10, 16); err != nil || b < a {
-				return nil, false
-			}
-		}
-		for c := a; c <= b && len(cpus) < most; c++ {
-			cpus = append(cpus, int(c))
-		}
-	}
-	slices.Sort(cpus)
-	return slices.Compact(cpus), true
 }

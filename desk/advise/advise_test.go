@@ -483,20 +483,6 @@ func TestWhyNothingIsRanked(t *testing.T) {
 	}
 }
 
-func TestCPULists(t *testing.T) {
-	for _, list := range []string{"0", "0-1", "0-3,8,10-11", "65535"} {
-		cpus, ok := parseCPUs(list)
-		if !ok || CPUs(cpus) != list {
-			t.Errorf("%s: %v %v", list, cpus, ok)
-		}
-	}
-	for _, list := range []string{"", "a", "1-0", "-1", "0,", "99999", "0;reboot", "0-1-2"} {
-		if cpus, ok := parseCPUs(list); ok {
-			t.Errorf("%q is taken as %v", list, cpus)
-		}
-	}
-}
-
 // What several rankings have in common is said once.
 func TestReasonsInCommon(t *testing.T) {
 	l := newLab(8)

@@ -13,7 +13,6 @@ var (
 	Named       func(notebook.Treatment, bool) string
 	Why         func(Ranking) string
 	Said        func(data.Doubt) string
-	CPUs        func([]int) string
 	Text, JSON  func(io.Writer, *Advice) error
 	Apply       func(w io.Writer, a *Advice, format string, pick int) error
 	Expresses   func(format string, t notebook.Treatment) bool

@@ -111,7 +111,7 @@ func TestComposeAccepts(t *testing.T) {
 		}
 		cpus, set := float32(c.Treatment.Instance.Cores), ""
 		if c.Treatment.Provisioning == notebook.Pinned {
-			cpus, set = 0, CPUs(c.CPUs)
+			cpus, set = 0, notebook.FormatCPUList(c.CPUs)
 		}
 		if m := types.UnitBytes(c.Treatment.Instance.Memory); s.CPUS != cpus || s.CPUSet != set || s.MemLimit != m || s.MemSwapLimit != m || s.ShmSize != m/2 || s.NetworkMode != c.Treatment.Network || s.Image != Placeholder {
 			t.Errorf("%+v", s)
@@ -176,7 +176,7 @@ func TestKubernetesAccepts(t *testing.T) {
 			t.Fatalf("%+v", kubelet)
 		}
 		// Without a CPU of the system's own the kubelet does not start with that policy.
-		if cpus, ok := parseCPUs(kubelet.ReservedSystemCPUs); !ok || len(cpus) != 1 {
+		if cpus, err := notebook.ParseCPUList(kubelet.ReservedSystemCPUs); err != nil || len(cpus) != 1 {
 			t.Errorf("reserved: %q", kubelet.ReservedSystemCPUs)
 		}
 	})
@@ -275,7 +275,7 @@ func TestDockerAccepts(t *testing.T) {
 	cpu := ""
 	for line := range strings.Lines(string(set)) {
 		if list, ok := strings.CutPrefix(line, "Cpus_allowed_list:"); ok {
-			if cpus, ok := parseCPUs(strings.TrimSpace(list)); ok {
+			if cpus, err := notebook.ParseCPUList(list); err == nil && len(cpus) > 0 {
 				cpu = fmt.Sprint(cpus[len(cpus)-1])
 			}
 		}

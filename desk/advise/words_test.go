@@ -14,7 +14,6 @@ func init() {
 	advise.Named = words.Choice
 	advise.Why = func(r advise.Ranking) string { return words.Ranking(&r) }
 	advise.Said = words.Doubt
-	advise.CPUs = words.CPUs
 	advise.Text = func(w io.Writer, a *advise.Advice) error { return terminal.Advice(w, a, terminal.Screen{}) }
 	advise.JSON = export.Advice
 	advise.Apply = apply.Write

@@ -170,10 +170,10 @@ func settingOf(r *advise.Ranking, c *advise.Choice, format string) (*setting, er
 		n := int(s.t.Instance.Cores)
 		switch {
 		case len(s.cpus) >= n:
-			say("The CPU set %s is what the guests had on %s: another host needs its own (lscpu -e).", words.CPUs(s.cpus), r.Host)
+			say("The CPU set %s is what the guests had on %s: another host needs its own (lscpu -e).", notebook.FormatCPUList(s.cpus), r.Host)
 		case len(host) >= n:
 			s.cpus = host[:n]
-			say("The CPU set %s is an example, because none of the guests is recorded: choose one with lscpu -e.", words.CPUs(s.cpus))
+			say("The CPU set %s is an example, because none of the guests is recorded: choose one with lscpu -e.", notebook.FormatCPUList(s.cpus))
 		default:
 			return nil, fmt.Errorf("%s is pinned to %d CPUs, and the folder records neither its guests' nor so many of the host", name(c), n)
 		}

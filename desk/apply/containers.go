@@ -8,7 +8,6 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
-	"tare/desk/words"
 	"tare/notebook"
 )
 
@@ -21,7 +20,7 @@ func docker(s *setting) (string, error) {
 func dockerFlags(s *setting) []string {
 	var flags []string
 	if s.cpus != nil {
-		flags = append(flags, "--cpuset-cpus="+words.CPUs(s.cpus))
+		flags = append(flags, "--cpuset-cpus="+notebook.FormatCPUList(s.cpus))
 	} else {
 		flags = append(flags, "--cpus="+s.cores())
 	}
@@ -68,7 +67,7 @@ func compose(s *setting) (string, error) {
 		Network string   `yaml:"network_mode,omitempty"`
 		Ports   []string `yaml:"ports,omitempty"`
 	}
-	v := service{Image: s.image, CPUSet: words.CPUs(s.cpus), Network: s.t.Network}
+	v := service{Image: s.image, CPUSet: notebook.FormatCPUList(s.cpus), Network: s.t.Network}
 	if s.cpus == nil {
 		v.CPUs = s.cores()
 	}

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"tare/desk/words"
 	"tare/notebook"
 )
 
@@ -131,7 +130,7 @@ func libvirt(s *setting) (string, error) {
 		if len(rest) == 0 {
 			rest = s.cpus
 		}
-		d.Tune.Emulator.CPUSet = words.CPUs(rest)
+		d.Tune.Emulator.CPUSet = notebook.FormatCPUList(rest)
 		d.Tune.IO.Thread, d.Tune.IO.CPUSet = 1, d.Tune.Emulator.CPUSet
 	}
 	s.comments = append(s.comments, Disk+" is a placeholder: write your disk there.")
@@ -180,9 +179,9 @@ func systemd(s *setting) (string, error) {
 	line(`ExecStart=/bin/sh -c 'echo "write your command in ExecStart" >&2; exit 1'`)
 	switch {
 	case s.t.Platform == notebook.BM:
-		line("CPUAffinity=%s", words.CPUs(s.cpus))
+		line("CPUAffinity=%s", notebook.FormatCPUList(s.cpus))
 	case s.cpus != nil:
-		line("AllowedCPUs=%s", words.CPUs(s.cpus))
+		line("AllowedCPUs=%s", notebook.FormatCPUList(s.cpus))
 		s.comments = append(s.comments, "AllowedCPUs needs a host with cgroup v2; on another use CPUAffinity.")
 	default:
 		line("CPUQuota=%s%%", strconv.FormatFloat(math.Round(s.t.Instance.Cores*1e4)/1e2, 'f', -1, 64))

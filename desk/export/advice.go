@@ -6,6 +6,7 @@ import (
 	"tare/desk/advise"
 	"tare/desk/apply"
 	"tare/desk/words"
+	"tare/notebook"
 )
 
 // Advice writes the rankings as `tare advise --format json` promises them. What is not known is null.
@@ -67,7 +68,7 @@ func Advice(w io.Writer, a *advise.Advice) error {
 			}
 			j.Choices = append(j.Choices, choice{
 				c.Rank, words.Choice(t, r.Networks), word(t.ID), t.Platform, word(t.Engine), word(t.Provisioning), word(t.Network), t.Instance.Name, t.Instance.Cores, t.Instance.Memory,
-				word(words.CPUs(c.CPUs)), c.Predicted, c.Tied, c.Near, number(c.Value), number(c.Low), number(c.High), number(c.Ratio), number(c.RatioLow), number(c.RatioHigh),
+				word(notebook.FormatCPUList(c.CPUs)), c.Predicted, c.Tied, c.Near, number(c.Value), number(c.Low), number(c.High), number(c.Ratio), number(c.RatioLow), number(c.RatioHigh),
 				number(c.Against.Value), number(c.Against.Low), number(c.Against.High), formats, list(words.Doubts(c.Doubts)),
 			})
 		}

@@ -217,21 +217,3 @@ func Clean(s string) string {
 		return '?'
 	}, strings.ToValidUTF8(s, "?"))
 }
-
-// CPUs writes a sorted list of CPUs as the kernel does.
-func CPUs(cpus []int) string {
-	var parts []string
-	for i := 0; i < len(cpus); {
-		j := i
-		for j+1 < len(cpus) && cpus[j+1] == cpus[j]+1 {
-			j++
-		}
-		if i == j {
-			parts = append(parts, strconv.Itoa(cpus[i]))
-		} else {
-			parts = append(parts, fmt.Sprintf("%d-%d", cpus[i], cpus[j]))
-		}
-		i = j + 1
-	}
-	return strings.Join(parts, ",")
-}
