@@ -30,26 +30,8 @@ func run(args []string) int {
 	defer stop()
 	// When the reader of our output is gone (`| head`), writing fails; the signal must not end us with guests still running.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	root := &cobra.Command{
-		Use:   "tare",
-		Short: "What an execution platform costs the work that runs on it",
-		Long: `Tare runs the same workload, from the same root filesystem, with the same ruler, on bare metal (bm), in a
-container (cn), in a VM (vm) and in a container in a VM (vmcn), with a CPU quota (vanilla) or a fixed CPU set
-(pinned), in random interleaved order. It reports the overhead of each platform with 95 % intervals.`,
-		Example: `  sudo tare doctor                 what this host supports
-  sudo tare run quick --out R      measure
-  tare summary R                   print the answer again, on any machine, without root`,
-		Version:       version(),
-		SilenceUsage:  true,
-		SilenceErrors: true,
-	}
+	root := rootCommand()
 	root.SetArgs(args)
-	root.CompletionOptions.HiddenDefaultCmd = true
-	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return fmt.Errorf("%w; see `%s --help`", err, c.CommandPath())
-	})
-	root.AddCommand(deskCommands()...)
-	root.AddCommand(labCommands()...)
 	err := root.ExecuteContext(ctx)
 	var status exit
 	switch {
@@ -65,6 +47,30 @@ container (cn), in a VM (vm) and in a container in a VM (vmcn), with a CPU quota
 	}
 	fmt.Fprintln(os.Stderr, "tare:", plain(strings.ReplaceAll(err.Error(), "\n", "; "))) // one line, also of joined errors
 	return 1
+}
+
+// rootCommand is tare with all its commands.
+func rootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "tare",
+		Short: "What an execution platform costs the work that runs on it",
+		Long: `Tare runs the same workload, from the same root filesystem, with the same ruler, on bare metal (bm), in a
+container (cn), in a VM (vm) and in a container in a VM (vmcn), with a CPU quota (vanilla) or a fixed CPU set
+(pinned), in random interleaved order. It reports the overhead of each platform with 95 % intervals.`,
+		Example: `  sudo tare doctor                 what this host supports
+  sudo tare run quick --out R      measure
+  tare summary R                   print the answer again, on any machine, without root`,
+		Version:       version(),
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		return fmt.Errorf("%w; see `%s --help`", err, c.CommandPath())
+	})
+	root.AddCommand(deskCommands()...)
+	root.AddCommand(labCommands()...)
+	return root
 }
 
 // version is the module's version, or the commit that the program was built from.

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/spf13/cobra"
+)
+
+// Whoever asks a command for help is told in a line what it does, and shown a command line that can be typed.
+func TestEveryCommandExplainsItself(t *testing.T) {
+	n := 0
+	var walk func(c *cobra.Command)
+	walk = func(c *cobra.Command) {
+		for _, sub := range c.Commands() {
+			walk(sub)
+		}
+		if c.Hidden {
+			return
+		}
+		n++
+		if c.Short == "" || strings.HasSuffix(c.Short, ".") || strings.Contains(c.Short, "\n") {
+			t.Errorf("%s: its short text is %q", c.CommandPath(), c.Short)
+		}
+		if !strings.Contains(c.Example, c.CommandPath()) {
+			t.Errorf("%s: its example does not show it: %q", c.CommandPath(), c.Example)
+		}
+		for line := range strings.Lines(c.Long + "\n" + c.Example) {
+			if len([]rune(strings.TrimSpace(line))) > 130 {
+				t.Errorf("%s: a line of its help is too wide: %s", c.CommandPath(), line)
+			}
+		}
+	}
+	walk(rootCommand())
+	if n < 7 { // those of the desk alone, where there is no laboratory
+		t.Errorf("%d commands", n)
+	}
+}
+
+// `tare … | head` is no failure worth a word: the reader has what it wanted.
+func TestAReaderThatIsGoneIsNoFailure(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Close()
+	stdout := os.NewFile(w.Fd(), os.Stdout.Name())
+	signal.Ignore(syscall.SIGPIPE) // run has it caught
+	defer signal.Reset(syscall.SIGPIPE)
+	if _, err := stdout.WriteString("x"); !endedReading(fmt.Errorf("writing: %w", err)) {
+		t.Errorf("%v is not taken for a reader that is gone", err)
+	}
+	if _, err := w.WriteString("x"); err == nil || endedReading(err) {
+		t.Errorf("%v, of another pipe, is taken for it", err)
+	}
+}
