@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"slices"
 
 	"tare/lab/engine"
@@ -20,15 +21,16 @@ import (
 )
 
 func main() {
-	if err := ruler.ServeTracer(os.Stdin, os.Stdout, func() (ruler.Watch, error) { return attach(os.Getppid(), os.Args[1:]) }); err != nil {
+	debug.SetGCPercent(-1) // it does not live long enough, and the time is the guest's
+	if err := ruler.ServeTracer(os.Stdin, os.Stdout, func() (ruler.Watch, error) { return attach(os.Getppid(), true, os.Args[1:]) }); err != nil {
 		fmt.Fprintln(os.Stderr, "tracer:", err)
 		os.Exit(1)
 	}
 }
 
-// attach attaches the named tracers to a ruler and to what it starts.
-func attach(pid int, names []string) (ruler.Watch, error) {
-	t := trace.Target{PID: pid, Cores: float64(runtime.NumCPU())}
+// attach attaches the named tracers to a ruler, which starts work through launchers or itself, and to what it starts.
+func attach(pid int, launchers bool, names []string) (ruler.Watch, error) {
+	t := trace.Target{PID: pid, Cores: float64(runtime.NumCPU()), Launchers: launchers}
 	var err error
 	if t.Threads, err = engine.ThreadsOf([]int{t.PID}, t.PID); err != nil {
 		return nil, err

@@ -16,7 +16,7 @@ import (
 func TestAttach(t *testing.T) {
 	require.Root(t)
 	names := []string{notebook.ProbeScheduler, notebook.ProbeCPU}
-	w, err := attach(os.Getpid(), names)
+	w, err := attach(os.Getpid(), false, names)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +33,7 @@ func TestAttach(t *testing.T) {
 	if why := p.Missing[notebook.ProbeScheduler]; why == "" && (p.Wall[notebook.WallUser] <= 0 || p.Figures["elapsed_s"] < p.Wall[notebook.WallUser]*0.99) {
 		t.Errorf("wall %v of %v s", p.Wall, p.Figures["elapsed_s"])
 	}
-	if _, err := attach(os.Getpid(), []string{"sheduler"}); err == nil {
+	if _, err := attach(os.Getpid(), false, []string{"sheduler"}); err == nil {
 		t.Error("an unknown tracer was attached")
 	}
 }

@@ -36,7 +36,7 @@ func BenchmarkSpawn(b *testing.B) {
 		return out
 	}
 	spawn, static := compile("spawn"), compile("true", "-static")
-	elf, err := emptyELF(runtime.GOARCH)
+	elf, err := makeELF(runtime.GOARCH, exits[runtime.GOARCH])
 	if err != nil {
 		b.Fatal(err)
 	}

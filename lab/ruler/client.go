@@ -155,7 +155,7 @@ func (c *Client) Cost(ctx context.Context, n int, argv ...string) ([]time.Durati
 
 // Run has the ruler run and measure o. The duration is the interval of Result.Elapsed by the host's clock: from
 // sending the word to go until the guest says that the process has ended, less the smallest round trip seen and
-// the (short) time that the guest says it took to start the clock. It is uncertain by the round trip's variation.
+// the (short) times that the guest says it took to start the clock and to say that it has stopped. It is uncertain by the round trip's variation.
 //
 // When ctx ends the order is cancelled, everything it started is killed, and ctx's error is returned, with what it had
 // printed until then in the Result; the client remains good if the guest answers to that within seconds. An order that the guest could not start is no
@@ -201,13 +201,13 @@ func (c *Client) Run(ctx context.Context, o Order) (Result, time.Duration, error
 			if err := f.decode(&note); err != nil {
 				return none, 0, c.fail(err)
 			}
-			if note.Lead < 0 || note.Lead > 2*seen {
+			if note.Lead < 0 || note.Late < 0 || note.Lead > 2*seen || note.Late > 2*seen {
 				return none, 0, c.fail(&ProtocolError{
-					Got:      fmt.Sprintf("a start %v after the word to go", note.Lead),
+					Got:      fmt.Sprintf("a start %v after the word to go and an end %v ago", note.Lead, note.Late),
 					Expected: fmt.Sprintf("at most the %v that the host saw", seen),
 				})
 			}
-			host = max(0, seen-c.rtt-note.Lead)
+			host = max(0, seen-c.rtt-note.Lead-note.Late)
 			if f, err = c.answer(ctx, time.Now().Add(sweepTime+drainTime+answerGrace), kindDone); err != nil {
 				return none, 0, err
 			}

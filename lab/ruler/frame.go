@@ -18,7 +18,7 @@ import (
 //	ping           → pong
 //	cost{n}        → costs
 //	run{order}     → ready (all is prepared, nothing started)
-//	go             → ended{lead} (the process is reaped; sent before anything else is done)
+//	go             → ended{lead, late} (the process is reaped; sent before anything else is done)
 //	               → done{result} (everything that it left is killed and reaped)
 //	cancel           at any time; ends the order in progress, which answers as ever; without one it means nothing
 //	bye              the guest ends
@@ -193,10 +193,11 @@ func (f frame) decode(v any) error {
 	return nil
 }
 
-// endedNote is the content of an ended frame: how long after the word to go the clock was started, for the host to
-// take off.
+// endedNote is the content of an ended frame: how long after the word to go the clock was started, and how long before this frame
+// it was stopped, for the host to take off.
 type endedNote struct {
 	Lead time.Duration `json:"lead"`
+	Late time.Duration `json:"late"`
 }
 
 // costOrder and costs are the contents of the cost and the costs frame.

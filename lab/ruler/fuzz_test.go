@@ -33,17 +33,17 @@ var guestScripts = [][]byte{
 	[]byte("Booting...\r\n[ 0.0] Linux\r\n"),
 	cat([]byte("noise \xf5tar noise"), magic, rawFrame(kindHello, goodHello), bytes.Repeat(rawFrame(kindPong, ""), firstPings)),
 	cat(magic, rawFrame(kindHello, goodHello), bytes.Repeat(rawFrame(kindPong, ""), firstPings),
-		rawFrame(kindReady, ""), rawFrame(kindEnded, `{"lead":1}`), rawFrame(kindDone, `{"elapsed":1,"exit":0,"user_s":0,"system_s":0,"max_rss":1,"minflt":0,"majflt":0,"vcsw":0,"ivcsw":0}`),
+		rawFrame(kindReady, ""), rawFrame(kindEnded, `{"lead":1,"late":1}`), rawFrame(kindDone, `{"elapsed":1,"exit":0,"user_s":0,"system_s":0,"max_rss":1,"minflt":0,"majflt":0,"vcsw":0,"ivcsw":0}`),
 		rawFrame(kindCosts, `{"elapsed":[1,2,3]}`)),
 	cat(magic, rawFrame(kindHello, goodHello), bytes.Repeat(rawFrame(kindPong, ""), firstPings),
-		rawFrame(kindReady, ""), rawFrame(kindEnded, `{"lead":1}`), rawFrame(kindDone, `{"elapsed":1,"probes":{"looked":["scheduler"],"wall":{"user":1e-9},"figures":{"switches":1}}}`)),
+		rawFrame(kindReady, ""), rawFrame(kindEnded, `{"lead":1,"late":1}`), rawFrame(kindDone, `{"elapsed":1,"probes":{"looked":["scheduler"],"wall":{"user":1e-9},"figures":{"switches":1}}}`)),
 	cat(magic, rawFrame(kindHello, `{"version":2}`)),
 	cat(magic, rawFrame(kindHello, "\xff")),
 	cat(magic, []byte{0xff, 0xff, 0xff, 0xff, kindHello}),
 	cat(magic, []byte{0, 0, 0, 9, 'Z'}),
 	cat(magic, rawFrame(kindHello, goodHello), rawFrame(kindDone, "{}")),
 	cat(magic, rawFrame(kindHello, goodHello), bytes.Repeat(rawFrame(kindPong, ""), firstPings), rawFrame(kindDone, `{"elapsed":-5}`)),
-	cat(magic, rawFrame(kindHello, goodHello), bytes.Repeat(rawFrame(kindPong, ""), firstPings), rawFrame(kindReady, ""), rawFrame(kindEnded, `{"lead":9223372036854775807}`)),
+	cat(magic, rawFrame(kindHello, goodHello), bytes.Repeat(rawFrame(kindPong, ""), firstPings), rawFrame(kindReady, ""), rawFrame(kindEnded, `{"lead":1,"late":9223372036854775807}`)),
 	cat(magic, rawFrame(kindHello, goodHello), bytes.Repeat(rawFrame(kindPong, ""), firstPings), rawFrame(kindReady, ""), rawFrame(kindReady, "")),
 	cat(magic, rawFrame(kindHello, goodHello), bytes.Repeat(rawFrame(kindPong, ""), firstPings), rawFrame(kindReady, "")[:3]),
 }
@@ -147,14 +147,14 @@ func (*fakeExecutor) hello() (Hello, error) {
 	return Hello{Version: ProtocolVersion, PID: 1, CPUs: []int{0}, Memory: 1}, nil
 }
 
-func (*fakeExecutor) run(o *Order, c *control, ready func() bool, ended func(time.Duration)) Result {
+func (*fakeExecutor) run(o *Order, c *control, ready func() bool, ended func(lead, late time.Duration)) Result {
 	if o.check() != nil {
 		panic("an order that breaks the limits came through")
 	}
 	if !ready() {
 		return Result{Error: c.why()}
 	}
-	ended(time.Microsecond)
+	ended(time.Microsecond, time.Microsecond)
 	return Result{Elapsed: time.Millisecond, Stdout: []byte(o.Argv[0])}
 }
 

@@ -26,7 +26,8 @@ type guest struct {
 	stdin   *os.File
 	oom     *os.File // own oom_score_adj, open for writing; nil where the ruler cannot be protected
 	oomAdj  []byte   // what it was, and what a trial's processes get
-	empty   emptyProgram
+	empty   tiny
+	launch  tiny
 	buffers [2][]byte // for reading the two outputs
 	pipe    chan os.Signal
 	undo    []func()
@@ -36,7 +37,10 @@ type guest struct {
 
 // newGuest prepares this process.
 func newGuest(o Options) (g *guest, err error) {
-	g = &guest{proc: o.Proc, tracer: o.Tracer, pipe: make(chan os.Signal, 1)}
+	g = &guest{
+		proc: o.Proc, tracer: o.Tracer, pipe: make(chan os.Signal, 1),
+		empty: tiny{name: "empty", code: exits[runtime.GOARCH]}, launch: tiny{name: "launcher", code: launcherCode},
+	}
 	defer func() {
 		if err != nil {
 			g.restore()
@@ -81,6 +85,7 @@ func newGuest(o Options) (g *guest, err error) {
 // restore gives the process back as it was.
 func (g *guest) restore() {
 	g.empty.close()
+	g.launch.close()
 	for _, f := range slices.Backward(g.undo) {
 		f()
 	}
@@ -202,12 +207,12 @@ func (g *guest) oomKills() int64 {
 	return 0
 }
 
-func (g *guest) run(o *Order, c *control, ready func() bool, ended func(lead time.Duration)) Result {
+func (g *guest) run(o *Order, c *control, ready func() bool, ended func(lead, late time.Duration)) Result {
 	failed := func(err error) Result { return Result{Error: err.Error()} }
 	if g.stuck != nil {
 		return failed(fmt.Errorf("of an earlier trial: %w", g.stuck))
 	}
-	if err := g.sweep(); err != nil {
+	if err := g.sweep(nil); err != nil {
 		return failed(fmt.Errorf("of an earlier trial: %w", err))
 	}
 	if !o.KeepScratch {
@@ -224,12 +229,14 @@ func (g *guest) run(o *Order, c *control, ready func() bool, ended func(lead tim
 		return failed(err)
 	}
 	defer out.close()
-	attr := g.attributes(p, out)
-	if o.UID != 0 || o.GID != 0 {
-		attr.Sys.Credential = &syscall.Credential{Uid: o.UID, Gid: o.GID}
-	}
 	oomBefore := g.oomKills()
 	trace := g.trace(o.Probes)
+	l, err := g.start(p, out, 1)
+	if err != nil {
+		trace.close(g, 0)
+		return failed(err)
+	}
+	defer l.close()
 	// Now, so that it does not come later: the collector does not run by itself.
 	runtime.GC()
 	// The clock of the time limit starts here rather than with the process, because arming it wakes a thread.
@@ -239,18 +246,17 @@ func (g *guest) run(o *Order, c *control, ready func() bool, ended func(lead tim
 		trace.close(g, 0)
 		return failed(fmt.Errorf("not started: %s", orElse(c.why(), "the host did not say go")))
 	}
-	said := time.Now()
-	g.warmUp()
+	said := monotonic()
 	trace.begin()
-	r := g.trial(p, attr, c, func(start time.Time) {
-		ended(start.Sub(said)) // first: the host's clock runs
+	r := g.trial(l, p, c, func(began, over time.Duration) {
+		ended(began-said, monotonic()-over) // first: the host's clock runs
 		trace.end()
 	})
 	r.Probes = trace.close(g, r.Elapsed)
 	if g.stuck != nil {
 		r.Error = g.stuck.Error()
 	}
-	if err := g.sweep(); err != nil {
+	if err := g.sweep(nil); err != nil {
 		r.Error = err.Error()
 	}
 	r.Stdout, r.Stderr, r.Truncated = out.finish()
@@ -260,125 +266,109 @@ func (g *guest) run(o *Order, c *control, ready func() bool, ended func(lead tim
 
 // cost times processes of argv, or empty ones, each just as a trial is.
 func (g *guest) cost(n int, argv []string, c *control) ([]time.Duration, error) {
-	if err := g.sweep(); err != nil {
+	if err := g.sweep(nil); err != nil {
 		return nil, fmt.Errorf("of an earlier trial: %w", err)
 	}
-	if len(argv) == 0 {
-		path, err := g.empty.path(g.scratch.path)
+	var p *program
+	switch {
+	case len(argv) == 0 && g.empty.inMemory() != "":
+		p, argv = &program{argv: []string{"empty"}, dir: g.scratch.path}, []string{"the empty program"}
+	case len(argv) == 0:
+		path, err := g.empty.file(g.scratch.path)
 		if err != nil {
 			return nil, err
 		}
 		argv = []string{path}
 	}
-	p, err := newProgram(&Order{Argv: argv}, g.scratch.path)
-	if err != nil {
-		return nil, err
+	if p == nil {
+		var err error
+		if p, err = newProgram(&Order{Argv: argv}, g.scratch.path); err != nil {
+			return nil, err
+		}
 	}
 	out, err := newOutputs(g.buffers, 0)
 	if err != nil {
 		return nil, err
 	}
 	defer out.close()
-	attr := g.attributes(p, out)
+	l, err := g.start(p, out, n)
+	if err != nil {
+		return nil, err
+	}
+	defer l.close()
 	runtime.GC()
 	timer := time.AfterFunc(answerGrace+time.Duration(n)*time.Second/2, func() { c.stop(timedOut) })
 	defer timer.Stop()
-	g.warmUp()
-	ds := make([]time.Duration, n)
-	for i := range ds {
-		if why := c.why(); why != "" {
-			return nil, errors.New(why)
-		}
-		r := g.trial(p, attr, c, func(time.Time) {})
-		switch {
-		case r.Error != "":
-			return nil, errors.New(r.Error)
-		case r.TimedOut || r.Exit != 0 || r.Signal != "":
-			return nil, fmt.Errorf("%s ended with exit code %d, signal %q, time out %v", argv[0], r.Exit, r.Signal, r.TimedOut)
-		}
-		ds[i] = r.Elapsed
+	c.running(l.kill)
+	l.begin()
+	report, took, err := l.report() // it comes at once, when all have ended
+	why := c.over()
+	if serr := g.sweep(nil); err == nil {
+		err = serr
 	}
-	return ds, nil
+	switch status := syscall.WaitStatus(report.Status); {
+	case why != "":
+		return nil, errors.New(why)
+	case err != nil:
+		return nil, err
+	case report.Error != 0:
+		return nil, p.explain(syscall.Errno(report.Error))
+	case status != 0:
+		return nil, fmt.Errorf("%s ended with exit code %d, signal %q", argv[0], status.ExitStatus(), signalName(status))
+	}
+	return took, nil
 }
 
 const timedOut = "its time is up"
 
-// attributes are what a trial's process is made with, beside its credentials.
-func (g *guest) attributes(p *program, out *outputs) *syscall.ProcAttr {
-	return &syscall.ProcAttr{
-		Dir:   p.dir,
-		Env:   p.env,
-		Files: []uintptr{g.stdin.Fd(), uintptr(out[0].w), uintptr(out[1].w)},
-		Sys:   &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL},
-	}
-}
-
-// warmUp runs an empty process that nobody looks at. After the wait for the host's word the kernel's way through
-// creation and reaping is out of the caches, and this process's other threads are still on their way to sleep; without it
-// a short trial measures that, up to half as much again. Where nothing can be executed from memory there is none.
-func (g *guest) warmUp() {
-	path := g.empty.inMemory()
-	if path == "" {
-		return
-	}
-	attr := &syscall.ProcAttr{Dir: "/", Files: []uintptr{g.stdin.Fd()}, Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}}
-	pid, err := syscall.ForkExec(path, []string{"empty"}, attr)
-	for err == nil {
-		var got int
-		if got, err = syscall.Wait4(pid, nil, 0, nil); err == syscall.EINTR {
-			err = nil
-		} else if got == pid {
-			return
-		}
-	}
-}
-
 // trial runs one process and measures it. All that can be done before the clock starts was done before, and all that
-// can wait until it has stopped waits. It calls ended, with the time of the start, as soon as the process is reaped.
-func (g *guest) trial(p *program, attr *syscall.ProcAttr, c *control, ended func(start time.Time)) (r Result) {
+// can wait until it has stopped waits. As soon as the process is reaped it calls ended, with the times of its start and its end.
+func (g *guest) trial(l *launcher, p *program, c *control, ended func(began, over time.Duration)) (r Result) {
 	var (
 		status syscall.WaitStatus
 		usage  syscall.Rusage
 		total  usageSum
+		err    error
 	)
-	g.setOOM(g.oomAdj)
-	// CLOCK_MONOTONIC, not CLOCK_MONOTONIC_RAW: the first runs at the rate that time keeping has found to be true, and
-	// is never set; the second runs at the crystal's own, which differs between host and guest.
-	start := time.Now()
-	pid, err := syscall.ForkExec(p.path, p.argv, attr)
-	if err != nil {
-		g.setOOM(unkillable)
-		return Result{Error: p.explain(err).Error()}
-	}
-	// The process runs. What follows goes beside it.
-	c.running(func() { syscall.Kill(pid, syscall.SIGKILL) })
-	g.setOOM(unkillable)
+	began := monotonic()
+	c.running(l.kill)
+	l.begin()
 	for {
 		// Any child: an orphan of the trial is reaped as it ends, or the dead would pile up.
 		var got int
 		got, err = syscall.Wait4(-1, &status, 0, &usage)
-		if got == pid || err != nil && err != syscall.EINTR {
+		if got == l.pid || err != nil && err != syscall.EINTR {
 			break
 		}
 		if err == nil {
 			total.add(&usage)
 		}
 	}
-	r.Elapsed = time.Since(start)
 	why := c.over()
-	ended(start)
-
 	if err != nil {
-		return Result{Error: fmt.Sprintf("waiting for process %d: %v", pid, err)}
+		return Result{Error: fmt.Sprintf("waiting for the trial's launcher: %v", err)}
 	}
-	total.add(&usage)
-	total.into(&r)
-	if status.Signaled() {
-		r.Signal = unix.SignalName(status.Signal())
-		if r.Signal == "" { // real-time signals have none
-			r.Signal = fmt.Sprintf("SIG%d", int(status.Signal()))
+	report, _, err := l.report()
+	switch {
+	case err == nil && report.Error != 0:
+		return Result{Error: p.explain(syscall.Errno(report.Error)).Error()}
+	case err == nil:
+		ended(time.Duration(report.Began), time.Duration(report.Ended))
+		r.Elapsed = time.Duration(report.Ended - report.Began)
+		total.add(&report.Usage)
+		status = syscall.WaitStatus(report.Status)
+	case why == "":
+		return Result{Error: err.Error()}
+	default:
+		// The launcher was killed, for why, and the process, whose parent it was, with it.
+		r.Elapsed = monotonic() - began
+		ended(began, began+r.Elapsed)
+		if err := g.sweep(&total); err != nil {
+			return Result{Error: err.Error()}
 		}
-	} else {
+	}
+	total.into(&r)
+	if r.Signal = signalName(status); r.Signal == "" {
 		r.Exit = status.ExitStatus()
 	}
 	switch why {
@@ -389,6 +379,17 @@ func (g *guest) trial(p *program, attr *syscall.ProcAttr, c *control, ended func
 		r.Error = why
 	}
 	return r
+}
+
+// signalName names the signal that ended a process; "" if none did.
+func signalName(s syscall.WaitStatus) string {
+	if !s.Signaled() {
+		return ""
+	}
+	if name := unix.SignalName(s.Signal()); name != "" {
+		return name
+	}
+	return fmt.Sprintf("SIG%d", int(s.Signal())) // real-time signals have no name
 }
 
 // usageSum adds up what the kernel says of reaped processes.
@@ -412,11 +413,11 @@ func (s *usageSum) into(r *Result) {
 	r.MaxRSS, r.MinFlt, r.MajFlt, r.VCSw, r.IVCSw = s.maxRSS, s.minflt, s.majflt, s.vcs, s.ivcs
 }
 
-// sweep kills and reaps every process that descends from this one. Only children are killed: a child's id cannot
+// sweep kills and reaps every process that descends from this one, and adds what they used to total, if it is not nil. Only children are killed: a child's id cannot
 // become another's before it is reaped here, and when it dies its own children become children of this
 // process, the subreaper. So a few rounds reach everything, and nothing else is ever hit.
-func (g *guest) sweep() error {
-	if none, _ := reap(); none {
+func (g *guest) sweep(total *usageSum) error {
+	if none, _ := reap(total); none {
 		return nil
 	}
 	child := make(chan os.Signal, 1)
@@ -427,7 +428,7 @@ func (g *guest) sweep() error {
 	for {
 		killErr := g.killChildren()
 		// Reap after killing and after Notify: a death before either leaves no signal to wait for.
-		none, reaped := reap()
+		none, reaped := reap(total)
 		if none {
 			return nil
 		}
@@ -447,9 +448,10 @@ func (g *guest) sweep() error {
 }
 
 // reap reaps what is dead. It says whether no child is left, and whether there was something to reap.
-func reap() (none, reaped bool) {
+func reap(total *usageSum) (none, reaped bool) {
 	for {
-		pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil)
+		var usage syscall.Rusage
+		pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, &usage)
 		switch {
 		case err == syscall.EINTR:
 		case err != nil: // ECHILD, the only other
@@ -458,6 +460,9 @@ func reap() (none, reaped bool) {
 			return false, reaped
 		default:
 			reaped = true
+			if total != nil {
+				total.add(&usage)
+			}
 		}
 	}
 }
@@ -518,7 +523,7 @@ func parentOf(stat string) int {
 	return pid
 }
 
-func (g *guest) finish() error { return g.sweep() }
+func (g *guest) finish() error { return g.sweep(nil) }
 
 func orElse(s, other string) string {
 	if s != "" {

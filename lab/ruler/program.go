@@ -26,12 +26,13 @@ type program struct {
 	env  []string
 	dir  string
 	uid  uint32
+	gid  uint32
 }
 
 // newProgram finds an order's command as execvpe does: in the folders of the order's PATH, or relative to the order's
 // folder when its name has a slash. Unlike execvpe it gives no text file without #! to a shell.
 func newProgram(o *Order, scratch string) (*program, error) {
-	p := &program{argv: o.Argv, env: o.Env, dir: orElse(o.Dir, scratch), uid: o.UID}
+	p := &program{argv: o.Argv, env: o.Env, dir: orElse(o.Dir, scratch), uid: o.UID, gid: o.GID}
 	st, err := os.Stat(p.dir)
 	if err != nil {
 		return nil, fmt.Errorf("the folder to run in: %w", err)

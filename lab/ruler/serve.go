@@ -30,11 +30,8 @@ type Options struct {
 // While it runs the process belongs to it: it reaps every child (its own and, being child subreaper, every orphan
 // of a trial), and with process id 1 it kills every other process of its PID namespace after each trial.
 //
-// The setting of the Go runtime is part of the instrument. Measured against C posix_spawn + waitpid in pairs
-// (BenchmarkSpawn, testdata/spawn.c), syscall.ForkExec and wait4 on a locked thread are within 5 % of C with two
-// Ps; with one P they lose up to 12 % more, because sysmon takes the P away and a thread must be woken to poll; more
-// Ps than two gain nothing. Handing the P back at once (runtime.entersyscallblock) costs 6 to 10 %. The collector
-// is off, and is run between trials.
+// The work is started and timed by another program, the launcher (launcher/launcher.c), so this one's Go runtime is on no trial's
+// way. It keeps still meanwhile: the collector is off, and is run between trials, and two Ps are enough for what there is to do.
 func Serve(rw io.ReadWriteCloser, o Options) error {
 	g, err := newGuest(o)
 	if err != nil {
@@ -51,8 +48,8 @@ func Serve(rw io.ReadWriteCloser, o Options) error {
 type executor interface {
 	hello() (Hello, error)
 	// run calls ready when all is prepared, and goes on if it returns true, then ended as soon as the process is
-	// reaped, with the time from ready's return to the process's creation. It answers in any case.
-	run(o *Order, c *control, ready func() bool, ended func(lead time.Duration)) Result
+	// reaped, with the time from ready's return to the process's creation, and that since it was reaped. It answers in any case.
+	run(o *Order, c *control, ready func() bool, ended func(lead, late time.Duration)) Result
 	cost(n int, argv []string, c *control) ([]time.Duration, error)
 	// finish kills whatever is left.
 	finish() error
@@ -282,7 +279,7 @@ func (s *server) carryOut(o order) (kind byte, answer any) {
 			}
 		}
 		// Its error is the stream's end, which the reader sees too.
-		ended := func(lead time.Duration) { writeFrame(s.rw, kindEnded, endedNote{lead}) }
+		ended := func(lead, late time.Duration) { writeFrame(s.rw, kindEnded, endedNote{lead, late}) }
 		r := s.ex.run(&ord, o.control, ready, ended)
 		r.Error = clip(r.Error)
 		return kindDone, r

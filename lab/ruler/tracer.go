@@ -31,7 +31,7 @@ type traceAnswer struct {
 
 // traceTime bounds the wait for an answer. The kernel verifies the programs that are attached, which takes seconds in an emulated
 // guest.
-var traceTime = time.Minute
+var traceTime = 2 * time.Minute
 
 // ServeTracer is the program's end: it attaches, and answers until it has been told to stop, or the ruler is gone.
 func ServeTracer(in io.Reader, out io.Writer, attach func() (Watch, error)) error {

@@ -57,7 +57,7 @@ func (g guest) Look(clock study.Guest) (ruler.Watch, error) {
 	if len(pids) == 0 {
 		return nil, errors.New("the guest has ended")
 	}
-	t := trace.Target{PID: pids[0], Cores: g.cores, CPUs: g.cpus}
+	t := trace.Target{PID: pids[0], Cores: g.cores, CPUs: g.cpus, Launchers: true}
 	if t.Threads, err = g.Threads(); err != nil {
 		return nil, err
 	}

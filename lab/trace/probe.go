@@ -37,6 +37,10 @@ type Target struct {
 	PID     int             // a process of the guest, for its cgroups and its network; 0: none
 	Cores   float64         // that the guest has
 	CPUs    []int           // that it may use; nil: all
+
+	// Launchers: rulers start work through launchers, as package ruler's do: what a ruler creates is a launcher, and what that
+	// creates begins a trial. Else it is what the ruler creates.
+	Launchers bool
 }
 
 // The values are bpf/look.c's.
@@ -48,6 +52,8 @@ const (
 	roles
 	roleRuler = roles
 	roleClock = roles + 1
+
+	launchers = 2 // from a ruler's role to its launchers'
 )
 
 var roleNames = [roles]string{notebook.RoleWork, notebook.RoleVCPU, notebook.RoleIO, notebook.RoleEmulator}
@@ -58,6 +64,14 @@ func role(name string) uint32 {
 		return roleRuler
 	}
 	return uint32(max(0, slices.Index(roleNames[:], name)))
+}
+
+// seed is the role that a thread of that role begins with: a ruler without launchers is its own.
+func (t Target) seed(role uint32) uint32 {
+	if role >= roles && !t.Launchers {
+		role += launchers
+	}
+	return role
 }
 
 // look mirrors bpf/look.c's struct of that name.
@@ -192,12 +206,12 @@ func (w *Watch) attach() error {
 		return fmt.Errorf("emptying the probes' sums: %w", err)
 	}
 	for _, th := range t.Threads {
-		if err := k.coll.Maps["seeds"].Put(uint32(th.ID), role(th.Role)); err != nil {
+		if err := k.coll.Maps["seeds"].Put(uint32(th.ID), t.seed(role(th.Role))); err != nil {
 			return fmt.Errorf("the guest has too many threads: %w", err)
 		}
 	}
 	for _, id := range t.Clock {
-		if err := k.coll.Maps["seeds"].Put(uint32(id), uint32(roleClock)); err != nil {
+		if err := k.coll.Maps["seeds"].Put(uint32(id), t.seed(roleClock)); err != nil {
 			return fmt.Errorf("the load has too many threads: %w", err)
 		}
 	}

@@ -54,7 +54,8 @@ struct registers {
 struct bpf_perf_event_data { struct registers regs; u64 period, addr; };
 
 // As notebook.Role…; userspace has the same list.
-enum { WORK, VCPU, IO, EMULATOR, ROLES, RULER = ROLES, CLOCK };
+// A ruler starts launchers, and what a launcher starts is a trial: the guest's work, or with a clock's what asks a service.
+enum { WORK, VCPU, IO, EMULATOR, ROLES, RULER = ROLES, CLOCK, LAUNCHER, CLOCK_LAUNCHER };
 enum { UNKNOWN, NEW, RUNS, WAITS, READY, THROTTLED };
 // What a thread waits for; BY_FD is decided by what the file is.
 enum { OTHER, BLOCK, NETWORK, FUTEX, SLEEP, REASONS, BY_FD = 7 };
@@ -593,12 +594,20 @@ int BPF_PROG(forked, struct task_struct *parent, struct task_struct *child)
 	u32 role = a->role;
 	u64 now = bpf_ktime_get_ns();
 	if ((role == RULER || role == CLOCK) && parent->tgid != child->tgid) {
+		if (!new_seat(child->pid, role + LAUNCHER - RULER)) {
+			struct sums *s = mine();
+			if (s)
+				s->lost++;
+		}
+		return 0;
+	}
+	if ((role == LAUNCHER || role == CLOCK_LAUNCHER) && parent->tgid != child->tgid) {
 		look.main = child->tgid;
 		look.dying = 0;
 		look.begin = now;
 		look.spans++;
 		look.open = 1;
-		if (role == CLOCK)
+		if (role == CLOCK_LAUNCHER)
 			return 0; // what asks a service is not the service
 		role = WORK;
 	}
@@ -752,7 +761,7 @@ SEC("perf_event")
 int sampled(struct bpf_perf_event_data *ctx)
 {
 	struct seat *a = seat(bpf_get_current_pid_tgid());
-	if (!a || !look.open || a->role == RULER || a->role == CLOCK)
+	if (!a || !look.open || a->role >= ROLES)
 		return 0;
 	u64 ip = ctx->regs.ip, one = 1;
 	if (!(ip >> 63))
@@ -785,7 +794,7 @@ SEC("perf_event")
 int faulted(struct bpf_perf_event_data *ctx)
 {
 	struct seat *a = seat(bpf_get_current_pid_tgid());
-	if (!a || !look.open || a->role == RULER || a->role == CLOCK)
+	if (!a || !look.open || a->role >= ROLES)
 		return 0;
 	u32 kind = NOT_KNOWN;
 	bpf_find_vma(bpf_get_current_task_btf(), ctx->addr, vma, &kind, 0);

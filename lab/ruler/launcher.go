@@ -1,0 +1,120 @@
+//go:build linux
+
+package ruler
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// launcher is the program of launcher/launcher.c at work: it starts and times a trial's process.
+type launcher struct {
+	pid int
+	in  *os.File // where it waits for a byte
+	out *os.File // where its report comes from
+}
+
+// report is what it says. The times are in nanoseconds, the first two on the monotonic clock.
+type report struct {
+	Began, Ended int64
+	Status       int64
+	Error        int64 // errno; 0: none
+	Done         int64 // as many times follow
+	Usage        syscall.Rusage
+}
+
+// monotonic reads the launcher's clock: CLOCK_MONOTONIC, not CLOCK_MONOTONIC_RAW. The first runs at the rate that time keeping has
+// found to be true, and is never set; the second runs at the crystal's own, which differs between host and guest.
+func monotonic() time.Duration {
+	var t unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &t); err != nil { // there is no such kernel
+		panic(err)
+	}
+	return time.Duration(t.Nano())
+}
+
+// start starts a launcher that waits to run p n times. p without a path is the empty program, in memory.
+func (g *guest) start(p *program, out *outputs, n int) (_ *launcher, err error) {
+	path := g.launch.inMemory()
+	if path == "" {
+		if path, err = g.launch.file(g.scratch.path); err != nil {
+			return nil, err
+		}
+		defer os.Remove(path) // the folder is the trial's, and a program that runs needs no name
+	}
+	in, begin, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("making a pipe for the launcher: %w", err)
+	}
+	defer in.Close()
+	said, end, err := os.Pipe()
+	if err != nil {
+		begin.Close()
+		return nil, fmt.Errorf("making a pipe for the launcher: %w", err)
+	}
+	defer end.Close()
+	l := &launcher{in: begin, out: said}
+	files := []uintptr{g.stdin.Fd(), uintptr(out[0].w), uintptr(out[1].w), in.Fd(), end.Fd()}
+	if g.empty.inMemory() != "" {
+		files = append(files, g.empty.memory.Fd())
+	}
+	credentials := 0
+	if p.uid != 0 || p.gid != 0 {
+		credentials = 1
+	}
+	args := []string{g.launch.name, p.dir, strconv.Itoa(credentials), strconv.FormatUint(uint64(p.uid), 10), strconv.FormatUint(uint64(p.gid), 10),
+		strconv.Itoa(n), p.path}
+	g.setOOM(g.oomAdj) // which what it starts has too
+	l.pid, err = syscall.ForkExec(path, append(args, p.argv...), &syscall.ProcAttr{
+		Dir: "/", Env: p.env, Files: files, Sys: &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL},
+	})
+	g.setOOM(unkillable)
+	if err != nil {
+		l.close()
+		if errors.Is(err, syscall.E2BIG) {
+			return nil, p.explain(err)
+		}
+		return nil, fmt.Errorf("starting the launcher: %w", err)
+	}
+	return l, nil
+}
+
+// begin lets it go.
+func (l *launcher) begin() {
+	syscall.Write(int(l.in.Fd()), []byte{0}) // where it cannot be, the launcher is dead, and that is seen
+}
+
+// kill ends it and, since it is the parent, what it started. Until it is reaped its number is its own.
+func (l *launcher) kill() { syscall.Kill(l.pid, syscall.SIGKILL) }
+
+// report gives what it says at its end, and the time that each process took.
+func (l *launcher) report() (r report, took []time.Duration, err error) {
+	said, err := io.ReadAll(l.out)
+	if err != nil {
+		return r, nil, fmt.Errorf("reading the launcher's report: %w", err)
+	}
+	b := bytes.NewReader(said)
+	err = binary.Read(b, binary.NativeEndian, &r)
+	if err == nil && r.Error == 0 {
+		took = make([]time.Duration, r.Done)
+		err = binary.Read(b, binary.NativeEndian, took)
+	}
+	if err != nil {
+		return r, nil, errors.New("the launcher, which starts a trial's process and waits for it, was killed")
+	}
+	return r, took, nil
+}
+
+func (l *launcher) close() {
+	l.in.Close()
+	l.out.Close()
+}

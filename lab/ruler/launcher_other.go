@@ -1,0 +1,5 @@
+//go:build linux && !amd64 && !arm64
+
+package ruler
+
+var launcherCode []byte // makeELF says that there is none
