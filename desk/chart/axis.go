@@ -68,14 +68,14 @@ func span(marks []mark) float64 {
 	top := 0.0
 	for _, m := range marks {
 		for _, v := range append([]float64{m.value}, m.dots...) {
-			if words.Finite(v) {
+			if stats.Finite(v) {
 				top = math.Max(top, v)
 			}
 		}
 	}
 	for _, m := range marks {
 		// A wild interval of few rounds must not squash the bars; it is cut, and drawn as cut.
-		if words.Finite(m.high) && words.Finite(m.value) {
+		if stats.Finite(m.high) && stats.Finite(m.value) {
 			top = math.Max(top, math.Min(m.high, 2*m.value))
 		}
 	}
@@ -91,10 +91,10 @@ func ratioSpan(marks []mark) (low, high float64) {
 	low, high = 1, 1
 	var lengths []float64 // of intervals, each from the ratio to its farther end
 	for _, m := range marks {
-		if words.Finite(m.value) {
+		if stats.Finite(m.value) {
 			low, high = math.Min(low, m.value), math.Max(high, m.value)
 		}
-		if l := math.Max(m.value-m.low, m.high-m.value); !m.isReference && words.Finite(l) {
+		if l := math.Max(m.value-m.low, m.high-m.value); !m.isReference && stats.Finite(l) {
 			lengths = append(lengths, l)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"tare/desk/ladder"
 	"tare/desk/words"
 	"tare/notebook"
+	"tare/stats"
 )
 
 // Panel is what is drawn together: rows that are compared along one axis.
@@ -356,7 +357,7 @@ func sampled(dots []data.Dot) []float64 {
 	n := min(len(dots), Dots)
 	values := make([]float64, 0, n)
 	for i := range n {
-		if v := dots[i*(len(dots)-1)/max(n-1, 1)].Value; words.Finite(v) {
+		if v := dots[i*(len(dots)-1)/max(n-1, 1)].Value; stats.Finite(v) {
 			values = append(values, v)
 		}
 	}

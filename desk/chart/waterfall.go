@@ -9,6 +9,7 @@ import (
 	"tare/desk/explain"
 	"tare/desk/words"
 	"tare/notebook"
+	"tare/stats"
 )
 
 // fall is a waterfall: from the baseline's time over each part of the overhead to the treatment's.
@@ -31,7 +32,7 @@ type fallBar struct {
 // waterfall draws what the overhead of a treatment is attributed to, from the baseline's time down to its own. There is
 // none where there is no baseline.
 func waterfall(a *Account, stem string) *Figure {
-	if len(a.Parts) == 0 || !words.Finite(a.Overhead.Value) || !words.Finite(a.Elapsed.Value) {
+	if len(a.Parts) == 0 || !stats.Finite(a.Overhead.Value) || !stats.Finite(a.Elapsed.Value) {
 		return nil
 	}
 	unit, k := SecondsUnit(Largest(a.Account))
@@ -78,7 +79,7 @@ func fallOf(a *Account, k float64) *fall {
 	for i := range a.Parts {
 		part := &a.Parts[i]
 		e := part.Seconds
-		if !words.Finite(e.Value) || e.Value == 0 && !part.Significant() && e.Low == 0 && e.High == 0 {
+		if !stats.Finite(e.Value) || e.Value == 0 && !part.Significant() && e.Low == 0 && e.High == 0 {
 			continue // nothing of it, in every round
 		}
 		b := fallBar{names: []string{words.Plain(words.Part(part.Key))}, from: k * at, to: k * (at + e.Value), low: k * (at + e.Low), high: k * (at + e.High),

@@ -183,7 +183,7 @@ func partRows(a *explain.Account) []whyRow {
 	for i := range a.Parts {
 		p := &a.Parts[i]
 		share := "–"
-		if q := p.Share; words.Finite(q.Value) && p.Seconds != (stats.Estimate{N: p.Seconds.N}) {
+		if q := p.Share; stats.Finite(q.Value) && p.Seconds != (stats.Estimate{N: p.Seconds.N}) {
 			share = words.Share(round2(q.Value))
 			if q.HasInterval() {
 				share += fmt.Sprintf(" (%s to %s)", words.Share(round2(q.Low)), words.Share(round2(q.High)))

@@ -5,10 +5,9 @@ import (
 	"math"
 	"strconv"
 	"strings"
-)
 
-// Finite says whether a number is one: neither NaN nor infinite.
-func Finite(v float64) bool { return !math.IsNaN(v) && !math.IsInf(v, 0) }
+	"tare/stats"
+)
 
 // Places says how many decimals a value deserves: its distance to the nearer end of its interval is written with
 // two digits where they are below 30, else with one. More would be read as knowledge.
@@ -27,13 +26,13 @@ func Places(v, low, high float64) int {
 		if half/math.Pow(10, size) >= 2.95 {
 			d--
 		}
-	case v != 0 && Finite(v):
+	case v != 0 && stats.Finite(v):
 		d = 2 - math.Floor(math.Log10(math.Abs(v)))
 	default:
 		return 0
 	}
 	// More than six digits in all are never an insight here.
-	if v != 0 && Finite(v) {
+	if v != 0 && stats.Finite(v) {
 		d = math.Min(d, 5-math.Floor(math.Log10(math.Abs(v))))
 	}
 	return int(math.Max(0, math.Min(d, 9)))
@@ -70,7 +69,7 @@ func published(v float64) int {
 // Digits writes a value with so many significant digits.
 func Digits(v float64, n int) string {
 	d := 0
-	if v != 0 && Finite(v) {
+	if v != 0 && stats.Finite(v) {
 		d = max(0, n-1-int(math.Floor(math.Log10(math.Abs(v)))))
 	}
 	return Number(v, d)
@@ -115,7 +114,7 @@ func PlusMinus(v, low, high float64, most int) string {
 		d = min(d, most)
 	}
 	half := (high - low) / 2
-	if !Finite(half) {
+	if !stats.Finite(half) {
 		return Number(v, d) + " ± ?"
 	}
 	return Number(v, d) + " ± " + Number(half, d)

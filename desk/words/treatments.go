@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"tare/notebook"
+	"tare/stats"
 )
 
 // platforms are the platforms in words.
@@ -96,7 +97,7 @@ func Params(params map[string]string) string {
 
 // CHR writes a container-to-host core ratio; empty where it is not known.
 func CHR(chr float64) string {
-	if !Finite(chr) || chr <= 0 {
+	if !stats.Finite(chr) || chr <= 0 {
 		return ""
 	}
 	return strconv.FormatFloat(chr, 'g', 2, 64)
