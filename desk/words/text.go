@@ -29,8 +29,10 @@ func PlainLines(s string) string {
 	return strings.Trim(strings.Join(lines, "\n"), "\n")
 }
 
-// Tight keeps a percentage on one line.
-func Tight(s string) string { return strings.ReplaceAll(s, " %", "\u00a0%") }
+// Tight keeps a percentage, and what stands after ±, on one line.
+func Tight(s string) string { return tight.Replace(s) }
+
+var tight = strings.NewReplacer(" %", "\u00a0%", "± ", "±\u00a0")
 
 // Sentence starts a text with a capital and ends it with a full stop, where it has no end of its own.
 func Sentence(s string) string {
