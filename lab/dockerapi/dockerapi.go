@@ -25,7 +25,7 @@ func Host(host string) (address, socket string, err error) {
 	address = cmp.Or(host, os.Getenv("DOCKER_HOST"), DefaultHost)
 	socket, ok := strings.CutPrefix(address, "unix://")
 	if !ok {
-		return address, "", fmt.Errorf("Docker Engine at %s: want unix:///PATH, an engine on this host (see DOCKER_HOST)", address)
+		return address, "", fmt.Errorf("the Docker Engine at %s: want unix:///PATH, an engine on this host (see DOCKER_HOST)", address)
 	}
 	return address, socket, nil
 }

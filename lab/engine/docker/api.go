@@ -59,7 +59,7 @@ func dial(ctx context.Context, dockerHost string) (*daemon, error) {
 		if ctx.Err() != nil && context.Cause(ctx) != nil {
 			err = context.Cause(ctx)
 		}
-		return nil, fmt.Errorf("Docker Engine does not answer at %s: %w; start it (systemctl start docker, or dockerd as root), or set DOCKER_HOST", dockerHost, unwrapURL(err))
+		return nil, fmt.Errorf("the Docker Engine does not answer at %s: %w; start it (systemctl start docker, or dockerd as root), or set DOCKER_HOST", dockerHost, unwrapURL(err))
 	}
 	defer res.Body.Close()
 	version := res.Header.Get("Api-Version")
@@ -67,7 +67,7 @@ func dial(ctx context.Context, dockerHost string) (*daemon, error) {
 	case res.StatusCode != http.StatusOK || version == "":
 		return nil, fmt.Errorf("what listens at %s is no Docker Engine: it answered %s to a ping", dockerHost, res.Status)
 	case older(version, minAPI):
-		return nil, fmt.Errorf("Docker Engine at %s speaks API %s; want %s (Engine 20.10) or newer: upgrade it", dockerHost, version, minAPI)
+		return nil, fmt.Errorf("the Docker Engine at %s speaks API %s; want %s (Engine 20.10) or newer: upgrade it", dockerHost, version, minAPI)
 	case older(maxAPI, version):
 		version = maxAPI
 	}
