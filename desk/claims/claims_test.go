@@ -410,7 +410,6 @@ func TestAnyAndSizes(t *testing.T) {
 func TestGolden(t *testing.T) {
 	worlds := map[string]*data.Summary{
 		"small": smallWorld().measure(8, 0.02, 3),
-		"paper": paperWorld().measure(20, 0.03, 3),
 		"none":  {Hosts: []data.Host{{Host: notebook.Host{ID: "h"}, Name: "h"}}},
 	}
 	for name, s := range worlds {
@@ -418,7 +417,6 @@ func TestGolden(t *testing.T) {
 		for suffix, write := range map[string]func(*bytes.Buffer) error{
 			".txt":    func(b *bytes.Buffer) error { return Table(b, vs, 100) },
 			"-40.txt": func(b *bytes.Buffer) error { return Table(b, vs, 40) },
-			".json":   func(b *bytes.Buffer) error { return JSON(b, vs) },
 		} {
 			if suffix != ".txt" && name != "small" {
 				continue

@@ -20,7 +20,7 @@ var scenes = []struct {
 	json  bool
 	lab   func() *lab
 }{
-	{"quick", 80, true, quick},
+	{"quick", 80, false, quick},
 	{"coarse", 0, false, func() *lab {
 		l := quick()
 		l.edit = func(x *notebook.Trial) {
@@ -48,7 +48,7 @@ var scenes = []struct {
 		}
 		return l
 	}},
-	{"service", 0, false, func() *lab {
+	{"service", 0, true, func() *lab {
 		l := newLab().add("bm", one, wall{notebook.WallUser: 1, notebook.WallNetwork: 4}).add("cn docker vanilla", one, wall{notebook.WallUser: 1.3, notebook.WallNetwork: 3.7})
 		l.study.Metrics["cpu"] = notebook.Metric{Name: "response time", Unit: "s"}
 		l.edit = func(x *notebook.Trial) {

@@ -74,7 +74,7 @@ type cell struct {
 type done struct {
 	trials    int       // measured trials that stand in the notebook, failed ones included
 	explained int       // the same of explained ones
-	values    []float64 // of the measured ones that succeeded
+	value     stats.Sum // of the measured ones that succeeded
 }
 
 // Take tells the run of a trial that stands in the notebook already. A finished trial is not repeated.
@@ -101,7 +101,7 @@ func (r *Run) take(t notebook.Trial) {
 	}
 	d.trials = max(d.trials, t.Index+1)
 	if t.Failure == "" {
-		d.values = append(d.values, t.Value)
+		d.value.Add(t.Value)
 	}
 }
 
@@ -195,7 +195,7 @@ func (r *Run) recall() {
 		for round := range r.rounds(t) {
 			switch d := r.cells[cell{t.ID, round}]; {
 			case d == nil || d.trials < r.Plan.Study.Design.Trials:
-			case len(d.values) > 0:
+			case d.value.N > 0:
 				r.failing[t.ID] = 0
 			default:
 				r.failing[t.ID]++
@@ -257,35 +257,31 @@ func (r *Run) ratio(t notebook.Treatment, rounds int) (q stats.Quotient, ok bool
 	if !ok {
 		return q, false
 	}
-	var x, y []float64
-	for round := range rounds {
-		p, q := r.cells[cell{t.ID, round}], r.cells[cell{b.ID, round}]
-		if p != nil && q != nil && len(p.values) > 0 && len(q.values) > 0 {
-			x, y = append(x, mean(p.values)), append(y, mean(q.values))
-		}
-	}
+	order, sums := r.sums(t.ID, rounds)
+	_, of := r.sums(b.ID, rounds)
+	x, y, _ := stats.Paired(order, sums, of)
 	d := r.Plan.Study.Design
 	return stats.Ratio(x, y, stats.Level(d.Floor, d.Cap, d.Precision)), true
 }
 
 // mean is the treatment's mean after so many rounds.
 func (r *Run) mean(t notebook.Treatment, rounds int) stats.Estimate {
-	var x []float64
-	for round := range rounds {
-		if d := r.cells[cell{t.ID, round}]; d != nil && len(d.values) > 0 {
-			x = append(x, mean(d.values))
-		}
-	}
+	order, sums := r.sums(t.ID, rounds)
+	x, _, _ := stats.Paired(order, sums, sums)
 	d := r.Plan.Study.Design
 	return stats.Mean(x, stats.Level(d.Floor, d.Cap, d.Precision))
 }
 
-func mean(v []float64) float64 {
-	sum := 0.0
-	for _, x := range v {
-		sum += x
+// sums are a treatment's values in so many rounds, by round, and the rounds in order.
+func (r *Run) sums(id string, rounds int) (order []int, of map[int]stats.Sum) {
+	of = map[int]stats.Sum{}
+	for round := range rounds {
+		order = append(order, round)
+		if d := r.cells[cell{id, round}]; d != nil {
+			of[round] = d.value
+		}
 	}
-	return sum / float64(len(v))
+	return order, of
 }
 
 // precise says whether every ratio that a ranking will use is known as well as the design asks.
