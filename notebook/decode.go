@@ -111,6 +111,12 @@ func (d *decoder) fast(t *Trial) bool {
 			bit, ok = 1<<18, d.bool(&t.Explained)
 		case "probes":
 			bit = 1 << 19
+			start := d.i
+			t.Probes = &Probes{}
+			if ok = d.probes(t.Probes); ok {
+				break
+			}
+			d.i = start
 			if raw := d.rawObject(); raw != nil {
 				t.Probes = &Probes{}
 				ok = json.Unmarshal(raw, t.Probes) == nil
@@ -121,6 +127,29 @@ func (d *decoder) fast(t *Trial) bool {
 		return ok
 	})
 	return ok && d.i == len(d.b)
+}
+
+// probes takes an object of what most traced trials have of their tracers: names, and numbers by name. With anything else in
+// it, encoding/json takes it.
+func (d *decoder) probes(p *Probes) bool {
+	var seen uint32
+	return d.object(func(key []byte) bool {
+		var bit uint32
+		ok := false
+		switch string(key) {
+		case "looked":
+			bit, ok = 1<<0, d.strings(&p.Looked, false)
+		case "wall":
+			bit, ok = 1<<1, d.figures(&p.Wall)
+		case "figures":
+			bit, ok = 1<<2, d.figures(&p.Figures)
+		case "lost":
+			bit, ok = 1<<3, d.int64(&p.Lost)
+		}
+		ok = ok && seen&bit == 0
+		seen |= bit
+		return ok
+	})
 }
 
 // rawObject takes what an object's braces enclose, and looks at nothing in it; nil where there is none.
