@@ -5,4 +5,4 @@ package programs
 import "embed"
 
 //go:embed all:arm64
-var embedded embed.FS
+var packed embed.FS

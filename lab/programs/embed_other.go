@@ -4,4 +4,4 @@ package programs
 
 import "embed"
 
-var embedded embed.FS
+var packed embed.FS

@@ -33,21 +33,23 @@ const Dir = "programs"
 // ErrAbsent is in the chain of the error for a program that was not embedded: what needs no guest works without.
 var ErrAbsent = errors.New("this tare was built without its ruler: `make build` builds both")
 
+// embedded has a folder for this kind of machine, with the programs in it: packed, but for tests.
+var embedded fs.FS = packed
+
 // program gives the content of an embedded program.
 func program(name string) ([]byte, error) {
-	packed, err := fs.ReadFile(embedded, runtime.GOARCH+"/"+name+".gz")
+	content, err := fs.ReadFile(embedded, runtime.GOARCH+"/"+name+".gz")
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, ErrAbsent
 	}
 	if err != nil {
 		return nil, err
 	}
-	z, err := gzip.NewReader(bytes.NewReader(packed))
+	z, err := gzip.NewReader(bytes.NewReader(content))
 	if err != nil {
 		return nil, fmt.Errorf("the embedded %s: %w", name, err)
 	}
-	content, err := io.ReadAll(z)
-	if err != nil {
+	if content, err = io.ReadAll(z); err != nil {
 		return nil, fmt.Errorf("the embedded %s: %w", name, err)
 	}
 	return content, nil
