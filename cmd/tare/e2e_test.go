@@ -563,13 +563,13 @@ func TestBadInputIsOneLine(t *testing.T) {
 		{"no command", []string{"bench"}, "a command was expected"},
 		{"image without the command", []string{"bench", "--image", h.image, "--platforms", "bm,cn:crun|runc", "--", "nosuchcommand"}, "nosuchcommand"},
 		{"command that fails", []string{"bench", "--image", h.image, "--platforms", "bm", "--", "false"}, "exit status 1"},
-		{"no such image", []string{"bench", "--image", "./nosuchimage", "--", "true"}, "nosuchimage"},
-		{"not an image", []string{"bench", "--image", "./other", "--", "true"}, "other"},
-		{"input that is not there", []string{"bench", "--image", h.image, "--input", "nosuch", "--", "true"}, "nosuch"},
+		{"no such image", []string{"bench", "--image", "./nosuchimage", "--platforms", "bm", "--", "true"}, "nosuchimage"},
+		{"not an image", []string{"bench", "--image", "./other", "--platforms", "bm", "--", "true"}, "other"},
+		{"input that is not there", []string{"bench", "--image", h.image, "--platforms", "bm", "--input", "nosuch", "--", "true"}, "nosuch"},
 		{"folder of somebody's", []string{"bench", "--image", h.image, "--platforms", "bm", "--instances", "1/512MB", "--rounds", "1", "--out", "other", "--", "true"}, "not Tare's"},
 		{"summary of no folder", []string{"summary", "nosuch"}, "nosuch"},
 		{"summary of another folder", []string{"summary", "other"}, "other"},
-		{"nothing fits", []string{"bench", "--image", h.image, "--instances", "16xlarge", "--", "true"}, "it needs 64 cores"},
+		{"nothing fits", []string{"bench", "--image", h.image, "--platforms", "bm,cn:crun|runc", "--instances", "16xlarge", "--", "true"}, "it needs 64 cores"},
 		{"Docker is not there", []string{"bench", "--image", h.image, "--platforms", "cn:docker", "--", "true"}, "Docker"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -22,7 +22,7 @@ func TestGolden(t *testing.T) {
 	if err := JSON(&b, a); err != nil {
 		t.Fatal(err)
 	}
-	golden.Check(t, "usual.json", []byte(b.String()))
+	golden.Check(t, "usual.json", b.Bytes())
 	golden.Check(t, "cost.txt", []byte(text(t, read(t, Options{Prefer: Cost, Exclude: []string{"bm"}}, dir, sizes2(t)))))
 	at := func(name string) int {
 		i := slices.IndexFunc(a.Rankings[0].Choices, func(c Choice) bool { return c.named() == name })
