@@ -134,3 +134,23 @@ func TestSpecificationNamesTestsThatExist(t *testing.T) {
 		}
 	}
 }
+
+// Golden files are read by whoever reviews a change: they are of components, and few. Folders below testdata are inputs.
+func TestGoldenFilesAreFew(t *testing.T) {
+	files, err := filepath.Glob("desk/*/testdata/*.*")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no golden files: %v", err)
+	}
+	const most = 250_000
+	sum := int64(0)
+	for _, file := range files {
+		info, err := os.Stat(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum += info.Size()
+	}
+	if sum > most {
+		t.Errorf("the desk's golden files have %d bytes, more than %d: keep those of components, and assert on the rest", sum, most)
+	}
+}
