@@ -19,8 +19,11 @@ import (
 	"tare/notebook"
 )
 
-// tracersLimit is what all default tracers together may cost the most switch-heavy work.
-const tracersLimit = 1.05
+// What the tracers of each tier together may cost the most switch-heavy work.
+const (
+	countersLimit = 1.02
+	eventsLimit   = 1.05
+)
 
 // theirs does with bpftrace what the scheduler's tracer does: time on and off a core and in run queues, by thread, with reasons left out.
 // Threads are known by their program's name, for it cannot follow a tree of processes cheaply.
@@ -59,11 +62,15 @@ func tracers(ctx context.Context, dir string) (err error) {
 			}
 			return time.Since(began).Seconds() / trips, nil
 		}
-		kit, err := trace.Open(notebook.DefaultProbes)
+		counters, err := trace.Open(notebook.DefaultProbes)
 		if err != nil {
 			return err
 		}
-		limit := tracersLimit
+		events, err := trace.Open(notebook.DeepProbes)
+		if err != nil {
+			return errors.Join(err, counters.Close())
+		}
+		limit := eventsLimit
 		if where == "one" { // a trip is two switches and nothing else; the promise is for the program as it is run
 			limit = 0
 		}
@@ -71,28 +78,29 @@ func tracers(ctx context.Context, dir string) (err error) {
 			"A number passed to and fro between two processes, " + map[string]string{"free": "on any CPU", "one": "both on one CPU"}[where] + " (a trip)",
 			[]way{
 				{"without tracers", 0, once},
-				{"all default tracers", limit, func() (float64, error) { return traced(kit, once, trips) }},
+				{"--explain: counters", countersLimit, func() (float64, error) { return traced(counters, notebook.ProbeThreads, once, trips) }},
+				{"--explain=deep: events", limit, func() (float64, error) { return traced(events, notebook.ProbeScheduler, once, trips) }},
 				{"bpftrace", 0, func() (float64, error) { return beside(ctx, dir, once) }},
 			}, time.Minute}.run()
-		broken = errors.Join(broken, err, kit.Close())
+		broken = errors.Join(broken, err, counters.Close(), events.Close())
 	}
 	return broken
 }
 
-// traced runs it while the kit's tracers are attached.
-func traced(kit *trace.Kit, once func() (float64, error), trips float64) (float64, error) {
+// traced runs it while the kit's tracers are attached, of which one must have seen the switches.
+func traced(kit *trace.Kit, tracer string, once func() (float64, error), trips float64) (float64, error) {
 	threads, err := engine.ThreadsOf([]int{os.Getpid()}, os.Getpid())
 	if err != nil {
 		return 0, err
 	}
-	w, err := kit.Watch(trace.Target{Threads: threads, PID: os.Getpid(), Cores: 1})
+	w, err := kit.Attach(trace.Target{Threads: threads, PID: os.Getpid(), Cores: 1})
 	if err != nil {
 		return 0, err
 	}
 	took, err := once()
 	p, serr := w.Stop()
 	if serr == nil {
-		if why := p.Missing[notebook.ProbeScheduler]; why != "" {
+		if why := p.Missing[tracer]; why != "" {
 			serr = errors.New(why)
 		} else if p.Figures["switches"] < trips {
 			serr = fmt.Errorf("the tracers saw %v switches; there were %v at least", p.Figures["switches"], trips)

@@ -1,27 +1,39 @@
 package notebook
 
-import "slices"
+// What tracers saw of a traced trial (design, section 10). Tare's own: the paper "pinning" took such figures by hand, with cpudist,
+// offcputime, iostat and perf (section III-A and Figure 2).
 
-// What probes saw of an explained trial (design, section 10: "probe looks on"). Tare's own: the paper "pinning" took such
-// figures by hand, with cpudist, offcputime, iostat and perf (section III-A and Figure 2).
-
-// Names of the probes, as `tare run --explain=…` takes them.
+// Names of the tracers, as `tare run --explain=…` takes them. Those of the first tier read what the kernel counts anyway; those of the
+// second load programs into it that run at each event.
 const (
-	ProbeScheduler  = "scheduler"  // on-CPU and off-CPU time, run queues, switches, migrations: the account is made of it
-	ProbeBandwidth  = "bandwidth"  // CPU quotas: periods, and those in which the guest was throttled
-	ProbeCPU        = "cpu"        // user, system, interrupt, steal and guest time
-	ProbeMemory     = "memory"     // page faults by kind, reclaim, huge pages
-	ProbeIO         = "io"         // operations, bytes and latency of block devices; packets and bytes of networks
+	ProbeThreads   = "threads"   // time on a core and in run queues, as the kernel itself counts it for each thread: an account can be made of it
+	ProbeBandwidth = "bandwidth" // CPU quotas: periods, and those in which the guest was throttled
+	ProbeCPU       = "cpu"       // user, system, interrupt, steal and guest time
+	ProbeMemory    = "memory"    // page faults, reclaim, huge pages
+	ProbeIO        = "io"        // operations and bytes of block devices; packets and bytes of networks
+
+	ProbeScheduler  = "scheduler"  // on-CPU and off-CPU time by reason, run queues, switches, migrations: an account of each instant is made of it
+	ProbeFaults     = "faults"     // page faults by what the memory is, by sampling
+	ProbeBlock      = "block"      // requests to block devices and their latency
 	ProbeHypervisor = "hypervisor" // exits of a VM by reason
 	ProbeAccounting = "accounting" // where the kernel's own time goes, cgroup accounting among it, by sampling
-	ProbeStacks     = "stacks"     // kernel stacks of waits; dear, so only where it is asked for by name
+	ProbeStacks     = "stacks"     // kernel stacks of waits; expensive, so only where it is asked for by name
 )
 
-// DefaultProbes are those of `tare run --explain` without names.
-var DefaultProbes = []string{ProbeScheduler, ProbeBandwidth, ProbeCPU, ProbeMemory, ProbeIO, ProbeHypervisor, ProbeAccounting}
+// DefaultProbes are those of `tare run --explain` without names: the first tier.
+var DefaultProbes = []string{ProbeThreads, ProbeBandwidth, ProbeCPU, ProbeMemory, ProbeIO}
+
+// DeepProbes are those of `tare run --explain=deep`: the second tier, and of the first what it does not see itself.
+var DeepProbes = []string{ProbeScheduler, ProbeBandwidth, ProbeCPU, ProbeMemory, ProbeIO, ProbeFaults, ProbeBlock, ProbeHypervisor, ProbeAccounting}
 
 // ProbeNames are all that there are.
-var ProbeNames = append(slices.Clone(DefaultProbes), ProbeStacks)
+var ProbeNames = []string{ProbeThreads, ProbeScheduler, ProbeBandwidth, ProbeCPU, ProbeMemory, ProbeIO, ProbeFaults, ProbeBlock, ProbeHypervisor, ProbeAccounting, ProbeStacks}
+
+// Tiers of an account, by what it is made of. Accounts of Tare before there were two are of the second.
+const (
+	TierCounters = 1 // the kernel's own counters, before and after: how long, not when
+	TierEvents   = 2 // each switch of the guest's threads
+)
 
 // Roles that a guest's threads have on the host.
 const (
@@ -52,16 +64,17 @@ const (
 // Walls are the keys of Probes.Wall in the order in which they are shown.
 var Walls = []string{WallUser, WallSystem, WallThrottled, WallCore, WallBlock, WallNetwork, WallFutex, WallSleep, WallOther, WallHypervisor}
 
-// Probes is what the probes saw of one explained trial. Such a trial feeds no ratio: the probes' own cost is in it.
+// Probes is what the tracers saw of one traced trial. Such a trial feeds no ratio: the tracers' own cost is in it.
 type Probes struct {
-	Looked  []string           `json:"looked"`            // the probes that looked on
-	Missing map[string]string  `json:"missing,omitempty"` // by probe: why it, or a part of it, did not
-	Wall    map[string]float64 `json:"wall,omitempty"`    // seconds, by Wall…; absent where nothing could follow the scheduler
+	Looked  []string           `json:"looked"`            // the tracers that were attached
+	Missing map[string]string  `json:"missing,omitempty"` // by tracer: why it, or a part of it, was not
+	Tier    int                `json:"tier,omitempty"`    // what Wall is made of: Tier…
+	Wall    map[string]float64 `json:"wall,omitempty"`    // seconds, by Wall…; absent where nothing was known of run queues
 	Figures map[string]float64 `json:"figures,omitempty"` // by ProbeFigure.Name
 	Spread  []Distribution     `json:"spread,omitempty"`
 	Stacks  []Stack            `json:"stacks,omitempty"` // the longest waits by kernel stack, longest first
-	Inside  *Probes            `json:"inside,omitempty"` // vm: what the same probes saw inside the guest
-	Lost    int64              `json:"lost,omitempty"`   // events that the probes had no room or time for
+	Inside  *Probes            `json:"inside,omitempty"` // vm: what the same tracers saw inside the guest
+	Lost    int64              `json:"lost,omitempty"`   // events that the tracers had no room or time for
 }
 
 // Distribution is how often a quantity had which size.
@@ -99,8 +112,10 @@ type ProbeFigure struct {
 
 // ProbeFigures are all that there are. A name may have a role, or a device, before it: "vcpu.switches", "vda.read_bytes".
 var ProbeFigures = []ProbeFigure{
-	{"elapsed_s", ProbeScheduler, "s", "from the creation of the trial's process to its end, as the probe saw it"},
+	{"elapsed_s", ProbeScheduler, "s", "from the creation of the trial's process to its end, as the tracer saw it"},
 	{"run_s", ProbeScheduler, "s", "all threads' time on a core"},
+	{"delay_s", ProbeThreads, "s", "all threads' time in run queues, throttled time among it"},
+	{"blocked_s", ProbeThreads, "s", "all threads' waits for block devices, where kernel.task_delayacct is on"},
 	{"switches", ProbeScheduler, "1", "times that a thread left its core"},
 	{"waits", ProbeScheduler, "1", "of these: it had to wait for something"},
 	{"preemptions", ProbeScheduler, "1", "of these: it could have gone on"},
@@ -119,8 +134,8 @@ var ProbeFigures = []ProbeFigure{
 	{"steal_s", ProbeCPU, "s", "time that the hypervisor under this machine took from the guest's CPUs"},
 	{"minor_faults", ProbeMemory, "1", "page faults that needed no reading"},
 	{"major_faults", ProbeMemory, "1", "page faults that had to read"},
-	{"anonymous_faults", ProbeMemory, "1", "page faults in memory without a file; estimated from samples"},
-	{"file_faults", ProbeMemory, "1", "page faults in a file's memory; estimated from samples"},
+	{"anonymous_faults", ProbeFaults, "1", "page faults in memory without a file; estimated from samples"},
+	{"file_faults", ProbeFaults, "1", "page faults in a file's memory; estimated from samples"},
 	{"reclaimed_pages", ProbeMemory, "1", "pages that the kernel took back from the guest"},
 	{"huge_faults", ProbeMemory, "1", "huge pages given at a fault; of the whole host"},
 	{"reads", ProbeIO, "1", "read requests to the device"},

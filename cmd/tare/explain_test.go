@@ -151,7 +151,7 @@ func TestWithoutBPFTheRestWorksAndSaysWhatIsMissing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	args := append([]string{h.tare, "bench", "--image", h.image, "--platforms", "bm,cn:runc", "--instances", "1/256MB", "--rounds", "2", "--explain", "--out", "R"}, steps...)
+	args := append([]string{h.tare, "bench", "--image", h.image, "--platforms", "bm,cn:runc", "--instances", "1/256MB", "--rounds", "2", "--explain=deep", "--out", "R"}, steps...)
 	cmd := exec.CommandContext(t.Context(), self, args...)
 	cmd.Env = append(os.Environ(), "TARE_STATE="+h.state, withoutBPF+"=1")
 	cmd.Dir = h.dir
@@ -159,7 +159,7 @@ func TestWithoutBPFTheRestWorksAndSaysWhatIsMissing(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v: %s", err, said)
 	}
-	if !strings.Contains(string(said), "not traced: scheduler: the kernel does not take its programs") {
+	if !strings.Contains(string(said), "not traced: scheduler, faults, block") {
 		t.Errorf("what is missing is not said before the run: %s", said)
 	}
 	e := h.explain("R")
@@ -178,10 +178,17 @@ func TestWithoutBPFTheRestWorksAndSaysWhatIsMissing(t *testing.T) {
 func TestProbesInsideAVM(t *testing.T) {
 	h := newHost(t)
 	need(t, has("qemu-system-x86_64"), "qemu-system-x86")
-	h.must("bench", "--image", h.image, "--platforms", "vm", "--instances", "1/512MB", "--rounds", "1", "--accel", "tcg", "--explain=scheduler,cpu", "--out", "R",
+	for _, tracer := range []string{"scheduler", "threads"} {
+		t.Run(tracer, func(t *testing.T) { tracesInside(t, h, tracer) })
+	}
+}
+
+func tracesInside(t *testing.T, h *testHost, tracer string) {
+	dir := "R-" + tracer
+	h.must("bench", "--image", h.image, "--platforms", "vm", "--instances", "1/512MB", "--rounds", "1", "--accel", "tcg", "--explain="+tracer+",cpu", "--out", dir,
 		"--", "sh", "-c", "i=0; while [ $i -lt 5000 ]; do i=$((i+1)); done")
 	n := 0
-	for _, tr := range h.trials("R") {
+	for _, tr := range h.trials(dir) {
 		if !tr.Explained {
 			continue
 		}
@@ -190,8 +197,8 @@ func TestProbesInsideAVM(t *testing.T) {
 			t.Fatalf("%+v", tr)
 		}
 		in := tr.Probes.Inside
-		if why := in.Missing["scheduler"]; why != "" {
-			t.Errorf("the guest's kernel takes no probes: %s", why)
+		if why := in.Missing[tracer]; why != "" {
+			t.Errorf("the guest's kernel takes no tracers: %s", why)
 		}
 		sum, inside := 0.0, 0.0
 		for _, s := range tr.Probes.Wall {

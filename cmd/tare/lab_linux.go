@@ -56,8 +56,8 @@ func (r *running) flags(c *cobra.Command) {
 	f.Uint64Var(&r.seed, "seed", 0, "seed of the order of treatments (default: random, and recorded)")
 	f.IntVar(&r.rounds, "rounds", 0, "run exactly this many rounds (default: the study's design)")
 	f.DurationVar(&r.budget, "time-budget", 0, "start nothing that would not end within this time, such as 10m")
-	f.StringVar(&r.explain, "explain", "", "also trace where the time goes: each guest runs as many traced trials again, which feed no ratio; with all tracers but "+
-		notebook.ProbeStacks+", or with `TRACER,…` of "+strings.Join(notebook.ProbeNames, ", "))
+	f.StringVar(&r.explain, "explain", "", "also trace where the time goes: each guest runs as many traced trials again, which feed no ratio; by what the kernel counts anyway, "+
+		"by each event as well (--explain="+study.ExplainDeep+"), or with `TRACER,…` of "+strings.Join(notebook.ProbeNames, ", "))
 	f.Lookup("explain").NoOptDefVal = study.ExplainByDefault
 }
 

@@ -41,7 +41,7 @@ func attach(pid int, launchers bool, names []string) (ruler.Watch, error) {
 	if err != nil {
 		return nil, err
 	}
-	w, err := kit.Watch(t)
+	w, err := kit.Attach(t)
 	if err != nil {
 		return nil, errors.Join(err, kit.Close())
 	}
@@ -50,12 +50,12 @@ func attach(pid int, launchers bool, names []string) (ruler.Watch, error) {
 
 // attached is a trace with a kit of its own.
 type attached struct {
-	*trace.Watch
+	*trace.Trace
 	kit *trace.Kit
 }
 
 // Stop implements ruler.Watch.
 func (a attached) Stop() (*notebook.Probes, error) {
-	p, err := a.Watch.Stop()
+	p, err := a.Trace.Stop()
 	return p, errors.Join(err, a.kit.Close())
 }

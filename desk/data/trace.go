@@ -39,6 +39,7 @@ type Trace struct {
 	Saw            map[string]bool         // tracers that observed them, if only in part
 	Missing        map[string]Missing      // by tracer: why it, or a part of it, observed nothing
 	Lost           int64                   // events that the tracers lost
+	Tier           int                     // notebook.Tier…: the lowest of their accounts'; 0: none has one
 	Wild           int                     // numbers that no trial can have, and that were not used
 	OtherMetric    bool                    // the workload's metric is not the elapsed time
 	Walls, Elapsed stats.Sum               // of trials that were followed: what the categories add up to, and the time by the ruler; seconds
@@ -123,6 +124,9 @@ func (t *tracing) trial(cell *Cell, n *notebook.Trial) {
 	}
 	if len(wall) > 0 && t.tame(slices.Collect(maps.Values(wall))...) {
 		c.Wall.add(wall)
+		if tier := cmp.Or(p.Tier, notebook.TierEvents); t.Tier == 0 || tier < t.Tier {
+			t.Tier = tier
+		}
 		all := 0.0
 		for _, k := range notebook.Walls {
 			all += wall[k]

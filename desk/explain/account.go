@@ -220,6 +220,9 @@ func (b *book) account(r, base *data.Row, against Against) Account {
 		blocks = of(traced)
 		a.Coarse = len(blocks) > 0 || len(b.blocks(r, followed)) == 0
 	}
+	if !a.Coarse && r.Trace != nil {
+		a.Tier = r.Trace.Tier
+	}
 	a.Rounds = len(blocks)
 	b.own(&a, blocks)
 	if base != nil && len(blocks) > 0 {
@@ -413,16 +416,20 @@ func (b *book) incomplete(a *Account) {
 		say(Silent{x.Silent})
 	}
 	if a.Coarse && (a.Rounds > 0 || a.Baseline == nil) {
+		tracer := notebook.ProbeScheduler
+		if _, missing := x.Missing[tracer]; !missing && x.Asked[notebook.ProbeThreads] {
+			tracer = notebook.ProbeThreads
+		}
 		whose := x
-		if _, ok := x.Missing[notebook.ProbeScheduler]; !ok && y != nil {
+		if _, ok := x.Missing[tracer]; !ok && y != nil {
 			whose = y
 		}
-		say(Coarse{Why: whose.Missing[notebook.ProbeScheduler], Asked: x.Asked[notebook.ProbeScheduler]})
+		say(Coarse{Why: whose.Missing[tracer], Asked: x.Asked[tracer]})
 	}
 	for _, tracer := range slices.Sorted(maps.Keys(x.Missing)) {
 		m := x.Missing[tracer]
 		switch {
-		case tracer == notebook.ProbeScheduler && a.Coarse: // said above
+		case (tracer == notebook.ProbeScheduler || tracer == notebook.ProbeThreads) && a.Coarse: // said above
 		case x.Saw[tracer]:
 			for why := range strings.SplitSeq(m.Why, "; ") {
 				say(TracerMissing{Tracer: tracer, Why: data.Missing{Why: why, Inside: m.Inside}, Partly: true})

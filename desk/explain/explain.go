@@ -65,6 +65,7 @@ type Account struct {
 	Baseline    *data.Row // what it is compared with: bare metal, in Versus the other provisioning; nil: nothing, or it is bare metal
 	Against     Against   // what Baseline is
 	Emulated    bool      // the treatment or the baseline is: not a VM's cost
+	Tier        int       // notebook.Tier…: what it is made of; 0: Coarse
 	Coarse      bool      // nothing followed the scheduler: of user, system and throttled time alone
 	Doubtful    bool      // bare metal differed from itself by as much: not to be trusted
 

@@ -151,6 +151,9 @@ func tracerWords(a *explain.Account) []string {
 	if n := a.Traced; n > 0 {
 		list = append(list, fmt.Sprintf("%s; %s that count: with traced and untraced trials, of this treatment and of what it is compared with.", words.Counted(n, "traced trial", "traced trials"), words.Counted(a.Rounds, "round", "rounds")))
 	}
+	if source := words.Source(a); source != "" {
+		list = append(list, "The account is made "+source+".")
+	}
 	if c := a.TracerCost; !math.IsNaN(c.Value) {
 		w := "The tracers’ own cost: traced trials took " + words.Measured(c.Value, c.Low, c.High, "") + " times as long as the others"
 		if c.HasInterval() && c.Contains(1) {

@@ -306,12 +306,26 @@ func trust(a *explain.Account) string {
 	return ""
 }
 
+// Source says what an account is made of; "" of a coarse one, of which there is more to say.
+func Source(a *explain.Account) string {
+	switch a.Tier {
+	case notebook.TierCounters:
+		return "from the kernel's counters"
+	case notebook.TierEvents:
+		return "from every switch"
+	}
+	return ""
+}
+
 // Traced says what the tracers cost, and in how many trials and rounds they observed a treatment.
 func Traced(a *explain.Account) string {
 	if a.Traced == a.Failed {
 		return Count(a.Traced, "traced trial") + ", all failed"
 	}
 	s := fmt.Sprintf("%s, %s", Count(a.Traced-a.Failed, "traced trial"), Count(a.Rounds, "round"))
+	if source := Source(a); source != "" {
+		s += ", " + source
+	}
 	if a.Lost > 0 {
 		s += ", " + Count(int(min(a.Lost, math.MaxInt32)), "event") + " lost"
 	}

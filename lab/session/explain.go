@@ -77,7 +77,7 @@ func (g guest) Look(clock study.Guest) (ruler.Watch, error) {
 
 // watch attaches the tracers. What a failed attempt could not take back is the error of Stop, as it is after a trace.
 func watch(kit *trace.Kit, t trace.Target) ruler.Watch {
-	w, err := kit.Watch(t)
+	w, err := kit.Attach(t)
 	if err != nil {
 		return stuck{err}
 	}

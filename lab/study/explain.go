@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"hash/fnv"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -17,13 +18,19 @@ import (
 // own hides that from the host.
 const MissingInside = "inside"
 
-// ExplainByDefault stands for notebook.DefaultProbes where probes are named.
-const ExplainByDefault = "default"
+// What stands for several tracers where they are named.
+const (
+	ExplainByDefault = "default" // notebook.DefaultProbes: what the kernel counts anyway
+	ExplainDeep      = "deep"    // notebook.DeepProbes: each event as well
+)
 
 // ParseExplain takes the probes that --explain names, with commas between them, and gives them in one order.
 func ParseExplain(text string) ([]string, error) {
-	if text == ExplainByDefault {
+	switch text {
+	case ExplainByDefault:
 		return slices.Clone(notebook.DefaultProbes), nil
+	case ExplainDeep:
+		return slices.Clone(notebook.DeepProbes), nil
 	}
 	asked := strings.Split(text, ",")
 	for i, name := range asked {
@@ -162,23 +169,27 @@ func hides(k engine.Kind, service bool) string {
 
 // blind says why there is no account from inside a guest whose ruler was asked for one; "" if there is, or if it was not asked.
 func blind(asked []string, inside *notebook.Probes) string {
+	tracer := notebook.ProbeScheduler
+	if !slices.Contains(asked, tracer) {
+		tracer = notebook.ProbeThreads
+	}
 	switch {
-	case !slices.Contains(asked, notebook.ProbeScheduler):
+	case !slices.Contains(asked, tracer):
 		return ""
 	case inside == nil:
 		return "the ruler in the VM said nothing of it"
 	case len(inside.Wall) > 0:
 		return ""
-	case inside.Missing[notebook.ProbeScheduler] != "":
-		return inside.Missing[notebook.ProbeScheduler]
+	case inside.Missing[tracer] != "":
+		return inside.Missing[tracer]
 	}
-	return "the scheduler's probe in the VM saw nothing"
+	return "the tracer " + tracer + " in the VM saw nothing"
 }
 
 // account completes what was seen of a trial in a guest of the treatment: it divides the time that the guest ran into user and
 // system, and of what was seen inside and outside a VM it makes one account. The CPU times are those that the guest's kernel gives
 // for the trial's processes; of a service, where it cannot, those that the probes counted. A sandbox's kernel is seen to run.
-func account(p *notebook.Probes, u notebook.Usage) {
+func account(p *notebook.Probes, u notebook.Usage, elapsedS, cores float64) {
 	if u.UserS+u.SystemS == 0 {
 		u.UserS, u.SystemS = p.Figures["user_s"], p.Figures["system_s"]
 	}
@@ -186,12 +197,53 @@ func account(p *notebook.Probes, u notebook.Usage) {
 		// Its kernel is a program of the host's, whose time is the work's system time, whatever its own clock says.
 		u.UserS, u.SystemS = p.Figures["run_s"], sandbox
 	}
+	run := u.UserS + u.SystemS
+	if vcpu, is := p.Figures["vcpu.run_s"]; is {
+		run = vcpu
+	}
+	fromCounters(p, run, elapsedS, cores)
+	if in := p.Inside; in != nil {
+		fromCounters(in, u.UserS+u.SystemS, elapsedS, cores)
+	}
 	if p.Inside == nil || len(p.Inside.Wall) == 0 {
 		p.Wall = Split(p.Wall, u.UserS, u.SystemS)
 		return
 	}
 	p.Inside.Wall = Split(p.Inside.Wall, u.UserS, u.SystemS)
-	p.Wall = Nested(p.Inside.Wall, p.Wall)
+	p.Wall, p.Tier = Nested(p.Inside.Wall, p.Wall), p.Inside.Tier
+}
+
+// fromCounters makes the account of a trial for which no switch was traced, if what the kernel itself counts of threads was read.
+func fromCounters(p *notebook.Probes, run, elapsedS, cores float64) {
+	delay, known := p.Figures["delay_s"]
+	if vcpu, is := p.Figures["vcpu.delay_s"]; is {
+		delay, known = vcpu, true
+	}
+	if p.Wall != nil || !known || !(elapsedS > 0) {
+		return
+	}
+	p.Wall, p.Tier = Counted(elapsedS, cores, run, delay+p.Figures["emulator.delay_s"], p.Figures["throttled_s"], p.Figures["blocked_s"]), notebook.TierCounters
+}
+
+// Counted is a wall account of so many seconds on so many cores, from sums over all threads: for how long they ran, stood in run queues,
+// of which the CPU quota was spent for so long, and waited for block devices. What came when is not known. Where they ran and stood in
+// queues for longer than the time that passed, it takes them to have been as many all the time as they were on average; where they
+// did not, one after the other. The sum is the time that passed.
+func Counted(elapsed, cores, run, delay, throttled, blocked float64) map[string]float64 {
+	able := (run + delay) / elapsed
+	share := max(1, min(able, math.Ceil(cores))) // cores that could be used at a time
+	ran := min(run/share, elapsed)
+	stood := min(delay, elapsed-ran)
+	if able > 1 {
+		stood = elapsed - ran
+	}
+	wall := map[string]float64{notebook.WallUser: ran}
+	wall[notebook.WallThrottled] = min(stood, throttled/share) // it is counted for each core
+	wall[notebook.WallCore] = stood - wall[notebook.WallThrottled]
+	waited := elapsed - ran - stood
+	wall[notebook.WallBlock] = min(blocked, waited)
+	wall[notebook.WallOther] = waited - wall[notebook.WallBlock]
+	return wall
 }
 
 // Split divides a wall account's running time, all of which is booked to notebook.WallUser, into user and system as the kernel

@@ -336,6 +336,9 @@ func TestParseExplain(t *testing.T) {
 	if got, err := ParseExplain(strings.Join(notebook.DefaultProbes, ",")); err != nil || !slices.Equal(got, notebook.DefaultProbes) {
 		t.Errorf("%q, %v", got, err)
 	}
+	if got, err := ParseExplain(ExplainDeep); err != nil || !slices.Equal(got, notebook.DeepProbes) {
+		t.Errorf("%q, %v", got, err)
+	}
 	for text, want := range map[string]string{
 		"sheduler": `--explain: unknown tracer "sheduler"; the tracers are ` + strings.Join(notebook.ProbeNames, ", "),
 		"io,":      `--explain: unknown tracer ""; the tracers are ` + strings.Join(notebook.ProbeNames, ", "),
@@ -357,6 +360,36 @@ func TestResumeRefusesOtherProbes(t *testing.T) {
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v; want %s", err, want)
+		}
+	}
+}
+
+// An account from counters sums to the time that passed, and says of simple loads what is known of them.
+func TestCounted(t *testing.T) {
+	for _, c := range []struct {
+		name                                           string
+		elapsed, cores, run, delay, throttled, blocked float64
+		want                                           map[string]float64
+	}{
+		{"one thread runs", 1, 1, 1, 0, 0, 0, map[string]float64{notebook.WallUser: 1}},
+		{"one thread of half a core", 2, 0.5, 1, 1, 0.98, 0, map[string]float64{notebook.WallUser: 1, notebook.WallThrottled: 0.98, notebook.WallCore: 0.02}},
+		{"one thread and a busy host", 2, 1, 1, 1, 0, 0, map[string]float64{notebook.WallUser: 1, notebook.WallCore: 1}},
+		{"one thread sleeps", 2, 1, 0.5, 0.1, 0, 0, map[string]float64{notebook.WallUser: 0.5, notebook.WallCore: 0.1, notebook.WallOther: 1.4}},
+		{"one thread reads a disk", 2, 1, 0.5, 0, 0, 1, map[string]float64{notebook.WallUser: 0.5, notebook.WallBlock: 1, notebook.WallOther: 0.5}},
+		{"sixteen threads on two cores", 1, 2, 2, 14, 0, 0, map[string]float64{notebook.WallUser: 1}},
+		{"four threads on four cores, a quarter of the quota", 1, 4, 1, 3, 3, 0, map[string]float64{notebook.WallUser: 0.25, notebook.WallThrottled: 0.75}},
+		{"eight threads on two cores, half of the quota", 1, 2, 1, 7, 1, 0, map[string]float64{notebook.WallUser: 0.5, notebook.WallThrottled: 0.5}},
+		{"clocks that differ", 1, 1, 1.001, 0.001, 0, 0.1, map[string]float64{notebook.WallUser: 1}},
+	} {
+		got, sum := Counted(c.elapsed, c.cores, c.run, c.delay, c.throttled, c.blocked), 0.0
+		for key, v := range got {
+			sum += v
+			if math.Abs(v-c.want[key]) > 1e-9 {
+				t.Errorf("%s: %s is %v, want %v", c.name, key, v, c.want[key])
+			}
+		}
+		if math.Abs(sum-c.elapsed) > 1e-9 {
+			t.Errorf("%s: the sum is %v, want %v", c.name, sum, c.elapsed)
 		}
 	}
 }

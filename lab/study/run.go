@@ -536,10 +536,10 @@ func (r *Run) trial(ctx context.Context, g Guest, service *service, ready *workl
 	}
 	if l != nil {
 		tr.Probes.Inside = res.Probes
+		account(tr.Probes, tr.Usage, tr.ElapsedS, t.Instance.Cores)
 		if why := blind(order.Probes, res.Probes); why != "" {
 			missing(tr.Probes, MissingInside, why)
 		}
-		account(tr.Probes, tr.Usage)
 	}
 	if off := (host - res.Elapsed).Abs(); off > clockFloor+time.Duration(clockShare*float64(host)) {
 		tr.Warnings = append(tr.Warnings, fmt.Sprintf("the guest's clock says %.4g s, the host's %.4g s", tr.ElapsedS, tr.HostS))

@@ -78,7 +78,7 @@ func TestWaitsBesidePidstat(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := k.Watch(Target{Threads: threads, PID: l.pid(), Cores: 1})
+	w, err := k.Attach(Target{Threads: threads, PID: l.pid(), Cores: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

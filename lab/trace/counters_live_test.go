@@ -86,7 +86,7 @@ func counting(t *testing.T, l *aLoad, as counted) (figures, fallback map[string]
 
 // alone is a process of the host's as a bare metal guest.
 func alone(l *aLoad, probes ...string) counted {
-	return counted{PID: l.pid(), Threads: []engine.Thread{{ID: l.pid(), Role: notebook.RoleRuler}}, Probes: probes}
+	return counted{PID: l.pid(), Threads: []engine.Thread{{ID: l.pid(), Role: notebook.RoleRuler}}, Tracers: named(probes)}
 }
 
 // within fails unless least ≤ got ≤ most.
@@ -147,7 +147,7 @@ func TestCPUTimeOfProcesses(t *testing.T) {
 
 	// A child's time is its ruler's once that has waited for it.
 	program := loadPath(t)
-	self := counted{Threads: []engine.Thread{{ID: os.Getpid(), Role: notebook.RoleRuler}}, Probes: []string{notebook.ProbeCPU, notebook.ProbeMemory}}
+	self := counted{Threads: []engine.Thread{{ID: os.Getpid(), Role: notebook.RoleRuler}}, Tracers: named([]string{notebook.ProbeCPU, notebook.ProbeMemory})}
 	before := readCounters(self)
 	quick(t, program, "run", "300", "1", "1")
 	quick(t, program, "anonymous", "20000")
@@ -226,7 +226,7 @@ func TestPageFaultsOfACgroup(t *testing.T) {
 func TestPageFaultsBesideOthers(t *testing.T) {
 	const pages = 20000
 	program := loadPath(t)
-	self := counted{Threads: []engine.Thread{{ID: os.Getpid(), Role: notebook.RoleRuler}}, Probes: []string{notebook.ProbeMemory}}
+	self := counted{Threads: []engine.Thread{{ID: os.Getpid(), Role: notebook.RoleRuler}}, Tracers: named([]string{notebook.ProbeMemory})}
 	before := readCounters(self)
 	quick(t, program, "anonymous", strconv.Itoa(pages))
 	figures, _, _ := readCounters(self).since(before)
@@ -327,23 +327,23 @@ func TestAGuestThatHasGone(t *testing.T) {
 			t.Errorf("%s %v of a process that was gone", name, v)
 		}
 	}
-	for _, probe := range as.Probes {
-		if missing[probe] == "" {
-			t.Errorf("nothing is said to be missing of %s: %v", probe, missing)
+	for _, tr := range as.Tracers {
+		if missing[tr.name] == "" {
+			t.Errorf("nothing is said to be missing of %s: %v", tr.name, missing)
 		}
 	}
 }
 
 // TestReadingIsCheap bounds the work, not the time, which others on the host would stretch.
 func TestReadingIsCheap(t *testing.T) {
-	as := counted{PID: os.Getpid(), Threads: []engine.Thread{{ID: os.Getpid(), Role: notebook.RoleRuler}}, Probes: notebook.DefaultProbes}
+	as := counted{PID: os.Getpid(), Threads: []engine.Thread{{ID: os.Getpid(), Role: notebook.RoleRuler}}, Tracers: named(notebook.DefaultProbes)}
 	if n := testing.AllocsPerRun(5, func() { readCounters(as) }); n > 5000 {
 		t.Errorf("%v allocations", n)
 	}
 }
 
 func BenchmarkReadCounters(b *testing.B) {
-	as := counted{PID: os.Getpid(), Threads: []engine.Thread{{ID: os.Getpid(), Role: notebook.RoleRuler}}, Probes: notebook.DefaultProbes}
+	as := counted{PID: os.Getpid(), Threads: []engine.Thread{{ID: os.Getpid(), Role: notebook.RoleRuler}}, Tracers: named(notebook.DefaultProbes)}
 	b.ReportAllocs()
 	for b.Loop() {
 		readCounters(as)

@@ -93,8 +93,8 @@ func (as counted) of(role string) counted {
 }
 
 var (
-	asV1 = counted{PID: 11511, Probes: all, CPUs: []int{0, 1}}.of(notebook.RoleRuler)
-	asV2 = counted{PID: 102, Probes: all}.of(notebook.RoleRuler)
+	asV1 = counted{PID: 11511, Tracers: named(all), CPUs: []int{0, 1}}.of(notebook.RoleRuler)
+	asV2 = counted{PID: 102, Tracers: named(all)}.of(notebook.RoleRuler)
 )
 
 // wantFigures compares, but for the last digits.
@@ -184,13 +184,13 @@ func TestRecordedVariants(t *testing.T) {
 			map[string]float64{"user_s": 0.16, "system_s": 0.30, "guest_s": math.NaN(), "minor_faults": 120, "major_faults": 4, "periods": math.NaN()}, map[string]string{notebook.ProbeCPU: "user_s and system_s in steps of 10ms"}},
 		{"a VM", asV1.of(notebook.RoleVCPU), guest, nil,
 			map[string]float64{"user_s": 0.16, "system_s": 0.30, "guest_s": 0.44, "vcpu.user_s": 0.10, "vcpu.system_s": 0.25, "vcpu.guest_s": 0.40}, nil},
-		{"no process", counted{Probes: all}, nil, nil, map[string]float64{"user_s": math.NaN(), "minor_faults": math.NaN(), "periods": math.NaN()},
+		{"no process", counted{Tracers: named(all)}, nil, nil, map[string]float64{"user_s": math.NaN(), "minor_faults": math.NaN(), "periods": math.NaN()},
 			map[string]string{notebook.ProbeCPU: "neither a cgroup of its own nor a process", notebook.ProbeMemory: "neither a cgroup of its own nor a process", notebook.ProbeIO: "no process of the guest is known"}},
-		{"a process that has gone", counted{PID: 7, Probes: all}, nil, hasNoGroup, map[string]float64{"user_s": math.NaN(), "minor_faults": math.NaN()},
+		{"a process that has gone", counted{PID: 7, Tracers: named(all)}, nil, hasNoGroup, map[string]float64{"user_s": math.NaN(), "minor_faults": math.NaN()},
 			map[string]string{notebook.ProbeCPU: "neither a cgroup of its own nor a process", notebook.ProbeIO: "proc/7/net/dev"}},
 		{"a network of its own", asV1, map[string]string{"/proc/11511/ns/net": "net:[5]"}, nil, map[string]float64{"tare0keep.received_bytes": 0, "lo.received_packets": 6342723}, nil},
-		{"a CPU that is not there", counted{PID: 11511, Probes: all, CPUs: []int{2}}, nil, nil, map[string]float64{"interrupt_s": math.NaN()}, map[string]string{notebook.ProbeCPU: "no line of cpu2"}},
-		{"one CPU", counted{PID: 11511, Probes: all, CPUs: []int{1}}, nil, nil, map[string]float64{"interrupt_s": 58.39, "steal_s": 121}, nil},
+		{"a CPU that is not there", counted{PID: 11511, Tracers: named(all), CPUs: []int{2}}, nil, nil, map[string]float64{"interrupt_s": math.NaN()}, map[string]string{notebook.ProbeCPU: "no line of cpu2"}},
+		{"one CPU", counted{PID: 11511, Tracers: named(all), CPUs: []int{1}}, nil, nil, map[string]float64{"interrupt_s": 58.39, "steal_s": 121}, nil},
 		{"unknown ticks", asV1, guest, func(f *files) { hasNoGroup(f); f.tick = 0 }, map[string]float64{"user_s": math.NaN(), "interrupt_s": math.NaN(), "minor_faults": 120}, map[string]string{notebook.ProbeCPU: "in what unit"}},
 		{"no huge pages", asV1, map[string]string{"/proc/vmstat": "pgsteal_kswapd 5\n"}, nil, map[string]float64{"huge_faults": math.NaN(), "reclaimed_pages": 5}, map[string]string{notebook.ProbeMemory: "huge_faults: this kernel counts none"}},
 		{"a cgroup that cannot be found", asV1, nil, func(f *files) {

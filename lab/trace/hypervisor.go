@@ -9,11 +9,52 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"tare/lab/engine"
+	"tare/notebook"
 )
+
+// hypervisor is the tracer of a VM's exits, by reason.
+var hypervisor = tracer{
+	name:     notebook.ProbeHypervisor,
+	on:       "KVM's tracepoints",
+	programs: []string{"vcpu_exit", "vcpu_entry"},
+	attach: func(t *Trace) error {
+		if !slices.ContainsFunc(t.target.Threads, func(t engine.Thread) bool { return t.Role == notebook.RoleVCPU }) {
+			return nil
+		}
+		for program, id := range map[string]uint64{"vcpu_exit": t.kit.kvm.exit, "vcpu_entry": t.kit.kvm.entry} {
+			if err := t.attachPerf(program, unix.PerfEventAttr{Type: unix.PERF_TYPE_TRACEPOINT, Config: id, Sample: 1}); err != nil {
+				return err
+			}
+		}
+		return nil
+	},
+	read: (*Trace).readExits,
+}
+
+// waited mirrors bpf/trace.c's.
+type waited struct{ NS, Count uint64 }
+
+func (t *Trace) readExits(p *notebook.Probes) error {
+	k := t.kit
+	var reason uint32
+	var e waited
+	each := k.coll.Maps["exits"].Iterate()
+	for each.Next(&reason, &e) {
+		p.Figures["exits"] += float64(e.Count)
+		p.Figures["exit_s"] += float64(e.NS) * nano
+		name := k.kvm.name(reason)
+		p.Figures[name+".exits"] += float64(e.Count)
+		p.Figures[name+".exit_s"] += float64(e.NS) * nano
+	}
+	return each.Err()
+}
 
 // kvmFormat is what the kernel says of KVM's tracepoints.
 type kvmFormat struct {

@@ -24,8 +24,11 @@ struct cfs_rq { struct rq *rq; int throttle_count; };
 struct sched_entity { struct cfs_rq *cfs_rq; u64 sum_exec_runtime; };
 struct sched_info { unsigned long long run_delay, last_queued; };
 struct signal_struct { struct { int counter; } live; };
+struct task_delay_info { u64 blkio_delay; };
 struct task_struct {
 	int pid, tgid;
+	unsigned long nvcsw, nivcsw;
+	struct task_delay_info *delays;
 	struct signal_struct *signal;
 	unsigned in_iowait : 1;
 	struct files_struct *files;
@@ -58,12 +61,15 @@ struct bpf_perf_event_data { struct registers regs; u64 period, addr; };
 enum { WORK, VCPU, IO, EMULATOR, ROLES, RULER = ROLES, CLOCK, LAUNCHER, CLOCK_LAUNCHER };
 enum { UNKNOWN, NEW, RUNS, WAITS, READY, THROTTLED };
 // What a thread waits for; BY_FD is decided by what the file is.
-enum { OTHER, BLOCK, NETWORK, FUTEX, SLEEP, REASONS, BY_FD = 7 };
+enum { OTHER, BLOCK, NETWORK, FUTEX, SLEEP, REASONS, BY_FD = 7, REASON_ROWS };
 // Rows of spread; a wait for a reason is OFF + reason.
-enum { ON, RUNQ, PREEMPTED, THROTTLE, OFF, KINDS = OFF + REASONS };
+enum { ON, RUNQ, PREEMPTED, THROTTLE, OFF, KINDS = OFF + REASON_ROWS };
 // Columns of wall; idle for a reason is IDLE + reason.
-enum { RUN, CORE, THROTTLING, IDLE, WALLS = IDLE + REASONS };
+enum { RUN, CORE, THROTTLING, IDLE, WALLS = IDLE + REASON_ROWS };
 enum { SWITCHES, WAITED, PREEMPTIONS, WAKEUPS, MIGRATIONS, CACHE, NODE, TASKS, COUNTS };
+
+// Columns of own: what the kernel itself keeps of each thread.
+enum { RAN, DELAYED, VOLUNTARY, INVOLUNTARY, BLOCKED, OWN };
 
 #define BUCKETS 40
 #define SPANS 2 // the ruler warms up once before it measures: the last span is the trial
@@ -79,6 +85,7 @@ struct seat {
 	u64 ran;        // CPU time that it had used when it last left a core
 	u64 delayed;    // time that it had stood in run queues then
 	u64 call;       // system call and file descriptor that it last waited in
+	u64 blocked;    // time that it had waited for block devices when the trial began
 	u32 id;         // the thread's; 0: nobody's
 	u32 cpu;        // where it last ran, from 1; 0: nowhere yet
 	int stack;      // of its wait; negative: none
@@ -146,6 +153,7 @@ struct {
 struct span {
 	u64 wall[WALLS];
 	u64 counts[ROLES][COUNTS];
+	u64 own[ROLES][OWN];
 	u64 sums[ROLES][KINDS];
 	u64 spread[ROLES][KINDS][BUCKETS];
 };
@@ -166,6 +174,8 @@ struct look {
 	u32 cores; // that the guest has
 	u32 follow; // the roles whose threads the wall is made of, a bit each
 	u32 stacks;
+	u32 events; // each switch is traced; else a thread's own counters are read when it ends
+	u32 gather; // what the program of that name does
 	u32 seeded; // threads found
 	u32 open;  // a trial is under way
 	u32 spans; // begun so far
@@ -249,8 +259,10 @@ static __always_inline void charge(struct span *p, u64 time, u64 numbers, u32 re
 	u64 runs = numbers & 1023, ready = numbers >> 10 & 1023, throttled = numbers >> 20 & 1023;
 	u64 able = runs + ready + throttled, cores = look.cores;
 	if (!able) {
-		if (reason < REASONS)
+		if (reason < REASONS) {
+			MASK(reason, 7);
 			p->wall[IDLE + reason] += sign * time;
+		}
 		return;
 	}
 	u64 share = able < cores ? able : cores;
@@ -513,9 +525,12 @@ static __always_inline u64 enters(struct sums *s, struct span *p, struct seat *b
 		if (b->state == WAITS) {
 			if (b->assumed && off - ready > SHORT)
 				b->reason = reason(t, b, 0);
-			*why = b->reason;
-			if (*why < REASONS)
-				took(p, role, OFF + *why, off - ready);
+			u32 r = b->reason;
+			*why = r;
+			if (r < REASONS) {
+				MASK(r, 7);
+				took(p, role, OFF + r, off - ready);
+			}
 			if (b->stack >= 0 && p)
 				waited_at(s, b->stack, off - ready);
 			count(p, role, WAKEUPS, 1);
@@ -620,9 +635,38 @@ int BPF_PROG(forked, struct task_struct *parent, struct task_struct *child)
 		return 0;
 	}
 	c->state = NEW;
-	c->since = now;
+	if (look.events)
+		c->since = now;
 	count(span(s), role, TASKS, 1);
 	return 0;
+}
+
+// based notes what the thread's counters are at the beginning, in the places of what only a switch needs.
+static __always_inline void based(struct seat *a, struct task_struct *t)
+{
+	a->ran = t->se.sum_exec_runtime;
+	a->delayed = t->sched_info.run_delay;
+	a->since = t->nvcsw;
+	a->call = t->nivcsw;
+	a->blocked = 0;
+	if (bpf_core_field_exists(t->delays) && t->delays)
+		a->blocked = t->delays->blkio_delay;
+}
+
+// owned adds what they have counted since.
+static __always_inline void owned(struct span *p, struct seat *a, struct task_struct *t)
+{
+	u32 role = a->role;
+	if (!p || role >= ROLES)
+		return;
+	MASK(role, 3);
+	u64 *own = p->own[role];
+	own[RAN] += t->se.sum_exec_runtime - a->ran;
+	own[DELAYED] += t->sched_info.run_delay - a->delayed;
+	own[VOLUNTARY] += t->nvcsw - a->since;
+	own[INVOLUNTARY] += t->nivcsw - a->call;
+	if (bpf_core_field_exists(t->delays) && t->delays)
+		own[BLOCKED] += t->delays->blkio_delay - a->blocked;
 }
 
 // A thread that executes a program takes its process's id if it was not the first there.
@@ -637,6 +681,8 @@ int BPF_PROG(executed, struct task_struct *t, int old)
 		b->since = a->since;
 		b->ran = a->ran;
 		b->delayed = a->delayed;
+		b->call = a->call;
+		b->blocked = a->blocked;
 		b->cpu = a->cpu;
 		b->state = a->state;
 	}
@@ -648,9 +694,22 @@ SEC("tp_btf/sched_process_exit")
 int BPF_PROG(exited, struct task_struct *t)
 {
 	// Its first thread may end long before its last, or give its place to one that executes another program.
-	if (look.open && t->tgid == look.main && !t->signal->live.counter) {
+	_Bool last = look.open && t->tgid == look.main && !t->signal->live.counter;
+	if (last) {
 		look.died = bpf_ktime_get_ns();
 		look.dying = 1;
+	}
+	if (look.events)
+		return 0;
+	struct seat *a = seat(t->pid);
+	struct sums *s = mine();
+	if (a && s) {
+		owned(span(s), a, t);
+		a->id = 0;
+	}
+	if (last) {
+		look.end = look.died;
+		look.open = 0;
 	}
 	return 0;
 }
@@ -666,8 +725,29 @@ int seed(struct bpf_iter__task *ctx)
 	struct seat *a = role ? new_seat(pid, *role) : 0;
 	if (!a)
 		return 0;
-	a->delayed = t->sched_info.run_delay;
+	if (look.events)
+		a->delayed = t->sched_info.run_delay;
+	else
+		based(a, t);
 	look.seeded++;
+	return 0;
+}
+
+// gather begins the counters of the threads that are there anew, or adds what they have counted.
+SEC("iter/task")
+int gather(struct bpf_iter__task *ctx)
+{
+	struct task_struct *t = ctx->task;
+	struct sums *s = mine();
+	if (!t || !s)
+		return 0;
+	struct seat *a = seat(t->pid);
+	if (!a)
+		return 0;
+	if (look.gather)
+		owned(&s->span[(look.spans - 1) % SPANS], a, t);
+	else
+		based(a, t);
 	return 0;
 }
 

@@ -1,0 +1,68 @@
+//go:build linux
+
+package trace
+
+import (
+	"fmt"
+	"os"
+	"strings"
+
+	"tare/notebook"
+)
+
+// block is the tracer of requests to block devices: how many, of how many bytes, and for how long.
+var block = tracer{
+	name:     notebook.ProbeBlock,
+	on:       "the block devices' tracepoints (Linux 5.18 or later with BTF)",
+	programs: []string{"block_start", "block_end"},
+	older:    []string{"block_issue", "block_end"},
+	lacks:    "requests that the kernel's own threads pass on to a device are not seen before Linux 6.5",
+	read:     (*Trace).readDevices,
+}
+
+// device and io mirror bpf/trace.c's.
+type device struct{ Major, Minor, Op, Role uint32 }
+
+type blockIO struct {
+	N, Bytes, NS uint64
+	Spread       [buckets]uint64
+}
+
+// Requests' operations (linux/blk_types.h, REQ_OP_READ, REQ_OP_WRITE); others, flushes among them, are counted as neither.
+const (
+	opRead  = 0
+	opWrite = 1
+)
+
+func (t *Trace) readDevices(p *notebook.Probes) error {
+	var d device
+	var io blockIO
+	each := t.kit.coll.Maps["devices"].Iterate()
+	for each.Next(&d, &io) {
+		var n, bytes, of string
+		switch d.Op {
+		case opRead:
+			n, bytes, of = "reads", "read_bytes", "read"
+		case opWrite:
+			n, bytes, of = "writes", "written_bytes", "write"
+		default:
+			continue
+		}
+		name := deviceName(d.Major, d.Minor)
+		p.Figures[name+"."+n] += float64(io.N)
+		p.Figures[name+"."+bytes] += float64(io.Bytes)
+		if s := distribution(io.Spread[:], io.NS); s != nil {
+			s.Role, s.What, s.Of = roleNames[d.Role%roles], notebook.BlockIO, name+" "+of
+			p.Spread = append(p.Spread, *s)
+		}
+	}
+	return each.Err()
+}
+
+func deviceName(major, minor uint32) string {
+	name := fmt.Sprintf("%d:%d", major, minor)
+	if to, err := os.Readlink("/sys/dev/block/" + name); err == nil {
+		return to[strings.LastIndexByte(to, '/')+1:]
+	}
+	return name
+}

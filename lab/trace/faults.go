@@ -1,0 +1,33 @@
+//go:build linux
+
+package trace
+
+import (
+	"golang.org/x/sys/unix"
+
+	"tare/notebook"
+)
+
+// faults is the tracer of page faults by what the memory is, by samples.
+var faults = tracer{
+	name:     notebook.ProbeFaults,
+	on:       "perf's software event page-faults",
+	programs: []string{"faulted"},
+	attach: func(t *Trace) error {
+		return t.attachPerf("faulted", unix.PerfEventAttr{Type: unix.PERF_TYPE_SOFTWARE, Config: unix.PERF_COUNT_SW_PAGE_FAULTS, Sample: faultPeriod, Sample_type: unix.PERF_SAMPLE_ADDR})
+	},
+	read: (*Trace).readFaults,
+}
+
+// faultPeriod: one page fault in so many is sampled, a prime so that it does not beat with what the work does.
+const faultPeriod = 61
+
+func (t *Trace) readFaults(p *notebook.Probes) error {
+	var f [3]uint64
+	if err := t.kit.get("faults", &f); err != nil {
+		return err
+	}
+	p.Figures["anonymous_faults"] = float64(f[0] * faultPeriod)
+	p.Figures["file_faults"] = float64(f[1] * faultPeriod)
+	return nil
+}

@@ -1,0 +1,235 @@
+//go:build linux
+
+package trace
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strconv"
+	"strings"
+
+	"tare/notebook"
+)
+
+// inputOutput is the tracer of block devices, as far as the kernel counts for a cgroup or a process, and of networks.
+var inputOutput = tracer{name: notebook.ProbeIO, count: func(f files, c *counters, t counted) error {
+	return errors.Join(f.blocks(c, t), f.processIO(c, t), f.network(c, t))
+}}
+
+// Names in the kernel's file, and what they are here.
+var processIO = map[string]string{"read_bytes": "read_bytes", "write_bytes": "written_bytes", "cancelled_write_bytes": "cancelled"}
+
+// blocks reads what the guest's own cgroup has done on block devices. A version 1 cgroup counts only on devices for which some
+// cgroup has a limit on newer kernels, and then is empty without one.
+func (f files) blocks(c *counters, t counted) error {
+	dir, err := f.ownGroup(t, "blkio")
+	if err != nil || dir == "" {
+		return err
+	}
+	n := map[string]uint64{}
+	put := func(device, name string, v uint64) error {
+		as, err := f.device(device)
+		if err == nil {
+			n[as+"."+name] = v
+		}
+		return err
+	}
+	text, err := f.text(dir + "/io.stat")
+	switch {
+	case err == nil:
+		if err := parseIOStat(text, put); err != nil {
+			return fmt.Errorf("%s/io.stat: %w", dir, err)
+		}
+	case !gone(err):
+		return err
+	default:
+		for file, names := range map[string][2]string{
+			"blkio.throttle.io_serviced":      {"reads", "writes"},
+			"blkio.throttle.io_service_bytes": {"read_bytes", "written_bytes"},
+		} {
+			text, err := f.text(dir + "/" + file + "_recursive") // with the cgroups below
+			if gone(err) {
+				text, err = f.text(dir + "/" + file)
+			}
+			if gone(err) {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			if err := parseBlkio(text, names, put); err != nil {
+				return fmt.Errorf("%s/%s: %w", dir, file, err)
+			}
+		}
+	}
+	c.fallback = append(c.fallback, counts{notebook.ProbeIO, dir, n, false})
+	return nil
+}
+
+// device is the name of a block device by its number "MAJOR:MINOR".
+func (f files) device(number string) (string, error) {
+	file := "/sys/dev/block/" + number + "/uevent"
+	text, err := f.text(file)
+	if gone(err) {
+		return number, nil // it was taken away; its counts are still the guest's
+	}
+	if err != nil {
+		return "", err
+	}
+	for line := range strings.Lines(text) {
+		if name, ok := strings.CutPrefix(strings.TrimSpace(line), "DEVNAME="); ok && name != "" {
+			return name, nil
+		}
+	}
+	return number, nil
+}
+
+// processIO reads the bytes that the guest's processes, and those that they have waited for, had devices read, or write later.
+func (f files) processIO(c *counters, t counted) error {
+	groups, err := f.processes(t)
+	if err != nil {
+		return err
+	}
+	sum, any := map[string]uint64{"read_bytes": 0, "written_bytes": 0}, false
+	for _, g := range groups {
+		n, err := f.take(string(g)+"/io", processIO, 1)
+		if gone(err) {
+			continue // ended, or a kernel that does not count it
+		}
+		if err != nil {
+			return err
+		}
+		any = true
+		sum["read_bytes"] += n["read_bytes"]
+		sum["written_bytes"] += max(n["written_bytes"], n["cancelled"]) - n["cancelled"] // cancelled: what was removed before it was written
+	}
+	if any {
+		c.fallback = append(c.fallback, counts{notebook.ProbeIO, "the guest's processes", sum, false})
+	}
+	return nil
+}
+
+// network reads the devices of the guest's network namespace.
+func (f files) network(c *counters, t counted) error {
+	if t.PID == 0 {
+		return errors.New("the network: no process of the guest is known, by which its namespace is found")
+	}
+	file := fmt.Sprintf("/proc/%d/net/dev", t.PID)
+	text, err := f.text(file)
+	if err != nil {
+		return err
+	}
+	n, err := parseNetDev(text)
+	if err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	its, err := fs.ReadLink(f.fs, fmt.Sprintf("proc/%d/ns/net", t.PID))
+	if err != nil {
+		return err
+	}
+	mine, err := fs.ReadLink(f.fs, fmt.Sprintf("proc/%d/ns/net", f.self))
+	if err != nil {
+		return err
+	}
+	whole := its == mine
+	if whole {
+		c.missing.add(notebook.ProbeIO, "the networks' figures are of the whole host: the guest has its network")
+	}
+	c.figures = append(c.figures, counts{notebook.ProbeIO, "network " + its, n, whole})
+	return nil
+}
+
+// parseBlkio reads a version 1 file of lines "MAJOR:MINOR Kind number", and "Total number" at the end, and puts those of the kinds Read
+// and Write under the names.
+func parseBlkio(text string, names [2]string, put func(device, name string, n uint64) error) error {
+	for line := range strings.Lines(text) {
+		f := strings.Fields(line)
+		if len(f) == 0 || f[0] == "Total" {
+			continue
+		}
+		if len(f) != 3 || !isDevice(f[0]) {
+			return fmt.Errorf("%.100q: expected a device's number, a kind and a number", line)
+		}
+		n, err := strconv.ParseUint(f[2], 10, 63)
+		if err != nil {
+			return fmt.Errorf("%.100q: expected a number", line)
+		}
+		switch f[1] {
+		case "Read":
+			err = put(f[0], names[0], n)
+		case "Write":
+			err = put(f[0], names[1], n)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ioNames are those of io.stat of version 2.
+var ioNames = map[string]string{"rios": "reads", "rbytes": "read_bytes", "wios": "writes", "wbytes": "written_bytes"}
+
+// parseIOStat reads io.stat: lines "MAJOR:MINOR key=number …". A line may have a device alone, and a key's value be no number
+// where a policy of the kernel's adds some.
+func parseIOStat(text string, put func(device, name string, n uint64) error) error {
+	for line := range strings.Lines(text) {
+		f := strings.Fields(line)
+		if len(f) == 0 {
+			continue
+		}
+		if !isDevice(f[0]) {
+			return fmt.Errorf("%.100q: expected a device's number", line)
+		}
+		for _, pair := range f[1:] {
+			key, value, _ := strings.Cut(pair, "=")
+			name := ioNames[key]
+			if name == "" {
+				continue
+			}
+			n, err := strconv.ParseUint(value, 10, 63)
+			if err != nil {
+				return fmt.Errorf("%.100q: expected a number after %s=", line, key)
+			}
+			if err := put(f[0], name, n); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// isDevice says whether s is a device's "MAJOR:MINOR", and nothing that would lead elsewhere as part of a path.
+func isDevice(s string) bool {
+	major, minor, ok := strings.Cut(s, ":")
+	_, err := strconv.ParseUint(major, 10, 32)
+	_, err2 := strconv.ParseUint(minor, 10, 32)
+	return ok && err == nil && err2 == nil
+}
+
+// parseNetDev reads /proc/PID/net/dev (proc_pid_net(5)): two lines of headings, and one for each device.
+func parseNetDev(text string) (map[string]uint64, error) {
+	n := map[string]uint64{}
+	number := 0
+	for line := range strings.Lines(text) {
+		if number++; number <= 2 {
+			continue
+		}
+		// A device's name may have anything but white space and '/' in it, colons too.
+		i := strings.LastIndexByte(line, ':')
+		f := strings.Fields(line[i+1:])
+		name := strings.TrimSpace(line[:max(i, 0)])
+		if name == "" || len(f) < 10 {
+			return nil, fmt.Errorf("line %d: %.100q: expected a device and 10 numbers or more", number, line)
+		}
+		for i, as := range map[int]string{0: "received_bytes", 1: "received_packets", 8: "sent_bytes", 9: "sent_packets"} {
+			v, err := strconv.ParseUint(f[i], 10, 63)
+			if err != nil {
+				return nil, fmt.Errorf("line %d: %.100q: expected a number, not %.30q", number, line, f[i])
+			}
+			n[name+"."+as] = v
+		}
+	}
+	return n, nil
+}

@@ -1,0 +1,93 @@
+//go:build linux
+
+package trace
+
+import (
+	"errors"
+	"slices"
+
+	"tare/notebook"
+)
+
+// memory is the tracer of page faults, reclaim and huge pages.
+var memory = tracer{name: notebook.ProbeMemory, count: func(f files, c *counters, t counted) error {
+	return errors.Join(f.faults(c, t), f.hostMemory(c))
+}}
+
+// Names in the kernel's files, and what they are here.
+var (
+	faultsBelow = map[string]string{"total_pgfault": "minor_faults", "total_pgmajfault": "major_faults"} // version 1, with the cgroups below
+	faultsV2    = map[string]string{"pgfault": "minor_faults", "pgmajfault": "major_faults", "pgsteal": "reclaimed_pages"}
+	hugeFaults  = map[string]string{"thp_fault_alloc": "huge_faults"}
+	reclaimed   = map[string]string{"pgsteal_kswapd": "reclaimed_pages", "pgsteal_direct": "reclaimed_pages", "pgsteal_khugepaged": "reclaimed_pages", "pgsteal_proactive": "reclaimed_pages"}
+)
+
+// faults reads page faults, of the guest's own cgroup or of its processes. The kernel brings a cgroup's counts up to date when
+// some 64 for each CPU have come together, so they may lag by as many; a process's are exact.
+func (f files) faults(c *counters, t counted) error {
+	dir, err := f.ownGroup(t, "memory")
+	if err != nil {
+		return err
+	}
+	if dir != "" {
+		file := dir + "/memory.stat"
+		n, err := f.take(file, faultsBelow, 1)
+		if errors.Is(err, errNoneThere) { // version 2
+			n, err = f.take(file, faultsV2, 1)
+		}
+		if err == nil {
+			n["minor_faults"] = max(n["minor_faults"], n["major_faults"]) - n["major_faults"]
+			c.figures = append(c.figures, counts{notebook.ProbeMemory, file, n, false})
+			return nil
+		}
+		if !gone(err) {
+			return err
+		}
+	}
+	groups, err := f.processes(t)
+	if err != nil {
+		return err
+	}
+	if len(groups) == 0 {
+		return errors.New("page faults: the guest has neither a cgroup of its own nor a process that could be read")
+	}
+	u, err := f.used(groups)
+	if err != nil {
+		return err
+	}
+	c.figures = append(c.figures, counts{notebook.ProbeMemory, "the guest's processes", map[string]uint64{
+		"minor_faults": u.minor + u.childMinor,
+		"major_faults": u.major + u.childMajor,
+	}, false})
+	return nil
+}
+
+// hostMemory reads what only the whole host counts: huge pages, and the pages taken back where the guest's cgroup does not say.
+func (f files) hostMemory(c *counters) error {
+	const file = "/proc/vmstat"
+	want := map[string]string{}
+	for k, v := range hugeFaults {
+		want[k] = v
+	}
+	whole := !slices.ContainsFunc(c.figures, func(c counts) bool {
+		_, ok := c.n["reclaimed_pages"]
+		return ok
+	})
+	if whole {
+		for k, v := range reclaimed {
+			want[k] = v
+		}
+	}
+	n, err := f.take(file, want, 1)
+	if err != nil {
+		return err
+	}
+	c.figures = append(c.figures, counts{notebook.ProbeMemory, file, n, false})
+	if _, ok := n["huge_faults"]; !ok {
+		c.missing.add(notebook.ProbeMemory, "huge_faults: this kernel counts none")
+	}
+	if _, ok := n["reclaimed_pages"]; ok && whole {
+		c.missing.add(notebook.ProbeMemory, "reclaimed_pages is of the whole host")
+	}
+	return nil
+}

@@ -1,0 +1,243 @@
+//go:build linux
+
+package trace
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
+	"golang.org/x/sys/unix"
+
+	"tare/lab/engine"
+	"tare/lab/proc"
+	"tare/notebook"
+)
+
+// The values are bpf/trace.c's.
+const (
+	roleWork = iota
+	roleVCPU
+	roleIO
+	roleEmulator
+	roles
+	roleRuler = roles
+	roleClock = roles + 1
+
+	launchers = 2 // from a ruler's role to its launchers'
+)
+
+var roleNames = [roles]string{notebook.RoleWork, notebook.RoleVCPU, notebook.RoleIO, notebook.RoleEmulator}
+
+// role is a role's number.
+func role(name string) uint32 {
+	if name == notebook.RoleRuler {
+		return roleRuler
+	}
+	return uint32(max(0, slices.Index(roleNames[:], name)))
+}
+
+// look mirrors bpf/trace.c's struct of that name.
+type look struct {
+	Zero                                                                    uint64
+	Cores, Follow, Stacks, Events, Gather, Seeded, Open, Spans, Main, Dying uint32
+	Begin, End, Died, Offset, Synced                                        uint64
+}
+
+// seats are so many, of so many bytes.
+const (
+	seats    = 16384
+	seatSize = 64
+)
+
+// Offsets in it of what is changed while programs run.
+const (
+	gatherAt = 24
+	openAt   = 32
+	spansAt  = 36
+	beginAt  = 48
+	endAt    = 56
+)
+
+// clock is the one that the programs use, in nanoseconds.
+func clock() uint64 {
+	var ts unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts); err != nil { // there is no such kernel
+		panic(err)
+	}
+	return uint64(ts.Nano())
+}
+
+func (k *Kit) put(name string, at uint64, v any) error {
+	b, err := binary.Append(nil, binary.NativeEndian, v)
+	if err != nil {
+		panic(err)
+	}
+	if _, err := k.memory.WriteAt(b, int64(k.at[name]+at)); err != nil {
+		return fmt.Errorf("the programs' variable %s: %w", name, err)
+	}
+	return nil
+}
+
+func (k *Kit) get(name string, v any) error {
+	b := make([]byte, binary.Size(v))
+	if _, err := k.memory.ReadAt(b, int64(k.at[name])); err != nil {
+		return fmt.Errorf("the programs' variable %s: %w", name, err)
+	}
+	_, err := binary.Decode(b, binary.NativeEndian, v)
+	return err
+}
+
+// followed are the roles that the account is made of: the work's; a VM's virtual CPUs; and with the work a sandbox's kernel, which
+// does for it what the host's does for others.
+func followed(threads []engine.Thread) uint32 {
+	has := map[string]bool{}
+	for _, th := range threads {
+		has[th.Role] = true
+	}
+	switch {
+	case has[notebook.RoleVCPU]:
+		return 1 << roleVCPU
+	case has[notebook.RoleEmulator]:
+		return 1<<roleWork | 1<<roleEmulator
+	}
+	return 1 << roleWork
+}
+
+// tables gives the programs what stays the same from trial to trial.
+func (k *Kit) tables() error {
+	var reasons [512]uint8
+	for nr, r := range syscallReasons {
+		reasons[nr] = r
+	}
+	cache, node := cpuDomains()
+	errs := []error{k.put("reasons", 0, reasons), k.put("cache_of", 0, cache), k.put("node_of", 0, node)}
+	if k.kvm != nil {
+		errs = append(errs, k.put("reason_at", 0, k.kvm.reasonAt))
+	}
+	return errors.Join(errs...)
+}
+
+// perfEvent is an open event with a program on it.
+type perfEvent int
+
+func (e perfEvent) Close() error { return unix.Close(int(e)) }
+
+// attachPerf opens the event on each CPU, for all that runs there, and puts the program on it. A tracepoint's is the same on
+// each, so one is enough.
+func (t *Trace) attachPerf(program string, attr unix.PerfEventAttr) error {
+	online, err := proc.OnlineCPUs()
+	if err != nil {
+		return err
+	}
+	attr.Size = unix.PERF_ATTR_SIZE_VER1 // all that is used here, on any kernel
+	if attr.Type == unix.PERF_TYPE_TRACEPOINT {
+		online = online[:1]
+	}
+	for _, cpu := range online {
+		fd, err := unix.PerfEventOpen(&attr, -1, cpu, -1, unix.PERF_FLAG_FD_CLOEXEC)
+		if err != nil {
+			return fmt.Errorf("perf_event_open on CPU %d: %w", cpu, err)
+		}
+		t.links = append(t.links, perfEvent(fd))
+		if err := unix.IoctlSetInt(fd, unix.PERF_EVENT_IOC_SET_BPF, t.kit.coll.Programs[program].FD()); err != nil {
+			return fmt.Errorf("its program on CPU %d: %w", cpu, err)
+		}
+		if err := unix.IoctlSetInt(fd, unix.PERF_EVENT_IOC_ENABLE, 0); err != nil {
+			return fmt.Errorf("enabling it on CPU %d: %w", cpu, err)
+		}
+	}
+	return nil
+}
+
+// cpuDomains numbers each CPU's last-level cache and NUMA node; what is not known is 0, so that no migration is taken for one
+// between domains.
+func cpuDomains() (cache, node [1024]uint8) {
+	number := map[string]uint8{} // by CPUs that share one: there may be more CPUs than an uint8 has numbers
+	domain := func(pattern string) uint8 {
+		names, err := filepath.Glob(pattern) // the pattern is good
+		if err != nil || len(names) == 0 {
+			return 0
+		}
+		b, err := os.ReadFile(names[len(names)-1])
+		if err != nil {
+			return 0
+		}
+		if _, known := number[string(b)]; !known {
+			number[string(b)] = uint8(min(len(number)+1, math.MaxUint8))
+		}
+		return number[string(b)]
+	}
+	for cpu := range cache {
+		dir := fmt.Sprintf("/sys/devices/system/cpu/cpu%d", cpu)
+		if _, err := os.Stat(dir); err != nil {
+			continue
+		}
+		cache[cpu] = domain(dir + "/cache/index*/shared_cpu_list")
+		if nodes, err := filepath.Glob(dir + "/node[0-9]*"); err == nil && len(nodes) > 0 {
+			n, err := strconv.Atoi(strings.TrimPrefix(filepath.Base(nodes[0]), "node"))
+			if err == nil {
+				node[cpu] = uint8(n)
+			}
+		}
+	}
+	return cache, node
+}
+
+// iterate runs a program for each thread of the host.
+func (k *Kit) iterate(program string) error {
+	it, err := link.AttachIter(link.IterOptions{Program: k.coll.Programs[program]})
+	if err != nil {
+		return fmt.Errorf("going through the host's threads: %w", err)
+	}
+	defer it.Close()
+	r, err := it.Open()
+	if err != nil {
+		return fmt.Errorf("going through the host's threads: %w", err)
+	}
+	defer r.Close()
+	if _, err := io.Copy(io.Discard, r); err != nil {
+		return fmt.Errorf("going through the host's threads: %w", err)
+	}
+	return nil
+}
+
+// empty takes all out of a map.
+func empty(m *ebpf.Map) error {
+	var key []byte
+	for {
+		next, err := m.NextKeyBytes(nil)
+		if err != nil {
+			return err
+		}
+		if next == nil {
+			return nil
+		}
+		if slices.Equal(key, next) {
+			return errors.New("a key cannot be removed")
+		}
+		key = next
+		if err := m.Delete(key); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
+			return err
+		}
+	}
+}
+
+// missed is how often the kernel has left out a program because another one ran on that CPU.
+func (k *Kit) missed() (n uint64) {
+	for _, p := range k.coll.Programs {
+		if s, err := p.Stats(); err == nil { // a kernel that does not say has not counted
+			n += s.RecursionMisses
+		}
+	}
+	return n
+}

@@ -1,0 +1,45 @@
+//go:build linux
+
+package trace
+
+import (
+	"errors"
+
+	"tare/notebook"
+)
+
+// threads is the first tier's tracer of the scheduler: what the kernel itself keeps of each thread, read when the thread ends and when the
+// trial does. From it an account can be made: how long the threads ran, and stood in run queues, throttled or not.
+var threads = tracer{
+	name:     notebook.ProbeThreads,
+	on:       onThreads,
+	programs: following,
+	read:     (*Trace).readThreads,
+}
+
+func (t *Trace) readThreads(p *notebook.Probes) error {
+	if t.kit.events() {
+		return errors.New("each switch is traced, which says more")
+	}
+	p.Figures["elapsed_s"] = float64(t.look.End-t.look.Begin) * nano
+	for r, name := range roleNames {
+		own := &t.span.Own[r]
+		if own[ownRan] == 0 && own[ownDelayed] == 0 {
+			continue
+		}
+		prefix := ""
+		if r != roleWork {
+			prefix = name + "."
+		}
+		p.Figures[prefix+"tasks"] = float64(t.span.Counts[r][countTasks])
+		p.Figures[prefix+"run_s"] = float64(own[ownRan]) * nano
+		p.Figures[prefix+"delay_s"] = float64(own[ownDelayed]) * nano
+		p.Figures[prefix+"switches"] = float64(own[ownVoluntary] + own[ownInvoluntary])
+		p.Figures[prefix+"waits"] = float64(own[ownVoluntary])
+		p.Figures[prefix+"preemptions"] = float64(own[ownInvoluntary])
+		if own[ownBlocked] > 0 { // only where kernel.task_delayacct is on
+			p.Figures[prefix+"blocked_s"] = float64(own[ownBlocked]) * nano
+		}
+	}
+	return nil
+}

@@ -1,0 +1,492 @@
+//go:build linux
+
+// Package trace observes a guest from the host, or from inside, while a trial runs: what the scheduler, the memory system, the devices and
+// the hypervisor did meanwhile. It attaches to the guest's threads, by role, and follows what they create. What it costs is measured, and
+// it costs nothing while no trial is traced.
+//
+// Each tracer is a file with a value of type tracer, and a line in tracers. There are two kinds of them. Tracers of the first tier read what
+// the kernel counts anyway, before and after the trial and when a thread ends; they are the default. Tracers of the second tier load
+// programs of bpf/trace.c into the kernel, which run at each event: they say more, and cost more.
+//
+// The trial is from the creation of its process by the ruler until the ruler is told of its end.
+package trace
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
+
+	"tare/lab/engine"
+	"tare/notebook"
+)
+
+// Target is what a Trace observes.
+type Target struct {
+	Threads []engine.Thread // the guest's. What a ruler creates is work, and begins a trial
+	Clock   []int           // threads of a ruler elsewhere (a load's), whose child's life is the trial; the guest's own threads are a service's
+	PID     int             // a process of the guest, for its cgroups and its network; 0: none
+	Cores   float64         // that the guest has
+	CPUs    []int           // that it may use; nil: all
+
+	// Launchers: rulers start work through launchers, as package ruler's do: what a ruler creates is a launcher, and what that
+	// creates begins a trial. Else it is what the ruler creates.
+	Launchers bool
+}
+
+// seed is the role that a thread of that role begins with: a ruler without launchers is its own.
+func (t Target) seed(role uint32) uint32 {
+	if role >= roles && !t.Launchers {
+		role += launchers
+	}
+	return role
+}
+
+// tracer is one way to observe a trial. Its metrics are those of notebook.ProbeFigures that bear its name.
+type tracer struct {
+	name string
+	on   string // what its programs attach to, in words
+
+	programs []string // of bpf/trace.c; a tracer with programs gets those that follow the guest's threads as well
+	older    []string // in their place on a kernel that lacks their tracepoints, and
+	lacks    string   // what they do not see
+
+	attach func(t *Trace) error                        // nil: the programs attach to the tracepoints that they name
+	read   func(t *Trace, p *notebook.Probes) error    // reads what the programs have gathered
+	count  func(f files, c *counters, t counted) error // reads counters of the kernel's, before the trial and after it
+}
+
+// tracers are all that there are, in the order in which they attach.
+var tracers = []tracer{threads, bandwidth, cpu, memory, inputOutput, scheduler, faults, block, hypervisor, accounting, stacks}
+
+// named are those with the names.
+func named(names []string) (all []*tracer) {
+	for i := range tracers {
+		if slices.Contains(names, tracers[i].name) {
+			all = append(all, &tracers[i])
+		}
+	}
+	return all
+}
+
+// following are the programs that follow the guest's threads, which all others need.
+var following = []string{"forked", "executed", "exited", "seed", "gather"}
+
+// onThreads is what they attach to, in words.
+const onThreads = "the scheduler's tracepoints (Linux 5.18 or later with BTF)"
+
+// Kit is a set of tracers that are ready to attach. It traces one trial at a time.
+type Kit struct {
+	tracers []*tracer
+	missing map[string]string // by tracer: what of it this host cannot do, and why
+
+	coll    *ebpf.Collection    // nil: no BPF here, or none needed
+	loaded  map[string][]string // by tracer: its programs that the kernel took
+	memory  *ebpf.Memory        // the programs' variables
+	at      map[string]uint64
+	misses  uint64 // of the programs, when last asked
+	kvm     *kvmFormat
+	symbols *symbols // read when first needed
+}
+
+// Open makes the named tracers ready; Missing and each trial's own say what this host cannot do. An error is an unknown name.
+func Open(names []string) (*Kit, error) {
+	for _, n := range names {
+		if !slices.Contains(notebook.ProbeNames, n) {
+			return nil, fmt.Errorf("tracer %q: one of %s was expected", n, strings.Join(notebook.ProbeNames, ", "))
+		}
+	}
+	k := &Kit{tracers: named(names), missing: map[string]string{}, loaded: map[string][]string{}}
+	if slices.ContainsFunc(k.tracers, func(t *tracer) bool { return t.programs != nil }) {
+		k.load()
+	}
+	return k, nil
+}
+
+// Missing says what of the tracers this host cannot do, and why, by tracer.
+func (k *Kit) Missing() map[string]string { return maps.Clone(k.missing) }
+
+// events says whether a program runs at each switch of the guest's threads.
+func (k *Kit) events() bool {
+	return k.loaded[notebook.ProbeScheduler] != nil || k.loaded[notebook.ProbeStacks] != nil
+}
+
+// load loads the programs of the tracers and of those only that the kernel takes.
+func (k *Kit) load() {
+	none := func(why string) {
+		if k.coll != nil {
+			k.coll.Close()
+			k.coll = nil
+		}
+		clear(k.loaded)
+		for _, t := range k.tracers {
+			if t.programs != nil {
+				k.missing[t.name] = why
+			}
+		}
+	}
+	if len(object) == 0 {
+		none("no BPF programs are built for this kind of machine")
+		return
+	}
+	spec, err := ebpf.LoadCollectionSpecFromReader(bytes.NewReader(object))
+	if err != nil { // it is this program's own
+		panic(err)
+	}
+	var all []string
+	for _, t := range k.tracers {
+		if t.programs == nil {
+			continue
+		}
+		if t.name == notebook.ProbeHypervisor {
+			if k.kvm, err = readKVMFormat(); err != nil {
+				k.missing[t.name] = err.Error()
+				continue
+			}
+		}
+		k.loaded[t.name] = t.programs
+		all = append(all, t.programs...)
+	}
+	if k.coll, err = loadPrograms(spec, all); err != nil {
+		// One after the other, to learn what the kernel refuses.
+		if err := loads(spec, nil); err != nil {
+			none(refusal(onThreads, err))
+			return
+		}
+		all = nil
+		for _, t := range k.tracers {
+			programs := k.loaded[t.name]
+			if programs == nil {
+				continue
+			}
+			err := loads(spec, programs)
+			if err != nil && t.older != nil {
+				if older := loads(spec, t.older); older == nil {
+					k.loaded[t.name], k.missing[t.name], err = t.older, t.lacks, nil
+				}
+			}
+			if err != nil {
+				delete(k.loaded, t.name)
+				k.missing[t.name] = refusal(t.on, err)
+				continue
+			}
+			all = append(all, k.loaded[t.name]...)
+		}
+		if k.coll, err = loadPrograms(spec, all); err != nil {
+			none(refusal(onThreads, err))
+			return
+		}
+	}
+	if k.memory, err = k.coll.Maps[".bss"].Memory(); err != nil {
+		none("the programs' variables cannot be mapped: " + err.Error())
+		return
+	}
+	k.at = map[string]uint64{}
+	for name, v := range spec.Variables {
+		k.at[name] = uint64(v.Offset)
+	}
+	if err := k.tables(); err != nil {
+		none(err.Error())
+	}
+}
+
+// loadPrograms loads the named programs and those that follow threads.
+func loadPrograms(spec *ebpf.CollectionSpec, names []string) (*ebpf.Collection, error) {
+	spec = spec.Copy()
+	maps.DeleteFunc(spec.Programs, func(name string, _ *ebpf.ProgramSpec) bool {
+		return !slices.Contains(names, name) && !slices.Contains(following, name)
+	})
+	return ebpf.NewCollection(spec)
+}
+
+// loads says whether the kernel takes them.
+func loads(spec *ebpf.CollectionSpec, names []string) error {
+	c, err := loadPrograms(spec, names)
+	if err == nil {
+		c.Close()
+	}
+	return err
+}
+
+// refusal says in a line why the kernel does not take a tracer's programs, and what they attach to.
+func refusal(on string, err error) string {
+	why, _, _ := strings.Cut(err.Error(), "\n")
+	if _, verified := errors.AsType[*ebpf.VerifierError](err); !verified && errors.Is(err, os.ErrPermission) {
+		why += "; it needs root with CAP_BPF and CAP_PERFMON, outside of a container that forbids bpf(2)"
+	}
+	return "the kernel does not take its programs, which need " + on + ": " + why
+}
+
+// Close gives back what Open took.
+func (k *Kit) Close() error {
+	if k.coll != nil {
+		k.coll.Close()
+		k.coll = nil
+	}
+	if k.kvm != nil {
+		err := k.kvm.close()
+		k.kvm = nil
+		return err
+	}
+	return nil
+}
+
+// Trace is the observation of one trial.
+type Trace struct {
+	kit     *Kit
+	target  Target
+	missing map[string]string
+	counted counted
+	before  counters
+	links   []io.Closer
+	word    bool   // the trial's bounds are the host's word
+	state   uint64 // of the guest's threads when End was called
+	running bool   // the programs are attached
+	look    look   // what they say of the trial, when it is over
+	span    span
+}
+
+// Attach begins to trace. What cannot be traced is Missing in what Stop gives; an error is what could not be detached again.
+func (k *Kit) Attach(target Target) (*Trace, error) {
+	t := &Trace{kit: k, target: target, missing: maps.Clone(k.missing)}
+	t.word = len(target.Clock) == 0 && !slices.ContainsFunc(target.Threads, func(t engine.Thread) bool { return t.Role == notebook.RoleRuler })
+	if k.coll != nil {
+		if err := t.attach(); err != nil {
+			if cerr := t.detach(); cerr != nil {
+				return nil, errors.Join(err, cerr)
+			}
+			t.fails(err)
+		} else {
+			t.running = true
+		}
+	}
+	t.counted = counted{PID: target.PID, Threads: target.Threads, CPUs: target.CPUs, Tracers: k.tracers}
+	t.before = readCounters(t.counted)
+	return t, nil
+}
+
+// attach empties what the programs fill, gives the guest's threads their roles, and attaches the programs.
+func (t *Trace) attach() error {
+	k := t.kit
+	l := look{Zero: clock(), Cores: uint32(min(1023, math.Ceil(t.target.Cores))), Follow: followed(t.target.Threads)}
+	if l.Cores == 0 {
+		l.Cores = 1
+	}
+	if k.loaded[notebook.ProbeStacks] != nil {
+		l.Stacks = 1
+	}
+	if k.events() {
+		l.Events = 1
+	}
+	for _, v := range []struct {
+		name  string
+		value any
+	}{{"look", l}, {"state", [8]uint64{}}, {"faults", [3]uint64{}}} {
+		if err := k.put(v.name, 0, v.value); err != nil {
+			return err
+		}
+	}
+	if _, err := k.memory.WriteAt(make([]byte, seats*seatSize), int64(k.at["seats"])); err != nil {
+		return fmt.Errorf("emptying the programs' seats: %w", err)
+	}
+	for _, name := range []string{"seeds", "waits", "inflight", "devices", "places", "left", "exits", "stacks"} {
+		if err := empty(k.coll.Maps[name]); err != nil {
+			return fmt.Errorf("emptying the programs' %s: %w", name, err)
+		}
+	}
+	cpus, err := ebpf.PossibleCPU()
+	if err != nil {
+		return err
+	}
+	if err := k.coll.Maps["all"].Put(uint32(0), make([]sums, cpus)); err != nil {
+		return fmt.Errorf("emptying the programs' sums: %w", err)
+	}
+	for _, th := range t.target.Threads {
+		if err := k.coll.Maps["seeds"].Put(uint32(th.ID), t.target.seed(role(th.Role))); err != nil {
+			return fmt.Errorf("the guest has too many threads: %w", err)
+		}
+	}
+	for _, id := range t.target.Clock {
+		if err := k.coll.Maps["seeds"].Put(uint32(id), t.target.seed(roleClock)); err != nil {
+			return fmt.Errorf("the load has too many threads: %w", err)
+		}
+	}
+	k.misses = k.missed()
+	// First what follows new threads, then the ones that are there, then the rest: so none is missed.
+	if err := t.attachAll("forked", "executed", "exited"); err != nil {
+		return err
+	}
+	if err := k.iterate("seed"); err != nil {
+		return err
+	}
+	if err := k.get("look", &l); err != nil {
+		return err
+	}
+	if l.Seeded == 0 {
+		return errors.New("none of the guest's threads is known to the kernel by its number: tare is in a PID namespace of its own; run it on the host itself")
+	}
+	if k.events() {
+		if err := t.attachAll("switched"); err != nil {
+			return err
+		}
+	}
+	for _, tr := range k.tracers {
+		programs := slices.DeleteFunc(slices.Clone(k.loaded[tr.name]), func(name string) bool { // those are attached already
+			return name == "switched" || slices.Contains(following, name)
+		})
+		if len(programs) == 0 {
+			continue
+		}
+		attach := tr.attach
+		if attach == nil {
+			attach = func(t *Trace) error { return t.attachAll(programs...) }
+		}
+		if err := attach(t); err != nil {
+			t.missing[tr.name] = "it cannot attach to " + tr.on + ": " + err.Error()
+		}
+	}
+	return nil
+}
+
+// attachAll attaches programs to the tracepoints that they name.
+func (t *Trace) attachAll(names ...string) error {
+	for _, name := range names {
+		l, err := link.AttachTracing(link.TracingOptions{Program: t.kit.coll.Programs[name]})
+		if err != nil {
+			return fmt.Errorf("attaching %s: %w", name, err)
+		}
+		t.links = append(t.links, l)
+	}
+	return nil
+}
+
+// Begin says that the trial begins now, where no ruler of the host's does so.
+func (t *Trace) Begin() {
+	if !t.word || !t.running {
+		return
+	}
+	k := t.kit
+	if err := errors.Join(k.put("look", beginAt, clock()), k.put("look", spansAt, uint32(1)), t.gather(0), k.put("look", openAt, uint32(1))); err != nil {
+		t.fails(err)
+	}
+}
+
+// End says that it has ended.
+func (t *Trace) End() {
+	if !t.word || !t.running {
+		return
+	}
+	k := t.kit
+	var state [8]uint64
+	if err := errors.Join(k.put("look", endAt, clock()), k.put("look", openAt, uint32(0)), k.get("state", &state), t.gather(1)); err != nil {
+		t.fails(err)
+	}
+	t.state = state[0] // what comes after it is not of the trial, and goes on changing it
+}
+
+// gather begins the counters of the guest's threads anew (0), or adds what they have counted (1), where no program does so at each
+// switch.
+func (t *Trace) gather(what uint32) error {
+	if t.kit.events() {
+		return nil
+	}
+	return errors.Join(t.kit.put("look", gatherAt, what), t.kit.iterate("gather"))
+}
+
+// fails says of all that the programs would have seen that it was not, and why.
+func (t *Trace) fails(err error) {
+	t.running = false
+	for name := range t.kit.loaded {
+		t.missing[name] = err.Error()
+	}
+}
+
+func (t *Trace) detach() error {
+	var errs []error
+	for _, l := range slices.Backward(t.links) {
+		errs = append(errs, l.Close())
+	}
+	t.links = nil
+	return errors.Join(errs...)
+}
+
+// Stop detaches the tracers, and says what they saw. An error is a program that could not be detached.
+func (t *Trace) Stop() (*notebook.Probes, error) {
+	after := readCounters(t.counted)
+	if t.running && !t.word {
+		if err := t.gather(1); err != nil {
+			t.fails(err)
+		}
+	}
+	if err := t.detach(); err != nil {
+		return nil, fmt.Errorf("detaching the tracers: %w", err)
+	}
+	p := &notebook.Probes{Missing: t.missing, Figures: map[string]float64{}}
+	figures, fallback, missing := after.since(t.before)
+	maps.Copy(p.Figures, figures)
+	if t.running {
+		if err := t.seen(p); err != nil {
+			t.fails(err)
+		}
+	}
+	if !t.running || t.kit.loaded[notebook.ProbeBlock] == nil {
+		maps.Copy(p.Figures, fallback)
+	}
+	for n, why := range missing {
+		p.Missing[n] = strings.TrimPrefix(p.Missing[n]+"; "+why, "; ")
+	}
+	for _, tr := range t.kit.tracers {
+		// What counts has counted, or says what it could not.
+		if t.missing[tr.name] == "" || tr.count != nil || t.running && t.kit.loaded[tr.name] != nil {
+			p.Looked = append(p.Looked, tr.name)
+		}
+	}
+	return p, nil
+}
+
+// seen reads what the programs have gathered.
+func (t *Trace) seen(p *notebook.Probes) error {
+	k, l := t.kit, &t.look
+	if err := k.get("look", l); err != nil {
+		return err
+	}
+	var all []sums
+	if err := k.coll.Maps["all"].Lookup(uint32(0), &all); err != nil {
+		return fmt.Errorf("reading the programs' sums: %w", err)
+	}
+	if l.Spans == 0 {
+		return errors.New("no trial was seen: nothing that the guest's ruler created was")
+	}
+	for i := range all {
+		p.Lost += int64(all[i].Lost)
+		t.span.add(&all[i].Span[(l.Spans-1)%spans])
+	}
+	p.Lost += int64(k.missed() - k.misses)
+	if l.Spans > spans {
+		return fmt.Errorf("%d trials were seen where one was expected", l.Spans-1)
+	}
+	if l.Open != 0 { // it outlived the trial, or was cut short
+		l.End = clock()
+	}
+	if took := time.Duration(l.End - l.Zero); k.events() && took >= longest {
+		return fmt.Errorf("the trial ended %v after tracing began, and %v is the longest that can be followed; make its work shorter", took.Round(time.Second), longest.Round(time.Second))
+	}
+	for _, tr := range k.tracers {
+		if tr.read == nil || k.loaded[tr.name] == nil || t.missing[tr.name] != "" && t.missing[tr.name] != tr.lacks {
+			continue
+		}
+		if err := tr.read(t, p); err != nil {
+			t.missing[tr.name] = err.Error()
+		}
+	}
+	return nil
+}
