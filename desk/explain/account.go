@@ -416,13 +416,13 @@ func (b *book) incomplete(a *Account) {
 		say(Silent{x.Silent})
 	}
 	if a.Coarse && (a.Rounds > 0 || a.Baseline == nil) {
-		tracer := notebook.ProbeScheduler
-		if _, missing := x.Missing[tracer]; !missing && x.Asked[notebook.ProbeThreads] {
-			tracer = notebook.ProbeThreads
-		}
-		whose := x
-		if _, ok := x.Missing[tracer]; !ok && y != nil {
-			whose = y
+		tracer, whose := notebook.ProbeThreads, x
+		for _, name := range []string{notebook.ProbeThreads, notebook.ProbeScheduler} {
+			for _, t := range []*data.Trace{y, x} {
+				if t != nil && t.Missing[name].Why != "" {
+					tracer, whose = name, t
+				}
+			}
 		}
 		say(Coarse{Why: whose.Missing[tracer], Asked: x.Asked[tracer]})
 	}
