@@ -42,10 +42,13 @@ type figure struct {
 	More     *interval `json:"more"` // than the baseline
 }
 
+// tiers are the words for what an account is made of; a coarse one has none.
+var tiers = map[int]string{notebook.TierCounters: "counters", notebook.TierEvents: "events"}
+
 type account struct {
 	subject
 	Emulated    bool                    `json:"emulated"`
-	Tier        int                     `json:"tier"`
+	Tier        *string                 `json:"tier"`
 	Coarse      bool                    `json:"coarse"`
 	Doubtful    bool                    `json:"doubtful"`
 	Baseline    *string                 `json:"baseline"`
@@ -89,7 +92,7 @@ func Accounts(w io.Writer, as *explain.Accounts) error {
 
 func accountOf(as *explain.Accounts, a *explain.Account) account {
 	j := account{
-		subject: subjectOf(a.Row), Emulated: a.Emulated, Tier: a.Tier, Coarse: a.Coarse, Doubtful: a.Doubtful, Against: word(words.Against(a)), Rounds: a.Rounds, Traced: a.Traced, Failed: a.Failed,
+		subject: subjectOf(a.Row), Emulated: a.Emulated, Tier: word(tiers[a.Tier]), Coarse: a.Coarse, Doubtful: a.Doubtful, Against: word(words.Against(a)), Rounds: a.Rounds, Traced: a.Traced, Failed: a.Failed,
 		Elapsed: estimate(a.Elapsed), Times: quotient(a.Times), Overhead: estimate(a.Overhead), Significant: a.Significant(), Parts: parts(a.Parts), Fine: parts(a.Fine),
 		Spent: []part{}, TracerCost: quotient(a.TracerCost), Missing: map[string]string{}, Lost: a.Lost, Figures: []figure{},
 		Spread: list(a.Spread), Inside: list(a.Inside), Stacks: list(a.Stacks), Sentence: words.Account(as.Summary, a), Notes: list(words.Doubts(a.Doubts)),
