@@ -1,4 +1,4 @@
-// Package platform is the contract that every driver of a platform keeps (design, section 7), and the
+// Package engine is the contract that every engine keeps (design, section 7), and the
 // conformance suite that says whether it does. The drivers are in the packages below this one.
 package engine
 
@@ -59,7 +59,7 @@ type Guest interface {
 	Ruler() *ruler.Client
 	// Processes lists the host's process ids that make up the guest; first the one whose end is the guest's.
 	Processes() ([]int, error)
-	// Threads are those that a probe looks at from the host, by role (notebook.RoleWork, …): the ruler's among them, so
+	// Threads are those that a tracer observes from the host, by role (notebook.RoleWork, …): the ruler's among them, so
 	// that what it starts is known to be the work.
 	Threads() ([]Thread, error)
 	// Limits says what is in force, read from the host's kernel now.

@@ -52,11 +52,11 @@ func (o *Order) check() error {
 		return fmt.Errorf("output limit %d is not between 0 and %d bytes", o.OutputLimit, MaxOutput)
 	}
 	if len(o.Probes) > len(notebook.ProbeNames) {
-		return fmt.Errorf("%d probes, and there are only %d", len(o.Probes), len(notebook.ProbeNames))
+		return fmt.Errorf("%d tracers, and there are only %d", len(o.Probes), len(notebook.ProbeNames))
 	}
 	for _, name := range o.Probes {
 		if !slices.Contains(notebook.ProbeNames, name) {
-			return fmt.Errorf("probe %.32q: one of %s was expected", name, strings.Join(notebook.ProbeNames, ", "))
+			return fmt.Errorf("tracer %.32q: one of %s was expected", name, strings.Join(notebook.ProbeNames, ", "))
 		}
 	}
 	return nil

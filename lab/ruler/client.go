@@ -110,7 +110,7 @@ func (c *Client) Ping(ctx context.Context) (time.Duration, error) {
 
 // Cost has the ruler time n empty processes (1 to MaxCost), one straight after the other, just as it times work, and
 // returns what it measured. With argv they are processes of that command, given by its path in the guest, which must
-// succeed each time; so the ruler can be held against other instruments on the same program.
+// succeed each time; so the ruler can be compared with other instruments on the same program.
 func (c *Client) Cost(ctx context.Context, n int, argv ...string) ([]time.Duration, error) {
 	if n < 1 || n > MaxCost {
 		return nil, fmt.Errorf("ruler's cost of %d processes: the number must be 1 to %d", n, MaxCost)
@@ -177,7 +177,7 @@ func (c *Client) Run(ctx context.Context, o Order) (Result, time.Duration, error
 	}
 	var host, seen time.Duration
 	if f.kind == kindReady {
-		// Before the clock, and after it: whoever looks on is not in the interval.
+		// Before the clock, and after it: telling it is not in the interval.
 		if o.Bounds != nil {
 			o.Bounds.Begin()
 		}

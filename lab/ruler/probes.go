@@ -11,15 +11,15 @@ import (
 	"tare/notebook"
 )
 
-// Watch is a trace of one trial that has begun: what package probe gives. Stop ends it, once, and says what was seen; its
+// Watch is a trace of one trial that has begun: what package trace gives. Stop ends it, once, and says what was seen; its
 // error means that something is still attached.
 type Watch interface {
 	Bounds
 	Stop() (*notebook.Probes, error)
 }
 
-// Limits of what a host takes from the probes in a guest. maxProbes is what a trial's line in a notebook has room for, beside
-// what the host's own probes saw.
+// Limits of what a host takes from the tracers in a guest. maxProbes is what a trial's line in a notebook has room for, beside
+// what the host's own tracers saw.
 const (
 	maxProbes  = 256 << 10 // bytes, as JSON
 	maxFigures = 4096
@@ -34,14 +34,14 @@ const (
 	maxCount  = 1 << 48
 )
 
-// checkProbes says whether p can be what a guest saw that was asked for these probes, over an interval that the host saw last at
+// checkProbes says whether p can be what a guest saw that was asked for these tracers, over an interval that the host saw last at
 // most seen.
 func checkProbes(p *notebook.Probes, asked []string, seen time.Duration) error {
 	bad := func(expected, format string, a ...any) error {
-		return &ProtocolError{Got: "probes with " + fmt.Sprintf(format, a...), Expected: expected}
+		return &ProtocolError{Got: "a trace with " + fmt.Sprintf(format, a...), Expected: expected}
 	}
 	if len(asked) == 0 {
-		return &ProtocolError{Got: "what probes saw", Expected: "none: the order named no probes"}
+		return &ProtocolError{Got: "what tracers saw", Expected: "none: the order named no tracers"}
 	}
 	if p.Inside != nil {
 		return bad("none: no guest looks into another", "others inside")
@@ -154,7 +154,7 @@ func fit(p *notebook.Probes, asked []string, elapsed time.Duration) *notebook.Pr
 	return p
 }
 
-// missed is what is known where no probe could look on.
+// missed is what is known where no tracer could be attached.
 func missed(asked []string, why string) *notebook.Probes {
 	p := &notebook.Probes{Looked: []string{}, Missing: map[string]string{}}
 	for _, name := range asked {

@@ -21,10 +21,10 @@ func (l *Lab) Explain(names []string) (missing map[string]string, err error) {
 	return l.kit.Missing(), nil
 }
 
-// probes says of each tracer whether this host supports it.
-func probes() []notebook.Capability {
+// tracers says of each tracer whether this host supports it.
+func tracers() []notebook.Capability {
 	if os.Geteuid() != 0 {
-		return []notebook.Capability{{Name: "probes", Answer: notebook.Inconclusive, Why: "only root loads them into the kernel to find out", Do: "sudo tare doctor"}}
+		return []notebook.Capability{{Name: "tracers", Answer: notebook.Inconclusive, Why: "only root loads them into the kernel to find out", Do: "sudo tare doctor"}}
 	}
 	kit, err := trace.Open(notebook.ProbeNames)
 	if err != nil { // these are all names that there are
@@ -33,20 +33,20 @@ func probes() []notebook.Capability {
 	missing := kit.Missing()
 	var all []notebook.Capability
 	for _, name := range notebook.ProbeNames {
-		c := notebook.Capability{Name: "probe " + name, Answer: notebook.Supported, Why: "the kernel takes all of it"}
+		c := notebook.Capability{Name: "tracer " + name, Answer: notebook.Supported, Why: "the kernel takes all of it"}
 		if why, not := missing[name]; not {
 			c.Answer, c.Why, c.Do = notebook.NotSupported, why, "leave it out: an account is made of what the others see"
 		}
 		all = append(all, c)
 	}
 	if err := kit.Close(); err != nil {
-		all = append(all, notebook.Capability{Name: "probes", Answer: notebook.Inconclusive, Why: err.Error()})
+		all = append(all, notebook.Capability{Name: "tracers", Answer: notebook.Inconclusive, Why: err.Error()})
 	}
 	return all
 }
 
-// Look implements study.Guest.
-func (g guest) Look(clock study.Guest) (ruler.Watch, error) {
+// Trace implements study.Guest.
+func (g guest) Trace(clock study.Guest) (ruler.Watch, error) {
 	if g.kit == nil {
 		return nil, errors.New("no tracers were made ready")
 	}

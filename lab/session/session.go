@@ -60,7 +60,7 @@ type Lab struct {
 
 	engines map[string]engine.Engine // by kind; those that were used
 
-	kit *trace.Kit // of a study that is explained; else nil
+	kit *trace.Kit // of a study with traced trials; else nil
 }
 
 // Open takes the host for measuring, undoes what a run that died has left, and looks at what the host is. Progress
@@ -237,7 +237,7 @@ func Doctor(ctx context.Context, say image.Progress) (_ notebook.Host, err error
 		l.ask(ctx, k, k.Capabilities[:1]...)
 		accelerators = append(accelerators, k)
 	}
-	l.host.Capabilities = append(l.host.Capabilities, probes()...)
+	l.host.Capabilities = append(l.host.Capabilities, tracers()...)
 	for _, k := range accelerators { // they take long
 		l.ask(ctx, k, k.Accelerators...)
 	}

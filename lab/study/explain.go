@@ -24,7 +24,7 @@ const (
 	ExplainDeep      = "deep"    // notebook.DeepProbes: each event as well
 )
 
-// ParseExplain takes the probes that --explain names, with commas between them, and gives them in one order.
+// ParseExplain takes the tracers that --explain names, with commas between them, and gives them in one order.
 func ParseExplain(text string) ([]string, error) {
 	switch text {
 	case ExplainByDefault:
@@ -52,14 +52,14 @@ func ParseExplain(text string) ([]string, error) {
 
 // step is one trial that a guest is to do.
 type step struct {
-	warmup    bool
-	explained bool
-	index     int
+	warmup bool
+	traced bool
+	index  int
 }
 
-// Interleave is the order of a guest's measured trials, n explained ones (true) among n others: random, and the same for the same
-// seed; in each second round what the one before it had, with the kinds changed about. What drifts in a guest's life is so shared
-// by both kinds, whose difference is what the probes cost.
+// Interleave is the order of a guest's measured trials, n traced ones (true) among n untraced: random, and the same for the same
+// seed; in each second round what the one before it had, with the kinds exchanged. A drift within a guest's life so
+// affects both kinds alike, and their difference is what the tracers cost.
 func Interleave(seed uint64, round int, treatment string, n int) []bool {
 	h := fnv.New64a()
 	fmt.Fprintf(h, "%d %s", round/2, treatment) // a hash takes everything
@@ -84,69 +84,69 @@ func (r *Run) todo(t notebook.Treatment, round int) (todo []step) {
 	if d == nil {
 		d = &done{}
 	}
-	measured, explained := 0, 0
+	measured, traced := 0, 0
 	for _, e := range order {
 		n, stand := &measured, d.trials
 		if e {
-			n, stand = &explained, d.explained
+			n, stand = &traced, d.traced
 		}
 		if *n >= stand {
-			todo = append(todo, step{explained: e, index: *n})
+			todo = append(todo, step{traced: e, index: *n})
 		}
 		*n++
 	}
 	return todo
 }
 
-// look is what looks on at one explained trial. It is the ruler's Bounds.
-type look struct {
+// observation is what the tracers see of one traced trial. It is the ruler's Bounds.
+type observation struct {
 	watch   ruler.Watch // nil: it could not be attached
 	missing map[string]string
 }
 
-// look attaches the probes to the guest; clock is where the trial's ruler is, if that is another guest. Whatever cannot look on
-// is missing, and the trial is made all the same.
-func (r *Run) look(g, clock Guest) *look {
-	l := &look{missing: map[string]string{}}
-	w, err := g.Look(clock)
+// observe attaches the tracers to the guest; clock is where the trial's ruler is, if that is another guest. A tracer that cannot be
+// attached is missing, and the trial is made all the same.
+func (r *Run) observe(g, clock Guest) *observation {
+	o := &observation{missing: map[string]string{}}
+	w, err := g.Trace(clock)
 	if err != nil {
 		for _, name := range r.Plan.Study.Explain {
-			l.missing[name] = err.Error()
+			o.missing[name] = err.Error()
 		}
-		return l
+		return o
 	}
-	l.watch = w
-	return l
+	o.watch = w
+	return o
 }
 
 // Begin implements ruler.Bounds.
-func (l *look) Begin() {
-	if l.watch != nil {
-		l.watch.Begin()
+func (o *observation) Begin() {
+	if o.watch != nil {
+		o.watch.Begin()
 	}
 }
 
 // End implements ruler.Bounds.
-func (l *look) End() {
-	if l.watch != nil {
-		l.watch.End()
+func (o *observation) End() {
+	if o.watch != nil {
+		o.watch.End()
 	}
 }
 
-// stop detaches the probes and gives what they saw. An error means that something still looks on: whatever is measured next would
-// be measured with it.
-func (l *look) stop() (*notebook.Probes, error) {
+// stop detaches the tracers and gives what they saw. An error means that one is still attached: it would disturb whatever is measured
+// next.
+func (o *observation) stop() (*notebook.Probes, error) {
 	p := &notebook.Probes{Looked: []string{}}
-	if l.watch != nil {
-		seen, err := l.watch.Stop()
+	if o.watch != nil {
+		seen, err := o.watch.Stop()
 		if err != nil {
-			return nil, fmt.Errorf("the probes cannot be detached, and all that follows would be measured with them: %w", err)
+			return nil, fmt.Errorf("the tracers cannot be detached, and would disturb all that follows: %w", err)
 		}
 		if seen != nil {
 			p = seen
 		}
 	}
-	for name, why := range l.missing {
+	for name, why := range o.missing {
 		missing(p, name, why)
 	}
 	return p, nil
@@ -188,7 +188,7 @@ func blind(asked []string, inside *notebook.Probes) string {
 
 // account completes what was seen of a trial in a guest of the treatment: it divides the time that the guest ran into user and
 // system, and of what was seen inside and outside a VM it makes one account. The CPU times are those that the guest's kernel gives
-// for the trial's processes; of a service, where it cannot, those that the probes counted. A sandbox's kernel is seen to run.
+// for the trial's processes; of a service, where it cannot, those that the tracers counted. A sandbox's kernel is seen to run.
 func account(p *notebook.Probes, u notebook.Usage, elapsedS, cores float64) {
 	if u.UserS+u.SystemS == 0 {
 		u.UserS, u.SystemS = p.Figures["user_s"], p.Figures["system_s"]
@@ -246,7 +246,7 @@ func Counted(elapsed, cores, run, delay, throttled, blocked float64) map[string]
 	return wall
 }
 
-// Split divides a wall account's running time, all of which is booked to notebook.WallUser, into user and system as the kernel
+// Split divides a wall account's running time, all of which is attributed to notebook.WallUser, into user and system as the kernel
 // divides so much CPU time. The sum stays. Where no CPU time is known all of it stays user.
 func Split(wall map[string]float64, userS, systemS float64) map[string]float64 {
 	out := maps.Clone(wall)

@@ -39,10 +39,10 @@ type Guest interface {
 	Limits() (notebook.Limits, error)
 	Facts() engine.Facts
 	Address() engine.Address
-	// Look attaches the study's tracers to the guest, until the watch is stopped. clock is the guest whose ruler runs the
+	// Trace attaches the study's tracers to the guest, until the watch is stopped. clock is the guest whose ruler runs the
 	// trial, where that is not this one's own: the trial's load is there. An error means that nothing is attached, and the trial
 	// is run without.
-	Look(clock Guest) (ruler.Watch, error)
+	Trace(clock Guest) (ruler.Watch, error)
 	Diagnose() string
 	Destroy(ctx context.Context) error
 }

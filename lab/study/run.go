@@ -72,9 +72,9 @@ type cell struct {
 }
 
 type done struct {
-	trials    int       // measured trials that stand in the notebook, failed ones included
-	explained int       // the same of explained ones
-	value     stats.Sum // of the measured ones that succeeded
+	trials int       // measured trials that stand in the notebook, failed ones included
+	traced int       // the same of traced ones
+	value  stats.Sum // of the measured ones that succeeded
 }
 
 // Take tells the run of a trial that stands in the notebook already. A finished trial is not repeated.
@@ -96,7 +96,7 @@ func (r *Run) take(t notebook.Trial) {
 		r.failed++
 	}
 	if t.Explained {
-		d.explained = max(d.explained, t.Index+1)
+		d.traced = max(d.traced, t.Index+1)
 		return
 	}
 	d.trials = max(d.trials, t.Index+1)
@@ -308,7 +308,7 @@ func (r *Run) guest(ctx context.Context, t notebook.Treatment, round int) (err e
 	design := r.Plan.Study.Design
 	ready := r.Plan.ready[Label(t.Workload, t.Params)]
 	todo := r.todo(t, round)
-	judged := !slices.ContainsFunc(todo, func(s step) bool { return !s.explained }) // an earlier session did all that counts
+	judged := !slices.ContainsFunc(todo, func(s step) bool { return !s.traced }) // an earlier session did all that counts
 	good := false
 	lastCause := ""
 	record := func(tr notebook.Trial) error {
@@ -332,7 +332,7 @@ func (r *Run) guest(ctx context.Context, t notebook.Treatment, round int) (err e
 	// rest records what was to be done as failed: nothing that was planned goes missing.
 	rest := func(guest string, todo []step, cause string) error {
 		for _, s := range todo {
-			if err := record(notebook.Trial{Guest: guest, Index: s.index, Explained: s.explained, Start: time.Now().UTC(), Failure: cause}); err != nil {
+			if err := record(notebook.Trial{Guest: guest, Index: s.index, Explained: s.traced, Start: time.Now().UTC(), Failure: cause}); err != nil {
 				return err
 			}
 			cause = "not run: its guest had failed before it"
@@ -419,7 +419,7 @@ func (r *Run) guest(ctx context.Context, t notebook.Treatment, round int) (err e
 		if ctx.Err() != nil {
 			return context.Canceled // a trial cut short by us says nothing about the platform
 		}
-		tr.Guest, tr.Index, tr.Warmup, tr.Explained = id, s.index, s.warmup, s.explained
+		tr.Guest, tr.Index, tr.Warmup, tr.Explained = id, s.index, s.warmup, s.traced
 		if err := record(tr); err != nil {
 			return err
 		}
@@ -486,7 +486,7 @@ const (
 )
 
 // trial runs the workload once and checks its answer, a warm-up's not: nothing is made of it. dead: the guest is of no
-// use any more. The error is probes that cannot be detached.
+// use any more. The error is of tracers that cannot be detached.
 func (r *Run) trial(ctx context.Context, g Guest, service *service, ready *workload.Ready, t notebook.Treatment, s step) (tr notebook.Trial, dead bool, err error) {
 	w := ready.Workload
 	timeout := time.Duration(r.Plan.Study.Design.TimeoutS * float64(time.Second))
@@ -498,10 +498,10 @@ func (r *Run) trial(ctx context.Context, g Guest, service *service, ready *workl
 	}
 	order.Timeout = timeout
 	tr.Start, tr.Command = time.Now().UTC(), order.Argv
-	var l *look
-	if s.explained {
-		l = r.look(g, clock)
-		order.Bounds = l
+	var o *observation
+	if s.traced {
+		o = r.observe(g, clock)
+		order.Bounds = o
 		if r.kind(t).TracesInside && service == nil {
 			order.Probes = r.Plan.Study.Explain
 		}
@@ -509,8 +509,8 @@ func (r *Run) trial(ctx context.Context, g Guest, service *service, ready *workl
 	asking, enough := service.during(ctx)
 	res, host, rerr := where.Ruler().Run(asking, order)
 	enough()
-	if l != nil {
-		if tr.Probes, err = l.stop(); err != nil {
+	if o != nil {
+		if tr.Probes, err = o.stop(); err != nil {
 			tr.Failure = err.Error()
 			return tr, true, err
 		}
@@ -534,7 +534,7 @@ func (r *Run) trial(ctx context.Context, g Guest, service *service, ready *workl
 		tr.Load = service.usage(res)
 		tr.Warnings = append(tr.Warnings, saturated(tr.Load, res.Elapsed)...)
 	}
-	if l != nil {
+	if o != nil {
 		tr.Probes.Inside = res.Probes
 		account(tr.Probes, tr.Usage, tr.ElapsedS, t.Instance.Cores)
 		if why := blind(order.Probes, res.Probes); why != "" {

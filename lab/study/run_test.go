@@ -76,7 +76,7 @@ func (g *fakeGuest) Ping(context.Context) (time.Duration, error) {
 func (g *fakeGuest) Cost(_ context.Context, n int, _ ...string) ([]time.Duration, error) {
 	return slices.Repeat([]time.Duration{time.Millisecond}, n), nil
 }
-func (g *fakeGuest) Look(clock Guest) (ruler.Watch, error) {
+func (g *fakeGuest) Trace(clock Guest) (ruler.Watch, error) {
 	if g.l.blind != nil {
 		return nil, g.l.blind
 	}

@@ -22,7 +22,7 @@ import (
 // GVisor is the engine of gVisor's runtime.
 var GVisor = func() engine.Kind {
 	k := kind("gvisor", runsc)
-	k.Usual, k.Untraceable = false, "the sandbox has a kernel of its own, which has no probes"
+	k.Usual, k.Untraceable = false, "the sandbox has a kernel of its own, which has no tracers"
 	// It is one program on the host that plays a kernel.
 	k.Limitations = []engine.Limitation{
 		{Name: engine.NoOOMCount, Why: "gVisor's kernel keeps none, so a trial that was killed for memory shows SIGKILL alone"},

@@ -51,7 +51,7 @@ func kind(platform string) engine.Kind {
 	if platform == notebook.VM {
 		k.NoHostNetwork, k.TracesInside = true, true
 	} else {
-		k.Untraceable = "the ruler is in the container in the VM, which may load no probes"
+		k.Untraceable = "the ruler is in the container in the VM, which may load no tracers"
 	}
 	self := k
 	k.New = func(env engine.Env) engine.Engine { return New(self, env) }
