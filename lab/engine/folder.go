@@ -84,7 +84,7 @@ func removeFolder(ctx context.Context, e journal.Entry) error {
 		return err
 	}
 	for _, m := range slices.Backward(mounts) {
-		if _, err := journal.Unmount(ctx, m); err != nil {
+		if err := journal.Unmount(ctx, m); err != nil {
 			return err
 		}
 	}

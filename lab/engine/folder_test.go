@@ -51,6 +51,9 @@ func TestFolderTakesAllWithIt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if again, err := NewChanges(j, nil).MakeFolder(state, "guest"); err == nil {
+		t.Errorf("a folder that was there already is taken for a new guest's: %s", again)
+	}
 	for _, dir := range []string{"a b", "a b/inner"} {
 		path := filepath.Join(folder, dir)
 		if err := os.Mkdir(path, 0o700); err != nil {

@@ -22,22 +22,12 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"tare/lab/cgroup"
-	"tare/lab/proc"
 	"tare/notebook/durable"
 )
 
-// Kinds of change that Recover itself can undo. Others are undone by functions given to Recover.
-const (
-	KindDir     = "dir"     // a folder that Tare made: removed with all in it, never across a mount
-	KindMount   = "mount"   // a mount point: unmounted
-	KindProcess = "process" // a process by pid and start time: killed, and waited for
-	KindCgroup  = "cgroup"  // a cgroup folder: its processes killed, then removed with its children
-)
-
-// DetailNote is the key of Entry.Detail under which an Undo leaves a word about how the change was undone, where
-// that was not the usual way.
-const DetailNote = "note"
+// KindProcess is the kind of a process by its pid and start time (see ProcessEntry and KillProcess): the one kind that
+// ends with the boot, so that Recover does not undo it when the host was started anew.
+const KindProcess = "process"
 
 // Entry is one change, written before it is made.
 type Entry struct {
@@ -46,8 +36,7 @@ type Entry struct {
 	Detail map[string]string `json:"detail,omitempty"`
 }
 
-// Undo takes one change back. It succeeds when the change is not there (any more). Recover gives each call its
-// own Detail, never nil, in which a word may be left under DetailNote.
+// Undo takes one change back. It succeeds when the change is not there (any more).
 type Undo func(ctx context.Context, e Entry) error
 
 // undoTimeout bounds one undo in Recover, so that one that hangs does not keep the others from being tried.
@@ -66,8 +55,6 @@ const (
 // Record returns. While the process lives it holds a lock on the file; a journal without a living holder is
 // somebody's who died, and Recover undoes it. Its methods may be called from several goroutines.
 type Journal struct {
-	state string // resolved
-
 	mu    sync.Mutex
 	file  *os.File
 	lines *durable.Lines // of file; nil once closed
@@ -80,7 +67,7 @@ type Journal struct {
 type journalLine struct {
 	Op     string `json:"op"`
 	Format int    `json:"format,omitempty"`
-	Boot   string `json:"boot,omitempty"` // the kernel's boot id: mounts, processes and cgroups end with the boot
+	Boot   string `json:"boot,omitempty"` // the kernel's boot id: processes end with the boot
 	PID    int    `json:"pid,omitempty"`
 	ID     int    `json:"id,omitempty"`
 	Entry  *Entry `json:"entry,omitempty"`
@@ -89,18 +76,15 @@ type journalLine struct {
 // Open begins this process's journal, a file of its own under stateDir/journal. Folders that are missing
 // are made. The journal is locked until Close or the end of the process.
 func Open(stateDir string) (*Journal, error) {
-	if err := os.MkdirAll(filepath.Join(stateDir, journalFolder), 0o700); err != nil {
-		return nil, fmt.Errorf("journal: open the undo journal: %w", err)
-	}
-	state, err := resolve(stateDir)
-	if err != nil {
+	dir := filepath.Join(stateDir, journalFolder)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("journal: open the undo journal: %w", err)
 	}
 	boot, err := bootID()
 	if err != nil {
 		return nil, fmt.Errorf("journal: open the undo journal: %w", err)
 	}
-	file, err := createLocked(filepath.Join(state, journalFolder))
+	file, err := createLocked(dir)
 	if err != nil {
 		return nil, fmt.Errorf("journal: open the undo journal: %w", err)
 	}
@@ -108,7 +92,7 @@ func Open(stateDir string) (*Journal, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("journal: open the undo journal: %w", err), os.Remove(file.Name()), file.Close())
 	}
-	j := &Journal{state: state, file: file, lines: lines, open: make(map[int]Entry)}
+	j := &Journal{file: file, lines: lines, open: make(map[int]Entry)}
 	if err := j.append(journalLine{Op: "head", Format: journalFormat, Boot: boot, PID: os.Getpid()}); err != nil {
 		return nil, errors.Join(err, os.Remove(file.Name()), file.Close())
 	}
@@ -158,14 +142,12 @@ func writeLine(lines *durable.Lines, l journalLine) error {
 	return lines.Append(b)
 }
 
-// Record writes down a change that is about to be made, and returns when that is on the disk. The id is for Done.
-//
-// A folder, mount or cgroup that is already there is refused: it is not ours, and must not be removed. A folder
-// must lie below the state folder. A process can be recorded only once it lives (see ProcessEntry): start it so
-// that it ends by itself when its starter dies in between.
+// Record writes down a change that is about to be made, and returns when that is on the disk. The id is for Done. What is
+// there already must not be recorded: its undoing would take away what is not ours. A process can be recorded only once it
+// lives (see ProcessEntry): start it so that it ends by itself when its starter dies in between.
 func (j *Journal) Record(e Entry) (id int, err error) {
-	if err := j.admit(e); err != nil {
-		return 0, fmt.Errorf("journal: record %s %q: %w", e.Kind, e.Target, err)
+	if e.Kind == "" || e.Target == "" {
+		return 0, fmt.Errorf("journal: record %s %q: an entry needs a kind and a target", e.Kind, e.Target)
 	}
 	e.Detail = maps.Clone(e.Detail)
 	j.mu.Lock()
@@ -176,54 +158,6 @@ func (j *Journal) Record(e Entry) (id int, err error) {
 	j.last++
 	j.open[j.last] = e
 	return j.last, nil
-}
-
-func (j *Journal) admit(e Entry) error {
-	if e.Kind == "" || e.Target == "" {
-		return errors.New("an entry needs a kind and a target")
-	}
-	switch e.Kind {
-	case KindDir:
-		rel, err := below(j.state, e.Target)
-		if err != nil {
-			return err
-		}
-		if rel == journalFolder || strings.HasPrefix(rel, journalFolder+"/") {
-			return errors.New("that is the journal's own folder")
-		}
-		return absent(e.Target)
-	case KindCgroup:
-		if !cleanAbs(e.Target) {
-			return errors.New(`expected an absolute path without "." or ".." in it`)
-		}
-		return absent(e.Target)
-	case KindMount:
-		if !cleanAbs(e.Target) {
-			return errors.New(`expected an absolute path without "." or ".." in it`)
-		}
-		n, _, err := proc.MountsAt(e.Target)
-		if err != nil {
-			return err
-		}
-		if n > 0 {
-			return errors.New("something is mounted there already; a change is recorded before it is made")
-		}
-	case KindProcess:
-		_, _, err := parseProcess(e.Target)
-		return err
-	}
-	return nil
-}
-
-func absent(path string) error {
-	_, err := os.Lstat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil
-	case err != nil:
-		return err
-	}
-	return errors.New("it is there already; a change is recorded before it is made")
 }
 
 // Done writes down that the change with this id is undone.
@@ -308,58 +242,46 @@ func parseJournal(b []byte) (head journalLine, open []numbered, err error) {
 }
 
 // Recover undoes what processes that died left open in the journals under stateDir, newest journal first, each in
-// reverse order. Journals whose process lives, this one's included, are left alone. Kinds that this package knows
-// need no function; undo adds others and takes precedence.
+// reverse order. Journals whose process lives, this one's included, are left alone. undo has the way to undo each kind of
+// change.
 //
 // A change whose undo fails, or whose kind has no function, stays in its journal and is named by the error; the
 // others are undone nevertheless, and returned. No undo takes longer than half a minute.
 func Recover(ctx context.Context, stateDir string, undo map[string]Undo) (undone []Entry, err error) {
 	dir := filepath.Join(stateDir, journalFolder)
-	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+	files, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	state, err := resolve(stateDir)
 	if err != nil {
 		return nil, fmt.Errorf("journal: recover: %w", err)
 	}
-	dir = filepath.Join(state, journalFolder)
 	boot, err := bootID()
 	if err != nil {
 		return nil, fmt.Errorf("journal: recover: %w", err)
 	}
-	all := undoers(state)
-	maps.Copy(all, undo)
-
-	files, err := os.ReadDir(dir)
-	if err != nil {
-		return nil, fmt.Errorf("journal: recover: %w", err)
-	}
-	type aged struct {
-		path string
-		time time.Time
-	}
-	var journals []aged
+	var journals []fs.FileInfo
 	for _, f := range files {
 		info, err := f.Info()
-		if errors.Is(err, fs.ErrNotExist) || !strings.HasSuffix(f.Name(), journalSuffix) {
+		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if err != nil {
 			return nil, fmt.Errorf("journal: recover: %w", err)
 		}
-		if !info.Mode().IsRegular() {
-			continue
+		if info.Mode().IsRegular() && strings.HasSuffix(f.Name(), journalSuffix) {
+			journals = append(journals, info)
 		}
-		journals = append(journals, aged{filepath.Join(dir, f.Name()), info.ModTime()})
 	}
-	slices.SortStableFunc(journals, func(a, b aged) int { return b.time.Compare(a.time) })
+	slices.SortStableFunc(journals, func(a, b fs.FileInfo) int { return b.ModTime().Compare(a.ModTime()) })
 
 	var errs []error
 	for _, f := range journals {
-		u, err := recoverFile(ctx, f.path, boot, all)
+		path := filepath.Join(dir, f.Name())
+		u, err := recoverFile(ctx, path, boot, undo)
 		undone = append(undone, u...)
 		if err != nil {
-			errs = append(errs, fmt.Errorf("journal: undo journal %s: %w", f.path, err))
+			errs = append(errs, fmt.Errorf("journal: undo journal %s: %w", path, err))
 		}
 	}
 	return undone, errors.Join(errs...)
@@ -381,11 +303,10 @@ func lockOfDead(ctx context.Context, file *os.File) (bool, error) {
 		if json.NewDecoder(io.NewSectionReader(file, 0, 4096)).Decode(&head) != nil || unix.Kill(head.PID, 0) != unix.ESRCH {
 			return false, nil // its process lives, or is just writing its first line
 		}
-		select {
-		case <-ctx.Done():
-			return false, ctx.Err()
-		case <-time.After(retryPause):
+		if err := ctx.Err(); err != nil {
+			return false, err
 		}
+		time.Sleep(retryPause)
 	}
 }
 
@@ -423,20 +344,13 @@ func recoverFile(ctx context.Context, path, boot string, undo map[string]Undo) (
 			errs = append(errs, fmt.Errorf("%d changes not undone: %w", left, err))
 			break
 		}
-		done := Entry{e.Kind, e.Target, maps.Clone(e.Detail)}
-		if done.Detail == nil {
-			done.Detail = make(map[string]string)
+		if e.Kind != KindProcess || head.Boot == "" || head.Boot == boot {
+			if err := undoOne(ctx, undo, e.Entry); err != nil {
+				errs = append(errs, fmt.Errorf("%s %s: %w", e.Kind, e.Target, err))
+				continue
+			}
 		}
-		if head.Boot != "" && head.Boot != boot && (e.Kind == KindMount || e.Kind == KindProcess || e.Kind == KindCgroup) {
-			done.Detail[DetailNote] = "ended when the host was started anew"
-		} else if f := undo[e.Kind]; f == nil {
-			errs = append(errs, fmt.Errorf("%s %s: this tare does not know how to undo a change of kind %q; use the version that made it", e.Kind, e.Target, e.Kind))
-			continue
-		} else if err := undoOne(ctx, f, done); err != nil {
-			errs = append(errs, fmt.Errorf("%s %s could not be undone: %w", e.Kind, e.Target, err))
-			continue
-		}
-		undone = append(undone, done)
+		undone = append(undone, e.Entry)
 		left--
 		if err := writeLine(lines, journalLine{Op: "done", ID: e.id}); err != nil {
 			// Not fatal: what is undone twice is not there the second time. But it must be known.
@@ -449,26 +363,17 @@ func recoverFile(ctx context.Context, path, boot string, undo map[string]Undo) (
 	return undone, errors.Join(errs...)
 }
 
-func undoOne(ctx context.Context, f Undo, e Entry) error {
+func undoOne(ctx context.Context, undo map[string]Undo, e Entry) error {
+	f := undo[e.Kind]
+	if f == nil {
+		return fmt.Errorf("this tare does not know how to undo a change of kind %q; use the version that made it", e.Kind)
+	}
 	ctx, cancel := context.WithTimeout(ctx, undoTimeout)
 	defer cancel()
-	return f(ctx, e)
-}
-
-// undoers are the functions for the kinds that this package knows.
-func undoers(state string) map[string]Undo {
-	return map[string]Undo{
-		KindDir: func(ctx context.Context, e Entry) error { return RemoveDir(ctx, state, e.Target) },
-		KindMount: func(ctx context.Context, e Entry) error {
-			note, err := Unmount(ctx, e.Target)
-			if note != "" {
-				e.Detail[DetailNote] = note
-			}
-			return err
-		},
-		KindProcess: func(ctx context.Context, e Entry) error { return KillProcess(ctx, e.Target) },
-		KindCgroup:  func(ctx context.Context, e Entry) error { return cgroup.Remove(ctx, e.Target) },
+	if err := f(ctx, e); err != nil {
+		return fmt.Errorf("it could not be undone: %w", err)
 	}
+	return nil
 }
 
 // bootID is the kernel's name for the time since it was started.
@@ -478,27 +383,4 @@ func bootID() (string, error) {
 		return "", fmt.Errorf("which boot this is: %w", err)
 	}
 	return strings.TrimSpace(string(b)), nil
-}
-
-// resolve gives the path of a folder without symbolic links.
-func resolve(dir string) (string, error) {
-	abs, err := filepath.Abs(dir)
-	if err != nil {
-		return "", err
-	}
-	return filepath.EvalSymlinks(abs)
-}
-
-func cleanAbs(path string) bool { return filepath.IsAbs(path) && filepath.Clean(path) == path }
-
-// below gives path relative to dir, which must hold it.
-func below(dir, path string) (string, error) {
-	if !cleanAbs(path) {
-		return "", fmt.Errorf(`%q: expected an absolute path without "." or ".." in it`, path)
-	}
-	rel, ok := strings.CutPrefix(path, strings.TrimSuffix(dir, "/")+"/")
-	if !ok || rel == "" {
-		return "", fmt.Errorf("%q does not lie below %q, and nothing else is ours to remove", path, dir)
-	}
-	return rel, nil
 }

@@ -7,10 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -23,39 +23,35 @@ import (
 // retryPause is between two attempts where the kernel tells nobody when the next would succeed.
 const retryPause = 5 * time.Millisecond
 
-// RemoveDir removes the folder path, which lies below stateDir, with all in it. Symbolic links are removed, never
-// followed, and nothing behind a mount is touched: a mount in it, or on it, is an error, and then nothing was
-// removed. A folder that is not there is no error.
+// RemoveDir removes the folder path, which lies below stateDir, with all in it; neither path has symbolic links in it. Symbolic
+// links are removed, never followed, and nothing behind a mount is touched: a mount in it, or on it, is an error, and then
+// nothing was removed. A folder that is not there is no error.
 func RemoveDir(ctx context.Context, stateDir, path string) error {
-	state, err := resolve(stateDir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("journal: remove %s: %w", path, err)
-	}
-	if err := removeDir(ctx, state, path); err != nil {
+	if err := removeDir(ctx, stateDir, path); err != nil {
 		return fmt.Errorf("journal: remove %s: %w", path, err)
 	}
 	return nil
 }
 
 func removeDir(ctx context.Context, state, path string) error {
-	rel, err := below(state, path)
+	if !filepath.IsAbs(path) || filepath.Clean(path) != path {
+		return errors.New(`expected an absolute path without "." or ".." in it`)
+	}
+	rel, ok := strings.CutPrefix(path, strings.TrimSuffix(state, "/")+"/")
+	if !ok || rel == "" {
+		return fmt.Errorf("it does not lie below %q, and nothing else is ours to remove", state)
+	}
+	mounts, err := proc.MountsBelow(path)
 	if err != nil {
 		return err
 	}
-	on, under, err := proc.MountsAt(path)
-	if err != nil {
-		return err
-	}
-	if on > 0 {
-		under = append(under, path)
-	}
-	if len(under) > 0 {
-		return fmt.Errorf("something is mounted at %s; unmount it first", strings.Join(under, ", "))
+	if len(mounts) > 0 {
+		return fmt.Errorf("something is mounted at %s; unmount it first", strings.Join(mounts, ", "))
 	}
 	root, err := unix.Open(state, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err == unix.ENOENT {
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -171,10 +167,10 @@ func (r *remover) remove(dir int, name string, depth int) error {
 	return ignore(unix.Unlinkat(dir, name, unix.AT_REMOVEDIR), unix.ENOENT)
 }
 
-// Unmount takes away what is mounted at target; nothing mounted there is no error. Something that was mounted
-// below it is not ours to take away, and an error. A mount that stays busy is, as a last resort, detached (it is
-// gone from the tree and ends with its last user), and note says so.
-func Unmount(ctx context.Context, target string) (note string, err error) {
+// Unmount takes away what is mounted at target, a path without symbolic links; nothing mounted there is no error.
+// Something that was mounted below it is not ours to take away, and an error. A mount that stays busy is, as a last
+// resort, detached: it is gone from the tree and ends with its last user.
+func Unmount(ctx context.Context, target string) error {
 	// Half of the time that there is goes to waiting until it is not busy.
 	wait := proc.EndTimeout
 	if d, ok := ctx.Deadline(); ok {
@@ -182,41 +178,30 @@ func Unmount(ctx context.Context, target string) (note string, err error) {
 	}
 	patience := time.Now().Add(wait)
 	for range 1000 {
-		on, under, err := proc.MountsAt(target)
+		mounts, err := proc.MountsBelow(target)
 		if err != nil {
-			return note, fmt.Errorf("journal: unmount %s: %w", target, err)
+			return fmt.Errorf("journal: unmount %s: %w", target, err)
 		}
-		if on == 0 {
-			return note, nil
+		if len(mounts) == 0 {
+			return nil
 		}
-		if len(under) > 0 {
-			return note, fmt.Errorf("journal: unmount %s: something else is mounted below it, at %s; unmount that first", target, strings.Join(under, ", "))
+		if i := slices.IndexFunc(mounts, func(m string) bool { return m != target }); i >= 0 {
+			return fmt.Errorf("journal: unmount %s: something else is mounted below it, at %s; unmount that first", target, mounts[i])
 		}
 		err = unix.Unmount(target, unix.UMOUNT_NOFOLLOW)
 		for err == unix.EBUSY && ctx.Err() == nil && time.Now().Before(patience) {
-			pause(ctx, retryPause)
+			time.Sleep(retryPause)
 			err = unix.Unmount(target, unix.UMOUNT_NOFOLLOW)
 		}
 		if err == unix.EBUSY {
 			err = unix.Unmount(target, unix.UMOUNT_NOFOLLOW|unix.MNT_DETACH)
-			note = "it stayed busy, so it was detached: it ends with the last process that uses it"
 		}
 		// EINVAL: no mount (any more); the next turn of the loop finds out.
 		if err != nil && err != unix.EINVAL && err != unix.ENOENT {
-			return note, fmt.Errorf("journal: unmount %s: %w", target, err)
+			return fmt.Errorf("journal: unmount %s: %w", target, err)
 		}
 	}
-	return note, fmt.Errorf("journal: unmount %s: after 1000 times something is still mounted there", target)
-}
-
-// pause waits, or until ctx ends.
-func pause(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-	case <-t.C:
-	}
+	return fmt.Errorf("journal: unmount %s: after 1000 times something is still mounted there", target)
 }
 
 // ProcessEntry is the journal's entry for the living process pid: with its start time, so that another process

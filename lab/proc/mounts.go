@@ -3,10 +3,7 @@
 package proc
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
-	"path/filepath"
 	"strconv"
 	"strings"
 )
@@ -72,33 +69,6 @@ func (t Tree) Mounts() ([]Mount, error) {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	return mounts, nil
-}
-
-// MountsAt counts the mounts on path, one on the other, and lists those below it, as this process sees them.
-func MountsAt(path string) (on int, under []string, err error) {
-	// The kernel's list has no symbolic links in it. The last component is not followed: a mount on a link is
-	// a mount on what it leads to, and that is not path.
-	parent, err := filepath.EvalSymlinks(filepath.Dir(path))
-	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil, nil
-	}
-	if err != nil {
-		return 0, nil, err
-	}
-	path = filepath.Join(parent, filepath.Base(path))
-	mounts, err := Host.Mounts()
-	if err != nil {
-		return 0, nil, err
-	}
-	for _, m := range mounts {
-		switch {
-		case m.Point == path:
-			on++
-		case strings.HasPrefix(m.Point, path+"/"):
-			under = append(under, m.Point)
-		}
-	}
-	return on, under, nil
 }
 
 // MountsBelow lists the mount points at and below dir, a path without symbolic links, in the order in which they were

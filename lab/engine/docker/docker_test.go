@@ -118,7 +118,7 @@ func startDocker(t *testing.T) {
 			t.Error(err)
 		}
 		for _, m := range slices.Backward(mounts) {
-			if _, err := journal.Unmount(context.Background(), m); err != nil {
+			if err := journal.Unmount(context.Background(), m); err != nil {
 				t.Error(err)
 			}
 		}
