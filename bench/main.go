@@ -232,7 +232,7 @@ func reading(ctx context.Context, dir string) error {
 	const rounds, trials = 25_000, 2
 	study := notebook.Study{
 		Version: notebook.Version, Tare: "bench", Name: "million", Source: "name: million\n", Hash: "sha256:none", Seed: 1,
-		Created: time.Unix(1_700_000_000, 0).UTC(), Explain: notebook.DefaultProbes,
+		Created: time.Unix(1_700_000_000, 0).UTC(), Explain: notebook.DefaultTracers,
 		Design:  notebook.Design{Floor: rounds, Cap: rounds, Trials: trials, TimeoutS: 60},
 		Metrics: map[string]notebook.Metric{"w": {Name: "execution time", Unit: "s"}},
 		Images:  map[string]notebook.Image{"w": {Reference: "none", Digest: "sha256:none"}},
@@ -278,8 +278,8 @@ func reading(ctx context.Context, dir string) error {
 					Usage: notebook.Usage{UserS: v, SystemS: 0.01, MaxRSS: 1 << 20, MinFlt: 321, VCSw: 12, IVCSw: 3},
 				}
 				if k >= trials {
-					trial.Explained = true
-					trial.Probes = &notebook.Probes{
+					trial.Traced = true
+					trial.Trace = &notebook.Trace{
 						Looked:  study.Explain,
 						Wall:    map[string]float64{notebook.WallUser: v - 0.02, notebook.WallSystem: 0.01, notebook.WallCore: 0.01},
 						Figures: map[string]float64{"elapsed_s": v, "run_s": v - 0.01, "switches": 15, "user_s": v - 0.02, "system_s": 0.01, "minor_faults": 321},

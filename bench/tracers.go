@@ -62,11 +62,11 @@ func tracers(ctx context.Context, dir string) (err error) {
 			}
 			return time.Since(began).Seconds() / trips, nil
 		}
-		counters, err := trace.Open(notebook.DefaultProbes)
+		counters, err := trace.Open(notebook.DefaultTracers)
 		if err != nil {
 			return err
 		}
-		events, err := trace.Open(notebook.DeepProbes)
+		events, err := trace.Open(notebook.DeepTracers)
 		if err != nil {
 			return errors.Join(err, counters.Close())
 		}
@@ -78,8 +78,8 @@ func tracers(ctx context.Context, dir string) (err error) {
 			"A number passed to and fro between two processes, " + map[string]string{"free": "on any CPU", "one": "both on one CPU"}[where] + " (a trip)",
 			[]way{
 				{"without tracers", 0, once},
-				{"--explain: counters", countersLimit, func() (float64, error) { return traced(counters, notebook.ProbeThreads, once, trips) }},
-				{"--explain=deep: events", limit, func() (float64, error) { return traced(events, notebook.ProbeScheduler, once, trips) }},
+				{"--explain: counters", countersLimit, func() (float64, error) { return traced(counters, notebook.TracerThreads, once, trips) }},
+				{"--explain=deep: events", limit, func() (float64, error) { return traced(events, notebook.TracerScheduler, once, trips) }},
 				{"bpftrace", 0, func() (float64, error) { return beside(ctx, dir, once) }},
 			}, time.Minute}.run()
 		broken = errors.Join(broken, err, counters.Close(), events.Close())

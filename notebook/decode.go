@@ -38,8 +38,8 @@ func (d *decoder) trial(line []byte, t *Trial, lean bool) error {
 // strip takes off what a lean trial does not have.
 func (t *Trial) strip() {
 	t.Command, t.Output, t.Signal, t.Load, t.Start = nil, "", "", nil, time.Time{}
-	if !t.Explained {
-		t.Usage, t.Probes = Usage{}, nil
+	if !t.Traced {
+		t.Usage, t.Trace = Usage{}, nil
 	}
 }
 
@@ -108,18 +108,18 @@ func (d *decoder) fast(t *Trial) bool {
 				}
 			}
 		case "explained":
-			bit, ok = 1<<18, d.bool(&t.Explained)
+			bit, ok = 1<<18, d.bool(&t.Traced)
 		case "probes":
 			bit = 1 << 19
 			start := d.i
-			t.Probes = &Probes{}
-			if ok = d.probes(t.Probes); ok {
+			t.Trace = &Trace{}
+			if ok = d.trace(t.Trace); ok {
 				break
 			}
 			d.i = start
 			if raw := d.rawObject(); raw != nil {
-				t.Probes = &Probes{}
-				ok = json.Unmarshal(raw, t.Probes) == nil
+				t.Trace = &Trace{}
+				ok = json.Unmarshal(raw, t.Trace) == nil
 			}
 		}
 		ok = ok && seen&bit == 0
@@ -129,9 +129,9 @@ func (d *decoder) fast(t *Trial) bool {
 	return ok && d.i == len(d.b)
 }
 
-// probes takes an object of what most traced trials have of their tracers: names, and numbers by name. With anything else in
+// trace takes an object of what most traced trials have of their tracers: names, and numbers by name. With anything else in
 // it, encoding/json takes it.
-func (d *decoder) probes(p *Probes) bool {
+func (d *decoder) trace(p *Trace) bool {
 	var seen uint32
 	return d.object(func(key []byte) bool {
 		var bit uint32

@@ -257,7 +257,7 @@ type Trial struct {
 	Guest     string             `json:"guest"`
 	Index     int                `json:"trial"` // in its round, from 0; warm-ups count apart
 	Warmup    bool               `json:"warmup,omitempty"`
-	Explained bool               `json:"explained,omitempty"` // a traced trial: it feeds no ratio, and its Index counts apart
+	Traced    bool               `json:"explained,omitempty"` // a traced trial: it feeds no ratio, and its Index counts apart
 	Start     time.Time          `json:"start"`
 	Command   []string           `json:"command,omitempty"`
 	Value     float64            `json:"value"`             // the workload's metric; meaningless when Failure is set
@@ -271,12 +271,12 @@ type Trial struct {
 	Load      *Load              `json:"load,omitempty"`
 	Output    string             `json:"output,omitempty"` // bounded tail of what it printed; only where it failed
 	Warnings  []string           `json:"warnings,omitempty"`
-	Probes    *Probes            `json:"probes,omitempty"` // what the tracers saw
+	Trace     *Trace             `json:"probes,omitempty"` // what the tracers saw
 }
 
 // Measured says whether the trial counts for the treatment's mean and ratio, if it succeeded: warm-ups and traced ones do
 // not.
-func (t *Trial) Measured() bool { return !t.Warmup && !t.Explained }
+func (t *Trial) Measured() bool { return !t.Warmup && !t.Traced }
 
 // Session is one line of sessions.jsonl: a `tare run` began or ended.
 type Session struct {

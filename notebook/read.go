@@ -174,7 +174,7 @@ func unmarshal(data []byte, v any) error {
 func (f *Folder) Trials(each func(*Trial) error) error { return f.trials(each, false) }
 
 // TrialsLean is Trials without what statistics do not need: Command, Output, Start, Signal and Load are left empty, and
-// Usage and Probes of trials that were not traced.
+// Usage and Trace of trials that were not traced.
 func (f *Folder) TrialsLean(each func(*Trial) error) error { return f.trials(each, true) }
 
 func (f *Folder) trials(each func(*Trial) error, lean bool) error {

@@ -136,7 +136,7 @@ func TestWhyAFifthOfACoreTakesFiveTimes(t *testing.T) {
 	plain, traced := 0, 0
 	for _, tr := range h.trials("R") {
 		switch {
-		case tr.Explained:
+		case tr.Traced:
 			traced++
 		case !tr.Warmup:
 			plain++
@@ -196,12 +196,12 @@ func TestWithoutBPFTheRestWorksAndSaysWhatIsMissing(t *testing.T) {
 		}
 	}
 	if table := h.must("explain", "R"); !strings.Contains(table, "scheduler") {
-		t.Errorf("the table does not say that the probe scheduler is missing:\n%s", table)
+		t.Errorf("the table does not say that the tracer scheduler is missing:\n%s", table)
 	}
 }
 
-// In a VM the same probes look on inside, through the ruler, and the account is theirs, less what the host took from its CPUs.
-func TestProbesInsideAVM(t *testing.T) {
+// In a VM the same tracers look on inside, through the ruler, and the account is theirs, less what the host took from its CPUs.
+func TestTracersInsideAVM(t *testing.T) {
 	h := newHost(t)
 	need(t, has("qemu-system-x86_64"), "qemu-system-x86")
 	for _, tracer := range []string{"scheduler", "threads"} {
@@ -215,30 +215,30 @@ func tracesInside(t *testing.T, h *testHost, tracer string) {
 		"--", "sh", "-c", "i=0; while [ $i -lt 5000 ]; do i=$((i+1)); done")
 	n := 0
 	for _, tr := range h.trials(dir) {
-		if !tr.Explained {
+		if !tr.Traced {
 			continue
 		}
 		n++
-		if tr.Failure != "" || tr.Probes == nil || tr.Probes.Inside == nil {
+		if tr.Failure != "" || tr.Trace == nil || tr.Trace.Inside == nil {
 			t.Fatalf("%+v", tr)
 		}
-		in := tr.Probes.Inside
+		in := tr.Trace.Inside
 		if why := in.Missing[tracer]; why != "" {
 			t.Errorf("the guest's kernel takes no tracers: %s", why)
 		}
 		sum, inside := 0.0, 0.0
-		for _, s := range tr.Probes.Wall {
+		for _, s := range tr.Trace.Wall {
 			sum += s
 		}
 		for _, s := range in.Wall {
 			inside += s
 		}
-		// The guest's clock, and the way to its ruler, are no probe's fault.
+		// The guest's clock, and the way to its ruler, are no tracer's fault.
 		if math.Abs(sum-tr.ElapsedS) > 0.1*tr.ElapsedS+0.02 || math.Abs(sum-inside) > 1e-6 {
 			t.Errorf("the account is of %v s, inside %v s, the trial took %v s", sum, inside, tr.ElapsedS)
 		}
-		if in.Figures["run_s"] <= 0 || tr.Probes.Figures["vcpu.run_s"] <= 0 {
-			t.Errorf("nobody ran: %v inside, %v outside", in.Figures, tr.Probes.Figures)
+		if in.Figures["run_s"] <= 0 || tr.Trace.Figures["vcpu.run_s"] <= 0 {
+			t.Errorf("nobody ran: %v inside, %v outside", in.Figures, tr.Trace.Figures)
 		}
 	}
 	if n == 0 {

@@ -57,7 +57,7 @@ func (r *running) flags(c *cobra.Command) {
 	f.IntVar(&r.rounds, "rounds", 0, "run exactly this many rounds (default: the study's design)")
 	f.DurationVar(&r.budget, "time-budget", 0, "start nothing that would not end within this time, such as 10m")
 	f.StringVar(&r.explain, "explain", "", "also trace where the time goes: each guest runs as many traced trials again, which feed no ratio; by what the kernel counts anyway, "+
-		"by each event as well (--explain="+study.ExplainDeep+"), or with `TRACER,…` of "+strings.Join(notebook.ProbeNames, ", "))
+		"by each event as well (--explain="+study.ExplainDeep+"), or with `TRACER,…` of "+strings.Join(notebook.TracerNames, ", "))
 	f.Lookup("explain").NoOptDefVal = study.ExplainByDefault
 }
 
@@ -79,14 +79,14 @@ func (r *running) check(c *cobra.Command) error {
 	if r.budget < 0 {
 		return fmt.Errorf("--time-budget %v: a positive duration was expected", r.budget)
 	}
-	if _, err := r.probes(); err != nil {
+	if _, err := r.tracers(); err != nil {
 		return err
 	}
 	return oneOf("--format", r.format, "table", "json")
 }
 
-// probes are the tracers that --explain names; none without it.
-func (r *running) probes() ([]string, error) {
+// tracers are those that --explain names; none without it.
+func (r *running) tracers() ([]string, error) {
 	if r.explain == "" {
 		return nil, nil
 	}
@@ -231,18 +231,18 @@ func (r *running) run(ctx context.Context, spec *study.Spec, only study.Only, se
 			return err
 		}
 	}
-	probes, err := r.probes()
+	tracers, err := r.tracers()
 	if err != nil {
 		return err
 	}
 	var missing map[string]string
-	if len(probes) > 0 { // before the plan, which prepares what guests get: virtual machines get a tracer then
-		if missing, err = l.Explain(probes); err != nil {
+	if len(tracers) > 0 { // before the plan, which prepares what guests get: virtual machines get a tracer then
+		if missing, err = l.Explain(tracers); err != nil {
 			return err
 		}
 	}
 	plan, err := spec.Plan(ctx, l, workload.NewCatalogue(workloads.FS),
-		study.Choices{Seed: r.seed, Rounds: r.rounds, Only: only, Accel: r.accel, Input: r.input, Tare: version(), Explain: probes},
+		study.Choices{Seed: r.seed, Rounds: r.rounds, Only: only, Accel: r.accel, Input: r.input, Tare: version(), Explain: tracers},
 		workload.Options{Store: l.Store(), Cache: l.Cache(), Bench: l, Progress: show.say})
 	if err != nil {
 		return err
@@ -250,7 +250,7 @@ func (r *running) run(ctx context.Context, spec *study.Spec, only study.Only, se
 	for _, line := range leftOut(plan.Study.LeftOut) {
 		show.note(line)
 	}
-	for _, line := range notTraced(probes, missing) {
+	for _, line := range notTraced(tracers, missing) {
 		show.note(line)
 	}
 	if !notebook.Exists(r.out) {
@@ -307,10 +307,10 @@ func leftOut(all []notebook.LeftOut) (lines []string) {
 }
 
 // notTraced says what the tracers cannot see on this host, one line per reason.
-func notTraced(probes []string, missing map[string]string) (lines []string) {
+func notTraced(tracers []string, missing map[string]string) (lines []string) {
 	by := map[string][]string{}
 	var reasons []string
-	for _, name := range probes {
+	for _, name := range tracers {
 		why := missing[name]
 		if why == "" {
 			continue

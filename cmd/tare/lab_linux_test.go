@@ -20,7 +20,7 @@ func TestClaimsThatThereAreNot(t *testing.T) {
 }
 
 func TestExplain(t *testing.T) {
-	all := strings.Join(notebook.ProbeNames, ", ")
+	all := strings.Join(notebook.TracerNames, ", ")
 	for _, c := range []struct {
 		args []string
 		want string
@@ -29,7 +29,7 @@ func TestExplain(t *testing.T) {
 		{[]string{"quick", "--explain="}, `--explain is empty: is a variable unset?`},
 		{[]string{"quick", "--explain", "io"}, `run: one study was expected; tracers are named with an equals sign: --explain=io`},
 		{[]string{"--explain"}, `run: one study was expected, by its name (tare study list) or its file`},
-		{[]string{"--explain", "no-such-study"}, `no-such-study`}, // its own word, and not a probe
+		{[]string{"--explain", "no-such-study"}, `no-such-study`}, // its own word, and not a tracer
 	} {
 		cmd := runCommand()
 		cmd.SetArgs(c.args)
@@ -39,7 +39,7 @@ func TestExplain(t *testing.T) {
 		}
 	}
 	r := running{explain: runCommand().Flags().Lookup("explain").NoOptDefVal}
-	if got, err := r.probes(); err != nil || !slices.Equal(got, notebook.DefaultProbes) {
+	if got, err := r.tracers(); err != nil || !slices.Equal(got, notebook.DefaultTracers) {
 		t.Errorf("--explain alone: %q, %v", got, err)
 	}
 }

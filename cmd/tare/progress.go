@@ -86,7 +86,7 @@ func (p *progress) Trial(t notebook.Treatment, tr notebook.Trial, q stats.Quotie
 	if tr.Failure != "" && !p.failures[t.ID+tr.Failure] { // the same cause is said once
 		p.failures[t.ID+tr.Failure] = true
 		which := ""
-		if tr.Explained {
+		if tr.Traced {
 			which = ", explained"
 		}
 		p.note(fmt.Sprintf("failed: %s, round %d%s: %s", t.ID, tr.Round+1, which, tr.Failure))

@@ -36,7 +36,7 @@ func attach(pid int, launchers bool, names []string) (ruler.Watch, error) {
 		return nil, err
 	}
 	// A guest is the hypervisor's, and has none of its own.
-	names = slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == notebook.ProbeHypervisor })
+	names = slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == notebook.TracerHypervisor })
 	kit, err := trace.Open(names)
 	if err != nil {
 		return nil, err
@@ -55,7 +55,7 @@ type attached struct {
 }
 
 // Stop implements ruler.Watch.
-func (a attached) Stop() (*notebook.Probes, error) {
+func (a attached) Stop() (*notebook.Trace, error) {
 	p, err := a.Trace.Stop()
 	return p, errors.Join(err, a.kit.Close())
 }

@@ -15,7 +15,7 @@ import (
 // A VM's ruler is traced with what it starts; so can this process be.
 func TestAttach(t *testing.T) {
 	require.Root(t)
-	names := []string{notebook.ProbeScheduler, notebook.ProbeCPU}
+	names := []string{notebook.TracerScheduler, notebook.TracerCPU}
 	w, err := attach(os.Getpid(), false, names)
 	if err != nil {
 		t.Fatal(err)
@@ -27,10 +27,10 @@ func TestAttach(t *testing.T) {
 	if err != nil || serr != nil {
 		t.Fatal(err, serr)
 	}
-	if !slices.Contains(p.Looked, notebook.ProbeCPU) {
+	if !slices.Contains(p.Looked, notebook.TracerCPU) {
 		t.Errorf("looked %q, missing %q", p.Looked, p.Missing)
 	}
-	if why := p.Missing[notebook.ProbeScheduler]; why == "" && (p.Wall[notebook.WallUser] <= 0 || p.Figures["elapsed_s"] < p.Wall[notebook.WallUser]*0.99) {
+	if why := p.Missing[notebook.TracerScheduler]; why == "" && (p.Wall[notebook.WallUser] <= 0 || p.Figures["elapsed_s"] < p.Wall[notebook.WallUser]*0.99) {
 		t.Errorf("wall %v of %v s", p.Wall, p.Figures["elapsed_s"])
 	}
 	if _, err := attach(os.Getpid(), false, []string{"sheduler"}); err == nil {

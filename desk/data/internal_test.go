@@ -77,7 +77,7 @@ func TestTextsOfAKind(t *testing.T) {
 
 // A round is whole once its traced trials are done too.
 func TestARoundIsWholeWithItsTracedTrials(t *testing.T) {
-	study := notebook.Study{Explain: notebook.DefaultProbes, Treatments: []notebook.Treatment{{ID: "bm"}, {ID: "cn"}}}
+	study := notebook.Study{Explain: notebook.DefaultTracers, Treatments: []notebook.Treatment{{ID: "bm"}, {ID: "cn"}}}
 	for _, c := range []struct {
 		trials int
 		begun  bool
@@ -105,14 +105,14 @@ func TestCoarse(t *testing.T) {
 		{0, 0, 0, 2, [3]float64{}},                      // nothing is known
 		{0.001, 0, 0.999, 1, [3]float64{.001, 0, .999}}, // throttled from the start
 	} {
-		got := coarse(&notebook.Trial{ElapsedS: c.elapsed, Usage: notebook.Usage{UserS: c.user, SystemS: c.system}, Probes: &notebook.Probes{Figures: map[string]float64{"throttled_s": c.throttled}}})
+		got := coarse(&notebook.Trial{ElapsedS: c.elapsed, Usage: notebook.Usage{UserS: c.user, SystemS: c.system}, Trace: &notebook.Trace{Figures: map[string]float64{"throttled_s": c.throttled}}})
 		for i, k := range []string{notebook.WallUser, notebook.WallSystem, notebook.WallThrottled} {
 			if math.Abs(got[k]-c.want[i]) > 1e-12 {
 				t.Errorf("%+v: %s is %v, want %v", c, k, got[k], c.want[i])
 			}
 		}
 	}
-	service := coarse(&notebook.Trial{ElapsedS: 5, Probes: &notebook.Probes{Figures: map[string]float64{"user_s": 1, "system_s": 2}}})
+	service := coarse(&notebook.Trial{ElapsedS: 5, Trace: &notebook.Trace{Figures: map[string]float64{"user_s": 1, "system_s": 2}}})
 	if service[notebook.WallUser] != 1 || service[notebook.WallSystem] != 2 {
 		t.Errorf("%v", service)
 	}

@@ -147,7 +147,7 @@ func (r *reader) folder(dir string) error {
 		if !t.Warmup {
 			c := done[cellKey{t.Treatment, t.Round}]
 			switch {
-			case t.Explained:
+			case t.Traced:
 				c.traced++
 			case t.Failure == "":
 				c.good++
@@ -311,13 +311,13 @@ func (r *reader) rulerCost(host string, t notebook.Treatment, g notebook.Guest) 
 }
 
 func (t *tally) trial(folder int, n *notebook.Trial, dots int) {
-	if n.Explained && !n.Warmup && t.traced != nil {
+	if n.Traced && !n.Warmup && t.traced != nil {
 		t.traced.trial(t.cell(Block{folder, n.Round}), n)
 	}
 	if !n.Measured() {
 		if n.Failure != "" {
 			who := ofWarmup
-			if n.Explained {
+			if n.Traced {
 				who = ofTraced
 			}
 			t.say(who, n.Failure)

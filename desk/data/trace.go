@@ -113,7 +113,7 @@ func (t *tracing) trial(cell *Cell, n *notebook.Trial) {
 	}
 	c.Elapsed.Add(n.ElapsedS)
 	c.Coarse.add(coarse(n))
-	p := n.Probes
+	p := n.Trace
 	if p == nil {
 		t.Silent++
 		return
@@ -183,7 +183,7 @@ func (t *tracing) figure(c *TracedCell, before string, figures map[string]float6
 }
 
 // saw takes what the tracers say of themselves.
-func (t *tracing) saw(p *notebook.Probes, inside bool) {
+func (t *tracing) saw(p *notebook.Trace, inside bool) {
 	for tracer, why := range p.Missing {
 		if _, known := t.Missing[tracer]; !known && len(t.Missing) < maxNames {
 			t.Missing[tracer] = Missing{bounded(why), inside}
@@ -208,9 +208,9 @@ func bounded(s string) string {
 func coarse(n *notebook.Trial) map[string]float64 {
 	user, system := n.Usage.UserS, n.Usage.SystemS
 	var throttled float64
-	if p := n.Probes; p != nil {
+	if p := n.Trace; p != nil {
 		throttled = p.Figures["throttled_s"]
-		if user+system == 0 { // a service's is not known by trial, but the probe has its guest's
+		if user+system == 0 { // a service's is not known by trial, but the tracer has its guest's
 			user, system = p.Figures["user_s"], p.Figures["system_s"]
 		}
 	}

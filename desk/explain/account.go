@@ -324,12 +324,12 @@ func (b *book) overhead(a *Account, blocks []data.Block) {
 // figures fills in the tracers' metrics, and how much they differ from the baseline's.
 func (b *book) figures(a *Account) {
 	place := func(of string) int {
-		return slices.IndexFunc(notebook.ProbeFigures, func(f notebook.ProbeFigure) bool { return f.Name == of })
+		return slices.IndexFunc(notebook.TracerMetrics, func(f notebook.TracerMetric) bool { return f.Name == of })
 	}
 	for _, name := range slices.Sorted(maps.Keys(a.Row.Trace.Totals)) {
 		f := Figure{Name: name, Of: kind(name), Total: a.Row.Trace.Totals[name], Before: unknown(), More: unknown()}
 		if i := place(f.Of); i >= 0 {
-			f.Unit, f.Help = notebook.ProbeFigures[i].Unit, notebook.ProbeFigures[i].Help
+			f.Unit, f.Help = notebook.TracerMetrics[i].Unit, notebook.TracerMetrics[i].Help
 		}
 		has := func(c *data.Cell) bool { return c.Traced != nil && c.Traced.Figures[name].N > 0 }
 		mean := func(r *data.Row, bs []data.Block) stats.Estimate {
@@ -416,8 +416,8 @@ func (b *book) incomplete(a *Account) {
 		say(Silent{x.Silent})
 	}
 	if a.Coarse && (a.Rounds > 0 || a.Baseline == nil) {
-		tracer, whose := notebook.ProbeThreads, x
-		for _, name := range []string{notebook.ProbeThreads, notebook.ProbeScheduler} {
+		tracer, whose := notebook.TracerThreads, x
+		for _, name := range []string{notebook.TracerThreads, notebook.TracerScheduler} {
 			for _, t := range []*data.Trace{y, x} {
 				if t != nil && t.Missing[name].Why != "" {
 					tracer, whose = name, t
@@ -429,7 +429,7 @@ func (b *book) incomplete(a *Account) {
 	for _, tracer := range slices.Sorted(maps.Keys(x.Missing)) {
 		m := x.Missing[tracer]
 		switch {
-		case (tracer == notebook.ProbeScheduler || tracer == notebook.ProbeThreads) && a.Coarse: // said above
+		case (tracer == notebook.TracerScheduler || tracer == notebook.TracerThreads) && a.Coarse: // said above
 		case x.Saw[tracer]:
 			for why := range strings.SplitSeq(m.Why, "; ") {
 				say(TracerMissing{Tracer: tracer, Why: data.Missing{Why: why, Inside: m.Inside}, Partly: true})

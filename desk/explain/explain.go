@@ -6,7 +6,7 @@
 // With `tare run --explain` each guest does, in random order, as many traced trials, which tracers observe, as others. The
 // overhead is of the others alone: the mean over rounds of a treatment's elapsed time less that of bare metal in the same
 // round. What is attributed to a category is the mean over rounds of the treatment's seconds in it less bare metal's, of
-// traced trials (notebook.Probes.Wall, which sums to a trial's elapsed time). What is left of the overhead is unexplained;
+// traced trials (notebook.Trace.Wall, which sums to a trial's elapsed time). What is left of the overhead is unexplained;
 // among it is what the tracers cost the one more than the other, which [Account.TracerCost] says. Only rounds count that
 // have all four: traced and other trials, of both; so the sum is exact. Intervals are Student's t over rounds, shares of
 // the overhead Fieller's (package stats), both made wider for a stopping rule's looks as every interval of the desk is.
@@ -84,7 +84,7 @@ type Account struct {
 	Missing    map[string]data.Missing // by tracer: why it, or a part of it, observed nothing
 	Lost       int64                   // events that the tracers lost, of all its traced trials
 
-	Figures []Figure                // the tracers' metrics, in the order of notebook.ProbeFigures and of what stands before the name
+	Figures []Figure                // the tracers' metrics, in the order of notebook.TracerMetrics and of what stands before the name
 	Spread  []notebook.Distribution // of all its traced trials together
 	Inside  []notebook.Distribution // vm: as seen in the guest
 	Stacks  []notebook.Stack        // the longest waits by kernel stack, longest first
@@ -160,8 +160,8 @@ type Spent struct {
 
 // Figure is one of the tracers' metrics, for each trial.
 type Figure struct {
-	Name   string         // as in notebook.Probes.Figures: "vcpu.switches"; with "inside." before it where a VM's guest saw it
-	Of     string         // notebook.ProbeFigure.Name: "switches"
+	Name   string         // as in notebook.Trace.Figures: "vcpu.switches"; with "inside." before it where a VM's guest saw it
+	Of     string         // notebook.TracerMetric.Name: "switches"
 	Unit   string         // "1", "s", "B"
 	Help   string         // what it is
 	Mean   stats.Estimate // of a trial, over rounds

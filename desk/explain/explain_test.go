@@ -64,7 +64,7 @@ func part(t *testing.T, a *explain.Account, key string) *explain.Part {
 	return nil
 }
 
-// What the issue asks of a container that is throttled on purpose; the probes' cost beside it.
+// What the issue asks of a container that is throttled on purpose; the tracers' cost beside it.
 func TestThrottled(t *testing.T) {
 	a := read(t, quick().write(t))
 	for _, label := range []string{"cn docker vanilla 1/1GB", "cn runc vanilla 0.5/512MB"} {
@@ -73,7 +73,7 @@ func TestThrottled(t *testing.T) {
 			t.Errorf("%s: %+v", label, p)
 		}
 		if q := x.TracerCost; !(q.Low < 1.02 && 1.02 < q.High) || q.N != 8 {
-			t.Errorf("%s: the probes cost %+v", label, q)
+			t.Errorf("%s: the tracers cost %+v", label, q)
 		}
 	}
 	half := find(t, a.Accounts, "cn runc vanilla 0.5/512MB")
@@ -93,7 +93,7 @@ func TestThrottled(t *testing.T) {
 }
 
 // Of many studies, each interval holds the truth in 95 %, here 93 % at least for chance: the gap's, each part's, the
-// remainder's (what the probes do not see of the gap, less what they cost the one more than the other) and their cost's.
+// remainder's (what the tracers do not see of the gap, less what they cost the one more than the other) and their cost's.
 func TestIntervalsCover(t *testing.T) {
 	const studies = 800
 	l := newLab().add("bm", one, wall{notebook.WallUser: 2, notebook.WallBlock: 0.1})
@@ -115,9 +115,9 @@ func TestIntervalsCover(t *testing.T) {
 		}
 		l.edit = func(n *notebook.Trial) {
 			n.ElapsedS *= slow[n.Round]
-			if n.Probes != nil {
-				for k := range n.Probes.Wall {
-					n.Probes.Wall[k] *= slow[n.Round]
+			if n.Trace != nil {
+				for k := range n.Trace.Wall {
+					n.Trace.Wall[k] *= slow[n.Round]
 				}
 			}
 		}
@@ -241,7 +241,7 @@ func TestDoubtfulVersus(t *testing.T) {
 func TestBeyondAllBounds(t *testing.T) {
 	l := quick()
 	l.edit = func(x *notebook.Trial) {
-		if p := x.Probes; p != nil && x.Round < 3 {
+		if p := x.Trace; p != nil && x.Round < 3 {
 			for k := range p.Wall {
 				p.Wall[k] = math.MaxFloat64
 			}
@@ -304,7 +304,7 @@ func TestImagesAreToldApart(t *testing.T) {
 func TestRefuses(t *testing.T) {
 	l := newLab().add("bm", one, wall{notebook.WallUser: 2})
 	l.study.Explain = nil
-	l.edit = func(x *notebook.Trial) { x.Explained, x.Probes = false, nil }
+	l.edit = func(x *notebook.Trial) { x.Traced, x.Trace = false, nil }
 	dir := l.write(t)
 	_, err := readAll(dir)
 	if !errors.Is(err, explain.ErrNone) || !strings.Contains(err.Error(), "--explain") || strings.Contains(err.Error(), "\n") {
@@ -330,9 +330,9 @@ func TestRefuses(t *testing.T) {
 func TestCoarse(t *testing.T) {
 	l := quick()
 	l.edit = func(x *notebook.Trial) {
-		if x.Explained {
-			x.Probes.Wall = nil
-			x.Probes.Missing = map[string]string{notebook.ProbeScheduler: "no BPF here"}
+		if x.Traced {
+			x.Trace.Wall = nil
+			x.Trace.Missing = map[string]string{notebook.TracerScheduler: "no BPF here"}
 		}
 	}
 	x := find(t, read(t, l.write(t)).Accounts, "cn docker vanilla 1/1GB")
@@ -341,9 +341,9 @@ func TestCoarse(t *testing.T) {
 	}
 	// Where bare metal alone was not followed, the two are still compared by what both have.
 	l.edit = func(x *notebook.Trial) {
-		if x.Explained && strings.HasPrefix(x.Treatment, "bm") {
-			x.Probes.Wall = nil
-			x.Probes.Missing = map[string]string{notebook.ProbeScheduler: "lost its way"}
+		if x.Traced && strings.HasPrefix(x.Treatment, "bm") {
+			x.Trace.Wall = nil
+			x.Trace.Missing = map[string]string{notebook.TracerScheduler: "lost its way"}
 		}
 	}
 	x = find(t, read(t, l.write(t)).Accounts, "cn docker vanilla 1/1GB")
@@ -352,8 +352,8 @@ func TestCoarse(t *testing.T) {
 	}
 	// What the guest alone saw will do.
 	l.edit = func(x *notebook.Trial) {
-		if p := x.Probes; p != nil && strings.HasPrefix(x.Treatment, "vm") {
-			x.Probes = &notebook.Probes{Inside: &notebook.Probes{Wall: p.Wall, Figures: map[string]float64{"steal_s": 1}, Spread: p.Spread}}
+		if p := x.Trace; p != nil && strings.HasPrefix(x.Treatment, "vm") {
+			x.Trace = &notebook.Trace{Inside: &notebook.Trace{Wall: p.Wall, Figures: map[string]float64{"steal_s": 1}, Spread: p.Spread}}
 		}
 	}
 	x = find(t, read(t, l.write(t)).Accounts, "vm vanilla tcg 1/1GB")
@@ -388,7 +388,7 @@ func TestHostile(t *testing.T) {
 	l := quick()
 	l.host.Hostname, l.study.Treatments[2].Engine = "h\x1b[2J", "\u202edocker"
 	l.edit = func(x *notebook.Trial) {
-		if p := x.Probes; p != nil {
+		if p := x.Trace; p != nil {
 			p.Wall["nonsense"], p.Wall[explain.User] = 1e9, -3
 			p.Missing = map[string]string{"\x07": strings.Repeat("x", 10_000)}
 			p.Figures["\x1b.exits"] = -1

@@ -24,9 +24,9 @@ var scenes = []struct {
 	{"coarse", 0, false, func() *lab {
 		l := quick()
 		l.edit = func(x *notebook.Trial) {
-			if x.Explained {
-				x.Probes.Wall, x.Probes.Spread, x.Probes.Looked = nil, nil, []string{notebook.ProbeBandwidth, notebook.ProbeCPU}
-				x.Probes.Missing = map[string]string{notebook.ProbeScheduler: "no BPF: the kernel answers \"operation not permitted\"", notebook.ProbeHypervisor: "no tracepoint kvm:kvm_exit"}
+			if x.Traced {
+				x.Trace.Wall, x.Trace.Spread, x.Trace.Looked = nil, nil, []string{notebook.TracerBandwidth, notebook.TracerCPU}
+				x.Trace.Missing = map[string]string{notebook.TracerScheduler: "no BPF: the kernel answers \"operation not permitted\"", notebook.TracerHypervisor: "no tracepoint kvm:kvm_exit"}
 			}
 		}
 		return l
@@ -36,14 +36,14 @@ var scenes = []struct {
 			add("cn crun pinned", one, wall{notebook.WallUser: 2.2}).add("cn crun vanilla", large, wall{notebook.WallUser: 2}).add("cn runc pinned", one, wall{notebook.WallUser: 2})
 		l.unseen = 0.3
 		l.edit = func(x *notebook.Trial) {
-			if strings.HasPrefix(x.Treatment, "cn docker") && x.Explained && x.Round < 2 {
+			if strings.HasPrefix(x.Treatment, "cn docker") && x.Traced && x.Round < 2 {
 				x.Failure = "killed for memory\x1b[2J"
 			}
-			if strings.HasPrefix(x.Treatment, "cn runc") && x.Explained {
+			if strings.HasPrefix(x.Treatment, "cn runc") && x.Traced {
 				x.Failure = "the output is wrong"
 			}
-			if strings.HasPrefix(x.Treatment, "cn crun pinned") && x.Explained {
-				x.Probes.Lost = 17
+			if strings.HasPrefix(x.Treatment, "cn crun pinned") && x.Traced {
+				x.Trace.Lost = 17
 			}
 		}
 		return l

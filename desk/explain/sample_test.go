@@ -42,15 +42,15 @@ type lab struct {
 	rounds int
 	truth  map[string]wall // by treatment
 	noise  float64         // of a trial's parts, as a share
-	cost   float64         // of the probes, as a share; booked to the kernel
-	unseen float64         // share of the time that the probes do not see
+	cost   float64         // of the tracers, as a share; booked to the kernel
+	unseen float64         // share of the time that the tracers do not see
 	edit   func(*notebook.Trial)
 }
 
 func newLab() *lab {
 	return &lab{
 		study: notebook.Study{
-			Tare: "test", Name: "quick", Hash: "h", Seed: 1, Created: at, Explain: notebook.DefaultProbes,
+			Tare: "test", Name: "quick", Hash: "h", Seed: 1, Created: at, Explain: notebook.DefaultTracers,
 			Design:  notebook.Design{Floor: 8, Cap: 8, Trials: 2, TimeoutS: 60},
 			Metrics: map[string]notebook.Metric{"cpu": {Name: "execution time", Unit: "s"}},
 			Images:  map[string]notebook.Image{"cpu": {Reference: "debian", Digest: "sha256:1111"}},
@@ -86,30 +86,30 @@ func (l *lab) add(words string, i notebook.Instance, w wall) *lab {
 func (l *lab) trials(g *rand.Rand, round int, t notebook.Treatment) (all []notebook.Trial) {
 	guest := 1 + l.noise*g.NormFloat64()
 	for i := range 2 * l.study.Design.Trials {
-		x := notebook.Trial{Treatment: t.ID, Round: round, Guest: fmt.Sprintf("r%d-%s", round, t.ID), Index: i / 2, Explained: i%2 == 1, Start: at}
+		x := notebook.Trial{Treatment: t.ID, Round: round, Guest: fmt.Sprintf("r%d-%s", round, t.ID), Index: i / 2, Traced: i%2 == 1, Start: at}
 		w := wall{}
 		for _, k := range notebook.Walls {
 			w[k] = l.truth[t.ID][k] * guest * (1 + l.noise*g.NormFloat64())
 		}
-		if x.Explained {
+		if x.Traced {
 			w[notebook.WallSystem] += l.cost * w.sum()
 		}
 		x.ElapsedS = w.sum()
 		x.Value, x.HostS = x.ElapsedS, x.ElapsedS
 		x.Usage.UserS, x.Usage.SystemS = w[notebook.WallUser], w[notebook.WallSystem]
-		if x.Explained {
+		if x.Traced {
 			for k := range w {
 				w[k] *= 1 - l.unseen
 			}
 			throttled := w[notebook.WallThrottled]
-			x.Probes = &notebook.Probes{Looked: l.study.Explain, Wall: w, Figures: map[string]float64{
+			x.Trace = &notebook.Trace{Looked: l.study.Explain, Wall: w, Figures: map[string]float64{
 				"elapsed_s": x.ElapsedS, "switches": 100 * x.ElapsedS, "migrations": 2, "throttled_s": throttled, "user_s": x.Usage.UserS,
 			}, Spread: []notebook.Distribution{
 				{Role: notebook.RoleWork, What: notebook.RunQueue, Unit: "s", Counts: append(make([]int64, 12), 90, 0, 9, 3), Sum: 0.001},
 				{Role: notebook.RoleWork, What: notebook.OnCPU, Unit: "s", Counts: []int64{1, 2, 3}, Sum: 1},
 			}}
 			if throttled > 0 {
-				x.Probes.Figures["periods"], x.Probes.Figures["throttled_periods"] = 30, 27
+				x.Trace.Figures["periods"], x.Trace.Figures["throttled_periods"] = 30, 27
 			}
 		}
 		if l.edit != nil {

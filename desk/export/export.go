@@ -79,7 +79,7 @@ type Row struct {
 	ReadyS         *float64           `json:"ready_s" parquet:"ready_s,optional"` // of the guest's service, until it answered; seconds
 	Trial          int64              `json:"trial" parquet:"trial"`
 	Warmup         bool               `json:"warmup" parquet:"warmup"`
-	Explained      bool               `json:"explained" parquet:"explained"` // probes looked on: it feeds no mean and no ratio
+	Traced         bool               `json:"explained" parquet:"explained"` // probes looked on: it feeds no mean and no ratio
 	Start          time.Time          `json:"start" parquet:"start,timestamp(nanosecond)"`
 	Command        []string           `json:"command" parquet:"command,list"`
 	Metric         string             `json:"metric" parquet:"metric,dict"`
@@ -101,7 +101,7 @@ type Row struct {
 	LoadCPUS       *float64           `json:"load_cpu_s" parquet:"load_cpu_s,optional"`   // user and system time of what applied the load
 	LoadShared     *bool              `json:"load_shared" parquet:"load_shared,optional"` // it could use CPUs that the guest could use
 	Wall           map[string]float64 `json:"wall" parquet:"wall,json"`                   // of an explained trial: what its time went on; seconds, by notebook.Walls
-	Probes         map[string]float64 `json:"probes" parquet:"probes,json"`               // of an explained trial: the probes' figures, by name
+	Trace          map[string]float64 `json:"probes" parquet:"probes,json"`               // of an explained trial: the probes' figures, by name
 	Lost           *int64             `json:"lost_events" parquet:"lost_events,optional"` // that the probes lost
 	Output         *string            `json:"output" parquet:"output,optional"`
 	Warnings       []string           `json:"warnings" parquet:"warnings,list"`
@@ -148,7 +148,7 @@ func rows(dir string, put func(*Row) error) error {
 	}
 	return f.Trials(func(t *notebook.Trial) error {
 		r := treatments[t.Treatment]
-		r.Round, r.Guest, r.Trial, r.Warmup, r.Explained, r.Start = int64(t.Round), word(t.Guest), int64(t.Index), t.Warmup, t.Explained, t.Start
+		r.Round, r.Guest, r.Trial, r.Warmup, r.Traced, r.Start = int64(t.Round), word(t.Guest), int64(t.Index), t.Warmup, t.Traced, t.Start
 		if g := guests[t.Guest]; g != nil {
 			r.Kernel, r.ProvisionS = word(g.Kernel), &g.ProvisionS
 			if g.RulerCostN > 0 {
@@ -172,11 +172,11 @@ func rows(dir string, put func(*Row) error) error {
 			cpu := l.UserS + l.SystemS
 			r.LoadCPUS, r.LoadShared = &cpu, &l.Shared
 		}
-		r.Wall, r.Probes = map[string]float64{}, map[string]float64{}
-		if p := t.Probes; p != nil {
+		r.Wall, r.Trace = map[string]float64{}, map[string]float64{}
+		if p := t.Trace; p != nil {
 			r.Lost = &p.Lost
 			maps.Copy(r.Wall, p.Wall)
-			maps.Copy(r.Probes, p.Figures)
+			maps.Copy(r.Trace, p.Figures)
 		}
 		return put(&r)
 	})

@@ -42,7 +42,7 @@ func folder(t *testing.T, trials bool) string {
 			w.Trial(notebook.Trial{Treatment: "bm", Guest: "g0", Start: at, Command: []string{"ffmpeg", "a, \"b\""}, Value: 4.25, ElapsedS: 4.2, HostS: 4.3,
 				Usage:   notebook.Usage{UserS: 1, SystemS: 2, MaxRSS: 3, MinFlt: 4, MajFlt: 5, VCSw: 6, IVCSw: 7},
 				Figures: map[string]float64{"p99": 9.5, "errors": 0}, Load: &notebook.Load{CPUs: []int{0, 1}, Shared: true, UserS: 0.5, SystemS: 0.25}}),
-			w.Trial(notebook.Trial{Treatment: "bm", Guest: "g0", Explained: true, Start: at, Value: 6, Probes: &notebook.Probes{
+			w.Trial(notebook.Trial{Treatment: "bm", Guest: "g0", Traced: true, Start: at, Value: 6, Trace: &notebook.Trace{
 				Wall: map[string]float64{"user": 5}, Figures: map[string]float64{"switches": 7}, Lost: 3}}),
 			w.Trial(notebook.Trial{Treatment: "cn", Round: 1, Index: 2, Start: at, Failure: "killed", Exit: -1, Signal: "SIGKILL", Output: "=1+1\n\x00\"é", Warnings: []string{"a", "b"}}),
 		}
@@ -73,11 +73,11 @@ func expected(dir string) []Row {
 		Folder: dir, Study: "quick", HostID: "h", Host: "bench", Treatment: "bm", Workload: "ffmpeg", Params: map[string]string{}, Platform: "bm",
 		Instance: "large", Cores: 2, Memory: 8e9, Representative: true, Image: "sha256:1", Input: s("sha256:2"), Guest: s("g0"), Kernel: s("6.18"),
 		ProvisionS: n(0.5), RulerCostS: n(4e-4), ReadyS: n(1.5), Start: at, Command: []string{}, Metric: "execution time", Unit: "s", Figures: map[string]float64{},
-		Warnings: []string{}, Wall: map[string]float64{}, Probes: map[string]float64{},
+		Warnings: []string{}, Wall: map[string]float64{}, Trace: map[string]float64{},
 	}
 	warm, good, looked, bad := bm, bm, bm, bm
 	lost := int64(3)
-	looked.Explained, looked.Value, looked.Wall, looked.Probes, looked.Lost = true, n(6), map[string]float64{"user": 5}, map[string]float64{"switches": 7}, &lost
+	looked.Traced, looked.Value, looked.Wall, looked.Trace, looked.Lost = true, n(6), map[string]float64{"user": 5}, map[string]float64{"switches": 7}, &lost
 	warm.Warmup, warm.Value = true, n(5)
 	good.Command, good.Value, good.ElapsedS, good.HostS = []string{"ffmpeg", "a, \"b\""}, n(4.25), 4.2, 4.3
 	good.UserS, good.SystemS, good.MaxRSS, good.MinFlt, good.MajFlt, good.VCSw, good.IVCSw = 1, 2, 3, 4, 5, 6, 7

@@ -190,7 +190,7 @@ func TestExplainedFolder(t *testing.T) {
 	bm := notebook.Treatment{ID: "bm", Workload: "cpu", Platform: notebook.BM, Instance: size}
 	cn := notebook.Treatment{ID: "cn", Workload: "cpu", Platform: notebook.CN, Engine: "runc", Provisioning: notebook.Vanilla, Instance: size}
 	study := notebook.Study{
-		Version: notebook.Version, Tare: "0.4.0", Name: "throttled", Source: "name: throttled\n", Created: at, Explain: notebook.DefaultProbes,
+		Version: notebook.Version, Tare: "0.4.0", Name: "throttled", Source: "name: throttled\n", Created: at, Explain: notebook.DefaultTracers,
 		Design: notebook.Design{Floor: 4, Cap: 4, Trials: 1}, Metrics: map[string]notebook.Metric{"cpu": {Name: "execution time", Unit: "s"}},
 		Images: map[string]notebook.Image{"cpu": {Digest: "sha256:1"}}, Treatments: []notebook.Treatment{bm, cn},
 	}
@@ -219,7 +219,7 @@ func TestExplainedFolder(t *testing.T) {
 			took := wall[notebook.WallUser] + wall[notebook.WallThrottled]
 			x := notebook.Trial{Treatment: tr.ID, Round: round, Guest: id, Start: at, Value: took, ElapsedS: took, HostS: took}
 			must(w.Trial(x))
-			x.Explained, x.Probes = true, &notebook.Probes{Looked: notebook.DefaultProbes, Wall: wall, Spread: spread}
+			x.Traced, x.Trace = true, &notebook.Trace{Looked: notebook.DefaultTracers, Wall: wall, Spread: spread}
 			x.Value, x.ElapsedS = took*1.01, took*1.01
 			must(w.Trial(x))
 		}

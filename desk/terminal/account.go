@@ -59,7 +59,7 @@ func (t *text) account(s *data.Summary, a *explain.Account) (partly []data.Doubt
 		switch d := d.(type) {
 		case explain.EventsLost: // the line below says so
 		case explain.TracerMissing:
-			if d.Partly && d.Tracer != notebook.ProbeScheduler {
+			if d.Partly && d.Tracer != notebook.TracerScheduler {
 				partly = append(partly, d)
 			} else {
 				notes = append(notes, words.Footnote(d))

@@ -26,7 +26,7 @@ func TestExplainedTrialsAreNotMeasured(t *testing.T) {
 	var more bytes.Buffer
 	for round := range l.rounds {
 		for _, tr := range l.study.Treatments {
-			x := notebook.Trial{Treatment: tr.ID, Round: round, Explained: true, Start: at, Value: 900, ElapsedS: 900}
+			x := notebook.Trial{Treatment: tr.ID, Round: round, Traced: true, Start: at, Value: 900, ElapsedS: 900}
 			if tr.Platform == notebook.CN {
 				x.Failure = "killed"
 			}

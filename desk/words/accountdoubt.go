@@ -43,12 +43,12 @@ func accountDoubt(d data.Doubt) (string, bool) {
 	case explain.Silent:
 		return Count(d.Trials, "traced trial") + " without data from any tracer", true
 	case explain.Coarse:
-		why := "the tracer " + notebook.ProbeScheduler + " was not asked for"
+		why := "the tracer " + notebook.TracerScheduler + " was not asked for"
 		switch {
 		case d.Why.Why != "":
 			why = Missing(d.Why)
 		case d.Asked:
-			why = "the tracer " + notebook.ProbeScheduler + " does not say why"
+			why = "the tracer " + notebook.TracerScheduler + " does not say why"
 		}
 		return "coarse: nothing followed the scheduler (" + why + "), so only user, system and throttled time are known, and waiting is unexplained", true
 	case explain.TracerMissing:

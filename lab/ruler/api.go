@@ -39,7 +39,7 @@ type Order struct {
 	Timeout     time.Duration `json:"timeout"`                // then everything the order started is killed
 	OutputLimit int           `json:"output_limit"`           // bytes of stdout and of stderr kept, the last ones
 	KeepScratch bool          `json:"keep_scratch,omitempty"` // do not empty ScratchDir first (a check after its trial)
-	Probes      []string      `json:"probes,omitempty"`       // of notebook.ProbeNames, that are to trace inside the guest; only a VM's ruler can
+	Tracers     []string      `json:"probes,omitempty"`       // of notebook.TracerNames, that are to trace inside the guest; only a VM's ruler can
 
 	Bounds Bounds `json:"-"` // told of the trial's bounds by the host's word; nil: nobody is
 }
@@ -70,5 +70,5 @@ type Result struct {
 	Truncated bool          `json:"truncated,omitempty"`
 	Error     string        `json:"error,omitempty"`
 
-	Probes *notebook.Probes `json:"probes,omitempty"` // what these tracers saw in the guest
+	Trace *notebook.Trace `json:"probes,omitempty"` // what these tracers saw in the guest
 }

@@ -51,12 +51,12 @@ func (o *Order) check() error {
 	if o.OutputLimit < 0 || o.OutputLimit > MaxOutput {
 		return fmt.Errorf("output limit %d is not between 0 and %d bytes", o.OutputLimit, MaxOutput)
 	}
-	if len(o.Probes) > len(notebook.ProbeNames) {
-		return fmt.Errorf("%d tracers, and there are only %d", len(o.Probes), len(notebook.ProbeNames))
+	if len(o.Tracers) > len(notebook.TracerNames) {
+		return fmt.Errorf("%d tracers, and there are only %d", len(o.Tracers), len(notebook.TracerNames))
 	}
-	for _, name := range o.Probes {
-		if !slices.Contains(notebook.ProbeNames, name) {
-			return fmt.Errorf("tracer %.32q: one of %s was expected", name, strings.Join(notebook.ProbeNames, ", "))
+	for _, name := range o.Tracers {
+		if !slices.Contains(notebook.TracerNames, name) {
+			return fmt.Errorf("tracer %.32q: one of %s was expected", name, strings.Join(notebook.TracerNames, ", "))
 		}
 	}
 	return nil
@@ -124,8 +124,8 @@ func (r *Result) check(o *Order, seen time.Duration) error {
 	if len(r.Error) > maxText {
 		return bad(fmt.Sprintf("at most %d", maxText), "an error of %d bytes", len(r.Error))
 	}
-	if r.Probes != nil {
-		return checkProbes(r.Probes, o.Probes, seen)
+	if r.Trace != nil {
+		return checkTrace(r.Trace, o.Tracers, seen)
 	}
 	return nil
 }

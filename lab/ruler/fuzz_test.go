@@ -122,7 +122,7 @@ func FuzzClient(f *testing.F) {
 		if err := c.hello.check(); err != nil {
 			t.Errorf("took the hello %+v: %v", c.hello, err)
 		}
-		o := Order{Argv: []string{"true"}, Timeout: time.Second, OutputLimit: 100, Probes: []string{notebook.ProbeScheduler}, Bounds: &bounds{}}
+		o := Order{Argv: []string{"true"}, Timeout: time.Second, OutputLimit: 100, Tracers: []string{notebook.TracerScheduler}, Bounds: &bounds{}}
 		r, d, err := c.Run(ctx, o)
 		check("run", err)
 		if err == nil && (d < 0 || len(r.Stdout) > 100 || r.Elapsed < 0 || r.Exit < 0) {

@@ -230,7 +230,7 @@ func (g *guest) run(o *Order, c *control, ready func() bool, ended func(lead, la
 	}
 	defer out.close()
 	oomBefore := g.oomKills()
-	trace := g.trace(o.Probes)
+	trace := g.trace(o.Tracers)
 	l, err := g.start(p, out, 1)
 	if err != nil {
 		trace.close(g, 0)
@@ -252,7 +252,7 @@ func (g *guest) run(o *Order, c *control, ready func() bool, ended func(lead, la
 		ended(began-said, monotonic()-over) // first: the host's clock runs
 		trace.end()
 	})
-	r.Probes = trace.close(g, r.Elapsed)
+	r.Trace = trace.close(g, r.Elapsed)
 	if g.stuck != nil {
 		r.Error = g.stuck.Error()
 	}

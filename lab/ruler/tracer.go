@@ -25,8 +25,8 @@ const (
 
 // traceAnswer is an answer of the program's.
 type traceAnswer struct {
-	Error  string           `json:"error,omitempty"`
-	Probes *notebook.Probes `json:"probes,omitempty"` // to wordStop
+	Error string          `json:"error,omitempty"`
+	Trace *notebook.Trace `json:"probes,omitempty"` // to wordStop
 }
 
 // traceTime bounds the wait for an answer. The kernel verifies the programs that are attached, which takes seconds in an emulated
@@ -55,7 +55,7 @@ func ServeTracer(in io.Reader, out io.Writer, attach func() (Watch, error)) erro
 		case wordEnd:
 			w.End()
 		case wordStop:
-			if a.Probes, err = w.Stop(); err != nil {
+			if a.Trace, err = w.Stop(); err != nil {
 				a.Error = clip(err.Error())
 			}
 			return answer.Encode(a)
@@ -119,7 +119,7 @@ func (t *tracing) start(path string) error {
 }
 
 // hear waits for an answer.
-func (t *tracing) hear() (*notebook.Probes, error) {
+func (t *tracing) hear() (*notebook.Trace, error) {
 	if err := t.said.SetReadDeadline(time.Now().Add(traceTime)); err != nil {
 		return nil, err
 	}
@@ -130,11 +130,11 @@ func (t *tracing) hear() (*notebook.Probes, error) {
 	if a.Error != "" {
 		return nil, errors.New(a.Error)
 	}
-	return a.Probes, nil
+	return a.Trace, nil
 }
 
 // say says a word and waits for the answer.
-func (t *tracing) say(word byte) (*notebook.Probes, error) {
+func (t *tracing) say(word byte) (*notebook.Trace, error) {
 	if _, err := t.words.Write([]byte{word}); err != nil {
 		return nil, fmt.Errorf("the tracer is gone: %w", err)
 	}
@@ -157,12 +157,12 @@ func (t *tracing) end() {
 
 // close ends the trace and gives what was seen of a trial that lasted so long. The program is gone then, and with it all that it
 // attached; where it is not, the guest is of no more use.
-func (t *tracing) close(g *guest, elapsed time.Duration) *notebook.Probes {
+func (t *tracing) close(g *guest, elapsed time.Duration) *notebook.Trace {
 	if t == nil {
 		return nil
 	}
 	t.end() // of a trial that could not be started
-	var p *notebook.Probes
+	var p *notebook.Trace
 	if t.err == nil {
 		p, t.err = t.say(wordStop)
 	}

@@ -26,13 +26,13 @@ func tracers() []notebook.Capability {
 	if os.Geteuid() != 0 {
 		return []notebook.Capability{{Name: "tracers", Answer: notebook.Inconclusive, Why: "only root loads them into the kernel to find out", Do: "sudo tare doctor"}}
 	}
-	kit, err := trace.Open(notebook.ProbeNames)
+	kit, err := trace.Open(notebook.TracerNames)
 	if err != nil { // these are all names that there are
 		panic(err)
 	}
 	missing := kit.Missing()
 	var all []notebook.Capability
-	for _, name := range notebook.ProbeNames {
+	for _, name := range notebook.TracerNames {
 		c := notebook.Capability{Name: "tracer " + name, Answer: notebook.Supported, Why: "the kernel takes all of it"}
 		if why, not := missing[name]; not {
 			c.Answer, c.Why, c.Do = notebook.NotSupported, why, "leave it out: an account is made of what the others see"
@@ -86,6 +86,6 @@ func watch(kit *trace.Kit, t trace.Target) ruler.Watch {
 
 type stuck struct{ err error }
 
-func (stuck) Begin()                            {}
-func (stuck) End()                              {}
-func (s stuck) Stop() (*notebook.Probes, error) { return nil, s.err }
+func (stuck) Begin()                           {}
+func (stuck) End()                             {}
+func (s stuck) Stop() (*notebook.Trace, error) { return nil, s.err }

@@ -25,7 +25,7 @@ func TestAGuestThatCannotBeTraced(t *testing.T) {
 	if _, err := l.guest(ended{}, 1, nil).Trace(nil); err == nil || !strings.Contains(err.Error(), "no tracers") {
 		t.Errorf("without tracers: %v", err)
 	}
-	if missing, err := l.Explain([]string{notebook.ProbeCPU}); err != nil || len(missing) != 0 {
+	if missing, err := l.Explain([]string{notebook.TracerCPU}); err != nil || len(missing) != 0 {
 		t.Fatalf("%v, missing %v", err, missing)
 	}
 	for want, g := range map[string]ended{"the guest has ended": {}, "QEMU does not answer": {pids: []int{1}}} {

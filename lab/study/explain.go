@@ -14,35 +14,35 @@ import (
 	"tare/notebook"
 )
 
-// MissingInside is the key of notebook.Probes.Missing that says why nothing could be seen inside the guest, where a kernel of its
+// MissingInside is the key of notebook.Trace.Missing that says why nothing could be seen inside the guest, where a kernel of its
 // own hides that from the host.
 const MissingInside = "inside"
 
 // What stands for several tracers where they are named.
 const (
-	ExplainByDefault = "default" // notebook.DefaultProbes: what the kernel counts anyway
-	ExplainDeep      = "deep"    // notebook.DeepProbes: each event as well
+	ExplainByDefault = "default" // notebook.DefaultTracers: what the kernel counts anyway
+	ExplainDeep      = "deep"    // notebook.DeepTracers: each event as well
 )
 
 // ParseExplain takes the tracers that --explain names, with commas between them, and gives them in one order.
 func ParseExplain(text string) ([]string, error) {
 	switch text {
 	case ExplainByDefault:
-		return slices.Clone(notebook.DefaultProbes), nil
+		return slices.Clone(notebook.DefaultTracers), nil
 	case ExplainDeep:
-		return slices.Clone(notebook.DeepProbes), nil
+		return slices.Clone(notebook.DeepTracers), nil
 	}
 	asked := strings.Split(text, ",")
 	for i, name := range asked {
-		if !slices.Contains(notebook.ProbeNames, name) {
-			return nil, fmt.Errorf("--explain: unknown tracer %q; the tracers are %s", name, strings.Join(notebook.ProbeNames, ", "))
+		if !slices.Contains(notebook.TracerNames, name) {
+			return nil, fmt.Errorf("--explain: unknown tracer %q; the tracers are %s", name, strings.Join(notebook.TracerNames, ", "))
 		}
 		if slices.Contains(asked[:i], name) {
 			return nil, fmt.Errorf("--explain: %s is named twice", name)
 		}
 	}
 	var names []string
-	for _, name := range notebook.ProbeNames {
+	for _, name := range notebook.TracerNames {
 		if slices.Contains(asked, name) {
 			names = append(names, name)
 		}
@@ -135,8 +135,8 @@ func (o *observation) End() {
 
 // stop detaches the tracers and gives what they saw. An error means that one is still attached: it would disturb whatever is measured
 // next.
-func (o *observation) stop() (*notebook.Probes, error) {
-	p := &notebook.Probes{Looked: []string{}}
+func (o *observation) stop() (*notebook.Trace, error) {
+	p := &notebook.Trace{Looked: []string{}}
 	if o.watch != nil {
 		seen, err := o.watch.Stop()
 		if err != nil {
@@ -152,7 +152,7 @@ func (o *observation) stop() (*notebook.Probes, error) {
 	return p, nil
 }
 
-func missing(p *notebook.Probes, name, why string) {
+func missing(p *notebook.Trace, name, why string) {
 	if p.Missing == nil {
 		p.Missing = map[string]string{}
 	}
@@ -168,10 +168,10 @@ func hides(k engine.Kind, service bool) string {
 }
 
 // blind says why there is no account from inside a guest whose ruler was asked for one; "" if there is, or if it was not asked.
-func blind(asked []string, inside *notebook.Probes) string {
-	tracer := notebook.ProbeScheduler
+func blind(asked []string, inside *notebook.Trace) string {
+	tracer := notebook.TracerScheduler
 	if !slices.Contains(asked, tracer) {
-		tracer = notebook.ProbeThreads
+		tracer = notebook.TracerThreads
 	}
 	switch {
 	case !slices.Contains(asked, tracer):
@@ -189,7 +189,7 @@ func blind(asked []string, inside *notebook.Probes) string {
 // account completes what was seen of a trial in a guest of the treatment: it divides the time that the guest ran into user and
 // system, and of what was seen inside and outside a VM it makes one account. The CPU times are those that the guest's kernel gives
 // for the trial's processes; of a service, where it cannot, those that the tracers counted. A sandbox's kernel is seen to run.
-func account(p *notebook.Probes, u notebook.Usage, elapsedS, cores float64) {
+func account(p *notebook.Trace, u notebook.Usage, elapsedS, cores float64) {
 	if u.UserS+u.SystemS == 0 {
 		u.UserS, u.SystemS = p.Figures["user_s"], p.Figures["system_s"]
 	}
@@ -214,7 +214,7 @@ func account(p *notebook.Probes, u notebook.Usage, elapsedS, cores float64) {
 }
 
 // fromCounters makes the account of a trial for which no switch was traced, if what the kernel itself counts of threads was read.
-func fromCounters(p *notebook.Probes, run, elapsedS, cores float64) {
+func fromCounters(p *notebook.Trace, run, elapsedS, cores float64) {
 	delay, known := p.Figures["delay_s"]
 	if vcpu, is := p.Figures["vcpu.delay_s"]; is {
 		delay, known = vcpu, true

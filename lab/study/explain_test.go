@@ -16,7 +16,7 @@ import (
 
 func explained(d notebook.Design, treatments ...notebook.Treatment) *Plan {
 	p := fakePlan(d, treatments...)
-	p.Study.Explain = []string{notebook.ProbeScheduler, notebook.ProbeIO}
+	p.Study.Explain = []string{notebook.TracerScheduler, notebook.TracerIO}
 	return p
 }
 
@@ -68,19 +68,19 @@ func TestExplainedTrialsFeedNoRatio(t *testing.T) {
 	count := map[string]int{}
 	orders := map[string]string{}
 	for _, tr := range book.trials {
-		kind := fmt.Sprint(tr.Warmup, tr.Explained)
+		kind := fmt.Sprint(tr.Warmup, tr.Traced)
 		count[kind]++
 		if !tr.Warmup {
-			orders[tr.Treatment+fmt.Sprint(tr.Round)] += fmt.Sprint(tr.Explained, tr.Index, " ")
+			orders[tr.Treatment+fmt.Sprint(tr.Round)] += fmt.Sprint(tr.Traced, tr.Index, " ")
 		}
-		if tr.Explained != (tr.Probes != nil) || tr.Failure != "" {
-			t.Errorf("explained %v, probes %+v, failure %q", tr.Explained, tr.Probes, tr.Failure)
+		if tr.Traced != (tr.Trace != nil) || tr.Failure != "" {
+			t.Errorf("explained %v, tracers %+v, failure %q", tr.Traced, tr.Trace, tr.Failure)
 		}
-		if tr.Explained && !slices.Equal(tr.Probes.Looked, []string{"begin", "end"}) {
-			t.Errorf("the watch was told %q", tr.Probes.Looked)
+		if tr.Traced && !slices.Equal(tr.Trace.Looked, []string{"begin", "end"}) {
+			t.Errorf("the watch was told %q", tr.Trace.Looked)
 		}
-		if tr.Explained && (tr.Probes.Wall[notebook.WallUser] != 0.75 || tr.Probes.Wall[notebook.WallSystem] != 0.25) {
-			t.Errorf("wall %v", tr.Probes.Wall)
+		if tr.Traced && (tr.Trace.Wall[notebook.WallUser] != 0.75 || tr.Trace.Wall[notebook.WallSystem] != 0.25) {
+			t.Errorf("wall %v", tr.Trace.Wall)
 		}
 	}
 	want := map[string]int{"true false": 12, "false false": 24, "false true": 24}
@@ -99,7 +99,7 @@ func TestExplainedTrialsFeedNoRatio(t *testing.T) {
 		t.Fatal(err)
 	}
 	for i, tr := range again.trials {
-		if o := book.trials[i]; o.Treatment != tr.Treatment || o.Explained != tr.Explained || o.Index != tr.Index {
+		if o := book.trials[i]; o.Treatment != tr.Treatment || o.Traced != tr.Traced || o.Index != tr.Index {
 			t.Fatalf("trial %d of another run with the same seed is %+v, not %+v", i, tr, o)
 		}
 	}
@@ -129,7 +129,7 @@ func TestAStoppedRunGoesOnWithItsExplainedTrials(t *testing.T) {
 		seen, all := map[string]bool{}, 0
 		for _, tr := range book.trials {
 			if !tr.Warmup {
-				seen[fmt.Sprint(tr.Treatment, tr.Round, tr.Explained, tr.Index)] = true
+				seen[fmt.Sprint(tr.Treatment, tr.Round, tr.Traced, tr.Index)] = true
 				all++
 			}
 		}
@@ -139,7 +139,7 @@ func TestAStoppedRunGoesOnWithItsExplainedTrials(t *testing.T) {
 	}
 }
 
-func TestProbesThatCannotLookOnAreMissing(t *testing.T) {
+func TestTracersThatCannotLookOnAreMissing(t *testing.T) {
 	book := &fakeBook{}
 	l := &fakeLab{elapsed: steady, blind: errors.New("bpf(2): operation not permitted")}
 	if _, err := (&Run{Plan: explained(plain, bmT), Lab: l, Book: book}).Do(t.Context()); err != nil {
@@ -149,21 +149,21 @@ func TestProbesThatCannotLookOnAreMissing(t *testing.T) {
 		switch {
 		case tr.Failure != "":
 			t.Errorf("failed: %s", tr.Failure)
-		case tr.Explained && (len(tr.Probes.Missing) != 2 || tr.Probes.Missing[notebook.ProbeIO] != l.blind.Error() || len(tr.Probes.Looked) != 0):
-			t.Errorf("probes %+v", tr.Probes)
+		case tr.Traced && (len(tr.Trace.Missing) != 2 || tr.Trace.Missing[notebook.TracerIO] != l.blind.Error() || len(tr.Trace.Looked) != 0):
+			t.Errorf("tracers %+v", tr.Trace)
 		}
 	}
 }
 
-// A probe that stays would be measured with all that follows, which must not be: the run ends.
-func TestProbesThatStayEndTheRun(t *testing.T) {
+// A tracer that stays would be measured with all that follows, which must not be: the run ends.
+func TestTracersThatStayEndTheRun(t *testing.T) {
 	book := &fakeBook{}
 	l := &fakeLab{elapsed: steady, sticks: errors.New("device busy")}
 	_, err := (&Run{Plan: explained(plain, bmT, cnT), Lab: l, Book: book}).Do(t.Context())
 	if !errors.Is(err, l.sticks) || l.live != 0 || l.looks != 1 {
 		t.Fatalf("%v; %d guests left, %d looks", err, l.live, l.looks)
 	}
-	if last := book.trials[len(book.trials)-1]; !last.Explained || !strings.Contains(last.Failure, "device busy") {
+	if last := book.trials[len(book.trials)-1]; !last.Traced || !strings.Contains(last.Failure, "device busy") {
 		t.Errorf("the last trial is %+v", last)
 	}
 }
@@ -185,7 +185,7 @@ func TestExplainedTrialsThatFailGiveNothingUp(t *testing.T) {
 		t.Fatalf("%q, %v, notes %q, %d failed", reason, err, r.Notes(), r.Failed())
 	}
 	for _, tr := range book.trials {
-		if (tr.Failure != "") != tr.Explained || tr.Explained && tr.Probes == nil {
+		if (tr.Failure != "") != tr.Traced || tr.Traced && tr.Trace == nil {
 			t.Errorf("%+v", tr)
 		}
 	}
@@ -215,19 +215,19 @@ func TestTheAccountOfAVMIsMadeOfBothSides(t *testing.T) {
 	vmcnT := vmT
 	vmcnT.Platform = notebook.VMCN
 	book := &fakeBook{}
-	l := &fakeLab{elapsed: steady, inside: &notebook.Probes{Wall: map[string]float64{notebook.WallUser: 0.8, notebook.WallBlock: 0.2}}}
-	l.seen = func(notebook.Treatment) *notebook.Probes {
-		l.inside = &notebook.Probes{Wall: map[string]float64{notebook.WallUser: 0.8, notebook.WallBlock: 0.2}}
-		return &notebook.Probes{Wall: map[string]float64{notebook.WallUser: 0.6, notebook.WallCore: 0.1, notebook.WallThrottled: 0.1, notebook.WallOther: 0.2}}
+	l := &fakeLab{elapsed: steady, inside: &notebook.Trace{Wall: map[string]float64{notebook.WallUser: 0.8, notebook.WallBlock: 0.2}}}
+	l.seen = func(notebook.Treatment) *notebook.Trace {
+		l.inside = &notebook.Trace{Wall: map[string]float64{notebook.WallUser: 0.8, notebook.WallBlock: 0.2}}
+		return &notebook.Trace{Wall: map[string]float64{notebook.WallUser: 0.6, notebook.WallCore: 0.1, notebook.WallThrottled: 0.1, notebook.WallOther: 0.2}}
 	}
 	if _, err := (&Run{Plan: explained(plain, vmT, vmcnT), Lab: l, Book: book}).Do(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	for _, tr := range book.trials {
-		if !tr.Explained {
+		if !tr.Traced {
 			continue
 		}
-		p := tr.Probes
+		p := tr.Trace
 		want := map[string]float64{notebook.WallUser: 0.45, notebook.WallSystem: 0.15, notebook.WallBlock: 0.2, notebook.WallHypervisor: 0.2}
 		missing := ""
 		if strings.Contains(tr.Treatment, "vmcn") {
@@ -242,12 +242,12 @@ func TestTheAccountOfAVMIsMadeOfBothSides(t *testing.T) {
 
 func TestAVMThatCannotLookIntoItselfSaysWhy(t *testing.T) {
 	for _, c := range []struct {
-		inside *notebook.Probes
+		inside *notebook.Trace
 		want   string
 	}{
 		{nil, "the ruler in the VM said nothing of it"},
-		{&notebook.Probes{Missing: map[string]string{notebook.ProbeScheduler: "no BTF"}}, "no BTF"},
-		{&notebook.Probes{Wall: map[string]float64{notebook.WallUser: 1}}, ""},
+		{&notebook.Trace{Missing: map[string]string{notebook.TracerScheduler: "no BTF"}}, "no BTF"},
+		{&notebook.Trace{Wall: map[string]float64{notebook.WallUser: 1}}, ""},
 	} {
 		book := &fakeBook{}
 		l := &fakeLab{elapsed: steady, inside: c.inside}
@@ -255,8 +255,8 @@ func TestAVMThatCannotLookIntoItselfSaysWhy(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, tr := range book.trials {
-			if tr.Explained && (tr.Probes.Missing[MissingInside] != c.want || !near(tr.Probes.Wall, map[string]float64{notebook.WallUser: 0.75, notebook.WallSystem: 0.25}) && c.want != "") {
-				t.Errorf("missing %q, want %q; wall %v", tr.Probes.Missing, c.want, tr.Probes.Wall)
+			if tr.Traced && (tr.Trace.Missing[MissingInside] != c.want || !near(tr.Trace.Wall, map[string]float64{notebook.WallUser: 0.75, notebook.WallSystem: 0.25}) && c.want != "") {
+				t.Errorf("missing %q, want %q; wall %v", tr.Trace.Missing, c.want, tr.Trace.Wall)
 			}
 		}
 	}
@@ -298,11 +298,11 @@ func TestSplitAndNested(t *testing.T) {
 
 func TestAnExplainedService(t *testing.T) {
 	l := &shop{fakeLab: fakeLab{elapsed: steady}, answer: `{"mean":0.25,"p99":0.5}`}
-	l.seen = func(notebook.Treatment) *notebook.Probes {
-		return &notebook.Probes{Wall: map[string]float64{notebook.WallUser: 1}, Figures: map[string]float64{"user_s": 0.1, "system_s": 0.3}}
+	l.seen = func(notebook.Treatment) *notebook.Trace {
+		return &notebook.Trace{Wall: map[string]float64{notebook.WallUser: 1}, Figures: map[string]float64{"user_s": 0.1, "system_s": 0.3}}
 	}
 	plan := shopPlan("")
-	plan.Study.Explain = []string{notebook.ProbeScheduler}
+	plan.Study.Explain = []string{notebook.TracerScheduler}
 	vm := vmT
 	vm.Workload, vm.Instance, vm.ID = "w", notebook.Instance{Name: "1/1GB"}, "vm"
 	plan.Study.Treatments = append(plan.Study.Treatments, vm)
@@ -312,14 +312,14 @@ func TestAnExplainedService(t *testing.T) {
 	}
 	n := 0
 	for _, tr := range book.trials {
-		if !tr.Explained {
+		if !tr.Traced {
 			continue
 		}
 		n++
-		if tr.Failure != "" || !near(tr.Probes.Wall, map[string]float64{notebook.WallUser: 0.25, notebook.WallSystem: 0.75}) {
-			t.Errorf("%q, wall %v", tr.Failure, tr.Probes.Wall)
+		if tr.Failure != "" || !near(tr.Trace.Wall, map[string]float64{notebook.WallUser: 0.25, notebook.WallSystem: 0.75}) {
+			t.Errorf("%q, wall %v", tr.Failure, tr.Trace.Wall)
 		}
-		if inside := tr.Probes.Missing[MissingInside]; (inside != "") != (tr.Treatment == "vm") {
+		if inside := tr.Trace.Missing[MissingInside]; (inside != "") != (tr.Treatment == "vm") {
 			t.Errorf("%s: inside is missing: %q", tr.Treatment, inside)
 		}
 	}
@@ -330,18 +330,18 @@ func TestAnExplainedService(t *testing.T) {
 
 func TestParseExplain(t *testing.T) {
 	got, err := ParseExplain("io,scheduler")
-	if err != nil || !slices.Equal(got, []string{notebook.ProbeScheduler, notebook.ProbeIO}) {
+	if err != nil || !slices.Equal(got, []string{notebook.TracerScheduler, notebook.TracerIO}) {
 		t.Errorf("%q, %v", got, err)
 	}
-	if got, err := ParseExplain(strings.Join(notebook.DefaultProbes, ",")); err != nil || !slices.Equal(got, notebook.DefaultProbes) {
+	if got, err := ParseExplain(strings.Join(notebook.DefaultTracers, ",")); err != nil || !slices.Equal(got, notebook.DefaultTracers) {
 		t.Errorf("%q, %v", got, err)
 	}
-	if got, err := ParseExplain(ExplainDeep); err != nil || !slices.Equal(got, notebook.DeepProbes) {
+	if got, err := ParseExplain(ExplainDeep); err != nil || !slices.Equal(got, notebook.DeepTracers) {
 		t.Errorf("%q, %v", got, err)
 	}
 	for text, want := range map[string]string{
-		"sheduler": `--explain: unknown tracer "sheduler"; the tracers are ` + strings.Join(notebook.ProbeNames, ", "),
-		"io,":      `--explain: unknown tracer ""; the tracers are ` + strings.Join(notebook.ProbeNames, ", "),
+		"sheduler": `--explain: unknown tracer "sheduler"; the tracers are ` + strings.Join(notebook.TracerNames, ", "),
+		"io,":      `--explain: unknown tracer ""; the tracers are ` + strings.Join(notebook.TracerNames, ", "),
 		"io,io":    `--explain: io is named twice`,
 	} {
 		if _, err := ParseExplain(text); err == nil || err.Error() != want {
@@ -350,7 +350,7 @@ func TestParseExplain(t *testing.T) {
 	}
 }
 
-func TestResumeRefusesOtherProbes(t *testing.T) {
+func TestResumeRefusesOtherTracers(t *testing.T) {
 	now, begun := fakePlan(plain, bmT), fakePlan(plain, bmT)
 	now.Study.Hash, begun.Study.Hash = "1", "2"
 	begun.Study.Explain = []string{"io"}

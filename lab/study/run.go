@@ -95,7 +95,7 @@ func (r *Run) take(t notebook.Trial) {
 	if t.Failure != "" {
 		r.failed++
 	}
-	if t.Explained {
+	if t.Traced {
 		d.traced = max(d.traced, t.Index+1)
 		return
 	}
@@ -317,7 +317,7 @@ func (r *Run) guest(ctx context.Context, t notebook.Treatment, round int) (err e
 			return err
 		}
 		r.take(tr)
-		if !tr.Explained {
+		if !tr.Traced {
 			good = good || tr.Failure == ""
 			if tr.Failure != "" {
 				lastCause = tr.Failure
@@ -332,7 +332,7 @@ func (r *Run) guest(ctx context.Context, t notebook.Treatment, round int) (err e
 	// rest records what was to be done as failed: nothing that was planned goes missing.
 	rest := func(guest string, todo []step, cause string) error {
 		for _, s := range todo {
-			if err := record(notebook.Trial{Guest: guest, Index: s.index, Explained: s.traced, Start: time.Now().UTC(), Failure: cause}); err != nil {
+			if err := record(notebook.Trial{Guest: guest, Index: s.index, Traced: s.traced, Start: time.Now().UTC(), Failure: cause}); err != nil {
 				return err
 			}
 			cause = "not run: its guest had failed before it"
@@ -419,7 +419,7 @@ func (r *Run) guest(ctx context.Context, t notebook.Treatment, round int) (err e
 		if ctx.Err() != nil {
 			return context.Canceled // a trial cut short by us says nothing about the platform
 		}
-		tr.Guest, tr.Index, tr.Warmup, tr.Explained = id, s.index, s.warmup, s.traced
+		tr.Guest, tr.Index, tr.Warmup, tr.Traced = id, s.index, s.warmup, s.traced
 		if err := record(tr); err != nil {
 			return err
 		}
@@ -503,19 +503,19 @@ func (r *Run) trial(ctx context.Context, g Guest, service *service, ready *workl
 		o = r.observe(g, clock)
 		order.Bounds = o
 		if r.kind(t).TracesInside && service == nil {
-			order.Probes = r.Plan.Study.Explain
+			order.Tracers = r.Plan.Study.Explain
 		}
 	}
 	asking, enough := service.during(ctx)
 	res, host, rerr := where.Ruler().Run(asking, order)
 	enough()
 	if o != nil {
-		if tr.Probes, err = o.stop(); err != nil {
+		if tr.Trace, err = o.stop(); err != nil {
 			tr.Failure = err.Error()
 			return tr, true, err
 		}
 		if why := hides(r.kind(t), service != nil); why != "" {
-			missing(tr.Probes, MissingInside, why)
+			missing(tr.Trace, MissingInside, why)
 		}
 	}
 	switch {
@@ -535,10 +535,10 @@ func (r *Run) trial(ctx context.Context, g Guest, service *service, ready *workl
 		tr.Warnings = append(tr.Warnings, saturated(tr.Load, res.Elapsed)...)
 	}
 	if o != nil {
-		tr.Probes.Inside = res.Probes
-		account(tr.Probes, tr.Usage, tr.ElapsedS, t.Instance.Cores)
-		if why := blind(order.Probes, res.Probes); why != "" {
-			missing(tr.Probes, MissingInside, why)
+		tr.Trace.Inside = res.Trace
+		account(tr.Trace, tr.Usage, tr.ElapsedS, t.Instance.Cores)
+		if why := blind(order.Tracers, res.Trace); why != "" {
+			missing(tr.Trace, MissingInside, why)
 		}
 	}
 	if off := (host - res.Elapsed).Abs(); off > clockFloor+time.Duration(clockShare*float64(host)) {

@@ -28,14 +28,14 @@ type fakeLab struct {
 	after   func()           // called after each measured run
 
 	exit     func(notebook.Treatment) int // the work's exit status
-	blind    error                        // why no probe looks on
+	blind    error                        // why no tracer looks on
 	sticks   error                        // why it cannot be detached
 	attached int                          // watches now
 	looks    int                          // in all
 	clocks   int                          // of these: with another guest's clock
-	seen     func(notebook.Treatment) *notebook.Probes
-	inside   *notebook.Probes // what a VM's ruler gives
-	asked    []string         // the latest order's probes
+	seen     func(notebook.Treatment) *notebook.Trace
+	inside   *notebook.Trace // what a VM's ruler gives
+	asked    []string        // the latest order's tracers
 }
 
 func (l *fakeLab) Host() notebook.Host                                { return notebook.Host{} }
@@ -92,9 +92,9 @@ func (g *fakeGuest) Run(_ context.Context, o ruler.Order) (ruler.Result, time.Du
 		defer g.l.after()
 	}
 	if attached := g.l.attached > 0; attached != (o.Bounds != nil && g.l.blind == nil) {
-		panic(fmt.Sprintf("probes attached: %v, bounds %v", attached, o.Bounds))
+		panic(fmt.Sprintf("tracers attached: %v, bounds %v", attached, o.Bounds))
 	}
-	g.l.asked = o.Probes
+	g.l.asked = o.Tracers
 	if o.Bounds != nil {
 		o.Bounds.Begin()
 		defer o.Bounds.End()
@@ -104,8 +104,8 @@ func (g *fakeGuest) Run(_ context.Context, o ruler.Order) (ruler.Result, time.Du
 	}
 	d := g.l.elapsed(g.t)
 	r := ruler.Result{Elapsed: d, UserS: 0.75 * d.Seconds(), SystemS: 0.25 * d.Seconds()}
-	if len(o.Probes) > 0 {
-		r.Probes = g.l.inside
+	if len(o.Tracers) > 0 {
+		r.Trace = g.l.inside
 	}
 	if g.l.exit != nil {
 		r.Exit = g.l.exit(g.t)
@@ -122,12 +122,12 @@ type fakeWatch struct {
 
 func (w *fakeWatch) Begin() { w.spans = append(w.spans, "begin") }
 func (w *fakeWatch) End()   { w.spans = append(w.spans, "end") }
-func (w *fakeWatch) Stop() (*notebook.Probes, error) {
+func (w *fakeWatch) Stop() (*notebook.Trace, error) {
 	w.l.attached--
 	if w.l.sticks != nil {
 		return nil, w.l.sticks
 	}
-	p := &notebook.Probes{Looked: w.spans, Wall: map[string]float64{notebook.WallUser: 1}}
+	p := &notebook.Trace{Looked: w.spans, Wall: map[string]float64{notebook.WallUser: 1}}
 	if w.l.seen != nil {
 		p = w.l.seen(w.t)
 	}

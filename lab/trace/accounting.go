@@ -13,7 +13,7 @@ import (
 
 // accounting is the tracer of where the kernel's own time goes, by samples of what runs.
 var accounting = tracer{
-	name:     notebook.ProbeAccounting,
+	name:     notebook.TracerAccounting,
 	on:       "perf's software event cpu-clock",
 	programs: []string{"sampled"},
 	attach: func(t *Trace) error {
@@ -25,7 +25,7 @@ var accounting = tracer{
 // sampleRate is how many times a second what runs is sampled, on each CPU.
 const sampleRate = 499
 
-func (t *Trace) readSamples(p *notebook.Probes) error {
+func (t *Trace) readSamples(p *notebook.Trace) error {
 	k := t.kit
 	if err := k.readSymbols(); err != nil {
 		return err

@@ -14,7 +14,7 @@ import (
 )
 
 // bandwidth is the tracer of CPU quotas.
-var bandwidth = tracer{name: notebook.ProbeBandwidth, count: files.bandwidth}
+var bandwidth = tracer{name: notebook.TracerBandwidth, count: files.bandwidth}
 
 // Names in the kernel's files, and what they are here.
 var (
@@ -51,7 +51,7 @@ func (f files) bandwidth(c *counters, t counted) error {
 			continue
 		}
 		if found {
-			c.missing.add(notebook.ProbeBandwidth, "the quota of %s, above the guest's, is not counted", dir)
+			c.missing.add(notebook.TracerBandwidth, "the quota of %s, above the guest's, is not counted", dir)
 			continue
 		}
 		found = true
@@ -63,9 +63,9 @@ func (f files) bandwidth(c *counters, t counted) error {
 		if err != nil {
 			return err
 		}
-		c.figures = append(c.figures, counts{notebook.ProbeBandwidth, dir + "/cpu.stat", n, false})
+		c.figures = append(c.figures, counts{notebook.TracerBandwidth, dir + "/cpu.stat", n, false})
 		if holds(dir, mine) {
-			c.missing.add(notebook.ProbeBandwidth, "the quota of %s is not the guest's alone: tare is in it too", dir)
+			c.missing.add(notebook.TracerBandwidth, "the quota of %s is not the guest's alone: tare is in it too", dir)
 		}
 	}
 	return nil

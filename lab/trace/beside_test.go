@@ -20,7 +20,7 @@ import (
 
 // bpftrace counts the switches from the threads called "load", and gives their time on a core.
 func TestSwitchesBesideBpftrace(t *testing.T) {
-	k := openKit(t, notebook.ProbeScheduler)
+	k := openKit(t, notebook.TracerScheduler)
 	needTool(t, "bpftrace", "bpftrace")
 	unshare := needTool(t, "unshare", "util-linux")
 	ctx, cancel := context.WithTimeout(t.Context(), loadTime)
@@ -71,7 +71,7 @@ func TestSwitchesBesideBpftrace(t *testing.T) {
 
 // pidstat reads a process's switches once a second from /proc.
 func TestWaitsBesidePidstat(t *testing.T) {
-	k := openKit(t, notebook.ProbeScheduler)
+	k := openKit(t, notebook.TracerScheduler)
 	pidstat := needTool(t, "pidstat", "sysstat")
 	l := load(t, nil, "sleep", "5", "600") // three seconds of some 190 waits each
 	threads, err := engine.ThreadsOf([]int{l.pid()}, 0)

@@ -12,7 +12,7 @@ import (
 
 // block is the tracer of requests to block devices: how many, of how many bytes, and for how long.
 var block = tracer{
-	name:     notebook.ProbeBlock,
+	name:     notebook.TracerBlock,
 	on:       "the block devices' tracepoints (Linux 5.18 or later with BTF)",
 	programs: []string{"block_start", "block_end"},
 	older:    []string{"block_issue", "block_end"},
@@ -34,7 +34,7 @@ const (
 	opWrite = 1
 )
 
-func (t *Trace) readDevices(p *notebook.Probes) error {
+func (t *Trace) readDevices(p *notebook.Trace) error {
 	var d device
 	var io blockIO
 	each := t.kit.coll.Maps["devices"].Iterate()

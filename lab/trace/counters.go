@@ -36,17 +36,17 @@ type counters struct {
 // counts are those of one source. Two readings are compared source by source, so that a guest that has gone, or is elsewhere now,
 // is noticed and not taken for a difference.
 type counts struct {
-	probe, from string
-	n           map[string]uint64 // by the name of the figure; times, whose names end in "_s", in ns
-	sparse      bool              // what did not change is not worth a word
+	tracer, from string
+	n            map[string]uint64 // by the name of the figure; times, whose names end in "_s", in ns
+	sparse       bool              // what did not change is not worth a word
 }
 
-// reasons are why something could not be counted, or is not the guest's alone, by probe.
+// reasons are why something could not be counted, or is not the guest's alone, by tracer.
 type reasons map[string][]string
 
-func (r reasons) add(probe, format string, a ...any) {
-	if text := fmt.Sprintf(format, a...); !slices.Contains(r[probe], text) {
-		r[probe] = append(r[probe], text)
+func (r reasons) add(tracer, format string, a ...any) {
+	if text := fmt.Sprintf(format, a...); !slices.Contains(r[tracer], text) {
+		r[tracer] = append(r[tracer], text)
 	}
 }
 
@@ -55,16 +55,16 @@ func (r reasons) add(probe, format string, a ...any) {
 // if its threads are in t then, or if one that is has waited for it.
 func readCounters(t counted) counters { return kernelFiles.read(t) }
 
-// since is what was counted between two readings of the same guest. figures are by the names in notebook.ProbeFigures, a
+// since is what was counted between two readings of the same guest. figures are by the names in notebook.TracerMetrics, a
 // device's or a role's before some. fallback are figures of block devices, for where nobody counts requests one by one:
-// of a cgroup, by device, or of the processes, which knows bytes alone. missing is by probe: what could not be had and why,
+// of a cgroup, by device, or of the processes, which knows bytes alone. missing is by tracer: what could not be had and why,
 // and which figures are not of the guest alone or are coarse.
 func (after counters) since(before counters) (figures, fallback map[string]float64, missing map[string]string) {
 	why := reasons{}
 	for _, c := range []counters{before, after} {
-		for probe, all := range c.missing {
+		for tracer, all := range c.missing {
 			for _, text := range all {
-				why.add(probe, "%s", text)
+				why.add(tracer, "%s", text)
 			}
 		}
 	}
@@ -78,8 +78,8 @@ func (after counters) since(before counters) (figures, fallback map[string]float
 		}
 	}
 	missing = make(map[string]string, len(why))
-	for probe, all := range why {
-		missing[probe] = strings.Join(all, "; ")
+	for tracer, all := range why {
+		missing[tracer] = strings.Join(all, "; ")
 	}
 	return figures, fallback, missing
 }
@@ -88,20 +88,20 @@ func subtract(after, before []counts, why reasons) map[string]float64 {
 	figures := map[string]float64{}
 	for _, b := range before {
 		if !slices.ContainsFunc(after, b.same) {
-			why.add(b.probe, "%s was there before the trial and not after it", b.from)
+			why.add(b.tracer, "%s was there before the trial and not after it", b.from)
 		}
 	}
 	for _, a := range after {
 		i := slices.IndexFunc(before, a.same)
 		if i < 0 {
-			why.add(a.probe, "%s was there after the trial and not before it", a.from)
+			why.add(a.tracer, "%s was there after the trial and not before it", a.from)
 			continue
 		}
 		delta := make(map[string]float64, len(a.n))
 		for name, n := range a.n {
 			was := before[i].n[name] // 0 of a device that came since
 			if n < was {
-				why.add(a.probe, "%s of %s fell from %d to %d", name, a.from, was, n)
+				why.add(a.tracer, "%s of %s fell from %d to %d", name, a.from, was, n)
 				continue
 			}
 			if n == was && a.sparse {
@@ -127,7 +127,7 @@ func subtract(after, before []counts, why reasons) map[string]float64 {
 	return figures
 }
 
-func (c counts) same(d counts) bool { return c.probe == d.probe && c.from == d.from }
+func (c counts) same(d counts) bool { return c.tracer == d.tracer && c.from == d.from }
 
 // files are what counters are read from: the machine's own, or some recorded on another.
 type files struct {

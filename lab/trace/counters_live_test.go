@@ -85,8 +85,8 @@ func counting(t *testing.T, l *aLoad, as counted) (figures, fallback map[string]
 }
 
 // alone is a process of the host's as a bare metal guest.
-func alone(l *aLoad, probes ...string) counted {
-	return counted{PID: l.pid(), Threads: []engine.Thread{{ID: l.pid(), Role: notebook.RoleRuler}}, Tracers: named(probes)}
+func alone(l *aLoad, tracers ...string) counted {
+	return counted{PID: l.pid(), Threads: []engine.Thread{{ID: l.pid(), Role: notebook.RoleRuler}}, Tracers: named(tracers)}
 }
 
 // within fails unless least ≤ got ≤ most.
@@ -104,10 +104,10 @@ func TestThrottledToHalfACore(t *testing.T) {
 	l := load(t, nil, "busy", "2000")
 	moveTo(t, l, dirs)
 	began := time.Now()
-	figures, _, missing := counting(t, l, alone(l, notebook.ProbeBandwidth, notebook.ProbeCPU))
+	figures, _, missing := counting(t, l, alone(l, notebook.TracerBandwidth, notebook.TracerCPU))
 	took := time.Since(began).Seconds()
 	l.finish()
-	if missing[notebook.ProbeBandwidth] != "" {
+	if missing[notebook.TracerBandwidth] != "" {
 		t.Errorf("missing: %v", missing)
 	}
 	// It wants a core all the time and gets one at once, for its cgroup weighs more than all others, unless a hypervisor takes it
@@ -122,7 +122,7 @@ func TestThrottledToHalfACore(t *testing.T) {
 
 func TestNoQuotaNothingMissing(t *testing.T) {
 	l := load(t, nil, "busy", "1")
-	figures, fallback, missing := counting(t, l, alone(l, notebook.ProbeBandwidth))
+	figures, fallback, missing := counting(t, l, alone(l, notebook.TracerBandwidth))
 	l.finish()
 	if len(figures)+len(fallback)+len(missing) != 0 {
 		t.Errorf("%v, %v, %v, want nothing of bare metal without a quota", figures, fallback, missing)
@@ -131,7 +131,7 @@ func TestNoQuotaNothingMissing(t *testing.T) {
 
 func TestCPUTimeOfProcesses(t *testing.T) {
 	l := load(t, nil, "run", "300", "1", "1")
-	figures, _, _ := counting(t, l, alone(l, notebook.ProbeCPU))
+	figures, _, _ := counting(t, l, alone(l, notebook.TracerCPU))
 	used := figures["user_s"] + figures["system_s"]
 	within(t, "CPU time", used, 0.28, 0.35)
 	within(t, "user's part", figures["user_s"]/used, 0.7, 1)
@@ -141,26 +141,26 @@ func TestCPUTimeOfProcesses(t *testing.T) {
 	l.finish()
 
 	l = load(t, nil, "system", "300")
-	figures, _, _ = counting(t, l, alone(l, notebook.ProbeCPU))
+	figures, _, _ = counting(t, l, alone(l, notebook.TracerCPU))
 	within(t, "system_s", figures["system_s"], 0.2, 0.34)
 	l.finish()
 
 	// A child's time is its ruler's once that has waited for it.
 	program := loadPath(t)
-	self := counted{Threads: []engine.Thread{{ID: os.Getpid(), Role: notebook.RoleRuler}}, Tracers: named([]string{notebook.ProbeCPU, notebook.ProbeMemory})}
+	self := counted{Threads: []engine.Thread{{ID: os.Getpid(), Role: notebook.RoleRuler}}, Tracers: named([]string{notebook.TracerCPU, notebook.TracerMemory})}
 	before := readCounters(self)
 	quick(t, program, "run", "300", "1", "1")
 	quick(t, program, "anonymous", "20000")
 	figures, _, missing := readCounters(self).since(before)
 	within(t, "a child's CPU time", figures["user_s"]+figures["system_s"], 0.28, 0.6)
 	within(t, "a child's faults", figures["minor_faults"], 20000, 24000)
-	if !strings.Contains(missing[notebook.ProbeCPU], "10ms") {
+	if !strings.Contains(missing[notebook.TracerCPU], "10ms") {
 		t.Errorf("missing %v, want the steps in which times come", missing)
 	}
 
 	// A virtual CPU's thread is counted by itself and with its process.
 	l = load(t, nil, "run", "300", "1", "1")
-	as := alone(l, notebook.ProbeCPU)
+	as := alone(l, notebook.TracerCPU)
 	as.Threads[0].Role = notebook.RoleVCPU
 	figures, _, _ = counting(t, l, as)
 	l.finish()
@@ -198,7 +198,7 @@ func TestPageFaults(t *testing.T) {
 		{[]string{"major", file, strconv.Itoa(pages / 20)}, 0, pages / 20},
 	} {
 		l := load(t, nil, c.mode...)
-		figures, _, _ := counting(t, l, alone(l, notebook.ProbeMemory))
+		figures, _, _ := counting(t, l, alone(l, notebook.TracerMemory))
 		l.finish()
 		within(t, c.mode[0]+": minor", figures["minor_faults"], c.minor, c.minor+slack)
 		within(t, c.mode[0]+": major", figures["major_faults"], c.major, c.major+slack)
@@ -211,7 +211,7 @@ func TestPageFaultsOfACgroup(t *testing.T) {
 	dirs := groupsFor(t, nil, "memory")
 	l := load(t, nil, "anonymous", strconv.Itoa(pages))
 	moveTo(t, l, dirs)
-	figures, _, _ := counting(t, l, alone(l, notebook.ProbeMemory))
+	figures, _, _ := counting(t, l, alone(l, notebook.TracerMemory))
 	l.finish()
 	h, err := host.Inspect(t.Context())
 	if err != nil {
@@ -226,7 +226,7 @@ func TestPageFaultsOfACgroup(t *testing.T) {
 func TestPageFaultsBesideOthers(t *testing.T) {
 	const pages = 20000
 	program := loadPath(t)
-	self := counted{Threads: []engine.Thread{{ID: os.Getpid(), Role: notebook.RoleRuler}}, Tracers: named([]string{notebook.ProbeMemory})}
+	self := counted{Threads: []engine.Thread{{ID: os.Getpid(), Role: notebook.RoleRuler}}, Tracers: named([]string{notebook.TracerMemory})}
 	before := readCounters(self)
 	quick(t, program, "anonymous", strconv.Itoa(pages))
 	figures, _, _ := readCounters(self).since(before)
@@ -259,13 +259,13 @@ func TestBlocksOfProcesses(t *testing.T) {
 	needRoot(t) // /proc/PID/io
 	const blocks = 500
 	l := load(t, nil, "write", filepath.Join(scratch(t), "file"), strconv.Itoa(blocks))
-	_, fallback, _ := counting(t, l, alone(l, notebook.ProbeIO))
+	_, fallback, _ := counting(t, l, alone(l, notebook.TracerIO))
 	l.finish()
 	within(t, "written", fallback["written_bytes"], blocks*4096, blocks*4096*1.05)
 	within(t, "read", fallback["read_bytes"], 0, 64<<10)
 
 	l = load(t, nil, "read", filepath.Join(scratch(t), "file"), strconv.Itoa(blocks))
-	_, fallback, _ = counting(t, l, alone(l, notebook.ProbeIO))
+	_, fallback, _ = counting(t, l, alone(l, notebook.TracerIO))
 	l.finish()
 	within(t, "read", fallback["read_bytes"], blocks*4096, blocks*4096*1.05)
 	within(t, "written", fallback["written_bytes"], 0, 64<<10)
@@ -277,22 +277,22 @@ func TestNetworkOfItsOwn(t *testing.T) {
 	// What lo counts of a datagram: with its headers of UDP (8 bytes) and IPv4 (20).
 	const bytes = times * (size + 8 + 20)
 	l := load(t, &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}, "datagrams", strconv.Itoa(times), strconv.Itoa(size))
-	figures, _, missing := counting(t, l, alone(l, notebook.ProbeIO))
+	figures, _, missing := counting(t, l, alone(l, notebook.TracerIO))
 	want := map[string]float64{"lo.received_packets": times, "lo.sent_packets": times, "lo.received_bytes": bytes, "lo.sent_bytes": bytes}
 	for name, v := range want {
 		if figures[name] != v {
 			t.Errorf("%s %v, want %v", name, figures[name], v)
 		}
 	}
-	if missing[notebook.ProbeIO] != "" {
+	if missing[notebook.TracerIO] != "" {
 		t.Errorf("missing %v, and the network was the load's own", missing)
 	}
 	l.finish()
 
 	l = load(t, nil, "datagrams", strconv.Itoa(times), strconv.Itoa(size))
-	figures, _, missing = counting(t, l, alone(l, notebook.ProbeIO))
+	figures, _, missing = counting(t, l, alone(l, notebook.TracerIO))
 	l.finish()
-	if figures["lo.received_bytes"] < bytes || !strings.Contains(missing[notebook.ProbeIO], "whole host") {
+	if figures["lo.received_bytes"] < bytes || !strings.Contains(missing[notebook.TracerIO], "whole host") {
 		t.Errorf("%v, missing %v, want at least %d, and a word that the network is the host's", figures, missing, bytes)
 	}
 }
@@ -300,7 +300,7 @@ func TestNetworkOfItsOwn(t *testing.T) {
 // TestInterruptsOnThisHost asks only for what holds on a host with others on it.
 func TestInterruptsOnThisHost(t *testing.T) {
 	l := load(t, nil, "busy", "200")
-	as := alone(l, notebook.ProbeCPU)
+	as := alone(l, notebook.TracerCPU)
 	as.CPUs = []int{0}
 	began := time.Now()
 	figures, _, _ := counting(t, l, as)
@@ -317,7 +317,7 @@ func TestInterruptsOnThisHost(t *testing.T) {
 
 func TestAGuestThatHasGone(t *testing.T) {
 	l := load(t, nil, "busy", "1")
-	as := alone(l, notebook.ProbeCPU, notebook.ProbeMemory, notebook.ProbeIO, notebook.ProbeBandwidth)
+	as := alone(l, notebook.TracerCPU, notebook.TracerMemory, notebook.TracerIO, notebook.TracerBandwidth)
 	before := readCounters(as)
 	l.work()
 	l.finish()
@@ -336,14 +336,14 @@ func TestAGuestThatHasGone(t *testing.T) {
 
 // TestReadingIsCheap bounds the work, not the time, which others on the host would stretch.
 func TestReadingIsCheap(t *testing.T) {
-	as := counted{PID: os.Getpid(), Threads: []engine.Thread{{ID: os.Getpid(), Role: notebook.RoleRuler}}, Tracers: named(notebook.DefaultProbes)}
+	as := counted{PID: os.Getpid(), Threads: []engine.Thread{{ID: os.Getpid(), Role: notebook.RoleRuler}}, Tracers: named(notebook.DefaultTracers)}
 	if n := testing.AllocsPerRun(5, func() { readCounters(as) }); n > 5000 {
 		t.Errorf("%v allocations", n)
 	}
 }
 
 func BenchmarkReadCounters(b *testing.B) {
-	as := counted{PID: os.Getpid(), Threads: []engine.Thread{{ID: os.Getpid(), Role: notebook.RoleRuler}}, Tracers: named(notebook.DefaultProbes)}
+	as := counted{PID: os.Getpid(), Threads: []engine.Thread{{ID: os.Getpid(), Role: notebook.RoleRuler}}, Tracers: named(notebook.DefaultTracers)}
 	b.ReportAllocs()
 	for b.Loop() {
 		readCounters(as)
@@ -353,8 +353,8 @@ func BenchmarkReadCounters(b *testing.B) {
 // TestFiguresAreInTheNotebook holds the names to those that the notebook knows.
 func TestFiguresAreInTheNotebook(t *testing.T) {
 	known := map[string]string{}
-	for _, f := range notebook.ProbeFigures {
-		known[f.Name] = f.Probe
+	for _, f := range notebook.TracerMetrics {
+		known[f.Name] = f.Tracer
 	}
 	for _, all := range []map[string]string{bandwidthV1, bandwidthV2, cpuV2, faultsBelow, faultsV2, hugeFaults, reclaimed, ioNames} {
 		for name := range maps.Values(all) {

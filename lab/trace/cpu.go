@@ -15,7 +15,7 @@ import (
 )
 
 // cpu is the tracer of CPU time by what it was spent in, and of what interrupts and a hypervisor took.
-var cpu = tracer{name: notebook.ProbeCPU, count: func(f files, c *counters, t counted) error {
+var cpu = tracer{name: notebook.TracerCPU, count: func(f files, c *counters, t counted) error {
 	return errors.Join(f.cpu(c, t), f.interrupts(c, t))
 }}
 
@@ -34,7 +34,7 @@ func (f files) cpu(c *counters, t counted) error {
 			return err
 		}
 		if n != nil {
-			c.figures = append(c.figures, counts{notebook.ProbeCPU, from, n, false})
+			c.figures = append(c.figures, counts{notebook.TracerCPU, from, n, false})
 			return nil
 		}
 	}
@@ -77,8 +77,8 @@ func (f files) cpu(c *counters, t counted) error {
 	} else {
 		delete(n, "guest_s") // nothing here runs a VM
 	}
-	c.figures = append(c.figures, counts{notebook.ProbeCPU, "the guest's processes", n, false})
-	c.missing.add(notebook.ProbeCPU, "user_s and system_s in steps of %v", f.tick)
+	c.figures = append(c.figures, counts{notebook.TracerCPU, "the guest's processes", n, false})
+	c.missing.add(notebook.TracerCPU, "user_s and system_s in steps of %v", f.tick)
 	return nil
 }
 
@@ -132,11 +132,11 @@ func (f files) interrupts(c *counters, t counted) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}
-	c.figures = append(c.figures, counts{notebook.ProbeCPU, file, map[string]uint64{
+	c.figures = append(c.figures, counts{notebook.TracerCPU, file, map[string]uint64{
 		"interrupt_s": interrupt * uint64(f.tick),
 		"steal_s":     steal * uint64(f.tick),
 	}, false})
-	c.missing.add(notebook.ProbeCPU, "interrupt_s and steal_s in steps of %v for each CPU", f.tick)
+	c.missing.add(notebook.TracerCPU, "interrupt_s and steal_s in steps of %v for each CPU", f.tick)
 	return nil
 }
 

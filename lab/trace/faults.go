@@ -10,7 +10,7 @@ import (
 
 // faults is the tracer of page faults by what the memory is, by samples.
 var faults = tracer{
-	name:     notebook.ProbeFaults,
+	name:     notebook.TracerFaults,
 	on:       "perf's software event page-faults",
 	programs: []string{"faulted"},
 	attach: func(t *Trace) error {
@@ -22,7 +22,7 @@ var faults = tracer{
 // faultPeriod: one page fault in so many is sampled, a prime so that it does not beat with what the work does.
 const faultPeriod = 61
 
-func (t *Trace) readFaults(p *notebook.Probes) error {
+func (t *Trace) readFaults(p *notebook.Trace) error {
 	var f [3]uint64
 	if err := t.kit.get("faults", &f); err != nil {
 		return err

@@ -21,7 +21,7 @@ import (
 
 // hypervisor is the tracer of a VM's exits, by reason.
 var hypervisor = tracer{
-	name:     notebook.ProbeHypervisor,
+	name:     notebook.TracerHypervisor,
 	on:       "KVM's tracepoints",
 	programs: []string{"vcpu_exit", "vcpu_entry"},
 	attach: func(t *Trace) error {
@@ -41,7 +41,7 @@ var hypervisor = tracer{
 // waited mirrors bpf/trace.c's.
 type waited struct{ NS, Count uint64 }
 
-func (t *Trace) readExits(p *notebook.Probes) error {
+func (t *Trace) readExits(p *notebook.Trace) error {
 	k := t.kit
 	var reason uint32
 	var e waited

@@ -13,7 +13,7 @@ import (
 )
 
 // inputOutput is the tracer of block devices, as far as the kernel counts for a cgroup or a process, and of networks.
-var inputOutput = tracer{name: notebook.ProbeIO, count: func(f files, c *counters, t counted) error {
+var inputOutput = tracer{name: notebook.TracerIO, count: func(f files, c *counters, t counted) error {
 	return errors.Join(f.blocks(c, t), f.processIO(c, t), f.network(c, t))
 }}
 
@@ -63,7 +63,7 @@ func (f files) blocks(c *counters, t counted) error {
 			}
 		}
 	}
-	c.fallback = append(c.fallback, counts{notebook.ProbeIO, dir, n, false})
+	c.fallback = append(c.fallback, counts{notebook.TracerIO, dir, n, false})
 	return nil
 }
 
@@ -105,7 +105,7 @@ func (f files) processIO(c *counters, t counted) error {
 		sum["written_bytes"] += max(n["written_bytes"], n["cancelled"]) - n["cancelled"] // cancelled: what was removed before it was written
 	}
 	if any {
-		c.fallback = append(c.fallback, counts{notebook.ProbeIO, "the guest's processes", sum, false})
+		c.fallback = append(c.fallback, counts{notebook.TracerIO, "the guest's processes", sum, false})
 	}
 	return nil
 }
@@ -134,9 +134,9 @@ func (f files) network(c *counters, t counted) error {
 	}
 	whole := its == mine
 	if whole {
-		c.missing.add(notebook.ProbeIO, "the networks' figures are of the whole host: the guest has its network")
+		c.missing.add(notebook.TracerIO, "the networks' figures are of the whole host: the guest has its network")
 	}
-	c.figures = append(c.figures, counts{notebook.ProbeIO, "network " + its, n, whole})
+	c.figures = append(c.figures, counts{notebook.TracerIO, "network " + its, n, whole})
 	return nil
 }
 

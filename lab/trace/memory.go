@@ -10,7 +10,7 @@ import (
 )
 
 // memory is the tracer of page faults, reclaim and huge pages.
-var memory = tracer{name: notebook.ProbeMemory, count: func(f files, c *counters, t counted) error {
+var memory = tracer{name: notebook.TracerMemory, count: func(f files, c *counters, t counted) error {
 	return errors.Join(f.faults(c, t), f.hostMemory(c))
 }}
 
@@ -37,7 +37,7 @@ func (f files) faults(c *counters, t counted) error {
 		}
 		if err == nil {
 			n["minor_faults"] = max(n["minor_faults"], n["major_faults"]) - n["major_faults"]
-			c.figures = append(c.figures, counts{notebook.ProbeMemory, file, n, false})
+			c.figures = append(c.figures, counts{notebook.TracerMemory, file, n, false})
 			return nil
 		}
 		if !gone(err) {
@@ -55,7 +55,7 @@ func (f files) faults(c *counters, t counted) error {
 	if err != nil {
 		return err
 	}
-	c.figures = append(c.figures, counts{notebook.ProbeMemory, "the guest's processes", map[string]uint64{
+	c.figures = append(c.figures, counts{notebook.TracerMemory, "the guest's processes", map[string]uint64{
 		"minor_faults": u.minor + u.childMinor,
 		"major_faults": u.major + u.childMajor,
 	}, false})
@@ -82,12 +82,12 @@ func (f files) hostMemory(c *counters) error {
 	if err != nil {
 		return err
 	}
-	c.figures = append(c.figures, counts{notebook.ProbeMemory, file, n, false})
+	c.figures = append(c.figures, counts{notebook.TracerMemory, file, n, false})
 	if _, ok := n["huge_faults"]; !ok {
-		c.missing.add(notebook.ProbeMemory, "huge_faults: this kernel counts none")
+		c.missing.add(notebook.TracerMemory, "huge_faults: this kernel counts none")
 	}
 	if _, ok := n["reclaimed_pages"]; ok && whole {
-		c.missing.add(notebook.ProbeMemory, "reclaimed_pages is of the whole host")
+		c.missing.add(notebook.TracerMemory, "reclaimed_pages is of the whole host")
 	}
 	return nil
 }

@@ -1,6 +1,6 @@
 package trace
 
-import _ "embed" // the probes' programs
+import _ "embed" // the tracers' programs
 
 // object is bpf/trace.c, compiled for this kind of machine by `make generate`.
 //

@@ -13,7 +13,7 @@ import (
 // scheduler is the second tier's tracer of the scheduler: each switch of the guest's threads. The account by what each instant went on is
 // made of it, and the distributions of times on and off a core.
 var scheduler = tracer{
-	name:     notebook.ProbeScheduler,
+	name:     notebook.TracerScheduler,
 	on:       onThreads,
 	programs: []string{"switched"},
 	read:     (*Trace).readScheduler,
@@ -174,7 +174,7 @@ func (s *span) settle() {
 }
 
 // scheduler is the account, the counts and the distributions.
-func (t *Trace) readScheduler(p *notebook.Probes) error {
+func (t *Trace) readScheduler(p *notebook.Trace) error {
 	s, l := &t.span, t.look
 	state := [8]uint64{t.state}
 	if l.Open != 0 {

@@ -15,7 +15,7 @@ import (
 
 // stacks is the tracer of the kernel stacks of the longest waits. It is expensive, so it is not among the defaults of any tier.
 var stacks = tracer{
-	name:     notebook.ProbeStacks,
+	name:     notebook.TracerStacks,
 	on:       onThreads,
 	programs: []string{"switched"},
 	read:     (*Trace).readStacks,
@@ -27,7 +27,7 @@ const (
 	mostStacks = 10
 )
 
-func (t *Trace) readStacks(p *notebook.Probes) error {
+func (t *Trace) readStacks(p *notebook.Trace) error {
 	k := t.kit
 	if err := k.readSymbols(); err != nil {
 		return err

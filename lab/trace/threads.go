@@ -11,13 +11,13 @@ import (
 // threads is the first tier's tracer of the scheduler: what the kernel itself keeps of each thread, read when the thread ends and when the
 // trial does. From it an account can be made: how long the threads ran, and stood in run queues, throttled or not.
 var threads = tracer{
-	name:     notebook.ProbeThreads,
+	name:     notebook.TracerThreads,
 	on:       onThreads,
 	programs: following,
 	read:     (*Trace).readThreads,
 }
 
-func (t *Trace) readThreads(p *notebook.Probes) error {
+func (t *Trace) readThreads(p *notebook.Trace) error {
 	if t.kit.events() {
 		return errors.New("each switch is traced, which says more")
 	}

@@ -51,7 +51,7 @@ func (t Target) seed(role uint32) uint32 {
 	return role
 }
 
-// tracer is one way to observe a trial. Its metrics are those of notebook.ProbeFigures that bear its name.
+// tracer is one way to observe a trial. Its metrics are those of notebook.TracerMetrics that bear its name.
 type tracer struct {
 	name string
 	on   string // what its programs attach to, in words
@@ -61,7 +61,7 @@ type tracer struct {
 	lacks    string   // what they do not see
 
 	attach func(t *Trace) error                        // nil: the programs attach to the tracepoints that they name
-	read   func(t *Trace, p *notebook.Probes) error    // reads what the programs have gathered
+	read   func(t *Trace, p *notebook.Trace) error     // reads what the programs have gathered
 	count  func(f files, c *counters, t counted) error // reads counters of the kernel's, before the trial and after it
 }
 
@@ -101,8 +101,8 @@ type Kit struct {
 // Open makes the named tracers ready; Missing and each trial's own say what this host cannot do. An error is an unknown name.
 func Open(names []string) (*Kit, error) {
 	for _, n := range names {
-		if !slices.Contains(notebook.ProbeNames, n) {
-			return nil, fmt.Errorf("tracer %q: one of %s was expected", n, strings.Join(notebook.ProbeNames, ", "))
+		if !slices.Contains(notebook.TracerNames, n) {
+			return nil, fmt.Errorf("tracer %q: one of %s was expected", n, strings.Join(notebook.TracerNames, ", "))
 		}
 	}
 	k := &Kit{tracers: named(names), missing: map[string]string{}, loaded: map[string][]string{}}
@@ -117,7 +117,7 @@ func (k *Kit) Missing() map[string]string { return maps.Clone(k.missing) }
 
 // events says whether a program runs at each switch of the guest's threads.
 func (k *Kit) events() bool {
-	return k.loaded[notebook.ProbeScheduler] != nil || k.loaded[notebook.ProbeStacks] != nil
+	return k.loaded[notebook.TracerScheduler] != nil || k.loaded[notebook.TracerStacks] != nil
 }
 
 // load loads the programs of the tracers and of those only that the kernel takes.
@@ -147,7 +147,7 @@ func (k *Kit) load() {
 		if t.programs == nil {
 			continue
 		}
-		if t.name == notebook.ProbeHypervisor {
+		if t.name == notebook.TracerHypervisor {
 			if k.kvm, err = readKVMFormat(); err != nil {
 				k.missing[t.name] = err.Error()
 				continue
@@ -281,7 +281,7 @@ func (t *Trace) attach() error {
 	if l.Cores == 0 {
 		l.Cores = 1
 	}
-	if k.loaded[notebook.ProbeStacks] != nil {
+	if k.loaded[notebook.TracerStacks] != nil {
 		l.Stacks = 1
 	}
 	if k.events() {
@@ -420,7 +420,7 @@ func (t *Trace) detach() error {
 }
 
 // Stop detaches the tracers, and says what they saw. An error is a program that could not be detached.
-func (t *Trace) Stop() (*notebook.Probes, error) {
+func (t *Trace) Stop() (*notebook.Trace, error) {
 	after := readCounters(t.counted)
 	if t.running && !t.word {
 		if err := t.gather(1); err != nil {
@@ -430,7 +430,7 @@ func (t *Trace) Stop() (*notebook.Probes, error) {
 	if err := t.detach(); err != nil {
 		return nil, fmt.Errorf("detaching the tracers: %w", err)
 	}
-	p := &notebook.Probes{Missing: t.missing, Figures: map[string]float64{}}
+	p := &notebook.Trace{Missing: t.missing, Figures: map[string]float64{}}
 	figures, fallback, missing := after.since(t.before)
 	maps.Copy(p.Figures, figures)
 	if t.running {
@@ -438,7 +438,7 @@ func (t *Trace) Stop() (*notebook.Probes, error) {
 			t.fails(err)
 		}
 	}
-	if !t.running || t.kit.loaded[notebook.ProbeBlock] == nil {
+	if !t.running || t.kit.loaded[notebook.TracerBlock] == nil {
 		maps.Copy(p.Figures, fallback)
 	}
 	for n, why := range missing {
@@ -454,7 +454,7 @@ func (t *Trace) Stop() (*notebook.Probes, error) {
 }
 
 // seen reads what the programs have gathered.
-func (t *Trace) seen(p *notebook.Probes) error {
+func (t *Trace) seen(p *notebook.Trace) error {
 	k, l := t.kit, &t.look
 	if err := k.get("look", l); err != nil {
 		return err

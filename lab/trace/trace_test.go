@@ -21,7 +21,7 @@ import (
 	"tare/notebook"
 )
 
-// openKit is a kit of the probes, all of whose programs the kernel takes.
+// openKit is a kit of the tracers, all of whose programs the kernel takes.
 func openKit(t testing.TB, names ...string) *Kit {
 	t.Helper()
 	needRoot(t)
@@ -35,8 +35,8 @@ func openKit(t testing.TB, names ...string) *Kit {
 		}
 	})
 	for name, why := range k.Missing() {
-		if name != notebook.ProbeHypervisor {
-			need(t, false, "the probe "+name+": "+why)
+		if name != notebook.TracerHypervisor {
+			need(t, false, "the tracer "+name+": "+why)
 		}
 	}
 	return k
@@ -52,8 +52,8 @@ func myself(t testing.TB) []engine.Thread {
 	return threads
 }
 
-// watched is what the probes see of a load, which this process runs as a ruler does, and how long that took by its own clock.
-func watched(t testing.TB, k *Kit, cores float64, cmd *exec.Cmd) (*notebook.Probes, time.Duration) {
+// watched is what the tracers see of a load, which this process runs as a ruler does, and how long that took by its own clock.
+func watched(t testing.TB, k *Kit, cores float64, cmd *exec.Cmd) (*notebook.Trace, time.Duration) {
 	t.Helper()
 	w, err := k.Attach(Target{Threads: myself(t), PID: os.Getpid(), Cores: cores})
 	if err != nil {
@@ -107,7 +107,7 @@ func inGroup(t testing.TB, dir string, cmd *exec.Cmd) *exec.Cmd {
 // slack is how long this process may need, on a busy host, to hear of its child's end, in seconds.
 const slack = 0.05
 
-func wallSum(p *notebook.Probes) (sum float64) {
+func wallSum(p *notebook.Trace) (sum float64) {
 	for _, v := range p.Wall {
 		sum += v
 	}
@@ -118,7 +118,7 @@ func wallSum(p *notebook.Probes) (sum float64) {
 func near(got, want, share, floor float64) bool { return math.Abs(got-want) <= share*want+floor }
 
 func TestWallIsAllOfTheTrial(t *testing.T) {
-	k := openKit(t, notebook.ProbeScheduler)
+	k := openKit(t, notebook.TracerScheduler)
 	for _, c := range []struct {
 		args   []string
 		wall   string  // what it is known to go on
@@ -137,7 +137,7 @@ func TestWallIsAllOfTheTrial(t *testing.T) {
 		t.Run(strings.Join(c.args, " ")+" "+c.wall, func(t *testing.T) {
 			p, took := watched(t, k, 1, loadCommand(t, c.args...))
 			if sum := wallSum(p); sum > took.Seconds()+0.001 || sum < took.Seconds()-slack || !near(sum, p.Figures["elapsed_s"], 0.001, 1e-4) {
-				t.Errorf("the account is of %.4f s; the trial took %.4f s and the probe saw %.4f s", sum, took.Seconds(), p.Figures["elapsed_s"])
+				t.Errorf("the account is of %.4f s; the trial took %.4f s and the tracer saw %.4f s", sum, took.Seconds(), p.Figures["elapsed_s"])
 			}
 			got := p.Wall[c.wall]
 			if c.beside {
@@ -153,10 +153,10 @@ func TestWallIsAllOfTheTrial(t *testing.T) {
 
 // A trial lasts until its last thread's end, whatever wakes its ruler before.
 func TestATrialOutlivesItsFirstThread(t *testing.T) {
-	k := openKit(t, notebook.ProbeScheduler)
+	k := openKit(t, notebook.TracerScheduler)
 	p, took := watched(t, k, 1, loadCommand(t, "leaderless", "150"))
 	if sum := wallSum(p); sum > took.Seconds()+0.001 || sum < 0.15 || !near(sum, p.Figures["elapsed_s"], 0.001, 1e-4) {
-		t.Errorf("the account is of %.4f s and the probe saw %.4f s; the trial took %.4f s: %v", sum, p.Figures["elapsed_s"], took.Seconds(), p.Wall)
+		t.Errorf("the account is of %.4f s and the tracer saw %.4f s; the trial took %.4f s: %v", sum, p.Figures["elapsed_s"], took.Seconds(), p.Wall)
 	}
 }
 
@@ -177,7 +177,7 @@ func TestRepairsLeaveNoNegativeTime(t *testing.T) {
 }
 
 // spread is the number of values and their sum.
-func spread(p *notebook.Probes, what, of string) (n int64, sum float64) {
+func spread(p *notebook.Trace, what, of string) (n int64, sum float64) {
 	for _, d := range p.Spread {
 		if d.Role == notebook.RoleWork && d.What == what && d.Of == of {
 			for _, c := range d.Counts {
@@ -190,7 +190,7 @@ func spread(p *notebook.Probes, what, of string) (n int64, sum float64) {
 }
 
 func TestOffCPUTimeByReason(t *testing.T) {
-	k := openKit(t, notebook.ProbeScheduler)
+	k := openKit(t, notebook.TracerScheduler)
 	p, _ := watched(t, k, 1, loadCommand(t, "sleep", "10", "20"))
 	n, sum := spread(p, notebook.OffCPU, notebook.WallSleep)
 	// On a busy host a timer may be over before its thread sleeps.
@@ -212,7 +212,7 @@ func TestOffCPUTimeByReason(t *testing.T) {
 }
 
 func TestSwitchesBesidePerf(t *testing.T) {
-	k := openKit(t, notebook.ProbeScheduler)
+	k := openKit(t, notebook.TracerScheduler)
 	perf := needTool(t, "perf", "linux-perf")
 	const trips = 2000
 	load := loadPath(t)
@@ -243,7 +243,7 @@ func TestSwitchesBesidePerf(t *testing.T) {
 }
 
 func TestMigrations(t *testing.T) {
-	k := openKit(t, notebook.ProbeScheduler)
+	k := openKit(t, notebook.TracerScheduler)
 	online, err := proc.OnlineCPUs()
 	if err != nil {
 		t.Fatal(err)
@@ -260,7 +260,7 @@ func TestMigrations(t *testing.T) {
 }
 
 func TestThrottling(t *testing.T) {
-	k := openKit(t, notebook.ProbeScheduler, notebook.ProbeBandwidth)
+	k := openKit(t, notebook.TracerScheduler, notebook.TracerBandwidth)
 	dir := halfACore(t)
 	cmd := inGroup(t, dir, loadCommand(t, "busy", "1000"))
 	w, err := k.Attach(Target{Threads: myself(t), Cores: 1})
@@ -290,7 +290,7 @@ func TestThrottling(t *testing.T) {
 }
 
 func TestBlockRequests(t *testing.T) {
-	k := openKit(t, notebook.ProbeScheduler, notebook.ProbeIO, notebook.ProbeBlock)
+	k := openKit(t, notebook.TracerScheduler, notebook.TracerIO, notebook.TracerBlock)
 	const blocks = 200
 	p, _ := watched(t, k, 1, loadCommand(t, "write", filepath.Join(scratch(t), "file"), strconv.Itoa(blocks)))
 	var writes, bytes float64
@@ -323,7 +323,7 @@ func TestBlockRequests(t *testing.T) {
 }
 
 func TestKindsOfFaults(t *testing.T) {
-	k := openKit(t, notebook.ProbeScheduler, notebook.ProbeMemory, notebook.ProbeFaults)
+	k := openKit(t, notebook.TracerScheduler, notebook.TracerMemory, notebook.TracerFaults)
 	const pages = 61 * 300
 	for _, c := range []struct {
 		args        []string
@@ -343,7 +343,7 @@ func TestKindsOfFaults(t *testing.T) {
 }
 
 func TestSamplesOfTheKernel(t *testing.T) {
-	k := openKit(t, notebook.ProbeScheduler, notebook.ProbeAccounting)
+	k := openKit(t, notebook.TracerScheduler, notebook.TracerAccounting)
 	p, _ := watched(t, k, 1, loadCommand(t, "system", "400"))
 	if got := p.Figures["kernel_s"]; !near(got, 0.4, 0.35, 0) {
 		t.Errorf("%.3f s in the kernel, want 0.4: %v", got, p.Figures)
@@ -355,7 +355,7 @@ func TestSamplesOfTheKernel(t *testing.T) {
 }
 
 func TestStacks(t *testing.T) {
-	k := openKit(t, notebook.ProbeScheduler, notebook.ProbeStacks)
+	k := openKit(t, notebook.TracerScheduler, notebook.TracerStacks)
 	p, _ := watched(t, k, 1, loadCommand(t, "sleep", "20", "10"))
 	if w, err := k.Attach(Target{Threads: myself(t), Cores: 1}); err != nil {
 		t.Fatal(err)
@@ -396,7 +396,7 @@ func TestStacksAreWithoutTheTracer(t *testing.T) {
 
 // The first tier counts what a load is known to do, and takes no program into its switches.
 func TestThreadsAreCounted(t *testing.T) {
-	k := openKit(t, notebook.ProbeThreads)
+	k := openKit(t, notebook.TracerThreads)
 	if k.coll.Programs["switched"] != nil {
 		t.Error("a program for each switch was loaded")
 	}
@@ -423,7 +423,7 @@ func TestThreadsAreCounted(t *testing.T) {
 
 // A thread of a process that is there already is counted from the trial's beginning to its end.
 func TestThreadsByWord(t *testing.T) {
-	k := openKit(t, notebook.ProbeThreads)
+	k := openKit(t, notebook.TracerThreads)
 	l := load(t, nil, "run", "20", "20", "10")
 	threads, err := engine.ThreadsOf([]int{l.pid()}, 0)
 	if err != nil {
@@ -448,7 +448,7 @@ func TestThreadsByWord(t *testing.T) {
 
 // A service: the guest's threads are there before, and the trial is the life of a child of a ruler elsewhere.
 func TestAServiceIsWatchedWhileItsLoadLives(t *testing.T) {
-	k := openKit(t, notebook.ProbeScheduler)
+	k := openKit(t, notebook.TracerScheduler)
 	service := load(t, nil, "run", "10", "10", "30")
 	threads, err := engine.ThreadsOf([]int{service.pid()}, 0)
 	if err != nil {
@@ -488,7 +488,7 @@ func TestAServiceIsWatchedWhileItsLoadLives(t *testing.T) {
 }
 
 func TestNothingIsSeenWithoutATrial(t *testing.T) {
-	k := openKit(t, notebook.ProbeScheduler, notebook.ProbeAccounting)
+	k := openKit(t, notebook.TracerScheduler, notebook.TracerAccounting)
 	w, err := k.Attach(Target{Threads: myself(t), Cores: 1})
 	if err != nil {
 		t.Fatal(err)
@@ -504,7 +504,7 @@ func TestNothingIsSeenWithoutATrial(t *testing.T) {
 	}
 }
 
-func TestUnknownProbe(t *testing.T) {
+func TestUnknownTracer(t *testing.T) {
 	if _, err := Open([]string{"scheduler", "sched"}); err == nil || !strings.Contains(err.Error(), `"sched": one of threads, `) {
 		t.Errorf("%v", err)
 	}
@@ -512,7 +512,7 @@ func TestUnknownProbe(t *testing.T) {
 
 // Where a guest's ruler is not on the host, the trial's bounds are the host's word.
 func TestBoundsByWord(t *testing.T) {
-	k := openKit(t, notebook.ProbeScheduler)
+	k := openKit(t, notebook.TracerScheduler)
 	l := load(t, nil, "run", "20", "20", "10")
 	threads, err := engine.ThreadsOf([]int{l.pid()}, 0)
 	if err != nil {
@@ -549,7 +549,7 @@ func halfACore(t *testing.T) string {
 		need(t, false, fmt.Sprintf("a cgroup hierarchy with the CPU controller (%v)", err))
 	}
 	top := own
-	dir := filepath.Join(top, fmt.Sprintf("tare-probe-test-%d", os.Getpid()))
+	dir := filepath.Join(top, fmt.Sprintf("tare-tracer-test-%d", os.Getpid()))
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}

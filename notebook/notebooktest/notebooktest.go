@@ -187,10 +187,10 @@ func (f *Folder) guest(g *rand.Rand, round int, tr notebook.Treatment, yield fun
 			return false
 		}
 		if i >= 0 && len(f.Study.Explain) > 0 {
-			x.Explained = true
+			x.Traced = true
 			x.Value *= f.Traced
 			x.ElapsedS, x.HostS = x.Value, x.Value
-			x.Probes = &notebook.Probes{Looked: f.Study.Explain, Wall: map[string]float64{notebook.WallUser: x.ElapsedS}}
+			x.Trace = &notebook.Trace{Looked: f.Study.Explain, Wall: map[string]float64{notebook.WallUser: x.ElapsedS}}
 			if !f.trial(x, yield) {
 				return false
 			}

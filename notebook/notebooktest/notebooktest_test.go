@@ -30,7 +30,7 @@ func TestTreatment(t *testing.T) {
 
 func TestWhatIsWrittenIsRead(t *testing.T) {
 	f := New(2).Add("bm large", 4).Add("cn crun pinned large", 5)
-	f.Study.Design.Warmups, f.Study.Explain = 1, notebook.DefaultProbes
+	f.Study.Design.Warmups, f.Study.Explain = 1, notebook.DefaultTracers
 	f.Trial = func(x *notebook.Trial) {
 		if x.Treatment == "bm large" && x.Round == 1 && !x.Warmup {
 			x.Failure = "killed"
@@ -49,7 +49,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 		switch {
 		case x.Warmup:
 			warmups++
-		case x.Explained:
+		case x.Traced:
 			traced++
 		}
 		if x.Failure != "" {

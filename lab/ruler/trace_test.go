@@ -41,8 +41,8 @@ type testWatch struct {
 
 func (w *testWatch) Begin() { w.begin = time.Now() }
 func (w *testWatch) End()   { w.last = time.Now() }
-func (w *testWatch) Stop() (*notebook.Probes, error) {
-	p := &notebook.Probes{Looked: w.names, Wall: map[string]float64{notebook.WallUser: w.last.Sub(w.begin).Seconds()},
+func (w *testWatch) Stop() (*notebook.Trace, error) {
+	p := &notebook.Trace{Looked: w.names, Wall: map[string]float64{notebook.WallUser: w.last.Sub(w.begin).Seconds()},
 		Figures: map[string]float64{"switches": 3}}
 	switch w.kind {
 	case "sticks":
@@ -80,32 +80,32 @@ func startTraced(t *testing.T, kind string) *guestUnderTest {
 	})
 }
 
-func TestProbesLookOnInsideTheGuest(t *testing.T) {
+func TestTracersLookOnInsideTheGuest(t *testing.T) {
 	g := startTraced(t, "well")
 	o := sh("sleep 0.05")
-	if r, _ := g.mustRun(t, o); r.Probes != nil {
-		t.Errorf("nobody asked, and it saw %+v", r.Probes)
+	if r, _ := g.mustRun(t, o); r.Trace != nil {
+		t.Errorf("nobody asked, and it saw %+v", r.Trace)
 	}
-	o.Probes = []string{notebook.ProbeScheduler, notebook.ProbeStacks}
+	o.Tracers = []string{notebook.TracerScheduler, notebook.TracerStacks}
 	r, _ := g.mustRun(t, o)
-	if r.Error != "" || r.Probes == nil || !slices.Equal(r.Probes.Looked, o.Probes) || r.Probes.Figures["switches"] != 3 {
-		t.Fatalf("%+v, probes %+v", r, r.Probes)
+	if r.Error != "" || r.Trace == nil || !slices.Equal(r.Trace.Looked, o.Tracers) || r.Trace.Figures["switches"] != 3 {
+		t.Fatalf("%+v, tracers %+v", r, r.Trace)
 	}
 	// The bounds that it was told are the trial's.
-	if wall, took := r.Probes.Wall[notebook.WallUser], r.Elapsed.Seconds(); wall < took || wall > 2*took+1 {
+	if wall, took := r.Trace.Wall[notebook.WallUser], r.Elapsed.Seconds(); wall < took || wall > 2*took+1 {
 		t.Errorf("the watch saw %v s, the ruler %v s", wall, took)
 	}
 	// Work that cannot be started is what is said of it, and its look is ended.
 	o.Argv = []string{"/bin/sh"}
 	o.Dir = t.TempDir()
 	o.UID = 1234 // who may not enter there
-	if r, _ := g.mustRun(t, o); os.Geteuid() == 0 && (r.Error == "" || r.Probes == nil) {
-		t.Errorf("%+v, probes %+v", r, r.Probes)
+	if r, _ := g.mustRun(t, o); os.Geteuid() == 0 && (r.Error == "" || r.Trace == nil) {
+		t.Errorf("%+v, tracers %+v", r, r.Trace)
 	}
 }
 
-func TestProbesThatDoNotWorkFailNoTrial(t *testing.T) {
-	names := []string{notebook.ProbeScheduler, notebook.ProbeIO}
+func TestTracersThatDoNotWorkFailNoTrial(t *testing.T) {
+	names := []string{notebook.TracerScheduler, notebook.TracerIO}
 	for kind, want := range map[string]string{
 		"":        "this guest has no tracer",
 		"silent":  "the tracer does not answer",
@@ -117,13 +117,13 @@ func TestProbesThatDoNotWorkFailNoTrial(t *testing.T) {
 	} {
 		g := startTraced(t, kind)
 		o := sh("echo done")
-		o.Probes = names
+		o.Tracers = names
 		r, _ := g.mustRun(t, o)
-		if r.Error != "" || string(r.Stdout) != "done\n" || r.Probes == nil || len(r.Probes.Looked) != 0 || len(r.Probes.Missing) != 2 {
-			t.Fatalf("%q: %+v, probes %+v", kind, r, r.Probes)
+		if r.Error != "" || string(r.Stdout) != "done\n" || r.Trace == nil || len(r.Trace.Looked) != 0 || len(r.Trace.Missing) != 2 {
+			t.Fatalf("%q: %+v, tracers %+v", kind, r, r.Trace)
 		}
-		if !strings.Contains(r.Probes.Missing[notebook.ProbeIO], want) {
-			t.Errorf("%q: missing %q, want %q", kind, r.Probes.Missing, want)
+		if !strings.Contains(r.Trace.Missing[notebook.TracerIO], want) {
+			t.Errorf("%q: missing %q, want %q", kind, r.Trace.Missing, want)
 		}
 	}
 }
@@ -131,10 +131,10 @@ func TestProbesThatDoNotWorkFailNoTrial(t *testing.T) {
 func TestTooMuchThatWasSeenIsLeftOut(t *testing.T) {
 	g := startTraced(t, "much")
 	o := sh("true")
-	o.Probes = []string{notebook.ProbeScheduler}
+	o.Tracers = []string{notebook.TracerScheduler}
 	r, _ := g.mustRun(t, o)
-	if len(r.Probes.Stacks) != 0 || r.Probes.Figures["switches"] != 3 || !strings.Contains(r.Probes.Missing[notebook.ProbeStacks], "left out") {
-		t.Errorf("%d stacks, figures %v, missing %v", len(r.Probes.Stacks), r.Probes.Figures, r.Probes.Missing)
+	if len(r.Trace.Stacks) != 0 || r.Trace.Figures["switches"] != 3 || !strings.Contains(r.Trace.Missing[notebook.TracerStacks], "left out") {
+		t.Errorf("%d stacks, figures %v, missing %v", len(r.Trace.Stacks), r.Trace.Figures, r.Trace.Missing)
 	}
 }
 
@@ -165,23 +165,23 @@ func TestBoundsAreTheTrials(t *testing.T) {
 	}
 }
 
-func TestOrdersWithUnknownProbes(t *testing.T) {
+func TestOrdersWithUnknownTracers(t *testing.T) {
 	o := sh("true")
-	o.Probes = []string{"sheduler"}
-	if err := o.check(); err == nil || !strings.Contains(err.Error(), notebook.ProbeScheduler) {
+	o.Tracers = []string{"sheduler"}
+	if err := o.check(); err == nil || !strings.Contains(err.Error(), notebook.TracerScheduler) {
 		t.Errorf("%v", err)
 	}
-	o.Probes = slices.Repeat([]string{notebook.ProbeScheduler}, len(notebook.ProbeNames)+1)
+	o.Tracers = slices.Repeat([]string{notebook.TracerScheduler}, len(notebook.TracerNames)+1)
 	if o.check() == nil {
-		t.Error("more probes than there are were accepted")
+		t.Error("more tracers than there are were accepted")
 	}
 }
 
 // seenInside is what a good guest may send.
-func seenInside() *notebook.Probes {
-	return &notebook.Probes{
-		Looked:  []string{notebook.ProbeScheduler},
-		Missing: map[string]string{notebook.ProbeStacks: "no symbols"},
+func seenInside() *notebook.Trace {
+	return &notebook.Trace{
+		Looked:  []string{notebook.TracerScheduler},
+		Missing: map[string]string{notebook.TracerStacks: "no symbols"},
 		Wall:    map[string]float64{notebook.WallUser: 1.5, notebook.WallBlock: 0.5},
 		Figures: map[string]float64{"switches": 1, "vcpu.run_s": 0.5, "vda.read_bytes": 4096},
 		Spread:  []notebook.Distribution{{Role: notebook.RoleWork, What: notebook.OffCPU, Of: notebook.WallBlock, Unit: "s", Counts: []int64{0, 2}, Sum: 0.5}},
@@ -191,42 +191,42 @@ func seenInside() *notebook.Probes {
 }
 
 func TestWhatAGuestSaysItSawIsChecked(t *testing.T) {
-	asked := []string{notebook.ProbeScheduler, notebook.ProbeStacks}
-	if err := checkProbes(seenInside(), asked, 2*time.Second); err != nil {
+	asked := []string{notebook.TracerScheduler, notebook.TracerStacks}
+	if err := checkTrace(seenInside(), asked, 2*time.Second); err != nil {
 		t.Fatal(err)
 	}
-	for name, change := range map[string]func(p *notebook.Probes){
-		"not asked":        func(p *notebook.Probes) { p.Looked = []string{notebook.ProbeIO} },
-		"twice":            func(p *notebook.Probes) { p.Looked = slices.Repeat(p.Looked, 3) },
-		"unknown":          func(p *notebook.Probes) { p.Missing["all"] = "" },
-		"long reason":      func(p *notebook.Probes) { p.Missing[notebook.ProbeIO] = strings.Repeat("x", maxText+1) },
-		"wall's key":       func(p *notebook.Probes) { p.Wall["coffee"] = 1 },
-		"negative wall":    func(p *notebook.Probes) { p.Wall[notebook.WallCore] = -1 },
-		"endless wall":     func(p *notebook.Probes) { p.Wall[notebook.WallCore] = 6 },
-		"infinite wall":    func(p *notebook.Probes) { p.Wall[notebook.WallCore] = math.Inf(1) },
-		"no number":        func(p *notebook.Probes) { p.Figures["switches"] = math.NaN() },
-		"negative figure":  func(p *notebook.Probes) { p.Figures["switches"] = -1 },
-		"unknown figure":   func(p *notebook.Probes) { p.Figures["vda.speed"] = 1 },
-		"figure's name":    func(p *notebook.Probes) { p.Figures["\x1b[2J.switches"] = 1 },
-		"role":             func(p *notebook.Probes) { p.Spread[0].Role = "boss" },
-		"quantity":         func(p *notebook.Probes) { p.Spread[0].What = "off" },
-		"unit":             func(p *notebook.Probes) { p.Spread[0].Unit = "h" },
-		"of":               func(p *notebook.Probes) { p.Spread[0].Of = "\n" },
-		"count":            func(p *notebook.Probes) { p.Spread[0].Counts[0] = -1 },
-		"counts":           func(p *notebook.Probes) { p.Spread[0].Counts = make([]int64, maxCounts+1) },
-		"sum":              func(p *notebook.Probes) { p.Spread[0].Sum = math.Inf(1) },
-		"distributions":    func(p *notebook.Probes) { p.Spread = slices.Repeat(p.Spread, maxSpread+1) },
-		"stacks":           func(p *notebook.Probes) { p.Stacks = slices.Repeat(p.Stacks, maxStacks+1) },
-		"deep":             func(p *notebook.Probes) { p.Stacks[0].Frames = make([]string, maxFrames+1) },
-		"frame":            func(p *notebook.Probes) { p.Stacks[0].Frames[0] = strings.Repeat("f", maxLabel+1) },
-		"negative stack":   func(p *notebook.Probes) { p.Stacks[0].Seconds = -1 },
-		"lost":             func(p *notebook.Probes) { p.Lost = -1 },
-		"vast figure":      func(p *notebook.Probes) { p.Figures["switches"] = math.MaxFloat64 },
-		"vast count":       func(p *notebook.Probes) { p.Spread[0].Counts[0] = math.MaxInt64 },
-		"vast stack":       func(p *notebook.Probes) { p.Stacks[0].Count = math.MaxInt64 },
-		"vast loss":        func(p *notebook.Probes) { p.Lost = math.MaxInt64 },
-		"guest in a guest": func(p *notebook.Probes) { p.Inside = &notebook.Probes{} },
-		"too long": func(p *notebook.Probes) {
+	for name, change := range map[string]func(p *notebook.Trace){
+		"not asked":        func(p *notebook.Trace) { p.Looked = []string{notebook.TracerIO} },
+		"twice":            func(p *notebook.Trace) { p.Looked = slices.Repeat(p.Looked, 3) },
+		"unknown":          func(p *notebook.Trace) { p.Missing["all"] = "" },
+		"long reason":      func(p *notebook.Trace) { p.Missing[notebook.TracerIO] = strings.Repeat("x", maxText+1) },
+		"wall's key":       func(p *notebook.Trace) { p.Wall["coffee"] = 1 },
+		"negative wall":    func(p *notebook.Trace) { p.Wall[notebook.WallCore] = -1 },
+		"endless wall":     func(p *notebook.Trace) { p.Wall[notebook.WallCore] = 6 },
+		"infinite wall":    func(p *notebook.Trace) { p.Wall[notebook.WallCore] = math.Inf(1) },
+		"no number":        func(p *notebook.Trace) { p.Figures["switches"] = math.NaN() },
+		"negative figure":  func(p *notebook.Trace) { p.Figures["switches"] = -1 },
+		"unknown figure":   func(p *notebook.Trace) { p.Figures["vda.speed"] = 1 },
+		"figure's name":    func(p *notebook.Trace) { p.Figures["\x1b[2J.switches"] = 1 },
+		"role":             func(p *notebook.Trace) { p.Spread[0].Role = "boss" },
+		"quantity":         func(p *notebook.Trace) { p.Spread[0].What = "off" },
+		"unit":             func(p *notebook.Trace) { p.Spread[0].Unit = "h" },
+		"of":               func(p *notebook.Trace) { p.Spread[0].Of = "\n" },
+		"count":            func(p *notebook.Trace) { p.Spread[0].Counts[0] = -1 },
+		"counts":           func(p *notebook.Trace) { p.Spread[0].Counts = make([]int64, maxCounts+1) },
+		"sum":              func(p *notebook.Trace) { p.Spread[0].Sum = math.Inf(1) },
+		"distributions":    func(p *notebook.Trace) { p.Spread = slices.Repeat(p.Spread, maxSpread+1) },
+		"stacks":           func(p *notebook.Trace) { p.Stacks = slices.Repeat(p.Stacks, maxStacks+1) },
+		"deep":             func(p *notebook.Trace) { p.Stacks[0].Frames = make([]string, maxFrames+1) },
+		"frame":            func(p *notebook.Trace) { p.Stacks[0].Frames[0] = strings.Repeat("f", maxLabel+1) },
+		"negative stack":   func(p *notebook.Trace) { p.Stacks[0].Seconds = -1 },
+		"lost":             func(p *notebook.Trace) { p.Lost = -1 },
+		"vast figure":      func(p *notebook.Trace) { p.Figures["switches"] = math.MaxFloat64 },
+		"vast count":       func(p *notebook.Trace) { p.Spread[0].Counts[0] = math.MaxInt64 },
+		"vast stack":       func(p *notebook.Trace) { p.Stacks[0].Count = math.MaxInt64 },
+		"vast loss":        func(p *notebook.Trace) { p.Lost = math.MaxInt64 },
+		"guest in a guest": func(p *notebook.Trace) { p.Inside = &notebook.Trace{} },
+		"too long": func(p *notebook.Trace) {
 			p.Stacks = slices.Repeat([]notebook.Stack{{Frames: []string{strings.Repeat("f", maxLabel)}}}, maxStacks)
 			for i := range p.Stacks {
 				p.Stacks[i].Frames = slices.Repeat(p.Stacks[i].Frames, 3)
@@ -235,17 +235,17 @@ func TestWhatAGuestSaysItSawIsChecked(t *testing.T) {
 	} {
 		p := seenInside()
 		change(p)
-		if err := checkProbes(p, asked, 2*time.Second); !errors.Is(err, ErrProtocol) || strings.Contains(err.Error(), "\n") {
+		if err := checkTrace(p, asked, 2*time.Second); !errors.Is(err, ErrProtocol) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v, want a protocol error of one line", name, err)
 		}
 	}
-	if err := checkProbes(seenInside(), nil, 2*time.Second); !errors.Is(err, ErrProtocol) {
+	if err := checkTrace(seenInside(), nil, 2*time.Second); !errors.Is(err, ErrProtocol) {
 		t.Errorf("what nobody asked for: %v", err)
 	}
 }
 
-// FuzzProbes: whatever a guest says it saw, what is taken of it is bounded, finite and printable, and can be written down.
-func FuzzProbes(f *testing.F) {
+// FuzzTrace: whatever a guest says it saw, what is taken of it is bounded, finite and printable, and can be written down.
+func FuzzTrace(f *testing.F) {
 	good, err := json.Marshal(seenInside())
 	if err != nil {
 		f.Fatal(err)
@@ -257,12 +257,12 @@ func FuzzProbes(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		fr := frame{kindDone, []byte(`{"probes":` + string(data) + `}`)}
 		var r Result
-		if fr.decode(&r) != nil || r.Probes == nil || checkProbes(r.Probes, notebook.ProbeNames, time.Second) != nil {
+		if fr.decode(&r) != nil || r.Trace == nil || checkTrace(r.Trace, notebook.TracerNames, time.Second) != nil {
 			return
 		}
-		p := r.Probes
+		p := r.Trace
 		again, err := json.Marshal(p)
-		if err != nil || len(again) > maxProbes {
+		if err != nil || len(again) > maxTrace {
 			t.Fatalf("took %d bytes (%v)", len(again), err)
 		}
 		sum := 0.0
@@ -277,7 +277,7 @@ func FuzzProbes(f *testing.F) {
 				t.Errorf("took %q: %v", name, v)
 			}
 		}
-		if err := checkProbes(fit(p, notebook.ProbeNames, time.Second), notebook.ProbeNames, time.Second); err != nil {
+		if err := checkTrace(fit(p, notebook.TracerNames, time.Second), notebook.TracerNames, time.Second); err != nil {
 			t.Errorf("what was taken does not fit: %v", err)
 		}
 	})

@@ -15,13 +15,13 @@ import (
 // error means that something is still attached.
 type Watch interface {
 	Bounds
-	Stop() (*notebook.Probes, error)
+	Stop() (*notebook.Trace, error)
 }
 
-// Limits of what a host takes from the tracers in a guest. maxProbes is what a trial's line in a notebook has room for, beside
+// Limits of what a host takes from the tracers in a guest. maxTrace is what a trial's line in a notebook has room for, beside
 // what the host's own tracers saw.
 const (
-	maxProbes  = 256 << 10 // bytes, as JSON
+	maxTrace   = 256 << 10 // bytes, as JSON
 	maxFigures = 4096
 	maxSpread  = 512 // distributions
 	maxCounts  = 64  // of one
@@ -34,9 +34,9 @@ const (
 	maxCount  = 1 << 48
 )
 
-// checkProbes says whether p can be what a guest saw that was asked for these tracers, over an interval that the host saw last at
+// checkTrace says whether p can be what a guest saw that was asked for these tracers, over an interval that the host saw last at
 // most seen.
-func checkProbes(p *notebook.Probes, asked []string, seen time.Duration) error {
+func checkTrace(p *notebook.Trace, asked []string, seen time.Duration) error {
 	bad := func(expected, format string, a ...any) error {
 		return &ProtocolError{Got: "a trace with " + fmt.Sprintf(format, a...), Expected: expected}
 	}
@@ -46,19 +46,19 @@ func checkProbes(p *notebook.Probes, asked []string, seen time.Duration) error {
 	if p.Inside != nil {
 		return bad("none: no guest looks into another", "others inside")
 	}
-	if data, err := json.Marshal(p); err != nil || len(data) > maxProbes {
-		return bad(fmt.Sprintf("numbers, and at most %d bytes in all", maxProbes), "%d bytes (%v)", len(data), err)
+	if data, err := json.Marshal(p); err != nil || len(data) > maxTrace {
+		return bad(fmt.Sprintf("numbers, and at most %d bytes in all", maxTrace), "%d bytes (%v)", len(data), err)
 	}
 	for _, name := range p.Looked {
 		if !slices.Contains(asked, name) {
 			return bad("those that were asked for", "the name %.32q", name)
 		}
 	}
-	if len(p.Looked) > len(asked) || len(p.Missing) > len(notebook.ProbeNames) {
+	if len(p.Looked) > len(asked) || len(p.Missing) > len(notebook.TracerNames) {
 		return bad("each once", "%d names of those that looked and %d that did not", len(p.Looked), len(p.Missing))
 	}
 	for name, why := range p.Missing {
-		if !slices.Contains(notebook.ProbeNames, name) || len(why) > maxText {
+		if !slices.Contains(notebook.TracerNames, name) || len(why) > maxText {
 			return bad("a known one, and a short reason", "%.32q missing for a reason of %d bytes", name, len(why))
 		}
 	}
@@ -78,7 +78,7 @@ func checkProbes(p *notebook.Probes, asked []string, seen time.Duration) error {
 	}
 	for name, v := range p.Figures {
 		base := name[strings.LastIndexByte(name, '.')+1:]
-		known := slices.ContainsFunc(notebook.ProbeFigures, func(f notebook.ProbeFigure) bool { return f.Name == base })
+		known := slices.ContainsFunc(notebook.TracerMetrics, func(f notebook.TracerMetric) bool { return f.Name == base })
 		if !known || !label(name) || !number(v) {
 			return bad("known figures, none below 0 or too large", "%.32q at %v", name, v)
 		}
@@ -125,38 +125,38 @@ func label(s string) bool {
 }
 
 // fit makes of what was seen what the host takes: what is too much of it is left out, and said to be missing.
-func fit(p *notebook.Probes, asked []string, elapsed time.Duration) *notebook.Probes {
+func fit(p *notebook.Trace, asked []string, elapsed time.Duration) *notebook.Trace {
 	if p == nil {
 		return missed(asked, "it saw nothing")
 	}
 	p.Inside = nil
 	for _, part := range []struct {
-		probe, what string
-		drop        func()
+		tracer, what string
+		drop         func()
 	}{
-		{notebook.ProbeStacks, "stacks", func() { p.Stacks = nil }},
-		{notebook.ProbeScheduler, "distributions", func() { p.Spread = nil }},
-		{notebook.ProbeIO, "figures", func() { p.Figures = nil }},
+		{notebook.TracerStacks, "stacks", func() { p.Stacks = nil }},
+		{notebook.TracerScheduler, "distributions", func() { p.Spread = nil }},
+		{notebook.TracerIO, "figures", func() { p.Figures = nil }},
 	} {
 		data, err := json.Marshal(p)
-		if err != nil || len(data) <= maxProbes {
+		if err != nil || len(data) <= maxTrace {
 			break
 		}
 		part.drop()
 		if p.Missing == nil {
 			p.Missing = map[string]string{}
 		}
-		p.Missing[part.probe] = fmt.Sprintf("its %s were left out: with them %d bytes were to be sent, and the host takes %d", part.what, len(data), maxProbes)
+		p.Missing[part.tracer] = fmt.Sprintf("its %s were left out: with them %d bytes were to be sent, and the host takes %d", part.what, len(data), maxTrace)
 	}
-	if err := checkProbes(p, asked, elapsed); err != nil {
+	if err := checkTrace(p, asked, elapsed); err != nil {
 		return missed(asked, clip(err.Error()))
 	}
 	return p
 }
 
 // missed is what is known where no tracer could be attached.
-func missed(asked []string, why string) *notebook.Probes {
-	p := &notebook.Probes{Looked: []string{}, Missing: map[string]string{}}
+func missed(asked []string, why string) *notebook.Trace {
+	p := &notebook.Trace{Looked: []string{}, Missing: map[string]string{}}
 	for _, name := range asked {
 		p.Missing[name] = why
 	}
