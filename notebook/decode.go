@@ -3,219 +3,166 @@ package notebook
 import (
 	"bytes"
 	"encoding/json"
+	"reflect"
 	"strconv"
+	"strings"
+	"sync"
 	"time"
 )
 
-// decoder reads lines of trials several times as fast as encoding/json (and about twice as fast as its successor), which
-// would need most of the time that a summary of a million trials may take. It accepts what Tare itself writes: the known keys, each once at most, with
-// values of the right kind. At anything else it gives the line to encoding/json, so the two cannot differ in what
-// they accept, and what it accepts a fuzz test compares.
+// decoder reads lines several times as fast as encoding/json (and its successor), which would need more than the time
+// that a report on a million trials may take. It accepts what Tare itself writes: the known keys, each once at most,
+// with values of the right kind and no white space. At anything else it gives the line to encoding/json, so the two
+// cannot differ in what they accept, and what it accepts a fuzz test compares.
 type decoder struct {
 	b     []byte
 	i     int
-	lean  bool
-	names map[string]string // strings seen before: a study has few treatments and many trials
+	names map[string]string // strings seen before: a study has few treatments and metrics, and many trials
 }
 
-// maxNames bounds decoder.names.
-const maxNames = 1 << 14
+// Bounds of decoder.names, and of the strings in it.
+const (
+	maxNames = 1 << 14
+	maxName  = 1 << 8
+)
 
-func (d *decoder) trial(line []byte, t *Trial, lean bool) error {
-	d.b, d.i, d.lean = line, 0, lean
-	if !d.fast(t) {
-		*t = Trial{}
-		if err := json.Unmarshal(line, t); err != nil {
-			return err
-		}
-	}
-	if lean {
-		t.strip()
-	}
-	return nil
-}
+// taker takes a value of one type; it says false where that is not written as Tare writes it.
+type taker func(d *decoder, v reflect.Value) bool
 
-// strip takes off what a lean trial does not have.
-func (t *Trial) strip() {
-	t.Command, t.Output, t.Signal, t.Load, t.Start = nil, "", "", nil, time.Time{}
-	if !t.Traced {
-		t.Usage, t.Trace = Usage{}, nil
-	}
-}
-
-func (d *decoder) fast(t *Trial) bool {
-	var seen uint32
-	ok := d.object(func(key []byte) bool {
-		var bit uint32
-		ok := false
-		switch string(key) {
-		case "treatment":
-			bit, ok = 1<<0, d.name(&t.Treatment)
-		case "round":
-			bit, ok = 1<<1, d.int(&t.Round)
-		case "guest":
-			bit, ok = 1<<2, d.name(&t.Guest)
-		case "trial":
-			bit, ok = 1<<3, d.int(&t.Index)
-		case "warmup":
-			bit, ok = 1<<4, d.bool(&t.Warmup)
-		case "start":
-			bit = 1 << 5
-			if raw := d.rawString(); raw != nil && t.Start.UnmarshalJSON(raw) == nil {
-				ok = true
-				if d.lean {
-					t.Start = time.Time{}
-				}
-			}
-		case "command":
-			bit, ok = 1<<6, d.strings(&t.Command, d.lean)
-		case "value":
-			bit, ok = 1<<7, d.float(&t.Value)
-		case "elapsed_s":
-			bit, ok = 1<<8, d.float(&t.ElapsedS)
-		case "host_s":
-			bit, ok = 1<<9, d.float(&t.HostS)
-		case "failure":
-			bit, ok = 1<<10, d.name(&t.Failure)
-		case "exit":
-			bit, ok = 1<<11, d.int(&t.Exit)
-		case "signal":
-			bit, ok = 1<<12, d.name(&t.Signal)
-			if d.lean {
-				t.Signal = ""
-			}
-		case "usage":
-			bit, ok = 1<<13, d.usage(&t.Usage)
-		case "output":
-			bit = 1 << 14
-			if raw := d.rawString(); raw != nil {
-				ok = json.Unmarshal(raw, &t.Output) == nil
-				if d.lean {
-					t.Output = ""
-				}
-			}
-		case "warnings":
-			bit, ok = 1<<15, d.strings(&t.Warnings, false)
-		case "figures":
-			bit, ok = 1<<16, d.figures(&t.Figures)
-		case "load":
-			bit = 1 << 17
-			if raw := d.rawObject(); raw != nil {
-				t.Load = &Load{}
-				ok = json.Unmarshal(raw, t.Load) == nil
-				if d.lean {
-					t.Load = nil
-				}
-			}
-		case "explained":
-			bit, ok = 1<<18, d.bool(&t.Traced)
-		case "probes":
-			bit = 1 << 19
-			start := d.i
-			t.Trace = &Trace{}
-			if ok = d.trace(t.Trace); ok {
-				break
-			}
-			d.i = start
-			if raw := d.rawObject(); raw != nil {
-				t.Trace = &Trace{}
-				ok = json.Unmarshal(raw, t.Trace) == nil
-			}
-		}
-		ok = ok && seen&bit == 0
-		seen |= bit
-		return ok
-	})
-	return ok && d.i == len(d.b)
-}
-
-// trace takes an object of what most traced trials have of their tracers: names, and numbers by name. With anything else in
-// it, encoding/json takes it.
-func (d *decoder) trace(p *Trace) bool {
-	var seen uint32
-	return d.object(func(key []byte) bool {
-		var bit uint32
-		ok := false
-		switch string(key) {
-		case "looked":
-			bit, ok = 1<<0, d.strings(&p.Looked, false)
-		case "wall":
-			bit, ok = 1<<1, d.figures(&p.Wall)
-		case "figures":
-			bit, ok = 1<<2, d.figures(&p.Figures)
-		case "lost":
-			bit, ok = 1<<3, d.int64(&p.Lost)
-		}
-		ok = ok && seen&bit == 0
-		seen |= bit
-		return ok
-	})
-}
-
-// rawObject takes what an object's braces enclose, and looks at nothing in it; nil where there is none.
-func (d *decoder) rawObject() []byte {
-	start := d.i
-	if start == len(d.b) || d.b[start] != '{' {
+// line decodes a line into what v points at, with the taker of its type.
+func (d *decoder) line(line []byte, take taker, v any) error {
+	d.b, d.i = line, 0
+	to := reflect.ValueOf(v).Elem()
+	if take(d, to) && d.i == len(d.b) {
 		return nil
 	}
-	for depth := 0; d.i < len(d.b); {
-		switch d.b[d.i] {
-		case '"':
-			if d.rawString() == nil {
-				return nil
-			}
-			continue
-		case '{':
-			depth++
-		case '}':
-			depth--
+	to.SetZero()
+	return json.Unmarshal(line, v)
+}
+
+// takerOf makes the taker of a type. Of a type that no record has, it takes nothing.
+func takerOf(t reflect.Type) taker {
+	switch t {
+	case reflect.TypeFor[time.Time]():
+		return func(d *decoder, v reflect.Value) bool {
+			raw := d.rawString()
+			return raw != nil && v.Addr().Interface().(*time.Time).UnmarshalJSON(raw) == nil
 		}
-		d.i++
-		if depth == 0 {
-			return d.b[start:d.i]
-		}
+	case reflect.TypeFor[map[string]float64]():
+		return takeMap((*decoder).float)
+	case reflect.TypeFor[map[string]string]():
+		return takeMap((*decoder).string)
 	}
-	return nil
-}
-
-func (d *decoder) usage(u *Usage) bool {
-	var seen uint32
-	return d.object(func(key []byte) bool {
-		var bit uint32
-		ok := false
-		switch string(key) {
-		case "user_s":
-			bit, ok = 1<<0, d.float(&u.UserS)
-		case "system_s":
-			bit, ok = 1<<1, d.float(&u.SystemS)
-		case "max_rss":
-			bit, ok = 1<<2, d.int64(&u.MaxRSS)
-		case "minflt":
-			bit, ok = 1<<3, d.int64(&u.MinFlt)
-		case "majflt":
-			bit, ok = 1<<4, d.int64(&u.MajFlt)
-		case "vcsw":
-			bit, ok = 1<<5, d.int64(&u.VCSw)
-		case "ivcsw":
-			bit, ok = 1<<6, d.int64(&u.IVCSw)
+	switch t.Kind() {
+	case reflect.String:
+		return func(d *decoder, v reflect.Value) bool {
+			s, ok := d.string()
+			v.SetString(s)
+			return ok
 		}
-		ok = ok && seen&bit == 0
-		seen |= bit
-		return ok
-	})
+	case reflect.Int, reflect.Int64:
+		return func(d *decoder, v reflect.Value) bool {
+			n, ok := d.int()
+			v.SetInt(n)
+			return ok && v.Int() == n
+		}
+	case reflect.Float64:
+		return func(d *decoder, v reflect.Value) bool {
+			f, ok := d.float()
+			v.SetFloat(f)
+			return ok
+		}
+	case reflect.Bool:
+		return func(d *decoder, v reflect.Value) bool {
+			is := d.word("true")
+			v.SetBool(is)
+			return is || d.word("false")
+		}
+	case reflect.Pointer:
+		elem := sync.OnceValue(func() taker { return takerOf(t.Elem()) }) // a Trace has a Trace
+		return func(d *decoder, v reflect.Value) bool {
+			v.Set(reflect.New(t.Elem()))
+			return elem()(d, v.Elem())
+		}
+	case reflect.Slice:
+		return takeList(t)
+	case reflect.Struct:
+		return takeStruct(t)
+	}
+	return func(*decoder, reflect.Value) bool { return false }
 }
 
-// figures takes an object of numbers.
-func (d *decoder) figures(m *map[string]float64) bool {
-	*m = map[string]float64{}
-	return d.object(func(key []byte) bool {
-		var v float64
-		if _, twice := (*m)[string(key)]; twice || !d.float(&v) {
+func takeList(t reflect.Type) taker {
+	elem := takerOf(t.Elem())
+	return func(d *decoder, v reflect.Value) bool {
+		if !d.next('[') {
 			return false
 		}
-		(*m)[d.known(key)] = v
-		return true
-	})
+		room := 1
+		if t.Elem().Kind() != reflect.Struct {
+			room += d.count(',', ']')
+		}
+		v.Grow(room) // an empty list is not nil
+		if d.next(']') {
+			return true
+		}
+		for n := 0; ; n++ {
+			v.Grow(1)
+			v.SetLen(n + 1)
+			if !elem(d, v.Index(n)) {
+				return false
+			}
+			if d.next(']') {
+				return true
+			}
+			if !d.next(',') {
+				return false
+			}
+		}
+	}
+}
+
+func takeMap[T any](value func(*decoder) (T, bool)) taker {
+	return func(d *decoder, v reflect.Value) bool {
+		m := make(map[string]T, d.count(':', '}'))
+		*v.Addr().Interface().(*map[string]T) = m
+		return d.object(func(key []byte) bool {
+			n := len(m)
+			x, ok := value(d)
+			m[d.known(key)] = x
+			return ok && len(m) > n
+		})
+	}
+}
+
+func takeStruct(t reflect.Type) taker {
+	type field struct {
+		key  string
+		take taker
+	}
+	fields := make([]field, t.NumField())
+	for i := range fields {
+		key, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+		fields[i] = field{key, takerOf(t.Field(i).Type)}
+	}
+	return func(d *decoder, v reflect.Value) bool {
+		var seen uint64 // bits: no record has more fields
+		at := 0         // keys are mostly written in the order of the fields
+		return d.object(func(key []byte) bool {
+			for range fields {
+				i := at
+				if at++; at == len(fields) {
+					at = 0
+				}
+				if fields[i].key == string(key) {
+					twice := seen&(1<<i) != 0
+					seen |= 1 << i
+					return !twice && fields[i].take(d, v.Field(i))
+				}
+			}
+			return false
+		})
+	}
 }
 
 // next takes the byte c where it is next. Tare writes no white space.
@@ -225,6 +172,21 @@ func (d *decoder) next(c byte) bool {
 		return true
 	}
 	return false
+}
+
+// word takes a word where it is next.
+func (d *decoder) word(w string) bool {
+	if bytes.HasPrefix(d.b[d.i:], []byte(w)) {
+		d.i += len(w)
+		return true
+	}
+	return false
+}
+
+// count is how often c stands before the next end: about how many elements follow.
+func (d *decoder) count(c, end byte) int {
+	rest := d.b[d.i:]
+	return bytes.Count(rest[:max(bytes.IndexByte(rest, end), 0)], []byte{c})
 }
 
 func (d *decoder) object(field func(key []byte) bool) bool {
@@ -285,130 +247,71 @@ func (d *decoder) plain() []byte {
 	return nil
 }
 
-// name takes a string that is likely to come again.
-func (d *decoder) name(s *string) bool {
+func (d *decoder) string() (string, bool) {
 	start := d.i
-	b := d.plain()
-	if b == nil {
-		d.i = start
-		raw := d.rawString()
-		return raw != nil && json.Unmarshal(raw, s) == nil
+	if b := d.plain(); b != nil {
+		return d.known(b), true
 	}
-	*s = d.known(b)
-	return true
+	d.i = start
+	raw := d.rawString()
+	if raw == nil {
+		return "", false
+	}
+	var s string
+	err := json.Unmarshal(raw, &s)
+	return s, err == nil
 }
 
-// known is the text as a string, the same one each time.
+// known is the text as a string, the same one each time where it is short.
 func (d *decoder) known(b []byte) string {
 	known, ok := d.names[string(b)]
 	if !ok {
+		known = string(b)
 		if d.names == nil || len(d.names) >= maxNames {
 			d.names = map[string]string{}
 		}
-		known = string(b)
-		d.names[known] = known
+		if len(known) <= maxName {
+			d.names[known] = known
+		}
 	}
 	return known
 }
 
-// strings takes a list of strings, and keeps none where they are to be passed over.
-func (d *decoder) strings(list *[]string, pass bool) bool {
-	if !d.next('[') {
-		return false
-	}
-	if !pass {
-		*list = []string{}
-	}
-	if d.next(']') {
-		return true
-	}
-	for {
-		start := d.i
-		if !pass {
-			var s string
-			if !d.name(&s) {
-				return false
-			}
-			*list = append(*list, s)
-		} else if d.plain() == nil {
-			d.i = start
-			if !json.Valid(d.rawString()) {
-				return false
-			}
-		}
-		if d.next(']') {
-			return true
-		}
-		if !d.next(',') {
-			return false
-		}
-	}
-}
-
-func (d *decoder) bool(b *bool) bool {
-	switch rest := d.b[d.i:]; {
-	case bytes.HasPrefix(rest, []byte("true")):
-		d.i += len("true")
-		*b = true
-	case bytes.HasPrefix(rest, []byte("false")):
-		d.i += len("false")
-		*b = false
-	default:
-		return false
-	}
-	return true
-}
-
-func (d *decoder) int(n *int) bool {
-	var v int64
-	if !d.int64(&v) || int64(int(v)) != v {
-		return false
-	}
-	*n = int(v)
-	return true
-}
-
-// int64 takes a whole number of up to 18 digits, which cannot overflow.
-func (d *decoder) int64(n *int64) bool {
+// int takes a whole number of up to 18 digits, which cannot overflow.
+func (d *decoder) int() (n int64, ok bool) {
 	negative := d.next('-')
 	start := d.i
-	var v int64
 	for d.i < len(d.b) && '0' <= d.b[d.i] && d.b[d.i] <= '9' && d.i-start < 18 {
-		v = 10*v + int64(d.b[d.i]-'0')
+		n = 10*n + int64(d.b[d.i]-'0')
 		d.i++
 	}
-	if d.i == start || d.b[start] == '0' && d.i-start > 1 {
-		return false
-	}
 	if negative {
-		v = -v
+		n = -n
 	}
-	*n = v
-	return true
+	return n, d.i > start && (d.b[start] != '0' || d.i-start == 1)
 }
 
 // float takes a number by JSON's grammar.
-func (d *decoder) float(f *float64) bool {
+func (d *decoder) float() (f float64, ok bool) {
 	start := d.i
 	d.next('-')
 	whole := d.i
 	if !d.digits() || d.b[whole] == '0' && d.i-whole > 1 {
-		return false
+		return 0, false
 	}
 	if d.next('.') && !d.digits() {
-		return false
+		return 0, false
 	}
 	if d.next('e') || d.next('E') {
 		if !d.next('+') {
 			d.next('-')
 		}
 		if !d.digits() {
-			return false
+			return 0, false
 		}
 	}
-	v, err := strconv.ParseFloat(string(d.b[start:d.i]), 64) // short: it stays on the stack
-	*f = v
-	return err == nil
+	f, err := strconv.ParseFloat(string(d.b[start:d.i]), 64) // short: it stays on the stack
+	return f, err == nil
 }
 
 // digits takes one or more.

@@ -41,6 +41,14 @@ func someTrial(i int) Trial {
 		Value: 4.25 + float64(i)/7, ElapsedS: 4.2 + float64(i)/7, HostS: 4.3,
 		Usage: Usage{UserS: 1e-7, SystemS: 0.5, MaxRSS: 1 << 40, MinFlt: 3, MajFlt: 4, VCSw: 5, IVCSw: 6},
 	}
+	if i%4 == 3 {
+		t.Traced, t.Figures, t.Load = true, map[string]float64{"p99": 1.5}, &Load{CPUs: []int{0, 3}, Shared: true, UserS: 0.5}
+		seen := Trace{Looked: DefaultTracers, Missing: map[string]string{TracerIO: "„no“ <device>"}, Tier: TierEvents, Wall: map[string]float64{WallUser: 4, WallCore: 0},
+			Figures: map[string]float64{"switches": 7}, Spread: []Distribution{{Role: RoleWork, What: OffCPU, Of: WallCore, Unit: "s", Counts: []int64{0, 2, 1}, Sum: 1e-9}},
+			Stacks: []Stack{{Frames: []string{"schedule", "do_wait"}, Seconds: 0.5, Count: 3}}, Lost: 2}
+		t.Trace = &seen
+		t.Trace.Inside = &Trace{Looked: []string{}, Wall: seen.Wall}
+	}
 	if i%5 == 4 {
 		t.Failure, t.Exit, t.Signal, t.Output = "killed for memory – „zu wenig“", -1, "SIGKILL", "x\x00y\u2028\xff"
 		t.Warnings = []string{"the clocks differ by 2 %", "warm <cache>"}
@@ -73,17 +81,13 @@ func written(t testing.TB, trials int) string {
 	return dir
 }
 
-func readTrials(dir string, lean bool) ([]Trial, error) {
+func readTrials(dir string) ([]Trial, error) {
 	f, err := Read(dir)
 	if err != nil {
 		return nil, err
 	}
 	var all []Trial
-	read := f.Trials
-	if lean {
-		read = f.TrialsLean
-	}
-	err = read(func(t *Trial) error {
+	err = f.Trials(func(t *Trial) error {
 		all = append(all, *t)
 		return nil
 	})
@@ -119,35 +123,37 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	if len(f.Sessions) != 2 || f.Sessions[1].Reason != "cap on rounds" {
 		t.Errorf("sessions: %+v", f.Sessions)
 	}
-	for _, lean := range []bool{false, true} {
-		all, err := readTrials(dir, lean)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(all) != 20 {
-			t.Fatalf("%d trials, want 20", len(all))
-		}
-		for i, got := range all {
-			want := throughJSON(t, someTrial(i))
-			if lean {
-				want.strip()
-			}
-			if !reflect.DeepEqual(got, want) {
-				t.Errorf("lean=%v, trial %d:\n got %+v\nwant %+v", lean, i, got, want)
-			}
+	all, err := readTrials(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(all) != 20 {
+		t.Fatalf("%d trials, want 20", len(all))
+	}
+	for i, got := range all {
+		if want := throughJSON(t, someTrial(i)); !reflect.DeepEqual(got, want) {
+			t.Errorf("trial %d:\n got %+v\nwant %+v", i, got, want)
 		}
 	}
 }
 
 // What Tare writes must take the fast way, or a million trials would be slow and nobody would notice.
 func TestOwnLinesTakeTheFastWay(t *testing.T) {
+	records := []any{
+		&Guest{ID: "g", Treatment: "bm", Start: at, Limits: Limits{CPUs: "0-1", Quota: 0.5}, RulerCostS: 1e-4, RulerCostN: 20, Notes: []string{"a"}},
+		&Session{Time: at, Event: "start", Args: []string{"run"}},
+	}
 	for i := range 10 {
-		line, err := json.Marshal(someTrial(i))
+		trial := someTrial(i)
+		records = append(records, &trial)
+	}
+	for _, r := range records {
+		line, err := json.Marshal(r)
 		if err != nil {
 			t.Fatal(err)
 		}
-		var got Trial
-		if d := (decoder{b: line}); !d.fast(&got) {
+		kind := reflect.TypeOf(r).Elem()
+		if d := (decoder{b: line}); !takerOf(kind)(&d, reflect.New(kind).Elem()) || d.i != len(line) {
 			t.Errorf("not taken, at byte %d: %s", d.i, line)
 		}
 	}
@@ -168,7 +174,7 @@ func TestManyBlocksStayInOrder(t *testing.T) {
 	if err := os.WriteFile(path, b.Bytes(), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	all, err := readTrials(dir, true)
+	all, err := readTrials(dir)
 	if err != nil || len(all) != n {
 		t.Fatalf("%d trials, %v", len(all), err)
 	}
@@ -183,7 +189,7 @@ func TestManyBlocksStayInOrder(t *testing.T) {
 	if err := os.WriteFile(path, bytes.Join(lines, nil), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	all, err = readTrials(dir, true)
+	all, err = readTrials(dir)
 	if err == nil || !strings.Contains(err.Error(), "trials.jsonl:12345: not a trial") {
 		t.Errorf("error %v", err)
 	}
@@ -215,7 +221,7 @@ func TestEveryCut(t *testing.T) {
 			t.Fatal(err)
 		}
 		whole := bytes.Count(data[:cut], []byte("\n"))
-		if all, err := readTrials(dir, false); err != nil || len(all) != whole {
+		if all, err := readTrials(dir); err != nil || len(all) != whole {
 			t.Fatalf("cut at %d: %d trials read, %v; want %d", cut, len(all), err, whole)
 		}
 		if f, err := Read(dir); err != nil || f.Torn != (cut > 0 && data[cut-1] != '\n') {
@@ -228,7 +234,7 @@ func TestEveryCut(t *testing.T) {
 		if err := errors.Join(w.Trial(someTrial(9)), w.Close()); err != nil {
 			t.Fatalf("cut at %d: %v", cut, err)
 		}
-		all, err := readTrials(dir, false)
+		all, err := readTrials(dir)
 		if err != nil || len(all) != whole+1 || all[whole].Guest != someTrial(9).Guest {
 			t.Fatalf("cut at %d, after going on: %d trials, %v; want %d", cut, len(all), err, whole+1)
 		}
@@ -267,10 +273,8 @@ func TestDamageIsAnErrorWithItsLine(t *testing.T) {
 			if err := os.WriteFile(path, bytes.Replace(data, []byte(c.old), []byte(c.new), 1), 0o644); err != nil {
 				t.Fatal(err)
 			}
-			for _, lean := range []bool{false, true} {
-				if _, err = readTrials(dir, lean); err == nil || !strings.Contains(err.Error(), c.want) {
-					t.Errorf("lean=%v: error %v, want one with %q", lean, err, c.want)
-				}
+			if _, err = readTrials(dir); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error %v, want one with %q", err, c.want)
 			}
 		})
 	}
@@ -296,7 +300,7 @@ func TestNotAFolder(t *testing.T) {
 	if err := os.Remove(filepath.Join(whole, trialsFile)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := readTrials(whole, true); err == nil || !strings.Contains(err.Error(), "trials.jsonl is missing") {
+	if _, err := readTrials(whole); err == nil || !strings.Contains(err.Error(), "trials.jsonl is missing") {
 		t.Errorf("without trials: %v", err)
 	}
 }
@@ -323,7 +327,7 @@ func TestLineTooLong(t *testing.T) {
 		if err := os.WriteFile(path, append(data, '\n'), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := readTrials(dir, true); err == nil || !strings.Contains(err.Error(), "trials.jsonl:2") || !strings.Contains(err.Error(), "longer than") {
+		if _, err := readTrials(dir); err == nil || !strings.Contains(err.Error(), "trials.jsonl:2") || !strings.Contains(err.Error(), "longer than") {
 			t.Errorf("read: %v", err)
 		}
 	}
@@ -360,7 +364,7 @@ func TestCreateRefuses(t *testing.T) {
 	if err := errors.Join(w.Trial(someTrial(0)), w.Close()); err != nil {
 		t.Fatal(err)
 	}
-	if all, err := readTrials(half, false); err != nil || len(all) != 1 {
+	if all, err := readTrials(half); err != nil || len(all) != 1 {
 		t.Errorf("%d trials, %v", len(all), err)
 	}
 }
@@ -398,27 +402,16 @@ func FuzzTrials(f *testing.F) {
 	folder := &Folder{Study: someStudy()}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		want, ok := reference(data)
-		for _, lean := range []bool{false, true} {
-			var got []Trial
-			err := folder.trialsFrom(bytes.NewReader(data), trialsFile, func(t *Trial) error {
-				got = append(got, *t)
-				return nil
-			}, lean)
-			if (err == nil) != ok {
-				t.Fatalf("lean=%v: error %v where encoding/json accepts: %v", lean, err, ok)
-			}
-			if len(got) != len(want) {
-				t.Fatalf("lean=%v: %d trials, want %d", lean, len(got), len(want))
-			}
-			for i := range want {
-				w := want[i]
-				if lean {
-					w.strip()
-				}
-				if !reflect.DeepEqual(got[i], w) {
-					t.Fatalf("lean=%v:\n got %+v\nwant %+v", lean, got[i], w)
-				}
-			}
+		var got []Trial
+		err := folder.trialsFrom(bytes.NewReader(data), trialsFile, func(t *Trial) error {
+			got = append(got, *t)
+			return nil
+		})
+		if (err == nil) != ok {
+			t.Fatalf("error %v where encoding/json accepts: %v", err, ok)
+		}
+		if !reflect.DeepEqual(got, want) {
+			t.Fatalf("\n got %+v\nwant %+v", got, want)
 		}
 	})
 }

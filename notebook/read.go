@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"strings"
 	"sync"
@@ -171,26 +172,17 @@ func unmarshal(data []byte, v any) error {
 
 // Trials gives every trial in the order of the file, on the caller's goroutine, and ends at the first error of its
 // own or of each. Lines are decoded in parallel; memory is bounded whatever the file's size.
-func (f *Folder) Trials(each func(*Trial) error) error { return f.trials(each, false) }
-
-// TrialsLean is Trials without what statistics do not need: Command, Output, Start, Signal and Load are left empty, and
-// Usage and Trace of trials that were not traced.
-func (f *Folder) TrialsLean(each func(*Trial) error) error { return f.trials(each, true) }
-
-func (f *Folder) trials(each func(*Trial) error, lean bool) error {
+func (f *Folder) Trials(each func(*Trial) error) error {
 	path := filepath.Join(f.Dir, trialsFile)
-	return open(path, func(r io.Reader) error { return f.trialsFrom(r, path, each, lean) })
+	return open(path, func(r io.Reader) error { return f.trialsFrom(r, path, each) })
 }
 
-func (f *Folder) trialsFrom(r io.Reader, path string, each func(*Trial) error, lean bool) error {
+func (f *Folder) trialsFrom(r io.Reader, path string, each func(*Trial) error) error {
 	known := map[string]bool{}
 	for _, t := range f.Study.Treatments {
 		known[t.ID] = true
 	}
-	return lines(r, path, func(d *decoder, line []byte, t *Trial) error {
-		if err := d.trial(line, t, lean); err != nil {
-			return err
-		}
+	return lines(r, path, func(t *Trial) error {
 		if !known[t.Treatment] {
 			return fmt.Errorf("it is of the treatment %q, which %s does not have", t.Treatment, studyFile)
 		}
@@ -204,12 +196,7 @@ func (f *Folder) trialsFrom(r io.Reader, path string, each func(*Trial) error, l
 func readLines[T any](path string, check func(*T) error) ([]T, error) {
 	var all []T
 	err := open(path, func(r io.Reader) error {
-		return lines(r, path, func(_ *decoder, line []byte, v *T) error {
-			if err := json.Unmarshal(line, v); err != nil {
-				return err
-			}
-			return check(v)
-		}, func(v *T) error {
+		return lines(r, path, check, func(v *T) error {
 			all = append(all, *v)
 			return nil
 		})
@@ -242,9 +229,10 @@ func open(path string, read func(io.Reader) error) error {
 	return read(f)
 }
 
-// lines decodes each line of r, several blocks at once, and gives the results to each in order. The path is for
-// errors.
-func lines[T any](r io.Reader, path string, decode func(*decoder, []byte, *T) error, each func(*T) error) error {
+// lines decodes and checks each line of r, several blocks at once, and gives the results to each in order. The path is
+// for errors.
+func lines[T any](r io.Reader, path string, check func(*T) error, each func(*T) error) error {
+	take := takerOf(reflect.TypeFor[T]())
 	workers := runtime.GOMAXPROCS(0)
 	order := make(chan *block[T], workers) // in the order of the file: what the caller waits for
 	work := make(chan *block[T], workers)  // the same ones
@@ -275,7 +263,7 @@ func lines[T any](r io.Reader, path string, decode func(*decoder, []byte, *T) er
 		wg.Go(func() {
 			var d decoder
 			for b := range work {
-				b.decode(&d, decode)
+				b.decode(&d, take, check)
 				close(b.done)
 			}
 		})
@@ -294,23 +282,27 @@ func lines[T any](r io.Reader, path string, decode func(*decoder, []byte, *T) er
 	return nil
 }
 
-func (b *block[T]) decode(d *decoder, decode func(*decoder, []byte, *T) error) {
-	b.out = make([]T, 0, bytes.Count(b.data, []byte("\n")))
-	for rest, n := b.data, b.first; len(rest) > 0; n++ {
+func (b *block[T]) decode(d *decoder, take taker, check func(*T) error) {
+	b.out = make([]T, bytes.Count(b.data, []byte("\n")))
+	rest := b.data
+	for i := range b.out {
 		end := bytes.IndexByte(rest, '\n')
-		var v T
+		v := &b.out[i]
 		var err error
 		if end > MaxLine {
 			err = fmt.Errorf("longer than %d bytes", MaxLine)
 		} else {
-			err = decode(d, rest[:end], &v)
+			err = d.line(rest[:end], take, v)
+		}
+		if err == nil {
+			err = check(v)
 		}
 		if err != nil {
-			kind := strings.ToLower(strings.TrimPrefix(fmt.Sprintf("%T", v), "notebook."))
-			b.err = fmt.Errorf(":%d: not a %s (changed or damaged? expected one JSON object a line, as Tare writes it): %w", n, kind, err)
+			kind := strings.ToLower(reflect.TypeFor[T]().Name())
+			b.err = fmt.Errorf(":%d: not a %s (changed or damaged? expected one JSON object a line, as Tare writes it): %w", b.first+i, kind, err)
+			b.out = b.out[:i]
 			break
 		}
-		b.out = append(b.out, v)
 		rest = rest[end+1:]
 	}
 	b.data = nil

@@ -39,7 +39,7 @@ func TestNoSpaceLeft(t *testing.T) {
 	if !errors.Is(err, syscall.ENOSPC) || !strings.Contains(err.Error(), "no space is left") || !strings.Contains(err.Error(), trialsFile) {
 		t.Fatalf("after %d trials: %v", whole, err)
 	}
-	if all, err := readTrials(dir, false); err != nil || len(all) != whole {
+	if all, err := readTrials(dir); err != nil || len(all) != whole {
 		t.Fatalf("%d trials read, %v; want %d", len(all), err, whole)
 	}
 	// A Create on a full disk leaves nothing that Open would take for a study.
@@ -55,7 +55,7 @@ func TestNoSpaceLeft(t *testing.T) {
 	if err := errors.Join(w.Trial(someTrial(whole)), w.Close()); err != nil {
 		t.Fatal(err)
 	}
-	if all, err := readTrials(dir, false); err != nil || len(all) != whole+1 {
+	if all, err := readTrials(dir); err != nil || len(all) != whole+1 {
 		t.Fatalf("%d trials read, %v; want %d", len(all), err, whole+1)
 	}
 }

@@ -136,7 +136,7 @@ func (r *reader) folder(dir string) error {
 	rounds := map[int]bool{}
 	lastRound := -1
 	done := map[cellKey]cellDone{}
-	err = f.TrialsLean(func(t *notebook.Trial) error {
+	err = f.Trials(func(t *notebook.Trial) error {
 		folder.Trials++
 		if t.Failure != "" {
 			folder.Failed++
