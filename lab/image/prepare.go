@@ -1,16 +1,16 @@
 package image
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"path"
-	"strconv"
 	"strings"
 	"time"
+
+	"github.com/moby/sys/user"
 
 	"tare/lab/ruler"
 )
@@ -106,11 +106,8 @@ func (u *unpacker) makeDir(name string, mode fs.FileMode) error {
 	return u.root.Chmod(name, mode)
 }
 
-// Bounds on an image's passwd and group files.
-const (
-	maxPasswd     = 4 << 20  // bytes read
-	maxPasswdLine = 64 << 10 // bytes of one line
-)
+// maxPasswd bounds an image's passwd and group files, in bytes each.
+const maxPasswd = 4 << 20
 
 // user resolves the User of an image's configuration: "", "name", "uid", "name:group", "uid:gid", in any mixture,
 // by the image's own /etc/passwd and /etc/group.
@@ -149,74 +146,23 @@ func (u *unpacker) text(name string) ([]byte, error) {
 	return b, nil
 }
 
-// resolveUser does the work of user on the two files' contents. As in Docker, a number need not be in the files;
-// one that is has its group from there, one that is not has group 0.
+// resolveUser does the work of user on the two files' contents. As in Docker, whose code it is, a number need not be in the
+// files; one that is has its group from there, one that is not has group 0.
 func resolveUser(want string, passwd, group []byte) (uid, gid uint32, err error) {
 	name, groupName, hasGroup := strings.Cut(want, ":")
 	if name == "" || hasGroup && groupName == "" {
 		return 0, 0, fmt.Errorf("the image's user %.100q is not name, uid, name:group or uid:gid", want)
 	}
-	uid, isNumber := number(name)
-	found, err := scanPasswd(passwd, func(f []string) bool {
-		if len(f) < 4 {
-			return false
-		}
-		id, ok := number(f[2])
-		g, gok := number(f[3])
-		if !ok || !gok || !(f[0] == name || isNumber && id == uid) {
-			return false
-		}
-		uid, gid = id, g
-		return true
-	})
+	found, err := user.GetExecUser(want, nil, bytes.NewReader(passwd), bytes.NewReader(group))
 	if err != nil {
-		return 0, 0, fmt.Errorf("the image's /etc/passwd: %w", err)
+		return 0, 0, fmt.Errorf("the image wants to run as user %.100q: %w", want, err)
 	}
-	if !found && !isNumber {
-		return 0, 0, fmt.Errorf("the image wants to run as user %.100q, which its /etc/passwd does not have", name)
+	// The largest number of 32 bits means "nobody in particular" to the kernel.
+	if !isOwner(found.Uid) || !isOwner(found.Gid) {
+		return 0, 0, fmt.Errorf("the image's user %.100q is %d:%d; expected numbers from 0 to 2^32-2", want, found.Uid, found.Gid)
 	}
-	if !hasGroup {
-		return uid, gid, nil
-	}
-	gid, isNumber = number(groupName)
-	if isNumber {
-		return uid, gid, nil
-	}
-	found, err = scanPasswd(group, func(f []string) bool {
-		if len(f) < 3 || f[0] != groupName {
-			return false
-		}
-		id, ok := number(f[2])
-		gid = id
-		return ok
-	})
-	if err != nil {
-		return 0, 0, fmt.Errorf("the image's /etc/group: %w", err)
-	}
-	if !found {
-		return 0, 0, fmt.Errorf("the image wants to run as group %.100q, which its /etc/group does not have", groupName)
-	}
-	return uid, gid, nil
+	return uint32(found.Uid), uint32(found.Gid), nil
 }
 
-// scanPasswd gives the fields of each line to match until it says true.
-func scanPasswd(file []byte, match func(fields []string) bool) (bool, error) {
-	sc := bufio.NewScanner(bytes.NewReader(file))
-	sc.Buffer(nil, maxPasswdLine)
-	for sc.Scan() {
-		line := strings.TrimSpace(sc.Text())
-		if line == "" || strings.HasPrefix(line, "#") {
-			continue
-		}
-		if match(strings.SplitN(line, ":", 8)) {
-			return true, nil
-		}
-	}
-	return false, sc.Err()
-}
-
-// number reads a user's or group's number. The largest 32-bit one means "nobody in particular" to the kernel.
-func number(s string) (uint32, bool) {
-	n, err := strconv.ParseUint(s, 10, 32)
-	return uint32(n), err == nil && n != 1<<32-1
-}
+// isOwner says whether a user's or group's number can own a file.
+func isOwner(id int) bool { return 0 <= id && int64(id) < 1<<32-1 }

@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"sort"
 	"strings"
 	"time"
 
@@ -91,7 +90,6 @@ type unpacker struct {
 	parentName string
 	parentPath string
 	parent     *os.Root
-	parentFile *os.File
 
 	devices, fifos, others, attributes int // left out
 }
@@ -109,7 +107,7 @@ func newUnpacker(ctx context.Context, dir string, lim limits) (*unpacker, error)
 	if err != nil {
 		return nil, errors.Join(err, root.Close())
 	}
-	u.dirTimes[""] = time.Unix(0, 0)
+	u.dirTimes["."] = time.Unix(0, 0)
 	return u, nil
 }
 
@@ -120,9 +118,9 @@ func (u *unpacker) close() error { return errors.Join(u.leave(), u.root.Close())
 func (u *unpacker) leave() error {
 	var err error
 	if u.parent != nil {
-		err = errors.Join(u.parentFile.Close(), u.parent.Close())
+		err = u.parent.Close()
 	}
-	u.parent, u.parentFile, u.parentName, u.parentPath = nil, nil, "", ""
+	u.parent, u.parentName, u.parentPath = nil, "", ""
 	return err
 }
 
@@ -226,27 +224,10 @@ func (u *unpacker) clean(name string) (string, error) {
 	return strings.Join(parts, "/"), nil
 }
 
-// resolve opens the folder that a path of the guest names, following symbolic links as the guest's kernel would,
-// and returns it with its path free of links. With create, folders that are missing are made.
-func (u *unpacker) resolve(name string, create bool) (_ *os.Root, physical string, err error) {
-	cur, err := u.root.OpenRoot(".")
-	if err != nil {
-		return nil, "", err
-	}
-	defer func() {
-		if err != nil {
-			cur.Close()
-		}
-	}()
-	enter := func(r *os.Root, path string) (*os.Root, string, error) {
-		next, err := r.OpenRoot(path)
-		if err == nil {
-			cur.Close()
-			cur = next
-		}
-		return next, path, err
-	}
-	var done []string
+// resolve follows symbolic links as the guest's kernel would and gives the path, free of links, of what a path of the guest
+// names; the root is ".". With create, folders that are missing are made.
+func (u *unpacker) resolve(name string, create bool) (physical string, err error) {
+	physical = "."
 	links := 0
 	rest := strings.Split(name, "/")
 	for len(rest) > 0 {
@@ -255,76 +236,61 @@ func (u *unpacker) resolve(name string, create bool) (_ *os.Root, physical strin
 		switch {
 		case c == "" || c == ".":
 			continue
+		case c == ".." && physical == ".":
+			return "", hostile("the path %.200q leads out of the root", name)
 		case c == "..":
-			if len(done) == 0 {
-				return cur, "", hostile("the path %.200q leads out of the root", name)
-			}
-			done = done[:len(done)-1]
-			if _, _, err := enter(u.root, "./"+strings.Join(done, "/")); err != nil {
-				return cur, "", err
-			}
+			physical = path.Dir(physical)
 			continue
 		case len(c) > maxComponent:
-			return cur, "", hostile("the path %.200q has a part of %d bytes, more than %d", name, len(c), maxComponent)
+			return "", hostile("the path %.200q has a part of %d bytes, more than %d", name, len(c), maxComponent)
 		}
-		fi, err := cur.Lstat(c)
+		next := path.Join(physical, c)
+		if len(next) > u.lim.path || strings.Count(next, "/") >= u.lim.depth {
+			return "", hostile("the path %.200q leads to one of %d bytes, %d folders deep", name, len(next), strings.Count(next, "/")+1)
+		}
+		fi, err := u.root.Lstat(next)
 		if errors.Is(err, fs.ErrNotExist) && create {
-			if err := u.spaceForEntry(); err != nil {
-				return cur, "", err
+			if err = u.makeParent(next); err == nil {
+				fi, err = u.root.Lstat(next)
 			}
-			if err := cur.Mkdir(c, 0o755); err != nil {
-				return cur, "", err
-			}
-			// Whatever the umask, and whatever a setgid folder above hands down.
-			if err := errors.Join(cur.Chown(c, 0, 0), cur.Chmod(c, 0o755)); err != nil {
-				return cur, "", needRoot(err)
-			}
-			made := strings.Join(append(done, c), "/")
-			if err := u.hold(made); err != nil {
-				return cur, "", err
-			}
-			u.dirTimes[made] = time.Unix(0, 0)
-			fi, err = cur.Lstat(c)
-		}
-		if err != nil {
-			return cur, "", err
 		}
 		switch {
+		case err != nil:
+			return "", err
 		case fi.Mode()&fs.ModeSymlink != 0:
 			if links++; links > maxLinks {
-				return cur, "", hostile("the path %.200q goes through more than %d symbolic links", name, maxLinks)
+				return "", hostile("the path %.200q goes through more than %d symbolic links", name, maxLinks)
 			}
-			target, err := cur.Readlink(c)
+			target, err := u.root.Readlink(next)
 			if err != nil {
-				return cur, "", err
+				return "", err
 			}
 			if strings.HasPrefix(target, "/") {
-				done = nil
-				if _, _, err := enter(u.root, "."); err != nil {
-					return cur, "", err
-				}
+				physical = "."
 			}
 			rest = append(strings.Split(target, "/"), rest...)
-		case fi.IsDir():
-			if len(done) == u.lim.depth {
-				return cur, "", hostile("the path %.200q is more than %d folders deep", name, u.lim.depth)
-			}
-			done = append(done, c)
-			if _, _, err := enter(cur, c); err != nil {
-				return cur, "", err
-			}
-			if u.seen != nil && create {
-				u.seen[strings.Join(done, "/")] = struct{}{}
-			}
+		case !fi.IsDir() && (create || len(rest) > 0):
+			return "", hostile("%.200q is no folder, and the path %.200q goes through it", c, name)
 		default:
-			return cur, "", hostile("%.200q is no folder, and the path %.200q goes through it", c, name)
+			physical = next
+			if u.seen != nil && create {
+				u.seen[next] = struct{}{}
+			}
 		}
 	}
-	physical = strings.Join(done, "/")
-	if len(physical) > u.lim.path {
-		return cur, "", hostile("a path of %d bytes, more than %d", len(physical), u.lim.path)
+	return physical, nil
+}
+
+// makeParent makes a folder for an entry below it that the archive did not bring itself.
+func (u *unpacker) makeParent(physical string) error {
+	if err := u.spaceForEntry(); err != nil {
+		return err
 	}
-	return cur, physical, nil
+	if err := u.hold(physical); err != nil {
+		return err
+	}
+	// Of mode 0755 whatever the umask, and whatever a setgid folder above hands down.
+	return u.makeDir(physical, 0o755)
 }
 
 // enter makes the folder of that name the present one.
@@ -335,16 +301,15 @@ func (u *unpacker) enter(name string) error {
 	if err := u.leave(); err != nil {
 		return err
 	}
-	r, physical, err := u.resolve(name, true)
+	physical, err := u.resolve(name, true)
 	if err != nil {
 		return err
 	}
-	f, err := r.Open(".")
-	if err != nil {
-		r.Close()
+	if u.parent, err = u.root.OpenRoot(physical); err != nil {
+		u.parent = nil
 		return err
 	}
-	u.parent, u.parentFile, u.parentName, u.parentPath = r, f, name, physical
+	u.parentName, u.parentPath = name, physical
 	return nil
 }
 
@@ -382,14 +347,14 @@ func (u *unpacker) entry(hdr *tar.Header, content io.Reader) error {
 	if hdr.Size < 0 {
 		return hostile("a size of %d", hdr.Size)
 	}
-	if hdr.Uid < 0 || hdr.Gid < 0 || int64(hdr.Uid) > 1<<32-2 || int64(hdr.Gid) > 1<<32-2 {
+	if !isOwner(hdr.Uid) || !isOwner(hdr.Gid) {
 		return hostile("an owner of %d:%d, outside 0 to 2^32-2", hdr.Uid, hdr.Gid)
 	}
 	if name == "" {
 		if hdr.Typeflag != tar.TypeDir {
 			return hostile("the root as something that is not a folder")
 		}
-		return u.dirAttributes(u.root, ".", "", hdr)
+		return u.dirAttributes(u.root, ".", ".", hdr)
 	}
 	dir, base := path.Split(name)
 	dir = strings.TrimSuffix(dir, "/")
@@ -510,7 +475,8 @@ func (u *unpacker) file(base string, hdr *tar.Header, content io.Reader) error {
 	if err := f.Close(); err != nil {
 		return err
 	}
-	return u.times(base, hdr.ModTime)
+	t := storable(hdr.ModTime)
+	return u.parent.Chtimes(base, t, t)
 }
 
 func (u *unpacker) fill(f *os.File, hdr *tar.Header, content io.Reader) error {
@@ -586,7 +552,14 @@ func (u *unpacker) symlink(base string, hdr *tar.Header) error {
 	if err := u.parent.Lchown(base, hdr.Uid, hdr.Gid); err != nil {
 		return needRoot(err)
 	}
-	return u.times(base, hdr.ModTime)
+	f, err := u.parent.Open(".")
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	t := storable(hdr.ModTime)
+	ts := unix.Timespec{Sec: t.Unix(), Nsec: int64(t.Nanosecond())}
+	return unix.UtimesNanoAt(int(f.Fd()), base, []unix.Timespec{ts, ts}, unix.AT_SYMLINK_NOFOLLOW)
 }
 
 func (u *unpacker) hardLink(base, physical string, hdr *tar.Header) error {
@@ -598,19 +571,18 @@ func (u *unpacker) hardLink(base, physical string, hdr *tar.Header) error {
 	if last == "" {
 		return hostile("a hard link to the root")
 	}
-	r, targetDir, err := u.resolve(dir, false)
+	targetDir, err := u.resolve(dir, false)
 	if err != nil {
 		return fmt.Errorf("hard link to %.200q: %w", hdr.Linkname, err)
 	}
-	fi, err := r.Lstat(last)
-	r.Close()
+	from := path.Join(targetDir, last)
+	fi, err := u.root.Lstat(from)
 	if err != nil {
 		return fmt.Errorf("hard link to %.200q, which the archive did not bring before: %w", hdr.Linkname, err)
 	}
 	if fi.IsDir() {
 		return hostile("a hard link to the folder %.200q", hdr.Linkname)
 	}
-	from := path.Join(targetDir, last)
 	if from == physical {
 		return nil
 	}
@@ -620,23 +592,12 @@ func (u *unpacker) hardLink(base, physical string, hdr *tar.Header) error {
 	return u.root.Link(from, physical)
 }
 
-// times sets the time of base, which may be a link, in the present folder.
-func (u *unpacker) times(base string, t time.Time) error {
-	return setTime(u.parentFile, base, t)
-}
-
-// setTime sets the time of the name base, which has no "/", in the folder f; links are not followed. Times that
-// file systems cannot hold become 1970.
-func setTime(f *os.File, base string, t time.Time) error {
+// storable is the time, or 1970 where file systems cannot hold it.
+func storable(t time.Time) time.Time {
 	if t.Year() < 1970 || t.Year() > 2400 {
-		t = time.Unix(0, 0)
+		return time.Unix(0, 0)
 	}
-	ts := unix.Timespec{Sec: t.Unix(), Nsec: int64(t.Nanosecond())}
-	err := unix.UtimesNanoAt(int(f.Fd()), base, []unix.Timespec{ts, ts}, unix.AT_SYMLINK_NOFOLLOW)
-	if err != nil {
-		return fmt.Errorf("time of %.200q: %w", base, err)
-	}
-	return nil
+	return t
 }
 
 // finish sets the times of the folders. Nothing may be unpacked after it.
@@ -644,28 +605,13 @@ func (u *unpacker) finish() error {
 	if err := u.leave(); err != nil {
 		return err
 	}
-	names := make([]string, 0, len(u.dirTimes))
-	for n := range u.dirTimes {
-		names = append(names, n)
-	}
-	sort.Strings(names)
-	for _, n := range names {
-		dir, base := path.Split("./" + n)
-		if n == "" {
-			dir, base = ".", "."
+	for name, t := range u.dirTimes {
+		// One that was removed or replaced since, or a folder above it, has no time to be set.
+		if physical, err := u.resolve(name, false); err != nil || physical != name {
+			continue
 		}
-		fi, err := u.root.Lstat(path.Join(dir, base))
-		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) || err == nil && !fi.IsDir() {
-			continue // it, or a folder above it, was removed or replaced since
-		}
-		if err != nil {
-			return err
-		}
-		f, err := u.root.Open(path.Clean(dir))
-		if err != nil {
-			return err
-		}
-		if err := errors.Join(setTime(f, base, u.dirTimes[n]), f.Close()); err != nil {
+		t = storable(t)
+		if err := u.root.Chtimes(name, t, t); err != nil {
 			return err
 		}
 	}
@@ -735,37 +681,18 @@ func (u *unpacker) hideChildren(dir string) error {
 
 // open opens the regular file that a path of the guest names, for reading, following links inside the folder.
 func (u *unpacker) open(name string) (*os.File, error) {
-	for range maxLinks {
-		dir, base := path.Split(name)
-		if base == "" || base == "." || base == ".." {
-			return nil, hostile("%.200q is no file", name)
-		}
-		r, physical, err := u.resolve(dir, false)
-		if err != nil {
-			return nil, err
-		}
-		fi, err := r.Lstat(base)
-		if err != nil {
-			return nil, errors.Join(err, r.Close())
-		}
-		if fi.Mode()&fs.ModeSymlink == 0 {
-			if !fi.Mode().IsRegular() {
-				return nil, errors.Join(hostile("%.200q is no regular file", name), r.Close())
-			}
-			f, err := r.Open(base)
-			return f, errors.Join(err, r.Close())
-		}
-		target, err := r.Readlink(base)
-		if err := errors.Join(err, r.Close()); err != nil {
-			return nil, err
-		}
-		if strings.HasPrefix(target, "/") {
-			name = target
-		} else {
-			name = physical + "/" + target // not path.Join: the kernel resolves ".." after links
-		}
+	physical, err := u.resolve(name, false)
+	if err != nil {
+		return nil, err
 	}
-	return nil, hostile("%.200q goes through more than %d symbolic links", name, maxLinks)
+	fi, err := u.root.Lstat(physical)
+	if err != nil {
+		return nil, err
+	}
+	if !fi.Mode().IsRegular() {
+		return nil, hostile("%.200q is no regular file", name)
+	}
+	return u.root.Open(physical)
 }
 
 func permissions(hdr *tar.Header) fs.FileMode {
