@@ -3,77 +3,48 @@
 package host
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
 	"tare/notebook"
 )
 
-// Names of the capabilities that this package probes. Others come with the probes given to Capabilities.
-const (
-	CapRoot              = "root"
-	CapCgroupCPU         = "cgroup cpu"
-	CapCgroupCPUSet      = "cgroup cpuset"
-	CapCgroupMemory      = "cgroup memory"
-	CapMke2fs            = "mke2fs"
-	CapMmdebstrap        = "mmdebstrap"
-	CapGCC               = "gcc"
-	CapOverlayfs         = "overlayfs"
-	CapNetworkNamespaces = "network namespaces"
-	CapPerfSoftware      = "perf software events"
-	CapPerfHardware      = "perf hardware events"
-)
+// probeTimeout is the time for a probe that names none.
+const probeTimeout = 10 * time.Second
 
-// ProbeTimeout is the time for a probe that names none.
-const ProbeTimeout = 10 * time.Second
-
-// Probe is one named question to the host, answered by trying the thing.
-type Probe struct {
-	Name    string
-	Timeout time.Duration // 0: ProbeTimeout
-	Alone   bool          // run it while no other runs, for its answer depends on how fast it comes
-	// Try answers. It sets Answer, Why, and where not supported Do; the name is set for it. It should return when
+// probe is one named question to the host, answered by trying the thing.
+type probe struct {
+	name    string
+	timeout time.Duration // 0: probeTimeout
+	// try answers. It sets Answer, Why, and where not supported Do; the name is set for it. It should return when
 	// ctx ends; one that does not is left behind, and its answer is inconclusive.
-	Try func(ctx context.Context) notebook.Capability
+	try func(ctx context.Context) notebook.Capability
 }
 
-// Capabilities asks this package's own probes and the caller's, and returns the answers in that order. Probes run
-// at the same time, except those that want to be alone, which run after the others. Every probe is bounded by its
-// timeout. Nothing that a probe makes outlives it.
-func Capabilities(ctx context.Context, extra ...Probe) []notebook.Capability {
-	return ask(ctx, slices.Concat(probes(), extra))
-}
+// Capabilities asks what the host can do, and returns the answers always in the same order. The questions are asked at the
+// same time, and each is bounded. Nothing that is made for one outlives it.
+func Capabilities(ctx context.Context) []notebook.Capability { return ask(ctx, probes) }
 
-func ask(ctx context.Context, probes []Probe) []notebook.Capability {
+func ask(ctx context.Context, probes []probe) []notebook.Capability {
 	answers := make([]notebook.Capability, len(probes))
 	var wg sync.WaitGroup
 	for i, p := range probes {
-		if !p.Alone {
-			wg.Go(func() { answers[i] = p.ask(ctx) })
-		}
+		wg.Go(func() { answers[i] = p.ask(ctx) })
 	}
 	wg.Wait()
-	for i, p := range probes {
-		if p.Alone {
-			answers[i] = p.ask(ctx)
-		}
-	}
 	return answers
 }
 
-func (p Probe) ask(ctx context.Context) notebook.Capability {
-	timeout := p.Timeout
-	if timeout == 0 {
-		timeout = ProbeTimeout
-	}
+func (p probe) ask(ctx context.Context) notebook.Capability {
+	timeout := cmp.Or(p.timeout, probeTimeout)
 	probeCtx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	answer := make(chan notebook.Capability, 1)
-	go func() { answer <- p.Try(probeCtx) }()
+	go func() { answer <- p.try(probeCtx) }()
 	var c notebook.Capability
 	select {
 	case c = <-answer:
@@ -90,7 +61,7 @@ func (p Probe) ask(ctx context.Context) notebook.Capability {
 			c = inconclusive("interrupted")
 		}
 	}
-	c.Name = p.Name
+	c.Name = p.name
 	return c
 }
 

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"testing"
 	"time"
 
@@ -56,8 +56,8 @@ func TestProbesFindAndLeaveNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	answers := Capabilities(t.Context())
-	require.That(t, supports(answers, CapRoot), "a root that may do what root may")
-	for _, name := range []string{CapCgroupCPU, CapCgroupCPUSet, CapCgroupMemory, CapOverlayfs, CapNetworkNamespaces, CapPerfSoftware} {
+	require.That(t, supports(answers, "root"), "a root that may do what root may")
+	for _, name := range []string{"cgroup cpu", "cgroup cpuset", "cgroup memory", "overlayfs", "network namespaces", "perf software events"} {
 		if !supports(answers, name) {
 			t.Errorf("%s was not found: %+v", name, answers)
 		}
@@ -132,41 +132,29 @@ func TestProbeGroupsOfTheDeadAreRemoved(t *testing.T) {
 }
 
 func TestAsk(t *testing.T) {
-	var running, most, withAlone atomic.Int32
-	try := func(alone bool) func(context.Context) notebook.Capability {
-		return func(context.Context) notebook.Capability {
-			n := running.Add(1)
-			defer running.Add(-1)
-			for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
-			}
-			if alone && n > 1 {
-				withAlone.Add(1)
-			}
-			time.Sleep(20 * time.Millisecond) // long enough to meet the others
-			return supported("alone %v", alone)
-		}
+	var met sync.WaitGroup
+	met.Add(2)
+	try := func(context.Context) notebook.Capability {
+		met.Done()
+		met.Wait() // for the other: they are asked at the same time
+		return supported("with another")
 	}
 	hung := make(chan struct{})
 	defer close(hung)
-	answers := ask(t.Context(), []Probe{
-		{Name: "a", Alone: true, Try: try(true)},
-		{Name: "b", Try: try(false)},
-		{Name: "c", Try: try(false)},
-		{Name: "hangs", Timeout: 10 * time.Millisecond, Try: func(context.Context) notebook.Capability { <-hung; return supported("late") }},
-		{Name: "listens", Timeout: 10 * time.Millisecond, Try: func(ctx context.Context) notebook.Capability { <-ctx.Done(); return inconclusive("no hello") }},
-		{Name: "d", Alone: true, Try: try(true)},
+	answers := ask(t.Context(), []probe{
+		{name: "a", try: try},
+		{name: "hangs", timeout: 10 * time.Millisecond, try: func(context.Context) notebook.Capability { <-hung; return supported("late") }},
+		{name: "listens", timeout: 10 * time.Millisecond, try: func(ctx context.Context) notebook.Capability { <-ctx.Done(); return inconclusive("no hello") }},
+		{name: "b", try: try},
 	})
 	got := fmt.Sprint(answers)
-	want := "[{a supported alone true } {b supported alone false } {c supported alone false } {hangs inconclusive no answer within 10ms } {listens inconclusive no hello } {d supported alone true }]"
+	want := "[{a supported with another } {hangs inconclusive no answer within 10ms } {listens inconclusive no hello } {b supported with another }]"
 	if got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	if most.Load() < 2 || withAlone.Load() > 0 {
-		t.Errorf("at most %d ran together, %d times beside one that wants to be alone", most.Load(), withAlone.Load())
-	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if c := (Probe{Name: "x", Try: func(ctx context.Context) notebook.Capability { <-ctx.Done(); return unsupported("", "") }}).ask(ctx); c.Answer != notebook.Inconclusive || c.Why != "interrupted" {
+	if c := (probe{name: "x", try: func(ctx context.Context) notebook.Capability { <-ctx.Done(); return unsupported("", "") }}).ask(ctx); c.Answer != notebook.Inconclusive || c.Why != "interrupted" {
 		t.Errorf("interrupted: %+v", c)
 	}
 }
@@ -181,13 +169,13 @@ func TestToolProbes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	version := Probe{Name: CapMmdebstrap, Timeout: 500 * time.Millisecond, Try: func(ctx context.Context) notebook.Capability {
+	version := probe{name: "mmdebstrap", timeout: 500 * time.Millisecond, try: func(ctx context.Context) notebook.Capability {
 		return tryVersion(ctx, "install it", "tool", "--version")
 	}}
-	gcc := Probe{Name: CapGCC, Try: tryGCC}
-	mmdebstrap := Probe{Name: CapMmdebstrap, Try: tryMmdebstrap}
+	gcc := probe{name: "gcc", try: tryGCC}
+	mmdebstrap := probe{name: "mmdebstrap", try: tryMmdebstrap}
 	for _, c := range []struct {
-		p            Probe
+		p            probe
 		tool, script string
 		want         notebook.Answer
 		why          string
@@ -208,7 +196,7 @@ func TestToolProbes(t *testing.T) {
 		}
 		got := c.p.ask(t.Context())
 		if got.Answer != c.want || !strings.Contains(got.Why, c.why) || (c.want == notebook.NotSupported) != (got.Do != "") {
-			t.Errorf("%s with %q: %+v, want %s because %q", c.p.Name, c.script, got, c.want, c.why)
+			t.Errorf("%s with %q: %+v, want %s because %q", c.p.name, c.script, got, c.want, c.why)
 		}
 	}
 

@@ -14,7 +14,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -28,20 +27,18 @@ import (
 	"tare/notebook"
 )
 
-func probes() []Probe {
-	return []Probe{
-		{Name: CapRoot, Try: tryRoot},
-		{Name: CapCgroupCPU, Try: func(context.Context) notebook.Capability { return tryCgroup("cpu") }},
-		{Name: CapCgroupCPUSet, Try: func(context.Context) notebook.Capability { return tryCgroup("cpuset") }},
-		{Name: CapCgroupMemory, Try: func(context.Context) notebook.Capability { return tryCgroup("memory") }},
-		{Name: CapMke2fs, Try: tryMke2fs},
-		{Name: CapMmdebstrap, Timeout: 30 * time.Second, Try: tryMmdebstrap},
-		{Name: CapGCC, Try: tryGCC},
-		{Name: CapOverlayfs, Try: tryOverlayfs},
-		{Name: CapNetworkNamespaces, Try: tryNetworkNamespaces},
-		{Name: CapPerfSoftware, Try: tryPerfSoftware},
-		{Name: CapPerfHardware, Try: tryPerfHardware},
-	}
+var probes = []probe{
+	{name: "root", try: tryRoot},
+	{name: "cgroup cpu", try: func(context.Context) notebook.Capability { return tryCgroup("cpu") }},
+	{name: "cgroup cpuset", try: func(context.Context) notebook.Capability { return tryCgroup("cpuset") }},
+	{name: "cgroup memory", try: func(context.Context) notebook.Capability { return tryCgroup("memory") }},
+	{name: "mke2fs", try: tryMke2fs},
+	{name: "mmdebstrap", timeout: 30 * time.Second, try: tryMmdebstrap},
+	{name: "gcc", try: tryGCC},
+	{name: "overlayfs", try: tryOverlayfs},
+	{name: "network namespaces", try: tryNetworkNamespaces},
+	{name: "perf software events", try: tryPerfSoftware},
+	{name: "perf hardware events", try: tryPerfHardware},
 }
 
 const runAsRoot = "run tare as root (sudo tare …)"
@@ -127,57 +124,41 @@ func cgroupFailure(err error) notebook.Capability {
 
 // setLimit sets a limit in the cgroup and reads it back.
 func setLimit(dir, controller string, version int) notebook.Capability {
-	const memory = 64 << 20
-	var want string
-	var read func() (string, error)
-	var file, value string
-	switch controller {
-	case "cpu":
-		file, value = "cpu.cfs_quota_us", "50000"
-		if version == 2 {
-			file, value = "cpu.max", "50000 100000"
-		}
-		want = "a quota of 0.5 cores"
-		read = func() (string, error) {
-			q, err := cgroup.Group{Dir: dir, Version: version}.Quota()
-			return fmt.Sprintf("a quota of %v cores", q), err
-		}
-	case "cpuset":
+	var file, value, what string
+	switch {
+	case controller == "cpu" && version == 2:
+		file, value, what = "cpu.max", "50000 100000", "a quota of 0.5 cores"
+	case controller == "cpu":
+		file, value, what = "cpu.cfs_quota_us", "50000", "a quota of 0.5 cores"
+	case controller == "cpuset":
 		online, err := proc.OnlineCPUs()
 		if err != nil {
 			return inconclusive("%v", err)
 		}
 		file, value = "cpuset.cpus", strconv.Itoa(online[len(online)-1])
-		want = "CPU " + value
-		read = func() (string, error) {
-			s, err := proc.Host.Read(dir + "/cpuset.cpus")
-			return "CPU " + s, err
-		}
-	case "memory":
-		file, value = "memory.limit_in_bytes", strconv.Itoa(memory)
+		what = "CPU " + value
+	case controller == "memory":
+		file, value = "memory.limit_in_bytes", strconv.Itoa(64<<20)
 		if version == 2 {
 			file = "memory.max"
 		}
-		want = value + " bytes"
-		read = func() (string, error) {
-			s, err := proc.Host.Read(dir + "/" + file)
-			return s + " bytes", err
-		}
+		what = value + " bytes"
 	}
-	if err := os.WriteFile(filepath.Join(dir, file), []byte(value), 0); err != nil {
+	path := filepath.Join(dir, file)
+	if err := os.WriteFile(path, []byte(value), 0); err != nil {
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
 			return unsupported("use a kernel that is built with it (CONFIG_CFS_BANDWIDTH for CPU quotas)", "a new cgroup has no file %s: %v", file, err)
 		}
 		return inconclusive("%v", err)
 	}
-	got, err := read()
+	got, err := proc.Host.Read(path)
 	if err != nil {
 		return inconclusive("%v", err)
 	}
-	if got != want {
-		return inconclusive("asked for %s, and the kernel says %s", want, got)
+	if got != value {
+		return inconclusive("%s was written to %s, and the kernel says %s", value, file, got)
 	}
-	return supported("cgroup v%d: made a group and set %s", version, want)
+	return supported("cgroup v%d: made a group and set %s", version, what)
 }
 
 // removeProbeGroups removes the empty cgroups of probes whose process was killed.
@@ -216,23 +197,17 @@ func (l *limited) Write(p []byte) (int, error) {
 
 // output runs a tool to its end and gives what it printed on standard output. What it says of its failure, in one line, is
 // in the error.
-func output(ctx context.Context, stdin string, name string, args ...string) (string, error) {
-	return outputIn(ctx, nil, stdin, name, args...)
-}
-
-// outputIn is output with more in the tool's environment.
-func outputIn(ctx context.Context, env []string, stdin string, name string, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, name, args...)
+func output(cmd *exec.Cmd) (string, error) {
 	var out, complaint limited
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &out, &complaint
-	cmd.Env = slices.Concat(os.Environ(), []string{"LC_ALL=C"}, env)
+	cmd.Stdout, cmd.Stderr = &out, &complaint
+	cmd.Env = append(cmd.Environ(), "LC_ALL=C")
 	cmd.WaitDelay = time.Second
 	// What the tool itself started ends with it.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	err := cmd.Run()
 	if err != nil {
-		err = fmt.Errorf("%s: %w: %s", filepath.Base(name), err, cmp.Or(firstLine(complaint.String()), firstLine(out.String())))
+		err = fmt.Errorf("%s: %w: %s", filepath.Base(cmd.Path), err, cmp.Or(firstLine(complaint.String()), firstLine(out.String())))
 	}
 	return out.String(), err
 }
@@ -254,7 +229,7 @@ func toolFailure(ctx context.Context, err error, do string) notebook.Capability 
 }
 
 func tryVersion(ctx context.Context, do, name string, args ...string) notebook.Capability {
-	out, err := output(ctx, "", name, args...)
+	out, err := output(exec.CommandContext(ctx, name, args...))
 	if err != nil {
 		return toolFailure(ctx, err, do)
 	}
@@ -282,7 +257,9 @@ func tryMmdebstrap(ctx context.Context) notebook.Capability {
 	if os.Geteuid() != 0 {
 		mode = "--mode=auto"
 	}
-	if _, err := outputIn(ctx, []string{"TMPDIR=" + dir}, "", "mmdebstrap", "--quiet", "--simulate", mode, "--variant=custom", "--format=tar", "trixie", "/dev/null", "deb [trusted=yes] copy:"+dir+" ./"); err != nil {
+	cmd := exec.CommandContext(ctx, "mmdebstrap", "--quiet", "--simulate", mode, "--variant=custom", "--format=tar", "trixie", "/dev/null", "deb [trusted=yes] copy:"+dir+" ./")
+	cmd.Env = append(os.Environ(), "TMPDIR="+dir)
+	if _, err := output(cmd); err != nil {
 		return toolFailure(ctx, err, do)
 	}
 	c.Why += "; made a root of no packages"
@@ -308,7 +285,7 @@ func tryMke2fs(ctx context.Context) notebook.Capability {
 			return unsupported(do, "it is not installed (not found in PATH)")
 		}
 	}
-	out, err := output(ctx, "", path, "-q", "-F", "-t", "ext4", fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), fd))
+	out, err := output(exec.CommandContext(ctx, path, "-q", "-F", "-t", "ext4", fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), fd)))
 	if err != nil {
 		return toolFailure(ctx, err, do)
 	}
@@ -323,7 +300,9 @@ func tryMke2fs(ctx context.Context) notebook.Capability {
 func tryGCC(ctx context.Context) notebook.Capability {
 	const do = "apt-get install gcc libc6-dev"
 	const program = "#include <stdio.h>\nint main(void) { return puts(\"tare\") < 0; }\n"
-	out, err := output(ctx, program, "gcc", "-x", "c", "-S", "-o", "-", "-")
+	cmd := exec.CommandContext(ctx, "gcc", "-x", "c", "-S", "-o", "-", "-")
+	cmd.Stdin = strings.NewReader(program)
+	out, err := output(cmd)
 	if err != nil {
 		return toolFailure(ctx, err, do)
 	}
