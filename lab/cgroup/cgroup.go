@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/moby/sys/mountinfo"
+
 	"tare/lab/proc"
 	"tare/notebook"
 )
@@ -29,14 +31,10 @@ func Versions(t proc.Tree) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	var v1, v2 bool
-	for _, m := range mounts {
-		// A hierarchy of version 1 that only names processes (systemd's) has no controllers.
-		v1 = v1 || m.Type == "cgroup" && slices.ContainsFunc([]string{"cpu", "cpuset", "memory"}, func(c string) bool {
-			return slices.Contains(m.Options, c)
-		})
-		v2 = v2 || m.Type == "cgroup2"
-	}
+	hs := hierarchies(mounts)
+	// A hierarchy of version 1 that only names processes (systemd's) has no controllers.
+	v1 := hs.V1("cpu") != nil || hs.V1("cpuset") != nil || hs.V1("memory") != nil
+	v2 := slices.ContainsFunc(hs, func(h Hierarchy) bool { return h.V2 })
 	switch {
 	case v1 && v2:
 		return "hybrid", nil
@@ -131,19 +129,19 @@ func (s system) find(pid, controller string) (Group, error) {
 		return Group{}, nil
 	}
 	// Of several mounts of the hierarchy, the one that shows most of what lies above.
-	var best *proc.Mount
+	var best *mountinfo.Info
 	var rel string
 	for _, m := range mounts {
-		if m.Type != fstype || (version == 1 && !slices.Contains(m.Options, controller)) {
+		if m.FSType != fstype || (version == 1 && !slices.Contains(strings.Split(m.VFSOptions, ","), controller)) {
 			continue
 		}
 		r, ok := within(ms[i].path, m.Root)
 		if ok && (best == nil || len(m.Root) < len(best.Root)) {
-			best, rel = &m, r
+			best, rel = m, r
 		}
 	}
 	if best != nil {
-		return Group{Dir: path.Join(best.Point, rel), Top: best.Point, Version: version}, nil
+		return Group{Dir: path.Join(best.Mountpoint, rel), Top: best.Mountpoint, Version: version}, nil
 	}
 	if ms[i].path == "/" {
 		return Group{}, nil // the root has no limits to be read
@@ -174,9 +172,6 @@ func Of(pid int, controller string) (dir string, err error) {
 
 // Find is where this process is for a controller ("cpu", "cpuset", "memory", …).
 func Find(controller string) (Group, error) { return host.find("self", controller) }
-
-// Quota reads the group's own CPU quota in cores, 0 for none. It must be in a hierarchy with the controller cpu.
-func (g Group) Quota() (float64, error) { return host.quota(g.Dir, g.Version) }
 
 // LimitsOf says what is in force on process pid, its own cgroups and those above them taken together: the CPUs
 // that its main thread may run on, the cores' worth of time that it may use, and the bytes of memory. All is read
@@ -240,16 +235,13 @@ func (s system) limitsOf(pid string) (notebook.Limits, error) {
 	}
 	name := map[int]string{1: "memory.limit_in_bytes", 2: "memory.max"}[g.Version]
 	for _, dir := range g.upwards() {
-		text, err := s.Read(dir + "/" + name)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // the root has none, nor has a group without the controller
-		}
+		var m int64
+		err := s.parse(dir, name, func(text string) (err error) {
+			m, err = parseMemoryLimit(text)
+			return err
+		})
 		if err != nil {
 			return l, err
-		}
-		m, err := parseMemoryLimit(text)
-		if err != nil {
-			return l, fmt.Errorf("%s/%s: %w", dir, name, err)
 		}
 		if m > 0 && (l.Memory == 0 || m < l.Memory) {
 			l.Memory = m
@@ -279,60 +271,50 @@ func (s system) cpuset(pid string) (cpus []int, version int, err error) {
 	// A group of version 2 without the controller has its parent's set.
 	for _, dir := range g.upwards() {
 		for _, name := range names {
-			text, err := s.Read(dir + "/" + name)
-			if errors.Is(err, fs.ErrNotExist) {
-				continue
-			}
-			if err != nil {
-				return nil, 0, err
-			}
-			cpus, err := notebook.ParseCPUList(text)
-			if err != nil {
-				return nil, 0, fmt.Errorf("%s/%s: %w", dir, name, err)
-			}
-			if cpus != nil {
-				return cpus, g.Version, nil
+			err := s.parse(dir, name, func(text string) (err error) {
+				cpus, err = notebook.ParseCPUList(text)
+				return err
+			})
+			if err != nil || cpus != nil {
+				return cpus, g.Version, err
 			}
 		}
 	}
 	return nil, g.Version, nil
 }
 
-// quota reads one group's own CPU quota in cores, 0 for none.
-func (s system) quota(dir string, version int) (float64, error) {
-	if version == 2 {
-		text, err := s.Read(dir + "/cpu.max")
-		if errors.Is(err, fs.ErrNotExist) {
-			return 0, nil
-		}
-		if err != nil {
-			return 0, err
-		}
-		q, err := parseCPUMax(text)
-		if err != nil {
-			return 0, fmt.Errorf("%s/cpu.max: %w", dir, err)
-		}
-		return q, nil
-	}
-	quota, err := s.Read(dir + "/cpu.cfs_quota_us")
+// parse has a group's file parsed where it is there: the root has no limits, nor has a group without the controller.
+func (s system) parse(dir, name string, parse func(text string) error) error {
+	text, err := s.Read(dir + "/" + name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil
+		return nil
 	}
 	if err != nil {
-		return 0, err
+		return err
 	}
-	period, err := s.Read(dir + "/cpu.cfs_period_us")
-	if err != nil {
-		return 0, err
+	if err := parse(text); err != nil {
+		return fmt.Errorf("%s/%s: %w", dir, name, err)
 	}
-	if quota == "-1" {
-		quota = "max"
+	return nil
+}
+
+// quota reads one group's own CPU quota in cores, 0 for none.
+func (s system) quota(dir string, version int) (q float64, err error) {
+	if version == 2 {
+		err = s.parse(dir, "cpu.max", func(text string) (err error) {
+			q, err = parseCPUMax(text)
+			return err
+		})
+		return q, err
 	}
-	q, err := parseCPUMax(quota + " " + period)
-	if err != nil {
-		return 0, fmt.Errorf("%s/cpu.cfs_quota_us, cpu.cfs_period_us: %w", dir, err)
-	}
-	return q, nil
+	err = s.parse(dir, "cpu.cfs_quota_us", func(quota string) error {
+		period, err := s.Read(dir + "/cpu.cfs_period_us")
+		if err == nil && quota != "-1" {
+			q, err = parseCPUMax(quota + " " + period)
+		}
+		return err
+	})
+	return q, err
 }
 
 // parseCPUMax reads "QUOTA PERIOD", in µs, or "max PERIOD", as cores; 0 is no quota.

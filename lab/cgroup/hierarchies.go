@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/moby/sys/mountinfo"
+
 	"tare/lab/proc"
 )
 
@@ -57,16 +59,17 @@ func Mounted() (Hierarchies, error) {
 }
 
 // hierarchies are those among the mounts. One that is mounted at several places is taken at the first.
-func hierarchies(mounts []proc.Mount) (hs Hierarchies) {
-	seen := map[string]bool{}
+func hierarchies(mounts []*mountinfo.Info) (hs Hierarchies) {
+	seen := map[[2]int]bool{}
 	for _, m := range mounts {
-		if m.Type != "cgroup" && m.Type != "cgroup2" || seen[m.Device] {
+		device := [2]int{m.Major, m.Minor} // the same wherever it is mounted
+		if m.FSType != "cgroup" && m.FSType != "cgroup2" || seen[device] {
 			continue
 		}
-		seen[m.Device] = true
-		h := Hierarchy{At: m.Point, V2: m.Type == "cgroup2"}
+		seen[device] = true
+		h := Hierarchy{At: m.Mountpoint, V2: m.FSType == "cgroup2"}
 		if !h.V2 {
-			h.Controllers = m.Options
+			h.Controllers = strings.Split(m.VFSOptions, ",")
 		}
 		hs = append(hs, h)
 	}

@@ -5,13 +5,15 @@ package cgroup
 import (
 	"testing"
 
-	"tare/lab/proc"
+	"tare/lab/proc/proctest"
 )
 
 func TestHierarchies(t *testing.T) {
-	mounts, err := proc.ParseMounts("24 23 0:21 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n" +
-		"25 23 0:21 / /mnt/again rw shared:1 - cgroup cgroup rw,cpu,cpuacct\n" +
-		"26 23 0:22 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n27 1 8:1 / / rw - ext4 /dev/vda rw\n")
+	tree := proctest.New()
+	tree.Put("/proc/self/mountinfo", "24 23 0:21 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n"+
+		"25 23 0:21 / /mnt/again rw shared:1 - cgroup cgroup rw,cpu,cpuacct\n"+
+		"26 23 0:22 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n27 1 8:1 / / rw - ext4 /dev/vda rw")
+	mounts, err := tree.Mounts()
 	if err != nil {
 		t.Fatal(err)
 	}

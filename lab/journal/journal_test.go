@@ -523,8 +523,8 @@ func cgroupTop(t *testing.T, fstype string) string {
 		t.Fatal(err)
 	}
 	for _, m := range mounts {
-		if m.Type == fstype && (fstype == "cgroup2" || slices.Contains(m.Options, "memory")) {
-			return m.Point
+		if m.FSType == fstype && (fstype == "cgroup2" || slices.Contains(strings.Split(m.VFSOptions, ","), "memory")) {
+			return m.Mountpoint
 		}
 	}
 	return ""

@@ -3,19 +3,20 @@
 package layers
 
 import (
+	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"syscall"
 	"unsafe"
 
+	"github.com/moby/sys/capability"
 	"golang.org/x/sys/unix"
 
 	"tare/lab/engine/oci/config"
-	"tare/notebook"
 )
 
 // Command is the word after the program's name that means Main.
@@ -37,41 +38,15 @@ type entry struct {
 	Capabilities bool // to be dropped but for Docker's
 }
 
-func (e entry) args() []string {
-	args := []string{"--ruler", e.Ruler, "--root", e.Root, "--cpus", notebook.FormatCPUList(e.CPUs)}
-	for _, dir := range e.Cgroups {
-		args = append(args, "--cgroup", dir)
-	}
-	if e.Hostname != "" {
-		args = append(args, "--hostname", e.Hostname)
-	}
-	for _, f := range []struct {
-		is   bool
-		flag string
-	}{{e.Proc, "--proc"}, {e.Sys, "--sys"}, {e.Pivot, "--pivot"}, {e.Seccomp, "--seccomp"}, {e.Capabilities, "--capabilities"}} {
-		if f.is {
-			args = append(args, f.flag)
-		}
-	}
-	return args
-}
-
+// parseEntry reads the entry that start wrote, the one argument.
 func parseEntry(args []string) (e entry, err error) {
-	flags := flag.NewFlagSet("tare "+Command, flag.ContinueOnError)
-	flags.StringVar(&e.Ruler, "ruler", "", "program to become")
-	flags.StringVar(&e.Root, "root", "", "folder to make the root")
-	flags.Func("cgroup", "folder of a cgroup to enter", func(v string) error { e.Cgroups = append(e.Cgroups, v); return nil })
-	flags.Func("cpus", "CPUs to run on", func(v string) (err error) { e.CPUs, err = notebook.ParseCPUList(v); return err })
-	flags.StringVar(&e.Hostname, "hostname", "", "host name to set")
-	flags.BoolVar(&e.Proc, "proc", false, "mount a new /proc")
-	flags.BoolVar(&e.Sys, "sys", false, "mount a new /sys")
-	flags.BoolVar(&e.Pivot, "pivot", false, "leave all other mounts behind")
-	flags.BoolVar(&e.Seccomp, "seccomp", false, "set the filter of system calls")
-	flags.BoolVar(&e.Capabilities, "capabilities", false, "drop capabilities")
-	if err = flags.Parse(args); err == nil && (flags.NArg() > 0 || e.Ruler == "" || e.Root == "" || len(e.CPUs) == 0) {
-		err = errors.New("tare starts it itself, with --ruler, --root and --cpus")
+	if len(args) == 1 {
+		err = json.Unmarshal([]byte(args[0]), &e)
 	}
-	return e, err
+	if err != nil || e.Ruler == "" || e.Root == "" || len(e.CPUs) == 0 {
+		return e, errors.New("tare starts it itself, with one argument that says what is to be entered")
+	}
+	return e, nil
 }
 
 // Main is `tare layers`: it enters the layers that no flag of clone(2) brings and becomes the ruler, by an execve that
@@ -195,54 +170,33 @@ func setFilter() error {
 	return nil
 }
 
-// numberOf gives the capabilities' numbers by name, of those that Docker leaves (linux/capability.h).
-var numberOf = map[string]int{
-	"CAP_AUDIT_WRITE": unix.CAP_AUDIT_WRITE, "CAP_CHOWN": unix.CAP_CHOWN, "CAP_DAC_OVERRIDE": unix.CAP_DAC_OVERRIDE,
-	"CAP_FOWNER": unix.CAP_FOWNER, "CAP_FSETID": unix.CAP_FSETID, "CAP_KILL": unix.CAP_KILL, "CAP_MKNOD": unix.CAP_MKNOD,
-	"CAP_NET_BIND_SERVICE": unix.CAP_NET_BIND_SERVICE, "CAP_NET_RAW": unix.CAP_NET_RAW, "CAP_SETFCAP": unix.CAP_SETFCAP,
-	"CAP_SETGID": unix.CAP_SETGID, "CAP_SETPCAP": unix.CAP_SETPCAP, "CAP_SETUID": unix.CAP_SETUID, "CAP_SYS_CHROOT": unix.CAP_SYS_CHROOT,
-}
-
-// capabilities are those that are left, as bits.
-func capabilities() (left uint64, err error) {
+// capabilities are those that Docker leaves a container.
+func capabilities() (left []capability.Cap, err error) {
+	known := map[string]capability.Cap{}
+	for _, c := range capability.ListKnown() {
+		known["CAP_"+strings.ToUpper(c.String())] = c
+	}
 	for _, name := range config.Capabilities {
-		n, ok := numberOf[name]
+		c, ok := known[name]
 		if !ok {
-			return 0, fmt.Errorf("capability %s: its number is not known here", name)
+			return nil, fmt.Errorf("capability %s: its number is not known here", name)
 		}
-		left |= 1 << n
+		left = append(left, c)
 	}
 	return left, nil
 }
 
-// dropCapabilities drops all but those from this thread and what it becomes.
+// dropCapabilities drops all but those from this thread and what it becomes, to which execve gives what is in the bounding
+// set.
 func dropCapabilities() error {
 	left, err := capabilities()
 	if err != nil {
 		return err
 	}
-	for c := range unix.CAP_LAST_CAP + 64 { // kernels know more from time to time
-		there, err := unix.PrctlRetInt(unix.PR_CAPBSET_READ, uintptr(c), 0, 0, 0)
-		if err == unix.EINVAL {
-			break // the kernel knows no more
-		}
-		if err != nil {
-			return fmt.Errorf("reading the bounding set: %w", err)
-		}
-		if there == 1 && (c >= 64 || left>>c&1 == 0) {
-			if err := unix.Prctl(unix.PR_CAPBSET_DROP, uintptr(c), 0, 0, 0); err != nil {
-				return fmt.Errorf("dropping capability %d from the bounding set: %w", c, err)
-			}
-		}
+	caps, err := capability.NewPid2(0) // this thread; none are set
+	if err != nil {
+		return err
 	}
-	// execve gives root what is in the bounding set or inheritable.
-	var data [2]unix.CapUserData
-	for i := range data {
-		half := uint32(left >> (32 * i))
-		data[i] = unix.CapUserData{Effective: half, Permitted: half}
-	}
-	if err := unix.Capset(&unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, &data[0]); err != nil {
-		return fmt.Errorf("dropping capabilities: %w", err)
-	}
-	return nil
+	caps.Set(capability.EFFECTIVE|capability.PERMITTED|capability.BOUNDING, left...)
+	return caps.Apply(capability.CAPS | capability.BOUNDING)
 }

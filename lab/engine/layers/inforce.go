@@ -3,6 +3,7 @@
 package layers
 
 import (
+	"errors"
 	"fmt"
 	"math/bits"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"strings"
 
 	"tare/lab/engine"
+	"tare/lab/proc"
 	"tare/notebook"
 )
 
@@ -80,8 +82,13 @@ func (g *guest) inForce(s engine.Spec) error {
 	}
 	caps := tare.bounding
 	if g.has("capabilities") {
-		if caps, err = capabilities(); err != nil {
+		left, err := capabilities()
+		if err != nil {
 			return err
+		}
+		caps = 0
+		for _, c := range left {
+			caps |= 1 << c
 		}
 		caps &= tare.bounding
 	}
@@ -114,32 +121,22 @@ type status struct {
 
 func statusOf(pid int) (s status, err error) {
 	file := fmt.Sprintf("/proc/%d/status", pid)
-	b, err := os.ReadFile(file)
+	text, err := proc.Host.Read(file)
 	if err != nil {
 		return s, err
 	}
-	mode := ""
-	counted := false
-	for line := range strings.Lines(string(b)) {
-		k, v, _ := strings.Cut(line, ":")
-		v = strings.TrimSpace(v)
-		switch k {
-		case "Seccomp":
-			mode = v
-		case "Seccomp_filters":
-			s.filters, err = strconv.Atoi(v)
-			counted = true
-		case "CapEff":
-			s.effective, err = strconv.ParseUint(v, 16, 64)
-		case "CapBnd":
-			s.bounding, err = strconv.ParseUint(v, 16, 64)
-		}
-		if err != nil {
-			return s, fmt.Errorf("%s: %s: %w", file, k, err)
-		}
+	filters := proc.Field(text, "Seccomp_filters")
+	if filters == "" { // before Linux 5.10
+		filters = map[string]string{"2": "1"}[proc.Field(text, "Seccomp")]
 	}
-	if !counted && mode == "2" { // before Linux 5.10
-		s.filters = 1
+	if filters != "" {
+		s.filters, err = strconv.Atoi(filters)
 	}
+	effective, err1 := strconv.ParseUint(proc.Field(text, "CapEff"), 16, 64)
+	bounding, err2 := strconv.ParseUint(proc.Field(text, "CapBnd"), 16, 64)
+	if err := errors.Join(err, err1, err2); err != nil {
+		return s, fmt.Errorf("%s: %w", file, err)
+	}
+	s.effective, s.bounding = effective, bounding
 	return s, nil
 }

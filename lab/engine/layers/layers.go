@@ -25,6 +25,7 @@ package layers
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -218,10 +219,6 @@ func (g *guest) owns(layer string) bool {
 
 // start starts the process that enters the layers and becomes the ruler.
 func (g *guest) start(program, becomes string, s engine.Spec) (engine.Meeting, error) {
-	stream, err := engine.NewStream()
-	if err != nil {
-		return nil, err
-	}
 	e := entry{
 		Ruler: becomes, Root: g.root, Cgroups: g.dirs, CPUs: s.CPUs, Proc: g.has("pid"), Sys: g.has("network"), Pivot: g.has("mount"),
 		Seccomp: g.has("seccomp"), Capabilities: g.has("capabilities"),
@@ -229,7 +226,15 @@ func (g *guest) start(program, becomes string, s engine.Spec) (engine.Meeting, e
 	if g.has("uts") {
 		e.Hostname = s.ID[:min(len(s.ID), 63)] // longer ones are refused by sethostname(2)
 	}
-	cmd := exec.Command(program, append([]string{Command}, e.args()...)...)
+	arg, err := json.Marshal(e)
+	if err != nil {
+		return nil, err
+	}
+	stream, err := engine.NewStream()
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(program, Command, string(arg))
 	cmd.Env = []string{} // a trial's environment is its order's
 	cmd.Dir = "/"
 	cmd.ExtraFiles = []*os.File{stream.Theirs}

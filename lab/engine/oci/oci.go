@@ -163,11 +163,11 @@ func hideV2() error {
 		return fmt.Errorf("a mount namespace for the runtime: %w", err)
 	}
 	for _, m := range slices.Backward(mounts) {
-		if m.Type != "cgroup2" {
+		if m.FSType != "cgroup2" {
 			continue
 		}
-		if err := unix.Unmount(m.Point, unix.MNT_DETACH); err != nil {
-			return fmt.Errorf("taking the cgroup v2 at %s from the runtime's view: %w", m.Point, err)
+		if err := unix.Unmount(m.Mountpoint, unix.MNT_DETACH); err != nil {
+			return fmt.Errorf("taking the cgroup v2 at %s from the runtime's view: %w", m.Mountpoint, err)
 		}
 	}
 	return nil
