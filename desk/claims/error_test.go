@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math"
 	"testing"
+
+	"tare/internal/require"
 )
 
 // truths are the verdicts of a world without noise, where nothing is left open.
@@ -69,15 +71,9 @@ func edge(n int, side float64) (*world, []Claim) {
 	return w, all
 }
 
-func runs(n int) int {
-	if testing.Short() {
-		return max(n/10, 1)
-	}
-	return n
-}
-
 // In at most 5 % of runs is any verdict false: where nothing has an effect, and where every truth is at its bound.
 func TestFalseVerdicts(t *testing.T) {
+	require.Simulation(t)
 	for _, c := range []struct {
 		name   string
 		make   func() (*world, []Claim)
@@ -97,7 +93,7 @@ func TestFalseVerdicts(t *testing.T) {
 		{"the truth just above its bound", func() (*world, []Claim) { return edge(8, 1) }, 8, 0.03, 200},
 	} {
 		w, claims := c.make()
-		wrong, found := simulate(t, w, claims, c.rounds, c.noise, runs(c.runs))
+		wrong, found := simulate(t, w, claims, c.rounds, c.noise, c.runs)
 		t.Logf("%s: any false verdict in %.1f %% of runs, %.0f %% of verdicts found", c.name, 100*wrong, 100*found)
 		if wrong > 0.05 {
 			t.Errorf("%s: any false verdict in %.1f %% of runs", c.name, 100*wrong)
@@ -108,12 +104,13 @@ func TestFalseVerdicts(t *testing.T) {
 // What is true is found with enough rounds, and none of it is taken for false. All of the paper together leaves some
 // ratios little room between their bounds; those are not decided.
 func TestTrueEffectsAreFound(t *testing.T) {
+	require.Simulation(t)
 	for _, c := range []struct {
 		rounds int
 		noise  float64
 		least  float64
 	}{{20, 0.01, 0.7}, {100, 0.01, 0.8}} {
-		wrong, found := simulate(t, paperWorld(), shipped(t), c.rounds, c.noise, runs(8))
+		wrong, found := simulate(t, paperWorld(), shipped(t), c.rounds, c.noise, 8)
 		t.Logf("%d rounds: %.0f %% found, any false in %.0f %% of runs", c.rounds, 100*found, 100*wrong)
 		if found < c.least || wrong > 0.05 {
 			t.Errorf("%d rounds: %.0f %% found (want %.0f), any false in %.0f %% of runs", c.rounds, 100*found, 100*c.least, 100*wrong)

@@ -140,7 +140,8 @@ func (s *Store) buildDebian(ctx context.Context, w *workspace, r Recipe, p Progr
 	}
 	defer func() { err = errors.Join(err, u.close()) }()
 
-	args := slices.Clone(debianOptions)
+	// The build folder is thrown away, whole or not, so that nothing in it need survive a crash of the host.
+	args := append(slices.Clone(debianOptions), "--dpkgopt=force-unsafe-io")
 	if len(r.Packages) > 0 {
 		args = append(args, "--include="+strings.Join(r.sorted(), ","))
 	}

@@ -264,9 +264,20 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, c *workload.Catalogue, ch Choi
 		}
 		return nil, fmt.Errorf("study %s: nothing can be run here: %s", s.Name, why)
 	}
+	var used []use
+	var all []*workload.Workload
 	for _, u := range us {
+		if _, measured := p.Study.Metrics[u.Workload.Name]; measured {
+			used = append(used, u)
+			all = append(all, u.Workload)
+		}
+	}
+	if err := workload.Roots(ctx, all, o.Store, o.Progress); err != nil {
+		return nil, err
+	}
+	for _, u := range used {
 		w, label := u.Workload, u.label()
-		if _, used := p.Study.Metrics[w.Name]; !used || p.ready[label] != nil {
+		if p.ready[label] != nil {
 			continue
 		}
 		o.Input = ch.Input

@@ -13,7 +13,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"tare/lab/image"
 	"tare/lab/ruler"
@@ -146,6 +149,30 @@ func Make(ctx context.Context, w *Workload, params map[string]string, o Options)
 		}
 	}
 	return &Ready{Workload: w, Params: params, Image: root, Work: work}, nil
+}
+
+// rootsAtOnce is how many roots are made at once: installing packages keeps one CPU busy.
+const rootsAtOnce = 2
+
+// Roots builds the workloads' root filesystems that are not in the store yet, several at once: Make then finds them there.
+func Roots(ctx context.Context, all []*Workload, s *image.Store, p image.Progress) error {
+	var one sync.Mutex
+	say := func(what string) {
+		one.Lock()
+		defer one.Unlock()
+		if p != nil {
+			p(what)
+		}
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(rootsAtOnce)
+	for _, w := range all {
+		g.Go(func() error {
+			_, err := w.root(ctx, s, say)
+			return err
+		})
+	}
+	return g.Wait()
 }
 
 func (w *Workload) root(ctx context.Context, s *image.Store, say image.Progress) (*image.Image, error) {
