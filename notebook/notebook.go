@@ -262,7 +262,7 @@ type Trial struct {
 	Command   []string           `json:"command,omitempty"`
 	Value     float64            `json:"value"`             // the workload's metric; meaningless when Failure is set
 	ElapsedS  float64            `json:"elapsed_s"`         // by the ruler's clock, inside the guest
-	HostS     float64            `json:"host_s"`            // the same interval by the host's clock
+	HostS     float64            `json:"host_s"`            // the same interval by the host's clock, and the way to the ruler and back with it (about Guest.RoundTripS); folders from before that have it taken off
 	Failure   string             `json:"failure,omitempty"` // empty: it succeeded
 	Exit      int                `json:"exit"`
 	Signal    string             `json:"signal,omitempty"`

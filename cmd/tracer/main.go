@@ -1,7 +1,7 @@
 //go:build linux
 
 // Command tracer traces trials from inside a virtual machine: what happens there the host's tracers cannot see. The ruler starts
-// it for one trial, with the tracers' names as its arguments, and tells it when the trial begins and ends (ruler.ServeTracer); while
+// it for one trial, with the tracers' names as its arguments, and tells it when to stop (ruler.ServeTracer); while
 // nothing is traced it takes none of the guest's memory but its file's. The build embeds it into tare (package lab/programs), which
 // puts it into the initramfs of guests whose trials are traced.
 package main
@@ -22,16 +22,16 @@ import (
 
 func main() {
 	debug.SetGCPercent(-1) // it does not live long enough, and the time is the guest's
-	if err := ruler.ServeTracer(os.Stdin, os.Stdout, func() (ruler.Watch, error) { return attach(os.Getppid(), true, os.Args[1:]) }); err != nil {
+	attach := func() (func() (*notebook.Trace, error), error) { return attach(os.Getppid(), true, os.Args[1:]) }
+	if err := ruler.ServeTracer(os.Stdin, os.Stdout, attach); err != nil {
 		fmt.Fprintln(os.Stderr, "tracer:", err)
 		os.Exit(1)
 	}
 }
 
 // attach attaches the named tracers to a ruler, which starts work through launchers or itself, and to what it starts.
-func attach(pid int, launchers bool, names []string) (ruler.Watch, error) {
+func attach(pid int, launchers bool, names []string) (stop func() (*notebook.Trace, error), err error) {
 	t := trace.Target{PID: pid, Cores: float64(runtime.NumCPU()), Launchers: launchers}
-	var err error
 	if t.Threads, err = engine.ThreadsOf([]int{t.PID}, t.PID); err != nil {
 		return nil, err
 	}
@@ -41,21 +41,9 @@ func attach(pid int, launchers bool, names []string) (ruler.Watch, error) {
 	if err != nil {
 		return nil, err
 	}
-	w, err := kit.Attach(t)
-	if err != nil {
-		return nil, errors.Join(err, kit.Close())
-	}
-	return attached{w, kit}, nil
-}
-
-// attached is a trace with a kit of its own.
-type attached struct {
-	*trace.Trace
-	kit *trace.Kit
-}
-
-// Stop implements ruler.Watch.
-func (a attached) Stop() (*notebook.Trace, error) {
-	p, err := a.Trace.Stop()
-	return p, errors.Join(err, a.kit.Close())
+	w := kit.Attach(t)
+	return func() (*notebook.Trace, error) {
+		p, err := w.Stop()
+		return p, errors.Join(err, kit.Close())
+	}, nil
 }

@@ -16,14 +16,12 @@ import (
 func TestAttach(t *testing.T) {
 	require.Root(t)
 	names := []string{notebook.TracerScheduler, notebook.TracerCPU}
-	w, err := attach(os.Getpid(), false, names)
+	stop, err := attach(os.Getpid(), false, names)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.Begin()
 	err = exec.Command("sh", "-c", "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done").Run()
-	w.End()
-	p, serr := w.Stop()
+	p, serr := stop()
 	if err != nil || serr != nil {
 		t.Fatal(err, serr)
 	}

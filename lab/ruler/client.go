@@ -153,13 +153,14 @@ func (c *Client) Cost(ctx context.Context, n int, argv ...string) ([]time.Durati
 	return ds, nil
 }
 
-// Run has the ruler run and measure o. The duration is the interval of Result.Elapsed by the host's clock: from
-// sending the word to go until the guest says that the process has ended, less the smallest round trip seen and
-// the (short) times that the guest says it took to start the clock and to say that it has stopped. It is uncertain by the round trip's variation.
+// Run has the ruler run and measure o. The duration is the interval of Result.Elapsed by the host's clock: from sending the word to go
+// until the guest says that the process has ended, less the (short) times that the guest says it took to start the clock and to say
+// that it has stopped. The way there and back is in it, for which RoundTrip is a measure: what it took this time is not known, and on a
+// busy host it varies by more than a short trial takes.
 //
-// When ctx ends the order is cancelled, everything it started is killed, and ctx's error is returned, with what it had
-// printed until then in the Result; the client remains good if the guest answers to that within seconds. An order that the guest could not start is no
-// error: Result.Error says why. An order that breaks Order's limits is an error before anything is sent.
+// When ctx ends the order is cancelled, everything it started is killed, and ctx's error is returned, with what it had printed
+// until then in the Result; the client remains good if the guest answers to that within seconds. An order that the guest could not
+// start is no error: Result.Error says why. An order that breaks Order's limits is an error before anything is sent.
 func (c *Client) Run(ctx context.Context, o Order) (Result, time.Duration, error) {
 	var none Result
 	if err := o.check(); err != nil {
@@ -207,7 +208,7 @@ func (c *Client) Run(ctx context.Context, o Order) (Result, time.Duration, error
 					Expected: fmt.Sprintf("at most the %v that the host saw", seen),
 				})
 			}
-			host = max(0, seen-c.rtt-note.Lead-note.Late)
+			host = max(0, seen-note.Lead-note.Late)
 			if f, err = c.answer(ctx, time.Now().Add(sweepTime+drainTime+answerGrace), kindDone); err != nil {
 				return none, 0, err
 			}

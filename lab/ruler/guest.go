@@ -32,7 +32,6 @@ type guest struct {
 	pipe    chan os.Signal
 	undo    []func()
 	tracer  string
-	stuck   error // a tracer that could not be ended: all later trials would be measured with it
 }
 
 // newGuest prepares this process.
@@ -209,9 +208,6 @@ func (g *guest) oomKills() int64 {
 
 func (g *guest) run(o *Order, c *control, ready func() bool, ended func(lead, late time.Duration)) Result {
 	failed := func(err error) Result { return Result{Error: err.Error()} }
-	if g.stuck != nil {
-		return failed(fmt.Errorf("of an earlier trial: %w", g.stuck))
-	}
 	if err := g.sweep(nil); err != nil {
 		return failed(fmt.Errorf("of an earlier trial: %w", err))
 	}
@@ -233,7 +229,7 @@ func (g *guest) run(o *Order, c *control, ready func() bool, ended func(lead, la
 	trace := g.trace(o.Tracers)
 	l, err := g.start(p, out, 1)
 	if err != nil {
-		trace.close(g, 0)
+		trace.close(0)
 		return failed(err)
 	}
 	defer l.close()
@@ -243,19 +239,12 @@ func (g *guest) run(o *Order, c *control, ready func() bool, ended func(lead, la
 	timer := time.AfterFunc(o.Timeout, func() { c.stop(timedOut) })
 	defer timer.Stop()
 	if !ready() {
-		trace.close(g, 0)
+		trace.close(0)
 		return failed(fmt.Errorf("not started: %s", orElse(c.why(), "the host did not say go")))
 	}
 	said := monotonic()
-	trace.begin()
-	r := g.trial(l, p, c, func(began, over time.Duration) {
-		ended(began-said, monotonic()-over) // first: the host's clock runs
-		trace.end()
-	})
-	r.Trace = trace.close(g, r.Elapsed)
-	if g.stuck != nil {
-		r.Error = g.stuck.Error()
-	}
+	r := g.trial(l, p, c, func(began, over time.Duration) { ended(began-said, monotonic()-over) })
+	r.Trace = trace.close(r.Elapsed)
 	if err := g.sweep(nil); err != nil {
 		r.Error = err.Error()
 	}

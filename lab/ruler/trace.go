@@ -11,13 +11,6 @@ import (
 	"tare/notebook"
 )
 
-// Watch is a trace of one trial that has begun: what package trace gives. Stop ends it, once, and says what was seen; its
-// error means that something is still attached.
-type Watch interface {
-	Bounds
-	Stop() (*notebook.Trace, error)
-}
-
 // Limits of what a host takes from the tracers in a guest. maxTrace is what a trial's line in a notebook has room for, beside
 // what the host's own tracers saw.
 const (

@@ -25,24 +25,23 @@ func testTracer(kind string, names []string) error {
 	case "dies":
 		return errors.New("it died")
 	}
-	return ServeTracer(os.Stdin, os.Stdout, func() (Watch, error) {
+	return ServeTracer(os.Stdin, os.Stdout, func() (func() (*notebook.Trace, error), error) {
 		if kind == "blind" {
 			return nil, errors.New("bpf(2): operation not permitted")
 		}
-		return &testWatch{kind: kind, names: names}, nil
+		w := testWatch{kind, names, time.Now()}
+		return w.stop, nil
 	})
 }
 
 type testWatch struct {
-	kind        string
-	names       []string
-	begin, last time.Time
+	kind     string
+	names    []string
+	attached time.Time
 }
 
-func (w *testWatch) Begin() { w.begin = time.Now() }
-func (w *testWatch) End()   { w.last = time.Now() }
-func (w *testWatch) Stop() (*notebook.Trace, error) {
-	p := &notebook.Trace{Looked: w.names, Wall: map[string]float64{notebook.WallUser: w.last.Sub(w.begin).Seconds()},
+func (w testWatch) stop() (*notebook.Trace, error) {
+	p := &notebook.Trace{Looked: w.names, Wall: map[string]float64{notebook.WallUser: time.Since(w.attached).Seconds()},
 		Figures: map[string]float64{"switches": 3}}
 	switch w.kind {
 	case "sticks":
@@ -91,7 +90,7 @@ func TestTracersLookOnInsideTheGuest(t *testing.T) {
 	if r.Error != "" || r.Trace == nil || !slices.Equal(r.Trace.Looked, o.Tracers) || r.Trace.Figures["switches"] != 3 {
 		t.Fatalf("%+v, tracers %+v", r, r.Trace)
 	}
-	// The bounds that it was told are the trial's.
+	// It was attached before the trial and stopped soon after it.
 	if wall, took := r.Trace.Wall[notebook.WallUser], r.Elapsed.Seconds(); wall < took || wall > 2*took+1 {
 		t.Errorf("the watch saw %v s, the ruler %v s", wall, took)
 	}

@@ -14,67 +14,45 @@ import (
 	"tare/notebook"
 )
 
-// What a ruler and the program that traces for it say to each other. The ruler starts the program for one trial, with the tracers'
-// names as its arguments, and is its parent. It says one word at a time on the program's standard input, and the program answers
-// each on its standard output, and once before the first: when it is attached.
-const (
-	wordBegin byte = 'b' // the trial begins now
-	wordEnd   byte = 'e' // it has ended
-	wordStop  byte = 's' // detach, say what was seen, and end
-)
+// The ruler starts the program that traces for it for one trial, with the tracers' names as its arguments. The program answers on its
+// standard output: first when it is attached, then, when its standard input has ended, what it saw. When the trial begins and ends it
+// sees for itself, since the ruler is among what it traces.
 
 // traceAnswer is an answer of the program's.
 type traceAnswer struct {
 	Error string          `json:"error,omitempty"`
-	Trace *notebook.Trace `json:"probes,omitempty"` // to wordStop
+	Trace *notebook.Trace `json:"probes,omitempty"` // in the second
 }
 
 // traceTime bounds the wait for an answer. The kernel verifies the programs that are attached, which takes seconds in an emulated
 // guest.
 var traceTime = 2 * time.Minute
 
-// ServeTracer is the program's end: it attaches, and answers until it has been told to stop, or the ruler is gone.
-func ServeTracer(in io.Reader, out io.Writer, attach func() (Watch, error)) error {
+// ServeTracer is the program's end: it attaches, and stops when it is told to, or when the ruler is gone.
+func ServeTracer(in io.Reader, out io.Writer, attach func() (stop func() (*notebook.Trace, error), err error)) error {
 	answer := json.NewEncoder(out)
-	w, err := attach()
+	stop, err := attach()
 	if err != nil {
 		return answer.Encode(traceAnswer{Error: clip(err.Error())})
 	}
 	if err := answer.Encode(traceAnswer{}); err != nil {
 		return err
 	}
-	var word [1]byte
-	for {
-		if _, err := io.ReadFull(in, word[:]); err != nil {
-			return err // what is attached goes with this process
-		}
-		var a traceAnswer
-		switch word[0] {
-		case wordBegin:
-			w.Begin()
-		case wordEnd:
-			w.End()
-		case wordStop:
-			if a.Trace, err = w.Stop(); err != nil {
-				a.Error = clip(err.Error())
-			}
-			return answer.Encode(a)
-		default:
-			return fmt.Errorf("the ruler said %q, which is no word", word[0])
-		}
-		if err := answer.Encode(a); err != nil {
-			return err
-		}
+	if _, err := io.Copy(io.Discard, in); err != nil {
+		return err // what is attached goes with this process
 	}
+	seen, err := stop()
+	if err != nil {
+		return answer.Encode(traceAnswer{Error: clip(err.Error())})
+	}
+	return answer.Encode(traceAnswer{Trace: seen})
 }
 
 // tracing is the trace of one trial from inside its guest. A nil one is of an order that asked for none.
 type tracing struct {
 	names  []string
-	err    error // why there is no trace
-	begun  bool  // and not ended
-	pid    int   // of the program
-	words  *os.File
+	err    error    // why there is no trace
+	input  *os.File // the program's, which ends when it is to stop; nil: it was not started
 	said   *os.File
 	answer *json.Decoder
 }
@@ -92,24 +70,27 @@ func (g *guest) trace(names []string) *tracing {
 	if t.err = t.start(g.tracer); t.err == nil {
 		_, t.err = t.hear()
 	}
+	if t.err != nil {
+		t.err = errors.Join(t.err, g.sweep(nil)) // nothing is to be left of it while the trial runs
+	}
 	return t
 }
 
 // start starts the program.
 func (t *tracing) start(path string) error {
-	in, words, err := os.Pipe()
+	in, input, err := os.Pipe()
 	if err != nil {
 		return err
 	}
 	defer in.Close()
 	said, out, err := os.Pipe()
 	if err != nil {
-		words.Close()
+		input.Close()
 		return err
 	}
 	defer out.Close()
-	t.words, t.said, t.answer = words, said, json.NewDecoder(said)
-	t.pid, err = syscall.ForkExec(path, append([]string{"tracer"}, t.names...), &syscall.ProcAttr{
+	t.input, t.said, t.answer = input, said, json.NewDecoder(said)
+	_, err = syscall.ForkExec(path, append([]string{"tracer"}, t.names...), &syscall.ProcAttr{
 		Dir: "/", Files: []uintptr{in.Fd(), out.Fd(), 2}, Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL},
 	})
 	if err != nil {
@@ -133,78 +114,22 @@ func (t *tracing) hear() (*notebook.Trace, error) {
 	return a.Trace, nil
 }
 
-// say says a word and waits for the answer.
-func (t *tracing) say(word byte) (*notebook.Trace, error) {
-	if _, err := t.words.Write([]byte{word}); err != nil {
-		return nil, fmt.Errorf("the tracer is gone: %w", err)
-	}
-	return t.hear()
-}
-
-func (t *tracing) begin() {
-	if t != nil && t.err == nil {
-		_, t.err = t.say(wordBegin)
-		t.begun = true
-	}
-}
-
-func (t *tracing) end() {
-	if t != nil && t.err == nil && t.begun {
-		_, t.err = t.say(wordEnd)
-		t.begun = false
-	}
-}
-
-// close ends the trace and gives what was seen of a trial that lasted so long. The program is gone then, and with it all that it
-// attached; where it is not, the guest is of no more use.
-func (t *tracing) close(g *guest, elapsed time.Duration) *notebook.Trace {
+// close ends the trace and gives what was seen of a trial that lasted so long. The sweep after it ends what is left of the program, and
+// with it what it has attached; a guest where that fails runs no further order.
+func (t *tracing) close(elapsed time.Duration) *notebook.Trace {
 	if t == nil {
 		return nil
 	}
-	t.end() // of a trial that could not be started
-	var p *notebook.Trace
-	if t.err == nil {
-		p, t.err = t.say(wordStop)
+	var seen *notebook.Trace
+	if t.input != nil {
+		t.input.Close()
+		defer t.said.Close()
 	}
-	if err := t.finish(); err != nil {
-		g.stuck, t.err = err, err
+	if t.err == nil {
+		seen, t.err = t.hear()
 	}
 	if t.err != nil {
 		return missed(t.names, clip(t.err.Error()))
 	}
-	return fit(p, t.names, elapsed)
-}
-
-// finish waits for the program's end, which comes by itself once its input is closed, and is brought about if it does not.
-func (t *tracing) finish() error {
-	if t.words == nil {
-		return nil
-	}
-	t.words.Close()
-	defer t.said.Close()
-	if t.pid == 0 {
-		return nil
-	}
-	if err := t.said.SetReadDeadline(time.Now().Add(traceTime)); err != nil {
-		return err
-	}
-	if _, err := io.Copy(io.Discard, t.said); err != nil {
-		syscall.Kill(t.pid, syscall.SIGKILL) // it is not reaped yet, so the number is its own
-	}
-	reaped := make(chan struct{})
-	go func() {
-		defer close(reaped)
-		for {
-			// Any other error is that it was reaped already, with the trial's orphans.
-			if _, err := syscall.Wait4(t.pid, nil, 0, nil); err != syscall.EINTR {
-				return
-			}
-		}
-	}()
-	select {
-	case <-reaped:
-		return nil
-	case <-time.After(sweepTime):
-		return fmt.Errorf("its tracer does not die within %v of SIGKILL", sweepTime)
-	}
+	return fit(seen, t.names, elapsed)
 }

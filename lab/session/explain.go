@@ -6,7 +6,6 @@ import (
 	"errors"
 	"os"
 
-	"tare/lab/ruler"
 	"tare/lab/study"
 	"tare/lab/trace"
 	"tare/notebook"
@@ -46,7 +45,7 @@ func tracers() []notebook.Capability {
 }
 
 // Trace implements study.Guest.
-func (g guest) Trace(clock study.Guest) (ruler.Watch, error) {
+func (g guest) Trace(clock study.Guest) (study.Tracing, error) {
 	if g.kit == nil {
 		return nil, errors.New("no tracers were made ready")
 	}
@@ -72,20 +71,5 @@ func (g guest) Trace(clock study.Guest) (ruler.Watch, error) {
 			}
 		}
 	}
-	return watch(g.kit, t), nil
+	return g.kit.Attach(t), nil
 }
-
-// watch attaches the tracers. What a failed attempt could not take back is the error of Stop, as it is after a trace.
-func watch(kit *trace.Kit, t trace.Target) ruler.Watch {
-	w, err := kit.Attach(t)
-	if err != nil {
-		return stuck{err}
-	}
-	return w
-}
-
-type stuck struct{ err error }
-
-func (stuck) Begin()                           {}
-func (stuck) End()                             {}
-func (s stuck) Stop() (*notebook.Trace, error) { return nil, s.err }

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"tare/lab/engine"
-	"tare/lab/ruler"
 	"tare/notebook"
 )
 
@@ -98,56 +97,19 @@ func (r *Run) todo(t notebook.Treatment, round int) (todo []step) {
 	return todo
 }
 
-// observation is what the tracers see of one traced trial. It is the ruler's Bounds.
-type observation struct {
-	watch   ruler.Watch // nil: it could not be attached
-	missing map[string]string
-}
-
-// observe attaches the tracers to the guest; clock is where the trial's ruler is, if that is another guest. A tracer that cannot be
-// attached is missing, and the trial is made all the same.
-func (r *Run) observe(g, clock Guest) *observation {
-	o := &observation{missing: map[string]string{}}
-	w, err := g.Trace(clock)
-	if err != nil {
+// seen is what the tracers saw of a trial: nothing where they could not be attached, for the reason given, and the trial was made all
+// the same. An error means that one is still attached: it would disturb whatever is measured next.
+func (r *Run) seen(t Tracing, unattached error) (*notebook.Trace, error) {
+	if unattached != nil {
+		p := &notebook.Trace{Looked: []string{}}
 		for _, name := range r.Plan.Study.Explain {
-			o.missing[name] = err.Error()
+			missing(p, name, unattached.Error())
 		}
-		return o
+		return p, nil
 	}
-	o.watch = w
-	return o
-}
-
-// Begin implements ruler.Bounds.
-func (o *observation) Begin() {
-	if o.watch != nil {
-		o.watch.Begin()
-	}
-}
-
-// End implements ruler.Bounds.
-func (o *observation) End() {
-	if o.watch != nil {
-		o.watch.End()
-	}
-}
-
-// stop detaches the tracers and gives what they saw. An error means that one is still attached: it would disturb whatever is measured
-// next.
-func (o *observation) stop() (*notebook.Trace, error) {
-	p := &notebook.Trace{Looked: []string{}}
-	if o.watch != nil {
-		seen, err := o.watch.Stop()
-		if err != nil {
-			return nil, fmt.Errorf("the tracers cannot be detached, and would disturb all that follows: %w", err)
-		}
-		if seen != nil {
-			p = seen
-		}
-	}
-	for name, why := range o.missing {
-		missing(p, name, why)
+	p, err := t.Stop()
+	if err != nil {
+		return nil, fmt.Errorf("the tracers cannot be detached, and would disturb all that follows: %w", err)
 	}
 	return p, nil
 }

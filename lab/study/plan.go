@@ -39,12 +39,19 @@ type Guest interface {
 	Limits() (notebook.Limits, error)
 	Facts() engine.Facts
 	Address() engine.Address
-	// Trace attaches the study's tracers to the guest, until the watch is stopped. clock is the guest whose ruler runs the
+	// Trace attaches the study's tracers to the guest, until it is stopped. clock is the guest whose ruler runs the
 	// trial, where that is not this one's own: the trial's load is there. An error means that nothing is attached, and the trial
 	// is run without.
-	Trace(clock Guest) (ruler.Watch, error)
+	Trace(clock Guest) (Tracing, error)
 	Diagnose() string
 	Destroy(ctx context.Context) error
+}
+
+// Tracing is a trace of one trial that has begun. Stop ends it, once, and says what was seen; its error means that something is still
+// attached.
+type Tracing interface {
+	ruler.Bounds
+	Stop() (*notebook.Trace, error)
 }
 
 // Ruler measures in a guest: a *ruler.Client, or in tests something whose figures are known.
@@ -52,6 +59,7 @@ type Ruler interface {
 	Run(ctx context.Context, o ruler.Order) (r ruler.Result, host time.Duration, err error)
 	Cost(ctx context.Context, n int, program ...string) ([]time.Duration, error)
 	Ping(ctx context.Context) (time.Duration, error)
+	RoundTrip() time.Duration // the smallest that a Ping has taken so far
 }
 
 // Choices are what the caller of a study decides beside its file.

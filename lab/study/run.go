@@ -452,17 +452,12 @@ func (r *Run) describe(ctx context.Context, t notebook.Treatment, g Guest, rec *
 		seconds = append(seconds, c.Seconds())
 	}
 	rec.RulerCostS, rec.RulerCostN = stats.Median(seconds), len(seconds)
-	var least time.Duration
-	for i := range 3 {
-		d, err := g.Ruler().Ping(ctx)
-		if err != nil {
+	for range 3 {
+		if _, err := g.Ruler().Ping(ctx); err != nil {
 			return fmt.Errorf("the ruler did not answer: %w%s", err, diagnosis(g))
 		}
-		if i == 0 || d < least {
-			least = d
-		}
 	}
-	rec.RoundTripS = least.Seconds()
+	rec.RoundTripS = g.Ruler().RoundTrip().Seconds()
 	if rec.Limits, err = g.Limits(); err != nil {
 		return fmt.Errorf("its limits cannot be read: %w", err)
 	}
@@ -498,10 +493,12 @@ func (r *Run) trial(ctx context.Context, g Guest, service *service, ready *workl
 	}
 	order.Timeout = timeout
 	tr.Start, tr.Command = time.Now().UTC(), order.Argv
-	var o *observation
+	var tracing Tracing
+	var unattached error
 	if s.traced {
-		o = r.observe(g, clock)
-		order.Bounds = o
+		if tracing, unattached = g.Trace(clock); unattached == nil {
+			order.Bounds = tracing
+		}
 		if r.kind(t).TracesInside && service == nil {
 			order.Tracers = r.Plan.Study.Explain
 		}
@@ -509,8 +506,8 @@ func (r *Run) trial(ctx context.Context, g Guest, service *service, ready *workl
 	asking, enough := service.during(ctx)
 	res, host, rerr := where.Ruler().Run(asking, order)
 	enough()
-	if o != nil {
-		if tr.Trace, err = o.stop(); err != nil {
+	if s.traced {
+		if tr.Trace, err = r.seen(tracing, unattached); err != nil {
 			tr.Failure = err.Error()
 			return tr, true, err
 		}
@@ -534,14 +531,15 @@ func (r *Run) trial(ctx context.Context, g Guest, service *service, ready *workl
 		tr.Load = service.usage(res)
 		tr.Warnings = append(tr.Warnings, saturated(tr.Load, res.Elapsed)...)
 	}
-	if o != nil {
+	if s.traced {
 		tr.Trace.Inside = res.Trace
 		account(tr.Trace, tr.Usage, tr.ElapsedS, t.Instance.Cores)
 		if why := blind(order.Tracers, res.Trace); why != "" {
 			missing(tr.Trace, MissingInside, why)
 		}
 	}
-	if off := (host - res.Elapsed).Abs(); off > clockFloor+time.Duration(clockShare*float64(host)) {
+	// The host's time has the way to the guest and back in it, of which only the least that it takes is known.
+	if off := max(res.Elapsed-host, host-where.Ruler().RoundTrip()-res.Elapsed); off > clockFloor+time.Duration(clockShare*float64(host)) {
 		tr.Warnings = append(tr.Warnings, fmt.Sprintf("the guest's clock says %.4g s, the host's %.4g s", tr.ElapsedS, tr.HostS))
 	}
 	if tr.Failure = workload.Failure(res); tr.Failure == "" {

@@ -73,10 +73,11 @@ func (g *fakeGuest) Destroy(context.Context) error    { g.l.live--; return nil }
 func (g *fakeGuest) Ping(context.Context) (time.Duration, error) {
 	return time.Microsecond, nil
 }
+func (g *fakeGuest) RoundTrip() time.Duration { return time.Microsecond }
 func (g *fakeGuest) Cost(_ context.Context, n int, _ ...string) ([]time.Duration, error) {
 	return slices.Repeat([]time.Duration{time.Millisecond}, n), nil
 }
-func (g *fakeGuest) Trace(clock Guest) (ruler.Watch, error) {
+func (g *fakeGuest) Trace(clock Guest) (Tracing, error) {
 	if g.l.blind != nil {
 		return nil, g.l.blind
 	}
@@ -91,7 +92,7 @@ func (g *fakeGuest) Run(_ context.Context, o ruler.Order) (ruler.Result, time.Du
 	if g.l.after != nil {
 		defer g.l.after()
 	}
-	if attached := g.l.attached > 0; attached != (o.Bounds != nil && g.l.blind == nil) {
+	if attached := g.l.attached > 0; attached != (o.Bounds != nil) {
 		panic(fmt.Sprintf("tracers attached: %v, bounds %v", attached, o.Bounds))
 	}
 	g.l.asked = o.Tracers

@@ -78,10 +78,7 @@ func TestWaitsBesidePidstat(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := k.Attach(Target{Threads: threads, PID: l.pid(), Cores: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := k.Attach(Target{Threads: threads, PID: l.pid(), Cores: 1})
 	if _, err := l.put.Write([]byte{'\n'}); err != nil {
 		t.Fatal(err)
 	}

@@ -251,27 +251,28 @@ type Trace struct {
 	word    bool   // the trial's bounds are the host's word
 	state   uint64 // of the guest's threads when End was called
 	running bool   // the programs are attached
+	stuck   error  // of programs that could not be attached, nor detached again
 	look    look   // what they say of the trial, when it is over
 	span    span
 }
 
-// Attach begins to trace. What cannot be traced is Missing in what Stop gives; an error is what could not be detached again.
-func (k *Kit) Attach(target Target) (*Trace, error) {
+// Attach begins to trace. What cannot be traced is Missing in what Stop gives.
+func (k *Kit) Attach(target Target) *Trace {
 	t := &Trace{kit: k, target: target, missing: maps.Clone(k.missing)}
 	t.word = len(target.Clock) == 0 && !slices.ContainsFunc(target.Threads, func(t engine.Thread) bool { return t.Role == notebook.RoleRuler })
 	if k.coll != nil {
 		if err := t.attach(); err != nil {
-			if cerr := t.detach(); cerr != nil {
-				return nil, errors.Join(err, cerr)
-			}
 			t.fails(err)
+			if cerr := t.detach(); cerr != nil {
+				t.stuck = errors.Join(err, cerr)
+			}
 		} else {
 			t.running = true
 		}
 	}
 	t.counted = counted{PID: target.PID, Threads: target.Threads, CPUs: target.CPUs, Tracers: k.tracers}
 	t.before = readCounters(t.counted)
-	return t, nil
+	return t
 }
 
 // attach empties what the programs fill, gives the guest's threads their roles, and attaches the programs.
@@ -421,6 +422,9 @@ func (t *Trace) detach() error {
 
 // Stop detaches the tracers, and says what they saw. An error is a program that could not be detached.
 func (t *Trace) Stop() (*notebook.Trace, error) {
+	if t.stuck != nil {
+		return nil, t.stuck
+	}
 	after := readCounters(t.counted)
 	if t.running && !t.word {
 		if err := t.gather(1); err != nil {

@@ -55,10 +55,7 @@ func myself(t testing.TB) []engine.Thread {
 // watched is what the tracers see of a load, which this process runs as a ruler does, and how long that took by its own clock.
 func watched(t testing.TB, k *Kit, cores float64, cmd *exec.Cmd) (*notebook.Trace, time.Duration) {
 	t.Helper()
-	w, err := k.Attach(Target{Threads: myself(t), PID: os.Getpid(), Cores: cores})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := k.Attach(Target{Threads: myself(t), PID: os.Getpid(), Cores: cores})
 	w.Begin() // is harmless
 	start := time.Now()
 	out, cmdErr := cmd.CombinedOutput()
@@ -263,10 +260,7 @@ func TestThrottling(t *testing.T) {
 	k := openKit(t, notebook.TracerScheduler, notebook.TracerBandwidth)
 	dir := halfACore(t)
 	cmd := inGroup(t, dir, loadCommand(t, "busy", "1000"))
-	w, err := k.Attach(Target{Threads: myself(t), Cores: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := k.Attach(Target{Threads: myself(t), Cores: 1})
 	out, cmdErr := cmd.CombinedOutput()
 	p, err := w.Stop()
 	if err != nil || cmdErr != nil {
@@ -357,9 +351,8 @@ func TestSamplesOfTheKernel(t *testing.T) {
 func TestStacks(t *testing.T) {
 	k := openKit(t, notebook.TracerScheduler, notebook.TracerStacks)
 	p, _ := watched(t, k, 1, loadCommand(t, "sleep", "20", "10"))
-	if w, err := k.Attach(Target{Threads: myself(t), Cores: 1}); err != nil {
-		t.Fatal(err)
-	} else if id, err := k.coll.Maps["stacks"].NextKeyBytes(nil); err != nil || id != nil {
+	w := k.Attach(Target{Threads: myself(t), Cores: 1})
+	if id, err := k.coll.Maps["stacks"].NextKeyBytes(nil); err != nil || id != nil {
 		t.Errorf("the next trial begins with the last one's stacks, for which it then has less room: %v, %v", id, err)
 	} else if _, err := w.Stop(); err != nil {
 		t.Error(err)
@@ -429,10 +422,7 @@ func TestThreadsByWord(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := k.Attach(Target{Threads: threads, PID: l.pid(), Cores: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := k.Attach(Target{Threads: threads, PID: l.pid(), Cores: 1})
 	w.Begin()
 	l.work()
 	w.End()
@@ -458,10 +448,7 @@ func TestAServiceIsWatchedWhileItsLoadLives(t *testing.T) {
 	for _, th := range myself(t) {
 		clock = append(clock, th.ID)
 	}
-	w, err := k.Attach(Target{Threads: threads, Clock: clock, PID: service.pid(), Cores: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := k.Attach(Target{Threads: threads, Clock: clock, PID: service.pid(), Cores: 1})
 	if _, err := service.put.Write([]byte{'\n'}); err != nil {
 		t.Fatal(err)
 	}
@@ -489,10 +476,7 @@ func TestAServiceIsWatchedWhileItsLoadLives(t *testing.T) {
 
 func TestNothingIsSeenWithoutATrial(t *testing.T) {
 	k := openKit(t, notebook.TracerScheduler, notebook.TracerAccounting)
-	w, err := k.Attach(Target{Threads: myself(t), Cores: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := k.Attach(Target{Threads: myself(t), Cores: 1})
 	p, err := w.Stop()
 	if err != nil {
 		t.Fatal(err)
@@ -518,10 +502,7 @@ func TestBoundsByWord(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := k.Attach(Target{Threads: threads, PID: l.pid(), Cores: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := k.Attach(Target{Threads: threads, PID: l.pid(), Cores: 1})
 	w.Begin()
 	start := time.Now()
 	l.work()
