@@ -19,6 +19,7 @@ import (
 	"tare/desk/model"
 	"tare/desk/page"
 	"tare/desk/terminal"
+	"tare/notebook/durable"
 )
 
 // deskCommands read results. They need neither root nor Linux.
@@ -161,42 +162,23 @@ func exportCommand() *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("--format: %w", err)
 			}
-			if out == "" {
-				if f.Binary && term.IsTerminal(int(os.Stdout.Fd())) {
-					return fmt.Errorf("%s is binary: name a file with --out, or redirect the output", f.Name)
-				}
-				w := bufio.NewWriterSize(os.Stdout, 1<<20)
-				if err := export.Write(w, dirs, f); err != nil {
+			write := func(w io.Writer) error {
+				b := bufio.NewWriterSize(w, 1<<20)
+				if err := export.Write(b, dirs, f); err != nil {
 					return err
 				}
-				return w.Flush()
+				return b.Flush()
 			}
-			return writeFile(out, func(w io.Writer) error { return export.Write(w, dirs, f) })
+			if out != "" {
+				return durable.Replace(out, 0o644, write)
+			}
+			if f.Binary && term.IsTerminal(int(os.Stdout.Fd())) {
+				return fmt.Errorf("%s is binary: name a file with --out, or redirect the output", f.Name)
+			}
+			return write(os.Stdout)
 		},
 	}
 	c.Flags().StringVar(&format, "format", "csv", strings.Join(export.Names(), ", ")+" (default: by the extension of --out, else csv)")
 	c.Flags().StringVar(&out, "out", "", "file to write (default: standard output)")
 	return c
-}
-
-// writeFile writes a file completely or not at all.
-func writeFile(path string, write func(io.Writer) error) error {
-	tmp := path + ".part"
-	f, err := os.Create(tmp)
-	if err != nil {
-		return err
-	}
-	defer os.Remove(tmp) // gone already when all went well
-	b := bufio.NewWriterSize(f, 1<<20)
-	err = write(b)
-	if err == nil {
-		err = b.Flush()
-	}
-	if e := f.Close(); err == nil {
-		err = e
-	}
-	if err != nil {
-		return err
-	}
-	return os.Rename(tmp, path)
 }

@@ -2,11 +2,10 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -42,6 +41,7 @@ func layersCommand() *cobra.Command {
 type running struct {
 	out, accel, format, input string
 	explain                   string
+	tracers                   []string // that explain names
 	seed                      uint64
 	rounds                    int
 	budget                    time.Duration
@@ -79,18 +79,13 @@ func (r *running) check(c *cobra.Command) error {
 	if r.budget < 0 {
 		return fmt.Errorf("--time-budget %v: a positive duration was expected", r.budget)
 	}
-	if _, err := r.tracers(); err != nil {
-		return err
+	if r.explain != "" {
+		var err error
+		if r.tracers, err = study.ParseExplain(r.explain); err != nil {
+			return err
+		}
 	}
 	return oneOf("--format", r.format, "table", "json")
-}
-
-// tracers are those that --explain names; none without it.
-func (r *running) tracers() ([]string, error) {
-	if r.explain == "" {
-		return nil, nil
-	}
-	return study.ParseExplain(r.explain)
 }
 
 func runCommand() *cobra.Command {
@@ -227,22 +222,16 @@ func (r *running) run(ctx context.Context, spec *study.Spec, only study.Only, se
 		}
 	}()
 	if !seedChosen {
-		if r.seed, err = randomSeed(); err != nil {
-			return err
-		}
-	}
-	tracers, err := r.tracers()
-	if err != nil {
-		return err
+		r.seed = rand.Uint64() >> 33 // short enough to type
 	}
 	var missing map[string]string
-	if len(tracers) > 0 { // before the plan, which prepares what guests get: virtual machines get a tracer then
-		if missing, err = l.Explain(tracers); err != nil {
+	if len(r.tracers) > 0 { // before the plan, which prepares what guests get: virtual machines get a tracer then
+		if missing, err = l.Explain(r.tracers); err != nil {
 			return err
 		}
 	}
-	plan, err := spec.Plan(ctx, l, workload.NewCatalogue(workloads.FS),
-		study.Choices{Seed: r.seed, Rounds: r.rounds, Only: only, Accel: r.accel, Input: r.input, Tare: version(), Explain: tracers},
+	plan, err := spec.Plan(ctx, l, workloads.FS,
+		study.Choices{Seed: r.seed, Rounds: r.rounds, Only: only, Accel: r.accel, Input: r.input, Tare: version(), Explain: r.tracers},
 		workload.Options{Store: l.Store(), Cache: l.Cache(), Bench: l, Progress: show.say})
 	if err != nil {
 		return err
@@ -250,7 +239,7 @@ func (r *running) run(ctx context.Context, spec *study.Spec, only study.Only, se
 	for _, line := range leftOut(plan.Study.LeftOut) {
 		show.note(line)
 	}
-	for _, line := range notTraced(tracers, missing) {
+	for _, line := range notTraced(r.tracers, missing) {
 		show.note(line)
 	}
 	if !notebook.Exists(r.out) {
@@ -286,44 +275,45 @@ func (r *running) run(ctx context.Context, spec *study.Spec, only study.Only, se
 	return r.finish(run, reason)
 }
 
-// leftOut says what is left out, one line per reason.
-func leftOut(all []notebook.LeftOut) (lines []string) {
-	by := map[string][]string{}
+// byReason gives one line for each reason why something is not done: the reason, after the names of what it is the reason for.
+func byReason(names []string, why map[string]string, line func(names []string) string) (lines []string) {
+	of := map[string][]string{}
 	var reasons []string
-	for _, o := range all {
-		if by[o.Reason] == nil {
-			reasons = append(reasons, o.Reason)
+	for _, name := range names {
+		reason := why[name]
+		if reason == "" {
+			continue
 		}
-		by[o.Reason] = append(by[o.Reason], o.Treatment.ID)
+		if of[reason] == nil {
+			reasons = append(reasons, reason)
+		}
+		of[reason] = append(of[reason], name)
 	}
-	for _, r := range reasons {
-		what := by[r][0]
-		if more := len(by[r]) - 1; more > 0 {
-			what += fmt.Sprintf(" and %d more", more)
-		}
-		lines = append(lines, "left out: "+what+": "+r)
+	for _, reason := range reasons {
+		lines = append(lines, line(of[reason])+": "+reason)
 	}
 	return lines
 }
 
+// leftOut says what is left out, one line per reason.
+func leftOut(all []notebook.LeftOut) []string {
+	var names []string
+	why := map[string]string{}
+	for _, o := range all {
+		names = append(names, o.Treatment.ID)
+		why[o.Treatment.ID] = o.Reason
+	}
+	return byReason(names, why, func(names []string) string {
+		if more := len(names) - 1; more > 0 {
+			return fmt.Sprintf("left out: %s and %d more", names[0], more)
+		}
+		return "left out: " + names[0]
+	})
+}
+
 // notTraced says what the tracers cannot see on this host, one line per reason.
-func notTraced(tracers []string, missing map[string]string) (lines []string) {
-	by := map[string][]string{}
-	var reasons []string
-	for _, name := range tracers {
-		why := missing[name]
-		if why == "" {
-			continue
-		}
-		if by[why] == nil {
-			reasons = append(reasons, why)
-		}
-		by[why] = append(by[why], name)
-	}
-	for _, why := range reasons {
-		lines = append(lines, "not traced: "+strings.Join(by[why], ", ")+": "+why)
-	}
-	return lines
+func notTraced(tracers []string, missing map[string]string) []string {
+	return byReason(tracers, missing, func(names []string) string { return "not traced: " + strings.Join(names, ", ") })
 }
 
 // finish prints the result and writes the report.
@@ -357,14 +347,6 @@ func (r *running) finish(run *study.Run, reason string) error {
 		return fmt.Errorf("%d trials failed; the table's notes and the report say why", n)
 	}
 	return nil
-}
-
-func randomSeed() (uint64, error) {
-	var b [8]byte
-	if _, err := rand.Read(b[:]); err != nil {
-		return 0, err
-	}
-	return binary.LittleEndian.Uint64(b[:]) >> 33, nil // short enough to type
 }
 
 // openBook creates the results folder, or continues it if it holds the same study.

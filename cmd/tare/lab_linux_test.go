@@ -38,8 +38,8 @@ func TestExplain(t *testing.T) {
 			t.Errorf("run %q: %v; want %s", c.args, err, c.want)
 		}
 	}
-	r := running{explain: runCommand().Flags().Lookup("explain").NoOptDefVal}
-	if got, err := r.tracers(); err != nil || !slices.Equal(got, notebook.DefaultTracers) {
+	got, err := study.ParseExplain(runCommand().Flags().Lookup("explain").NoOptDefVal)
+	if err != nil || !slices.Equal(got, notebook.DefaultTracers) {
 		t.Errorf("--explain alone: %q, %v", got, err)
 	}
 }

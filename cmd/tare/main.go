@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -98,19 +99,10 @@ func version() string {
 var release string
 
 func oneOf(what, value string, allowed ...string) error {
-	for _, a := range allowed {
-		if value == a {
-			return nil
-		}
+	if slices.Contains(allowed, value) {
+		return nil
 	}
-	text := ""
-	for i, a := range allowed {
-		if i > 0 {
-			text += ", "
-		}
-		text += a
-	}
-	return fmt.Errorf("%s %q: one of %s was expected", what, value, text)
+	return fmt.Errorf("%s %q: one of %s was expected", what, value, strings.Join(allowed, ", "))
 }
 
 // endedReading says whether the reader of standard output closed it.

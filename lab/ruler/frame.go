@@ -207,6 +207,6 @@ type costOrder struct {
 }
 
 type costs struct {
-	Elapsed []int64 `json:"elapsed"` // ns
-	Error   string  `json:"error,omitempty"`
+	Elapsed []time.Duration `json:"elapsed"`
+	Error   string          `json:"error,omitempty"`
 }

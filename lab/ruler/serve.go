@@ -253,11 +253,7 @@ func (s *server) carryOut(o order) (kind byte, answer any) {
 		if err != nil {
 			return kindCosts, costs{Error: clip(err.Error())}
 		}
-		ns := make([]int64, len(ds))
-		for i, d := range ds {
-			ns[i] = int64(d)
-		}
-		return kindCosts, costs{Elapsed: ns}
+		return kindCosts, costs{Elapsed: ds}
 	case kindRun:
 		var ord Order
 		err := o.decode(&ord)

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"tare/lab/workload"
 	"tare/notebook"
 	"tare/workloads"
 )
@@ -29,7 +28,7 @@ func rungs(t *testing.T, name string) (ids []string, all []notebook.Treatment) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	us, err := s.uses(workload.NewCatalogue(workloads.FS))
+	us, err := s.uses(workloads.FS)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +37,7 @@ func rungs(t *testing.T, name string) (ids []string, all []notebook.Treatment) {
 	}
 	all = s.treatments(us[0], "", func(notebook.Treatment) bool { return true })
 	for _, tr := range all {
-		ids = append(ids, strings.TrimPrefix(tr.ID, Label(tr.Workload, tr.Params)+" "))
+		ids = append(ids, strings.TrimPrefix(tr.ID, notebook.Label(tr.Workload, tr.Params)+" "))
 	}
 	return ids, all
 }
@@ -102,7 +101,7 @@ func TestOnlyARung(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	us, err := s.uses(workload.NewCatalogue(workloads.FS))
+	us, err := s.uses(workloads.FS)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 	"time"
@@ -80,8 +81,6 @@ type Plan struct {
 	ready map[string]*workload.Ready // by Label
 
 	engines engine.Registry
-
-	rehearsed map[string]bool // by Label
 }
 
 // treatments is the cross product of a study, bare metal first and its A/A twin after it.
@@ -181,7 +180,7 @@ func (s *Spec) kind(platform, choice string) engine.Kind {
 }
 
 // Plan decides what is run, and makes the workloads ready: roots are built, programs compiled, inputs prepared.
-func (s *Spec) Plan(ctx context.Context, lab Lab, c *workload.Catalogue, ch Choices, o workload.Options) (*Plan, error) {
+func (s *Spec) Plan(ctx context.Context, lab Lab, shipped fs.FS, ch Choices, o workload.Options) (*Plan, error) {
 	design, err := s.Design.parse()
 	if err != nil {
 		return nil, err
@@ -190,7 +189,7 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, c *workload.Catalogue, ch Choi
 		design.Floor, design.Cap, design.Precision = ch.Rounds, ch.Rounds, 0
 		design.Emulated = min(design.Emulated, ch.Rounds)
 	}
-	us, err := s.uses(c)
+	us, err := s.uses(shipped)
 	if err != nil {
 		return nil, err
 	}
@@ -322,7 +321,7 @@ func (p *Plan) prepare(ctx context.Context, lab Lab) error {
 	var kept []notebook.Treatment
 	var failed error
 	for _, t := range p.Study.Treatments {
-		root := p.ready[Label(t.Workload, t.Params)].Image
+		root := p.ready[notebook.Label(t.Workload, t.Params)].Image
 		key := t.Platform + t.Engine + t.Accelerator + root.Digest
 		err, asked := answers[key]
 		if !asked {
@@ -396,16 +395,14 @@ func (p *Plan) Resume(begun notebook.Study, seedChosen bool) error {
 // Rehearse does each workload's work once on bare metal, unrecorded: a command that is missing, or that fails
 // everywhere, is known before the study begins. Only where the study has bare metal.
 func (p *Plan) Rehearse(ctx context.Context, lab Lab, say image.Progress) error {
+	rehearsed := map[string]bool{}
 	for _, t := range p.Study.Treatments {
-		label := Label(t.Workload, t.Params)
+		label := notebook.Label(t.Workload, t.Params)
 		ready := p.ready[label]
-		if t.Platform != notebook.BM || ready == nil || p.rehearsed[label] {
+		if t.Platform != notebook.BM || ready == nil || rehearsed[label] {
 			continue
 		}
-		if p.rehearsed == nil {
-			p.rehearsed = map[string]bool{}
-		}
-		p.rehearsed[label] = true
+		rehearsed[label] = true
 		say("rehearsing " + label + " on bare metal")
 		cause, err := p.rehearse(ctx, lab, t, ready)
 		if err != nil {

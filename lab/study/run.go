@@ -78,9 +78,7 @@ type done struct {
 }
 
 // Take tells the run of a trial that stands in the notebook already. A finished trial is not repeated.
-func (r *Run) Take(t notebook.Trial) { r.take(t) }
-
-func (r *Run) take(t notebook.Trial) {
+func (r *Run) Take(t notebook.Trial) {
 	if t.Warmup {
 		return
 	}
@@ -244,7 +242,7 @@ func (r *Run) left() (cells int, wait time.Duration) {
 func (r *Run) baseline(t notebook.Treatment) (notebook.Treatment, bool) {
 	for _, b := range r.Plan.Study.Treatments {
 		if b.Platform == notebook.BM && !b.AA && b.Instance.Name == t.Instance.Name && b.HostCores == t.HostCores &&
-			Label(b.Workload, b.Params) == Label(t.Workload, t.Params) {
+			notebook.Label(b.Workload, b.Params) == notebook.Label(t.Workload, t.Params) {
 			return b, true
 		}
 	}
@@ -306,7 +304,7 @@ func (r *Run) precise(rounds int) bool {
 // guest makes one guest and does the cell's trials in it. A guest that cannot be made, or dies, is failed trials.
 func (r *Run) guest(ctx context.Context, t notebook.Treatment, round int) (err error) {
 	design := r.Plan.Study.Design
-	ready := r.Plan.ready[Label(t.Workload, t.Params)]
+	ready := r.Plan.ready[notebook.Label(t.Workload, t.Params)]
 	todo := r.todo(t, round)
 	judged := !slices.ContainsFunc(todo, func(s step) bool { return !s.traced }) // an earlier session did all that counts
 	good := false
@@ -316,7 +314,7 @@ func (r *Run) guest(ctx context.Context, t notebook.Treatment, round int) (err e
 		if err := r.Book.Trial(tr); err != nil {
 			return err
 		}
-		r.take(tr)
+		r.Take(tr)
 		if !tr.Traced {
 			good = good || tr.Failure == ""
 			if tr.Failure != "" {

@@ -522,16 +522,16 @@ type use struct {
 	params map[string]string
 }
 
-func (u use) label() string { return Label(u.Workload.Name, u.params) }
+func (u use) label() string { return notebook.Label(u.Workload.Name, u.params) }
 
 // uses gives each workload with each combination of its parameters.
-func (s *Spec) uses(c *workload.Catalogue) (all []use, err error) {
+func (s *Spec) uses(shipped fs.FS) (all []use, err error) {
 	from := map[string]string{}
 	for _, u := range s.Workloads {
 		w := u.own()
 		if w != nil {
 			w.Image.WrittenIn(s.Base)
-		} else if w, err = c.Find(u.Name, s.Base); err != nil {
+		} else if w, err = workload.Find(shipped, u.Name, s.Base); err != nil {
 			return nil, err
 		}
 		// Treatments are told apart by the workload's name.
@@ -565,11 +565,8 @@ func (s *Spec) uses(c *workload.Catalogue) (all []use, err error) {
 	return all, nil
 }
 
-// Label names a workload with its parameters, as the notebook does.
-func Label(name string, params map[string]string) string { return notebook.Label(name, params) }
-
 func identify(t notebook.Treatment) string {
-	parts := []string{Label(t.Workload, t.Params), t.Platform}
+	parts := []string{notebook.Label(t.Workload, t.Params), t.Platform}
 	for _, p := range []string{t.Engine, t.Isolation, t.Accelerator, t.Provisioning} {
 		if p != "" {
 			parts = append(parts, p)

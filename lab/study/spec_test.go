@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"tare/lab/workload"
 	"tare/notebook"
 	"tare/studies"
 	"tare/workloads"
@@ -40,7 +39,7 @@ func TestShippedStudiesLoad(t *testing.T) {
 		if s.Name != n {
 			t.Errorf("%s.yaml names itself %q", n, s.Name)
 		}
-		us, err := s.uses(workload.NewCatalogue(workloads.FS))
+		us, err := s.uses(workloads.FS)
 		if err != nil {
 			t.Errorf("%s: %v", n, err)
 		}
@@ -62,7 +61,7 @@ func TestAFigureThatNothingCouldBeDrawnIn(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		us, err := s.uses(workload.NewCatalogue(workloads.FS))
+		us, err := s.uses(workloads.FS)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -121,7 +120,7 @@ func TestUnknownWorkloadAndParameter(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.uses(workload.NewCatalogue(workloads.FS)); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := s.uses(workloads.FS); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("got %v, want … %s …", err, c.want)
 		}
 	}
@@ -174,7 +173,7 @@ func TestOnly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ws, err := s.uses(workload.NewCatalogue(workloads.FS))
+	ws, err := s.uses(workloads.FS)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -237,7 +236,7 @@ design: {rounds: {floor: 2, cap: 3}}
 	if err != nil {
 		t.Fatal(err)
 	}
-	us, err := s.uses(workload.NewCatalogue(workloads.FS))
+	us, err := s.uses(workloads.FS)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,7 @@ package trace
 
 import (
 	"bufio"
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -63,15 +64,7 @@ func parseSymbols(r io.Reader) (*symbols, error) {
 	if err := lines.Err(); err != nil {
 		return nil, fmt.Errorf("/proc/kallsyms: %w", err)
 	}
-	slices.SortStableFunc(all, func(a, b symbol) int {
-		switch {
-		case a.at < b.at:
-			return -1
-		case a.at > b.at:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(all, func(a, b symbol) int { return cmp.Compare(a.at, b.at) })
 	s := &symbols{}
 	for _, y := range all {
 		s.at, s.names = append(s.at, y.at), append(s.names, y.name)

@@ -23,7 +23,7 @@ func newFFmpegBench(t *testing.T) *ffmpegBench {
 	t.Helper()
 	require.Program(t, "ffmpeg", "ffprobe", "cc")
 	b := &ffmpegBench{t, t.TempDir(), t.TempDir()}
-	w, err := NewCatalogue(workloads.FS).Find("ffmpeg", ".")
+	w, err := Find(workloads.FS, "ffmpeg", ".")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,7 @@ type micro struct {
 func newMicro(t *testing.T, name string, given map[string]string) *micro {
 	t.Helper()
 	require.Program(t, "cc")
-	w, err := NewCatalogue(workloads.FS).Find(name, ".")
+	w, err := Find(workloads.FS, name, ".")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -354,9 +354,8 @@ func TestNetworkMicroworkloadRefusesAWrongAnswer(t *testing.T) {
 
 // One root is enough for all of them.
 func TestMicroworkloadsShareTheirRoot(t *testing.T) {
-	c := NewCatalogue(workloads.FS)
 	of := func(name string) notebook.Metric {
-		w, err := c.Find(name, ".")
+		w, err := Find(workloads.FS, name, ".")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -365,7 +364,7 @@ func TestMicroworkloadsShareTheirRoot(t *testing.T) {
 		}
 		return w.Metric.Figure()
 	}
-	for _, n := range c.Names() {
+	for _, n := range Shipped(workloads.FS) {
 		if strings.HasPrefix(n, "ladder-") || n == "pingpong" {
 			if got, want := of(n), of("cpu"); got != want {
 				t.Errorf("%s: metric %v, want %v", n, got, want)

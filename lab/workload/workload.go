@@ -6,11 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"regexp"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 
@@ -211,7 +211,7 @@ func (w *Workload) validate() error {
 		for _, arg := range argv {
 			for _, m := range placeholder.FindAllStringSubmatch(arg, -1) {
 				if _, ok := w.Params[m[1]]; !ok && !slices.Contains(ownPlaceholds, m[1]) {
-					return fmt.Errorf("%s: {%s} is neither a parameter (%s) nor one of %s", key, m[1], list(sorted(w.Params)), list(ownPlaceholds))
+					return fmt.Errorf("%s: {%s} is neither a parameter (%s) nor one of %s", key, m[1], list(slices.Sorted(maps.Keys(w.Params))), list(ownPlaceholds))
 				}
 				switch {
 				case key == "prepare" && slices.Contains(ownPlaceholds[2:], m[1]):
@@ -227,7 +227,7 @@ func (w *Workload) validate() error {
 
 // placed are the names of the workload's own files at {work}, but for those of InputsFrom.
 func (w *Workload) placed() []string {
-	names := slices.Concat(w.Files, sorted(w.Build))
+	names := slices.Concat(w.Files, slices.Sorted(maps.Keys(w.Build)))
 	if w.Input != nil {
 		names = append(names, w.Input.Name)
 	}
@@ -291,10 +291,10 @@ func (w *Workload) Resolve(given map[string]string) (map[string]string, error) {
 	for name, p := range w.Params {
 		all[name] = p.Default
 	}
-	for _, name := range sorted(given) {
+	for _, name := range slices.Sorted(maps.Keys(given)) {
 		p, ok := w.Params[name]
 		if !ok {
-			return nil, fmt.Errorf("workload %s has no parameter %q; it has %s", w.Name, name, list(sorted(w.Params)))
+			return nil, fmt.Errorf("workload %s has no parameter %q; it has %s", w.Name, name, list(slices.Sorted(maps.Keys(w.Params))))
 		}
 		if err := p.accepts(name, given[name]); err != nil {
 			return nil, fmt.Errorf("workload %s: %w", w.Name, err)
@@ -318,27 +318,20 @@ func Expand(argv []string, values map[string]string) []string {
 	return out
 }
 
-// Catalogue is the workloads that a study can name.
-type Catalogue struct{ shipped fs.FS }
-
-// NewCatalogue makes a catalogue of the folders of shipped.
-func NewCatalogue(shipped fs.FS) *Catalogue { return &Catalogue{shipped} }
-
-// Names lists the workloads that ship.
-func (c *Catalogue) Names() []string {
+// Shipped lists the workloads in shipped: a folder each.
+func Shipped(shipped fs.FS) []string {
 	var names []string
-	entries, _ := fs.ReadDir(c.shipped, ".") // an embedded file system has no read errors
+	entries, _ := fs.ReadDir(shipped, ".") // sorted; an embedded file system has no read errors
 	for _, e := range entries {
 		if e.IsDir() {
 			names = append(names, e.Name())
 		}
 	}
-	sort.Strings(names)
 	return names
 }
 
-// Find loads a workload: by name one that ships, by a path with a slash a folder of the user's, relative to base.
-func (c *Catalogue) Find(name, base string) (*Workload, error) {
+// Find loads a workload: by name one that ships, in shipped, by a path with a slash a folder of the user's, relative to base.
+func Find(shipped fs.FS, name, base string) (*Workload, error) {
 	if strings.Contains(name, "/") {
 		if !path.IsAbs(name) {
 			name = path.Join(base, name)
@@ -349,23 +342,14 @@ func (c *Catalogue) Find(name, base string) (*Workload, error) {
 		}
 		return w, err
 	}
-	if !slices.Contains(c.Names(), name) {
-		return nil, fmt.Errorf("unknown workload %q; %s ship with Tare, and a path with a slash names a folder of your own", name, list(c.Names()))
+	if !slices.Contains(Shipped(shipped), name) {
+		return nil, fmt.Errorf("unknown workload %q; %s ship with Tare, and a path with a slash names a folder of your own", name, list(Shipped(shipped)))
 	}
-	folder, err := fs.Sub(c.shipped, name)
+	folder, err := fs.Sub(shipped, name)
 	if err != nil {
 		return nil, err
 	}
 	return Read(folder, name)
-}
-
-func sorted[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	sort.Strings(keys)
-	return keys
 }
 
 func list(names []string) string {

@@ -31,12 +31,11 @@ func load(text string) (*Workload, error) {
 }
 
 func TestShippedWorkloadsLoad(t *testing.T) {
-	c := NewCatalogue(workloads.FS)
-	if len(c.Names()) < 2 {
-		t.Fatalf("workloads: %v", c.Names())
+	if len(Shipped(workloads.FS)) < 2 {
+		t.Fatalf("workloads: %v", Shipped(workloads.FS))
 	}
-	for _, n := range c.Names() {
-		w, err := c.Find(n, ".")
+	for _, n := range Shipped(workloads.FS) {
+		w, err := Find(workloads.FS, n, ".")
 		if err != nil {
 			t.Errorf("%s: %v", n, err)
 			continue
@@ -123,7 +122,7 @@ func TestFailure(t *testing.T) {
 
 func TestTheKnownWorkIsKnown(t *testing.T) {
 	require.Program(t, "cc")
-	w, err := NewCatalogue(workloads.FS).Find("cpu", ".")
+	w, err := Find(workloads.FS, "cpu", ".")
 	if err != nil {
 		t.Fatal(err)
 	}
