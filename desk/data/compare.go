@@ -26,7 +26,7 @@ func (s *Summary) Mean(x *Row, alpha float64) stats.Estimate {
 	for _, v := range x.Values {
 		xs = append(xs, v.Mean)
 	}
-	return stats.Mean(xs, 1-alpha*s.share(foldersOf(x.Values)))
+	return stats.Mean(xs, 1-alpha*s.share(folders(x.Values)))
 }
 
 // Doubt is what the host made of nothing at a row's place (workload, parameters, instance type, CPUs online), as a
@@ -60,24 +60,17 @@ func sums(r *Row) (order []Block, of map[Block]stats.Sum) {
 	return order, of
 }
 
-// folders are those that the blocks are in, each once.
-func folders(blocks []Block) (all []int) {
+// folders are those that blocks, or what is of a block, are in, each once.
+func folders[T interface{ in() int }](blocks []T) (all []int) {
 	for _, b := range blocks {
-		if !slices.Contains(all, b.Folder) {
-			all = append(all, b.Folder)
+		if f := b.in(); !slices.Contains(all, f) {
+			all = append(all, f)
 		}
 	}
 	return all
 }
 
-func foldersOf(values []Value) (all []int) {
-	for _, v := range values {
-		if !slices.Contains(all, v.Folder) {
-			all = append(all, v.Folder)
-		}
-	}
-	return all
-}
+func (b Block) in() int { return b.Folder }
 
 // share is how much of Alpha an interval over rounds of these folders may use. Each folder may have stopped at any of
 // its looks; together that makes the product of ways, and each way's interval gets its share.
@@ -89,8 +82,8 @@ func (s *Summary) share(folders []int) float64 {
 	return share
 }
 
-// Level is that of an interval over these blocks: 0.95, or more where a study may have stopped at several looks.
-func (s *Summary) Level(blocks []Block) float64 { return 1 - stats.Alpha*s.share(folders(blocks)) }
+// Level is that of an interval over these cells: 0.95, or more where a study may have stopped at several looks.
+func (s *Summary) Level(cells []*Cell) float64 { return 1 - stats.Alpha*s.share(folders(cells)) }
 
 // looked is the share of Alpha that an interval at one of the design's looks may use; 1 where there is but one.
 func looked(d notebook.Design) float64 {

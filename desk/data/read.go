@@ -465,9 +465,7 @@ func (r *reader) finish(t *tally) {
 			row.Lost++
 		}
 	}
-	slices.SortFunc(row.Cells, func(a, b Cell) int {
-		return cmp.Or(cmp.Compare(a.Folder, b.Folder), cmp.Compare(a.Round, b.Round))
-	})
+	slices.SortFunc(row.Cells, func(a, b Cell) int { return a.Compare(b.Block) })
 	for i := range row.Cells {
 		if c := &row.Cells[i]; c.Value.N > 0 {
 			row.Values = append(row.Values, Value{Block: c.Block, Mean: c.Value.Mean(), Trials: c.Value.N})
@@ -513,7 +511,7 @@ func (r *reader) secondary(row *Row) (all []Secondary) {
 // level notes whether an interval over these rounds is wider because they are of several folders.
 func (r *reader) level(values []Value) {
 	ruled := 0
-	for _, f := range foldersOf(values) {
+	for _, f := range folders(values) {
 		if looked(r.sum.Folders[f].Study.Design) < 1 {
 			ruled++
 		}

@@ -5,6 +5,8 @@
 package data
 
 import (
+	"cmp"
+
 	"tare/notebook"
 	"tare/stats"
 )
@@ -145,6 +147,11 @@ func (r *Row) SecondaryValues(name string) (all []Value) {
 type Block struct {
 	Folder int // index in Summary.Folders
 	Round  int
+}
+
+// Compare orders blocks by folder and round.
+func (b Block) Compare(other Block) int {
+	return cmp.Or(cmp.Compare(b.Folder, other.Folder), cmp.Compare(b.Round, other.Round))
 }
 
 // Cell is what one treatment gave in one block.

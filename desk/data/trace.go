@@ -11,23 +11,36 @@ import (
 	"tare/stats"
 )
 
-// Seconds are by category: one of notebook.Walls.
-type Seconds map[string]stats.Sum
+// Seconds are by category, in the order of notebook.Walls; nil: of no trial.
+type Seconds []stats.Sum
 
-func (s Seconds) add(wall map[string]float64) {
-	for _, k := range notebook.Walls {
-		v := s[k]
-		v.Add(wall[k])
-		s[k] = v
+// Of are the seconds of a category.
+func (s Seconds) Of(category string) stats.Sum { return s[slices.Index(notebook.Walls, category)] }
+
+func (s *Seconds) add(wall map[string]float64) {
+	if *s == nil {
+		*s = make(Seconds, len(notebook.Walls))
+	}
+	for i, k := range notebook.Walls {
+		(*s)[i].Add(wall[k])
 	}
 }
 
 // TracedCell is what tracers saw of one treatment in one block, in the traced trials that succeeded.
 type TracedCell struct {
-	Elapsed stats.Sum            // seconds
-	Wall    Seconds              // of those that were followed through the scheduler
-	Coarse  Seconds              // of all, from what is known without that: user, system and throttled time
-	Figures map[string]stats.Sum // the tracers' metrics, by name; "inside." before those that a VM's guest saw
+	Elapsed stats.Sum // seconds
+	Wall    Seconds   // of those that were followed through the scheduler
+	Coarse  Seconds   // of all, from what is known without that: user, system and throttled time
+
+	figures []stats.Sum // the tracers' metrics, in the order of Trace.Names as far as there are any
+}
+
+// Figure is the metric whose place in Trace.Names is given.
+func (c *TracedCell) Figure(i int) stats.Sum {
+	if i >= len(c.figures) {
+		return stats.Sum{}
+	}
+	return c.figures[i]
 }
 
 // Trace is what tracers saw of one treatment, over all its traced trials.
@@ -43,7 +56,8 @@ type Trace struct {
 	Wild           int                     // numbers that no trial can have, and that were not used
 	OtherMetric    bool                    // the workload's metric is not the elapsed time
 	Walls, Elapsed stats.Sum               // of trials that were followed: what the categories add up to, and the time by the ruler; seconds
-	Totals         map[string]float64      // of the tracers' metrics, by name as in TracedCell
+	Names          []string                // of the tracers' metrics; "inside." before those that a VM's guest saw
+	Totals         []float64               // of each of them
 	Spread, Inside []notebook.Distribution // of all trials together; Inside: as seen in a VM's guest
 	Stacks         []notebook.Stack        // the longest waits by kernel stack, longest first
 }
@@ -57,6 +71,7 @@ type Missing struct {
 // tracing is a Trace in the making.
 type tracing struct {
 	Trace
+	outer, inner   map[string]int // places in Names, by a metric's name on the host and in a VM's guest
 	spread, inside spreads
 	stacks         map[string]*notebook.Stack
 }
@@ -68,8 +83,8 @@ func (t *tally) trace(tracers []string) {
 	}
 	if t.traced == nil {
 		t.traced = &tracing{
-			Trace:  Trace{Asked: map[string]bool{}, Saw: map[string]bool{}, Missing: map[string]Missing{}, Totals: map[string]float64{}},
-			spread: spreads{}, inside: spreads{}, stacks: map[string]*notebook.Stack{},
+			Trace: Trace{Asked: map[string]bool{}, Saw: map[string]bool{}, Missing: map[string]Missing{}},
+			outer: map[string]int{}, inner: map[string]int{}, spread: spreads{}, inside: spreads{}, stacks: map[string]*notebook.Stack{},
 		}
 	}
 	for _, name := range tracers {
@@ -105,7 +120,7 @@ func (t *tracing) trial(cell *Cell, n *notebook.Trial) {
 		return
 	}
 	if cell.Traced == nil {
-		cell.Traced = &TracedCell{Wall: Seconds{}, Coarse: Seconds{}, Figures: map[string]stats.Sum{}}
+		cell.Traced = &TracedCell{}
 	}
 	c := cell.Traced
 	if math.Abs(n.Value-n.ElapsedS) > 1e-6*math.Abs(n.ElapsedS) {
@@ -134,11 +149,11 @@ func (t *tracing) trial(cell *Cell, n *notebook.Trial) {
 		t.Walls.Add(all)
 		t.Elapsed.Add(n.ElapsedS)
 	}
-	t.figure(c, "", p.Figures)
+	t.figure(c, t.outer, "", p.Figures)
 	t.saw(p, false)
 	t.spread.add(p.Spread)
 	if p.Inside != nil {
-		t.figure(c, "inside.", p.Inside.Figures)
+		t.figure(c, t.inner, "inside.", p.Inside.Figures)
 		t.saw(p.Inside, true)
 		t.inside.add(p.Inside.Spread)
 	}
@@ -168,17 +183,23 @@ func (t *tracing) tame(values ...float64) bool {
 	return true
 }
 
-// figure takes a trial's metrics, with what goes before their names.
-func (t *tracing) figure(c *TracedCell, before string, figures map[string]float64) {
+// figure takes a trial's metrics: their places in Trace.Names, and what goes before those that are new there.
+func (t *tracing) figure(c *TracedCell, places map[string]int, before string, figures map[string]float64) {
 	for name, v := range figures {
-		name = before + name
-		if _, known := t.Totals[name]; !known && len(t.Totals) >= maxNames || !t.tame(v) {
+		i, known := places[name]
+		if !known && len(t.Names) >= maxNames || !t.tame(v) {
 			continue
 		}
-		t.Totals[name] += v
-		s := c.Figures[name]
-		s.Add(v)
-		c.Figures[name] = s
+		if !known {
+			i = len(t.Names)
+			places[name] = i
+			t.Names, t.Totals = append(t.Names, before+name), append(t.Totals, 0)
+		}
+		t.Totals[i] += v
+		if more := i + 1 - len(c.figures); more > 0 {
+			c.figures = append(c.figures, make([]stats.Sum, more)...)
+		}
+		c.figures[i].Add(v)
 	}
 }
 

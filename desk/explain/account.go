@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"gonum.org/v1/gonum/floats"
+
 	"tare/desk/data"
 	"tare/notebook"
 	"tare/stats"
@@ -46,28 +48,11 @@ func known(all []category, coarse bool) []category {
 }
 
 // book is the accounts in the making.
-type book struct {
-	sum   *data.Summary
-	cells map[*data.Row]map[data.Block]*data.Cell // of rows that have a trace, in folders that were traced
-}
+type book struct{ sum *data.Summary }
 
 // From makes the accounts of what was read. Where none of it was traced, the error has ErrNone in it.
 func From(s *data.Summary) (*Accounts, error) {
-	b := &book{sum: s, cells: map[*data.Row]map[data.Block]*data.Cell{}}
-	for i := range s.Rows {
-		r := &s.Rows[i]
-		if r.Trace == nil {
-			continue
-		}
-		of := map[data.Block]*data.Cell{}
-		for j := range r.Cells {
-			if c := &r.Cells[j]; len(s.Folders[c.Folder].Study.Explain) > 0 {
-				of[c.Block] = c
-			}
-		}
-		b.cells[r] = of
-	}
-	a := b.accounts()
+	a := (&book{s}).accounts()
 	if len(a.Accounts) == 0 {
 		var dirs []string
 		for _, f := range s.Folders {
@@ -78,19 +63,51 @@ func From(s *data.Summary) (*Accounts, error) {
 	return a, nil
 }
 
-// blocks are those of a row whose cells fit, in order.
-func (b *book) blocks(r *data.Row, fits func(*data.Cell) bool) (all []data.Block) {
+// cells are those of a row that fit, in order, of folders that were traced.
+func (b *book) cells(r *data.Row, fits func(*data.Cell) bool) (all []*data.Cell) {
+	if r == nil || r.Trace == nil {
+		return nil
+	}
 	for i := range r.Cells {
-		if c := b.cells[r][r.Cells[i].Block]; c != nil && fits(c) {
-			all = append(all, c.Block)
+		if c := &r.Cells[i]; len(b.sum.Folders[c.Folder].Study.Explain) > 0 && fits(c) {
+			all = append(all, c)
 		}
 	}
 	return all
 }
 
+// shared leaves of two rows' cells, in order, those of blocks that both have.
+func shared(x, y []*data.Cell) (xs, ys []*data.Cell) {
+	for _, c := range x {
+		for len(y) > 0 && y[0].Compare(c.Block) < 0 {
+			y = y[1:]
+		}
+		if len(y) > 0 && y[0].Block == c.Block {
+			xs, ys = append(xs, c), append(ys, y[0])
+		}
+	}
+	return xs, ys
+}
+
+// each gives a number of each cell.
+func each(cells []*data.Cell, number func(*data.Cell) float64) []float64 {
+	all := make([]float64, len(cells))
+	for i, c := range cells {
+		all[i] = number(c)
+	}
+	return all
+}
+
+// mean is a number's mean over the cells.
+func (b *book) mean(cells []*data.Cell, number func(*data.Cell) float64) stats.Estimate {
+	return stats.Mean(each(cells, number), b.sum.Level(cells))
+}
+
+func elapsed(c *data.Cell) float64 { return c.Elapsed.Mean() }
+
 func plain(c *data.Cell) bool    { return c.Elapsed.N > 0 }
-func followed(c *data.Cell) bool { return c.Traced != nil && c.Traced.Wall[User].N > 0 }
-func traced(c *data.Cell) bool   { return c.Traced != nil && c.Traced.Coarse[User].N > 0 }
+func followed(c *data.Cell) bool { return c.Traced != nil && c.Traced.Wall != nil }
+func traced(c *data.Cell) bool   { return c.Traced != nil }
 
 func (b *book) accounts() *Accounts {
 	out := &Accounts{Summary: b.sum}
@@ -207,26 +224,26 @@ func (b *book) account(r, base *data.Row, against Against) Account {
 		return o.Host == r.Host && o.Treatment.Workload == r.Treatment.Workload && maps.Equal(o.Treatment.Params, r.Treatment.Params) &&
 			(o.Image.Digest != r.Image.Digest || o.Image.Input != r.Image.Input)
 	})
-	of := func(fits func(*data.Cell) bool) []data.Block {
-		both := func(c *data.Cell) bool { return plain(c) && fits(c) }
-		bs := b.blocks(r, both)
-		if base != nil {
-			bs = slices.DeleteFunc(bs, func(k data.Block) bool { c := b.cells[base][k]; return c == nil || !both(c) })
+	// both are the cells that count, of the row and of what it is compared with.
+	both := func(fits func(*data.Cell) bool) (xs, ys []*data.Cell) {
+		all := func(c *data.Cell) bool { return plain(c) && fits(c) }
+		if base == nil {
+			return b.cells(r, all), nil
 		}
-		return bs
+		return shared(b.cells(r, all), b.cells(base, all))
 	}
-	blocks := of(followed)
-	if len(blocks) == 0 {
-		blocks = of(traced)
-		a.Coarse = len(blocks) > 0 || len(b.blocks(r, followed)) == 0
+	xs, ys := both(followed)
+	if len(xs) == 0 {
+		xs, ys = both(traced)
+		a.Coarse = len(xs) > 0 || len(b.cells(r, followed)) == 0
 	}
-	if !a.Coarse && r.Trace != nil {
-		a.Tier = r.Trace.Tier
+	if !a.Coarse {
+		a.Tier = x.Tier
 	}
-	a.Rounds = len(blocks)
-	b.own(&a, blocks)
-	if base != nil && len(blocks) > 0 {
-		b.overhead(&a, blocks)
+	a.Rounds = len(xs)
+	b.own(&a, xs)
+	if base != nil && len(xs) > 0 {
+		b.overhead(&a, xs, ys)
 		a.Doubtful = b.doubtful(&a)
 	}
 	b.figures(&a)
@@ -234,7 +251,7 @@ func (b *book) account(r, base *data.Row, against Against) Account {
 	return a
 }
 
-// wall is what a cell's traced time went on.
+// wall is what a cell's traced time went on; nil: that is not known.
 func (a *Account) wall(c *data.Cell) data.Seconds {
 	switch {
 	case c.Traced == nil:
@@ -256,40 +273,23 @@ func (b *book) doubtful(a *Account) bool {
 }
 
 // own fills in what is said of the treatment by itself.
-func (b *book) own(a *Account, blocks []data.Block) {
-	cells := b.cells[a.Row]
-	var elapsed []float64
-	for _, k := range blocks {
-		elapsed = append(elapsed, cells[k].Elapsed.Mean())
-	}
-	a.Elapsed = stats.Mean(elapsed, b.sum.Level(blocks))
-
-	both := b.blocks(a.Row, func(c *data.Cell) bool { return plain(c) && traced(c) })
-	var with, without []float64
-	for _, k := range both {
-		with, without = append(with, cells[k].Traced.Elapsed.Mean()), append(without, cells[k].Elapsed.Mean())
-	}
-	a.TracerCost = stats.Ratio(with, without, b.sum.Level(both))
-
-	all := b.blocks(a.Row, func(c *data.Cell) bool { return a.wall(c)[User].N > 0 })
+func (b *book) own(a *Account, cells []*data.Cell) {
+	a.Elapsed = b.mean(cells, elapsed)
+	both := b.cells(a.Row, func(c *data.Cell) bool { return plain(c) && traced(c) })
+	a.TracerCost = stats.Ratio(each(both, func(c *data.Cell) float64 { return c.Traced.Elapsed.Mean() }), each(both, elapsed), b.sum.Level(both))
+	all := b.cells(a.Row, func(c *data.Cell) bool { return a.wall(c) != nil })
 	for _, c := range known(fine, a.Coarse) {
-		var values []float64
-		for _, k := range all {
-			values = append(values, a.wall(cells[k])[c.key].Mean())
-		}
-		a.Spent = append(a.Spent, Spent{Key: c.key, Seconds: stats.Mean(values, b.sum.Level(all))})
+		seconds := func(cell *data.Cell) float64 { return a.wall(cell).Of(c.key).Mean() }
+		a.Spent = append(a.Spent, Spent{Key: c.key, Seconds: b.mean(all, seconds)})
 	}
 }
 
-// overhead fills in the account itself.
-func (b *book) overhead(a *Account, blocks []data.Block) {
-	x, y := b.cells[a.Row], b.cells[a.Baseline]
-	level := b.sum.Level(blocks)
-	var xs, ys, overheads []float64
-	for _, k := range blocks {
-		xs, ys = append(xs, x[k].Elapsed.Mean()), append(ys, y[k].Elapsed.Mean())
-		overheads = append(overheads, xs[len(xs)-1]-ys[len(ys)-1])
-	}
+// overhead fills in the account itself, from the cells of the row and of what it is compared with.
+func (b *book) overhead(a *Account, x, y []*data.Cell) {
+	level := b.sum.Level(x)
+	xs, ys := each(x, elapsed), each(y, elapsed)
+	overheads := make([]float64, len(xs))
+	floats.SubTo(overheads, xs, ys)
 	a.Times = stats.Ratio(xs, ys, level)
 	a.Overhead = stats.Mean(overheads, level)
 	share := func(values []float64) stats.Quotient {
@@ -303,10 +303,10 @@ func (b *book) overhead(a *Account, blocks []data.Block) {
 		categories := known(all, a.Coarse)
 		sure := 1 - (1-level)/float64(len(categories)+1)
 		for _, c := range categories {
-			values := make([]float64, len(blocks))
-			for i, k := range blocks {
+			values := make([]float64, len(x))
+			for i := range values {
 				for _, key := range c.of {
-					values[i] += a.wall(x[k])[key].Mean() - a.wall(y[k])[key].Mean()
+					values[i] += a.wall(x[i]).Of(key).Mean() - a.wall(y[i]).Of(key).Mean()
 				}
 				rest[i] -= values[i]
 			}
@@ -326,41 +326,41 @@ func (b *book) figures(a *Account) {
 	place := func(of string) int {
 		return slices.IndexFunc(notebook.TracerMetrics, func(f notebook.TracerMetric) bool { return f.Name == of })
 	}
-	for _, name := range slices.Sorted(maps.Keys(a.Row.Trace.Totals)) {
-		f := Figure{Name: name, Of: kind(name), Total: a.Row.Trace.Totals[name], Before: unknown(), More: unknown()}
+	x := a.Row.Trace
+	for i, name := range x.Names {
+		f := Figure{Name: name, Of: kind(name), Total: x.Totals[i], Before: unknown(), More: unknown()}
 		if i := place(f.Of); i >= 0 {
 			f.Unit, f.Help = notebook.TracerMetrics[i].Unit, notebook.TracerMetrics[i].Help
 		}
-		has := func(c *data.Cell) bool { return c.Traced != nil && c.Traced.Figures[name].N > 0 }
-		mean := func(r *data.Row, bs []data.Block) stats.Estimate {
-			var values []float64
-			for _, k := range bs {
-				values = append(values, b.cells[r][k].Traced.Figures[name].Mean())
+		has, figure := measured(i)
+		cells := b.cells(a.Row, has)
+		f.Mean = b.mean(cells, figure)
+		if a.Baseline != nil && a.Baseline.Trace != nil {
+			if j := slices.Index(a.Baseline.Trace.Names, name); j >= 0 {
+				has, before := measured(j)
+				others := b.cells(a.Baseline, has)
+				f.Before = b.mean(others, before)
+				xs, ys := shared(cells, others)
+				more := each(xs, figure)
+				floats.Sub(more, each(ys, before))
+				f.More = stats.Mean(more, b.sum.Level(xs))
 			}
-			return stats.Mean(values, b.sum.Level(bs))
-		}
-		blocks := b.blocks(a.Row, has)
-		f.Mean = mean(a.Row, blocks)
-		if y := b.cells[a.Baseline]; y != nil {
-			f.Before = mean(a.Baseline, b.blocks(a.Baseline, has))
-			var more []float64
-			var of []data.Block
-			for _, k := range blocks {
-				if c := y[k]; c != nil && has(c) {
-					more, of = append(more, b.cells[a.Row][k].Traced.Figures[name].Mean()-c.Traced.Figures[name].Mean()), append(of, k)
-				}
-			}
-			f.More = stats.Mean(more, b.sum.Level(of))
 		}
 		a.Figures = append(a.Figures, f)
 	}
-	slices.SortStableFunc(a.Figures, func(f, g Figure) int {
+	slices.SortFunc(a.Figures, func(f, g Figure) int {
 		p, q := place(f.Of), place(g.Of)
 		return cmp.Or(
 			cmp.Compare(uint(p), uint(q)),                             // what is not known comes last
 			cmp.Compare(len(f.Name)-len(f.Of), len(g.Name)-len(g.Of)), // the work's own, or the sum over reasons, comes first
 			cmp.Compare(f.Name, g.Name))
 	})
+}
+
+// measured tells which cells have the metric of a place in Trace.Names, and what it is in each of them.
+func measured(i int) (has func(*data.Cell) bool, mean func(*data.Cell) float64) {
+	has = func(c *data.Cell) bool { return c.Traced != nil && c.Traced.Figure(i).N > 0 }
+	return has, func(c *data.Cell) float64 { return c.Traced.Figure(i).Mean() }
 }
 
 // kind is a metric's name without the role, device or reason before it.
@@ -399,7 +399,7 @@ func (b *book) incomplete(a *Account) {
 		case a.Rounds == 1:
 			say(data.OneRound{})
 		}
-		if of := len(b.blocks(a.Row, plain)); 0 < a.Rounds && a.Rounds < of {
+		if of := len(b.cells(a.Row, plain)); 0 < a.Rounds && a.Rounds < of {
 			say(IncompleteRounds{a.Rounds, of, a.Against})
 		}
 	}
