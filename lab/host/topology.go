@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"math"
 	"os"
 	"path"
 	"runtime"
@@ -61,7 +60,7 @@ func (s system) inspect() (notebook.Host, error) {
 	if h.CPUs, err = s.cpus(); err != nil {
 		return h, err
 	}
-	if h.Memory, err = s.memory(); err != nil {
+	if h.Memory, err = s.Memory("MemTotal"); err != nil {
 		return h, err
 	}
 	if h.CgroupVersion, err = cgroup.Versions(s.Tree); err != nil {
@@ -206,20 +205,6 @@ func (s system) number(file string, otherwise int) (int, error) {
 		return 0, fmt.Errorf("%s: %.40q: expected a number", file, text)
 	}
 	return n, nil
-}
-
-func (s system) memory() (int64, error) {
-	text, err := s.Read("/proc/meminfo")
-	if err != nil {
-		return 0, err
-	}
-	f := strings.Fields(proc.Field(text, "MemTotal"))
-	if len(f) == 2 && f[1] == "kB" {
-		if kb, err := strconv.ParseInt(f[0], 10, 64); err == nil && kb > 0 && kb < math.MaxInt64/1024 {
-			return kb * 1024, nil
-		}
-	}
-	return 0, errors.New("/proc/meminfo: expected a line MemTotal with a number of kB")
 }
 
 // virtualization names what this machine itself runs in: a hypervisor, a container, or both; "" for neither.

@@ -68,7 +68,7 @@ func lay(l, bridge netlink.Link, ns netns.NsHandle, p netip.Prefix) error {
 	if err := noIPv6(h, end); err != nil {
 		return err
 	}
-	if err := h.AddrAdd(end, &netlink.Addr{IPNet: ipnet(p)}); err != nil {
+	if err := h.AddrAdd(end, &netlink.Addr{IPNet: IPNet(p)}); err != nil {
 		return fmt.Errorf("giving %s in the guest the address %s: %w", guestLink, p, err)
 	}
 	if err := up(h, guestLink); err != nil {

@@ -107,7 +107,7 @@ func (b *Bridge) open(ctx context.Context) error {
 		return err
 	}
 	b.undo = append(b.undo, remove)
-	if err := netlink.AddrAdd(l, &netlink.Addr{IPNet: ipnet(netip.PrefixFrom(b.Host(), bits))}); err != nil {
+	if err := netlink.AddrAdd(l, &netlink.Addr{IPNet: IPNet(netip.PrefixFrom(b.Host(), bits))}); err != nil {
 		return fmt.Errorf("giving it the address %s: %w", b.Host(), err)
 	}
 	if err := netlink.LinkSetUp(l); err != nil {
@@ -212,6 +212,7 @@ func overlaps(taken []netip.Prefix, p netip.Prefix) bool {
 	return false
 }
 
-func ipnet(p netip.Prefix) *net.IPNet {
+// IPNet is the prefix as netlink takes it.
+func IPNet(p netip.Prefix) *net.IPNet {
 	return &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}
 }

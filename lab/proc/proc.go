@@ -7,8 +7,10 @@ package proc
 import (
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"tare/notebook"
@@ -54,6 +56,19 @@ func Field(text, name string) string {
 		}
 	}
 	return ""
+}
+
+// Memory gives a field of /proc/meminfo, such as MemTotal, in bytes.
+func (t Tree) Memory(field string) (int64, error) {
+	text, err := t.Read("/proc/meminfo")
+	if err != nil {
+		return 0, err
+	}
+	kb, err := strconv.ParseInt(strings.TrimSuffix(Field(text, field), " kB"), 10, 64)
+	if err != nil || kb <= 0 || kb >= math.MaxInt64/1024 {
+		return 0, fmt.Errorf("/proc/meminfo: expected a line %s with a number of kB", field)
+	}
+	return kb * 1024, nil
 }
 
 // IntersectCPUs gives the CPUs of a that are in b too, in the order of a.

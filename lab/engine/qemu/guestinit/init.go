@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -16,10 +15,12 @@ import (
 	"time"
 
 	"github.com/opencontainers/runtime-spec/specs-go"
+	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
 	"tare/lab/engine/oci/config"
 	"tare/lab/network"
+	"tare/lab/proc"
 	"tare/lab/ruler"
 	"tare/notebook"
 )
@@ -131,7 +132,7 @@ func machine(root, work string, stream int) error {
 	if work != "" {
 		mounts = append(mounts, mount{work, ruler.WorkDir, "ext4", unix.MS_RDONLY, ""})
 	}
-	memory, err := meminfo("MemTotal")
+	memory, err := proc.Host.Memory("MemTotal")
 	if err != nil {
 		return err
 	}
@@ -261,7 +262,7 @@ func container(p Params, root, work string, stream *os.File) error {
 	if err := enableControllers("/sys/fs/cgroup"); err != nil {
 		return err
 	}
-	memory, err := meminfo("MemAvailable")
+	memory, err := proc.Host.Memory("MemAvailable")
 	if err != nil {
 		return err
 	}
@@ -406,24 +407,6 @@ func enableControllers(dir string) error {
 	return nil
 }
 
-// meminfo gives a field of /proc/meminfo in bytes.
-func meminfo(field string) (int64, error) {
-	data, err := os.ReadFile("/proc/meminfo")
-	if err != nil {
-		return 0, err
-	}
-	for line := range strings.Lines(string(data)) {
-		if rest, ok := strings.CutPrefix(line, field+":"); ok {
-			kb, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 10, 64)
-			if err != nil {
-				return 0, fmt.Errorf("/proc/meminfo: %q", line)
-			}
-			return kb << 10, nil
-		}
-	}
-	return 0, fmt.Errorf("/proc/meminfo has no %s", field)
-}
-
 // loadModules loads the kernel modules of a folder in the order of their names.
 func loadModules(dir string) error {
 	entries, err := os.ReadDir(dir)
@@ -523,26 +506,7 @@ func links(p Params) error {
 	if p.Network == "" {
 		address = netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 0, 2, 15}), 24)
 	}
-	s, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return fmt.Errorf("network: %w", err)
-	}
-	defer unix.Close(s)
-	up := func(name string) error {
-		ifr, err := unix.NewIfreq(name)
-		if err != nil {
-			return err
-		}
-		if err := unix.IoctlIfreq(s, unix.SIOCGIFFLAGS, ifr); err != nil {
-			return fmt.Errorf("network interface %s: %w", name, err)
-		}
-		ifr.SetUint16(ifr.Uint16() | unix.IFF_UP)
-		if err := unix.IoctlIfreq(s, unix.SIOCSIFFLAGS, ifr); err != nil {
-			return fmt.Errorf("network interface %s: set it up: %w", name, err)
-		}
-		return nil
-	}
-	if err := up("lo"); err != nil {
+	if err := up("lo", netip.Prefix{}); err != nil {
 		return err
 	}
 	if _, err := os.Stat("/sys/class/net/" + card); errors.Is(err, os.ErrNotExist) {
@@ -551,22 +515,20 @@ func links(p Params) error {
 	if p.Mode == ModeVMCN && p.Network == notebook.NetBridge {
 		return nil
 	}
-	for _, a := range []struct {
-		request uint
-		address []byte
-	}{
-		{unix.SIOCSIFADDR, address.Addr().AsSlice()}, {unix.SIOCSIFNETMASK, net.CIDRMask(address.Bits(), 32)},
-	} {
-		ifr, err := unix.NewIfreq(card)
-		if err != nil {
-			return err
-		}
-		if err := ifr.SetInet4Addr(a.address); err != nil {
-			return err
-		}
-		if err := unix.IoctlIfreq(s, a.request, ifr); err != nil {
-			return fmt.Errorf("network interface %s: set its address: %w", card, err)
-		}
+	return up(card, address)
+}
+
+// up brings a network interface up, with the address where there is one.
+func up(name string, address netip.Prefix) error {
+	l, err := netlink.LinkByName(name)
+	if err == nil && address.IsValid() {
+		err = netlink.AddrAdd(l, &netlink.Addr{IPNet: network.IPNet(address)})
 	}
-	return up(card)
+	if err == nil {
+		err = netlink.LinkSetUp(l)
+	}
+	if err != nil {
+		return fmt.Errorf("network interface %s: %w", name, err)
+	}
+	return nil
 }
