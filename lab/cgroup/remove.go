@@ -100,10 +100,7 @@ func remove(ctx context.Context, path string) error {
 			return errors.Join(fmt.Errorf("still busy with processes %v: %w", pids, errors.Join(err, cerr)), perr)
 		}
 		// Busy means that a process came in between, or that the last one is still being put away.
-		select {
-		case <-ctx.Done():
-		case <-time.After(retryPause):
-		}
+		time.Sleep(retryPause)
 	}
 }
 

@@ -176,13 +176,3 @@ func TestStartSetsAffinityBeforeTheFirstInstruction(t *testing.T) {
 		t.Error("a process was started on a CPU that the host has not")
 	}
 }
-
-func TestTailIsBounded(t *testing.T) {
-	var b tail
-	for range 1000 {
-		b.Write([]byte(strings.Repeat("x", 5000) + "end"))
-	}
-	if got := b.String(); len(got) != tailSize || !strings.HasSuffix(got, "xend") {
-		t.Errorf("kept %d bytes that end in %q", len(got), got[len(got)-8:])
-	}
-}

@@ -5,23 +5,22 @@ package engine
 import (
 	"context"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"tare/lab/proc"
 )
 
 // Process is a program that a driver started on the host for a guest. It is waited for from the start, so that its
 // end is known at once.
 type Process struct {
 	cmd  *exec.Cmd
-	said tail
+	said proc.Tail
 	done chan struct{}
 	err  error // of its end; set before done is closed
 }
@@ -38,7 +37,7 @@ func Start(cmd *exec.Cmd, cpus []int, setUp ...func() error) (*Process, error) {
 	cmd.SysProcAttr.Setsid = true
 	cmd.WaitDelay = time.Second // what the program leaves behind may hold its output open
 	// A child has the affinity and the namespaces of the thread that made it.
-	err := Apart(func() error {
+	err := proc.Apart(func() error {
 		for _, f := range setUp {
 			if err := f(); err != nil {
 				return err
@@ -54,22 +53,6 @@ func Start(cmd *exec.Cmd, cpus []int, setUp ...func() error) (*Process, error) {
 		close(p.done)
 	}()
 	return p, nil
-}
-
-// Apart runs f on a thread of its own, which ends with it: what f changes about the thread, Tare's others never have.
-func Apart(f func() error) error {
-	done := make(chan error)
-	go func() {
-		runtime.LockOSThread()
-		if unix.Gettid() == os.Getpid() {
-			// The process's first thread never ends, and /proc/self is its view. Held here, it is not the next one.
-			defer runtime.UnlockOSThread()
-			done <- Apart(f)
-			return
-		}
-		done <- f() // and the thread, never unlocked, ends with this goroutine
-	}()
-	return <-done
 }
 
 func start(cmd *exec.Cmd, cpus []int) error {
@@ -137,26 +120,4 @@ func (p *Process) End(ctx context.Context, grace time.Duration) error {
 	case <-t.C:
 		return fmt.Errorf("process %d (%s) lives on 10 s after it was killed: the kernel holds it (see /proc/%[1]d/stack)", p.PID(), p.cmd.Path)
 	}
-}
-
-// tail keeps the last of what is written to it.
-type tail struct {
-	mu sync.Mutex
-	b  []byte
-}
-
-const tailSize = 4096
-
-func (t *tail) Write(b []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.b = append(t.b, b[max(0, len(b)-tailSize):]...)
-	t.b = t.b[max(0, len(t.b)-tailSize):]
-	return len(b), nil
-}
-
-func (t *tail) String() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return strings.ToValidUTF8(string(t.b), "?")
 }

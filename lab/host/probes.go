@@ -316,34 +316,23 @@ func tryGCC(ctx context.Context) notebook.Capability {
 	return c
 }
 
-// apart runs f on a thread of its own that has left the namespaces in flags. The thread ends with it, and the new
-// namespaces and all that was mounted in them end with the thread, even when this process is killed.
-func apart(flags int, f func() notebook.Capability) notebook.Capability {
-	answer := make(chan notebook.Capability)
-	var leave func()
-	leave = func() {
-		runtime.LockOSThread()
-		if unix.Gettid() == os.Getpid() {
-			// The process's first thread never ends, and /proc/self is its view. Held here, it is not the next one.
-			defer runtime.UnlockOSThread()
-			done := make(chan struct{})
-			go func() { defer close(done); leave() }()
-			<-done
-			return
+// apart runs f on a thread of its own that has left the namespaces in flags. The new namespaces and all that was mounted in
+// them end with the thread, even when this process is killed.
+func apart(flags int, f func() notebook.Capability) (c notebook.Capability) {
+	err := proc.Apart(func() error {
+		err := unix.Unshare(flags)
+		if err == nil {
+			c = f()
 		}
-		// Never unlocked: with this goroutine the runtime ends the thread.
-		if err := unix.Unshare(flags); err != nil {
-			if err == unix.EPERM {
-				answer <- unsupported(runAsRoot, "unshare: %v", err)
-			} else {
-				answer <- unsupported("use a kernel that is built with namespaces", "unshare: %v", err)
-			}
-			return
-		}
-		answer <- f()
+		return err
+	})
+	switch {
+	case err == unix.EPERM:
+		return unsupported(runAsRoot, "unshare: %v", err)
+	case err != nil:
+		return unsupported("use a kernel that is built with namespaces", "unshare: %v", err)
 	}
-	go leave()
-	return <-answer
+	return c
 }
 
 // tryOverlayfs mounts one, in a mount namespace of its own and on memory, and writes through it.

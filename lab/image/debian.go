@@ -16,6 +16,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"tare/lab/proc"
 )
 
 var (
@@ -147,7 +149,7 @@ func (s *Store) buildDebian(ctx context.Context, w *workspace, r Recipe, p Progr
 	}
 	args = append(args, "--", r.Suite, "-")
 	sum := sha256.New()
-	said := &sayer{}
+	said := &proc.Tail{}
 	p.say(fmt.Sprintf("building a root of Debian %s from packages%s; it is kept", r.Suite, with(r.sorted())))
 	err = run(ctx, func(cmd *exec.Cmd) {
 		cmd.Dir = build
@@ -163,10 +165,10 @@ func (s *Store) buildDebian(ctx context.Context, w *workspace, r Recipe, p Progr
 		return u.layer(io.TeeReader(stdout, sum), false)
 	}, tool, args...)
 	if err != nil {
-		return nil, noSpace(fmt.Errorf("%w%s", err, said.lastWords()), s.root)
+		return nil, noSpace(fmt.Errorf("%w%s", err, lastWords(said)), s.root)
 	}
 	if u.entries == 0 {
-		return nil, fmt.Errorf("mmdebstrap: the archive is empty%s", said.lastWords())
+		return nil, fmt.Errorf("mmdebstrap: the archive is empty%s", lastWords(said))
 	}
 	rec := &record{Digest: "sha256:" + hex.EncodeToString(sum.Sum(nil)), Config: Config{Env: withPath(nil)}}
 	if err := u.complete(rec); err != nil {

@@ -12,6 +12,8 @@ import (
 	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"tare/lab/proc"
 )
 
 const (
@@ -113,7 +115,7 @@ func (t *Tree) makeDisk(ctx context.Context, tool, path string, w *workspace) er
 	// What is random in a file system comes from the content's digest here.
 	h := sha256.Sum256([]byte(t.Digest))
 	uuid := fmt.Sprintf("%x-%x-%x-%x-%x", h[:4], h[4:6], h[6:8], h[8:10], h[10:16])
-	said := &sayer{}
+	said := &proc.Tail{}
 	err = run(ctx, func(cmd *exec.Cmd) {
 		cmd.Stderr = said
 		cmd.ExtraFiles = []*os.File{w.lock} // see workspace
@@ -121,7 +123,7 @@ func (t *Tree) makeDisk(ctx context.Context, tool, path string, w *workspace) er
 		"-O", "^has_journal", "-m", "0", "-N", strconv.FormatInt(inodes, 10), "-L", diskLabel,
 		"-U", uuid, "-E", "hash_seed="+uuid+",lazy_itable_init=1,root_owner=0:0,nodiscard", "-d", t.Dir, path)
 	if err != nil {
-		return fmt.Errorf("%w%s", err, said.lastWords())
+		return fmt.Errorf("%w%s", err, lastWords(said))
 	}
 	// To the disk now, or the write-back would run under somebody's trial.
 	f, err = os.OpenFile(path, os.O_RDWR, 0)

@@ -1,7 +1,6 @@
 package image
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"tare/lab/proc"
 )
 
 // killWait is how long the pipes of a killed program may stay open, held by something that it started.
@@ -59,53 +60,11 @@ func run(ctx context.Context, setup func(*exec.Cmd), consume func(io.Reader) err
 	return consumed
 }
 
-// Bounds on what is kept of a program's messages.
-const (
-	saidLines = 12
-	saidLine  = 400 // bytes
-)
-
-// sayer takes a program's messages and keeps the last lines for an error.
-type sayer struct {
-	part  []byte
-	lines []string
-}
-
-func (s *sayer) Write(b []byte) (int, error) {
-	n := len(b)
-	for len(b) > 0 {
-		line, rest, whole := bytes.Cut(b, []byte{'\n'})
-		if room := saidLine - len(s.part); room > 0 {
-			s.part = append(s.part, line[:min(room, len(line))]...)
-		}
-		if !whole {
-			break
-		}
-		s.line(strings.TrimSpace(string(s.part)))
-		s.part = s.part[:0]
-		b = rest
-	}
-	return n, nil
-}
-
-func (s *sayer) line(l string) {
-	if l == "" {
-		return
-	}
-	s.lines = append(s.lines, l)
-	if len(s.lines) > saidLines {
-		s.lines = s.lines[1:]
-	}
-}
-
-// lastWords is what to add to an error: the last lines, or nothing.
-func (s *sayer) lastWords() string {
-	lines := s.lines
-	if len(s.part) > 0 {
-		lines = append(lines, strings.TrimSpace(string(s.part)))
-	}
+// lastWords is what to add to an error: the last lines that a program said, or nothing.
+func lastWords(said *proc.Tail) string {
+	lines := strings.FieldsFunc(said.String(), func(r rune) bool { return r == '\n' })
 	if len(lines) == 0 {
 		return ""
 	}
-	return "; its last words: " + strings.Join(lines, " | ")
+	return "; its last words: " + strings.Join(lines[max(0, len(lines)-12):], " | ")
 }

@@ -63,3 +63,13 @@ func TestStartTimeOfAStrangeName(t *testing.T) {
 		t.Errorf("parseStartTime = %d, %v, want 777", n, err)
 	}
 }
+
+func TestTailIsBounded(t *testing.T) {
+	var b Tail
+	for range 1000 {
+		b.Write([]byte(strings.Repeat("x", 5000) + "end"))
+	}
+	if got := b.String(); len(got) != tailSize || !strings.HasSuffix(got, "xend") {
+		t.Errorf("kept %d bytes that end in %q", len(got), got[len(got)-8:])
+	}
+}

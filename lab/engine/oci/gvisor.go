@@ -98,7 +98,7 @@ func makeNamespace(path string, plug func(pid int) error) error {
 	if err := f.Close(); err != nil {
 		return err
 	}
-	return engine.Apart(func() error {
+	return proc.Apart(func() error {
 		if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 			return err
 		}

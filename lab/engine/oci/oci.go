@@ -187,7 +187,7 @@ func undoOCI(ctx context.Context, e journal.Entry) error {
 		defer cancel()
 		cmd := exec.CommandContext(bounded, e.Detail["runtime"], "--root", states, "delete", "--force", e.Target)
 		cmd.WaitDelay = time.Second
-		deleting = engine.Apart(func() error {
+		deleting = proc.Apart(func() error {
 			if e.Detail[detailApart] != "" {
 				if err := hideV2(); err != nil {
 					return err
