@@ -119,10 +119,10 @@ func Write(w io.Writer, a *advise.Advice, format string, pick int) error {
 func several(a *advise.Advice, format string) error {
 	var labels, hosts []string
 	for _, r := range a.Rankings {
-		if l := words.Clean(r.Workload); !slices.Contains(labels, l) {
+		if l := words.Plain(r.Workload); !slices.Contains(labels, l) {
 			labels = append(labels, l)
 		}
-		if h := words.Clean(r.Host); !slices.Contains(hosts, h) {
+		if h := words.Plain(r.Host); !slices.Contains(hosts, h) {
 			hosts = append(hosts, h)
 		}
 	}
@@ -139,7 +139,7 @@ func several(a *advise.Advice, format string) error {
 func settingOf(r *advise.Ranking, c *advise.Choice, format string) (*setting, error) {
 	name := func(c *advise.Choice) string { return words.Choice(c.Treatment, r.Networks) }
 	s := &setting{t: c.Treatment, name: label(c.Treatment.Workload), image: r.Image.Reference, port: r.Port, cpus: c.CPUs}
-	say := func(f string, args ...any) { s.comments = append(s.comments, words.Clean(fmt.Sprintf(f, args...))) }
+	say := func(f string, args ...any) { s.comments = append(s.comments, words.Plain(fmt.Sprintf(f, args...))) }
 	rank := fmt.Sprintf("number %d of %d", c.Rank, len(r.Choices))
 	say("%s, %s for %s on %s.", words.Capital(name(c)), rank, r.Workload, r.Host)
 	figure := words.RankedValue(r, *c)

@@ -88,7 +88,7 @@ func OfAccounts(accounts []Account) [][]Figure {
 		a := &accounts[i]
 		before := len(list)
 		for _, draw := range ofAccounts {
-			if f := draw(a, fmt.Sprintf("why-%d-%s", i+1, slug(words.Plain(words.Treatment(a.Row.Treatment)+" "+a.Row.Treatment.Instance.Name)))); f != nil {
+			if f := draw(a, fmt.Sprintf("why-%d-%s", i+1, slug(words.Treatment(a.Row.Treatment, false)+" "+a.Row.Treatment.Instance.Name))); f != nil {
 				list = append(list, *f)
 			}
 		}

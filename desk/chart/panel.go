@@ -190,26 +190,17 @@ func split(s *data.Summary, f notebook.Figure) []*Panel {
 		if !measured(r) || !shows(f, r.Treatment) || !ofStudy(s, r, f) {
 			continue
 		}
-		params := maps.Clone(r.Treatment.Params)
-		delete(params, axis)
-		where := words.Plain(r.Treatment.Workload)
-		if w := words.Params(params); w != "" {
-			where += " (" + w + ")"
+		at := *r // what its panel has in common
+		at.Treatment.Params = maps.Clone(r.Treatment.Params)
+		delete(at.Treatment.Params, axis)
+		switch axis {
+		case "instance":
+			at.Treatment.Instance = notebook.Instance{}
+		case "host_cores":
+			at.Host, at.HostID, at.HostCores = "", "", 0
 		}
-		key := where
-		if axis != "instance" {
-			where += " at " + words.Plain(r.Treatment.Instance.Name)
-			key += fmt.Sprintf(" %g %d", r.Treatment.Instance.Cores, r.Treatment.Instance.Memory)
-		}
-		if axis != "host_cores" {
-			key += fmt.Sprintf(" %q %d", r.HostID, r.HostCores)
-			if len(s.Hosts) > 1 {
-				where += " on " + words.Plain(r.Host)
-			}
-			if on := words.Online(s, r); on != "" {
-				where += " " + on
-			}
-		}
+		where := words.Where(s, &at)
+		key := fmt.Sprintf("%s %g %d %q %d", where, at.Treatment.Instance.Cores, at.Treatment.Instance.Memory, at.HostID, at.HostCores)
 		p := byKey[key]
 		if p == nil {
 			p = &Panel{name: words.Plain(f.Name), heading: words.Plain(f.Title), where: where, workload: words.Plain(f.Workload), axis: axis}
@@ -301,7 +292,7 @@ func (p *Panel) arrange(s *data.Summary) {
 
 // hostCoresWords say how large the host was beside the instance: "112 CPUs, CHR 0.14".
 func hostCoresWords(r *data.Row) string {
-	w := words.Counted(r.HostCores, "CPU", "CPUs")
+	w := words.Count(r.HostCores, "CPU")
 	if c := words.CHR(r.CHR); c != "" {
 		w += ", CHR " + c
 	}
@@ -314,7 +305,7 @@ func (p *Panel) mark(i int) mark {
 	low := data.Floor(row.Metric, row.MeanLow)
 	m := mark{
 		group: p.Places[i],
-		names: []string{words.Described(row.Treatment, p.named) + host, words.BriefLine(row.Treatment, p.named) + host},
+		names: []string{words.Described(row.Treatment, p.named) + host, words.Treatment(row.Treatment, p.named) + host},
 		under: words.Brief(row.Treatment),
 		style: newStyles(p.Rows, p.named).of(row.Treatment, p.named),
 		value: row.Mean, low: low, high: row.MeanHigh,
@@ -399,7 +390,7 @@ func missing(s *data.Summary, f notebook.Figure) string {
 		r := reasons[i]
 		what := words.Described(t, s.Networks(t.Workload)) + ", " + words.Plain(t.Instance.Name)
 		if t.HostCores > 0 {
-			what += ", host with " + words.Counted(t.HostCores, "CPU", "CPUs")
+			what += ", host with " + words.Count(t.HostCores, "CPU")
 		}
 		if len(s.Hosts) > 1 {
 			what += ", on " + words.Plain(host)
@@ -426,7 +417,7 @@ func missing(s *data.Summary, f notebook.Figure) string {
 		const most = 3 // names; more are counted
 		what := strings.Join(r.what, "; ")
 		if len(r.what) > most {
-			what = words.Counted(len(r.what), "treatment", "treatments") + " at " + strings.Join(r.at, ", ")
+			what = words.Count(len(r.what), "treatment") + " at " + strings.Join(r.at, ", ")
 		}
 		const long = 100 // below a figure; the list of what was left out has all of it
 		if len(r.why) > long {
@@ -463,20 +454,12 @@ func Groups(s *data.Summary, rows []*data.Row) []*Group {
 	var list []*Group
 	byKey := map[string]*Group{}
 	for _, r := range rows {
-		params := words.Params(r.Treatment.Params)
-		key := fmt.Sprintf("%q %q %q %d", r.Treatment.Workload, params, r.HostID, r.HostCores)
+		at := *r
+		at.Treatment.Instance = notebook.Instance{}
+		key := fmt.Sprintf("%q %q %d", words.Work(r.Treatment.Workload, r.Treatment.Params), r.HostID, r.HostCores)
 		g := byKey[key]
 		if g == nil {
-			g = &Group{Title: words.Plain(r.Treatment.Workload)}
-			if params != "" {
-				g.Title += " (" + params + ")"
-			}
-			if len(s.Hosts) > 1 {
-				g.Title += " on " + words.Plain(r.Host)
-			}
-			if on := words.Online(s, r); on != "" {
-				g.Title += " " + on
-			}
+			g = &Group{Title: words.Where(s, &at)}
 			byKey[key] = g
 			list = append(list, g)
 		}

@@ -44,17 +44,7 @@ func contains(all, some map[string]string) bool {
 }
 
 func stairPanel(s *data.Summary, c *ladder.Staircase) *Panel {
-	where := words.Plain(c.Workload)
-	if w := words.Params(c.Params); w != "" {
-		where += " (" + w + ")"
-	}
-	where += " at " + words.Plain(c.Instance.Name)
-	if len(s.Hosts) > 1 {
-		where += " on " + words.Plain(c.Host)
-	}
-	if on := words.Online(s, &data.Row{HostID: c.HostID, HostCores: c.HostCores, Treatment: notebook.Treatment{Workload: c.Workload}}); on != "" {
-		where += " " + on
-	}
+	where := words.Where(s, &data.Row{Host: c.Host, HostID: c.HostID, HostCores: c.HostCores, Treatment: notebook.Treatment{Workload: c.Workload, Params: c.Params, Instance: c.Instance}})
 	if c.OtherImages {
 		where += ", " + words.Plain(c.Image.Words())
 	}

@@ -92,7 +92,7 @@ func fallOf(a *Account, k float64) *fall {
 		at += e.Value
 		w.bars = append(w.bars, b)
 	}
-	w.bars = append(w.bars, fallBar{names: []string{words.BriefLine(a.Row.Treatment, false)}, to: k * a.Elapsed.Value, total: true, words: noZero(k*a.Elapsed.Value, d),
+	w.bars = append(w.bars, fallBar{names: []string{words.Treatment(a.Row.Treatment, false)}, to: k * a.Elapsed.Value, total: true, words: noZero(k*a.Elapsed.Value, d),
 		low: k * (a.Elapsed.Value - a.Overhead.Value + a.Overhead.Low), high: k * (a.Elapsed.Value - a.Overhead.Value + a.Overhead.High),
 		style: style{platform: hue(a.Row.Treatment), solid: a.Row.Treatment.Provisioning != notebook.Vanilla, emulated: !a.Row.Representative}})
 	w.span()

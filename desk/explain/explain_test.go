@@ -481,15 +481,15 @@ func TestSentences(t *testing.T) {
 		{"faster", account(-0.5, map[string][2]float64{explain.IO: {-0.6, 0.1}, explain.System: {0.1, 0.01}}, nil),
 			"cn docker vanilla 1/1GB takes 0.75 times as long as bare metal (0.70–0.80): 120 % (100 to 140) of the overhead is less waiting for I/O; more the kernel running for it reduces it by 20 % (18 to 22)."},
 		{"within the noise", account(0.04, map[string][2]float64{explain.IO: {0.04, 0.01}}, nil),
-			"cn docker vanilla 1/1GB is not distinguishable from bare metal: its overhead is within the noise (−10 to 90 ms)."},
+			"cn docker vanilla 1/1GB is not distinguishable from bare metal: its overhead is within the noise (−10.0 to 90.0 ms)."},
 		{"emulated, within the noise", account(0.04, nil, func(a *explain.Account) { a.Emulated = true }),
-			"cn docker vanilla 1/1GB (emulated, which does not represent a VM's cost) is not distinguishable from bare metal: its overhead is within the noise (−10 to 90 ms)."},
+			"cn docker vanilla 1/1GB (emulated, which does not represent a VM's cost) is not distinguishable from bare metal: its overhead is within the noise (−10.0 to 90.0 ms)."},
 		{"doubtful", account(1, map[string][2]float64{explain.Hypervisor: {1, 0.1}}, func(a *explain.Account) { a.Doubtful = true }),
 			"cn docker vanilla 1/1GB takes 1.50 times as long as bare metal (1.45–1.55): 100 % (90 to 110) of the overhead is the hypervisor. This is not to be trusted: bare metal differed from itself by as much."},
 		{"no bounds", account(1, map[string][2]float64{explain.Waiting: {1, 0.1}}, func(a *explain.Account) { a.Times.High = math.Inf(1) }),
-			"cn docker vanilla 1/1GB took 1 s more than bare metal: 100 % (90 to 110) of the overhead is waiting for something else."},
+			"cn docker vanilla 1/1GB took 1.00 s more than bare metal: 100 % (90 to 110) of the overhead is waiting for something else."},
 		{"one round", account(1, nil, func(a *explain.Account) { a.Rounds, a.Overhead.Low, a.Overhead.High = 1, math.NaN(), math.NaN() }),
-			"cn docker vanilla 1/1GB took 1 s more than bare metal in its only round; one round has no interval."},
+			"cn docker vanilla 1/1GB took 1.00 s more than bare metal in its only round; one round has no interval."},
 		{"a metric of another kind", account(0, nil, func(a *explain.Account) {
 			a.Row.Metric.Name, a.Row.Baseline, a.Row.Ratio, a.Row.RatioLow, a.Row.RatioHigh = "response time", a.Baseline.Treatment.ID, 1.3, 1.2, 1.4
 			a.Doubts = []data.Doubt{explain.OtherMetric{Metric: "response time"}}

@@ -16,7 +16,7 @@ func BenchmarkMillionTrials(b *testing.B) {
 	var size int64
 	b.ResetTimer()
 	for b.Loop() {
-		files, err := Write([]string{dir}, b.TempDir(), Options{})
+		files, err := readAndWrite(dir, b.TempDir())
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -6,6 +6,7 @@ import (
 	_ "embed"
 	"fmt"
 	"html/template"
+	"maps"
 	"math"
 	"path/filepath"
 	"slices"
@@ -34,9 +35,9 @@ type page struct {
 	Title    string
 	Answer   string
 	When     string
-	AA       []line1
+	AA       []check // the first screen's
 	HostLine []string
-	Notices  []notice
+	Notices  []pair
 	Figures  []pageFigure
 	NotDrawn []string
 	Why      *whyPart
@@ -50,19 +51,39 @@ type page struct {
 	Hosts    []hostPart
 	Designs  []facts
 	Ruler    []rulerRow
-	Kernels  []kernel
+	Kernels  []pair
 	Notes    []string
 	Studies  []studyPart
-	Words    []term
 	Several  bool // hosts
 }
 
-type line1 struct {
-	Good bool
-	Text string
+// pair is a name and what there is to say of it.
+type pair struct{ Name, Text string }
+
+// value is a number of a table, with its interval.
+type value struct{ Value, Interval string }
+
+// valued writes a number with its interval, in the digits that are known.
+func valued(v, low, high float64) value {
+	if math.IsNaN(v) {
+		return value{"–", "–"}
+	}
+	d := words.Places(v, low, high)
+	return value{words.Number(v, d), words.Bounds(low, high, d)}
 }
 
-type notice struct{ Head, Text string }
+// ofMetric is valued for a metric, or a ratio of it, that may have a natural lower end.
+func ofMetric(m notebook.Metric, v, low, high float64) value {
+	return valued(v, data.Floor(m, low), high)
+}
+
+// withUnit names a metric with its unit.
+func withUnit(m notebook.Metric) string {
+	if u := words.Plain(m.Unit); u != "" {
+		return words.Plain(m.Name) + ", " + u
+	}
+	return words.Plain(m.Name)
+}
 
 type pageFigure struct {
 	ID, Title, Lead, Caption, Note string
@@ -93,7 +114,7 @@ func inPage(f *chart.Figure, id string) pageFigure {
 type table struct {
 	ID, Title, Metric, Baseline string
 	Rows                        []tableRow
-	Notes                       []footnote
+	Notes                       []string
 	Networks                    bool // they are named beside the provisioning
 	Secondary                   *secondaryTable
 }
@@ -104,20 +125,18 @@ type tableRow struct {
 	Share              string // how much of its host that is, of the first
 	Engine, Kind       string
 	Sub                string // engine and provisioning in one, for phones
-	Mean, Interval     string
-	Ratio, RatioWords  string
+	Mean, Ratio        value
 	Guests, Trials     string
 	Failed             string
-	Marks              []string // of footnotes
-	Tag                string   // "emulated", "doubtful", "A/A", "baseline"
+	Marks              []int  // of notes, from 1
+	Tag                string // "emulated", "doubtful", "A/A", "baseline"
 	Muted              bool
 }
 
-type footnote struct{ Mark, Text string }
-
+// check is an A/A check, or several of them together.
 type check struct {
-	What, Verdict, Value, Untrusted string
-	Good                            bool
+	Good                  bool
+	What, Text, Untrusted string
 }
 
 type counted struct {
@@ -137,28 +156,31 @@ type leftOut struct {
 }
 
 type hostPart struct {
-	Name   string
-	Facts  []fact
+	facts
 	Probes []probe
 }
 
-type fact struct{ Name, Value string }
-
+// facts are of a host or a folder.
 type facts struct {
-	Name  string
-	Facts []fact
+	Name string
+	All  []pair
+}
+
+// add adds a fact; none where its value is empty.
+func (f *facts) add(name, text string) {
+	if text = words.Tight(words.Plain(text)); text != "" {
+		f.All = append(f.All, pair{name, text})
+	}
 }
 
 type probe struct{ Name, Answer, Why, Do string }
 
 type rulerRow struct{ What, Guests, Median, Range, Trip string }
 
-type kernel struct{ Kernel, Where string }
-
 type studyPart struct {
-	Name, Source string
-	Facts        []fact
-	Commands     []string
+	facts
+	Source   string
+	Commands []string
 }
 
 // render makes the page.
@@ -168,7 +190,6 @@ func render(s *data.Summary, figs []chart.Figure, why *whyPart, opt Options) ([]
 		Title:   title(s),
 		Answer:  words.Tight(words.Plain(words.Summary(s))),
 		When:    when(s),
-		Words:   glossary,
 		Several: len(s.Hosts) > 1,
 		Why:     why,
 	}
@@ -264,19 +285,16 @@ func when(s *data.Summary) string {
 	}
 	w := "Begun " + first.Format(dateForm)
 	if !last.Equal(first) {
-		w += ", the last of " + words.Counted(len(s.Folders), "folder", "folders") + " " + last.Format(dateForm)
+		w += ", the last of " + words.Count(len(s.Folders), "folder") + " " + last.Format(dateForm)
 	}
-	return w + " · " + words.Counted(trials, "trial", "trials") + " on record"
+	return w + " · " + words.Count(trials, "trial") + " on record"
 }
 
 // fullName says what a treatment is, all of it.
 func fullName(t notebook.Treatment, s *data.Summary) string {
-	n := words.Described(t, s.Networks(t.Workload)) + ", " + words.Plain(t.Instance.Name) + ": " + words.Plain(t.Workload)
-	if p := words.Params(t.Params); p != "" {
-		n += ", " + p
-	}
+	n := words.Described(t, s.Networks(t.Workload)) + ", " + words.Plain(t.Instance.Name) + ": " + words.Work(t.Workload, t.Params)
 	if t.HostCores > 0 {
-		n += ", host with " + words.Counted(t.HostCores, "CPU", "CPUs")
+		n += ", host with " + words.Count(t.HostCores, "CPU")
 	}
 	return n
 }
@@ -309,73 +327,31 @@ func named(names map[string]string, ids []string) []string {
 	return list
 }
 
-// checks says the A/A checks' verdicts: in a line each for the first screen, and in full.
-func checks(s *data.Summary, names map[string]string) ([]line1, []check) {
+// checks says the A/A checks' verdicts: in a line for each kind of verdict for the first screen, and each.
+func checks(s *data.Summary, names map[string]string) (lines, all []check) {
 	if len(s.AA) == 0 {
-		return []line1{{false, "No A/A check was run: how steady the host was is not known."}}, nil
+		return []check{{Text: "No A/A check was run: how steady the host was is not known."}}, nil
 	}
-	var list []check
-	held, missed, unknown := 0, 0, 0
 	for _, a := range s.AA {
-		what := words.Plain(a.Workload)
-		if p := words.Params(a.Params); p != "" {
-			what += ", " + p
-		}
-		what += ", " + words.Plain(a.Instance.Name)
-		if len(s.Hosts) > 1 {
-			what += ", on " + words.Plain(a.Host)
-		}
-		if on := words.CheckOnline(s, a); on != "" {
-			what += ", " + on
-		}
-		c := check{What: what, Value: words.Measured(a.Ratio, a.Low, a.High, "")}
-		switch a.Verdict {
-		case data.Holds:
-			held++
-			c.Good, c.Verdict = true, "holds: the interval contains 1"+words.Unseen(a)
-		case data.Misses:
-			missed++
-			c.Verdict = "fails: the interval misses 1"
-			c.Untrusted = strings.Join(named(names, a.Untrusted), "; ")
-		default:
-			unknown++
-			c.Verdict = "not known: too few rounds, or too unsteady ones, for an interval"
-		}
-		list = append(list, c)
+		all = append(all, check{a.Verdict == data.Holds, words.CheckWhere(s, a), words.Tight(words.Check(a)), strings.Join(named(names, a.Untrusted), "; ")})
 	}
-	var lines []line1
-	widest := slices.MaxFunc(s.AA, func(a, b data.AACheck) int { return cmp.Compare(a.High-a.Low, b.High-b.Low) })
-	switch {
-	case len(list) == 1 && held == 1:
-		lines = append(lines, line1{true, "A/A check holds: bare metal against itself is " + list[0].Value + ", which contains 1" + words.Unseen(s.AA[0]) + "."})
-	case held == len(list):
-		lines = append(lines, line1{true, fmt.Sprintf("All %d A/A checks hold: bare metal against itself contains 1 in each%s.", held, strings.Replace(words.Unseen(widest), "it could", "the least exact could", 1))})
-	default:
-		if missed > 0 {
-			t := "A/A check fails: bare metal against itself is "
-			if len(list) > 1 {
-				t = fmt.Sprintf("%d of %d A/A checks fail, the first: bare metal against itself is ", missed, len(list))
-			}
-			for _, c := range list {
-				if strings.HasPrefix(c.Verdict, "fails") {
-					t += c.Value
-					break
-				}
-			}
-			lines = append(lines, line1{false, t + ", which misses 1."})
+	for _, kind := range []struct {
+		verdict data.Verdict
+		says    string
+	}{{data.Misses, "fails"}, {data.NotKnown, "says nothing"}, {data.Holds, "holds"}} {
+		of := slices.DeleteFunc(slices.Clone(s.AA), func(a data.AACheck) bool { return a.Verdict != kind.verdict })
+		good := kind.verdict == data.Holds
+		if len(of) == 0 || good && len(of) < len(s.AA) {
+			continue
 		}
-		if unknown > 0 {
-			lines = append(lines, line1{false, "A/A check not known" + ofAll(unknown, len(list)) + ": too few rounds, or too unsteady ones, for an interval."})
+		text := "A/A check " + kind.says
+		if len(s.AA) > 1 {
+			text += fmt.Sprintf(" in %d of %d, the least exact", len(of), len(s.AA))
 		}
+		widest := slices.MaxFunc(of, func(a, b data.AACheck) int { return cmp.Compare(a.High-a.Low, b.High-b.Low) })
+		lines = append(lines, check{Good: good, Text: words.Tight(text + ": bare metal against itself is " + words.Check(widest) + ".")})
 	}
-	return lines, list
-}
-
-func ofAll(n, all int) string {
-	if n == all {
-		return ""
-	}
-	return fmt.Sprintf(" for %d of %d", n, all)
+	return lines, all
 }
 
 // hostLines are a line for each host: what it is, and whether it is itself a guest.
@@ -390,7 +366,7 @@ func hostLines(s *data.Summary) []string {
 		if m := words.Plain(h.CPUModel); m != "" {
 			l += m + ", "
 		}
-		l += words.Counted(len(h.CPUs), "CPU", "CPUs") + ", " + words.Bytes(h.Memory) + ", Linux " + words.Plain(h.Kernel) + "."
+		l += words.Count(len(h.CPUs), "CPU") + ", " + words.Bytes(h.Memory) + ", Linux " + words.Plain(h.Kernel) + "."
 		if h.Virtualization != "" {
 			l += " The host is itself a guest (" + words.Plain(h.Virtualization) + "): bare metal here means this virtual machine without a further layer."
 		}
@@ -403,8 +379,8 @@ func hostLines(s *data.Summary) []string {
 var finished = []string{"precise enough", "cap on rounds"}
 
 // notices are what a reader must know before the figures.
-func notices(s *data.Summary, figs []chart.Figure) []notice {
-	var list []notice
+func notices(s *data.Summary, figs []chart.Figure) []pair {
+	var list []pair
 	for _, f := range s.Folders {
 		name := "This study"
 		if len(s.Folders) > 1 {
@@ -416,9 +392,9 @@ func notices(s *data.Summary, figs []chart.Figure) []notice {
 		}
 		switch {
 		case last.Open || last.Reason == "":
-			list = append(list, notice{"Not finished.", name + " has no recorded end: it is still running or was killed. What follows is from the rounds so far; the same command goes on where it stopped."})
+			list = append(list, pair{"Not finished.", name + " has no recorded end: it is still running or was killed. What follows is from the rounds so far; the same command goes on where it stopped."})
 		case !slices.Contains(finished, last.Reason):
-			list = append(list, notice{"Ended early.", name + " ended before its design was done: " + strings.TrimSuffix(words.Plain(last.Reason), ".") + ". Intervals may be wider than was asked for."})
+			list = append(list, pair{"Ended early.", name + " ended before its design was done: " + strings.TrimSuffix(words.Plain(last.Reason), ".") + ". Intervals may be wider than was asked for."})
 		}
 	}
 	missed := 0
@@ -428,7 +404,7 @@ func notices(s *data.Summary, figs []chart.Figure) []notice {
 		}
 	}
 	if missed > 0 {
-		list = append(list, notice{"The host was unsteady.", "Bare metal differed from itself (A/A check). Differences no larger than that are marked “doubtful” and are not to be trusted. By chance alone about 1 check in 20 fails."})
+		list = append(list, pair{"The host was unsteady.", "Bare metal differed from itself (A/A check). Differences no larger than that are marked “doubtful” and are not to be trusted. By chance alone about 1 check in 20 fails."})
 	}
 	vms, emulatedVMs, failed, trials := 0, 0, 0, 0
 	for _, r := range s.Rows {
@@ -443,15 +419,15 @@ func notices(s *data.Summary, figs []chart.Figure) []notice {
 	}
 	switch {
 	case vms > 0 && emulatedVMs == vms:
-		list = append(list, notice{"Every VM was emulated.", "This host gave no working KVM, so virtual machines ran under software emulation (TCG). Their numbers are kept apart, are never ranked, and say nothing about what a VM costs."})
+		list = append(list, pair{"Every VM was emulated.", "This host gave no working KVM, so virtual machines ran under software emulation (TCG). Their numbers are kept apart, are never ranked, and say nothing about what a VM costs."})
 	case emulatedVMs > 0:
-		list = append(list, notice{"Some VMs were emulated.", "They ran under software emulation (TCG): kept apart and never ranked."})
+		list = append(list, pair{"Some VMs were emulated.", "They ran under software emulation (TCG): kept apart and never ranked."})
 	}
 	if failed > 0 {
-		list = append(list, notice{"Some trials failed.", fmt.Sprintf("%s of %s failed; they are in no mean. See “What failed”.", words.Thousands(failed), words.Counted(trials, "measured trial", "measured trials"))})
+		list = append(list, pair{"Some trials failed.", fmt.Sprintf("%s of %s failed; they are in no mean. See “What failed”.", words.Thousands(failed), words.Count(trials, "measured trial"))})
 	}
 	if len(figs) == 0 {
-		list = append(list, notice{"Nothing to draw.", "No treatment has a trial that could be shown."})
+		list = append(list, pair{"Nothing to draw.", "No treatment has a trial that could be shown."})
 	}
 	return list
 }
@@ -477,35 +453,22 @@ func withoutPath(note string, folders []data.Folder) string {
 // makeTable makes the table of a group.
 func makeTable(i int, g *chart.Group, s *data.Summary) table {
 	t := table{ID: fmt.Sprintf("table-%d", i+1), Title: g.Title, Baseline: chart.Baseline(g.Rows), Networks: s.Networks(g.Rows[0].Treatment.Workload)}
-	marks := map[string]string{}
 	last := ""
 	for j, r := range g.Rows {
 		if j == 0 {
-			t.Metric = words.Plain(r.Metric.Name)
-			if u := words.Plain(r.Metric.Unit); u != "" {
-				t.Metric += ", " + u
-			}
+			t.Metric = withUnit(r.Metric)
 		}
-		d := words.Places(r.Mean, r.MeanLow, r.MeanHigh)
-		rd := words.Places(r.Ratio, r.RatioLow, r.RatioHigh)
 		row := tableRow{
 			Instance: words.Plain(r.Treatment.Instance.Name),
 			Platform: words.Platform(r.Treatment.Platform),
 			Engine:   dash(words.Plain(r.Treatment.Engine)),
-			Kind:     dash(kindName(r.Treatment, s)),
-			Mean:     words.Number(r.Mean, d),
-			Interval: words.Bounds(data.Floor(r.Metric, r.MeanLow), r.MeanHigh, d),
-			Ratio:    words.Number(r.Ratio, rd), RatioWords: words.Bounds(data.Floor(r.Metric, r.RatioLow), r.RatioHigh, rd),
-			Guests: words.Thousands(r.Guests), Trials: words.Thousands(r.Trials), Failed: words.Thousands(r.Failed),
+			Kind:     dash(words.Provisioned(r.Treatment, t.Networks)),
+			Mean:     ofMetric(r.Metric, r.Mean, r.MeanLow, r.MeanHigh),
+			Ratio:    ofMetric(r.Metric, r.Ratio, r.RatioLow, r.RatioHigh),
+			Guests:   words.Thousands(r.Guests), Trials: words.Thousands(r.Trials), Failed: words.Thousands(r.Failed),
 			Muted: !r.Representative || r.Doubtful,
 		}
-		row.Sub = strings.Trim(words.Plain(r.Treatment.Engine)+", "+kindName(r.Treatment, s), ", ")
-		if math.IsNaN(r.Mean) {
-			row.Interval = "–"
-		}
-		if math.IsNaN(r.Ratio) {
-			row.RatioWords = "–"
-		}
+		row.Sub = subName(r.Treatment, s)
 		row.First = row.Instance != last
 		last = row.Instance
 		if c := words.CHR(r.CHR); c != "" && r.HostCores > 0 {
@@ -513,7 +476,7 @@ func makeTable(i int, g *chart.Group, s *data.Summary) table {
 		}
 		switch {
 		case r.IsBaseline():
-			row.Ratio, row.RatioWords, row.Tag = "1", "by definition", "baseline"
+			row.Ratio, row.Tag = value{"1", "by definition"}, "baseline"
 		case r.Treatment.AA:
 			row.Tag = "A/A: again"
 		case !r.Representative:
@@ -527,50 +490,34 @@ func makeTable(i int, g *chart.Group, s *data.Summary) table {
 		}
 		for _, n := range words.Doubts(r.Doubts) {
 			n = words.Sentence(n)
-			if n == "" {
-				continue
+			i := slices.Index(t.Notes, n)
+			if i < 0 {
+				i = len(t.Notes)
+				t.Notes = append(t.Notes, n)
 			}
-			if marks[n] == "" {
-				marks[n] = strconv.Itoa(len(marks) + 1)
-				t.Notes = append(t.Notes, footnote{marks[n], n})
-			}
-			row.Marks = append(row.Marks, marks[n])
+			row.Marks = append(row.Marks, i+1)
 		}
 		t.Rows = append(t.Rows, row)
 	}
-	var ratios, means []*string
-	for j := range t.Rows {
-		ratios, means = append(ratios, &t.Rows[j].Ratio), append(means, &t.Rows[j].Mean)
-	}
-	alignPoints(ratios)
-	alignPoints(means)
+	align(t.Rows, func(r *tableRow) *value { return &r.Ratio })
+	align(t.Rows, func(r *tableRow) *value { return &r.Mean })
 	t.Secondary = secondary(t.ID+"-secondary", g, s)
 	return t
 }
 
-// kindName is how a treatment is provisioned, and connected where that differs.
-func kindName(t notebook.Treatment, s *data.Summary) string {
-	n := strings.Trim(words.Plain(t.Provisioning)+", "+words.Isolation(t), ", ")
-	if t.Network != "" && s.Networks(t.Workload) {
-		n = strings.Trim(n+", "+words.Plain(t.Network), ", ")
-	}
-	return n
-}
-
-// alignPoints fills numbers that are set flush right up with spaces as wide as a figure or a point, so that their
-// points stand below each other although each has only the figures that are known.
-func alignPoints(column []*string) {
+// align fills a column's numbers, which are set flush right, up with spaces as wide as a digit or a point, so that their
+// points stand below each other although each has only the digits that are known.
+func align[R any](rows []R, column func(*R) *value) {
 	most := 0
 	places := func(s string) int {
-		if i := strings.IndexByte(s, '.'); i >= 0 {
-			return len(s) - i - 1
-		}
-		return 0
+		_, fraction, _ := strings.Cut(s, ".")
+		return len(fraction)
 	}
-	for _, s := range column {
-		most = max(most, places(*s))
+	for i := range rows {
+		most = max(most, places(column(&rows[i]).Value))
 	}
-	for _, s := range column {
+	for i := range rows {
+		s := &column(&rows[i]).Value
 		n := places(*s)
 		if n == 0 && most > 0 {
 			*s += "\u2008"
@@ -589,7 +536,7 @@ func dash(s string) string {
 func warnings(s *data.Summary, names map[string]string) []counted {
 	var list []counted
 	for _, w := range s.Warnings {
-		list = append(list, counted{words.Sentence(words.Text(w.Text)), words.Counted(w.Count, "trial", "trials"), named(names, w.Treatments)})
+		list = append(list, counted{words.Sentence(words.Text(w.Text)), words.Count(w.Count, "trial"), named(names, w.Treatments)})
 	}
 	return list
 }
@@ -617,24 +564,19 @@ func failures(s *data.Summary) []failure {
 }
 
 func hostFacts(h data.Host) hostPart {
-	p := hostPart{Name: words.Plain(h.Name)}
-	add := func(name, value string) {
-		if value = words.Plain(value); value != "" {
-			p.Facts = append(p.Facts, fact{name, value})
-		}
-	}
-	add("Processor", h.CPUModel)
-	add("Topology", topology(h.CPUs))
-	add("Memory", words.Bytes(h.Memory))
-	add("System", strings.Trim(h.OS+", Linux "+h.Kernel+", "+h.Arch, ", "))
-	add("Control groups", h.CgroupVersion)
-	add("Frequency governor", h.Governor)
+	p := hostPart{facts: facts{Name: words.Plain(h.Name)}}
+	p.add("Processor", h.CPUModel)
+	p.add("Topology", topology(h.CPUs))
+	p.add("Memory", words.Bytes(h.Memory))
+	p.add("System", strings.Trim(h.OS+", Linux "+h.Kernel+", "+h.Arch, ", "))
+	p.add("Control groups", h.CgroupVersion)
+	p.add("Frequency governor", h.Governor)
 	if h.Virtualization != "" {
-		add("Itself a guest of", h.Virtualization+" (bare metal here means this virtual machine without a further layer)")
+		p.add("Itself a guest of", h.Virtualization+" (bare metal here means this virtual machine without a further layer)")
 	} else {
-		add("Itself a guest", "no hypervisor was found")
+		p.add("Itself a guest", "no hypervisor was found")
 	}
-	add("Identity", h.ID)
+	p.add("Identity", h.ID)
 	for _, c := range h.Capabilities {
 		p.Probes = append(p.Probes, probe{words.Plain(c.Name), words.Plain(string(c.Answer)), words.Plain(c.Why), words.Plain(c.Do)})
 	}
@@ -645,24 +587,23 @@ func hostFacts(h data.Host) hostPart {
 func design(f data.Folder) facts {
 	d := f.Study.Design
 	p := facts{Name: folderName(f.Dir)}
-	add := func(name, value string) { p.Facts = append(p.Facts, fact{name, words.Tight(value)}) }
-	add("Order", "in each round every treatment once, in random order; seed "+strconv.FormatUint(f.Study.Seed, 10))
-	rounds := words.Counted(f.Rounds, "round", "rounds") + " run; "
+	p.add("Order", "in each round every treatment once, in random order; seed "+strconv.FormatUint(f.Study.Seed, 10))
+	rounds := words.Count(f.Rounds, "round") + " run; "
 	if f.Begun {
-		rounds = words.Counted(f.Rounds, "round", "rounds") + " begun, the last of them not whole; "
+		rounds = words.Count(f.Rounds, "round") + " begun, the last of them not whole; "
 	}
 	if d.Floor == d.Cap {
-		rounds += "the design asks for " + words.Counted(d.Cap, "round", "rounds")
+		rounds += "the design asks for " + words.Count(d.Cap, "round")
 	} else {
 		rounds += fmt.Sprintf("at least %d and at most %d by design", d.Floor, d.Cap)
 	}
-	add("Rounds", rounds)
-	add("Guests", "a new guest for each treatment in each round, destroyed after its trials")
-	add("Trials", words.Counted(d.Trials, "measured trial", "measured trials")+" in each guest")
+	p.add("Rounds", rounds)
+	p.add("Guests", "a new guest for each treatment in each round, destroyed after its trials")
+	p.add("Trials", words.Count(d.Trials, "measured trial")+" in each guest")
 	if d.Warmups > 0 {
-		add("Page cache", "warm: by "+words.Counted(d.Warmups, "warm-up trial", "warm-up trials")+" in each guest, not counted")
+		p.add("Page cache", "warm: by "+words.Count(d.Warmups, "warm-up trial")+" in each guest, not counted")
 	} else {
-		add("Page cache", "as the guest found it: no warm-up trials")
+		p.add("Page cache", "as the guest found it: no warm-up trials")
 	}
 	level := stats.Level(d.Floor, d.Cap, d.Precision)
 	if d.Precision > 0 {
@@ -671,17 +612,17 @@ func design(f data.Folder) facts {
 		for i, n := range looks {
 			words[i] = strconv.Itoa(n)
 		}
-		add("Stopping rule", fmt.Sprintf("stop when every ratio’s interval is within ± %s %% of the ratio; interim analyses (looks) after %s rounds",
+		p.add("Stopping rule", fmt.Sprintf("stop when every ratio’s interval is within ± %s %% of the ratio; interim analyses (looks) after %s rounds",
 			strconv.FormatFloat(d.Precision*100, 'g', 3, 64), strings.Join(words, ", ")))
 		if len(looks) > 1 {
-			add("Level", fmt.Sprintf("each interval is made at %s %%, so that the one at which the study stopped keeps its 95 %% whichever of the %d looks that was",
+			p.add("Level", fmt.Sprintf("each interval is made at %s %%, so that the one at which the study stopped keeps its 95 %% whichever of the %d looks that was",
 				strconv.FormatFloat(level*100, 'g', 5, 64), len(looks)))
 		}
 	} else {
-		add("Stopping rule", "none: all rounds are run")
+		p.add("Stopping rule", "none: all rounds are run")
 	}
-	add("Intervals", "95 %, over rounds as blocks: by Student’s t for a mean, by Fieller’s method for a ratio; trials of one guest are not counted as independent")
-	add("Time limit of a trial", words.Duration(d.TimeoutS))
+	p.add("Intervals", "95 %, over rounds as blocks: by Student’s t for a mean, by Fieller’s method for a ratio; trials of one guest are not counted as independent")
+	p.add("Time limit of a trial", words.Duration(d.TimeoutS))
 	ends := make([]string, len(f.Ends))
 	for i, e := range f.Ends {
 		ends[i] = words.Plain(e.Reason)
@@ -692,8 +633,8 @@ func design(f data.Folder) facts {
 	if len(ends) == 0 {
 		ends = []string{"no end is recorded"}
 	}
-	add("Ended", strings.Join(ends, "; then "))
-	add("On record", fmt.Sprintf("%s, warm-ups included; %s of them failed", words.Counted(f.Trials, "trial", "trials"), words.Thousands(f.Failed)))
+	p.add("Ended", strings.Join(ends, "; then "))
+	p.add("On record", fmt.Sprintf("%s, warm-ups included; %s of them failed", words.Count(f.Trials, "trial"), words.Thousands(f.Failed)))
 	return p
 }
 
@@ -710,55 +651,45 @@ func ruler(r data.RulerCost, several bool) rulerRow {
 	return rulerRow{w, words.Thousands(r.Guests), words.Duration(r.Median), words.Duration(r.Low) + " to " + words.Duration(r.High), words.Duration(r.RoundTrip)}
 }
 
-// kernels lists the guests' kernels and in which treatments they ran.
-func kernels(s *data.Summary) []kernel {
-	var order []string
-	where := map[string][]string{}
+// kernels lists in which treatments each of the guests' kernels ran.
+func kernels(s *data.Summary) (list []pair) {
 	for _, r := range s.Rows {
+		name := words.Platform(r.Treatment.Platform)
+		if r.Treatment.Engine != "" {
+			name += ", " + words.Plain(r.Treatment.Engine)
+		}
 		for _, k := range r.Kernels {
-			k = words.Plain(k)
-			if where[k] == nil {
-				order = append(order, k)
-			}
-			n := words.Platform(r.Treatment.Platform)
-			if r.Treatment.Engine != "" {
-				n += ", " + words.Plain(r.Treatment.Engine)
-			}
-			if !slices.Contains(where[k], n) {
-				where[k] = append(where[k], n)
-			}
+			list = together(list, pair{name, words.Plain(k)})
 		}
 	}
-	var list []kernel
-	for _, k := range order {
-		list = append(list, kernel{k, strings.Join(where[k], "; ")})
+	return list
+}
+
+// together adds a pair to those of which each text stands once, with the names that it is of.
+func together(list []pair, p pair) []pair {
+	i := slices.IndexFunc(list, func(o pair) bool { return o.Text == p.Text })
+	if i < 0 {
+		return append(list, p)
+	}
+	if !slices.Contains(strings.Split(list[i].Name, "; "), p.Name) {
+		list[i].Name += "; " + p.Name
 	}
 	return list
 }
 
 // study says where a folder's numbers come from and how to make them again.
 func study(f data.Folder) studyPart {
-	p := studyPart{Name: folderName(f.Dir), Source: words.PlainLines(f.Study.Source)}
-	add := func(name, value string) {
-		if value = words.Plain(value); value != "" {
-			p.Facts = append(p.Facts, fact{name, value})
-		}
-	}
-	add("Study", f.Study.Name)
-	add("Tare", f.Study.Tare)
-	add("Hash of what was run", f.Study.Hash)
+	p := studyPart{facts: facts{Name: folderName(f.Dir)}, Source: words.PlainLines(f.Study.Source)}
+	p.add("Study", f.Study.Name)
+	p.add("Tare", f.Study.Tare)
+	p.add("Hash of what was run", f.Study.Hash)
 	if !f.Study.Created.IsZero() {
-		add("Begun", f.Study.Created.UTC().Format(dateForm))
+		p.add("Begun", f.Study.Created.UTC().Format(dateForm))
 	}
-	workloads := make([]string, 0, len(f.Study.Images))
-	for w := range f.Study.Images {
-		workloads = append(workloads, w)
-	}
-	slices.Sort(workloads)
-	for _, w := range workloads {
+	for _, w := range slices.Sorted(maps.Keys(f.Study.Images)) {
 		im := f.Study.Images[w]
-		add("Image of "+words.Plain(w), im.Reference+" "+im.Digest)
-		add("Input of "+words.Plain(w), im.Input)
+		p.add("Image of "+words.Plain(w), im.Reference+" "+im.Digest)
+		p.add("Input of "+words.Plain(w), im.Input)
 	}
 	seed := strconv.FormatUint(f.Study.Seed, 10)
 	// Into a folder of its own: in this one the run would go on, not begin again.

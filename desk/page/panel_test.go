@@ -47,10 +47,10 @@ func TestDeclaredFigures(t *testing.T) {
 	s := readPinning(t, small())
 	names, places := titles(s)
 	for title, want := range map[string]string{
-		"Figure 3 of the paper, redrawn from these trials: video transcoding, vanilla and pinned – ffmpeg (segments 1)": "1/2GB; 2/4GB",
-		"Figure 3, ratio to bare metal – ffmpeg (segments 1)":                                                           "1/2GB; 2/4GB",
-		"Figure 3, emulated, not a VM’s cost – ffmpeg (segments 1)":                                                     "1/2GB; 2/4GB",
-		"Figure 6 of the paper, redrawn from these trials: Cassandra under stress – cassandra (threads 100)":            "1/2GB; 2/4GB",
+		"Figure 3 of the paper, redrawn from these trials: video transcoding, vanilla and pinned – ffmpeg (segments=1)": "1/2GB; 2/4GB",
+		"Figure 3, ratio to bare metal – ffmpeg (segments=1)":                                                           "1/2GB; 2/4GB",
+		"Figure 3, emulated, not a VM’s cost – ffmpeg (segments=1)":                                                     "1/2GB; 2/4GB",
+		"Figure 6 of the paper, redrawn from these trials: Cassandra under stress – cassandra (threads=100)":            "1/2GB; 2/4GB",
 		"Figure 8 of the paper, redrawn from these trials: one large video against 30 small – ffmpeg at 1/2GB":          "segments 1; segments 30",
 	} {
 		if got, found := places[title]; !found || got != want {
@@ -89,7 +89,7 @@ func TestManyMissingAreCounted(t *testing.T) {
 
 // Figure 7: one container size on hosts of several sizes, be it several hosts or one made smaller.
 func TestHostCores(t *testing.T) {
-	const title = "Figure 7 of the paper, redrawn from these trials: one container on hosts of other sizes – ffmpeg (segments 1) at 4xlarge"
+	const title = "Figure 7 of the paper, redrawn from these trials: one container on hosts of other sizes – ffmpeg (segments=1) at 4xlarge"
 	for name, s := range map[string]*data.Summary{
 		"16 CPUs, CHR 1; 112 CPUs, CHR 0.14":                  readPinning(t, chr(112), chr(16)),
 		"16 CPUs, CHR 1; 32 CPUs, CHR 0.5; 64 CPUs, CHR 0.25": readPinning(t, chr(64, 16, 32, 0)),
@@ -104,7 +104,7 @@ func TestHostCores(t *testing.T) {
 		}
 	}
 	_, aa := checks(readPinning(t, chr(64, 16, 0)), nil)
-	if len(aa) != 2 || aa[0].What != "ffmpeg, segments 1, 4xlarge, with 16 of 64 CPUs" || aa[1].What != "ffmpeg, segments 1, 4xlarge, with all 64 CPUs" {
+	if len(aa) != 2 || aa[0].What != "ffmpeg (segments=1) at 4xlarge on the host with 16 of 64 CPUs" || aa[1].What != "ffmpeg (segments=1) at 4xlarge on the host with all 64 CPUs" {
 		t.Errorf("A/A checks: %+v", aa)
 	}
 	// Two hosts alike in size are told apart by name.
@@ -123,7 +123,7 @@ func TestRestIsDrawn(t *testing.T) {
 	p := small()
 	p.figures = pinningFigures[:1]
 	names, _ := titles(readPinning(t, p))
-	if !slices.Contains(names, "Mean execution time: ffmpeg (segments 30)") || !slices.Contains(names, "Mean response time: wordpress (users 1000)") || slices.Contains(names, "Mean execution time: ffmpeg (segments 1)") {
+	if !slices.Contains(names, "Mean execution time: ffmpeg (segments=30)") || !slices.Contains(names, "Mean response time: wordpress (users=1000)") || slices.Contains(names, "Mean execution time: ffmpeg (segments=1)") {
 		t.Errorf("there are\n%s", strings.Join(names, "\n"))
 	}
 	// A figure is of the study that declares it, and not of another folder's rows.
@@ -142,7 +142,7 @@ func TestRestIsDrawn(t *testing.T) {
 func TestNetworks(t *testing.T) {
 	s := readPinning(t, networks())
 	_, places := titles(s)
-	const title = "The network’s share: the same site behind a bridge and on the host’s network – wordpress (users 1000) at large"
+	const title = "The network’s share: the same site behind a bridge and on the host’s network – wordpress (users=1000) at large"
 	if got, want := places[title], "host’s own; network bridge; network host"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
@@ -165,7 +165,7 @@ func TestSecondaryMetrics(t *testing.T) {
 		if f == nil {
 			continue
 		}
-		if len(f.Heads) != 4 || f.Heads[3] != (secondaryHead{"requests per second", "1/s"}) || f.Constant != "The same in every row: errors 0, requests 1000." || len(f.Rows) != len(g.Rows) || !strings.HasPrefix(f.Rows[0].Cells[2].Half, "± ") {
+		if len(f.Heads) != 4 || f.Heads[3] != (secondaryHead{"requests per second", "1/s"}) || f.Constant != "The same in every row: errors 0, requests 1000." || len(f.Rows) != len(g.Rows) || !strings.HasPrefix(f.Rows[0].Cells[2].Interval, "± ") {
 			t.Errorf("%+v", f)
 		}
 	}
@@ -190,7 +190,7 @@ func TestSizes(t *testing.T) {
 		if len(w.Fits) != 6 || len(w.Said) == 0 || len(w.Suitable) == 0 {
 			t.Errorf("%s: %d fits, %d said, %d suitable", w.Title, len(w.Fits), len(w.Said), len(w.Suitable))
 		}
-		if w.Title == "cassandra (threads 100)" && w.Paper != "0.28 to 0.57" {
+		if w.Title == "cassandra (threads=100)" && w.Paper != "0.28 to 0.57" {
 			t.Errorf("the paper's range is %q", w.Paper)
 		}
 		for _, f := range w.Fits {
@@ -255,10 +255,10 @@ func TestClaims(t *testing.T) {
 	for _, e := range got.Evidence {
 		values = append(values, e.Value)
 	}
-	if v := strings.Join(values, "; "); v != "1.31 (1.27 to 1.35 at 99.8\u00a0%), 8 rounds; 1.30 (without bounds at 99.8\u00a0%), 1 round; no value, 0 rounds" {
+	if v := strings.Join(values, "; "); v != "1.31 (1.27 to 1.35) at 99.8\u00a0%, 8 rounds; 1.30 (without bounds) at 99.8\u00a0%, 1 round; no value, 0 rounds" {
 		t.Error(v)
 	}
-	if got.Published != "suitable CHR 0.07 to 0.14" || got.Class != "open" || got.Finding != "Containers cost more." || got.Why[0].Text != "cn is too  wide at 5\u00a0%" || !got.More() {
+	if got.Published != "0.07 to 0.14, suitable CHR" || got.Class != "open" || got.Finding != "Containers cost more." || got.Why[0].Text != "cn is too  wide at 5\u00a0%" || !got.More() {
 		t.Errorf("%+v", got)
 	}
 }

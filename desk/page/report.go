@@ -9,7 +9,6 @@ package page
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -26,9 +25,6 @@ import (
 
 // Options say what a report is of.
 type Options struct {
-	// Summary says how the folders are read, and what the ratios are relative to.
-	Summary data.Options
-
 	// Claims are judged and shown as a table; none: no such table.
 	Claims []claims.Claim
 
@@ -42,27 +38,8 @@ const FiguresDir = "figures"
 // PageName is the page's file name.
 const PageName = "report.html"
 
-// Write reads the folders and writes report.html and figures/ into out, or into the first folder where out is
-// empty. It returns the paths of the files written, the page first. On an error no half file is left; files of
-// the same names from an earlier report are replaced, whole.
-func Write(dirs []string, out string, opt Options) ([]string, error) {
-	if len(dirs) == 0 {
-		return nil, errors.New("page: no folder given: name one or more that `tare run` wrote")
-	}
-	if out == "" {
-		out = dirs[0]
-	}
-	if opt.Summary.Dots == 0 {
-		opt.Summary.Dots = chart.Dots
-	}
-	s, err := data.Read(dirs, opt.Summary)
-	if err != nil {
-		return nil, err
-	}
-	return WriteSummary(s, out, opt)
-}
-
-// WriteSummary writes the report of a summary that was read already; see Write.
+// WriteSummary writes report.html and figures/ of a summary into out. It returns the paths of the files written, the page
+// first. On an error no half file is left; files of the same names from an earlier report are replaced, whole.
 func WriteSummary(s *data.Summary, out string, opt Options) ([]string, error) {
 	acc, err := explained(s)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"tare/desk/chart"
 	"tare/desk/data"
 	"tare/notebook"
 )
@@ -196,4 +197,13 @@ func hostile() *data.Summary {
 // failedBy is the doubt about failed trials of one cause.
 func failedBy(n, of int, cause string) data.Doubt {
 	return data.TrialsFailed{Failed: n, Trials: of, Cause: data.Cause{Text: data.Text{First: cause}, Times: n, Alone: true}}
+}
+
+// readAndWrite writes the report of a folder.
+func readAndWrite(dir, out string) ([]string, error) {
+	s, err := data.Read([]string{dir}, data.Options{Dots: chart.Dots})
+	if err != nil {
+		return nil, err
+	}
+	return WriteSummary(s, out, Options{})
 }

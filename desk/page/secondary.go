@@ -29,11 +29,9 @@ type secondaryRow struct {
 	First              bool // of its instance type
 	Instance, Platform string
 	Sub                string
-	Cells              []secondaryCell
+	Cells              []value
 	Muted              bool
 }
-
-type secondaryCell struct{ Value, Half string }
 
 // secondary makes the table of a group's secondary metrics; nil where its workload has none.
 func secondary(id string, g *chart.Group, s *data.Summary) *secondaryTable {
@@ -61,13 +59,11 @@ func secondary(id string, g *chart.Group, s *data.Summary) *secondaryTable {
 		if head.Unit == "1" {
 			head.Unit = ""
 		}
-		cells := make([]secondaryCell, len(g.Rows))
-		values := make([]*string, len(g.Rows))
+		cells := make([]value, len(g.Rows))
 		same := len(g.Rows) > 1
 		first := math.NaN()
 		for i, r := range g.Rows {
 			cells[i].Value = "–"
-			values[i] = &cells[i].Value
 			at := slices.IndexFunc(r.Secondary, func(a data.Secondary) bool { return a.Metric == m })
 			if at < 0 {
 				continue
@@ -80,16 +76,16 @@ func secondary(id string, g *chart.Group, s *data.Summary) *secondaryTable {
 			d := words.Places(a.Mean, a.Low, a.High)
 			cells[i].Value = words.Number(a.Mean, d)
 			if half := (a.High - a.Low) / 2; !math.IsNaN(half) && !math.IsInf(half, 0) {
-				cells[i].Half = "± " + words.Number(half, d)
+				cells[i].Interval = "± " + words.Number(half, d)
 			} else if !math.IsNaN(a.Mean) {
-				cells[i].Half = "no interval"
+				cells[i].Interval = "no interval"
 			}
 		}
 		if same {
 			constant = append(constant, strings.TrimSpace(fmt.Sprintf("%s %s %s", head.Name, words.Number(first, words.Places(first, first, first)), head.Unit)))
 			continue
 		}
-		alignPoints(values)
+		align(cells, func(c *value) *value { return c })
 		t.Heads = append(t.Heads, head)
 		for i := range t.Rows {
 			t.Rows[i].Cells = append(t.Rows[i].Cells, cells[i])

@@ -32,14 +32,12 @@ type sizeWork struct {
 
 type sizeFit struct {
 	Name                    string
-	PTO, PerCPU, Fixed, PSO estimate
+	PTO, PerCPU, Fixed, PSO value
 	At                      string // where PSO is
 	Size, P                 string
 	Left, Most              string // root mean square, and the largest
 	Points                  []pointRow
 }
-
-type estimate struct{ Value, Interval string }
 
 type pointRow struct{ Size, Measured, Fitted, Left string }
 
@@ -56,13 +54,10 @@ func sizes(s *data.Summary, o model.Options) *sizePart {
 	if m == nil || len(m.Overheads) == 0 {
 		return nil
 	}
-	p := &sizePart{Tolerance: words.Share(m.Tolerance)}
+	p := &sizePart{Tolerance: words.Tight(words.Percent(m.Tolerance, 1))}
 	works := map[string]int{}
 	for _, v := range m.Overheads {
-		title := words.Plain(v.Group.Workload)
-		if w := words.Params(v.Group.Params); w != "" {
-			title += " (" + w + ")"
-		}
+		title := words.Work(v.Group.Workload, v.Group.Params)
 		i, known := works[title]
 		if !known {
 			i = len(p.Works)
@@ -99,7 +94,7 @@ func (w *sizeWork) add(v *model.Overhead, s *data.Summary) {
 		*list = append(*list, sizeSaid{[]string{name}, text})
 	}
 	if v.Paper != nil {
-		w.Paper = words.Short(v.Paper.Low) + " to " + words.Short(v.Paper.High)
+		w.Paper = fmt.Sprintf("%g to %g", v.Paper.Low, v.Paper.High)
 	}
 	if v.Measured.Verdict != model.NoAnswer || v.Cannot == nil && v.Predicted.Verdict != model.NoAnswer {
 		row := suitableRow{name, suitable(v.Measured), suitable(v.Predicted)}
@@ -119,12 +114,12 @@ func (w *sizeWork) add(v *model.Overhead, s *data.Summary) {
 	}
 	w.At = cmp.Or(w.At, f.At)
 	if !math.IsNaN(v.SizeP) {
-		f.P = "p " + words.P(v.SizeP)
+		f.P = words.P(v.SizeP)
 	}
 	if !math.IsNaN(v.LeftRMS) {
-		f.Left = words.Share(v.LeftRMS)
+		f.Left = words.Tight(words.Percent(v.LeftRMS, 1))
 		if !math.IsNaN(v.LeftMost) {
-			f.Most = "at most " + words.Share(math.Abs(v.LeftMost))
+			f.Most = words.Tight("at most " + words.Percent(math.Abs(v.LeftMost), 1))
 		}
 	}
 	for _, x := range v.Points {
@@ -140,13 +135,7 @@ func (w *sizeWork) add(v *model.Overhead, s *data.Summary) {
 	w.Fits = append(w.Fits, f)
 }
 
-func estimated(p model.Param) estimate {
-	if math.IsNaN(p.Value) {
-		return estimate{"–", "–"}
-	}
-	d := words.Places(p.Value, p.Low, p.High)
-	return estimate{words.Number(p.Value, d), words.Bounds(p.Low, p.High, d)}
-}
+func estimated(p model.Param) value { return valued(p.Value, p.Low, p.High) }
 
 func suitable(v model.Suitable) string {
 	if v.Verdict == "" || v.Verdict == model.NoAnswer {

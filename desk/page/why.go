@@ -140,7 +140,7 @@ func stackRows(a *explain.Account) []string {
 	var list []string
 	for _, s := range a.Stacks[:min(most, len(a.Stacks))] {
 		frames := s.Frames[:min(deep, len(s.Frames))]
-		list = append(list, words.Duration(s.Seconds)+" in "+words.Counted(int(min(s.Count, math.MaxInt32)), "wait", "waits")+": "+words.Plain(strings.Join(frames, " ← ")))
+		list = append(list, words.Duration(s.Seconds)+" in "+words.Count(int(min(s.Count, math.MaxInt32)), "wait")+": "+words.Plain(strings.Join(frames, " ← ")))
 	}
 	return list
 }
@@ -149,7 +149,7 @@ func stackRows(a *explain.Account) []string {
 func tracerWords(a *explain.Account) []string {
 	var list []string
 	if n := a.Traced; n > 0 {
-		list = append(list, fmt.Sprintf("%s; %s that count: with traced and untraced trials, of this treatment and of what it is compared with.", words.Counted(n, "traced trial", "traced trials"), words.Counted(a.Rounds, "round", "rounds")))
+		list = append(list, fmt.Sprintf("%s; %s that count: with traced and untraced trials, of this treatment and of what it is compared with.", words.Count(n, "traced trial"), words.Count(a.Rounds, "round")))
 	}
 	if source := words.Source(a); source != "" {
 		list = append(list, "The account is made "+source+".")
@@ -187,19 +187,13 @@ func partRows(a *explain.Account) []whyRow {
 		p := &a.Parts[i]
 		share := "–"
 		if q := p.Share; stats.Finite(q.Value) && p.Seconds != (stats.Estimate{N: p.Seconds.N}) {
-			share = words.Share(round2(q.Value))
-			if q.HasInterval() {
-				share += fmt.Sprintf(" (%s to %s)", words.Share(round2(q.Low)), words.Share(round2(q.High)))
-			}
+			share = words.Tight(words.Share(q))
 		}
 		row(words.Plain(words.Part(p.Key)), p.Seconds, share, !p.Significant())
 	}
 	row("the overhead", a.Overhead, "", false)
 	return rows
 }
-
-// round2 rounds a share to whole per cent: its interval is never known better.
-func round2(share float64) float64 { return math.Round(100*share) / 100 }
 
 // metricRows are the tracers' metrics that differ between a treatment and its baseline, or that it alone has.
 func metricRows(a *explain.Account) []whyMetric {

@@ -226,7 +226,7 @@ func TestExplainedFolder(t *testing.T) {
 	}
 	must(w.Session(notebook.Session{Time: at, Event: "end", Reason: "cap on rounds"}))
 	must(w.Close())
-	files, err := Write([]string{dir}, "", Options{})
+	files, err := readAndWrite(dir, dir)
 	must(err)
 	page, err := os.ReadFile(files[0])
 	must(err)

@@ -91,9 +91,9 @@ func (t *text) parts(a *explain.Account) {
 		p := part{label: words.Part(x.Key), size: x.Seconds.Value, dim: !x.Significant()}
 		p.seconds, p.half = amount(x.Seconds, decimals, by)
 		if stats.Finite(x.Share.Value) {
-			p.share = words.Percent(x.Share.Value)
+			p.share = words.Percent(x.Share.Value, 0)
 			if x.Share.HasInterval() {
-				p.of = words.Hundredths(x.Share.Low) + " to " + words.Hundredths(x.Share.High)
+				p.of = words.Bounds(100*x.Share.Low, 100*x.Share.High, 0)
 			}
 		}
 		parts = append(parts, p)
@@ -101,7 +101,7 @@ func (t *text) parts(a *explain.Account) {
 	all := part{label: "overhead over " + words.Against(a), size: a.Overhead.Value}
 	all.seconds, all.half = amount(a.Overhead, decimals, by)
 	if a.Significant() {
-		all.share = words.Percent(1)
+		all.share = words.Percent(1, 0)
 	}
 	t.bars([]string{name, "95 %", "of it", "95 %"}, append(parts, all))
 }
@@ -121,7 +121,7 @@ func (t *text) spent(a *explain.Account) {
 		if s.Seconds.Value == 0 {
 			continue
 		}
-		p := part{label: words.Part(s.Key), share: words.Percent(s.Seconds.Value / all), size: s.Seconds.Value}
+		p := part{label: words.Part(s.Key), share: words.Percent(s.Seconds.Value/all, 0), size: s.Seconds.Value}
 		p.seconds, p.half = amount(s.Seconds, decimals, by)
 		parts = append(parts, p)
 	}
@@ -162,7 +162,7 @@ func amount(e stats.Estimate, decimals int, by float64) (value, half string) {
 	if !stats.Finite(e.Value) {
 		return "-", ""
 	}
-	value = words.Unsigned(fmt.Sprintf("%.*f", decimals, e.Value*by))
+	value = words.Number(e.Value*by, decimals)
 	if !e.HasInterval() {
 		return value, "none"
 	}

@@ -57,12 +57,12 @@ func (t *text) ranking(r *advise.Ranking, common []string) {
 		t.choices(r)
 		for _, c := range r.Choices {
 			for _, d := range c.Doubts {
-				t.wrap("- ", fmt.Sprintf("number %d: %s", c.Rank, words.Clean(words.Doubt(d))))
+				t.wrap("- ", fmt.Sprintf("number %d: %s", c.Rank, words.Plain(words.Doubt(d))))
 			}
 		}
 	}
 	for _, n := range words.Doubts(r.Doubts) {
-		t.wrap("- ", words.Clean(n))
+		t.wrap("- ", words.Plain(n))
 	}
 	if len(r.Apart) > 0 {
 		t.line("")
@@ -79,9 +79,9 @@ func (t *text) ranking(r *advise.Ranking, common []string) {
 
 // choices writes the table of the choices, and how to read it.
 func (t *text) choices(r *advise.Ranking) {
-	what := words.Clean(words.RankedName(r))
+	what := words.Plain(words.RankedName(r))
 	if u := words.RankedUnit(r); u != "" {
-		what += " [" + words.Clean(u) + "]"
+		what += " [" + words.Plain(u) + "]"
 	}
 	cols := []column{{}, {gap: 2}, {head: what, gap: 2}, {head: "of bare metal", gap: 2}}
 	tied, near, leader, predicted := 0, 0, 0, false
@@ -111,7 +111,7 @@ func (t *text) choices(r *advise.Ranking) {
 		case c.Treatment.Platform == notebook.BM && c.Ratio == 1:
 			ratio = "1"
 		case stats.Finite(c.Ratio):
-			ratio = words.Ranked(c.Ratio, c.RatioLow, c.RatioHigh)
+			ratio = words.Measured(c.Ratio, c.RatioLow, c.RatioHigh, "")
 		}
 		for i, cell := range []string{fmt.Sprintf("%2s %2d", mark, c.Rank), words.Choice(c.Treatment, r.Networks), value, ratio} {
 			cols[i].cells = append(cols[i].cells, cell)
@@ -155,7 +155,7 @@ func apart(r *advise.Ranking, notes []string) (lines []string) {
 		if more := len(n) - most; more > 0 {
 			n = append(n[:most:most], fmt.Sprintf("and %d more", more))
 		}
-		why := words.Clean(reason)
+		why := words.Plain(reason)
 		if i := slices.Index(notes, reason); i >= 0 {
 			why = fmt.Sprintf("see [%d]", i+1)
 		}

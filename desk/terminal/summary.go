@@ -26,14 +26,14 @@ func Summary(w io.Writer, s *data.Summary, on Screen) error {
 	t.footnotes()
 	var lines []string
 	for _, a := range s.AA {
-		lines = append(lines, words.Check(s, a))
+		lines = append(lines, words.CheckWhere(s, a)+": "+words.Check(a))
 	}
 	t.list("A/A check: bare metal against itself", lines)
 	lines = nil
 	for _, r := range s.Ruler {
 		where := notebook.Treatment{Platform: r.Platform, Engine: r.Engine, Accelerator: r.Accelerator}
 		l := fmt.Sprintf("%s: %s for an empty process (%s to %s over %s), round trip %s",
-			words.Treatment(where), words.Seconds(r.Median), words.Seconds(r.Low), words.Seconds(r.High), words.Count(r.Guests, "guest"), words.Seconds(r.RoundTrip))
+			words.Treatment(where, false), words.Duration(r.Median), words.Duration(r.Low), words.Duration(r.High), words.Count(r.Guests, "guest"), words.Duration(r.RoundTrip))
 		if len(s.Hosts) > 1 {
 			l = r.Host + ", " + l
 		}
@@ -172,7 +172,7 @@ func names(rows []*data.Row, s *data.Summary) []column {
 			name = ""
 		}
 		instance.cells = append(instance.cells, data.Printable(name))
-		platform.cells = append(platform.cells, data.Printable(words.Treatment(rows[i].Treatment)))
+		platform.cells = append(platform.cells, words.Treatment(rows[i].Treatment, false))
 		network.cells = append(network.cells, data.Printable(rows[i].Treatment.Network))
 	}
 	if s.Networks(rows[0].Treatment.Workload) {
@@ -207,7 +207,7 @@ func ratioFigure(r *data.Row) (ratio, of string) {
 	case !stats.Finite(r.RatioLow) || !stats.Finite(r.RatioHigh):
 		return fmt.Sprintf("%.2f", r.Ratio), "none"
 	}
-	d, to := words.Decimals(r.RatioHigh-r.RatioLow, 2), "–"
+	d, to := words.Decimals(r.RatioHigh-r.RatioLow), "–"
 	if r.RatioLow < 0 {
 		to = " to "
 	}

@@ -60,7 +60,7 @@ func against(b explain.Against) string {
 func AccountPlace(a *explain.Account) string {
 	p := Place(a.Row)
 	if a.OtherImages {
-		p += data.Printable(", " + a.Row.Image.Words())
+		p += Plain(", " + a.Row.Image.Words())
 	}
 	return p
 }
@@ -106,19 +106,19 @@ func Account(s *data.Summary, a *explain.Account) string {
 	case a.Rounds == 0:
 		return subject + " has no account; its notes say why."
 	case !a.Overhead.HasInterval():
-		return fmt.Sprintf("%s took %s %s than %s in its only round; one round has no interval.", subject, Seconds(math.Abs(a.Overhead.Value)), more, than)
+		return fmt.Sprintf("%s took %s %s than %s in its only round; one round has no interval.", subject, Duration(math.Abs(a.Overhead.Value)), more, than)
 	case !a.Significant() && metricDiffers(a):
 		r := a.Row
 		return fmt.Sprintf("%s: its trials took as long as those of %s, as they do where the load comes at a fixed rate, so an account of their time does not explain its %s, which is %s.",
-			subject, than, data.Printable(r.Metric.Name), Times(stats.Quotient{Value: r.Ratio, Low: r.RatioLow, High: r.RatioHigh}, "bare metal's"))
+			subject, than, Plain(r.Metric.Name), Times(stats.Quotient{Value: r.Ratio, Low: r.RatioLow, High: r.RatioHigh}, "bare metal's"))
 	case !a.Significant():
 		return fmt.Sprintf("%s is not distinguishable from %s: its overhead is within the noise (%s).", subject, than, between(a.Overhead)) + trust(a)
 	case a.Row.Treatment.AA:
-		return fmt.Sprintf("%s took %s %s than %s (%s), although both are bare metal: the host was unsteady by as much, so this is no overhead.", subject, Seconds(math.Abs(a.Overhead.Value)), more, than, between(a.Overhead))
+		return fmt.Sprintf("%s took %s %s than %s (%s), although both are bare metal: the host was unsteady by as much, so this is no overhead.", subject, Duration(math.Abs(a.Overhead.Value)), more, than, between(a.Overhead))
 	case a.Times.HasInterval():
 		subject += " takes " + Times(a.Times, "as long as "+than)
 	default:
-		subject += fmt.Sprintf(" took %s %s than %s", Seconds(math.Abs(a.Overhead.Value)), more, than)
+		subject += fmt.Sprintf(" took %s %s than %s", Duration(math.Abs(a.Overhead.Value)), more, than)
 	}
 	return subject + ": " + causes(a) + "." + trust(a)
 }
@@ -163,7 +163,7 @@ func alone(s *data.Summary, a *explain.Account) string {
 	if a.Row.Treatment.Platform == notebook.BM {
 		label += ", the baseline,"
 	}
-	label += " took " + Seconds(a.Elapsed.Value)
+	label += " took " + Duration(a.Elapsed.Value)
 	if len(on) > 0 {
 		label += "; its traced trials spent " + strings.Join(on, ", ")
 		if a.Coarse {
@@ -193,7 +193,7 @@ func causes(a *explain.Account) string {
 	}
 	var list []string
 	for i, p := range all {
-		of := share(p.Share)
+		of := Share(p.Share)
 		var s string
 		switch {
 		case p.Key == explain.Unexplained && i == 0:
@@ -229,9 +229,9 @@ func counter(a *explain.Account) string {
 	q := most.Share
 	q.Value, q.Low, q.High = -q.Value, -q.High, -q.Low
 	if most.Key == explain.Unexplained {
-		return share(q) + " in the other direction is unexplained"
+		return Share(q) + " in the other direction is unexplained"
 	}
-	return how + parts[most.Key].cause + " reduces it by " + share(q)
+	return how + parts[most.Key].cause + " reduces it by " + Share(q)
 }
 
 // evident is what a metric says about a part; empty where none that is significant does.
@@ -244,7 +244,7 @@ func evident(a *explain.Account, p *explain.Part) string {
 		}
 	case explain.Core:
 		if at, ok := slowest(a.Spread, notebook.RunQueue, ""); ok && p.Seconds.Value > 0 {
-			return "one wait for a core in 100 took " + Seconds(at) + " or more"
+			return "one wait for a core in 100 took " + Duration(at) + " or more"
 		}
 	}
 	for _, e := range evidence {
@@ -339,24 +339,24 @@ func Traced(a *explain.Account) string {
 	return s
 }
 
-// share writes a share with its interval, "92 % (88 to 96)".
-func share(q stats.Quotient) string {
+// Share writes a share with its interval, "92 % (88 to 96)".
+func Share(q stats.Quotient) string {
 	if !q.HasInterval() {
-		return Percent(q.Value)
+		return Percent(q.Value, 0)
 	}
-	return Percent(q.Value) + " (" + Hundredths(q.Low) + " to " + Hundredths(q.High) + ")"
+	return Percent(q.Value, 0) + " (" + Bounds(100*q.Low, 100*q.High, 0) + ")"
 }
 
 // Times writes "1.50 times bare metal (1.45–1.55)", with as many decimals as the interval deserves.
 func Times(q stats.Quotient, of string) string {
-	d := Decimals(q.High-q.Low, 2)
+	d := Decimals(q.High - q.Low)
 	return fmt.Sprintf("%.*f times %s (%.*f–%.*f)", d, q.Value, of, d, q.Low, d, q.High)
 }
 
 // between writes an interval of time, "−3 to 12 ms".
 func between(e stats.Estimate) string {
 	name, by := Scale(max(math.Abs(e.Low), math.Abs(e.High)))
-	return strings.ReplaceAll(fmt.Sprintf("%.3g to %.3g %s", e.Low*by, e.High*by, name), "-", "−")
+	return Digits(e.Low*by, 3) + " to " + Digits(e.High*by, 3) + " " + name
 }
 
 func cores(n float64) string {

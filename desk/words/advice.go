@@ -2,12 +2,9 @@ package words
 
 import (
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"tare/desk/advise"
 	"tare/desk/data"
@@ -31,7 +28,7 @@ func Ranking(r *advise.Ranking) string {
 		b.WriteString(", predicted and not measured")
 	}
 	if best.Treatment.Platform != notebook.BM && !r.ByRatio && stats.Finite(best.RatioHigh) && stats.Finite(best.RatioLow) {
-		fmt.Fprintf(&b, ", %s of bare metal", Ranked(best.Ratio, best.RatioLow, best.RatioHigh))
+		fmt.Fprintf(&b, ", %s of bare metal", Measured(best.Ratio, best.RatioLow, best.RatioHigh, ""))
 	}
 	for i, other := range r.Beside {
 		b.WriteString([]string{"; ", ", and "}[i])
@@ -42,11 +39,11 @@ func Ranking(r *advise.Ranking) string {
 		case !q.HasInterval():
 			fmt.Fprintf(&b, "%s is not distinguishable from it", than)
 		case q.Contains(1):
-			fmt.Fprintf(&b, "%s is not distinguishable from it: %s of it", than, Ranked(q.Value, q.Low, q.High))
+			fmt.Fprintf(&b, "%s is not distinguishable from it: %s of it", than, Measured(q.Value, q.Low, q.High, ""))
 		case q.Value < 1:
-			fmt.Fprintf(&b, "%s takes %s of it, and is less simple", than, Ranked(q.Value, q.Low, q.High))
+			fmt.Fprintf(&b, "%s takes %s of it, and is less simple", than, Measured(q.Value, q.Low, q.High, ""))
 		default:
-			fmt.Fprintf(&b, "%s times %s than %s", Ranked(q.Value, q.Low, q.High), faster, than)
+			fmt.Fprintf(&b, "%s times %s than %s", Measured(q.Value, q.Low, q.High, ""), faster, than)
 		}
 	}
 	if len(r.Choices) == 1 {
@@ -56,7 +53,7 @@ func Ranking(r *advise.Ranking) string {
 		b.WriteString("; " + Doubt(d))
 	}
 	b.WriteByte('.')
-	return Clean(b.String())
+	return Plain(b.String())
 }
 
 // unranked says why a ranking has no choice.
@@ -64,21 +61,21 @@ func unranked(r *advise.Ranking) string {
 	const most = 3
 	var reasons []string
 	for _, p := range r.Apart {
-		if why := strings.TrimSuffix(Clean(Doubt(p.Reason)), "."); !slices.Contains(reasons, why) {
+		if why := strings.TrimSuffix(Plain(Doubt(p.Reason)), "."); !slices.Contains(reasons, why) {
 			reasons = append(reasons, why)
 		}
 	}
 	if more := len(reasons) - most; more > 0 {
 		reasons = append(reasons[:most], fmt.Sprintf("and %d more reasons", more))
 	}
-	size, exclude := Clean(r.Wanted.Instance), "--exclude "+strings.Join(r.Wanted.Exclude, ",")
+	size, exclude := Plain(r.Wanted.Instance), "--exclude "+strings.Join(r.Wanted.Exclude, ",")
 	switch {
 	case len(reasons) > 0:
 		return strings.Join(reasons, "; ")
 	case size != "" && r.AtSize && len(r.Wanted.Exclude) > 0:
 		return exclude + " leaves nothing of what was measured at " + size
 	case size != "":
-		return size + " was not measured, only " + Clean(strings.Join(r.Sizes, ", ")) + ", and the model predicts nothing for it"
+		return size + " was not measured, only " + Plain(strings.Join(r.Sizes, ", ")) + ", and the model predicts nothing for it"
 	case len(r.Wanted.Exclude) > 0:
 		return exclude + " leaves nothing of what was measured"
 	}
@@ -90,7 +87,7 @@ func Value(r *advise.Ranking, c advise.Choice) string {
 	if r.Defined(c) {
 		return strconv.FormatFloat(c.Value, 'g', -1, 64) + " by definition"
 	}
-	return Ranked(c.Value, c.Low, c.High)
+	return Measured(c.Value, c.Low, c.High, "")
 }
 
 // RankedValue writes what is ranked of a choice with its name and unit.
@@ -121,99 +118,29 @@ func RankedUnit(r *advise.Ranking) string {
 	return r.Metric.Unit
 }
 
-// Ranked writes a value with its interval, "1.02 (1.00 to 1.04)", with two digits of the interval's width.
-func Ranked(v, low, high float64) string {
-	if !stats.Finite(v) {
-		return "unknown"
-	}
-	if !stats.Finite(low) || !stats.Finite(high) {
-		return strconv.FormatFloat(v, 'g', 3, 64) + " (no interval)"
-	}
-	d := 2
-	if w := high - low; w > 0 {
-		d = min(max(1-int(math.Floor(math.Log10(w))), 0), 6)
-	}
-	return fmt.Sprintf("%.*f (%.*f to %.*f)", d, v, d, low, d, high)
-}
-
-// adviceDoubt says a doubt about a ranking; false where it is none of these.
-func adviceDoubt(d data.Doubt) (string, bool) {
+// adviceDoubt says a doubt about a ranking; empty where it is none of these.
+func adviceDoubt(d data.Doubt) string {
 	switch d := d.(type) {
 	case advise.LadderRung:
-		return "a rung of the isolation ladder: an experiment's setting, which cannot be applied", true
+		return "a rung of the isolation ladder: an experiment's setting, which cannot be applied"
 	case advise.PartOnline:
-		return fmt.Sprintf("measured with %d of the host's %d CPUs online: an experiment's setting, which cannot be applied", d.Online, d.CPUs), true
+		return fmt.Sprintf("measured with %d of the host's %d CPUs online: an experiment's setting, which cannot be applied", d.Online, d.CPUs)
 	case advise.NoValue:
-		return "no interval: no trial has a value of " + d.Metric, true
+		return "no interval: no trial has a value of " + d.Metric
 	case advise.NoPrediction:
-		return "the model predicts only " + d.Predicted + ", so sizes that were not measured are not ranked by " + d.Ranked, true
+		return "the model predicts only " + d.Predicted + ", so sizes that were not measured are not ranked by " + d.Ranked
 	case advise.UnsteadySize:
-		return fmt.Sprintf("the A/A check excludes 1 at %s: bare metal differed from itself by a factor of up to %.3g, so comparisons there are wider by as much", d.Instance, d.Factor), true
+		return fmt.Sprintf("the A/A check excludes 1 at %s: bare metal differed from itself by a factor of up to %.3g, so comparisons there are wider by as much", d.Instance, d.Factor)
 	case advise.RatiosRanked:
-		return "bare metal was not measured at " + d.Instance + ": the overhead ratios that the model predicts are ranked", true
+		return "bare metal was not measured at " + d.Instance + ": the overhead ratios that the model predicts are ranked"
 	case advise.SomeFailed:
-		return fmt.Sprintf("%d of its %d trials failed", d.Failed, d.Trials), true
+		return fmt.Sprintf("%d of its %d trials failed", d.Failed, d.Trials)
 	case advise.SeveralCPUSets:
-		return "its guests had several CPU sets, of which this is the most common", true
+		return "its guests had several CPU sets, of which this is the most common"
 	case advise.Extrapolated:
-		return "outside the sizes that were measured", true
+		return "outside the sizes that were measured"
 	case advise.Ambiguous:
-		return "the measurements do not say whether the size term follows CHR, the cores or the host's cores: the interval spans these readings", true
+		return "the measurements do not say whether the size term follows CHR, the cores or the host's cores: the interval spans these readings"
 	}
-	return "", false
-}
-
-// Choice names a treatment that can be chosen: "pinned docker container at large".
-func Choice(t notebook.Treatment, network bool) string {
-	words := []string{t.Provisioning, t.Engine}
-	vm := "VM"
-	if !t.Representative() {
-		vm = "emulated VM"
-	}
-	switch t.Platform {
-	case notebook.BM:
-		words = []string{"bare metal"}
-	case notebook.CN:
-		words = append(words, "container")
-	case notebook.VM:
-		words = []string{t.Provisioning, vm}
-	case notebook.VMCN:
-		if t.Engine == "qemu" { // the machine's, and not the container's
-			words = words[:1]
-		}
-		words = append(words, "container in", map[string]string{"VM": "a", "emulated VM": "an"}[vm], vm)
-	default:
-		words = append(words, t.Platform)
-	}
-	words = append(words, "at", t.Instance.Name)
-	if network && t.Platform != notebook.BM {
-		words = append(words, map[string]string{
-			"": "with the engine's own network", notebook.NetBridge: "on a bridge", notebook.NetHost: "on the host's network", notebook.NetNone: "without a network",
-		}[t.Network])
-	}
-	words = append(words, Rung(t.Isolation))
-	return Clean(strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), " "))
-}
-
-// Capital starts a text with a capital letter.
-func Capital(s string) string {
-	r, n := utf8.DecodeRuneInString(s)
-	return string(unicode.ToUpper(r)) + s[n:]
-}
-
-// mostText bounds what is printed of a name.
-const mostText = 2000
-
-// Clean makes of a text from a folder, which may be anybody's, one line without signs that act on a terminal or end a
-// comment.
-func Clean(s string) string {
-	if len(s) > mostText {
-		s = s[:mostText] + "…"
-	}
-	return strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return '?'
-	}, strings.ToValidUTF8(s, "?"))
+	return ""
 }

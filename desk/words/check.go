@@ -1,30 +1,29 @@
 package words
 
 import (
-	"fmt"
-
 	"tare/desk/data"
+	"tare/notebook"
 	"tare/stats"
 )
 
-// Check says an A/A check and its verdict.
-func Check(s *data.Summary, a data.AACheck) string {
-	where := Work(a.Workload, a.Params) + " at " + a.Instance.Name + " on " + a.Host
-	if on := CheckOnline(s, a); on != "" {
-		where += " " + on
-	}
-	switch a.Verdict {
-	case data.Holds:
-		return where + ": " + Interval(a.Ratio, a.Low, a.High) + ", contains 1" + Unseen(a)
-	case data.Misses:
-		return where + ": " + Interval(a.Ratio, a.Low, a.High) + ", excludes 1: the host was too unsteady, or this is the one run in 20 in which it happens by chance; " + Count(len(a.Untrusted), "treatment") + " not to be trusted"
-	}
-	return where + ": not known: too few rounds, or too unsteady ones, for an interval"
+// CheckWhere says what an A/A check is of.
+func CheckWhere(s *data.Summary, a data.AACheck) string {
+	return Where(s, &data.Row{Host: a.Host, HostID: s.HostID(a.Host), HostCores: a.HostCores, Treatment: notebook.Treatment{Workload: a.Workload, Params: a.Params, Instance: a.Instance}})
 }
 
-// CheckOnline is Online for an A/A check.
-func CheckOnline(s *data.Summary, a data.AACheck) string {
-	return online(s, s.HostID(a.Host), a.Workload, a.HostCores)
+// Check says an A/A check's verdict, to follow what it is of.
+func Check(a data.AACheck) string {
+	switch a.Verdict {
+	case data.Holds:
+		return Interval(a.Ratio, a.Low, a.High) + ", which contains 1" + Unseen(a)
+	case data.Misses:
+		s := Interval(a.Ratio, a.Low, a.High) + ", which excludes 1: the host was too unsteady, or this is the one run in 20 in which it happens by chance"
+		if n := len(a.Untrusted); n > 0 {
+			s += "; " + was(n, "treatment") + " not to be trusted"
+		}
+		return s
+	}
+	return "not known: too few rounds, or too unsteady ones, for an interval"
 }
 
 // Unseen says of a check that holds which differences are too small for it to detect, to follow what is said of it: those
@@ -34,9 +33,5 @@ func Unseen(a data.AACheck) string {
 	if a.Verdict != data.Holds || !stats.Finite(half) || half == 0 {
 		return ""
 	}
-	decimals := 0
-	if half < 10 {
-		decimals = Decimals(half/10, 1)
-	}
-	return fmt.Sprintf("; it could not have detected less than ± %.*f %%", decimals, half)
+	return "; it could not have detected less than ± " + Digits(half, 2) + " %"
 }

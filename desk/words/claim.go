@@ -70,7 +70,7 @@ func Verdict(v *claims.Verdict) string {
 		return strings.Join(parts, "; ")
 	}
 	e := v.Evidence[v.Deciding]
-	s := fmt.Sprintf("%s: %s, wanted %s", Comparison(e.Comparison), Figure(e), Region(e.Wanted))
+	s := fmt.Sprintf("%s: %s, wanted %s", Comparison(e.Comparison), Interval(e.Ratio, e.Low, e.High), Region(e.Wanted))
 	switch {
 	case v.Answer != claims.NotDecided:
 		if n := len(v.Evidence); n > 1 {
@@ -93,6 +93,12 @@ func Verdict(v *claims.Verdict) string {
 	return s
 }
 
+// Claimed names a treatment of a comparison in few words: "cn docker vanilla". What is compared was not emulated.
+func Claimed(t notebook.Treatment) string {
+	t.Accelerator = ""
+	return Treatment(t, true)
+}
+
 // Comparison says what is compared: "cn docker vanilla / bm, ffmpeg at large".
 func Comparison(c claims.Comparison) string {
 	s := term(c.Over)
@@ -109,18 +115,6 @@ func term(t claims.Term) string {
 	return Claimed(t.Of) + " / " + Claimed(t.To) + ", " + placed(t.At)
 }
 
-// Claimed names a treatment in few words: "cn docker vanilla".
-func Claimed(t notebook.Treatment) string {
-	parts := []string{t.Platform, t.Engine, t.Provisioning}
-	if t.Platform == notebook.VM && t.Engine == "qemu" {
-		parts[1] = "" // there is no other
-	}
-	if t.Network != "" {
-		parts = append(parts, "network "+t.Network)
-	}
-	return join(append(parts, Rung(t.Isolation)))
-}
-
 func placed(p claims.Place) string {
 	s := notebook.Label(p.Workload, p.Params) + " at " + p.Instance
 	if p.HostCores > 0 {
@@ -130,14 +124,6 @@ func placed(p claims.Place) string {
 		s += " on " + p.Host
 	}
 	return s
-}
-
-// Figure writes a comparison's ratio, "1.02 (1.00 to 1.04)".
-func Figure(e claims.Evidence) string {
-	if !stats.Finite(e.Ratio) {
-		return "no ratio"
-	}
-	return Interval(e.Ratio, e.Low, e.High)
 }
 
 // Region says which ratios a hypothesis allows: "at least 1.02".
@@ -227,8 +213,8 @@ func Gaps(all []claims.Gap) (texts []string) {
 	return texts
 }
 
-// claimDoubt says why a comparison cannot be made; false where it is none of these.
-func claimDoubt(d data.Doubt) (string, bool) {
+// claimDoubt says why a comparison cannot be made; empty where it is none of these.
+func claimDoubt(d data.Doubt) string {
 	here := func(all []string) string {
 		const most = 6
 		if len(all) > most {
@@ -241,21 +227,21 @@ func claimDoubt(d data.Doubt) (string, bool) {
 	}
 	switch d := d.(type) {
 	case claims.OnlyEmulated:
-		return d.Platform + " was only emulated (tcg): needs a host with KVM", true
+		return d.Platform + " was only emulated (tcg): needs a host with KVM"
 	case claims.Unmeasured:
-		return Claimed(d.Treatment) + " was not measured yet", true
+		return Claimed(d.Treatment) + " was not measured yet"
 	case claims.EveryTrialFailed:
-		return "every trial of " + Claimed(d.Treatment) + " failed", true
+		return "every trial of " + Claimed(d.Treatment) + " failed"
 	case claims.WithinUnsteadiness:
-		return "the A/A check excludes 1: bare metal differed from itself by as much as from " + Claimed(d.Treatment), true
+		return "the A/A check excludes 1: bare metal differed from itself by as much as from " + Claimed(d.Treatment)
 	case claims.Unsteady:
-		return fmt.Sprintf("the A/A check excludes 1: bare metal differed from itself by a factor of up to %.3g at %s", d.Factor, placed(d.At)), true
+		return fmt.Sprintf("the A/A check excludes 1: bare metal differed from itself by a factor of up to %.3g at %s", d.Factor, placed(d.At))
 	case claims.NeedsHostCores:
 		var has []string
 		for _, n := range d.Here {
 			has = append(has, strconv.Itoa(n))
 		}
-		return fmt.Sprintf("needs a host with %s cores; here: %s", rangeOf(d.Range), here(has)), true
+		return fmt.Sprintf("needs a host with %s cores; here: %s", rangeOf(d.Range), here(has))
 	case claims.NeedsCHR:
 		var has []string
 		for _, c := range d.Here {
@@ -264,29 +250,29 @@ func claimDoubt(d data.Doubt) (string, bool) {
 			}
 		}
 		if d.Range.AtMost > 0 && d.Range.AtLeast == 0 {
-			return fmt.Sprintf("needs %s with a CHR of at most %g (2 cores on a host with at least %.0f); here: %s", Selector(d.Of), d.Range.AtMost, 2/d.Range.AtMost, here(has)), true
+			return fmt.Sprintf("needs %s with a CHR of at most %g (2 cores on a host with at least %.0f); here: %s", Selector(d.Of), d.Range.AtMost, 2/d.Range.AtMost, here(has))
 		}
-		return fmt.Sprintf("needs %s with a CHR of %s; here: %s", Selector(d.Of), rangeOf(d.Range), here(has)), true
+		return fmt.Sprintf("needs %s with a CHR of %s; here: %s", Selector(d.Of), rangeOf(d.Range), here(has))
 	case claims.PaperLeavesOut:
-		return Selector(d.Of) + " was measured only where the paper leaves it out: " + d.Why, true
+		return Selector(d.Of) + " was measured only where the paper leaves it out: " + d.Why
 	case claims.NeedsSize:
-		return fmt.Sprintf("needs %s; measured: %s", Selector(d.Of), strings.Join(d.Here, ", ")), true
+		return fmt.Sprintf("needs %s; measured: %s", Selector(d.Of), strings.Join(d.Here, ", "))
 	case claims.NotStudied:
-		return Selector(d.Of) + " is not in these studies", true
+		return Selector(d.Of) + " is not in these studies"
 	case claims.NotTogether:
-		return "no study has these on one host, at one size and otherwise alike: " + strings.Join(Selectors(d.Of), "; "), true
+		return "no study has these on one host, at one size and otherwise alike: " + strings.Join(Selectors(d.Of), "; ")
 	case claims.NeedsTwo:
 		switch d.Over {
 		case claims.OverInstance:
-			return fmt.Sprintf("needs %s at two sizes at least; measured: %s", Selector(d.Of), d.Here), true
+			return fmt.Sprintf("needs %s at two sizes at least; measured: %s", Selector(d.Of), d.Here)
 		case claims.OverHostCores:
-			return fmt.Sprintf("needs %s of one size on hosts with different core counts, otherwise alike; here: %s cores", Selector(d.Of), d.Here), true
+			return fmt.Sprintf("needs %s of one size on hosts with different core counts, otherwise alike; here: %s cores", Selector(d.Of), d.Here)
 		}
-		return fmt.Sprintf("needs %s with two values of %s at least", Selector(d.Of), d.Over), true
+		return fmt.Sprintf("needs %s with two values of %s at least", Selector(d.Of), d.Over)
 	case claims.NoCommonRound:
-		return "no round has all of " + Comparison(d.Of), true
+		return "no round has all of " + Comparison(d.Of)
 	}
-	return "", false
+	return ""
 }
 
 // Piece is a part of a verdict's reason.

@@ -77,8 +77,8 @@ func Doubt(d data.Doubt) string {
 	case data.MoreWarnings:
 		return fmt.Sprintf("%d further warnings are of more kinds than are listed", d.Count)
 	}
-	for _, of := range []func(data.Doubt) (string, bool){accountDoubt, modelDoubt, adviceDoubt, claimDoubt} {
-		if t, is := of(d); is {
+	for _, of := range []func(data.Doubt) string{accountDoubt, modelDoubt, adviceDoubt, claimDoubt} {
+		if t := of(d); t != "" {
 			return t
 		}
 	}
@@ -139,12 +139,4 @@ func cause(c data.Cause) string {
 		return Text(c.Text)
 	}
 	return fmt.Sprintf("%s (%d times, the most common cause)", Text(c.Text), c.Times)
-}
-
-// was counts what something is said of: "1 round is", "3 rounds are".
-func was(n int, what string) string {
-	if n == 1 {
-		return "1 " + what + " is"
-	}
-	return fmt.Sprintf("%d %ss are", n, what)
 }

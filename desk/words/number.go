@@ -9,38 +9,171 @@ import (
 	"tare/stats"
 )
 
-// Count says how many of something: "1 round", "3 rounds".
+// Count says how many of something there are: "1 trial", "3 trials", "12,000 trials".
 func Count(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
 	}
-	return fmt.Sprintf("%d %ss", n, what)
+	return Thousands(n) + " " + what + "s"
 }
 
-// Decimals is how many decimals a ratio deserves whose interval is so wide, from least to 6.
-func Decimals(width float64, least int) int {
+// Thousands writes a whole number with commas: "12,000".
+func Thousands(n int) string {
+	s := strconv.Itoa(n)
+	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// was counts what something is said of: "1 round is", "3 rounds are".
+func was(n int, what string) string {
+	if n == 1 {
+		return "1 " + what + " is"
+	}
+	return Count(n, what) + " are"
+}
+
+// list puts names together: "a, b and c".
+func list(names []string) string {
+	if len(names) < 2 {
+		return strings.Join(names, "")
+	}
+	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
+}
+
+// Decimals is how many decimals a ratio deserves in a sentence or a narrow table, whose interval is so wide: from 2 to 6.
+func Decimals(width float64) int {
 	if !(width > 0) || math.IsInf(width, 0) {
-		return max(least, 2)
+		return 2
 	}
-	return min(max(int(math.Ceil(-math.Log10(width))), least), 6)
+	return min(max(int(math.Ceil(-math.Log10(width))), 2), 6)
 }
 
-// Interval writes a ratio with its interval, "1.02 (1.00 to 1.04)", with as many decimals as the interval deserves.
-func Interval(v, low, high float64) string {
-	if !stats.Finite(v) {
-		return "unknown"
+// Interval writes a ratio with its interval for a sentence, in as few digits as it can: "1.02 (1.00 to 1.04)".
+func Interval(v, low, high float64) string { return measured(v, low, high, Decimals(high-low), "") }
+
+// Places says how many decimals a value deserves: its distance to the nearer end of its interval is written with
+// two digits where they are below 30, else with one. More would be read as knowledge.
+func Places(v, low, high float64) int {
+	half := math.Inf(1)
+	for _, end := range []float64{high - v, v - low} {
+		if end > 0 {
+			half = math.Min(half, end)
+		}
 	}
-	if !stats.Finite(low) || !stats.Finite(high) {
-		return fmt.Sprintf("%.2f (no interval)", v)
+	var d float64
+	switch {
+	case !math.IsInf(half, 0):
+		size := math.Floor(math.Log10(half))
+		d = 1 - size
+		if half/math.Pow(10, size) >= 2.95 {
+			d--
+		}
+	case v != 0 && stats.Finite(v):
+		d = 2 - math.Floor(math.Log10(math.Abs(v)))
+	default:
+		return 0
 	}
-	d := Decimals(high-low, 2)
-	return fmt.Sprintf("%.*f (%.*f to %.*f)", d, v, d, low, d, high)
+	// More than six digits in all are never an insight here.
+	if v != 0 && stats.Finite(v) {
+		d = math.Min(d, 5-math.Floor(math.Log10(math.Abs(v))))
+	}
+	return int(math.Max(0, math.Min(d, 9)))
 }
 
-// Seconds writes a time in a unit that suits it, in three digits.
-func Seconds(s float64) string {
-	name, by := Scale(s)
-	return fmt.Sprintf("%.3g %s", s*by, name)
+// Number writes a value with so many decimals; what is not known as a dash.
+func Number(v float64, decimals int) string {
+	switch {
+	case math.IsNaN(v):
+		return "–"
+	case math.IsInf(v, 1):
+		return "∞"
+	case math.IsInf(v, -1):
+		return "−∞"
+	}
+	s := strconv.FormatFloat(v, 'f', decimals, 64)
+	if strings.HasPrefix(s, "-") {
+		if strings.Trim(s, "-0.") == "" {
+			return s[1:]
+		}
+		return "−" + s[1:]
+	}
+	return s
+}
+
+// Digits writes a value with so many significant digits.
+func Digits(v float64, n int) string {
+	d := 0
+	if v != 0 && stats.Finite(v) {
+		d = max(0, n-1-int(math.Floor(math.Log10(math.Abs(v)))))
+	}
+	return Number(v, d)
+}
+
+// quantity writes a number in three digits, whole where it is large.
+func quantity(v float64) string {
+	if math.Abs(v) >= 100 {
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	}
+	return fmt.Sprintf("%.3g", v)
+}
+
+// Bounds says an interval: "1.00 to 1.04", or in words where it has no end.
+func Bounds(low, high float64, decimals int) string {
+	switch {
+	case math.IsNaN(low) || math.IsNaN(high):
+		return "not known"
+	case math.IsInf(low, 0) && math.IsInf(high, 0):
+		return "without bounds"
+	case math.IsInf(high, 0):
+		return "above " + Number(low, decimals)
+	case math.IsInf(low, 0):
+		return "below " + Number(high, decimals)
+	}
+	return Number(low, decimals) + " to " + Number(high, decimals)
+}
+
+// Measured says a value with its interval, in all digits that are known: "1.02 s (1.00 to 1.04)".
+func Measured(v, low, high float64, unit string) string {
+	return measured(v, low, high, Places(v, low, high), unit)
+}
+
+func measured(v, low, high float64, decimals int, unit string) string {
+	if math.IsNaN(v) {
+		return "no value"
+	}
+	s := Number(v, decimals)
+	if unit = Plain(unit); unit != "" {
+		s += " " + unit
+	}
+	if math.IsNaN(low) || math.IsNaN(high) {
+		return s + " (no interval)"
+	}
+	return s + " (" + Bounds(low, high, decimals) + ")"
+}
+
+// PlusMinus says a value with half of its interval's width: "1.20 ± 0.03". At most so many decimals; below 0: as many
+// as it deserves.
+func PlusMinus(v, low, high float64, most int) string {
+	d := Places(v, low, high)
+	if most >= 0 {
+		d = min(d, most)
+	}
+	half := (high - low) / 2
+	if !stats.Finite(half) {
+		return Number(v, d) + " ± ?"
+	}
+	return Number(v, d) + " ± " + Number(half, d)
+}
+
+// Signed puts a plus before a number that is above 0 as it is written.
+func Signed(s string) string {
+	first, _, _ := strings.Cut(s, " ")
+	if strings.HasPrefix(s, "−") || strings.Trim(first, "0.–") == "" {
+		return s
+	}
+	return "+" + s
 }
 
 // Scale is the unit that suits a time, and what seconds are multiplied by for it.
@@ -54,32 +187,34 @@ func Scale(seconds float64) (name string, by float64) {
 	return "ms", 1e3
 }
 
-// Percent writes a share in whole hundredths.
-func Percent(share float64) string { return Hundredths(share) + " %" }
-
-// Hundredths writes a share in hundredths.
-func Hundredths(share float64) string { return Unsigned(fmt.Sprintf("%.0f", 100*share)) }
-
-// Unsigned takes the sign from what was rounded to nothing.
-func Unsigned(number string) string {
-	if strings.Trim(number, "-0.") == "" {
-		return strings.TrimPrefix(number, "-")
+// Duration says a duration with the unit that suits it and three digits.
+func Duration(s float64) string {
+	if math.IsNaN(s) {
+		return "–"
 	}
-	return number
+	unit, by := Scale(s)
+	return Digits(s*by, 3) + " " + unit
 }
 
-// quantity writes a number in three digits, whole where it is large.
-func quantity(v float64) string {
-	if math.Abs(v) >= 100 {
-		return strconv.FormatFloat(v, 'f', 0, 64)
+// Bytes says a size in binary units.
+func Bytes(n int64) string {
+	units := []string{"B", "KiB", "MiB", "GiB", "TiB", "PiB"}
+	v, i := float64(n), 0
+	for v >= 1024 && i < len(units)-1 {
+		v /= 1024
+		i++
 	}
-	return fmt.Sprintf("%.3g", v)
+	if i == 0 {
+		return fmt.Sprintf("%d B", n)
+	}
+	return strings.TrimSuffix(strconv.FormatFloat(v, 'f', 1, 64), ".0") + " " + units[i]
 }
 
-// list puts names together: "a, b and c".
-func list(names []string) string {
-	if len(names) < 2 {
-		return strings.Join(names, "")
+// Percent writes a share with at most so many decimals: "12.5 %".
+func Percent(share float64, decimals int) string {
+	s := Number(100*share, decimals)
+	if decimals > 0 {
+		s = strings.TrimSuffix(s, ".0")
 	}
-	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
+	return s + " %"
 }

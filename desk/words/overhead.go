@@ -3,7 +3,6 @@ package words
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"tare/desk/data"
@@ -67,18 +66,18 @@ func Suitable(s model.Suitable) string {
 
 // sizeTerm says what the size of an instance costs.
 func sizeTerm(v *model.Overhead) string {
-	here := sizeOf(v.Smallest.Cores, v.Smallest.HostCores)
+	here := Cores(v.Smallest.Cores, v.Smallest.HostCores)
 	switch v.Size {
 	case model.Falls:
-		s := fmt.Sprintf("it falls as the instance grows (%s); at %s it adds %s to the ratio", pWords(v.SizeP), here, param(v.PSO))
+		s := fmt.Sprintf("it falls as the instance grows (%s); at %s it adds %s to the ratio", P(v.SizeP), here, param(v.PSO))
 		if v.Separated {
 			return s + fmt.Sprintf(": each CPU of the host beyond its own costs %s of a core, and every size costs %s of a core.", param(v.PerCPU), param(v.Fixed))
 		}
 		return s + fmt.Sprintf(", as if each CPU of the host beyond its own cost %s of a core.", param(v.PerCPU))
 	case model.Grows:
-		return fmt.Sprintf("the overhead grows with the instance, contrary to the paper (%s); at %s it changes the ratio by %s.", pWords(v.SizeP), here, param(v.PSO))
+		return fmt.Sprintf("the overhead grows with the instance, contrary to the paper (%s); at %s it changes the ratio by %s.", P(v.SizeP), here, param(v.PSO))
 	}
-	s := fmt.Sprintf("not shown (%s); at %s it changes the ratio by %s", pWords(v.SizeP), here, param(v.PSO))
+	s := fmt.Sprintf("not shown (%s); at %s it changes the ratio by %s", P(v.SizeP), here, param(v.PSO))
 	if v.PSO.Low <= 0 && v.PSO.High >= 0 {
 		s += ", which does not exclude 0" // with two terms the test may show nothing where this interval excludes 0
 	}
@@ -86,31 +85,19 @@ func sizeTerm(v *model.Overhead) string {
 }
 
 // param writes a parameter with its interval.
-func param(p model.Param) string { return fmt.Sprintf("%.3g (%.3g to %.3g)", p.Value, p.Low, p.High) }
-
-func pWords(p float64) string {
-	if p < 0.001 {
-		return "p < 0.001"
-	}
-	return fmt.Sprintf("p = %.2g", p)
-}
-
-// sizeOf names a size on its host.
-func sizeOf(cores float64, hostCores int) string {
-	return fmt.Sprintf("%s of %d cores", strconv.FormatFloat(cores, 'g', 4, 64), hostCores)
-}
+func param(p model.Param) string { return Measured(p.Value, p.Low, p.High, "") }
 
 func hostOf(cpus int) string { return "a host with " + Count(cpus, "CPU") }
 
-// modelDoubt says a doubt about a model; false where it is none of these.
-func modelDoubt(d data.Doubt) (string, bool) {
+// modelDoubt says a doubt about a model; empty where it is none of these.
+func modelDoubt(d data.Doubt) string {
 	switch d := d.(type) {
 	case model.TooFewSizes:
 		v := d.Overhead
 		var sizes []string
 		larger := 0
 		for _, p := range v.Points {
-			if s := sizeOf(p.Cores, p.HostCores); !slices.Contains(sizes, s) {
+			if s := Cores(p.Cores, p.HostCores); !slices.Contains(sizes, s) {
 				sizes = append(sizes, s)
 			}
 			larger = max(larger, p.HostCores)
@@ -123,35 +110,35 @@ func modelDoubt(d data.Doubt) (string, bool) {
 		if d.CHRs != 1 {
 			counted = Count(d.CHRs, "size") + " count"
 		}
-		return fmt.Sprintf("PTO and PSO cannot be separated: %s (%s), and %d with different CHRs are needed; %s", counted, strings.Join(sizes, ", "), d.Needed, need), true
+		return fmt.Sprintf("PTO and PSO cannot be separated: %s (%s), and %d with different CHRs are needed; %s", counted, strings.Join(sizes, ", "), d.Needed, need)
 	case model.NothingCounts:
-		return "PTO and PSO cannot be separated: no row counts (" + Doubt(d.Why) + ")", true
+		return "PTO and PSO cannot be separated: no row counts (" + Doubt(d.Why) + ")"
 	case model.NotSeparable:
-		return "PTO and PSO cannot be separated: the ratios differ too much, or their sizes too little; the rows show which", true
+		return "PTO and PSO cannot be separated: the ratios differ too much, or their sizes too little; the rows show which"
 	case model.OneHostSize:
-		return "every row is of " + hostOf(d.CPUs) + ", so 1/CHR and 1/cores are proportional and the size term may follow either; hosts with other core counts would separate them", true
+		return "every row is of " + hostOf(d.CPUs) + ", so 1/CHR and 1/cores are proportional and the size term may follow either; hosts with other core counts would separate them"
 	case model.AlikeSizes:
-		return fmt.Sprintf("the sizes are too few or too alike to say whether the size term follows CHR or the core count: at least %d sizes on hosts with at least two core counts are needed", d.Needed), true
+		return fmt.Sprintf("the sizes are too few or too alike to say whether the size term follows CHR or the core count: at least %d sizes on hosts with at least two core counts are needed", d.Needed)
 	case model.SeveralHosts:
-		return fmt.Sprintf("%d hosts are taken to differ only in their core counts; any other difference appears as size or as misfit", d.Hosts), true
+		return fmt.Sprintf("%d hosts are taken to differ only in their core counts; any other difference appears as size or as misfit", d.Hosts)
 	case model.SeveralImages:
-		return fmt.Sprintf("the rows ran %d different images, each compared with bare metal running the same", d.Images), true
+		return fmt.Sprintf("the rows ran %d different images, each compared with bare metal running the same", d.Images)
 	case model.OneDegree:
-		return "there is only one row more than parameters, so intervals are very wide; further sizes help more than further rounds", true
+		return "there is only one row more than parameters, so intervals are very wide; further sizes help more than further rounds"
 	case model.NotFitted:
-		return was(d.Rows, "row") + " of this group not fitted", true
+		return was(d.Rows, "row") + " of this group not fitted"
 	case model.WithinUnsteadiness:
-		return "bare metal differed from itself by as much", true
+		return "bare metal differed from itself by as much"
 	case model.NoRatio:
-		return "it has no ratio to bare metal", true
+		return "it has no ratio to bare metal"
 	case model.NoBounds:
-		return "its ratio's interval is unbounded", true
+		return "its ratio's interval is unbounded"
 	case model.NoSize:
-		return "its cores or its host's are unknown or contradict each other", true
+		return "its cores or its host's are unknown or contradict each other"
 	case model.OtherBaseline:
-		return "its ratio is not relative to bare metal of the same size", true
+		return "its ratio is not relative to bare metal of the same size"
 	case model.FewCommonRounds:
-		return "fewer than two rounds have both it and bare metal", true
+		return "fewer than two rounds have both it and bare metal"
 	}
-	return "", false
+	return ""
 }

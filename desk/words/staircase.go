@@ -3,9 +3,7 @@ package words
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"tare/desk/data"
@@ -82,26 +80,13 @@ func Staircase(c *ladder.Staircase) string {
 			cheap = append(cheap, r)
 		}
 	}
-	slices.SortStableFunc(expensive, func(a, b *ladder.Rung) int {
-		if a.Own.Value > b.Own.Value {
-			return -1
-		}
-		return 1
-	})
+	slices.SortStableFunc(expensive, func(a, b *ladder.Rung) int { return cmp.Compare(b.Own.Value, a.Own.Value) })
 	switch {
 	case len(ranked) == 0:
 		say("no rung has an interval that can be trusted, so none can be said to cost anything")
 	case len(expensive) == 0:
-		widest := slices.MaxFunc(ranked, func(a, b *ladder.Rung) int {
-			switch {
-			case a.Own.High > b.Own.High:
-				return 1
-			case a.Own.High < b.Own.High:
-				return -1
-			}
-			return 0
-		})
-		say("none of %d rungs is distinguishable from the rung below it, corrected for testing all of them; the upper limit of any is %s times the rung below, at %s", len(ranked), decimal(widest.Own.High, 2), Together(widest))
+		widest := slices.MaxFunc(ranked, func(a, b *ladder.Rung) int { return cmp.Compare(a.Own.High, b.Own.High) })
+		say("none of %d rungs is distinguishable from the rung below it, corrected for testing all of them; the upper limit of any is %s times the rung below, at %s", len(ranked), Number(widest.Own.High, 2), Together(widest))
 	default:
 		say("%s", costliest(c, expensive, len(ranked)))
 	}
@@ -145,7 +130,11 @@ func Staircase(c *ladder.Staircase) string {
 	if failing > 0 {
 		say("%s not ranked, because too many trials failed", was(failing, "rung"))
 	}
-	return staircasePlace(c) + ": " + strings.Join(parts, "; ") + "."
+	place := Work(c.Workload, c.Params) + " at " + c.Instance.Name
+	if c.OtherImages {
+		place += ", " + c.Image.Words()
+	}
+	return place + ": " + strings.Join(parts, "; ") + "."
 }
 
 // costliest names the rungs that cost most, the most expensive first.
@@ -155,61 +144,41 @@ func costliest(c *ladder.Staircase, expensive []*ladder.Rung, of int) string {
 	for tied < len(expensive) && expensive[tied].Own.High >= expensive[0].Own.Low {
 		tied++
 	}
-	names := func(rungs []*ladder.Rung) string {
-		var n []string
+	named := func(rungs []*ladder.Rung) (string, string) {
+		var names, figures []string
 		for _, r := range rungs {
-			n = append(n, Together(r))
+			names, figures = append(names, Together(r)), append(figures, rungTimes(c, r.Own))
 		}
-		return list(n)
+		return list(names), strings.Join(figures, ", ")
 	}
-	figures := func(list []*ladder.Rung) string {
-		var n []string
-		for _, r := range list {
-			n = append(n, rungTimes(c, r.Own))
-		}
-		return strings.Join(n, ", ")
-	}
-	var b strings.Builder
+	most, times := named(expensive[:min(tied, mostRungs)])
+	said := ""
 	switch {
 	case of == 1:
-		fmt.Fprintf(&b, "%s costs %s times the rung below", names(expensive), figures(expensive))
+		return fmt.Sprintf("%s costs %s times the rung below", most, times)
 	case tied == 1:
-		fmt.Fprintf(&b, "of %d rungs, %s costs most, %s times the rung below", of, names(expensive[:1]), figures(expensive[:1]))
+		said = fmt.Sprintf("of %d rungs, %s costs most, %s times the rung below", of, most, times)
 	case tied <= mostRungs:
-		fmt.Fprintf(&b, "of %d rungs, %s cost most and are not distinguishable from each other: %s times the rung below", of, names(expensive[:tied]), figures(expensive[:tied]))
+		said = fmt.Sprintf("of %d rungs, %s cost most and are not distinguishable from each other: %s times the rung below", of, most, times)
 	default:
-		fmt.Fprintf(&b, "of %d rungs, %d cost most and are not distinguishable from each other, among them %s: %s times the rung below", of, tied, names(expensive[:mostRungs]), figures(expensive[:mostRungs]))
+		said = fmt.Sprintf("of %d rungs, %d cost most and are not distinguishable from each other, among them %s: %s times the rung below", of, tied, most, times)
 	}
 	rest := expensive[tied:]
 	switch {
 	case len(rest) == 0 && tied == of:
 	case len(rest) == 0:
-		b.WriteString("; no other is distinguishable from the rung below it")
+		said += "; no other is distinguishable from the rung below it"
 	case len(rest) <= mostRungs:
-		fmt.Fprintf(&b, "; then %s, %s", names(rest), figures(rest))
+		then, times := named(rest)
+		said += fmt.Sprintf("; then %s, %s", then, times)
 	default:
-		fmt.Fprintf(&b, "; then %s, %s, and %d more that cost less", names(rest[:1]), figures(rest[:1]), len(rest)-1)
+		then, times := named(rest[:1])
+		said += fmt.Sprintf("; then %s, %s, and %d more that cost less", then, times, len(rest)-1)
 	}
-	return b.String()
-}
-
-// staircasePlace says which staircase it is.
-func staircasePlace(c *ladder.Staircase) string {
-	w := Work(c.Workload, c.Params) + " at " + c.Instance.Name
-	if c.OtherImages {
-		w += ", " + c.Image.Words()
-	}
-	return w
+	return said
 }
 
 // rungTimes writes a rung's quotient with its interval: "1.20 (1.15 to 1.25)".
 func rungTimes(c *ladder.Staircase, q stats.Quotient) string {
-	low := data.Floor(c.Metric, q.Low)
-	d := 2
-	if half := (q.High - low) / 2; half > 0 && half < 0.01 {
-		d = min(4, int(math.Ceil(-math.Log10(half))))
-	}
-	return decimal(q.Value, d) + " (" + decimal(low, d) + " to " + decimal(q.High, d) + ")"
+	return Interval(q.Value, data.Floor(c.Metric, q.Low), q.High)
 }
-
-func decimal(v float64, d int) string { return strconv.FormatFloat(v, 'f', d, 64) }

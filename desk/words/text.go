@@ -1,7 +1,6 @@
 package words
 
 import (
-	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -40,8 +39,7 @@ func Sentence(s string) string {
 	if s == "" {
 		return s
 	}
-	first, n := utf8.DecodeRuneInString(s)
-	s = string(unicode.ToUpper(first)) + s[n:]
+	s = Capital(s)
 	if !strings.ContainsAny(s[len(s)-1:], ".!?") {
 		s += "."
 	}
@@ -57,19 +55,8 @@ func Stop(s string) string {
 	return s + "."
 }
 
-// Counted says how many of something there are: "1 trial", "3 trials", "12,000 trials".
-func Counted(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return Thousands(n) + " " + many
-}
-
-// Thousands writes a whole number with commas: "12,000".
-func Thousands(n int) string {
-	s := strconv.Itoa(n)
-	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
+// Capital starts a text with a capital letter.
+func Capital(s string) string {
+	r, n := utf8.DecodeRuneInString(s)
+	return string(unicode.ToUpper(r)) + s[n:]
 }
