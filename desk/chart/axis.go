@@ -41,16 +41,19 @@ func ticks(low, high float64, n int) []tick {
 
 // mark is a value with its interval, in a figure.
 type mark struct {
-	group       string   // its place on the figure's axis: the instance type
+	group       string   // its place on the figure's axis, as the instance type: the heading over it and those that follow
 	names       []string // "container, docker, pinned", and where there is little room "cn docker pinned"
 	under       [2]string
 	style       style
 	value       float64
+	from        float64 // where the bar of a part begins
 	low, high   float64
 	dots        []float64
 	words       string // the value with its interval
 	missing     string // why there is no value
 	isReference bool
+	faint       bool // the name is muted
+	plain       bool // what is said is in ink, not muted
 }
 
 // said is what stands beside a mark.
@@ -63,60 +66,48 @@ func (m *mark) said() string {
 
 func (m *mark) hasInterval() bool { return !math.IsNaN(m.low) && !math.IsNaN(m.high) }
 
-// span is the end of a value axis that starts at 0 for these marks.
-func span(marks []mark) float64 {
-	top := 0.0
+// span is the range of an axis: it holds the values given and those of the marks, and of their intervals as much as does not
+// squash the rest: as far beyond the values as these reach, or so much room.
+func span(marks []mark, low, high, room float64) (from, to float64) {
 	for _, m := range marks {
 		for _, v := range append([]float64{m.value}, m.dots...) {
 			if stats.Finite(v) {
-				top = math.Max(top, v)
+				low, high = math.Min(low, v), math.Max(high, v)
 			}
 		}
 	}
+	room = math.Max(room, high-low)
+	from, to = low, high
 	for _, m := range marks {
-		// A wild interval of few rounds must not squash the bars; it is cut, and drawn as cut.
-		if stats.Finite(m.high) && stats.Finite(m.value) {
-			top = math.Max(top, math.Min(m.high, 2*m.value))
+		if !math.IsNaN(m.low) {
+			from = math.Min(from, math.Max(m.low, low-room))
+		}
+		if !math.IsNaN(m.high) {
+			to = math.Max(to, math.Min(m.high, high+room))
 		}
 	}
-	if top <= 0 {
-		return 1
-	}
-	return top * 1.05
+	return from, to
 }
 
-// ratioSpan is the range of an axis of ratios: it holds 1 and every ratio, and of their intervals as much as does not
-// squash the rest.
+// ratioSpan is the range of an axis of ratios, with 1 in it.
 func ratioSpan(marks []mark) (low, high float64) {
-	low, high = 1, 1
+	room := 0.1
 	var lengths []float64 // of intervals, each from the ratio to its farther end
 	for _, m := range marks {
-		if stats.Finite(m.value) {
-			low, high = math.Min(low, m.value), math.Max(high, m.value)
-		}
 		if l := math.Max(m.value-m.low, m.high-m.value); !m.isReference && stats.Finite(l) {
 			lengths = append(lengths, l)
 		}
 	}
-	room := math.Max(high-low, 0.1)
 	if len(lengths) > 0 {
 		// What is about as long as the others is shown whole.
 		room = math.Max(room, 3*stats.Median(lengths))
 	}
-	l, h := low, high
-	for _, m := range marks {
-		if !math.IsNaN(m.low) {
-			l = math.Min(l, math.Max(m.low, low-room))
-		}
-		if !math.IsNaN(m.high) {
-			h = math.Max(h, math.Min(m.high, high+room))
-		}
-	}
-	pad := (h - l) * 0.04
+	low, high = span(marks, 1, 1, room)
+	pad := (high - low) * 0.04
 	if pad == 0 {
 		pad = 0.05
 	}
-	return l - pad, h + pad
+	return low - pad, high + pad
 }
 
 // list is the layout of figures that have a line for each mark: names on the left, on the right what is said of each, and
@@ -126,15 +117,7 @@ type list struct {
 	right     string // what stands on the right, where that must be said
 	low, high float64
 	pitch     float64 // height of a line
-	lines     []listLine
-}
-
-type listLine struct {
-	head  string   // a heading over it; empty: none
-	names []string // from the longest to the briefest
-	said  string
-	faint bool // the name is muted
-	plain bool // what is said is in ink, not muted
+	marks     []mark
 }
 
 // frame is a list's plot: where its marks are to be drawn.
@@ -167,22 +150,22 @@ func (l *list) draw() *frame {
 	const gap, mostName, mostSaid = 8, 172, 150
 	// Columns are as wide as what stands in them; where a name is too long, all take their briefer form.
 	form, names, said := 0, 0.0, 0.0
-	for i := range l.lines {
-		it := &l.lines[i]
+	for i := range l.marks {
+		it := &l.marks[i]
 		for form < len(it.names)-1 && width(it.names[form], textSize) > mostName {
 			form++
 		}
-		said = max(said, width(it.said, smallSize))
+		said = max(said, width(it.said(), smallSize))
 	}
-	for i := range l.lines {
-		names = max(names, width(l.lines[i].name(form), textSize))
+	for i := range l.marks {
+		names = max(names, width(l.marks[i].name(form), textSize))
 	}
 	names, said = min(names, mostName), min(said, mostSaid)
 	at := 8.0
 	if l.axis != "" {
 		at += 16
 	}
-	long := len(l.lines) > 15 // its end is not seen with its beginning: the axis is named at both
+	long := len(l.marks) > 15 // its end is not seen with its beginning: the axis is named at both
 	if long {
 		at += 14
 	}
@@ -193,14 +176,14 @@ func (l *list) draw() *frame {
 	f.text(min(f.x0, pageWidth-2-width(right, smallSize)-gap-width(axis, smallSize)), 13, start, smallSize, muted, axis)
 	scale := ticks(l.low, l.high, max(2, int((f.x1-f.x0)/40)))
 	block := at // where the lines under one heading begin
-	for i := range l.lines {
-		it := &l.lines[i]
-		if it.head != "" {
+	for i := range l.marks {
+		it := &l.marks[i]
+		if it.group != "" && (i == 0 || l.marks[i-1].group != it.group) {
 			if i > 0 {
 				f.blocks = append(f.blocks, [2]float64{block, at})
 			}
 			at += 21
-			f.text(2, at-6, start, smallSize, muted, fit(it.head, smallSize, pageWidth-4))
+			f.text(2, at-6, start, smallSize, muted, fit(it.group, smallSize, pageWidth-4))
 			f.line(grid, 0.7, 2, at-1, pageWidth-2, at-1)
 			block = at
 		}
@@ -214,7 +197,7 @@ func (l *list) draw() *frame {
 			tone = ink
 		}
 		f.text(2, mid+4, start, textSize, col, fit(it.name(form), textSize, names))
-		f.text(pageWidth-2, mid+4, end, smallSize, tone, fit(it.said, smallSize, said))
+		f.text(pageWidth-2, mid+4, end, smallSize, tone, fit(it.said(), smallSize, said))
 		at += l.pitch
 	}
 	f.blocks = append(f.blocks, [2]float64{block, at})
@@ -231,7 +214,8 @@ func (l *list) draw() *frame {
 	return f
 }
 
-func (l *listLine) name(form int) string { return l.names[min(form, len(l.names)-1)] }
+// name is in one of its forms, from the longest to the briefest.
+func (m *mark) name(form int) string { return m.names[min(form, len(m.names)-1)] }
 
 // apart are the ticks whose labels do not touch each other and stay within bounds.
 func apart(list []tick, x func(float64) float64, size, low, high float64) []tick {

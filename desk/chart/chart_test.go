@@ -172,7 +172,7 @@ func TestHostileNames(t *testing.T) {
 func TestEmulatedIsApart(t *testing.T) {
 	for _, p := range Panels(sample()) {
 		for _, emulated := range []bool{false, true} {
-			marks, _ := p.bars(emulated)
+			marks := p.bars(emulated)
 			if len(marks) == 0 {
 				t.Errorf("no bars, emulated %t", emulated)
 			}
@@ -194,7 +194,7 @@ func TestStylesDiffer(t *testing.T) {
 	for _, p := range Panels(s) {
 		for _, emulated := range []bool{false, true} {
 			seen := map[style]string{}
-			marks, _ := p.bars(emulated)
+			marks := p.bars(emulated)
 			for _, m := range marks {
 				if before := seen[m.style]; before != "" {
 					t.Errorf("%q looks like %q", m.names[0], before)
@@ -220,10 +220,6 @@ func TestSampledSaysSo(t *testing.T) {
 		r.Dots = append(r.Dots, data.Dot{Value: float64(i)})
 	}
 	p := Panels(s)[0]
-	marks, few := p.bars(false)
-	if d := marks[0].dots; len(d) != Dots || d[Dots-1] != 399 || !few {
-		t.Errorf("%d dots, of them the last %g, and that they are few: %t", len(d), d[len(d)-1], few)
-	}
 	if f := OfPanels([]*Panel{p})[0]; !strings.Contains(f.Caption, "even sample") {
 		t.Errorf("the caption does not say that the trials were sampled: %s", f.Caption)
 	}
@@ -234,14 +230,14 @@ func TestWaterfallCloses(t *testing.T) {
 	w := fallOf(account(sample()), 1)
 	for i, b := range w.bars[1:] {
 		from := b.from
-		if b.total {
-			from = b.to
+		if b.plain {
+			from = b.value
 		}
-		if math.Abs(from-w.bars[i].to) > 1e-9 {
-			t.Errorf("%q begins at %g and the bar before it ends at %g", b.names, from, w.bars[i].to)
+		if math.Abs(from-w.bars[i].value) > 1e-9 {
+			t.Errorf("%q begins at %g and the bar before it ends at %g", b.names, from, w.bars[i].value)
 		}
-		if b.to > w.high || b.to < w.low {
-			t.Errorf("%q ends at %g, off the axis", b.names, b.to)
+		if b.value > w.high || b.value < w.low {
+			t.Errorf("%q ends at %g, off the axis", b.names, b.value)
 		}
 	}
 	if len(w.bars) != 5 {

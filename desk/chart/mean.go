@@ -4,18 +4,16 @@ import (
 	"fmt"
 	"math"
 	"slices"
-)
 
-// Dots bounds how many trials a figure shows for each treatment. More would lie on each other, and make the page
-// heavy.
-const Dots = 100
+	"tare/desk/data"
+)
 
 // barsAre says how bars are read.
 const barsAre = "Each bar is the mean over rounds, the vertical line through its top the 95 % interval, and each small dot one trial. "
 
 // means is the form that papers use: an upright bar for each treatment, grouped by instance type, with every trial a dot.
 func means(p *Panel, stem string) *Figure {
-	marks, sampled := p.bars(false)
+	marks := p.bars(false)
 	if len(marks) == 0 {
 		return nil
 	}
@@ -27,39 +25,43 @@ func means(p *Panel, stem string) *Figure {
 		}
 	}
 	f.Caption += p.about
-	if slices.ContainsFunc(p.Rows, emulatedRow) {
+	if slices.ContainsFunc(p.Rows, func(r *data.Row) bool { return !r.Representative }) {
 		f.Caption += " What ran under software emulation is in a figure of its own."
 	}
-	f.Caption += sampledWords(sampled)
-	f.Alt, f.picture = inWords("Bars with intervals. ", marks), columns(marks, p.unit(), p.named)
+	p.drawBars(f, marks, p.unit())
 	return f
 }
 
 // emulated has the bars of what ran under software emulation, apart from the others.
 func emulated(p *Panel, stem string) *Figure {
-	marks, sampled := p.bars(true)
+	marks := p.bars(true)
 	if len(marks) == 0 {
 		return nil
 	}
-	return &Figure{
+	f := &Figure{
 		File: stem + "-emulated", Title: p.beside("Emulated, not a VM’s cost"), Emulated: true,
 		How:     barsAre + "Hatched: these ran under software emulation (TCG) and say what emulation costs on this host, not what a VM costs.",
-		Caption: "Never compare them with the figure above." + sampledWords(sampled),
-		Alt:     inWords("Bars with intervals. ", marks), picture: columns(marks, p.unit()+" – emulated: not a VM’s cost", p.named),
+		Caption: "Never compare them with the figure above.",
 	}
+	p.drawBars(f, marks, p.unit()+" – emulated: not a VM’s cost")
+	return f
 }
 
-func sampledWords(sampled bool) string {
-	if !sampled {
-		return ""
+// drawBars draws a figure's bars and says what they are.
+func (p *Panel) drawBars(f *Figure, marks []mark, axis string) {
+	if slices.ContainsFunc(p.Rows, func(r *data.Row) bool { return r.DotsOf > len(r.Dots) && r.Representative != f.Emulated }) {
+		f.Caption += " Where a treatment has more trials than dots, these are an even sample of them."
 	}
-	return fmt.Sprintf(" Where a treatment has more than %d trials, the dots are an even sample of them.", Dots)
+	f.Alt, f.picture = inWords("Bars with intervals. ", marks), columns(marks, axis, p.named)
 }
 
 // columns draws upright bars by group. Their names stand under them where there is room, else in a legend.
 func columns(marks []mark, axis string, network bool) *canvas {
 	const right, gap, tall = 4, 0.7, 190
-	high := span(marks)
+	_, high := span(marks, 0, 0, 0)
+	if high *= 1.05; high <= 0 {
+		high = 1
+	}
 	scale, left := ticks(0, high, 6), 10.0
 	for _, t := range scale {
 		left = max(left, width(t.label, smallSize)+8)

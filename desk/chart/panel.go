@@ -49,10 +49,7 @@ func (p *Panel) stem(n int) string {
 func (p *Panel) metric() string { return words.Plain(p.Rows[0].Metric.Name) }
 
 func (p *Panel) unit() string {
-	if u := words.Plain(p.Rows[0].Metric.Unit); u != "" {
-		return p.metric() + ", " + u
-	}
-	return p.metric()
+	return words.Metric(p.Rows[0].Metric)
 }
 
 // title is that of the panel's first figure.
@@ -103,12 +100,13 @@ func Panels(s *data.Summary) []*Panel {
 			}
 		}
 	}
-	rest := slices.DeleteFunc(AllRows(s), func(r *data.Row) bool { return shown[r] })
-	for _, g := range Groups(s, rest) {
-		if len(shown) > 0 && !slices.ContainsFunc(g.Rows, measured) {
+	for _, rows := range s.Tables() {
+		table := words.Table(s, rows)
+		rows = slices.DeleteFunc(rows, func(r *data.Row) bool { return shown[r] })
+		if len(rows) == 0 || len(shown) > 0 && !slices.ContainsFunc(rows, measured) {
 			continue // said in the notes under the figures
 		}
-		p := &Panel{where: g.Title, workload: words.Plain(g.Rows[0].Treatment.Workload), axis: "instance", Rows: g.Rows}
+		p := &Panel{where: table, workload: words.Plain(rows[0].Treatment.Workload), axis: "instance", Rows: rows}
 		p.arrange(s)
 		list = append(list, p)
 	}
@@ -186,7 +184,8 @@ func split(s *data.Summary, f notebook.Figure) []*Panel {
 	}
 	var list []*Panel
 	byKey := map[string]*Panel{}
-	for _, r := range AllRows(s) {
+	for i := range s.Rows {
+		r := &s.Rows[i]
 		if !measured(r) || !shows(f, r.Treatment) || !ofStudy(s, r, f) {
 			continue
 		}
@@ -310,7 +309,11 @@ func (p *Panel) mark(i int) mark {
 		style: newStyles(p.Rows, p.named).of(row.Treatment, p.named),
 		value: row.Mean, low: low, high: row.MeanHigh,
 		words: words.Measured(row.Mean, low, row.MeanHigh, row.Metric.Unit),
-		dots:  sampled(row.Dots),
+	}
+	for _, d := range row.Dots {
+		if stats.Finite(d.Value) {
+			m.dots = append(m.dots, d.Value)
+		}
 	}
 	switch {
 	case !math.IsNaN(row.Mean):
@@ -322,11 +325,10 @@ func (p *Panel) mark(i int) mark {
 	return m
 }
 
-// bars are the marks of the means: of what was emulated, or of the others but for the A/A rows. Some may show fewer dots
-// than they have trials.
-func (p *Panel) bars(emulated bool) (marks []mark, few bool) {
+// bars are the marks of the means: of what was emulated, or of the others but for the A/A rows.
+func (p *Panel) bars(emulated bool) (marks []mark) {
 	if p.Staircase != nil {
-		return nil, false
+		return nil
 	}
 	for i, row := range p.Rows {
 		if row.Representative == emulated || !emulated && row.Treatment.AA {
@@ -334,25 +336,9 @@ func (p *Panel) bars(emulated bool) (marks []mark, few bool) {
 		}
 		m := p.mark(i)
 		m.names[0] = strings.Replace(m.names[0], words.EmulatedMark, "", 1) // all of that figure is
-		few = few || row.DotsOf > len(m.dots)
 		marks = append(marks, m)
 	}
-	return marks, few
-}
-
-func emulatedRow(r *data.Row) bool { return !r.Representative }
-
-// sampled takes at most Dots of the dots, evenly, the first and the last among them (which are the smallest
-// and the largest where the summary has sampled), and without those that are no number.
-func sampled(dots []data.Dot) []float64 {
-	n := min(len(dots), Dots)
-	values := make([]float64, 0, n)
-	for i := range n {
-		if v := dots[i*(len(dots)-1)/max(n-1, 1)].Value; stats.Finite(v) {
-			values = append(values, v)
-		}
-	}
-	return values
+	return marks
 }
 
 // hosts says of each row on which host it was, where another of the same name stands at the same place.
@@ -388,10 +374,7 @@ func missing(s *data.Summary, f notebook.Figure) string {
 			reasons = append(reasons, &reason{why: why})
 		}
 		r := reasons[i]
-		what := words.Described(t, s.Networks(t.Workload)) + ", " + words.Plain(t.Instance.Name)
-		if t.HostCores > 0 {
-			what += ", host with " + words.Count(t.HostCores, "CPU")
-		}
+		what := words.Sized(s, t)
 		if len(s.Hosts) > 1 {
 			what += ", on " + words.Plain(host)
 		}
@@ -407,8 +390,8 @@ func missing(s *data.Summary, f notebook.Figure) string {
 			add(l.Treatment, l.Host, l.Reason)
 		}
 	}
-	for _, r := range AllRows(s) {
-		if shows(f, r.Treatment) && !measured(r) {
+	for i := range s.Rows {
+		if r := &s.Rows[i]; shows(f, r.Treatment) && !measured(r) {
 			add(r.Treatment, r.Host, "not measured yet")
 		}
 	}
@@ -429,41 +412,4 @@ func missing(s *data.Summary, f notebook.Figure) string {
 		return ""
 	}
 	return "Not measured: " + strings.Join(parts, "; ") + "."
-}
-
-// Group is the rows of one workload with its parameters, on one host with so many of its CPUs online: what belongs in
-// one figure and one table.
-type Group struct {
-	// Title names it: the workload, and what differs between groups.
-	Title string
-
-	Rows []*data.Row
-}
-
-// AllRows are the summary's rows, to be taken apart.
-func AllRows(s *data.Summary) []*data.Row {
-	rows := make([]*data.Row, len(s.Rows))
-	for i := range s.Rows {
-		rows[i] = &s.Rows[i]
-	}
-	return rows
-}
-
-// Groups sorts rows into groups, in the order in which they first appear.
-func Groups(s *data.Summary, rows []*data.Row) []*Group {
-	var list []*Group
-	byKey := map[string]*Group{}
-	for _, r := range rows {
-		at := *r
-		at.Treatment.Instance = notebook.Instance{}
-		key := fmt.Sprintf("%q %q %d", words.Work(r.Treatment.Workload, r.Treatment.Params), r.HostID, r.HostCores)
-		g := byKey[key]
-		if g == nil {
-			g = &Group{Title: words.Where(s, &at)}
-			byKey[key] = g
-			list = append(list, g)
-		}
-		g.Rows = append(g.Rows, r)
-	}
-	return list
 }

@@ -55,15 +55,8 @@ func ratios(p *Panel, stem string) *Figure {
 		f.Caption = "A question mark: doubtful, because bare metal differed from itself by as much (A/A check)."
 	}
 	f.Alt = inWords("Marks with intervals. ", marks)
-	l := &list{axis: "times " + baseline, pitch: 22}
+	l := &list{axis: "times " + baseline, pitch: 22, marks: marks}
 	l.low, l.high = ratioSpan(marks)
-	for i, m := range marks {
-		it := listLine{names: m.names, said: m.said()}
-		if i == 0 || marks[i-1].group != m.group {
-			it.head = m.group
-		}
-		l.lines = append(l.lines, it)
-	}
 	c := l.draw()
 	c.rule(ink, 1, c.x(1))
 	for i, m := range marks {

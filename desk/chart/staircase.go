@@ -164,34 +164,29 @@ type stairs struct {
 func drawStairs(c *ladder.Staircase) *canvas {
 	l := &list{axis: "times bare metal", right: "times the rung below", pitch: 20}
 	l.low, l.high = stairSpan(c)
-	last := ""
 	for i := range c.Rungs {
 		r := &c.Rungs[i]
-		it := listLine{names: []string{words.Plain(words.LadderRung(r)), words.Plain(r.Name)}, faint: !r.Measured()}
+		m := mark{names: []string{words.Plain(words.LadderRung(r)), words.Plain(r.Name)}, faint: !r.Measured()}
 		if r.Doubtful {
-			it.names[0], it.names[1] = it.names[0]+" ?", it.names[1]+" ?"
+			m.names[0], m.names[1] = m.names[0]+" ?", m.names[1]+" ?"
 		}
-		head := ""
 		switch r.Kind {
 		case ladder.Engine:
-			head = "whole containers"
+			m.group = "whole containers"
 		case ladder.VM, ladder.ContainerInVM:
-			head = "virtual machines"
+			m.group = "virtual machines"
 			if r.Emulated {
-				head = "emulated: not a VM’s cost"
+				m.group = "emulated: not a VM’s cost"
 			}
-		}
-		if head != last {
-			it.head, last = head, head
 		}
 		switch {
 		case !r.Measured() || r.Kind == ladder.BareMetal:
 		case math.IsNaN(r.Own.Value):
-			it.said = "no value"
+			m.missing = "no value"
 		default:
-			it.said, it.plain = words.PlusMinus(r.Own.Value, r.Own.Low, r.Own.High, -1), r.Significant
+			m.words, m.plain = words.PlusMinus(r.Own.Value, r.Own.Low, r.Own.High, -1), r.Significant
 		}
-		l.lines = append(l.lines, it)
+		l.marks = append(l.marks, m)
 	}
 	s := stairs{l.draw(), c}
 	// The stairs' faces first, so that lines and values lie on them.

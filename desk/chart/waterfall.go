@@ -12,21 +12,12 @@ import (
 	"tare/stats"
 )
 
-// fall is a waterfall: from the baseline's time over each part of the overhead to the treatment's.
+// fall is a waterfall: from the baseline's time over each part of the overhead to the treatment's. A part's bar floats
+// between where the parts before it end and where it ends itself; those of the two times are plain and stand on the axis.
 type fall struct {
-	bars      []fallBar
+	bars      []mark
 	low, high float64 // range of the axis
 	cut       bool    // the axis does not begin at 0
-}
-
-// fallBar is a bar of a waterfall: a part floats between where the parts before it end and where it ends itself.
-type fallBar struct {
-	names     []string
-	from, to  float64
-	low, high float64 // of to; NaN where there is no interval
-	words     string  // "+0.42 ± 0.03"
-	style     style
-	total     bool // it stands on the axis
 }
 
 // waterfall draws what the overhead of a treatment is attributed to, from the baseline's time down to its own. There is
@@ -35,11 +26,11 @@ func waterfall(a *Account, stem string) *Figure {
 	if len(a.Parts) == 0 || !stats.Finite(a.Overhead.Value) || !stats.Finite(a.Elapsed.Value) {
 		return nil
 	}
-	unit, k := SecondsUnit(Largest(a.Account))
+	unit, k := words.Scale(Largest(a.Account))
 	w := fallOf(a, k)
 	significant, others := false, false
 	for _, b := range w.bars {
-		significant, others = significant || !b.total && b.style.solid, others || !b.total && !b.style.solid
+		significant, others = significant || !b.plain && b.style.solid, others || !b.plain && !b.style.solid
 	}
 	f := &Figure{File: stem, Title: "Where the time went: " + a.Title, Emulated: a.Emulated}
 	f.How = "From the top down, from the baseline’s time to this treatment’s: each part of the overhead begins where the one above it ends. " +
@@ -75,14 +66,14 @@ func fallOf(a *Account, k float64) *fall {
 	if a.Baseline != nil {
 		from = style{platform: hue(a.Baseline.Treatment), solid: a.Baseline.Treatment.Provisioning != notebook.Vanilla, emulated: !a.Baseline.Representative}
 	}
-	w.bars = append(w.bars, fallBar{names: []string{words.Plain(cmp.Or(words.Against(a.Account), "bare metal"))}, to: k * at, low: nan, high: nan, total: true, words: noZero(k*at, d), style: from})
+	w.bars = append(w.bars, mark{names: []string{words.Plain(cmp.Or(words.Against(a.Account), "bare metal"))}, value: k * at, low: nan, high: nan, plain: true, words: noZero(k*at, d), style: from})
 	for i := range a.Parts {
 		part := &a.Parts[i]
 		e := part.Seconds
 		if !stats.Finite(e.Value) || e.Value == 0 && !part.Significant() && e.Low == 0 && e.High == 0 {
 			continue // nothing of it, in every round
 		}
-		b := fallBar{names: []string{words.Plain(words.Part(part.Key))}, from: k * at, to: k * (at + e.Value), low: k * (at + e.Low), high: k * (at + e.High),
+		b := mark{names: []string{words.Plain(words.Part(part.Key))}, from: k * at, value: k * (at + e.Value), low: k * (at + e.Low), high: k * (at + e.High),
 			style: style{platform: hue(a.Row.Treatment), solid: part.Significant(), emulated: a.Emulated}}
 		if part.Key == explain.Unexplained {
 			b.style.platform = other
@@ -92,7 +83,7 @@ func fallOf(a *Account, k float64) *fall {
 		at += e.Value
 		w.bars = append(w.bars, b)
 	}
-	w.bars = append(w.bars, fallBar{names: []string{words.Treatment(a.Row.Treatment, false)}, to: k * a.Elapsed.Value, total: true, words: noZero(k*a.Elapsed.Value, d),
+	w.bars = append(w.bars, mark{names: []string{words.Treatment(a.Row.Treatment, false)}, value: k * a.Elapsed.Value, plain: true, words: noZero(k*a.Elapsed.Value, d),
 		low: k * (a.Elapsed.Value - a.Overhead.Value + a.Overhead.Low), high: k * (a.Elapsed.Value - a.Overhead.Value + a.Overhead.High),
 		style: style{platform: hue(a.Row.Treatment), solid: a.Row.Treatment.Provisioning != notebook.Vanilla, emulated: !a.Row.Representative}})
 	w.span()
@@ -109,18 +100,11 @@ func noZero(v float64, decimals int) string {
 
 // span is the range of the axis: from 0 where the overhead can be seen so, else from a little below the lowest part.
 func (w *fall) span() {
-	low, high := math.Inf(1), math.Inf(-1)
+	first, top := w.bars[0].value, 0.0
 	for _, b := range w.bars {
-		low, high = math.Min(low, b.to), math.Max(high, b.to)
+		top = math.Max(top, math.Abs(b.value))
 	}
-	// A wild interval of few rounds must not squash the parts.
-	room := math.Max(high-low, 0.05*math.Abs(high))
-	l, h := low, high
-	for _, b := range w.bars {
-		if b.high > b.low && !math.IsInf(b.high-b.low, 0) {
-			l, h = math.Min(l, math.Max(b.low, low-room)), math.Max(h, math.Min(b.high, high+room))
-		}
-	}
+	l, h := span(w.bars, first, first, 0.05*top)
 	w.low, w.high = math.Min(0, l), h
 	if room := h - l; l > 0 && room < 0.3*h {
 		w.low, w.cut = l-0.4*room, true
@@ -136,16 +120,13 @@ func (w *fall) span() {
 }
 
 func (w *fall) draw(axis string) *canvas {
-	l := &list{axis: axis, low: w.low, high: w.high, pitch: 24}
-	for _, b := range w.bars {
-		l.lines = append(l.lines, listLine{names: b.names, said: b.words, plain: b.total})
-	}
+	l := &list{axis: axis, low: w.low, high: w.high, pitch: 24, marks: w.bars}
 	f := l.draw()
 	base := f.in(math.Max(0, w.low))
 	for i, b := range w.bars {
 		top, foot := f.middle[i]-7, f.middle[i]+7
-		from, to := f.in(b.from), f.in(b.to)
-		if b.total {
+		from, to := f.in(b.from), f.in(b.value)
+		if b.plain {
 			from = base
 		}
 		if lo, hi := min(from, to), max(from, to); hi-lo < 1 {
@@ -153,7 +134,7 @@ func (w *fall) draw(axis string) *canvas {
 		} else {
 			f.box(b.style, lo, top, hi, foot)
 		}
-		if b.total && w.cut { // torn off: the bar does not begin here
+		if b.plain && w.cut { // torn off: the bar does not begin here
 			f.lines(paper, 3, nil, point{base + 5, foot + 1}, point{base + 9, f.middle[i] + 2}, point{base + 5, f.middle[i] - 2}, point{base + 9, top - 1})
 		}
 		if i+1 < len(w.bars) {
@@ -173,17 +154,7 @@ func (w *fall) draw(axis string) *canvas {
 func Largest(a *explain.Account) float64 {
 	top := math.Max(math.Abs(a.Elapsed.Value), math.Abs(a.Elapsed.Value-a.Overhead.Value))
 	for _, p := range a.Parts {
-		if v := math.Abs(p.Seconds.Value); v > top {
-			top = v
-		}
+		top = max(top, math.Abs(p.Seconds.Value))
 	}
 	return top
-}
-
-// SecondsUnit is the unit in which so many seconds are read best, and how many of it a second has.
-func SecondsUnit(s float64) (string, float64) {
-	if s < 0.5 {
-		return "ms", 1e3
-	}
-	return "s", 1
 }

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"tare/desk/chart"
 	"tare/desk/data"
 	"tare/internal/golden"
 	"tare/notebook"
@@ -98,7 +97,7 @@ func ladderFolder(t testing.TB, kvm bool) string {
 
 func readLadder(t testing.TB, kvm bool) *data.Summary {
 	t.Helper()
-	s, err := data.Read([]string{ladderFolder(t, kvm)}, data.Options{Dots: chart.Dots})
+	s, err := data.Read([]string{ladderFolder(t, kvm)}, data.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -77,14 +77,6 @@ func ofMetric(m notebook.Metric, v, low, high float64) value {
 	return valued(v, data.Floor(m, low), high)
 }
 
-// withUnit names a metric with its unit.
-func withUnit(m notebook.Metric) string {
-	if u := words.Plain(m.Unit); u != "" {
-		return words.Plain(m.Name) + ", " + u
-	}
-	return words.Plain(m.Name)
-}
-
 type pageFigure struct {
 	ID, Title, Lead, Caption, Note string
 	Heading                        string // empty: it stands under one
@@ -209,19 +201,15 @@ func render(s *data.Summary, figs []chart.Figure, why *whyPart, opt Options) ([]
 	}
 	p.Claims = judged(s, opt.Claims)
 	p.Size = sizes(s, opt.Model)
-	for i, g := range chart.Groups(s, chart.AllRows(s)) {
-		p.Tables = append(p.Tables, makeTable(i, g, s))
+	for i, rows := range s.Tables() {
+		p.Tables = append(p.Tables, makeTable(i, rows, s))
 	}
 	p.Warnings = warnings(s, names)
 	p.Failures = failures(s)
 	for _, o := range s.Omissions() {
 		var names []string
 		for _, l := range o.Of {
-			what := fullName(l.Treatment, s)
-			if p.Several {
-				what += ", on " + words.Plain(l.Host)
-			}
-			names = append(names, what)
+			names = append(names, fullName(s, l.Treatment, l.Host))
 		}
 		l := leftOut{What: names[0], Reason: words.Stop(o.Reason)}
 		if more := len(names) - 1; more > 0 {
@@ -290,11 +278,11 @@ func when(s *data.Summary) string {
 	return w + " · " + words.Count(trials, "trial") + " on record"
 }
 
-// fullName says what a treatment is, all of it.
-func fullName(t notebook.Treatment, s *data.Summary) string {
-	n := words.Described(t, s.Networks(t.Workload)) + ", " + words.Plain(t.Instance.Name) + ": " + words.Work(t.Workload, t.Params)
-	if t.HostCores > 0 {
-		n += ", host with " + words.Count(t.HostCores, "CPU")
+// fullName says what a treatment is, all of it; with its host where there are several.
+func fullName(s *data.Summary, t notebook.Treatment, host string) string {
+	n := words.Sized(s, t) + ": " + words.Work(t.Workload, t.Params)
+	if len(s.Hosts) > 1 {
+		n += ", on " + words.Plain(host)
 	}
 	return n
 }
@@ -302,11 +290,11 @@ func fullName(t notebook.Treatment, s *data.Summary) string {
 // treatmentNames are the names of all treatments by id: short ones where one workload is all there is.
 func treatmentNames(s *data.Summary) map[string]string {
 	names := map[string]string{}
-	one := len(chart.Groups(s, chart.AllRows(s))) == 1
+	one := len(s.Tables()) == 1
 	for _, r := range s.Rows {
-		n := words.Described(r.Treatment, s.Networks(r.Treatment.Workload)) + ", " + words.Plain(r.Treatment.Instance.Name)
+		n := words.Sized(s, r.Treatment)
 		if !one {
-			n = fullName(r.Treatment, s)
+			n += ": " + words.Work(r.Treatment.Workload, r.Treatment.Params)
 		}
 		names[r.Treatment.ID] = n
 	}
@@ -450,14 +438,13 @@ func withoutPath(note string, folders []data.Folder) string {
 	return note
 }
 
-// makeTable makes the table of a group.
-func makeTable(i int, g *chart.Group, s *data.Summary) table {
-	t := table{ID: fmt.Sprintf("table-%d", i+1), Title: g.Title, Baseline: chart.Baseline(g.Rows), Networks: s.Networks(g.Rows[0].Treatment.Workload)}
+// makeTable makes the table of rows that are compared with each other.
+func makeTable(i int, rows []*data.Row, s *data.Summary) table {
+	t := table{
+		ID: fmt.Sprintf("table-%d", i+1), Title: words.Table(s, rows), Metric: words.Metric(rows[0].Metric), Baseline: chart.Baseline(rows), Networks: s.Networks(rows[0].Treatment.Workload),
+	}
 	last := ""
-	for j, r := range g.Rows {
-		if j == 0 {
-			t.Metric = withUnit(r.Metric)
-		}
+	for _, r := range rows {
 		row := tableRow{
 			Instance: words.Plain(r.Treatment.Instance.Name),
 			Platform: words.Platform(r.Treatment.Platform),
@@ -501,7 +488,7 @@ func makeTable(i int, g *chart.Group, s *data.Summary) table {
 	}
 	align(t.Rows, func(r *tableRow) *value { return &r.Ratio })
 	align(t.Rows, func(r *tableRow) *value { return &r.Mean })
-	t.Secondary = secondary(t.ID+"-secondary", g, s)
+	t.Secondary = secondary(t.ID+"-secondary", rows, s)
 	return t
 }
 
@@ -548,10 +535,7 @@ func failures(s *data.Summary) []failure {
 		if r.Failed == 0 {
 			continue
 		}
-		f := failure{What: fullName(r.Treatment, s)}
-		if len(s.Hosts) > 1 {
-			f.What += ", on " + words.Plain(r.Host)
-		}
+		f := failure{What: fullName(s, r.Treatment, r.Host)}
 		for _, d := range r.Doubts {
 			switch d.(type) {
 			case data.TrialsFailed, data.WarmupFailed, data.TracedFailed:

@@ -157,15 +157,15 @@ func TestNetworks(t *testing.T) {
 
 func TestSecondaryMetrics(t *testing.T) {
 	s := readPinning(t, small())
-	for _, g := range chart.Groups(s, chart.AllRows(s)) {
-		f := secondary("x", g, s)
-		if (f != nil) != (g.Rows[0].Treatment.Workload == "wordpress" || g.Rows[0].Treatment.Workload == "cassandra") {
-			t.Errorf("%s has secondary metrics: %t", g.Rows[0].Treatment.Workload, f != nil)
+	for _, rows := range s.Tables() {
+		f := secondary("x", rows, s)
+		if (f != nil) != (rows[0].Treatment.Workload == "wordpress" || rows[0].Treatment.Workload == "cassandra") {
+			t.Errorf("%s has secondary metrics: %t", rows[0].Treatment.Workload, f != nil)
 		}
 		if f == nil {
 			continue
 		}
-		if len(f.Heads) != 4 || f.Heads[3] != (secondaryHead{"requests per second", "1/s"}) || f.Constant != "The same in every row: errors 0, requests 1000." || len(f.Rows) != len(g.Rows) || !strings.HasPrefix(f.Rows[0].Cells[2].Interval, "± ") {
+		if len(f.Heads) != 4 || f.Heads[3] != (secondaryHead{"requests per second", "1/s"}) || f.Constant != "The same in every row: errors 0, requests 1000." || len(f.Rows) != len(rows) || !strings.HasPrefix(f.Rows[0].Cells[2].Interval, "± ") {
 			t.Errorf("%+v", f)
 		}
 	}

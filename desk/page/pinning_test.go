@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"tare/desk/chart"
 	"tare/desk/data"
 	"tare/notebook"
 	"tare/notebook/notebooktest"
@@ -218,7 +217,7 @@ func readPinning(t testing.TB, studies ...*pinning) *data.Summary {
 	for _, p := range studies {
 		dirs = append(dirs, p.write(t))
 	}
-	s, err := data.Read(dirs, data.Options{Dots: chart.Dots})
+	s, err := data.Read(dirs, data.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,7 +25,7 @@ type rungRow struct {
 }
 
 func rungs(id string, c *ladder.Staircase) *rungTable {
-	t := &rungTable{ID: id, Title: words.Plain(c.Workload) + " at " + words.Plain(c.Instance.Name), Metric: withUnit(c.Metric)}
+	t := &rungTable{ID: id, Title: words.Plain(c.Workload) + " at " + words.Plain(c.Instance.Name), Metric: words.Metric(c.Metric)}
 	for i := range c.Rungs {
 		r := &c.Rungs[i]
 		name := words.Plain(words.LadderRung(r))

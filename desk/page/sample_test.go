@@ -5,7 +5,6 @@ import (
 	"math"
 	"time"
 
-	"tare/desk/chart"
 	"tare/desk/data"
 	"tare/notebook"
 )
@@ -201,7 +200,7 @@ func failedBy(n, of int, cause string) data.Doubt {
 
 // readAndWrite writes the report of a folder.
 func readAndWrite(dir, out string) ([]string, error) {
-	s, err := data.Read([]string{dir}, data.Options{Dots: chart.Dots})
+	s, err := data.Read([]string{dir}, data.Options{})
 	if err != nil {
 		return nil, err
 	}

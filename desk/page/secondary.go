@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"tare/desk/chart"
 	"tare/desk/data"
 	"tare/desk/words"
 	"tare/notebook"
@@ -34,9 +33,9 @@ type secondaryRow struct {
 }
 
 // secondary makes the table of a group's secondary metrics; nil where its workload has none.
-func secondary(id string, g *chart.Group, s *data.Summary) *secondaryTable {
+func secondary(id string, rows []*data.Row, s *data.Summary) *secondaryTable {
 	var metrics []notebook.Metric
-	for _, r := range g.Rows {
+	for _, r := range rows {
 		for _, a := range r.Secondary {
 			if !slices.Contains(metrics, a.Metric) {
 				metrics = append(metrics, a.Metric)
@@ -48,7 +47,7 @@ func secondary(id string, g *chart.Group, s *data.Summary) *secondaryTable {
 	}
 	t := &secondaryTable{ID: id}
 	last := ""
-	for _, r := range g.Rows {
+	for _, r := range rows {
 		row := secondaryRow{Instance: words.Plain(r.Treatment.Instance.Name), Platform: words.Platform(r.Treatment.Platform), Sub: subName(r.Treatment, s), Muted: !r.Representative || r.Doubtful}
 		row.First, last = row.Instance != last, row.Instance
 		t.Rows = append(t.Rows, row)
@@ -59,10 +58,10 @@ func secondary(id string, g *chart.Group, s *data.Summary) *secondaryTable {
 		if head.Unit == "1" {
 			head.Unit = ""
 		}
-		cells := make([]value, len(g.Rows))
-		same := len(g.Rows) > 1
+		cells := make([]value, len(rows))
+		same := len(rows) > 1
 		first := math.NaN()
-		for i, r := range g.Rows {
+		for i, r := range rows {
 			cells[i].Value = "–"
 			at := slices.IndexFunc(r.Secondary, func(a data.Secondary) bool { return a.Metric == m })
 			if at < 0 {

@@ -63,10 +63,7 @@ func accountsOf(acc *explain.Accounts) []chart.Account {
 	s := acc.Summary
 	var list []chart.Account
 	take := func(a *explain.Account, versus bool) {
-		x := chart.Account{Account: a, Title: fullName(a.Row.Treatment, s), Versus: versus}
-		if len(s.Hosts) > 1 {
-			x.Title += ", on " + words.Plain(a.Row.Host)
-		}
+		x := chart.Account{Account: a, Title: fullName(s, a.Row.Treatment, a.Row.Host), Versus: versus}
 		for i := range acc.Accounts {
 			if b := &acc.Accounts[i]; a.Baseline != nil && b.Row == a.Baseline {
 				x.Before = b
@@ -177,7 +174,7 @@ func tracerWords(a *explain.Account) []string {
 
 // partRows are the account as a table.
 func partRows(a *explain.Account) []whyRow {
-	unit, k := chart.SecondsUnit(chart.Largest(a))
+	unit, k := words.Scale(chart.Largest(a))
 	var rows []whyRow
 	row := func(name string, e stats.Estimate, share string, muted bool) {
 		d := words.Places(k*e.Value, k*e.Low, k*e.High)

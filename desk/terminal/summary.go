@@ -68,12 +68,7 @@ func (t *text) rows(rows []*data.Row, s *data.Summary) {
 	if r.Metric.Unit != "" {
 		head += " in " + r.Metric.Unit
 	}
-	for i := range s.Rows {
-		if o := &s.Rows[i]; o.HostID == r.HostID && o.Treatment.Workload == r.Treatment.Workload && o.Image != r.Image {
-			head += ", " + r.Image.Words()
-			break
-		}
-	}
+	head += words.Image(s, r)
 	t.wrap("", head)
 
 	cols := names(rows, s)

@@ -207,6 +207,41 @@ func Where(s *data.Summary, r *data.Row) string {
 	return Plain(w + " " + on)
 }
 
+// Table says what a table of rows is of: where they stand, and their image where other rows of their work have another.
+func Table(s *data.Summary, rows []*data.Row) string {
+	at := *rows[0]
+	at.Treatment.Instance = notebook.Instance{}
+	return Where(s, &at) + Image(s, rows[0])
+}
+
+// Image names a row's image where other rows of its work have another, to follow what its table is of.
+func Image(s *data.Summary, r *data.Row) string {
+	if slices.ContainsFunc(s.Rows, func(o data.Row) bool {
+		return o.HostID == r.HostID && o.Treatment.Workload == r.Treatment.Workload && maps.Equal(o.Treatment.Params, r.Treatment.Params) && o.Image != r.Image
+	}) {
+		return ", " + Plain(r.Image.Words())
+	}
+	return ""
+}
+
+// Sized says what a treatment is, with its instance type and the size of its host where that was chosen for it:
+// "container, docker, pinned, large".
+func Sized(s *data.Summary, t notebook.Treatment) string {
+	n := Described(t, s.Networks(t.Workload)) + ", " + Plain(t.Instance.Name)
+	if t.HostCores > 0 {
+		n += ", host with " + Count(t.HostCores, "CPU")
+	}
+	return n
+}
+
+// Metric names a metric with its unit: "execution time, s".
+func Metric(m notebook.Metric) string {
+	if u := Plain(m.Unit); u != "" {
+		return Plain(m.Name) + ", " + u
+	}
+	return Plain(m.Name)
+}
+
 // Online says how many of its host's CPUs were online for a row, where that must be said; else it is empty.
 func Online(s *data.Summary, r *data.Row) string {
 	of, say := s.Online(r.HostID, r.Treatment.Workload, r.HostCores)
