@@ -55,10 +55,10 @@ func program(name string) ([]byte, error) {
 	return content, nil
 }
 
-// folder is the one that a program of this content is kept in: each version has its own.
-func folder(content []byte) string {
+// place is where a program of this content is kept below the state folder: each version has a folder of its own.
+func place(state, name string, content []byte) string {
 	sum := sha256.Sum256(content)
-	return hex.EncodeToString(sum[:16])
+	return filepath.Join(state, Dir, hex.EncodeToString(sum[:16]), name)
 }
 
 // File gives the path of the program's file below the state folder. It is written if it is not there with just that content, and
@@ -68,14 +68,13 @@ func File(state, name string) (path string, err error) {
 	if err != nil {
 		return "", err
 	}
-	dir := filepath.Join(state, Dir, folder(content))
-	path = filepath.Join(dir, name)
+	path = place(state, name, content)
 	if st, err := os.Lstat(path); err == nil && st.Mode() == 0o755 {
 		if found, err := os.ReadFile(path); err == nil && bytes.Equal(found, content) {
 			return path, nil
 		}
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return "", fmt.Errorf("a folder for the %s: %w", name, err)
 	}
 	if err := durable.WriteFile(path, content, 0o755); err != nil {
@@ -84,7 +83,7 @@ func File(state, name string) (path string, err error) {
 	return path, nil
 }
 
-// Sweep removes the programs of other versions of tare, and what was not written to its end, and says which folders went. No guest
+// Sweep removes the programs of other versions of tare, and what was not written to its end, and says which files went. No guest
 // may be alive.
 func Sweep(state string) (removed []string, err error) {
 	keep := map[string]bool{}
@@ -96,35 +95,18 @@ func Sweep(state string) (removed []string, err error) {
 		if err != nil {
 			return nil, err
 		}
-		keep[folder(content)] = true
+		keep[place(state, name, content)] = true
 	}
-	dir := filepath.Join(state, Dir)
-	entries, err := os.ReadDir(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	for _, e := range entries {
-		if keep[e.Name()] {
-			half, err := filepath.Glob(filepath.Join(dir, e.Name(), "*"+durable.PartSuffix))
-			if err != nil {
-				return removed, err
-			}
-			for _, path := range half {
-				if err := os.Remove(path); err != nil {
-					return removed, err
-				}
-				removed = append(removed, path)
-			}
+	files, err := filepath.Glob(filepath.Join(state, Dir, "*", "*"))
+	for _, path := range files {
+		if keep[path] {
 			continue
 		}
-		path := filepath.Join(dir, e.Name())
-		if err := os.RemoveAll(path); err != nil {
+		if err := os.Remove(path); err != nil {
 			return removed, err
 		}
 		removed = append(removed, path)
+		os.Remove(filepath.Dir(path)) // which fails as long as anything is in it
 	}
-	return removed, nil
+	return removed, err
 }

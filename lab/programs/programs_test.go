@@ -82,13 +82,16 @@ func TestSweepKeepsThisVersionsPrograms(t *testing.T) {
 	}
 	removed, err := Sweep(state)
 	slices.Sort(removed)
-	want := []string{half, filepath.Dir(old)}
+	want := []string{half, old}
 	slices.Sort(want)
 	if err != nil || !slices.Equal(removed, want) {
 		t.Errorf("removed %q, %v; want %q", removed, err, want)
 	}
 	if _, err := os.Stat(path); err != nil {
 		t.Error(err)
+	}
+	if _, err := os.Stat(filepath.Dir(old)); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the other version's folder: %v; want none", err)
 	}
 	if removed, err := Sweep(state); err != nil || len(removed) != 0 {
 		t.Errorf("a second time: %q, %v", removed, err)

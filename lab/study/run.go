@@ -133,7 +133,7 @@ func (r *Run) Do(ctx context.Context) (reason string, err error) {
 	}
 	last := 0
 	for _, t := range s.Treatments {
-		last = max(last, r.rounds(t))
+		last = max(last, r.Plan.Study.Design.Most(t))
 	}
 	for round := 0; round < last; round++ {
 		// Those whose number of rounds is fixed go on.
@@ -176,12 +176,9 @@ func (r *Run) Do(ctx context.Context) (reason string, err error) {
 	return Capped, nil
 }
 
-// rounds is the most rounds that the treatment takes part in.
-func (r *Run) rounds(t notebook.Treatment) int { return r.Plan.Study.Design.Most(t) }
-
 // wanted says whether the treatment still has trials to do in the round.
 func (r *Run) wanted(t notebook.Treatment, round int) bool {
-	if r.gaveUp[t.ID] || round >= r.rounds(t) || r.settled && t.Rounds == 0 {
+	if r.gaveUp[t.ID] || round >= r.Plan.Study.Design.Most(t) || r.settled && t.Rounds == 0 {
 		return false
 	}
 	return len(r.todo(t, round)) > 0
@@ -190,25 +187,31 @@ func (r *Run) wanted(t notebook.Treatment, round int) bool {
 // recall finds, in what stands in the notebook, the treatments that were given up.
 func (r *Run) recall() {
 	for _, t := range r.Plan.Study.Treatments {
-		for round := range r.rounds(t) {
-			switch d := r.cells[cell{t.ID, round}]; {
-			case d == nil || d.trials < r.Plan.Study.Design.Trials:
-			case d.value.N > 0:
-				r.failing[t.ID] = 0
-			default:
-				r.failing[t.ID]++
-				r.gaveUp[t.ID] = r.gaveUp[t.ID] || r.failing[t.ID] >= giveUpAfter
+		for round := range r.Plan.Study.Design.Most(t) {
+			if d := r.cells[cell{t.ID, round}]; d != nil && d.trials >= r.Plan.Study.Design.Trials {
+				r.judge(t, *d)
 			}
 		}
 	}
+}
+
+// judge counts the rounds in a row in which every trial of a treatment failed. It says whether this one was one too many.
+func (r *Run) judge(t notebook.Treatment, d done) (gaveUp bool) {
+	if d.value.N > 0 {
+		r.failing[t.ID] = 0
+		return false
+	}
+	r.failing[t.ID]++
+	r.gaveUp[t.ID] = r.gaveUp[t.ID] || r.failing[t.ID] >= giveUpAfter
+	return r.gaveUp[t.ID]
 }
 
 // tally counts the cells, and those of each treatment that are still to be done.
 func (r *Run) tally() (all int) {
 	r.pending = map[string]int{}
 	for _, t := range r.Plan.Study.Treatments {
-		all += r.rounds(t)
-		for round := range r.rounds(t) {
+		all += r.Plan.Study.Design.Most(t)
+		for round := range r.Plan.Study.Design.Most(t) {
 			if r.wanted(t, round) {
 				r.pending[t.ID]++
 			}
@@ -307,7 +310,6 @@ func (r *Run) guest(ctx context.Context, t notebook.Treatment, round int) (err e
 	ready := r.Plan.ready[notebook.Label(t.Workload, t.Params)]
 	todo := r.todo(t, round)
 	judged := !slices.ContainsFunc(todo, func(s step) bool { return !s.traced }) // an earlier session did all that counts
-	good := false
 	lastCause := ""
 	record := func(tr notebook.Trial) error {
 		tr.Treatment, tr.Round = t.ID, round
@@ -315,11 +317,8 @@ func (r *Run) guest(ctx context.Context, t notebook.Treatment, round int) (err e
 			return err
 		}
 		r.Take(tr)
-		if !tr.Traced {
-			good = good || tr.Failure == ""
-			if tr.Failure != "" {
-				lastCause = tr.Failure
-			}
+		if !tr.Traced && tr.Failure != "" {
+			lastCause = tr.Failure
 		}
 		if r.Watch != nil && !tr.Warmup {
 			q, _ := r.ratio(t, round+1)
@@ -341,14 +340,8 @@ func (r *Run) guest(ctx context.Context, t notebook.Treatment, round int) (err e
 		if err != nil || ctx.Err() != nil || judged {
 			return
 		}
-		if good {
-			r.failing[t.ID] = 0
-			return
-		}
-		if r.failing[t.ID]++; r.failing[t.ID] >= giveUpAfter {
-			r.gaveUp[t.ID] = true
-			note := fmt.Sprintf("%s: given up after %d rounds in which every trial failed: %s", t.ID, giveUpAfter, lastCause)
-			r.notes = append(r.notes, note)
+		if d := r.cells[cell{t.ID, round}]; d != nil && r.judge(t, *d) {
+			r.notes = append(r.notes, fmt.Sprintf("%s: given up after %d rounds in which every trial failed: %s", t.ID, giveUpAfter, lastCause))
 			if r.Watch != nil {
 				r.Watch.GaveUp(t, lastCause)
 			}
