@@ -83,6 +83,11 @@ type Plan struct {
 	engines engine.Registry
 }
 
+// timeout is how long a trial may take.
+func (p *Plan) timeout() time.Duration {
+	return time.Duration(p.Study.Design.TimeoutS * float64(time.Second))
+}
+
 // treatments is the cross product of a study, bare metal first and its A/A twin after it.
 func (s *Spec) treatments(u use, accel string, can func(notebook.Treatment) bool) []notebook.Treatment {
 	var out []notebook.Treatment
@@ -141,23 +146,17 @@ func (s *Spec) at(u use, p Place, inst notebook.Instance, accel string, can func
 	for _, choice := range es {
 		for _, v := range vs {
 			for _, n := range ns {
-				t := notebook.Treatment{Platform: p.Platform, Provisioning: v, Instance: inst, Network: n}
+				with := func(engine string) notebook.Treatment {
+					t := notebook.Treatment{Platform: p.Platform, Engine: engine, Provisioning: v, Instance: inst, Network: n}
+					if len(s.kind(p.Platform, engine).Accelerators) > 0 {
+						t.Accelerator = accel
+					}
+					return t
+				}
 				// Of several engines the first that the host can do; where it can do none, the first.
 				of := strings.Split(choice, "|")
-				t.Engine = of[0]
-				if len(s.kind(p.Platform, of[0]).Accelerators) > 0 {
-					t.Accelerator = accel
-				}
-				for _, e := range of {
-					other := t
-					if other.Engine = e; len(s.kind(p.Platform, e).Accelerators) > 0 {
-						other.Accelerator = accel
-					}
-					if can(other) {
-						t = other
-						break
-					}
-				}
+				i := slices.IndexFunc(of, func(engine string) bool { return can(with(engine)) })
+				t := with(of[max(i, 0)])
 				for _, t.Isolation = range is {
 					if t.Network = n; n == "" && u.Service != nil {
 						t.Network = s.kind(t.Platform, t.Engine).Connected(t.Isolation, true)

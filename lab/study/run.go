@@ -387,7 +387,7 @@ func (r *Run) guest(ctx context.Context, t notebook.Treatment, round int) (err e
 	}
 	if service != nil {
 		rec.ReadyS = service.took.Seconds()
-		rec.Notes = append(rec.Notes, service.notes(t)...)
+		rec.Notes = append(rec.Notes, service.notes()...)
 	}
 	if err := r.Book.Guest(rec); err != nil {
 		return err
@@ -475,14 +475,13 @@ const (
 // use any more. The error is of tracers that cannot be detached.
 func (r *Run) trial(ctx context.Context, g Guest, service *service, ready *workload.Ready, t notebook.Treatment, s step) (tr notebook.Trial, dead bool, err error) {
 	w := ready.Workload
-	timeout := time.Duration(r.Plan.Study.Design.TimeoutS * float64(time.Second))
 	where, order := g, w.Order(w.Command, ready.Params, ready.Image, workload.Seat{Instance: t.Instance})
+	order.Timeout = r.Plan.timeout()
 	var clock Guest
 	if service != nil {
 		where, clock = service.place, service.place
-		order = w.Order(w.Load.Command, ready.Params, ready.Image, workload.Seat{Instance: t.Instance, Address: g.Address().Connect})
+		order = service.ask(w.Load.Command, r.Plan.timeout())
 	}
-	order.Timeout = timeout
 	tr.Start, tr.Command = time.Now().UTC(), order.Argv
 	var tracing Tracing
 	var unattached error
@@ -548,7 +547,7 @@ func (r *Run) trial(ctx context.Context, g Guest, service *service, ready *workl
 		return tr, false, nil
 	}
 	check := w.Order(w.Check, ready.Params, ready.Image, workload.Seat{Instance: t.Instance})
-	check.Timeout, check.KeepScratch = timeout, true
+	check.Timeout, check.KeepScratch = r.Plan.timeout(), true
 	res, _, rerr = g.Ruler().Run(ctx, check)
 	if rerr != nil {
 		tr.Failure = "checking its output: " + rerr.Error() + diagnosis(g)

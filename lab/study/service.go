@@ -18,6 +18,8 @@ const (
 
 // service is a workload's service as it runs in a guest, and the place from which it is asked.
 type service struct {
+	of    notebook.Treatment
+	ready *workload.Ready
 	guest Guest
 	place Guest
 	load  notebook.Load
@@ -43,7 +45,7 @@ func (r *Run) setUp(ctx context.Context, g Guest, t notebook.Treatment, id strin
 	order := w.Order(w.Service.Command, ready.Params, ready.Image, workload.Seat{Instance: t.Instance, Address: at.Listen})
 	order.Timeout = ruler.MaxTimeout // it ends when it is ended
 	sctx, stop := context.WithCancel(context.WithoutCancel(ctx))
-	s := &service{guest: g, stop: stop, ended: make(chan struct{})}
+	s := &service{of: t, ready: ready, guest: g, stop: stop, ended: make(chan struct{})}
 	began := time.Now()
 	go func() {
 		defer close(s.ended)
@@ -54,26 +56,32 @@ func (r *Run) setUp(ctx context.Context, g Guest, t notebook.Treatment, id strin
 		return nil, "no place for its load: " + perr.Error(), s.takeDown(ctx)
 	}
 	s.place, s.load = place, load
-	if cause := s.await(ctx, w, ready, t, g); cause != "" {
+	if cause := s.await(ctx); cause != "" {
 		return nil, cause, s.takeDown(ctx)
 	}
 	s.took = time.Since(began)
-	if cause := s.warm(ctx, r.Plan.Study.Design, w, ready, t, g); cause != "" {
+	if cause := s.warm(ctx, r.Plan.timeout()); cause != "" {
 		return nil, cause, s.takeDown(ctx)
 	}
 	return s, "", nil
 }
 
+// ask is the order of a command line of its load.
+func (s *service) ask(argv []string, timeout time.Duration) ruler.Order {
+	o := s.ready.Workload.Order(argv, s.ready.Params, s.ready.Image, workload.Seat{Instance: s.of.Instance, Address: s.guest.Address().Connect})
+	o.Timeout = timeout
+	return o
+}
+
 // warm runs the load that comes before all that is measured, where the workload has one; it says why it failed.
-func (s *service) warm(ctx context.Context, design notebook.Design, w *workload.Workload, ready *workload.Ready, t notebook.Treatment, g Guest) (cause string) {
-	if len(w.Load.Warm) == 0 || ctx.Err() != nil {
+func (s *service) warm(ctx context.Context, timeout time.Duration) (cause string) {
+	warm := s.ready.Workload.Load.Warm
+	if len(warm) == 0 || ctx.Err() != nil {
 		return ""
 	}
-	order := w.Order(w.Load.Warm, ready.Params, ready.Image, workload.Seat{Instance: t.Instance, Address: g.Address().Connect})
-	order.Timeout = time.Duration(design.TimeoutS * float64(time.Second))
 	asking, enough := s.during(ctx)
 	defer enough()
-	res, _, err := s.place.Ruler().Run(asking, order)
+	res, _, err := s.place.Ruler().Run(asking, s.ask(warm, timeout))
 	switch {
 	case ctx.Err() != nil:
 		return ""
@@ -88,12 +96,12 @@ func (s *service) warm(ctx context.Context, design notebook.Design, w *workload.
 }
 
 // await asks until the service answers; it says why it does not. Empty also when ctx ends, which the caller sees.
-func (s *service) await(ctx context.Context, w *workload.Workload, ready *workload.Ready, t notebook.Treatment, g Guest) (cause string) {
-	within := w.Service.Starting(!t.Representative())
+func (s *service) await(ctx context.Context) (cause string) {
+	w := s.ready.Workload
+	within := w.Service.Starting(!s.of.Representative())
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	ask := w.Order(w.Load.Ready, ready.Params, ready.Image, workload.Seat{Instance: t.Instance, Address: g.Address().Connect})
-	ask.Timeout = readyTimeout
+	ask := s.ask(w.Load.Ready, readyTimeout)
 	answer := "nothing"
 	asking, enough := s.during(ctx)
 	defer enough()
@@ -170,11 +178,11 @@ func (s *service) said() string {
 }
 
 // notes are what a guest's record says about the place of its load.
-func (s *service) notes(t notebook.Treatment) []string {
+func (s *service) notes() []string {
 	switch {
 	case !s.load.Shared:
 		return nil
-	case t.Provisioning == notebook.Vanilla:
+	case s.of.Provisioning == notebook.Vanilla:
 		return []string{"its load's CPUs are open to the guest too, since a quota binds it to none; a pinned guest and bare metal are apart from their load where the host has the CPUs"}
 	}
 	return []string{"its load shares its CPUs: the host has no others"}

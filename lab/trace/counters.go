@@ -248,9 +248,15 @@ func (f files) processes(t counted) ([]leader, error) {
 	return all, nil
 }
 
-// used adds what the processes used themselves, and what those of their children that they have waited for used.
-func (f files) used(groups []leader) (usage, error) {
-	var sum usage
+// used adds what the guest's processes used themselves, and what those of their children that they have waited for used.
+func (f files) used(t counted) (sum usage, err error) {
+	groups, err := f.processes(t)
+	if err != nil {
+		return sum, err
+	}
+	if len(groups) == 0 {
+		return sum, errors.New("the guest has neither a cgroup of its own nor a process that could be read")
+	}
 	for _, g := range groups {
 		text, err := f.text(string(g) + "/stat")
 		if gone(err) {

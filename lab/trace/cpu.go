@@ -38,19 +38,12 @@ func (f files) cpu(c *counters, t counted) error {
 			return nil
 		}
 	}
-	groups, err := f.processes(t)
+	u, err := f.used(t)
 	if err != nil {
-		return err
-	}
-	if len(groups) == 0 {
-		return errors.New("user_s and system_s: the guest has neither a cgroup of its own nor a process that could be read")
+		return fmt.Errorf("user_s and system_s: %w", err)
 	}
 	if f.tick == 0 {
 		return errors.New("user_s and system_s: the kernel does not say in what unit /proc gives times")
-	}
-	u, err := f.used(groups)
-	if err != nil {
-		return err
 	}
 	n := f.times("", u)
 	if vcpus {

@@ -4,6 +4,7 @@ package trace
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 
 	"tare/notebook"
@@ -44,16 +45,9 @@ func (f files) faults(c *counters, t counted) error {
 			return err
 		}
 	}
-	groups, err := f.processes(t)
+	u, err := f.used(t)
 	if err != nil {
-		return err
-	}
-	if len(groups) == 0 {
-		return errors.New("page faults: the guest has neither a cgroup of its own nor a process that could be read")
-	}
-	u, err := f.used(groups)
-	if err != nil {
-		return err
+		return fmt.Errorf("page faults: %w", err)
 	}
 	c.figures = append(c.figures, counts{notebook.TracerMemory, "the guest's processes", map[string]uint64{
 		"minor_faults": u.minor + u.childMinor,

@@ -82,10 +82,10 @@ func Make(ctx context.Context, w *Workload, params map[string]string, o Options)
 	if o.Input != "" && w.Input == nil {
 		return nil, fmt.Errorf("workload %s takes no input, so --input %s has no meaning for it", w.Name, o.Input)
 	}
-	say := o.Progress
-	if say == nil {
-		say = func(string) {}
+	if o.Progress == nil {
+		o.Progress = func(string) {}
 	}
+	say := o.Progress
 	root, err := w.root(ctx, o.Store, say)
 	if err != nil {
 		return nil, err
@@ -211,9 +211,7 @@ func (w *Workload) prepare(ctx context.Context, root *image.Image, work *image.T
 	if known, err := o.Store.Recall(key); known != nil || err != nil {
 		return known, err
 	}
-	if o.Progress != nil {
-		o.Progress("preparing the data of " + w.Name + ", once")
-	}
+	o.Progress("preparing the data of " + w.Name + ", once")
 	r, scratch, release, err := o.Bench.Execute(ctx, root, work, order)
 	if err != nil {
 		return nil, fmt.Errorf("workload %s: preparing it: %w", w.Name, err)
