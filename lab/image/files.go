@@ -143,23 +143,20 @@ func copySource(ctx context.Context, sum hash.Hash, name string, src Source, cre
 	} else if !fi.Mode().IsRegular() {
 		return 0, fmt.Errorf("%s is not a regular file (%s)", src.Path, fi.Mode().Type())
 	}
-	buf := make([]byte, copyBuffer)
-	for {
-		if ctx.Err() != nil {
-			return n, context.Cause(ctx)
-		}
-		k, rerr := in.Read(buf)
-		n += int64(k)
-		if _, err := out.Write(buf[:k]); err != nil {
-			return n, err
-		}
-		if rerr == io.EOF {
-			return n, nil
-		}
-		if rerr != nil {
-			return n, rerr
-		}
+	return io.CopyBuffer(out, interruptible{ctx, in}, make([]byte, copyBuffer))
+}
+
+// interruptible is a stream that ends with the context.
+type interruptible struct {
+	ctx context.Context
+	io.Reader
+}
+
+func (i interruptible) Read(p []byte) (int, error) {
+	if i.ctx.Err() != nil {
+		return 0, context.Cause(i.ctx)
 	}
+	return i.Reader.Read(p)
 }
 
 // newFile makes a file of a tree, with the folders above it.

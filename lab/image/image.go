@@ -11,11 +11,6 @@
 // hostile archive with an error. See unpack.go.
 package image
 
-import (
-	"context"
-	"io"
-)
-
 // Store is a folder of images and trees, by content. Several processes, and several goroutines, may use it at once.
 type Store struct {
 	root   string
@@ -68,18 +63,6 @@ func (p Progress) say(what string) {
 		p(what)
 	}
 }
-
-// The methods that others rely on, for the reader; see the files beside this one.
-var _ interface {
-	Debian(context.Context, Recipe, Progress) (*Image, error)
-	OCI(ctx context.Context, ref string, p Progress) (*Image, error)
-	Files(ctx context.Context, files map[string]Source) (*Tree, error)
-} = (*Store)(nil)
-
-var _ interface {
-	Tar(w io.Writer) error                    // the folder as an uncompressed tar stream
-	Disk(ctx context.Context) (string, error) // path of an ext4 file-system image of the folder, cached
-} = (*Tree)(nil)
 
 // Source is one file of a tree made with Store.Files.
 type Source struct {

@@ -330,15 +330,12 @@ func (s *Store) spool(ctx context.Context, file string, r io.Reader) (err error)
 		if err := room(s.root, 0, s.limits.reserve); err != nil {
 			return err
 		}
-		n, err := io.CopyN(f, r, spaceEvery)
+		n, err := io.CopyN(f, interruptible{ctx, r}, spaceEvery)
 		if err == io.EOF {
 			return nil
 		}
 		if err != nil {
 			return err
-		}
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
 		}
 		if left -= n; left < 0 {
 			return hostile("more than %d bytes", s.limits.total+s.limits.headers)

@@ -149,7 +149,7 @@ func (u *unpacker) layer(r io.Reader, whiteouts bool) error {
 	if whiteouts {
 		u.seen = map[string]struct{}{}
 	}
-	m := &meter{u: u, r: r}
+	m := &meter{u: u, r: interruptible{u.ctx, r}}
 	tr := tar.NewReader(m)
 	for {
 		hdr, err := tr.Next()
@@ -175,16 +175,13 @@ func (u *unpacker) layer(r io.Reader, whiteouts bool) error {
 	return err
 }
 
-// meter reads a stream for the unpacker: it counts, ends with the context, and bounds what is not content.
+// meter reads a stream for the unpacker: it counts, and bounds what is not content.
 type meter struct {
 	u *unpacker
 	r io.Reader
 }
 
 func (m *meter) Read(p []byte) (int, error) {
-	if err := m.u.ctx.Err(); err != nil {
-		return 0, context.Cause(m.u.ctx)
-	}
 	n, err := m.r.Read(p)
 	m.u.raw += int64(n)
 	if m.u.raw-m.u.content > m.u.lim.headers {

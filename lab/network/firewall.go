@@ -10,13 +10,13 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
-	"runtime"
 	"strings"
 	"time"
 
 	"github.com/vishvananda/netns"
 
 	"tare/lab/journal"
+	"tare/lab/proc"
 )
 
 // A host with Docker has the kernel show every frame that a bridge passes on to iptables (bridge-nf-call-iptables,
@@ -160,38 +160,19 @@ func reach(ctx context.Context, from, to netns.NsHandle, address netip.Addr) err
 
 // newNamespace makes a network namespace. It ends with its handle.
 func newNamespace() (ns netns.NsHandle, err error) {
-	runtime.LockOSThread()
-	here, err := netns.Get()
-	if err != nil {
-		runtime.UnlockOSThread()
-		return 0, err
-	}
-	defer here.Close()
-	ns, err = netns.New() // and this thread is in it
-	return ns, back(here, err)
+	err = proc.Apart(func() (err error) {
+		ns, err = netns.New() // and this thread is in it
+		return err
+	})
+	return ns, err
 }
 
 // within runs f on a thread that is in the namespace. What f makes there, such as a socket, stays of the namespace.
 func within(ns netns.NsHandle, f func() error) error {
-	runtime.LockOSThread()
-	here, err := netns.Get()
-	if err != nil {
-		runtime.UnlockOSThread()
-		return err
-	}
-	defer here.Close()
-	if err = netns.Set(ns); err == nil {
-		err = f()
-	}
-	return back(here, err)
-}
-
-// back brings the thread back to where it was and adds to err what hinders it. A thread that cannot be brought back
-// stays locked, and ends with its goroutine.
-func back(here netns.NsHandle, err error) error {
-	if serr := netns.Set(here); serr != nil {
-		return errors.Join(err, fmt.Errorf("leaving a network namespace: %w", serr))
-	}
-	runtime.UnlockOSThread()
-	return err
+	return proc.Apart(func() error {
+		if err := netns.Set(ns); err != nil {
+			return err
+		}
+		return f()
+	})
 }
