@@ -3,6 +3,8 @@
 package apply
 
 import (
+	"embed"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -10,6 +12,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"text/template"
+
+	"go.yaml.in/yaml/v4"
 
 	"tare/desk/advise"
 	"tare/desk/words"
@@ -19,9 +24,29 @@ import (
 // Formats are those that Write writes.
 var Formats = []string{"docker", "compose", "kubernetes", "libvirt", "systemd"}
 
-var writers = map[string]func(*setting) (string, error){
-	"docker": docker, "compose": compose, "kubernetes": kubernetes, "libvirt": libvirt, "systemd": systemd,
-}
+//go:embed formats
+var files embed.FS
+
+// texts are the formats' templates, each by its name with ".tmpl" behind it. They write a setting.
+var texts = template.Must(template.New("").Funcs(template.FuncMap{
+	"list": notebook.FormatCPUList,
+	"size": size,
+	// half is for /dev/shm: half of the memory, as every guest of Tare's has it, and as a machine of that memory would. What
+	// an engine gives by itself is too small for programs that run on any machine.
+	"half": func(memory int64) int64 { return memory / 2 },
+	"kib":  func(memory int64) int64 { return (memory + 1023) / 1024 },
+	"yaml": func(text string) (string, error) {
+		b, err := yaml.Marshal(text)
+		return strings.TrimSpace(string(b)), err
+	},
+	// Two hyphens would end an XML comment.
+	"comment": func(text string) string {
+		for strings.Contains(text, "--") {
+			text = strings.ReplaceAll(text, "--", "- -")
+		}
+		return text
+	},
+}).ParseFS(files, "formats/*.tmpl"))
 
 // Placeholder stands for the image where the study's is none that a registry or an engine knows.
 const Placeholder = "YOUR-IMAGE"
@@ -31,13 +56,13 @@ var reference = regexp.MustCompile(`^(?:[a-z0-9](?:[a-z0-9.-]{0,200}[a-z0-9])?(?
 
 // setting is a choice as the formats need it.
 type setting struct {
-	t        notebook.Treatment
-	name     string // of a service, pod or domain
-	image    string
-	port     int   // where the service listens; 0: it has none
-	cpus     []int // of the host, where they are fixed
-	others   []int // the host's other CPUs
-	comments []string
+	notebook.Treatment
+	Name     string // of a service, pod or domain
+	Image    string
+	Port     int   // where the service listens; 0: it has none
+	CPUs     []int // of the host, where they are fixed
+	Others   []int // the host's other CPUs
+	Comments []string
 }
 
 // Expresses says whether a format has words for a treatment.
@@ -77,8 +102,7 @@ func Fitting(t notebook.Treatment) string {
 // Write writes what to apply for a choice of the one ranking that there is: the pick-th, or for 0 the first that the
 // format can express.
 func Write(w io.Writer, a *advise.Advice, format string, pick int) error {
-	write := writers[format]
-	if write == nil {
+	if !slices.Contains(Formats, format) {
 		return fmt.Errorf("format %q: one of %s was expected", format, strings.Join(Formats, ", "))
 	}
 	if len(a.Rankings) != 1 {
@@ -107,12 +131,10 @@ func Write(w io.Writer, a *advise.Advice, format string, pick int) error {
 	if err != nil {
 		return err
 	}
-	text, err := write(s)
-	if err != nil {
-		return err
+	if format == "libvirt" && s.Instance.Memory <= 0 {
+		return errors.New("the study records no memory for the VM: name a treatment that has one with --pick")
 	}
-	_, err = io.WriteString(w, text)
-	return err
+	return texts.ExecuteTemplate(w, format+".tmpl", s)
 }
 
 // several refuses to write one configuration for several works or hosts.
@@ -138,8 +160,8 @@ func several(a *advise.Advice, format string) error {
 // settingOf gathers what the formats need, and what their readers have to know.
 func settingOf(r *advise.Ranking, c *advise.Choice, format string) (*setting, error) {
 	name := func(c *advise.Choice) string { return words.Choice(c.Treatment, r.Networks) }
-	s := &setting{t: c.Treatment, name: label(c.Treatment.Workload), image: r.Image.Reference, port: r.Port, cpus: c.CPUs}
-	say := func(f string, args ...any) { s.comments = append(s.comments, words.Plain(fmt.Sprintf(f, args...))) }
+	s := &setting{Treatment: c.Treatment, Name: label(c.Treatment.Workload), Image: r.Image.Reference, Port: r.Port, CPUs: c.CPUs}
+	say := func(f string, args ...any) { s.Comments = append(s.Comments, words.Plain(fmt.Sprintf(f, args...))) }
 	rank := fmt.Sprintf("number %d of %d", c.Rank, len(r.Choices))
 	say("%s, %s for %s on %s.", words.Capital(name(c)), rank, r.Workload, r.Host)
 	figure := words.RankedValue(r, *c)
@@ -155,8 +177,8 @@ func settingOf(r *advise.Ranking, c *advise.Choice, format string) (*setting, er
 		say("Note: %s.", words.Doubt(n))
 	}
 
-	if s.port > 0 && (format == "libvirt" || format == "systemd" || s.t.Network == notebook.NetHost) {
-		say("The service was measured at port %d: leave it open to its clients.", s.port)
+	if s.Port > 0 && (format == "libvirt" || format == "systemd" || s.Network == notebook.NetHost) {
+		say("The service was measured at port %d: leave it open to its clients.", s.Port)
 	}
 
 	host := make([]int, 0, len(r.OnHost.CPUs))
@@ -164,27 +186,27 @@ func settingOf(r *advise.Ranking, c *advise.Choice, format string) (*setting, er
 		host = append(host, p.ID)
 	}
 	slices.Sort(host)
-	if s.t.Provisioning == notebook.Vanilla {
-		s.cpus = nil // the scheduler chooses
+	if s.Provisioning == notebook.Vanilla {
+		s.CPUs = nil // the scheduler chooses
 	} else {
-		n := int(s.t.Instance.Cores)
+		n := int(s.Instance.Cores)
 		switch {
-		case len(s.cpus) >= n:
-			say("The CPU set %s is what the guests had on %s: another host needs its own (lscpu -e).", notebook.FormatCPUList(s.cpus), r.Host)
+		case len(s.CPUs) >= n:
+			say("The CPU set %s is what the guests had on %s: another host needs its own (lscpu -e).", notebook.FormatCPUList(s.CPUs), r.Host)
 		case len(host) >= n:
-			s.cpus = host[:n]
-			say("The CPU set %s is an example, because none of the guests is recorded: choose one with lscpu -e.", notebook.FormatCPUList(s.cpus))
+			s.CPUs = host[:n]
+			say("The CPU set %s is an example, because none of the guests is recorded: choose one with lscpu -e.", notebook.FormatCPUList(s.CPUs))
 		default:
 			return nil, fmt.Errorf("%s is pinned to %d CPUs, and the folder records neither its guests' nor so many of the host", name(c), n)
 		}
-		s.others = slices.DeleteFunc(slices.Clone(host), func(p int) bool { return slices.Contains(s.cpus, p) })
+		s.Others = slices.DeleteFunc(slices.Clone(host), func(p int) bool { return slices.Contains(s.CPUs, p) })
 	}
-	if format != "libvirt" && format != "systemd" || s.t.Platform == notebook.VMCN {
-		if !reference.MatchString(s.image) {
-			s.image = Placeholder
+	if format != "libvirt" && format != "systemd" || s.Platform == notebook.VMCN {
+		if !reference.MatchString(s.Image) {
+			s.Image = Placeholder
 			say("%s is a placeholder: write your image there.", Placeholder)
 		}
-		if e := s.t.Engine; e != "" && e != "docker" && s.t.Platform == notebook.CN {
+		if e := s.Engine; e != "" && e != "docker" && s.Platform == notebook.CN {
 			say("Measured with the engine %s: the overhead of another may differ.", e)
 		}
 	}
@@ -206,26 +228,52 @@ func label(name string) string {
 	return s
 }
 
-// publishes says whether the engine has to lead a port of the host to the container: on a bridge alone, which is also an
+// Publishes says whether the engine has to lead a port of the host to the container: on a bridge alone, which is also an
 // engine's own network.
-func (s *setting) publishes() bool {
-	return s.port > 0 && (s.t.Network == "" || s.t.Network == notebook.NetBridge)
+func (s setting) Publishes() bool {
+	return s.Port > 0 && (s.Network == "" || s.Network == notebook.NetBridge)
 }
 
-// published is the service's port as Docker reads it: the host's, and the container's.
-func (s *setting) published() string { return fmt.Sprintf("%d:%[1]d", s.port) }
+// Cores in decimals, with as many as there are.
+func (s setting) Cores() string { return strconv.FormatFloat(s.Instance.Cores, 'f', -1, 64) }
 
-// commented puts the comments above a text, each in a line that begins with a hash.
-func (s *setting) commented(text string) string {
-	var b strings.Builder
-	for _, c := range s.comments {
-		b.WriteString("# " + c + "\n")
+// CPU is the cores as Kubernetes has them: a part of one in thousandths.
+func (s setting) CPU() string {
+	if wholeCores(s.Instance.Cores) {
+		return s.Cores()
 	}
-	return b.String() + text
+	return strconv.FormatInt(int64(math.Round(s.Instance.Cores*1000)), 10) + "m"
 }
 
-// cores in decimals, with as many as there are.
-func (s *setting) cores() string { return strconv.FormatFloat(s.t.Instance.Cores, 'f', -1, 64) }
+// Percent is the cores as systemd has them.
+func (s setting) Percent() string {
+	return strconv.FormatFloat(math.Round(s.Instance.Cores*1e4)/1e2, 'f', -1, 64)
+}
+
+// VCPUs are a VM's.
+func (s setting) VCPUs() int { return int(s.Instance.Cores) }
+
+// Beside are the CPUs for what of a VM is no vCPU: the host's others, where it has any. So it was measured.
+func (s setting) Beside() []int {
+	if len(s.Others) == 0 {
+		return s.CPUs
+	}
+	return s.Others
+}
+
+// Inside is the container's setting in its VM: of the memory it has what the VM's kernel leaves.
+func (s setting) Inside() setting {
+	s.Instance.Memory, s.CPUs = 0, nil
+	if s.Provisioning == notebook.Pinned {
+		for i := range s.VCPUs() {
+			s.CPUs = append(s.CPUs, i)
+		}
+	}
+	if s.Network == notebook.NetBridge {
+		s.Network = ""
+	}
+	return s
+}
 
 // size writes a number of bytes with one of the units given, from the largest, the first unit being of 2^10 bytes.
 func size(n int64, units ...string) string {
@@ -236,9 +284,5 @@ func size(n int64, units ...string) string {
 	}
 	return strconv.FormatInt(n, 10)
 }
-
-// shm is the size of /dev/shm: half of the memory, as every guest of Tare's has it, and as a machine of that memory
-// would. What an engine gives by itself is too small for programs that run on any machine.
-func shm(memory int64) int64 { return memory / 2 }
 
 func wholeCores(f float64) bool { return f == math.Trunc(f) && f >= 1 }
