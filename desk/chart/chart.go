@@ -9,8 +9,6 @@ package chart
 
 import (
 	"fmt"
-	"io"
-	"slices"
 	"strings"
 
 	"tare/desk/explain"
@@ -41,44 +39,33 @@ type Figure struct {
 	// Staircase is the ladder that it shows; nil: none. Its rungs are also a table.
 	Staircase *ladder.Staircase
 
-	// CSV writes the figure's data; nil: it is in the report's tables and exports.
-	CSV func(io.Writer) error
-
 	picture *canvas
 }
 
 // OfPanels draws what panels show.
-func OfPanels(panels []*Panel) []Figure {
-	var list []Figure
+func OfPanels(panels []*Panel) (list []Figure) {
+	said := map[string]bool{}
 	for i, p := range panels {
-		first := true
+		note := p.Note // with the first of its figures
 		for _, draw := range ofPanels {
-			f := draw(p, p.stem(i+1))
-			if f == nil {
-				continue
+			if f := draw(p, p.stem(i+1)); f != nil {
+				f.Note = note
+				note = ""
+				list = append(list, f.finish(said))
 			}
-			if first {
-				f.Note = p.Note
-			}
-			first = false
-			list = append(list, *f)
 		}
 	}
-	explainOnce(list)
 	return list
 }
 
-// explainOnce says how a kind of figure is read in the caption of its first.
-func explainOnce(list []Figure) {
-	var said []string
-	for i := range list {
-		f := &list[i]
-		if !slices.Contains(said, f.How) {
-			said = append(said, f.How)
-			f.Caption = f.How + " " + strings.TrimSpace(f.Caption)
-		}
-		f.Caption, f.Note = words.Tight(strings.TrimSpace(f.Caption)), words.Tight(f.Note)
+// finish says how a kind of figure is read in the caption of the first that is made of it.
+func (f *Figure) finish(said map[string]bool) Figure {
+	if !said[f.How] {
+		said[f.How] = true
+		f.Caption = f.How + " " + strings.TrimSpace(f.Caption)
 	}
+	f.Caption, f.Note = words.Tight(strings.TrimSpace(f.Caption)), words.Tight(f.Note)
+	return *f
 }
 
 // Account is what a treatment's time went on, with that of what it is compared with.
@@ -90,29 +77,20 @@ type Account struct {
 
 	// Title names the treatment, and what it is compared with where that is not its baseline.
 	Title string
-
-	// Versus says that it compares two treatments of which each has an account of its own.
-	Versus bool
 }
 
 // OfAccounts draws what accounts say: of each its figures.
 func OfAccounts(accounts []Account) [][]Figure {
-	var list []Figure
-	var counts []int
+	each := make([][]Figure, len(accounts))
+	said := map[string]bool{}
 	for i := range accounts {
 		a := &accounts[i]
-		before := len(list)
+		stem := fmt.Sprintf("why-%d-%s", i+1, slug(words.Treatment(a.Row.Treatment, false)+" "+a.Row.Treatment.Instance.Name))
 		for _, draw := range ofAccounts {
-			if f := draw(a, fmt.Sprintf("why-%d-%s", i+1, slug(words.Treatment(a.Row.Treatment, false)+" "+a.Row.Treatment.Instance.Name))); f != nil {
-				list = append(list, *f)
+			if f := draw(a, stem); f != nil {
+				each[i] = append(each[i], f.finish(said))
 			}
 		}
-		counts = append(counts, len(list)-before)
-	}
-	explainOnce(list)
-	each := make([][]Figure, len(accounts))
-	for i, n := range counts {
-		each[i], list = list[:n:n], list[n:]
 	}
 	return each
 }

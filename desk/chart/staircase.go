@@ -1,13 +1,11 @@
 package chart
 
 import (
-	"io"
 	"math"
 	"slices"
 	"strings"
 
 	"tare/desk/data"
-	"tare/desk/export"
 	"tare/desk/ladder"
 	"tare/desk/words"
 	"tare/notebook"
@@ -64,7 +62,7 @@ func staircase(p *Panel, stem string) *Figure {
 	if c == nil {
 		return nil
 	}
-	f := &Figure{File: stem + "-ladder", Title: p.title("Overhead by isolation level"), Lead: words.Tight(words.Plain(words.Staircase(c))), Staircase: c, CSV: func(w io.Writer) error { return export.Staircase(w, c) }}
+	f := &Figure{File: stem + "-ladder", Title: p.title("Overhead by isolation level"), Lead: words.Tight(words.Plain(words.Staircase(c))), Staircase: c}
 	f.How = "From the top down, each line adds one layer of isolation to those above it. The edge of the stairs is the mean over bare metal’s in the same rounds, with its 95 % interval; the line at 1 is bare metal. " +
 		"On the right is each rung’s own overhead: its mean over that of the rung below. A thick step is one whose overhead is distinguishable from none, corrected for how many could have been picked."
 	f.Caption = stairCaption(c)
@@ -184,7 +182,7 @@ func drawStairs(c *ladder.Staircase) *canvas {
 		case math.IsNaN(r.Own.Value):
 			m.missing = "no value"
 		default:
-			m.words, m.plain = words.PlusMinus(r.Own.Value, r.Own.Low, r.Own.High, -1), r.Significant
+			m.words, m.plain = words.PlusMinus(r.Own.Value, r.Own.Low, r.Own.High, 9), r.Significant
 		}
 		l.marks = append(l.marks, m)
 	}
@@ -267,7 +265,7 @@ func (s *stairs) rung(i int) {
 	}
 	switch {
 	case at != s.x(v):
-		s.beyond(col, mid, words.PlusMinus(v, r.Ratio.Low, r.Ratio.High, -1), v > 1)
+		s.beyond(col, mid, words.PlusMinus(v, r.Ratio.Low, r.Ratio.High, 9), v > 1)
 	case r.Kind != ladder.BareMetal:
 		if !math.IsNaN(r.Ratio.Low) && !math.IsNaN(r.Ratio.High) {
 			s.whisker(ink, 1.2, true, mid, s.x(math.Max(r.Ratio.Low, 0)), s.x(r.Ratio.High), s.x0, s.x1)

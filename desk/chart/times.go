@@ -28,7 +28,7 @@ const mostHistograms = 12
 // times draws an account's distributions; nil where there are none, or where it compares two treatments that have their own.
 func times(a *Account, stem string) *Figure {
 	list := histograms(a)
-	if list == nil || a.Versus {
+	if list == nil || a.Against.Provisioning != "" {
 		return nil
 	}
 	f := &Figure{File: stem + "-times", Title: "How long it ran and waited at a time: " + a.Title, Folded: "How long it ran and waited at a time"}
@@ -93,12 +93,7 @@ func direction(of string) string {
 	return of[strings.LastIndexByte(of, ' ')+1:]
 }
 
-// waits are the reasons of the off-CPU time in words.
-var waits = map[string]string{
-	notebook.WallThrottled: "throttled", notebook.WallCore: "waiting for a core", notebook.WallBlock: "waiting for a block device", notebook.WallNetwork: "waiting for a socket",
-	notebook.WallFutex: "waiting for each other", notebook.WallSleep: "asleep", notebook.WallOther: "waiting, other",
-}
-
+// timesName says what a distribution is of.
 func timesName(d *notebook.Distribution, inside bool, platform string) string {
 	var n string
 	switch d.What {
@@ -107,7 +102,7 @@ func timesName(d *notebook.Distribution, inside bool, platform string) string {
 	case notebook.RunQueue:
 		n = "in the run queue"
 	case notebook.OffCPU:
-		n = cmp.Or(waits[d.Of], words.Plain("off: "+d.Of))
+		n = words.Plain(words.Part(d.Of))
 	case notebook.BlockIO:
 		n = words.Plain("block I/O, " + d.Of)
 	default:

@@ -94,11 +94,8 @@ func inPage(f *chart.Figure, id string) pageFigure {
 		Drawing: template.HTML(f.Inline(id)), // it escapes every text in it
 		SVG:     FiguresDir + "/" + f.File + ".svg", PDF: FiguresDir + "/" + f.File + ".pdf",
 	}
-	if f.CSV != nil {
-		p.CSV = FiguresDir + "/" + f.File + ".csv"
-	}
 	if f.Staircase != nil {
-		p.Rungs = rungs(id+"-rungs", f.Staircase)
+		p.CSV, p.Rungs = FiguresDir+"/"+f.File+".csv", rungs(id+"-rungs", f.Staircase)
 	}
 	return p
 }

@@ -19,6 +19,7 @@ import (
 	"tare/desk/claims"
 	"tare/desk/data"
 	"tare/desk/explain"
+	"tare/desk/export"
 	"tare/desk/model"
 	"tare/notebook/durable"
 )
@@ -95,9 +96,9 @@ func figureFiles(f *chart.Figure, date time.Time) ([]file, error) {
 		return nil, err
 	}
 	list := []file{{".svg", f.SVG()}, {".pdf", pdf}}
-	if f.CSV != nil {
+	if f.Staircase != nil {
 		var b bytes.Buffer
-		if err := f.CSV(&b); err != nil {
+		if err := export.Staircase(&b, f.Staircase); err != nil {
 			return nil, err
 		}
 		list = append(list, file{".csv", b.Bytes()})

@@ -72,10 +72,9 @@ func secondary(id string, rows []*data.Row, s *data.Summary) *secondaryTable {
 				first = a.Mean
 			}
 			same = same && a.Mean == first && !(a.Low < a.High)
-			d := words.Places(a.Mean, a.Low, a.High)
-			cells[i].Value = words.Number(a.Mean, d)
-			if half := (a.High - a.Low) / 2; !math.IsNaN(half) && !math.IsInf(half, 0) {
-				cells[i].Interval = "± " + words.Number(half, d)
+			var half string
+			if cells[i].Value, half = words.Half(a.Mean, a.Low, a.High, 9); half != "" {
+				cells[i].Interval = "± " + half
 			} else if !math.IsNaN(a.Mean) {
 				cells[i].Interval = "no interval"
 			}

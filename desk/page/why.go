@@ -62,14 +62,14 @@ func accountsOf(acc *explain.Accounts) []chart.Account {
 	}
 	s := acc.Summary
 	var list []chart.Account
-	take := func(a *explain.Account, versus bool) {
-		x := chart.Account{Account: a, Title: fullName(s, a.Row.Treatment, a.Row.Host), Versus: versus}
+	take := func(a *explain.Account) {
+		x := chart.Account{Account: a, Title: fullName(s, a.Row.Treatment, a.Row.Host)}
 		for i := range acc.Accounts {
 			if b := &acc.Accounts[i]; a.Baseline != nil && b.Row == a.Baseline {
 				x.Before = b
 			}
 		}
-		if versus {
+		if a.Against.Provisioning != "" {
 			x.Title += ", against " + words.Plain(words.Against(a))
 		}
 		list = append(list, x)
@@ -79,10 +79,10 @@ func accountsOf(acc *explain.Accounts) []chart.Account {
 		if a.Baseline == nil && (a.Row.Treatment.Platform == notebook.BM || len(a.Spent) == 0 && len(a.Doubts) == 0) {
 			continue // the baseline itself: it is in the others' accounts
 		}
-		take(a, false)
+		take(a)
 	}
 	for i := range acc.Versus {
-		take(&acc.Versus[i], true)
+		take(&acc.Versus[i])
 	}
 	return list
 }

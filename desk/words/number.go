@@ -1,6 +1,7 @@
 package words
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strconv"
@@ -153,18 +154,20 @@ func measured(v, low, high float64, decimals int, unit string) string {
 	return s + " (" + Bounds(low, high, decimals) + ")"
 }
 
-// PlusMinus says a value with half of its interval's width: "1.20 ± 0.03". At most so many decimals; below 0: as many
-// as it deserves.
+// Half writes a value and half of its interval's width, in the digits that are known, but at most so many decimals: "1.20",
+// "0.03". Half is empty where the interval has no width.
+func Half(v, low, high float64, most int) (value, half string) {
+	d := min(Places(v, low, high), most)
+	if w := (high - low) / 2; stats.Finite(w) {
+		half = Number(w, d)
+	}
+	return Number(v, d), half
+}
+
+// PlusMinus says a value with half of its interval's width: "1.20 ± 0.03", with at most so many decimals.
 func PlusMinus(v, low, high float64, most int) string {
-	d := Places(v, low, high)
-	if most >= 0 {
-		d = min(d, most)
-	}
-	half := (high - low) / 2
-	if !stats.Finite(half) {
-		return Number(v, d) + " ± ?"
-	}
-	return Number(v, d) + " ± " + Number(half, d)
+	value, half := Half(v, low, high, most)
+	return value + " ± " + cmp.Or(half, "?")
 }
 
 // Signed puts a plus before a number that is above 0 as it is written.

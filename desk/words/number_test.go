@@ -36,8 +36,8 @@ func TestMeasured(t *testing.T) {
 
 func TestNumbersInWords(t *testing.T) {
 	for got, want := range map[string]string{
-		PlusMinus(1.2, 1.17, 1.23, -1):                   "1.20 ± 0.03",
-		PlusMinus(1.2, math.Inf(-1), 2, -1):              "1.2 ± ?",
+		PlusMinus(1.2, 1.17, 1.23, 9):                    "1.20 ± 0.03",
+		PlusMinus(1.2, math.Inf(-1), 2, 9):               "1.2 ± ?",
 		PlusMinus(1.2345, 1.2344, 1.2346, 2):             "1.23 ± 0.00",
 		Signed("0.42 ± 0.03"):                            "+0.42 ± 0.03",
 		Signed("−0.42 ± 0.03"):                           "−0.42 ± 0.03",
