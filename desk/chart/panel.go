@@ -155,13 +155,8 @@ func sameFigure(a, b notebook.Figure) bool {
 
 // shows says whether a treatment belongs in a figure.
 func shows(f notebook.Figure, t notebook.Treatment) bool {
-	if t.Workload != f.Workload {
+	if t.Workload != f.Workload || !contains(t.Params, f.Params) {
 		return false
-	}
-	for k, v := range f.Params {
-		if t.Params[k] != v {
-			return false
-		}
 	}
 	if f.By == byIsolation {
 		return ladder.Has(t)

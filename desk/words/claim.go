@@ -138,6 +138,7 @@ func Region(r claims.Region) string {
 	return "from " + figure(r.Low) + " to " + figure(r.High)
 }
 
+// rangeOf says which sizes or core ratios are chosen: "at least 2", "2 to 8".
 func rangeOf(r claims.Range) string {
 	switch {
 	case r.AtMost == 0:
@@ -186,14 +187,7 @@ func Selector(s claims.Selector) string {
 }
 
 // Selectors says which treatments are chosen, each once.
-func Selectors(all []claims.Selector) (texts []string) {
-	for _, s := range all {
-		if t := Selector(s); !slices.Contains(texts, t) {
-			texts = append(texts, t)
-		}
-	}
-	return texts
-}
+func Selectors(all []claims.Selector) []string { return once(all, Selector) }
 
 // Gap says a comparison that cannot be made, and why.
 func Gap(g claims.Gap) string {
@@ -204,14 +198,7 @@ func Gap(g claims.Gap) string {
 }
 
 // Gaps says gaps, each once.
-func Gaps(all []claims.Gap) (texts []string) {
-	for _, g := range all {
-		if t := Gap(g); !slices.Contains(texts, t) {
-			texts = append(texts, t)
-		}
-	}
-	return texts
-}
+func Gaps(all []claims.Gap) []string { return once(all, Gap) }
 
 // claimDoubt says why a comparison cannot be made; empty where it is none of these.
 func claimDoubt(d data.Doubt) string {

@@ -8,10 +8,15 @@ import (
 )
 
 // Doubts turns doubts into sentences, each once, in their order.
-func Doubts[D data.Doubt](all []D) (texts []string) {
+func Doubts[D data.Doubt](all []D) []string {
+	return once(all, func(d D) string { return Doubt(d) })
+}
+
+// once says all that there is, each text once.
+func once[T any](all []T, say func(T) string) (texts []string) {
 	said := map[string]bool{}
-	for _, d := range all {
-		if t := Doubt(d); !said[t] {
+	for _, it := range all {
+		if t := say(it); !said[t] {
 			said[t] = true
 			texts = append(texts, t)
 		}
