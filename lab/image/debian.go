@@ -59,15 +59,11 @@ func (s *Store) Debian(ctx context.Context, r Recipe, p Progress) (_ *Image, err
 			err = fmt.Errorf("image %s: %w", r.reference(), err)
 		}
 	}()
-	if _, rec, err := s.recall(key); err != nil || rec != nil {
-		return s.debianImage(r, rec), err
-	}
 	unlock, err := s.lock(ctx, key)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
-	// Whoever held the lock may have built it.
 	if _, rec, err := s.recall(key); err != nil || rec != nil {
 		return s.debianImage(r, rec), err
 	}

@@ -39,15 +39,12 @@ func (t *Tree) Disk(ctx context.Context) (_ string, err error) {
 			err = fmt.Errorf("disk of %s: %w", t.Digest, err)
 		}
 	}()
-	if ready, err := exists(path); ready || err != nil {
-		return path, err
-	}
 	unlock, err := t.store.lock(ctx, t.Digest)
 	if err != nil {
 		return "", err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
-	if ready, err := exists(path); ready || err != nil {
+	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 		return path, err
 	}
 	tool, err := findTool("mke2fs")
@@ -64,14 +61,6 @@ func (t *Tree) Disk(ctx context.Context) (_ string, err error) {
 		return "", noSpace(err, t.store.root)
 	}
 	return path, os.Rename(tmp, path)
-}
-
-func exists(path string) (bool, error) {
-	_, err := os.Lstat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	return err == nil, err
 }
 
 // findTool finds one of e2fsprogs' programs, which Debian keeps in a folder that only root's PATH has.

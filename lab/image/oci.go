@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -192,10 +193,8 @@ func (s *Store) unpackOCI(ctx context.Context, w *workspace, f *found, p Progres
 
 // withPath adds the PATH that container engines give to an image that has none.
 func withPath(env []string) []string {
-	for _, kv := range env {
-		if strings.HasPrefix(kv, "PATH=") {
-			return env
-		}
+	if slices.ContainsFunc(env, func(kv string) bool { return strings.HasPrefix(kv, "PATH=") }) {
+		return env
 	}
 	return append([]string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}, env...)
 }
@@ -252,7 +251,7 @@ func choose(idx v1.ImageIndex, want string, strict bool, c check, depth int) (v1
 		return nil, fmt.Errorf("no image %q for linux/%s; there are:%s", want, runtime.GOARCH, describe(all))
 	case len(fit) == 0:
 		return nil, fmt.Errorf("no image for linux/%s; there are:%s", runtime.GOARCH, describe(all))
-	case strict && differ(fit):
+	case strict && slices.ContainsFunc(fit, func(d v1.Descriptor) bool { return d.Digest != fit[0].Digest }):
 		return nil, fmt.Errorf("several images fit; say which, as REFERENCE:NAME or REFERENCE@DIGEST:%s", describe(fit))
 	}
 	d := fit[0]
@@ -281,15 +280,6 @@ const (
 	refName        = "org.opencontainers.image.ref.name"
 	containerdName = "io.containerd.image.name"
 )
-
-func differ(ds []v1.Descriptor) bool {
-	for _, d := range ds {
-		if d.Digest != ds[0].Digest {
-			return true
-		}
-	}
-	return false
-}
 
 // describe lists images, for an error.
 func describe(ds []v1.Descriptor) string {

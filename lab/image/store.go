@@ -292,21 +292,13 @@ func readJSON(path string, v any) error {
 	return json.Unmarshal(b, v)
 }
 
-// free is how many bytes may still be written in the file system of path.
-func free(path string) (int64, error) {
-	var st unix.Statfs_t
-	if err := unix.Statfs(path, &st); err != nil {
-		return 0, fmt.Errorf("free space of %s: %w", path, err)
-	}
-	return int64(st.Bavail) * st.Bsize, nil
-}
-
 // room returns an error where the file system of path does not keep reserve bytes free once so many more are written.
 func room(path string, more, reserve int64) error {
-	have, err := free(path)
-	if err != nil {
-		return err
+	var st unix.Statfs_t
+	if err := unix.Statfs(path, &st); err != nil {
+		return fmt.Errorf("free space of %s: %w", path, err)
 	}
+	have := int64(st.Bavail) * st.Bsize
 	if have-more >= reserve {
 		return nil
 	}

@@ -75,28 +75,32 @@ type journalLine struct {
 
 // Open begins this process's journal, a file of its own under stateDir/journal. Folders that are missing
 // are made. The journal is locked until Close or the end of the process.
-func Open(stateDir string) (*Journal, error) {
+func Open(stateDir string) (j *Journal, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("journal: open the undo journal: %w", err)
+		}
+	}()
 	dir := filepath.Join(stateDir, journalFolder)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("journal: open the undo journal: %w", err)
+		return nil, err
 	}
 	boot, err := bootID()
 	if err != nil {
-		return nil, fmt.Errorf("journal: open the undo journal: %w", err)
+		return nil, err
 	}
 	file, err := createLocked(dir)
 	if err != nil {
-		return nil, fmt.Errorf("journal: open the undo journal: %w", err)
+		return nil, err
 	}
 	lines, err := durable.NewLines(file, journalLimit)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("journal: open the undo journal: %w", err), os.Remove(file.Name()), file.Close())
+	if err == nil {
+		err = writeLine(lines, journalLine{Op: "head", Format: journalFormat, Boot: boot, PID: os.Getpid()})
 	}
-	j := &Journal{file: file, lines: lines, open: make(map[int]Entry)}
-	if err := j.append(journalLine{Op: "head", Format: journalFormat, Boot: boot, PID: os.Getpid()}); err != nil {
+	if err != nil {
 		return nil, errors.Join(err, os.Remove(file.Name()), file.Close())
 	}
-	return j, nil
+	return &Journal{file: file, lines: lines, open: make(map[int]Entry)}, nil
 }
 
 // createLocked makes a new journal file and locks it. A Recover elsewhere may see the new file before it is
