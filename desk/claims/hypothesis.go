@@ -20,6 +20,20 @@ type Hypothesis struct {
 	Trend *Trend       `yaml:"trend,omitempty"` // such a ratio at one end of an axis over that at the other
 }
 
+// sides are the two treatments of a hypothesis that is a ratio, a gain or a trend, and which of them it is; nil where it
+// is put together from others.
+func (h *Hypothesis) sides() (form string, of, to *Selector) {
+	switch {
+	case h.Ratio != nil:
+		return "ratio", &h.Ratio.Of, &h.Ratio.To
+	case h.Gain != nil:
+		return "gain", &h.Gain.Of, &h.Gain.To
+	case h.Trend != nil:
+		return "trend", &h.Trend.Of, &h.Trend.To
+	}
+	return "", nil, nil
+}
+
 // Ratio says where the mean of one treatment over that of another lies.
 type Ratio struct {
 	Of     Selector `yaml:"of"`

@@ -457,55 +457,45 @@ func (n *node) share(alpha float64, yes bool) float64 {
 	return alpha / float64(max(able, 1))
 }
 
-// shown says whether intervals at alpha show the node (yes) or refute it.
-func (j *judge) shown(n *node, alpha float64, yes bool) bool {
+// holds says what the node's logic makes of what is said of its comparisons: whether it is shown (yes), or refuted.
+func (n *node) holds(alpha float64, yes bool, said func(c *comparison, alpha float64) bool) bool {
 	switch n.kind {
 	case leaf:
-		q, _ := n.cmp.ratio(j.sum, alpha)
-		return n.cmp.met(q) == map[bool]Met{true: Yes, false: No}[yes]
-	case absent:
-		return false
-	}
-	part := n.share(alpha, yes)
-	if (n.kind == every) == yes {
-		for _, k := range n.kids {
-			if !j.shown(k, part, yes) {
-				return false
-			}
-		}
-		return len(n.kids) > 0
-	}
-	return slices.ContainsFunc(n.kids, func(k *node) bool { return j.shown(k, part, yes) })
-}
-
-// could says whether more rounds could show the node (yes), or refute it, with the comparisons that can be made. What
-// an A/A check that misses stands against is done only where it is clear of it already.
-func (j *judge) could(n *node, alpha float64, yes bool) bool {
-	switch n.kind {
-	case leaf:
-		return n.cmp.doubt == 1 || j.shown(n, alpha, yes)
+		return said(n.cmp, alpha)
 	case absent:
 		return false
 	}
 	part := n.share(alpha, yes)
 	if (n.kind == every) != yes {
-		return slices.ContainsFunc(n.kids, func(k *node) bool { return j.could(k, part, yes) })
+		return slices.ContainsFunc(n.kids, func(k *node) bool { return k.holds(part, yes, said) })
 	}
-	return len(n.kids) > 0 && !slices.ContainsFunc(n.kids, func(k *node) bool { return !j.could(k, part, yes) })
+	return len(n.kids) > 0 && !slices.ContainsFunc(n.kids, func(k *node) bool { return !k.holds(part, yes, said) })
+}
+
+// shown says whether intervals at alpha show the node (yes) or refute it.
+func (j *judge) shown(n *node, alpha float64, yes bool) bool {
+	return n.holds(alpha, yes, func(c *comparison, alpha float64) bool { return j.decides(c, alpha, yes) })
+}
+
+// decides says whether a comparison's interval lies within its bounds (yes), or outside.
+func (j *judge) decides(c *comparison, alpha float64, yes bool) bool {
+	q, _ := c.ratio(j.sum, alpha)
+	met := c.met(q)
+	return yes && met == Yes || !yes && met == No
+}
+
+// could says whether more rounds could show the node (yes), or refute it, with the comparisons that can be made. What
+// an A/A check that misses stands against is done only where it is clear of it already.
+func (j *judge) could(n *node, alpha float64, yes bool) bool {
+	return n.holds(alpha, yes, func(c *comparison, alpha float64) bool { return c.doubt == 1 || j.decides(c, alpha, yes) })
 }
 
 // looks says whether the estimates, if they were exact, would show the node.
 func (j *judge) looks(n *node) bool {
-	switch n.kind {
-	case leaf:
-		q, _ := n.cmp.ratio(j.sum, stats.Alpha)
-		return n.cmp.bounds.Low <= q.Value && q.Value <= n.cmp.bounds.High
-	case absent:
-		return false
-	case some:
-		return slices.ContainsFunc(n.kids, j.looks)
-	}
-	return !slices.ContainsFunc(n.kids, func(k *node) bool { return !j.looks(k) })
+	return n.holds(stats.Alpha, true, func(c *comparison, _ float64) bool {
+		q, _ := c.ratio(j.sum, stats.Alpha)
+		return c.bounds.Low <= q.Value && q.Value <= c.bounds.High
+	})
 }
 
 // evidence lists the comparisons beneath n, each with the interval that it had a part in the verdict with.
@@ -776,16 +766,13 @@ func (h Hypothesis) needs() []Selector {
 	for _, p := range append(slices.Clone(h.All), h.Any...) {
 		add(p.needs()...)
 	}
-	switch {
-	case h.Ratio != nil:
-		pair(h.Ratio.Of, h.Ratio.To)
-	case h.Gain != nil:
-		pair(h.Gain.Of, h.Gain.To)
-		for _, than := range h.Gain.Than.each() {
-			pair(h.Gain.Of.over(than), h.Gain.To)
+	if _, of, to := h.sides(); of != nil {
+		pair(*of, *to)
+	}
+	if g := h.Gain; g != nil {
+		for _, than := range g.Than.each() {
+			pair(g.Of.over(than), g.To)
 		}
-	case h.Trend != nil:
-		pair(h.Trend.Of, h.Trend.To)
 	}
 	return out
 }

@@ -25,24 +25,7 @@ type file struct {
 type group struct {
 	Name   string   `yaml:"name"`
 	About  Selector `yaml:"about,omitempty"` // what every Of of the group means where it does not say
-	Claims []claim  `yaml:"claims"`
-}
-
-type claim struct {
-	ID         string     `yaml:"id"`
-	Place      string     `yaml:"place"`
-	Finding    string     `yaml:"finding"`
-	Published  *published `yaml:"published,omitempty"`
-	Tolerance  string     `yaml:"tolerance,omitempty"`
-	PaperCHR   float64    `yaml:"paper_chr,omitempty"`
-	Hypothesis Hypothesis `yaml:"hypothesis"`
-}
-
-type published struct {
-	What  string  `yaml:"what"`
-	Value float64 `yaml:"value,omitempty"`
-	From  float64 `yaml:"from,omitempty"`
-	To    float64 `yaml:"to,omitempty"`
+	Claims []Claim  `yaml:"claims"`
 }
 
 // Shipped gives the claims that ship with Tare: those of one paper ("pinning") or, with an empty name, of all.
@@ -155,20 +138,15 @@ func (f *file) claims(study string) ([]Claim, error) {
 				return nil, within(err, "groups", i, "claims", j)
 			}
 			seen[c.ID] = true
-			out := Claim{
-				Study: study, Paper: f.Paper, Group: g.Name, ID: c.ID, Place: c.Place, Finding: c.Finding, Tolerance: c.Tolerance,
-				PaperCHR: c.PaperCHR, Without: f.Without, Hypothesis: c.Hypothesis.about(g.About),
-			}
-			if err := out.Hypothesis.complete(); err != nil {
+			c.Study, c.Paper, c.Group, c.Without = study, f.Paper, g.Name, f.Without
+			c.Hypothesis.about(g.About)
+			if err := c.Hypothesis.complete(); err != nil {
 				return nil, within(err, "groups", i, "claims", j, "hypothesis")
 			}
-			if p := c.Published; p != nil {
-				out.Published = &Published{What: p.What, Low: p.From, High: p.To}
-				if p.Value != 0 {
-					out.Published.Low, out.Published.High = p.Value, p.Value
-				}
+			if p := c.Published; p != nil && p.Value != 0 {
+				p.Low, p.High = p.Value, p.Value
 			}
-			all = append(all, out)
+			all = append(all, c)
 		}
 	}
 	if len(all) == 0 {
@@ -177,7 +155,7 @@ func (f *file) claims(study string) ([]Claim, error) {
 	return all, nil
 }
 
-func (c *claim) check() error {
+func (c *Claim) check() error {
 	switch p := c.Published; {
 	case !idOK.MatchString(c.ID) || len(c.ID) > 40:
 		return within(wrong("%q: at most 40 lower-case letters, digits and hyphens were expected", c.ID), "id")
@@ -188,7 +166,7 @@ func (c *claim) check() error {
 	case c.PaperCHR != 0 && !(c.PaperCHR > 0 && c.PaperCHR <= 1):
 		return within(wrong("%g: a share of the host's cores was expected, above 0 and at most 1", c.PaperCHR), "paper_chr")
 	case p == nil:
-	case p.What == "" || (p.Value != 0) == (p.From != 0 || p.To != 0) || p.Value == 0 && !(p.From < p.To):
+	case p.What == "" || (p.Value != 0) == (p.Low != 0 || p.High != 0) || p.Value == 0 && !(p.Low < p.High):
 		return within(wrong("{what: …, value: N} or {what: …, from: N, to: N} was expected"), "published")
 	}
 	if c.Hypothesis.hasNumbers() && strings.TrimSpace(c.Tolerance) == "" {
@@ -218,16 +196,6 @@ func (h *Hypothesis) check() error {
 	if forms != 1 {
 		return wrong("%d forms; exactly one of all, any, ratio, gain, trend was expected", forms)
 	}
-	for i := range h.All {
-		if err := h.All[i].check(); err != nil {
-			return within(err, "all", i)
-		}
-	}
-	for i := range h.Any {
-		if err := h.Any[i].check(); err != nil {
-			return within(err, "any", i)
-		}
-	}
 	switch {
 	case h.Ratio != nil:
 		return within(checkPair(h.Ratio.Of, h.Ratio.To, nil, h.Ratio.Sizes, &h.Ratio.Bounds), "ratio")
@@ -235,6 +203,21 @@ func (h *Hypothesis) check() error {
 		return within(checkPair(h.Gain.Of, h.Gain.To, &h.Gain.Than, h.Gain.Sizes, &h.Gain.Bounds), "gain")
 	case h.Trend != nil:
 		return within(h.Trend.check(), "trend")
+	}
+	return h.parts((*Hypothesis).check)
+}
+
+// parts does something with each hypothesis that this one is put together from.
+func (h *Hypothesis) parts(do func(*Hypothesis) error) error {
+	for i := range h.All {
+		if err := do(&h.All[i]); err != nil {
+			return within(err, "all", i)
+		}
+	}
+	for i := range h.Any {
+		if err := do(&h.Any[i]); err != nil {
+			return within(err, "any", i)
+		}
 	}
 	return nil
 }
@@ -334,60 +317,27 @@ func (s *Selector) check() error {
 	return nil
 }
 
-// about gives the hypothesis with the group's selector beneath each of its own.
-func (h Hypothesis) about(s Selector) Hypothesis {
-	parts := func(of []Hypothesis) (out []Hypothesis) {
-		for _, h := range of {
-			out = append(out, h.about(s))
+// about puts the group's selector beneath each of the hypothesis' own.
+func (h *Hypothesis) about(s Selector) {
+	for _, parts := range [][]Hypothesis{h.All, h.Any} {
+		for i := range parts {
+			parts[i].about(s)
 		}
-		return out
 	}
-	h.All, h.Any = parts(h.All), parts(h.Any)
-	switch {
-	case h.Ratio != nil:
-		r := *h.Ratio
-		r.Of = s.over(r.Of)
-		h.Ratio = &r
-	case h.Gain != nil:
-		g := *h.Gain
-		g.Of = s.over(g.Of)
-		h.Gain = &g
-	case h.Trend != nil:
-		t := *h.Trend
-		t.Of = s.over(t.Of)
-		h.Trend = &t
+	if _, of, _ := h.sides(); of != nil {
+		*of = s.over(*of)
 	}
-	return h
 }
 
 // complete checks what the claim and its group must say between them.
 func (h *Hypothesis) complete() error {
-	for i := range h.All {
-		if err := h.All[i].complete(); err != nil {
-			return within(err, "all", i)
-		}
-	}
-	for i := range h.Any {
-		if err := h.Any[i].complete(); err != nil {
-			return within(err, "any", i)
-		}
-	}
-	form, of := "", Selector{}
+	form, of, _ := h.sides()
 	switch {
-	case h.Ratio != nil:
-		form, of = "ratio", h.Ratio.Of
-	case h.Gain != nil:
-		form, of = "gain", h.Gain.Of
-	case h.Trend != nil:
-		form, of = "trend", h.Trend.Of
-	default:
-		return nil
-	}
-	switch {
+	case of == nil:
 	case len(of.Workload) == 0:
 		return within(wrong("workload: is missing, here and in the group's about"), form, "of")
 	case len(of.Platform) == 0:
 		return within(wrong("platform: is missing, here and in the group's about"), form, "of")
 	}
-	return nil
+	return h.parts((*Hypothesis).complete)
 }

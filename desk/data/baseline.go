@@ -10,7 +10,20 @@ import (
 	"tare/notebook"
 )
 
+// baselineKeys are what a baseline can say of a treatment beside its parameters, in the order in which it is written.
 var baselineKeys = []string{"platform", "engine", "accelerator", "provisioning", "instance", "network", "isolation", "host_cores"}
+
+// keysOf is a treatment as a baseline has it: the known keys and the parameters.
+func keysOf(t notebook.Treatment) map[string]string {
+	m := map[string]string{}
+	maps.Copy(m, t.Params)
+	m["platform"], m["engine"], m["accelerator"], m["provisioning"] = t.Platform, t.Engine, t.Accelerator, t.Provisioning
+	m["instance"], m["network"], m["isolation"], m["host_cores"] = t.Instance.Name, t.Network, t.Isolation, ""
+	if t.HostCores != 0 {
+		m["host_cores"] = strconv.Itoa(t.HostCores)
+	}
+	return m
+}
 
 func checkBaseline(want map[string]string) error {
 	for k, v := range want {
@@ -74,55 +87,34 @@ func (r *reader) baseline(t *tally) (*tally, error) {
 // the instance type and the parameters is as in t.
 func matches(row *Row, t notebook.Treatment, want map[string]string) (bool, error) {
 	o := row.Treatment
-	instance, params := false, map[string]string{}
+	params := map[string]string{}
 	maps.Copy(params, t.Params)
 	for _, k := range slices.Sorted(maps.Keys(want)) {
 		if _, known := t.Params[k]; !known && !slices.Contains(baselineKeys, k) {
 			return false, fmt.Errorf("the baseline has the key %q, which is neither one of %s nor a parameter of %s", k, strings.Join(baselineKeys, ", "), t.Workload)
 		}
 	}
+	has := keysOf(o)
 	for k, v := range want {
-		ok := true
-		switch k {
-		case "platform":
-			ok = o.Platform == v
-		case "engine":
-			ok = o.Engine == v
-		case "accelerator":
-			ok = o.Accelerator == v
-		case "provisioning":
-			ok = o.Provisioning == v
-		case "instance":
-			instance = true
-			ok = o.Instance.Name == v
-		case "network":
-			ok = o.Network == v
-		case "isolation":
-			ok = o.Isolation == v
-		case "host_cores": // none: all that the host has
-			ok = v == "" && o.HostCores == 0 || v == strconv.Itoa(row.HostCores)
-		default:
+		switch {
+		case !slices.Contains(baselineKeys, k):
 			params[k] = v
-		}
-		if !ok {
+		case k == "host_cores" && v != "": // all that the host has, too, can be said as a number
+			if v != strconv.Itoa(row.HostCores) {
+				return false, nil
+			}
+		case v != has[k]:
 			return false, nil
 		}
 	}
+	_, instance := want["instance"]
 	return (instance || o.Instance.SameSize(t.Instance)) && maps.Equal(o.Params, params), nil
 }
 
 // describe writes a treatment the way that --baseline is written.
 func describe(t notebook.Treatment) string {
-	m := map[string]string{"platform": t.Platform, "instance": t.Instance.Name}
-	for k, v := range map[string]string{"engine": t.Engine, "accelerator": t.Accelerator, "provisioning": t.Provisioning, "network": t.Network, "isolation": t.Isolation} {
-		if v != "" {
-			m[k] = v
-		}
-	}
-	if t.HostCores != 0 {
-		m["host_cores"] = strconv.Itoa(t.HostCores)
-	}
-	maps.Copy(m, t.Params)
+	m := keysOf(t)
+	maps.DeleteFunc(m, func(k, v string) bool { return v == "" && slices.Contains(baselineKeys, k) })
 	return Assignments(m)
 }
 
