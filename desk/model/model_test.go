@@ -427,11 +427,11 @@ func ExampleFit() {
 // With two terms the test may show nothing where PSO's own interval excludes 0: the words must not say otherwise.
 func TestWordsOfWhatIsNotShown(t *testing.T) {
 	v := &Overhead{Size: NotShown, SizeP: 0.07, Smallest: Point{Cores: 2, HostCores: 112}, PSO: Param{0.1, 0.01, 0.19}}
-	if s := strings.Join(Sentences(v), " "); !strings.Contains(s, "not shown (p = 0.07); at 2 of 112 cores it changes the ratio by 0.1 (0.01 to 0.19).") {
+	if s := strings.Join(Sentences(v), " "); !strings.Contains(s, "not shown (p = 0.070); at 2 of 112 CPUs it changes the ratio by 0.10 (0.01 to 0.19).") {
 		t.Error(s)
 	}
 	v.PSO.Low = -0.01
-	if s := strings.Join(Sentences(v), " "); !strings.Contains(s, "(-0.01 to 0.19), which does not exclude 0.") {
+	if s := strings.Join(Sentences(v), " "); !strings.Contains(s, "(−0.01 to 0.19), which does not exclude 0.") {
 		t.Error(s)
 	}
 }
