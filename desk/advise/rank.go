@@ -197,10 +197,8 @@ func (a *adviser) predicted(g *group, out *Ranking) []Choice {
 			continue
 		}
 		for _, i := range at {
-			t := notebook.Treatment{
-				Workload: p.Workload, Params: p.Params, Platform: p.Platform, Engine: p.Engine, Accelerator: p.Accelerator,
-				Provisioning: p.Provisioning, Instance: i, Network: p.Network,
-			}
+			t := p.Treatment
+			t.Instance = i
 			if !t.Representative() || !a.wants(t) || g.measured(t) || !possible(t) {
 				continue
 			}

@@ -14,10 +14,15 @@ import (
 // tested at once); that a study may have stopped at any of its looks is counted in beside it. Rows of different hosts
 // share no round: the answer is then NaN with N 0.
 func (s *Summary) Ratio(x, y *Row, alpha float64) stats.Quotient {
+	xs, ys, both := Paired(x, y)
+	return stats.Ratio(xs, ys, 1-alpha*s.share(folders(both)))
+}
+
+// Paired gives the values of two rows in the rounds that both have.
+func Paired(x, y *Row) (xs, ys []float64, both []Block) {
 	order, xv := sums(x)
 	_, yv := sums(y)
-	xs, ys, both := stats.Paired(order, xv, yv)
-	return stats.Ratio(xs, ys, 1-alpha*s.share(folders(both)))
+	return stats.Paired(order, xv, yv)
 }
 
 // Mean is the row's mean with its interval, as in Ratio.

@@ -50,10 +50,8 @@ func belongs(r *data.Row) bool {
 
 func groupOf(r *data.Row) Group {
 	t := r.Treatment
-	return Group{
-		Workload: t.Workload, Params: t.Params, Metric: r.Metric, Platform: t.Platform, Engine: t.Engine,
-		Accelerator: t.Accelerator, Provisioning: t.Provisioning, Network: t.Network,
-	}
+	t.ID, t.Instance, t.HostCores, t.Rounds = "", notebook.Instance{}, 0, 0
+	return Group{t, r.Metric}
 }
 
 func (g Group) equal(o Group) bool {
@@ -153,7 +151,7 @@ func pointOf(s *data.Summary, r *data.Row) (Point, data.Doubt) {
 	if p.baseline = baselineOf(s, r); p.baseline == nil {
 		return p, OtherBaseline{}
 	}
-	if !p.measure(s) {
+	if !p.measure() {
 		return p, FewCommonRounds{}
 	}
 	return p, nil
@@ -173,26 +171,15 @@ func baselineOf(s *data.Summary, r *data.Row) *data.Row {
 }
 
 // measure works out how the rounds' ratios spread about the row's, in shares of it.
-func (p *Point) measure(s *data.Summary) bool {
-	base := map[[2]int]float64{}
-	for _, b := range p.baseline.Values {
-		base[[2]int{b.Folder, b.Round}] = b.Mean
-	}
+func (p *Point) measure() bool {
+	xs, ys, _ := data.Paired(p.row, p.baseline)
 	var squares, sum float64
-	n := 0
-	for _, x := range p.row.Values {
-		y, ok := base[[2]int{x.Folder, x.Round}]
-		if !ok {
-			continue
-		}
-		if x.Folder < 0 || x.Folder >= len(s.Folders) {
-			return false // no summary that was read has that
-		}
-		n++
-		sum += y
-		e := x.Mean - p.Ratio*y
+	for i := range xs {
+		sum += ys[i]
+		e := xs[i] - p.Ratio*ys[i]
 		squares += e * e
 	}
+	n := len(xs)
 	mean := sum / float64(n) * p.Ratio
 	p.freedom = float64(n - 1)
 	p.spread = squares / p.freedom / (mean * mean)

@@ -35,14 +35,8 @@ type Model struct {
 
 // Group is what one fit is about: all sizes and hosts of one platform at one work.
 type Group struct {
-	Workload     string
-	Params       map[string]string
-	Metric       notebook.Metric
-	Platform     string
-	Engine       string
-	Accelerator  string
-	Provisioning string
-	Network      string
+	notebook.Treatment // without what differs among those: its ID, instance type, and the host's cores and rounds
+	Metric             notebook.Metric
 }
 
 // Overhead is the model of one group, or the reason why there is none. Numbers that are not known are NaN.

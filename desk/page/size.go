@@ -9,7 +9,6 @@ import (
 	"tare/desk/data"
 	"tare/desk/model"
 	"tare/desk/words"
-	"tare/notebook"
 )
 
 // sizePart is what the model says: the platform's own overhead, and that of being small beside the host.
@@ -71,7 +70,7 @@ func sizes(s *data.Summary, o model.Options) *sizePart {
 
 func (w *sizeWork) add(v *model.Overhead, s *data.Summary) {
 	g := v.Group
-	name := words.Described(notebook.Treatment{Platform: g.Platform, Engine: g.Engine, Accelerator: g.Accelerator, Provisioning: g.Provisioning, Network: g.Network}, s.Networks(g.Workload))
+	name := words.Described(g.Treatment, s.Networks(g.Workload))
 	var text []string
 	if v.Cannot != nil {
 		text = []string{words.Sentence(words.Doubt(v.Cannot))}
