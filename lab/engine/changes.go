@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 
 	"tare/lab/journal"
 )
@@ -32,16 +33,20 @@ func NewChanges(j *journal.Journal, undo map[string]journal.Undo) *Changes {
 	return &Changes{journal: j, undo: all}
 }
 
-// Announce journals a change that is about to be made. When it returns an error the change must not be made.
-func (c *Changes) Announce(e journal.Entry) error {
-	if c.undo[e.Kind] == nil {
-		return fmt.Errorf("no way is known to undo a change of kind %q: %q", e.Kind, e.Target)
+// Announce journals changes that are about to be made, in one write. When it returns an error none of them must be made.
+func (c *Changes) Announce(entries ...journal.Entry) error {
+	for _, e := range entries {
+		if c.undo[e.Kind] == nil {
+			return fmt.Errorf("no way is known to undo a change of kind %q: %q", e.Kind, e.Target)
+		}
 	}
-	id, err := c.journal.Record(e)
+	id, err := c.journal.Record(entries...)
 	if err != nil {
 		return err
 	}
-	c.open = append(c.open, change{id, e})
+	for i, e := range entries {
+		c.open = append(c.open, change{id + i, e})
+	}
 	return nil
 }
 
@@ -49,18 +54,22 @@ func (c *Changes) Announce(e journal.Entry) error {
 // journal.Recover, and is named in the error.
 func (c *Changes) Undo(ctx context.Context) error {
 	var kept []change
+	var done []int
 	var errs []error
-	for i := len(c.open) - 1; i >= 0; i-- {
-		o := c.open[i]
-		err := c.undo[o.entry.Kind](ctx, o.entry)
-		if err == nil {
-			err = c.journal.Done(o.id)
-		}
-		if err != nil {
+	for _, o := range slices.Backward(c.open) {
+		if err := c.undo[o.entry.Kind](ctx, o.entry); err != nil {
 			errs = append(errs, fmt.Errorf("undoing %s %s: %w", o.entry.Kind, o.entry.Target, err))
-			kept = append([]change{o}, kept...)
+			kept = append(kept, o)
+			continue
+		}
+		done = append(done, o.id)
+	}
+	if len(done) > 0 {
+		if err := c.journal.Done(done...); err != nil {
+			return errors.Join(append(errs, err)...) // all stay: what is undone a second time is not there any more
 		}
 	}
+	slices.Reverse(kept)
 	c.open = kept
 	return errors.Join(errs...)
 }

@@ -95,7 +95,7 @@ func Open(stateDir string) (j *Journal, err error) {
 	}
 	lines, err := durable.NewLines(file, journalLimit)
 	if err == nil {
-		err = writeLine(lines, journalLine{Op: "head", Format: journalFormat, Boot: boot, PID: os.Getpid()})
+		err = writeLines(lines, journalLine{Op: "head", Format: journalFormat, Boot: boot, PID: os.Getpid()})
 	}
 	if err != nil {
 		return nil, errors.Join(err, os.Remove(file.Name()), file.Close())
@@ -128,53 +128,72 @@ func createLocked(dir string) (*os.File, error) {
 	return nil, fmt.Errorf("%s: no new file there could be locked in 100 attempts; is something else locking files there?", dir)
 }
 
-func (j *Journal) append(l journalLine) error {
+func (j *Journal) append(all ...journalLine) error {
 	if j.lines == nil {
 		return errors.New("journal: the undo journal is closed")
 	}
-	if err := writeLine(j.lines, l); err != nil {
+	if err := writeLines(j.lines, all...); err != nil {
 		return fmt.Errorf("journal: write to the undo journal: %w", err)
 	}
 	return nil
 }
 
-func writeLine(lines *durable.Lines, l journalLine) error {
-	b, err := json.Marshal(l)
-	if err != nil {
-		return err
+func writeLines(lines *durable.Lines, all ...journalLine) error {
+	var texts [][]byte
+	for _, l := range all {
+		b, err := json.Marshal(l)
+		if err != nil {
+			return err
+		}
+		texts = append(texts, b)
 	}
-	return lines.Append(b)
+	return lines.Append(texts...)
 }
 
-// Record writes down a change that is about to be made, and returns when that is on the disk. The id is for Done. What is
-// there already must not be recorded: its undoing would take away what is not ours. A process can be recorded only once it
-// lives (see ProcessEntry): start it so that it ends by itself when its starter dies in between.
-func (j *Journal) Record(e Entry) (id int, err error) {
-	if e.Kind == "" || e.Target == "" {
-		return 0, fmt.Errorf("journal: record %s %q: an entry needs a kind and a target", e.Kind, e.Target)
+// Record writes down changes that are about to be made, in their order, and returns when they are on the disk. The first one's id
+// is for Done, and the others' follow it. What is there already must not be recorded: its undoing would take away what is not ours.
+// A process can be recorded only once it lives (see ProcessEntry): start it so that it ends by itself when its starter dies in
+// between.
+func (j *Journal) Record(entries ...Entry) (id int, err error) {
+	for _, e := range entries {
+		if e.Kind == "" || e.Target == "" {
+			return 0, fmt.Errorf("journal: record %s %q: an entry needs a kind and a target", e.Kind, e.Target)
+		}
 	}
-	e.Detail = maps.Clone(e.Detail)
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if err := j.append(journalLine{Op: "open", ID: j.last + 1, Entry: &e}); err != nil {
+	id = j.last + 1
+	var all []journalLine
+	for i, e := range entries {
+		e.Detail = maps.Clone(e.Detail)
+		all = append(all, journalLine{Op: "open", ID: id + i, Entry: &e})
+	}
+	if err := j.append(all...); err != nil {
 		return 0, err
 	}
-	j.last++
-	j.open[j.last] = e
-	return j.last, nil
+	for _, l := range all {
+		j.last, j.open[l.ID] = l.ID, *l.Entry
+	}
+	return id, nil
 }
 
-// Done writes down that the change with this id is undone.
-func (j *Journal) Done(id int) error {
+// Done writes down that the changes with these ids are undone.
+func (j *Journal) Done(ids ...int) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if _, ok := j.open[id]; !ok {
-		return fmt.Errorf("journal: undo journal: there is no open change %d", id)
+	var all []journalLine
+	for _, id := range ids {
+		if _, ok := j.open[id]; !ok {
+			return fmt.Errorf("journal: undo journal: there is no open change %d", id)
+		}
+		all = append(all, journalLine{Op: "done", ID: id})
 	}
-	if err := j.append(journalLine{Op: "done", ID: id}); err != nil {
+	if err := j.append(all...); err != nil {
 		return err
 	}
-	delete(j.open, id)
+	for _, id := range ids {
+		delete(j.open, id)
+	}
 	return nil
 }
 
@@ -356,7 +375,7 @@ func recoverFile(ctx context.Context, path, boot string, undo map[string]Undo) (
 		}
 		undone = append(undone, e.Entry)
 		left--
-		if err := writeLine(lines, journalLine{Op: "done", ID: e.id}); err != nil {
+		if err := writeLines(lines, journalLine{Op: "done", ID: e.id}); err != nil {
 			// Not fatal: what is undone twice is not there the second time. But it must be known.
 			errs = append(errs, err)
 		}

@@ -134,6 +134,33 @@ func TestRecordIsOnDiskWhenItReturns(t *testing.T) {
 	}
 }
 
+// What is recorded at once is there as if it had been one by one, or not at all.
+func TestRecordSeveral(t *testing.T) {
+	state := t.TempDir()
+	j := open(t, state)
+	first := Entry{Kind: "first", Target: "a"}
+	if _, err := j.Record(first, Entry{Kind: "", Target: state}); err == nil {
+		t.Error("a change of no kind was recorded")
+	}
+	id, err := j.Record(first, Entry{Kind: "second", Target: "b"})
+	if err != nil || id != 1 {
+		t.Fatalf("id %d, %v; want the first", id, err)
+	}
+	if err := j.Done(id, id+2); err == nil {
+		t.Error("a change that is not open was done")
+	}
+	text, err := os.ReadFile(j.file.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, open, err := parseJournal(text); err != nil || len(open) != 2 || open[1].id != 2 || open[1].Kind != "second" {
+		t.Errorf("open %+v, %v; want both", open, err)
+	}
+	if err := errors.Join(j.Done(id, id+1), j.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestRecordRefusesWhatNobodyCouldUndo(t *testing.T) {
 	j := open(t, t.TempDir())
 	for _, e := range []Entry{{Kind: "", Target: "x"}, {Kind: "x", Target: ""}} {

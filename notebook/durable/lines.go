@@ -44,22 +44,27 @@ func NewLines(f *os.File, longest int) (*Lines, error) {
 	return l, errors.Join(f.Truncate(l.size), f.Sync())
 }
 
-// Append appends a line, given without its end, and returns when it is on the disk. Where that fails the file is as it was.
-func (l *Lines) Append(line []byte) error {
-	if len(line) >= l.longest {
-		return fmt.Errorf("%s: a record of %d bytes is longer than a line may be (%d)", l.f.Name(), len(line), l.longest)
+// Append appends lines, given without their ends, and returns when they are on the disk, all at once. Where that fails the file
+// is as it was.
+func (l *Lines) Append(lines ...[]byte) error {
+	var text []byte
+	for _, line := range lines {
+		if len(line) >= l.longest {
+			return fmt.Errorf("%s: a record of %d bytes is longer than a line may be (%d)", l.f.Name(), len(line), l.longest)
+		}
+		text = append(append(text, line...), '\n')
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.broken != nil {
 		return l.broken
 	}
-	_, err := l.f.WriteAt(append(bytes.Clone(line), '\n'), l.size)
+	_, err := l.f.WriteAt(text, l.size)
 	if err == nil {
 		err = l.f.Sync()
 	}
 	if err == nil {
-		l.size += int64(len(line)) + 1
+		l.size += int64(len(text))
 		return nil
 	}
 	what := "cannot write the record"
