@@ -190,13 +190,9 @@ func (s system) limitsOf(pid string) (notebook.Limits, error) {
 	if err != nil {
 		return l, err
 	}
-	status, err := s.Read("/proc/" + pid + "/status")
+	allowed, err := s.AllowedCPUs(pid)
 	if err != nil {
 		return l, err
-	}
-	allowed, err := notebook.ParseCPUList(proc.Field(status, "Cpus_allowed_list"))
-	if err != nil {
-		return l, fmt.Errorf("/proc/%s/status: %w", pid, err)
 	}
 	cpus := proc.IntersectCPUs(online, allowed)
 	if len(cpus) == 0 {

@@ -48,6 +48,20 @@ func (t Tree) OnlineCPUs() ([]int, error) {
 	return cpus, nil
 }
 
+// AllowedCPUs are the CPUs that a process, or a thread, may run on, in order; pid is its number, or self.
+func (t Tree) AllowedCPUs(pid string) ([]int, error) {
+	file := "/proc/" + pid + "/status"
+	status, err := t.Read(file)
+	if err != nil {
+		return nil, err
+	}
+	cpus, err := notebook.ParseCPUList(Field(status, "Cpus_allowed_list"))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return cpus, nil
+}
+
 // Field gives what follows "name:" on a line of a file like /proc/PID/status, or "".
 func Field(text, name string) string {
 	for line := range strings.Lines(text) {

@@ -4,6 +4,7 @@ package bare
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tare/lab/engine"
+	"tare/lab/engine/oci/config"
 	"tare/lab/ruler"
 )
 
@@ -44,9 +46,11 @@ func Mounts(ctx context.Context, folder, root string, s engine.Spec, base func()
 	}
 	m.mount("proc", root, "/proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "")
 	m.mount("sysfs", root, "/sys", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC|unix.MS_RDONLY, "")
-	// The devices that every container has, and not the host's whole /dev: a workload must not reach its disks.
 	m.mount("tmpfs", root, "/dev", unix.MS_NOSUID|unix.MS_NOEXEC, "mode=0755,size=64k")
-	m.devices(filepath.Join(root, "dev"))
+	m.do("devices in "+root+"/dev", func() error {
+		dev := filepath.Join(root, "dev")
+		return errors.Join(config.MakeDevices(dev), os.Mkdir(filepath.Join(dev, "pts"), 0o755), os.Mkdir(filepath.Join(dev, "shm"), 0o755))
+	})
 	m.mount("devpts", root, "/dev/pts", unix.MS_NOSUID|unix.MS_NOEXEC, "newinstance,ptmxmode=0666,mode=0620,gid=5")
 	m.mount("tmpfs", root, "/dev/shm", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "mode=1777")
 	return m.err
@@ -91,37 +95,6 @@ func (m *mounter) bind(from, root, path string, readonly bool) {
 func (m *mounter) mount(kind, root, path string, flags uintptr, data string) {
 	m.do(fmt.Sprintf("mount of %s at %s%s", kind, root, path), func() error {
 		return on(root, path, func(target string) error { return unix.Mount(kind, target, kind, flags, data) })
-	})
-}
-
-// devices fills a guest's /dev.
-func (m *mounter) devices(dev string) {
-	m.do("devices in "+dev, func() error {
-		for _, d := range []struct {
-			name         string
-			major, minor uint32
-		}{{"null", 1, 3}, {"zero", 1, 5}, {"full", 1, 7}, {"random", 1, 8}, {"urandom", 1, 9}, {"tty", 5, 0}} {
-			path := filepath.Join(dev, d.name)
-			if err := unix.Mknod(path, unix.S_IFCHR|0o666, int(unix.Mkdev(d.major, d.minor))); err != nil {
-				return fmt.Errorf("%s: %w", d.name, err)
-			}
-			if err := os.Chmod(path, 0o666); err != nil {
-				return err
-			}
-		}
-		for name, target := range map[string]string{
-			"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2", "ptmx": "pts/ptmx",
-		} {
-			if err := os.Symlink(target, filepath.Join(dev, name)); err != nil {
-				return err
-			}
-		}
-		for _, name := range []string{"pts", "shm"} {
-			if err := os.Mkdir(filepath.Join(dev, name), 0o755); err != nil {
-				return err
-			}
-		}
-		return nil
 	})
 }
 

@@ -37,6 +37,7 @@ import (
 	"tare/lab/image"
 	"tare/lab/journal"
 	"tare/lab/network"
+	"tare/lab/proc"
 	"tare/lab/programs"
 	"tare/lab/programs/programstest"
 	"tare/lab/ruler"
@@ -181,7 +182,6 @@ type suite struct {
 	work   *image.Tree
 	ruler  string
 	init   string
-	layout string // folder of the image as an OCI layout
 	bridge *network.Bridge
 	client engine.Guest // asks others' services from the bridge
 	modes  []string     // of networks, which no guest has had yet
@@ -239,7 +239,7 @@ func NoHello(t *testing.T, s Subject, provisioning string) {
 	if r.driver, err = s.New(l); err != nil {
 		t.Fatal(err)
 	}
-	before, spec := r.snapshot(t), r.spec(provisioning, 1)
+	before, spec := r.snapshot(t), r.spec(t, provisioning, 1)
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
 	start := time.Now()
@@ -257,7 +257,8 @@ func NoHello(t *testing.T, s Subject, provisioning string) {
 }
 
 // spec is a guest of one core (or the cores given) under a new name.
-func (r *suite) spec(provisioning string, cores float64) engine.Spec {
+func (r *suite) spec(t *testing.T, provisioning string, cores float64) engine.Spec {
+	t.Helper()
 	s := engine.Spec{
 		ID:           fmt.Sprintf("conformance-%d-%08x", os.Getpid(), rand.Uint32()),
 		Instance:     notebook.Instance{Name: "conformance", Cores: cores, Memory: r.e.Memory},
@@ -266,9 +267,18 @@ func (r *suite) spec(provisioning string, cores float64) engine.Spec {
 		Work:         r.work,
 	}
 	if provisioning != notebook.Vanilla {
-		s.CPUs = []int{lastCPU()}
+		var err error
+		if s.CPUs, err = lastCPU(); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return s
+}
+
+// lastCPU is the highest-numbered CPU that this process may use.
+func lastCPU() ([]int, error) {
+	cpus, err := proc.Host.AllowedCPUs("self")
+	return cpus[max(0, len(cpus)-1):], err
 }
 
 // provision makes a guest that is destroyed with the test in any case.
@@ -337,7 +347,7 @@ func (r *suite) sh(t *testing.T, g engine.Guest, line string) string {
 // guest looks at one guest from all sides, ends it, and looks whether a second one sees or finds anything of it.
 func (r *suite) guest(t *testing.T, provisioning string) {
 	before := r.snapshot(t)
-	s := r.connected(t, r.spec(provisioning, 1), r.mode())
+	s := r.connected(t, r.spec(t, provisioning, 1), r.mode())
 	g := r.provision(t, s)
 	t.Run("ruler", func(t *testing.T) { r.answers(t, g) })
 	t.Run("limits", func(t *testing.T) { r.limits(t, g, s) })
@@ -358,7 +368,7 @@ func (r *suite) guest(t *testing.T, provisioning string) {
 	if r.e.Fraction && provisioning == notebook.Vanilla {
 		cores = 0.5
 	}
-	s = r.connected(t, r.spec(provisioning, cores), r.mode())
+	s = r.connected(t, r.spec(t, provisioning, cores), r.mode())
 	g = r.provision(t, s)
 	t.Run("second guest", func(t *testing.T) {
 		r.limits(t, g, s)
@@ -378,7 +388,7 @@ func (r *suite) guest(t *testing.T, provisioning string) {
 // onNetwork looks at the network of a guest of its own.
 func (r *suite) onNetwork(t *testing.T, mode string) {
 	before := r.snapshot(t)
-	s := r.connected(t, r.spec(r.e.Provisionings[0], 1), mode)
+	s := r.connected(t, r.spec(t, r.e.Provisionings[0], 1), mode)
 	g := r.provision(t, s)
 	r.network(t, g, s)
 	address := g.Address()
@@ -704,7 +714,7 @@ func (r *suite) noHalfCore(t *testing.T) {
 	before := r.snapshot(t)
 	ctx, cancel := context.WithTimeout(context.Background(), r.e.patience(20*time.Second))
 	defer cancel()
-	s := r.spec(r.e.Provisionings[0], 0.5)
+	s := r.spec(t, r.e.Provisionings[0], 0.5)
 	g, err := r.driver.Provision(ctx, s)
 	if err == nil {
 		r.destroy(t, g)
@@ -719,7 +729,7 @@ func (r *suite) noHalfCore(t *testing.T) {
 // cancelled interrupts provisioning at random moments.
 func (r *suite) cancelled(t *testing.T) {
 	before := r.snapshot(t)
-	s := r.spec(r.e.Provisionings[0], 1)
+	s := r.spec(t, r.e.Provisionings[0], 1)
 	start := time.Now()
 	g := r.provision(t, s)
 	whole := time.Since(start)
@@ -732,7 +742,7 @@ func (r *suite) cancelled(t *testing.T) {
 		if i%2 == 0 {
 			mode = notebook.NetBridge
 		}
-		s := r.connected(t, r.spec(r.e.Provisionings[0], 1), mode)
+		s := r.connected(t, r.spec(t, r.e.Provisionings[0], 1), mode)
 		after := time.Duration(rnd.Float64() * 1.1 * float64(whole))
 		ctx, cancel := context.WithTimeout(context.Background(), after)
 		g, err := r.driver.Provision(ctx, s)

@@ -73,7 +73,9 @@ func holdGuests(s Subject) error {
 		return err
 	}
 	if spec.Provisioning != notebook.Vanilla {
-		spec.CPUs = []int{lastCPU()}
+		if spec.CPUs, err = lastCPU(); err != nil {
+			return err
+		}
 	}
 	ctx := context.Background() // bounded by the kill
 	bridge, err := network.Open(ctx, journal)
@@ -118,7 +120,7 @@ func (r *suite) killed(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(seed, 1))
 	var whole time.Duration // from the first "making" to "destroyed", learned in the first turn
 	for turn := range 1 + r.e.rounds() {
-		s := r.spec(r.e.Provisionings[0], 1)
+		s := r.spec(t, r.e.Provisionings[0], 1)
 		cmd := exec.Command(os.Args[0], "-test.run=^$")
 		cmd.Env = append(os.Environ(), envHold+"="+r.s.Name, envDir+"="+filepath.Dir(r.state), envRuler+"="+r.ruler, envInit+"="+r.init,
 			envID+"="+s.ID, envProv+"="+s.Provisioning, fmt.Sprintf("%s=%d", envMem, s.Instance.Memory))

@@ -62,7 +62,7 @@ func (r *suite) openNetwork(t *testing.T, l engine.Env) {
 			t.Error(err)
 		}
 	})
-	s := r.spec("", 1)
+	s := r.spec(t, "", 1)
 	s.Network = &engine.Network{Mode: notebook.NetBridge, Bridge: r.bridge}
 	// Not among the guests under test, of which the suite wants to see nothing remain.
 	l.State = filepath.Join(filepath.Dir(l.State), "load")
@@ -202,7 +202,7 @@ func (r *suite) portInUse(t *testing.T, s engine.Spec, a engine.Address) {
 		t.Fatalf("after the guest's end: %v", err)
 	}
 	defer l.Close()
-	again := r.spec(s.Provisioning, s.Instance.Cores)
+	again := r.spec(t, s.Provisioning, s.Instance.Cores)
 	again.Network = s.Network
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
@@ -221,7 +221,7 @@ func (r *suite) noHostNetwork(t *testing.T) {
 	before := r.snapshot(t)
 	ctx, cancel := context.WithTimeout(context.Background(), r.e.patience(20*time.Second))
 	defer cancel()
-	s := r.connected(t, r.spec(r.e.Provisionings[0], 1), notebook.NetHost)
+	s := r.connected(t, r.spec(t, r.e.Provisionings[0], 1), notebook.NetHost)
 	g, err := r.driver.Provision(ctx, s)
 	if err == nil {
 		r.destroy(t, g)

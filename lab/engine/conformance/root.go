@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
@@ -56,8 +57,7 @@ func (r *suite) images(t *testing.T, dir string) (*image.Image, *image.Tree) {
 	t.Helper()
 	busybox, err := exec.LookPath("busybox")
 	Need(t, err == nil, "busybox, static (apt-get install busybox-static)")
-	r.layout = filepath.Join(dir, "layout")
-	if err := writeLayout(r.layout, busybox, build(t, dir, "tare/lab/engine/conformance/probe")); err != nil {
+	if err := writeLayout(filepath.Join(dir, "layout"), busybox, build(t, dir, "tare/lab/engine/conformance/probe")); err != nil {
 		t.Fatalf("making the suite's image: %v", err)
 	}
 	img, work, err := load(dir)
@@ -148,7 +148,7 @@ func writeLayout(dir, busybox, probe string) error {
 		return err
 	}
 	config = config.DeepCopy()
-	config.Architecture, config.OS = arch, "linux"
+	config.Architecture, config.OS = runtime.GOARCH, "linux"
 	config.Config = v1.Config{Env: []string{"PATH=/bin"}, Cmd: []string{"sh"}}
 	img, err = mutate.ConfigFile(img, config)
 	if err != nil {

@@ -152,7 +152,7 @@ func machine(root, work string, stream int) error {
 			return err
 		}
 	}
-	if err := devices(at + "/dev"); err != nil {
+	if err := config.MakeDevices(at + "/dev"); err != nil {
 		return err
 	}
 	// Their names mean nothing in the new root.
@@ -199,31 +199,6 @@ func machine(root, work string, stream int) error {
 	}
 	err = unix.Exec(fmt.Sprintf("/proc/self/fd/%d", program), args, []string{})
 	return fmt.Errorf("become the ruler: %w", err)
-}
-
-// devices makes the device nodes and links that every container has.
-func devices(dir string) error {
-	for _, d := range []struct {
-		name         string
-		major, minor uint32
-	}{{"null", 1, 3}, {"zero", 1, 5}, {"full", 1, 7}, {"random", 1, 8}, {"urandom", 1, 9}, {"tty", 5, 0}} {
-		path := filepath.Join(dir, d.name)
-		if err := unix.Mknod(path, unix.S_IFCHR|0o666, int(unix.Mkdev(d.major, d.minor))); err != nil {
-			return fmt.Errorf("make %s: %w", path, err)
-		}
-		if err := os.Chmod(path, 0o666); err != nil { // whatever the umask
-			return err
-		}
-	}
-	for name, target := range map[string]string{
-		"fd": "/proc/self/fd", "stdin": "/proc/self/fd/0", "stdout": "/proc/self/fd/1", "stderr": "/proc/self/fd/2",
-		"ptmx": "pts/ptmx",
-	} {
-		if err := os.Symlink(target, filepath.Join(dir, name)); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // container runs the ruler in a container made from the disk, with the stream handed through to it, until the
@@ -502,20 +477,19 @@ const card = "eth0"
 // links brings the loopback interface up, and the network card with the guest's address: the one that it was given,
 // or that which QEMU's user network has for its guest. On the way to a container's own namespace the card has none.
 func links(p Params) error {
-	address := p.Address
-	if p.Network == "" {
-		address = netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 0, 2, 15}), 24)
-	}
 	if err := up("lo", netip.Prefix{}); err != nil {
 		return err
 	}
 	if _, err := os.Stat("/sys/class/net/" + card); errors.Is(err, os.ErrNotExist) {
 		return nil // a guest without a network card
 	}
-	if p.Mode == ModeVMCN && p.Network == notebook.NetBridge {
+	switch {
+	case p.Network == "":
+		return up(card, netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 0, 2, 15}), 24))
+	case p.Mode == ModeVMCN && p.Network == notebook.NetBridge:
 		return nil
 	}
-	return up(card, address)
+	return up(card, p.Address)
 }
 
 // up brings a network interface up, with the address where there is one.
