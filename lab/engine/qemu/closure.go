@@ -3,15 +3,12 @@
 package qemu
 
 import (
-	"bufio"
+	"context"
 	"debug/elf"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
+	"regexp"
 	"strings"
 
 	"tare/lab/engine/qemu/guestinit"
@@ -24,7 +21,7 @@ import (
 // On the load's bridge the container has a network namespace and the guest's address, on a bridge inside the VM to which
 // the VM's own card belongs; or it shares the VM's network. The runtime need not be in the image: it comes from the host,
 // with the shared libraries that it needs.
-func (d *Driver) runtime() ([]File, error) {
+func (d *Driver) runtime(ctx context.Context) ([]File, error) {
 	program := d.Crun
 	if program == "" {
 		var err error
@@ -32,158 +29,64 @@ func (d *Driver) runtime() ([]File, error) {
 			return nil, fmt.Errorf("no crun to put into the VM: %w; install it (Debian, Ubuntu: apt-get install crun)", err)
 		}
 	}
-	return closure(program, guestinit.CrunPath)
+	return closure(ctx, program, guestinit.CrunPath)
 }
 
-// libraryDirs are where the dynamic linker looks by default, besides what /etc/ld.so.conf names.
-var libraryDirs = []string{
-	"/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu", "/lib/aarch64-linux-gnu", "/usr/lib/aarch64-linux-gnu",
-	"/lib64", "/usr/lib64", "/lib", "/usr/lib",
-}
-
-// closure gives what a program of the host needs to run elsewhere: itself, under the name given, the dynamic linker
-// that it names, and every shared library that it or another needs. Libraries go where the linker looks without a
-// cache: /lib.
-func closure(program, as string) ([]File, error) {
+// closure gives what a program of the host needs to run elsewhere: itself, under the name given, the dynamic linker that it
+// names, and every shared library that the linker would load for it. Libraries go where the linker looks without a cache: /lib.
+func closure(ctx context.Context, program, as string) ([]File, error) {
 	files := []File{{Name: as, Path: program}}
-	dirs, err := configuredDirs("/etc/ld.so.conf", 0)
+	linker, err := linkerOf(program)
+	if err != nil || linker == "" {
+		return files, err
+	}
+	files = append(files, File{Name: strings.TrimPrefix(linker, "/"), Path: linker})
+	said, err := command(ctx, "", linker, "--list", program)
 	if err != nil {
 		return nil, err
 	}
-	dirs = append(dirs, libraryDirs...)
-	seen := map[string]bool{}
-	for i := 0; i < len(files); i++ { // files grows
-		o, err := inspect(files[i].Path)
-		if err != nil {
-			return nil, err
+	// "NAME => PATH (ADDRESS)"; what has no arrow is no library: the linker itself, and the kernel's own code.
+	for line := range strings.Lines(string(said)) {
+		lib, path, ok := strings.Cut(strings.TrimSpace(line), " => ")
+		if !ok || filepath.Base(lib) == filepath.Base(linker) {
+			continue
 		}
-		if o.linker != "" && !seen[filepath.Base(o.linker)] {
-			seen[filepath.Base(o.linker)] = true
-			files = append(files, File{Name: strings.TrimPrefix(o.linker, "/"), Path: o.linker})
+		path, _, _ = strings.Cut(path, " (0x")
+		if !filepath.IsAbs(path) {
+			return nil, fmt.Errorf("%s needs library %s: %s; is the package complete?", program, lib, path)
 		}
-		for _, lib := range o.needed {
-			if seen[lib] {
-				continue
-			}
-			seen[lib] = true
-			path, err := find(lib, append(o.runpath, dirs...), o.class, o.machine)
-			if err != nil {
-				return nil, fmt.Errorf("%s needs %w", files[i].Path, err)
-			}
-			files = append(files, File{Name: "lib/" + lib, Path: path})
+		// A library may be there for newer processors too, and an emulated one is older than the host's.
+		if usual := hardwareFolder.ReplaceAllString(path, "/"); readable(usual) {
+			path = usual
 		}
+		files = append(files, File{Name: "lib/" + filepath.Base(lib), Path: path})
 	}
 	return files, nil
 }
 
-// object is what an ELF file says of what it needs.
-type object struct {
-	linker  string
-	needed  []string
-	runpath []string
-	class   elf.Class
-	machine elf.Machine
-}
+// hardwareFolder is where glibc looks first for the libraries of newer processors.
+var hardwareFolder = regexp.MustCompile(`/glibc-hwcaps/[^/]+/`)
 
-func inspect(path string) (object, error) {
-	f, err := elf.Open(path)
+// linkerOf is the path of the dynamic linker that a program names, "" where it is static.
+func linkerOf(program string) (string, error) {
+	f, err := elf.Open(program)
 	if err != nil {
-		return object{}, fmt.Errorf("%s: %w", path, err)
+		return "", fmt.Errorf("%s: %w", program, err)
 	}
 	defer f.Close()
-	o := object{class: f.Class, machine: f.Machine}
 	for _, p := range f.Progs {
 		if p.Type != elf.PT_INTERP {
 			continue
 		}
 		name := make([]byte, min(p.Filesz, 4096))
 		if _, err := p.ReadAt(name, 0); err != nil {
-			return object{}, fmt.Errorf("%s: its dynamic linker's name: %w", path, err)
+			return "", fmt.Errorf("%s: its dynamic linker's name: %w", program, err)
 		}
-		o.linker = strings.TrimRight(string(name), "\x00")
-		if !filepath.IsAbs(o.linker) {
-			return object{}, fmt.Errorf("%s: its dynamic linker is %q, expected an absolute path", path, o.linker)
+		linker := strings.TrimRight(string(name), "\x00")
+		if !filepath.IsAbs(linker) {
+			return "", fmt.Errorf("%s: its dynamic linker is %q, expected an absolute path", program, linker)
 		}
+		return linker, nil
 	}
-	if o.needed, err = f.ImportedLibraries(); err != nil {
-		return object{}, fmt.Errorf("%s: the libraries that it needs: %w", path, err)
-	}
-	for _, lib := range o.needed {
-		if lib != filepath.Base(lib) {
-			return object{}, fmt.Errorf("%s: needs library %q, expected a plain name", path, lib)
-		}
-	}
-	for _, tag := range []elf.DynTag{elf.DT_RPATH, elf.DT_RUNPATH} {
-		values, err := f.DynString(tag)
-		if err != nil {
-			return object{}, fmt.Errorf("%s: where it looks for libraries: %w", path, err)
-		}
-		for _, v := range values {
-			for _, dir := range filepath.SplitList(v) {
-				o.runpath = append(o.runpath, strings.NewReplacer("$ORIGIN", filepath.Dir(path), "${ORIGIN}", filepath.Dir(path)).Replace(dir))
-			}
-		}
-	}
-	return o, nil
-}
-
-// find looks for a library of the right kind: a host may have those of several architectures.
-func find(lib string, dirs []string, class elf.Class, machine elf.Machine) (string, error) {
-	for _, dir := range dirs {
-		path := filepath.Join(dir, lib)
-		f, err := elf.Open(path)
-		if err != nil {
-			continue // not there, or not a library
-		}
-		right := f.Class == class && f.Machine == machine
-		f.Close()
-		if right {
-			return path, nil
-		}
-	}
-	dirs = slices.Compact(slices.Sorted(slices.Values(dirs)))
-	return "", fmt.Errorf("library %s, which is in none of %s; is the package complete?", lib, strings.Join(dirs, ", "))
-}
-
-// configuredDirs reads the folders that the linker's configuration names, and those of the files that it includes.
-func configuredDirs(path string, depth int) ([]string, error) {
-	if depth > 5 {
-		return nil, fmt.Errorf("%s: files that include each other", path)
-	}
-	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	var dirs []string
-	lines := bufio.NewScanner(f)
-	for lines.Scan() {
-		line, _, _ := strings.Cut(lines.Text(), "#")
-		line = strings.TrimSpace(line)
-		pattern, include := strings.CutPrefix(line, "include ")
-		switch {
-		case include:
-			pattern = strings.TrimSpace(pattern)
-			if !filepath.IsAbs(pattern) {
-				pattern = filepath.Join(filepath.Dir(path), pattern)
-			}
-			more, err := filepath.Glob(pattern)
-			if err != nil {
-				return nil, fmt.Errorf("%s: include %s: %w", path, pattern, err)
-			}
-			for _, m := range more {
-				d, err := configuredDirs(m, depth+1)
-				if err != nil {
-					return nil, err
-				}
-				dirs = append(dirs, d...)
-			}
-		case filepath.IsAbs(line):
-			dirs = append(dirs, line)
-		}
-	}
-	return dirs, lines.Err()
+	return "", nil
 }

@@ -6,7 +6,6 @@ import (
 	"bufio"
 	"bytes"
 	"crypto/sha256"
-	"debug/elf"
 	"encoding/hex"
 	"fmt"
 	"io"
@@ -174,15 +173,12 @@ func makeInitramfs(stateDir, program string, k Kernel, wanted []string, extra []
 
 // checkStatic refuses a program that needs a dynamic linker, which no guest has.
 func checkStatic(path string) error {
-	f, err := elf.Open(path)
+	linker, err := linkerOf(path)
 	if err != nil {
-		return fmt.Errorf("vm: the program for the guests: %s: %w", path, err)
+		return fmt.Errorf("vm: the program for the guests: %w", err)
 	}
-	defer f.Close()
-	for _, p := range f.Progs {
-		if p.Type == elf.PT_INTERP {
-			return fmt.Errorf("vm: the program for the guests, %s, is dynamically linked; build it static, with CGO_ENABLED=0", path)
-		}
+	if linker != "" {
+		return fmt.Errorf("vm: the program for the guests, %s, is dynamically linked; build it static, with CGO_ENABLED=0", path)
 	}
 	return nil
 }

@@ -133,7 +133,7 @@ func (d *Driver) boot(ctx context.Context, bridged bool) (Kernel, string, error)
 	}
 	if d.container {
 		wanted = append(wanted, containerModules...)
-		more, err := d.runtime()
+		more, err := d.runtime(ctx)
 		if err != nil {
 			return Kernel{}, "", err
 		}
