@@ -3,6 +3,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,13 +21,14 @@ import (
 	"tare/notebook"
 )
 
-// Base is what every guest on the host's own kernel has, while it is made and until it is destroyed. It implements Guest
-// but for Facts; an engine's own guest embeds it.
+// Base is what every guest has, while it is made and until it is destroyed. It implements Guest for one on the host's own kernel;
+// an engine that knows more of its guests embeds it.
 type Base struct {
 	Spec       Spec
+	Notes      []string // for the record
 	Folder     string
 	Changes    *Changes
-	Process    *Process // what was started on the host; it ends with the ruler. Nil where a daemon starts the guest.
+	Process    *Process // what was started on the host; it ends with the ruler. Nil where a daemon starts the guest, or a VM.
 	Client     *ruler.Client
 	Connection *Connection
 	PID        int    // of the process whose end is the guest's, as the host numbers it
@@ -37,12 +39,16 @@ type Base struct {
 
 // Recipe is what one engine does otherwise than another on the way to a guest (Make).
 type Recipe struct {
-	What       string   // is made, in messages: "crun container"
-	Address    bool     // the guest has an address of its own on the bridge; else the host's
-	Programs   []string // that are started for the guest with a path in its folder, as in MakeFolder
-	Undo       map[string]journal.Undo
-	ErrorsFrom func(error) error // what an error of Start, or of the wait for the hello, becomes; nil: it says what Diagnose does
+	What       string            // is made, in messages: "crun container"
+	Address    bool              // the guest has an address of its own on the bridge; else the host's
+	Programs   []string          // that are started for the guest with a path in its folder, as in MakeFolder
+	HelloTime  time.Duration     // how long its ruler may take to say hello; 0: HelloTime
+	ErrorsFrom func(error) error // what an error of the wait for the hello becomes; nil: it says what Diagnose does
 
+	// Journal is what is journaled with the guest's folder, and so before anything is made; nil: nothing. Undo is how it, and what
+	// else the engine journals, is undone.
+	Journal func(folder string) []journal.Entry
+	Undo    map[string]journal.Undo
 	// Start makes all of the guest that has to be there before its ruler is, and starts the ruler. It gives where the ruler
 	// says hello, and what is closed when it no longer can.
 	Start func(ctx context.Context) (Meeting, <-chan struct{}, error)
@@ -53,21 +59,24 @@ type Recipe struct {
 	InForce func() error
 }
 
+// Made is a guest that Make makes: a Base, or what embeds one.
+type Made interface {
+	Guest
+	base() *Base
+}
+
+func (b *Base) base() *Base { return b }
+
 // Meeting is where a guest's ruler says hello.
 type Meeting interface {
 	// Meet waits for the hello until ctx is done or died is closed, and gives the ruler and the host's id of the process
 	// that said it; 0: not known. Nobody can come there any more when it returns.
 	Meet(ctx context.Context, died <-chan struct{}) (*ruler.Client, int, error)
-	// Close ends a meeting at which nobody is waited for.
-	Close()
 }
 
 // HelloTime bounds the wait for the hello of a guest that runs on the host's own kernel, whatever its caller's
 // context says: such a guest says it within a second, or never.
 const HelloTime = 30 * time.Second
-
-// ErrNoHello says that a guest did not say hello within HelloTime.
-var ErrNoHello = fmt.Errorf("no hello within %v", HelloTime)
 
 // errDied says that a guest ended before its ruler said hello.
 var errDied = errors.New("it ended before its ruler said hello")
@@ -80,10 +89,10 @@ const (
 	undoTime = 30 * time.Second
 )
 
-// Make is the one way to a guest on the host's own kernel: its part in the network and its folder, what the recipe
-// starts, the ruler's hello, and the limits in force. g is the engine's guest, of which b is the part. Where a step
-// fails, all that was made is taken back.
-func Make(ctx context.Context, env Env, s Spec, g Guest, b *Base, r Recipe) (_ Guest, err error) {
+// Make is the one way to a guest: its part in the network and its folder, what the recipe starts, the ruler's hello, and the
+// limits in force. g is the engine's guest, or a Base alone. Where a step fails, all that was made is taken back.
+func Make(ctx context.Context, env Env, s Spec, g Made, r Recipe) (_ Guest, err error) {
+	b := g.base()
 	b.Spec, b.Changes = s, NewChanges(env.Journal, r.Undo)
 	defer func() {
 		if err != nil {
@@ -95,23 +104,24 @@ func Make(ctx context.Context, env Env, s Spec, g Guest, b *Base, r Recipe) (_ G
 	if b.Connection, err = Connect(s.Network, r.Address); err != nil {
 		return nil, err
 	}
-	if b.Folder, err = b.Changes.MakeFolder(env.State, s.ID, r.Programs...); err != nil {
+	if b.Folder, err = b.Changes.MakeFolder(env.State, s.ID, r.Programs, r.Journal); err != nil {
 		return nil, err
 	}
 	meeting, died, err := r.Start(ctx)
 	if err != nil {
 		return nil, err
 	}
-	hello, cancel := context.WithTimeoutCause(ctx, HelloTime, ErrNoHello)
+	patience := cmp.Or(r.HelloTime, HelloTime)
+	hello, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	if b.Client, b.PID, err = meeting.Meet(hello, died); err != nil {
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("waiting for its ruler's hello: %w", ctx.Err())
 		}
-		if hello.Err() != nil {
-			err = context.Cause(hello)
-		}
 		err = fmt.Errorf("waiting for its ruler's hello: %w", err)
+		if hello.Err() != nil {
+			err = fmt.Errorf("its ruler did not say hello within %v", patience)
+		}
 		if r.ErrorsFrom != nil {
 			return nil, r.ErrorsFrom(err)
 		}
@@ -187,6 +197,9 @@ func Differences(l, want notebook.Limits) (wrong []string) {
 
 // Ruler implements Guest.
 func (b *Base) Ruler() *ruler.Client { return b.Client }
+
+// Facts implements Guest.
+func (b *Base) Facts() Facts { return Facts{Kernel: b.Client.Hello().Kernel, Notes: b.Notes} }
 
 // Address implements Guest.
 func (b *Base) Address() Address { return b.Connection.Address() }

@@ -17,6 +17,7 @@ import (
 	"tare/lab/cgroup"
 	"tare/lab/engine/oci/config"
 	"tare/lab/image"
+	"tare/lab/journal"
 	"tare/lab/ruler"
 	"tare/notebook"
 )
@@ -65,17 +66,13 @@ func (s Spec) ContainerLimits() notebook.Limits {
 	return l
 }
 
-// OCI is the configuration that the spec asks of a runtime, with the ruler's socket at path socket on the host.
-func (s Spec) OCI(env Env, root, socket string) (c config.Container, err error) {
-	program, err := filepath.Abs(env.Ruler)
-	if err != nil {
-		return c, err
-	}
+// OCI is the configuration that the spec asks of a runtime, with a folder of the ruler's on the host (Socket.Dir).
+func (s Spec) OCI(root, run string) (c config.Container, err error) {
 	limits := s.ContainerLimits()
 	c = config.Container{
 		Root: root, Args: RulerArgs, Env: []string{}, Hostname: s.ID,
 		Quota: limits.Quota, Memory: limits.Memory, HostNetwork: s.NetworkMode() == notebook.NetHost,
-		Mounts: []specs.Mount{config.Bind(program, ruler.Program, true), config.Bind(socket, ruler.Socket, false)},
+		Mounts: []specs.Mount{config.Bind(run, ruler.RunDir, true)},
 	}
 	if s.Work != nil {
 		c.Mounts = append(c.Mounts, config.Bind(s.Work.Dir, ruler.WorkDir, true))
@@ -98,47 +95,79 @@ func (s Spec) OCI(env Env, root, socket string) (c config.Container, err error) 
 // the hierarchies and not in a folder "tare" there: nobody could say when that may be removed.
 func ContainerName(id string) string { return "tare-" + strings.TrimPrefix(id, "tare-") }
 
-// Hold starts a container that a program on the host makes, and holds for as long as it lives: of the image's root,
-// with an overlay that takes what the guest writes, and a socket for the ruler. command configures and announces it and
-// gives the program's command line; setUp is done by the thread that starts it, just before.
-func (b *Base) Hold(ctx context.Context, command func(root, socket string) (*exec.Cmd, error), setUp ...func() error) (_ Meeting, died <-chan struct{}, err error) {
+// Held is how an engine has a container made by a program on the host, which holds it for as long as it lives.
+type Held struct {
+	Program, Install string // as LookUp
+	// Kind is the journal's for a container, whose name is the target, Detail what its undoing has to know, and Undo the undoing.
+	Kind   string
+	Detail func(program, folder string) map[string]string
+	Undo   map[string]journal.Undo
+	// Command configures the container, of the given root and with a folder of the ruler's (Socket.Dir), and gives the program's
+	// command line. The root need not be mounted yet.
+	Command func(program, root, run string) (*exec.Cmd, error)
+	SetUp   []func() error              // done by the thread that starts it, just before
+	Met     func(context.Context) error // the recipe's; nil: its network is connected while it runs
+}
+
+// Hold makes a container of the kind: of the image's root, with an overlay that takes what the guest writes, and a socket for the
+// ruler. An *UnsupportedError says what no container can be.
+func (k Kind) Hold(ctx context.Context, env Env, s Spec, g Made, h Held) (Guest, error) {
+	b := g.base()
+	if err := k.Container(s); err != nil {
+		return nil, err
+	}
+	program, err := LookUp(h.Program, h.Install)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", k.Name, err)
+	}
+	if h.Met == nil {
+		h.Met = func(context.Context) error {
+			if err := b.Plug(); err != nil {
+				return err
+			}
+			return b.FindCgroup()
+		}
+	}
+	return Make(ctx, env, s, g, Recipe{
+		What: k.Name + " container", Address: s.NetworkMode() == notebook.NetBridge, Programs: []string{program},
+		Met: h.Met, InForce: func() error { return b.LimitsInForce(s.ContainerLimits()) },
+		Undo: h.Undo,
+		Journal: func(folder string) []journal.Entry {
+			return []journal.Entry{{Kind: h.Kind, Target: ContainerName(s.ID), Detail: h.Detail(program, folder)}}
+		},
+		Start: func(ctx context.Context) (Meeting, <-chan struct{}, error) { return b.hold(ctx, env.Ruler, program, h) },
+	})
+}
+
+// hold starts the program.
+func (b *Base) hold(ctx context.Context, becomes, program string, h Held) (_ Meeting, died <-chan struct{}, err error) {
 	root := filepath.Join(b.Folder, "root")
 	if err := os.Mkdir(root, 0o700); err != nil {
 		return nil, nil, err
 	}
-	if err := Overlay(b.Folder, root, b.Spec.Image.Dir); err != nil {
-		return nil, nil, err
-	}
-	socket, err := NewSocket(b.Folder)
+	mounted := make(chan error, 1)
+	go func() { mounted <- Overlay(b.Folder, root, b.Spec.Image.Dir) }() // which takes longer than all that is made meanwhile
+	socket, err := NewSocket(b.Folder, becomes)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, errors.Join(err, <-mounted)
 	}
 	defer func() {
 		if err != nil {
 			socket.Close()
 		}
 	}()
-	cmd, err := command(root, socket.Path)
-	if err != nil {
+	cmd, err := h.Command(program, root, socket.Dir)
+	if err := errors.Join(err, <-mounted); err != nil {
 		return nil, nil, err
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, nil, err
 	}
 	cmd.Dir = "/"
-	if b.Process, err = Start(cmd, nil, setUp...); err != nil {
+	if b.Process, err = Start(cmd, nil, h.SetUp...); err != nil {
 		return nil, nil, err
 	}
 	return socket, b.Process.Done(), nil
-}
-
-// Joined is a recipe's Met for a container in a network namespace of its own, which every engine lets be connected while
-// it runs.
-func (b *Base) Joined(context.Context) error {
-	if err := b.Plug(); err != nil {
-		return err
-	}
-	return b.FindCgroup()
 }
 
 // LookUp gives a program's absolute path. The error says how it is installed.
@@ -187,7 +216,7 @@ func (k Kind) try(ctx context.Context, env Env, d Driver) (took time.Duration, e
 		err = errors.Join(err, changes.Undo(undo))
 	}()
 	id := fmt.Sprintf("probe-%s-%d", k.Name, os.Getpid())
-	root, err := changes.MakeFolder(env.State, id+"-root")
+	root, err := changes.MakeFolder(env.State, id+"-root", nil, nil)
 	if err != nil {
 		return 0, err
 	}

@@ -30,8 +30,9 @@ func Undo() map[string]journal.Undo {
 
 // MakeFolder makes the folder of the guest with the given id below the state folder and returns its path, absolute
 // and free of symbolic links. programs are those that will be started for the guest with a path below the folder
-// as an argument: such processes end with the folder.
-func (c *Changes) MakeFolder(state, id string, programs ...string) (string, error) {
+// as an argument: such processes end with the folder. more, where it is not nil, gives what else is announced with the folder,
+// in the same write, before any of it is made.
+func (c *Changes) MakeFolder(state, id string, programs []string, more func(folder string) []journal.Entry) (string, error) {
 	if !ValidID(id) {
 		return "", fmt.Errorf("guest id %q: want 1 to 100 of a-z A-Z 0-9 . _ -, the first a letter or digit", id)
 	}
@@ -51,9 +52,13 @@ func (c *Changes) MakeFolder(state, id string, programs ...string) (string, erro
 		// Looked for before the entry is written: else its undoing would take another's folder away.
 		return "", fmt.Errorf("a guest called %s has its folder already: %s (%v); `tare clean` removes what a dead run left", id, path, err)
 	}
-	if err := c.Announce(journal.Entry{Kind: KindFolder, Target: path, Detail: map[string]string{
+	entries := []journal.Entry{{Kind: KindFolder, Target: path, Detail: map[string]string{
 		"state": filepath.Dir(parent), "programs": strings.Join(programs, "\n"),
-	}}); err != nil {
+	}}}
+	if more != nil {
+		entries = append(entries, more(path)...)
+	}
+	if err := c.Announce(entries...); err != nil {
 		return "", err
 	}
 	return path, os.Mkdir(path, 0o700)

@@ -47,11 +47,11 @@ func TestFolderTakesAllWithIt(t *testing.T) {
 	defer j.Close()
 	c := NewChanges(j, nil)
 	// tail is told to be one of the guest's programs, sleep is not.
-	folder, err := c.MakeFolder(state, "guest", tailProgram)
+	folder, err := c.MakeFolder(state, "guest", []string{tailProgram}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again, err := NewChanges(j, nil).MakeFolder(state, "guest"); err == nil {
+	if again, err := NewChanges(j, nil).MakeFolder(state, "guest", nil, nil); err == nil {
 		t.Errorf("a folder that was there already is taken for a new guest's: %s", again)
 	}
 	for _, dir := range []string{"a b", "a b/inner"} {
@@ -98,7 +98,7 @@ func TestFolderTakesAllWithIt(t *testing.T) {
 	if mounts, err := proc.MountsBelow(folder); err != nil || len(mounts) != 4 {
 		t.Fatalf("MountsBelow: %q, %v; want 4", mounts, err)
 	}
-	if _, err := NewChanges(j, nil).MakeFolder(state, "guest"); err == nil {
+	if _, err := NewChanges(j, nil).MakeFolder(state, "guest", nil, nil); err == nil {
 		t.Error("a second guest of the same name got the first one's folder")
 	}
 	if err := c.Undo(ctx); err != nil {

@@ -4,6 +4,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -22,21 +23,27 @@ type Stream struct {
 
 // NewStream makes the pair.
 func NewStream() (*Stream, error) {
-	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	conn, theirs, err := Pair()
 	if err != nil {
-		return nil, fmt.Errorf("socketpair: %w", err)
-	}
-	ours, theirs := os.NewFile(uintptr(fds[0]), "ruler"), os.NewFile(uintptr(fds[1]), "ruler's end")
-	conn, err := net.FileConn(ours) // a copy
-	if cerr := ours.Close(); err == nil && cerr != nil {
-		conn.Close()
-		err = cerr
-	}
-	if err != nil {
-		theirs.Close()
 		return nil, err
 	}
 	return &Stream{conn, theirs}, nil
+}
+
+// Pair makes two connected sockets, one for this program and one for a child.
+func Pair() (net.Conn, *os.File, error) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+	if err != nil {
+		return nil, nil, fmt.Errorf("a pair of sockets: %w", err)
+	}
+	ours, theirs := os.NewFile(uintptr(fds[0]), "our end"), os.NewFile(uintptr(fds[1]), "their end")
+	defer ours.Close()
+	conn, err := net.FileConn(ours) // a copy
+	if err != nil {
+		theirs.Close()
+		return nil, nil, fmt.Errorf("a pair of sockets: %w", err)
+	}
+	return conn, theirs, nil
 }
 
 // Meet implements Meeting. The stream ends with the process, so nobody need say that it died.
@@ -46,7 +53,7 @@ func (s *Stream) Meet(ctx context.Context, _ <-chan struct{}) (*ruler.Client, in
 	return c, 0, err
 }
 
-// Close implements Meeting.
+// Close ends a meeting to which no ruler will come.
 func (s *Stream) Close() {
 	s.Theirs.Close()
 	s.conn.Close()
@@ -54,33 +61,49 @@ func (s *Stream) Close() {
 
 // Socket is the meeting with a ruler in a container, which connects to a socket that it finds there.
 type Socket struct {
-	l    *net.UnixListener
-	Path string // on the host
+	l *net.UnixListener
+	// Dir is the folder on the host with the socket and the ruler's program, which the container has at ruler.RunDir, read-only. (Two
+	// mounts in place of one would need files to be mounted on, which no image has: an overlay makes them slowly.)
+	Dir string
 }
 
-// NewSocket makes the socket in the guest's folder.
-func NewSocket(folder string) (*Socket, error) {
-	dir, err := unix.Open(folder, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+// NewSocket makes the socket in the guest's folder, with the program beside it.
+func NewSocket(folder, program string) (*Socket, error) {
+	s := &Socket{Dir: filepath.Join(folder, "run")}
+	if err := errors.Join(os.Mkdir(s.Dir, 0o700), os.Chmod(s.Dir, 0o755)); err != nil { // mkdir's mode is cut by the umask
+		return nil, err
+	}
+	// The same file for all guests, so that they have its pages in common.
+	own := filepath.Join(s.Dir, filepath.Base(ruler.Program))
+	if os.Link(program, own) != nil { // it is on another file system, or this one has no links
+		text, err := os.ReadFile(program)
+		if err != nil {
+			return nil, err
+		}
+		if err := errors.Join(os.WriteFile(own, text, 0o755), os.Chmod(own, 0o755)); err != nil {
+			return nil, err
+		}
+	}
+	dir, err := unix.Open(s.Dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", folder, err)
+		return nil, fmt.Errorf("%s: %w", s.Dir, err)
 	}
 	defer unix.Close(dir)
 	// A socket's address holds 107 bytes, and a folder's path may be longer.
-	l, err := net.ListenUnix("unix", &net.UnixAddr{Net: "unix", Name: fmt.Sprintf("/proc/self/fd/%d/ruler.sock", dir)})
-	if err != nil {
-		return nil, fmt.Errorf("making a socket in %s: %w", folder, err)
+	name := filepath.Base(ruler.Socket)
+	if s.l, err = net.ListenUnix("unix", &net.UnixAddr{Net: "unix", Name: fmt.Sprintf("/proc/self/fd/%d/%s", dir, name)}); err != nil {
+		return nil, fmt.Errorf("making a socket in %s: %w", s.Dir, err)
 	}
-	l.SetUnlinkOnClose(false) // by then the name means another folder, or none
-	s := &Socket{l, filepath.Join(folder, "ruler.sock")}
-	// The folder is root's alone; in the container whoever is root there may connect.
-	if err := os.Chmod(s.Path, 0o666); err != nil {
-		l.Close()
+	s.l.SetUnlinkOnClose(false) // by then the name means another folder, or none
+	// The guest's folder is root's alone; in the container whoever is root there may connect.
+	if err := os.Chmod(filepath.Join(s.Dir, name), 0o666); err != nil {
+		s.l.Close()
 		return nil, err
 	}
 	return s, nil
 }
 
-// Close implements Meeting.
+// Close ends a meeting to which no ruler will come.
 func (s *Socket) Close() { s.l.Close() }
 
 // Meet implements Meeting. The socket is closed then in any case: what runs in the container later finds nobody behind

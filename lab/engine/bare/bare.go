@@ -20,6 +20,7 @@ import (
 
 	"tare/lab/engine"
 	"tare/lab/proc"
+	"tare/lab/ruler"
 	"tare/notebook"
 )
 
@@ -54,7 +55,7 @@ func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, er
 		return nil, err
 	}
 	g := &guest{}
-	return engine.Make(ctx, d.Env, s, g, &g.Base, engine.Recipe{
+	return engine.Make(ctx, d.Env, s, g, engine.Recipe{
 		What: "bare metal guest", Address: s.NetworkMode() == notebook.NetBridge, Programs: []string{d.Ruler},
 		Start: func(ctx context.Context) (engine.Meeting, <-chan struct{}, error) {
 			g.root = filepath.Join(g.Folder, "root")
@@ -156,5 +157,6 @@ func (g *guest) Threads() ([]engine.Thread, error) {
 	return engine.ThreadsOf(pids, g.PID)
 }
 
-// Facts implements engine.Guest.
-func (g *guest) Facts() engine.Facts { return engine.Facts{Kernel: g.Client.Hello().Kernel} }
+// Scratch is the folder on the host that the guest has at ruler.ScratchDir: what it left there can be taken from
+// the host as long as the guest lives.
+func (g *guest) Scratch() string { return filepath.Join(g.root, ruler.ScratchDir) }

@@ -12,10 +12,12 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
-	"tare/lab/dockerapi"
 	"time"
+
+	"golang.org/x/mod/semver"
+
+	"tare/lab/dockerapi"
 )
 
 // maxAPI is the newest version of Docker Engine's API whose answers this package was written for. An engine that
@@ -76,22 +78,7 @@ func dial(ctx context.Context, dockerHost string) (*daemon, error) {
 }
 
 // older says whether version a comes before b. What is no version is the oldest.
-func older(a, b string) bool {
-	number := func(v string) (major, minor int) {
-		ma, mi, _ := strings.Cut(v, ".")
-		major, err := strconv.Atoi(ma)
-		if err != nil {
-			return 0, 0
-		}
-		if minor, err = strconv.Atoi(mi); err != nil {
-			return major, 0
-		}
-		return major, minor
-	}
-	am, an := number(a)
-	bm, bn := number(b)
-	return am < bm || am == bm && an < bn
-}
+func older(a, b string) bool { return semver.Compare("v"+a, "v"+b) < 0 }
 
 // unwrapURL leaves out the address that net/http puts before an error: it is made up.
 func unwrapURL(err error) error {

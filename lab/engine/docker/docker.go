@@ -14,7 +14,6 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -29,15 +28,11 @@ import (
 )
 
 // Kind is the engine Docker.
-var Kind = func() engine.Kind {
-	k := engine.Kind{
-		Platform: notebook.CN, Name: "docker", Usual: true, Capabilities: []string{"docker"}, Fractions: true, Undo: undo,
-		Provisionings: []string{notebook.Vanilla, notebook.Pinned}, Isolations: []string{notebook.IsolationFull},
-	}
-	self := k
-	k.New = func(env engine.Env) engine.Engine { return &Driver{Env: env, kind: self} }
-	return k
-}()
+var Kind = engine.Kind{
+	Platform: notebook.CN, Name: "docker", Usual: true, Capabilities: []string{"docker"}, Fractions: true, Undo: undo,
+	Provisionings: []string{notebook.Vanilla, notebook.Pinned}, Isolations: []string{notebook.IsolationFull},
+	New: func(env engine.Env) engine.Engine { return &Driver{Env: env} },
+}
 
 // Driver makes containers with Docker Engine through its API on a Unix socket. The engine sees the state folder at the
 // same path.
@@ -45,7 +40,6 @@ type Driver struct {
 	engine.Env
 	// Host is the engine's address, "unix:///PATH"; empty: DOCKER_HOST, or else dockerapi.DefaultHost.
 	Host string
-	kind engine.Kind
 }
 
 func undo() map[string]journal.Undo { return map[string]journal.Undo{kindDocker: undoDocker} }
@@ -114,7 +108,7 @@ func (e *daemon) imageFor(ctx context.Context, t *image.Tree) (string, error) {
 
 // Provision makes a container. An *engine.UnsupportedError says what no container can be.
 func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, error) {
-	if err := d.kind.Container(s); err != nil {
+	if err := Kind.Container(s); err != nil {
 		return nil, err
 	}
 	e, err := dial(ctx, d.Host)
@@ -129,15 +123,20 @@ func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, er
 	if err := e.do(ctx, http.MethodGet, "/info", nil, nil, &info); err != nil {
 		return nil, err
 	}
-	g := &guest{daemon: e, name: engine.ContainerName(s.ID)}
+	g := &guest{Base: engine.Base{Notes: notes(s.NetworkMode())}, daemon: e, name: engine.ContainerName(s.ID)}
 	waiting, stop := context.WithCancel(ctx)
 	defer stop()
-	return engine.Make(ctx, d.Env, s, g, &g.Base, engine.Recipe{
+	return engine.Make(ctx, d.Env, s, g, engine.Recipe{
 		What: "docker container", Undo: map[string]journal.Undo{kindDocker: removeDocker},
+		Journal: func(string) []journal.Entry {
+			return []journal.Entry{{Kind: kindDocker, Target: g.name, Detail: map[string]string{
+				"host": e.host, "data": info.DockerRootDir, "guest": s.ID, "time": time.Now().Format(time.RFC3339Nano),
+			}}}
+		},
 		Met:     func(context.Context) error { return g.FindCgroup() },
 		InForce: func() error { return g.LimitsInForce(s.ContainerLimits()) },
 		Start: func(ctx context.Context) (_ engine.Meeting, _ <-chan struct{}, err error) {
-			socket, err := engine.NewSocket(g.Folder)
+			socket, err := engine.NewSocket(g.Folder, d.Ruler)
 			if err != nil {
 				return nil, nil, err
 			}
@@ -146,16 +145,11 @@ func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, er
 					socket.Close()
 				}
 			}()
-			container, err := d.config(img, socket.Path, s)
+			container, err := configure(img, socket.Dir, s)
 			if err != nil {
 				return nil, nil, err
 			}
 			if err := ctx.Err(); err != nil {
-				return nil, nil, err
-			}
-			if err := g.Changes.Announce(journal.Entry{Kind: kindDocker, Target: g.name, Detail: map[string]string{
-				"host": e.host, "data": info.DockerRootDir, "guest": s.ID, "time": time.Now().Format(time.RFC3339Nano),
-			}}); err != nil {
 				return nil, nil, err
 			}
 			if err := e.createAndStart(ctx, g.name, container); err != nil {
@@ -173,16 +167,13 @@ func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, er
 	})
 }
 
-func (d *Driver) config(img, socket string, s engine.Spec) (*containerConfig, error) {
-	program, err := filepath.Abs(d.Ruler)
-	if err != nil {
-		return nil, err
-	}
-	c := &containerConfig{
+// configure gives the configuration of a container of an image, with a folder of the ruler's on the host.
+func configure(img, run string, s engine.Spec) (c *containerConfig, err error) {
+	c = &containerConfig{
 		Image: img, Entrypoint: engine.RulerArgs[:1], Cmd: engine.RulerArgs[1:], Env: []string{}, User: "0:0", WorkingDir: "/",
 		Labels: map[string]string{labelGuest: s.ID},
 		HostConfig: hostConfig{
-			Mounts:      []mount{bind(program, ruler.Program, true), bind(socket, ruler.Socket, false)},
+			Mounts:      []mount{bind(run, ruler.RunDir)},
 			NetworkMode: "bridge",
 			Memory:      s.Instance.Memory,
 			MemorySwap:  s.Instance.Memory, // the sum: no swap
@@ -193,7 +184,7 @@ func (d *Driver) config(img, socket string, s engine.Spec) (*containerConfig, er
 		},
 	}
 	if s.Work != nil {
-		c.HostConfig.Mounts = append(c.HostConfig.Mounts, bind(s.Work.Dir, ruler.WorkDir, true))
+		c.HostConfig.Mounts = append(c.HostConfig.Mounts, bind(s.Work.Dir, ruler.WorkDir))
 	}
 	switch s.NetworkMode() {
 	case notebook.NetHost, notebook.NetNone:
@@ -216,16 +207,16 @@ func (d *Driver) config(img, socket string, s engine.Spec) (*containerConfig, er
 	return c, nil
 }
 
-func bind(source, target string, readonly bool) mount {
-	m := mount{Type: "bind", Source: source, Target: target, ReadOnly: readonly}
+func bind(source, target string) mount {
+	m := mount{Type: "bind", Source: source, Target: target, ReadOnly: true}
 	m.BindOptions.Propagation = "rprivate"
 	return m
 }
 
-// Facts implements engine.Guest.
-func (g *guest) Facts() engine.Facts {
+// notes are what a record says of a container.
+func notes(network string) []string {
 	words := "the engine's bridge"
-	switch g.Spec.NetworkMode() {
+	switch network {
 	case notebook.NetBridge:
 		words += ", with the service's port published where the load is"
 	case notebook.NetHost:
@@ -233,7 +224,7 @@ func (g *guest) Facts() engine.Facts {
 	case notebook.NetNone:
 		words = "the loopback alone, in a namespace"
 	}
-	return engine.Facts{Kernel: g.Client.Hello().Kernel, Notes: []string{"network: " + words, "the engine's seccomp filter"}}
+	return []string{"network: " + words, "the engine's seccomp filter"}
 }
 
 // Address implements engine.Guest. On the engine's bridge the service need not know its address: the engine brings

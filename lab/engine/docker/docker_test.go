@@ -73,7 +73,7 @@ func TestDockerWithItsFirewall(t *testing.T) {
 	conformance.Need(t, err == nil, "the host's own Docker Engine (scripts/docker start)")
 	s := dockerSubject
 	s.New = func(l engine.Env) (engine.Driver, error) {
-		return &Driver{Env: l, Host: dockerapi.DefaultHost, kind: Kind}, nil
+		return &Driver{Env: l, Host: dockerapi.DefaultHost}, nil
 	}
 	s.Objects = nil // others may use the engine at the same time
 	img := conformance.OnNetwork(t, s, conformance.Containers, notebook.NetBridge)

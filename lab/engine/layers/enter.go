@@ -28,7 +28,6 @@ const refusal = "refused layer "
 // entry says what a process enters before it becomes the ruler.
 type entry struct {
 	Ruler        string // path of its program
-	Root         string
 	Cgroups      []string
 	CPUs         []int
 	Hostname     string // "": that of the host
@@ -38,25 +37,18 @@ type entry struct {
 	Capabilities bool // to be dropped but for Docker's
 }
 
-// parseEntry reads the entry that start wrote, the one argument.
-func parseEntry(args []string) (e entry, err error) {
-	if len(args) == 1 {
-		err = json.Unmarshal([]byte(args[0]), &e)
-	}
-	if err != nil || e.Ruler == "" || e.Root == "" || len(e.CPUs) == 0 {
-		return e, errors.New("tare starts it itself, with one argument that says what is to be entered")
-	}
-	return e, nil
-}
-
-// Main is `tare layers`: it enters the layers that no flag of clone(2) brings and becomes the ruler, by an execve that
-// leaves nothing of the way behind: a Go program sets capabilities and filters for one thread only. It returns on
-// failure alone, with the exit status, and one line on standard error.
+// Main is `tare layers ROOT ENTRY`, which tare itself starts: it enters the layers that no flag of clone(2) brings, with the folder
+// as its root, and becomes the ruler, by an execve that leaves nothing of the way behind: a Go program sets capabilities and filters
+// for one thread only. It returns on failure alone, with the exit status, and one line on standard error.
 func Main(args []string) int {
 	runtime.LockOSThread()
-	e, err := parseEntry(args)
+	var e entry
+	err := errors.New("tare starts it itself, with a root and what to enter")
+	if len(args) == 2 {
+		err = json.Unmarshal([]byte(args[1]), &e)
+	}
 	if err == nil {
-		err = e.enter()
+		err = e.enter(args[0])
 	}
 	fmt.Fprintf(os.Stderr, "tare %s: %v\n", Command, err)
 	return 1
@@ -65,7 +57,7 @@ func Main(args []string) int {
 // refused is the error for a layer that the kernel refuses.
 func refused(layer string, err error) error { return fmt.Errorf("%s%s: %w", refusal, layer, err) }
 
-func (e entry) enter() error {
+func (e entry) enter(root string) error {
 	for _, dir := range e.Cgroups {
 		if err := write(filepath.Join(dir, "cgroup.procs"), "0"); err != nil { // 0: the one who writes
 			return fmt.Errorf("entering cgroup %s: %w", dir, err)
@@ -88,7 +80,7 @@ func (e entry) enter() error {
 	if err != nil {
 		return err
 	}
-	if err := e.changeRoot(); err != nil {
+	if err := e.changeRoot(root); err != nil {
 		return err
 	}
 	// Without no_new_privs, as an engine's container: that takes a capability which is dropped next.
@@ -107,7 +99,7 @@ func (e entry) enter() error {
 }
 
 // changeRoot makes the guest's root this process's.
-func (e entry) changeRoot() error {
+func (e entry) changeRoot(root string) error {
 	if e.Pivot {
 		// The host must see nothing of what changes here.
 		if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
@@ -126,7 +118,7 @@ func (e entry) changeRoot() error {
 			continue
 		}
 		// What is mounted there shows the host's namespaces; that the folder is one, and no link, was seen when it was.
-		at := e.Root + m.path
+		at := root + m.path
 		if err := unix.Unmount(at, unix.UMOUNT_NOFOLLOW); err != nil {
 			return fmt.Errorf("removing the host's %s from %s: %w", m.kind, at, err)
 		}
@@ -135,17 +127,17 @@ func (e entry) changeRoot() error {
 		}
 	}
 	if !e.Pivot {
-		if err := unix.Chroot(e.Root); err != nil {
-			return fmt.Errorf("making %s the root: %w", e.Root, err)
+		if err := unix.Chroot(root); err != nil {
+			return fmt.Errorf("making %s the root: %w", root, err)
 		}
 		return os.Chdir("/")
 	}
-	if err := os.Chdir(e.Root); err != nil {
+	if err := os.Chdir(root); err != nil {
 		return err
 	}
 	// The old root comes to lie over the new one, and goes (pivot_root(2)).
 	if err := unix.PivotRoot(".", "."); err != nil {
-		return refused("mount", fmt.Errorf("pivot_root to %s: %w", e.Root, err))
+		return refused("mount", fmt.Errorf("pivot_root to %s: %w", root, err))
 	}
 	if err := unix.Unmount(".", unix.MNT_DETACH); err != nil {
 		return fmt.Errorf("leaving the host's mounts behind: %w", err)

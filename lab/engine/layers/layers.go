@@ -40,6 +40,7 @@ import (
 	"tare/lab/cgroup"
 	"tare/lab/engine"
 	"tare/lab/engine/bare"
+	"tare/lab/engine/oci/config"
 	"tare/lab/journal"
 	"tare/notebook"
 )
@@ -128,7 +129,12 @@ func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, er
 	if err := g.check(s); err != nil {
 		return nil, err
 	}
-	return engine.Make(ctx, d.Env, s, g, &g.Base, engine.Recipe{
+	mode := g.network
+	if mode == "" && !g.ownNetwork() {
+		mode = notebook.NetHost
+	}
+	g.Notes = []string{engine.NetworkOf(mode)}
+	return engine.Make(ctx, d.Env, s, g, engine.Recipe{
 		What: "guest of layers up to " + g.layer + ",", Address: g.network == notebook.NetBridge, Programs: []string{d.Entry, d.Ruler},
 		Undo: undo(), ErrorsFrom: g.explain,
 		Start: func(ctx context.Context) (engine.Meeting, <-chan struct{}, error) {
@@ -146,6 +152,7 @@ func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, er
 			return m, nil, err
 		},
 		Met: func(context.Context) error {
+			g.Cgroup = g.dirs[0]
 			if !g.ownNetwork() {
 				return nil
 			}
@@ -220,13 +227,13 @@ func (g *guest) owns(layer string) bool {
 // start starts the process that enters the layers and becomes the ruler.
 func (g *guest) start(program, becomes string, s engine.Spec) (engine.Meeting, error) {
 	e := entry{
-		Ruler: becomes, Root: g.root, Cgroups: g.dirs, CPUs: s.CPUs, Proc: g.has("pid"), Sys: g.has("network"), Pivot: g.has("mount"),
+		Ruler: becomes, Cgroups: g.dirs, CPUs: s.CPUs, Proc: g.has("pid"), Sys: g.has("network"), Pivot: g.has("mount"),
 		Seccomp: g.has("seccomp"), Capabilities: g.has("capabilities"),
 	}
 	if g.has("uts") {
-		e.Hostname = s.ID[:min(len(s.ID), 63)] // longer ones are refused by sethostname(2)
+		e.Hostname = config.Hostname(s.ID)
 	}
-	arg, err := json.Marshal(e)
+	order, err := json.Marshal(e)
 	if err != nil {
 		return nil, err
 	}
@@ -234,7 +241,7 @@ func (g *guest) start(program, becomes string, s engine.Spec) (engine.Meeting, e
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.Command(program, Command, string(arg))
+	cmd := exec.Command(program, Command, g.root, string(order))
 	cmd.Env = []string{} // a trial's environment is its order's
 	cmd.Dir = "/"
 	cmd.ExtraFiles = []*os.File{stream.Theirs}
@@ -255,19 +262,4 @@ func (g *guest) start(program, becomes string, s engine.Spec) (engine.Meeting, e
 		return nil, err
 	}
 	return stream, nil
-}
-
-// Processes lists the ruler first, then all else in the guest's cgroup.
-func (g *guest) Processes() ([]int, error) {
-	g.Cgroup = g.dirs[0]
-	return g.Base.Processes()
-}
-
-// Facts implements engine.Guest.
-func (g *guest) Facts() engine.Facts {
-	mode := g.network
-	if mode == "" && !g.ownNetwork() {
-		mode = notebook.NetHost
-	}
-	return engine.Facts{Kernel: g.Client.Hello().Kernel, Notes: []string{engine.NetworkOf(mode)}}
 }

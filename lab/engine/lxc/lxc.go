@@ -22,21 +22,16 @@ import (
 )
 
 // Kind is the engine LXC. It keeps all of the contract.
-var Kind = func() engine.Kind {
-	k := engine.Kind{
-		Platform: notebook.CN, Name: "lxc", Capabilities: []string{"lxc"}, Fractions: true, Undo: undo,
-		Provisionings: []string{notebook.Vanilla, notebook.Pinned}, Isolations: []string{notebook.IsolationFull},
-	}
-	self := k
-	k.New = func(env engine.Env) engine.Engine { return &Driver{env, self} }
-	return k
-}()
+var Kind = engine.Kind{
+	Platform: notebook.CN, Name: "lxc", Capabilities: []string{"lxc"}, Fractions: true, Undo: undo,
+	Provisionings: []string{notebook.Vanilla, notebook.Pinned}, Isolations: []string{notebook.IsolationFull},
+	New: func(env engine.Env) engine.Engine { return &Driver{Env: env} },
+}
 
 // Driver makes containers with LXC's own program. What it is asked for is what an OCI runtime is, as far as LXC has it:
 // the same namespaces, capabilities and device rules, no seccomp filter and no AppArmor profile.
 type Driver struct {
 	engine.Env
-	kind engine.Kind
 }
 
 const (
@@ -53,39 +48,25 @@ func undo() map[string]journal.Undo { return map[string]journal.Undo{kindLXC: un
 // program to go to when it removes the others.
 var extraCgroups = []string{"-monitor", "-pivot"}
 
-type guest struct{ engine.Base }
-
-// Facts implements engine.Guest.
-func (g *guest) Facts() engine.Facts {
-	return engine.Facts{Kernel: g.Client.Hello().Kernel, Notes: []string{
-		engine.NetworkOf(g.Spec.NetworkMode()),
+// Provision makes a container. An *engine.UnsupportedError says what no container can be.
+func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, error) {
+	g := &engine.Base{Notes: []string{
+		engine.NetworkOf(s.NetworkMode()),
 		"no seccomp filter, no AppArmor profile",
 		"LXC masks nothing in /proc but makes /proc/sys and /sys read-only",
 	}}
-}
-
-// Provision makes a container. An *engine.UnsupportedError says what no container can be.
-func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, error) {
-	if err := d.kind.Container(s); err != nil {
-		return nil, err
-	}
-	path, err := engine.LookUp(program, install)
-	if err != nil {
-		return nil, fmt.Errorf("LXC: %w", err)
-	}
-	g := &guest{}
-	return engine.Make(ctx, d.Env, s, g, &g.Base, engine.Recipe{
-		What: "lxc container", Address: s.NetworkMode() == notebook.NetBridge, Programs: []string{path}, Undo: undo(),
-		Met: g.Joined, InForce: func() error { return g.LimitsInForce(s.ContainerLimits()) },
-		Start: func(ctx context.Context) (engine.Meeting, <-chan struct{}, error) {
-			return g.Hold(ctx, func(root, socket string) (*exec.Cmd, error) { return g.command(d.Env, path, root, socket) })
+	return Kind.Hold(ctx, d.Env, s, g, engine.Held{
+		Program: program, Install: install, Kind: kindLXC, Undo: undo(),
+		Detail: func(path, folder string) map[string]string {
+			return map[string]string{"program": path, "folder": folder}
 		},
+		Command: func(path, root, run string) (*exec.Cmd, error) { return command(g, path, root, run) },
 	})
 }
 
-// command writes the configuration, announces the container and gives the command that runs it.
-func (g *guest) command(env engine.Env, path, root, socket string) (*exec.Cmd, error) {
-	c, err := g.Spec.OCI(env, root, socket)
+// command writes the configuration and gives the command that runs it.
+func command(g *engine.Base, path, root, run string) (*exec.Cmd, error) {
+	c, err := g.Spec.OCI(root, run)
 	if err != nil {
 		return nil, err
 	}
@@ -98,11 +79,6 @@ func (g *guest) command(env engine.Env, path, root, socket string) (*exec.Cmd, e
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		return nil, err
 	}
-	if err := g.Changes.Announce(journal.Entry{Kind: kindLXC, Target: c.Cgroup, Detail: map[string]string{
-		"program": path, "folder": g.Folder,
-	}}); err != nil {
-		return nil, err
-	}
 	// Without a log of its own LXC makes one, and the folder for it.
 	return exec.Command(path, "--foreground", "--name", c.Cgroup, "--rcfile", file,
 		"--logfile", filepath.Join(g.Folder, "lxc.log"), "--logpriority", "ERROR"), nil
@@ -110,7 +86,7 @@ func (g *guest) command(env engine.Env, path, root, socket string) (*exec.Cmd, e
 
 // Probe implements engine.Engine.
 func (d *Driver) Probe(ctx context.Context, _ string) notebook.Capability {
-	return d.kind.Try(ctx, d.Env, d, program, install)
+	return Kind.Try(ctx, d.Env, d, program, install)
 }
 
 // configure is the configuration of a container, lxc.container.conf(5). unified: all controllers are on cgroup v2.

@@ -36,21 +36,20 @@ var GVisor = func() engine.Kind {
 
 var runsc = Runtime{Program: "runsc", Install: "scripts/gvisor/build, or apt-get install runsc where it is of 2023 or later"}
 
-var gVisorNotes = []string{
-	"the kernel is gVisor's, a program on the host that catches every system call (platform systrap)",
-	"what the guest writes to its root goes to gVisor's own overlay, as is its default, over the container's",
-	"no raw sockets, as is gVisor's default",
-}
-
 // gVisor makes containers with runsc.
 type gVisor struct{ Driver }
 
 // sandboxed is a container whose kernel is gVisor's.
-type sandboxed struct{ guest }
+type sandboxed struct{ engine.Base }
 
 // Provision implements engine.Driver.
 func (d *gVisor) Provision(ctx context.Context, s engine.Spec) (engine.Guest, error) {
-	g := &sandboxed{guest{notes: gVisorNotes}}
+	g := &sandboxed{engine.Base{Notes: []string{
+		engine.NetworkOf(s.NetworkMode()),
+		"the kernel is gVisor's, a program on the host that catches every system call (platform systrap)",
+		"what the guest writes to its root goes to gVisor's own overlay, as is its default, over the container's",
+		"no raw sockets, as is gVisor's default",
+	}}}
 	prepare := func(c *config.Container) (flags []string, err error) {
 		flags, c.Network, err = g.options()
 		return flags, err

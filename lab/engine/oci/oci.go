@@ -26,8 +26,11 @@ import (
 
 // Crun and Runc are the engines of the two runtimes in wide use.
 var (
-	Crun = kind("crun", Runtime{Program: "crun", Install: "apt-get install crun", apart: true})
-	Runc = kind("runc", Runtime{Program: "runc", Install: "apt-get install runc"})
+	Crun = kind("crun", crun)
+	Runc = kind("runc", runc)
+
+	crun = Runtime{Program: "crun", Install: "apt-get install crun", apart: true}
+	runc = Runtime{Program: "runc", Install: "apt-get install runc"}
 )
 
 // kind registers an engine that a runtime makes containers for.
@@ -64,53 +67,45 @@ const detailApart = "apart"
 
 func undo() map[string]journal.Undo { return map[string]journal.Undo{kindOCI: undoOCI} }
 
-// guest is a container of runc or crun.
-type guest struct {
-	engine.Base
-	notes []string
-}
-
-// Facts implements engine.Guest.
-func (g *guest) Facts() engine.Facts {
-	return engine.Facts{Kernel: g.Client.Hello().Kernel, Notes: append([]string{engine.NetworkOf(g.Spec.NetworkMode())}, g.notes...)}
-}
-
 // Provision makes a container. An *engine.UnsupportedError says what no container can be.
 func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, error) {
-	g := &guest{notes: []string{"no seccomp filter"}}
+	filter := "no seccomp filter"
 	if s.IsFull() {
-		g.notes = []string{"Docker's seccomp filter"}
+		filter = "Docker's seccomp filter"
 	}
-	return d.provision(ctx, s, g, &g.Base, nil, g.Joined)
+	g := &engine.Base{Notes: []string{engine.NetworkOf(s.NetworkMode()), filter}}
+	return d.provision(ctx, s, g, g, nil, nil)
 }
 
-// provision makes a container. prepare, where it is not nil, changes the configuration and gives further words for the
-// runtime's command line; met is the recipe's.
-func (d *Driver) provision(ctx context.Context, s engine.Spec, g engine.Guest, b *engine.Base,
+// provision makes a container, of which b is the part that all guests have. prepare, where it is not nil, changes the configuration
+// and gives further words for the runtime's command line; met is the recipe's.
+func (d *Driver) provision(ctx context.Context, s engine.Spec, g engine.Made, b *engine.Base,
 	prepare func(*config.Container) ([]string, error), met func(context.Context) error) (engine.Guest, error) {
-	if err := d.Kind.Container(s); err != nil {
-		return nil, err
-	}
-	runtime, err := engine.LookUp(d.Runtime.Program, d.Runtime.Install)
-	if err != nil {
-		return nil, fmt.Errorf("OCI runtime: %w", err)
-	}
-	return engine.Make(ctx, d.Env, s, g, b, engine.Recipe{
-		What: d.Kind.Name + " container", Address: s.NetworkMode() == notebook.NetBridge, Programs: []string{runtime}, Undo: undo(),
-		Met: met, InForce: func() error { return b.LimitsInForce(s.ContainerLimits()) },
-		Start: func(ctx context.Context) (engine.Meeting, <-chan struct{}, error) {
-			var setUp []func() error
+	h := engine.Held{
+		Program: d.Runtime.Program, Install: d.Runtime.Install, Kind: kindOCI, Undo: undo(), Met: met,
+		Detail: func(runtime, folder string) map[string]string {
+			detail := map[string]string{"runtime": runtime, "states": states(folder)}
 			if d.Runtime.apart {
-				setUp = append(setUp, hideV2)
+				detail[detailApart] = "yes"
 			}
-			return b.Hold(ctx, func(root, socket string) (*exec.Cmd, error) { return d.command(b, runtime, root, socket, prepare) }, setUp...)
+			return detail
 		},
-	})
+		Command: func(runtime, root, run string) (*exec.Cmd, error) {
+			return d.command(b, runtime, root, run, prepare)
+		},
+	}
+	if d.Runtime.apart {
+		h.SetUp = append(h.SetUp, hideV2)
+	}
+	return d.Kind.Hold(ctx, d.Env, s, g, h)
 }
 
-// command writes the bundle, announces the container and gives the command that runs it.
-func (d *Driver) command(b *engine.Base, runtime, root, socket string, prepare func(*config.Container) ([]string, error)) (*exec.Cmd, error) {
-	c, err := b.Spec.OCI(d.Env, root, socket)
+// states is where the runtime keeps what it knows of the containers of a guest's folder.
+func states(folder string) string { return filepath.Join(folder, "runtime") }
+
+// command writes the bundle and gives the command that runs it.
+func (d *Driver) command(b *engine.Base, runtime, root, run string, prepare func(*config.Container) ([]string, error)) (*exec.Cmd, error) {
+	c, err := b.Spec.OCI(root, run)
 	if err != nil {
 		return nil, err
 	}
@@ -133,15 +128,7 @@ func (d *Driver) command(b *engine.Base, runtime, root, socket string, prepare f
 	if err := os.WriteFile(filepath.Join(b.Folder, "config.json"), text, 0o600); err != nil {
 		return nil, err
 	}
-	states := filepath.Join(b.Folder, "runtime")
-	detail := map[string]string{"runtime": runtime, "states": states}
-	if d.Runtime.apart {
-		detail[detailApart] = "yes"
-	}
-	if err := b.Changes.Announce(journal.Entry{Kind: kindOCI, Target: name, Detail: detail}); err != nil {
-		return nil, err
-	}
-	return exec.Command(runtime, slices.Concat([]string{"--root", states}, flags, []string{"run", "--bundle", b.Folder, name})...), nil
+	return exec.Command(runtime, slices.Concat([]string{"--root", states(b.Folder)}, flags, []string{"run", "--bundle", b.Folder, name})...), nil
 }
 
 // hideV2 gives the thread that calls it a mount namespace of its own in which a cgroup v2 that has controllers beside those
@@ -206,8 +193,6 @@ func undoOCI(ctx context.Context, e journal.Entry) error {
 	}
 	return nil
 }
-
-func (d *Driver) runtime() Runtime { return d.Runtime }
 
 // Probe implements engine.Engine.
 func (d *Driver) Probe(ctx context.Context, _ string) notebook.Capability {

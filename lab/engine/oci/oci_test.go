@@ -18,10 +18,12 @@ func TestMain(m *testing.M) {
 	conformance.Main(m, conformance.Of(Crun), conformance.Of(Runc), conformance.Of(GVisor))
 }
 
+var runtimes = map[string]Runtime{Crun.Name: crun, Runc.Name: runc, GVisor.Name: runsc}
+
 func TestRuntimes(t *testing.T) {
 	for _, k := range []engine.Kind{Crun, Runc, GVisor} {
 		t.Run(k.Name, func(t *testing.T) {
-			r := k.New(engine.Env{}).(interface{ runtime() Runtime }).runtime()
+			r := runtimes[k.Name]
 			_, err := exec.LookPath(r.Program)
 			conformance.Need(t, err == nil, r.Program+" ("+r.Install+")")
 			conformance.Run(t, conformance.Of(k), conformance.Containers)

@@ -31,15 +31,11 @@ import (
 )
 
 // Kind is the engine Podman. It keeps all of the contract.
-var Kind = func() engine.Kind {
-	k := engine.Kind{
-		Platform: notebook.CN, Name: "podman", Usual: true, Capabilities: []string{"podman"}, Fractions: true, Undo: undo,
-		Provisionings: []string{notebook.Vanilla, notebook.Pinned}, Isolations: []string{notebook.IsolationFull},
-	}
-	self := k
-	k.New = func(env engine.Env) engine.Engine { return &Driver{env, self} }
-	return k
-}()
+var Kind = engine.Kind{
+	Platform: notebook.CN, Name: "podman", Usual: true, Capabilities: []string{"podman"}, Fractions: true, Undo: undo,
+	Provisionings: []string{notebook.Vanilla, notebook.Pinned}, Isolations: []string{notebook.IsolationFull},
+	New: func(env engine.Env) engine.Engine { return &Driver{Env: env} },
+}
 
 const (
 	program = "podman"
@@ -51,16 +47,6 @@ const (
 // Driver makes containers with Podman.
 type Driver struct {
 	engine.Env
-	kind engine.Kind
-}
-
-type guest struct{ engine.Base }
-
-// Facts implements engine.Guest.
-func (g *guest) Facts() engine.Facts {
-	return engine.Facts{Kernel: g.Client.Hello().Kernel, Notes: []string{
-		engine.NetworkOf(g.Spec.NetworkMode()), "Podman's seccomp filter", "Podman's default capabilities",
-	}}
 }
 
 // store is where Podman keeps what it knows of Tare's containers.
@@ -77,7 +63,7 @@ func (d *Driver) store() (store, error) {
 		return store{}, err
 	}
 	if n := len(store{dir}.run()); n > longestRun {
-		return store{}, d.kind.Unsupported("any container below the state folder "+d.State,
+		return store{}, Kind.Unsupported("any container below the state folder "+d.State,
 			fmt.Sprintf("its path may have %d characters, since Podman puts sockets there; choose a shorter one (TARE_STATE)", len(d.State)-(n-longestRun)))
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -123,46 +109,30 @@ func (d *Driver) Prepare(ctx context.Context, _ *image.Image) error {
 
 // Provision makes a container. An *engine.UnsupportedError says what no container can be.
 func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, error) {
-	if err := d.kind.Container(s); err != nil {
-		return nil, err
-	}
-	path, err := engine.LookUp(program, install)
-	if err != nil {
-		return nil, err
-	}
 	st, err := d.store()
 	if err != nil {
 		return nil, err
 	}
-	g := &guest{}
-	return engine.Make(ctx, d.Env, s, g, &g.Base, engine.Recipe{
-		What: "podman container", Address: s.NetworkMode() == notebook.NetBridge, Programs: []string{path}, Undo: undo(),
-		Met: g.Joined, InForce: func() error { return g.LimitsInForce(s.ContainerLimits()) },
-		Start: func(ctx context.Context) (engine.Meeting, <-chan struct{}, error) {
-			return g.Hold(ctx, func(root, socket string) (*exec.Cmd, error) {
-				args, err := g.arguments(d.Ruler, root, socket)
-				if err != nil {
-					return nil, err
-				}
-				if err := g.Changes.Announce(journal.Entry{Kind: kindPodman, Target: engine.ContainerName(s.ID), Detail: map[string]string{
-					"program": path, "store": st.dir, "folder": g.Folder,
-				}}); err != nil {
-					return nil, err
-				}
-				// Not ended with ctx: Podman would leave half a container. It ends with the guest.
-				return st.command(context.WithoutCancel(ctx), path, args...), nil
-			})
+	g := &engine.Base{Notes: []string{engine.NetworkOf(s.NetworkMode()), "Podman's seccomp filter", "Podman's default capabilities"}}
+	return Kind.Hold(ctx, d.Env, s, g, engine.Held{
+		Program: program, Install: install, Kind: kindPodman, Undo: undo(),
+		Detail: func(path, folder string) map[string]string {
+			return map[string]string{"program": path, "store": st.dir, "folder": folder}
+		},
+		Command: func(path, root, run string) (*exec.Cmd, error) {
+			args, err := arguments(s, g.Folder, root, run)
+			if err != nil {
+				return nil, err
+			}
+			// Not ended with ctx: Podman would leave half a container. It ends with the guest.
+			return st.command(context.WithoutCancel(ctx), path, args...), nil
 		},
 	})
 }
 
 // arguments are those of `podman run`.
-func (g *guest) arguments(program, root, socket string) ([]string, error) {
-	s, name := g.Spec, engine.ContainerName(g.Spec.ID)
-	program, err := filepath.Abs(program)
-	if err != nil {
-		return nil, err
-	}
+func arguments(s engine.Spec, folder, root, run string) ([]string, error) {
+	name := engine.ContainerName(s.ID)
 	hs, err := cgroup.Mounted()
 	if err != nil {
 		return nil, err
@@ -171,7 +141,7 @@ func (g *guest) arguments(program, root, socket string) ([]string, error) {
 	memory := strconv.FormatInt(limits.Memory, 10)
 	args := []string{
 		"run", "--rm", "--name", name, "--hostname", config.Hostname(s.ID), "--cgroup-parent", "/" + name,
-		"--conmon-pidfile", filepath.Join(g.Folder, "conmon.pid"), "--log-driver", "none", "--systemd", "false", "--no-hosts",
+		"--conmon-pidfile", filepath.Join(folder, "conmon.pid"), "--log-driver", "none", "--systemd", "false", "--no-hosts",
 		"--http-proxy=false", "--pids-limit", "-1", "--memory", memory, "--shm-size", strconv.FormatInt(config.ShmSize(limits.Memory), 10),
 	}
 	if hs.LimitsSwap() {
@@ -197,15 +167,15 @@ func (g *guest) arguments(program, root, socket string) ([]string, error) {
 		return nil, err
 	}
 	args = append(args, ulimits...)
-	mounts := [][3]string{{program, ruler.Program, ",ro"}, {socket, ruler.Socket, ""}}
+	mounts := [][2]string{{run, ruler.RunDir}}
 	if s.Work != nil {
-		mounts = append(mounts, [3]string{s.Work.Dir, ruler.WorkDir, ",ro"})
+		mounts = append(mounts, [2]string{s.Work.Dir, ruler.WorkDir})
 	}
 	for _, m := range mounts {
 		if strings.ContainsAny(m[0], ",\"\n") {
 			return nil, Kind.Unsupported(fmt.Sprintf("a mount of %q", m[0]), "Podman takes no comma, quote or line break in a path; rename it")
 		}
-		args = append(args, "--mount", "type=bind,source="+m[0]+",target="+m[1]+",bind-propagation=rprivate"+m[2])
+		args = append(args, "--mount", "type=bind,source="+m[0]+",target="+m[1]+",bind-propagation=rprivate,ro")
 	}
 	return slices.Concat(args, []string{"--rootfs", root}, engine.RulerArgs), nil
 }
@@ -263,5 +233,5 @@ func undoPodman(ctx context.Context, e journal.Entry) error {
 
 // Probe implements engine.Engine.
 func (d *Driver) Probe(ctx context.Context, _ string) notebook.Capability {
-	return d.kind.Try(ctx, d.Env, d, program, install)
+	return Kind.Try(ctx, d.Env, d, program, install)
 }

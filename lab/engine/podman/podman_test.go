@@ -59,11 +59,12 @@ func TestProbe(t *testing.T) {
 }
 
 func TestArguments(t *testing.T) {
-	g := &guest{engine.Base{Folder: "/state/guests/x", Spec: engine.Spec{
+	const folder = "/state/guests/x"
+	s := engine.Spec{
 		ID: "x", Provisioning: notebook.Pinned, Isolation: notebook.IsolationFull, CPUs: []int{0, 2},
 		Instance: notebook.Instance{Cores: 2, Memory: 1 << 30},
-	}}}
-	args, err := g.arguments("/ruler", "/state/guests/x/root", "/state/guests/x/ruler.sock")
+	}
+	args, err := arguments(s, folder, folder+"/root", folder+"/run")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +77,7 @@ func TestArguments(t *testing.T) {
 			t.Errorf("%q are not among %q", want, args)
 		}
 	}
-	_, err = g.arguments("/a,b", "/root", "/socket")
+	_, err = arguments(s, folder, "/root", "/a,b")
 	if _, ok := errors.AsType[*engine.UnsupportedError](err); !ok {
 		t.Errorf("a path with a comma: %v, want an *engine.UnsupportedError", err)
 	}

@@ -18,8 +18,10 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"tare/lab/engine"
 	"tare/lab/engine/qemu/guestinit"
 	"tare/lab/proc"
+	"tare/lab/ruler"
 	"tare/notebook"
 )
 
@@ -174,7 +176,7 @@ func startMachine(ctx context.Context, h hardware) (*machine, error) {
 	}
 	extra := []*os.File{in}
 	for range 2 {
-		conn, file, err := streamPair()
+		conn, file, err := engine.Pair()
 		if err != nil {
 			return fail(err)
 		}
@@ -240,20 +242,10 @@ func startMachine(ctx context.Context, h hardware) (*machine, error) {
 	return m, nil
 }
 
-// streamPair makes two connected stream sockets, one for us and one for a child.
-func streamPair() (net.Conn, *os.File, error) {
-	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return nil, nil, fmt.Errorf("socket pair: %w", err)
-	}
-	our, their := os.NewFile(uintptr(fds[0]), "socket"), os.NewFile(uintptr(fds[1]), "socket")
-	defer our.Close() // FileConn keeps a copy
-	conn, err := net.FileConn(our)
-	if err != nil {
-		their.Close()
-		return nil, nil, fmt.Errorf("socket pair: %w", err)
-	}
-	return conn, their, nil
+// Meet implements engine.Meeting.
+func (m *machine) Meet(ctx context.Context, _ <-chan struct{}) (*ruler.Client, int, error) {
+	c, err := ruler.Connect(ctx, m.conn)
+	return c, m.process.Pid, err
 }
 
 // threads gives the thread of each vCPU, by the vCPU's number, and all other threads of the process.
@@ -326,21 +318,6 @@ func setAffinity(tid int, cpus []int) error {
 		return fmt.Errorf("bind QEMU's thread %d to CPUs %v: %w", tid, cpus, err)
 	}
 	return nil
-}
-
-// affinity gives the CPUs that a thread may run on (0: the calling one).
-func affinity(tid int) ([]int, error) {
-	var set unix.CPUSet
-	if err := unix.SchedGetaffinity(tid, &set); err != nil {
-		return nil, fmt.Errorf("CPUs of thread %d: %w", tid, err)
-	}
-	var cpus []int
-	for c := 0; len(cpus) < set.Count(); c++ {
-		if set.IsSet(c) {
-			cpus = append(cpus, c)
-		}
-	}
-	return cpus, nil
 }
 
 // killWait bounds the wait for a machine to be gone after it was killed.

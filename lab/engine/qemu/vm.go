@@ -16,10 +16,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -30,7 +30,7 @@ import (
 	"tare/lab/engine/qemu/guestinit"
 	"tare/lab/journal"
 	"tare/lab/network"
-	"tare/lab/ruler"
+	"tare/lab/proc"
 	"tare/notebook"
 )
 
@@ -160,14 +160,6 @@ func (d *Driver) bridged(s engine.Spec) bool {
 
 // Provision implements engine.Driver.
 func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, error) {
-	g, err := d.provision(ctx, s)
-	if err != nil {
-		return nil, fmt.Errorf("%s: guest %s: %w", d.kind.Platform, s.ID, err)
-	}
-	return g, nil
-}
-
-func (d *Driver) provision(ctx context.Context, s engine.Spec) (_ *Guest, err error) {
 	if err := d.kind.Supports(s.Treatment(d.kind)); err != nil {
 		return nil, err
 	}
@@ -189,7 +181,7 @@ func (d *Driver) provision(ctx context.Context, s engine.Spec) (_ *Guest, err er
 	if memory < minMemory {
 		return nil, d.kind.Unsupported(fmt.Sprintf("%d MiB of memory", memory>>20), fmt.Sprintf("its kernel needs some of it to boot; ask for at least %d MiB", minMemory>>20))
 	}
-	allowed, err := affinity(0)
+	allowed, err := proc.Host.AllowedCPUs("self")
 	if err != nil {
 		return nil, err
 	}
@@ -203,7 +195,7 @@ func (d *Driver) provision(ctx context.Context, s engine.Spec) (_ *Guest, err er
 		return nil, fmt.Errorf("provisioning %q, expected %q or %q", s.Provisioning, notebook.Vanilla, notebook.Pinned)
 	}
 	if s.Image == nil {
-		return nil, errors.New("no image")
+		return nil, errors.New("the spec has no image")
 	}
 	kernel, initrd, err := d.boot(ctx, d.bridged(s))
 	if err != nil {
@@ -224,77 +216,64 @@ func (d *Driver) provision(ctx context.Context, s engine.Spec) (_ *Guest, err er
 		params.Mode, params.Cores, params.Pinned = guestinit.ModeVMCN, cpus, s.Provisioning == notebook.Pinned
 	}
 
-	g := &Guest{spec: s, container: d.container, changes: engine.NewChanges(d.Journal, undo())}
-	defer func() {
-		if err != nil {
-			if e := g.Destroy(context.WithoutCancel(ctx)); e != nil {
-				err = fmt.Errorf("%w; then, while it was taken away: %w", err, e)
-			}
-		}
-	}()
-	if g.connection, err = engine.Connect(s.Network, true); err != nil {
-		return nil, err
-	}
-	dir, err := g.changes.MakeFolder(d.State, s.ID)
-	if err != nil {
-		return nil, err
-	}
-	tap, err := g.connection.Tap()
-	if err != nil {
-		return nil, err
-	}
-	if tap != nil {
-		defer tap.Close() // the machine has its own
-	}
-	params.Network, params.Address = s.NetworkMode(), g.connection.Lease()
-	var mac net.HardwareAddr
-	if tap != nil {
-		mac = network.MAC(params.Address.Addr())
-		if d.bridged(s) {
-			mac[0] |= 4 // the address is the container's, and so is its MAC: the machine's card has another
-		}
-	}
-	arg, err := params.Arg()
-	if err != nil {
-		return nil, err
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, boot, fmt.Errorf("its ruler did not say hello within %v", boot))
-	defer cancel()
-	g.machine, err = startMachine(ctx, hardware{
-		qemu: d.QEMU, accelerator: s.Accelerator, cpus: cpus, memory: memory,
-		kernel: kernel.Image, initramfs: initrd, cmdline: arg, name: s.ID, root: root, work: work, temp: dir,
-		network: s.NetworkMode(), tap: tap, mac: mac,
+	g := &Guest{}
+	_, err = engine.Make(ctx, d.Env, s, g, engine.Recipe{
+		What: d.kind.Platform + " guest", Address: true, HelloTime: boot, Undo: undo(),
+		Start: func(ctx context.Context) (engine.Meeting, <-chan struct{}, error) {
+			return g.start(ctx, hardware{
+				qemu: d.QEMU, accelerator: s.Accelerator, cpus: cpus, memory: memory,
+				kernel: kernel.Image, initramfs: initrd, name: s.ID, root: root, work: work, temp: g.Folder, network: s.NetworkMode(),
+			}, params, allowed)
+		},
+		Met:     func(context.Context) error { return nil },
+		InForce: func() error { return g.check(cpus, memory, allowed) },
 	})
 	if err != nil {
 		return nil, err
 	}
+	g.note(ctx, kernel, d.container)
+	return g, nil
+}
+
+// start starts the machine.
+func (g *Guest) start(ctx context.Context, h hardware, p guestinit.Params, allowed []int) (_ engine.Meeting, _ <-chan struct{}, err error) {
+	if h.tap, err = g.Connection.Tap(); err != nil {
+		return nil, nil, err
+	}
+	p.Network, p.Address = h.network, g.Connection.Lease()
+	if h.tap != nil {
+		defer h.tap.Close() // the machine has its own
+		h.mac = network.MAC(p.Address.Addr())
+		if p.Mode == guestinit.ModeVMCN {
+			h.mac[0] |= 4 // the address is the container's, and so is its MAC: the machine's card has another
+		}
+	}
+	if h.cmdline, err = p.Arg(); err != nil {
+		return nil, nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, engine.HelloTime) // for QEMU itself, which takes no longer than a container
+	defer cancel()
+	if g.machine, err = startMachine(ctx, h); err != nil {
+		return nil, nil, err
+	}
+	g.PID = g.machine.process.Pid
 	// The machine is still paused: not one instruction of the guest runs before it is in the journal and pinned.
-	entry, err := journal.ProcessEntry(g.machine.process.Pid)
+	entry, err := journal.ProcessEntry(g.PID)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	if err := g.changes.Announce(entry); err != nil {
-		return nil, err
+	if err := g.Changes.Announce(entry); err != nil {
+		return nil, nil, err
 	}
-	if s.Provisioning == notebook.Pinned {
-		if err := g.machine.pin(ctx, s.CPUs, allowed); err != nil {
-			return nil, err
+	if g.Spec.Provisioning == notebook.Pinned {
+		if err := g.machine.pin(ctx, g.Spec.CPUs, allowed); err != nil {
+			return nil, nil, err
 		}
 	}
 	if err := g.machine.qmp.run(ctx, "cont", nil, nil); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	if g.client, err = ruler.Connect(ctx, g.machine.conn); err != nil {
-		if cause := context.Cause(ctx); cause != nil {
-			err = cause
-		}
-		return nil, fmt.Errorf("%w: %s", err, g.machine.diagnose(ctx))
-	}
-	if err := g.check(ctx, cpus, memory, allowed); err != nil {
-		return nil, err
-	}
-	g.note(ctx, kernel)
-	return g, nil
+	return g.machine, g.machine.died, nil
 }
 
 // hostname makes a host's name of a guest's id.
@@ -310,15 +289,9 @@ func hostname(id string) string {
 
 // Guest is a virtual machine. It implements engine.Guest.
 type Guest struct {
-	spec       engine.Spec
-	container  bool
-	changes    *engine.Changes
-	machine    *machine
-	client     *ruler.Client
-	facts      engine.Facts
-	connection *engine.Connection
-
-	destroying sync.Mutex // held by Destroy
+	engine.Base
+	machine *machine
+	facts   engine.Facts
 }
 
 func undo() map[string]journal.Undo {
@@ -326,9 +299,6 @@ func undo() map[string]journal.Undo {
 		journal.KindProcess: func(ctx context.Context, e journal.Entry) error { return journal.KillProcess(ctx, e.Target) },
 	}
 }
-
-// Ruler implements engine.Guest.
-func (g *Guest) Ruler() *ruler.Client { return g.client }
 
 // Facts implements engine.Guest.
 func (g *Guest) Facts() engine.Facts { return g.facts }
@@ -339,7 +309,7 @@ func (g *Guest) Processes() ([]int, error) {
 	case <-g.machine.died:
 		return nil, nil
 	default:
-		return []int{g.machine.process.Pid}, nil
+		return []int{g.PID}, nil
 	}
 }
 
@@ -364,7 +334,7 @@ func (g *Guest) Threads() ([]engine.Thread, error) {
 	}
 	for _, tid := range others {
 		role := notebook.RoleEmulator
-		name, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/comm", g.machine.process.Pid, tid))
+		name, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/comm", g.PID, tid))
 		if err != nil {
 			continue // it ended: a pool's threads come and go
 		}
@@ -387,14 +357,14 @@ const limitsWait = 10 * time.Second
 // Limits implements engine.Guest: the CPUs that the vCPU threads may run on, which are as many cores' worth of
 // time as there are such threads, and the memory that the machine has.
 func (g *Guest) Limits() (notebook.Limits, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), limitsWait)
-	defer cancel()
-	_, l, err := g.limits(ctx)
+	_, l, err := g.limits()
 	return l, err
 }
 
 // limits gives the CPUs of each vCPU besides.
-func (g *Guest) limits(ctx context.Context) ([][]int, notebook.Limits, error) {
+func (g *Guest) limits() ([][]int, notebook.Limits, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), limitsWait)
+	defer cancel()
 	vcpus, _, err := g.machine.threads(ctx)
 	if err != nil {
 		return nil, notebook.Limits{}, err
@@ -402,7 +372,7 @@ func (g *Guest) limits(ctx context.Context) ([][]int, notebook.Limits, error) {
 	var each [][]int
 	var all []int
 	for _, tid := range vcpus {
-		cpus, err := affinity(tid)
+		cpus, err := proc.Host.AllowedCPUs(strconv.Itoa(tid))
 		if err != nil {
 			return nil, notebook.Limits{}, err
 		}
@@ -418,15 +388,15 @@ func (g *Guest) limits(ctx context.Context) ([][]int, notebook.Limits, error) {
 		return nil, notebook.Limits{}, err
 	}
 	l := notebook.Limits{CPUs: notebook.FormatCPUList(slices.Compact(all)), Memory: memory.Base + memory.Plugged, Source: "qemu"}
-	if g.spec.Provisioning == notebook.Vanilla {
+	if g.Spec.Provisioning == notebook.Vanilla {
 		l.Quota = float64(len(vcpus)) // as many threads as that can use no more
 	}
 	return each, l, nil
 }
 
 // check compares what is in force with what was asked for.
-func (g *Guest) check(ctx context.Context, cpus int, memory int64, allowed []int) error {
-	each, l, err := g.limits(ctx)
+func (g *Guest) check(cpus int, memory int64, allowed []int) error {
+	each, l, err := g.limits()
 	if err != nil {
 		return err
 	}
@@ -438,14 +408,14 @@ func (g *Guest) check(ctx context.Context, cpus int, memory int64, allowed []int
 	}
 	for i, on := range each {
 		want := allowed
-		if g.spec.Provisioning == notebook.Pinned {
-			want = g.spec.CPUs[i : i+1]
+		if g.Spec.Provisioning == notebook.Pinned {
+			want = g.Spec.CPUs[i : i+1]
 		}
 		if !slices.Equal(on, want) {
 			return fmt.Errorf("vCPU %d may run on CPUs %v, expected %v", i, on, want)
 		}
 	}
-	if seen := len(g.client.Hello().CPUs); seen != cpus {
+	if seen := len(g.Client.Hello().CPUs); seen != cpus {
 		return fmt.Errorf("the guest sees %d CPUs, expected %d: %s", seen, cpus, g.machine.console.tail(5))
 	}
 	return nil
@@ -454,9 +424,9 @@ func (g *Guest) check(ctx context.Context, cpus int, memory int64, allowed []int
 // noteWait bounds the wait for the guest's note, which it wrote before its ruler said hello.
 const noteWait = 5 * time.Second
 
-// note gathers the guest's facts.
-func (g *Guest) note(ctx context.Context, k Kernel) {
-	hello := g.client.Hello()
+// note gathers the facts of a guest, whose ruler is in a container or not.
+func (g *Guest) note(ctx context.Context, k Kernel, container bool) {
+	hello := g.Client.Hello()
 	g.facts = engine.Facts{Kernel: hello.Kernel, KernelSource: k.Source}
 	if hello.Kernel != k.Release {
 		g.facts.Notes = append(g.facts.Notes, fmt.Sprintf("the guest says that its kernel is %q; it was given %q", hello.Kernel, k.Release))
@@ -464,7 +434,7 @@ func (g *Guest) note(ctx context.Context, k Kernel) {
 	if missing := missingVectors(hello.CPUFlags); len(missing) > 0 {
 		g.facts.Notes = append(g.facts.Notes, "the guest's CPU lacks vector instructions that the host has: "+strings.Join(missing, " "))
 	}
-	if g.container {
+	if container {
 		ctx, cancel := context.WithTimeout(ctx, noteWait)
 		defer cancel()
 		if line, ok := g.machine.console.wait(ctx, guestinit.NotePrefix); ok {
@@ -504,30 +474,15 @@ func (g *Guest) Diagnose() string { return g.machine.diagnose(context.Background
 
 // Destroy implements engine.Guest. The machine is killed, not shut down: nothing that it holds is kept.
 func (g *Guest) Destroy(ctx context.Context) error {
-	g.destroying.Lock()
-	defer g.destroying.Unlock()
 	if g.machine != nil {
 		if err := g.machine.kill(ctx); err != nil {
-			return fmt.Errorf("vm: guest %s: %w", g.spec.ID, err)
+			return fmt.Errorf("%s: %w", g.Spec.ID, err)
 		}
 	}
-	if g.client != nil {
-		g.client.Close() // its stream ended with the machine, and that is all that it could say
-	}
-	if err := errors.Join(g.connection.Close(ctx), g.changes.Undo(ctx)); err != nil {
-		return fmt.Errorf("vm: guest %s: %w", g.spec.ID, err)
-	}
-	return nil
+	return g.Base.Destroy(ctx)
 }
 
-var (
-	_ engine.Engine   = (*Driver)(nil)
-	_ engine.Preparer = (*Driver)(nil)
-	_ engine.Guest    = (*Guest)(nil)
-)
-
-// Address implements engine.Guest.
-func (g *Guest) Address() engine.Address { return g.connection.Address() }
+var _ engine.Preparer = (*Driver)(nil)
 
 // Prepare makes what all guests with the image need: kernel, initramfs and disk. Provision does it too; done before,
 // it does not count as a guest's start. What guests on a bridge need besides is made with the first of them.
