@@ -1,4 +1,4 @@
-// Package notebooktest makes folders of results for tests and benchmarks: a study with its host, and as many rounds of made-up trials as
+// Package notebooktest makes folders of results for tests: a study with its host, and as many rounds of made-up trials as
 // a test needs, be they a dozen or a million.
 //
 //	f := notebooktest.New(2)
@@ -137,24 +137,13 @@ func Treatment(words string) notebook.Treatment {
 // memory is used.
 func (f *Folder) Write(t testing.TB) string {
 	t.Helper()
-	dir := filepath.Join(t.TempDir(), "R")
-	if err := f.WriteTo(dir); err != nil {
-		t.Fatal(err)
-	}
-	return dir
+	return write(t, f.Study, f.Host, f.records())
 }
-
-// WriteTo writes the folder to where dir says.
-func (f *Folder) WriteTo(dir string) error { return write(dir, f.Study, f.Host, f.records()) }
 
 // Write writes the folder of a study with these records, each a notebook.Guest, Trial or Session, and gives its path.
 func Write(t testing.TB, s notebook.Study, h notebook.Host, records ...any) string {
 	t.Helper()
-	dir := filepath.Join(t.TempDir(), "R")
-	if err := write(dir, s, h, slices.Values(records)); err != nil {
-		t.Fatal(err)
-	}
-	return dir
+	return write(t, s, h, slices.Values(records))
 }
 
 // records are all lines of the folder, in the order in which a run would write them.
@@ -217,33 +206,35 @@ func (f *Folder) trial(x notebook.Trial, yield func(any) bool) bool {
 	return yield(x)
 }
 
-func write(dir string, s notebook.Study, h notebook.Host, records iter.Seq[any]) error {
+func write(t testing.TB, s notebook.Study, h notebook.Host, records iter.Seq[any]) string {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "R")
 	w, err := notebook.Create(dir, s, h)
 	if err != nil {
-		return err
+		t.Fatal(err)
 	}
 	if err := w.Close(); err != nil {
-		return err
+		t.Fatal(err)
 	}
-	return add(dir, records)
+	add(t, dir, records)
+	return dir
 }
 
 // Append adds records to a folder, each a notebook.Guest, Trial or Session.
 func Append(t testing.TB, dir string, records ...any) {
 	t.Helper()
-	if err := add(dir, slices.Values(records)); err != nil {
-		t.Fatal(err)
-	}
+	add(t, dir, slices.Values(records))
 }
 
 // add writes past the notebook, which syncs each line to the disk: that would take most of the tests' time.
-func add(dir string, records iter.Seq[any]) error {
+func add(t testing.TB, dir string, records iter.Seq[any]) {
+	t.Helper()
 	files := map[string]*json.Encoder{}
 	var flush []func() error
 	for _, name := range []string{"guests", "trials", "sessions"} {
 		f, err := os.OpenFile(filepath.Join(dir, name+".jsonl"), os.O_WRONLY|os.O_APPEND, 0)
 		if err != nil {
-			return err
+			t.Fatal(err)
 		}
 		defer f.Close()
 		b := bufio.NewWriterSize(f, 1<<20)
@@ -260,18 +251,17 @@ func add(dir string, records iter.Seq[any]) error {
 		case notebook.Session:
 			name = "sessions"
 		default:
-			return fmt.Errorf("notebooktest: a %T was given; a notebook.Guest, Trial or Session was expected", r)
+			t.Fatalf("notebooktest: a %T was given; a notebook.Guest, Trial or Session was expected", r)
 		}
 		if err := files[name].Encode(r); err != nil {
-			return err
+			t.Fatal(err)
 		}
 	}
 	for _, f := range flush {
 		if err := f(); err != nil {
-			return err
+			t.Fatal(err)
 		}
 	}
-	return nil
 }
 
 // Edit changes the text of a folder's file, one of "study.json", "host.json", "guests.jsonl", "trials.jsonl" and
