@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,7 +19,6 @@ import (
 	"tare/lab/host"
 	"tare/lab/session"
 	"tare/lab/study"
-	"tare/lab/workload"
 	"tare/notebook"
 	"tare/studies"
 	"tare/workloads"
@@ -196,7 +194,7 @@ func benchSpec(image, platforms, instances, input string, argv []string) (*study
 	return spec, spec.Complete(session.Engines)
 }
 
-// run plans, measures, and prints.
+// run measures, and prints.
 func (r *running) run(ctx context.Context, spec *study.Spec, only study.Only, seedChosen bool) (err error) {
 	began := time.Now()
 	if r.out == "" {
@@ -212,7 +210,7 @@ func (r *running) run(ctx context.Context, spec *study.Spec, only study.Only, se
 	}
 	show := newProgress(os.Stderr)
 	defer show.end()
-	l, err := session.Open(ctx, show.say)
+	l, err := session.Open(ctx, show.Say)
 	if err != nil {
 		return err
 	}
@@ -221,99 +219,19 @@ func (r *running) run(ctx context.Context, spec *study.Spec, only study.Only, se
 			err = e
 		}
 	}()
-	if !seedChosen {
-		r.seed = rand.Uint64() >> 33 // short enough to type
+	q := session.Request{
+		Spec: spec, AnySeed: !seedChosen, Workloads: workloads.FS, Out: r.out, Args: os.Args[1:],
+		Choices: study.Choices{Seed: r.seed, Rounds: r.rounds, Only: only, Accel: r.accel, Input: r.input, Tare: version(), Explain: r.tracers},
 	}
-	var missing map[string]string
-	if len(r.tracers) > 0 { // before the plan, which prepares what guests get: virtual machines get a tracer then
-		if missing, err = l.Explain(r.tracers); err != nil {
-			return err
-		}
-	}
-	plan, err := spec.Plan(ctx, l, workloads.FS,
-		study.Choices{Seed: r.seed, Rounds: r.rounds, Only: only, Accel: r.accel, Input: r.input, Tare: version(), Explain: r.tracers},
-		workload.Options{Store: l.Store(), Cache: l.Cache(), Bench: l, Progress: show.say})
-	if err != nil {
-		return err
-	}
-	for _, line := range leftOut(plan.Study.LeftOut) {
-		show.note(line)
-	}
-	for _, line := range notTraced(r.tracers, missing) {
-		show.note(line)
-	}
-	if !notebook.Exists(r.out) {
-		if err := plan.Rehearse(ctx, l, show.say); err != nil {
-			return err
-		}
-	}
-	run := &study.Run{Plan: plan, Lab: l, Watch: show}
-	book, err := openBook(r.out, plan, run, l.Host(), seedChosen)
-	if err != nil {
-		return err
-	}
-	defer book.Close()
-	run.Book = book
 	if r.budget > 0 {
-		run.Deadline = began.Add(r.budget)
+		q.Deadline = began.Add(r.budget)
 	}
-	if err := book.Session(notebook.Session{Time: time.Now().UTC(), Event: "start", Args: os.Args[1:]}); err != nil {
-		return err
-	}
-	reason, err := run.Do(ctx)
-	end := notebook.Session{Time: time.Now().UTC(), Event: "end", Reason: reason, Notes: run.Notes()}
-	if err != nil {
-		end.Reason = "failed: " + err.Error()
-	}
-	if e := book.Session(end); err == nil {
-		err = e
-	}
+	run, reason, err := l.Run(ctx, q, show)
 	show.end()
 	if err != nil {
-		return fmt.Errorf("%w; the trials so far are kept in %s; the same command with --out %s continues", err, r.out, r.out)
+		return err
 	}
 	return r.finish(run, reason)
-}
-
-// byReason gives one line for each reason why something is not done: the reason, after the names of what it is the reason for.
-func byReason(names []string, why map[string]string, line func(names []string) string) (lines []string) {
-	of := map[string][]string{}
-	var reasons []string
-	for _, name := range names {
-		reason := why[name]
-		if reason == "" {
-			continue
-		}
-		if of[reason] == nil {
-			reasons = append(reasons, reason)
-		}
-		of[reason] = append(of[reason], name)
-	}
-	for _, reason := range reasons {
-		lines = append(lines, line(of[reason])+": "+reason)
-	}
-	return lines
-}
-
-// leftOut says what is left out, one line per reason.
-func leftOut(all []notebook.LeftOut) []string {
-	var names []string
-	why := map[string]string{}
-	for _, o := range all {
-		names = append(names, o.Treatment.ID)
-		why[o.Treatment.ID] = o.Reason
-	}
-	return byReason(names, why, func(names []string) string {
-		if more := len(names) - 1; more > 0 {
-			return fmt.Sprintf("left out: %s and %d more", names[0], more)
-		}
-		return "left out: " + names[0]
-	})
-}
-
-// notTraced says what the tracers cannot see on this host, one line per reason.
-func notTraced(tracers []string, missing map[string]string) []string {
-	return byReason(tracers, missing, func(names []string) string { return "not traced: " + strings.Join(names, ", ") })
 }
 
 // finish prints the result and writes the report.
@@ -347,29 +265,6 @@ func (r *running) finish(run *study.Run, reason string) error {
 		return fmt.Errorf("%d trials failed; the table's notes and the report say why", n)
 	}
 	return nil
-}
-
-// openBook creates the results folder, or continues it if it holds the same study.
-func openBook(dir string, plan *study.Plan, run *study.Run, h notebook.Host, seedChosen bool) (*notebook.Writer, error) {
-	if !notebook.Exists(dir) {
-		return notebook.Create(dir, plan.Study, h)
-	}
-	w, err := notebook.Open(dir) // held for writing before it is read, so that it does not change meanwhile
-	if err != nil {
-		return nil, err
-	}
-	f, err := notebook.Read(dir)
-	if err == nil {
-		if f.Host.ID != h.ID {
-			err = fmt.Errorf("%s holds results of another host (%s): name another folder with --out; folders of several hosts can be read together", dir, f.Host.Hostname)
-		} else if err = plan.Resume(f.Study, seedChosen); err == nil {
-			err = f.Trials(func(t *notebook.Trial) error { run.Take(*t); return nil })
-		}
-	}
-	if err != nil {
-		return nil, errors.Join(err, w.Close())
-	}
-	return w, nil
 }
 
 func studyCommand() *cobra.Command {

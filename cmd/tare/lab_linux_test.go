@@ -45,7 +45,7 @@ func TestExplain(t *testing.T) {
 }
 
 func TestWhatTracersCannotSeeIsOneLinePerReason(t *testing.T) {
-	got := notTraced([]string{"scheduler", "cpu", "io", "hypervisor"}, map[string]string{"scheduler": "no BPF", "io": "no BPF", "hypervisor": "no KVM"})
+	got := notTraced(map[string]string{"scheduler": "no BPF", "io": "no BPF", "hypervisor": "no KVM"})
 	want := []string{"not traced: scheduler, io: no BPF", "not traced: hypervisor: no KVM"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -34,8 +35,8 @@ func newProgress(w *os.File) *progress {
 	return &progress{w: w, tty: err == nil && os.Getenv("TERM") != "dumb", width: width, round: -1, failures: map[string]bool{}, ratios: map[string]string{}}
 }
 
-// say tells what long work is under way before the rounds begin. On a terminal the next word takes its place.
-func (p *progress) say(what string) {
+// Say implements session.Show: it tells what long work is under way before the rounds begin. On a terminal the next word takes its place.
+func (p *progress) Say(what string) {
 	if !p.tty {
 		p.note(what)
 		return
@@ -71,6 +72,54 @@ func (p *progress) wipe() {
 
 // end takes the bar away.
 func (p *progress) end() { p.wipe() }
+
+// Planned implements session.Show.
+func (p *progress) Planned(left []notebook.LeftOut, untraced map[string]string) {
+	for _, line := range slices.Concat(leftOut(left), notTraced(untraced)) {
+		p.note(line)
+	}
+}
+
+// byReason gives one line for each reason why something is not done: the reason, after the names of what it is the reason for.
+func byReason(names []string, why map[string]string, line func(names []string) string) (lines []string) {
+	of := map[string][]string{}
+	var reasons []string
+	for _, name := range names {
+		reason := why[name]
+		if reason == "" {
+			continue
+		}
+		if of[reason] == nil {
+			reasons = append(reasons, reason)
+		}
+		of[reason] = append(of[reason], name)
+	}
+	for _, reason := range reasons {
+		lines = append(lines, line(of[reason])+": "+reason)
+	}
+	return lines
+}
+
+// leftOut says what is left out, one line per reason.
+func leftOut(all []notebook.LeftOut) []string {
+	var names []string
+	why := map[string]string{}
+	for _, o := range all {
+		names = append(names, o.Treatment.ID)
+		why[o.Treatment.ID] = o.Reason
+	}
+	return byReason(names, why, func(names []string) string {
+		if more := len(names) - 1; more > 0 {
+			return fmt.Sprintf("left out: %s and %d more", names[0], more)
+		}
+		return "left out: " + names[0]
+	})
+}
+
+// notTraced says what the tracers cannot see on this host, one line per reason.
+func notTraced(untraced map[string]string) []string {
+	return byReason(notebook.TracerNames, untraced, func(names []string) string { return "not traced: " + strings.Join(names, ", ") })
+}
 
 // Guest implements study.Watcher.
 func (p *progress) Guest(round int, t notebook.Treatment, done, all int, left time.Duration) {

@@ -87,7 +87,7 @@ func Open(ctx context.Context, say image.Progress) (_ *Lab, err error) {
 	undone, err := recoverHost(ctx, l.env.State)
 	if err == nil {
 		var half []string
-		half, err = workload.Sweep(l.Cache())
+		half, err = workload.Sweep(l.cache())
 		undone = append(undone, half...)
 	}
 	for _, u := range undone {
@@ -209,8 +209,8 @@ func (l *Lab) Host() notebook.Host { return l.host }
 // Store is where images are kept.
 func (l *Lab) Store() *image.Store { return l.store }
 
-// Cache is a folder for inputs that were fetched.
-func (l *Lab) Cache() string { return filepath.Join(l.env.State, inputsDir) }
+// cache is a folder for inputs that were fetched.
+func (l *Lab) cache() string { return filepath.Join(l.env.State, inputsDir) }
 
 // Doctor says what the host is and can do, found by trying it. Without root the answers are of what can be tried
 // without it. A tare that measures meanwhile would be disturbed, so there must be none.

@@ -1,0 +1,104 @@
+//go:build linux
+
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"time"
+
+	"tare/lab/study"
+	"tare/lab/workload"
+	"tare/notebook"
+)
+
+// Request is a study to run, and the folder that its results go to.
+type Request struct {
+	Spec      *study.Spec
+	Choices   study.Choices
+	AnySeed   bool  // take any seed, or that of the folder, in place of the choices'
+	Workloads fs.FS // those that a study can name
+	Out       string
+	Deadline  time.Time // start nothing that would not end before it; zero: none
+	Args      []string  // of the command, for the record
+}
+
+// Show is told how a run goes on.
+type Show interface {
+	study.Watcher
+	// Say tells what takes long before the rounds begin.
+	Say(what string)
+	// Planned tells what is left out, and what of the tracers this host does not support, by tracer.
+	Planned(leftOut []notebook.LeftOut, untraced map[string]string)
+}
+
+// Run plans the study and runs what of it does not stand in the folder yet, and says why it ended. Failed trials are no error.
+func (l *Lab) Run(ctx context.Context, q Request, show Show) (run *study.Run, reason string, err error) {
+	if q.AnySeed {
+		q.Choices.Seed = rand.Uint64() >> 33 // short enough to type
+	}
+	var untraced map[string]string
+	if len(q.Choices.Explain) > 0 { // before the plan, which prepares what guests get: virtual machines get a tracer then
+		if untraced, err = l.Explain(q.Choices.Explain); err != nil {
+			return nil, "", err
+		}
+	}
+	plan, err := q.Spec.Plan(ctx, l, q.Workloads, q.Choices, workload.Options{Store: l.store, Cache: l.cache(), Bench: l, Progress: show.Say})
+	if err != nil {
+		return nil, "", err
+	}
+	show.Planned(plan.Study.LeftOut, untraced)
+	if !notebook.Exists(q.Out) {
+		if err := plan.Rehearse(ctx, l, show.Say); err != nil {
+			return nil, "", err
+		}
+	}
+	run = &study.Run{Plan: plan, Lab: l, Watch: show, Deadline: q.Deadline}
+	book, err := q.open(run, l.host)
+	if err != nil {
+		return nil, "", err
+	}
+	defer book.Close()
+	run.Book = book
+	if err := book.Session(notebook.Session{Time: time.Now().UTC(), Event: "start", Args: q.Args}); err != nil {
+		return nil, "", err
+	}
+	reason, err = run.Do(ctx)
+	end := notebook.Session{Time: time.Now().UTC(), Event: "end", Reason: reason, Notes: run.Notes()}
+	if err != nil {
+		end.Reason = "failed: " + err.Error()
+	}
+	if e := book.Session(end); err == nil {
+		err = e
+	}
+	if err != nil {
+		err = fmt.Errorf("%w; the trials so far are kept in %s; the same command with --out %s continues", err, q.Out, q.Out)
+	}
+	return run, reason, err
+}
+
+// open creates the results folder, or continues it if it holds the same study.
+func (q Request) open(run *study.Run, h notebook.Host) (*notebook.Writer, error) {
+	if !notebook.Exists(q.Out) {
+		return notebook.Create(q.Out, run.Plan.Study, h)
+	}
+	w, err := notebook.Open(q.Out) // held for writing before it is read, so that it does not change meanwhile
+	if err != nil {
+		return nil, err
+	}
+	f, err := notebook.Read(q.Out)
+	if err == nil {
+		if f.Host.ID != h.ID {
+			err = fmt.Errorf("%s holds results of another host (%s): name another folder with --out; folders of several hosts can be read together", q.Out, f.Host.Hostname)
+		} else if err = run.Plan.Resume(f.Study, !q.AnySeed); err == nil {
+			err = f.Trials(func(t *notebook.Trial) error { run.Take(*t); return nil })
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, w.Close())
+	}
+	return w, nil
+}
