@@ -29,9 +29,6 @@ multiple comparisons together, so name only the claims that you want to test.`,
   tare claims R --claims mine.yaml`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, dirs []string) error {
-			if err := oneOf("--format", format, "table", "json"); err != nil {
-				return err
-			}
 			var all []claims.Claim
 			if file != "" {
 				text, err := os.ReadFile(file)
@@ -64,7 +61,7 @@ multiple comparisons together, so name only the claims that you want to test.`,
 			return terminal.Verdicts(os.Stdout, verdicts, screen(os.Stdout))
 		},
 	}
-	c.Flags().StringVar(&format, "format", "table", "table or json")
+	tableOrJSON(c, &format)
 	c.Flags().StringVar(&study, "study", "", "only the claims of this paper: pinning (default: all shipped claims)")
 	c.Flags().StringVar(&file, "claims", "", "file with your own claims, in place of the shipped ones; with --study, in addition to them")
 	return c

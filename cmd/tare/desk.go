@@ -40,9 +40,6 @@ further rounds; each other host gets rows of its own.`,
   tare summary R --baseline platform=cn,provisioning=vanilla,instance=1/1GB`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, dirs []string) error {
-			if err := oneOf("--format", format, "table", "json"); err != nil {
-				return err
-			}
 			opt := data.Options{Baseline: map[string]string{}}
 			if baseline != "" {
 				for _, kv := range strings.Split(baseline, ",") {
@@ -60,7 +57,7 @@ further rounds; each other host gets rows of its own.`,
 			return printSummary(os.Stdout, s, format)
 		},
 	}
-	c.Flags().StringVar(&format, "format", "table", "table or json")
+	tableOrJSON(c, &format)
 	c.Flags().StringVar(&baseline, "baseline", "", "baseline of the ratios, in place of bare metal at the same instance type: KEY=VALUE,… with platform, engine, accelerator, provisioning, instance, network, isolation, host_cores or a parameter")
 	return c
 }

@@ -24,9 +24,6 @@ only parts that are significantly different from zero.`,
   tare explain R --format json | jq '.accounts[] | {name, gap_s, parts}'`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(c *cobra.Command, dirs []string) error {
-			if err := oneOf("--format", format, "table", "json"); err != nil {
-				return err
-			}
 			s, err := data.Read(dirs, data.Options{})
 			if err != nil {
 				return err
@@ -41,6 +38,6 @@ only parts that are significantly different from zero.`,
 			return terminal.Accounts(os.Stdout, a, screen(os.Stdout))
 		},
 	}
-	c.Flags().StringVar(&format, "format", "table", "table or json")
+	tableOrJSON(c, &format)
 	return c
 }

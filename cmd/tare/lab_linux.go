@@ -273,9 +273,6 @@ func studyCommand() *cobra.Command {
 	var format string
 	list := &cobra.Command{Use: "list", Short: "List the shipped studies", Args: cobra.NoArgs, Example: "  tare study list",
 		RunE: func(*cobra.Command, []string) error {
-			if err := oneOf("--format", format, "table", "json"); err != nil {
-				return err
-			}
 			type row struct {
 				Name  string `json:"name"`
 				Title string `json:"title"`
@@ -298,7 +295,7 @@ func studyCommand() *cobra.Command {
 			}
 			return w.Flush()
 		}}
-	list.Flags().StringVar(&format, "format", "table", "table or json")
+	tableOrJSON(list, &format)
 	show := &cobra.Command{Use: "show NAME", Short: "Print the file of a shipped study, to copy and change", Args: cobra.ExactArgs(1),
 		Example: "  tare study show quick >mine.yaml",
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -319,9 +316,6 @@ func doctorCommand() *cobra.Command {
 inconclusive. KVM counts as supported once a small guest has really booted.`,
 		Example: "  sudo tare doctor\n  sudo tare doctor --format json",
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := oneOf("--format", format, "table", "json"); err != nil {
-				return err
-			}
 			h, err := session.Doctor(c.Context(), func(what string) { fmt.Fprintln(os.Stderr, what) })
 			if err != nil {
 				return err
@@ -335,7 +329,7 @@ inconclusive. KVM counts as supported once a small guest has really booted.`,
 			fmt.Println()
 			return describeCapabilities(h.Capabilities)
 		}}
-	c.Flags().StringVar(&format, "format", "table", "table or json")
+	tableOrJSON(c, &format)
 	return c
 }
 

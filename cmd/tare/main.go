@@ -105,6 +105,12 @@ func oneOf(what, value string, allowed ...string) error {
 	return fmt.Errorf("%s %q: one of %s was expected", what, value, strings.Join(allowed, ", "))
 }
 
+// tableOrJSON gives a command the flag --format, which is one of the two.
+func tableOrJSON(c *cobra.Command, format *string) {
+	c.Flags().StringVar(format, "format", "table", "table or json")
+	c.PreRunE = func(*cobra.Command, []string) error { return oneOf("--format", *format, "table", "json") }
+}
+
 // endedReading says whether the reader of standard output closed it.
 func endedReading(err error) bool {
 	var at *fs.PathError
