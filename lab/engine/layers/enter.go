@@ -27,15 +27,14 @@ const refusal = "refused layer "
 
 // entry says what a process enters before it becomes the ruler.
 type entry struct {
-	Ruler        string // path of its program
-	Cgroups      []string
-	CPUs         []int
-	Hostname     string // "": that of the host
-	Proc, Sys    bool   // new ones, of the namespaces that the process is in
-	Pivot        bool   // in place of chroot
-	Seccomp      bool
-	Capabilities bool // to be dropped but for Docker's
+	Layer    string // the topmost
+	Ruler    string // path of its program
+	Cgroups  []string
+	CPUs     []int
+	Hostname string // with the layer uts
 }
+
+func (e entry) has(layer string) bool { return Has(e.Layer, layer) }
 
 // Main is `tare layers ROOT ENTRY`, which tare itself starts: it enters the layers that no flag of clone(2) brings, with the folder
 // as its root, and becomes the ruler, by an execve that leaves nothing of the way behind: a Go program sets capabilities and filters
@@ -71,7 +70,7 @@ func (e entry) enter(root string) error {
 	if err := unix.SchedSetaffinity(0, &set); err != nil {
 		return fmt.Errorf("setting its CPUs to %v: %w", e.CPUs, err)
 	}
-	if e.Hostname != "" {
+	if e.has("uts") {
 		if err := unix.Sethostname([]byte(e.Hostname)); err != nil {
 			return refused("uts", err)
 		}
@@ -84,12 +83,12 @@ func (e entry) enter(root string) error {
 		return err
 	}
 	// Without no_new_privs, as an engine's container: that takes a capability which is dropped next.
-	if e.Seccomp {
+	if e.has("seccomp") {
 		if err := setFilter(); err != nil {
 			return refused("seccomp", err)
 		}
 	}
-	if e.Capabilities {
+	if e.has("capabilities") {
 		if err := dropCapabilities(); err != nil {
 			return refused("capabilities", err)
 		}
@@ -100,21 +99,20 @@ func (e entry) enter(root string) error {
 
 // changeRoot makes the guest's root this process's.
 func (e entry) changeRoot(root string) error {
-	if e.Pivot {
+	if e.has("mount") {
 		// The host must see nothing of what changes here.
 		if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 			return fmt.Errorf("keeping its mounts to itself: %w", err)
 		}
 	}
 	for _, m := range []struct {
-		do         bool
-		kind, path string
-		flags      uintptr
+		layer, kind, path string
+		flags             uintptr
 	}{
-		{e.Proc, "proc", "/proc", unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC},
-		{e.Sys, "sysfs", "/sys", unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC | unix.MS_RDONLY},
+		{"pid", "proc", "/proc", unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC},
+		{"network", "sysfs", "/sys", unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC | unix.MS_RDONLY},
 	} {
-		if !m.do {
+		if !e.has(m.layer) {
 			continue
 		}
 		// What is mounted there shows the host's namespaces; that the folder is one, and no link, was seen when it was.
@@ -126,7 +124,7 @@ func (e entry) changeRoot(root string) error {
 			return fmt.Errorf("mount of %s at %s: %w", m.kind, at, err)
 		}
 	}
-	if !e.Pivot {
+	if !e.has("mount") {
 		if err := unix.Chroot(root); err != nil {
 			return fmt.Errorf("making %s the root: %w", root, err)
 		}

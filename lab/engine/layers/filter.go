@@ -129,7 +129,7 @@ func (p *program) end(do uint32) {
 // failed marks a jump to where the part ends that it is in; fail makes it one.
 const failed = 255
 
-// compare goes on where the argument is as wanted, and else to the part's end. An argument has 64 bits, and a comparison 32.
+// compare goes on where the argument is as wanted, in one of the ways that Docker's list has, and else to the part's end. An argument has 64 bits, and a comparison 32.
 func (p *program) compare(a specs.LinuxSeccompArg) error {
 	if a.Index > 5 {
 		return errors.New("it has no such argument")
@@ -139,23 +139,18 @@ func (p *program) compare(a specs.LinuxSeccompArg) error {
 	want, mask := a.Value, ^uint64(0)
 	wantHigh, wantLow := uint32(want>>32), uint32(want)
 	switch a.Op {
-	case specs.OpNotEqual: // either half differs
-		p.load(low)
-		p.jump(unix.BPF_JEQ, wantLow, 0, 2)
-		p.load(high)
-		p.jump(unix.BPF_JEQ, wantHigh, failed, 0)
-	case specs.OpGreaterThan, specs.OpGreaterEqual: // the high half is greater, or the same and the low one is as wanted
+	case specs.OpGreaterThan: // the high half is greater, or the same and the low one is
 		p.load(high)
 		p.jump(unix.BPF_JGT, wantHigh, 3, 0)
 		p.jump(unix.BPF_JEQ, wantHigh, 0, failed)
 		p.load(low)
-		p.jump(map[bool]uint16{true: unix.BPF_JGE, false: unix.BPF_JGT}[a.Op == specs.OpGreaterEqual], wantLow, 0, failed)
-	case specs.OpLessThan, specs.OpLessEqual: // the high half is not greater, and if it is the same the low one is as wanted
+		p.jump(unix.BPF_JGT, wantLow, 0, failed)
+	case specs.OpLessThan: // the high half is not greater, and if it is the same the low one is less
 		p.load(high)
 		p.jump(unix.BPF_JGT, wantHigh, failed, 0)
 		p.jump(unix.BPF_JEQ, wantHigh, 0, 2)
 		p.load(low)
-		p.jump(map[bool]uint16{true: unix.BPF_JGT, false: unix.BPF_JGE}[a.Op == specs.OpLessEqual], wantLow, failed, 0)
+		p.jump(unix.BPF_JGE, wantLow, failed, 0)
 	case specs.OpMaskedEqual, specs.OpEqualTo:
 		if a.Op == specs.OpMaskedEqual {
 			want, mask = a.ValueTwo, a.Value

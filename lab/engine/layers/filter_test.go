@@ -58,16 +58,10 @@ func holds(a specs.LinuxSeccompArg, v uint64) bool {
 	switch a.Op {
 	case specs.OpEqualTo:
 		return v == a.Value
-	case specs.OpNotEqual:
-		return v != a.Value
 	case specs.OpLessThan:
 		return v < a.Value
-	case specs.OpLessEqual:
-		return v <= a.Value
 	case specs.OpGreaterThan:
 		return v > a.Value
-	case specs.OpGreaterEqual:
-		return v >= a.Value
 	}
 	return v&a.Value == a.ValueTwo
 }
@@ -84,7 +78,7 @@ func here(t *testing.T) *arch.Info {
 func TestComparisons(t *testing.T) {
 	machine := here(t)
 	for _, op := range []specs.LinuxSeccompOperator{
-		specs.OpEqualTo, specs.OpNotEqual, specs.OpLessThan, specs.OpLessEqual, specs.OpGreaterThan, specs.OpGreaterEqual, specs.OpMaskedEqual,
+		specs.OpEqualTo, specs.OpLessThan, specs.OpGreaterThan, specs.OpMaskedEqual,
 	} {
 		for _, want := range []uint64{0, 5, 1<<32 - 1, 1 << 32, 3<<32 | 7} {
 			a := specs.LinuxSeccompArg{Index: 1, Value: want, ValueTwo: want & 0x3_0000_0005, Op: op}

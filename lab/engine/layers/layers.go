@@ -226,14 +226,7 @@ func (g *guest) owns(layer string) bool {
 
 // start starts the process that enters the layers and becomes the ruler.
 func (g *guest) start(program, becomes string, s engine.Spec) (engine.Meeting, error) {
-	e := entry{
-		Ruler: becomes, Cgroups: g.dirs, CPUs: s.CPUs, Proc: g.has("pid"), Sys: g.has("network"), Pivot: g.has("mount"),
-		Seccomp: g.has("seccomp"), Capabilities: g.has("capabilities"),
-	}
-	if g.has("uts") {
-		e.Hostname = config.Hostname(s.ID)
-	}
-	order, err := json.Marshal(e)
+	order, err := json.Marshal(entry{Layer: g.layer, Ruler: becomes, Cgroups: g.dirs, CPUs: s.CPUs, Hostname: config.Hostname(s.ID)})
 	if err != nil {
 		return nil, err
 	}
