@@ -60,8 +60,7 @@ type entry struct {
 	Time   time.Time `json:"time"`
 }
 
-// OpenStore opens the store in folder root, making it where it is not there, and removes what builds of dead
-// processes left in it.
+// OpenStore opens the store in folder root, making it where it is not there.
 func OpenStore(root string) (*Store, error) {
 	abs, err := filepath.Abs(root)
 	if err != nil {
@@ -73,9 +72,6 @@ func OpenStore(root string) (*Store, error) {
 		if err := os.MkdirAll(filepath.Join(abs, d), 0o700); err != nil {
 			return nil, fmt.Errorf("image store %s cannot be made: %w", abs, err)
 		}
-	}
-	if _, err := s.Sweep(); err != nil {
-		return nil, err
 	}
 	return s, nil
 }

@@ -87,7 +87,7 @@ func Open(ctx context.Context, say image.Progress) (_ *Lab, err error) {
 	undone, err := recoverHost(ctx, l.env.State)
 	if err == nil {
 		var half []string
-		half, err = workload.Sweep(l.cache())
+		l.store, half, err = openSwept(l.env.State)
 		undone = append(undone, half...)
 	}
 	for _, u := range undone {
@@ -100,9 +100,6 @@ func Open(ctx context.Context, say image.Progress) (_ *Lab, err error) {
 		return nil, err
 	}
 	if l.env.Init, err = programs.File(l.env.State, programs.Init); err != nil {
-		return nil, err
-	}
-	if l.store, err = image.OpenStore(filepath.Join(l.env.State, "images")); err != nil {
 		return nil, err
 	}
 	if l.env.Journal, err = journal.Open(l.env.State); err != nil {
@@ -163,21 +160,27 @@ func Clean(ctx context.Context) (done []string, err error) {
 	if done, err = recoverHost(ctx, state); err != nil {
 		return done, err
 	}
+	_, half, err := openSwept(state)
+	done = append(done, half...)
+	if err != nil {
+		return done, err
+	}
+	half, err = programs.Sweep(state)
+	return append(done, half...), err
+}
+
+// openSwept opens the image store. What runs that died left half made, there and among the workloads' inputs, is removed first and
+// returned. The host's lock is held: nobody is making anything.
+func openSwept(state string) (_ *image.Store, removed []string, err error) {
 	store, err := image.OpenStore(filepath.Join(state, "images"))
 	if err != nil {
-		return done, err
+		return nil, nil, err
 	}
-	half, err := store.Sweep()
-	done = append(done, half...)
-	if err != nil {
-		return done, err
+	if removed, err = store.Sweep(); err != nil {
+		return nil, removed, err
 	}
-	if half, err = programs.Sweep(state); err != nil {
-		return append(done, half...), err
-	}
-	done = append(done, half...)
-	half, err = workload.Sweep(filepath.Join(state, inputsDir))
-	return append(done, half...), err
+	half, err := workload.Sweep(filepath.Join(state, inputsDir))
+	return store, append(removed, half...), err
 }
 
 // Close gives the host back. Its error names what could not be undone.
