@@ -25,9 +25,12 @@ type probe struct {
 	try func(ctx context.Context) notebook.Capability
 }
 
-// Capabilities asks what the host can do, and returns the answers always in the same order. The questions are asked at the
+// Capabilities asks what the host can do while it measures, and returns the answers always in the same order. The questions are asked at the
 // same time, and each is bounded. Nothing that is made for one outlives it.
 func Capabilities(ctx context.Context) []notebook.Capability { return ask(ctx, probes) }
+
+// Tools asks in the same way for the programs that make images, disks and workloads.
+func Tools(ctx context.Context) []notebook.Capability { return ask(ctx, tools) }
 
 func ask(ctx context.Context, probes []probe) []notebook.Capability {
 	answers := make([]notebook.Capability, len(probes))

@@ -24,7 +24,7 @@ import (
 )
 
 func TestCapabilitiesOfThisHost(t *testing.T) {
-	answers := Capabilities(t.Context())
+	answers := slices.Concat(Capabilities(t.Context()), Tools(t.Context()))
 	var names []string
 	for _, c := range answers {
 		names = append(names, c.Name)

@@ -231,6 +231,7 @@ func Doctor(ctx context.Context, say image.Progress) (_ notebook.Host, err error
 		}
 		l.host.Capabilities = host.Capabilities(ctx)
 	}
+	l.host.Capabilities = append(l.host.Capabilities, host.Tools(ctx)...)
 	var accelerators []engine.Kind
 	for _, k := range Engines {
 		if len(k.Accelerators) == 0 {

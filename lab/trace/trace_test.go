@@ -132,7 +132,8 @@ func TestWallIsAllOfTheTrial(t *testing.T) {
 		{[]string{"run", "20", "20", "5"}, notebook.WallSleep, 0.1, false},
 	} {
 		t.Run(strings.Join(c.args, " ")+" "+c.wall, func(t *testing.T) {
-			p, took := watched(t, k, 1, loadCommand(t, c.args...))
+			cmd := loadCommand(t, c.args...)
+			p, took := watched(t, k, 1, cmd)
 			if sum := wallSum(p); sum > took.Seconds()+0.001 || sum < took.Seconds()-slack || !near(sum, p.Figures["elapsed_s"], 0.001, 1e-4) {
 				t.Errorf("the account is of %.4f s; the trial took %.4f s and the tracer saw %.4f s", sum, took.Seconds(), p.Figures["elapsed_s"])
 			}
@@ -140,9 +141,13 @@ func TestWallIsAllOfTheTrial(t *testing.T) {
 			if c.beside {
 				got += p.Wall[notebook.WallCore]
 			}
+			want := c.want
+			if c.wall == notebook.WallUser { // a host that is a VM itself may lose its CPU meanwhile, and the kernel counts that as use
+				want = max(want, (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds())
+			}
 			// A kernel's tick and timer slack; a late timer on a busy host makes a wait longer.
-			if got < c.want-0.01 || got > 1.4*c.want+0.02 {
-				t.Errorf("%s: %.4f s, want %.2f: %v", c.wall, got, c.want, p.Wall)
+			if got < c.want-0.01 || got > 1.4*want+0.02 {
+				t.Errorf("%s: %.4f s, want %.2f: %v", c.wall, got, want, p.Wall)
 			}
 		})
 	}

@@ -22,6 +22,7 @@ type snapshot struct {
 	cgroups []string // of engines that name them in their own way
 	ports   []string // on the suite's bridge
 	lease   string   // the next one there
+	states  []string // folders that OCI runtimes keep of their containers where they are not told where
 }
 
 func (r *suite) snapshot(t *testing.T) snapshot {
@@ -62,6 +63,13 @@ func (r *suite) takeSnapshot() (s snapshot, err error) {
 		if strings.Contains(line, " - nsfs ") && !strings.Contains(line, " "+own+" ") {
 			s.netns = append(s.netns, strings.TrimSpace(line))
 		}
+	}
+	for _, runtime := range []string{"runc", "crun"} {
+		states, err := filepath.Glob(filepath.Join("/run", runtime, "*"))
+		if err != nil {
+			return s, err
+		}
+		s.states = append(s.states, states...)
 	}
 	s.cgroups, err = cgroups("/docker/") // not the folder itself, which is the engine's
 	return s, err
@@ -160,6 +168,11 @@ func (r *suite) remains(before snapshot, id string) (left []string, err error) {
 	}
 	if now.lease != before.lease {
 		left = append(left, fmt.Sprintf("a leased address (the next is %s, it was %s)", now.lease, before.lease))
+	}
+	for _, state := range now.states {
+		if !slices.Contains(before.states, state) {
+			left = append(left, "a runtime's folder "+state)
+		}
 	}
 	if r.s.Objects == nil {
 		return left, nil

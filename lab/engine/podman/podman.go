@@ -75,11 +75,13 @@ func (d *Driver) store() (store, error) {
 }
 
 // command is a command of Podman's on the store. runc is its runtime where there is one: crun, which it would take first,
-// refuses a host where cgroup v2 has controllers beside v1.
-func (s store) command(ctx context.Context, podman string, args ...string) *exec.Cmd {
+// refuses a host where cgroup v2 has controllers beside v1. The runtime keeps what it knows of the guest's container in the guest's
+// folder, so that it goes with the folder whatever Podman still knows of it.
+func (s store) command(ctx context.Context, podman, folder string, args ...string) *exec.Cmd {
 	global := []string{
 		"--root", filepath.Join(s.dir, "root"), "--runroot", s.run(), "--tmpdir", filepath.Join(s.dir, "tmp"),
 		"--storage-driver", "vfs", // the one that leaves no mount; nothing is stored with it
+		"--runtime-flag", "root=" + filepath.Join(folder, "runtime"),
 	}
 	if runc, err := exec.LookPath("runc"); err == nil {
 		global = append(global, "--runtime", runc)
@@ -101,7 +103,7 @@ func (d *Driver) Prepare(ctx context.Context, _ *image.Image) error {
 	if err != nil {
 		return err
 	}
-	if out, err := s.command(ctx, path, "info", "--format", "{{.Version.Version}}").CombinedOutput(); err != nil {
+	if out, err := s.command(ctx, path, s.dir, "info", "--format", "{{.Version.Version}}").CombinedOutput(); err != nil {
 		return fmt.Errorf("podman info: %w: %s", err, strings.TrimSpace(string(out)))
 	}
 	return nil
@@ -125,7 +127,7 @@ func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, er
 				return nil, err
 			}
 			// Not ended with ctx: Podman would leave half a container. It ends with the guest.
-			return st.command(context.WithoutCancel(ctx), path, args...), nil
+			return st.command(context.WithoutCancel(ctx), path, g.Folder, args...), nil
 		},
 	})
 }
@@ -223,7 +225,7 @@ func undoPodman(ctx context.Context, e journal.Entry) error {
 	bounded, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
 	var removing error
-	out, err := store{e.Detail["store"]}.command(bounded, e.Detail["program"], "rm", "--force", "--ignore", "--time", "0", e.Target).CombinedOutput()
+	out, err := store{e.Detail["store"]}.command(bounded, e.Detail["program"], e.Detail["folder"], "rm", "--force", "--ignore", "--time", "0", e.Target).CombinedOutput()
 	if err != nil {
 		removing = fmt.Errorf("podman rm %s: %w: %s", e.Target, err, strings.TrimSpace(string(out)))
 	}

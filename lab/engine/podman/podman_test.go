@@ -52,7 +52,7 @@ func TestProbe(t *testing.T) {
 	if c := Kind.New(env).Probe(t.Context(), Kind.Name); c.Answer != notebook.Supported {
 		t.Errorf("podman: %+v, want supported", c)
 	}
-	out, err := store{filepath.Join(env.State, "podman")}.command(context.Background(), program, "ps", "--all", "--quiet").CombinedOutput()
+	out, err := store{filepath.Join(env.State, "podman")}.command(context.Background(), program, env.State, "ps", "--all", "--quiet").CombinedOutput()
 	if err != nil || len(strings.TrimSpace(string(out))) > 0 {
 		t.Errorf("podman ps: %s, %v; want no container", out, err)
 	}

@@ -146,8 +146,10 @@ func ask(address, patience string) {
 	if err != nil {
 		fail(err.Error())
 	}
+	tries := 0
 	for end := time.Now().Add(d); ; time.Sleep(10 * time.Millisecond) {
 		var said []byte
+		tries++
 		conn, err := net.DialTimeout("tcp", address, time.Until(end))
 		if err == nil {
 			conn.SetReadDeadline(end)
@@ -159,7 +161,7 @@ func ask(address, patience string) {
 			return
 		}
 		if time.Now().After(end) {
-			fail(fmt.Sprintf("no answer: %v", err))
+			fail(fmt.Sprintf("no answer in %v, asked %d times: %v", d, tries, err))
 		}
 	}
 }
