@@ -20,6 +20,7 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -295,8 +296,8 @@ func reading(ctx context.Context, dir string) error {
 		return err
 	}
 	fmt.Printf("A folder of a million trials, on %d CPUs\n", runtime.NumCPU())
-	total := 0.0
-	var peak int64
+	const most, room = 10, 1 << 30 // seconds, bytes
+	var broken error
 	for _, command := range []string{"summary", "explain", "report"} {
 		cmd := exec.CommandContext(ctx, "bin/tare", command, dir)
 		var said bytes.Buffer
@@ -307,11 +308,15 @@ func reading(ctx context.Context, dir string) error {
 		}
 		took := time.Since(began).Seconds()
 		rss := cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss << 10
-		fmt.Printf("  tare %-20s %8.2f s   %6.0f MiB\n", command, took, float64(rss)/(1<<20))
-		total, peak = total+took, max(peak, rss)
+		verdict := ""
+		if command == "report" { // one reading gives the summary, the accounts and the page
+			verdict = fmt.Sprintf("   at most %d s and %d MiB: met", most, room>>20)
+			if took > most || rss > room {
+				verdict = strings.Replace(verdict, "met", "not met", 1)
+				broken = fmt.Errorf("%.1f s and %d MiB; at most %d s and %d MiB are promised", took, rss>>20, most, room>>20)
+			}
+		}
+		fmt.Printf("  tare %-20s %8.2f s   %6.0f MiB%s\n", command, took, float64(rss)/(1<<20), verdict)
 	}
-	if total > 10 || peak > 1<<30 {
-		return fmt.Errorf("%.1f s and %d MiB; under 10 s and 1024 MiB are promised", total, peak>>20)
-	}
-	return nil
+	return broken
 }
