@@ -386,7 +386,7 @@ func TestHalfACoreTakesTwice(t *testing.T) {
 	h := newHost(t)
 	need(t, has("crun") || has("runc"), "crun or runc")
 	h.must("bench", "--image", h.image, "--platforms", "cn:crun|runc", "--instances", "0.5/512MB,1/512MB", "--rounds", "2", "--out", "R", "--",
-		"sh", "-c", "i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done")
+		"sh", "-c", "i=0; while [ $i -lt 1000000 ]; do i=$((i+1)); done")
 	f, err := notebook.Read(filepath.Join(h.dir, "R"))
 	if err != nil {
 		t.Fatal(err)
