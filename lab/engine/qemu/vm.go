@@ -153,11 +153,6 @@ func (d *Driver) boot(ctx context.Context, bridged bool) (Kernel, string, error)
 	return k, path, nil
 }
 
-// bridged says whether a guest has a bridge inside: a container's own namespace must be reached through the VM.
-func (d *Driver) bridged(s engine.Spec) bool {
-	return d.container && s.NetworkMode() == notebook.NetBridge
-}
-
 // Provision implements engine.Driver.
 func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, error) {
 	if err := d.kind.Supports(s.Treatment(d.kind)); err != nil {
@@ -197,7 +192,11 @@ func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, er
 	if s.Image == nil {
 		return nil, errors.New("the spec has no image")
 	}
-	kernel, initrd, err := d.boot(ctx, d.bridged(s))
+	params := guestinit.Params{Mode: guestinit.ModeVM, Name: hostname(s.ID), Network: s.NetworkMode()}
+	if d.container {
+		params.Mode, params.Cores, params.Pinned = guestinit.ModeVMCN, cpus, s.Provisioning == notebook.Pinned
+	}
+	kernel, initrd, err := d.boot(ctx, params.Bridged())
 	if err != nil {
 		return nil, err
 	}
@@ -211,18 +210,13 @@ func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, er
 			return nil, err
 		}
 	}
-	params := guestinit.Params{Mode: guestinit.ModeVM, Name: hostname(s.ID)}
-	if d.container {
-		params.Mode, params.Cores, params.Pinned = guestinit.ModeVMCN, cpus, s.Provisioning == notebook.Pinned
-	}
-
 	g := &Guest{}
 	_, err = engine.Make(ctx, d.Env, s, g, engine.Recipe{
 		What: d.kind.Platform + " guest", Address: true, HelloTime: boot, Undo: undo(),
 		Start: func(ctx context.Context) (engine.Meeting, <-chan struct{}, error) {
 			return g.start(ctx, hardware{
 				qemu: d.QEMU, accelerator: s.Accelerator, cpus: cpus, memory: memory,
-				kernel: kernel.Image, initramfs: initrd, name: s.ID, root: root, work: work, temp: g.Folder, network: s.NetworkMode(),
+				kernel: kernel.Image, initramfs: initrd, name: s.ID, root: root, work: work, temp: g.Folder, network: params.Network,
 			}, params, allowed)
 		},
 		Met:     func(context.Context) error { return nil },
@@ -240,11 +234,11 @@ func (g *Guest) start(ctx context.Context, h hardware, p guestinit.Params, allow
 	if h.tap, err = g.Connection.Tap(); err != nil {
 		return nil, nil, err
 	}
-	p.Network, p.Address = h.network, g.Connection.Lease()
+	p.Address = g.Connection.Lease()
 	if h.tap != nil {
 		defer h.tap.Close() // the machine has its own
 		h.mac = network.MAC(p.Address.Addr())
-		if p.Mode == guestinit.ModeVMCN {
+		if p.Bridged() {
 			h.mac[0] |= 4 // the address is the container's, and so is its MAC: the machine's card has another
 		}
 	}

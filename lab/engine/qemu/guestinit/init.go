@@ -486,7 +486,7 @@ func links(p Params) error {
 	switch {
 	case p.Network == "":
 		return up(card, netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 0, 2, 15}), 24))
-	case p.Mode == ModeVMCN && p.Network == notebook.NetBridge:
+	case p.Bridged():
 		return nil
 	}
 	return up(card, p.Address)

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
+
+	"tare/notebook"
 )
 
 // What a guest is for.
@@ -56,6 +58,9 @@ type Params struct {
 	Network string       `json:"network,omitempty"`
 	Address netip.Prefix `json:"address,omitzero"`
 }
+
+// Bridged says whether the guest is a container with a network namespace of its own, which is reached through a bridge in the VM.
+func (p Params) Bridged() bool { return p.Mode == ModeVMCN && p.Network == notebook.NetBridge }
 
 // maxArg bounds the parameter, so that it fits the kernel's command line of 2048 bytes with all else.
 const maxArg = 1024
