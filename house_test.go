@@ -4,7 +4,11 @@ package tare
 import (
 	"encoding/json"
 	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -108,6 +112,38 @@ func TestArrowsPointDown(t *testing.T) {
 		if !used[i] {
 			t.Errorf("there is no package %s: its rule holds nothing", a.from)
 		}
+	}
+}
+
+// scripts/test gives the race detector what starts goroutines; desk, stats and yamlfile it leaves out, for they start none.
+func TestWhatIsNotTestedForRacesStartsNoGoroutine(t *testing.T) {
+	read := 0
+	for _, root := range []string{"desk", "stats", "yamlfile"} {
+		err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
+				return err
+			}
+			files := token.NewFileSet()
+			file, err := parser.ParseFile(files, path, nil, parser.SkipObjectResolution)
+			if err != nil {
+				return err
+			}
+			read++
+			ast.Inspect(file, func(n ast.Node) bool {
+				call, _ := n.(*ast.SelectorExpr)
+				if _, ok := n.(*ast.GoStmt); ok || call != nil && call.Sel.Name == "Go" {
+					t.Errorf("%s starts a goroutine: have scripts/test run its package with the race detector", files.Position(n.Pos()))
+				}
+				return true
+			})
+			return nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	if read < 50 {
+		t.Errorf("only %d files were read", read)
 	}
 }
 

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"sync"
 	"testing"
-
-	"tare/internal/require"
 )
 
 // The promise: an interval of 95 % holds the truth in at least this share of studies.
@@ -183,7 +181,6 @@ var designs = []design{
 // TestCoverage is the proof of what the package says: the interval of the ratio holds the truth in at least 93 % of
 // studies, whatever the noise, the ratio and the design, with and without the stopping rule.
 func TestCoverage(t *testing.T) {
-	require.Simulation(t)
 	const studies = 4000
 	type cell struct {
 		n    noise
@@ -247,7 +244,6 @@ var steadyDrift = noise{"drift alone", func(g *rand.Rand, rounds, trials int, r 
 
 // TestCoverageEnds shows where the promise ends, so that the package comment's words about it stay true.
 func TestCoverageEnds(t *testing.T) {
-	require.Simulation(t)
 	const studies = 4000
 	for i, c := range []struct {
 		n         noise

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"math"
 	"testing"
-
-	"tare/internal/require"
 )
 
 // truths are the verdicts of a world without noise, where nothing is left open.
@@ -73,7 +71,6 @@ func edge(n int, side float64) (*world, []Claim) {
 
 // In at most 5 % of runs is any verdict false: where nothing has an effect, and where every truth is at its bound.
 func TestFalseVerdicts(t *testing.T) {
-	require.Simulation(t)
 	for _, c := range []struct {
 		name   string
 		make   func() (*world, []Claim)
@@ -104,7 +101,6 @@ func TestFalseVerdicts(t *testing.T) {
 // What is true is found with enough rounds, and none of it is taken for false. All of the paper together leaves some
 // ratios little room between their bounds; those are not decided.
 func TestTrueEffectsAreFound(t *testing.T) {
-	require.Simulation(t)
 	for _, c := range []struct {
 		rounds int
 		noise  float64

@@ -15,7 +15,6 @@ import (
 	"tare/desk/export"
 	"tare/desk/terminal"
 	"tare/desk/words"
-	"tare/internal/require"
 	"tare/notebook"
 	"tare/stats"
 )
@@ -96,7 +95,6 @@ func TestThrottled(t *testing.T) {
 // Of many studies, each interval holds the truth in 95 %, here 93 % at least for chance: the gap's, each part's, the
 // remainder's (what the tracers do not see of the gap, less what they cost the one more than the other) and their cost's.
 func TestIntervalsCover(t *testing.T) {
-	require.Simulation(t)
 	const studies = 800
 	l := newLab().add("bm", one, wall{notebook.WallUser: 2, notebook.WallBlock: 0.1})
 	l.add("cn docker vanilla", one, wall{notebook.WallUser: 2.1, notebook.WallBlock: 0.12, notebook.WallThrottled: 0.5})
@@ -183,7 +181,6 @@ func TestNoCauseThatMayBeNothing(t *testing.T) {
 // A sentence names the largest of many parts, and the largest of many is often large by luck: of a hundred studies in which one
 // part is the whole gap and the others are noise, at most five name one of the others.
 func TestOfManyPartsNoneIsNamedByLuck(t *testing.T) {
-	require.Simulation(t)
 	const studies = 600
 	l := newLab().add("bm", one, wall{notebook.WallUser: 1, notebook.WallSystem: 1, notebook.WallCore: 1, notebook.WallBlock: 1, notebook.WallFutex: 1})
 	truth := wall{notebook.WallThrottled: 0.5}

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"tare/desk/data"
-	"tare/internal/require"
 	"tare/notebook"
 )
 
@@ -54,7 +53,6 @@ func simulate(w world, seed uint64, cores float64, host int) tally {
 }
 
 func TestIntervalsHold(t *testing.T) {
-	require.Simulation(t)
 	for name, c := range map[string]struct {
 		world
 		cores float64
@@ -93,7 +91,6 @@ func TestIntervalsHold(t *testing.T) {
 }
 
 func TestNoSizeTermIsRarelyFound(t *testing.T) {
-	require.Simulation(t)
 	for name, w := range map[string]world{
 		"the paper's host":      {pto: 0.1, noise: 0.02, rounds: 10, hosts: paperSizes},
 		"few rounds":            {pto: 0.1, noise: 0.02, rounds: 4, hosts: paperSizes},
@@ -114,7 +111,6 @@ func TestNoSizeTermIsRarelyFound(t *testing.T) {
 }
 
 func TestSizeTermIsFound(t *testing.T) {
-	require.Simulation(t)
 	for name, c := range map[string]struct {
 		world
 		least float64

@@ -34,12 +34,3 @@ func Program(t testing.TB, names ...string) {
 		That(t, err == nil, name)
 	}
 }
-
-// Simulation leaves a test out of a short run (go test -short). A simulation uses one goroutine, in which the race detector has nothing
-// to find, and which takes it eight times as long.
-func Simulation(t testing.TB) {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("a simulation, and the run is short")
-	}
-}
