@@ -36,14 +36,23 @@ var debianOptions = []string{
 	"--format=tar",
 	"--variant=minbase",
 	`--aptopt=Apt::Install-Recommends "false"`,
-	"--dpkgopt=path-exclude=/usr/share/man/*/*",
-	"--dpkgopt=path-exclude=/usr/share/info/*",
-	"--dpkgopt=path-exclude=/usr/share/locale/*",
-	"--dpkgopt=path-include=/usr/share/locale/locale.alias",
-	"--dpkgopt=path-exclude=/usr/share/doc/*",
-	"--dpkgopt=path-include=/usr/share/doc/*/copyright", // a licence goes with its program
-	"--skip=output/dev",                                 // every guest gets its own /dev
+	"--extract-hook=" + withoutManuals,
+	"--skip=output/dev", // every guest gets its own /dev
 }
+
+// withoutManuals has dpkg leave manuals and translations out. Only essential packages are extracted before dpkg is there to ask, and
+// dpkg unpacks those again, so that what they brought can go. (Given as --dpkgopt, mmdebstrap would start a filter in Python
+// for each essential package, which is a third of the time that a root takes.)
+const withoutManuals = `cd "$1" && rm -rf usr/share/man usr/share/info usr/share/locale usr/share/doc && cat >>etc/dpkg/dpkg.cfg.d/99mmdebstrap <<END
+path-exclude=/usr/share/man/*/*
+path-exclude=/usr/share/info/*
+path-exclude=/usr/share/locale/*
+path-include=/usr/share/locale/locale.alias
+path-exclude=/usr/share/doc/*
+# A licence goes with its program.
+path-include=/usr/share/doc/*/copyright
+END
+`
 
 // Debian builds a Debian root from the recipe's packages with mmdebstrap, from the mirror that mmdebstrap takes on
 // this host, signatures verified; or finds it in the store. It needs root, a network, and tens of seconds.

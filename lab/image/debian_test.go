@@ -146,6 +146,11 @@ func TestDebian(t *testing.T) {
 	if docs, err := filepath.Glob(filepath.Join(img.Dir, "usr/share/doc/*/copyright")); err != nil || len(docs) == 0 {
 		t.Errorf("no licences: %v", err)
 	}
+	for _, pattern := range []string{"usr/share/man/*/*", "usr/share/locale/[^l]*", "usr/share/doc/*/changelog*"} {
+		if left, err := filepath.Glob(filepath.Join(img.Dir, pattern)); err != nil || len(left) > 0 {
+			t.Errorf("%s: %q, %v", pattern, left, err)
+		}
+	}
 	start := time.Now()
 	again, err := s.Debian(ctx, r, nil)
 	if err != nil || again.Digest != img.Digest {
