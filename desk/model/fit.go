@@ -223,7 +223,8 @@ func (v *Overhead) tooFew() data.Doubt {
 	case n >= leastSizes:
 		return nil
 	case len(v.Points) > 0:
-		return TooFewSizes{Overhead: v, CHRs: n, Needed: leastSizes}
+		largest := slices.Max(distinct(v.Points, func(p Point) int { return p.HostCores }))
+		return TooFewSizes{Overhead: v, CHRs: n, Needed: leastSizes, Lacking: leastSizes - n, Largest: largest}
 	case len(v.Skipped) > 0:
 		return NothingCounts{v.Skipped[0].Why}
 	}

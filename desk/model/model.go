@@ -134,10 +134,11 @@ type Prediction struct {
 
 // Doubts about an overhead's model and its rows, beside those of package data.
 type (
-	// TooFewSizes: so many distinct CHRs count, and more are needed to separate PTO from PSO.
+	// TooFewSizes: so many distinct CHRs count, and more are needed to separate PTO from PSO: so many, and so many more than
+	// there are. The largest of the hosts has so many CPUs.
 	TooFewSizes struct {
-		Overhead     *Overhead
-		CHRs, Needed int
+		Overhead                       *Overhead
+		CHRs, Needed, Lacking, Largest int
 	}
 	// NothingCounts: none of the rows counts; why the first of them does not.
 	NothingCounts struct{ Why data.Doubt }

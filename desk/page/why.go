@@ -137,7 +137,7 @@ func stackRows(a *explain.Account) []string {
 	var list []string
 	for _, s := range a.Stacks[:min(most, len(a.Stacks))] {
 		frames := s.Frames[:min(deep, len(s.Frames))]
-		list = append(list, words.Duration(s.Seconds)+" in "+words.Count(int(min(s.Count, math.MaxInt32)), "wait")+": "+words.Plain(strings.Join(frames, " ← ")))
+		list = append(list, words.Duration(s.Seconds)+" in "+words.Count(s.Count, "wait")+": "+words.Plain(strings.Join(frames, " ← ")))
 	}
 	return list
 }

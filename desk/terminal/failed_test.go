@@ -44,7 +44,7 @@ func TestWhatFailsIsNotRanked(t *testing.T) {
 		r := row(t, s, "cn/docker/"+c.provisioning+"/large")
 		failures := ""
 		if f, any := r.Failures(); any {
-			failures = words.Failures(f)
+			failures = words.Doubt(f)
 		}
 		if failures != c.failures || r.Lost != c.lost || r.Unreliable() != c.unreliable {
 			t.Errorf("%s: %q, %d rounds lost, %v", c.provisioning, failures, r.Lost, r.Unreliable())

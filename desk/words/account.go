@@ -327,7 +327,7 @@ func Traced(a *explain.Account) string {
 		s += ", " + source
 	}
 	if a.Lost > 0 {
-		s += ", " + Count(int(min(a.Lost, math.MaxInt32)), "event") + " lost"
+		s += ", " + Count(a.Lost, "event") + " lost"
 	}
 	if !a.TracerCost.HasInterval() {
 		return s + "; the tracers' cost is not known"
@@ -364,4 +364,12 @@ func cores(n float64) string {
 		return "1 core"
 	}
 	return strconv.FormatFloat(n, 'g', -1, 64) + " cores"
+}
+
+// Missing says why a tracer observed nothing.
+func Missing(m data.Missing) string {
+	if m.Inside {
+		return "in the guest: " + m.Why
+	}
+	return m.Why
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"tare/desk/advise"
-	"tare/desk/data"
 	"tare/notebook"
 	"tare/stats"
 )
@@ -116,31 +115,4 @@ func RankedUnit(r *advise.Ranking) string {
 		return "core-seconds"
 	}
 	return r.Metric.Unit
-}
-
-// adviceDoubt says a doubt about a ranking; empty where it is none of these.
-func adviceDoubt(d data.Doubt) string {
-	switch d := d.(type) {
-	case advise.LadderRung:
-		return "a rung of the isolation ladder: an experiment's setting, which cannot be applied"
-	case advise.PartOnline:
-		return fmt.Sprintf("measured with %d of the host's %d CPUs online: an experiment's setting, which cannot be applied", d.Online, d.CPUs)
-	case advise.NoValue:
-		return "no interval: no trial has a value of " + d.Metric
-	case advise.NoPrediction:
-		return "the model predicts only " + d.Predicted + ", so sizes that were not measured are not ranked by " + d.Ranked
-	case advise.UnsteadySize:
-		return fmt.Sprintf("the A/A check excludes 1 at %s: bare metal differed from itself by a factor of up to %.3g, so comparisons there are wider by as much", d.Instance, d.Factor)
-	case advise.RatiosRanked:
-		return "bare metal was not measured at " + d.Instance + ": the overhead ratios that the model predicts are ranked"
-	case advise.SomeFailed:
-		return fmt.Sprintf("%d of its %d trials failed", d.Failed, d.Trials)
-	case advise.SeveralCPUSets:
-		return "its guests had several CPU sets, of which this is the most common"
-	case advise.Extrapolated:
-		return "outside the sizes that were measured"
-	case advise.Ambiguous:
-		return "the measurements do not say whether the size term follows CHR, the cores or the host's cores: the interval spans these readings"
-	}
-	return ""
 }

@@ -200,68 +200,6 @@ func Gap(g claims.Gap) string {
 // Gaps says gaps, each once.
 func Gaps(all []claims.Gap) []string { return once(all, Gap) }
 
-// claimDoubt says why a comparison cannot be made; empty where it is none of these.
-func claimDoubt(d data.Doubt) string {
-	here := func(all []string) string {
-		const most = 6
-		if len(all) > most {
-			all = append(all[:most:most], "…")
-		}
-		if len(all) == 0 {
-			return "none"
-		}
-		return strings.Join(all, ", ")
-	}
-	switch d := d.(type) {
-	case claims.OnlyEmulated:
-		return d.Platform + " was only emulated (tcg): needs a host with KVM"
-	case claims.Unmeasured:
-		return Claimed(d.Treatment) + " was not measured yet"
-	case claims.EveryTrialFailed:
-		return "every trial of " + Claimed(d.Treatment) + " failed"
-	case claims.WithinUnsteadiness:
-		return "the A/A check excludes 1: bare metal differed from itself by as much as from " + Claimed(d.Treatment)
-	case claims.Unsteady:
-		return fmt.Sprintf("the A/A check excludes 1: bare metal differed from itself by a factor of up to %.3g at %s", d.Factor, placed(d.At))
-	case claims.NeedsHostCores:
-		var has []string
-		for _, n := range d.Here {
-			has = append(has, strconv.Itoa(n))
-		}
-		return fmt.Sprintf("needs a host with %s cores; here: %s", rangeOf(d.Range), here(has))
-	case claims.NeedsCHR:
-		var has []string
-		for _, c := range d.Here {
-			if t := strconv.FormatFloat(c, 'g', 3, 64); !slices.Contains(has, t) {
-				has = append(has, t)
-			}
-		}
-		if d.Range.AtMost > 0 && d.Range.AtLeast == 0 {
-			return fmt.Sprintf("needs %s with a CHR of at most %g (2 cores on a host with at least %.0f); here: %s", Selector(d.Of), d.Range.AtMost, 2/d.Range.AtMost, here(has))
-		}
-		return fmt.Sprintf("needs %s with a CHR of %s; here: %s", Selector(d.Of), rangeOf(d.Range), here(has))
-	case claims.PaperLeavesOut:
-		return Selector(d.Of) + " was measured only where the paper leaves it out: " + d.Why
-	case claims.NeedsSize:
-		return fmt.Sprintf("needs %s; measured: %s", Selector(d.Of), strings.Join(d.Here, ", "))
-	case claims.NotStudied:
-		return Selector(d.Of) + " is not in these studies"
-	case claims.NotTogether:
-		return "no study has these on one host, at one size and otherwise alike: " + strings.Join(Selectors(d.Of), "; ")
-	case claims.NeedsTwo:
-		switch d.Over {
-		case claims.OverInstance:
-			return fmt.Sprintf("needs %s at two sizes at least; measured: %s", Selector(d.Of), d.Here)
-		case claims.OverHostCores:
-			return fmt.Sprintf("needs %s of one size on hosts with different core counts, otherwise alike; here: %s cores", Selector(d.Of), d.Here)
-		}
-		return fmt.Sprintf("needs %s with two values of %s at least", Selector(d.Of), d.Over)
-	case claims.NoCommonRound:
-		return "no round has all of " + Comparison(d.Of)
-	}
-	return ""
-}
-
 // Piece is a part of a verdict's reason.
 type Piece struct {
 	Text string

@@ -11,7 +11,7 @@ import (
 )
 
 // Count says how many of something there are: "1 trial", "3 trials", "12,000 trials".
-func Count(n int, what string) string {
+func Count[N int | int64](n N, what string) string {
 	if n == 1 {
 		return "1 " + what
 	}
@@ -19,8 +19,8 @@ func Count(n int, what string) string {
 }
 
 // Thousands writes a whole number with commas: "12,000".
-func Thousands(n int) string {
-	s := strconv.Itoa(n)
+func Thousands[N int | int64](n N) string {
+	s := strconv.FormatInt(int64(n), 10)
 	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
 		s = s[:i] + "," + s[i:]
 	}

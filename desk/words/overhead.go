@@ -2,10 +2,7 @@ package words
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 
-	"tare/desk/data"
 	"tare/desk/model"
 )
 
@@ -88,57 +85,3 @@ func sizeTerm(v *model.Overhead) string {
 func param(p model.Param) string { return Measured(p.Value, p.Low, p.High, "") }
 
 func hostOf(cpus int) string { return "a host with " + Count(cpus, "CPU") }
-
-// modelDoubt says a doubt about a model; empty where it is none of these.
-func modelDoubt(d data.Doubt) string {
-	switch d := d.(type) {
-	case model.TooFewSizes:
-		v := d.Overhead
-		var sizes []string
-		larger := 0
-		for _, p := range v.Points {
-			if s := Cores(p.Cores, p.HostCores); !slices.Contains(sizes, s) {
-				sizes = append(sizes, s)
-			}
-			larger = max(larger, p.HostCores)
-		}
-		need := fmt.Sprintf("measure %s more on this host, each with bare metal", Count(d.Needed-d.CHRs, "size"))
-		if larger < d.Needed {
-			need = fmt.Sprintf("bare metal has no further whole size on %s: read these results together with those of a larger host", hostOf(larger))
-		}
-		counted := "1 size counts"
-		if d.CHRs != 1 {
-			counted = Count(d.CHRs, "size") + " count"
-		}
-		return fmt.Sprintf("PTO and PSO cannot be separated: %s (%s), and %d with different CHRs are needed; %s", counted, strings.Join(sizes, ", "), d.Needed, need)
-	case model.NothingCounts:
-		return "PTO and PSO cannot be separated: no row counts (" + Doubt(d.Why) + ")"
-	case model.NotSeparable:
-		return "PTO and PSO cannot be separated: the ratios differ too much, or their sizes too little; the rows show which"
-	case model.OneHostSize:
-		return "every row is of " + hostOf(d.CPUs) + ", so 1/CHR and 1/cores are proportional and the size term may follow either; hosts with other core counts would separate them"
-	case model.AlikeSizes:
-		return fmt.Sprintf("the sizes are too few or too alike to say whether the size term follows CHR or the core count: at least %d sizes on hosts with at least two core counts are needed", d.Needed)
-	case model.SeveralHosts:
-		return fmt.Sprintf("%d hosts are taken to differ only in their core counts; any other difference appears as size or as misfit", d.Hosts)
-	case model.SeveralImages:
-		return fmt.Sprintf("the rows ran %d different images, each compared with bare metal running the same", d.Images)
-	case model.OneDegree:
-		return "there is only one row more than parameters, so intervals are very wide; further sizes help more than further rounds"
-	case model.NotFitted:
-		return was(d.Rows, "row") + " of this group not fitted"
-	case model.WithinUnsteadiness:
-		return "bare metal differed from itself by as much"
-	case model.NoRatio:
-		return "it has no ratio to bare metal"
-	case model.NoBounds:
-		return "its ratio's interval is unbounded"
-	case model.NoSize:
-		return "its cores or its host's are unknown or contradict each other"
-	case model.OtherBaseline:
-		return "its ratio is not relative to bare metal of the same size"
-	case model.FewCommonRounds:
-		return "fewer than two rounds have both it and bare metal"
-	}
-	return ""
-}

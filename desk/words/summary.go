@@ -131,7 +131,7 @@ func statement(where string, rows []*data.Row, s *data.Summary) string {
 		good += r.Trials - r.Failed
 		if r.IsBaseline() && r.Unreliable() && r.Rounds > 0 {
 			f, _ := r.Failures()
-			failed = " Of " + named(r) + " itself, " + strings.TrimSuffix(Failures(f), ".") + "; failed trials do not count."
+			failed = " Of " + named(r) + " itself, " + strings.TrimSuffix(Doubt(f), ".") + "; failed trials do not count."
 		}
 		if !r.Representative || r.Doubtful || beside(r) || r.Unreliable() {
 			continue

@@ -1,0 +1,115 @@
+package words
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"tare/desk/advise"
+	"tare/desk/claims"
+	"tare/desk/data"
+	"tare/desk/explain"
+	"tare/desk/model"
+)
+
+// allDoubts is one of each type of doubt.
+var allDoubts = []data.Doubt{
+	data.Emulated{}, data.Omitted{}, data.NotMeasured{}, data.TrialsFailed{}, data.OneRound{}, data.UnsteadyHost{}, data.WithinUnsteadiness{}, data.NoBareMetal{},
+	data.BaselineFailed{}, data.NoCommonRound{}, data.OneCommonRound{}, data.BaselineZero{}, data.Unbounded{}, data.UnpairedRounds{}, data.Overflow{}, data.GuestSaid{},
+	data.WarmupFailed{}, data.TracedFailed{}, data.KernelChanged{}, data.HostIsGuest{}, data.Looks{}, data.FewRounds{}, data.Torn{}, data.FoldersShare{}, data.MoreWarnings{},
+	explain.LargerBaseline{}, explain.NoBareMetalSize{}, explain.NoBareMetalWork{}, explain.BaselineUntraced{}, explain.AllTracedFailed{}, explain.NoCompleteRound{},
+	explain.IncompleteRounds{}, explain.Unbelievable{}, explain.SomeTracedFailed{}, explain.EventsLost{}, explain.Silent{}, explain.Coarse{}, explain.TracerMissing{},
+	explain.Unseen{}, explain.OtherMetric{}, explain.Untraced{},
+	model.TooFewSizes{}, model.NothingCounts{}, model.NotSeparable{}, model.OneHostSize{}, model.AlikeSizes{}, model.SeveralHosts{}, model.SeveralImages{}, model.OneDegree{},
+	model.NotFitted{}, model.WithinUnsteadiness{}, model.NoRatio{}, model.NoBounds{}, model.NoSize{}, model.OtherBaseline{}, model.FewCommonRounds{},
+	advise.LadderRung{}, advise.PartOnline{}, advise.NoValue{}, advise.NoPrediction{}, advise.UnsteadySize{}, advise.RatiosRanked{}, advise.SomeFailed{},
+	advise.SeveralCPUSets{}, advise.Extrapolated{}, advise.Ambiguous{},
+	claims.OnlyEmulated{}, claims.Unmeasured{}, claims.EveryTrialFailed{}, claims.WithinUnsteadiness{}, claims.Unsteady{}, claims.NeedsHostCores{}, claims.NeedsCHR{},
+	claims.PaperLeavesOut{}, claims.NeedsSize{}, claims.NotStudied{}, claims.NotTogether{}, claims.NeedsTwo{}, claims.NoCommonRound{},
+}
+
+// fill gives what v is made of values: those that are nothing, and those that are something.
+func fill(v reflect.Value, something bool) {
+	switch v.Kind() {
+	case reflect.Struct:
+		for i := range v.NumField() {
+			if v.Field(i).CanSet() {
+				fill(v.Field(i), something)
+			}
+		}
+	case reflect.Pointer:
+		if v.Type() == reflect.TypeFor[*model.Overhead]() || something {
+			v.Set(reflect.New(v.Type().Elem()))
+		}
+	case reflect.Interface:
+		v.Set(reflect.ValueOf(data.NotMeasured{}))
+	case reflect.Slice:
+		if something {
+			v.Set(reflect.MakeSlice(v.Type(), 2, 2))
+		}
+	case reflect.String:
+		if something {
+			v.SetString("text")
+		}
+	case reflect.Bool:
+		v.SetBool(something)
+	case reflect.Int, reflect.Int64:
+		if something {
+			v.SetInt(3)
+		}
+	case reflect.Float64:
+		if something {
+			v.SetFloat(1.5)
+		}
+	}
+}
+
+// Every doubt has a sentence, whatever its arguments are, and no sentence is of a doubt that there is not.
+func TestEveryDoubtHasItsSentence(t *testing.T) {
+	known := map[string]bool{}
+	for _, d := range allDoubts {
+		name := reflect.TypeOf(d).String()
+		known[name] = true
+		for _, something := range []bool{false, true} {
+			v := reflect.New(reflect.TypeOf(d)).Elem()
+			fill(v, something)
+			d := v.Interface().(data.Doubt)
+			if said := Doubt(d); (something && said == "") || strings.Contains(said, "%!") {
+				t.Errorf("%s: %q", name, said)
+			}
+			if Footnote(d) == "" && something {
+				t.Errorf("%s: no footnote", name)
+			}
+		}
+	}
+	for _, s := range doubts.Templates() {
+		if name := strings.TrimPrefix(s.Name(), "brief "); name != "" && !known[name] {
+			t.Errorf("the sentence %q is of no doubt", s.Name())
+		}
+	}
+	for _, dir := range []string{"advise", "claims", "data", "explain", "ladder", "model"} {
+		files, err := filepath.Glob("../" + dir + "/*.go")
+		if err != nil || files == nil {
+			t.Fatalf("no files of %s: %v", dir, err)
+		}
+		for _, name := range files {
+			file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, d := range file.Decls {
+				f, is := d.(*ast.FuncDecl)
+				if !is || f.Name.Name != "Doubt" || f.Recv == nil {
+					continue
+				}
+				if of, is := f.Recv.List[0].Type.(*ast.Ident); is && !known[dir+"."+of.Name] {
+					t.Errorf("%s.%s is not among this test's doubts", dir, of.Name)
+				}
+			}
+		}
+	}
+}
