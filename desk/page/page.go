@@ -6,7 +6,6 @@ import (
 	_ "embed"
 	"fmt"
 	"html/template"
-	"maps"
 	"math"
 	"path/filepath"
 	"slices"
@@ -15,6 +14,7 @@ import (
 	"time"
 
 	"tare/desk/chart"
+	"tare/desk/claims"
 	"tare/desk/data"
 	"tare/desk/words"
 	"tare/notebook"
@@ -27,10 +27,32 @@ var pageSource string
 //go:embed style.css
 var style string
 
-var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{"inc": func(i int) int { return i + 1 }}).Parse(pageSource))
+var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
+	"bytes": words.Bytes, "comparison": words.Comparison, "count": words.Count[int], "duration": words.Duration, "lines": words.PlainLines, "measured": words.Measured, "plain": plain,
+	"platform": words.Platform, "published": words.Published, "region": words.Region, "selectors": words.Selectors, "sentence": words.Sentence, "text": words.Text,
+	"thousands": words.Thousands[int],
+	"class":     func(a claims.Answer) string { return classes[a] },
+	"commands":  commands,
+	"date":      date,
+	"fact":      func(name, text string) pair { return pair{name, plain(text)} },
+	"finite":    stats.Finite,
+	"folder":    folderName,
+	"inc":       func(i int) int { return i + 1 },
+	"level":     func(d notebook.Design) float64 { return stats.Level(d.Floor, d.Cap, d.Precision) },
+	"looks":     func(d notebook.Design) []int { return stats.Looks(d.Floor, d.Cap) },
+	"percentage": func(share float64, digits int) string {
+		return strconv.FormatFloat(100*share, 'g', digits, 64)
+	},
+	"system":   func(h notebook.Host) string { return strings.Trim(h.OS+", Linux "+h.Kernel+", "+h.Arch, ", ") },
+	"topology": topology,
+}).Parse(pageSource))
 
-// page is what the template shows: words, ready to be read.
+// plain makes a text of unknown origin fit to be shown.
+func plain(s string) string { return words.Tight(words.Plain(s)) }
+
+// page is what the template shows: what was read, and words, ready to be read.
 type page struct {
+	Summary  *data.Summary
 	Style    template.CSS
 	Title    string
 	Answer   string
@@ -45,17 +67,17 @@ type page struct {
 	Claims   *claimsPart
 	Size     *sizePart
 	Checks   []check
-	Warnings []counted
 	Failures []failure
 	LeftOut  []leftOut
-	Hosts    []hostPart
-	Designs  []facts
-	Ruler    []rulerRow
 	Kernels  []pair
 	Notes    []string
-	Studies  []studyPart
 	Several  bool // hosts
+
+	names map[string]string // of treatments, by id
 }
+
+// Named are the names of treatments, by their ids.
+func (p page) Named(ids []string) []string { return named(p.names, ids) }
 
 // pair is a name and what there is to say of it.
 type pair struct{ Name, Text string }
@@ -128,11 +150,6 @@ type check struct {
 	What, Text, Untrusted string
 }
 
-type counted struct {
-	Text, Times string
-	Where       []string
-}
-
 type failure struct {
 	What   string
 	Causes []string
@@ -144,46 +161,19 @@ type leftOut struct {
 	All          []string
 }
 
-type hostPart struct {
-	facts
-	Probes []probe
-}
-
-// facts are of a host or a folder.
-type facts struct {
-	Name string
-	All  []pair
-}
-
-// add adds a fact; none where its value is empty.
-func (f *facts) add(name, text string) {
-	if text = words.Tight(words.Plain(text)); text != "" {
-		f.All = append(f.All, pair{name, text})
-	}
-}
-
-type probe struct{ Name, Answer, Why, Do string }
-
-type rulerRow struct{ What, Guests, Median, Range, Trip string }
-
-type studyPart struct {
-	facts
-	Source   string
-	Commands []string
-}
-
 // render makes the page.
 func render(s *data.Summary, figs []chart.Figure, why *whyPart, opt Options) ([]byte, error) {
 	p := page{
+		Summary: s,
 		Style:   template.CSS(style),
 		Title:   title(s),
 		Answer:  words.Tight(words.Plain(words.Summary(s))),
 		When:    when(s),
 		Several: len(s.Hosts) > 1,
 		Why:     why,
+		names:   treatmentNames(s),
 	}
-	names := treatmentNames(s)
-	p.AA, p.Checks = checks(s, names)
+	p.AA, p.Checks = checks(s, p.names)
 	p.HostLine = hostLines(s)
 	p.Notices = notices(s, figs)
 	for i := range figs {
@@ -201,7 +191,6 @@ func render(s *data.Summary, figs []chart.Figure, why *whyPart, opt Options) ([]
 	for i, rows := range s.Tables() {
 		p.Tables = append(p.Tables, makeTable(i, rows, s))
 	}
-	p.Warnings = warnings(s, names)
 	p.Failures = failures(s)
 	for _, o := range s.Omissions() {
 		var names []string
@@ -214,16 +203,6 @@ func render(s *data.Summary, figs []chart.Figure, why *whyPart, opt Options) ([]
 			l.All = names
 		}
 		p.LeftOut = append(p.LeftOut, l)
-	}
-	for _, h := range s.Hosts {
-		p.Hosts = append(p.Hosts, hostFacts(h))
-	}
-	for _, f := range s.Folders {
-		p.Designs = append(p.Designs, design(f))
-		p.Studies = append(p.Studies, study(f))
-	}
-	for _, r := range s.Ruler {
-		p.Ruler = append(p.Ruler, ruler(r, p.Several))
 	}
 	p.Kernels = kernels(s)
 	for _, n := range words.Doubts(s.Doubts) {
@@ -253,7 +232,13 @@ func title(s *data.Summary) string {
 	return strings.Join(names, " · ")
 }
 
-const dateForm = "2 January 2006, 15:04 UTC"
+// date writes a time; empty where there is none.
+func date(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format("2 January 2006, 15:04 UTC")
+}
 
 func when(s *data.Summary) string {
 	var last time.Time
@@ -268,9 +253,9 @@ func when(s *data.Summary) string {
 	if first.IsZero() {
 		return ""
 	}
-	w := "Begun " + first.Format(dateForm)
+	w := "Begun " + date(first)
 	if !last.Equal(first) {
-		w += ", the last of " + words.Count(len(s.Folders), "folder") + " " + last.Format(dateForm)
+		w += ", the last of " + words.Count(len(s.Folders), "folder") + " " + date(last)
 	}
 	return w + " · " + words.Count(trials, "trial") + " on record"
 }
@@ -517,14 +502,6 @@ func dash(s string) string {
 	return s
 }
 
-func warnings(s *data.Summary, names map[string]string) []counted {
-	var list []counted
-	for _, w := range s.Warnings {
-		list = append(list, counted{words.Sentence(words.Text(w.Text)), words.Count(w.Count, "trial"), named(names, w.Treatments)})
-	}
-	return list
-}
-
 // failures lists the treatments with failed trials, with what their rows say of the causes.
 func failures(s *data.Summary) []failure {
 	var list []failure
@@ -542,94 +519,6 @@ func failures(s *data.Summary) []failure {
 		list = append(list, f)
 	}
 	return list
-}
-
-func hostFacts(h data.Host) hostPart {
-	p := hostPart{facts: facts{Name: words.Plain(h.Name)}}
-	p.add("Processor", h.CPUModel)
-	p.add("Topology", topology(h.CPUs))
-	p.add("Memory", words.Bytes(h.Memory))
-	p.add("System", strings.Trim(h.OS+", Linux "+h.Kernel+", "+h.Arch, ", "))
-	p.add("Control groups", h.CgroupVersion)
-	p.add("Frequency governor", h.Governor)
-	if h.Virtualization != "" {
-		p.add("Itself a guest of", h.Virtualization+" (bare metal here means this virtual machine without a further layer)")
-	} else {
-		p.add("Itself a guest", "no hypervisor was found")
-	}
-	p.add("Identity", h.ID)
-	for _, c := range h.Capabilities {
-		p.Probes = append(p.Probes, probe{words.Plain(c.Name), words.Plain(string(c.Answer)), words.Plain(c.Why), words.Plain(c.Do)})
-	}
-	return p
-}
-
-// design says how a folder's study was done.
-func design(f data.Folder) facts {
-	d := f.Study.Design
-	p := facts{Name: folderName(f.Dir)}
-	p.add("Order", "in each round every treatment once, in random order; seed "+strconv.FormatUint(f.Study.Seed, 10))
-	rounds := words.Count(f.Rounds, "round") + " run; "
-	if f.Begun {
-		rounds = words.Count(f.Rounds, "round") + " begun, the last of them not whole; "
-	}
-	if d.Floor == d.Cap {
-		rounds += "the design asks for " + words.Count(d.Cap, "round")
-	} else {
-		rounds += fmt.Sprintf("at least %d and at most %d by design", d.Floor, d.Cap)
-	}
-	p.add("Rounds", rounds)
-	p.add("Guests", "a new guest for each treatment in each round, destroyed after its trials")
-	p.add("Trials", words.Count(d.Trials, "measured trial")+" in each guest")
-	if d.Warmups > 0 {
-		p.add("Page cache", "warm: by "+words.Count(d.Warmups, "warm-up trial")+" in each guest, not counted")
-	} else {
-		p.add("Page cache", "as the guest found it: no warm-up trials")
-	}
-	level := stats.Level(d.Floor, d.Cap, d.Precision)
-	if d.Precision > 0 {
-		looks := stats.Looks(d.Floor, d.Cap)
-		words := make([]string, len(looks))
-		for i, n := range looks {
-			words[i] = strconv.Itoa(n)
-		}
-		p.add("Stopping rule", fmt.Sprintf("stop when every ratio’s interval is within ± %s %% of the ratio; interim analyses (looks) after %s rounds",
-			strconv.FormatFloat(d.Precision*100, 'g', 3, 64), strings.Join(words, ", ")))
-		if len(looks) > 1 {
-			p.add("Level", fmt.Sprintf("each interval is made at %s %%, so that the one at which the study stopped keeps its 95 %% whichever of the %d looks that was",
-				strconv.FormatFloat(level*100, 'g', 5, 64), len(looks)))
-		}
-	} else {
-		p.add("Stopping rule", "none: all rounds are run")
-	}
-	p.add("Intervals", "95 %, over rounds as blocks: by Student’s t for a mean, by Fieller’s method for a ratio; trials of one guest are not counted as independent")
-	p.add("Time limit of a trial", words.Duration(d.TimeoutS))
-	ends := make([]string, len(f.Ends))
-	for i, e := range f.Ends {
-		ends[i] = words.Plain(e.Reason)
-		if e.Open {
-			ends[i] = "still running or killed"
-		}
-	}
-	if len(ends) == 0 {
-		ends = []string{"no end is recorded"}
-	}
-	p.add("Ended", strings.Join(ends, "; then "))
-	p.add("On record", fmt.Sprintf("%s, warm-ups included; %s of them failed", words.Count(f.Trials, "trial"), words.Thousands(f.Failed)))
-	return p
-}
-
-func ruler(r data.RulerCost, several bool) rulerRow {
-	w := words.Platform(r.Platform)
-	for _, part := range []string{r.Engine, r.Accelerator} {
-		if part != "" {
-			w += ", " + words.Plain(part)
-		}
-	}
-	if several {
-		w += ", on " + words.Plain(r.Host)
-	}
-	return rulerRow{w, words.Thousands(r.Guests), words.Duration(r.Median), words.Duration(r.Low) + " to " + words.Duration(r.High), words.Duration(r.RoundTrip)}
 }
 
 // kernels lists in which treatments each of the guests' kernels ran.
@@ -658,25 +547,12 @@ func together(list []pair, p pair) []pair {
 	return list
 }
 
-// study says where a folder's numbers come from and how to make them again.
-func study(f data.Folder) studyPart {
-	p := studyPart{facts: facts{Name: folderName(f.Dir)}, Source: words.PlainLines(f.Study.Source)}
-	p.add("Study", f.Study.Name)
-	p.add("Tare", f.Study.Tare)
-	p.add("Hash of what was run", f.Study.Hash)
-	if !f.Study.Created.IsZero() {
-		p.add("Begun", f.Study.Created.UTC().Format(dateForm))
-	}
-	for _, w := range slices.Sorted(maps.Keys(f.Study.Images)) {
-		im := f.Study.Images[w]
-		p.add("Image of "+words.Plain(w), im.Reference+" "+im.Digest)
-		p.add("Input of "+words.Plain(w), im.Input)
-	}
+// commands make a folder's numbers again.
+func commands(f data.Folder) []string {
 	seed := strconv.FormatUint(f.Study.Seed, 10)
 	// Into a folder of its own: in this one the run would go on, not begin again.
-	out := shellWord(p.Name + "-again")
-	p.Commands = []string{strings.Join(slices.Concat([]string{"tare run study.yaml"}, typed(f.Args), []string{"--seed " + seed + " --out " + out}), " "), "tare report " + out}
-	return p
+	out := shellWord(folderName(f.Dir) + "-again")
+	return []string{strings.Join(slices.Concat([]string{"tare run study.yaml"}, typed(f.Args), []string{"--seed " + seed + " --out " + out}), " "), "tare report " + out}
 }
 
 // again are the flags of a run that say what is measured; the others say where to, for how long and how it is shown.

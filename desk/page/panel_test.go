@@ -212,7 +212,7 @@ func TestClaims(t *testing.T) {
 	for _, g := range p.Groups {
 		n += len(g.Claims)
 		for _, c := range g.Claims {
-			if c.Finding == "" || c.Answer == "" || len(c.Why) == 0 {
+			if c.Claim.Finding == "" || c.Answer == "" || len(c.Reason.Why) == 0 {
 				t.Errorf("%+v", c)
 			}
 		}
@@ -242,7 +242,7 @@ func TestClaims(t *testing.T) {
 	if strings.Contains(string(page), "#claims") {
 		t.Error("a page without claims links to them")
 	}
-	got := claim(claims.Verdict{
+	row := claimRow{claims.Verdict{
 		Claim:  claims.Claim{ID: "x", Finding: "containers cost more", Published: &claims.Published{What: "suitable CHR", Low: 0.07, High: 0.14}},
 		Answer: claims.NotDecided,
 		Evidence: []claims.Evidence{
@@ -250,15 +250,18 @@ func TestClaims(t *testing.T) {
 			{Ratio: 1.3, Low: math.Inf(-1), High: math.Inf(1), Level: 0.998, Rounds: 1, Met: claims.Open},
 			{Ratio: nan, Low: nan, High: nan},
 		},
-	}, words.Reason{Why: []words.Piece{{Text: "cn is too\u202e wide at 5 %"}}})
-	var values []string
-	for _, e := range got.Evidence {
-		values = append(values, e.Value)
+	}, words.Reason{Why: []words.Piece{{Text: "cn is too\u202e wide at 5 %"}}}}
+	var b strings.Builder
+	if err := pageTemplate.ExecuteTemplate(&b, "claim", row); err != nil {
+		t.Fatal(err)
 	}
-	if v := strings.Join(values, "; "); v != "1.31 (1.27 to 1.35) at 99.8\u00a0%, 8 rounds; 1.30 (without bounds) at 99.8\u00a0%, 1 round; no value, 0 rounds" {
-		t.Error(v)
-	}
-	if got.Published != "0.07 to 0.14, suitable CHR" || got.Class != "open" || got.Finding != "Containers cost more." || got.Why[0].Text != "cn is too  wide at 5\u00a0%" || !got.More() {
-		t.Errorf("%+v", got)
+	said := strings.ReplaceAll(b.String(), "&nbsp;", "\u00a0")
+	for _, want := range []string{
+		": 1.31 (1.27 to 1.35) at 99.8\u00a0%, 8 rounds; wanted: at least 1.2; yes<", ": 1.30 (without bounds) at 99.8\u00a0%, 1 round; wanted", ": no value, 0 rounds; wanted",
+		">Containers cost more. <", "; published: 0.07 to 0.14, suitable CHR<", `<td class="verdict open">`, ">cn is too  wide at 5\u00a0%.", "<summary>Evidence</summary>",
+	} {
+		if !strings.Contains(said, want) {
+			t.Errorf("no %q in\n%s", want, said)
+		}
 	}
 }

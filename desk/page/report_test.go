@@ -303,7 +303,7 @@ func TestTheSameAgain(t *testing.T) {
 		{[]string{"run", "quick", "--only", "--out"}, "tare run study.yaml --only --out --seed 42 --out R-again"},
 	} {
 		f.Args = c.args
-		if got := study(f).Commands[0]; got != c.want {
+		if got := commands(f)[0]; got != c.want {
 			t.Errorf("%q:\n got %s\nwant %s", c.args, got, c.want)
 		}
 	}
