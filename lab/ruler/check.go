@@ -27,6 +27,10 @@ const (
 	drainTime = time.Second      // to read what is left in the pipes of processes that would not die
 )
 
+// traceTime bounds the guest's wait for each of the two answers of the program that traces in it, before the trial and after it. The
+// kernel verifies the programs that are attached, which takes seconds in an emulated guest.
+var traceTime = 2 * time.Minute
+
 // check says what is wrong with an order, on either end.
 func (o *Order) check() error {
 	if len(o.Argv) == 0 || o.Argv[0] == "" {

@@ -170,7 +170,11 @@ func (c *Client) Run(ctx context.Context, o Order) (Result, time.Duration, error
 	if err := c.send(kindRun, o); err != nil {
 		return none, 0, err
 	}
-	f, err := c.answer(ctx, time.Now().Add(prepareTime+answerGrace), kindReady, kindDone)
+	tracing := time.Duration(0) // that the guest may take for each answer of its tracer
+	if len(o.Tracers) > 0 {
+		tracing = traceTime
+	}
+	f, err := c.answer(ctx, time.Now().Add(tracing+prepareTime+answerGrace), kindReady, kindDone)
 	if err != nil {
 		return none, 0, err
 	}
@@ -207,7 +211,7 @@ func (c *Client) Run(ctx context.Context, o Order) (Result, time.Duration, error
 				})
 			}
 			host = max(0, seen-note.Lead-note.Late)
-			if f, err = c.answer(ctx, time.Now().Add(sweepTime+drainTime+answerGrace), kindDone); err != nil {
+			if f, err = c.answer(ctx, time.Now().Add(tracing+sweepTime+drainTime+answerGrace), kindDone); err != nil {
 				return none, 0, err
 			}
 		}

@@ -243,7 +243,7 @@ func (g *guest) run(o *Order, c *control, ready func() bool, ended func(lead, la
 		return failed(fmt.Errorf("not started: %s", orElse(c.why(), "the host did not say go")))
 	}
 	said := monotonic()
-	r := g.trial(l, p, c, func(began, over time.Duration) { ended(began-said, monotonic()-over) })
+	r := g.trial(l, p, c, trace.process(), func(began, over time.Duration) { ended(began-said, monotonic()-over) })
 	r.Trace = trace.close(r.Elapsed)
 	if err := g.sweep(nil); err != nil {
 		r.Error = err.Error()
@@ -312,11 +312,12 @@ const timedOut = "its time is up"
 
 // trial runs one process and measures it. All that can be done before the clock starts was done before, and all that
 // can wait until it has stopped waits. As soon as the process is reaped it calls ended, with the times of its start and its end.
-func (g *guest) trial(l *launcher, p *program, c *control, ended func(began, over time.Duration)) (r Result) {
+// tracer is the process that traces it, 0 where none does.
+func (g *guest) trial(l *launcher, p *program, c *control, tracer int, ended func(began, over time.Duration)) (r Result) {
 	var (
 		status syscall.WaitStatus
 		usage  syscall.Rusage
-		total  usageSum
+		total  = usageSum{tracer: tracer}
 		err    error
 	)
 	began := monotonic()
@@ -330,7 +331,7 @@ func (g *guest) trial(l *launcher, p *program, c *control, ended func(began, ove
 			break
 		}
 		if err == nil {
-			total.add(&usage)
+			total.reaped(got, &usage)
 		}
 	}
 	why := c.over()
@@ -385,6 +386,17 @@ func signalName(s syscall.WaitStatus) string {
 type usageSum struct {
 	user, system                      time.Duration
 	maxRSS, minflt, majflt, vcs, ivcs int64
+
+	tracer int // the process that traces the trial, until it is reaped; what it used is not the trial's
+}
+
+// reaped adds what a process of the trial used.
+func (s *usageSum) reaped(pid int, u *syscall.Rusage) {
+	if pid == s.tracer {
+		s.tracer = 0 // the number may become another's
+		return
+	}
+	s.add(u)
 }
 
 func (s *usageSum) add(u *syscall.Rusage) {
@@ -450,7 +462,7 @@ func reap(total *usageSum) (none, reaped bool) {
 		default:
 			reaped = true
 			if total != nil {
-				total.add(&usage)
+				total.reaped(pid, &usage)
 			}
 		}
 	}

@@ -5,6 +5,7 @@ package ruler
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"os/exec"
@@ -13,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"tare/notebook"
 )
@@ -29,9 +32,25 @@ func testTracer(kind string, names []string) error {
 		if kind == "blind" {
 			return nil, errors.New("bpf(2): operation not permitted")
 		}
+		if kind == "works" {
+			if err := os.WriteFile(os.Getenv("RULER_TEST_TOLD"), fmt.Appendln(nil, os.Getpid()), 0o600); err != nil {
+				return nil, err
+			}
+			go workAndDie()
+		}
 		w := testWatch{kind, names, time.Now()}
 		return w.stop, nil
 	})
+}
+
+// workAndDie uses a second of CPU time, and ends this process.
+func workAndDie() {
+	for used := (unix.Timespec{}); used.Sec < 1; {
+		if err := unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &used); err != nil {
+			panic(err)
+		}
+	}
+	os.Exit(1)
 }
 
 type testWatch struct {
@@ -66,7 +85,7 @@ func startTraced(t *testing.T, kind string) *guestUnderTest {
 			t.Fatal(err)
 		}
 		program = filepath.Join(t.TempDir(), "tracer")
-		script := "#!/bin/sh\nRULER_TEST_TRACER=" + kind + " exec " + self + " \"$@\"\n"
+		script := "#!/bin/sh\nRULER_TEST_TRACER=" + kind + " RULER_TEST_TOLD=" + filepath.Join(scratch, "told") + " exec " + self + " \"$@\"\n"
 		if err := os.WriteFile(program, []byte(script), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -124,6 +143,20 @@ func TestTracersThatDoNotWorkFailNoTrial(t *testing.T) {
 		if !strings.Contains(r.Trace.Missing[notebook.TracerIO], want) {
 			t.Errorf("%q: missing %q, want %q", kind, r.Trace.Missing, want)
 		}
+	}
+}
+
+// What a tracer used that dies while the trial runs is no part of what the trial used.
+func TestATracersOwnTimeIsNotTheTrials(t *testing.T) {
+	g := startTraced(t, "works")
+	o := sh("read pid <told; while kill -0 $pid 2>/dev/null; do sleep 0.05; done")
+	o.Tracers = []string{notebook.TracerScheduler}
+	r, _ := g.mustRun(t, o)
+	if r.Error != "" || r.Exit != 0 || !strings.Contains(r.Trace.Missing[notebook.TracerScheduler], "the tracer does not answer") {
+		t.Fatalf("%+v, tracers %+v", r, r.Trace)
+	}
+	if r.UserS+r.SystemS >= 0.9 {
+		t.Errorf("%v s user, %v s system of a work that only waits: its tracer's second is among them", r.UserS, r.SystemS)
 	}
 }
 

@@ -24,10 +24,6 @@ type traceAnswer struct {
 	Trace *notebook.Trace `json:"probes,omitempty"` // in the second
 }
 
-// traceTime bounds the wait for an answer. The kernel verifies the programs that are attached, which takes seconds in an emulated
-// guest.
-var traceTime = 2 * time.Minute
-
 // ServeTracer is the program's end: it attaches, and stops when it is told to, or when the ruler is gone.
 func ServeTracer(in io.Reader, out io.Writer, attach func() (stop func() (*notebook.Trace, error), err error)) error {
 	answer := json.NewEncoder(out)
@@ -52,6 +48,7 @@ func ServeTracer(in io.Reader, out io.Writer, attach func() (stop func() (*noteb
 type tracing struct {
 	names  []string
 	err    error    // why there is no trace
+	pid    int      // the program's process; 0: it was not started
 	input  *os.File // the program's, which ends when it is to stop; nil: it was not started
 	said   *os.File
 	answer *json.Decoder
@@ -90,13 +87,21 @@ func (t *tracing) start(path string) error {
 	}
 	defer out.Close()
 	t.input, t.said, t.answer = input, said, json.NewDecoder(said)
-	_, err = syscall.ForkExec(path, append([]string{"tracer"}, t.names...), &syscall.ProcAttr{
+	t.pid, err = syscall.ForkExec(path, append([]string{"tracer"}, t.names...), &syscall.ProcAttr{
 		Dir: "/", Files: []uintptr{in.Fd(), out.Fd(), 2}, Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL},
 	})
 	if err != nil {
 		return fmt.Errorf("starting the tracer: %w", err)
 	}
 	return nil
+}
+
+// process is that of the program while the trial runs.
+func (t *tracing) process() int {
+	if t == nil || t.err != nil { // it was swept away then
+		return 0
+	}
+	return t.pid
 }
 
 // hear waits for an answer.
