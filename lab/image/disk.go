@@ -74,13 +74,8 @@ func findTool(name string) (string, error) {
 }
 
 func (t *Tree) makeDisk(ctx context.Context, tool, path string, w *workspace) error {
-	root, err := os.OpenRoot(t.Dir)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
 	var content, inodes int64
-	err = walk(root, ".", func(_ string, fi fs.FileInfo) error {
+	err := t.walk(func(_ string, fi fs.FileInfo) error {
 		inodes++
 		content += (fi.Size() + diskBlock - 1) / diskBlock * diskBlock
 		return context.Cause(ctx)

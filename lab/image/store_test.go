@@ -363,7 +363,7 @@ func everything(t *testing.T, s *Store) *Image {
 	withCap.PAXRecords = map[string]string{xattrPrefix + capability: string([]byte{1, 0, 0, 2, 0, 32, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0})}
 	img, err := s.OCI(t.Context(), writeLayout(t, imageOf(t, nil, archiveOf(t,
 		owned(dir("d", 0), 5, 6, 0o2750), owned(file("d/su", "x"), 1000, 2000, 0o4755), hard("d/su2", "d/su"), withCap,
-		link("abs", "/etc/passwd"), link("dangling", "../../nowhere"), file(strings.Repeat("long/", 60)+"f", "deep"),
+		link("abs", "/etc/passwd"), link("dangling", "../../nowhere"), file(strings.Repeat("long/", 60)+"f", "deep"), file("caf\xe9/t\xe9", "no UTF-8"),
 		file("big", strings.Repeat("0123456789", 100_000))))), nil)
 	if err != nil {
 		t.Fatal(err)

@@ -25,7 +25,7 @@ func (t *Tree) Tar(w io.Writer) error {
 	tw := tar.NewWriter(w)
 	first := map[uint64]string{} // of files with several names
 	buf := make([]byte, copyBuffer)
-	err = walk(root, ".", func(name string, fi fs.FileInfo) error {
+	err = t.walk(func(name string, fi fs.FileInfo) error {
 		if err := tarOne(tw, root, t.Dir, name, fi, first, buf); err != nil {
 			return fmt.Errorf("%.200q of %s as tar: %w", name, t.Digest, err)
 		}
@@ -34,17 +34,22 @@ func (t *Tree) Tar(w io.Writer) error {
 	return errors.Join(err, tw.Close())
 }
 
-// walk calls visit for the root and all below it, folders first, sorted by name.
-func walk(root *os.Root, name string, visit func(name string, fi fs.FileInfo) error) error {
-	return fs.WalkDir(root.FS(), name, func(p string, d fs.DirEntry, err error) error {
+// walk calls visit for the folder and all below it by their names there, folders first, sorted by name. Names are bytes: an image may
+// have some that are no UTF-8, which an fs.FS would refuse.
+func (t *Tree) walk(visit func(name string, fi fs.FileInfo) error) error {
+	return filepath.WalkDir(t.Dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		fi, err := root.Lstat(p)
+		name, err := filepath.Rel(t.Dir, path)
 		if err != nil {
 			return err
 		}
-		return visit(p, fi)
+		fi, err := d.Info()
+		if err != nil {
+			return err
+		}
+		return visit(name, fi)
 	})
 }
 
