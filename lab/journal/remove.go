@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -18,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tare/lab/proc"
+	"tare/lab/ruler/empty"
 )
 
 // retryPause is between two attempts where the kernel tells nobody when the next would succeed.
@@ -68,7 +68,7 @@ func removeDir(ctx context.Context, state, path string) error {
 	}
 	defer unix.Close(parent)
 	base := filepath.Base(rel)
-	top, err := openDir(parent, base)
+	fd, err := empty.Open(parent, base, empty.Within)
 	switch {
 	case err == unix.ENOENT:
 		return nil
@@ -77,94 +77,14 @@ func removeDir(ctx context.Context, state, path string) error {
 	case err != nil:
 		return err
 	}
-	r := remover{ctx: ctx, top: top}
-	err = r.empty(top, 0)
-	if err := errors.Join(err, unix.Close(top)); err != nil {
+	dir := os.NewFile(uintptr(fd), base)
+	if err := errors.Join(empty.Folder(dir, ctx.Err), dir.Close()); err != nil {
 		return err
 	}
-	return ignore(unix.Unlinkat(parent, base, unix.AT_REMOVEDIR), unix.ENOENT)
-}
-
-// openDir opens a folder in a folder, if it is one and no mount is on it.
-func openDir(dir int, name string) (int, error) {
-	return unix.Openat2(dir, name, &unix.OpenHow{
-		Flags:   unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC,
-		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_XDEV,
-	})
-}
-
-func ignore(err, what error) error {
-	if err == what {
-		return nil
-	}
-	return err
-}
-
-// remover empties a folder. A guest may have written into it, so how deep it is is not trusted: what lies deeper
-// than maxDepth is moved up to the top first, and neither descriptors nor stack grow with the depth.
-type remover struct {
-	ctx   context.Context
-	top   int
-	moved int
-}
-
-const maxDepth = 64
-
-func (r *remover) empty(dir, depth int) error {
-	for {
-		// Read anew from the start each time: removing entries moves the others.
-		fd, err := unix.Openat(dir, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-		if err != nil {
-			return err
-		}
-		f := os.NewFile(uintptr(fd), ".")
-		names, err := f.Readdirnames(1024)
-		if cerr := f.Close(); cerr != nil {
-			return cerr
-		}
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		for _, name := range names {
-			if err := r.ctx.Err(); err != nil {
-				return err
-			}
-			if err := r.remove(dir, name, depth); err != nil {
-				return fmt.Errorf("%s: %w", name, err)
-			}
-		}
-	}
-}
-
-func (r *remover) remove(dir int, name string, depth int) error {
-	err := unix.Unlinkat(dir, name, 0)
-	if err != unix.EISDIR && err != unix.EPERM {
-		return ignore(err, unix.ENOENT)
-	}
-	err = unix.Unlinkat(dir, name, unix.AT_REMOVEDIR)
-	if err != unix.ENOTEMPTY && err != unix.EEXIST {
-		return ignore(err, unix.ENOENT)
-	}
-	if depth >= maxDepth {
-		r.moved++
-		err := unix.Renameat2(dir, name, r.top, fmt.Sprintf(".tare-deep-%d", r.moved), unix.RENAME_NOREPLACE)
-		if err == unix.EEXIST {
-			return nil // the next turn of empty takes the next number
-		}
+	if err := unix.Unlinkat(parent, base, unix.AT_REMOVEDIR); err != unix.ENOENT {
 		return err
 	}
-	child, err := openDir(dir, name)
-	if err != nil {
-		return err
-	}
-	err = r.empty(child, depth+1)
-	if err := errors.Join(err, unix.Close(child)); err != nil {
-		return err
-	}
-	return ignore(unix.Unlinkat(dir, name, unix.AT_REMOVEDIR), unix.ENOENT)
+	return nil
 }
 
 // Unmount takes away what is mounted at target, a path without symbolic links; nothing mounted there is no error.
