@@ -13,7 +13,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -30,6 +29,7 @@ import (
 	"tare/lab/session"
 	"tare/lab/workload"
 	"tare/notebook"
+	"tare/notebook/notebooktest"
 	"tare/stats"
 )
 
@@ -230,69 +230,10 @@ func bundle(ctx context.Context, dir, engine, root string) (string, error) {
 // reading times what reads a folder of a million trials, half of them traced, as whole processes.
 func reading(ctx context.Context, dir string) error {
 	dir = filepath.Join(dir, "million")
-	const rounds, trials = 25_000, 2
-	study := notebook.Study{
-		Version: notebook.Version, Tare: "bench", Name: "million", Source: "name: million\n", Hash: "sha256:none", Seed: 1,
-		Created: time.Unix(1_700_000_000, 0).UTC(), Explain: notebook.DefaultTracers,
-		Design:  notebook.Design{Floor: rounds, Cap: rounds, Trials: trials, TimeoutS: 60},
-		Metrics: map[string]notebook.Metric{"w": {Name: "execution time", Unit: "s"}},
-		Images:  map[string]notebook.Image{"w": {Reference: "none", Digest: "sha256:none"}},
-	}
-	for i := range 10 {
-		t := notebook.Treatment{ID: fmt.Sprint("t", i), Workload: "w", Platform: notebook.CN, Engine: "crun", Provisioning: notebook.Vanilla, Instance: one, Params: map[string]string{}}
-		switch i {
-		case 0, 1:
-			t.Platform, t.Engine, t.Provisioning, t.AA = notebook.BM, "", "", i == 1
-		case 2:
-			t.Provisioning = notebook.Pinned
-		case 3:
-			t.Engine = "docker"
-		default:
-			t.Instance.Name, t.Instance.Cores = fmt.Sprintf("%d/1GB", i), float64(i)
-		}
-		study.Treatments = append(study.Treatments, t)
-	}
-	w, err := notebook.Create(dir, study, notebook.Host{ID: "bench", Hostname: "bench", CPUs: []notebook.CPU{{}}})
-	if err != nil {
+	if err := notebooktest.Million().WriteTo(dir); err != nil {
 		return err
 	}
-	if err := w.Close(); err != nil {
-		return err
-	}
-	// Written here, not through Writer: that syncs every line to the disk, which is not what is timed.
-	f, err := os.Create(filepath.Join(dir, "trials.jsonl"))
-	if err != nil {
-		return err
-	}
-	b := bufio.NewWriterSize(f, 1<<20)
-	e := json.NewEncoder(b)
-	rng := rand.New(rand.NewPCG(1, 1))
-	at := study.Created
-	for round := range rounds {
-		for i, t := range study.Treatments {
-			for k := range 2 * trials {
-				v := 1 + 0.1*float64(i) + 0.01*rng.NormFloat64()
-				at = at.Add(time.Second)
-				trial := notebook.Trial{
-					Treatment: t.ID, Round: round, Guest: fmt.Sprintf("r%d-%d", round, i), Index: k % trials, Start: at,
-					Command: []string{"/.tare/work/run"}, Value: v, ElapsedS: v, HostS: v * 1.0001,
-					Usage: notebook.Usage{UserS: v, SystemS: 0.01, MaxRSS: 1 << 20, MinFlt: 321, VCSw: 12, IVCSw: 3},
-				}
-				if k >= trials {
-					trial.Traced = true
-					trial.Trace = &notebook.Trace{
-						Looked:  study.Explain,
-						Wall:    map[string]float64{notebook.WallUser: v - 0.02, notebook.WallSystem: 0.01, notebook.WallCore: 0.01},
-						Figures: map[string]float64{"elapsed_s": v, "run_s": v - 0.01, "switches": 15, "user_s": v - 0.02, "system_s": 0.01, "minor_faults": 321},
-					}
-				}
-				if err := e.Encode(trial); err != nil {
-					return err
-				}
-			}
-		}
-	}
-	if err := errors.Join(b.Flush(), f.Close()); err != nil {
+	if err := os.Truncate(filepath.Join(dir, "guests.jsonl"), 0); err != nil { // what is timed is the trials
 		return err
 	}
 	fmt.Printf("A folder of a million trials, on %d CPUs\n", runtime.NumCPU())

@@ -9,6 +9,7 @@ package notebooktest
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"iter"
 	"math/rand/v2"
@@ -140,6 +141,9 @@ func (f *Folder) Write(t testing.TB) string {
 	return write(t, f.Study, f.Host, f.records())
 }
 
+// WriteTo writes the folder at a path where there is nothing yet.
+func (f *Folder) WriteTo(dir string) error { return writeTo(dir, f.Study, f.Host, f.records()) }
+
 // Write writes the folder of a study with these records, each a notebook.Guest, Trial or Session, and gives its path.
 func Write(t testing.TB, s notebook.Study, h notebook.Host, records ...any) string {
 	t.Helper()
@@ -209,32 +213,36 @@ func (f *Folder) trial(x notebook.Trial, yield func(any) bool) bool {
 func write(t testing.TB, s notebook.Study, h notebook.Host, records iter.Seq[any]) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "R")
+	if err := writeTo(dir, s, h, records); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func writeTo(dir string, s notebook.Study, h notebook.Host, records iter.Seq[any]) error {
 	w, err := notebook.Create(dir, s, h)
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	add(t, dir, records)
-	return dir
+	return errors.Join(w.Close(), add(dir, records))
 }
 
 // Append adds records to a folder, each a notebook.Guest, Trial or Session.
 func Append(t testing.TB, dir string, records ...any) {
 	t.Helper()
-	add(t, dir, slices.Values(records))
+	if err := add(dir, slices.Values(records)); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // add writes past the notebook, which syncs each line to the disk: that would take most of the tests' time.
-func add(t testing.TB, dir string, records iter.Seq[any]) {
-	t.Helper()
+func add(dir string, records iter.Seq[any]) error {
 	files := map[string]*json.Encoder{}
 	var flush []func() error
 	for _, name := range []string{"guests", "trials", "sessions"} {
 		f, err := os.OpenFile(filepath.Join(dir, name+".jsonl"), os.O_WRONLY|os.O_APPEND, 0)
 		if err != nil {
-			t.Fatal(err)
+			return err
 		}
 		defer f.Close()
 		b := bufio.NewWriterSize(f, 1<<20)
@@ -251,17 +259,18 @@ func add(t testing.TB, dir string, records iter.Seq[any]) {
 		case notebook.Session:
 			name = "sessions"
 		default:
-			t.Fatalf("notebooktest: a %T was given; a notebook.Guest, Trial or Session was expected", r)
+			return fmt.Errorf("notebooktest: a %T was given; a notebook.Guest, Trial or Session was expected", r)
 		}
 		if err := files[name].Encode(r); err != nil {
-			t.Fatal(err)
+			return err
 		}
 	}
 	for _, f := range flush {
 		if err := f(); err != nil {
-			t.Fatal(err)
+			return err
 		}
 	}
+	return nil
 }
 
 // Edit changes the text of a folder's file, one of "study.json", "host.json", "guests.jsonl", "trials.jsonl" and
@@ -278,22 +287,25 @@ func Edit(t testing.TB, dir, name string, change func(string) string) {
 	}
 }
 
-// Million is a folder of a million trials of 20 treatments, with commands and usage as real ones have them.
+// Million is a folder of a million trials of 10 treatments, half of them traced, with commands, usage and accounts as real ones have
+// them.
 func Million() *Folder {
-	f := New(16)
-	f.Rounds, f.Study.Design.Trials, f.Study.Design.Cap = 10_000, 5, 10_000
-	for _, size := range []string{"1/1GB", "large"} {
-		f.Add("bm "+size, 4).Add("bm aa "+size, 4)
-		for _, p := range []string{notebook.Vanilla, notebook.Pinned} {
-			f.Add("cn docker "+p+" "+size, 4.2).Add("cn crun "+p+" "+size, 4.2)
-			f.Add("vm qemu kvm "+p+" "+size, 5).Add("vmcn crun kvm "+p+" "+size, 5)
-		}
+	f := New(1)
+	f.Rounds, f.Study.Design = 25_000, notebook.Design{Floor: 25_000, Cap: 25_000, Trials: 2, TimeoutS: 60}
+	f.Study.Explain, f.Traced = notebook.DefaultTracers, 1
+	f.Add("bm 1/1GB", 1).Add("bm aa 1/1GB", 1.1).Add("cn crun pinned 1/1GB", 1.2).Add("cn docker vanilla 1/1GB", 1.3)
+	for cores := 4; cores < 10; cores++ {
+		f.Add(fmt.Sprintf("cn crun vanilla %d/1GB", cores), 1+0.1*float64(cores))
 	}
-	command := []string{"/usr/bin/ffmpeg", "-nostdin", "-i", "/.tare/work/input.mp4", "-c:v", "libx265", "-an", "-f", "mp4", "/.tare/scratch/out.mp4"}
+	at := At
 	f.Trial = func(t *notebook.Trial) {
-		t.Start = At.Add(time.Duration(t.Round) * time.Minute)
-		t.Command = command
-		t.Usage = notebook.Usage{UserS: t.Value, SystemS: 0.1, MaxRSS: 2e8, MinFlt: 123456, VCSw: 1234, IVCSw: 567}
+		at = at.Add(time.Second)
+		t.Start, t.Command = at, []string{"/.tare/work/run"}
+		t.Usage = notebook.Usage{UserS: t.Value, SystemS: 0.01, MaxRSS: 1 << 20, MinFlt: 321, VCSw: 12, IVCSw: 3}
+		if t.Traced {
+			t.Trace.Wall = map[string]float64{notebook.WallUser: t.Value - 0.02, notebook.WallSystem: 0.01, notebook.WallCore: 0.01}
+			t.Trace.Figures = map[string]float64{"elapsed_s": t.Value, "run_s": t.Value - 0.01, "switches": 15, "user_s": t.Value - 0.02, "system_s": 0.01, "minor_faults": 321}
+		}
 	}
 	return f
 }
