@@ -67,14 +67,11 @@ func (o *Order) check() error {
 }
 
 func (h *Hello) check() error {
-	bad := func(format string, a ...any) error {
-		return &ProtocolError{Got: "a hello with " + fmt.Sprintf(format, a...), Expected: "a guest's real properties"}
-	}
 	if h.Version != ProtocolVersion {
-		return &ProtocolError{
-			Got:      fmt.Sprintf("protocol version %d", h.Version),
-			Expected: fmt.Sprintf("%d: guest and host must run the same tare", ProtocolVersion),
-		}
+		return violation(fmt.Sprintf("%d: guest and host must run the same tare", ProtocolVersion), "protocol version %d", h.Version)
+	}
+	bad := func(format string, a ...any) error {
+		return violation("a guest's real properties", "a hello with "+format, a...)
 	}
 	if h.PID < 1 {
 		return bad("process id %d", h.PID)
@@ -101,7 +98,7 @@ func (h *Hello) check() error {
 // measures nothing.
 func (r *Result) check(o *Order, seen time.Duration) error {
 	bad := func(expected, format string, a ...any) error {
-		return &ProtocolError{Got: "a result with " + fmt.Sprintf(format, a...), Expected: expected}
+		return violation(expected, "a result with "+format, a...)
 	}
 	if r.Elapsed < 0 || r.Elapsed > 2*seen+time.Second {
 		return bad(fmt.Sprintf("between 0 and about %v, which is what the host saw", seen), "%v elapsed", r.Elapsed)

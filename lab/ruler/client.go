@@ -132,20 +132,17 @@ func (c *Client) Cost(ctx context.Context, n int, argv ...string) ([]time.Durati
 		return nil, c.fail(err)
 	}
 	if len(got.Error) > maxText {
-		return nil, c.fail(&ProtocolError{Got: "an endless error", Expected: fmt.Sprintf("at most %d bytes", maxText)})
+		return nil, c.fail(violation(fmt.Sprintf("at most %d bytes", maxText), "an endless error"))
 	}
 	if got.Error != "" {
 		return nil, fmt.Errorf("the ruler cannot measure its own cost: %s", got.Error)
 	}
 	if len(got.Elapsed) != n {
-		return nil, c.fail(&ProtocolError{Got: fmt.Sprintf("%d durations", len(got.Elapsed)), Expected: fmt.Sprint(n)})
+		return nil, c.fail(violation(fmt.Sprint(n), "%d durations", len(got.Elapsed)))
 	}
 	for _, d := range got.Elapsed {
 		if d < 0 || d > 2*seen+time.Second {
-			return nil, c.fail(&ProtocolError{
-				Got:      fmt.Sprintf("a process that took %v", d),
-				Expected: fmt.Sprintf("at most the %v that the host saw", seen),
-			})
+			return nil, c.fail(violation(fmt.Sprintf("at most the %v that the host saw", seen), "a process that took %v", d))
 		}
 	}
 	return got.Elapsed, nil
@@ -205,10 +202,8 @@ func (c *Client) Run(ctx context.Context, o Order) (Result, time.Duration, error
 				return none, 0, c.fail(err)
 			}
 			if note.Lead < 0 || note.Late < 0 || note.Lead > 2*seen || note.Late > 2*seen {
-				return none, 0, c.fail(&ProtocolError{
-					Got:      fmt.Sprintf("a start %v after the word to go and an end %v ago", note.Lead, note.Late),
-					Expected: fmt.Sprintf("at most the %v that the host saw", seen),
-				})
+				return none, 0, c.fail(violation(fmt.Sprintf("at most the %v that the host saw", seen),
+					"a start %v after the word to go and an end %v ago", note.Lead, note.Late))
 			}
 			host = max(0, seen-note.Lead-note.Late)
 			if f, err = c.answer(ctx, time.Now().Add(tracing+sweepTime+drainTime+answerGrace), kindDone); err != nil {
@@ -248,7 +243,7 @@ func (c *Client) fail(err error) error {
 }
 
 func unexpected(f frame, expected string) error {
-	return &ProtocolError{Got: kindName(f.kind), Expected: expected}
+	return violation(expected, "%s", kindName(f.kind))
 }
 
 func (c *Client) send(kind byte, v any) error {

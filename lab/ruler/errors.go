@@ -21,6 +21,11 @@ type ProtocolError struct {
 	Got, Expected string
 }
 
+// violation is a ProtocolError whose Got is in the words of a format.
+func violation(expected, got string, a ...any) error {
+	return &ProtocolError{Got: fmt.Sprintf(got, a...), Expected: expected}
+}
+
 func (e *ProtocolError) Error() string {
 	return fmt.Sprintf("%v: got %s, expected %s", ErrProtocol, e.Got, e.Expected)
 }

@@ -130,10 +130,7 @@ func (d *decoder) sync() error {
 			d.buf = append(d.buf[:0], d.buf[cut:]...)
 		}
 		if passed > maxGarbage {
-			return &ProtocolError{
-				Got:      fmt.Sprintf("%d bytes of something else, the last of them %.32q", passed, d.buf),
-				Expected: "the bytes that begin a ruler's stream",
-			}
+			return violation("the bytes that begin a ruler's stream", "%d bytes of something else, the last of them %.32q", passed, d.buf)
 		}
 		if err := d.fill(); err != nil {
 			return err
@@ -148,13 +145,10 @@ func (d *decoder) next() (frame, error) {
 			n := binary.BigEndian.Uint32(d.buf)
 			kind := d.buf[4]
 			if _, known := kindNames[kind]; !known {
-				return frame{}, &ProtocolError{Got: kindName(kind), Expected: "a frame of a known type"}
+				return frame{}, unexpected(frame{kind: kind}, "a frame of a known type")
 			}
 			if n > maxFrame {
-				return frame{}, &ProtocolError{
-					Got:      fmt.Sprintf("%s that says it has %d bytes", kindName(kind), n),
-					Expected: fmt.Sprintf("at most %d", maxFrame),
-				}
+				return frame{}, violation(fmt.Sprintf("at most %d", maxFrame), "%s that says it has %d bytes", kindName(kind), n)
 			}
 			if end := headerSize + int(n); len(d.buf) >= end {
 				f := frame{kind, append([]byte(nil), d.buf[headerSize:end]...)}
@@ -174,10 +168,7 @@ func (d *decoder) next() (frame, error) {
 // decode reads a frame's content into v, strictly: valid UTF-8, no unknown field, nothing after it.
 func (f frame) decode(v any) error {
 	bad := func(why string) error {
-		return &ProtocolError{
-			Got:      fmt.Sprintf("%s with %.200q (%s)", kindName(f.kind), f.payload, why),
-			Expected: "its content as JSON",
-		}
+		return violation("its content as JSON", "%s with %.200q (%s)", kindName(f.kind), f.payload, why)
 	}
 	if !utf8.Valid(f.payload) {
 		return bad("not UTF-8")

@@ -152,13 +152,12 @@ func (g *guest) hello() (Hello, error) {
 		return h, fmt.Errorf("asking for the kernel's release: %w", err)
 	}
 	h.Kernel = strings.ToValidUTF8(unix.ByteSliceToString(u.Release[:]), "?")
-	var set [maxCPUs / 64]uint64
-	n, err := affinity(set[:])
-	if err != nil {
+	set := unix.NewCPUSet(maxCPUs)
+	if err := unix.SchedGetaffinityDynamic(0, set); err != nil {
 		return h, fmt.Errorf("asking for the CPUs that may be used: %w", err)
 	}
-	for c := range n * 8 {
-		if set[c/64]>>(c%64)&1 != 0 {
+	for c := range maxCPUs {
+		if set.IsSet(c) {
 			h.CPUs = append(h.CPUs, c)
 		}
 	}

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"syscall"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -115,14 +114,4 @@ func openStream(fd int) (*os.File, error) {
 		}
 	}
 	return os.NewFile(uintptr(fd), "stream"), nil
-}
-
-// affinity fills set with the CPUs that this process may use and says how many bytes of it the kernel wrote.
-func affinity(set []uint64) (int, error) {
-	n, _, errno := syscall.RawSyscall(syscall.SYS_SCHED_GETAFFINITY, 0,
-		uintptr(len(set)*8), uintptr(unsafe.Pointer(&set[0])))
-	if errno != 0 {
-		return 0, errno
-	}
-	return int(n), nil
 }

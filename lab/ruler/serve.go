@@ -200,13 +200,13 @@ func (s *server) take(f frame) error {
 		return nil // without an order it was cancelled meanwhile
 	case kindPing, kindCost, kindRun:
 		if s.current != nil {
-			return &ProtocolError{Got: kindName(f.kind) + " while an order is in progress", Expected: "a cancel frame or nothing"}
+			return violation("a cancel frame or nothing", "%s while an order is in progress", kindName(f.kind))
 		}
 		s.current = newControl()
 		s.orders <- order{f, s.current} // never blocks: the worker took the one before
 		return nil
 	default:
-		return &ProtocolError{Got: kindName(f.kind), Expected: "one that a host sends"}
+		return unexpected(f, "one that a host sends")
 	}
 }
 

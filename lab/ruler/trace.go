@@ -31,10 +31,10 @@ const (
 // most seen.
 func checkTrace(p *notebook.Trace, asked []string, seen time.Duration) error {
 	bad := func(expected, format string, a ...any) error {
-		return &ProtocolError{Got: "a trace with " + fmt.Sprintf(format, a...), Expected: expected}
+		return violation(expected, "a trace with "+format, a...)
 	}
 	if len(asked) == 0 {
-		return &ProtocolError{Got: "what tracers saw", Expected: "none: the order named no tracers"}
+		return violation("none: the order named no tracers", "what tracers saw")
 	}
 	if p.Inside != nil {
 		return bad("none: no guest looks into another", "others inside")
