@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -21,7 +20,7 @@ import (
 
 // guest carries orders out for real.
 type guest struct {
-	proc    *os.Root // nil where there is no /proc
+	proc    *os.Root // nil where there is no /proc: the ruler still measures, and says what it cannot do when it matters
 	scratch scratch
 	stdin   *os.File
 	oom     *os.File // own oom_score_adj, open for writing; nil where the ruler cannot be protected
@@ -29,28 +28,14 @@ type guest struct {
 	empty   tiny
 	launch  tiny
 	buffers [2][]byte // for reading the two outputs
-	pipe    chan os.Signal
-	undo    []func()
 	tracer  string
 }
 
-// newGuest prepares this process.
+// newGuest prepares this process, which stays so until it ends.
 func newGuest(o Options) (g *guest, err error) {
 	g = &guest{
-		proc: o.Proc, tracer: o.Tracer, pipe: make(chan os.Signal, 1),
+		proc: o.Proc, tracer: o.Tracer,
 		empty: tiny{name: "empty", code: exits[runtime.GOARCH]}, launch: tiny{name: "launcher", code: launcherCode},
-	}
-	defer func() {
-		if err != nil {
-			g.restore()
-		}
-	}()
-	if g.proc == nil {
-		// Without /proc the ruler still measures; what it then cannot do it says when it matters.
-		if p, err := os.OpenRoot("/proc"); err == nil {
-			g.proc = p
-			g.undo = append(g.undo, func() { p.Close() })
-		}
 	}
 	// What the engine that made this process left open is no business of the trials. A kernel that cannot do this
 	// (before 5.11, or a sandbox) leaves it as it is.
@@ -64,7 +49,6 @@ func newGuest(o Options) (g *guest, err error) {
 	if g.stdin, err = openStdin(); err != nil {
 		return g, err
 	}
-	g.undo = append(g.undo, func() { g.stdin.Close() })
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return g, fmt.Errorf("becoming the parent of orphaned processes (PR_SET_CHILD_SUBREAPER): %w", err)
 	}
@@ -72,23 +56,12 @@ func newGuest(o Options) (g *guest, err error) {
 		return g, err
 	}
 	// Caught rather than ignored: an ignored signal would be ignored in the trials' processes too.
-	signal.Notify(g.pipe, syscall.SIGPIPE)
-	g.undo = append(g.undo, func() { signal.Stop(g.pipe) })
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	for i := range g.buffers {
 		g.buffers[i] = make([]byte, 64<<10)
 	}
 	g.protect()
 	return g, nil
-}
-
-// restore gives the process back as it was.
-func (g *guest) restore() {
-	g.empty.close()
-	g.launch.close()
-	for _, f := range slices.Backward(g.undo) {
-		f()
-	}
-	g.undo = nil
 }
 
 // openStdin opens what a trial's process reads: nothing. An image may lack /dev/null.
@@ -131,10 +104,6 @@ func (g *guest) protect() {
 		return
 	}
 	g.oom, g.oomAdj = f, adj
-	g.undo = append(g.undo, func() {
-		g.setOOM(g.oomAdj)
-		f.Close()
-	})
 }
 
 // setOOM writes the score that children inherit. It cannot fail where protect has succeeded, and if it did

@@ -64,7 +64,7 @@ func mainErr(connect string, fd int, root string, tracer int) error {
 	}
 	var o Options
 	if proc, err := os.OpenRoot("/proc"); err == nil {
-		o.Proc = proc // without it, Serve says what cannot be done when it matters
+		o.Proc = proc
 	}
 	if tracer >= 0 {
 		o.Tracer = fmt.Sprintf("/proc/self/fd/%d", tracer)

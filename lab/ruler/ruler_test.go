@@ -36,8 +36,9 @@ func TestMain(m *testing.M) {
 		syscall.CloseOnExec(3)
 		c, err := net.FileConn(f)
 		f.Close()
-		if err == nil {
-			err = Serve(c, Options{Scratch: os.Getenv("RULER_TEST_SCRATCH"), Tracer: os.Getenv("RULER_TEST_PROGRAM")})
+		proc, perr := os.OpenRoot("/proc")
+		if err = errors.Join(err, perr); err == nil {
+			err = Serve(c, Options{Proc: proc, Scratch: os.Getenv("RULER_TEST_SCRATCH"), Tracer: os.Getenv("RULER_TEST_PROGRAM")})
 		}
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)

@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// Options of Serve. The zero value is right inside a guest.
+// Options of Serve.
 type Options struct {
-	// Proc is the guest's /proc, for a ruler whose root has none (opened before chroot). Nil: /proc.
+	// Proc is the guest's /proc, opened before chroot: a root may have none. Nil: there is none.
 	Proc *os.Root
 	// Scratch is the trials' folder. Empty: ScratchDir.
 	Scratch string
@@ -27,7 +27,7 @@ type Options struct {
 // host says goodbye or the stream ends (nil), or when the host breaks the protocol. Before it returns, rw is
 // closed and everything that was started is dead.
 //
-// While it runs the process belongs to it: it reaps every child (its own and, being child subreaper, every orphan
+// The process belongs to it from then on: it reaps every child (its own and, being child subreaper, every orphan
 // of a trial), and with process id 1 it kills every other process of its PID namespace after each trial.
 //
 // The work is started and timed by another program, the launcher (launcher/launcher.c), so this one's Go runtime is on no trial's
@@ -38,9 +38,8 @@ func Serve(rw io.ReadWriteCloser, o Options) error {
 		rw.Close()
 		return err
 	}
-	defer g.restore()
-	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
-	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	runtime.GOMAXPROCS(2)
+	debug.SetGCPercent(-1)
 	return serve(rw, g)
 }
 

@@ -117,9 +117,3 @@ func (t *tiny) file(scratch string) (string, error) {
 	}
 	return path, nil
 }
-
-func (t *tiny) close() {
-	if t.memory != nil {
-		t.memory.Close()
-	}
-}
