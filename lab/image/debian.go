@@ -73,29 +73,16 @@ func (s *Store) Debian(ctx context.Context, r Recipe, p Progress) (_ *Image, err
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
-	if _, rec, err := s.recall(key); err != nil || rec != nil {
-		return s.debianImage(r, rec), err
+	_, rec, err := s.recall(key)
+	if err == nil && rec == nil {
+		if rec, err = s.buildDebian(ctx, r, p); err == nil {
+			err = s.remember(key, rec.Digest)
+		}
 	}
-	w, err := s.workspace()
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, w.close()) }()
-	rec, err := s.buildDebian(ctx, w, r, p)
-	if err != nil {
-		return nil, err
-	}
-	if err := s.keep(w, *rec); err != nil {
-		return nil, err
-	}
-	return s.debianImage(r, rec), s.remember(key, rec.Digest)
-}
-
-func (s *Store) debianImage(r Recipe, rec *record) *Image {
-	if rec == nil {
-		return nil
-	}
-	return &Image{Tree: s.tree(rec.Digest), Reference: r.reference(), From: "Debian packages", Config: rec.Config, Warnings: rec.Warnings}
+	return s.image(r.reference(), "Debian packages", rec), nil
 }
 
 func (r Recipe) reference() string {
@@ -126,7 +113,8 @@ func with(packages []string) string {
 	return " with " + strings.Join(packages, ", ")
 }
 
-func (s *Store) buildDebian(ctx context.Context, w *workspace, r Recipe, p Progress) (_ *record, err error) {
+// buildDebian builds the root and puts it into the store.
+func (s *Store) buildDebian(ctx context.Context, r Recipe, p Progress) (_ *record, err error) {
 	if os.Geteuid() != 0 {
 		return nil, errors.New("building a root from packages needs root (chroot, owners of files): run as root, or name an image that is in the store")
 	}
@@ -134,6 +122,11 @@ func (s *Store) buildDebian(ctx context.Context, w *workspace, r Recipe, p Progr
 	if err != nil {
 		return nil, fmt.Errorf("mmdebstrap, which builds roots from Debian packages, is not installed (%w): apt-get install mmdebstrap", err)
 	}
+	w, err := s.workspace()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, w.close()) }()
 	build := filepath.Join(w.dir, "build")
 	dir := filepath.Join(w.dir, treeName)
 	for _, d := range []string{build, dir} {
@@ -179,7 +172,7 @@ func (s *Store) buildDebian(ctx context.Context, w *workspace, r Recipe, p Progr
 	if err := u.complete(rec); err != nil {
 		return nil, err
 	}
-	return rec, nil
+	return rec, s.keep(w, *rec)
 }
 
 // complete ends the unpacking: the folders of every guest, the folders' times, and the record's facts.

@@ -48,8 +48,7 @@ func (s *Store) Files(ctx context.Context, files map[string]Source) (_ *Tree, er
 	if rec, err := s.find(digest); err != nil {
 		return nil, err
 	} else if rec != nil {
-		t := s.tree(digest)
-		return &t, nil
+		return s.tree(digest), nil
 	}
 	if err := room(s.root, size, s.limits.reserve); err != nil {
 		return nil, fmt.Errorf("tree of files: %w", err)
@@ -79,8 +78,7 @@ func (s *Store) Files(ctx context.Context, files map[string]Source) (_ *Tree, er
 	if err := s.keep(w, record{Digest: digest, Size: size}); err != nil {
 		return nil, err
 	}
-	t := s.tree(digest)
-	return &t, nil
+	return s.tree(digest), nil
 }
 
 // Remember notes that the tree, which is in the store, is what the key asks for: for trees whose making takes long, or
@@ -93,8 +91,7 @@ func (s *Store) Recall(key string) (*Tree, error) {
 	if rec == nil || err != nil {
 		return nil, err
 	}
-	t := s.tree(rec.Digest)
-	return &t, nil
+	return s.tree(rec.Digest), nil
 }
 
 // hashFiles gives the digest of the tree and its size in bytes, and writes each file to what create makes of its

@@ -70,7 +70,7 @@ func (s *Store) OCI(ctx context.Context, ref string, p Progress) (_ *Image, err 
 		if rerr != nil || rec == nil {
 			return nil, errors.Join(err, rerr)
 		}
-		img := s.ociImage(ref, "the store", rec)
+		img := s.image(ref, "the store", rec)
 		img.Warnings = append(img.Warnings[:len(img.Warnings):len(img.Warnings)],
 			fmt.Sprintf("taken as it was on %s: %v", e.Time.Format(time.DateTime), err))
 		return img, nil
@@ -79,7 +79,7 @@ func (s *Store) OCI(ctx context.Context, ref string, p Progress) (_ *Image, err 
 		return nil, err
 	}
 	if f.kept != nil {
-		return s.ociImage(ref, f.from, f.kept), nil
+		return s.image(ref, f.from, f.kept), nil
 	}
 	unlock, err := s.lock(ctx, f.digest)
 	if err != nil {
@@ -101,11 +101,7 @@ func (s *Store) OCI(ctx context.Context, ref string, p Progress) (_ *Image, err 
 	} else {
 		p.say("in the store already, the same as from " + f.from)
 	}
-	return s.ociImage(ref, f.from, rec), s.remember(key, rec.Digest)
-}
-
-func (s *Store) ociImage(ref, from string, rec *record) *Image {
-	return &Image{Tree: s.tree(rec.Digest), Reference: ref, From: from, Config: rec.Config, Warnings: rec.Warnings}
+	return s.image(ref, f.from, rec), s.remember(key, rec.Digest)
 }
 
 // check is asked about each blob before it is read into memory; see fromLayout.

@@ -124,6 +124,11 @@ func (w *workspace) close() error {
 // Sweep removes what builds of dead processes left in the store's temporary folder, and returns the folders that
 // it removed. A build whose process lives is left alone.
 func (s *Store) Sweep() (removed []string, err error) {
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("sweep of the image store: %w", err)
+		}
+	}()
 	locks, err := filepath.Glob(filepath.Join(s.root, tmpDir, "*.lock"))
 	if err != nil {
 		return nil, err
@@ -134,14 +139,14 @@ func (s *Store) Sweep() (removed []string, err error) {
 			continue // its build ended meanwhile
 		}
 		if err != nil {
-			return removed, fmt.Errorf("sweep of the image store: %w", err)
+			return removed, err
 		}
 		dead, err := durable.TryLockNamed(f)
-		if err != nil || !dead {
+		if err != nil {
+			return removed, errors.Join(err, f.Close())
+		}
+		if !dead {
 			f.Close()
-			if err != nil {
-				return removed, fmt.Errorf("sweep of the image store: %w", err)
-			}
 			continue
 		}
 		dir := strings.TrimSuffix(name, ".lock")
@@ -149,7 +154,7 @@ func (s *Store) Sweep() (removed []string, err error) {
 			removed = append(removed, dir)
 		}
 		if err := (&workspace{dir: dir, lock: f}).close(); err != nil {
-			return removed, fmt.Errorf("sweep of the image store: %w", err)
+			return removed, err
 		}
 	}
 	return removed, nil
@@ -196,8 +201,12 @@ func (s *Store) find(digest string) (*record, error) {
 	return &r, nil
 }
 
-func (s *Store) tree(digest string) Tree {
-	return Tree{Digest: digest, Dir: filepath.Join(s.keptPath(digest), treeName), store: s}
+func (s *Store) tree(digest string) *Tree {
+	return &Tree{Digest: digest, Dir: filepath.Join(s.keptPath(digest), treeName), store: s}
+}
+
+func (s *Store) image(ref, from string, rec *record) *Image {
+	return &Image{Tree: *s.tree(rec.Digest), Reference: ref, From: from, Config: rec.Config, Warnings: rec.Warnings}
 }
 
 // keep moves the tree that was built in w.dir/root into the store, under its digest. Where another process was
