@@ -53,11 +53,9 @@ func (p probe) ask(ctx context.Context) notebook.Capability {
 	case c = <-answer:
 	case <-probeCtx.Done():
 		// Its last word, if it comes at once: it knows better what it was waiting for.
-		grace := time.NewTimer(time.Second)
-		defer grace.Stop()
 		select {
 		case c = <-answer:
-		case <-grace.C:
+		case <-time.After(time.Second):
 			c = inconclusive("no answer within %v", timeout)
 		}
 		if ctx.Err() != nil && c.Answer != notebook.Supported {

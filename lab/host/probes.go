@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -394,12 +395,10 @@ func tryNetworkNamespaces(context.Context) notebook.Capability {
 				devices = append(devices, strings.TrimSpace(name))
 			}
 		}
-		for _, d := range devices {
-			if d == "lo" {
-				return supported("made one; in it are %s", strings.Join(devices, ", "))
-			}
+		if !slices.Contains(devices, "lo") {
+			return inconclusive("a new one has no loopback device, but %q", devices)
 		}
-		return inconclusive("a new one has no loopback device, but %q", devices)
+		return supported("made one; in it are %s", strings.Join(devices, ", "))
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"runtime"
@@ -450,12 +451,7 @@ func Describe(w io.Writer, h notebook.Host) error {
 	}
 	line("CPUs", "%s in %s and %s; %s", count(len(h.CPUs), "CPU"), count(len(cores), "core"), count(len(sockets), "socket"), smt)
 	if len(nodes) > 1 {
-		var all []int
-		for n := range nodes {
-			all = append(all, n)
-		}
-		slices.Sort(all)
-		for _, n := range all {
+		for _, n := range slices.Sorted(maps.Keys(nodes)) {
 			line("", "NUMA node %d: CPUs %s", n, notebook.FormatCPUList(nodes[n]))
 		}
 	}

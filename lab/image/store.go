@@ -25,7 +25,7 @@ import (
 //
 //	kept.v1/sha256-HEX/root      a tree, never changed once it is here
 //	kept.v1/sha256-HEX/tree.json what is known of it (record)
-//	kept.v1/sha256-HEX/disk.ext4 its disk, once somebody wanted one
+//	kept.v1/sha256-HEX/diskN.ext4 its disk, once somebody wanted one
 //	index/HEX.json               from what was asked for to a digest (entry)
 //	locks/HEX                    held by whoever builds that, so that others wait and share
 //	tmp/NAME, tmp/NAME.lock      a build under way, and the lock that its process holds while it lives

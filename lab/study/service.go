@@ -115,20 +115,17 @@ func (s *service) await(ctx context.Context) (cause string) {
 		case asking.Err() == nil:
 			return "its load's place: " + err.Error() + diagnosis(s.place)
 		}
-		pause := time.NewTimer(readyPause)
 		select {
 		case <-s.ended:
-			pause.Stop()
 			return "its service ended before it was ready: " + s.how()
 		case <-ctx.Done():
-			pause.Stop()
 			if context.Cause(ctx) != context.DeadlineExceeded {
 				return ""
 			}
 			s.stop()
 			<-s.ended
 			return fmt.Sprintf("its service was not ready in %v: the last question gave: %s; the service said: %s", within, answer, s.said())
-		case <-pause.C:
+		case <-time.After(readyPause):
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math"
 	"os"
 	"slices"
@@ -120,9 +121,7 @@ func subtract(after, before []counts, why reasons) map[string]float64 {
 			}
 			delta["user_s"] = usage - delta["system_s"]
 		}
-		for name, d := range delta {
-			figures[name] = d
-		}
+		maps.Copy(figures, delta)
 	}
 	return figures
 }
@@ -258,20 +257,29 @@ func (f files) used(t counted) (sum usage, err error) {
 		return sum, errors.New("the guest has neither a cgroup of its own nor a process that could be read")
 	}
 	for _, g := range groups {
-		text, err := f.text(string(g) + "/stat")
+		u, err := f.stat(string(g))
 		if gone(err) {
 			continue
 		}
 		if err != nil {
 			return sum, err
 		}
-		u, err := parseStat(text)
-		if err != nil {
-			return sum, fmt.Errorf("%s/stat: %w", g, err)
-		}
 		sum.add(u)
 	}
 	return sum, nil
+}
+
+// stat reads what a process or thread used, by its folder in /proc.
+func (f files) stat(dir string) (usage, error) {
+	text, err := f.text(dir + "/stat")
+	if err != nil {
+		return usage{}, err
+	}
+	u, err := parseStat(text)
+	if err != nil {
+		err = fmt.Errorf("%s/stat: %w", dir, err)
+	}
+	return u, err
 }
 
 // errNoneThere says that a file has none of the lines that were looked for.

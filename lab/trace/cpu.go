@@ -5,6 +5,7 @@ package trace
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -52,21 +53,14 @@ func (f files) cpu(c *counters, t counted) error {
 			if th.Role != notebook.RoleVCPU {
 				continue
 			}
-			file := fmt.Sprintf("/proc/%d/task/%[1]d/stat", th.ID)
-			text, err := f.text(file)
+			one, err := f.stat(fmt.Sprintf("/proc/%d/task/%[1]d", th.ID))
 			if err != nil {
 				return fmt.Errorf("a virtual CPU's thread: %w", err)
-			}
-			one, err := parseStat(text)
-			if err != nil {
-				return fmt.Errorf("%s: %w", file, err)
 			}
 			one.childUser, one.childSystem, one.childGuest = 0, 0, 0 // they are the process's
 			u.add(one)
 		}
-		for name, v := range f.times(notebook.RoleVCPU+".", u) {
-			n[name] = v
-		}
+		maps.Copy(n, f.times(notebook.RoleVCPU+".", u))
 	} else {
 		delete(n, "guest_s") // nothing here runs a VM
 	}

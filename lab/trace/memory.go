@@ -5,6 +5,7 @@ package trace
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"tare/notebook"
@@ -59,18 +60,13 @@ func (f files) faults(c *counters, t counted) error {
 // hostMemory reads what only the whole host counts: huge pages, and the pages taken back where the guest's cgroup does not say.
 func (f files) hostMemory(c *counters) error {
 	const file = "/proc/vmstat"
-	want := map[string]string{}
-	for k, v := range hugeFaults {
-		want[k] = v
-	}
+	want := maps.Clone(hugeFaults)
 	whole := !slices.ContainsFunc(c.figures, func(c counts) bool {
 		_, ok := c.n["reclaimed_pages"]
 		return ok
 	})
 	if whole {
-		for k, v := range reclaimed {
-			want[k] = v
-		}
+		maps.Copy(want, reclaimed)
 	}
 	n, err := f.take(file, want, 1)
 	if err != nil {

@@ -173,7 +173,7 @@ func (s *span) settle() {
 	}
 }
 
-// scheduler is the account, the counts and the distributions.
+// readScheduler reads the account, the counts and the distributions.
 func (t *Trace) readScheduler(p *notebook.Trace) error {
 	s, l := &t.span, t.look
 	state := [8]uint64{t.state}
@@ -201,10 +201,7 @@ func (t *Trace) readScheduler(p *notebook.Trace) error {
 		if c[countSwitches] == 0 && c[countTasks] == 0 {
 			continue
 		}
-		prefix := ""
-		if r != roleWork {
-			prefix = name + "."
-		}
+		prefix := prefix(r)
 		for i, figure := range []string{"switches", "waits", "preemptions", "wakeups", "migrations", "cache_migrations", "node_migrations", "tasks"} {
 			p.Figures[prefix+figure] = float64(c[i])
 		}
@@ -228,6 +225,14 @@ func (t *Trace) readScheduler(p *notebook.Trace) error {
 		}
 	}
 	return nil
+}
+
+// prefix comes before the names of a role's figures; the work's have none.
+func prefix(role int) string {
+	if role == roleWork {
+		return ""
+	}
+	return roleNames[role] + "."
 }
 
 // distribution is nil where nothing was counted.

@@ -22,15 +22,12 @@ func (t *Trace) readThreads(p *notebook.Trace) error {
 		return errors.New("each switch is traced, which says more")
 	}
 	p.Figures["elapsed_s"] = float64(t.look.End-t.look.Begin) * nano
-	for r, name := range roleNames {
+	for r := range roleNames {
 		own := &t.span.Own[r]
 		if own[ownRan] == 0 && own[ownDelayed] == 0 {
 			continue
 		}
-		prefix := ""
-		if r != roleWork {
-			prefix = name + "."
-		}
+		prefix := prefix(r)
 		p.Figures[prefix+"tasks"] = float64(t.span.Counts[r][countTasks])
 		p.Figures[prefix+"run_s"] = float64(own[ownRan]) * nano
 		p.Figures[prefix+"delay_s"] = float64(own[ownDelayed]) * nano

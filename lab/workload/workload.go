@@ -33,7 +33,7 @@ type Workload struct {
 	Input *Input            `yaml:"input"`
 
 	Inputs     []Fetched `yaml:"inputs"`      // more files, to {work}
-	InputsFrom string    `yaml:"inputs_from"` // a file of the folder that lists further ones; see readInputs
+	InputsFrom string    `yaml:"inputs_from"` // a file of the folder that lists further ones; see inputs
 
 	Params map[string]Param `yaml:"params"`
 
