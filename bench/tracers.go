@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"os"
@@ -27,21 +28,9 @@ const (
 
 // theirs does with bpftrace what the scheduler's tracer does: time on and off a core and in run queues, by thread, with reasons left out.
 // Threads are known by their program's name, for it cannot follow a tree of processes cheaply.
-const theirs = `
-tracepoint:sched:sched_wakeup /args->comm == "pingpong"/ { @queued[args->pid] = nsecs; }
-tracepoint:sched:sched_switch {
-	if (args->prev_comm == "pingpong") {
-		@on = hist(nsecs - @in[args->prev_pid]);
-		@out[args->prev_pid] = nsecs;
-		@why[args->prev_pid] = args->prev_state;
-	}
-	if (args->next_comm == "pingpong") {
-		@off = hist(nsecs - @out[args->next_pid]);
-		@queue = hist(nsecs - @queued[args->next_pid]);
-		@in[args->next_pid] = nsecs;
-	}
-}
-END { clear(@in); clear(@out); clear(@queued); clear(@why); }`
+//
+//go:embed theirs.bt
+var theirs []byte
 
 // tracers says what tracing costs two processes that do nothing but wake each other, beside bpftrace doing a part of it. Bare processes,
 // no guests: what is compared is the tracers.
@@ -115,7 +104,7 @@ func beside(ctx context.Context, dir string, once func() (float64, error)) (took
 	}
 	script := filepath.Join(dir, "theirs.bt")
 	ready := filepath.Join(dir, "ready")
-	if err := os.WriteFile(script, []byte(theirs+"\nBEGIN { printf(\"ready\\n\"); }\n"), 0o644); err != nil {
+	if err := os.WriteFile(script, theirs, 0o644); err != nil {
 		return 0, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
