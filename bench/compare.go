@@ -67,10 +67,11 @@ func (c comparison) run() error {
 			continue
 		}
 		looks = looks[1:]
-		if !slices.ContainsFunc(c.ways[1:], func(w way) bool {
-			i := slices.IndexFunc(c.ways, func(o way) bool { return o.name == w.name })
-			return failed[i] == nil && !decided(ratio(took[i], took[0], level), w.limit)
-		}) {
+		open := false
+		for i, w := range c.ways {
+			open = open || i > 0 && failed[i] == nil && !decided(ratio(took[i], took[0], level), w.limit)
+		}
+		if !open {
 			break
 		}
 	}

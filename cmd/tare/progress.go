@@ -136,7 +136,7 @@ func (p *progress) Trial(t notebook.Treatment, tr notebook.Trial, q stats.Quotie
 		p.failures[t.ID+tr.Failure] = true
 		which := ""
 		if tr.Traced {
-			which = ", explained"
+			which = ", traced"
 		}
 		p.note(fmt.Sprintf("failed: %s, round %d%s: %s", t.ID, tr.Round+1, which, tr.Failure))
 	}
