@@ -102,13 +102,17 @@ func TestKilled(t *testing.T) {
 	defer runtime.UnlockOSThread()
 	// How long a whole build takes, and what it makes.
 	disks := smallFS(t, "3g") // in memory: there the time goes into the work, not into waiting for the disk
-	reference := filepath.Join(disks, "reference")
-	cmd, stderr := child(reference)
-	start := time.Now()
-	if err := cmd.Wait(); err != nil {
-		t.Fatalf("%v: %s", err, stderr)
+	var reference string
+	whole := time.Hour
+	for i := range 3 { // the shortest: the first may be slow, and the rest would be done before they are killed
+		reference = filepath.Join(disks, fmt.Sprint("reference", i))
+		cmd, stderr := child(reference)
+		start := time.Now()
+		if err := cmd.Wait(); err != nil {
+			t.Fatalf("%v: %s", err, stderr)
+		}
+		whole = min(whole, time.Since(start))
 	}
-	whole := time.Since(start)
 	want := listing(t, filepath.Join(reference, keptDir))
 
 	const builders = 40
@@ -170,7 +174,7 @@ func TestKilled(t *testing.T) {
 	}
 	t.Logf("%d of %d killed within %v; trees in the store then: times seen %v", died, builders, whole, states)
 	// And one that is left in peace makes all of it.
-	cmd, stderr = child(store)
+	cmd, stderr := child(store)
 	if err := cmd.Wait(); err != nil {
 		t.Fatalf("%v: %s", err, stderr)
 	}
