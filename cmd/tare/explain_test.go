@@ -104,8 +104,8 @@ var steps = []string{"--", "sh", "-c", "i=0; while [ $i -lt 150000 ]; do i=$((i+
 func TestWhyAFifthOfACoreTakesFiveTimes(t *testing.T) {
 	h := newHost(t)
 	need(t, has("runc"), "runc")
-	h.must(append([]string{"bench", "--image", h.image, "--platforms", "bm,cn:runc", "--instances", "0.2/256MB,1/256MB", "--rounds", "4", "--explain=deep", "--out", "R"}, steps...)...)
-	e := h.explain("R")
+	out := h.undisturbed(append([]string{"--image", h.image, "--platforms", "bm,cn:runc", "--instances", "0.2/256MB,1/256MB", "--rounds", "4", "--explain=deep"}, steps...)...)
+	e := h.explain(out)
 	e.closes(t)
 	a := e.aFifth(t)
 	attributed, throttled := 0.0, 0.0
@@ -130,11 +130,11 @@ func TestWhyAFifthOfACoreTakesFiveTimes(t *testing.T) {
 	}
 	// Traced trials feed no figure.
 	all := 0
-	for _, r := range rows(t, h.must("summary", "R", "--format", "json")) {
+	for _, r := range rows(t, h.must("summary", out, "--format", "json")) {
 		all += r.Trials
 	}
 	plain, traced := 0, 0
-	for _, tr := range h.trials("R") {
+	for _, tr := range h.trials(out) {
 		switch {
 		case tr.Traced:
 			traced++
@@ -145,7 +145,7 @@ func TestWhyAFifthOfACoreTakesFiveTimes(t *testing.T) {
 	if all != plain || traced != plain {
 		t.Errorf("the summary is of %d trials; %d were traced and %d not", all, traced, plain)
 	}
-	h.must("report", "R")
+	h.must("report", out)
 }
 
 // The same from what the kernel counts anyway. Where the host is busy the work waits for a core each time that it has a new quota:
@@ -153,8 +153,7 @@ func TestWhyAFifthOfACoreTakesFiveTimes(t *testing.T) {
 func TestTheCountersSayWhyAFifthOfACoreTakesFiveTimes(t *testing.T) {
 	h := newHost(t)
 	need(t, has("runc"), "runc")
-	h.must(append([]string{"bench", "--image", h.image, "--platforms", "bm,cn:runc", "--instances", "0.2/256MB,1/256MB", "--rounds", "2", "--explain", "--out", "R"}, steps...)...)
-	e := h.explain("R")
+	e := h.explain(h.undisturbed(append([]string{"--image", h.image, "--platforms", "bm,cn:runc", "--instances", "0.2/256MB,1/256MB", "--rounds", "2", "--explain"}, steps...)...))
 	e.closes(t)
 	parts := map[string]float64{}
 	for _, p := range e.aFifth(t).Parts {
