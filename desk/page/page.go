@@ -16,6 +16,7 @@ import (
 	"tare/desk/chart"
 	"tare/desk/claims"
 	"tare/desk/data"
+	"tare/desk/model"
 	"tare/desk/words"
 	"tare/notebook"
 	"tare/stats"
@@ -28,7 +29,7 @@ var pageSource string
 var style string
 
 var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
-	"bytes": words.Bytes, "comparison": words.Comparison, "count": words.Count[int], "duration": words.Duration, "lines": words.PlainLines, "measured": words.Measured, "plain": plain,
+	"bytes": words.Bytes, "comparison": words.Comparison, "count": words.Count[int], "duration": words.Duration, "lines": words.PlainLines, "measured": words.Measured, "metric": metricWords, "plain": plain,
 	"platform": words.Platform, "published": words.Published, "region": words.Region, "selectors": words.Selectors, "sentence": words.Sentence, "text": words.Text,
 	"thousands": words.Thousands[int],
 	"class":     func(a claims.Answer) string { return classes[a] },
@@ -43,6 +44,7 @@ var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 	"percentage": func(share float64, digits int) string {
 		return strconv.FormatFloat(100*share, 'g', digits, 64)
 	},
+	"param":    func(p model.Param) value { return valued(p.Value, p.Low, p.High) },
 	"system":   func(h notebook.Host) string { return strings.Trim(h.OS+", Linux "+h.Kernel+", "+h.Arch, ", ") },
 	"topology": topology,
 }).Parse(pageSource))
@@ -58,7 +60,6 @@ type page struct {
 	Answer   string
 	When     string
 	AA       []check // the first screen's
-	HostLine []string
 	Notices  []pair
 	Figures  []pageFigure
 	NotDrawn []string
@@ -174,7 +175,6 @@ func render(s *data.Summary, figs []chart.Figure, why *whyPart, opt Options) ([]
 		names:   treatmentNames(s),
 	}
 	p.AA, p.Checks = checks(s, p.names)
-	p.HostLine = hostLines(s)
 	p.Notices = notices(s, figs)
 	for i := range figs {
 		f := inPage(&figs[i], fmt.Sprintf("figure-%d", i+1))
@@ -322,27 +322,6 @@ func checks(s *data.Summary, names map[string]string) (lines, all []check) {
 		lines = append(lines, check{Good: good, Text: words.Tight(text + ": bare metal against itself is " + words.Check(widest) + ".")})
 	}
 	return lines, all
-}
-
-// hostLines are a line for each host: what it is, and whether it is itself a guest.
-func hostLines(s *data.Summary) []string {
-	var list []string
-	for _, h := range s.Hosts {
-		l := words.Plain(h.Name)
-		if l == "" {
-			l = "Host"
-		}
-		l += ": "
-		if m := words.Plain(h.CPUModel); m != "" {
-			l += m + ", "
-		}
-		l += words.Count(len(h.CPUs), "CPU") + ", " + words.Bytes(h.Memory) + ", Linux " + words.Plain(h.Kernel) + "."
-		if h.Virtualization != "" {
-			l += " The host is itself a guest (" + words.Plain(h.Virtualization) + "): bare metal here means this virtual machine without a further layer."
-		}
-		list = append(list, l)
-	}
-	return list
 }
 
 // finished are the reasons of an end that leave nothing to be said on the first screen.

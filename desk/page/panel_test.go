@@ -194,7 +194,7 @@ func TestSizes(t *testing.T) {
 			t.Errorf("the paper's range is %q", w.Paper)
 		}
 		for _, f := range w.Fits {
-			if f.Name == "container, docker, vanilla" && (f.Size != string(model.Falls) || f.At != "at 2 of 112 CPUs" || len(f.Points) != 6 || f.Left == "–") {
+			if f.Name == "container, docker, vanilla" && (f.Size != model.Falls || f.At != "at 2 of 112 CPUs" || len(f.Points) != 6 || f.LeftOut == "–") {
 				t.Errorf("%s: %+v", w.Title, f)
 			}
 		}

@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"tare/desk/chart"
 	"tare/desk/data"
 	"tare/internal/golden"
 	"tare/notebook"
@@ -206,19 +205,11 @@ func TestHostileText(t *testing.T) {
 // What a reader must know before the figures is said.
 func TestNotices(t *testing.T) {
 	text := func(s *data.Summary) string {
-		figs := chart.OfPanels(chart.Panels(s))
-		var b strings.Builder
-		for _, n := range notices(s, figs) {
-			b.WriteString(n.Name + "\n")
+		page, err := os.ReadFile(samplePage(t, s))
+		if err != nil {
+			t.Fatal(err)
 		}
-		lines, _ := checks(s, treatmentNames(s))
-		for _, l := range lines {
-			b.WriteString(l.Text + "\n")
-		}
-		for _, l := range hostLines(s) {
-			b.WriteString(l + "\n")
-		}
-		return b.String()
+		return string(excerpt(t, page, `<ul class="state">`, "<nav"))
 	}
 	good := sample("large")
 	for i := range good.Rows {

@@ -30,12 +30,11 @@ type sizeWork struct {
 }
 
 type sizeFit struct {
-	Name                    string
-	PTO, PerCPU, Fixed, PSO value
-	At                      string // where PSO is
-	Size, P                 string
-	Left, Most              string // root mean square, and the largest
-	Points                  []pointRow
+	*model.Overhead
+	Name, P       string
+	At            string // where PSO is
+	LeftOut, Most string // root mean square, and the largest
+	Sizes         []pointRow
 }
 
 type pointRow struct{ Size, Measured, Fitted, Left string }
@@ -107,16 +106,13 @@ func (w *sizeWork) add(v *model.Overhead, s *data.Summary) {
 		return
 	}
 	w.Separated = w.Separated || v.Separated
-	f := sizeFit{
-		Name: name, PTO: estimated(v.PTO), PerCPU: estimated(v.PerCPU), Fixed: estimated(v.Fixed), PSO: estimated(v.PSO),
-		At: "at " + words.Cores(v.Smallest.Cores, v.Smallest.HostCores), Size: words.Plain(string(v.Size)), Left: "–",
-	}
+	f := sizeFit{Overhead: v, Name: name, At: "at " + words.Cores(v.Smallest.Cores, v.Smallest.HostCores), LeftOut: "–"}
 	w.At = cmp.Or(w.At, f.At)
 	if !math.IsNaN(v.SizeP) {
 		f.P = words.P(v.SizeP)
 	}
 	if !math.IsNaN(v.LeftRMS) {
-		f.Left = words.Tight(words.Percent(v.LeftRMS, 1))
+		f.LeftOut = words.Tight(words.Percent(v.LeftRMS, 1))
 		if !math.IsNaN(v.LeftMost) {
 			f.Most = words.Tight("at most " + words.Percent(math.Abs(v.LeftMost), 1))
 		}
@@ -129,12 +125,10 @@ func (w *sizeWork) add(v *model.Overhead, s *data.Summary) {
 				row.Left = words.Number(l.Predicted, d)
 			}
 		}
-		f.Points = append(f.Points, row)
+		f.Sizes = append(f.Sizes, row)
 	}
 	w.Fits = append(w.Fits, f)
 }
-
-func estimated(p model.Param) value { return valued(p.Value, p.Low, p.High) }
 
 func suitable(v model.Suitable) string {
 	if v.Verdict == "" || v.Verdict == model.NoAnswer {

@@ -31,7 +31,7 @@ type whyAccount struct {
 	Drawn               []pageFigure
 	Parts               []whyRow
 	Against             string
-	Metrics             []whyMetric
+	Figures             []explain.Figure // the tracers' metrics
 	Stacks              []string
 	Words               []string // lost events, missing tracers, the tracers' own cost
 }
@@ -40,8 +40,6 @@ type whyRow struct {
 	Name, Value, Interval, Share string
 	Muted                        bool
 }
-
-type whyMetric struct{ Name, Help, Value, Before string }
 
 // explained makes the accounts of a summary's folders; nil where they have no traced trials.
 func explained(s *data.Summary) (*explain.Accounts, error) {
@@ -106,7 +104,7 @@ func why(acc *explain.Accounts, accounts []chart.Account, figs [][]chart.Figure)
 		if len(a.Parts) > 0 {
 			v.Parts = partRows(a.Account)
 		}
-		v.Metrics = metricRows(a.Account)
+		v.Figures = slices.DeleteFunc(slices.Clone(a.Figures), func(f explain.Figure) bool { return math.IsNaN(f.Mean.Value) })
 		v.Stacks = stackRows(a.Account)
 		w.Accounts = append(w.Accounts, v)
 	}
@@ -192,22 +190,7 @@ func partRows(a *explain.Account) []whyRow {
 	return rows
 }
 
-// metricRows are the tracers' metrics that differ between a treatment and its baseline, or that it alone has.
-func metricRows(a *explain.Account) []whyMetric {
-	var list []whyMetric
-	for _, f := range a.Figures {
-		if math.IsNaN(f.Mean.Value) {
-			continue
-		}
-		w := whyMetric{Name: words.Plain(f.Name), Help: words.Plain(f.Help), Value: metricWords(f.Mean, f.Unit), Before: "–"}
-		if f.Before.N > 0 && !math.IsNaN(f.Before.Value) {
-			w.Before = metricWords(f.Before, f.Unit)
-		}
-		list = append(list, w)
-	}
-	return list
-}
-
+// metricWords writes one of the tracers' metrics.
 func metricWords(e stats.Estimate, unit string) string {
 	switch unit {
 	case "1":
