@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"tare/notebook"
+	"tare/stats"
 )
 
 // Networks says whether the treatments of a workload differ in how they are connected, measured or left out: then each
@@ -95,12 +96,22 @@ func (s *Summary) Omissions() []Omission {
 
 // Tables are the rows that are compared with each other, in order: of one host with so many CPUs online, one workload
 // with its parameters, one metric and one image.
-func (s *Summary) Tables() (all [][]*Row) {
+func (s *Summary) Tables() [][]*Row {
+	return s.together(func(a, b *Row) bool { return a.HostCores == b.HostCores && SameWork(a, b) })
+}
+
+// Places are the rows of the tables that are of one size of instance.
+func (s *Summary) Places() [][]*Row {
+	return s.together(func(a, b *Row) bool {
+		return a.HostCores == b.HostCores && a.Treatment.Instance.SameSize(b.Treatment.Instance) && SameWork(a, b)
+	})
+}
+
+// together brings rows together, in order.
+func (s *Summary) together(same func(a, b *Row) bool) (all [][]*Row) {
 	for i := range s.Rows {
 		r := &s.Rows[i]
-		at := slices.IndexFunc(all, func(t []*Row) bool {
-			return t[0].HostCores == r.HostCores && SameWork(t[0], r)
-		})
+		at := slices.IndexFunc(all, func(rows []*Row) bool { return same(rows[0], r) })
 		if at < 0 {
 			at = len(all)
 			all = append(all, nil)
@@ -114,4 +125,30 @@ func (s *Summary) Tables() (all [][]*Row) {
 func SameWork(a, b *Row) bool {
 	return a.HostID == b.HostID && a.Treatment.Workload == b.Treatment.Workload && maps.Equal(a.Treatment.Params, b.Treatment.Params) &&
 		a.Metric == b.Metric && a.Image == b.Image
+}
+
+// SecondaryColumn is a secondary metric of rows that are compared with each other.
+type SecondaryColumn struct {
+	Metric   notebook.Metric
+	Of       []*Secondary // by row; nil where it has none
+	Constant bool         // several rows have the same value, and none an interval: First is all there is to say
+	First    *Secondary
+}
+
+// SecondaryColumns are the secondary metrics of rows, in the order in which the rows have them.
+func SecondaryColumns(rows []*Row) (all []SecondaryColumn) {
+	for at, r := range rows {
+		for i := range r.Secondary {
+			m := &r.Secondary[i]
+			c := slices.IndexFunc(all, func(c SecondaryColumn) bool { return c.Metric == m.Metric })
+			if c < 0 {
+				c = len(all)
+				all = append(all, SecondaryColumn{Metric: m.Metric, Of: make([]*Secondary, len(rows)), Constant: len(rows) > 1 && stats.Finite(m.Mean), First: m})
+			}
+			all[c].Of[at] = m
+			// Of one round there is no interval, but there may be nothing to know of it either.
+			all[c].Constant = all[c].Constant && m.Mean == all[c].First.Mean && !(m.Low < m.High)
+		}
+	}
+	return all
 }

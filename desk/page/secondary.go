@@ -3,7 +3,6 @@ package page
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
 	"tare/desk/data"
@@ -34,15 +33,8 @@ type secondaryRow struct {
 
 // secondary makes the table of a group's secondary metrics; nil where its workload has none.
 func secondary(id string, rows []*data.Row, s *data.Summary) *secondaryTable {
-	var metrics []notebook.Metric
-	for _, r := range rows {
-		for _, a := range r.Secondary {
-			if !slices.Contains(metrics, a.Metric) {
-				metrics = append(metrics, a.Metric)
-			}
-		}
-	}
-	if metrics == nil {
+	columns := data.SecondaryColumns(rows)
+	if columns == nil {
 		return nil
 	}
 	t := &secondaryTable{ID: id}
@@ -53,35 +45,28 @@ func secondary(id string, rows []*data.Row, s *data.Summary) *secondaryTable {
 		t.Rows = append(t.Rows, row)
 	}
 	var constant []string
-	for _, m := range metrics {
-		head := secondaryHead{Name: strings.ReplaceAll(words.Plain(m.Name), "_", " "), Unit: words.Plain(m.Unit)}
+	for _, m := range columns {
+		head := secondaryHead{Name: strings.ReplaceAll(words.Plain(m.Metric.Name), "_", " "), Unit: words.Plain(m.Metric.Unit)}
 		if head.Unit == "1" {
 			head.Unit = ""
 		}
+		if m.Constant {
+			v := m.First.Mean
+			constant = append(constant, strings.TrimSpace(fmt.Sprintf("%s %s %s", head.Name, words.Number(v, words.Places(v, v, v)), head.Unit)))
+			continue
+		}
 		cells := make([]value, len(rows))
-		same := len(rows) > 1
-		first := math.NaN()
-		for i, r := range rows {
+		for i, a := range m.Of {
 			cells[i].Value = "–"
-			at := slices.IndexFunc(r.Secondary, func(a data.Secondary) bool { return a.Metric == m })
-			if at < 0 {
+			if a == nil {
 				continue
 			}
-			a := r.Secondary[at]
-			if math.IsNaN(first) {
-				first = a.Mean
-			}
-			same = same && a.Mean == first && !(a.Low < a.High)
 			var half string
 			if cells[i].Value, half = words.Half(a.Mean, a.Low, a.High, 9); half != "" {
 				cells[i].Interval = "± " + half
 			} else if !math.IsNaN(a.Mean) {
 				cells[i].Interval = "no interval"
 			}
-		}
-		if same {
-			constant = append(constant, strings.TrimSpace(fmt.Sprintf("%s %s %s", head.Name, words.Number(first, words.Places(first, first, first)), head.Unit)))
-			continue
 		}
 		align(cells, func(c *value) *value { return c })
 		t.Heads = append(t.Heads, head)

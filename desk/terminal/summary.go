@@ -99,43 +99,25 @@ func (t *text) rows(rows []*data.Row, s *data.Summary) {
 // secondary writes the secondary metrics of the rows, where their workload has such: as many beside each other as fit,
 // the others beneath. What is the same in every row is said once.
 func (t *text) secondary(rows []*data.Row, s *data.Summary) {
-	var metrics []notebook.Metric
-	for i := range rows {
-		for _, a := range rows[i].Secondary {
-			if !slices.Contains(metrics, a.Metric) {
-				metrics = append(metrics, a.Metric)
-			}
-		}
-	}
 	first := names(rows, s)
 	var cols []column
 	var constant []string
-	for _, m := range metrics {
-		head := data.Printable(m.Name)
-		if m.Unit != "" && m.Unit != "1" {
-			head += ", " + data.Printable(m.Unit)
+	for _, m := range data.SecondaryColumns(rows) {
+		head := data.Printable(m.Metric.Name)
+		if u := m.Metric.Unit; u != "" && u != "1" {
+			head += ", " + data.Printable(u)
+		}
+		if m.Constant {
+			constant = append(constant, fmt.Sprintf("%s %.4g", head, m.First.Mean))
+			continue
 		}
 		mean, half := column{right: true}, column{}
-		same := true
-		var one *data.Secondary
-		for i := range rows {
-			at := slices.IndexFunc(rows[i].Secondary, func(a data.Secondary) bool { return a.Metric == m })
-			if at < 0 {
-				mean.cells, half.cells = append(mean.cells, "-"), append(half.cells, "")
-				continue
+		for _, a := range m.Of {
+			v, of := "-", ""
+			if a != nil {
+				v, of = meanFigure(a.Mean, a.Low, a.High)
 			}
-			a := &rows[i].Secondary[at]
-			if one == nil {
-				one = a
-			}
-			// Of one round there is no interval, but there may be nothing to know of it either.
-			same = same && a.Mean == one.Mean && !(a.Low < a.High)
-			v, of := meanFigure(a.Mean, a.Low, a.High)
 			mean.cells, half.cells = append(mean.cells, v), append(half.cells, of)
-		}
-		if same && len(rows) > 1 && stats.Finite(one.Mean) {
-			constant = append(constant, fmt.Sprintf("%s %.4g", head, one.Mean))
-			continue
 		}
 		// A name stands over the value and its interval together.
 		both := column{head: head, gap: 2}

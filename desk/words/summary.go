@@ -27,7 +27,7 @@ const mostStatements = 2
 // that is not representative, or not to be trusted, is not ranked; rows that are not distinguishable are called so. It is
 // never empty.
 func Summary(s *data.Summary) string {
-	places := places(s)
+	places := s.Places()
 	// Between bare metal and whole containers a ladder has many rungs. None is a platform to choose: where there are whole ones
 	// the answer is of those.
 	rungs := false
@@ -90,23 +90,6 @@ func Summary(s *data.Summary) string {
 		return "Nothing was measured."
 	}
 	return strings.Join(parts, " ")
-}
-
-// places are the rows that the answer compares with each other: of one table and one size of instance.
-func places(s *data.Summary) (all [][]*data.Row) {
-	for i := range s.Rows {
-		r := &s.Rows[i]
-		at := slices.IndexFunc(all, func(rows []*data.Row) bool {
-			a, b := rows[0].Treatment.Instance, r.Treatment.Instance
-			return rows[0].HostCores == r.HostCores && a.Cores == b.Cores && a.Memory == b.Memory && data.SameWork(rows[0], r)
-		})
-		if at < 0 {
-			at = len(all)
-			all = append(all, nil)
-		}
-		all[at] = append(all[at], r)
-	}
-	return all
 }
 
 // ordinals say which of those named before a figure is of.
