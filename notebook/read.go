@@ -71,6 +71,12 @@ func Read(dir string) (*Folder, error) {
 	return f, err
 }
 
+// Exists says whether dir holds a study's folder that Open would go on with.
+func Exists(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, studyFile))
+	return err == nil
+}
+
 // torn says whether a file's last line has no end. That the file is missing is for who reads it to say.
 func torn(path string) (bool, error) {
 	f, err := os.Open(path)

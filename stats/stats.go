@@ -85,14 +85,20 @@ type Estimate struct {
 	N                int // values that it is made of
 }
 
+// NoMean and NoRatio are what nothing is known of.
+var (
+	NoMean  = Estimate{Value: math.NaN(), Low: math.NaN(), High: math.NaN()}
+	NoRatio = Quotient{Value: math.NaN(), Low: math.NaN(), High: math.NaN()}
+)
+
 // HasInterval says whether Low and High are known.
 func (e Estimate) HasInterval() bool { return !math.IsNaN(e.Low) && !math.IsNaN(e.High) }
 
 // Mean is the mean of rounds' values with its interval at the level (0.95 for 95 %), by Student's t. Fewer than two
 // values have no interval.
 func Mean(values []float64, level float64) Estimate {
-	e := Estimate{Value: math.NaN(), Low: math.NaN(), High: math.NaN(), N: len(values)}
-	if e.N == 0 {
+	e := NoMean
+	if e.N = len(values); e.N == 0 {
 		return e
 	}
 	e.Value = mean(values)
@@ -140,8 +146,8 @@ func Ratio(x, y []float64, level float64) Quotient {
 
 // ratioAt is Ratio with Student's t for the level and the number of rounds, which simulations need a million times.
 func ratioAt(x, y []float64, t float64) Quotient {
-	q := Quotient{Value: math.NaN(), Low: math.NaN(), High: math.NaN(), N: len(x)}
-	if q.N == 0 {
+	q := NoRatio
+	if q.N = len(x); q.N == 0 {
 		return q
 	}
 	mx, my := mean(x), mean(y)

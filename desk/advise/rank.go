@@ -135,7 +135,7 @@ func (a *adviser) measured(r *data.Row, g *group) Choice {
 	e, w := a.s.Mean(x, stats.Alpha), a.weight(r.Treatment)
 	c := Choice{
 		Treatment: r.Treatment, row: x, Value: w * e.Value, Low: w * data.Floor(g.figure, e.Low), High: w * e.High,
-		Ratio: r.Ratio, RatioLow: data.Floor(g.metric, r.RatioLow), RatioHigh: r.RatioHigh, Against: unknown(),
+		Ratio: r.Ratio, RatioLow: data.Floor(g.metric, r.RatioLow), RatioHigh: r.RatioHigh, Against: stats.NoRatio,
 	}
 	if g.figure != g.metric {
 		c.Ratio, c.RatioLow, c.RatioHigh = math.NaN(), math.NaN(), math.NaN()
@@ -155,10 +155,6 @@ func (a *adviser) measured(r *data.Row, g *group) Choice {
 		c.Doubts = append(c.Doubts, SeveralCPUSets{})
 	}
 	return c
-}
-
-func unknown() stats.Quotient {
-	return stats.Quotient{Value: math.NaN(), Low: math.NaN(), High: math.NaN()}
 }
 
 // bareMetal is the group's row of bare metal at a size; nil where there is none.
@@ -206,7 +202,7 @@ func (a *adviser) predicted(g *group, out *Ranking) []Choice {
 			if !ok || !stats.Finite(q.Low) || !stats.Finite(q.High) {
 				continue
 			}
-			c := Choice{Treatment: t, Predicted: true, Ratio: q.Ratio, RatioLow: data.Floor(g.metric, q.Low), RatioHigh: q.High, Against: unknown()}
+			c := Choice{Treatment: t, Predicted: true, Ratio: q.Ratio, RatioLow: data.Floor(g.metric, q.Low), RatioHigh: q.High, Against: stats.NoRatio}
 			w := a.weight(t)
 			if out.ByRatio {
 				c.Value, c.Low, c.High = w*q.Ratio, w*c.RatioLow, w*q.High
@@ -232,7 +228,7 @@ func (a *adviser) predicted(g *group, out *Ranking) []Choice {
 		if a.wants(t) && possible(t) {
 			w := a.weight(t)
 			all = append(all, Choice{
-				Treatment: t, Predicted: true, Value: w, Low: w, High: w, Ratio: 1, RatioLow: 1, RatioHigh: 1, Against: unknown(),
+				Treatment: t, Predicted: true, Value: w, Low: w, High: w, Ratio: 1, RatioLow: 1, RatioHigh: 1, Against: stats.NoRatio,
 			})
 		}
 		out.Doubts = append(out.Doubts, RatiosRanked{a.size.Name})

@@ -93,12 +93,12 @@ func missing(why ...Gap) *node { return &node{kind: absent, why: why} }
 
 func lacks(why data.Doubt) Gap { return Gap{Reason: why} }
 
-// add adds a gap that is not there yet.
-func add(to []Gap, g Gap) []Gap {
-	if slices.ContainsFunc(to, func(o Gap) bool { return reflect.DeepEqual(o, g) }) {
+// add adds what is not there yet.
+func add[T any](to []T, v T) []T {
+	if slices.ContainsFunc(to, func(o T) bool { return reflect.DeepEqual(o, v) }) {
 		return to
 	}
-	return append(to, g)
+	return append(to, v)
 }
 
 func (j *judge) build(h Hypothesis) *node {
@@ -235,7 +235,7 @@ func (j *judge) nothing(of ...Selector) *node {
 			n.out = j.leavesOut(s) != ""
 			return n
 		}
-		all = appendSelector(all, s)
+		all = add(all, s)
 	}
 	return missing(lacks(NotTogether{all}))
 }
@@ -736,35 +736,24 @@ func (j *judge) enough(e judged, yes bool) float64 {
 	return float64(many)
 }
 
-// appendSelector adds a selector that is not there yet.
-func appendSelector(to []Selector, s Selector) []Selector {
-	if slices.ContainsFunc(to, func(o Selector) bool { return reflect.DeepEqual(o, s) }) {
-		return to
-	}
-	return append(to, s)
-}
-
 // needs are the treatments that a hypothesis is about, each once.
 func (h Hypothesis) needs() []Selector {
 	var out []Selector
-	add := func(all ...Selector) {
-		for _, s := range all {
-			out = appendSelector(out, s)
-		}
-	}
 	pair := func(of, to Selector) {
 		if to.empty() {
 			to = bareMetal
 		}
 		for _, o := range of.each() {
-			add(o)
+			out = add(out, o)
 			for _, t := range to.each() {
-				add(o.over(t))
+				out = add(out, o.over(t))
 			}
 		}
 	}
 	for _, p := range append(slices.Clone(h.All), h.Any...) {
-		add(p.needs()...)
+		for _, s := range p.needs() {
+			out = add(out, s)
+		}
 	}
 	if _, of, to := h.sides(); of != nil {
 		pair(*of, *to)

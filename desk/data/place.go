@@ -121,6 +121,13 @@ func (s *Summary) together(same func(a, b *Row) bool) (all [][]*Row) {
 	return all
 }
 
+// OtherImages says whether the row's work was also done with another image on its host: it needs to be named.
+func (s *Summary) OtherImages(r *Row) bool {
+	return slices.ContainsFunc(s.Rows, func(o Row) bool {
+		return o.HostID == r.HostID && o.Treatment.Workload == r.Treatment.Workload && maps.Equal(o.Treatment.Params, r.Treatment.Params) && o.Image != r.Image
+	})
+}
+
 // SameWork says whether two rows are of the same work on the same host: workload, parameters, metric and image.
 func SameWork(a, b *Row) bool {
 	return a.HostID == b.HostID && a.Treatment.Workload == b.Treatment.Workload && maps.Equal(a.Treatment.Params, b.Treatment.Params) &&

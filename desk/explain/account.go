@@ -208,22 +208,15 @@ func (b *book) versus() (all []Account) {
 	return all
 }
 
-func unknown() stats.Estimate { return stats.Mean(nil, 1-stats.Alpha) }
-
-func unknownRatio() stats.Quotient { return stats.Ratio(nil, nil, 1-stats.Alpha) }
-
 // account makes the account of a row against another; base nil: against nothing.
 func (b *book) account(r, base *data.Row, against Against) Account {
 	x := r.Trace
 	a := Account{
 		Row: r, Baseline: base, Against: against, Emulated: !r.Representative || base != nil && !base.Representative,
-		Traced: x.Trials, Failed: x.Failed, Elapsed: unknown(), Times: unknownRatio(), Overhead: unknown(),
+		Traced: x.Trials, Failed: x.Failed, Elapsed: stats.NoMean, Times: stats.NoRatio, Overhead: stats.NoMean,
 		Missing: x.Missing, Lost: x.Lost, Spread: x.Spread, Inside: x.Inside, Stacks: x.Stacks,
 	}
-	a.OtherImages = slices.ContainsFunc(b.sum.Rows, func(o data.Row) bool {
-		return o.Host == r.Host && o.Treatment.Workload == r.Treatment.Workload && maps.Equal(o.Treatment.Params, r.Treatment.Params) &&
-			(o.Image.Digest != r.Image.Digest || o.Image.Input != r.Image.Input)
-	})
+	a.OtherImages = b.sum.OtherImages(r)
 	// both are the cells that count, of the row and of what it is compared with.
 	both := func(fits func(*data.Cell) bool) (xs, ys []*data.Cell) {
 		all := func(c *data.Cell) bool { return plain(c) && fits(c) }
@@ -294,7 +287,7 @@ func (b *book) overhead(a *Account, x, y []*data.Cell) {
 	a.Overhead = stats.Mean(overheads, level)
 	share := func(values []float64) stats.Quotient {
 		if !a.Significant() {
-			return unknownRatio()
+			return stats.NoRatio
 		}
 		return stats.Ratio(values, overheads, level)
 	}
@@ -328,7 +321,7 @@ func (b *book) figures(a *Account) {
 	}
 	x := a.Row.Trace
 	for i, name := range x.Names {
-		f := Figure{Name: name, Of: kind(name), Total: x.Totals[i], Before: unknown(), More: unknown()}
+		f := Figure{Name: name, Of: kind(name), Total: x.Totals[i], Before: stats.NoMean, More: stats.NoMean}
 		if i := place(f.Of); i >= 0 {
 			f.Unit, f.Help = notebook.TracerMetrics[i].Unit, notebook.TracerMetrics[i].Help
 		}
@@ -364,14 +357,7 @@ func measured(i int) (has func(*data.Cell) bool, mean func(*data.Cell) float64) 
 }
 
 // kind is a metric's name without the role, device or reason before it.
-func kind(name string) string {
-	for i := len(name) - 1; i >= 0; i-- {
-		if name[i] == '.' {
-			return name[i+1:]
-		}
-	}
-	return name
-}
+func kind(name string) string { return name[strings.LastIndexByte(name, '.')+1:] }
 
 // seenShare is how much of a trial's time the tracers may miss, beside seenFloor seconds, without a word about it.
 const (

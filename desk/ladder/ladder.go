@@ -287,7 +287,7 @@ func (c *Staircase) compare(s *data.Summary) {
 	var ranked []int
 	for i := range c.Rungs {
 		r := &c.Rungs[i]
-		r.Below, r.Ratio, r.Own = c.below(i), none, none
+		r.Below, r.Ratio, r.Own = c.below(i), stats.NoRatio, stats.NoRatio
 		if !r.Measured() {
 			continue
 		}
@@ -331,8 +331,6 @@ func within(s *data.Summary, r *data.Row, q stats.Quotient) bool {
 	m := s.Doubt(r)
 	return m > 1 && q.HasInterval() && q.Low <= m && q.High >= 1/m
 }
-
-var none = stats.Ratio(nil, nil, 1-stats.Alpha)
 
 // between names the layers that a rung has and the one below it has not, without its own.
 func (c *Staircase) between(r, b *Rung) []string {

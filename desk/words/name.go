@@ -216,9 +216,7 @@ func Table(s *data.Summary, rows []*data.Row) string {
 
 // Image names a row's image where other rows of its work have another, to follow what its table is of.
 func Image(s *data.Summary, r *data.Row) string {
-	if slices.ContainsFunc(s.Rows, func(o data.Row) bool {
-		return o.HostID == r.HostID && o.Treatment.Workload == r.Treatment.Workload && maps.Equal(o.Treatment.Params, r.Treatment.Params) && o.Image != r.Image
-	}) {
+	if s.OtherImages(r) {
 		return ", " + Plain(r.Image.Words())
 	}
 	return ""

@@ -13,6 +13,14 @@ import (
 // PartSuffix ends the name of a file that is not whole yet: WriteFile or Replace is at it, or was killed over it.
 const PartSuffix = ".part"
 
+// HeldError says that another process has a lock.
+type HeldError struct {
+	Path string
+	By   string // its process id, where it is known
+}
+
+func (e *HeldError) Error() string { return fmt.Sprintf("%s is held by process %s", e.Path, e.By) }
+
 // WriteFile puts a file in place, whole or not at all, with these permissions whatever the umask, and returns when it and
 // its name are on the disk.
 func WriteFile(path string, data []byte, perm os.FileMode) error {

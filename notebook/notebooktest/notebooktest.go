@@ -80,9 +80,6 @@ func (f *Folder) AddTreatment(t notebook.Treatment, mean float64) *Folder {
 	return f
 }
 
-// Last is the treatment that was added last, to be changed. Its ID must stay.
-func (f *Folder) Last() *notebook.Treatment { return &f.Study.Treatments[len(f.Study.Treatments)-1] }
-
 // Treatment reads a treatment in words, which become its ID: the workload, where it is not ffmpeg; key=value for its
 // parameters (host_cores=N for the host's CPUs); the platform; and in any order after it the engine, "kvm" or "tcg",
 // "vanilla" or "pinned", a network, a layer of isolation, "aa" and the instance type. It panics at words that are
@@ -271,20 +268,6 @@ func add(dir string, records iter.Seq[any]) error {
 		}
 	}
 	return nil
-}
-
-// Edit changes the text of a folder's file, one of "study.json", "host.json", "guests.jsonl", "trials.jsonl" and
-// "sessions.jsonl".
-func Edit(t testing.TB, dir, name string, change func(string) string) {
-	t.Helper()
-	path := filepath.Join(dir, name)
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(change(string(text))), 0o644); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // Million is a folder of a million trials of 10 treatments, half of them traced, with commands, usage and accounts as real ones have
