@@ -62,13 +62,13 @@ func TestSampleIsBoundedAndKeepsTheEnds(t *testing.T) {
 func TestTextsOfAKind(t *testing.T) {
 	var x texts
 	for _, s := range []string{"off by 1.5 %", "off by 22 %", "killed", "off by 1,000.25 %"} {
-		x.add(s, "")
+		x.add(ofTrial, s, "")
 	}
 	if len(x.all) != 2 || x.all[0].count != 3 || x.all[0].Text != (Text{"off by 1.5 %", true}) || x.commonest() != (Cause{x.all[0].Text, 3, false}) {
 		t.Errorf("%+v", x)
 	}
 	for i := range 2 * maxTexts {
-		x.add(strings.Repeat("a", i+1), "")
+		x.add(ofTrial, strings.Repeat("a", i+1), "")
 	}
 	if len(x.all) != maxTexts || x.dropped == 0 {
 		t.Errorf("%d kinds are kept", len(x.all))

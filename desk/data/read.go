@@ -56,33 +56,18 @@ type tally struct {
 	row    Row
 	group  string // host, workload, parameters, image and metric: what may be compared
 	first  int    // in the order of appearance
-	from   []treatmentKey
+	from   []key
 	cells  map[Block]*Cell
-	last   *Cell             // of the trial before
-	guests map[guestKey]bool // that gave a measured trial: whether one of theirs succeeded
-	causes texts             // of failures
-	said   []said            // what guests noted and which trials failed that are not measured
-	texts  map[saidOf]*texts
+	last   *Cell        // of the trial before
+	guests map[key]bool // that gave a measured trial: whether one of theirs succeeded
+	causes texts        // of failures
+	said   texts        // what guests noted and which trials failed that are not measured
 	dots   sample
 	traced *tracing // nil: none of its folders was traced
 }
 
-// saidOf says who said a text.
-type saidOf int
-
-const (
-	ofGuest saidOf = iota
-	ofWarmup
-	ofTraced
-)
-
-type guestKey struct {
-	folder int
-	id     string
-}
-
-// treatmentKey is a treatment of a folder.
-type treatmentKey struct {
+// key is a treatment or a guest of a folder, by its id.
+type key struct {
 	folder int
 	id     string
 }
@@ -116,7 +101,7 @@ func (r *reader) folder(dir string) error {
 	byID := map[string]*tally{}
 	for _, t := range f.Study.Treatments {
 		n := r.tally(t, f)
-		n.from = append(n.from, treatmentKey{at, t.ID})
+		n.from = append(n.from, key{at, t.ID})
 		n.trace(f.Study.Explain)
 		byID[t.ID] = n
 	}
@@ -158,13 +143,13 @@ func (r *reader) folder(dir string) error {
 			done[cellKey{t.Treatment, t.Round}] = c
 		}
 		for _, w := range t.Warnings {
-			r.warnings.add(w, t.Treatment)
+			r.warnings.add(ofTrial, w, t.Treatment)
 		}
 		byID[t.Treatment].trial(at, t, r.opt.Dots)
 		return nil
 	})
 	for _, g := range f.Guests {
-		if t := byID[g.Treatment]; g.Limits.CPUs != "" && t.guests[guestKey{at, g.ID}] {
+		if t := byID[g.Treatment]; g.Limits.CPUs != "" && t.guests[key{at, g.ID}] {
 			t.row.CPUs[g.Limits.CPUs]++
 		}
 	}
@@ -261,7 +246,7 @@ func (r *reader) tally(t notebook.Treatment, f *notebook.Folder) *tally {
 	if known := r.rows[id]; known != nil {
 		return known
 	}
-	n := &tally{group: group, first: len(r.order), cells: map[Block]*Cell{}, guests: map[guestKey]bool{}, texts: map[saidOf]*texts{}, row: Row{
+	n := &tally{group: group, first: len(r.order), cells: map[Block]*Cell{}, guests: map[key]bool{}, row: Row{
 		Treatment: t, HostID: f.Host.ID, HostCores: cores, CHR: f.Host.CHR(t), Metric: metric, Image: image, Representative: t.Representative(), CPUs: map[string]int{},
 		Mean: math.NaN(), MeanLow: math.NaN(), MeanHigh: math.NaN(), Ratio: math.NaN(), RatioLow: math.NaN(), RatioHigh: math.NaN(),
 	}}
@@ -283,7 +268,7 @@ func sortedParams(params map[string]string) string {
 
 func (t *tally) guest(g notebook.Guest) {
 	for _, n := range g.Notes {
-		t.say(ofGuest, n)
+		t.said.add(ofGuest, n, "")
 	}
 	kernel := g.Kernel
 	if kernel != "" && g.KernelSource != "" {
@@ -320,7 +305,7 @@ func (t *tally) trial(folder int, n *notebook.Trial, dots int) {
 			if n.Traced {
 				who = ofTraced
 			}
-			t.say(who, n.Failure)
+			t.said.add(who, n.Failure, "")
 		}
 		return
 	}
@@ -328,12 +313,12 @@ func (t *tally) trial(folder int, n *notebook.Trial, dots int) {
 	c := t.cell(Block{folder, n.Round})
 	c.Tried++
 	if n.Guest != "" {
-		k := guestKey{folder, n.Guest}
+		k := key{folder, n.Guest}
 		t.guests[k] = t.guests[k] || n.Failure == ""
 	}
 	if n.Failure != "" {
 		t.row.Failed++
-		t.causes.add(n.Failure, "")
+		t.causes.add(ofTrial, n.Failure, "")
 		return
 	}
 	c.Value.Add(n.Value)
@@ -364,31 +349,16 @@ func (t *tally) cell(b Block) *Cell {
 	return t.last
 }
 
-// say keeps a text and who said it, each kind of text once.
-func (t *tally) say(who saidOf, text string) {
-	if t.texts[who] == nil {
-		t.texts[who] = &texts{}
-	}
-	if e, first := t.texts[who].add(text, ""); first {
-		t.said = append(t.said, said{who, e})
-	}
-}
-
-type said struct {
-	who  saidOf
-	text *text
-}
-
 // doubts are what was said, in the order in which it was said first.
 func (t *tally) doubts() (all []Doubt) {
-	for _, s := range t.said {
-		switch s.who {
+	for _, e := range t.said.all {
+		switch e.of {
 		case ofGuest:
-			all = append(all, GuestSaid{s.text.Text})
+			all = append(all, GuestSaid{e.Text})
 		case ofWarmup:
-			all = append(all, WarmupFailed{s.text.Text})
+			all = append(all, WarmupFailed{e.Text})
 		default:
-			all = append(all, TracedFailed{s.text.Text})
+			all = append(all, TracedFailed{e.Text})
 		}
 	}
 	return all
@@ -406,7 +376,7 @@ func (r *reader) summary() (*Summary, error) {
 	}
 	r.distrust()
 	r.sort()
-	s.at = map[treatmentKey]int{}
+	s.at = map[key]int{}
 	for _, t := range r.order {
 		t.row.Doubts = append(t.row.Doubts, t.doubts()...)
 		for _, k := range t.from {

@@ -40,12 +40,12 @@ type Summary struct {
 
 	Baseline map[string]string // what the ratios are relative to, as Options have it
 
-	at map[treatmentKey]int // in Rows
+	at map[key]int // in Rows
 }
 
 // Row is the row of a folder's treatment, where the folder is an index in Folders; nil where there is no such.
 func (s *Summary) Row(folder int, treatment string) *Row {
-	i, ok := s.at[treatmentKey{folder, treatment}]
+	i, ok := s.at[key{folder, treatment}]
 	if !ok {
 		return nil
 	}

@@ -12,12 +12,28 @@ const (
 	maxText  = 500
 )
 
-// texts counts what was said, each kind once. Two texts are of one kind when they differ in their numbers alone.
+// texts counts what was said, each kind once. Two texts are of one kind when they are of one source and differ in their
+// numbers alone.
 type texts struct {
 	all     []*text
-	byKind  map[string]*text
+	byKind  map[textKind]*text
 	dropped int // said, and of no kind that is kept
 }
+
+type textKind struct {
+	of   source
+	text string
+}
+
+// source is what said a text.
+type source int
+
+const (
+	ofTrial source = iota
+	ofGuest
+	ofWarmup
+	ofTraced
+)
 
 // Text is what was recorded in words by whoever recorded it, one for all of its kind.
 type Text struct {
@@ -34,26 +50,27 @@ type Cause struct {
 
 type text struct {
 	Text
+	of    source
 	count int
 	who   map[string]bool
 }
 
-// add counts a text, and who said it; first says whether it is the first of its kind. Nil: there are too many kinds.
-func (t *texts) add(s, who string) (e *text, first bool) {
+// add counts a text, and who said it.
+func (t *texts) add(of source, s, who string) {
 	if len(s) > maxText {
 		s = strings.ToValidUTF8(s[:maxText], "") + "…"
 	}
-	kind := withoutNumbers(s)
-	e = t.byKind[kind]
+	kind := textKind{of, withoutNumbers(s)}
+	e := t.byKind[kind]
 	if e == nil {
 		if len(t.all) >= maxTexts {
 			t.dropped++
-			return nil, false
+			return
 		}
 		if t.byKind == nil {
-			t.byKind = map[string]*text{}
+			t.byKind = map[textKind]*text{}
 		}
-		e, first = &text{Text: Text{First: s}, who: map[string]bool{}}, true
+		e = &text{Text: Text{First: s}, of: of, who: map[string]bool{}}
 		t.byKind[kind] = e
 		t.all = append(t.all, e)
 	}
@@ -62,7 +79,6 @@ func (t *texts) add(s, who string) (e *text, first bool) {
 	if who != "" {
 		e.who[who] = true
 	}
-	return e, first
 }
 
 // commonest is the cause said most often, the first of those.
