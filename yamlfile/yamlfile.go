@@ -4,7 +4,9 @@ package yamlfile
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"regexp"
 	"strings"
 
@@ -61,8 +63,6 @@ func Decode(where string, text []byte, v any) error {
 	return fmt.Errorf("%s%s", where, yamlError(err))
 }
 
-var yamlLine = regexp.MustCompile(`(?s)^(?:yaml: )?(?:construct errors:\s*|unmarshal errors:\s*|load errors?:\s*)?(?:while .*? at line \d+.*?: )?line (\d+)(?:, column \d+)?: (.*)$`)
-
 var (
 	unknownKey = regexp.MustCompile(`field (\S+) not found in type .*`)
 	otherKind  = regexp.MustCompile("cannot (?:construct|unmarshal) !!(\\S+)(?: `([^`]*)`)? into \\S+")
@@ -70,15 +70,17 @@ var (
 
 // yamlError puts the decoder's first error into ":LINE: text".
 func yamlError(err error) string {
-	text := strings.TrimSpace(err.Error())
-	if text == "EOF" {
+	if err == io.EOF {
 		return ": is empty"
 	}
-	if m := yamlLine.FindStringSubmatch(text); m != nil {
-		first, _, _ := strings.Cut(m[2], "\n")
-		first = unknownKey.ReplaceAllString(first, "unknown key $1")
-		first = otherKind.ReplaceAllString(first, "a $1 ($2) is not what was expected here")
-		return ":" + m[1] + ": " + first
+	line := ""
+	text := err.Error()
+	if at := (*yaml.LoadError)(nil); errors.As(err, &at) {
+		if text = at.Message; at.Mark.Line > 0 {
+			line = fmt.Sprint(":", at.Mark.Line)
+		}
 	}
-	return ": " + strings.Join(strings.Fields(text), " ")
+	text = unknownKey.ReplaceAllString(text, "unknown key $1")
+	text = otherKind.ReplaceAllString(text, "a $1 ($2) is not what was expected here")
+	return line + ": " + strings.Join(strings.Fields(text), " ")
 }

@@ -20,10 +20,12 @@ func TestDecode(t *testing.T) {
 		"":                         "f.yaml: is empty",
 		"name: a\nnames: b":        "f.yaml:2: unknown key names",
 		"name: a\nlist: {a: b}":    "f.yaml:2: a map () is not what was expected here",
-		"a: [":                     "f.yaml:2: ",
+		"name: a\nlist: 5\nfoo: 2": "f.yaml:2: a int (5) is not what was expected here",
+		"a: [":                     "f.yaml:2: did not find expected node content",
+		"name: \x00":               "f.yaml: control characters",
 		strings.Repeat("#", 2<<20): "at most 1048576 are read",
 	} {
-		if err := Decode("f.yaml", []byte(text), &doc{}); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+		if err := Decode("f.yaml", []byte(text), &doc{}); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") || strings.Contains(err.Error(), "foo") {
 			t.Errorf("%.40q: %v, want one line with %q", text, err, want)
 		}
 	}
