@@ -630,11 +630,7 @@ func (r *reader) doubts() (all []Doubt) {
 			}
 		}
 		if f.Rounds < d.Floor {
-			var last End
-			if n := len(f.Ends); n > 0 {
-				last = f.Ends[n-1]
-			}
-			all = append(all, FewRounds{Dir: f.Dir, Rounds: f.Rounds, Floor: d.Floor, Begun: f.Begun, Ended: last})
+			all = append(all, FewRounds{Dir: f.Dir, Rounds: f.Rounds, Floor: d.Floor, Begun: f.Begun, Ended: f.Ended()})
 		}
 		if f.Torn {
 			all = append(all, Torn{f.Dir})

@@ -67,6 +67,14 @@ type Folder struct {
 	Args []string
 }
 
+// Ended is how its last session ended.
+func (f Folder) Ended() End {
+	if len(f.Ends) == 0 {
+		return End{}
+	}
+	return f.Ends[len(f.Ends)-1]
+}
+
 // Host is a host of the folders.
 type Host struct {
 	notebook.Host

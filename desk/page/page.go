@@ -30,13 +30,14 @@ var style string
 
 var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 	"bytes": words.Bytes, "comparison": words.Comparison, "count": words.Count[int], "duration": words.Duration, "lines": words.PlainLines, "measured": words.Measured, "metric": metricWords, "plain": plain,
-	"platform": words.Platform, "published": words.Published, "region": words.Region, "selectors": words.Selectors, "sentence": words.Sentence, "text": words.Text,
+	"platform": words.Platform, "published": words.Published, "region": words.Region, "selectors": words.Selectors, "sentence": words.Sentence, "stop": words.Stop, "text": words.Text,
 	"thousands": words.Thousands[int],
 	"class":     func(a claims.Answer) string { return classes[a] },
 	"commands":  commands,
 	"date":      date,
 	"fact":      func(name, text string) pair { return pair{name, plain(text)} },
 	"finite":    stats.Finite,
+	"finished":  func(reason string) bool { return slices.Contains(finished, reason) },
 	"folder":    folderName,
 	"inc":       func(i int) int { return i + 1 },
 	"level":     func(d notebook.Design) float64 { return stats.Level(d.Floor, d.Cap, d.Precision) },
@@ -60,7 +61,6 @@ type page struct {
 	Answer   string
 	When     string
 	AA       []check // the first screen's
-	Notices  []pair
 	Figures  []pageFigure
 	NotDrawn []string
 	Why      *whyPart
@@ -73,6 +73,10 @@ type page struct {
 	Kernels  []pair
 	Notes    []string
 	Several  bool // hosts
+
+	Unsteady       bool // bare metal differed from itself
+	VMs, Emulated  int  // of the treatments
+	Trials, Failed int  // measured ones
 
 	names map[string]string // of treatments, by id
 }
@@ -175,7 +179,7 @@ func render(s *data.Summary, figs []chart.Figure, why *whyPart, opt Options) ([]
 		names:   treatmentNames(s),
 	}
 	p.AA, p.Checks = checks(s, p.names)
-	p.Notices = notices(s, figs)
+	p.count(s)
 	for i := range figs {
 		f := inPage(&figs[i], fmt.Sprintf("figure-%d", i+1))
 		f.Heading = f.Title
@@ -327,58 +331,19 @@ func checks(s *data.Summary, names map[string]string) (lines, all []check) {
 // finished are the reasons of an end that leave nothing to be said on the first screen.
 var finished = []string{"precise enough", "cap on rounds"}
 
-// notices are what a reader must know before the figures.
-func notices(s *data.Summary, figs []chart.Figure) []pair {
-	var list []pair
-	for _, f := range s.Folders {
-		name := "This study"
-		if len(s.Folders) > 1 {
-			name = "The study in " + folderName(f.Dir)
-		}
-		var last data.End
-		if n := len(f.Ends); n > 0 {
-			last = f.Ends[n-1]
-		}
-		switch {
-		case last.Open || last.Reason == "":
-			list = append(list, pair{"Not finished.", name + " has no recorded end: it is still running or was killed. What follows is from the rounds so far; the same command goes on where it stopped."})
-		case !slices.Contains(finished, last.Reason):
-			list = append(list, pair{"Ended early.", name + " ended before its design was done: " + strings.TrimSuffix(words.Plain(last.Reason), ".") + ". Intervals may be wider than was asked for."})
-		}
-	}
-	missed := 0
-	for _, a := range s.AA {
-		if a.Verdict == data.Misses {
-			missed++
-		}
-	}
-	if missed > 0 {
-		list = append(list, pair{"The host was unsteady.", "Bare metal differed from itself (A/A check). Differences no larger than that are marked “doubtful” and are not to be trusted. By chance alone about 1 check in 20 fails."})
-	}
-	vms, emulatedVMs, failed, trials := 0, 0, 0, 0
+// count counts what a reader must know of before the figures.
+func (p *page) count(s *data.Summary) {
+	p.Unsteady = slices.ContainsFunc(s.AA, func(a data.AACheck) bool { return a.Verdict == data.Misses })
 	for _, r := range s.Rows {
 		if r.Treatment.Platform == notebook.VM || r.Treatment.Platform == notebook.VMCN {
-			vms++
+			p.VMs++
 			if !r.Representative {
-				emulatedVMs++
+				p.Emulated++
 			}
 		}
-		failed += r.Failed
-		trials += r.Trials
+		p.Failed += r.Failed
+		p.Trials += r.Trials
 	}
-	switch {
-	case vms > 0 && emulatedVMs == vms:
-		list = append(list, pair{"Every VM was emulated.", "This host gave no working KVM, so virtual machines ran under software emulation (TCG). Their numbers are kept apart, are never ranked, and say nothing about what a VM costs."})
-	case emulatedVMs > 0:
-		list = append(list, pair{"Some VMs were emulated.", "They ran under software emulation (TCG): kept apart and never ranked."})
-	}
-	if failed > 0 {
-		list = append(list, pair{"Some trials failed.", fmt.Sprintf("%s of %s failed; they are in no mean. See “What failed”.", words.Thousands(failed), words.Count(trials, "measured trial"))})
-	}
-	if len(figs) == 0 {
-		list = append(list, pair{"Nothing to draw.", "No treatment has a trial that could be shown."})
-	}
-	return list
 }
 
 // folderName names a folder without the path to it, which is of one machine.
