@@ -1,8 +1,8 @@
 package words
 
 import (
+	"cmp"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -100,31 +100,7 @@ func Claimed(t notebook.Treatment) string {
 }
 
 // Comparison says what is compared: "cn docker vanilla / bm, ffmpeg at large".
-func Comparison(c claims.Comparison) string {
-	s := term(c.Over)
-	if c.Below != nil {
-		s += ", against " + term(*c.Below)
-	}
-	for _, f := range c.Failed {
-		s += fmt.Sprintf(", where %d of %d trials of %s failed and do not count", f.Failed, f.Trials, Claimed(f.Treatment))
-	}
-	return s
-}
-
-func term(t claims.Term) string {
-	return Claimed(t.Of) + " / " + Claimed(t.To) + ", " + placed(t.At)
-}
-
-func placed(p claims.Place) string {
-	s := notebook.Label(p.Workload, p.Params) + " at " + p.Instance
-	if p.HostCores > 0 {
-		s += fmt.Sprintf(" on %d host cores", p.HostCores)
-	}
-	if p.Host != "" {
-		s += " on " + p.Host
-	}
-	return s
-}
+func Comparison(c claims.Comparison) string { return say(c) }
 
 // Region says which ratios a hypothesis allows: "at least 1.02".
 func Region(r claims.Region) string {
@@ -138,53 +114,8 @@ func Region(r claims.Region) string {
 	return "from " + figure(r.Low) + " to " + figure(r.High)
 }
 
-// rangeOf says which sizes or core ratios are chosen: "at least 2", "2 to 8".
-func rangeOf(r claims.Range) string {
-	switch {
-	case r.AtMost == 0:
-		return fmt.Sprintf("at least %g", r.AtLeast)
-	case r.AtLeast == 0:
-		return fmt.Sprintf("at most %g", r.AtMost)
-	case r.AtLeast == r.AtMost:
-		return fmt.Sprintf("%g", r.AtLeast)
-	}
-	return fmt.Sprintf("%g to %g", r.AtLeast, r.AtMost)
-}
-
 // Selector says which treatments are chosen.
-func Selector(s claims.Selector) string {
-	var parts []string
-	for _, v := range []claims.Values{s.Workload, s.Platform, s.Engine, s.Provisioning} {
-		if len(v) > 0 {
-			parts = append(parts, strings.Join(v, " or "))
-		}
-	}
-	for _, k := range slices.Sorted(maps.Keys(s.Params)) {
-		parts = append(parts, k+"="+s.Params[k])
-	}
-	if len(s.Network) > 0 {
-		parts = append(parts, "network "+strings.Join(s.Network, " or "))
-	}
-	if len(s.Isolation) > 0 {
-		parts = append(parts, "isolation "+strings.Join(s.Isolation, " or "))
-	}
-	if len(s.Instance) > 0 {
-		parts = append(parts, "at "+strings.Join(s.Instance, " or "))
-	}
-	if s.Cores != nil {
-		parts = append(parts, "with "+rangeOf(*s.Cores)+" cores")
-	}
-	if s.HostCores != nil {
-		parts = append(parts, "on "+rangeOf(*s.HostCores)+" host cores")
-	}
-	if s.CHR != nil {
-		parts = append(parts, "with a CHR of "+rangeOf(*s.CHR))
-	}
-	if len(parts) == 0 {
-		return "anything"
-	}
-	return strings.Join(parts, " ")
-}
+func Selector(s claims.Selector) string { return cmp.Or(strings.TrimSpace(say(s)), "anything") }
 
 // Selectors says which treatments are chosen, each once.
 func Selectors(all []claims.Selector) []string { return once(all, Selector) }

@@ -2,13 +2,15 @@ package words
 
 import (
 	"cmp"
-	_ "embed"
+	"embed"
 	"fmt"
 	"strings"
 	"text/template"
 
+	"tare/desk/claims"
 	"tare/desk/data"
 	"tare/desk/model"
+	"tare/notebook"
 )
 
 // Doubts turns doubts into sentences, each once, in their order.
@@ -28,17 +30,17 @@ func once[T any](all []T, say func(T) string) (texts []string) {
 	return texts
 }
 
-//go:embed doubts.tmpl
-var doubtTexts string
+//go:embed *.tmpl
+var texts embed.FS
 
-// doubts are the sentences for doubts, each by its type.
-var doubts = template.New("")
+// sentences are those for doubts and some other values, each by its type.
+var sentences = template.New("")
 
-// What the sentences use. It is put in place here because a doubt may be part of another's sentence.
+// What the sentences use. It is put in place here because one may be part of another.
 func init() {
-	template.Must(doubts.Funcs(template.FuncMap{
-		"against": against, "bounded": rangeOf, "claimed": Claimed, "comparison": Comparison, "cores": cores, "count": Count[int], "count64": Count[int64], "doubt": Doubt,
-		"duration": Duration, "host": hostOf, "interval": Interval, "join": strings.Join, "missing": Missing, "name": Name, "placed": placed, "plain": Plain,
+	template.Must(sentences.Funcs(template.FuncMap{
+		"against": against, "claimed": Claimed, "cores": cores, "count": Count[int], "count64": Count[int64], "doubt": Doubt,
+		"duration": Duration, "host": hostOf, "interval": Interval, "join": strings.Join, "label": notebook.Label, "missing": Missing, "name": Name, "plain": Plain,
 		"selector": Selector, "selectors": Selectors, "text": Text, "was": was,
 		"counts":     func(all []int) string { return here("%d", all) },
 		"ratios":     func(all []float64) string { return here("%.3g", all) },
@@ -47,7 +49,8 @@ func init() {
 		"sizes": func(all []model.Point) []string {
 			return once(all, func(p model.Point) string { return Cores(p.Cores, p.HostCores) })
 		},
-	}).Parse(doubtTexts))
+		"either": func(v claims.Values) string { return strings.Join(v, " or ") },
+	}).ParseFS(texts, "*.tmpl"))
 }
 
 // here lists some of what there is.
@@ -61,12 +64,15 @@ func here[T any](format string, all []T) string {
 }
 
 // Doubt says a doubt in a clause that begins small and has no stop.
-func Doubt(d data.Doubt) string { return sentence(fmt.Sprintf("%T", d), d) }
+func Doubt(d data.Doubt) string { return say(d) }
 
-func sentence(name string, d data.Doubt) string {
+// say says a value by the sentence for its type.
+func say(v any) string { return sentence(fmt.Sprintf("%T", v), v) }
+
+func sentence(name string, v any) string {
 	var b strings.Builder
-	if err := doubts.ExecuteTemplate(&b, name, d); err != nil {
-		panic("words: " + err.Error()) // a doubt without words is a mistake that every test of it finds
+	if err := sentences.ExecuteTemplate(&b, name, v); err != nil {
+		panic("words: " + err.Error()) // a value without words is a mistake that every test of it finds
 	}
 	return b.String()
 }
@@ -76,7 +82,7 @@ const mostFootnote = 100
 
 // Footnote says a doubt in a few words, for a table in a terminal.
 func Footnote(d data.Doubt) string {
-	if brief := fmt.Sprintf("brief %T", d); doubts.Lookup(brief) != nil {
+	if brief := fmt.Sprintf("brief %T", d); sentences.Lookup(brief) != nil {
 		return sentence(brief, d)
 	}
 	t := Doubt(d)
