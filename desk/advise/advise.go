@@ -149,12 +149,7 @@ func (a *adviser) choose() error {
 		})
 		if at < 0 {
 			at = len(a.groups)
-			g := &group{name: r.Host, label: label, work: r.Treatment, image: r.Image, metric: r.Metric, figure: r.Metric}
-			for _, h := range a.s.Hosts {
-				if h.ID == r.HostID {
-					g.host = h.Host
-				}
-			}
+			g := &group{name: r.Host, label: label, work: r.Treatment, image: r.Image, metric: r.Metric, figure: r.Metric, host: a.s.HostOf(r.HostID).Host}
 			a.groups = append(a.groups, g)
 		}
 		g := a.groups[at]

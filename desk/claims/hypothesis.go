@@ -1,8 +1,10 @@
 package claims
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -222,20 +224,10 @@ func (s Selector) over(other Selector) Selector {
 	}
 	if len(other.Params) > 0 {
 		params := map[string]string{}
-		for _, from := range []map[string]string{s.Params, other.Params} {
-			for k, v := range from {
-				params[k] = v
-			}
-		}
+		maps.Copy(params, s.Params)
+		maps.Copy(params, other.Params)
 		s.Params = params
 	}
-	for _, r := range []struct {
-		mine  **Range
-		other *Range
-	}{{&s.Cores, other.Cores}, {&s.HostCores, other.HostCores}, {&s.CHR, other.CHR}} {
-		if r.other != nil {
-			*r.mine = r.other
-		}
-	}
+	s.Cores, s.HostCores, s.CHR = cmp.Or(other.Cores, s.Cores), cmp.Or(other.HostCores, s.HostCores), cmp.Or(other.CHR, s.CHR)
 	return s
 }

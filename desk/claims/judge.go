@@ -329,12 +329,7 @@ func (j *judge) lines(pairs []pair, over string, acrossHosts bool) [][]pair {
 
 // model is what makes two hosts alike: homogeneous hosts have the same CPU.
 func (j *judge) model(host string) string {
-	for _, h := range j.sum.Hosts {
-		if h.ID == host && h.CPUModel != "" {
-			return h.CPUModel
-		}
-	}
-	return host
+	return cmp.Or(j.sum.HostOf(host).CPUModel, host)
 }
 
 // compare makes the comparison, or says why it must not be made.

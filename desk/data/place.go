@@ -37,17 +37,21 @@ func (s *Summary) Networks(workload string) bool {
 // Online says how many of a host's CPUs were online, of how many, where that must be said (say): not all of them were,
 // or in another row of the workload not all.
 func (s *Summary) Online(hostID, workload string, cores int) (of int, say bool) {
-	for _, h := range s.Hosts {
-		if h.ID == hostID {
-			of = len(h.CPUs)
-		}
-	}
+	of = len(s.HostOf(hostID).CPUs)
 	if cores == 0 || of == 0 {
 		return of, false
 	}
 	return of, cores != of || slices.ContainsFunc(s.Rows, func(r Row) bool {
 		return r.HostID == hostID && r.Treatment.Workload == workload && r.HostCores != of
 	})
+}
+
+// HostOf is the host with an ID; zero where there is none.
+func (s *Summary) HostOf(id string) (h Host) {
+	if i := slices.IndexFunc(s.Hosts, func(h Host) bool { return h.ID == id }); i >= 0 {
+		h = s.Hosts[i]
+	}
+	return h
 }
 
 // HostID is the ID of the host that is shown under a name; empty where there is none.

@@ -13,8 +13,8 @@ import (
 	"tare/stats"
 )
 
-// defaultDots is how many trials a row keeps for plots where Options.Dots does not say.
-const defaultDots = 100
+// mostDots is how many trials a row keeps for plots.
+const mostDots = 100
 
 // Read reads the folders and summarises them together. Treatments that are alike, of the same host and with the same
 // image, share a row; their rounds are the blocks of its intervals. Errors are notebook's, with file and line, and
@@ -25,9 +25,6 @@ func Read(dirs []string, opt Options) (*Summary, error) {
 	}
 	if err := checkBaseline(opt.Baseline); err != nil {
 		return nil, err
-	}
-	if opt.Dots <= 0 {
-		opt.Dots = defaultDots
 	}
 	r := &reader{sum: &Summary{}, opt: opt, rows: map[string]*tally{}}
 	for _, dir := range dirs {
@@ -145,7 +142,7 @@ func (r *reader) folder(dir string) error {
 		for _, w := range t.Warnings {
 			r.warnings.add(ofTrial, w, t.Treatment)
 		}
-		byID[t.Treatment].trial(at, t, r.opt.Dots)
+		byID[t.Treatment].trial(at, t)
 		return nil
 	})
 	for _, g := range f.Guests {
@@ -295,7 +292,7 @@ func (r *reader) rulerCost(host string, t notebook.Treatment, g notebook.Guest) 
 	r.ruler[i].trips = append(r.ruler[i].trips, g.RoundTripS)
 }
 
-func (t *tally) trial(folder int, n *notebook.Trial, dots int) {
+func (t *tally) trial(folder int, n *notebook.Trial) {
 	if n.Traced && !n.Warmup && t.traced != nil {
 		t.traced.trial(t.cell(Block{folder, n.Round}), n)
 	}
@@ -335,7 +332,7 @@ func (t *tally) trial(folder int, n *notebook.Trial, dots int) {
 	if t.traced != nil && math.Abs(n.Value-n.ElapsedS) > 1e-6*math.Abs(n.ElapsedS) {
 		t.traced.OtherMetric = true
 	}
-	t.dots.add(Dot{Folder: folder, Round: n.Round, Guest: n.Guest, Trial: n.Index, Value: n.Value}, dots)
+	t.dots.add(Dot{Folder: folder, Round: n.Round, Guest: n.Guest, Trial: n.Index, Value: n.Value}, mostDots)
 }
 
 // cell finds or makes the cell of a round.
@@ -394,10 +391,10 @@ func (r *reader) summary() (*Summary, error) {
 		s.Warnings = append(s.Warnings, Warning{Text: e.Text, Count: e.count, Treatments: slices.Sorted(maps.Keys(e.who))})
 	}
 	for i := range s.Ruler {
-		s.Ruler[i].Host = r.hostName(s.Ruler[i].Host)
+		s.Ruler[i].Host = s.HostOf(s.Ruler[i].Host).Name
 	}
 	for i := range s.LeftOut {
-		s.LeftOut[i].Host = r.hostName(s.LeftOut[i].Host)
+		s.LeftOut[i].Host = s.HostOf(s.LeftOut[i].Host).Name
 	}
 	s.Doubts = append(s.Doubts, r.doubts()...)
 	s.Baseline = r.opt.Baseline
@@ -414,21 +411,12 @@ func (r *reader) nameHosts() {
 	}
 }
 
-func (r *reader) hostName(id string) string {
-	for _, h := range r.sum.Hosts {
-		if h.ID == id {
-			return h.Name
-		}
-	}
-	return id
-}
-
 // finish works out what a row says by itself.
 func (r *reader) finish(t *tally) {
 	row := &t.row
-	row.Host = r.hostName(row.HostID)
+	row.Host = r.sum.HostOf(row.HostID).Name
 	row.Guests = len(t.guests)
-	row.Dots, row.DotsOf = t.dots.pick(r.opt.Dots), t.dots.of
+	row.Dots, row.DotsOf = t.dots.pick(mostDots), t.dots.of
 	for _, c := range t.cells {
 		row.Cells = append(row.Cells, *c)
 		if c.Tried > 0 && c.Value.N == 0 {

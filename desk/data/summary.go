@@ -20,9 +20,6 @@ type Options struct {
 	// each workload and its parameters; else Read says which there are. Values are as in the table; an empty value
 	// matches what has none. Empty map: bare metal.
 	Baseline map[string]string
-
-	// Dots bounds how many trials each row keeps for plots; 0 means 100.
-	Dots int
 }
 
 // Summary is what the folders say.
@@ -115,7 +112,7 @@ type Row struct {
 	Secondary []Secondary // the workload's secondary metrics, in its order
 	Trace     *Trace      // what tracers saw of it; nil where no folder that it is in was traced
 
-	Dots   []Dot // measured, successful trials, for plots; at most Options.Dots, evenly drawn from all
+	Dots   []Dot // measured, successful trials, for plots; at most a hundred, evenly drawn from all
 	DotsOf int   // how many measured, successful trials there are
 }
 

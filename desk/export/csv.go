@@ -1,6 +1,7 @@
 package export
 
 import (
+	"cmp"
 	"encoding/csv"
 	"encoding/json"
 	"io"
@@ -52,32 +53,18 @@ func cell(v reflect.Value) string {
 
 func openCSV(w io.Writer) (put func(*Row) error, end func() error) {
 	c := csv.NewWriter(w)
-	names := heads()
-	headed := false
-	head := func() error {
-		if headed {
-			return nil
-		}
-		headed = true
-		return c.Write(names)
-	}
-	cells := make([]string, len(names))
+	cells := heads()
+	headed := c.Write(cells)
 	put = func(r *Row) error {
-		if err := head(); err != nil {
-			return err
-		}
 		row := reflect.ValueOf(r).Elem()
 		for i := range cells {
 			cells[i] = cell(row.Field(i))
 		}
-		return c.Write(cells)
+		return cmp.Or(headed, c.Write(cells))
 	}
 	end = func() error {
-		if err := head(); err != nil {
-			return err
-		}
 		c.Flush()
-		return c.Error()
+		return cmp.Or(headed, c.Error())
 	}
 	return put, end
 }

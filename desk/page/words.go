@@ -10,13 +10,8 @@ import (
 // shellWord quotes a word for a POSIX shell where it needs it.
 func shellWord(s string) string {
 	s = words.Plain(s)
-	safe := s != ""
-	for _, r := range s {
-		if !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=,:@%+", r) {
-			safe = false
-		}
-	}
-	if safe {
+	const safe = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=,:@%+"
+	if s != "" && strings.Trim(s, safe) == "" {
 		return s
 	}
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
