@@ -57,7 +57,7 @@ func tracers(ctx context.Context, dir string) (err error) {
 		}
 		events, err := trace.Open(notebook.DeepTracers)
 		if err != nil {
-			return errors.Join(err, counters.Close())
+			return err
 		}
 		limit := eventsLimit
 		if where == "one" { // a trip is two switches and nothing else; the promise is for the program as it is run
@@ -71,7 +71,9 @@ func tracers(ctx context.Context, dir string) (err error) {
 				{"--explain=deep: events", limit, func() (float64, error) { return traced(events, notebook.TracerScheduler, once, trips) }},
 				{"bpftrace", 0, func() (float64, error) { return beside(ctx, dir, once) }},
 			}, time.Minute}.run()
-		broken = errors.Join(broken, err, counters.Close(), events.Close())
+		counters.Close()
+		events.Close()
+		broken = errors.Join(broken, err)
 	}
 	return broken
 }

@@ -7,7 +7,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -43,7 +42,7 @@ func attach(pid int, launchers bool, names []string) (stop func() (*notebook.Tra
 	}
 	w := kit.Attach(t)
 	return func() (*notebook.Trace, error) {
-		p, err := w.Stop()
-		return p, errors.Join(err, kit.Close())
+		defer kit.Close()
+		return w.Stop()
 	}, nil
 }

@@ -29,6 +29,7 @@ func tracers() []notebook.Capability {
 	if err != nil { // these are all names that there are
 		panic(err)
 	}
+	defer kit.Close()
 	missing := kit.Missing()
 	var all []notebook.Capability
 	for _, name := range notebook.TracerNames {
@@ -37,9 +38,6 @@ func tracers() []notebook.Capability {
 			c.Answer, c.Why, c.Do = notebook.NotSupported, why, "leave it out: an account is made of what the others see"
 		}
 		all = append(all, c)
-	}
-	if err := kit.Close(); err != nil {
-		all = append(all, notebook.Capability{Name: "tracers", Answer: notebook.Inconclusive, Why: err.Error()})
 	}
 	return all
 }

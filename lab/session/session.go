@@ -189,7 +189,7 @@ func (l *Lab) Close() error {
 	defer cancel()
 	errs := []error{l.size(ctx, 0)}
 	if l.kit != nil {
-		errs = append(errs, l.kit.Close())
+		l.kit.Close()
 	}
 	if l.bridge != nil {
 		errs = append(errs, l.bridge.Close(ctx))

@@ -61,7 +61,6 @@ type kvmFormat struct {
 	exit, entry uint64            // the tracepoints' ids
 	reasonAt    uint32            // where kvm_exit's record has the reason
 	reasons     map[uint32]string // its names, of this CPU's maker
-	tracefs     *os.File
 }
 
 // maxFormat bounds a tracepoint's description, in bytes.
@@ -73,19 +72,19 @@ func readKVMFormat() (*kvmFormat, error) {
 	if err != nil {
 		return nil, err
 	}
-	k := &kvmFormat{tracefs: dir}
-	format, err := k.read("kvm_exit/format")
+	defer dir.Close()
+	k := &kvmFormat{}
+	format, err := readKVM(dir, "kvm_exit/format")
 	if err == nil {
 		k.reasonAt, k.reasons, err = parseExitFormat(format, intel())
 	}
 	if err == nil {
-		k.exit, err = k.id("kvm_exit")
+		k.exit, err = kvmID(dir, "kvm_exit")
 	}
 	if err == nil {
-		k.entry, err = k.id("kvm_entry")
+		k.entry, err = kvmID(dir, "kvm_entry")
 	}
 	if err != nil {
-		dir.Close()
 		if errors.Is(err, os.ErrNotExist) {
 			return nil, errors.New("the kernel has no KVM tracepoints; modprobe kvm")
 		}
@@ -93,8 +92,6 @@ func readKVMFormat() (*kvmFormat, error) {
 	}
 	return k, nil
 }
-
-func (k *kvmFormat) close() error { return k.tracefs.Close() }
 
 func openTracefs() (*os.File, error) {
 	fs, err := unix.Fsopen("tracefs", unix.FSOPEN_CLOEXEC)
@@ -112,8 +109,9 @@ func openTracefs() (*os.File, error) {
 	return os.NewFile(uintptr(fd), "tracefs"), nil
 }
 
-func (k *kvmFormat) read(name string) (string, error) {
-	fd, err := unix.Openat(int(k.tracefs.Fd()), filepath.Join("events/kvm", name), unix.O_RDONLY|unix.O_CLOEXEC, 0)
+// readKVM reads a file that tracefs has about KVM.
+func readKVM(tracefs *os.File, name string) (string, error) {
+	fd, err := unix.Openat(int(tracefs.Fd()), filepath.Join("events/kvm", name), unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return "", &os.PathError{Op: "open", Path: "events/kvm/" + name, Err: err}
 	}
@@ -123,8 +121,8 @@ func (k *kvmFormat) read(name string) (string, error) {
 	return string(b), err
 }
 
-func (k *kvmFormat) id(name string) (uint64, error) {
-	text, err := k.read(name + "/id")
+func kvmID(tracefs *os.File, name string) (uint64, error) {
+	text, err := readKVM(tracefs, name+"/id")
 	if err != nil {
 		return 0, err
 	}

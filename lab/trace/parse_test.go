@@ -109,7 +109,6 @@ func TestKVMsOwnFormat(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer k.close()
 	if k.exit == 0 || k.entry == 0 || k.exit == k.entry || k.reasonAt < 8 || len(k.reasons) < 20 {
 		t.Errorf("%+v", k)
 	}

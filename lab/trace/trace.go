@@ -123,10 +123,7 @@ func (k *Kit) events() bool {
 // load loads the programs of the tracers and of those only that the kernel takes.
 func (k *Kit) load() {
 	none := func(why string) {
-		if k.coll != nil {
-			k.coll.Close()
-			k.coll = nil
-		}
+		k.Close()
 		clear(k.loaded)
 		for _, t := range k.tracers {
 			if t.programs != nil {
@@ -227,17 +224,11 @@ func refusal(on string, err error) string {
 }
 
 // Close gives back what Open took.
-func (k *Kit) Close() error {
+func (k *Kit) Close() {
 	if k.coll != nil {
 		k.coll.Close()
 		k.coll = nil
 	}
-	if k.kvm != nil {
-		err := k.kvm.close()
-		k.kvm = nil
-		return err
-	}
-	return nil
 }
 
 // Trace is the observation of one trial.

@@ -29,11 +29,7 @@ func openKit(t testing.TB, names ...string) *Kit {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := k.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	t.Cleanup(k.Close)
 	for name, why := range k.Missing() {
 		if name != notebook.TracerHypervisor {
 			need(t, false, "the tracer "+name+": "+why)
