@@ -275,10 +275,12 @@ func add(dir string, records iter.Seq[any]) error {
 func Million() *Folder {
 	f := New(1)
 	f.Rounds, f.Study.Design = 25_000, notebook.Design{Floor: 25_000, Cap: 25_000, Trials: 2, TimeoutS: 60}
-	f.Study.Explain, f.Traced = notebook.DefaultTracers, 1
-	f.Add("bm 1/1GB", 1).Add("bm aa 1/1GB", 1.1).Add("cn crun pinned 1/1GB", 1.2).Add("cn docker vanilla 1/1GB", 1.3)
-	for cores := 4; cores < 10; cores++ {
-		f.Add(fmt.Sprintf("cn crun vanilla %d/1GB", cores), 1+0.1*float64(cores))
+	f.Study.Explain = notebook.DefaultTracers
+	for i, words := range []string{"bm 1/1GB", "bm aa 1/1GB", "cn crun pinned 1/1GB", "cn docker vanilla 1/1GB", "cn crun vanilla 4/1GB",
+		"cn crun vanilla 5/1GB", "cn crun vanilla 6/1GB", "cn crun vanilla 7/1GB", "cn crun vanilla 8/1GB", "cn crun vanilla 9/1GB"} {
+		t := Treatment(words)
+		t.ID = fmt.Sprint("t", i)
+		f.AddTreatment(t, 1+0.1*float64(i))
 	}
 	at := At
 	f.Trial = func(t *notebook.Trial) {
