@@ -19,7 +19,6 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
@@ -249,15 +248,16 @@ func reading(ctx context.Context, dir string) error {
 		}
 		took := time.Since(began).Seconds()
 		rss := cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss << 10
-		verdict := ""
+		promise := ""
 		if command == "report" { // one reading gives the summary, the accounts and the page
-			verdict = fmt.Sprintf("   at most %d s and %d MiB: met", most, room>>20)
+			verdict := met
 			if took > most || rss > room {
-				verdict = strings.Replace(verdict, "met", "not met", 1)
+				verdict = notMet
 				broken = fmt.Errorf("%.1f s and %d MiB; at most %d s and %d MiB are promised", took, rss>>20, most, room>>20)
 			}
+			promise = fmt.Sprintf("   at most %d s and %d MiB: %s", most, room>>20, verdict)
 		}
-		fmt.Printf("  tare %-20s %8.2f s   %6.0f MiB%s\n", command, took, float64(rss)/(1<<20), verdict)
+		fmt.Printf("  tare %-20s %8.2f s   %6.0f MiB%s\n", command, took, float64(rss)/(1<<20), promise)
 	}
 	return broken
 }
