@@ -163,18 +163,17 @@ func (in *Fetched) fetch(ctx context.Context, cache string, say image.Progress) 
 	if err != nil {
 		return "", err
 	}
-	r, err := member(archive, in.Member)
-	if err != nil {
-		return "", fmt.Errorf("%s: %w", from, err)
-	}
-	defer r.Close()
 	out, err := os.CreateTemp(tmp, "member-")
 	if err != nil {
 		return "", err
 	}
 	defer out.Close()
 	what := strings.TrimSuffix(from+": "+in.Member, ": ")
-	sum, err := digest(io.TeeReader(io.LimitReader(r, mostFetched), out))
+	var sum string
+	err = member(archive, in.Member, func(r io.Reader) (err error) {
+		sum, err = digest(io.TeeReader(io.LimitReader(r, mostFetched), out))
+		return err
+	})
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", what, err)
 	}
@@ -235,30 +234,34 @@ func mavenFile(ctx context.Context, coordinates, tmp string) (_ string, err erro
 	return file, nil
 }
 
-// member opens one file of an archive: a zip, which wheels and jars are, or a compressed tar. An empty name opens the
+// member has one file of an archive read: of a zip, which wheels and jars are, or of a compressed tar. An empty name is the
 // archive itself.
-func member(archive, name string) (io.ReadCloser, error) {
-	if name == "" {
-		return os.Open(archive)
-	}
-	if !strings.HasSuffix(archive, ".tar.gz") && !strings.HasSuffix(archive, ".tgz") {
+func member(archive, name string, read func(io.Reader) error) error {
+	tarred := strings.HasSuffix(archive, ".tar.gz") || strings.HasSuffix(archive, ".tgz")
+	if name != "" && !tarred {
 		z, err := zip.OpenReader(archive)
 		if err != nil {
-			return nil, err
+			return err
 		}
+		defer z.Close()
 		f, err := z.Open(name)
 		if err != nil {
-			return nil, errors.Join(err, z.Close())
+			return err
 		}
-		return both{f, []io.Closer{f, z}}, nil
+		defer f.Close()
+		return read(f)
 	}
 	f, err := os.Open(archive)
 	if err != nil {
-		return nil, err
+		return err
+	}
+	defer f.Close()
+	if name == "" {
+		return read(f)
 	}
 	g, err := gzip.NewReader(f)
 	if err != nil {
-		return nil, errors.Join(err, f.Close())
+		return err
 	}
 	t := tar.NewReader(g)
 	for {
@@ -267,26 +270,12 @@ func member(archive, name string) (io.ReadCloser, error) {
 			err = fmt.Errorf("it has no %s", name)
 		}
 		if err != nil {
-			return nil, errors.Join(err, f.Close())
+			return err
 		}
 		if path.Clean(h.Name) == path.Clean(name) && h.Typeflag == tar.TypeReg {
-			return both{t, []io.Closer{f}}, nil
+			return read(t)
 		}
 	}
-}
-
-// both reads from one and closes others.
-type both struct {
-	io.Reader
-	of []io.Closer
-}
-
-func (b both) Close() error {
-	var errs []error
-	for _, c := range b.of {
-		errs = append(errs, c.Close())
-	}
-	return errors.Join(errs...)
 }
 
 func digest(r io.Reader) (string, error) {

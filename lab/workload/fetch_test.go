@@ -129,18 +129,16 @@ func TestOneFileOfAnArchive(t *testing.T) {
 		if err := os.WriteFile(path, c.data, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		r, err := member(path, "a/b")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if b, err := io.ReadAll(r); err != nil || string(b) != c.want {
+		var b []byte
+		take := func(r io.Reader) (err error) { b, err = io.ReadAll(r); return err }
+		if err := member(path, "a/b", take); err != nil || string(b) != c.want {
 			t.Errorf("%s: %q, %v, want %q", name, b, err, c.want)
 		}
-		if err := r.Close(); err != nil {
-			t.Error(err)
+		if err := member(path, "a/c", take); err == nil {
+			t.Errorf("%s: a file that it has not was read", name)
 		}
-		if _, err := member(path, "a/c"); err == nil {
-			t.Errorf("%s: a file that it has not was opened", name)
+		if err := member(path, "", take); err != nil || !bytes.Equal(b, c.data) {
+			t.Errorf("%s as a whole: %d bytes, %v, want %d", name, len(b), err, len(c.data))
 		}
 	}
 }
