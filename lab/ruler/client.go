@@ -36,15 +36,13 @@ type Client struct {
 	hello Hello
 	rtt   time.Duration
 	err   error // why the client is of no more use
-
-	close    sync.Once
-	closeErr error
+	close func() error
 }
 
 // Connect waits, until ctx is done, for the ruler at the other end of s to say hello. It owns s from then on, and
 // closes it on error.
 func Connect(ctx context.Context, s Stream) (*Client, error) {
-	c := &Client{s: s, dec: decoder{r: s}}
+	c := &Client{s: s, dec: decoder{r: s}, close: sync.OnceValue(s.Close)}
 	if err := c.connect(ctx); err != nil {
 		c.Close()
 		return nil, err
@@ -223,10 +221,7 @@ func (c *Client) Run(ctx context.Context, o Order) (Result, time.Duration, error
 
 // Close ends the stream; the ruler then kills all it started. It may be called more than once, and makes a method
 // in progress end with ErrGone.
-func (c *Client) Close() error {
-	c.close.Do(func() { c.closeErr = c.s.Close() })
-	return c.closeErr
-}
+func (c *Client) Close() error { return c.close() }
 
 func (c *Client) usable(ctx context.Context) error {
 	if c.err != nil {

@@ -268,7 +268,7 @@ func TestSilence(t *testing.T) {
 func TestNoAnswer(t *testing.T) {
 	host, guest := net.Pipe()
 	defer guest.Close()
-	c := &Client{s: host, dec: decoder{r: host}}
+	c := &Client{s: host, dec: decoder{r: host}, close: host.Close}
 	if _, err := c.answer(t.Context(), time.Now().Add(20*time.Millisecond), kindDone); !errors.Is(err, ErrSilent) {
 		t.Errorf("%v", err)
 	}
