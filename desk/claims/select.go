@@ -228,8 +228,8 @@ func (j *judge) absence(s Selector) []Gap {
 	}
 	var why []Gap
 	for _, l := range j.sum.LeftOut {
-		cores, chr := j.hostOf(l)
-		has := func(s Selector) bool { return s.has(l.Treatment, cores, chr) }
+		h := j.sum.HostNamed(l.Host)
+		has := func(s Selector) bool { return s.has(l.Treatment, h.Cores(l.Treatment), h.CHR(l.Treatment)) }
 		if has(s) && j.excluded(has) == "" {
 			why = add(why, Gap{&l.Treatment, data.Omitted{Reason: l.Reason}})
 		}
@@ -278,17 +278,4 @@ func (j *judge) hostCores() []int {
 	}
 	slices.Sort(all)
 	return slices.DeleteFunc(slices.Compact(all), func(n int) bool { return n == 0 })
-}
-
-func (j *judge) hostOf(l data.LeftOut) (cores int, chr float64) {
-	for i := range j.sum.Hosts {
-		if h := &j.sum.Hosts[i]; h.Name == l.Host {
-			cores = len(h.CPUs)
-			if l.Treatment.HostCores > 0 {
-				cores = l.Treatment.HostCores
-			}
-			return cores, h.CHR(l.Treatment)
-		}
-	}
-	return 0, 0
 }

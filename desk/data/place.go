@@ -47,21 +47,18 @@ func (s *Summary) Online(hostID, workload string, cores int) (of int, say bool) 
 }
 
 // HostOf is the host with an ID; zero where there is none.
-func (s *Summary) HostOf(id string) (h Host) {
-	if i := slices.IndexFunc(s.Hosts, func(h Host) bool { return h.ID == id }); i >= 0 {
+func (s *Summary) HostOf(id string) Host { return s.host(func(h Host) bool { return h.ID == id }) }
+
+// HostNamed is the host that is shown under a name; zero where there is none.
+func (s *Summary) HostNamed(name string) Host {
+	return s.host(func(h Host) bool { return h.Name == name })
+}
+
+func (s *Summary) host(is func(Host) bool) (h Host) {
+	if i := slices.IndexFunc(s.Hosts, is); i >= 0 {
 		h = s.Hosts[i]
 	}
 	return h
-}
-
-// HostID is the ID of the host that is shown under a name; empty where there is none.
-func (s *Summary) HostID(name string) string {
-	for _, h := range s.Hosts {
-		if h.Name == name {
-			return h.ID
-		}
-	}
-	return ""
 }
 
 // times are units of what cannot be less than nothing, though an interval may reach below it.

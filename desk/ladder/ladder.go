@@ -177,14 +177,10 @@ func Of(s *data.Summary) []*Staircase {
 		if !ok {
 			continue
 		}
-		for _, h := range s.Hosts {
-			if h.Name != l.Host {
-				continue
-			}
-			for _, c := range all {
-				if c.place() == key(l.Treatment, h.ID, h.Cores(l.Treatment)) {
-					c.Rungs = append(c.Rungs, Rung{Kind: k, Treatment: l.Treatment, Missing: data.Omitted{Reason: l.Reason}, Emulated: !l.Treatment.Representative()})
-				}
+		h := s.HostNamed(l.Host)
+		for _, c := range all {
+			if c.place() == key(l.Treatment, h.ID, h.Cores(l.Treatment)) {
+				c.Rungs = append(c.Rungs, Rung{Kind: k, Treatment: l.Treatment, Missing: data.Omitted{Reason: l.Reason}, Emulated: !l.Treatment.Representative()})
 			}
 		}
 	}

@@ -104,25 +104,25 @@ func ofMetric(m notebook.Metric, v, low, high float64) value {
 	return valued(v, data.Floor(m, low), high)
 }
 
+// pageFigure is a figure in the page.
 type pageFigure struct {
-	ID, Title, Lead, Caption, Note string
-	Heading                        string // empty: it stands under one
-	Folded                         string // the heading under which it is folded away; empty: it is shown
-	Drawing                        template.HTML
-	SVG, PDF, CSV                  string
-	Emulated                       bool
-	Rungs                          *rungTable
+	*chart.Figure
+	ID      string
+	Heading string // empty: it stands under one
+	Rungs   *rungTable
 }
+
+// Drawing is the figure itself: it escapes every text in it.
+func (f pageFigure) Drawing() template.HTML { return template.HTML(f.Inline(f.ID)) }
+
+// Path leads to one of its files.
+func (f pageFigure) Path(ending string) string { return FiguresDir + "/" + f.File + ending }
 
 // inPage makes a figure ready for the page.
 func inPage(f *chart.Figure, id string) pageFigure {
-	p := pageFigure{
-		ID: id, Title: f.Title, Lead: f.Lead, Caption: f.Caption, Note: f.Note, Folded: f.Folded, Emulated: f.Emulated,
-		Drawing: template.HTML(f.Inline(id)), // it escapes every text in it
-		SVG:     FiguresDir + "/" + f.File + ".svg", PDF: FiguresDir + "/" + f.File + ".pdf",
-	}
+	p := pageFigure{Figure: f, ID: id}
 	if f.Staircase != nil {
-		p.CSV, p.Rungs = FiguresDir+"/"+f.File+".csv", rungs(id+"-rungs", f.Staircase)
+		p.Rungs = rungs(id+"-rungs", f.Staircase)
 	}
 	return p
 }

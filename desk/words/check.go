@@ -8,7 +8,7 @@ import (
 
 // CheckWhere says what an A/A check is of.
 func CheckWhere(s *data.Summary, a data.AACheck) string {
-	return Where(s, &data.Row{Host: a.Host, HostID: s.HostID(a.Host), HostCores: a.HostCores, Treatment: notebook.Treatment{Workload: a.Workload, Params: a.Params, Instance: a.Instance}})
+	return Where(s, &data.Row{Host: a.Host, HostID: s.HostNamed(a.Host).ID, HostCores: a.HostCores, Treatment: notebook.Treatment{Workload: a.Workload, Params: a.Params, Instance: a.Instance}})
 }
 
 // Check says an A/A check's verdict, to follow what it is of.
