@@ -37,6 +37,7 @@ var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 	"date":      date,
 	"fact":      func(name, text string) pair { return pair{name, plain(text)} },
 	"finite":    stats.Finite,
+	"failures":  failures,
 	"finished":  func(reason string) bool { return slices.Contains(finished, reason) },
 	"folder":    folderName,
 	"inc":       func(i int) int { return i + 1 },
@@ -68,8 +69,6 @@ type page struct {
 	Claims   *claimsPart
 	Size     *sizePart
 	Checks   []check
-	Failures []failure
-	LeftOut  []leftOut
 	Kernels  []pair
 	Notes    []string
 	Several  bool // hosts
@@ -80,6 +79,9 @@ type page struct {
 
 	names map[string]string // of treatments, by id
 }
+
+// FullName says what a treatment on a host is, all of it.
+func (p page) FullName(t notebook.Treatment, host string) string { return fullName(p.Summary, t, host) }
 
 // Named are the names of treatments, by their ids.
 func (p page) Named(ids []string) []string { return named(p.names, ids) }
@@ -155,17 +157,6 @@ type check struct {
 	What, Text, Untrusted string
 }
 
-type failure struct {
-	What   string
-	Causes []string
-}
-
-// leftOut is what was left out for one reason: the first of it in words, and where there is more, all.
-type leftOut struct {
-	What, Reason string
-	All          []string
-}
-
 // render makes the page.
 func render(s *data.Summary, figs []chart.Figure, why *whyPart, opt Options) ([]byte, error) {
 	p := page{
@@ -194,19 +185,6 @@ func render(s *data.Summary, figs []chart.Figure, why *whyPart, opt Options) ([]
 	p.Size = sizes(s, opt.Model)
 	for i, rows := range s.Tables() {
 		p.Tables = append(p.Tables, makeTable(i, rows, s))
-	}
-	p.Failures = failures(s)
-	for _, o := range s.Omissions() {
-		var names []string
-		for _, l := range o.Of {
-			names = append(names, fullName(s, l.Treatment, l.Host))
-		}
-		l := leftOut{What: names[0], Reason: words.Stop(o.Reason)}
-		if more := len(names) - 1; more > 0 {
-			l.What += fmt.Sprintf("; and %s more", words.Thousands(more))
-			l.All = names
-		}
-		p.LeftOut = append(p.LeftOut, l)
 	}
 	p.Kernels = kernels(s)
 	for _, n := range words.Doubts(s.Doubts) {
@@ -446,23 +424,20 @@ func dash(s string) string {
 	return s
 }
 
-// failures lists the treatments with failed trials, with what their rows say of the causes.
-func failures(s *data.Summary) []failure {
-	var list []failure
-	for _, r := range s.Rows {
-		if r.Failed == 0 {
-			continue
+// Failing are the treatments with failed trials.
+func (p page) Failing() []data.Row {
+	return slices.DeleteFunc(slices.Clone(p.Summary.Rows), func(r data.Row) bool { return r.Failed == 0 })
+}
+
+// failures are what a row says of why trials of it failed.
+func failures(doubts []data.Doubt) []string {
+	return words.Doubts(slices.DeleteFunc(slices.Clone(doubts), func(d data.Doubt) bool {
+		switch d.(type) {
+		case data.TrialsFailed, data.WarmupFailed, data.TracedFailed:
+			return false
 		}
-		f := failure{What: fullName(s, r.Treatment, r.Host)}
-		for _, d := range r.Doubts {
-			switch d.(type) {
-			case data.TrialsFailed, data.WarmupFailed, data.TracedFailed:
-				f.Causes = append(f.Causes, words.Sentence(words.Doubt(d)))
-			}
-		}
-		list = append(list, f)
-	}
-	return list
+		return true
+	}))
 }
 
 // kernels lists in which treatments each of the guests' kernels ran.
