@@ -235,7 +235,7 @@ type Guest struct {
 type Usage struct {
 	UserS   float64 `json:"user_s"`
 	SystemS float64 `json:"system_s"`
-	MaxRSS  int64   `json:"max_rss"` // bytes, of the largest process; never less than the ruler's own (some 20 MB), which Linux counts in
+	MaxRSS  int64   `json:"max_rss"` // bytes, of the largest process; at least some 20 MB in folders from before the ruler was a program of its own
 	MinFlt  int64   `json:"minflt"`
 	MajFlt  int64   `json:"majflt"`
 	VCSw    int64   `json:"vcsw"`  // voluntary context switches

@@ -57,7 +57,7 @@ type Folder struct {
 	Rounds int    // that have at least one trial
 	Begun  bool   // the last of them is not whole: trials of it are still to be done
 	Torn   bool   // its last record was cut off and does not count
-	Trials int    // lines in trials.jsonl, warm-ups, explained ones and failures included
+	Trials int    // lines in trials.jsonl, warm-ups, traced ones and failures included
 	Failed int    // of them, of any kind
 	Ends   []End  // of its sessions, in order
 	// Args are those of the command that began it, as they were typed; empty where none are recorded.
@@ -88,9 +88,9 @@ type Row struct {
 	Image          notebook.Image
 	HostCores      int     // that the host had online meanwhile
 	CHR            float64 // container-to-host core ratio: the instance's cores over HostCores
-	Guests         int     // that gave at least one measured trial, failed ones included; explained trials are not measured ones
+	Guests         int     // that gave at least one measured trial, failed ones included; traced trials are not measured ones
 	Rounds         int     // in which at least one measured trial succeeded
-	Trials         int     // measured trials, failed ones included, warm-ups and explained ones not
+	Trials         int     // measured trials, failed ones included, warm-ups and traced ones not
 	Failed         int     // of them
 	Lost           int     // rounds in which it was tried and nothing succeeded
 	Mean           float64 // in Metric.Unit: mean over rounds of the mean of each round's trials

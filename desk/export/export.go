@@ -79,13 +79,13 @@ type Row struct {
 	ReadyS         *float64           `json:"ready_s" parquet:"ready_s,optional"` // of the guest's service, until it answered; seconds
 	Trial          int64              `json:"trial" parquet:"trial"`
 	Warmup         bool               `json:"warmup" parquet:"warmup"`
-	Traced         bool               `json:"explained" parquet:"explained"` // probes looked on: it feeds no mean and no ratio
+	Traced         bool               `json:"explained" parquet:"explained"` // it feeds no mean and no ratio
 	Start          time.Time          `json:"start" parquet:"start,timestamp(nanosecond)"`
 	Command        []string           `json:"command" parquet:"command,list"`
 	Metric         string             `json:"metric" parquet:"metric,dict"`
 	Unit           string             `json:"unit" parquet:"unit,dict"`
 	Value          *float64           `json:"value" parquet:"value,optional"`
-	Figures        map[string]float64 `json:"figures" parquet:"figures,json"` // further ones, by name
+	Figures        map[string]float64 `json:"figures" parquet:"figures,json"` // secondary metrics, by name
 	ElapsedS       float64            `json:"elapsed_s" parquet:"elapsed_s"`
 	HostS          float64            `json:"host_s" parquet:"host_s"`
 	Failure        *string            `json:"failure" parquet:"failure,dict,optional"`
@@ -100,9 +100,9 @@ type Row struct {
 	IVCSw          int64              `json:"ivcsw" parquet:"ivcsw"`
 	LoadCPUS       *float64           `json:"load_cpu_s" parquet:"load_cpu_s,optional"`   // user and system time of what applied the load
 	LoadShared     *bool              `json:"load_shared" parquet:"load_shared,optional"` // it could use CPUs that the guest could use
-	Wall           map[string]float64 `json:"wall" parquet:"wall,json"`                   // of an explained trial: what its time went on; seconds, by notebook.Walls
-	Trace          map[string]float64 `json:"probes" parquet:"probes,json"`               // of an explained trial: the probes' figures, by name
-	Lost           *int64             `json:"lost_events" parquet:"lost_events,optional"` // that the probes lost
+	Wall           map[string]float64 `json:"wall" parquet:"wall,json"`                   // of a traced trial: what its time went on; seconds, by notebook.Walls
+	Trace          map[string]float64 `json:"probes" parquet:"probes,json"`               // of a traced trial: the tracers' metrics, by name
+	Lost           *int64             `json:"lost_events" parquet:"lost_events,optional"` // that the tracers lost
 	Output         *string            `json:"output" parquet:"output,optional"`
 	Warnings       []string           `json:"warnings" parquet:"warnings,list"`
 }
