@@ -17,6 +17,7 @@ import (
 	"tare/lab/cgroup"
 	"tare/lab/journal"
 	"tare/lab/network"
+	"tare/lab/proc"
 	"tare/lab/ruler"
 	"tare/notebook"
 )
@@ -34,6 +35,7 @@ type Base struct {
 	PID        int    // of the process whose end is the guest's, as the host numbers it
 	Cgroup     string // a folder that lists the guest's processes; "" where the guest has no cgroup of its own
 
+	socket     *Socket // where the ruler of a container says hello
 	destroying sync.Mutex
 }
 
@@ -50,8 +52,8 @@ type Recipe struct {
 	Journal func(folder string) []journal.Entry
 	Undo    map[string]journal.Undo
 	// Start makes all of the guest that has to be there before its ruler is, and starts the ruler. It gives where the ruler
-	// says hello, and what is closed when it no longer can.
-	Start func(ctx context.Context) (Meeting, <-chan struct{}, error)
+	// says hello.
+	Start func(ctx context.Context) (Meeting, error)
 	// Met goes on when the ruler has said hello: it connects the network, and finds the guest's cgroup. Nothing but the
 	// ruler runs in the guest before its first order, and the ruler needs no network.
 	Met func(ctx context.Context) error
@@ -69,9 +71,9 @@ func (b *Base) base() *Base { return b }
 
 // Meeting is where a guest's ruler says hello.
 type Meeting interface {
-	// Meet waits for the hello until ctx is done or died is closed, and gives the ruler and the host's id of the process
+	// Meet waits for the hello until ctx is done or the guest has ended, and gives the ruler and the host's id of the process
 	// that said it; 0: not known. Nobody can come there any more when it returns.
-	Meet(ctx context.Context, died <-chan struct{}) (*ruler.Client, int, error)
+	Meet(ctx context.Context) (*ruler.Client, int, error)
 }
 
 // HelloTime bounds the wait for the hello of a guest that runs on the host's own kernel, whatever its caller's
@@ -107,14 +109,14 @@ func Make(ctx context.Context, env Env, s Spec, g Made, r Recipe) (_ Guest, err 
 	if b.Folder, err = b.Changes.MakeFolder(env.State, s.ID, r.Programs, r.Journal); err != nil {
 		return nil, err
 	}
-	meeting, died, err := r.Start(ctx)
+	meeting, err := r.Start(ctx)
 	if err != nil {
 		return nil, err
 	}
 	patience := cmp.Or(r.HelloTime, HelloTime)
 	hello, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	if b.Client, b.PID, err = meeting.Meet(hello, died); err != nil {
+	if b.Client, b.PID, err = meeting.Meet(hello); err != nil {
 		if ctx.Err() != nil {
 			return nil, fmt.Errorf("waiting for its ruler's hello: %w", ctx.Err())
 		}
@@ -204,9 +206,14 @@ func (b *Base) Facts() Facts { return Facts{Kernel: b.Client.Hello().Kernel, Not
 // Address implements Guest.
 func (b *Base) Address() Address { return b.Connection.Address() }
 
-// Processes implements Guest: those in the guest's cgroup.
+// Processes implements Guest: those in the guest's cgroup, or, where it has none of its own, all that have their root in its
+// folder.
 func (b *Base) Processes() ([]int, error) {
-	pids, err := cgroup.Procs(b.Cgroup)
+	in, of := cgroup.Procs, b.Cgroup
+	if of == "" {
+		in, of = proc.In, b.Folder
+	}
+	pids, err := in(of)
 	if err != nil {
 		return nil, err
 	}
@@ -242,6 +249,9 @@ func (b *Base) Destroy(ctx context.Context) error {
 	defer b.destroying.Unlock()
 	if b.Client != nil {
 		b.Client.Close() // its error is of a stream that nobody needs any more
+	}
+	if b.socket != nil {
+		b.socket.l.Close()
 	}
 	var err error
 	if b.Process != nil {

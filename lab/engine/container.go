@@ -98,13 +98,12 @@ func ContainerName(id string) string { return "tare-" + strings.TrimPrefix(id, "
 // Held is how an engine has a container made by a program on the host, which holds it for as long as it lives.
 type Held struct {
 	Program, Install string // as LookUp
-	// Kind is the journal's for a container, whose name is the target, Detail what its undoing has to know, and Undo the undoing.
+	// Kind is the journal's for a container, whose name is the target, and Detail what its undoing has to know.
 	Kind   string
 	Detail func(program, folder string) map[string]string
-	Undo   map[string]journal.Undo
 	// Command configures the container, of the given root and with a folder of the ruler's (Socket.Dir), and gives the program's
 	// command line. The root need not be mounted yet.
-	Command func(program, root, run string) (*exec.Cmd, error)
+	Command func(b *Base, program, root, run string) (*exec.Cmd, error)
 	SetUp   []func() error              // done by the thread that starts it, just before
 	Met     func(context.Context) error // the recipe's; nil: its network is connected while it runs
 }
@@ -131,43 +130,39 @@ func (k Kind) Hold(ctx context.Context, env Env, s Spec, g Made, h Held) (Guest,
 	return Make(ctx, env, s, g, Recipe{
 		What: k.Name + " container", Address: s.NetworkMode() == notebook.NetBridge, Programs: []string{program},
 		Met: h.Met, InForce: func() error { return b.LimitsInForce(s.ContainerLimits()) },
-		Undo: h.Undo,
+		Undo: k.Undo(),
 		Journal: func(folder string) []journal.Entry {
 			return []journal.Entry{{Kind: h.Kind, Target: ContainerName(s.ID), Detail: h.Detail(program, folder)}}
 		},
-		Start: func(ctx context.Context) (Meeting, <-chan struct{}, error) { return b.hold(ctx, env.Ruler, program, h) },
+		Start: func(ctx context.Context) (Meeting, error) { return b.hold(ctx, env.Ruler, program, h) },
 	})
 }
 
 // hold starts the program.
-func (b *Base) hold(ctx context.Context, becomes, program string, h Held) (_ Meeting, died <-chan struct{}, err error) {
+func (b *Base) hold(ctx context.Context, becomes, program string, h Held) (Meeting, error) {
 	root := filepath.Join(b.Folder, "root")
 	if err := os.Mkdir(root, 0o700); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	mounted := make(chan error, 1)
 	go func() { mounted <- Overlay(b.Folder, root, b.Spec.Image.Dir) }() // which takes longer than all that is made meanwhile
-	socket, err := NewSocket(b.Folder, becomes)
+	socket, err := b.NewSocket(becomes)
 	if err != nil {
-		return nil, nil, errors.Join(err, <-mounted)
+		return nil, errors.Join(err, <-mounted)
 	}
-	defer func() {
-		if err != nil {
-			socket.Close()
-		}
-	}()
-	cmd, err := h.Command(program, root, socket.Dir)
+	cmd, err := h.Command(b, program, root, socket.Dir)
 	if err := errors.Join(err, <-mounted); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if err := ctx.Err(); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	cmd.Dir = "/"
 	if b.Process, err = Start(cmd, nil, h.SetUp...); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	return socket, b.Process.Done(), nil
+	socket.Died = b.Process.Done()
+	return socket, nil
 }
 
 // LookUp gives a program's absolute path. The error says how it is installed.

@@ -22,7 +22,6 @@ type Process struct {
 	cmd  *exec.Cmd
 	said proc.Tail
 	done chan struct{}
-	err  error // of its end; set before done is closed
 }
 
 // Start starts cmd in a session of its own (a Ctrl-C is for Tare alone, which then ends its guests in order) and
@@ -49,7 +48,7 @@ func Start(cmd *exec.Cmd, cpus []int, setUp ...func() error) (*Process, error) {
 		return nil, fmt.Errorf("starting %s: %w", cmd.Path, err)
 	}
 	go func() {
-		p.err = cmd.Wait()
+		_ = cmd.Wait() // its error says how the process ended, as its state does
 		close(p.done)
 	}()
 	return p, nil

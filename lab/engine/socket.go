@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
@@ -15,19 +16,31 @@ import (
 	"tare/lab/ruler"
 )
 
-// Stream is the meeting with a ruler that is started on the host with its end of a pair of sockets.
-type Stream struct {
-	conn   net.Conn
-	Theirs *os.File // the ruler's end; Meet and Close close it
-}
-
-// NewStream makes the pair.
-func NewStream() (*Stream, error) {
+// StartRuler starts a program that is the ruler, or becomes it, with its end of a pair of sockets as its file 3. It may use the
+// given CPUs only.
+func (b *Base) StartRuler(cmd *exec.Cmd, cpus []int) (Meeting, error) {
 	conn, theirs, err := Pair()
 	if err != nil {
 		return nil, err
 	}
-	return &Stream{conn, theirs}, nil
+	defer theirs.Close() // only the process's own copy may be left, or its end would not be seen
+	cmd.Env = []string{} // a trial's environment is its order's
+	cmd.Dir = "/"
+	cmd.ExtraFiles = []*os.File{theirs}
+	if b.Process, err = Start(cmd, cpus); err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return stream{conn}, nil
+}
+
+// stream is the meeting with a ruler that has the other end. It ends with the process, so nobody need say that it died.
+type stream struct{ conn net.Conn }
+
+// Meet implements Meeting.
+func (s stream) Meet(ctx context.Context) (*ruler.Client, int, error) {
+	c, err := ruler.Connect(ctx, s.conn)
+	return c, 0, err
 }
 
 // Pair makes two connected sockets, one for this program and one for a child.
@@ -46,30 +59,19 @@ func Pair() (net.Conn, *os.File, error) {
 	return conn, theirs, nil
 }
 
-// Meet implements Meeting. The stream ends with the process, so nobody need say that it died.
-func (s *Stream) Meet(ctx context.Context, _ <-chan struct{}) (*ruler.Client, int, error) {
-	s.Theirs.Close() // only the process's own copy may be left, or its end would not be seen
-	c, err := ruler.Connect(ctx, s.conn)
-	return c, 0, err
-}
-
-// Close ends a meeting to which no ruler will come.
-func (s *Stream) Close() {
-	s.Theirs.Close()
-	s.conn.Close()
-}
-
 // Socket is the meeting with a ruler in a container, which connects to a socket that it finds there.
 type Socket struct {
 	l *net.UnixListener
 	// Dir is the folder on the host with the socket and the ruler's program, which the container has at ruler.RunDir, read-only. (Two
 	// mounts in place of one would need files to be mounted on, which no image has: an overlay makes them slowly.)
 	Dir string
+	// Died is closed when the ruler can no longer come. It is set before Meet.
+	Died <-chan struct{}
 }
 
-// NewSocket makes the socket in the guest's folder, with the program beside it.
-func NewSocket(folder, program string) (*Socket, error) {
-	s := &Socket{Dir: filepath.Join(folder, "run")}
+// NewSocket makes the socket in the guest's folder, with the program beside it. It is closed with the guest at the latest.
+func (b *Base) NewSocket(program string) (*Socket, error) {
+	s := &Socket{Dir: filepath.Join(b.Folder, "run")}
 	if err := errors.Join(os.Mkdir(s.Dir, 0o700), os.Chmod(s.Dir, 0o755)); err != nil { // mkdir's mode is cut by the umask
 		return nil, err
 	}
@@ -100,20 +102,18 @@ func NewSocket(folder, program string) (*Socket, error) {
 		s.l.Close()
 		return nil, err
 	}
+	b.socket = s
 	return s, nil
 }
 
-// Close ends a meeting to which no ruler will come.
-func (s *Socket) Close() { s.l.Close() }
-
 // Meet implements Meeting. The socket is closed then in any case: what runs in the container later finds nobody behind
 // it.
-func (s *Socket) Meet(ctx context.Context, died <-chan struct{}) (*ruler.Client, int, error) {
+func (s *Socket) Meet(ctx context.Context) (*ruler.Client, int, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	go func() {
 		select {
-		case <-died:
+		case <-s.Died:
 			cancel(errDied)
 		case <-ctx.Done():
 		}

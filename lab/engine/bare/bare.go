@@ -12,14 +12,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 
 	"tare/lab/engine"
-	"tare/lab/proc"
 	"tare/lab/ruler"
 	"tare/notebook"
 )
@@ -57,13 +55,16 @@ func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, er
 	g := &guest{}
 	return engine.Make(ctx, d.Env, s, g, engine.Recipe{
 		What: "bare metal guest", Address: s.NetworkMode() == notebook.NetBridge, Programs: []string{d.Ruler},
-		Start: func(ctx context.Context) (engine.Meeting, <-chan struct{}, error) {
+		Start: func(ctx context.Context) (engine.Meeting, error) {
 			g.root = filepath.Join(g.Folder, "root")
 			if err := Mounts(ctx, g.Folder, g.root, s, nil); err != nil {
-				return nil, nil, err
+				return nil, err
 			}
-			m, err := g.start(d.Ruler)
-			return m, nil, err
+			cmd := exec.Command(d.Ruler, "--fd", "3", "--root", g.root)
+			if ownNetwork(s) {
+				cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}
+			}
+			return g.StartRuler(cmd, s.CPUs)
 		},
 		Met: func(context.Context) error {
 			if !ownNetwork(s) {
@@ -89,26 +90,6 @@ func check(s engine.Spec) error {
 	return nil
 }
 
-// start starts the ruler in the root.
-func (g *guest) start(program string) (engine.Meeting, error) {
-	stream, err := engine.NewStream()
-	if err != nil {
-		return nil, err
-	}
-	cmd := exec.Command(program, "--fd", "3", "--root", g.root)
-	cmd.Env = []string{} // a trial's environment is its order's
-	cmd.Dir = "/"
-	cmd.ExtraFiles = []*os.File{stream.Theirs}
-	if ownNetwork(g.Spec) {
-		cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}
-	}
-	if g.Process, err = engine.Start(cmd, g.Spec.CPUs); err != nil {
-		stream.Close()
-		return nil, err
-	}
-	return stream, nil
-}
-
 // ownNetwork says whether the guest has a network namespace.
 func ownNetwork(s engine.Spec) bool {
 	m := s.NetworkMode()
@@ -129,32 +110,6 @@ func (g *guest) inForce(s engine.Spec) error {
 			fmt.Sprintf("tare itself runs in a cgroup with %s (%s); run it outside, as from a login on the host", strings.Join(limits, " and "), l.Source))
 	}
 	return nil
-}
-
-// Processes lists the ruler first, then all else that has its root in the guest.
-func (g *guest) Processes() ([]int, error) {
-	pids := []int{}
-	select {
-	case <-g.Process.Done():
-	default:
-		pids = append(pids, g.PID)
-	}
-	in, err := proc.In(g.root)
-	for _, pid := range in {
-		if pid != g.PID {
-			pids = append(pids, pid)
-		}
-	}
-	return pids, err
-}
-
-// Threads implements engine.Guest.
-func (g *guest) Threads() ([]engine.Thread, error) {
-	pids, err := g.Processes()
-	if err != nil {
-		return nil, err
-	}
-	return engine.ThreadsOf(pids, g.PID)
 }
 
 // Scratch is the folder on the host that the guest has at ruler.ScratchDir: what it left there can be taken from

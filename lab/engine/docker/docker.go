@@ -135,34 +135,30 @@ func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, er
 		},
 		Met:     func(context.Context) error { return g.FindCgroup() },
 		InForce: func() error { return g.LimitsInForce(s.ContainerLimits()) },
-		Start: func(ctx context.Context) (_ engine.Meeting, _ <-chan struct{}, err error) {
-			socket, err := engine.NewSocket(g.Folder, d.Ruler)
+		Start: func(ctx context.Context) (engine.Meeting, error) {
+			socket, err := g.NewSocket(d.Ruler)
 			if err != nil {
-				return nil, nil, err
+				return nil, err
 			}
-			defer func() {
-				if err != nil {
-					socket.Close()
-				}
-			}()
 			container, err := configure(img, socket.Dir, s)
 			if err != nil {
-				return nil, nil, err
+				return nil, err
 			}
 			if err := ctx.Err(); err != nil {
-				return nil, nil, err
+				return nil, err
 			}
 			if err := e.createAndStart(ctx, g.name, container); err != nil {
-				return nil, nil, err
+				return nil, err
 			}
 			died := make(chan struct{})
+			socket.Died = died
 			go func() {
 				// An error here is not the container's end: the one who waits then waits for its hello or for ctx.
 				if e.do(waiting, http.MethodPost, "/containers/"+g.name+"/wait", nil, nil, nil) == nil {
 					close(died)
 				}
 			}()
-			return socket, died, nil
+			return socket, nil
 		},
 	})
 }

@@ -28,7 +28,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -137,19 +136,18 @@ func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, er
 	return engine.Make(ctx, d.Env, s, g, engine.Recipe{
 		What: "guest of layers up to " + g.layer + ",", Address: g.network == notebook.NetBridge, Programs: []string{d.Entry, d.Ruler},
 		Undo: undo(), ErrorsFrom: g.explain,
-		Start: func(ctx context.Context) (engine.Meeting, <-chan struct{}, error) {
+		Start: func(ctx context.Context) (engine.Meeting, error) {
 			g.root = filepath.Join(g.Folder, "root")
 			if err := bare.Mounts(ctx, g.Folder, g.root, s, g.base(g.Folder, s.Image.Dir)); err != nil {
-				return nil, nil, err
+				return nil, err
 			}
 			if err := g.cgroups(s); err != nil {
-				return nil, nil, err
+				return nil, err
 			}
 			if err := ctx.Err(); err != nil {
-				return nil, nil, err
+				return nil, err
 			}
-			m, err := g.start(d.Entry, d.Ruler, s)
-			return m, nil, err
+			return g.start(d.Entry, d.Ruler, s)
 		},
 		Met: func(context.Context) error {
 			g.Cgroup = g.dirs[0]
@@ -230,29 +228,18 @@ func (g *guest) start(program, becomes string, s engine.Spec) (engine.Meeting, e
 	if err != nil {
 		return nil, err
 	}
-	stream, err := engine.NewStream()
-	if err != nil {
-		return nil, err
-	}
 	cmd := exec.Command(program, Command, g.root, string(order))
-	cmd.Env = []string{} // a trial's environment is its order's
-	cmd.Dir = "/"
-	cmd.ExtraFiles = []*os.File{stream.Theirs}
 	cmd.SysProcAttr = &syscall.SysProcAttr{}
 	for _, n := range namespaces {
 		if g.owns(n.layer) {
 			cmd.SysProcAttr.Cloneflags |= n.flag
 		}
 	}
-	if g.Process, err = engine.Start(cmd, s.CPUs); err != nil {
-		stream.Close()
-		for _, no := range []error{unix.EINVAL, unix.EPERM, unix.ENOSPC} {
-			if cmd.SysProcAttr.Cloneflags != 0 && errors.Is(err, no) {
-				err = g.cannot("namespaces", fmt.Sprintf("the kernel refuses a process in namespaces of its own: %v (see /proc/sys/user)", err))
-				break
-			}
+	m, err := g.StartRuler(cmd, s.CPUs)
+	for _, no := range []error{unix.EINVAL, unix.EPERM, unix.ENOSPC} {
+		if cmd.SysProcAttr.Cloneflags != 0 && errors.Is(err, no) {
+			return nil, g.cannot("namespaces", fmt.Sprintf("the kernel refuses a process in namespaces of its own: %v (see /proc/sys/user)", err))
 		}
-		return nil, err
 	}
-	return stream, nil
+	return m, err
 }

@@ -56,11 +56,10 @@ func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, er
 		"LXC masks nothing in /proc but makes /proc/sys and /sys read-only",
 	}}
 	return Kind.Hold(ctx, d.Env, s, g, engine.Held{
-		Program: program, Install: install, Kind: kindLXC, Undo: undo(),
+		Program: program, Install: install, Kind: kindLXC, Command: command,
 		Detail: func(path, folder string) map[string]string {
 			return map[string]string{"program": path, "folder": folder}
 		},
-		Command: func(path, root, run string) (*exec.Cmd, error) { return command(g, path, root, run) },
 	})
 }
 

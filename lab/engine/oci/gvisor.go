@@ -54,7 +54,7 @@ func (d *gVisor) Provision(ctx context.Context, s engine.Spec) (engine.Guest, er
 		flags, c.Network, err = g.options()
 		return flags, err
 	}
-	return d.provision(ctx, s, g, &g.Base, prepare, func(context.Context) (err error) {
+	return d.provision(ctx, s, g, prepare, func(context.Context) (err error) {
 		if g.PID, err = sentry(g.PID); err != nil { // its network was there before it
 			return err
 		}

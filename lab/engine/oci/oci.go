@@ -74,15 +74,15 @@ func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, er
 		filter = "Docker's seccomp filter"
 	}
 	g := &engine.Base{Notes: []string{engine.NetworkOf(s.NetworkMode()), filter}}
-	return d.provision(ctx, s, g, g, nil, nil)
+	return d.provision(ctx, s, g, nil, nil)
 }
 
-// provision makes a container, of which b is the part that all guests have. prepare, where it is not nil, changes the configuration
-// and gives further words for the runtime's command line; met is the recipe's.
-func (d *Driver) provision(ctx context.Context, s engine.Spec, g engine.Made, b *engine.Base,
+// provision makes a container. prepare, where it is not nil, changes the configuration and gives further words for the runtime's
+// command line; met is the recipe's.
+func (d *Driver) provision(ctx context.Context, s engine.Spec, g engine.Made,
 	prepare func(*config.Container) ([]string, error), met func(context.Context) error) (engine.Guest, error) {
 	h := engine.Held{
-		Program: d.Runtime.Program, Install: d.Runtime.Install, Kind: kindOCI, Undo: undo(), Met: met,
+		Program: d.Runtime.Program, Install: d.Runtime.Install, Kind: kindOCI, Met: met,
 		Detail: func(runtime, folder string) map[string]string {
 			detail := map[string]string{"runtime": runtime, "states": states(folder)}
 			if d.Runtime.apart {
@@ -90,7 +90,7 @@ func (d *Driver) provision(ctx context.Context, s engine.Spec, g engine.Made, b 
 			}
 			return detail
 		},
-		Command: func(runtime, root, run string) (*exec.Cmd, error) {
+		Command: func(b *engine.Base, runtime, root, run string) (*exec.Cmd, error) {
 			return d.command(b, runtime, root, run, prepare)
 		},
 	}

@@ -117,17 +117,17 @@ func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, er
 	}
 	g := &engine.Base{Notes: []string{engine.NetworkOf(s.NetworkMode()), "Podman's seccomp filter", "Podman's default capabilities"}}
 	return Kind.Hold(ctx, d.Env, s, g, engine.Held{
-		Program: program, Install: install, Kind: kindPodman, Undo: undo(),
+		Program: program, Install: install, Kind: kindPodman,
 		Detail: func(path, folder string) map[string]string {
 			return map[string]string{"program": path, "store": st.dir, "folder": folder}
 		},
-		Command: func(path, root, run string) (*exec.Cmd, error) {
-			args, err := arguments(s, g.Folder, root, run)
+		Command: func(b *engine.Base, path, root, run string) (*exec.Cmd, error) {
+			args, err := arguments(s, b.Folder, root, run)
 			if err != nil {
 				return nil, err
 			}
 			// Not ended with ctx: Podman would leave half a container. It ends with the guest.
-			return st.command(context.WithoutCancel(ctx), path, g.Folder, args...), nil
+			return st.command(context.WithoutCancel(ctx), path, b.Folder, args...), nil
 		},
 	})
 }

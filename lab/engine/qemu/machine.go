@@ -243,7 +243,7 @@ func startMachine(ctx context.Context, h hardware) (*machine, error) {
 }
 
 // Meet implements engine.Meeting.
-func (m *machine) Meet(ctx context.Context, _ <-chan struct{}) (*ruler.Client, int, error) {
+func (m *machine) Meet(ctx context.Context) (*ruler.Client, int, error) {
 	c, err := ruler.Connect(ctx, m.conn)
 	return c, m.process.Pid, err
 }

@@ -213,7 +213,7 @@ func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, er
 	g := &Guest{}
 	_, err = engine.Make(ctx, d.Env, s, g, engine.Recipe{
 		What: d.kind.Platform + " guest", Address: true, HelloTime: boot, Undo: undo(),
-		Start: func(ctx context.Context) (engine.Meeting, <-chan struct{}, error) {
+		Start: func(ctx context.Context) (engine.Meeting, error) {
 			return g.start(ctx, hardware{
 				qemu: d.QEMU, accelerator: s.Accelerator, cpus: cpus, memory: memory,
 				kernel: kernel.Image, initramfs: initrd, name: s.ID, root: root, work: work, temp: g.Folder, network: params.Network,
@@ -230,9 +230,9 @@ func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, er
 }
 
 // start starts the machine.
-func (g *Guest) start(ctx context.Context, h hardware, p guestinit.Params, allowed []int) (_ engine.Meeting, _ <-chan struct{}, err error) {
+func (g *Guest) start(ctx context.Context, h hardware, p guestinit.Params, allowed []int) (_ engine.Meeting, err error) {
 	if h.tap, err = g.Connection.Tap(); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	p.Address = g.Connection.Lease()
 	if h.tap != nil {
@@ -243,31 +243,31 @@ func (g *Guest) start(ctx context.Context, h hardware, p guestinit.Params, allow
 		}
 	}
 	if h.cmdline, err = p.Arg(); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, engine.HelloTime) // for QEMU itself, which takes no longer than a container
 	defer cancel()
 	if g.machine, err = startMachine(ctx, h); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	g.PID = g.machine.process.Pid
 	// The machine is still paused: not one instruction of the guest runs before it is in the journal and pinned.
 	entry, err := journal.ProcessEntry(g.PID)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if err := g.Changes.Announce(entry); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if g.Spec.Provisioning == notebook.Pinned {
 		if err := g.machine.pin(ctx, g.Spec.CPUs, allowed); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 	}
 	if err := g.machine.qmp.run(ctx, "cont", nil, nil); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	return g.machine, g.machine.died, nil
+	return g.machine, nil
 }
 
 // hostname makes a host's name of a guest's id.
