@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"slices"
@@ -28,7 +29,7 @@ type Base struct {
 	Spec       Spec
 	Notes      []string // for the record
 	Folder     string
-	Changes    *Changes
+	Changes    *journal.Changes
 	Process    *Process // what was started on the host; it ends with the ruler. Nil where a daemon starts the guest, or a VM.
 	Client     *ruler.Client
 	Connection *Connection
@@ -43,7 +44,7 @@ type Base struct {
 type Recipe struct {
 	What       string            // is made, in messages: "crun container"
 	Address    bool              // the guest has an address of its own on the bridge; else the host's
-	Programs   []string          // that are started for the guest with a path in its folder, as in MakeFolder
+	Programs   []string          // that are started for the guest with a path in its folder, as in makeFolder
 	HelloTime  time.Duration     // how long its ruler may take to say hello; 0: HelloTime
 	ErrorsFrom func(error) error // what an error of the wait for the hello becomes; nil: it says what Diagnose does
 
@@ -95,18 +96,20 @@ const (
 // limits in force. g is the engine's guest, or a Base alone. Where a step fails, all that was made is taken back.
 func Make(ctx context.Context, env Env, s Spec, g Made, r Recipe) (_ Guest, err error) {
 	b := g.base()
-	b.Spec, b.Changes = s, NewChanges(env.Journal, r.Undo)
+	undo := Undo()
+	maps.Copy(undo, r.Undo)
+	b.Spec, b.Changes = s, journal.NewChanges(env.Journal, undo)
 	defer func() {
 		if err != nil {
-			undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
+			bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
 			defer cancel()
-			err = errors.Join(fmt.Errorf("%s %s: %w", r.What, s.ID, err), g.Destroy(undo))
+			err = errors.Join(fmt.Errorf("%s %s: %w", r.What, s.ID, err), g.Destroy(bounded))
 		}
 	}()
 	if b.Connection, err = Connect(s.Network, r.Address); err != nil {
 		return nil, err
 	}
-	if b.Folder, err = b.Changes.MakeFolder(env.State, s.ID, r.Programs, r.Journal); err != nil {
+	if b.Folder, err = makeFolder(b.Changes, env.State, s.ID, r.Programs, r.Journal); err != nil {
 		return nil, err
 	}
 	meeting, err := r.Start(ctx)

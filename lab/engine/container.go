@@ -204,14 +204,14 @@ func (k Kind) Try(ctx context.Context, env Env, d Driver, program, install strin
 
 // try makes a guest of an empty root and asks it something.
 func (k Kind) try(ctx context.Context, env Env, d Driver) (took time.Duration, err error) {
-	changes := NewChanges(env.Journal, nil)
+	changes := journal.NewChanges(env.Journal, Undo())
 	defer func() {
 		undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
 		defer cancel()
 		err = errors.Join(err, changes.Undo(undo))
 	}()
 	id := fmt.Sprintf("probe-%s-%d", k.Name, os.Getpid())
-	root, err := changes.MakeFolder(env.State, id+"-root", nil, nil)
+	root, err := makeFolder(changes, env.State, id+"-root", nil, nil)
 	if err != nil {
 		return 0, err
 	}

@@ -28,11 +28,11 @@ func Undo() map[string]journal.Undo {
 	return map[string]journal.Undo{KindFolder: removeFolder}
 }
 
-// MakeFolder makes the folder of the guest with the given id below the state folder and returns its path, absolute
+// makeFolder makes the folder of the guest with the given id below the state folder and returns its path, absolute
 // and free of symbolic links. programs are those that will be started for the guest with a path below the folder
 // as an argument: such processes end with the folder. more, where it is not nil, gives what else is announced with the folder,
 // in the same write, before any of it is made.
-func (c *Changes) MakeFolder(state, id string, programs []string, more func(folder string) []journal.Entry) (string, error) {
+func makeFolder(c *journal.Changes, state, id string, programs []string, more func(folder string) []journal.Entry) (string, error) {
 	if !ValidID(id) {
 		return "", fmt.Errorf("guest id %q: want 1 to 100 of a-z A-Z 0-9 . _ -, the first a letter or digit", id)
 	}

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -45,13 +44,13 @@ func TestFolderTakesAllWithIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer j.Close()
-	c := NewChanges(j, nil)
+	c := journal.NewChanges(j, Undo())
 	// tail is told to be one of the guest's programs, sleep is not.
-	folder, err := c.MakeFolder(state, "guest", []string{tailProgram}, nil)
+	folder, err := makeFolder(c, state, "guest", []string{tailProgram}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again, err := NewChanges(j, nil).MakeFolder(state, "guest", nil, nil); err == nil {
+	if again, err := makeFolder(journal.NewChanges(j, Undo()), state, "guest", nil, nil); err == nil {
 		t.Errorf("a folder that was there already is taken for a new guest's: %s", again)
 	}
 	for _, dir := range []string{"a b", "a b/inner"} {
@@ -98,7 +97,7 @@ func TestFolderTakesAllWithIt(t *testing.T) {
 	if mounts, err := proc.MountsBelow(folder); err != nil || len(mounts) != 4 {
 		t.Fatalf("MountsBelow: %q, %v; want 4", mounts, err)
 	}
-	if _, err := NewChanges(j, nil).MakeFolder(state, "guest", nil, nil); err == nil {
+	if _, err := makeFolder(journal.NewChanges(j, Undo()), state, "guest", nil, nil); err == nil {
 		t.Error("a second guest of the same name got the first one's folder")
 	}
 	if err := c.Undo(ctx); err != nil {
@@ -124,42 +123,6 @@ func TestFolderTakesAllWithIt(t *testing.T) {
 	}
 	if err := c.Undo(ctx); err != nil {
 		t.Errorf("a second Undo: %v", err)
-	}
-}
-
-func TestChangesKeepWhatCannotBeUndone(t *testing.T) {
-	state := t.TempDir()
-	j, err := journal.Open(state)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer j.Close()
-	var order []string
-	broken := true
-	c := NewChanges(j, map[string]journal.Undo{"thing": func(_ context.Context, e journal.Entry) error {
-		order = append(order, e.Target)
-		if e.Target == "b" && broken {
-			return errors.New("stuck")
-		}
-		return nil
-	}})
-	for _, target := range []string{"a", "b", "c"} {
-		if err := c.Announce(journal.Entry{Kind: "thing", Target: target}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := c.Announce(journal.Entry{Kind: "unknown", Target: "x"}); err == nil {
-		t.Error("a change that nobody can undo was announced")
-	}
-	if err := c.Undo(t.Context()); err == nil || !strings.Contains(err.Error(), "thing b: stuck") {
-		t.Errorf("Undo: %v, want an error that names b", err)
-	}
-	broken = false
-	if err := c.Undo(t.Context()); err != nil {
-		t.Errorf("Undo again: %v", err)
-	}
-	if want := []string{"c", "b", "a", "b"}; !slices.Equal(order, want) {
-		t.Errorf("undone in the order %q, want %q", order, want)
 	}
 }
 

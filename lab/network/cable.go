@@ -13,6 +13,8 @@ import (
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
+
+	"tare/lab/journal"
 )
 
 // guestLink is the name of a cable's end in a guest.
@@ -30,19 +32,16 @@ func (b *Bridge) Plug(pid int, p netip.Prefix) (unplug func(context.Context) err
 	return b.plug(ns, p)
 }
 
-func (b *Bridge) plug(ns netns.NsHandle, p netip.Prefix) (_ func(context.Context) error, err error) {
-	l, unplug, err := b.make(b.port(p), func(a netlink.LinkAttrs) (netlink.Link, error) { return cable(a, ns, p) })
+func (b *Bridge) plug(ns netns.NsHandle, p netip.Prefix) (unplug func(context.Context) error, err error) {
+	c := journal.NewChanges(b.journal, Undo())
+	l, err := add(c, b.port(p), func(a netlink.LinkAttrs) (netlink.Link, error) { return cable(a, ns, p) })
 	if err == nil {
 		err = lay(l, b.link, ns, p)
 	}
 	if err != nil {
-		err = fmt.Errorf("network: a cable to bridge %s: %w", b.name, err)
-		if unplug != nil {
-			err = errors.Join(err, unplug(context.Background()))
-		}
-		return nil, err
+		return nil, errors.Join(fmt.Errorf("network: a cable to bridge %s: %w", b.name, err), c.Undo(context.Background()))
 	}
-	return unplug, nil
+	return c.Undo, nil
 }
 
 // cable makes a cable whose other end is in the namespace.
@@ -218,11 +217,16 @@ func up(h *netlink.Handle, name string) error {
 // Tap makes a tap on the bridge for a VM that will have the address. It lives as long as the file is open in some
 // process; remove removes it at once and returns when it is gone. On error nothing of it remains.
 func (b *Bridge) Tap(p netip.Prefix) (f *os.File, remove func(context.Context) error, err error) {
-	return b.tap(b.port(p))
+	c := journal.NewChanges(b.journal, Undo())
+	if f, err = b.tap(c, b.port(p)); err != nil {
+		return nil, nil, errors.Join(err, c.Undo(context.Background()))
+	}
+	return f, c.Undo, nil
 }
 
-func (b *Bridge) tap(name string) (f *os.File, remove func(context.Context) error, err error) {
-	l, remove, err := b.make(name, func(a netlink.LinkAttrs) (netlink.Link, error) {
+// tap makes a tap on the bridge. On error its file is closed, and its link the changes'.
+func (b *Bridge) tap(c *journal.Changes, name string) (f *os.File, err error) {
+	l, err := add(c, name, func(a netlink.LinkAttrs) (netlink.Link, error) {
 		if f, err = openTap(a.Name); err != nil {
 			return nil, err
 		}
@@ -241,12 +245,9 @@ func (b *Bridge) tap(name string) (f *os.File, remove func(context.Context) erro
 		if f != nil {
 			err = errors.Join(err, f.Close())
 		}
-		if remove != nil {
-			err = errors.Join(err, remove(context.Background()))
-		}
-		return nil, nil, err
+		return nil, err
 	}
-	return f, remove, nil
+	return f, nil
 }
 
 // openTap makes a tap that takes what virtio's network devices send: with their header, and none of its own.

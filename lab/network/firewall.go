@@ -44,16 +44,9 @@ func (b *Bridge) letPass(ctx context.Context) error {
 	if _, err := exec.LookPath("iptables"); err != nil {
 		return nil // whether anything is in the way shows when the bridge is tried
 	}
-	id, err := b.journal.Record(journal.Entry{Kind: kindRule, Target: b.name})
-	if err != nil {
+	if err := b.changes.Announce(journal.Entry{Kind: kindRule, Target: b.name}); err != nil {
 		return err
 	}
-	b.undo = append(b.undo, func(ctx context.Context) error {
-		if err := removeRule(ctx, b.name); err != nil {
-			return err
-		}
-		return b.journal.Done(id)
-	})
 	return iptables(ctx, "-I", b.name)
 }
 

@@ -29,26 +29,18 @@ func Undo() map[string]journal.Undo {
 	}
 }
 
-// make makes a link as create does, in the journal before. remove, nil where nothing was recorded, takes it back.
-func (b *Bridge) make(name string, create func(netlink.LinkAttrs) (netlink.Link, error)) (_ netlink.Link, remove func(context.Context) error, err error) {
+// add makes a link as create does, announced before.
+func add(c *journal.Changes, name string, create func(netlink.LinkAttrs) (netlink.Link, error)) (netlink.Link, error) {
 	a := netlink.NewLinkAttrs()
 	a.Name, a.HardwareAddr = name, mark()
-	mac := a.HardwareAddr.String()
-	id, err := b.journal.Record(journal.Entry{Kind: kindLink, Target: name, Detail: map[string]string{detailMAC: mac}})
-	if err != nil {
-		return nil, nil, err
-	}
-	remove = func(context.Context) error {
-		if err := removeLink(name, mac); err != nil {
-			return err
-		}
-		return b.journal.Done(id)
+	if err := c.Announce(journal.Entry{Kind: kindLink, Target: name, Detail: map[string]string{detailMAC: a.HardwareAddr.String()}}); err != nil {
+		return nil, err
 	}
 	l, err := create(a)
 	if err != nil {
-		return nil, remove, fmt.Errorf("making the link %s: %w", name, err)
+		return nil, fmt.Errorf("making the link %s: %w", name, err)
 	}
-	return l, remove, nil
+	return l, nil
 }
 
 // mark is a hardware address at random: locally administered, of one station.

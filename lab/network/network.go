@@ -15,6 +15,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -34,9 +35,9 @@ type Bridge struct {
 
 	keeper *os.File // see open
 
-	mu     sync.Mutex
-	leased map[netip.Addr]bool
-	undo   []func(context.Context) error // of the bridge itself, in the order of making
+	mu      sync.Mutex
+	leased  map[netip.Addr]bool
+	changes *journal.Changes // of the bridge itself
 }
 
 // bits is the length of the bridge's prefix: 253 guests are more than a host of today holds in a study of services.
@@ -58,8 +59,11 @@ func Open(ctx context.Context, j *journal.Journal) (_ *Bridge, err error) {
 		return nil, fmt.Errorf("network: %w", err)
 	}
 	for n := range bridges {
-		b := &Bridge{journal: j, name: fmt.Sprintf("tare%d", n), subnet: subnet(n), leased: make(map[netip.Addr]bool)}
-		if overlaps(taken, b.subnet) {
+		b := &Bridge{
+			journal: j, name: fmt.Sprintf("tare%d", n), subnet: subnet(n),
+			leased: make(map[netip.Addr]bool), changes: journal.NewChanges(j, Undo()),
+		}
+		if slices.ContainsFunc(taken, b.subnet.Overlaps) {
 			continue
 		}
 		if _, err := netlink.LinkByName(b.name); !notFound(err) {
@@ -87,13 +91,10 @@ func Open(ctx context.Context, j *journal.Journal) (_ *Bridge, err error) {
 const undoTime = 30 * time.Second
 
 func (b *Bridge) open(ctx context.Context) error {
-	l, remove, err := b.make(b.name, func(a netlink.LinkAttrs) (netlink.Link, error) {
+	l, err := add(b.changes, b.name, func(a netlink.LinkAttrs) (netlink.Link, error) {
 		l := &netlink.Bridge{LinkAttrs: a}
 		return l, netlink.LinkAdd(l)
 	})
-	if remove != nil {
-		b.undo = append(b.undo, remove)
-	}
 	if err != nil {
 		return err
 	}
@@ -103,10 +104,9 @@ func (b *Bridge) open(ctx context.Context) error {
 	}
 	// A bridge without a port that works has no carrier, and when it gets one the kernel lets it send only up to a
 	// second later. So it has a port from the start: a tap that nobody reads.
-	if b.keeper, remove, err = b.tap(b.name + "keep"); err != nil {
+	if b.keeper, err = b.tap(b.changes, b.name+"keep"); err != nil {
 		return err
 	}
-	b.undo = append(b.undo, remove)
 	if err := netlink.AddrAdd(l, &netlink.Addr{IPNet: IPNet(netip.PrefixFrom(b.Host(), bits))}); err != nil {
 		return fmt.Errorf("giving it the address %s: %w", b.Host(), err)
 	}
@@ -123,12 +123,8 @@ func (b *Bridge) open(ctx context.Context) error {
 func (b *Bridge) Close(ctx context.Context) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for len(b.undo) > 0 {
-		last := len(b.undo) - 1
-		if err := b.undo[last](ctx); err != nil {
-			return fmt.Errorf("network: removing bridge %s: %w", b.name, err)
-		}
-		b.undo = b.undo[:last]
+	if err := b.changes.Undo(ctx); err != nil {
+		return fmt.Errorf("network: removing bridge %s: %w", b.name, err)
 	}
 	if b.keeper != nil {
 		b.keeper.Close() // its link is gone
@@ -201,15 +197,6 @@ func routed() ([]netip.Prefix, error) {
 		}
 	}
 	return all, nil
-}
-
-func overlaps(taken []netip.Prefix, p netip.Prefix) bool {
-	for _, t := range taken {
-		if t.Overlaps(p) {
-			return true
-		}
-	}
-	return false
 }
 
 // IPNet is the prefix as netlink takes it.
