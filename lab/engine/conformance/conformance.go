@@ -22,7 +22,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -121,12 +120,6 @@ func (e Expectations) patience(d time.Duration) time.Duration {
 	return d
 }
 
-// Need skips the test that lacks a component, or fails it where everything is required (TARE_REQUIRE=all).
-func Need(t testing.TB, ok bool, what string) {
-	t.Helper()
-	require.That(t, ok, what)
-}
-
 // keeps skips the test where the driver is declared not to keep that part of the contract.
 func (r *suite) keeps(t *testing.T, part string) {
 	t.Helper()
@@ -147,10 +140,6 @@ func (r *suite) limitation(part string) *engine.Limitation {
 
 // Run is the suite. It needs root.
 func Run(t *testing.T, s Subject, e Expectations) {
-	Need(t, os.Geteuid() == 0, "root, to mount and to make cgroups")
-	if e.Memory == 0 {
-		e.Memory = memory
-	}
 	l := newSuite(t, s, e)
 	for _, p := range e.Provisionings {
 		name := p
@@ -163,10 +152,12 @@ func Run(t *testing.T, s Subject, e Expectations) {
 		t.Run("network "+mode, func(t *testing.T) { l.onNetwork(t, mode) })
 	}
 	if e.NoHostNetwork {
-		t.Run("no host network", l.noHostNetwork)
+		t.Run("no host network", func(t *testing.T) {
+			l.cannot(t, "the host's network", l.connected(t, l.spec(t, e.Provisionings[0], 1), notebook.NetHost))
+		})
 	}
 	if !slices.Contains(e.Provisionings, notebook.Vanilla) || !e.Fraction {
-		t.Run("no half core", l.noHalfCore)
+		t.Run("no half core", func(t *testing.T) { l.cannot(t, "half a core", l.spec(t, e.Provisionings[0], 0.5)) })
 	}
 	t.Run("cancelled", l.cancelled)
 	t.Run("killed", l.killed)
@@ -176,12 +167,10 @@ func Run(t *testing.T, s Subject, e Expectations) {
 type suite struct {
 	s      Subject
 	e      Expectations
-	state  string
+	env    engine.Env
 	driver engine.Driver
 	image  *image.Image
 	work   *image.Tree
-	ruler  string
-	init   string
 	bridge *network.Bridge
 	client engine.Guest // asks others' services from the bridge
 	modes  []string     // of networks, which no guest has had yet
@@ -197,17 +186,30 @@ func (r *suite) mode() (m string) {
 
 func newSuite(t *testing.T, s Subject, e Expectations) *suite {
 	t.Helper()
-	lab := NewLab(t)
-	dir := filepath.Dir(lab.State)
-	r := &suite{s: s, e: e, state: lab.State, ruler: lab.Ruler, init: lab.Init, modes: e.modes()}
-	r.image, r.work = r.images(t, dir)
-	r.openNetwork(t, lab)
+	require.Root(t)
+	if e.Memory == 0 {
+		e.Memory = memory
+	}
+	r := prepare(t, s, e, NewLab(t))
+	r.modes = e.modes()
+	r.openNetwork(t)
+	return r
+}
+
+// prepare makes the driver and its images.
+func prepare(t *testing.T, s Subject, e Expectations, env engine.Env) *suite {
+	t.Helper()
+	r := &suite{s: s, e: e, env: env}
+	r.image, r.work = images(t, r.dir())
 	var err error
-	if r.driver, err = s.New(lab); err != nil {
+	if r.driver, err = s.New(env); err != nil {
 		t.Fatalf("making the driver: %v", err)
 	}
 	return r
 }
+
+// dir is the suite's folder.
+func (r *suite) dir() string { return filepath.Dir(r.env.State) }
 
 // NewLab makes what a driver is given to work in, for the length of the test.
 func NewLab(t *testing.T) engine.Env {
@@ -229,31 +231,13 @@ func NewLab(t *testing.T) engine.Env {
 // NoHello checks a driver whose guest's first process ends at once and says why: the error has what it said, comes
 // soon, and nothing remains.
 func NoHello(t *testing.T, s Subject, provisioning string) {
-	Need(t, os.Geteuid() == 0, "root, to mount and to make cgroups")
-	busybox, err := exec.LookPath("busybox")
-	Need(t, err == nil, "busybox, static (apt-get install busybox-static)")
+	require.Root(t)
 	l := NewLab(t)
-	l.Ruler = busybox // asked to be a ruler, it says that it knows of no such applet
-	r := &suite{s: s, e: Expectations{Memory: memory}, state: l.State, ruler: l.Ruler, init: l.Init}
-	r.image, r.work = r.images(t, filepath.Dir(l.State))
-	if r.driver, err = s.New(l); err != nil {
-		t.Fatal(err)
-	}
-	before, spec := r.snapshot(t), r.spec(t, provisioning, 1)
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-	defer cancel()
-	start := time.Now()
-	g, err := r.driver.Provision(ctx, spec)
-	if err == nil {
-		r.destroy(t, g)
-	}
-	if err == nil || !strings.Contains(err.Error(), "applet not found") {
+	l.Ruler = busybox(t) // asked to be a ruler, it says that it knows of no such applet
+	r := prepare(t, s, Expectations{Memory: memory}, l)
+	if err := r.attempt(t, r.spec(t, provisioning, 1), 10*time.Second); err == nil || !strings.Contains(err.Error(), "applet not found") {
 		t.Errorf("a guest whose first process ends at once: %v; want an error with what it said", err)
 	}
-	if took := time.Since(start); took > 10*time.Second {
-		t.Errorf("it took %v to say so", took)
-	}
-	r.nothingRemains(t, before, spec.ID)
 }
 
 // spec is a guest of one core (or the cores given) under a new name.
@@ -307,6 +291,39 @@ func (r *suite) destroy(t *testing.T, g engine.Guest) {
 	t.Logf("destroyed in %v", time.Since(start).Round(time.Millisecond))
 }
 
+// end ends a guest and looks for what remains of it.
+func (r *suite) end(t *testing.T, before snapshot, g engine.Guest, s engine.Spec) {
+	t.Helper()
+	address := g.Address()
+	r.destroy(t, g)
+	r.destroy(t, g) // a second time: nothing to do, no error
+	r.nothingRemains(t, before, s.ID)
+	r.portInUse(t, s, address)
+}
+
+// attempt asks for a guest that may not come, within the given time, and gives the error. One that comes is ended. Nothing
+// remains.
+func (r *suite) attempt(t *testing.T, s engine.Spec, within time.Duration) error {
+	t.Helper()
+	before := r.snapshot(t)
+	ctx, cancel := context.WithTimeout(context.Background(), within)
+	defer cancel()
+	g, err := r.driver.Provision(ctx, s)
+	if err == nil {
+		r.destroy(t, g)
+	}
+	r.nothingRemains(t, before, s.ID)
+	return err
+}
+
+// cannot asks for what the platform cannot give.
+func (r *suite) cannot(t *testing.T, what string, s engine.Spec) {
+	err := r.attempt(t, s, r.e.patience(20*time.Second))
+	if _, ok := errors.AsType[*engine.UnsupportedError](err); !ok {
+		t.Errorf("%s: %v, want an *engine.UnsupportedError", what, err)
+	}
+}
+
 // order runs argv in the guest and fails the test where it could not be run at all.
 func (r *suite) order(t *testing.T, g engine.Guest, o ruler.Order) ruler.Result {
 	t.Helper()
@@ -358,11 +375,7 @@ func (r *suite) guest(t *testing.T, provisioning string) {
 	t.Run("memory", func(t *testing.T) { r.memory(t, g) })
 	t.Run("daemons", func(t *testing.T) { r.daemons(t, g, s.ID) })
 	t.Run("network", func(t *testing.T) { r.network(t, g, s) })
-	address := g.Address()
-	r.destroy(t, g)
-	r.destroy(t, g) // a second time: nothing to do, no error
-	r.nothingRemains(t, before, s.ID)
-	r.portInUse(t, s, address)
+	r.end(t, before, g, s)
 
 	cores := 1.0
 	if r.e.Fraction && provisioning == notebook.Vanilla {
@@ -379,10 +392,7 @@ func (r *suite) guest(t *testing.T, provisioning string) {
 		r.network(t, g, s)
 	})
 	t.Run("killed from the host", func(t *testing.T) { r.killedFromHost(t, g, s.ID) })
-	address = g.Address()
-	r.destroy(t, g)
-	r.nothingRemains(t, before, s.ID)
-	r.portInUse(t, s, address)
+	r.end(t, before, g, s)
 }
 
 // onNetwork looks at the network of a guest of its own.
@@ -391,10 +401,7 @@ func (r *suite) onNetwork(t *testing.T, mode string) {
 	s := r.connected(t, r.spec(t, r.e.Provisionings[0], 1), mode)
 	g := r.provision(t, s)
 	r.network(t, g, s)
-	address := g.Address()
-	r.destroy(t, g)
-	r.nothingRemains(t, before, s.ID)
-	r.portInUse(t, s, address)
+	r.end(t, before, g, s)
 }
 
 func (r *suite) answers(t *testing.T, g engine.Guest) {
@@ -709,23 +716,6 @@ func (r *suite) underWay(t *testing.T, g engine.Guest, beside int) {
 	}
 }
 
-// noHalfCore asks for what the platform cannot give.
-func (r *suite) noHalfCore(t *testing.T) {
-	before := r.snapshot(t)
-	ctx, cancel := context.WithTimeout(context.Background(), r.e.patience(20*time.Second))
-	defer cancel()
-	s := r.spec(t, r.e.Provisionings[0], 0.5)
-	g, err := r.driver.Provision(ctx, s)
-	if err == nil {
-		r.destroy(t, g)
-	}
-	var cannot *engine.UnsupportedError
-	if !errors.As(err, &cannot) {
-		t.Errorf("half a core: %v, want an *engine.UnsupportedError", err)
-	}
-	r.nothingRemains(t, before, s.ID)
-}
-
 // cancelled interrupts provisioning at random moments.
 func (r *suite) cancelled(t *testing.T) {
 	before := r.snapshot(t)
@@ -734,6 +724,7 @@ func (r *suite) cancelled(t *testing.T) {
 	g := r.provision(t, s)
 	whole := time.Since(start)
 	r.destroy(t, g)
+	r.nothingRemains(t, before, s.ID)
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	rnd := rand.New(rand.NewPCG(seed, 0))
@@ -744,14 +735,8 @@ func (r *suite) cancelled(t *testing.T) {
 		}
 		s := r.connected(t, r.spec(t, r.e.Provisionings[0], 1), mode)
 		after := time.Duration(rnd.Float64() * 1.1 * float64(whole))
-		ctx, cancel := context.WithTimeout(context.Background(), after)
-		g, err := r.driver.Provision(ctx, s)
-		cancel()
-		if err == nil {
-			r.destroy(t, g)
-		} else if !errors.Is(err, context.DeadlineExceeded) {
+		if err := r.attempt(t, s, after); err != nil && !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("cancelled after %v: %v, want the context's error in it", after, err)
 		}
-		r.nothingRemains(t, before, s.ID)
 	}
 }

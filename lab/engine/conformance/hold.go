@@ -5,6 +5,7 @@ package conformance
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -21,74 +22,62 @@ import (
 	"tare/notebook"
 )
 
-// What the holder is told by its environment.
-const (
-	envHold  = "TARE_CONFORMANCE_HOLD"  // name of the subject
-	envDir   = "TARE_CONFORMANCE_DIR"   // the suite's folder
-	envRuler = "TARE_CONFORMANCE_RULER" // the ruler's program
-	envInit  = "TARE_CONFORMANCE_INIT"  // the program that a virtual machine boots into
-	envID    = "TARE_CONFORMANCE_ID"    // how the guests' names begin
-	envMem   = "TARE_CONFORMANCE_MEM"   // bytes
-	envProv  = "TARE_CONFORMANCE_PROV"  // provisioning
-)
+// envHold has what the holder is told, as JSON.
+const envHold = "TARE_CONFORMANCE_HOLD"
+
+// held is what a process is told that holds guests to be killed.
+type held struct {
+	Subject string      // its name
+	Env     engine.Env  // without the journal
+	Spec    engine.Spec // without the images; with its ID the guests' names begin
+}
 
 // Main runs a package's tests, or, in a process that the suite started to be killed, holds guests of the subject
 // that the environment names.
 func Main(m *testing.M, subjects ...Subject) {
-	name, hold := os.LookupEnv(envHold)
+	told, hold := os.LookupEnv(envHold)
 	if !hold {
 		os.Exit(m.Run())
 	}
+	var h held
+	err := json.Unmarshal([]byte(told), &h)
+	if err == nil {
+		err = fmt.Errorf("no subject %s", h.Subject)
+	}
 	for _, s := range subjects {
-		if s.Name == name {
-			fmt.Println("error:", holdGuests(s)) // it ends only so, or killed
-			os.Exit(1)
+		if s.Name == h.Subject {
+			err = h.guests(s) // it ends only so, or killed
 		}
 	}
-	fmt.Println("error: no subject", name)
+	fmt.Println("error:", err)
 	os.Exit(1)
 }
 
-// holdGuests makes guests and ends them, one after the other, until it is killed.
-func holdGuests(s Subject) error {
-	dir := os.Getenv(envDir)
-	state := filepath.Join(dir, "state")
-	journal, err := journal.Open(state)
+// guests makes guests and ends them, one after the other, until it is killed.
+func (h held) guests(s Subject) (err error) {
+	if h.Env.Journal, err = journal.Open(h.Env.State); err != nil {
+		return err
+	}
+	driver, err := s.New(h.Env)
 	if err != nil {
 		return err
 	}
-	driver, err := s.New(engine.Env{Journal: journal, State: state, Ruler: os.Getenv(envRuler), Init: os.Getenv(envInit)})
-	if err != nil {
+	if h.Spec.Image, h.Spec.Work, err = load(filepath.Dir(h.Env.State)); err != nil {
 		return err
-	}
-	img, work, err := load(dir)
-	if err != nil {
-		return err
-	}
-	spec := engine.Spec{
-		Provisioning: os.Getenv(envProv), Image: img, Work: work,
-		Instance: notebook.Instance{Name: "conformance", Cores: 1},
-	}
-	if _, err := fmt.Sscan(os.Getenv(envMem), &spec.Instance.Memory); err != nil {
-		return err
-	}
-	if spec.Provisioning != notebook.Vanilla {
-		if spec.CPUs, err = lastCPU(); err != nil {
-			return err
-		}
 	}
 	ctx := context.Background() // bounded by the kill
-	bridge, err := network.Open(ctx, journal)
+	bridge, err := network.Open(ctx, h.Env.Journal)
 	if err != nil {
 		return err
 	}
 	fmt.Println("bridge", bridge.Name(), macOf(bridge.Name()))
-	if spec, err = connected(spec, notebook.NetBridge, bridge); err != nil {
+	spec, err := connected(h.Spec, notebook.NetBridge, bridge)
+	if err != nil {
 		return err
 	}
 	for i := 0; ; i++ {
 		fmt.Println("making")
-		spec.ID = fmt.Sprintf("%s-%d", os.Getenv(envID), i)
+		spec.ID = fmt.Sprintf("%s-%d", h.Spec.ID, i)
 		g, err := driver.Provision(ctx, spec)
 		if err != nil {
 			return err
@@ -121,9 +110,14 @@ func (r *suite) killed(t *testing.T) {
 	var whole time.Duration // from the first "making" to "destroyed", learned in the first turn
 	for turn := range 1 + r.e.rounds() {
 		s := r.spec(t, r.e.Provisionings[0], 1)
+		h := held{Subject: r.s.Name, Env: r.env, Spec: s}
+		h.Env.Journal, h.Spec.Image, h.Spec.Work = nil, nil, nil
+		told, err := json.Marshal(h)
+		if err != nil {
+			t.Fatal(err)
+		}
 		cmd := exec.Command(os.Args[0], "-test.run=^$")
-		cmd.Env = append(os.Environ(), envHold+"="+r.s.Name, envDir+"="+filepath.Dir(r.state), envRuler+"="+r.ruler, envInit+"="+r.init,
-			envID+"="+s.ID, envProv+"="+s.Provisioning, fmt.Sprintf("%s=%d", envMem, s.Instance.Memory))
+		cmd.Env = append(os.Environ(), envHold+"="+string(told))
 		cmd.Stderr = os.Stderr
 		out, err := cmd.StdoutPipe()
 		if err != nil {
@@ -161,7 +155,7 @@ func (r *suite) killed(t *testing.T) {
 			t.Fatalf("the process that was to make guests said %q", said)
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), r.e.patience(20*time.Second))
-		undone, err := journal.Recover(ctx, r.state, undo)
+		undone, err := journal.Recover(ctx, r.env.State, undo)
 		cancel()
 		if err != nil {
 			t.Errorf("recovering after a kill while %q: %v", said, err)

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -37,22 +36,18 @@ func (e Expectations) modes() []string {
 // engine is set up in another way than that of the whole suite. It gives the image that the guest had.
 func OnNetwork(t *testing.T, s Subject, e Expectations, mode string) *image.Image {
 	t.Helper()
-	Need(t, os.Geteuid() == 0, "root, to mount and to make cgroups")
-	if e.Memory == 0 {
-		e.Memory = memory
-	}
 	r := newSuite(t, s, e)
 	r.onNetwork(t, mode)
 	return r.image
 }
 
 // openNetwork makes the bridge and the guest of bare metal on it that asks the others' services.
-func (r *suite) openNetwork(t *testing.T, l engine.Env) {
+func (r *suite) openNetwork(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
 	var err error
-	if r.bridge, err = network.Open(ctx, l.Journal); err != nil {
+	if r.bridge, err = network.Open(ctx, r.env.Journal); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -65,9 +60,9 @@ func (r *suite) openNetwork(t *testing.T, l engine.Env) {
 	s := r.spec(t, "", 1)
 	s.Network = &engine.Network{Mode: notebook.NetBridge, Bridge: r.bridge}
 	// Not among the guests under test, of which the suite wants to see nothing remain.
-	l.State = filepath.Join(filepath.Dir(l.State), "load")
-	load := bare.Kind.New(l)
-	if r.client, err = load.Provision(ctx, s); err != nil {
+	env := r.env
+	env.State = filepath.Join(r.dir(), "load")
+	if r.client, err = bare.Kind.New(env).Provision(ctx, s); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { r.destroy(t, r.client) })
@@ -195,7 +190,6 @@ func (r *suite) portInUse(t *testing.T, s engine.Spec, a engine.Address) {
 	if s.Network == nil || a.Connect != r.bridge.Host() {
 		return // it has its own
 	}
-	before := r.snapshot(t)
 	// That it can be listened on says that nothing of the guest before listens there any more.
 	l, err := net.Listen("tcp", netip.AddrPortFrom(r.bridge.Host(), uint16(s.Network.Port)).String())
 	if err != nil {
@@ -204,45 +198,10 @@ func (r *suite) portInUse(t *testing.T, s engine.Spec, a engine.Address) {
 	defer l.Close()
 	again := r.spec(t, s.Provisioning, s.Instance.Cores)
 	again.Network = s.Network
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
-	defer cancel()
-	g, err := r.driver.Provision(ctx, again)
-	if err == nil {
-		r.destroy(t, g)
-	}
+	err = r.attempt(t, again, 20*time.Second)
 	if err == nil || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), fmt.Sprintf("port %d is in use", s.Network.Port)) {
 		t.Errorf("a guest whose port is in use: %v; want an error of one line that says so", err)
 	}
-	r.nothingRemains(t, before, again.ID)
-}
-
-// noHostNetwork asks for the host's network where the platform has no part in it.
-func (r *suite) noHostNetwork(t *testing.T) {
-	before := r.snapshot(t)
-	ctx, cancel := context.WithTimeout(context.Background(), r.e.patience(20*time.Second))
-	defer cancel()
-	s := r.connected(t, r.spec(t, r.e.Provisionings[0], 1), notebook.NetHost)
-	g, err := r.driver.Provision(ctx, s)
-	if err == nil {
-		r.destroy(t, g)
-	}
-	if _, ok := errors.AsType[*engine.UnsupportedError](err); !ok {
-		t.Errorf("the host's network: %v, want an *engine.UnsupportedError", err)
-	}
-	r.nothingRemains(t, before, s.ID)
-}
-
-// ports lists the links that are on the bridge.
-func ports(bridge string) ([]string, error) {
-	entries, err := os.ReadDir("/sys/class/net/" + bridge + "/brif")
-	if err != nil {
-		return nil, err
-	}
-	var names []string
-	for _, e := range entries {
-		names = append(names, e.Name())
-	}
-	return names, nil
 }
 
 // nextLease is the address that the next guest on the bridge would get.

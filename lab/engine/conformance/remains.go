@@ -5,8 +5,10 @@ package conformance
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,15 +17,8 @@ import (
 	"time"
 )
 
-// snapshot is what the suite saw of the host and cannot tell to be a guest's by a name.
-type snapshot struct {
-	links   []string // network links
-	netns   []string // mounts that hold a namespace
-	cgroups []string // of engines that name them in their own way
-	ports   []string // on the suite's bridge
-	lease   string   // the next one there
-	states  []string // folders that OCI runtimes keep of their containers where they are not told where
-}
+// snapshot is what the suite saw of the host and cannot tell to be a guest's by a name, by what it is.
+type snapshot map[string][]string
 
 func (r *suite) snapshot(t *testing.T) snapshot {
 	t.Helper()
@@ -34,45 +29,54 @@ func (r *suite) snapshot(t *testing.T) snapshot {
 	return s
 }
 
-func (r *suite) takeSnapshot() (s snapshot, err error) {
-	if r.bridge != nil {
-		if s.ports, err = ports(r.bridge.Name()); err != nil {
-			return s, err
-		}
-		if s.lease, err = nextLease(r.bridge); err != nil {
-			return s, err
-		}
+func (r *suite) takeSnapshot() (snapshot, error) {
+	s := snapshot{}
+	see := func(what, pattern string) error {
+		found, err := filepath.Glob(pattern)
+		s[what] = append(s[what], found...)
+		return err
 	}
-	entries, err := os.ReadDir("/sys/class/net")
-	if err != nil {
+	// OCI runtimes keep these of their containers where they are not told where.
+	err := errors.Join(see("a runtime's folder", "/run/runc/*"), see("a runtime's folder", "/run/crun/*"))
+	if r.bridge != nil {
+		lease, lerr := nextLease(r.bridge)
+		s["a leased address, after which the next is"] = []string{lease}
+		err = errors.Join(err, lerr, see("port of the bridge", "/sys/class/net/"+r.bridge.Name()+"/brif/*"))
+	}
+	if err != nil || r.s.Objects == nil {
 		return s, err
 	}
-	for _, e := range entries {
-		s.links = append(s.links, e.Name())
-	}
-	info, err := os.ReadFile("/proc/self/mountinfo")
-	if err != nil {
+	// An engine names these in its own way.
+	if err := see("network link", "/sys/class/net/*"); err != nil {
 		return s, err
 	}
 	own, err := os.Readlink("/proc/self/ns/net")
 	if err != nil {
 		return s, err
 	}
-	for line := range strings.Lines(string(info)) {
+	mounts, err := mountsWith(" - nsfs ")
+	for _, m := range mounts {
 		// An engine may hold the host's own, from the first guest on that is on the host's network.
-		if strings.Contains(line, " - nsfs ") && !strings.Contains(line, " "+own+" ") {
-			s.netns = append(s.netns, strings.TrimSpace(line))
+		if !strings.Contains(m, " "+own+" ") {
+			s["namespace"] = append(s["namespace"], m)
 		}
 	}
-	for _, runtime := range []string{"runc", "crun"} {
-		states, err := filepath.Glob(filepath.Join("/run", runtime, "*"))
-		if err != nil {
-			return s, err
-		}
-		s.states = append(s.states, states...)
+	if err != nil {
+		return s, err
 	}
-	s.cgroups, err = cgroups("/docker/") // not the folder itself, which is the engine's
+	s["cgroup"], err = cgroups("/docker/") // not the folder itself, which is the engine's
 	return s, err
+}
+
+// mountsWith lists the mounts whose line in the kernel's list has part in it.
+func mountsWith(part string) (found []string, err error) {
+	info, err := os.ReadFile("/proc/self/mountinfo")
+	for line := range strings.Lines(string(info)) {
+		if strings.Contains(line, part) {
+			found = append(found, strings.TrimSpace(line))
+		}
+	}
+	return found, err
 }
 
 // cgroups lists the cgroups of all hierarchies that have part in their path. A part that ends in a slash means what
@@ -118,28 +122,28 @@ func (r *suite) nothingRemains(t *testing.T, before snapshot, id string) {
 }
 
 func (r *suite) remains(before snapshot, id string) (left []string, err error) {
-	ps, err := processes(id)
-	if err != nil {
+	ps, err1 := processes(id)
+	cs, err2 := cgroups(id)
+	ms, err3 := mountsWith(id)
+	now, err4 := r.takeSnapshot()
+	var objects []string
+	if r.s.Objects != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		objects, err = r.s.Objects(ctx, id)
+	}
+	if err := errors.Join(err, err1, err2, err3, err4); err != nil {
 		return nil, err
 	}
-	left = append(left, ps...)
-	cs, err := cgroups(id)
-	if err != nil {
-		return nil, err
-	}
-	for _, c := range cs {
-		left = append(left, "cgroup "+c)
-	}
-	info, err := os.ReadFile("/proc/self/mountinfo")
-	if err != nil {
-		return nil, err
-	}
-	for line := range strings.Lines(string(info)) {
-		if strings.Contains(line, id) {
-			left = append(left, "mount "+strings.TrimSpace(line))
+	now["process"], now["cgroup"], now["mount"], now["object"] = ps, append(now["cgroup"], cs...), ms, objects
+	for _, what := range slices.Sorted(maps.Keys(now)) {
+		for _, thing := range now[what] {
+			if !slices.Contains(before[what], thing) {
+				left = append(left, what+" "+thing)
+			}
 		}
 	}
-	err = filepath.WalkDir(r.state, func(path string, d fs.DirEntry, err error) error {
+	err = filepath.WalkDir(r.env.State, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			if os.IsNotExist(err) {
 				return nil
@@ -154,52 +158,7 @@ func (r *suite) remains(before snapshot, id string) (left []string, err error) {
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	now, err := r.takeSnapshot()
-	if err != nil {
-		return nil, err
-	}
-	for _, p := range now.ports {
-		if !slices.Contains(before.ports, p) {
-			left = append(left, "port of the bridge "+p)
-		}
-	}
-	if now.lease != before.lease {
-		left = append(left, fmt.Sprintf("a leased address (the next is %s, it was %s)", now.lease, before.lease))
-	}
-	for _, state := range now.states {
-		if !slices.Contains(before.states, state) {
-			left = append(left, "a runtime's folder "+state)
-		}
-	}
-	if r.s.Objects == nil {
-		return left, nil
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	objects, err := r.s.Objects(ctx, id)
-	if err != nil {
-		return nil, err
-	}
-	left = append(left, objects...)
-	for _, l := range now.links {
-		if !slices.Contains(before.links, l) {
-			left = append(left, "network link "+l)
-		}
-	}
-	for _, n := range now.netns {
-		if !slices.Contains(before.netns, n) {
-			left = append(left, "namespace "+n)
-		}
-	}
-	for _, c := range now.cgroups {
-		if !slices.Contains(before.cgroups, c) {
-			left = append(left, "cgroup "+c)
-		}
-	}
-	return left, nil
+	return left, err
 }
 
 // processes lists those other than this one that have id in their command line, cgroup or root.
@@ -222,7 +181,7 @@ func processes(id string) (found []string, err error) {
 			continue // dead, waits for its parent
 		}
 		if strings.Contains(string(cmdline)+string(cgroup)+root, id) {
-			found = append(found, fmt.Sprintf("process %s: %q root %s", filepath.Base(dir), cmdline, root))
+			found = append(found, fmt.Sprintf("%s: %q root %s", filepath.Base(dir), cmdline, root))
 		}
 	}
 	return found, nil

@@ -22,6 +22,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
+	"tare/internal/require"
 	"tare/lab/image"
 )
 
@@ -52,12 +53,17 @@ func build(t *testing.T, dir, path string) string {
 	return out
 }
 
-// images makes the root and the work tree in a store below dir.
-func (r *suite) images(t *testing.T, dir string) (*image.Image, *image.Tree) {
+func busybox(t *testing.T) string {
 	t.Helper()
-	busybox, err := exec.LookPath("busybox")
-	Need(t, err == nil, "busybox, static (apt-get install busybox-static)")
-	if err := writeLayout(filepath.Join(dir, "layout"), busybox, build(t, dir, "tare/lab/engine/conformance/probe")); err != nil {
+	path, err := exec.LookPath("busybox")
+	require.That(t, err == nil, "busybox, static (apt-get install busybox-static)")
+	return path
+}
+
+// images makes the root and the work tree in a store below dir.
+func images(t *testing.T, dir string) (*image.Image, *image.Tree) {
+	t.Helper()
+	if err := writeLayout(filepath.Join(dir, "layout"), busybox(t), build(t, dir, "tare/lab/engine/conformance/probe")); err != nil {
 		t.Fatalf("making the suite's image: %v", err)
 	}
 	img, work, err := load(dir)

@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"tare/internal/require"
 	"tare/lab/dockerapi"
 	"tare/lab/engine"
 	"tare/lab/engine/conformance"
@@ -70,7 +71,7 @@ func TestDocker(t *testing.T) {
 // Containers of other engines meet that firewall too, in their own tests.
 func TestDockerWithItsFirewall(t *testing.T) {
 	e, err := dial(t.Context(), dockerapi.DefaultHost)
-	conformance.Need(t, err == nil, "the host's own Docker Engine (scripts/docker start)")
+	require.That(t, err == nil, "the host's own Docker Engine (scripts/docker start)")
 	s := dockerSubject
 	s.New = func(l engine.Env) (engine.Driver, error) {
 		return &Driver{Env: l, Host: dockerapi.DefaultHost}, nil
@@ -87,10 +88,10 @@ func TestDockerWithItsFirewall(t *testing.T) {
 // the host, and has DOCKER_HOST name it.
 func startDocker(t *testing.T) {
 	t.Helper()
-	conformance.Need(t, os.Geteuid() == 0, "root, to start dockerd")
+	require.That(t, os.Geteuid() == 0, "root, to start dockerd")
 	for _, tool := range []string{"dockerd", "ip"} {
 		_, err := exec.LookPath(tool)
-		conformance.Need(t, err == nil, tool+" (apt-get install docker.io iproute2)")
+		require.That(t, err == nil, tool+" (apt-get install docker.io iproute2)")
 	}
 	bridge := fmt.Sprintf("tare%d", os.Getpid())
 	ip := func(args ...string) {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"tare/internal/require"
 	"tare/lab/engine"
 	"tare/lab/engine/conformance"
 	"tare/lab/engine/layers"
@@ -21,7 +22,7 @@ import (
 // TestRungs makes a guest of every rung. That it has its layers, and no other, the driver reads in the kernel's files before it
 // gives a guest out; here the two that nothing else shows are tried.
 func TestRungs(t *testing.T) {
-	conformance.Need(t, os.Geteuid() == 0, "root, to mount and to make cgroups")
+	require.Root(t)
 	root := t.TempDir()
 	for _, dir := range []string{"proc", "sys", "dev", "tmp", ruler.WorkDir, ruler.ScratchDir, ruler.RunDir} {
 		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"testing"
 
+	"tare/internal/require"
 	"tare/lab/engine/conformance"
 	"tare/notebook"
 )
@@ -14,7 +15,7 @@ func TestMain(m *testing.M) { conformance.Main(m, conformance.Of(Kind)) }
 
 func TestConformance(t *testing.T) {
 	_, err := exec.LookPath(program)
-	conformance.Need(t, err == nil, program+" ("+install+")")
+	require.That(t, err == nil, program+" ("+install+")")
 	conformance.Run(t, conformance.Of(Kind), conformance.Containers)
 	t.Run("no hello", func(t *testing.T) { conformance.NoHello(t, conformance.Of(Kind), notebook.Vanilla) })
 }

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"tare/internal/require"
 	"tare/lab/engine"
 	"tare/lab/engine/conformance"
 	"tare/lab/image"
@@ -21,7 +22,7 @@ import (
 // TestFull makes the engines' rungs of the isolation ladder, which have a quota beside their CPU set, and looks what is in
 // force.
 func TestFull(t *testing.T) {
-	conformance.Need(t, os.Geteuid() == 0, "root, to mount and to make cgroups")
+	require.Root(t)
 	root := t.TempDir()
 	for _, dir := range []string{"proc", "sys", "dev", "tmp", ruler.WorkDir, ruler.ScratchDir, ruler.RunDir} {
 		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
@@ -37,7 +38,7 @@ func TestFull(t *testing.T) {
 	for program, k := range map[string]engine.Kind{"runc": Runc, "crun": Crun, runsc.Program: GVisor} {
 		t.Run(k.Name, func(t *testing.T) {
 			_, err := exec.LookPath(program)
-			conformance.Need(t, err == nil, program)
+			require.That(t, err == nil, program)
 			d := k.New(lab)
 			g, err := d.Provision(t.Context(), s)
 			if err != nil {

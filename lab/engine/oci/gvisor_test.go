@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"tare/internal/require"
 	"tare/lab/engine"
 	"tare/lab/engine/conformance"
 	"tare/lab/image"
@@ -20,9 +21,9 @@ import (
 
 // What a record and a probe are told of gVisor: that the kernel is its own, and which threads are that kernel's.
 func TestGVisorGuest(t *testing.T) {
-	conformance.Need(t, os.Geteuid() == 0, "root, to mount and to make cgroups")
+	require.Root(t)
 	_, err := exec.LookPath(runsc.Program)
-	conformance.Need(t, err == nil, runsc.Program+" ("+runsc.Install+")")
+	require.That(t, err == nil, runsc.Program+" ("+runsc.Install+")")
 	root := t.TempDir()
 	for _, dir := range []string{"proc", "sys", "dev", "tmp", ruler.WorkDir, ruler.ScratchDir, ruler.RunDir} {
 		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"tare/internal/require"
 	"tare/lab/engine"
 	"tare/lab/engine/conformance"
 	"tare/notebook"
@@ -25,7 +26,7 @@ func TestRuntimes(t *testing.T) {
 		t.Run(k.Name, func(t *testing.T) {
 			r := runtimes[k.Name]
 			_, err := exec.LookPath(r.Program)
-			conformance.Need(t, err == nil, r.Program+" ("+r.Install+")")
+			require.That(t, err == nil, r.Program+" ("+r.Install+")")
 			conformance.Run(t, conformance.Of(k), conformance.Containers)
 			t.Run("no hello", func(t *testing.T) { conformance.NoHello(t, conformance.Of(k), notebook.Vanilla) })
 		})
@@ -33,9 +34,9 @@ func TestRuntimes(t *testing.T) {
 }
 
 func TestProbe(t *testing.T) {
-	conformance.Need(t, os.Geteuid() == 0, "root, to mount and to make cgroups")
+	require.Root(t)
 	_, err := exec.LookPath("runc")
-	conformance.Need(t, err == nil, "runc (apt-get install runc)")
+	require.That(t, err == nil, "runc (apt-get install runc)")
 	lab := conformance.NewLab(t)
 	for program, want := range map[string]notebook.Answer{"runc": notebook.Supported, "no-such-runtime": notebook.NotSupported, "true": notebook.NotSupported} {
 		c := kind("trial", Runtime{Program: program, Install: "install it"}).New(lab).Probe(t.Context(), "trial")

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"tare/internal/require"
 	"tare/lab/engine"
 	"tare/lab/engine/conformance"
 	"tare/notebook"
@@ -23,7 +24,7 @@ func TestMain(m *testing.M) { conformance.Main(m, subject) }
 func need(t *testing.T) {
 	t.Helper()
 	_, err := exec.LookPath(program)
-	conformance.Need(t, err == nil, program+" ("+install+")")
+	require.That(t, err == nil, program+" ("+install+")")
 }
 
 // The tests' names are short: they are in the paths of their state folders, and Podman wants that short.

@@ -12,14 +12,14 @@ import (
 	"testing"
 	"time"
 
-	"tare/lab/engine/conformance"
+	"tare/internal/require"
 )
 
 // What closure gathers is enough: the program runs in a root that holds nothing else.
 func TestClosure(t *testing.T) {
-	conformance.Need(t, os.Geteuid() == 0, "root, to change the root")
+	require.That(t, os.Geteuid() == 0, "root, to change the root")
 	crun, err := exec.LookPath("crun")
-	conformance.Need(t, err == nil, "crun (apt-get install crun)")
+	require.That(t, err == nil, "crun (apt-get install crun)")
 	files, err := closure(t.Context(), crun, "usr/bin/crun")
 	if err != nil {
 		t.Fatal(err)
@@ -39,7 +39,7 @@ func TestClosure(t *testing.T) {
 		}
 	}
 	unshare, err := exec.LookPath("unshare")
-	conformance.Need(t, err == nil, "unshare (apt-get install util-linux)")
+	require.That(t, err == nil, "unshare (apt-get install util-linux)")
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	// crun reads /proc; mounts in a namespace of their own end with it.
@@ -62,7 +62,7 @@ func TestClosureErrors(t *testing.T) {
 		t.Error("a file that is no program has a closure")
 	}
 	crun, err := exec.LookPath("crun")
-	conformance.Need(t, err == nil, "crun (apt-get install crun)")
+	require.That(t, err == nil, "crun (apt-get install crun)")
 	text, err := os.ReadFile(crun)
 	if err != nil {
 		t.Fatal(err)

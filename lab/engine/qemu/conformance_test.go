@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"tare/internal/require"
 	"tare/lab/engine"
 	"tare/lab/engine/conformance"
 	"tare/lab/engine/qemu"
@@ -51,7 +52,7 @@ func TestConformance(t *testing.T) {
 		t.Run(k.Platform, func(t *testing.T) {
 			for _, program := range []string{"qemu-system-x86_64", "crun"} {
 				_, err := exec.LookPath(program)
-				conformance.Need(t, err == nil, program+" (apt-get install qemu-system-x86 crun)")
+				require.That(t, err == nil, program+" (apt-get install qemu-system-x86 crun)")
 			}
 			conformance.Run(t, subject(k), conformance.Expectations{
 				Provisionings: []string{notebook.Vanilla, notebook.Pinned},

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"tare/internal/require"
 	"tare/lab/engine"
-	"tare/lab/engine/conformance"
 	"tare/lab/engine/qemu"
 	"tare/lab/image"
 	"tare/lab/journal"
@@ -26,10 +26,10 @@ import (
 // contained makes a guest of two cores with the given crun ("": the host's).
 func contained(t *testing.T, crun string) (engine.Guest, error) {
 	t.Helper()
-	conformance.Need(t, os.Geteuid() == 0, "root")
+	require.Root(t)
 	for _, p := range []string{"qemu-system-x86_64", "crun", "busybox"} {
 		_, err := exec.LookPath(p)
-		conformance.Need(t, err == nil, p+" (apt-get install qemu-system-x86 crun busybox-static)")
+		require.That(t, err == nil, p+" (apt-get install qemu-system-x86 crun busybox-static)")
 	}
 	busybox, err := exec.LookPath("busybox")
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"tare/internal/require"
 	"tare/lab/engine"
-	"tare/lab/engine/conformance"
 	"tare/lab/engine/qemu"
 	"tare/lab/image"
 	"tare/lab/journal"
@@ -43,7 +43,7 @@ func goBuild(t *testing.T, path string, dir string) string {
 func program(t *testing.T) string {
 	t.Helper()
 	_, err := exec.LookPath("qemu-system-x86_64")
-	conformance.Need(t, err == nil, "qemu-system-x86_64 (apt-get install qemu-system-x86)")
+	require.That(t, err == nil, "qemu-system-x86_64 (apt-get install qemu-system-x86)")
 	return programstest.Build(t, programs.Init)
 }
 
@@ -67,9 +67,9 @@ func qemus(t *testing.T, id string) (found []string) {
 // system's.
 func lab(t *testing.T, program string, boot time.Duration, room int64) (*qemu.Driver, engine.Spec) {
 	t.Helper()
-	conformance.Need(t, os.Geteuid() == 0, "root")
+	require.Root(t)
 	busybox, err := exec.LookPath("busybox")
-	conformance.Need(t, err == nil, "busybox, static (apt-get install busybox-static)")
+	require.That(t, err == nil, "busybox, static (apt-get install busybox-static)")
 	dir := t.TempDir()
 	state := filepath.Join(dir, "state")
 	if err := os.Mkdir(state, 0o700); err != nil {
@@ -151,7 +151,7 @@ func TestPinned(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	conformance.Need(t, len(cpus) >= 2, "two CPUs")
+	require.That(t, len(cpus) >= 2, "two CPUs")
 	s.Provisioning, s.CPUs = notebook.Pinned, []int{cpus[1], cpus[0]}
 	g, err := provision(t, d, s)
 	if err != nil {
@@ -218,7 +218,7 @@ func TestPinnedOthers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	conformance.Need(t, len(cpus) >= 2, "two CPUs")
+	require.That(t, len(cpus) >= 2, "two CPUs")
 	last := cpus[len(cpus)-1]
 	s.Instance.Cores, s.Provisioning, s.CPUs = 1, notebook.Pinned, []int{last}
 	s.Instance.Memory = 192 << 20 // the least that is said to do
