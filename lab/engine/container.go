@@ -70,12 +70,12 @@ func (s Spec) ContainerLimits() notebook.Limits {
 func (s Spec) OCI(root, run string) (c config.Container, err error) {
 	limits := s.ContainerLimits()
 	c = config.Container{
-		Root: root, Args: RulerArgs, Env: []string{}, Hostname: s.ID,
+		Root: root, Args: RulerArgs, Hostname: s.ID,
 		Quota: limits.Quota, Memory: limits.Memory, HostNetwork: s.NetworkMode() == notebook.NetHost,
-		Mounts: []specs.Mount{config.Bind(run, ruler.RunDir, true)},
+		Mounts: []specs.Mount{config.Bind(run, ruler.RunDir)},
 	}
 	if s.Work != nil {
-		c.Mounts = append(c.Mounts, config.Bind(s.Work.Dir, ruler.WorkDir, true))
+		c.Mounts = append(c.Mounts, config.Bind(s.Work.Dir, ruler.WorkDir))
 	}
 	if limits.CPUs != "" {
 		c.CPUs = s.CPUs

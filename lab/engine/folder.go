@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -33,7 +34,7 @@ func Undo() map[string]journal.Undo {
 // as an argument: such processes end with the folder. more, where it is not nil, gives what else is announced with the folder,
 // in the same write, before any of it is made.
 func makeFolder(c *journal.Changes, state, id string, programs []string, more func(folder string) []journal.Entry) (string, error) {
-	if !ValidID(id) {
+	if !validID.MatchString(id) {
 		return "", fmt.Errorf("guest id %q: want 1 to 100 of a-z A-Z 0-9 . _ -, the first a letter or digit", id)
 	}
 	parent := filepath.Join(state, guestsDir)
@@ -64,21 +65,8 @@ func makeFolder(c *journal.Changes, state, id string, programs []string, more fu
 	return path, os.Mkdir(path, 0o700)
 }
 
-// ValidID says whether id can name a guest everywhere: as a folder, a cgroup, a container.
-func ValidID(id string) bool {
-	if len(id) < 1 || len(id) > 100 {
-		return false
-	}
-	for i, r := range id {
-		switch {
-		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9':
-		case i > 0 && (r == '.' || r == '_' || r == '-'):
-		default:
-			return false
-		}
-	}
-	return true
-}
+// validID is what can name a guest everywhere: as a folder, a cgroup, a container.
+var validID = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._-]{0,99}$`)
 
 func removeFolder(ctx context.Context, e journal.Entry) error {
 	if err := proc.EndAll(ctx, e.Target, strings.Split(e.Detail["programs"], "\n")); err != nil {

@@ -22,10 +22,10 @@ import (
 func TestValidID(t *testing.T) {
 	for id, want := range map[string]bool{
 		"a": true, "study-1.2_x": true, "": false, ".": false, "..": false, "a/b": false, "-x": false, "a b": false,
-		"ä": false, strings.Repeat("a", 100): true, strings.Repeat("a", 101): false,
+		"ä": false, "a\n": false, strings.Repeat("a", 100): true, strings.Repeat("a", 101): false,
 	} {
-		if got := ValidID(id); got != want {
-			t.Errorf("ValidID(%q) = %t, want %t", id, got, want)
+		if got := validID.MatchString(id); got != want {
+			t.Errorf("validID of %q is %t, want %t", id, got, want)
 		}
 	}
 }

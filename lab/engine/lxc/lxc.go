@@ -120,15 +120,7 @@ func configure(c config.Container, unified bool) (string, error) {
 	mount("shm", "/dev/shm", "tmpfs", "nosuid,nodev,noexec,mode=1777,size="+strconv.FormatInt(config.ShmSize(c.Memory), 10)+",create=dir")
 	mount("mqueue", "/dev/mqueue", "mqueue", "nosuid,nodev,noexec,create=dir")
 	for _, m := range c.Mounts {
-		st, err := os.Stat(m.Source)
-		if err != nil {
-			return "", err
-		}
-		create := "create=file"
-		if st.IsDir() {
-			create = "create=dir"
-		}
-		mount(m.Source, m.Destination, "none", "bind,"+m.Options[len(m.Options)-1]+","+create)
+		mount(m.Source, m.Destination, "none", "bind,ro,create=dir")
 	}
 	if c.HostNetwork {
 		set("net.0.type", "none")
@@ -172,7 +164,7 @@ func configure(c config.Container, unified bool) (string, error) {
 		limit("devices.allow", "devices.allow", rule)
 	}
 	if bad != nil {
-		return "", &engine.UnsupportedError{Engine: "cn with lxc", What: "a container with a line break in a path", Why: strings.Join(bad, ", ") + "; rename it"}
+		return "", Kind.Unsupported("a container with a line break in a path", strings.Join(bad, ", ")+"; rename it")
 	}
 	return b.String(), nil
 }

@@ -4,8 +4,6 @@ package lxc
 
 import (
 	"errors"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -13,18 +11,14 @@ import (
 
 	"tare/lab/engine"
 	"tare/lab/engine/oci/config"
-	"tare/lab/ruler"
 )
 
 func TestLXCConfig(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "a b")
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	const dir = "/state/a b"
 	c := config.Container{
 		Root: "/state/root", Args: engine.RulerArgs, Hostname: strings.Repeat("x", 100), Cgroup: "tare-x",
 		Quota: 1.5, CPUs: []int{0, 2, 3}, Memory: 1 << 30, LimitSwap: true,
-		Mounts: []specs.Mount{config.Bind(dir, "/.tare/work", true), config.Bind("/dev/null", ruler.Socket, false)},
+		Mounts: []specs.Mount{config.Bind(dir, "/.tare/work")},
 	}
 	for _, x := range []struct {
 		unified bool
@@ -39,7 +33,6 @@ func TestLXCConfig(t *testing.T) {
 			"lxc.cgroup2.memory.max = 1073741824", "lxc.cgroup2.memory.swap.max = 0", "lxc.cgroup2.cpu.max = 150000 100000",
 			"lxc.cgroup2.cpuset.cpus = 0,2-3", "lxc.cgroup2.devices.deny = a",
 			"lxc.mount.entry = " + strings.ReplaceAll(dir, " ", `\040`) + " .tare/work none bind,ro,create=dir 0 0",
-			"lxc.mount.entry = /dev/null .tare/run/ruler.sock none bind,rw,create=file 0 0",
 			"lxc.uts.name = " + strings.Repeat("x", 63),
 		}, "cgroup.memory"},
 	} {

@@ -142,27 +142,18 @@ func (g *sandboxed) Threads() ([]engine.Thread, error) {
 	if err != nil {
 		return nil, err
 	}
-	all, err := engine.ThreadsOf(pids, 0)
-	if err != nil {
-		return nil, err
-	}
-	own := map[int]bool{}
+	var all []engine.Thread
 	for _, pid := range pids {
-		if n := nameOf(pid); n != sentryName && n != goferName {
-			continue
-		}
-		tids, err := proc.Threads(pid)
+		threads, err := engine.ThreadsOf([]int{pid}, 0)
 		if err != nil {
 			return nil, err
 		}
-		for _, tid := range tids {
-			own[tid] = true
+		if n := nameOf(pid); n == sentryName || n == goferName {
+			for i := range threads {
+				threads[i].Role = notebook.RoleEmulator
+			}
 		}
-	}
-	for i, t := range all {
-		if own[t.ID] {
-			all[i].Role = notebook.RoleEmulator
-		}
+		all = append(all, threads...)
 	}
 	return all, nil
 }

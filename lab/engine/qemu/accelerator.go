@@ -27,7 +27,7 @@ const (
 // Probe implements engine.Engine: it says whether QEMU is there, or whether guests run under an accelerator.
 func (d *Driver) Probe(ctx context.Context, capability string) notebook.Capability {
 	if !slices.Contains(d.kind.Accelerators, capability) {
-		return program(ctx, capability)
+		return installed(ctx, capability)
 	}
 	if os.Geteuid() != 0 {
 		return notebook.Capability{Name: capability, Answer: notebook.Inconclusive, Why: "only root boots a guest to find out", Do: "sudo tare doctor"}
@@ -35,18 +35,18 @@ func (d *Driver) Probe(ctx context.Context, capability string) notebook.Capabili
 	return Accelerator(ctx, d.State, d.Init, capability)
 }
 
-// program says whether QEMU is installed, and which accelerators it was built with.
-func program(ctx context.Context, name string) notebook.Capability {
+// installed says whether QEMU is, and which accelerators it was built with.
+func installed(ctx context.Context, name string) notebook.Capability {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	c := notebook.Capability{Name: name, Answer: notebook.NotSupported, Do: "apt-get install qemu-system-x86"}
 	ask := func(args ...string) (string, error) {
-		cmd := exec.CommandContext(ctx, defaultQEMU, args...)
+		cmd := exec.CommandContext(ctx, qemu, args...)
 		cmd.WaitDelay = time.Second
 		out, err := cmd.CombinedOutput()
 		if err != nil {
 			line, _, _ := strings.Cut(string(out), "\n")
-			err = fmt.Errorf("%s %s: %w: %s", defaultQEMU, strings.Join(args, " "), err, line)
+			err = fmt.Errorf("%s %s: %w: %s", qemu, strings.Join(args, " "), err, line)
 		}
 		return string(out), err
 	}
@@ -70,7 +70,7 @@ func program(ctx context.Context, name string) notebook.Capability {
 	case err != nil:
 		c.Why = err.Error()
 	case len(built) == 0:
-		c.Why = defaultQEMU + " -accel help names neither kvm nor tcg"
+		c.Why = qemu + " -accel help names neither kvm nor tcg"
 	default:
 		c.Answer, c.Why, c.Do = notebook.Supported, version+", built with "+strings.Join(built, " and "), ""
 	}
@@ -102,8 +102,8 @@ func Accelerator(ctx context.Context, stateDir, program, accelerator string) not
 		}
 		f.Close()
 	}
-	if _, err := exec.LookPath(defaultQEMU); err != nil {
-		return answer(notebook.NotSupported, "there is no "+defaultQEMU, "apt-get install qemu-system-x86")
+	if _, err := exec.LookPath(qemu); err != nil {
+		return answer(notebook.NotSupported, "there is no "+qemu, "apt-get install qemu-system-x86")
 	}
 	k, err := FindKernel(ctx, stateDir)
 	if err != nil {
@@ -122,7 +122,7 @@ func Accelerator(ctx context.Context, stateDir, program, accelerator string) not
 	bounded, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	m, err := startMachine(bounded, hardware{
-		qemu: defaultQEMU, accelerator: accelerator, cpus: 1, memory: minMemory, kernel: k.Image,
+		accelerator: accelerator, cpus: 1, memory: minMemory, kernel: k.Image,
 		initramfs: initrd, cmdline: arg, name: "tare-probe", temp: os.TempDir(), bare: true,
 	})
 	if err != nil {

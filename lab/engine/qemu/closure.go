@@ -21,45 +21,45 @@ import (
 // On the load's bridge the container has a network namespace and the guest's address, on a bridge inside the VM to which
 // the VM's own card belongs; or it shares the VM's network. The runtime need not be in the image: it comes from the host,
 // with the shared libraries that it needs.
-func (d *Driver) runtime(ctx context.Context) ([]File, error) {
-	program := d.Crun
-	if program == "" {
+func (d *Driver) runtime(ctx context.Context) ([]file, error) {
+	crun := d.Crun
+	if crun == "" {
 		var err error
-		if program, err = exec.LookPath("crun"); err != nil {
+		if crun, err = exec.LookPath("crun"); err != nil {
 			return nil, fmt.Errorf("no crun to put into the VM: %w; install it (Debian, Ubuntu: apt-get install crun)", err)
 		}
 	}
-	return closure(ctx, program, guestinit.CrunPath)
+	return closure(ctx, crun, guestinit.CrunPath)
 }
 
 // closure gives what a program of the host needs to run elsewhere: itself, under the name given, the dynamic linker that it
 // names, and every shared library that the linker would load for it. Libraries go where the linker looks without a cache: /lib.
-func closure(ctx context.Context, program, as string) ([]File, error) {
-	files := []File{{Name: as, Path: program}}
-	linker, err := linkerOf(program)
+func closure(ctx context.Context, path, as string) ([]file, error) {
+	files := []file{program(as, path)}
+	linker, err := linkerOf(path)
 	if err != nil || linker == "" {
 		return files, err
 	}
-	files = append(files, File{Name: strings.TrimPrefix(linker, "/"), Path: linker})
-	said, err := command(ctx, "", linker, "--list", program)
+	files = append(files, program(strings.TrimPrefix(linker, "/"), linker))
+	said, err := command(ctx, "", linker, "--list", path)
 	if err != nil {
 		return nil, err
 	}
 	// "NAME => PATH (ADDRESS)"; what has no arrow is no library: the linker itself, and the kernel's own code.
 	for line := range strings.Lines(string(said)) {
-		lib, path, ok := strings.Cut(strings.TrimSpace(line), " => ")
+		lib, at, ok := strings.Cut(strings.TrimSpace(line), " => ")
 		if !ok || filepath.Base(lib) == filepath.Base(linker) {
 			continue
 		}
-		path, _, _ = strings.Cut(path, " (0x")
-		if !filepath.IsAbs(path) {
-			return nil, fmt.Errorf("%s needs library %s: %s; is the package complete?", program, lib, path)
+		at, _, _ = strings.Cut(at, " (0x")
+		if !filepath.IsAbs(at) {
+			return nil, fmt.Errorf("%s needs library %s: %s; is the package complete?", path, lib, at)
 		}
 		// A library may be there for newer processors too, and an emulated one is older than the host's.
-		if usual := hardwareFolder.ReplaceAllString(path, "/"); readable(usual) {
-			path = usual
+		if usual := hardwareFolder.ReplaceAllString(at, "/"); readable(usual) {
+			at = usual
 		}
-		files = append(files, File{Name: "lib/" + filepath.Base(lib), Path: path})
+		files = append(files, program("lib/"+filepath.Base(lib), at))
 	}
 	return files, nil
 }

@@ -26,11 +26,11 @@ func TestClosure(t *testing.T) {
 	}
 	root := t.TempDir()
 	for _, f := range files {
-		data, err := os.ReadFile(f.Path)
+		data, err := os.ReadFile(f.path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		to := filepath.Join(root, f.Name)
+		to := filepath.Join(root, f.name)
 		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -50,10 +50,10 @@ func TestClosure(t *testing.T) {
 	}
 	names := map[string]bool{}
 	for _, f := range files {
-		if names[f.Name] {
-			t.Errorf("%s is there twice", f.Name)
+		if names[f.name] {
+			t.Errorf("%s is there twice", f.name)
 		}
-		names[f.Name] = true
+		names[f.name] = true
 	}
 }
 

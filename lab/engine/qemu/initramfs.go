@@ -9,10 +9,11 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
-	"sort"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,6 +31,9 @@ type file struct {
 	path string // file on the host that has the content, or
 	data []byte // the content itself
 }
+
+// program is an entry that can be run, or loaded by what is.
+func program(name, path string) file { return file{name: name, mode: unix.S_IFREG | 0o755, path: path} }
 
 // initramfsKept is how long an initramfs is kept after its last use. Another version of the program makes another.
 const initramfsKept = 7 * 24 * time.Hour
@@ -78,12 +82,7 @@ func withParents(files []file) []file {
 		}
 		all[f.name] = f
 	}
-	out := make([]file, 0, len(all))
-	for _, f := range all {
-		out = append(out, f)
-	}
-	sort.Slice(out, func(i, j int) bool { return out[i].name < out[j].name })
-	return out
+	return slices.SortedFunc(maps.Values(all), func(a, b file) int { return strings.Compare(a.name, b.name) })
 }
 
 // writeCPIO writes an archive in the format that Documentation/driver-api/early-userspace/buffer-format.rst of
@@ -145,9 +144,9 @@ func writeCPIO(w io.Writer, files []file) error {
 	return nil
 }
 
-// makeInitramfs gives the initramfs of guests: the program as /init, the kernel's modules, and whatever else.
-func makeInitramfs(stateDir, program string, k Kernel, wanted []string, extra []File) (string, error) {
-	if err := checkStatic(program); err != nil {
+// makeInitramfs gives the initramfs of guests: the first program as /init, the kernel's modules, and whatever else.
+func makeInitramfs(stateDir, first string, k Kernel, wanted []string, extra []file) (string, error) {
+	if err := checkStatic(first); err != nil {
 		return "", err
 	}
 	modules, err := k.modules(wanted, optionalModules)
@@ -155,7 +154,7 @@ func makeInitramfs(stateDir, program string, k Kernel, wanted []string, extra []
 		return "", err
 	}
 	files := []file{
-		{name: "init", mode: unix.S_IFREG | 0o755, path: program},
+		program("init", first),
 		// The kernel opens it for the first process's standard streams.
 		{name: "dev/console", mode: unix.S_IFCHR | 0o600, dev: 5<<8 | 1},
 		{name: "proc", mode: unix.S_IFDIR | 0o755}, {name: "sys", mode: unix.S_IFDIR | 0o755},
@@ -165,10 +164,7 @@ func makeInitramfs(stateDir, program string, k Kernel, wanted []string, extra []
 			name: fmt.Sprintf("%s/%03d-%s.ko", guestinit.ModulesDir, i, m.name), mode: unix.S_IFREG | 0o644, data: m.data,
 		})
 	}
-	for _, f := range extra {
-		files = append(files, file{name: f.Name, mode: unix.S_IFREG | 0o755, path: f.Path})
-	}
-	return initramfs(filepath.Join(stateDir, "initramfs"), files)
+	return initramfs(filepath.Join(stateDir, "initramfs"), append(files, extra...))
 }
 
 // checkStatic refuses a program that needs a dynamic linker, which no guest has.

@@ -16,7 +16,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 
@@ -314,6 +313,6 @@ func moduleDepends(data []byte) ([]string, error) {
 			deps = append(deps, strings.Split(list, ",")...)
 		}
 	}
-	sort.Strings(deps)
+	slices.Sort(deps)
 	return deps, nil
 }

@@ -39,7 +39,6 @@ type machine struct {
 
 // hardware says what machine is wanted.
 type hardware struct {
-	qemu        string // program
 	accelerator string
 	cpus        int
 	memory      int64 // bytes, whole MiB
@@ -144,9 +143,9 @@ var spawner = sync.OnceValue(func() chan<- func() {
 
 // startMachine starts QEMU with the vCPUs paused. On error nothing of it remains.
 func startMachine(ctx context.Context, h hardware) (*machine, error) {
-	program, err := exec.LookPath(h.qemu)
+	program, err := exec.LookPath(qemu)
 	if err != nil {
-		return nil, fmt.Errorf("no %s: %w; install it (Debian, Ubuntu: apt-get install qemu-system-x86)", h.qemu, err)
+		return nil, fmt.Errorf("no %s: %w; install it (Debian, Ubuntu: apt-get install qemu-system-x86)", qemu, err)
 	}
 	var theirs []*os.File
 	defer func() {

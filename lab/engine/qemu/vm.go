@@ -27,6 +27,7 @@ import (
 	"tare/lab/image"
 
 	"tare/lab/engine"
+	"tare/lab/engine/oci/config"
 	"tare/lab/engine/qemu/guestinit"
 	"tare/lab/journal"
 	"tare/lab/network"
@@ -60,19 +61,12 @@ func kind(platform string) engine.Kind {
 
 // New gives a driver of virtual machines, or of containers in them. It looks for nothing on the host yet.
 func New(k engine.Kind, env engine.Env) *Driver {
-	return &Driver{Env: env, kind: k, container: k.Platform == notebook.VMCN, QEMU: defaultQEMU}
-}
-
-// File is a file that is added to the guests' initramfs.
-type File struct {
-	Name string // in the initramfs, without a leading slash: "usr/bin/crun"
-	Path string // on the host
+	return &Driver{Env: env, kind: k, container: k.Platform == notebook.VMCN}
 }
 
 // Driver makes virtual machines. It implements engine.Engine.
 type Driver struct {
 	engine.Env
-	QEMU        string        // its program
 	Kernel      Kernel        // for the guests; default what FindKernel finds
 	BootTimeout time.Duration // until the ruler's hello; 0: as long as the accelerator may need
 	Crun        string        // the OCI runtime that goes into the VM; default: the host's crun, looked up in PATH
@@ -101,7 +95,7 @@ func checkArchitecture() error {
 	return nil
 }
 
-const defaultQEMU = "qemu-system-x86_64"
+const qemu = "qemu-system-x86_64"
 
 // guestModules are the kernel modules that every guest needs, and optional those that it uses where the kernel has
 // them: with the first the processor computes the file system's checksums, as it would on any installed system.
@@ -127,9 +121,9 @@ func (d *Driver) boot(ctx context.Context, bridged bool) (Kernel, string, error)
 		}
 	}
 	wanted := slices.Clone(guestModules)
-	files := []File{{guestinit.RulerPath, d.Ruler}}
+	files := []file{program(guestinit.RulerPath, d.Ruler)}
 	if d.Tracer != "" && !d.container { // a container's ruler could not use it
-		files = append(files, File{guestinit.TracerPath, d.Tracer})
+		files = append(files, program(guestinit.TracerPath, d.Tracer))
 	}
 	if d.container {
 		wanted = append(wanted, containerModules...)
@@ -192,7 +186,7 @@ func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, er
 	if s.Image == nil {
 		return nil, errors.New("the spec has no image")
 	}
-	params := guestinit.Params{Mode: guestinit.ModeVM, Name: hostname(s.ID), Network: s.NetworkMode()}
+	params := guestinit.Params{Mode: guestinit.ModeVM, Name: config.Hostname(strings.ReplaceAll(s.ID, "_", "-")), Network: s.NetworkMode()}
 	if d.container {
 		params.Mode, params.Cores, params.Pinned = guestinit.ModeVMCN, cpus, s.Provisioning == notebook.Pinned
 	}
@@ -215,7 +209,7 @@ func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, er
 		What: d.kind.Platform + " guest", Address: true, HelloTime: boot, Undo: undo(),
 		Start: func(ctx context.Context) (engine.Meeting, error) {
 			return g.start(ctx, hardware{
-				qemu: d.QEMU, accelerator: s.Accelerator, cpus: cpus, memory: memory,
+				accelerator: s.Accelerator, cpus: cpus, memory: memory,
 				kernel: kernel.Image, initramfs: initrd, name: s.ID, root: root, work: work, temp: g.Folder, network: params.Network,
 			}, params, allowed)
 		},
@@ -270,22 +264,11 @@ func (g *Guest) start(ctx context.Context, h hardware, p guestinit.Params, allow
 	return g.machine, nil
 }
 
-// hostname makes a host's name of a guest's id.
-func hostname(id string) string {
-	name := strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '-' || r == '.' {
-			return r
-		}
-		return '-'
-	}, id)
-	return name[:min(len(name), 63)]
-}
-
 // Guest is a virtual machine. It implements engine.Guest.
 type Guest struct {
 	engine.Base
-	machine *machine
-	facts   engine.Facts
+	machine      *machine
+	kernelSource string
 }
 
 func undo() map[string]journal.Undo {
@@ -295,7 +278,11 @@ func undo() map[string]journal.Undo {
 }
 
 // Facts implements engine.Guest.
-func (g *Guest) Facts() engine.Facts { return g.facts }
+func (g *Guest) Facts() engine.Facts {
+	f := g.Base.Facts()
+	f.KernelSource = g.kernelSource
+	return f
+}
 
 // Processes implements engine.Guest: a VM is one process of the host.
 func (g *Guest) Processes() ([]int, error) {
@@ -418,46 +405,39 @@ func (g *Guest) check(cpus int, memory int64, allowed []int) error {
 // noteWait bounds the wait for the guest's note, which it wrote before its ruler said hello.
 const noteWait = 5 * time.Second
 
-// note gathers the facts of a guest, whose ruler is in a container or not.
+// note gathers what a record says of a guest, whose ruler is in a container or not.
 func (g *Guest) note(ctx context.Context, k Kernel, container bool) {
 	hello := g.Client.Hello()
-	g.facts = engine.Facts{Kernel: hello.Kernel, KernelSource: k.Source}
+	g.kernelSource = k.Source
 	if hello.Kernel != k.Release {
-		g.facts.Notes = append(g.facts.Notes, fmt.Sprintf("the guest says that its kernel is %q; it was given %q", hello.Kernel, k.Release))
+		g.Notes = append(g.Notes, fmt.Sprintf("the guest says that its kernel is %q; it was given %q", hello.Kernel, k.Release))
 	}
 	if missing := missingVectors(hello.CPUFlags); len(missing) > 0 {
-		g.facts.Notes = append(g.facts.Notes, "the guest's CPU lacks vector instructions that the host has: "+strings.Join(missing, " "))
+		g.Notes = append(g.Notes, "the guest's CPU lacks vector instructions that the host has: "+strings.Join(missing, " "))
 	}
 	if container {
 		ctx, cancel := context.WithTimeout(ctx, noteWait)
 		defer cancel()
 		if line, ok := g.machine.console.wait(ctx, guestinit.NotePrefix); ok {
-			g.facts.Notes = append(g.facts.Notes, line)
+			g.Notes = append(g.Notes, line)
 		} else {
-			g.facts.Notes = append(g.facts.Notes, "the guest did not say what memory limit its container has")
+			g.Notes = append(g.Notes, "the guest did not say what memory limit its container has")
 		}
 	}
 }
 
 // missingVectors gives the vector instruction sets of the host that are not among the guest's, in order.
 func missingVectors(guest []string) []string {
-	data, err := os.ReadFile("/proc/cpuinfo")
+	info, err := proc.Host.Read("/proc/cpuinfo")
 	if err != nil {
 		return nil // no host without it; the guest's own record has its flags
 	}
 	var missing []string
-	for line := range strings.Lines(string(data)) {
-		name, flags, _ := strings.Cut(line, ":")
-		if strings.TrimSpace(name) != "flags" {
-			continue
+	for _, f := range strings.Fields(proc.Field(info, "flags")) {
+		vector := strings.HasPrefix(f, "avx") || strings.HasPrefix(f, "amx") || strings.HasPrefix(f, "sse") || strings.HasPrefix(f, "ssse") || f == "fma"
+		if vector && !slices.Contains(guest, f) {
+			missing = append(missing, f)
 		}
-		for _, f := range strings.Fields(flags) {
-			vector := strings.HasPrefix(f, "avx") || strings.HasPrefix(f, "amx") || strings.HasPrefix(f, "sse") || strings.HasPrefix(f, "ssse") || f == "fma"
-			if vector && !slices.Contains(guest, f) {
-				missing = append(missing, f)
-			}
-		}
-		break
 	}
 	slices.Sort(missing)
 	return missing

@@ -30,7 +30,6 @@ const minQuota = 1000
 type Container struct {
 	Root     string   // absolute path of the root folder
 	Args     []string // the first process
-	Env      []string
 	Hostname string
 	Cgroup   string // path of the container's cgroup below the root of every hierarchy, absolute
 
@@ -95,7 +94,6 @@ func Config(c Container) (*specs.Spec, error) {
 		Version: "1.0.2", // what runtimes of 2020 and later read; nothing newer is used here
 		Process: &specs.Process{
 			Args: c.Args,
-			Env:  c.Env,
 			Cwd:  "/",
 			Capabilities: &specs.LinuxCapabilities{
 				Bounding: Capabilities, Effective: Capabilities, Permitted: Capabilities,
@@ -137,15 +135,9 @@ func Quota(cores float64) (int64, error) {
 // measure that instead.)
 func ShmSize(memory int64) int64 { return memory / 2 }
 
-// Bind is a bind mount of a file or folder.
-func Bind(source, destination string, readonly bool) specs.Mount {
-	options := []string{"rbind", "rprivate"}
-	if readonly {
-		options = append(options, "ro")
-	} else {
-		options = append(options, "rw")
-	}
-	return specs.Mount{Source: source, Destination: destination, Type: "bind", Options: options}
+// Bind is a read-only bind mount of a folder.
+func Bind(source, destination string) specs.Mount {
+	return specs.Mount{Source: source, Destination: destination, Type: "bind", Options: []string{"rbind", "rprivate", "ro"}}
 }
 
 func standardMounts(shm int64) []specs.Mount {

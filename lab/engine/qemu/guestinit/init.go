@@ -245,10 +245,10 @@ func container(p Params, root, work string, stream *os.File) error {
 		Root: merged, Args: []string{ruler.Program, "--fd", "3"},
 		Hostname: p.Name, Cgroup: "/tare", Memory: memory &^ (1<<20 - 1), CgroupNamespace: true,
 		HostNetwork: p.Network == notebook.NetHost,
-		Mounts:      []specs.Mount{config.Bind("/"+rulerDir, ruler.RunDir, true)},
+		Mounts:      []specs.Mount{config.Bind("/"+rulerDir, ruler.RunDir)},
 	}
 	if work != "" {
-		c.Mounts = append(c.Mounts, config.Bind("/work", ruler.WorkDir, true))
+		c.Mounts = append(c.Mounts, config.Bind("/work", ruler.WorkDir))
 	}
 	if p.Pinned {
 		for i := range p.Cores {
