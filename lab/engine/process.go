@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -28,6 +30,44 @@ type Process struct {
 // keeps the end of what it prints. It may use the given CPUs only, from its first instruction on; nil: all of
 // Tare's own. setUp is done by the thread that starts it, just before: what it does to that thread the program inherits.
 func Start(cmd *exec.Cmd, cpus []int, setUp ...func() error) (*Process, error) {
+	// A child has the affinity and the namespaces of the thread that made it.
+	return begin(cmd, func() error {
+		return proc.Apart(func() error {
+			for _, f := range setUp {
+				if err := f(); err != nil {
+					return err
+				}
+			}
+			return start(cmd, cpus)
+		})
+	})
+}
+
+// StartTied is Start for a program that may use all CPUs and is killed when Tare ends, however that ends.
+func StartTied(cmd *exec.Cmd) (*Process, error) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	return begin(cmd, func() error {
+		started := make(chan error)
+		spawner() <- func() { started <- cmd.Start() }
+		return <-started
+	})
+}
+
+// spawner starts processes from one thread that lives as long as the program: a child's parent-death signal comes
+// when the thread that made it ends, and Go ends threads when it likes.
+var spawner = sync.OnceValue(func() chan<- func() {
+	c := make(chan func())
+	go func() {
+		runtime.LockOSThread()
+		for f := range c {
+			f()
+		}
+	}()
+	return c
+})
+
+// begin has the program started, and waits for it.
+func begin(cmd *exec.Cmd, start func() error) (*Process, error) {
 	p := &Process{cmd: cmd, done: make(chan struct{})}
 	cmd.Stdout, cmd.Stderr = &p.said, &p.said
 	if cmd.SysProcAttr == nil {
@@ -35,16 +75,7 @@ func Start(cmd *exec.Cmd, cpus []int, setUp ...func() error) (*Process, error) {
 	}
 	cmd.SysProcAttr.Setsid = true
 	cmd.WaitDelay = time.Second // what the program leaves behind may hold its output open
-	// A child has the affinity and the namespaces of the thread that made it.
-	err := proc.Apart(func() error {
-		for _, f := range setUp {
-			if err := f(); err != nil {
-				return err
-			}
-		}
-		return start(cmd, cpus)
-	})
-	if err != nil {
+	if err := start(); err != nil {
 		return nil, fmt.Errorf("starting %s: %w", cmd.Path, err)
 	}
 	go func() {
@@ -76,17 +107,23 @@ func (p *Process) PID() int { return p.cmd.Process.Pid }
 // Done is closed when the process has ended and was waited for.
 func (p *Process) Done() <-chan struct{} { return p.done }
 
+// State says how the process ended, once it has.
+func (p *Process) State() string { return p.cmd.ProcessState.String() }
+
+// Said is the last of what the process printed.
+func (p *Process) Said() string { return strings.TrimSpace(p.said.String()) }
+
 // Ended says how the process ended and the last of what it printed; it waits up to a second for the end, since the
 // one who asks may have learned of it first by a closed stream. Empty while the process lives and printed nothing.
 func (p *Process) Ended() string {
 	how := ""
 	select {
 	case <-p.done:
-		how = "it ended: " + p.cmd.ProcessState.String()
+		how = "it ended: " + p.State()
 	case <-time.After(time.Second):
 		how = "it is still running"
 	}
-	if said := strings.TrimSpace(p.said.String()); said != "" {
+	if said := p.Said(); said != "" {
 		how += "; it said: " + said
 	}
 	return how

@@ -78,16 +78,19 @@ func (c *console) wait(ctx context.Context, prefix string) (string, bool) {
 // tail gives the last n lines as one printable text.
 func (c *console) tail(n int) string {
 	c.mu.Lock()
-	text := bytes.TrimSpace(c.data)
-	lines := bytes.Split(text, []byte("\n"))
-	lines = lines[max(0, len(lines)-n):]
-	out := make([]string, 0, len(lines))
-	for _, l := range lines {
+	defer c.mu.Unlock()
+	return tail(c.data, n)
+}
+
+// tail gives the last n lines of a text, each as find gives one.
+func tail(text []byte, n int) string {
+	lines := bytes.Split(bytes.TrimSpace(text), []byte("\n"))
+	var out []string
+	for _, l := range lines[max(0, len(lines)-n):] {
 		if s := printable(l, 300); s != "" {
 			out = append(out, s)
 		}
 	}
-	c.mu.Unlock()
 	return strings.Join(out, "\n")
 }
 

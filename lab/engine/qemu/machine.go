@@ -9,11 +9,9 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -27,14 +25,11 @@ import (
 
 // machine is one QEMU process with the ends of its streams.
 type machine struct {
-	process *os.Process
+	process *engine.Process
 	conn    net.Conn // the ruler's port
 	qmp     *qmp
-	console *console // the guest's serial console
-	stderr  *console // what QEMU itself says
-	died    chan struct{}
-	state   *os.ProcessState // once died is closed
-	drained sync.WaitGroup
+	console *console       // the guest's serial console
+	drained sync.WaitGroup // of the console
 }
 
 // hardware says what machine is wanted.
@@ -128,19 +123,6 @@ func (h hardware) args() []string {
 	return args
 }
 
-// spawner starts processes from one thread that lives as long as the program: a child's parent-death signal comes
-// when the thread that made it ends, and Go ends threads when it likes.
-var spawner = sync.OnceValue(func() chan<- func() {
-	c := make(chan func())
-	go func() {
-		runtime.LockOSThread()
-		for f := range c {
-			f()
-		}
-	}()
-	return c
-})
-
 // startMachine starts QEMU with the vCPUs paused. On error nothing of it remains.
 func startMachine(ctx context.Context, h hardware) (*machine, error) {
 	program, err := exec.LookPath(qemu)
@@ -158,16 +140,9 @@ func startMachine(ctx context.Context, h hardware) (*machine, error) {
 		return nil, fmt.Errorf("pipe for the console: %w", err)
 	}
 	theirs = append(theirs, in)
-	errOut, errIn, err := os.Pipe()
-	if err != nil {
-		out.Close()
-		return nil, fmt.Errorf("pipe for QEMU's messages: %w", err)
-	}
-	theirs = append(theirs, errIn)
 	ours := []net.Conn{}
 	fail := func(err error) (*machine, error) {
 		out.Close()
-		errOut.Close()
 		for _, c := range ours {
 			c.Close()
 		}
@@ -196,35 +171,16 @@ func startMachine(ctx context.Context, h hardware) (*machine, error) {
 	}
 	cmd := exec.Command(program, h.args()...)
 	cmd.ExtraFiles = extra
-	cmd.Stderr = errIn
 	cmd.Env = append(os.Environ(), "TMPDIR="+h.temp, "LC_ALL=C")
-	cmd.SysProcAttr = &syscall.SysProcAttr{
-		Setpgid:   true, // a Ctrl-C at the terminal is for us; what becomes of the guest is ours to say
-		Pdeathsig: syscall.SIGKILL,
+	process, err := engine.StartTied(cmd)
+	if err != nil {
+		return fail(err)
 	}
-	started := make(chan error)
-	spawner() <- func() { started <- cmd.Start() }
-	if err := <-started; err != nil {
-		return fail(fmt.Errorf("start %s: %w", program, err))
-	}
-	m := &machine{
-		process: cmd.Process, conn: ours[1], console: newConsole(), stderr: newConsole(), died: make(chan struct{}),
-	}
-	for _, d := range []struct {
-		to   *console
-		from *os.File
-	}{{m.console, out}, {m.stderr, errOut}} {
-		m.drained.Go(func() {
-			d.to.drain(d.from)
-			d.from.Close()
-		})
-	}
-	go func() {
-		// The error of Wait says how the process ended, as its state does.
-		_ = cmd.Wait()
-		m.state = cmd.ProcessState
-		close(m.died)
-	}()
+	m := &machine{process: process, conn: ours[1], console: newConsole()}
+	m.drained.Go(func() {
+		m.console.drain(out)
+		out.Close()
+	})
 	for _, f := range theirs {
 		f.Close()
 	}
@@ -244,7 +200,7 @@ func startMachine(ctx context.Context, h hardware) (*machine, error) {
 // Meet implements engine.Meeting.
 func (m *machine) Meet(ctx context.Context) (*ruler.Client, int, error) {
 	c, err := ruler.Connect(ctx, m.conn)
-	return c, m.process.Pid, err
+	return c, m.process.PID(), err
 }
 
 // threads gives the thread of each vCPU, by the vCPU's number, and all other threads of the process.
@@ -256,7 +212,7 @@ func (m *machine) threads(ctx context.Context) (vcpus, others []int, err error) 
 	if err := m.qmp.run(ctx, "query-cpus-fast", nil, &cpus); err != nil {
 		return nil, nil, err
 	}
-	all, err := proc.Threads(m.process.Pid)
+	all, err := proc.Threads(m.process.PID())
 	if err != nil {
 		return nil, nil, err
 	}
@@ -319,24 +275,10 @@ func setAffinity(tid int, cpus []int) error {
 	return nil
 }
 
-// killWait bounds the wait for a machine to be gone after it was killed.
-const killWait = 10 * time.Second
-
 // kill ends the process and waits until it is gone.
 func (m *machine) kill(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, killWait)
-	defer cancel()
-	select {
-	case <-m.died:
-	default:
-		if err := m.process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
-			return fmt.Errorf("kill QEMU (process %d): %w", m.process.Pid, err)
-		}
-		select {
-		case <-m.died:
-		case <-ctx.Done():
-			return fmt.Errorf("QEMU (process %d) does not end though it was killed: %w", m.process.Pid, ctx.Err())
-		}
+	if err := m.process.End(ctx, 0); err != nil {
+		return err
 	}
 	m.conn.Close()
 	if m.qmp != nil {
@@ -355,9 +297,9 @@ func (m *machine) diagnose(ctx context.Context) string {
 	defer cancel()
 	var said []string
 	select {
-	case <-m.died:
+	case <-m.process.Done():
 		m.drained.Wait()
-		said = append(said, "QEMU ended: "+m.state.String())
+		said = append(said, "QEMU ended: "+m.process.State())
 	case <-ctx.Done():
 		said = append(said, "QEMU still runs")
 	}
@@ -373,7 +315,7 @@ func (m *machine) diagnose(ctx context.Context) string {
 	if s, ok := m.console.find("Kernel panic - "); ok {
 		said = append(said, "its kernel panicked: "+s)
 	}
-	if s := m.stderr.tail(5); s != "" {
+	if s := tail([]byte(m.process.Said()), 5); s != "" {
 		said = append(said, "QEMU said: "+s)
 	}
 	if s := m.console.tail(12); s != "" {

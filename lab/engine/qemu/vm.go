@@ -244,7 +244,7 @@ func (g *Guest) start(ctx context.Context, h hardware, p guestinit.Params, allow
 	if g.machine, err = startMachine(ctx, h); err != nil {
 		return nil, err
 	}
-	g.PID = g.machine.process.Pid
+	g.PID = g.machine.process.PID()
 	// The machine is still paused: not one instruction of the guest runs before it is in the journal and pinned.
 	entry, err := journal.ProcessEntry(g.PID)
 	if err != nil {
@@ -287,7 +287,7 @@ func (g *Guest) Facts() engine.Facts {
 // Processes implements engine.Guest: a VM is one process of the host.
 func (g *Guest) Processes() ([]int, error) {
 	select {
-	case <-g.machine.died:
+	case <-g.machine.process.Done():
 		return nil, nil
 	default:
 		return []int{g.PID}, nil
