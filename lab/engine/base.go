@@ -106,7 +106,7 @@ func Make(ctx context.Context, env Env, s Spec, g Made, r Recipe) (_ Guest, err 
 			err = errors.Join(fmt.Errorf("%s %s: %w", r.What, s.ID, err), g.Destroy(bounded))
 		}
 	}()
-	if b.Connection, err = Connect(s.Network, r.Address); err != nil {
+	if b.Connection, err = Connect(s.Network, r.Address, b.Changes); err != nil {
 		return nil, err
 	}
 	if b.Folder, err = makeFolder(b.Changes, env.State, s.ID, r.Programs, r.Journal); err != nil {
@@ -262,5 +262,9 @@ func (b *Base) Destroy(ctx context.Context) error {
 		// it did not get at, or left because it was killed itself, goes with the changes.
 		err = b.Process.End(ctx, graceful)
 	}
-	return errors.Join(err, b.Connection.Close(ctx), b.Changes.Undo(ctx))
+	undone := b.Changes.Undo(ctx)
+	if undone == nil {
+		b.Connection.Close() // else a link may be left, which the next one with the address would meet
+	}
+	return errors.Join(err, undone)
 }

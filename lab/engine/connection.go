@@ -3,27 +3,27 @@
 package engine
 
 import (
-	"context"
 	"fmt"
 	"net/netip"
 	"os"
 
+	"tare/lab/journal"
 	"tare/lab/network"
 	"tare/notebook"
 )
 
 // Connection is a guest's part in the network of its spec. One that is zero has none.
 type Connection struct {
+	changes *journal.Changes
 	bridge  *network.Bridge
 	lease   netip.Prefix // zero: it has the host's address
 	address Address
-	unplug  func(context.Context) error
 }
 
 // Connect begins a guest's part in a network: own says that it has an address on the bridge for itself, which is
-// leased; else it has the host's there, and the port must be free on the host.
-func Connect(n *Network, own bool) (*Connection, error) {
-	c := &Connection{}
+// leased; else it has the host's there, and the port must be free on the host. Its links are the changes'.
+func Connect(n *Network, own bool, changes *journal.Changes) (*Connection, error) {
+	c := &Connection{changes: changes}
 	switch n.mode() {
 	case "", notebook.NetNone:
 		return c, nil
@@ -68,40 +68,25 @@ func (c *Connection) Lease() netip.Prefix { return c.lease }
 func (c *Connection) Address() Address { return c.address }
 
 // Plug connects the network namespace of a process by a cable, where the guest has an address for itself.
-func (c *Connection) Plug(pid int) (err error) {
-	if c.lease.IsValid() {
-		if c.unplug, err = c.bridge.Plug(pid, c.lease); err != nil {
-			c.lease = netip.Prefix{} // not given back: something of the cable may be left, and the next would meet it
-		}
+func (c *Connection) Plug(pid int) error {
+	if !c.lease.IsValid() {
+		return nil
 	}
-	return err
+	return c.bridge.Plug(c.changes, pid, c.lease)
 }
 
 // Tap makes the tap of a VM with an address for itself; nil where it has none. The file is the caller's to close.
-func (c *Connection) Tap() (f *os.File, err error) {
-	if c.lease.IsValid() {
-		if f, c.unplug, err = c.bridge.Tap(c.lease); err != nil {
-			c.lease = netip.Prefix{} // as in Plug
-		}
+func (c *Connection) Tap() (*os.File, error) {
+	if !c.lease.IsValid() {
+		return nil, nil
 	}
-	return f, err
+	return c.bridge.Tap(c.changes, c.lease)
 }
 
-// Close ends the connection: its links are gone then, and its address may be another's. It may be called more than
-// once.
-func (c *Connection) Close(ctx context.Context) error {
-	if c == nil {
-		return nil
-	}
-	if c.unplug != nil {
-		if err := c.unplug(ctx); err != nil {
-			return fmt.Errorf("disconnecting the guest from the network: %w", err)
-		}
-		c.unplug = nil
-	}
+// Close ends the connection, whose links are gone: its address may be another's. It may be called more than once.
+func (c *Connection) Close() {
 	if c.lease.IsValid() {
 		c.bridge.Return(c.lease)
 		c.lease = netip.Prefix{}
 	}
-	return nil
 }

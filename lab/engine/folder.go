@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"tare/lab/journal"
+	"tare/lab/network"
 	"tare/lab/proc"
 )
 
@@ -24,9 +25,11 @@ const KindFolder = "guest-folder"
 // guestsDir is where the guests' folders are, below the state folder.
 const guestsDir = "guests"
 
-// Undo gives the ways to undo the changes of this package, for journal.Recover.
+// Undo gives the ways to undo the changes that are any guest's, for journal.Recover: its folder and its links.
 func Undo() map[string]journal.Undo {
-	return map[string]journal.Undo{KindFolder: removeFolder}
+	all := network.Undo()
+	all[KindFolder] = removeFolder
+	return all
 }
 
 // makeFolder makes the folder of the guest with the given id below the state folder and returns its path, absolute

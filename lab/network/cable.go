@@ -3,7 +3,6 @@
 package network
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -21,27 +20,26 @@ import (
 const guestLink = "eth0"
 
 // Plug puts one end of a virtual cable into the network namespace of the process, as eth0 with the address, and the
-// other on the bridge; the loopback there is up then, too. The cable goes with the namespace; unplug removes it at
-// once and returns when it is gone. On error nothing of it remains.
-func (b *Bridge) Plug(pid int, p netip.Prefix) (unplug func(context.Context) error, err error) {
+// other on the bridge; the loopback there is up then, too. The cable goes with the namespace, or when the changes are
+// undone, on error too.
+func (b *Bridge) Plug(c *journal.Changes, pid int, p netip.Prefix) error {
 	ns, err := namespaceOf(pid)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer ns.Close()
-	return b.plug(ns, p)
+	return b.plug(c, ns, p)
 }
 
-func (b *Bridge) plug(ns netns.NsHandle, p netip.Prefix) (unplug func(context.Context) error, err error) {
-	c := journal.NewChanges(b.journal, Undo())
+func (b *Bridge) plug(c *journal.Changes, ns netns.NsHandle, p netip.Prefix) error {
 	l, err := add(c, b.port(p), func(a netlink.LinkAttrs) (netlink.Link, error) { return cable(a, ns, p) })
 	if err == nil {
 		err = lay(l, b.link, ns, p)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("network: a cable to bridge %s: %w", b.name, err), c.Undo(context.Background()))
+		return fmt.Errorf("network: a cable to bridge %s: %w", b.name, err)
 	}
-	return c.Undo, nil
+	return nil
 }
 
 // cable makes a cable whose other end is in the namespace.
@@ -215,16 +213,11 @@ func up(h *netlink.Handle, name string) error {
 }
 
 // Tap makes a tap on the bridge for a VM that will have the address. It lives as long as the file is open in some
-// process; remove removes it at once and returns when it is gone. On error nothing of it remains.
-func (b *Bridge) Tap(p netip.Prefix) (f *os.File, remove func(context.Context) error, err error) {
-	c := journal.NewChanges(b.journal, Undo())
-	if f, err = b.tap(c, b.port(p)); err != nil {
-		return nil, nil, errors.Join(err, c.Undo(context.Background()))
-	}
-	return f, c.Undo, nil
+// process, or until the changes are undone.
+func (b *Bridge) Tap(c *journal.Changes, p netip.Prefix) (*os.File, error) {
+	return b.tap(c, b.port(p))
 }
 
-// tap makes a tap on the bridge. On error its file is closed, and its link the changes'.
 func (b *Bridge) tap(c *journal.Changes, name string) (f *os.File, err error) {
 	l, err := add(c, name, func(a netlink.LinkAttrs) (netlink.Link, error) {
 		if f, err = openTap(a.Name); err != nil {

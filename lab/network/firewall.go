@@ -81,11 +81,12 @@ const tryTime = 3 * time.Second
 
 // try connects over the bridge, from one port of it to another and to the host.
 func (b *Bridge) try(ctx context.Context) (err error) {
-	undo := func(f func(context.Context) error) {
+	c := journal.NewChanges(b.journal, Undo())
+	defer func() {
 		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
 		defer cancel()
-		err = errors.Join(err, f(bounded))
-	}
+		err = errors.Join(err, c.Undo(bounded))
+	}()
 	var ends [2]struct {
 		ns      netns.NsHandle
 		address netip.Addr
@@ -101,11 +102,9 @@ func (b *Bridge) try(ctx context.Context) (err error) {
 			return err
 		}
 		defer b.Return(p)
-		unplug, err := b.plug(ns, p)
-		if err != nil {
+		if err := b.plug(c, ns, p); err != nil {
 			return err
 		}
-		defer undo(unplug)
 		ends[i].ns, ends[i].address = ns, p.Addr()
 	}
 	here, err := netns.Get()

@@ -159,10 +159,10 @@ func TestLeases(t *testing.T) {
 }
 
 func TestPlug(t *testing.T) {
-	b, _ := open(t)
+	b, j := open(t)
 	pid, p := guest(t), lease(t, b)
-	unplug, err := b.Plug(pid, p)
-	if err != nil {
+	c := journal.NewChanges(j, Undo())
+	if err := b.Plug(c, pid, p); err != nil {
 		t.Fatal(err)
 	}
 	ns, err := netns.GetFromPid(pid)
@@ -202,24 +202,25 @@ func TestPlug(t *testing.T) {
 	if err := reach(t.Context(), here, ns, p.Addr()); err != nil {
 		t.Errorf("from the host to the guest: %v", err)
 	}
-	if _, err := b.Plug(os.Getpid(), p); err == nil {
+	if err := b.Plug(c, os.Getpid(), p); err == nil {
 		t.Error("a cable was put into the host's own namespace")
 	}
 	for range 2 {
-		if err := unplug(t.Context()); err != nil && !strings.Contains(err.Error(), "no open change") {
+		if err := c.Undo(t.Context()); err != nil {
 			t.Error(err)
 		}
 	}
 	if _, err := netlink.LinkByName(b.port(p)); !notFound(err) {
-		t.Errorf("after unplug the port is there: %v", err)
+		t.Errorf("after Undo the port is there: %v", err)
 	}
 	b.Return(p)
 }
 
 func TestTap(t *testing.T) {
-	b, _ := open(t)
+	b, j := open(t)
 	p := lease(t, b)
-	f, remove, err := b.Tap(p)
+	c := journal.NewChanges(j, Undo())
+	f, err := b.Tap(c, p)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -227,7 +228,7 @@ func TestTap(t *testing.T) {
 	if err != nil || l.Attrs().MasterIndex != b.link.Attrs().Index || l.Attrs().Flags&net.FlagUp == 0 {
 		t.Errorf("tap %+v, %v; want it up and on the bridge", l, err)
 	}
-	if err := remove(t.Context()); err != nil {
+	if err := c.Undo(t.Context()); err != nil {
 		t.Error(err)
 	}
 	if _, err := netlink.LinkByName(b.port(p)); !notFound(err) {
@@ -285,15 +286,16 @@ func hold(state string) error {
 	if err != nil {
 		return err
 	}
+	c := journal.NewChanges(j, Undo())
 	for range 2 {
 		p, err := b.Lease()
 		if err != nil {
 			return err
 		}
 		if p.Addr().As4()[3] == 2 {
-			_, err = b.plug(ns, p)
+			err = b.plug(c, ns, p)
 		} else {
-			_, _, err = b.Tap(p)
+			_, err = b.Tap(c, p)
 		}
 		if err != nil {
 			return err

@@ -127,9 +127,7 @@ func takeHost(state string) (*os.File, error) {
 // recoverHost undoes what runs that died have left, and says what.
 func recoverHost(ctx context.Context, state string) (done []string, err error) {
 	undo := Engines.Undo()
-	for _, others := range []map[string]journal.Undo{network.Undo(), host.Undo()} {
-		maps.Copy(undo, others)
-	}
+	maps.Copy(undo, host.Undo())
 	entries, err := journal.Recover(ctx, state, undo)
 	for _, e := range entries {
 		done = append(done, e.Kind+" "+e.Target)

@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -102,8 +101,6 @@ func macOf(link string) string {
 // killed kills a whole process that makes and ends guests, at random moments, and has Recover find what it left.
 func (r *suite) killed(t *testing.T) {
 	before := r.snapshot(t)
-	undo := network.Undo()
-	maps.Copy(undo, r.s.Undo)
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	rnd := rand.New(rand.NewPCG(seed, 1))
@@ -155,7 +152,7 @@ func (r *suite) killed(t *testing.T) {
 			t.Fatalf("the process that was to make guests said %q", said)
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), r.e.patience(20*time.Second))
-		undone, err := journal.Recover(ctx, r.env.State, undo)
+		undone, err := journal.Recover(ctx, r.env.State, r.s.Undo)
 		cancel()
 		if err != nil {
 			t.Errorf("recovering after a kill while %q: %v", said, err)
