@@ -215,14 +215,13 @@ func (k Kind) try(ctx context.Context, env Env, d Driver) (took time.Duration, e
 	if err != nil {
 		return 0, err
 	}
-	for _, dir := range []string{"proc", "sys", "dev", "tmp", ruler.WorkDir, ruler.ScratchDir, ruler.RunDir} {
-		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
-			return 0, err
-		}
+	img, err := EmptyImage(root)
+	if err != nil {
+		return 0, err
 	}
 	start := time.Now()
 	g, err := d.Provision(ctx, Spec{
-		ID: id, Provisioning: notebook.Vanilla, Image: &image.Image{Tree: image.Tree{Dir: root}},
+		ID: id, Provisioning: notebook.Vanilla, Image: img,
 		Instance: notebook.Instance{Name: "probe", Cores: 1, Memory: 256 << 20},
 	})
 	if err != nil {
@@ -233,4 +232,14 @@ func (k Kind) try(ctx context.Context, env Env, d Driver) (took time.Duration, e
 	undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
 	defer cancel()
 	return took, errors.Join(err, g.Destroy(undo))
+}
+
+// EmptyImage makes an image of a folder, with nothing in it but what every guest has mounts on.
+func EmptyImage(root string) (*image.Image, error) {
+	for _, dir := range []string{"proc", "sys", "dev", "tmp", ruler.WorkDir, ruler.ScratchDir, ruler.RunDir} {
+		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
+			return nil, err
+		}
+	}
+	return &image.Image{Tree: image.Tree{Dir: root}}, nil
 }

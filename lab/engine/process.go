@@ -13,8 +13,6 @@ import (
 	"syscall"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"tare/lab/proc"
 )
 
@@ -38,7 +36,12 @@ func Start(cmd *exec.Cmd, cpus []int, setUp ...func() error) (*Process, error) {
 					return err
 				}
 			}
-			return start(cmd, cpus)
+			if cpus != nil {
+				if err := proc.Bind(0, cpus); err != nil {
+					return fmt.Errorf("setting its CPUs to %v: %w; are they all online?", cpus, err)
+				}
+			}
+			return cmd.Start()
 		})
 	})
 }
@@ -85,19 +88,6 @@ func begin(cmd *exec.Cmd, start func() error) (*Process, error) {
 	return p, nil
 }
 
-func start(cmd *exec.Cmd, cpus []int) error {
-	if cpus != nil {
-		var set unix.CPUSet
-		for _, c := range cpus {
-			set.Set(c)
-		}
-		if err := unix.SchedSetaffinity(0, &set); err != nil {
-			return fmt.Errorf("setting its CPUs to %v: %w; are they all online?", cpus, err)
-		}
-	}
-	return cmd.Start()
-}
-
 // Name is the program's, without its folder.
 func (p *Process) Name() string { return filepath.Base(p.cmd.Path) }
 
@@ -114,7 +104,7 @@ func (p *Process) State() string { return p.cmd.ProcessState.String() }
 func (p *Process) Said() string { return strings.TrimSpace(p.said.String()) }
 
 // Ended says how the process ended and the last of what it printed; it waits up to a second for the end, since the
-// one who asks may have learned of it first by a closed stream. Empty while the process lives and printed nothing.
+// one who asks may have learned of it first by a closed stream.
 func (p *Process) Ended() string {
 	how := ""
 	select {

@@ -27,6 +27,15 @@ func Apart(f func() error) error {
 	return <-done
 }
 
+// Bind binds a thread to CPUs; 0 is the one that calls.
+func Bind(tid int, cpus []int) error {
+	var set unix.CPUSet
+	for _, c := range cpus {
+		set.Set(c)
+	}
+	return unix.SchedSetaffinity(tid, &set)
+}
+
 // Tail keeps the last of what is written to it, 4 KiB: of what a program says, that which may tell why it ended.
 type Tail struct {
 	mu sync.Mutex

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tare/lab/engine/oci/config"
+	"tare/lab/proc"
 )
 
 // Command is the word after the program's name that means Main.
@@ -63,11 +64,7 @@ func (e entry) enter(root string) error {
 		}
 	}
 	// Entering a cpuset of version 1 may widen the affinity to it.
-	var set unix.CPUSet
-	for _, c := range e.CPUs {
-		set.Set(c)
-	}
-	if err := unix.SchedSetaffinity(0, &set); err != nil {
+	if err := proc.Bind(0, e.CPUs); err != nil {
 		return fmt.Errorf("setting its CPUs to %v: %w", e.CPUs, err)
 	}
 	if e.has("uts") {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -14,8 +13,6 @@ import (
 	"tare/lab/engine"
 	"tare/lab/engine/conformance"
 	"tare/lab/engine/layers"
-	"tare/lab/image"
-	"tare/lab/ruler"
 	"tare/notebook"
 )
 
@@ -23,17 +20,15 @@ import (
 // gives a guest out; here the two that nothing else shows are tried.
 func TestRungs(t *testing.T) {
 	require.Root(t)
-	root := t.TempDir()
-	for _, dir := range []string{"proc", "sys", "dev", "tmp", ruler.WorkDir, ruler.ScratchDir, ruler.RunDir} {
-		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
-			t.Fatal(err)
-		}
+	img, err := engine.EmptyImage(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
 	}
 	lab := conformance.NewLab(t)
 	lab.Entry = os.Args[0]
 	d := layers.Kind.New(lab)
 	s := engine.Spec{
-		CPUs: []int{0}, Image: &image.Image{Tree: image.Tree{Dir: root}}, Instance: notebook.Instance{Name: "test", Cores: 1, Memory: 256 << 20},
+		CPUs: []int{0}, Image: img, Instance: notebook.Instance{Name: "test", Cores: 1, Memory: 256 << 20},
 	}
 	for _, s.Isolation = range notebook.Layers {
 		t.Run(s.Isolation, func(t *testing.T) {

@@ -8,14 +8,11 @@ import (
 	"math"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"testing"
 
 	"tare/internal/require"
 	"tare/lab/engine"
 	"tare/lab/engine/conformance"
-	"tare/lab/image"
-	"tare/lab/ruler"
 	"tare/notebook"
 )
 
@@ -23,16 +20,14 @@ import (
 // force.
 func TestFull(t *testing.T) {
 	require.Root(t)
-	root := t.TempDir()
-	for _, dir := range []string{"proc", "sys", "dev", "tmp", ruler.WorkDir, ruler.ScratchDir, ruler.RunDir} {
-		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
-			t.Fatal(err)
-		}
+	img, err := engine.EmptyImage(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
 	}
 	lab := conformance.NewLab(t)
 	s := engine.Spec{
 		ID: "full", Provisioning: notebook.Pinned, Isolation: notebook.IsolationFull, CPUs: []int{0},
-		Image:    &image.Image{Tree: image.Tree{Dir: root}},
+		Image:    img,
 		Instance: notebook.Instance{Name: "test", Cores: 1, Memory: 256 << 20},
 	}
 	for program, k := range map[string]engine.Kind{"runc": Runc, "crun": Crun, runsc.Program: GVisor} {

@@ -3,9 +3,7 @@
 package oci
 
 import (
-	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -14,8 +12,6 @@ import (
 	"tare/internal/require"
 	"tare/lab/engine"
 	"tare/lab/engine/conformance"
-	"tare/lab/image"
-	"tare/lab/ruler"
 	"tare/notebook"
 )
 
@@ -24,15 +20,13 @@ func TestGVisorGuest(t *testing.T) {
 	require.Root(t)
 	_, err := exec.LookPath(runsc.Program)
 	require.That(t, err == nil, runsc.Program+" ("+runsc.Install+")")
-	root := t.TempDir()
-	for _, dir := range []string{"proc", "sys", "dev", "tmp", ruler.WorkDir, ruler.ScratchDir, ruler.RunDir} {
-		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
-			t.Fatal(err)
-		}
+	img, err := engine.EmptyImage(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
 	}
 	lab := conformance.NewLab(t)
 	g, err := GVisor.New(lab).Provision(t.Context(), engine.Spec{
-		ID: "gvisor-guest", Provisioning: notebook.Vanilla, Image: &image.Image{Tree: image.Tree{Dir: root}},
+		ID: "gvisor-guest", Provisioning: notebook.Vanilla, Image: img,
 		Instance: notebook.Instance{Name: "test", Cores: 1, Memory: 256 << 20},
 	})
 	if err != nil {

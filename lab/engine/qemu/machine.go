@@ -265,11 +265,7 @@ func (m *machine) pin(ctx context.Context, cpus, allowed []int) error {
 }
 
 func setAffinity(tid int, cpus []int) error {
-	var set unix.CPUSet
-	for _, c := range cpus {
-		set.Set(c)
-	}
-	if err := unix.SchedSetaffinity(tid, &set); err != nil {
+	if err := proc.Bind(tid, cpus); err != nil {
 		return fmt.Errorf("bind QEMU's thread %d to CPUs %v: %w", tid, cpus, err)
 	}
 	return nil
