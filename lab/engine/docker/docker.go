@@ -211,16 +211,14 @@ func bind(source, target string) mount {
 
 // notes are what a record says of a container.
 func notes(network string) []string {
-	words := "the engine's bridge"
+	words := engine.NetworkOf(network)
 	switch network {
+	case "":
+		words = "network: the engine's bridge"
 	case notebook.NetBridge:
-		words += ", with the service's port published where the load is"
-	case notebook.NetHost:
-		words = "the host's"
-	case notebook.NetNone:
-		words = "the loopback alone, in a namespace"
+		words = "network: the engine's bridge, with the service's port published where the load is"
 	}
-	return []string{"network: " + words, "the engine's seccomp filter"}
+	return []string{words, "the engine's seccomp filter"}
 }
 
 // Address implements engine.Guest. On the engine's bridge the service need not know its address: the engine brings
