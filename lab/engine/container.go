@@ -95,9 +95,8 @@ func (s Spec) OCI(root, run string) (c config.Container, err error) {
 // the hierarchies and not in a folder "tare" there: nobody could say when that may be removed.
 func ContainerName(id string) string { return "tare-" + strings.TrimPrefix(id, "tare-") }
 
-// Held is how an engine has a container made by a program on the host, which holds it for as long as it lives.
+// Held is how an engine has a container made by the kind's program, which holds it for as long as it lives.
 type Held struct {
-	Program, Install string // as LookUp
 	// Kind is the journal's for a container, whose name is the target, and Detail what its undoing has to know.
 	Kind   string
 	Detail func(program, folder string) map[string]string
@@ -115,7 +114,7 @@ func (k Kind) Hold(ctx context.Context, env Env, s Spec, g Made, h Held) (Guest,
 	if err := k.Container(s); err != nil {
 		return nil, err
 	}
-	program, err := LookUp(h.Program, h.Install)
+	program, err := k.LookUp()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", k.Name, err)
 	}
@@ -165,19 +164,23 @@ func (b *Base) hold(ctx context.Context, becomes, program string, h Held) (Meeti
 	return socket, nil
 }
 
-// LookUp gives a program's absolute path. The error says how it is installed.
-func LookUp(program, install string) (string, error) {
-	path, err := exec.LookPath(program)
+// LookUp gives the absolute path of the kind's program. The error says how it is installed.
+func (k Kind) LookUp() (string, error) {
+	path, err := exec.LookPath(k.Program)
 	if err != nil {
-		return "", fmt.Errorf("%w; install it (%s)", err, install)
+		return "", fmt.Errorf("%w; install it (%s)", err, k.Install)
 	}
 	return filepath.Abs(path)
 }
 
-// Try is the Probe of an engine that a program makes containers for: it runs one with nothing in it but the ruler, has
-// it answer, and looks whether the limits asked for are in force. The answer names the kind's limitations.
-func (k Kind) Try(ctx context.Context, env Env, d Driver, program, install string) notebook.Capability {
-	c := notebook.Capability{Name: k.Name}
+// Probe answers one of the kind's capabilities for the engine d, by trying the thing. For an engine that is no Prober it runs a
+// container with nothing in it but the ruler, has it answer, and looks whether the limits asked for are in force. The answer names
+// the kind's limitations.
+func (k Kind) Probe(ctx context.Context, env Env, d Driver, capability string) notebook.Capability {
+	if p, ok := d.(Prober); ok {
+		return p.Probe(ctx, capability)
+	}
+	c := notebook.Capability{Name: capability}
 	if os.Geteuid() != 0 {
 		c.Answer, c.Why, c.Do = notebook.Inconclusive, "only root runs a container to find out", "sudo tare doctor"
 		return c
@@ -193,11 +196,11 @@ func (k Kind) Try(ctx context.Context, env Env, d Driver, program, install strin
 	case never:
 		c.Answer, c.Why, c.Do = notebook.NotSupported, cannot.What+": "+cannot.Why, "use another engine, or change the host as said"
 	case errors.Is(err, exec.ErrNotFound):
-		c.Answer, c.Why, c.Do = notebook.NotSupported, program+" is not installed", install
+		c.Answer, c.Why, c.Do = notebook.NotSupported, k.Program+" is not installed", k.Install
 	case ctx.Err() != nil:
 		c.Answer, c.Why = notebook.Inconclusive, err.Error()
 	default:
-		c.Answer, c.Why, c.Do = notebook.NotSupported, err.Error(), "see what "+program+" said"
+		c.Answer, c.Why, c.Do = notebook.NotSupported, err.Error(), "see what "+k.Program+" said"
 	}
 	return c
 }

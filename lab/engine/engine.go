@@ -46,7 +46,7 @@ type Address struct {
 	Connect netip.Addr // what a load on the bridge connects to
 }
 
-// Driver makes guests of one platform with one engine.
+// Driver is an engine on a host: it makes guests of one kind.
 type Driver interface {
 	// Provision makes a guest and returns when its ruler has said hello and the limits in force, as the kernel's
 	// own files give them, are those of the spec. On error nothing of the guest remains.

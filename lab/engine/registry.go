@@ -43,12 +43,15 @@ type Kind struct {
 
 	// Limitations are the parts of the contract that it does not keep.
 	Limitations []Limitation
-	// Capabilities are the questions that a doctor asks about it (Engine.Probe). A guest with an accelerator needs the one
+	// Capabilities are the questions that a doctor asks about it (Probe). A guest with an accelerator needs the one
 	// of that name, and any other guest the first; none: the engine is Tare's own and runs wherever Tare does.
 	Capabilities []string
+	// Program is looked up in PATH, and makes and holds its containers (Hold); Install says how it is had. "" for an engine that is
+	// no such program.
+	Program, Install string
 
 	// New makes the engine ready to be used on a host. It looks for nothing there yet.
-	New func(Env) Engine
+	New func(Env) Driver
 	// Undo gives the ways to undo what the engine journals.
 	Undo func() map[string]journal.Undo
 }
@@ -67,10 +70,8 @@ type Env struct {
 	Entry string
 }
 
-// Engine makes guests of one kind on a host.
-type Engine interface {
-	Driver
-	// Probe answers one of the kind's Capabilities, by trying the thing.
+// Prober is an engine that answers for its kind's Capabilities in a way of its own, by trying the thing.
+type Prober interface {
 	Probe(ctx context.Context, capability string) notebook.Capability
 }
 

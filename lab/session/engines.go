@@ -38,7 +38,7 @@ var Engines = engine.Registry{
 }
 
 // engine is the kind's engine on this host.
-func (l *Lab) engine(k engine.Kind) engine.Engine {
+func (l *Lab) engine(k engine.Kind) engine.Driver {
 	e, ok := l.engines[k.String()]
 	if !ok {
 		e = k.New(l.env)
@@ -49,7 +49,7 @@ func (l *Lab) engine(k engine.Kind) engine.Engine {
 
 // engineOf is the engine that makes the treatment's guests. Where trials are traced, a guest with a kernel of its own gets the
 // program that traces inside it.
-func (l *Lab) engineOf(t notebook.Treatment) (k engine.Kind, e engine.Engine, err error) {
+func (l *Lab) engineOf(t notebook.Treatment) (k engine.Kind, e engine.Driver, err error) {
 	if k, err = Engines.Find(t.Platform, t.Engine); err != nil {
 		return k, nil, err
 	}
@@ -77,7 +77,7 @@ func (l *Lab) ask(ctx context.Context, k engine.Kind, names ...string) []noteboo
 		if slices.Contains(k.Accelerators, name) {
 			l.say("booting a small guest with " + name)
 		}
-		wg.Go(func() { answers[i] = e.Probe(ctx, name) })
+		wg.Go(func() { answers[i] = k.Probe(ctx, l.env, e, name) })
 	}
 	wg.Wait()
 	for i := range names {

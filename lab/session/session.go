@@ -58,7 +58,7 @@ type Lab struct {
 	regrow  func(context.Context) error // brings those back that are not
 	shrinks map[int]string              // by number of CPUs: why the host cannot be made so small; "" if it can
 
-	engines map[string]engine.Engine // by kind; those that were used
+	engines map[string]engine.Driver // by kind; those that were used
 
 	kit *trace.Kit // of a study with traced trials; else nil
 }
@@ -69,7 +69,7 @@ func Open(ctx context.Context, say image.Progress) (_ *Lab, err error) {
 	if os.Geteuid() != 0 {
 		return nil, errors.New("root is needed to measure: for chroot, mounts, cgroups, CPU sets and containers; run it with sudo (what reads results needs none)")
 	}
-	l := &Lab{say: say, engines: map[string]engine.Engine{}, shrinks: map[int]string{}}
+	l := &Lab{say: say, engines: map[string]engine.Driver{}, shrinks: map[int]string{}}
 	if l.env.State, err = stateDir(); err != nil {
 		return nil, err
 	}
@@ -223,7 +223,7 @@ func Doctor(ctx context.Context, say image.Progress) (_ notebook.Host, err error
 		}
 		defer func() { err = errors.Join(err, l.Close()) }()
 	} else {
-		l = &Lab{say: func(string) {}, engines: map[string]engine.Engine{}}
+		l = &Lab{say: func(string) {}, engines: map[string]engine.Driver{}}
 		if l.host, err = host.Inspect(ctx); err != nil {
 			return l.host, err
 		}

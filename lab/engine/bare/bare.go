@@ -31,16 +31,11 @@ var Kind = engine.Kind{
 		}
 		return ""
 	},
-	New: func(env engine.Env) engine.Engine { return &Driver{env} },
+	New: func(env engine.Env) engine.Driver { return &Driver{env} },
 }
 
 // Driver makes guests of bare metal.
 type Driver struct{ engine.Env }
-
-// Probe implements engine.Engine: bare metal is always there.
-func (d *Driver) Probe(_ context.Context, capability string) notebook.Capability {
-	return notebook.Capability{Name: capability, Answer: notebook.Supported}
-}
 
 type guest struct {
 	engine.Base

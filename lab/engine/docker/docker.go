@@ -31,7 +31,7 @@ import (
 var Kind = engine.Kind{
 	Platform: notebook.CN, Name: "docker", Usual: true, Capabilities: []string{"docker"}, Fractions: true, Undo: undo,
 	Provisionings: []string{notebook.Vanilla, notebook.Pinned}, Isolations: []string{notebook.IsolationFull},
-	New: func(env engine.Env) engine.Engine { return &Driver{Env: env} },
+	New: func(env engine.Env) engine.Driver { return &Driver{Env: env} },
 }
 
 // Driver makes containers with Docker Engine through its API on a Unix socket. The engine sees the state folder at the
@@ -345,7 +345,7 @@ func remove(ctx context.Context, entry journal.Entry, appears time.Time) error {
 	}
 }
 
-// Probe implements engine.Engine: it asks Docker Engine whether it lives and what it is. A container would need an image,
+// Probe implements engine.Prober: it asks Docker Engine whether it lives and what it is. A container would need an image,
 // and leave it there.
 func (d *Driver) Probe(ctx context.Context, capability string) notebook.Capability {
 	c := notebook.Capability{Name: capability}

@@ -202,7 +202,7 @@ func TestDockerProbe(t *testing.T) {
 		t.Setenv("DOCKER_HOST", at)
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 		defer cancel()
-		return Kind.New(engine.Env{}).Probe(ctx, "docker")
+		return Kind.Probe(ctx, engine.Env{}, Kind.New(engine.Env{}), "docker")
 	}
 	if c := probe("unix://" + socket); c.Answer != notebook.NotSupported || !strings.Contains(c.Do, "dockerd") {
 		t.Errorf("no engine: %+v", c)

@@ -56,17 +56,12 @@ var Kind = engine.Kind{
 		}
 		return ""
 	},
-	New:  func(env engine.Env) engine.Engine { return &Driver{env} },
+	New:  func(env engine.Env) engine.Driver { return &Driver{env} },
 	Undo: undo,
 }
 
-// Driver makes guests of some layers.
+// Driver makes guests of some layers. They are Tare's own, and which of them the kernel takes shows when it is made.
 type Driver struct{ engine.Env }
-
-// Probe implements engine.Engine: the layers are Tare's own, and which of them the kernel takes shows when it is made.
-func (d *Driver) Probe(_ context.Context, capability string) notebook.Capability {
-	return notebook.Capability{Name: capability, Answer: notebook.Supported}
-}
 
 // The journal's kinds.
 const (

@@ -25,7 +25,8 @@ import (
 var Kind = engine.Kind{
 	Platform: notebook.CN, Name: "lxc", Capabilities: []string{"lxc"}, Fractions: true, Undo: undo,
 	Provisionings: []string{notebook.Vanilla, notebook.Pinned}, Isolations: []string{notebook.IsolationFull},
-	New: func(env engine.Env) engine.Engine { return &Driver{Env: env} },
+	Program: "lxc-start", Install: "apt-get install lxc",
+	New: func(env engine.Env) engine.Driver { return &Driver{Env: env} },
 }
 
 // Driver makes containers with LXC's own program. What it is asked for is what an OCI runtime is, as far as LXC has it:
@@ -33,11 +34,6 @@ var Kind = engine.Kind{
 type Driver struct {
 	engine.Env
 }
-
-const (
-	program = "lxc-start"
-	install = "apt-get install lxc"
-)
 
 // kindLXC is the journal's kind for a container of LXC, target its name.
 const kindLXC = "lxc-container"
@@ -56,7 +52,7 @@ func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, er
 		"LXC masks nothing in /proc but makes /proc/sys and /sys read-only",
 	}}
 	return Kind.Hold(ctx, d.Env, s, g, engine.Held{
-		Program: program, Install: install, Kind: kindLXC, Command: command,
+		Kind: kindLXC, Command: command,
 		Detail: func(path, folder string) map[string]string {
 			return map[string]string{"program": path, "folder": folder}
 		},
@@ -81,11 +77,6 @@ func command(g *engine.Base, path, root, run string) (*exec.Cmd, error) {
 	// Without a log of its own LXC makes one, and the folder for it.
 	return exec.Command(path, "--foreground", "--name", c.Cgroup, "--rcfile", file,
 		"--logfile", filepath.Join(g.Folder, "lxc.log"), "--logpriority", "ERROR"), nil
-}
-
-// Probe implements engine.Engine.
-func (d *Driver) Probe(ctx context.Context, _ string) notebook.Capability {
-	return Kind.Try(ctx, d.Env, d, program, install)
 }
 
 // configure is the configuration of a container, lxc.container.conf(5). unified: all controllers are on cgroup v2.

@@ -30,10 +30,10 @@ func TestFull(t *testing.T) {
 		Image:    img,
 		Instance: notebook.Instance{Name: "test", Cores: 1, Memory: 256 << 20},
 	}
-	for program, k := range map[string]engine.Kind{"runc": Runc, "crun": Crun, runsc.Program: GVisor} {
+	for _, k := range []engine.Kind{Runc, Crun, GVisor} {
 		t.Run(k.Name, func(t *testing.T) {
-			_, err := exec.LookPath(program)
-			require.That(t, err == nil, program)
+			_, err := exec.LookPath(k.Program)
+			require.That(t, err == nil, k.Program)
 			d := k.New(lab)
 			g, err := d.Provision(t.Context(), s)
 			if err != nil {

@@ -21,7 +21,7 @@ import (
 
 // GVisor is the engine of gVisor's runtime.
 var GVisor = func() engine.Kind {
-	k := kind("gvisor", runsc)
+	k := kind("gvisor", "runsc", "scripts/gvisor/build, or apt-get install runsc where it is of 2023 or later", false)
 	k.Usual, k.Untraceable = false, "the sandbox has a kernel of its own, which has no tracers"
 	// It is one program on the host that plays a kernel.
 	k.Limitations = []engine.Limitation{
@@ -30,11 +30,9 @@ var GVisor = func() engine.Kind {
 		{Name: engine.NoCPUTime, Why: "gVisor counts by a clock of its own, which goes on while its quota is used up"},
 	}
 	self := k
-	k.New = func(env engine.Env) engine.Engine { return &gVisor{Driver{Env: env, Kind: self, Runtime: runsc}} }
+	k.New = func(env engine.Env) engine.Driver { return &gVisor{Driver{Env: env, Kind: self}} }
 	return k
 }()
-
-var runsc = Runtime{Program: "runsc", Install: "scripts/gvisor/build, or apt-get install runsc where it is of 2023 or later"}
 
 // gVisor makes containers with runsc.
 type gVisor struct{ Driver }
@@ -60,11 +58,6 @@ func (d *gVisor) Provision(ctx context.Context, s engine.Spec) (engine.Guest, er
 		}
 		return g.FindCgroup()
 	})
-}
-
-// Probe implements engine.Engine.
-func (d *gVisor) Probe(ctx context.Context, _ string) notebook.Capability {
-	return d.Kind.Try(ctx, d.Env, d, d.Runtime.Program, d.Runtime.Install)
 }
 
 // options gives what runsc is told beyond an OCI runtime's configuration, and the path of the network namespace; "":

@@ -18,8 +18,8 @@ import (
 // What a record and a probe are told of gVisor: that the kernel is its own, and which threads are that kernel's.
 func TestGVisorGuest(t *testing.T) {
 	require.Root(t)
-	_, err := exec.LookPath(runsc.Program)
-	require.That(t, err == nil, runsc.Program+" ("+runsc.Install+")")
+	_, err := exec.LookPath(GVisor.Program)
+	require.That(t, err == nil, GVisor.Program+" ("+GVisor.Install+")")
 	img, err := engine.EmptyImage(t.TempDir())
 	if err != nil {
 		t.Fatal(err)

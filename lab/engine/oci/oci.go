@@ -26,37 +26,28 @@ import (
 
 // Crun and Runc are the engines of the two runtimes in wide use.
 var (
-	Crun = kind("crun", crun)
-	Runc = kind("runc", runc)
-
-	crun = Runtime{Program: "crun", Install: "apt-get install crun", apart: true}
-	runc = Runtime{Program: "runc", Install: "apt-get install runc"}
+	Crun = kind("crun", "crun", "apt-get install crun", true)
+	Runc = kind("runc", "runc", "apt-get install runc", false)
 )
 
-// kind registers an engine that a runtime makes containers for.
-func kind(name string, r Runtime) engine.Kind {
+// kind registers the engine of a runtime, a program that makes containers of OCI bundles. apart: it refuses a host where cgroup v2,
+// mounted beside v1, has controllers, and so is run where it sees none.
+func kind(name, program, install string, apart bool) engine.Kind {
 	k := engine.Kind{
+		Program: program, Install: install,
 		Platform: notebook.CN, Name: name, Usual: true, Capabilities: []string{name}, Fractions: true, Undo: undo,
 		Provisionings: []string{notebook.Vanilla, notebook.Pinned}, Isolations: []string{notebook.IsolationFull},
 	}
 	self := k
-	k.New = func(env engine.Env) engine.Engine { return &Driver{Env: env, Kind: self, Runtime: r} }
+	k.New = func(env engine.Env) engine.Driver { return &Driver{Env: env, Kind: self, apart: apart} }
 	return k
-}
-
-// Runtime is a program that makes containers of OCI bundles.
-type Runtime struct {
-	Program string // looked up in PATH
-	Install string // how it is had
-	// apart: it refuses a host where cgroup v2, mounted beside v1, has controllers, and so is run where it sees none.
-	apart bool
 }
 
 // Driver makes containers with a runtime.
 type Driver struct {
 	engine.Env
-	Kind    engine.Kind
-	Runtime Runtime
+	Kind  engine.Kind
+	apart bool // see kind
 }
 
 // kindOCI is the journal's kind for a container of an OCI runtime, target its name.
@@ -82,10 +73,10 @@ func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, er
 func (d *Driver) provision(ctx context.Context, s engine.Spec, g engine.Made,
 	prepare func(*config.Container) ([]string, error), met func(context.Context) error) (engine.Guest, error) {
 	h := engine.Held{
-		Program: d.Runtime.Program, Install: d.Runtime.Install, Kind: kindOCI, Met: met,
+		Kind: kindOCI, Met: met,
 		Detail: func(runtime, folder string) map[string]string {
 			detail := map[string]string{"runtime": runtime, "states": states(folder)}
-			if d.Runtime.apart {
+			if d.apart {
 				detail[detailApart] = "yes"
 			}
 			return detail
@@ -94,7 +85,7 @@ func (d *Driver) provision(ctx context.Context, s engine.Spec, g engine.Made,
 			return d.command(b, runtime, root, run, prepare)
 		},
 	}
-	if d.Runtime.apart {
+	if d.apart {
 		h.SetUp = append(h.SetUp, hideV2)
 	}
 	return d.Kind.Hold(ctx, d.Env, s, g, h)
@@ -192,9 +183,4 @@ func undoOCI(ctx context.Context, e journal.Entry) error {
 		return errors.Join(err, deleting)
 	}
 	return nil
-}
-
-// Probe implements engine.Engine.
-func (d *Driver) Probe(ctx context.Context, _ string) notebook.Capability {
-	return d.Kind.Try(ctx, d.Env, d, d.Runtime.Program, d.Runtime.Install)
 }

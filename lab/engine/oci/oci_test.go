@@ -19,14 +19,11 @@ func TestMain(m *testing.M) {
 	conformance.Main(m, conformance.Of(Crun), conformance.Of(Runc), conformance.Of(GVisor))
 }
 
-var runtimes = map[string]Runtime{Crun.Name: crun, Runc.Name: runc, GVisor.Name: runsc}
-
 func TestRuntimes(t *testing.T) {
 	for _, k := range []engine.Kind{Crun, Runc, GVisor} {
 		t.Run(k.Name, func(t *testing.T) {
-			r := runtimes[k.Name]
-			_, err := exec.LookPath(r.Program)
-			require.That(t, err == nil, r.Program+" ("+r.Install+")")
+			_, err := exec.LookPath(k.Program)
+			require.That(t, err == nil, k.Program+" ("+k.Install+")")
 			conformance.Run(t, conformance.Of(k), conformance.Containers)
 			t.Run("no hello", func(t *testing.T) { conformance.NoHello(t, conformance.Of(k), notebook.Vanilla) })
 		})
@@ -39,15 +36,16 @@ func TestProbe(t *testing.T) {
 	require.That(t, err == nil, "runc (apt-get install runc)")
 	lab := conformance.NewLab(t)
 	for program, want := range map[string]notebook.Answer{"runc": notebook.Supported, "no-such-runtime": notebook.NotSupported, "true": notebook.NotSupported} {
-		c := kind("trial", Runtime{Program: program, Install: "install it"}).New(lab).Probe(t.Context(), "trial")
+		k := kind("trial", program, "install it", false)
+		c := k.Probe(t.Context(), lab, k.New(lab), "trial")
 		if c.Answer != want || c.Name != "trial" || want == notebook.NotSupported && c.Do == "" {
 			t.Errorf("%s: %+v, want %s", program, c, want)
 		}
 	}
-	c := GVisor.New(lab).Probe(t.Context(), "gvisor")
-	if _, err := exec.LookPath(runsc.Program); err != nil {
+	c := GVisor.Probe(t.Context(), lab, GVisor.New(lab), "gvisor")
+	if _, err := exec.LookPath(GVisor.Program); err != nil {
 		if c.Answer != notebook.NotSupported || c.Do == "" {
-			t.Errorf("gVisor without %s: %+v, want not supported, and how to install it", runsc.Program, c)
+			t.Errorf("gVisor without %s: %+v, want not supported, and how to install it", GVisor.Program, c)
 		}
 	} else if c.Answer != notebook.Supported {
 		t.Errorf("gVisor: %+v, want supported", c)

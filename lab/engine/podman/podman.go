@@ -34,15 +34,12 @@ import (
 var Kind = engine.Kind{
 	Platform: notebook.CN, Name: "podman", Usual: true, Capabilities: []string{"podman"}, Fractions: true, Undo: undo,
 	Provisionings: []string{notebook.Vanilla, notebook.Pinned}, Isolations: []string{notebook.IsolationFull},
-	New: func(env engine.Env) engine.Engine { return &Driver{Env: env} },
+	Program: "podman", Install: "apt-get install podman runc",
+	New: func(env engine.Env) engine.Driver { return &Driver{Env: env} },
 }
 
-const (
-	program = "podman"
-	install = "apt-get install podman runc"
-	// monitor is the program of Podman's that holds a container.
-	monitor = "conmon"
-)
+// monitor is the program of Podman's that holds a container.
+const monitor = "conmon"
 
 // Driver makes containers with Podman.
 type Driver struct {
@@ -95,7 +92,7 @@ func (s store) command(ctx context.Context, podman, folder string, args ...strin
 
 // Prepare implements engine.Preparer: it makes the store.
 func (d *Driver) Prepare(ctx context.Context, _ *image.Image) error {
-	path, err := engine.LookUp(program, install)
+	path, err := Kind.LookUp()
 	if err != nil {
 		return err
 	}
@@ -117,7 +114,7 @@ func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, er
 	}
 	g := &engine.Base{Notes: []string{engine.NetworkOf(s.NetworkMode()), "Podman's seccomp filter", "Podman's default capabilities"}}
 	return Kind.Hold(ctx, d.Env, s, g, engine.Held{
-		Program: program, Install: install, Kind: kindPodman,
+		Kind: kindPodman,
 		Detail: func(path, folder string) map[string]string {
 			return map[string]string{"program": path, "store": st.dir, "folder": folder}
 		},
@@ -231,9 +228,4 @@ func undoPodman(ctx context.Context, e journal.Entry) error {
 	}
 	// What is left of it is in its cgroup, with what Podman started to tidy up after it.
 	return errors.Join(removing, cgroup.RemoveEverywhere(ctx, e.Target))
-}
-
-// Probe implements engine.Engine.
-func (d *Driver) Probe(ctx context.Context, _ string) notebook.Capability {
-	return Kind.Try(ctx, d.Env, d, program, install)
 }

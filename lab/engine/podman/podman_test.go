@@ -23,8 +23,8 @@ func TestMain(m *testing.M) { conformance.Main(m, subject) }
 
 func need(t *testing.T) {
 	t.Helper()
-	_, err := exec.LookPath(program)
-	require.That(t, err == nil, program+" ("+install+")")
+	_, err := exec.LookPath(Kind.Program)
+	require.That(t, err == nil, Kind.Program+" ("+Kind.Install+")")
 }
 
 // The tests' names are short: they are in the paths of their state folders, and Podman wants that short.
@@ -50,10 +50,10 @@ func TestLongPath(t *testing.T) {
 func TestProbe(t *testing.T) {
 	need(t)
 	env := conformance.NewLab(t)
-	if c := Kind.New(env).Probe(t.Context(), Kind.Name); c.Answer != notebook.Supported {
+	if c := Kind.Probe(t.Context(), env, Kind.New(env), Kind.Name); c.Answer != notebook.Supported {
 		t.Errorf("podman: %+v, want supported", c)
 	}
-	out, err := store{filepath.Join(env.State, "podman")}.command(context.Background(), program, env.State, "ps", "--all", "--quiet").CombinedOutput()
+	out, err := store{filepath.Join(env.State, "podman")}.command(context.Background(), Kind.Program, env.State, "ps", "--all", "--quiet").CombinedOutput()
 	if err != nil || len(strings.TrimSpace(string(out))) > 0 {
 		t.Errorf("podman ps: %s, %v; want no container", out, err)
 	}

@@ -24,7 +24,7 @@ const (
 	probeTCG = 60 * time.Second
 )
 
-// Probe implements engine.Engine: it says whether QEMU is there, or whether guests run under an accelerator.
+// Probe implements engine.Prober: it says whether QEMU is there, or whether guests run under an accelerator.
 func (d *Driver) Probe(ctx context.Context, capability string) notebook.Capability {
 	if !slices.Contains(d.kind.Accelerators, capability) {
 		return installed(ctx, capability)

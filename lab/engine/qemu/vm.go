@@ -55,7 +55,7 @@ func kind(platform string) engine.Kind {
 		k.Untraceable = "the ruler is in the container in the VM, which may load no tracers"
 	}
 	self := k
-	k.New = func(env engine.Env) engine.Engine { return New(self, env) }
+	k.New = func(env engine.Env) engine.Driver { return New(self, env) }
 	return k
 }
 
@@ -64,7 +64,7 @@ func New(k engine.Kind, env engine.Env) *Driver {
 	return &Driver{Env: env, kind: k, container: k.Platform == notebook.VMCN}
 }
 
-// Driver makes virtual machines. It implements engine.Engine.
+// Driver makes virtual machines.
 type Driver struct {
 	engine.Env
 	Kernel      Kernel        // for the guests; default what FindKernel finds
