@@ -4,9 +4,7 @@ package qemu_test
 
 import (
 	"context"
-	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -15,73 +13,17 @@ import (
 	"tare/internal/require"
 	"tare/lab/engine"
 	"tare/lab/engine/qemu"
-	"tare/lab/image"
-	"tare/lab/journal"
-	"tare/lab/programs"
-	"tare/lab/programs/programstest"
 	"tare/lab/ruler"
-	"tare/notebook"
 )
 
 // contained makes a guest of two cores with the given crun ("": the host's).
 func contained(t *testing.T, crun string) (engine.Guest, error) {
 	t.Helper()
-	require.Root(t)
-	for _, p := range []string{"qemu-system-x86_64", "crun", "busybox"} {
-		_, err := exec.LookPath(p)
-		require.That(t, err == nil, p+" (apt-get install qemu-system-x86 crun busybox-static)")
-	}
-	busybox, err := exec.LookPath("busybox")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
-	defer cancel()
-	dir := t.TempDir()
-	state := filepath.Join(dir, "state")
-	if err := os.Mkdir(state, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	journal, err := journal.Open(state)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := journal.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	store, err := image.OpenStore(filepath.Join(dir, "images"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	files := map[string]image.Source{"bin/busybox": {Path: busybox, Exec: true}}
-	for _, d := range []string{ruler.WorkDir, ruler.ScratchDir, ruler.RunDir, "/proc", "/sys", "/dev", "/tmp"} {
-		files[strings.TrimPrefix(d, "/")+"/keep"] = image.Source{Data: []byte{}}
-	}
-	root, err := store.Files(ctx, files)
-	if err != nil {
-		t.Fatal(err)
-	}
-	k, err := qemu.FindKernel(ctx, kernels())
-	if err != nil {
-		t.Fatal(err)
-	}
-	d := qemu.New(qemu.VMCN, engine.Env{State: state, Journal: journal, Init: programstest.Build(t, programs.Init), Ruler: programstest.Build(t, programs.Ruler)})
-	d.Kernel, d.Crun = k, crun
-	g, err := d.Provision(ctx, engine.Spec{
-		ID: fmt.Sprintf("vmcntest-%d", os.Getpid()), Provisioning: notebook.Vanilla, Accelerator: notebook.TCG,
-		Instance: notebook.Instance{Name: "test", Cores: 2, Memory: 320 << 20},
-		Image:    &image.Image{Tree: *root},
-	})
-	if err == nil {
-		t.Cleanup(func() {
-			if err := g.Destroy(context.Background()); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	return g, err
+	require.Program(t, "crun")
+	d, s := lab(t, qemu.VMCN, program(t), 0, 0)
+	d.Crun = crun
+	s.Instance.Memory = 320 << 20
+	return provision(t, d, s)
 }
 
 // The work is in a container, on the container's own file system, under the limits that the VM's kernel tells of.

@@ -63,9 +63,9 @@ func qemus(t *testing.T, id string) (found []string) {
 	return found
 }
 
-// lab is what a driver needs, and a spec for its guests. room is the size of the state folder in bytes; 0: its file
+// lab is a driver of the kind with what it needs, and a spec for its guests. room is the size of the state folder in bytes; 0: its file
 // system's.
-func lab(t *testing.T, program string, boot time.Duration, room int64) (*qemu.Driver, engine.Spec) {
+func lab(t *testing.T, k engine.Kind, program string, boot time.Duration, room int64) (*qemu.Driver, engine.Spec) {
 	t.Helper()
 	require.Root(t)
 	busybox, err := exec.LookPath("busybox")
@@ -106,12 +106,12 @@ func lab(t *testing.T, program string, boot time.Duration, room int64) (*qemu.Dr
 	if err != nil {
 		t.Fatal(err)
 	}
-	k, err := qemu.FindKernel(context.Background(), kernels())
+	kernel, err := qemu.FindKernel(context.Background(), kernels())
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := qemu.New(qemu.VM, engine.Env{State: state, Journal: journal, Init: program, Ruler: programstest.Build(t, programs.Ruler)})
-	d.Kernel, d.BootTimeout = k, boot
+	d := qemu.New(k, engine.Env{State: state, Journal: journal, Init: program, Ruler: programstest.Build(t, programs.Ruler)})
+	d.Kernel, d.BootTimeout = kernel, boot
 	t.Cleanup(func() {
 		left, err := filepath.Glob(filepath.Join(state, "guests", "*"))
 		if err != nil || len(left) > 0 {
@@ -130,7 +130,7 @@ func lab(t *testing.T, program string, boot time.Duration, room int64) (*qemu.Dr
 
 func provision(t *testing.T, d *qemu.Driver, s engine.Spec) (engine.Guest, error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
 	defer cancel()
 	g, err := d.Provision(ctx, s)
 	if err == nil {
@@ -146,7 +146,7 @@ func provision(t *testing.T, d *qemu.Driver, s engine.Spec) (engine.Guest, error
 // Each vCPU has a CPU of its own, in the order of the spec; and a machine that is stopped can be destroyed.
 func TestPinned(t *testing.T) {
 	t.Parallel()
-	d, s := lab(t, program(t), 0, 0)
+	d, s := lab(t, qemu.VM, program(t), 0, 0)
 	cpus, err := notebook.ParseCPUList(allowed(t, os.Getpid()))
 	if err != nil {
 		t.Fatal(err)
@@ -213,7 +213,7 @@ func TestPinned(t *testing.T) {
 // The emulator's and the disks' threads keep off the guest's CPUs where there are others.
 func TestPinnedOthers(t *testing.T) {
 	t.Parallel()
-	d, s := lab(t, program(t), 0, 0)
+	d, s := lab(t, qemu.VM, program(t), 0, 0)
 	cpus, err := notebook.ParseCPUList(allowed(t, os.Getpid()))
 	if err != nil {
 		t.Fatal(err)
@@ -257,7 +257,7 @@ func TestPanic(t *testing.T) {
 	writeMain(t, dir, `package main
 func main() {}`)
 	program(t) // asks for QEMU
-	d, s := lab(t, goBuild(t, ".", dir), 0, 0)
+	d, s := lab(t, qemu.VM, goBuild(t, ".", dir), 0, 0)
 	_, err := provision(t, d, s)
 	if err == nil || !strings.Contains(err.Error(), "Attempted to kill init") {
 		t.Errorf("a guest whose first process ends: %v; want the kernel's panic", err)
@@ -281,7 +281,7 @@ func main() {
 	for range c {}
 }`)
 	program(t) // asks for QEMU
-	d, s := lab(t, goBuild(t, ".", dir), 8*time.Second, 0)
+	d, s := lab(t, qemu.VM, goBuild(t, ".", dir), 8*time.Second, 0)
 	start := time.Now()
 	_, err := provision(t, d, s)
 	if err == nil || !strings.Contains(err.Error(), "did not say hello within 8s") {
@@ -307,7 +307,7 @@ func writeMain(t *testing.T, dir, source string) {
 // Where the host has no room for what a guest writes, the guest is told so and lives on.
 func TestNoSpace(t *testing.T) {
 	t.Parallel()
-	d, s := lab(t, program(t), 0, 48<<20)
+	d, s := lab(t, qemu.VM, program(t), 0, 48<<20)
 	g, err := provision(t, d, s)
 	if err != nil {
 		t.Fatal(err)
@@ -336,7 +336,7 @@ func TestNoSpace(t *testing.T) {
 
 // What a VM cannot be is said as such.
 func TestCannot(t *testing.T) {
-	d, s := lab(t, program(t), 0, 0)
+	d, s := lab(t, qemu.VM, program(t), 0, 0)
 	for _, i := range []notebook.Instance{
 		{Cores: 0.5, Memory: 1 << 30}, {Cores: 1.5, Memory: 1 << 30}, {Cores: 0, Memory: 1 << 30}, {Cores: 1, Memory: 64 << 20},
 	} {
