@@ -1,6 +1,7 @@
 package terminal_test
 
 import (
+	"math"
 	"testing"
 
 	"tare/desk/data"
@@ -37,6 +38,8 @@ func TestSentence(t *testing.T) {
 	baseFails.Rows[0].Failed, baseFails.Rows[0].Lost = 1, 1
 	baseFails.Rows[0].Doubts = []data.Doubt{data.TrialsFailed{Failed: 1, Trials: 5, Cause: data.Cause{Text: data.Text{First: "killed"}, Times: 1, Alone: true}}}
 	emulated := cost("vm", "qemu", "tcg", "pinned", 0.8, 0.01)
+	unbounded := cost("cn", "docker", "", "pinned", 1.2, math.NaN())
+	unbounded.Doubts = []data.Doubt{data.Unbounded{Baseline: data.Name{Platform: "bm"}}}
 	for _, c := range []struct {
 		name string
 		sum  *data.Summary
@@ -54,6 +57,7 @@ func TestSentence(t *testing.T) {
 		{"fails", ranked(pinned, failing), "For ffmpeg at large, a pinned docker container costs 1.10 times bare metal (95 % interval 1.08 to 1.12). 1 treatment is not ranked: too many trials failed."},
 		{"bare metal fails", baseFails, "For ffmpeg at large, a pinned docker container costs 1.10 times bare metal (95 % interval 1.08 to 1.12). Of bare metal itself, 1 of 5 trials failed: killed; failed trials do not count."},
 		{"nothing to rank", ranked(emulated), "For ffmpeg at large, nothing that was measured can be ranked. VMs were emulated here, so their figures do not represent a VM's cost."},
+		{"unsteady bare metal", ranked(unbounded), "For ffmpeg at large, no overhead has bounds yet: bare metal varied too much. More rounds or a quieter host would give it some."},
 		{"expensive ones", ranked(pinned, vanilla, vm, vmcn, cost("vm", "qemu", "kvm", "vanilla", 2.5, 0.1), cost("vmcn", "crun", "kvm", "vanilla", 3, 0.1)),
 			"For ffmpeg at large, a pinned docker container costs least: 1.10 times bare metal (95 % interval 1.08 to 1.12); a vanilla docker container 1.31 (1.27 to 1.35); a pinned VM 1.50 (1.40 to 1.60); a pinned crun container in a VM 1.90 (1.80 to 2.00); 2 more cost up to 3.00 (2.90 to 3.10)."},
 		{"none", &data.Summary{}, "Nothing was measured."},

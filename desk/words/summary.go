@@ -109,6 +109,7 @@ func statement(where string, rows []*data.Row, s *data.Summary) string {
 	trials, good, open := 0, 0, 0
 	lonely := true // there is nothing to compare with
 	failed := ""   // what failed of it
+	unbounded := false
 	for _, r := range rows {
 		trials += r.Trials
 		good += r.Trials - r.Failed
@@ -124,6 +125,7 @@ func statement(where string, rows []*data.Row, s *data.Summary) string {
 			ranked = append(ranked, r)
 		} else if r.Rounds > 0 {
 			open++
+			unbounded = unbounded || slices.ContainsFunc(r.Doubts, func(d data.Doubt) bool { _, ok := d.(data.Unbounded); return ok })
 		}
 	}
 	to := "bare metal"
@@ -137,6 +139,8 @@ func statement(where string, rows []*data.Row, s *data.Summary) string {
 		return where + ", every trial failed."
 	case open > 0 && lonely:
 		return where + ", bare metal was not measured, so there is no baseline to compare with."
+	case len(ranked) == 0 && unbounded:
+		return where + ", no overhead has bounds yet: " + to + " varied too much. More rounds or a quieter host would give it some."
 	case len(ranked) == 0 && open > 0:
 		return where + ", no overhead has an interval yet: that takes at least two rounds in which both a platform and its baseline succeed."
 	case len(ranked) == 0:
