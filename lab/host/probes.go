@@ -21,6 +21,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/moby/sys/capability"
 	"golang.org/x/sys/unix"
 
 	"tare/lab/cgroup"
@@ -53,20 +54,16 @@ func tryRoot(context.Context) notebook.Capability {
 	if uid := os.Geteuid(); uid != 0 {
 		return unsupported(runAsRoot, "running as user %d; guests, mounts and cgroups need root", uid)
 	}
-	text, err := proc.Host.Read("/proc/self/status")
+	caps, err := capability.NewPid2(0)
+	if err == nil {
+		err = caps.Load()
+	}
 	if err != nil {
 		return inconclusive("%v", err)
 	}
-	caps, err := strconv.ParseUint(proc.Field(text, "CapEff"), 16, 64)
-	if err != nil {
-		return inconclusive("/proc/self/status: CapEff: %v", err)
-	}
-	for _, c := range []struct {
-		bit  uint
-		name string
-	}{{unix.CAP_SYS_ADMIN, "CAP_SYS_ADMIN"}, {unix.CAP_SYS_CHROOT, "CAP_SYS_CHROOT"}, {unix.CAP_NET_ADMIN, "CAP_NET_ADMIN"}, {unix.CAP_SYS_PTRACE, "CAP_SYS_PTRACE"}} {
-		if caps&(1<<c.bit) == 0 {
-			return unsupported("run tare outside of the container, or in one that is privileged", "user 0, but without %s", c.name)
+	for _, c := range []capability.Cap{capability.CAP_SYS_ADMIN, capability.CAP_SYS_CHROOT, capability.CAP_NET_ADMIN, capability.CAP_SYS_PTRACE} {
+		if !caps.Get(capability.EFFECTIVE, c) {
+			return unsupported("run tare outside of the container, or in one that is privileged", "user 0, but without CAP_%s", strings.ToUpper(c.String()))
 		}
 	}
 	return supported("user 0 with the capabilities to mount, to chroot and to make namespaces")
