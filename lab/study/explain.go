@@ -40,13 +40,7 @@ func ParseExplain(text string) ([]string, error) {
 			return nil, fmt.Errorf("--explain: %s is named twice", name)
 		}
 	}
-	var names []string
-	for _, name := range notebook.TracerNames {
-		if slices.Contains(asked, name) {
-			names = append(names, name)
-		}
-	}
-	return names, nil
+	return slices.DeleteFunc(slices.Clone(notebook.TracerNames), func(name string) bool { return !slices.Contains(asked, name) }), nil
 }
 
 // step is one trial that a guest is to do.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -270,9 +271,7 @@ func (w *Workload) Order(argv []string, params map[string]string, root *image.Im
 	if w.Service != nil {
 		values["address"], values["port"] = at.Address.String(), fmt.Sprint(w.Service.Port)
 	}
-	for k, v := range params {
-		values[k] = v
-	}
+	maps.Copy(values, params)
 	cfg := root.Config
 	if len(argv) == 0 {
 		argv = append(append([]string{}, cfg.Entrypoint...), cfg.Cmd...)
