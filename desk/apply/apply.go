@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"text/template"
 
 	"go.yaml.in/yaml/v4"
@@ -27,26 +28,28 @@ var Formats = []string{"docker", "compose", "kubernetes", "libvirt", "systemd"}
 //go:embed formats
 var files embed.FS
 
-// texts are the formats' templates, each by its name with ".tmpl" behind it. They write a setting.
-var texts = template.Must(template.New("").Funcs(template.FuncMap{
-	"list": notebook.FormatCPUList,
-	"size": size,
-	// half is for /dev/shm: half of the memory, as every guest of Tare's has it, and as a machine of that memory would. What
-	// an engine gives by itself is too small for programs that run on any machine.
-	"half": func(memory int64) int64 { return memory / 2 },
-	"kib":  func(memory int64) int64 { return (memory + 1023) / 1024 },
-	"yaml": func(text string) (string, error) {
-		b, err := yaml.Marshal(text)
-		return strings.TrimSpace(string(b)), err
-	},
-	// Two hyphens would end an XML comment.
-	"comment": func(text string) string {
-		for strings.Contains(text, "--") {
-			text = strings.ReplaceAll(text, "--", "- -")
-		}
-		return text
-	},
-}).ParseFS(files, "formats/*.tmpl"))
+// texts are the formats' templates, each by its name with ".tmpl" behind it. They write a setting, and are read when one is written.
+var texts = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("").Funcs(template.FuncMap{
+		"list": notebook.FormatCPUList,
+		"size": size,
+		// half is for /dev/shm: half of the memory, as every guest of Tare's has it, and as a machine of that memory would. What
+		// an engine gives by itself is too small for programs that run on any machine.
+		"half": func(memory int64) int64 { return memory / 2 },
+		"kib":  func(memory int64) int64 { return (memory + 1023) / 1024 },
+		"yaml": func(text string) (string, error) {
+			b, err := yaml.Marshal(text)
+			return strings.TrimSpace(string(b)), err
+		},
+		// Two hyphens would end an XML comment.
+		"comment": func(text string) string {
+			for strings.Contains(text, "--") {
+				text = strings.ReplaceAll(text, "--", "- -")
+			}
+			return text
+		},
+	}).ParseFS(files, "formats/*.tmpl"))
+})
 
 // Placeholder stands for the image where the study's is none that a registry or an engine knows.
 const Placeholder = "YOUR-IMAGE"
@@ -134,7 +137,7 @@ func Write(w io.Writer, a *advise.Advice, format string, pick int) error {
 	if format == "libvirt" && s.Instance.Memory <= 0 {
 		return errors.New("the study records no memory for the VM: name a treatment that has one with --pick")
 	}
-	return texts.ExecuteTemplate(w, format+".tmpl", s)
+	return texts().ExecuteTemplate(w, format+".tmpl", s)
 }
 
 // several refuses to write one configuration for several works or hosts.

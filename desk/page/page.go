@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"tare/desk/chart"
@@ -28,28 +29,31 @@ var pageSource string
 //go:embed style.css
 var style string
 
-var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
-	"bytes": words.Bytes, "comparison": words.Comparison, "count": words.Count[int], "duration": words.Duration, "lines": words.PlainLines, "measured": words.Measured, "metric": metricWords, "plain": plain,
-	"platform": words.Platform, "published": words.Published, "region": words.Region, "selectors": words.Selectors, "sentence": words.Sentence, "stop": words.Stop, "text": words.Text,
-	"thousands": words.Thousands[int],
-	"class":     func(a claims.Answer) string { return classes[a] },
-	"commands":  commands,
-	"date":      date,
-	"fact":      func(name, text string) pair { return pair{name, plain(text)} },
-	"finite":    stats.Finite,
-	"failures":  failures,
-	"finished":  func(reason string) bool { return slices.Contains(finished, reason) },
-	"folder":    folderName,
-	"inc":       func(i int) int { return i + 1 },
-	"level":     func(d notebook.Design) float64 { return stats.Level(d.Floor, d.Cap, d.Precision) },
-	"looks":     func(d notebook.Design) []int { return stats.Looks(d.Floor, d.Cap) },
-	"percentage": func(share float64, digits int) string {
-		return strconv.FormatFloat(100*share, 'g', digits, 64)
-	},
-	"param":    func(p model.Param) value { return valued(p.Value, p.Low, p.High) },
-	"system":   func(h notebook.Host) string { return strings.Trim(h.OS+", Linux "+h.Kernel+", "+h.Arch, ", ") },
-	"topology": topology,
-}).Parse(pageSource))
+// pageTemplate is read when a page is made, which most commands never do.
+var pageTemplate = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("page").Funcs(template.FuncMap{
+		"bytes": words.Bytes, "comparison": words.Comparison, "count": words.Count[int], "duration": words.Duration, "lines": words.PlainLines, "measured": words.Measured, "metric": metricWords, "plain": plain,
+		"platform": words.Platform, "published": words.Published, "region": words.Region, "selectors": words.Selectors, "sentence": words.Sentence, "stop": words.Stop, "text": words.Text,
+		"thousands": words.Thousands[int],
+		"class":     func(a claims.Answer) string { return classes[a] },
+		"commands":  commands,
+		"date":      date,
+		"fact":      func(name, text string) pair { return pair{name, plain(text)} },
+		"finite":    stats.Finite,
+		"failures":  failures,
+		"finished":  func(reason string) bool { return slices.Contains(finished, reason) },
+		"folder":    folderName,
+		"inc":       func(i int) int { return i + 1 },
+		"level":     func(d notebook.Design) float64 { return stats.Level(d.Floor, d.Cap, d.Precision) },
+		"looks":     func(d notebook.Design) []int { return stats.Looks(d.Floor, d.Cap) },
+		"percentage": func(share float64, digits int) string {
+			return strconv.FormatFloat(100*share, 'g', digits, 64)
+		},
+		"param":    func(p model.Param) value { return valued(p.Value, p.Low, p.High) },
+		"system":   func(h notebook.Host) string { return strings.Trim(h.OS+", Linux "+h.Kernel+", "+h.Arch, ", ") },
+		"topology": topology,
+	}).Parse(pageSource))
+})
 
 // plain makes a text of unknown origin fit to be shown.
 func plain(s string) string { return words.Tight(words.Plain(s)) }
@@ -191,7 +195,7 @@ func render(s *data.Summary, figs []chart.Figure, why *whyPart, opt Options) ([]
 		p.Notes = append(p.Notes, words.Sentence(withoutPath(n, s.Folders)))
 	}
 	var b bytes.Buffer
-	if err := pageTemplate.Execute(&b, p); err != nil {
+	if err := pageTemplate().Execute(&b, p); err != nil {
 		return nil, fmt.Errorf("making the page: %w", err)
 	}
 	return b.Bytes(), nil

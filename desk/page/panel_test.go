@@ -252,7 +252,7 @@ func TestClaims(t *testing.T) {
 		},
 	}, words.Reason{Why: []words.Piece{{Text: "cn is too\u202e wide at 5 %"}}}}
 	var b strings.Builder
-	if err := pageTemplate.ExecuteTemplate(&b, "claim", row); err != nil {
+	if err := pageTemplate().ExecuteTemplate(&b, "claim", row); err != nil {
 		t.Fatal(err)
 	}
 	said := strings.ReplaceAll(b.String(), "&nbsp;", "\u00a0")

@@ -5,6 +5,7 @@ import (
 	"embed"
 	"fmt"
 	"strings"
+	"sync"
 	"text/template"
 
 	"tare/desk/claims"
@@ -33,11 +34,14 @@ func once[T any](all []T, say func(T) string) (texts []string) {
 //go:embed *.tmpl
 var texts embed.FS
 
-// sentences are those for doubts and some other values, each by its type.
-var sentences = template.New("")
+// sentences are those for doubts and some other values, each by its type. They are read when the first is said, which most
+// commands never do.
+var (
+	sentences     = template.New("")
+	readSentences sync.Once
+)
 
-// What the sentences use. It is put in place here because one may be part of another.
-func init() {
+func parseSentences() {
 	template.Must(sentences.Funcs(template.FuncMap{
 		"against": against, "claimed": Claimed, "cores": cores, "count": Count[int], "count64": Count[int64], "doubt": Doubt,
 		"duration": Duration, "host": hostOf, "interval": Interval, "join": strings.Join, "label": notebook.Label, "missing": Missing, "name": Name, "plain": Plain,
@@ -70,6 +74,7 @@ func Doubt(d data.Doubt) string { return say(d) }
 func say(v any) string { return sentence(fmt.Sprintf("%T", v), v) }
 
 func sentence(name string, v any) string {
+	readSentences.Do(parseSentences)
 	var b strings.Builder
 	if err := sentences.ExecuteTemplate(&b, name, v); err != nil {
 		panic("words: " + err.Error()) // a value without words is a mistake that every test of it finds
@@ -82,10 +87,10 @@ const mostFootnote = 100
 
 // Footnote says a doubt in a few words, for a table in a terminal.
 func Footnote(d data.Doubt) string {
+	t := Doubt(d)
 	if brief := fmt.Sprintf("brief %T", d); sentences.Lookup(brief) != nil {
 		return sentence(brief, d)
 	}
-	t := Doubt(d)
 	if r := []rune(t); len(r) > mostFootnote {
 		cut := strings.LastIndexByte(string(r[:mostFootnote]), ' ')
 		return string(r[:mostFootnote])[:max(cut, mostFootnote/2)] + " …"
