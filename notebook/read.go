@@ -239,16 +239,14 @@ func open(path string, read func(io.Reader) error) error {
 // for errors.
 func lines[T any](r io.Reader, path string, check func(*T) error, each func(*T) error) error {
 	take := takerOf(reflect.TypeFor[T]())
-	workers := runtime.GOMAXPROCS(0)
-	order := make(chan *block[T], workers) // in the order of the file: what the caller waits for
-	work := make(chan *block[T], workers)  // the same ones
+	decoders := sync.Pool{New: func() any { return new(decoder) }}
+	order := make(chan *block[T], runtime.GOMAXPROCS(0)) // in the order of the file: what the caller waits for
 	stop := make(chan struct{})
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer close(stop)
 
 	wg.Go(func() {
-		defer close(work)
 		defer close(order)
 		split(r, func(data []byte, first int, err error) bool {
 			b := &block[T]{data: data, first: first, err: err, done: make(chan struct{})}
@@ -257,23 +255,15 @@ func lines[T any](r io.Reader, path string, check func(*T) error, each func(*T) 
 			case <-stop:
 				return false
 			}
-			select {
-			case work <- b:
-			case <-stop:
-				return false
-			}
+			wg.Go(func() {
+				defer close(b.done)
+				d := decoders.Get().(*decoder)
+				b.decode(d, take, check)
+				decoders.Put(d)
+			})
 			return true
 		})
 	})
-	for range workers {
-		wg.Go(func() {
-			var d decoder
-			for b := range work {
-				b.decode(&d, take, check)
-				close(b.done)
-			}
-		})
-	}
 	for b := range order {
 		<-b.done
 		for i := range b.out {
