@@ -32,8 +32,9 @@ var style string
 // pageTemplate is read when a page is made, which most commands never do.
 var pageTemplate = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("page").Funcs(template.FuncMap{
-		"bytes": words.Bytes, "comparison": words.Comparison, "count": words.Count[int], "duration": words.Duration, "lines": words.PlainLines, "measured": words.Measured, "metric": metricWords, "plain": plain,
-		"platform": words.Platform, "published": words.Published, "region": words.Region, "selectors": words.Selectors, "sentence": words.Sentence, "stop": words.Stop, "text": words.Text,
+		"bytes": words.Bytes, "comparison": words.Comparison, "count": words.Count[int], "duration": words.Duration, "lines": words.PlainLines,
+		"measured": words.Measured, "metric": metricWords, "plain": plain, "platform": words.Platform, "published": words.Published,
+		"region": words.Region, "selectors": words.Selectors, "sentence": words.Sentence, "stop": words.Stop, "text": words.Text,
 		"thousands": words.Thousands[int],
 		"class":     func(a claims.Answer) string { return classes[a] },
 		"commands":  commands,
