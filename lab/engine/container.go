@@ -68,17 +68,12 @@ func (s Spec) ContainerLimits() notebook.Limits {
 
 // OCI is the configuration that the spec asks of a runtime, with a folder of the ruler's on the host (Socket.Dir).
 func (s Spec) OCI(root, run string) (c config.Container, err error) {
-	limits := s.ContainerLimits()
 	c = config.Container{
-		Root: root, Args: RulerArgs, Hostname: s.ID,
-		Quota: limits.Quota, Memory: limits.Memory, HostNetwork: s.NetworkMode() == notebook.NetHost,
+		Root: root, Args: RulerArgs, Hostname: s.ID, Limits: s.ContainerLimits(), HostNetwork: s.NetworkMode() == notebook.NetHost,
 		Mounts: []specs.Mount{config.Bind(run, ruler.RunDir)},
 	}
 	if s.Work != nil {
 		c.Mounts = append(c.Mounts, config.Bind(s.Work.Dir, ruler.WorkDir))
-	}
-	if limits.CPUs != "" {
-		c.CPUs = s.CPUs
 	}
 	hs, err := cgroup.Mounted()
 	if err != nil {

@@ -146,9 +146,8 @@ func configure(c config.Container, unified bool) (string, error) {
 			set("cgroup.cpu.cfs_quota_us", strconv.FormatInt(q, 10))
 		}
 	}
-	if c.CPUs != nil {
-		cpus := notebook.FormatCPUList(c.CPUs)
-		limit("cpuset.cpus", "cpuset.cpus", cpus)
+	if c.CPUs != "" {
+		limit("cpuset.cpus", "cpuset.cpus", c.CPUs)
 	}
 	limit("devices.deny", "devices.deny", "a")
 	for _, rule := range devices {

@@ -11,13 +11,14 @@ import (
 
 	"tare/lab/engine"
 	"tare/lab/engine/oci/config"
+	"tare/notebook"
 )
 
 func TestLXCConfig(t *testing.T) {
 	const dir = "/state/a b"
 	c := config.Container{
 		Root: "/state/root", Args: engine.RulerArgs, Hostname: strings.Repeat("x", 100), Cgroup: "tare-x",
-		Quota: 1.5, CPUs: []int{0, 2, 3}, Memory: 1 << 30, LimitSwap: true,
+		Limits: notebook.Limits{Quota: 1.5, CPUs: "0,2-3", Memory: 1 << 30}, LimitSwap: true,
 		Mounts: []specs.Mount{config.Bind(dir, "/.tare/work")},
 	}
 	for _, x := range []struct {

@@ -33,10 +33,8 @@ type Container struct {
 	Hostname string
 	Cgroup   string // path of the container's cgroup below the root of every hierarchy, absolute
 
-	Quota     float64 // cores' worth of CPU time; 0: no quota
-	CPUs      []int   // CPUs it may use; nil: all
-	Memory    int64   // bytes; 0: no limit
-	LimitSwap bool    // no swap beyond Memory; needs a kernel that accounts swap
+	notebook.Limits      // that it is held to
+	LimitSwap       bool // no swap beyond Memory; needs a kernel that accounts swap
 
 	HostNetwork     bool                // the network of what the container runs on, in place of a namespace
 	Network         string              // path of the network namespace, which is there already; "": a new one
@@ -58,8 +56,8 @@ func Config(c Container) (*specs.Spec, error) {
 		// All devices are denied but those that every container has: the runtime adds them itself.
 		Devices: []specs.LinuxDeviceCgroup{{Allow: false, Access: "rwm"}},
 	}
-	if c.Quota > 0 || c.CPUs != nil {
-		resources.CPU = &specs.LinuxCPU{}
+	if c.Quota > 0 || c.CPUs != "" {
+		resources.CPU = &specs.LinuxCPU{Cpus: c.CPUs}
 	}
 	if c.Quota > 0 {
 		q, err := Quota(c.Quota)
@@ -68,9 +66,6 @@ func Config(c Container) (*specs.Spec, error) {
 		}
 		period := uint64(Period)
 		resources.CPU.Quota, resources.CPU.Period = &q, &period
-	}
-	if c.CPUs != nil {
-		resources.CPU.Cpus = notebook.FormatCPUList(c.CPUs)
 	}
 	shm := int64(64 << 20)
 	if c.Memory > 0 {

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/opencontainers/runtime-spec/specs-go"
+
+	"tare/notebook"
 )
 
 func TestQuota(t *testing.T) {
@@ -24,7 +26,7 @@ func TestQuota(t *testing.T) {
 }
 
 func TestConfigLimits(t *testing.T) {
-	s, err := Config(Container{Root: "/r", Args: []string{"x"}, Quota: 1.5, Memory: 1 << 30, LimitSwap: true})
+	s, err := Config(Container{Root: "/r", Args: []string{"x"}, Limits: notebook.Limits{Quota: 1.5, Memory: 1 << 30}, LimitSwap: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -35,7 +37,7 @@ func TestConfigLimits(t *testing.T) {
 	if *r.Memory.Limit != 1<<30 || *r.Memory.Swap != 1<<30 {
 		t.Errorf("memory: %+v", r.Memory)
 	}
-	s, err = Config(Container{Root: "/r", Args: []string{"x"}, CPUs: []int{3, 2}})
+	s, err = Config(Container{Root: "/r", Args: []string{"x"}, Limits: notebook.Limits{CPUs: "2-3"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +45,7 @@ func TestConfigLimits(t *testing.T) {
 	if r.CPU.Quota != nil || r.CPU.Cpus != "2-3" || r.Memory != nil {
 		t.Errorf("pinned: CPU %+v, memory %+v", r.CPU, r.Memory)
 	}
-	if _, err := Config(Container{Root: "/r", Quota: 0.0001}); err == nil {
+	if _, err := Config(Container{Root: "/r", Limits: notebook.Limits{Quota: 0.0001}}); err == nil {
 		t.Error("a quota that no kernel gives was accepted")
 	}
 }

@@ -243,7 +243,7 @@ func container(p Params, root, work string, stream *os.File) error {
 	}
 	c := config.Container{
 		Root: merged, Args: []string{ruler.Program, "--fd", "3"},
-		Hostname: p.Name, Cgroup: "/tare", Memory: memory &^ (1<<20 - 1), CgroupNamespace: true,
+		Hostname: p.Name, Cgroup: "/tare", Limits: notebook.Limits{Memory: memory &^ (1<<20 - 1)}, CgroupNamespace: true,
 		HostNetwork: p.Network == notebook.NetHost,
 		Mounts:      []specs.Mount{config.Bind("/"+rulerDir, ruler.RunDir)},
 	}
@@ -251,9 +251,11 @@ func container(p Params, root, work string, stream *os.File) error {
 		c.Mounts = append(c.Mounts, config.Bind("/work", ruler.WorkDir))
 	}
 	if p.Pinned {
+		var all []int
 		for i := range p.Cores {
-			c.CPUs = append(c.CPUs, i)
+			all = append(all, i)
 		}
+		c.CPUs = notebook.FormatCPUList(all)
 	} else {
 		c.Quota = float64(p.Cores)
 	}
@@ -331,12 +333,11 @@ func inForce(dir string, c config.Container) (string, error) {
 		return "", err
 	}
 	words := fmt.Sprintf("in force on the container in the VM: %d MiB of memory (what the VM's kernel had left), ", c.Memory>>20)
-	if c.CPUs != nil {
-		list := notebook.FormatCPUList(c.CPUs)
-		if err := read("cpuset.cpus.effective", list); err != nil {
+	if c.CPUs != "" {
+		if err := read("cpuset.cpus.effective", c.CPUs); err != nil {
 			return "", err
 		}
-		return words + "the vCPUs " + list, nil
+		return words + "the vCPUs " + c.CPUs, nil
 	}
 	quota, err := config.Quota(c.Quota)
 	if err != nil {
