@@ -51,6 +51,15 @@ func run(ctx context.Context) (err error) {
 		run  func(ctx context.Context, dir string) error
 	}{{"reading", reading}, {"tracers", tracers}, {"ruler", rulers}, {"start", starts}}
 	only := os.Args[1:] // these alone, for whoever works on them
+	var names []string
+	for _, c := range all {
+		names = append(names, c.name)
+	}
+	for _, name := range only {
+		if !slices.Contains(names, name) {
+			return fmt.Errorf("there is no comparison %q; there are %q", name, names)
+		}
+	}
 	var broken []error
 	for _, c := range all {
 		if len(only) > 0 && !slices.Contains(only, c.name) {
