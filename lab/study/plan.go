@@ -278,7 +278,8 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, shipped fs.FS, ch Choices, o w
 			all = append(all, u.Workload)
 		}
 	}
-	if err := workload.Roots(ctx, all, o.Store, o.Progress); err != nil {
+	o.Input = ch.Input
+	if err := workload.Gather(ctx, all, o); err != nil {
 		return nil, err
 	}
 	for _, u := range used {

@@ -5,12 +5,16 @@ import (
 	"archive/zip"
 	"bytes"
 	"compress/gzip"
+	"crypto/sha256"
+	"errors"
 	"fmt"
 	"io"
 	"math"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -172,4 +176,58 @@ func FuzzFigures(f *testing.F) {
 			t.Errorf("%q: %v %v and no failure", out, v, also)
 		}
 	})
+}
+
+// mirror answers what is asked of it with the address that was asked, and counts.
+type mirror struct {
+	asked, now atomic.Int32
+	full       chan struct{} // closed when as many as are allowed were under way at once
+}
+
+func (s *mirror) RoundTrip(r *http.Request) (*http.Response, error) {
+	s.asked.Add(1)
+	if s.now.Add(1) == fetchesAtOnce {
+		close(s.full)
+	}
+	defer s.now.Add(-1)
+	select {
+	case <-s.full:
+	case <-time.After(10 * time.Second):
+		return nil, errors.New("nobody else asked meanwhile")
+	}
+	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(r.URL.String()))}, nil
+}
+
+func TestMissingFilesAreFetchedSeveralAtOnce(t *testing.T) {
+	s := &mirror{full: make(chan struct{})}
+	before := http.DefaultClient.Transport
+	http.DefaultClient.Transport = s
+	t.Cleanup(func() { http.DefaultClient.Transport = before })
+	w := &Workload{Name: "jars"}
+	for i := range fetchesAtOnce + 1 {
+		in := Fetched{Name: fmt.Sprintf("a-%d.jar", i), Maven: fmt.Sprintf("g:a:%d", i)}
+		in.SHA256 = fmt.Sprintf("%x", sha256.Sum256([]byte(mavenCentral+mavenPath(in.Maven))))
+		w.Inputs = append(w.Inputs, in)
+	}
+	o := Options{Cache: t.TempDir()}
+	kept := filepath.Join(o.Cache, w.Inputs[0].SHA256)
+	if err := os.WriteFile(kept, []byte(mavenCentral+mavenPath(w.Inputs[0].Maven)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	say := func(string) {}
+	if err := fetchMissing(t.Context(), []*Workload{w, w}, o, say); err != nil { // two, of the same files
+		t.Fatal(err)
+	}
+	if n := s.asked.Load(); n != fetchesAtOnce {
+		t.Errorf("%d files were fetched, want %d: one is there, and the rest is needed twice", n, fetchesAtOnce)
+	}
+	for _, in := range w.Inputs {
+		if _, err := in.fetch(t.Context(), o.Cache, func(what string) { t.Errorf("after all is there: %s", what) }); err != nil {
+			t.Error(err)
+		}
+	}
+	w.Inputs = []Fetched{{Name: "other.jar", Maven: "g:a:other", SHA256: strings.Repeat("0", 64)}}
+	if err := fetchMissing(t.Context(), []*Workload{w}, o, say); err == nil || !strings.Contains(err.Error(), "workload jars: its file other.jar: ") {
+		t.Errorf("a file with another digest: %v", err)
+	}
 }

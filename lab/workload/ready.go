@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"maps"
 	"net/netip"
 	"os"
@@ -152,26 +153,69 @@ func Make(ctx context.Context, w *Workload, params map[string]string, o Options)
 	return &Ready{Workload: w, Params: params, Image: root, Work: work}, nil
 }
 
-// rootsAtOnce is how many roots are made at once: installing packages keeps one CPU busy.
-const rootsAtOnce = 2
+// Installing packages keeps one CPU busy; small files wait for the network most of their time.
+const rootsAtOnce, fetchesAtOnce = 2, 8
 
-// Roots builds the workloads' root filesystems that are not in the store yet, several at once: Make then finds them there.
-func Roots(ctx context.Context, all []*Workload, s *image.Store, p image.Progress) error {
+// Gather builds the root filesystems that are not in the store yet and fetches the files that are not in the cache, several
+// at once: Make then finds them there.
+func Gather(ctx context.Context, all []*Workload, o Options) error {
 	var one sync.Mutex
 	say := func(what string) {
 		one.Lock()
 		defer one.Unlock()
-		if p != nil {
-			p(what)
+		if o.Progress != nil {
+			o.Progress(what)
 		}
 	}
 	g, ctx := errgroup.WithContext(ctx)
-	g.SetLimit(rootsAtOnce)
-	for _, w := range all {
-		g.Go(func() error {
-			_, err := w.root(ctx, s, say)
+	g.Go(func() error {
+		return each(ctx, rootsAtOnce, slices.Values(all), func(ctx context.Context, w *Workload) error {
+			_, err := w.root(ctx, o.Store, say)
 			return err
 		})
+	})
+	g.Go(func() error { return fetchMissing(ctx, all, o, say) })
+	return g.Wait()
+}
+
+// fetchMissing fetches the workloads' files that are not in the cache.
+func fetchMissing(ctx context.Context, all []*Workload, o Options, say image.Progress) error {
+	type file struct {
+		Fetched
+		what string
+	}
+	missing := map[string]file{} // by digest: workloads may share files
+	need := func(in Fetched, what string) {
+		if _, err := os.Stat(filepath.Join(o.Cache, in.SHA256)); err != nil {
+			missing[in.SHA256] = file{in, what}
+		}
+	}
+	for _, w := range all {
+		if w.Input != nil && o.Input == "" {
+			need(*w.Input, "workload "+w.Name+": its input")
+		}
+		more, err := w.inputs()
+		if err != nil {
+			return err
+		}
+		for _, in := range more {
+			need(in, "workload "+w.Name+": its file "+in.Name)
+		}
+	}
+	return each(ctx, fetchesAtOnce, maps.Values(missing), func(ctx context.Context, f file) error {
+		if _, err := f.fetch(ctx, o.Cache, say); err != nil {
+			return fmt.Errorf("%s: %w", f.what, err)
+		}
+		return nil
+	})
+}
+
+// each does what is to be done for all, at most so many at once, until one fails.
+func each[T any](ctx context.Context, atOnce int, all iter.Seq[T], do func(context.Context, T) error) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(atOnce)
+	for x := range all {
+		g.Go(func() error { return do(ctx, x) })
 	}
 	return g.Wait()
 }
