@@ -175,7 +175,7 @@ func exportCommand() *cobra.Command {
 			return write(os.Stdout)
 		},
 	}
-	c.Flags().StringVar(&format, "format", "csv", strings.Join(export.Names(), ", ")+" (default: by the extension of --out, else csv)")
+	c.Flags().StringVar(&format, "format", "csv", strings.Join(export.Names(), ", ")+"; without it, the extension of --out decides")
 	c.Flags().StringVar(&out, "out", "", "file to write (default: standard output)")
 	return c
 }

@@ -46,7 +46,8 @@ func run(args []string) int {
 		fmt.Fprintln(os.Stderr, "tare: interrupted")
 		return 130
 	}
-	fmt.Fprintln(os.Stderr, "tare:", plain(strings.ReplaceAll(err.Error(), "\n", "; "))) // one line, also of joined errors
+	said := strings.TrimSpace(strings.Replace(err.Error(), "\n\nDid you mean this?\n\t", "; did you mean ", 1)) // cobra's, of an unknown command
+	fmt.Fprintln(os.Stderr, "tare:", plain(strings.ReplaceAll(said, "\n", "; ")))                               // one line, also of joined errors
 	return 1
 }
 

@@ -126,7 +126,7 @@ func Write(w io.Writer, a *advise.Advice, format string, pick int) error {
 		c := r.Choices[first]
 		none := ""
 		if at < 0 && len(r.Choices) > 1 {
-			none = " nor anything else in the ranking"
+			none = ", nor anything else in the ranking"
 		}
 		return fmt.Errorf("%s cannot express number %d of the ranking, %s%s; %s", format, c.Rank, words.Choice(c.Treatment, r.Networks), none, Fitting(c.Treatment))
 	}

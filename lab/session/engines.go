@@ -130,7 +130,7 @@ func (l *Lab) Supports(ctx context.Context, t notebook.Treatment) error {
 		return fmt.Errorf("it needs %g cores and the host is made one of %d", cores, t.HostCores)
 	}
 	if inst.Memory > l.host.Memory-spareMemory {
-		return fmt.Errorf("it needs %.3g GB of memory and the host has %.3g GB, of which half a GB stays the host's own",
+		return fmt.Errorf("it needs %g GB of memory and the host has %.1f GB, of which half a GB stays the host's own",
 			float64(inst.Memory)/(1<<30), float64(l.host.Memory)/(1<<30))
 	}
 	if err := k.Supports(t); err != nil {

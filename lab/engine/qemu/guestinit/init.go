@@ -346,6 +346,9 @@ func inForce(dir string, c config.Container) (string, error) {
 	if err := read("cpu.max", fmt.Sprintf("%d %d", quota, config.Period)); err != nil {
 		return "", err
 	}
+	if c.Quota == 1 {
+		return words + "a CPU quota of 1 core", nil
+	}
 	return words + fmt.Sprintf("a CPU quota of %g cores", c.Quota), nil
 }
 
