@@ -58,6 +58,7 @@ func TestSentence(t *testing.T) {
 		{"bare metal fails", baseFails, "For ffmpeg at large, a pinned docker container costs 1.10 times bare metal (95 % interval 1.08 to 1.12). Of bare metal itself, 1 of 5 trials failed: killed; failed trials do not count."},
 		{"nothing to rank", ranked(emulated), "For ffmpeg at large, nothing that was measured can be ranked. VMs were emulated here, so their figures do not represent a VM's cost."},
 		{"unsteady bare metal", ranked(unbounded), "For ffmpeg at large, no overhead has bounds yet: bare metal varied too much. More rounds or a quieter host would give it some."},
+		{"bare metal alone", ranked(), "For ffmpeg at large, only bare metal was measured: there is nothing to compare with it."},
 		{"expensive ones", ranked(pinned, vanilla, vm, vmcn, cost("vm", "qemu", "kvm", "vanilla", 2.5, 0.1), cost("vmcn", "crun", "kvm", "vanilla", 3, 0.1)),
 			"For ffmpeg at large, a pinned docker container costs least: 1.10 times bare metal (95 % interval 1.08 to 1.12); a vanilla docker container 1.31 (1.27 to 1.35); a pinned VM 1.50 (1.40 to 1.60); a pinned crun container in a VM 1.90 (1.80 to 2.00); 2 more cost up to 3.00 (2.90 to 3.10)."},
 		{"none", &data.Summary{}, "Nothing was measured."},

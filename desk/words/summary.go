@@ -110,9 +110,11 @@ func statement(where string, rows []*data.Row, s *data.Summary) string {
 	lonely := true // there is nothing to compare with
 	failed := ""   // what failed of it
 	unbounded := false
+	alone := true // beside the baseline there is nothing that ran
 	for _, r := range rows {
 		trials += r.Trials
 		good += r.Trials - r.Failed
+		alone = alone && (beside(r) || r.Trials == 0)
 		if r.IsBaseline() && r.Unreliable() && r.Rounds > 0 {
 			f, _ := r.Failures()
 			failed = " Of " + named(r) + " itself, " + strings.TrimSuffix(Doubt(f), ".") + "; failed trials do not count."
@@ -139,6 +141,8 @@ func statement(where string, rows []*data.Row, s *data.Summary) string {
 		return where + ", every trial failed."
 	case open > 0 && lonely:
 		return where + ", bare metal was not measured, so there is no baseline to compare with."
+	case alone:
+		return where + ", only " + to + " was measured: there is nothing to compare with it."
 	case len(ranked) == 0 && unbounded:
 		return where + ", no overhead has bounds yet: " + to + " varied too much. More rounds or a quieter host would give it some."
 	case len(ranked) == 0 && open > 0:
