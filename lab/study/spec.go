@@ -4,6 +4,7 @@
 package study
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -189,7 +190,7 @@ func Load(files fs.FS, name string, engines engine.Registry) (*Spec, error) {
 
 // Parse reads a study file. Errors name the file, the line where there is one, and what was expected.
 func Parse(where string, text []byte, base string, engines engine.Registry) (*Spec, error) {
-	s := &Spec{Source: string(text), Base: base, engines: engines}
+	s := &Spec{Source: string(text), Base: base, engines: engines, Design: Design{Trials: 1}}
 	if err := yamlfile.Decode(where, text, s); err != nil {
 		return nil, err
 	}
@@ -204,6 +205,7 @@ func Parse(where string, text []byte, base string, engines engine.Registry) (*Sp
 // wrong in it. The source is a study file that says the same.
 func (s *Spec) Complete(engines engine.Registry) error {
 	s.engines = engines
+	s.Design.Trials = cmp.Or(s.Design.Trials, 1) // a file may say 0, which is wrong there
 	s.defaults()
 	if p := s.validate(); p != nil {
 		return errors.New(p.text)
@@ -231,9 +233,6 @@ func (s *Spec) defaults() {
 	}
 	if d.Rounds.Emulated == 0 {
 		d.Rounds.Emulated = d.Rounds.Floor
-	}
-	if d.Trials == 0 {
-		d.Trials = 1
 	}
 	if d.Timeout == "" {
 		d.Timeout = "10m"

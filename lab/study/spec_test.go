@@ -84,6 +84,7 @@ func TestWhatIsWrongInAStudyIsSaidWithItsLine(t *testing.T) {
 		{"unknown instance", "large", "huge", `s.yaml:10: unknown instance "huge"`},
 		{"no instances", "[1/1GB, large]", "[]", `s.yaml:10: instances: is empty`},
 		{"rounds", "cap: 3", "cap: 1", `s.yaml:12: design: rounds: cap: 1: a number from 2 to 100000 was expected`},
+		{"no trials", "rounds: {floor: 2, cap: 3}", "trials: 0", `s.yaml:12: design: trials: 0: a number from 1 to 100000 was expected`},
 		{"not a number", "floor: 2", "floor: two", `s.yaml:12: `},
 		{"malformed", "instances: [1/1GB", "instances: [[1/1GB", `s.yaml`},
 		{"a list for a value", "millions: [10, 20]", "millions: {a: b}", `s.yaml:4: a value or a list of values was expected`},
