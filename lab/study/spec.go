@@ -50,6 +50,7 @@ type Spec struct {
 	Base   string `yaml:"-"` // folder that paths in it are relative to
 
 	engines engine.Registry // that it is checked against and planned with
+	where   string          // the file, for errors; empty where there is none
 }
 
 // Use is one workload with some of its parameters; several values of a parameter make several treatments. Or it is
@@ -190,7 +191,7 @@ func Load(files fs.FS, name string, engines engine.Registry) (*Spec, error) {
 
 // Parse reads a study file. Errors name the file, the line where there is one, and what was expected.
 func Parse(where string, text []byte, base string, engines engine.Registry) (*Spec, error) {
-	s := &Spec{Source: string(text), Base: base, engines: engines, Design: Design{Trials: 1}}
+	s := &Spec{Source: string(text), Base: base, where: where, engines: engines, Design: Design{Trials: 1}}
 	if err := yamlfile.Decode(where, text, s); err != nil {
 		return nil, err
 	}
@@ -526,12 +527,18 @@ func (u use) label() string { return notebook.Label(u.Workload.Name, u.params) }
 // uses gives each workload with each combination of its parameters.
 func (s *Spec) uses(shipped fs.FS) (all []use, err error) {
 	from := map[string]string{}
-	for _, u := range s.Workloads {
+	for i, u := range s.Workloads {
+		at := func(err error, path ...any) error {
+			if s.where == "" {
+				return err
+			}
+			return fmt.Errorf("%s%s: %w", s.where, yamlfile.Line([]byte(s.Source), append([]any{"workloads", i}, path...)...), err)
+		}
 		w := u.own()
 		if w != nil {
 			w.Image.WrittenIn(s.Base)
 		} else if w, err = workload.Find(shipped, u.Name, s.Base); err != nil {
-			return nil, err
+			return nil, at(err)
 		}
 		// Treatments are told apart by the workload's name.
 		if other, ok := from[w.Name]; ok && other != u.Name {
@@ -553,7 +560,7 @@ func (s *Spec) uses(shipped fs.FS) (all []use, err error) {
 		for _, c := range combos {
 			full, err := w.Resolve(c)
 			if err != nil {
-				return nil, err
+				return nil, at(err, "params")
 			}
 			if u.own() != nil && len(u.Command) > 0 {
 				full["command"] = brief(u.Command) // another command is another treatment

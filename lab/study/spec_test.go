@@ -113,9 +113,9 @@ func TestWhatIsWrongInAStudyIsSaidWithItsLine(t *testing.T) {
 
 func TestUnknownWorkloadAndParameter(t *testing.T) {
 	for _, c := range []struct{ from, to, want string }{
-		{"name: cpu", "name: gpu", `unknown workload "gpu"; `},
-		{"millions", "milions", `workload cpu has no parameter "milions"; it has millions`},
-		{"[10, 20]", "[10, many]", `millions="many": a value like`},
+		{"name: cpu", "name: gpu", `s.yaml:3: unknown workload "gpu"; `},
+		{"millions", "milions", `s.yaml:4: workload cpu has no parameter "milions"; it has millions`},
+		{"[10, 20]", "[10, many]", `s.yaml:4: workload cpu: millions="many": a value like`},
 	} {
 		s, err := Parse("s.yaml", []byte(strings.Replace(small, c.from, c.to, 1)), ".", kinds)
 		if err != nil {
@@ -205,7 +205,7 @@ func TestACommandOfTheUsersOwnIsAStudyFileToo(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v in\n%s", err, s.Source)
 	}
-	again.Source = s.Source
+	again.Source, again.where = s.Source, "" // the other was read from no file
 	if !reflect.DeepEqual(again, s) {
 		t.Errorf("read again: %+v\nwant %+v", again, s)
 	}
