@@ -117,29 +117,24 @@ func Make(ctx context.Context, w *Workload, params map[string]string, o Options)
 		}
 		files[program] = image.Source{Path: out, Exec: true}
 	}
-	if w.Input != nil {
-		in := o.Input
-		if in == "" {
-			if in, err = w.Input.fetch(ctx, o.Cache, say); err != nil {
-				return nil, fmt.Errorf("workload %s: its input: %w", w.Name, err)
-			}
-		} else if st, err := os.Stat(in); err != nil {
+	if o.Input != "" {
+		if st, err := os.Stat(o.Input); err != nil {
 			return nil, fmt.Errorf("--input: %w", err)
 		} else if !st.Mode().IsRegular() {
-			return nil, fmt.Errorf("--input %s: is not a regular file", in)
+			return nil, fmt.Errorf("--input %s: is not a regular file", o.Input)
 		}
-		files[w.Input.Name] = image.Source{Path: in}
+		files[w.Input.Name] = image.Source{Path: o.Input}
 	}
-	more, err := w.inputs()
+	fetched, err := w.fetched(o)
 	if err != nil {
 		return nil, err
 	}
-	for i := range more {
-		path, err := more[i].fetch(ctx, o.Cache, say)
+	for _, f := range fetched {
+		path, err := f.bring(ctx, o.Cache, say)
 		if err != nil {
-			return nil, fmt.Errorf("workload %s: its file %s: %w", w.Name, more[i].Name, err)
+			return nil, err
 		}
-		files[more[i].Name] = image.Source{Path: path, Exec: more[i].Exec}
+		files[f.Name] = image.Source{Path: path, Exec: f.Exec}
 	}
 	work, err := o.Store.Files(ctx, files)
 	if err != nil {
@@ -180,34 +175,51 @@ func Gather(ctx context.Context, all []*Workload, o Options) error {
 
 // fetchMissing fetches the workloads' files that are not in the cache.
 func fetchMissing(ctx context.Context, all []*Workload, o Options, say image.Progress) error {
-	type file struct {
-		Fetched
-		what string
-	}
-	missing := map[string]file{} // by digest: workloads may share files
-	need := func(in Fetched, what string) {
-		if _, err := os.Stat(filepath.Join(o.Cache, in.SHA256)); err != nil {
-			missing[in.SHA256] = file{in, what}
-		}
-	}
+	missing := map[string]fetchedFor{} // by digest: workloads may share files
 	for _, w := range all {
-		if w.Input != nil && o.Input == "" {
-			need(*w.Input, "workload "+w.Name+": its input")
-		}
-		more, err := w.inputs()
+		fetched, err := w.fetched(o)
 		if err != nil {
 			return err
 		}
-		for _, in := range more {
-			need(in, "workload "+w.Name+": its file "+in.Name)
+		for _, f := range fetched {
+			if _, err := os.Stat(filepath.Join(o.Cache, f.SHA256)); err != nil {
+				missing[f.SHA256] = f
+			}
 		}
 	}
-	return each(ctx, fetchesAtOnce, maps.Values(missing), func(ctx context.Context, f file) error {
-		if _, err := f.fetch(ctx, o.Cache, say); err != nil {
-			return fmt.Errorf("%s: %w", f.what, err)
-		}
-		return nil
+	return each(ctx, fetchesAtOnce, maps.Values(missing), func(ctx context.Context, f fetchedFor) error {
+		_, err := f.bring(ctx, o.Cache, say)
+		return err
 	})
+}
+
+// fetchedFor is a file that is fetched for a workload.
+type fetchedFor struct {
+	Fetched
+	what string // it is to the workload
+}
+
+// fetched are the files that are fetched for the workload: its input, unless the user brings one, and the further ones.
+func (w *Workload) fetched(o Options) (all []fetchedFor, err error) {
+	if w.Input != nil && o.Input == "" {
+		in := *w.Input
+		in.Exec = false // it is data
+		all = append(all, fetchedFor{in, "workload " + w.Name + ": its input"})
+	}
+	more, err := w.inputs()
+	for _, in := range more {
+		all = append(all, fetchedFor{in, "workload " + w.Name + ": its file " + in.Name})
+	}
+	return all, err
+}
+
+// bring fetches the file, and says in an error what it is.
+func (f *fetchedFor) bring(ctx context.Context, cache string, say image.Progress) (string, error) {
+	path, err := f.fetch(ctx, cache, say)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", f.what, err)
+	}
+	return path, err
 }
 
 // each does what is to be done for all, at most so many at once, until one fails.
