@@ -197,7 +197,7 @@ func Parse(where string, text []byte, base string, engines engine.Registry) (*Sp
 	}
 	s.defaults()
 	if p := s.validate(); p != nil {
-		return nil, fmt.Errorf("%s%s: %s", where, yamlfile.Line(text, p.path...), p.text)
+		return nil, s.located(errors.New(p.text), p.path...)
 	}
 	return s, nil
 }
@@ -220,6 +220,14 @@ func (s *Spec) Complete(engines engine.Registry) error {
 type problem struct {
 	path []any
 	text string
+}
+
+// located says where in the study's file something is wrong, where the study is of one.
+func (s *Spec) located(err error, path ...any) error {
+	if s.where == "" {
+		return err
+	}
+	return fmt.Errorf("%s%s: %w", s.where, yamlfile.Line([]byte(s.Source), path...), err)
 }
 
 func wrong(text string, path ...any) *problem { return &problem{path, text} }
@@ -528,17 +536,11 @@ func (u use) label() string { return notebook.Label(u.Workload.Name, u.params) }
 func (s *Spec) uses(shipped fs.FS) (all []use, err error) {
 	from := map[string]string{}
 	for i, u := range s.Workloads {
-		at := func(err error, path ...any) error {
-			if s.where == "" {
-				return err
-			}
-			return fmt.Errorf("%s%s: %w", s.where, yamlfile.Line([]byte(s.Source), append([]any{"workloads", i}, path...)...), err)
-		}
 		w := u.own()
 		if w != nil {
 			w.Image.WrittenIn(s.Base)
 		} else if w, err = workload.Find(shipped, u.Name, s.Base); err != nil {
-			return nil, at(err)
+			return nil, s.located(err, "workloads", i)
 		}
 		// Treatments are told apart by the workload's name.
 		if other, ok := from[w.Name]; ok && other != u.Name {
@@ -560,7 +562,7 @@ func (s *Spec) uses(shipped fs.FS) (all []use, err error) {
 		for _, c := range combos {
 			full, err := w.Resolve(c)
 			if err != nil {
-				return nil, at(err, "params")
+				return nil, s.located(err, "workloads", i, "params")
 			}
 			if u.own() != nil && len(u.Command) > 0 {
 				full["command"] = brief(u.Command) // another command is another treatment
