@@ -104,8 +104,11 @@ func (l *Lab) Accelerator(ctx context.Context, k engine.Kind, want string, emula
 		}
 		why = append(why, "no VM with "+names[i]+": "+c.Why) // what to do about it, the doctor says
 	}
-	if want == "auto" && !emulate {
+	switch {
+	case want == "auto" && !emulate:
 		why = append(why, "emulation is not allowed (--accel tcg allows it)")
+	case want == k.Accelerators[0]:
+		why = append(why, "--accel tcg emulates it")
 	}
 	return "", errors.New(strings.Join(why, "; "))
 }

@@ -263,12 +263,8 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, shipped fs.FS, ch Choices, o w
 			}
 		}
 	}
-	if len(p.Study.Treatments) == 0 {
-		why := "--only leaves no treatment of it"
-		if len(p.Study.LeftOut) > 0 {
-			why = p.Study.LeftOut[0].Reason
-		}
-		return nil, fmt.Errorf("study %s: nothing can be run here: %s", s.Name, why)
+	if err := p.worthwhile(ch.Only); err != nil {
+		return nil, err
 	}
 	var used []use
 	var all []*workload.Workload
@@ -301,6 +297,9 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, shipped fs.FS, ch Choices, o w
 	if err := p.prepare(ctx, lab); err != nil {
 		return nil, err
 	}
+	if err := p.worthwhile(ch.Only); err != nil {
+		return nil, err
+	}
 	work := map[string]any{} // what a workload does is not in its name
 	for label, r := range p.ready {
 		w := r.Workload
@@ -319,7 +318,6 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, shipped fs.FS, ch Choices, o w
 func (p *Plan) prepare(ctx context.Context, lab Lab) error {
 	answers := map[string]error{}
 	var kept []notebook.Treatment
-	var failed error
 	for _, t := range p.Study.Treatments {
 		root := p.ready[notebook.Label(t.Workload, t.Params)].Image
 		key := t.Platform + t.Engine + t.Accelerator + root.Digest
@@ -332,17 +330,46 @@ func (p *Plan) prepare(ctx context.Context, lab Lab) error {
 			return ctx.Err()
 		}
 		if err != nil {
-			failed = err
 			p.Study.LeftOut = append(p.Study.LeftOut, notebook.LeftOut{Treatment: t, Reason: "it cannot be made ready: " + err.Error()})
 			continue
 		}
 		kept = append(kept, t)
 	}
-	if len(kept) == 0 {
-		return fmt.Errorf("study %s: nothing can be run here: %w", p.Study.Name, failed)
-	}
 	p.Study.Treatments = kept
 	return nil
+}
+
+// worthwhile refuses a plan that is left with nothing of what was asked for: with no treatment, or with bare metal alone where
+// something was to be compared with it. To measure that takes time and answers nothing.
+func (p *Plan) worthwhile(only Only) error {
+	bare := func(t notebook.Treatment) bool { return t.Platform == notebook.BM }
+	asked := slices.DeleteFunc(slices.Clone(p.Study.LeftOut), func(l notebook.LeftOut) bool { return bare(l.Treatment) })
+	switch measured := p.Study.Treatments; {
+	case len(measured) == 0 && len(asked) == 0:
+		asked = p.Study.LeftOut
+	case slices.ContainsFunc(measured, func(t notebook.Treatment) bool { return !bare(t) }), len(asked) == 0:
+		return nil
+	}
+	const most = 3
+	var why []string
+	for _, l := range asked {
+		if !slices.Contains(why, l.Reason) {
+			why = append(why, l.Reason)
+		}
+	}
+	if n := len(why) - most; n > 0 {
+		why = append(why[:most], fmt.Sprintf("and %d more reasons", n))
+	}
+	what := "nothing"
+	switch {
+	case len(only) > 0 && len(why) == 0:
+		return fmt.Errorf("study %s: nothing in it has all of --only %s: name values that occur together", p.Study.Name, only)
+	case len(only) > 0:
+		what += " that --only " + only.String() + " selects"
+	case len(p.Study.Treatments) > 0:
+		what += " but bare metal"
+	}
+	return fmt.Errorf("study %s: %s can be measured here: %s; `sudo tare doctor` says what this host supports and how to get the rest", p.Study.Name, what, strings.Join(why, "; "))
 }
 
 // Resume fits the plan to a folder that was begun earlier: the same seed, the same treatments. It is an error if the

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"tare/lab/ruler"
 	"tare/lab/workload"
 	"tare/notebook"
+	"tare/workloads"
 )
 
 // fakeLab makes guests that take known times, and notes the order in which it was asked for them.
@@ -27,6 +29,8 @@ type fakeLab struct {
 	dies    map[string]error // the ruler's, by treatment
 	after   func()           // called after each measured run
 
+	cannot   map[string]error             // Supports', by platform
+	noAccel  error                        // Accelerator's
 	exit     func(notebook.Treatment) int // the work's exit status
 	blind    error                        // why no tracer looks on
 	sticks   error                        // why it cannot be detached
@@ -38,10 +42,12 @@ type fakeLab struct {
 	asked    []string        // the latest order's tracers
 }
 
-func (l *fakeLab) Host() notebook.Host                                { return notebook.Host{} }
-func (l *fakeLab) Supports(context.Context, notebook.Treatment) error { return nil }
+func (l *fakeLab) Host() notebook.Host { return notebook.Host{} }
+func (l *fakeLab) Supports(_ context.Context, t notebook.Treatment) error {
+	return l.cannot[t.Platform]
+}
 func (l *fakeLab) Accelerator(context.Context, engine.Kind, string, bool) (string, error) {
-	return notebook.TCG, nil
+	return notebook.TCG, l.noAccel
 }
 func (l *fakeLab) Prepare(_ context.Context, t notebook.Treatment, _ *image.Image) error {
 	return l.unready[t.ID]
@@ -392,6 +398,66 @@ func TestWhatWasGivenUpStaysSo(t *testing.T) {
 	before := len(book.trials)
 	if reason, err := again.Do(t.Context()); err != nil || reason != Capped || len(book.trials) != before {
 		t.Errorf("%q, %v: %d more trials in a folder that was done", reason, err, len(book.trials)-before)
+	}
+}
+
+// Bare metal alone, where something was to be compared with it, answers nothing: it is refused before anything is built.
+func TestAPlanWithNothingToCompareIsRefused(t *testing.T) {
+	noCrun, noKVM := errors.New("crun is not there; apt-get install crun"), errors.New("no VM with kvm: the small guest never said hello")
+	doctor := "; `sudo tare doctor` says what this host supports and how to get the rest"
+	for _, c := range []struct {
+		platforms, only string
+		lab             fakeLab
+		want            string
+	}{
+		{"bm, cn, vm", "platform=vm", fakeLab{noAccel: noKVM},
+			"study s: nothing that --only platform=vm selects can be measured here: " + noKVM.Error() + doctor},
+		{"bm, cn, vm", "platform=cn,provisioning=pinned", fakeLab{cannot: map[string]error{"cn": noCrun}},
+			"study s: nothing that --only platform=cn,provisioning=pinned selects can be measured here: " + noCrun.Error() + doctor},
+		{"bm, cn, vm", "", fakeLab{cannot: map[string]error{"cn": noCrun}, noAccel: noKVM},
+			"study s: nothing but bare metal can be measured here: " + noCrun.Error() + "; " + noKVM.Error() + doctor},
+		{"bm, cn", "", fakeLab{cannot: map[string]error{"bm": noKVM, "cn": noCrun}},
+			"study s: nothing can be measured here: " + noCrun.Error() + doctor},
+		{"bm", "", fakeLab{cannot: map[string]error{"bm": noKVM}}, "study s: nothing can be measured here: " + noKVM.Error() + doctor},
+		{"cn, vm", "platform=cn,engine=qemu", fakeLab{}, "study s: nothing in it has all of --only engine=qemu,platform=cn: name values that occur together"},
+	} {
+		text := "name: s\nworkloads: [{name: cpu}]\nplatforms:\n"
+		for p := range strings.SplitSeq(c.platforms, ", ") {
+			text += "- platform: " + p + "\n"
+		}
+		s, err := Parse("s.yaml", []byte(text+"instances: [1/1GB]\n"), ".", kinds)
+		if err != nil {
+			t.Fatal(err)
+		}
+		only, err := ParseOnly(c.only)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Plan(t.Context(), &c.lab, workloads.FS, Choices{Only: only, Accel: notebook.KVM}, workload.Options{}); err == nil || err.Error() != c.want {
+			t.Errorf("%s, --only %q:\ngot  %v\nwant %s", c.platforms, c.only, err, c.want)
+		}
+	}
+	for _, c := range []struct {
+		treatments []notebook.Treatment
+		fine       bool
+	}{
+		{[]notebook.Treatment{bmT, aaT, vmT}, false},
+		{[]notebook.Treatment{bmT, aaT, cnT, vmT}, true}, // some of it can
+		{[]notebook.Treatment{bmT, aaT}, true},           // nothing else was asked for
+	} {
+		plan := fakePlan(plain, c.treatments...)
+		lab := &fakeLab{unready: map[string]error{}}
+		for _, tr := range plan.Study.Treatments {
+			if tr.Platform == notebook.VM {
+				lab.unready[tr.ID] = errors.New("no kernel")
+			}
+		}
+		if err := plan.prepare(t.Context(), lab); err != nil {
+			t.Fatal(err)
+		}
+		if err := plan.worthwhile(nil); (err == nil) != c.fine {
+			t.Errorf("%d treatments of which VMs cannot be made ready: %v", len(c.treatments), err)
+		}
 	}
 }
 

@@ -405,6 +405,15 @@ const MostRounds = 100_000
 // Only keeps of a plan what has these values.
 type Only map[string]string
 
+// String is what ParseOnly reads.
+func (o Only) String() string {
+	var all []string
+	for _, k := range slices.Sorted(maps.Keys(o)) {
+		all = append(all, k+"="+o[k])
+	}
+	return strings.Join(all, ",")
+}
+
 // ParseOnly reads KEY=VALUE,….
 func ParseOnly(text string) (Only, error) {
 	only := Only{}
