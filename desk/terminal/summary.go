@@ -20,8 +20,7 @@ func Summary(w io.Writer, s *data.Summary, on Screen) error {
 	t.wrap("", words.Summary(s))
 	for _, rows := range s.Tables() {
 		t.line("")
-		t.rows(rows, s)
-		t.secondary(rows, s)
+		t.secondary(rows, s, t.rows(rows, s))
 	}
 	t.footnotes()
 	var lines []string
@@ -58,19 +57,8 @@ func Summary(w io.Writer, s *data.Summary, on Screen) error {
 	return t.flush(w)
 }
 
-func (t *text) rows(rows []*data.Row, s *data.Summary) {
-	r := rows[0]
-	head := words.Place(r)
-	if on := words.Online(s, r); on != "" {
-		head += " " + on
-	}
-	head += ": " + r.Metric.Name
-	if r.Metric.Unit != "" {
-		head += " in " + r.Metric.Unit
-	}
-	head += words.Image(s, r)
-	t.wrap("", head)
-
+// rows writes the table of the metric, and returns those of its columns that there is no room for.
+func (t *text) rows(rows []*data.Row, s *data.Summary) (over []column) {
 	cols := names(rows, s)
 	n := len(cols)
 	cols = append(cols, column{head: "mean", gap: 2, right: true}, column{head: "95 %", gap: 1},
@@ -86,32 +74,59 @@ func (t *text) rows(rows []*data.Row, s *data.Summary) {
 			cols[n+c].cells = append(cols[n+c].cells, data.Printable(cell))
 		}
 	}
+	r := rows[0]
+	head, unit := words.Place(r), ""
+	if on := words.Online(s, r); on != "" {
+		head += " " + on
+	}
+	head += ": " + r.Metric.Name
+	if r.Metric.Unit != "" {
+		unit = " in " + r.Metric.Unit
+	}
 	// Too narrow: the mean goes first, with its interval (the ratio is what is asked for), then the count of trials.
 	if !t.fits(cols) {
-		cols = slices.Delete(cols, n, n+2)
+		over = append(over, figures(metric(r.Metric), cols[n], cols[n+1]))
+		cols, unit = slices.Delete(cols, n, n+2), ""
 	}
 	if !t.fits(cols) {
+		over = append(over, cols[n+2])
 		cols = slices.Delete(cols, n+2, n+3)
 	}
+	t.wrap("", head+unit+words.Image(s, r))
 	t.grid(cols, faint(rows))
+	return over
 }
 
-// secondary writes the secondary metrics of the rows, where their workload has such: as many beside each other as fit,
-// the others beneath. What is the same in every row is said once.
-func (t *text) secondary(rows []*data.Row, s *data.Summary) {
+// figures is one column of values and their intervals: its head stands over both.
+func figures(head string, value, of column) column {
+	value.head, of.head, value.gap = "", "", 0
+	c := column{head: head, gap: 2}
+	for i := range value.cells {
+		c.cells = append(c.cells, line([]column{value, of}, func(c column) string { return c.cells[i] }))
+	}
+	return c
+}
+
+func metric(m notebook.Metric) string {
+	name := data.Printable(m.Name)
+	if u := m.Unit; u != "" && u != "1" {
+		name += ", " + data.Printable(u)
+	}
+	return name
+}
+
+// secondary writes what the table above had no room for, and the secondary metrics of the rows, where their workload has such: as
+// many beside each other as fit, the others beneath. What is the same in every row is said once.
+func (t *text) secondary(rows []*data.Row, s *data.Summary, cols []column) {
 	first := names(rows, s)
-	var cols []column
 	var constant []string
 	for _, m := range data.SecondaryColumns(rows) {
-		head := data.Printable(m.Metric.Name)
-		if u := m.Metric.Unit; u != "" && u != "1" {
-			head += ", " + data.Printable(u)
-		}
+		head := metric(m.Metric)
 		if m.Constant {
 			constant = append(constant, fmt.Sprintf("%s %.4g", head, m.First.Mean))
 			continue
 		}
-		mean, half := column{right: true}, column{}
+		mean, half := column{right: true}, column{gap: 1}
 		for _, a := range m.Of {
 			v, of := "-", ""
 			if a != nil {
@@ -119,12 +134,7 @@ func (t *text) secondary(rows []*data.Row, s *data.Summary) {
 			}
 			mean.cells, half.cells = append(mean.cells, v), append(half.cells, of)
 		}
-		// A name stands over the value and its interval together.
-		both := column{head: head, gap: 2}
-		for i := range rows {
-			both.cells = append(both.cells, line([]column{mean, {gap: 1, cells: half.cells}}, func(c column) string { return c.cells[i] }))
-		}
-		cols = append(cols, both)
+		cols = append(cols, figures(head, mean, half))
 	}
 	for len(cols) > 0 {
 		n := 1

@@ -435,6 +435,29 @@ func TestTableFits(t *testing.T) {
 	}
 }
 
+// Where the columns have no room beside each other they stand beneath: whatever the width, no figure is lost.
+func TestNoFigureIsLostInANarrowTerminal(t *testing.T) {
+	for _, c := range scenes {
+		s := c.read(t)
+		var wide bytes.Buffer
+		if err := terminal.Summary(&wide, s, terminal.Screen{}); err != nil {
+			t.Fatal(err)
+		}
+		for _, width := range []int{60, 80} {
+			var narrow bytes.Buffer
+			if err := terminal.Summary(&narrow, s, terminal.Screen{Width: width}); err != nil {
+				t.Fatal(err)
+			}
+			shown := strings.Fields(narrow.String())
+			for _, word := range strings.Fields(wide.String()) {
+				if strings.ContainsAny(word, "0123456789") && !slices.Contains(shown, word) {
+					t.Errorf("%s: %s is not shown in %d columns", c.name, word, width)
+				}
+			}
+		}
+	}
+}
+
 func TestSecondaryMetricsInJSON(t *testing.T) {
 	var b bytes.Buffer
 	if err := export.Summary(&b, read(t, data.Options{}, service().write(t))); err != nil {

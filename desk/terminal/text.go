@@ -92,7 +92,7 @@ func (t *text) list(head string, lines []string) {
 	}
 }
 
-// mark gives the numbers of footnotes: "[1,3]".
+// mark gives the numbers of footnotes: "[1,3]", and of several in a row "[1,3–6]".
 func (t *text) mark(notes []string) string {
 	var marks []int
 	for _, n := range notes {
@@ -109,7 +109,23 @@ func (t *text) mark(notes []string) string {
 		return ""
 	}
 	slices.Sort(marks)
-	return strings.ReplaceAll(fmt.Sprint(marks), " ", ",")
+	var parts []string
+	for i := 0; i < len(marks); {
+		last := i
+		for last+1 < len(marks) && marks[last+1] == marks[last]+1 {
+			last++
+		}
+		if last < i+2 { // a range is no shorter
+			last = i
+		}
+		part := fmt.Sprint(marks[i])
+		if last > i {
+			part += "–" + fmt.Sprint(marks[last])
+		}
+		parts = append(parts, part)
+		i = last + 1
+	}
+	return "[" + strings.Join(parts, ",") + "]"
 }
 
 func (t *text) footnotes() {
