@@ -115,7 +115,7 @@ func TestUnknownWorkloadAndParameter(t *testing.T) {
 	for _, c := range []struct{ from, to, want string }{
 		{"name: cpu", "name: gpu", `s.yaml:3: unknown workload "gpu"; `},
 		{"millions", "milions", `s.yaml:4: workload cpu has no parameter "milions"; it has millions`},
-		{"[10, 20]", "[10, many]", `s.yaml:4: workload cpu: millions="many": a value like`},
+		{"[10, 20]", "[10, many]", `s.yaml:4: workload cpu: millions="many": a whole number from 1 to 9999999 was expected (million steps; `},
 	} {
 		s, err := Parse("s.yaml", []byte(strings.Replace(small, c.from, c.to, 1)), ".", kinds)
 		if err != nil {

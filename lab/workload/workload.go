@@ -11,6 +11,7 @@ import (
 	"path"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -114,7 +115,7 @@ type Input = Fetched
 // Param is a parameter of a workload. It is always text.
 type Param struct {
 	Default string `yaml:"default"`
-	Values  string `yaml:"values"` // regular expression that a value matches as a whole
+	Values  string `yaml:"values"` // whole numbers, as "1 to 64", or a regular expression that a value matches as a whole
 	Help    string `yaml:"help"`
 }
 
@@ -199,8 +200,8 @@ func (w *Workload) validate() error {
 		if _, err := regexp.Compile(p.Values); err != nil {
 			return fmt.Errorf("params: %s: values: %w", name, err)
 		}
-		if err := p.accepts(name, p.Default); err != nil {
-			return fmt.Errorf("params: %s: default: %w", name, err)
+		if !p.accepts(p.Default) {
+			return fmt.Errorf("params: %s: default: %q is none of its values: %s", name, p.Default, p.Values)
 		}
 	}
 	lines := map[string][]string{"prepare": w.Prepare, "command": w.Command, "check": w.Check}
@@ -278,11 +279,34 @@ func (w *Workload) validateService() error {
 	return nil
 }
 
-func (p Param) accepts(name, value string) error {
-	if !regexp.MustCompile(`^(?:` + p.Values + `)$`).MatchString(value) {
-		return fmt.Errorf("%s=%q: a value like %s was expected", name, value, p.Values)
+var (
+	rangeOf   = regexp.MustCompile(`^([0-9]{1,9}) to ([0-9]{1,9})$`)
+	wholeOK   = regexp.MustCompile(`^(?:0|[1-9][0-9]{0,8})$`)
+	choicesOf = regexp.MustCompile(`^\w+(?:\|\w+)*$`)
+)
+
+func (p Param) accepts(value string) bool {
+	if r := rangeOf.FindStringSubmatch(p.Values); r != nil {
+		of := func(text string) int { n, _ := strconv.Atoi(text); return n } // digits alone, of which there are few
+		return wholeOK.MatchString(value) && of(r[1]) <= of(value) && of(value) <= of(r[2])
 	}
-	return nil
+	return regexp.MustCompile(`^(?:` + p.Values + `)$`).MatchString(value)
+}
+
+// expected says in words what the parameter accepts.
+func (p Param) expected() string {
+	what := "a value such as " + p.Default
+	switch {
+	case rangeOf.MatchString(p.Values):
+		what = "a whole number from " + p.Values
+	case choicesOf.MatchString(p.Values):
+		what = strings.ReplaceAll(p.Values, "|", " or ")
+	}
+	what += " was expected"
+	if p.Help != "" {
+		what += " (" + p.Help + ")"
+	}
+	return what
 }
 
 // Resolve gives every parameter its value: those given, defaults for the rest.
@@ -296,8 +320,8 @@ func (w *Workload) Resolve(given map[string]string) (map[string]string, error) {
 		if !ok {
 			return nil, fmt.Errorf("workload %s has no parameter %q; it has %s", w.Name, name, list(slices.Sorted(maps.Keys(w.Params))))
 		}
-		if err := p.accepts(name, given[name]); err != nil {
-			return nil, fmt.Errorf("workload %s: %w", w.Name, err)
+		if !p.accepts(given[name]) {
+			return nil, fmt.Errorf("workload %s: %s=%q: %s", w.Name, name, given[name], p.expected())
 		}
 		all[name] = given[name]
 	}

@@ -56,7 +56,7 @@ func TestWhatIsWrongInAWorkloadIsSaidWithItsLine(t *testing.T) {
 		{"unknown key", "files:", "fils:", "mine/workload.yaml:3: unknown key fils"},
 		{"path for a file", "[run.sh]", "[../run.sh]", `"../run.sh": the plain name of a file was expected`},
 		{"unknown placeholder", "{size}", "{sise}", `mine/workload.yaml:6: command: {sise} is neither a parameter (size) nor one of work, scratch`},
-		{"default that does not match", `default: "1"`, `default: "one"`, `params: size: default: size="one": a value like [0-9]+ was expected`},
+		{"default that does not match", `default: "1"`, `default: "one"`, `params: size: default: "one" is none of its values: [0-9]+`},
 		{"no metric", "metric: {name: execution time, unit: s}", "", "metric: {name: …, unit: …} was expected"},
 		{"an option for a package", "[busybox]", "[--evil]", `"--evil" is not the name of a Debian package`},
 		{"no command", `command: [/bin/sh, "{work}/run.sh", "{size}", "{cores}"]`, "", "command: is missing"},
@@ -74,6 +74,31 @@ func TestWhatIsWrongInAWorkloadIsSaidWithItsLine(t *testing.T) {
 				t.Errorf("got %v\nwant … %s …", err, c.want)
 			}
 		})
+	}
+}
+
+// What a parameter accepts is said in words, or by an example: never by an expression.
+func TestAValueOfAnotherForm(t *testing.T) {
+	for _, c := range []struct{ values, value, want string }{
+		{"0 to 12", "0", ""},
+		{"0 to 12", "12", ""},
+		{"0 to 12", "13", `workload w: n="13": a whole number from 0 to 12 was expected (how many)`},
+		{"1 to 12", "0", `workload w: n="0": a whole number from 1 to 12 was expected (how many)`},
+		{"0 to 12", "07", `workload w: n="07": a whole number from 0 to 12 was expected (how many)`},
+		{"0 to 12", "many", `workload w: n="many": a whole number from 0 to 12 was expected (how many)`},
+		{"1|30", "30", ""},
+		{"1|30", "2", `workload w: n="2": 1 or 30 was expected (how many)`},
+		{"[0-9]+[km]", "5k", ""},
+		{"[0-9]+[km]", "5", `workload w: n="5": a value such as 1 was expected (how many)`},
+	} {
+		w := &Workload{Name: "w", Params: map[string]Param{"n": {Default: "1", Values: c.values, Help: "how many"}}}
+		got := ""
+		if _, err := w.Resolve(map[string]string{"n": c.value}); err != nil {
+			got = err.Error()
+		}
+		if got != c.want {
+			t.Errorf("values: %s:\ngot  %s\nwant %s", c.values, got, c.want)
+		}
 	}
 }
 
