@@ -541,6 +541,7 @@ func (r *reader) compare() error {
 			row.doubt(BaselineFailed{of})
 		case q.N == 0:
 			row.doubt(NoCommonRound{of})
+		case row.Rounds == 1: // OneRound says it
 		case q.N == 1:
 			row.doubt(OneCommonRound{of})
 		case math.IsNaN(q.Value):
@@ -548,7 +549,7 @@ func (r *reader) compare() error {
 		case math.IsInf(q.High, 0):
 			row.doubt(Unbounded{of})
 		}
-		if missing > 0 && q.N > 0 {
+		if missing > 0 && q.N > 1 {
 			row.doubt(UnpairedRounds{q.N, missing, of})
 		}
 		if !stats.Finite(row.Mean) && row.Rounds > 0 {

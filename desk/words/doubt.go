@@ -82,8 +82,8 @@ func sentence(name string, v any) string {
 	return b.String()
 }
 
-// mostFootnote is how many characters a footnote has room for: what is longer the report says.
-const mostFootnote = 100
+// mostFootnote is how many characters a footnote may have. No sentence is as long: what a failed program printed can be.
+const mostFootnote = 400
 
 // Footnote says a doubt in a few words, for a table in a terminal.
 func Footnote(d data.Doubt) string {
@@ -93,7 +93,7 @@ func Footnote(d data.Doubt) string {
 	}
 	if r := []rune(t); len(r) > mostFootnote {
 		cut := strings.LastIndexByte(string(r[:mostFootnote]), ' ')
-		return string(r[:mostFootnote])[:max(cut, mostFootnote/2)] + " …"
+		return string(r[:mostFootnote])[:max(cut, mostFootnote/2)] + " … (the report has all of it)"
 	}
 	return t
 }
