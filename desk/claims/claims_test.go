@@ -368,7 +368,7 @@ func TestCancel(t *testing.T) {
 	bm, v, p := &s.Rows[0], &s.Rows[1], &s.Rows[2]
 	want := s.Ratio(v, p, 0.01)
 	for _, c := range []comparison{{over: pair{v, bm}, below: pair{p, bm}}, {over: pair{bm, p}, below: pair{bm, v}}} {
-		if got, n := c.ratio(s, 0.01); got != want || n != 10 {
+		if got := c.quotient(s, 0.01); got != want || got.N != 10 {
 			t.Errorf("%v, want %v", got, want)
 		}
 	}

@@ -81,12 +81,7 @@ type comparison struct {
 	bounds      Region
 	doubt       float64 // factor that bare metal differed from itself by, where the A/A check missed; else 1
 
-	known map[float64]answer // by alpha: the same interval is asked for many times
-}
-
-type answer struct {
-	stats.Quotient
-	rounds int
+	known map[float64]stats.Quotient // by alpha: the same interval is asked for many times
 }
 
 func missing(why ...Gap) *node { return &node{kind: absent, why: why} }
@@ -334,7 +329,7 @@ func (j *judge) model(host string) string {
 
 // compare makes the comparison, or says why it must not be made.
 func (j *judge) compare(over, below pair, bounds Region) *node {
-	c := &comparison{over: over, below: below, bounds: bounds, doubt: 1}
+	c := &comparison{over: over, below: below, bounds: bounds, doubt: 1, known: map[float64]stats.Quotient{}}
 	c.said.Over = j.term(over)
 	if below.x != nil {
 		t := j.term(below)
@@ -349,7 +344,7 @@ func (j *judge) compare(over, below pair, bounds Region) *node {
 	if why != nil {
 		return &node{kind: absent, why: why, seen: c.measured()}
 	}
-	if _, n := c.ratio(j.sum, stats.Alpha); n == 0 {
+	if c.ratio(j.sum, stats.Alpha).N == 0 {
 		return missing(lacks(NoCommonRound{c.said}))
 	}
 	// What fails is mostly what would have been slow: whoever reads the verdict has to know.
@@ -378,34 +373,28 @@ func (c *comparison) measured() bool {
 	return !slices.ContainsFunc(c.rows(), func(r *data.Row) bool { return !r.Representative || r.Rounds == 0 })
 }
 
-// ratio is the comparison's, with an interval that may miss in a share alpha, and the rounds that count.
+// ratio is the comparison's, with an interval that may miss in a share alpha.
 //
 // A ratio over a ratio has the interval that two intervals at alpha/2 leave: that is right however they depend on
 // each other, and needs no more than [data.Summary.Ratio]. A row that stands on both sides is cancelled first.
-func (c *comparison) ratio(s *data.Summary, alpha float64) (stats.Quotient, int) {
-	a, ok := c.known[alpha]
+func (c *comparison) ratio(s *data.Summary, alpha float64) stats.Quotient {
+	q, ok := c.known[alpha]
 	if !ok {
-		a.Quotient, a.rounds = c.quotient(s, alpha)
-		if c.known == nil {
-			c.known = map[float64]answer{}
-		}
-		c.known[alpha] = a
+		q = c.quotient(s, alpha)
+		c.known[alpha] = q
 	}
-	return a.Quotient, a.rounds
+	return q
 }
 
-func (c *comparison) quotient(s *data.Summary, alpha float64) (stats.Quotient, int) {
+func (c *comparison) quotient(s *data.Summary, alpha float64) stats.Quotient {
 	a, b := c.over, c.below
 	switch {
 	case b.x == nil:
-		q := s.Ratio(a.x, a.y, alpha)
-		return q, q.N
+		return s.Ratio(a.x, a.y, alpha)
 	case a.y == b.y:
-		q := s.Ratio(a.x, b.x, alpha)
-		return q, q.N
+		return s.Ratio(a.x, b.x, alpha)
 	case a.x == b.x:
-		q := s.Ratio(b.y, a.y, alpha)
-		return q, q.N
+		return s.Ratio(b.y, a.y, alpha)
 	}
 	p, q := s.Ratio(a.x, a.y, alpha/2), s.Ratio(b.x, b.y, alpha/2)
 	out := stats.Quotient{Value: p.Value / q.Value, Low: math.Inf(-1), High: math.Inf(1), N: min(p.N, q.N)}
@@ -415,7 +404,7 @@ func (c *comparison) quotient(s *data.Summary, alpha float64) (stats.Quotient, i
 	case p.HasInterval() && q.HasInterval() && p.Low >= 0 && q.Low > 0:
 		out.Low, out.High = p.Low/q.High, p.High/q.Low
 	}
-	return out, out.N
+	return out
 }
 
 // met says where the interval lies, widened by what bare metal differed from itself.
@@ -474,8 +463,7 @@ func (j *judge) shown(n *node, alpha float64, yes bool) bool {
 
 // decides says whether a comparison's interval lies within its bounds (yes), or outside.
 func (j *judge) decides(c *comparison, alpha float64, yes bool) bool {
-	q, _ := c.ratio(j.sum, alpha)
-	met := c.met(q)
+	met := c.met(c.ratio(j.sum, alpha))
 	return yes && met == Yes || !yes && met == No
 }
 
@@ -488,7 +476,7 @@ func (j *judge) could(n *node, alpha float64, yes bool) bool {
 // looks says whether the estimates, if they were exact, would show the node.
 func (j *judge) looks(n *node) bool {
 	return n.holds(stats.Alpha, true, func(c *comparison, _ float64) bool {
-		q, _ := c.ratio(j.sum, stats.Alpha)
+		q := c.ratio(j.sum, stats.Alpha)
 		return c.bounds.Low <= q.Value && q.Value <= c.bounds.High
 	})
 }
@@ -497,10 +485,10 @@ func (j *judge) looks(n *node) bool {
 func (j *judge) evidence(n *node, alpha float64, yes bool) (all []judged) {
 	if n.kind == leaf {
 		c := n.cmp
-		q, rounds := c.ratio(j.sum, alpha)
+		q := c.ratio(j.sum, alpha)
 		e := Evidence{
 			Comparison: c.said,
-			Ratio:      q.Value, Low: q.Low, High: q.High, Level: 1 - alpha, Rounds: rounds, Wanted: c.bounds, Met: c.met(q),
+			Ratio:      q.Value, Low: q.Low, High: q.High, Level: 1 - alpha, Rounds: q.N, Wanted: c.bounds, Met: c.met(q),
 		}
 		return []judged{{e, c, alpha}}
 	}
@@ -680,7 +668,8 @@ type level struct {
 
 // enough is about how many rounds would bring the comparison's interval within its bounds (yes), or out of them.
 func (j *judge) enough(e judged, yes bool) float64 {
-	q, n := e.cmp.ratio(j.sum, e.alpha)
+	q := e.cmp.ratio(j.sum, e.alpha)
+	n := q.N
 	if n < 2 {
 		return math.Inf(1)
 	}
@@ -689,7 +678,7 @@ func (j *judge) enough(e judged, yes bool) float64 {
 	if !q.HasInterval() || q.Low == 0 {
 		// An interval at an easy level tells the spread: one that ends at 0 was cut off there.
 		const easy = 0.32
-		q, _ = e.cmp.ratio(j.sum, easy)
+		q = e.cmp.ratio(j.sum, easy)
 		grow := t(e.alpha, n) / t(easy, n)
 		low, high = grow*(q.Value-q.Low), grow*(q.High-q.Value)
 		if !q.HasInterval() {

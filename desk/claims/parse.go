@@ -186,14 +186,18 @@ func (h *Hypothesis) hasNumbers() bool {
 	return h.Ratio != nil && numbers(h.Ratio.Bounds) || h.Gain != nil && numbers(h.Gain.Bounds) || h.Trend != nil && h.Trend.Constant > 0
 }
 
-func (h *Hypothesis) check() error {
-	forms := 0
-	for _, there := range []bool{len(h.All) > 0, len(h.Any) > 0, h.Ratio != nil, h.Gain != nil, h.Trend != nil} {
-		if there {
-			forms++
+// count is how many of these are there.
+func count(there ...bool) (n int) {
+	for _, is := range there {
+		if is {
+			n++
 		}
 	}
-	if forms != 1 {
+	return n
+}
+
+func (h *Hypothesis) check() error {
+	if forms := count(len(h.All) > 0, len(h.Any) > 0, h.Ratio != nil, h.Gain != nil, h.Trend != nil); forms != 1 {
 		return wrong("%d forms; exactly one of all, any, ratio, gain, trend was expected", forms)
 	}
 	switch {
@@ -226,18 +230,12 @@ func (t *Trend) check() error {
 	if err := checkPair(t.Of, t.To, nil, t.Sizes, nil); err != nil {
 		return err
 	}
-	ways := 0
-	for _, w := range []Share{t.Falls, t.Rises, t.Constant} {
-		if w > 0 {
-			ways++
-		}
-	}
 	switch {
 	case t.Over == "":
 		return wrong("over: is missing; instance, host_cores or a parameter's name was expected")
 	case t.Over == OverInstance && t.Sizes != "":
 		return within(wrong("a trend over instance is over all sizes: leave it out"), "sizes")
-	case ways != 1:
+	case count(t.Falls > 0, t.Rises > 0, t.Constant > 0) != 1:
 		return wrong("exactly one of falls, rises, constant was expected, as in falls: 2%%")
 	}
 	return nil
@@ -268,13 +266,7 @@ func checkPair(of, to Selector, than *Selector, sizes Sizes, b *Bounds) error {
 	if b == nil {
 		return nil
 	}
-	n := 0
-	for _, there := range []bool{b.Higher > 0, b.Lower > 0, b.Equal > 0, b.AtLeast != 0, b.AtMost != 0, b.Between != nil} {
-		if there {
-			n++
-		}
-	}
-	if n != 1 {
+	if n := count(b.Higher > 0, b.Lower > 0, b.Equal > 0, b.AtLeast != 0, b.AtMost != 0, b.Between != nil); n != 1 {
 		return wrong("%d bounds; exactly one of higher, lower, equal, at_least, at_most, between was expected", n)
 	}
 	number := func(f float64) bool { return f >= 0 && !math.IsInf(f, 0) }

@@ -102,7 +102,7 @@ func (v *Overhead) fit(s *data.Summary, rows []*data.Row) {
 	v.doubts()
 }
 
-// gather takes the rows that count, by CHR, and lists the others with the reason.
+// gather takes the rows that count, by CHR, and lists why the others do not.
 func (v *Overhead) gather(s *data.Summary, rows []*data.Row) {
 	for _, r := range rows {
 		p, why := pointOf(s, r)
@@ -110,7 +110,7 @@ func (v *Overhead) gather(s *data.Summary, rows []*data.Row) {
 			v.Points = append(v.Points, p)
 			continue
 		}
-		v.Skipped = append(v.Skipped, Skipped{Treatment: r.Treatment.ID, Host: r.Host, Instance: r.Treatment.Instance.Name, Why: why})
+		v.Skipped = append(v.Skipped, why)
 		if r.Trials > 0 && r.CHR > 0 {
 			v.unsure = append(v.unsure, r.CHR)
 		}
@@ -226,7 +226,7 @@ func (v *Overhead) tooFew() data.Doubt {
 		largest := slices.Max(distinct(v.Points, func(p Point) int { return p.HostCores }))
 		return TooFewSizes{Overhead: v, CHRs: n, Needed: leastSizes, Lacking: leastSizes - n, Largest: largest}
 	case len(v.Skipped) > 0:
-		return NothingCounts{v.Skipped[0].Why}
+		return NothingCounts{v.Skipped[0]}
 	}
 	return NothingCounts{data.NotMeasured{}}
 }

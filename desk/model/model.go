@@ -44,8 +44,8 @@ type Overhead struct {
 	Group  Group
 	Cannot data.Doubt // why PTO and PSO cannot be separated; nil: they were fitted
 
-	Points  []Point   // rows that count, by CHR
-	Skipped []Skipped // rows of the group that do not, and why
+	Points  []Point      // rows that count, by CHR
+	Skipped []data.Doubt // why each of its other rows does not
 
 	// Separated says that hosts of several core counts told κ and δ apart. Else Fixed is unknown and PerCPU speaks for
 	// both.
@@ -105,13 +105,6 @@ type Point struct {
 
 	row, baseline   *data.Row
 	spread, freedom float64 // of the rounds' ratios: relative variance, and the degrees it is known by
-}
-
-// Skipped is a row of the group that does not count.
-type Skipped struct {
-	Treatment, Host string
-	Instance        string
-	Why             data.Doubt
 }
 
 // Left is a size predicted from all others.

@@ -233,7 +233,7 @@ func TestRowsThatDoNotCount(t *testing.T) {
 		r := &s.Rows[3] // the container of 4 cores
 		spoil(s, r)
 		v := Fit(s, Options{}).Overheads[0]
-		if len(v.Skipped) != 1 || !strings.Contains(strings.Join(Said(v.Skipped[0].Why), ""), name) || len(v.Points) != 5 {
+		if len(v.Skipped) != 1 || !strings.Contains(strings.Join(Said(v.Skipped[0]), ""), name) || len(v.Points) != 5 {
 			t.Errorf("%s: %+v", name, v.Skipped)
 		}
 		if v.Cannot != nil {
