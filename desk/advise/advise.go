@@ -134,8 +134,7 @@ type group struct {
 func (a *adviser) choose() error {
 	var labels []string
 	words := map[string]bool{notebook.BM: true, notebook.CN: true, notebook.VM: true, notebook.VMCN: true, notebook.Vanilla: true, notebook.Pinned: true}
-	for i := range a.s.Rows {
-		r := &a.s.Rows[i]
+	for _, r := range a.s.Rows {
 		words[r.Treatment.Engine] = true
 		label := notebook.Label(r.Treatment.Workload, r.Treatment.Params)
 		if !slices.Contains(labels, label) {

@@ -24,9 +24,9 @@ import (
 var nan = math.NaN()
 
 // row is a treatment in words with its mean, its ratio and half of the ratio's interval.
-func row(words string, ratio, half float64) data.Row {
+func row(words string, ratio, half float64) *data.Row {
 	t := notebooktest.Treatment(words)
-	r := data.Row{
+	r := &data.Row{
 		Treatment: t, Host: "bench", HostID: "h", HostCores: 8, Metric: notebook.Metric{Name: "execution time", Unit: "s"}, Guests: 4, Rounds: 4, Trials: 4,
 		Mean: 4 * ratio, MeanLow: 4 * (ratio - half), MeanHigh: 4 * (ratio + half), Ratio: ratio, RatioLow: ratio - half, RatioHigh: ratio + half,
 		Baseline: "bm large", Representative: t.Representative(), DotsOf: 4,
@@ -39,7 +39,7 @@ func row(words string, ratio, half float64) data.Row {
 
 // sample is a summary of a handful of treatments: every style, a doubtful one and one without a value.
 func sample() *data.Summary {
-	s := &data.Summary{Rows: []data.Row{
+	s := &data.Summary{Rows: []*data.Row{
 		row("bm large", 1, 0), row("bm aa large", 1.004, 0.01), row("cn docker vanilla large", 1.3, 0.04), row("cn docker pinned large", 1.02, 0.02),
 		row("cn crun vanilla large", 1.28, 0.3), row("cn crun pinned large", nan, nan), row("vm qemu tcg vanilla large", 14, 0.4), row("vmcn crun tcg pinned large", 15, 0.9),
 	}, Hosts: []data.Host{{Name: "bench", Host: notebook.Host{ID: "h", CPUs: make([]notebook.CPU, 8)}}}}
@@ -53,7 +53,7 @@ func account(s *data.Summary) *Account {
 		return stats.Estimate{Value: v, Low: v - half, High: v + half, N: 4}
 	}
 	counts := func(from int, n ...int64) []int64 { return append(make([]int64, from), n...) }
-	a := &explain.Account{Row: &s.Rows[2], Baseline: &s.Rows[0], Rounds: 4, Traced: 4,
+	a := &explain.Account{Row: s.Rows[2], Baseline: s.Rows[0], Rounds: 4, Traced: 4,
 		Elapsed: e(5.2, 0.1), Overhead: e(1.2, 0.08),
 		Parts: []explain.Part{
 			{Key: explain.User, Seconds: e(0.1, 0.2)},
@@ -63,7 +63,7 @@ func account(s *data.Summary) *Account {
 		},
 		Spread: []notebook.Distribution{{Role: "work", What: notebook.OffCPU, Of: notebook.WallThrottled, Unit: "s", Sum: 5.2, Counts: counts(23, 4, 40, 60, 8)}},
 	}
-	before := &explain.Account{Row: &s.Rows[0], Traced: 4, Spread: []notebook.Distribution{{Role: "work", What: notebook.OffCPU, Of: notebook.WallThrottled, Unit: "s", Sum: 0.2, Counts: counts(20, 9, 3)}}}
+	before := &explain.Account{Row: s.Rows[0], Traced: 4, Spread: []notebook.Distribution{{Role: "work", What: notebook.OffCPU, Of: notebook.WallThrottled, Unit: "s", Sum: 0.2, Counts: counts(20, 9, 3)}}}
 	return &Account{Account: a, Before: before, Title: "container, docker, vanilla, large: ffmpeg"}
 }
 
@@ -75,7 +75,7 @@ func stairCase() *ladder.Staircase {
 	c := &ladder.Staircase{Workload: "syscalls", Instance: notebook.Instance{Name: "large"}, Metric: notebook.Metric{Name: "execution time", Unit: "s"}}
 	add := func(kind ladder.Kind, name, words string, ratio, own stats.Quotient, below int) *ladder.Rung {
 		r := row(words, ratio.Value, ratio.High-ratio.Value)
-		c.Rungs = append(c.Rungs, ladder.Rung{Name: name, Kind: kind, Treatment: r.Treatment, Row: &r, Ratio: ratio, Own: own, Below: below, Emulated: !r.Representative})
+		c.Rungs = append(c.Rungs, ladder.Rung{Name: name, Kind: kind, Treatment: r.Treatment, Row: r, Ratio: ratio, Own: own, Below: below, Emulated: !r.Representative})
 		return &c.Rungs[len(c.Rungs)-1]
 	}
 	add(ladder.BareMetal, "bm", "bm large", q(1, 0), q(nan, nan), -1)
@@ -214,7 +214,7 @@ func TestDoubtIsSeen(t *testing.T) {
 
 func TestSampledSaysSo(t *testing.T) {
 	s := sample()
-	r := &s.Rows[0]
+	r := s.Rows[0]
 	r.DotsOf, r.Dots = 5000, nil
 	for i := range 400 {
 		r.Dots = append(r.Dots, data.Dot{Value: float64(i)})
@@ -302,7 +302,7 @@ func ExampleOfPanels() {
 	s := &data.Summary{Hosts: []data.Host{{Host: folder.Host}}}
 	for i, t := range folder.Study.Treatments {
 		ratio := 1 + 0.05*float64(i)
-		s.Rows = append(s.Rows, data.Row{Treatment: t, Metric: notebook.Metric{Name: "execution time", Unit: "s"}, Trials: 3, Representative: true, Baseline: "bm large",
+		s.Rows = append(s.Rows, &data.Row{Treatment: t, Metric: notebook.Metric{Name: "execution time", Unit: "s"}, Trials: 3, Representative: true, Baseline: "bm large",
 			Mean: 4 * ratio, MeanLow: 4*ratio - 0.1, MeanHigh: 4*ratio + 0.1, Ratio: ratio, RatioLow: ratio - 0.01, RatioHigh: ratio + 0.01})
 	}
 	for _, f := range OfPanels(Panels(s)) {

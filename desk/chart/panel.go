@@ -179,8 +179,7 @@ func split(s *data.Summary, f notebook.Figure) []*Panel {
 	}
 	var list []*Panel
 	byKey := map[string]*Panel{}
-	for i := range s.Rows {
-		r := &s.Rows[i]
+	for _, r := range s.Rows {
 		if !measured(r) || !shows(f, r.Treatment) || !ofStudy(s, r, f) {
 			continue
 		}
@@ -385,8 +384,8 @@ func missing(s *data.Summary, f notebook.Figure) string {
 			add(l.Treatment, l.Host, l.Reason)
 		}
 	}
-	for i := range s.Rows {
-		if r := &s.Rows[i]; shows(f, r.Treatment) && !measured(r) {
+	for _, r := range s.Rows {
+		if shows(f, r.Treatment) && !measured(r) {
 			add(r.Treatment, r.Host, "not measured yet")
 		}
 	}

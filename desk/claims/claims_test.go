@@ -365,7 +365,7 @@ func TestCancel(t *testing.T) {
 	w.add(0, "x cn docker vanilla large", 1.3)
 	w.add(0, "x cn docker pinned large", 1.1)
 	s := w.measure(10, 0.02, 9)
-	bm, v, p := &s.Rows[0], &s.Rows[1], &s.Rows[2]
+	bm, v, p := s.Rows[0], s.Rows[1], s.Rows[2]
 	want := s.Ratio(v, p, 0.01)
 	for _, c := range []comparison{{over: pair{v, bm}, below: pair{p, bm}}, {over: pair{bm, p}, below: pair{bm, v}}} {
 		if got := c.quotient(s, 0.01); got != want || got.N != 10 {

@@ -105,8 +105,7 @@ func (j *judge) pairs(of, to Selector) (all []pair) {
 }
 
 func (j *judge) rows(s Selector) (all []*data.Row) {
-	for i := range j.sum.Rows {
-		r := &j.sum.Rows[i]
+	for _, r := range j.sum.Rows {
 		if s.hasRow(r) && j.excluded(func(s Selector) bool { return s.hasRow(r) }) == "" {
 			all = append(all, r)
 		}
@@ -259,8 +258,8 @@ func (j *judge) leavesOut(s Selector) (why string) {
 	if len(j.rows(s)) > 0 {
 		return ""
 	}
-	for i := range j.sum.Rows {
-		if r := &j.sum.Rows[i]; s.hasRow(r) {
+	for _, r := range j.sum.Rows {
+		if s.hasRow(r) {
 			why = j.excluded(func(s Selector) bool { return s.hasRow(r) })
 		}
 	}

@@ -87,19 +87,23 @@ func (w *world) add(host int, words string, mean float64) *data.Row {
 	if cores == 0 {
 		cores = len(h.CPUs)
 	}
-	w.sum.Rows = append(w.sum.Rows, data.Row{
+	w.sum.Rows = append(w.sum.Rows, &data.Row{
 		Treatment: t, Host: h.Name, HostID: h.ID, HostCores: cores, CHR: h.CHR(t), Metric: notebook.Metric{Name: "time", Unit: "s"},
 		Image: notebook.Image{Digest: "sha256:" + t.Workload}, Representative: t.Representative(),
 	})
 	w.truth = append(w.truth, mean)
-	return &w.sum.Rows[len(w.sum.Rows)-1]
+	return w.sum.Rows[len(w.sum.Rows)-1]
 }
 
 // measure gives every row values of so many rounds. A round slows all of its rows alike, and each by itself.
 func (w *world) measure(rounds int, noise float64, seed uint64) *data.Summary {
 	g := rand.New(rand.NewPCG(seed, 1))
 	s := *w.sum
-	s.Rows = append([]data.Row(nil), s.Rows...)
+	s.Rows = nil
+	for _, r := range w.sum.Rows {
+		row := *r
+		s.Rows = append(s.Rows, &row)
+	}
 	s.Folders = append([]data.Folder(nil), s.Folders...)
 	for i := range s.Folders {
 		s.Folders[i].Study.Design = notebook.Design{Floor: rounds, Cap: rounds}
@@ -108,8 +112,7 @@ func (w *world) measure(rounds int, noise float64, seed uint64) *data.Summary {
 	for r := range slow {
 		slow[r] = math.Exp(2 * noise * g.NormFloat64())
 	}
-	for i := range s.Rows {
-		row := &s.Rows[i]
+	for i, row := range s.Rows {
 		row.Rounds, row.Trials = rounds, rounds
 		folder := 0
 		for f := range s.Folders {

@@ -21,17 +21,8 @@ func (s *Summary) Networks(workload string) bool {
 		}
 		return t.Network != first
 	}
-	for i := range s.Rows {
-		if differs(s.Rows[i].Treatment) {
-			return true
-		}
-	}
-	for i := range s.LeftOut {
-		if differs(s.LeftOut[i].Treatment) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.Rows, func(r *Row) bool { return differs(r.Treatment) }) ||
+		slices.ContainsFunc(s.LeftOut, func(l LeftOut) bool { return differs(l.Treatment) })
 }
 
 // Online says how many of a host's CPUs were online, of how many, where that must be said (say): not all of them were,
@@ -41,7 +32,7 @@ func (s *Summary) Online(hostID, workload string, cores int) (of int, say bool) 
 	if cores == 0 || of == 0 {
 		return of, false
 	}
-	return of, cores != of || slices.ContainsFunc(s.Rows, func(r Row) bool {
+	return of, cores != of || slices.ContainsFunc(s.Rows, func(r *Row) bool {
 		return r.HostID == hostID && r.Treatment.Workload == workload && r.HostCores != of
 	})
 }
@@ -110,8 +101,7 @@ func (s *Summary) Places() [][]*Row {
 
 // together brings rows together, in order.
 func (s *Summary) together(same func(a, b *Row) bool) (all [][]*Row) {
-	for i := range s.Rows {
-		r := &s.Rows[i]
+	for _, r := range s.Rows {
 		at := slices.IndexFunc(all, func(rows []*Row) bool { return same(rows[0], r) })
 		if at < 0 {
 			at = len(all)
@@ -124,7 +114,7 @@ func (s *Summary) together(same func(a, b *Row) bool) (all [][]*Row) {
 
 // OtherImages says whether the row's work was also done with another image on its host: it needs to be named.
 func (s *Summary) OtherImages(r *Row) bool {
-	return slices.ContainsFunc(s.Rows, func(o Row) bool {
+	return slices.ContainsFunc(s.Rows, func(o *Row) bool {
 		return o.HostID == r.HostID && o.Treatment.Workload == r.Treatment.Workload && maps.Equal(o.Treatment.Params, r.Treatment.Params) && o.Image != r.Image
 	})
 }

@@ -53,18 +53,17 @@ type tally struct {
 	row    Row
 	group  string // host, workload, parameters, image and metric: what may be compared
 	first  int    // in the order of appearance
-	from   []key
 	cells  map[Block]*Cell
-	last   *Cell        // of the trial before
-	guests map[key]bool // that gave a measured trial: whether one of theirs succeeded
-	causes texts        // of failures
-	said   texts        // what guests noted and which trials failed that are not measured
+	last   *Cell             // of the trial before
+	guests map[guestKey]bool // that gave a measured trial: whether one of theirs succeeded
+	causes texts             // of failures
+	said   texts             // what guests noted and which trials failed that are not measured
 	dots   sample
 	traced *tracing // nil: none of its folders was traced
 }
 
-// key is a treatment or a guest of a folder, by its id.
-type key struct {
+// guestKey is a guest of a folder, by its id.
+type guestKey struct {
 	folder int
 	id     string
 }
@@ -98,7 +97,6 @@ func (r *reader) folder(dir string) error {
 	byID := map[string]*tally{}
 	for _, t := range f.Study.Treatments {
 		n := r.tally(t, f)
-		n.from = append(n.from, key{at, t.ID})
 		n.trace(f.Study.Explain)
 		byID[t.ID] = n
 	}
@@ -146,7 +144,7 @@ func (r *reader) folder(dir string) error {
 		return nil
 	})
 	for _, g := range f.Guests {
-		if t := byID[g.Treatment]; g.Limits.CPUs != "" && t.guests[key{at, g.ID}] {
+		if t := byID[g.Treatment]; g.Limits.CPUs != "" && t.guests[guestKey{at, g.ID}] {
 			t.row.CPUs[g.Limits.CPUs]++
 		}
 	}
@@ -243,7 +241,7 @@ func (r *reader) tally(t notebook.Treatment, f *notebook.Folder) *tally {
 	if known := r.rows[id]; known != nil {
 		return known
 	}
-	n := &tally{group: group, first: len(r.order), cells: map[Block]*Cell{}, guests: map[key]bool{}, row: Row{
+	n := &tally{group: group, first: len(r.order), cells: map[Block]*Cell{}, guests: map[guestKey]bool{}, row: Row{
 		Treatment: t, HostID: f.Host.ID, HostCores: cores, CHR: f.Host.CHR(t), Metric: metric, Image: image, Representative: t.Representative(), CPUs: map[string]int{},
 		Mean: math.NaN(), MeanLow: math.NaN(), MeanHigh: math.NaN(), Ratio: math.NaN(), RatioLow: math.NaN(), RatioHigh: math.NaN(),
 	}}
@@ -310,7 +308,7 @@ func (t *tally) trial(folder int, n *notebook.Trial) {
 	c := t.cell(Block{folder, n.Round})
 	c.Tried++
 	if n.Guest != "" {
-		k := key{folder, n.Guest}
+		k := guestKey{folder, n.Guest}
 		t.guests[k] = t.guests[k] || n.Failure == ""
 	}
 	if n.Failure != "" {
@@ -373,13 +371,9 @@ func (r *reader) summary() (*Summary, error) {
 	}
 	r.distrust()
 	r.sort()
-	s.at = map[key]int{}
 	for _, t := range r.order {
 		t.row.Doubts = append(t.row.Doubts, t.doubts()...)
-		for _, k := range t.from {
-			s.at[k] = len(s.Rows)
-		}
-		s.Rows = append(s.Rows, t.row)
+		s.Rows = append(s.Rows, &t.row)
 	}
 	for _, t := range r.ruler {
 		s.Ruler = append(s.Ruler, RulerCost{

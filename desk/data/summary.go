@@ -25,7 +25,7 @@ type Options struct {
 // Summary is what the folders say.
 type Summary struct {
 	// Rows, one a treatment, in the order of the studies; the A/A row of an instance type follows its bm row.
-	Rows []Row
+	Rows []*Row
 
 	Folders  []Folder    // as read, in the order given
 	Hosts    []Host      // each once
@@ -36,17 +36,6 @@ type Summary struct {
 	Doubts   []Doubt     // about all of it: level of the intervals, rounds not finished, …
 
 	Baseline map[string]string // what the ratios are relative to, as Options have it
-
-	at map[key]int // in Rows
-}
-
-// Row is the row of a folder's treatment, where the folder is an index in Folders; nil where there is no such.
-func (s *Summary) Row(folder int, treatment string) *Row {
-	i, ok := s.at[key{folder, treatment}]
-	if !ok {
-		return nil
-	}
-	return &s.Rows[i]
 }
 
 // Folder is one folder as read.

@@ -111,8 +111,7 @@ func traced(c *data.Cell) bool   { return c.Traced != nil }
 
 func (b *book) accounts() *Accounts {
 	out := &Accounts{Summary: b.sum}
-	for i := range b.sum.Rows {
-		r := &b.sum.Rows[i]
+	for _, r := range b.sum.Rows {
 		if r.Trace == nil || r.Trace.Trials == 0 {
 			continue
 		}
@@ -155,8 +154,7 @@ func (b *book) baseline(r *data.Row) (base *data.Row, against Against, doubt dat
 	i := t.Instance
 	part := i.Cores != math.Trunc(i.Cores)
 	any := false
-	for j := range b.sum.Rows {
-		o := &b.sum.Rows[j]
+	for _, o := range b.sum.Rows {
 		size := o.Treatment.Instance
 		if !sameWork(o, r) || o.Treatment.Platform != notebook.BM || o.Treatment.AA {
 			continue
@@ -184,13 +182,11 @@ func sameWork(a, b *data.Row) bool { return a.HostCores == b.HostCores && data.S
 
 // versus gives the accounts of the slower of vanilla and pinned against the faster, where the two differ significantly.
 func (b *book) versus() (all []Account) {
-	for i := range b.sum.Rows {
-		v := &b.sum.Rows[i]
+	for _, v := range b.sum.Rows {
 		if v.Treatment.Provisioning != notebook.Vanilla || v.Trace == nil {
 			continue
 		}
-		for j := range b.sum.Rows {
-			p := &b.sum.Rows[j]
+		for _, p := range b.sum.Rows {
 			x, y := v.Treatment, p.Treatment
 			if y.Provisioning != notebook.Pinned || p.Trace == nil || !sameWork(v, p) || x.Platform != y.Platform || x.Engine != y.Engine || x.Accelerator != y.Accelerator ||
 				x.Instance.Cores != y.Instance.Cores || x.Instance.Memory != y.Instance.Memory || x.Network != y.Network || x.Isolation != y.Isolation {

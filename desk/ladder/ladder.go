@@ -146,8 +146,7 @@ func name(k Kind, t notebook.Treatment) (name string, place int) {
 func Of(s *data.Summary) []*Staircase {
 	var all []*Staircase
 	byKey := map[string]*Staircase{}
-	for i := range s.Rows {
-		r := &s.Rows[i]
+	for _, r := range s.Rows {
 		k, ok := kindOf(r.Treatment)
 		if !ok {
 			continue

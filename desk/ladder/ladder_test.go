@@ -45,12 +45,12 @@ func rung(platform, engine, isolation string) notebook.Treatment {
 
 // add gives a treatment a row of a mean in seconds.
 func (s *study) add(t notebook.Treatment, mean float64) *data.Row {
-	r := data.Row{Treatment: t, Host: "bench", HostID: "h1", HostCores: 2, Metric: notebook.Metric{Name: "execution time", Unit: "s"}, Trials: s.n, Rounds: s.n, Representative: t.Representative(), Mean: mean, MeanLow: math.NaN(), MeanHigh: math.NaN()}
+	r := &data.Row{Treatment: t, Host: "bench", HostID: "h1", HostCores: 2, Metric: notebook.Metric{Name: "execution time", Unit: "s"}, Trials: s.n, Rounds: s.n, Representative: t.Representative(), Mean: mean, MeanLow: math.NaN(), MeanHigh: math.NaN()}
 	for i := range s.n {
 		r.Values = append(r.Values, data.Value{Block: data.Block{Round: i}, Mean: mean * (1 + s.noise*s.rand.NormFloat64()), Trials: 1})
 	}
 	s.sum.Rows = append(s.sum.Rows, r)
-	return &s.sum.Rows[len(s.sum.Rows)-1]
+	return r
 }
 
 func (s *study) leave(t notebook.Treatment, why string) {
@@ -151,7 +151,7 @@ func TestOrderAndBelow(t *testing.T) {
 // A layer that was not measured is part of the next one's cost, and that is said.
 func TestGapsAreCarried(t *testing.T) {
 	s := whole(1e-4)
-	s.sum.Rows = slices.DeleteFunc(s.sum.Rows, func(r data.Row) bool {
+	s.sum.Rows = slices.DeleteFunc(s.sum.Rows, func(r *data.Row) bool {
 		return r.Treatment.Engine == "layers" && slices.Contains([]string{"network", "seccomp", "capabilities", "overlay"}, r.Treatment.Isolation)
 	})
 	for _, l := range []string{"network", "seccomp", "capabilities", "overlay"} {
@@ -163,7 +163,7 @@ func TestGapsAreCarried(t *testing.T) {
 		t.Errorf("bridge stands on %d, %q, own cost %+v", b.Below, Together(b), b.Own)
 	}
 	// Without the topmost layer the engine's cost has it in it.
-	s.sum.Rows = slices.DeleteFunc(s.sum.Rows, func(r data.Row) bool { return r.Treatment.Isolation == "bridge" })
+	s.sum.Rows = slices.DeleteFunc(s.sum.Rows, func(r *data.Row) bool { return r.Treatment.Isolation == "bridge" })
 	c = one(t, s)
 	r := c.named(t, "runc")
 	if c.Rungs[r.Below].Name != "mount" || len(r.With) != 5 {
@@ -177,8 +177,7 @@ func TestGapsAreCarried(t *testing.T) {
 // What is emulated, doubtful or failed is drawn and never picked.
 func TestNeverPicked(t *testing.T) {
 	s := whole(1e-4)
-	for i := range s.sum.Rows {
-		r := &s.sum.Rows[i]
+	for _, r := range s.sum.Rows {
 		switch {
 		case r.Treatment.Accelerator != "":
 			r.Treatment.Accelerator, r.Representative = notebook.TCG, false
@@ -261,8 +260,8 @@ func TestSentences(t *testing.T) {
 	}
 	say("all the same", s)
 	s = whole(1e-3)
-	for i := range s.sum.Rows {
-		if r := &s.sum.Rows[i]; r.Treatment.Accelerator != "" {
+	for _, r := range s.sum.Rows {
+		if r.Treatment.Accelerator != "" {
 			r.Treatment.Accelerator, r.Representative = notebook.TCG, false
 		}
 	}
@@ -290,13 +289,14 @@ func TestCSV(t *testing.T) {
 func TestAnotherImageIsAnotherLadder(t *testing.T) {
 	s := whole(0.01)
 	s.sum.Folders = append(s.sum.Folders, s.sum.Folders[0])
-	for _, r := range s.sum.Rows {
+	for _, known := range s.sum.Rows {
+		r := *known
 		r.Values = slices.Clone(r.Values)
 		for i := range r.Values {
 			r.Values[i].Folder = 1
 		}
 		r.Image.Digest = "sha256:2222"
-		s.sum.Rows = append(s.sum.Rows, r)
+		s.sum.Rows = append(s.sum.Rows, &r)
 	}
 	all := Of(s.sum)
 	if len(all) != 2 {

@@ -24,8 +24,7 @@ func Fit(s *data.Summary, o Options) *Model {
 		m.Alpha = stats.Alpha
 	}
 	rows := map[*Overhead][]*data.Row{}
-	for i := range s.Rows {
-		r := &s.Rows[i]
+	for _, r := range s.Rows {
 		if !belongs(r) {
 			continue
 		}
@@ -159,8 +158,7 @@ func pointOf(s *data.Summary, r *data.Row) (Point, data.Doubt) {
 
 // baselineOf is the bare metal that the row's ratio is relative to; nil where it is relative to something else.
 func baselineOf(s *data.Summary, r *data.Row) *data.Row {
-	for i := range s.Rows {
-		b := &s.Rows[i]
+	for _, b := range s.Rows {
 		t := b.Treatment
 		if t.ID == r.Baseline && b.HostID == r.HostID && t.Platform == notebook.BM && !t.AA && t.Workload == r.Treatment.Workload && b.Metric == r.Metric && b.Image == r.Image &&
 			b.HostCores == r.HostCores && t.Instance.Cores == r.Treatment.Instance.Cores && t.Instance.Memory == r.Treatment.Instance.Memory {

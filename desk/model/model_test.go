@@ -230,7 +230,7 @@ func TestRowsThatDoNotCount(t *testing.T) {
 		"contradict":           func(_ *data.Summary, r *data.Row) { r.HostCores = 1 },
 	} {
 		s := w.measure(rand.New(rand.NewPCG(1, 1)))
-		r := &s.Rows[3] // the container of 4 cores
+		r := s.Rows[3] // the container of 4 cores
 		spoil(s, r)
 		v := Fit(s, Options{}).Overheads[0]
 		if len(v.Skipped) != 1 || !strings.Contains(strings.Join(Said(v.Skipped[0]), ""), name) || len(v.Points) != 5 {
@@ -241,10 +241,10 @@ func TestRowsThatDoNotCount(t *testing.T) {
 		}
 	}
 	s := w.measure(rand.New(rand.NewPCG(1, 1)))
-	aa := s.Rows[0]
+	aa := *s.Rows[0]
 	aa.Treatment.AA = true
-	s.Rows = append(s.Rows, aa)
-	if m := Fit(s, Options{}); len(m.Overheads) != 1 || m.Of(&aa) != nil || m.Of(&s.Rows[0]) != nil || m.Of(&s.Rows[1]) != m.Overheads[0] {
+	s.Rows = append(s.Rows, &aa)
+	if m := Fit(s, Options{}); len(m.Overheads) != 1 || m.Of(&aa) != nil || m.Of(s.Rows[0]) != nil || m.Of(s.Rows[1]) != m.Overheads[0] {
 		t.Errorf("bare metal or A/A has an overhead")
 	}
 }
@@ -262,9 +262,9 @@ func TestGroups(t *testing.T) {
 			func(t *notebook.Treatment) { t.Network = notebook.NetHost },
 			func(t *notebook.Treatment) { t.Params = map[string]string{"segments": "30"} },
 		} {
-			r := s.Rows[i]
+			r := *s.Rows[i]
 			change(&r.Treatment)
-			s.Rows = append(s.Rows, r)
+			s.Rows = append(s.Rows, &r)
 		}
 	}
 	m := Fit(s, Options{})
@@ -338,7 +338,7 @@ func TestNeverPanics(t *testing.T) {
 		}
 		s := w.measure(rng)
 		for range rng.IntN(6) {
-			r := &s.Rows[rng.IntN(len(s.Rows))]
+			r := s.Rows[rng.IntN(len(s.Rows))]
 			switch rng.IntN(7) {
 			case 0:
 				r.Values = nil
@@ -361,7 +361,7 @@ func TestNeverPanics(t *testing.T) {
 		if rng.IntN(2) == 0 {
 			rate(s)
 		}
-		if r := &s.Rows[rng.IntN(len(s.Rows))]; rng.IntN(9) == 0 && len(r.Values) > 0 {
+		if r := s.Rows[rng.IntN(len(s.Rows))]; rng.IntN(9) == 0 && len(r.Values) > 0 {
 			r.Values[0].Folder = 9
 		}
 		check(s)

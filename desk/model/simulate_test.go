@@ -45,7 +45,7 @@ func (w world) measure(rng *rand.Rand) *data.Summary {
 				bm.Values = append(bm.Values, data.Value{Block: data.Block{Folder: at, Round: round}, Mean: base * math.Exp(noise*rng.NormFloat64()), Trials: 1})
 				cn.Values = append(cn.Values, data.Value{Block: data.Block{Folder: at, Round: round}, Mean: base * truth * math.Exp(noise*rng.NormFloat64()), Trials: 1})
 			}
-			s.Rows = append(s.Rows, bm, cn)
+			s.Rows = append(s.Rows, &bm, &cn)
 		}
 	}
 	rate(s)
@@ -68,10 +68,8 @@ func (w world) rows(folder, host int, cores float64) (bm, cn data.Row) {
 
 // rate gives the rows their ratios, as data.Read does.
 func rate(s *data.Summary) {
-	for i := range s.Rows {
-		r := &s.Rows[i]
-		for j := range s.Rows {
-			b := &s.Rows[j]
+	for _, r := range s.Rows {
+		for _, b := range s.Rows {
 			if b.HostID != r.HostID || b.Treatment.ID != r.Baseline {
 				continue
 			}

@@ -14,13 +14,13 @@ import (
 
 // A report is one page, and its figures beside it.
 func ExampleWriteSummary() {
-	row := data.Row{Treatment: notebooktest.Treatment("bm large"), Metric: notebook.Metric{Name: "execution time", Unit: "s"}, Rounds: 3, Trials: 3, Representative: true,
+	row := &data.Row{Treatment: notebooktest.Treatment("bm large"), Metric: notebook.Metric{Name: "execution time", Unit: "s"}, Rounds: 3, Trials: 3, Representative: true,
 		Baseline: "bm large", Mean: 4, MeanLow: 3.9, MeanHigh: 4.1, Ratio: 1, RatioLow: 1, RatioHigh: 1}
 	out, err := os.MkdirTemp("", "report-")
 	if err != nil {
 		log.Fatal(err)
 	}
-	files, err := page.WriteSummary(&data.Summary{Rows: []data.Row{row}}, out, page.Options{})
+	files, err := page.WriteSummary(&data.Summary{Rows: []*data.Row{row}}, out, page.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}

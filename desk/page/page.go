@@ -430,8 +430,8 @@ func dash(s string) string {
 }
 
 // Failing are the treatments with failed trials.
-func (p page) Failing() []data.Row {
-	return slices.DeleteFunc(slices.Clone(p.Summary.Rows), func(r data.Row) bool { return r.Failed == 0 })
+func (p page) Failing() []*data.Row {
+	return slices.DeleteFunc(slices.Clone(p.Summary.Rows), func(r *data.Row) bool { return r.Failed == 0 })
 }
 
 // failures are what a row says of why trials of it failed.

@@ -247,7 +247,7 @@ func TestNotices(t *testing.T) {
 func TestNothingMeasured(t *testing.T) {
 	for _, s := range []*data.Summary{
 		{},
-		{Rows: []data.Row{{Treatment: treatment("bm", "", "", "", "large"), Mean: nan, MeanLow: nan, MeanHigh: nan, Ratio: nan, RatioLow: nan, RatioHigh: nan, Representative: true}}},
+		{Rows: []*data.Row{{Treatment: treatment("bm", "", "", "", "large"), Mean: nan, MeanLow: nan, MeanHigh: nan, Ratio: nan, RatioLow: nan, RatioHigh: nan, Representative: true}}},
 	} {
 		files, err := WriteSummary(s, t.TempDir(), Options{})
 		if err != nil {

@@ -26,8 +26,8 @@ func treatment(platform, engine, accel, prov, inst string) notebook.Treatment {
 }
 
 // sampleRow is a row whose trials lie evenly around their mean.
-func sampleRow(t notebook.Treatment, mean, half, ratio, ratioHalf float64, dots int) data.Row {
-	r := data.Row{
+func sampleRow(t notebook.Treatment, mean, half, ratio, ratioHalf float64, dots int) *data.Row {
+	r := &data.Row{
 		Treatment: t, Host: "bench-1", HostID: "h1", Metric: notebook.Metric{Name: "execution time", Unit: "s"},
 		Guests: 5, Rounds: 5, Trials: 15,
 		Mean: mean, MeanLow: mean - half, MeanHigh: mean + half,
@@ -79,7 +79,7 @@ func sample(instances ...string) *data.Summary {
 		k := 1 / float64(i+1)
 		add := func(p, e, a, prov string, ratio, half float64) *data.Row {
 			s.Rows = append(s.Rows, sampleRow(treatment(p, e, a, prov, inst), 3.9*k*ratio, 3.9*k*half, ratio, half, 15))
-			return &s.Rows[len(s.Rows)-1]
+			return s.Rows[len(s.Rows)-1]
 		}
 		b := add("bm", "", "", "", 1, 0.012)
 		b.RatioLow, b.RatioHigh = 1, 1
@@ -111,8 +111,7 @@ func cluster() *data.Summary {
 	second := s.Folders[0]
 	second.Dir, second.Host, second.Study.Created = "S", "h2", second.Study.Created.Add(26*time.Hour)
 	s.Folders = append(s.Folders, second)
-	for i := range s.Rows {
-		r := &s.Rows[i]
+	for _, r := range s.Rows {
 		if r.Treatment.Accelerator == notebook.TCG {
 			r.Treatment.Accelerator, r.Representative, r.Doubts, r.Failed = notebook.KVM, true, nil, 0
 			for _, v := range []*float64{&r.Mean, &r.MeanLow, &r.MeanHigh, &r.Ratio, &r.RatioLow, &r.RatioHigh} {
@@ -123,17 +122,19 @@ func cluster() *data.Summary {
 			}
 		}
 	}
-	for _, r := range s.Rows[:10] {
+	for _, known := range s.Rows[:10] {
+		r := *known
 		r.Host, r.HostID = "bench-2", "h2"
-		s.Rows = append(s.Rows, r)
+		s.Rows = append(s.Rows, &r)
 	}
-	for _, r := range s.Rows[:10] {
+	for _, known := range s.Rows[:10] {
+		r := *known
 		r.Treatment.Params = map[string]string{"segments": "30"}
 		r.DotsOf = 5000
 		for i := range 100 {
 			r.Dots = append(r.Dots, data.Dot{Value: r.Mean * (1 + 0.03*math.Sin(float64(i*i)))})
 		}
-		s.Rows = append(s.Rows, r)
+		s.Rows = append(s.Rows, &r)
 	}
 	return s
 }
@@ -145,11 +146,11 @@ func troubled() *data.Summary {
 	s.AA[0].Verdict, s.AA[0].Ratio, s.AA[0].Low, s.AA[0].High = data.Misses, 1.08, 1.03, 1.13
 	s.AA[0].Untrusted = []string{"ffmpeg/cn/docker/pinned/large", "ffmpeg/cn/crun/pinned/large"}
 	s.Rows[3].Doubtful, s.Rows[5].Doubtful = true, true
-	r := &s.Rows[4]
+	r := s.Rows[4]
 	r.Failed, r.Dots, r.DotsOf = r.Trials, nil, 0
 	r.Mean, r.MeanLow, r.MeanHigh, r.Ratio, r.RatioLow, r.RatioHigh = nan, nan, nan, nan, nan, nan
 	r.Doubts = []data.Doubt{failedBy(15, 15, "exit status 1: Cannot allocate memory")}
-	r = &s.Rows[2]
+	r = s.Rows[2]
 	r.RatioLow, r.RatioHigh = math.Inf(-1), math.Inf(1)
 	r.MeanLow, r.MeanHigh = nan, nan
 	r.Doubts = []data.Doubt{data.OneRound{}}

@@ -64,14 +64,14 @@ func account0(r, base *data.Row, parts ...explain.Part) explain.Account {
 // is known of the scheduler, and an emulated VM.
 func explainedSample() *explain.Accounts {
 	s := sample("large")
-	bm := &s.Rows[0]
+	bm := s.Rows[0]
 	acc := &explain.Accounts{Summary: s, Doubts: []data.Doubt{explain.Untraced{Folders: 1}}}
 	b := explain.Account{Row: bm, Rounds: 5, Traced: 15, Elapsed: estimate1(3.9, 0.05), TracerCost: stats.Quotient{Value: 1.01, Low: 0.99, High: 1.03, N: 5}}
 	b.Spread = []notebook.Distribution{hump("work", notebook.OnCPU, "", 3000, 3e-3), hump("work", notebook.RunQueue, "", 3000, 8e-6), hump("work", notebook.OffCPU, notebook.WallFutex, 900, 4e-4), hump("work", notebook.BlockIO, "vda write", 300, 9e-4)}
 	acc.Accounts = append(acc.Accounts, b)
 
 	gap := 1.209
-	d := account0(&s.Rows[2], bm, part(explain.User, 0.03, 0.05, gap), part(explain.System, 0.11, 0.02, gap), part(explain.Throttled, 1.02, 0.07, gap),
+	d := account0(s.Rows[2], bm, part(explain.User, 0.03, 0.05, gap), part(explain.System, 0.11, 0.02, gap), part(explain.Throttled, 1.02, 0.07, gap),
 		part(explain.Core, 0.19, 0.04, gap), part(explain.IO, 0, 0, gap), part(explain.Waiting, -0.211, 0.05, gap),
 		part(explain.Hypervisor, 0, 0, gap), part(explain.Unexplained, 0.07, 0.11, gap))
 	d.Lost, d.Failed = 12, 1
@@ -88,21 +88,21 @@ func explainedSample() *explain.Accounts {
 	}
 	acc.Accounts = append(acc.Accounts, d)
 
-	p := account0(&s.Rows[3], bm, part(explain.User, 0.02, 0.05, 0), part(explain.System, 0.03, 0.04, 0), part(explain.Unexplained, 0.028, 0.09, 0))
+	p := account0(s.Rows[3], bm, part(explain.User, 0.02, 0.05, 0), part(explain.System, 0.03, 0.04, 0), part(explain.Unexplained, 0.028, 0.09, 0))
 	p.TracerCost = stats.Quotient{Value: 1.004, Low: 0.99, High: 1.02, N: 5}
 	acc.Accounts = append(acc.Accounts, p)
 
-	c := account0(&s.Rows[4], bm, part(explain.User, 0.02, 0.01, 1.1), part(explain.Throttled, 0.5, 0.1, 1.1), part(explain.Unexplained, 0.58, 3, 1.1))
+	c := account0(s.Rows[4], bm, part(explain.User, 0.02, 0.01, 1.1), part(explain.Throttled, 0.5, 0.1, 1.1), part(explain.Unexplained, 0.58, 3, 1.1))
 	c.Coarse, c.Doubts = true, []data.Doubt{explain.Coarse{Why: data.Missing{Why: "BPF programs cannot be loaded: operation not permitted"}}}
 	c.TracerCost = stats.Quotient{Value: nan, Low: nan, High: nan}
 	acc.Accounts = append(acc.Accounts, c)
 
-	v := account0(&s.Rows[6], bm, part(explain.User, 20, 1, 51.5), part(explain.System, 1.5, 0.3, 51.5), part(explain.Hypervisor, 28, 1, 51.5), part(explain.Unexplained, 2, 0.4, 51.5))
+	v := account0(s.Rows[6], bm, part(explain.User, 20, 1, 51.5), part(explain.System, 1.5, 0.3, 51.5), part(explain.Hypervisor, 28, 1, 51.5), part(explain.Unexplained, 2, 0.4, 51.5))
 	v.Spread = []notebook.Distribution{hump("vcpu", notebook.OnCPU, "", 52000, 1.4e-3), hump("emulator", notebook.OnCPU, "", 5200, 1e-5)}
 	v.Inside = []notebook.Distribution{hump("work", notebook.OnCPU, "", 5200, 1.4e-2)}
 	acc.Accounts = append(acc.Accounts, v)
 
-	w := account0(&s.Rows[2], &s.Rows[3], part(explain.Throttled, 1.0, 0.07, 1.13), part(explain.Unexplained, 0.13, 0.11, 1.13))
+	w := account0(s.Rows[2], s.Rows[3], part(explain.Throttled, 1.0, 0.07, 1.13), part(explain.Unexplained, 0.13, 0.11, 1.13))
 	w.Against = explain.Against{Provisioning: "pinned"}
 	acc.Versus = append(acc.Versus, w)
 	return acc

@@ -48,7 +48,7 @@ func TestExplainedTrialsAreNotMeasured(t *testing.T) {
 		t.Errorf("%s\n%s", words.Summary(a), words.Summary(b))
 	}
 	for i := range a.Rows {
-		x, y := &a.Rows[i], &b.Rows[i]
+		x, y := a.Rows[i], b.Rows[i]
 		if x.Mean != y.Mean || x.MeanHigh != y.MeanHigh || x.Trials != y.Trials || x.Failed != y.Failed || y.Unreliable() || x.DotsOf != y.DotsOf || x.Guests != y.Guests {
 			t.Errorf("%s: %+v, and with explained trials %+v", x.Treatment.ID, x, y)
 		}
@@ -74,14 +74,6 @@ func TestIsolation(t *testing.T) {
 	s := read(t, data.Options{}, dir)
 	if len(s.Rows) != 4 {
 		t.Fatalf("%d rows", len(s.Rows))
-	}
-	for i := range s.Rows {
-		if r := s.Row(0, s.Rows[i].Treatment.ID); r != &s.Rows[i] {
-			t.Errorf("%s has the row %v", s.Rows[i].Treatment.ID, r)
-		}
-	}
-	if s.Row(1, "cn") != nil || s.Row(0, "cn") != nil {
-		t.Error("a row of what is not there")
 	}
 	var table, rows bytes.Buffer
 	if err := terminal.Summary(&table, s, terminal.Screen{}); err != nil {

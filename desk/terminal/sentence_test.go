@@ -10,9 +10,9 @@ import (
 )
 
 // ranked makes the rows of one place: bare metal, and a row for each of the ratios.
-func ranked(rows ...data.Row) *data.Summary {
+func ranked(rows ...*data.Row) *data.Summary {
 	bm := treatmentOf("bm", "", "", "", large)
-	s := &data.Summary{Rows: []data.Row{{Treatment: bm, Representative: true, Baseline: bm.ID, Trials: 5, Rounds: 5, Ratio: 1, RatioLow: 1, RatioHigh: 1}}}
+	s := &data.Summary{Rows: []*data.Row{{Treatment: bm, Representative: true, Baseline: bm.ID, Trials: 5, Rounds: 5, Ratio: 1, RatioLow: 1, RatioHigh: 1}}}
 	for _, r := range rows {
 		r.Trials, r.Rounds, r.Baseline = 5, 5, bm.ID
 		s.Rows = append(s.Rows, r)
@@ -20,9 +20,9 @@ func ranked(rows ...data.Row) *data.Summary {
 	return s
 }
 
-func cost(platform, engine, accelerator, provisioning string, ratio, half float64) data.Row {
+func cost(platform, engine, accelerator, provisioning string, ratio, half float64) *data.Row {
 	t := treatmentOf(platform, engine, accelerator, provisioning, large)
-	return data.Row{Treatment: t, Representative: t.Representative(), Ratio: ratio, RatioLow: ratio - half, RatioHigh: ratio + half}
+	return &data.Row{Treatment: t, Representative: t.Representative(), Ratio: ratio, RatioLow: ratio - half, RatioHigh: ratio + half}
 }
 
 func TestSentence(t *testing.T) {

@@ -67,8 +67,8 @@ func Summary(s *data.Summary) string {
 		parts = append(parts, "The cost of each layer of isolation is in the table, and in the report as a staircase.")
 	}
 	emulated, doubtful, failing := false, 0, 0
-	for i := range s.Rows {
-		switch r := &s.Rows[i]; {
+	for _, r := range s.Rows {
+		switch {
 		case !r.Representative:
 			emulated = emulated || r.Trials > 0
 		case r.Doubtful:
