@@ -7,7 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
@@ -60,16 +62,16 @@ func Decode(where string, text []byte, v any) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%s%s", where, yamlError(err))
+	return fmt.Errorf("%s%s", where, yamlError(err, keys(reflect.TypeOf(v), map[string][]string{})))
 }
 
 var (
-	unknownKey = regexp.MustCompile(`field (\S+) not found in type .*`)
-	otherKind  = regexp.MustCompile("cannot (?:construct|unmarshal) !!(\\S+)(?: `([^`]*)`)? into \\S+")
+	unknownKey = regexp.MustCompile(`^field (.*) not found in type (.+)$`)
+	otherKind  = regexp.MustCompile("^cannot construct !!(\\S+)(?: `((?s).*)`)? into (.+)$")
 )
 
-// yamlError puts the decoder's first error into ":LINE: text".
-func yamlError(err error) string {
+// yamlError puts the decoder's first error into ":LINE: text". known has the keys of each type.
+func yamlError(err error, known map[string][]string) string {
 	if err == io.EOF {
 		return ": is empty"
 	}
@@ -80,7 +82,103 @@ func yamlError(err error) string {
 			line = fmt.Sprint(":", at.Mark.Line)
 		}
 	}
-	text = unknownKey.ReplaceAllString(text, "unknown key $1")
-	text = otherKind.ReplaceAllString(text, "a $1 ($2) is not what was expected here")
+	if m := unknownKey.FindStringSubmatch(text); m != nil {
+		text = "unknown key " + m[1]
+		the := ": the"
+		if n := nearest(m[1], known[m[2]]); n != "" {
+			text, the = text+": did you mean "+n+"?", " The"
+		}
+		if here := known[m[2]]; len(here) > 0 {
+			text += the + " keys here are " + strings.Join(here, ", ")
+		}
+	} else if m := otherKind.FindStringSubmatch(text); m != nil {
+		text = found(m[1], m[2]) + ": " + expected(m[3], known[m[3]]) + " was expected"
+	}
 	return line + ": " + strings.Join(strings.Fields(text), " ")
+}
+
+// found says what stands in the file, by the decoder's name for its kind.
+func found(kind, value string) string {
+	switch kind {
+	case "seq":
+		return "a list"
+	case "map":
+		return "keys with values"
+	}
+	return strconv.Quote(value)
+}
+
+// expected says in words what a type is read from; keys are a structure's.
+func expected(of string, keys []string) string {
+	switch {
+	case len(keys) > 0:
+		return "{" + strings.Join(keys, ": …, ") + ": …}"
+	case strings.HasPrefix(of, "[]"):
+		return "a list"
+	case strings.HasPrefix(of, "map["):
+		return "keys with values, {KEY: …},"
+	case of == "bool":
+		return "true or false"
+	case of == "string":
+		return "text"
+	case strings.HasPrefix(of, "float"):
+		return "a number"
+	}
+	return "a whole number"
+}
+
+// keys adds to known the keys of the structures that a type is made of, by the structures' names.
+func keys(t reflect.Type, known map[string][]string) map[string][]string {
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
+		return keys(t.Elem(), known)
+	case reflect.Struct:
+		if _, met := known[t.String()]; met {
+			return known
+		}
+		known[t.String()] = nil
+		for _, f := range reflect.VisibleFields(t) {
+			key, _, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+			if key == "-" || !f.IsExported() {
+				continue
+			}
+			keys(f.Type, known)
+			if key != "" {
+				known[t.String()] = append(known[t.String()], key)
+			}
+		}
+	}
+	return known
+}
+
+// nearest is the one that a word was most likely meant for; "" if none is near.
+func nearest(word string, of []string) (best string) {
+	least := min(3, len(word)) // a third letter would be another word
+	for _, other := range of {
+		if d := distance(word, other); d < least {
+			best, least = other, d
+		}
+	}
+	return best
+}
+
+// distance is how many letters are to be put in, left out or exchanged to make one word of the other.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		last := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			change := last
+			if a[i] != b[j] {
+				change++
+			}
+			last = row[j+1]
+			row[j+1] = min(change, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
 }

@@ -7,8 +7,19 @@ import (
 )
 
 type doc struct {
-	Name string   `yaml:"name"`
-	List []string `yaml:"list"`
+	Name   string            `yaml:"name"`
+	List   []string          `yaml:"list"`
+	Rounds rounds            `yaml:"rounds,omitempty"`
+	Also   []rounds          `yaml:"also"`
+	Names  map[string]string `yaml:"params"`
+	Own    string            `yaml:"-"`
+}
+
+type rounds struct {
+	Floor int     `yaml:"floor"`
+	Cap   int     `yaml:"cap"`
+	Share float64 `yaml:"share"`
+	Quick bool    `yaml:"quick"`
 }
 
 func TestDecode(t *testing.T) {
@@ -17,13 +28,23 @@ func TestDecode(t *testing.T) {
 		t.Errorf("%+v, %v", d, err)
 	}
 	for text, want := range map[string]string{
-		"":                         "f.yaml: is empty",
-		"name: a\nnames: b":        "f.yaml:2: unknown key names",
-		"name: a\nlist: {a: b}":    "f.yaml:2: a map () is not what was expected here",
-		"name: a\nlist: 5\nfoo: 2": "f.yaml:2: a int (5) is not what was expected here",
-		"a: [":                     "f.yaml:2: did not find expected node content",
-		"name: \x00":               "f.yaml: control characters",
-		strings.Repeat("#", 2<<20): "at most 1048576 are read",
+		"":                                 "f.yaml: is empty",
+		"name: a\nnames: b":                "f.yaml:2: unknown key names: did you mean name? The keys here are name, list, rounds, also, params",
+		"name: a\ncolour: b":               "f.yaml:2: unknown key colour: the keys here are name, list, rounds, also, params",
+		"rounds: {flor: 3}":                "f.yaml:1: unknown key flor: did you mean floor? The keys here are floor, cap, share, quick",
+		"also:\n- floor: 2\n- cpa: 3":      "f.yaml:3: unknown key cpa: did you mean cap? The keys here are floor, cap, share, quick",
+		"name: a\nlist: {a: b}":            "f.yaml:2: keys with values: a list was expected",
+		"name: a\nlist: 5\nfoo: 2":         `f.yaml:2: "5": a list was expected`,
+		"rounds: {floor: two}":             `f.yaml:1: "two": a whole number was expected`,
+		"rounds: {floor: [2]}":             "f.yaml:1: a list: a whole number was expected",
+		"rounds: {share: a \"few\" or so}": `f.yaml:1: "a \"few\"...": a number was expected`,
+		"rounds: {quick: maybe}":           `f.yaml:1: "maybe": true or false was expected`,
+		"rounds: 5":                        `f.yaml:1: "5": {floor: …, cap: …, share: …, quick: …} was expected`,
+		"name: [a]":                        "f.yaml:1: a list: text was expected",
+		"params: [a]":                      "f.yaml:1: a list: keys with values, {KEY: …}, was expected",
+		"a: [":                             "f.yaml:2: did not find expected node content",
+		"name: \x00":                       "f.yaml: control characters",
+		strings.Repeat("#", 2<<20):         "at most 1048576 are read",
 	} {
 		if err := Decode("f.yaml", []byte(text), &doc{}); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") || strings.Contains(err.Error(), "foo") {
 			t.Errorf("%.40q: %v, want one line with %q", text, err, want)
@@ -65,6 +86,6 @@ func ExampleDecode() {
 	fmt.Println(Decode("mine.yaml", []byte("name: mine\nround: 5\n"), &study))
 	fmt.Printf("mine.yaml%s: rounds: 1 to 100 were expected\n", Line([]byte("name: mine\nrounds: 0\n"), "rounds"))
 	// Output:
-	// mine.yaml:2: unknown key round
+	// mine.yaml:2: unknown key round: did you mean rounds? The keys here are name, rounds
 	// mine.yaml:2: rounds: 1 to 100 were expected
 }
