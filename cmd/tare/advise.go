@@ -31,7 +31,7 @@ compose service, a Kubernetes pod with the kubelet's configuration, a libvirt do
   tare advise R --workload wordpress --metric p99 --instance large
   tare advise R --workload ffmpeg --format docker
   tare advise R --workload ffmpeg --format kubernetes --pick 2 >pod.yaml`,
-		Args: cobra.MinimumNArgs(1),
+		Args: folders,
 		RunE: func(c *cobra.Command, dirs []string) error {
 			if err := oneOf("--format", format, append([]string{"text", "json"}, apply.Formats...)...); err != nil {
 				return err

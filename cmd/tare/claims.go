@@ -27,7 +27,7 @@ multiple comparisons together, so name only the claims that you want to test.`,
   tare claims R S --study pinning
   tare claims R --format json | jq '.[] | select(.verdict == "does not hold here")'
   tare claims R --claims mine.yaml`,
-		Args: cobra.MinimumNArgs(1),
+		Args: folders,
 		RunE: func(c *cobra.Command, dirs []string) error {
 			var all []claims.Claim
 			if file != "" {

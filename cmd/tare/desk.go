@@ -38,7 +38,7 @@ further rounds; each other host gets rows of its own.`,
 		Example: `  tare summary R
   tare summary R --format json | jq '.[] | {platform, provisioning, ratio}'
   tare summary R --baseline platform=cn,provisioning=vanilla,instance=1/1GB`,
-		Args: cobra.MinimumNArgs(1),
+		Args: folders,
 		RunE: func(c *cobra.Command, dirs []string) error {
 			opt := data.Options{Baseline: map[string]string{}}
 			if baseline != "" {
@@ -84,7 +84,7 @@ func reportCommand() *cobra.Command {
 		Use:     "report DIR…",
 		Short:   "Write one self-contained HTML page, and its figures as SVG and PDF",
 		Example: "  tare report R\n  tare report R --out paper --tolerance 5%",
-		Args:    cobra.MinimumNArgs(1),
+		Args:    folders,
 		RunE: func(c *cobra.Command, dirs []string) error {
 			bearable, err := share("--tolerance", tolerance)
 			if err != nil {
@@ -148,7 +148,7 @@ func exportCommand() *cobra.Command {
 		Use:     "export DIR…",
 		Short:   "Write the raw data: one row per trial, for pandas, DuckDB or R",
 		Example: "  tare export R --format csv >trials.csv\n  tare export R --format parquet --out trials.parquet",
-		Args:    cobra.MinimumNArgs(1),
+		Args:    folders,
 		RunE: func(c *cobra.Command, dirs []string) (err error) {
 			f, err := export.FormatOf(format)
 			if !c.Flags().Changed("format") && out != "" {

@@ -22,7 +22,7 @@ of the untraced trials; the cost of the tracers stands beside it. A sentence nam
 only parts that are significantly different from zero.`,
 		Example: `  tare run quick --explain --out R && tare explain R
   tare explain R --format json | jq '.accounts[] | {name, gap_s, parts}'`,
-		Args: cobra.MinimumNArgs(1),
+		Args: folders,
 		RunE: func(c *cobra.Command, dirs []string) error {
 			s, err := data.Read(dirs, data.Options{})
 			if err != nil {

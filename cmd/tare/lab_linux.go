@@ -271,7 +271,7 @@ func studyCommand() *cobra.Command {
 	c := &cobra.Command{Use: "study", Short: "List and show the shipped studies",
 		Example: "  tare study list\n  tare study show quick >mine.yaml"}
 	var format string
-	list := &cobra.Command{Use: "list", Short: "List the shipped studies", Args: cobra.NoArgs, Example: "  tare study list",
+	list := &cobra.Command{Use: "list", Short: "List the shipped studies", Args: nothing, Example: "  tare study list",
 		RunE: func(*cobra.Command, []string) error {
 			type row struct {
 				Name  string `json:"name"`
@@ -296,9 +296,11 @@ func studyCommand() *cobra.Command {
 			return w.Flush()
 		}}
 	tableOrJSON(list, &format)
-	show := &cobra.Command{Use: "show NAME", Short: "Print the file of a shipped study, to copy and change", Args: cobra.ExactArgs(1),
-		Example: "  tare study show quick >mine.yaml",
+	show := &cobra.Command{Use: "show NAME", Short: "Print the file of a shipped study, to copy and change", Example: "  tare study show quick >mine.yaml",
 		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return errors.New("study show: one study was expected, by its name (tare study list)")
+			}
 			s, err := study.Load(studies.FS, args[0], session.Engines)
 			if err == nil {
 				fmt.Print(s.Source)
@@ -311,7 +313,7 @@ func studyCommand() *cobra.Command {
 
 func doctorCommand() *cobra.Command {
 	var format string
-	c := &cobra.Command{Use: "doctor", Short: "Report what this host supports, found by trying it", Args: cobra.NoArgs,
+	c := &cobra.Command{Use: "doctor", Short: "Report what this host supports, found by trying it", Args: nothing,
 		Long: `Tries each capability that a study may need and reports: supported; not supported, with the reason and what to do; or
 inconclusive. KVM counts as supported once a small guest has really booted.`,
 		Example: "  sudo tare doctor\n  sudo tare doctor --format json",
@@ -346,7 +348,7 @@ func describeCapabilities(all []notebook.Capability) error {
 }
 
 func cleanCommand() *cobra.Command {
-	return &cobra.Command{Use: "clean", Short: "Undo and remove whatever an interrupted run left behind", Args: cobra.NoArgs,
+	return &cobra.Command{Use: "clean", Short: "Undo and remove whatever an interrupted run left behind", Args: nothing,
 		Long: `Undoes every change that a run recorded in its journal and did not live to undo: guests, mounts, cgroups, containers,
 folders, half-built images. Results are never touched, and finished images are kept.`,
 		Example: "  sudo tare clean",

@@ -19,7 +19,7 @@ func TestClaimsThatThereAreNot(t *testing.T) {
 	}
 }
 
-func TestExplain(t *testing.T) {
+func TestFlagsOfARun(t *testing.T) {
 	all := strings.Join(notebook.TracerNames, ", ")
 	for _, c := range []struct {
 		args []string
@@ -28,10 +28,13 @@ func TestExplain(t *testing.T) {
 		{[]string{"quick", "--explain=sheduler"}, `--explain: unknown tracer "sheduler"; the tracers are ` + all},
 		{[]string{"quick", "--explain="}, `--explain is empty: is a variable unset?`},
 		{[]string{"quick", "--explain", "io"}, `run: one study was expected; tracers are named with an equals sign: --explain=io`},
+		{[]string{"quick", "--rounds", "x"}, "--rounds \"x\": a whole number was expected; see `run --help`"},
+		{[]string{"quick", "--time-budget", "5"}, "--time-budget \"5\": a time such as 90s, 10m or 1h30m was expected; see `run --help`"},
 		{[]string{"--explain"}, `run: one study was expected, by its name (tare study list) or its file`},
 		{[]string{"--explain", "no-such-study"}, `no-such-study`}, // its own word, and not a tracer
 	} {
 		cmd := runCommand()
+		cmd.SetFlagErrorFunc(flagError)
 		cmd.SetArgs(c.args)
 		cmd.SilenceUsage, cmd.SilenceErrors = true, true
 		if err := cmd.ExecuteContext(t.Context()); err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {

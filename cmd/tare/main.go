@@ -14,6 +14,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 func main() {
@@ -67,12 +68,44 @@ container (cn), in a VM (vm) and in a container in a VM (vmcn), with a CPU quota
 		SilenceErrors: true,
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return fmt.Errorf("%w; see `%s --help`", err, c.CommandPath())
-	})
+	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(deskCommands()...)
 	root.AddCommand(labCommands()...)
 	return root
+}
+
+// flagError says in words what was expected of a flag.
+func flagError(c *cobra.Command, err error) error {
+	if bad := (*pflag.InvalidValueError)(nil); errors.As(err, &bad) {
+		f, expected := bad.GetFlag(), "another value"
+		switch f.Value.Type() {
+		case "int", "uint64":
+			expected = "a whole number"
+		case "duration":
+			expected = "a time such as 90s, 10m or 1h30m"
+		}
+		err = fmt.Errorf("--%s %q: %s was expected", f.Name, bad.GetValue(), expected)
+	}
+	if none := (*pflag.ValueRequiredError)(nil); errors.As(err, &none) {
+		err = fmt.Errorf("--%s: a value was expected after it", none.GetSpecifiedName())
+	}
+	return fmt.Errorf("%w; see `%s --help`", err, c.CommandPath())
+}
+
+// folders are the arguments of a command that reads results.
+func folders(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return fmt.Errorf("%s: a folder of results was expected: %s R, where `tare run --out R` wrote them", c.Name(), c.CommandPath())
+	}
+	return nil
+}
+
+// nothing is for a command that takes no arguments.
+func nothing(c *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return fmt.Errorf("%s: it takes no arguments, and was given %q; see `%s --help`", c.Name(), args[0], c.CommandPath())
+	}
+	return nil
 }
 
 // version is the module's version, or the commit that the program was built from.

@@ -41,6 +41,23 @@ func TestEveryCommandExplainsItself(t *testing.T) {
 	}
 }
 
+// What is wrong in a command line is said in Tare's words, and not in those of the libraries that read it.
+func TestACommandLineThatIsWrong(t *testing.T) {
+	for line, want := range map[string]string{
+		"summary":                "summary: a folder of results was expected: tare summary R, where `tare run --out R` wrote them",
+		"advise R --pick first":  "--pick \"first\": a whole number was expected; see `tare advise --help`",
+		"advise R --pick":        "--pick: a value was expected after it; see `tare advise --help`",
+		"summary R --fast":       "unknown flag: --fast; see `tare summary --help`",
+		"summary --format xml R": `--format "xml": one of table, json was expected`,
+	} {
+		root := rootCommand()
+		root.SetArgs(strings.Fields(line))
+		if err := root.ExecuteContext(t.Context()); err == nil || err.Error() != want {
+			t.Errorf("tare %s:\ngot  %v\nwant %s", line, err, want)
+		}
+	}
+}
+
 // `tare … | head` is no failure worth a word: the reader has what it wanted.
 func TestAReaderThatIsGoneIsNoFailure(t *testing.T) {
 	r, w, err := os.Pipe()
