@@ -455,7 +455,9 @@ func TestAdmits(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]string{
-		empty: "", filepath.Join(dir, "new"): "", file: "is not a folder", filepath.Join(file, "below"): "not a", dir: "which is not Tare's",
+		empty: "", filepath.Join(dir, "new"): "", filepath.Join(dir, "new", "below"): "", dir: "which is not Tare's",
+		file: "is, or is below, a file: name another", filepath.Join(file, "below"): "is, or is below, a file: name another",
+		"/proc/none/R": "the results cannot be kept in /proc/none/R: cannot write in /proc: ",
 	} {
 		err := Admits(path, "quick")
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"tare/notebook/durable"
 )
@@ -83,27 +84,27 @@ func Admits(dir, name string) error {
 		}
 		return err
 	}
-	switch st, err := os.Stat(dir); {
-	case err == nil && !st.IsDir():
-		return fmt.Errorf("%s is not a folder: name another one with --out", dir)
-	case err == nil:
+	at := filepath.Clean(dir)
+	st, err := os.Stat(at)
+	if err == nil && st.IsDir() {
 		if err := free(dir); err != nil {
 			return err
 		}
-		f, err := os.CreateTemp(dir, "*"+durable.PartSuffix)
-		if err != nil {
-			return fmt.Errorf("the results cannot be kept there: %w", err)
-		}
-		return errors.Join(f.Close(), os.Remove(f.Name()))
-	case errors.Is(err, fs.ErrNotExist):
-		parent := filepath.Dir(filepath.Clean(dir))
-		if st, err := os.Stat(parent); err == nil && !st.IsDir() {
-			return fmt.Errorf("%s is not a folder: name another one with --out", parent)
-		}
-		return nil // it is made when there is something to keep
-	default:
-		return fmt.Errorf("the results folder: %w", err)
 	}
+	for errors.Is(err, fs.ErrNotExist) && at != filepath.Dir(at) { // it is made, with those above it, when there is something to keep
+		at = filepath.Dir(at)
+		st, err = os.Stat(at)
+	}
+	switch {
+	case errors.Is(err, syscall.ENOTDIR) || err == nil && !st.IsDir():
+		return fmt.Errorf("%s is, or is below, a file: name another folder with --out", dir)
+	case err == nil:
+		err = durable.CheckDir(at)
+	}
+	if err != nil {
+		return fmt.Errorf("the results cannot be kept in %s: %w; name another folder with --out", dir, err)
+	}
+	return nil
 }
 
 func create(dir string, s Study, h Host) (*Writer, error) {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 )
@@ -36,7 +37,7 @@ func Replace(path string, perm os.FileMode, write func(io.Writer) error) (err er
 	dir := filepath.Dir(path)
 	f, err := os.CreateTemp(dir, "*"+PartSuffix)
 	if err != nil {
-		return fmt.Errorf("cannot write %s: %w", path, err)
+		return fmt.Errorf("cannot write %s: %w", path, bare(err))
 	}
 	err = write(f)
 	if err == nil {
@@ -50,9 +51,41 @@ func Replace(path string, perm os.FileMode, write func(io.Writer) error) (err er
 		err = os.Rename(f.Name(), path)
 	}
 	if err != nil {
+		if named(err, f.Name()) {
+			err = bare(err)
+		}
 		return fmt.Errorf("cannot write %s: %w", path, errors.Join(err, os.Remove(f.Name())))
 	}
 	return SyncDir(dir)
+}
+
+// CheckDir says why files cannot be put into a folder.
+func CheckDir(dir string) error {
+	f, err := os.CreateTemp(dir, "*"+PartSuffix)
+	if err != nil {
+		return fmt.Errorf("cannot write in %s: %w", dir, bare(err))
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
+}
+
+// named says whether an error is of this file.
+func named(err error, path string) bool {
+	var of *fs.PathError
+	var from *os.LinkError
+	return errors.As(err, &of) && of.Path == path || errors.As(err, &from) && from.Old == path
+}
+
+// bare is the cause of an error that names a file which whoever reads it knows nothing of.
+func bare(err error) error {
+	var of *fs.PathError
+	var from *os.LinkError
+	switch {
+	case errors.As(err, &of):
+		return of.Err
+	case errors.As(err, &from):
+		return from.Err
+	}
+	return err
 }
 
 // SyncDir returns when the names in a folder are on the disk.

@@ -5,11 +5,14 @@ package durable
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -42,6 +45,45 @@ func TestReplace(t *testing.T) {
 	}
 	if files, err := os.ReadDir(dir); err != nil || len(files) != 1 || read(t, path) != "one" {
 		t.Errorf("in the folder are %v, %v, and the file says %q", files, err, read(t, path))
+	}
+}
+
+// An error names the file that was to be written, and not the one that it is written to first.
+func TestErrorsNameTheFile(t *testing.T) {
+	dir := t.TempDir()
+	folder := filepath.Join(dir, "folder")
+	if err := os.MkdirAll(filepath.Join(folder, "full"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	none := filepath.Join(dir, "none", "f")
+	full := func(w io.Writer) error {
+		return fmt.Errorf("row 7: %w", &fs.PathError{Op: "write", Path: w.(*os.File).Name(), Err: syscall.ENOSPC})
+	}
+	other := func(io.Writer) error { return &fs.PathError{Op: "read", Path: "trials.jsonl", Err: syscall.EIO} }
+	nothing := func(io.Writer) error { return nil }
+	for _, c := range []struct {
+		path  string
+		write func(io.Writer) error
+		want  string
+	}{
+		{none, nothing, "cannot write " + none + ": no such file or directory"},
+		{folder, nothing, "cannot write " + folder + ": file exists"},
+		{folder + "2", full, "cannot write " + folder + "2: no space left on device"},
+		{folder + "2", other, "cannot write " + folder + "2: read trials.jsonl: input/output error"},
+	} {
+		if err := Replace(c.path, 0o600, c.write); err == nil || err.Error() != c.want {
+			t.Errorf("got %v, want %s", err, c.want)
+		}
+	}
+	gone := filepath.Join(dir, "gone")
+	if err := CheckDir(gone); err == nil || err.Error() != "cannot write in "+gone+": no such file or directory" {
+		t.Errorf("a folder that is not there: %v", err)
+	}
+	if err := CheckDir(dir); err != nil {
+		t.Error(err)
+	}
+	if left, err := filepath.Glob(filepath.Join(dir, "*"+PartSuffix)); err != nil || left != nil {
+		t.Errorf("left: %v, %v", left, err)
 	}
 }
 
