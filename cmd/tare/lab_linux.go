@@ -220,8 +220,8 @@ func (r *running) run(ctx context.Context, spec *study.Spec, only study.Only, se
 		}
 	}()
 	q := session.Request{
-		Spec: spec, AnySeed: !seedChosen, Workloads: workloads.FS, Out: r.out, Args: os.Args[1:],
-		Choices: study.Choices{Seed: r.seed, Rounds: r.rounds, Only: only, Accel: r.accel, Input: r.input, Tare: version(), Explain: r.tracers},
+		Spec: spec, Workloads: workloads.FS, Out: r.out, Args: os.Args[1:],
+		Choices: study.Choices{Seed: r.seed, SeedChosen: seedChosen, Rounds: r.rounds, Only: only, Accel: r.accel, Input: r.input, Tare: version(), Explain: r.tracers},
 	}
 	if r.budget > 0 {
 		q.Deadline = began.Add(r.budget)

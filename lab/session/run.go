@@ -19,7 +19,6 @@ import (
 type Request struct {
 	Spec      *study.Spec
 	Choices   study.Choices
-	AnySeed   bool  // take any seed, or that of the folder, in place of the choices'
 	Workloads fs.FS // those that a study can name
 	Out       string
 	Deadline  time.Time // start nothing that would not end before it; zero: none
@@ -37,7 +36,14 @@ type Show interface {
 
 // Run plans the study and runs what of it does not stand in the folder yet, and says why it ended. Failed trials are no error.
 func (l *Lab) Run(ctx context.Context, q Request, show Show) (run *study.Run, reason string, err error) {
-	if q.AnySeed {
+	if notebook.Exists(q.Out) {
+		f, err := q.begun(l.host)
+		if err != nil {
+			return nil, "", err
+		}
+		q.Choices.Begun = &f.Study
+	}
+	if !q.Choices.SeedChosen {
 		q.Choices.Seed = rand.Uint64() >> 33 // short enough to type
 	}
 	var untraced map[string]string
@@ -89,16 +95,24 @@ func (q Request) open(run *study.Run, h notebook.Host) (*notebook.Writer, error)
 	if err != nil {
 		return nil, err
 	}
-	f, err := notebook.Read(q.Out)
+	f, err := q.begun(h)
 	if err == nil {
-		if f.Host.ID != h.ID {
-			err = fmt.Errorf("%s holds results of another host (%s): name another folder with --out; folders of several hosts can be read together", q.Out, f.Host.Hostname)
-		} else if err = run.Plan.Resume(f.Study, !q.AnySeed); err == nil {
-			err = f.Trials(func(t *notebook.Trial) error { run.Take(*t); return nil })
-		}
+		err = run.Plan.Resume(f.Study, q.Choices.SeedChosen)
+	}
+	if err == nil {
+		err = f.Trials(func(t *notebook.Trial) error { run.Take(*t); return nil })
 	}
 	if err != nil {
 		return nil, errors.Join(err, w.Close())
 	}
 	return w, nil
+}
+
+// begun reads what the results folder holds. It must be of this host.
+func (q Request) begun(h notebook.Host) (*notebook.Folder, error) {
+	f, err := notebook.Read(q.Out)
+	if err == nil && f.Host.ID != h.ID {
+		err = fmt.Errorf("%s holds results of another host (%s): name another folder with --out; folders of several hosts can be read together", q.Out, f.Host.Hostname)
+	}
+	return f, err
 }

@@ -72,6 +72,9 @@ type Choices struct {
 	Input  string // a file in place of the workloads' own input
 	Tare   string // the program's version
 
+	Begun      *notebook.Study // what the results folder holds already; nil: nothing
+	SeedChosen bool            // the seed, and not any
+
 	Explain []string // the tracers of as many trials again; none: no trial is traced
 }
 
@@ -266,6 +269,11 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, shipped fs.FS, ch Choices, o w
 	if err := p.worthwhile(ch.Only); err != nil {
 		return nil, err
 	}
+	if ch.Begun != nil {
+		if err := p.goesOn(*ch.Begun, ch.SeedChosen); err != nil {
+			return nil, err
+		}
+	}
 	var used []use
 	var all []*workload.Workload
 	for _, u := range us {
@@ -375,48 +383,106 @@ func (p *Plan) worthwhile(only Only) error {
 // Resume fits the plan to a folder that was begun earlier: the same seed, the same treatments. It is an error if the
 // folder is of another study, or if the host can no longer do a part of it.
 func (p *Plan) Resume(begun notebook.Study, seedChosen bool) error {
-	if begun.Name != p.Study.Name {
-		return fmt.Errorf("the folder holds the study %s, not %s: name another folder with --out", begun.Name, p.Study.Name)
+	if err := p.goesOn(begun, seedChosen); err != nil {
+		return err
 	}
 	if begun.Hash != p.Study.Hash {
-		what := "its file or the options were others"
-		for label, image := range begun.Images {
-			if now, ok := p.Study.Images[label]; ok && now != image {
-				what = "the image or the input of " + label + " had other bytes"
-			}
-		}
-		if begun.Design != p.Study.Design {
-			what = "it was begun with another design (rounds, trials, precision or timeout)"
-		}
-		if !slices.Equal(begun.Explain, p.Study.Explain) {
-			what = "it was begun without --explain"
-			if len(begun.Explain) > 0 {
-				what = "it was begun with --explain=" + strings.Join(begun.Explain, ",")
-			}
-		}
-		return fmt.Errorf("the folder holds another run of %s: %s; name another folder with --out", p.Study.Name, what)
-	}
-	if seedChosen && begun.Seed != p.Study.Seed {
-		return fmt.Errorf("the folder was begun with --seed %d, not %d", begun.Seed, p.Study.Seed)
-	}
-	now := map[string]bool{}
-	for _, t := range p.Study.Treatments {
-		now[t.ID] = true
-	}
-	for _, t := range begun.Treatments {
-		if now[t.ID] {
-			continue
-		}
-		reason := "this host does not do it now"
-		for _, l := range p.Study.LeftOut {
-			if l.Treatment.ID == t.ID {
-				reason = l.Reason
-			}
-		}
-		return fmt.Errorf("the folder was begun with %q, which cannot go on: %s", t.ID, reason)
+		return p.another(differs(begun, p.Study))
 	}
 	p.Study = begun
 	return nil
+}
+
+// goesOn says why the study cannot go on in a folder, as far as that is known before its workloads are ready.
+func (p *Plan) goesOn(begun notebook.Study, seedChosen bool) error {
+	if begun.Name != p.Study.Name {
+		return fmt.Errorf("the folder holds the study %s, not %s: name another folder with --out", begun.Name, p.Study.Name)
+	}
+	if what := redesigned(begun.Design, p.Study.Design); what != "" {
+		return p.another(what)
+	}
+	if was := begun.Explain; !slices.Equal(was, p.Study.Explain) {
+		what := "it was begun without --explain"
+		if len(was) > 0 {
+			what = "it was begun with --explain=" + strings.Join(was, ",")
+		}
+		return p.another(what)
+	}
+	if seedChosen && begun.Seed != p.Study.Seed {
+		return fmt.Errorf("the folder was begun with --seed %d, not %d: leave --seed out, or name another folder with --out", begun.Seed, p.Study.Seed)
+	}
+	for _, t := range begun.Treatments {
+		if slices.ContainsFunc(p.Study.Treatments, func(now notebook.Treatment) bool { return now.ID == t.ID }) {
+			continue
+		}
+		i := slices.IndexFunc(p.Study.LeftOut, func(l notebook.LeftOut) bool { return l.Treatment.ID == t.ID })
+		if i < 0 {
+			return p.another(fmt.Sprintf("it was begun with %q, which this command does not ask for", t.ID))
+		}
+		return fmt.Errorf("the folder was begun with %q, which cannot go on: %s; name another folder with --out", t.ID, p.Study.LeftOut[i].Reason)
+	}
+	return nil
+}
+
+func (p *Plan) another(what string) error {
+	return fmt.Errorf("the folder holds another run of %s: %s; name another folder with --out", p.Study.Name, what)
+}
+
+// redesigned says in what one design differs from another; "" where it does not.
+func redesigned(was, is notebook.Design) string {
+	rounds := func(d notebook.Design) string {
+		if d.Floor == d.Cap {
+			return fmt.Sprint(d.Cap)
+		}
+		return fmt.Sprintf("%d to %d", d.Floor, d.Cap)
+	}
+	for _, d := range []struct {
+		what    string
+		was, is any
+	}{
+		{"rounds", rounds(was), rounds(is)},
+		{"rounds of emulated treatments", was.Emulated, is.Emulated},
+		{"% as precision (0: none)", 100 * was.Precision, 100 * is.Precision},
+		{"trials in a guest", was.Trials, is.Trials},
+		{"warm-ups in a guest", was.Warmups, is.Warmups},
+		{"s as the timeout of a trial", was.TimeoutS, is.TimeoutS},
+	} {
+		if d.was != d.is {
+			return fmt.Sprintf("it was begun with %v %s, and this command asks for %v", d.was, d.what, d.is)
+		}
+	}
+	if was != is {
+		return "it was begun with another design"
+	}
+	return ""
+}
+
+// differs says in what one study of a name and design differs from another.
+func differs(was, is notebook.Study) string {
+	for label, image := range was.Images {
+		if now, ok := is.Images[label]; ok && now != image {
+			return "the image or the input of " + label + " had other bytes"
+		}
+	}
+	before, now := strings.Split(was.Source, "\n"), strings.Split(is.Source, "\n")
+	for i := range min(len(before), len(now)) {
+		if before[i] != now[i] {
+			return fmt.Sprintf("line %d of its study file was %q, and is %q", i+1, strings.TrimSpace(before[i]), strings.TrimSpace(now[i]))
+		}
+	}
+	if len(before) != len(now) {
+		return fmt.Sprintf("its study file had %d lines, and has %d", len(before), len(now))
+	}
+	for _, t := range is.Treatments {
+		planned := func(o notebook.Treatment) bool { return o.ID == t.ID }
+		if !slices.ContainsFunc(was.Treatments, planned) && !slices.ContainsFunc(was.LeftOut, func(l notebook.LeftOut) bool { return planned(l.Treatment) }) {
+			return fmt.Sprintf("it was begun without %q, which this command asks for", t.ID)
+		}
+	}
+	if was.Tare != is.Tare {
+		return fmt.Sprintf("it was begun by tare %s, and this is tare %s", was.Tare, is.Tare)
+	}
+	return "--only, --accel, --rounds, or what a workload runs were others"
 }
 
 // Rehearse does each workload's work once on bare metal, unrecorded: a command that is missing, or that fails

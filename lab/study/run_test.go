@@ -356,18 +356,43 @@ func TestResumeRefusesAnotherStudy(t *testing.T) {
 	if err := a.Resume(same, false); err != nil {
 		t.Error(err)
 	}
-	for name, change := range map[string]func(*notebook.Study){
-		"name":      func(s *notebook.Study) { s.Name = "b" },
-		"hash":      func(s *notebook.Study) { s.Hash = "2" },
-		"seed":      func(s *notebook.Study) { s.Seed = 9 },
-		"treatment": func(s *notebook.Study) { s.Treatments = append(s.Treatments, notebook.Treatment{ID: "other"}) },
+	a.Study.Source, a.Study.Tare = "name: a\nworkloads: [{name: w}]", "v2"
+	a.Study.Images = map[string]notebook.Image{"w": {Digest: "one"}}
+	a.Study.LeftOut = []notebook.LeftOut{{Treatment: notebook.Treatment{ID: "gone"}, Reason: "no docker"}}
+	another := "the folder holds another run of a: "
+	for _, c := range []struct {
+		begun func(*notebook.Study)
+		want  string
+	}{
+		{func(s *notebook.Study) { s.Name = "b" }, "the folder holds the study b, not a"},
+		{func(s *notebook.Study) { s.Seed = 9 }, "the folder was begun with --seed 9, not 7: leave --seed out"},
+		{func(s *notebook.Study) { s.Design.Floor = 2 }, another + "it was begun with 2 to 4 rounds, and this command asks for 4"},
+		{func(s *notebook.Study) { s.Design.Warmups = 3 }, another + "it was begun with 3 warm-ups in a guest, and this command asks for 1"},
+		{func(s *notebook.Study) { s.Explain = []string{"cpu", "io"} }, another + "it was begun with --explain=cpu,io"},
+		{func(s *notebook.Study) { s.Treatments = append(s.Treatments, notebook.Treatment{ID: "other"}) },
+			another + `it was begun with "other", which this command does not ask for`},
+		{func(s *notebook.Study) { s.Treatments = append(s.Treatments, notebook.Treatment{ID: "gone"}) },
+			`the folder was begun with "gone", which cannot go on: no docker`},
+		{func(s *notebook.Study) { s.Hash, s.Treatments = "2", s.Treatments[:1] },
+			another + `it was begun without "w cn crun vanilla 1/1GB", which this command asks for`},
+		{func(s *notebook.Study) { s.Hash, s.Source = "2", "name: a\nworkloads: [{name: v}]" },
+			another + `line 2 of its study file was "workloads: [{name: v}]", and is "workloads: [{name: w}]"`},
+		{func(s *notebook.Study) { s.Hash, s.Images = "2", map[string]notebook.Image{"w": {Digest: "two"}} },
+			another + "the image or the input of w had other bytes"},
+		{func(s *notebook.Study) { s.Hash, s.Tare = "2", "v1" }, another + "it was begun by tare v1, and this is tare v2"},
+		{func(s *notebook.Study) { s.Hash = "2" }, another + "--only, --accel"},
 	} {
-		other := a.Study
-		other.Treatments = slices.Clone(other.Treatments)
-		change(&other)
-		if err := a.Resume(other, true); err == nil {
-			t.Errorf("another %s was accepted", name)
+		begun := a.Study
+		begun.Treatments = slices.Clone(begun.Treatments)
+		c.begun(&begun)
+		if err := a.Resume(begun, true); err == nil || !strings.HasPrefix(err.Error(), c.want) || !strings.HasSuffix(err.Error(), "name another folder with --out") {
+			t.Errorf("got  %v\nwant %s; …", err, c.want)
 		}
+	}
+	b := a.Study
+	b.Hash, b.Source = a.Study.Hash, a.Study.Source+"\n# a remark" // which changes nothing
+	if err := a.Resume(b, true); err != nil {
+		t.Error(err)
 	}
 }
 
