@@ -208,6 +208,12 @@ func (r *running) run(ctx context.Context, spec *study.Spec, only study.Only, se
 			return fmt.Errorf("study %s: claims: %w", spec.Name, err)
 		}
 	}
+	chosen := study.Choices{
+		Seed: r.seed, SeedChosen: seedChosen, Rounds: r.rounds, Only: only, Accel: r.accel, Input: r.input, Tare: version(), Explain: r.tracers,
+	}
+	if err := spec.Check(workloads.FS, chosen); err != nil {
+		return err
+	}
 	show := newProgress(os.Stderr)
 	defer show.end()
 	l, err := session.Open(ctx, show.Say)
@@ -219,10 +225,7 @@ func (r *running) run(ctx context.Context, spec *study.Spec, only study.Only, se
 			err = e
 		}
 	}()
-	q := session.Request{
-		Spec: spec, Workloads: workloads.FS, Out: r.out, Args: os.Args[1:],
-		Choices: study.Choices{Seed: r.seed, SeedChosen: seedChosen, Rounds: r.rounds, Only: only, Accel: r.accel, Input: r.input, Tare: version(), Explain: r.tracers},
-	}
+	q := session.Request{Spec: spec, Choices: chosen, Workloads: workloads.FS, Out: r.out, Args: os.Args[1:]}
 	if r.budget > 0 {
 		q.Deadline = began.Add(r.budget)
 	}

@@ -19,6 +19,18 @@ func TestClaimsThatThereAreNot(t *testing.T) {
 	}
 }
 
+// What was typed is looked at before the host is.
+func TestAnInputThatThereIsNot(t *testing.T) {
+	spec, err := benchSpec("", "bm", "1/1GB", "none.mp4", []string{"cat", "{input}"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := running{out: filepath.Join(t.TempDir(), "R"), input: "none.mp4"}
+	if err := r.run(t.Context(), spec, nil, false); err == nil || err.Error() != "--input none.mp4: there is no such file" {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestFlagsOfARun(t *testing.T) {
 	all := strings.Join(notebook.TracerNames, ", ")
 	for _, c := range []struct {

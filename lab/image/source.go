@@ -54,6 +54,14 @@ type reference struct {
 	name string // in a registry, the daemon, an archive or layout; may be empty in the last two
 }
 
+// Check says what is wrong in a reference, as far as that is known without a registry or a daemon.
+func Check(ref string) error {
+	if _, err := parseReference(ref); err != nil {
+		return fmt.Errorf("image %s: %w", ref, err)
+	}
+	return nil
+}
+
 func parseReference(ref string) (reference, error) {
 	if ref == "" || len(ref) > 4096 || strings.ContainsRune(ref, 0) {
 		return reference{}, fmt.Errorf("not a reference of an image, such as debian:trixie or oci:DIR")

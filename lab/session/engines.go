@@ -5,7 +5,6 @@ package session
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -113,28 +112,11 @@ func (l *Lab) Accelerator(ctx context.Context, k engine.Kind, want string, emula
 	return "", errors.New(strings.Join(why, "; "))
 }
 
-// spareMemory is what is left of the host's memory for itself when a guest is sized, in bytes.
-const spareMemory = 512 << 20
-
 // Supports says why the host cannot do the treatment; nil: it can.
 func (l *Lab) Supports(ctx context.Context, t notebook.Treatment) error {
 	k, err := Engines.Find(t.Platform, t.Engine)
 	if err != nil {
 		return err
-	}
-	cores, inst := t.Instance.Cores, t.Instance
-	n := len(l.host.CPUs)
-	switch {
-	case t.HostCores > n:
-		return fmt.Errorf("it is about a host with %d CPUs and this one has %d", t.HostCores, n)
-	case cores > float64(n):
-		return fmt.Errorf("it needs %g cores and the host has %d", cores, n)
-	case t.HostCores > 0 && cores > float64(t.HostCores):
-		return fmt.Errorf("it needs %g cores and the host is made one of %d", cores, t.HostCores)
-	}
-	if inst.Memory > l.host.Memory-spareMemory {
-		return fmt.Errorf("it needs %g GB of memory and the host has %.1f GB, of which half a GB stays the host's own",
-			float64(inst.Memory)/(1<<30), float64(l.host.Memory)/(1<<30))
 	}
 	if err := k.Supports(t); err != nil {
 		return err

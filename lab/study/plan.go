@@ -181,16 +181,51 @@ func (s *Spec) kind(platform, choice string) engine.Kind {
 	return k
 }
 
-// Plan decides what is run, and makes the workloads ready: roots are built, programs compiled, inputs prepared.
-func (s *Spec) Plan(ctx context.Context, lab Lab, shipped fs.FS, ch Choices, o workload.Options) (*Plan, error) {
-	design, err := s.Design.parse()
-	if err != nil {
-		return nil, err
+// spareMemory is what is left of the host's memory for itself when a guest is sized, in bytes.
+const spareMemory = 512 << 20
+
+// fits says why the host is too small for a treatment; nil: it is not.
+func fits(h notebook.Host, t notebook.Treatment) error {
+	cores, n := t.Instance.Cores, len(h.CPUs)
+	switch {
+	case t.HostCores > n:
+		return fmt.Errorf("it is about a host with %d CPUs and this one has %d", t.HostCores, n)
+	case cores > float64(n):
+		return fmt.Errorf("it needs %g cores and the host has %d", cores, n)
+	case t.HostCores > 0 && cores > float64(t.HostCores):
+		return fmt.Errorf("it needs %g cores and the host is made one of %d", cores, t.HostCores)
+	case t.Instance.Memory > h.Memory-spareMemory:
+		return fmt.Errorf("it needs %g GB of memory and the host has %.1f GB, of which half a GB stays the host's own",
+			float64(t.Instance.Memory)/(1<<30), float64(h.Memory)/(1<<30))
 	}
-	if ch.Rounds > 0 {
-		design.Floor, design.Cap, design.Precision = ch.Rounds, ch.Rounds, 0
-		design.Emulated = min(design.Emulated, ch.Rounds)
+	return nil
+}
+
+// fitting is the study with what of it the host is large enough for.
+func (s *Spec) fitting(us []use, h notebook.Host, only Only) notebook.Study {
+	study := notebook.Study{Name: s.Name}
+	for _, u := range us {
+		for _, t := range s.treatments(u, "", func(notebook.Treatment) bool { return true }) {
+			if !only.keeps(t) {
+				continue
+			}
+			if err := fits(h, t); err != nil {
+				study.LeftOut = append(study.LeftOut, notebook.LeftOut{Treatment: t, Reason: err.Error()})
+			} else {
+				study.Treatments = append(study.Treatments, t)
+			}
+		}
 	}
+	return study
+}
+
+// Check says what is wrong in a study and in what was chosen for it, as far as that is known without a host.
+func (s *Spec) Check(shipped fs.FS, ch Choices) error {
+	_, err := s.check(shipped, ch)
+	return err
+}
+
+func (s *Spec) check(shipped fs.FS, ch Choices) ([]use, error) {
 	us, err := s.uses(shipped)
 	if err != nil {
 		return nil, err
@@ -201,10 +236,46 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, shipped fs.FS, ch Choices, o w
 	if err := s.drawable(us); err != nil {
 		return nil, err
 	}
+	takesInput := false
+	for _, u := range us {
+		takesInput = takesInput || u.Workload.Input != nil
+		if ref := u.Workload.Image.Reference; ref != "" {
+			if err := image.Check(ref); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if ch.Input == "" {
+		return us, nil
+	}
+	if !takesInput {
+		return nil, fmt.Errorf("--input %s: no workload of the study %s takes an input: leave it out", ch.Input, s.Name)
+	}
+	return us, workload.CheckInput(ch.Input)
+}
+
+// Plan decides what is run, and makes the workloads ready: roots are built, programs compiled, inputs prepared.
+func (s *Spec) Plan(ctx context.Context, lab Lab, shipped fs.FS, ch Choices, o workload.Options) (*Plan, error) {
+	design, err := s.Design.parse()
+	if err != nil {
+		return nil, err
+	}
+	if ch.Rounds > 0 {
+		design.Floor, design.Cap, design.Precision = ch.Rounds, ch.Rounds, 0
+		design.Emulated = min(design.Emulated, ch.Rounds)
+	}
+	us, err := s.check(shipped, ch)
+	if err != nil {
+		return nil, err
+	}
+	host := lab.Host()
+	fitting := s.fitting(us, host, ch.Only)
+	if err := worthwhile(fitting, ch.Only); err != nil {
+		return nil, err // before a VM is booted to find its accelerator
+	}
 	accel, noAccel := "", error(nil)
-	for _, p := range s.Platforms {
-		wanted := ch.Only["platform"] == "" || ch.Only["platform"] == p.Platform
-		if k := s.engines.Of(p.Platform)[0]; wanted && len(k.Accelerators) > 0 {
+	for _, t := range fitting.Treatments {
+		if k := s.kind(t.Platform, t.Engine); len(k.Accelerators) > 0 {
 			accel, noAccel = lab.Accelerator(ctx, k, ch.Accel, s.AllowEmulation)
 			break
 		}
@@ -217,7 +288,7 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, shipped fs.FS, ch Choices, o w
 	}
 	for _, u := range us {
 		w := u.Workload
-		can := func(t notebook.Treatment) bool { return lab.Supports(ctx, t) == nil }
+		can := func(t notebook.Treatment) bool { return fits(host, t) == nil && lab.Supports(ctx, t) == nil }
 		for _, t := range s.treatments(u, accel, can) {
 			if !ch.Only.keeps(t) {
 				continue
@@ -225,7 +296,7 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, shipped fs.FS, ch Choices, o w
 			if ch.Rounds > 0 {
 				t.Rounds = 0
 			}
-			if t.HostCores > 0 && t.HostCores == len(lab.Host().CPUs) {
+			if t.HostCores > 0 && t.HostCores == len(host.CPUs) {
 				t.HostCores = 0 // that is all of them, which the study may ask for as well
 				t.ID = identify(t)
 			}
@@ -233,7 +304,9 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, shipped fs.FS, ch Choices, o w
 				continue
 			}
 			reason := ""
-			switch {
+			switch small := fits(host, t); {
+			case small != nil:
+				reason = small.Error()
 			case w.Service != nil && t.Network == notebook.NetNone:
 				reason = "its service has to be asked, and without a network nobody can"
 				if k := s.kind(t.Platform, t.Engine); len(k.Provisionings) == 0 {
@@ -266,7 +339,7 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, shipped fs.FS, ch Choices, o w
 			}
 		}
 	}
-	if err := p.worthwhile(ch.Only); err != nil {
+	if err := worthwhile(p.Study, ch.Only); err != nil {
 		return nil, err
 	}
 	if ch.Begun != nil {
@@ -305,7 +378,7 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, shipped fs.FS, ch Choices, o w
 	if err := p.prepare(ctx, lab); err != nil {
 		return nil, err
 	}
-	if err := p.worthwhile(ch.Only); err != nil {
+	if err := worthwhile(p.Study, ch.Only); err != nil {
 		return nil, err
 	}
 	work := map[string]any{} // what a workload does is not in its name
@@ -349,12 +422,12 @@ func (p *Plan) prepare(ctx context.Context, lab Lab) error {
 
 // worthwhile refuses a plan that is left with nothing of what was asked for: with no treatment, or with bare metal alone where
 // something was to be compared with it. To measure that takes time and answers nothing.
-func (p *Plan) worthwhile(only Only) error {
+func worthwhile(s notebook.Study, only Only) error {
 	bare := func(t notebook.Treatment) bool { return t.Platform == notebook.BM }
-	asked := slices.DeleteFunc(slices.Clone(p.Study.LeftOut), func(l notebook.LeftOut) bool { return bare(l.Treatment) })
-	switch measured := p.Study.Treatments; {
+	asked := slices.DeleteFunc(slices.Clone(s.LeftOut), func(l notebook.LeftOut) bool { return bare(l.Treatment) })
+	switch measured := s.Treatments; {
 	case len(measured) == 0 && len(asked) == 0:
-		asked = p.Study.LeftOut
+		asked = s.LeftOut
 	case slices.ContainsFunc(measured, func(t notebook.Treatment) bool { return !bare(t) }), len(asked) == 0:
 		return nil
 	}
@@ -371,13 +444,13 @@ func (p *Plan) worthwhile(only Only) error {
 	what := "nothing"
 	switch {
 	case len(only) > 0 && len(why) == 0:
-		return fmt.Errorf("study %s: nothing in it has all of --only %s: name values that occur together", p.Study.Name, only)
+		return fmt.Errorf("study %s: nothing in it has all of --only %s: name values that occur together", s.Name, only)
 	case len(only) > 0:
 		what += " that --only " + only.String() + " selects"
-	case len(p.Study.Treatments) > 0:
+	case len(s.Treatments) > 0:
 		what += " but bare metal"
 	}
-	return fmt.Errorf("study %s: %s can be measured here: %s; `sudo tare doctor` says what this host supports and how to get the rest", p.Study.Name, what, strings.Join(why, "; "))
+	return fmt.Errorf("study %s: %s can be measured here: %s; `sudo tare doctor` says what this host supports and how to get the rest", s.Name, what, strings.Join(why, "; "))
 }
 
 // Resume fits the plan to a folder that was begun earlier: the same seed, the same treatments. It is an error if the

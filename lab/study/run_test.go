@@ -31,6 +31,7 @@ type fakeLab struct {
 
 	cannot   map[string]error             // Supports', by platform
 	noAccel  error                        // Accelerator's
+	booted   bool                         // it was asked
 	exit     func(notebook.Treatment) int // the work's exit status
 	blind    error                        // why no tracer looks on
 	sticks   error                        // why it cannot be detached
@@ -42,11 +43,14 @@ type fakeLab struct {
 	asked    []string        // the latest order's tracers
 }
 
-func (l *fakeLab) Host() notebook.Host { return notebook.Host{} }
+func (l *fakeLab) Host() notebook.Host {
+	return notebook.Host{CPUs: make([]notebook.CPU, 2), Memory: 4 << 30}
+}
 func (l *fakeLab) Supports(_ context.Context, t notebook.Treatment) error {
 	return l.cannot[t.Platform]
 }
 func (l *fakeLab) Accelerator(context.Context, engine.Kind, string, bool) (string, error) {
+	l.booted = true
 	return notebook.TCG, l.noAccel
 }
 func (l *fakeLab) Prepare(_ context.Context, t notebook.Treatment, _ *image.Image) error {
@@ -480,8 +484,60 @@ func TestAPlanWithNothingToCompareIsRefused(t *testing.T) {
 		if err := plan.prepare(t.Context(), lab); err != nil {
 			t.Fatal(err)
 		}
-		if err := plan.worthwhile(nil); (err == nil) != c.fine {
+		if err := worthwhile(plan.Study, nil); (err == nil) != c.fine {
 			t.Errorf("%d treatments of which VMs cannot be made ready: %v", len(c.treatments), err)
+		}
+	}
+}
+
+// What is wrong whatever the host can do is said before anything is tried on it, or built for it.
+func TestWhatIsWrongIsSaidFirst(t *testing.T) {
+	parse := func(sizes string) *Spec {
+		s, err := Parse("s.yaml", []byte("name: s\nworkloads: [{name: cpu}]\nplatforms: [{platform: bm}, {platform: vm}]\ninstances: ["+sizes+"]\n"), ".", kinds)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	begun := &notebook.Study{Name: "s", Design: notebook.Design{Floor: 5, Cap: 7}}
+	for _, c := range []struct {
+		sizes  string
+		choice Choices
+		want   string
+	}{
+		{"1/1GB", Choices{Only: Only{"platform": "cn"}}, "--only platform=cn: the study s has bm, vm"},
+		{"1/1GB", Choices{Input: "film"}, "--input film: no workload of the study s takes an input: leave it out"},
+		{"16xlarge, large", Choices{}, "study s: nothing can be measured here: it needs 64 cores and the host has 2; it needs 8 GB of memory and the host has 4.0 GB"},
+	} {
+		lab := &fakeLab{}
+		if _, err := parse(c.sizes).Plan(t.Context(), lab, workloads.FS, c.choice, workload.Options{}); err == nil || !strings.HasPrefix(err.Error(), c.want) || lab.booted {
+			t.Errorf("a VM was booted: %v; got %v, want %s", lab.booted, err, c.want)
+		}
+	}
+	want := "the folder holds another run of s: it was begun with 5 to 7 rounds, and this command asks for 1 to 20"
+	if _, err := parse("1/1GB").Plan(t.Context(), &fakeLab{}, workloads.FS, Choices{Begun: begun}, workload.Options{}); err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("got %v, want %s", err, want)
+	}
+	for _, c := range []struct {
+		use   Use
+		input string
+		want  string
+	}{
+		{Use{Name: "command", Image: "./none"}, "", "image ./none: stat ./none: no such file or directory"},
+		{Use{Name: "command", Command: []string{"cat"}, Input: "input"}, "none", "--input none: there is no such file"},
+		{Use{Name: "command", Command: []string{"cat"}, Input: "input"}, ".", "--input .: a regular file was expected"},
+		{Use{Name: "command", Command: []string{"cat"}, Input: "input"}, "run_test.go", ""},
+	} {
+		s := &Spec{Name: "bench", Workloads: []Use{c.use}, Platforms: []Place{{Platform: "bm"}}, Instances: []string{"1/1GB"}}
+		if err := s.Complete(kinds); err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		if err := s.Check(workloads.FS, Choices{Input: c.input}); err != nil {
+			got = err.Error()
+		}
+		if got != c.want {
+			t.Errorf("got %q, want %q", got, c.want)
 		}
 	}
 }

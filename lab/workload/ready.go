@@ -118,10 +118,8 @@ func Make(ctx context.Context, w *Workload, params map[string]string, o Options)
 		files[program] = image.Source{Path: out, Exec: true}
 	}
 	if o.Input != "" {
-		if st, err := os.Stat(o.Input); err != nil {
-			return nil, fmt.Errorf("--input: %w", err)
-		} else if !st.Mode().IsRegular() {
-			return nil, fmt.Errorf("--input %s: is not a regular file", o.Input)
+		if err := CheckInput(o.Input); err != nil {
+			return nil, err
 		}
 		files[w.Input.Name] = image.Source{Path: o.Input}
 	}
@@ -146,6 +144,20 @@ func Make(ctx context.Context, w *Workload, params map[string]string, o Options)
 		}
 	}
 	return &Ready{Workload: w, Params: params, Image: root, Work: work}, nil
+}
+
+// CheckInput says why a file of the user's cannot be an input.
+func CheckInput(path string) error {
+	st, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("--input %s: there is no such file", path)
+	case err != nil:
+		return fmt.Errorf("--input: %w", err)
+	case !st.Mode().IsRegular():
+		return fmt.Errorf("--input %s: a regular file was expected", path)
+	}
+	return nil
 }
 
 // Installing packages keeps one CPU busy; small files wait for the network most of their time.
