@@ -129,18 +129,29 @@ func copySource(ctx context.Context, sum hash.Hash, name string, src Source, cre
 		k, err := out.Write(src.Data)
 		return int64(k), err
 	}
-	// Not blocking: opening a named pipe would wait for its writer.
-	in, err := os.OpenFile(src.Path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	in, err := openRegular(src.Path)
 	if err != nil {
 		return 0, err
 	}
 	defer in.Close()
-	if fi, err := in.Stat(); err != nil {
-		return 0, err
-	} else if !fi.Mode().IsRegular() {
-		return 0, fmt.Errorf("%s is not a regular file (%s)", src.Path, fi.Mode().Type())
-	}
 	return io.CopyBuffer(out, interruptible{ctx, in}, make([]byte, copyBuffer))
+}
+
+// openRegular opens a file of the host's to be read.
+func openRegular(path string) (*os.File, error) {
+	// Not blocking: opening a named pipe would wait for its writer.
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	fi, err := f.Stat()
+	if err == nil && !fi.Mode().IsRegular() {
+		err = fmt.Errorf("%s is not a regular file (%s)", path, fi.Mode().Type())
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
 }
 
 // interruptible is a stream that ends with the context.

@@ -30,10 +30,10 @@ type found struct {
 	kept   *record // set where the store has it and the place was not read any further
 }
 
-// at makes a found of an image's configuration.
-func at(from string, img v1.Image, config []byte) *found {
+// at makes a found of an image's configuration and layers.
+func at(from string, config []byte, layers func() ([]v1.Layer, error)) *found {
 	sum := sha256.Sum256(config)
-	return &found{from: from, config: config, digest: "sha256:" + hex.EncodeToString(sum[:]), layers: img.Layers}
+	return &found{from: from, config: config, digest: "sha256:" + hex.EncodeToString(sum[:]), layers: layers}
 }
 
 // OCI takes an image from where ref says, for this host's architecture, and unpacks it, or finds it in the store.
@@ -120,7 +120,7 @@ func inspect(img v1.Image, from string, c check) (*found, error) {
 	if err != nil {
 		return nil, fmt.Errorf("its configuration in %s: %w", from, err)
 	}
-	f := at(from, img, raw)
+	f := at(from, raw, img.Layers)
 	if f.digest != m.Config.Digest.String() {
 		return nil, hostile("its configuration in %s is %s and should be %s", from, f.digest, m.Config.Digest)
 	}

@@ -2,8 +2,6 @@ package image
 
 import (
 	"archive/tar"
-	"bufio"
-	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,21 +11,21 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"path"
 	"path/filepath"
 	"regexp"
 	"strings"
-	"syscall"
-	"tare/lab/dockerapi"
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/partial"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
-	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"tare/lab/dockerapi"
 )
 
 // Waits on others.
@@ -124,7 +122,7 @@ func (r reference) find(ctx context.Context, s *Store, w *workspace, p Progress)
 	case layoutDir:
 		return fromLayout(r.path, r.name, "the OCI layout "+r.path)
 	case archive:
-		return fromArchive(ctx, s, w, r.path, r.name, "the archive "+r.path)
+		return s.fromArchiveFile(ctx, w, r.path, r.name)
 	case registry:
 		return fromRegistry(ctx, r.name)
 	case daemon:
@@ -320,194 +318,131 @@ func fromDaemon(ctx context.Context, s *Store, w *workspace, ref string, p Progr
 	if resp, err = get(daemonHeader, "get"); err != nil {
 		return nil, err
 	}
-	file := filepath.Join(w.dir, "daemon.tar")
-	if err := errors.Join(s.spool(ctx, file, resp.Body), resp.Body.Close()); err != nil {
-		return nil, fmt.Errorf("%s: %w", from, err)
-	}
-	return fromArchive(ctx, s, w, file, "", from)
+	f, err := s.fromArchive(ctx, w, resp.Body, "", from)
+	return f, errors.Join(err, resp.Body.Close())
 }
 
-// spool writes a stream to a new file, within the store's limits.
-func (s *Store) spool(ctx context.Context, file string, r io.Reader) (err error) {
-	f, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err != nil {
-		return noSpace(err, s.root)
-	}
-	defer func() { err = noSpace(errors.Join(err, f.Close()), s.root) }()
-	for left := s.limits.total + s.limits.headers; ; {
-		if err := room(s.root, 0, s.limits.reserve); err != nil {
-			return err
-		}
-		n, err := io.CopyN(f, interruptible{ctx, r}, spaceEvery)
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if left -= n; left < 0 {
-			return hostile("more than %d bytes", s.limits.total+s.limits.headers)
-		}
-	}
-}
-
-// maxMembers bounds the files in an archive of an image.
-const maxMembers = 100_000
-
-// fromArchive reads what `docker save` wrote, or an OCI layout as a tar file, either also gzipped.
-func fromArchive(ctx context.Context, s *Store, w *workspace, file, want, from string) (*found, error) {
-	file, err := s.plain(ctx, w, file)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", from, err)
-	}
-	members, err := listArchive(ctx, file)
-	if err != nil {
-		return nil, fmt.Errorf("%s is no archive of an image: %w", from, err)
-	}
-	if _, ok := members["manifest.json"]; !ok {
-		if _, ok := members["oci-layout"]; ok {
-			return s.fromLayoutArchive(ctx, w, file, want, from)
-		}
-		return nil, fmt.Errorf("%s has neither manifest.json nor oci-layout: it is not what docker save writes", from)
-	}
-	small := func(name string) error {
-		m, ok := members[path.Clean(name)]
-		if !ok {
-			return hostile("%s has no %.200q", from, name)
-		}
-		if m.kind != tar.TypeReg || m.size > maxJSON {
-			return hostile("%.200q in %s is not a regular file of at most %d bytes", name, from, maxJSON)
-		}
-		return nil
-	}
-	if err := small("manifest.json"); err != nil {
-		return nil, err
-	}
-	opener := func() (io.ReadCloser, error) { return os.Open(file) }
-	manifest, err := tarball.LoadManifest(opener)
-	if err != nil {
-		return nil, fmt.Errorf("the manifest.json of %s: %w", from, err)
-	}
-	var tag *name.Tag
-	if want != "" {
-		t, err := name.NewTag(want)
-		if err != nil {
-			return nil, fmt.Errorf("the name of an image in %s: %w", from, err)
-		}
-		tag = &t
-	}
-	config, names := "", ""
-	for _, d := range manifest {
-		match := len(manifest) == 1 && tag == nil
-		for _, r := range d.RepoTags {
-			names += fmt.Sprintf("\n\t%.100q", r)
-			t, err := name.NewTag(r)
-			match = match || err == nil && tag != nil && t.Name() == tag.Name()
-		}
-		if match && config == "" {
-			config = d.Config
-		}
-	}
-	switch {
-	case config == "" && tag != nil:
-		return nil, fmt.Errorf("%s has no image %q; it has:%s", from, want, names)
-	case config == "" && len(manifest) != 1:
-		return nil, fmt.Errorf("%s has %d images; say which, as docker-archive:FILE:NAME:%s", from, len(manifest), names)
-	}
-	if err := small(config); err != nil {
-		return nil, err
-	}
-	img, err := tarball.Image(opener, tag)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", from, err)
-	}
-	raw, err := img.RawConfigFile()
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", from, err)
-	}
-	return at(from, img, raw), nil
-}
-
-// plain gives the path of the archive uncompressed: its layers are read one by one, from the start each.
-func (s *Store) plain(ctx context.Context, w *workspace, file string) (string, error) {
-	f, err := os.OpenFile(file, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
-		return "", err
-	}
-	defer f.Close()
-	if fi, err := f.Stat(); err != nil {
-		return "", err
-	} else if !fi.Mode().IsRegular() {
-		return "", fmt.Errorf("not a regular file (%s)", fi.Mode().Type())
-	}
-	r := bufio.NewReader(f)
-	if magic, err := r.Peek(2); err != nil || magic[0] != 0x1f || magic[1] != 0x8b {
-		return file, nil // too short to be anything is found out by whoever reads it
-	}
-	z, err := gzip.NewReader(r)
-	if err != nil {
-		return "", err
-	}
-	out := filepath.Join(w.dir, "plain.tar")
-	return out, errors.Join(s.spool(ctx, out, z), z.Close())
-}
-
-// member is a file in an archive of an image.
-type member struct {
-	kind byte // tar.TypeReg, …
-	size int64
-}
-
-// listArchive gives an archive's files by their clean names, the first of each name as readers take it.
-func listArchive(ctx context.Context, file string) (map[string]member, error) {
-	f, err := os.Open(file)
+// fromArchiveFile is fromArchive of a file, which may be compressed.
+func (s *Store) fromArchiveFile(ctx context.Context, w *workspace, file, want string) (_ *found, err error) {
+	from := "the archive " + file
+	l, err := partial.CompressedToLayer(blob(func() (*os.File, error) { return openRegular(file) }))
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	members := map[string]member{}
-	tr := tar.NewReader(f)
-	for {
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
-		h, err := tr.Next()
-		if err == io.EOF {
-			return members, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		if len(h.Name) > maxTarget {
-			return nil, hostile("a name of %d bytes", len(h.Name))
-		}
-		n := path.Clean(h.Name)
-		if _, again := members[n]; !again {
-			members[n] = member{kind: h.Typeflag, size: h.Size}
-		}
-		if len(members) > maxMembers {
-			return nil, hostile("more than %d files", maxMembers)
-		}
+	r, err := l.Uncompressed()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", from, err)
 	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	return s.fromArchive(ctx, w, r, want, from)
 }
 
-func (s *Store) fromLayoutArchive(ctx context.Context, w *workspace, file, want, from string) (_ *found, err error) {
-	dir := filepath.Join(w.dir, "layout")
+// fromArchive reads what `docker save` wrote, or an OCI layout as a tar stream. Both are unpacked into the workspace first: their
+// layers are read one after the other, each from its start.
+func (s *Store) fromArchive(ctx context.Context, w *workspace, archive io.Reader, want, from string) (_ *found, err error) {
+	dir := filepath.Join(w.dir, "archive")
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return nil, noSpace(err, s.root)
 	}
-	f, err := os.Open(file)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
 	u, err := newUnpacker(ctx, dir, s.limits)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, u.close()) }()
-	if err := u.layer(f, false); err != nil {
+	switch err := u.layer(archive, false); {
+	case errors.Is(err, tar.ErrHeader):
+		return nil, fmt.Errorf("%s is no archive of an image: %w", from, err)
+	case err != nil:
 		return nil, fmt.Errorf("%s: %w", from, err)
 	}
-	return fromLayout(dir, want, from)
+	if _, err := u.root.Lstat("manifest.json"); errors.Is(err, fs.ErrNotExist) {
+		if _, err := u.root.Lstat("oci-layout"); err == nil {
+			return fromLayout(dir, want, from)
+		}
+		return nil, fmt.Errorf("%s has neither manifest.json nor oci-layout: it is not what docker save writes", from)
+	}
+	text, err := u.small("manifest.json", from)
+	if err != nil {
+		return nil, err
+	}
+	var images []savedImage
+	if err := json.Unmarshal(text, &images); err != nil {
+		return nil, fmt.Errorf("the manifest.json of %s: %w", from, err)
+	}
+	saved, err := chooseSaved(images, want, from)
+	if err != nil {
+		return nil, err
+	}
+	config, err := u.small(saved.Config, from)
+	if err != nil {
+		return nil, err
+	}
+	return at(from, config, func() (layers []v1.Layer, err error) {
+		for _, name := range saved.Layers {
+			l, err := partial.CompressedToLayer(blob(func() (*os.File, error) { return os.OpenInRoot(dir, name) }))
+			if err != nil {
+				return nil, err
+			}
+			layers = append(layers, l)
+		}
+		return layers, nil
+	}), nil
 }
+
+// savedImage is an image in the manifest.json of an archive; its files are named by their paths there.
+type savedImage struct {
+	Config   string
+	RepoTags []string
+	Layers   []string
+}
+
+// chooseSaved picks the one image of that name, or the only one.
+func chooseSaved(images []savedImage, want, from string) (savedImage, error) {
+	var tag name.Tag
+	if want != "" {
+		var err error
+		if tag, err = name.NewTag(want); err != nil {
+			return savedImage{}, fmt.Errorf("the name of an image in %s: %w", from, err)
+		}
+	}
+	names := ""
+	for _, d := range images {
+		if want == "" && len(images) == 1 {
+			return d, nil
+		}
+		for _, r := range d.RepoTags {
+			names += fmt.Sprintf("\n\t%.100q", r)
+			if t, err := name.NewTag(r); want != "" && err == nil && t.Name() == tag.Name() {
+				return d, nil
+			}
+		}
+	}
+	if want != "" {
+		return savedImage{}, fmt.Errorf("%s has no image %q; it has:%s", from, want, names)
+	}
+	return savedImage{}, fmt.Errorf("%s has %d images; say which, as docker-archive:FILE:NAME:%s", from, len(images), names)
+}
+
+// small reads a file of an unpacked archive into memory.
+func (u *unpacker) small(name, from string) ([]byte, error) {
+	fi, err := u.root.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, hostile("%s has no %.200q", from, name)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", from, err)
+	}
+	if !fi.Mode().IsRegular() || fi.Size() > maxJSON {
+		return nil, hostile("%.200q in %s is not a regular file of at most %d bytes", name, from, maxJSON)
+	}
+	return u.root.ReadFile(name)
+}
+
+// blob opens what may be compressed, which the library finds out when it is read. Nobody asks for its digest or size: an
+// image's layers are checked by their content.
+type blob func() (*os.File, error)
+
+func (b blob) Compressed() (io.ReadCloser, error)  { return b() }
+func (b blob) MediaType() (types.MediaType, error) { return types.DockerLayer, nil }
+func (b blob) Digest() (v1.Hash, error)            { return v1.Hash{}, errors.ErrUnsupported }
+func (b blob) Size() (int64, error)                { return 0, errors.ErrUnsupported }
