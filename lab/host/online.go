@@ -76,26 +76,20 @@ func TakeOffline(ctx context.Context, j *journal.Journal, cpus []int) (restore f
 		return nil, fmt.Errorf("host: CPUs %s offline: there are too many cgroups with CPU sets of their own (%d) to put them back afterwards", notebook.FormatCPUList(cpus), len(sets))
 	}
 	e := journal.Entry{Kind: KindOffline, Target: notebook.FormatCPUList(cpus), Detail: map[string]string{detailCpusets: string(text)}}
-	id, err := j.Record(e)
-	if err != nil {
+	changes := journal.NewChanges(j, Undo())
+	if err := changes.Announce(e); err != nil {
 		return nil, err
-	}
-	restore = func(ctx context.Context) error {
-		if err := bringBack(ctx, e); err != nil {
-			return err
-		}
-		return j.Done(id)
 	}
 	for _, c := range cpus {
 		if err := setOnline(c, false); err != nil {
 			err = fmt.Errorf("host: CPU %d cannot go offline: %w", c, err)
-			if rerr := restore(context.WithoutCancel(ctx)); rerr != nil {
-				return restore, errors.Join(err, rerr)
+			if uerr := changes.Undo(context.WithoutCancel(ctx)); uerr != nil {
+				return changes.Undo, errors.Join(err, uerr)
 			}
 			return nil, err
 		}
 	}
-	return restore, nil
+	return changes.Undo, nil
 }
 
 // Undo gives the way to undo what TakeOffline journals, for journal.Recover.

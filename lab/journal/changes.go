@@ -22,14 +22,16 @@ func NewChanges(j *Journal, undo map[string]Undo) *Changes {
 	return &Changes{journal: j, undo: undo}
 }
 
-// Announce journals changes that are about to be made, in one write. When it returns an error none of them must be made.
+// Announce journals changes that are about to be made, in one write. When it returns an error none of them must be made. What is
+// there already must not be announced: its undoing would take away what is not ours. A process can be announced only once it lives
+// (see ProcessEntry): start it so that it ends by itself when its starter dies in between.
 func (c *Changes) Announce(entries ...Entry) error {
 	for _, e := range entries {
 		if c.undo[e.Kind] == nil {
 			return fmt.Errorf("no way is known to undo a change of kind %q: %q", e.Kind, e.Target)
 		}
 	}
-	id, err := c.journal.Record(entries...)
+	id, err := c.journal.record(entries...)
 	if err != nil {
 		return err
 	}
@@ -54,7 +56,7 @@ func (c *Changes) Undo(ctx context.Context) error {
 		done = append(done, o.id)
 	}
 	if len(done) > 0 {
-		if err := c.journal.Done(done...); err != nil {
+		if err := c.journal.done(done...); err != nil {
 			return errors.Join(append(errs, err)...) // all stay: what is undone a second time is not there any more
 		}
 	}

@@ -52,7 +52,7 @@ const (
 )
 
 // Journal is this process's list of changes not yet undone, kept on disk (promise 3): each entry is synced before
-// Record returns. While the process lives it holds a lock on the file; a journal without a living holder is
+// Changes.Announce returns. While the process lives it holds a lock on the file; a journal without a living holder is
 // somebody's who died, and Recover undoes it. Its methods may be called from several goroutines.
 type Journal struct {
 	mu    sync.Mutex
@@ -150,11 +150,9 @@ func writeLines(lines *durable.Lines, all ...journalLine) error {
 	return lines.Append(texts...)
 }
 
-// Record writes down changes that are about to be made, in their order, and returns when they are on the disk. The first one's id
-// is for Done, and the others' follow it. What is there already must not be recorded: its undoing would take away what is not ours.
-// A process can be recorded only once it lives (see ProcessEntry): start it so that it ends by itself when its starter dies in
-// between.
-func (j *Journal) Record(entries ...Entry) (id int, err error) {
+// record writes down changes that are about to be made, in their order, and returns when they are on the disk. The first one's id
+// is for done, and the others' follow it.
+func (j *Journal) record(entries ...Entry) (id int, err error) {
 	for _, e := range entries {
 		if e.Kind == "" || e.Target == "" {
 			return 0, fmt.Errorf("journal: record %s %q: an entry needs a kind and a target", e.Kind, e.Target)
@@ -177,8 +175,8 @@ func (j *Journal) Record(entries ...Entry) (id int, err error) {
 	return id, nil
 }
 
-// Done writes down that the changes with these ids are undone.
-func (j *Journal) Done(ids ...int) error {
+// done writes down that the changes with these ids are undone.
+func (j *Journal) done(ids ...int) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	var all []journalLine
@@ -227,7 +225,7 @@ type numbered struct {
 }
 
 // parseJournal reads a journal's bytes: its head and the changes still open, in the order in which they were
-// recorded. A last line that is not ended was never a finished record, so it is passed over: Record had not
+// recorded. A last line that is not ended was never a finished record, so it is passed over: Announce had not
 // returned, and the change was not made. Anything else that is not a line of a journal is an error that names the
 // line; what could be read is returned with it.
 func parseJournal(b []byte) (head journalLine, open []numbered, err error) {

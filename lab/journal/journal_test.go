@@ -53,7 +53,7 @@ func open(t *testing.T, state string) *Journal {
 
 func record(t *testing.T, j *Journal, e Entry) int {
 	t.Helper()
-	id, err := j.Record(e)
+	id, err := j.record(e)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,11 +93,11 @@ func TestJournalThatIsDoneLeavesNothing(t *testing.T) {
 		t.Fatalf("two changes have the id %d", a)
 	}
 	for _, id := range []int{a, b} {
-		if err := j.Done(id); err != nil {
+		if err := j.done(id); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := j.Done(a); err == nil {
+	if err := j.done(a); err == nil {
 		t.Error("Done twice is not an error")
 	}
 	if err := j.Close(); err != nil {
@@ -106,7 +106,7 @@ func TestJournalThatIsDoneLeavesNothing(t *testing.T) {
 	if err := j.Close(); err != nil {
 		t.Errorf("the second Close: %v", err)
 	}
-	if _, err := j.Record(Entry{Kind: "x", Target: "c"}); err == nil {
+	if _, err := j.record(Entry{Kind: "x", Target: "c"}); err == nil {
 		t.Error("a closed journal records")
 	}
 	if files := journals(t, state); len(files) > 0 {
@@ -129,7 +129,7 @@ func TestRecordIsOnDiskWhenItReturns(t *testing.T) {
 	if head.PID != os.Getpid() || head.Boot == "" {
 		t.Errorf("head %+v", head)
 	}
-	if err := errors.Join(j.Done(id), j.Close()); err != nil {
+	if err := errors.Join(j.done(id), j.Close()); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -139,14 +139,14 @@ func TestRecordSeveral(t *testing.T) {
 	state := t.TempDir()
 	j := open(t, state)
 	first := Entry{Kind: "first", Target: "a"}
-	if _, err := j.Record(first, Entry{Kind: "", Target: state}); err == nil {
+	if _, err := j.record(first, Entry{Kind: "", Target: state}); err == nil {
 		t.Error("a change of no kind was recorded")
 	}
-	id, err := j.Record(first, Entry{Kind: "second", Target: "b"})
+	id, err := j.record(first, Entry{Kind: "second", Target: "b"})
 	if err != nil || id != 1 {
 		t.Fatalf("id %d, %v; want the first", id, err)
 	}
-	if err := j.Done(id, id+2); err == nil {
+	if err := j.done(id, id+2); err == nil {
 		t.Error("a change that is not open was done")
 	}
 	text, err := os.ReadFile(j.file.Name())
@@ -156,7 +156,7 @@ func TestRecordSeveral(t *testing.T) {
 	if _, open, err := parseJournal(text); err != nil || len(open) != 2 || open[1].id != 2 || open[1].Kind != "second" {
 		t.Errorf("open %+v, %v; want both", open, err)
 	}
-	if err := errors.Join(j.Done(id, id+1), j.Close()); err != nil {
+	if err := errors.Join(j.done(id, id+1), j.Close()); err != nil {
 		t.Error(err)
 	}
 }
@@ -164,7 +164,7 @@ func TestRecordSeveral(t *testing.T) {
 func TestRecordRefusesWhatNobodyCouldUndo(t *testing.T) {
 	j := open(t, t.TempDir())
 	for _, e := range []Entry{{Kind: "", Target: "x"}, {Kind: "x", Target: ""}} {
-		if _, err := j.Record(e); err == nil {
+		if _, err := j.record(e); err == nil {
 			t.Errorf("Record accepts %+v", e)
 		}
 	}
@@ -184,7 +184,7 @@ func TestRecoverLeavesTheLivingAlone(t *testing.T) {
 	if err != nil || len(undone) > 0 {
 		t.Errorf("Recover = %v, %v", undone, err)
 	}
-	if err := errors.Join(j.Done(id), j.Close()); err != nil {
+	if err := errors.Join(j.done(id), j.Close()); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -385,7 +385,7 @@ func TestOpenWhileOthersRecover(t *testing.T) {
 		if n := len(journals(t, state)); n != 1 {
 			t.Errorf("%d journals", n)
 		}
-		if err := errors.Join(j.Done(id), j.Close()); err != nil {
+		if err := errors.Join(j.done(id), j.Close()); err != nil {
 			t.Error(err)
 		}
 	}
@@ -405,13 +405,13 @@ func change(state string) error {
 	}
 	dir := filepath.Join(state, "guests", "g1")
 	group := os.Getenv("TARE_TEST_CGROUP")
-	if _, err := j.Record(Entry{Kind: "dir", Target: dir}); err != nil {
+	if _, err := j.record(Entry{Kind: "dir", Target: dir}); err != nil {
 		return err
 	}
 	if err := os.MkdirAll(filepath.Join(dir, "root"), 0o755); err != nil {
 		return err
 	}
-	if _, err := j.Record(Entry{Kind: "mount", Target: dir + "/root"}); err != nil {
+	if _, err := j.record(Entry{Kind: "mount", Target: dir + "/root"}); err != nil {
 		return err
 	}
 	if err := unix.Mount("tare-test", dir+"/root", "tmpfs", 0, "size=1m"); err != nil {
@@ -422,7 +422,7 @@ func change(state string) error {
 	}
 	var inside, alone *exec.Cmd
 	if group != "" {
-		if _, err := j.Record(Entry{Kind: "cgroup", Target: group}); err != nil {
+		if _, err := j.record(Entry{Kind: "cgroup", Target: group}); err != nil {
 			return err
 		}
 		if err := os.MkdirAll(group+"/below", 0o755); err != nil {
@@ -446,7 +446,7 @@ func change(state string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := j.Record(e); err != nil {
+	if _, err := j.record(e); err != nil {
 		return err
 	}
 	fmt.Println("changed", alone.Process.Pid)

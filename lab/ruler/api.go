@@ -58,17 +58,11 @@ type Result struct {
 	Signal    string        `json:"signal,omitempty"` // name of the signal that ended it, "SIGKILL"
 	TimedOut  bool          `json:"timed_out,omitempty"`
 	OOMKills  int64         `json:"oom_kills,omitempty"` // processes that the guest's kernel killed for memory meanwhile
-	UserS     float64       `json:"user_s"`
-	SystemS   float64       `json:"system_s"`
-	MaxRSS    int64         `json:"max_rss"` // bytes
-	MinFlt    int64         `json:"minflt"`
-	MajFlt    int64         `json:"majflt"`
-	VCSw      int64         `json:"vcsw"`
-	IVCSw     int64         `json:"ivcsw"`
 	Stdout    []byte        `json:"stdout,omitempty"`
 	Stderr    []byte        `json:"stderr,omitempty"`
 	Truncated bool          `json:"truncated,omitempty"`
 	Error     string        `json:"error,omitempty"`
 
+	notebook.Usage
 	Trace *notebook.Trace `json:"probes,omitempty"` // what these tracers saw in the guest
 }

@@ -21,7 +21,6 @@ import (
 //	go             → ended{lead, late} (the process is reaped; sent before anything else is done)
 //	               → done{result} (everything that it left is killed and reaped)
 //	cancel           at any time; ends the order in progress, which answers as ever; without one it means nothing
-//	bye              the guest ends
 //
 // Run takes two steps so that host and guest time the same interval: what the guest prepares (an emptied scratch
 // folder, pipes, its own garbage collection) lies before ready, and what it tidies up lies after ended. An order
@@ -39,12 +38,11 @@ const (
 	kindRun    byte = 'r'
 	kindGo     byte = 'g'
 	kindCancel byte = 'x'
-	kindBye    byte = 'b'
 )
 
 var kindNames = map[byte]string{
 	kindHello: "hello", kindPong: "pong", kindCosts: "costs", kindReady: "ready", kindEnded: "ended", kindDone: "done",
-	kindPing: "ping", kindCost: "cost", kindRun: "run", kindGo: "go", kindCancel: "cancel", kindBye: "bye",
+	kindPing: "ping", kindCost: "cost", kindRun: "run", kindGo: "go", kindCancel: "cancel",
 }
 
 func kindName(k byte) string {

@@ -171,7 +171,7 @@ func FuzzServe(f *testing.F) {
 	for _, s := range [][]byte{
 		nil,
 		magic,
-		cat([]byte("login: "), magic, rawFrame(kindPing, ""), rawFrame(kindBye, "")),
+		cat([]byte("login: "), magic, rawFrame(kindPing, "")),
 		cat(magic, rawFrame(kindRun, order), rawFrame(kindGo, "")),
 		cat(magic, rawFrame(kindRun, order), rawFrame(kindCancel, ""), rawFrame(kindGo, "")),
 		cat(magic, rawFrame(kindRun, order), rawFrame(kindRun, order)),

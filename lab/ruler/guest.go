@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"tare/notebook"
 )
 
 // guest carries orders out for real.
@@ -325,7 +327,7 @@ func (g *guest) trial(l *launcher, p *program, c *control, tracer int, ended fun
 			return Result{Error: err.Error()}
 		}
 	}
-	total.into(&r)
+	r.Usage = total.usage()
 	if r.Signal = signalName(status); r.Signal == "" {
 		r.Exit = status.ExitStatus()
 	}
@@ -352,8 +354,8 @@ func signalName(s syscall.WaitStatus) string {
 
 // usageSum adds up what the kernel says of reaped processes.
 type usageSum struct {
-	user, system                      time.Duration
-	maxRSS, minflt, majflt, vcs, ivcs int64
+	user, system time.Duration
+	rest         notebook.Usage
 
 	tracer int // the process that traces the trial, until it is reaped; what it used is not the trial's
 }
@@ -370,16 +372,18 @@ func (s *usageSum) reaped(pid int, u *syscall.Rusage) {
 func (s *usageSum) add(u *syscall.Rusage) {
 	s.user += time.Duration(u.Utime.Nano())
 	s.system += time.Duration(u.Stime.Nano())
-	s.maxRSS = max(s.maxRSS, int64(u.Maxrss)*1024)
-	s.minflt += int64(u.Minflt)
-	s.majflt += int64(u.Majflt)
-	s.vcs += int64(u.Nvcsw)
-	s.ivcs += int64(u.Nivcsw)
+	s.rest.MaxRSS = max(s.rest.MaxRSS, int64(u.Maxrss)*1024)
+	s.rest.MinFlt += int64(u.Minflt)
+	s.rest.MajFlt += int64(u.Majflt)
+	s.rest.VCSw += int64(u.Nvcsw)
+	s.rest.IVCSw += int64(u.Nivcsw)
 }
 
-func (s *usageSum) into(r *Result) {
-	r.UserS, r.SystemS = s.user.Seconds(), s.system.Seconds()
-	r.MaxRSS, r.MinFlt, r.MajFlt, r.VCSw, r.IVCSw = s.maxRSS, s.minflt, s.majflt, s.vcs, s.ivcs
+// usage is the sum.
+func (s *usageSum) usage() notebook.Usage {
+	u := s.rest
+	u.UserS, u.SystemS = s.user.Seconds(), s.system.Seconds()
+	return u
 }
 
 // sweep kills and reaps every process that descends from this one, and adds what they used to total, if it is not nil. Only children are killed: a child's id cannot

@@ -24,7 +24,7 @@ type Options struct {
 }
 
 // Serve is the guest's end of the stream. It says hello, carries out orders one at a time, and returns when the
-// host says goodbye or the stream ends (nil), or when the host breaks the protocol. Before it returns, rw is
+// stream ends (nil), or when the host breaks the protocol. Before it returns, rw is
 // closed and everything that was started is dead.
 //
 // The process belongs to it from then on: it reaps every child (its own and, being child subreaper, every orphan
@@ -166,9 +166,6 @@ func (s *server) read() error {
 	for err == nil {
 		var f frame
 		if f, err = d.next(); err == nil {
-			if f.kind == kindBye {
-				return nil
-			}
 			err = s.take(f)
 		}
 	}

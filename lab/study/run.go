@@ -516,7 +516,7 @@ func (r *Run) trial(ctx context.Context, g Guest, service *service, ready *workl
 	tr.ElapsedS, tr.HostS = res.Elapsed.Seconds(), host.Seconds()
 	tr.Exit, tr.Signal = res.Exit, res.Signal
 	if service == nil {
-		tr.Usage = notebook.Usage{UserS: res.UserS, SystemS: res.SystemS, MaxRSS: res.MaxRSS, MinFlt: res.MinFlt, MajFlt: res.MajFlt, VCSw: res.VCSw, IVCSw: res.IVCSw}
+		tr.Usage = res.Usage
 	} else {
 		tr.Load = service.usage(res)
 		tr.Warnings = append(tr.Warnings, saturated(tr.Load, res.Elapsed)...)

@@ -114,7 +114,7 @@ func (g *fakeGuest) Run(_ context.Context, o ruler.Order) (ruler.Result, time.Du
 		return ruler.Result{}, 0, err
 	}
 	d := g.l.elapsed(g.t)
-	r := ruler.Result{Elapsed: d, UserS: 0.75 * d.Seconds(), SystemS: 0.25 * d.Seconds()}
+	r := ruler.Result{Elapsed: d, Usage: notebook.Usage{UserS: 0.75 * d.Seconds(), SystemS: 0.25 * d.Seconds()}}
 	if len(o.Tracers) > 0 {
 		r.Trace = g.l.inside
 	}

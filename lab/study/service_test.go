@@ -99,7 +99,7 @@ func (g *counter) Run(ctx context.Context, o ruler.Order) (ruler.Result, time.Du
 		}
 		return ruler.Result{}, 0, nil
 	}
-	return ruler.Result{Elapsed: time.Second, UserS: 0.5, Stdout: []byte("noise\n" + l.answer + "\n"), Stderr: []byte(l.says)}, time.Second, nil
+	return ruler.Result{Elapsed: time.Second, Usage: notebook.Usage{UserS: 0.5}, Stdout: []byte("noise\n" + l.answer + "\n"), Stderr: []byte(l.says)}, time.Second, nil
 }
 
 func shopPlan(starting string) *Plan {

@@ -132,7 +132,7 @@ func Accelerator(ctx context.Context, stateDir, program, accelerator string) not
 		return answer(notebook.NotSupported, err.Error(), "")
 	}
 	hello := false
-	err = m.qmp.run(bounded, "cont", nil, nil)
+	err = m.qmp.run(bounded, "cont", nil)
 	if err == nil {
 		_, hello = m.console.wait(bounded, token)
 	}

@@ -302,21 +302,21 @@ func TestQMP(t *testing.T) {
 	}
 	defer q.close()
 	var got struct{ X int }
-	if err := q.run(ctx, "query", nil, &got); err != nil || got.X != 5 {
+	if err := q.run(ctx, "query", &got); err != nil || got.X != 5 {
 		t.Errorf("returned %+v, %v; want 5", got, err)
 	}
 	if why := q.stopped(); why != "guest-panic" {
 		t.Errorf("the machine stopped because of %q, want guest-panic", why)
 	}
-	if err := q.run(ctx, "query", nil, nil); err == nil || !strings.Contains(err.Error(), "no such thing") {
+	if err := q.run(ctx, "query", nil); err == nil || !strings.Contains(err.Error(), "no such thing") {
 		t.Errorf("a refused command: %v, want QEMU's reason", err)
 	}
-	if err := q.run(ctx, "query", nil, &got); err == nil || !strings.Contains(err.Error(), "returned") {
+	if err := q.run(ctx, "query", &got); err == nil || !strings.Contains(err.Error(), "returned") {
 		t.Errorf("an answer of another kind: %v", err)
 	}
 	short, stop := context.WithTimeout(context.Background(), 20*time.Millisecond)
 	defer stop()
-	if err := q.run(short, "query", nil, nil); !errors.Is(err, context.DeadlineExceeded) {
+	if err := q.run(short, "query", nil); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("no answer: %v, want the context's error", err)
 	}
 }
@@ -362,7 +362,7 @@ func FuzzQMP(f *testing.F) {
 		var cpus []struct {
 			Thread int `json:"thread-id"`
 		}
-		_ = q.run(ctx, "query-cpus-fast", nil, &cpus) // any answer will do
+		_ = q.run(ctx, "query-cpus-fast", &cpus) // any answer will do
 	})
 }
 

@@ -209,7 +209,7 @@ func (m *machine) threads(ctx context.Context) (vcpus, others []int, err error) 
 		Index  int `json:"cpu-index"`
 		Thread int `json:"thread-id"`
 	}
-	if err := m.qmp.run(ctx, "query-cpus-fast", nil, &cpus); err != nil {
+	if err := m.qmp.run(ctx, "query-cpus-fast", &cpus); err != nil {
 		return nil, nil, err
 	}
 	all, err := proc.Threads(m.process.PID())

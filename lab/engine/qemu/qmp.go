@@ -56,7 +56,7 @@ func newQMP(ctx context.Context, conn net.Conn) (*qmp, error) {
 		q.close()
 		return nil, fmt.Errorf("QEMU's control socket: no greeting: %w", ctx.Err())
 	}
-	if err := q.run(ctx, "qmp_capabilities", nil, nil); err != nil {
+	if err := q.run(ctx, "qmp_capabilities", nil); err != nil {
 		q.close()
 		return nil, err
 	}
@@ -106,7 +106,7 @@ func (q *qmp) read(greeted chan<- struct{}) {
 }
 
 // run sends a command and decodes what it returns into result, unless that is nil.
-func (q *qmp) run(ctx context.Context, name string, arguments, result any) error {
+func (q *qmp) run(ctx context.Context, name string, result any) error {
 	q.command.Lock()
 	defer q.command.Unlock()
 	q.mu.Lock()
@@ -114,10 +114,9 @@ func (q *qmp) run(ctx context.Context, name string, arguments, result any) error
 	id := q.id
 	q.mu.Unlock()
 	line, err := json.Marshal(struct {
-		Execute   string `json:"execute"`
-		Arguments any    `json:"arguments,omitempty"`
-		ID        int    `json:"id"`
-	}{name, arguments, id})
+		Execute string `json:"execute"`
+		ID      int    `json:"id"`
+	}{name, id})
 	if err != nil {
 		return err
 	}

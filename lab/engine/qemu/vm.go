@@ -258,7 +258,7 @@ func (g *Guest) start(ctx context.Context, h hardware, p guestinit.Params, allow
 			return nil, err
 		}
 	}
-	if err := g.machine.qmp.run(ctx, "cont", nil, nil); err != nil {
+	if err := g.machine.qmp.run(ctx, "cont", nil); err != nil {
 		return nil, err
 	}
 	return g.machine, nil
@@ -306,7 +306,7 @@ func (g *Guest) Threads() ([]engine.Thread, error) {
 	var io []struct {
 		Thread int `json:"thread-id"`
 	}
-	if err := g.machine.qmp.run(ctx, "query-iothreads", nil, &io); err != nil {
+	if err := g.machine.qmp.run(ctx, "query-iothreads", &io); err != nil {
 		return nil, err
 	}
 	var all []engine.Thread
@@ -365,7 +365,7 @@ func (g *Guest) limits() ([][]int, notebook.Limits, error) {
 		Base    int64 `json:"base-memory"`
 		Plugged int64 `json:"plugged-memory"`
 	}
-	if err := g.machine.qmp.run(ctx, "query-memory-size-summary", nil, &memory); err != nil {
+	if err := g.machine.qmp.run(ctx, "query-memory-size-summary", &memory); err != nil {
 		return nil, notebook.Limits{}, err
 	}
 	l := notebook.Limits{CPUs: notebook.FormatCPUList(slices.Compact(all)), Memory: memory.Base + memory.Plugged, Source: "qemu"}
