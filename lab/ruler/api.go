@@ -31,7 +31,7 @@ type Hello struct {
 
 // Order is one thing to run and measure.
 type Order struct {
-	Argv        []string      `json:"argv"`
+	Argv        []string      `json:"argv"` // empty, with Times: the empty program
 	Env         []string      `json:"env,omitempty"`
 	Dir         string        `json:"dir,omitempty"` // default ScratchDir
 	UID         uint32        `json:"uid,omitempty"`
@@ -39,6 +39,7 @@ type Order struct {
 	Timeout     time.Duration `json:"timeout"`                // then everything the order started is killed
 	OutputLimit int           `json:"output_limit"`           // bytes of stdout and of stderr kept, the last ones
 	KeepScratch bool          `json:"keep_scratch,omitempty"` // do not empty ScratchDir first (a check after its trial)
+	Times       int           `json:"times,omitempty"`        // run it so often, one straight after the other, as long as it succeeds; 0: once
 	Tracers     []string      `json:"probes,omitempty"`       // of notebook.TracerNames, that are to trace inside the guest; only a VM's ruler can
 
 	Bounds Bounds `json:"-"` // told of the trial's bounds by the host's word; nil: nobody is
@@ -62,6 +63,8 @@ type Result struct {
 	Stderr    []byte        `json:"stderr,omitempty"`
 	Truncated bool          `json:"truncated,omitempty"`
 	Error     string        `json:"error,omitempty"`
+
+	Took []time.Duration `json:"took,omitempty"` // of each of Order.Times
 
 	notebook.Usage
 	Trace *notebook.Trace `json:"probes,omitempty"` // what these tracers saw in the guest

@@ -15,7 +15,7 @@ import (
 const (
 	MaxOutput  = 1 << 20             // Order.OutputLimit at most
 	MaxTimeout = 30 * 24 * time.Hour // Order.Timeout at most
-	MaxCost    = 10000               // empty processes in one Cost
+	MaxCost    = 8000                // processes in one Cost: a pipe holds their times
 	maxCPUs    = 1 << 16             // CPUs that a guest may claim
 	maxText    = 64 << 10            // bytes of an error or of a kernel's name
 	maxSignal  = 16                  // bytes of a signal's name
@@ -27,13 +27,19 @@ const (
 	drainTime = time.Second      // to read what is left in the pipes of processes that would not die
 )
 
+// timedOut is why an order was stopped whose time was over.
+const timedOut = "its time is up"
+
 // traceTime bounds the guest's wait for each of the two answers of the program that traces in it, before the trial and after it. The
 // kernel verifies the programs that are attached, which takes seconds in an emulated guest.
 var traceTime = 2 * time.Minute
 
 // check says what is wrong with an order, on either end.
 func (o *Order) check() error {
-	if len(o.Argv) == 0 || o.Argv[0] == "" {
+	if o.Times < 0 || o.Times > MaxCost {
+		return fmt.Errorf("%d times: the number must be 0 to %d", o.Times, MaxCost)
+	}
+	if len(o.Argv) == 0 && o.Times == 0 || len(o.Argv) > 0 && o.Argv[0] == "" {
 		return errors.New("order without a command: Argv[0] must name a program")
 	}
 	for _, a := range o.Argv {
@@ -124,6 +130,14 @@ func (r *Result) check(o *Order, seen time.Duration) error {
 	}
 	if len(r.Error) > maxText {
 		return bad(fmt.Sprintf("at most %d", maxText), "an error of %d bytes", len(r.Error))
+	}
+	if len(r.Took) > o.Times {
+		return bad(fmt.Sprintf("at most %d", o.Times), "the times of %d processes", len(r.Took))
+	}
+	for _, d := range r.Took {
+		if d < 0 || d > 2*seen+time.Second {
+			return bad(fmt.Sprintf("at most the %v that the host saw", seen), "a process that took %v", d)
+		}
 	}
 	if r.Trace != nil {
 		return checkTrace(r.Trace, o.Tracers, seen)

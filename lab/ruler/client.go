@@ -113,37 +113,26 @@ func (c *Client) Cost(ctx context.Context, n int, argv ...string) ([]time.Durati
 	if n < 1 || n > MaxCost {
 		return nil, fmt.Errorf("ruler's cost of %d processes: the number must be 1 to %d", n, MaxCost)
 	}
-	if err := c.usable(ctx); err != nil {
-		return nil, err
-	}
-	start := time.Now()
-	if err := c.send(kindCost, costOrder{n, argv}); err != nil {
-		return nil, err
-	}
-	f, err := c.answer(ctx, start.Add(answerGrace+time.Duration(n)*time.Second), kindCosts)
+	r, _, err := c.Run(ctx, Order{Argv: argv, Times: n, KeepScratch: true, Timeout: answerGrace + time.Duration(n)*time.Second/2})
 	if err != nil {
 		return nil, err
 	}
-	seen := time.Since(start)
-	var got costs
-	if err := f.decode(&got); err != nil {
-		return nil, c.fail(err)
+	why, what := r.Error, "the empty program"
+	if len(argv) > 0 {
+		what = argv[0]
 	}
-	if len(got.Error) > maxText {
-		return nil, c.fail(violation(fmt.Sprintf("at most %d bytes", maxText), "an endless error"))
+	switch {
+	case why != "":
+	case r.TimedOut:
+		why = timedOut
+	case r.Exit != 0 || r.Signal != "":
+		why = fmt.Sprintf("%s ended with exit code %d, signal %q", what, r.Exit, r.Signal)
+	case len(r.Took) != n:
+		return nil, c.fail(violation(fmt.Sprint(n), "%d durations", len(r.Took)))
+	default:
+		return r.Took, nil
 	}
-	if got.Error != "" {
-		return nil, fmt.Errorf("the ruler cannot measure its own cost: %s", got.Error)
-	}
-	if len(got.Elapsed) != n {
-		return nil, c.fail(violation(fmt.Sprint(n), "%d durations", len(got.Elapsed)))
-	}
-	for _, d := range got.Elapsed {
-		if d < 0 || d > 2*seen+time.Second {
-			return nil, c.fail(violation(fmt.Sprintf("at most the %v that the host saw", seen), "a process that took %v", d))
-		}
-	}
-	return got.Elapsed, nil
+	return nil, fmt.Errorf("the ruler cannot measure its own cost: %s", why)
 }
 
 // Run has the ruler run and measure o. The duration is the interval of Result.Elapsed by the host's clock: from sending the word to go

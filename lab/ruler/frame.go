@@ -16,7 +16,6 @@ import (
 //	host → guest   magic
 //
 //	ping           → pong
-//	cost{n}        → costs
 //	run{order}     → ready (all is prepared, nothing started)
 //	go             → ended{lead, late} (the process is reaped; sent before anything else is done)
 //	               → done{result} (everything that it left is killed and reaped)
@@ -28,21 +27,19 @@ import (
 const (
 	kindHello byte = 'H'
 	kindPong  byte = 'P'
-	kindCosts byte = 'C'
 	kindReady byte = 'R'
 	kindEnded byte = 'E'
 	kindDone  byte = 'D'
 
 	kindPing   byte = 'p'
-	kindCost   byte = 'c'
 	kindRun    byte = 'r'
 	kindGo     byte = 'g'
 	kindCancel byte = 'x'
 )
 
 var kindNames = map[byte]string{
-	kindHello: "hello", kindPong: "pong", kindCosts: "costs", kindReady: "ready", kindEnded: "ended", kindDone: "done",
-	kindPing: "ping", kindCost: "cost", kindRun: "run", kindGo: "go", kindCancel: "cancel",
+	kindHello: "hello", kindPong: "pong", kindReady: "ready", kindEnded: "ended", kindDone: "done",
+	kindPing: "ping", kindRun: "run", kindGo: "go", kindCancel: "cancel",
 }
 
 func kindName(k byte) string {
@@ -187,15 +184,4 @@ func (f frame) decode(v any) error {
 type endedNote struct {
 	Lead time.Duration `json:"lead"`
 	Late time.Duration `json:"late"`
-}
-
-// costOrder and costs are the contents of the cost and the costs frame.
-type costOrder struct {
-	N    int      `json:"n"`
-	Argv []string `json:"argv,omitempty"` // instead of the empty program
-}
-
-type costs struct {
-	Elapsed []time.Duration `json:"elapsed"`
-	Error   string          `json:"error,omitempty"`
 }

@@ -34,7 +34,7 @@ var guestScripts = [][]byte{
 	cat([]byte("noise \xf5tar noise"), magic, rawFrame(kindHello, goodHello), bytes.Repeat(rawFrame(kindPong, ""), firstPings)),
 	cat(magic, rawFrame(kindHello, goodHello), bytes.Repeat(rawFrame(kindPong, ""), firstPings),
 		rawFrame(kindReady, ""), rawFrame(kindEnded, `{"lead":1,"late":1}`), rawFrame(kindDone, `{"elapsed":1,"exit":0,"user_s":0,"system_s":0,"max_rss":1,"minflt":0,"majflt":0,"vcsw":0,"ivcsw":0}`),
-		rawFrame(kindCosts, `{"elapsed":[1,2,3]}`)),
+		rawFrame(kindReady, ""), rawFrame(kindEnded, `{"lead":1,"late":1}`), rawFrame(kindDone, `{"elapsed":1,"took":[1,2,3]}`)),
 	cat(magic, rawFrame(kindHello, goodHello), bytes.Repeat(rawFrame(kindPong, ""), firstPings),
 		rawFrame(kindReady, ""), rawFrame(kindEnded, `{"lead":1,"late":1}`), rawFrame(kindDone, `{"elapsed":1,"probes":{"looked":["scheduler"],"wall":{"user":1e-9},"figures":{"switches":1}}}`)),
 	cat(magic, rawFrame(kindHello, `{"version":2}`)),
@@ -155,11 +155,10 @@ func (*fakeExecutor) run(o *Order, c *control, ready func() bool, ended func(lea
 		return Result{Error: c.why()}
 	}
 	ended(time.Microsecond, time.Microsecond)
+	if o.Times > 0 {
+		return Result{Took: make([]time.Duration, o.Times)}
+	}
 	return Result{Elapsed: time.Millisecond, Stdout: []byte(o.Argv[0])}
-}
-
-func (*fakeExecutor) cost(n int, _ []string, c *control) ([]time.Duration, error) {
-	return make([]time.Duration, n), nil
 }
 
 func (f *fakeExecutor) finish() error { f.finished = true; return nil }
@@ -175,8 +174,8 @@ func FuzzServe(f *testing.F) {
 		cat(magic, rawFrame(kindRun, order), rawFrame(kindGo, "")),
 		cat(magic, rawFrame(kindRun, order), rawFrame(kindCancel, ""), rawFrame(kindGo, "")),
 		cat(magic, rawFrame(kindRun, order), rawFrame(kindRun, order)),
-		cat(magic, rawFrame(kindGo, ""), rawFrame(kindCancel, ""), rawFrame(kindCost, `{"n":3}`)),
-		cat(magic, rawFrame(kindCost, `{"n":-3}`)),
+		cat(magic, rawFrame(kindGo, ""), rawFrame(kindCancel, ""), rawFrame(kindRun, `{"times":3,"timeout":1000000000}`)),
+		cat(magic, rawFrame(kindRun, `{"times":-3,"timeout":1000000000}`)),
 		cat(magic, rawFrame(kindRun, `{"argv":[""]}`)),
 		cat(magic, rawFrame(kindHello, goodHello)),
 		cat(magic, []byte{0xff, 0xff, 0xff, 0xff, kindRun}),

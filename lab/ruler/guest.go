@@ -186,7 +186,7 @@ func (g *guest) run(o *Order, c *control, ready func() bool, ended func(lead, la
 			return failed(err)
 		}
 	}
-	p, err := newProgram(o, g.scratch.path)
+	p, err := g.program(o)
 	if err != nil {
 		return failed(err)
 	}
@@ -197,7 +197,7 @@ func (g *guest) run(o *Order, c *control, ready func() bool, ended func(lead, la
 	defer out.close()
 	oomBefore := g.oomKills()
 	trace := g.trace(o.Tracers)
-	l, err := g.start(p, out, 1)
+	l, err := g.start(p, out, max(o.Times, 1))
 	if err != nil {
 		trace.close(0)
 		return failed(err)
@@ -215,6 +215,9 @@ func (g *guest) run(o *Order, c *control, ready func() bool, ended func(lead, la
 	said := monotonic()
 	r := g.trial(l, p, c, trace.process(), func(began, over time.Duration) { ended(began-said, monotonic()-over) })
 	r.Trace = trace.close(r.Elapsed)
+	if o.Times == 0 {
+		r.Took = nil // it is Elapsed
+	}
 	if err := g.sweep(nil); err != nil {
 		r.Error = err.Error()
 	}
@@ -223,62 +226,20 @@ func (g *guest) run(o *Order, c *control, ready func() bool, ended func(lead, la
 	return r
 }
 
-// cost times processes of argv, or empty ones, each just as a trial is.
-func (g *guest) cost(n int, argv []string, c *control) ([]time.Duration, error) {
-	if err := g.sweep(nil); err != nil {
-		return nil, fmt.Errorf("of an earlier trial: %w", err)
+// program is what the order runs.
+func (g *guest) program(o *Order) (*program, error) {
+	if len(o.Argv) > 0 {
+		return newProgram(o, g.scratch.path)
 	}
-	var p *program
-	switch {
-	case len(argv) == 0 && g.empty.inMemory() != "":
-		p, argv = &program{argv: []string{"empty"}, dir: g.scratch.path}, []string{"the empty program"}
-	case len(argv) == 0:
-		path, err := g.empty.file(g.scratch.path)
-		if err != nil {
-			return nil, err
-		}
-		argv = []string{path}
+	if g.empty.inMemory() != "" {
+		return &program{argv: []string{"empty"}, dir: g.scratch.path}, nil
 	}
-	if p == nil {
-		var err error
-		if p, err = newProgram(&Order{Argv: argv}, g.scratch.path); err != nil {
-			return nil, err
-		}
-	}
-	out, err := newOutputs(g.buffers, 0)
+	path, err := g.empty.file(g.scratch.path)
 	if err != nil {
 		return nil, err
 	}
-	defer out.close()
-	l, err := g.start(p, out, n)
-	if err != nil {
-		return nil, err
-	}
-	defer l.close()
-	runtime.GC()
-	timer := time.AfterFunc(answerGrace+time.Duration(n)*time.Second/2, func() { c.stop(timedOut) })
-	defer timer.Stop()
-	c.running(l.kill)
-	l.begin()
-	report, took, err := l.report() // it comes at once, when all have ended
-	why := c.over()
-	if serr := g.sweep(nil); err == nil {
-		err = serr
-	}
-	switch status := syscall.WaitStatus(report.Status); {
-	case why != "":
-		return nil, errors.New(why)
-	case err != nil:
-		return nil, err
-	case report.Error != 0:
-		return nil, p.explain(syscall.Errno(report.Error))
-	case status != 0:
-		return nil, fmt.Errorf("%s ended with exit code %d, signal %q", argv[0], status.ExitStatus(), signalName(status))
-	}
-	return took, nil
+	return newProgram(&Order{Argv: []string{path}}, g.scratch.path)
 }
-
-const timedOut = "its time is up"
 
 // trial runs one process and measures it. All that can be done before the clock starts was done before, and all that
 // can wait until it has stopped waits. As soon as the process is reaped it calls ended, with the times of its start and its end.
@@ -308,13 +269,14 @@ func (g *guest) trial(l *launcher, p *program, c *control, tracer int, ended fun
 	if err != nil {
 		return Result{Error: fmt.Sprintf("waiting for the trial's launcher: %v", err)}
 	}
-	report, _, err := l.report()
+	report, took, err := l.report()
 	switch {
 	case err == nil && report.Error != 0:
 		return Result{Error: p.explain(syscall.Errno(report.Error)).Error()}
 	case err == nil:
 		ended(time.Duration(report.Began), time.Duration(report.Ended))
 		r.Elapsed = time.Duration(report.Ended - report.Began)
+		r.Took = took
 		total.add(&report.Usage)
 		status = syscall.WaitStatus(report.Status)
 	case why == "":

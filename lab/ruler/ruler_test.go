@@ -4,6 +4,7 @@ package ruler
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"net"
@@ -518,6 +519,14 @@ func TestCost(t *testing.T) {
 	}
 	if len(ds) != 50 {
 		t.Errorf("%d durations", len(ds))
+	}
+	for program, want := range map[string]string{"/bin/false": "exit code 1", "/nowhere": "no such command"} {
+		if _, err := g.Cost(t.Context(), 3, program); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", program, err, want)
+		}
+	}
+	if size := binary.Size(report{}) + MaxCost*8; size > 64<<10 {
+		t.Errorf("%d processes' times are %d bytes, more than a pipe holds", MaxCost, size)
 	}
 	for _, n := range []int{0, -1, MaxCost + 1} {
 		if _, err := g.Cost(t.Context(), n); err == nil {

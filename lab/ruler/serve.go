@@ -49,7 +49,6 @@ type executor interface {
 	// run calls ready when all is prepared, and goes on if it returns true, then ended as soon as the process is
 	// reaped, with the time from ready's return to the process's creation, and that since it was reaped. It answers in any case.
 	run(o *Order, c *control, ready func() bool, ended func(lead, late time.Duration)) Result
-	cost(n int, argv []string, c *control) ([]time.Duration, error)
 	// finish kills whatever is left.
 	finish() error
 }
@@ -194,7 +193,7 @@ func (s *server) take(f frame) error {
 			}
 		}
 		return nil // without an order it was cancelled meanwhile
-	case kindPing, kindCost, kindRun:
+	case kindPing, kindRun:
 		if s.current != nil {
 			return violation("a cancel frame or nothing", "%s while an order is in progress", kindName(f.kind))
 		}
@@ -236,20 +235,6 @@ func (s *server) work() error {
 
 func (s *server) carryOut(o order) (kind byte, answer any) {
 	switch o.frame.kind {
-	case kindCost:
-		var c costOrder
-		err := o.decode(&c)
-		if err == nil && (c.N < 1 || c.N > MaxCost) {
-			err = fmt.Errorf("%d processes: the number must be 1 to %d", c.N, MaxCost)
-		}
-		var ds []time.Duration
-		if err == nil {
-			ds, err = s.ex.cost(c.N, c.Argv, o.control)
-		}
-		if err != nil {
-			return kindCosts, costs{Error: clip(err.Error())}
-		}
-		return kindCosts, costs{Elapsed: ds}
 	case kindRun:
 		var ord Order
 		err := o.decode(&ord)
