@@ -73,18 +73,18 @@ func stairCase() *ladder.Staircase {
 		return stats.Quotient{Value: v, Low: v - half, High: v + half, N: 4}
 	}
 	c := &ladder.Staircase{Workload: "syscalls", Instance: notebook.Instance{Name: "large"}, Metric: notebook.Metric{Name: "execution time", Unit: "s"}}
-	add := func(kind ladder.Kind, name, words string, ratio, own stats.Quotient, below int) *ladder.Rung {
+	add := func(kind ladder.Kind, name, words string, ratio, own stats.Quotient, below *ladder.Rung) *ladder.Rung {
 		r := row(words, ratio.Value, ratio.High-ratio.Value)
-		c.Rungs = append(c.Rungs, ladder.Rung{Name: name, Kind: kind, Treatment: r.Treatment, Row: r, Ratio: ratio, Own: own, Below: below, Emulated: !r.Representative})
-		return &c.Rungs[len(c.Rungs)-1]
+		c.Rungs = append(c.Rungs, &ladder.Rung{Name: name, Kind: kind, Treatment: r.Treatment, Row: r, Ratio: ratio, Own: own, Below: below, Emulated: !r.Representative})
+		return c.Rungs[len(c.Rungs)-1]
 	}
-	add(ladder.BareMetal, "bm", "bm large", q(1, 0), q(nan, nan), -1)
-	add(ladder.Layer, "cgroup", "cn layers vanilla cgroup large", q(1.01, 0.02), q(1.01, 0.02), 0)
-	gone := add(ladder.Layer, "quota", "cn layers vanilla quota large", q(nan, nan), q(nan, nan), -1)
+	floor := add(ladder.BareMetal, "bm", "bm large", q(1, 0), q(nan, nan), nil)
+	cgroup := add(ladder.Layer, "cgroup", "cn layers vanilla cgroup large", q(1.01, 0.02), q(1.01, 0.02), floor)
+	gone := add(ladder.Layer, "quota", "cn layers vanilla quota large", q(nan, nan), q(nan, nan), nil)
 	gone.Row, gone.Missing = nil, data.Omitted{Reason: "no quota on this host"}
-	add(ladder.Layer, "seccomp", "cn layers vanilla seccomp large", q(1.2, 0.03), q(1.18, 0.03), 1)
-	add(ladder.Engine, "docker", "cn docker vanilla full large", q(9, 0.4), q(7.5, 0.3), 3)
-	add(ladder.VM, "vm", "vm qemu tcg vanilla large", q(1.3, 0.1), q(1.3, 0.1), 0)
+	seccomp := add(ladder.Layer, "seccomp", "cn layers vanilla seccomp large", q(1.2, 0.03), q(1.18, 0.03), cgroup)
+	add(ladder.Engine, "docker", "cn docker vanilla full large", q(9, 0.4), q(7.5, 0.3), seccomp)
+	add(ladder.VM, "vm", "vm qemu tcg vanilla large", q(1.3, 0.1), q(1.3, 0.1), floor)
 	return c
 }
 

@@ -73,7 +73,7 @@ func staircase(p *Panel, stem string) *Figure {
 // stairCaption says what stands below the stairs, and which marks are used.
 func stairCaption(c *ladder.Staircase) string {
 	has := func(is func(*ladder.Rung) bool) bool {
-		return slices.ContainsFunc(c.Rungs, func(r ladder.Rung) bool { return is(&r) })
+		return slices.ContainsFunc(c.Rungs, is)
 	}
 	var below []string
 	for _, it := range []struct {
@@ -105,8 +105,7 @@ func stairCaption(c *ladder.Staircase) string {
 func stairsInWords(c *ladder.Staircase) string {
 	times := func(v, low, high float64) string { return words.Measured(v, data.Floor(c.Metric, low), high, "") }
 	var list []string
-	for i := range c.Rungs {
-		r := &c.Rungs[i]
+	for _, r := range c.Rungs {
 		s := words.Plain(words.LadderRung(r)) + ": "
 		switch {
 		case !r.Measured():
@@ -115,8 +114,8 @@ func stairsInWords(c *ladder.Staircase) string {
 			s += "1"
 		default:
 			s += times(r.Ratio.Value, r.Ratio.Low, r.Ratio.High) + " times bare metal"
-			if r.Below > 0 {
-				s += ", " + times(r.Own.Value, r.Own.Low, r.Own.High) + " times " + words.Plain(words.LadderRung(&c.Rungs[r.Below]))
+			if r.Below != nil && r.Below != c.Rungs[0] {
+				s += ", " + times(r.Own.Value, r.Own.Low, r.Own.High) + " times " + words.Plain(words.LadderRung(r.Below))
 			}
 		}
 		if r.Emulated {
@@ -131,16 +130,15 @@ func stairsInWords(c *ladder.Staircase) string {
 // the layers.
 func stairSpan(c *ladder.Staircase) (low, high float64) {
 	var marks []mark
-	for i := range c.Rungs {
-		if r := &c.Rungs[i]; r.Kind <= ladder.Layer && r.Measured() {
+	for _, r := range c.Rungs {
+		if r.Kind <= ladder.Layer && r.Measured() {
 			marks = append(marks, mark{value: r.Ratio.Value, low: r.Ratio.Low, high: r.Ratio.High, isReference: r.Kind == ladder.BareMetal})
 		}
 	}
 	low, high = ratioSpan(marks)
 	most := 1 + math.Max(3*(high-1), 0.2)
 	least := 1 - math.Max(3*(1-low), 0.2)
-	for i := range c.Rungs {
-		r := &c.Rungs[i]
+	for _, r := range c.Rungs {
 		if v := r.Ratio.Value; !r.Measured() || v > most || v < least {
 			continue
 		}
@@ -162,8 +160,7 @@ type stairs struct {
 func drawStairs(c *ladder.Staircase) *canvas {
 	l := &list{axis: "times bare metal", right: "times the rung below", pitch: 20}
 	l.low, l.high = stairSpan(c)
-	for i := range c.Rungs {
-		r := &c.Rungs[i]
+	for _, r := range c.Rungs {
 		m := mark{names: []string{words.Plain(words.LadderRung(r)), words.Plain(r.Name)}, faint: !r.Measured()}
 		if r.Doubtful {
 			m.names[0], m.names[1] = m.names[0]+" ?", m.names[1]+" ?"
@@ -205,7 +202,7 @@ func (s *stairs) foot(i int) float64 { return s.middle[i] + s.pitch/2 }
 
 // face fills a rung's line from bare metal to its ratio.
 func (s *stairs) face(i int) {
-	r := &s.c.Rungs[i]
+	r := s.c.Rungs[i]
 	if !r.Measured() || r.Kind <= ladder.Again || math.IsNaN(r.Ratio.Value) {
 		return
 	}
@@ -240,7 +237,7 @@ func (s *stairs) standing() {
 
 // rung draws one rung's edge, the step to it, and its interval.
 func (s *stairs) rung(i int) {
-	r := &s.c.Rungs[i]
+	r := s.c.Rungs[i]
 	top, mid, foot := s.top(i), s.middle[i], s.foot(i)
 	if !r.Measured() {
 		s.absent(i)
@@ -253,8 +250,8 @@ func (s *stairs) rung(i int) {
 	col, at := hue(r.Treatment), s.in(v)
 	if r.Kind > ladder.Again {
 		s.line(col, 1.6, at, top, at, foot)
-		if r.Below >= 0 {
-			if b := s.c.Rungs[r.Below].Ratio.Value; !math.IsNaN(b) {
+		if r.Below != nil {
+			if b := r.Below.Ratio.Value; !math.IsNaN(b) {
 				step := 1.0
 				if r.Significant {
 					step = 4
@@ -297,7 +294,7 @@ func (s *stairs) absent(i int) {
 	at := s.in(1) + 6
 	if s.c.Rungs[i].Kind == ladder.Layer && s.c.Top() > i {
 		for j := i - 1; j >= 0; j-- {
-			r := &s.c.Rungs[j]
+			r := s.c.Rungs[j]
 			if !r.Measured() || r.Kind == ladder.Again || math.IsNaN(r.Ratio.Value) {
 				continue
 			}

@@ -25,8 +25,7 @@ func Staircase(w io.Writer, c *ladder.Staircase) error {
 	}
 	lines := [][]string{{"workload", "params", "instance", "host", "rung", "treatment", "rounds", "mean", "mean_low", "mean_high", "unit",
 		"ratio", "ratio_low", "ratio_high", "rung_below", "own_rounds", "own", "own_low", "own_high", "own_with", "emulated", "doubtful", "told", "missing"}}
-	for i := range c.Rungs {
-		r := &c.Rungs[i]
+	for _, r := range c.Rungs {
 		mean, low, high, id, n := math.NaN(), math.NaN(), math.NaN(), r.Treatment.ID, 0
 		if r.Row != nil {
 			mean, low, high, n = r.Row.Mean, r.Row.MeanLow, r.Row.MeanHigh, r.Row.Rounds
@@ -35,8 +34,8 @@ func Staircase(w io.Writer, c *ladder.Staircase) error {
 		if r.Missing != nil {
 			missing = words.Doubt(r.Missing)
 		}
-		if r.Below >= 0 {
-			below = c.Rungs[r.Below].Name
+		if r.Below != nil {
+			below = r.Below.Name
 		}
 		lines = append(lines, []string{c.Workload, notebook.Label("", c.Params), c.Instance.Name, c.Host, r.Name, id, strconv.Itoa(n), f(mean), f(low), f(high), c.Metric.Unit,
 			f(r.Ratio.Value), f(r.Ratio.Low), f(r.Ratio.High), below, strconv.Itoa(r.Own.N), f(r.Own.Value), f(r.Own.Low), f(r.Own.High), strings.Join(r.With, " "),

@@ -57,7 +57,7 @@ type Rung struct {
 	Ratio stats.Quotient // the mean over bare metal's
 	Own   stats.Quotient // the mean over that of the rung below
 
-	Below int      // index in Staircase.Rungs of the rung that Own is relative to; −1: none
+	Below *Rung    // that Own is relative to; nil: none
 	With  []string // names of the layers between the two that were not measured: Own is theirs too
 	Shaky bool     // Ratio is not to be trusted
 
@@ -83,7 +83,7 @@ type Staircase struct {
 	Image       notebook.Image
 	OtherImages bool // another staircase is the same but for its image: it needs to be named
 
-	Rungs []Rung  // bare metal first, then from the lowest up
+	Rungs []*Rung // bare metal first, then from the lowest up
 	Level float64 // at which Rung.Significant was decided, without the share of the stopping rule: 1 − Alpha over the number of ranked layers and engines
 }
 
@@ -159,7 +159,7 @@ func Of(s *data.Summary) []*Staircase {
 			byKey[id] = c
 			all = append(all, c)
 		}
-		g := Rung{Kind: k, Treatment: r.Treatment, Row: r, Emulated: !r.Representative}
+		g := &Rung{Kind: k, Treatment: r.Treatment, Row: r, Emulated: !r.Representative}
 		switch {
 		case r.Trials == 0:
 			g.Missing = data.NotMeasured{}
@@ -179,13 +179,13 @@ func Of(s *data.Summary) []*Staircase {
 		h := s.HostNamed(l.Host)
 		for _, c := range all {
 			if c.place() == key(l.Treatment, h.ID, h.Cores(l.Treatment)) {
-				c.Rungs = append(c.Rungs, Rung{Kind: k, Treatment: l.Treatment, Missing: data.Omitted{Reason: l.Reason}, Emulated: !l.Treatment.Representative()})
+				c.Rungs = append(c.Rungs, &Rung{Kind: k, Treatment: l.Treatment, Missing: data.Omitted{Reason: l.Reason}, Emulated: !l.Treatment.Representative()})
 			}
 		}
 	}
 	all = slices.DeleteFunc(all, func(c *Staircase) bool {
-		layer := slices.ContainsFunc(c.Rungs, func(r Rung) bool { return r.Kind == Layer })
-		return !layer || !slices.ContainsFunc(c.Rungs, func(r Rung) bool { return r.Measured() })
+		layer := slices.ContainsFunc(c.Rungs, func(r *Rung) bool { return r.Kind == Layer })
+		return !layer || !slices.ContainsFunc(c.Rungs, (*Rung).Measured)
 	})
 	for _, c := range all {
 		c.OtherImages = slices.ContainsFunc(all, func(o *Staircase) bool {
@@ -208,25 +208,23 @@ func (c *Staircase) place() string {
 
 // order sorts the rungs from the lowest up and names them.
 func (c *Staircase) order() {
-	slices.SortStableFunc(c.Rungs, func(a, b Rung) int {
+	slices.SortStableFunc(c.Rungs, func(a, b *Rung) int {
 		an, ap := name(a.Kind, a.Treatment)
 		bn, bp := name(b.Kind, b.Treatment)
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(ap, bp), cmp.Compare(an, bn), cmp.Compare(a.Treatment.Accelerator, b.Treatment.Accelerator))
 	})
 	// A treatment that an earlier folder left out and a later one measured is no gap.
-	c.Rungs = slices.DeleteFunc(c.Rungs, func(r Rung) bool {
-		return r.Row == nil && slices.ContainsFunc(c.Rungs, func(o Rung) bool { return o.Row != nil && same(o.Treatment, r.Treatment) })
+	c.Rungs = slices.DeleteFunc(c.Rungs, func(r *Rung) bool {
+		return r.Row == nil && slices.ContainsFunc(c.Rungs, func(o *Rung) bool { return o.Row != nil && same(o.Treatment, r.Treatment) })
 	})
-	c.Rungs = slices.CompactFunc(c.Rungs, func(a, b Rung) bool { return a.Row == nil && b.Row == nil && same(a.Treatment, b.Treatment) })
+	c.Rungs = slices.CompactFunc(c.Rungs, func(a, b *Rung) bool { return a.Row == nil && b.Row == nil && same(a.Treatment, b.Treatment) })
 	n := map[string]int{}
-	for i := range c.Rungs {
-		r := &c.Rungs[i]
+	for _, r := range c.Rungs {
 		r.Name, _ = name(r.Kind, r.Treatment)
 		n[r.Name]++
 	}
 	// Several at one place differ in something that the ladder does not order by.
-	for i := range c.Rungs {
-		r := &c.Rungs[i]
+	for _, r := range c.Rungs {
 		if n[r.Name] > 1 {
 			name := r.Name
 			for _, w := range []string{r.Treatment.Engine, r.Treatment.Accelerator, r.Treatment.Network} {
@@ -243,32 +241,32 @@ func same(a, b notebook.Treatment) bool {
 	return a.Platform == b.Platform && a.Engine == b.Engine && a.Accelerator == b.Accelerator && a.Network == b.Network && a.Isolation == b.Isolation && a.AA == b.AA && maps.Equal(a.Params, b.Params)
 }
 
-// below finds what a rung's own cost is relative to; −1 where there is nothing.
-func (c *Staircase) below(i int) int {
-	r := &c.Rungs[i]
-	lower := func(ok func(o *Rung) bool) int {
-		for j := i - 1; j >= 0; j-- {
-			if o := &c.Rungs[j]; o.Measured() && ok(o) {
-				return j
+// below finds what a rung's own cost is relative to; nil where there is nothing.
+func (c *Staircase) below(i int) *Rung {
+	r := c.Rungs[i]
+	lower := func(ok func(o *Rung) bool) *Rung {
+		for _, o := range slices.Backward(c.Rungs[:i]) {
+			if o.Measured() && ok(o) {
+				return o
 			}
 		}
-		return -1
+		return nil
 	}
 	floor := func(o *Rung) bool { return o.Kind == BareMetal }
 	switch r.Kind {
 	case BareMetal:
-		return -1
+		return nil
 	case Layer:
 		_, place := name(r.Kind, r.Treatment)
-		if j := lower(func(o *Rung) bool {
+		if o := lower(func(o *Rung) bool {
 			_, p := name(o.Kind, o.Treatment)
 			return o.Kind == Layer && p < place
-		}); j >= 0 {
-			return j
+		}); o != nil {
+			return o
 		}
 	case Engine:
-		if j := lower(func(o *Rung) bool { return o.Kind == Layer }); j >= 0 {
-			return j
+		if o := lower(func(o *Rung) bool { return o.Kind == Layer }); o != nil {
+			return o
 		}
 	case ContainerInVM:
 		// Of the VM under the same accelerator: an emulated one says nothing of one that is not.
@@ -279,9 +277,8 @@ func (c *Staircase) below(i int) int {
 
 // compare gives the rungs their ratios and own costs.
 func (c *Staircase) compare(s *data.Summary) {
-	var ranked []int
-	for i := range c.Rungs {
-		r := &c.Rungs[i]
+	var ranked []*Rung
+	for i, r := range c.Rungs {
 		r.Below, r.Ratio, r.Own = c.below(i), stats.NoRatio, stats.NoRatio
 		if !r.Measured() {
 			continue
@@ -290,15 +287,15 @@ func (c *Staircase) compare(s *data.Summary) {
 			r.Ratio = stats.Quotient{Value: 1, Low: 1, High: 1, N: r.Row.Rounds} // by definition, whatever its noise
 			continue
 		}
-		if floor := slices.IndexFunc(c.Rungs, func(o Rung) bool { return o.Kind == BareMetal && o.Measured() }); floor >= 0 {
+		if floor := slices.IndexFunc(c.Rungs, func(o *Rung) bool { return o.Kind == BareMetal && o.Measured() }); floor >= 0 {
 			b := c.Rungs[floor].Row
 			r.Ratio = s.Ratio(r.Row, b, stats.Alpha)
 			r.Shaky = r.Row.Unreliable() || b.Unreliable() || within(s, r.Row, r.Ratio)
 		}
-		if r.Below < 0 {
+		b := r.Below
+		if b == nil {
 			continue
 		}
-		b := &c.Rungs[r.Below]
 		r.Own = s.Ratio(r.Row, b.Row, stats.Alpha)
 		r.With = c.between(r, b)
 		r.Failing = r.Row.Unreliable() || b.Row.Unreliable()
@@ -307,16 +304,15 @@ func (c *Staircase) compare(s *data.Summary) {
 		switch {
 		case !r.Ranked:
 		case r.Kind == Layer, r.Kind == Engine:
-			ranked = append(ranked, i)
+			ranked = append(ranked, r)
 		default:
 			r.Significant = !r.Own.Contains(1)
 		}
 	}
 	alpha := stats.Alpha / float64(max(1, len(ranked)))
 	c.Level = 1 - alpha
-	for _, i := range ranked {
-		r := &c.Rungs[i]
-		q := s.Ratio(r.Row, c.Rungs[r.Below].Row, alpha)
+	for _, r := range ranked {
+		q := s.Ratio(r.Row, r.Below.Row, alpha)
 		r.Significant = q.HasInterval() && !q.Contains(1)
 	}
 }

@@ -103,9 +103,9 @@ func one(t *testing.T, s *study) *Staircase {
 
 func (c *Staircase) named(t *testing.T, name string) *Rung {
 	t.Helper()
-	for i := range c.Rungs {
-		if c.Rungs[i].Name == name {
-			return &c.Rungs[i]
+	for _, r := range c.Rungs {
+		if r.Name == name {
+			return r
 		}
 	}
 	t.Fatalf("no rung %q", name)
@@ -133,8 +133,8 @@ func TestOrderAndBelow(t *testing.T) {
 		"bridge": {"overlay", 1.05}, "runc": {"bridge", 1.1}, "docker": {"bridge", 1.01}, "vm": {"bm", 1.1}, "vmcn": {"vm", 1.3},
 	} {
 		r := c.named(t, name)
-		if r.Below < 0 || c.Rungs[r.Below].Name != want.below || math.Abs(r.Own.Value-want.own) > 0.002 || r.Own.N != 8 || len(r.With) > 0 {
-			t.Errorf("%s: below %d, own cost %+v, with %q; want %+v", name, r.Below, r.Own, r.With, want)
+		if r.Below == nil || r.Below.Name != want.below || math.Abs(r.Own.Value-want.own) > 0.002 || r.Own.N != 8 || len(r.With) > 0 {
+			t.Errorf("%s: below %+v, own cost %+v, with %q; want %+v", name, r.Below, r.Own, r.With, want)
 		}
 	}
 	if r := c.named(t, "bridge"); math.Abs(r.Ratio.Value-1.01*1.02*1.2*0.97*1.05) > 0.002 {
@@ -159,15 +159,15 @@ func TestGapsAreCarried(t *testing.T) {
 	}
 	c := one(t, s)
 	b := c.named(t, "bridge")
-	if c.Rungs[b.Below].Name != "mount" || Together(b) != "network to bridge together (5 layers)" || math.Abs(b.Own.Value-1.2*0.97*1.05) > 0.002 {
-		t.Errorf("bridge stands on %d, %q, own cost %+v", b.Below, Together(b), b.Own)
+	if b.Below.Name != "mount" || Together(b) != "network to bridge together (5 layers)" || math.Abs(b.Own.Value-1.2*0.97*1.05) > 0.002 {
+		t.Errorf("bridge stands on %+v, %q, own cost %+v", b.Below, Together(b), b.Own)
 	}
 	// Without the topmost layer the engine's cost has it in it.
 	s.sum.Rows = slices.DeleteFunc(s.sum.Rows, func(r *data.Row) bool { return r.Treatment.Isolation == "bridge" })
 	c = one(t, s)
 	r := c.named(t, "runc")
-	if c.Rungs[r.Below].Name != "mount" || len(r.With) != 5 {
-		t.Errorf("runc stands on %d with %q", r.Below, r.With)
+	if r.Below.Name != "mount" || len(r.With) != 5 {
+		t.Errorf("runc stands on %+v with %q", r.Below, r.With)
 	}
 	if !strings.Contains(Sentence(c), "all layers up to mount cost") {
 		t.Error(Sentence(c))
@@ -304,7 +304,7 @@ func TestAnotherImageIsAnotherLadder(t *testing.T) {
 	}
 	for i, c := range all {
 		for _, r := range c.Rungs {
-			if r.Measured() && r.Below >= 0 && r.Own.N != s.n {
+			if r.Measured() && r.Below != nil && r.Own.N != s.n {
 				t.Errorf("%s: its own cost is of %d rounds", r.Name, r.Own.N)
 			}
 		}
@@ -336,7 +336,7 @@ func TestNoLadder(t *testing.T) {
 	s.add(rung("cn", "layers", "cgroup"), 1)
 	s.add(rung("cn", "layers", "quota"), 1.2)
 	c := one(t, s)
-	if r := c.named(t, "cgroup"); r.Below != -1 || !math.IsNaN(r.Ratio.Value) {
+	if r := c.named(t, "cgroup"); r.Below != nil || !math.IsNaN(r.Ratio.Value) {
 		t.Errorf("%+v", r)
 	}
 	if r := c.named(t, "quota"); !r.Significant || math.Abs(r.Own.Value-1.2) > 0.05 {

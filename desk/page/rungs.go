@@ -26,8 +26,7 @@ type rungRow struct {
 
 func rungs(id string, c *ladder.Staircase) *rungTable {
 	t := &rungTable{ID: id, Title: words.Plain(c.Workload) + " at " + words.Plain(c.Instance.Name), Metric: words.Metric(c.Metric)}
-	for i := range c.Rungs {
-		r := &c.Rungs[i]
+	for _, r := range c.Rungs {
 		name := words.Plain(words.LadderRung(r))
 		if !r.Measured() {
 			t.Gaps = together(t.Gaps, pair{name, words.Stop(words.Doubt(r.Missing))})
@@ -59,8 +58,8 @@ func rungs(id string, c *ladder.Staircase) *rungTable {
 			row.Ratio = ofMetric(c.Metric, r.Ratio.Value, r.Ratio.Low, r.Ratio.High)
 			row.Own = ofMetric(c.Metric, r.Own.Value, r.Own.Low, r.Own.High)
 		}
-		if r.Below >= 0 {
-			row.Below = words.Plain(words.LadderRung(&c.Rungs[r.Below]))
+		if r.Below != nil {
+			row.Below = words.Plain(words.LadderRung(r.Below))
 		}
 		t.Rows = append(t.Rows, row)
 	}

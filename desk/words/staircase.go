@@ -57,8 +57,7 @@ func Staircase(c *ladder.Staircase) string {
 	say := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
 	var ranked, expensive, cheap []*ladder.Rung
 	doubtful, failing, emulated := 0, 0, 0
-	for i := range c.Rungs {
-		r := &c.Rungs[i]
+	for _, r := range c.Rungs {
 		switch {
 		case r.Kind == ladder.BareMetal || r.Kind == ladder.Again || !r.Measured():
 			continue
@@ -94,7 +93,7 @@ func Staircase(c *ladder.Staircase) string {
 		say("%s is faster than the rung below: %s", Together(r), rungTimes(c, r.Own))
 	}
 	if t := c.Top(); t >= 0 && c.Rungs[t].Ratio.HasInterval() && !c.Rungs[t].Shaky {
-		r := &c.Rungs[t]
+		r := c.Rungs[t]
 		what := "all layers together"
 		if r.Name != notebook.Layers[len(notebook.Layers)-1] {
 			what = "all layers up to " + r.Name
@@ -106,8 +105,7 @@ func Staircase(c *ladder.Staircase) string {
 			say("%s cost %s times bare metal", what, rungTimes(c, r.Ratio))
 		}
 	}
-	for i := range c.Rungs {
-		r := &c.Rungs[i]
+	for _, r := range c.Rungs {
 		if !r.Ranked || r.Kind != ladder.VM && r.Kind != ladder.ContainerInVM {
 			continue
 		}
