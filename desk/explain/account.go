@@ -181,7 +181,7 @@ func (b *book) baseline(r *data.Row) (base *data.Row, against Against, doubt dat
 func sameWork(a, b *data.Row) bool { return a.HostCores == b.HostCores && data.SameWork(a, b) }
 
 // versus gives the accounts of the slower of vanilla and pinned against the faster, where the two differ significantly.
-func (b *book) versus() (all []Account) {
+func (b *book) versus() (all []*Account) {
 	for _, v := range b.sum.Rows {
 		if v.Treatment.Provisioning != notebook.Vanilla || v.Trace == nil {
 			continue
@@ -205,9 +205,9 @@ func (b *book) versus() (all []Account) {
 }
 
 // account makes the account of a row against another; base nil: against nothing.
-func (b *book) account(r, base *data.Row, against Against) Account {
+func (b *book) account(r, base *data.Row, against Against) *Account {
 	x := r.Trace
-	a := Account{
+	a := &Account{
 		Row: r, Baseline: base, Against: against, Emulated: !r.Representative || base != nil && !base.Representative,
 		Traced: x.Trials, Failed: x.Failed, Elapsed: stats.NoMean, Times: stats.NoRatio, Overhead: stats.NoMean,
 		Missing: x.Missing, Lost: x.Lost, Spread: x.Spread, Inside: x.Inside, Stacks: x.Stacks,
@@ -230,13 +230,13 @@ func (b *book) account(r, base *data.Row, against Against) Account {
 		a.Tier = x.Tier
 	}
 	a.Rounds = len(xs)
-	b.own(&a, xs)
+	b.own(a, xs)
 	if base != nil && len(xs) > 0 {
-		b.overhead(&a, xs, ys)
-		a.Doubtful = b.doubtful(&a)
+		b.overhead(a, xs, ys)
+		a.Doubtful = b.doubtful(a)
 	}
-	b.figures(&a)
-	b.incomplete(&a)
+	b.figures(a)
+	b.incomplete(a)
 	return a
 }
 

@@ -41,11 +41,11 @@ const (
 
 // Accounts are what the folders say.
 type Accounts struct {
-	Accounts []Account // one a treatment that has traced trials, in the order of Summary.Rows
+	Accounts []*Account // one a treatment that has traced trials, in the order of Summary.Rows
 
 	// Versus are accounts of one treatment against another that is not bare metal: of the slower of vanilla and pinned
 	// against the faster one, all else equal, where the interval of their difference excludes 0.
-	Versus []Account
+	Versus []*Account
 
 	Doubts  []data.Doubt // about all of it
 	Summary *data.Summary

@@ -25,9 +25,7 @@ func TestTheSumIsTheOverhead(t *testing.T) {
 	l.noise, l.unseen = 0.2, 0.1
 	a := read(t, l.write(t))
 	n := 0
-	all := append(a.Accounts, a.Versus...)
-	for i := range all {
-		x := &all[i]
+	for _, x := range append(a.Accounts, a.Versus...) {
 		if x.Baseline == nil {
 			continue
 		}
@@ -87,7 +85,7 @@ func TestThrottled(t *testing.T) {
 	if !vm.Emulated || !strings.Contains(sentence(vm), "does not represent a VM's cost") {
 		t.Error(sentence(vm))
 	}
-	if len(a.Versus) != 1 || !strings.HasPrefix(sentence(&a.Versus[0]), "cn docker pinned 1/1GB is faster than vanilla here because 96 % (") || !strings.Contains(sentence(&a.Versus[0]), ") of the overhead is throttling") {
+	if len(a.Versus) != 1 || !strings.HasPrefix(sentence(a.Versus[0]), "cn docker pinned 1/1GB is faster than vanilla here because 96 % (") || !strings.Contains(sentence(a.Versus[0]), ") of the overhead is throttling") {
 		t.Errorf("%+v", a.Versus)
 	}
 }
@@ -122,7 +120,7 @@ func TestIntervalsCover(t *testing.T) {
 			}
 		}
 		l.rewrite(t, dir, g)
-		a := &read(t, dir).Accounts[1]
+		a := read(t, dir).Accounts[1]
 		covers := func(name string, low, high, v float64) {
 			if low <= v && v <= high {
 				held[name]++
@@ -157,8 +155,7 @@ func TestNoCauseThatMayBeNothing(t *testing.T) {
 			add("cn docker vanilla", one, wall{notebook.WallUser: 2, notebook.WallSystem: 0.1, notebook.WallCore: 0.012 * float64(seed)})
 		l.rounds, l.noise, l.study.Design.Trials = 4+seed%3, 0.03, 1
 		a := read(t, l.write(t))
-		for i := range a.Accounts[1:] {
-			x := &a.Accounts[1:][i]
+		for _, x := range a.Accounts[1:] {
 			for _, p := range x.Parts {
 				said := slices.ContainsFunc(x.Causes(), func(c *explain.Part) bool { return c.Key == p.Key }) || x.Offset() != nil && x.Offset().Key == p.Key
 				if said && (!p.Cause || !p.Significant() || !x.Significant()) {
@@ -194,7 +191,7 @@ func TestOfManyPartsNoneIsNamedByLuck(t *testing.T) {
 	for i := range studies {
 		g := rand.New(rand.NewPCG(uint64(i), 12))
 		l.rewrite(t, dir, g)
-		a := &read(t, dir).Accounts[1]
+		a := read(t, dir).Accounts[1]
 		if !a.Significant() {
 			continue
 		}
@@ -226,7 +223,7 @@ func TestDoubtfulVersus(t *testing.T) {
 		add("cn docker vanilla", one, wall{notebook.WallUser: 2, notebook.WallThrottled: 2.2}).add("cn docker pinned", one, wall{notebook.WallUser: 4})
 	l.noise = 0.001
 	a := read(t, l.write(t))
-	if len(a.Versus) != 1 || !a.Versus[0].Doubtful || !strings.Contains(sentence(&a.Versus[0]), "This is not to be trusted") {
+	if len(a.Versus) != 1 || !a.Versus[0].Doubtful || !strings.Contains(sentence(a.Versus[0]), "This is not to be trusted") {
 		t.Errorf("%+v", a.Versus)
 	}
 	if x := find(t, a.Accounts, "cn docker vanilla 1/1GB"); x.Doubtful || strings.Contains(sentence(x), "trusted") {
@@ -287,8 +284,7 @@ func TestImagesAreToldApart(t *testing.T) {
 	b.edit = func(x *notebook.Trial) { x.Guest += " again" }
 	all := read(t, a.write(t), b.write(t))
 	var places []string
-	for i := range all.Accounts {
-		x := &all.Accounts[i]
+	for _, x := range all.Accounts {
 		if x.Rounds != 8 {
 			t.Errorf("%s: %d rounds", label(x), x.Rounds)
 		}
@@ -412,7 +408,7 @@ func TestHostile(t *testing.T) {
 	if err := export.Accounts(&j, a); err != nil || !json.Valid(j.Bytes()) {
 		t.Error(err)
 	}
-	x := &a.Accounts[0]
+	x := a.Accounts[0]
 	if len(x.Stacks) != 1 || x.Stacks[0].Count != int64(x.Traced) {
 		t.Errorf("%+v", x.Stacks)
 	}

@@ -181,13 +181,13 @@ func read(t testing.TB, dirs ...string) *explain.Accounts {
 	return a
 }
 
-func find(t *testing.T, all []explain.Account, label string) *explain.Account {
+func find(t *testing.T, all []*explain.Account, label string) *explain.Account {
 	t.Helper()
-	i := slices.IndexFunc(all, func(a explain.Account) bool { return words.Label(&data.Summary{}, a.Row) == label })
+	i := slices.IndexFunc(all, func(a *explain.Account) bool { return words.Label(&data.Summary{}, a.Row) == label })
 	if i < 0 {
 		t.Fatalf("no account of %q", label)
 	}
-	return &all[i]
+	return all[i]
 }
 
 // quick is a study as the issue has it: a container throttled on purpose, one pinned, one with half a core, an

@@ -76,10 +76,10 @@ type account struct {
 
 // Accounts writes all that is known of accounts as `tare explain --format json` promises it. What is not known is null.
 func Accounts(w io.Writer, as *explain.Accounts) error {
-	of := func(list []explain.Account) []account {
+	of := func(list []*explain.Account) []account {
 		all := []account{}
-		for i := range list {
-			all = append(all, accountOf(as, &list[i]))
+		for _, a := range list {
+			all = append(all, accountOf(as, a))
 		}
 		return all
 	}

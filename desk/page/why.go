@@ -60,27 +60,18 @@ func accountsOf(acc *explain.Accounts) []chart.Account {
 	}
 	s := acc.Summary
 	var list []chart.Account
-	take := func(a *explain.Account) {
+	for _, a := range slices.Concat(acc.Accounts, acc.Versus) {
+		if a.Baseline == nil && (a.Row.Treatment.Platform == notebook.BM || len(a.Spent) == 0 && len(a.Doubts) == 0) {
+			continue // the baseline itself: it is in the others' accounts
+		}
 		x := chart.Account{Account: a, Title: fullName(s, a.Row.Treatment, a.Row.Host)}
-		for i := range acc.Accounts {
-			if b := &acc.Accounts[i]; a.Baseline != nil && b.Row == a.Baseline {
-				x.Before = b
-			}
+		if i := slices.IndexFunc(acc.Accounts, func(b *explain.Account) bool { return b.Row == a.Baseline }); i >= 0 {
+			x.Before = acc.Accounts[i]
 		}
 		if a.Against.Provisioning != "" {
 			x.Title += ", against " + words.Plain(words.Against(a))
 		}
 		list = append(list, x)
-	}
-	for i := range acc.Accounts {
-		a := &acc.Accounts[i]
-		if a.Baseline == nil && (a.Row.Treatment.Platform == notebook.BM || len(a.Spent) == 0 && len(a.Doubts) == 0) {
-			continue // the baseline itself: it is in the others' accounts
-		}
-		take(a)
-	}
-	for i := range acc.Versus {
-		take(&acc.Versus[i])
 	}
 	return list
 }

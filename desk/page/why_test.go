@@ -47,8 +47,8 @@ func hump(role, what, of string, n int64, around float64) notebook.Distribution 
 }
 
 // account0 is an account whose parts add up to its gap.
-func account0(r, base *data.Row, parts ...explain.Part) explain.Account {
-	a := explain.Account{Row: r, Baseline: base, Rounds: 5, Traced: 15, Emulated: !r.Representative,
+func account0(r, base *data.Row, parts ...explain.Part) *explain.Account {
+	a := &explain.Account{Row: r, Baseline: base, Rounds: 5, Traced: 15, Emulated: !r.Representative,
 		Parts: parts, TracerCost: stats.Quotient{Value: 1.012, Low: 1.004, High: 1.02, N: 5}}
 	gap := 0.0
 	for _, p := range parts {
@@ -66,7 +66,7 @@ func explainedSample() *explain.Accounts {
 	s := sample("large")
 	bm := s.Rows[0]
 	acc := &explain.Accounts{Summary: s, Doubts: []data.Doubt{explain.Untraced{Folders: 1}}}
-	b := explain.Account{Row: bm, Rounds: 5, Traced: 15, Elapsed: estimate1(3.9, 0.05), TracerCost: stats.Quotient{Value: 1.01, Low: 0.99, High: 1.03, N: 5}}
+	b := &explain.Account{Row: bm, Rounds: 5, Traced: 15, Elapsed: estimate1(3.9, 0.05), TracerCost: stats.Quotient{Value: 1.01, Low: 0.99, High: 1.03, N: 5}}
 	b.Spread = []notebook.Distribution{hump("work", notebook.OnCPU, "", 3000, 3e-3), hump("work", notebook.RunQueue, "", 3000, 8e-6), hump("work", notebook.OffCPU, notebook.WallFutex, 900, 4e-4), hump("work", notebook.BlockIO, "vda write", 300, 9e-4)}
 	acc.Accounts = append(acc.Accounts, b)
 
@@ -151,8 +151,7 @@ func TestWildAccounts(t *testing.T) {
 	inf := math.Inf(1)
 	for _, v := range []float64{0, 1e-9, -3, 1e12, inf, nan} {
 		acc := explainedSample()
-		for i := range acc.Accounts {
-			a := &acc.Accounts[i]
+		for _, a := range acc.Accounts {
 			a.Against, a.Doubts = explain.Against{Provisioning: evil}, []data.Doubt{explain.TracerMissing{Tracer: evil, Why: data.Missing{Why: evil}}}
 			a.Overhead.Value, a.Elapsed.High, a.Lost = v, v, -1
 			for j := range a.Parts {

@@ -19,8 +19,7 @@ func Accounts(w io.Writer, as *explain.Accounts, on Screen) error {
 	t := &text{Screen: on}
 	var partly []data.Doubt // what is to be known of the tracers' metrics, which this text does not have
 	place := ""
-	for i := range as.Accounts {
-		a := &as.Accounts[i]
+	for i, a := range as.Accounts {
 		if i > 0 {
 			t.line("")
 		}
@@ -34,10 +33,10 @@ func Accounts(w io.Writer, as *explain.Accounts, on Screen) error {
 	if len(as.Versus) > 0 {
 		t.line("")
 		t.head("Vanilla against pinned")
-		for i := range as.Versus {
+		for _, a := range as.Versus {
 			t.line("")
-			t.wrap("", words.Account(as.Summary, &as.Versus[i]))
-			t.parts(&as.Versus[i])
+			t.wrap("", words.Account(as.Summary, a))
+			t.parts(a)
 		}
 	}
 	t.footnotes()
