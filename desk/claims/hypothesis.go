@@ -168,7 +168,7 @@ type Selector struct {
 	Network      Values `yaml:"network,omitempty"`
 	Isolation    Values `yaml:"isolation,omitempty"` // rungs of the isolation ladder; none named: no rung is chosen
 
-	Params map[string]string `yaml:"params,omitempty"` // a workload that lacks a parameter is not chosen by it
+	Params map[string]string `yaml:"params,omitempty"` // they choose among the treatments of workloads that have them
 
 	Cores     *Range `yaml:"cores,omitempty"`      // of the instance
 	HostCores *Range `yaml:"host_cores,omitempty"` // that the host has online

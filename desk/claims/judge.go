@@ -225,6 +225,7 @@ func (j *judge) gain(of, to, than Selector, sizes Sizes, bounds Region) *node {
 func (j *judge) nothing(of ...Selector) *node {
 	var all []Selector
 	for _, s := range of {
+		s = j.known(s)
 		if why := j.absence(s); why != nil {
 			n := missing(why...)
 			n.out = j.leavesOut(s) != ""
@@ -251,7 +252,7 @@ func (j *judge) trend(of, to Selector, t *Trend) *node {
 			at, _ := position(t.Over, pairs[0].x)
 			here = strconv.FormatFloat(at, 'g', -1, 64)
 		}
-		return missing(lacks(NeedsTwo{of, t.Over, here}))
+		return missing(lacks(NeedsTwo{j.known(of), t.Over, here}))
 	}
 	var parts []sized
 	for _, line := range lines {

@@ -189,6 +189,27 @@ func (j *judge) variable() {
 	}
 }
 
+// known is the selector with those parameters that its workloads are known to have: of several workloads each chooses by its
+// own, and which they are only what was measured, or left out, says. It chooses the same rows.
+func (j *judge) known(s Selector) Selector {
+	has := func(k string) bool {
+		of := func(t notebook.Treatment) bool {
+			_, there := t.Params[k]
+			return there && oneOf(s.Workload, t.Workload)
+		}
+		return slices.ContainsFunc(j.sum.Rows, func(r *data.Row) bool { return of(r.Treatment) }) ||
+			slices.ContainsFunc(j.sum.LeftOut, func(l data.LeftOut) bool { return of(l.Treatment) })
+	}
+	params := map[string]string{}
+	for k, v := range s.Params {
+		if has(k) {
+			params[k] = v
+		}
+	}
+	s.Params = params
+	return s
+}
+
 // absence is why no comparison of the treatments that s chooses could be made.
 func (j *judge) absence(s Selector) []Gap {
 	// What no folder can have because of its host comes first: nothing else would help.
