@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/term"
 
+	"tare/desk/words"
 	"tare/notebook"
 	"tare/stats"
 )
@@ -167,9 +168,8 @@ func (p *progress) draw() {
 	if p.all > 0 {
 		full = cells * p.done / p.all
 	}
-	what := []string{p.treatment.Platform, p.treatment.Engine, p.treatment.Accelerator, p.treatment.Provisioning, p.treatment.Instance.Name}
-	line := fmt.Sprintf("[%s%s] round %d%s  %s", strings.Repeat("#", full), strings.Repeat(".", cells-full), p.round+1,
-		p.leftText(p.left), strings.Join(strings.Fields(strings.Join(what, " ")), " "))
+	line := fmt.Sprintf("[%s%s] round %d%s  %s %s", strings.Repeat("#", full), strings.Repeat(".", cells-full), p.round+1,
+		p.leftText(p.left), words.Treatment(p.treatment, true), p.treatment.Instance.Name)
 	if r := p.ratios[p.treatment.ID]; r != "" {
 		line += "  " + r
 	}

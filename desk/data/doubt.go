@@ -77,10 +77,10 @@ type (
 	}
 	// FewRounds: a folder has fewer rounds than its design asks for at least.
 	FewRounds struct {
-		Dir           string
-		Rounds, Floor int
-		Begun         bool // the last of them is not whole
-		Ended         End  // of its last session
+		Dir                string
+		Rounds, Floor, Cap int
+		Begun              bool // the last of them is not whole
+		Ended              End  // of its last session
 	}
 	// Torn: a folder's last record was cut off.
 	Torn struct{ Dir string }

@@ -613,7 +613,7 @@ func (r *reader) doubts() (all []Doubt) {
 			}
 		}
 		if f.Rounds < d.Floor {
-			all = append(all, FewRounds{Dir: f.Dir, Rounds: f.Rounds, Floor: d.Floor, Begun: f.Begun, Ended: f.Ended()})
+			all = append(all, FewRounds{Dir: f.Dir, Rounds: f.Rounds, Floor: d.Floor, Cap: d.Cap, Begun: f.Begun, Ended: f.Ended()})
 		}
 		if f.Torn {
 			all = append(all, Torn{f.Dir})

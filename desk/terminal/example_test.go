@@ -52,6 +52,6 @@ func ExampleSummary() {
 	// Notes
 	//   the host vm is itself a virtual machine (KVM): bare metal here means this machine
 	//   without a further layer
-	//   ../export/testdata/made-before: 4 of at least 7 rounds were run; its last session ended:
-	//   cap on rounds
+	//   ../export/testdata/made-before: 4 of 7 rounds were run; its last session ended: cap on
+	//   rounds
 }

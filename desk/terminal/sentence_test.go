@@ -47,7 +47,7 @@ func TestSentence(t *testing.T) {
 	}{
 		{"one is least", ranked(vanilla, pinned), "For ffmpeg at large, a pinned docker container costs least: 1.10 times bare metal (95 % interval 1.08 to 1.12); a vanilla docker container 1.31 (1.27 to 1.35)."},
 		{"alone", ranked(vanilla), "For ffmpeg at large, a vanilla docker container costs 1.31 times bare metal (95 % interval 1.27 to 1.35)."},
-		{"alone and free", ranked(cost("cn", "crun", "", "pinned", 1, 0.01)), "For ffmpeg at large, a pinned crun container is not distinguishable from bare metal: it costs 1.00 (0.99 to 1.01) times as much (95 % interval)."},
+		{"alone and free", ranked(cost("cn", "crun", "", "pinned", 1, 0.01)), "For ffmpeg at large, a pinned crun container is not distinguishable from bare metal: the ratio is 1.00 (95 % interval 0.99 to 1.01)."},
 		{"two least", ranked(vanilla, crun, pinned), "For ffmpeg at large, a pinned docker container and a pinned crun container cost least and are not distinguishable from each other: the first 1.10 times bare metal (95 % interval 1.08 to 1.12); the second 1.11 (1.08 to 1.14); a vanilla docker container 1.31 (1.27 to 1.35)."},
 		{"all alike but expensive", ranked(crun, pinned), "For ffmpeg at large, a pinned docker container and a pinned crun container are not distinguishable from each other: the first 1.10 times bare metal (95 % interval 1.08 to 1.12); the second 1.11 (1.08 to 1.14)."},
 		{"a wide one behind", ranked(pinned, vanilla, wide), "For ffmpeg at large, a pinned docker container and a vanilla crun container cost least and are not distinguishable from each other: the first 1.10 times bare metal (95 % interval 1.08 to 1.12); the second 1.40 (1.05 to 1.75); a vanilla docker container 1.31 (1.27 to 1.35)."},

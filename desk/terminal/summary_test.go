@@ -362,6 +362,7 @@ func TestACutFolder(t *testing.T) {
 		{"the first is torn", made(), 26, true, false},
 		{"emulated for two rounds", func() *lab { l := made(); l.study.Design.Emulated = 2; return l }(), 3, false, false},
 		{"of two rounds by itself", func() *lab { l := made(); l.study.Treatments[2].Rounds = 2; return l }(), 0, false, false},
+		{"exactly so many were asked for", func() *lab { l := made(); l.study.Design.Cap = 5; return l }(), 9, false, false},
 		{"given up", func() *lab {
 			l := made()
 			l.fail = func(id string, _, _ int) string { return map[bool]string{true: "killed"}[id[:2] == "vm"] }
@@ -390,6 +391,9 @@ func TestACutFolder(t *testing.T) {
 		want := fmt.Sprintf("%d of at least 5 rounds were run; ", s.Folders[0].Rounds)
 		if c.begun {
 			want = "3 of at least 5 rounds were begun, the last of them incomplete; "
+		}
+		if c.lab.study.Design.Floor == c.lab.study.Design.Cap {
+			want = strings.Replace(want, "at least ", "", 1)
 		}
 		if s.Folders[0].Begun != c.begun || !strings.Contains(notes, want) {
 			t.Errorf("%s: begun %v: %s", c.name, s.Folders[0].Begun, notes)

@@ -152,10 +152,12 @@ func statement(where string, rows []*data.Row, s *data.Summary) string {
 	}
 	slices.SortStableFunc(ranked, func(a, b *data.Row) int { return cmp.Compare(a.Ratio, b.Ratio) })
 	best := ranked[0]
+	d := Decimals(best.RatioHigh - best.RatioLow)
+	times, bounds := Number(best.Ratio, d), Bounds(best.RatioLow, best.RatioHigh, d)
 	const most = 4
 	if !slices.ContainsFunc(ranked, func(r *data.Row) bool { return r.RatioLow > 1 || r.RatioHigh < 1 }) {
 		if len(ranked) == 1 {
-			return fmt.Sprintf("%s, %s is not distinguishable from %s: it costs %s times as much (95 %% interval).", where, named(best), to, figure(best)) + failed
+			return fmt.Sprintf("%s, %s is not distinguishable from %s: the ratio is %s (95 %% interval %s).", where, named(best), to, times, bounds) + failed
 		}
 		var all []string
 		for _, r := range ranked[:min(most, len(ranked))] {
@@ -174,8 +176,7 @@ func statement(where string, rows []*data.Row, s *data.Summary) string {
 			rest = append(rest, r)
 		}
 	}
-	d := Decimals(best.RatioHigh - best.RatioLow)
-	first := fmt.Sprintf("%s times %s (95 %% interval %s)", Number(best.Ratio, d), to, Bounds(best.RatioLow, best.RatioHigh, d))
+	first := fmt.Sprintf("%s times %s (95 %% interval %s)", times, to, bounds)
 	if best.RatioLow <= 1 && best.RatioHigh >= 1 {
 		first += ", not distinguishable from 1"
 	}
