@@ -32,23 +32,15 @@ func (s Spec) IsFull() bool { return s.Isolation == notebook.IsolationFull }
 // Container is the specification of a container, checked against what any can be and what the kind supports.
 func (k Kind) Container(s Spec) error {
 	switch {
-	case s.Image == nil:
-		return errors.New("the spec has no image")
 	case s.Instance.Memory <= 0:
 		return fmt.Errorf("a container of %d bytes of memory: want more than 0", s.Instance.Memory)
 	case s.Isolation != "" && (!s.IsFull() || s.Provisioning != notebook.Pinned):
 		return fmt.Errorf("isolation %q, %s: a container has isolation %s, %s, or none", s.Isolation, s.Provisioning, notebook.IsolationFull, notebook.Pinned)
-	case s.Provisioning != notebook.Vanilla && s.Provisioning != notebook.Pinned:
-		return fmt.Errorf("provisioning %q: want %s or %s", s.Provisioning, notebook.Vanilla, notebook.Pinned)
 	}
-	if err := k.Supports(s.Treatment(k)); err != nil {
+	if err := k.Check(s); err != nil {
 		return err
 	}
-	if s.Provisioning == notebook.Pinned {
-		if float64(len(s.CPUs)) != s.Instance.Cores {
-			return fmt.Errorf("a pinned container of %g cores: the spec names %d CPUs; want one for each core", s.Instance.Cores, len(s.CPUs))
-		}
-	} else if _, err := config.Quota(s.Instance.Cores); err != nil {
+	if _, err := config.Quota(s.Instance.Cores); err != nil {
 		return k.Unsupported(fmt.Sprintf("%g cores, %s", s.Instance.Cores, s.Provisioning), err.Error())
 	}
 	return nil

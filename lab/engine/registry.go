@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"tare/lab/image"
 	"tare/lab/journal"
@@ -105,6 +106,22 @@ func (k Kind) Supports(t notebook.Treatment) error {
 		return k.Unsupported(fmt.Sprintf("%g cores, %s", cores, t.Provisioning), "a CPU set has whole CPUs only; ask for "+notebook.Vanilla+" provisioning, or for whole cores")
 	case t.Network == notebook.NetHost && k.NoHostNetwork:
 		return k.Unsupported("the host's network", "its guests have a network of their own; ask for "+notebook.NetBridge)
+	}
+	return nil
+}
+
+// Check says what is wrong in the specification of a guest of the kind; an *UnsupportedError says what no such guest can be.
+func (k Kind) Check(s Spec) error {
+	if err := k.Supports(s.Treatment(k)); err != nil {
+		return err
+	}
+	switch cores := s.Instance.Cores; {
+	case s.Image == nil:
+		return fmt.Errorf("%s: the spec has no image", k)
+	case len(k.Provisionings) > 0 && !slices.Contains(k.Provisionings, s.Provisioning):
+		return fmt.Errorf("%s: provisioning %q: want %s", k, s.Provisioning, strings.Join(k.Provisionings, " or "))
+	case k.Binds(s.Provisioning) && (len(s.CPUs) == 0 || float64(len(s.CPUs)) != cores):
+		return fmt.Errorf("%s of %g cores: the spec names %d CPUs; want one for each core", k, cores, len(s.CPUs))
 	}
 	return nil
 }

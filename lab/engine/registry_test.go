@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"tare/lab/image"
 	"tare/notebook"
 )
 
@@ -41,6 +42,31 @@ func TestSupports(t *testing.T) {
 		}
 		if _, ok := errors.AsType[*UnsupportedError](err); !ok || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s, %+v: %v, want an *UnsupportedError with %q", c.k, c.t, err, c.want)
+		}
+	}
+}
+
+func TestCheck(t *testing.T) {
+	good := Spec{Image: &image.Image{}, Instance: notebook.Instance{Cores: 2}, Provisioning: notebook.Pinned, CPUs: []int{1, 2}}
+	vanilla, bare, half, few, none, other := good, good, good, good, good, good
+	vanilla.Provisioning, vanilla.CPUs = notebook.Vanilla, nil
+	bare.Image = nil
+	half.Instance.Cores = 0.5
+	few.CPUs = few.CPUs[:1]
+	none.CPUs, none.Instance.Cores = nil, 0
+	other.Provisioning = "other"
+	for _, c := range []struct {
+		k    Kind
+		s    Spec
+		want string // in the error; "" for none
+	}{
+		{container, good, ""}, {container, vanilla, ""}, {metal, good, ""}, {metal, vanilla, "names 0 CPUs"},
+		{container, bare, "no image"}, {container, half, "cannot give 0.5 cores"}, {container, few, "names 1 CPUs; want one for each"},
+		{metal, none, "names 0 CPUs"}, {container, other, `provisioning "other": want `}, {machine, good, `provisioning "pinned": want vanilla`},
+	} {
+		err := c.k.Check(c.s)
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s, %+v: %v, want %q", c.k, c.s, err, c.want)
 		}
 	}
 }

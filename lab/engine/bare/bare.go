@@ -10,7 +10,6 @@ package bare
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os/exec"
 	"path/filepath"
@@ -44,7 +43,7 @@ type guest struct {
 
 // Provision makes a guest of bare metal. It gives no part of a core and no limit: an *engine.UnsupportedError says so.
 func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, error) {
-	if err := check(s); err != nil {
+	if err := Kind.Check(s); err != nil {
 		return nil, err
 	}
 	g := &guest{}
@@ -69,20 +68,6 @@ func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, er
 		},
 		InForce: func() error { return g.inForce(s) },
 	})
-}
-
-// check refuses what bare metal cannot be.
-func check(s engine.Spec) error {
-	if err := Kind.Supports(s.Treatment(Kind)); err != nil {
-		return err
-	}
-	switch c := s.Instance.Cores; {
-	case len(s.CPUs) == 0 || float64(len(s.CPUs)) != c:
-		return fmt.Errorf("bare metal of %g cores: the spec names %d CPUs; want one for each core", c, len(s.CPUs))
-	case s.Image == nil:
-		return errors.New("bare metal: the spec has no image")
-	}
-	return nil
 }
 
 // ownNetwork says whether the guest has a network namespace.

@@ -168,18 +168,14 @@ func (g *guest) explain(err error) error {
 
 // check refuses what cannot be.
 func (g *guest) check(s engine.Spec) error {
-	if err := Kind.Supports(s.Treatment(Kind)); err != nil {
+	if err := Kind.Check(s); err != nil {
 		return err
 	}
-	switch c := s.Instance.Cores; {
+	switch {
 	case !slices.Contains(notebook.Layers, g.layer):
 		return fmt.Errorf("layers up to %q: one of %s was expected", g.layer, strings.Join(notebook.Layers, ", "))
-	case len(s.CPUs) == 0 || float64(len(s.CPUs)) != c:
-		return fmt.Errorf("layers on %g cores: the spec names %d CPUs; want one for each core", c, len(s.CPUs))
 	case s.Instance.Memory <= 0:
 		return fmt.Errorf("layers with %d bytes of memory: want more than 0", s.Instance.Memory)
-	case s.Image == nil:
-		return errors.New("layers: the spec has no image")
 	case g.has("network") && g.network == notebook.NetHost:
 		return g.cannot("the host's network", "it has a network namespace; ask for a lower layer")
 	}

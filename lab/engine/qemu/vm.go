@@ -14,7 +14,6 @@ package qemu
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -149,7 +148,7 @@ func (d *Driver) boot(ctx context.Context, bridged bool) (Kernel, string, error)
 
 // Provision implements engine.Driver.
 func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, error) {
-	if err := d.kind.Supports(s.Treatment(d.kind)); err != nil {
+	if err := d.kind.Check(s); err != nil {
 		return nil, err
 	}
 	if err := checkArchitecture(); err != nil {
@@ -173,18 +172,6 @@ func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, er
 	allowed, err := proc.Host.AllowedCPUs("self")
 	if err != nil {
 		return nil, err
-	}
-	switch s.Provisioning {
-	case notebook.Vanilla:
-	case notebook.Pinned:
-		if len(s.CPUs) != cpus {
-			return nil, fmt.Errorf("pinned to %d CPUs %v, expected one for each of %d cores", len(s.CPUs), s.CPUs, cpus)
-		}
-	default:
-		return nil, fmt.Errorf("provisioning %q, expected %q or %q", s.Provisioning, notebook.Vanilla, notebook.Pinned)
-	}
-	if s.Image == nil {
-		return nil, errors.New("the spec has no image")
 	}
 	params := guestinit.Params{Mode: guestinit.ModeVM, Name: config.Hostname(strings.ReplaceAll(s.ID, "_", "-")), Network: s.NetworkMode()}
 	if d.container {
