@@ -75,7 +75,15 @@ func findTool(name string) (string, error) {
 
 func (t *Tree) makeDisk(ctx context.Context, tool, path string, w *workspace) error {
 	var content, inodes int64
-	err := t.walk(func(_ string, fi fs.FileInfo) error {
+	// Not by an fs.FS, which refuses names that are no UTF-8: an image may have some.
+	err := filepath.WalkDir(t.Dir, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		fi, err := d.Info()
+		if err != nil {
+			return err
+		}
 		inodes++
 		content += (fi.Size() + diskBlock - 1) / diskBlock * diskBlock
 		return context.Cause(ctx)

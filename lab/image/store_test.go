@@ -379,10 +379,10 @@ func TestTar(t *testing.T) {
 	s := newStore(t)
 	img := everything(t, s)
 	var b, again bytes.Buffer
-	if err := img.Tar(&b); err != nil {
+	if err := img.Tar(t.Context(), &b); err != nil {
 		t.Fatal(err)
 	}
-	if err := img.Tar(&again); err != nil || !bytes.Equal(b.Bytes(), again.Bytes()) {
+	if err := img.Tar(t.Context(), &again); err != nil || !bytes.Equal(b.Bytes(), again.Bytes()) {
 		t.Errorf("the second stream differs, %v", err)
 	}
 	links := 0
@@ -410,7 +410,7 @@ func TestTar(t *testing.T) {
 		t.Errorf("unpacked again:\n%s\nwant\n%s", got, want)
 	}
 	stop := errors.New("stop")
-	if err := img.Tar(failing{stop}); !errors.Is(err, stop) {
+	if err := img.Tar(t.Context(), failing{stop}); !errors.Is(err, stop) {
 		t.Errorf("a reader who leaves: %v", err)
 	}
 }

@@ -712,3 +712,16 @@ func runTool(t *testing.T, name string, args ...string) string {
 	}
 	return string(out)
 }
+
+// fileCapability reads the capabilities of a file, "" where it has none.
+func fileCapability(path string) (string, error) {
+	buf := make([]byte, 64) // the kernel's vfs_ns_cap_data has 24
+	n, err := unix.Lgetxattr(path, capability, buf)
+	if errors.Is(err, unix.ENODATA) || errors.Is(err, unix.ENOTSUP) {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("its capabilities: %w", err)
+	}
+	return string(buf[:n]), nil
+}

@@ -90,7 +90,7 @@ func (e *daemon) imageFor(ctx context.Context, t *image.Tree) (string, error) {
 	}
 	// The engine names an image only when it has all of it, so an import that is cut off leaves none.
 	r, w := io.Pipe()
-	go func() { w.CloseWithError(t.Tar(w)) }()
+	go func() { w.CloseWithError(t.Tar(ctx, w)) }()
 	defer r.Close() // ends the tar when the engine wants no more of it
 	q := url.Values{"fromSrc": {"-"}, "repo": {imageRepository}, "tag": {tag}, "changes": {"LABEL " + labelImage + "=" + t.Digest}}
 	if err := e.do(ctx, http.MethodPost, "/images/create", q, r, nil); err != nil {
