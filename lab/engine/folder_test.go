@@ -139,3 +139,18 @@ func TestStartSetsAffinityBeforeTheFirstInstruction(t *testing.T) {
 		t.Error("a process was started on a CPU that the host has not")
 	}
 }
+
+// What is killed when Tare ends is not killed before: the thread that started it lives as long as it.
+func TestStartTiedLetsLive(t *testing.T) {
+	p, err := StartTied(exec.Command("sh", "-c", "sleep 0.3; exit 3"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-p.Done()
+	if got := p.Ended(); !strings.Contains(got, "exit status 3") {
+		t.Errorf("it ended: %q; want exit status 3", got)
+	}
+	if _, err := StartTied(exec.Command("/nonexistent")); err == nil {
+		t.Error("a program that is not there was started")
+	}
+}

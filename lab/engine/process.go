@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -49,27 +48,11 @@ func Start(cmd *exec.Cmd, cpus []int, setUp ...func() error) (*Process, error) {
 // StartTied is Start for a program that may use all CPUs and is killed when Tare ends, however that ends.
 func StartTied(cmd *exec.Cmd) (*Process, error) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	return begin(cmd, func() error {
-		started := make(chan error)
-		spawner() <- func() { started <- cmd.Start() }
-		return <-started
-	})
+	return begin(cmd, cmd.Start)
 }
 
-// spawner starts processes from one thread that lives as long as the program: a child's parent-death signal comes
-// when the thread that made it ends, and Go ends threads when it likes.
-var spawner = sync.OnceValue(func() chan<- func() {
-	c := make(chan func())
-	go func() {
-		runtime.LockOSThread()
-		for f := range c {
-			f()
-		}
-	}()
-	return c
-})
-
-// begin has the program started, and waits for it.
+// begin has the program started, and waits for it on the same thread: a child's parent-death signal comes when the thread that made
+// it ends, and Go ends threads when it likes.
 func begin(cmd *exec.Cmd, start func() error) (*Process, error) {
 	p := &Process{cmd: cmd, done: make(chan struct{})}
 	cmd.Stdout, cmd.Stderr = &p.said, &p.said
@@ -78,13 +61,20 @@ func begin(cmd *exec.Cmd, start func() error) (*Process, error) {
 	}
 	cmd.SysProcAttr.Setsid = true
 	cmd.WaitDelay = time.Second // what the program leaves behind may hold its output open
-	if err := start(); err != nil {
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := start()
+		started <- err
+		if err == nil {
+			_ = cmd.Wait() // its error says how the process ended, as its state does
+			close(p.done)
+		}
+	}()
+	if err := <-started; err != nil {
 		return nil, fmt.Errorf("starting %s: %w", cmd.Path, err)
 	}
-	go func() {
-		_ = cmd.Wait() // its error says how the process ended, as its state does
-		close(p.done)
-	}()
 	return p, nil
 }
 
