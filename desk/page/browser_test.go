@@ -351,6 +351,30 @@ func TestWithoutItsFonts(t *testing.T) {
 	}
 }
 
+// In a window of any width a figure stays within the text's column, and where there is room no column of the results is cut off.
+func TestWidths(t *testing.T) {
+	tb := start(t)
+	tb.open(t, samplePage(t, sample("large", "xlarge", "2xlarge")), 1200, "light")
+	const beyond = `[...document.querySelectorAll('figure svg')].filter(s => {
+		const f = s.closest('figure').getBoundingClientRect(), b = s.getBoundingClientRect();
+		return b.width && (b.left < f.left - .5 || b.right > f.right + .5);
+	}).map(s => s.getAttribute('aria-labelledby'))`
+	const cut = `[...document.querySelectorAll('.broad')].filter(d => d.scrollWidth > d.clientWidth + 1).map(d => d.getAttribute('aria-labelledby') + ': ' + d.scrollWidth + ' in ' + d.clientWidth)`
+	for _, width := range []int64{500, 700, 900, 1200} {
+		tb.fits(t, width)
+		for _, id := range ask[[]string](t, tb, beyond) {
+			t.Errorf("%d pixels wide: the figure %s is wider than its column", width, id)
+		}
+		if width < 700 {
+			continue // there it scrolls
+		}
+		for _, table := range ask[[]string](t, tb, cut) {
+			t.Errorf("%d pixels wide: the table %s is cut", width, table)
+		}
+		tb.shoot(t, fmt.Sprintf("widths-%d", width))
+	}
+}
+
 // Should a hole be found in the escaping, the page's policy stops what comes through it.
 func TestPolicyStopsWhatGetsIn(t *testing.T) {
 	page := samplePage(t, sample("large"))
