@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/term"
 
+	"tare/desk/data"
 	"tare/desk/words"
 	"tare/notebook"
 	"tare/stats"
@@ -81,45 +82,25 @@ func (p *progress) Planned(left []notebook.LeftOut, untraced map[string]string) 
 	}
 }
 
-// byReason gives one line for each reason why something is not done: the reason, after the names of what it is the reason for.
-func byReason(names []string, why map[string]string, line func(names []string) string) (lines []string) {
-	of := map[string][]string{}
-	var reasons []string
-	for _, name := range names {
-		reason := why[name]
-		if reason == "" {
-			continue
+// leftOut says what is left out, one line per reason.
+func leftOut(all []notebook.LeftOut) (lines []string) {
+	for _, of := range data.Together(all, func(a, b notebook.LeftOut) bool { return a.Reason == b.Reason }) {
+		line := "left out: " + of[0].Treatment.ID
+		if more := len(of) - 1; more > 0 {
+			line += fmt.Sprintf(" and %d more", more)
 		}
-		if of[reason] == nil {
-			reasons = append(reasons, reason)
-		}
-		of[reason] = append(of[reason], name)
-	}
-	for _, reason := range reasons {
-		lines = append(lines, line(of[reason])+": "+reason)
+		lines = append(lines, line+": "+of[0].Reason)
 	}
 	return lines
 }
 
-// leftOut says what is left out, one line per reason.
-func leftOut(all []notebook.LeftOut) []string {
-	var names []string
-	why := map[string]string{}
-	for _, o := range all {
-		names = append(names, o.Treatment.ID)
-		why[o.Treatment.ID] = o.Reason
-	}
-	return byReason(names, why, func(names []string) string {
-		if more := len(names) - 1; more > 0 {
-			return fmt.Sprintf("left out: %s and %d more", names[0], more)
-		}
-		return "left out: " + names[0]
-	})
-}
-
 // notTraced says what the tracers cannot see on this host, one line per reason.
-func notTraced(untraced map[string]string) []string {
-	return byReason(notebook.TracerNames, untraced, func(names []string) string { return "not traced: " + strings.Join(names, ", ") })
+func notTraced(untraced map[string]string) (lines []string) {
+	names := slices.DeleteFunc(slices.Clone(notebook.TracerNames), func(name string) bool { return untraced[name] == "" })
+	for _, of := range data.Together(names, func(a, b string) bool { return untraced[a] == untraced[b] }) {
+		lines = append(lines, "not traced: "+strings.Join(of, ", ")+": "+untraced[of[0]])
+	}
+	return lines
 }
 
 // Guest implements study.Watcher.

@@ -18,6 +18,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"tare/desk/advise"
+	"tare/desk/data"
 	"tare/desk/words"
 	"tare/notebook"
 )
@@ -142,15 +143,8 @@ func Write(w io.Writer, a *advise.Advice, format string, pick int) error {
 
 // several refuses to write one configuration for several works or hosts.
 func several(a *advise.Advice, format string) error {
-	var labels, hosts []string
-	for _, r := range a.Rankings {
-		if l := words.Plain(r.Workload); !slices.Contains(labels, l) {
-			labels = append(labels, l)
-		}
-		if h := words.Plain(r.Host); !slices.Contains(hosts, h) {
-			hosts = append(hosts, h)
-		}
-	}
+	labels := data.Distinct(a.Rankings, func(r advise.Ranking) string { return words.Plain(r.Workload) })
+	hosts := data.Distinct(a.Rankings, func(r advise.Ranking) string { return words.Plain(r.Host) })
 	switch {
 	case len(labels) > 1:
 		return fmt.Errorf("--format %s is for one workload, and there are %d: choose with --workload one of %s", format, len(labels), strings.Join(labels, ", "))

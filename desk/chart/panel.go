@@ -354,53 +354,32 @@ func (p *Panel) hosts() []string {
 
 // missing says which treatments of a figure were not measured, and why; empty where all were.
 func missing(s *data.Summary, f notebook.Figure) string {
-	type reason struct {
-		why  string
-		what []string
-		at   []string // instance types
-	}
-	var reasons []*reason
-	add := func(t notebook.Treatment, host, why string) {
-		why = strings.TrimSuffix(words.Plain(why), ".")
-		i := slices.IndexFunc(reasons, func(r *reason) bool { return r.why == why })
-		if i < 0 {
-			i = len(reasons)
-			reasons = append(reasons, &reason{why: why})
-		}
-		r := reasons[i]
-		what := words.Sized(s, t)
-		if len(s.Hosts) > 1 {
-			what += ", on " + words.Plain(host)
-		}
-		if !slices.Contains(r.what, what) {
-			r.what = append(r.what, what)
-		}
-		if inst := words.Plain(t.Instance.Name); !slices.Contains(r.at, inst) {
-			r.at = append(r.at, inst)
-		}
-	}
-	for _, l := range s.LeftOut {
-		if shows(f, l.Treatment) {
-			add(l.Treatment, l.Host, l.Reason)
-		}
-	}
+	gaps := slices.DeleteFunc(slices.Clone(s.LeftOut), func(l data.LeftOut) bool { return !shows(f, l.Treatment) })
 	for _, r := range s.Rows {
 		if shows(f, r.Treatment) && !measured(r) {
-			add(r.Treatment, r.Host, "not measured yet")
+			gaps = append(gaps, data.LeftOut{Host: r.Host, Treatment: r.Treatment, Reason: "not measured yet"})
 		}
 	}
+	reason := func(l data.LeftOut) string { return strings.TrimSuffix(words.Plain(l.Reason), ".") }
 	var parts []string
-	for _, r := range reasons {
+	for _, of := range data.Together(gaps, func(a, b data.LeftOut) bool { return reason(a) == reason(b) }) {
 		const most = 3 // names; more are counted
-		what := strings.Join(r.what, "; ")
-		if len(r.what) > most {
-			what = words.Count(len(r.what), "treatment") + " at " + strings.Join(r.at, ", ")
+		names := data.Distinct(of, func(l data.LeftOut) string {
+			if len(s.Hosts) > 1 {
+				return words.Sized(s, l.Treatment) + ", on " + words.Plain(l.Host)
+			}
+			return words.Sized(s, l.Treatment)
+		})
+		what, why := strings.Join(names, "; "), reason(of[0])
+		if len(names) > most {
+			instances := data.Distinct(of, func(l data.LeftOut) string { return words.Plain(l.Treatment.Instance.Name) })
+			what = words.Count(len(names), "treatment") + " at " + strings.Join(instances, ", ")
 		}
 		const long = 100 // below a figure; the list of what was left out has all of it
-		if len(r.why) > long {
-			r.why = "the reason is under “What was left out”"
+		if len(why) > long {
+			why = "the reason is under “What was left out”"
 		}
-		parts = append(parts, what+" ("+r.why+")")
+		parts = append(parts, what+" ("+why+")")
 	}
 	if parts == nil {
 		return ""

@@ -222,12 +222,7 @@ func (j *judge) absence(s Selector) []Gap {
 	if s.CHR != nil {
 		bare := s
 		bare.CHR = nil
-		var here []float64
-		for _, r := range j.rows(bare) {
-			if !slices.Contains(here, r.CHR) {
-				here = append(here, r.CHR)
-			}
-		}
+		here := data.Distinct(j.rows(bare), func(r *data.Row) float64 { return r.CHR })
 		if !slices.ContainsFunc(here, s.CHR.has) {
 			return []Gap{lacks(NeedsCHR{bare, *s.CHR, here})}
 		}
@@ -260,12 +255,7 @@ func (j *judge) absence(s Selector) []Gap {
 	if s.Cores != nil || len(s.Instance) > 0 {
 		free := s
 		free.Cores, free.Instance = nil, nil
-		var has []string
-		for _, r := range j.rows(free) {
-			if !slices.Contains(has, r.Treatment.Instance.Name) {
-				has = append(has, r.Treatment.Instance.Name)
-			}
-		}
+		has := data.Distinct(j.rows(free), func(r *data.Row) string { return r.Treatment.Instance.Name })
 		if len(has) > 0 {
 			return []Gap{lacks(NeedsSize{s, has})}
 		}

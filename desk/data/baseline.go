@@ -69,13 +69,7 @@ func (r *reader) baseline(t *tally) (*tally, error) {
 	if len(found) > 1 {
 		what, list = fmt.Sprintf("matches %d treatments", len(found)), found
 	}
-	var names []string
-	for _, o := range list {
-		n := describe(o.row.Treatment)
-		if !slices.Contains(names, n) {
-			names = append(names, n)
-		}
-	}
+	names := Distinct(list, func(o *tally) string { return describe(o.row.Treatment) })
 	const most = 20
 	if len(names) > most {
 		names = append(names[:most], fmt.Sprintf("and %d more", len(names)-most))

@@ -3,7 +3,6 @@ package data
 import (
 	"maps"
 	"math"
-	"slices"
 
 	"tare/notebook"
 	"tare/stats"
@@ -66,14 +65,7 @@ func sums(r *Row) (order []Block, of map[Block]stats.Sum) {
 }
 
 // folders are those that blocks, or what is of a block, are in, each once.
-func folders[T interface{ in() int }](blocks []T) (all []int) {
-	for _, b := range blocks {
-		if f := b.in(); !slices.Contains(all, f) {
-			all = append(all, f)
-		}
-	}
-	return all
-}
+func folders[T interface{ in() int }](blocks []T) []int { return Distinct(blocks, T.in) }
 
 func (b Block) in() int { return b.Folder }
 

@@ -64,52 +64,22 @@ func Floor(m notebook.Metric, low float64) float64 {
 	return low
 }
 
-// Omission is a reason why treatments were left out, and which.
-type Omission struct {
-	Reason string
-	Of     []LeftOut
-}
-
-// Omissions are what was left out, by reason, in the order in which the reasons came.
-func (s *Summary) Omissions() []Omission {
-	var all []Omission
-	at := map[string]int{}
-	for _, l := range s.LeftOut {
-		i, known := at[l.Reason]
-		if !known {
-			i = len(all)
-			at[l.Reason] = i
-			all = append(all, Omission{Reason: l.Reason})
-		}
-		all[i].Of = append(all[i].Of, l)
-	}
-	return all
+// Omissions are what was left out, by reason.
+func (s *Summary) Omissions() [][]LeftOut {
+	return Together(s.LeftOut, func(a, b LeftOut) bool { return a.Reason == b.Reason })
 }
 
 // Tables are the rows that are compared with each other, in order: of one host with so many CPUs online, one workload
 // with its parameters, one metric and one image.
 func (s *Summary) Tables() [][]*Row {
-	return s.together(func(a, b *Row) bool { return a.HostCores == b.HostCores && SameWork(a, b) })
+	return Together(s.Rows, func(a, b *Row) bool { return a.HostCores == b.HostCores && SameWork(a, b) })
 }
 
 // Places are the rows of the tables that are of one size of instance.
 func (s *Summary) Places() [][]*Row {
-	return s.together(func(a, b *Row) bool {
+	return Together(s.Rows, func(a, b *Row) bool {
 		return a.HostCores == b.HostCores && a.Treatment.Instance.SameSize(b.Treatment.Instance) && SameWork(a, b)
 	})
-}
-
-// together brings rows together, in order.
-func (s *Summary) together(same func(a, b *Row) bool) (all [][]*Row) {
-	for _, r := range s.Rows {
-		at := slices.IndexFunc(all, func(rows []*Row) bool { return same(rows[0], r) })
-		if at < 0 {
-			at = len(all)
-			all = append(all, nil)
-		}
-		all[at] = append(all[at], r)
-	}
-	return all
 }
 
 // OtherImages says whether the row's work was also done with another image on its host: it needs to be named.

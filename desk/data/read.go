@@ -42,7 +42,6 @@ type reader struct {
 	opt      Options
 	rows     map[string]*tally // by identity
 	order    []*tally
-	groups   []string // identities of what may be compared, in order of appearance
 	warnings texts
 	ruler    []rulerTally
 	widened  bool // an interval is of rounds of several folders, and wider for their looks
@@ -247,9 +246,6 @@ func (r *reader) tally(t notebook.Treatment, f *notebook.Folder) *tally {
 	}}
 	r.rows[id] = n
 	r.order = append(r.order, n)
-	if !slices.Contains(r.groups, group) {
-		r.groups = append(r.groups, group)
-	}
 	return n
 }
 
@@ -589,10 +585,11 @@ func (r *reader) sort() {
 		}
 		return 2
 	}
+	groups := Distinct(r.order, func(t *tally) string { return t.group })
 	slices.SortStableFunc(r.order, func(a, b *tally) int {
 		x, y := a.row.Treatment.Instance, b.row.Treatment.Instance
 		return cmp.Or(
-			cmp.Compare(slices.Index(r.groups, a.group), slices.Index(r.groups, b.group)),
+			cmp.Compare(slices.Index(groups, a.group), slices.Index(groups, b.group)),
 			cmp.Compare(x.Cores, y.Cores), cmp.Compare(x.Memory, y.Memory),
 			cmp.Compare(rank(a), rank(b)), cmp.Compare(a.first, b.first))
 	})

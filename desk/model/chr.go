@@ -104,7 +104,7 @@ func (v *Overhead) byRows(s *data.Summary) Suitable {
 // largest host.
 func (v *Overhead) byFit() Suitable {
 	low, high := v.Points[0].CHR, v.Points[len(v.Points)-1].CHR
-	host := slices.Max(distinct(v.Points, func(p Point) int { return p.HostCores }))
+	host := slices.Max(data.Distinct(v.Points, func(p Point) int { return p.HostCores }))
 	const parts = 400 // a step is less than 2 % of CHR over a thousandfold range
 	var steps []step
 	for i := range parts + 1 {

@@ -23,20 +23,11 @@ func Fit(s *data.Summary, o Options) *Model {
 	if !(m.Alpha > 0 && m.Alpha < 1) {
 		m.Alpha = stats.Alpha
 	}
-	rows := map[*Overhead][]*data.Row{}
-	for _, r := range s.Rows {
-		if !belongs(r) {
-			continue
-		}
-		v := m.Of(r)
-		if v == nil {
-			v = &Overhead{Group: groupOf(r), Tolerance: m.Tolerance, alpha: m.Alpha}
-			m.Overheads = append(m.Overheads, v)
-		}
-		rows[v] = append(rows[v], r)
-	}
-	for _, v := range m.Overheads {
-		v.fit(s, rows[v])
+	rows := slices.DeleteFunc(slices.Clone(s.Rows), func(r *data.Row) bool { return !belongs(r) })
+	for _, of := range data.Together(rows, func(a, b *data.Row) bool { return groupOf(a).equal(groupOf(b)) }) {
+		v := &Overhead{Group: groupOf(of[0]), Tolerance: m.Tolerance, alpha: m.Alpha}
+		v.fit(s, of)
+		m.Overheads = append(m.Overheads, v)
 	}
 	return m
 }
@@ -56,20 +47,6 @@ func groupOf(r *data.Row) Group {
 func (g Group) equal(o Group) bool {
 	return maps.Equal(g.Params, o.Params) && g.Workload == o.Workload && g.Metric == o.Metric && g.Platform == o.Platform && g.Engine == o.Engine &&
 		g.Accelerator == o.Accelerator && g.Provisioning == o.Provisioning && g.Network == o.Network
-}
-
-// Of is the overhead of the group that a row belongs to; nil where the row is bare metal or A/A.
-func (m *Model) Of(r *data.Row) *Overhead {
-	if !belongs(r) {
-		return nil
-	}
-	g := groupOf(r)
-	for _, v := range m.Overheads {
-		if v.Group.equal(g) {
-			return v
-		}
-	}
-	return nil
 }
 
 func (v *Overhead) fit(s *data.Summary, rows []*data.Row) {
@@ -216,12 +193,12 @@ func (v *Overhead) steady() {
 
 // tooFew says why the sizes do not suffice; nil where they do.
 func (v *Overhead) tooFew() data.Doubt {
-	n := len(distinct(v.Points, func(p Point) float64 { return p.CHR }))
+	n := len(data.Distinct(v.Points, func(p Point) float64 { return p.CHR }))
 	switch {
 	case n >= leastSizes:
 		return nil
 	case len(v.Points) > 0:
-		largest := slices.Max(distinct(v.Points, func(p Point) int { return p.HostCores }))
+		largest := slices.Max(data.Distinct(v.Points, func(p Point) int { return p.HostCores }))
 		return TooFewSizes{Overhead: v, CHRs: n, Needed: leastSizes, Lacking: leastSizes - n, Largest: largest}
 	case len(v.Skipped) > 0:
 		return NothingCounts{v.Skipped[0]}
@@ -254,8 +231,8 @@ func (p Point) size() size { return size{p.Cores, p.HostCores} }
 // chooseForm has both terms where hosts of several core counts tell them apart: where 1/c is not itself nearly a line
 // in (H − c)/c, and points remain for the misfit.
 func (v *Overhead) chooseForm() form {
-	points := distinct(v.Points, Point.size)
-	if len(distinct(v.Points, func(p Point) int { return p.HostCores })) < 2 || len(points) < leastToSeparate {
+	points := data.Distinct(v.Points, Point.size)
+	if len(data.Distinct(v.Points, func(p Point) int { return p.HostCores })) < 2 || len(points) < leastToSeparate {
 		return form{}
 	}
 	var x, y []float64
@@ -310,7 +287,7 @@ func (v *Overhead) parameters() {
 // leaveOut predicts each size from all others, weighted as in the whole fit.
 func (v *Overhead) leaveOut() {
 	var squares float64
-	for _, out := range distinct(v.Points, Point.size) {
+	for _, out := range data.Distinct(v.Points, Point.size) {
 		var others, left []Point
 		for _, p := range v.Points {
 			if p.size() == out {
@@ -355,7 +332,7 @@ func (v *Overhead) Predict(cores float64, hostCores int) (Prediction, bool) {
 	chr := cores / float64(hostCores)
 	outside := func(x float64, of func(Point) float64) bool {
 		const rounding = 1e-9
-		all := distinct(v.Points, of)
+		all := data.Distinct(v.Points, of)
 		return x < slices.Min(all)*(1-rounding) || x > slices.Max(all)*(1+rounding)
 	}
 	p.Extrapolated = outside(chr, func(p Point) float64 { return p.CHR }) || outside(cores, func(p Point) float64 { return p.Cores }) ||
@@ -379,7 +356,7 @@ func (v *Overhead) otherReadings(cores float64, hostCores int) (others []size) {
 	if v.form.separate {
 		return nil
 	}
-	hosts := distinct(v.Points, func(p Point) int { return p.HostCores })
+	hosts := data.Distinct(v.Points, func(p Point) int { return p.HostCores })
 	if !slices.Contains(hosts, hostCores) {
 		for _, h := range hosts {
 			if cores <= float64(h) {
@@ -387,7 +364,7 @@ func (v *Overhead) otherReadings(cores float64, hostCores int) (others []size) {
 			}
 		}
 	}
-	all := distinct(v.Points, func(p Point) float64 { return p.Cores })
+	all := data.Distinct(v.Points, func(p Point) float64 { return p.Cores })
 	if len(all) == 1 && all[0] != cores && all[0] <= float64(hostCores) {
 		others = append(others, size{all[0], hostCores})
 	}
@@ -398,16 +375,16 @@ func (v *Overhead) otherReadings(cores float64, hostCores int) (others []size) {
 func (v *Overhead) doubts() {
 	say := func(d data.Doubt) { v.Doubts = append(v.Doubts, d) }
 	if !v.Separated {
-		if hosts := distinct(v.Points, func(p Point) int { return p.HostCores }); len(hosts) == 1 {
+		if hosts := data.Distinct(v.Points, func(p Point) int { return p.HostCores }); len(hosts) == 1 {
 			say(OneHostSize{hosts[0]})
 		} else {
 			say(AlikeSizes{leastToSeparate})
 		}
 	}
-	if hosts := distinct(v.Points, func(p Point) string { return p.row.HostID }); len(hosts) > 1 {
+	if hosts := data.Distinct(v.Points, func(p Point) string { return p.row.HostID }); len(hosts) > 1 {
 		say(SeveralHosts{len(hosts)})
 	}
-	if images := distinct(v.Points, func(p Point) notebook.Image { return p.row.Image }); len(images) > 1 {
+	if images := data.Distinct(v.Points, func(p Point) notebook.Image { return p.row.Image }); len(images) > 1 {
 		say(SeveralImages{len(images)})
 	}
 	if v.DF == 1 {
@@ -416,15 +393,4 @@ func (v *Overhead) doubts() {
 	if len(v.Skipped) > 0 {
 		say(NotFitted{len(v.Skipped)})
 	}
-}
-
-// distinct values of f over the points, in their order.
-func distinct[T comparable](points []Point, f func(Point) T) []T {
-	var all []T
-	for _, p := range points {
-		if x := f(p); !slices.Contains(all, x) {
-			all = append(all, x)
-		}
-	}
-	return all
 }

@@ -203,20 +203,9 @@ func render(s *data.Summary, figs []chart.Figure, why *whyPart, opt Options) ([]
 }
 
 func title(s *data.Summary) string {
-	var names []string
-	for _, f := range s.Folders {
-		n := words.Plain(f.Study.Title)
-		if n == "" {
-			n = words.Plain(f.Study.Name)
-		}
-		if n != "" && !slices.Contains(names, n) {
-			names = append(names, n)
-		}
-	}
-	if len(names) == 0 {
-		return "Study"
-	}
-	return strings.Join(names, " · ")
+	names := data.Distinct(s.Folders, func(f data.Folder) string { return cmp.Or(words.Plain(f.Study.Title), words.Plain(f.Study.Name)) })
+	names = slices.DeleteFunc(names, func(n string) bool { return n == "" })
+	return cmp.Or(strings.Join(names, " · "), "Study")
 }
 
 // date writes a time; empty where there is none.
@@ -271,17 +260,7 @@ func treatmentNames(s *data.Summary) map[string]string {
 }
 
 func named(names map[string]string, ids []string) []string {
-	list := make([]string, 0, len(ids))
-	for _, id := range ids {
-		n := names[id]
-		if n == "" {
-			n = words.Plain(id)
-		}
-		if !slices.Contains(list, n) {
-			list = append(list, n)
-		}
-	}
-	return list
+	return data.Distinct(ids, func(id string) string { return cmp.Or(names[id], words.Plain(id)) })
 }
 
 // checks says the A/A checks' verdicts: in a line for each kind of verdict for the first screen, and each.

@@ -53,16 +53,13 @@ func sizes(s *data.Summary, o model.Options) *sizePart {
 		return nil
 	}
 	p := &sizePart{Tolerance: words.Tight(words.Percent(m.Tolerance, 1))}
-	works := map[string]int{}
-	for _, v := range m.Overheads {
-		title := words.Work(v.Group.Workload, v.Group.Params)
-		i, known := works[title]
-		if !known {
-			i = len(p.Works)
-			works[title] = i
-			p.Works = append(p.Works, sizeWork{ID: fmt.Sprintf("size-%d", i+1), Title: title})
+	title := func(v *model.Overhead) string { return words.Work(v.Group.Workload, v.Group.Params) }
+	for i, of := range data.Together(m.Overheads, func(v, o *model.Overhead) bool { return title(v) == title(o) }) {
+		w := sizeWork{ID: fmt.Sprintf("size-%d", i+1), Title: title(of[0])}
+		for _, v := range of {
+			w.add(v, s)
 		}
-		p.Works[i].add(v, s)
+		p.Works = append(p.Works, w)
 	}
 	return p
 }

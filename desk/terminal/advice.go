@@ -8,6 +8,7 @@ import (
 
 	"tare/desk/advise"
 	"tare/desk/apply"
+	"tare/desk/data"
 	"tare/desk/words"
 	"tare/notebook"
 	"tare/stats"
@@ -141,17 +142,13 @@ func (t *text) choices(r *advise.Ranking) {
 // apart says each reason once, with the treatments that it is of; of those among the notes the number.
 func apart(r *advise.Ranking, notes []string) (lines []string) {
 	const most = 3
-	var order []string
-	names := map[string][]string{}
-	for _, p := range r.Apart {
-		why := words.Doubt(p.Reason)
-		if names[why] == nil {
-			order = append(order, why)
+	alike := func(a, b advise.Apart) bool { return words.Doubt(a.Reason) == words.Doubt(b.Reason) }
+	for _, of := range data.Together(r.Apart, alike) {
+		reason := words.Doubt(of[0].Reason)
+		var n []string
+		for _, p := range of {
+			n = append(n, words.Choice(p.Treatment, r.Networks))
 		}
-		names[why] = append(names[why], words.Choice(p.Treatment, r.Networks))
-	}
-	for _, reason := range order {
-		n := names[reason]
 		if more := len(n) - most; more > 0 {
 			n = append(n[:most:most], fmt.Sprintf("and %d more", more))
 		}

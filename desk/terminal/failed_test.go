@@ -64,7 +64,7 @@ func TestOmissionsByReason(t *testing.T) {
 	}
 	l.study.LeftOut = append(l.study.LeftOut, notebook.LeftOut{Treatment: treatmentOf("bm", "", "", "", half), Reason: "bare metal has no half core"})
 	s := read(t, data.Options{}, l.write(t))
-	if o := s.Omissions(); len(o) != 2 || len(o[0].Of) != 2 || o[0].Reason != why || len(o[1].Of) != 1 {
+	if o := s.Omissions(); len(o) != 2 || len(o[0]) != 2 || o[0][0].Reason != why || len(o[1]) != 1 {
 		t.Errorf("%+v", o)
 	}
 	var b bytes.Buffer

@@ -40,12 +40,12 @@ func Summary(w io.Writer, s *data.Summary, on Screen) error {
 	}
 	t.list("The ruler's own cost", lines)
 	lines = nil
-	for _, o := range s.Omissions() {
-		what := words.LeftOut(s, o.Of[0])
-		if more := len(o.Of) - 1; more > 0 {
+	for _, of := range s.Omissions() {
+		what := words.LeftOut(s, of[0])
+		if more := len(of) - 1; more > 0 {
 			what += fmt.Sprintf(" and %d more", more)
 		}
-		lines = append(lines, what+": "+o.Reason)
+		lines = append(lines, what+": "+of[0].Reason)
 	}
 	t.list("Left out", lines)
 	lines = nil

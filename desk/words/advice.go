@@ -2,11 +2,11 @@ package words
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
 	"tare/desk/advise"
+	"tare/desk/data"
 	"tare/notebook"
 	"tare/stats"
 )
@@ -58,12 +58,7 @@ func Ranking(r *advise.Ranking) string {
 // unranked says why a ranking has no choice.
 func unranked(r *advise.Ranking) string {
 	const most = 3
-	var reasons []string
-	for _, p := range r.Apart {
-		if why := strings.TrimSuffix(Plain(Doubt(p.Reason)), "."); !slices.Contains(reasons, why) {
-			reasons = append(reasons, why)
-		}
-	}
+	reasons := data.Distinct(r.Apart, func(p advise.Apart) string { return strings.TrimSuffix(Plain(Doubt(p.Reason)), ".") })
 	if more := len(reasons) - most; more > 0 {
 		reasons = append(reasons[:most], fmt.Sprintf("and %d more reasons", more))
 	}

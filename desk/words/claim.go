@@ -118,7 +118,7 @@ func Region(r claims.Region) string {
 func Selector(s claims.Selector) string { return cmp.Or(strings.TrimSpace(say(s)), "anything") }
 
 // Selectors says which treatments are chosen, each once.
-func Selectors(all []claims.Selector) []string { return once(all, Selector) }
+func Selectors(all []claims.Selector) []string { return data.Distinct(all, Selector) }
 
 // Gap says a comparison that cannot be made, and why.
 func Gap(g claims.Gap) string {
@@ -129,7 +129,7 @@ func Gap(g claims.Gap) string {
 }
 
 // Gaps says gaps, each once.
-func Gaps(all []claims.Gap) []string { return once(all, Gap) }
+func Gaps(all []claims.Gap) []string { return data.Distinct(all, Gap) }
 
 // Piece is a part of a verdict's reason.
 type Piece struct {

@@ -16,19 +16,7 @@ import (
 
 // Doubts turns doubts into sentences, each once, in their order.
 func Doubts[D data.Doubt](all []D) []string {
-	return once(all, func(d D) string { return Doubt(d) })
-}
-
-// once says all that there is, each text once.
-func once[T any](all []T, say func(T) string) (texts []string) {
-	said := map[string]bool{}
-	for _, it := range all {
-		if t := say(it); !said[t] {
-			said[t] = true
-			texts = append(texts, t)
-		}
-	}
-	return texts
+	return data.Distinct(all, func(d D) string { return Doubt(d) })
 }
 
 //go:embed *.tmpl
@@ -51,7 +39,7 @@ func parseSentences() {
 		"hostFor":    func(cores, chr float64) string { return fmt.Sprintf("%.0f", cores/chr) },
 		"percentage": func(share float64) string { return fmt.Sprintf("%.4g", 100*share) },
 		"sizes": func(all []model.Point) []string {
-			return once(all, func(p model.Point) string { return Cores(p.Cores, p.HostCores) })
+			return data.Distinct(all, func(p model.Point) string { return Cores(p.Cores, p.HostCores) })
 		},
 		"either": func(v claims.Values) string { return strings.Join(v, " or ") },
 	}).ParseFS(texts, "*.tmpl"))
@@ -60,7 +48,7 @@ func parseSentences() {
 // here lists some of what there is.
 func here[T any](format string, all []T) string {
 	const most = 6
-	texts := once(all, func(v T) string { return fmt.Sprintf(format, v) })
+	texts := data.Distinct(all, func(v T) string { return fmt.Sprintf(format, v) })
 	if len(texts) > most {
 		texts = append(texts[:most], "…")
 	}
