@@ -59,7 +59,7 @@ func write(s *data.Summary, acc *explain.Accounts, out string, opt Options) ([]s
 	}
 	dir := filepath.Join(out, FiguresDir)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, fmt.Errorf("page: making the folder of the figures: %w", err)
+		return nil, fmt.Errorf("cannot make a folder for the report: %w", err)
 	}
 	date := studyDate(s)
 	files := []string{filepath.Join(out, PageName)}

@@ -68,7 +68,7 @@ func parseReference(ref string) (reference, error) {
 		return reference{kind: registry, name: n}, nil
 	}
 	if n, ok := strings.CutPrefix(ref, "docker-daemon:"); ok {
-		return reference{kind: daemon, name: n}, nil
+		return named(daemon, n)
 	}
 	if n, ok := strings.CutPrefix(ref, "docker-archive:"); ok {
 		return onDisk(archive, n, func(fi fs.FileInfo) bool { return fi.Mode().IsRegular() }, "file")
@@ -93,7 +93,15 @@ func parseReference(ref string) (reference, error) {
 	case isPath:
 		return reference{}, err
 	}
-	return reference{kind: anywhere, name: ref}, nil
+	return named(anywhere, ref)
+}
+
+// named is a reference by a name that the daemon's address can hold.
+func named(k kind, n string) (reference, error) {
+	if !daemonName.MatchString(n) || strings.Contains(n, "..") {
+		return reference{}, fmt.Errorf("%.200q is not the name of an image, such as debian:trixie", n)
+	}
+	return reference{kind: k, name: n}, nil
 }
 
 // onDisk takes PATH, PATH:NAME or PATH@DIGEST apart; the longest path that is there is meant.
@@ -267,9 +275,6 @@ var (
 // code than the two requests are worth.
 func fromDaemon(ctx context.Context, s *Store, w *workspace, ref string, p Progress) (*found, error) {
 	const from = "the Docker daemon"
-	if !daemonName.MatchString(ref) || strings.Contains(ref, "..") {
-		return nil, fmt.Errorf("%.200q is not the name of an image in a Docker daemon", ref)
-	}
 	_, socket, err := dockerapi.Host("")
 	if err != nil {
 		return nil, &unreachableError{what: from, err: err}

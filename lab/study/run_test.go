@@ -524,6 +524,7 @@ func TestWhatIsWrongIsSaidFirst(t *testing.T) {
 		want  string
 	}{
 		{Use{Name: "command", Image: "./none"}, "", "image ./none: stat ./none: no such file or directory"},
+		{Use{Name: "command", Image: "An Image"}, "", `image An Image: "An Image" is not the name of an image, such as debian:trixie`},
 		{Use{Name: "command", Command: []string{"cat"}, Input: "input"}, "none", "--input none: there is no such file"},
 		{Use{Name: "command", Command: []string{"cat"}, Input: "input"}, ".", "--input .: a regular file was expected"},
 		{Use{Name: "command", Command: []string{"cat"}, Input: "input"}, "run_test.go", ""},
