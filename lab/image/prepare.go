@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"path"
 	"strings"
@@ -126,24 +125,28 @@ func (u *unpacker) user(want string) (uid, gid uint32, err error) {
 	return resolveUser(want, passwd, group)
 }
 
-// text reads a file of the guest; a missing one is empty.
-func (u *unpacker) text(name string) ([]byte, error) {
-	f, err := u.open(name)
-	if errors.Is(err, fs.ErrNotExist) {
+// text reads a file of the guest, following links inside the folder; a missing one is empty.
+func (u *unpacker) text(name string) (text []byte, err error) {
+	var fi fs.FileInfo
+	physical, err := u.resolve(name, false)
+	if err == nil {
+		fi, err = u.root.Lstat(physical)
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("the image's /%s: %w", name, err)
-	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, maxPasswd+1))
-	if err != nil {
-		return nil, fmt.Errorf("the image's /%s: %w", name, err)
-	}
-	if len(b) > maxPasswd {
+	case err != nil:
+	case !fi.Mode().IsRegular():
+		err = hostile("%.200q is no regular file", name)
+	case fi.Size() > maxPasswd:
 		return nil, hostile("the image's /%s is longer than %d bytes", name, maxPasswd)
+	default:
+		text, err = u.root.ReadFile(physical)
 	}
-	return b, nil
+	if err != nil {
+		return nil, fmt.Errorf("the image's /%s: %w", name, err)
+	}
+	return text, nil
 }
 
 // resolveUser does the work of user on the two files' contents. As in Docker, whose code it is, a number need not be in the

@@ -676,22 +676,6 @@ func (u *unpacker) hideChildren(dir string) error {
 	return nil
 }
 
-// open opens the regular file that a path of the guest names, for reading, following links inside the folder.
-func (u *unpacker) open(name string) (*os.File, error) {
-	physical, err := u.resolve(name, false)
-	if err != nil {
-		return nil, err
-	}
-	fi, err := u.root.Lstat(physical)
-	if err != nil {
-		return nil, err
-	}
-	if !fi.Mode().IsRegular() {
-		return nil, hostile("%.200q is no regular file", name)
-	}
-	return u.root.Open(physical)
-}
-
 func permissions(hdr *tar.Header) fs.FileMode {
 	return hdr.FileInfo().Mode() & (fs.ModePerm | fs.ModeSetuid | fs.ModeSetgid | fs.ModeSticky)
 }

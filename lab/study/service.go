@@ -26,7 +26,7 @@ type service struct {
 	took  time.Duration // from its start until it answered
 
 	stop  context.CancelFunc
-	ended chan struct{} // closed when it has ended, or was ended; then:
+	alive context.Context // done when it has ended, or was ended; then:
 	res   ruler.Result
 	err   error
 }
@@ -45,10 +45,11 @@ func (r *Run) setUp(ctx context.Context, g Guest, t notebook.Treatment, id strin
 	order := w.Order(w.Service.Command, ready.Params, ready.Image, workload.Seat{Instance: t.Instance, Address: at.Listen})
 	order.Timeout = ruler.MaxTimeout // it ends when it is ended
 	sctx, stop := context.WithCancel(context.WithoutCancel(ctx))
-	s := &service{of: t, ready: ready, guest: g, stop: stop, ended: make(chan struct{})}
+	alive, ended := context.WithCancel(context.Background())
+	s := &service{of: t, ready: ready, guest: g, stop: stop, alive: alive}
 	began := time.Now()
 	go func() {
-		defer close(s.ended)
+		defer ended()
 		s.res, _, s.err = g.Ruler().Run(sctx, order)
 	}()
 	place, load, perr := r.Lab.Load(ctx, t, id, ready)
@@ -116,14 +117,14 @@ func (s *service) await(ctx context.Context) (cause string) {
 			return "its load's place: " + err.Error() + diagnosis(s.place)
 		}
 		select {
-		case <-s.ended:
+		case <-s.alive.Done():
 			return "its service ended before it was ready: " + s.how()
 		case <-ctx.Done():
 			if context.Cause(ctx) != context.DeadlineExceeded {
 				return ""
 			}
 			s.stop()
-			<-s.ended
+			<-s.alive.Done()
 			return fmt.Sprintf("its service was not ready in %v: the last question gave: %s; the service said: %s", within, answer, s.said())
 		case <-time.After(readyPause):
 		}
@@ -134,27 +135,18 @@ func (s *service) await(ctx context.Context) (cause string) {
 // service it is ctx's own.
 func (s *service) during(ctx context.Context) (context.Context, context.CancelFunc) {
 	during, enough := context.WithCancel(ctx)
-	if s != nil {
-		go func() {
-			select {
-			case <-s.ended:
-				enough()
-			case <-during.Done():
-			}
-		}()
+	if s == nil {
+		return during, enough
 	}
-	return during, enough
+	stop := context.AfterFunc(s.alive, enough)
+	return during, func() {
+		stop()
+		enough()
+	}
 }
 
 // over says whether the service has ended by itself.
-func (s *service) over() bool {
-	select {
-	case <-s.ended:
-		return true
-	default:
-		return false
-	}
-}
+func (s *service) over() bool { return s.alive.Err() != nil }
 
 // how says how the service ended.
 func (s *service) how() string {
@@ -207,7 +199,7 @@ func (s *service) takeDown(ctx context.Context) error {
 		return nil
 	}
 	s.stop()
-	<-s.ended // the client bounds it
+	<-s.alive.Done() // the client bounds it
 	if s.place == nil {
 		return nil
 	}
