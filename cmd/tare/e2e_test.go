@@ -3,13 +3,13 @@
 package main
 
 import (
-	"archive/tar"
 	"bytes"
 	"context"
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"io"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -20,15 +20,13 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/empty"
-	"github.com/google/go-containerregistry/pkg/v1/layout"
-	"github.com/google/go-containerregistry/pkg/v1/mutate"
-	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
 	"tare/internal/require"
+	"tare/lab/image/imagetest"
 	"tare/notebook"
 )
 
@@ -248,50 +246,24 @@ func writeLayout(t *testing.T, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var b bytes.Buffer
-	w := tar.NewWriter(&b)
-	add := func(h *tar.Header, body []byte) {
-		h.Size = int64(len(body))
-		if err := w.WriteHeader(h); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := w.Write(body); err != nil {
-			t.Fatal(err)
-		}
+	files := fstest.MapFS{
+		"bin":         {Mode: fs.ModeDir | 0o755},
+		"etc":         {Mode: fs.ModeDir | 0o755},
+		"bin/busybox": {Data: data, Mode: 0o755},
+		"etc/passwd":  {Data: []byte("root:x:0:0:root:/:/bin/sh\n"), Mode: 0o644},
 	}
-	add(&tar.Header{Name: "bin/", Typeflag: tar.TypeDir, Mode: 0o755}, nil)
-	add(&tar.Header{Name: "bin/busybox", Typeflag: tar.TypeReg, Mode: 0o755}, data)
 	for _, name := range []string{"sh", "true", "false", "cat", "sleep", "dd", "head"} {
-		add(&tar.Header{Name: "bin/" + name, Typeflag: tar.TypeSymlink, Linkname: "busybox"}, nil)
+		files["bin/"+name] = &fstest.MapFile{Data: []byte("busybox"), Mode: fs.ModeSymlink | 0o777}
 	}
-	add(&tar.Header{Name: "etc/passwd", Typeflag: tar.TypeReg, Mode: 0o644}, []byte("root:x:0:0:root:/:/bin/sh\n"))
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(b.Bytes())), nil })
+	layer, err := imagetest.Layer(files)
 	if err != nil {
 		t.Fatal(err)
 	}
-	img, err := mutate.AppendLayers(empty.Image, layer)
+	img, err := imagetest.Image(func(c *v1.ConfigFile) {
+		c.Config = v1.Config{Env: []string{"PATH=/bin", "GREETING=hello"}, Cmd: []string{"true"}}
+	}, layer)
 	if err == nil {
-		img, err = mutate.Config(img, v1.Config{Env: []string{"PATH=/bin", "GREETING=hello"}, Cmd: []string{"true"}})
-	}
-	if err == nil {
-		img, err = mutate.ConfigFile(img, func() *v1.ConfigFile {
-			c, e := img.ConfigFile()
-			if e != nil {
-				t.Fatal(e)
-			}
-			c.OS, c.Architecture = "linux", "amd64"
-			return c
-		}())
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := layout.Write(dir, empty.Index)
-	if err == nil {
-		err = p.AppendImage(img)
+		err = imagetest.Write(dir, img)
 	}
 	if err != nil {
 		t.Fatal(err)

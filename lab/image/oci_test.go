@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"tare/internal/require"
+	"tare/lab/image/imagetest"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	ggcr "github.com/google/go-containerregistry/pkg/registry"
@@ -49,26 +50,8 @@ func newStore(t testing.TB) *Store {
 // imageOf makes an image for this host of the given layers.
 func imageOf(t testing.TB, change func(*v1.ConfigFile), layers ...[]byte) v1.Image {
 	t.Helper()
-	img := v1.Image(empty.Image)
-	for _, l := range layers {
-		layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(l)), nil })
-		if err != nil {
-			t.Fatal(err)
-		}
-		if img, err = mutate.AppendLayers(img, layer); err != nil {
-			t.Fatal(err)
-		}
-	}
-	cfg, err := img.ConfigFile()
+	img, err := imagetest.Image(change, layers...)
 	if err != nil {
-		t.Fatal(err)
-	}
-	cfg = cfg.DeepCopy()
-	cfg.OS, cfg.Architecture = "linux", runtime.GOARCH
-	if change != nil {
-		change(cfg)
-	}
-	if img, err = mutate.ConfigFile(img, cfg); err != nil {
 		t.Fatal(err)
 	}
 	return img
@@ -114,14 +97,8 @@ func checkApp(t *testing.T, img *Image) {
 func writeLayout(t testing.TB, imgs ...v1.Image) string {
 	t.Helper()
 	d := filepath.Join(t.TempDir(), "layout")
-	l, err := layout.Write(d, empty.Index)
-	if err != nil {
+	if err := imagetest.Write(d, imgs...); err != nil {
 		t.Fatal(err)
-	}
-	for i, img := range imgs {
-		if err := l.AppendImage(img, layout.WithAnnotations(map[string]string{refName: fmt.Sprint("n", i)})); err != nil {
-			t.Fatal(err)
-		}
 	}
 	return d
 }

@@ -3,27 +3,20 @@
 package conformance
 
 import (
-	"archive/tar"
-	"bytes"
 	"context"
-	"io"
-	"maps"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
-	"slices"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/empty"
-	"github.com/google/go-containerregistry/pkg/v1/layout"
-	"github.com/google/go-containerregistry/pkg/v1/mutate"
-	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
 	"tare/internal/require"
 	"tare/lab/image"
+	"tare/lab/image/imagetest"
 )
 
 // What the suite's root and work tree hold, to be found again in the guests.
@@ -95,74 +88,33 @@ func load(dir string) (*image.Image, *image.Tree, error) {
 // writeLayout writes an OCI image of busybox, the probe and a marker as a layout folder: the way a user's own
 // image comes.
 func writeLayout(dir, busybox, probe string) error {
-	var b bytes.Buffer
-	w := tar.NewWriter(&b)
-	add := func(h *tar.Header, content []byte) error {
-		h.Size = int64(len(content))
-		if err := w.WriteHeader(h); err != nil {
-			return err
-		}
-		_, err := w.Write(content)
-		return err
+	files := fstest.MapFS{
+		markerPath[1:]: {Data: []byte(marker), Mode: 0o644},
+		"etc/passwd":   {Data: []byte("root:x:0:0:root:/root:/bin/sh\n"), Mode: 0o644},
+		"etc/group":    {Data: []byte("root:x:0:\n"), Mode: 0o644},
 	}
 	for _, d := range []string{"bin", "etc", "root"} {
-		if err := add(&tar.Header{Name: d + "/", Typeflag: tar.TypeDir, Mode: 0o755}, nil); err != nil {
-			return err
-		}
+		files[d] = &fstest.MapFile{Mode: fs.ModeDir | 0o755}
 	}
-	// In order: two images of the same content are one image.
-	programs := map[string]string{"bin/busybox": busybox, "bin/probe": probe}
-	for _, name := range slices.Sorted(maps.Keys(programs)) {
-		content, err := os.ReadFile(programs[name])
+	for name, path := range map[string]string{"bin/busybox": busybox, "bin/probe": probe} {
+		content, err := os.ReadFile(path)
 		if err != nil {
 			return err
 		}
-		if err := add(&tar.Header{Name: name, Typeflag: tar.TypeReg, Mode: 0o755}, content); err != nil {
-			return err
-		}
+		files[name] = &fstest.MapFile{Data: content, Mode: 0o755}
 	}
 	for _, a := range applets {
-		if err := add(&tar.Header{Name: "bin/" + a, Typeflag: tar.TypeSymlink, Linkname: "busybox"}, nil); err != nil {
-			return err
-		}
+		files["bin/"+a] = &fstest.MapFile{Data: []byte("busybox"), Mode: fs.ModeSymlink | 0o777}
 	}
-	texts := map[string]string{
-		markerPath[1:]: marker,
-		"etc/passwd":   "root:x:0:0:root:/root:/bin/sh\n",
-		"etc/group":    "root:x:0:\n",
-	}
-	for _, name := range slices.Sorted(maps.Keys(texts)) {
-		if err := add(&tar.Header{Name: name, Typeflag: tar.TypeReg, Mode: 0o644}, []byte(texts[name])); err != nil {
-			return err
-		}
-	}
-	if err := w.Close(); err != nil {
-		return err
-	}
-	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) {
-		return io.NopCloser(bytes.NewReader(b.Bytes())), nil
-	})
+	layer, err := imagetest.Layer(files)
 	if err != nil {
 		return err
 	}
-	img, err := mutate.AppendLayers(empty.Image, layer)
+	img, err := imagetest.Image(func(c *v1.ConfigFile) {
+		c.Config = v1.Config{Env: []string{"PATH=/bin"}, Cmd: []string{"sh"}}
+	}, layer)
 	if err != nil {
 		return err
 	}
-	config, err := img.ConfigFile()
-	if err != nil {
-		return err
-	}
-	config = config.DeepCopy()
-	config.Architecture, config.OS = runtime.GOARCH, "linux"
-	config.Config = v1.Config{Env: []string{"PATH=/bin"}, Cmd: []string{"sh"}}
-	img, err = mutate.ConfigFile(img, config)
-	if err != nil {
-		return err
-	}
-	p, err := layout.Write(dir, empty.Index)
-	if err != nil {
-		return err
-	}
-	return p.AppendImage(img)
+	return imagetest.Write(dir, img)
 }
