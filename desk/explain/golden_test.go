@@ -112,3 +112,21 @@ func TestDocumented(t *testing.T) {
 		t.Error("no example")
 	}
 }
+
+// What a narrow terminal has no room for is not missed in silence.
+func TestANarrowTerminalSaysWhatItLacks(t *testing.T) {
+	a := read(t, quick().write(t))
+	for _, c := range []struct {
+		width int
+		said  bool
+	}{{45, true}, {80, false}, {0, false}} {
+		var text bytes.Buffer
+		if err := terminal.Accounts(&text, a, terminal.Screen{Width: c.width}); err != nil {
+			t.Fatal(err)
+		}
+		said := strings.Join(strings.Fields(text.String()), " ")
+		if got := strings.Contains(said, "This terminal is too narrow for the intervals of the shares: a wider one, or --format json, shows them."); got != c.said {
+			t.Errorf("%d columns: said %v:\n%s", c.width, got, text.String())
+		}
+	}
+}

@@ -184,6 +184,7 @@ func (t *text) bars(heads []string, parts []part) {
 	}
 	if !t.fits(cols) {
 		cols = cols[:len(cols)-1] // the shares' intervals go first
+		t.without("the intervals of the shares")
 	}
 	width := mostBar
 	if t.Width > 0 {

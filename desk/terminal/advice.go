@@ -120,6 +120,7 @@ func (t *text) choices(r *advise.Ranking) {
 	}
 	if !t.fits(cols) {
 		cols = cols[:3] // what is ranked is what is asked for
+		t.without("the ratios to bare metal")
 	}
 	t.grid(cols, func(int) bool { return false })
 	t.line("")

@@ -15,6 +15,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"tare/desk/advise"
 	"tare/desk/data"
 	"tare/desk/export"
 	"tare/desk/terminal"
@@ -476,6 +477,23 @@ func TestNoFigureIsLostInANarrowTerminal(t *testing.T) {
 					t.Errorf("%s: %s is not shown in %d columns", c.name, word, width)
 				}
 			}
+		}
+	}
+}
+
+func TestANarrowRankingSaysWhatItLacks(t *testing.T) {
+	l := newLab().add(treatmentOf("bm", "", "", "", large), 4).add(treatmentOf("cn", "docker", "", "pinned", large), 4.4)
+	a, err := advise.Of(read(t, data.Options{}, l.write(t)), advise.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for width, want := range map[int]bool{60: true, 100: false, 0: false} {
+		var b bytes.Buffer
+		if err := terminal.Advice(&b, a, terminal.Screen{Width: width}); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(b.String(), "too narrow for the ratios to bare metal"); got != want {
+			t.Errorf("%d columns: said %v:\n%s", width, got, b.String())
 		}
 	}
 }

@@ -30,9 +30,14 @@ type text struct {
 	Screen
 	b     strings.Builder
 	notes []string // footnotes, each once
+	cut   []string // what there was no room for, each once
 }
 
 func (t *text) flush(w io.Writer) error {
+	if len(t.cut) > 0 {
+		t.line("")
+		t.wrap("", "This terminal is too narrow for "+strings.Join(t.cut, " and ")+": a wider one, or --format json, shows them.")
+	}
 	_, err := io.WriteString(w, t.b.String())
 	return err
 }
@@ -163,6 +168,13 @@ func total(cols []column) int {
 
 // fits says whether the columns have room beside each other.
 func (t *text) fits(cols []column) bool { return t.Width == 0 || total(cols) <= t.Width }
+
+// without notes that there was no room for something.
+func (t *text) without(what string) {
+	if !slices.Contains(t.cut, what) {
+		t.cut = append(t.cut, what)
+	}
+}
 
 // line is a line of the columns, without spaces at its end.
 func line(cols []column, cell func(column) string) string {
