@@ -99,7 +99,7 @@ func (p *program) explain(err error) error {
 	case errors.Is(err, syscall.ENOENT) && statErr != nil:
 		return fmt.Errorf("no such command in the guest: %s", p.path)
 	case errors.Is(err, syscall.ENOENT):
-		if i := interpreter(p.path); i != "" {
+		if i, err := Interpreter(p.path); err == nil && i != "" {
 			return fmt.Errorf("%s cannot be started: the guest does not have %s, which it asks for to be run by", p.path, i)
 		}
 		return fmt.Errorf("%s cannot be started: what it asks for to be run by is not in the guest: %w", p.path, err)
@@ -119,35 +119,29 @@ func (p *program) explain(err error) error {
 	}
 }
 
-// interpreter is what a file names to be run by: a script's #! line, a dynamic program's loader. Empty: nothing.
-func interpreter(path string) string {
+// Interpreter is what a file names to be run by: a script's #! line, a dynamic program's loader. "": nothing.
+func Interpreter(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return ""
+		return "", err
 	}
 	defer f.Close()
 	head := make([]byte, 256) // as much of the line as the kernel reads
 	n, _ := io.ReadFull(f, head)
 	if line, ok := bytes.CutPrefix(head[:n], []byte("#!")); ok {
 		line, _, _ = bytes.Cut(line, []byte("\n"))
-		words := strings.Fields(string(line))
-		if len(words) == 0 {
-			return ""
-		}
-		return words[0]
+		words := append(strings.Fields(string(line)), "")
+		return words[0], nil
 	}
 	e, err := elf.NewFile(f)
 	if err != nil {
-		return ""
+		return "", fmt.Errorf("%s: %w", path, err)
 	}
 	for _, p := range e.Progs {
-		if p.Type == elf.PT_INTERP && p.Filesz < 4096 {
-			b, err := io.ReadAll(p.Open())
-			if err != nil {
-				return ""
-			}
-			return strings.TrimRight(string(b), "\x00")
+		if p.Type == elf.PT_INTERP {
+			b, err := io.ReadAll(io.LimitReader(p.Open(), 4096))
+			return strings.TrimRight(string(b), "\x00"), err
 		}
 	}
-	return ""
+	return "", nil
 }

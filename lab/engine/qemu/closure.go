@@ -4,7 +4,6 @@ package qemu
 
 import (
 	"context"
-	"debug/elf"
 	"fmt"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +11,7 @@ import (
 	"strings"
 
 	"tare/lab/engine/qemu/guestinit"
+	"tare/lab/ruler"
 )
 
 // runtime gives what goes into a VM that runs the ruler in a container, as package oci's runtimes make it on the host: same
@@ -36,9 +36,12 @@ func (d *Driver) runtime(ctx context.Context) ([]file, error) {
 // names, and every shared library that the linker would load for it. Libraries go where the linker looks without a cache: /lib.
 func closure(ctx context.Context, path, as string) ([]file, error) {
 	files := []file{program(as, path)}
-	linker, err := linkerOf(path)
+	linker, err := ruler.Interpreter(path)
 	if err != nil || linker == "" {
 		return files, err
+	}
+	if !filepath.IsAbs(linker) {
+		return nil, fmt.Errorf("%s: its dynamic linker is %q, expected an absolute path", path, linker)
 	}
 	files = append(files, program(strings.TrimPrefix(linker, "/"), linker))
 	said, err := command(ctx, "", linker, "--list", path)
@@ -66,27 +69,3 @@ func closure(ctx context.Context, path, as string) ([]file, error) {
 
 // hardwareFolder is where glibc looks first for the libraries of newer processors.
 var hardwareFolder = regexp.MustCompile(`/glibc-hwcaps/[^/]+/`)
-
-// linkerOf is the path of the dynamic linker that a program names, "" where it is static.
-func linkerOf(program string) (string, error) {
-	f, err := elf.Open(program)
-	if err != nil {
-		return "", fmt.Errorf("%s: %w", program, err)
-	}
-	defer f.Close()
-	for _, p := range f.Progs {
-		if p.Type != elf.PT_INTERP {
-			continue
-		}
-		name := make([]byte, min(p.Filesz, 4096))
-		if _, err := p.ReadAt(name, 0); err != nil {
-			return "", fmt.Errorf("%s: its dynamic linker's name: %w", program, err)
-		}
-		linker := strings.TrimRight(string(name), "\x00")
-		if !filepath.IsAbs(linker) {
-			return "", fmt.Errorf("%s: its dynamic linker is %q, expected an absolute path", program, linker)
-		}
-		return linker, nil
-	}
-	return "", nil
-}

@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tare/lab/engine/qemu/guestinit"
+	"tare/lab/ruler"
 	"tare/notebook/durable"
 )
 
@@ -169,7 +170,7 @@ func makeInitramfs(stateDir, first string, k Kernel, wanted []string, extra []fi
 
 // checkStatic refuses a program that needs a dynamic linker, which no guest has.
 func checkStatic(path string) error {
-	linker, err := linkerOf(path)
+	linker, err := ruler.Interpreter(path)
 	if err != nil {
 		return fmt.Errorf("vm: the program for the guests: %w", err)
 	}
