@@ -2,6 +2,7 @@ package notebook
 
 import (
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -53,6 +54,9 @@ func ParseInstance(text string) (Instance, error) {
 	}
 	return Instance{Name: text, Cores: cores, Memory: n * unit}, nil
 }
+
+// Whole says whether it has no part of a core.
+func (i Instance) Whole() bool { return i.Cores == math.Trunc(i.Cores) && i.Cores >= 1 }
 
 // SameSize says whether two instance types have the same cores and the same memory, whatever their names.
 func (i Instance) SameSize(other Instance) bool {

@@ -11,11 +11,16 @@ func Label(workload string, params map[string]string) string {
 	if len(params) == 0 {
 		return workload
 	}
-	var kv []string
+	return workload + "{" + Assignments(params, ",") + "}"
+}
+
+// Assignments writes parameters in the order of their names: "frames=24,segments=1".
+func Assignments(params map[string]string, between string) string {
+	var all []string
 	for _, k := range slices.Sorted(maps.Keys(params)) {
-		kv = append(kv, k+"="+params[k])
+		all = append(all, k+"="+params[k])
 	}
-	return workload + "{" + strings.Join(kv, ",") + "}"
+	return strings.Join(all, between)
 }
 
 // Image is what the treatment was run from: the image of its workload with its parameters, or of its workload.

@@ -118,47 +118,39 @@ type adviser struct {
 
 // group is what one ranking is about.
 type group struct {
-	host   notebook.Host
-	name   string // of the host
+	rows   []*data.Row        // data.SameWork
+	work   notebook.Treatment // the first of them: its workload and parameters are those of all
 	label  string
-	work   notebook.Treatment // its workload and parameters
-	image  notebook.Image
 	metric notebook.Metric // the workload's own
 	figure notebook.Metric // that is ranked
 	cores  int             // that the host had online
 	port   int             // where the workload's service listens; 0: it has none
-	rows   []*data.Row
 }
+
+// labelOf names a row's work.
+func labelOf(r *data.Row) string { return notebook.Label(r.Treatment.Workload, r.Treatment.Params) }
 
 // choose makes the groups, and refuses options that nothing matches.
 func (a *adviser) choose() error {
-	var labels []string
 	words := map[string]bool{notebook.BM: true, notebook.CN: true, notebook.VM: true, notebook.VMCN: true, notebook.Vanilla: true, notebook.Pinned: true}
 	for _, r := range a.s.Rows {
 		words[r.Treatment.Engine] = true
-		label := notebook.Label(r.Treatment.Workload, r.Treatment.Params)
-		if !slices.Contains(labels, label) {
-			labels = append(labels, label)
-		}
-		if a.o.Workload != "" && a.o.Workload != label && a.o.Workload != r.Treatment.Workload {
-			continue
-		}
-		at := slices.IndexFunc(a.groups, func(g *group) bool {
-			return g.host.ID == r.HostID && g.label == label && g.image == r.Image && g.metric == r.Metric
-		})
-		if at < 0 {
-			at = len(a.groups)
-			g := &group{name: r.Host, label: label, work: r.Treatment, image: r.Image, metric: r.Metric, figure: r.Metric, host: a.s.HostOf(r.HostID).Host}
-			a.groups = append(a.groups, g)
-		}
-		g := a.groups[at]
-		g.rows = append(g.rows, r)
-		g.cores = max(g.cores, r.HostCores)
-		for _, v := range r.Values {
-			if p := a.s.Folders[v.Folder].Study.Ports[r.Treatment.Workload]; g.port == 0 && 0 < p && p < 1<<16 {
-				g.port = p
+	}
+	labels := data.Distinct(a.s.Rows, labelOf)
+	wanted := slices.DeleteFunc(slices.Clone(a.s.Rows), func(r *data.Row) bool {
+		return a.o.Workload != "" && a.o.Workload != labelOf(r) && a.o.Workload != r.Treatment.Workload
+	})
+	for _, rows := range data.Together(wanted, data.SameWork) {
+		g := &group{rows: rows, work: rows[0].Treatment, label: labelOf(rows[0]), metric: rows[0].Metric, figure: rows[0].Metric}
+		for _, r := range rows {
+			g.cores = max(g.cores, r.HostCores)
+			for _, v := range r.Values {
+				if p := a.s.Folders[v.Folder].Study.Ports[g.work.Workload]; g.port == 0 && 0 < p && p < 1<<16 {
+					g.port = p
+				}
 			}
 		}
+		a.groups = append(a.groups, g)
 	}
 	if len(labels) == 0 {
 		return fmt.Errorf("nothing was measured in %s: `tare run` goes on with a study", a.s.Folders[0].Dir)

@@ -35,12 +35,14 @@ func simpler(x, y Choice) int {
 
 // rank makes the ranking of one group.
 func (a *adviser) rank(g *group) Ranking {
-	out := Ranking{Host: g.name, Workload: g.label, Metric: g.figure, Prefer: a.o.Prefer, Wanted: a.o, OnHost: g.host, Image: g.image, Port: g.port, Networks: a.s.Networks(g.work.Workload)}
+	first := g.rows[0]
+	out := Ranking{
+		Host: first.Host, Workload: g.label, Metric: g.figure, Prefer: a.o.Prefer, Wanted: a.o, Networks: a.s.Networks(g.work.Workload),
+		OnHost: a.s.HostOf(first.HostID).Host, Image: first.Image, Port: g.port,
+		Sizes: data.Distinct(g.rows, func(r *data.Row) string { return r.Treatment.Instance.Name }),
+	}
 	for _, r := range g.rows {
 		t := r.Treatment
-		if !slices.Contains(out.Sizes, t.Instance.Name) {
-			out.Sizes = append(out.Sizes, t.Instance.Name)
-		}
 		out.AtSize = out.AtSize || a.size != nil && a.size.SameSize(t.Instance)
 		if t.AA || !a.wants(t) {
 			continue
@@ -63,7 +65,7 @@ func (a *adviser) rank(g *group) Ranking {
 	}
 	for _, l := range a.s.LeftOut {
 		t := l.Treatment
-		if l.Host == g.name && notebook.Label(t.Workload, t.Params) == g.label && !t.AA && a.wants(t) {
+		if l.Host == out.Host && notebook.Label(t.Workload, t.Params) == g.label && !t.AA && a.wants(t) {
 			out.Apart = append(out.Apart, Apart{t, data.Omitted{Reason: l.Reason}})
 		}
 	}
@@ -247,10 +249,8 @@ func (g *group) measured(t notebook.Treatment) bool {
 
 // possible says whether a treatment can be: a part of a core is a quota's, in a container.
 func possible(t notebook.Treatment) bool {
-	return whole(t.Instance.Cores) || t.Platform == notebook.CN && t.Provisioning == notebook.Vanilla
+	return t.Instance.Whole() || t.Platform == notebook.CN && t.Provisioning == notebook.Vanilla
 }
-
-func whole(f float64) bool { return f == math.Trunc(f) && f >= 1 }
 
 // order ranks the choices by the upper end of their intervals. Those that are not distinguishable from the leader, and whose
 // estimates are no higher than its upper end, come first, the simplest of them before the others.

@@ -75,7 +75,7 @@ func Expresses(format string, t notebook.Treatment) bool {
 		t.Platform != notebook.BM && t.Provisioning != notebook.Pinned && t.Provisioning != notebook.Vanilla {
 		return false
 	}
-	if !wholeCores(t.Instance.Cores) && t.Provisioning != notebook.Vanilla {
+	if !t.Instance.Whole() && t.Provisioning != notebook.Vanilla {
 		return false
 	}
 	switch format {
@@ -86,7 +86,7 @@ func Expresses(format string, t notebook.Treatment) bool {
 	case "systemd":
 		return t.Platform == notebook.BM || t.Platform == notebook.CN
 	case "libvirt":
-		return (t.Platform == notebook.VM && t.Network != notebook.NetHost || t.Platform == notebook.VMCN) && wholeCores(t.Instance.Cores)
+		return (t.Platform == notebook.VM && t.Network != notebook.NetHost || t.Platform == notebook.VMCN) && t.Instance.Whole()
 	}
 	return false
 }
@@ -236,7 +236,7 @@ func (s setting) Cores() string { return strconv.FormatFloat(s.Instance.Cores, '
 
 // CPU is the cores as Kubernetes has them: a part of one in thousandths.
 func (s setting) CPU() string {
-	if wholeCores(s.Instance.Cores) {
+	if s.Instance.Whole() {
 		return s.Cores()
 	}
 	return strconv.FormatInt(int64(math.Round(s.Instance.Cores*1000)), 10) + "m"
@@ -281,5 +281,3 @@ func size(n int64, units ...string) string {
 	}
 	return strconv.FormatInt(n, 10)
 }
-
-func wholeCores(f float64) bool { return f == math.Trunc(f) && f >= 1 }

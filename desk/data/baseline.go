@@ -1,6 +1,7 @@
 package data
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -115,16 +116,7 @@ func describe(t notebook.Treatment) string {
 // Assignments writes keys and values as --baseline has them: the known keys in their order, then the others in the alphabet's.
 func Assignments(m map[string]string) string {
 	keys := slices.SortedFunc(maps.Keys(m), func(a, b string) int {
-		place := func(k string) int {
-			if i := slices.Index(baselineKeys, k); i >= 0 {
-				return i
-			}
-			return len(baselineKeys)
-		}
-		if d := place(a) - place(b); d != 0 {
-			return d
-		}
-		return strings.Compare(a, b)
+		return cmp.Or(cmp.Compare(place(baselineKeys, a), place(baselineKeys, b)), cmp.Compare(a, b))
 	})
 	var parts []string
 	for _, k := range keys {

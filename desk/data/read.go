@@ -7,7 +7,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-	"strings"
 
 	"tare/notebook"
 	"tare/stats"
@@ -68,8 +67,8 @@ type guestKey struct {
 }
 
 type rulerTally struct {
-	host, platform, engine, accelerator string
-	costs, trips                        []float64
+	of           RulerCost // as far as it is known
+	costs, trips []float64
 }
 
 func (r *reader) folder(dir string) error {
@@ -233,7 +232,7 @@ func (r *reader) host(h notebook.Host, dir string) {
 // tally finds or makes the row of a treatment.
 func (r *reader) tally(t notebook.Treatment, f *notebook.Folder) *tally {
 	metric, image := f.Study.Metrics[t.Workload], f.Study.Image(t)
-	group := fmt.Sprintf("%q %q %q %q %q %q %q", f.Host.ID, t.Workload, sortedParams(t.Params), image.Digest, image.Input, metric.Name, metric.Unit)
+	group := fmt.Sprintf("%q %q %q %q %q %q %q", f.Host.ID, t.Workload, notebook.Assignments(t.Params, ", "), image.Digest, image.Input, metric.Name, metric.Unit)
 	// As many cores as there are is all of them, however a study says it.
 	cores := f.Host.Cores(t)
 	id := fmt.Sprintf("%s %q %q %q %q %v %d %q %q %d %v", group, t.Platform, t.Engine, t.Accelerator, t.Provisioning, t.Instance.Cores, t.Instance.Memory, t.Network, t.Isolation, cores, t.AA)
@@ -247,14 +246,6 @@ func (r *reader) tally(t notebook.Treatment, f *notebook.Folder) *tally {
 	r.rows[id] = n
 	r.order = append(r.order, n)
 	return n
-}
-
-func sortedParams(params map[string]string) string {
-	var parts []string
-	for _, k := range slices.Sorted(maps.Keys(params)) {
-		parts = append(parts, k+"="+params[k])
-	}
-	return strings.Join(parts, ", ")
 }
 
 func (t *tally) guest(g notebook.Guest) {
@@ -274,13 +265,11 @@ func (r *reader) rulerCost(host string, t notebook.Treatment, g notebook.Guest) 
 	if g.RulerCostN == 0 {
 		return // its ruler never got so far
 	}
-	key := rulerTally{host: host, platform: t.Platform, engine: t.Engine, accelerator: t.Accelerator}
-	i := slices.IndexFunc(r.ruler, func(k rulerTally) bool {
-		return k.host == key.host && k.platform == key.platform && k.engine == key.engine && k.accelerator == key.accelerator
-	})
+	of := RulerCost{Host: host, Platform: t.Platform, Engine: t.Engine, Accelerator: t.Accelerator}
+	i := slices.IndexFunc(r.ruler, func(k rulerTally) bool { return k.of == of })
 	if i < 0 {
 		i = len(r.ruler)
-		r.ruler = append(r.ruler, key)
+		r.ruler = append(r.ruler, rulerTally{of: of})
 	}
 	r.ruler[i].costs = append(r.ruler[i].costs, g.RulerCostS)
 	r.ruler[i].trips = append(r.ruler[i].trips, g.RoundTripS)
@@ -372,16 +361,13 @@ func (r *reader) summary() (*Summary, error) {
 		s.Rows = append(s.Rows, &t.row)
 	}
 	for _, t := range r.ruler {
-		s.Ruler = append(s.Ruler, RulerCost{
-			Host: t.host, Platform: t.platform, Engine: t.engine, Accelerator: t.accelerator, Guests: len(t.costs),
-			Median: stats.Median(t.costs), Low: slices.Min(t.costs), High: slices.Max(t.costs), RoundTrip: stats.Median(t.trips),
-		})
+		c := t.of
+		c.Host, c.Guests, c.RoundTrip = s.HostOf(c.Host).Name, len(t.costs), stats.Median(t.trips)
+		c.Median, c.Low, c.High = stats.Median(t.costs), slices.Min(t.costs), slices.Max(t.costs)
+		s.Ruler = append(s.Ruler, c)
 	}
 	for _, e := range r.warnings.all {
 		s.Warnings = append(s.Warnings, Warning{Text: e.Text, Count: e.count, Treatments: slices.Sorted(maps.Keys(e.who))})
-	}
-	for i := range s.Ruler {
-		s.Ruler[i].Host = s.HostOf(s.Ruler[i].Host).Name
 	}
 	for i := range s.LeftOut {
 		s.LeftOut[i].Host = s.HostOf(s.LeftOut[i].Host).Name

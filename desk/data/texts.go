@@ -57,9 +57,7 @@ type text struct {
 
 // add counts a text, and who said it.
 func (t *texts) add(of source, s, who string) {
-	if len(s) > maxText {
-		s = strings.ToValidUTF8(s[:maxText], "") + "…"
-	}
+	s = shortened(s)
 	kind := textKind{of, withoutNumbers(s)}
 	e := t.byKind[kind]
 	if e == nil {
@@ -79,6 +77,14 @@ func (t *texts) add(of source, s, who string) {
 	if who != "" {
 		e.who[who] = true
 	}
+}
+
+// shortened is a text with no more than maxText bytes of it.
+func shortened(s string) string {
+	if len(s) <= maxText {
+		return s
+	}
+	return strings.ToValidUTF8(s[:maxText], "") + "…"
 }
 
 // commonest is the cause said most often, the first of those.

@@ -15,6 +15,14 @@ func Together[T any](all []T, alike func(a, b T) bool) (groups [][]T) {
 	return groups
 }
 
+// place is where something stands in an order; what is not in it comes after the last.
+func place(order []string, it string) int {
+	if i := slices.Index(order, it); i >= 0 {
+		return i
+	}
+	return len(order)
+}
+
 // Distinct is what all of them have of something, each once, in the order in which it came.
 func Distinct[T any, V comparable](all []T, of func(T) V) (values []V) {
 	for _, it := range all {

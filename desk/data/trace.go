@@ -216,12 +216,7 @@ func (t *tracing) saw(p *notebook.Trace, inside bool) {
 	t.Lost = more(t.Lost, p.Lost)
 }
 
-func bounded(s string) string {
-	if len(s) > maxText {
-		s = strings.ToValidUTF8(s[:maxText], "") + "…"
-	}
-	return Printable(s)
-}
+func bounded(s string) string { return Printable(shortened(s)) }
 
 // coarse is what a trial's elapsed time went on as far as that can be said without following the scheduler: the CPU
 // time that it used and that its quota kept from it. Both are added over cores; where they are more than the time that
@@ -276,12 +271,6 @@ func (s spreads) add(all []notebook.Distribution) {
 
 // list gives them in the order in which they are shown.
 func (s spreads) list() []notebook.Distribution {
-	place := func(order []string, k string) int {
-		if i := slices.Index(order, k); i >= 0 {
-			return i
-		}
-		return len(order)
-	}
 	whats := []string{notebook.OnCPU, notebook.RunQueue, notebook.OffCPU, notebook.BlockIO}
 	roles := []string{notebook.RoleWork, notebook.RoleVCPU, notebook.RoleIO, notebook.RoleEmulator, notebook.RoleRuler}
 	var all []notebook.Distribution

@@ -327,7 +327,7 @@ func (v *Overhead) Predict(cores float64, hostCores int) (Prediction, bool) {
 	}
 	at := func(c float64, h int) Param { return v.line.at(v.form.terms(c, h), v.line.mostMisfit) }
 	here := at(cores, hostCores)
-	p := Prediction{Cores: cores, HostCores: hostCores, Ratio: here.Value, Low: here.Low, High: here.High}
+	p := Prediction{Ratio: here.Value, Low: here.Low, High: here.High}
 
 	chr := cores / float64(hostCores)
 	outside := func(x float64, of func(Point) float64) bool {

@@ -118,8 +118,6 @@ type Left struct {
 
 // Prediction is the ratio to be expected at a size: what many rounds there would show.
 type Prediction struct {
-	Cores            float64
-	HostCores        int
 	Ratio, Low, High float64
 	Extrapolated     bool // outside of the measured sizes: the form is trusted there without evidence
 	Ambiguous        bool // the data do not say whether the size term follows CHR, the cores or the host's cores: the interval spans these readings

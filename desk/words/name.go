@@ -3,7 +3,6 @@ package words
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -178,11 +177,7 @@ func Work(workload string, params map[string]string) string {
 	if len(params) == 0 {
 		return Plain(workload)
 	}
-	var parts []string
-	for _, k := range slices.Sorted(maps.Keys(params)) {
-		parts = append(parts, k+"="+params[k])
-	}
-	return Plain(workload + " (" + strings.Join(parts, ", ") + ")")
+	return Plain(workload + " (" + notebook.Assignments(params, ", ") + ")")
 }
 
 // Place names what a row's table is of: "ffmpeg (segments=1) on bench".
