@@ -4,8 +4,6 @@ package trace
 
 import (
 	"fmt"
-	"os"
-	"strings"
 
 	"tare/notebook"
 )
@@ -48,7 +46,10 @@ func (t *Trace) readDevices(p *notebook.Trace) error {
 		default:
 			continue
 		}
-		name := deviceName(d.Major, d.Minor)
+		name, err := kernelFiles.device(fmt.Sprintf("%d:%d", d.Major, d.Minor))
+		if err != nil {
+			return err
+		}
 		p.Figures[name+"."+n] += float64(io.N)
 		p.Figures[name+"."+bytes] += float64(io.Bytes)
 		if s := distribution(io.Spread[:], io.NS); s != nil {
@@ -57,12 +58,4 @@ func (t *Trace) readDevices(p *notebook.Trace) error {
 		}
 	}
 	return each.Err()
-}
-
-func deviceName(major, minor uint32) string {
-	name := fmt.Sprintf("%d:%d", major, minor)
-	if to, err := os.Readlink("/sys/dev/block/" + name); err == nil {
-		return to[strings.LastIndexByte(to, '/')+1:]
-	}
-	return name
 }
