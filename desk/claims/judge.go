@@ -572,23 +572,14 @@ func (j *judge) decide(v *Verdict, js []judged, yes bool, n *node, alpha float64
 		return some
 	}
 	far := func(i int) float64 { return js[i].cmp.bounds.distance(js[i].Low, js[i].High) }
+	byDistance := func(i, k int) int { return cmp.Compare(far(i), far(k)) }
 	switch v.Answer {
 	case Holds:
 		some := of(Yes)
-		v.Deciding, v.Alike = some[0], len(some)
-		for _, i := range some[1:] {
-			if far(i) < far(v.Deciding) {
-				v.Deciding = i
-			}
-		}
+		v.Deciding, v.Alike = slices.MinFunc(some, byDistance), len(some)
 	case DoesNotHold:
 		some := of(No)
-		v.Deciding, v.Alike = some[0], len(some)
-		for _, i := range some[1:] {
-			if far(i) > far(v.Deciding) {
-				v.Deciding = i
-			}
-		}
+		v.Deciding, v.Alike = slices.MaxFunc(some, byDistance), len(some)
 	case NotDecided:
 		v.Rounds = j.rounds(n, alpha, yes)
 		open := of(Open)

@@ -116,7 +116,7 @@ func describe(t notebook.Treatment) string {
 // Assignments writes keys and values as --baseline has them: the known keys in their order, then the others in the alphabet's.
 func Assignments(m map[string]string) string {
 	keys := slices.SortedFunc(maps.Keys(m), func(a, b string) int {
-		return cmp.Or(cmp.Compare(place(baselineKeys, a), place(baselineKeys, b)), cmp.Compare(a, b))
+		return cmp.Or(cmp.Compare(Place(baselineKeys, a), Place(baselineKeys, b)), cmp.Compare(a, b))
 	})
 	var parts []string
 	for _, k := range keys {

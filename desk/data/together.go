@@ -15,8 +15,8 @@ func Together[T any](all []T, alike func(a, b T) bool) (groups [][]T) {
 	return groups
 }
 
-// place is where something stands in an order; what is not in it comes after the last.
-func place(order []string, it string) int {
+// Place is where something stands in an order; what is not in it comes after the last.
+func Place(order []string, it string) int {
 	if i := slices.Index(order, it); i >= 0 {
 		return i
 	}

@@ -279,8 +279,8 @@ func (s spreads) list() []notebook.Distribution {
 	}
 	slices.SortFunc(all, func(a, b notebook.Distribution) int {
 		return cmp.Or(
-			cmp.Compare(place(whats, a.What), place(whats, b.What)), cmp.Compare(place(roles, a.Role), place(roles, b.Role)),
-			cmp.Compare(place(notebook.Walls, a.Of), place(notebook.Walls, b.Of)),
+			cmp.Compare(Place(whats, a.What), Place(whats, b.What)), cmp.Compare(Place(roles, a.Role), Place(roles, b.Role)),
+			cmp.Compare(Place(notebook.Walls, a.Of), Place(notebook.Walls, b.Of)),
 			cmp.Compare(a.What, b.What), cmp.Compare(a.Role, b.Role), cmp.Compare(a.Of, b.Of), cmp.Compare(a.Unit, b.Unit))
 	})
 	return all

@@ -133,10 +133,7 @@ func name(k Kind, t notebook.Treatment) (name string, place int) {
 	case Layer:
 		return t.Isolation, slices.Index(notebook.Layers, t.Isolation)
 	case Engine:
-		if i := slices.Index(engines, t.Engine); i >= 0 {
-			return t.Engine, i
-		}
-		return t.Engine, len(engines)
+		return t.Engine, data.Place(engines, t.Engine)
 	}
 	return t.Platform, 0
 }

@@ -103,8 +103,8 @@ func (v *Overhead) gather(s *data.Summary, rows []*data.Row) {
 // pointOf is the row as a point of the fit, or the reason why it is none.
 func pointOf(s *data.Summary, r *data.Row) (Point, data.Doubt) {
 	p := Point{
-		Treatment: r.Treatment.ID, Host: r.Host, Cores: r.Treatment.Instance.Cores, HostCores: r.HostCores, CHR: r.CHR,
-		Rounds: r.RatioRounds, Ratio: r.Ratio, Low: r.RatioLow, High: r.RatioHigh, Fitted: math.NaN(), row: r,
+		Cores: r.Treatment.Instance.Cores, HostCores: r.HostCores, CHR: r.CHR,
+		Ratio: r.Ratio, Low: r.RatioLow, High: r.RatioHigh, Fitted: math.NaN(), row: r,
 	}
 	switch {
 	case !r.Representative:
@@ -307,7 +307,7 @@ func (v *Overhead) leaveOut() {
 		predicted := l.at(v.form.terms(out.cores, out.host), 0).Value
 		for _, p := range left {
 			e := predicted/p.Ratio - 1
-			v.Left = append(v.Left, Left{Cores: p.Cores, HostCores: p.HostCores, Measured: p.Ratio, Predicted: predicted, Error: e})
+			v.Left = append(v.Left, Left{Cores: p.Cores, HostCores: p.HostCores, Predicted: predicted})
 			squares += e * e
 			if !(math.Abs(e) <= math.Abs(v.LeftMost)) {
 				v.LeftMost = e

@@ -93,12 +93,9 @@ const (
 
 // Point is a measured row that counts in a fit.
 type Point struct {
-	Treatment string // id
-	Host      string // Row.Host
 	Cores     float64
 	HostCores int
 	CHR       float64
-	Rounds    int
 	Ratio, SE float64 // as measured, and its standard error
 	Low, High float64 // the row's own interval
 	Fitted    float64 // NaN without a fit
@@ -111,9 +108,7 @@ type Point struct {
 type Left struct {
 	Cores     float64
 	HostCores int
-	Measured  float64
 	Predicted float64
-	Error     float64 // Predicted over Measured, less 1
 }
 
 // Prediction is the ratio to be expected at a size: what many rounds there would show.
