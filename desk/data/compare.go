@@ -38,12 +38,17 @@ func (s *Summary) Mean(x *Row, alpha float64) stats.Estimate {
 // that place that is no farther from 1 says nothing, though both may be far from bare metal.
 func (s *Summary) Doubt(r *Row) float64 {
 	for i := range s.AA {
-		if a := &s.AA[i]; a.Verdict == Misses && a.Host == r.Host && a.Workload == r.Treatment.Workload && maps.Equal(a.Params, r.Treatment.Params) &&
-			a.HostCores == r.HostCores && a.Instance.SameSize(r.Treatment.Instance) {
+		if a := &s.AA[i]; a.Verdict == Misses && a.at(r) {
 			return a.factor()
 		}
 	}
 	return 1
+}
+
+// at says whether the check is of a row's place.
+func (a *AACheck) at(r *Row) bool {
+	return a.Host == r.Host && a.HostCores == r.HostCores && a.Workload == r.Treatment.Workload &&
+		maps.Equal(a.Params, r.Treatment.Params) && a.Instance.SameSize(r.Treatment.Instance)
 }
 
 // factor is the farthest end of a check's interval from 1.

@@ -546,8 +546,7 @@ func (r *reader) distrust() {
 		m := a.factor() // what this host can make of nothing
 		for _, t := range r.order {
 			row := &t.row
-			if row.Host != a.Host || row.Treatment.Workload != a.Workload || !maps.Equal(row.Treatment.Params, a.Params) || !row.Treatment.Instance.SameSize(a.Instance) || row.HostCores != a.HostCores ||
-				row.Treatment.AA || row.IsBaseline() || !stats.Finite(row.Ratio) {
+			if !a.at(row) || row.Treatment.AA || row.IsBaseline() || !stats.Finite(row.Ratio) {
 				continue
 			}
 			if !stats.Finite(row.RatioLow) || !stats.Finite(row.RatioHigh) || row.RatioLow <= m && row.RatioHigh >= 1/m {
