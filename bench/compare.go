@@ -30,6 +30,7 @@ type comparison struct {
 const (
 	leastRounds = 10
 	mostRounds  = 640
+	occasional  = 8     // a way of which nothing is promised takes part in one of so many rounds: bpftrace takes seconds to attach
 	narrow      = 0.005 // half an interval's width at which more rounds say nothing new
 )
 
@@ -40,28 +41,36 @@ const (
 	notDecided = "not decided"
 )
 
-// run does rounds, each way once in random order, until every promise is decided and every interval is narrow, or until the
-// budget is spent; it prints what came of each way and says which promises were not kept. A way that fails is left out and
+// run does rounds, the ways in random order, until every promise is decided, or until the budget is spent (where nothing is promised,
+// until every interval is narrow); it prints what came of each way and says which promises were not kept. A way that fails is left out and
 // is not kept where something was promised of it.
 func (c comparison) run() error {
 	fmt.Printf("\n%s\n", c.title)
 	took := make([][]float64, len(c.ways))
+	ratios := make([][]float64, len(c.ways)) // to the first way in the same round
 	failed := make([]error, len(c.ways))
+	promised := slices.ContainsFunc(c.ways, func(w way) bool { return w.limit > 0 })
 	// The intervals are read several times, as in a study with a stopping rule.
 	looks := stats.Looks(leastRounds, mostRounds)
 	level := stats.Level(leastRounds, mostRounds, narrow)
 	began := time.Now()
 	for round := 0; len(looks) > 0 && (round < 2 || time.Since(began) < c.budget); {
+		now := make([]float64, len(c.ways))
 		for _, i := range rand.New(rand.NewPCG(2, uint64(round))).Perm(len(c.ways)) {
-			if failed[i] != nil {
+			if failed[i] != nil || promised && i > 0 && c.ways[i].limit == 0 && round%occasional > 0 {
 				continue
 			}
 			s, err := c.ways[i].run()
 			if err != nil && i == 0 {
 				return fmt.Errorf("%s: %w", c.ways[0].name, err)
 			}
-			failed[i] = err
-			took[i] = append(took[i], s)
+			now[i], failed[i] = s, err
+		}
+		for i, s := range now {
+			if s > 0 {
+				took[i] = append(took[i], s)
+				ratios[i] = append(ratios[i], s/now[0])
+			}
 		}
 		if round++; round < looks[0] {
 			continue
@@ -69,7 +78,7 @@ func (c comparison) run() error {
 		looks = looks[1:]
 		open := false
 		for i, w := range c.ways {
-			open = open || i > 0 && failed[i] == nil && !decided(ratio(took[i], took[0], level), w.limit)
+			open = open || i > 0 && failed[i] == nil && (w.limit > 0 || !promised) && !decided(median(ratios[i], level), w.limit)
 		}
 		if !open {
 			break
@@ -88,7 +97,7 @@ func (c comparison) run() error {
 			fmt.Printf("  %-34s %12s\n", w.name, duration(stats.Median(took[i])))
 			continue
 		}
-		q := ratio(took[i], took[0], level)
+		q := median(ratios[i], level)
 		line := fmt.Sprintf("  %-34s %12s   %5.3f (%.3f to %.3f), %d rounds", w.name, duration(stats.Median(took[i])), q.Value, q.Low, q.High, q.N)
 		if w.limit > 0 {
 			v := verdict(q, w.limit)
@@ -102,15 +111,10 @@ func (c comparison) run() error {
 	return broken
 }
 
-// ratio is the median of the pairs' ratios with its interval: order statistics, between which the median lies unless coin tosses
-// fall as unevenly as is rarer than 1 − level. It assumes nothing of how the ratios are spread.
-func ratio(x, y []float64, level float64) stats.Quotient {
-	n := min(len(x), len(y))
-	all := make([]float64, n)
-	for i := range all {
-		all[i] = x[i] / y[i]
-	}
-	slices.Sort(all)
+// median is that of the rounds' ratios with its interval: order statistics, between which it lies unless coin tosses fall as unevenly as
+// is rarer than 1 − level. It assumes nothing of how the ratios are spread.
+func median(ratios []float64, level float64) stats.Quotient {
+	all, n := slices.Sorted(slices.Values(ratios)), len(ratios)
 	q := stats.Quotient{Value: stats.Median(all), Low: math.Inf(-1), High: math.Inf(1), N: n}
 	// The k lowest and the k highest are outside where 2·P(at most k−1 heads of n) ≤ 1 − level.
 	p, sum := math.Pow(0.5, float64(n)), 0.0

@@ -10,30 +10,29 @@ import (
 )
 
 // The interval of the median of ratios misses no more often than its level says, whatever the noise.
-func TestRatioCovers(t *testing.T) {
+func TestMedianCovers(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	const studies, rounds = 4000, 25
 	missed := 0
 	for range studies {
-		x, y := make([]float64, rounds), make([]float64, rounds)
-		for i := range x {
-			host := math.Exp(rng.NormFloat64()) // the same for a pair
-			x[i], y[i] = 1.07*host*math.Exp(0.1*rng.NormFloat64()), host
+		ratios := make([]float64, rounds)
+		for i := range ratios {
+			ratios[i] = 1.07 * math.Exp(0.1*rng.NormFloat64())
 			if rng.IntN(8) == 0 { // something else took the CPU
-				x[i] *= 1 + 3*rng.Float64()
+				ratios[i] *= 1 + 3*rng.Float64()
 			}
 			if rng.IntN(8) == 0 {
-				y[i] *= 1 + 3*rng.Float64()
+				ratios[i] /= 1 + 3*rng.Float64()
 			}
 		}
-		if q := ratio(x, y, 0.95); q.Low > 1.07 || q.High < 1.07 {
+		if q := median(ratios, 0.95); q.Low > 1.07 || q.High < 1.07 {
 			missed++
 		}
 	}
 	if share := float64(missed) / studies; share > 0.05 {
 		t.Errorf("%.3f of the intervals of 95 %% miss", share)
 	}
-	if q := ratio([]float64{1, 2}, []float64{1, 1}, 0.95); !math.IsInf(q.High, 1) || verdict(q, 1.1) != notDecided {
+	if q := median([]float64{1, 2}, 0.95); !math.IsInf(q.High, 1) || verdict(q, 1.1) != notDecided {
 		t.Errorf("two pairs decide: %+v", q)
 	}
 }
@@ -54,10 +53,18 @@ func TestComparison(t *testing.T) {
 		{"nothing promised", way{"a", 0, noisy(3)}, ""},
 		{"on the line", way{"a", 1.05, noisy(1.05)}, ""},
 		{"it fails", way{"a", 1.05, func() (float64, error) { return 0, errors.New("no such program") }}, "no such program"},
+		{"rounds without it", way{"a", 1.05, noisy(1.02)}, ""},
 		{"another's fails", way{"a", 0, func() (float64, error) { return 0, errors.New("no such program") }}, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			err := comparison{"a comparison", []way{base, c.way}, time.Minute}.run()
+			ways, n := []way{base, c.way}, 0
+			if c.name == "rounds without it" {
+				ways = append(ways, way{"for sight", 0, func() (float64, error) { n++; return 3, nil }})
+			}
+			err := comparison{"a comparison", ways, time.Minute}.run()
+			if len(ways) > 2 && (n < 2 || n > mostRounds/occasional) {
+				t.Errorf("a way of which nothing is promised took part in %d rounds", n)
+			}
 			if (err != nil) != (c.broken != "") || err != nil && !strings.Contains(err.Error(), c.broken) {
 				t.Errorf("%v, want %q", err, c.broken)
 			}

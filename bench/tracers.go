@@ -39,7 +39,7 @@ func tracers(ctx context.Context, dir string) (err error) {
 	if said, err := exec.CommandContext(ctx, "cc", "-O2", "-static", "-o", program, "workloads/pingpong/pingpong.c").CombinedOutput(); err != nil {
 		return fmt.Errorf("cc pingpong.c: %w: %s", err, said)
 	}
-	const trips = 50_000
+	const trips = 20_000
 	var broken error
 	for _, where := range []string{"free", "one"} {
 		once := func() (float64, error) {
@@ -70,7 +70,7 @@ func tracers(ctx context.Context, dir string) (err error) {
 				{"--explain: counters", countersLimit, func() (float64, error) { return traced(counters, notebook.TracerThreads, once, trips) }},
 				{"--explain=deep: events", limit, func() (float64, error) { return traced(events, notebook.TracerScheduler, once, trips) }},
 				{"bpftrace", 0, func() (float64, error) { return beside(ctx, dir, once) }},
-			}, time.Minute}.run()
+			}, 2 * time.Minute}.run()
 		counters.Close()
 		events.Close()
 		broken = errors.Join(broken, err)
