@@ -83,7 +83,8 @@ type Thread struct {
 
 // Facts are what a driver knows of a guest beyond its spec.
 type Facts struct {
-	Kernel       string // release of the guest's kernel
-	KernelSource string // vm, vmcn: where that kernel was taken from
+	Kernel       string        // release of the guest's kernel
+	KernelSource string        // vm, vmcn: where that kernel was taken from
+	Disk         notebook.Disk // vm, vmcn: that its root is on, as it is in force; else zero
 	Notes        []string
 }

@@ -123,7 +123,7 @@ func Accelerator(ctx context.Context, stateDir, program, accelerator string) not
 	defer cancel()
 	m, err := startMachine(bounded, hardware{
 		accelerator: accelerator, cpus: 1, memory: minMemory, kernel: k.Image,
-		initramfs: initrd, cmdline: arg, name: "tare-probe", temp: os.TempDir(), bare: true,
+		initramfs: initrd, cmdline: arg, name: "tare-probe", bare: true,
 	})
 	if err != nil {
 		if ctx.Err() != nil {

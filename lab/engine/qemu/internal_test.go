@@ -382,6 +382,85 @@ func FuzzConsole(f *testing.F) {
 	})
 }
 
+// An overlay is what docs/interop/qcow2.txt says, and that its four clusters are in use and nothing is allocated.
+func TestEmptyQcow2(t *testing.T) {
+	const cluster = 1 << 16
+	for _, c := range []struct {
+		size    int64
+		entries uint32
+	}{{4096, 1}, {512 << 20, 1}, {512<<20 + 4096, 2}, {4 << 40, 8192}} {
+		b, err := emptyQcow2(c.size)
+		if err != nil || len(b) != 4*cluster {
+			t.Fatalf("%d bytes: %d bytes, %v", c.size, len(b), err)
+		}
+		be := binary.BigEndian
+		head := []any{
+			be.Uint32(b), be.Uint32(b[4:]), be.Uint64(b[8:]), be.Uint32(b[16:]), be.Uint32(b[20:]), be.Uint64(b[24:]), be.Uint32(b[32:]),
+			be.Uint32(b[36:]), be.Uint64(b[40:]), be.Uint64(b[48:]), be.Uint32(b[56:]), be.Uint32(b[96:]), be.Uint32(b[100:]), be.Uint64(b[104:]),
+		}
+		want := []any{
+			uint32(0x514649fb), uint32(3), uint64(0), uint32(0), uint32(16), uint64(c.size), uint32(0), // no backing file, no encryption
+			c.entries, uint64(3 * cluster), uint64(cluster), uint32(1), uint32(4), uint32(104), uint64(0), // no extension
+		}
+		if !slices.Equal(head, want) {
+			t.Errorf("%d bytes: header %v, want %v", c.size, head, want)
+		}
+		if at := be.Uint64(b[cluster:]); at != 2*cluster {
+			t.Errorf("the block of refcounts is at %#x, want %#x", at, 2*cluster)
+		}
+		if counts := b[2*cluster : 2*cluster+10]; !bytes.Equal(counts, []byte{0, 1, 0, 1, 0, 1, 0, 1, 0, 0}) {
+			t.Errorf("refcounts %v, want 1 for each of four clusters", counts)
+		}
+		if len(bytes.Trim(b[3*cluster:], "\x00")) != 0 {
+			t.Error("something is allocated")
+		}
+	}
+	if _, err := emptyQcow2(4<<40 + 1); err == nil {
+		t.Error("a disk for which the tables have no room: want an error")
+	}
+}
+
+// No flush of a disk is ignored, and every file behind it is named to QEMU with its format.
+func TestDiskArgs(t *testing.T) {
+	h := hardware{root: "/r,oot", overlay: "/o", work: "/w", disk: notebook.UsualDisk}
+	got, err := h.disks()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := func(path string, readonly bool) string {
+		return fmt.Sprintf(`"read-only":%[2]t,"cache":{"direct":false,"no-flush":false},"file":{"driver":"file","read-only":%[2]t,"cache":{"direct":false,"no-flush":false},"filename":"%[1]s","aio":"threads"}`, path, readonly)
+	}
+	want := []string{
+		"-object", "iothread,id=io",
+		"-blockdev", `{"driver":"qcow2","node-name":"root",` + file("/o", false) + `,"backing":{"driver":"raw",` + file("/r,oot", true) + "}}",
+		"-device", "virtio-blk-pci,id=root,drive=root,serial=tare-root,write-cache=on,iothread=io,werror=report",
+		"-blockdev", `{"driver":"raw","node-name":"work",` + file("/w", true) + "}",
+		"-device", "virtio-blk-pci,id=work,drive=work,serial=tare-work,write-cache=on,iothread=io",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// Flushes is how many flushes of its root's disk the guest has made, as QEMU counts them; for the conformance suite.
+func (g *Guest) Flushes(ctx context.Context) (int64, error) {
+	var all []struct {
+		Node  string `json:"node-name"`
+		Stats struct {
+			Flushes int64 `json:"flush_operations"`
+		} `json:"stats"`
+	}
+	if err := g.machine.qmp.run(ctx, "query-blockstats", &all); err != nil {
+		return 0, err
+	}
+	for _, b := range all {
+		if b.Node == rootNode {
+			return b.Stats.Flushes, nil
+		}
+	}
+	return 0, fmt.Errorf("QEMU has no statistics of a disk %q: %+v", rootNode, all)
+}
+
 // What QEMU is told of the network: its own where none is asked for, a tap where there is one, else no card at all.
 func TestNetworkArgs(t *testing.T) {
 	file := os.Stdin // any: only that there is one counts
@@ -396,7 +475,10 @@ func TestNetworkArgs(t *testing.T) {
 		{hardware{network: notebook.NetBridge, tap: file, mac: mac, vhost: file}, []string{"tap,id=net,fd=6,vhost=on,vhostfd=7", "virtio-net-pci,netdev=net,romfile=,mac=02:54:c6:12:00:03"}},
 	} {
 		var got []string
-		args := c.h.args()
+		args, err := c.h.args()
+		if err != nil {
+			t.Fatal(err)
+		}
 		for i, a := range args {
 			if a == "-netdev" || strings.HasPrefix(a, "virtio-net-pci,") {
 				if a == "-netdev" {

@@ -3,10 +3,9 @@
 // Package qemu is the driver of virtual machines: QEMU, driven over QMP, with the image's root on a virtio disk and
 // the ruler on a virtio serial port.
 //
-// A guest is one QEMU process and a folder, and nothing else on the host: its control socket, its console and its
-// ruler's stream are descriptors that it shares with this program, and the file that takes what it writes to its
-// disks has no name. It ends with this program, however that ends (PR_SET_PDEATHSIG), and is in the undo journal
-// besides.
+// A guest is one QEMU process and a folder with the file that takes what it writes to its disk, and nothing else on the
+// host: its control socket, its console and its ruler's stream are descriptors that it shares with this program. It ends
+// with this program, however that ends (PR_SET_PDEATHSIG), and is in the undo journal besides.
 //
 // On a network it has a virtio card on a tap of the load's bridge, with an address that its first process sets; else,
 // where none was asked for, QEMU's own network with nothing behind it.
@@ -197,7 +196,7 @@ func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, er
 		Start: func(ctx context.Context) (engine.Meeting, error) {
 			return g.start(ctx, hardware{
 				accelerator: s.Accelerator, cpus: cpus, memory: memory,
-				kernel: kernel.Image, initramfs: initrd, name: s.ID, root: root, work: work, temp: g.Folder, network: params.Network,
+				kernel: kernel.Image, initramfs: initrd, name: s.ID, root: root, work: work, disk: notebook.UsualDisk, network: params.Network,
 			}, params, allowed)
 		},
 		Met:     func(context.Context) error { return nil },
@@ -226,6 +225,10 @@ func (g *Guest) start(ctx context.Context, h hardware, p guestinit.Params, allow
 	if h.cmdline, err = p.Arg(); err != nil {
 		return nil, err
 	}
+	if h.overlay, err = makeOverlay(g.Folder, h.root); err != nil {
+		return nil, fmt.Errorf("disk: %w", err)
+	}
+	g.disk = h.disk
 	ctx, cancel := context.WithTimeout(ctx, engine.HelloTime) // for QEMU itself, which takes no longer than a container
 	defer cancel()
 	if g.machine, err = startMachine(ctx, h); err != nil {
@@ -256,6 +259,7 @@ type Guest struct {
 	engine.Base
 	machine      *machine
 	kernelSource string
+	disk         notebook.Disk
 }
 
 func undo() map[string]journal.Undo {
@@ -267,7 +271,7 @@ func undo() map[string]journal.Undo {
 // Facts implements engine.Guest.
 func (g *Guest) Facts() engine.Facts {
 	f := g.Base.Facts()
-	f.KernelSource = g.kernelSource
+	f.KernelSource, f.Disk = g.kernelSource, g.disk
 	return f
 }
 
@@ -290,10 +294,8 @@ func (g *Guest) Threads() ([]engine.Thread, error) {
 	if err != nil {
 		return nil, err
 	}
-	var io []struct {
-		Thread int `json:"thread-id"`
-	}
-	if err := g.machine.qmp.run(ctx, "query-iothreads", &io); err != nil {
+	io, err := g.machine.ioThreads(ctx)
+	if err != nil {
 		return nil, err
 	}
 	var all []engine.Thread
@@ -306,12 +308,7 @@ func (g *Guest) Threads() ([]engine.Thread, error) {
 		if err != nil {
 			continue // it ended: a pool's threads come and go
 		}
-		for _, t := range io {
-			if t.Thread == tid {
-				role = notebook.RoleIO
-			}
-		}
-		if strings.TrimSpace(string(name)) == "worker" {
+		if slices.Contains(io, tid) || strings.TrimSpace(string(name)) == "worker" {
 			role = notebook.RoleIO
 		}
 		all = append(all, engine.Thread{ID: tid, Role: role})
@@ -386,7 +383,9 @@ func (g *Guest) check(cpus int, memory int64, allowed []int) error {
 	if seen := len(g.Client.Hello().CPUs); seen != cpus {
 		return fmt.Errorf("the guest sees %d CPUs, expected %d: %s", seen, cpus, g.machine.console.tail(5))
 	}
-	return nil
+	ctx, cancel := context.WithTimeout(context.Background(), limitsWait)
+	defer cancel()
+	return g.machine.checkDisk(ctx, g.disk)
 }
 
 // noteWait bounds the wait for the guest's note, which it wrote before its ruler said hello.

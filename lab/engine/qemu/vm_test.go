@@ -164,6 +164,9 @@ func TestPinned(t *testing.T) {
 	if want := notebook.FormatCPUList(cpus[:2]); l.CPUs != want || l.Quota != 0 || l.Memory != s.Instance.Memory {
 		t.Errorf("limits %+v; want CPUs %s, no quota, %d bytes", l, want, s.Instance.Memory)
 	}
+	if d := g.Facts().Disk; d != notebook.UsualDisk {
+		t.Errorf("its disk is %+v, want %+v", d, notebook.UsualDisk)
+	}
 	if n := len(g.Ruler().Hello().CPUs); n != 2 {
 		t.Errorf("the guest sees %d CPUs, want 2", n)
 	}

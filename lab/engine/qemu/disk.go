@@ -1,0 +1,194 @@
+//go:build linux
+
+package qemu
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"tare/lab/engine/qemu/guestinit"
+	"tare/notebook"
+)
+
+// overlayName is the file in the guest's folder that takes what the guest writes to its root. It is journaled and removed with that
+// folder. It keeps its name while the guest lives: some file systems (btrfs) do not flush a file that has none.
+const overlayName = "disk.qcow2"
+
+// rootNode is the name of the block node and of the device that the guest's root is on.
+const rootNode = "root"
+
+// node is a node of QEMU's block layer, as -blockdev takes it. Every node of a disk is named there, down to the files: nothing is
+// opened because an image says so, and no format is guessed from what a guest wrote.
+type node struct {
+	Driver   string `json:"driver"`
+	Name     string `json:"node-name,omitempty"`
+	ReadOnly bool   `json:"read-only"`
+	Cache    struct {
+		Direct  bool `json:"direct"`
+		NoFlush bool `json:"no-flush"` // never
+	} `json:"cache"`
+	Filename string `json:"filename,omitempty"`
+	AIO      string `json:"aio,omitempty"`
+	File     *node  `json:"file,omitempty"`
+	Backing  *node  `json:"backing,omitempty"`
+}
+
+// onFile is a format in a file of that path.
+func onFile(d notebook.Disk, format, path string, readonly bool) *node {
+	file := &node{Driver: "file", Filename: path, AIO: d.AIO, ReadOnly: readonly}
+	file.Cache.Direct = d.Direct()
+	n := &node{Driver: format, ReadOnly: readonly, File: file}
+	n.Cache.Direct = d.Direct()
+	return n
+}
+
+// disk gives the arguments for one virtio disk.
+func disk(d notebook.Disk, id, serial string, n *node) ([]string, error) {
+	n.Name = id
+	text, err := json.Marshal(n)
+	if err != nil {
+		return nil, err
+	}
+	cache := "off"
+	if d.WriteCache() {
+		cache = "on"
+	}
+	device := fmt.Sprintf("virtio-blk-pci,id=%s,drive=%s,serial=%s,write-cache=%s", id, id, serial, cache)
+	if d.IOThread {
+		device += ",iothread=io"
+	}
+	if !n.ReadOnly {
+		device += ",werror=report" // where the host has no space left, the guest is told of an error; else QEMU would stop it
+	}
+	return []string{"-blockdev", string(text), "-device", device}, nil
+}
+
+// disks gives the arguments for the machine's disks.
+func (h hardware) disks() (args []string, err error) {
+	if h.disk.IOThread {
+		args = append(args, "-object", "iothread,id=io")
+	}
+	add := func(id, serial string, n *node) {
+		if err == nil {
+			var more []string
+			more, err = disk(h.disk, id, serial, n)
+			args = append(args, more...)
+		}
+	}
+	if h.root != "" {
+		n := onFile(h.disk, h.disk.Format, h.overlay, false)
+		n.Backing = onFile(h.disk, "raw", h.root, true) // by any number of guests
+		add(rootNode, guestinit.RootSerial, n)
+	}
+	if h.work != "" {
+		add("work", guestinit.WorkSerial, onFile(h.disk, "raw", h.work, true))
+	}
+	return args, err
+}
+
+// makeOverlay makes the empty overlay of a disk image of that path, in the guest's folder, and gives its path. It names no backing
+// file: which that is only the command line says (disks).
+func makeOverlay(folder, base string) (string, error) {
+	st, err := os.Stat(base)
+	if err != nil {
+		return "", err
+	}
+	data, err := emptyQcow2(st.Size())
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(folder, overlayName)
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	if _, err := f.Write(data); err != nil {
+		return "", err
+	}
+	return path, f.Close()
+}
+
+// emptyQcow2 is a qcow2 image of that size in which nothing is allocated, as docs/interop/qcow2.txt of QEMU describes it and
+// `qemu-img create` makes it: the header, the table of refcounts and its one block, and the first-level table, each in a cluster.
+func emptyQcow2(size int64) ([]byte, error) {
+	const (
+		clusterBits = 16
+		cluster     = 1 << clusterBits
+		mapped      = cluster / 8 * cluster // bytes that one entry of the first-level table stands for
+		clusters    = 4
+	)
+	entries := (size + mapped - 1) / mapped
+	if entries*8 > cluster {
+		return nil, fmt.Errorf("a disk of %d bytes: the overlay's tables have room for %d", size, int64(cluster/8*mapped))
+	}
+	image := make([]byte, clusters*cluster)
+	put32 := func(at int, v uint32) { binary.BigEndian.PutUint32(image[at:], v) }
+	put64 := func(at int, v int64) { binary.BigEndian.PutUint64(image[at:], uint64(v)) }
+	copy(image, "QFI\xfb")
+	put32(4, 3) // version
+	put32(20, clusterBits)
+	put64(24, size)
+	put32(36, uint32(entries))
+	put64(40, 3*cluster) // where the first-level table is
+	put64(48, 1*cluster) // where the table of refcounts is
+	put32(56, 1)         // and its clusters
+	put32(96, 4)         // refcounts have 1<<4 bits
+	put32(100, 104)      // length of the header
+	put64(1*cluster, 2*cluster)
+	for i := range clusters {
+		binary.BigEndian.PutUint16(image[2*cluster+2*i:], 1)
+	}
+	return image, nil
+}
+
+// checkDisk compares what QEMU has in force for the root's disk with what was asked for. Its AIO engine QEMU says nowhere; it does not
+// start with another one than it was told.
+func (m *machine) checkDisk(ctx context.Context, want notebook.Disk) error {
+	var blocks []struct {
+		Inserted struct {
+			Node   string `json:"node-name"`
+			Driver string `json:"drv"`
+			Cache  struct {
+				Writeback bool `json:"writeback"`
+				Direct    bool `json:"direct"`
+				NoFlush   bool `json:"no-flush"`
+			} `json:"cache"`
+		} `json:"inserted"`
+	}
+	if err := m.qmp.run(ctx, "query-block", &blocks); err != nil {
+		return err
+	}
+	threads, err := m.ioThreads(ctx)
+	if err != nil {
+		return err
+	}
+	for _, b := range blocks {
+		if b.Inserted.Node != rootNode {
+			continue
+		}
+		c := b.Inserted.Cache
+		got := notebook.Disk{Format: b.Inserted.Driver, Cache: notebook.CacheMode(c.Writeback, c.Direct), AIO: want.AIO, IOThread: len(threads) > 0}
+		if got != want || c.NoFlush {
+			return fmt.Errorf("the root's disk is %+v, flushes ignored: %t; expected %+v, and no flush ignored", got, c.NoFlush, want)
+		}
+		return nil
+	}
+	return fmt.Errorf("QEMU names no disk %q", rootNode)
+}
+
+// ioThreads gives the threads that QEMU has for its disks.
+func (m *machine) ioThreads(ctx context.Context) (all []int, err error) {
+	var io []struct {
+		Thread int `json:"thread-id"`
+	}
+	err = m.qmp.run(ctx, "query-iothreads", &io)
+	for _, t := range io {
+		all = append(all, t.Thread)
+	}
+	return all, err
+}
