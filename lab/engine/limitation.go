@@ -11,5 +11,6 @@ type Limitation struct {
 const (
 	NoOOMCount      = "no count of out-of-memory kills"
 	NoHostProcesses = "the guest's processes and CPUs are not the host's"
+	NoFlush         = "what a guest syncs is not flushed to the host's disk"
 	NoCPUTime       = "a trial's CPU time is not the host kernel's count"
 )

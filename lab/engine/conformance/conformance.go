@@ -53,6 +53,8 @@ type Subject struct {
 	Limitations []engine.Limitation
 	// Undo are the driver's own ways to undo what it journals.
 	Undo map[string]journal.Undo
+	// Disk is the folder, from [Disk], that the engine keeps its guests' files in; empty: below the state folder.
+	Disk string
 	// Objects lists the engine's objects that belong to the guest ID; nil where there is no engine.
 	Objects func(ctx context.Context, id string) ([]string, error)
 }
@@ -159,6 +161,7 @@ func Run(t *testing.T, s Subject, e Expectations) {
 	if !slices.Contains(e.Provisionings, notebook.Vanilla) || !e.Fraction {
 		t.Run("no half core", func(t *testing.T) { l.cannot(t, "half a core", l.spec(t, e.Provisionings[0], 0.5)) })
 	}
+	t.Run("durable", l.durable)
 	t.Run("cancelled", l.cancelled)
 	t.Run("killed", l.killed)
 }
@@ -214,8 +217,12 @@ func (r *suite) dir() string { return filepath.Dir(r.env.State) }
 // NewLab makes what a driver is given to work in, for the length of the test.
 func NewLab(t *testing.T) engine.Env {
 	t.Helper()
-	dir := t.TempDir()
-	l := engine.Env{State: filepath.Join(dir, "state"), Ruler: programstest.Build(t, programs.Ruler), Init: programstest.Build(t, programs.Init)}
+	return newLab(t, filepath.Join(t.TempDir(), "state"))
+}
+
+func newLab(t *testing.T, state string) engine.Env {
+	t.Helper()
+	l := engine.Env{State: state, Ruler: programstest.Build(t, programs.Ruler), Init: programstest.Build(t, programs.Init)}
 	var err error
 	if l.Journal, err = journal.Open(l.State); err != nil {
 		t.Fatal(err)

@@ -62,8 +62,10 @@ func dockerObjects(ctx context.Context, id string) ([]string, error) {
 func TestMain(m *testing.M) { conformance.Main(m, dockerSubject) }
 
 func TestDocker(t *testing.T) {
-	startDocker(t)
-	conformance.Run(t, dockerSubject, conformance.Containers)
+	s := dockerSubject
+	s.Disk = conformance.Disk(t)
+	startDocker(t, filepath.Join(s.Disk, "docker"))
+	conformance.Run(t, s, conformance.Containers)
 	t.Run("no hello", func(t *testing.T) { conformance.NoHello(t, dockerSubject, notebook.Vanilla) })
 }
 
@@ -86,7 +88,7 @@ func TestDockerWithItsFirewall(t *testing.T) {
 
 // startDocker starts a Docker Engine of the test's own, with a bridge of its own and no rule or setting changed on
 // the host, and has DOCKER_HOST name it.
-func startDocker(t *testing.T) {
+func startDocker(t *testing.T, dir string) {
 	t.Helper()
 	require.That(t, os.Geteuid() == 0, "root, to start dockerd")
 	for _, tool := range []string{"dockerd", "ip"} {
@@ -109,8 +111,7 @@ func startDocker(t *testing.T) {
 	ip("addr", "add", "198.18.77.1/24", "dev", bridge) // of the range for benchmarks: nobody's network
 	ip("link", "set", bridge, "up")
 
-	dir, err := os.MkdirTemp("", "tare-docker") // short: it holds sockets
-	if err != nil {
+	if err := os.Mkdir(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

@@ -27,6 +27,7 @@ var GVisor = func() engine.Kind {
 	k.Limitations = []engine.Limitation{
 		{Name: engine.NoOOMCount, Why: "gVisor's kernel keeps none, so a trial that was killed for memory shows SIGKILL alone"},
 		{Name: engine.NoHostProcesses, Why: "the host sees gVisor's own processes alone, and the guest numbers its CPUs from 0"},
+		{Name: engine.NoFlush, Why: "gVisor's overlay, its default, keeps what the guest writes to its root and ignores flushes"},
 		{Name: engine.NoCPUTime, Why: "gVisor counts by a clock of its own, which goes on while its quota is used up"},
 	}
 	self := k
@@ -45,7 +46,7 @@ func (d *gVisor) Provision(ctx context.Context, s engine.Spec) (engine.Guest, er
 	g := &sandboxed{engine.Base{Notes: []string{
 		engine.NetworkOf(s.NetworkMode()),
 		"the kernel is gVisor's, a program on the host that catches every system call (platform systrap)",
-		"what the guest writes to its root goes to gVisor's own overlay, as is its default, over the container's",
+		"what the guest writes to its root goes to gVisor's own overlay, as is its default, over the container's; flushes of it do not reach the host's disk",
 		"no raw sockets, as is gVisor's default",
 	}}}
 	prepare := func(c *config.Container) (flags []string, err error) {

@@ -1,7 +1,7 @@
 //go:build linux
 
 // Command probe is what the conformance suite runs inside a guest where a shell cannot do it: it uses CPU time,
-// eats memory, leaves daemons behind, and serves and asks over the network.
+// eats memory, writes and syncs, leaves daemons behind, and serves and asks over the network.
 package main
 
 import (
@@ -13,6 +13,7 @@ import (
 	"os/signal"
 	"runtime"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -29,7 +30,7 @@ func main() {
 		ask(os.Args[2], os.Args[3])
 		return
 	case len(os.Args) != 3:
-		fail("usage: probe burn-THREADS MILLISECONDS | eat BYTES | daemons-N NAME | rabbits-N NAME | linger NAME | hop NAME | " +
+		fail("usage: probe burn-THREADS MILLISECONDS | eat BYTES | daemons-N NAME | rabbits-N NAME | fsync-N FILE | fdatasync-N FILE | write-N FILE | linger NAME | hop NAME | " +
 			"links | serve ADDRESS WORD | ask ADDRESS PATIENCE")
 	}
 	switch what, arg := os.Args[1], os.Args[2]; what {
@@ -51,6 +52,8 @@ func main() {
 			leave(n, "hop", arg)
 		} else if _, err := fmt.Sscanf(what, "burn-%d", &n); err == nil {
 			burn(n, time.Duration(number(arg))*time.Millisecond)
+		} else if how, times, ok := strings.Cut(what, "-"); ok {
+			write(how, number(times), arg)
 		} else {
 			fail("unknown order " + what)
 		}
@@ -84,6 +87,24 @@ func eat(bytes int64) {
 		}
 	}
 	fmt.Println("ate", bytes)
+}
+
+// write writes so many blocks to a file, which may be there, and syncs each as it is told.
+func write(how string, n int64, path string) {
+	sync := map[string]func(int) error{"fsync": syscall.Fsync, "fdatasync": syscall.Fdatasync, "write": func(int) error { return nil }}[how]
+	if sync == nil {
+		fail("unknown order " + how)
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o600)
+	block := make([]byte, 4096)
+	for i := int64(0); i < n && err == nil; i++ {
+		if _, err = f.WriteAt(block, i*int64(len(block))); err == nil {
+			err = sync(int(f.Fd()))
+		}
+	}
+	if err != nil {
+		fail(err.Error())
+	}
 }
 
 // leave leaves so many processes behind, each in its own session and with no parent. Those that linger stay; those
