@@ -224,6 +224,7 @@ type Guest struct {
 	Limits       Limits    `json:"limits"`
 	Kernel       string    `json:"kernel,omitempty"`        // of the guest
 	KernelSource string    `json:"kernel_source,omitempty"` // vm: where the kernel was taken from
+	Disk         Disk      `json:"disk,omitzero"`           // vm, vmcn: in force for its root; zero in folders from before 2026-11-22, when flushes did not reach the host's disk
 	RulerCostS   float64   `json:"ruler_cost_s"`            // median seconds the ruler takes for an empty process
 	RulerCostN   int       `json:"ruler_cost_n"`            // of so many
 	RoundTripS   float64   `json:"round_trip_s"`            // smallest seen for an empty order, host to ruler and back

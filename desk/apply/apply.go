@@ -250,6 +250,9 @@ func (s setting) Percent() string {
 // VCPUs are a VM's.
 func (s setting) VCPUs() int { return int(s.Instance.Cores) }
 
+// Disk is a VM's. So it was measured.
+func (s setting) Disk() notebook.Disk { return notebook.UsualDisk }
+
 // Beside are the CPUs for what of a VM is no vCPU: the host's others, where it has any. So it was measured.
 func (s setting) Beside() []int {
 	if len(s.Others) == 0 {

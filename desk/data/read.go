@@ -259,6 +259,9 @@ func (t *tally) guest(g notebook.Guest) {
 	if kernel != "" && !slices.Contains(t.row.Kernels, kernel) {
 		t.row.Kernels = append(t.row.Kernels, kernel)
 	}
+	if machine := t.row.Treatment.Platform == notebook.VM || t.row.Treatment.Platform == notebook.VMCN; machine && !slices.Contains(t.row.Disks, g.Disk) {
+		t.row.Disks = append(t.row.Disks, g.Disk)
+	}
 }
 
 func (r *reader) rulerCost(host string, t notebook.Treatment, g notebook.Guest) {

@@ -93,8 +93,9 @@ type Row struct {
 	Representative bool   // false under software emulation: never ranked
 	Doubtful       bool   // the A/A check failed here by as much as this row differs: not to be trusted, never ranked
 	Doubts         []Doubt
-	Kernels        []string       // guest kernels, with where a VM's was taken from
-	CPUs           map[string]int // how many guests with a measured trial that succeeded could use which CPUs of the host ("0-1,4")
+	Kernels        []string        // guest kernels, with where a VM's was taken from
+	Disks          []notebook.Disk // of VMs; a zero one is of a folder from before it was recorded
+	CPUs           map[string]int  // how many guests with a measured trial that succeeded could use which CPUs of the host ("0-1,4")
 
 	Cells     []Cell      // by folder and round
 	Values    []Value     // of the cells in which a measured trial succeeded: what Mean and Ratio are made of

@@ -75,6 +75,7 @@ type page struct {
 	Size     *sizePart
 	Checks   []check
 	Kernels  []pair
+	Disks    []pair
 	Notes    []string
 	Several  bool // hosts
 
@@ -191,7 +192,18 @@ func render(s *data.Summary, figs []chart.Figure, why *whyPart, opt Options) ([]
 	for i, rows := range s.Tables() {
 		p.Tables = append(p.Tables, makeTable(i, rows, s))
 	}
-	p.Kernels = kernels(s)
+	p.Kernels = ofGuests(s, func(r *data.Row) (texts []string) {
+		for _, k := range r.Kernels {
+			texts = append(texts, words.Plain(k))
+		}
+		return texts
+	})
+	p.Disks = ofGuests(s, func(r *data.Row) (texts []string) {
+		for _, d := range r.Disks {
+			texts = append(texts, words.Plain(words.Disk(d)))
+		}
+		return texts
+	})
 	for _, n := range words.Doubts(s.Doubts) {
 		p.Notes = append(p.Notes, words.Sentence(withoutPath(n, s.Folders)))
 	}
@@ -424,15 +436,15 @@ func failures(doubts []data.Doubt) []string {
 	}))
 }
 
-// kernels lists in which treatments each of the guests' kernels ran.
-func kernels(s *data.Summary) (list []pair) {
+// ofGuests lists the texts that there are about the rows' guests, each with the platforms that it is of.
+func ofGuests(s *data.Summary, texts func(*data.Row) []string) (list []pair) {
 	for _, r := range s.Rows {
 		name := words.Platform(r.Treatment.Platform)
 		if r.Treatment.Engine != "" {
 			name += ", " + words.Plain(r.Treatment.Engine)
 		}
-		for _, k := range r.Kernels {
-			list = together(list, pair{name, words.Plain(k)})
+		for _, text := range texts(r) {
+			list = together(list, pair{name, text})
 		}
 	}
 	return list

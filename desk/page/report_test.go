@@ -202,6 +202,30 @@ func TestHostileText(t *testing.T) {
 	}
 }
 
+// What disk the VMs had is said, also that it is not known.
+func TestDisksOfVMs(t *testing.T) {
+	s := sample("large")
+	was := 0
+	for _, r := range s.Rows {
+		if r.Treatment.Platform == notebook.VMCN {
+			r.Disks = []notebook.Disk{{}}
+			was++
+		}
+	}
+	if was == 0 {
+		t.Fatal("the sample has no container in a VM")
+	}
+	page, err := os.ReadFile(samplePage(t, s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"<dd>qcow2, cache mode writeback, AIO engine threads, an I/O thread</dd>", "whose VMs ignored flushes"} {
+		if !strings.Contains(string(page), want) {
+			t.Errorf("the page does not say %q", want)
+		}
+	}
+}
+
 // What a reader must know before the figures is said.
 func TestNotices(t *testing.T) {
 	text := func(s *data.Summary) string {

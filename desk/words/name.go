@@ -24,6 +24,18 @@ var platforms = map[string]string{
 // Platform names a platform: "container in VM".
 func Platform(p string) string { return cmp.Or(platforms[p], Plain(p)) }
 
+// Disk says how the disk of a VM lies on the host; a zero one is of a folder from before that was recorded.
+func Disk(d notebook.Disk) string {
+	if d == (notebook.Disk{}) {
+		return "not recorded: the folder is of a version of Tare whose VMs ignored flushes, so what they wrote cost too little"
+	}
+	thread := "no I/O thread"
+	if d.IOThread {
+		thread = "an I/O thread"
+	}
+	return fmt.Sprintf("%s, cache mode %s, AIO engine %s, %s", d.Format, d.Cache, d.AIO, thread)
+}
+
 // EmulatedMark ends the name of a treatment that ran under software emulation.
 const EmulatedMark = " (emulated)"
 

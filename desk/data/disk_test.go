@@ -1,0 +1,36 @@
+package data_test
+
+import (
+	"slices"
+	"testing"
+
+	"tare/desk/data"
+	"tare/notebook"
+	"tare/notebook/notebooktest"
+)
+
+// Each disk that a VM's guests had is told of, a missing record among them; and none of what is no VM.
+func TestDisksOfGuests(t *testing.T) {
+	f := notebooktest.New(4).Add("bm large", 1).Add("vm qemu vanilla kvm large", 2).Add("vmcn qemu vanilla kvm large", 2)
+	f.Guest = func(g *notebook.Guest) {
+		if g.Treatment != "bm large" && g.Round > 1 {
+			g.Disk = notebook.UsualDisk
+		}
+	}
+	s, err := data.Read([]string{f.Write(t)}, data.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(s.Rows) != 3 {
+		t.Fatalf("%d rows, want 3", len(s.Rows))
+	}
+	for _, r := range s.Rows {
+		want := []notebook.Disk{{}, notebook.UsualDisk}
+		if r.Treatment.Platform == notebook.BM {
+			want = nil
+		}
+		if !slices.Equal(r.Disks, want) {
+			t.Errorf("%s: disks %+v, want %+v", r.Treatment.ID, r.Disks, want)
+		}
+	}
+}
