@@ -1,5 +1,5 @@
 // Package claims tests published findings against what was measured here. A [Claim] is a finding as a hypothesis about
-// ratios of treatments; [Judge] gives each one a [Verdict], with the evidence that it rests on.
+// what was measured of treatments; [Judge] gives each one a [Verdict], with the evidence that it rests on.
 //
 // A verdict is never a guess. "holds here" and "does not hold here" both need intervals that leave no other answer, at
 // a level corrected for all the comparisons of all the claims that were asked together; where the intervals are too
@@ -77,9 +77,10 @@ type Gap struct {
 	Reason  data.Doubt
 }
 
-// Term is a ratio of two treatments.
+// Term is a treatment's value, or the ratio or the difference of two treatments.
 type Term struct {
-	Of, To notebook.Treatment
+	By     By                 // not empty
+	Of, To notebook.Treatment // To is zero where it is a value
 	At     Place
 }
 
@@ -92,8 +93,9 @@ type Place struct {
 	Host      string // empty: there is one alone
 }
 
-// Comparison is a ratio, or a ratio over the same ratio of other treatments.
+// Comparison is a term, or a term over the same of other treatments.
 type Comparison struct {
+	What   data.Quantity
 	Over   Term
 	Below  *Term // nil: Over alone
 	Failed []Failed
@@ -108,7 +110,8 @@ type Failed struct {
 // Evidence is one comparison of a claim.
 type Evidence struct {
 	Comparison Comparison
-	Ratio      float64 // NaN where unknown
+	Estimate   float64 // what the comparison comes to; NaN where unknown
+	Unit       string  // of it; empty: a ratio, a share or a count
 	Low, High  float64 // NaN or ±Inf where unknown
 	Level      float64 // of that interval, as a share: 1 − the share of Alpha that this comparison got
 	Rounds     int     // that count, of the pair that has fewer
@@ -174,6 +177,13 @@ type (
 		Over string
 		Here string
 	}
+	// NoValue: the treatment has no value of what is compared.
+	NoValue struct {
+		Treatment notebook.Treatment
+		Why       data.Doubt
+	}
+	// Unrecorded: nothing that Tare records tests it.
+	Unrecorded struct{ Why string }
 	// NoCommonRound: no round has all treatments of a comparison.
 	NoCommonRound struct{ Of Comparison }
 )
@@ -190,4 +200,6 @@ func (NeedsSize) Doubt()          {}
 func (NotStudied) Doubt()         {}
 func (NotTogether) Doubt()        {}
 func (NeedsTwo) Doubt()           {}
+func (NoValue) Doubt()            {}
+func (Unrecorded) Doubt()         {}
 func (NoCommonRound) Doubt()      {}

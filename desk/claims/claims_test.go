@@ -119,7 +119,7 @@ func TestNotDecided(t *testing.T) {
 	w.add(0, "ffmpeg cn docker vanilla large", 1.05)
 	claim := func(h Hypothesis) []Claim { return []Claim{{ID: "c", Hypothesis: h}} }
 	cn := Selector{Workload: Values{"ffmpeg"}, Platform: Values{"cn"}}
-	higher := claim(Hypothesis{Ratio: &Ratio{Of: cn, Bounds: Bounds{Higher: 0.02}}})
+	higher := claim(Hypothesis{Ratio: &Pair{Of: cn, Bounds: Bounds{Higher: 0.02}}})
 
 	v := Judge(w.measure(5, 0.04, 2), higher)[0]
 	if v.Answer != NotDecided || !strings.Contains(Why(v), "rounds would decide (5 now)") || v.Evidence[0].Met != Open {
@@ -190,7 +190,7 @@ func TestRoundsWhereAnIntervalIsCutOff(t *testing.T) {
 	for i, v := range []float64{1, 5, 2, 4, 3} {
 		s.Rows[1].Values[i].Mean = v
 	}
-	h := Hypothesis{Ratio: &Ratio{Of: Selector{Workload: Values{"ffmpeg"}, Platform: Values{"cn"}}, Bounds: Bounds{Higher: 0.02}}}
+	h := Hypothesis{Ratio: &Pair{Of: Selector{Workload: Values{"ffmpeg"}, Platform: Values{"cn"}}, Bounds: Bounds{Higher: 0.02}}}
 	j := newJudge(s)
 	n := j.build(h)
 	const alpha = 0.0005
@@ -220,7 +220,7 @@ func TestAACheckThatMissesInOnePartOfAClaim(t *testing.T) {
 	w.add(0, "ffmpeg cn docker vanilla large", 1.5)
 	w.add(0, "wordpress cn docker vanilla large", 1.05)
 	claim := func(b Bounds) []Claim {
-		return []Claim{{ID: "c", Hypothesis: Hypothesis{Ratio: &Ratio{Of: Selector{Workload: Values{"ffmpeg", "wordpress"}, Platform: Values{"cn"}}, Bounds: b}}}}
+		return []Claim{{ID: "c", Hypothesis: Hypothesis{Ratio: &Pair{Of: Selector{Workload: Values{"ffmpeg", "wordpress"}, Platform: Values{"cn"}}, Bounds: b}}}}
 	}
 	s := w.measure(5, 0.04, 2)
 	s.AA = []data.AACheck{{Host: "bench", Workload: "ffmpeg", Instance: size("large"), HostCores: 2, Ratio: 1.05, Low: 1.02, High: 1.08, Verdict: data.Misses}}
@@ -239,7 +239,7 @@ func TestAComparisonSaysWhatFailed(t *testing.T) {
 	w.add(0, "ffmpeg cn docker vanilla large", 1.3)
 	s := w.exact()
 	s.Rows[1].Trials, s.Rows[1].Failed = 9, 4
-	all := []Claim{{ID: "c", Hypothesis: Hypothesis{Ratio: &Ratio{Of: Selector{Workload: Values{"ffmpeg"}, Platform: Values{"cn"}}, Bounds: Bounds{Higher: 0.02}}}}}
+	all := []Claim{{ID: "c", Hypothesis: Hypothesis{Ratio: &Pair{Of: Selector{Workload: Values{"ffmpeg"}, Platform: Values{"cn"}}, Bounds: Bounds{Higher: 0.02}}}}}
 	if v := Judge(s, all)[0]; v.Answer != Holds || !strings.Contains(Why(v), "where 4 of 9 trials of cn docker vanilla failed and do not count: 1.30") {
 		t.Errorf("%s: %s", v.Answer, Why(v))
 	}
@@ -272,7 +272,7 @@ func TestFailedAndUnmeasured(t *testing.T) {
 	w.add(0, "ffmpeg bm large", 1)
 	w.add(0, "ffmpeg cn docker vanilla large", 1.3)
 	s := w.exact()
-	all := []Claim{{ID: "c", Hypothesis: Hypothesis{Ratio: &Ratio{Of: Selector{Workload: Values{"ffmpeg"}, Platform: Values{"cn"}}, Bounds: Bounds{Higher: 0.02}}}}}
+	all := []Claim{{ID: "c", Hypothesis: Hypothesis{Ratio: &Pair{Of: Selector{Workload: Values{"ffmpeg"}, Platform: Values{"cn"}}, Bounds: Bounds{Higher: 0.02}}}}}
 	s.Rows[1].Rounds, s.Rows[1].Values = 0, nil
 	if v := Judge(s, all)[0]; v.Answer != NotTestable || Why(v) != "every trial of cn docker vanilla failed" {
 		t.Errorf("%s: %s", v.Answer, Why(v))
@@ -367,8 +367,10 @@ func TestCancel(t *testing.T) {
 	s := w.measure(10, 0.02, 9)
 	bm, v, p := s.Rows[0], s.Rows[1], s.Rows[2]
 	want := s.Ratio(v, p, 0.01)
-	for _, c := range []comparison{{over: pair{v, bm}, below: pair{p, bm}}, {over: pair{bm, p}, below: pair{bm, v}}} {
-		if got := c.quotient(s, 0.01); got != want || got.N != 10 {
+	j := newJudge(s)
+	for _, of := range []terms{{by: ByRatio, over: pair{v, bm}, below: pair{p, bm}}, {by: ByRatio, over: pair{bm, p}, below: pair{bm, v}}} {
+		c := comparison{terms: of}
+		if got := c.quotient(j, 0.01); got != want || got.N != 10 {
 			t.Errorf("%v, want %v", got, want)
 		}
 	}
@@ -387,7 +389,7 @@ func TestAnyAndSizes(t *testing.T) {
 		want  Answer
 		n     int
 	}{{Each, DoesNotHold, 3}, {"", DoesNotHold, 3}, {Some, Holds, 3}, {Smallest, Holds, 1}, {Largest, DoesNotHold, 1}} {
-		v := Judge(s, []Claim{{ID: "c", Hypothesis: Hypothesis{Ratio: &Ratio{Of: cn, Sizes: c.sizes, Bounds: Bounds{Higher: 0.1}}}}})[0]
+		v := Judge(s, []Claim{{ID: "c", Hypothesis: Hypothesis{Ratio: &Pair{Of: cn, Sizes: c.sizes, Bounds: Bounds{Higher: 0.1}}}}})[0]
 		if v.Answer != c.want || len(v.Evidence) != c.n {
 			t.Errorf("%q: %s, %d comparisons: %s", c.sizes, v.Answer, len(v.Evidence), Why(v))
 		}

@@ -59,10 +59,10 @@ func edge(n int, side float64) (*world, []Claim) {
 		w.add(0, work+" cn docker vanilla large", 1.02+side*1e-6)
 		w.add(0, work+" cn docker vanilla xlarge", 1.02+side*1e-6)
 		of := Selector{Workload: Values{work}, Platform: Values{"cn"}}
-		h := Hypothesis{Ratio: &Ratio{Of: of, Sizes: []Sizes{Each, Some, Smallest}[i%3], Bounds: Bounds{Higher: 0.02}}}
+		h := Hypothesis{Ratio: &Pair{Of: of, Sizes: []Sizes{Each, Some, Smallest}[i%3], Bounds: Bounds{Higher: 0.02}}}
 		if i%4 == 3 {
 			// A sum of two: at least one of them on the wrong side would do.
-			h = Hypothesis{Any: []Hypothesis{h, {Ratio: &Ratio{Of: of, Bounds: Bounds{AtMost: 1}}}}}
+			h = Hypothesis{Any: []Hypothesis{h, {Ratio: &Pair{Of: of, Bounds: Bounds{AtMost: 1}}}}}
 		}
 		all = append(all, Claim{ID: work, Hypothesis: h})
 	}
@@ -119,7 +119,7 @@ func TestRoundsThatWouldDo(t *testing.T) {
 	w := newWorld(host("h", 16))
 	w.add(0, "x bm large", 1)
 	w.add(0, "x cn docker vanilla large", 1.06)
-	h := Hypothesis{Ratio: &Ratio{Of: Selector{Workload: Values{"x"}, Platform: Values{"cn"}}, Bounds: Bounds{Higher: 0.02}}}
+	h := Hypothesis{Ratio: &Pair{Of: Selector{Workload: Values{"x"}, Platform: Values{"cn"}}, Bounds: Bounds{Higher: 0.02}}}
 	claims := []Claim{{ID: "c", Hypothesis: h}}
 	const noise = 0.05
 	decided, tried := 0, 0
@@ -128,7 +128,7 @@ func TestRoundsThatWouldDo(t *testing.T) {
 		j := newJudge(s)
 		n := j.build(h)
 		v := j.verdict(claims[0], n, 0.05)
-		if v.Answer != NotDecided || math.Abs(v.Evidence[0].Ratio-1.06) > 0.01 {
+		if v.Answer != NotDecided || math.Abs(v.Evidence[0].Estimate-1.06) > 0.01 {
 			continue // a guess is as good as the estimate that it is made of
 		}
 		rounds := j.rounds(n, 0.05, true)

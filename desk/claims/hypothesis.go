@@ -11,59 +11,120 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v4"
+
+	"tare/desk/data"
 )
 
-// Hypothesis is a finding as a statement about ratios of measured means. It has exactly one of these forms.
+// Hypothesis is a finding as a statement about measured means. It has exactly one of these forms.
 type Hypothesis struct {
-	All   []Hypothesis `yaml:"all,omitempty"`   // each of them
-	Any   []Hypothesis `yaml:"any,omitempty"`   // one of them at least
-	Ratio *Ratio       `yaml:"ratio,omitempty"` // one treatment over another
-	Gain  *Gain        `yaml:"gain,omitempty"`  // such a ratio over the same ratio of other treatments
-	Trend *Trend       `yaml:"trend,omitempty"` // such a ratio at one end of an axis over that at the other
+	All        []Hypothesis `yaml:"all,omitempty"`        // each of them
+	Any        []Hypothesis `yaml:"any,omitempty"`        // one of them at least
+	Value      *Value       `yaml:"value,omitempty"`      // of one treatment
+	Ratio      *Pair        `yaml:"ratio,omitempty"`      // one treatment over another
+	Difference *Pair        `yaml:"difference,omitempty"` // one treatment less another
+	Removed    *Pair        `yaml:"removed,omitempty"`    // the share of Of's overhead over bare metal that To does not have
+	Gain       *Gain        `yaml:"gain,omitempty"`       // a ratio over the same ratio of other treatments
+	Trend      *Trend       `yaml:"trend,omitempty"`      // how a value, a ratio or a difference goes along an axis
+	Unrecorded string       `yaml:"unrecorded,omitempty"` // why nothing that Tare records can test it
 }
 
-// sides are the two treatments of a hypothesis that is a ratio, a gain or a trend, and which of them it is; nil where it
-// is put together from others.
-func (h *Hypothesis) sides() (form string, of, to *Selector) {
-	switch {
-	case h.Ratio != nil:
-		return "ratio", &h.Ratio.Of, &h.Ratio.To
-	case h.Gain != nil:
-		return "gain", &h.Gain.Of, &h.Gain.To
-	case h.Trend != nil:
-		return "trend", &h.Trend.Of, &h.Trend.To
+// form is what the forms of a hypothesis have in common.
+type form struct {
+	name     string    // "ratio"
+	of, to   *Selector // to is nil where there is none
+	than     *Selector // of a gain
+	measured *Measured
+	sizes    Sizes
+	bounds   *Bounds // nil: a trend has none
+}
+
+// form is the hypothesis'; zero where it is put together from others, or where nothing tests it.
+func (h *Hypothesis) form() form {
+	pair := func(name string, p *Pair) form {
+		return form{name, &p.Of, &p.To, nil, &p.Measured, p.Sizes, &p.Bounds}
 	}
-	return "", nil, nil
+	switch {
+	case h.Value != nil:
+		v := h.Value
+		return form{"value", &v.Of, nil, nil, &v.Measured, v.Sizes, &v.Bounds}
+	case h.Ratio != nil:
+		return pair("ratio", h.Ratio)
+	case h.Difference != nil:
+		return pair("difference", h.Difference)
+	case h.Removed != nil:
+		return pair("removed", h.Removed)
+	case h.Gain != nil:
+		g := h.Gain
+		return form{"gain", &g.Of, &g.To, &g.Than, &g.Measured, g.Sizes, &g.Bounds}
+	case h.Trend != nil:
+		t := h.Trend
+		f := form{"trend", &t.Of, &t.To, nil, &t.Measured, t.Sizes, nil}
+		if t.By == ByValue {
+			f.to = nil
+		}
+		return f
+	}
+	return form{}
 }
 
-// Ratio says where the mean of one treatment over that of another lies.
-type Ratio struct {
-	Of     Selector `yaml:"of"`
-	To     Selector `yaml:"to,omitempty"`    // empty: bare metal
-	Sizes  Sizes    `yaml:"sizes,omitempty"` // empty: each
-	Bounds `yaml:",inline"`
+// Measured is what is compared: metrics added up, over others where Per has some; none: the workload's own metric.
+// data.Quantity has their names.
+type Measured struct {
+	Metric Values `yaml:"metric,omitempty"`
+	Per    Values `yaml:"per,omitempty"`
+}
+
+func (m Measured) quantity() data.Quantity { return data.Quantity{Of: m.Metric, Per: m.Per} }
+
+// Value says where what is measured of a treatment lies.
+type Value struct {
+	Of       Selector `yaml:"of"`
+	Measured `yaml:",inline"`
+	Sizes    Sizes `yaml:"sizes,omitempty"` // empty: each
+	Bounds   `yaml:",inline"`
+}
+
+// Pair says where one treatment lies beside another.
+type Pair struct {
+	Of       Selector `yaml:"of"`
+	To       Selector `yaml:"to,omitempty"` // empty: bare metal
+	Measured `yaml:",inline"`
+	Sizes    Sizes `yaml:"sizes,omitempty"` // empty: each
+	Bounds   `yaml:",inline"`
 }
 
 // Gain compares a ratio with the same ratio of other treatments: (of/to) / (than/to).
 type Gain struct {
-	Of     Selector `yaml:"of"`
-	To     Selector `yaml:"to,omitempty"`
-	Than   Selector `yaml:"than"` // what differs from Of
-	Sizes  Sizes    `yaml:"sizes,omitempty"`
-	Bounds `yaml:",inline"`
+	Of       Selector `yaml:"of"`
+	To       Selector `yaml:"to,omitempty"`
+	Than     Selector `yaml:"than"` // what differs from Of
+	Measured `yaml:",inline"`
+	Sizes    Sizes `yaml:"sizes,omitempty"`
+	Bounds   `yaml:",inline"`
 }
 
-// Trend says how a ratio goes along an axis: "instance" (from few cores to many), "host_cores" (from a small host to a
-// large one), or a parameter that is a number. Falls and Rises compare the last value with the first; Constant
-// compares every value with the first.
+// By says how the treatments of a trend are taken together.
+type By string
+
+const (
+	ByRatio      By = "ratio" // as is empty
+	ByValue      By = "value"
+	ByDifference By = "difference"
+)
+
+// Trend says how a ratio, a value or a difference goes along an axis: "instance" (from few cores to many), "host_cores" (from a small host to a
+// large one), or a parameter that is a number. With Falls and Rises the last value is so much below or above the first,
+// and no step from one value to the next goes the other way by as much; with Constant no two values differ by more.
 type Trend struct {
 	Of       Selector `yaml:"of"`
 	To       Selector `yaml:"to,omitempty"`
-	Over     string   `yaml:"over"`
-	Sizes    Sizes    `yaml:"sizes,omitempty"` // not over instance
-	Falls    Share    `yaml:"falls,omitempty"`
-	Rises    Share    `yaml:"rises,omitempty"`
-	Constant Share    `yaml:"constant,omitempty"`
+	By       By       `yaml:"by,omitempty"`
+	Measured `yaml:",inline"`
+	Over     string `yaml:"over"`
+	Sizes    Sizes  `yaml:"sizes,omitempty"` // not over instance
+	Falls    Share  `yaml:"falls,omitempty"`
+	Rises    Share  `yaml:"rises,omitempty"`
+	Constant Share  `yaml:"constant,omitempty"`
 }
 
 // Axes of a trend that are not parameters.
@@ -82,7 +143,7 @@ const (
 	Largest  Sizes = "largest"
 )
 
-// Bounds are those of a ratio. Exactly one of them is there.
+// Bounds are those of a comparison. Exactly one of them is there; the first three are a ratio's.
 type Bounds struct {
 	Higher  Share     `yaml:"higher,omitempty"` // by this share at least: 2% is a ratio of 1.02 or more
 	Lower   Share     `yaml:"lower,omitempty"`  // 2% is a ratio of 1/1.02 or less
@@ -106,12 +167,19 @@ func (s *Share) UnmarshalYAML(n *yaml.Node) error {
 	return nil
 }
 
-// Region is the interval of ratios that a hypothesis allows: Low 0 is no lower bound, High +Inf no upper one.
+// Region is the interval that a hypothesis allows: Low −Inf is no lower bound, High +Inf no upper one.
 type Region struct{ Low, High float64 }
 
-func higher(s Share) Region { return Region{1 + float64(s), math.Inf(1)} }
-func lower(s Share) Region  { return Region{0, 1 / (1 + float64(s))} }
+func atLeast(f float64) Region { return Region{f, math.Inf(1)} }
+func atMost(f float64) Region  { return Region{math.Inf(-1), f} }
+
+func higher(s Share) Region { return atLeast(1 + float64(s)) }
+func lower(s Share) Region  { return atMost(1 / (1 + float64(s))) }
 func equal(s Share) Region  { return Region{1 / (1 + float64(s)), 1 + float64(s)} }
+
+// Regions of one step of a trend: what goes the other way by less than the share agrees with it.
+func noRise(s Share) Region { return atMost(1 + float64(s)) }
+func noFall(s Share) Region { return atLeast(1 / (1 + float64(s))) }
 
 func (b Bounds) region() Region {
 	switch {
@@ -121,10 +189,10 @@ func (b Bounds) region() Region {
 		return lower(b.Lower)
 	case b.Equal > 0:
 		return equal(b.Equal)
-	case b.AtLeast > 0:
-		return Region{b.AtLeast, math.Inf(1)}
-	case b.AtMost > 0:
-		return Region{0, b.AtMost}
+	case b.AtLeast != 0:
+		return atLeast(b.AtLeast)
+	case b.AtMost != 0:
+		return atMost(b.AtMost)
 	}
 	return Region{b.Between[0], b.Between[1]}
 }

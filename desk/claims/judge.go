@@ -47,10 +47,32 @@ type judge struct {
 	without []Exclusion       // of the claim that is being built
 	varies  map[string]bool   // "workload parameter": has several values
 	widths  map[level]float64 // known ones: Student's t takes its time
+	seen    map[string]seen   // by row and quantity
+}
+
+// seen is a row with the values of a quantity in place of its metric's; why: it has none.
+type seen struct {
+	row *data.Row
+	why data.Doubt
+}
+
+// of is the row with what a quantity was in it.
+func (j *judge) of(r *data.Row, q data.Quantity) seen {
+	if q.Own() {
+		return seen{row: r}
+	}
+	key := fmt.Sprintf("%p %q %q", r, q.Of, q.Per)
+	s, known := j.seen[key]
+	if !known {
+		values, why := r.ValuesOf(q)
+		s = seen{&data.Row{Values: values}, why}
+		j.seen[key] = s
+	}
+	return s
 }
 
 func newJudge(s *data.Summary) *judge {
-	j := &judge{sum: s, widths: map[level]float64{}}
+	j := &judge{sum: s, widths: map[level]float64{}, seen: map[string]seen{}}
 	j.variable()
 	return j
 }
@@ -74,14 +96,21 @@ const (
 	absent
 )
 
-// comparison is a ratio, or a ratio over a ratio, with the bounds that it should lie in.
+// comparison is a value, a ratio or a difference, or one over another, with the bounds that it should lie in.
 type comparison struct {
-	over, below pair // below is zero where there is one ratio alone
-	said        Comparison
-	bounds      Region
-	doubt       float64 // factor that bare metal differed from itself by, where the A/A check missed; else 1
+	terms
+	said   Comparison
+	bounds Region
+	doubt  float64 // factor that bare metal differed from itself by, where the A/A check missed; else 1
 
 	known map[float64]stats.Quotient // by alpha: the same interval is asked for many times
+}
+
+// terms are what is compared.
+type terms struct {
+	by          By
+	what        data.Quantity
+	over, below pair // below is zero where there is one term alone; a pair's y is nil where it is a value
 }
 
 func missing(why ...Gap) *node { return &node{kind: absent, why: why} }
@@ -104,16 +133,49 @@ func (j *judge) build(h Hypothesis) *node {
 		}
 		return n
 	}
+	f := h.form()
+	var what data.Quantity
+	var to, than Selector
+	if f.measured != nil {
+		what = f.measured.quantity()
+	}
+	if f.to != nil {
+		to = *f.to
+	}
+	if f.than != nil {
+		than = *f.than
+	}
 	switch {
-	case h.Ratio != nil:
-		r := h.Ratio
-		return j.each(r.Of, r.To, Selector{}, func(of, to, _ Selector) *node { return j.ratio(of, to, r.Sizes, r.region()) })
-	case h.Gain != nil:
-		g := h.Gain
-		return j.each(g.Of, g.To, g.Than, func(of, to, than Selector) *node { return j.gain(of, to, than, g.Sizes, g.region()) })
+	case h.Unrecorded != "":
+		return missing(lacks(Unrecorded{h.Unrecorded}))
 	case h.Trend != nil:
-		t := h.Trend
-		return j.each(t.Of, t.To, Selector{}, func(of, to, _ Selector) *node { return j.trend(of, to, t) })
+		return j.each(*f.of, to, than, func(of, to, _ Selector) *node { return j.trend(of, to, what, h.Trend) })
+	case f.name != "":
+		return j.each(*f.of, to, than, func(of, to, than Selector) *node {
+			var all []terms
+			var about []Selector // that are needed for one
+			switch f.name {
+			case "value":
+				all, about = j.values(of, what), []Selector{of}
+			case "ratio":
+				all, about = j.single(ByRatio, of, to, what), []Selector{of, of.over(to)}
+			case "difference":
+				all, about = j.single(ByDifference, of, to, what), []Selector{of, of.over(to)}
+			case "removed":
+				all, about = j.removed(of, to, what), []Selector{of, of.over(to), of.over(bareMetal)}
+			case "gain":
+				other := of.over(than)
+				all, about = j.gain(of, to, than, what), []Selector{of, of.over(to), other, other.over(to)}
+			}
+			if all == nil {
+				return j.nothing(about...)
+			}
+			var parts []sized
+			for _, t := range all {
+				parts = append(parts, sized{t.over.x, j.compare(t, f.bounds.region())})
+			}
+			return f.sizes.over(parts)
+		})
 	case h.Any != nil:
 		return many(some, h.Any)
 	}
@@ -193,31 +255,48 @@ func (s Sizes) over(parts []sized) *node {
 	return n
 }
 
-func (j *judge) ratio(of, to Selector, sizes Sizes, bounds Region) *node {
-	var parts []sized
-	for _, p := range j.pairs(of, to) {
-		parts = append(parts, sized{p.x, j.compare(p, pair{}, bounds)})
+// values are each row by itself.
+func (j *judge) values(of Selector, what data.Quantity) (all []terms) {
+	var rows []pair
+	for _, r := range j.rows(of) {
+		rows = append(rows, pair{x: r})
 	}
-	if parts == nil {
-		return j.nothing(of, of.over(to))
+	for _, p := range inEarnest(rows) {
+		all = append(all, terms{by: ByValue, what: what, over: p})
 	}
-	return sizes.over(parts)
+	return all
 }
 
-func (j *judge) gain(of, to, than Selector, sizes Sizes, bounds Region) *node {
-	var parts []sized
-	other := of.over(than)
+// single is each pair by itself.
+func (j *judge) single(by By, of, to Selector, what data.Quantity) (all []terms) {
 	for _, p := range j.pairs(of, to) {
-		for _, q := range j.pairs(other, to) {
-			if than.fits(p.x, q.x) {
-				parts = append(parts, sized{p.x, j.compare(p, q, bounds)})
+		all = append(all, terms{by: by, what: what, over: p})
+	}
+	return all
+}
+
+// removed is each pair's difference over what its first row costs more than bare metal.
+func (j *judge) removed(of, to Selector, what data.Quantity) (all []terms) {
+	for _, p := range j.pairs(of, to) {
+		for _, bare := range j.rows(of.over(bareMetal)) {
+			if bareMetal.fits(p.x, bare) {
+				all = append(all, terms{ByDifference, what, p, pair{p.x, bare}})
 			}
 		}
 	}
-	if parts == nil {
-		return j.nothing(of, of.over(to), other, other.over(to))
+	return all
+}
+
+// gain is each pair over the same of other treatments.
+func (j *judge) gain(of, to, than Selector, what data.Quantity) (all []terms) {
+	for _, p := range j.pairs(of, to) {
+		for _, q := range j.pairs(of.over(than), to) {
+			if than.fits(p.x, q.x) {
+				all = append(all, terms{ByRatio, what, p, q})
+			}
+		}
 	}
-	return sizes.over(parts)
+	return all
 }
 
 // nothing is where no comparison could be made of what these selectors choose: because of the first of them that is
@@ -237,15 +316,24 @@ func (j *judge) nothing(of ...Selector) *node {
 }
 
 // trend makes one part of everything that is alike but for the axis.
-func (j *judge) trend(of, to Selector, t *Trend) *node {
-	pairs := j.pairs(of, to)
+func (j *judge) trend(of, to Selector, what data.Quantity, t *Trend) *node {
+	by := cmp.Or(t.By, ByRatio)
+	var pairs []pair
+	about := []Selector{of}
+	if by == ByValue {
+		for _, v := range j.values(of, what) {
+			pairs = append(pairs, v.over)
+		}
+	} else {
+		pairs, about = j.pairs(of, to), append(about, of.over(to))
+	}
 	lines := j.lines(pairs, t.Over, false)
 	if t.Over == OverHostCores && lines == nil {
 		lines = j.lines(pairs, t.Over, true)
 	}
 	if lines == nil {
 		if len(pairs) == 0 {
-			return j.nothing(of, of.over(to))
+			return j.nothing(about...)
 		}
 		here := pairs[0].x.Treatment.Instance.Name
 		if t.Over != OverInstance {
@@ -256,17 +344,31 @@ func (j *judge) trend(of, to Selector, t *Trend) *node {
 	}
 	var parts []sized
 	for _, line := range lines {
-		first, last := line[0], line[len(line)-1]
-		switch {
-		case t.Falls > 0:
-			parts = append(parts, sized{first.x, j.compare(last, first, lower(t.Falls))})
-		case t.Rises > 0:
-			parts = append(parts, sized{first.x, j.compare(last, first, higher(t.Rises))})
-		default:
-			for _, p := range line[1:] {
-				parts = append(parts, sized{first.x, j.compare(p, first, equal(t.Constant))})
+		steps := &node{kind: every}
+		add := func(later, earlier pair, bounds Region) {
+			steps.kids = append(steps.kids, j.compare(terms{by, what, later, earlier}, bounds))
+		}
+		end := len(line) - 1
+		for i := range line[:end] {
+			switch {
+			case t.Constant > 0: // no two of them differ by more
+				for _, p := range line[i+1:] {
+					add(p, line[i], equal(t.Constant))
+				}
+			case end == 1: // the one step is the whole way
+			case t.Falls > 0:
+				add(line[i+1], line[i], noRise(t.Falls))
+			default:
+				add(line[i+1], line[i], noFall(t.Rises))
 			}
 		}
+		switch {
+		case t.Falls > 0:
+			add(line[end], line[0], lower(t.Falls))
+		case t.Rises > 0:
+			add(line[end], line[0], higher(t.Rises))
+		}
+		parts = append(parts, sized{line[0].x, steps})
 	}
 	if t.Over == OverInstance {
 		return Each.over(parts)
@@ -303,7 +405,10 @@ func (j *judge) lines(pairs []pair, over string, acrossHosts bool) [][]pair {
 		if _, ok := position(over, p.x); !ok {
 			continue
 		}
-		k := key(p.x) + key(p.y)
+		k := key(p.x)
+		if p.y != nil {
+			k += key(p.y)
+		}
 		if lines[k] == nil {
 			order = append(order, k)
 		}
@@ -329,23 +434,31 @@ func (j *judge) model(host string) string {
 }
 
 // compare makes the comparison, or says why it must not be made.
-func (j *judge) compare(over, below pair, bounds Region) *node {
-	c := &comparison{over: over, below: below, bounds: bounds, doubt: 1, known: map[float64]stats.Quotient{}}
-	c.said.Over = j.term(over)
-	if below.x != nil {
-		t := j.term(below)
-		c.said.Below = &t
+func (j *judge) compare(t terms, bounds Region) *node {
+	c := &comparison{terms: t, bounds: bounds, doubt: 1, known: map[float64]stats.Quotient{}}
+	c.said.What, c.said.Over = t.what, j.term(t.by, t.over)
+	if t.below.x != nil {
+		below := j.term(t.by, t.below)
+		c.said.Below = &below
 	}
 	var why []Gap
 	for _, r := range c.rows() {
-		if u := unfit(r); u != nil {
+		if u := unfit(r, t.what); u != nil {
 			why = add(why, lacks(u))
 		}
 	}
 	if why != nil {
-		return &node{kind: absent, why: why, seen: c.measured()}
+		return &node{kind: absent, why: why, seen: c.measured(j)}
 	}
-	if c.ratio(j.sum, stats.Alpha).N == 0 {
+	for _, r := range c.rows() {
+		if none := j.of(r, t.what).why; none != nil {
+			why = add(why, lacks(NoValue{r.Treatment, none}))
+		}
+	}
+	if why != nil {
+		return missing(why...)
+	}
+	if c.estimate(j, stats.Alpha).N == 0 {
 		return missing(lacks(NoCommonRound{c.said}))
 	}
 	// What fails is mostly what would have been slow: whoever reads the verdict has to know.
@@ -354,50 +467,70 @@ func (j *judge) compare(over, below pair, bounds Region) *node {
 			c.said.Failed = append(c.said.Failed, Failed{r.Treatment, r.Failed, r.Trials})
 		}
 	}
-	c.doubt = j.sum.Doubt(over.x)
-	if below.x != nil {
-		c.doubt *= j.sum.Doubt(below.x)
+	c.doubt = j.sum.Doubt(t.over.x)
+	if t.below.x != nil {
+		c.doubt *= j.sum.Doubt(t.below.x)
 	}
 	return &node{kind: leaf, cmp: c}
 }
 
-func (c *comparison) rows() []*data.Row {
-	if c.below.x == nil {
-		return []*data.Row{c.over.x, c.over.y}
+func (c *comparison) rows() (all []*data.Row) {
+	for _, r := range []*data.Row{c.over.x, c.over.y, c.below.x, c.below.y} {
+		if r != nil && !slices.Contains(all, r) {
+			all = append(all, r)
+		}
 	}
-	return []*data.Row{c.over.x, c.over.y, c.below.x, c.below.y}
+	return all
 }
 
 // measured says whether there are figures of all, and nothing but an A/A check speaks against them. Such a comparison
 // counts as tested, or what is tested would depend on what came out.
-func (c *comparison) measured() bool {
-	return !slices.ContainsFunc(c.rows(), func(r *data.Row) bool { return !r.Representative || r.Rounds == 0 })
+func (c *comparison) measured(j *judge) bool {
+	return !slices.ContainsFunc(c.rows(), func(r *data.Row) bool {
+		return !r.Representative || r.Rounds == 0 || j.of(r, c.what).why != nil
+	})
 }
 
-// ratio is the comparison's, with an interval that may miss in a share alpha.
-//
-// A ratio over a ratio has the interval that two intervals at alpha/2 leave: that is right however they depend on
-// each other, and needs no more than [data.Summary.Ratio]. A row that stands on both sides is cancelled first.
-func (c *comparison) ratio(s *data.Summary, alpha float64) stats.Quotient {
+// estimate is what the comparison comes to, with an interval that may miss in a share alpha.
+func (c *comparison) estimate(j *judge, alpha float64) stats.Quotient {
 	q, ok := c.known[alpha]
 	if !ok {
-		q = c.quotient(s, alpha)
+		q = c.quotient(j, alpha)
 		c.known[alpha] = q
 	}
 	return q
 }
 
-func (c *comparison) quotient(s *data.Summary, alpha float64) stats.Quotient {
+// quotient works it out. Differences are made within each round, and a difference over another is a ratio of two such
+// (Fieller, as all ratios). A ratio over a ratio has the interval that two intervals at alpha/2 leave: that is right
+// however they depend on each other, and needs no more than [data.Summary.Ratio]. A row that stands on both sides is
+// cancelled first.
+func (c *comparison) quotient(j *judge, alpha float64) stats.Quotient {
+	s := j.sum
+	of := func(r *data.Row) *data.Row { return j.of(r, c.what).row }
+	less := func(p pair) *data.Row { return &data.Row{Values: data.Minus(of(p.x).Values, of(p.y).Values)} }
+	mean := func(r *data.Row) stats.Quotient {
+		e := s.Mean(r, alpha)
+		return stats.Quotient{Value: e.Value, Low: e.Low, High: e.High, N: e.N}
+	}
 	a, b := c.over, c.below
 	switch {
+	case c.by == ByValue && b.x == nil:
+		return mean(of(a.x))
+	case c.by == ByValue:
+		return s.Ratio(of(a.x), of(b.x), alpha)
+	case c.by == ByDifference && b.x == nil:
+		return mean(less(a))
+	case c.by == ByDifference:
+		return s.Ratio(less(a), less(b), alpha)
 	case b.x == nil:
-		return s.Ratio(a.x, a.y, alpha)
+		return s.Ratio(of(a.x), of(a.y), alpha)
 	case a.y == b.y:
-		return s.Ratio(a.x, b.x, alpha)
+		return s.Ratio(of(a.x), of(b.x), alpha)
 	case a.x == b.x:
-		return s.Ratio(b.y, a.y, alpha)
+		return s.Ratio(of(b.y), of(a.y), alpha)
 	}
-	p, q := s.Ratio(a.x, a.y, alpha/2), s.Ratio(b.x, b.y, alpha/2)
+	p, q := s.Ratio(of(a.x), of(a.y), alpha/2), s.Ratio(of(b.x), of(b.y), alpha/2)
 	out := stats.Quotient{Value: p.Value / q.Value, Low: math.Inf(-1), High: math.Inf(1), N: min(p.N, q.N)}
 	switch {
 	case math.IsNaN(p.Low) || math.IsNaN(q.Low):
@@ -408,10 +541,21 @@ func (c *comparison) quotient(s *data.Summary, alpha float64) stats.Quotient {
 	return out
 }
 
-// met says where the interval lies, widened by what bare metal differed from itself.
+// unit is that of what the comparison comes to.
+func (c *comparison) unit() string {
+	if c.by == ByRatio || c.below.x != nil {
+		return ""
+	}
+	return c.what.Unit(c.over.x)
+}
+
+// met says where the interval lies, widened by what bare metal differed from itself. How much wider a difference would
+// have to be, a factor does not say: such a host decides none.
 func (c *comparison) met(q stats.Quotient) Met {
 	low, high := q.Low/c.doubt, q.High*c.doubt
 	switch {
+	case c.by == ByDifference && c.doubt != 1:
+		return Open
 	case !q.HasInterval() || math.IsNaN(low) || math.IsNaN(high):
 		return Open
 	case c.bounds.Low <= low && high <= c.bounds.High:
@@ -464,7 +608,7 @@ func (j *judge) shown(n *node, alpha float64, yes bool) bool {
 
 // decides says whether a comparison's interval lies within its bounds (yes), or outside.
 func (j *judge) decides(c *comparison, alpha float64, yes bool) bool {
-	met := c.met(c.ratio(j.sum, alpha))
+	met := c.met(c.estimate(j, alpha))
 	return yes && met == Yes || !yes && met == No
 }
 
@@ -477,7 +621,7 @@ func (j *judge) could(n *node, alpha float64, yes bool) bool {
 // looks says whether the estimates, if they were exact, would show the node.
 func (j *judge) looks(n *node) bool {
 	return n.holds(stats.Alpha, true, func(c *comparison, _ float64) bool {
-		q := c.ratio(j.sum, stats.Alpha)
+		q := c.estimate(j, stats.Alpha)
 		return c.bounds.Low <= q.Value && q.Value <= c.bounds.High
 	})
 }
@@ -486,10 +630,10 @@ func (j *judge) looks(n *node) bool {
 func (j *judge) evidence(n *node, alpha float64, yes bool) (all []judged) {
 	if n.kind == leaf {
 		c := n.cmp
-		q := c.ratio(j.sum, alpha)
+		q := c.estimate(j, alpha)
 		e := Evidence{
 			Comparison: c.said,
-			Ratio:      q.Value, Low: q.Low, High: q.High, Level: 1 - alpha, Rounds: q.N, Wanted: c.bounds, Met: c.met(q),
+			Estimate:   q.Value, Unit: c.unit(), Low: q.Low, High: q.High, Level: 1 - alpha, Rounds: q.N, Wanted: c.bounds, Met: c.met(q),
 		}
 		return []judged{{e, c, alpha}}
 	}
@@ -608,7 +752,7 @@ func (r Region) distance(low, high float64) float64 {
 			continue
 		}
 		for _, end := range []float64{low, high} {
-			d = min(d, math.Abs(end-b)/b)
+			d = min(d, math.Abs((end-b)/b))
 		}
 	}
 	return d
@@ -660,17 +804,17 @@ type level struct {
 
 // enough is about how many rounds would bring the comparison's interval within its bounds (yes), or out of them.
 func (j *judge) enough(e judged, yes bool) float64 {
-	q := e.cmp.ratio(j.sum, e.alpha)
+	q := e.cmp.estimate(j, e.alpha)
 	n := q.N
 	if n < 2 {
 		return math.Inf(1)
 	}
 	t := j.width
 	low, high := q.Value-q.Low, q.High-q.Value
-	if !q.HasInterval() || q.Low == 0 {
+	if !q.HasInterval() || q.Low == 0 && e.cmp.by == ByRatio {
 		// An interval at an easy level tells the spread: one that ends at 0 was cut off there.
 		const easy = 0.32
-		q = e.cmp.ratio(j.sum, easy)
+		q = e.cmp.estimate(j, easy)
 		grow := t(e.alpha, n) / t(easy, n)
 		low, high = grow*(q.Value-q.Low), grow*(q.High-q.Value)
 		if !q.HasInterval() {
@@ -685,9 +829,6 @@ func (j *judge) enough(e judged, yes bool) float64 {
 		return math.Inf(1)
 	case yes:
 		shrink = min((v-b.Low)/low, (b.High-v)/high)
-		if b.Low == 0 {
-			shrink = (b.High - v) / high
-		}
 	case v < b.Low:
 		shrink = (b.Low - v) / high
 	case v > b.High:
@@ -731,12 +872,21 @@ func (h Hypothesis) needs() []Selector {
 			out = add(out, s)
 		}
 	}
-	if _, of, to := h.sides(); of != nil {
-		pair(*of, *to)
-	}
-	if g := h.Gain; g != nil {
-		for _, than := range g.Than.each() {
-			pair(g.Of.over(than), g.To)
+	switch f := h.form(); {
+	case f.of == nil:
+	case f.to == nil:
+		for _, o := range f.of.each() {
+			out = add(out, o)
+		}
+	default:
+		pair(*f.of, *f.to)
+		if f.than != nil {
+			for _, than := range f.than.each() {
+				pair(f.of.over(than), *f.to)
+			}
+		}
+		if f.name == "removed" {
+			pair(*f.of, bareMetal)
 		}
 	}
 	return out

@@ -182,8 +182,10 @@ func (h *Hypothesis) hasNumbers() bool {
 			return true
 		}
 	}
-	numbers := func(b Bounds) bool { return b.Equal+Share(b.AtLeast)+Share(b.AtMost) > 0 || b.Between != nil }
-	return h.Ratio != nil && numbers(h.Ratio.Bounds) || h.Gain != nil && numbers(h.Gain.Bounds) || h.Trend != nil && h.Trend.Constant > 0
+	if b := h.form().bounds; b != nil {
+		return b.Equal > 0 || b.AtLeast != 0 || b.AtMost != 0 || b.Between != nil
+	}
+	return h.Trend != nil && h.Trend.Constant > 0
 }
 
 // count is how many of these are there.
@@ -197,16 +199,16 @@ func count(there ...bool) (n int) {
 }
 
 func (h *Hypothesis) check() error {
-	if forms := count(len(h.All) > 0, len(h.Any) > 0, h.Ratio != nil, h.Gain != nil, h.Trend != nil); forms != 1 {
-		return wrong("%d forms; exactly one of all, any, ratio, gain, trend was expected", forms)
+	forms := count(len(h.All) > 0, len(h.Any) > 0, h.Value != nil, h.Ratio != nil, h.Difference != nil, h.Removed != nil, h.Gain != nil, h.Trend != nil, h.Unrecorded != "")
+	if forms != 1 {
+		return wrong("%d forms; exactly one of all, any, value, ratio, difference, removed, gain, trend, unrecorded was expected", forms)
 	}
-	switch {
-	case h.Ratio != nil:
-		return within(checkPair(h.Ratio.Of, h.Ratio.To, nil, h.Ratio.Sizes, &h.Ratio.Bounds), "ratio")
-	case h.Gain != nil:
-		return within(checkPair(h.Gain.Of, h.Gain.To, &h.Gain.Than, h.Gain.Sizes, &h.Gain.Bounds), "gain")
-	case h.Trend != nil:
-		return within(h.Trend.check(), "trend")
+	if f := h.form(); f.name != "" {
+		err := f.check()
+		if err == nil && h.Trend != nil {
+			err = h.Trend.check()
+		}
+		return within(err, f.name)
 	}
 	return h.parts((*Hypothesis).check)
 }
@@ -227,10 +229,11 @@ func (h *Hypothesis) parts(do func(*Hypothesis) error) error {
 }
 
 func (t *Trend) check() error {
-	if err := checkPair(t.Of, t.To, nil, t.Sizes, nil); err != nil {
-		return err
-	}
 	switch {
+	case !slices.Contains([]By{"", ByRatio, ByValue, ByDifference}, t.By):
+		return within(wrong("%q: ratio, value or difference was expected", string(t.By)), "by")
+	case t.By == ByValue && !t.To.empty():
+		return within(wrong("a value is of one treatment: leave it out"), "to")
 	case t.Over == "":
 		return wrong("over: is missing; instance, host_cores or a parameter's name was expected")
 	case t.Over == OverInstance && t.Sizes != "":
@@ -241,42 +244,63 @@ func (t *Trend) check() error {
 	return nil
 }
 
-// checkPair checks what ratio, gain and trend share; than and b are nil where they have none.
-func checkPair(of, to Selector, than *Selector, sizes Sizes, b *Bounds) error {
-	if err := of.check(); err != nil {
+// check checks what the forms have in common.
+func (f form) check() error {
+	if err := f.of.check(); err != nil {
 		return within(err, "of")
 	}
-	if err := to.check(); err != nil {
-		return within(err, "to")
+	if f.to != nil {
+		if err := f.to.check(); err != nil {
+			return within(err, "to")
+		}
+		if len(f.to.Workload) > 0 && len(f.measured.Metric) == 0 {
+			return within(wrong("workload: without a metric a ratio is of one workload; gain holds two against each other"), "to")
+		}
 	}
-	if len(to.Workload) > 0 {
-		return within(wrong("workload: a ratio is of one workload; gain holds two against each other"), "to")
-	}
-	if than != nil {
-		if than.empty() {
+	if f.than != nil {
+		if f.than.empty() {
 			return within(wrong("is missing; what differs from `of` was expected, as in {platform: vm}"), "than")
 		}
-		if err := than.check(); err != nil {
+		if err := f.than.check(); err != nil {
 			return within(err, "than")
 		}
 	}
-	if !slices.Contains([]Sizes{"", Each, Some, Smallest, Largest}, sizes) {
-		return within(wrong("%q: each, any, smallest or largest was expected", string(sizes)), "sizes")
+	if err := f.measured.quantity().Check(); err != nil {
+		return within(wrong("%v", err), "metric")
 	}
-	if b == nil {
+	if len(f.measured.Per) > 0 && len(f.measured.Metric) == 0 {
+		return within(wrong("is there without a metric"), "per")
+	}
+	if !slices.Contains([]Sizes{"", Each, Some, Smallest, Largest}, f.sizes) {
+		return within(wrong("%q: each, any, smallest or largest was expected", string(f.sizes)), "sizes")
+	}
+	if f.bounds == nil {
 		return nil
 	}
+	return f.bounds.check(f.name)
+}
+
+func (b *Bounds) check(form string) error {
 	if n := count(b.Higher > 0, b.Lower > 0, b.Equal > 0, b.AtLeast != 0, b.AtMost != 0, b.Between != nil); n != 1 {
 		return wrong("%d bounds; exactly one of higher, lower, equal, at_least, at_most, between was expected", n)
 	}
-	number := func(f float64) bool { return f >= 0 && !math.IsInf(f, 0) }
+	ratio := form == "ratio" || form == "gain"
+	if !ratio && b.Higher+b.Lower+b.Equal > 0 {
+		return wrong("higher, lower and equal are a ratio's bounds; at_least, at_most or between was expected")
+	}
+	signed := form == "difference" || form == "removed"
+	number := func(f float64) bool { return !math.IsNaN(f) && !math.IsInf(f, 0) && (f >= 0 || signed) }
+	what, two := "a number above 0", "two numbers"
+	if ratio {
+		what, two = "a ratio above 0", "two ratios"
+	}
 	switch {
 	case !number(b.AtLeast):
-		return within(wrong("%g: a ratio above 0 was expected", b.AtLeast), "at_least")
+		return within(wrong("%g: %s was expected", b.AtLeast, what), "at_least")
 	case !number(b.AtMost):
-		return within(wrong("%g: a ratio above 0 was expected", b.AtMost), "at_most")
+		return within(wrong("%g: %s was expected", b.AtMost, what), "at_most")
 	case b.Between != nil && (len(b.Between) != 2 || !number(b.Between[0]) || !number(b.Between[1]) || !(b.Between[0] < b.Between[1])):
-		return within(wrong("%v: two ratios were expected, as in [1.8, 2.2]", b.Between), "between")
+		return within(wrong("%v: %s were expected, as in [1.8, 2.2]", b.Between, two), "between")
 	}
 	return nil
 }
@@ -316,14 +340,15 @@ func (h *Hypothesis) about(s Selector) {
 			parts[i].about(s)
 		}
 	}
-	if _, of, _ := h.sides(); of != nil {
+	if of := h.form().of; of != nil {
 		*of = s.over(*of)
 	}
 }
 
 // complete checks what the claim and its group must say between them.
 func (h *Hypothesis) complete() error {
-	form, of, _ := h.sides()
+	f := h.form()
+	form, of := f.name, f.of
 	switch {
 	case of == nil:
 	case len(of.Workload) == 0:

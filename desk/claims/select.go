@@ -46,7 +46,7 @@ func (s Selector) rungs() Values {
 
 func (s Selector) hasRow(r *data.Row) bool { return s.has(r.Treatment, r.HostCores, r.CHR) }
 
-// pair is a row and the row that it is compared with.
+// pair is a row and the row that it is compared with; nil where there is none.
 type pair struct{ x, y *data.Row }
 
 // fits says whether y is x's counterpart in all that `to` does not name.
@@ -95,9 +95,13 @@ func (j *judge) pairs(of, to Selector) (all []pair) {
 			}
 		}
 	}
-	// What was emulated is as good as not measured: beside a pair that was not it has no part, and alone it is there to
-	// be told as the reason.
-	emulated := func(p pair) bool { return !p.x.Representative || !p.y.Representative }
+	return inEarnest(all)
+}
+
+// inEarnest leaves out what was emulated. It is as good as not measured: beside a pair that was not it has no part, and
+// alone it is there to be told as the reason.
+func inEarnest(all []pair) []pair {
+	emulated := func(p pair) bool { return !p.x.Representative || p.y != nil && !p.y.Representative }
 	if slices.ContainsFunc(all, func(p pair) bool { return !emulated(p) }) {
 		all = slices.DeleteFunc(all, emulated)
 	}
@@ -139,8 +143,8 @@ func position(over string, r *data.Row) (float64, bool) {
 	return v, err == nil
 }
 
-// unfit is why a row must not decide anything; nil where it may.
-func unfit(r *data.Row) data.Doubt {
+// unfit is why a row must not decide anything about a quantity; nil where it may.
+func unfit(r *data.Row, what data.Quantity) data.Doubt {
 	switch {
 	case !r.Representative:
 		return OnlyEmulated{r.Treatment.Platform}
@@ -148,13 +152,19 @@ func unfit(r *data.Row) data.Doubt {
 		return Unmeasured{r.Treatment}
 	case r.Rounds == 0:
 		return EveryTrialFailed{r.Treatment}
-	case r.Doubtful:
+	case r.Doubtful && what.Own():
 		return WithinUnsteadiness{r.Treatment}
 	}
 	return nil
 }
 
-func (j *judge) term(p pair) Term { return Term{p.x.Treatment, p.y.Treatment, j.place(p.x)} }
+func (j *judge) term(by By, p pair) Term {
+	t := Term{By: by, Of: p.x.Treatment, At: j.place(p.x)}
+	if p.y != nil {
+		t.To = p.y.Treatment
+	}
+	return t
+}
 
 // place is a row's workload, size and host, each as far as the studies have more than one.
 func (j *judge) place(r *data.Row) Place {
@@ -227,14 +237,15 @@ func (j *judge) absence(s Selector) []Gap {
 			return []Gap{lacks(NeedsCHR{bare, *s.CHR, here})}
 		}
 	}
+	var own data.Quantity
 	if rows := j.rows(s); len(rows) > 0 {
 		// Measured in earnest somewhere, though not where it could be compared.
-		if slices.ContainsFunc(rows, func(r *data.Row) bool { return unfit(r) == nil }) {
+		if slices.ContainsFunc(rows, func(r *data.Row) bool { return unfit(r, own) == nil }) {
 			return nil
 		}
 		var why []Gap
 		for _, r := range rows {
-			why = add(why, lacks(unfit(r)))
+			why = add(why, lacks(unfit(r, own)))
 		}
 		return why
 	}

@@ -305,15 +305,7 @@ func (t *tally) trial(folder int, n *notebook.Trial) {
 		return
 	}
 	c.Value.Add(n.Value)
-	c.Elapsed.Add(n.ElapsedS)
-	for name, v := range n.Figures {
-		if c.Secondary == nil {
-			c.Secondary = map[string]stats.Sum{}
-		}
-		s := c.Secondary[name]
-		s.Add(v)
-		c.Secondary[name] = s
-	}
+	c.add(n)
 	// A metric that was timed differs from the elapsed time by rounding alone.
 	if t.traced != nil && math.Abs(n.Value-n.ElapsedS) > 1e-6*math.Abs(n.ElapsedS) {
 		t.traced.OtherMetric = true

@@ -152,11 +152,10 @@ func (b Block) Compare(other Block) int {
 // Cell is what one treatment gave in one block.
 type Cell struct {
 	Block
-	Tried     int                  // measured trials, failed ones included
-	Value     stats.Sum            // of the metric, over the measured trials that succeeded
-	Elapsed   stats.Sum            // of their elapsed times; seconds
-	Secondary map[string]stats.Sum // of their secondary metrics, by name
-	Traced    *TracedCell          // of the traced trials that succeeded; nil where there are none
+	Tried  int         // measured trials, failed ones included
+	Value  stats.Sum   // of the metric, over the measured trials that succeeded
+	Work               // of the same trials
+	Traced *TracedCell // of the traced trials that succeeded; nil where there are none
 }
 
 // Value is what one treatment gave in one block, where a measured trial succeeded.

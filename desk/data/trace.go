@@ -28,9 +28,9 @@ func (s *Seconds) add(wall map[string]float64) {
 
 // TracedCell is what tracers saw of one treatment in one block, in the traced trials that succeeded.
 type TracedCell struct {
-	Elapsed stats.Sum // seconds
-	Wall    Seconds   // of those that were followed through the scheduler
-	Coarse  Seconds   // of all, from what is known without that: user, system and throttled time
+	Work
+	Wall   Seconds // of those that were followed through the scheduler
+	Coarse Seconds // of all, from what is known without that: user, system and throttled time
 
 	figures []stats.Sum // the tracers' metrics, in the order of Trace.Names as far as there are any
 }
@@ -126,7 +126,7 @@ func (t *tracing) trial(cell *Cell, n *notebook.Trial) {
 	if math.Abs(n.Value-n.ElapsedS) > 1e-6*math.Abs(n.ElapsedS) {
 		t.OtherMetric = true
 	}
-	c.Elapsed.Add(n.ElapsedS)
+	c.add(n)
 	c.Coarse.add(coarse(n))
 	p := n.Trace
 	if p == nil {

@@ -16,8 +16,9 @@ func Verdicts(w io.Writer, vs []claims.Verdict) error {
 	}
 	type evidence struct {
 		What       string     `json:"what"`
-		Treatments [][]string `json:"treatments"` // ids: of the two compared; two pairs where a ratio is compared with a ratio
-		Ratio      *float64   `json:"ratio"`
+		Treatments [][]string `json:"treatments"` // ids: of what is compared, in pairs or one by one; two of them where one is held over another
+		Ratio      *float64   `json:"ratio"`      // what the comparison comes to: a ratio where unit is empty
+		Unit       string     `json:"unit,omitempty"`
 		Low        *float64   `json:"low"`
 		High       *float64   `json:"high"`
 		Level      float64    `json:"level"`
@@ -55,12 +56,18 @@ func Verdicts(w io.Writer, vs []claims.Verdict) error {
 			j.PaperCHR = &c.PaperCHR
 		}
 		for _, e := range v.Evidence {
+			ids := func(t claims.Term) []string {
+				if t.By == claims.ByValue {
+					return []string{t.Of.ID}
+				}
+				return []string{t.Of.ID, t.To.ID}
+			}
 			x := evidence{
-				What: words.Comparison(e.Comparison), Treatments: [][]string{{e.Comparison.Over.Of.ID, e.Comparison.Over.To.ID}}, Ratio: number(e.Ratio), Low: number(e.Low), High: number(e.High),
+				What: words.Comparison(e.Comparison), Treatments: [][]string{ids(e.Comparison.Over)}, Ratio: number(e.Estimate), Unit: e.Unit, Low: number(e.Low), High: number(e.High),
 				Level: e.Level, Rounds: e.Rounds, Wanted: words.Region(e.Wanted), Met: e.Met,
 			}
 			if b := e.Comparison.Below; b != nil {
-				x.Treatments = append(x.Treatments, []string{b.Of.ID, b.To.ID})
+				x.Treatments = append(x.Treatments, ids(*b))
 			}
 			j.Evidence = append(j.Evidence, x)
 		}

@@ -246,9 +246,9 @@ func TestClaims(t *testing.T) {
 		Claim:  claims.Claim{ID: "x", Finding: "containers cost more", Published: &claims.Published{What: "suitable CHR", Low: 0.07, High: 0.14}},
 		Answer: claims.NotDecided,
 		Evidence: []claims.Evidence{
-			{Ratio: 1.31, Low: 1.27, High: 1.35, Level: 0.998, Rounds: 8, Wanted: claims.Region{Low: 1.2, High: math.Inf(1)}, Met: claims.Yes},
-			{Ratio: 1.3, Low: math.Inf(-1), High: math.Inf(1), Level: 0.998, Rounds: 1, Met: claims.Open},
-			{Ratio: nan, Low: nan, High: nan},
+			{Estimate: 1.31, Low: 1.27, High: 1.35, Level: 0.998, Rounds: 8, Wanted: claims.Region{Low: 1.2, High: math.Inf(1)}, Met: claims.Yes},
+			{Estimate: 1.3, Low: math.Inf(-1), High: math.Inf(1), Level: 0.998, Rounds: 1, Met: claims.Open},
+			{Estimate: nan, Low: nan, High: nan},
 		},
 	}, words.Reason{Why: []words.Piece{{Text: "cn is too\u202e wide at 5 %"}}}}
 	var b strings.Builder

@@ -70,7 +70,11 @@ func Verdict(v *claims.Verdict) string {
 		return strings.Join(parts, "; ")
 	}
 	e := v.Evidence[v.Deciding]
-	s := fmt.Sprintf("%s: %s, wanted %s", Comparison(e.Comparison), Interval(e.Ratio, e.Low, e.High), Region(e.Wanted))
+	value := Interval(e.Estimate, e.Low, e.High)
+	if e.Comparison.Over.By != claims.ByRatio {
+		value = Measured(e.Estimate, e.Low, e.High, e.Unit)
+	}
+	s := fmt.Sprintf("%s: %s, wanted %s", Comparison(e.Comparison), value, Region(e.Wanted))
 	switch {
 	case v.Answer != claims.NotDecided:
 		if n := len(v.Evidence); n > 1 {
@@ -102,13 +106,35 @@ func Claimed(t notebook.Treatment) string {
 // Comparison says what is compared: "cn docker vanilla / bm, ffmpeg at large".
 func Comparison(c claims.Comparison) string { return say(c) }
 
-// Region says which ratios a hypothesis allows: "at least 1.02".
+// Quantity says what is compared: "migrations per run time"; empty for a workload's own metric.
+func Quantity(q data.Quantity) string {
+	names := func(all []string) string {
+		var said []string
+		for _, name := range all {
+			_, name, _ = strings.Cut(name, ".")
+			if seconds, is := strings.CutSuffix(name, "_s"); is {
+				name = seconds + " time"
+			}
+			said = append(said, strings.NewReplacer("_", " ", "rss mb", "RSS", "cpu", "CPU").Replace(name))
+		}
+		return strings.Join(said, " + ")
+	}
+	switch {
+	case q.Own():
+		return ""
+	case len(q.Per) == 0:
+		return names(q.Of)
+	}
+	return names(q.Of) + " per " + names(q.Per)
+}
+
+// Region says which values a hypothesis allows: "at least 1.02".
 func Region(r claims.Region) string {
 	figure := func(f float64) string { return strconv.FormatFloat(math.Round(f*1000)/1000, 'f', -1, 64) }
 	switch {
 	case math.IsInf(r.High, 1):
 		return "at least " + figure(r.Low)
-	case r.Low == 0:
+	case math.IsInf(r.Low, -1):
 		return "at most " + figure(r.High)
 	}
 	return "from " + figure(r.Low) + " to " + figure(r.High)
