@@ -409,6 +409,53 @@ func TestAnyAndSizes(t *testing.T) {
 	}
 }
 
+// A trend holds where every step agrees, not where its ends do.
+func TestTrendByEveryStep(t *testing.T) {
+	names := []string{"large", "xlarge", "2xlarge", "4xlarge"}
+	cn := Selector{Workload: Values{"x"}, Platform: Values{"cn"}}
+	for _, c := range []struct {
+		name   string
+		ratios []float64
+		trend  Trend
+		want   Answer
+		n      int // comparisons
+	}{
+		{"falls all the way", []float64{2, 1.6, 1.3, 1.1}, Trend{Falls: 0.02}, Holds, 4},
+		{"levels off", []float64{2, 1.2, 1.2, 1.2}, Trend{Falls: 0.02}, Holds, 4},
+		{"falls, rises, and falls", []float64{2, 1.3, 1.6, 1.1}, Trend{Falls: 0.02}, DoesNotHold, 4},
+		{"a step that goes the other way by less than the bound", []float64{2, 1.6, 1.61, 1.1}, Trend{Falls: 0.02}, Holds, 4},
+		{"stays", []float64{1.2, 1.2, 1.2, 1.2}, Trend{Falls: 0.02}, DoesNotHold, 4},
+		{"rises all the way", []float64{1.1, 1.3, 1.6, 2}, Trend{Rises: 0.02}, Holds, 4},
+		{"rises, falls, and rises", []float64{1.1, 1.6, 1.3, 2}, Trend{Rises: 0.02}, DoesNotHold, 4},
+		{"each near the first, two far from each other", []float64{1, 1.08, 0.93, 1}, Trend{Constant: 0.1}, DoesNotHold, 6},
+		{"all near each other", []float64{1, 1.08, 0.99, 1}, Trend{Constant: 0.1}, Holds, 6},
+		{"of two sizes, the one step is the whole", []float64{1.2, 1.1}, Trend{Falls: 0.02}, Holds, 1},
+	} {
+		w := newWorld(host("a", 32))
+		for i, r := range c.ratios {
+			w.add(0, "x bm "+names[i], 1)
+			w.add(0, "x cn docker vanilla "+names[i], r)
+		}
+		c.trend.Of, c.trend.Over = cn, OverInstance
+		all := []Claim{{ID: "c", Hypothesis: Hypothesis{Trend: &c.trend}}}
+		v := Judge(w.measure(10, 0.001, 4), all)[0]
+		if v.Answer != c.want || len(v.Evidence) != c.n {
+			t.Errorf("%s: %s, %d comparisons: %s", c.name, v.Answer, len(v.Evidence), Why(v))
+		}
+		// All steps must be shown, so each has the whole level to be shown at.
+		if v.Answer == Holds {
+			for _, e := range v.Evidence {
+				if e.Level != 0.95 {
+					t.Errorf("%s: a step at a level of %g", c.name, e.Level)
+				}
+			}
+		}
+		if v := Judge(w.measure(3, 0.3, 4), all)[0]; v.Answer != NotDecided {
+			t.Errorf("%s, in much noise: %s: %s", c.name, v.Answer, Why(v))
+		}
+	}
+}
+
 func TestGolden(t *testing.T) {
 	worlds := map[string]*data.Summary{
 		"small": smallWorld().measure(8, 0.02, 3),

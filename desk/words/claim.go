@@ -115,7 +115,7 @@ func Quantity(q data.Quantity) string {
 			if seconds, is := strings.CutSuffix(name, "_s"); is {
 				name = seconds + " time"
 			}
-			said = append(said, strings.NewReplacer("_", " ", "rss mb", "RSS", "cpu", "CPU").Replace(name))
+			said = append(said, strings.NewReplacer("_rss_mb", " RSS", "_", " ", "cpu", "CPU").Replace(name))
 		}
 		return strings.Join(said, " + ")
 	}
