@@ -17,6 +17,7 @@ package notebook
 import (
 	"cmp"
 	"math"
+	"strings"
 	"time"
 )
 
@@ -37,10 +38,12 @@ const (
 	Pinned  = "pinned"  // a fixed CPU set
 )
 
-// Accelerators under a VM. A figure taken under TCG (software emulation) is never a VM's cost.
+// Accelerators under a VM. What was measured under an emulating one is never a VM's cost: TCG emulates all of the
+// guest, and some kinds of KVM its kernel mode, so that only its user mode runs on the CPU.
 const (
-	KVM = "kvm"
-	TCG = "tcg"
+	KVM         = "kvm" // with the CPU's own virtualization
+	KVMEmulated = "kvm-emulated"
+	TCG         = "tcg"
 )
 
 // How a guest is connected, where a study says so (paper "pinning", section VI: the announced study of the network).
@@ -66,6 +69,7 @@ type Treatment struct {
 	Platform     string            `json:"platform"`
 	Engine       string            `json:"engine,omitempty"`
 	Accelerator  string            `json:"accelerator,omitempty"`
+	Kernel       string            `json:"kernel,omitempty"`       // of the guest, where one was named: a key of Study.Kernels
 	Provisioning string            `json:"provisioning,omitempty"` // empty on bm
 	Instance     Instance          `json:"instance"`
 	Network      string            `json:"network,omitempty"`    // NetBridge, NetHost, NetNone; empty: bm, or what the engine gives by itself
@@ -89,8 +93,8 @@ func (h *Host) CHR(t Treatment) float64 {
 }
 
 // Representative says whether the treatment's figures stand for the platform's cost. Those of a VM under
-// software emulation do not.
-func (t Treatment) Representative() bool { return t.Accelerator != TCG }
+// emulation do not.
+func (t Treatment) Representative() bool { return t.Accelerator == "" || t.Accelerator == KVM }
 
 // LeftOut is a treatment that the study asks for and this host, or this run, does not do, and why.
 type LeftOut struct {
@@ -154,7 +158,21 @@ type Study struct {
 	Ports      map[string]int      `json:"ports,omitempty"`   // by workload: where its service listens
 	Treatments []Treatment         `json:"treatments"`
 	LeftOut    []LeftOut           `json:"left_out,omitempty"`
-	Images     map[string]Image    `json:"images"` // by Label: workload and parameters
+	Images     map[string]Image    `json:"images"`            // by Label: workload and parameters
+	Kernels    map[string]Kernel   `json:"kernels,omitempty"` // those that were named for guests, by Treatment.Kernel
+}
+
+// Kernel is a file with a kernel that was named for guests.
+type Kernel struct {
+	File    string `json:"file"`    // as the user named it
+	Release string `json:"release"` // as the kernel says it
+	Digest  string `json:"digest"`  // "sha256:…" of the file
+}
+
+// Name names the kernel among others, by what it says of itself and by its content.
+func (k Kernel) Name() string {
+	digest := strings.TrimPrefix(k.Digest, "sha256:")
+	return k.Release + "@" + digest[:min(len(digest), 12)]
 }
 
 // Image is a root filesystem as it was used.

@@ -468,3 +468,13 @@ func TestAdmits(t *testing.T) {
 		t.Errorf("looking left %v, %v", left, err)
 	}
 }
+
+// Only what ran on the CPU itself, under its own virtualization or none, stands for a platform's cost.
+func TestRepresentative(t *testing.T) {
+	t.Parallel()
+	for accelerator, want := range map[string]bool{"": true, KVM: true, KVMEmulated: false, TCG: false} {
+		if got := (Treatment{Platform: VM, Accelerator: accelerator}).Representative(); got != want {
+			t.Errorf("representative under %q: %v, want %v", accelerator, got, want)
+		}
+	}
+}

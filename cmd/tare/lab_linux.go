@@ -38,6 +38,7 @@ func layersCommand() *cobra.Command {
 // running holds the flags of the commands that measure.
 type running struct {
 	out, accel, format, input string
+	kernel                    string
 	explain                   string
 	tracers                   []string // that explain names
 	seed                      uint64
@@ -48,7 +49,8 @@ type running struct {
 func (r *running) flags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringVar(&r.out, "out", "", "results folder; a run of the same study in it is continued (default tare-STUDY-TIME)")
-	f.StringVar(&r.accel, "accel", "auto", "accelerator of VMs: auto, kvm or tcg (software emulation: marked, and never ranked)")
+	f.StringVar(&r.accel, "accel", "auto", "accelerator of VMs: auto, kvm, or an emulation, which is marked and never ranked: tcg, or kvm-emulated where KVM emulates the guest's kernel mode")
+	f.StringVar(&r.kernel, "vm-kernel", "", "`FILE` with the kernel of VMs, a bzImage or a vmlinux, in place of the study's (default: the host's own where it can be read, else Debian's)")
 	f.StringVar(&r.format, "format", "table", "output format: table or json")
 	f.StringVar(&r.input, "input", "", "input file, in place of the workload's own")
 	f.Uint64Var(&r.seed, "seed", 0, "seed of the order of treatments (default: random, and recorded)")
@@ -60,7 +62,7 @@ func (r *running) flags(c *cobra.Command) {
 }
 
 func (r *running) check(c *cobra.Command) error {
-	for _, name := range []string{"out", "input", "image", "explain"} {
+	for _, name := range []string{"out", "input", "image", "explain", "vm-kernel"} {
 		if f := c.Flags().Lookup(name); f != nil && f.Changed && f.Value.String() == "" {
 			return fmt.Errorf("--%s is empty: is a variable unset?", name)
 		}
@@ -68,7 +70,7 @@ func (r *running) check(c *cobra.Command) error {
 	if c.Flags().Changed("rounds") && r.rounds == 0 {
 		return errors.New("--rounds 0: a positive number was expected")
 	}
-	if err := oneOf("--accel", r.accel, "auto", notebook.KVM, notebook.TCG); err != nil {
+	if err := oneOf("--accel", r.accel, "auto", notebook.KVM, notebook.KVMEmulated, notebook.TCG); err != nil {
 		return err
 	}
 	if r.rounds < 0 || r.rounds > study.MostRounds {
@@ -209,7 +211,7 @@ func (r *running) run(ctx context.Context, spec *study.Spec, only study.Only, se
 		}
 	}
 	chosen := study.Choices{
-		Seed: r.seed, SeedChosen: seedChosen, Rounds: r.rounds, Only: only, Accel: r.accel, Input: r.input, Tare: version(), Explain: r.tracers,
+		Seed: r.seed, SeedChosen: seedChosen, Rounds: r.rounds, Only: only, Accel: r.accel, Kernel: r.kernel, Input: r.input, Tare: version(), Explain: r.tracers,
 	}
 	if err := spec.Check(workloads.FS, chosen); err != nil {
 		return err
@@ -315,13 +317,20 @@ func studyCommand() *cobra.Command {
 }
 
 func doctorCommand() *cobra.Command {
-	var format string
+	var format, kernel string
 	c := &cobra.Command{Use: "doctor", Short: "Report what this host supports, found by trying it", Args: nothing,
 		Long: `Tries each capability that a study may need and reports: supported; not supported, with the reason and what to do; or
-inconclusive. KVM counts as supported once a small guest has really booted.`,
-		Example: "  sudo tare doctor\n  sudo tare doctor --format json",
+inconclusive. KVM counts as supported once a small guest has really booted with the CPU's virtualization. Some hosts have
+a KVM that emulates the guest's kernel mode: with --vm-kernel FILE a kernel that was made for it is tried as well, as
+kvm-emulated, for up to four minutes.`,
+		Example: "  sudo tare doctor\n  sudo tare doctor --format json\n  sudo tare doctor --vm-kernel ./vmlinuz",
 		RunE: func(c *cobra.Command, _ []string) error {
-			h, err := session.Doctor(c.Context(), func(what string) { fmt.Fprintln(os.Stderr, what) })
+			if c.Flags().Changed("vm-kernel") {
+				if err := session.CheckKernel(kernel); err != nil {
+					return fmt.Errorf("--vm-kernel: %w", err)
+				}
+			}
+			h, err := session.Doctor(c.Context(), kernel, func(what string) { fmt.Fprintln(os.Stderr, what) })
 			if err != nil {
 				return err
 			}
@@ -335,6 +344,7 @@ inconclusive. KVM counts as supported once a small guest has really booted.`,
 			return describeCapabilities(h.Capabilities)
 		}}
 	tableOrJSON(c, &format)
+	c.Flags().StringVar(&kernel, "vm-kernel", "", "`FILE` with the kernel that VMs are tried with, a bzImage or a vmlinux")
 	return c
 }
 

@@ -26,13 +26,13 @@ func means(p *Panel, stem string) *Figure {
 	}
 	f.Caption += p.about
 	if slices.ContainsFunc(p.Rows, func(r *data.Row) bool { return !r.Representative }) {
-		f.Caption += " What ran under software emulation is in a figure of its own."
+		f.Caption += " What ran under emulation is in a figure of its own."
 	}
 	p.drawBars(f, marks, p.unit())
 	return f
 }
 
-// emulated has the bars of what ran under software emulation, apart from the others.
+// emulated has the bars of what ran under emulation, apart from the others.
 func emulated(p *Panel, stem string) *Figure {
 	marks := p.bars(true)
 	if len(marks) == 0 {
@@ -40,7 +40,7 @@ func emulated(p *Panel, stem string) *Figure {
 	}
 	f := &Figure{
 		File: stem + "-emulated", Title: p.beside("Emulated, not a VM’s cost"), Emulated: true,
-		How:     barsAre + "Hatched: these ran under software emulation (TCG) and say what emulation costs on this host, not what a VM costs.",
+		How:     barsAre + "Hatched: these ran under emulation and say what emulation costs on this host, not what a VM costs.",
 		Caption: "Never compare them with the figure above.",
 	}
 	p.drawBars(f, marks, p.unit()+" – emulated: not a VM’s cost")

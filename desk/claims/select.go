@@ -56,7 +56,7 @@ func (to Selector) fits(x, y *data.Row) bool {
 	samePlatform := a.Platform == b.Platform
 	if x == y || len(to.Platform) == 0 && !samePlatform ||
 		len(to.Engine) == 0 && samePlatform && a.Engine != b.Engine ||
-		samePlatform && a.Accelerator != b.Accelerator ||
+		samePlatform && (a.Accelerator != b.Accelerator || a.Kernel != b.Kernel) ||
 		len(to.Isolation) == 0 && samePlatform && a.Isolation != b.Isolation ||
 		!either(to.Provisioning, a.Provisioning, b.Provisioning) || !either(to.Network, a.Network, b.Network) {
 		return false

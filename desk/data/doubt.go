@@ -9,18 +9,18 @@ type Doubt interface{ Doubt() }
 
 // Name is what of a treatment names it among those that it is compared with.
 type Name struct {
-	Platform, Engine, Accelerator, Provisioning, Isolation string
-	AA                                                     bool
+	Platform, Engine, Accelerator, Kernel, Provisioning, Isolation string
+	AA                                                             bool
 }
 
 // NameOf is a treatment's name.
 func NameOf(t notebook.Treatment) Name {
-	return Name{t.Platform, t.Engine, t.Accelerator, t.Provisioning, t.Isolation, t.AA}
+	return Name{t.Platform, t.Engine, t.Accelerator, t.Kernel, t.Provisioning, t.Isolation, t.AA}
 }
 
 // Doubts about a row.
 type (
-	// Emulated: it ran under software emulation.
+	// Emulated: it ran under emulation, of the machine or of the guest's kernel mode.
 	Emulated struct{}
 	// Omitted: it was asked for and not done.
 	Omitted struct{ Reason string }

@@ -213,6 +213,7 @@ type AACheck struct {
 type RulerCost struct {
 	Host                          string // Host.Name
 	Platform, Engine, Accelerator string
+	Kernel                        string // of its guests, where one was named
 	Guests                        int
 	Median, Low, High             float64 // seconds: the guests' medians: their median, smallest and largest
 	RoundTrip                     float64 // seconds: median over guests of the smallest round trip host, ruler, host

@@ -208,7 +208,7 @@ func (c *Staircase) order() {
 	slices.SortStableFunc(c.Rungs, func(a, b *Rung) int {
 		an, ap := name(a.Kind, a.Treatment)
 		bn, bp := name(b.Kind, b.Treatment)
-		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(ap, bp), cmp.Compare(an, bn), cmp.Compare(a.Treatment.Accelerator, b.Treatment.Accelerator))
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(ap, bp), cmp.Compare(an, bn), cmp.Compare(a.Treatment.Accelerator, b.Treatment.Accelerator), cmp.Compare(a.Treatment.Kernel, b.Treatment.Kernel))
 	})
 	// A treatment that an earlier folder left out and a later one measured is no gap.
 	c.Rungs = slices.DeleteFunc(c.Rungs, func(r *Rung) bool {
@@ -224,7 +224,7 @@ func (c *Staircase) order() {
 	for _, r := range c.Rungs {
 		if n[r.Name] > 1 {
 			name := r.Name
-			for _, w := range []string{r.Treatment.Engine, r.Treatment.Accelerator, r.Treatment.Network} {
+			for _, w := range []string{r.Treatment.Engine, r.Treatment.Accelerator, r.Treatment.Kernel, r.Treatment.Network} {
 				if w != "" && w != name && w != notebook.LayersEngine {
 					r.Apart = append(r.Apart, w)
 					r.Name += " " + w
@@ -235,7 +235,7 @@ func (c *Staircase) order() {
 }
 
 func same(a, b notebook.Treatment) bool {
-	return a.Platform == b.Platform && a.Engine == b.Engine && a.Accelerator == b.Accelerator && a.Network == b.Network && a.Isolation == b.Isolation && a.AA == b.AA && maps.Equal(a.Params, b.Params)
+	return a.Platform == b.Platform && a.Engine == b.Engine && a.Accelerator == b.Accelerator && a.Kernel == b.Kernel && a.Network == b.Network && a.Isolation == b.Isolation && a.AA == b.AA && maps.Equal(a.Params, b.Params)
 }
 
 // below finds what a rung's own cost is relative to; nil where there is nothing.
@@ -267,7 +267,9 @@ func (c *Staircase) below(i int) *Rung {
 		}
 	case ContainerInVM:
 		// Of the VM under the same accelerator: an emulated one says nothing of one that is not.
-		return lower(func(o *Rung) bool { return o.Kind == VM && o.Treatment.Accelerator == r.Treatment.Accelerator })
+		return lower(func(o *Rung) bool {
+			return o.Kind == VM && o.Treatment.Accelerator == r.Treatment.Accelerator && o.Treatment.Kernel == r.Treatment.Kernel
+		})
 	}
 	return lower(floor)
 }

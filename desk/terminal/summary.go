@@ -30,7 +30,7 @@ func Summary(w io.Writer, s *data.Summary, on Screen) error {
 	t.list("A/A check: bare metal against itself", lines)
 	lines = nil
 	for _, r := range s.Ruler {
-		where := notebook.Treatment{Platform: r.Platform, Engine: r.Engine, Accelerator: r.Accelerator}
+		where := notebook.Treatment{Platform: r.Platform, Engine: r.Engine, Accelerator: r.Accelerator, Kernel: r.Kernel}
 		l := fmt.Sprintf("%s: %s for an empty process (%s to %s over %s), round trip %s",
 			words.Treatment(where, false), words.Duration(r.Median), words.Duration(r.Low), words.Duration(r.High), words.Count(r.Guests, "guest"), words.Duration(r.RoundTrip))
 		if len(s.Hosts) > 1 {

@@ -36,7 +36,7 @@ func Disk(d notebook.Disk) string {
 	return fmt.Sprintf("%s, cache mode %s, AIO engine %s, %s", d.Format, d.Cache, d.AIO, thread)
 }
 
-// EmulatedMark ends the name of a treatment that ran under software emulation.
+// EmulatedMark ends the name of a treatment that ran under emulation.
 const EmulatedMark = " (emulated)"
 
 // Treatment names a treatment in few words, each part where it says something: "cn docker vanilla". Its network is named
@@ -45,6 +45,9 @@ func Treatment(t notebook.Treatment, network bool) string {
 	parts := []string{t.Platform, t.Engine, t.Provisioning, t.Accelerator}
 	if t.Platform == notebook.VM && t.Engine == "qemu" {
 		parts[1] = "" // there is no other
+	}
+	if t.Kernel != "" {
+		parts = append(parts, "kernel", t.Kernel)
 	}
 	if network && t.Network != "" {
 		parts = append(parts, "network", t.Network)
@@ -75,6 +78,9 @@ func Described(t notebook.Treatment, network bool) string {
 	name := join(", ", []string{Platform(t.Platform), Plain(t.Engine), Provisioned(t, network)})
 	if t.AA {
 		name += " again (A/A)"
+	}
+	if t.Kernel != "" {
+		name += ", kernel " + Plain(t.Kernel)
 	}
 	if !t.Representative() {
 		name += EmulatedMark
@@ -120,8 +126,11 @@ func Choice(t notebook.Treatment, network bool) string {
 // noun is a treatment without its article.
 func noun(n data.Name) string {
 	vm := "VM"
-	if n.Accelerator == notebook.TCG {
+	if n.Accelerator != "" && n.Accelerator != notebook.KVM {
 		vm = "emulated VM"
+	}
+	if n.Kernel != "" {
+		vm += " with kernel " + Plain(n.Kernel)
 	}
 	engine, what := n.Engine, n.Platform
 	switch n.Platform {

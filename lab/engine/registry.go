@@ -25,9 +25,12 @@ type Kind struct {
 	// Isolations are the rungs of the isolation ladder that its guests can be. An engine with rungs and without
 	// provisionings makes nothing else.
 	Isolations []string
-	// Accelerators are those that its guests can have, the preferred one first and an emulation last; none for one that
-	// needs no such thing.
+	// Accelerators are those that its guests can have, the preferred one first and the emulation that any host can do last;
+	// those between are taken only where they are asked for by name. None for one that needs no such thing.
 	Accelerators []string
+	// Kernel reads a file that is to be its guests' kernel (Env.Kernel), and refuses what is none; nil for one whose guests
+	// have no kernel to choose.
+	Kernel func(path string) (notebook.Kernel, error)
 	// Fractions: a vanilla guest can have a part of a core.
 	Fractions bool
 	// NoHostNetwork: its guests have a kernel and so a network of their own, never the host's.
@@ -69,6 +72,8 @@ type Env struct {
 	Ruler, Init, Tracer string
 	// Entry is the path of the program that makes a process's layers of isolation before it becomes the ruler (layers.Main).
 	Entry string
+	// Kernel is the path of a file with the guests' kernel; "": the engine's own choice.
+	Kernel string
 }
 
 // Prober is an engine that answers for its kind's Capabilities in a way of its own, by trying the thing.

@@ -5,6 +5,7 @@ package session
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -36,12 +37,18 @@ var Engines = engine.Registry{
 	qemu.VMCN,
 }
 
-// engine is the kind's engine on this host.
-func (l *Lab) engine(k engine.Kind) engine.Driver {
-	e, ok := l.engines[k.String()]
+// made is an engine of a kind whose guests have the kernel that was named so.
+type made struct{ kind, kernel string }
+
+// engine is the kind's engine on this host; kernel is the name of one of l.kernels, or "".
+func (l *Lab) engine(k engine.Kind, kernel string) engine.Driver {
+	of := made{k.String(), kernel}
+	e, ok := l.engines[of]
 	if !ok {
-		e = k.New(l.env)
-		l.engines[k.String()] = e
+		env := l.env
+		env.Kernel = l.kernels[kernel]
+		e = k.New(env)
+		l.engines[of] = e
 	}
 	return e
 }
@@ -56,21 +63,23 @@ func (l *Lab) engineOf(t notebook.Treatment) (k engine.Kind, e engine.Driver, er
 		if l.env.Tracer, err = programs.File(l.env.State, programs.Tracer); err != nil {
 			return k, nil, err
 		}
-		delete(l.engines, k.String()) // it was made without
+		maps.DeleteFunc(l.engines, func(m made, _ engine.Driver) bool { return m.kind == k.String() }) // they were made without
 	}
-	return k, l.engine(k), nil
+	return k, l.engine(k, t.Kernel), nil
 }
 
-// ask has the kind's engine answer for some of its capabilities, each once in a session and all at the same time.
-func (l *Lab) ask(ctx context.Context, k engine.Kind, names ...string) []notebook.Capability {
+// asked is a capability of a host for guests with the kernel that was named so.
+type asked struct{ capability, kernel string }
+
+// ask has the kind's engine answer for some of its capabilities, each once in a session and all at the same time. What a
+// guest can have depends on its kernel.
+func (l *Lab) ask(ctx context.Context, k engine.Kind, kernel string, names ...string) []notebook.Capability {
 	answers := make([]notebook.Capability, len(names))
 	known := make([]bool, len(names))
-	e := l.engine(k)
+	e := l.engine(k, kernel)
 	var wg sync.WaitGroup
 	for i, name := range names {
-		at := slices.IndexFunc(l.host.Capabilities, func(c notebook.Capability) bool { return c.Name == name })
-		if at >= 0 {
-			answers[i], known[i] = l.host.Capabilities[at], true
+		if answers[i], known[i] = l.answers[asked{name, kernel}]; known[i] {
 			continue
 		}
 		if slices.Contains(k.Accelerators, name) {
@@ -81,23 +90,27 @@ func (l *Lab) ask(ctx context.Context, k engine.Kind, names ...string) []noteboo
 	wg.Wait()
 	for i := range names {
 		if !known[i] {
+			l.answers[asked{names[i], kernel}] = answers[i]
 			l.host.Capabilities = append(l.host.Capabilities, answers[i])
 		}
 	}
 	return answers
 }
 
-// Accelerator says which accelerator the guests of a kind get that has several: want is one of them, or "auto".
-func (l *Lab) Accelerator(ctx context.Context, k engine.Kind, want string, emulate bool) (string, error) {
+// UseKernels makes files with guests' kernels known by the names that treatments have for them.
+func (l *Lab) UseKernels(files map[string]string) { l.kernels = files }
+
+// Accelerator says which accelerator the guests of a kind with a kernel get that has several: want is one of them, or "auto".
+func (l *Lab) Accelerator(ctx context.Context, k engine.Kind, kernel, want string, emulate bool) (string, error) {
 	names := []string{want}
 	switch {
 	case want == "auto" && emulate:
-		names = k.Accelerators
+		names = []string{k.Accelerators[0], k.Accelerators[len(k.Accelerators)-1]}
 	case want == "auto":
 		names = k.Accelerators[:1]
 	}
 	var why []string
-	for i, c := range l.ask(ctx, k, names...) {
+	for i, c := range l.ask(ctx, k, kernel, names...) {
 		if c.Answer == notebook.Supported {
 			return names[i], nil
 		}
@@ -127,8 +140,19 @@ func (l *Lab) Supports(ctx context.Context, t notebook.Treatment) error {
 		}
 	}
 	if name := k.Needs(t); name != "" {
-		if c := l.ask(ctx, k, name)[0]; c.Answer != notebook.Supported {
+		if c := l.ask(ctx, k, t.Kernel, name)[0]; c.Answer != notebook.Supported {
 			return errors.New(strings.TrimSuffix(c.Why+"; "+c.Do, "; "))
+		}
+	}
+	return nil
+}
+
+// CheckKernel says why a file cannot be the kernel of virtual machines; nil: it may be.
+func CheckKernel(file string) error {
+	for _, k := range Engines {
+		if k.Kernel != nil {
+			_, err := k.Kernel(file)
+			return err
 		}
 	}
 	return nil

@@ -174,7 +174,7 @@ func (l *Lab) Prepare(ctx context.Context, t notebook.Treatment, root *image.Ima
 }
 
 // bareMetal is the engine of what runs beside guests, or before them.
-func (l *Lab) bareMetal() engine.Driver { return l.engine(bare.Kind) }
+func (l *Lab) bareMetal() engine.Driver { return l.engine(bare.Kind, "") }
 
 // Execute implements workload.Bench: one order on bare metal with all of the host's CPUs.
 func (l *Lab) Execute(ctx context.Context, root *image.Image, work *image.Tree, o ruler.Order) (r ruler.Result, scratch string, release func() error, err error) {

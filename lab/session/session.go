@@ -58,7 +58,9 @@ type Lab struct {
 	regrow  func(context.Context) error // brings those back that are not
 	shrinks map[int]string              // by number of CPUs: why the host cannot be made so small; "" if it can
 
-	engines map[string]engine.Driver // by kind; those that were used
+	engines map[made]engine.Driver        // those that were used
+	kernels map[string]string             // files with guests' kernels, by the names that treatments have for them
+	answers map[asked]notebook.Capability // of engines, so far
 
 	kit *trace.Kit // of a study with traced trials; else nil
 }
@@ -69,7 +71,7 @@ func Open(ctx context.Context, say image.Progress) (_ *Lab, err error) {
 	if os.Geteuid() != 0 {
 		return nil, errors.New("root is needed to measure: for chroot, mounts, cgroups, CPU sets and containers; run it with sudo (what reads results needs none)")
 	}
-	l := &Lab{say: say, engines: map[string]engine.Driver{}, shrinks: map[int]string{}}
+	l := newLab(say)
 	if l.env.State, err = stateDir(); err != nil {
 		return nil, err
 	}
@@ -110,6 +112,10 @@ func Open(ctx context.Context, say image.Progress) (_ *Lab, err error) {
 	}
 	l.host.Capabilities = host.Capabilities(ctx)
 	return l, ctx.Err()
+}
+
+func newLab(say image.Progress) *Lab {
+	return &Lab{say: say, engines: map[made]engine.Driver{}, answers: map[asked]notebook.Capability{}, shrinks: map[int]string{}}
 }
 
 // takeHost holds a lock until the file is closed.
@@ -214,8 +220,9 @@ func (l *Lab) Store() *image.Store { return l.store }
 func (l *Lab) cache() string { return filepath.Join(l.env.State, inputsDir) }
 
 // Doctor says what the host is and can do, found by trying it. Without root the answers are of what can be tried
-// without it. A tare that measures meanwhile would be disturbed, so there must be none.
-func Doctor(ctx context.Context, say image.Progress) (_ notebook.Host, err error) {
+// without it. A tare that measures meanwhile would be disturbed, so there must be none. kernel is a file with a kernel that
+// virtual machines are tried with; "": the usual one.
+func Doctor(ctx context.Context, kernel string, say image.Progress) (_ notebook.Host, err error) {
 	var l *Lab
 	if os.Geteuid() == 0 {
 		if l, err = Open(ctx, say); err != nil {
@@ -223,25 +230,34 @@ func Doctor(ctx context.Context, say image.Progress) (_ notebook.Host, err error
 		}
 		defer func() { err = errors.Join(err, l.Close()) }()
 	} else {
-		l = &Lab{say: func(string) {}, engines: map[string]engine.Driver{}}
+		l = newLab(func(string) {})
 		if l.host, err = host.Inspect(ctx); err != nil {
 			return l.host, err
 		}
 		l.host.Capabilities = host.Capabilities(ctx)
 	}
 	l.host.Capabilities = append(l.host.Capabilities, host.Tools(ctx)...)
+	named := "" // any name does: it is the only one
+	if kernel != "" {
+		named = filepath.Base(kernel)
+		l.UseKernels(map[string]string{named: kernel})
+	}
 	var accelerators []engine.Kind
 	for _, k := range Engines {
 		if len(k.Accelerators) == 0 {
-			l.ask(ctx, k, k.Capabilities...)
+			l.ask(ctx, k, "", k.Capabilities...)
 			continue
 		}
-		l.ask(ctx, k, k.Capabilities[:1]...)
+		l.ask(ctx, k, named, k.Capabilities[:1]...)
 		accelerators = append(accelerators, k)
 	}
 	l.host.Capabilities = append(l.host.Capabilities, tracers()...)
 	for _, k := range accelerators { // they take long
-		l.ask(ctx, k, k.Accelerators...)
+		tried := k.Accelerators
+		if kernel == "" { // what comes between is for kernels that were made for it
+			tried = []string{tried[0], tried[len(tried)-1]}
+		}
+		l.ask(ctx, k, named, tried...)
 	}
 	return l.host, ctx.Err()
 }

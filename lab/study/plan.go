@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -20,9 +21,11 @@ import (
 type Lab interface {
 	// Host is the machine as found.
 	Host() notebook.Host
-	// Accelerator says which accelerator the guests of an engine get that has several: want is "auto" or one of them, and
-	// emulate allows software emulation. An error says why there is none.
-	Accelerator(ctx context.Context, k engine.Kind, want string, emulate bool) (string, error)
+	// UseKernels makes files with guests' kernels known by their names, which treatments have.
+	UseKernels(files map[string]string)
+	// Accelerator says which accelerator the guests of an engine get that has several, with the kernel of that name: want is
+	// "auto" or one of them, and emulate allows software emulation. An error says why there is none.
+	Accelerator(ctx context.Context, k engine.Kind, kernel, want string, emulate bool) (string, error)
 	// Supports says why the host cannot do the treatment; nil: it can.
 	Supports(ctx context.Context, t notebook.Treatment) error
 	// Prepare makes what all guests of the treatment need, so that none of them pays for it.
@@ -68,7 +71,8 @@ type Choices struct {
 	Seed   uint64
 	Rounds int // so many, no fewer and no more; 0: as the file says
 	Only   Only
-	Accel  string // "auto", notebook.KVM, notebook.TCG
+	Accel  string // "auto", notebook.KVM, notebook.KVMEmulated, notebook.TCG
+	Kernel string // a file with virtual machines' kernel in place of what the study names
 	Input  string // a file in place of the workloads' own input
 	Tare   string // the program's version
 
@@ -92,7 +96,7 @@ func (p *Plan) timeout() time.Duration {
 }
 
 // treatments is the cross product of a study, bare metal first and its A/A twin after it.
-func (s *Spec) treatments(u use, accel string, can func(notebook.Treatment) bool) []notebook.Treatment {
+func (s *Spec) treatments(u use, accel func(kernel string) string, can func(notebook.Treatment) bool) []notebook.Treatment {
 	var out []notebook.Treatment
 	hostCores := 0
 	add := func(t notebook.Treatment) {
@@ -125,7 +129,7 @@ func (s *Spec) treatments(u use, accel string, can func(notebook.Treatment) bool
 }
 
 // at adds the treatments of one platform at one instance type.
-func (s *Spec) at(u use, p Place, inst notebook.Instance, accel string, can func(notebook.Treatment) bool, add func(notebook.Treatment)) {
+func (s *Spec) at(u use, p Place, inst notebook.Instance, accel func(kernel string) string, can func(notebook.Treatment) bool, add func(notebook.Treatment)) {
 	if p.Platform == notebook.BM {
 		add(notebook.Treatment{Platform: notebook.BM, Instance: inst})
 		add(notebook.Treatment{Platform: notebook.BM, Instance: inst, AA: true})
@@ -146,25 +150,30 @@ func (s *Spec) at(u use, p Place, inst notebook.Instance, accel string, can func
 	if len(ns) == 0 {
 		ns = []string{""}
 	}
+	one := func(choice, v, n, kernel string) {
+		with := func(engine string) notebook.Treatment {
+			t := notebook.Treatment{Platform: p.Platform, Engine: engine, Provisioning: v, Instance: inst, Network: n, Kernel: kernel}
+			if len(s.kind(p.Platform, engine).Accelerators) > 0 {
+				t.Accelerator = accel(kernel)
+			}
+			return t
+		}
+		// Of several engines the first that the host can do; where it can do none, the first.
+		of := strings.Split(choice, "|")
+		i := slices.IndexFunc(of, func(engine string) bool { return can(with(engine)) })
+		t := with(of[max(i, 0)])
+		for _, t.Isolation = range is {
+			if t.Network = n; n == "" && u.Service != nil {
+				t.Network = s.kind(t.Platform, t.Engine).Connected(t.Isolation, true)
+			}
+			add(t)
+		}
+	}
 	for _, choice := range es {
 		for _, v := range vs {
 			for _, n := range ns {
-				with := func(engine string) notebook.Treatment {
-					t := notebook.Treatment{Platform: p.Platform, Engine: engine, Provisioning: v, Instance: inst, Network: n}
-					if len(s.kind(p.Platform, engine).Accelerators) > 0 {
-						t.Accelerator = accel
-					}
-					return t
-				}
-				// Of several engines the first that the host can do; where it can do none, the first.
-				of := strings.Split(choice, "|")
-				i := slices.IndexFunc(of, func(engine string) bool { return can(with(engine)) })
-				t := with(of[max(i, 0)])
-				for _, t.Isolation = range is {
-					if t.Network = n; n == "" && u.Service != nil {
-						t.Network = s.kind(t.Platform, t.Engine).Connected(t.Isolation, true)
-					}
-					add(t)
+				for _, kernel := range s.kernelsOf(p) {
+					one(choice, v, n, kernel)
 				}
 			}
 		}
@@ -205,7 +214,7 @@ func fits(h notebook.Host, t notebook.Treatment) error {
 func (s *Spec) fitting(us []use, h notebook.Host, only Only) notebook.Study {
 	study := notebook.Study{Name: s.Name}
 	for _, u := range us {
-		for _, t := range s.treatments(u, "", func(notebook.Treatment) bool { return true }) {
+		for _, t := range s.treatments(u, func(string) string { return "" }, func(notebook.Treatment) bool { return true }) {
 			if !only.keeps(t) {
 				continue
 			}
@@ -234,6 +243,9 @@ func (s *Spec) check(shipped fs.FS, ch Choices) ([]use, error) {
 		return nil, err
 	}
 	if err := s.drawable(us); err != nil {
+		return nil, err
+	}
+	if err := s.readKernels(ch.Kernel); err != nil {
 		return nil, err
 	}
 	takesInput := false
@@ -273,11 +285,12 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, shipped fs.FS, ch Choices, o w
 	if err := worthwhile(fitting, ch.Only); err != nil {
 		return nil, err // before a VM is booted to find its accelerator
 	}
-	accel, noAccel := "", error(nil)
+	lab.UseKernels(s.kernels.files)
+	accels, noAccel := map[string]string{}, map[string]error{} // by kernel
 	for _, t := range fitting.Treatments {
-		if k := s.kind(t.Platform, t.Engine); len(k.Accelerators) > 0 {
-			accel, noAccel = lab.Accelerator(ctx, k, ch.Accel, s.AllowEmulation)
-			break
+		k := s.kind(t.Platform, t.Engine)
+		if _, asked := accels[t.Kernel]; !asked && len(k.Accelerators) > 0 {
+			accels[t.Kernel], noAccel[t.Kernel] = lab.Accelerator(ctx, k, t.Kernel, ch.Accel, s.AllowEmulation)
 		}
 	}
 	p := &Plan{ready: map[string]*workload.Ready{}, engines: s.engines}
@@ -289,7 +302,7 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, shipped fs.FS, ch Choices, o w
 	for _, u := range us {
 		w := u.Workload
 		can := func(t notebook.Treatment) bool { return fits(host, t) == nil && lab.Supports(ctx, t) == nil }
-		for _, t := range s.treatments(u, accel, can) {
+		for _, t := range s.treatments(u, func(kernel string) string { return accels[kernel] }, can) {
 			if !ch.Only.keeps(t) {
 				continue
 			}
@@ -312,8 +325,8 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, shipped fs.FS, ch Choices, o w
 				if k := s.kind(t.Platform, t.Engine); len(k.Provisionings) == 0 {
 					reason = "its service has to be asked, and from the layer network up to the one below bridge a guest has the loopback alone"
 				}
-			case noAccel != nil && len(s.kind(t.Platform, t.Engine).Accelerators) > 0:
-				reason = noAccel.Error()
+			case noAccel[t.Kernel] != nil && len(s.kind(t.Platform, t.Engine).Accelerators) > 0:
+				reason = noAccel[t.Kernel].Error()
 			default:
 				if err := lab.Supports(ctx, t); err != nil {
 					reason = err.Error()
@@ -324,6 +337,12 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, shipped fs.FS, ch Choices, o w
 				continue
 			}
 			p.Study.Treatments = append(p.Study.Treatments, t)
+			if t.Kernel != "" {
+				if p.Study.Kernels == nil {
+					p.Study.Kernels = map[string]notebook.Kernel{}
+				}
+				p.Study.Kernels[t.Kernel] = s.kernels.read[s.kernels.files[t.Kernel]]
+			}
 			p.Study.Metrics[w.Name] = w.Metric.Figure()
 			if w.Service != nil {
 				if p.Study.Ports == nil {
@@ -390,6 +409,9 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, shipped fs.FS, ch Choices, o w
 	if len(ch.Explain) > 0 {
 		parts = append(parts, ch.Explain)
 	}
+	if len(s.kernels.files) > 0 {
+		parts = append(parts, slices.Sorted(maps.Keys(s.kernels.files)))
+	}
 	p.Study.Hash = hash(parts...)
 	return p, nil
 }
@@ -401,7 +423,7 @@ func (p *Plan) prepare(ctx context.Context, lab Lab) error {
 	var kept []notebook.Treatment
 	for _, t := range p.Study.Treatments {
 		root := p.ready[notebook.Label(t.Workload, t.Params)].Image
-		key := t.Platform + t.Engine + t.Accelerator + root.Digest
+		key := t.Platform + t.Engine + t.Accelerator + t.Kernel + root.Digest
 		err, asked := answers[key]
 		if !asked {
 			err = lab.Prepare(ctx, t, root)
@@ -555,7 +577,7 @@ func differs(was, is notebook.Study) string {
 	if was.Tare != is.Tare {
 		return fmt.Sprintf("it was begun by tare %s, and this is tare %s", was.Tare, is.Tare)
 	}
-	return "--only, --accel, --rounds, or what a workload runs were others"
+	return "--only, --accel, --vm-kernel, --rounds, or what a workload runs were others"
 }
 
 // Rehearse does each workload's work once on bare metal, unrecorded: a command that is missing, or that fails

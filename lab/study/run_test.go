@@ -49,7 +49,9 @@ func (l *fakeLab) Host() notebook.Host {
 func (l *fakeLab) Supports(_ context.Context, t notebook.Treatment) error {
 	return l.cannot[t.Platform]
 }
-func (l *fakeLab) Accelerator(context.Context, engine.Kind, string, bool) (string, error) {
+func (l *fakeLab) UseKernels(map[string]string) {}
+
+func (l *fakeLab) Accelerator(context.Context, engine.Kind, string, string, bool) (string, error) {
 	l.booted = true
 	return notebook.TCG, l.noAccel
 }
@@ -384,7 +386,7 @@ func TestResumeRefusesAnotherStudy(t *testing.T) {
 		{func(s *notebook.Study) { s.Hash, s.Images = "2", map[string]notebook.Image{"w": {Digest: "two"}} },
 			another + "the image or the input of w had other bytes"},
 		{func(s *notebook.Study) { s.Hash, s.Tare = "2", "v1" }, another + "it was begun by tare v1, and this is tare v2"},
-		{func(s *notebook.Study) { s.Hash = "2" }, another + "--only, --accel"},
+		{func(s *notebook.Study) { s.Hash = "2" }, another + "--only, --accel, --vm-kernel"},
 	} {
 		begun := a.Study
 		begun.Treatments = slices.Clone(begun.Treatments)

@@ -50,6 +50,7 @@ type Spec struct {
 	Base   string `yaml:"-"` // folder that paths in it are relative to
 
 	engines engine.Registry // that it is checked against and planned with
+	kernels guestKernels    // that were read for it
 	where   string          // the file, for errors; empty where there is none
 }
 
@@ -124,6 +125,10 @@ type Place struct {
 	Provisioning []string `yaml:"provisioning,omitempty"`
 	Networks     []string `yaml:"networks,omitempty"` // bridge, host, none; default: bridge where the workload has a service, else what the engine gives
 
+	// Kernel names files with the kernel of the platform's guests, relative to the study's; each makes a treatment, and
+	// "default" stands for the engine's own choice. In the study's hash it stands by its content.
+	Kernel Values `yaml:"kernel,omitempty" json:"-"`
+
 	// Rungs of the isolation ladder: with engine layers the topmost layers, or "all" of them; with others "full", a pinned
 	// container on the bridge with a quota beside its CPU set.
 	Isolation Values `yaml:"isolation,omitempty" json:",omitempty"` // omitted in the study's hash, which is older
@@ -139,6 +144,9 @@ func (p Place) isolation() []string {
 	}
 	return p.Isolation
 }
+
+// ownKernel stands for the kernel that an engine chooses for its guests.
+const ownKernel = "default"
 
 // allLayers stands for each of notebook.Layers.
 const allLayers = "all"
@@ -309,6 +317,14 @@ func (s *Spec) validate() *problem {
 		if w := s.climbs(p); w != nil {
 			w.path = append([]any{"platforms", i}, w.path...)
 			return w
+		}
+		for j, file := range p.Kernel {
+			switch {
+			case !s.takesKernel(p):
+				return wrong(fmt.Sprintf("kernel: a guest of %s has none of its own: a platform with virtual machines was expected", p.Platform), "platforms", i, "kernel")
+			case file == "":
+				return wrong("kernel: is empty; the path of a bzImage or a vmlinux, or "+ownKernel+", was expected", "platforms", i, "kernel", j)
+			}
 		}
 		for j, v := range p.Provisioning {
 			if v != notebook.Vanilla && v != notebook.Pinned {
@@ -588,6 +604,9 @@ func identify(t notebook.Treatment) string {
 		if p != "" {
 			parts = append(parts, p)
 		}
+	}
+	if t.Kernel != "" {
+		parts = append(parts, "kernel", t.Kernel)
 	}
 	parts = append(parts, t.Instance.Name)
 	if t.Network != "" {

@@ -214,7 +214,7 @@ func TestACommandOfTheUsersOwnIsAStudyFileToo(t *testing.T) {
 		t.Errorf("workload %+v", w)
 	}
 	no := func(t notebook.Treatment) bool { return t.Engine == "runc" }
-	for _, tr := range again.treatments(use{w, again.Workloads[0], nil}, "", no) {
+	for _, tr := range again.treatments(use{w, again.Workloads[0], nil}, func(string) string { return "" }, no) {
 		if tr.Platform == notebook.CN && tr.Engine != "runc" {
 			t.Errorf("engine %q of crun|runc, where only runc can be done", tr.Engine)
 		}
@@ -242,7 +242,7 @@ design: {rounds: {floor: 2, cap: 3}}
 		t.Fatal(err)
 	}
 	var got []string
-	for _, tr := range s.treatments(us[0], "", func(notebook.Treatment) bool { return true }) {
+	for _, tr := range s.treatments(us[0], func(string) string { return "" }, func(notebook.Treatment) bool { return true }) {
 		_, id, _ := strings.Cut(tr.ID, " ")
 		got = append(got, id)
 		if tr.Rounds != 6 {

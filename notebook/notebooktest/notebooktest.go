@@ -107,7 +107,7 @@ func Treatment(words string) notebook.Treatment {
 			t.Platform = w
 		case w == notebook.Vanilla || w == notebook.Pinned:
 			t.Provisioning = w
-		case w == notebook.KVM || w == notebook.TCG:
+		case w == notebook.KVM || w == notebook.KVMEmulated || w == notebook.TCG:
 			t.Accelerator = w
 		case w == notebook.NetBridge || w == notebook.NetHost || w == notebook.NetNone:
 			t.Network = w

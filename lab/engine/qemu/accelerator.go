@@ -14,15 +14,13 @@ import (
 	"time"
 
 	"tare/lab/engine/qemu/guestinit"
+	"tare/lab/proc"
 	"tare/notebook"
 )
 
-// How long the probe's guest has for its hello. On hardware it takes well under a second; emulated on a busy host,
-// some.
-const (
-	probeKVM = 4 * time.Second
-	probeTCG = 60 * time.Second
-)
+// patience is how long the probe's guest has for its hello. On hardware it takes well under a second; emulated on a
+// busy host, some; with its kernel mode emulated by KVM, twenty and more.
+var patience = map[string]time.Duration{notebook.KVM: 10 * time.Second, notebook.KVMEmulated: 4 * time.Minute, notebook.TCG: time.Minute}
 
 // Probe implements engine.Prober: it says whether QEMU is there, or whether guests run under an accelerator.
 func (d *Driver) Probe(ctx context.Context, capability string) notebook.Capability {
@@ -32,7 +30,7 @@ func (d *Driver) Probe(ctx context.Context, capability string) notebook.Capabili
 	if os.Geteuid() != 0 {
 		return notebook.Capability{Name: capability, Answer: notebook.Inconclusive, Why: "only root boots a guest to find out", Do: "sudo tare doctor"}
 	}
-	return Accelerator(ctx, d.State, d.Init, capability)
+	return d.try(ctx, capability)
 }
 
 // installed says whether QEMU is, and which accelerators it was built with.
@@ -77,19 +75,24 @@ func installed(ctx context.Context, name string) notebook.Capability {
 	return c
 }
 
-// Accelerator says whether guests run under an accelerator, notebook.KVM or notebook.TCG, by booting one that says
-// hello and powers off. There are hosts where /dev/kvm is there, makes a machine and a vCPU, and never runs one.
-// program is the path of the program init; the kernel is FindKernel's.
-func Accelerator(ctx context.Context, stateDir, program, accelerator string) notebook.Capability {
+// What can be done where KVM is of another kind than a guest needs.
+const (
+	useHardware = "use a host whose KVM uses the CPU's virtualization (where this host is itself a guest, ask for nested virtualization), or allow emulation with --accel tcg"
+	useNamed    = "a kernel that was made for such a KVM may boot: `tare doctor --vm-kernel FILE` tries it, and --accel " + notebook.KVMEmulated + " --vm-kernel FILE uses it, marked as emulated"
+)
+
+// try says whether guests run under an accelerator, by booting one that says hello and powers off. There are hosts where
+// /dev/kvm is there, makes a machine and a vCPU, and never runs one; and hosts where it runs some kernels, in a way that
+// is no VM's.
+func (d *Driver) try(ctx context.Context, accelerator string) notebook.Capability {
 	answer := func(a notebook.Answer, why, do string) notebook.Capability {
 		return notebook.Capability{Name: accelerator, Answer: a, Why: why, Do: do}
 	}
 	if err := checkArchitecture(); err != nil {
 		return answer(notebook.NotSupported, err.Error(), "")
 	}
-	patience := probeTCG
-	if accelerator == notebook.KVM {
-		patience = probeKVM
+	kind := ""
+	if accelerator != notebook.TCG {
 		f, err := os.OpenFile("/dev/kvm", os.O_RDWR, 0)
 		switch {
 		case os.IsNotExist(err):
@@ -101,15 +104,26 @@ func Accelerator(ctx context.Context, stateDir, program, accelerator string) not
 			return answer(notebook.NotSupported, err.Error(), "see `dmesg | grep kvm`; virtualization may be switched off in the firmware, or in use by another hypervisor")
 		}
 		f.Close()
+		words, hardware := kvmKind(proc.Host)
+		kind = "KVM here is " + words
+		switch named := d.Env.Kernel != ""; {
+		case accelerator == notebook.KVM && !hardware:
+			return answer(notebook.NotSupported, kind+", under which no ordinary kernel boots and nothing costs what it does in a VM", useHardware+"; "+useNamed)
+		case accelerator == notebook.KVMEmulated && hardware:
+			return answer(notebook.NotSupported, kind, "--accel "+notebook.KVM)
+		case accelerator == notebook.KVMEmulated && !named:
+			return answer(notebook.NotSupported, kind+", under which no ordinary kernel boots", useNamed)
+		}
+		kind += "; "
 	}
 	if _, err := exec.LookPath(qemu); err != nil {
 		return answer(notebook.NotSupported, "there is no "+qemu, "apt-get install qemu-system-x86")
 	}
-	k, err := FindKernel(ctx, stateDir)
+	k, err := d.chosen(ctx)
 	if err != nil {
 		return answer(notebook.Inconclusive, err.Error(), "")
 	}
-	initrd, err := makeInitramfs(stateDir, program, k, nil, nil)
+	initrd, err := makeInitramfs(d.State, d.Init, k, nil, nil)
 	if err != nil {
 		return answer(notebook.Inconclusive, err.Error(), "")
 	}
@@ -119,7 +133,7 @@ func Accelerator(ctx context.Context, stateDir, program, accelerator string) not
 		return answer(notebook.Inconclusive, err.Error(), "")
 	}
 	start := time.Now()
-	bounded, cancel := context.WithTimeout(ctx, patience)
+	bounded, cancel := context.WithTimeout(ctx, patience[accelerator])
 	defer cancel()
 	m, err := startMachine(bounded, hardware{
 		accelerator: accelerator, cpus: 1, memory: minMemory, kernel: k.Image,
@@ -148,16 +162,18 @@ func Accelerator(ctx context.Context, stateDir, program, accelerator string) not
 	}
 	switch {
 	case hello:
-		return answer(notebook.Supported, fmt.Sprintf("a guest said hello after %.1f s", took.Seconds()), "")
+		return answer(notebook.Supported, fmt.Sprintf("%sa guest with kernel %s said hello after %.1f s", kind, k.Release, took.Seconds()), "")
 	case ctx.Err() != nil:
 		return answer(notebook.Inconclusive, "a guest had not said hello when the probe was stopped: "+ctx.Err().Error(), "")
 	case err != nil:
 		return answer(notebook.NotSupported, err.Error()+": "+why, "")
-	case accelerator == notebook.KVM:
-		return answer(notebook.NotSupported, fmt.Sprintf("a guest was started and did not say hello within %v: %s", patience, why),
-			"use a host whose KVM runs guests (where this host is itself a guest, ask for nested virtualization), or allow emulation with --accel tcg")
-	default:
-		return answer(notebook.Inconclusive, fmt.Sprintf("a guest was started and did not say hello within %v: %s", patience, why),
-			"try again when the host is less busy")
 	}
+	silent := fmt.Sprintf("%sa guest with kernel %s was started and did not say hello within %v: %s", kind, k.Release, patience[accelerator], why)
+	switch accelerator {
+	case notebook.KVM:
+		return answer(notebook.NotSupported, silent, useHardware)
+	case notebook.KVMEmulated:
+		return answer(notebook.NotSupported, silent, "name a kernel that was made for such a KVM, or allow emulation with --accel tcg")
+	}
+	return answer(notebook.Inconclusive, silent, "try again when the host is less busy")
 }

@@ -30,6 +30,9 @@ import (
 	"tare/notebook/durable"
 )
 
+// KVMKind is kvmKind for the tests of the package's users.
+var KVMKind = kvmKind
+
 func TestConsoleKeepsItsEnd(t *testing.T) {
 	c := newConsole()
 	r, w := io.Pipe()

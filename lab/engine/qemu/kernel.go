@@ -30,8 +30,9 @@ import (
 type Kernel struct {
 	Release string // "6.1.0-56-cloud-amd64"
 	Image   string // path of its vmlinuz
-	Modules string // path of its lib/modules/RELEASE
+	Modules string // path of its lib/modules/RELEASE; "": all that guests need is built in
 	Source  string // where it was taken from, for the record
+	Digest  string // "sha256:…" of Image; "" until it was read
 }
 
 // packagedKernel is the package whose dependency is the newest kernel for virtual machines in Debian.
@@ -184,8 +185,11 @@ const maxModule = 64 << 20
 // modules gives the modules of k that are wanted and those of the optional ones that it has, each after those that
 // it depends on; the optional ones come first. What is built into the kernel is left out; a wanted one that the
 // kernel has in neither way is an error. Dependencies are read from the modules themselves, as a package that is
-// only unpacked has no modules.dep.
+// only unpacked has no modules.dep. A kernel without any has all built in, or the guest says what it lacks.
 func (k Kernel) modules(wanted, optional []string) ([]module, error) {
+	if k.Modules == "" {
+		return nil, nil
+	}
 	files := map[string]string{}
 	err := filepath.WalkDir(k.Modules, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {

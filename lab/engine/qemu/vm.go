@@ -44,8 +44,9 @@ func kind(platform string) engine.Kind {
 	k := engine.Kind{
 		Platform: platform, Name: "qemu", Usual: true, Undo: undo,
 		Provisionings: []string{notebook.Vanilla, notebook.Pinned},
-		Accelerators:  []string{notebook.KVM, notebook.TCG},
-		Capabilities:  []string{"qemu", notebook.KVM, notebook.TCG},
+		Accelerators:  []string{notebook.KVM, notebook.KVMEmulated, notebook.TCG},
+		Capabilities:  []string{"qemu", notebook.KVM, notebook.KVMEmulated, notebook.TCG},
+		Kernel:        recorded,
 	}
 	if platform == notebook.VM {
 		k.NoHostNetwork, k.TracesInside = true, true
@@ -65,7 +66,7 @@ func New(k engine.Kind, env engine.Env) *Driver {
 // Driver makes virtual machines.
 type Driver struct {
 	engine.Env
-	Kernel      Kernel        // for the guests; default what FindKernel finds
+	Kernel      Kernel        // for the guests; default Env's, or what FindKernel finds
 	BootTimeout time.Duration // until the ruler's hello; 0: as long as the accelerator may need
 	Crun        string        // the OCI runtime that goes into the VM; default: the host's crun, looked up in PATH
 
@@ -76,8 +77,9 @@ type Driver struct {
 	initramfs map[bool]string // paths of those that were made, by whether their guests have a bridge inside
 }
 
-// bootTimes bound the time until the ruler's hello, by accelerator.
-var bootTimes = map[string]time.Duration{notebook.KVM: 30 * time.Second, notebook.TCG: 3 * time.Minute}
+// bootTimes bound the time until the ruler's hello, by accelerator. A guest whose kernel mode KVM emulates takes one
+// minute, on a busy host several.
+var bootTimes = map[string]time.Duration{notebook.KVM: 30 * time.Second, notebook.KVMEmulated: 6 * time.Minute, notebook.TCG: 3 * time.Minute}
 
 // maxCores is the most virtual CPUs that a machine can have.
 const maxCores = 1024
@@ -104,6 +106,22 @@ var (
 	optionalModules  = []string{"crc32c_intel", "crc32c_generic"}
 )
 
+// chosen gives the kernel, with its digest.
+func (d *Driver) chosen(ctx context.Context) (k Kernel, err error) {
+	switch {
+	case d.Kernel.Image != "":
+		k = d.Kernel
+	case d.Env.Kernel != "":
+		return NamedKernel(d.Env.Kernel)
+	default:
+		k, err = FindKernel(ctx, d.State)
+	}
+	if err == nil && k.Digest == "" {
+		k.Digest, err = digestOf(k.Image)
+	}
+	return k, err
+}
+
 // boot gives the kernel and the initramfs, made at the first call. bridged: its guests have a bridge inside.
 func (d *Driver) boot(ctx context.Context, bridged bool) (Kernel, string, error) {
 	d.prepare.Lock()
@@ -111,12 +129,9 @@ func (d *Driver) boot(ctx context.Context, bridged bool) (Kernel, string, error)
 	if path, ok := d.initramfs[bridged]; ok {
 		return d.kernel, path, nil
 	}
-	k := d.Kernel
-	if k.Image == "" {
-		var err error
-		if k, err = FindKernel(ctx, d.State); err != nil {
-			return Kernel{}, "", err
-		}
+	k, err := d.chosen(ctx)
+	if err != nil {
+		return Kernel{}, "", err
 	}
 	wanted := slices.Clone(guestModules)
 	files := []file{program(guestinit.RulerPath, d.Ruler)}
@@ -394,7 +409,7 @@ const noteWait = 5 * time.Second
 // note gathers what a record says of a guest, whose ruler is in a container or not.
 func (g *Guest) note(ctx context.Context, k Kernel, container bool) {
 	hello := g.Client.Hello()
-	g.kernelSource = k.Source
+	g.kernelSource = k.Source + ", " + k.Digest
 	if hello.Kernel != k.Release {
 		g.Notes = append(g.Notes, fmt.Sprintf("the guest says that its kernel is %q; it was given %q", hello.Kernel, k.Release))
 	}

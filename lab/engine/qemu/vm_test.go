@@ -122,7 +122,7 @@ func lab(t *testing.T, k engine.Kind, program string, boot time.Duration, room i
 		}
 	})
 	return d, engine.Spec{
-		ID: fmt.Sprintf("vmtest-%d-%s", os.Getpid(), t.Name()), Provisioning: notebook.Vanilla, Accelerator: notebook.TCG,
+		ID: fmt.Sprintf("vmtest-%d-%s", os.Getpid(), strings.ReplaceAll(t.Name(), "/", "-")), Provisioning: notebook.Vanilla, Accelerator: notebook.TCG,
 		Instance: notebook.Instance{Name: "test", Cores: 2, Memory: 256 << 20},
 		Image:    &image.Image{Tree: *root},
 	}

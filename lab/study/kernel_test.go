@@ -1,0 +1,106 @@
+package study
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"tare/lab/engine"
+	"tare/notebook"
+	"tare/workloads"
+)
+
+// withKernels are the engines of the tests, of which virtual machines take any file that says "kernel".
+func withKernels() (all engine.Registry) {
+	for _, k := range kinds {
+		if k.Platform == notebook.VM || k.Platform == notebook.VMCN {
+			k.Kernel = func(path string) (notebook.Kernel, error) {
+				text, err := os.ReadFile(path)
+				if err == nil && !strings.HasPrefix(string(text), "kernel") {
+					err = errors.New("kernel " + path + ": it is no kernel")
+				}
+				return notebook.Kernel{File: path, Release: "6.1.2", Digest: "sha256:" + string(text)}, err
+			}
+		}
+		all = append(all, k)
+	}
+	return all
+}
+
+// Another kernel of the guests is another treatment; which it is says its content.
+func TestKernelsOfGuests(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{"a": "kernel-a-and-more", "b": "kernel-b", "bad": "text"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const file = `name: k
+workloads: [{name: ffmpeg}]
+platforms:
+  - platform: bm
+  - platform: vm
+    provisioning: [pinned]
+    kernel: KERNEL
+instances: [large]
+`
+	for _, c := range []struct {
+		kernel, flag string
+		want         []string // kernels of the virtual machines, or
+		err          string
+	}{
+		{"[default, ./a, b]", "", []string{"", "6.1.2@kernel-a-and", "6.1.2@kernel-b"}, ""},
+		{"a", "", []string{"6.1.2@kernel-a-and"}, ""},
+		{"[default, ./a, b]", filepath.Join(dir, "b"), []string{"6.1.2@kernel-b"}, ""},
+		{"[]", "", []string{""}, ""},
+		{"bad", "", nil, "study.yaml:7: kernel " + dir + "/bad: it is no kernel"},
+		{"[a, nowhere]", "", nil, "no such file"},
+		{"[]", filepath.Join(dir, "bad"), nil, "--vm-kernel: kernel " + dir + "/bad: it is no kernel"},
+		{`""`, "", nil, "kernel: is empty"},
+	} {
+		s, err := Parse("study.yaml", []byte(strings.ReplaceAll(file, "KERNEL", c.kernel)), dir, withKernels())
+		var us []use
+		if err == nil {
+			us, err = s.check(workloads.FS, Choices{Kernel: c.flag})
+		}
+		if c.err != "" {
+			if err == nil || !strings.Contains(err.Error(), c.err) {
+				t.Errorf("kernel %s, --vm-kernel %s: %v; want %q", c.kernel, c.flag, err, c.err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("kernel %s: %v", c.kernel, err)
+			continue
+		}
+		ids := map[string]bool{}
+		var got []string
+		for _, tr := range s.treatments(us[0], func(kernel string) string { return "for " + kernel }, func(notebook.Treatment) bool { return true }) {
+			ids[tr.ID] = true
+			switch {
+			case tr.Platform == notebook.VM && tr.Accelerator != "for "+tr.Kernel:
+				t.Errorf("%s: accelerator %q of another kernel", tr.ID, tr.Accelerator)
+			case tr.Platform == notebook.VM:
+				got = append(got, tr.Kernel)
+			case tr.Kernel != "":
+				t.Errorf("%s has a kernel of its own", tr.ID)
+			}
+		}
+		if strings.Join(got, " ") != strings.Join(c.want, " ") || len(ids) != len(c.want)+2 {
+			t.Errorf("kernel %s, --vm-kernel %s: kernels %q, treatments %v; want %q", c.kernel, c.flag, got, ids, c.want)
+		}
+	}
+	_, err := Parse("study.yaml", []byte(strings.ReplaceAll(strings.ReplaceAll(file, "KERNEL", "a"), "platform: vm", "platform: cn")), dir, withKernels())
+	if err == nil || !strings.Contains(err.Error(), "study.yaml:7: kernel: a guest of cn has none of its own") {
+		t.Errorf("a container's kernel: %v", err)
+	}
+	s, err := Parse("study.yaml", []byte("name: k\nworkloads: [{name: ffmpeg}]\nplatforms: [{platform: bm}]\ninstances: [large]\n"), dir, withKernels())
+	if err == nil {
+		_, err = s.check(workloads.FS, Choices{Kernel: filepath.Join(dir, "a")})
+	}
+	if err == nil || !strings.Contains(err.Error(), "has no virtual machines") {
+		t.Errorf("--vm-kernel without a virtual machine: %v", err)
+	}
+}
