@@ -83,7 +83,7 @@ func (l *Lab) ask(ctx context.Context, k engine.Kind, kernel string, names ...st
 			continue
 		}
 		if slices.Contains(k.Accelerators, name) {
-			l.say("booting a small guest with " + name)
+			l.say("trying " + name + " with a small guest")
 		}
 		wg.Go(func() { answers[i] = k.Probe(ctx, l.env, e, name) })
 	}

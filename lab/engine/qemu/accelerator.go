@@ -108,11 +108,11 @@ func (d *Driver) try(ctx context.Context, accelerator string) notebook.Capabilit
 		kind = "KVM here is " + words
 		switch named := d.Env.Kernel != ""; {
 		case accelerator == notebook.KVM && !hardware:
-			return answer(notebook.NotSupported, kind+", under which no ordinary kernel boots and nothing costs what it does in a VM", useHardware+"; "+useNamed)
+			return answer(notebook.NotSupported, kind+", under which ordinary kernels seldom boot and nothing costs what it does in a VM", useHardware+"; "+useNamed)
 		case accelerator == notebook.KVMEmulated && hardware:
 			return answer(notebook.NotSupported, kind, "--accel "+notebook.KVM)
 		case accelerator == notebook.KVMEmulated && !named:
-			return answer(notebook.NotSupported, kind+", under which no ordinary kernel boots", useNamed)
+			return answer(notebook.NotSupported, kind+", under which ordinary kernels seldom boot", useNamed)
 		}
 		kind += "; "
 	}
