@@ -14,17 +14,18 @@ import (
 
 // Claim is a published finding.
 type Claim struct {
-	Study      string      `yaml:"-"`                   // the file that it comes from: "pinning"
-	Paper      string      `yaml:"-"`                   // its title
-	Group      string      `yaml:"-"`                   // the part of the paper: "FFmpeg (section III-B1)"
-	ID         string      `yaml:"id"`                  // unique in the file: "ffmpeg-i-a"
-	Place      string      `yaml:"place"`               // where the paper says it: "III-B1 (i), Figure 3"
-	Finding    string      `yaml:"finding"`             // what it says, in our words
-	Published  *Published  `yaml:"published,omitempty"` // the paper's own number, where there is one
-	Tolerance  string      `yaml:"tolerance,omitempty"` // why the hypothesis' bounds are where they are
-	PaperCHR   float64     `yaml:"paper_chr,omitempty"` // of the paper's containers, where the finding is about small ones and names no CHR; else 0
-	Without    []Exclusion `yaml:"-"`
-	Hypothesis Hypothesis  `yaml:"hypothesis"`
+	Study       string      `yaml:"-"`                   // the file that it comes from: "pinning"
+	Paper       string      `yaml:"-"`                   // its title
+	Group       string      `yaml:"-"`                   // the part of the paper: "FFmpeg (section III-B1)"
+	ID          string      `yaml:"id"`                  // unique in the file: "ffmpeg-i-a"
+	Place       string      `yaml:"place"`               // where the paper says it: "III-B1 (i), Figure 3"
+	Finding     string      `yaml:"finding"`             // what it says, in our words
+	Published   *Published  `yaml:"published,omitempty"` // the paper's own number, where there is one
+	Tolerance   string      `yaml:"tolerance,omitempty"` // why the hypothesis' bounds are where they are
+	PaperCHR    float64     `yaml:"paper_chr,omitempty"` // of the paper's containers, where the finding is about small ones and names no CHR; else 0
+	ExcludedToo bool        `yaml:"excluded_too"`        // it is judged on what the paper excludes, too
+	Without     []Exclusion `yaml:"-"`
+	Hypothesis  Hypothesis  `yaml:"hypothesis"`
 }
 
 // Exclusion is what a paper leaves out of its findings, and why: it has no part in a verdict.

@@ -451,7 +451,11 @@ func (j *judge) compare(t terms, bounds Region) *node {
 		return &node{kind: absent, why: why, seen: c.measured(j)}
 	}
 	for _, r := range c.rows() {
-		if none := j.of(r, t.what).why; none != nil {
+		switch none := j.of(r, t.what).why.(type) {
+		case nil:
+		case data.NotTraced: // as it is for most treatments of a folder
+			why = add(why, lacks(none))
+		default:
 			why = add(why, lacks(NoValue{r.Treatment, none}))
 		}
 	}

@@ -124,14 +124,14 @@ func TestMeasuresThatAreNotThere(t *testing.T) {
 		sum        *data.Summary
 		text, want string
 	}{
-		{untraced, "value: {of: {platform: bm}, metric: trace.migrations, at_most: 1}", "bm: no trial was observed by the tracer scheduler: run with --explain=deep"},
-		{untraced, "value: {of: {platform: bm}, metric: trace.user_s, at_most: 1}", "bm: no trial was observed by the tracer cpu: run with --explain"},
-		{untraced, "value: {of: {platform: bm}, metric: account.block, at_most: 1}", "bm: no trial was observed by the tracer threads: run with --explain"},
-		{untraced, "value: {of: {platform: bm}, metric: trial.cpu_s, per: account.user, at_most: 1}", "bm: no trial was observed by the tracer threads: run with --explain"},
+		{untraced, "value: {of: {platform: bm}, metric: trace.migrations, at_most: 1}", "no trial was observed by the tracer scheduler: run with --explain=deep"},
+		{untraced, "value: {of: {platform: bm}, metric: trace.user_s, at_most: 1}", "no trial was observed by the tracer cpu: run with --explain"},
+		{untraced, "value: {of: {platform: bm}, metric: account.block, at_most: 1}", "no trial was observed by the tracer threads: run with --explain"},
+		{untraced, "value: {of: {platform: bm}, metric: trial.cpu_s, per: account.user, at_most: 1}", "no trial was observed by the tracer threads: run with --explain"},
 		{deaf, "value: {of: {platform: bm}, metric: trace.migrations, at_most: 1}", "bm: the tracer scheduler has no migrations: no BTF"},
 		{deaf, "value: {of: {platform: bm}, metric: trace.reads, at_most: 1}", "bm: the tracer io has no reads"},
 		{untraced, "value: {of: {platform: bm}, metric: secondary.p99, at_most: 1}", "bm: ffmpeg does not report p99"},
-		{untraced, "value: {of: {workload: web, platform: bm}, metric: trial.cpu_s, at_most: 1}", "bm: web is a service, whose CPU time and memory are not known by trial"},
+		{untraced, "value: {of: {workload: web, platform: bm}, metric: trial.cpu_s, at_most: 1}", "bm: the CPU time and memory of web are not known by trial, as they never are of a service"},
 		{untraced, "unrecorded: interrupts are not counted by guest", "Tare does not record it: interrupts are not counted by guest"},
 	} {
 		v := judgeOne(t, c.sum, c.text)

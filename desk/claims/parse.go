@@ -138,7 +138,10 @@ func (f *file) claims(study string) ([]Claim, error) {
 				return nil, within(err, "groups", i, "claims", j)
 			}
 			seen[c.ID] = true
-			c.Study, c.Paper, c.Group, c.Without = study, f.Paper, g.Name, f.Without
+			c.Study, c.Paper, c.Group = study, f.Paper, g.Name
+			if !c.ExcludedToo {
+				c.Without = f.Without
+			}
 			c.Hypothesis.about(g.About)
 			if err := c.Hypothesis.complete(); err != nil {
 				return nil, within(err, "groups", i, "claims", j, "hypothesis")

@@ -161,7 +161,7 @@ func paperWorld() *world {
 	for i, n := range names {
 		vm := []float64{1.3, 1.2, 1.02, 1.02, 1.02, 1.02}[i]
 		for _, program := range []string{"mpi-search", "mpi-prime"} {
-			put(program, n, 20/size(n).Cores, byPlatform{1.2 * vm, 1.2 * vm, vm, vm, 1.1 * vm, 1.1 * vm})
+			put(program, n, 20/size(n).Cores, byPlatform{1.2 * vm, 1.2 * vm, vm, vm, 1.06 * vm, 1.06 * vm})
 		}
 		put("wordpress", n, 2, byPlatform{[]float64{2.3, 1.9, 1.5, 1.095, 1.09, 1.085}[i], 1, 1.075, 1.05, 1.055, 1.03})
 		c := byPlatform{[]float64{4.4, 4.4, 3, 2, 1.095, 1.095}[i], 0.95, 1.2, 0.99, 1.15, 0.975}
@@ -171,8 +171,10 @@ func paperWorld() *world {
 		case i > 0:
 			c[3], c[5] = 0.98, 0.97
 		}
-		put("cassandra", n, 3, c)
+		put("cassandra", n, []float64{9, 3, 3, 3, 3, 3}[i], c)
 	}
+	put("ffmpeg segments=1", "8xlarge", 5, byPlatform{})
+	put("pingpong where=free", "large", 3, byPlatform{1.1, 1.1, 0.9, 0.9})
 	put("io requests=0", "large", 1, byPlatform{1.2, 1})
 	put("io requests=1000", "large", 2, byPlatform{1.5, 1})
 	return w
