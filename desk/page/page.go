@@ -471,7 +471,7 @@ func commands(f data.Folder) []string {
 }
 
 // again are the flags of a run that say what is measured; the others say where to, for how long and how it is shown.
-var again = []string{"rounds", "only", "accel", "input"}
+var again = []string{"rounds", "only", "accel", "vm-kernel", "input"}
 
 // typed are those of a command's flags that it takes to do the same again, as they were typed. Each of them
 // has a value.

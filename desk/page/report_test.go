@@ -311,8 +311,8 @@ func TestTheSameAgain(t *testing.T) {
 	}{
 		{nil, "tare run study.yaml --seed 42 --out R-again"},
 		{[]string{"run", "pinning-small", "--out", "/tmp/x/P1"}, "tare run study.yaml --seed 42 --out R-again"},
-		{[]string{"run", "--rounds=3", "quick", "--only", "platform=cn,instance=a b", "--seed", "7", "--accel", "tcg", "--time-budget", "10m", "--format=json"},
-			"tare run study.yaml --rounds 3 --only 'platform=cn,instance=a b' --accel tcg --seed 42 --out R-again"},
+		{[]string{"run", "--rounds=3", "quick", "--only", "platform=cn,instance=a b", "--seed", "7", "--accel", "tcg", "--vm-kernel", "a kernel", "--time-budget", "10m", "--format=json"},
+			"tare run study.yaml --rounds 3 --only 'platform=cn,instance=a b' --accel tcg --vm-kernel 'a kernel' --seed 42 --out R-again"},
 		{[]string{"bench", "--input", "it's; reboot.mp4", "--image", "x", "--", "cmd", "--rounds", "9"}, `tare run study.yaml --input 'it'\''s; reboot.mp4' --seed 42 --out R-again`},
 		{[]string{"run", "quick", "--rounds"}, "tare run study.yaml --seed 42 --out R-again"},
 		{[]string{"run", "quick", "--only", "--out"}, "tare run study.yaml --only --out --seed 42 --out R-again"},
