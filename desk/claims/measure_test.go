@@ -35,7 +35,7 @@ func simulated(t *testing.T, rounds int, noise float64, traced bool, change func
 			x.Usage = notebook.Usage{UserS: 0.9 * x.ElapsedS * tr.Instance.Cores, SystemS: 0.1 * x.ElapsedS, MaxRSS: 50e6}
 		}
 		if x.Trace != nil {
-			x.Trace.Figures = map[string]float64{"vda.reads": 1500, "vdb.reads": 500, "lo.received_packets": 9e6, "eth0.received_packets": 4000, "migrations": 100 * x.Value, "run_s": x.ElapsedS}
+			x.Trace.Figures = map[string]float64{"vda.reads": 1500, "vdb.reads": 500, "lo.received_packets": 9e6, "eth0.100.received_packets": 4000, "eth0.100.sent_bytes": 7, "migrations": 100 * x.Value, "run_s": x.ElapsedS}
 			x.Trace.Wall = map[string]float64{notebook.WallUser: 0.7 * x.ElapsedS, notebook.WallBlock: 0.3 * x.ElapsedS}
 		}
 		if change != nil {
@@ -102,9 +102,11 @@ func TestMeasures(t *testing.T) {
 	}
 	// What is counted by device is added up, without the loopback.
 	for text, want := range map[string]string{
-		"value: {of: {workload: web, platform: bm}, metric: [trace.reads, trace.received_packets], per: secondary.requests, between: [5.9, 6.1]}": "reads + received packets per requests of bm, web at large: 6.00 (",
-		"value: {of: {platform: bm, instance: large}, metric: trial.max_rss_mb, between: [40, 60]}":                                               "max RSS of bm, ffmpeg at large: 50.0 MB (",
-		"difference: {of: {platform: cn, provisioning: vanilla, instance: large}, at_least: 0.5}":                                                 "cn docker vanilla − bm, ffmpeg at large: 1.0",
+		"value: {of: {workload: web, platform: cn, provisioning: pinned}, metric: [trace.reads, trace.received_packets], per: secondary.requests, between: [5.9, 6.1]}": "reads + received packets per requests of cn docker pinned, web at large: 6.00 (",
+		// None of them has sent anything, though the network was observed.
+		"value: {of: {workload: web, platform: cn, provisioning: pinned}, metric: trace.sent_packets, at_most: 1}": "sent packets of cn docker pinned, web at large: 0 (",
+		"value: {of: {platform: bm, instance: large}, metric: trial.max_rss_mb, between: [40, 60]}":                "max RSS of bm, ffmpeg at large: 50.0 MB (",
+		"difference: {of: {platform: cn, provisioning: vanilla, instance: large}, at_least: 0.5}":                  "cn docker vanilla − bm, ffmpeg at large: 1.0",
 	} {
 		if v := judgeOne(t, clear, text); v.Answer != Holds || !strings.HasPrefix(Why(v), want) {
 			t.Errorf("%s: %s: %s", text, v.Answer, Why(v))
@@ -132,6 +134,7 @@ func TestMeasuresThatAreNotThere(t *testing.T) {
 		{deaf, "value: {of: {platform: bm}, metric: trace.reads, at_most: 1}", "bm: the tracer io has no reads"},
 		{untraced, "value: {of: {platform: bm}, metric: secondary.p99, at_most: 1}", "bm: ffmpeg does not report p99"},
 		{untraced, "value: {of: {workload: web, platform: bm}, metric: trial.cpu_s, at_most: 1}", "bm: the CPU time and memory of web are not known by trial, as they never are of a service"},
+		{deaf, "value: {of: {platform: bm}, metric: trace.sent_bytes, at_most: 1}", "bm: it has the host's network, so what is counted of networks is of the whole host"},
 		{untraced, "unrecorded: interrupts are not counted by guest", "Tare does not record it: interrupts are not counted by guest"},
 	} {
 		v := judgeOne(t, c.sum, c.text)

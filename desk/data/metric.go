@@ -42,6 +42,8 @@ type (
 		Tracer, Metric string
 		Why            Missing // empty: it does not say why
 	}
+	// HostsNetwork: the figures of networks are of the whole host, whose network the guest has.
+	HostsNetwork struct{}
 	// NoSuchMetric: the workload does not report the metric.
 	NoSuchMetric struct{ Workload, Metric string }
 	// UsageUnknown: what a service uses is not known by trial.
@@ -52,6 +54,7 @@ type (
 
 func (NotTraced) Doubt()     {}
 func (TracerSilent) Doubt()  {}
+func (HostsNetwork) Doubt()  {}
 func (NoSuchMetric) Doubt()  {}
 func (UsageUnknown) Doubt()  {}
 func (NeverTogether) Doubt() {}
@@ -195,6 +198,9 @@ func (r *Row) metric(c *Cell, traced bool, name string) stats.Sum {
 	case "secondary":
 		return work.Secondary[rest]
 	case "trace":
+		if ofNetwork(rest) && r.sharesNetwork() {
+			return stats.Sum{}
+		}
 		return r.Trace.metric(c.Traced, rest)
 	case "account":
 		if c.Traced.Wall == nil {
@@ -220,22 +226,42 @@ func (r *Row) metric(c *Cell, traced bool, name string) stats.Sum {
 }
 
 // loopback is the network device that leads nowhere.
-const loopback = "lo."
+const loopback = "lo"
 
-// metric is a tracer's metric in a block. What is counted by device is added up over the devices, the loopback's not.
+// Kinds of devices, by the metrics that are counted of each.
+var kinds = [][]string{
+	{"reads", "read_bytes", "writes", "written_bytes"},
+	{"received_packets", "received_bytes", "sent_packets", "sent_bytes"},
+}
+
+func ofNetwork(name string) bool { return slices.Contains(kinds[1], name) }
+
+// sharesNetwork says whether the row's guests have the host's own network, whose figures are then of the whole host.
+func (r *Row) sharesNetwork() bool {
+	return r.Treatment.Platform == notebook.BM || r.Treatment.Network == notebook.NetHost
+}
+
+// metric is a tracer's metric in a block. What is counted by device is added up over the devices, the loopback's not; a
+// device that did nothing of a kind may be without that figure, and then counts as none where others of its kind are there.
 func (t *Trace) metric(c *TracedCell, name string) stats.Sum {
 	if i := slices.Index(t.Names, name); i >= 0 {
 		return c.Figure(i)
 	}
-	m, _ := tracerMetric(name)
-	if m.Tracer != notebook.TracerIO || m.Name != name {
+	kind := slices.IndexFunc(kinds, func(k []string) bool { return slices.Contains(k, name) })
+	if kind < 0 {
 		return stats.Sum{}
 	}
 	var all stats.Sum
 	for i, has := range t.Names {
-		if strings.HasSuffix(has, "."+name) && !strings.HasPrefix(has, loopback) && !strings.HasPrefix(has, "inside.") {
-			s := c.Figure(i)
-			all.Of, all.N = all.Of+s.Of, max(all.N, s.N)
+		dot := max(strings.LastIndexByte(has, '.'), 0) // a device's name may have dots too
+		device, figure := has[:dot], has[min(dot+1, len(has)):]
+		if device == loopback || strings.HasPrefix(has, "inside.") || !slices.Contains(kinds[kind], figure) {
+			continue
+		}
+		s := c.Figure(i)
+		all.N = max(all.N, s.N)
+		if figure == name {
+			all.Of += s.Of
 		}
 	}
 	return all
@@ -257,6 +283,8 @@ func (r *Row) without(name string, traced bool) Doubt {
 	switch {
 	case traced && r.Trace == nil, (family == "trace" || family == "account") && !asked:
 		return NotTraced{tracers[0], option}
+	case family == "trace" && ofNetwork(rest) && r.sharesNetwork():
+		return HostsNetwork{}
 	case family == "trace", family == "account":
 		return TracerSilent{tracers[0], rest, r.Trace.Missing[tracers[0]]}
 	case family == "secondary":
