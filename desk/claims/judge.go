@@ -513,10 +513,7 @@ func (c *comparison) quotient(j *judge, alpha float64) stats.Quotient {
 	s := j.sum
 	of := func(r *data.Row) *data.Row { return j.of(r, c.what).row }
 	less := func(p pair) *data.Row { return &data.Row{Values: data.Minus(of(p.x).Values, of(p.y).Values)} }
-	mean := func(r *data.Row) stats.Quotient {
-		e := s.Mean(r, alpha)
-		return stats.Quotient{Value: e.Value, Low: e.Low, High: e.High, N: e.N}
-	}
+	mean := func(r *data.Row) stats.Quotient { return stats.Quotient(s.Mean(r, alpha)) }
 	a, b := c.over, c.below
 	switch {
 	case c.by == ByValue && b.x == nil:
