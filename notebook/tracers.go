@@ -129,6 +129,7 @@ var TracerMetrics = []TracerMetric{
 	{"throttled_s", TracerBandwidth, "s", "time for which run queues were throttled, added over the cores"},
 	{"user_s", TracerCPU, "s", "CPU time in the guest's own code"},
 	{"system_s", TracerCPU, "s", "CPU time in the kernel for it"},
+	{"cpus_used", TracerCPU, "1", "CPUs of the host on which the guest ran; a cgroup of version 1 counts it"},
 	{"guest_s", TracerCPU, "s", "CPU time in a VM's code (KVM)"},
 	{"interrupt_s", TracerCPU, "s", "interrupts on the guest's CPUs, whoever they were for"},
 	{"steal_s", TracerCPU, "s", "time that the hypervisor under this machine took from the guest's CPUs"},

@@ -21,12 +21,13 @@ type behaviour struct {
 	scheduler, cgroup       float64 // shares of CPU time
 	reads, writes, packets  float64 // each request
 	waits, faults, requests float64 // each request; requests is how many
+	spread                  float64 // share of the host's CPUs that it runs on
 }
 
 // asThePaperSays is what the paper says of a treatment.
 func asThePaperSays(t notebook.Treatment) behaviour {
 	cores := t.Instance.Cores
-	b := behaviour{used: 0.5 * cores, memory: 50e6, migrations: 100, otherCache: 10, scheduler: 0.2 / cores, cgroup: 0.01, requests: 1000, packets: 5, waits: 4, faults: 0.01}
+	b := behaviour{used: 0.5 * cores, memory: 50e6, migrations: 100, otherCache: 10, scheduler: 0.2 / cores, cgroup: 0.01, requests: 1000, packets: 5, waits: 4, faults: 0.01, spread: 0.1}
 	switch t.Workload {
 	case "ffmpeg":
 		b.used = 0.98 * min(cores, 16)
@@ -42,7 +43,7 @@ func asThePaperSays(t notebook.Treatment) behaviour {
 	}
 	switch t.Provisioning {
 	case notebook.Vanilla:
-		b.migrations, b.otherCache, b.cgroup = 2000/cores, 1000/cores, 1.3/cores
+		b.migrations, b.otherCache, b.cgroup, b.spread = 2000/cores, 1000/cores, 1.3/cores, 0.95
 	case notebook.Pinned:
 		b.used, b.migrations, b.otherCache = 0.9*b.used, 10, 1
 	}
@@ -52,7 +53,7 @@ func asThePaperSays(t notebook.Treatment) behaviour {
 // contrary is the opposite of what it says.
 func contrary(t notebook.Treatment) behaviour {
 	cores := t.Instance.Cores
-	b := behaviour{used: 0.99 * cores, memory: 300e6, migrations: 10 * cores, otherCache: cores, scheduler: 0.001 * cores, cgroup: 0.001, requests: 1000, reads: 0.2, writes: 0.1, packets: 0.5, waits: 1, faults: 0.01}
+	b := behaviour{used: 0.99 * cores, memory: 300e6, migrations: 10 * cores, otherCache: cores, scheduler: 0.001 * cores, cgroup: 0.001, requests: 1000, reads: 0.2, writes: 0.1, packets: 0.5, waits: 1, faults: 0.01, spread: 0.1}
 	switch t.Workload {
 	case "ffmpeg", "mpi-search":
 		b.used = 0.9 * cores
@@ -102,7 +103,8 @@ func (w *world) folder(t *testing.T, rounds int, noise float64, of func(notebook
 			"scheduler_s": cpu * about(b.scheduler), "cgroup_s": cpu * about(b.cgroup),
 			"vda.reads": b.requests * about(b.reads), "vda.writes": b.requests * about(b.writes),
 			"eth0.received_packets": b.requests * about(b.packets), "eth0.sent_packets": b.requests * about(b.packets),
-			"waits": b.requests * about(b.waits), "major_faults": b.requests * about(b.faults),
+			"cpus_used": float64(f.Host.Cores(tr)) * about(b.spread),
+			"waits":     b.requests * about(b.waits), "major_faults": b.requests * about(b.faults),
 		}
 	}
 	s, err := data.Read([]string{f.Write(t)}, data.Options{})

@@ -31,6 +31,7 @@ var TrialMetrics = []notebook.Metric{
 	{Name: "max_rss_mb", Unit: "MB"},    // of the work's largest process; neither is a service's
 	{Name: "instance_cpu_s", Unit: "s"}, // CPU time that the instance's cores have meanwhile
 	{Name: "host_cpu_s", Unit: "s"},     // CPU time that the host's online cores have meanwhile
+	{Name: "host_cores", Unit: "1"},     // online
 }
 
 // Why a row has no value of a quantity.
@@ -220,6 +221,10 @@ func (r *Row) metric(c *Cell, traced bool, name string) stats.Sum {
 	case "host_cpu_s":
 		if r.HostCores > 0 {
 			return times(work.Elapsed, float64(r.HostCores))
+		}
+	case "host_cores":
+		if r.HostCores > 0 {
+			return stats.Sum{Of: float64(r.HostCores * work.Elapsed.N), N: work.Elapsed.N}
 		}
 	}
 	return stats.Sum{}
