@@ -202,6 +202,9 @@ func (r *running) run(ctx context.Context, spec *study.Spec, only study.Only, se
 	if r.out == "" {
 		r.out = fmt.Sprintf("tare-%s-%s", spec.Name, began.Format("20060102-150405"))
 	}
+	if err := session.Permitted(); err != nil { // without which a folder that cannot be written to is the lesser fault
+		return err
+	}
 	if err := notebook.Admits(r.out, spec.Name); err != nil {
 		return err
 	}

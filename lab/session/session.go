@@ -65,11 +65,19 @@ type Lab struct {
 	kit *trace.Kit // of a study with traced trials; else nil
 }
 
+// Permitted says why this user cannot measure.
+func Permitted() error {
+	if os.Geteuid() != 0 {
+		return errors.New("root is needed to measure: for chroot, mounts, cgroups, CPU sets and containers; run it with sudo (what reads results needs none)")
+	}
+	return nil
+}
+
 // Open takes the host for measuring, undoes what a run that died has left, and looks at what the host is. Progress
 // is told of what takes long.
 func Open(ctx context.Context, say image.Progress) (_ *Lab, err error) {
-	if os.Geteuid() != 0 {
-		return nil, errors.New("root is needed to measure: for chroot, mounts, cgroups, CPU sets and containers; run it with sudo (what reads results needs none)")
+	if err := Permitted(); err != nil {
+		return nil, err
 	}
 	l := newLab(say)
 	if l.env.State, err = stateDir(); err != nil {
