@@ -15,7 +15,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -131,36 +130,12 @@ func (h *testHost) undisturbed(args ...string) (out string) {
 	h.t.Helper()
 	share := 0.0
 	for _, out := range []string{"R", "R2"} {
-		before, beforeAll := h.stolen()
-		h.must(append([]string{"bench", "--out", out}, args...)...)
-		after, afterAll := h.stolen()
-		if share = (after - before) / (afterAll - beforeAll); share < 0.05 {
+		if share = require.Stolen(h.t, func() { h.must(append([]string{"bench", "--out", out}, args...)...) }); share < 0.05 {
 			return out
 		}
 	}
 	h.t.Skipf("the machine below this host gave %.0f %% of its CPU time to others, so times say nothing here", 100*share)
 	return ""
-}
-
-// stolen is what the host's CPUs lost to others on the machine below, and all of their time, in the kernel's ticks.
-func (h *testHost) stolen() (stolen, all float64) {
-	h.t.Helper()
-	text, err := os.ReadFile("/proc/stat")
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	line, _, _ := strings.Cut(string(text), "\n")
-	for i, field := range strings.Fields(line)[1:9] { // user nice system idle iowait irq softirq steal
-		n, err := strconv.ParseFloat(field, 64)
-		if err != nil {
-			h.t.Fatal(err)
-		}
-		all += n
-		if i == 7 {
-			stolen = n
-		}
-	}
-	return stolen, all
 }
 
 func (h *testHost) command(ctx context.Context, args ...string) *exec.Cmd {

@@ -4,7 +4,6 @@ package trace
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"math"
 	"os"
@@ -20,6 +19,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"tare/internal/require"
 	"tare/lab/cgroup"
 	"tare/lab/engine"
 	"tare/lab/host"
@@ -28,7 +28,7 @@ import (
 
 // groupsFor makes a cgroup of the test's own in each controller's hierarchy, with the given files. They go when the test ends, after
 // the loads that were started since.
-func groupsFor(t *testing.T, files map[string]string, controllers ...string) (dirs []string) {
+func groupsFor(t testing.TB, files map[string]string, controllers ...string) (dirs []string) {
 	t.Helper()
 	needRoot(t)
 	made := map[string]bool{}
@@ -39,12 +39,12 @@ func groupsFor(t *testing.T, files map[string]string, controllers ...string) (di
 		}
 		_, err = os.Stat(filepath.Join(top, map[string]string{"cpuacct": "cpuacct.usage", "cpu": "cpu.cfs_quota_us", "memory": "memory.usage_in_bytes", "blkio": "blkio.reset_stats"}[c]))
 		need(t, top != "" && err == nil, "a version 1 hierarchy for the cgroup controller "+c)
-		dir := filepath.Join(top, fmt.Sprintf("tare-counters-%d", os.Getpid()))
-		if made[dir] {
+		if made[top] {
 			continue
 		}
-		made[dir] = true
-		if err := os.Mkdir(dir, 0o755); err != nil {
+		made[top] = true
+		dir, err := os.MkdirTemp(top, "tare-counters-")
+		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() {
@@ -65,7 +65,7 @@ func groupsFor(t *testing.T, files map[string]string, controllers ...string) (di
 }
 
 // moveTo puts a load that stands at its gate into cgroups.
-func moveTo(t *testing.T, l *aLoad, dirs []string) {
+func moveTo(t testing.TB, l *aLoad, dirs []string) {
 	t.Helper()
 	for _, dir := range dirs {
 		if err := os.WriteFile(dir+"/cgroup.procs", []byte(strconv.Itoa(l.pid())), 0); err != nil {
@@ -75,7 +75,7 @@ func moveTo(t *testing.T, l *aLoad, dirs []string) {
 }
 
 // counting reads the counters around a load's work.
-func counting(t *testing.T, l *aLoad, as counted) (figures, fallback map[string]float64, missing map[string]string) {
+func counting(t testing.TB, l *aLoad, as counted) (figures, fallback map[string]float64, missing map[string]string) {
 	t.Helper()
 	before := readCounters(as)
 	l.work()
@@ -91,14 +91,16 @@ func alone(l *aLoad, tracers ...string) counted {
 }
 
 // within fails unless least ≤ got ≤ most.
-func within(t *testing.T, what string, got, least, most float64) {
+func within(t testing.TB, what string, got, least, most float64) {
 	t.Helper()
 	if got < least || got > most || math.IsNaN(got) {
 		t.Errorf("%s: %v, want %v to %v", what, got, least, most)
 	}
 }
 
-func TestThrottledToHalfACore(t *testing.T) {
+func TestThrottledToHalfACore(t *testing.T) { require.Undisturbed(t, throttledToHalfACore) }
+
+func throttledToHalfACore(t testing.TB) {
 	const quota, period = 0.05, 0.1
 	const clock = 2.0
 	dirs := groupsFor(t, map[string]string{"cpu.cfs_period_us": "100000", "cpu.cfs_quota_us": "50000", "cpu.shares": "262144"}, "cpu", "cpuacct")
@@ -133,7 +135,9 @@ func TestNoQuotaNothingMissing(t *testing.T) {
 	}
 }
 
-func TestCPUTimeOfProcesses(t *testing.T) {
+func TestCPUTimeOfProcesses(t *testing.T) { require.Undisturbed(t, cpuTimeOfProcesses) }
+
+func cpuTimeOfProcesses(t testing.TB) {
 	l := load(t, nil, "run", "300", "1", "1")
 	figures, _, _ := counting(t, l, alone(l, notebook.TracerCPU))
 	used := figures["user_s"] + figures["system_s"]
@@ -177,7 +181,7 @@ func TestCPUTimeOfProcesses(t *testing.T) {
 }
 
 // quick runs a program to its end and gives what it printed on standard error.
-func quick(t *testing.T, program string, args ...string) string {
+func quick(t testing.TB, program string, args ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), loadTime)
 	defer cancel()

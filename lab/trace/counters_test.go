@@ -98,7 +98,7 @@ var (
 )
 
 // wantFigures compares, but for the last digits.
-func wantFigures(t *testing.T, what string, got, want map[string]float64) {
+func wantFigures(t testing.TB, what string, got, want map[string]float64) {
 	t.Helper()
 	for name, w := range want {
 		if g, ok := got[name]; !ok || math.Abs(g-w) > 1e-9*max(1, w) {

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"tare/internal/require"
 	"tare/lab/cgroup"
 	"tare/lab/engine"
 	"tare/lab/proc"
@@ -127,7 +128,7 @@ func TestWallIsAllOfTheTrial(t *testing.T) {
 		{[]string{"run", "20", "20", "5"}, notebook.WallUser, 0.1, false},
 		{[]string{"run", "20", "20", "5"}, notebook.WallSleep, 0.1, false},
 	} {
-		t.Run(strings.Join(c.args, " ")+" "+c.wall, func(t *testing.T) {
+		check := func(t testing.TB) {
 			cmd := loadCommand(t, c.args...)
 			p, took := watched(t, k, 1, cmd)
 			if sum := wallSum(p); sum > took.Seconds()+0.001 || sum < took.Seconds()-slack || !near(sum, p.Figures["elapsed_s"], 0.001, 1e-4) {
@@ -145,12 +146,17 @@ func TestWallIsAllOfTheTrial(t *testing.T) {
 			if got < c.want-0.01 || got > 1.4*want+0.02 {
 				t.Errorf("%s: %.4f s, want %.2f: %v", c.wall, got, want, p.Wall)
 			}
-		})
+		}
+		t.Run(strings.Join(c.args, " ")+" "+c.wall, func(t *testing.T) { require.Undisturbed(t, check) })
 	}
 }
 
 // A trial lasts until its last thread's end, whatever wakes its ruler before.
 func TestATrialOutlivesItsFirstThread(t *testing.T) {
+	require.Undisturbed(t, aTrialOutlivesItsFirstThread)
+}
+
+func aTrialOutlivesItsFirstThread(t testing.TB) {
 	k := openKit(t, notebook.TracerScheduler)
 	p, took := watched(t, k, 1, loadCommand(t, "leaderless", "150"))
 	if sum := wallSum(p); sum > took.Seconds()+0.001 || sum < 0.15 || !near(sum, p.Figures["elapsed_s"], 0.001, 1e-4) {
@@ -187,7 +193,9 @@ func spread(p *notebook.Trace, what, of string) (n int64, sum float64) {
 	return n, sum
 }
 
-func TestOffCPUTimeByReason(t *testing.T) {
+func TestOffCPUTimeByReason(t *testing.T) { require.Undisturbed(t, offCPUTimeByReason) }
+
+func offCPUTimeByReason(t testing.TB) {
 	k := openKit(t, notebook.TracerScheduler)
 	p, _ := watched(t, k, 1, loadCommand(t, "sleep", "10", "20"))
 	n, sum := spread(p, notebook.OffCPU, notebook.WallSleep)
@@ -257,7 +265,9 @@ func TestMigrations(t *testing.T) {
 	}
 }
 
-func TestThrottling(t *testing.T) {
+func TestThrottling(t *testing.T) { require.Undisturbed(t, throttling) }
+
+func throttling(t testing.TB) {
 	k := openKit(t, notebook.TracerScheduler, notebook.TracerBandwidth)
 	dir := halfACore(t)
 	cmd := inGroup(t, dir, loadCommand(t, "busy", "1000"))
@@ -337,7 +347,9 @@ func TestKindsOfFaults(t *testing.T) {
 	}
 }
 
-func TestSamplesOfTheKernel(t *testing.T) {
+func TestSamplesOfTheKernel(t *testing.T) { require.Undisturbed(t, samplesOfTheKernel) }
+
+func samplesOfTheKernel(t testing.TB) {
 	k := openKit(t, notebook.TracerScheduler, notebook.TracerAccounting)
 	p, _ := watched(t, k, 1, loadCommand(t, "system", "400"))
 	if got := p.Figures["kernel_s"]; !near(got, 0.4, 0.35, 0) {
@@ -389,7 +401,9 @@ func TestStacksAreWithoutTheTracer(t *testing.T) {
 }
 
 // The first tier counts what a load is known to do, and takes no program into its switches.
-func TestThreadsAreCounted(t *testing.T) {
+func TestThreadsAreCounted(t *testing.T) { require.Undisturbed(t, threadsAreCounted) }
+
+func threadsAreCounted(t testing.TB) {
 	k := openKit(t, notebook.TracerThreads)
 	if k.coll.Programs["switched"] != nil {
 		t.Error("a program for each switch was loaded")
@@ -417,7 +431,9 @@ func TestThreadsAreCounted(t *testing.T) {
 }
 
 // A thread of a process that is there already is counted from the trial's beginning to its end.
-func TestThreadsByWord(t *testing.T) {
+func TestThreadsByWord(t *testing.T) { require.Undisturbed(t, threadsByWord) }
+
+func threadsByWord(t testing.TB) {
 	k := openKit(t, notebook.TracerThreads)
 	l := load(t, nil, "run", "20", "20", "10")
 	threads, err := engine.ThreadsOf([]int{l.pid()}, 0)
@@ -497,7 +513,9 @@ func TestUnknownTracer(t *testing.T) {
 }
 
 // Where a guest's ruler is not on the host, the trial's bounds are the host's word.
-func TestBoundsByWord(t *testing.T) {
+func TestBoundsByWord(t *testing.T) { require.Undisturbed(t, boundsByWord) }
+
+func boundsByWord(t testing.TB) {
 	k := openKit(t, notebook.TracerScheduler)
 	l := load(t, nil, "run", "20", "20", "10")
 	threads, err := engine.ThreadsOf([]int{l.pid()}, 0)
@@ -524,7 +542,7 @@ func TestBoundsByWord(t *testing.T) {
 }
 
 // halfACore is the folder of a new cgroup with a CPU quota of half a core. It is gone when the test ends.
-func halfACore(t *testing.T) string {
+func halfACore(t testing.TB) string {
 	t.Helper()
 	needRoot(t)
 	own, err := cgroup.Of(os.Getpid(), "cpu")
@@ -532,8 +550,8 @@ func halfACore(t *testing.T) string {
 		need(t, false, fmt.Sprintf("a cgroup hierarchy with the CPU controller (%v)", err))
 	}
 	top := own
-	dir := filepath.Join(top, fmt.Sprintf("tare-tracer-test-%d", os.Getpid()))
-	if err := os.Mkdir(dir, 0o755); err != nil {
+	dir, err := os.MkdirTemp(top, "tare-tracer-test-")
+	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -554,7 +572,7 @@ func halfACore(t *testing.T) string {
 }
 
 // throttledTime is how long the kernel has throttled what is in the cgroup, in seconds.
-func throttledTime(t *testing.T, dir string) float64 {
+func throttledTime(t testing.TB, dir string) float64 {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(dir, "cpu.stat"))
 	if err != nil {
