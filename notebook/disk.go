@@ -1,5 +1,11 @@
 package notebook
 
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
 // Disk is how the disk of a virtual machine, on which its root is, lies on the host.
 type Disk struct {
 	Format   string `json:"format"`    // of the guest's own file: "qcow2"
@@ -41,4 +47,52 @@ func CacheMode(writeCache, direct bool) string {
 		}
 	}
 	return "writethrough" // which nobody can ask for
+}
+
+// noIOThread is the word for a disk without an I/O thread.
+const noIOThread = "no-iothread"
+
+// ParseDisk reads what Text writes: what differs from UsualDisk, as words. "usual" is that disk.
+func ParseDisk(text string) (Disk, error) {
+	d := UsualDisk
+	if text == "" || text == "usual" {
+		return d, nil
+	}
+	var seen []string
+	for _, w := range strings.Fields(text) {
+		var kind string
+		switch {
+		case slices.Contains([]string{CacheWriteback, CacheNone, CacheDirectSync}, w):
+			kind, d.Cache = "cache mode", w
+		case slices.Contains([]string{AIOThreads, AIONative, AIOURing}, w):
+			kind, d.AIO = "AIO engine", w
+		case w == noIOThread:
+			kind, d.IOThread = w, false
+		default:
+			return Disk{}, fmt.Errorf("disk %q: unknown word %q; usual, or a cache mode (writeback, none, directsync), an AIO engine (threads, native, io_uring) and %s, each or none, were expected", text, w, noIOThread)
+		}
+		if slices.Contains(seen, kind) {
+			return Disk{}, fmt.Errorf("disk %q: %s stands there twice", text, kind)
+		}
+		seen = append(seen, kind)
+	}
+	if d.AIO == AIONative && !d.Direct() {
+		return Disk{}, fmt.Errorf("disk %q: AIO engine native works past the page cache alone: cache mode none or directsync was expected with it", text)
+	}
+	return d, nil
+}
+
+// Text is the disk in words that ParseDisk reads; "" for UsualDisk.
+func (d Disk) Text() string {
+	var words []string
+	if d.Cache != UsualDisk.Cache {
+		words = append(words, d.Cache)
+	}
+	if d.AIO != UsualDisk.AIO {
+		words = append(words, d.AIO)
+	}
+	if !d.IOThread {
+		words = append(words, noIOThread)
+	}
+	return strings.Join(words, " ")
 }

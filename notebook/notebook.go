@@ -74,6 +74,7 @@ type Treatment struct {
 	Instance     Instance          `json:"instance"`
 	Network      string            `json:"network,omitempty"`    // NetBridge, NetHost, NetNone; empty: bm, or what the engine gives by itself
 	Isolation    string            `json:"isolation,omitempty"`  // of a rung of the isolation ladder: the topmost of Layers that it has, or IsolationFull
+	Disk         string            `json:"disk,omitempty"`       // vm, vmcn: Disk.Text
 	HostCores    int               `json:"host_cores,omitempty"` // CPUs of the host that are online meanwhile; 0: all
 	Rounds       int               `json:"rounds,omitempty"`     // exactly so many; 0: as the design says
 	AA           bool              `json:"aa,omitempty"`         // bare metal again under another name: the A/A check

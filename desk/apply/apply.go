@@ -250,8 +250,8 @@ func (s setting) Percent() string {
 // VCPUs are a VM's.
 func (s setting) VCPUs() int { return int(s.Instance.Cores) }
 
-// Disk is a VM's. So it was measured.
-func (s setting) Disk() notebook.Disk { return notebook.UsualDisk }
+// VMDisk is a VM's. So it was measured.
+func (s setting) VMDisk() (notebook.Disk, error) { return notebook.ParseDisk(s.Disk) }
 
 // Beside are the CPUs for what of a VM is no vCPU: the host's others, where it has any. So it was measured.
 func (s setting) Beside() []int {

@@ -14,7 +14,7 @@ import (
 // Options say how folders are to be read.
 type Options struct {
 	// Baseline chooses what the ratios are relative to, instead of bare metal at the same instance type. Keys are
-	// platform, engine, accelerator, kernel, provisioning, instance, network, isolation, host_cores, or the name of a parameter of
+	// platform, engine, accelerator, kernel, provisioning, instance, network, isolation, disk, host_cores, or the name of a parameter of
 	// the workload. Without an instance, the baseline is looked for at each row's own instance type; without a network or
 	// host_cores, the row's own goes before others. It must match one treatment for
 	// each workload and its parameters; else Read says which there are. Values are as in the table; an empty value

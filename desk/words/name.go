@@ -58,6 +58,9 @@ func Treatment(t notebook.Treatment, network bool) string {
 	default:
 		parts = append(parts, "up to", t.Isolation)
 	}
+	if t.Disk != "" {
+		parts = append(parts, "disk", t.Disk)
+	}
 	if t.AA {
 		parts = append(parts, "again (A/A)")
 	}
@@ -70,7 +73,7 @@ func Brief(t notebook.Treatment) [2]string {
 	if t.Platform == notebook.VM {
 		first[1] = ""
 	}
-	return [2]string{Plain(join(" ", first)), Plain(join(" ", []string{t.Provisioning, t.Isolation}))}
+	return [2]string{Plain(join(" ", first)), Plain(join(" ", []string{t.Provisioning, t.Isolation, t.Disk}))}
 }
 
 // Described says what a treatment is, without its instance type and workload: "container, docker, pinned".
@@ -102,6 +105,9 @@ func Provisioned(t notebook.Treatment, network bool) string {
 	if network && t.Network != "" {
 		parts = append(parts, "network "+Plain(t.Network))
 	}
+	if t.Disk != "" {
+		parts = append(parts, "disk "+Plain(t.Disk))
+	}
 	return join(", ", parts)
 }
 
@@ -110,7 +116,7 @@ func Name(n data.Name) string {
 	if n.Platform == notebook.BM {
 		return noun(n)
 	}
-	return article(noun(n)) + isolated(n.Isolation)
+	return article(noun(n)) + isolated(n.Isolation) + onDisk(n.Disk)
 }
 
 // Choice names a treatment that can be chosen: "pinned docker container at large".
@@ -120,7 +126,7 @@ func Choice(t notebook.Treatment, network bool) string {
 	if network {
 		s += connected(t)
 	}
-	return Plain(s + isolated(n.Isolation))
+	return Plain(s + isolated(n.Isolation) + onDisk(n.Disk))
 }
 
 // noun is a treatment without its article.
@@ -157,6 +163,14 @@ func article(noun string) string {
 		return "an " + noun
 	}
 	return "a " + noun
+}
+
+// onDisk says what disk a VM has where it is not the usual one, to follow its name.
+func onDisk(disk string) string {
+	if disk == "" {
+		return ""
+	}
+	return " on a disk " + Plain(disk)
 }
 
 // isolated says how far a treatment of the isolation ladder is isolated, to follow its name.

@@ -22,6 +22,7 @@ type Spec struct {
 	Work         *image.Tree  // the workload's own files and input, at ruler.WorkDir, read-only
 	Isolation    string       // the rung of the isolation ladder that the guest is: one of the kind's Isolations, or none
 	Network      *Network     // nil: what the engine gives by itself, of which no service is reached
+	Disk         string       // vm, vmcn: as notebook.Disk.Text writes it
 	Accelerator  string       // vm, vmcn: notebook.KVM or notebook.TCG
 }
 
@@ -29,7 +30,7 @@ type Spec struct {
 func (s Spec) Treatment(k Kind) notebook.Treatment {
 	return notebook.Treatment{
 		Platform: k.Platform, Engine: k.Name, Instance: s.Instance, Provisioning: s.Provisioning, Isolation: s.Isolation,
-		Network: s.NetworkMode(), Accelerator: s.Accelerator,
+		Network: s.NetworkMode(), Accelerator: s.Accelerator, Disk: s.Disk,
 	}
 }
 

@@ -36,6 +36,9 @@ type Kind struct {
 	// NoHostNetwork: its guests have a kernel and so a network of their own, never the host's.
 	NoHostNetwork bool
 
+	// Disks: its guests have a disk of their own, whose cache mode, AIO engine and I/O thread can be chosen.
+	Disks bool
+
 	// Network is how a guest is connected where nothing else is asked for; "" leaves it to the engine. isolation is the
 	// guest's rung, and service says that a service in it has to be asked.
 	Network func(isolation string, service bool) string
@@ -109,6 +112,8 @@ func (k Kind) Supports(t notebook.Treatment) error {
 		return k.Unsupported(fmt.Sprintf("%g cores", cores), "it gives whole cores only; a part of a core needs a container's CPU quota")
 	case !whole && t.Provisioning == notebook.Pinned:
 		return k.Unsupported(fmt.Sprintf("%g cores, %s", cores, t.Provisioning), "a CPU set has whole CPUs only; ask for "+notebook.Vanilla+" provisioning, or for whole cores")
+	case t.Disk != "" && !k.Disks:
+		return k.Unsupported("a disk", "its guests write to the host's own file system")
 	case t.Network == notebook.NetHost && k.NoHostNetwork:
 		return k.Unsupported("the host's network", "its guests have a network of their own; ask for "+notebook.NetBridge)
 	}

@@ -166,7 +166,9 @@ func (s *Spec) at(u use, p Place, inst notebook.Instance, accel func(kernel stri
 			if t.Network = n; n == "" && u.Service != nil {
 				t.Network = s.kind(t.Platform, t.Engine).Connected(t.Isolation, true)
 			}
-			add(t)
+			for _, t.Disk = range p.disks() {
+				add(t)
+			}
 		}
 	}
 	for _, choice := range es {

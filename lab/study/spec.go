@@ -128,10 +128,29 @@ type Place struct {
 	// Kernel names files with the kernel of the platform's guests, relative to the study's; each makes a treatment, and
 	// "default" stands for the engine's own choice. In the study's hash it stands by its content.
 	Kernel Values `yaml:"kernel,omitempty" json:"-"`
+	// Disks of virtual machines (notebook.ParseDisk); default: the usual one.
+	Disks []string `yaml:"disks,omitempty" json:",omitempty"` // omitted in the study's hash, which is older
 
 	// Rungs of the isolation ladder: with engine layers the topmost layers, or "all" of them; with others "full", a pinned
 	// container on the bridge with a quota beside its CPU set.
 	Isolation Values `yaml:"isolation,omitempty" json:",omitempty"` // omitted in the study's hash, which is older
+}
+
+// disks lists the disks of the place, each once; "" is the usual one.
+func (p Place) disks() (all []string) {
+	for _, text := range p.Disks {
+		d, err := notebook.ParseDisk(text)
+		if err != nil {
+			panic(err) // it was read when the file was
+		}
+		if t := d.Text(); !slices.Contains(all, t) {
+			all = append(all, t)
+		}
+	}
+	if len(all) == 0 {
+		return []string{""}
+	}
+	return all
 }
 
 // isolation lists the rungs of the place; "" where it is of no ladder.
@@ -312,6 +331,14 @@ func (s *Spec) validate() *problem {
 				if !slices.Contains(known, e) {
 					return wrong(fmt.Sprintf("unknown engine %q for %s; %s was expected", e, p.Platform, strings.Join(known, ", ")), "platforms", i, "engines", j)
 				}
+			}
+		}
+		for j, d := range p.Disks {
+			if k := s.engines.Of(p.Platform)[0]; !k.Disks {
+				return wrong(fmt.Sprintf("%s has no disk of its own: its guests write to the host's file system", p.Platform), "platforms", i, "disks")
+			}
+			if _, err := notebook.ParseDisk(d); err != nil {
+				return wrong(err.Error(), "platforms", i, "disks", j)
 			}
 		}
 		if w := s.climbs(p); w != nil {
@@ -611,6 +638,9 @@ func identify(t notebook.Treatment) string {
 	parts = append(parts, t.Instance.Name)
 	if t.Network != "" {
 		parts = append(parts, "network", t.Network)
+	}
+	if t.Disk != "" {
+		parts = append(parts, "disk", t.Disk)
 	}
 	if t.HostCores > 0 {
 		parts = append(parts, fmt.Sprintf("on %d CPUs", t.HostCores))

@@ -1,6 +1,7 @@
 package study
 
 import (
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -217,6 +218,47 @@ func TestACommandOfTheUsersOwnIsAStudyFileToo(t *testing.T) {
 	for _, tr := range again.treatments(use{w, again.Workloads[0], nil}, func(string) string { return "" }, no) {
 		if tr.Platform == notebook.CN && tr.Engine != "runc" {
 			t.Errorf("engine %q of crun|runc, where only runc can be done", tr.Engine)
+		}
+	}
+}
+
+func TestTheDisksOfAStudy(t *testing.T) {
+	const text = `name: disks
+workloads: [{name: cpu}]
+platforms:
+  - platform: bm
+  - {platform: vm, provisioning: [pinned], disks: [usual, none native, native none, "directsync  io_uring"]}
+instances: [1/1GB]
+design: {rounds: {floor: 2, cap: 3}}
+`
+	s, err := Parse("s.yaml", []byte(text), ".", kinds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	us, err := s.uses(workloads.FS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{} // disks by the treatment's ID
+	for _, tr := range s.treatments(us[0], func(string) string { return notebook.KVM }, func(notebook.Treatment) bool { return true }) {
+		_, id, _ := strings.Cut(tr.ID, " ")
+		got[id] = tr.Disk
+	}
+	want := map[string]string{
+		"bm 1/1GB": "", "bm 1/1GB aa": "", "vm qemu kvm pinned 1/1GB": "",
+		"vm qemu kvm pinned 1/1GB disk none native": "none native", "vm qemu kvm pinned 1/1GB disk directsync io_uring": "directsync io_uring",
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("treatments\n%q\nwant\n%q", got, want)
+	}
+	for _, c := range []struct{ from, to, want string }{
+		{"none native", "native", `s.yaml:5: disk "native": AIO engine native works past the page cache alone: cache mode none or directsync was expected with it`},
+		{"none native", "unsafe", `s.yaml:5: disk "unsafe": unknown word "unsafe"; `},
+		{"- platform: bm", "- {platform: bm, disks: [none]}", `s.yaml:4: bm has no disk of its own`},
+		{"platform: vm", "platform: cn, engines: [crun]", `s.yaml:5: cn has no disk of its own: its guests write to the host's file system`},
+	} {
+		if _, err := Parse("s.yaml", []byte(strings.Replace(text, c.from, c.to, 1)), ".", kinds); err == nil || !strings.HasPrefix(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s:\n%v\nwant one line that begins with\n%s", c.to, err, c.want)
 		}
 	}
 }

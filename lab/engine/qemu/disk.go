@@ -6,9 +6,12 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"golang.org/x/sys/unix"
 
 	"tare/lab/engine/qemu/guestinit"
 	"tare/notebook"
@@ -191,4 +194,18 @@ func (m *machine) ioThreads(ctx context.Context) (all []int, err error) {
 		all = append(all, t.Thread)
 	}
 	return all, err
+}
+
+// refused says why a file cannot be read and written as the disk wants it; "" where it can. A file system that has no O_DIRECT says so
+// when a file is opened.
+func refused(d notebook.Disk, path string) string {
+	if !d.Direct() || path == "" {
+		return ""
+	}
+	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_DIRECT, 0)
+	if err != nil {
+		return fmt.Sprintf("the file system of %s opens no file past its page cache (O_DIRECT): %v; use a state folder on another, or cache mode %s", filepath.Dir(path), errors.Unwrap(err), notebook.CacheWriteback)
+	}
+	f.Close()
+	return ""
 }

@@ -445,6 +445,18 @@ func TestDiskArgs(t *testing.T) {
 	}
 }
 
+// A file system that opens nothing past its page cache is told of in one line, where the disk wants that.
+func TestNoDirectIO(t *testing.T) {
+	const none = "/proc/self/comm" // nor does any file there
+	for cache, want := range map[string]bool{notebook.CacheWriteback: false, notebook.CacheNone: true, notebook.CacheDirectSync: true} {
+		d := notebook.UsualDisk
+		d.Cache = cache
+		if why := refused(d, none); strings.Contains(why, "/proc/self opens no file past its page cache (O_DIRECT): invalid argument") != want || strings.Contains(why, "\n") {
+			t.Errorf("cache mode %s on /proc: %q, want it refused: %t", cache, why, want)
+		}
+	}
+}
+
 // Flushes is how many flushes of its root's disk the guest has made, as QEMU counts them; for the conformance suite.
 func (g *Guest) Flushes(ctx context.Context) (int64, error) {
 	var all []struct {

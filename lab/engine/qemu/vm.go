@@ -47,6 +47,7 @@ func kind(platform string) engine.Kind {
 		Accelerators:  []string{notebook.KVM, notebook.KVMEmulated, notebook.TCG},
 		Capabilities:  []string{"qemu", notebook.KVM, notebook.KVMEmulated, notebook.TCG},
 		Kernel:        recorded,
+		Disks:         true,
 	}
 	if platform == notebook.VM {
 		k.NoHostNetwork, k.TracesInside = true, true
@@ -183,6 +184,10 @@ func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, er
 	if memory < minMemory {
 		return nil, d.kind.Unsupported(fmt.Sprintf("%d MiB of memory", memory>>20), fmt.Sprintf("its kernel needs some of it to boot; ask for at least %d MiB", minMemory>>20))
 	}
+	disk, err := notebook.ParseDisk(s.Disk)
+	if err != nil {
+		return nil, err
+	}
 	allowed, err := proc.Host.AllowedCPUs("self")
 	if err != nil {
 		return nil, err
@@ -205,13 +210,13 @@ func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, er
 			return nil, err
 		}
 	}
-	g := &Guest{}
+	g := &Guest{kind: d.kind}
 	_, err = engine.Make(ctx, d.Env, s, g, engine.Recipe{
 		What: d.kind.Platform + " guest", Address: true, HelloTime: boot, Undo: undo(),
 		Start: func(ctx context.Context) (engine.Meeting, error) {
 			return g.start(ctx, hardware{
 				accelerator: s.Accelerator, cpus: cpus, memory: memory,
-				kernel: kernel.Image, initramfs: initrd, name: s.ID, root: root, work: work, disk: notebook.UsualDisk, network: params.Network,
+				kernel: kernel.Image, initramfs: initrd, name: s.ID, root: root, work: work, disk: disk, network: params.Network,
 			}, params, allowed)
 		},
 		Met:     func(context.Context) error { return nil },
@@ -243,6 +248,11 @@ func (g *Guest) start(ctx context.Context, h hardware, p guestinit.Params, allow
 	if h.overlay, err = makeOverlay(g.Folder, h.root); err != nil {
 		return nil, fmt.Errorf("disk: %w", err)
 	}
+	for _, path := range []string{h.overlay, h.root, h.work} {
+		if why := refused(h.disk, path); why != "" {
+			return nil, g.kind.Unsupported("a disk with cache mode "+h.disk.Cache, why)
+		}
+	}
 	g.disk = h.disk
 	ctx, cancel := context.WithTimeout(ctx, engine.HelloTime) // for QEMU itself, which takes no longer than a container
 	defer cancel()
@@ -273,6 +283,7 @@ func (g *Guest) start(ctx context.Context, h hardware, p guestinit.Params, allow
 type Guest struct {
 	engine.Base
 	machine      *machine
+	kind         engine.Kind
 	kernelSource string
 	disk         notebook.Disk
 }

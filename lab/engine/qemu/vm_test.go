@@ -337,6 +337,36 @@ func TestNoSpace(t *testing.T) {
 	}
 }
 
+// Every disk that can be asked for is in force, and what is synced on it can be read again.
+func TestDisks(t *testing.T) {
+	for _, text := range []string{"none native", "directsync io_uring", "none no-iothread"} {
+		t.Run(text, func(t *testing.T) {
+			d, s := lab(t, qemu.VM, program(t), 0, 0)
+			s.ID = "disks-" + strings.ReplaceAll(text, " ", "-")
+			s.Instance.Cores, s.Disk = 1, text
+			g, err := provision(t, d, s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, err := notebook.ParseDisk(text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := g.Facts().Disk; got != want {
+				t.Errorf("its disk is %+v, want %+v", got, want)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+			defer cancel()
+			r, _, err := g.Ruler().Run(ctx, ruler.Order{Argv: []string{"/bin/busybox", "sh", "-c",
+				"b=/bin/busybox; $b yes disk | $b head -c 4194304 >f && $b sync f && echo 3 >/proc/sys/vm/drop_caches && test $($b yes disk | $b head -c 4194304 | $b md5sum | $b cut -c-32) = $($b md5sum f | $b cut -c-32)"},
+				Env: []string{"PATH=/bin"}, Timeout: time.Minute, OutputLimit: 4096})
+			if err != nil || r.Error != "" || r.Exit != 0 {
+				t.Errorf("writing and reading: %v %s exit %d: %s%s; diagnosis: %s", err, r.Error, r.Exit, r.Stdout, r.Stderr, g.Diagnose())
+			}
+		})
+	}
+}
+
 // What a VM cannot be is said as such.
 func TestCannot(t *testing.T) {
 	d, s := lab(t, qemu.VM, program(t), 0, 0)
