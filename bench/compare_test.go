@@ -62,7 +62,7 @@ func TestComparison(t *testing.T) {
 				ways = append(ways, way{"for sight", 0, func() (float64, error) { n++; return 3, nil }})
 			}
 			err := comparison{"a comparison", ways, time.Minute}.run()
-			if len(ways) > 2 && (n < 2 || n > mostRounds/occasional) {
+			if len(ways) > 2 && (n < leastRounds || n > leastRounds+mostRounds/occasional) {
 				t.Errorf("a way of which nothing is promised took part in %d rounds", n)
 			}
 			if (err != nil) != (c.broken != "") || err != nil && !strings.Contains(err.Error(), c.broken) {
