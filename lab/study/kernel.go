@@ -21,9 +21,13 @@ func (s *Spec) takesKernel(p Place) bool { return slices.ContainsFunc(s.engines.
 
 func takes(k engine.Kind) bool { return k.Kernel != nil }
 
-// readKernels reads the kernels that the platforms name, or the one in their place.
+// readKernels reads the kernels that the platforms name, or the one in their place. What was read when the study was checked is not
+// read again when it is planned.
 func (s *Spec) readKernels(instead string) error {
-	s.kernels = guestKernels{read: map[string]notebook.Kernel{}, files: map[string]string{}}
+	s.kernels = guestKernels{read: s.kernels.read, files: map[string]string{}}
+	if s.kernels.read == nil {
+		s.kernels.read = map[string]notebook.Kernel{}
+	}
 	taken := false
 	for i, p := range s.Platforms {
 		if !s.takesKernel(p) {
@@ -61,15 +65,17 @@ func (s *Spec) kernelPath(file string) string {
 }
 
 func (s *Spec) readKernel(p Place, path string) (notebook.Kernel, error) {
-	if k, ok := s.kernels.read[path]; ok {
-		return k, nil
+	k, read := s.kernels.read[path]
+	if !read {
+		kinds := s.engines.Of(p.Platform)
+		var err error
+		if k, err = kinds[slices.IndexFunc(kinds, takes)].Kernel(path); err != nil {
+			return k, err
+		}
+		s.kernels.read[path] = k
 	}
-	kinds := s.engines.Of(p.Platform)
-	k, err := kinds[slices.IndexFunc(kinds, takes)].Kernel(path)
-	if err == nil {
-		s.kernels.read[path], s.kernels.files[k.Name()] = k, path
-	}
-	return k, err
+	s.kernels.files[k.Name()] = path
+	return k, nil
 }
 
 // kernelsOf gives the names of the kernels of the place's guests; "" is the engine's own choice.
