@@ -97,6 +97,14 @@ func (h *Host) CHR(t Treatment) float64 {
 // emulation do not.
 func (t Treatment) Representative() bool { return t.Accelerator == "" || t.Accelerator == KVM }
 
+// Variant is what a treatment's guests are, beside their size and provisioning.
+type Variant struct{ Platform, Engine, Accelerator, Kernel, Network, Isolation, Disk string }
+
+// Variant is the treatment's.
+func (t Treatment) Variant() Variant {
+	return Variant{t.Platform, t.Engine, t.Accelerator, t.Kernel, t.Network, t.Isolation, t.Disk}
+}
+
 // LeftOut is a treatment that the study asks for and this host, or this run, does not do, and why.
 type LeftOut struct {
 	Treatment Treatment `json:"treatment"`

@@ -397,7 +397,7 @@ func (j *judge) lines(pairs []pair, over string, acrossHosts bool) [][]pair {
 			delete(params, over)
 			image = "" // it may be made by the parameter
 		}
-		return fmt.Sprintf("%q %q %q %q %q %q %q %q %q %d %q %q %q", host, t.Workload, params, t.Platform, t.Engine, t.Accelerator, t.Kernel, t.Provisioning, instance, cores, t.Network, t.Isolation, image)
+		return fmt.Sprintf("%q %q %q %q %q %q %d %q", host, t.Workload, params, t.Variant(), t.Provisioning, instance, cores, image)
 	}
 	var order []string
 	lines := map[string][]pair{}

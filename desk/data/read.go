@@ -235,7 +235,7 @@ func (r *reader) tally(t notebook.Treatment, f *notebook.Folder) *tally {
 	group := fmt.Sprintf("%q %q %q %q %q %q %q", f.Host.ID, t.Workload, notebook.Assignments(t.Params, ", "), image.Digest, image.Input, metric.Name, metric.Unit)
 	// As many cores as there are is all of them, however a study says it.
 	cores := f.Host.Cores(t)
-	id := fmt.Sprintf("%s %q %q %q %q %q %v %d %q %q %q %d %v", group, t.Platform, t.Engine, t.Accelerator, t.Kernel, t.Provisioning, t.Instance.Cores, t.Instance.Memory, t.Network, t.Isolation, t.Disk, cores, t.AA)
+	id := fmt.Sprintf("%s %q %q %v %d %d %v", group, t.Variant(), t.Provisioning, t.Instance.Cores, t.Instance.Memory, cores, t.AA)
 	if known := r.rows[id]; known != nil {
 		return known
 	}

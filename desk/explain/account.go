@@ -188,8 +188,7 @@ func (b *book) versus() (all []*Account) {
 		}
 		for _, p := range b.sum.Rows {
 			x, y := v.Treatment, p.Treatment
-			if y.Provisioning != notebook.Pinned || p.Trace == nil || !sameWork(v, p) || x.Platform != y.Platform || x.Engine != y.Engine || x.Accelerator != y.Accelerator || x.Kernel != y.Kernel ||
-				x.Instance.Cores != y.Instance.Cores || x.Instance.Memory != y.Instance.Memory || x.Network != y.Network || x.Isolation != y.Isolation || x.Disk != y.Disk {
+			if y.Provisioning != notebook.Pinned || p.Trace == nil || !sameWork(v, p) || x.Variant() != y.Variant() || !x.Instance.SameSize(y.Instance) {
 				continue
 			}
 			a := b.account(v, p, Against{Provisioning: y.Provisioning})

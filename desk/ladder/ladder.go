@@ -235,7 +235,7 @@ func (c *Staircase) order() {
 }
 
 func same(a, b notebook.Treatment) bool {
-	return a.Platform == b.Platform && a.Engine == b.Engine && a.Accelerator == b.Accelerator && a.Kernel == b.Kernel && a.Network == b.Network && a.Isolation == b.Isolation && a.Disk == b.Disk && a.AA == b.AA && maps.Equal(a.Params, b.Params)
+	return a.Variant() == b.Variant() && a.AA == b.AA && maps.Equal(a.Params, b.Params)
 }
 
 // below finds what a rung's own cost is relative to; nil where there is nothing.

@@ -45,8 +45,7 @@ func groupOf(r *data.Row) Group {
 }
 
 func (g Group) equal(o Group) bool {
-	return maps.Equal(g.Params, o.Params) && g.Workload == o.Workload && g.Metric == o.Metric && g.Platform == o.Platform && g.Engine == o.Engine &&
-		g.Accelerator == o.Accelerator && g.Kernel == o.Kernel && g.Provisioning == o.Provisioning && g.Network == o.Network && g.Disk == o.Disk
+	return maps.Equal(g.Params, o.Params) && g.Workload == o.Workload && g.Metric == o.Metric && g.Variant() == o.Variant() && g.Provisioning == o.Provisioning
 }
 
 func (v *Overhead) fit(s *data.Summary, rows []*data.Row) {
