@@ -124,13 +124,13 @@ func dockerImages() []string {
 	return strings.Fields(string(out))
 }
 
-// undisturbed runs `tare bench` into a folder and returns its name. Where the machine below this host gave a twentieth or more of the
+// undisturbed runs `tare bench` into a folder and returns its name. Where the machine below this host gave much of the
 // host's CPU time to others meanwhile, work takes longer than the kernel counts: it runs again, and then the test is skipped.
 func (h *testHost) undisturbed(args ...string) (out string) {
 	h.t.Helper()
 	share := 0.0
 	for _, out := range []string{"R", "R2"} {
-		if share = require.Stolen(h.t, func() { h.must(append([]string{"bench", "--out", out}, args...)...) }); share < 0.05 {
+		if share = require.Stolen(h.t, func() { h.must(append([]string{"bench", "--out", out}, args...)...) }); share < require.Disturbed {
 			return out
 		}
 	}

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// disturbed is the share of the host's CPU time, taken by others on the machine below it, from which on times say little.
-const disturbed = 0.05
+// Disturbed is the share of the host's CPU time, taken by others on the machine below it, from which on times say little.
+const Disturbed = 0.05
 
 // Undisturbed makes a check that compares times. Where the check fails while the machine below this host gave much of the host's CPU
 // time to others, it is made again, and then the test is skipped: the kernel counts such time as the work's own.
@@ -33,7 +33,7 @@ func Undisturbed(t *testing.T, check func(t testing.TB)) {
 			runtime.Goexit()
 		case !r.failed:
 			return
-		case share < disturbed:
+		case share < Disturbed:
 			t.Error(strings.Join(r.said, "\n"))
 			return
 		case again:
