@@ -74,7 +74,7 @@ type Treatment struct {
 	Instance     Instance          `json:"instance"`
 	Network      string            `json:"network,omitempty"`    // NetBridge, NetHost, NetNone; empty: bm, or what the engine gives by itself
 	Isolation    string            `json:"isolation,omitempty"`  // of a rung of the isolation ladder: the topmost of Layers that it has, or IsolationFull
-	Disk         string            `json:"disk,omitempty"`       // vm, vmcn: Disk.Text
+	Machine      string            `json:"machine,omitempty"`    // vm, vmcn: Machine.Text
 	HostCores    int               `json:"host_cores,omitempty"` // CPUs of the host that are online meanwhile; 0: all
 	Rounds       int               `json:"rounds,omitempty"`     // exactly so many; 0: as the design says
 	AA           bool              `json:"aa,omitempty"`         // bare metal again under another name: the A/A check
@@ -98,11 +98,11 @@ func (h *Host) CHR(t Treatment) float64 {
 func (t Treatment) Representative() bool { return t.Accelerator == "" || t.Accelerator == KVM }
 
 // Variant is what a treatment's guests are, beside their size and provisioning.
-type Variant struct{ Platform, Engine, Accelerator, Kernel, Network, Isolation, Disk string }
+type Variant struct{ Platform, Engine, Accelerator, Kernel, Network, Isolation, Machine string }
 
 // Variant is the treatment's.
 func (t Treatment) Variant() Variant {
-	return Variant{t.Platform, t.Engine, t.Accelerator, t.Kernel, t.Network, t.Isolation, t.Disk}
+	return Variant{t.Platform, t.Engine, t.Accelerator, t.Kernel, t.Network, t.Isolation, t.Machine}
 }
 
 // LeftOut is a treatment that the study asks for and this host, or this run, does not do, and why.
@@ -251,7 +251,7 @@ type Guest struct {
 	Limits       Limits    `json:"limits"`
 	Kernel       string    `json:"kernel,omitempty"`        // of the guest
 	KernelSource string    `json:"kernel_source,omitempty"` // vm: where the kernel was taken from
-	Disk         Disk      `json:"disk,omitzero"`           // vm, vmcn: in force for its root; zero in folders from before 2026-11-22, when flushes did not reach the host's disk
+	Machine      Machine   `json:"machine,omitzero"`        // vm, vmcn: as it is in force; zero in folders from before 2026-11-22, when flushes did not reach the host's disk
 	RulerCostS   float64   `json:"ruler_cost_s"`            // median seconds the ruler takes for an empty process
 	RulerCostN   int       `json:"ruler_cost_n"`            // of so many
 	RoundTripS   float64   `json:"round_trip_s"`            // smallest seen for an empty order, host to ruler and back

@@ -58,7 +58,7 @@ further rounds; each other host gets rows of its own.`,
 		},
 	}
 	tableOrJSON(c, &format)
-	c.Flags().StringVar(&baseline, "baseline", "", "baseline of the ratios, in place of bare metal at the same instance type: KEY=VALUE,… with platform, engine, accelerator, kernel, provisioning, instance, network, isolation, disk, host_cores or a parameter")
+	c.Flags().StringVar(&baseline, "baseline", "", "baseline of the ratios, in place of bare metal at the same instance type: KEY=VALUE,… with platform, engine, accelerator, kernel, provisioning, instance, network, isolation, machine, host_cores or a parameter")
 	return c
 }
 

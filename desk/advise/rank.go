@@ -243,7 +243,7 @@ func (g *group) measured(t notebook.Treatment) bool {
 	return slices.ContainsFunc(g.rows, func(r *data.Row) bool {
 		m := r.Treatment
 		return r.Rounds > 0 && r.HostCores == g.cores && m.Platform == t.Platform && m.Engine == t.Engine && m.Accelerator == t.Accelerator && m.Kernel == t.Kernel &&
-			m.Provisioning == t.Provisioning && m.Network == t.Network && m.Disk == t.Disk && m.Instance.SameSize(t.Instance)
+			m.Provisioning == t.Provisioning && m.Network == t.Network && m.Machine == t.Machine && m.Instance.SameSize(t.Instance)
 	})
 }
 
@@ -335,7 +335,7 @@ func (a *adviser) beside(r *Ranking) {
 	add(func(c Choice) bool { return c.Leads })
 	add(func(c Choice) bool {
 		o := c.Treatment
-		return o.Platform == t.Platform && o.Engine == t.Engine && o.Accelerator == t.Accelerator && o.Kernel == t.Kernel && o.Network == t.Network && o.Disk == t.Disk &&
+		return o.Platform == t.Platform && o.Engine == t.Engine && o.Accelerator == t.Accelerator && o.Kernel == t.Kernel && o.Network == t.Network && o.Machine == t.Machine &&
 			o.Provisioning != t.Provisioning && o.Instance.SameSize(t.Instance)
 	})
 	add(func(c Choice) bool { return !c.Tied && c.Value > best.Value })

@@ -68,6 +68,9 @@ func everything(t *testing.T) *Advice {
 			{Platform: "vmcn", Engine: "crun", Accelerator: "kvm", Provisioning: "vanilla"},
 		} {
 			kind.ID, kind.Workload, kind.Instance, kind.Network = fmt.Sprint(n, j), "ffmpeg", large, n
+			if kind.Platform != notebook.CN {
+				kind.Machine = []string{"huge-pages=2M", "cache=none threads=2", "huge-pages=2M sockets=2 nodes=2"}[i]
+			}
 			if kind.Provisioning == notebook.Pinned {
 				l.cpus[kind.ID] = "3,6"
 			}
@@ -196,7 +199,19 @@ func TestLibvirtAccepts(t *testing.T) {
 				VCPU   int    `xml:"vcpu,attr"`
 				CPUSet string `xml:"cpuset,attr"`
 			} `xml:"cputune>vcpupin"`
-			NICs []struct{} `xml:"devices>interface"`
+			NICs  []struct{} `xml:"devices>interface"`
+			Pages struct {
+				Size int64 `xml:"size,attr"`
+			} `xml:"memoryBacking>hugepages>page"`
+			Topology struct {
+				Sockets int `xml:"sockets,attr"`
+				Cores   int `xml:"cores,attr"`
+				Threads int `xml:"threads,attr"`
+			} `xml:"cpu>topology"`
+			Nodes []struct {
+				CPUs   string `xml:"cpus,attr"`
+				Memory int64  `xml:"memory,attr"`
+			} `xml:"cpu>numa>cell"`
 		}
 		if err := xml.Unmarshal([]byte(text), &d); err != nil {
 			t.Fatal(err)
@@ -204,6 +219,25 @@ func TestLibvirtAccepts(t *testing.T) {
 		n := int(c.Treatment.Instance.Cores)
 		if d.Memory<<10 != c.Treatment.Instance.Memory || d.VCPU != n || (len(d.NICs) == 0) != (c.Treatment.Network == notebook.NetNone) {
 			t.Errorf("%+v", d)
+		}
+		m, err := notebook.ParseMachine(c.Treatment.Machine)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if o := d.Topology; o.Sockets != m.Sockets || o.Threads != m.Threads || o.Sockets*o.Cores*o.Threads != n || d.Pages.Size<<10 != m.HugePages {
+			t.Errorf("topology %+v, huge pages of %d KiB; want %+v with %d virtual CPUs", o, d.Pages.Size, m, n)
+		}
+		var cpus int
+		var memory int64
+		for _, node := range d.Nodes {
+			all, err := notebook.ParseCPUList(node.CPUs)
+			if err != nil {
+				t.Error(err)
+			}
+			cpus, memory = cpus+len(all), memory+node.Memory
+		}
+		if m.Nodes > 1 && (len(d.Nodes) != m.Nodes || cpus != n || memory != d.Memory) || m.Nodes == 1 && len(d.Nodes) > 0 {
+			t.Errorf("nodes %+v; want %d of all %d virtual CPUs and %d KiB", d.Nodes, m.Nodes, n, d.Memory)
 		}
 		if c.Treatment.Provisioning == notebook.Vanilla {
 			n = 0

@@ -36,8 +36,9 @@ var texts = sync.OnceValue(func() *template.Template {
 		"size": size,
 		// half is for /dev/shm: half of the memory, as every guest of Tare's has it, and as a machine of that memory would. What
 		// an engine gives by itself is too small for programs that run on any machine.
-		"half": func(memory int64) int64 { return memory / 2 },
-		"kib":  func(memory int64) int64 { return (memory + 1023) / 1024 },
+		"half":  func(memory int64) int64 { return memory / 2 },
+		"kib":   func(memory int64) int64 { return (memory + 1023) / 1024 },
+		"share": func(memory int64, nodes [][]int) int64 { return memory / int64(len(nodes)) },
 		"yaml": func(text string) (string, error) {
 			b, err := yaml.Marshal(text)
 			return strings.TrimSpace(string(b)), err
@@ -86,7 +87,9 @@ func Expresses(format string, t notebook.Treatment) bool {
 	case "systemd":
 		return t.Platform == notebook.BM || t.Platform == notebook.CN
 	case "libvirt":
-		return (t.Platform == notebook.VM && t.Network != notebook.NetHost || t.Platform == notebook.VMCN) && t.Instance.Whole()
+		m, err := notebook.ParseMachine(t.Machine)
+		return (t.Platform == notebook.VM && t.Network != notebook.NetHost || t.Platform == notebook.VMCN) && t.Instance.Whole() &&
+			err == nil && m.Fits(int(t.Instance.Cores), t.Instance.Memory) == nil
 	}
 	return false
 }
@@ -250,8 +253,23 @@ func (s setting) Percent() string {
 // VCPUs are a VM's.
 func (s setting) VCPUs() int { return int(s.Instance.Cores) }
 
-// VMDisk is a VM's. So it was measured.
-func (s setting) VMDisk() (notebook.Disk, error) { return notebook.ParseDisk(s.Disk) }
+// VM is how a VM is made. So it was measured.
+func (s setting) VM() (notebook.Machine, error) { return notebook.ParseMachine(s.Machine) }
+
+// Nodes are the virtual CPUs of each NUMA node of a VM, shared out as its memory is.
+func (s setting) Nodes() (nodes [][]int, err error) {
+	m, err := s.VM()
+	if err != nil {
+		return nil, err
+	}
+	for i := range s.VCPUs() {
+		if i%(s.VCPUs()/m.Nodes) == 0 {
+			nodes = append(nodes, nil)
+		}
+		nodes[len(nodes)-1] = append(nodes[len(nodes)-1], i)
+	}
+	return nodes, nil
+}
 
 // Beside are the CPUs for what of a VM is no vCPU: the host's others, where it has any. So it was measured.
 func (s setting) Beside() []int {

@@ -22,9 +22,9 @@ type styles map[string][]string
 
 func variant(t notebook.Treatment, network bool) string {
 	if network {
-		return fmt.Sprintf("%q %q %q %q", t.Engine, t.Isolation, t.Network, t.Disk)
+		return fmt.Sprintf("%q %q %q %q", t.Engine, t.Isolation, t.Network, t.Machine)
 	}
-	return t.Engine + t.Isolation + t.Disk
+	return t.Engine + t.Isolation + t.Machine
 }
 
 func newStyles(rows []*data.Row, network bool) styles {

@@ -23,7 +23,7 @@ func oneOf(want Values, has string) bool { return len(want) == 0 || slices.Conta
 
 // has says whether the selector chooses the treatment, on a host with so many cores and with that CHR.
 func (s Selector) has(t notebook.Treatment, hostCores int, chr float64) bool {
-	if t.AA || t.Disk != "" || !oneOf(s.Workload, t.Workload) || !oneOf(s.Platform, t.Platform) || !oneOf(s.Engine, t.Engine) ||
+	if t.AA || t.Machine != "" || !oneOf(s.Workload, t.Workload) || !oneOf(s.Platform, t.Platform) || !oneOf(s.Engine, t.Engine) ||
 		!oneOf(s.Provisioning, t.Provisioning) || !oneOf(s.Network, t.Network) || !slices.Contains(s.rungs(), t.Isolation) ||
 		len(s.Instance) > 0 && !slices.ContainsFunc(s.Instance, func(n string) bool { return isInstance(n, t.Instance) }) {
 		return false

@@ -12,14 +12,14 @@ import (
 )
 
 // baselineKeys are what a baseline can say of a treatment beside its parameters, in the order in which it is written.
-var baselineKeys = []string{"platform", "engine", "accelerator", "kernel", "provisioning", "instance", "network", "isolation", "disk", "host_cores"}
+var baselineKeys = []string{"platform", "engine", "accelerator", "kernel", "provisioning", "instance", "network", "isolation", "machine", "host_cores"}
 
 // keysOf is a treatment as a baseline has it: the known keys and the parameters.
 func keysOf(t notebook.Treatment) map[string]string {
 	m := map[string]string{}
 	maps.Copy(m, t.Params)
 	m["platform"], m["engine"], m["accelerator"], m["kernel"], m["provisioning"] = t.Platform, t.Engine, t.Accelerator, t.Kernel, t.Provisioning
-	m["instance"], m["network"], m["isolation"], m["disk"], m["host_cores"] = t.Instance.Name, t.Network, t.Isolation, t.Disk, ""
+	m["instance"], m["network"], m["isolation"], m["machine"], m["host_cores"] = t.Instance.Name, t.Network, t.Isolation, t.Machine, ""
 	if t.HostCores != 0 {
 		m["host_cores"] = strconv.Itoa(t.HostCores)
 	}

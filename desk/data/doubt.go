@@ -9,13 +9,13 @@ type Doubt interface{ Doubt() }
 
 // Name is what of a treatment names it among those that it is compared with.
 type Name struct {
-	Platform, Engine, Accelerator, Kernel, Provisioning, Isolation, Disk string
-	AA                                                                   bool
+	Platform, Engine, Accelerator, Kernel, Provisioning, Isolation, Machine string
+	AA                                                                      bool
 }
 
 // NameOf is a treatment's name.
 func NameOf(t notebook.Treatment) Name {
-	return Name{t.Platform, t.Engine, t.Accelerator, t.Kernel, t.Provisioning, t.Isolation, t.Disk, t.AA}
+	return Name{t.Platform, t.Engine, t.Accelerator, t.Kernel, t.Provisioning, t.Isolation, t.Machine, t.AA}
 }
 
 // Doubts about a row.

@@ -14,7 +14,7 @@ import (
 // Options say how folders are to be read.
 type Options struct {
 	// Baseline chooses what the ratios are relative to, instead of bare metal at the same instance type. Keys are
-	// platform, engine, accelerator, kernel, provisioning, instance, network, isolation, disk, host_cores, or the name of a parameter of
+	// platform, engine, accelerator, kernel, provisioning, instance, network, isolation, machine, host_cores, or the name of a parameter of
 	// the workload. Without an instance, the baseline is looked for at each row's own instance type; without a network or
 	// host_cores, the row's own goes before others. It must match one treatment for
 	// each workload and its parameters; else Read says which there are. Values are as in the table; an empty value
@@ -93,9 +93,9 @@ type Row struct {
 	Representative bool   // false under software emulation: never ranked
 	Doubtful       bool   // the A/A check failed here by as much as this row differs: not to be trusted, never ranked
 	Doubts         []Doubt
-	Kernels        []string        // guest kernels, with where a VM's was taken from
-	Disks          []notebook.Disk // of VMs; a zero one is of a folder from before it was recorded
-	CPUs           map[string]int  // how many guests with a measured trial that succeeded could use which CPUs of the host ("0-1,4")
+	Kernels        []string           // guest kernels, with where a VM's was taken from
+	Machines       []notebook.Machine // of VMs; a zero one is of a folder from before it was recorded
+	CPUs           map[string]int     // how many guests with a measured trial that succeeded could use which CPUs of the host ("0-1,4")
 
 	Cells     []Cell      // by folder and round
 	Values    []Value     // of the cells in which a measured trial succeeded: what Mean and Ratio are made of

@@ -23,7 +23,7 @@ type subject struct {
 	Instance     string            `json:"instance"`
 	Network      *string           `json:"network"`
 	Isolation    *string           `json:"isolation"`
-	Disk         *string           `json:"disk,omitempty"`
+	Machine      *string           `json:"machine,omitempty"`
 	HostCores    int               `json:"host_cores"`
 	AA           bool              `json:"aa"`
 }
@@ -32,7 +32,7 @@ func subjectOf(r *data.Row) subject {
 	t := r.Treatment
 	return subject{
 		Treatment: t.ID, Host: r.Host, Workload: t.Workload, Params: params(t.Params), Platform: t.Platform, Engine: word(t.Engine), Accelerator: word(t.Accelerator),
-		Provisioning: word(t.Provisioning), Instance: t.Instance.Name, Network: word(t.Network), Isolation: word(t.Isolation), Disk: word(t.Disk), HostCores: r.HostCores, AA: t.AA,
+		Provisioning: word(t.Provisioning), Instance: t.Instance.Name, Network: word(t.Network), Isolation: word(t.Isolation), Machine: word(t.Machine), HostCores: r.HostCores, AA: t.AA,
 	}
 }
 

@@ -65,7 +65,7 @@ type Row struct {
 	Memory         int64              `json:"memory" parquet:"memory"` // bytes
 	Network        *string            `json:"network" parquet:"network,dict,optional"`
 	Isolation      *string            `json:"isolation" parquet:"isolation,dict,optional"` // rung of the isolation ladder: the topmost of its layers
-	Disk           *string            `json:"disk" parquet:"disk,dict,optional"`           // of a VM, where it is not the usual one
+	Machine        *string            `json:"machine" parquet:"machine,dict,optional"`     // of a VM, where it is not the usual one
 	HostCores      *int64             `json:"host_cores" parquet:"host_cores,optional"`    // CPUs of the host that were online meanwhile
 	CHR            *float64           `json:"chr" parquet:"chr,optional"`                  // cores over host_cores
 	AA             bool               `json:"aa" parquet:"aa"`
@@ -135,7 +135,7 @@ func rows(dir string, put func(*Row) error) error {
 			Folder: dir, Study: f.Study.Name, HostID: f.Host.ID, Host: f.Host.Hostname, Treatment: t.ID, Workload: t.Workload,
 			Params: params(t.Params), Platform: t.Platform, Engine: word(t.Engine), Accelerator: word(t.Accelerator),
 			Provisioning: word(t.Provisioning), Instance: t.Instance.Name, Cores: t.Instance.Cores, Memory: t.Instance.Memory,
-			Network: word(t.Network), Isolation: word(t.Isolation), Disk: word(t.Disk), AA: t.AA, Representative: t.Representative(), Image: image.Digest, Input: word(image.Input), Metric: metric.Name, Unit: metric.Unit,
+			Network: word(t.Network), Isolation: word(t.Isolation), Machine: word(t.Machine), AA: t.AA, Representative: t.Representative(), Image: image.Digest, Input: word(image.Input), Metric: metric.Name, Unit: metric.Unit,
 		}
 		if n := int64(cmp.Or(t.HostCores, len(f.Host.CPUs))); n > 0 {
 			chr := f.Host.CHR(t)

@@ -75,7 +75,7 @@ type page struct {
 	Size     *sizePart
 	Checks   []check
 	Kernels  []pair
-	Disks    []pair
+	Machines []pair
 	Notes    []string
 	Several  bool // hosts
 
@@ -198,9 +198,9 @@ func render(s *data.Summary, figs []chart.Figure, why *whyPart, opt Options) ([]
 		}
 		return texts
 	})
-	p.Disks = ofGuests(s, func(r *data.Row) (texts []string) {
-		for _, d := range r.Disks {
-			texts = append(texts, words.Plain(words.Disk(d)))
+	p.Machines = ofGuests(s, func(r *data.Row) (texts []string) {
+		for _, m := range r.Machines {
+			texts = append(texts, words.Plain(words.Machine(m)))
 		}
 		return texts
 	})

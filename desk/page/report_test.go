@@ -203,12 +203,12 @@ func TestHostileText(t *testing.T) {
 }
 
 // What disk the VMs had is said, also that it is not known.
-func TestDisksOfVMs(t *testing.T) {
+func TestMachinesOfVMs(t *testing.T) {
 	s := sample("large")
 	was := 0
 	for _, r := range s.Rows {
 		if r.Treatment.Platform == notebook.VMCN {
-			r.Disks = []notebook.Disk{{}}
+			r.Machines = []notebook.Machine{{}}
 			was++
 		}
 	}
@@ -219,7 +219,7 @@ func TestDisksOfVMs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"<dd>qcow2, cache mode writeback, AIO engine threads, an I/O thread</dd>", "whose VMs ignored flushes"} {
+	for _, want := range []string{"<dd>disk qcow2, cache mode writeback, AIO engine threads, an I/O thread; memory of ordinary pages; 1 socket, 1 thread a core, 1 NUMA node</dd>", "whose VMs ignored flushes"} {
 		if !strings.Contains(string(page), want) {
 			t.Errorf("the page does not say %q", want)
 		}

@@ -38,7 +38,7 @@ func sampleRow(t notebook.Treatment, mean, half, ratio, ratioHalf float64, dots 
 	}
 	if t.Accelerator != "" {
 		r.Kernels = []string{"6.12.48+deb13-cloud-amd64, from the package linux-image-cloud-amd64"}
-		r.Disks = []notebook.Disk{notebook.UsualDisk}
+		r.Machines = []notebook.Machine{notebook.UsualMachine}
 	}
 	for i := range dots {
 		r.Dots = append(r.Dots, data.Dot{Round: i / 3, Trial: i % 3, Value: mean + 2.2*half*math.Sin(float64(i)*1.7)})

@@ -600,7 +600,7 @@ func TestBaseline(t *testing.T) {
 	}{
 		{map[string]string{"platform": "cn"}, "matches 3 treatments for"},
 		{map[string]string{"platform": "cn", "engine": "lxc"}, "matches no treatment for"},
-		{map[string]string{"colour": "red"}, `the key "colour", which is neither one of platform, engine, accelerator, kernel, provisioning, instance, network, isolation, disk, host_cores nor a parameter of ffmpeg`},
+		{map[string]string{"colour": "red"}, `the key "colour", which is neither one of platform, engine, accelerator, kernel, provisioning, instance, network, isolation, machine, host_cores nor a parameter of ffmpeg`},
 		{map[string]string{"": "red"}, "without a key"},
 	} {
 		_, err := data.Read([]string{dir}, data.Options{Baseline: c.base})

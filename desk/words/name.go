@@ -24,8 +24,9 @@ var platforms = map[string]string{
 // Platform names a platform: "container in VM".
 func Platform(p string) string { return cmp.Or(platforms[p], Plain(p)) }
 
-// Disk says how the disk of a VM lies on the host; a zero one is of a folder from before that was recorded.
-func Disk(d notebook.Disk) string {
+// Machine says how a VM is made; a zero one is of a folder from before that was recorded.
+func Machine(m notebook.Machine) string {
+	d := m.Disk
 	if d == (notebook.Disk{}) {
 		return "not recorded: the folder is of a version of Tare whose VMs ignored flushes, so what they wrote cost too little"
 	}
@@ -33,7 +34,12 @@ func Disk(d notebook.Disk) string {
 	if d.IOThread {
 		thread = "an I/O thread"
 	}
-	return fmt.Sprintf("%s, cache mode %s, AIO engine %s, %s", d.Format, d.Cache, d.AIO, thread)
+	pages := "ordinary pages"
+	if m.HugePages > 0 {
+		pages = fmt.Sprintf("huge pages of %d MiB", m.HugePages>>20)
+	}
+	return fmt.Sprintf("disk %s, cache mode %s, AIO engine %s, %s; memory of %s; %s, %s a core, %s", d.Format, d.Cache, d.AIO, thread,
+		pages, Count(m.Sockets, "socket"), Count(m.Threads, "thread"), Count(m.Nodes, "NUMA node"))
 }
 
 // EmulatedMark ends the name of a treatment that ran under emulation.
@@ -58,8 +64,8 @@ func Treatment(t notebook.Treatment, network bool) string {
 	default:
 		parts = append(parts, "up to", t.Isolation)
 	}
-	if t.Disk != "" {
-		parts = append(parts, "disk", t.Disk)
+	if t.Machine != "" {
+		parts = append(parts, "with", t.Machine)
 	}
 	if t.AA {
 		parts = append(parts, "again (A/A)")
@@ -73,7 +79,7 @@ func Brief(t notebook.Treatment) [2]string {
 	if t.Platform == notebook.VM {
 		first[1] = ""
 	}
-	return [2]string{Plain(join(" ", first)), Plain(join(" ", []string{t.Provisioning, t.Isolation, t.Disk}))}
+	return [2]string{Plain(join(" ", first)), Plain(join(" ", []string{t.Provisioning, t.Isolation, t.Machine}))}
 }
 
 // Described says what a treatment is, without its instance type and workload: "container, docker, pinned".
@@ -105,8 +111,8 @@ func Provisioned(t notebook.Treatment, network bool) string {
 	if network && t.Network != "" {
 		parts = append(parts, "network "+Plain(t.Network))
 	}
-	if t.Disk != "" {
-		parts = append(parts, "disk "+Plain(t.Disk))
+	if t.Machine != "" {
+		parts = append(parts, "with "+Plain(t.Machine))
 	}
 	return join(", ", parts)
 }
@@ -116,7 +122,7 @@ func Name(n data.Name) string {
 	if n.Platform == notebook.BM {
 		return noun(n)
 	}
-	return article(noun(n)) + isolated(n.Isolation) + onDisk(n.Disk)
+	return article(noun(n)) + isolated(n.Isolation) + made(n.Machine)
 }
 
 // Choice names a treatment that can be chosen: "pinned docker container at large".
@@ -126,7 +132,7 @@ func Choice(t notebook.Treatment, network bool) string {
 	if network {
 		s += connected(t)
 	}
-	return Plain(s + isolated(n.Isolation) + onDisk(n.Disk))
+	return Plain(s + isolated(n.Isolation) + made(n.Machine))
 }
 
 // noun is a treatment without its article.
@@ -165,12 +171,12 @@ func article(noun string) string {
 	return "a " + noun
 }
 
-// onDisk says what disk a VM has where it is not the usual one, to follow its name.
-func onDisk(disk string) string {
-	if disk == "" {
+// made says how a VM is made where it is not the usual one, to follow its name.
+func made(machine string) string {
+	if machine == "" {
 		return ""
 	}
-	return " on a disk " + Plain(disk)
+	return " with " + Plain(machine)
 }
 
 // isolated says how far a treatment of the isolation ladder is isolated, to follow its name.

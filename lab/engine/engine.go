@@ -22,7 +22,7 @@ type Spec struct {
 	Work         *image.Tree  // the workload's own files and input, at ruler.WorkDir, read-only
 	Isolation    string       // the rung of the isolation ladder that the guest is: one of the kind's Isolations, or none
 	Network      *Network     // nil: what the engine gives by itself, of which no service is reached
-	Disk         string       // vm, vmcn: as notebook.Disk.Text writes it
+	Machine      string       // vm, vmcn: as notebook.Machine.Text writes it
 	Accelerator  string       // vm, vmcn: notebook.KVM or notebook.TCG
 }
 
@@ -30,7 +30,7 @@ type Spec struct {
 func (s Spec) Treatment(k Kind) notebook.Treatment {
 	return notebook.Treatment{
 		Platform: k.Platform, Engine: k.Name, Instance: s.Instance, Provisioning: s.Provisioning, Isolation: s.Isolation,
-		Network: s.NetworkMode(), Accelerator: s.Accelerator, Disk: s.Disk,
+		Network: s.NetworkMode(), Accelerator: s.Accelerator, Machine: s.Machine,
 	}
 }
 
@@ -84,8 +84,8 @@ type Thread struct {
 
 // Facts are what a driver knows of a guest beyond its spec.
 type Facts struct {
-	Kernel       string        // release of the guest's kernel
-	KernelSource string        // vm, vmcn: where that kernel was taken from
-	Disk         notebook.Disk // vm, vmcn: that its root is on, as it is in force; else zero
+	Kernel       string           // release of the guest's kernel
+	KernelSource string           // vm, vmcn: where that kernel was taken from
+	Machine      notebook.Machine // vm, vmcn: as it is in force; else zero
 	Notes        []string
 }

@@ -36,8 +36,8 @@ type Kind struct {
 	// NoHostNetwork: its guests have a kernel and so a network of their own, never the host's.
 	NoHostNetwork bool
 
-	// Disks: its guests have a disk of their own, whose cache mode, AIO engine and I/O thread can be chosen.
-	Disks bool
+	// Machines: its guests are virtual machines, of which more can be chosen than their size (notebook.Machine).
+	Machines bool
 
 	// Network is how a guest is connected where nothing else is asked for; "" leaves it to the engine. isolation is the
 	// guest's rung, and service says that a service in it has to be asked.
@@ -84,6 +84,12 @@ type Prober interface {
 	Probe(ctx context.Context, capability string) notebook.Capability
 }
 
+// Chooser is an engine of whose treatments a host may do some and not others.
+type Chooser interface {
+	// Supports says why this host cannot do the treatment, which it tries; nil: it can.
+	Supports(ctx context.Context, t notebook.Treatment) error
+}
+
 // Preparer is an engine whose guests need what can be made once for all of them.
 type Preparer interface {
 	// Prepare makes what all guests with the image need, so that none of them pays for it. Provision does it too.
@@ -112,8 +118,8 @@ func (k Kind) Supports(t notebook.Treatment) error {
 		return k.Unsupported(fmt.Sprintf("%g cores", cores), "it gives whole cores only; a part of a core needs a container's CPU quota")
 	case !whole && t.Provisioning == notebook.Pinned:
 		return k.Unsupported(fmt.Sprintf("%g cores, %s", cores, t.Provisioning), "a CPU set has whole CPUs only; ask for "+notebook.Vanilla+" provisioning, or for whole cores")
-	case t.Disk != "" && !k.Disks:
-		return k.Unsupported("a disk", "its guests write to the host's own file system")
+	case t.Machine != "" && !k.Machines:
+		return k.Unsupported("a machine "+t.Machine, "its guests are no virtual machines")
 	case t.Network == notebook.NetHost && k.NoHostNetwork:
 		return k.Unsupported("the host's network", "its guests have a network of their own; ask for "+notebook.NetBridge)
 	}

@@ -27,6 +27,11 @@ type Hello struct {
 	CPUs     []int    `json:"cpus"`   // that it may run on, as the guest numbers them
 	Memory   int64    `json:"memory"` // bytes that the guest's kernel has
 	CPUFlags []string `json:"cpu_flags,omitempty"`
+
+	// Topology that the guest's kernel sees: its sockets, the threads of each core, its NUMA nodes. 0: it does not say.
+	Sockets int `json:"sockets,omitempty"`
+	Threads int `json:"threads,omitempty"`
+	Nodes   int `json:"nodes,omitempty"`
 }
 
 // Order is one thing to run and measure.

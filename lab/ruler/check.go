@@ -93,6 +93,9 @@ func (h *Hello) check() error {
 	if h.Memory <= 0 {
 		return bad("%d bytes of memory", h.Memory)
 	}
+	if h.Sockets < 0 || h.Threads < 0 || h.Nodes < 0 || max(h.Sockets, h.Threads, h.Nodes) > maxCPUs {
+		return bad("%d sockets, %d threads a core and %d NUMA nodes", h.Sockets, h.Threads, h.Nodes)
+	}
 	if len(h.Kernel) > maxText || len(h.CPUFlags) > maxText {
 		return bad("a kernel's name of %d bytes and %d CPU flags", len(h.Kernel), len(h.CPUFlags))
 	}

@@ -140,6 +140,10 @@ func (g *guest) hello() (Hello, error) {
 	if g.proc != nil {
 		if info, err := g.proc.ReadFile("cpuinfo"); err == nil {
 			h.CPUFlags = cpuFlags(string(info))
+			h.Sockets, h.Threads = sockets(string(info))
+		}
+		if info, err := g.proc.ReadFile("buddyinfo"); err == nil {
+			h.Nodes = nodes(string(info))
 		}
 	}
 	return h, nil
@@ -154,6 +158,39 @@ func cpuFlags(info string) []string {
 		}
 	}
 	return nil
+}
+
+// sockets counts the sockets in /proc/cpuinfo, and the threads of the first core. A kernel for one CPU says neither.
+func sockets(info string) (sockets, threads int) {
+	seen := map[string]bool{}
+	siblings := 0
+	for line := range strings.Lines(info) {
+		name, value, _ := strings.Cut(line, ":")
+		value = strings.TrimSpace(value)
+		n, _ := strconv.Atoi(value) // no number counts nothing
+		switch strings.TrimSpace(name) {
+		case "physical id":
+			seen[value] = true
+		case "siblings": // threads of the socket
+			siblings = n
+		case "cpu cores":
+			if n > 0 && threads == 0 {
+				threads = siblings / n
+			}
+		}
+	}
+	return max(1, len(seen)), max(1, threads)
+}
+
+// nodes counts the NUMA nodes in /proc/buddyinfo, which has a line for each zone of each.
+func nodes(info string) int {
+	seen := map[string]bool{}
+	for line := range strings.Lines(info) {
+		if node, _, ok := strings.Cut(line, ","); ok {
+			seen[node] = true
+		}
+	}
+	return len(seen)
 }
 
 // oomKills is how many processes the kernel has killed for memory since it started; 0 where it does not say.

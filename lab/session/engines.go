@@ -144,6 +144,9 @@ func (l *Lab) Supports(ctx context.Context, t notebook.Treatment) error {
 			return errors.New(strings.TrimSuffix(c.Why+"; "+c.Do, "; "))
 		}
 	}
+	if c, ok := l.engine(k, t.Kernel).(engine.Chooser); ok {
+		return c.Supports(ctx, t)
+	}
 	return nil
 }
 

@@ -30,7 +30,7 @@ func (l *Lab) Provision(ctx context.Context, t notebook.Treatment, id string, w 
 		return nil, err
 	}
 	s := engine.Spec{
-		ID: "tare-" + id, Instance: t.Instance, Provisioning: t.Provisioning, Isolation: t.Isolation, Accelerator: t.Accelerator, Disk: t.Disk,
+		ID: "tare-" + id, Instance: t.Instance, Provisioning: t.Provisioning, Isolation: t.Isolation, Accelerator: t.Accelerator, Machine: t.Machine,
 		Image: w.Image, Work: w.Work,
 	}
 	if k.Binds(t.Provisioning) {

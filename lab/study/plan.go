@@ -166,7 +166,7 @@ func (s *Spec) at(u use, p Place, inst notebook.Instance, accel func(kernel stri
 			if t.Network = n; n == "" && u.Service != nil {
 				t.Network = s.kind(t.Platform, t.Engine).Connected(t.Isolation, true)
 			}
-			for _, t.Disk = range p.disks() {
+			for _, t.Machine = range p.machines() {
 				add(t)
 			}
 		}

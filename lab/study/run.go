@@ -453,7 +453,7 @@ func (r *Run) describe(ctx context.Context, t notebook.Treatment, g Guest, rec *
 		return fmt.Errorf("its limits cannot be read: %w", err)
 	}
 	f := g.Facts()
-	rec.Kernel, rec.KernelSource, rec.Disk, rec.Notes = f.Kernel, f.KernelSource, f.Disk, f.Notes
+	rec.Kernel, rec.KernelSource, rec.Machine, rec.Notes = f.Kernel, f.KernelSource, f.Machine, f.Notes
 	return nil
 }
 

@@ -128,22 +128,22 @@ type Place struct {
 	// Kernel names files with the kernel of the platform's guests, relative to the study's; each makes a treatment, and
 	// "default" stands for the engine's own choice. In the study's hash it stands by its content.
 	Kernel Values `yaml:"kernel,omitempty" json:"-"`
-	// Disks of virtual machines (notebook.ParseDisk); default: the usual one.
-	Disks []string `yaml:"disks,omitempty" json:",omitempty"` // omitted in the study's hash, which is older
+	// Machines are what virtual machines are made (notebook.ParseMachine); default: the usual one.
+	Machines []string `yaml:"machines,omitempty" json:",omitempty"` // omitted in the study's hash, which is older
 
 	// Rungs of the isolation ladder: with engine layers the topmost layers, or "all" of them; with others "full", a pinned
 	// container on the bridge with a quota beside its CPU set.
 	Isolation Values `yaml:"isolation,omitempty" json:",omitempty"` // omitted in the study's hash, which is older
 }
 
-// disks lists the disks of the place, each once; "" is the usual one.
-func (p Place) disks() (all []string) {
-	for _, text := range p.Disks {
-		d, err := notebook.ParseDisk(text)
+// machines lists the machines of the place, each once; "" is the usual one.
+func (p Place) machines() (all []string) {
+	for _, text := range p.Machines {
+		m, err := notebook.ParseMachine(text)
 		if err != nil {
 			panic(err) // it was read when the file was
 		}
-		if t := d.Text(); !slices.Contains(all, t) {
+		if t := m.Text(); !slices.Contains(all, t) {
 			all = append(all, t)
 		}
 	}
@@ -333,12 +333,12 @@ func (s *Spec) validate() *problem {
 				}
 			}
 		}
-		for j, d := range p.Disks {
-			if k := s.engines.Of(p.Platform)[0]; !k.Disks {
-				return wrong(fmt.Sprintf("%s has no disk of its own: its guests write to the host's file system", p.Platform), "platforms", i, "disks")
+		for j, m := range p.Machines {
+			if k := s.engines.Of(p.Platform)[0]; !k.Machines {
+				return wrong(fmt.Sprintf("machines: a guest of %s is none: a platform with virtual machines was expected", p.Platform), "platforms", i, "machines")
 			}
-			if _, err := notebook.ParseDisk(d); err != nil {
-				return wrong(err.Error(), "platforms", i, "disks", j)
+			if _, err := notebook.ParseMachine(m); err != nil {
+				return wrong(err.Error(), "platforms", i, "machines", j)
 			}
 		}
 		if w := s.climbs(p); w != nil {
@@ -639,8 +639,8 @@ func identify(t notebook.Treatment) string {
 	if t.Network != "" {
 		parts = append(parts, "network", t.Network)
 	}
-	if t.Disk != "" {
-		parts = append(parts, "disk", t.Disk)
+	if t.Machine != "" {
+		parts = append(parts, "machine", t.Machine)
 	}
 	if t.HostCores > 0 {
 		parts = append(parts, fmt.Sprintf("on %d CPUs", t.HostCores))

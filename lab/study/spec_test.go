@@ -222,12 +222,12 @@ func TestACommandOfTheUsersOwnIsAStudyFileToo(t *testing.T) {
 	}
 }
 
-func TestTheDisksOfAStudy(t *testing.T) {
-	const text = `name: disks
+func TestTheMachinesOfAStudy(t *testing.T) {
+	const text = `name: machines
 workloads: [{name: cpu}]
 platforms:
   - platform: bm
-  - {platform: vm, provisioning: [pinned], disks: [usual, none native, native none, "directsync  io_uring"]}
+  - {platform: vm, provisioning: [pinned], machines: [usual, cache=none aio=native, aio=native cache=none, "threads=2  huge-pages=2M"]}
 instances: [1/1GB]
 design: {rounds: {floor: 2, cap: 3}}
 `
@@ -239,23 +239,23 @@ design: {rounds: {floor: 2, cap: 3}}
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := map[string]string{} // disks by the treatment's ID
+	got := map[string]string{} // machines by the treatment's ID
 	for _, tr := range s.treatments(us[0], func(string) string { return notebook.KVM }, func(notebook.Treatment) bool { return true }) {
 		_, id, _ := strings.Cut(tr.ID, " ")
-		got[id] = tr.Disk
+		got[id] = tr.Machine
 	}
 	want := map[string]string{
 		"bm 1/1GB": "", "bm 1/1GB aa": "", "vm qemu kvm pinned 1/1GB": "",
-		"vm qemu kvm pinned 1/1GB disk none native": "none native", "vm qemu kvm pinned 1/1GB disk directsync io_uring": "directsync io_uring",
+		"vm qemu kvm pinned 1/1GB machine cache=none aio=native": "cache=none aio=native", "vm qemu kvm pinned 1/1GB machine huge-pages=2M threads=2": "huge-pages=2M threads=2",
 	}
 	if !maps.Equal(got, want) {
 		t.Errorf("treatments\n%q\nwant\n%q", got, want)
 	}
 	for _, c := range []struct{ from, to, want string }{
-		{"none native", "native", `s.yaml:5: disk "native": AIO engine native works past the page cache alone: cache mode none or directsync was expected with it`},
-		{"none native", "unsafe", `s.yaml:5: disk "unsafe": unknown word "unsafe"; `},
-		{"- platform: bm", "- {platform: bm, disks: [none]}", `s.yaml:4: bm has no disk of its own`},
-		{"platform: vm", "platform: cn, engines: [crun]", `s.yaml:5: cn has no disk of its own: its guests write to the host's file system`},
+		{"cache=none aio=native", "aio=native", `s.yaml:5: machine "aio=native": aio=native works past the page cache alone: cache=none or cache=directsync was expected with it`},
+		{"cache=none aio=native", "unsafe", `s.yaml:5: machine "unsafe": unknown word "unsafe"; `},
+		{"- platform: bm", "- {platform: bm, machines: [cache=none]}", `s.yaml:4: machines: a guest of bm is none: a platform with virtual machines was expected`},
+		{"platform: vm", "platform: cn, engines: [crun]", `s.yaml:5: machines: a guest of cn is none`},
 	} {
 		if _, err := Parse("s.yaml", []byte(strings.Replace(text, c.from, c.to, 1)), ".", kinds); err == nil || !strings.HasPrefix(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s:\n%v\nwant one line that begins with\n%s", c.to, err, c.want)

@@ -137,7 +137,7 @@ func (d *Driver) try(ctx context.Context, accelerator string) notebook.Capabilit
 	defer cancel()
 	m, err := startMachine(bounded, hardware{
 		accelerator: accelerator, cpus: 1, memory: minMemory, kernel: k.Image,
-		initramfs: initrd, cmdline: arg, name: "tare-probe", bare: true,
+		initramfs: initrd, cmdline: arg, name: "tare-probe", machine: notebook.UsualMachine, bare: true,
 	})
 	if err != nil {
 		if ctx.Err() != nil {

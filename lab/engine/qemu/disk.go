@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"tare/lab/engine"
 	"tare/lab/engine/qemu/guestinit"
 	"tare/notebook"
 )
@@ -72,23 +73,23 @@ func disk(d notebook.Disk, id, serial string, n *node) ([]string, error) {
 
 // disks gives the arguments for the machine's disks.
 func (h hardware) disks() (args []string, err error) {
-	if h.disk.IOThread {
+	if h.machine.Disk.IOThread {
 		args = append(args, "-object", "iothread,id=io")
 	}
 	add := func(id, serial string, n *node) {
 		if err == nil {
 			var more []string
-			more, err = disk(h.disk, id, serial, n)
+			more, err = disk(h.machine.Disk, id, serial, n)
 			args = append(args, more...)
 		}
 	}
 	if h.root != "" {
-		n := onFile(h.disk, h.disk.Format, h.overlay, false)
-		n.Backing = onFile(h.disk, "raw", h.root, true) // by any number of guests
+		n := onFile(h.machine.Disk, h.machine.Disk.Format, h.overlay, false)
+		n.Backing = onFile(h.machine.Disk, "raw", h.root, true) // by any number of guests
 		add(rootNode, guestinit.RootSerial, n)
 	}
 	if h.work != "" {
-		add("work", guestinit.WorkSerial, onFile(h.disk, "raw", h.work, true))
+		add("work", guestinit.WorkSerial, onFile(h.machine.Disk, "raw", h.work, true))
 	}
 	return args, err
 }
@@ -149,9 +150,9 @@ func emptyQcow2(size int64) ([]byte, error) {
 	return image, nil
 }
 
-// checkDisk compares what QEMU has in force for the root's disk with what was asked for. Its AIO engine QEMU says nowhere; it does not
-// start with another one than it was told.
-func (m *machine) checkDisk(ctx context.Context, want notebook.Disk) error {
+// disk is what QEMU has in force for the root's disk. Its AIO engine QEMU says nowhere; it does not start with another one than it was
+// told.
+func (m *machine) disk(ctx context.Context, aio string) (notebook.Disk, error) {
 	var blocks []struct {
 		Inserted struct {
 			Node   string `json:"node-name"`
@@ -164,24 +165,23 @@ func (m *machine) checkDisk(ctx context.Context, want notebook.Disk) error {
 		} `json:"inserted"`
 	}
 	if err := m.qmp.run(ctx, "query-block", &blocks); err != nil {
-		return err
+		return notebook.Disk{}, err
 	}
 	threads, err := m.ioThreads(ctx)
 	if err != nil {
-		return err
+		return notebook.Disk{}, err
 	}
 	for _, b := range blocks {
 		if b.Inserted.Node != rootNode {
 			continue
 		}
 		c := b.Inserted.Cache
-		got := notebook.Disk{Format: b.Inserted.Driver, Cache: notebook.CacheMode(c.Writeback, c.Direct), AIO: want.AIO, IOThread: len(threads) > 0}
-		if got != want || c.NoFlush {
-			return fmt.Errorf("the root's disk is %+v, flushes ignored: %t; expected %+v, and no flush ignored", got, c.NoFlush, want)
+		if c.NoFlush {
+			return notebook.Disk{}, errors.New("the root's disk ignores flushes")
 		}
-		return nil
+		return notebook.Disk{Format: b.Inserted.Driver, Cache: notebook.CacheMode(c.Writeback, c.Direct), AIO: aio, IOThread: len(threads) > 0}, nil
 	}
-	return fmt.Errorf("QEMU names no disk %q", rootNode)
+	return notebook.Disk{}, fmt.Errorf("QEMU names no disk %q", rootNode)
 }
 
 // ioThreads gives the threads that QEMU has for its disks.
@@ -196,16 +196,15 @@ func (m *machine) ioThreads(ctx context.Context) (all []int, err error) {
 	return all, err
 }
 
-// refused says why a file cannot be read and written as the disk wants it; "" where it can. A file system that has no O_DIRECT says so
-// when a file is opened.
-func refused(d notebook.Disk, path string) string {
+// opens says why a file cannot be read and written as the disk wants it; nil: it can. A file system that has no O_DIRECT says so when a
+// file is opened.
+func opens(k engine.Kind, d notebook.Disk, path string) error {
 	if !d.Direct() || path == "" {
-		return ""
+		return nil
 	}
 	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_DIRECT, 0)
 	if err != nil {
-		return fmt.Sprintf("the file system of %s opens no file past its page cache (O_DIRECT): %v; use a state folder on another, or cache mode %s", filepath.Dir(path), errors.Unwrap(err), notebook.CacheWriteback)
+		return k.Unsupported("cache="+d.Cache, fmt.Sprintf("the file system of %s opens no file past its page cache (O_DIRECT): %v; use a state folder on another, or cache=%s", filepath.Dir(path), errors.Unwrap(err), notebook.CacheWriteback))
 	}
-	f.Close()
-	return ""
+	return f.Close()
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/ulikunitz/xz"
 	"golang.org/x/sys/unix"
 
+	"tare/lab/journal"
 	"tare/lab/network"
 	"tare/notebook"
 	"tare/notebook/durable"
@@ -425,7 +426,7 @@ func TestEmptyQcow2(t *testing.T) {
 
 // No flush of a disk is ignored, and every file behind it is named to QEMU with its format.
 func TestDiskArgs(t *testing.T) {
-	h := hardware{root: "/r,oot", overlay: "/o", work: "/w", disk: notebook.UsualDisk}
+	h := hardware{root: "/r,oot", overlay: "/o", work: "/w", machine: notebook.UsualMachine}
 	got, err := h.disks()
 	if err != nil {
 		t.Fatal(err)
@@ -449,10 +450,66 @@ func TestDiskArgs(t *testing.T) {
 func TestNoDirectIO(t *testing.T) {
 	const none = "/proc/self/comm" // nor does any file there
 	for cache, want := range map[string]bool{notebook.CacheWriteback: false, notebook.CacheNone: true, notebook.CacheDirectSync: true} {
-		d := notebook.UsualDisk
+		d := notebook.UsualMachine.Disk
 		d.Cache = cache
-		if why := refused(d, none); strings.Contains(why, "/proc/self opens no file past its page cache (O_DIRECT): invalid argument") != want || strings.Contains(why, "\n") {
-			t.Errorf("cache mode %s on /proc: %q, want it refused: %t", cache, why, want)
+		err := opens(VM, d, none)
+		why := fmt.Sprint(err)
+		if (err != nil) != want || want && !strings.HasPrefix(why, "vm with qemu cannot give cache="+cache+": the file system of /proc/self opens no file past its page cache (O_DIRECT): invalid argument") || strings.Contains(why, "\n") {
+			t.Errorf("cache mode %s on /proc: %v, want it refused: %t", cache, err, want)
+		}
+	}
+}
+
+// The machine's memory is one piece where nothing else is asked for; else one on each node, with the virtual CPUs of its sockets.
+func TestMemoryArgs(t *testing.T) {
+	for text, want := range map[string][]string{
+		"": nil,
+		"huge-pages=2M": {
+			"-object", "memory-backend-memfd,hugetlb=on,hugetlbsize=2097152,prealloc=on,id=memory0,size=1073741824", "-numa", "node,nodeid=0,memdev=memory0,cpus=0-3"},
+		"sockets=2 nodes=2": {
+			"-object", "memory-backend-ram,id=memory0,size=536870912", "-numa", "node,nodeid=0,memdev=memory0,cpus=0-1",
+			"-object", "memory-backend-ram,id=memory1,size=536870912", "-numa", "node,nodeid=1,memdev=memory1,cpus=2-3"},
+	} {
+		m, err := notebook.ParseMachine(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := (hardware{cpus: 4, memory: 1 << 30, machine: m}).memoryArgs(); !slices.Equal(got, want) {
+			t.Errorf("%q: got\n%s\nwant\n%s", text, strings.Join(got, "\n"), strings.Join(want, "\n"))
+		}
+	}
+}
+
+// Memory is of huge pages where as much of the process is mapped of them; transparent ones are ordinary pages that the kernel has put
+// together.
+func TestHugePagesOf(t *testing.T) {
+	const ordinary = "7f0000000000-7f0040000000 rw-p 00000000 00:00 0 \nSize:            1048576 kB\nKernelPageSize:        4 kB\nAnonHugePages:   1048576 kB\nVmFlags: rd wr hg\n"
+	const huge = "7f1000000000-7f1020000000 rw-s 00000000 00:0f 5 /memfd:memory (deleted)\nSize:             524288 kB\nKernelPageSize:     2048 kB\nAnonHugePages:         0 kB\nVmFlags: rd wr ht\n"
+	for _, c := range []struct {
+		smaps  string
+		memory int64
+		want   int64
+	}{
+		{ordinary, 1 << 30, 0}, {ordinary + huge, 512 << 20, 2 << 20}, {ordinary + huge, 1 << 30, 0}, {huge + ordinary + huge, 1 << 30, 2 << 20},
+	} {
+		if got, err := hugePagesIn(c.smaps, c.memory); err != nil || got != c.want {
+			t.Errorf("%d bytes of\n%s\n%d, %v; want %d", c.memory, c.smaps, got, err, c.want)
+		}
+	}
+	if _, err := hugePagesIn("Size: much kB\n", 1); err == nil {
+		t.Error("a size that is no number: want an error")
+	}
+}
+
+// Only a number of huge pages is written when they are given back, whatever a journal says.
+func TestGiveBackRefuses(t *testing.T) {
+	for _, e := range []journal.Entry{
+		{Target: "/etc/passwd", Detail: map[string]string{detailPages: "1"}},
+		{Target: hugePagesFolder + "/hugepages-2048kB/../../ksm/run", Detail: map[string]string{detailPages: "1"}},
+		{Target: hugePagesFolder + "/hugepages-2048kB/nr_hugepages", Detail: map[string]string{detailPages: "many"}},
+	} {
+		if err := giveBack(t.Context(), e); err == nil {
+			t.Errorf("%+v: want an error", e)
 		}
 	}
 }

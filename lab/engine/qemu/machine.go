@@ -43,7 +43,7 @@ type hardware struct {
 	name        string
 	root, work  string // disk images; may be empty
 	overlay     string // takes what is written to root
-	disk        notebook.Disk
+	machine     notebook.Machine
 	network     string // mode; "": a network of the guest's own with nothing behind it
 	tap         *os.File
 	mac         net.HardwareAddr // of the card on the tap
@@ -70,10 +70,21 @@ func (h hardware) args() ([]string, error) {
 	if h.accelerator == notebook.TCG {
 		accel, cpu = "tcg,thread=multi", "max"
 	}
+	if h.machine.Threads > 1 {
+		// A core of AMD's has threads for its guest where that is switched on, and the one that TCG emulates never has.
+		switch info, err := proc.Host.Read("/proc/cpuinfo"); {
+		case h.accelerator == notebook.TCG:
+			cpu += ",vendor=GenuineIntel"
+		case err != nil:
+			return nil, err
+		case slices.Contains(strings.Fields(proc.Field(info, "flags")), "topoext"):
+			cpu += ",topoext=on"
+		}
+	}
 	args := []string{
 		"-name", "guest=" + strings.ReplaceAll(h.name, ",", ",,") + ",debug-threads=on",
 		"-machine", "q35,usb=off,vmport=off", "-accel", accel, "-cpu", cpu,
-		"-smp", fmt.Sprintf("cpus=%d,sockets=1,cores=%d,threads=1", h.cpus, h.cpus),
+		"-smp", fmt.Sprintf("cpus=%d,sockets=%d,cores=%d,threads=%d", h.cpus, h.machine.Sockets, h.machine.Cores(h.cpus), h.machine.Threads),
 		"-m", fmt.Sprintf("size=%dM", h.memory>>20),
 		"-no-user-config", "-nodefaults", "-display", "none", "-no-reboot", "-S",
 		"-kernel", h.kernel, "-initrd", h.initramfs,
@@ -90,6 +101,7 @@ func (h hardware) args() ([]string, error) {
 	if h.bare {
 		return args, nil
 	}
+	args = append(args, h.memoryArgs()...)
 	args = append(args,
 		"-device", "virtio-serial-pci",
 		"-chardev", fmt.Sprintf("socket,id=ruler,fd=%d", rulerFD),
@@ -108,6 +120,26 @@ func (h hardware) args() ([]string, error) {
 	}
 	disks, err := h.disks()
 	return append(args, disks...), err
+}
+
+// memoryArgs say what the machine's memory is of, and on which nodes: one anonymous mapping, where nothing else is asked for.
+func (h hardware) memoryArgs() (args []string) {
+	m := h.machine
+	if m.HugePages == 0 && m.Nodes == 1 {
+		return nil
+	}
+	for i := range m.Nodes {
+		kind := "memory-backend-ram"
+		if m.HugePages > 0 {
+			// All of them are taken now: a guest that met none later would be killed.
+			kind = fmt.Sprintf("memory-backend-memfd,hugetlb=on,hugetlbsize=%d,prealloc=on", m.HugePages)
+		}
+		each := h.cpus / m.Nodes
+		args = append(args,
+			"-object", fmt.Sprintf("%s,id=memory%d,size=%d", kind, i, h.memory/int64(m.Nodes)),
+			"-numa", fmt.Sprintf("node,nodeid=%d,memdev=memory%d,cpus=%d-%d", i, i, i*each, (i+1)*each-1))
+	}
+	return args
 }
 
 // startMachine starts QEMU with the vCPUs paused. On error nothing of it remains.

@@ -13,6 +13,7 @@ package qemu
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -47,7 +48,7 @@ func kind(platform string) engine.Kind {
 		Accelerators:  []string{notebook.KVM, notebook.KVMEmulated, notebook.TCG},
 		Capabilities:  []string{"qemu", notebook.KVM, notebook.KVMEmulated, notebook.TCG},
 		Kernel:        recorded,
-		Disks:         true,
+		Machines:      true,
 	}
 	if platform == notebook.VM {
 		k.NoHostNetwork, k.TracesInside = true, true
@@ -161,6 +162,32 @@ func (d *Driver) boot(ctx context.Context, bridged bool) (Kernel, string, error)
 	return k, path, nil
 }
 
+// Supports implements engine.Chooser: a machine may be of what the host has not.
+func (d *Driver) Supports(ctx context.Context, t notebook.Treatment) (err error) {
+	m, err := notebook.ParseMachine(t.Machine)
+	if err != nil {
+		return err
+	}
+	if err := d.fits(m, t.Instance); err != nil {
+		return err
+	}
+	file, err := os.CreateTemp(d.State, "disk-")
+	if err != nil {
+		return err
+	}
+	changes := journal.NewChanges(d.Journal, undo())
+	err = errors.Join(opens(d.kind, m.Disk, file.Name()), reserve(d.kind, changes, m.HugePages, t.Instance.Memory))
+	return errors.Join(err, changes.Undo(context.WithoutCancel(ctx)), file.Close(), os.Remove(file.Name()))
+}
+
+// fits says why a machine cannot have the instance's cores and memory; nil: it can.
+func (d *Driver) fits(m notebook.Machine, i notebook.Instance) error {
+	if err := m.Fits(int(i.Cores), i.Memory); err != nil {
+		return d.kind.Unsupported("a machine with "+m.Text(), err.Error())
+	}
+	return nil
+}
+
 // Provision implements engine.Driver.
 func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, error) {
 	if err := d.kind.Check(s); err != nil {
@@ -184,8 +211,11 @@ func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, er
 	if memory < minMemory {
 		return nil, d.kind.Unsupported(fmt.Sprintf("%d MiB of memory", memory>>20), fmt.Sprintf("its kernel needs some of it to boot; ask for at least %d MiB", minMemory>>20))
 	}
-	disk, err := notebook.ParseDisk(s.Disk)
+	vm, err := notebook.ParseMachine(s.Machine)
 	if err != nil {
+		return nil, err
+	}
+	if err := d.fits(vm, notebook.Instance{Cores: s.Instance.Cores, Memory: memory}); err != nil {
 		return nil, err
 	}
 	allowed, err := proc.Host.AllowedCPUs("self")
@@ -216,11 +246,11 @@ func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, er
 		Start: func(ctx context.Context) (engine.Meeting, error) {
 			return g.start(ctx, hardware{
 				accelerator: s.Accelerator, cpus: cpus, memory: memory,
-				kernel: kernel.Image, initramfs: initrd, name: s.ID, root: root, work: work, disk: disk, network: params.Network,
+				kernel: kernel.Image, initramfs: initrd, name: s.ID, root: root, work: work, machine: vm, network: params.Network,
 			}, params, allowed)
 		},
 		Met:     func(context.Context) error { return nil },
-		InForce: func() error { return g.check(cpus, memory, allowed) },
+		InForce: func() error { return g.check(vm, cpus, memory, allowed) },
 	})
 	if err != nil {
 		return nil, err
@@ -249,11 +279,13 @@ func (g *Guest) start(ctx context.Context, h hardware, p guestinit.Params, allow
 		return nil, fmt.Errorf("disk: %w", err)
 	}
 	for _, path := range []string{h.overlay, h.root, h.work} {
-		if why := refused(h.disk, path); why != "" {
-			return nil, g.kind.Unsupported("a disk with cache mode "+h.disk.Cache, why)
+		if err := opens(g.kind, h.machine.Disk, path); err != nil {
+			return nil, err
 		}
 	}
-	g.disk = h.disk
+	if err := reserve(g.kind, g.Changes, h.machine.HugePages, h.memory); err != nil {
+		return nil, err
+	}
 	ctx, cancel := context.WithTimeout(ctx, engine.HelloTime) // for QEMU itself, which takes no longer than a container
 	defer cancel()
 	if g.machine, err = startMachine(ctx, h); err != nil {
@@ -285,19 +317,20 @@ type Guest struct {
 	machine      *machine
 	kind         engine.Kind
 	kernelSource string
-	disk         notebook.Disk
+	inForce      notebook.Machine
 }
 
 func undo() map[string]journal.Undo {
 	return map[string]journal.Undo{
 		journal.KindProcess: func(ctx context.Context, e journal.Entry) error { return journal.KillProcess(ctx, e.Target) },
+		kindHugePages:       giveBack,
 	}
 }
 
 // Facts implements engine.Guest.
 func (g *Guest) Facts() engine.Facts {
 	f := g.Base.Facts()
-	f.KernelSource, f.Disk = g.kernelSource, g.disk
+	f.KernelSource, f.Machine = g.kernelSource, g.inForce
 	return f
 }
 
@@ -386,7 +419,7 @@ func (g *Guest) limits() ([][]int, notebook.Limits, error) {
 }
 
 // check compares what is in force with what was asked for.
-func (g *Guest) check(cpus int, memory int64, allowed []int) error {
+func (g *Guest) check(machine notebook.Machine, cpus int, memory int64, allowed []int) error {
 	each, l, err := g.limits()
 	if err != nil {
 		return err
@@ -406,12 +439,23 @@ func (g *Guest) check(cpus int, memory int64, allowed []int) error {
 			return fmt.Errorf("vCPU %d may run on CPUs %v, expected %v", i, on, want)
 		}
 	}
-	if seen := len(g.Client.Hello().CPUs); seen != cpus {
+	hello := g.Client.Hello()
+	if seen := len(hello.CPUs); seen != cpus {
 		return fmt.Errorf("the guest sees %d CPUs, expected %d: %s", seen, cpus, g.machine.console.tail(5))
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), limitsWait)
 	defer cancel()
-	return g.machine.checkDisk(ctx, g.disk)
+	is := notebook.Machine{Sockets: hello.Sockets, Threads: hello.Threads, Nodes: hello.Nodes}
+	if is.Disk, err = g.machine.disk(ctx, machine.Disk.AIO); err != nil {
+		return err
+	}
+	if is.HugePages, err = hugePagesOf(g.PID, memory); err != nil {
+		return err
+	}
+	if g.inForce = is; is != machine {
+		return fmt.Errorf("the machine is %+v, as QEMU, its process and the guest say; expected %+v", is, machine)
+	}
+	return nil
 }
 
 // noteWait bounds the wait for the guest's note, which it wrote before its ruler said hello.

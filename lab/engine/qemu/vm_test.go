@@ -164,8 +164,8 @@ func TestPinned(t *testing.T) {
 	if want := notebook.FormatCPUList(cpus[:2]); l.CPUs != want || l.Quota != 0 || l.Memory != s.Instance.Memory {
 		t.Errorf("limits %+v; want CPUs %s, no quota, %d bytes", l, want, s.Instance.Memory)
 	}
-	if d := g.Facts().Disk; d != notebook.UsualDisk {
-		t.Errorf("its disk is %+v, want %+v", d, notebook.UsualDisk)
+	if m := g.Facts().Machine; m != notebook.UsualMachine {
+		t.Errorf("it is %+v, want %+v", m, notebook.UsualMachine)
 	}
 	if n := len(g.Ruler().Hello().CPUs); n != 2 {
 		t.Errorf("the guest sees %d CPUs, want 2", n)
@@ -337,23 +337,31 @@ func TestNoSpace(t *testing.T) {
 	}
 }
 
-// Every disk that can be asked for is in force, and what is synced on it can be read again.
-func TestDisks(t *testing.T) {
-	for _, text := range []string{"none native", "directsync io_uring", "none no-iothread"} {
+// Every machine that can be asked for is in force, as QEMU, the host's kernel and the guest's say; what is synced in it can be read again,
+// and has survived where the guest is killed.
+func TestMachines(t *testing.T) {
+	for _, text := range []string{"cache=none aio=native huge-pages=2M", "cache=directsync aio=io_uring threads=2", "cache=none no-iothread huge-pages=2M sockets=2 nodes=2"} {
 		t.Run(text, func(t *testing.T) {
+			require.Program(t, "qemu-img", "e2fsck", "debugfs")
 			d, s := lab(t, qemu.VM, program(t), 0, 0)
-			s.ID = "disks-" + strings.ReplaceAll(text, " ", "-")
-			s.Instance.Cores, s.Disk = 1, text
+			s.ID = "machine-" + strings.NewReplacer(" ", "-", "=", "-").Replace(text)
+			s.Machine = text
+			before := hugePages(t)
+			t.Cleanup(func() {
+				if after := hugePages(t); after != before {
+					t.Errorf("the host keeps %s huge pages after, %s before", after, before)
+				}
+			})
 			g, err := provision(t, d, s)
 			if err != nil {
 				t.Fatal(err)
 			}
-			want, err := notebook.ParseDisk(text)
+			want, err := notebook.ParseMachine(text)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := g.Facts().Disk; got != want {
-				t.Errorf("its disk is %+v, want %+v", got, want)
+			if got := g.Facts().Machine; got != want {
+				t.Errorf("it is %+v, want %+v", got, want)
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 			defer cancel()
@@ -361,9 +369,78 @@ func TestDisks(t *testing.T) {
 				"b=/bin/busybox; $b yes disk | $b head -c 4194304 >f && $b sync f && echo 3 >/proc/sys/vm/drop_caches && test $($b yes disk | $b head -c 4194304 | $b md5sum | $b cut -c-32) = $($b md5sum f | $b cut -c-32)"},
 				Env: []string{"PATH=/bin"}, Timeout: time.Minute, OutputLimit: 4096})
 			if err != nil || r.Error != "" || r.Exit != 0 {
-				t.Errorf("writing and reading: %v %s exit %d: %s%s; diagnosis: %s", err, r.Error, r.Exit, r.Stdout, r.Stderr, g.Diagnose())
+				t.Fatalf("writing and reading: %v %s exit %d: %s%s; diagnosis: %s", err, r.Error, r.Exit, r.Stdout, r.Stderr, g.Diagnose())
+			}
+			pids, err := g.Processes()
+			if err != nil || len(pids) != 1 {
+				t.Fatalf("processes %v, %v; want one", pids, err)
+			}
+			if err := unix.Kill(pids[0], unix.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := g.Ruler().Ping(ctx); !errors.Is(err, ruler.ErrGone) {
+				t.Errorf("the ruler of a guest that was killed: %v; want that it is gone", err)
+			}
+			if got := onDisk(t, d, s, ruler.ScratchDir+"/f"); !bytes.Equal(got, bytes.Repeat([]byte("disk\n"), 4<<20/5+1)[:4<<20]) {
+				t.Errorf("of what was synced before the kill %d bytes are on the disk: %.40q", len(got), got)
 			}
 		})
+	}
+}
+
+// hugePages is how many of the default size the host keeps.
+func hugePages(t *testing.T) string {
+	t.Helper()
+	n, err := os.ReadFile("/proc/sys/vm/nr_hugepages")
+	require.That(t, err == nil, "a kernel with huge pages (CONFIG_HUGETLBFS)")
+	return strings.TrimSpace(string(n))
+}
+
+// onDisk is a file on the disk of a guest that has ended: of what the host has of it, its journal replayed as the next boot would.
+func onDisk(t *testing.T, d *qemu.Driver, s engine.Spec, file string) []byte {
+	t.Helper()
+	overlays, err := filepath.Glob(filepath.Join(d.State, "guests", "*", "disk.qcow2"))
+	if err != nil || len(overlays) != 1 {
+		t.Fatalf("overlays %v, %v; want the guest's", overlays, err)
+	}
+	root, err := s.Image.Disk(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw := filepath.Join(t.TempDir(), "raw")
+	for _, argv := range [][]string{
+		{"qemu-img", "convert", "-O", "raw", "--image-opts", fmt.Sprintf("driver=qcow2,file.filename=%s,backing.driver=raw,backing.file.filename=%s", overlays[0], root), raw},
+		{"e2fsck", "-fp", raw},
+	} {
+		out, err := exec.CommandContext(t.Context(), argv[0], argv[1:]...).CombinedOutput()
+		if exit := new(exec.ExitError); err != nil && !(errors.As(err, &exit) && exit.ExitCode() == 1) { // 1 of e2fsck: mended
+			t.Fatalf("%s: %v: %s", argv, err, out)
+		}
+	}
+	got, err := exec.CommandContext(t.Context(), "debugfs", "-R", "cat "+file, raw).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+// What the host has no room for is said before any guest is made, in one line, and leaves the host as it was.
+func TestNoHugePages(t *testing.T) {
+	d, s := lab(t, qemu.VM, program(t), 0, 0)
+	before := hugePages(t)
+	for machine, memory := range map[string]int64{"huge-pages=2M": 1 << 46, "huge-pages=1G": 1 << 46} {
+		err := d.Supports(t.Context(), notebook.Treatment{Platform: notebook.VM, Engine: "qemu", Machine: machine, Instance: notebook.Instance{Cores: 1, Memory: memory}})
+		var cannot *engine.UnsupportedError
+		if !errors.As(err, &cannot) || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), "huge-pages: ") {
+			t.Errorf("%s: %v, want one line", machine, err)
+		}
+		t.Log(err)
+		if after := hugePages(t); after != before {
+			t.Errorf("the host keeps %s huge pages after, %s before", after, before)
+		}
+	}
+	if err := d.Supports(t.Context(), notebook.Treatment{Platform: notebook.VM, Engine: "qemu", Machine: "huge-pages=2M cache=none", Instance: s.Instance}); err != nil {
+		t.Errorf("%d bytes in huge pages: %v", s.Instance.Memory, err)
 	}
 }
 

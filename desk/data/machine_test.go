@@ -9,12 +9,12 @@ import (
 	"tare/notebook/notebooktest"
 )
 
-// Each disk that a VM's guests had is told of, a missing record among them; and none of what is no VM.
-func TestDisksOfGuests(t *testing.T) {
+// Each machine that a VM's guests were is told of, a missing record among them; and none of what is no VM.
+func TestMachinesOfGuests(t *testing.T) {
 	f := notebooktest.New(4).Add("bm large", 1).Add("vm qemu vanilla kvm large", 2).Add("vmcn qemu vanilla kvm large", 2)
 	f.Guest = func(g *notebook.Guest) {
 		if g.Treatment != "bm large" && g.Round > 1 {
-			g.Disk = notebook.UsualDisk
+			g.Machine = notebook.UsualMachine
 		}
 	}
 	s, err := data.Read([]string{f.Write(t)}, data.Options{})
@@ -25,12 +25,12 @@ func TestDisksOfGuests(t *testing.T) {
 		t.Fatalf("%d rows, want 3", len(s.Rows))
 	}
 	for _, r := range s.Rows {
-		want := []notebook.Disk{{}, notebook.UsualDisk}
+		want := []notebook.Machine{{}, notebook.UsualMachine}
 		if r.Treatment.Platform == notebook.BM {
 			want = nil
 		}
-		if !slices.Equal(r.Disks, want) {
-			t.Errorf("%s: disks %+v, want %+v", r.Treatment.ID, r.Disks, want)
+		if !slices.Equal(r.Machines, want) {
+			t.Errorf("%s: machines %+v, want %+v", r.Treatment.ID, r.Machines, want)
 		}
 	}
 }

@@ -1,0 +1,133 @@
+//go:build linux
+
+package qemu
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path"
+	"strconv"
+	"strings"
+
+	"tare/lab/engine"
+	"tare/lab/journal"
+	"tare/lab/proc"
+)
+
+// kindHugePages is the journal's kind for the host's huge pages of one size, of which there are more than before; its target is the file
+// with their number.
+const kindHugePages = "huge-pages"
+
+// detailPages is the key under which an entry keeps how many there were.
+const detailPages = "pages"
+
+// hugePagesFolder has a folder for each size of huge pages (Documentation/admin-guide/mm/hugetlbpage.rst of the kernel).
+const hugePagesFolder = "/sys/kernel/mm/hugepages"
+
+// reserve has the host's kernel keep as many huge pages of a size free as so much memory takes, where they are not free already.
+// Nothing where size is 0.
+func reserve(k engine.Kind, changes *journal.Changes, size, memory int64) error {
+	if size == 0 {
+		return nil
+	}
+	what := fmt.Sprintf("huge-pages: %d of %d MiB", memory/size, size>>20)
+	folder := fmt.Sprintf("%s/hugepages-%dkB", hugePagesFolder, size>>10)
+	file := path.Join(folder, "nr_hugepages")
+	all, err := number(file)
+	if os.IsNotExist(err) {
+		return k.Unsupported(what, "the host's kernel has none of that size")
+	}
+	if err != nil {
+		return err
+	}
+	free, err := number(path.Join(folder, "free_hugepages"))
+	if err != nil {
+		return err
+	}
+	promised, err := number(path.Join(folder, "resv_hugepages"))
+	if err != nil {
+		return err
+	}
+	missing := memory/size - (free - promised)
+	if missing <= 0 {
+		return nil
+	}
+	available, err := proc.Host.Memory("MemAvailable")
+	if err != nil {
+		return err
+	}
+	if missing*size > available { // the kernel would take all that there is before it gave up
+		return k.Unsupported(what, fmt.Sprintf("%d more are needed and the host has %d MiB of memory available: use a smaller instance", missing, available>>20))
+	}
+	if err := changes.Announce(journal.Entry{Kind: kindHugePages, Target: file, Detail: map[string]string{detailPages: strconv.FormatInt(all, 10)}}); err != nil {
+		return err
+	}
+	if err := os.WriteFile(file, []byte(strconv.FormatInt(all+missing, 10)), 0); err != nil {
+		return err
+	}
+	got, err := number(file)
+	if err == nil && got < all+missing {
+		err = k.Unsupported(what, fmt.Sprintf("the host's kernel found room for %d more, and %d were needed: use a smaller instance, or reserve them at boot (kernel option hugepages=)", got-all, missing))
+	}
+	return err
+}
+
+// giveBack undoes an entry of reserve.
+func giveBack(_ context.Context, e journal.Entry) error {
+	// It is a path of our own journal, and still only a number of huge pages is written.
+	if ok, err := path.Match(hugePagesFolder+"/hugepages-*kB/nr_hugepages", e.Target); err != nil || !ok {
+		return fmt.Errorf("%q is no number of huge pages", e.Target)
+	}
+	if _, err := strconv.ParseUint(e.Detail[detailPages], 10, 63); err != nil {
+		return err
+	}
+	return os.WriteFile(e.Target, []byte(e.Detail[detailPages]), 0)
+}
+
+func number(file string) (int64, error) {
+	text, err := proc.Host.Read(file)
+	if err != nil {
+		return 0, err
+	}
+	return strconv.ParseInt(text, 10, 64)
+}
+
+// hugePagesOf is the size in bytes of the host's huge pages that so much memory of a process is of; 0 where it is of ordinary ones.
+func hugePagesOf(pid int, memory int64) (int64, error) {
+	maps, err := proc.Host.Read(fmt.Sprintf("/proc/%d/smaps", pid))
+	if err != nil {
+		return 0, err
+	}
+	return hugePagesIn(maps, memory)
+}
+
+// hugePagesIn is hugePagesOf in the text of smaps. Transparent huge pages have the size of ordinary ones there.
+func hugePagesIn(smaps string, memory int64) (int64, error) {
+	bytes := func(value string) (int64, error) {
+		n, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 10, 54)
+		return n << 10, err
+	}
+	var mapped int64
+	of := map[int64]int64{} // how much is mapped, by the size of its pages
+	for line := range strings.Lines(smaps) {
+		var err error
+		switch key, value, _ := strings.Cut(line, ":"); key {
+		case "Size":
+			mapped, err = bytes(value)
+		case "KernelPageSize":
+			var size int64
+			size, err = bytes(value)
+			of[size] += mapped
+		}
+		if err != nil {
+			return 0, fmt.Errorf("smaps: %q: %w", strings.TrimSpace(line), err)
+		}
+	}
+	for size, all := range of {
+		if size > int64(os.Getpagesize()) && all >= memory {
+			return size, nil
+		}
+	}
+	return 0, nil
+}

@@ -1,0 +1,172 @@
+package notebook
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Machine is how a virtual machine is made, beside its size.
+type Machine struct {
+	Disk      Disk  `json:"disk"`
+	HugePages int64 `json:"huge_pages,omitempty"` // bytes of each of the host's huge pages that its memory is of; 0: of ordinary pages, which the host may make transparent huge pages of
+	Sockets   int   `json:"sockets"`              // that the guest sees; its cores are shared out evenly
+	Threads   int   `json:"threads"`              // of each core that the guest sees
+	Nodes     int   `json:"nodes"`                // NUMA nodes that the guest sees, of whole sockets and as much memory each
+}
+
+// Disk is how the disk of a virtual machine, on which its root is, lies on the host.
+type Disk struct {
+	Format   string `json:"format"`    // of the guest's own file: "qcow2"
+	Cache    string `json:"cache"`     // one of the cache modes
+	AIO      string `json:"aio"`       // how QEMU reads and writes: AIOThreads, …
+	IOThread bool   `json:"io_thread"` // requests are handled by a thread of their own
+}
+
+// The cache modes, by the names that QEMU and libvirt have for them. In all of them what the guest has flushed is on the host's disk;
+// in directsync so is all that it has written.
+const (
+	CacheWriteback  = "writeback"  // through the host's page cache
+	CacheNone       = "none"       // past it
+	CacheDirectSync = "directsync" // past it, and flushed with every write
+)
+
+// The AIO engines.
+const (
+	AIOThreads = "threads"
+	AIONative  = "native"
+	AIOURing   = "io_uring"
+)
+
+var (
+	cacheModes = []string{CacheWriteback, CacheNone, CacheDirectSync}
+	aioEngines = []string{AIOThreads, AIONative, AIOURing}
+)
+
+// UsualMachine is the machine that is made where nothing else is asked for, and that advice asks for: QEMU's own defaults and
+// libvirt's, and an I/O thread.
+var UsualMachine = Machine{
+	Disk:    Disk{Format: "qcow2", Cache: CacheWriteback, AIO: AIOThreads, IOThread: true},
+	Sockets: 1, Threads: 1, Nodes: 1,
+}
+
+// Direct says whether the disk is read and written past the host's page cache (O_DIRECT).
+func (d Disk) Direct() bool { return d.Cache != CacheWriteback }
+
+// WriteCache says whether the guest's disk has a cache of its own, which the guest then flushes.
+func (d Disk) WriteCache() bool { return d.Cache != CacheDirectSync }
+
+// CacheMode is the cache mode with these two.
+func CacheMode(writeCache, direct bool) string {
+	for _, c := range cacheModes {
+		if d := (Disk{Cache: c}); d.WriteCache() == writeCache && d.Direct() == direct {
+			return c
+		}
+	}
+	return "writethrough" // which nobody can ask for
+}
+
+// noIOThread is the word for a disk without an I/O thread.
+const noIOThread = "no-iothread"
+
+// mostParts bounds the sockets, threads and nodes that can be asked for.
+const mostParts = 1024
+
+// ParseMachine reads what Text writes: what differs from UsualMachine, as words. "usual" is that machine.
+func ParseMachine(text string) (Machine, error) {
+	m := UsualMachine
+	if text == "" || text == "usual" {
+		return m, nil
+	}
+	var seen []string
+	for _, w := range strings.Fields(text) {
+		key, value, _ := strings.Cut(w, "=")
+		want := ""
+		number := func(n *int) {
+			var err error
+			if *n, err = strconv.Atoi(value); err != nil || *n < 1 || *n > mostParts {
+				want = fmt.Sprintf("a number from 1 to %d", mostParts)
+			}
+		}
+		among := func(s *string, all []string) {
+			if *s = value; !slices.Contains(all, value) {
+				want = strings.Join(all, ", ")
+			}
+		}
+		switch key {
+		case "cache":
+			among(&m.Disk.Cache, cacheModes)
+		case "aio":
+			among(&m.Disk.AIO, aioEngines)
+		case noIOThread:
+			if m.Disk.IOThread = false; w != key {
+				want = "no value"
+			}
+		case "huge-pages":
+			if m.HugePages = pageSizes[value]; m.HugePages == 0 {
+				want = "the size of a page, 2M or 1G,"
+			}
+		case "sockets":
+			number(&m.Sockets)
+		case "threads":
+			number(&m.Threads)
+		case "nodes":
+			number(&m.Nodes)
+		default:
+			return Machine{}, fmt.Errorf("machine %q: unknown word %q; usual, or words of cache=, aio=, %s, huge-pages=, sockets=, threads= and nodes= were expected", text, w, noIOThread)
+		}
+		switch {
+		case want != "":
+			return Machine{}, fmt.Errorf("machine %q: %s=%s: %s was expected", text, key, value, want)
+		case slices.Contains(seen, key):
+			return Machine{}, fmt.Errorf("machine %q: %s stands there twice", text, key)
+		}
+		seen = append(seen, key)
+	}
+	switch d := m.Disk; {
+	case d.AIO == AIONative && !d.Direct():
+		return Machine{}, fmt.Errorf("machine %q: aio=native works past the page cache alone: cache=none or cache=directsync was expected with it", text)
+	case m.Sockets%m.Nodes != 0:
+		return Machine{}, fmt.Errorf("machine %q: a NUMA node has whole sockets: sockets=%d, or a multiple of it, was expected with nodes=%[2]d", text, m.Nodes)
+	}
+	return m, nil
+}
+
+// pageSizes are the sizes of huge pages, in bytes.
+var pageSizes = map[string]int64{"2M": 2 << 20, "1G": 1 << 30}
+
+// Text is the machine in words that ParseMachine reads; "" for UsualMachine.
+func (m Machine) Text() string {
+	var words []string
+	add := func(differs bool, format string, args ...any) {
+		if differs {
+			words = append(words, fmt.Sprintf(format, args...))
+		}
+	}
+	u := UsualMachine
+	add(m.Disk.Cache != u.Disk.Cache, "cache=%s", m.Disk.Cache)
+	add(m.Disk.AIO != u.Disk.AIO, "aio=%s", m.Disk.AIO)
+	add(!m.Disk.IOThread, noIOThread)
+	for text, size := range pageSizes {
+		add(m.HugePages == size, "huge-pages=%s", text)
+	}
+	add(m.Sockets != u.Sockets, "sockets=%d", m.Sockets)
+	add(m.Threads != u.Threads, "threads=%d", m.Threads)
+	add(m.Nodes != u.Nodes, "nodes=%d", m.Nodes)
+	return strings.Join(words, " ")
+}
+
+// Fits says why the machine cannot have so many virtual CPUs and bytes of memory; nil: it can.
+func (m Machine) Fits(cpus int, memory int64) error {
+	if each := m.Sockets * m.Threads; cpus%each != 0 {
+		return fmt.Errorf("%d virtual CPUs cannot be shared out to %d sockets with cores of %d threads: a multiple of %d is needed", cpus, m.Sockets, m.Threads, each)
+	}
+	if part := max(m.HugePages, 1<<20) * int64(m.Nodes); memory%part != 0 {
+		return fmt.Errorf("%d MiB of memory cannot be shared out: a multiple of %d MiB is needed", memory>>20, part>>20)
+	}
+	return nil
+}
+
+// Cores are those of each socket, of a machine with so many virtual CPUs that it fits.
+func (m Machine) Cores(cpus int) int { return cpus / (m.Sockets * m.Threads) }

@@ -1,0 +1,88 @@
+package notebook
+
+import (
+	"strings"
+	"testing"
+)
+
+// A machine is written in the words that differ from the usual one's, and read back.
+func TestParseMachine(t *testing.T) {
+	with := func(change func(*Machine)) Machine {
+		m := UsualMachine
+		change(&m)
+		return m
+	}
+	for text, want := range map[string]Machine{
+		"":                            UsualMachine,
+		"usual":                       UsualMachine,
+		"cache=writeback aio=threads": UsualMachine,
+		"sockets=1 nodes=1":           UsualMachine,
+		"cache=none":                  with(func(m *Machine) { m.Disk.Cache = CacheNone }),
+		"aio=native cache=none":       with(func(m *Machine) { m.Disk.Cache, m.Disk.AIO = CacheNone, AIONative }),
+		"aio=io_uring":                with(func(m *Machine) { m.Disk.AIO = AIOURing }),
+		"no-iothread  cache=none":     with(func(m *Machine) { m.Disk.Cache, m.Disk.IOThread = CacheNone, false }),
+		"huge-pages=2M":               with(func(m *Machine) { m.HugePages = 2 << 20 }),
+		"huge-pages=1G threads=2":     with(func(m *Machine) { m.HugePages, m.Threads = 1<<30, 2 }),
+		"nodes=2 sockets=4":           with(func(m *Machine) { m.Nodes, m.Sockets = 2, 4 }),
+	} {
+		m, err := ParseMachine(text)
+		if err != nil || m != want {
+			t.Errorf("%q: %+v, %v; want %+v", text, m, err, want)
+		}
+		if again, err := ParseMachine(m.Text()); err != nil || again != m {
+			t.Errorf("%q, written as %q: %+v, %v", text, m.Text(), again, err)
+		}
+	}
+	if text := UsualMachine.Text(); text != "" {
+		t.Errorf("the usual machine is written %q, want nothing", text)
+	}
+	for text, want := range map[string]string{
+		"aio=native":                 "cache=none or cache=directsync was expected with it",
+		"cache=unsafe":               "cache=unsafe: writeback, none, directsync was expected",
+		"cache=none cache=writeback": "cache stands there twice",
+		"none":                       `unknown word "none"`,
+		"threads=2 usual":            `unknown word "usual"`,
+		"no-iothread=1":              "no value was expected",
+		"huge-pages":                 "huge-pages=: the size of a page, 2M or 1G, was expected",
+		"huge-pages=4K":              "2M or 1G",
+		"sockets=0":                  "sockets=0: a number from 1 to 1024 was expected",
+		"threads=two":                "threads=two: a number",
+		"nodes=2":                    "a NUMA node has whole sockets: sockets=2, or a multiple of it, was expected with nodes=2",
+	} {
+		if m, err := ParseMachine(text); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%q: %+v, %v; want one line with %q", text, m, err, want)
+		}
+	}
+}
+
+// A machine that cannot be shared out evenly fits no size.
+func TestMachineFits(t *testing.T) {
+	for _, c := range []struct {
+		text   string
+		cpus   int
+		memory int64
+		want   string
+		cores  int
+	}{
+		{"", 3, 1<<30 + 1<<20, "", 3},
+		{"threads=2", 2, 1 << 30, "", 1},
+		{"sockets=2 threads=2", 8, 1 << 30, "", 2},
+		{"threads=2", 3, 1 << 30, "a multiple of 2 is needed", 0},
+		{"sockets=2 threads=2", 2, 1 << 30, "2 virtual CPUs cannot be shared out to 2 sockets with cores of 2 threads: a multiple of 4 is needed", 0},
+		{"huge-pages=2M", 1, 1<<30 + 1<<20, "1025 MiB of memory cannot be shared out: a multiple of 2 MiB is needed", 0},
+		{"huge-pages=2M sockets=2 nodes=2", 2, 1 << 30, "", 1},
+		{"sockets=2 nodes=2", 2, 1<<30 + 1<<20, "a multiple of 2 MiB", 0},
+	} {
+		m, err := ParseMachine(c.text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = m.Fits(c.cpus, c.memory)
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q with %d virtual CPUs and %d bytes: %v, want %q", c.text, c.cpus, c.memory, err, c.want)
+		}
+		if err == nil && m.Cores(c.cpus) != c.cores {
+			t.Errorf("%q with %d virtual CPUs: %d cores a socket, want %d", c.text, c.cpus, m.Cores(c.cpus), c.cores)
+		}
+	}
+}
