@@ -101,7 +101,8 @@ func Summary(w io.Writer, s *data.Summary) error {
 		Ratio          *float64    `json:"ratio"`
 		RatioLow       *float64    `json:"ratio_low"`
 		RatioHigh      *float64    `json:"ratio_high"`
-		Secondary      []secondary `json:"also,omitempty"` // of workloads that have secondary metrics
+		OfUsual        *interval   `json:"of_usual,omitempty"` // of VMs that are made otherwise than usual: the mean over the usual one's
+		Secondary      []secondary `json:"also,omitempty"`     // of workloads that have secondary metrics
 		Representative bool        `json:"representative"`
 		Notes          []string    `json:"notes"`
 	}
@@ -112,6 +113,10 @@ func Summary(w io.Writer, s *data.Summary) error {
 				subject: subjectOf(r), CHR: number(r.CHR), Metric: r.Metric.Name, Unit: r.Metric.Unit, Guests: r.Guests, Trials: r.Trials, Failed: r.Failed,
 				Mean: number(r.Mean), MeanLow: number(r.MeanLow), MeanHigh: number(r.MeanHigh), Ratio: number(r.Ratio), RatioLow: number(r.RatioLow), RatioHigh: number(r.RatioHigh),
 				Representative: r.Representative, Notes: list(words.Doubts(r.Doubts)),
+			}
+			if q, ok := s.OfUsual(r); ok {
+				of := quotient(q)
+				j.OfUsual = &of
 			}
 			for _, a := range r.Secondary {
 				j.Secondary = append(j.Secondary, secondary{a.Metric.Name, a.Metric.Unit, number(a.Mean), number(a.Low), number(a.High), a.Rounds})

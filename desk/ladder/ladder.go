@@ -289,7 +289,7 @@ func (c *Staircase) compare(s *data.Summary) {
 		if floor := slices.IndexFunc(c.Rungs, func(o *Rung) bool { return o.Kind == BareMetal && o.Measured() }); floor >= 0 {
 			b := c.Rungs[floor].Row
 			r.Ratio = s.Ratio(r.Row, b, stats.Alpha)
-			r.Shaky = r.Row.Unreliable() || b.Unreliable() || within(s, r.Row, r.Ratio)
+			r.Shaky = r.Row.Unreliable() || b.Unreliable() || s.Within(r.Row, r.Ratio)
 		}
 		b := r.Below
 		if b == nil {
@@ -298,7 +298,7 @@ func (c *Staircase) compare(s *data.Summary) {
 		r.Own = s.Ratio(r.Row, b.Row, stats.Alpha)
 		r.With = c.between(r, b)
 		r.Failing = r.Row.Unreliable() || b.Row.Unreliable()
-		r.Doubtful = within(s, r.Row, r.Own)
+		r.Doubtful = s.Within(r.Row, r.Own)
 		r.Ranked = r.Kind != Again && !r.Emulated && !b.Emulated && !r.Doubtful && !r.Failing && r.Own.HasInterval()
 		switch {
 		case !r.Ranked:
@@ -314,12 +314,6 @@ func (c *Staircase) compare(s *data.Summary) {
 		q := s.Ratio(r.Row, r.Below.Row, alpha)
 		r.Significant = q.HasInterval() && !q.Contains(1)
 	}
-}
-
-// within says whether bare metal differed from itself by as much as a quotient differs from 1.
-func within(s *data.Summary, r *data.Row, q stats.Quotient) bool {
-	m := s.Doubt(r)
-	return m > 1 && q.HasInterval() && q.Low <= m && q.High >= 1/m
 }
 
 // between names the layers that a rung has and the one below it has not, without its own.

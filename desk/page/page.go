@@ -76,6 +76,7 @@ type page struct {
 	Checks   []check
 	Kernels  []pair
 	Machines []pair
+	OfUsual  []string // how VMs that were made otherwise did
 	Notes    []string
 	Several  bool // hosts
 
@@ -192,6 +193,7 @@ func render(s *data.Summary, figs []chart.Figure, why *whyPart, opt Options) ([]
 	for i, rows := range s.Tables() {
 		p.Tables = append(p.Tables, makeTable(i, rows, s))
 	}
+	p.OfUsual = words.Machines(s)
 	p.Kernels = ofGuests(s, func(r *data.Row) (texts []string) {
 		for _, k := range r.Kernels {
 			texts = append(texts, words.Plain(k))

@@ -23,6 +23,7 @@ func Summary(w io.Writer, s *data.Summary, on Screen) error {
 		t.secondary(rows, s, t.rows(rows, s))
 	}
 	t.footnotes()
+	t.list("VMs against the usual machine", words.Machines(s))
 	var lines []string
 	for _, a := range s.AA {
 		lines = append(lines, words.CheckWhere(s, a)+": "+words.Check(a))

@@ -24,24 +24,6 @@ var platforms = map[string]string{
 // Platform names a platform: "container in VM".
 func Platform(p string) string { return cmp.Or(platforms[p], Plain(p)) }
 
-// Machine says how a VM is made; a zero one is of a folder from before that was recorded.
-func Machine(m notebook.Machine) string {
-	d := m.Disk
-	if d == (notebook.Disk{}) {
-		return "not recorded: the folder is of a version of Tare whose VMs ignored flushes, so what they wrote cost too little"
-	}
-	thread := "no I/O thread"
-	if d.IOThread {
-		thread = "an I/O thread"
-	}
-	pages := "ordinary pages"
-	if m.HugePages > 0 {
-		pages = fmt.Sprintf("huge pages of %d MiB", m.HugePages>>20)
-	}
-	return fmt.Sprintf("disk %s, cache mode %s, AIO engine %s, %s; memory of %s; %s, %s a core, %s", d.Format, d.Cache, d.AIO, thread,
-		pages, Count(m.Sockets, "socket"), Count(m.Threads, "thread"), Count(m.Nodes, "NUMA node"))
-}
-
 // EmulatedMark ends the name of a treatment that ran under emulation.
 const EmulatedMark = " (emulated)"
 

@@ -1,0 +1,31 @@
+package data
+
+import (
+	"maps"
+
+	"tare/stats"
+)
+
+// OfUsual is the mean of a row over that of the row of the same VM as it is made usually, as Ratio makes it; ok is false where the row is
+// of no VM that is made otherwise, or has no such row beside it.
+func (s *Summary) OfUsual(r *Row) (q stats.Quotient, ok bool) {
+	want := r.Treatment.Variant()
+	if want.Machine == "" || r.Rounds == 0 {
+		return stats.NoRatio, false
+	}
+	want.Machine = ""
+	for _, o := range s.Rows {
+		if t := o.Treatment; o.Rounds > 0 && t.Variant() == want && t.Provisioning == r.Treatment.Provisioning && t.Instance.SameSize(r.Treatment.Instance) &&
+			t.Workload == r.Treatment.Workload && maps.Equal(t.Params, r.Treatment.Params) &&
+			o.HostID == r.HostID && o.HostCores == r.HostCores && o.Image == r.Image && o.Metric == r.Metric {
+			return s.Ratio(r, o, stats.Alpha), true
+		}
+	}
+	return stats.NoRatio, false
+}
+
+// Within says whether bare metal differed from itself, at a row's place, by as much as a quotient of rows there differs from 1.
+func (s *Summary) Within(r *Row, q stats.Quotient) bool {
+	m := s.Doubt(r)
+	return m > 1 && q.HasInterval() && q.Low <= m && q.High >= 1/m
+}

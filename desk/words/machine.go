@@ -1,0 +1,48 @@
+package words
+
+import (
+	"fmt"
+
+	"tare/desk/data"
+	"tare/notebook"
+)
+
+// Machine says how a VM is made; a zero one is of a folder from before that was recorded.
+func Machine(m notebook.Machine) string {
+	d := m.Disk
+	if d == (notebook.Disk{}) {
+		return "not recorded: the folder is of a version of Tare whose VMs ignored flushes, so what they wrote cost too little"
+	}
+	thread := "no I/O thread"
+	if d.IOThread {
+		thread = "an I/O thread"
+	}
+	pages := "ordinary pages"
+	if m.HugePages > 0 {
+		pages = fmt.Sprintf("huge pages of %d MiB", m.HugePages>>20)
+	}
+	return fmt.Sprintf("disk %s, cache mode %s, AIO engine %s, %s; memory of %s; %s, %s a core, %s", d.Format, d.Cache, d.AIO, thread,
+		pages, Count(m.Sockets, "socket"), Count(m.Threads, "thread"), Count(m.Nodes, "NUMA node"))
+}
+
+// Machines says of each VM that was made otherwise than usual how it did against the usual one.
+func Machines(s *data.Summary) (all []string) {
+	for _, r := range s.Rows {
+		q, ok := s.OfUsual(r)
+		if !ok {
+			continue
+		}
+		text := "no common round"
+		switch {
+		case q.HasInterval():
+			text = Times(q, "the usual machine")
+		case q.N > 0:
+			text = fmt.Sprintf("%.2f times the usual machine, too few rounds for an interval", q.Value)
+		}
+		if s.Within(r, q) {
+			text += ", which is no more than bare metal differed from itself"
+		}
+		all = append(all, Work(r.Treatment.Workload, r.Treatment.Params)+", "+Label(s, r)+": "+text)
+	}
+	return all
+}
