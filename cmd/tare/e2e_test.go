@@ -373,7 +373,7 @@ func TestBenchOnEveryPlatform(t *testing.T) {
 	h.nothingLeft()
 }
 
-func TestHalfACoreTakesTwice(t *testing.T) {
+func TestAloneHalfACoreTakesTwice(t *testing.T) {
 	h := newHost(t)
 	need(t, has("crun") || has("runc"), "crun or runc")
 	out := h.undisturbed("--image", h.image, "--platforms", "cn:crun|runc", "--instances", "0.5/512MB,1/512MB", "--rounds", "2", "--",

@@ -101,7 +101,7 @@ var steps = []string{"--", "sh", "-c", "i=0; while [ $i -lt 150000 ]; do i=$((i+
 
 // A container throttled on purpose: a fifth of a core, for work that would use a whole one. Where every switch is traced, throttling
 // is 90 % or more of what is attributed, which is of the same trials, and the sentence names it.
-func TestWhyAFifthOfACoreTakesFiveTimes(t *testing.T) {
+func TestAloneAFifthOfACoreTakesFiveTimes(t *testing.T) {
 	h := newHost(t)
 	need(t, has("runc"), "runc")
 	out := h.undisturbed(append([]string{"--image", h.image, "--platforms", "bm,cn:runc", "--instances", "0.2/256MB,1/256MB", "--rounds", "4", "--explain=deep"}, steps...)...)
@@ -150,7 +150,7 @@ func TestWhyAFifthOfACoreTakesFiveTimes(t *testing.T) {
 
 // The same from what the kernel counts anyway. Where the host is busy the work waits for a core each time that it has a new quota:
 // the counters cannot tell that from other waits for a core, so it is no throttling here, and is to be the smaller part.
-func TestTheCountersSayWhyAFifthOfACoreTakesFiveTimes(t *testing.T) {
+func TestAloneTheCountersSayWhyAFifthOfACoreTakesFiveTimes(t *testing.T) {
 	h := newHost(t)
 	need(t, has("runc"), "runc")
 	e := h.explain(h.undisturbed(append([]string{"--image", h.image, "--platforms", "bm,cn:runc", "--instances", "0.2/256MB,1/256MB", "--rounds", "2", "--explain"}, steps...)...))

@@ -250,8 +250,8 @@ func TestBadLuckWithAService(t *testing.T) {
 	h.nothingLeft()
 }
 
-// TestASmallerHost: the host is made smaller and whole again, in order, and by `tare clean` after a kill.
-func TestASmallerHost(t *testing.T) {
+// TestAloneASmallerHost: the host is made smaller and whole again, in order, and by `tare clean` after a kill.
+func TestAloneASmallerHost(t *testing.T) {
 	h := newHost(t)
 	need(t, has("runc"), "runc")
 	const file = "/sys/devices/system/cpu/online"
