@@ -25,6 +25,7 @@ import (
 	"github.com/ulikunitz/xz"
 	"golang.org/x/sys/unix"
 
+	"tare/internal/require"
 	"tare/lab/journal"
 	"tare/lab/network"
 	"tare/notebook"
@@ -562,5 +563,37 @@ func TestNetworkArgs(t *testing.T) {
 		if !slices.Equal(got, c.want) {
 			t.Errorf("network %q: %q, want %q", c.h.network, got, c.want)
 		}
+	}
+}
+
+// Huge pages that were taken for a guest are given back at the next start where Tare was killed.
+func TestHugePagesAfterAKill(t *testing.T) {
+	require.Root(t)
+	file := hugePagesFolder + "/hugepages-2048kB/nr_hugepages"
+	before, err := number(file)
+	require.That(t, err == nil, "a kernel with huge pages of 2 MiB (CONFIG_HUGETLBFS)")
+	state := t.TempDir()
+	j, err := journal.Open(state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	free, err := number(hugePagesFolder + "/hugepages-2048kB/free_hugepages")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := reserve(VM, journal.NewChanges(j, undo()), 2<<20, (free+3)*2<<20); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := number(file); err != nil || n != before+3 {
+		t.Errorf("%d huge pages, %v; want %d", n, err, before+3)
+	}
+	if err := j.Close(); err == nil {
+		t.Error("a journal with an open entry was closed without a word")
+	}
+	if _, err := journal.Recover(t.Context(), state, undo()); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := number(file); err != nil || n != before {
+		t.Errorf("%d huge pages, %v; want %d again", n, err, before)
 	}
 }
