@@ -162,9 +162,10 @@ type Study struct {
 	Metrics    map[string]Metric   `json:"metrics"`        // by workload
 	Also       map[string][]Metric `json:"also,omitempty"` // by workload: the secondary metrics of its trials, by Metric.Name
 	Figures    []Figure            `json:"figures,omitempty"`
-	Explain    []string            `json:"explain,omitempty"` // the tracers; each guest then did as many traced trials as others
-	Claims     []string            `json:"claims,omitempty"`  // sets of published claims that it is about: "pinning"
-	Ports      map[string]int      `json:"ports,omitempty"`   // by workload: where its service listens
+	Explain    []string            `json:"explain,omitempty"`   // the tracers; each guest then did as many traced trials as others
+	Claims     []string            `json:"claims,omitempty"`    // sets of published claims that it is about: "pinning"
+	Ports      map[string]int      `json:"ports,omitempty"`     // by workload: where its service listens
+	LoadFrom   string              `json:"load_from,omitempty"` // the machine that services were asked from, ssh://…; empty: the host
 	Treatments []Treatment         `json:"treatments"`
 	LeftOut    []LeftOut           `json:"left_out,omitempty"`
 	Images     map[string]Image    `json:"images"`            // by Label: workload and parameters
@@ -272,10 +273,15 @@ type Usage struct {
 
 // Load is what applied a trial's load to the guest's service, from outside the guest.
 type Load struct {
-	CPUs    []int   `json:"cpus"`             // of the host, that it could use
+	From    string  `json:"from,omitempty"`   // the machine that it ran on, ssh://…; empty: the host
+	CPUs    []int   `json:"cpus"`             // of that machine, that it could use
 	Shared  bool    `json:"shared,omitempty"` // the guest could use some of them too
 	UserS   float64 `json:"user_s"`
 	SystemS float64 `json:"system_s"`
+
+	// How far that machine's calendar clock was ahead of the host's when the trial began, in seconds, and how wrong that may be.
+	AheadS      float64 `json:"ahead_s,omitempty"`
+	AheadBoundS float64 `json:"ahead_bound_s,omitempty"`
 }
 
 // Trial is one execution of a workload in a guest. Nothing is dropped: a failed one has its cause.

@@ -39,7 +39,7 @@ func layersCommand() *cobra.Command {
 type running struct {
 	out, accel, format, input string
 	kernel                    string
-	explain                   string
+	explain, from             string
 	tracers                   []string // that explain names
 	seed                      uint64
 	rounds                    int
@@ -53,6 +53,7 @@ func (r *running) flags(c *cobra.Command) {
 	f.StringVar(&r.kernel, "vm-kernel", "", "`FILE` with the kernel of VMs, a bzImage or a vmlinux, in place of the study's (default: the host's own where it can be read, else Debian's)")
 	f.StringVar(&r.format, "format", "table", "output format: table or json")
 	f.StringVar(&r.input, "input", "", "input file, in place of the workload's own")
+	f.StringVar(&r.from, "load-from", "", "run the load of services on another machine: `ssh://[USER@]HOST[:PORT]`, where root is let in by key (default: this host)")
 	f.Uint64Var(&r.seed, "seed", 0, "seed of the order of treatments (default: random, and recorded)")
 	f.IntVar(&r.rounds, "rounds", 0, "run exactly this many rounds (default: the study's design)")
 	f.DurationVar(&r.budget, "time-budget", 0, "start nothing that would not end within this time, such as 10m")
@@ -62,7 +63,7 @@ func (r *running) flags(c *cobra.Command) {
 }
 
 func (r *running) check(c *cobra.Command) error {
-	for _, name := range []string{"out", "input", "image", "explain", "vm-kernel"} {
+	for _, name := range []string{"out", "input", "image", "explain", "vm-kernel", "load-from"} {
 		if f := c.Flags().Lookup(name); f != nil && f.Changed && f.Value.String() == "" {
 			return fmt.Errorf("--%s is empty: is a variable unset?", name)
 		}
@@ -214,7 +215,7 @@ func (r *running) run(ctx context.Context, spec *study.Spec, only study.Only, se
 		}
 	}
 	chosen := study.Choices{
-		Seed: r.seed, SeedChosen: seedChosen, Rounds: r.rounds, Only: only, Accel: r.accel, Kernel: r.kernel, Input: r.input, Tare: version(), Explain: r.tracers,
+		Seed: r.seed, SeedChosen: seedChosen, Rounds: r.rounds, Only: only, Accel: r.accel, Kernel: r.kernel, Input: r.input, LoadFrom: r.from, Tare: version(), Explain: r.tracers,
 	}
 	if err := spec.Check(workloads.FS, chosen); err != nil {
 		return err

@@ -95,6 +95,8 @@ func unrankable(r *data.Row, g *group) data.Doubt {
 		return data.NotMeasured{}
 	case !r.Representative:
 		return data.Emulated{}
+	case r.LoadShared:
+		return data.SharedLoad{}
 	case r.Doubtful:
 		for _, d := range r.Doubts {
 			if d, is := d.(data.WithinUnsteadiness); is {
@@ -197,7 +199,10 @@ func (a *adviser) predicted(g *group, out *Ranking) []Choice {
 		for _, i := range at {
 			t := p.Treatment
 			t.Instance = i
-			if !t.Representative() || !a.wants(t) || g.measured(t) || !possible(t) {
+			shared := slices.ContainsFunc(g.rows, func(r *data.Row) bool {
+				return r.LoadShared && r.Treatment.Variant() == t.Variant() && r.Treatment.Provisioning == t.Provisioning
+			})
+			if shared || !t.Representative() || !a.wants(t) || g.measured(t) || !possible(t) {
 				continue
 			}
 			q, ok := v.Predict(i.Cores, g.cores)

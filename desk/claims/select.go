@@ -152,6 +152,8 @@ func unfit(r *data.Row, what data.Quantity) data.Doubt {
 		return Unmeasured{r.Treatment}
 	case r.Rounds == 0:
 		return EveryTrialFailed{r.Treatment}
+	case r.LoadShared:
+		return NoValue{r.Treatment, data.SharedLoad{}}
 	case r.Doubtful && what.Own():
 		return WithinUnsteadiness{r.Treatment}
 	}

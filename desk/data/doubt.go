@@ -31,6 +31,8 @@ type (
 		Failed, Trials int
 		Cause          Cause
 	}
+	// SharedLoad: the load of a guest without CPUs of its own could use the same CPUs.
+	SharedLoad struct{}
 	// OneRound: there is no interval, because that takes two rounds.
 	OneRound struct{}
 	// UnsteadyHost: the A/A check that this row is of misses 1.
@@ -94,6 +96,7 @@ func (Emulated) Doubt()           {}
 func (Omitted) Doubt()            {}
 func (NotMeasured) Doubt()        {}
 func (TrialsFailed) Doubt()       {}
+func (SharedLoad) Doubt()         {}
 func (OneRound) Doubt()           {}
 func (UnsteadyHost) Doubt()       {}
 func (WithinUnsteadiness) Doubt() {}

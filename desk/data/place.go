@@ -89,9 +89,10 @@ func (s *Summary) OtherImages(r *Row) bool {
 	})
 }
 
-// SameWork says whether two rows are of the same work on the same host: workload, parameters, metric and image.
+// SameWork says whether two rows are of the same work on the same host, asked from the same machine: workload, parameters, metric
+// and image.
 func SameWork(a, b *Row) bool {
-	return a.HostID == b.HostID && a.Treatment.Workload == b.Treatment.Workload && maps.Equal(a.Treatment.Params, b.Treatment.Params) &&
+	return a.HostID == b.HostID && a.LoadFrom == b.LoadFrom && a.Treatment.Workload == b.Treatment.Workload && maps.Equal(a.Treatment.Params, b.Treatment.Params) &&
 		a.Metric == b.Metric && a.Image == b.Image
 }
 

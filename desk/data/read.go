@@ -232,7 +232,7 @@ func (r *reader) host(h notebook.Host, dir string) {
 // tally finds or makes the row of a treatment.
 func (r *reader) tally(t notebook.Treatment, f *notebook.Folder) *tally {
 	metric, image := f.Study.Metrics[t.Workload], f.Study.Image(t)
-	group := fmt.Sprintf("%q %q %q %q %q %q %q", f.Host.ID, t.Workload, notebook.Assignments(t.Params, ", "), image.Digest, image.Input, metric.Name, metric.Unit)
+	group := fmt.Sprintf("%q %q %q %q %q %q %q %q", f.Host.ID, f.Study.LoadFrom, t.Workload, notebook.Assignments(t.Params, ", "), image.Digest, image.Input, metric.Name, metric.Unit)
 	// As many cores as there are is all of them, however a study says it.
 	cores := f.Host.Cores(t)
 	id := fmt.Sprintf("%s %q %q %v %d %d %v", group, t.Variant(), t.Provisioning, t.Instance.Cores, t.Instance.Memory, cores, t.AA)
@@ -240,7 +240,7 @@ func (r *reader) tally(t notebook.Treatment, f *notebook.Folder) *tally {
 		return known
 	}
 	n := &tally{group: group, first: len(r.order), cells: map[Block]*Cell{}, guests: map[guestKey]bool{}, row: Row{
-		Treatment: t, HostID: f.Host.ID, HostCores: cores, CHR: f.Host.CHR(t), Metric: metric, Image: image, Representative: t.Representative(), CPUs: map[string]int{},
+		Treatment: t, HostID: f.Host.ID, HostCores: cores, CHR: f.Host.CHR(t), Metric: metric, Image: image, Representative: t.Representative(), LoadFrom: f.Study.LoadFrom, CPUs: map[string]int{},
 		Mean: math.NaN(), MeanLow: math.NaN(), MeanHigh: math.NaN(), Ratio: math.NaN(), RatioLow: math.NaN(), RatioHigh: math.NaN(),
 	}}
 	r.rows[id] = n
@@ -293,6 +293,7 @@ func (t *tally) trial(folder int, n *notebook.Trial) {
 		return
 	}
 	t.row.Trials++
+	t.row.LoadShared = t.row.LoadShared || n.Load != nil && n.Load.Shared && t.row.Treatment.Provisioning == notebook.Vanilla
 	c := t.cell(Block{folder, n.Round})
 	c.Tried++
 	if n.Guest != "" {

@@ -92,6 +92,8 @@ type Row struct {
 	Baseline       string // treatment id that the ratio is relative to; empty: none
 	Representative bool   // false under software emulation: never ranked
 	Doubtful       bool   // the A/A check failed here by as much as this row differs: not to be trusted, never ranked
+	LoadFrom       string // the machine that its service was asked from; empty: the host itself
+	LoadShared     bool   // its load could use the CPUs of a guest that a quota binds to none: decides nothing
 	Doubts         []Doubt
 	Kernels        []string           // guest kernels, with where a VM's was taken from
 	Machines       []notebook.Machine // of VMs; a zero one is of a folder from before it was recorded

@@ -106,7 +106,7 @@ func Make(ctx context.Context, env Env, s Spec, g Made, r Recipe) (_ Guest, err 
 			err = errors.Join(fmt.Errorf("%s %s: %w", r.What, s.ID, err), g.Destroy(bounded))
 		}
 	}()
-	if b.Connection, err = Connect(s.Network, r.Address, b.Changes); err != nil {
+	if b.Connection, err = Connect(ctx, s.Network, r.Address, b.Changes); err != nil {
 		return nil, err
 	}
 	if b.Folder, err = makeFolder(b.Changes, env.State, s.ID, r.Programs, r.Journal); err != nil {

@@ -3,6 +3,7 @@
 package engine
 
 import (
+	"context"
 	"fmt"
 	"net/netip"
 	"os"
@@ -21,8 +22,9 @@ type Connection struct {
 }
 
 // Connect begins a guest's part in a network: own says that it has an address on the bridge for itself, which is
-// leased; else it has the host's there, and the port must be free on the host. Its links are the changes'.
-func Connect(n *Network, own bool, changes *journal.Changes) (*Connection, error) {
+// leased; else it has the host's there, and the port must be free on the host. From another machine it is reached at the
+// host's address in any case: where its own is another, the host's port is forwarded to it. Its links and rules are the changes'.
+func Connect(ctx context.Context, n *Network, own bool, changes *journal.Changes) (*Connection, error) {
 	c := &Connection{changes: changes}
 	switch n.mode() {
 	case "", notebook.NetNone:
@@ -34,20 +36,38 @@ func Connect(n *Network, own bool, changes *journal.Changes) (*Connection, error
 	if n.Bridge == nil {
 		return c, fmt.Errorf("network %s: the spec names no bridge that the load is on", n.Mode)
 	}
-	if !own {
-		c.address = Address{Listen: n.Bridge.Host(), Connect: n.Bridge.Host()}
-		if n.Port == 0 {
+	away := n.Here.IsValid() && n.Port != 0
+	if !own || away {
+		at := n.Host()
+		c.address = Address{Listen: at, Connect: at}
+		if n.Port != 0 {
+			if err := network.Free(at, n.Port); err != nil {
+				return c, err
+			}
+		}
+		if !own {
 			return c, nil
 		}
-		return c, network.Free(n.Bridge.Host(), n.Port)
 	}
 	lease, err := n.Bridge.Lease()
 	if err != nil {
 		return c, err
 	}
 	c.bridge, c.lease = n.Bridge, lease
-	c.address = Address{Listen: lease.Addr(), Connect: lease.Addr()}
+	c.address.Listen = lease.Addr()
+	if away {
+		return c, c.bridge.Forward(ctx, changes, netip.AddrPortFrom(n.Here, uint16(n.Port)), lease.Addr())
+	}
+	c.address.Connect = lease.Addr()
 	return c, nil
+}
+
+// Host is the host's address at which a service that has none of its own is asked.
+func (n *Network) Host() netip.Addr {
+	if n.Here.IsValid() {
+		return n.Here
+	}
+	return n.Bridge.Host()
 }
 
 // mode is the network's mode; "" where none was asked for.

@@ -17,7 +17,7 @@ import (
 
 func TestNoConnection(t *testing.T) {
 	for _, n := range []*Network{nil, {}, {Mode: notebook.NetNone}} {
-		c, err := Connect(n, true, nil)
+		c, err := Connect(t.Context(), n, true, nil)
 		if err != nil || c.Address() != (Address{}) || c.Lease().IsValid() {
 			t.Errorf("%+v: %+v, %v; want nothing", n, c, err)
 		}
@@ -27,7 +27,7 @@ func TestNoConnection(t *testing.T) {
 		c.Close()
 	}
 	for _, n := range []*Network{{Mode: "wireless"}, {Mode: notebook.NetBridge}, {Mode: notebook.NetHost}} {
-		if _, err := Connect(n, true, nil); err == nil || strings.Contains(err.Error(), "\n") {
+		if _, err := Connect(t.Context(), n, true, nil); err == nil || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%+v: %v, want an error of one line", n, err)
 		}
 	}
@@ -53,7 +53,7 @@ func TestConnection(t *testing.T) {
 	}()
 	var all [2]*Connection
 	for i := range all {
-		if all[i], err = Connect(&Network{Mode: notebook.NetBridge, Bridge: b, Port: 80}, true, nil); err != nil {
+		if all[i], err = Connect(t.Context(), &Network{Mode: notebook.NetBridge, Bridge: b, Port: 80}, true, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -75,11 +75,11 @@ func TestConnection(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	_, err = Connect(&Network{Mode: notebook.NetHost, Bridge: b, Port: l.Addr().(*net.TCPAddr).Port}, false, nil)
+	_, err = Connect(t.Context(), &Network{Mode: notebook.NetHost, Bridge: b, Port: l.Addr().(*net.TCPAddr).Port}, false, nil)
 	if err == nil || !strings.Contains(err.Error(), "is in use") || strings.Contains(err.Error(), "\n") {
 		t.Errorf("a port in use: %v, want an error of one line", err)
 	}
-	c, err := Connect(&Network{Mode: notebook.NetHost, Bridge: b}, false, nil)
+	c, err := Connect(t.Context(), &Network{Mode: notebook.NetHost, Bridge: b}, false, nil)
 	if err != nil || c.Address() != (Address{Listen: b.Host(), Connect: b.Host()}) {
 		t.Errorf("the host's network: %+v, %v", c, err)
 	}

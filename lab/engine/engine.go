@@ -39,12 +39,15 @@ type Network struct {
 	Mode   string          // notebook.NetBridge, notebook.NetHost or notebook.NetNone
 	Bridge *network.Bridge // where the load is; may be nil with NetNone
 	Port   int             // on which the guest's service will listen; 0: it has none
+
+	// Here is the host's address at which a load on another machine asks the service; zero: the load is on the bridge.
+	Here netip.Addr
 }
 
 // Address says where a guest's service listens and where it is asked. Zero where there is no network to ask through.
 type Address struct {
 	Listen  netip.Addr // what the service binds to, inside the guest
-	Connect netip.Addr // what a load on the bridge connects to
+	Connect netip.Addr // what a load connects to
 }
 
 // Driver is an engine on a host: it makes guests of one kind.

@@ -24,7 +24,7 @@ type Process struct {
 }
 
 // Start starts cmd in a session of its own (a Ctrl-C is for Tare alone, which then ends its guests in order) and
-// keeps the end of what it prints. It may use the given CPUs only, from its first instruction on; nil: all of
+// keeps the end of what it prints, unless its output goes elsewhere. It may use the given CPUs only, from its first instruction on; nil: all of
 // Tare's own. setUp is done by the thread that starts it, just before: what it does to that thread the program inherits.
 func Start(cmd *exec.Cmd, cpus []int, setUp ...func() error) (*Process, error) {
 	// A child has the affinity and the namespaces of the thread that made it.
@@ -55,7 +55,10 @@ func StartTied(cmd *exec.Cmd) (*Process, error) {
 // it ends, and Go ends threads when it likes.
 func begin(cmd *exec.Cmd, start func() error) (*Process, error) {
 	p := &Process{cmd: cmd, done: make(chan struct{})}
-	cmd.Stdout, cmd.Stderr = &p.said, &p.said
+	cmd.Stderr = &p.said
+	if cmd.Stdout == nil {
+		cmd.Stdout = &p.said
+	}
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}

@@ -23,8 +23,14 @@ import (
 // for all bridges at once), where Docker drops what it does not know. Turning that off would change what Docker's
 // own bridges do; one rule for frames that come from our bridge and stay on it changes nothing for anybody else.
 
-// kindRule is the journal's kind for that rule, target the bridge's name.
+// kindRule is the journal's kind for a rule, its target: the table, the chain and the rest as iptables takes it. A bridge's name
+// alone is its rule, in journals from before there were others.
 const kindRule = "network-rule"
+
+// staying is the rule for frames that come from the bridge and stay on it.
+func staying(bridge string) string {
+	return fmt.Sprintf("filter FORWARD -i %[1]s -o %[1]s -j ACCEPT", bridge)
+}
 
 // bridgeCalls says whether bridged frames go through iptables; it is not there where the kernel cannot do it.
 const bridgeCalls = "/proc/sys/net/bridge/bridge-nf-call-iptables"
@@ -44,29 +50,38 @@ func (b *Bridge) letPass(ctx context.Context) error {
 	if _, err := exec.LookPath("iptables"); err != nil {
 		return nil // whether anything is in the way shows when the bridge is tried
 	}
-	if err := b.changes.Announce(journal.Entry{Kind: kindRule, Target: b.name}); err != nil {
-		return err
-	}
-	return iptables(ctx, "-I", b.name)
+	return insert(ctx, b.changes, staying(b.name))
 }
 
-func removeRule(ctx context.Context, bridge string) error {
-	err := iptables(ctx, "-D", bridge)
+// insert adds a rule before the others of its chain.
+func insert(ctx context.Context, c *journal.Changes, rule string) error {
+	if err := c.Announce(journal.Entry{Kind: kindRule, Target: rule}); err != nil {
+		return err
+	}
+	return iptables(ctx, "-I", rule)
+}
+
+func removeRule(ctx context.Context, rule string) error {
+	if !strings.Contains(rule, " ") {
+		rule = staying(rule)
+	}
+	err := iptables(ctx, "-D", rule)
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && exit.ExitCode() == 1 {
 		// Not there, or not to be removed: asked for it, iptables says which.
-		if check := iptables(ctx, "-C", bridge); errors.As(check, &exit) && exit.ExitCode() == 1 {
+		if check := iptables(ctx, "-C", rule); errors.As(check, &exit) && exit.ExitCode() == 1 {
 			return nil
 		}
 	}
 	return err
 }
 
-// iptables does something with the rule.
-func iptables(ctx context.Context, what, bridge string) error {
+// iptables does something with a rule.
+func iptables(ctx context.Context, what, rule string) error {
 	ctx, cancel := context.WithTimeout(ctx, ruleTime)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "iptables", "--wait", "10", what, "FORWARD", "-i", bridge, "-o", bridge, "-j", "ACCEPT")
+	words := strings.Fields(rule)
+	cmd := exec.CommandContext(ctx, "iptables", append([]string{"--wait", "10", "--table", words[0], what}, words[1:]...)...)
 	cmd.WaitDelay = time.Second
 	out, err := cmd.CombinedOutput()
 	if err != nil {

@@ -24,8 +24,9 @@ const detailMAC = "mac"
 // Undo says how what the journal has of this package is undone.
 func Undo() map[string]journal.Undo {
 	return map[string]journal.Undo{
-		kindLink: func(_ context.Context, e journal.Entry) error { return removeLink(e.Target, e.Detail[detailMAC]) },
-		kindRule: func(ctx context.Context, e journal.Entry) error { return removeRule(ctx, e.Target) },
+		kindLink:       func(_ context.Context, e journal.Entry) error { return removeLink(e.Target, e.Detail[detailMAC]) },
+		kindRule:       func(ctx context.Context, e journal.Entry) error { return removeRule(ctx, e.Target) },
+		kindForwarding: func(_ context.Context, e journal.Entry) error { return unforward(e.Target) },
 	}
 }
 

@@ -4,8 +4,8 @@
 // address range of its own, the ends of virtual cables in guests' network namespaces, and taps for VMs. Everything
 // that it makes stands in the undo journal before it is made.
 //
-// Nothing is forwarded between the bridge and the world outside of the host: no route, no masquerading. The links
-// have no IPv6 address.
+// Nothing is forwarded between the bridge and the world outside of the host but the port of a guest that is asked from another
+// machine: no route, no masquerading. The links have no IPv6 address.
 package network
 
 import (

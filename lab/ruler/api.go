@@ -7,7 +7,7 @@ import (
 )
 
 // ProtocolVersion is what both ends must speak.
-const ProtocolVersion = 1
+const ProtocolVersion = 2
 
 // Paths inside every guest, whatever the platform. Images are prepared with these as empty folders.
 const (

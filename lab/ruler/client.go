@@ -18,6 +18,7 @@ const (
 	cancelGrace = 20 * time.Second // for the answer to a cancelled order; then the guest is given up
 	writeGrace  = 10 * time.Second // for the guest to take a frame in
 	firstPings  = 5                // so that RoundTrip is known from the start
+	clockPings  = 9                // of which the quickest says what time it is there
 )
 
 // Stream is what a Client talks over: a net.Conn, or an *os.File that takes deadlines.
@@ -89,21 +90,47 @@ func (c *Client) RoundTrip() time.Duration { return c.rtt }
 
 // Ping measures the time from sending an empty order to its answer. It goes the same way in the ruler as a Run.
 func (c *Client) Ping(ctx context.Context) (time.Duration, error) {
+	d, _, err := c.ping(ctx)
+	return d, err
+}
+
+// ping gives also how far the guest's calendar clock is ahead of the host's, if the answer took half of the time.
+func (c *Client) ping(ctx context.Context) (d, ahead time.Duration, err error) {
 	if err := c.usable(ctx); err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	start := time.Now()
 	if err := c.send(kindPing, nil); err != nil {
-		return 0, err
+		return 0, 0, err
 	}
-	if _, err := c.answer(ctx, start.Add(answerGrace), kindPong); err != nil {
-		return 0, err
+	f, err := c.answer(ctx, start.Add(answerGrace), kindPong)
+	if err != nil {
+		return 0, 0, err
 	}
-	d := time.Since(start)
+	d = time.Since(start)
+	var note pongNote
+	if err := f.decode(&note); err != nil {
+		return 0, 0, c.fail(err)
+	}
 	if c.rtt == 0 || d < c.rtt {
 		c.rtt = d
 	}
-	return d, nil
+	return d, time.Unix(0, note.Now).Sub(start.Add(d / 2)), nil
+}
+
+// Clock says how far the guest's calendar clock is ahead of the host's, by the quickest of several pings, and how wrong that
+// can be: by half of what it took.
+func (c *Client) Clock(ctx context.Context) (ahead, bound time.Duration, err error) {
+	for i := range clockPings {
+		d, a, err := c.ping(ctx)
+		if err != nil {
+			return 0, 0, err
+		}
+		if i == 0 || d/2 < bound {
+			ahead, bound = a, d/2
+		}
+	}
+	return ahead, bound, nil
 }
 
 // Cost has the ruler time n empty processes (1 to MaxCost), one straight after the other, just as it times work, and

@@ -15,7 +15,7 @@ import (
 //	guest → host   magic, hello
 //	host → guest   magic
 //
-//	ping           → pong
+//	ping           → pong{now} (the time by the guest's calendar clock)
 //	run{order}     → ready (all is prepared, nothing started)
 //	go             → ended{lead, late} (the process is reaped; sent before anything else is done)
 //	               → done{result} (everything that it left is killed and reaped)
@@ -177,6 +177,11 @@ func (f frame) decode(v any) error {
 		return bad("more after its end")
 	}
 	return nil
+}
+
+// pongNote is the content of a pong frame: the guest's calendar clock, in nanoseconds since 1970.
+type pongNote struct {
+	Now int64 `json:"now"`
 }
 
 // endedNote is the content of an ended frame: how long after the word to go the clock was started, and how long before this frame

@@ -22,7 +22,7 @@ func rawFrame(kind byte, payload string) []byte {
 	return append(append(b, kind), payload...)
 }
 
-const goodHello = `{"version":1,"pid":1,"kernel":"6.1","cpus":[0,1],"memory":1073741824}`
+const goodHello = `{"version":2,"pid":1,"kernel":"6.1","cpus":[0,1],"memory":1073741824}`
 
 func cat(parts ...[]byte) []byte { return bytes.Join(parts, nil) }
 
@@ -31,21 +31,21 @@ var guestScripts = [][]byte{
 	nil,
 	magic,
 	[]byte("Booting...\r\n[ 0.0] Linux\r\n"),
-	cat([]byte("noise \xf5tar noise"), magic, rawFrame(kindHello, goodHello), bytes.Repeat(rawFrame(kindPong, ""), firstPings)),
-	cat(magic, rawFrame(kindHello, goodHello), bytes.Repeat(rawFrame(kindPong, ""), firstPings),
+	cat([]byte("noise \xf5tar noise"), magic, rawFrame(kindHello, goodHello), bytes.Repeat(rawFrame(kindPong, `{"now":1}`), firstPings)),
+	cat(magic, rawFrame(kindHello, goodHello), bytes.Repeat(rawFrame(kindPong, `{"now":1}`), firstPings),
 		rawFrame(kindReady, ""), rawFrame(kindEnded, `{"lead":1,"late":1}`), rawFrame(kindDone, `{"elapsed":1,"exit":0,"user_s":0,"system_s":0,"max_rss":1,"minflt":0,"majflt":0,"vcsw":0,"ivcsw":0}`),
 		rawFrame(kindReady, ""), rawFrame(kindEnded, `{"lead":1,"late":1}`), rawFrame(kindDone, `{"elapsed":1,"took":[1,2,3]}`)),
-	cat(magic, rawFrame(kindHello, goodHello), bytes.Repeat(rawFrame(kindPong, ""), firstPings),
+	cat(magic, rawFrame(kindHello, goodHello), bytes.Repeat(rawFrame(kindPong, `{"now":1}`), firstPings),
 		rawFrame(kindReady, ""), rawFrame(kindEnded, `{"lead":1,"late":1}`), rawFrame(kindDone, `{"elapsed":1,"probes":{"looked":["scheduler"],"wall":{"user":1e-9},"figures":{"switches":1}}}`)),
 	cat(magic, rawFrame(kindHello, `{"version":2}`)),
 	cat(magic, rawFrame(kindHello, "\xff")),
 	cat(magic, []byte{0xff, 0xff, 0xff, 0xff, kindHello}),
 	cat(magic, []byte{0, 0, 0, 9, 'Z'}),
 	cat(magic, rawFrame(kindHello, goodHello), rawFrame(kindDone, "{}")),
-	cat(magic, rawFrame(kindHello, goodHello), bytes.Repeat(rawFrame(kindPong, ""), firstPings), rawFrame(kindDone, `{"elapsed":-5}`)),
-	cat(magic, rawFrame(kindHello, goodHello), bytes.Repeat(rawFrame(kindPong, ""), firstPings), rawFrame(kindReady, ""), rawFrame(kindEnded, `{"lead":1,"late":9223372036854775807}`)),
-	cat(magic, rawFrame(kindHello, goodHello), bytes.Repeat(rawFrame(kindPong, ""), firstPings), rawFrame(kindReady, ""), rawFrame(kindReady, "")),
-	cat(magic, rawFrame(kindHello, goodHello), bytes.Repeat(rawFrame(kindPong, ""), firstPings), rawFrame(kindReady, "")[:3]),
+	cat(magic, rawFrame(kindHello, goodHello), bytes.Repeat(rawFrame(kindPong, `{"now":1}`), firstPings), rawFrame(kindDone, `{"elapsed":-5}`)),
+	cat(magic, rawFrame(kindHello, goodHello), bytes.Repeat(rawFrame(kindPong, `{"now":1}`), firstPings), rawFrame(kindReady, ""), rawFrame(kindEnded, `{"lead":1,"late":9223372036854775807}`)),
+	cat(magic, rawFrame(kindHello, goodHello), bytes.Repeat(rawFrame(kindPong, `{"now":1}`), firstPings), rawFrame(kindReady, ""), rawFrame(kindReady, "")),
+	cat(magic, rawFrame(kindHello, goodHello), bytes.Repeat(rawFrame(kindPong, `{"now":1}`), firstPings), rawFrame(kindReady, "")[:3]),
 }
 
 // FuzzFrame: whatever the bytes, the decoder ends, keeps to its bounds, and takes what it gave in the form it gave.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"syscall"
 
@@ -17,14 +18,14 @@ import (
 // line goes to standard error.
 //
 //	--connect PATH  serve on this Unix socket, which the host listens on
-//	--fd N          serve on this open file: a connected socket, or a serial port
+//	--fd N          serve on this open file: a connected socket, or a serial port; 0 is standard input, which is answered on standard output
 //	--root DIR      first make DIR the root (bare metal: an image without a namespace). The socket and /proc are
 //	                opened before.
 //	--tracer N      the open file of the program that traces trials from inside the guest
 func Main(args []string) int {
 	flags := flag.NewFlagSet("ruler", flag.ContinueOnError)
 	connect := flags.String("connect", "", "Unix socket `PATH` to serve on, which the host listens on")
-	fd := flags.Int("fd", -1, "open file `N`, a connected socket or a serial port, to serve on")
+	fd := flags.Int("fd", -1, "open file `N`, a connected socket or a serial port, to serve on; 0: standard input and output")
 	root := flags.String("root", "", "`DIR` to make the root first")
 	tracer := flags.Int("tracer", -1, "open file `N` of the program that traces trials")
 	flags.Usage = func() {
@@ -101,14 +102,33 @@ func dial(path string) (int, error) {
 	return fd, nil
 }
 
-// openStream makes a stream of an open file. A socket's end is seen at once by whoever reads it; a virtual machine's serial port
+// openStream makes a stream of an open file. A socket's or a pipe's end is seen at once by whoever reads it; a virtual machine's serial port
 // stays as it is. (Package net, which would do it too, is a fifth of this program.)
-func openStream(fd int) (*os.File, error) {
+func openStream(fd int) (io.ReadWriteCloser, error) {
+	if fd == 0 { // pipes, mostly: an ssh server's, on a machine that a load runs on
+		in, err := openFile(0)
+		if err != nil {
+			return nil, err
+		}
+		out, err := openFile(1)
+		return stdio{in, out}, err
+	}
+	return openFile(fd)
+}
+
+// stdio is standard input and standard output as one stream.
+type stdio struct{ in, out *os.File }
+
+func (s stdio) Read(b []byte) (int, error)  { return s.in.Read(b) }
+func (s stdio) Write(b []byte) (int, error) { return s.out.Write(b) }
+func (s stdio) Close() error                { return errors.Join(s.in.Close(), s.out.Close()) }
+
+func openFile(fd int) (*os.File, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
 		return nil, err
 	}
-	if st.Mode&unix.S_IFMT == unix.S_IFSOCK {
+	if kind := st.Mode & unix.S_IFMT; kind == unix.S_IFSOCK || kind == unix.S_IFIFO {
 		if err := unix.SetNonblock(fd, true); err != nil {
 			return nil, err
 		}

@@ -261,7 +261,7 @@ func (s *server) carryOut(o order) (kind byte, answer any) {
 		r.Error = clip(r.Error)
 		return kindDone, r
 	default:
-		return kindPong, nil
+		return kindPong, pongNote{time.Now().UnixNano()}
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"tare/lab/engine/oci"
 	"tare/lab/engine/podman"
 	"tare/lab/engine/qemu"
+	"tare/lab/network"
 	"tare/lab/programs"
 	"tare/notebook"
 )
@@ -133,6 +134,11 @@ func (l *Lab) Supports(ctx context.Context, t notebook.Treatment) error {
 	}
 	if err := k.Supports(t); err != nil {
 		return err
+	}
+	if l.away != nil && t.Network == notebook.NetBridge {
+		if err := network.CanForward(); err != nil {
+			return err
+		}
 	}
 	if t.HostCores > 0 {
 		if why := l.cannotShrink(ctx, t.HostCores); why != "" {

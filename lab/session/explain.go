@@ -63,6 +63,7 @@ func (g guest) Trace(clock study.Guest) (study.Tracing, error) {
 		if err != nil {
 			return nil, err
 		}
+		t.Word = len(threads) == 0 // it is on another machine
 		for _, th := range threads {
 			if th.Role == notebook.RoleRuler {
 				t.Clock = append(t.Clock, th.ID)

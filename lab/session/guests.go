@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"path/filepath"
 	"slices"
 
 	"tare/lab/engine"
@@ -13,6 +14,7 @@ import (
 	"tare/lab/host"
 	"tare/lab/image"
 	"tare/lab/network"
+	"tare/lab/remote"
 	"tare/lab/ruler"
 	"tare/lab/study"
 	"tare/lab/trace"
@@ -53,6 +55,9 @@ func (l *Lab) network(ctx context.Context, k engine.Kind, t notebook.Treatment, 
 	n := &engine.Network{Mode: t.Network}
 	if w.Workload.Service != nil {
 		n.Port = w.Workload.Service.Port
+		if l.away != nil {
+			n.Here = l.away.Here()
+		}
 	}
 	if n.Mode == "" {
 		n.Mode = k.Connected(t.Isolation, n.Port != 0)
@@ -79,9 +84,24 @@ func (l *Lab) bridged(ctx context.Context) (*network.Bridge, error) {
 	return l.bridge, nil
 }
 
-// Load makes the place from which the service in the treatment's guest is asked: bare metal in a network namespace of
-// its own, with the same root and files, on CPUs that the guest was not given, of other cores where the host has such.
+// LoadFrom has all loads run on the machine that url names, until the session is closed.
+func (l *Lab) LoadFrom(ctx context.Context, url string) (err error) {
+	l.away, err = remote.Open(ctx, url, filepath.Join(l.env.State, controlSocket), l.env.Ruler, l.say)
+	return err
+}
+
+// Load makes the place from which the service in the treatment's guest is asked: on the other machine where loads run there;
+// else bare metal in a network namespace of its own, on CPUs that the guest was not given, of other cores where the host has
+// such. It has the same root and files.
 func (l *Lab) Load(ctx context.Context, t notebook.Treatment, id string, w *workload.Ready) (study.Guest, notebook.Load, error) {
+	if l.away != nil {
+		g, err := l.away.Place(ctx, w.Image, w.Work)
+		if err != nil {
+			return nil, notebook.Load{}, err
+		}
+		cpus := g.Ruler().Hello().CPUs
+		return l.guest(g, float64(len(cpus)), cpus), notebook.Load{From: l.away.URL(), CPUs: cpus}, nil
+	}
 	b, err := l.bridged(ctx)
 	if err != nil {
 		return nil, notebook.Load{}, err

@@ -46,6 +46,11 @@ func (l *Lab) Run(ctx context.Context, q Request, show Show) (run *study.Run, re
 	if !q.Choices.SeedChosen {
 		q.Choices.Seed = rand.Uint64() >> 33 // short enough to type
 	}
+	if from := q.Choices.From(q.Spec); from != "" {
+		if err := l.LoadFrom(ctx, from); err != nil {
+			return nil, "", err
+		}
+	}
 	var untraced map[string]string
 	if len(q.Choices.Explain) > 0 { // before the plan, which prepares what guests get: virtual machines get a tracer then
 		if untraced, err = l.Explain(q.Choices.Explain); err != nil {

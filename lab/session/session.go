@@ -20,6 +20,7 @@ import (
 	"tare/lab/journal"
 	"tare/lab/network"
 	"tare/lab/programs"
+	"tare/lab/remote"
 	"tare/lab/trace"
 	"tare/lab/workload"
 	"tare/notebook"
@@ -29,6 +30,9 @@ import (
 // StateDir is where Tare keeps its images, its journal and its guests' folders. The environment's TARE_STATE, an
 // absolute path, takes its place.
 const StateDir = "/var/lib/tare"
+
+// controlSocket is ssh's, below the state folder, while loads run on another machine.
+const controlSocket = "ssh"
 
 // inputsDir is where fetched inputs are kept, below the state folder.
 const inputsDir = "inputs"
@@ -54,6 +58,7 @@ type Lab struct {
 	say   image.Progress
 
 	bridge  *network.Bridge             // made when it is first needed
+	away    *remote.Machine             // that loads run on; nil: they run here
 	sized   int                         // how many CPUs are online; 0: all; sizeUnknown: not known
 	regrow  func(context.Context) error // brings those back that are not
 	shrinks map[int]string              // by number of CPUs: why the host cannot be made so small; "" if it can
@@ -177,8 +182,13 @@ func Clean(ctx context.Context) (done []string, err error) {
 	if err != nil {
 		return done, err
 	}
-	half, err = programs.Sweep(state)
-	return append(done, half...), err
+	if half, err = programs.Sweep(state); err != nil {
+		return append(done, half...), err
+	}
+	if err := os.Remove(filepath.Join(state, controlSocket)); !errors.Is(err, os.ErrNotExist) {
+		return append(done, half...), err
+	}
+	return append(done, half...), nil
 }
 
 // openSwept opens the image store. What runs that died left half made, there and among the workloads' inputs, is removed first and
@@ -202,6 +212,9 @@ func (l *Lab) Close() error {
 	errs := []error{l.size(ctx, 0)}
 	if l.kit != nil {
 		l.kit.Close()
+	}
+	if l.away != nil {
+		errs = append(errs, l.away.Close(ctx))
 	}
 	if l.bridge != nil {
 		errs = append(errs, l.bridge.Close(ctx))

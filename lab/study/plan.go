@@ -1,6 +1,7 @@
 package study
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -63,6 +64,8 @@ type Ruler interface {
 	Run(ctx context.Context, o ruler.Order) (r ruler.Result, host time.Duration, err error)
 	Cost(ctx context.Context, n int, program ...string) ([]time.Duration, error)
 	Ping(ctx context.Context) (time.Duration, error)
+	// Clock says how far its guest's calendar clock is ahead of this host's, and how wrong that may be.
+	Clock(ctx context.Context) (ahead, bound time.Duration, err error)
 	RoundTrip() time.Duration // the smallest that a Ping has taken so far
 }
 
@@ -76,11 +79,16 @@ type Choices struct {
 	Input  string // a file in place of the workloads' own input
 	Tare   string // the program's version
 
+	LoadFrom string // the machine that loads run on, in place of what the study names
+
 	Begun      *notebook.Study // what the results folder holds already; nil: nothing
 	SeedChosen bool            // the seed, and not any
 
 	Explain []string // the tracers of as many trials again; none: no trial is traced
 }
+
+// From is the machine that the study's loads run on, ssh://…; "": this host.
+func (c Choices) From(s *Spec) string { return cmp.Or(c.LoadFrom, s.LoadFrom) }
 
 // Plan is a study that is ready to be run: what is done, with what, and what is left out.
 type Plan struct {
@@ -250,14 +258,20 @@ func (s *Spec) check(shipped fs.FS, ch Choices) ([]use, error) {
 	if err := s.readKernels(ch.Kernel); err != nil {
 		return nil, err
 	}
-	takesInput := false
+	if err := checkFrom(ch.From(s)); err != nil {
+		return nil, err
+	}
+	takesInput, serves := false, false
 	for _, u := range us {
-		takesInput = takesInput || u.Workload.Input != nil
+		takesInput, serves = takesInput || u.Workload.Input != nil, serves || u.Workload.Service != nil
 		if ref := u.Workload.Image.Reference; ref != "" {
 			if err := image.Check(ref); err != nil {
 				return nil, err
 			}
 		}
+	}
+	if from := ch.From(s); from != "" && !serves {
+		return nil, fmt.Errorf("load from %s: no workload of the study %s has a service that a load asks: leave it out", from, s.Name)
 	}
 	if ch.Input == "" {
 		return us, nil
@@ -299,7 +313,7 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, shipped fs.FS, ch Choices, o w
 	p.Study = notebook.Study{
 		Version: notebook.Version, Tare: ch.Tare, Name: s.Name, Title: s.Title, Source: s.Source, Seed: ch.Seed,
 		Created: time.Now().UTC(), Design: design, Metrics: map[string]notebook.Metric{}, Images: map[string]notebook.Image{},
-		Figures: s.Figures, Claims: s.Claims, Explain: ch.Explain,
+		Figures: s.Figures, Claims: s.Claims, Explain: ch.Explain, LoadFrom: ch.From(s),
 	}
 	for _, u := range us {
 		w := u.Workload
@@ -411,6 +425,9 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, shipped fs.FS, ch Choices, o w
 	if len(ch.Explain) > 0 {
 		parts = append(parts, ch.Explain)
 	}
+	if p.Study.LoadFrom != "" {
+		parts = append(parts, p.Study.LoadFrom)
+	}
 	if len(s.kernels.files) > 0 {
 		parts = append(parts, slices.Sorted(maps.Keys(s.kernels.files)))
 	}
@@ -504,6 +521,9 @@ func (p *Plan) goesOn(begun notebook.Study, seedChosen bool) error {
 			what = "it was begun with --explain=" + strings.Join(was, ",")
 		}
 		return p.another(what)
+	}
+	if was := begun.LoadFrom; was != p.Study.LoadFrom {
+		return p.another("its load ran " + cmp.Or(strings.Replace(was, "ssh:", "on ssh:", 1), "on this host"))
 	}
 	if seedChosen && begun.Seed != p.Study.Seed {
 		return fmt.Errorf("the folder was begun with --seed %d, not %d: leave --seed out, or name another folder with --out", begun.Seed, p.Study.Seed)

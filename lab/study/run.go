@@ -494,7 +494,16 @@ func (r *Run) trial(ctx context.Context, g Guest, service *service, ready *workl
 		}
 	}
 	asking, enough := service.during(ctx)
-	res, host, rerr := where.Ruler().Run(asking, order)
+	ahead, bound, rerr := service.clock(asking)
+	var res ruler.Result
+	var host time.Duration
+	if rerr == nil {
+		res, host, rerr = where.Ruler().Run(asking, order)
+	}
+	var later, laterBound time.Duration
+	if rerr == nil {
+		later, laterBound, rerr = service.clock(asking)
+	}
 	enough()
 	if s.traced {
 		if tr.Trace, err = r.seen(tracing, unattached); err != nil {
@@ -518,7 +527,7 @@ func (r *Run) trial(ctx context.Context, g Guest, service *service, ready *workl
 	if service == nil {
 		tr.Usage = res.Usage
 	} else {
-		tr.Load = service.usage(res)
+		tr.Load = service.usage(res, ahead, bound)
 		tr.Warnings = append(tr.Warnings, saturated(tr.Load, res.Elapsed)...)
 	}
 	if s.traced {
@@ -533,6 +542,9 @@ func (r *Run) trial(ctx context.Context, g Guest, service *service, ready *workl
 		tr.Warnings = append(tr.Warnings, fmt.Sprintf("the guest's clock says %.4g s, the host's %.4g s", tr.ElapsedS, tr.HostS))
 	}
 	if tr.Failure = workload.Failure(res); tr.Failure == "" {
+		tr.Failure = wander(ahead, bound, later, laterBound, host)
+	}
+	if tr.Failure == "" {
 		tr.Value, tr.Figures, tr.Failure = w.Figures(res)
 	}
 	if service != nil && service.over() {

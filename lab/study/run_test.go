@@ -41,6 +41,8 @@ type fakeLab struct {
 	seen     func(notebook.Treatment) *notebook.Trace
 	inside   *notebook.Trace // what a VM's ruler gives
 	asked    []string        // the latest order's tracers
+
+	ahead, drift time.Duration // of a guest's calendar clock, and by how much it is more each time
 }
 
 func (l *fakeLab) Host() notebook.Host {
@@ -86,6 +88,10 @@ func (g *fakeGuest) Ping(context.Context) (time.Duration, error) {
 	return time.Microsecond, nil
 }
 func (g *fakeGuest) RoundTrip() time.Duration { return time.Microsecond }
+func (g *fakeGuest) Clock(context.Context) (ahead, bound time.Duration, err error) {
+	g.l.ahead += g.l.drift
+	return g.l.ahead, time.Millisecond, nil
+}
 func (g *fakeGuest) Cost(_ context.Context, n int, _ ...string) ([]time.Duration, error) {
 	return slices.Repeat([]time.Duration{time.Millisecond}, n), nil
 }

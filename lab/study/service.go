@@ -177,9 +177,29 @@ func (s *service) notes() []string {
 	return []string{"its load shares its CPUs: the host has no others"}
 }
 
-// usage is what the load took.
-func (s *service) usage(res ruler.Result) *notebook.Load {
+// clock says how far the calendar clock of the load's machine is ahead of this host's; of one on this host it asks nothing.
+func (s *service) clock(ctx context.Context) (ahead, bound time.Duration, err error) {
+	if s == nil || s.load.From == "" {
+		return 0, 0, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	return s.place.Ruler().Clock(ctx)
+}
+
+// wander says that the clock of the load's machine did not keep to this host's during a trial: what it timed is not to be trusted.
+func wander(ahead, bound, later, laterBound, took time.Duration) string {
+	if off := later - ahead; off.Abs() > bound+laterBound+clockFloor+time.Duration(clockShare*float64(took)) {
+		return fmt.Sprintf("the clock of the load's machine ran away, or was set: it went from %.3f s to %.3f s ahead of this host's in %.3f s; is its time kept (NTP)?",
+			ahead.Seconds(), later.Seconds(), took.Seconds())
+	}
+	return ""
+}
+
+// usage is what the load took, by a clock that was so far ahead when it began.
+func (s *service) usage(res ruler.Result, ahead, bound time.Duration) *notebook.Load {
 	l := s.load
+	l.AheadS, l.AheadBoundS = ahead.Seconds(), bound.Seconds()
 	l.UserS, l.SystemS = res.UserS, res.SystemS
 	return &l
 }

@@ -28,6 +28,8 @@ type shop struct {
 	lost       error         // with dies: the guest is what ends
 	stop       func()        // called when a load's place is to be made, which then cannot be
 
+	from string // the machine of its load
+
 	mu     sync.Mutex
 	asked  int
 	served []string // argv of services, and what they were ended by
@@ -44,7 +46,7 @@ func (l *shop) Load(_ context.Context, t notebook.Treatment, _ string, _ *worklo
 		return nil, notebook.Load{}, context.Canceled
 	}
 	l.places++
-	return &counter{fakeGuest{&l.fakeLab, t}, l, true}, notebook.Load{CPUs: []int{1}}, nil
+	return &counter{fakeGuest{&l.fakeLab, t}, l, true}, notebook.Load{From: l.from, CPUs: []int{1}}, nil
 }
 
 // counter is a guest of the shop: the service's, or the load's place.
@@ -215,5 +217,38 @@ func TestAFixedNumberOfRounds(t *testing.T) {
 	}
 	if bm, cn := n[r.Plan.Study.Treatments[0].ID], n[r.Plan.Study.Treatments[2].ID]; bm != 2 || cn != 6 {
 		t.Errorf("bare metal %d times, the container %d; want 2 and 6", bm, cn)
+	}
+}
+
+// What is timed by a clock that does not keep to this host's is no figure.
+func TestAClockThatRunsAway(t *testing.T) {
+	for drift, want := range map[time.Duration]string{
+		5 * time.Millisecond:  "", // as long as a trial of a second is allowed
+		50 * time.Millisecond: "the clock of the load's machine ran away, or was set: it went from 0.050 s to 0.100 s ahead of this host's in 1.000 s",
+		-time.Hour:            "the clock of the load's machine ran away, or was set: it went from -3600.000 s to -7200.000 s ahead",
+	} {
+		l := &shop{fakeLab: fakeLab{elapsed: steady, drift: drift}, answer: `{"mean":0.25,"p99":0.5,"errors":0}`, from: "ssh://other"}
+		book := &fakeBook{}
+		r := &Run{Plan: shopPlan(""), Lab: l, Book: book}
+		r.Plan.Study.Design.Warmups = 0
+		if _, err := r.Do(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if first := book.trials[0]; !strings.HasPrefix(first.Failure, want) || (want == "") != (first.Failure == "") {
+			t.Errorf("with a drift of %v: %q, want %q", drift, first.Failure, want)
+		} else if first.Load.From != "ssh://other" || first.Load.AheadS != drift.Seconds() || first.Load.AheadBoundS != 0.001 {
+			t.Errorf("load %+v", first.Load)
+		}
+	}
+}
+
+func TestTheMachineOfALoad(t *testing.T) {
+	for from, good := range map[string]bool{
+		"ssh://other": true, "ssh://root@10.0.0.2:2222": true, "ssh://root@load.example.org": true,
+		"other": false, "ssh://": false, "ssh://-oProxyCommand=x": false, "ssh://other/path": false, "ssh://a:b@other": false, "http://other": false, "ssh://a b": false,
+	} {
+		if err := checkFrom(from); (err == nil) != good {
+			t.Errorf("%s: %v", from, err)
+		}
 	}
 }

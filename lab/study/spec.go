@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -42,6 +43,9 @@ type Spec struct {
 
 	Figures []notebook.Figure `yaml:"figures,omitempty"` // that the report draws
 	Claims  []string          `yaml:"claims,omitempty"`  // sets of published claims that the report judges, by name
+
+	// LoadFrom is another machine that services are asked from, ssh://[USER@]HOST[:PORT]; empty: this host.
+	LoadFrom string `yaml:"load_from,omitempty"`
 
 	Design         Design `yaml:"design"`
 	AllowEmulation bool   `yaml:"allow_emulation"` // VMs under software emulation where KVM boots no guest
@@ -300,6 +304,9 @@ func (s *Spec) validate() *problem {
 			return wrong("figures: {name: …, title: …, workload: …, by: instance|host_cores|network|isolation|a parameter} was expected", "figures", i)
 		}
 	}
+	if err := checkFrom(s.LoadFrom); err != nil {
+		return wrong("load_from: "+err.Error(), "load_from")
+	}
 	for i, u := range s.Workloads {
 		for j, text := range u.Instances {
 			if _, err := notebook.ParseInstance(text); err != nil {
@@ -532,6 +539,20 @@ func (o Only) known(s *Spec, us []use) error {
 	}
 	return nil
 }
+
+// checkFrom says what is wrong in the name of a machine that loads run on.
+func checkFrom(from string) error {
+	if from == "" {
+		return nil
+	}
+	u, err := url.Parse(from)
+	if err != nil || u.Scheme != "ssh" || !hostOK.MatchString(u.Hostname()) || u.Path+u.RawQuery+u.Fragment != "" || u.User != nil && !hostOK.MatchString(u.User.String()) {
+		return fmt.Errorf("%q: a machine as ssh://[USER@]HOST[:PORT] was expected", from)
+	}
+	return nil
+}
+
+var hostOK = regexp.MustCompile(`^[a-zA-Z0-9_][a-zA-Z0-9_.-]*$`)
 
 // parseHostCores reads a number of CPUs; 0 stands for all that the host has.
 func parseHostCores(text string) (int, error) {

@@ -34,6 +34,7 @@ import (
 type Target struct {
 	Threads []engine.Thread // the guest's. What a ruler creates is work, and begins a trial
 	Clock   []int           // threads of a ruler elsewhere (a load's), whose child's life is the trial; the guest's own threads are a service's
+	Word    bool            // that ruler is out of sight: the trial's bounds are Begin and End
 	PID     int             // a process of the guest, for its cgroups and its network; 0: none
 	Cores   float64         // that the guest has
 	CPUs    []int           // that it may use; nil: all
@@ -250,7 +251,7 @@ type Trace struct {
 // Attach begins to trace. What cannot be traced is Missing in what Stop gives.
 func (k *Kit) Attach(target Target) *Trace {
 	t := &Trace{kit: k, target: target, missing: maps.Clone(k.missing)}
-	t.word = len(target.Clock) == 0 && !slices.ContainsFunc(target.Threads, func(t engine.Thread) bool { return t.Role == notebook.RoleRuler })
+	t.word = target.Word || len(target.Clock) == 0 && !slices.ContainsFunc(target.Threads, func(t engine.Thread) bool { return t.Role == notebook.RoleRuler })
 	if k.coll != nil {
 		if err := t.attach(); err != nil {
 			t.fails(err)

@@ -189,7 +189,7 @@ func configure(img, run string, s engine.Spec) (c *containerConfig, err error) {
 		if s.Network.Port != 0 {
 			port := strconv.Itoa(s.Network.Port)
 			c.ExposedPorts = map[string]struct{}{port + "/tcp": {}}
-			c.HostConfig.PortBindings = map[string][]portBinding{port + "/tcp": {{s.Network.Bridge.Host().String(), port}}}
+			c.HostConfig.PortBindings = map[string][]portBinding{port + "/tcp": {{s.Network.Host().String(), port}}}
 		}
 	}
 	limits := s.ContainerLimits()

@@ -1,0 +1,48 @@
+//go:build linux
+
+package remote
+
+import (
+	"context"
+	"time"
+
+	"tare/lab/engine"
+	"tare/lab/ruler"
+	"tare/notebook"
+)
+
+// guest is a load's place. Of its processes this host sees none.
+type guest struct {
+	line    *connection
+	process *engine.Process // of ssh's client
+	client  *ruler.Client
+}
+
+// endTime is how long the ruler there may take to end what it started.
+const endTime = 5 * time.Second
+
+// Ruler implements engine.Guest, as all of these.
+func (g *guest) Ruler() *ruler.Client              { return g.client }
+func (g *guest) Processes() ([]int, error)         { return nil, nil }
+func (g *guest) Threads() ([]engine.Thread, error) { return nil, nil }
+func (g *guest) Limits() (notebook.Limits, error)  { return notebook.Limits{}, nil }
+func (g *guest) Facts() engine.Facts               { return engine.Facts{} }
+func (g *guest) Address() engine.Address           { return engine.Address{} }
+
+// Diagnose says what became of the connection, where that is known.
+func (g *guest) Diagnose() string {
+	said := "ssh: " + g.process.Ended()
+	select {
+	case <-g.line.master.Done():
+		said = "the connection was lost: " + g.line.master.Ended()
+	default:
+	}
+	return said
+}
+
+func (g *guest) Destroy(ctx context.Context) error {
+	if g.client != nil {
+		g.client.Close() // its error is of a stream that nobody needs any more
+	}
+	return g.process.End(ctx, endTime)
+}

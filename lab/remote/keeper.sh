@@ -1,0 +1,26 @@
+# keeper.sh ARCH: on the machine that loads run on, keeps a folder for as long as the connection lasts, and says where that is.
+# What runs from it ends with the connection too, and its mounts with it.
+set -u
+umask 077
+trap "" HUP INT TERM PIPE
+fail() { echo "$1" >&2; exit 1; }
+[ "$(id -u)" = 0 ] || fail "user $(id -un) is not root there, and a load needs root for its root file system: name ssh://root@… with a key that root accepts"
+[ "$(uname -m)" = "$1" ] || fail "it is $(uname -m), and the load is of the same programs as the service, for $1: a machine of this kind was expected"
+for program in unshare mount tar mknod; do
+	command -v "$program" >/dev/null || fail "it has no program $program: install it there (util-linux, tar, coreutils)"
+done
+base=/var/lib/tare-load
+mkdir -p "$base" || exit 1
+for left in "$base"/*; do # by a keeper that was killed
+	[ -d "$left" ] && ! kill -0 "${left##*/}" 2>/dev/null && rm -rf "$left"
+done
+folder=$base/$$
+mkdir "$folder" "$folder/trees" "$folder/root" || exit 1
+echo "tare-load $folder $SSH_CONNECTION"
+cat >/dev/null
+for try in 1 2 3 4 5; do # as long as something that ends still writes
+	rm -rf "$folder" 2>/dev/null && break
+	sleep 1
+done
+rmdir "$base" 2>/dev/null # others may have theirs
+[ ! -e "$folder" ]
