@@ -48,10 +48,15 @@ const (
 
 // How a guest is connected, where a study says so (paper "pinning", section VI: the announced study of the network).
 const (
-	NetBridge = "bridge" // as the platform's users have it: a network of its own behind a bridge, a tap in a VM
-	NetHost   = "host"   // the network of what the container runs on
-	NetNone   = "none"   // loopback alone
+	NetBridge  = "bridge"  // as the platform's users have it: a network of its own behind a bridge, a tap in a VM
+	NetMacvlan = "macvlan" // a second address of the bridge itself, without a cable: a macvlan link
+	NetUser    = "user"    // of a VM: a network stack in QEMU's own process, which leads a port of the host into the guest
+	NetHost    = "host"    // the network of what the container runs on
+	NetNone    = "none"    // loopback alone
 )
+
+// Networks are all of these.
+var Networks = []string{NetBridge, NetMacvlan, NetUser, NetHost, NetNone}
 
 // Instance is an instance type: how many cores and how much memory a guest gets (paper "pinning", Table II).
 type Instance struct {
@@ -72,7 +77,7 @@ type Treatment struct {
 	Kernel       string            `json:"kernel,omitempty"`       // of the guest, where one was named: a key of Study.Kernels
 	Provisioning string            `json:"provisioning,omitempty"` // empty on bm
 	Instance     Instance          `json:"instance"`
-	Network      string            `json:"network,omitempty"`    // NetBridge, NetHost, NetNone; empty: bm, or what the engine gives by itself
+	Network      string            `json:"network,omitempty"`    // one of Networks; empty: bm, or what the engine gives by itself
 	Isolation    string            `json:"isolation,omitempty"`  // of a rung of the isolation ladder: the topmost of Layers that it has, or IsolationFull
 	Machine      string            `json:"machine,omitempty"`    // vm, vmcn: Machine.Text
 	HostCores    int               `json:"host_cores,omitempty"` // CPUs of the host that are online meanwhile; 0: all

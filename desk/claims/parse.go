@@ -316,7 +316,7 @@ func (s *Selector) check() error {
 	}{
 		{"platform", s.Platform, []string{notebook.BM, notebook.CN, notebook.VM, notebook.VMCN}},
 		{"provisioning", s.Provisioning, []string{notebook.Vanilla, notebook.Pinned}},
-		{"network", s.Network, []string{notebook.NetBridge, notebook.NetHost, notebook.NetNone}},
+		{"network", s.Network, notebook.Networks},
 		{"isolation", s.Isolation, append(slices.Clone(notebook.Layers), notebook.IsolationFull)},
 	} {
 		for _, v := range c.values {

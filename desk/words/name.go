@@ -181,6 +181,10 @@ func connected(t notebook.Treatment) string {
 		return " with the engine's own network"
 	case t.Network == notebook.NetBridge:
 		return " on a bridge"
+	case t.Network == notebook.NetMacvlan:
+		return " on a macvlan"
+	case t.Network == notebook.NetUser:
+		return " on QEMU's user network"
 	case t.Network == notebook.NetHost:
 		return " on the host's network"
 	case t.Network == notebook.NetNone:

@@ -147,19 +147,21 @@ func NetworkOf(mode string) string {
 	switch mode {
 	case notebook.NetBridge:
 		words = "a namespace with a virtual cable to the bridge that the load is on"
+	case notebook.NetMacvlan:
+		words = "a namespace with a macvlan link of the bridge that the load is on"
 	case notebook.NetHost:
 		words = "the host's"
 	}
 	return "network: " + words
 }
 
-// Plug sets up what the guest's network namespace has in it: a cable to the bridge, or its loopback. A guest in the
-// host's network has none.
+// Plug sets up what the guest's network namespace has in it: a cable to the bridge, a macvlan link of it, or its
+// loopback. A guest in the host's network has none.
 func (b *Base) Plug() error {
 	switch b.Spec.NetworkMode() {
 	case notebook.NetHost:
 		return nil
-	case notebook.NetBridge:
+	case notebook.NetBridge, notebook.NetMacvlan:
 		return b.Connection.Plug(b.PID)
 	}
 	return network.Loopback(b.PID) // not every engine does

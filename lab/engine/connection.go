@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"strings"
 
 	"tare/lab/journal"
 	"tare/lab/network"
@@ -17,26 +18,31 @@ import (
 type Connection struct {
 	changes *journal.Changes
 	bridge  *network.Bridge
+	macvlan bool
 	lease   netip.Prefix // zero: it has the host's address
 	address Address
 }
 
 // Connect begins a guest's part in a network: own says that it has an address on the bridge for itself, which is
-// leased; else it has the host's there, and the port must be free on the host. From another machine it is reached at the
-// host's address in any case: where its own is another, the host's port is forwarded to it. Its links and rules are the changes'.
+// leased; else it has the host's there, for itself or by way of a port, and the port must be free on the host. From another machine
+// it is reached at the host's address in any case: where its own is another, the host's port is forwarded to it. Its links and
+// rules are the changes'.
 func Connect(ctx context.Context, n *Network, own bool, changes *journal.Changes) (*Connection, error) {
 	c := &Connection{changes: changes}
 	switch n.mode() {
 	case "", notebook.NetNone:
 		return c, nil
-	case notebook.NetBridge, notebook.NetHost:
+	case notebook.NetBridge, notebook.NetMacvlan, notebook.NetUser, notebook.NetHost:
 	default:
-		return c, fmt.Errorf("network %q: want %s, %s or %s", n.Mode, notebook.NetBridge, notebook.NetHost, notebook.NetNone)
+		return c, fmt.Errorf("network %q: want one of %s", n.Mode, strings.Join(notebook.Networks, ", "))
 	}
 	if n.Bridge == nil {
 		return c, fmt.Errorf("network %s: the spec names no bridge that the load is on", n.Mode)
 	}
 	away := n.Here.IsValid() && n.Port != 0
+	if away && n.Mode == notebook.NetMacvlan {
+		return c, &UnsupportedError{Engine: "a load on another machine", What: "a guest on a macvlan link", Why: "the host cannot reach it, and so cannot lead what arrives there to it"}
+	}
 	if !own || away {
 		at := n.Host()
 		c.address = Address{Listen: at, Connect: at}
@@ -53,7 +59,7 @@ func Connect(ctx context.Context, n *Network, own bool, changes *journal.Changes
 	if err != nil {
 		return c, err
 	}
-	c.bridge, c.lease = n.Bridge, lease
+	c.bridge, c.lease, c.macvlan = n.Bridge, lease, n.Mode == notebook.NetMacvlan
 	c.address.Listen = lease.Addr()
 	if away {
 		return c, c.bridge.Forward(ctx, changes, netip.AddrPortFrom(n.Here, uint16(n.Port)), lease.Addr())
@@ -87,10 +93,13 @@ func (c *Connection) Lease() netip.Prefix { return c.lease }
 // Address is where the guest's service listens and is reached.
 func (c *Connection) Address() Address { return c.address }
 
-// Plug connects the network namespace of a process by a cable, where the guest has an address for itself.
+// Plug connects the network namespace of a process, by a cable or as was asked for, where the guest has an address for itself.
 func (c *Connection) Plug(pid int) error {
 	if !c.lease.IsValid() {
 		return nil
+	}
+	if c.macvlan {
+		return c.bridge.Macvlan(pid, c.lease)
 	}
 	return c.bridge.Plug(c.changes, pid, c.lease)
 }

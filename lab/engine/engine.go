@@ -36,7 +36,7 @@ func (s Spec) Treatment(k Kind) notebook.Treatment {
 
 // Network says how a guest is connected, and from where its service will be asked.
 type Network struct {
-	Mode   string          // notebook.NetBridge, notebook.NetHost or notebook.NetNone
+	Mode   string          // one of notebook.Networks
 	Bridge *network.Bridge // where the load is; may be nil with NetNone
 	Port   int             // on which the guest's service will listen; 0: it has none
 

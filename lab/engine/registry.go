@@ -33,8 +33,8 @@ type Kind struct {
 	Kernel func(path string) (notebook.Kernel, error)
 	// Fractions: a vanilla guest can have a part of a core.
 	Fractions bool
-	// NoHostNetwork: its guests have a kernel and so a network of their own, never the host's.
-	NoHostNetwork bool
+	// Networks are the ways in which its guests can be connected; none stands for a bridge, the host's, and the loopback alone.
+	Networks []string
 
 	// Machines: its guests are virtual machines, of which more can be chosen than their size (notebook.Machine).
 	Machines bool
@@ -79,6 +79,9 @@ type Env struct {
 	Kernel string
 }
 
+// Cabled are the Networks of an engine whose containers have a network namespace that Tare connects.
+var Cabled = []string{notebook.NetBridge, notebook.NetMacvlan, notebook.NetHost, notebook.NetNone}
+
 // Prober is an engine that answers for its kind's Capabilities in a way of its own, by trying the thing.
 type Prober interface {
 	Probe(ctx context.Context, capability string) notebook.Capability
@@ -120,8 +123,8 @@ func (k Kind) Supports(t notebook.Treatment) error {
 		return k.Unsupported(fmt.Sprintf("%g cores, %s", cores, t.Provisioning), "a CPU set has whole CPUs only; ask for "+notebook.Vanilla+" provisioning, or for whole cores")
 	case t.Machine != "" && !k.Machines:
 		return k.Unsupported("a machine "+t.Machine, "its guests are no virtual machines")
-	case t.Network == notebook.NetHost && k.NoHostNetwork:
-		return k.Unsupported("the host's network", "its guests have a network of their own; ask for "+notebook.NetBridge)
+	case t.Network != "" && !slices.Contains(k.NetworkModes(), t.Network):
+		return k.Unsupported("the network "+t.Network, "its guests can be connected by "+strings.Join(k.NetworkModes(), ", "))
 	}
 	return nil
 }
@@ -156,6 +159,14 @@ func (k Kind) Needs(t notebook.Treatment) string {
 // Binds says whether every guest with that provisioning is bound to CPUs.
 func (k Kind) Binds(provisioning string) bool {
 	return provisioning == notebook.Pinned || len(k.Provisionings) == 0
+}
+
+// NetworkModes are Networks, or what none of them stands for.
+func (k Kind) NetworkModes() []string {
+	if k.Networks == nil {
+		return []string{notebook.NetBridge, notebook.NetHost, notebook.NetNone}
+	}
+	return k.Networks
 }
 
 // Connected is how a guest is connected where nothing else is asked for; see Network.

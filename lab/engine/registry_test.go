@@ -14,7 +14,7 @@ import (
 var (
 	container = Kind{Platform: notebook.CN, Name: "jar", Usual: true, Fractions: true, Capabilities: []string{"jar"},
 		Provisionings: []string{notebook.Vanilla, notebook.Pinned}}
-	machine = Kind{Platform: notebook.VM, Name: "box", NoHostNetwork: true, Capabilities: []string{"box", notebook.KVM, notebook.TCG},
+	machine = Kind{Platform: notebook.VM, Name: "box", Networks: []string{notebook.NetBridge, notebook.NetNone}, Capabilities: []string{"box", notebook.KVM, notebook.TCG},
 		Accelerators: []string{notebook.KVM, notebook.TCG}, Provisionings: []string{notebook.Vanilla}}
 	metal = Kind{Platform: notebook.BM}
 )
@@ -30,7 +30,7 @@ func TestSupports(t *testing.T) {
 		want string // in the error; "" for none
 	}{
 		{container, half, ""}, {container, host, ""}, {container, pinned, "cn with jar cannot give 0.5 cores, pinned: "},
-		{machine, half, "vm with box cannot give 0.5 cores: "}, {machine, host, "vm with box cannot give the host's network: "},
+		{machine, half, "vm with box cannot give 0.5 cores: "}, {machine, host, "vm with box cannot give the network host: "},
 		{metal, half, "bm cannot give 0.5 cores: "}, {metal, host, ""},
 	} {
 		err := c.k.Supports(c.t)

@@ -42,6 +42,30 @@ func (b *Bridge) plug(c *journal.Changes, ns netns.NsHandle, p netip.Prefix) err
 	return nil
 }
 
+// Macvlan gives the network namespace of the process a macvlan link of the bridge itself, as eth0 with the address: what others on
+// the bridge send to it needs no cable. The host, whose link the bridge is, cannot reach it. It goes with the namespace or
+// the bridge, and never is in the host's namespace, so that nothing is journaled.
+func (b *Bridge) Macvlan(pid int, p netip.Prefix) error {
+	ns, err := namespaceOf(pid)
+	if err != nil {
+		return err
+	}
+	defer ns.Close()
+	a := netlink.NewLinkAttrs()
+	a.Name, a.ParentIndex, a.HardwareAddr, a.Namespace = guestLink, b.link.Attrs().Index, MAC(p.Addr()), netlink.NsFd(ns)
+	err = netlink.LinkAdd(&netlink.Macvlan{LinkAttrs: a, Mode: netlink.MACVLAN_MODE_BRIDGE})
+	if err == nil {
+		err = wake(ns, p)
+	}
+	if err == nil {
+		err = works(ns, guestLink)
+	}
+	if err != nil {
+		return fmt.Errorf("network: a macvlan link of bridge %s: %w", b.name, err)
+	}
+	return nil
+}
+
 // cable makes a cable whose other end is in the namespace.
 func cable(a netlink.LinkAttrs, ns netns.NsHandle, p netip.Prefix) (netlink.Link, error) {
 	l := &netlink.Veth{LinkAttrs: a, PeerName: guestLink, PeerHardwareAddr: MAC(p.Addr()), PeerNamespace: netlink.NsFd(ns)}
@@ -50,6 +74,17 @@ func cable(a netlink.LinkAttrs, ns netns.NsHandle, p netip.Prefix) (netlink.Link
 
 // lay connects both ends of a cable, and returns when what is sent into it arrives on the bridge.
 func lay(l, bridge netlink.Link, ns netns.NsHandle, p netip.Prefix) error {
+	if err := wake(ns, p); err != nil {
+		return err
+	}
+	if err := connect(l, bridge); err != nil {
+		return err
+	}
+	return works(ns, guestLink)
+}
+
+// wake sets the loopback and the guest's link up in a namespace, the link with its address.
+func wake(ns netns.NsHandle, p netip.Prefix) error {
 	h, err := netlink.NewHandleAt(ns, unix.NETLINK_ROUTE)
 	if err != nil {
 		return fmt.Errorf("entering the guest's network namespace: %w", err)
@@ -68,13 +103,7 @@ func lay(l, bridge netlink.Link, ns netns.NsHandle, p netip.Prefix) error {
 	if err := h.AddrAdd(end, &netlink.Addr{IPNet: IPNet(p)}); err != nil {
 		return fmt.Errorf("giving %s in the guest the address %s: %w", guestLink, p, err)
 	}
-	if err := up(h, guestLink); err != nil {
-		return err
-	}
-	if err := connect(l, bridge); err != nil {
-		return err
-	}
-	return works(ns, guestLink)
+	return up(h, guestLink)
 }
 
 // Through connects the network namespace of a process by way of this machine, which is a guest itself: its link of

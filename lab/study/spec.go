@@ -329,8 +329,8 @@ func (s *Spec) validate() *problem {
 			return wrong("bm has neither engines, provisioning nor networks: it is bound to its cores and has the host's network", "platforms", i)
 		}
 		for j, n := range p.Networks {
-			if n != notebook.NetBridge && n != notebook.NetHost && n != notebook.NetNone {
-				return wrong(fmt.Sprintf("unknown network %q; bridge, host or none was expected", n), "platforms", i, "networks", j)
+			if !slices.Contains(notebook.Networks, n) {
+				return wrong(fmt.Sprintf("unknown network %q; %s was expected", n, oneOf(notebook.Networks)), "platforms", i, "networks", j)
 			}
 		}
 		for j, choice := range p.Engines {

@@ -53,6 +53,8 @@ type Subject struct {
 	Limitations []engine.Limitation
 	// Undo are the driver's own ways to undo what it journals.
 	Undo map[string]journal.Undo
+	// Networks that a guest can have. What of notebook.Networks is not among them must be refused by an *engine.UnsupportedError.
+	Networks []string
 	// Disk is the folder, from [Disk], that the engine keeps its guests' files in; empty: below the state folder.
 	Disk string
 	// Objects lists the engine's objects that belong to the guest ID; nil where there is no engine.
@@ -62,7 +64,7 @@ type Subject struct {
 // Of is the kind as it is registered, under test.
 func Of(k engine.Kind) Subject {
 	return Subject{
-		Name: k.String(), Limitations: k.Limitations, Undo: engine.Registry{k}.Undo(),
+		Name: k.String(), Limitations: k.Limitations, Undo: engine.Registry{k}.Undo(), Networks: k.NetworkModes(),
 		New: func(env engine.Env) (engine.Driver, error) { return k.New(env), nil },
 	}
 }
@@ -92,9 +94,6 @@ type Expectations struct {
 	// SharesKernel: the guest runs on the host's kernel, or on one that has its devices and its network from it. It
 	// sees the host's CPUs under the host's numbers, and its processes are the host's (engine.NoHostProcesses).
 	SharesKernel bool
-	// NoHostNetwork: a guest has no part in the host's network; asking for it must be refused by a
-	// engine.UnsupportedError.
-	NoHostNetwork bool
 	// Memory of the guests, bytes; 0: 256 MiB.
 	Memory int64
 	// MemorySlack: Limits may say so many bytes less than were asked for.
@@ -153,10 +152,12 @@ func Run(t *testing.T, s Subject, e Expectations) {
 	for mode := l.mode(); mode != ""; mode = l.mode() {
 		t.Run("network "+mode, func(t *testing.T) { l.onNetwork(t, mode) })
 	}
-	if e.NoHostNetwork {
-		t.Run("no host network", func(t *testing.T) {
-			l.cannot(t, "the host's network", l.connected(t, l.spec(t, e.Provisionings[0], 1), notebook.NetHost))
-		})
+	for _, mode := range notebook.Networks {
+		if !slices.Contains(s.Networks, mode) {
+			t.Run("no network "+mode, func(t *testing.T) {
+				l.cannot(t, "the network "+mode, l.connected(t, l.spec(t, e.Provisionings[0], 1), mode))
+			})
+		}
 	}
 	if !slices.Contains(e.Provisionings, notebook.Vanilla) || !e.Fraction {
 		t.Run("no half core", func(t *testing.T) { l.cannot(t, "half a core", l.spec(t, e.Provisionings[0], 0.5)) })
@@ -176,7 +177,7 @@ type suite struct {
 	work   *image.Tree
 	bridge *network.Bridge
 	client engine.Guest // asks others' services from the bridge
-	modes  []string     // of networks, which no guest has had yet
+	modes  []string     // of networks, which no guest has had yet; the first has what the engine gives by itself
 }
 
 // mode is the next way of connecting a guest; "" as the engine does, also when there are no more.
@@ -194,7 +195,7 @@ func newSuite(t *testing.T, s Subject, e Expectations) *suite {
 		e.Memory = memory
 	}
 	r := prepare(t, s, e, NewLab(t))
-	r.modes = e.modes()
+	r.modes = append([]string{""}, s.Networks...)
 	r.openNetwork(t)
 	return r
 }

@@ -22,16 +22,6 @@ import (
 	"tare/notebook"
 )
 
-// modes are the ways of connecting a guest that the platform has, in the order in which the suite's guests get them:
-// the first has what the engine gives by itself.
-func (e Expectations) modes() []string {
-	all := []string{"", notebook.NetNone, notebook.NetBridge}
-	if !e.NoHostNetwork {
-		all = append(all, notebook.NetHost)
-	}
-	return all
-}
-
 // OnNetwork makes one guest with the network of the mode and looks at that alone: it is for a host whose firewall or
 // engine is set up in another way than that of the whole suite. It gives the image that the guest had.
 func OnNetwork(t *testing.T, s Subject, e Expectations, mode string) *image.Image {

@@ -28,7 +28,7 @@ import (
 )
 
 var dockerSubject = conformance.Subject{
-	Name: "docker",
+	Name: "docker", Networks: Kind.NetworkModes(),
 	New: func(l engine.Env) (engine.Driver, error) {
 		return Kind.New(l), nil // the engine of DOCKER_HOST
 	},

@@ -10,6 +10,7 @@ import (
 	"tare/lab/engine"
 	"tare/lab/engine/conformance"
 	"tare/lab/engine/layers"
+	"tare/notebook"
 )
 
 // rung is the driver for guests of one topmost layer.
@@ -26,6 +27,9 @@ func (r rung) Provision(ctx context.Context, s engine.Spec) (engine.Guest, error
 func subject(top string) conformance.Subject {
 	s := conformance.Of(layers.Kind)
 	s.Name = top
+	if layers.Has(top, "network") {
+		s.Networks = []string{notebook.NetBridge, notebook.NetNone}
+	}
 	s.New = func(env engine.Env) (engine.Driver, error) {
 		env.Entry = os.Args[0]
 		return rung{layers.Kind.New(env), top}, nil
@@ -56,7 +60,6 @@ func TestConformance(t *testing.T) {
 				QuotaToo:      layers.Has(top, "quota"),
 				WritableRoot:  layers.Has(top, "overlay"),
 				SharesKernel:  true,
-				NoHostNetwork: layers.Has(top, "network"),
 			})
 		})
 	}

@@ -25,7 +25,8 @@ import (
 var Kind = engine.Kind{
 	Platform: notebook.CN, Name: "lxc", Capabilities: []string{"lxc"}, Fractions: true, Undo: undo,
 	Provisionings: []string{notebook.Vanilla, notebook.Pinned}, Isolations: []string{notebook.IsolationFull},
-	Program: "lxc-start", Install: "apt-get install lxc",
+	Networks: engine.Cabled,
+	Program:  "lxc-start", Install: "apt-get install lxc",
 	New: func(env engine.Env) engine.Driver { return &Driver{Env: env} },
 }
 

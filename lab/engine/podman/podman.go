@@ -34,7 +34,8 @@ import (
 var Kind = engine.Kind{
 	Platform: notebook.CN, Name: "podman", Usual: true, Capabilities: []string{"podman"}, Fractions: true, Undo: undo,
 	Provisionings: []string{notebook.Vanilla, notebook.Pinned}, Isolations: []string{notebook.IsolationFull},
-	Program: "podman", Install: "apt-get install podman runc",
+	Networks: engine.Cabled,
+	Program:  "podman", Install: "apt-get install podman runc",
 	New: func(env engine.Env) engine.Driver { return &Driver{Env: env} },
 }
 

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"os"
 	"os/exec"
 	"slices"
@@ -44,7 +45,8 @@ type hardware struct {
 	root, work  string // disk images; may be empty
 	overlay     string // takes what is written to root
 	machine     notebook.Machine
-	network     string // mode; "": a network of the guest's own with nothing behind it
+	network     string         // mode; "": a network of the guest's own with nothing behind it
+	forward     netip.AddrPort // of the host, which QEMU's user network leads to that port of the guest; zero: nothing
 	tap         *os.File
 	mac         net.HardwareAddr // of the card on the tap
 	vhost       *os.File         // with a tap, where the kernel can carry its packets; may be nil
@@ -114,9 +116,13 @@ func (h hardware) args() ([]string, error) {
 			tap += fmt.Sprintf(",vhost=on,vhostfd=%d", vhostFD)
 		}
 		args = append(args, "-netdev", tap, "-device", fmt.Sprintf("virtio-net-pci,netdev=net,romfile=,mac=%s", h.mac))
-	case h.network == "":
-		// restrict=on: the guest sees a network of its own and nothing behind it.
-		args = append(args, "-netdev", "user,id=net,restrict=on", "-device", "virtio-net-pci,netdev=net,romfile=")
+	case h.network == "" || h.network == notebook.NetUser:
+		// restrict=on: the guest sees a network of its own and nothing behind it, but for the port that is led into it.
+		user := "user,id=net,restrict=on"
+		if h.forward.IsValid() {
+			user += fmt.Sprintf(",hostfwd=tcp:%s-:%d", h.forward, h.forward.Port())
+		}
+		args = append(args, "-netdev", user, "-device", "virtio-net-pci,netdev=net,romfile=")
 	}
 	disks, err := h.disks()
 	return append(args, disks...), err

@@ -15,6 +15,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"os"
 	"runtime"
 	"slices"
@@ -51,7 +52,7 @@ func kind(platform string) engine.Kind {
 		Machines:      true,
 	}
 	if platform == notebook.VM {
-		k.NoHostNetwork, k.TracesInside = true, true
+		k.Networks, k.TracesInside = []string{notebook.NetBridge, notebook.NetUser, notebook.NetNone}, true
 	} else {
 		k.Untraceable = "the ruler is in the container in the VM, which may load no tracers"
 	}
@@ -242,7 +243,7 @@ func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, er
 	}
 	g := &Guest{kind: d.kind}
 	_, err = engine.Make(ctx, d.Env, s, g, engine.Recipe{
-		What: d.kind.Platform + " guest", Address: true, HelloTime: boot, Undo: undo(),
+		What: d.kind.Platform + " guest", Address: s.NetworkMode() != notebook.NetUser, HelloTime: boot, Undo: undo(),
 		Start: func(ctx context.Context) (engine.Meeting, error) {
 			return g.start(ctx, hardware{
 				accelerator: s.Accelerator, cpus: cpus, memory: memory,
@@ -265,6 +266,9 @@ func (g *Guest) start(ctx context.Context, h hardware, p guestinit.Params, allow
 		return nil, err
 	}
 	p.Address = g.Connection.Lease()
+	if p.Network == notebook.NetUser && g.Spec.Network.Port != 0 {
+		h.forward = netip.AddrPortFrom(g.Connection.Address().Connect, uint16(g.Spec.Network.Port))
+	}
 	if h.tap != nil {
 		defer h.tap.Close() // the machine has its own
 		h.mac = network.MAC(p.Address.Addr())
@@ -325,6 +329,15 @@ func undo() map[string]journal.Undo {
 		journal.KindProcess: func(ctx context.Context, e journal.Entry) error { return journal.KillProcess(ctx, e.Target) },
 		kindHugePages:       giveBack,
 	}
+}
+
+// Address implements engine.Guest. In QEMU's user network the guest has an address that nobody else sees, and the port is brought there.
+func (g *Guest) Address() engine.Address {
+	a := g.Base.Address()
+	if g.Spec.NetworkMode() == notebook.NetUser {
+		a.Listen = netip.IPv4Unspecified()
+	}
+	return a
 }
 
 // Facts implements engine.Guest.

@@ -488,7 +488,7 @@ func links(p Params) error {
 		return nil // a guest without a network card
 	}
 	switch {
-	case p.Network == "":
+	case p.Network == "" || p.Network == notebook.NetUser:
 		return up(card, netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 0, 2, 15}), 24))
 	case p.Bridged():
 		return nil
