@@ -41,8 +41,8 @@ func newWorld(hosts ...data.Host) *world {
 	return w
 }
 
-// treatment is written as "wordpress cn docker vanilla large", with parameters as k=v and "host=N" for a host made
-// smaller to N cores.
+// treatment is written as "wordpress cn docker vanilla large", with parameters as k=v, "network=MODE", and "host=N" for
+// a host made smaller to N cores.
 func treatment(words string) notebook.Treatment {
 	t := notebook.Treatment{ID: words}
 	for i, f := range strings.Fields(words) {
@@ -52,6 +52,8 @@ func treatment(words string) notebook.Treatment {
 			t.Workload = f
 		case k == "host":
 			fmt.Sscan(v, &t.HostCores)
+		case k == "network":
+			t.Network = v
 		case isParam:
 			if t.Params == nil {
 				t.Params = map[string]string{}
@@ -71,8 +73,6 @@ func treatment(words string) notebook.Treatment {
 			t.Engine = f
 		case f == notebook.IsolationFull || slices.Contains(notebook.Layers, f):
 			t.Isolation = f
-		case f == notebook.NetBridge || f == notebook.NetHost:
-			t.Network = f
 		default:
 			t.Instance = size(f)
 		}
@@ -164,12 +164,12 @@ func paperWorld() *world {
 			put(program, n, 20/size(n).Cores, byPlatform{1.2 * vm, 1.2 * vm, vm, vm, 1.06 * vm, 1.06 * vm})
 		}
 		put("wordpress", n, 2, byPlatform{[]float64{2.3, 1.9, 1.5, 1.095, 1.09, 1.085}[i], 1, 1.075, 1.05, 1.055, 1.03})
-		c := byPlatform{[]float64{4.4, 4.4, 3, 2, 1.095, 1.095}[i], 0.95, 1.2, 0.99, 1.15, 0.975}
+		c := byPlatform{[]float64{4.4, 4.4, 3, 2, 1.0938, 1.0938}[i], 0.949, 1.2, 0.99, 1.15, 0.975}
 		switch {
 		case i >= 4:
-			c[1], c[2], c[3], c[4], c[5] = 1.044, 1.09, 1.09, 1.07, 1.07
+			c[1], c[2], c[3], c[4], c[5] = 1.0425, 1.09, 1.09, 1.07, 1.07
 		case i > 0:
-			c[3], c[5] = 0.98, 0.97
+			c[3], c[5] = 0.98, 0.969
 		}
 		put("cassandra", n, []float64{9, 3, 3, 3, 3, 3}[i], c)
 	}
@@ -177,6 +177,19 @@ func paperWorld() *world {
 	put("pingpong where=free", "large", 3, byPlatform{1.1, 1.1, 0.9, 0.9})
 	put("io requests=0", "large", 1, byPlatform{1.2, 1})
 	put("io requests=1000", "large", 2, byPlatform{1.5, 1})
+	for _, what := range []string{"network-request connect=once connections=1 bytes=64", "network-stream connections=1 bytes=128", "network-stream connections=1 bytes=4096"} {
+		bridge := 1.5
+		if strings.HasSuffix(what, "=4096") {
+			bridge = 1.2
+		}
+		w.add(0, what+" bm large", 1)
+		for _, c := range []struct {
+			how   string
+			ratio float64
+		}{{"cn crun pinned network=host", 1}, {"cn crun pinned network=bridge", bridge}, {"cn crun pinned network=macvlan", 1.1}, {"vm qemu kvm pinned network=user", 4}, {"vm qemu kvm pinned network=bridge", 2}} {
+			w.add(0, what+" "+c.how+" large", c.ratio)
+		}
+	}
 	return w
 }
 
