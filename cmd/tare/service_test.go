@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
 	"net"
 	"os"
 	"os/exec"
@@ -132,6 +133,7 @@ workloads: [{name: ./shop}]
 platforms:
   - platform: bm
   - {platform: cn, engines: [docker, runc], provisioning: [pinned], networks: [bridge, host, none]}
+  - {platform: cn, engines: [runc], provisioning: [pinned], networks: [macvlan]}
   - {platform: vm, provisioning: [vanilla], networks: [bridge, host]}
   - {platform: vmcn, provisioning: [vanilla], networks: [bridge, host]}
 instances: [1/1GB]
@@ -167,7 +169,7 @@ allow_emulation: true
 		}
 	}
 	slices.Sort(names)
-	want := []string{"bm", "bm aa", "cn docker pinned bridge", "cn docker pinned host", "cn oci pinned bridge", "cn oci pinned host",
+	want := []string{"bm", "bm aa", "cn docker pinned bridge", "cn docker pinned host", "cn oci pinned bridge", "cn oci pinned host", "cn oci pinned macvlan",
 		"vm qemu vanilla bridge", "vmcn qemu vanilla bridge", "vmcn qemu vanilla host"}
 	if !slices.Equal(names, want) {
 		t.Errorf("measured\n%q\nwant\n%q", names, want)
@@ -184,6 +186,43 @@ allow_emulation: true
 	}
 	if text := h.must("export", "R", "--format", "csv"); !strings.Contains(text, "load_cpu_s") {
 		t.Errorf("the export has no column for the load's CPU: %.300s", text)
+	}
+}
+
+// TestTheNetwork: the network study's workloads give figures that can be, in a container behind a cable.
+func TestTheNetwork(t *testing.T) {
+	h := newHost(t)
+	need(t, has("mmdebstrap"), "mmdebstrap")
+	need(t, has("runc"), "runc")
+	h.write("network.yaml", `name: network
+workloads:
+  - {name: network-stream, params: {seconds: 1, connections: 2}}
+  - {name: network-request, params: {requests: 1000, connections: 4, bytes: 1000, connect: always}}
+  - {name: network-loopback, params: {seconds: 1}}
+platforms: [{platform: cn, engines: [runc], provisioning: [pinned], networks: [bridge]}]
+instances: [1/1GB]
+design: {rounds: {floor: 1, cap: 1}, timeout: 1m}
+`)
+	h.must("run", "./network.yaml", "--out", "R")
+	n := 0
+	for _, tr := range h.trials("R") {
+		if tr.Failure != "" {
+			t.Errorf("%s: %s", tr.Treatment, tr.Failure)
+			continue
+		}
+		f := tr.Figures
+		gigabytes := tr.Value * f["gigabits_per_second"] / 8 // of a time per gigabyte
+		switch {
+		case f["gigabits_per_second"] > 0 && math.Abs(gigabytes-1) < 0.01:
+			n++
+		case f["requests_per_second"] > 0 && 0 < f["p50"] && f["p50"] <= f["p99"] && tr.Value*f["requests_per_second"] < 8: // four at a time
+			n++
+		default:
+			t.Errorf("%s: %g s, %v", tr.Treatment, tr.Value, f)
+		}
+	}
+	if n != 3 {
+		t.Errorf("%d trials, want 3", n)
 	}
 }
 

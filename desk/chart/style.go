@@ -52,15 +52,23 @@ func hue(t notebook.Treatment) colour {
 	return other
 }
 
+// stripes are the distances between a pattern's lines across a bar and along it; 0: it has no such lines. Close and wide lines, and
+// grids of them, tell eight patterns apart.
+func stripes(pattern int) (across, along float64) {
+	all := [][2]float64{{}, {5, 0}, {0, 6}, {5, 6}, {10, 0}, {0, 12}, {10, 12}, {5, 12}}
+	d := all[min(pattern, len(all)-1)]
+	return d[0], d[1]
+}
+
 // box draws a bar or a legend's swatch.
 func (c *canvas) box(k style, x0, y0, x1, y1 float64) {
-	face, stripes := k.platform, paper
+	face, line := k.platform, paper
 	var dash []float64
 	switch {
 	case k.emulated:
-		face, stripes, dash = paper, k.platform, []float64{3, 2}
+		face, line, dash = paper, k.platform, []float64{3, 2}
 	case !k.solid:
-		face, stripes = k.platform+light, k.platform
+		face, line = k.platform+light, k.platform
 	}
 	c.area(face, rect(x0, y0, x1, y1)...)
 	if k.emulated {
@@ -70,16 +78,13 @@ func (c *canvas) box(k style, x0, y0, x1, y1 float64) {
 		}
 		c.hatch(k.platform, x0, y0, x1, y1, step)
 	}
-	lines := shape{stroke: stripes, width: 0.9}
-	switch {
-	case k.pattern == 1:
-		for y := y1 - 4; y > y0+1; y -= 5 {
-			lines.lines = append(lines.lines, []point{{x0, y}, {x1, y}})
-		}
-	case k.pattern > 1:
-		for x := x0 + 4; x < x1-1; x += float64(3 * k.pattern) {
-			lines.lines = append(lines.lines, []point{{x, y0}, {x, y1}})
-		}
+	lines := shape{stroke: line, width: 0.9}
+	across, along := stripes(k.pattern)
+	for y := y1 - 4; across > 0 && y > y0+1; y -= across {
+		lines.lines = append(lines.lines, []point{{x0, y}, {x1, y}})
+	}
+	for x := x0 + 4; along > 0 && x < x1-1; x += along {
+		lines.lines = append(lines.lines, []point{{x, y0}, {x, y1}})
 	}
 	if lines.lines != nil {
 		c.list = append(c.list, lines)

@@ -69,7 +69,7 @@ func (g *sandboxed) options() (flags []string, namespace string, err error) {
 	switch g.Spec.NetworkMode() {
 	case notebook.NetHost:
 		return append(flags, "--network=host"), "", nil
-	case notebook.NetBridge:
+	case notebook.NetBridge, notebook.NetMacvlan:
 		namespace = filepath.Join(g.Folder, "netns")
 		if err := makeNamespace(namespace, g.Connection.Plug); err != nil {
 			return nil, "", fmt.Errorf("a network namespace: %w", err)

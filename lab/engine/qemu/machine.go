@@ -118,7 +118,7 @@ func (h hardware) args() ([]string, error) {
 		args = append(args, "-netdev", tap, "-device", fmt.Sprintf("virtio-net-pci,netdev=net,romfile=,mac=%s", h.mac))
 	case h.network == "" || h.network == notebook.NetUser:
 		// restrict=on: the guest sees a network of its own and nothing behind it, but for the port that is led into it.
-		user := "user,id=net,restrict=on"
+		user := "user,id=net,restrict=on,ipv6=off"
 		if h.forward.IsValid() {
 			user += fmt.Sprintf(",hostfwd=tcp:%s-:%d", h.forward, h.forward.Port())
 		}

@@ -489,11 +489,26 @@ func links(p Params) error {
 	}
 	switch {
 	case p.Network == "" || p.Network == notebook.NetUser:
-		return up(card, netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 0, 2, 15}), 24))
+		if err := up(card, netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 0, 2, 15}), 24)); err != nil {
+			return err
+		}
+		return answering(card, netip.AddrFrom4([4]byte{10, 0, 2, 2}))
 	case p.Bridged():
 		return nil
 	}
 	return up(card, p.Address)
+}
+
+// answering has a network interface answer everybody by way of the gateway: QEMU's user network leaves a question its sender's address.
+func answering(name string, gateway netip.Addr) error {
+	l, err := netlink.LinkByName(name)
+	if err == nil {
+		err = netlink.RouteAdd(&netlink.Route{LinkIndex: l.Attrs().Index, Gw: gateway.AsSlice()})
+	}
+	if err != nil {
+		return fmt.Errorf("network interface %s: its route: %w", name, err)
+	}
+	return nil
 }
 
 // up brings a network interface up, with the address where there is one.
