@@ -41,7 +41,7 @@ func Connect(ctx context.Context, n *Network, own bool, changes *journal.Changes
 	}
 	away := n.Here.IsValid() && n.Port != 0
 	if away && n.Mode == notebook.NetMacvlan {
-		return c, &UnsupportedError{Engine: "a load on another machine", What: "a guest on a macvlan link", Why: "the host cannot reach it, and so cannot lead what arrives there to it"}
+		return c, &UnsupportedError{Engine: "the network macvlan", What: "a load on another machine an address", Why: "the host cannot reach the guest, and so cannot lead to it what arrives at a port of its own"}
 	}
 	if !own || away {
 		at := n.Host()
