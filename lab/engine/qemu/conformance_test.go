@@ -58,7 +58,6 @@ func TestConformance(t *testing.T) {
 				Provisionings: []string{notebook.Vanilla, notebook.Pinned},
 				MemoryLimit:   true,
 				WritableRoot:  true,
-				Memory:        512 << 20,
 				Slow:          true,
 			})
 		})
