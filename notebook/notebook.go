@@ -173,8 +173,9 @@ type Study struct {
 	LoadFrom   string              `json:"load_from,omitempty"` // the machine that services were asked from, ssh://…; empty: the host
 	Treatments []Treatment         `json:"treatments"`
 	LeftOut    []LeftOut           `json:"left_out,omitempty"`
-	Images     map[string]Image    `json:"images"`            // by Label: workload and parameters
-	Kernels    map[string]Kernel   `json:"kernels,omitempty"` // those that were named for guests, by Treatment.Kernel
+	Capacity   *Capacity           `json:"capacity,omitempty"` // nil: no capacity is sought
+	Images     map[string]Image    `json:"images"`             // by Label: workload and parameters
+	Kernels    map[string]Kernel   `json:"kernels,omitempty"`  // those that were named for guests, by Treatment.Kernel
 }
 
 // Kernel is a file with a kernel that was named for guests.
@@ -188,6 +189,32 @@ type Kernel struct {
 func (k Kernel) Name() string {
 	digest := strings.TrimPrefix(k.Digest, "sha256:")
 	return k.Release + "@" + digest[:min(len(digest), 12)]
+}
+
+// Capacity is how the greatest rate is sought at which a service meets an objective.
+type Capacity struct {
+	Metric string  `json:"metric"` // of the load's results, a time: "p99"
+	Bound  float64 `json:"bound"`  // seconds that it may be at most
+	From   int     `json:"from"`   // requests a second at the first step
+	To     int     `json:"to"`     // that are never exceeded
+	Raise  float64 `json:"raise"`  // by which share each step is higher than the one before
+	HoldS  float64 `json:"hold_s"` // seconds of each step
+}
+
+// CapacityMetric is the metric of a service whose capacity is sought: one over the capacity, so that less is better.
+var CapacityMetric = Metric{Name: "time per request at capacity", Unit: "s"}
+
+// CapacityFigures are its secondary metrics, and of the last step that met the objective.
+var CapacityFigures = []Metric{{Name: "capacity", Unit: "1/s"}}
+
+// Step is one rate at which a service was asked.
+type Step struct {
+	Rate       int     `json:"rate"`              // requests a second that were sent
+	Throughput float64 `json:"throughput"`        // that were answered
+	Mean       float64 `json:"mean"`              // response time, seconds
+	Tail       float64 `json:"tail"`              // Capacity.Metric, seconds
+	Failure    string  `json:"failure,omitempty"` // why requests failed, or the load did: the times are of no use
+	Met        bool    `json:"met,omitempty"`     // the objective
 }
 
 // Image is a root filesystem as it was used.
@@ -308,6 +335,7 @@ type Trial struct {
 	Usage     Usage              `json:"usage"`             // of the work; a service's is not known by trial
 	Figures   map[string]float64 `json:"figures,omitempty"` // secondary metrics, by the name in Study.Also
 	Load      *Load              `json:"load,omitempty"`
+	Steps     []Step             `json:"steps,omitempty"`  // in the order in which they were made, where a capacity was sought
 	Output    string             `json:"output,omitempty"` // bounded tail of what it printed; only where it failed
 	Warnings  []string           `json:"warnings,omitempty"`
 	Trace     *Trace             `json:"probes,omitempty"` // what the tracers saw

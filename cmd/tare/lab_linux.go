@@ -134,6 +134,8 @@ the ratios. tare explain then says where the time went, and what the tracers cos
 func benchCommand() *cobra.Command {
 	var r running
 	var image, platforms, instances string
+	var service int
+	var load, objective string
 	c := &cobra.Command{
 		Use:   "bench [flags] -- CMD ARG…",
 		Short: "Run your own command, from your own image, on every platform",
@@ -142,9 +144,15 @@ reference, an OCI layout folder, an archive made by "docker save", or an image o
 is a plain Debian root. The command is looked up in the image. Its working directory is the image's, or else an empty
 writable folder ({scratch}); on bare metal everything else is read-only. In the command, {input} stands for the file that
 --input names, {work} for the folder of the workload's files, {cores} and {memory} for the guest's size. Any other {word}
-is left as it is.`,
+is left as it is.
+
+With --service PORT the command, or the image's own, is a service, and what is measured is its capacity: requests are sent
+at a rate that is raised step by step until they miss the --objective. --load is the path of a page, asked for over HTTP,
+or a command of the image that sends {rate} requests a second for {seconds} to {address} and {port} and prints, as its last
+line, a JSON object with mean and p99 in seconds, requests_per_second and errors.`,
 		Example: `  sudo tare bench -- sh -c 'i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done'
   sudo tare bench --image ./my-oci-layout --platforms bm,cn --instances large,0.5/1GB -- /app/work
+  sudo tare bench --image nginx:alpine --service 80 --load / --objective p99=50ms
   sudo tare bench --image ffmpeg.tar --input film.mp4 -- ffmpeg -v error -i {input} -c:v libx265 {scratch}/out.mp4`,
 		RunE: func(c *cobra.Command, argv []string) error {
 			if err := r.check(c); err != nil {
@@ -153,7 +161,14 @@ is left as it is.`,
 			if len(argv) == 0 && image == "" {
 				return errors.New("bench: a command was expected: tare bench [flags] -- CMD ARG…")
 			}
-			spec, err := benchSpec(image, platforms, instances, r.input, argv)
+			if service == 0 && (load != "" || c.Flags().Changed("objective") || c.Flags().Changed("service")) {
+				return errors.New("bench: --load and --objective are of a service: the port on which it listens was expected, with --service PORT")
+			}
+			use := study.Use{Name: "command", Image: image, Command: argv}
+			if service != 0 {
+				use.Name, use.Port, use.Ask = "service", service, strings.Fields(load)
+			}
+			spec, err := benchSpec(use, platforms, instances, r.input, objective)
 			if err != nil {
 				return err
 			}
@@ -162,15 +177,17 @@ is left as it is.`,
 	}
 	r.flags(c)
 	c.Flags().StringVar(&image, "image", "", "registry reference, OCI layout folder, docker save archive, or image of the Docker daemon")
+	c.Flags().IntVar(&service, "service", 0, "the command, or the image's own, is a service that listens on this `PORT`: seek its capacity")
+	c.Flags().StringVar(&load, "load", "", "what asks the service: the path of a page (/), or a `COMMAND` with {rate}, {seconds}, {address} and {port} in it")
+	c.Flags().StringVar(&objective, "objective", "p99=100ms", "what the service must meet: `METRIC=TIME`, of the figures that its load prints")
 	c.Flags().StringVar(&platforms, "platforms", "bm,cn,vm,vmcn", "platforms, of bm, cn, vm, vmcn; an engine may be named: cn:crun")
 	c.Flags().StringVar(&instances, "instances", "1/1GB", "instance types: large, xlarge, … or cores/memory such as 0.5/1GB")
 	return c
 }
 
 // benchSpec is the study of the user's own command.
-func benchSpec(image, platforms, instances, input string, argv []string) (*study.Spec, error) {
-	use := study.Use{Name: "command", Image: image, Command: argv}
-	if input == "" && strings.Contains(strings.Join(argv, " "), "{input}") {
+func benchSpec(use study.Use, platforms, instances, input, objective string) (*study.Spec, error) {
+	if input == "" && strings.Contains(strings.Join(use.Command, " "), "{input}") {
 		return nil, errors.New("the command uses {input}: name the file with --input FILE")
 	}
 	if input != "" {
@@ -182,6 +199,10 @@ func benchSpec(image, platforms, instances, input string, argv []string) (*study
 	spec := &study.Spec{
 		Name: "bench", Title: "Your own command", AllowEmulation: true, Workloads: []study.Use{use},
 		Design: study.Design{Rounds: study.Rounds{Floor: 5, Cap: 20, Emulated: 3}, Precision: "2%", Trials: 1, Warmups: 1, Timeout: "30m"},
+	}
+	if use.Port != 0 {
+		spec.Title, spec.Capacity = "Your own service", &study.Capacity{Objective: objective}
+		spec.Design.Rounds = study.Rounds{Floor: 3, Cap: 10, Emulated: 2}
 	}
 	for _, p := range strings.Split(platforms, ",") {
 		name, engine, named := strings.Cut(p, ":")

@@ -263,12 +263,18 @@ func (s *Spec) check(shipped fs.FS, ch Choices) ([]use, error) {
 	}
 	takesInput, serves := false, false
 	for _, u := range us {
+		if s.Capacity != nil && (u.Workload.Load == nil || len(u.Workload.Load.Open) == 0) {
+			return nil, fmt.Errorf("study %s: capacity: workload %s has no load at a rate (load: open) by which a capacity can be sought", s.Name, u.Workload.Name)
+		}
 		takesInput, serves = takesInput || u.Workload.Input != nil, serves || u.Workload.Service != nil
 		if ref := u.Workload.Image.Reference; ref != "" {
 			if err := image.Check(ref); err != nil {
 				return nil, err
 			}
 		}
+	}
+	if s.Capacity != nil && len(ch.Explain) > 0 {
+		return nil, fmt.Errorf("study %s: --explain: a trial that seeks a capacity is many loads, and cannot be traced: leave it out", s.Name)
 	}
 	if from := ch.From(s); from != "" && !serves {
 		return nil, fmt.Errorf("load from %s: no workload of the study %s has a service that a load asks: leave it out", from, s.Name)
@@ -309,11 +315,15 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, shipped fs.FS, ch Choices, o w
 			accels[t.Kernel], noAccel[t.Kernel] = lab.Accelerator(ctx, k, t.Kernel, ch.Accel, s.AllowEmulation)
 		}
 	}
+	capacity, err := s.Capacity.parse()
+	if err != nil {
+		return nil, err
+	}
 	p := &Plan{ready: map[string]*workload.Ready{}, engines: s.engines}
 	p.Study = notebook.Study{
 		Version: notebook.Version, Tare: ch.Tare, Name: s.Name, Title: s.Title, Source: s.Source, Seed: ch.Seed,
 		Created: time.Now().UTC(), Design: design, Metrics: map[string]notebook.Metric{}, Images: map[string]notebook.Image{},
-		Figures: s.Figures, Claims: s.Claims, Explain: ch.Explain, LoadFrom: ch.From(s),
+		Figures: s.Figures, Claims: s.Claims, Explain: ch.Explain, LoadFrom: ch.From(s), Capacity: capacity,
 	}
 	for _, u := range us {
 		w := u.Workload
@@ -360,17 +370,21 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, shipped fs.FS, ch Choices, o w
 				p.Study.Kernels[t.Kernel] = s.kernels.read[s.kernels.files[t.Kernel]]
 			}
 			p.Study.Metrics[w.Name] = w.Metric.Figure()
+			also := w.Also
+			if capacity != nil {
+				p.Study.Metrics[w.Name], also = notebook.CapacityMetric, notebook.CapacityFigures
+			}
 			if w.Service != nil {
 				if p.Study.Ports == nil {
 					p.Study.Ports = map[string]int{}
 				}
 				p.Study.Ports[w.Name] = w.Service.Port
 			}
-			if len(w.Also) > 0 {
+			if len(also) > 0 {
 				if p.Study.Also == nil {
 					p.Study.Also = map[string][]notebook.Metric{}
 				}
-				p.Study.Also[w.Name] = w.Also
+				p.Study.Also[w.Name] = also
 			}
 		}
 	}
@@ -424,6 +438,9 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, shipped fs.FS, ch Choices, o w
 	parts := []any{work, s.Name, s.Workloads, s.Platforms, s.Instances, s.HostCores, s.AllowEmulation, design, ch.Only, ch.Accel, ch.Rounds, p.Study.Images}
 	if len(ch.Explain) > 0 {
 		parts = append(parts, ch.Explain)
+	}
+	if capacity != nil {
+		parts = append(parts, capacity)
 	}
 	if p.Study.LoadFrom != "" {
 		parts = append(parts, p.Study.LoadFrom)

@@ -475,6 +475,10 @@ const (
 // use any more. The error is of tracers that cannot be detached.
 func (r *Run) trial(ctx context.Context, g Guest, service *service, ready *workload.Ready, t notebook.Treatment, s step) (tr notebook.Trial, dead bool, err error) {
 	w := ready.Workload
+	if r.Plan.Study.Capacity != nil {
+		tr, dead = r.climb(ctx, service, s.warmup)
+		return tr, dead, nil
+	}
 	where, order := g, w.Order(w.Command, ready.Params, ready.Image, workload.Seat{Instance: t.Instance})
 	order.Timeout = r.Plan.timeout()
 	var clock Guest

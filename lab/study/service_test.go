@@ -28,7 +28,8 @@ type shop struct {
 	lost       error         // with dies: the guest is what ends
 	stop       func()        // called when a load's place is to be made, which then cannot be
 
-	from string // the machine of its load
+	at   func(argv []string) string // the same, by what is asked; nil: answer
+	from string                     // the machine of its load
 
 	mu     sync.Mutex
 	asked  int
@@ -101,7 +102,11 @@ func (g *counter) Run(ctx context.Context, o ruler.Order) (ruler.Result, time.Du
 		}
 		return ruler.Result{}, 0, nil
 	}
-	return ruler.Result{Elapsed: time.Second, Usage: notebook.Usage{UserS: 0.5}, Stdout: []byte("noise\n" + l.answer + "\n"), Stderr: []byte(l.says)}, time.Second, nil
+	answer := l.answer
+	if l.at != nil {
+		answer = l.at(o.Argv)
+	}
+	return ruler.Result{Elapsed: time.Second, Usage: notebook.Usage{UserS: 0.5}, Stdout: []byte("noise\n" + answer + "\n"), Stderr: []byte(l.says)}, time.Second, nil
 }
 
 func shopPlan(starting string) *Plan {

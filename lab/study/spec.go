@@ -44,6 +44,9 @@ type Spec struct {
 	Figures []notebook.Figure `yaml:"figures,omitempty"` // that the report draws
 	Claims  []string          `yaml:"claims,omitempty"`  // sets of published claims that the report judges, by name
 
+	// Capacity is how the capacity of the study's services is sought; nil: their load is what their workloads say.
+	Capacity *Capacity `yaml:"capacity,omitempty"`
+
 	// LoadFrom is another machine that services are asked from, ssh://[USER@]HOST[:PORT]; empty: this host.
 	LoadFrom string `yaml:"load_from,omitempty"`
 
@@ -70,13 +73,42 @@ type Use struct {
 	Image   string   `yaml:"image,omitempty"`   // of a command: a reference; empty: a plain Debian root
 	Command []string `yaml:"command,omitempty"` // empty: the image's own
 	Input   string   `yaml:"input,omitempty"`   // of a command: the name under {work} of the file that --input gives
+
+	// Port makes the command a service that listens on it, and Ask is what asks it at a rate: the path of a page, asked for over
+	// HTTP, or a command of the image, with {address}, {port}, {rate} and {seconds} in it.
+	Port int    `yaml:"service,omitempty" json:",omitempty"` // omitted in the study's hash, which is older
+	Ask  Values `yaml:"load,omitempty" json:",omitempty"`
 }
 
-// own is the workload of a user's own command; nil where the use names a workload's folder.
-func (u Use) own() *workload.Workload {
-	if u.Image == "" && len(u.Command) == 0 {
-		return nil
+// HTTP is the workload by which a service of a user's own is asked over HTTP.
+const HTTP = "http"
+
+// isOwn says whether the use is a command of the user's own, and names no workload's folder.
+func (u Use) isOwn() bool { return u.Image != "" || len(u.Command) > 0 }
+
+// service is the workload of a user's own service.
+func (u Use) service(shipped fs.FS) (*workload.Workload, error) {
+	w := &workload.Workload{Metric: workload.Metric{Name: "response time", Unit: "s", From: "mean"}}
+	if page, ok := strings.CutPrefix(strings.Join(u.Ask, ""), "/"); ok && len(u.Ask) == 1 {
+		var err error
+		if w, err = workload.Find(shipped, HTTP, "."); err != nil {
+			return nil, err
+		}
+		if w.Params, err = w.At(map[string]string{"path": "/" + page}); err != nil {
+			return nil, err
+		}
+	} else {
+		once := workload.Expand(u.Ask, map[string]string{"rate": "1", "seconds": "1", "requests": "1"})
+		w.Load = &workload.Load{Ready: once, Command: once, Open: u.Ask}
 	}
+	w.Name, w.Title, w.Paper = u.Name, "service on port "+strconv.Itoa(u.Port), ""
+	w.Image = workload.Image{Reference: u.Image}
+	w.Service = &workload.Service{Command: u.Command, Port: u.Port}
+	return w, nil
+}
+
+// own is the workload of a user's own command.
+func (u Use) own() *workload.Workload {
 	w := &workload.Workload{
 		Name: u.Name, Title: strings.Join(u.Command, " "), Command: u.Command,
 		Image:  workload.Image{Reference: u.Image},
@@ -304,6 +336,10 @@ func (s *Spec) validate() *problem {
 			return wrong("figures: {name: …, title: …, workload: …, by: instance|host_cores|network|isolation|a parameter} was expected", "figures", i)
 		}
 	}
+	if _, err := s.Capacity.parse(); err != nil {
+		key, _, _ := strings.Cut(err.Error(), ":")
+		return wrong("capacity: "+err.Error(), "capacity", key)
+	}
 	if err := checkFrom(s.LoadFrom); err != nil {
 		return wrong("load_from: "+err.Error(), "load_from")
 	}
@@ -312,6 +348,14 @@ func (s *Spec) validate() *problem {
 			if _, err := notebook.ParseInstance(text); err != nil {
 				return wrong(err.Error(), "workloads", i, "instances", j)
 			}
+		}
+		switch own := u.Port != 0; {
+		case own != (len(u.Ask) > 0):
+			return wrong("service: and load: one without the other; the port of a service and what asks it were expected", "workloads", i)
+		case own && (u.Port < 1 || u.Port > 65535 || u.Image == "" || u.Input != ""):
+			return wrong(fmt.Sprintf("service: %d: the port of a service, 1 to 65535, of an image: and without an input: was expected", u.Port), "workloads", i, "service")
+		case own && !(len(u.Ask) == 1 && strings.HasPrefix(u.Ask[0], "/")) && !strings.Contains(strings.Join(u.Ask, " "), "{rate}"):
+			return wrong("load: the path of a page, or a command with {rate} in it, was expected", "workloads", i, "load")
 		}
 		if u.Rounds < 0 || u.Rounds > MostRounds {
 			return wrong(fmt.Sprintf("rounds: %d: a number from 1 to %d was expected", u.Rounds, MostRounds), "workloads", i, "rounds")
@@ -440,13 +484,21 @@ func (d Design) parse() (notebook.Design, error) {
 	}
 	out.TimeoutS = t.Seconds()
 	if d.Precision != "" {
-		share, err := strconv.ParseFloat(strings.TrimSuffix(d.Precision, "%"), 64)
-		if err != nil || !strings.HasSuffix(d.Precision, "%") || !(share > 0 && share <= 100) {
+		if out.Precision, err = parseShare(d.Precision); err != nil {
 			return out, fmt.Errorf("precision: %q: a share like 3%% was expected", d.Precision)
 		}
-		out.Precision = share / 100
 	}
 	return out, nil
+}
+
+// parseShare reads a percentage above 0, at most 100 %.
+func parseShare(text string) (float64, error) {
+	digits, ok := strings.CutSuffix(text, "%")
+	percent, err := strconv.ParseFloat(digits, 64)
+	if err != nil || !ok || !(percent > 0 && percent <= 100) {
+		return 0, errors.New("no share")
+	}
+	return percent / 100, nil
 }
 
 // MostRounds bounds rounds, trials and warm-ups.
@@ -609,7 +661,16 @@ func (u use) label() string { return notebook.Label(u.Workload.Name, u.params) }
 func (s *Spec) uses(shipped fs.FS) (all []use, err error) {
 	from := map[string]string{}
 	for i, u := range s.Workloads {
-		w := u.own()
+		var w *workload.Workload
+		switch {
+		case u.Port != 0:
+			w, err = u.service(shipped)
+		case u.isOwn():
+			w = u.own()
+		}
+		if err != nil {
+			return nil, s.located(err, "workloads", i)
+		}
 		if w != nil {
 			w.Image.WrittenIn(s.Base)
 		} else if w, err = workload.Find(shipped, u.Name, s.Base); err != nil {
@@ -637,8 +698,11 @@ func (s *Spec) uses(shipped fs.FS) (all []use, err error) {
 			if err != nil {
 				return nil, s.located(err, "workloads", i, "params")
 			}
-			if u.own() != nil && len(u.Command) > 0 {
+			if u.isOwn() && len(u.Command) > 0 {
 				full["command"] = brief(u.Command) // another command is another treatment
+			}
+			if len(u.Ask) > 0 {
+				full["load"] = brief(u.Ask)
 			}
 			all = append(all, use{w, u, full})
 		}

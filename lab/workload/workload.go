@@ -65,6 +65,9 @@ type Load struct {
 	Ready   []string `yaml:"ready"`   // run again and again until it exits with 0; then the service is ready
 	Warm    []string `yaml:"warm"`    // run once then, unmeasured: brings a service that is slow when it is new to the state that is measured
 	Command []string `yaml:"command"` // what is measured; {address} and {port} say where the service is reached
+	// Open sends {rate} requests a second for {seconds}, {requests} in all, whether or not they are answered, and prints what Command
+	// does, with requests_per_second: by it the service's capacity is sought. Without it there is none to seek.
+	Open []string `yaml:"open" json:",omitempty"` // omitted in a study's hash, which is older
 }
 
 // Metric is what a workload's figure is.
@@ -138,12 +141,13 @@ func Read(folder fs.FS, origin string) (*Workload, error) {
 }
 
 var (
-	nameOK        = regexp.MustCompile(`^[a-z][a-z0-9-]{0,39}$`)
-	fileOK        = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
-	packageOK     = regexp.MustCompile(`^[a-z0-9][a-z0-9+.-]{1,99}$`)
-	suiteOK       = regexp.MustCompile(`^[a-z][a-z-]{1,30}$`)
-	placeholder   = regexp.MustCompile(`\{([a-z]+)\}`)
-	ownPlaceholds = []string{"work", "scratch", "cores", "memory", "address", "port"}
+	nameOK         = regexp.MustCompile(`^[a-z][a-z0-9-]{0,39}$`)
+	fileOK         = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
+	packageOK      = regexp.MustCompile(`^[a-z0-9][a-z0-9+.-]{1,99}$`)
+	suiteOK        = regexp.MustCompile(`^[a-z][a-z-]{1,30}$`)
+	placeholder    = regexp.MustCompile(`\{([a-z]+)\}`)
+	ownPlaceholds  = []string{"work", "scratch", "cores", "memory", "address", "port"}
+	openPlaceholds = []string{"rate", "seconds", "requests"} // of a load at a rate, whatever the parameters are
 )
 
 func (w *Workload) validate() error {
@@ -207,10 +211,14 @@ func (w *Workload) validate() error {
 	lines := map[string][]string{"prepare": w.Prepare, "command": w.Command, "check": w.Check}
 	if w.Service != nil {
 		lines["service"], lines["load"] = w.Service.Command, slices.Concat(w.Load.Ready, w.Load.Warm, w.Load.Command)
+		lines["open"] = w.Load.Open
 	}
 	for key, argv := range lines {
 		for _, arg := range argv {
 			for _, m := range placeholder.FindAllStringSubmatch(arg, -1) {
+				if key == "open" && slices.Contains(openPlaceholds, m[1]) {
+					continue
+				}
 				if _, ok := w.Params[m[1]]; !ok && !slices.Contains(ownPlaceholds, m[1]) {
 					return fmt.Errorf("%s: {%s} is neither a parameter (%s) nor one of %s", key, m[1], list(slices.Sorted(maps.Keys(w.Params))), list(ownPlaceholds))
 				}
@@ -340,6 +348,26 @@ func Expand(argv []string, values map[string]string) []string {
 		})
 	}
 	return out
+}
+
+// At are the workload's parameters with other defaults.
+func (w *Workload) At(defaults map[string]string) (map[string]Param, error) {
+	values, err := w.Resolve(defaults)
+	all := maps.Clone(w.Params)
+	for name, p := range all {
+		p.Default = values[name]
+		all[name] = p
+	}
+	return all, err
+}
+
+// AtRate are the parameters with those of a load that sends so many requests a second.
+func (w *Workload) AtRate(params map[string]string, rate, seconds int) map[string]string {
+	all := maps.Clone(params)
+	for i, v := range []int{rate, seconds, rate * seconds} {
+		all[openPlaceholds[i]] = strconv.Itoa(v)
+	}
+	return all
 }
 
 // Shipped lists the workloads in shipped: a folder each.
