@@ -16,6 +16,7 @@ package notebook
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"strings"
 	"time"
@@ -201,11 +202,19 @@ type Capacity struct {
 	HoldS  float64 `json:"hold_s"` // seconds of each step
 }
 
-// CapacityMetric is the metric of a service whose capacity is sought: one over the capacity, so that less is better.
-var CapacityMetric = Metric{Name: "time per request at capacity", Unit: "s"}
+// Objective is what has to be met, in words.
+func (c Capacity) Objective() string {
+	return fmt.Sprintf("%s at most %s", c.Metric, time.Duration(c.Bound*float64(time.Second)))
+}
 
-// CapacityFigures are its secondary metrics, and of the last step that met the objective.
-var CapacityFigures = []Metric{{Name: "capacity", Unit: "1/s"}}
+// Figure is the metric of what seeks a capacity: one over the capacity, so that less is better as in every metric. The capacity itself
+// is its secondary metric.
+func (c Capacity) Figure() Metric {
+	return Metric{Name: "time per request at capacity (" + c.Objective() + ")", Unit: "s"}
+}
+
+// CapacityFigure is the capacity: requests a second at which the objective is just met.
+var CapacityFigure = Metric{Name: "capacity", Unit: "1/s"}
 
 // Step is one rate at which a service was asked.
 type Step struct {

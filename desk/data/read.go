@@ -57,6 +57,7 @@ type tally struct {
 	causes texts             // of failures
 	said   texts             // what guests noted and which trials failed that are not measured
 	dots   sample
+	curve  curve
 	traced *tracing // nil: none of its folders was traced
 }
 
@@ -307,6 +308,9 @@ func (t *tally) trial(folder int, n *notebook.Trial) {
 	}
 	c.Value.Add(n.Value)
 	c.add(n)
+	if len(n.Steps) > 0 {
+		t.curve.trial(c.Block, n.Steps)
+	}
 	// A metric that was timed differs from the elapsed time by rounding alone.
 	if t.traced != nil && math.Abs(n.Value-n.ElapsedS) > 1e-6*math.Abs(n.ElapsedS) {
 		t.traced.OtherMetric = true
@@ -403,6 +407,9 @@ func (r *reader) finish(t *tally) {
 	}
 	row.Rounds = len(row.Values)
 	row.Secondary = r.secondary(row)
+	if len(row.Values) > 0 {
+		row.Curve = t.curve.finish(r.sum, r.sum.Folders[row.Values[0].Folder].Study.Capacity)
+	}
 	e := r.sum.Mean(row, stats.Alpha)
 	r.level(row.Values)
 	row.Mean, row.MeanLow, row.MeanHigh = e.Value, e.Low, e.High

@@ -102,6 +102,7 @@ type Row struct {
 	Cells     []Cell      // by folder and round
 	Values    []Value     // of the cells in which a measured trial succeeded: what Mean and Ratio are made of
 	Secondary []Secondary // the workload's secondary metrics, in its order
+	Curve     *Curve      // how its service answered by rate; nil where no capacity was sought
 	Trace     *Trace      // what tracers saw of it; nil where no folder that it is in was traced
 
 	Dots   []Dot // measured, successful trials, for plots; at most a hundred, evenly drawn from all

@@ -152,6 +152,14 @@ func statement(where string, rows []*data.Row, s *data.Summary) string {
 	}
 	slices.SortStableFunc(ranked, func(a, b *data.Row) int { return cmp.Compare(a.Ratio, b.Ratio) })
 	best := ranked[0]
+	if best.Curve != nil {
+		i := slices.IndexFunc(rows, (*data.Row).IsBaseline)
+		var base *data.Row
+		if i >= 0 {
+			base = rows[i]
+		}
+		return carries(where, slices.DeleteFunc(ranked, func(r *data.Row) bool { return r.Curve == nil }), base, to, named) + failed
+	}
 	d := Decimals(best.RatioHigh - best.RatioLow)
 	times, bounds := Number(best.Ratio, d), Bounds(best.RatioLow, best.RatioHigh, d)
 	const most = 4

@@ -102,7 +102,7 @@ func (a *ascent) take(s notebook.Step) {
 // capacity is the rate at which the objective is just met, between the last two, as if the time grew evenly in its logarithm;
 // cause says why there is none.
 func (a *ascent) capacity() (rate float64, cause string) {
-	objective := fmt.Sprintf("%s at most %s", a.Metric, time.Duration(a.Bound*float64(time.Second)))
+	objective := a.Objective()
 	switch {
 	case a.met.Rate == 0:
 		said := fmt.Sprintf("%s was %.3g s", a.Metric, a.missed.Tail)
@@ -175,7 +175,7 @@ func (r *Run) climb(ctx context.Context, s *service, warmup bool) (tr notebook.T
 	}
 	rate, cause := a.capacity()
 	if tr.Failure = cmp.Or(wander(ahead, bound, later, laterBound, time.Duration(tr.HostS*float64(time.Second))), cause); tr.Failure == "" {
-		tr.Value, tr.Figures = 1/rate, map[string]float64{notebook.CapacityFigures[0].Name: rate}
+		tr.Value, tr.Figures = 1/rate, map[string]float64{notebook.CapacityFigure.Name: rate}
 	}
 	return tr, false
 }

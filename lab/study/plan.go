@@ -372,7 +372,7 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, shipped fs.FS, ch Choices, o w
 			p.Study.Metrics[w.Name] = w.Metric.Figure()
 			also := w.Also
 			if capacity != nil {
-				p.Study.Metrics[w.Name], also = notebook.CapacityMetric, notebook.CapacityFigures
+				p.Study.Metrics[w.Name], also = capacity.Figure(), []notebook.Metric{notebook.CapacityFigure}
 			}
 			if w.Service != nil {
 				if p.Study.Ports == nil {

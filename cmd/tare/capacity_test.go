@@ -1,0 +1,60 @@
+//go:build linux
+
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestACapacity: the capacity of a user's own service, a small web server in the user's own image, is sought over HTTP.
+func TestACapacity(t *testing.T) {
+	h := newHost(t)
+	need(t, has("crun"), "crun")
+	h.write("study.yaml", `name: mine
+workloads: [{name: web, image: ./image, command: [busybox, httpd, -f, -p, "18081", -h, /bin], service: 18081, load: /busybox}]
+platforms: [{platform: bm}, {platform: cn, engines: [crun], provisioning: [pinned]}]
+instances: [1/1GB]
+capacity: {objective: p99=100ms, from: 20, to: 20000, raise: 100%, hold: 1s}
+design: {rounds: {floor: 1, cap: 1}, trials: 1, warmups: 0, timeout: 1m}
+`)
+	out := h.must("run", "./study.yaml", "--out", "R")
+	for _, tr := range h.trials("R") {
+		if tr.Failure != "" || len(tr.Steps) < 3 || tr.Steps[0].Rate != 20 || !tr.Steps[0].Met || tr.Figures["capacity"] < 20 || tr.Value*tr.Figures["capacity"] < 0.999 || tr.Load == nil {
+			t.Errorf("trial %+v", tr)
+		}
+		missed := 0
+		for _, s := range tr.Steps {
+			if !s.Met {
+				missed++
+			}
+		}
+		if missed == 0 {
+			t.Errorf("the objective was never missed: %+v", tr.Steps)
+		}
+	}
+	if !strings.Contains(out, "capacity") {
+		t.Errorf("the table has no capacity: %s", out)
+	}
+	page, err := os.ReadFile(filepath.Join(h.dir, "R", "report.html"))
+	if err != nil || !strings.Contains(string(page), "Throughput against latency") {
+		t.Errorf("the report has no figure of it: %v", err)
+	}
+
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"--service", "80", "--load", "/", "--objective", "fast"}, "objective: "},
+		{[]string{"--service", "80"}, "service: and load: one without the other"},
+		{[]string{"--load", "/"}, "with --service PORT"},
+		{[]string{"--service", "80", "--load", "ab http://{address}"}, "{rate}"},
+	} {
+		_, errs, status := h.run(append([]string{"bench", "--image", h.image}, c.args...)...)
+		if status != 1 || !strings.Contains(errs, c.want) || strings.Count(strings.TrimSpace(errs), "\n") > 0 {
+			t.Errorf("%q: %d, %s", c.args, status, errs)
+		}
+	}
+}

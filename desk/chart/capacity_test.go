@@ -1,0 +1,71 @@
+package chart
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"tare/desk/data"
+	"tare/desk/words"
+	"tare/internal/golden"
+	"tare/notebook"
+	"tare/notebook/notebooktest"
+)
+
+// knownServices is a study of services whose queues have no end at known rates, so whose capacities are known.
+func knownServices(t *testing.T) *data.Summary {
+	t.Helper()
+	f := notebooktest.New(8)
+	f.Study.Name, f.Study.Capacity = "capacity", &notebook.Capacity{Metric: "p99", Bound: 0.05, From: 10, To: 10000, Raise: 0.5, HoldS: 10}
+	f.Study.Design.Trials, f.Noise = 1, 0.005
+	limits := map[string]float64{"shop bm large": 1000, "shop bm aa large": 1000, "shop cn docker pinned large": 920, "shop cn docker vanilla large": 600}
+	for _, name := range []string{"shop bm large", "shop bm aa large", "shop cn docker pinned large", "shop cn docker vanilla large"} {
+		f.Add(name, 1/limits[name])
+	}
+	f.Study.Metrics["shop"], f.Study.Also = f.Study.Capacity.Figure(), map[string][]notebook.Metric{"shop": {notebook.CapacityFigure}}
+	f.Trial = func(x *notebook.Trial) {
+		limit := limits[x.Treatment] * (1 / limits[x.Treatment]) / x.Value // as much noise as the value has
+		x.Figures = map[string]float64{"capacity": 1 / x.Value}
+		for rate := 10.0; ; rate *= 1.5 {
+			s := notebook.Step{Rate: int(rate), Throughput: min(rate, limit), Mean: 0.002 / max(0.02, 1-rate/limit), Tail: 0.006 / max(0.02, 1-rate/limit)}
+			s.Met = s.Tail <= 0.05
+			if rate > 1.4*limit {
+				s.Failure = "7 of its requests failed"
+			}
+			x.Steps = append(x.Steps, s)
+			if !s.Met {
+				return
+			}
+		}
+	}
+	s, err := data.Read([]string{f.Write(t)}, data.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// A capacity is drawn as throughput against latency, and said as a share of bare metal's requests.
+func TestCapacity(t *testing.T) {
+	s := knownServices(t)
+	figs := OfPanels(Panels(s))
+	f := figs[len(figs)-1]
+	if !strings.HasSuffix(f.File, "-capacity") || !strings.Contains(f.Alt, "container, docker, pinned: 9") || !strings.Contains(f.Caption, "The knee") {
+		t.Fatalf("%s: %s %s", f.File, f.Alt, f.Caption)
+	}
+	golden.Check(t, "capacity.svg", f.SVG())
+	for _, r := range s.Rows {
+		if r.Curve == nil || len(r.Curve.Points) < 10 || math.Abs(r.Mean*r.Secondary[0].Mean-1) > 0.01 {
+			t.Errorf("%s: %+v", r.Treatment.ID, r.Curve)
+			continue
+		}
+		last := r.Curve.Points[len(r.Curve.Points)-1]
+		if !(r.Curve.Knee.Value > 100) || last.Tail.Value <= 0.05 && last.Failed == 0 {
+			t.Errorf("%s: the knee at %v, the last point %+v", r.Treatment.ID, r.Curve.Knee, last)
+		}
+	}
+	golden.Check(t, "capacity.txt", []byte(words.Summary(s)+"\n"))
+	if said := words.Summary(s); !strings.Contains(said, " of bare metal's requests at p99 at most 50ms") {
+		t.Error(said)
+	}
+}

@@ -1,0 +1,36 @@
+package words
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"tare/desk/data"
+	"tare/notebook"
+)
+
+// Answers says how many requests a second a service answered at its objective; empty where that is not known.
+func Answers(r *data.Row) string {
+	i := slices.IndexFunc(r.Secondary, func(s data.Secondary) bool { return s.Metric == notebook.CapacityFigure })
+	if i < 0 || r.Curve == nil {
+		return ""
+	}
+	s := r.Secondary[i]
+	return Measured(s.Mean, data.Floor(s.Metric, s.Low), s.High, "requests a second")
+}
+
+// carries is the answer at one place where capacities were sought: of rows that can be ranked, the one that carries most first.
+func carries(where string, ranked []*data.Row, base *data.Row, to string, named func(*data.Row) string) string {
+	var all []string
+	for i, r := range ranked {
+		share := Measured(100/r.Ratio, 100/r.RatioHigh, 100/r.RatioLow, "%")
+		if i == 0 {
+			share += fmt.Sprintf(" of %s's requests at %s", to, Plain(r.Curve.Objective.Objective()))
+			if base != nil && Answers(base) != "" {
+				share += ", " + Answers(base)
+			}
+		}
+		all = append(all, named(r)+" carries "+share)
+	}
+	return fmt.Sprintf("%s, %s.", where, strings.Join(all, "; "))
+}
