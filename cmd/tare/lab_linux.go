@@ -299,6 +299,13 @@ func (r *running) finish(run *study.Run, reason string) error {
 
 func studyCommand() *cobra.Command {
 	c := &cobra.Command{Use: "study", Short: "List and show the shipped studies",
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return fmt.Errorf("unknown command %q for %q; list or show was expected", args[0], c.CommandPath())
+			}
+			return nil
+		},
+		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
 		Example: "  tare study list\n  tare study show quick >mine.yaml"}
 	var format string
 	list := &cobra.Command{Use: "list", Short: "List the shipped studies", Args: nothing, Example: "  tare study list",

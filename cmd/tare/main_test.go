@@ -48,6 +48,7 @@ func TestACommandLineThatIsWrong(t *testing.T) {
 		"advise R --pick first":  "--pick \"first\": a whole number was expected; see `tare advise --help`",
 		"advise R --pick":        "--pick: a value was expected after it; see `tare advise --help`",
 		"summary R --fast":       "unknown flag: --fast; see `tare summary --help`",
+		"study lst":              "unknown command \"lst\" for \"tare study\"; list or show was expected",
 		"summary --format xml R": `--format "xml": one of table, json was expected`,
 	} {
 		root := rootCommand()
