@@ -198,11 +198,11 @@ func benchSpec(use study.Use, platforms, instances, input, objective string) (*s
 	}
 	spec := &study.Spec{
 		Name: "bench", Title: "Your own command", AllowEmulation: true, Workloads: []study.Use{use},
-		Design: study.Design{Rounds: study.Rounds{Floor: 5, Cap: 20, Emulated: 3}, Precision: "2%", Trials: 1, Warmups: 1, Timeout: "30m"},
+		Design: study.Design{Rounds: study.Rounds{Floor: 5, Cap: 20, Emulated: 1}, Precision: "2%", Trials: 1, Warmups: 1, Timeout: "30m"},
 	}
 	if use.Port != 0 {
 		spec.Title, spec.Capacity = "Your own service", &study.Capacity{Objective: objective}
-		spec.Design.Rounds = study.Rounds{Floor: 3, Cap: 10, Emulated: 2}
+		spec.Design.Rounds = study.Rounds{Floor: 3, Cap: 10, Emulated: 1}
 	}
 	for _, p := range strings.Split(platforms, ",") {
 		name, engine, named := strings.Cut(p, ":")
