@@ -4,6 +4,7 @@ package remote
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"tare/lab/engine"
@@ -32,12 +33,16 @@ func (g *guest) Address() engine.Address           { return engine.Address{} }
 // Diagnose says what became of the connection, where that is known.
 func (g *guest) Diagnose() string {
 	said := "ssh: " + g.process.Ended()
+	if !strings.Contains(said, sshFailed) {
+		return said
+	}
+	lost := g.line.master.Ended() // which waits for it: a session may end before its connection
 	select {
 	case <-g.line.master.Done():
-		said = "the connection was lost: " + g.line.master.Ended()
+		return "the connection was lost: " + lost
 	default:
+		return said
 	}
-	return said
 }
 
 func (g *guest) Destroy(ctx context.Context) error {

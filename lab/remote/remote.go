@@ -96,6 +96,9 @@ func command(words ...string) string {
 	return "exec " + strings.Join(quoted, " ")
 }
 
+// sshFailed is how ssh ends that has failed itself.
+const sshFailed = "exit status 255"
+
 // arch is this machine's kind as uname says it.
 var arch = map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH]
 
@@ -153,7 +156,7 @@ func (m *Machine) connect(ctx context.Context) (err error) {
 // why says why the connection has ended.
 func (c *connection) why() error {
 	said := c.master.Ended()
-	if strings.Contains(said, "exit status 255") { // ssh's own
+	if strings.Contains(said, sshFailed) {
 		said += "; it must let this user in without a question, as with ssh -o BatchMode=yes"
 	}
 	return errors.New("ssh: " + said)

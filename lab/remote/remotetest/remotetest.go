@@ -17,7 +17,7 @@ import (
 	"tare/internal/require"
 )
 
-// Machine is a network namespace with an ssh server, as a machine beside this one. The file system is the same.
+// Machine is a network namespace with an ssh server, as a machine beside this one. But for /var/lib the file system is the same.
 type Machine struct {
 	Address, Here string // its own, and this host's at the other end of the cable
 
@@ -44,7 +44,11 @@ func New(t *testing.T) *Machine {
 	t.Helper()
 	require.Root(t)
 	require.Program(t, "ssh", "ip", sshd)
-	m := &Machine{t: t, dir: t.TempDir(), name: fmt.Sprintf("taretest%d", os.Getpid()), Address: "10.213.77.2", Here: "10.213.77.1"}
+	at := func(n int) string { // tests of several packages run at a time
+		own := os.Getpid() % (1 << 14)
+		return fmt.Sprintf("10.213.%d.%d", own>>6, own&63<<2+n)
+	}
+	m := &Machine{t: t, dir: t.TempDir(), name: fmt.Sprintf("taretest%d", os.Getpid()), Address: at(2), Here: at(1)}
 	m.Must("ip", "netns", "add", m.name)
 	t.Cleanup(func() {
 		m.Kill()
@@ -88,7 +92,11 @@ func (m *Machine) As(key string) {
 // Serve starts the ssh server, and returns when it listens.
 func (m *Machine) Serve() {
 	m.t.Helper()
-	m.server = exec.Command("ip", "netns", "exec", m.name, sshd, "-D", "-e", "-f", filepath.Join(m.dir, "sshd_config"))
+	lib := filepath.Join(m.dir, "lib") // where others see what it keeps, and nobody else's is
+	if err := os.MkdirAll(lib, 0o755); err != nil {
+		m.t.Fatal(err)
+	}
+	m.server = exec.Command("ip", "netns", "exec", m.name, "sh", "-c", `mount --bind "$1" /var/lib && exec "$2" -D -e -f "$3"`, "serve", lib, sshd, filepath.Join(m.dir, "sshd_config"))
 	said, err := m.server.StderrPipe()
 	if err == nil {
 		err = m.server.Start()
@@ -124,11 +132,11 @@ func (m *Machine) Empty() {
 	var left []string
 	for end := time.Now().Add(15 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		left = m.Processes()
-		if _, err := os.Stat("/var/lib/tare-load"); len(left) == 0 && os.IsNotExist(err) {
+		if _, err := os.Stat(filepath.Join(m.dir, "lib/tare-load")); len(left) == 0 && os.IsNotExist(err) {
 			return
 		}
 	}
-	m.t.Errorf("on the load's machine there is left: %q, /var/lib/tare-load: %q", left, m.Must("sh", "-c", "ls -R /var/lib/tare-load 2>&1 | head -n 20"))
+	m.t.Errorf("on the load's machine there is left: %q, below /var/lib: %q", left, m.Must("sh", "-c", `ls -R "$1" | head -n 20`, "ls", filepath.Join(m.dir, "lib")))
 }
 
 // Processes are the command lines of what runs there, but for the server's.
