@@ -34,7 +34,7 @@ func capacities(p *Panel, stem string) *Figure {
 	var knees []string
 	for i, c := range curves {
 		if k := c.Knee; stats.Finite(k.Value) {
-			knees = append(knees, fmt.Sprintf("%s %s", marks[i].names[0], words.Measured(k.Value, k.Low, k.High, "")))
+			knees = append(knees, fmt.Sprintf("%s %s", marks[i].names[0], words.Measured(k.Value, max(0, k.Low), k.High, "")))
 		}
 	}
 	if knees != nil {
@@ -103,8 +103,12 @@ func drawCurves(marks []mark, curves []*data.Curve, axis string) *canvas {
 	return c
 }
 
-// decades are the ticks of a logarithmic axis: 1, 2 and 5 times powers of ten.
+// decades are the ticks of a logarithmic axis: 1, 2 and 5 times powers of ten, or where it is too short for these the round values
+// that there are.
 func decades(low, high float64) (list []tick) {
+	if high < 4*low {
+		return ticks(low, high, 6)
+	}
 	for e := math.Floor(math.Log10(low)); e <= math.Log10(high); e++ {
 		for _, k := range []float64{1, 2, 5} {
 			if v := k * math.Pow(10, e); v >= low && v <= high {
