@@ -72,6 +72,12 @@ func (h hardware) args() ([]string, error) {
 	if h.accelerator == notebook.TCG {
 		accel, cpu = "tcg,thread=multi", "max"
 	}
+	cmdline := "console=ttyS0 quiet loglevel=4 panic=-1 no_timer_check "
+	if h.accelerator == notebook.KVMEmulated {
+		// Every instruction of the guest's kernel is emulated there: it is spared the interpreting of the machine's description, and of
+		// its own code the patching for one CPU and back.
+		cmdline += guestinit.NoACPI + " noreplace-smp "
+	}
 	if h.machine.Threads > 1 {
 		// A core of AMD's has threads for its guest where that is switched on, and the one that TCG emulates never has.
 		switch info, err := proc.Host.Read("/proc/cpuinfo"); {
@@ -93,12 +99,15 @@ func (h hardware) args() ([]string, error) {
 		// The console is for what goes wrong: errors and worse. A panic ends the guest at once. append=on, as QEMU
 		// could not truncate a pipe. no_timer_check, as a kernel that finds KVM has it by itself: under emulation on a
 		// busy host the timer may seem not to work, and the kernel would panic.
-		"-append", "console=ttyS0 quiet loglevel=4 panic=-1 no_timer_check " + h.cmdline,
+		"-append", cmdline + h.cmdline,
 		"-add-fd", fmt.Sprintf("fd=%d,set=1", consoleFD),
 		"-chardev", "file,id=console,path=/dev/fdset/1,append=on", "-serial", "chardev:console",
 		"-chardev", fmt.Sprintf("socket,id=qmp,fd=%d", qmpFD), "-mon", "chardev=qmp,mode=control",
 		// A guest that breaks out of its machine finds few system calls.
 		"-sandbox", "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny",
+	}
+	if h.accelerator == notebook.KVMEmulated {
+		args = append(args, "-bios", "qboot.rom") // QEMU's own least firmware, which does no more than to start the kernel
 	}
 	if h.bare {
 		return args, nil

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -37,10 +38,18 @@ func Main() {
 	unix.Sync()
 	// Without an answer from the machine the first process must not end all the same: that is a kernel panic,
 	// which ends the guest too.
-	if err := unix.Reboot(unix.LINUX_REBOOT_CMD_POWER_OFF); err != nil {
+	if err := unix.Reboot(leave()); err != nil {
 		fmt.Println(FailPrefix + "power off: " + err.Error())
 	}
 	os.Exit(1)
+}
+
+// leave is how the machine ends. Without ACPI it has no power to switch off; its reset ends it too.
+func leave() int {
+	if cmdline, err := os.ReadFile("/proc/cmdline"); err == nil && slices.Contains(strings.Fields(string(cmdline)), NoACPI) {
+		return unix.LINUX_REBOOT_CMD_RESTART
+	}
+	return unix.LINUX_REBOOT_CMD_POWER_OFF
 }
 
 func run() error {
@@ -263,6 +272,12 @@ func container(p Params, root, work string, stream *os.File) error {
 	if err != nil {
 		return err
 	}
+	unlimited := ""
+	if _, _, errno := unix.Syscall(unix.SYS_BPF, 0, 0, 0); errno == unix.ENOSYS {
+		// In cgroup v2 a program in the kernel decides, and the runtime makes no container whose devices nothing can limit.
+		spec.Linux.Resources.Devices = nil
+		unlimited = "; not its devices: the VM's kernel has no bpf(2)"
+	}
 	data, err := json.Marshal(spec)
 	if err != nil {
 		return err
@@ -279,7 +294,7 @@ func container(p Params, root, work string, stream *os.File) error {
 	if err != nil {
 		return err
 	}
-	fmt.Println(NotePrefix + force)
+	fmt.Println(NotePrefix + force + unlimited)
 	text, err := os.ReadFile("/run/pid")
 	if err != nil {
 		return err

@@ -35,6 +35,9 @@ const (
 	TracerPath = "tracer" // there where trials are traced
 )
 
+// NoACPI on the kernel's command line has it do without ACPI.
+const NoACPI = "acpi=off"
+
 // rulerDir becomes ruler.RunDir in a container.
 const rulerDir = "ruler"
 
