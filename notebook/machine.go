@@ -14,6 +14,7 @@ type Machine struct {
 	Sockets   int   `json:"sockets"`              // that the guest sees; its cores are shared out evenly
 	Threads   int   `json:"threads"`              // of each core that the guest sees
 	Nodes     int   `json:"nodes"`                // NUMA nodes that the guest sees, of whole sockets and as much memory each
+	NoVhost   bool  `json:"no_vhost,omitempty"`   // the packets of its tap are carried by QEMU, also where the host's kernel could carry them (vhost)
 }
 
 // Disk is how the disk of a virtual machine, on which its root is, lies on the host.
@@ -67,8 +68,11 @@ func CacheMode(writeCache, direct bool) string {
 	return "writethrough" // which nobody can ask for
 }
 
-// noIOThread is the word for a disk without an I/O thread.
-const noIOThread = "no-iothread"
+// The words for a disk without an I/O thread, and for a tap without vhost.
+const (
+	noIOThread = "no-iothread"
+	noVhost    = "no-vhost"
+)
 
 // mostParts bounds the sockets, threads and nodes that can be asked for.
 const mostParts = 1024
@@ -94,15 +98,20 @@ func ParseMachine(text string) (Machine, error) {
 				want = strings.Join(all, ", ")
 			}
 		}
+		word := func(b *bool, is bool) {
+			if *b = is; w != key {
+				want = "no value"
+			}
+		}
 		switch key {
 		case "cache":
 			among(&m.Disk.Cache, cacheModes)
 		case "aio":
 			among(&m.Disk.AIO, aioEngines)
 		case noIOThread:
-			if m.Disk.IOThread = false; w != key {
-				want = "no value"
-			}
+			word(&m.Disk.IOThread, false)
+		case noVhost:
+			word(&m.NoVhost, true)
 		case "huge-pages":
 			if m.HugePages = pageSizes[value]; m.HugePages == 0 {
 				want = "the size of a page, 2M or 1G,"
@@ -114,7 +123,7 @@ func ParseMachine(text string) (Machine, error) {
 		case "nodes":
 			number(&m.Nodes)
 		default:
-			return Machine{}, fmt.Errorf("machine %q: unknown word %q; usual, or words of cache=, aio=, %s, huge-pages=, sockets=, threads= and nodes= were expected", text, w, noIOThread)
+			return Machine{}, fmt.Errorf("machine %q: unknown word %q; usual, or words of cache=, aio=, %s, huge-pages=, sockets=, threads=, nodes= and %s were expected", text, w, noIOThread, noVhost)
 		}
 		switch {
 		case want != "":
@@ -154,6 +163,7 @@ func (m Machine) Text() string {
 	add(m.Sockets != u.Sockets, "sockets=%d", m.Sockets)
 	add(m.Threads != u.Threads, "threads=%d", m.Threads)
 	add(m.Nodes != u.Nodes, "nodes=%d", m.Nodes)
+	add(m.NoVhost, noVhost)
 	return strings.Join(words, " ")
 }
 

@@ -23,6 +23,7 @@ func TestParseMachine(t *testing.T) {
 		"no-iothread  cache=none":     with(func(m *Machine) { m.Disk.Cache, m.Disk.IOThread = CacheNone, false }),
 		"huge-pages=2M":               with(func(m *Machine) { m.HugePages = 2 << 20 }),
 		"huge-pages=1G threads=2":     with(func(m *Machine) { m.HugePages, m.Threads = 1<<30, 2 }),
+		"no-vhost":                    with(func(m *Machine) { m.NoVhost = true }),
 		"nodes=2 sockets=4":           with(func(m *Machine) { m.Nodes, m.Sockets = 2, 4 }),
 	} {
 		m, err := ParseMachine(text)

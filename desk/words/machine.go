@@ -21,8 +21,12 @@ func Machine(m notebook.Machine) string {
 	if m.HugePages > 0 {
 		pages = fmt.Sprintf("huge pages of %d MiB", m.HugePages>>20)
 	}
+	vhost := ""
+	if m.NoVhost {
+		vhost = "; packets of its tap carried by QEMU"
+	}
 	return fmt.Sprintf("disk %s, cache mode %s, AIO engine %s, %s; memory of %s; %s, %s a core, %s", d.Format, d.Cache, d.AIO, thread,
-		pages, Count(m.Sockets, "socket"), Count(m.Threads, "thread"), Count(m.Nodes, "NUMA node"))
+		pages, Count(m.Sockets, "socket"), Count(m.Threads, "thread"), Count(m.Nodes, "NUMA node")) + vhost
 }
 
 // Machines says of each VM that was made otherwise than usual how it did against the usual one.

@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -61,6 +62,19 @@ const (
 	tapFD     = 6
 	vhostFD   = 7
 )
+
+// vhostDevice is what a process opens to have the host's kernel carry the packets of its tap.
+const vhostDevice = "/dev/vhost-net"
+
+// carried says whether the host's kernel carries the packets of the machine's tap.
+func (m *machine) carried() (bool, error) {
+	dir := fmt.Sprintf("/proc/%d/fd", m.process.PID())
+	all, err := os.ReadDir(dir)
+	return slices.ContainsFunc(all, func(f os.DirEntry) bool {
+		to, err := os.Readlink(filepath.Join(dir, f.Name()))
+		return err == nil && to == vhostDevice // one that was closed meanwhile is none
+	}), err
+}
 
 // args is QEMU's command line.
 //
@@ -194,10 +208,10 @@ func startMachine(ctx context.Context, h hardware) (*machine, error) {
 	}
 	if h.tap != nil {
 		extra = append(extra, h.tap) // the caller closes it
-		if h.accelerator == notebook.KVM {
+		if h.accelerator == notebook.KVM && !h.machine.NoVhost {
 			// As users of KVM have it. Where it cannot be opened QEMU carries the packets itself.
-			if fd, err := unix.Open("/dev/vhost-net", unix.O_RDWR|unix.O_CLOEXEC, 0); err == nil {
-				h.vhost = os.NewFile(uintptr(fd), "/dev/vhost-net")
+			if fd, err := unix.Open(vhostDevice, unix.O_RDWR|unix.O_CLOEXEC, 0); err == nil {
+				h.vhost = os.NewFile(uintptr(fd), vhostDevice)
 				theirs = append(theirs, h.vhost)
 				extra = append(extra, h.vhost)
 			}

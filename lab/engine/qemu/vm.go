@@ -172,6 +172,11 @@ func (d *Driver) Supports(ctx context.Context, t notebook.Treatment) (err error)
 	if err := d.fits(m, t.Instance); err != nil {
 		return err
 	}
+	if m.NoVhost {
+		if err := d.vhost(t); err != nil {
+			return err
+		}
+	}
 	file, err := os.CreateTemp(d.State, "disk-")
 	if err != nil {
 		return err
@@ -179,6 +184,24 @@ func (d *Driver) Supports(ctx context.Context, t notebook.Treatment) (err error)
 	changes := journal.NewChanges(d.Journal, undo())
 	err = errors.Join(opens(d.kind, m.Disk, file.Name()), reserve(d.kind, changes, m.HugePages, t.Instance.Memory))
 	return errors.Join(err, changes.Undo(context.WithoutCancel(ctx)), file.Close(), os.Remove(file.Name()))
+}
+
+// vhost says why a guest of the treatment has no packets that the host's kernel would carry; nil: it has.
+func (d *Driver) vhost(t notebook.Treatment) error {
+	why := ""
+	switch f, err := os.OpenFile(vhostDevice, os.O_RDWR, 0); {
+	case err != nil:
+		why = "the host's kernel carries no packets of a tap: " + err.Error()
+	case t.Accelerator != notebook.KVM:
+		why = "the host's kernel carries the packets of a tap under KVM alone"
+		f.Close()
+	case t.Network == "" || t.Network == notebook.NetNone:
+		why = "a guest has a tap on a network with a service alone"
+		f.Close()
+	default:
+		return f.Close()
+	}
+	return d.kind.Unsupported("no-vhost", why+"; so this is the usual machine")
 }
 
 // fits says why a machine cannot have the instance's cores and memory; nil: it can.
@@ -464,6 +487,14 @@ func (g *Guest) check(machine notebook.Machine, cpus int, memory int64, allowed 
 	}
 	if is.HugePages, err = hugePagesOf(g.PID, memory); err != nil {
 		return err
+	}
+	carried, err := g.machine.carried()
+	if err != nil {
+		return err
+	}
+	is.NoVhost = machine.NoVhost && !carried
+	if g.Spec.Accelerator == notebook.KVM && g.Connection.Lease().IsValid() && !carried && !machine.NoVhost {
+		g.Notes = append(g.Notes, "the packets of its tap are carried by QEMU: the host's kernel carries none ("+vhostDevice+")")
 	}
 	if g.inForce = is; is != machine {
 		return fmt.Errorf("the machine is %+v, as QEMU, its process and the guest say; expected %+v", is, machine)

@@ -424,8 +424,8 @@ func onDisk(t *testing.T, d *qemu.Driver, s engine.Spec, file string) []byte {
 	return got
 }
 
-// What the host has no room for is said before any guest is made, in one line, and leaves the host as it was.
-func TestNoHugePages(t *testing.T) {
+// What the host cannot make is said before any guest is made, in one line, and leaves the host as it was.
+func TestCannotBeMade(t *testing.T) {
 	d, s := lab(t, qemu.VM, program(t), 0, 0)
 	before := hugePages(t)
 	for machine, memory := range map[string]int64{"huge-pages=2M": 1 << 46, "huge-pages=1G": 1 << 46} {
@@ -438,6 +438,11 @@ func TestNoHugePages(t *testing.T) {
 		if after := hugePages(t); after != before {
 			t.Errorf("the host keeps %s huge pages after, %s before", after, before)
 		}
+	}
+	// Nor is a guest made without what it would not have anyway: under emulation, vhost.
+	err := d.Supports(t.Context(), notebook.Treatment{Platform: notebook.VM, Engine: "qemu", Accelerator: notebook.TCG, Machine: "no-vhost", Network: notebook.NetBridge, Instance: s.Instance})
+	if err == nil || !strings.HasPrefix(err.Error(), "vm with qemu cannot give no-vhost: the host's kernel carries ") || !strings.HasSuffix(err.Error(), "; so this is the usual machine") {
+		t.Errorf("no-vhost: %v, want it refused", err)
 	}
 	if err := d.Supports(t.Context(), notebook.Treatment{Platform: notebook.VM, Engine: "qemu", Machine: "huge-pages=2M cache=none", Instance: s.Instance}); err != nil {
 		t.Errorf("%d bytes in huge pages: %v", s.Instance.Memory, err)
