@@ -27,7 +27,8 @@ import (
 // kvmKernel is the variable of the environment that names a kernel for the test of KVM.
 const kvmKernel = "TARE_KVM_KERNEL"
 
-// kvmTime bounds the test of KVM: on a host where KVM emulates the guest's kernel mode nearly all of it are the two boots.
+// kvmTime bounds the test on one platform: where KVM emulates the kernel mode of the guest, nearly all of it is the boot, minutes long on a busy
+// host.
 const kvmTime = 9 * time.Minute
 
 // The path through KVM runs for real, on both platforms at once, with a kernel that boots under any kind of KVM: vCPU
