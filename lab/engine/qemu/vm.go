@@ -195,8 +195,8 @@ func (d *Driver) vhost(t notebook.Treatment) error {
 	case t.Accelerator != notebook.KVM:
 		why = "the host's kernel carries the packets of a tap under KVM alone"
 		f.Close()
-	case t.Network == "" || t.Network == notebook.NetNone:
-		why = "a guest has a tap on a network with a service alone"
+	case !slices.Contains([]string{notebook.NetBridge, notebook.NetHost}, t.Network):
+		why = "only a guest on a bridge has a tap"
 		f.Close()
 	default:
 		return f.Close()
@@ -292,7 +292,7 @@ func (g *Guest) start(ctx context.Context, h hardware, p guestinit.Params, allow
 	if p.Network == notebook.NetUser && g.Spec.Network.Port != 0 {
 		h.forward = netip.AddrPortFrom(g.Connection.Address().Connect, uint16(g.Spec.Network.Port))
 	}
-	if h.tap != nil {
+	if g.onTap = h.tap != nil; g.onTap {
 		defer h.tap.Close() // the machine has its own
 		h.mac = network.MAC(p.Address.Addr())
 		if p.Bridged() {
@@ -345,6 +345,7 @@ type Guest struct {
 	kind         engine.Kind
 	kernelSource string
 	inForce      notebook.Machine
+	onTap        bool
 }
 
 func undo() map[string]journal.Undo {
@@ -493,7 +494,7 @@ func (g *Guest) check(machine notebook.Machine, cpus int, memory int64, allowed 
 		return err
 	}
 	is.NoVhost = machine.NoVhost && !carried
-	if g.Spec.Accelerator == notebook.KVM && g.Connection.Lease().IsValid() && !carried && !machine.NoVhost {
+	if g.onTap && g.Spec.Accelerator == notebook.KVM && !carried && !machine.NoVhost {
 		g.Notes = append(g.Notes, "the packets of its tap are carried by QEMU: the host's kernel carries none ("+vhostDevice+")")
 	}
 	if g.inForce = is; is != machine {
