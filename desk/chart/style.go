@@ -55,7 +55,7 @@ func hue(t notebook.Treatment) colour {
 // stripes are the distances between a pattern's lines across a bar and along it; 0: it has no such lines. Close and wide lines, and
 // grids of them, tell eight patterns apart.
 func stripes(pattern int) (across, along float64) {
-	all := [][2]float64{{}, {5, 0}, {0, 6}, {5, 6}, {10, 0}, {0, 12}, {10, 12}, {5, 12}}
+	all := [][2]float64{{}, {5, 0}, {0, 6}, {5, 6}, {0, 12}, {5, 12}, {10, 0}, {10, 12}}
 	d := all[min(pattern, len(all)-1)]
 	return d[0], d[1]
 }
