@@ -13,6 +13,16 @@ fail() { echo "cassandra-stress: $*" >&2; exit 1; }
 t=$(mktemp -d "${TARE_SCRATCH:-/tmp}/load.XXXXXX") || exit 1
 trap 'rm -rf "$t"' EXIT
 . "$TARE_WORK/stress.sh"
+. "$TARE_WORK/cql.sh"
+
+# How many times the table of the rows has been compacted. A compaction begins with four data files, which flushes have written.
+compactions() {
+	(exec 2>/dev/null
+	cql_open "$address" "$port" &&
+		cql_number "SELECT count(*) FROM system.compaction_history WHERE columnfamily_name = 'standard1' ALLOW FILTERING") ||
+		fail "Cassandra does not say how often it has compacted the rows"
+}
+before=$(compactions) || exit 1
 
 # An operation that fails is counted, and not tried again in secret. Stress warms up with a quarter of the operations, of each
 # kind, that it does not count, as it does by default. The figures are from its HDR histograms, as its text
@@ -47,7 +57,8 @@ sed -n "/^[#\"]/p; s/^Tag=[A-Z]*-$kind,//p" "$t/hdr" |
 # From the first interval with operations to the end of the last, each 20 ms: stress's own rate has its start in it.
 span=$(awk -F, -v kind="-$kind\$" '$1 ~ kind { if (from == "") from = $2; if ($2 + $3 > to) to = $2 + $3 } END { print to - from }' "$t/hdr")
 
-awk -v operations="$operations" -v answered="$answered" -v errors="$errors" -v rounded="$rounded" -v span="$span" '
+after=$(compactions) || exit 1
+awk -v compactions=$((after - before)) -v operations="$operations" -v answered="$answered" -v errors="$errors" -v rounded="$rounded" -v span="$span" '
 	function lacks(what) { print "cassandra-stress: its output has no " what > "/dev/stderr"; bad = 1; exit 1 }
 	# Rows of the distribution: value, share of operations up to it, their number, …
 	NF >= 3 && $1 ~ /^[0-9.]+$/ && $2 ~ /^[01]\.[0-9]+$/ { value[++n] = $1; upto[n] = $3 }
@@ -70,8 +81,8 @@ awk -v operations="$operations" -v answered="$answered" -v errors="$errors" -v r
 			exit 1
 		}
 		if (span <= 0) lacks("duration")
-		printf "{\"mean\":%.9g,\"p50\":%.9g,\"p95\":%.9g,\"p99\":%.9g,\"errors\":%d,\"requests\":%d,\"requests_per_second\":%.6g}\n",
-			mean / 1e6, percentile(0.5), percentile(0.95), percentile(0.99), errors, operations, operations / span
+		printf "{\"mean\":%.9g,\"p50\":%.9g,\"p95\":%.9g,\"p99\":%.9g,\"errors\":%d,\"requests\":%d,\"requests_per_second\":%.6g,\"compactions\":%d}\n",
+			mean / 1e6, percentile(0.5), percentile(0.95), percentile(0.99), errors, operations, operations / span, compactions
 	}' "$t/figures" >"$t/json" || exit 1
 [ "$errors" = 0 ] || echo "$errors of $operations operations failed: $(cause)" >&2
 cat "$t/json"

@@ -5,6 +5,7 @@ set -u
 rows=$1
 . "$TARE_WORK/server.sh"
 . "$TARE_WORK/stress.sh"
+. "$TARE_WORK/cql.sh"
 cd "$TARE_SCRATCH" || exit 1
 t=$(mktemp -d "${TMPDIR:-/tmp}/seed.XXXXXX") || exit 1
 server=
@@ -30,11 +31,19 @@ load() { # what is loaded, and its arguments
 		fail "cassandra-stress failed: $(grep -E 'Exception|rror' "$t/load" | head -n 1)"
 }
 
-settle 127.0.0.1 9042 1 4096
+settle 127.0.0.1 9042 0 4096 periodic 0 host
 configure
 start
 flags=()
 load write n="$rows" cl=ONE no-warmup -pop "seq=1..$rows"
+# What is left to be compacted, no guest has to do.
+cql_open 127.0.0.1 $port 2>/dev/null || fail "the server does not answer"
+tries=0
+until [ "$(cql_number 'SELECT count(*) FROM system_views.sstable_tasks' 2>/dev/null)" = 0 ]; do
+	[ $((tries += 1)) -lt 1200 ] || fail "its compactions do not end"
+	sleep 1
+done
+exec 3>&-
 stop
 tar cf data.tar data || fail "data.tar cannot be written"
 

@@ -1,5 +1,5 @@
 #!/bin/bash
-# serve.sh ADDRESS PORT CORES MEMORY: Cassandra in the foreground, with the seeded data.
+# serve.sh ADDRESS PORT CORES MEMORY SYNC MEMTABLE SEES: Cassandra in the foreground, with the seeded data.
 set -u
 . "$TARE_WORK/server.sh"
 settle "$@"

@@ -2,11 +2,12 @@
 
 fail() { echo "cassandra: $*" >&2; exit 1; }
 
-# settle ADDRESS PORT CORES MEMORY: checks them, and sets heap (MiB).
+# settle ADDRESS PORT CORES MEMORY SYNC MEMTABLE SEES: checks them, and sets heap (MiB). CORES are the JVM's where it SEES the instance.
 settle() {
-	address=$1 port=$2 cores=$3 memory=$4
+	address=$1 port=$2 cores=$3 memory=$4 sync=$5 memtable=$6 sees=$7
 	# As Cassandra's own cassandra-env.sh: max(min(1/2 memory, 1024 MiB), min(1/4 memory, 8192 MiB)). It reads the memory
-	# and the cores from /proc, which in a container are the host's; here they are the instance's on every platform.
+	# from /proc, which in a container is the host's: a container of 8 GB on a host of 32 or more would get a heap that fills it,
+	# and be killed. So here it is the instance's on every platform, as an operator sets it.
 	local half=$((memory / 2)) quarter=$((memory / 4))
 	[ "$half" -le 1024 ] || half=1024
 	[ "$quarter" -le 8192 ] || quarter=8192
@@ -29,8 +30,14 @@ free_port() { # PORT
 
 # configure: writes {scratch}/conf and sets jvm, the JVM's flags.
 configure() {
-	local s=$TARE_SCRATCH broadcast= class_path=$TARE_WORK jar
+	local s=$TARE_SCRATCH broadcast= class_path=$TARE_WORK jar settings=
 	mkdir -p "$s/conf" "$s/tmp"
+	case $sync in # as cassandra.yaml has them
+	periodic) settings="commitlog_sync_period: 10000ms" ;;
+	group) settings="commitlog_sync_group_window: 1000ms" ;;
+	esac
+	[ "$memtable" = 0 ] || settings="$settings
+memtable_heap_space: ${memtable}MiB"
 	[ "$address" != 0.0.0.0 ] || broadcast="broadcast_rpc_address: 127.0.0.1"
 	# What is not named has Cassandra's default, which its own cassandra.yaml mostly repeats.
 	cat >"$s/conf/cassandra.yaml" <<EOF
@@ -52,8 +59,8 @@ commitlog_directory: $s/commitlog
 hints_directory: $s/hints
 saved_caches_directory: $s/caches
 cdc_raw_directory: $s/cdc
-commitlog_sync: periodic
-commitlog_sync_period: 10000ms
+commitlog_sync: $sync
+$settings
 commitlog_segment_size: 32MiB
 concurrent_reads: 32
 concurrent_writes: 32
@@ -72,9 +79,6 @@ EOF
 	class_path=${class_path#*:}
 	jvm=(
 		-cp "$class_path"
-		# A container with a quota, a pinned one, bare metal with an affinity and a VM show the JVM different numbers of
-		# cores, and it and Cassandra size their pools by them: the instance's is set instead.
-		-XX:ActiveProcessorCount="$cores"
 		-Xms${heap}m -Xmx${heap}m
 		# What Cassandra ships for Java 17. With G1, cassandra-env.sh sets no size of the new generation.
 		-ea -da:net.openhft... -Xss256k -XX:+UseThreadPriorities -XX:+AlwaysPreTouch
@@ -93,6 +97,8 @@ EOF
 		# A single node waits for no other. JMX is off as no port is given to it.
 		-Dcassandra.ring_delay_ms=0 -Dcassandra.skip_wait_for_gossip_to_settle=0
 	)
+	# The JVM and Cassandra size their pools by the cores that they see: of a container with a quota, a pinned one, bare metal and a VM.
+	[ "$sees" = host ] || jvm+=(-XX:ActiveProcessorCount="$cores")
 	local opened
 	for opened in java.base/{java.io,java.lang,java.lang.module,java.lang.reflect,java.nio,java.util,java.util.concurrent} \
 		java.base/java.util.concurrent.atomic \

@@ -1,10 +1,12 @@
-// Every virtual user asks for the first PAGES pages of the recording, one after the other; all users begin at once.
+// Every virtual user makes the recorded visit, or its first PAGES steps; all users begin at once.
+import exec from 'k6/execution';
 import http from 'k6/http';
-import { check } from 'k6';
+import { check, sleep } from 'k6';
 import { Counter, Trend } from 'k6/metrics';
 
 const site = `http://${__ENV.ADDRESS}:${__ENV.PORT}`;
-const pages = JSON.parse(open('./pages.json')).slice(0, +__ENV.PAGES);
+const visit = JSON.parse(open(__ENV.RECORDING)).slice(0, +__ENV.PAGES);
+const thinks = __ENV.THINK === 'recorded';
 
 export const options = {
   scenarios: {
@@ -13,39 +15,81 @@ export const options = {
   summaryTrendStats: ['avg', 'min', 'max', 'p(50)', 'p(95)', 'p(99)'],
 };
 
-const response = new Trend('response'); // ms, of right answers
-const clock = new Trend('clock'); // ms since 1970, of all requests' beginnings and ends
-const right = new Counter('right');
+const response = new Trend('response'); // ms, of pages that are right
+const clock = new Trend('clock'); // ms since the load began, of all requests' beginnings and ends
+const right = new Counter('right'); // requests that were answered rightly
 
-// What is wrong with the answer; '' if nothing.
-function wrong(answer, page) {
+const now = () => exec.instance.currentTestRunDuration; // ms
+const asked = { timeout: '1h', redirects: 0 };
+const unread = Object.assign({ responseType: 'none' }, asked);
+
+// A page is a document; a comment is sent, and the answer to it says which page shows it.
+const requestsOf = (step) => 1 + (step.comment ? 1 : 0) + step.with.length;
+
+// What is wrong with a document; '' if nothing.
+function wrong(answer, step, path) {
   if (answer.error) return answer.error;
-  if (answer.status !== 200) return `${page.path}: status ${answer.status}, 200 was expected`;
-  if (!answer.body.includes(page.shows)) return `${page.path} is answered with another page`;
-  if (!answer.body.trimEnd().endsWith('</html>')) return `${page.path} is cut off`;
+  if (answer.status !== 200) return `${path}: status ${answer.status}, 200 was expected`;
+  if (!answer.body.includes(step.shows)) return `${path} is answered with another page`;
+  if (!answer.body.trimEnd().endsWith('</html>')) return `${path} is cut off`;
   return '';
 }
 
+// What an answer is worth: the time that it took, from when the user asked for a connection. k6's duration begins when there is
+// one, and `blocked` is what comes before. -1: it is wrong.
+function took(answer, cause) {
+  if (cause) {
+    check(null, { [cause]: () => true }); // k6 counts checks by name, so the summary has every cause
+    return -1;
+  }
+  right.add(1);
+  return answer.timings.blocked + answer.timings.duration;
+}
+
+// Sends the step's comment; gives the page that shows it, and the time; the page '' where the comment was not taken.
+function comment(step) {
+  const answer = http.post(`${site}/wp-comments-post.php`, {
+    comment: `Visitor ${__VU} read this at ${Date.now()}, and liked it.`,
+    author: `Visitor ${__VU}`, email: `visitor${__VU}@example.org`, url: '', comment_post_ID: `${step.post}`, comment_parent: '0',
+  }, asked);
+  const to = (answer.headers.Location || '').replace(site, '').replace(/#.*/, '');
+  const held = answer.status === 302 && to.startsWith(step.comment) && to.includes('unapproved=');
+  const ms = took(answer, answer.error || (held ? '' : `a comment on ${step.comment}: status ${answer.status}, 302 to the page was expected`));
+  return { ms, to: held ? to : '' };
+}
+
 export default function () {
-  for (const page of pages) {
-    const begun = Date.now();
-    const answer = http.get(site + page.path, { timeout: '1h', redirects: 0 });
-    clock.add(begun);
-    clock.add(Date.now());
-    const cause = wrong(answer, page);
-    if (cause) {
-      check(null, { [cause]: () => true }); // k6 counts checks by name, so the summary has every cause
-    } else {
-      // k6's duration begins when there is a connection. A user's begins before, and `blocked` is what is missing.
-      right.add(1);
-      response.add(answer.timings.blocked + answer.timings.duration);
+  for (const [i, step] of visit.entries()) {
+    let ms = 0, path = step.path;
+    clock.add(now());
+    if (step.comment) {
+      const sent = comment(step);
+      ms = sent.ms;
+      path = sent.to;
     }
+    if (path) {
+      const answer = http.get(site + path, asked);
+      const its = took(answer, wrong(answer, step, path.replace(/\?unapproved.*/, '')));
+      ms = its < 0 ? -1 : ms + its;
+    }
+    if (step.with.length > 0) {
+      // Six at a time, as browsers do (k6's batchPerHost).
+      const begun = now();
+      const answers = http.batch(step.with.map((of) => ['GET', site + of, null, unread]));
+      const all = now() - begun;
+      const good = answers.map((a, k) => took(a, a.error || (a.status === 200 ? '' : `${step.with[k]}: status ${a.status}, 200 was expected`)));
+      ms = ms < 0 || good.includes(-1) ? -1 : ms + all;
+    }
+    clock.add(now());
+    if (ms >= 0) response.add(ms);
+    if (thinks && i + 1 < visit.length) sleep(step.think);
   }
 }
 
 export function handleSummary(data) {
   const value = (metric, key) => (data.metrics[metric] ? data.metrics[metric].values[key] : 0);
-  const all = +__ENV.USERS * pages.length; // whatever was asked: a user who gave up early has failed too
+  // Whatever was to be asked: a user who gave up early has failed too.
+  const all = +__ENV.USERS * visit.reduce((n, step) => n + requestsOf(step), 0);
   const failed = all - value('right', 'count');
   const out = {};
   if (failed > 0) {
@@ -53,7 +97,7 @@ export function handleSummary(data) {
     const cause = causes.length > 0 ? causes[0].name : 'never asked, or the answer could not be looked at';
     out.stderr = `${failed} of ${all} requests failed: ${cause}\n`;
   }
-  if (all > failed) {
+  if (data.metrics.response) {
     out.stdout = JSON.stringify({
       mean: value('response', 'avg') / 1000,
       p50: value('response', 'p(50)') / 1000,

@@ -1,11 +1,12 @@
 #!/bin/sh
-# load.sh ADDRESS PORT USERS PAGES: the measured load; its result as one line of JSON, and why requests failed on stderr.
-# k6 reports to nobody, listens nowhere, and writes only its log.
+# load.sh ADDRESS PORT USERS PAGES THINK [RECORDING]: the measured load; its result as one line of JSON, and why requests failed
+# on stderr. k6 reports to nobody, listens nowhere, and writes only its log.
 set -u
 log=$TARE_SCRATCH/k6.log
 rm -f "$log"
 result=$(HOME=$TARE_SCRATCH TMPDIR=$TARE_SCRATCH "$TARE_WORK/k6" run --quiet --no-color --no-usage-report --address= --log-output="file=$log" \
-	--env ADDRESS="$1" --env PORT="$2" --env USERS="$3" --env PAGES="$4" "$TARE_WORK/load.js")
+	--env ADDRESS="$1" --env PORT="$2" --env USERS="$3" --env PAGES="$4" --env THINK="$5" --env RECORDING="${6:-$TARE_WORK/recording.json}" \
+	"$TARE_WORK/load.js")
 status=$?
 if [ "$status" != 0 ]; then
 	echo "k6 has failed (exit status $status): $(tail -n 1 "$log")" >&2

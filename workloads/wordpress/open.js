@@ -1,4 +1,4 @@
-// RATE pages of the recording a second for SECONDS, one after the other, each asked for when it is due, whether or not those before are
+// RATE pages (the documents alone) of the recording a second for SECONDS, one after the other, each asked for when it is due, whether or not those before are
 // answered (an open load). One that is due when all users wait for answers is not sent, and has failed.
 import http from 'k6/http';
 import { check } from 'k6';
@@ -7,7 +7,7 @@ import { Counter, Trend } from 'k6/metrics';
 
 const rate = +__ENV.RATE;
 const seconds = +__ENV.SECONDS;
-const pages = JSON.parse(open('./pages.json')).slice(0, +__ENV.PAGES);
+const pages = JSON.parse(open('./visit.json')).slice(0, +__ENV.PAGES).filter((step) => step.path); // no comments
 const users = Math.min(Math.max(2 * rate, 20), 2000);
 
 export const options = {

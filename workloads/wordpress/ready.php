@@ -1,6 +1,6 @@
 <?php
 // ready.php ADDRESS PORT: exit status 0 if the front page is answered, and right.
-$page = json_decode( file_get_contents( __DIR__ . '/pages.json' ), true )[0];
+$page = json_decode( file_get_contents( __DIR__ . '/visit.json' ), true )[0];
 $url  = "http://$argv[1]:$argv[2]$page[path]";
 $http = stream_context_create( array( 'http' => array( 'timeout' => 300, 'ignore_errors' => true ) ) );
 $body = @file_get_contents( $url, false, $http );

@@ -61,10 +61,30 @@ function text() {
 	return implode( "\n\n", $blocks );
 }
 
+// A picture of some 25 kB: hills and a moon, with the grain of a photograph.
+function picture( $file ) {
+	list( $w, $h ) = array( 1024, 640 );
+	$image = imagecreatetruecolor( $w, $h );
+	$tint  = mt_rand( 0, 80 );
+	for ( $y = 0; $y < $h; $y++ ) {
+		imageline( $image, 0, $y, $w, $y, imagecolorallocate( $image, 30 + $tint, 60 + intdiv( $y, 6 ), 120 + intdiv( $y, 8 ) ) );
+	}
+	imagefilledellipse( $image, mt_rand( 100, $w - 100 ), mt_rand( 80, 200 ), 90, 90, imagecolorallocate( $image, 240, 235, 210 ) );
+	for ( $hill = 0; $hill < 6; $hill++ ) {
+		$green = imagecolorallocate( $image, 20 + 8 * $hill, 90 - 8 * $hill, 60 + $tint / 2 );
+		imagefilledellipse( $image, mt_rand( 0, $w ), $h + mt_rand( 0, 60 ), mt_rand( 400, 900 ), mt_rand( 200, 520 ), $green );
+	}
+	for ( $n = 0; $n < 40000; $n++ ) {
+		list( $x, $y ) = array( mt_rand( 0, $w - 1 ), mt_rand( 0, $h - 1 ) );
+		imagesetpixel( $image, $x, $y, imagecolorat( $image, $x, $y ) ^ 0x0f0f0f );
+	}
+	done( "the picture $file", imagejpeg( $image, $file, 82 ) );
+}
+
 mt_srand( 20240101 );
 wp_install( 'The Harbour Notes', 'keeper', 'keeper@example.org', true, '', 'keeper' );
 update_option( 'blogdescription', 'A simple website' );
-update_option( 'comment_moderation', 0 );
+update_option( 'moderation_notify', 0 ); // no mail leaves
 update_option( 'default_pingback_flag', 0 );
 update_option( 'posts_per_page', 10 );
 
@@ -80,13 +100,15 @@ update_option( 'default_category', $category['General'] );
 // A day for each post from 2024-03-01 on.
 foreach ( POSTS as $i => $title ) {
 	$day  = sprintf( '2024-03-%02d 09:00:00', $i + 1 );
+	$shot = "/pictures/$i.jpg";
+	picture( getenv( 'TARE_SCRATCH' ) . "/state/site$shot" );
 	$post = done(
 		"the post $title",
 		wp_insert_post(
 			array(
 				'post_author'   => 1,
 				'post_title'    => $title,
-				'post_content'  => text(),
+				'post_content'  => "<!-- wp:image -->\n<figure class=\"wp-block-image\"><img src=\"$shot\" alt=\"\"/></figure>\n<!-- /wp:image -->\n\n" . text(),
 				'post_status'   => 'publish',
 				'post_date'     => $day,
 				'post_date_gmt' => $day,

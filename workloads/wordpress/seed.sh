@@ -1,10 +1,12 @@
 #!/bin/sh
-# seed.sh: makes the site and leaves data.tar, with the folder state that the servers start from.
+# seed.sh: makes the site and leaves data.tar, with the folder state that the servers start from, and recording.json, the visit.
 set -eu
 . "$TARE_WORK/servers.sh"
 chmod a+rx "$TARE_SCRATCH"
 mkdir -p "$state/db" "$state/opcache" "$state/site"
 cp "$TARE_WORK/index.php" "$state/site/"
+cp "$TARE_WORK/comment.php" "$state/site/wp-comments-post.php"
+mkdir "$state/site/pictures"
 chown www-data "$state" "$state/db" "$state/opcache"
 
 mariadb-install-db --defaults-file="$TARE_WORK/mariadb.cnf" --datadir="$state/db" --tmpdir="$state" --user=www-data \
@@ -18,28 +20,30 @@ stop_database() {
 	wait "$database"
 }
 
-start_database 20
+start_database
 sql -e "CREATE DATABASE wordpress CHARACTER SET utf8mb4; CREATE USER wordpress@localhost IDENTIFIED BY 'wordpress';
 	GRANT ALL ON wordpress.* TO wordpress@localhost"
 php "$TARE_WORK/seed.php"
 
-# Every recorded page, three times: each is there, WordPress has stored what it stores at the first requests, and PHP
+# The visit is recorded, and made three times: every page is there, WordPress has stored what it stores at the first requests, and PHP
 # has written its compiled scripts.
-start_web 127.0.0.1 8080 2
+start_web 127.0.0.1 8080 2 2 2 2
 tries=600
 until php "$TARE_WORK/ready.php" 127.0.0.1 8080 2>"$state/ready.log"; do
 	kill -0 "$web" 2>/dev/null || fail "Apache has ended: $(head -n 1 "$state/apache.log")"
 	[ $((tries -= 1)) -gt 0 ] || fail "$(tail -n 1 "$state/ready.log")"
 	sleep 0.1
 done
+php "$TARE_WORK/record.php" 127.0.0.1 8080 >"$TARE_SCRATCH/recording.json" || fail "the visit cannot be recorded"
 for time in 1 2 3; do
-	said=$(sh "$TARE_WORK/load.sh" 127.0.0.1 8080 1 12)
+	said=$(sh "$TARE_WORK/load.sh" 127.0.0.1 8080 1 13 none "$TARE_SCRATCH/recording.json")
 	case $said in *'"errors":0,'*) ;; *) fail "the site does not answer as recorded: $said" ;; esac
 done
 kill "$web"
 wait "$web" || true
 # What WordPress remembers for half an hour is remembered for good: a guest's state must not hang on the data's age.
-sql -e "DELETE FROM wordpress.wp_options WHERE option_name LIKE '\\_%transient\\_timeout\\_%'"
+sql -e "DELETE FROM wordpress.wp_options WHERE option_name LIKE '\\_%transient\\_timeout\\_%';
+	DELETE FROM wordpress.wp_comments WHERE comment_approved = '0'"
 stop_database
 
 rm -f "$state"/*.log "$state"/*.pid "$state/db/ibtmp1" "$state/db/ib_buffer_pool"

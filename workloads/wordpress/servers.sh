@@ -13,10 +13,10 @@ cause_of_database() {
 	grep -m 1 -F '[ERROR]' "$state/mariadb.log" || echo "there is no error in its log, so it was killed"
 }
 
-# start_database MAX_CONNECTIONS: starts MariaDB and comes back when it answers. Its process id is in $database.
+# start_database [FLAG…]: starts MariaDB and comes back when it answers. Its process id is in $database.
 start_database() {
 	mariadbd --defaults-file="$TARE_WORK/mariadb.cnf" --datadir="$state/db" --tmpdir="$state" --socket="$socket" \
-		--pid-file="$state/mariadb.pid" --max-connections="$1" 2>"$state/mariadb.log" &
+		--pid-file="$state/mariadb.pid" "$@" 2>"$state/mariadb.log" &
 	database=$!
 	# Ten minutes, for emulated machines; mariadbd opens its socket when it is about to answer.
 	tries=6000
@@ -27,9 +27,10 @@ start_database() {
 	done
 }
 
-# start_web ADDRESS PORT WORKERS: starts Apache. Its process id is in $web.
+# start_web ADDRESS PORT START LEAST MOST WORKERS: starts Apache with START processes, of which it keeps LEAST to MOST idle, up to
+# WORKERS. Its process id is in $web.
 # In a session of its own: when it ends, Apache sends SIGTERM to its whole process group.
 start_web() {
-	ADDRESS=$1 PORT=$2 WORKERS=$3 setsid apache2 -f "$TARE_WORK/apache.conf" -D FOREGROUND 2>"$state/apache.log" &
+	ADDRESS=$1 PORT=$2 START=$3 LEAST=$4 MOST=$5 WORKERS=$6 setsid apache2 -f "$TARE_WORK/apache.conf" -D FOREGROUND 2>"$state/apache.log" &
 	web=$!
 }

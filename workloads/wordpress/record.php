@@ -1,0 +1,29 @@
+<?php
+// record.php ADDRESS PORT: the visit of visit.json as a browser makes it, on stdout as JSON: to each page, what of its
+// scripts, styles and pictures the visitor has not yet had (`with`). Avatars, which come from another site, are left out.
+$visit = json_decode( file_get_contents( __DIR__ . '/visit.json' ), true );
+$had   = array();
+foreach ( $visit as &$step ) {
+	$path = $step['path'] ?? $step['comment'];
+	$body = @file_get_contents( "http://$argv[1]:$argv[2]$path" );
+	if ( false === $body || ! str_contains( $body, $step['shows'] ) ) {
+		fwrite( STDERR, "$path: $step[shows] was expected in the page\n" );
+		exit( 1 );
+	}
+	$number = preg_match_all( '#"comment_post_ID" value="(\d+)"|\'comment_post_ID\' value=\'(\d+)\'#', $body, $m ) ? max( $m[1][0], $m[2][0] ) : 0;
+	if ( isset( $step['comment'] ) && ! ( $step['post'] = (int) $number ) ) {
+		fwrite( STDERR, "$path: a form for a comment was expected in the page\n" );
+		exit( 1 );
+	}
+	preg_match_all( '#<(?:script|img)\b[^>]*\bsrc=["\']([^"\']+)|<link\b(?=[^>]*\brel=["\'](?:stylesheet|modulepreload))[^>]*\bhref=["\']([^"\']+)#', $body, $m );
+	$step['with'] = array();
+	foreach ( $m[1] as $i => $src ) {
+		$url = html_entity_decode( $src ?: $m[2][$i] );
+		$of  = preg_replace( "#^http://$argv[1]:$argv[2](?=/)#", '', $url );
+		if ( '/' === $of[0] && '/' !== ( $of[1] ?? '' ) && ! isset( $had[$of] ) ) {
+			$had[$of]       = true;
+			$step['with'][] = $of;
+		}
+	}
+}
+echo json_encode( $visit, JSON_UNESCAPED_SLASHES ), "\n";
