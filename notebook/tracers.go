@@ -3,8 +3,8 @@ package notebook
 // What tracers saw of a traced trial (design, section 10). Tare's own: the paper "pinning" took such figures by hand, with cpudist,
 // offcputime, iostat and perf (section III-A and Figure 2).
 
-// Names of the tracers, as `tare run --explain=…` takes them. Those of the first tier read what the kernel counts anyway; those of the
-// second load programs into it that run at each event.
+// Names of the tracers, as `tare run --explain=…` takes them. Those of the first tier read what the kernel counts anyway, and follow
+// requests to block devices, which are few; those of the second load programs into it that run at each event.
 const (
 	TracerThreads   = "threads"   // time on a core and in run queues, as the kernel itself counts it for each thread: an account can be made of it
 	TracerBandwidth = "bandwidth" // CPU quotas: periods, and those in which the guest was throttled
@@ -21,7 +21,7 @@ const (
 )
 
 // DefaultTracers are those of `tare run --explain` without names: the first tier.
-var DefaultTracers = []string{TracerThreads, TracerBandwidth, TracerCPU, TracerMemory, TracerIO}
+var DefaultTracers = []string{TracerThreads, TracerBandwidth, TracerCPU, TracerMemory, TracerIO, TracerBlock}
 
 // DeepTracers are those of `tare run --explain=deep`: the second tier, and of the first what it does not see itself.
 var DeepTracers = []string{TracerScheduler, TracerBandwidth, TracerCPU, TracerMemory, TracerIO, TracerFaults, TracerBlock, TracerHypervisor, TracerAccounting}

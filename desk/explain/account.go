@@ -235,6 +235,7 @@ func (b *book) account(r, base *data.Row, against Against) *Account {
 		a.Doubtful = b.doubtful(a)
 	}
 	b.figures(a)
+	a.DiskPerRequest = b.perRequest(r)
 	b.incomplete(a)
 	return a
 }
@@ -343,6 +344,21 @@ func (b *book) figures(a *Account) {
 			cmp.Compare(len(f.Name)-len(f.Of), len(g.Name)-len(g.Of)), // the work's own, or the sum over reasons, comes first
 			cmp.Compare(f.Name, g.Name))
 	})
+}
+
+// diskPerRequest is the quantity of Account.DiskPerRequest.
+var diskPerRequest = data.Quantity{Of: []string{"trace.reads", "trace.writes"}, Per: []string{"secondary.requests"}}
+
+func (b *book) perRequest(r *data.Row) stats.Estimate {
+	values, why := r.ValuesOf(diskPerRequest)
+	if why != nil {
+		return stats.NoMean
+	}
+	all := make([]float64, len(values))
+	for i, v := range values {
+		all[i] = v.Mean
+	}
+	return stats.Mean(all, b.sum.Level(b.cells(r, traced)))
 }
 
 // measured tells which cells have the metric of a place in Trace.Names, and what it is in each of them.

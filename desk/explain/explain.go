@@ -84,6 +84,11 @@ type Account struct {
 	Missing    map[string]data.Missing // by tracer: why it, or a part of it, observed nothing
 	Lost       int64                   // events that the tracers lost, of all its traced trials
 
+	// DiskPerRequest is how many reads and writes of block devices the guest asked for in a trial, for each request to its service; N 0: it has
+	// no service, or nobody counted them (paper "pinning", section III-B3: at least one). What the kernel writes back later in its own
+	// threads is not among them.
+	DiskPerRequest stats.Estimate
+
 	Figures []Figure                // the tracers' metrics, in the order of notebook.TracerMetrics and of what stands before the name
 	Spread  []notebook.Distribution // of all its traced trials together
 	Inside  []notebook.Distribution // vm: as seen in the guest

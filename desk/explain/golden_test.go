@@ -52,7 +52,10 @@ var scenes = []struct {
 		l := newLab().add("bm", one, wall{notebook.WallUser: 1, notebook.WallNetwork: 4}).add("cn docker vanilla", one, wall{notebook.WallUser: 1.3, notebook.WallNetwork: 3.7})
 		l.study.Metrics["cpu"] = notebook.Metric{Name: "response time", Unit: "s"}
 		l.edit = func(x *notebook.Trial) {
-			x.Value = 0.01
+			x.Value, x.Figures = 0.01, map[string]float64{"requests": 400}
+			if x.Trace != nil {
+				x.Trace.Figures["reads"], x.Trace.Figures["writes"] = 3, 121+float64(x.Round)
+			}
 			if strings.HasPrefix(x.Treatment, "cn") {
 				x.Value = 0.013 * (1 + float64(x.Round)/1000)
 			}

@@ -66,6 +66,7 @@ type account struct {
 	TracerCost  interval                `json:"probe_cost"`
 	Missing     map[string]string       `json:"missing"`
 	Lost        int64                   `json:"lost_events"`
+	PerRequest  *interval               `json:"disk_operations_per_request,omitempty"` // a service has it where it was counted
 	Figures     []figure                `json:"figures"`
 	Spread      []notebook.Distribution `json:"spread"`
 	Inside      []notebook.Distribution `json:"inside"`
@@ -103,6 +104,10 @@ func accountOf(as *explain.Accounts, a *explain.Account) account {
 	}
 	for tracer, why := range a.Missing {
 		j.Missing[tracer] = words.Missing(why)
+	}
+	if a.DiskPerRequest.N > 0 {
+		n := estimate(a.DiskPerRequest)
+		j.PerRequest = &n
 	}
 	for _, s := range a.Spent {
 		j.Spent = append(j.Spent, part{Key: s.Key, Name: words.Part(s.Key), Seconds: estimate(s.Seconds)})

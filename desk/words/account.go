@@ -329,6 +329,9 @@ func Traced(a *explain.Account) string {
 	if a.Lost > 0 {
 		s += ", " + Count(a.Lost, "event") + " lost"
 	}
+	if d := a.DiskPerRequest; d.N > 0 {
+		s += "; " + Measured(d.Value, d.Low, d.High, "") + " disk operations a request"
+	}
 	if !a.TracerCost.HasInterval() {
 		return s + "; the tracers' cost is not known"
 	}

@@ -18,15 +18,15 @@ import (
 
 const (
 	diskBlock    = 4096
-	diskHeadroom = 1 << 30 // bytes a guest may write; the file is sparse, so unwritten ones cost nothing
-	diskInodes   = 1 << 16 // files a guest may make
-	diskInode    = 256     // bytes of one inode in the table
+	diskHeadroom = 32 << 30 // bytes a guest may write, a database of many rows too; the file is sparse, so unwritten ones cost nothing
+	diskInodes   = 1 << 16  // files a guest may make
+	diskInode    = 256      // bytes of one inode in the table
 	diskLabel    = "tare"
 	diskJournal  = 64 // MiB of its journal, which is in the size
-	diskVersion  = 2  // in the file's name: raise it when disks are made in another way
+	diskVersion  = 3  // in the file's name: raise it when disks are made in another way
 )
 
-// Disk gives the path of an ext4 file system in a file, with the folder's content as its root and about 1 GiB
+// Disk gives the path of an ext4 file system in a file, with the folder's content as its root and about 32 GiB
 // to write in. It is made once, by mke2fs, and kept beside the tree. Nobody may write to it: a guest gets a
 // copy-on-write layer over it.
 //

@@ -33,6 +33,9 @@ const (
 )
 
 func (t *Trace) readDevices(p *notebook.Trace) error {
+	for _, all := range []string{"reads", "read_bytes", "writes", "written_bytes"} {
+		p.Figures[all] = 0 // over the devices: a trial without a request has these too
+	}
 	var d device
 	var io blockIO
 	each := t.kit.coll.Maps["devices"].Iterate()
@@ -50,8 +53,10 @@ func (t *Trace) readDevices(p *notebook.Trace) error {
 		if err != nil {
 			return err
 		}
-		p.Figures[name+"."+n] += float64(io.N)
-		p.Figures[name+"."+bytes] += float64(io.Bytes)
+		for _, of := range []string{"", name + "."} {
+			p.Figures[of+n] += float64(io.N)
+			p.Figures[of+bytes] += float64(io.Bytes)
+		}
 		if s := distribution(io.Spread[:], io.NS); s != nil {
 			s.Role, s.What, s.Of = roleNames[d.Role%roles], notebook.BlockIO, name+" "+of
 			p.Spread = append(p.Spread, *s)

@@ -50,7 +50,7 @@ type Options struct {
 }
 
 const (
-	prepareTimeout = 30 * time.Minute // a long film is split on one thread
+	prepareTimeout = 3 * time.Hour // a database of more rows than a guest has memory for is written
 	fetchTimeout   = 5 * time.Minute
 	compileTimeout = 2 * time.Minute
 )

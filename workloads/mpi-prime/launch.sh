@@ -1,11 +1,13 @@
 #!/bin/sh
-# launch.sh RANKS PROGRAM ARGUMENT…: the program under mpirun; workload.yaml says why so. Where it fails, the first
+# launch.sh SEES RANKS PROGRAM ARGUMENT…: the program under mpirun; workload.yaml says why so. Where it fails, the first
 # line that tells something is said last, below mpirun's rules and advice.
-ranks=$1 program=$2
-shift 2
+sees=$1 ranks=$2 program=$3
+shift 3
+yields=
+[ "$sees" = host ] || yields="--mca mpi_yield_when_idle 1"
 cd "$TARE_SCRATCH" || exit 1
 mpirun --allow-run-as-root -np "$ranks" --oversubscribe --bind-to none \
-	--mca pml ob1 --mca btl self,sm --mca smsc ^cma --mca mpi_yield_when_idle 1 \
+	--mca pml ob1 --mca btl self,sm --mca smsc ^cma $yields \
 	--prtemca prte_tmpdir_base "$TARE_SCRATCH" \
 	"$program" "$@" 2>said && exit 0
 status=$?

@@ -1,9 +1,10 @@
 /*
- * prime SWEEPS ANSWER: how many primes there are up to N, for N that grows in small steps to LIMIT, SWEEPS times over;
+ * prime SWEEPS EACH BYTES ANSWER: how many primes there are up to N, for N that grows in small steps to LIMIT, SWEEPS times over;
  * rank 0 writes "LIMIT COUNT", the count up to LIMIT, to the file ANSWER. Exit status 1 if two sweeps disagree.
  *
  * Communication dominates: in each step rank 0 broadcasts N, each rank tries every np-th of the EACH*np integers that
- * are new by dividing, and a Reduce adds up what they counted. A rank does little between two messages.
+ * are new by dividing, and a Reduce adds up what they counted. A rank does little between two messages, each of BYTES
+ * bytes with its number again and again.
  */
 #include <errno.h>
 #include <mpi.h>
@@ -13,7 +14,6 @@
 #include <string.h>
 
 #define LIMIT 65536
-#define EACH 8 /* integers that a rank tries in a step */
 
 static int prime(uint32_t n)
 {
@@ -28,21 +28,24 @@ static int prime(uint32_t n)
 }
 
 /* The primes up to LIMIT, on rank 0; the other ranks help. */
-static uint64_t sweep(int rank, int ranks)
+static uint64_t sweep(int rank, int ranks, uint64_t each, int words, uint64_t *mine, uint64_t *all)
 {
-	uint64_t total = 0;
-	uint32_t before = 0, n = 0;
+	uint64_t total = 0, before = 0;
 
 	while (before < LIMIT) {
-		uint64_t mine = 0, all = 0;
+		uint64_t n = before + each * ranks < LIMIT ? before + each * ranks : LIMIT, count = 0;
 
+		for (int i = 0; i < words; i++)
+			mine[i] = rank ? 0 : n;
+		MPI_Bcast(mine, words, MPI_UINT64_T, 0, MPI_COMM_WORLD);
+		n = mine[words - 1];
+		for (uint64_t i = before + 1 + rank; i <= n; i += ranks)
+			count += prime(i);
+		for (int i = 0; i < words; i++)
+			mine[i] = count;
+		MPI_Reduce(mine, all, words, MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
 		if (!rank)
-			n = before + EACH * (uint32_t)ranks < LIMIT ? before + EACH * (uint32_t)ranks : LIMIT;
-		MPI_Bcast(&n, 1, MPI_UINT32_T, 0, MPI_COMM_WORLD);
-		for (uint32_t i = before + 1 + rank; i <= n; i += ranks)
-			mine += prime(i);
-		MPI_Reduce(&mine, &all, 1, MPI_UINT64_T, MPI_SUM, 0, MPI_COMM_WORLD);
-		total += all;
+			total += all[words - 1];
 		before = n;
 	}
 	return total;
@@ -57,19 +60,22 @@ int main(int argc, char **argv)
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
 
-	long sweeps = argc == 3 ? strtol(argv[1], &end, 10) : 0;
+	long sweeps = argc == 5 ? strtol(argv[1], &end, 10) : 0;
+	uint64_t each = argc == 5 ? strtoull(argv[2], NULL, 10) : 0;
+	int words = argc == 5 ? atoi(argv[3]) / 8 : 0;
+	uint64_t *mine = calloc(words > 0 ? words : 1, 8), *all = calloc(words > 0 ? words : 1, 8);
 
-	if (sweeps < 1 || *end) {
+	if (sweeps < 1 || *end || !each || words < 1 || !mine || !all) {
 		if (!rank) {
-			fprintf(stderr, "usage: prime SWEEPS ANSWER\n");
+			fprintf(stderr, "usage: prime SWEEPS EACH BYTES ANSWER, with 8 BYTES or more\n");
 			MPI_Abort(MPI_COMM_WORLD, 2);
 		}
 		MPI_Barrier(MPI_COMM_WORLD); /* until rank 0 has said it */
 	}
-	uint64_t count = sweep(rank, ranks);
+	uint64_t count = sweep(rank, ranks, each, words, mine, all);
 
 	for (long i = 1; i < sweeps; i++) {
-		uint64_t again = sweep(rank, ranks);
+		uint64_t again = sweep(rank, ranks, each, words, mine, all);
 
 		if (again != count) {
 			fprintf(stderr, "sweep %ld counted %llu primes, the first %llu\n", i + 1, (unsigned long long)again, (unsigned long long)count);
@@ -77,10 +83,10 @@ int main(int argc, char **argv)
 		}
 	}
 	if (!rank) {
-		FILE *answer = fopen(argv[2], "w");
+		FILE *answer = fopen(argv[4], "w");
 
 		if (!answer || fprintf(answer, "%d %llu\n", LIMIT, (unsigned long long)count) < 0 || fclose(answer)) {
-			fprintf(stderr, "%s: cannot be written: %s\n", argv[2], strerror(errno));
+			fprintf(stderr, "%s: cannot be written: %s\n", argv[4], strerror(errno));
 			MPI_Abort(MPI_COMM_WORLD, 1);
 		}
 	}

@@ -1,10 +1,10 @@
 /*
- * search MILLIONS ANSWER: the ranks look together for the integer J of 1 … MILLIONS million with F(J) = C, and rank 0
+ * search MILLIONS EACH BYTES ANSWER: the ranks look together for the integer J of 1 … MILLIONS million with F(J) = C, and rank 0
  * writes "C J" to the file ANSWER. F is one-to-one and C is F of the last integer, so that all are looked at,
  * by however many ranks.
  *
  * Communication dominates: each rank looks at every np-th integer, and after each EACH of them all ranks agree by an
- * Allreduce on whether one has found J, so that none goes on in vain.
+ * Allreduce on whether one has found J, so that none goes on in vain. Its message has BYTES bytes, with the answer again and again.
  */
 #include <errno.h>
 #include <mpi.h>
@@ -14,7 +14,6 @@
 #include <string.h>
 
 #define M 2147483647ULL /* a prime */
-#define EACH 32         /* integers that a rank looks at between two agreements */
 #define NONE UINT64_MAX
 
 /* Five steps of x = 16807*x mod M, which is one-to-one on 1 … M-1. */
@@ -34,33 +33,44 @@ int main(int argc, char **argv)
 	MPI_Comm_rank(MPI_COMM_WORLD, &rank);
 	MPI_Comm_size(MPI_COMM_WORLD, &ranks);
 
-	uint64_t last = argc == 3 ? strtoull(argv[1], &end, 10) * 1000000 : 0;
+	uint64_t last = argc == 5 ? strtoull(argv[1], &end, 10) * 1000000 : 0;
+	uint64_t each = argc == 5 ? strtoull(argv[2], NULL, 10) : 0;
+	int words = argc == 5 ? atoi(argv[3]) / 8 : 0;
+	uint64_t *mine = calloc(words > 0 ? words : 1, 8), *found = calloc(words > 0 ? words : 1, 8);
 
-	if (!last || *end || last >= M) {
+	if (!last || *end || last >= M || !each || words < 1 || !mine || !found) {
 		if (!rank) {
-			fprintf(stderr, "usage: search MILLIONS ANSWER, with MILLIONS from 1 to 2147\n");
+			fprintf(stderr, "usage: search MILLIONS EACH BYTES ANSWER, with MILLIONS from 1 to 2147 and 8 BYTES or more\n");
 			MPI_Abort(MPI_COMM_WORLD, 2);
 		}
 		MPI_Barrier(MPI_COMM_WORLD); /* until rank 0 has said it */
 	}
-	uint64_t c = F(last), found = NONE;
+	uint64_t c = F(last);
 
-	for (uint64_t first = 1; found == NONE && first <= last; first += (uint64_t)EACH * ranks) {
-		uint64_t mine = NONE;
+	found[0] = NONE;
+	for (uint64_t first = 1; found[0] == NONE && first <= last; first += each * ranks) {
+		uint64_t its = NONE;
 
-		for (int i = 0; i < EACH; i++) {
-			uint64_t j = first + rank + (uint64_t)i * ranks;
+		for (uint64_t i = 0; i < each; i++) {
+			uint64_t j = first + rank + i * ranks;
 
 			if (j <= last && F(j) == c)
-				mine = j;
+				its = j;
 		}
-		MPI_Allreduce(&mine, &found, 1, MPI_UINT64_T, MPI_MIN, MPI_COMM_WORLD);
+		for (int i = 0; i < words; i++)
+			mine[i] = its;
+		MPI_Allreduce(mine, found, words, MPI_UINT64_T, MPI_MIN, MPI_COMM_WORLD);
 	}
+	for (int i = 1; i < words; i++)
+		if (found[i] != found[0]) {
+			fprintf(stderr, "word %d of the last message differs from the first\n", i + 1);
+			MPI_Abort(MPI_COMM_WORLD, 1);
+		}
 	if (!rank) {
-		FILE *answer = fopen(argv[2], "w");
+		FILE *answer = fopen(argv[4], "w");
 
-		if (!answer || fprintf(answer, "%llu %llu\n", (unsigned long long)c, (unsigned long long)found) < 0 || fclose(answer)) {
-			fprintf(stderr, "%s: cannot be written: %s\n", argv[2], strerror(errno));
+		if (!answer || fprintf(answer, "%llu %llu\n", (unsigned long long)c, (unsigned long long)found[0]) < 0 || fclose(answer)) {
+			fprintf(stderr, "%s: cannot be written: %s\n", argv[4], strerror(errno));
 			MPI_Abort(MPI_COMM_WORLD, 1);
 		}
 	}
