@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -64,8 +65,8 @@ func (b *ffmpegBench) source(args ...string) {
 }
 
 // prepare runs the preparation and moves what it left to work, as Make does.
-func (b *ffmpegBench) prepare(segments, frames, width string) (string, error) {
-	out, err := b.run("sh", filepath.Join(b.work, "prepare.sh"), segments, frames, width)
+func (b *ffmpegBench) prepare(segments, seconds, frames, width string) (string, error) {
+	out, err := b.run("sh", filepath.Join(b.work, "prepare.sh"), segments, seconds, frames, width)
 	entries, e := os.ReadDir(b.scratch)
 	if e != nil {
 		b.t.Fatal(e)
@@ -83,29 +84,32 @@ func (b *ffmpegBench) check() (string, error) {
 }
 
 func TestFFmpegWorkload(t *testing.T) {
-	for _, c := range []struct {
-		segments, frames, width string
-		want                    []int // frames a clip
+	for i, c := range []struct {
+		segments, seconds, frames, width string
+		want                             []int // frames a clip
 	}{
-		{"1", "0", "0", []int{50}},
-		{"1", "12", "64", []int{12}},
-		{"30", "0", "0", []int{1, 2, 2, 1, 2, 2, 1, 2, 2, 1, 2, 2, 1, 2, 2, 1, 2, 2, 1, 2, 2, 1, 2, 2, 1, 2, 2, 1, 2, 2}},
+		{"1", "0", "0", "0", []int{50}},
+		{"1", "5", "0", "0", []int{125}}, // of 2 s
+		{"1", "1", "0", "0", []int{25}},
+		{"30", "30", "0", "32", slices.Repeat([]int{25}, 30)},
+		{"1", "30", "12", "64", []int{12}},
+		{"30", "0", "0", "0", []int{1, 2, 2, 1, 2, 2, 1, 2, 2, 1, 2, 2, 1, 2, 2, 1, 2, 2, 1, 2, 2, 1, 2, 2, 1, 2, 2, 1, 2, 2}},
 	} {
 		b := newFFmpegBench(t)
 		b.source("-c:v", "libx264", "-f", "mp4")
-		if out, err := b.prepare(c.segments, c.frames, c.width); err != nil {
+		if out, err := b.prepare(c.segments, c.seconds, c.frames, c.width); err != nil {
 			t.Fatalf("%v: %v: %s", c, err, out)
 		}
-		b.must("sh", filepath.Join(b.work, "transcode.sh"), "ultrafast")
+		b.must("sh", filepath.Join(b.work, "transcode.sh"), "ultrafast", "2", []string{"host", "instance"}[i%2])
 		if out, err := b.check(); err != nil {
 			t.Errorf("%v: check: %v: %s", c, err, out)
 		}
 		// What the check says, ffprobe says too.
-		for i, want := range c.want {
+		for clip, want := range c.want {
 			got := strings.TrimSpace(b.must("ffprobe", "-v", "error", "-select_streams", "v:0", "-count_packets", "-show_entries",
-				"stream=codec_name,nb_read_packets", "-of", "csv=p=0", filepath.Join(b.scratch, "clip-"+strconv.Itoa(i+1)+".mp4")))
+				"stream=codec_name,nb_read_packets", "-of", "csv=p=0", filepath.Join(b.scratch, "clip-"+strconv.Itoa(clip+1)+".mp4")))
 			if got != "hevc,"+strconv.Itoa(want) {
-				t.Errorf("%v: clip %d: ffprobe says %q, want hevc,%d", c, i+1, got, want)
+				t.Errorf("%v: clip %d: ffprobe says %q, want hevc,%d", c, clip+1, got, want)
 			}
 		}
 	}
@@ -124,16 +128,16 @@ func TestFFmpegInputThatIsNoVideo(t *testing.T) {
 		if err := os.WriteFile(src, text, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if out, err := b.prepare("1", "0", "0"); err == nil || strings.TrimSpace(out) == "" {
+		if out, err := b.prepare("1", "0", "0", "0"); err == nil || strings.TrimSpace(out) == "" {
 			t.Errorf("%s: accepted, or no reason: %v %q", name, err, out)
 		}
 	}
 	b.must("ffmpeg", "-v", "error", "-y", "-f", "lavfi", "-i", "sine=duration=1", "-f", "wav", src)
-	if out, err := b.prepare("1", "0", "0"); err == nil || !strings.Contains(out, "no video stream") {
+	if out, err := b.prepare("1", "0", "0", "0"); err == nil || !strings.Contains(out, "no video stream") {
 		t.Errorf("a sound: %v %q", err, out)
 	}
 	b.source("-c:v", "libx264", "-frames:v", "20", "-f", "mp4")
-	if out, err := b.prepare("30", "0", "0"); err == nil || !strings.Contains(out, "20 frames, too few to split into 30 pieces") {
+	if out, err := b.prepare("30", "0", "0", "0"); err == nil || !strings.Contains(out, "20 frames, too few to split into 30 pieces") {
 		t.Errorf("too short: %v %q", err, out)
 	}
 }
@@ -141,7 +145,7 @@ func TestFFmpegInputThatIsNoVideo(t *testing.T) {
 func TestFFmpegOutputThatIsWrong(t *testing.T) {
 	b := newFFmpegBench(t)
 	b.source("-c:v", "libx264", "-f", "mp4")
-	if out, err := b.prepare("1", "0", "0"); err != nil {
+	if out, err := b.prepare("1", "0", "0", "0"); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	out := filepath.Join(b.scratch, "clip-1.mp4")

@@ -1,8 +1,8 @@
 #!/bin/sh
-# prepare.sh SEGMENTS FRAMES WIDTH: makes clip-N.mkv (H.264) and clips.txt ("NAME FRAMES" a line) of the source.
+# prepare.sh SEGMENTS SECONDS FRAMES WIDTH: makes clip-N.mkv (H.264) and clips.txt ("NAME FRAMES" a line) of the source.
 # Bit-exact and on one thread, so that the same source gives the same bytes on every host.
 set -eu
-segments=$1 frames=$2 width=$3
+segments=$1 seconds=$2 frames=$3 width=$4
 src="$TARE_WORK/source"
 cd "$TARE_SCRATCH"
 
@@ -22,24 +22,36 @@ total=$(count "$src")
 # A decoder hides what is damaged and says so; a trial must not be about hiding.
 said=$(ffmpeg -v error -nostdin -i "$src" -map 0:V:0 -f null - 2>&1) && [ -z "$said" ] ||
 	{ echo "the input's video stream is damaged: $(echo "$said" | tail -n 1)" >&2; exit 1; }
+exact="-map 0:V:0 -an -fflags +bitexact -flags:v +bitexact -map_metadata -1"
+
+# The film of so many seconds: the source as often as it takes, one whole after the other, as each begins with a key frame; nothing is
+# encoded again. It ends where its last frame ends in the order in which frames are decoded, so none lacks another.
+rate=$(ffprobe -v error -select_streams V:0 -show_entries stream=avg_frame_rate -of csv=p=0 "$src" | head -n 1 | tr -dc 0-9/)
+film=$((seconds * ${rate:-0/1}))
+if [ "$film" -gt 0 ] && [ "$film" -ne "$total" ]; then
+	ffmpeg -v error -nostdin -stream_loop -1 -i "$src" $exact -c:v copy -frames:v "$film" -f matroska film.mkv
+	total=$(count film.mkv)
+	[ "$total" = "$film" ] || { echo "the input cannot be made a film of $seconds s: it has $total frames of $film" >&2; exit 1; }
+	src=film.mkv
+fi
 if [ "$frames" -gt 0 ] && [ "$frames" -lt "$total" ]; then total=$frames; fi
 
-exact="-map 0:V:0 -an -fflags +bitexact -flags:v +bitexact -map_metadata -1"
 if [ "$segments" = 1 ] && [ "$frames" = 0 ] && [ "$width" = 0 ] && [ "$kind" = h264 ]; then
 	# The source as it is, without its sound.
 	ffmpeg -v error -xerror -nostdin -i "$src" $exact -c:v copy -f matroska clip-1.mkv
 	[ "$(count clip-1.mkv)" = "$total" ] || { echo "the input's video stream is damaged" >&2; exit 1; }
 	echo "clip-1 $total" >clips.txt
+	rm -f film.mkv
 	exit 0
 fi
 if [ "$total" -lt "$segments" ]; then
-	has="the input has"
+	has="the film has"
 	[ "$total" != "$frames" ] || has="frames=$frames takes"
 	echo "$has $total frames, too few to split into $segments pieces" >&2
 	exit 1
 fi
 
-# Piece i holds frames [i*total/segments, (i+1)*total/segments): all, and none twice.
+# The clip that ships has one key frame, its first: pieces of a second are encoded anew, once, nearly without loss. Piece i holds frames [i*total/segments, (i+1)*total/segments): all, and none twice.
 i=0
 while [ "$i" -lt "$segments" ]; do
 	from=$((i * total / segments)) to=$(((i + 1) * total / segments))
@@ -52,3 +64,4 @@ while [ "$i" -lt "$segments" ]; do
 	[ "$got" = $((to - from)) ] || { echo "piece $i has $got frames, $((to - from)) were expected: is the input damaged?" >&2; exit 1; }
 	echo "clip-$i $got" >>clips.txt
 done
+rm -f film.mkv

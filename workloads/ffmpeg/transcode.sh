@@ -1,9 +1,12 @@
 #!/bin/sh
-# transcode.sh PRESET: every clip to HEVC, all at once. One clip and thirty take the same way.
+# transcode.sh PRESET CORES SEES: every clip to HEVC, all at once. One clip and thirty take the same way.
 set -u
+pools= threads=
+# FFmpeg counts the CPUs that it may use, and x265 those that it finds online.
+[ "$3" = host ] || pools=":pools=$2" threads="-threads $2"
 pids=
 while read -r clip _; do
-	ffmpeg -v error -nostdin -y -i "$TARE_WORK/$clip.mkv" -an -c:v libx265 -preset "$1" -x265-params log-level=none \
+	ffmpeg -v error -nostdin -y $threads -i "$TARE_WORK/$clip.mkv" -an -c:v libx265 -preset "$1" -x265-params "log-level=none$pools" \
 		"$TARE_SCRATCH/$clip.mp4" &
 	pids="$pids $!"
 done <"$TARE_WORK/clips.txt"

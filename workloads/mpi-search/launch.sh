@@ -1,8 +1,9 @@
 #!/bin/sh
-# launch.sh SEES RANKS PROGRAM ARGUMENT…: the program under mpirun; workload.yaml says why so. Where it fails, the first
+# launch.sh SEES RANKS CORES PROGRAM ARGUMENT…: the program under mpirun, with CORES ranks where RANKS is 0; workload.yaml says why so. Where it fails, the first
 # line that tells something is said last, below mpirun's rules and advice.
-sees=$1 ranks=$2 program=$3
-shift 3
+sees=$1 ranks=$2 program=$4
+[ "$ranks" != 0 ] || ranks=$3
+shift 4
 yields=
 [ "$sees" = host ] || yields="--mca mpi_yield_when_idle 1"
 cd "$TARE_SCRATCH" || exit 1
