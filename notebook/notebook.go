@@ -84,6 +84,10 @@ type Treatment struct {
 	HostCores    int               `json:"host_cores,omitempty"` // CPUs of the host that are online meanwhile; 0: all
 	Rounds       int               `json:"rounds,omitempty"`     // exactly so many; 0: as the design says
 	AA           bool              `json:"aa,omitempty"`         // bare metal again under another name: the A/A check
+
+	// OthersOffline: bare metal is to lose the host's other CPUs, as by a boot option (paper "pinning", section III-A), and not only to be
+	// bound to its own. A guest's Notes say whether it did.
+	OthersOffline bool `json:"others_offline,omitempty"`
 }
 
 // Cores is how many CPUs the host had online for the treatment; 0 where that is not known.

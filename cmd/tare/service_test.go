@@ -332,6 +332,32 @@ design: {rounds: {floor: 2, cap: 2}}
 		t.Fatalf("online after the run: %q, %v, want %q", now, err, whole)
 	}
 
+	// Bare metal alone, as the paper's: without the other CPUs where nobody else needs them.
+	h.shop()
+	h.write("alone.yaml", `name: alone
+workloads: [{name: cpu, params: {millions: 30}}, {name: ./shop}]
+platforms: [{platform: bm, other_cpus: offline}]
+instances: [1/512MB]
+design: {rounds: {floor: 1, cap: 1}, timeout: 1m}
+`)
+	h.must("run", "./alone.yaml", "--out", "A")
+	notes := map[string]string{}
+	f, err := notebook.Read(filepath.Join(h.dir, "A"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, g := range f.Guests {
+		notes[strings.TrimSuffix(g.Treatment, " aa")] += strings.Join(g.Notes, "; ") + " on " + g.Limits.CPUs + "\n"
+	}
+	for id, want := range map[string]string{"cpu{millions=30} bm 1/512MB": "the host's other CPUs were offline for bare metal on 0\n", "shop{page=page} bm 1/512MB": "its load runs there"} {
+		if got := notes[id]; strings.Count(got, want) != 2 {
+			t.Errorf("%s: %q, want twice %q", id, got, want)
+		}
+	}
+	if now, err := os.ReadFile(file); err != nil || !bytes.Equal(now, whole) {
+		t.Fatalf("online after bare metal alone: %q, %v, want %q", now, err, whole)
+	}
+
 	cmd := h.command(t.Context(), "run", "./small.yaml", "--out", "K", "--rounds", "50")
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -368,7 +394,7 @@ design: {rounds: {floor: 2, cap: 2}}
 }
 
 // TestThePaper runs the study of the paper, made small and shorter still, and judges its claims. The servers are the
-// real ones; emulated, of them, only WordPress: Cassandra takes minutes to start there.
+// real ones, and traced; emulated, of them, only WordPress: Cassandra takes minutes to start there.
 func TestThePaper(t *testing.T) {
 	h := newHost(t)
 	need(t, dockerAnswers(), "a running Docker Engine")
@@ -377,13 +403,18 @@ func TestThePaper(t *testing.T) {
 	text := h.must("study", "show", "pinning-small")
 	short := text
 	for long, less := range map[string]string{
-		"rounds: 4":                          "rounds: 1",
-		"floor: 6, cap: 6":                   "floor: 2, cap: 2",
-		"warmups: 1":                         "warmups: 0",
-		"frames: 60, width: 480":             "frames: 12, width: 160",
-		"millions: 50":                       "millions: 2",
-		"users: 50":                          "users: 10",
-		"threads: 20, rate: 500, warm: 3000": "threads: 20, rate: 500, operations: 200, warm: 200",
+		"rounds: 4":              "rounds: 1",
+		"floor: 6, cap: 6":       "floor: 2, cap: 2",
+		"warmups: 1":             "warmups: 0",
+		"frames: 60, width: 480": "frames: 12, width: 160",
+		"millions: 50":           "millions: 2",
+		"users: 6":               "users: 2",
+		// Shorter than the ten seconds after which Cassandra writes its commit log to the disk by itself.
+		"operations: 12500, warm: 3000, memtable: 2": "operations: 300, warm: 200, sync: batch",
+		// The closed load is left to the study itself, and CPUs go offline in TestAloneASmallerHost.
+		"  - name: cassandra\n    params: {threads: 20, rate: 0, operations: 30000, warm: 20000, memtable: 2}\n    rounds: 3\n":                                          "",
+		"  - {name: Figure 6, title: \"Cassandra, mean response time by instance type, as fast as it answers\", workload: cassandra, params: {rate: 0}, by: instance}\n": "",
+		"    other_cpus: offline\n": "",
 	} {
 		if !strings.Contains(short, long) {
 			t.Fatalf("the study has no %q: this test makes it shorter by its text", long)
@@ -391,7 +422,7 @@ func TestThePaper(t *testing.T) {
 		short = strings.ReplaceAll(short, long, less)
 	}
 	h.write("paper.yaml", short)
-	out, errs, status := h.run("run", "./paper.yaml", "--only", "platform=cn", "--out", "R", "--format", "json")
+	out, errs, status := h.run("run", "./paper.yaml", "--only", "platform=cn", "--explain", "--out", "R", "--format", "json")
 	if status != 0 {
 		t.Fatalf("exit status %d: %s", status, errs)
 	}
@@ -413,6 +444,30 @@ func TestThePaper(t *testing.T) {
 		if n[w] != want {
 			t.Errorf("%s: %d rows, want %d", w, n[w], want)
 		}
+	}
+
+	// Their requests come to the disk, on bare metal too, where no cgroup counts it.
+	var explained struct {
+		Accounts []struct {
+			Treatment, Workload string
+			PerRequest          *struct{ Value float64 } `json:"disk_operations_per_request"`
+		}
+	}
+	if err := json.Unmarshal([]byte(h.must("explain", "R", "--format", "json")), &explained); err != nil {
+		t.Fatal(err)
+	}
+	served := 0
+	for _, a := range explained.Accounts {
+		if a.Workload != "wordpress" && a.Workload != "cassandra" {
+			continue
+		}
+		served++
+		if a.PerRequest == nil || a.PerRequest.Value <= 0 {
+			t.Errorf("%s: disk operations a request: %+v, more than 0 were expected", a.Treatment, a.PerRequest)
+		}
+	}
+	if served != 8 {
+		t.Errorf("%d accounts of servers, want 8", served)
 	}
 
 	var verdicts []struct{ ID, Verdict, Why string }
@@ -442,10 +497,33 @@ func TestThePaper(t *testing.T) {
 
 	h.startAsAdvised("R")
 
+	// More ranks than the host has cores, whatever Open MPI makes of that.
+	h.write("ranks.yaml", `name: ranks
+workloads:
+  - {name: mpi-search, params: {millions: 1, ranks: 5, each: 1000, bytes: 4096}}
+  - {name: mpi-prime, params: {sweeps: 2, ranks: [4, 7], sees: [host, instance]}}
+platforms: [{platform: bm}]
+instances: [1/2GB]
+design: {rounds: {floor: 1, cap: 1}, timeout: 1m}
+`)
+	out, errs, status = h.run("run", "./ranks.yaml", "--out", "ranks", "--format", "json")
+	if status != 0 {
+		t.Fatalf("exit status %d: %s", status, errs)
+	}
+	ranks := rows(t, out)
+	if len(ranks) != 10 {
+		t.Errorf("%d rows, want 10", len(ranks))
+	}
+	for _, r := range ranks {
+		if r.Failed > 0 || r.Trials == 0 {
+			t.Errorf("%s: %+v", r.name(), r)
+		}
+	}
+
 	// Emulated, a server in a VM and MPI in a container in a VM.
 	h.write("emulated.yaml", `name: emulated
 workloads:
-  - {name: wordpress, params: {users: 5}}
+  - {name: wordpress, params: {users: 2, pages: 1}}
   - {name: mpi-search, params: {millions: 1}}
 platforms: [{platform: vm, provisioning: [vanilla]}, {platform: vmcn, provisioning: [vanilla]}]
 instances: [1/2GB]

@@ -57,6 +57,24 @@ func Smaller(h notebook.Host, n int) (stay, leave []int, err error) {
 	return stay, leave, nil
 }
 
+// Others are the CPUs of the host that a machine of n cores would not have: it has whole cores with one thread of each, socket by
+// socket, as guests get them (ChooseCPUs). But these are the first, since most kernels keep CPU 0.
+func Others(h notebook.Host, n int) []int {
+	all := slices.Clone(h.CPUs)
+	slices.SortFunc(all, func(a, b notebook.CPU) int { return cmp.Compare(a.ID, b.ID) })
+	thread, threads := map[int]int{}, map[int]int{} // by CPU: which of its core's it is; by core: how many there are
+	for _, c := range all {
+		thread[c.ID] = threads[c.Core]
+		threads[c.Core]++
+	}
+	slices.SortStableFunc(all, func(a, b notebook.CPU) int {
+		return cmp.Or(cmp.Compare(thread[a.ID], thread[b.ID]), cmp.Compare(a.Socket, b.Socket), cmp.Compare(a.Node, b.Node))
+	})
+	others := ids(all[min(n, len(all)):])
+	slices.Sort(others)
+	return others
+}
+
 // TakeOffline takes the CPUs from the host until restore is called, which brings them back and gives the cgroups'
 // CPU sets what they had. It stands in the journal first. On error all are back; where they could not be brought back,
 // restore is there as well, to try again.

@@ -27,6 +27,11 @@ func TestSmallerKeepsWholeCores(t *testing.T) {
 			t.Errorf("a host of %d: %v stay, %v leave, %v; want %v to stay", n, stay, leave, err, want)
 		}
 	}
+	for n, want := range map[int][]int{1: {1, 2, 3, 4, 5, 6, 7}, 2: {2, 3, 4, 5, 6, 7}, 3: {3, 4, 5, 6, 7}, 5: {5, 6, 7}, 8: nil} {
+		if got := Others(h, n); !slices.Equal(got, want) {
+			t.Errorf("a machine of %d would not have %v, want %v", n, got, want)
+		}
+	}
 	for _, n := range []int{0, 9} {
 		if _, _, err := Smaller(h, n); err == nil {
 			t.Errorf("a host of %d CPUs out of 8: no error", n)

@@ -24,7 +24,8 @@ import (
 
 // Provision makes a guest for the treatment, on a host of the treatment's size.
 func (l *Lab) Provision(ctx context.Context, t notebook.Treatment, id string, w *workload.Ready) (study.Guest, error) {
-	if err := l.size(ctx, t.HostCores); err != nil {
+	note, err := l.sizeFor(ctx, t, w.Workload.Service != nil)
+	if err != nil {
 		return nil, err
 	}
 	k, e, err := l.engineOf(t)
@@ -47,7 +48,9 @@ func (l *Lab) Provision(ctx context.Context, t notebook.Treatment, id string, w 
 	if err != nil {
 		return nil, err
 	}
-	return l.guest(g, t.Instance.Cores, s.CPUs), nil
+	made := l.guest(g, t.Instance.Cores, s.CPUs)
+	made.note = note
+	return made, nil
 }
 
 // network is how the treatment's guest is connected; nil where that is left to its engine.
@@ -166,7 +169,17 @@ type guest struct {
 	engine.Guest
 	kit   *trace.Kit
 	cores float64
-	cpus  []int // that it may use
+	cpus  []int  // that it may use
+	note  string // on the host that it was given
+}
+
+// Facts are the driver's, and the note.
+func (g guest) Facts() engine.Facts {
+	f := g.Guest.Facts()
+	if g.note != "" {
+		f.Notes = append(slices.Clone(f.Notes), g.note)
+	}
+	return f
 }
 
 // guest is one of so many cores, bound to the CPUs; none: to any of those that the host has now.
@@ -176,7 +189,7 @@ func (l *Lab) guest(g engine.Guest, cores float64, cpus []int) guest {
 			cpus = append(cpus, c.ID)
 		}
 	}
-	return guest{g, l.kit, cores, cpus}
+	return guest{Guest: g, kit: l.kit, cores: cores, cpus: cpus}
 }
 
 func (g guest) Ruler() study.Ruler { return g.Guest.Ruler() }

@@ -35,7 +35,7 @@ func TestALoadIsApartFromItsGuest(t *testing.T) {
 func TestAHostThatIsNotWholeAgain(t *testing.T) {
 	stuck := errors.New("CPU 1 cannot come back")
 	tries := 0
-	l := &Lab{host: notebook.Host{CPUs: make([]notebook.CPU, 2)}, sized: 1}
+	l := &Lab{host: notebook.Host{CPUs: make([]notebook.CPU, 2)}, gone: []int{1}}
 	l.regrow = func(context.Context) error {
 		if tries++; tries < 3 {
 			return stuck
@@ -46,11 +46,11 @@ func TestAHostThatIsNotWholeAgain(t *testing.T) {
 		if err := l.size(t.Context(), 0); !errors.Is(err, stuck) {
 			t.Fatalf("made whole: %v, want %v", err, stuck)
 		}
-		if l.sized == 1 || l.sized == 0 {
-			t.Fatalf("the host counts as one of %d CPUs", l.sized)
+		if !l.torn {
+			t.Fatal("the host counts as whole, or as smaller")
 		}
 	}
-	if err := l.size(t.Context(), 0); err != nil || l.sized != 0 || l.regrow != nil {
-		t.Errorf("the third try: %v, size %d", err, l.sized)
+	if err := l.size(t.Context(), 0); err != nil || l.torn || l.gone != nil || l.regrow != nil {
+		t.Errorf("the third try: %v, without %d", err, l.gone)
 	}
 }

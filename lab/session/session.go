@@ -59,7 +59,8 @@ type Lab struct {
 
 	bridge  *network.Bridge             // made when it is first needed
 	away    *remote.Machine             // that loads run on; nil: they run here
-	sized   int                         // how many CPUs are online; 0: all; sizeUnknown: not known
+	gone    []int                       // CPUs that are offline meanwhile, ascending
+	torn    bool                        // it is not known which are
 	regrow  func(context.Context) error // brings those back that are not
 	shrinks map[int]string              // by number of CPUs: why the host cannot be made so small; "" if it can
 

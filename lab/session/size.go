@@ -15,51 +15,45 @@ import (
 // now is the host with the CPUs that are online now.
 func (l *Lab) now() notebook.Host {
 	h := l.host
-	if l.sized > 0 {
-		stay, _, err := host.Smaller(h, l.sized)
-		if err != nil { // it was made so small
-			panic(err)
-		}
-		h.CPUs = slices.DeleteFunc(slices.Clone(h.CPUs), func(c notebook.CPU) bool { return !slices.Contains(stay, c.ID) })
-	}
+	h.CPUs = slices.DeleteFunc(slices.Clone(h.CPUs), func(c notebook.CPU) bool { return slices.Contains(l.gone, c.ID) })
 	return h
 }
 
 // size makes the host one of so many CPUs; 0: of all that it has.
 func (l *Lab) size(ctx context.Context, n int) error {
-	if n == len(l.host.CPUs) {
-		n = 0
-	}
-	if n == l.sized {
-		return nil
-	}
-	if l.regrow != nil {
-		l.sized = sizeUnknown
-		if err := l.regrow(ctx); err != nil {
-			return err
-		}
-		l.regrow, l.sized = nil, 0
-	}
 	if n == 0 {
-		return nil
+		return l.without(ctx, nil)
 	}
 	_, leave, err := host.Smaller(l.host, n)
 	if err != nil {
 		return err
 	}
-	if l.regrow, err = host.TakeOffline(ctx, l.env.Journal, leave); err != nil {
-		if l.regrow != nil {
-			l.sized = sizeUnknown
-		}
-		return err
-	}
-	l.sized = n
-	return nil
+	return l.without(ctx, leave)
 }
 
-// sizeUnknown is the size of a host whose CPUs could not all be brought back: no treatment asks for it, so nothing is measured
-// before another try to bring them back has worked.
-const sizeUnknown = -1
+// without makes the host one without these CPUs. Where an earlier change could not be undone, nothing is measured before
+// another try has worked.
+func (l *Lab) without(ctx context.Context, leave []int) (err error) {
+	if !l.torn && slices.Equal(leave, l.gone) {
+		return nil
+	}
+	if l.regrow != nil {
+		l.torn = true
+		if err := l.regrow(ctx); err != nil {
+			return err
+		}
+	}
+	l.regrow, l.gone, l.torn = nil, nil, false
+	if len(leave) == 0 {
+		return nil
+	}
+	if l.regrow, err = host.TakeOffline(ctx, l.env.Journal, leave); err != nil {
+		l.torn = l.regrow != nil
+		return err
+	}
+	l.gone = leave
+	return nil
+}
 
 // cannotShrink says why the host cannot be made one of n CPUs; it is tried once.
 func (l *Lab) cannotShrink(ctx context.Context, n int) string {
@@ -71,4 +65,23 @@ func (l *Lab) cannotShrink(ctx context.Context, n int) string {
 		l.shrinks[n] = why
 	}
 	return why
+}
+
+// sizeFor makes the host what the treatment's guest is to find. It says in a note whether bare metal that was to lose the other CPUs did.
+func (l *Lab) sizeFor(ctx context.Context, t notebook.Treatment, service bool) (note string, err error) {
+	if !t.OthersOffline {
+		return "", l.size(ctx, t.HostCores)
+	}
+	const bound = "bare metal was bound to its CPUs by affinity alone, and the host's others stayed online: "
+	others := host.Others(l.host, int(t.Instance.Cores))
+	switch {
+	case len(others) == 0:
+		return "", l.without(ctx, nil)
+	case service:
+		return bound + "its load runs there", l.without(ctx, nil)
+	}
+	if why := l.without(ctx, others); why != nil {
+		return fmt.Sprint(bound, why), l.without(ctx, nil)
+	}
+	return "the host's other CPUs were offline for bare metal", nil
 }

@@ -139,8 +139,9 @@ func (s *Spec) treatments(u use, accel func(kernel string) string, can func(note
 // at adds the treatments of one platform at one instance type.
 func (s *Spec) at(u use, p Place, inst notebook.Instance, accel func(kernel string) string, can func(notebook.Treatment) bool, add func(notebook.Treatment)) {
 	if p.Platform == notebook.BM {
-		add(notebook.Treatment{Platform: notebook.BM, Instance: inst})
-		add(notebook.Treatment{Platform: notebook.BM, Instance: inst, AA: true})
+		for _, aa := range []bool{false, true} {
+			add(notebook.Treatment{Platform: notebook.BM, Instance: inst, AA: aa, OthersOffline: p.OtherCPUs == offline})
+		}
 		return
 	}
 	es, vs, ns, is := p.Engines, p.Provisioning, p.Networks, p.isolation()

@@ -167,6 +167,10 @@ type Place struct {
 	// Machines are what virtual machines are made (notebook.ParseMachine); default: the usual one.
 	Machines []string `yaml:"machines,omitempty" json:",omitempty"` // omitted in the study's hash, which is older
 
+	// OtherCPUs is, of bare metal, what the CPUs that the instance does not have are meanwhile: "offline", where the host permits, or "online",
+	// the default, where it is bound to its own by affinity alone.
+	OtherCPUs string `yaml:"other_cpus,omitempty" json:",omitempty"`
+
 	// Rungs of the isolation ladder: with engine layers the topmost layers, or "all" of them; with others "full", a pinned
 	// container on the bridge with a quota beside its CPU set.
 	Isolation Values `yaml:"isolation,omitempty" json:",omitempty"` // omitted in the study's hash, which is older
@@ -202,6 +206,12 @@ func (p Place) isolation() []string {
 
 // ownKernel stands for the kernel that an engine chooses for its guests.
 const ownKernel = "default"
+
+// What bare metal's other CPUs may be.
+const (
+	online  = "online"
+	offline = "offline"
+)
 
 // allLayers stands for each of notebook.Layers.
 const allLayers = "all"
@@ -371,6 +381,12 @@ func (s *Spec) validate() *problem {
 		}
 		if p.Platform == notebook.BM && len(p.Engines)+len(p.Provisioning)+len(p.Networks) > 0 {
 			return wrong("bm has neither engines, provisioning nor networks: it is bound to its cores and has the host's network", "platforms", i)
+		}
+		switch {
+		case !slices.Contains([]string{"", online, offline}, p.OtherCPUs):
+			return wrong(fmt.Sprintf("other_cpus: %q: %s or %s was expected", p.OtherCPUs, offline, online), "platforms", i, "other_cpus")
+		case p.OtherCPUs == offline && (p.Platform != notebook.BM || len(s.HostCores) > 0):
+			return wrong("other_cpus: offline is for bm, in a study without host_cores", "platforms", i, "other_cpus")
 		}
 		for j, n := range p.Networks {
 			if !slices.Contains(notebook.Networks, n) {

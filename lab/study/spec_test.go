@@ -307,4 +307,14 @@ design: {rounds: {floor: 2, cap: 3}}
 			t.Errorf("%s: %v, want %s", text, err, want)
 		}
 	}
+	for text, want := range map[string]string{
+		"{platform: bm, other_cpus: away}":                      `s.yaml:3: other_cpus: "away": offline or online was expected`,
+		"{platform: cn, other_cpus: offline}":                   "s.yaml:3: other_cpus: offline is for bm, in a study without host_cores",
+		"{platform: bm, other_cpus: offline}]\nhost_cores: [all": "s.yaml:3: other_cpus: offline is for bm, in a study without host_cores",
+	} {
+		_, err := Parse("s.yaml", []byte("name: x\nworkloads: [{name: cpu}]\nplatforms: ["+text+"]\ninstances: [1/1GB]\n"), ".", kinds)
+		if err == nil || err.Error() != want {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
 }
