@@ -72,6 +72,8 @@ EOF
     <target>System.err</target>
     <encoder><pattern>%level %logger{0}: %msg %replace(%ex{short}){'\s+', ' '}%nopex%n</pattern></encoder>
   </appender>
+  <!-- The load's question for compactions would be the last that the server said. -->
+  <logger name="org.apache.cassandra.cql3.statements.SelectStatement" level="ERROR"/>
   <root level="WARN"><appender-ref ref="STDERR"/></root>
 </configuration>
 EOF
