@@ -408,11 +408,11 @@ func TestThePaper(t *testing.T) {
 		"warmups: 1":             "warmups: 0",
 		"frames: 60, width: 480": "frames: 12, width: 160",
 		"millions: 50":           "millions: 2",
-		"users: 6":               "users: 2",
+		"users: 5":               "users: 2",
 		// Shorter than the ten seconds after which Cassandra writes its commit log to the disk by itself.
-		"operations: 12500, warm: 3000, memtable: 2": "operations: 300, warm: 200, sync: batch",
+		"operations: 10000, warm: 3000, memtable: 2": "operations: 300, warm: 200, sync: batch",
 		// The closed load is left to the study itself, and CPUs go offline in TestAloneASmallerHost.
-		"  - name: cassandra\n    params: {threads: 20, rate: 0, operations: 30000, warm: 20000, memtable: 2}\n    rounds: 3\n":                                          "",
+		"  - name: cassandra\n    params: {threads: 20, rate: 0, operations: 15000, warm: 10000, memtable: 2}\n    rounds: 3\n":                                          "",
 		"  - {name: Figure 6, title: \"Cassandra, mean response time by instance type, as fast as it answers\", workload: cassandra, params: {rate: 0}, by: instance}\n": "",
 		"    other_cpus: offline\n": "",
 	} {
