@@ -77,7 +77,7 @@ func (l *Lab) sizeFor(ctx context.Context, t notebook.Treatment, service bool) (
 	switch {
 	case len(others) == 0:
 		return "", l.without(ctx, nil)
-	case service:
+	case service && l.away == nil:
 		return bound + "its load runs there", l.without(ctx, nil)
 	}
 	if why := l.without(ctx, others); why != nil {
