@@ -26,8 +26,11 @@ exact="-map 0:V:0 -an -fflags +bitexact -flags:v +bitexact -map_metadata -1"
 
 # The film of so many seconds: the source as often as it takes, one whole after the other, as each begins with a key frame; nothing is
 # encoded again. It ends where its last frame ends in the order in which frames are decoded, so none lacks another.
-rate=$(ffprobe -v error -select_streams V:0 -show_entries stream=avg_frame_rate -of csv=p=0 "$src" | head -n 1 | tr -dc 0-9/)
-film=$((seconds * ${rate:-0/1}))
+rate=$(ffprobe -v error -select_streams V:0 -show_entries stream=avg_frame_rate -of csv=p=0 "$src" | head -n 1 | tr -dc 0-9/) film=0
+case $rate in
+*/0 | '') [ "$seconds" = 0 ] || { echo "the input does not say its frame rate: seconds=0 takes it as it is" >&2; exit 1; } ;;
+*) film=$((seconds * ${rate%/*} / ${rate#*/})) ;;
+esac
 if [ "$film" -gt 0 ] && [ "$film" -ne "$total" ]; then
 	ffmpeg -v error -nostdin -stream_loop -1 -i "$src" $exact -c:v copy -frames:v "$film" -f matroska film.mkv
 	total=$(count film.mkv)
