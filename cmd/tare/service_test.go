@@ -410,7 +410,7 @@ func TestThePaper(t *testing.T) {
 		{"operations: 10000, warm: 3000, memtable: 2", "operations: 300, warm: 200, sync: batch"},
 		{"rounds: 3", "rounds: 1"},
 		{"rounds: 4", "rounds: 1"},
-		{"floor: 6, cap: 6", "floor: 2, cap: 2"},
+		{"floor: 6, cap: 6", "floor: 3, cap: 3"}, // of two, a busy host leaves no interval, and nothing to advise
 		{"warmups: 1", "warmups: 0"},
 		{"frames: 60, width: 480", "frames: 12, width: 160"},
 		{"millions: 50", "millions: 2"},
