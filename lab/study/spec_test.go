@@ -308,8 +308,8 @@ design: {rounds: {floor: 2, cap: 3}}
 		}
 	}
 	for text, want := range map[string]string{
-		"{platform: bm, other_cpus: away}":                      `s.yaml:3: other_cpus: "away": offline or online was expected`,
-		"{platform: cn, other_cpus: offline}":                   "s.yaml:3: other_cpus: offline is for bm, in a study without host_cores",
+		"{platform: bm, other_cpus: away}":                       `s.yaml:3: other_cpus: "away": offline or online was expected`,
+		"{platform: cn, other_cpus: offline}":                    "s.yaml:3: other_cpus: offline is for bm, in a study without host_cores",
 		"{platform: bm, other_cpus: offline}]\nhost_cores: [all": "s.yaml:3: other_cpus: offline is for bm, in a study without host_cores",
 	} {
 		_, err := Parse("s.yaml", []byte("name: x\nworkloads: [{name: cpu}]\nplatforms: ["+text+"]\ninstances: [1/1GB]\n"), ".", kinds)
