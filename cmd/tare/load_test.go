@@ -19,7 +19,8 @@ func TestALoadFromAnotherMachine(t *testing.T) {
 	need(t, has("crun"), "crun")
 	m := remotetest.New(t)
 	h.shop()
-	h.write("shop/workload.yaml", strings.Replace(shop, `"20", "{page}"`, `"20000", "{page}"`, 1))
+	h.write("shop/workload.yaml", strings.Replace(shop, `command: ["{work}/shop", ask, "{address}", "{port}", "20",`,
+		`command: [busybox, sh, -c, "sleep 0.5; exec \"$0\" \"$@\"", "{work}/shop", ask, "{address}", "{port}", "200",`, 1)) // long enough to be seen
 	h.write("study.yaml", `name: away
 workloads: [{name: ./shop}]
 platforms:
@@ -47,7 +48,7 @@ design: {rounds: {floor: 2, cap: 2}, trials: 1, warmups: 0, timeout: 1m}
 		if !notebook.Exists(filepath.Join(h.dir, "R")) {
 			continue
 		}
-		killed = slices.ContainsFunc(m.Processes(), func(cmd string) bool { return strings.Contains(cmd, " 20000 ") })
+		killed = slices.ContainsFunc(m.Processes(), func(cmd string) bool { return strings.Contains(cmd, " 200 ") })
 	}
 	m.Kill()
 	m.Serve()
@@ -69,7 +70,7 @@ design: {rounds: {floor: 2, cap: 2}, trials: 1, warmups: 0, timeout: 1m}
 		if l := tr.Load; l == nil || l.From != "ssh://root@"+m.Address || len(l.CPUs) == 0 || l.Shared || l.UserS+l.SystemS <= 0 || l.AheadBoundS <= 0 || l.AheadBoundS > 1 || l.AheadS > 1 || l.AheadS < -1 {
 			t.Errorf("%s: load %+v", tr.Treatment, l)
 		}
-		if tr.Figures["requests"] != 20000 || tr.ElapsedS <= 0 || !strings.Contains(strings.Join(tr.Command, " "), m.Here) {
+		if tr.Figures["requests"] != 200 || tr.ElapsedS <= 0 || !strings.Contains(strings.Join(tr.Command, " "), m.Here) {
 			t.Errorf("trial %+v", tr)
 		}
 	}

@@ -169,6 +169,8 @@ func (s *service) said() string {
 // notes are what a guest's record says about the place of its load.
 func (s *service) notes() []string {
 	switch {
+	case s.load.From != "":
+		return []string{"its load ran on another machine, " + s.load.From}
 	case !s.load.Shared:
 		return nil
 	case s.of.Provisioning == notebook.Vanilla:

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -243,6 +244,9 @@ func TestAClockThatRunsAway(t *testing.T) {
 			t.Errorf("with a drift of %v: %q, want %q", drift, first.Failure, want)
 		} else if first.Load.From != "ssh://other" || first.Load.AheadS != drift.Seconds() || first.Load.AheadBoundS != 0.001 {
 			t.Errorf("load %+v", first.Load)
+		}
+		if notes := book.guests[0].Notes; !slices.Equal(notes, []string{"its load ran on another machine, ssh://other"}) {
+			t.Errorf("notes %q", notes)
 		}
 	}
 }
