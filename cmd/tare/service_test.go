@@ -549,7 +549,16 @@ design: {rounds: {floor: 1, cap: 1}, timeout: 5m}
 // startAsAdvised starts a container with the flags that the advice on a results folder prints, and looks at its cgroup.
 func (h *testHost) startAsAdvised(out string) {
 	h.t.Helper()
-	text := h.must("advise", out, "--workload", "mpi-search", "--instance", "1/2GB", "--exclude", "bm", "--format", "docker")
+	// In one of twenty runs bare metal differs from itself by chance, and nothing of that workload is ranked; rarely of both.
+	var text string
+	for _, workload := range []string{"mpi-search", "ffmpeg"} {
+		said, errs, status := h.run("advise", out, "--workload", workload, "--instance", "1/2GB", "--exclude", "bm", "--format", "docker")
+		if status == 0 {
+			text = said
+			break
+		}
+		h.t.Logf("%s: %s%s", workload, errs, h.must("advise", out, "--workload", workload, "--instance", "1/2GB"))
+	}
 	var flags []string
 	for _, line := range strings.Split(text, "\n") {
 		line = strings.TrimSuffix(strings.TrimSpace(line), "\\")
