@@ -403,7 +403,7 @@ func TestThePaper(t *testing.T) {
 	short := h.must("study", "show", "pinning-small")
 	for _, c := range []struct{ long, short string }{
 		// The closed load is left to the study itself, and CPUs go offline in TestAloneASmallerHost.
-		{"  - name: cassandra\n    params: {threads: 20, rate: 0, operations: 15000, warm: 10000, memtable: 2}\n    rounds: 3\n", ""},
+		{"  - name: cassandra\n    params: {threads: 20, rate: 0, operations: 8000, warm: 5000, memtable: 2}\n    rounds: 2\n", ""},
 		{"  - {name: Figure 6, title: \"Cassandra, mean response time by instance type, as fast as it answers\", workload: cassandra, params: {rate: 0}, by: instance}\n", ""},
 		{"    other_cpus: offline\n", ""},
 		// Shorter than the ten seconds after which Cassandra writes its commit log to the disk by itself.
