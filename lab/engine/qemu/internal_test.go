@@ -538,16 +538,22 @@ func (g *Guest) Flushes(ctx context.Context) (int64, error) {
 func TestNetworkArgs(t *testing.T) {
 	file := os.Stdin // any: only that there is one counts
 	mac := network.MAC(netip.MustParseAddr("198.18.0.3"))
+	usual, err := notebook.ParseMachine("")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		h    hardware
 		want []string
 	}{
-		{hardware{}, []string{"user,id=net,restrict=on", "virtio-net-pci,netdev=net,romfile="}},
+		{hardware{}, []string{"user,id=net,restrict=on,ipv6=off", "virtio-net-pci,netdev=net,romfile="}},
+		{hardware{network: notebook.NetUser, forward: netip.MustParseAddrPort("198.18.0.1:80")}, []string{"user,id=net,restrict=on,ipv6=off,hostfwd=tcp:198.18.0.1:80-:80", "virtio-net-pci,netdev=net,romfile="}},
 		{hardware{network: notebook.NetNone}, nil},
 		{hardware{network: notebook.NetBridge, tap: file, mac: mac}, []string{"tap,id=net,fd=6", "virtio-net-pci,netdev=net,romfile=,mac=02:54:c6:12:00:03"}},
 		{hardware{network: notebook.NetBridge, tap: file, mac: mac, vhost: file}, []string{"tap,id=net,fd=6,vhost=on,vhostfd=7", "virtio-net-pci,netdev=net,romfile=,mac=02:54:c6:12:00:03"}},
 	} {
 		var got []string
+		c.h.cpus, c.h.machine = 1, usual
 		args, err := c.h.args()
 		if err != nil {
 			t.Fatal(err)
