@@ -52,13 +52,13 @@ func (s *Summary) host(is func(Host) bool) (h Host) {
 	return h
 }
 
-// times are units of what cannot be less than nothing, though an interval may reach below it.
-var times = []string{"ns", "us", "µs", "ms", "s", "min", "h"}
+// amounts are units of what cannot be less than nothing, though an interval may reach below it: of times and rates.
+var amounts = []string{"ns", "us", "µs", "ms", "s", "min", "h", "1/s"}
 
-// Floor is the lower end that is to be said of an interval of a metric, or of a ratio of it: a time, or a ratio of times,
-// is not below 0.
+// Floor is the lower end that is to be said of an interval of a metric, or of a ratio of it: a time or a rate, or a ratio of
+// such, is not below 0.
 func Floor(m notebook.Metric, low float64) float64 {
-	if slices.Contains(times, m.Unit) {
+	if slices.Contains(amounts, m.Unit) {
 		return max(low, 0)
 	}
 	return low
