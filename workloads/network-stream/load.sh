@@ -1,7 +1,17 @@
 #!/bin/sh
 # load.sh ADDRESS PORT SECONDS CONNECTIONS BYTES: iperf3, and what arrived at its server as one line of JSON.
-said=$(iperf3 --client "$1" --port "$2" --time "$3" --parallel "$4" --length "$5" --json)
-status=$?
+#
+# The server has one test at a time, and may still be ending the one before: it is asked again, for ten seconds.
+tries=100
+while :; do
+	said=$(iperf3 --client "$1" --port "$2" --time "$3" --parallel "$4" --length "$5" --json)
+	status=$?
+	tries=$((tries - 1))
+	case $status-$said in
+	[1-9]*"server is busy"*) [ "$tries" -gt 0 ] && sleep 0.1 || break ;;
+	*) break ;;
+	esac
+done
 if [ "$status" != 0 ]; then
 	echo "iperf3 has failed (exit status $status): $(printf %s "$said" | jq -r '.error // "it does not say why"' 2>&1 | head -n 1)" >&2
 	exit 1
