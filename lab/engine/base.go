@@ -158,10 +158,10 @@ func NetworkOf(mode string) string {
 // Plug sets up what the guest's network namespace has in it: a cable to the bridge, a macvlan link of it, or its
 // loopback. A guest in the host's network has none.
 func (b *Base) Plug() error {
-	switch b.Spec.NetworkMode() {
-	case notebook.NetHost:
+	switch {
+	case b.Spec.NetworkMode() == notebook.NetHost:
 		return nil
-	case notebook.NetBridge, notebook.NetMacvlan:
+	case b.Connection.Lease().IsValid():
 		return b.Connection.Plug(b.PID)
 	}
 	return network.Loopback(b.PID) // not every engine does

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"slices"
 	"strings"
 
 	"tare/lab/journal"
@@ -29,11 +30,10 @@ type Connection struct {
 // rules are the changes'.
 func Connect(ctx context.Context, n *Network, own bool, changes *journal.Changes) (*Connection, error) {
 	c := &Connection{changes: changes}
-	switch n.mode() {
-	case "", notebook.NetNone:
+	switch mode := n.mode(); {
+	case mode == "" || mode == notebook.NetNone:
 		return c, nil
-	case notebook.NetBridge, notebook.NetMacvlan, notebook.NetUser, notebook.NetHost:
-	default:
+	case !slices.Contains(notebook.Networks, mode):
 		return c, fmt.Errorf("network %q: want one of %s", n.Mode, strings.Join(notebook.Networks, ", "))
 	}
 	if n.Bridge == nil {

@@ -114,7 +114,7 @@ func (k Kind) Hold(ctx context.Context, env Env, s Spec, g Made, h Held) (Guest,
 		}
 	}
 	return Make(ctx, env, s, g, Recipe{
-		What: k.Name + " container", Address: s.NetworkMode() == notebook.NetBridge || s.NetworkMode() == notebook.NetMacvlan, Programs: []string{program},
+		What: k.Name + " container", Address: s.NetworkMode() != notebook.NetHost, Programs: []string{program},
 		Met: h.Met, InForce: func() error { return b.LimitsInForce(s.ContainerLimits()) },
 		Undo: k.Undo(),
 		Journal: func(folder string) []journal.Entry {

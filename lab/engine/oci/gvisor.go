@@ -66,10 +66,10 @@ func (d *gVisor) Provision(ctx context.Context, s engine.Spec) (engine.Guest, er
 func (g *sandboxed) options() (flags []string, namespace string, err error) {
 	// Its other platform, kvm, is a virtual machine. The host's only socket in the container is the ruler's.
 	flags = []string{"--platform=systrap", "--host-uds=open"}
-	switch g.Spec.NetworkMode() {
-	case notebook.NetHost:
+	switch {
+	case g.Spec.NetworkMode() == notebook.NetHost:
 		return append(flags, "--network=host"), "", nil
-	case notebook.NetBridge, notebook.NetMacvlan:
+	case g.Connection.Lease().IsValid():
 		namespace = filepath.Join(g.Folder, "netns")
 		if err := makeNamespace(namespace, g.Connection.Plug); err != nil {
 			return nil, "", fmt.Errorf("a network namespace: %w", err)
