@@ -1,10 +1,6 @@
 package data
 
-import (
-	"maps"
-
-	"tare/stats"
-)
+import "tare/stats"
 
 // OfUsual is the mean of a row over that of the row of the same VM as it is made usually, as Ratio makes it; ok is false where the row is
 // of no VM that is made otherwise, or has no such row beside it.
@@ -16,8 +12,7 @@ func (s *Summary) OfUsual(r *Row) (q stats.Quotient, ok bool) {
 	want.Machine = ""
 	for _, o := range s.Rows {
 		if t := o.Treatment; o.Rounds > 0 && t.Variant() == want && t.Provisioning == r.Treatment.Provisioning && t.Instance.SameSize(r.Treatment.Instance) &&
-			t.Workload == r.Treatment.Workload && maps.Equal(t.Params, r.Treatment.Params) &&
-			o.HostID == r.HostID && o.HostCores == r.HostCores && o.Image == r.Image && o.Metric == r.Metric {
+			o.HostCores == r.HostCores && SameWork(o, r) {
 			return s.Ratio(r, o, stats.Alpha), true
 		}
 	}
