@@ -37,7 +37,10 @@ func (b *Bridge) Forward(ctx context.Context, c *journal.Changes, at netip.AddrP
 	if err := CanForward(); err != nil {
 		return fmt.Errorf("network: %w", err)
 	}
-	outside, err := linkOf(at.Addr())
+	outside, err := LinkOf(at.Addr())
+	if err == nil && outside == "" {
+		err = fmt.Errorf("no link of the host has the address %s", at.Addr())
+	}
 	if err == nil {
 		err = forwards(c, outside)
 	}
@@ -60,8 +63,8 @@ func (b *Bridge) Forward(ctx context.Context, c *journal.Changes, at netip.AddrP
 	return nil
 }
 
-// linkOf is the host's link that has the address.
-func linkOf(a netip.Addr) (string, error) {
+// LinkOf is the host's link that has the address; "": none has it.
+func LinkOf(a netip.Addr) (string, error) {
 	links, err := net.Interfaces()
 	if err != nil {
 		return "", err
@@ -77,7 +80,7 @@ func linkOf(a netip.Addr) (string, error) {
 			}
 		}
 	}
-	return "", fmt.Errorf("no link of the host has the address %s", a)
+	return "", nil
 }
 
 // forwards turns the forwarding of what arrives by a link on.

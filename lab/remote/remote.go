@@ -14,7 +14,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -26,6 +25,7 @@ import (
 
 	"tare/lab/engine"
 	"tare/lab/image"
+	"tare/lab/network"
 	"tare/lab/proc"
 	"tare/lab/ruler"
 )
@@ -170,14 +170,9 @@ func (m *Machine) isHere(a netip.Addr) error {
 	if m.here.IsValid() && a != m.here {
 		return fmt.Errorf("it sees this host as %s now, and as %s before", a, m.here)
 	}
-	own, err := net.InterfaceAddrs()
-	if err != nil {
+	link, err := network.LinkOf(a)
+	if err != nil || link != "" {
 		return err
-	}
-	for _, o := range own {
-		if p, err := netip.ParsePrefix(o.String()); err == nil && p.Addr() == a {
-			return nil
-		}
 	}
 	return fmt.Errorf("it sees this host as %s, which is no address of it: behind address translation nothing there can ask a guest here", a)
 }
