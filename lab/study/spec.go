@@ -714,7 +714,7 @@ func (s *Spec) uses(shipped fs.FS) (all []use, err error) {
 			if err != nil {
 				return nil, s.located(err, "workloads", i, "params")
 			}
-			if u.isOwn() && len(u.Command) > 0 {
+			if len(u.Command) > 0 {
 				full["command"] = brief(u.Command) // another command is another treatment
 			}
 			if len(u.Ask) > 0 {
