@@ -50,11 +50,8 @@ func (c comparison) run() error {
 	ratios := make([][]float64, len(c.ways)) // to the first way in the same round
 	failed := make([]error, len(c.ways))
 	promised := slices.ContainsFunc(c.ways, func(w way) bool { return w.limit > 0 })
-	// The intervals are read several times, as in a study with a stopping rule.
-	looks := stats.Looks(leastRounds, mostRounds)
-	level := stats.Level(leastRounds, mostRounds, narrow)
 	began := time.Now()
-	for round := 0; len(looks) > 0 && (round < 2 || time.Since(began) < c.budget); {
+	for round := 0; round < mostRounds && (round < 2 || time.Since(began) < c.budget); {
 		now := make([]float64, len(c.ways))
 		for _, i := range rand.New(rand.NewPCG(2, uint64(round))).Perm(len(c.ways)) {
 			if failed[i] != nil || promised && i > 0 && c.ways[i].limit == 0 && round >= leastRounds && round%occasional > 0 {
@@ -72,13 +69,12 @@ func (c comparison) run() error {
 				ratios[i] = append(ratios[i], s/now[0])
 			}
 		}
-		if round++; round < looks[0] {
+		if round++; round < leastRounds {
 			continue
 		}
-		looks = looks[1:]
 		open := false
 		for i, w := range c.ways {
-			open = open || i > 0 && failed[i] == nil && (w.limit > 0 || !promised) && !decided(median(ratios[i], level), w.limit)
+			open = open || i > 0 && failed[i] == nil && (w.limit > 0 || !promised) && !decided(median(ratios[i]), w.limit)
 		}
 		if !open {
 			break
@@ -97,7 +93,7 @@ func (c comparison) run() error {
 			fmt.Printf("  %-34s %12s\n", w.name, duration(stats.Median(took[i])))
 			continue
 		}
-		q := median(ratios[i], level)
+		q := median(ratios[i])
 		line := fmt.Sprintf("  %-34s %12s   %5.3f (%.3f to %.3f), %d rounds", w.name, duration(stats.Median(took[i])), q.Value, q.Low, q.High, q.N)
 		if w.limit > 0 {
 			v := verdict(q, w.limit)
@@ -111,19 +107,19 @@ func (c comparison) run() error {
 	return broken
 }
 
-// median is that of the rounds' ratios with its interval: order statistics, between which it lies unless coin tosses fall as unevenly as
-// is rarer than 1 − level. It assumes nothing of how the ratios are spread.
-func median(ratios []float64, level float64) stats.Quotient {
+// median is that of the rounds' ratios with its interval: order statistics, between which it lies unless coin tosses fall so unevenly that
+// a bet on them has made 1 into 1/stats.Alpha (Krichevsky and Trofimov's, that the coin is what it has been so far). So it holds after every
+// round at once, and assumes nothing of how the ratios are spread.
+func median(ratios []float64) stats.Quotient {
 	all, n := slices.Sorted(slices.Values(ratios)), len(ratios)
 	q := stats.Quotient{Value: stats.Median(all), Low: math.Inf(-1), High: math.Inf(1), N: n}
-	// The k lowest and the k highest are outside where 2·P(at most k−1 heads of n) ≤ 1 − level.
-	p, sum := math.Pow(0.5, float64(n)), 0.0
-	for k := 1; k <= n/2; k++ {
-		if sum += p; 2*sum > 1-level {
+	lg := func(v float64) float64 { l, _ := math.Lgamma(v); return l }
+	for heads := 0; heads <= (n-1)/2; heads++ {
+		won := lg(float64(heads)+0.5) + lg(float64(n-heads)+0.5) - lg(float64(n)+1) - math.Log(math.Pi) + float64(n)*math.Ln2
+		if won < math.Log(1/stats.Alpha) {
 			break
 		}
-		q.Low, q.High = all[k-1], all[n-k]
-		p *= float64(n-k+1) / float64(k)
+		q.Low, q.High = all[heads], all[n-1-heads]
 	}
 	return q
 }

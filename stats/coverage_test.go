@@ -128,58 +128,70 @@ func sine(name string, size, period float64) noise {
 	})
 }
 
-// fieller makes ratioAt's interval with each Student's t worked out once.
-func fieller(level float64, most int) func(x, y []float64) Quotient {
+// fieller makes ratioAt's interval with each critical value worked out once.
+func fieller(c Confidence, most int) func(x, y []float64) Quotient {
 	ts := make([]float64, most+1)
 	for n := 2; n <= most; n++ {
-		ts[n] = quantile(level, n)
+		ts[n] = c.critical(n)
 	}
 	return func(x, y []float64) Quotient { return ratioAt(x, y, ts[len(x)]) }
 }
 
-// coverage is the share of `studies` simulated ones whose interval of the ratio holds r. A precision above zero runs
-// the stopping rule.
-func coverage(seed uint64, n noise, r float64, floor, cap, trials int, precision float64, studies int) float64 {
-	looks, level := []int{cap}, Level(floor, cap, precision)
-	if precision > 0 {
-		looks = Looks(floor, cap)
-	}
-	held, ratio := 0, fieller(level, cap)
+// coverage is the share of `studies` simulated ones whose interval of the ratio holds r when they stop: at the cap or, with a precision
+// above zero, as soon after the floor as it is that precise. With spite they stop as soon as it misses r.
+func coverage(seed uint64, n noise, r float64, floor, cap, trials int, precision float64, spite bool, studies int) float64 {
+	missed, ratio := 0, fieller(Sure(cap, precision), cap)
 	g := rand.New(rand.NewPCG(seed, 2017))
 	for range studies {
 		x, y := n.draw(g, cap, trials, r)
-		for _, look := range looks {
-			q := ratio(x[:look], y[:look])
-			if look == cap || Precise(q, precision) {
-				if q.Contains(r) {
-					held++
-				}
-				break
+		from := cap
+		if precision > 0 {
+			from = floor
+		}
+		for rounds := from; ; rounds++ {
+			q := ratio(x[:rounds], y[:rounds])
+			misses := !q.Contains(r)
+			stop := Precise(q, precision)
+			if spite {
+				stop = misses
 			}
+			if rounds < cap && !stop {
+				continue
+			}
+			if misses {
+				missed++
+			}
+			break
 		}
 	}
-	return float64(held) / float64(studies)
+	return 1 - float64(missed)/float64(studies)
 }
 
 type design struct {
 	floor, cap, trials int
 	precision          float64
+	spite              bool
 }
 
 func (d design) String() string {
 	if d.precision == 0 {
 		return fmt.Sprintf("%d rounds of %d", d.cap, d.trials)
 	}
+	if d.spite {
+		return fmt.Sprintf("%d to %d rounds of %d until it misses", d.floor, d.cap, d.trials)
+	}
 	return fmt.Sprintf("%d to %d rounds of %d until ±%v", d.floor, d.cap, d.trials, d.precision)
 }
 
 var designs = []design{
-	{3, 3, 1, 0}, {5, 5, 1, 0}, {10, 10, 1, 0}, {30, 30, 1, 0}, {5, 5, 3, 0},
-	{5, 30, 1, 0.02}, {5, 30, 1, 0.05}, {5, 30, 1, 0.2}, {3, 10, 2, 0.05}, {5, 30, 3, 0.1},
+	{3, 3, 1, 0, false}, {5, 5, 1, 0, false}, {10, 10, 1, 0, false}, {30, 30, 1, 0, false}, {5, 5, 3, 0, false},
+	{5, 30, 1, 0.02, false}, {5, 30, 1, 0.05, false}, {5, 30, 1, 0.2, false}, {3, 10, 2, 0.05, false}, {5, 30, 3, 0.1, false},
+	{2, 100, 1, 0.01, true}, {2, 20, 1, 0.01, true}, {2, 20, 3, 0.01, true},
 }
 
 // TestCoverage is the proof of what the package says: the interval of the ratio holds the truth in at least 93 % of
-// studies, whatever the noise, the ratio and the design, with and without the stopping rule.
+// studies, whatever the noise, the ratio and the design, with and without the stopping rule, and where somebody looks after every
+// round and stops as soon as it does not.
 func TestCoverage(t *testing.T) {
 	const studies = 4000
 	type cell struct {
@@ -202,7 +214,7 @@ func TestCoverage(t *testing.T) {
 	for range 4 {
 		wg.Go(func() {
 			for c := range work {
-				c.got = coverage(c.seed, c.n, c.r, c.d.floor, c.d.cap, c.d.trials, c.d.precision, studies)
+				c.got = coverage(c.seed, c.n, c.r, c.d.floor, c.d.cap, c.d.trials, c.d.precision, c.d.spite, studies)
 			}
 		})
 	}
@@ -252,24 +264,24 @@ func TestCoverageEnds(t *testing.T) {
 		low, high float64 // the share that is seen
 	}{
 		// It holds in spite of much skew or of rare disturbances that strike both alike, and moderate skew on one alone.
-		{iid("log-normal, 131 %", lognormal(1)), 2, design{10, 10, 1, 0}, 0.93, 1},
-		{iid("one trial in 30 disturbed", disturbed(30, 1)), 2, design{5, 5, 1, 0}, 0.93, 1},
-		{alone("log-normal, 20 %", lognormal(0.2)), 1.3, design{3, 3, 1, 0}, 0.93, 1},
-		{alone("log-normal, 20 %", lognormal(0.2)), 1.3, design{5, 5, 1, 0}, 0.93, 1},
-		{alone("log-normal, 20 %", lognormal(0.2)), 1.3, design{5, 30, 1, 0.05}, 0.93, 1},
-		{alone("one trial in 3 disturbed", disturbed(3, 0.2)), 1.3, design{10, 10, 3, 0}, 0.90, 0.93},
-		{alone("log-normal, 53 %", lognormal(0.5)), 1.3, design{5, 5, 1, 0}, 0.88, 0.93},
-		{alone("log-normal, 131 %", lognormal(1)), 1.3, design{10, 10, 1, 0}, 0.75, 0.9},
-		{alone("one trial in 30 disturbed", disturbed(30, 1)), 1.3, design{5, 5, 1, 0}, 0, 0.9},
-		{alone("one trial in 30 disturbed", disturbed(30, 1)), 1.3, design{30, 30, 1, 0}, 0, 0.9},
+		{iid("log-normal, 131 %", lognormal(1)), 2, design{10, 10, 1, 0, false}, 0.93, 1},
+		{iid("one trial in 30 disturbed", disturbed(30, 1)), 2, design{5, 5, 1, 0, false}, 0.93, 1},
+		{alone("log-normal, 20 %", lognormal(0.2)), 1.3, design{3, 3, 1, 0, false}, 0.93, 1},
+		{alone("log-normal, 20 %", lognormal(0.2)), 1.3, design{5, 5, 1, 0, false}, 0.93, 1},
+		{alone("log-normal, 20 %", lognormal(0.2)), 1.3, design{5, 30, 1, 0.05, false}, 0.93, 1},
+		{alone("one trial in 3 disturbed", disturbed(3, 0.2)), 1.3, design{10, 10, 3, 0, false}, 0.90, 0.93},
+		{alone("log-normal, 53 %", lognormal(0.5)), 1.3, design{5, 5, 1, 0, false}, 0.88, 0.93},
+		{alone("log-normal, 131 %", lognormal(1)), 1.3, design{10, 10, 1, 0, false}, 0.75, 0.9},
+		{alone("one trial in 30 disturbed", disturbed(30, 1)), 1.3, design{5, 5, 1, 0, false}, 0, 0.9},
+		{alone("one trial in 30 disturbed", disturbed(30, 1)), 1.3, design{30, 30, 1, 0, false}, 0, 0.9},
 		// A host that changes within a round by more than all other noise.
-		{sine("sine of 30 % over 7 rounds", 0.3, 7), 1, design{5, 5, 3, 0}, 0.91, 0.935},
-		{steadyDrift, 1, design{3, 3, 3, 0}, 0.70, 0.80},
-		{steadyDrift, 1, design{5, 5, 3, 0}, 0.90, 0.94},
-		{steadyDrift, 1, design{10, 10, 3, 0}, 0.93, 1},
-		{steadyDrift, 1, design{5, 30, 3, 0.02}, 0.90, 0.94},
+		{sine("sine of 30 % over 7 rounds", 0.3, 7), 1, design{5, 5, 3, 0, false}, 0.91, 0.935},
+		{steadyDrift, 1, design{3, 3, 3, 0, false}, 0.70, 0.80},
+		{steadyDrift, 1, design{5, 5, 3, 0, false}, 0.90, 0.94},
+		{steadyDrift, 1, design{10, 10, 3, 0, false}, 0.93, 1},
+		{steadyDrift, 1, design{5, 30, 3, 0.02, false}, 0.90, 0.94},
 	} {
-		got := coverage(uint64(i), c.n, c.r, c.d.floor, c.d.cap, c.d.trials, c.d.precision, studies)
+		got := coverage(uint64(i), c.n, c.r, c.d.floor, c.d.cap, c.d.trials, c.d.precision, c.d.spite, studies)
 		t.Logf("%s, ratio %v, %v: %.1f %%", c.n.name, c.r, c.d, 100*got)
 		if got < c.low || got > c.high {
 			t.Errorf("%s, ratio %v, %v: the interval holds it in %.1f %%, expected %.0f to %.0f %%: correct what the package says of it", c.n.name, c.r, c.d, 100*got, 100*c.low, 100*c.high)
@@ -306,7 +318,7 @@ func TestTrialsAreNotRounds(t *testing.T) {
 		if means[resamples*25/1000] <= 1 && 1 <= means[resamples*975/1000-1] {
 			naive++
 		}
-		if e := Mean(rounds, 0.95); e.Low <= 1 && 1 <= e.High {
+		if e := Mean(rounds, Sure(0, 0)); e.Low <= 1 && 1 <= e.High {
 			ours++
 		}
 	}

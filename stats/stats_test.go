@@ -2,6 +2,7 @@ package stats
 
 import (
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 )
@@ -22,20 +23,20 @@ func TestQuantileAgainstTables(t *testing.T) {
 		{0.95, 2, 12.7062}, {0.95, 3, 4.30265}, {0.95, 5, 2.77645}, {0.95, 30, 2.04523}, {0.99, 5, 4.60409}, {0.9875, 10, 3.111},
 		{0.95, 1001, 1.96234},
 	} {
-		near(t, "quantile", quantile(c.level, c.n), c.want, 1e-3*c.want)
+		near(t, "quantile", Confidence{Alpha: 1 - c.level}.critical(c.n), c.want, 1e-3*c.want)
 	}
 }
 
 func TestMeanWorked(t *testing.T) {
-	e := Mean([]float64{4, 5, 6, 7, 8}, 0.95)
+	e := Mean([]float64{4, 5, 6, 7, 8}, Sure(0, 0))
 	near(t, "value", e.Value, 6, 0)
 	half := 2.776445 * math.Sqrt(2.5/5)
 	near(t, "low", e.Low, 6-half, 1e-5)
 	near(t, "high", e.High, 6+half, 1e-5)
-	if one := Mean([]float64{3}, 0.95); one.Value != 3 || one.HasInterval() || one.N != 1 {
+	if one := Mean([]float64{3}, Sure(0, 0)); one.Value != 3 || one.HasInterval() || one.N != 1 {
 		t.Errorf("mean of one value: %+v", one)
 	}
-	if none := Mean(nil, 0.95); !math.IsNaN(none.Value) || none.HasInterval() {
+	if none := Mean(nil, Sure(0, 0)); !math.IsNaN(none.Value) || none.HasInterval() {
 		t.Errorf("mean of none: %+v", none)
 	}
 }
@@ -44,13 +45,13 @@ func TestMeanWorked(t *testing.T) {
 func TestRatioEndsMeetTheDefinition(t *testing.T) {
 	x := []float64{2.1, 2.3, 1.9, 2.6, 2.2, 2.0}
 	y := []float64{1.0, 1.2, 0.9, 1.1, 1.05, 1.0}
-	q := Ratio(x, y, 0.95)
+	q := Ratio(x, y, Sure(0, 0))
 	for _, r := range []float64{q.Low, q.High} {
 		d := make([]float64, len(x))
 		for i := range x {
 			d[i] = x[i] - r*y[i]
 		}
-		e := Mean(d, 0.95)
+		e := Mean(d, Sure(0, 0))
 		near(t, "nearer end of the interval of mean d", min(math.Abs(e.Low), math.Abs(e.High)), 0, 1e-9)
 	}
 	if !(q.Low < q.Value && q.Value < q.High) || !q.HasInterval() || q.N != 6 {
@@ -65,32 +66,32 @@ func TestRatioWithoutNoise(t *testing.T) {
 		for i := range x {
 			x[i], y[i] = 2*third, third
 		}
-		if q := Ratio(x, y, 0.95); q.Value != 2 || q.Low != 2 || q.High != 2 || !Precise(q, 0) {
+		if q := Ratio(x, y, Sure(0, 0)); q.Value != 2 || q.Low != 2 || q.High != 2 || !Precise(q, 0) {
 			t.Errorf("n=%d: %+v, want exactly 2", n, q)
 		}
-		if e := Mean(x, 0.95); e.Low != e.Value || e.High != e.Value {
+		if e := Mean(x, Sure(0, 0)); e.Low != e.Value || e.High != e.Value {
 			t.Errorf("n=%d: %+v, want no spread", n, e)
 		}
 	}
 	// A treatment against itself has ratio 1 exactly, however noisy.
 	v := []float64{4, 5, 6, 4.5}
-	if q := Ratio(v, v, 0.95); q.Value != 1 || q.Low != 1 || q.High != 1 {
+	if q := Ratio(v, v, Sure(0, 0)); q.Value != 1 || q.Low != 1 || q.High != 1 {
 		t.Errorf("against itself: %+v", q)
 	}
 }
 
 func TestRatioWithoutAnswer(t *testing.T) {
-	if q := Ratio(nil, nil, 0.95); !math.IsNaN(q.Value) || q.HasInterval() || Precise(q, 1) || q.Contains(1) {
+	if q := Ratio(nil, nil, Sure(0, 0)); !math.IsNaN(q.Value) || q.HasInterval() || Precise(q, 1) || q.Contains(1) {
 		t.Errorf("of none: %+v", q)
 	}
-	if q := Ratio([]float64{3}, []float64{2}, 0.95); q.Value != 1.5 || q.HasInterval() || Precise(q, 1) {
+	if q := Ratio([]float64{3}, []float64{2}, Sure(0, 0)); q.Value != 1.5 || q.HasInterval() || Precise(q, 1) {
 		t.Errorf("of one round: %+v", q)
 	}
-	if q := Ratio([]float64{3, 4}, []float64{0, 0}, 0.95); !math.IsNaN(q.Value) || q.HasInterval() {
+	if q := Ratio([]float64{3, 4}, []float64{0, 0}, Sure(0, 0)); !math.IsNaN(q.Value) || q.HasInterval() {
 		t.Errorf("over zero: %+v", q)
 	}
 	// A denominator as noisy as it is large: no ratio is excluded.
-	q := Ratio([]float64{3, 4, 5}, []float64{0.1, 9, 0.2}, 0.95)
+	q := Ratio([]float64{3, 4, 5}, []float64{0.1, 9, 0.2}, Sure(0, 0))
 	if !math.IsInf(q.Low, -1) || !math.IsInf(q.High, 1) || q.HasInterval() || Precise(q, 10) {
 		t.Errorf("noisy denominator: %+v", q)
 	}
@@ -99,26 +100,56 @@ func TestRatioWithoutAnswer(t *testing.T) {
 func TestRatioKeepsItsDigits(t *testing.T) {
 	// Noise of 1e-9 of the value: the naive quadratic's discriminant has no correct digit here.
 	x, y := []float64{2 + 2e-9, 2, 2 - 2e-9}, []float64{1, 1, 1}
-	q := Ratio(x, y, 0.95)
+	q := Ratio(x, y, Sure(0, 0))
 	half := 4.302653 * 2e-9 / math.Sqrt(3)
 	near(t, "half width", (q.High-q.Low)/2, half, half*1e-5)
 }
 
-func TestLooksAndLevel(t *testing.T) {
-	for _, c := range []struct {
-		floor, cap int
-		want       []int
-	}{
-		{5, 20, []int{5, 8, 12, 18, 20}}, {5, 5, []int{5}}, {7, 5, []int{5}}, {1, 6, []int{2, 3, 5, 6}}, {1, 1, []int{1}},
-		{0, 2, []int{2}}, {10, 11, []int{10, 11}}, {5, 8, []int{5, 8}},
-	} {
-		if got := Looks(c.floor, c.cap); !slices.Equal(got, c.want) {
-			t.Errorf("Looks(%d, %d) = %v, want %v", c.floor, c.cap, got, c.want)
+// What several looks are worth is simulated: in studies of normal noise the share with any interval that misses is as promised, after as
+// many rounds as one likes; a little less, and not much.
+func TestLooksAreWorth(t *testing.T) {
+	const studies = 20_000
+	g := rand.New(rand.NewPCG(1989, 1977))
+	for _, c := range []Confidence{{0.05, 3}, {0.05, 5}, {0.05, 10}, {0.05, 20}, {0.05, 50}, {0.05, 200}, {0.01, 20}, {0.01, 100}, {0.002, 20}} {
+		ends := make([]float64, c.Looks+1)
+		for n := 2; n <= c.Looks; n++ {
+			ends[n] = c.critical(n)
+		}
+		missed := 0
+		for range studies {
+			mean, squares := 0.0, 0.0
+			for n := 1; n <= c.Looks; n++ {
+				v := g.NormFloat64()
+				d := v - mean
+				mean += d / float64(n)
+				squares += d * (v - mean)
+				if n > 1 && math.Abs(mean) > ends[n]*math.Sqrt(squares/float64(n-1)/float64(n)) {
+					missed++
+					break
+				}
+			}
+		}
+		share := float64(missed) / studies
+		noise := 3 * math.Sqrt(c.Alpha/studies)
+		t.Logf("%+v: %.4f", c, share)
+		if share > c.Alpha+noise || share < 0.8*c.Alpha-noise {
+			t.Errorf("%+v: %.4f of the studies have an interval that misses", c, share)
 		}
 	}
-	near(t, "level with a rule", Level(5, 20, 0.02), 0.99, 1e-12)
-	near(t, "level without one", Level(5, 20, 0), 0.95, 1e-12)
-	near(t, "level of one look", Level(5, 5, 0.02), 0.95, 1e-12)
+}
+
+func TestConfidence(t *testing.T) {
+	near(t, "level at one look", Sure(20, 0).Level(), 0.95, 1e-12)
+	near(t, "level of two rounds", Sure(2, 0.02).Level(), 0.95, 1e-12)
+	if l := Sure(20, 0.02).Level(); !(l > 0.99 && l < 0.995) {
+		t.Errorf("level at each of twenty looks: %v", l)
+	}
+	if got := Sure(20, 0.02).Share(10); got != (Confidence{Alpha / 10, 20}) {
+		t.Errorf("one of ten: %+v", got)
+	}
+	if a, b := Sure(5, 0.02).critical(50), Sure(50, 0.02).critical(50); a != b {
+		t.Errorf("more rounds than looks: %v, want %v", a, b)
+	}
 }
 
 func TestPrecise(t *testing.T) {

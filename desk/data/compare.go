@@ -4,17 +4,15 @@ import (
 	"maps"
 	"math"
 
-	"tare/notebook"
 	"tare/stats"
 )
 
 // Ratio is the mean of x over the mean of y with its interval, over the rounds that both rows have, as the rows' own
 // ratios are made. Alpha is the share of such intervals that may miss (stats.Alpha for 95 %; less where many are
-// tested at once); that a study may have stopped at any of its looks is counted in beside it. Rows of different hosts
-// share no round: the answer is then NaN with N 0.
+// tested at once). Rows of different hosts share no round: the answer is then NaN with N 0.
 func (s *Summary) Ratio(x, y *Row, alpha float64) stats.Quotient {
 	xs, ys, both := Paired(x, y)
-	return stats.Ratio(xs, ys, 1-alpha*s.share(folders(both)))
+	return stats.Ratio(xs, ys, s.sure(folders(both), alpha))
 }
 
 // Paired gives the values of two rows in the rounds that both have.
@@ -30,7 +28,7 @@ func (s *Summary) Mean(x *Row, alpha float64) stats.Estimate {
 	for _, v := range x.Values {
 		xs = append(xs, v.Mean)
 	}
-	return stats.Mean(xs, 1-alpha*s.share(folders(x.Values)))
+	return stats.Mean(xs, s.sure(folders(x.Values), alpha))
 }
 
 // Doubt is what the host made of nothing at a row's place (workload, parameters, instance type, CPUs online), as a
@@ -74,20 +72,22 @@ func folders[T interface{ in() int }](blocks []T) []int { return Distinct(blocks
 
 func (b Block) in() int { return b.Folder }
 
-// share is how much of Alpha an interval over rounds of these folders may use. Each folder may have stopped at any of
-// its looks; together that makes the product of ways, and each way's interval gets its share.
-func (s *Summary) share(folders []int) float64 {
-	share := 1.0
+// sure is the confidence of an interval over rounds of these folders. Where a study among them could stop when it liked, it holds after
+// every round of theirs.
+func (s *Summary) sure(folders []int, alpha float64) stats.Confidence {
+	c, rounds := stats.Confidence{Alpha: alpha}, 0
 	for _, f := range folders {
-		share *= looked(s.Folders[f].Study.Design)
+		d := s.Folders[f].Study.Design
+		rounds += d.Cap
+		if d.Precision > 0 {
+			c.Looks = 1
+		}
 	}
-	return share
+	c.Looks *= rounds
+	return c
 }
 
-// Level is that of an interval over these cells: 0.95, or more where a study may have stopped at several looks.
-func (s *Summary) Level(cells []*Cell) float64 { return 1 - stats.Alpha*s.share(folders(cells)) }
-
-// looked is the share of Alpha that an interval at one of the design's looks may use; 1 where there is but one.
-func looked(d notebook.Design) float64 {
-	return (1 - stats.Level(d.Floor, d.Cap, d.Precision)) / stats.Alpha
+// Confidence is that of 95 % over these cells.
+func (s *Summary) Confidence(cells []*Cell) stats.Confidence {
+	return s.sure(folders(cells), stats.Alpha)
 }

@@ -51,7 +51,7 @@ type (
 	BaselineZero struct{ Baseline Name }
 	// Unbounded: the ratio's interval has no bounds, because the baseline varied too much.
 	Unbounded struct{ Baseline Name }
-	// UnpairedRounds: so many rounds count in the ratio; in so many more only one of the two has a value.
+	// UnpairedRounds: so many rounds count in the ratio; in so many more the baseline has no value.
 	UnpairedRounds struct {
 		Paired, Unpaired int
 		Baseline         Name
@@ -72,10 +72,10 @@ type (
 	KernelChanged struct{ Dir, Host, Kernel, Earlier string }
 	// HostIsGuest: the host is itself a virtual machine.
 	HostIsGuest struct{ Host, Hypervisor string }
-	// Looks: intervals are wider, because the study could have stopped at so many looks.
+	// Looks: intervals are wider, because the study could have stopped after any of so many rounds.
 	Looks struct {
-		Looks int
-		Level float64 // of each look's intervals
+		Rounds int
+		Level  float64 // of each look's intervals
 	}
 	// FewRounds: a folder has fewer rounds than its design asks for at least.
 	FewRounds struct {
@@ -86,8 +86,6 @@ type (
 	}
 	// Torn: a folder's last record was cut off.
 	Torn struct{ Dir string }
-	// FoldersShare: intervals are wider where rounds of several folders share a row.
-	FoldersShare struct{}
 	// MoreWarnings: so many warnings are of kinds beyond those that are listed.
 	MoreWarnings struct{ Count int }
 )
@@ -116,7 +114,6 @@ func (HostIsGuest) Doubt()        {}
 func (Looks) Doubt()              {}
 func (FewRounds) Doubt()          {}
 func (Torn) Doubt()               {}
-func (FoldersShare) Doubt()       {}
 func (MoreWarnings) Doubt()       {}
 
 // End is how a session of `tare run` ended.

@@ -43,7 +43,6 @@ type reader struct {
 	order    []*tally
 	warnings texts
 	ruler    []rulerTally
-	widened  bool // an interval is of rounds of several folders, and wider for their looks
 }
 
 // tally is one row in the making.
@@ -411,7 +410,6 @@ func (r *reader) finish(t *tally) {
 		row.Curve = t.curve.finish(r.sum, r.sum.Folders[row.Values[0].Folder].Study.Capacity)
 	}
 	e := r.sum.Mean(row, stats.Alpha)
-	r.level(row.Values)
 	row.Mean, row.MeanLow, row.MeanHigh = e.Value, e.Low, e.High
 	if t.traced != nil {
 		row.Trace = t.traced.finish()
@@ -439,21 +437,9 @@ func (r *reader) secondary(row *Row) (all []Secondary) {
 	for _, m := range study.Also[row.Treatment.Workload] {
 		values := row.SecondaryValues(m.Name)
 		e := r.sum.Mean(&Row{Values: values}, stats.Alpha)
-		r.level(values)
 		all = append(all, Secondary{Metric: m, Mean: e.Value, Low: e.Low, High: e.High, Rounds: e.N})
 	}
 	return all
-}
-
-// level notes whether an interval over these rounds is wider because they are of several folders.
-func (r *reader) level(values []Value) {
-	ruled := 0
-	for _, f := range folders(values) {
-		if looked(r.sum.Folders[f].Study.Design) < 1 {
-			ruled++
-		}
-	}
-	r.widened = r.widened || ruled > 1
 }
 
 func (row *Row) doubt(d Doubt) { row.Doubts = append(row.Doubts, d) }
@@ -508,7 +494,7 @@ func (r *reader) compare() error {
 		}
 		row.Baseline = base.row.Treatment.ID
 		q := r.sum.Ratio(row, &base.row, stats.Alpha)
-		missing := len(row.Values) + len(base.row.Values) - 2*q.N
+		missing := len(row.Values) - q.N // the baseline goes on for others
 		row.Ratio, row.RatioLow, row.RatioHigh, row.RatioRounds = q.Value, q.Low, q.High, q.N
 		if base == t && q.N > 0 {
 			row.Ratio, row.RatioLow, row.RatioHigh = 1, 1, 1 // by definition, whatever its noise
@@ -592,10 +578,8 @@ func (r *reader) doubts() (all []Doubt) {
 	}
 	for _, f := range r.sum.Folders {
 		d := f.Study.Design
-		if looks := math.Round(1 / looked(d)); looks > 1 {
-			if l := (Looks{int(looks), 1 - stats.Alpha/looks}); !slices.Contains(all, Doubt(l)) {
-				all = append(all, l)
-			}
+		if l := (Looks{d.Cap, stats.Sure(d.Cap, d.Precision).Level()}); d.Precision > 0 && !slices.Contains(all, Doubt(l)) {
+			all = append(all, l)
 		}
 		if f.Rounds < d.Floor {
 			all = append(all, FewRounds{Dir: f.Dir, Rounds: f.Rounds, Floor: d.Floor, Cap: d.Cap, Begun: f.Begun, Ended: f.Ended()})
@@ -603,9 +587,6 @@ func (r *reader) doubts() (all []Doubt) {
 		if f.Torn {
 			all = append(all, Torn{f.Dir})
 		}
-	}
-	if r.widened {
-		all = append(all, FoldersShare{})
 	}
 	if r.warnings.dropped > 0 {
 		all = append(all, MoreWarnings{r.warnings.dropped})

@@ -100,7 +100,7 @@ func each(cells []*data.Cell, number func(*data.Cell) float64) []float64 {
 
 // mean is a number's mean over the cells.
 func (b *book) mean(cells []*data.Cell, number func(*data.Cell) float64) stats.Estimate {
-	return stats.Mean(each(cells, number), b.sum.Level(cells))
+	return stats.Mean(each(cells, number), b.sum.Confidence(cells))
 }
 
 func elapsed(c *data.Cell) float64 { return c.Elapsed.Mean() }
@@ -265,7 +265,7 @@ func (b *book) doubtful(a *Account) bool {
 func (b *book) own(a *Account, cells []*data.Cell) {
 	a.Elapsed = b.mean(cells, elapsed)
 	both := b.cells(a.Row, func(c *data.Cell) bool { return plain(c) && traced(c) })
-	a.TracerCost = stats.Ratio(each(both, func(c *data.Cell) float64 { return c.Traced.Elapsed.Mean() }), each(both, elapsed), b.sum.Level(both))
+	a.TracerCost = stats.Ratio(each(both, func(c *data.Cell) float64 { return c.Traced.Elapsed.Mean() }), each(both, elapsed), b.sum.Confidence(both))
 	all := b.cells(a.Row, func(c *data.Cell) bool { return a.wall(c) != nil })
 	for _, c := range known(fine, a.Coarse) {
 		seconds := func(cell *data.Cell) float64 { return a.wall(cell).Of(c.key).Mean() }
@@ -275,22 +275,22 @@ func (b *book) own(a *Account, cells []*data.Cell) {
 
 // overhead fills in the account itself, from the cells of the row and of what it is compared with.
 func (b *book) overhead(a *Account, x, y []*data.Cell) {
-	level := b.sum.Level(x)
+	sure := b.sum.Confidence(x)
 	xs, ys := each(x, elapsed), each(y, elapsed)
 	overheads := make([]float64, len(xs))
 	floats.SubTo(overheads, xs, ys)
-	a.Times = stats.Ratio(xs, ys, level)
-	a.Overhead = stats.Mean(overheads, level)
+	a.Times = stats.Ratio(xs, ys, sure)
+	a.Overhead = stats.Mean(overheads, sure)
 	share := func(values []float64) stats.Quotient {
 		if !a.Significant() {
 			return stats.NoRatio
 		}
-		return stats.Ratio(values, overheads, level)
+		return stats.Ratio(values, overheads, sure)
 	}
 	parts := func(all []category) (ps []Part) {
 		rest, attributed := slices.Clone(overheads), 0.0
 		categories := known(all, a.Coarse)
-		sure := 1 - (1-level)/float64(len(categories)+1)
+		one := sure.Share(len(categories) + 1)
 		for _, c := range categories {
 			values := make([]float64, len(x))
 			for i := range values {
@@ -299,11 +299,11 @@ func (b *book) overhead(a *Account, x, y []*data.Cell) {
 				}
 				rest[i] -= values[i]
 			}
-			p := Part{Key: c.key, Seconds: stats.Mean(values, level), Share: share(values), Cause: excludesZero(stats.Mean(values, sure))}
+			p := Part{Key: c.key, Seconds: stats.Mean(values, sure), Share: share(values), Cause: excludesZero(stats.Mean(values, one))}
 			attributed += p.Seconds.Value
 			ps = append(ps, p)
 		}
-		p := Part{Key: Unexplained, Seconds: stats.Mean(rest, level), Share: share(rest), Cause: excludesZero(stats.Mean(rest, sure))}
+		p := Part{Key: Unexplained, Seconds: stats.Mean(rest, sure), Share: share(rest), Cause: excludesZero(stats.Mean(rest, one))}
 		p.Seconds.Value = a.Overhead.Value - attributed // the same but for rounding: so the sum is the overhead
 		return append(ps, p)
 	}
@@ -332,7 +332,7 @@ func (b *book) figures(a *Account) {
 				xs, ys := shared(cells, others)
 				more := each(xs, figure)
 				floats.Sub(more, each(ys, before))
-				f.More = stats.Mean(more, b.sum.Level(xs))
+				f.More = stats.Mean(more, b.sum.Confidence(xs))
 			}
 		}
 		a.Figures = append(a.Figures, f)
@@ -358,7 +358,7 @@ func (b *book) perRequest(r *data.Row) stats.Estimate {
 	for i, v := range values {
 		all[i] = v.Mean
 	}
-	return stats.Mean(all, b.sum.Level(b.cells(r, traced)))
+	return stats.Mean(all, b.sum.Confidence(b.cells(r, traced)))
 }
 
 // measured tells which cells have the metric of a place in Trace.Names, and what it is in each of them.

@@ -45,8 +45,7 @@ var pageTemplate = sync.OnceValue(func() *template.Template {
 		"finished":  func(reason string) bool { return slices.Contains(finished, reason) },
 		"folder":    folderName,
 		"inc":       func(i int) int { return i + 1 },
-		"level":     func(d notebook.Design) float64 { return stats.Level(d.Floor, d.Cap, d.Precision) },
-		"looks":     func(d notebook.Design) []int { return stats.Looks(d.Floor, d.Cap) },
+		"level":     func(d notebook.Design) float64 { return stats.Sure(d.Cap, d.Precision).Level() },
 		"percentage": func(share float64, digits int) string {
 			return strconv.FormatFloat(100*share, 'g', digits, 64)
 		},

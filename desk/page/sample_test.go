@@ -49,7 +49,7 @@ func sampleRow(t notebook.Treatment, mean, half, ratio, ratioHalf float64, dots 
 // sample is a summary such as a study on a small host gives.
 func sample(instances ...string) *data.Summary {
 	s := &data.Summary{
-		Doubts: []data.Doubt{data.Looks{Looks: 3, Level: 1 - 0.05/3}},
+		Doubts: []data.Doubt{data.Looks{Rounds: 10, Level: 0.99}},
 		Hosts: []data.Host{{Name: "bench-1", Host: notebook.Host{
 			ID: "h1", Hostname: "bench-1", Kernel: "6.18.5", OS: "Debian GNU/Linux 12 (bookworm)", Arch: "amd64",
 			CPUModel: "Intel(R) Xeon(R) Platinum 8481C CPU @ 2.70GHz",

@@ -60,7 +60,8 @@ type Run struct {
 	pending map[string]int           // by treatment: cells still to be done
 	failing map[string]int           // by treatment: rounds in a row in which all failed
 	gaveUp  map[string]bool
-	settled bool // every ratio is known as well as the design asks
+	shared  map[string]bool // baselines of others
+	settled map[string]bool // treatments that are known as well as the design asks
 	failed  int
 	notes   []string
 }
@@ -122,22 +123,21 @@ func (r *Run) Do(ctx context.Context) (reason string, err error) {
 		r.cells = map[cell]*done{}
 	}
 	r.spent, r.failing, r.gaveUp = map[string]time.Duration{}, map[string]int{}, map[string]bool{}
+	r.shared, r.settled = map[string]bool{}, map[string]bool{}
 	s := r.Plan.Study
-	r.recall()
-	all := r.tally()
-	looks := map[int]bool{}
-	if s.Design.Precision > 0 {
-		for _, l := range stats.Looks(s.Design.Floor, s.Design.Cap) {
-			looks[l] = true
+	for _, t := range s.Treatments {
+		if b, ok := r.baseline(t); ok && b.ID != t.ID {
+			r.shared[b.ID] = true
 		}
 	}
+	r.recall()
+	all := r.tally()
 	last := 0
 	for _, t := range s.Treatments {
 		last = max(last, r.Plan.Study.Design.Most(t))
 	}
 	for round := 0; round < last; round++ {
-		// Those whose number of rounds is fixed go on.
-		r.settled = r.settled || looks[round] && r.precise(round)
+		r.settle(round)
 		for _, i := range Order(s.Seed, round, len(s.Treatments)) {
 			t := s.Treatments[i]
 			if !r.wanted(t, round) {
@@ -170,7 +170,7 @@ func (r *Run) Do(ctx context.Context) (reason string, err error) {
 			r.pending[t.ID]--
 		}
 	}
-	if r.settled || looks[s.Design.Cap] && r.precise(s.Design.Cap) {
+	if r.settle(s.Design.Cap) {
 		return Precise, nil
 	}
 	return Capped, nil
@@ -178,7 +178,7 @@ func (r *Run) Do(ctx context.Context) (reason string, err error) {
 
 // wanted says whether the treatment still has trials to do in the round.
 func (r *Run) wanted(t notebook.Treatment, round int) bool {
-	if r.gaveUp[t.ID] || round >= r.Plan.Study.Design.Most(t) || r.settled && t.Rounds == 0 {
+	if r.gaveUp[t.ID] || round >= r.Plan.Study.Design.Most(t) || r.settled[t.ID] && t.Rounds == 0 {
 		return false
 	}
 	return len(r.todo(t, round)) > 0
@@ -228,7 +228,7 @@ func (r *Run) left() (cells int, wait time.Duration) {
 		known += d
 	}
 	for id, n := range r.pending {
-		if r.gaveUp[id] {
+		if r.gaveUp[id] || r.settled[id] {
 			continue
 		}
 		cells += n
@@ -262,7 +262,7 @@ func (r *Run) ratio(t notebook.Treatment, rounds int) (q stats.Quotient, ok bool
 	_, of := r.sums(b.ID, rounds)
 	x, y, _ := stats.Paired(order, sums, of)
 	d := r.Plan.Study.Design
-	return stats.Ratio(x, y, stats.Level(d.Floor, d.Cap, d.Precision)), true
+	return stats.Ratio(x, y, stats.Sure(d.Cap, d.Precision)), true
 }
 
 // mean is the treatment's mean after so many rounds.
@@ -270,7 +270,7 @@ func (r *Run) mean(t notebook.Treatment, rounds int) stats.Estimate {
 	order, sums := r.sums(t.ID, rounds)
 	x, _, _ := stats.Paired(order, sums, sums)
 	d := r.Plan.Study.Design
-	return stats.Mean(x, stats.Level(d.Floor, d.Cap, d.Precision))
+	return stats.Mean(x, stats.Sure(d.Cap, d.Precision))
 }
 
 // sums are a treatment's values in so many rounds, by round, and the rounds in order.
@@ -285,23 +285,35 @@ func (r *Run) sums(id string, rounds int) (order []int, of map[int]stats.Sum) {
 	return order, of
 }
 
-// precise says whether every ratio that a ranking will use is known as well as the design asks.
-func (r *Run) precise(rounds int) bool {
-	s, asked := r.Plan.Study, false
+// settle notes which treatments need no more rounds: those whose ratio is known as well as the design asks, and a baseline that none of
+// them needs any more. Treatments whose number of rounds is fixed go on. It says whether all are settled.
+func (r *Run) settle(rounds int) bool {
+	s := r.Plan.Study
+	if s.Design.Precision <= 0 || rounds < s.Design.Floor {
+		return false
+	}
+	all, needed := true, map[string]bool{} // baselines
 	for _, t := range s.Treatments {
-		if !t.Representative() || r.gaveUp[t.ID] || t.Rounds > 0 || t.Platform == notebook.BM && !t.AA {
+		b, has := r.baseline(t)
+		if r.gaveUp[t.ID] || has && b.ID == t.ID && r.shared[b.ID] {
 			continue
 		}
-		asked = true
-		q, ok := r.ratio(t, rounds)
-		if !ok { // nothing to compare with: then its own mean must be known as well
-			q = stats.Quotient(r.mean(t, rounds))
+		goes := rounds < t.Rounds
+		if t.Rounds == 0 && t.Representative() && !r.settled[t.ID] {
+			q := stats.Quotient(r.mean(t, rounds)) // where there is nothing to compare with, its own mean is to be known as well
+			if has && b.ID != t.ID {
+				q, _ = r.ratio(t, rounds)
+			}
+			r.settled[t.ID] = stats.Precise(q, s.Design.Precision)
+			goes = !r.settled[t.ID]
+			all = all && !goes
 		}
-		if !stats.Precise(q, s.Design.Precision) {
-			return false
-		}
+		needed[b.ID] = needed[b.ID] || goes
 	}
-	return asked
+	for id := range r.shared {
+		r.settled[id] = !needed[id]
+	}
+	return all
 }
 
 // guest makes one guest and does the cell's trials in it. A guest that cannot be made, or dies, is failed trials.

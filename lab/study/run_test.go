@@ -353,6 +353,44 @@ func TestStoppingRule(t *testing.T) {
 	}
 }
 
+// What is known takes part in no more rounds, and its baseline goes on as long as another needs it; also where the study is resumed.
+func TestWhatIsKnownIsNotRunAgain(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	pinned := cnT
+	pinned.Provisioning = notebook.Pinned
+	d := notebook.Design{Floor: 4, Cap: 40, Precision: 0.02, Trials: 1}
+	l := &fakeLab{elapsed: func(t notebook.Treatment) time.Duration {
+		noise := 0.0001
+		if t.Provisioning == notebook.Vanilla && t.Platform == notebook.CN {
+			noise = 0.03
+		}
+		return time.Duration((1 + noise*rng.NormFloat64()) * float64(time.Second))
+	}}
+	book := &fakeBook{}
+	r := &Run{Plan: fakePlan(d, bmT, cnT, pinned), Lab: l, Book: book}
+	reason, err := r.Do(t.Context())
+	if err != nil || reason != Precise {
+		t.Fatalf("%q, %v", reason, err)
+	}
+	n := map[string]int{}
+	for _, tr := range book.trials {
+		n[tr.Treatment]++
+	}
+	of := r.Plan.Study.Treatments
+	bm, noisy, known := n[of[0].ID], n[of[1].ID], n[of[2].ID]
+	if known != 4 || noisy < 8 || bm != noisy {
+		t.Errorf("the steady container in %d rounds, the noisy one in %d, bare metal in %d; want 4, more, and as many", known, noisy, bm)
+	}
+	again := &Run{Plan: r.Plan, Lab: l, Book: book}
+	for _, tr := range slices.Clone(book.trials) {
+		again.Take(tr)
+	}
+	before := len(book.trials)
+	if reason, err := again.Do(t.Context()); err != nil || reason != Precise || len(book.trials) != before {
+		t.Errorf("resumed: %q, %v, %d more trials", reason, err, len(book.trials)-before)
+	}
+}
+
 func TestTimeBudget(t *testing.T) {
 	l := &fakeLab{elapsed: steady}
 	r := &Run{Plan: fakePlan(plain, bmT, cnT), Lab: l, Book: &fakeBook{}, Deadline: time.Now().Add(-time.Second)}

@@ -221,8 +221,8 @@ func TestAFixedNumberOfRounds(t *testing.T) {
 	for _, tr := range book.trials {
 		n[tr.Treatment]++
 	}
-	if bm, cn := n[r.Plan.Study.Treatments[0].ID], n[r.Plan.Study.Treatments[2].ID]; bm != 2 || cn != 6 {
-		t.Errorf("bare metal %d times, the container %d; want 2 and 6", bm, cn)
+	if bm, cn := n[r.Plan.Study.Treatments[0].ID], n[r.Plan.Study.Treatments[2].ID]; bm != 4 || cn != 6 {
+		t.Errorf("bare metal %d times, the container %d; want the cap's 4, for what is compared with it goes on, and 6", bm, cn)
 	}
 }
 
