@@ -86,11 +86,14 @@ func (c Confidence) Level() float64 {
 }
 
 // critical is what Student's t statistic of n values exceeds at the interval's ends.
-func (c Confidence) critical(n int) float64 {
+func (c Confidence) critical(n int) float64 { return c.student(float64(n-1), n) }
+
+// student is the same of a statistic with so many degrees of freedom, made of so many values.
+func (c Confidence) student(free float64, n int) float64 {
 	if c.Looks > 0 { // more rounds than the design allows are more looks
 		c.Looks = max(c.Looks, n)
 	}
-	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: float64(n - 1)}.Quantile(1 - (1-c.Level())/2)
+	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: free}.Quantile(1 - (1-c.Level())/2)
 }
 
 // Estimate is a mean with its interval. Low and High are NaN where there is no interval (N < 2), Value where there is
@@ -119,11 +122,7 @@ func Mean(values []float64, c Confidence) Estimate {
 	if e.N < 2 {
 		return e
 	}
-	var ss float64
-	for _, v := range values {
-		ss += (v - e.Value) * (v - e.Value)
-	}
-	half := c.critical(e.N) * math.Sqrt(ss/float64(e.N-1)/float64(e.N))
+	half := c.critical(e.N) * math.Sqrt(scatter(values, e.Value))
 	e.Low, e.High = e.Value-half, e.Value+half
 	return e
 }
@@ -194,6 +193,51 @@ func ratioAt(x, y []float64, t float64) Quotient {
 		q.Low = 0 // of quantities that are never negative no ratio is
 	}
 	return q
+}
+
+// Change is the mean of x over the mean of y, of values that were not measured in pairs, with its interval: Fieller's with the
+// degrees of freedom of Welch and Satterthwaite. A sample of one value has none.
+func Change(x, y []float64, c Confidence) Quotient {
+	q := NoRatio
+	if q.N = min(len(x), len(y)); q.N == 0 {
+		return q
+	}
+	mx, my := mean(x), mean(y)
+	if my == 0 || math.IsNaN(mx/my) {
+		return q
+	}
+	q.Value = mx / my
+	if q.N < 2 {
+		return q
+	}
+	wy := scatter(y, my)
+	vx, vy := scatter(x, mx), q.Value*q.Value*wy // both in units of x
+	t := 0.0
+	if vx+vy > 0 {
+		free := (vx + vy) * (vx + vy) / (vx*vx/float64(len(x)-1) + vy*vy/float64(len(y)-1))
+		t = c.student(free, len(x)+len(y))
+	}
+	// With R = Value + s, s²my² ≤ t²·(vx + vy·(R/Value)²), as in Ratio.
+	k := t * t
+	a, b, e := my*my-k*wy, k*q.Value*wy, -k*(vx+vy)
+	if !(a > 0) {
+		q.Low, q.High = math.Inf(-1), math.Inf(1)
+		return q
+	}
+	root := math.Sqrt(b*b - a*e)
+	q.Low, q.High = q.Value+(b-root)/a, q.Value+(b+root)/a
+	if q.Low < 0 && slices.Min(x) >= 0 && slices.Min(y) >= 0 {
+		q.Low = 0
+	}
+	return q
+}
+
+// scatter is the variance of the values' mean.
+func scatter(values []float64, mean float64) (v float64) {
+	for _, x := range values {
+		v += (x - mean) * (x - mean)
+	}
+	return v / float64(len(values)-1) / float64(len(values))
 }
 
 // Sum adds up the values of one treatment's trials in one round.

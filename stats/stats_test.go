@@ -152,6 +152,45 @@ func TestConfidence(t *testing.T) {
 	}
 }
 
+// Two samples that were not measured in pairs: the ends are where Welch's t of x − R·y is the critical one, and the interval covers.
+func TestChange(t *testing.T) {
+	x, y := []float64{2.1, 2.3, 1.9, 2.6, 2.2}, []float64{1.0, 1.2, 0.9, 1.1, 1.05, 1.0, 1.3}
+	q := Change(x, y, Sure(0, 0))
+	mx, my := mean(x), mean(y)
+	vx, vy := scatter(x, mx), scatter(y, my)
+	ends := (mx - q.Low*my) / math.Sqrt(vx+q.Low*q.Low*vy)
+	near(t, "t at the other end", (q.High*my-mx)/math.Sqrt(vx+q.High*q.High*vy), ends, 1e-9)
+	if !(ends > 2.1 && ends < 2.8) || !(q.Low < q.Value && q.Value < q.High) || q.N != 5 {
+		t.Errorf("%+v with t = %.3f", q, ends)
+	}
+	if q := Change([]float64{2, 2}, []float64{1, 1, 1}, Sure(0, 0)); q.Low != 2 || q.High != 2 {
+		t.Errorf("without noise: %+v", q)
+	}
+	for _, few := range [][2][]float64{{nil, y}, {x, nil}, {x[:1], y}, {x, y[:1]}} {
+		if q := Change(few[0], few[1], Sure(0, 0)); q.HasInterval() {
+			t.Errorf("of %d and %d values: %+v", len(few[0]), len(few[1]), q)
+		}
+	}
+	g := rand.New(rand.NewPCG(1947, 1946))
+	const studies = 4000
+	held := 0
+	for range studies {
+		x, y := make([]float64, 6), make([]float64, 10)
+		for i := range x {
+			x[i] = 1.3 * (1 + 0.1*g.NormFloat64())
+		}
+		for i := range y {
+			y[i] = 1 + 0.02*g.NormFloat64()
+		}
+		if Change(x, y, Sure(0, 0)).Contains(1.3) {
+			held++
+		}
+	}
+	if share := float64(held) / studies; share < promised || share > 0.97 {
+		t.Errorf("it holds the truth in %.1f %%", 100*share)
+	}
+}
+
 func TestPrecise(t *testing.T) {
 	q := Quotient{Value: 2, Low: 1.9, High: 2.15, N: 5}
 	if Precise(q, 0.074) || !Precise(q, 0.076) {

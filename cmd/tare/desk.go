@@ -24,7 +24,7 @@ import (
 
 // deskCommands read results. They need neither root nor Linux.
 func deskCommands() []*cobra.Command {
-	return []*cobra.Command{summaryCommand(), reportCommand(), exportCommand(), claimsCommand(), adviseCommand(), explainCommand()}
+	return []*cobra.Command{summaryCommand(), reportCommand(), exportCommand(), claimsCommand(), adviseCommand(), explainCommand(), compareCommand()}
 }
 
 func summaryCommand() *cobra.Command {

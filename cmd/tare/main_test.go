@@ -44,12 +44,15 @@ func TestEveryCommandExplainsItself(t *testing.T) {
 // What is wrong in a command line is said in Tare's words, and not in those of the libraries that read it.
 func TestACommandLineThatIsWrong(t *testing.T) {
 	for line, want := range map[string]string{
-		"summary":                "summary: a folder of results was expected: tare summary R, where `tare run --out R` wrote them",
-		"advise R --pick first":  "--pick \"first\": a whole number was expected; see `tare advise --help`",
-		"advise R --pick":        "--pick: a value was expected after it; see `tare advise --help`",
-		"summary R --fast":       "unknown flag: --fast; see `tare summary --help`",
-		"study lst":              "unknown command \"lst\" for \"tare study\"; list or show was expected",
-		"summary --format xml R": `--format "xml": one of table, json was expected`,
+		"summary":                          "summary: a folder of results was expected: tare summary R, where `tare run --out R` wrote them",
+		"advise R --pick first":            "--pick \"first\": a whole number was expected; see `tare advise --help`",
+		"advise R --pick":                  "--pick: a value was expected after it; see `tare advise --help`",
+		"summary R --fast":                 "unknown flag: --fast; see `tare summary --help`",
+		"study lst":                        "unknown command \"lst\" for \"tare study\"; list or show was expected",
+		"compare R":                        "compare: two folders of results were expected, before and after: tare compare OLD NEW",
+		"compare R S --fail-if ratio>high": `--fail-if "ratio>high": ratio>NUMBER or ratio<NUMBER was expected, such as 'ratio>1.03'`,
+		"compare R S --margin 1":           `--margin "1": a percentage such as 5% was expected`,
+		"summary --format xml R":           `--format "xml": one of table, json was expected`,
 	} {
 		root := rootCommand()
 		root.SetArgs(strings.Fields(line))

@@ -12,6 +12,7 @@ import (
 
 	"tare/desk/advise"
 	"tare/desk/claims"
+	"tare/desk/compare"
 	"tare/desk/data"
 	"tare/desk/explain"
 	"tare/desk/model"
@@ -31,7 +32,7 @@ var allDoubts = []data.Doubt{
 	advise.SeveralCPUSets{}, advise.Extrapolated{}, advise.Ambiguous{},
 	claims.OnlyEmulated{}, claims.Unmeasured{}, claims.EveryTrialFailed{}, claims.WithinUnsteadiness{}, claims.Unsteady{}, claims.NeedsHostCores{}, claims.NeedsCHR{},
 	claims.PaperLeavesOut{}, claims.NeedsSize{}, claims.NotStudied{}, claims.NotTogether{}, claims.NeedsTwo{}, claims.NoCommonRound{}, claims.NoValue{}, claims.Unrecorded{},
-	data.NotTraced{}, data.TracerSilent{}, data.HostsNetwork{}, data.NoSuchMetric{}, data.UsageUnknown{}, data.NeverTogether{},
+	compare.Differs{}, data.NotTraced{}, data.TracerSilent{}, data.HostsNetwork{}, data.NoSuchMetric{}, data.UsageUnknown{}, data.NeverTogether{},
 }
 
 // fill gives what v is made of values: those that are nothing, and those that are something.

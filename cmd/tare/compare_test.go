@@ -1,0 +1,64 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"tare/notebook"
+	"tare/notebook/notebooktest"
+)
+
+// Two folders, of which the second has a container that takes 5 % longer: what is said, drawn, and ended with.
+func TestCompare(t *testing.T) {
+	folder := func(seed uint64, container float64) string {
+		f := notebooktest.New(4)
+		f.Seed, f.Rounds, f.Noise = seed, 10, 0.003
+		f.Study.Design = notebook.Design{Floor: 10, Cap: 10, Trials: 1, TimeoutS: 60}
+		return f.Add("bm large", 1).Add("cn crun pinned large", container).Write(t)
+	}
+	before, after := folder(1, 1.1), folder(2, 1.155)
+	out := filepath.Join(t.TempDir(), "changes.svg")
+	for _, c := range []struct {
+		args   []string
+		status exit
+	}{
+		{[]string{before, after}, 0},
+		{[]string{before, after, "--fail-if", "ratio>1.03", "--figure", out}, failed},
+		{[]string{before, after, "--fail-if", "ratio>1.06", "--format", "json"}, 0},
+		{[]string{after, before, "--fail-if", "ratio < 0.97", "--format", "markdown"}, failed},
+		{[]string{before, before, "--fail-if", "ratio>1", "--margin", "0.5%"}, 0},
+	} {
+		said, err := output(t, append([]string{"compare"}, c.args...))
+		var status exit
+		if errors.As(err, &status); status != c.status || err != nil && status == 0 || len(said) == 0 {
+			t.Errorf("%q: %v, want status %d; it said %s", c.args, err, c.status, said)
+		}
+	}
+	if svg, err := os.ReadFile(out); err != nil || !bytes.Contains(svg, []byte("<svg")) {
+		t.Errorf("the figure: %v, %.100s", err, svg)
+	}
+}
+
+// output is what a command line writes to standard output.
+func output(t *testing.T, args []string) ([]byte, error) {
+	t.Helper()
+	f, err := os.CreateTemp(t.TempDir(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	stdout := os.Stdout
+	os.Stdout = f
+	defer func() { os.Stdout = stdout }()
+	root := rootCommand()
+	root.SetArgs(args)
+	failure := root.ExecuteContext(t.Context())
+	said, err := os.ReadFile(f.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return said, failure
+}

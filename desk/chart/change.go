@@ -1,0 +1,48 @@
+package chart
+
+import (
+	"math"
+
+	"tare/desk/compare"
+	"tare/desk/words"
+)
+
+// OfComparison draws what changed between two folders: a mark and a whisker for each treatment, and the margin.
+func OfComparison(c *compare.Comparison) Figure {
+	var marks []mark
+	for _, x := range c.Changes {
+		network := c.Old.Networks(x.Old.Treatment.Workload)
+		m := mark{
+			group: words.Work(x.Old.Treatment.Workload, x.Old.Treatment.Params) + " at " + words.Plain(x.Old.Treatment.Instance.Name),
+			names: []string{words.Described(x.Old.Treatment, network), words.Treatment(x.Old.Treatment, network)}, under: words.Brief(x.Old.Treatment),
+			style: newStyles(c.Old.Rows, network).of(x.Old.Treatment, network), value: x.Ratio.Value, low: x.Ratio.Low, high: x.Ratio.High,
+			words: words.Measured(x.Ratio.Value, x.Ratio.Low, x.Ratio.High, "") + ", " + string(x.Answer), faint: x.Answer == compare.Open, plain: x.Answer == compare.More || x.Answer == compare.Less,
+		}
+		if math.IsNaN(x.Ratio.Value) {
+			m.missing = "no value in one of the folders"
+		}
+		marks = append(marks, m)
+	}
+	f := Figure{File: "comparison", Title: "After over before", Lead: words.Compared(c)}
+	f.How = "Each mark is a treatment's mean after over its mean before, with its interval, corrected for all that are compared; the line at 1 is no change, and the thin lines beside it the margin within which a change does not matter."
+	f.Alt = inWords("Marks with intervals. ", marks)
+	l := &list{axis: "times before", pitch: 22, marks: marks}
+	l.low, l.high = ratioSpan(marks)
+	l.low, l.high = min(l.low, 1/(1+c.Margin)), max(l.high, 1+c.Margin)
+	d := l.draw()
+	d.rule(ink, 1, d.x(1))
+	for _, end := range []float64{1 / (1 + c.Margin), 1 + c.Margin} {
+		d.rule(muted, 0.5, d.x(end))
+	}
+	for i, m := range marks {
+		if m.missing != "" {
+			continue
+		}
+		if m.hasInterval() {
+			d.whisker(m.style.platform, 1.6, true, d.middle[i], d.x(m.low), d.x(m.high), d.x0, d.x1)
+		}
+		d.symbol(m.style, d.in(m.value), d.middle[i])
+	}
+	f.picture = d.canvas
+	return f.finish(map[string]bool{})
+}

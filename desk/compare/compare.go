@@ -1,0 +1,224 @@
+// Package compare says what changed between two folders of one study, before and after: a new kernel, another version of an engine,
+// another host. The rounds of two folders were not run beside each other, so each treatment's mean is compared with its
+// mean before as two samples (Welch); what changed on the host between them changes both.
+package compare
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"tare/desk/data"
+	"tare/notebook"
+	"tare/stats"
+)
+
+// Answer is what is known of a change, against a margin below which a change does not matter.
+type Answer string
+
+const (
+	More Answer = "costs more"    // by the margin at least
+	Less Answer = "costs less"    // likewise
+	Same Answer = "no difference" // that is as large as the margin
+	Open Answer = "open"
+)
+
+// Change is a treatment's, from the first folder to the second.
+type Change struct {
+	Old, New *data.Row
+	Ratio    stats.Quotient // the second mean over the first
+	Level    float64        // of its interval, corrected for all that is compared
+	Answer   Answer
+	Doubtful bool // bare metal differed from itself by as much in one of the folders: that leaves it open
+	Rounds   int  // of each folder that would do, about, where it is open; 0: not foreseeable
+}
+
+// Comparison is what two folders say together.
+type Comparison struct {
+	Old, New    *data.Summary
+	Margin      float64
+	Differences []data.Doubt // between the folders, apart from what was measured
+	Changes     []Change     // in the order of the first folder
+	Gone, Added []*data.Row  // treatments of one folder alone
+}
+
+// Differs is a doubt: something of the folders is not the same in both.
+type Differs struct {
+	What     Thing
+	Of       string // which, where there are several of its kind
+	Old, New string
+}
+
+// Thing is what may differ.
+type Thing string
+
+// Things that may differ between two folders.
+const (
+	Host   Thing = "host"
+	CPU    Thing = "CPU"
+	Kernel Thing = "kernel"
+	Tare   Thing = "tare"
+	Image  Thing = "image"
+	Design Thing = "design"
+)
+
+// Doubt marks it as one.
+func (Differs) Doubt() {}
+
+// From compares two summaries, each of one folder. A change within the margin, a share such as 0.01, does not matter.
+func From(old, new *data.Summary, margin float64) (*Comparison, error) {
+	a, b := old.Folders[0].Study, new.Folders[0].Study
+	if a.Name != b.Name {
+		return nil, fmt.Errorf("%s holds the study %s, and %s the study %s: two folders of one study were expected", old.Folders[0].Dir, a.Name, new.Folders[0].Dir, b.Name)
+	}
+	c := &Comparison{Old: old, New: new, Margin: margin, Differences: differences(old, new)}
+	taken := map[*data.Row]bool{}
+	for _, r := range old.Rows {
+		if r.Treatment.AA { // it checks the host, and is bare metal once more
+			continue
+		}
+		i := slices.IndexFunc(new.Rows, func(n *data.Row) bool { return same(r, n) })
+		if i < 0 {
+			c.Gone = append(c.Gone, r)
+			continue
+		}
+		taken[new.Rows[i]] = true
+		c.Changes = append(c.Changes, Change{Old: r, New: new.Rows[i], Answer: Open})
+	}
+	for _, r := range new.Rows {
+		if !taken[r] && !r.Treatment.AA {
+			c.Added = append(c.Added, r)
+		}
+	}
+	if len(c.Changes) == 0 {
+		return nil, fmt.Errorf("%s and %s have no treatment in common", old.Folders[0].Dir, new.Folders[0].Dir)
+	}
+	c.judge()
+	return c, nil
+}
+
+// same says whether two rows are of the same treatment, on whatever host and of whatever image.
+func same(a, b *data.Row) bool {
+	x, y := a.Treatment, b.Treatment
+	return x.Workload == y.Workload && maps.Equal(x.Params, y.Params) && x.Variant() == y.Variant() && x.Provisioning == y.Provisioning &&
+		x.Instance.SameSize(y.Instance) && x.AA == y.AA && x.HostCores == y.HostCores && a.Metric == b.Metric
+}
+
+func differences(old, new *data.Summary) (all []data.Doubt) {
+	differ := func(what Thing, of, before, after string) {
+		if before != after {
+			all = append(all, Differs{what, of, before, after})
+		}
+	}
+	a, b := old.Folders[0].Study, new.Folders[0].Study
+	h, g := old.HostOf(old.Folders[0].Host), new.HostOf(new.Folders[0].Host)
+	name := func(h data.Host) string { return fmt.Sprintf("%s (%.8s)", h.Hostname, h.ID) }
+	differ(Host, "", name(h), name(g))
+	differ(CPU, "", fmt.Sprintf("%d × %s", len(h.CPUs), h.CPUModel), fmt.Sprintf("%d × %s", len(g.CPUs), g.CPUModel))
+	differ(Kernel, "", h.Kernel, g.Kernel)
+	differ(Tare, "", a.Tare, b.Tare)
+	for _, label := range slices.Sorted(maps.Keys(a.Images)) {
+		if after, ok := b.Images[label]; ok {
+			differ(Image, label, a.Images[label].Digest, after.Digest)
+		}
+	}
+	differ(Design, "", design(a.Design), design(b.Design))
+	return all
+}
+
+// design is what a design makes of each guest, which figures depend on; how many rounds there are is not of it.
+func design(d notebook.Design) string {
+	return fmt.Sprintf("%d trials and %d warm-ups in a guest", d.Trials, d.Warmups)
+}
+
+// judge answers for each treatment. Changes are found by Holm's procedure: what is found makes it easier for the others. That
+// there is no difference is said at Bonferroni's level, for a wrong answer is as bad there.
+func (c *Comparison) judge() {
+	cautious := c.sure().Share(len(c.Changes))
+	for left, found := len(c.Changes), true; found && left > 0; {
+		found = false
+		sure := c.sure().Share(left)
+		for i := range c.Changes {
+			x := &c.Changes[i]
+			if x.Answer != Open {
+				continue
+			}
+			x.Ratio, x.Level = x.ratio(sure), 1-sure.Alpha
+			if x.Answer = c.answer(x); x.Answer != Open {
+				found = true
+				left--
+			}
+		}
+	}
+	for i := range c.Changes {
+		x := &c.Changes[i]
+		if x.Answer != Open {
+			continue
+		}
+		if q := x.ratio(cautious); q.Low > 1/(1+c.Margin) && q.High < 1+c.Margin {
+			x.Ratio, x.Level, x.Answer = q, 1-cautious.Alpha, Same
+			continue
+		}
+		x.Rounds = c.rounds(x)
+	}
+}
+
+// sure is the confidence of one change alone.
+func (c *Comparison) sure() stats.Confidence {
+	a, b := c.Old.Folders[0].Study.Design, c.New.Folders[0].Study.Design
+	return stats.Sure(a.Cap+b.Cap, max(a.Precision, b.Precision))
+}
+
+func (x *Change) ratio(sure stats.Confidence) stats.Quotient {
+	values := func(r *data.Row) (all []float64) {
+		for _, v := range r.Values {
+			all = append(all, v.Mean)
+		}
+		return all
+	}
+	return stats.Change(values(x.New), values(x.Old), sure)
+}
+
+// answer is More, Less or Open, by the ratio's interval.
+func (c *Comparison) answer(x *Change) Answer {
+	a := Open
+	switch q := x.Ratio; {
+	case q.Low >= 1+c.Margin && q.Low > 1:
+		a = More
+	case q.High <= 1/(1+c.Margin) && q.High < 1:
+		a = Less
+	}
+	if a != Open && (c.Old.Within(x.Old, x.Ratio) || c.New.Within(x.New, x.Ratio)) {
+		x.Doubtful, a = true, Open
+	}
+	return a
+}
+
+// rounds is how many of each folder would decide, if the ratio stayed what it is.
+func (c *Comparison) rounds(x *Change) int {
+	q := x.Ratio
+	if x.Doubtful || !q.HasInterval() || !(q.Low > 0) {
+		return 0
+	}
+	far := math.Abs(math.Abs(math.Log(q.Value)) - math.Log1p(c.Margin)) // to the nearer end of the margin
+	half := math.Log(q.High/q.Low) / 2
+	n := math.Ceil(float64(q.N) * (half / far) * (half / far))
+	if !(n <= 1000) {
+		return 0
+	}
+	return max(int(n), q.N+1)
+}
+
+// Found are the changes with one of these answers, the largest first.
+func (c *Comparison) Found(answers ...Answer) (all []Change) {
+	for _, x := range c.Changes {
+		if slices.Contains(answers, x.Answer) {
+			all = append(all, x)
+		}
+	}
+	size := func(x Change) float64 { return math.Abs(math.Log(x.Ratio.Value)) }
+	slices.SortStableFunc(all, func(a, b Change) int { return cmp.Compare(size(b), size(a)) })
+	return all
+}

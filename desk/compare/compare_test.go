@@ -1,0 +1,156 @@
+package compare_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"tare/desk/compare"
+	"tare/desk/data"
+	"tare/notebook"
+	"tare/notebook/notebooktest"
+)
+
+var treatments = []string{"bm large", "bm aa large", "cn docker vanilla large", "cn docker pinned large", "cn crun vanilla large", "cn crun pinned large", "vm qemu kvm pinned large",
+	"cpu n=4 bm large", "cpu n=4 cn crun pinned large"}
+
+// folder is one of a study of all treatments, with a true slowdown of some.
+func folder(seed uint64, slower map[string]float64) *notebooktest.Folder {
+	f := notebooktest.New(8)
+	f.Seed, f.Rounds, f.Noise, f.Study.Design = seed, 10, 0.01, notebook.Design{Floor: 10, Cap: 10, Trials: 1, TimeoutS: 60}
+	for i, t := range treatments {
+		mean := 1 + 0.3*float64(max(i, 1))
+		if by := slower[t]; by > 0 {
+			mean *= by
+		}
+		f.Add(t, mean)
+	}
+	return f
+}
+
+func read(t *testing.T, f *notebooktest.Folder) *data.Summary {
+	t.Helper()
+	s, err := data.Read([]string{f.Write(t)}, data.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func from(t *testing.T, old, new *data.Summary, margin float64) *compare.Comparison {
+	t.Helper()
+	c, err := compare.From(old, new, margin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func ids(changes []compare.Change) (all []string) {
+	for _, x := range changes {
+		all = append(all, x.Old.Treatment.ID)
+	}
+	return all
+}
+
+// A slowdown of 5 % of one treatment is found, and nothing else is; in hundred pairs of folders that are alike nothing is found in 95 at
+// least, and the margin is not what makes it so.
+func TestASlowdownIsFoundAndNothingElse(t *testing.T) {
+	const pairs = 100
+	const slow = "cn crun pinned large"
+	type count struct{ missed, wrong, alarms int }
+	counts := map[float64]*count{0: {}, 0.01: {}}
+	for i := range uint64(pairs) {
+		before, after := read(t, folder(3*i, nil)), read(t, folder(3*i+1, map[string]float64{slow: 1.05}))
+		alike := read(t, folder(3*i+2, nil))
+		for margin, n := range counts {
+			found := ids(from(t, before, after, margin).Found(compare.More, compare.Less))
+			if !slices.Contains(found, slow) {
+				n.missed++
+			}
+			if len(found) > 1 || len(found) == 1 && found[0] != slow {
+				n.wrong++
+			}
+			if len(from(t, before, alike, margin).Found(compare.More, compare.Less)) > 0 {
+				n.alarms++
+			}
+		}
+	}
+	for margin, n := range counts {
+		t.Logf("margin %g, %d pairs: %+v", margin, pairs, *n)
+		if n.missed > 2 || n.wrong > 5 || n.alarms > 5 {
+			t.Errorf("margin %g, %d pairs: %+v", margin, pairs, *n)
+		}
+	}
+}
+
+func TestAnswers(t *testing.T) {
+	// Much alike: no difference; a little apart with much noise: open, with rounds that would do.
+	calm := folder(1, nil)
+	calm.Noise = 0.0005
+	again := folder(2, map[string]float64{"bm large": 0.9, "bm aa large": 0.9, "cn docker vanilla large": 1.004})
+	again.Noise = 0.0005
+	c := from(t, read(t, calm), read(t, again), 0.01)
+	for _, x := range c.Changes {
+		want := compare.Same
+		if x.Old.Treatment.ID == "bm large" {
+			want = compare.Less
+		}
+		if x.Answer != want || !x.Ratio.HasInterval() || x.Level < 0.95 || x.Rounds != 0 {
+			t.Errorf("%s: %+v, want %s", x.Old.Treatment.ID, x, want)
+		}
+	}
+	if found := c.Found(compare.Same, compare.Less); len(found) != 8 || found[0].Old.Treatment.ID != "bm large" {
+		t.Errorf("the largest first: %q", ids(found))
+	}
+	noisy := folder(3, nil)
+	noisy.Noise = 0.02
+	slower := folder(4, map[string]float64{"bm large": 1.03, "bm aa large": 1.03})
+	slower.Noise = 0.02
+	for _, x := range from(t, read(t, noisy), read(t, slower), 0.01).Changes {
+		if x.Old.Treatment.ID == "bm large" && (x.Answer != compare.Open || x.Rounds <= 10) {
+			t.Errorf("%+v; want open, and more rounds named", x)
+		}
+	}
+}
+
+// What bare metal differed from itself by is no change.
+func TestWithinUnsteadiness(t *testing.T) {
+	old := folder(5, map[string]float64{"bm aa large": 0.9})
+	new := folder(6, map[string]float64{"cn crun pinned large": 1.05})
+	for _, x := range from(t, read(t, old), read(t, new), 0.01).Changes {
+		if x.Old.Treatment.ID == "cn crun pinned large" && (x.Answer != compare.Open || !x.Doubtful || x.Rounds != 0) {
+			t.Errorf("%+v; want it open, and doubtful", x)
+		}
+	}
+}
+
+func TestWhatElseDiffers(t *testing.T) {
+	old, new := folder(7, nil), folder(8, nil)
+	new.Host.Kernel, new.Host.ID, new.Study.Tare = "6.19", "ccccccccdddd", "v2"
+	new.Study.Images["ffmpeg"] = notebook.Image{Reference: "debian", Digest: "sha256:4444"}
+	new.Study.Treatments = slices.DeleteFunc(new.Study.Treatments, func(t notebook.Treatment) bool { return t.Engine == "docker" })
+	new.Add("cn podman pinned large", 2)
+	c := from(t, read(t, old), read(t, new), 0.01)
+	var what []string
+	for _, d := range c.Differences {
+		what = append(what, string(d.(compare.Differs).What)+d.(compare.Differs).Of)
+	}
+	if want := []string{"host", "kernel", "tare", "imageffmpeg"}; !slices.Equal(what, want) {
+		t.Errorf("%q differ, want %q", what, want)
+	}
+	if len(c.Gone) != 2 || len(c.Added) != 1 || c.Added[0].Treatment.Engine != "podman" || len(c.Changes) != 6 {
+		t.Errorf("%d gone, %d added, %d in both", len(c.Gone), len(c.Added), len(c.Changes))
+	}
+}
+
+func TestFoldersThatCannotBeCompared(t *testing.T) {
+	other := folder(9, nil)
+	other.Study.Name = "ladder"
+	if _, err := compare.From(read(t, folder(10, nil)), read(t, other), 0.01); err == nil || !strings.Contains(err.Error(), "two folders of one study were expected") {
+		t.Error(err)
+	}
+	if _, err := compare.From(read(t, notebooktest.New(2).Add("bm large", 1)), read(t, notebooktest.New(2).Add("bm 2/4GB", 1)), 0.01); err == nil || !strings.Contains(err.Error(), "no treatment in common") {
+		t.Error(err)
+	}
+}

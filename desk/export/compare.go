@@ -1,0 +1,52 @@
+package export
+
+import (
+	"io"
+
+	"tare/desk/compare"
+	"tare/desk/data"
+	"tare/desk/words"
+)
+
+// Comparison writes it as `tare compare --format json` promises it. What is not known is null.
+func Comparison(w io.Writer, c *compare.Comparison) error {
+	type change struct {
+		Treatment string         `json:"treatment"`
+		Name      string         `json:"name"`
+		Unit      string         `json:"unit"`
+		Old       *float64       `json:"old"` // the means
+		New       *float64       `json:"new"`
+		Ratio     *float64       `json:"ratio"` // new over old
+		Low       *float64       `json:"low"`
+		High      *float64       `json:"high"`
+		Level     float64        `json:"level"`
+		OldRounds int            `json:"old_rounds"`
+		NewRounds int            `json:"new_rounds"`
+		Answer    compare.Answer `json:"answer"`
+		Doubtful  bool           `json:"doubtful"`
+		Rounds    int            `json:"rounds_to_decide"` // of each folder, about; 0: decided, or not foreseeable
+	}
+	ids := func(rows []*data.Row) []string {
+		all := []string{}
+		for _, r := range rows {
+			all = append(all, r.Treatment.ID)
+		}
+		return all
+	}
+	out := struct {
+		Answer      string   `json:"answer"`
+		Margin      float64  `json:"margin"`
+		Differences []string `json:"differences"`
+		Changes     []change `json:"changes"`
+		Gone        []string `json:"gone"`
+		Added       []string `json:"added"`
+	}{words.Compared(c), c.Margin, list(words.Doubts(c.Differences)), []change{}, ids(c.Gone), ids(c.Added)}
+	for _, x := range c.Changes {
+		out.Changes = append(out.Changes, change{
+			Treatment: x.Old.Treatment.ID, Name: words.ChangedWhere(c, x), Unit: x.Old.Metric.Unit, Old: number(x.Old.Mean), New: number(x.New.Mean),
+			Ratio: number(x.Ratio.Value), Low: number(x.Ratio.Low), High: number(x.Ratio.High), Level: x.Level, OldRounds: x.Old.Rounds, NewRounds: x.New.Rounds,
+			Answer: x.Answer, Doubtful: x.Doubtful, Rounds: x.Rounds,
+		})
+	}
+	return write(w, out)
+}

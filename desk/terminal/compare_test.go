@@ -1,0 +1,81 @@
+package terminal_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"tare/desk/chart"
+	"tare/desk/compare"
+	"tare/desk/data"
+	"tare/desk/export"
+	"tare/desk/terminal"
+	"tare/internal/golden"
+	"tare/notebook"
+	"tare/notebook/notebooktest"
+)
+
+// What people read of two folders, a container's engine of which became slower, and one faster, on a host with another kernel.
+func TestComparison(t *testing.T) {
+	folder := func(seed uint64, kernel string, means ...float64) *data.Summary {
+		f := notebooktest.New(8)
+		f.Seed, f.Rounds, f.Noise, f.Host.Kernel = seed, 10, 0.004, kernel
+		f.Study.Design = notebook.Design{Floor: 10, Cap: 10, Trials: 1, TimeoutS: 60}
+		for i, id := range []string{"bm large", "bm aa large", "cn docker vanilla large", "cn docker pinned large", "cn crun pinned large", "cn podman pinned large"} {
+			if means[i] > 0 {
+				f.Add(id, means[i])
+			}
+		}
+		f.Trial = func(x *notebook.Trial) {
+			if x.Treatment == "cn podman pinned large" {
+				x.Value *= 1 + 0.05*float64(x.Round%4) // much noise
+				x.ElapsedS = x.Value
+			}
+		}
+		s, err := data.Read([]string{f.Write(t)}, data.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Folders[0].Dir = map[bool]string{true: "before", false: "after"}[seed == 1]
+		return s
+	}
+	c, err := compare.From(folder(1, "6.18", 4, 4, 5.2, 4.1, 4.08, 4.2), folder(2, "6.19", 4, 4, 5.46, 3.9, 0, 4.25), 0.01)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text, note, json bytes.Buffer
+	for _, write := range []error{terminal.Comparison(&text, c, terminal.Screen{Width: 80}), terminal.Note(&note, c), export.Comparison(&json, c)} {
+		if write != nil {
+			t.Fatal(write)
+		}
+	}
+	golden.Check(t, "comparison.txt", text.Bytes())
+	golden.Check(t, "comparison.md", note.Bytes())
+	golden.Check(t, "comparison.json", json.Bytes())
+	f := chart.OfComparison(c)
+	golden.Check(t, "comparison.svg", f.SVG())
+	for line := range strings.Lines(text.String()) {
+		if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 80 {
+			t.Errorf("%d columns: %s", n, line)
+		}
+	}
+}
+
+// What a name holds means nothing to Markdown or HTML.
+func TestNoteOfHostileNames(t *testing.T) {
+	f := notebooktest.New(2)
+	f.Add("*x*`<img>`@all bm large", 1)
+	s, err := data.Read([]string{f.Write(t)}, data.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := compare.From(s, s, 0.01)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := terminal.Note(&b, c); err != nil || strings.Contains(b.String(), "<img>") || strings.Contains(b.String(), "@all") || strings.Contains(b.String(), "`<") {
+		t.Errorf("%v: %s", err, b.String())
+	}
+}
