@@ -9,23 +9,25 @@ import (
 
 // OfComparison draws what changed between two folders: a mark and a whisker for each treatment, and the margin.
 func OfComparison(c *compare.Comparison) Figure {
-	var marks []mark
+	var marks, said []mark
 	for _, x := range c.Changes {
 		network := c.Old.Networks(x.Old.Treatment.Workload)
 		m := mark{
 			group: words.Work(x.Old.Treatment.Workload, x.Old.Treatment.Params) + " at " + words.Plain(x.Old.Treatment.Instance.Name),
 			names: []string{words.Described(x.Old.Treatment, network), words.Treatment(x.Old.Treatment, network)}, under: words.Brief(x.Old.Treatment),
 			style: newStyles(c.Old.Rows, network).of(x.Old.Treatment, network), value: x.Ratio.Value, low: x.Ratio.Low, high: x.Ratio.High,
-			words: words.Measured(x.Ratio.Value, x.Ratio.Low, x.Ratio.High, "") + ", " + string(x.Answer), faint: x.Answer == compare.Open, plain: x.Answer == compare.More || x.Answer == compare.Less,
+			words: words.Measured(x.Ratio.Value, x.Ratio.Low, x.Ratio.High, ""), faint: x.Answer == compare.Open, plain: x.Answer == compare.More || x.Answer == compare.Less,
 		}
 		if math.IsNaN(x.Ratio.Value) {
 			m.missing = "no value in one of the folders"
 		}
 		marks = append(marks, m)
+		m.words += ", " + string(x.Answer)
+		said = append(said, m)
 	}
 	f := Figure{File: "comparison", Title: "After over before", Lead: words.Compared(c)}
-	f.How = "Each mark is a treatment's mean after over its mean before, with its interval, corrected for all that are compared; the line at 1 is no change, and the thin lines beside it the margin within which a change does not matter."
-	f.Alt = inWords("Marks with intervals. ", marks)
+	f.How = "Each mark is a treatment's mean after over its mean before, with its interval, corrected for all that are compared; the line at 1 is no change, and the thin lines beside it the margin within which a change does not matter. What is open is grey."
+	f.Alt = inWords("Marks with intervals. ", said)
 	l := &list{axis: "times before", pitch: 22, marks: marks}
 	l.low, l.high = ratioSpan(marks)
 	l.low, l.high = min(l.low, 1/(1+c.Margin)), max(l.high, 1+c.Margin)
