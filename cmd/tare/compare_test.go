@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -36,6 +37,23 @@ func TestCompare(t *testing.T) {
 		if errors.As(err, &status); status != c.status || err != nil && status == 0 || len(said) == 0 {
 			t.Errorf("%q: %v, want status %d; it said %s", c.args, err, c.status, said)
 		}
+	}
+	var told struct {
+		Differences []string
+		Changes     []struct {
+			Treatment, Answer string
+			Ratio, Low, High  float64
+		}
+	}
+	said, err := output(t, []string{"compare", before, after, "--format", "json"})
+	if err == nil {
+		err = json.Unmarshal(said, &told)
+	}
+	if err != nil || told.Differences == nil || len(told.Changes) != 2 {
+		t.Fatalf("%v: %s", err, said)
+	}
+	if x := told.Changes[1]; x.Treatment != "cn crun pinned large" || x.Answer != "costs more" || !(x.Low < 1.05 && x.High > 1.05 && x.Low < x.Ratio) {
+		t.Errorf("%+v", x)
 	}
 	if svg, err := os.ReadFile(out); err != nil || !bytes.Contains(svg, []byte("<svg")) {
 		t.Errorf("the figure: %v, %.100s", err, svg)
