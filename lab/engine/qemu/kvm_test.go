@@ -78,7 +78,7 @@ func TestKVM(t *testing.T) {
 func testKVM(t *testing.T, k engine.Kind, init string, kernel qemu.Kernel, accelerator string, cpu int) {
 	d, s := lab(t, k, init, 0, 0)
 	d.Kernel = kernel
-	s.Accelerator, s.Provisioning, s.CPUs, s.Instance.Cores = accelerator, notebook.Pinned, []int{cpu}, 1
+	s.Accelerator, s.Provisioning, s.CPUs, s.Instance.Cores, s.Instance.Memory = accelerator, notebook.Pinned, []int{cpu}, 1, 192<<20
 	ctx, cancel := context.WithTimeout(context.Background(), kvmTime)
 	defer cancel()
 	start := time.Now()

@@ -89,8 +89,9 @@ func (h hardware) args() ([]string, error) {
 	cmdline := "console=ttyS0 quiet loglevel=4 panic=-1 no_timer_check "
 	if h.accelerator == notebook.KVMEmulated {
 		// Every instruction of the guest's kernel is emulated there: it is spared the interpreting of the machine's description, and of
-		// its own code the patching for one CPU and back.
-		cmdline += guestinit.NoACPI + " noreplace-smp "
+		// its own code the patching for one CPU and back; and of the signals by which Go's runtime has goroutines share a CPU, for what
+		// the kernel does not know is passed on to its first program.
+		cmdline += guestinit.NoACPI + " noreplace-smp random.trust_cpu=on GODEBUG=asyncpreemptoff=1 "
 	}
 	if h.machine.Threads > 1 {
 		// A core of AMD's has threads for its guest where that is switched on, and the one that TCG emulates never has.

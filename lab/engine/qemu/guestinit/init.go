@@ -26,6 +26,9 @@ import (
 	"tare/notebook"
 )
 
+// runtimeSettings is the variable of the environment by which a VM's host tells the runtime of its first program, and of the ruler, how to run.
+const runtimeSettings = "GODEBUG"
+
 // deviceWait bounds the wait for a device to appear after its driver was loaded. It takes milliseconds, on an
 // emulated processor under load more.
 const deviceWait = 30 * time.Second
@@ -206,7 +209,11 @@ func machine(root, work string, stream int) error {
 			return fmt.Errorf("hand file %d to the ruler: %w", fd, err)
 		}
 	}
-	err = unix.Exec(fmt.Sprintf("/proc/self/fd/%d", program), args, []string{})
+	env := []string{}
+	if v := os.Getenv(runtimeSettings); v != "" {
+		env = append(env, runtimeSettings+"="+v)
+	}
+	err = unix.Exec(fmt.Sprintf("/proc/self/fd/%d", program), args, env)
 	return fmt.Errorf("become the ruler: %w", err)
 }
 
