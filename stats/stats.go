@@ -263,6 +263,47 @@ func Paired[R comparable](rounds []R, x, y map[R]Sum) (xs, ys []float64, both []
 	return xs, ys, both
 }
 
+// Answer is what an interval of a ratio says of a difference, against a margin below which one does not matter.
+type Answer string
+
+const (
+	More Answer = "costs more"    // by the margin at least
+	Less Answer = "costs less"    // likewise
+	Same Answer = "no difference" // that is as large as the margin
+	Open Answer = "open"
+)
+
+// Margin is how small a difference does not matter, where nobody says otherwise.
+const Margin = 0.01
+
+// Answer is that of the whole interval: with one part of it the answer would be another, so it is open.
+func (q Quotient) Answer(margin float64) Answer {
+	switch {
+	case q.Low >= 1+margin && q.Low > 1:
+		return More
+	case q.High <= 1/(1+margin) && q.High < 1:
+		return Less
+	case q.Low > 1/(1+margin) && q.High < 1+margin:
+		return Same
+	}
+	return Open
+}
+
+// Rounds is about how many rounds in all would give an answer, if the ratio stayed what it is and the interval narrowed with the root of
+// their number; 0 where that is not foreseeable, or is more than a thousand.
+func (q Quotient) Rounds(margin float64) int {
+	if !q.HasInterval() || !(q.Low > 0) {
+		return 0
+	}
+	far := math.Abs(math.Abs(math.Log(q.Value)) - math.Log1p(margin)) // to the nearer end of the margin
+	half := math.Log(q.High/q.Low) / 2
+	n := math.Ceil(float64(q.N) * (half / far) * (half / far))
+	if !(n <= 1000) {
+		return 0
+	}
+	return max(int(n), q.N+1)
+}
+
 // Precise says whether a ratio's interval lies within ± precision, as a share of the ratio. Never, where there is no
 // interval.
 func Precise(q Quotient, precision float64) bool {

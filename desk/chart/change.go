@@ -5,6 +5,7 @@ import (
 
 	"tare/desk/compare"
 	"tare/desk/words"
+	"tare/stats"
 )
 
 // OfComparison draws what changed between two folders: a mark and a whisker for each treatment, and the margin.
@@ -16,7 +17,7 @@ func OfComparison(c *compare.Comparison) Figure {
 			group: words.Work(x.Old.Treatment.Workload, x.Old.Treatment.Params) + " at " + words.Plain(x.Old.Treatment.Instance.Name),
 			names: []string{words.Described(x.Old.Treatment, network), words.Treatment(x.Old.Treatment, network)}, under: words.Brief(x.Old.Treatment),
 			style: newStyles(c.Old.Rows, network).of(x.Old.Treatment, network), value: x.Ratio.Value, low: x.Ratio.Low, high: x.Ratio.High,
-			words: words.Measured(x.Ratio.Value, x.Ratio.Low, x.Ratio.High, ""), faint: x.Answer == compare.Open, plain: x.Answer == compare.More || x.Answer == compare.Less,
+			words: words.Measured(x.Ratio.Value, x.Ratio.Low, x.Ratio.High, ""), faint: x.Answer == stats.Open, plain: x.Answer == stats.More || x.Answer == stats.Less,
 		}
 		if math.IsNaN(x.Ratio.Value) {
 			m.missing = "no value in one of the folders"

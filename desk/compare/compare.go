@@ -15,24 +15,14 @@ import (
 	"tare/stats"
 )
 
-// Answer is what is known of a change, against a margin below which a change does not matter.
-type Answer string
-
-const (
-	More Answer = "costs more"    // by the margin at least
-	Less Answer = "costs less"    // likewise
-	Same Answer = "no difference" // that is as large as the margin
-	Open Answer = "open"
-)
-
 // Change is a treatment's, from the first folder to the second.
 type Change struct {
 	Old, New *data.Row
 	Ratio    stats.Quotient // the second mean over the first
 	Level    float64        // of its interval, corrected for all that is compared
-	Answer   Answer
-	Doubtful bool // bare metal differed from itself by as much in one of the folders: that leaves it open
-	Rounds   int  // of each folder that would do, about, where it is open; 0: not foreseeable
+	Answer   stats.Answer   // against the margin
+	Doubtful bool           // bare metal differed from itself by as much in one of the folders: that leaves it open
+	Rounds   int            // of each folder that would do, about, where it is open; 0: not foreseeable
 }
 
 // Comparison is what two folders say together.
@@ -85,7 +75,7 @@ func From(old, new *data.Summary, margin float64) (*Comparison, error) {
 			continue
 		}
 		taken[new.Rows[i]] = true
-		c.Changes = append(c.Changes, Change{Old: r, New: new.Rows[i], Answer: Open})
+		c.Changes = append(c.Changes, Change{Old: r, New: new.Rows[i], Answer: stats.Open})
 	}
 	for _, r := range new.Rows {
 		if !taken[r] && !r.Treatment.AA {
@@ -142,11 +132,11 @@ func (c *Comparison) judge() {
 		sure := c.sure().Share(left)
 		for i := range c.Changes {
 			x := &c.Changes[i]
-			if x.Answer != Open {
+			if x.Answer != stats.Open {
 				continue
 			}
 			x.Ratio, x.Level = x.ratio(sure), 1-sure.Alpha
-			if x.Answer = c.answer(x); x.Answer != Open {
+			if x.Answer = c.answer(x); x.Answer != stats.Open {
 				found = true
 				left--
 			}
@@ -154,14 +144,14 @@ func (c *Comparison) judge() {
 	}
 	for i := range c.Changes {
 		x := &c.Changes[i]
-		if x.Answer != Open {
+		if x.Answer != stats.Open {
 			continue
 		}
-		if q := x.ratio(cautious); q.Low > 1/(1+c.Margin) && q.High < 1+c.Margin {
-			x.Ratio, x.Level, x.Answer = q, 1-cautious.Alpha, Same
-			continue
+		if q := x.ratio(cautious); q.Answer(c.Margin) == stats.Same {
+			x.Ratio, x.Level, x.Answer = q, 1-cautious.Alpha, stats.Same
+		} else if !x.Doubtful {
+			x.Rounds = x.Ratio.Rounds(c.Margin)
 		}
-		x.Rounds = c.rounds(x)
 	}
 }
 
@@ -181,38 +171,20 @@ func (x *Change) ratio(sure stats.Confidence) stats.Quotient {
 	return stats.Change(values(x.New), values(x.Old), sure)
 }
 
-// answer is More, Less or Open, by the ratio's interval.
-func (c *Comparison) answer(x *Change) Answer {
-	a := Open
-	switch q := x.Ratio; {
-	case q.Low >= 1+c.Margin && q.Low > 1:
-		a = More
-	case q.High <= 1/(1+c.Margin) && q.High < 1:
-		a = Less
+// answer is what is found: a change, or nothing yet.
+func (c *Comparison) answer(x *Change) stats.Answer {
+	a := x.Ratio.Answer(c.Margin)
+	if a == stats.Same {
+		return stats.Open
 	}
-	if a != Open && (c.Old.Within(x.Old, x.Ratio) || c.New.Within(x.New, x.Ratio)) {
-		x.Doubtful, a = true, Open
+	if x.Doubtful = a != stats.Open && (c.Old.Within(x.Old, x.Ratio) || c.New.Within(x.New, x.Ratio)); x.Doubtful {
+		return stats.Open
 	}
 	return a
 }
 
-// rounds is how many of each folder would decide, if the ratio stayed what it is.
-func (c *Comparison) rounds(x *Change) int {
-	q := x.Ratio
-	if x.Doubtful || !q.HasInterval() || !(q.Low > 0) {
-		return 0
-	}
-	far := math.Abs(math.Abs(math.Log(q.Value)) - math.Log1p(c.Margin)) // to the nearer end of the margin
-	half := math.Log(q.High/q.Low) / 2
-	n := math.Ceil(float64(q.N) * (half / far) * (half / far))
-	if !(n <= 1000) {
-		return 0
-	}
-	return max(int(n), q.N+1)
-}
-
 // Found are the changes with one of these answers, the largest first.
-func (c *Comparison) Found(answers ...Answer) (all []Change) {
+func (c *Comparison) Found(answers ...stats.Answer) (all []Change) {
 	for _, x := range c.Changes {
 		if slices.Contains(answers, x.Answer) {
 			all = append(all, x)

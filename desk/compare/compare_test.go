@@ -9,6 +9,7 @@ import (
 	"tare/desk/data"
 	"tare/notebook"
 	"tare/notebook/notebooktest"
+	"tare/stats"
 )
 
 var treatments = []string{"bm large", "bm aa large", "cn docker vanilla large", "cn docker pinned large", "cn crun vanilla large", "cn crun pinned large", "vm qemu kvm pinned large",
@@ -64,14 +65,14 @@ func TestASlowdownIsFoundAndNothingElse(t *testing.T) {
 		before, after := read(t, folder(3*i, nil)), read(t, folder(3*i+1, map[string]float64{slow: 1.05}))
 		alike := read(t, folder(3*i+2, nil))
 		for margin, n := range counts {
-			found := ids(from(t, before, after, margin).Found(compare.More, compare.Less))
+			found := ids(from(t, before, after, margin).Found(stats.More, stats.Less))
 			if !slices.Contains(found, slow) {
 				n.missed++
 			}
 			if len(found) > 1 || len(found) == 1 && found[0] != slow {
 				n.wrong++
 			}
-			if len(from(t, before, alike, margin).Found(compare.More, compare.Less)) > 0 {
+			if len(from(t, before, alike, margin).Found(stats.More, stats.Less)) > 0 {
 				n.alarms++
 			}
 		}
@@ -92,15 +93,15 @@ func TestAnswers(t *testing.T) {
 	again.Noise = 0.0005
 	c := from(t, read(t, calm), read(t, again), 0.01)
 	for _, x := range c.Changes {
-		want := compare.Same
+		want := stats.Same
 		if x.Old.Treatment.ID == "bm large" {
-			want = compare.Less
+			want = stats.Less
 		}
 		if x.Answer != want || !x.Ratio.HasInterval() || x.Level < 0.95 || x.Rounds != 0 {
 			t.Errorf("%s: %+v, want %s", x.Old.Treatment.ID, x, want)
 		}
 	}
-	if found := c.Found(compare.Same, compare.Less); len(found) != 8 || found[0].Old.Treatment.ID != "bm large" {
+	if found := c.Found(stats.Same, stats.Less); len(found) != 8 || found[0].Old.Treatment.ID != "bm large" {
 		t.Errorf("the largest first: %q", ids(found))
 	}
 	noisy := folder(3, nil)
@@ -108,7 +109,7 @@ func TestAnswers(t *testing.T) {
 	slower := folder(4, map[string]float64{"bm large": 1.03, "bm aa large": 1.03})
 	slower.Noise = 0.02
 	for _, x := range from(t, read(t, noisy), read(t, slower), 0.01).Changes {
-		if x.Old.Treatment.ID == "bm large" && (x.Answer != compare.Open || x.Rounds <= 10) {
+		if x.Old.Treatment.ID == "bm large" && (x.Answer != stats.Open || x.Rounds <= 10) {
 			t.Errorf("%+v; want open, and more rounds named", x)
 		}
 	}
@@ -119,7 +120,7 @@ func TestWithinUnsteadiness(t *testing.T) {
 	old := folder(5, map[string]float64{"bm aa large": 0.9})
 	new := folder(6, map[string]float64{"cn crun pinned large": 1.05})
 	for _, x := range from(t, read(t, old), read(t, new), 0.01).Changes {
-		if x.Old.Treatment.ID == "cn crun pinned large" && (x.Answer != compare.Open || !x.Doubtful || x.Rounds != 0) {
+		if x.Old.Treatment.ID == "cn crun pinned large" && (x.Answer != stats.Open || !x.Doubtful || x.Rounds != 0) {
 			t.Errorf("%+v; want it open, and doubtful", x)
 		}
 	}

@@ -6,25 +6,26 @@ import (
 	"tare/desk/compare"
 	"tare/desk/data"
 	"tare/desk/words"
+	"tare/stats"
 )
 
 // Comparison writes it as `tare compare --format json` promises it. What is not known is null.
 func Comparison(w io.Writer, c *compare.Comparison) error {
 	type change struct {
-		Treatment string         `json:"treatment"`
-		Name      string         `json:"name"`
-		Unit      string         `json:"unit"`
-		Old       *float64       `json:"old"` // the means
-		New       *float64       `json:"new"`
-		Ratio     *float64       `json:"ratio"` // new over old
-		Low       *float64       `json:"low"`
-		High      *float64       `json:"high"`
-		Level     float64        `json:"level"`
-		OldRounds int            `json:"old_rounds"`
-		NewRounds int            `json:"new_rounds"`
-		Answer    compare.Answer `json:"answer"`
-		Doubtful  bool           `json:"doubtful"`
-		Rounds    int            `json:"rounds_to_decide"` // of each folder, about; 0: decided, or not foreseeable
+		Treatment string       `json:"treatment"`
+		Name      string       `json:"name"`
+		Unit      string       `json:"unit"`
+		Old       *float64     `json:"old"` // the means
+		New       *float64     `json:"new"`
+		Ratio     *float64     `json:"ratio"` // new over old
+		Low       *float64     `json:"low"`
+		High      *float64     `json:"high"`
+		Level     float64      `json:"level"`
+		OldRounds int          `json:"old_rounds"`
+		NewRounds int          `json:"new_rounds"`
+		Answer    stats.Answer `json:"answer"`
+		Doubtful  bool         `json:"doubtful"`
+		Rounds    int          `json:"rounds_to_decide"` // of each folder, about; 0: decided, or not foreseeable
 	}
 	ids := func(rows []*data.Row) []string {
 		all := []string{}

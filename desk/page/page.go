@@ -63,7 +63,7 @@ type page struct {
 	Summary  *data.Summary
 	Style    template.CSS
 	Title    string
-	Answer   string
+	Answer   words.Answer
 	When     string
 	AA       []check // the first screen's
 	Figures  []pageFigure
@@ -169,7 +169,7 @@ func render(s *data.Summary, figs []chart.Figure, why *whyPart, opt Options) ([]
 		Summary: s,
 		Style:   template.CSS(style),
 		Title:   title(s),
-		Answer:  words.Tight(words.Plain(words.Summary(s))),
+		Answer:  words.Summary(s),
 		When:    when(s),
 		Several: len(s.Hosts) > 1,
 		Why:     why,

@@ -8,6 +8,7 @@ import (
 	"tare/desk/compare"
 	"tare/desk/data"
 	"tare/desk/words"
+	"tare/stats"
 )
 
 // Comparison writes what came of it in a sentence, then what else differs between the folders, then a line for each change, the largest
@@ -57,11 +58,11 @@ type section struct {
 func sections(c *compare.Comparison) (all []section) {
 	for _, p := range []struct {
 		head    string
-		answers []compare.Answer
+		answers []stats.Answer
 	}{
-		{"Changed", []compare.Answer{compare.More, compare.Less}},
-		{"No difference of " + words.Percent(c.Margin, 1) + " or more", []compare.Answer{compare.Same}},
-		{"Open", []compare.Answer{compare.Open}},
+		{"Changed", []stats.Answer{stats.More, stats.Less}},
+		{"No difference of " + words.Percent(c.Margin, 1) + " or more", []stats.Answer{stats.Same}},
+		{"Open", []stats.Answer{stats.Open}},
 	} {
 		var lines []string
 		for _, x := range c.Found(p.answers...) {

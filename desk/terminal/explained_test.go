@@ -44,8 +44,8 @@ func TestExplainedTrialsAreNotMeasured(t *testing.T) {
 		t.Fatal(err)
 	}
 	a, b := read(t, data.Options{}, plain), read(t, data.Options{}, explained)
-	if words.Summary(a) != words.Summary(b) {
-		t.Errorf("%s\n%s", words.Summary(a), words.Summary(b))
+	if answer(a) != answer(b) {
+		t.Errorf("%s\n%s", answer(a), answer(b))
 	}
 	for i := range a.Rows {
 		x, y := a.Rows[i], b.Rows[i]
@@ -88,15 +88,15 @@ func TestIsolation(t *testing.T) {
 		}
 	}
 	// A layer is no platform to choose; by itself it is told all the same.
-	if strings.Contains(words.Summary(s), "up to quota") || !strings.Contains(words.Summary(s), "with every layer") || !strings.Contains(words.Summary(s), "The cost of each layer of isolation is in the table") {
-		t.Error(words.Summary(s))
+	if strings.Contains(answer(s), "up to quota") || !strings.Contains(answer(s), "with every layer") || !strings.Contains(answer(s), "The cost of each layer of isolation is in the table") {
+		t.Error(answer(s))
 	}
 	layers := newLab().add(treatmentOf("bm", "", "", "", large), 4)
 	tr := treatmentOf("cn", notebook.LayersEngine, "", "", large)
 	tr.Isolation = "quota"
 	layers.add(tr, 4.4)
-	if s := read(t, data.Options{}, layers.write(t)); !strings.Contains(words.Summary(s), "a layers container with the layers up to quota costs") || strings.Contains(words.Summary(s), "The cost of each layer") {
-		t.Error(words.Summary(s))
+	if s := read(t, data.Options{}, layers.write(t)); !strings.Contains(answer(s), "A layers container with the layers up to quota costs") || strings.Contains(answer(s), "The cost of each layer") {
+		t.Error(answer(s))
 	}
 	if !strings.Contains(rows.String(), `"isolation": "quota"`) {
 		t.Error(&rows)

@@ -50,8 +50,8 @@ func TestWhatFailsIsNotRanked(t *testing.T) {
 			t.Errorf("%s: %q, %d rounds lost, %v", c.provisioning, failures, r.Lost, r.Unreliable())
 		}
 	}
-	if !strings.Contains(words.Summary(s), "2 treatments are not ranked: too many trials failed.") || strings.Contains(words.Summary(s), "many docker") {
-		t.Error(words.Summary(s))
+	if !strings.Contains(answer(s), "2 treatments are not ranked: too many trials failed.") || strings.Contains(answer(s), "many docker") {
+		t.Error(answer(s))
 	}
 }
 

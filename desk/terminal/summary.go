@@ -17,7 +17,16 @@ import (
 // Headings are bold and what is not ranked is dim.
 func Summary(w io.Writer, s *data.Summary, on Screen) error {
 	t := &text{Screen: on}
-	t.wrap("", words.Summary(s))
+	answer := words.Summary(s)
+	for _, st := range answer.Statements {
+		t.wrapAs(bold, "", st.Lead)
+		for _, f := range st.Findings {
+			t.wrap("  - ", f)
+		}
+	}
+	if len(answer.Remarks) > 0 {
+		t.wrap("", strings.Join(answer.Remarks, " "))
+	}
 	for _, rows := range s.Tables() {
 		t.line("")
 		t.secondary(rows, s, t.rows(rows, s))

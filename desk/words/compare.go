@@ -3,7 +3,6 @@ package words
 import (
 	"fmt"
 	"math"
-	"strings"
 
 	"tare/desk/compare"
 	"tare/stats"
@@ -12,7 +11,7 @@ import (
 // Compared says in a sentence what came of a comparison: "1 of 9 treatments 1 costs more, 7 make no difference of 1 % or more and 1 is open."
 func Compared(c *compare.Comparison) string {
 	var parts []string
-	for _, a := range []compare.Answer{compare.More, compare.Less, compare.Same, compare.Open} {
+	for _, a := range []stats.Answer{stats.More, stats.Less, stats.Same, stats.Open} {
 		if n := len(c.Found(a)); n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, outcome(c, a, n)))
 		}
@@ -35,12 +34,12 @@ func all(n int) string {
 }
 
 // outcome says an answer of so many treatments.
-func outcome(c *compare.Comparison, a compare.Answer, n int) string {
-	verb, what := map[compare.Answer][2]string{
-		compare.More: {"costs more", "cost more"}, compare.Less: {"costs less", "cost less"},
-		compare.Same: {"makes no difference", "make no difference"}, compare.Open: {"is open", "are open"},
+func outcome(c *compare.Comparison, a stats.Answer, n int) string {
+	verb, what := map[stats.Answer][2]string{
+		stats.More: {"costs more", "cost more"}, stats.Less: {"costs less", "cost less"},
+		stats.Same: {"makes no difference", "make no difference"}, stats.Open: {"is open", "are open"},
 	}[a], ""
-	if c.Margin > 0 && a == compare.Same {
+	if c.Margin > 0 && a == stats.Same {
 		what = " of " + Percent(c.Margin, 1) + " or more"
 	}
 	if n == 1 {
@@ -69,37 +68,49 @@ func ChangedWhere(c *compare.Comparison, x compare.Change) string {
 
 // ChangedBy says a change in percent, with its interval, and of an open one what would settle it.
 func ChangedBy(x compare.Change) string {
-	q := x.Ratio
-	if math.IsNaN(q.Value) {
+	if math.IsNaN(x.Ratio.Value) {
 		return "no value in one of the folders"
 	}
-	sign, what := 1.0, "more"
-	if q.Value < 1 {
-		sign, what = -1, "less"
+	s := beyond(x.Ratio)
+	if x.Answer == stats.Open {
+		why := settle(x.Rounds, "", " of each")
+		if x.Doubtful {
+			why = "bare metal differed from itself by as much"
+		}
+		s = join("; ", []string{s, why})
 	}
-	v, low, high := sign*100*(q.Value-1), sign*100*(q.Low-1), sign*100*(q.High-1)
-	if sign < 0 {
-		low, high = high, low
+	return s
+}
+
+// settle says how many rounds would answer what is open; empty where that is not foreseeable.
+func settle(rounds int, more, of string) string {
+	if rounds <= 0 {
+		return ""
+	}
+	return "about " + Count(rounds, more+"round") + of + " would settle it"
+}
+
+// beyond says by how much a ratio is beyond 1, with its interval: "5.1 % more (4.2 to 6.0)", and of a large one "3.07 times as much (1.59 to
+// 10.0)".
+func beyond(q stats.Quotient) string {
+	if q.Value >= 2 {
+		d := Places(q.Value, q.Low, q.High)
+		s := Number(q.Value, d) + " times as much"
+		if !q.HasInterval() {
+			return s + ", too few rounds for an interval"
+		}
+		return s + " (" + Bounds(q.Low, q.High, d) + ")"
+	}
+	v, low, high, what := 100*(q.Value-1), 100*(q.Low-1), 100*(q.High-1), "more"
+	if v < 0 {
+		v, low, high, what = -v, -high, -low, "less"
 	}
 	d := min(Places(v, low, high), 3)
 	s := fmt.Sprintf("%s %% %s", Number(v, d), what)
 	if !q.HasInterval() {
 		return s + ", too few rounds for an interval"
 	}
-	s += " (" + Bounds(low, high, d) + ")"
-	if x.Answer == compare.Open {
-		var why []string
-		if x.Doubtful {
-			why = append(why, "bare metal differed from itself by as much")
-		}
-		if x.Rounds > 0 {
-			why = append(why, "about "+Count(x.Rounds, "round")+" of each would settle it")
-		}
-		if why != nil {
-			s += "; " + strings.Join(why, "; ")
-		}
-	}
-	return s
+	return s + " (" + Bounds(low, high, d) + ")"
 }
 
 // ChangedLevel says how the intervals of a comparison are made.

@@ -4,8 +4,11 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"tare/desk/data"
 	"tare/notebook"
@@ -20,13 +23,27 @@ func rung(r *data.Row) bool {
 // beside says whether a row is there to be compared with others: the baseline, or bare metal again.
 func beside(r *data.Row) bool { return r.IsBaseline() || r.Treatment.AA }
 
-// mostStatements bounds how many comparisons the answer names; the table has them all.
-const mostStatements = 2
+// Answer is what folders say, in the order of what matters to a choice.
+type Answer struct {
+	Statements []Statement
+	Remarks    []string // what must be known of all of it, in sentences
+}
 
-// Summary answers the question of the folders, with the uncertainty of the answer: what costs least, and by how much. A row
-// that is not representative, or not to be trusted, is not ranked; rows that are not distinguishable are called so. It is
-// never empty.
-func Summary(s *data.Summary) string {
+// Statement is the answer at one place. Where nothing can be said of it, the lead says why, and there are no findings.
+type Statement struct {
+	Lead     string   // ends in a colon where findings follow
+	Findings []string // one for each platform: what costs how much, then what makes no difference, then what is open and what would settle it
+}
+
+// How many places the answer names, and findings of each; the table has them all.
+const (
+	mostStatements = 2
+	mostFindings   = 6
+)
+
+// Summary answers the question of the folders, with the uncertainty of the answer: what costs how much. A row that is not representative, or not
+// to be trusted, is not in it, and a remark says so. It is never empty.
+func Summary(s *data.Summary) (a Answer) {
 	places := s.Places()
 	// Between bare metal and whole containers a ladder has many rungs. None is a platform to choose: where there are whole ones
 	// the answer is of those.
@@ -52,19 +69,18 @@ func Summary(s *data.Summary) string {
 	withParams := slices.ContainsFunc(places, func(rows []*data.Row) bool {
 		return !maps.Equal(rows[0].Treatment.Params, places[0][0].Treatment.Params)
 	})
-	var parts []string
 	for _, rows := range told {
 		at := *rows[0]
 		if !withParams {
 			at.Treatment.Params = nil
 		}
-		parts = append(parts, statement("For "+Where(s, &at), rows, s))
+		a.Statements = append(a.Statements, statement("For "+Where(s, &at), rows, s))
 	}
 	if n := len(places) - len(told); n > 0 {
-		parts = append(parts, "The table has "+Count(n, "more comparison")+".")
+		a.Remarks = append(a.Remarks, "The table has "+Count(n, "more comparison")+".")
 	}
 	if rungs {
-		parts = append(parts, "The cost of each layer of isolation is in the table, and in the report as a staircase.")
+		a.Remarks = append(a.Remarks, "The cost of each layer of isolation is in the table, and in the report as a staircase.")
 	}
 	emulated, doubtful, failing := false, 0, 0
 	for _, r := range s.Rows {
@@ -78,25 +94,22 @@ func Summary(s *data.Summary) string {
 		}
 	}
 	if emulated {
-		parts = append(parts, "VMs were emulated here, so their figures do not represent a VM's cost.")
+		a.Remarks = append(a.Remarks, "VMs were emulated here, so their figures do not represent a VM's cost.")
 	}
 	if doubtful > 0 {
-		parts = append(parts, was(doubtful, "treatment")+" not ranked: bare metal differed from itself by as much.")
+		a.Remarks = append(a.Remarks, was(doubtful, "treatment")+" not ranked: bare metal differed from itself by as much.")
 	}
 	if failing > 0 {
-		parts = append(parts, was(failing, "treatment")+" not ranked: too many trials failed.")
+		a.Remarks = append(a.Remarks, was(failing, "treatment")+" not ranked: too many trials failed.")
 	}
-	if len(parts) == 0 {
-		return "Nothing was measured."
+	if len(a.Statements) == 0 && len(a.Remarks) == 0 {
+		a.Statements = []Statement{{Lead: "Nothing was measured."}}
 	}
-	return strings.Join(parts, " ")
+	return a
 }
 
-// ordinals say which of those named before a figure is of.
-var ordinals = []string{"first", "second", "third", "fourth"}
-
 // statement is the answer at one place.
-func statement(where string, rows []*data.Row, s *data.Summary) string {
+func statement(where string, rows []*data.Row, s *data.Summary) Statement {
 	named := func(r *data.Row) string {
 		n := Name(data.NameOf(r.Treatment))
 		if s.Networks(r.Treatment.Workload) {
@@ -104,7 +117,6 @@ func statement(where string, rows []*data.Row, s *data.Summary) string {
 		}
 		return n
 	}
-	figure := func(r *data.Row) string { return Interval(r.Ratio, r.RatioLow, r.RatioHigh) }
 	var ranked []*data.Row
 	trials, good, open := 0, 0, 0
 	lonely := true // there is nothing to compare with
@@ -134,89 +146,115 @@ func statement(where string, rows []*data.Row, s *data.Summary) string {
 	if len(s.Baseline) > 0 {
 		to = data.Assignments(s.Baseline)
 	}
+	lead := func(text string) Statement { return Statement{Lead: where + ", " + text + failed} }
 	switch {
 	case trials == 0:
-		return where + ", nothing was measured yet."
+		return lead("nothing was measured yet.")
 	case good == 0:
-		return where + ", every trial failed."
+		return lead("every trial failed.")
 	case open > 0 && lonely:
-		return where + ", bare metal was not measured, so there is no baseline to compare with."
+		return lead("bare metal was not measured, so there is no baseline to compare with.")
 	case alone:
-		return where + ", only " + to + " was measured: there is nothing to compare with it."
+		return lead("only " + to + " was measured: there is nothing to compare with it.")
 	case len(ranked) == 0 && unbounded:
-		return where + ", no overhead has bounds yet: " + to + " varied too much. More rounds or a quieter host would give it some."
+		return lead("no overhead has bounds yet: " + to + " varied too much. More rounds or a quieter host would give it some.")
 	case len(ranked) == 0 && open > 0:
-		return where + ", no overhead has an interval yet: that takes at least two rounds in which both a platform and its baseline succeed."
+		return lead("no overhead has an interval yet: that takes at least two rounds in which both a platform and its baseline succeed.")
 	case len(ranked) == 0:
-		return where + ", nothing that was measured can be ranked."
+		return lead("nothing that was measured can be ranked.")
 	}
 	slices.SortStableFunc(ranked, func(a, b *data.Row) int { return cmp.Compare(a.Ratio, b.Ratio) })
-	best := ranked[0]
-	if best.Curve != nil {
+	if best := ranked[0]; best.Curve != nil {
 		i := slices.IndexFunc(rows, (*data.Row).IsBaseline)
 		var base *data.Row
 		if i >= 0 {
 			base = rows[i]
 		}
-		return carries(where, slices.DeleteFunc(ranked, func(r *data.Row) bool { return r.Curve == nil }), base, to, named) + failed
+		return Statement{Lead: carries(where, slices.DeleteFunc(ranked, func(r *data.Row) bool { return r.Curve == nil }), base, to, named) + failed}
 	}
-	d := Decimals(best.RatioHigh - best.RatioLow)
-	times, bounds := Number(best.Ratio, d), Bounds(best.RatioLow, best.RatioHigh, d)
-	const most = 4
-	if !slices.ContainsFunc(ranked, func(r *data.Row) bool { return r.RatioLow > 1 || r.RatioHigh < 1 }) {
-		if len(ranked) == 1 {
-			return fmt.Sprintf("%s, %s is not distinguishable from %s: the ratio is %s (95 %% interval %s).", where, named(best), to, times, bounds) + failed
-		}
-		var all []string
-		for _, r := range ranked[:min(most, len(ranked))] {
-			all = append(all, named(r)+" "+figure(r))
-		}
-		if n := len(ranked) - most; n > 0 {
-			all = append(all, fmt.Sprintf("and %d more", n))
-		}
-		return fmt.Sprintf("%s, nothing is distinguishable from %s: as multiples of it, with 95 %% intervals, %s.", where, to, strings.Join(all, ", ")) + failed
+	st := Statement{Lead: where + ", against " + to + " (95 % intervals):"}
+	for _, g := range byPlatform(ranked) {
+		st.Findings = append(st.Findings, g.finding(s, named))
 	}
-	var group, rest []*data.Row // what is not distinguishable from the best, and what costs more
-	for _, r := range ranked {
-		if r.RatioLow <= best.RatioHigh {
-			group = append(group, r)
-		} else {
-			rest = append(rest, r)
+	if n := len(st.Findings) - mostFindings; n > 1 {
+		st.Findings = append(st.Findings[:mostFindings], fmt.Sprintf("%d more platforms are in the table.", n))
+	}
+	if failed != "" {
+		st.Findings = append(st.Findings, strings.TrimSpace(failed))
+	}
+	return st
+}
+
+// group is one platform's rows at a place: vanilla and pinned.
+type group []*data.Row
+
+// byPlatform puts the rows that differ in their provisioning alone together: first those that cost more or less, the largest difference first,
+// then those that make no difference, then what is open.
+func byPlatform(rows []*data.Row) []group {
+	all := data.Together(rows, func(a, b *data.Row) bool { return a.Treatment.Variant() == b.Treatment.Variant() })
+	groups := make([]group, len(all))
+	for i, g := range all {
+		groups[i] = g
+		slices.SortStableFunc(g, compareFound)
+	}
+	slices.SortStableFunc(groups, func(a, b group) int { return compareFound(a[0], b[0]) })
+	return groups
+}
+
+// compareFound orders rows by what matters to a choice.
+func compareFound(a, b *data.Row) int {
+	rank := func(r *data.Row) int {
+		switch ratio(r).Answer(stats.Margin) {
+		case stats.More, stats.Less:
+			return 0
+		case stats.Same:
+			return 1
 		}
+		return 2
 	}
-	first := fmt.Sprintf("%s times %s (95 %% interval %s)", times, to, bounds)
-	if best.RatioLow <= 1 && best.RatioHigh >= 1 {
-		first += ", not distinguishable from 1"
-	}
-	var said []string
-	switch {
-	case len(ranked) == 1:
-		said = []string{fmt.Sprintf("%s, %s costs %s", where, named(best), first)}
-	case len(group) == 1:
-		said = []string{fmt.Sprintf("%s, %s costs least: %s", where, named(best), first)}
-	default:
-		var names, others []string
-		for i, r := range group[:min(most, len(group))] {
-			names = append(names, named(r))
+	size := func(r *data.Row) float64 { return math.Abs(math.Log(r.Ratio)) }
+	return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(size(b), size(a)))
+}
+
+// ratio is a row's, with its interval.
+func ratio(r *data.Row) stats.Quotient {
+	return stats.Quotient{Value: r.Ratio, Low: r.RatioLow, High: r.RatioHigh, N: r.RatioRounds}
+}
+
+// finding says what is known of a platform: "A vanilla docker container costs 31 % more (27 to 35); pinned, 10 % more (8 to 12)."
+func (g group) finding(s *data.Summary, named func(*data.Row) string) string {
+	var parts []string
+	for i, r := range g {
+		q := ratio(r)
+		said, by := "", beyond(q)
+		switch q.Answer(stats.Margin) {
+		case stats.Same:
+			said = fmt.Sprintf("makes no difference of %s or more: %s", Percent(stats.Margin, 1), by)
 			if i > 0 {
-				others = append(others, "the "+ordinals[i]+" "+figure(r))
+				said = fmt.Sprintf("no difference of %s or more: %s", Percent(stats.Margin, 1), by)
+			}
+		case stats.Open:
+			said = "is open: " + join("; ", []string{by, settle(q.Rounds(stats.Margin)-q.N, "more ", "")})
+			if i > 0 {
+				said = "open: " + join("; ", []string{by, settle(q.Rounds(stats.Margin)-q.N, "more ", "")})
+			}
+		default:
+			said = by
+			if i == 0 {
+				said = "costs " + by
 			}
 		}
-		if n := len(group) - len(names); n > 0 {
-			names = append(names, fmt.Sprintf("%d more", n))
+		if i > 0 {
+			parts = append(parts, Plain(r.Treatment.Provisioning)+", "+said)
+			continue
 		}
-		which := "cost least and are not distinguishable from each other"
-		if len(rest) == 0 {
-			which = "are not distinguishable from each other"
-		}
-		said = []string{fmt.Sprintf("%s, %s %s: the %s %s", where, list(names), which, ordinals[0], first), strings.Join(others, ", ")}
+		parts = append(parts, capital(named(r))+" "+said)
 	}
-	for i, r := range rest {
-		if i == most-1 && len(rest) > most {
-			said = append(said, fmt.Sprintf("%d more cost up to %s", len(rest)-i, figure(rest[len(rest)-1])))
-			break
-		}
-		said = append(said, named(r)+" "+figure(r))
-	}
-	return strings.Join(said, "; ") + "." + failed
+	return strings.Join(parts, "; ") + "."
+}
+
+// capital makes the first letter of a sentence large.
+func capital(s string) string {
+	r, n := utf8.DecodeRuneInString(s)
+	return string(unicode.ToUpper(r)) + s[n:]
 }
