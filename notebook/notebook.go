@@ -141,11 +141,21 @@ type Figure struct {
 type Design struct {
 	Floor     int     `json:"floor"`              // rounds that are always run
 	Cap       int     `json:"cap"`                // rounds that are never exceeded
-	Precision float64 `json:"precision"`          // stop when every ratio's interval is within ± this share of the ratio; 0: run to Cap
+	Precision float64 `json:"precision"`          // stop when every ratio's interval is within ± this share of the ratio; 0: there is no such rule
+	Decide    float64 `json:"decide,omitempty"`   // stop when every ratio is known to be larger or smaller by this share at least, or by less; 0: there is no such rule
 	Trials    int     `json:"trials"`             // measured trials in each guest
 	Emulated  int     `json:"emulated,omitempty"` // rounds of what is emulated and so never ranked; 0: Floor
 	Warmups   int     `json:"warmups"`            // unmeasured trials before them, in each guest; they also warm the page cache
 	TimeoutS  float64 `json:"timeout_s"`          // seconds after which a trial is killed and has failed
+}
+
+// Looks is how many times a study's intervals may be looked at: after every round up to Cap where a rule can stop it earlier, or 0: at the
+// end alone.
+func (d Design) Looks() int {
+	if d.Precision > 0 || d.Decide > 0 {
+		return d.Cap
+	}
+	return 0
 }
 
 // Most is the most rounds that the treatment takes part in. What no ranking will use is done in few: more rounds of an

@@ -61,15 +61,8 @@ type Confidence struct {
 	Looks int     // above 1: of studies in which any interval does that is made after any round up to this
 }
 
-// Sure is the confidence of 95 % that a study's intervals have by default. A precision above 0 is a stopping rule: the study's
-// intervals are looked at after every round up to the cap.
-func Sure(cap int, precision float64) Confidence {
-	c := Confidence{Alpha: Alpha}
-	if precision > 0 {
-		c.Looks = cap
-	}
-	return c
-}
+// Sure is the confidence of 95 % that intervals have by default, which are looked at so many times; 0: once.
+func Sure(looks int) Confidence { return Confidence{Alpha, looks} }
 
 // Share is the confidence of each of several intervals of which together no more than Alpha may miss (Bonferroni).
 func (c Confidence) Share(of int) Confidence { return Confidence{c.Alpha / float64(of), c.Looks} }

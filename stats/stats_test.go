@@ -28,15 +28,15 @@ func TestQuantileAgainstTables(t *testing.T) {
 }
 
 func TestMeanWorked(t *testing.T) {
-	e := Mean([]float64{4, 5, 6, 7, 8}, Sure(0, 0))
+	e := Mean([]float64{4, 5, 6, 7, 8}, Sure(0))
 	near(t, "value", e.Value, 6, 0)
 	half := 2.776445 * math.Sqrt(2.5/5)
 	near(t, "low", e.Low, 6-half, 1e-5)
 	near(t, "high", e.High, 6+half, 1e-5)
-	if one := Mean([]float64{3}, Sure(0, 0)); one.Value != 3 || one.HasInterval() || one.N != 1 {
+	if one := Mean([]float64{3}, Sure(0)); one.Value != 3 || one.HasInterval() || one.N != 1 {
 		t.Errorf("mean of one value: %+v", one)
 	}
-	if none := Mean(nil, Sure(0, 0)); !math.IsNaN(none.Value) || none.HasInterval() {
+	if none := Mean(nil, Sure(0)); !math.IsNaN(none.Value) || none.HasInterval() {
 		t.Errorf("mean of none: %+v", none)
 	}
 }
@@ -45,13 +45,13 @@ func TestMeanWorked(t *testing.T) {
 func TestRatioEndsMeetTheDefinition(t *testing.T) {
 	x := []float64{2.1, 2.3, 1.9, 2.6, 2.2, 2.0}
 	y := []float64{1.0, 1.2, 0.9, 1.1, 1.05, 1.0}
-	q := Ratio(x, y, Sure(0, 0))
+	q := Ratio(x, y, Sure(0))
 	for _, r := range []float64{q.Low, q.High} {
 		d := make([]float64, len(x))
 		for i := range x {
 			d[i] = x[i] - r*y[i]
 		}
-		e := Mean(d, Sure(0, 0))
+		e := Mean(d, Sure(0))
 		near(t, "nearer end of the interval of mean d", min(math.Abs(e.Low), math.Abs(e.High)), 0, 1e-9)
 	}
 	if !(q.Low < q.Value && q.Value < q.High) || !q.HasInterval() || q.N != 6 {
@@ -66,32 +66,32 @@ func TestRatioWithoutNoise(t *testing.T) {
 		for i := range x {
 			x[i], y[i] = 2*third, third
 		}
-		if q := Ratio(x, y, Sure(0, 0)); q.Value != 2 || q.Low != 2 || q.High != 2 || !Precise(q, 0) {
+		if q := Ratio(x, y, Sure(0)); q.Value != 2 || q.Low != 2 || q.High != 2 || !Precise(q, 0) {
 			t.Errorf("n=%d: %+v, want exactly 2", n, q)
 		}
-		if e := Mean(x, Sure(0, 0)); e.Low != e.Value || e.High != e.Value {
+		if e := Mean(x, Sure(0)); e.Low != e.Value || e.High != e.Value {
 			t.Errorf("n=%d: %+v, want no spread", n, e)
 		}
 	}
 	// A treatment against itself has ratio 1 exactly, however noisy.
 	v := []float64{4, 5, 6, 4.5}
-	if q := Ratio(v, v, Sure(0, 0)); q.Value != 1 || q.Low != 1 || q.High != 1 {
+	if q := Ratio(v, v, Sure(0)); q.Value != 1 || q.Low != 1 || q.High != 1 {
 		t.Errorf("against itself: %+v", q)
 	}
 }
 
 func TestRatioWithoutAnswer(t *testing.T) {
-	if q := Ratio(nil, nil, Sure(0, 0)); !math.IsNaN(q.Value) || q.HasInterval() || Precise(q, 1) || q.Contains(1) {
+	if q := Ratio(nil, nil, Sure(0)); !math.IsNaN(q.Value) || q.HasInterval() || Precise(q, 1) || q.Contains(1) {
 		t.Errorf("of none: %+v", q)
 	}
-	if q := Ratio([]float64{3}, []float64{2}, Sure(0, 0)); q.Value != 1.5 || q.HasInterval() || Precise(q, 1) {
+	if q := Ratio([]float64{3}, []float64{2}, Sure(0)); q.Value != 1.5 || q.HasInterval() || Precise(q, 1) {
 		t.Errorf("of one round: %+v", q)
 	}
-	if q := Ratio([]float64{3, 4}, []float64{0, 0}, Sure(0, 0)); !math.IsNaN(q.Value) || q.HasInterval() {
+	if q := Ratio([]float64{3, 4}, []float64{0, 0}, Sure(0)); !math.IsNaN(q.Value) || q.HasInterval() {
 		t.Errorf("over zero: %+v", q)
 	}
 	// A denominator as noisy as it is large: no ratio is excluded.
-	q := Ratio([]float64{3, 4, 5}, []float64{0.1, 9, 0.2}, Sure(0, 0))
+	q := Ratio([]float64{3, 4, 5}, []float64{0.1, 9, 0.2}, Sure(0))
 	if !math.IsInf(q.Low, -1) || !math.IsInf(q.High, 1) || q.HasInterval() || Precise(q, 10) {
 		t.Errorf("noisy denominator: %+v", q)
 	}
@@ -100,7 +100,7 @@ func TestRatioWithoutAnswer(t *testing.T) {
 func TestRatioKeepsItsDigits(t *testing.T) {
 	// Noise of 1e-9 of the value: the naive quadratic's discriminant has no correct digit here.
 	x, y := []float64{2 + 2e-9, 2, 2 - 2e-9}, []float64{1, 1, 1}
-	q := Ratio(x, y, Sure(0, 0))
+	q := Ratio(x, y, Sure(0))
 	half := 4.302653 * 2e-9 / math.Sqrt(3)
 	near(t, "half width", (q.High-q.Low)/2, half, half*1e-5)
 }
@@ -139,15 +139,15 @@ func TestLooksAreWorth(t *testing.T) {
 }
 
 func TestConfidence(t *testing.T) {
-	near(t, "level at one look", Sure(20, 0).Level(), 0.95, 1e-12)
-	near(t, "level of two rounds", Sure(2, 0.02).Level(), 0.95, 1e-12)
-	if l := Sure(20, 0.02).Level(); !(l > 0.99 && l < 0.995) {
+	near(t, "level at one look", Sure(0).Level(), 0.95, 1e-12)
+	near(t, "level of two rounds", Sure(2).Level(), 0.95, 1e-12)
+	if l := Sure(20).Level(); !(l > 0.99 && l < 0.995) {
 		t.Errorf("level at each of twenty looks: %v", l)
 	}
-	if got := Sure(20, 0.02).Share(10); got != (Confidence{Alpha / 10, 20}) {
+	if got := Sure(20).Share(10); got != (Confidence{Alpha / 10, 20}) {
 		t.Errorf("one of ten: %+v", got)
 	}
-	if a, b := Sure(5, 0.02).critical(50), Sure(50, 0.02).critical(50); a != b {
+	if a, b := Sure(5).critical(50), Sure(50).critical(50); a != b {
 		t.Errorf("more rounds than looks: %v, want %v", a, b)
 	}
 }
@@ -155,7 +155,7 @@ func TestConfidence(t *testing.T) {
 // Two samples that were not measured in pairs: the ends are where Welch's t of x − R·y is the critical one, and the interval covers.
 func TestChange(t *testing.T) {
 	x, y := []float64{2.1, 2.3, 1.9, 2.6, 2.2}, []float64{1.0, 1.2, 0.9, 1.1, 1.05, 1.0, 1.3}
-	q := Change(x, y, Sure(0, 0))
+	q := Change(x, y, Sure(0))
 	mx, my := mean(x), mean(y)
 	vx, vy := scatter(x, mx), scatter(y, my)
 	ends := (mx - q.Low*my) / math.Sqrt(vx+q.Low*q.Low*vy)
@@ -163,11 +163,11 @@ func TestChange(t *testing.T) {
 	if !(ends > 2.1 && ends < 2.8) || !(q.Low < q.Value && q.Value < q.High) || q.N != 5 {
 		t.Errorf("%+v with t = %.3f", q, ends)
 	}
-	if q := Change([]float64{2, 2}, []float64{1, 1, 1}, Sure(0, 0)); q.Low != 2 || q.High != 2 {
+	if q := Change([]float64{2, 2}, []float64{1, 1, 1}, Sure(0)); q.Low != 2 || q.High != 2 {
 		t.Errorf("without noise: %+v", q)
 	}
 	for _, few := range [][2][]float64{{nil, y}, {x, nil}, {x[:1], y}, {x, y[:1]}} {
-		if q := Change(few[0], few[1], Sure(0, 0)); q.HasInterval() {
+		if q := Change(few[0], few[1], Sure(0)); q.HasInterval() {
 			t.Errorf("of %d and %d values: %+v", len(few[0]), len(few[1]), q)
 		}
 	}
@@ -182,7 +182,7 @@ func TestChange(t *testing.T) {
 		for i := range y {
 			y[i] = 1 + 0.02*g.NormFloat64()
 		}
-		if Change(x, y, Sure(0, 0)).Contains(1.3) {
+		if Change(x, y, Sure(0)).Contains(1.3) {
 			held++
 		}
 	}

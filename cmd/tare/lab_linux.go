@@ -39,7 +39,8 @@ func layersCommand() *cobra.Command {
 type running struct {
 	out, accel, format, input string
 	kernel                    string
-	explain, from             string
+	explain, from, until      string
+	known                     study.Until // that until names
 	tracers                   []string // that explain names
 	seed                      uint64
 	rounds                    int
@@ -56,6 +57,7 @@ func (r *running) flags(c *cobra.Command) {
 	f.StringVar(&r.from, "load-from", "", "run the load of services on another machine: `ssh://[USER@]HOST[:PORT]`, where root is let in by key (default: this host)")
 	f.Uint64Var(&r.seed, "seed", 0, "seed of the order of treatments (default: random, and recorded)")
 	f.IntVar(&r.rounds, "rounds", 0, "run exactly this many rounds (default: the study's design)")
+	f.StringVar(&r.until, "until", "", "go on until every ratio is known: ±1% has intervals that narrow, 'decided at 2%' is known to be larger or smaller by 2% at least, or by less (default: the study's design)")
 	f.DurationVar(&r.budget, "time-budget", 0, "start nothing that would not end within this time, such as 10m")
 	f.StringVar(&r.explain, "explain", "", "also trace where the time goes: each guest runs as many traced trials again, which feed no ratio; by what the kernel counts anyway, "+
 		"by each event as well (--explain="+study.ExplainDeep+"), or with `TRACER,…` of "+strings.Join(notebook.TracerNames, ", "))
@@ -63,7 +65,7 @@ func (r *running) flags(c *cobra.Command) {
 }
 
 func (r *running) check(c *cobra.Command) error {
-	for _, name := range []string{"out", "input", "image", "explain", "vm-kernel", "load-from"} {
+	for _, name := range []string{"out", "input", "image", "explain", "until", "vm-kernel", "load-from"} {
 		if f := c.Flags().Lookup(name); f != nil && f.Changed && f.Value.String() == "" {
 			return fmt.Errorf("--%s is empty: is a variable unset?", name)
 		}
@@ -79,6 +81,15 @@ func (r *running) check(c *cobra.Command) error {
 	}
 	if r.budget < 0 {
 		return fmt.Errorf("--time-budget %v: a positive duration was expected", r.budget)
+	}
+	if r.until != "" {
+		var err error
+		if r.known, err = study.ParseUntil(r.until); err != nil {
+			return fmt.Errorf("--until %w", err)
+		}
+		if r.rounds > 0 {
+			return errors.New("--until and --rounds: one of the two was expected")
+		}
 	}
 	if r.explain != "" {
 		var err error
@@ -102,6 +113,7 @@ With --explain each guest also runs as many traced trials, in random order among
 the ratios. tare explain then says where the time went, and what the tracers cost.`,
 		Example: `  sudo tare run quick --out R
   sudo tare run quick --explain --out R && tare explain R
+  sudo tare run quick --until 'decided at 2%' --time-budget 20m
   sudo tare run ./mine.yaml --only platform=cn,instance=large --time-budget 30m`,
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 2 && r.explain != "" {
@@ -236,7 +248,7 @@ func (r *running) run(ctx context.Context, spec *study.Spec, only study.Only, se
 		}
 	}
 	chosen := study.Choices{
-		Seed: r.seed, SeedChosen: seedChosen, Rounds: r.rounds, Only: only, Accel: r.accel, Kernel: r.kernel, Input: r.input, LoadFrom: r.from, Tare: version(), Explain: r.tracers,
+		Seed: r.seed, SeedChosen: seedChosen, Rounds: r.rounds, Until: r.known, Only: only, Accel: r.accel, Kernel: r.kernel, Input: r.input, LoadFrom: r.from, Tare: version(), Explain: r.tracers,
 	}
 	if err := spec.Check(workloads.FS, chosen); err != nil {
 		return err

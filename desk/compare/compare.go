@@ -158,7 +158,10 @@ func (c *Comparison) judge() {
 // sure is the confidence of one change alone.
 func (c *Comparison) sure() stats.Confidence {
 	a, b := c.Old.Folders[0].Study.Design, c.New.Folders[0].Study.Design
-	return stats.Sure(a.Cap+b.Cap, max(a.Precision, b.Precision))
+	if a.Looks()+b.Looks() == 0 {
+		return stats.Sure(0)
+	}
+	return stats.Sure(a.Cap + b.Cap)
 }
 
 func (x *Change) ratio(sure stats.Confidence) stats.Quotient {

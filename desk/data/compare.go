@@ -79,7 +79,7 @@ func (s *Summary) sure(folders []int, alpha float64) stats.Confidence {
 	for _, f := range folders {
 		d := s.Folders[f].Study.Design
 		rounds += d.Cap
-		if d.Precision > 0 {
+		if d.Looks() > 0 {
 			c.Looks = 1
 		}
 	}

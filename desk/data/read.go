@@ -578,7 +578,7 @@ func (r *reader) doubts() (all []Doubt) {
 	}
 	for _, f := range r.sum.Folders {
 		d := f.Study.Design
-		if l := (Looks{d.Cap, stats.Sure(d.Cap, d.Precision).Level()}); d.Precision > 0 && !slices.Contains(all, Doubt(l)) {
+		if l := (Looks{d.Looks(), stats.Sure(d.Looks()).Level()}); l.Rounds > 0 && !slices.Contains(all, Doubt(l)) {
 			all = append(all, l)
 		}
 		if f.Rounds < d.Floor {

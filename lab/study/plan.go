@@ -73,6 +73,7 @@ type Ruler interface {
 type Choices struct {
 	Seed   uint64
 	Rounds int // so many, no fewer and no more; 0: as the file says
+	Until  Until
 	Only   Only
 	Accel  string // "auto", notebook.KVM, notebook.KVMEmulated, notebook.TCG
 	Kernel string // a file with virtual machines' kernel in place of what the study names
@@ -299,6 +300,9 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, shipped fs.FS, ch Choices, o w
 		design.Floor, design.Cap, design.Precision = ch.Rounds, ch.Rounds, 0
 		design.Emulated = min(design.Emulated, ch.Rounds)
 	}
+	if ch.Until != (Until{}) {
+		design.Cap, design.Precision, design.Decide = max(design.Cap, untilRounds), ch.Until.Precision, ch.Until.Margin
+	}
 	us, err := s.check(shipped, ch)
 	if err != nil {
 		return nil, err
@@ -333,7 +337,7 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, shipped fs.FS, ch Choices, o w
 			if !ch.Only.keeps(t) {
 				continue
 			}
-			if ch.Rounds > 0 {
+			if ch.Rounds > 0 || ch.Until != (Until{}) {
 				t.Rounds = 0
 			}
 			if t.HostCores > 0 && t.HostCores == len(host.CPUs) {
@@ -436,7 +440,7 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, shipped fs.FS, ch Choices, o w
 		w := r.Workload
 		work[label] = []any{w.Command, w.Check, w.Service, w.Load, w.Metric, w.Also}
 	}
-	parts := []any{work, s.Name, s.Workloads, s.Platforms, s.Instances, s.HostCores, s.AllowEmulation, design, ch.Only, ch.Accel, ch.Rounds, p.Study.Images}
+	parts := []any{work, s.Name, s.Workloads, s.Platforms, s.Instances, s.HostCores, s.AllowEmulation, design, ch.Only, ch.Accel, ch.Rounds, ch.Until, p.Study.Images}
 	if len(ch.Explain) > 0 {
 		parts = append(parts, ch.Explain)
 	}
@@ -578,6 +582,7 @@ func redesigned(was, is notebook.Design) string {
 		{"rounds", rounds(was), rounds(is)},
 		{"rounds of emulated treatments", was.Emulated, is.Emulated},
 		{"% as precision (0: none)", 100 * was.Precision, 100 * is.Precision},
+		{"% as the margin to decide at (0: none)", 100 * was.Decide, 100 * is.Decide},
 		{"trials in a guest", was.Trials, is.Trials},
 		{"warm-ups in a guest", was.Warmups, is.Warmups},
 		{"s as the timeout of a trial", was.TimeoutS, is.TimeoutS},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -147,8 +148,8 @@ func (r *Run) Do(ctx context.Context) (reason string, err error) {
 				return Interrupted, nil
 			}
 			if r.Watch != nil {
-				cells, wait := r.left()
-				r.Watch.Guest(round, t, all-cells, all, wait)
+				done, left, wait := r.left(all, round)
+				r.Watch.Guest(round, t, done, done+left, wait)
 			}
 			one, known := r.spent[t.ID]
 			if !known { // it may well take as long as the longest so far
@@ -220,25 +221,59 @@ func (r *Run) tally() (all int) {
 	return all
 }
 
-// left is how many cells are still to be done, and how long that takes if every guest takes as long as the latest of
-// its treatment did; those of which none is known yet as long as the mean of the others.
-func (r *Run) left() (cells int, wait time.Duration) {
+// left is how many cells are done, how many are still to be done, and how long that takes if every guest takes as long as the latest of
+// its treatment did; those of which none is known yet as long as the mean of the others. Where a rule may end the study before its cap,
+// a treatment is taken to need as many rounds as its interval does so far.
+func (r *Run) left(all, rounds int) (done, cells int, wait time.Duration) {
 	var known time.Duration
 	for _, d := range r.spent {
 		known += d
 	}
-	for id, n := range r.pending {
-		if r.gaveUp[id] || r.settled[id] {
+	most := map[string]int{} // rounds that are enough
+	if d := r.Plan.Study.Design; d.Looks() > 0 && rounds >= d.Floor {
+		longest := 0
+		for _, t := range r.Plan.Study.Treatments {
+			if b, ok := r.baseline(t); t.Rounds == 0 && t.Representative() && ok && b.ID != t.ID {
+				q, _ := r.ratio(t, rounds)
+				most[t.ID] = r.enough(q)
+				longest = max(longest, most[t.ID])
+			}
+		}
+		for id := range r.shared {
+			most[id] = longest
+		}
+	}
+	done = all
+	for _, t := range r.Plan.Study.Treatments {
+		n := r.pending[t.ID]
+		done -= n
+		if r.gaveUp[t.ID] || r.settled[t.ID] || n == 0 {
 			continue
 		}
+		if enough := most[t.ID]; enough > 0 {
+			n = min(n, max(enough-rounds, 1))
+		}
 		cells += n
-		one, ok := r.spent[id]
+		one, ok := r.spent[t.ID]
 		if !ok && len(r.spent) > 0 {
 			one = known / time.Duration(len(r.spent))
 		}
 		wait += time.Duration(n) * one
 	}
-	return cells, wait
+	return done, cells, wait
+}
+
+// enough is about how many rounds the design's rule needs of a ratio; 0: not foreseeable.
+func (r *Run) enough(q stats.Quotient) int {
+	d := r.Plan.Study.Design
+	if d.Decide > 0 {
+		return q.Rounds(d.Decide)
+	}
+	wide := max(q.High-q.Value, q.Value-q.Low) / (d.Precision * math.Abs(q.Value))
+	if n := math.Ceil(float64(q.N) * wide * wide); n <= float64(d.Cap) {
+		return int(n)
+	}
+	return 0
 }
 
 // baseline is bare metal at the same instance with the same work.
@@ -262,7 +297,7 @@ func (r *Run) ratio(t notebook.Treatment, rounds int) (q stats.Quotient, ok bool
 	_, of := r.sums(b.ID, rounds)
 	x, y, _ := stats.Paired(order, sums, of)
 	d := r.Plan.Study.Design
-	return stats.Ratio(x, y, stats.Sure(d.Cap, d.Precision)), true
+	return stats.Ratio(x, y, stats.Sure(d.Looks())), true
 }
 
 // mean is the treatment's mean after so many rounds.
@@ -270,7 +305,7 @@ func (r *Run) mean(t notebook.Treatment, rounds int) stats.Estimate {
 	order, sums := r.sums(t.ID, rounds)
 	x, _, _ := stats.Paired(order, sums, sums)
 	d := r.Plan.Study.Design
-	return stats.Mean(x, stats.Sure(d.Cap, d.Precision))
+	return stats.Mean(x, stats.Sure(d.Looks()))
 }
 
 // sums are a treatment's values in so many rounds, by round, and the rounds in order.
@@ -289,7 +324,7 @@ func (r *Run) sums(id string, rounds int) (order []int, of map[int]stats.Sum) {
 // them needs any more. Treatments whose number of rounds is fixed go on. It says whether all are settled.
 func (r *Run) settle(rounds int) bool {
 	s := r.Plan.Study
-	if s.Design.Precision <= 0 || rounds < s.Design.Floor {
+	if s.Design.Looks() == 0 || rounds < s.Design.Floor {
 		return false
 	}
 	all, needed := true, map[string]bool{} // baselines
@@ -304,7 +339,7 @@ func (r *Run) settle(rounds int) bool {
 			if has && b.ID != t.ID {
 				q, _ = r.ratio(t, rounds)
 			}
-			r.settled[t.ID] = stats.Precise(q, s.Design.Precision)
+			r.settled[t.ID] = s.Design.Precision > 0 && stats.Precise(q, s.Design.Precision) || s.Design.Decide > 0 && q.Answer(s.Design.Decide) != stats.Open && has
 			goes = !r.settled[t.ID]
 			all = all && !goes
 		}
