@@ -41,7 +41,7 @@ type running struct {
 	kernel                    string
 	explain, from, until      string
 	known                     study.Until // that until names
-	tracers                   []string // that explain names
+	tracers                   []string    // that explain names
 	seed                      uint64
 	rounds                    int
 	budget                    time.Duration
