@@ -28,19 +28,24 @@ func deskCommands() []*cobra.Command {
 }
 
 func summaryCommand() *cobra.Command {
-	var format, baseline string
+	var format, baseline, margin string
 	c := &cobra.Command{
 		Use:   "summary DIR…",
 		Short: "Print the overhead ratios: one row per treatment, with intervals",
-		Long: `Prints the answer in a sentence, then one row per treatment: its mean and its overhead ratio to bare metal at the
-same instance type, both with 95 % intervals. Several folders are read together: trials on the same host count as
-further rounds; each other host gets rows of its own.`,
+		Long: `Prints the findings, a line each: what costs how much more than bare metal by at least a margin, what makes no
+difference as large as that, what is open and about how many more rounds would settle it. Then one row per treatment: its
+mean and its overhead ratio to bare metal at the same instance type, both with 95 % intervals. Several folders are read
+together: trials on the same host count as further rounds; each other host gets rows of its own.`,
 		Example: `  tare summary R
   tare summary R --format json | jq '.[] | {platform, provisioning, ratio}'
   tare summary R --baseline platform=cn,provisioning=vanilla,instance=1/1GB`,
 		Args: folders,
 		RunE: func(c *cobra.Command, dirs []string) error {
-			opt := data.Options{Baseline: map[string]string{}}
+			matters, err := share("--margin", margin)
+			if err != nil {
+				return err
+			}
+			opt := data.Options{Baseline: map[string]string{}, Margin: matters}
 			if baseline != "" {
 				for _, kv := range strings.Split(baseline, ",") {
 					k, v, ok := strings.Cut(kv, "=")
@@ -58,6 +63,7 @@ further rounds; each other host gets rows of its own.`,
 		},
 	}
 	tableOrJSON(c, &format)
+	c.Flags().StringVar(&margin, "margin", "1%", "how small a difference does not matter in the findings")
 	c.Flags().StringVar(&baseline, "baseline", "", "baseline of the ratios, in place of bare metal at the same instance type: KEY=VALUE,… with platform, engine, accelerator, kernel, provisioning, instance, network, isolation, machine, host_cores or a parameter")
 	return c
 }
@@ -79,7 +85,7 @@ func screen(f *os.File) terminal.Screen {
 }
 
 func reportCommand() *cobra.Command {
-	var out, tolerance string
+	var out, tolerance, margin string
 	c := &cobra.Command{
 		Use:     "report DIR…",
 		Short:   "Write one self-contained HTML page, and its figures as SVG and PDF",
@@ -90,7 +96,11 @@ func reportCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			s, err := data.Read(dirs, data.Options{})
+			matters, err := share("--margin", margin)
+			if err != nil {
+				return err
+			}
+			s, err := data.Read(dirs, data.Options{Margin: matters})
 			if err != nil {
 				return err
 			}
@@ -105,6 +115,7 @@ func reportCommand() *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&out, "out", "", "folder to write to (default: the first DIR)")
+	c.Flags().StringVar(&margin, "margin", "1%", "how small a difference does not matter in the findings")
 	c.Flags().StringVar(&tolerance, "tolerance", "10%", "highest acceptable overhead when a CHR is recommended")
 	return c
 }

@@ -25,7 +25,7 @@ func Read(dirs []string, opt Options) (*Summary, error) {
 	if err := checkBaseline(opt.Baseline); err != nil {
 		return nil, err
 	}
-	r := &reader{sum: &Summary{}, opt: opt, rows: map[string]*tally{}}
+	r := &reader{sum: &Summary{margin: opt.Margin}, opt: opt, rows: map[string]*tally{}}
 	for _, dir := range dirs {
 		if err := r.folder(dir); err != nil {
 			return nil, err

@@ -20,6 +20,9 @@ type Options struct {
 	// each workload and its parameters; else Read says which there are. Values are as in the table; an empty value
 	// matches what has none. Empty map: bare metal.
 	Baseline map[string]string
+
+	// Margin is how small a difference from the baseline does not matter, a share such as 0.01; 0 means stats.Margin.
+	Margin float64
 }
 
 // Summary is what the folders say.
@@ -36,7 +39,11 @@ type Summary struct {
 	Doubts   []Doubt     // about all of it: level of the intervals, rounds not finished, …
 
 	Baseline map[string]string // what the ratios are relative to, as Options have it
+	margin   float64
 }
+
+// Margin is how small a difference from the baseline does not matter: the one of Options, or stats.Margin.
+func (s *Summary) Margin() float64 { return cmp.Or(s.margin, stats.Margin) }
 
 // Folder is one folder as read.
 type Folder struct {

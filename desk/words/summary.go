@@ -38,6 +38,7 @@ type Statement struct {
 // How many places the answer names, and findings of each; the table has them all.
 const (
 	mostStatements = 2
+	mostWorkloads  = 4
 	mostFindings   = 6
 )
 
@@ -61,17 +62,26 @@ func Summary(s *data.Summary) (a Answer) {
 	if len(compared) > 0 {
 		places = compared
 	}
-	// Of many places, the first and the last: the smallest and the largest instance type.
+	// Of many places, the first of each workload; of one workload the first and the last: the smallest and the largest instance type.
 	told := places
 	if len(places) > mostStatements {
-		told = [][]*data.Row{places[0], places[len(places)-1]}
+		told = nil
+		for _, of := range data.Together(places, func(a, b []*data.Row) bool { return a[0].Treatment.Workload == b[0].Treatment.Workload }) {
+			told = append(told, of[0])
+		}
+		if len(told) == 1 {
+			told = append(told, places[len(places)-1])
+		}
+		told = told[:min(len(told), mostWorkloads)]
 	}
-	withParams := slices.ContainsFunc(places, func(rows []*data.Row) bool {
-		return !maps.Equal(rows[0].Treatment.Params, places[0][0].Treatment.Params)
-	})
+	withParams := func(r *data.Row) bool { // its workload is there with others too
+		return slices.ContainsFunc(places, func(rows []*data.Row) bool {
+			return rows[0].Treatment.Workload == r.Treatment.Workload && !maps.Equal(rows[0].Treatment.Params, r.Treatment.Params)
+		})
+	}
 	for _, rows := range told {
 		at := *rows[0]
-		if !withParams {
+		if !withParams(rows[0]) {
 			at.Treatment.Params = nil
 		}
 		a.Statements = append(a.Statements, statement("For "+Where(s, &at), rows, s))
@@ -173,8 +183,8 @@ func statement(where string, rows []*data.Row, s *data.Summary) Statement {
 		return Statement{Lead: carries(where, slices.DeleteFunc(ranked, func(r *data.Row) bool { return r.Curve == nil }), base, to, named) + failed}
 	}
 	st := Statement{Lead: where + ", against " + to + " (95 % intervals):"}
-	for _, g := range byPlatform(ranked) {
-		st.Findings = append(st.Findings, g.finding(s, named))
+	for _, g := range byPlatform(ranked, s.Margin()) {
+		st.Findings = append(st.Findings, g.finding(s.Margin(), named))
 	}
 	if n := len(st.Findings) - mostFindings; n > 1 {
 		st.Findings = append(st.Findings[:mostFindings], fmt.Sprintf("%d more platforms are in the table.", n))
@@ -190,21 +200,22 @@ type group []*data.Row
 
 // byPlatform puts the rows that differ in their provisioning alone together: first those that cost more or less, the largest difference first,
 // then those that make no difference, then what is open.
-func byPlatform(rows []*data.Row) []group {
+func byPlatform(rows []*data.Row, margin float64) []group {
 	all := data.Together(rows, func(a, b *data.Row) bool { return a.Treatment.Variant() == b.Treatment.Variant() })
 	groups := make([]group, len(all))
+	order := byFinding(margin)
 	for i, g := range all {
 		groups[i] = g
-		slices.SortStableFunc(g, compareFound)
+		slices.SortStableFunc(g, order)
 	}
-	slices.SortStableFunc(groups, func(a, b group) int { return compareFound(a[0], b[0]) })
+	slices.SortStableFunc(groups, func(a, b group) int { return order(a[0], b[0]) })
 	return groups
 }
 
-// compareFound orders rows by what matters to a choice.
-func compareFound(a, b *data.Row) int {
+// byFinding orders rows by what matters to a choice.
+func byFinding(margin float64) func(a, b *data.Row) int {
 	rank := func(r *data.Row) int {
-		switch ratio(r).Answer(stats.Margin) {
+		switch ratio(r).Answer(margin) {
 		case stats.More, stats.Less:
 			return 0
 		case stats.Same:
@@ -213,7 +224,7 @@ func compareFound(a, b *data.Row) int {
 		return 2
 	}
 	size := func(r *data.Row) float64 { return math.Abs(math.Log(r.Ratio)) }
-	return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(size(b), size(a)))
+	return func(a, b *data.Row) int { return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(size(b), size(a))) }
 }
 
 // ratio is a row's, with its interval.
@@ -222,21 +233,21 @@ func ratio(r *data.Row) stats.Quotient {
 }
 
 // finding says what is known of a platform: "A vanilla docker container costs 31 % more (27 to 35); pinned, 10 % more (8 to 12)."
-func (g group) finding(s *data.Summary, named func(*data.Row) string) string {
+func (g group) finding(margin float64, named func(*data.Row) string) string {
 	var parts []string
 	for i, r := range g {
 		q := ratio(r)
 		said, by := "", beyond(q)
-		switch q.Answer(stats.Margin) {
+		switch q.Answer(margin) {
 		case stats.Same:
-			said = fmt.Sprintf("makes no difference of %s or more: %s", Percent(stats.Margin, 1), by)
+			said = fmt.Sprintf("makes no difference of %s or more: %s", Percent(margin, 1), by)
 			if i > 0 {
-				said = fmt.Sprintf("no difference of %s or more: %s", Percent(stats.Margin, 1), by)
+				said = fmt.Sprintf("no difference of %s or more: %s", Percent(margin, 1), by)
 			}
 		case stats.Open:
-			said = "is open: " + join("; ", []string{by, settle(q.Rounds(stats.Margin)-q.N, "more ", "")})
+			said = "is open: " + join("; ", []string{by, settle(q.Rounds(margin)-q.N, "more ", "")})
 			if i > 0 {
-				said = "open: " + join("; ", []string{by, settle(q.Rounds(stats.Margin)-q.N, "more ", "")})
+				said = "open: " + join("; ", []string{by, settle(q.Rounds(margin)-q.N, "more ", "")})
 			}
 		default:
 			said = by
