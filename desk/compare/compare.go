@@ -123,8 +123,9 @@ func design(d notebook.Design) string {
 	return fmt.Sprintf("%d trials and %d warm-ups in a guest", d.Trials, d.Warmups)
 }
 
-// judge answers for each treatment. Changes are found by Holm's procedure: what is found makes it easier for the others. That
-// there is no difference is said at Bonferroni's level, for a wrong answer is as bad there.
+// judge answers for each treatment. Changes are found by Holm's procedure: what is found makes it easier for the others, and the chance that
+// any is found that is none is stats.Alpha at most. That there is no difference is said at Bonferroni's level, for there what changed
+// can be called alike in any of them: with as small a chance, which is another one.
 func (c *Comparison) judge() {
 	cautious := c.sure().Share(len(c.Changes))
 	for left, found := len(c.Changes), true; found && left > 0; {

@@ -115,6 +115,7 @@ func beyond(q stats.Quotient) string {
 
 // ChangedLevel says how the intervals of a comparison are made.
 func ChangedLevel(c *compare.Comparison) string {
-	return fmt.Sprintf("Means over rounds are compared, the second over the first, with intervals that are corrected for %s: in at most %.0f %% of such comparisons is any answer wrong, "+
-		"if the host was the same both times.", Count(len(c.Changes), "treatment"), 100*stats.Alpha)
+	return fmt.Sprintf("Means over rounds are compared, the second over the first, with intervals that are corrected for %s: in at most %[2]s of such comparisons is any "+
+		"change named that is none, and in at most %[2]s is anything that changed by %s called no difference, if the host was the same both times.",
+		Count(len(c.Changes), "treatment"), Percent(stats.Alpha, 0), Percent(c.Margin, 1))
 }
