@@ -48,6 +48,7 @@ package stats
 import (
 	"math"
 	"slices"
+	"sort"
 
 	"gonum.org/v1/gonum/stat/distuv"
 )
@@ -282,19 +283,37 @@ func (q Quotient) Answer(margin float64) Answer {
 	return Open
 }
 
-// Rounds is about how many rounds in all would give an answer, if the ratio stayed what it is and the interval narrowed with the root of
-// their number; 0 where that is not foreseeable, or is more than a thousand.
-func (q Quotient) Rounds(margin float64) int {
+// mostRounds bounds what is foreseen.
+const mostRounds = 1000
+
+// Rounds is about how many rounds in all would give an answer, if the ratio stayed what it is and its values as scattered; 0 where that is
+// more than a thousand, or cannot be foreseen. c is the confidence with which the interval was made.
+func (q Quotient) Rounds(margin float64, c Confidence) int {
 	if !q.HasInterval() || !(q.Low > 0) {
 		return 0
 	}
-	far := math.Abs(math.Abs(math.Log(q.Value)) - math.Log1p(margin)) // to the nearer end of the margin
-	half := math.Log(q.High/q.Low) / 2
-	n := math.Ceil(float64(q.N) * (half / far) * (half / far))
-	if !(n <= 1000) {
+	return q.until(math.Log(q.High/q.Low)/2, math.Abs(math.Abs(math.Log(q.Value))-math.Log1p(margin)), c) // to the nearer end of the margin
+}
+
+// PreciseRounds is the same of an interval that is to lie within ± precision.
+func (q Quotient) PreciseRounds(precision float64, c Confidence) int {
+	if !q.HasInterval() {
 		return 0
 	}
-	return max(int(n), q.N+1)
+	return q.until(max(q.High-q.Value, q.Value-q.Low), precision*math.Abs(q.Value), c)
+}
+
+// until is how many values make half an interval of that width so narrow.
+func (q Quotient) until(half, narrow float64, c Confidence) int {
+	scatter := half * math.Sqrt(float64(q.N)) / c.critical(q.N)
+	n := q.N + 1 + sort.Search(mostRounds-q.N, func(i int) bool {
+		n := q.N + 1 + i
+		return scatter*c.critical(n) <= narrow*math.Sqrt(float64(n))
+	})
+	if n > mostRounds {
+		return 0
+	}
+	return n
 }
 
 // Precise says whether a ratio's interval lies within ± precision, as a share of the ratio. Never, where there is no

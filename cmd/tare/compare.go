@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -14,6 +15,7 @@ import (
 	"tare/desk/data"
 	"tare/desk/export"
 	"tare/desk/terminal"
+	"tare/desk/words"
 	"tare/notebook/durable"
 )
 
@@ -26,15 +28,16 @@ func compareCommand() *cobra.Command {
 		Use:   "compare OLD NEW",
 		Short: "Say what changed between two folders of one study",
 		Long: `Compares two folders of results of the same study, measured before and after something changed: a kernel, an engine's
-version, the host. Each treatment that both have costs more by at least the margin, costs less by at least the margin, makes
-no difference as large as the margin, or is open, with about how many rounds would settle it. The answers are
+version, the host. Each treatment that both have costs more by at least the margin M (a ratio of 1+M), costs less by it (a ratio
+of 1/(1+M)), makes no difference as large, or is open, with about how many rounds would settle it. The answers are
 corrected for all that is compared at once. What else differs between the folders is named first.
 
 The rounds of the two folders were not run beside each other: whatever else changed on the host in between is part of
 every change.
 
 With --fail-if the exit status is 3 where a treatment's interval lies wholly beyond the bound: ratio>1.03 where one costs more
-than 1.03 times as much as before, ratio<0.97 where one costs less.`,
+than 1.03 times as much as before, ratio<0.97 where one costs less; and where one that was measured before has no value now.
+Standard error names them.`,
 		Example: `  tare compare before after
   tare compare before after --margin 2% --fail-if 'ratio>1.03'
   tare compare before after --format markdown >note.md
@@ -47,16 +50,26 @@ than 1.03 times as much as before, ratio<0.97 where one costs less.`,
 		},
 		PreRunE: func(*cobra.Command, []string) error { return oneOf("--format", format, "table", "json", "markdown") },
 		RunE: func(c *cobra.Command, dirs []string) error {
-			beyond := func(compare.Change) bool { return false }
+			for _, name := range []string{"fail-if", "figure"} {
+				if f := c.Flags().Lookup(name); f.Changed && f.Value.String() == "" {
+					return fmt.Errorf("--%s is empty: is a variable unset?", name)
+				}
+			}
+			var gate func(*compare.Comparison) bool
 			if failIf != "" {
 				var err error
-				if beyond, err = bound(failIf); err != nil {
+				if gate, err = bound(failIf); err != nil {
 					return err
 				}
 			}
 			matters, err := share("--margin", margin)
 			if err != nil {
 				return err
+			}
+			if a, err := os.Stat(dirs[0]); err == nil {
+				if b, err := os.Stat(dirs[1]); err == nil && os.SameFile(a, b) {
+					return fmt.Errorf("compare: %s and %s are the same folder", dirs[0], dirs[1])
+				}
 			}
 			var both [2]*data.Summary
 			for i, dir := range dirs {
@@ -84,10 +97,8 @@ than 1.03 times as much as before, ratio<0.97 where one costs less.`,
 			if err != nil {
 				return err
 			}
-			for _, x := range found.Changes {
-				if beyond(x) {
-					return failed
-				}
+			if gate != nil && gate(found) {
+				return failed
 			}
 			return nil
 		},
@@ -101,8 +112,9 @@ than 1.03 times as much as before, ratio<0.97 where one costs less.`,
 
 var boundary = regexp.MustCompile(`^\s*ratio\s*([<>])\s*([0-9.]+)\s*$`)
 
-// bound parses the condition of --fail-if.
-func bound(text string) (beyond func(compare.Change) bool, err error) {
+// bound parses the condition of --fail-if. The gate that it gives says on standard error for which treatments it is so, and for which that could
+// not be checked.
+func bound(text string) (gate func(*compare.Comparison) bool, err error) {
 	m := boundary.FindStringSubmatch(text)
 	if m == nil {
 		return nil, fmt.Errorf("--fail-if %q: ratio>NUMBER or ratio<NUMBER was expected, such as 'ratio>1.03'", text)
@@ -111,8 +123,26 @@ func bound(text string) (beyond func(compare.Change) bool, err error) {
 	if err != nil || end <= 0 {
 		return nil, fmt.Errorf("--fail-if %q: %s is no ratio", text, m[2])
 	}
-	return func(x compare.Change) bool {
-		return !x.Doubtful && (m[1] == ">" && x.Ratio.Low > end || m[1] == "<" && x.Ratio.High < end)
+	return func(c *compare.Comparison) (fails bool) {
+		say := func(what, why string) { fmt.Fprintf(os.Stderr, "tare: %s: %s\n", what, why) }
+		for _, x := range c.Changes {
+			name := words.ChangedWhere(c, x)
+			switch beyond := m[1] == ">" && x.Ratio.Low > end || m[1] == "<" && x.Ratio.High < end; {
+			case x.Why == compare.Missing:
+				fails = true
+				say(name, "cannot be checked: "+words.ChangedBy(x))
+			case x.Why != "":
+				say(name, "is not checked: "+words.ChangedBy(x))
+			case beyond:
+				fails = true
+				say(name, fmt.Sprintf("ratio%s%s: %s", m[1], m[2], words.ChangedBy(x)))
+			}
+		}
+		for _, r := range c.Gone {
+			fails = true
+			say(r.Treatment.ID, "cannot be checked: it is in the first folder only")
+		}
+		return fails
 	}, nil
 }
 
@@ -120,7 +150,7 @@ func bound(text string) (beyond func(compare.Change) bool, err error) {
 func draw(c *compare.Comparison, file string) error {
 	f := chart.OfComparison(c)
 	var bytes []byte
-	switch ext := filepath.Ext(file); ext {
+	switch ext := strings.ToLower(filepath.Ext(file)); ext {
 	case ".svg":
 		bytes = f.SVG()
 	case ".pdf":

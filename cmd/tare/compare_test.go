@@ -21,6 +21,7 @@ func TestCompare(t *testing.T) {
 		return f.Add("bm large", 1).Add("cn crun pinned large", container).Write(t)
 	}
 	before, after := folder(1, 1.1), folder(2, 1.155)
+	other := notebooktest.New(4).Add("bm large", 1).Write(t)
 	out := filepath.Join(t.TempDir(), "changes.svg")
 	for _, c := range []struct {
 		args   []string
@@ -30,7 +31,7 @@ func TestCompare(t *testing.T) {
 		{[]string{before, after, "--fail-if", "ratio>1.03", "--figure", out}, failed},
 		{[]string{before, after, "--fail-if", "ratio>1.06", "--format", "json"}, 0},
 		{[]string{after, before, "--fail-if", "ratio < 0.97", "--format", "markdown"}, failed},
-		{[]string{before, before, "--fail-if", "ratio>1", "--margin", "0.5%"}, 0},
+		{[]string{before, other, "--fail-if", "ratio>9", "--margin", "0.5%"}, failed}, // a treatment is gone
 	} {
 		said, err := output(t, append([]string{"compare"}, c.args...))
 		var status exit

@@ -41,7 +41,7 @@ together: trials on the same host count as further rounds; each other host gets 
   tare summary R --baseline platform=cn,provisioning=vanilla,instance=1/1GB`,
 		Args: folders,
 		RunE: func(c *cobra.Command, dirs []string) error {
-			matters, err := share("--margin", margin)
+			matters, err := marginOf(margin)
 			if err != nil {
 				return err
 			}
@@ -63,7 +63,7 @@ together: trials on the same host count as further rounds; each other host gets 
 		},
 	}
 	tableOrJSON(c, &format)
-	c.Flags().StringVar(&margin, "margin", "1%", "how small a difference does not matter in the findings")
+	c.Flags().StringVar(&margin, "margin", "", "how small a difference does not matter in the findings (default: what the study was to decide at, or 1%)")
 	c.Flags().StringVar(&baseline, "baseline", "", "baseline of the ratios, in place of bare metal at the same instance type: KEY=VALUE,… with platform, engine, accelerator, kernel, provisioning, instance, network, isolation, machine, host_cores or a parameter")
 	return c
 }
@@ -96,7 +96,7 @@ func reportCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			matters, err := share("--margin", margin)
+			matters, err := marginOf(margin)
 			if err != nil {
 				return err
 			}
@@ -115,16 +115,25 @@ func reportCommand() *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&out, "out", "", "folder to write to (default: the first DIR)")
-	c.Flags().StringVar(&margin, "margin", "1%", "how small a difference does not matter in the findings")
+	c.Flags().StringVar(&margin, "margin", "", "how small a difference does not matter in the findings (default: what the study was to decide at, or 1%)")
 	c.Flags().StringVar(&tolerance, "tolerance", "10%", "highest acceptable overhead when a CHR is recommended")
 	return c
 }
 
+// marginOf parses --margin; 0 where there is none.
+func marginOf(text string) (float64, error) {
+	if text == "" {
+		return 0, nil
+	}
+	return share("--margin", text)
+}
+
 // share parses a percentage, such as 5%, as a fraction.
 func share(flag, text string) (float64, error) {
-	v, err := strconv.ParseFloat(strings.TrimSuffix(text, "%"), 64)
-	if err != nil || !strings.HasSuffix(text, "%") || !(v > 0 && v <= 100) {
-		return 0, fmt.Errorf("%s %q: a percentage such as 5%% was expected", flag, text)
+	digits, ok := strings.CutSuffix(strings.TrimSpace(text), "%")
+	v, err := strconv.ParseFloat(strings.TrimSpace(digits), 64)
+	if err != nil || !ok || !(v > 0 && v <= 100) {
+		return 0, fmt.Errorf("%s %q: a percentage such as 5%% was expected, above 0%% and at most 100%%", flag, text)
 	}
 	return v / 100, nil
 }

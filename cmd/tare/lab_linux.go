@@ -57,7 +57,7 @@ func (r *running) flags(c *cobra.Command) {
 	f.StringVar(&r.from, "load-from", "", "run the load of services on another machine: `ssh://[USER@]HOST[:PORT]`, where root is let in by key (default: this host)")
 	f.Uint64Var(&r.seed, "seed", 0, "seed of the order of treatments (default: random, and recorded)")
 	f.IntVar(&r.rounds, "rounds", 0, "run exactly this many rounds (default: the study's design)")
-	f.StringVar(&r.until, "until", "", "go on until every ratio is known: ±1% has intervals that narrow, 'decided at 2%' is known to be larger or smaller by 2% at least, or by less (default: the study's design)")
+	f.StringVar(&r.until, "until", "", "go on, for at most "+fmt.Sprint(study.UntilRounds)+" rounds, until every interval is within ±1% of its ratio (±1%, or 1%), or until each overhead is shown to be 2% more at least, 2% less at least, or within 2% ('decided at 2%') (default: the study's design)")
 	f.DurationVar(&r.budget, "time-budget", 0, "start nothing that would not end within this time, such as 10m")
 	f.StringVar(&r.explain, "explain", "", "also trace where the time goes: each guest runs as many traced trials again, which feed no ratio; by what the kernel counts anyway, "+
 		"by each event as well (--explain="+study.ExplainDeep+"), or with `TRACER,…` of "+strings.Join(notebook.TracerNames, ", "))
@@ -300,6 +300,8 @@ func (r *running) finish(run *study.Run, reason string) error {
 	case reason == study.Interrupted:
 		fmt.Fprintf(os.Stderr, "tare: interrupted; the trials so far are kept, and the same command with --out %s continues\n", r.out)
 		return exit(130)
+	case reason == study.Capped && run.Plan.Study.Design.Looks() > 0:
+		fmt.Fprintf(os.Stderr, "%d rounds were not enough to know every ratio as well as was asked: the first lines say what is open.\n", run.Plan.Study.Design.Cap)
 	case reason == study.OutOfTime:
 		fmt.Fprintf(os.Stderr, "The time budget is used up; the same command with --out %s continues.\n", r.out)
 	}

@@ -51,7 +51,8 @@ func TestACommandLineThatIsWrong(t *testing.T) {
 		"study lst":                        "unknown command \"lst\" for \"tare study\"; list or show was expected",
 		"compare R":                        "compare: two folders of results were expected, before and after: tare compare OLD NEW",
 		"compare R S --fail-if ratio>high": `--fail-if "ratio>high": ratio>NUMBER or ratio<NUMBER was expected, such as 'ratio>1.03'`,
-		"compare R S --margin 1":           `--margin "1": a percentage such as 5% was expected`,
+		"compare R S --fail-if=":           "--fail-if is empty: is a variable unset?",
+		"compare R S --margin 1":           `--margin "1": a percentage such as 5% was expected, above 0% and at most 100%`,
 		"summary --format xml R":           `--format "xml": one of table, json was expected`,
 	} {
 		root := rootCommand()

@@ -27,9 +27,9 @@ func OfComparison(c *compare.Comparison) Figure {
 		said = append(said, m)
 	}
 	f := Figure{File: "comparison", Title: "After over before", Lead: words.Compared(c)}
-	f.How = "Each mark is a treatment's mean after over its mean before, with its interval, corrected for all that are compared; the line at 1 is no change, and the thin lines beside it the margin within which a change does not matter. What is open is grey."
+	f.How = "Each mark is a treatment's mean after over its mean before, with its interval, corrected for all that are compared; the line at 1 is no change, and the thin lines beside it the margin within which a change does not matter. The name of what is open is grey."
 	f.Alt = inWords("Marks with intervals. ", said)
-	l := &list{axis: "times before", pitch: 22, marks: marks}
+	l := &list{axis: "after over before", pitch: 22, marks: marks}
 	l.low, l.high = ratioSpan(marks)
 	l.low, l.high = min(l.low, 1/(1+c.Margin)), max(l.high, 1+c.Margin)
 	d := l.draw()

@@ -21,9 +21,18 @@ type Change struct {
 	Ratio    stats.Quotient // the second mean over the first
 	Level    float64        // of its interval, corrected for all that is compared
 	Answer   stats.Answer   // against the margin
-	Doubtful bool           // bare metal differed from itself by as much in one of the folders: that leaves it open
+	Why      Why            // it is open, where more rounds would not do
 	Rounds   int            // of each folder that would do, about, where it is open; 0: not foreseeable
 }
+
+// Why is a reason for which a change stays open, whatever its interval.
+type Why string
+
+const (
+	Doubtful Why = "doubtful" // bare metal differed from itself by as much in one of the folders
+	Failing  Why = "failing"  // too many trials failed in one of them
+	Missing  Why = "missing"  // one of them has no value
+)
 
 // Comparison is what two folders say together.
 type Comparison struct {
@@ -83,10 +92,18 @@ func From(old, new *data.Summary, margin float64) (*Comparison, error) {
 		}
 	}
 	if len(c.Changes) == 0 {
-		return nil, fmt.Errorf("%s and %s have no treatment in common", old.Folders[0].Dir, new.Folders[0].Dir)
+		return nil, fmt.Errorf("%s and %s have no treatment in common: the first has %s, the second %s", old.Folders[0].Dir, new.Folders[0].Dir, first(old), first(new))
 	}
 	c.judge()
 	return c, nil
+}
+
+// first names a folder's first treatment.
+func first(s *data.Summary) string {
+	if len(s.Rows) == 0 {
+		return "none"
+	}
+	return s.Rows[0].Treatment.ID
 }
 
 // same says whether two rows are of the same treatment, on whatever host and of whatever image.
@@ -148,10 +165,14 @@ func (c *Comparison) judge() {
 		if x.Answer != stats.Open {
 			continue
 		}
-		if q := x.ratio(cautious); q.Answer(c.Margin) == stats.Same {
-			x.Ratio, x.Level, x.Answer = q, 1-cautious.Alpha, stats.Same
-		} else if !x.Doubtful {
-			x.Rounds = x.Ratio.Rounds(c.Margin)
+		x.Ratio, x.Level = x.ratio(cautious), 1-cautious.Alpha
+		if x.Why != "" {
+			continue
+		}
+		if x.Ratio.Answer(c.Margin) == stats.Same {
+			x.Answer = stats.Same
+		} else {
+			x.Rounds = x.Ratio.Rounds(c.Margin, cautious)
 		}
 	}
 }
@@ -177,14 +198,20 @@ func (x *Change) ratio(sure stats.Confidence) stats.Quotient {
 
 // answer is what is found: a change, or nothing yet.
 func (c *Comparison) answer(x *Change) stats.Answer {
-	a := x.Ratio.Answer(c.Margin)
-	if a == stats.Same {
-		return stats.Open
+	q := x.Ratio
+	switch {
+	case math.IsNaN(q.Value):
+		x.Why = Missing
+	case x.Old.Unreliable() || x.New.Unreliable():
+		x.Why = Failing
+	case !q.Contains(1) && (c.Old.Within(x.Old, q) || c.New.Within(x.New, q)):
+		x.Why = Doubtful
+	default:
+		if a := q.Answer(c.Margin); a != stats.Same {
+			return a
+		}
 	}
-	if x.Doubtful = a != stats.Open && (c.Old.Within(x.Old, x.Ratio) || c.New.Within(x.New, x.Ratio)); x.Doubtful {
-		return stats.Open
-	}
-	return a
+	return stats.Open
 }
 
 // Found are the changes with one of these answers, the largest first.

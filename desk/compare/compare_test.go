@@ -120,7 +120,7 @@ func TestWithinUnsteadiness(t *testing.T) {
 	old := folder(5, map[string]float64{"bm aa large": 0.9})
 	new := folder(6, map[string]float64{"cn crun pinned large": 1.05})
 	for _, x := range from(t, read(t, old), read(t, new), 0.01).Changes {
-		if x.Old.Treatment.ID == "cn crun pinned large" && (x.Answer != stats.Open || !x.Doubtful || x.Rounds != 0) {
+		if x.Old.Treatment.ID == "cn crun pinned large" && (x.Answer != stats.Open || x.Why != compare.Doubtful || x.Rounds != 0) {
 			t.Errorf("%+v; want it open, and doubtful", x)
 		}
 	}

@@ -21,7 +21,8 @@ type Options struct {
 	// matches what has none. Empty map: bare metal.
 	Baseline map[string]string
 
-	// Margin is how small a difference from the baseline does not matter, a share such as 0.01; 0 means stats.Margin.
+	// Margin is how small a difference from the baseline does not matter, a share such as 0.01; 0 means the one that the first folder's study
+	// was to decide at, or else stats.Margin.
 	Margin float64
 }
 
@@ -42,8 +43,24 @@ type Summary struct {
 	margin   float64
 }
 
-// Margin is how small a difference from the baseline does not matter: the one of Options, or stats.Margin.
-func (s *Summary) Margin() float64 { return cmp.Or(s.margin, stats.Margin) }
+// Margin is how small a difference from the baseline does not matter, as Options have it.
+func (s *Summary) Margin() float64 {
+	decide := 0.0
+	if len(s.Folders) > 0 {
+		decide = s.Folders[0].Study.Design.Decide
+	}
+	return cmp.Or(s.margin, decide, stats.Margin)
+}
+
+// Rounds is about how many rounds in all would say whether a row's difference from its baseline matters; 0: not foreseeable.
+func (s *Summary) Rounds(r *Row) int {
+	return r.Quotient().Rounds(s.Margin(), s.sure(folders(r.Values), stats.Alpha))
+}
+
+// Quotient is the row's ratio to its baseline, with its interval.
+func (r *Row) Quotient() stats.Quotient {
+	return stats.Quotient{Value: r.Ratio, Low: r.RatioLow, High: r.RatioHigh, N: r.RatioRounds}
+}
 
 // Folder is one folder as read.
 type Folder struct {

@@ -24,7 +24,8 @@ func Comparison(w io.Writer, c *compare.Comparison) error {
 		OldRounds int          `json:"old_rounds"`
 		NewRounds int          `json:"new_rounds"`
 		Answer    stats.Answer `json:"answer"`
-		Doubtful  bool         `json:"doubtful"`
+		Why       compare.Why  `json:"why,omitempty"` // it is open, where more rounds would not do: doubtful, failing, missing
+		Emulated  bool         `json:"emulated"`
 		Rounds    int          `json:"rounds_to_decide"` // of each folder, about; 0: decided, or not foreseeable
 	}
 	ids := func(rows []*data.Row) []string {
@@ -46,7 +47,7 @@ func Comparison(w io.Writer, c *compare.Comparison) error {
 		out.Changes = append(out.Changes, change{
 			Treatment: x.Old.Treatment.ID, Name: words.ChangedWhere(c, x), Unit: x.Old.Metric.Unit, Old: number(x.Old.Mean), New: number(x.New.Mean),
 			Ratio: number(x.Ratio.Value), Low: number(x.Ratio.Low), High: number(x.Ratio.High), Level: x.Level, OldRounds: x.Old.Rounds, NewRounds: x.New.Rounds,
-			Answer: x.Answer, Doubtful: x.Doubtful, Rounds: x.Rounds,
+			Answer: x.Answer, Why: x.Why, Emulated: !x.Old.Representative, Rounds: x.Rounds,
 		})
 	}
 	return write(w, out)

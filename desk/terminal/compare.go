@@ -61,7 +61,7 @@ func sections(c *compare.Comparison) (all []section) {
 		answers []stats.Answer
 	}{
 		{"Changed", []stats.Answer{stats.More, stats.Less}},
-		{"No difference of " + words.Percent(c.Margin, 1) + " or more", []stats.Answer{stats.Same}},
+		{"No difference of " + words.Margin(c.Margin) + " or more", []stats.Answer{stats.Same}},
 		{"Open", []stats.Answer{stats.Open}},
 	} {
 		var lines []string
@@ -77,7 +77,7 @@ func sections(c *compare.Comparison) (all []section) {
 		}
 		all = append(all, section{head, lines})
 	}
-	only("Measured before alone", c.Old, c.Gone)
-	only("Measured after alone", c.New, c.Added)
+	only("Only in the first folder", c.Old, c.Gone)
+	only("Only in the second folder", c.New, c.Added)
 	return all
 }

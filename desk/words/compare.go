@@ -2,7 +2,9 @@ package words
 
 import (
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 
 	"tare/desk/compare"
 	"tare/stats"
@@ -40,7 +42,7 @@ func outcome(c *compare.Comparison, a stats.Answer, n int) string {
 		stats.Same: {"makes no difference", "make no difference"}, stats.Open: {"is open", "are open"},
 	}[a], ""
 	if c.Margin > 0 && a == stats.Same {
-		what = " of " + Percent(c.Margin, 1) + " or more"
+		what = " of " + Margin(c.Margin) + " or more"
 	}
 	if n == 1 {
 		return verb[0] + what
@@ -61,61 +63,67 @@ func Changed(c *compare.Comparison, x compare.Change) string {
 	return ChangedWhere(c, x) + ": " + ChangedBy(x)
 }
 
-// ChangedWhere names the treatment of a change.
+// ChangedWhere names the treatment of a change, with its parameters where its workload is there with others too.
 func ChangedWhere(c *compare.Comparison, x compare.Change) string {
-	return Work(x.Old.Treatment.Workload, x.Old.Treatment.Params) + ", " + Label(c.Old, x.Old)
+	params := x.Old.Treatment.Params
+	if !slices.ContainsFunc(c.Changes, func(o compare.Change) bool {
+		return o.Old.Treatment.Workload == x.Old.Treatment.Workload && !maps.Equal(o.Old.Treatment.Params, params)
+	}) {
+		params = nil
+	}
+	return Work(x.Old.Treatment.Workload, params) + ", " + Label(c.Old, x.Old)
 }
 
 // ChangedBy says a change in percent, with its interval, and of an open one what would settle it.
 func ChangedBy(x compare.Change) string {
-	if math.IsNaN(x.Ratio.Value) {
-		return "no value in one of the folders"
-	}
 	s := beyond(x.Ratio)
-	if x.Answer == stats.Open {
-		why := settle(x.Rounds, "", " of each")
-		if x.Doubtful {
-			why = "bare metal differed from itself by as much"
-		}
-		s = join("; ", []string{s, why})
+	if x.Answer != stats.Open {
+		return s
+	}
+	switch x.Why {
+	case compare.Missing:
+		return "no value in one of the folders"
+	case compare.Failing:
+		return s + "; too many trials failed"
+	case compare.Doubtful:
+		return s + "; bare metal differed from itself by as much"
+	}
+	if x.Rounds > 0 {
+		s += "; about " + Count(x.Rounds, "round") + " of each would settle it"
 	}
 	return s
 }
 
-// settle says how many rounds would answer what is open; empty where that is not foreseeable.
-func settle(rounds int, more, of string) string {
-	if rounds <= 0 {
-		return ""
-	}
-	return "about " + Count(rounds, more+"round") + of + " would settle it"
-}
-
-// beyond says by how much a ratio is beyond 1, with its interval: "5.1 % more (4.2 to 6.0)", and of a large one "3.07 times as much (1.59 to
-// 10.0)".
+// beyond says by how much a ratio is beyond 1, with its interval: "5.1 % more (4.2 to 6.0)", of a large one "3.07 times as much (1.59 to
+// 10.0)", and where it may be on either side of 1 "−1 % (−17 to +23)".
 func beyond(q stats.Quotient) string {
-	if q.Value >= 2 {
-		d := Places(q.Value, q.Low, q.High)
-		s := Number(q.Value, d) + " times as much"
-		if !q.HasInterval() {
+	text := func(v, low, high float64, d int, mark func(string) string, after string) string {
+		s := mark(Number(v, d)) + after
+		switch {
+		case math.IsNaN(low):
 			return s + ", too few rounds for an interval"
+		case !q.HasInterval():
+			return s + ", too much noise for an interval"
 		}
-		return s + " (" + Bounds(q.Low, q.High, d) + ")"
+		return s + " (" + mark(Number(low, d)) + " to " + mark(Number(high, d)) + ")"
 	}
-	v, low, high, what := 100*(q.Value-1), 100*(q.Low-1), 100*(q.High-1), "more"
-	if v < 0 {
-		v, low, high, what = -v, -high, -low, "less"
+	plain := func(s string) string { return s }
+	v, low, high := 100*(q.Value-1), 100*(q.Low-1), 100*(q.High-1)
+	switch d := min(Places(v, low, high), 3); {
+	case q.Value >= 2:
+		return text(q.Value, q.Low, q.High, Places(q.Value, q.Low, q.High), plain, " times as much")
+	case q.Low > 1:
+		return text(v, low, high, d, plain, " % more")
+	case q.High < 1:
+		return text(-v, -high, -low, d, plain, " % less")
+	default:
+		return text(v, low, high, d, Signed, " %")
 	}
-	d := min(Places(v, low, high), 3)
-	s := fmt.Sprintf("%s %% %s", Number(v, d), what)
-	if !q.HasInterval() {
-		return s + ", too few rounds for an interval"
-	}
-	return s + " (" + Bounds(low, high, d) + ")"
 }
 
 // ChangedLevel says how the intervals of a comparison are made.
 func ChangedLevel(c *compare.Comparison) string {
 	return fmt.Sprintf("Means over rounds are compared, the second over the first, with intervals that are corrected for %s: in at most %[2]s of such comparisons is any "+
 		"change named that is none, and in at most %[2]s is anything that changed by %s called no difference, if the host was the same both times.",
-		Count(len(c.Changes), "treatment"), Percent(stats.Alpha, 0), Percent(c.Margin, 1))
+		Count(len(c.Changes), "treatment"), Percent(stats.Alpha, 0), Margin(c.Margin))
 }

@@ -182,9 +182,9 @@ func statement(where string, rows []*data.Row, s *data.Summary) Statement {
 		}
 		return Statement{Lead: carries(where, slices.DeleteFunc(ranked, func(r *data.Row) bool { return r.Curve == nil }), base, to, named) + failed}
 	}
-	st := Statement{Lead: where + ", against " + to + " (95 % intervals):"}
+	st := Statement{Lead: where + ", against " + to + " (95 % intervals, margin " + Margin(s.Margin()) + "):"}
 	for _, g := range byPlatform(ranked, s.Margin()) {
-		st.Findings = append(st.Findings, g.finding(s.Margin(), named))
+		st.Findings = append(st.Findings, g.finding(s, named))
 	}
 	if n := len(st.Findings) - mostFindings; n > 1 {
 		st.Findings = append(st.Findings[:mostFindings], fmt.Sprintf("%d more platforms are in the table.", n))
@@ -215,7 +215,7 @@ func byPlatform(rows []*data.Row, margin float64) []group {
 // byFinding orders rows by what matters to a choice.
 func byFinding(margin float64) func(a, b *data.Row) int {
 	rank := func(r *data.Row) int {
-		switch ratio(r).Answer(margin) {
+		switch r.Quotient().Answer(margin) {
 		case stats.More, stats.Less:
 			return 0
 		case stats.Same:
@@ -227,42 +227,44 @@ func byFinding(margin float64) func(a, b *data.Row) int {
 	return func(a, b *data.Row) int { return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(size(b), size(a))) }
 }
 
-// ratio is a row's, with its interval.
-func ratio(r *data.Row) stats.Quotient {
-	return stats.Quotient{Value: r.Ratio, Low: r.RatioLow, High: r.RatioHigh, N: r.RatioRounds}
-}
-
 // finding says what is known of a platform: "A vanilla docker container costs 31 % more (27 to 35); pinned, 10 % more (8 to 12)."
-func (g group) finding(margin float64, named func(*data.Row) string) string {
+func (g group) finding(s *data.Summary, named func(*data.Row) string) string {
 	var parts []string
 	for i, r := range g {
-		q := ratio(r)
-		said, by := "", beyond(q)
-		switch q.Answer(margin) {
+		q := r.Quotient()
+		by := beyond(q)
+		said := by
+		switch q.Answer(s.Margin()) {
 		case stats.Same:
-			said = fmt.Sprintf("makes no difference of %s or more: %s", Percent(margin, 1), by)
-			if i > 0 {
-				said = fmt.Sprintf("no difference of %s or more: %s", Percent(margin, 1), by)
+			said = fmt.Sprintf("no difference of %s or more: %s", Margin(s.Margin()), by)
+			if i == 0 {
+				said = "makes " + said
 			}
 		case stats.Open:
-			said = "is open: " + join("; ", []string{by, settle(q.Rounds(margin)-q.N, "more ", "")})
-			if i > 0 {
-				said = "open: " + join("; ", []string{by, settle(q.Rounds(margin)-q.N, "more ", "")})
+			said = "open: " + by
+			if n := s.Rounds(r) - q.N; n > 0 {
+				said += ", about " + Count(n, "more round")
+			}
+			if i == 0 {
+				parts = append(parts, "Open for "+named(r)+": "+strings.TrimPrefix(said, "open: "))
+				continue
 			}
 		default:
-			said = by
 			if i == 0 {
 				said = "costs " + by
 			}
 		}
-		if i > 0 {
-			parts = append(parts, Plain(r.Treatment.Provisioning)+", "+said)
-			continue
+		who := Plain(r.Treatment.Provisioning) + ","
+		if i == 0 {
+			who = capital(named(r))
 		}
-		parts = append(parts, capital(named(r))+" "+said)
+		parts = append(parts, who+" "+said)
 	}
 	return strings.Join(parts, "; ") + "."
 }
+
+// Margin writes a margin in as many digits as it has.
+func Margin(margin float64) string { return fmt.Sprintf("%.4g %%", 100*margin) }
 
 // capital makes the first letter of a sentence large.
 func capital(s string) string {

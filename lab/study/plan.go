@@ -301,7 +301,7 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, shipped fs.FS, ch Choices, o w
 		design.Emulated = min(design.Emulated, ch.Rounds)
 	}
 	if ch.Until != (Until{}) {
-		design.Cap, design.Precision, design.Decide = max(design.Cap, untilRounds), ch.Until.Precision, ch.Until.Margin
+		design.Cap, design.Precision, design.Decide = max(design.Cap, UntilRounds), ch.Until.Precision, ch.Until.Margin
 	}
 	us, err := s.check(shipped, ch)
 	if err != nil {
@@ -393,7 +393,7 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, shipped fs.FS, ch Choices, o w
 			}
 		}
 	}
-	if err := worthwhile(p.Study, ch.Only); err != nil {
+	if err := errors.Join(worthwhile(p.Study, ch.Only), ch.Until.decidable(p.Study)); err != nil {
 		return nil, err
 	}
 	if ch.Begun != nil {
@@ -567,6 +567,14 @@ func (p *Plan) another(what string) error {
 	return fmt.Errorf("the folder holds another run of %s: %s; name another folder with --out", p.Study.Name, what)
 }
 
+// percent writes a share; 0 is none.
+func percent(share float64) string {
+	if share == 0 {
+		return "none"
+	}
+	return fmt.Sprintf("%.4g%%", 100*share)
+}
+
 // redesigned says in what one design differs from another; "" where it does not.
 func redesigned(was, is notebook.Design) string {
 	rounds := func(d notebook.Design) string {
@@ -581,8 +589,8 @@ func redesigned(was, is notebook.Design) string {
 	}{
 		{"rounds", rounds(was), rounds(is)},
 		{"rounds of emulated treatments", was.Emulated, is.Emulated},
-		{"% as precision (0: none)", 100 * was.Precision, 100 * is.Precision},
-		{"% as the margin to decide at (0: none)", 100 * was.Decide, 100 * is.Decide},
+		{"as precision", percent(was.Precision), percent(is.Precision)},
+		{"as the margin to decide at", percent(was.Decide), percent(is.Decide)},
 		{"trials in a guest", was.Trials, is.Trials},
 		{"warm-ups in a guest", was.Warmups, is.Warmups},
 		{"s as the timeout of a trial", was.TimeoutS, is.TimeoutS},

@@ -1,10 +1,10 @@
 package study
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -233,14 +233,16 @@ func (r *Run) left(all, rounds int) (done, cells int, wait time.Duration) {
 	if d := r.Plan.Study.Design; d.Looks() > 0 && rounds >= d.Floor {
 		longest := 0
 		for _, t := range r.Plan.Study.Treatments {
-			if b, ok := r.baseline(t); t.Rounds == 0 && t.Representative() && ok && b.ID != t.ID {
+			if b, ok := r.baseline(t); t.Rounds == 0 && t.Representative() && ok && b.ID != t.ID && !r.settled[t.ID] && !r.gaveUp[t.ID] && !r.accompanies(t) {
 				q, _ := r.ratio(t, rounds)
 				most[t.ID] = r.enough(q)
 				longest = max(longest, most[t.ID])
 			}
 		}
-		for id := range r.shared {
-			most[id] = longest
+		for _, t := range r.Plan.Study.Treatments {
+			if r.shared[t.ID] || r.accompanies(t) { // as long as another needs it
+				most[t.ID] = longest
+			}
 		}
 	}
 	done = all
@@ -260,20 +262,21 @@ func (r *Run) left(all, rounds int) (done, cells int, wait time.Duration) {
 		}
 		wait += time.Duration(n) * one
 	}
+	if !r.Deadline.IsZero() {
+		wait = min(wait, time.Until(r.Deadline))
+	}
 	return done, cells, wait
 }
 
-// enough is about how many rounds the design's rule needs of a ratio; 0: not foreseeable.
+// enough is about how many rounds the design's rule needs of a ratio; the cap, where that is not foreseeable.
 func (r *Run) enough(q stats.Quotient) int {
-	d := r.Plan.Study.Design
-	if d.Decide > 0 {
-		return q.Rounds(d.Decide)
+	d, n := r.Plan.Study.Design, 0
+	if sure := stats.Sure(d.Looks()); d.Decide > 0 {
+		n = q.Rounds(d.Decide, sure)
+	} else {
+		n = q.PreciseRounds(d.Precision, sure)
 	}
-	wide := max(q.High-q.Value, q.Value-q.Low) / (d.Precision * math.Abs(q.Value))
-	if n := math.Ceil(float64(q.N) * wide * wide); n <= float64(d.Cap) {
-		return int(n)
-	}
-	return 0
+	return min(cmp.Or(n, d.Cap), d.Cap)
 }
 
 // baseline is bare metal at the same instance with the same work.
@@ -330,7 +333,7 @@ func (r *Run) settle(rounds int) bool {
 	all, needed := true, map[string]bool{} // baselines
 	for _, t := range s.Treatments {
 		b, has := r.baseline(t)
-		if r.gaveUp[t.ID] || has && b.ID == t.ID && r.shared[b.ID] {
+		if r.gaveUp[t.ID] || has && b.ID == t.ID && r.shared[b.ID] || r.accompanies(t) {
 			continue
 		}
 		goes := rounds < t.Rounds
@@ -345,11 +348,16 @@ func (r *Run) settle(rounds int) bool {
 		}
 		needed[b.ID] = needed[b.ID] || goes
 	}
-	for id := range r.shared {
-		r.settled[id] = !needed[id]
+	for _, t := range s.Treatments {
+		if b, _ := r.baseline(t); r.shared[t.ID] || r.accompanies(t) {
+			r.settled[t.ID] = !needed[b.ID]
+		}
 	}
 	return all
 }
+
+// accompanies says whether a treatment checks the host as long as others run: bare metal against itself, where what differs is asked for.
+func (r *Run) accompanies(t notebook.Treatment) bool { return t.AA && r.Plan.Study.Design.Decide > 0 }
 
 // guest makes one guest and does the cell's trials in it. A guest that cannot be made, or dies, is failed trials.
 func (r *Run) guest(ctx context.Context, t notebook.Treatment, round int) (err error) {

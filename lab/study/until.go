@@ -3,7 +3,9 @@ package study
 import (
 	"fmt"
 	"regexp"
+	"slices"
 
+	"tare/notebook"
 	"tare/stats"
 )
 
@@ -13,20 +15,20 @@ type Until struct {
 	Margin    float64 // known to be larger or smaller by this share at least, or by less
 }
 
-// untilRounds is the most rounds of a run that goes on until something is known. However often one looks, intervals hold up to it; more
+// UntilRounds is the most rounds of a run that goes on until something is known. However often one looks, intervals hold up to it; more
 // would make each of them wider.
-const untilRounds = 200
+const UntilRounds = 200
 
 var (
-	precise = regexp.MustCompile(`^\s*±?\s*([0-9.]+%)\s*$`)
-	decided = regexp.MustCompile(`^\s*decided(?:\s+at\s+([0-9.]+%))?\s*$`)
+	precise = regexp.MustCompile(`^\s*(?:±|\+/?-)?\s*([0-9.]+)\s*%\s*$`)
+	decided = regexp.MustCompile(`(?i)^\s*decided(?:\s+at\s+([0-9.]+)\s*%)?\s*$`)
 )
 
-// ParseUntil reads "±1%" or "decided at 2%"; "decided" alone is at stats.Margin, 1 %.
+// ParseUntil reads "±1%", also without its sign, or "decided at 2%"; "decided" alone is at stats.Margin, 1 %.
 func ParseUntil(text string) (u Until, err error) {
-	wrong := fmt.Errorf("%q: ±1%% or 'decided at 2%%' was expected", text)
+	wrong := fmt.Errorf("%q: ±1%% (or 1%%) or 'decided at 2%%' was expected", text)
 	if m := precise.FindStringSubmatch(text); m != nil {
-		if u.Precision, err = parseShare(m[1]); err != nil {
+		if u.Precision, err = parseShare(m[1] + "%"); err != nil {
 			return u, wrong
 		}
 		return u, nil
@@ -37,9 +39,20 @@ func ParseUntil(text string) (u Until, err error) {
 	}
 	u.Margin = stats.Margin
 	if m[1] != "" {
-		if u.Margin, err = parseShare(m[1]); err != nil {
+		if u.Margin, err = parseShare(m[1] + "%"); err != nil {
 			return u, wrong
 		}
 	}
 	return u, nil
+}
+
+// decidable refuses what could never be decided: a study in which nothing is compared with bare metal.
+func (u Until) decidable(s notebook.Study) error {
+	on := func(bare bool) bool {
+		return slices.ContainsFunc(s.Treatments, func(t notebook.Treatment) bool { return t.Representative() && (t.Platform == notebook.BM) == bare })
+	}
+	if u.Margin == 0 || on(true) && on(false) {
+		return nil
+	}
+	return fmt.Errorf("study %s: --until decided: what is decided is the ratio of a platform to bare metal, and here is nothing to compare; --until ±%s asks for means as precise", s.Name, percent(u.Margin))
 }

@@ -11,7 +11,7 @@ import (
 
 func TestParseUntil(t *testing.T) {
 	for text, want := range map[string]Until{
-		"±1%": {Precision: 0.01}, "2.5%": {Precision: 0.025}, " ± 3% ": {Precision: 0.03}, "decided": {Margin: 0.01}, "decided at 2%": {Margin: 0.02},
+		"±1%": {Precision: 0.01}, "2.5%": {Precision: 0.025}, " ± 3 % ": {Precision: 0.03}, "+-4%": {Precision: 0.04}, "+/-5%": {Precision: 0.05}, "Decided at 2 %": {Margin: 0.02}, "decided": {Margin: 0.01}, "decided at 2%": {Margin: 0.02},
 	} {
 		if u, err := ParseUntil(text); err != nil || u != want {
 			t.Errorf("%q: %+v, %v; want %+v", text, u, err, want)
@@ -37,7 +37,7 @@ func TestUntilDecided(t *testing.T) {
 		return time.Duration(mean * (1 + 0.01*rng.NormFloat64()) * float64(time.Second))
 	}}
 	book := &fakeBook{}
-	r := &Run{Plan: fakePlan(notebook.Design{Floor: 4, Cap: untilRounds, Decide: 0.02, Trials: 1}, bmT, cnT, pinned), Lab: l, Book: book}
+	r := &Run{Plan: fakePlan(notebook.Design{Floor: 4, Cap: UntilRounds, Decide: 0.02, Trials: 1}, bmT, cnT, pinned), Lab: l, Book: book}
 	if reason, err := r.Do(t.Context()); err != nil || reason != Precise {
 		t.Fatalf("%q, %v", reason, err)
 	}
