@@ -176,7 +176,11 @@ func ratioAt(x, y []float64, t float64) Quotient {
 		syy += (y[i] - my) * (y[i] - my)
 	}
 	k := t * t / float64(q.N) / float64(q.N-1)
-	a, b, c := my*my-k*syy, -k*sey, -k*see
+	return q.ended(my*my-k*syy, -k*sey, -k*see, x, y)
+}
+
+// ended is the quotient of x and y with the ends of Fieller's set: those Value + s for which a·s² − 2b·s + c ≤ 0, c ≤ 0.
+func (q Quotient) ended(a, b, c float64, x, y []float64) Quotient {
 	if !(a > 0) {
 		q.Low, q.High = math.Inf(-1), math.Inf(1)
 		return q
@@ -213,17 +217,7 @@ func Change(x, y []float64, c Confidence) Quotient {
 	}
 	// With R = Value + s, s²my² ≤ t²·(vx + vy·(R/Value)²), as in Ratio.
 	k := t * t
-	a, b, e := my*my-k*wy, k*q.Value*wy, -k*(vx+vy)
-	if !(a > 0) {
-		q.Low, q.High = math.Inf(-1), math.Inf(1)
-		return q
-	}
-	root := math.Sqrt(b*b - a*e)
-	q.Low, q.High = q.Value+(b-root)/a, q.Value+(b+root)/a
-	if q.Low < 0 && slices.Min(x) >= 0 && slices.Min(y) >= 0 {
-		q.Low = 0
-	}
-	return q
+	return q.ended(my*my-k*wy, k*q.Value*wy, -k*(vx+vy), x, y)
 }
 
 // scatter is the variance of the values' mean.
