@@ -61,8 +61,9 @@ type Run struct {
 	pending map[string]int           // by treatment: cells still to be done
 	failing map[string]int           // by treatment: rounds in a row in which all failed
 	gaveUp  map[string]bool
-	shared  map[string]bool // baselines of others
-	settled map[string]bool // treatments that are known as well as the design asks
+	against map[string]notebook.Treatment // each one's baseline, looked for once: it is asked for with every guest
+	shared  map[string]bool               // baselines of others
+	settled map[string]bool               // treatments that are known as well as the design asks
 	failed  int
 	notes   []string
 }
@@ -124,11 +125,12 @@ func (r *Run) Do(ctx context.Context) (reason string, err error) {
 		r.cells = map[cell]*done{}
 	}
 	r.spent, r.failing, r.gaveUp = map[string]time.Duration{}, map[string]int{}, map[string]bool{}
-	r.shared, r.settled = map[string]bool{}, map[string]bool{}
+	r.against, r.shared, r.settled = map[string]notebook.Treatment{}, map[string]bool{}, map[string]bool{}
 	s := r.Plan.Study
 	for _, t := range s.Treatments {
-		if b, ok := r.baseline(t); ok && b.ID != t.ID {
-			r.shared[b.ID] = true
+		if b, ok := r.bareMetal(t); ok {
+			r.against[t.ID] = b
+			r.shared[b.ID] = r.shared[b.ID] || b.ID != t.ID
 		}
 	}
 	r.recall()
@@ -279,8 +281,14 @@ func (r *Run) enough(q stats.Quotient) int {
 	return min(cmp.Or(n, d.Cap), d.Cap)
 }
 
-// baseline is bare metal at the same instance with the same work.
-func (r *Run) baseline(t notebook.Treatment) (notebook.Treatment, bool) {
+// baseline is what a treatment is compared with; of bare metal it is itself.
+func (r *Run) baseline(t notebook.Treatment) (b notebook.Treatment, ok bool) {
+	b, ok = r.against[t.ID]
+	return b, ok
+}
+
+// bareMetal is that at the same instance with the same work.
+func (r *Run) bareMetal(t notebook.Treatment) (notebook.Treatment, bool) {
 	for _, b := range r.Plan.Study.Treatments {
 		if b.Platform == notebook.BM && !b.AA && b.Instance.Name == t.Instance.Name && b.HostCores == t.HostCores &&
 			notebook.Label(b.Workload, b.Params) == notebook.Label(t.Workload, t.Params) {
