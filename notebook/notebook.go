@@ -151,11 +151,19 @@ type Design struct {
 
 // Looks is how many times a study's intervals may be looked at: after every round up to Cap where a rule can stop it earlier, or 0: at the
 // end alone.
-func (d Design) Looks() int {
-	if d.Precision > 0 || d.Decide > 0 {
-		return d.Cap
+func (d Design) Looks() int { return Looks(d) }
+
+// Looks is the same of intervals over the rounds of several studies: after each of all their rounds where a rule can stop one of them.
+func Looks(designs ...Design) int {
+	rounds, ruled := 0, false
+	for _, d := range designs {
+		rounds += d.Cap
+		ruled = ruled || d.Precision > 0 || d.Decide > 0
 	}
-	return 0
+	if !ruled {
+		return 0
+	}
+	return rounds
 }
 
 // Most is the most rounds that the treatment takes part in. What no ranking will use is done in few: more rounds of an

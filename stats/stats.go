@@ -153,16 +153,8 @@ func Ratio(x, y []float64, c Confidence) Quotient {
 
 // ratioAt is Ratio with the confidence's t for the number of rounds, which simulations need a million times.
 func ratioAt(x, y []float64, t float64) Quotient {
-	q := NoRatio
-	if q.N = len(x); q.N == 0 {
-		return q
-	}
-	mx, my := mean(x), mean(y)
-	if my == 0 || math.IsNaN(mx/my) {
-		return q
-	}
-	q.Value = mx / my
-	if q.N < 2 {
+	q, mx, my := quotient(x, y)
+	if math.IsNaN(q.Value) || q.N < 2 {
 		return q
 	}
 	// With R = Value + s, the residuals are e_i − s·(y_i − my), e_i = x_i − Value·y_i, and their mean is −s·my. The
@@ -177,6 +169,19 @@ func ratioAt(x, y []float64, t float64) Quotient {
 	}
 	k := t * t / float64(q.N) / float64(q.N-1)
 	return q.ended(my*my-k*syy, -k*sey, -k*see, x, y)
+}
+
+// quotient is that of the means, and these; without an interval, and without a value where there is none.
+func quotient(x, y []float64) (q Quotient, mx, my float64) {
+	q = NoRatio
+	if q.N = min(len(x), len(y)); q.N == 0 {
+		return q, mx, my
+	}
+	mx, my = mean(x), mean(y)
+	if my != 0 && !math.IsNaN(mx/my) {
+		q.Value = mx / my
+	}
+	return q, mx, my
 }
 
 // ended is the quotient of x and y with the ends of Fieller's set: those Value + s for which a·s² − 2b·s + c ≤ 0, c ≤ 0.
@@ -196,16 +201,8 @@ func (q Quotient) ended(a, b, c float64, x, y []float64) Quotient {
 // Change is the mean of x over the mean of y, of values that were not measured in pairs, with its interval: Fieller's with the
 // degrees of freedom of Welch and Satterthwaite. A sample of one value has none.
 func Change(x, y []float64, c Confidence) Quotient {
-	q := NoRatio
-	if q.N = min(len(x), len(y)); q.N == 0 {
-		return q
-	}
-	mx, my := mean(x), mean(y)
-	if my == 0 || math.IsNaN(mx/my) {
-		return q
-	}
-	q.Value = mx / my
-	if q.N < 2 {
+	q, mx, my := quotient(x, y)
+	if math.IsNaN(q.Value) || q.N < 2 {
 		return q
 	}
 	wy := scatter(y, my)

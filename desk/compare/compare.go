@@ -179,21 +179,11 @@ func (c *Comparison) judge() {
 
 // sure is the confidence of one change alone.
 func (c *Comparison) sure() stats.Confidence {
-	a, b := c.Old.Folders[0].Study.Design, c.New.Folders[0].Study.Design
-	if a.Looks()+b.Looks() == 0 {
-		return stats.Sure(0)
-	}
-	return stats.Sure(a.Cap + b.Cap)
+	return stats.Sure(notebook.Looks(c.Old.Folders[0].Study.Design, c.New.Folders[0].Study.Design))
 }
 
 func (x *Change) ratio(sure stats.Confidence) stats.Quotient {
-	values := func(r *data.Row) (all []float64) {
-		for _, v := range r.Values {
-			all = append(all, v.Mean)
-		}
-		return all
-	}
-	return stats.Change(values(x.New), values(x.Old), sure)
+	return stats.Change(data.Means(x.New.Values), data.Means(x.Old.Values), sure)
 }
 
 // answer is what is found: a change, or nothing yet.

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"math"
 
+	"tare/notebook"
 	"tare/stats"
 )
 
@@ -24,11 +25,16 @@ func Paired(x, y *Row) (xs, ys []float64, both []Block) {
 
 // Mean is the row's mean with its interval, as in Ratio.
 func (s *Summary) Mean(x *Row, alpha float64) stats.Estimate {
-	var xs []float64
-	for _, v := range x.Values {
-		xs = append(xs, v.Mean)
+	return stats.Mean(Means(x.Values), s.sure(folders(x.Values), alpha))
+}
+
+// Means are the values themselves.
+func Means(values []Value) []float64 {
+	all := make([]float64, len(values))
+	for i, v := range values {
+		all[i] = v.Mean
 	}
-	return stats.Mean(xs, s.sure(folders(x.Values), alpha))
+	return all
 }
 
 // Doubt is what the host made of nothing at a row's place (workload, parameters, instance type, CPUs online), as a
@@ -75,16 +81,11 @@ func (b Block) in() int { return b.Folder }
 // sure is the confidence of an interval over rounds of these folders. Where a study among them could stop when it liked, it holds after
 // every round of theirs.
 func (s *Summary) sure(folders []int, alpha float64) stats.Confidence {
-	c, rounds := stats.Confidence{Alpha: alpha}, 0
+	var designs []notebook.Design
 	for _, f := range folders {
-		d := s.Folders[f].Study.Design
-		rounds += d.Cap
-		if d.Looks() > 0 {
-			c.Looks = 1
-		}
+		designs = append(designs, s.Folders[f].Study.Design)
 	}
-	c.Looks *= rounds
-	return c
+	return stats.Confidence{Alpha: alpha, Looks: notebook.Looks(designs...)}
 }
 
 // Confidence is that of 95 % over these cells.

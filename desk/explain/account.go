@@ -354,11 +354,7 @@ func (b *book) perRequest(r *data.Row) stats.Estimate {
 	if why != nil {
 		return stats.NoMean
 	}
-	all := make([]float64, len(values))
-	for i, v := range values {
-		all[i] = v.Mean
-	}
-	return stats.Mean(all, b.sum.Confidence(b.cells(r, traced)))
+	return stats.Mean(data.Means(values), b.sum.Confidence(b.cells(r, traced)))
 }
 
 // measured tells which cells have the metric of a place in Trace.Names, and what it is in each of them.
