@@ -37,15 +37,7 @@ func OfComparison(c *compare.Comparison) Figure {
 	for _, end := range []float64{1 / (1 + c.Margin), 1 + c.Margin} {
 		d.rule(muted, 0.5, d.x(end))
 	}
-	for i, m := range marks {
-		if m.missing != "" {
-			continue
-		}
-		if m.hasInterval() {
-			d.whisker(m.style.platform, 1.6, true, d.middle[i], d.x(m.low), d.x(m.high), d.x0, d.x1)
-		}
-		d.symbol(m.style, d.in(m.value), d.middle[i])
-	}
+	d.intervals(marks)
 	f.picture = d.canvas
 	return f.finish(map[string]bool{})
 }

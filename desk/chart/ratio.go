@@ -59,17 +59,22 @@ func ratios(p *Panel, stem string) *Figure {
 	l.low, l.high = ratioSpan(marks)
 	c := l.draw()
 	c.rule(ink, 1, c.x(1))
+	c.intervals(marks)
+	f.picture = c.canvas
+	return f
+}
+
+// intervals draws each mark on its line, with its interval.
+func (f *frame) intervals(marks []mark) {
 	for i, m := range marks {
 		if m.missing != "" {
 			continue
 		}
 		if m.hasInterval() && !m.isReference {
-			c.whisker(m.style.platform, 1.6, true, c.middle[i], c.x(m.low), c.x(m.high), c.x0, c.x1)
+			f.whisker(m.style.platform, 1.6, true, f.middle[i], f.x(m.low), f.x(m.high), f.x0, f.x1)
 		}
-		c.symbol(m.style, c.in(m.value), c.middle[i])
+		f.symbol(m.style, f.in(m.value), f.middle[i])
 	}
-	f.picture = c.canvas
-	return f
 }
 
 // Baseline says what the ratios of these rows are relative to.
