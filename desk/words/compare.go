@@ -10,7 +10,8 @@ import (
 	"tare/stats"
 )
 
-// Compared says in a sentence what came of a comparison: "1 of 9 treatments 1 costs more, 7 make no difference of 1 % or more and 1 is open."
+// Compared says in a sentence what came of a comparison: "From before to after: of 9 treatments 1 costs more, 7 make no difference of
+// 1 % or more and 1 is open."
 func Compared(c *compare.Comparison) string {
 	var parts []string
 	for _, a := range []stats.Answer{stats.More, stats.Less, stats.Same, stats.Open} {

@@ -232,33 +232,26 @@ func (g group) finding(s *data.Summary, named func(*data.Row) string) string {
 	var parts []string
 	for i, r := range g {
 		q := r.Quotient()
-		by := beyond(q)
-		said := by
+		said := beyond(q)
+		before, after := " costs ", " " // what is said: of the first, after its name, and of the others
 		switch q.Answer(s.Margin()) {
 		case stats.Same:
-			said = fmt.Sprintf("no difference of %s or more: %s", Margin(s.Margin()), by)
-			if i == 0 {
-				said = "makes " + said
-			}
+			said = fmt.Sprintf("no difference of %s or more: %s", Margin(s.Margin()), said)
+			before = " makes "
 		case stats.Open:
-			said = "open: " + by
 			if n := s.Rounds(r) - q.N; n > 0 {
 				said += ", about " + Count(n, "more round")
 			}
-			if i == 0 {
-				parts = append(parts, "Open for "+named(r)+": "+strings.TrimPrefix(said, "open: "))
-				continue
-			}
+			before, after = ": ", " open: "
+		}
+		switch {
+		case i > 0:
+			parts = append(parts, Plain(r.Treatment.Provisioning)+","+after+said)
+		case q.Answer(s.Margin()) == stats.Open:
+			parts = append(parts, "Open for "+named(r)+before+said)
 		default:
-			if i == 0 {
-				said = "costs " + by
-			}
+			parts = append(parts, capital(named(r))+before+said)
 		}
-		who := Plain(r.Treatment.Provisioning) + ","
-		if i == 0 {
-			who = capital(named(r))
-		}
-		parts = append(parts, who+" "+said)
 	}
 	return strings.Join(parts, "; ") + "."
 }
