@@ -50,10 +50,8 @@ Standard error names them.`,
 		},
 		PreRunE: func(*cobra.Command, []string) error { return oneOf("--format", format, "table", "json", "markdown") },
 		RunE: func(c *cobra.Command, dirs []string) error {
-			for _, name := range []string{"fail-if", "figure"} {
-				if f := c.Flags().Lookup(name); f.Changed && f.Value.String() == "" {
-					return fmt.Errorf("--%s is empty: is a variable unset?", name)
-				}
+			if err := notEmpty(c, "fail-if", "figure"); err != nil {
+				return err
 			}
 			var gate func(*compare.Comparison) bool
 			if failIf != "" {

@@ -65,10 +65,8 @@ func (r *running) flags(c *cobra.Command) {
 }
 
 func (r *running) check(c *cobra.Command) error {
-	for _, name := range []string{"out", "input", "image", "explain", "until", "vm-kernel", "load-from"} {
-		if f := c.Flags().Lookup(name); f != nil && f.Changed && f.Value.String() == "" {
-			return fmt.Errorf("--%s is empty: is a variable unset?", name)
-		}
+	if err := notEmpty(c, "out", "input", "image", "explain", "until", "vm-kernel", "load-from"); err != nil {
+		return err
 	}
 	if c.Flags().Changed("rounds") && r.rounds == 0 {
 		return errors.New("--rounds 0: a positive number was expected")

@@ -139,6 +139,16 @@ func oneOf(what, value string, allowed ...string) error {
 	return fmt.Errorf("%s %q: one of %s was expected", what, value, strings.Join(allowed, ", "))
 }
 
+// notEmpty refuses a flag that was given nothing. Not every command has each of them.
+func notEmpty(c *cobra.Command, names ...string) error {
+	for _, name := range names {
+		if f := c.Flags().Lookup(name); f != nil && f.Changed && f.Value.String() == "" {
+			return fmt.Errorf("--%s is empty: is a variable unset?", name)
+		}
+	}
+	return nil
+}
+
 // tableOrJSON gives a command the flag --format, which is one of the two.
 func tableOrJSON(c *cobra.Command, format *string) {
 	c.Flags().StringVar(format, "format", "table", "table or json")
