@@ -40,4 +40,4 @@ cross:
 # The tracers' BPF objects, and golden files from what the code prints now: review the difference before you commit it.
 generate:
 	@scripts/generate
-	CGO_ENABLED=0 $(GO) test ./desk/... -update
+	CGO_ENABLED=0 $(GO) test ./desk/... ./lab/noise -update

@@ -30,7 +30,12 @@ require (
 	sigs.k8s.io/yaml v1.6.0
 )
 
-require github.com/moby/sys/mountinfo v0.7.3
+require (
+	github.com/moby/sys/mountinfo v0.7.3
+	github.com/zeebo/xxh3 v1.1.0
+)
+
+require github.com/klauspost/cpuid/v2 v2.2.10 // indirect
 
 require (
 	codeberg.org/go-fonts/liberation v0.5.0

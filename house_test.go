@@ -35,6 +35,7 @@ var arrows = []struct {
 	{from: "lab/study", to: "lab/session", why: "a session opens the host and runs a study on it"},
 	{from: "lab/study", to: "lab/engine/*", why: "a study knows engines by their contract alone"},
 	{from: "lab/trace", to: "lab/engine/*", why: "a tracer knows engines by their contract alone"},
+	{from: "lab/memory", to: "lab/engine", why: "pages are read of any process, whoever started it"},
 	{from: "lab/ruler", to: "lab", why: "the ruler is in every guest and carries nothing else there"},
 	{from: "cmd/ruler", to: "lab/engine", why: "the ruler is in every guest and carries nothing else there"},
 

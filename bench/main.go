@@ -1,9 +1,11 @@
 //go:build linux
 
 // Command bench compares Tare with others, in ratios taken in one run on one machine: the reading of a large folder with its bounds;
-// the tracers with none and with bpftrace; the ruler with C and hyperfine; the start of a container with `runc run`. Every comparison is
-// printed, whatever came of the others, and a promise is broken only where the interval of the ratio lies beyond it.
-// `make bench` runs it as root; `bin/bench tracers start` makes only those two.
+// the tracers with none and with bpftrace; the ruler with C and hyperfine; the start of a container with `runc run`; how soon a command is
+// known to take as long as itself with hyperfine; a scan of a process's memory with the plainest loops over it. Every comparison is printed, whatever came of the others, and a promise is broken only
+// where the interval of the ratio lies beyond it.
+// `make bench` runs it as root; `scripts/bench tracers start` makes only those two. Two more are made only where they are named: `scripts/bench alike`
+// counts how often bare metal is called different from itself, `scripts/bench injected` seeks a cost of one per cent.
 package main
 
 import (
@@ -47,10 +49,12 @@ func run(ctx context.Context) (err error) {
 	}
 	defer os.RemoveAll(dir)
 	all := []struct {
-		name string
-		run  func(ctx context.Context, dir string) error
-	}{{"reading", reading}, {"tracers", tracers}, {"ruler", rulers}, {"start", starts}}
-	only := os.Args[1:] // these alone, for whoever works on them
+		name  string
+		run   func(ctx context.Context, dir string) error
+		asked bool // made only where it is named: it takes long, or compares with nothing
+	}{{"reading", reading, false}, {"tracers", tracers, false}, {"ruler", rulers, false}, {"start", starts, false}, {"itself", itself, false},
+		{"memory", memories, false}, {"alike", alike, true}, {"injected", injected, true}}
+	only := os.Args[1:] // these alone
 	var names []string
 	for _, c := range all {
 		names = append(names, c.name)
@@ -62,7 +66,7 @@ func run(ctx context.Context) (err error) {
 	}
 	var broken []error
 	for _, c := range all {
-		if len(only) > 0 && !slices.Contains(only, c.name) {
+		if !slices.Contains(only, c.name) && (len(only) > 0 || c.asked) {
 			continue
 		}
 		if err := c.run(ctx, dir); err != nil {
@@ -132,27 +136,37 @@ func rulers(ctx context.Context, dir string) error {
 				return stats.Median(took), err
 			}},
 			{"hyperfine -N", 0, func() (float64, error) {
-				return hyperfine(ctx, cpu, filepath.Join(dir, "hyperfine.json"), batch, empty)
+				all, err := hyperfine(ctx, cpu, filepath.Join(dir, "hyperfine.json"), batch, empty)
+				if err != nil {
+					return 0, err
+				}
+				return stats.Median(all[0]), nil
 			}},
 		}, time.Minute}.run()
 	})
 }
 
-// hyperfine is the median that hyperfine says of so many runs of a program on a core.
-func hyperfine(ctx context.Context, cpu, out string, runs int, program string) (float64, error) {
-	cmd := exec.CommandContext(ctx, "taskset", "-c", cpu, "hyperfine", "-N", "--runs", strconv.Itoa(runs), "--export-json", out, program)
-	if said, err := cmd.CombinedOutput(); err != nil {
-		return 0, fmt.Errorf("hyperfine: %w: %s", err, said)
+// hyperfine gives the times that hyperfine says of so many runs of each command on a core; 0: as many as it finds enough.
+func hyperfine(ctx context.Context, cpu, out string, runs int, commands ...string) (times [][]float64, err error) {
+	args := []string{"-c", cpu, "hyperfine", "-N", "--export-json", out}
+	if runs > 0 {
+		args = append(args, "--runs", strconv.Itoa(runs))
+	}
+	if said, err := exec.CommandContext(ctx, "taskset", append(args, commands...)...).CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("hyperfine: %w: %s", err, said)
 	}
 	text, err := os.ReadFile(out)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	var v struct{ Results []struct{ Times []float64 } }
-	if err := json.Unmarshal(text, &v); err != nil || len(v.Results) != 1 {
-		return 0, fmt.Errorf("hyperfine's answer has %d results, one was expected: %v", len(v.Results), err)
+	if err := json.Unmarshal(text, &v); err != nil || len(v.Results) != len(commands) {
+		return nil, fmt.Errorf("hyperfine's answer has %d results, %d were expected: %v", len(v.Results), len(commands), err)
 	}
-	return stats.Median(v.Results[0].Times), nil
+	for _, r := range v.Results {
+		times = append(times, r.Times)
+	}
+	return times, nil
 }
 
 func numbers(cmd *exec.Cmd, unit float64) ([]float64, error) {

@@ -27,7 +27,18 @@ const (
 	mostMemory  = 1 << 50  // bytes
 )
 
-var instanceSize = regexp.MustCompile(`^([0-9]{1,5}(?:\.[0-9]{1,3})?)/([0-9]{1,9})(KB|MB|GB|TB)$`)
+var instanceSize = regexp.MustCompile(`^([0-9]{1,5}(?:\.[0-9]{1,3})?)/([0-9]{1,9}[KMGT]B)$`)
+
+// ParseMemory reads a size such as 512MB, in bytes; a GB is 2^30 bytes. Its errors say what was expected.
+func ParseMemory(text string) (int64, error) {
+	digits := strings.TrimRight(text, "KMGTB")
+	n, err := strconv.ParseInt(digits, 10, 64)
+	power := strings.Index("KMGT", strings.TrimSuffix(text[len(digits):], "B")) + 1
+	if unit := int64(1) << (10 * power); err == nil && len(text) == len(digits)+2 && power > 0 && n <= mostMemory/unit && n*unit >= leastMemory {
+		return n * unit, nil
+	}
+	return 0, fmt.Errorf("%q: a size from 32MB to 1024TB was expected", text)
+}
 
 // ParseInstance reads an instance type: a name of InstanceTypes, in letters of either case, or cores/memory like
 // 0.5/1GB, where a GB is 2^30 bytes, as the platforms' own tools have it. Its errors say what was expected.
@@ -47,12 +58,11 @@ func ParseInstance(text string) (Instance, error) {
 	if err != nil || cores < leastCores || cores > mostCores {
 		return Instance{}, fmt.Errorf("instance %q: %g to %d cores were expected", text, leastCores, mostCores)
 	}
-	n, err := strconv.ParseInt(m[2], 10, 64)
-	unit := int64(1) << (10 * (1 + strings.Index("KMGT", m[3][:1])))
-	if err != nil || n > mostMemory/unit || n*unit < leastMemory {
+	memory, err := ParseMemory(m[2])
+	if err != nil {
 		return Instance{}, fmt.Errorf("instance %q: from 32MB to 1024TB of memory were expected", text)
 	}
-	return Instance{Name: text, Cores: cores, Memory: n * unit}, nil
+	return Instance{Name: text, Cores: cores, Memory: memory}, nil
 }
 
 // Whole says whether it has no part of a core.

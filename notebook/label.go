@@ -1,6 +1,7 @@
 package notebook
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -42,4 +43,20 @@ func (i Image) Words() string {
 		w += ", input " + short(i.Input)
 	}
 	return w
+}
+
+// Said says of each setting that was changed what it was changed from and to, with how many files it has: "address randomisation: 2 → 0".
+func Said(all []Setting) (texts []string) {
+	for len(all) > 0 {
+		s, n := all[0], 0
+		for n < len(all) && all[n].Name == s.Name {
+			n++
+		}
+		text := s.Name + ": " + s.From + " → " + s.To
+		if n > 1 {
+			text += fmt.Sprintf(" (%d files)", n)
+		}
+		texts, all = append(texts, text), all[n:]
+	}
+	return texts
 }

@@ -143,7 +143,8 @@ type Design struct {
 	Cap       int     `json:"cap"`                // rounds that are never exceeded
 	Precision float64 `json:"precision"`          // stop when every ratio's interval is within ± this share of the ratio; 0: there is no such rule
 	Decide    float64 `json:"decide,omitempty"`   // stop when every ratio is known to be larger or smaller by this share at least, or by less; 0: there is no such rule
-	Trials    int     `json:"trials"`             // measured trials in each guest
+	Claims    bool    `json:"claims,omitempty"`   // stop when every claim of Study.Claims is decided that can be tested
+	Trials    int     `json:"trials"`             // measured trials in each guest; where a rule may stop the study before Cap, the fewest (Guest.Trials)
 	Emulated  int     `json:"emulated,omitempty"` // rounds of what is emulated and so never ranked; 0: Floor
 	Warmups   int     `json:"warmups"`            // unmeasured trials before them, in each guest; they also warm the page cache
 	TimeoutS  float64 `json:"timeout_s"`          // seconds after which a trial is killed and has failed
@@ -158,7 +159,7 @@ func Looks(designs ...Design) int {
 	rounds, ruled := 0, false
 	for _, d := range designs {
 		rounds += d.Cap
-		ruled = ruled || d.Precision > 0 || d.Decide > 0
+		ruled = ruled || d.Precision > 0 || d.Decide > 0 || d.Claims
 	}
 	if !ruled {
 		return 0
@@ -194,6 +195,7 @@ type Study struct {
 	Claims     []string            `json:"claims,omitempty"`    // sets of published claims that it is about: "pinning"
 	Ports      map[string]int      `json:"ports,omitempty"`     // by workload: where its service listens
 	LoadFrom   string              `json:"load_from,omitempty"` // the machine that services were asked from, ssh://…; empty: the host
+	Lengths    map[string]string   `json:"lengths,omitempty"`   // what was chosen for parameters of which the study names the least, by Label with that
 	Treatments []Treatment         `json:"treatments"`
 	LeftOut    []LeftOut           `json:"left_out,omitempty"`
 	Capacity   *Capacity           `json:"capacity,omitempty"` // nil: no capacity is sought
@@ -311,7 +313,8 @@ type Guest struct {
 	Treatment    string    `json:"treatment"`
 	Round        int       `json:"round"`
 	Start        time.Time `json:"start"`
-	ProvisionS   float64   `json:"provision_s"` // seconds from asking for it until its ruler answered
+	Trials       int       `json:"trials,omitempty"` // measured ones that it was made for; 0 in folders from before: Design.Trials
+	ProvisionS   float64   `json:"provision_s"`      // seconds from asking for it until its ruler answered
 	Limits       Limits    `json:"limits"`
 	Kernel       string    `json:"kernel,omitempty"`        // of the guest
 	KernelSource string    `json:"kernel_source,omitempty"` // vm: where the kernel was taken from
@@ -370,6 +373,21 @@ type Trial struct {
 	Output    string             `json:"output,omitempty"` // bounded tail of what it printed; only where it failed
 	Warnings  []string           `json:"warnings,omitempty"`
 	Trace     *Trace             `json:"probes,omitempty"` // what the tracers saw
+	Beside    *Beside            `json:"beside,omitempty"` // nil: not known, as in folders from before it was recorded
+}
+
+// Beside is what the host's CPUs did beside the guest during a trial, in seconds of them all together, as its kernel counts: in hundredths.
+type Beside struct {
+	StolenS float64 `json:"stolen_s"` // the machine below the host had given them to others, while something was ready to run
+	OthersS float64 `json:"others_s"` // they ran what was not of the guest, nor of its load: other programs, and the kernel itself
+	OfS     float64 `json:"of_s"`     // in all, idle time too
+}
+
+// Add adds what is known.
+func (b *Beside) Add(o *Beside) {
+	if o != nil {
+		b.StolenS, b.OthersS, b.OfS = b.StolenS+o.StolenS, b.OthersS+o.OthersS, b.OfS+o.OfS
+	}
 }
 
 // Measured says whether the trial counts for the treatment's mean and ratio, if it succeeded: warm-ups and traced ones do
@@ -383,4 +401,13 @@ type Session struct {
 	Reason string    `json:"reason,omitempty"` // of an end: "precise enough", "cap on rounds", "time budget", "interrupted", "failed: …"
 	Args   []string  `json:"args,omitempty"`
 	Notes  []string  `json:"notes,omitempty"`
+	Quiet  []Setting `json:"quiet,omitempty"` // of a start: what was set on the host for as long as it ran
+}
+
+// Setting is one file of the host's kernel in which something was set for a session, to make the host quieter.
+type Setting struct {
+	Name string `json:"name"` // "address randomisation"
+	File string `json:"file"`
+	From string `json:"from"`
+	To   string `json:"to"`
 }

@@ -28,6 +28,12 @@
 // 2024) need bounds, which times do not have, and are wide beside them after ten rounds. Student's t with Lai's mixture (Wang and
 // Ramdas, 2025) gives intervals a sixth wider at twenty rounds, which is 40 % more rounds, and none before the fourth round.
 //
+// # Stalls
+//
+// A host that stalls makes some rounds slow that have nothing to do with a platform. Nothing is dropped: they are in the means, and make the
+// intervals wider. Beside a ratio stands [Robust], which hardly moves with them; where it is outside of the ratio's interval, a few rounds
+// have made that ratio.
+//
 // # What this does not hold for
 //
 // The coverage promised (95 %; the tests show 93 % at least, by simulation) is for ratios of round values whose
@@ -198,6 +204,55 @@ func (q Quotient) ended(a, b, c float64, x, y []float64) Quotient {
 	return q
 }
 
+// Robust is about what Ratio is of values of which a few are disturbed by how much whatsoever: of the logarithms of x[i]/y[i] the median of
+// the means of any two, one with itself too (Hodges and Lehmann, "Estimates of location based on rank tests", 1963). It takes disturbances of up
+// to 29 % of the rounds. Where the noise is skewed the two differ for that reason too. NaN without a round, and where a value is not positive.
+func Robust(x, y []float64) float64 {
+	logs := make([]float64, len(x))
+	for i := range x {
+		if logs[i] = math.Log(x[i] / y[i]); !(x[i] > 0) || !Finite(logs[i]) {
+			return math.NaN()
+		}
+	}
+	if len(logs) == 0 {
+		return math.NaN()
+	}
+	slices.Sort(logs)
+	n := len(logs) * (len(logs) + 1) / 2
+	return math.Exp((pairMean(logs, (n+1)/2) + pairMean(logs, n/2+1)) / 2)
+}
+
+// pairMean is the k-th smallest of the means of any two of the sorted values, one with itself too, found by bisection: they are too many
+// to be made.
+func pairMean(sorted []float64, k int) float64 {
+	return sorted[0] + bisect(sorted[len(sorted)-1]-sorted[0], func(beyond float64) bool {
+		count, j := 0, len(sorted)-1
+		for i, v := range sorted {
+			for j >= 0 && (v-sorted[0])+(sorted[j]-sorted[0]) > 2*beyond {
+				j--
+			}
+			count += max(0, j-i+1)
+		}
+		return count >= k
+	})
+}
+
+// bisect is the smallest number from 0 to high, as precise as numbers are beside high, for which enough holds; it holds for high.
+func bisect(high float64, enough func(float64) bool) float64 {
+	low := 0.0
+	if enough(low) {
+		return low
+	}
+	for range 60 {
+		if mid := (low + high) / 2; enough(mid) {
+			high = mid
+		} else {
+			low = mid
+		}
+	}
+	return high
+}
+
 // Change is the mean of x over the mean of y, of values that were not measured in pairs, with its interval: Fieller's with the
 // degrees of freedom of Welch and Satterthwaite. A sample of one value has none.
 func Change(x, y []float64, c Confidence) Quotient {
@@ -215,6 +270,12 @@ func Change(x, y []float64, c Confidence) Quotient {
 	// With R = Value + s, s²my² ≤ t²·(vx + vy·(R/Value)²), as in Ratio.
 	k := t * t
 	return q.ended(my*my-k*wy, k*q.Value*wy, -k*(vx+vy), x, y)
+}
+
+// Width is half the interval of the mean of n such values: Student's t, with their standard deviation.
+func Width(values []float64, n int, c Confidence) float64 {
+	deviation := math.Sqrt(scatter(values, mean(values)) * float64(len(values)))
+	return c.critical(n) * deviation / math.Sqrt(float64(n))
 }
 
 // scatter is the variance of the values' mean.
@@ -274,8 +335,8 @@ func (q Quotient) Answer(margin float64) Answer {
 	return Open
 }
 
-// mostRounds bounds what is foreseen.
-const mostRounds = 1000
+// MostRounds bounds what is foreseen: nobody runs more.
+const MostRounds = 1000
 
 // Rounds is about how many rounds in all would give an answer, if the ratio stayed what it is and its values as scattered; 0 where that is
 // more than a thousand, or cannot be foreseen. c is the confidence with which the interval was made.
@@ -283,7 +344,7 @@ func (q Quotient) Rounds(margin float64, c Confidence) int {
 	if !q.HasInterval() || !(q.Low > 0) {
 		return 0
 	}
-	return q.until(math.Log(q.High/q.Low)/2, math.Abs(math.Abs(math.Log(q.Value))-math.Log1p(margin)), c) // to the nearer end of the margin
+	return Foresee(q.N, math.Log(q.High/q.Low)/2, c, math.Abs(math.Abs(math.Log(q.Value))-math.Log1p(margin)), c) // to the nearer end of the margin
 }
 
 // PreciseRounds is the same of an interval that is to lie within ± precision.
@@ -291,20 +352,18 @@ func (q Quotient) PreciseRounds(precision float64, c Confidence) int {
 	if !q.HasInterval() {
 		return 0
 	}
-	return q.until(max(q.High-q.Value, q.Value-q.Low), precision*math.Abs(q.Value), c)
+	return Foresee(q.N, max(q.High-q.Value, q.Value-q.Low), c, precision*math.Abs(q.Value), c)
 }
 
-// until is how many values make half an interval of that width so narrow.
-func (q Quotient) until(half, narrow float64, c Confidence) int {
-	scatter := half * math.Sqrt(float64(q.N)) / c.critical(q.N)
-	n := q.N + 1 + sort.Search(mostRounds-q.N, func(i int) bool {
-		n := q.N + 1 + i
-		return scatter*c.critical(n) <= narrow*math.Sqrt(float64(n))
-	})
-	if n > mostRounds {
+// Foresee is about how many values in all would make half an interval as narrow at confidence c, where n of them make it half wide at the
+// confidence made, if they stayed as scattered; 0 where that is more than [MostRounds].
+func Foresee(n int, half float64, made Confidence, narrow float64, c Confidence) int {
+	scatter := half * math.Sqrt(float64(n)) / made.critical(n)
+	enough := func(n int) bool { return scatter*c.critical(n) <= narrow*math.Sqrt(float64(n)) }
+	if n >= MostRounds || !enough(MostRounds) {
 		return 0
 	}
-	return n
+	return n + 1 + sort.Search(MostRounds-n-1, func(i int) bool { return enough(n + 1 + i) })
 }
 
 // Precise says whether a ratio's interval lies within ± precision, as a share of the ratio. Never, where there is no

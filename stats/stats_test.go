@@ -110,30 +110,37 @@ func TestRatioKeepsItsDigits(t *testing.T) {
 func TestLooksAreWorth(t *testing.T) {
 	const studies = 20_000
 	g := rand.New(rand.NewPCG(1989, 1977))
-	for _, c := range []Confidence{{0.05, 3}, {0.05, 5}, {0.05, 10}, {0.05, 20}, {0.05, 50}, {0.05, 200}, {0.01, 20}, {0.01, 100}, {0.002, 20}} {
+	for _, c := range []Confidence{{0.05, 3}, {0.05, 5}, {0.05, 10}, {0.05, 20}, {0.05, 50}, {0.05, 200}, {0.01, 20}, {0.01, 100}, {0.002, 20}, {0.1, 24}, {0.1, 200}, {0.033, 24}, {0.012, 200}} {
 		ends := make([]float64, c.Looks+1)
 		for n := 2; n <= c.Looks; n++ {
 			ends[n] = c.critical(n)
 		}
-		missed := 0
+		missed, above := 0, 0
 		for range studies {
 			mean, squares := 0.0, 0.0
+			low, high := false, false
 			for n := 1; n <= c.Looks; n++ {
 				v := g.NormFloat64()
 				d := v - mean
 				mean += d / float64(n)
 				squares += d * (v - mean)
-				if n > 1 && math.Abs(mean) > ends[n]*math.Sqrt(squares/float64(n-1)/float64(n)) {
-					missed++
-					break
+				if n > 1 {
+					end := ends[n] * math.Sqrt(squares/float64(n-1)/float64(n))
+					low, high = low || mean < -end, high || mean > end
 				}
 			}
+			if low || high {
+				missed++
+			}
+			if high {
+				above++
+			}
 		}
-		share := float64(missed) / studies
+		share, oneEnd := float64(missed)/studies, float64(above)/studies
 		noise := 3 * math.Sqrt(c.Alpha/studies)
-		t.Logf("%+v: %.4f", c, share)
-		if share > c.Alpha+noise || share < 0.8*c.Alpha-noise {
-			t.Errorf("%+v: %.4f of the studies have an interval that misses", c, share)
+		t.Logf("%+v: %.4f, at one end %.4f", c, share, oneEnd)
+		if share > c.Alpha+noise || share < 0.8*c.Alpha-noise || oneEnd > c.Alpha/2+noise/math.Sqrt2 {
+			t.Errorf("%+v: %.4f of the studies have an interval that misses, at one end %.4f", c, share, oneEnd)
 		}
 	}
 }
@@ -202,5 +209,51 @@ func TestMedian(t *testing.T) {
 	v := []float64{3, 1, 2}
 	if Median(v) != 2 || !slices.Equal(v, []float64{3, 1, 2}) || Median([]float64{4, 1}) != 2.5 || !math.IsNaN(Median(nil)) {
 		t.Error("median")
+	}
+}
+
+// Robust is by the book where a computer can make all pairs, and a stall in one round of five does not move it as it moves the mean.
+func TestRobust(t *testing.T) {
+	g := rand.New(rand.NewPCG(7, 7))
+	for n := 1; n < 40; n++ {
+		x, y, logs := make([]float64, n), make([]float64, n), []float64(nil)
+		for i := range n {
+			x[i], y[i] = math.Exp(g.NormFloat64()), math.Exp(g.NormFloat64())
+			if n%3 == 0 { // ties
+				x[i], y[i] = math.Ceil(x[i]), 1
+			}
+		}
+		for i := range n {
+			for j := i; j < n; j++ {
+				logs = append(logs, (math.Log(x[i]/y[i])+math.Log(x[j]/y[j]))/2)
+			}
+		}
+		if got, want := Robust(x, y), math.Exp(Median(logs)); math.Abs(got/want-1) > 1e-12 {
+			t.Errorf("%d rounds: %v, by all pairs %v", n, got, want)
+		}
+	}
+	x, y := make([]float64, 20), make([]float64, 20)
+	for i := range x {
+		x[i], y[i] = 1.1*math.Exp(0.01*g.NormFloat64()), math.Exp(0.01*g.NormFloat64())
+		if i%5 == 0 {
+			x[i] *= 3
+		}
+	}
+	if got := Robust(x, y); math.Abs(got-1.1) > 0.02 || Ratio(x, y, Sure(0)).Value < 1.4 {
+		t.Errorf("with stalls %v, and the ratio of the means %v; the truth is 1.1", got, Ratio(x, y, Sure(0)))
+	}
+	for _, none := range [][2][]float64{{nil, nil}, {{0}, {1}}, {{1}, {0}}, {{-1}, {-1}}, {{math.NaN()}, {1}}} {
+		if got := Robust(none[0], none[1]); !math.IsNaN(got) {
+			t.Errorf("%v: %v", none, got)
+		}
+	}
+}
+
+// Half an interval that is foreseen from values is the one of as many values.
+func TestWidth(t *testing.T) {
+	values := []float64{1, 4, 2, 8, 5}
+	e := Mean(values, Sure(0))
+	if got, want := Width(values, len(values), Sure(0)), (e.High-e.Low)/2; math.Abs(got/want-1) > 1e-12 {
+		t.Errorf("%v, want %v", got, want)
 	}
 }

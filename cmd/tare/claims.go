@@ -20,7 +20,7 @@ func claimsCommand() *cobra.Command {
 		Use:   "claims DIR…",
 		Short: "Test published findings against what was measured here",
 		Long: `Gives each published finding a verdict with its evidence: "holds here", "does not hold here", "not decided" (the
-interval is too wide; about how many rounds would be enough), or "not testable here" (what is missing, and why). Trials
+interval is too wide; about how many more rounds would be enough), or "not testable here" (what is missing, and why). Trials
 that were emulated, or that a failed A/A check puts in doubt, decide nothing. The verdicts of one call are corrected for
 multiple comparisons together, so name only the claims that you want to test.`,
 		Example: `  tare claims R
@@ -58,7 +58,7 @@ multiple comparisons together, so name only the claims that you want to test.`,
 			if format == "json" {
 				return export.Verdicts(os.Stdout, verdicts)
 			}
-			return terminal.Verdicts(os.Stdout, verdicts, screen(os.Stdout))
+			return terminal.Verdicts(os.Stdout, verdicts, s.Doubts, screen(os.Stdout))
 		},
 	}
 	tableOrJSON(c, &format)

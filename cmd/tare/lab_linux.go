@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -15,8 +16,10 @@ import (
 
 	"tare/desk/claims"
 	"tare/desk/data"
+	"tare/desk/terminal"
 	"tare/lab/engine/layers"
 	"tare/lab/host"
+	"tare/lab/noise"
 	"tare/lab/session"
 	"tare/lab/study"
 	"tare/notebook"
@@ -26,7 +29,12 @@ import (
 
 // labCommands measure. They need Linux, and root.
 func labCommands() []*cobra.Command {
-	return []*cobra.Command{runCommand(), benchCommand(), doctorCommand(), studyCommand(), cleanCommand(), layersCommand()}
+	return []*cobra.Command{runCommand(), benchCommand(), doctorCommand(), studyCommand(), cleanCommand(), memoryCommand(), layersCommand(), noiseCommand()}
+}
+
+// noiseCommand is what the doctor runs again and again to measure noise.
+func noiseCommand() *cobra.Command {
+	return &cobra.Command{Use: "noise", Hidden: true, Args: nothing, RunE: func(*cobra.Command, []string) error { return noise.Work() }}
 }
 
 // layersCommand is how a guest of the isolation ladder begins: it enters its layers and becomes the ruler.
@@ -45,6 +53,7 @@ type running struct {
 	seed                      uint64
 	rounds                    int
 	budget                    time.Duration
+	quiet                     bool
 }
 
 func (r *running) flags(c *cobra.Command) {
@@ -57,8 +66,9 @@ func (r *running) flags(c *cobra.Command) {
 	f.StringVar(&r.from, "load-from", "", "run the load of services on another machine: `ssh://[USER@]HOST[:PORT]`, where root is let in by key (default: this host)")
 	f.Uint64Var(&r.seed, "seed", 0, "seed of the order of treatments (default: random, and recorded)")
 	f.IntVar(&r.rounds, "rounds", 0, "run exactly this many rounds (default: the study's design)")
-	f.StringVar(&r.until, "until", "", "go on, for at most "+fmt.Sprint(study.UntilRounds)+" rounds, until every interval is within ±1% of its ratio (±1%, or 1%), or until each overhead is shown to be 2% more at least, 2% less at least, or within 2% ('decided at 2%') (default: the study's design)")
+	f.StringVar(&r.until, "until", "", "go on, for at most "+fmt.Sprint(study.UntilRounds)+" rounds, until every interval is within ±1% of its ratio (±1%, or 1%), or until each overhead is shown to be 2% more at least, 2% less at least, or within 2% ('decided at 2%'), or until every claim is decided that this host can test (claims) (default: the study's design)")
 	f.DurationVar(&r.budget, "time-budget", 0, "start nothing that would not end within this time, such as 10m")
+	f.BoolVar(&r.quiet, "quiet", false, "make the host quieter for the time of the run, by what of it can be set (tare doctor --noise); what is set is said, and put back at the end")
 	f.StringVar(&r.explain, "explain", "", "also trace where the time goes: each guest runs as many traced trials again, which feed no ratio; by what the kernel counts anyway, "+
 		"by each event as well (--explain="+study.ExplainDeep+"), or with `TRACER,…` of "+strings.Join(notebook.TracerNames, ", "))
 	f.Lookup("explain").NoOptDefVal = study.ExplainByDefault
@@ -112,6 +122,7 @@ the ratios. tare explain then says where the time went, and what the tracers cos
 		Example: `  sudo tare run quick --out R
   sudo tare run quick --explain --out R && tare explain R
   sudo tare run quick --until 'decided at 2%' --time-budget 20m
+  sudo tare run pinning-small --until claims --time-budget 30m
   sudo tare run ./mine.yaml --only platform=cn,instance=large --time-budget 30m`,
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) == 2 && r.explain != "" {
@@ -240,10 +251,13 @@ func (r *running) run(ctx context.Context, spec *study.Spec, only study.Only, se
 	if err := notebook.Admits(r.out, spec.Name); err != nil {
 		return err
 	}
+	var published []claims.Claim
 	for _, name := range spec.Claims { // the report would end with it, when all is measured
-		if _, err := claims.Shipped(name); err != nil {
+		of, err := claims.Shipped(name)
+		if err != nil {
 			return fmt.Errorf("study %s: claims: %w", spec.Name, err)
 		}
+		published = append(published, of...)
 	}
 	chosen := study.Choices{
 		Seed: r.seed, SeedChosen: seedChosen, Rounds: r.rounds, Until: r.known, Only: only, Accel: r.accel, Kernel: r.kernel, Input: r.input, LoadFrom: r.from, Tare: version(), Explain: r.tracers,
@@ -262,26 +276,56 @@ func (r *running) run(ctx context.Context, spec *study.Spec, only study.Only, se
 			err = e
 		}
 	}()
-	q := session.Request{Spec: spec, Choices: chosen, Workloads: workloads.FS, Out: r.out, Args: os.Args[1:]}
+	q := session.Request{Spec: spec, Choices: chosen, Workloads: workloads.FS, Out: r.out, Args: os.Args[1:], Quiet: r.quiet}
 	if r.budget > 0 {
 		q.Deadline = began.Add(r.budget)
+	}
+	if r.known.Claims {
+		q.Goal = func() ([]study.Question, error) { return openClaims(r.out, published) }
 	}
 	run, reason, err := l.Run(ctx, q, show)
 	show.end()
 	if err != nil {
 		return err
 	}
-	return r.finish(run, reason)
+	return r.finish(run, reason, published)
+}
+
+// openClaims are the claims that what was measured so far leaves open, and this host can test.
+func openClaims(dir string, published []claims.Claim) (open []study.Question, err error) {
+	s, err := data.Read([]string{dir}, data.Options{})
+	if err != nil {
+		return nil, err
+	}
+	for _, v := range claims.Judge(s, published) {
+		if len(v.Waits) == 0 || v.Answer == claims.NotTestable && v.More > study.UntilRounds { // nobody would wait for a part of it so long
+			continue
+		}
+		q := study.Question{Rounds: v.More}
+		for _, t := range v.Waits {
+			q.Of = append(q.Of, t.ID)
+		}
+		open = append(open, q)
+	}
+	return open, nil
 }
 
 // finish prints the result and writes the report.
-func (r *running) finish(run *study.Run, reason string) error {
+func (r *running) finish(run *study.Run, reason string, published []claims.Claim) error {
 	s, err := data.Read([]string{r.out}, data.Options{})
 	if err != nil {
 		return err
 	}
 	if err := printSummary(os.Stdout, s, r.format); err != nil {
 		return err
+	}
+	if r.known.Claims {
+		verdicts := slices.DeleteFunc(claims.Judge(s, published), func(v claims.Verdict) bool { return v.Answer == claims.NotTestable })
+		fmt.Fprintln(os.Stderr)
+		if err := terminal.Verdicts(os.Stderr, verdicts, nil, screen(os.Stderr)); err != nil {
+			return err
+		}
+		fmt.Fprintf(os.Stderr, "\nWhat could not be tested here, and why: tare claims %s\n", r.out)
 	}
 	if _, err := writeReport(s, "", 0); err != nil {
 		return err
@@ -298,6 +342,8 @@ func (r *running) finish(run *study.Run, reason string) error {
 	case reason == study.Interrupted:
 		fmt.Fprintf(os.Stderr, "tare: interrupted; the trials so far are kept, and the same command with --out %s continues\n", r.out)
 		return exit(130)
+	case reason == study.Capped && r.known.Claims:
+		fmt.Fprintf(os.Stderr, "%d rounds were not enough to decide every claim.\n", run.Plan.Study.Design.Cap)
 	case reason == study.Capped && run.Plan.Study.Design.Looks() > 0:
 		fmt.Fprintf(os.Stderr, "%d rounds were not enough to know every ratio as well as was asked: the first lines say what is open.\n", run.Plan.Study.Design.Cap)
 	case reason == study.OutOfTime:
@@ -362,13 +408,21 @@ func studyCommand() *cobra.Command {
 
 func doctorCommand() *cobra.Command {
 	var format, kernel string
+	var noisy bool
 	c := &cobra.Command{Use: "doctor", Short: "Report what this host supports, found by trying it", Args: nothing,
 		Long: `Tries each capability that a study may need and reports: supported; not supported, with the reason and what to do; or
 inconclusive. KVM counts as supported once a small guest has really booted with the CPU's virtualization. Some hosts have
 a KVM that emulates the guest's kernel mode: with --vm-kernel FILE a kernel that was made for it is tried as well, as
-kvm-emulated, for up to four minutes.`,
-		Example: "  sudo tare doctor\n  sudo tare doctor --format json\n  sudo tare doctor --vm-kernel ./vmlinuz",
+kvm-emulated, for up to four minutes.
+
+With --noise it tries, in place of these, which settings of the host make times vary: each that this host lets be set is changed
+and put back again and again while a short command runs on one CPU, for a minute and a quarter, and its effect on the interval
+of that command against itself is reported. tare run --quiet sets them.`,
+		Example: "  sudo tare doctor\n  sudo tare doctor --noise\n  sudo tare doctor --format json\n  sudo tare doctor --vm-kernel ./vmlinuz",
 		RunE: func(c *cobra.Command, _ []string) error {
+			if noisy {
+				return doctorNoise(c.Context(), format)
+			}
 			if c.Flags().Changed("vm-kernel") {
 				if err := session.CheckKernel(kernel); err != nil {
 					return fmt.Errorf("--vm-kernel: %w", err)
@@ -389,7 +443,26 @@ kvm-emulated, for up to four minutes.`,
 		}}
 	tableOrJSON(c, &format)
 	c.Flags().StringVar(&kernel, "vm-kernel", "", "`FILE` with the kernel that VMs are tried with, a bzImage or a vmlinux")
+	c.Flags().BoolVar(&noisy, "noise", false, "try what makes the host noisy, and measure what each setting is worth here")
+	c.MarkFlagsMutuallyExclusive("noise", "vm-kernel")
 	return c
+}
+
+func doctorNoise(ctx context.Context, format string) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	show := newProgress(os.Stderr)
+	r, err := session.Noise(ctx, []string{self, noiseCommand().Use}, show.Say)
+	show.end()
+	if err != nil {
+		return err
+	}
+	if format == "json" {
+		return printJSON(r)
+	}
+	return r.Describe(os.Stdout)
 }
 
 func describeCapabilities(all []notebook.Capability) error {
@@ -407,7 +480,7 @@ func describeCapabilities(all []notebook.Capability) error {
 func cleanCommand() *cobra.Command {
 	return &cobra.Command{Use: "clean", Short: "Undo and remove whatever an interrupted run left behind", Args: nothing,
 		Long: `Undoes every change that a run recorded in its journal and did not live to undo: guests, mounts, cgroups, containers,
-folders, half-built images. Results are never touched, and finished images are kept.`,
+folders, half-built images, settings of a quiet host. Results are never touched, and finished images are kept.`,
 		Example: "  sudo tare clean",
 		RunE: func(c *cobra.Command, _ []string) error {
 			done, err := session.Clean(c.Context())

@@ -103,6 +103,22 @@ func notTraced(untraced map[string]string) (lines []string) {
 	return lines
 }
 
+// Short implements session.Show.
+func (p *progress) Short(what string) { p.note("too short: " + what) }
+
+// Quiet implements session.Show.
+func (p *progress) Quiet(set []notebook.Setting, left []string) {
+	if len(set) == 0 {
+		p.note("quiet: this host lets nothing be set that is not quiet already (tare doctor --noise)")
+	}
+	for _, text := range notebook.Said(set) {
+		p.note("quiet, until the run ends: " + text)
+	}
+	for _, text := range left {
+		p.note("left as it is: " + text)
+	}
+}
+
 // Guest implements study.Watcher.
 func (p *progress) Guest(round int, t notebook.Treatment, done, all int, left time.Duration) {
 	if round != p.round && !p.tty {

@@ -410,8 +410,8 @@ func TestThePaper(t *testing.T) {
 		{"rounds: 4", "rounds: 1"},
 		{"floor: 6, cap: 6", "floor: 3, cap: 3"}, // of two, a busy host leaves no interval, and nothing to advise
 		{"warmups: 1", "warmups: 0"},
-		{"frames: 60, width: 480", "frames: 12, width: 160"},
-		{"millions: 50", "millions: 2"},
+		{"frames: 60 or more, width: 480", "frames: 12, width: 160"},
+		{"millions: 50 or more", "millions: 2"},
 		{"users: 5", "users: 2"},
 	} {
 		if !strings.Contains(short, c.long) {

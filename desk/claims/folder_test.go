@@ -73,7 +73,7 @@ func TestFolder(t *testing.T) {
 	}
 	// Every interval is wider for the looks that the study had.
 	e := find(t, vs, "practice-5-cpu").Evidence[0]
-	if e.Comparison.Over.Of.ID == "" || e.Rounds != 12 || !(e.Level > 0.995) || !(e.Low < e.Estimate && e.Estimate < e.High) {
+	if e.Comparison.Over.Of.ID == "" || e.Rounds != 12 || !(e.Level > 0.99) || !(e.Low < e.Estimate && e.Estimate < e.High) {
 		t.Errorf("%+v", e)
 	}
 }

@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strconv"
 
-	"gonum.org/v1/gonum/stat/distuv"
-
 	"tare/desk/data"
 	"tare/notebook"
 	"tare/stats"
@@ -18,36 +16,35 @@ import (
 
 // Judge gives every claim its verdict, in their order.
 //
-// The claims of a call are corrected for together: each of the K that have at least one comparison here gets Alpha/K
-// (Bonferroni), and its comparisons share that as their logic needs. What must all be shown is shown at the whole of
+// The claims of a call are corrected for together: each of the K that have at least one comparison here, those that come to the same counted
+// once, gets Alpha/K (Bonferroni), and its comparisons share that as their logic needs. What must all be shown is shown at the whole of
 // it (intersection-union test); of what any one shows, each gets an equal part. Either way an interval decides only
 // when it lies on one side. So the chance that a call has any false "holds here" or "does not hold here" is Alpha at
-// most, whatever is true. Holm's way would gain nothing that can be proved: both answers of a claim are tested, and
-// one of the two is always true, so K true hypotheses remain at every step.
+// most, whatever is true. Of a claim's two answers one is false, so one of its two tests can err, and gets the whole. Holm's steps, which
+// test what is left at Alpha/(K−1), would break the promise: the claim that was decided has a true answer as before (TestHolm).
 func Judge(s *data.Summary, all []Claim) []Verdict {
 	j := newJudge(s)
 	trees := make([]*node, len(all))
-	tested := 0
+	tested := map[string]bool{}
 	for i, c := range all {
 		j.without = c.Without
 		trees[i] = j.build(c.Hypothesis)
 		if trees[i].compared() {
-			tested++
+			tested[trees[i].test()] = true
 		}
 	}
 	var vs []Verdict
 	for i, c := range all {
-		vs = append(vs, j.verdict(c, trees[i], stats.Alpha/float64(max(tested, 1))))
+		vs = append(vs, j.verdict(c, trees[i], stats.Alpha/float64(max(len(tested), 1))))
 	}
 	return vs
 }
 
 type judge struct {
 	sum     *data.Summary
-	without []Exclusion       // of the claim that is being built
-	varies  map[string]bool   // "workload parameter": has several values
-	widths  map[level]float64 // known ones: Student's t takes its time
-	seen    map[string]seen   // by row and quantity
+	without []Exclusion     // of the claim that is being built
+	varies  map[string]bool // "workload parameter": has several values
+	seen    map[string]seen // by row and quantity
 }
 
 // seen is a row with the values of a quantity in place of its metric's; why: it has none.
@@ -72,7 +69,7 @@ func (j *judge) of(r *data.Row, q data.Quantity) seen {
 }
 
 func newJudge(s *data.Summary) *judge {
-	j := &judge{sum: s, widths: map[level]float64{}, seen: map[string]seen{}}
+	j := &judge{sum: s, seen: map[string]seen{}}
 	j.variable()
 	return j
 }
@@ -84,6 +81,7 @@ type node struct {
 	cmp  *comparison
 	why  []Gap // absent: the reasons
 	seen bool  // absent: measured, but must not decide
+	next bool  // absent: nothing but trials that are still to come is missing; cmp is what they will compare
 	out  bool  // absent: the paper leaves out all that there is
 }
 
@@ -104,6 +102,13 @@ type comparison struct {
 	doubt  float64 // factor that bare metal differed from itself by, where the A/A check missed; else 1
 
 	known map[float64]stats.Quotient // by alpha: the same interval is asked for many times
+	ahead map[aim]float64            // likewise
+}
+
+// aim is to show a comparison (yes), or to refute it.
+type aim struct {
+	alpha float64
+	yes   bool
 }
 
 // terms are what is compared.
@@ -435,7 +440,7 @@ func (j *judge) model(host string) string {
 
 // compare makes the comparison, or says why it must not be made.
 func (j *judge) compare(t terms, bounds Region) *node {
-	c := &comparison{terms: t, bounds: bounds, doubt: 1, known: map[float64]stats.Quotient{}}
+	c := &comparison{terms: t, bounds: bounds, doubt: 1, known: map[float64]stats.Quotient{}, ahead: map[aim]float64{}}
 	c.said.What, c.said.Over = t.what, j.term(t.by, t.over)
 	if t.below.x != nil {
 		below := j.term(t.by, t.below)
@@ -448,7 +453,8 @@ func (j *judge) compare(t terms, bounds Region) *node {
 		}
 	}
 	if why != nil {
-		return &node{kind: absent, why: why, seen: c.measured(j)}
+		later := !slices.ContainsFunc(why, func(g Gap) bool { _, is := g.Reason.(Unmeasured); return !is })
+		return &node{kind: absent, why: why, seen: c.measured(j), next: later, cmp: c}
 	}
 	for _, r := range c.rows() {
 		switch none := j.of(r, t.what).why.(type) {
@@ -463,7 +469,7 @@ func (j *judge) compare(t terms, bounds Region) *node {
 		return missing(why...)
 	}
 	if c.estimate(j, stats.Alpha).N == 0 {
-		return missing(lacks(NoCommonRound{c.said}))
+		return &node{kind: absent, why: []Gap{lacks(NoCommonRound{c.said})}, next: true, cmp: c}
 	}
 	// What fails is mostly what would have been slow: whoever reads the verdict has to know.
 	for _, r := range c.rows() {
@@ -491,8 +497,19 @@ func (c *comparison) rows() (all []*data.Row) {
 // counts as tested, or what is tested would depend on what came out.
 func (c *comparison) measured(j *judge) bool {
 	return !slices.ContainsFunc(c.rows(), func(r *data.Row) bool {
-		return !r.Representative || r.Rounds == 0 || j.of(r, c.what).why != nil
+		return !r.Representative || r.Rounds == 0 || r.LoadShared || j.of(r, c.what).why != nil
 	})
+}
+
+// alpha is how often an interval may miss, at either end, of which the test that shows the comparison (yes) or refutes it may err in a share
+// alpha. Only one end can make it err, where there is one bound, or where the interval must lie between two: it may miss there as often
+// as others do at both (two one-sided tests). A ratio of differences is left out: its interval turns around where the lower one changes its sign.
+func (c *comparison) alpha(alpha float64, yes bool) float64 {
+	oneEnd := yes || math.IsInf(c.bounds.Low, -1) || math.IsInf(c.bounds.High, 1)
+	if oneEnd && !(c.by == ByDifference && c.below.x != nil) {
+		return 2 * alpha
+	}
+	return alpha
 }
 
 // estimate is what the comparison comes to, with an interval that may miss in a share alpha.
@@ -572,6 +589,26 @@ func (n *node) compared() bool {
 	return n.kind == leaf || n.kind == absent && n.seen || slices.ContainsFunc(n.kids, (*node).compared)
 }
 
+// test tells the nodes apart of which something was measured: those with the same are tested by the same intervals, and err together.
+func (n *node) test() string {
+	switch c := n.cmp; n.kind {
+	case leaf:
+		return fmt.Sprintf("%s %q %p %p %p %p %v", c.by, c.what, c.over.x, c.over.y, c.below.x, c.below.y, c.bounds)
+	case absent:
+		return fmt.Sprintf("%p", n)
+	}
+	var parts []string
+	for _, k := range n.kids {
+		if k.compared() {
+			parts = append(parts, k.test())
+		}
+	}
+	if len(parts) == 1 {
+		return parts[0]
+	}
+	return fmt.Sprint(n.kind, parts)
+}
+
 // shares says what each child gets of alpha when the node is to be shown (yes) or refuted. What needs all children
 // gives each the whole; what needs only one divides it among those that can show anything.
 func (n *node) share(alpha float64, yes bool) float64 {
@@ -593,7 +630,7 @@ func (n *node) holds(alpha float64, yes bool, said func(c *comparison, alpha flo
 	case leaf:
 		return said(n.cmp, alpha)
 	case absent:
-		return false
+		return n.next && said(n.cmp, alpha)
 	}
 	part := n.share(alpha, yes)
 	if (n.kind == every) != yes {
@@ -609,7 +646,7 @@ func (j *judge) shown(n *node, alpha float64, yes bool) bool {
 
 // decides says whether a comparison's interval lies within its bounds (yes), or outside.
 func (j *judge) decides(c *comparison, alpha float64, yes bool) bool {
-	met := c.met(c.estimate(j, alpha))
+	met := c.met(c.estimate(j, c.alpha(alpha, yes)))
 	return yes && met == Yes || !yes && met == No
 }
 
@@ -631,10 +668,11 @@ func (j *judge) looks(n *node) bool {
 func (j *judge) evidence(n *node, alpha float64, yes bool) (all []judged) {
 	if n.kind == leaf {
 		c := n.cmp
-		q := c.estimate(j, alpha)
+		miss := c.alpha(alpha, yes)
+		q := c.estimate(j, miss)
 		e := Evidence{
 			Comparison: c.said,
-			Estimate:   q.Value, Unit: c.unit(), Low: q.Low, High: q.High, Level: 1 - alpha, Rounds: q.N, Wanted: c.bounds, Met: c.met(q),
+			Estimate:   q.Value, Unit: c.unit(), Low: q.Low, High: q.High, Level: 1 - miss, Rounds: q.N, Wanted: c.bounds, Met: c.met(q),
 		}
 		return []judged{{e, c, alpha}}
 	}
@@ -680,15 +718,44 @@ func (j *judge) verdict(c Claim, n *node, alpha float64) Verdict {
 		v.Answer = NotTestable
 	}
 	js := j.evidence(n, alpha, yes)
+	switch v.Answer {
+	case NotDecided:
+		v.wait(j.rounds(n, alpha, yes))
+		if len(js) == 0 {
+			v.Answer = NotTestable // as yet
+		}
+	case NotTestable: // some part of it may yet refute it, or be enough
+		for _, way := range []bool{true, false} {
+			more, waits := j.rounds(n, alpha, way)
+			if math.IsInf(more, 1) { // unless nothing is known of it yet
+				waits = slices.DeleteFunc(waits, func(c *comparison) bool { return c.estimate(j, stats.Alpha).N > 1 })
+			}
+			if len(waits) > 0 && j.could(n, alpha, way) {
+				v.wait(more, waits)
+			}
+		}
+	}
 	for _, e := range js {
 		v.Evidence = append(v.Evidence, e.Evidence)
 		if e.cmp.doubt > 1 && (e.Met == Open || v.Answer == NotTestable && e.Met == No) {
 			v.Missing = add(v.Missing, lacks(Unsteady{e.cmp.doubt, j.place(e.cmp.over.x)}))
 		}
 	}
-	j.decide(&v, js, yes, n, alpha)
+	j.decide(&v, js, yes)
 	v.containers(js)
 	return v
+}
+
+// wait notes what would decide it.
+func (v *Verdict) wait(more float64, for_ []*comparison) {
+	if !math.IsInf(more, 1) {
+		v.More = int(more)
+	}
+	for _, c := range for_ {
+		for _, r := range c.rows() {
+			v.Waits = add(v.Waits, r.Treatment)
+		}
+	}
 }
 
 // containers notes at which share of the host containers were judged.
@@ -707,7 +774,7 @@ func (v *Verdict) containers(js []judged) {
 }
 
 // decide finds the comparison that a verdict rests on.
-func (j *judge) decide(v *Verdict, js []judged, yes bool, n *node, alpha float64) {
+func (j *judge) decide(v *Verdict, js []judged, yes bool) {
 	of := func(m Met) (some []int) {
 		for i, e := range js {
 			if e.Met == m {
@@ -726,7 +793,6 @@ func (j *judge) decide(v *Verdict, js []judged, yes bool, n *node, alpha float64
 		some := of(No)
 		v.Deciding, v.Alike = slices.MaxFunc(some, byDistance), len(some)
 	case NotDecided:
-		v.Rounds = j.rounds(n, alpha, yes)
 		open := of(Open)
 		v.Alike = len(open)
 		if len(open) == 0 {
@@ -736,9 +802,9 @@ func (j *judge) decide(v *Verdict, js []judged, yes bool, n *node, alpha float64
 		}
 		// What is to be shown waits for the slowest comparison; to refute it the quickest is enough.
 		v.Deciding = open[0]
-		needs := j.enough(js[open[0]], yes)
+		needs := j.enough(js[open[0]].cmp, js[open[0]].alpha, yes)
 		for _, i := range open[1:] {
-			if n := j.enough(js[i], yes); yes && n > needs || !yes && n < needs {
+			if n := j.enough(js[i].cmp, js[i].alpha, yes); yes && n > needs || !yes && n < needs {
 				v.Deciding, needs = i, n
 			}
 		}
@@ -759,99 +825,81 @@ func (r Region) distance(low, high float64) float64 {
 	return d
 }
 
-// MostRounds is where the estimate of how many rounds are enough ends: nobody runs more.
-const MostRounds = 2000
+// few is how many rounds of a comparison leave open whether it is the quickest of several.
+const few = 6
 
-// rounds is about how many rounds would show the node (yes) or refute it, if the estimates and the noise stay.
-func (j *judge) rounds(n *node, alpha float64, yes bool) float64 {
+// rounds is about how many more rounds would show the node (yes) or refute it, if the estimates and the noise stay, and the comparisons that
+// this waits for: all, or where one is enough the quickest, and those of which little is known yet. +Inf: that is not foreseeable.
+func (j *judge) rounds(n *node, alpha float64, yes bool) (more float64, waits []*comparison) {
 	switch n.kind {
 	case leaf:
-		return j.enough(judged{cmp: n.cmp, alpha: alpha}, yes)
+		if more = j.enough(n.cmp, alpha, yes); more > 0 {
+			waits = []*comparison{n.cmp}
+		}
+		return more, waits
 	case absent:
-		return math.Inf(1)
+		if n.next {
+			waits = []*comparison{n.cmp}
+		}
+		return math.Inf(1), waits
 	}
 	needsAll := (n.kind == every) == yes
 	part := n.share(alpha, yes)
-	out := math.Inf(1)
-	if needsAll {
-		out = 0
+	if !needsAll {
+		more = math.Inf(1)
 	}
+	var quickest []*comparison
 	for _, k := range n.kids {
-		r := j.rounds(k, part, yes)
+		r, of := j.rounds(k, part, yes)
+		waits = append(waits, of...)
 		if needsAll {
-			out = max(out, r)
-		} else {
-			out = min(out, r)
+			more = max(more, r)
+		} else if r < more {
+			more, quickest = r, of
 		}
 	}
-	return out
-}
-
-// width is what the half-width of an interval goes with: Student's t over the root of the rounds.
-func (j *judge) width(alpha float64, n int) float64 {
-	k := level{alpha, n}
-	w, ok := j.widths[k]
-	if !ok {
-		w = distuv.StudentsT{Sigma: 1, Nu: float64(n - 1)}.Quantile(1-alpha/2) / math.Sqrt(float64(n))
-		j.widths[k] = w
+	if !needsAll && !math.IsInf(more, 1) {
+		waits = slices.DeleteFunc(waits, func(c *comparison) bool { return !slices.Contains(quickest, c) && c.estimate(j, stats.Alpha).N >= few })
 	}
-	return w
+	return more, waits
 }
 
-type level struct {
-	alpha float64
-	n     int
-}
-
-// enough is about how many rounds would bring the comparison's interval within its bounds (yes), or out of them.
-func (j *judge) enough(e judged, yes bool) float64 {
-	q := e.cmp.estimate(j, e.alpha)
-	n := q.N
-	if n < 2 {
+// enough is about how many more rounds would bring the comparison's interval within its bounds (yes), or out of them.
+func (j *judge) enough(c *comparison, alpha float64, yes bool) (more float64) {
+	if more, known := c.ahead[aim{alpha, yes}]; known {
+		return more
+	}
+	defer func() { c.ahead[aim{alpha, yes}] = more }()
+	if j.decides(c, alpha, yes) {
+		return 0
+	}
+	// An interval of one standard deviation, however often one looks, tells the spread: a sure one may be cut off at 0, or have no bounds.
+	easy := 0.32 * stats.Alpha / (1 - j.sum.Sure(c.over.x, stats.Alpha).Level())
+	q := c.estimate(j, easy)
+	if !q.HasInterval() {
 		return math.Inf(1)
 	}
-	t := j.width
-	low, high := q.Value-q.Low, q.High-q.Value
-	if !q.HasInterval() || q.Low == 0 && e.cmp.by == ByRatio {
-		// An interval at an easy level tells the spread: one that ends at 0 was cut off there.
-		const easy = 0.32
-		q = e.cmp.estimate(j, easy)
-		grow := t(e.alpha, n) / t(easy, n)
-		low, high = grow*(q.Value-q.Low), grow*(q.High-q.Value)
-		if !q.HasInterval() {
-			return math.Inf(1)
+	made, sure := j.sum.Sure(c.over.x, easy), j.sum.Sure(c.over.x, c.alpha(alpha, yes))
+	until := func(half, narrow float64) float64 {
+		if math.IsInf(narrow, 1) { // no bound is on that side
+			return 1
 		}
+		if n := stats.Foresee(q.N, half, made, narrow, sure); n > 0 && narrow > 0 {
+			return float64(n - q.N)
+		}
+		return math.Inf(1)
 	}
-	// The share that the widths must shrink to.
-	b, v := e.cmp.bounds, q.Value
-	var shrink float64
+	b, v := c.bounds, q.Value
+	low, high := v-q.Low, q.High-v
 	switch {
-	case yes && (v < b.Low || v > b.High):
-		return math.Inf(1)
 	case yes:
-		shrink = min((v-b.Low)/low, (b.High-v)/high)
+		return max(until(low, v-b.Low), until(high, b.High-v))
 	case v < b.Low:
-		shrink = (b.Low - v) / high
+		return until(high, b.Low-v)
 	case v > b.High:
-		shrink = (v - b.High) / low
+		return until(low, v-b.High)
 	}
-	if !(shrink > 0) {
-		return math.Inf(1)
-	}
-	// The smallest that does: t over the root falls with the rounds.
-	want := shrink * t(e.alpha, n)
-	few, many := n, MostRounds
-	if t(e.alpha, many) > want {
-		return math.Inf(1)
-	}
-	for many-few > 1 {
-		if mid := (few + many) / 2; t(e.alpha, mid) <= want {
-			many = mid
-		} else {
-			few = mid
-		}
-	}
-	return float64(many)
+	return math.Inf(1)
 }
 
 // needs are the treatments that a hypothesis is about, each once.

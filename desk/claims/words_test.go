@@ -14,7 +14,7 @@ func init() {
 	claims.Named = words.Claimed
 	claims.Compared = func(e claims.Evidence) string { return words.Comparison(e.Comparison) }
 	claims.Table = func(w io.Writer, vs []claims.Verdict, width int) error {
-		return terminal.Verdicts(w, vs, terminal.Screen{Width: width})
+		return terminal.Verdicts(w, vs, nil, terminal.Screen{Width: width})
 	}
 	claims.JSON = export.Verdicts
 	claims.Reasons = func(vs []claims.Verdict) (all []claims.Said, notes []string) {

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"tare/desk/data"
 	"tare/notebook"
@@ -58,6 +59,7 @@ const (
 	Host   Thing = "host"
 	CPU    Thing = "CPU"
 	Kernel Thing = "kernel"
+	Quiet  Thing = "quiet"
 	Tare   Thing = "tare"
 	Image  Thing = "image"
 	Design Thing = "design"
@@ -125,6 +127,8 @@ func differences(old, new *data.Summary) (all []data.Doubt) {
 	differ(Host, "", name(h), name(g))
 	differ(CPU, "", fmt.Sprintf("%d × %s", len(h.CPUs), h.CPUModel), fmt.Sprintf("%d × %s", len(g.CPUs), g.CPUModel))
 	differ(Kernel, "", h.Kernel, g.Kernel)
+	set := func(f data.Folder) string { return cmp.Or(strings.Join(f.Quiet, ", or "), "nothing") }
+	differ(Quiet, "", set(old.Folders[0]), set(new.Folders[0]))
 	differ(Tare, "", a.Tare, b.Tare)
 	for _, label := range slices.Sorted(maps.Keys(a.Images)) {
 		if after, ok := b.Images[label]; ok {

@@ -88,6 +88,11 @@ func (s *Summary) sure(folders []int, alpha float64) stats.Confidence {
 	return stats.Confidence{Alpha: alpha, Looks: notebook.Looks(designs...)}
 }
 
+// Sure is the confidence of intervals over the row's rounds of which a share alpha may miss.
+func (s *Summary) Sure(x *Row, alpha float64) stats.Confidence {
+	return s.sure(folders(x.Values), alpha)
+}
+
 // Confidence is that of 95 % over these cells.
 func (s *Summary) Confidence(cells []*Cell) stats.Confidence {
 	return s.sure(folders(cells), stats.Alpha)

@@ -56,6 +56,8 @@ type (
 		Paired, Unpaired int
 		Baseline         Name
 	}
+	// RobustDiffers: the ratio as a few slow rounds do not move it is outside of the ratio's interval.
+	RobustDiffers struct{ Robust float64 }
 	// Overflow: the mean is too large for a number.
 	Overflow struct{}
 	// GuestSaid: what the laboratory noted about its guests.
@@ -70,6 +72,10 @@ type (
 type (
 	// KernelChanged: folders of one host were measured under different kernels.
 	KernelChanged struct{ Dir, Host, Kernel, Earlier string }
+	// Quieted: what was set on a host for the time of the runs, to make it quieter.
+	Quieted struct{ Host, Set string }
+	// QuietDiffers: sessions on one host were run with different settings; "" is with none set.
+	QuietDiffers struct{ Dir, Host, Set, Earlier string }
 	// HostIsGuest: the host is itself a virtual machine.
 	HostIsGuest struct{ Host, Hypervisor string }
 	// Looks: intervals are wider, because the study could have stopped after any of so many rounds.
@@ -86,6 +92,12 @@ type (
 	}
 	// Torn: a folder's last record was cut off.
 	Torn struct{ Dir string }
+	// Stalled: in so many of a folder's rounds the host did much beside its guests; the largest shares of its CPU time in any of them.
+	Stalled struct {
+		Dir            string
+		Rounds, Of     int
+		Stolen, Others float64
+	}
 	// MoreWarnings: so many warnings are of kinds beyond those that are listed.
 	MoreWarnings struct{ Count int }
 )
@@ -110,11 +122,15 @@ func (GuestSaid) Doubt()          {}
 func (WarmupFailed) Doubt()       {}
 func (TracedFailed) Doubt()       {}
 func (KernelChanged) Doubt()      {}
+func (Quieted) Doubt()            {}
+func (QuietDiffers) Doubt()       {}
 func (HostIsGuest) Doubt()        {}
 func (Looks) Doubt()              {}
 func (FewRounds) Doubt()          {}
 func (Torn) Doubt()               {}
 func (MoreWarnings) Doubt()       {}
+func (RobustDiffers) Doubt()      {}
+func (Stalled) Doubt()            {}
 
 // End is how a session of `tare run` ended.
 type End struct {

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"tare/notebook"
 	"tare/stats"
@@ -25,7 +26,7 @@ func Read(dirs []string, opt Options) (*Summary, error) {
 	if err := checkBaseline(opt.Baseline); err != nil {
 		return nil, err
 	}
-	r := &reader{sum: &Summary{margin: opt.Margin}, opt: opt, rows: map[string]*tally{}}
+	r := &reader{sum: &Summary{margin: opt.Margin}, opt: opt, rows: map[string]*tally{}, quiet: map[string]string{}}
 	for _, dir := range dirs {
 		if err := r.folder(dir); err != nil {
 			return nil, err
@@ -37,6 +38,7 @@ func Read(dirs []string, opt Options) (*Summary, error) {
 // reader is a summary in the making.
 type reader struct {
 	seen     map[string]string // folder, by a guest of it
+	quiet    map[string]string // by host: what was set for its first session
 	sum      *Summary
 	opt      Options
 	rows     map[string]*tally // by identity
@@ -91,6 +93,7 @@ func (r *reader) folder(dir string) error {
 	}
 	at := len(r.sum.Folders)
 	r.host(f.Host, dir)
+	quiet := r.quieted(f)
 
 	byID := map[string]*tally{}
 	for _, t := range f.Study.Treatments {
@@ -110,7 +113,7 @@ func (r *reader) folder(dir string) error {
 		r.rulerCost(f.Host.ID, t.row.Treatment, g)
 	}
 
-	folder := Folder{Dir: dir, Study: f.Study, Host: f.Host.ID, Ends: ends(f.Sessions), Args: began(f.Sessions), Torn: f.Torn}
+	folder := Folder{Dir: dir, Study: f.Study, Host: f.Host.ID, Ends: ends(f.Sessions), Args: began(f.Sessions), Torn: f.Torn, Quiet: quiet}
 	rounds := map[int]bool{}
 	lastRound := -1
 	done := map[cellKey]cellDone{}
@@ -142,6 +145,10 @@ func (r *reader) folder(dir string) error {
 		return nil
 	})
 	for _, g := range f.Guests {
+		if c, begun := done[cellKey{g.Treatment, g.Round}]; begun {
+			c.planned = g.Trials
+			done[cellKey{g.Treatment, g.Round}] = c
+		}
 		if t := byID[g.Treatment]; g.Limits.CPUs != "" && t.guests[guestKey{at, g.ID}] {
 			t.row.CPUs[g.Limits.CPUs]++
 		}
@@ -158,8 +165,9 @@ type cellKey struct {
 	round     int
 }
 
-// cellDone is how many measured trials it has, how many of them succeeded, and how many traced trials it has.
-type cellDone struct{ trials, good, traced int }
+// cellDone is how many measured trials it has, how many of them succeeded, how many traced trials it has, and how many its guest was made
+// for; 0: the design's.
+type cellDone struct{ trials, good, traced, planned int }
 
 // begun says whether the last of the rounds is not whole: a treatment has trials of it to do. One that none of its own
 // trials says anything of is expected in it if its design goes so far, and if it was not given up: it succeeded in the
@@ -174,9 +182,9 @@ func begun(s notebook.Study, rounds map[int]bool, done map[cellKey]cellDone) boo
 		return t.Rounds == 0 && t.Representative() && done[cellKey{t.ID, last}].trials > 0
 	})
 	return slices.ContainsFunc(s.Treatments, func(t notebook.Treatment) bool {
-		n := done[cellKey{t.ID, last}].trials
-		if n > 0 {
-			return n < d.Trials || len(s.Explain) > 0 && done[cellKey{t.ID, last}].traced < d.Trials
+		c := done[cellKey{t.ID, last}]
+		if n := cmp.Or(c.planned, d.Trials); c.trials > 0 {
+			return c.trials < n || len(s.Explain) > 0 && c.traced < n
 		}
 		if last >= d.Most(t) || t.Rounds == 0 && !together {
 			return false
@@ -229,6 +237,27 @@ func (r *reader) host(h notebook.Host, dir string) {
 	r.sum.Hosts = append(r.sum.Hosts, Host{Host: h, Name: h.Hostname})
 }
 
+// quieted notes what was set for the folder's sessions, and gives it as a text for each that differs.
+func (r *reader) quieted(f *notebook.Folder) (all []string) {
+	starts := slices.DeleteFunc(slices.Clone(f.Sessions), func(s notebook.Session) bool { return s.Event != "start" })
+	all = Distinct(starts, func(s notebook.Session) string { return strings.Join(notebook.Said(s.Quiet), "; ") })
+	name := f.Host.Hostname
+	for i, set := range all {
+		first, known := r.quiet[f.Host.ID]
+		switch {
+		case !known:
+			r.quiet[f.Host.ID] = set
+			if set != "" {
+				r.sum.Doubts = append(r.sum.Doubts, Quieted{name, set})
+			}
+		case set != first:
+			r.sum.Doubts = append(r.sum.Doubts, QuietDiffers{f.Dir, name, set, first})
+		}
+		all[i] = cmp.Or(set, "nothing")
+	}
+	return all
+}
+
 // tally finds or makes the row of a treatment.
 func (r *reader) tally(t notebook.Treatment, f *notebook.Folder) *tally {
 	metric, image := f.Study.Metrics[t.Workload], f.Study.Image(t)
@@ -241,7 +270,7 @@ func (r *reader) tally(t notebook.Treatment, f *notebook.Folder) *tally {
 	}
 	n := &tally{group: group, first: len(r.order), cells: map[Block]*Cell{}, guests: map[guestKey]bool{}, row: Row{
 		Treatment: t, HostID: f.Host.ID, HostCores: cores, CHR: f.Host.CHR(t), Metric: metric, Image: image, Representative: t.Representative(), LoadFrom: f.Study.LoadFrom, CPUs: map[string]int{},
-		Mean: math.NaN(), MeanLow: math.NaN(), MeanHigh: math.NaN(), Ratio: math.NaN(), RatioLow: math.NaN(), RatioHigh: math.NaN(),
+		Mean: math.NaN(), MeanLow: math.NaN(), MeanHigh: math.NaN(), Ratio: math.NaN(), RatioLow: math.NaN(), RatioHigh: math.NaN(), Robust: math.NaN(),
 	}}
 	r.rows[id] = n
 	r.order = append(r.order, n)
@@ -296,6 +325,7 @@ func (t *tally) trial(folder int, n *notebook.Trial) {
 	t.row.LoadShared = t.row.LoadShared || n.Load != nil && n.Load.Shared && t.row.Treatment.Provisioning == notebook.Vanilla
 	c := t.cell(Block{folder, n.Round})
 	c.Tried++
+	c.Beside.Add(n.Beside)
 	if n.Guest != "" {
 		k := guestKey{folder, n.Guest}
 		t.guests[k] = t.guests[k] || n.Failure == ""
@@ -376,6 +406,41 @@ func (r *reader) summary() (*Summary, error) {
 	return s, nil
 }
 
+// stalls says in how many of a folder's rounds the host did much beside its guests.
+func (r *reader) stalls(folder int) Stalled {
+	rounds := map[int]notebook.Beside{}
+	for _, t := range r.order {
+		for _, c := range t.row.Cells {
+			if c.Folder == folder && c.Beside.OfS > 0 {
+				sum := rounds[c.Round]
+				sum.Add(&c.Beside)
+				rounds[c.Round] = sum
+			}
+		}
+	}
+	d := Stalled{Dir: r.sum.Folders[folder].Dir, Of: len(rounds)}
+	for _, b := range rounds {
+		if Disturbed(b) {
+			d.Rounds++
+			d.Stolen, d.Others = max(d.Stolen, b.StolenS/b.OfS), max(d.Others, b.OthersS/b.OfS)
+		}
+	}
+	return d
+}
+
+// The share of the host's CPU time, and the seconds of it, from which on what goes to others is much: less seconds than that the
+// kernel does not count well.
+const (
+	muchShare   = 0.05
+	muchSeconds = 0.1
+)
+
+// Disturbed says whether the host did much beside its guests.
+func Disturbed(b notebook.Beside) bool {
+	most := max(b.StolenS, b.OthersS)
+	return most >= muchSeconds && most >= muchShare*b.OfS
+}
+
 func (r *reader) nameHosts() {
 	for i, h := range r.sum.Hosts {
 		for j, other := range r.sum.Hosts {
@@ -396,6 +461,9 @@ func (r *reader) finish(t *tally) {
 		row.Cells = append(row.Cells, *c)
 		if c.Tried > 0 && c.Value.N == 0 {
 			row.Lost++
+		}
+		if Disturbed(c.Beside) {
+			row.Disturbed++
 		}
 	}
 	slices.SortFunc(row.Cells, func(a, b Cell) int { return a.Compare(b.Block) })
@@ -496,8 +564,12 @@ func (r *reader) compare() error {
 		q := r.sum.Ratio(row, &base.row, stats.Alpha)
 		missing := len(row.Values) - q.N // the baseline goes on for others
 		row.Ratio, row.RatioLow, row.RatioHigh, row.RatioRounds = q.Value, q.Low, q.High, q.N
+		xs, ys, _ := Paired(row, &base.row)
+		row.Robust = stats.Robust(xs, ys)
 		if base == t && q.N > 0 {
 			row.Ratio, row.RatioLow, row.RatioHigh = 1, 1, 1 // by definition, whatever its noise
+		} else if off := math.Abs(row.Robust/q.Value - 1); q.HasInterval() && !q.Contains(row.Robust) && off > 1e-9 { // beyond rounding
+			row.doubt(RobustDiffers{row.Robust})
 		}
 		of := NameOf(base.row.Treatment)
 		switch {
@@ -576,7 +648,7 @@ func (r *reader) doubts() (all []Doubt) {
 			all = append(all, HostIsGuest{h.Name, h.Virtualization})
 		}
 	}
-	for _, f := range r.sum.Folders {
+	for i, f := range r.sum.Folders {
 		d := f.Study.Design
 		if l := (Looks{d.Looks(), stats.Sure(d.Looks()).Level()}); l.Rounds > 0 && !slices.Contains(all, Doubt(l)) {
 			all = append(all, l)
@@ -586,6 +658,9 @@ func (r *reader) doubts() (all []Doubt) {
 		}
 		if f.Torn {
 			all = append(all, Torn{f.Dir})
+		}
+		if d := r.stalls(i); d.Rounds > 0 {
+			all = append(all, d)
 		}
 	}
 	if r.warnings.dropped > 0 {

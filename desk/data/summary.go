@@ -73,6 +73,8 @@ type Folder struct {
 	Trials int    // lines in trials.jsonl, warm-ups, traced ones and failures included
 	Failed int    // of them, of any kind
 	Ends   []End  // of its sessions, in order
+	// Quiet is what was set on the host for its sessions (notebook.Said), a text for each that differs; "nothing" is one.
+	Quiet []string
 	// Args are those of the command that began it, as they were typed; empty where none are recorded.
 	Args []string
 }
@@ -112,12 +114,14 @@ type Row struct {
 	Ratio          float64 // Mean over the baseline's in the rounds that both have; the baseline itself is 1
 	RatioLow       float64
 	RatioHigh      float64
-	RatioRounds    int    // rounds that count in the ratio
-	Baseline       string // treatment id that the ratio is relative to; empty: none
-	Representative bool   // false under software emulation: never ranked
-	Doubtful       bool   // the A/A check failed here by as much as this row differs: not to be trusted, never ranked
-	LoadFrom       string // the machine that its service was asked from; empty: the host itself
-	LoadShared     bool   // its load could use the CPUs of a guest that a quota binds to none: decides nothing
+	RatioRounds    int     // rounds that count in the ratio
+	Robust         float64 // the ratio as a few slow rounds do not move it (stats.Robust)
+	Disturbed      int     // rounds in which the host did much beside its guest (Cell.Disturbed)
+	Baseline       string  // treatment id that the ratio is relative to; empty: none
+	Representative bool    // false under software emulation: never ranked
+	Doubtful       bool    // the A/A check failed here by as much as this row differs: not to be trusted, never ranked
+	LoadFrom       string  // the machine that its service was asked from; empty: the host itself
+	LoadShared     bool    // its load could use the CPUs of a guest that a quota binds to none: decides nothing
 	Doubts         []Doubt
 	Kernels        []string           // guest kernels, with where a VM's was taken from
 	Machines       []notebook.Machine // of VMs; a zero one is of a folder from before it was recorded
@@ -179,10 +183,11 @@ func (b Block) Compare(other Block) int {
 // Cell is what one treatment gave in one block.
 type Cell struct {
 	Block
-	Tried  int         // measured trials, failed ones included
-	Value  stats.Sum   // of the metric, over the measured trials that succeeded
-	Work               // of the same trials
-	Traced *TracedCell // of the traced trials that succeeded; nil where there are none
+	Tried  int             // measured trials, failed ones included
+	Value  stats.Sum       // of the metric, over the measured trials that succeeded
+	Work                   // of the same trials
+	Beside notebook.Beside // over all measured trials of which it is known
+	Traced *TracedCell     // of the traced trials that succeeded; nil where there are none
 }
 
 // Value is what one treatment gave in one block, where a measured trial succeeded.

@@ -101,6 +101,8 @@ func Summary(w io.Writer, s *data.Summary) error {
 		Ratio          *float64    `json:"ratio"`
 		RatioLow       *float64    `json:"ratio_low"`
 		RatioHigh      *float64    `json:"ratio_high"`
+		RatioRobust    *float64    `json:"ratio_robust"`       // Hodges-Lehmann's estimate
+		Disturbed      int         `json:"rounds_disturbed"`   // in which the host did much beside its guest
 		OfUsual        *interval   `json:"of_usual,omitempty"` // of VMs that are made otherwise than usual: the mean over the usual one's
 		Secondary      []secondary `json:"also,omitempty"`     // of workloads that have secondary metrics
 		Representative bool        `json:"representative"`
@@ -112,6 +114,7 @@ func Summary(w io.Writer, s *data.Summary) error {
 			j := row{
 				subject: subjectOf(r), CHR: number(r.CHR), Metric: r.Metric.Name, Unit: r.Metric.Unit, Guests: r.Guests, Trials: r.Trials, Failed: r.Failed,
 				Mean: number(r.Mean), MeanLow: number(r.MeanLow), MeanHigh: number(r.MeanHigh), Ratio: number(r.Ratio), RatioLow: number(r.RatioLow), RatioHigh: number(r.RatioHigh),
+				RatioRobust: number(r.Robust), Disturbed: r.Disturbed,
 				Representative: r.Representative, Notes: list(words.Doubts(r.Doubts)),
 			}
 			if q, ok := s.OfUsual(r); ok {

@@ -41,6 +41,7 @@ func Verdicts(w io.Writer, vs []claims.Verdict) error {
 		Why       string        `json:"why"`
 		Evidence  []evidence    `json:"evidence"`
 		Missing   []string      `json:"missing"`
+		More      *int          `json:"more_rounds"` // about so many would decide it; null: it is decided, nothing of it can be, or nobody can tell
 	}
 	all := []verdict{}
 	for i := range vs {
@@ -51,6 +52,9 @@ func Verdicts(w io.Writer, vs []claims.Verdict) error {
 		}
 		if p := c.Published; p != nil {
 			j.Published = &published{p.What, p.Low, p.High}
+		}
+		if v.More > 0 {
+			j.More = &v.More
 		}
 		if c.PaperCHR > 0 {
 			j.PaperCHR = &c.PaperCHR

@@ -104,6 +104,9 @@ type Row struct {
 	Wall           map[string]float64 `json:"wall" parquet:"wall,json"`                   // of a traced trial: what its time went on; seconds, by notebook.Walls
 	Trace          map[string]float64 `json:"probes" parquet:"probes,json"`               // of a traced trial: the tracers' metrics, by name
 	Lost           *int64             `json:"lost_events" parquet:"lost_events,optional"` // that the tracers lost
+	StolenS        *float64           `json:"stolen_s" parquet:"stolen_s,optional"`       // of the host's CPUs' time meanwhile, by the machine below; null where not known
+	OthersS        *float64           `json:"others_s" parquet:"others_s,optional"`       // of the same, by what was not of the guest
+	BesideOfS      *float64           `json:"beside_of_s" parquet:"beside_of_s,optional"` // all of it, idle time too
 	Output         *string            `json:"output" parquet:"output,optional"`
 	Warnings       []string           `json:"warnings" parquet:"warnings,list"`
 }
@@ -172,6 +175,9 @@ func rows(dir string, put func(*Row) error) error {
 		if l := t.Load; l != nil {
 			cpu := l.UserS + l.SystemS
 			r.LoadCPUS, r.LoadShared = &cpu, &l.Shared
+		}
+		if b := t.Beside; b != nil {
+			r.StolenS, r.OthersS, r.BesideOfS = &b.StolenS, &b.OthersS, &b.OfS
 		}
 		r.Wall, r.Trace = map[string]float64{}, map[string]float64{}
 		if p := t.Trace; p != nil {

@@ -150,6 +150,7 @@ type tableRow struct {
 	Engine, Kind       string
 	Sub                string // engine and provisioning in one, for phones
 	Mean, Ratio        value
+	Robust             string // the ratio as a few slow rounds do not move it
 	Guests, Trials     string
 	Failed             string
 	Marks              []int  // of notes, from 1
@@ -355,6 +356,10 @@ func makeTable(i int, rows []*data.Row, s *data.Summary) table {
 			Ratio:    ofMetric(r.Metric, r.Ratio, r.RatioLow, r.RatioHigh),
 			Guests:   words.Thousands(r.Guests), Trials: words.Thousands(r.Trials), Failed: words.Thousands(r.Failed),
 			Muted: !r.Representative || r.Doubtful,
+		}
+		row.Robust = "–"
+		if stats.Finite(r.Robust) && !r.IsBaseline() {
+			row.Robust = words.Number(r.Robust, words.Places(r.Ratio, r.RatioLow, r.RatioHigh))
 		}
 		row.Sub = subName(r.Treatment, s)
 		row.First = row.Instance != last

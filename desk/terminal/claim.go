@@ -1,8 +1,11 @@
 package terminal
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"math"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -11,57 +14,82 @@ import (
 	"tare/desk/words"
 )
 
-// Verdicts writes the verdicts in the claims' groups, with the evidence in brief. Headings are bold and what was not
-// testable is dim.
-func Verdicts(w io.Writer, vs []claims.Verdict, on Screen) error {
+// Verdicts writes the claims by their verdict: a line each with the number that it rests on, what was wanted, and the finding. What is not
+// testable is below, by its reason, and what is to be known about all that was measured (nil: said elsewhere).
+func Verdicts(w io.Writer, vs []claims.Verdict, about []data.Doubt, on Screen) error {
 	t := &text{Screen: on}
 	t.wrap("", words.Verdicts(vs))
-	id := 0
-	for _, v := range vs {
-		id = max(id, utf8.RuneCountInString(v.Claim.ID))
-	}
-	const answer = len(claims.DoesNotHold)
-	// On a narrow terminal the text stands under its verdict.
-	const least = 30
-	indent := 2 + id + 2 + answer + 2
-	beneath := on.Width > 0 && on.Width-indent < least
-	paper, group := "", ""
-	whys, notes := words.Reasons(vs)
-	for i, v := range vs {
-		if v.Claim.Paper != paper || v.Claim.Group != group {
-			t.line("")
-			if v.Claim.Paper != paper {
-				t.wrap("", v.Claim.Paper)
-				t.line("")
-			}
-			paper, group = v.Claim.Paper, v.Claim.Group
-			t.head(group)
+	for _, answer := range claims.Answers[:3] {
+		of := slices.DeleteFunc(slices.Clone(vs), func(v claims.Verdict) bool { return v.Answer != answer })
+		if len(of) == 0 {
+			continue
 		}
+		slices.SortStableFunc(of, func(a, b claims.Verdict) int { // what is decided soonest first
+			return cmp.Compare(cmp.Or(a.More, math.MaxInt), cmp.Or(b.More, math.MaxInt))
+		})
+		t.line("")
+		t.head(strings.ToUpper(string(answer[:1])) + string(answer[1:]))
+		t.verdicts(of)
+	}
+	if of := words.Untestables(vs); len(of) > 0 {
+		t.line("")
+		t.head("Not testable here, and why")
+		for _, u := range of {
+			t.untestable(u)
+		}
+	}
+	t.footnotes()
+	t.list("Notes", words.Doubts(about))
+	return t.flush(w)
+}
+
+// verdicts writes a line for each.
+func (t *text) verdicts(of []claims.Verdict) {
+	number, wanted, more := column{gap: 2}, column{gap: 2}, column{gap: 2}
+	for i := range of {
+		v := &of[i]
+		number.cells = append(number.cells, words.Found(v))
+		wanted.cells = append(wanted.cells, words.Wanted(v.Evidence[v.Deciding].Wanted))
+		left := ""
+		if v.More > 0 {
+			left = "+" + words.Count(v.More, "round")
+		}
+		more.cells = append(more.cells, left)
+	}
+	cols := []column{number, wanted}
+	if more.width() > 0 {
+		cols = append(cols, more)
+	}
+	for i, v := range of {
 		said := v.Claim.Finding
 		if p := words.Published(v.Claim); p != "" {
 			said += " Published: " + p + "."
 		}
-		var why []string
-		for _, p := range whys[i].Why {
-			if p.Note > 0 {
-				p.Text = fmt.Sprintf("%s [%d]", p.Text, p.Note)
-			}
-			why = append(why, p.Text)
+		said += " " + v.Claim.ID
+		if m := t.mark(words.Beside(&v)); m != "" {
+			said += " " + m
 		}
-		said += " — " + strings.Join(why, "; ")
-		head := data.Printable(fmt.Sprintf("  %-*s  %-*s  ", id, v.Claim.ID, answer, v.Answer))
-		how := ""
-		if v.Answer == claims.NotTestable {
-			how = dim
-		}
-		if beneath {
-			t.wrapAs(how, "  ", v.Claim.ID+"  "+string(v.Answer))
-			t.wrap("    ", said)
+		head := line(cols, func(c column) string { return c.cells[i] })
+		// On a narrow terminal the finding stands under its number.
+		const least = 30
+		if indent := total(cols) + 2; t.Width == 0 || t.Width-indent >= least {
+			t.wrap(head+strings.Repeat(" ", indent-utf8.RuneCountInString(head)), said)
 			continue
 		}
-		t.wrapUnder(how, head, said)
+		t.wrap("", head)
+		t.wrap("    ", said)
 	}
-	t.notes = notes
-	t.footnotes()
-	return t.flush(w)
+}
+
+func (t *text) untestable(u words.Untestable) {
+	if len(u.Claims) == 1 {
+		t.wrap("  ", u.Claims[0]+": "+u.Reason)
+		return
+	}
+	head := words.Count(len(u.Claims), "claim")
+	if u.More > 0 {
+		head += fmt.Sprintf(" (%d of them for other reasons too)", u.More)
+	}
+	t.wrap("  ", head+": "+u.Reason)
+	t.wrapAs(dim, "    ", strings.Join(u.Claims, " "))
 }

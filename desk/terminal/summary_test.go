@@ -45,6 +45,8 @@ type lab struct {
 	warn   func(treatment string, round, trial int) string
 	ended  string
 	also   func(treatment string, value float64) map[string]float64
+	stall  func(treatment string, round int) (slower float64, b *notebook.Beside)
+	quiet  []notebook.Setting
 }
 
 func treatmentOf(platform, engine, accelerator, provisioning string, i notebook.Instance) notebook.Treatment {
@@ -94,7 +96,7 @@ func (l *lab) write(t testing.TB) string {
 			t.Fatal(err)
 		}
 	}
-	must(w.Session(notebook.Session{Time: at, Event: "start"}))
+	must(w.Session(notebook.Session{Time: at, Event: "start", Quiet: l.quiet}))
 	if l.ended != "" {
 		must(w.Session(notebook.Session{Time: at, Event: "end", Reason: l.ended}))
 	}
@@ -121,6 +123,10 @@ func (l *lab) write(t testing.TB) string {
 			for i := -l.study.Design.Warmups; i < l.study.Design.Trials; i++ {
 				x := notebook.Trial{Treatment: tr.ID, Round: round, Guest: guest.ID, Index: max(i, 0), Warmup: i < 0, Start: at}
 				x.Value = level * (1 + l.noise/3*g.NormFloat64())
+				if l.stall != nil {
+					slower, b := l.stall(tr.ID, round)
+					x.Value, x.Beside = x.Value*slower, b
+				}
 				x.ElapsedS, x.HostS = x.Value, x.Value
 				if l.also != nil {
 					x.Figures = l.also(tr.ID, x.Value)
@@ -233,6 +239,12 @@ func (c scene) read(t *testing.T) *data.Summary {
 		case data.FewRounds:
 			d.Dir = short(d.Dir)
 			s.Doubts[i] = d
+		case data.Stalled:
+			d.Dir = short(d.Dir)
+			s.Doubts[i] = d
+		case data.QuietDiffers:
+			d.Dir = short(d.Dir)
+			s.Doubts[i] = d
 		case data.KernelChanged:
 			d.Dir = short(d.Dir)
 			s.Doubts[i] = d
@@ -287,6 +299,24 @@ var scenes = []scene{
 		return []*lab{a, b, c}
 	}},
 	{"service", data.Options{}, 80, func() []*lab { return []*lab{service()} }},
+	{"stalled", data.Options{}, 80, func() []*lab {
+		a, b := newLab(), newLab()
+		for i, l := range []*lab{a, b} {
+			l.add(treatmentOf("bm", "", "", "", large), 4).add(treatmentOf("cn", "crun", "", "vanilla", large), 4).add(treatmentOf("cn", "crun", "", "pinned", large), 4)
+			l.study.Design.Precision, l.noise, l.rounds = 0, 0.003, 20
+			l.stall = func(id string, round int) (float64, *notebook.Beside) {
+				if id == "cn/crun/vanilla/large" && round%5 == i {
+					return 1.4, &notebook.Beside{StolenS: 2.4, OthersS: 0.1, OfS: 8}
+				}
+				return 1, &notebook.Beside{StolenS: 0.02, OthersS: 0.1, OfS: 8}
+			}
+		}
+		b.quiet = []notebook.Setting{
+			{Name: "IRQ affinity", File: "/proc/irq/7/smp_affinity_list", From: "0-1", To: "0"}, {Name: "IRQ affinity", File: "/proc/irq/9/smp_affinity_list", From: "0-1", To: "0"},
+			{Name: "address randomisation", File: "/proc/sys/kernel/randomize_va_space", From: "2", To: "0"},
+		}
+		return []*lab{a, b}
+	}},
 	{"nothing", data.Options{}, 80, func() []*lab {
 		l := newLab().add(treatmentOf("bm", "", "", "", large), 4).add(treatmentOf("cn", "crun", "", "pinned", large), 4)
 		l.rounds, l.ended = 0, "interrupted"
@@ -327,7 +357,7 @@ func TestJSONKeys(t *testing.T) {
 		}
 		for _, r := range rows {
 			delete(r, "also") // of workloads that have secondary metrics
-			want := strings.Fields("aa accelerator chr engine failed guests host host_cores instance isolation mean mean_high mean_low metric network notes params platform provisioning ratio ratio_high ratio_low representative treatment trials unit workload")
+			want := strings.Fields("aa accelerator chr engine failed guests host host_cores instance isolation mean mean_high mean_low metric network notes params platform provisioning ratio ratio_high ratio_low ratio_robust representative rounds_disturbed treatment trials unit workload")
 			if got := slices.Sorted(maps.Keys(r)); !slices.Equal(got, want) {
 				t.Fatalf("%s: keys %v, want %v", c.name, got, want)
 			}

@@ -75,16 +75,6 @@ func (t *text) wrapAs(how, head, text string) {
 	t.line(t.paint(how, strings.TrimRight(line, " ")))
 }
 
-// wrapUnder is wrap with the head alone in a colour.
-func (t *text) wrapUnder(how, head, text string) {
-	at := t.b.Len()
-	t.wrap(head, text)
-	if said := t.b.String(); how != "" && t.Colour {
-		t.b.Reset()
-		t.b.WriteString(said[:at] + t.paint(how, head) + said[at+len(head):])
-	}
-}
-
 // list writes lines under a heading; nothing where there are none.
 func (t *text) list(head string, lines []string) {
 	if len(lines) == 0 {

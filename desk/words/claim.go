@@ -70,31 +70,113 @@ func Verdict(v *claims.Verdict) string {
 		return strings.Join(parts, "; ")
 	}
 	e := v.Evidence[v.Deciding]
-	value := Interval(e.Estimate, e.Low, e.High)
-	if e.Comparison.Over.By != claims.ByRatio {
-		value = Measured(e.Estimate, e.Low, e.High, e.Unit)
+	s := fmt.Sprintf("%s: %s, wanted %s", Comparison(e.Comparison), Found(v), Region(e.Wanted))
+	if n := len(v.Evidence); n > 1 && v.Answer != claims.NotDecided {
+		s += fmt.Sprintf(" (%d of %d comparisons)", v.Alike, n)
 	}
-	s := fmt.Sprintf("%s: %s, wanted %s", Comparison(e.Comparison), value, Region(e.Wanted))
-	switch {
-	case v.Answer != claims.NotDecided:
-		if n := len(v.Evidence); n > 1 {
-			s += fmt.Sprintf(" (%d of %d comparisons)", v.Alike, n)
-		}
-	case e.Rounds < 2:
-		s += "; at least two rounds are needed"
-	case math.IsInf(v.Rounds, 0):
-		s += fmt.Sprintf("; more than %d rounds would be needed (%d now): it is too close to a bound", claims.MostRounds, e.Rounds)
-	default:
-		s += fmt.Sprintf("; about %.0f rounds would decide (%d now)", v.Rounds, e.Rounds)
+	if v.Answer == claims.NotDecided {
+		s += "; " + Outlook(v)
 	}
-	switch paper := v.Claim.PaperCHR; {
-	case paper == 0 || v.CHRHigh == 0:
-	case v.CHRLow == v.CHRHigh:
-		s += fmt.Sprintf("; at a CHR of %.2g, the paper's is %.2g", v.CHRLow, paper)
-	default:
-		s += fmt.Sprintf("; at a CHR of %.2g to %.2g, the paper's is %.2g", v.CHRLow, v.CHRHigh, paper)
+	if chr := shares(v); chr != "" {
+		s += "; " + chr
 	}
 	return s
+}
+
+// Found writes the number that a verdict rests on: "0.66 (0.59 to 0.75)"; empty where nothing was compared.
+func Found(v *claims.Verdict) string {
+	if v.Deciding < 0 {
+		return ""
+	}
+	e := v.Evidence[v.Deciding]
+	if e.Comparison.Over.By != claims.ByRatio {
+		return Measured(e.Estimate, e.Low, e.High, e.Unit)
+	}
+	return Interval(e.Estimate, e.Low, e.High)
+}
+
+// Outlook says of what is not decided about how many more rounds would decide it, or why nobody can tell.
+func Outlook(v *claims.Verdict) string {
+	switch e := v.Evidence[v.Deciding]; {
+	case v.More > 0:
+		return fmt.Sprintf("about %s would decide (%d now)", Count(v.More, "more round"), e.Rounds)
+	case e.Rounds < 2:
+		return "at least two rounds are needed"
+	case !stats.Finite(e.Low) || !stats.Finite(e.High):
+		return fmt.Sprintf("how many rounds would decide is not foreseeable (%d now): the interval has no bounds yet", e.Rounds)
+	default:
+		return fmt.Sprintf("more than %d rounds would be needed (%d now): the bound is near, or the noise large", stats.MostRounds, e.Rounds)
+	}
+}
+
+// shares names the containers' share of the host beside the paper's; empty where the finding is not about it.
+func shares(v *claims.Verdict) string {
+	switch paper := v.Claim.PaperCHR; {
+	case paper == 0 || v.CHRHigh == 0:
+		return ""
+	case v.CHRLow == v.CHRHigh:
+		return fmt.Sprintf("at a CHR of %.2g, the paper's is %.2g", v.CHRLow, paper)
+	default:
+		return fmt.Sprintf("at a CHR of %.2g to %.2g, the paper's is %.2g", v.CHRLow, v.CHRHigh, paper)
+	}
+}
+
+// Beside is what a verdict's number does not say: that its CHR is not the paper's, that trials failed, or why no number of rounds is known.
+func Beside(v *claims.Verdict) (all []string) {
+	if v.Deciding < 0 {
+		return nil
+	}
+	if chr := shares(v); chr != "" {
+		all = append(all, chr)
+	}
+	for _, f := range v.Evidence[v.Deciding].Comparison.Failed {
+		all = append(all, fmt.Sprintf("%d of %s of %s failed and do not count", f.Failed, Count(f.Trials, "trial"), Claimed(f.Treatment)))
+	}
+	if v.Answer == claims.NotDecided && v.More == 0 {
+		all = append(all, Outlook(v))
+	}
+	return all
+}
+
+// Untestable are claims that cannot be tested for one reason.
+type Untestable struct {
+	Reason string
+	Claims []string // their ids
+	More   int      // of them, that cannot be for other reasons too
+}
+
+// Untestables brings together what is not testable, each claim under that of its reasons that most others share, the commonest reason first.
+func Untestables(vs []claims.Verdict) (all []Untestable) {
+	reasons := map[string][]string{} // by claim
+	for _, v := range vs {
+		if v.Answer == claims.NotTestable {
+			for _, g := range v.Missing {
+				why, _ := split(g)
+				reasons[v.Claim.ID] = append(reasons[v.Claim.ID], why)
+			}
+			reasons[v.Claim.ID] = data.Distinct(reasons[v.Claim.ID], func(s string) string { return s })
+		}
+	}
+	for len(reasons) > 0 {
+		count, best := map[string]int{}, ""
+		for _, v := range vs { // in their order, so that of equal ones the first is taken
+			for _, why := range reasons[v.Claim.ID] {
+				if count[why]++; count[why] > count[best] {
+					best = why
+				}
+			}
+		}
+		u := Untestable{Reason: best}
+		for _, v := range vs {
+			if slices.Contains(reasons[v.Claim.ID], best) {
+				u.Claims = append(u.Claims, v.Claim.ID)
+				u.More += min(len(reasons[v.Claim.ID])-1, 1)
+				delete(reasons, v.Claim.ID)
+			}
+		}
+		all = append(all, u)
+	}
+	return all
 }
 
 // Claimed names a treatment of a comparison in few words: "cn docker vanilla". What is compared was not emulated.
@@ -138,6 +220,11 @@ func Region(r claims.Region) string {
 		return "at most " + figure(r.High)
 	}
 	return "from " + figure(r.Low) + " to " + figure(r.High)
+}
+
+// Wanted is Region in signs: "≥ 1.02".
+func Wanted(r claims.Region) string {
+	return strings.NewReplacer("at least ", "≥ ", "at most ", "≤ ", "from ", "", " to ", "–").Replace(Region(r))
 }
 
 // Selector says which treatments are chosen.

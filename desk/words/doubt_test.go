@@ -22,7 +22,7 @@ import (
 var allDoubts = []data.Doubt{
 	data.Emulated{}, data.Omitted{}, data.NotMeasured{}, data.TrialsFailed{}, data.SharedLoad{}, data.OneRound{}, data.UnsteadyHost{}, data.WithinUnsteadiness{}, data.NoBareMetal{},
 	data.BaselineFailed{}, data.NoCommonRound{}, data.OneCommonRound{}, data.BaselineZero{}, data.Unbounded{}, data.UnpairedRounds{}, data.Overflow{}, data.GuestSaid{},
-	data.WarmupFailed{}, data.TracedFailed{}, data.KernelChanged{}, data.HostIsGuest{}, data.Looks{}, data.FewRounds{}, data.Torn{}, data.MoreWarnings{},
+	data.WarmupFailed{}, data.TracedFailed{}, data.KernelChanged{}, data.Quieted{}, data.RobustDiffers{}, data.Stalled{}, data.QuietDiffers{}, data.HostIsGuest{}, data.Looks{}, data.FewRounds{}, data.Torn{}, data.MoreWarnings{},
 	explain.LargerBaseline{}, explain.NoBareMetalSize{}, explain.NoBareMetalWork{}, explain.BaselineUntraced{}, explain.AllTracedFailed{}, explain.NoCompleteRound{},
 	explain.IncompleteRounds{}, explain.Unbelievable{}, explain.SomeTracedFailed{}, explain.EventsLost{}, explain.Silent{}, explain.Coarse{}, explain.TracerMissing{},
 	explain.Unseen{}, explain.OtherMetric{}, explain.Untraced{},

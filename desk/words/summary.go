@@ -92,8 +92,11 @@ func Summary(s *data.Summary) (a Answer) {
 	if rungs {
 		a.Remarks = append(a.Remarks, "The cost of each layer of isolation is in the table, and in the report as a staircase.")
 	}
-	emulated, doubtful, failing := false, 0, 0
+	emulated, doubtful, failing, moved := false, 0, 0, 0
 	for _, r := range s.Rows {
+		if slices.ContainsFunc(r.Doubts, func(d data.Doubt) bool { _, is := d.(data.RobustDiffers); return is }) {
+			moved++
+		}
 		switch {
 		case !r.Representative:
 			emulated = emulated || r.Trials > 0
@@ -111,6 +114,18 @@ func Summary(s *data.Summary) (a Answer) {
 	}
 	if failing > 0 {
 		a.Remarks = append(a.Remarks, was(failing, "treatment")+" not ranked: too many trials failed.")
+	}
+	if moved > 0 {
+		a.Remarks = append(a.Remarks, was(moved, "ratio")+" made by a few rounds: see the notes.")
+	}
+	disturbed, rounds := 0, 0
+	for _, d := range s.Doubts {
+		if d, is := d.(data.Stalled); is {
+			disturbed, rounds = disturbed+d.Rounds, rounds+d.Of
+		}
+	}
+	if disturbed > 0 && disturbed*10 >= rounds { // what is done beside may fall on one platform more than on another
+		a.Remarks = append(a.Remarks, fmt.Sprintf("In %d of %s the host did much beside its guests, and what was measured may be that: see the notes.", disturbed, Count(rounds, "round")))
 	}
 	if len(a.Statements) == 0 && len(a.Remarks) == 0 {
 		a.Statements = []Statement{{Lead: "Nothing was measured."}}

@@ -170,6 +170,24 @@ func Of(pid int, controller string) (dir string, err error) {
 	return g.Dir, nil
 }
 
+// Paths are the cgroups that process pid is in, one for each hierarchy, as paths below its root.
+func Paths(pid int) ([]string, error) {
+	file := "/proc/" + strconv.Itoa(pid) + "/cgroup"
+	text, err := host.Read(file)
+	if err != nil {
+		return nil, err
+	}
+	ms, err := parseMemberships(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	var paths []string
+	for _, m := range ms {
+		paths = append(paths, m.path)
+	}
+	return paths, nil
+}
+
 // Find is where this process is for a controller ("cpu", "cpuset", "memory", …).
 func Find(controller string) (Group, error) { return host.find("self", controller) }
 

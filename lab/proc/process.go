@@ -18,6 +18,15 @@ import (
 // EndTimeout bounds the wait for killed processes and busy mounts where the caller's context does not.
 const EndTimeout = 20 * time.Second
 
+// Name is the name of a process's program, cut to 15 bytes (proc_pid_comm(5)), or "" where it has ended.
+func Name(pid int) string {
+	name, err := Host.Read(fmt.Sprintf("/proc/%d/comm", pid))
+	if err != nil {
+		return ""
+	}
+	return name
+}
+
 // StartTime is when the process was started, in clock ticks since the boot (proc_pid_stat(5), field 22).
 func StartTime(pid int) (uint64, error) {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
@@ -28,13 +37,29 @@ func StartTime(pid int) (uint64, error) {
 }
 
 func parseStartTime(stat string) (uint64, error) {
+	of, err := statFields(stat, 22)
+	if err != nil {
+		return 0, err
+	}
+	return of[0], nil
+}
+
+// statFields are some fields of a line of /proc/PID/stat, by their numbers in proc_pid_stat(5), all of them whole numbers.
+func statFields(stat string, numbers ...int) (of []uint64, err error) {
 	// Field 2 is the program's name in parentheses, which may itself hold spaces and parentheses.
 	i := strings.LastIndexByte(stat, ')')
 	fields := strings.Fields(stat[i+1:])
 	if i < 0 || len(fields) < 20 {
-		return 0, fmt.Errorf("%.60q is not a line of /proc/PID/stat", stat)
+		return nil, fmt.Errorf("%.60q is not a line of /proc/PID/stat", stat)
 	}
-	return strconv.ParseUint(fields[19], 10, 64)
+	for _, n := range numbers {
+		v, err := strconv.ParseUint(fields[n-3], 10, 64)
+		if err != nil {
+			return nil, err
+		}
+		of = append(of, v)
+	}
+	return of, nil
 }
 
 // Kill kills the process that has this pid and was started at this time (see StartTime), and returns when it has

@@ -53,6 +53,12 @@ func In(dir string) ([]int, error) {
 	return found, err
 }
 
+// All lists the host's processes, but for this one, in ascending order.
+func All() ([]int, error) {
+	all, _, err := scan(func(string) bool { return true })
+	return all, err
+}
+
 // scan lists the processes that match, and those that have ended: gone since they were listed, or not yet waited
 // for.
 func scan(match func(pid string) bool) (found, ended []int, err error) {

@@ -8,12 +8,14 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"tare/lab/engine"
 	"tare/lab/engine/bare"
 	"tare/lab/host"
 	"tare/lab/image"
 	"tare/lab/network"
+	"tare/lab/proc"
 	"tare/lab/remote"
 	"tare/lab/ruler"
 	"tare/lab/study"
@@ -193,6 +195,15 @@ func (l *Lab) guest(g engine.Guest, cores float64, cpus []int) guest {
 }
 
 func (g guest) Ruler() study.Ruler { return g.Guest.Ruler() }
+
+// Used implements study.Guest.
+func (g guest) Used() (time.Duration, error) {
+	pids, err := g.Processes()
+	if err != nil {
+		return 0, err
+	}
+	return proc.Used(pids)
+}
 
 // Prepare makes what all guests of the treatment need, so that none of them pays for it: an engine's image, a disk.
 func (l *Lab) Prepare(ctx context.Context, t notebook.Treatment, root *image.Image) error {

@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"io/fs"
 	"math/rand/v2"
+	"slices"
 	"time"
 
+	"tare/lab/noise"
 	"tare/lab/study"
 	"tare/lab/workload"
 	"tare/notebook"
@@ -22,7 +24,9 @@ type Request struct {
 	Workloads fs.FS // those that a study can name
 	Out       string
 	Deadline  time.Time // start nothing that would not end before it; zero: none
-	Args      []string  // of the command, for the record
+	Goal      study.Goal
+	Args      []string // of the command, for the record
+	Quiet     bool     // make the host quiet meanwhile
 }
 
 // Show is told how a run goes on.
@@ -32,6 +36,10 @@ type Show interface {
 	Say(what string)
 	// Planned tells what is left out, and what of the tracers this host does not support, by tracer.
 	Planned(leftOut []notebook.LeftOut, untraced map[string]string)
+	// Short tells of work that is too short for this host's noise.
+	Short(what string)
+	// Quiet tells what was set on the host for the time of the run, and what could be and was left alone.
+	Quiet(set []notebook.Setting, left []string)
 }
 
 // Run plans the study and runs what of it does not stand in the folder yet, and says why it ended. Failed trials are no error.
@@ -41,7 +49,7 @@ func (l *Lab) Run(ctx context.Context, q Request, show Show) (run *study.Run, re
 		if err != nil {
 			return nil, "", err
 		}
-		q.Choices.Begun = &f.Study
+		q.Choices.Begun, q.Spec.Lengths = &f.Study, f.Study.Lengths
 	}
 	if !q.Choices.SeedChosen {
 		q.Choices.Seed = rand.Uint64() >> 33 // short enough to type
@@ -57,24 +65,48 @@ func (l *Lab) Run(ctx context.Context, q Request, show Show) (run *study.Run, re
 			return nil, "", err
 		}
 	}
-	plan, err := q.Spec.Plan(ctx, l, q.Workloads, q.Choices, workload.Options{Store: l.store, Cache: l.cache(), Bench: l, Progress: show.Say})
+	options := workload.Options{Store: l.store, Cache: l.cache(), Bench: l, Progress: show.Say}
+	plan, err := q.Spec.Plan(ctx, l, q.Workloads, q.Choices, options)
 	if err != nil {
 		return nil, "", err
 	}
 	show.Planned(plan.Study.LeftOut, untraced)
-	if !notebook.Exists(q.Out) {
-		if err := plan.Rehearse(ctx, l, show.Say); err != nil {
+	start := notebook.Session{Time: time.Now().UTC(), Event: "start", Args: q.Args}
+	if q.Quiet {
+		vms := slices.ContainsFunc(plan.Study.Treatments, func(t notebook.Treatment) bool { return t.Platform == notebook.VM || t.Platform == notebook.VMCN })
+		if l.quiet, err = noise.Host.Quieten(l.env.Journal, vms); err != nil {
 			return nil, "", err
 		}
+		start.Quiet = l.quiet.Set
+		var left []string
+		for _, f := range l.quiet.Left {
+			left = append(left, f.Name+": "+f.Why)
+		}
+		show.Quiet(l.quiet.Set, left)
 	}
-	run = &study.Run{Plan: plan, Lab: l, Watch: show, Deadline: q.Deadline}
+	if !notebook.Exists(q.Out) {
+		short, err := plan.Rehearse(ctx, l, show.Say)
+		if err != nil {
+			return nil, "", err
+		}
+		for _, s := range short {
+			start.Notes = append(start.Notes, "too short: "+s.String())
+			show.Short(s.String())
+		}
+		if q.Spec.Lengths = study.Lengths(short); len(q.Spec.Lengths) > 0 { // with other work it is another study
+			if plan, err = q.Spec.Plan(ctx, l, q.Workloads, q.Choices, options); err != nil {
+				return nil, "", err
+			}
+		}
+	}
+	run = &study.Run{Plan: plan, Lab: l, Watch: show, Deadline: q.Deadline, Goal: q.Goal}
 	book, err := q.open(run, l.host)
 	if err != nil {
 		return nil, "", err
 	}
 	defer book.Close()
 	run.Book = book
-	if err := book.Session(notebook.Session{Time: time.Now().UTC(), Event: "start", Args: q.Args}); err != nil {
+	if err := book.Session(start); err != nil {
 		return nil, "", err
 	}
 	reason, err = run.Do(ctx)
@@ -105,6 +137,9 @@ func (q Request) open(run *study.Run, h notebook.Host) (*notebook.Writer, error)
 		err = run.Plan.Resume(f.Study, q.Choices.SeedChosen)
 	}
 	if err == nil {
+		for _, g := range f.Guests {
+			run.Made(g)
+		}
 		err = f.Trials(func(t *notebook.Trial) error { run.Take(*t); return nil })
 	}
 	if err != nil {

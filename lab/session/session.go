@@ -19,6 +19,7 @@ import (
 	"tare/lab/image"
 	"tare/lab/journal"
 	"tare/lab/network"
+	"tare/lab/noise"
 	"tare/lab/programs"
 	"tare/lab/remote"
 	"tare/lab/trace"
@@ -68,7 +69,8 @@ type Lab struct {
 	kernels map[string]string             // files with guests' kernels, by the names that treatments have for them
 	answers map[asked]notebook.Capability // of engines, so far
 
-	kit *trace.Kit // of a study with traced trials; else nil
+	kit   *trace.Kit     // of a study with traced trials; else nil
+	quiet *noise.Quieted // what was set for the time of a run; nil: nothing
 }
 
 // Permitted says why this user cannot measure.
@@ -148,6 +150,7 @@ func takeHost(state string) (*os.File, error) {
 func recoverHost(ctx context.Context, state string) (done []string, err error) {
 	undo := Engines.Undo()
 	maps.Copy(undo, host.Undo())
+	maps.Copy(undo, noise.Host.Undo())
 	entries, err := journal.Recover(ctx, state, undo)
 	for _, e := range entries {
 		done = append(done, e.Kind+" "+e.Target)
@@ -211,6 +214,9 @@ func (l *Lab) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	errs := []error{l.size(ctx, 0)}
+	if l.quiet != nil { // when all CPUs are back, which settings are of
+		errs = append(errs, l.quiet.PutBack(ctx))
+	}
 	if l.kit != nil {
 		l.kit.Close()
 	}
@@ -282,4 +288,18 @@ func Doctor(ctx context.Context, kernel string, say image.Progress) (_ notebook.
 		l.ask(ctx, k, named, tried...)
 	}
 	return l.host, ctx.Err()
+}
+
+// noiseTime is about how long Noise measures.
+const noiseTime = 75 * time.Second
+
+// Noise says which settings that make a host noisy this one lets be set, found by trying, and what each is worth here. command is what is
+// run again and again.
+func Noise(ctx context.Context, command []string, say image.Progress) (r noise.Report, err error) {
+	l, err := Open(ctx, say)
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, l.Close()) }()
+	return noise.Host.Measure(ctx, l.env.Journal, l.host, command, noiseTime, say)
 }

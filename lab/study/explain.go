@@ -69,9 +69,10 @@ func Interleave(seed uint64, round int, treatment string, n int) []bool {
 // todo are the cell's trials that do not stand in the notebook yet, in their order.
 func (r *Run) todo(t notebook.Treatment, round int) (todo []step) {
 	s := r.Plan.Study
-	order := make([]bool, s.Design.Trials)
+	n := r.trials(t.ID, round)
+	order := make([]bool, n)
 	if len(s.Explain) > 0 {
-		order = Interleave(s.Seed, round, t.ID, s.Design.Trials)
+		order = Interleave(s.Seed, round, t.ID, n)
 	}
 	d := r.cells[cell{t.ID, round}]
 	if d == nil {

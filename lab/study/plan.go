@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -16,6 +18,7 @@ import (
 	"tare/lab/ruler"
 	"tare/lab/workload"
 	"tare/notebook"
+	"tare/stats"
 )
 
 // Lab is what a study needs of the machine.
@@ -48,6 +51,8 @@ type Guest interface {
 	// trial, where that is not this one's own: the trial's load is there. An error means that nothing is attached, and the trial
 	// is run without.
 	Trace(clock Guest) (Tracing, error)
+	// Used is the CPU time that its processes have used so far, those of a guest on another machine not counted.
+	Used() (time.Duration, error)
 	Diagnose() string
 	Destroy(ctx context.Context) error
 }
@@ -95,6 +100,7 @@ func (c Choices) From(s *Spec) string { return cmp.Or(c.LoadFrom, s.LoadFrom) }
 type Plan struct {
 	Study notebook.Study
 	ready map[string]*workload.Ready // by Label
+	open  map[string]bool            // by Label: its length may be chosen
 
 	engines engine.Registry
 }
@@ -263,6 +269,9 @@ func (s *Spec) check(shipped fs.FS, ch Choices) ([]use, error) {
 	if err := checkFrom(ch.From(s)); err != nil {
 		return nil, err
 	}
+	if ch.Until.Claims && len(s.Claims) == 0 {
+		return nil, fmt.Errorf("study %s: --until claims: the study names no claims; published ones were expected in its file, as in claims: [pinning]", s.Name)
+	}
 	takesInput, serves := false, false
 	for _, u := range us {
 		if s.Capacity != nil && (u.Workload.Load == nil || len(u.Workload.Load.Open) == 0) {
@@ -301,7 +310,7 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, shipped fs.FS, ch Choices, o w
 		design.Emulated = min(design.Emulated, ch.Rounds)
 	}
 	if ch.Until != (Until{}) {
-		design.Cap, design.Precision, design.Decide = max(design.Cap, UntilRounds), ch.Until.Precision, ch.Until.Margin
+		design.Cap, design.Precision, design.Decide, design.Claims = max(design.Cap, UntilRounds), ch.Until.Precision, ch.Until.Margin, ch.Until.Claims
 	}
 	us, err := s.check(shipped, ch)
 	if err != nil {
@@ -324,11 +333,11 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, shipped fs.FS, ch Choices, o w
 	if err != nil {
 		return nil, err
 	}
-	p := &Plan{ready: map[string]*workload.Ready{}, engines: s.engines}
+	p := &Plan{ready: map[string]*workload.Ready{}, open: map[string]bool{}, engines: s.engines}
 	p.Study = notebook.Study{
 		Version: notebook.Version, Tare: ch.Tare, Name: s.Name, Title: s.Title, Source: s.Source, Seed: ch.Seed,
 		Created: time.Now().UTC(), Design: design, Metrics: map[string]notebook.Metric{}, Images: map[string]notebook.Image{},
-		Figures: s.Figures, Claims: s.Claims, Explain: ch.Explain, LoadFrom: ch.From(s), Capacity: capacity,
+		Figures: s.Figures, Claims: s.Claims, Explain: ch.Explain, LoadFrom: ch.From(s), Capacity: capacity, Lengths: s.Lengths,
 	}
 	for _, u := range us {
 		w := u.Workload
@@ -426,7 +435,7 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, shipped fs.FS, ch Choices, o w
 		if err != nil {
 			return nil, err
 		}
-		p.ready[label] = r
+		p.ready[label], p.open[label] = r, u.open
 		p.Study.Images[label] = notebook.Image{Reference: r.Image.Reference, Digest: r.Image.Digest, Input: r.Work.Digest}
 	}
 	if err := p.prepare(ctx, lab); err != nil {
@@ -633,9 +642,9 @@ func differs(was, is notebook.Study) string {
 	return "--only, --accel, --vm-kernel, --rounds, or what a workload runs were others"
 }
 
-// Rehearse does each workload's work once on bare metal, unrecorded: a command that is missing, or that fails
-// everywhere, is known before the study begins. Only where the study has bare metal.
-func (p *Plan) Rehearse(ctx context.Context, lab Lab, say image.Progress) error {
+// Rehearse does each workload's work on bare metal, unrecorded: a command that is missing, or that fails everywhere, is known before the
+// study begins. Only where the study has bare metal. It says whose work is too short for what the design asks for here.
+func (p *Plan) Rehearse(ctx context.Context, lab Lab, say image.Progress) (short []Short, err error) {
 	rehearsed := map[string]bool{}
 	for _, t := range p.Study.Treatments {
 		label := notebook.Label(t.Workload, t.Params)
@@ -645,27 +654,30 @@ func (p *Plan) Rehearse(ctx context.Context, lab Lab, say image.Progress) error 
 		}
 		rehearsed[label] = true
 		say("rehearsing " + label + " on bare metal")
-		cause, err := p.rehearse(ctx, lab, t, ready)
+		values, cause, err := p.rehearse(ctx, lab, t, ready)
 		if err != nil {
-			return fmt.Errorf("workload %s: rehearsing it: %w", t.Workload, err)
+			return nil, fmt.Errorf("workload %s: rehearsing it: %w", t.Workload, err)
 		}
 		if cause != "" {
 			hint := ""
 			if strings.Contains(cause, "ead-only file system") {
 				hint = " (on bare metal all but {scratch} and /tmp is read-only)"
 			}
-			return fmt.Errorf("workload %s failed when it was tried once on bare metal, before the study: %s%s", t.Workload, cause, hint)
+			return nil, fmt.Errorf("workload %s failed when it was tried once on bare metal, before the study: %s%s", t.Workload, cause, hint)
+		}
+		if s, ok := p.short(t, label, values); ok {
+			short = append(short, s)
 		}
 	}
-	return nil
+	return short, nil
 }
 
-// rehearse makes one trial of the treatment.
-func (p *Plan) rehearse(ctx context.Context, lab Lab, t notebook.Treatment, ready *workload.Ready) (cause string, err error) {
+// rehearse makes one trial of the treatment, and more where the work's length can be another.
+func (p *Plan) rehearse(ctx context.Context, lab Lab, t notebook.Treatment, ready *workload.Ready) (values []float64, cause string, err error) {
 	r := &Run{Plan: p, Lab: lab}
 	g, err := lab.Provision(ctx, t, "rehearsal", ready)
 	if err != nil {
-		return "", err
+		return nil, "", err
 	}
 	defer func() { err = errors.Join(err, destroy(ctx, g)) }()
 	service, cause, err := r.setUp(ctx, g, t, "rehearsal", ready)
@@ -673,11 +685,84 @@ func (p *Plan) rehearse(ctx context.Context, lab Lab, t notebook.Treatment, read
 		cause, err = "", errors.Join(ctx.Err(), service.takeDown(ctx))
 	}
 	if cause != "" || err != nil {
-		return cause, err
+		return nil, cause, err
 	}
-	tr, _, terr := r.trial(ctx, g, service, ready, t, step{warmup: true})
-	if err := errors.Join(terr, service.takeDown(ctx)); err != nil {
-		return "", err
+	defer func() { err = errors.Join(err, service.takeDown(ctx)) }()
+	began := time.Now()
+	for i := 0; i == 0 || i < rehearsals && ready.Workload.Length != "" && time.Since(began) < rehearsing; i++ {
+		tr, _, err := r.trial(ctx, g, service, ready, t, step{warmup: true})
+		if err := cmp.Or(err, ctx.Err()); err != nil || tr.Failure != "" {
+			return nil, tr.Failure, err
+		}
+		if i > 0 { // the first warms what the others find
+			values = append(values, tr.Value)
+		}
 	}
-	return tr.Failure, ctx.Err()
+	return values, "", nil
+}
+
+const (
+	rehearsals = 6               // of work whose length can be another, at most
+	rehearsing = 2 * time.Second // after which there is no further one
+	wanted     = 0.05            // half an interval's width, as a share of a ratio, where the design names none
+)
+
+// longer are the lengths that are proposed, as times a study's own: few, so that folders of one study seldom differ in them.
+var longer = []int{3, 10}
+
+// Short is work that is too short for the noise of this host: no more rounds and trials than the design allows make its ratios as precise as they are
+// to be.
+type Short struct {
+	Label, Param  string
+	Value, Enough string  // Param's value, and one that would do, as far as a rehearsal can say
+	Spread        float64 // of trials, as a share
+	Width, Wanted float64 // half an interval's width at the design's end, as a share, and what it is to be
+	Open          bool    // the study lets Enough be chosen
+}
+
+// String says it, and what would do.
+func (s Short) String() string {
+	text := fmt.Sprintf("%s: its trials vary by %.2g %% on bare metal, so ratios to it would be known to about ± %.2g %% when the study ends, not ± %.2g %%; ",
+		s.Label, 100*s.Spread, 100*s.Width, 100*s.Wanted)
+	if s.Open {
+		return text + fmt.Sprintf("%s is %s here, and not %s", s.Param, s.Enough, s.Value)
+	}
+	return text + fmt.Sprintf("%s: %s would do", s.Param, s.Enough)
+}
+
+// short says whether work is too short whose trials took as long in a rehearsal. What disturbs a trial is taken to come at any moment alike, so that of
+// work that takes four times as long it is half as large a share.
+func (p *Plan) short(t notebook.Treatment, label string, values []float64) (s Short, ok bool) {
+	d, w := p.Study.Design, p.ready[label].Workload
+	length, _ := strconv.Atoi(t.Params[w.Length]) // 0, as of FFmpeg's frames, is all that there is
+	if len(values) < 3 || length == 0 || d.Most(t) < 2 {
+		return s, false
+	}
+	trials := d.Trials
+	if d.Looks() > 0 {
+		trials = stats.MostTrials
+	}
+	spread := stats.Spread(values)
+	s = Short{
+		Label: label, Param: w.Length, Value: t.Params[w.Length], Open: p.open[label], Spread: spread, Wanted: cmp.Or(d.Precision, d.Decide, wanted),
+		Width: stats.Levels{Trial: 2 * spread * spread}.Width(d.Most(t), trials, stats.Sure(d.Looks())),
+	}
+	for _, times := range longer {
+		s.Enough = strconv.Itoa(w.Params[w.Length].Most(length * times))
+		if s.Width <= s.Wanted*math.Sqrt(float64(times)) {
+			break
+		}
+	}
+	return s, s.Width > s.Wanted && s.Enough != s.Value
+}
+
+// Lengths are those that a study lets be chosen, as Spec has them.
+func Lengths(short []Short) map[string]string {
+	all := map[string]string{}
+	for _, s := range short {
+		if s.Open {
+			all[s.Label] = s.Enough
+		}
+	}
+	return all
 }

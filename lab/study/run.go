@@ -1,10 +1,10 @@
 package study
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -55,15 +55,16 @@ type Run struct {
 	Book     Book
 	Watch    Watcher
 	Deadline time.Time // no guest is begun that would not end before it; zero: none
+	Goal     Goal      // in place of the design's rule on ratios; nil: that
 
 	cells   map[cell]*done
-	spent   map[string]time.Duration // by treatment: how long its latest guest took
-	pending map[string]int           // by treatment: cells still to be done
-	failing map[string]int           // by treatment: rounds in a row in which all failed
+	planned map[cell]int    // measured trials that a guest was made for, or is to be
+	last    int             // the latest round that was begun in an earlier session
+	costs   map[string]cost // by treatment
+	failing map[string]int  // by treatment: rounds in a row in which all failed
 	gaveUp  map[string]bool
 	against map[string]notebook.Treatment // each one's baseline, looked for once: it is asked for with every guest
 	shared  map[string]bool               // baselines of others
-	settled map[string]bool               // treatments that are known as well as the design asks
 	failed  int
 	notes   []string
 }
@@ -78,6 +79,15 @@ type done struct {
 	trials int       // measured trials that stand in the notebook, failed ones included
 	traced int       // the same of traced ones
 	value  stats.Sum // of the measured ones that succeeded
+	values []float64 // theirs
+}
+
+// Made tells the run of a guest that stands in the notebook already. Its round goes on with as many trials as it was made for.
+func (r *Run) Made(g notebook.Guest) {
+	if r.planned == nil {
+		r.planned = map[cell]int{}
+	}
+	r.planned[cell{g.Treatment, g.Round}] = max(0, min(g.Trials, MostRounds)) // a file may say anything
 }
 
 // Take tells the run of a trial that stands in the notebook already. A finished trial is not repeated.
@@ -89,6 +99,7 @@ func (r *Run) Take(t notebook.Trial) {
 		r.cells = map[cell]*done{}
 	}
 	c := cell{t.Treatment, t.Round}
+	r.last = max(r.last, t.Round)
 	if r.cells[c] == nil {
 		r.cells[c] = &done{}
 	}
@@ -103,6 +114,7 @@ func (r *Run) Take(t notebook.Trial) {
 	d.trials = max(d.trials, t.Index+1)
 	if t.Failure == "" {
 		d.value.Add(t.Value)
+		d.values = append(d.values, t.Value)
 	}
 }
 
@@ -124,8 +136,11 @@ func (r *Run) Do(ctx context.Context) (reason string, err error) {
 	if r.cells == nil {
 		r.cells = map[cell]*done{}
 	}
-	r.spent, r.failing, r.gaveUp = map[string]time.Duration{}, map[string]int{}, map[string]bool{}
-	r.against, r.shared, r.settled = map[string]notebook.Treatment{}, map[string]bool{}, map[string]bool{}
+	if r.planned == nil {
+		r.planned = map[cell]int{}
+	}
+	r.costs, r.failing, r.gaveUp = map[string]cost{}, map[string]int{}, map[string]bool{}
+	r.against, r.shared = map[string]notebook.Treatment{}, map[string]bool{}
 	s := r.Plan.Study
 	for _, t := range s.Treatments {
 		if b, ok := r.bareMetal(t); ok {
@@ -134,64 +149,61 @@ func (r *Run) Do(ctx context.Context) (reason string, err error) {
 		}
 	}
 	r.recall()
-	all := r.tally()
-	last := 0
-	for _, t := range s.Treatments {
-		last = max(last, r.Plan.Study.Design.Most(t))
-	}
-	for round := 0; round < last; round++ {
-		r.settle(round)
+	begun := r.last // rounds before it are over: what was not in them waited, and a guest made now would have no other beside it
+	for round := begun; ; round++ {
+		open, known, err := r.open(round)
+		if err != nil {
+			return "", err
+		}
+		left := time.Duration(math.MaxInt64)
+		if !r.Deadline.IsZero() {
+			left = time.Until(r.Deadline)
+		}
+		who := rounds(choose(open, func(id string) time.Duration { return r.lasts(id, round) }, left, r.Goal != nil))
+		r.allocate(who, round)
+		over := round > begun
 		for _, i := range Order(s.Seed, round, len(s.Treatments)) {
 			t := s.Treatments[i]
-			if !r.wanted(t, round) {
+			if !r.wanted(t, who, round) {
 				continue
 			}
+			over = false
 			if ctx.Err() != nil {
 				return Interrupted, nil
 			}
 			if r.Watch != nil {
-				done, left, wait := r.left(all, round)
+				done, left, wait := r.left(open, round)
 				r.Watch.Guest(round, t, done, done+left, wait)
 			}
-			one, known := r.spent[t.ID]
-			if !known { // it may well take as long as the longest so far
-				for _, d := range r.spent {
-					one = max(one, d)
-				}
-			}
-			if !r.Deadline.IsZero() && time.Now().Add(one).After(r.Deadline) {
+			if !r.Deadline.IsZero() && time.Now().Add(r.lasts(t.ID, round)).After(r.Deadline) {
 				return OutOfTime, nil
 			}
-			began := time.Now()
 			if err := r.guest(ctx, t, round); err != nil {
 				if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 					return Interrupted, nil
 				}
 				return "", err
 			}
-			r.spent[t.ID] = time.Since(began)
-			r.pending[t.ID]--
+		}
+		switch {
+		case over && known:
+			return Precise, nil
+		case over:
+			return Capped, nil
 		}
 	}
-	if r.settle(s.Design.Cap) {
-		return Precise, nil
-	}
-	return Capped, nil
 }
 
-// wanted says whether the treatment still has trials to do in the round.
-func (r *Run) wanted(t notebook.Treatment, round int) bool {
-	if r.gaveUp[t.ID] || round >= r.Plan.Study.Design.Most(t) || r.settled[t.ID] && t.Rounds == 0 {
-		return false
-	}
-	return len(r.todo(t, round)) > 0
+// wanted says whether the treatment still has trials to do in the round: those that it is in now, and a guest's that was interrupted.
+func (r *Run) wanted(t notebook.Treatment, who map[string]int, round int) bool {
+	return !r.gaveUp[t.ID] && (who[t.ID] > 0 || r.cells[cell{t.ID, round}] != nil) && len(r.todo(t, round)) > 0
 }
 
 // recall finds, in what stands in the notebook, the treatments that were given up.
 func (r *Run) recall() {
 	for _, t := range r.Plan.Study.Treatments {
-		for round := range r.Plan.Study.Design.Most(t) {
-			if d := r.cells[cell{t.ID, round}]; d != nil && d.trials >= r.Plan.Study.Design.Trials {
+		for round := range r.last + 1 {
+			if d := r.cells[cell{t.ID, round}]; d != nil && d.trials >= r.trials(t.ID, round) {
 				r.judge(t, *d)
 			}
 		}
@@ -209,76 +221,25 @@ func (r *Run) judge(t notebook.Treatment, d done) (gaveUp bool) {
 	return r.gaveUp[t.ID]
 }
 
-// tally counts the cells, and those of each treatment that are still to be done.
-func (r *Run) tally() (all int) {
-	r.pending = map[string]int{}
+// left is how many guests are done, how many are still to be made until the open questions are answered, as far as that can be foreseen, and
+// how long that takes.
+func (r *Run) left(open []question, round int) (done, guests int, wait time.Duration) {
+	ahead := rounds(open)
 	for _, t := range r.Plan.Study.Treatments {
-		all += r.Plan.Study.Design.Most(t)
-		for round := range r.Plan.Study.Design.Most(t) {
-			if r.wanted(t, round) {
-				r.pending[t.ID]++
-			}
+		n := ahead[t.ID]
+		done += r.begun(t, round)
+		if r.cells[cell{t.ID, round}] != nil && len(r.todo(t, round)) == 0 {
+			done, n = done+1, max(n-1, 0)
 		}
-	}
-	return all
-}
-
-// left is how many cells are done, how many are still to be done, and how long that takes if every guest takes as long as the latest of
-// its treatment did; those of which none is known yet as long as the mean of the others. Where a rule may end the study before its cap,
-// a treatment is taken to need as many rounds as its interval does so far.
-func (r *Run) left(all, rounds int) (done, cells int, wait time.Duration) {
-	var known time.Duration
-	for _, d := range r.spent {
-		known += d
-	}
-	most := map[string]int{} // rounds that are enough
-	if d := r.Plan.Study.Design; d.Looks() > 0 && rounds >= d.Floor {
-		longest := 0
-		for _, t := range r.Plan.Study.Treatments {
-			if b, ok := r.baseline(t); t.Rounds == 0 && t.Representative() && ok && b.ID != t.ID && !r.settled[t.ID] && !r.gaveUp[t.ID] && !r.accompanies(t) {
-				q, _ := r.ratio(t, rounds)
-				most[t.ID] = r.enough(q)
-				longest = max(longest, most[t.ID])
-			}
+		if !r.gaveUp[t.ID] {
+			guests += n
+			wait += time.Duration(n) * r.lasts(t.ID, round)
 		}
-		for _, t := range r.Plan.Study.Treatments {
-			if r.shared[t.ID] || r.accompanies(t) { // as long as another needs it
-				most[t.ID] = longest
-			}
-		}
-	}
-	done = all
-	for _, t := range r.Plan.Study.Treatments {
-		n := r.pending[t.ID]
-		done -= n
-		if r.gaveUp[t.ID] || r.settled[t.ID] || n == 0 {
-			continue
-		}
-		if enough := most[t.ID]; enough > 0 {
-			n = min(n, max(enough-rounds, 1))
-		}
-		cells += n
-		one, ok := r.spent[t.ID]
-		if !ok && len(r.spent) > 0 {
-			one = known / time.Duration(len(r.spent))
-		}
-		wait += time.Duration(n) * one
 	}
 	if !r.Deadline.IsZero() {
 		wait = min(wait, time.Until(r.Deadline))
 	}
-	return done, cells, wait
-}
-
-// enough is about how many rounds the design's rule needs of a ratio; the cap, where that is not foreseeable.
-func (r *Run) enough(q stats.Quotient) int {
-	d, n := r.Plan.Study.Design, 0
-	if sure := stats.Sure(d.Looks()); d.Decide > 0 {
-		n = q.Rounds(d.Decide, sure)
-	} else {
-		n = q.PreciseRounds(d.Precision, sure)
-	}
-	return min(cmp.Or(n, d.Cap), d.Cap)
+	return done, guests, wait
 }
 
 // baseline is what a treatment is compared with; of bare metal it is itself.
@@ -331,42 +292,6 @@ func (r *Run) sums(id string, rounds int) (order []int, of map[int]stats.Sum) {
 	return order, of
 }
 
-// settle notes which treatments need no more rounds: those whose ratio is known as well as the design asks, and a baseline that none of
-// them needs any more. Treatments whose number of rounds is fixed go on. It says whether all are settled.
-func (r *Run) settle(rounds int) bool {
-	s := r.Plan.Study
-	if s.Design.Looks() == 0 || rounds < s.Design.Floor {
-		return false
-	}
-	all, needed := true, map[string]bool{} // baselines
-	for _, t := range s.Treatments {
-		b, has := r.baseline(t)
-		if r.gaveUp[t.ID] || has && b.ID == t.ID && r.shared[b.ID] || r.accompanies(t) {
-			continue
-		}
-		goes := rounds < t.Rounds
-		if t.Rounds == 0 && t.Representative() && !r.settled[t.ID] {
-			q := stats.Quotient(r.mean(t, rounds)) // where there is nothing to compare with, its own mean is to be known as well
-			if has && b.ID != t.ID {
-				q, _ = r.ratio(t, rounds)
-			}
-			r.settled[t.ID] = s.Design.Precision > 0 && stats.Precise(q, s.Design.Precision) || s.Design.Decide > 0 && q.Answer(s.Design.Decide) != stats.Open && has
-			goes = !r.settled[t.ID]
-			all = all && !goes
-		}
-		needed[b.ID] = needed[b.ID] || goes
-	}
-	for _, t := range s.Treatments {
-		if b, _ := r.baseline(t); r.shared[t.ID] || r.accompanies(t) {
-			r.settled[t.ID] = !needed[b.ID]
-		}
-	}
-	return all
-}
-
-// accompanies says whether a treatment checks the host as long as others run: bare metal against itself, where what differs is asked for.
-func (r *Run) accompanies(t notebook.Treatment) bool { return t.AA && r.Plan.Study.Design.Decide > 0 }
-
 // guest makes one guest and does the cell's trials in it. A guest that cannot be made, or dies, is failed trials.
 func (r *Run) guest(ctx context.Context, t notebook.Treatment, round int) (err error) {
 	design := r.Plan.Study.Design
@@ -399,7 +324,10 @@ func (r *Run) guest(ctx context.Context, t notebook.Treatment, round int) (err e
 		}
 		return nil
 	}
+	began, working, trials := time.Now(), time.Duration(0), 0
 	defer func() {
+		c := r.costs[t.ID]
+		r.costs[t.ID] = cost{c.guests + 1, c.trials + trials, c.preparing + time.Since(began) - working, c.working + working}
 		if err != nil || ctx.Err() != nil || judged {
 			return
 		}
@@ -412,7 +340,6 @@ func (r *Run) guest(ctx context.Context, t notebook.Treatment, round int) (err e
 	}()
 
 	id := fmt.Sprintf("r%d-%08x", round, rand.Uint32())
-	began := time.Now()
 	pctx, cancel := context.WithTimeout(ctx, provisionTimeout)
 	g, perr := r.Lab.Provision(pctx, t, id, ready)
 	cancel()
@@ -428,7 +355,7 @@ func (r *Run) guest(ctx context.Context, t notebook.Treatment, round int) (err e
 			err = fmt.Errorf("%s: its guest could not be removed: %w; `tare clean` tries again", t.ID, derr)
 		}
 	}()
-	rec := notebook.Guest{ID: id, Treatment: t.ID, Round: round, Start: began.UTC(), ProvisionS: time.Since(began).Seconds()}
+	rec := notebook.Guest{ID: id, Treatment: t.ID, Round: round, Start: began.UTC(), Trials: r.trials(t.ID, round), ProvisionS: time.Since(began).Seconds()}
 	if cause := r.describe(ctx, t, g, &rec); cause != nil {
 		if ctx.Err() != nil {
 			return context.Canceled
@@ -469,13 +396,19 @@ func (r *Run) guest(ctx context.Context, t notebook.Treatment, round int) (err e
 		if ctx.Err() != nil {
 			return context.Canceled
 		}
+		start := time.Now()
+		since := beside(service.guests(g)...)
 		tr, dead, terr := r.trial(ctx, g, service, ready, t, s)
+		tr.Beside = since()
 		if ctx.Err() != nil {
 			return context.Canceled // a trial cut short by us says nothing about the platform
 		}
 		tr.Guest, tr.Index, tr.Warmup, tr.Traced = id, s.index, s.warmup, s.traced
 		if err := record(tr); err != nil {
 			return err
+		}
+		if !s.warmup {
+			working, trials = working+time.Since(start), trials+1
 		}
 		switch {
 		case terr != nil:

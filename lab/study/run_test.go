@@ -24,10 +24,11 @@ type fakeLab struct {
 	live    int
 	most    int
 	elapsed func(t notebook.Treatment) time.Duration
-	unready map[string]error // Prepare's, by treatment
-	broken  map[string]error // Provision's, by treatment
-	dies    map[string]error // the ruler's, by treatment
-	after   func()           // called after each measured run
+	unready map[string]error                       // Prepare's, by treatment
+	broken  map[string]error                       // Provision's, by treatment
+	dies    map[string]error                       // the ruler's, by treatment
+	after   func()                                 // called after each measured run
+	making  func(notebook.Treatment) time.Duration // how long Provision takes; nil: no time passes, in the work neither
 
 	cannot   map[string]error             // Supports', by platform
 	noAccel  error                        // Accelerator's
@@ -68,6 +69,9 @@ func (l *fakeLab) Provision(_ context.Context, t notebook.Treatment, _ string, _
 	if err := l.broken[t.ID]; err != nil {
 		return nil, err
 	}
+	if l.making != nil {
+		time.Sleep(l.making(t)) // in a bubble of synctest
+	}
 	l.live++
 	l.most = max(l.most, l.live)
 	return &fakeGuest{l, t}, nil
@@ -82,6 +86,7 @@ func (g *fakeGuest) Ruler() Ruler                     { return g }
 func (g *fakeGuest) Limits() (notebook.Limits, error) { return notebook.Limits{}, nil }
 func (g *fakeGuest) Facts() engine.Facts              { return engine.Facts{} }
 func (g *fakeGuest) Diagnose() string                 { return "" }
+func (g *fakeGuest) Used() (time.Duration, error)     { return 0, nil }
 func (g *fakeGuest) Address() engine.Address          { return engine.Address{} }
 func (g *fakeGuest) Destroy(context.Context) error    { g.l.live--; return nil }
 func (g *fakeGuest) Ping(context.Context) (time.Duration, error) {
@@ -122,6 +127,9 @@ func (g *fakeGuest) Run(_ context.Context, o ruler.Order) (ruler.Result, time.Du
 		return ruler.Result{}, 0, err
 	}
 	d := g.l.elapsed(g.t)
+	if g.l.making != nil {
+		time.Sleep(d)
+	}
 	r := ruler.Result{Elapsed: d, Usage: notebook.Usage{UserS: 0.75 * d.Seconds(), SystemS: 0.25 * d.Seconds()}}
 	if len(o.Tracers) > 0 {
 		r.Trace = g.l.inside
@@ -174,6 +182,15 @@ func (b *fakeBook) measured() (n int) {
 		if !t.Warmup {
 			n++
 		}
+	}
+	return n
+}
+
+// rounds is how many rounds each treatment was in.
+func (b *fakeBook) rounds() map[string]int {
+	n := map[string]int{}
+	for _, g := range b.guests {
+		n[g.Treatment]++
 	}
 	return n
 }
@@ -372,10 +389,7 @@ func TestWhatIsKnownIsNotRunAgain(t *testing.T) {
 	if err != nil || reason != Precise {
 		t.Fatalf("%q, %v", reason, err)
 	}
-	n := map[string]int{}
-	for _, tr := range book.trials {
-		n[tr.Treatment]++
-	}
+	n := book.rounds()
 	of := r.Plan.Study.Treatments
 	bm, noisy, known := n[of[0].ID], n[of[1].ID], n[of[2].ID]
 	if known != 4 || noisy < 8 || bm != noisy {

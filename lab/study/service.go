@@ -31,6 +31,14 @@ type service struct {
 	err   error
 }
 
+// guests are the guest and, of a service, the place for its load.
+func (s *service) guests(g Guest) []Guest {
+	if s == nil || s.place == nil {
+		return []Guest{g}
+	}
+	return []Guest{g, s.place}
+}
+
 // setUp starts the workload's service in the guest, makes the place for its load, and waits until the service answers
 // there. cause says why it does not; the error is a place that could not be removed again. A workload without a service has nil.
 func (r *Run) setUp(ctx context.Context, g Guest, t notebook.Treatment, id string, ready *workload.Ready) (_ *service, cause string, err error) {

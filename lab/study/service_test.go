@@ -188,7 +188,7 @@ func TestARehearsalThatIsInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	l := &shop{fakeLab: fakeLab{elapsed: steady}, stop: cancel}
-	err := shopPlan("").Rehearse(ctx, l, func(string) {})
+	_, err := shopPlan("").Rehearse(ctx, l, func(string) {})
 	if !errors.Is(err, context.Canceled) || len(l.served) != 1 {
 		t.Errorf("%v, services %q; want an interruption of one", err, l.served)
 	}
@@ -217,12 +217,9 @@ func TestAFixedNumberOfRounds(t *testing.T) {
 	if err != nil || reason != Precise {
 		t.Fatalf("%q, %v", reason, err)
 	}
-	n := map[string]int{}
-	for _, tr := range book.trials {
-		n[tr.Treatment]++
-	}
-	if bm, cn := n[r.Plan.Study.Treatments[0].ID], n[r.Plan.Study.Treatments[2].ID]; bm != 4 || cn != 6 {
-		t.Errorf("bare metal %d times, the container %d; want the cap's 4, for what is compared with it goes on, and 6", bm, cn)
+	n := book.rounds()
+	if bm, cn := n[r.Plan.Study.Treatments[0].ID], n[r.Plan.Study.Treatments[2].ID]; bm != 6 || cn != 6 {
+		t.Errorf("bare metal in %d rounds, the container in %d; want 6, and bare metal in each of them", bm, cn)
 	}
 }
 

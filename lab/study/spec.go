@@ -56,6 +56,9 @@ type Spec struct {
 	Source string `yaml:"-"` // the file as read
 	Base   string `yaml:"-"` // folder that paths in it are relative to
 
+	// Lengths are what was chosen for parameters that the study gives a least value of ("60 or more"), by the label with that value.
+	Lengths map[string]string `yaml:"-"`
+
 	engines engine.Registry // that it is checked against and planned with
 	kernels guestKernels    // that were read for it
 	where   string          // the file, for errors; empty where there is none
@@ -669,9 +672,13 @@ type use struct {
 	*workload.Workload
 	Use
 	params map[string]string
+	open   bool // its length may be chosen
 }
 
 func (u use) label() string { return notebook.Label(u.Workload.Name, u.params) }
+
+// orMore stands behind the least value of the parameter that a workload's length is.
+const orMore = " or more"
 
 // uses gives each workload with each combination of its parameters.
 func (s *Spec) uses(shipped fs.FS) (all []use, err error) {
@@ -710,9 +717,16 @@ func (s *Spec) uses(shipped fs.FS) (all []use, err error) {
 			combos = more
 		}
 		for _, c := range combos {
+			open := false
+			if least, ok := strings.CutSuffix(c[w.Length], orMore); ok {
+				c[w.Length], open = least, true
+			}
 			full, err := w.Resolve(c)
 			if err != nil {
 				return nil, s.located(err, "workloads", i, "params")
+			}
+			if open {
+				full[w.Length] = cmp.Or(s.Lengths[notebook.Label(w.Name, full)], full[w.Length])
 			}
 			if len(u.Command) > 0 {
 				full["command"] = brief(u.Command) // another command is another treatment
@@ -720,7 +734,7 @@ func (s *Spec) uses(shipped fs.FS) (all []use, err error) {
 			if len(u.Ask) > 0 {
 				full["load"] = brief(u.Ask)
 			}
-			all = append(all, use{w, u, full})
+			all = append(all, use{w, u, full, open})
 		}
 	}
 	return all, nil

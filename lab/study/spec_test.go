@@ -215,7 +215,7 @@ func TestACommandOfTheUsersOwnIsAStudyFileToo(t *testing.T) {
 		t.Errorf("workload %+v", w)
 	}
 	no := func(t notebook.Treatment) bool { return t.Engine == "runc" }
-	for _, tr := range again.treatments(use{w, again.Workloads[0], nil}, func(string) string { return "" }, no) {
+	for _, tr := range again.treatments(use{w, again.Workloads[0], nil, false}, func(string) string { return "" }, no) {
 		if tr.Platform == notebook.CN && tr.Engine != "runc" {
 			t.Errorf("engine %q of crun|runc, where only runc can be done", tr.Engine)
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 
 	"tare/notebook"
 	"tare/stats"
@@ -13,7 +14,17 @@ import (
 type Until struct {
 	Precision float64 // an interval within ± this share of the ratio
 	Margin    float64 // known to be larger or smaller by this share at least, or by less
+	Claims    bool    `json:",omitempty"` // until the study's claims are decided, as far as they can be tested
 }
+
+// Question is what rounds are run for: something that is to be known, and is not.
+type Question struct {
+	Of     []string // the treatments that have to be in a round to say anything of it
+	Rounds int      // about how many more it takes; 0: that is not foreseeable
+}
+
+// Goal says, between rounds, what the trials that stand in the notebook leave open.
+type Goal func() ([]Question, error)
 
 // UntilRounds is the most rounds of a run that goes on until something is known. However often one looks, intervals hold up to it; more
 // would make each of them wider.
@@ -24,14 +35,17 @@ var (
 	decided = regexp.MustCompile(`(?i)^\s*decided(?:\s+at\s+([0-9.]+)\s*%)?\s*$`)
 )
 
-// ParseUntil reads "±1%", also without its sign, or "decided at 2%"; "decided" alone is at stats.Margin, 1 %.
+// ParseUntil reads "±1%", also without its sign, "decided at 2%", or "claims"; "decided" alone is at stats.Margin, 1 %.
 func ParseUntil(text string) (u Until, err error) {
-	wrong := fmt.Errorf("%q: ±1%% (or 1%%) or 'decided at 2%%' was expected", text)
+	wrong := fmt.Errorf("%q: ±1%% (or 1%%), 'decided at 2%%' or claims was expected", text)
 	if m := precise.FindStringSubmatch(text); m != nil {
 		if u.Precision, err = parseShare(m[1] + "%"); err != nil {
 			return u, wrong
 		}
 		return u, nil
+	}
+	if strings.EqualFold(strings.TrimSpace(text), "claims") {
+		return Until{Claims: true}, nil
 	}
 	m := decided.FindStringSubmatch(text)
 	if m == nil {

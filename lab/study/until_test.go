@@ -4,21 +4,24 @@ import (
 	"math/rand/v2"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"tare/notebook"
+	"tare/studies"
+	"tare/workloads"
 )
 
 func TestParseUntil(t *testing.T) {
 	for text, want := range map[string]Until{
-		"±1%": {Precision: 0.01}, "2.5%": {Precision: 0.025}, " ± 3 % ": {Precision: 0.03}, "+-4%": {Precision: 0.04}, "+/-5%": {Precision: 0.05}, "Decided at 2 %": {Margin: 0.02}, "decided": {Margin: 0.01}, "decided at 2%": {Margin: 0.02},
+		"±1%": {Precision: 0.01}, "2.5%": {Precision: 0.025}, " ± 3 % ": {Precision: 0.03}, "+-4%": {Precision: 0.04}, "+/-5%": {Precision: 0.05}, "Decided at 2 %": {Margin: 0.02}, "decided": {Margin: 0.01}, "decided at 2%": {Margin: 0.02}, " claims": {Claims: true},
 	} {
 		if u, err := ParseUntil(text); err != nil || u != want {
 			t.Errorf("%q: %+v, %v; want %+v", text, u, err, want)
 		}
 	}
-	for _, text := range []string{"", "1", "±%", "0%", "101%", "decided at", "decided at x%", "decided at 0%", "claims", "1%%"} {
-		if u, err := ParseUntil(text); err == nil || !strings.Contains(err.Error(), "'decided at 2%' was expected") {
+	for _, text := range []string{"", "1", "±%", "0%", "101%", "decided at", "decided at x%", "decided at 0%", "claim", "claims at 1%", "1%%"} {
+		if u, err := ParseUntil(text); err == nil || !strings.Contains(err.Error(), "'decided at 2%' or claims was expected") {
 			t.Errorf("%q: %+v, %v", text, u, err)
 		}
 	}
@@ -41,12 +44,93 @@ func TestUntilDecided(t *testing.T) {
 	if reason, err := r.Do(t.Context()); err != nil || reason != Precise {
 		t.Fatalf("%q, %v", reason, err)
 	}
-	n := map[string]int{}
-	for _, tr := range book.trials {
-		n[tr.Treatment]++
-	}
-	of := r.Plan.Study.Treatments
+	n, of := book.rounds(), r.Plan.Study.Treatments
 	if bm, dear, same := n[of[0].ID], n[of[1].ID], n[of[2].ID]; dear > 6 || same <= dear || same > 60 || bm != same {
 		t.Errorf("bare metal in %d rounds, what costs 30 %% more in %d, what costs the same in %d", bm, dear, same)
 	}
+}
+
+// A goal is asked between rounds. What it does not name is in no round, but bare metal at its place and the check of it; what can be known in
+// the time that is left comes first, and a question without a known end waits for the others.
+func TestAGoal(t *testing.T) {
+	pinned := cnT
+	pinned.Provisioning = notebook.Pinned
+	for _, c := range []struct {
+		name               string
+		cap                int
+		time               time.Duration // 0: no deadline
+		reason             string
+		bm, cn, pinned, vm int // rounds that each is in
+	}{
+		{"all is answered", 30, 0, Precise, 9, 5, 9, 0},
+		{"the cap comes first", 7, 0, Capped, 7, 5, 7, 0},
+		{"there is time for one of two", 30, 58 * time.Second, OutOfTime, 5, 5, 3, 0}, // all in the first two rounds and the fifth; the one alone in the others
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			book := &fakeBook{}
+			plan := fakePlan(notebook.Design{Floor: 2, Cap: c.cap, Claims: true, Trials: 1, Warmups: 1}, bmT, aaT, cnT, pinned, vmT)
+			of := plan.Study.Treatments
+			r := &Run{Plan: plan, Lab: levels(1, time.Second, time.Second, 0, 0, same), Book: book}
+			r.Goal = func() (open []Question, err error) {
+				n := book.rounds()
+				if d := 5 - n[of[2].ID]; d > 0 {
+					open = append(open, Question{Of: []string{of[2].ID}, Rounds: d})
+				}
+				if n[of[3].ID] < 9 {
+					open = append(open, Question{Of: []string{of[3].ID}}) // nobody knows how many
+				}
+				return open, nil
+			}
+			if c.time > 0 {
+				r.Deadline = time.Now().Add(c.time)
+			}
+			reason, err := r.Do(t.Context())
+			n := book.rounds()
+			if err != nil || reason != c.reason || n[of[0].ID] != c.bm || n[of[1].ID] != c.bm || n[of[2].ID] != c.cn || n[of[3].ID] != c.pinned || n[of[4].ID] != c.vm {
+				t.Errorf("%s: %q, %v; rounds: %v", c.name, reason, err, n)
+			}
+		})
+	}
+	r := &Run{Plan: fakePlan(notebook.Design{Floor: 2, Cap: 9, Claims: true, Trials: 1}, bmT, cnT), Lab: &fakeLab{elapsed: steady}, Book: &fakeBook{}}
+	r.Goal = func() ([]Question, error) { return nil, nil }
+	if reason, err := r.Do(t.Context()); err == nil || !strings.Contains(err.Error(), "none of its claims can be tested") {
+		t.Errorf("nothing is asked for: %q, %v", reason, err)
+	}
+	s, err := Load(studies.FS, "quick", kinds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Check(workloads.FS, Choices{Until: Until{Claims: true}}); err == nil || !strings.Contains(err.Error(), "names no claims") {
+		t.Errorf("a study without claims: %v", err)
+	}
+}
+
+// A dear question does not take the time of cheap ones: with a budget they are answered first, long before it has had the design's rounds, and what is
+// left is for it.
+func TestADearQuestionWaits(t *testing.T) {
+	dear := cnT
+	dear.Provisioning = notebook.Pinned
+	synctest.Test(t, func(t *testing.T) {
+		book := &fakeBook{}
+		plan := fakePlan(notebook.Design{Floor: 6, Cap: 200, Claims: true, Trials: 1}, bmT, aaT, cnT, dear)
+		of := plan.Study.Treatments
+		l := &fakeLab{elapsed: steady, making: func(t notebook.Treatment) time.Duration {
+			if t.Provisioning == notebook.Pinned {
+				return 100 * time.Second
+			}
+			return time.Second
+		}}
+		r := &Run{Plan: plan, Lab: l, Book: book, Deadline: time.Now().Add(10 * time.Minute)}
+		r.Goal = func() (open []Question, err error) {
+			if n := book.rounds(); n[of[2].ID] < 30 {
+				open = append(open, Question{Of: []string{of[2].ID}, Rounds: 30 - n[of[2].ID]})
+			}
+			return append(open, Question{Of: []string{of[3].ID}}), nil
+		}
+		reason, err := r.Do(t.Context())
+		n := book.rounds()
+		if err != nil || reason != OutOfTime || n[of[2].ID] != 30 || n[of[3].ID] < 2 {
+			t.Errorf("%q, %v; rounds: %v, want 30 of the cheap one and some of the dear one", reason, err, n)
+		}
+	})
 }

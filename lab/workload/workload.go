@@ -37,6 +37,7 @@ type Workload struct {
 	InputsFrom string    `yaml:"inputs_from"` // a file of the folder that lists further ones; see inputs
 
 	Params map[string]Param `yaml:"params"`
+	Length string           `yaml:"length"` // the parameter, a whole number, by which a trial takes longer in proportion; empty: none
 
 	Prepare []string `yaml:"prepare"` // run once on bare metal; what it leaves in {scratch} is added to {work}
 	Command []string `yaml:"command"` // what is measured; empty: the image's own command
@@ -208,6 +209,9 @@ func (w *Workload) validate() error {
 			return fmt.Errorf("params: %s: default: %q is none of its values: %s", name, p.Default, p.Values)
 		}
 	}
+	if p := w.Params[w.Length]; w.Length != "" && !rangeOf.MatchString(p.Values) {
+		return fmt.Errorf("length: %q: the name of a parameter whose values are whole numbers was expected", w.Length)
+	}
 	lines := map[string][]string{"prepare": w.Prepare, "command": w.Command, "check": w.Check}
 	if w.Service != nil {
 		lines["service"], lines["load"] = w.Service.Command, slices.Concat(w.Load.Ready, w.Load.Warm, w.Load.Command)
@@ -292,6 +296,15 @@ var (
 	wholeOK   = regexp.MustCompile(`^(?:0|[1-9][0-9]{0,8})$`)
 	choicesOf = regexp.MustCompile(`^\w+(?:\|\w+)*$`)
 )
+
+// Most is the greatest number that a parameter accepts, or the number itself where that is smaller.
+func (p Param) Most(n int) int {
+	if r := rangeOf.FindStringSubmatch(p.Values); r != nil {
+		most, _ := strconv.Atoi(r[2]) // digits alone, of which there are few
+		return min(n, most)
+	}
+	return n
+}
 
 func (p Param) accepts(value string) bool {
 	if r := rangeOf.FindStringSubmatch(p.Values); r != nil {

@@ -1,0 +1,383 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"tare/desk/data"
+	"tare/lab/host"
+	"tare/stats"
+)
+
+// What is promised of a command compared with itself: its ratio is known within narrowly in at most itselfLimit of the time that hyperfine
+// takes in its own order.
+const (
+	narrowly    = 0.01
+	itselfLimit = 0.50
+)
+
+// How long that comparison may take, and one study in it: where that is not enough the rest is foreseen, as it is for hyperfine.
+const (
+	itselfBudget = 4*time.Minute + 30*time.Second
+	itselfMost   = 20 * time.Second
+)
+
+// A try compares a command with itself once.
+type try struct {
+	took  float64 // seconds, all told
+	ratio stats.Quotient
+}
+
+// half is how far the ratio may be from its value, as a share of it.
+func (t try) half() float64 {
+	return max(t.ratio.High-t.ratio.Value, t.ratio.Value-t.ratio.Low) / t.ratio.Value
+}
+
+// missed is how many times as wide the interval must be to hold 1.
+func (t try) missed() float64 { return math.Abs(t.ratio.Value-1) / t.ratio.Value / t.half() }
+
+// needs is the time to an interval that is narrow enough, if each is widened so: as many times as many runs as the square of how much narrower
+// it must become. One that is narrower already took what it took: hyperfine's least is ten runs and three seconds of each command.
+func (t try) needs(wider float64) float64 {
+	n := wider * t.half() / narrowly
+	return t.took * max(1, n*n)
+}
+
+// widened is how many times as wide intervals must be to miss in one try of twenty.
+func widened(tries []try) float64 {
+	var all []float64
+	for _, t := range tries {
+		all = append(all, t.missed())
+	}
+	slices.Sort(all)
+	return all[int(math.Ceil((1-stats.Alpha)*float64(len(all))))-1]
+}
+
+// The ways of comparing; Tare's intervals are taken as they are.
+const (
+	byTare = iota
+	inOrder
+	inTurn
+	waysOfTrying
+)
+
+// tried is what each way did in one round.
+type tried [waysOfTrying][]try
+
+// typical is what each way needs in half of the cases, and how much its intervals had to be widened for that.
+func typical(rounds []tried) (needs, wider [waysOfTrying]float64) {
+	for way := range needs {
+		var all []try
+		for _, r := range rounds {
+			all = append(all, r[way]...)
+		}
+		wider[way] = 1
+		if way != byTare {
+			wider[way] = widened(all)
+		}
+		var each []float64
+		for _, t := range all {
+			each = append(each, t.needs(wider[way]))
+		}
+		needs[way] = stats.Median(each)
+	}
+	return needs, wider
+}
+
+// resampled is how many times rounds are drawn again to see how far what is made of them may be from what it would be with others.
+const resampled = 4000
+
+// bootstrapped is a figure of the rounds with the middle 95 % of those of rounds drawn again.
+func bootstrapped(rounds []tried, figure func(needs, wider [waysOfTrying]float64) float64) stats.Quotient {
+	rng := rand.New(rand.NewPCG(3, uint64(len(rounds))))
+	var all []float64
+	for range resampled {
+		var drawn []tried
+		for range rounds {
+			drawn = append(drawn, rounds[rng.IntN(len(rounds))])
+		}
+		all = append(all, figure(typical(drawn)))
+	}
+	slices.Sort(all)
+	end := int(stats.Alpha / 2 * resampled)
+	return stats.Quotient{Value: figure(typical(rounds)), Low: all[end], High: all[resampled-1-end], N: len(rounds)}
+}
+
+// itself says how soon Tare and hyperfine know that a command takes as long as itself. hyperfine's intervals are Welch's from its means and
+// deviations, widened until they miss as seldom as Tare's say that theirs do.
+func itself(ctx context.Context, dir string) error {
+	s, err := newSpinner(ctx, dir, 0.2)
+	if err != nil {
+		return err
+	}
+	version, err := exec.CommandContext(ctx, "hyperfine", "--version").Output()
+	if err != nil {
+		return fmt.Errorf("hyperfine --version: %w", err)
+	}
+	fmt.Printf("\nA command of %s and itself, on one core: until their ratio is known to ± %g %% (%s)\n", duration(s.took), narrowly*100, strings.TrimSpace(string(version)))
+	var rounds []tried
+	var own, all float64 // of Tare's time, the command's
+	ways := [waysOfTrying]func() ([]try, error){
+		byTare: func() ([]try, error) {
+			sum, took, err := s.study(ctx, nil, fmt.Sprintf("±%g%%", narrowly*100), itselfMost, s.steps)
+			if err != nil {
+				return nil, err
+			}
+			all += took
+			for _, r := range sum.Rows {
+				own += r.Mean * float64(r.Trials)
+			}
+			a := sum.AA[0]
+			return []try{{took, stats.Quotient{Value: a.Ratio, Low: a.Low, High: a.High}}}, nil
+		},
+		inOrder: func() ([]try, error) { // each command with the one before
+			const commands = 4
+			began := time.Now()
+			took, err := s.hyperfine(ctx, 0, commands)
+			each := time.Since(began).Seconds() / commands
+			if err != nil {
+				return nil, err
+			}
+			s.runs = len(took[0])
+			var tries []try
+			for i := range commands - 1 {
+				tries = append(tries, try{2 * each, stats.Change(took[i+1], took[i], stats.Sure(0))})
+			}
+			return tries, nil
+		},
+		inTurn: func() (tries []try, err error) {
+			for range 2 {
+				var took [2][]float64
+				began := time.Now()
+				for i := range 2 * s.runs {
+					one, err := s.hyperfine(ctx, 1, 1)
+					if err != nil {
+						return nil, err
+					}
+					took[i%2] = append(took[i%2], one[0][0])
+				}
+				tries = append(tries, try{time.Since(began).Seconds(), stats.Change(took[1], took[0], stats.Sure(0))})
+			}
+			return tries, nil
+		},
+	}
+	for began := time.Now(); len(rounds) < 2 || time.Since(began) < itselfBudget; {
+		var now tried
+		order := rand.New(rand.NewPCG(2, uint64(len(rounds)))).Perm(waysOfTrying)
+		if len(rounds) == 0 { // how often it runs a command by itself, a script does too
+			order = []int{inOrder, inTurn, byTare}
+		}
+		for _, way := range order {
+			if now[way], err = ways[way](); err != nil {
+				return err
+			}
+		}
+		rounds = append(rounds, now)
+	}
+	return report(rounds, own/all)
+}
+
+// report prints what came of each way, and says whether what is promised was not kept.
+func report(rounds []tried, own float64) (broken error) {
+	needs, _ := typical(rounds)
+	for way, name := range []string{"tare run --until", "hyperfine, in its own order", "hyperfine, in turn by script"} {
+		n, misses := 0, 0
+		for _, r := range rounds {
+			for _, t := range r[way] {
+				n++
+				if t.missed() > 1 {
+					misses++
+				}
+			}
+		}
+		line := fmt.Sprintf("  %-30s %8s   misses in %d of %d tries", name, duration(needs[way]), misses, n)
+		if way == byTare {
+			fmt.Printf("%s; of its time %.0f %% is the command's\n", line, own*100)
+			continue
+		}
+		wider := bootstrapped(rounds, func(_, wider [waysOfTrying]float64) float64 { return wider[way] })
+		q := bootstrapped(rounds, func(needs, _ [waysOfTrying]float64) float64 { return needs[byTare] / needs[way] })
+		line += fmt.Sprintf(", in 5 %% if %.1f (%.1f to %.1f) times as wide\n  %30s          so tare takes %.2f (%.2f to %.2f) of its time",
+			wider.Value, wider.Low, wider.High, "", q.Value, q.Low, q.High)
+		if way == inOrder {
+			v := verdict(q, itselfLimit)
+			line += fmt.Sprintf("   at most %.2f: %s", itselfLimit, v)
+			if v == notMet {
+				broken = fmt.Errorf("%.2f of hyperfine's time (%.2f to %.2f), at most %.2f is promised", q.Value, q.Low, q.High, itselfLimit)
+			}
+		}
+		fmt.Println(line)
+	}
+	return broken
+}
+
+// Studies of bare metal and itself with a short command, which are cut off where they are, ready or not.
+const (
+	alikeStudies = 200
+	alikeMost    = 2 * time.Second
+)
+
+// alike counts how often bare metal is called different from itself, and how often it would be by somebody who looked after each round.
+func alike(ctx context.Context, dir string) error {
+	s, err := newSpinner(ctx, dir, 0.03)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("\n%d studies of a command of %s and itself, until ± %g %% or for %v\n", alikeStudies, duration(s.took), narrowly*100, alikeMost)
+	atEnd, everAt, decidedWrong, precise := 0, 0, 0, 0
+	var rounds, halves []float64
+	for range alikeStudies {
+		sum, _, err := s.study(ctx, nil, fmt.Sprintf("±%g%%", narrowly*100), alikeMost, s.steps)
+		if err != nil {
+			return err
+		}
+		i := slices.IndexFunc(sum.Rows, func(r *data.Row) bool { return r.Treatment.AA })
+		b := slices.IndexFunc(sum.Rows, func(r *data.Row) bool { return !r.Treatment.AA })
+		x, y, _ := data.Paired(sum.Rows[i], sum.Rows[b])
+		sure := stats.Sure(sum.Folders[0].Study.Design.Looks())
+		at := func(n int) stats.Quotient { return stats.Ratio(x[:n], y[:n], sure) }
+		ever, wrong := false, false
+		for n := 2; n <= len(x); n++ {
+			q := at(n)
+			ever = ever || !q.Contains(1)
+			wrong = wrong || q.Answer(stats.Margin) == stats.More || q.Answer(stats.Margin) == stats.Less
+		}
+		last := at(len(x))
+		for count, is := range map[*int]bool{&atEnd: !last.Contains(1), &everAt: ever, &decidedWrong: wrong, &precise: stats.Precise(last, narrowly)} {
+			if is {
+				*count++
+			}
+		}
+		rounds, halves = append(rounds, float64(len(x))), append(halves, try{ratio: last}.half())
+	}
+	slices.Sort(rounds)
+	fmt.Printf("  %.0f to %.0f rounds, median %.0f; intervals of ± %.2g %% in the median; %d reached ± %g %%\n",
+		rounds[0], rounds[len(rounds)-1], stats.Median(rounds), stats.Median(halves)*100, precise, narrowly*100)
+	share := func(n int) float64 { return 100 * float64(n) / alikeStudies }
+	fmt.Printf("  called different: %d (%.1f %%) at the end, %d (%.1f %%) after any round; by %g %% at least: %d (%.1f %%) after any round\n",
+		atEnd, share(atEnd), everAt, share(everAt), stats.Margin*100, decidedWrong, share(decidedWrong))
+	if share(everAt) > stats.Alpha*100 {
+		return fmt.Errorf("%d of %d are called different, at most %g %% are to be", everAt, alikeStudies, stats.Alpha*100)
+	}
+	return nil
+}
+
+// injectedMost is how soon a cost of one per cent is to be found.
+const injectedMost = time.Minute
+
+// injected seeks a cost of one per cent: the same command with one per cent more to do.
+func injected(ctx context.Context, dir string) error {
+	s, err := newSpinner(ctx, dir, 0.2)
+	if err != nil {
+		return err
+	}
+	few, more := s.steps/100*100, s.steps/100*101
+	sum, took, err := s.study(ctx, map[string]string{"thousands": strconv.Itoa(few)}, "±0.2%", injectedMost, few, more)
+	if err != nil {
+		return err
+	}
+	i := slices.IndexFunc(sum.Rows, func(r *data.Row) bool {
+		return !r.Treatment.AA && r.Treatment.Params["thousands"] == strconv.Itoa(more)
+	})
+	q := sum.Rows[i].Quotient()
+	fmt.Printf("\nA command of %s and one with 1 %% more to do, for %.0f s: %.4f (%.4f to %.4f), %d rounds\n", duration(s.took), took, q.Value, q.Low, q.High, q.N)
+	if !(q.Low > 1) {
+		return errors.New("the cost is not found")
+	}
+	return nil
+}
+
+// spinner is a command that takes as long as it is to, and a study of it.
+type spinner struct {
+	dir, program, cpu string
+	steps             int     // in thousands
+	took              float64 // seconds, of that many
+	runs              int     // of each command by hyperfine
+	studies           int     // so far
+}
+
+// newSpinner makes a command that takes so many seconds on the core that a guest of bare metal has.
+func newSpinner(ctx context.Context, dir string, seconds float64) (*spinner, error) {
+	s := &spinner{dir: dir, program: filepath.Join(dir, "spin"), steps: 10_000}
+	if said, err := exec.CommandContext(ctx, "cc", "-O2", "-static", "-o", s.program, "bench/spin/spin.c").CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("cc spin.c: %w: %s", err, said)
+	}
+	h, err := host.Inspect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	cpus, err := host.ChooseCPUs(h, 1)
+	if err != nil {
+		return nil, err
+	}
+	s.cpu = strconv.Itoa(cpus[0])
+	for range 2 { // the second time with nearly the right number
+		s.took = math.Inf(1)
+		for range 5 {
+			began := time.Now()
+			if err := exec.CommandContext(ctx, "taskset", "-c", s.cpu, s.program, strconv.Itoa(s.steps)).Run(); err != nil {
+				return nil, fmt.Errorf("spin: %w", err)
+			}
+			s.took = min(s.took, time.Since(began).Seconds())
+		}
+		s.steps = int(float64(s.steps) * seconds / s.took)
+	}
+	s.took = seconds
+	_, _, err = s.study(ctx, nil, "", itselfMost, s.steps) // its image may have to be made
+	return s, err
+}
+
+// hyperfine has hyperfine run the command so many times, 0: as often as it does by itself, under as many names, and gives the times of each.
+func (s *spinner) hyperfine(ctx context.Context, runs, names int) ([][]float64, error) {
+	return hyperfine(ctx, s.cpu, filepath.Join(s.dir, "itself.json"), runs, slices.Repeat([]string{s.program + " " + strconv.Itoa(s.steps)}, names)...)
+}
+
+// study runs the command, with each of the numbers of steps, and itself as a study, until it is known so precisely or the time is over;
+// "": for one round. It gives what it says, relative to the baseline, and how long it took from the command to its end.
+func (s *spinner) study(ctx context.Context, baseline map[string]string, until string, most time.Duration, steps ...int) (*data.Summary, float64, error) {
+	s.studies++
+	file, out := filepath.Join(s.dir, "itself.yaml"), filepath.Join(s.dir, fmt.Sprint("itself-", s.studies))
+	folder, err := filepath.Abs("bench/spin")
+	if err != nil {
+		return nil, 0, err
+	}
+	var params []string
+	for _, n := range steps {
+		params = append(params, strconv.Itoa(n))
+	}
+	// The fewest rounds are as few as in any study that ships: its intervals hold however often one looks.
+	text := fmt.Sprintf("name: itself\ntitle: a command and itself\nworkloads: [{name: %q, params: {thousands: [%s]}}]\nplatforms: [{platform: bm}]\ninstances: [1/1GB]\n"+
+		"design: {rounds: {floor: 3, cap: 200, emulated: 1}, precision: 1%%, trials: 1, warmups: 0, timeout: 1m}\n", folder, strings.Join(params, ", "))
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		return nil, 0, err
+	}
+	args := []string{"run", file, "--out", out}
+	if until == "" {
+		args = append(args, "--rounds", "1")
+	} else {
+		args = append(args, "--until", until, "--time-budget", most.String())
+	}
+	began := time.Now()
+	if said, err := exec.CommandContext(ctx, "bin/tare", args...).CombinedOutput(); err != nil {
+		return nil, 0, fmt.Errorf("tare %s: %w: %s", strings.Join(args, " "), err, said)
+	}
+	took := time.Since(began).Seconds()
+	sum, err := data.Read([]string{out}, data.Options{Baseline: maps.Clone(baseline)})
+	if err == nil && len(sum.AA) != len(steps) {
+		err = fmt.Errorf("%s has %d A/A checks, %d were expected", out, len(sum.AA), len(steps))
+	}
+	return sum, took, errors.Join(err, os.RemoveAll(out))
+}

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"tare/desk/terminal"
+	"tare/lab/live"
+	"tare/lab/memory"
+	"tare/notebook"
+)
+
+func memoryCommand() *cobra.Command {
+	var m memorying
+	c := &cobra.Command{
+		Use:   "memory [PID…|CONTAINER…|VM…]",
+		Short: "What containers, VMs and processes that run now take of the host's memory",
+		Long: `Accounts for the physical memory of what runs now, whoever started it: containers by name or id, VMs by the name of the QEMU
+guest, processes by pid; without a name all containers and VMs, and the rest of the host. RSS, PSS and USS are the kernel's.
+"own" is what no process outside maps, and so what its end gives back. With names it is said, too, what the pages are, with
+whom they are shared, what is alike and not shared, and what would give it back. Processes are read, not changed.`,
+		Example: "  sudo tare memory\n  sudo tare memory web 4711\n  sudo tare memory web --watch\n  sudo tare memory --format json --contents=false",
+		RunE:    func(c *cobra.Command, args []string) error { return m.run(c.Context(), args) },
+	}
+	tableOrJSON(c, &m.format)
+	f := c.Flags()
+	f.BoolVar(&m.contents, "contents", true, "read what is in all pages of the host, to find those that are alike; --contents=false is faster")
+	f.StringVar(&m.most, "max-memory", fmt.Sprintf("%dMB", memory.DefaultMost>>20), "memory for the pages that are listed, 40 bytes each; where it is not enough, the scan ends and says so")
+	f.DurationVar(&m.watch, "watch", 0, "do it again and again, with a pause as long as `TIME`, until interrupted")
+	f.Lookup("watch").NoOptDefVal = "2s"
+	return c
+}
+
+// memorying holds the flags of the command memory.
+type memorying struct {
+	format, most string
+	contents     bool
+	watch        time.Duration
+}
+
+func (m *memorying) run(ctx context.Context, args []string) error {
+	most, err := notebook.ParseMemory(m.most)
+	if err != nil {
+		return fmt.Errorf("--max-memory %w", err)
+	}
+	if m.watch < 0 {
+		return fmt.Errorf("--watch %v: a positive duration was expected", m.watch)
+	}
+	for {
+		a, err := accountFor(ctx, args, memory.Options{Contents: m.contents, Most: most})
+		if err != nil && m.watch > 0 && ctx.Err() != nil {
+			return nil // it was asked for until then
+		}
+		if err != nil {
+			return err
+		}
+		if m.format == "json" {
+			err = printJSON(a)
+		} else {
+			if m.watch > 0 && term.IsTerminal(int(os.Stdout.Fd())) {
+				fmt.Print("\x1b[H\x1b[J") // from the top of an empty screen
+			}
+			err = terminal.Memory(os.Stdout, a, len(args) > 0, screen(os.Stdout))
+		}
+		if err != nil || m.watch == 0 {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(m.watch):
+		}
+	}
+}
+
+// accountFor accounts for what runs and is named, or for all.
+func accountFor(ctx context.Context, args []string, o memory.Options) (*notebook.MemoryAccount, error) {
+	guests, pids, err := live.Now(ctx)
+	if err != nil {
+		return nil, err
+	}
+	chosen, others, err := live.Choose(guests, pids, args)
+	if err != nil {
+		return nil, err
+	}
+	a := &notebook.MemoryAccount{At: time.Now(), Contents: o.Contents}
+	s, err := memory.Scan(ctx, pids, o)
+	var withheld *memory.Withheld
+	switch {
+	case errors.As(err, &withheld) && len(chosen) > 0:
+		a.Withheld, a.Contents = withheld.Error(), false
+		a.Guests, a.Missing = memory.Rollups(chosen)
+	case err != nil:
+		return nil, err
+	default:
+		defer s.Close()
+		all := s.Account(slices.Concat(chosen, others))
+		if a.Guests = all[:len(chosen)]; len(args) == 0 {
+			a.Guests = all // the last is the rest of the host
+		}
+		a.Changed, a.Unread = s.Changed, s.Unread
+		for _, p := range s.Processes {
+			switch named := slices.ContainsFunc(chosen, func(g memory.Guest) bool { return slices.Contains(g.PIDs, p.PID) }); {
+			case p.Err == nil:
+				a.Scanned++
+			case named:
+				a.Missing = append(a.Missing, memory.Missing(p.PID, p.Err))
+			default:
+				a.Unseen++
+			}
+		}
+	}
+	a.Seconds = time.Since(a.At).Seconds()
+	a.Guests = slices.DeleteFunc(a.Guests, func(g notebook.MemoryGuest) bool { return len(g.Processes) == 0 && g.Kind != notebook.MemoryHost })
+	if len(a.Guests) == 0 {
+		return nil, fmt.Errorf("memory: %s", strings.Join(a.Missing, " "))
+	}
+	return a, nil
+}

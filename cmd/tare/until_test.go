@@ -1,0 +1,103 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"tare/desk/claims"
+	"tare/desk/data"
+	"tare/lab/study"
+	"tare/notebook"
+	"tare/notebook/notebooktest"
+)
+
+// A run until claims: what can be tested is decided, rightly, and each treatment is measured as long as a claim waits for it. What the claims do not
+// need, and what was emulated, is never asked for.
+func TestClaimsAreDecided(t *testing.T) {
+	published, err := claims.Parse("mine.yaml", []byte(`
+paper: mine
+groups:
+- name: g
+  about: {workload: ffmpeg, platform: cn}
+  claims:
+  - {id: dear, place: x, finding: f, hypothesis: {ratio: {of: {provisioning: vanilla}, higher: 10%}}}
+  - {id: same, place: x, finding: f, tolerance: t, hypothesis: {ratio: {of: {provisioning: pinned}, equal: 5%}}}
+  - {id: less, place: x, finding: f, hypothesis: {ratio: {of: {provisioning: vanilla}, to: {provisioning: pinned}, lower: 2%}}}
+  - {id: emulated, place: x, finding: f, hypothesis: {ratio: {of: {platform: vm, provisioning: vanilla}, higher: 2%}}}
+  - {id: part, place: x, finding: f, hypothesis: {all: [{ratio: {of: {provisioning: vanilla}, lower: 2%}}, {ratio: {of: {platform: vmcn}, lower: 2%}}]}}
+  - {id: absent, place: x, finding: f, hypothesis: {ratio: {of: {platform: vmcn, provisioning: vanilla}, higher: 2%}}}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := notebooktest.New(4)
+	f.Add("bm large", 1).Add("bm aa large", 1).Add("cn crun vanilla large", 1.4).Add("cn crun pinned large", 1.01)
+	f.Add("vm qemu tcg vanilla large", 14).Add("other bm large", 1).Add("other cn crun vanilla xlarge", 1)
+	f.Study.Design = notebook.Design{Floor: 2, Cap: study.UntilRounds, Claims: true, Trials: 1, TimeoutS: 60}
+	if looks := f.Study.Design.Looks(); looks != study.UntilRounds {
+		t.Errorf("the intervals are of %d looks", looks)
+	}
+	right := map[string]claims.Answer{"dear": claims.Holds, "same": claims.Holds, "less": claims.DoesNotHold, "part": claims.DoesNotHold, "emulated": claims.NotTestable, "absent": claims.NotTestable}
+	wrong := 0
+	for run := range 4 {
+		g := rand.New(rand.NewPCG(uint64(run), 5))
+		dir := filepath.Join(t.TempDir(), "R")
+		w, err := notebook.Create(dir, f.Study, f.Host)
+		if err != nil {
+			t.Fatal(err)
+		}
+		in := map[string]int{} // rounds, by treatment
+		round := 0
+		for ; ; round++ {
+			open, err := openClaims(dir, published)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(open) == 0 || round == study.UntilRounds {
+				break
+			}
+			for _, tr := range f.Study.Treatments {
+				if asked := func(q study.Question) bool { return slices.Contains(q.Of, tr.ID) }; !slices.ContainsFunc(open, asked) {
+					continue
+				}
+				in[tr.ID]++
+				v := f.Mean[tr.ID] * (1 + 0.02*g.NormFloat64())
+				guest := fmt.Sprint(round, tr.ID)
+				if err := w.Guest(notebook.Guest{ID: guest, Treatment: tr.ID, Round: round, Start: notebooktest.At}); err != nil {
+					t.Fatal(err)
+				}
+				if err := w.Trial(notebook.Trial{Treatment: tr.ID, Round: round, Guest: guest, Start: notebooktest.At, Value: v, ElapsedS: v, HostS: v}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		s, err := data.Read([]string{dir}, data.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range claims.Judge(s, published) {
+			switch {
+			case v.Answer == right[v.Claim.ID]:
+			case v.Answer == claims.Holds || v.Answer == claims.DoesNotHold:
+				wrong++
+			default:
+				t.Errorf("run %d: after %d rounds %s is %s", run, round, v.Claim.ID, v.Answer)
+			}
+		}
+		// What costs 40 % is known long before what costs 1 % is known to cost no more than 5.
+		if dear, same := in["cn crun vanilla large"], in["cn crun pinned large"]; dear >= same || same < 6 || in["bm large"] != same || len(in) != 3 {
+			t.Errorf("run %d: rounds: %v", run, in)
+		}
+	}
+	if wrong > 0 {
+		t.Errorf("%d false verdicts in 4 runs", wrong)
+	}
+}

@@ -1,0 +1,39 @@
+package words
+
+import (
+	"fmt"
+
+	"tare/notebook"
+)
+
+var memoryGivenBack = map[string]string{
+	notebook.MemoryByEnd:      "its end: no process outside maps these pages",
+	notebook.MemoryByPressure: "the kernel itself when memory is short: pages of files that no other process maps",
+	notebook.MemoryByKSM:      "KSM: anonymous pages that are alike, where their process allows it (madvise or prctl; QEMU's guest RAM does)",
+	notebook.MemoryByOneFile:  "one file in place of copies: pages of files that are alike, of a root filesystem that is shared, say",
+	notebook.MemoryByMapping:  "mapping the file in place of copying it: anonymous pages as a file's, which KSM does not merge",
+}
+
+// MemoryGivenBack says by what means memory would be given back.
+func MemoryGivenBack(by string) string { return memoryGivenBack[by] }
+
+// MemoryCaveats are the sentences that belong to an account of memory: what it is not, and what is not in it.
+func MemoryCaveats(a *notebook.MemoryAccount) (all []string) {
+	if a.Withheld != "" {
+		return append(a.Missing, "These are the kernel's own sums (smaps_rollup), and all that can be said: "+a.Withheld+".")
+	}
+	all = append(all, a.Missing...)
+	if a.Unseen > 0 {
+		all = append(all, fmt.Sprintf("Of the host's other processes %s may not be read, or ended during the scan; what they have is not in the account.", Thousands(a.Unseen)))
+	}
+	if a.Changed > 0 {
+		all = append(all, fmt.Sprintf("%s changed during the scan: counted where they were seen first, and as no duplicates.", Count(a.Changed, "page")))
+	}
+	if a.Unread > 0 {
+		all = append(all, fmt.Sprintf("The content of %s cannot be read: counted as no duplicates.", Count(a.Unread, "page")))
+	}
+	if !a.Contents {
+		all = append(all, "Contents were not compared: what could be shared and is not is not known.")
+	}
+	return all
+}

@@ -1,0 +1,251 @@
+//go:build linux
+
+// Package live finds what runs on the host now, whoever started it: containers, by the cgroups of their processes, and VMs, by QEMU's
+// command line.
+package live
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"tare/lab/cgroup"
+	"tare/lab/dockerapi"
+	"tare/lab/memory"
+	"tare/lab/proc"
+	"tare/notebook"
+)
+
+// Guest is what runs: a container, a VM, or a process that is neither. Its name is that by which its engine knows it, or else its short id; of a
+// process its program's and its pid.
+type Guest struct {
+	memory.Guest
+	ID string // a container's, as its engine gives it
+}
+
+// Now lists the containers and VMs that run, and all of the host's processes but this one.
+func Now(ctx context.Context) (guests []Guest, pids []int, err error) {
+	if pids, err = proc.All(); err != nil {
+		return nil, nil, err
+	}
+	containers := map[string]*Guest{}
+	for _, pid := range pids {
+		if name, is := vm(pid); is {
+			guests = append(guests, Guest{Guest: memory.Guest{Name: name, Kind: notebook.MemoryVM, PIDs: []int{pid}}})
+			continue
+		}
+		paths, err := cgroup.Paths(pid)
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) {
+			continue // it ended
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		id := container(paths)
+		if id == "" {
+			continue
+		}
+		if containers[id] == nil {
+			containers[id] = &Guest{memory.Guest{Name: id[:min(len(id), 12)], Kind: notebook.MemoryContainer}, id}
+			if len(id) < 64 { // LXC's, which are known by their names
+				containers[id].Name = id
+			}
+		}
+		containers[id].PIDs = append(containers[id].PIDs, pid)
+	}
+	if len(containers) > 0 {
+		for id, name := range names(ctx) {
+			if g := containers[id]; g != nil {
+				g.Name = name
+			}
+		}
+	}
+	for _, g := range containers {
+		guests = append(guests, *g)
+	}
+	slices.SortFunc(guests, func(a, b Guest) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name), cmp.Compare(a.PIDs[0], b.PIDs[0]))
+	})
+	return guests, pids, nil
+}
+
+// inContainer matches the cgroups of containers: those of OCI engines have the container's id in their names, LXC's its name.
+var inContainer = regexp.MustCompile(`(?:^|/)(?:(?:docker-|libpod-|crio-|cri-containerd-|nerdctl-)?([0-9a-f]{64})(?:\.scope)?|lxc\.payload\.([^/]+)|lxc/([^/]+))(?:/|$)`)
+
+// container is the id of the innermost container that a process with these cgroups is in, or "".
+func container(paths []string) string {
+	for _, p := range paths {
+		if all := inContainer.FindAllStringSubmatch(p, -1); all != nil {
+			last := all[len(all)-1]
+			return cmp.Or(last[1], last[2], last[3])
+		}
+	}
+	return ""
+}
+
+// vm says whether a process is QEMU with a machine, and the name of its guest; without one it is "qemu-" and its pid.
+func vm(pid int) (name string, is bool) {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
+	if err != nil {
+		return "", false
+	}
+	return guestName(strings.Split(strings.TrimSuffix(string(b), "\x00"), "\x00"), fmt.Sprint("qemu-", pid))
+}
+
+func guestName(args []string, unnamed string) (name string, is bool) {
+	program := filepath.Base(args[0])
+	if !strings.HasPrefix(program, "qemu-system-") && program != "qemu-kvm" {
+		return "", false
+	}
+	i := slices.IndexFunc(args, func(a string) bool { return a == "-name" || a == "--name" })
+	if i < 0 || i+1 >= len(args) {
+		return unnamed, true
+	}
+	const comma = "\x00" // a comma that is part of the name is doubled
+	for _, option := range strings.Split(strings.ReplaceAll(args[i+1], ",,", comma), ",") {
+		key, value, keyed := strings.Cut(option, "=")
+		switch {
+		case keyed && key == "guest":
+			name = value
+		case !keyed && name == "":
+			name = option
+		}
+	}
+	return cmp.Or(strings.ReplaceAll(name, comma, ","), unnamed), true
+}
+
+// askTime bounds the wait for Docker Engine's answer.
+const askTime = 5 * time.Second
+
+// names are those of containers by their ids, as far as their engines say them: Docker in its answer, Podman and CRI-O in the file that they
+// keep. An engine that is not there or does not answer has none; its containers are known by their ids.
+func names(ctx context.Context) map[string]string {
+	all := map[string]string{}
+	add := func(b []byte) {
+		var list []struct {
+			ID    string
+			Names []string
+		}
+		if json.Unmarshal(b, &list) == nil {
+			for _, c := range list {
+				if len(c.Names) > 0 {
+					all[c.ID] = strings.TrimPrefix(c.Names[0], "/")
+				}
+			}
+		}
+	}
+	const most = 16 << 20 // bytes of an answer
+	files, _ := filepath.Glob("/var/lib/containers/storage/*-containers/containers.json")
+	for _, file := range files {
+		if b, err := os.ReadFile(file); err == nil && len(b) <= most {
+			add(b)
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	if b, err := askDocker(ctx, most); err == nil {
+		add(b)
+	}
+	return all
+}
+
+// askDocker has Docker Engine list its containers.
+func askDocker(ctx context.Context, most int64) ([]byte, error) {
+	_, socket, err := dockerapi.Host("")
+	if err != nil {
+		return nil, err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://docker/containers/json", nil)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := (&http.Client{Transport: dockerapi.Transport(socket)}).Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer answer.Body.Close()
+	return io.ReadAll(io.LimitReader(answer.Body, most))
+}
+
+// Choose gives the guests that are named: by a pid, a container's name or the beginning of its id, or a VM's name; or all where none is.
+// others are the guests that are not, without processes that are.
+func Choose(guests []Guest, pids []int, args []string) (chosen, others []memory.Guest, err error) {
+	in := map[int]string{}
+	for _, arg := range args {
+		g, err := choose(guests, pids, arg)
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, pid := range g.PIDs {
+			if in[pid] != "" {
+				return nil, nil, fmt.Errorf("process %d is named twice: in %s and in %s", pid, in[pid], g.Name)
+			}
+			in[pid] = g.Name
+		}
+		chosen = append(chosen, g.Guest)
+	}
+	for _, g := range guests {
+		if len(args) == 0 {
+			chosen = append(chosen, g.Guest)
+			continue
+		}
+		g.PIDs = slices.DeleteFunc(slices.Clone(g.PIDs), func(pid int) bool { return in[pid] != "" })
+		if len(g.PIDs) > 0 {
+			others = append(others, g.Guest)
+		}
+	}
+	return chosen, others, nil
+}
+
+func choose(guests []Guest, pids []int, arg string) (Guest, error) {
+	var exact, begins []Guest
+	for _, g := range guests {
+		switch {
+		case g.Name == arg || g.ID == arg && arg != "":
+			exact = append(exact, g)
+		case len(arg) >= 3 && strings.HasPrefix(g.ID, arg):
+			begins = append(begins, g)
+		}
+	}
+	pid, err := strconv.Atoi(arg)
+	switch {
+	case err == nil && slices.Contains(pids, pid):
+		for _, g := range guests {
+			if g.Kind == notebook.MemoryVM && slices.Contains(g.PIDs, pid) {
+				return g, nil
+			}
+		}
+		return Guest{Guest: memory.Guest{Name: fmt.Sprintf("%s %d", cmp.Or(proc.Name(pid), "process"), pid), Kind: notebook.MemoryProcesses, PIDs: []int{pid}}}, nil
+	case len(exact) == 1:
+		return exact[0], nil
+	case len(exact) == 0 && len(begins) == 1:
+		return begins[0], nil
+	case len(exact)+len(begins) > 1:
+		return Guest{}, fmt.Errorf("%q is the name of several: %s; name one by its pid, or by its whole id", arg, list(append(exact, begins...)))
+	case err == nil:
+		return Guest{}, fmt.Errorf("there is no process %d, and no container or VM of this name; containers and VMs that run: %s", pid, list(guests))
+	}
+	return Guest{}, fmt.Errorf("no container or VM %q runs here; those that do: %s", arg, list(guests))
+}
+
+func list(guests []Guest) string {
+	var all []string
+	for _, g := range guests {
+		all = append(all, fmt.Sprintf("%s (%s, process %d)", g.Name, g.Kind, g.PIDs[0]))
+	}
+	return cmp.Or(strings.Join(all, ", "), "none")
+}

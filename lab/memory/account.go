@@ -1,0 +1,316 @@
+//go:build linux
+
+package memory
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"tare/lab/proc"
+	"tare/notebook"
+)
+
+// Guest is a set of processes that are accounted for together.
+type Guest struct {
+	Name, Kind string // notebook.MemoryContainer, …
+	PIDs       []int
+}
+
+// share is what a page adds to PSS, in 1/4096 bytes as the kernel counts (fs/proc/task_mmu.c, PSS_SHIFT).
+func (p *Page) share() int64 { return PageSize << 12 / max(1, int64(p.Count)) }
+
+// weight is a footprint while it is summed: PSS is in 1/4096 bytes.
+type weight struct{ notebook.MemoryWeight }
+
+func (w *weight) add(p *Page) {
+	switch k := p.Kind(); {
+	case k == Swapped:
+		w.Swap += PageSize
+	case k.resident():
+		w.RSS += PageSize
+		w.PSS += p.share()
+		if p.Count < 2 {
+			w.USS += PageSize
+		}
+	}
+}
+
+func (w *weight) bytes() notebook.MemoryWeight {
+	b := w.MemoryWeight
+	b.PSS >>= 12
+	return b
+}
+
+// weigh gives the footprint of each process, in their order.
+func (s *Snapshot) weigh() []notebook.MemoryWeight {
+	sums := make([]weight, len(s.Processes))
+	for i := range s.Pages {
+		p := &s.Pages[i]
+		sums[s.Region(p).Process].add(p)
+	}
+	all := make([]notebook.MemoryWeight, len(sums))
+	for i := range sums {
+		all[i] = sums[i].bytes()
+	}
+	return all
+}
+
+// fileKey is a file as a guest maps it.
+type fileKey struct {
+	device string
+	inode  uint64
+	path   string
+}
+
+// tally is what is counted of one guest.
+type tally struct {
+	kinds [kinds]struct{ pages, pss int64 }
+	files map[fileKey]*notebook.MemoryPart
+	size  [Huge + 1]int64
+	own   int64
+	clean int64   // of own, of files
+	with  []int64 // pages shared with each guest, and last with processes that were not scanned
+	dup   notebook.MemoryDuplicates
+}
+
+// Account says what each guest takes, and shares with the others. Processes that were scanned and are in no guest are the host's, the last in the list.
+func (s *Snapshot) Account(guests []Guest) []notebook.MemoryGuest {
+	host := len(guests)
+	owner := make([]int, len(s.Processes))
+	all := make([]notebook.MemoryGuest, host+1)
+	all[host] = notebook.MemoryGuest{Name: "host", Kind: notebook.MemoryHost}
+	byPID := map[int]int{}
+	for g, guest := range guests {
+		all[g].Name, all[g].Kind = guest.Name, guest.Kind
+		for _, pid := range guest.PIDs {
+			byPID[pid] = g
+		}
+	}
+	weights := s.weigh()
+	for i, p := range s.Processes {
+		g, ok := byPID[p.PID]
+		if !ok {
+			g = host
+		}
+		if owner[i] = g; p.Err == nil {
+			all[g].Processes = append(all[g].Processes, notebook.MemoryProcess{PID: p.PID, Name: proc.Name(p.PID), MemoryWeight: weights[i]})
+			all[g].Add(weights[i])
+		}
+	}
+	sums := make([]tally, host+1)
+	for i := range sums {
+		sums[i].files, sums[i].with = map[fileKey]*notebook.MemoryPart{}, make([]int64, host+2)
+	}
+	ownerOf := func(p *Page) int { return owner[s.Region(p).Process] }
+	s.tally(sums, ownerOf)
+	compared := s.duplicates(sums, ownerOf)
+	for i := range all {
+		sums[i].fill(&all[i], compared, func(g int) string {
+			if g > host {
+				return "processes that were not scanned"
+			}
+			return all[g].Name
+		})
+	}
+	return all
+}
+
+// tally counts the pages of each owner by kind, file and size, and which are whose.
+func (s *Snapshot) tally(sums []tally, ownerOf func(*Page) int) {
+	s.sortByFrame()
+	var owners []int
+	groups(s.Pages, sameFrame, func(g []Page) {
+		owners = owners[:0]
+		mapped := uint32(0)
+		for i := range g {
+			p := &g[i]
+			o, kind := ownerOf(p), p.Kind()
+			owners, mapped = append(owners, o), max(mapped, p.Count)
+			t := &sums[o]
+			t.kinds[kind].pages++
+			t.kinds[kind].pss += p.share()
+			if !kind.resident() {
+				continue
+			}
+			t.size[p.Size()]++
+			if r := s.Region(p); r.Inode != 0 {
+				key := fileKey{r.Device, r.Inode, r.Path}
+				f := t.files[key]
+				if f == nil {
+					f = &notebook.MemoryPart{Name: r.Path}
+					t.files[key] = f
+				}
+				f.RSS += PageSize
+				f.PSS += p.share()
+				if kind == Anonymous || kind == Merged {
+					f.Copied += PageSize
+				}
+			}
+		}
+		if kind := g[0].Kind(); !kind.resident() || kind == Kernel {
+			return
+		}
+		slices.Sort(owners)
+		unseen := int(mapped) > len(owners)
+		owners = slices.Compact(owners)
+		for _, o := range owners {
+			t := &sums[o]
+			if unseen {
+				t.with[len(t.with)-1]++
+			} else if len(owners) == 1 {
+				t.own++
+				if g[0].Kind() == File {
+					t.clean++
+				}
+			}
+			for _, other := range owners {
+				if other != o {
+					t.with[other]++
+				}
+			}
+		}
+	})
+}
+
+// duplicates counts what is in several frames, and says whether any content is known.
+func (s *Snapshot) duplicates(sums []tally, ownerOf func(*Page) int) (known bool) {
+	s.byContent()
+	zero := contentHash(s.seed, make([]byte, PageSize))
+	host := len(sums) - 1
+	var owners []int
+	groups(s.Pages, sameHash, func(class []Page) {
+		if class[0].hash == 0 {
+			return
+		}
+		known = true
+		if class[0].Frame == class[len(class)-1].Frame && class[0].hash != zero {
+			return
+		}
+		owners = owners[:0]
+		for i := range class {
+			owners = append(owners, ownerOf(&class[i]))
+		}
+		slices.Sort(owners)
+		for _, o := range slices.Compact(owners) {
+			var own, hosts, others [2]int64 // frames that are anonymous, and others
+			groups(class, sameFrame, func(frame []Page) {
+				kind := 0
+				if k := frame[0].Kind(); k != Anonymous && k != Merged {
+					kind = 1
+				}
+				mine, theirs, the := false, false, false
+				for i := range frame {
+					g := ownerOf(&frame[i])
+					mine, the, theirs = mine || g == o, the || g == host, theirs || g != o && g != host
+				}
+				switch {
+				case mine:
+					own[kind]++
+				case the:
+					hosts[kind]++
+				case theirs:
+					others[kind]++
+				}
+			})
+			d := &sums[o].dup
+			within(&d.Within, own)
+			if at := hosts; at != [2]int64{} {
+				beside(&d.Host, own, at)
+			} else if others != [2]int64{} {
+				beside(&d.Guests, own, others)
+			}
+			if class[0].hash == zero {
+				d.Zero += (own[0] + own[1]) * PageSize
+			}
+		}
+	})
+	return known
+}
+
+// within counts the frames of one content that are more than one. What is anonymous and a file's meets once.
+func within(a *notebook.MemoryAlike, own [2]int64) {
+	a.AnonAnon += max(0, own[0]-1) * PageSize
+	a.FileFile += max(0, own[1]-1) * PageSize
+	if own[0] > 0 && own[1] > 0 {
+		a.AnonFile += PageSize
+	}
+}
+
+// beside counts the one frame of a content that is left, which others have as well; a file's is the one that stays.
+func beside(a *notebook.MemoryAlike, own, theirs [2]int64) {
+	switch {
+	case own[1] > 0 && theirs[1] > 0:
+		a.FileFile += PageSize
+	case own[1] == 0 && theirs[0] > 0:
+		a.AnonAnon += PageSize
+	default:
+		a.AnonFile += PageSize
+	}
+}
+
+// fill writes the counts into the account.
+func (t *tally) fill(g *notebook.MemoryGuest, compared bool, name func(int) string) {
+	g.Own, g.Huge, g.Large = t.own*PageSize, t.size[Huge]*PageSize, t.size[Large]*PageSize
+	for k, c := range t.kinds {
+		part := notebook.MemoryPart{Name: Kind(k).String(), RSS: c.pages * PageSize, PSS: c.pss >> 12}
+		if !Kind(k).resident() {
+			part = notebook.MemoryPart{Name: part.Name, Other: part.RSS}
+		}
+		if c.pages > 0 {
+			g.Kinds = append(g.Kinds, part)
+		}
+	}
+	for _, f := range t.files {
+		f.PSS >>= 12
+		g.Files = append(g.Files, *f)
+	}
+	slices.SortFunc(g.Files, func(a, b notebook.MemoryPart) int {
+		return cmp.Or(cmp.Compare(b.PSS, a.PSS), cmp.Compare(b.RSS, a.RSS), cmp.Compare(a.Name, b.Name))
+	})
+	for other, pages := range t.with {
+		if pages > 0 {
+			g.SharedWith = append(g.SharedWith, notebook.MemoryShare{With: name(other), Bytes: pages * PageSize})
+		}
+	}
+	slices.SortStableFunc(g.SharedWith, func(a, b notebook.MemoryShare) int { return cmp.Compare(b.Bytes, a.Bytes) })
+	d := t.dup
+	for _, b := range []notebook.MemoryGiveBack{
+		{By: notebook.MemoryByEnd, Bytes: g.Own},
+		{By: notebook.MemoryByPressure, Bytes: t.clean * PageSize},
+		{By: notebook.MemoryByKSM, Bytes: d.Within.AnonAnon + d.Host.AnonAnon + d.Guests.AnonAnon},
+		{By: notebook.MemoryByOneFile, Bytes: d.Within.FileFile + d.Host.FileFile + d.Guests.FileFile},
+		{By: notebook.MemoryByMapping, Bytes: d.Within.AnonFile + d.Host.AnonFile + d.Guests.AnonFile},
+	} {
+		if b.Bytes > 0 {
+			g.GiveBack = append(g.GiveBack, b)
+		}
+	}
+	if compared {
+		g.Duplicates = &d
+	}
+}
+
+// Missing says why a process is not in an account.
+func Missing(pid int, err error) string {
+	return fmt.Sprintf("Process %d is not in the account: %v.", pid, err)
+}
+
+// Rollups is the account of guests where the kernel withholds frames: its own sums.
+func Rollups(guests []Guest) (all []notebook.MemoryGuest, missing []string) {
+	for _, guest := range guests {
+		g := notebook.MemoryGuest{Name: guest.Name, Kind: guest.Kind}
+		for _, pid := range guest.PIDs {
+			r, err := proc.RollupOf(pid)
+			if err != nil {
+				missing = append(missing, Missing(pid, err))
+				continue
+			}
+			w := notebook.MemoryWeight{RSS: r.RSS, PSS: r.PSS, USS: r.USS, Swap: r.Swap}
+			g.Processes = append(g.Processes, notebook.MemoryProcess{PID: pid, Name: proc.Name(pid), MemoryWeight: w})
+			g.Add(w)
+		}
+		all = append(all, g)
+	}
+	return all, missing
+}

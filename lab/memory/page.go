@@ -1,0 +1,132 @@
+//go:build linux
+
+// Package memory reads which physical pages processes have: every mapped page with its frame, flags, kind, size, how often it is
+// mapped and, on request, a hash of its content. It is Algorithms 1 and 2 of "virtualization-overheads" (section 6.2) with what the
+// kernel has today. It changes nothing but the pages' accessed bits. A page is 4 KiB; parts of larger ones are listed one by one.
+package memory
+
+import "os"
+
+// PageSize is the size of a page, in bytes.
+var PageSize = int64(os.Getpagesize())
+
+// Kind is what a page holds.
+type Kind uint8
+
+// Kinds of pages. The kernel counts the first five in RSS, and not the others (smaps).
+const (
+	Anonymous Kind = iota // the process's own, also what it wrote to a private mapping of a file
+	Merged                // anonymous, one copy for all that were alike: KSM
+	File                  // of a file, in the page cache
+	Shared                // shared memory: tmpfs, memfd, a shared mapping of no file
+	Kernel                // the kernel's own, such as [vdso]
+	Zero                  // the page, or huge page, of zeros that all have who read before they wrote
+	Hugetlb               // of the pool of huge pages
+	Device                // no memory of the host, or none that it accounts for
+	Swapped               // not in memory
+	kinds
+)
+
+var kindNames = [kinds]string{"anonymous", "merged by KSM", "file", "shared memory", "kernel", "zero page", "hugetlb", "device", "swap"}
+
+// String names the kind.
+func (k Kind) String() string { return kindNames[k] }
+
+// resident says whether the kernel counts pages of this kind in RSS.
+func (k Kind) resident() bool { return k <= Kernel }
+
+// Size is how large the page is of which this is all, or a part.
+type Size uint8
+
+// Sizes of pages.
+const (
+	Small Size = iota // 4 KiB
+	Large             // part of a larger one that is mapped in pieces of 4 KiB
+	Huge              // part of one that is mapped as a whole: 2 MiB, or 1 GiB of hugetlb
+)
+
+// Page is a page that a process maps, in 32 bytes.
+type Page struct {
+	Frame  uint64 // its number in physical memory; 0 where it is in none
+	hash   uint64
+	at     uint32 // its place in the mapping, pages
+	region uint32
+	Count  uint32 // how often it is mapped, by all processes together; 0 where the kernel does not count
+	flags  uint32
+}
+
+// Flags of /proc/kpageflags (Documentation/admin-guide/mm/pagemap.rst), kept at the same bits.
+const (
+	kpfAnon         = 1 << 12
+	kpfSwapBacked   = 1 << 14
+	kpfCompoundHead = 1 << 15
+	kpfCompoundTail = 1 << 16
+	kpfHuge         = 1 << 17
+	kpfKSM          = 1 << 21
+	kpfZeroPage     = 1 << 24
+	kpfBits         = 1<<27 - 1
+)
+
+// What is known from elsewhere is kept above them.
+const (
+	flagFile    = 1 << (27 + iota) // pagemap: of a file, or shared anonymous
+	flagMapped                     // PAGEMAP_SCAN: mapped as a whole huge page
+	flagSwapped                    // pagemap: in swap
+	flagInFile                     // the mapping is of a file
+)
+
+// An entry of /proc/PID/pagemap.
+const (
+	entryFrame   = 1<<55 - 1
+	entryOnce    = 1 << 56 // mapped once
+	entryGuard   = 1 << 58 // a guard page: no memory
+	entryFile    = 1 << 61
+	entrySwapped = 1 << 62
+	entryPresent = 1 << 63
+
+	entrySwapType = 31
+)
+
+// swapTypes is how many types of swap entries stand for areas of swap, at the least; the other types of the 32 are the kernel's own marks, on pages
+// that are just being moved (include/linux/swap.h).
+const swapTypes = 23
+
+// Flags are those of /proc/kpageflags, as far as they are documented.
+func (p *Page) Flags() uint32 { return p.flags & kpfBits }
+
+// Kind is what the page holds.
+func (p *Page) Kind() Kind {
+	switch f := p.flags; {
+	case f&flagSwapped != 0:
+		return Swapped
+	case f&kpfZeroPage != 0:
+		return Zero
+	case f&kpfHuge != 0:
+		return Hugetlb
+	case f&kpfKSM != 0:
+		return Merged
+	case f&kpfAnon != 0:
+		return Anonymous
+	case f&flagFile == 0:
+		return Device
+	case f&kpfSwapBacked != 0:
+		return Shared
+	case f&flagInFile != 0:
+		return File
+	}
+	return Kernel
+}
+
+// Size is how large the page is of which this is all, or a part.
+func (p *Page) Size() Size {
+	switch {
+	case p.flags&flagMapped != 0:
+		return Huge
+	case p.flags&(kpfCompoundHead|kpfCompoundTail) != 0:
+		return Large
+	}
+	return Small
+}
+
+// Hash is a hash of the content, which is equal for equal contents of one snapshot; known is false where it was not read, or changed.
+func (p *Page) Hash() (hash uint64, known bool) { return p.hash, p.hash != 0 }

@@ -1,0 +1,736 @@
+//go:build linux
+
+package memory
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/bits"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/zeebo/xxh3"
+	"golang.org/x/sys/unix"
+
+	"tare/lab/proc"
+)
+
+// Options say what is read.
+type Options struct {
+	Contents bool  // hash what is in the pages
+	Most     int64 // bytes of the scanner's own memory that may be taken for pages; 0: DefaultMost
+}
+
+// DefaultMost is the memory that a scan takes at most for its pages, in bytes, if nothing else is said: it is enough for 100 GiB that processes map.
+const DefaultMost = 1 << 30
+
+// Process is one that was scanned.
+type Process struct {
+	PID   int
+	Err   error // why none of its pages are listed: it ended, or may not be read
+	start uint64
+}
+
+// Region is a mapping of one of the processes.
+type Region struct {
+	proc.Mapping
+	Process int // index in Snapshot.Processes
+}
+
+// Snapshot is what processes mapped while they were scanned. It is no instant's: pages that changed meanwhile are counted.
+type Snapshot struct {
+	Processes []Process
+	Regions   []Region
+	Pages     []Page // in no order
+	Changed   int64  // pages that were other ones when they were looked at again: they moved, went away, or got another content
+	Unread    int64  // pages whose content cannot be read
+	memory    []byte
+	seed      uint64 // of the contents' hashes
+}
+
+// Close gives the memory of the pages back.
+func (s *Snapshot) Close() error {
+	s.Pages = nil
+	return unix.Munmap(s.memory)
+}
+
+// Address is where the process of the page maps it.
+func (s *Snapshot) Address(p *Page) uint64 {
+	return s.Regions[p.region].Start + uint64(p.at)*uint64(PageSize)
+}
+
+// Region is the mapping that the page is in.
+func (s *Snapshot) Region(p *Page) *Region { return &s.Regions[p.region] }
+
+// Withheld is the error where the kernel does not say which frames a process has.
+type Withheld struct{ Why error }
+
+// Error says so, and what to do.
+func (e *Withheld) Error() string {
+	return fmt.Sprintf("the kernel withholds the frames of pages (%v): run tare as root on the host itself (sudo tare …)", e.Why)
+}
+
+// Unwrap is the reason.
+func (e *Withheld) Unwrap() error { return e.Why }
+
+// Full is the error where the pages are more than fit.
+type Full struct{ Need, Most int64 } // bytes
+
+// Error says so, and what to do.
+func (e *Full) Error() string {
+	return fmt.Sprintf("the processes' pages take more than %d MiB of the scanner's memory, of which %d MiB may be taken: raise --max-memory, or name fewer processes", e.Need>>20, e.Most>>20)
+}
+
+const (
+	chunk    = 1 << 14 // pages that one worker looks at together
+	together = 64      // pages whose content is read together: they fit into a core's cache
+	gap      = 4       // frames of which nothing is asked, that are read all the same to save a call
+	pageSize = int(unsafe.Sizeof(Page{}))
+	perPage  = 40 // bytes that a page takes at most: with what is needed to find those that are alike
+)
+
+// scanner is a scan under way.
+type scanner struct {
+	*Snapshot
+	Options
+	flags, counts *os.File
+	holes         bool // the kernel lists what is populated: PAGEMAP_SCAN
+	mu            sync.Mutex
+	room          []Page
+	changed       atomic.Int64
+	unread        atomic.Int64
+	stop          atomic.Pointer[error]
+}
+
+// process is a process being scanned.
+type process struct {
+	pid     int
+	pagemap *os.File
+	work    sync.WaitGroup
+	planned bool // it had mappings
+	ended   atomic.Bool
+}
+
+// task is a part of a process for one worker: at most chunk pages of a region.
+type task struct {
+	of         *process
+	region     Region
+	index      uint32 // of the region
+	start, end uint64
+	huge       bool
+}
+
+// Scan reads the pages of processes, each of which is listed in the snapshot, whatever came of it. The error is a *Withheld where the kernel
+// does not tell frames, and a *Full where there are too many pages.
+func Scan(ctx context.Context, pids []int, o Options) (*Snapshot, error) {
+	return scan(ctx, pids, o, true)
+}
+
+func scan(ctx context.Context, pids []int, o Options, holes bool) (snapshot *Snapshot, err error) {
+	if o.Most = cmp.Or(o.Most, DefaultMost); o.Most < int64(chunk*perPage) {
+		return nil, &Full{Need: int64(chunk * pageSize), Most: o.Most}
+	}
+	s := &scanner{Snapshot: &Snapshot{seed: rand.Uint64()}, Options: o, holes: holes}
+	for file, to := range map[string]**os.File{"/proc/kpageflags": &s.flags, "/proc/kpagecount": &s.counts} {
+		if *to, err = os.Open(file); err != nil {
+			return nil, &Withheld{err}
+		}
+		defer (*to).Close()
+	}
+	if err := frames(); err != nil {
+		return nil, err
+	}
+	// Not on the heap: what is not touched takes no memory, and what is bounded stays so.
+	if s.memory, err = unix.Mmap(-1, 0, int(o.Most)/perPage*pageSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE); err != nil {
+		return nil, fmt.Errorf("memory for the pages: mmap: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.Close())
+		}
+	}()
+	s.room = unsafe.Slice((*Page)(unsafe.Pointer(&s.memory[0])), int(o.Most)/perPage)
+
+	tasks := make(chan task)
+	var workers, ends sync.WaitGroup
+	var all []*process
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(func() {
+			w := newWorker(s)
+			for t := range tasks {
+				w.look(t)
+				t.of.work.Done()
+			}
+		})
+	}
+	for _, pid := range pids {
+		if err := ctx.Err(); err != nil {
+			s.fail(err)
+		}
+		if s.stop.Load() != nil {
+			break
+		}
+		i := len(s.Processes)
+		s.Processes = append(s.Processes, Process{PID: pid})
+		of := &process{pid: pid}
+		if s.Processes[i].start, err = proc.StartTime(pid); err == nil {
+			of.pagemap, err = os.Open(fmt.Sprintf("/proc/%d/pagemap", pid))
+		}
+		if err == nil {
+			err = s.plan(i, of, tasks)
+			ends.Go(func() {
+				of.work.Wait()
+				of.pagemap.Close()
+			})
+		}
+		s.Processes[i].Err = err
+		all = append(all, of)
+	}
+	close(tasks)
+	workers.Wait()
+	ends.Wait()
+	if e := s.stop.Load(); e != nil {
+		return nil, *e
+	}
+	s.Changed, s.Unread = s.changed.Load(), s.unread.Load()
+	s.dropEnded(all)
+	if o.Contents {
+		s.readShared()
+		s.verify()
+	}
+	return s.Snapshot, nil
+}
+
+// frames is a *Withheld where the kernel shows no frame of a page that is certainly there.
+func frames() error {
+	f, err := os.Open("/proc/self/pagemap")
+	if err != nil {
+		return &Withheld{err}
+	}
+	defer f.Close()
+	there := []byte{1}
+	var entry [8]byte
+	_, err = f.ReadAt(entry[:], int64(uintptr(unsafe.Pointer(&there[0])))/PageSize*8)
+	runtime.KeepAlive(there)
+	if err != nil {
+		return &Withheld{err}
+	}
+	if e := binary.NativeEndian.Uint64(entry[:]); e&entryPresent == 0 || e&entryFrame == 0 {
+		return &Withheld{errors.New("CAP_SYS_ADMIN is missing")}
+	}
+	return nil
+}
+
+func (s *scanner) fail(err error) { s.stop.CompareAndSwap(nil, &err) }
+
+// plan lists a process's regions and hands out what is in them.
+func (s *scanner) plan(index int, of *process, tasks chan<- task) error {
+	maps, err := proc.Maps(of.pid)
+	if err != nil {
+		return err
+	}
+	base := len(s.Regions)
+	for _, m := range maps {
+		const most = 1 << 32 // pages of a region: Page.at has 32 bits
+		for part := m; m.Start < m.End && m.Start < 1<<63; m.Start, m.Offset = part.End, m.Offset+part.End-part.Start {
+			part = m
+			part.End = min(m.End, m.Start+most*uint64(PageSize))
+			s.Regions = append(s.Regions, Region{part, index})
+		}
+	}
+	at := base
+	hand := func(start, end uint64, huge bool) bool {
+		for at < len(s.Regions) && start < end {
+			r := &s.Regions[at]
+			if start >= r.End {
+				at++
+				continue
+			}
+			start = max(start, r.Start)
+			stop := min(end, r.End, start+chunk*uint64(PageSize))
+			if start >= stop {
+				break // between mappings: they changed since they were listed
+			}
+			of.work.Add(1)
+			tasks <- task{of, *r, uint32(at), start, stop, huge}
+			start = stop
+		}
+		return s.stop.Load() == nil
+	}
+	if of.planned = base < len(s.Regions); !of.planned {
+		return nil // the kernel's own
+	}
+	if s.holes {
+		err := populated(of.pagemap, s.Regions[base].Start, s.Regions[len(s.Regions)-1].End, hand)
+		if !errors.Is(err, unix.ENOTTY) {
+			return err
+		}
+		s.holes = false
+	}
+	for _, r := range s.Regions[base:] {
+		if !hand(r.Start, r.End, false) {
+			break
+		}
+	}
+	return nil
+}
+
+// What PAGEMAP_SCAN takes and gives (include/uapi/linux/fs.h); kernels before 6.7 do not know it.
+const (
+	pagemapScan  = 0xc0606610
+	scanPresent  = 1 << 3
+	scanSwapped  = 1 << 4
+	scanHuge     = 1 << 6
+	scanRegions  = 1024
+	scanArgBytes = 96
+)
+
+type pageRegion struct{ start, end, categories uint64 }
+
+type scanArg struct {
+	size, flags, start, end, walkEnd, vec, vecLen, maxPages uint64
+	inverted, mask, anyOf, wanted                           uint64
+}
+
+// populated calls f for each range of addresses in which there are pages, in their order, until it says no.
+func populated(pagemap *os.File, start, end uint64, f func(start, end uint64, huge bool) bool) error {
+	found := make([]pageRegion, scanRegions)
+	for start < end {
+		a := scanArg{size: scanArgBytes, start: start, end: end, vec: uint64(uintptr(unsafe.Pointer(&found[0]))), vecLen: scanRegions, anyOf: scanPresent | scanSwapped, wanted: scanHuge}
+		n, _, errno := unix.Syscall(unix.SYS_IOCTL, pagemap.Fd(), pagemapScan, uintptr(unsafe.Pointer(&a)))
+		runtime.KeepAlive(found)
+		if errno != 0 {
+			return errno // ESRCH: it ended
+		}
+		for _, r := range found[:n] {
+			if !f(r.start, r.end, r.categories&scanHuge != 0) {
+				return nil
+			}
+		}
+		if a.walkEnd <= start {
+			return fmt.Errorf("PAGEMAP_SCAN stopped at %#x", start)
+		}
+		start = a.walkEnd
+	}
+	return nil
+}
+
+// worker is one of those that look at pages, with its buffers.
+type worker struct {
+	*scanner
+	entries []byte
+	keys    []uint64
+	kernel  []byte
+	batch   []Page
+	reader
+}
+
+func newWorker(s *scanner) *worker {
+	return &worker{scanner: s, entries: make([]byte, 8*chunk), kernel: make([]byte, 8*gap*chunk), batch: make([]Page, 0, chunk), reader: reader{seed: s.seed}}
+}
+
+// look lists the pages of a task.
+func (w *worker) look(t task) {
+	if w.stop.Load() != nil {
+		return
+	}
+	r := &t.region
+	entries := w.entries[:(t.end-t.start)/uint64(PageSize)*8]
+	if n, err := t.of.pagemap.ReadAt(entries, int64(t.start)/PageSize*8); n < len(entries) {
+		if err != io.EOF && !errors.Is(err, unix.ESRCH) {
+			w.fail(fmt.Errorf("pagemap of process %d: %w", t.of.pid, err))
+		}
+		t.of.ended.Store(true) // or is another program now
+		return
+	}
+	first := uint32((t.start - r.Start) / uint64(PageSize))
+	moving := 0
+	w.batch, moving = decode(w.batch[:0], entries, Page{region: t.index, at: first}, r.Inode != 0, t.huge)
+	w.changed.Add(int64(moving))
+	if err := w.classify(); err != nil {
+		w.fail(err)
+		return
+	}
+	if w.Contents {
+		w.contents(t, first)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.batch) > len(w.room)-len(w.Pages) {
+		w.fail(&Full{Need: int64(len(w.Pages)+len(w.batch)) * perPage, Most: w.Most})
+		return
+	}
+	w.Pages = w.room[:len(w.Pages)+len(w.batch)]
+	copy(w.Pages[len(w.Pages)-len(w.batch):], w.batch)
+}
+
+// decode appends the pages that entries of /proc/PID/pagemap stand for, the first of which is page first of a region; moving is how many
+// are just being moved.
+func decode(pages []Page, entries []byte, first Page, inFile, huge bool) (all []Page, moving int) {
+	always := uint32(0)
+	if inFile {
+		always = flagInFile
+	}
+	if huge {
+		always |= flagMapped
+	}
+	for i := 0; i+8 <= len(entries); i += 8 {
+		e := binary.NativeEndian.Uint64(entries[i:])
+		p := first
+		p.at += uint32(i / 8)
+		switch {
+		case e&entryPresent != 0:
+			p.Frame = e & entryFrame
+			if e&entryOnce != 0 {
+				p.Count = 1
+			}
+			p.flags = always
+			if e&entryFile != 0 {
+				p.flags |= flagFile
+			}
+		case e&entrySwapped != 0 && e&entryGuard == 0 && e&entrySwapType < swapTypes:
+			p.flags = flagSwapped
+		case e&entrySwapped != 0 && e&entryGuard == 0:
+			moving++
+			continue
+		default:
+			continue
+		}
+		pages = append(pages, p)
+	}
+	return pages, moving
+}
+
+// classify has the kernel's flags of the batch's frames, and how often those are mapped that are not mapped once.
+func (w *worker) classify() error {
+	err := w.about(w.flags, func(p *Page) bool { return p.flags&flagSwapped == 0 }, func(p *Page, v uint64) { p.flags |= uint32(v) & kpfBits })
+	if err != nil {
+		return err
+	}
+	err = w.about(w.counts, func(p *Page) bool { return p.Count == 0 && p.flags&(flagSwapped|kpfZeroPage) == 0 }, func(p *Page, v uint64) { p.Count = uint32(v) })
+	before := len(w.batch)
+	w.batch = slices.DeleteFunc(w.batch, func(p Page) bool { return p.Count == 0 && p.Kind().resident() }) // nobody's any more
+	w.changed.Add(int64(before - len(w.batch)))
+	return err
+}
+
+// about reads a file that has 8 bytes for each frame, with one call for frames in a row. (To sort them first joins more, and costs as much.)
+func (w *worker) about(file *os.File, which func(*Page) bool, set func(*Page, uint64)) error {
+	for i := 0; i < len(w.batch); i++ {
+		if !which(&w.batch[i]) {
+			continue
+		}
+		first, last, start := w.batch[i].Frame, w.batch[i].Frame, i
+		for i+1 < len(w.batch) {
+			p := &w.batch[i+1]
+			if which(p) {
+				if p.Frame <= last || p.Frame-last > gap {
+					break
+				}
+				last = p.Frame
+			}
+			i++
+		}
+		values := w.kernel[:(last-first+1)*8]
+		if got, err := file.ReadAt(values, int64(first)*8); got < len(values) && err != io.EOF {
+			return fmt.Errorf("%s: of frame %#x: %w", file.Name(), first, err)
+		} else {
+			clear(values[got:]) // of what is no memory of the host
+		}
+		for j := start; j <= i; j++ {
+			if p := &w.batch[j]; which(p) {
+				set(p, binary.NativeEndian.Uint64(values[(p.Frame-first)*8:]))
+			}
+		}
+	}
+	return nil
+}
+
+// contents hashes the pages of the batch that are mapped once. The others are read once for all, at the end.
+func (w *worker) contents(t task, first uint32) {
+	read := w.keys[:0]
+	for i := range w.batch {
+		if p := &w.batch[i]; !p.several() && p.readable() {
+			read = append(read, uint64(i))
+		}
+	}
+	w.keys = read
+	if len(read) == 0 {
+		return
+	}
+	hashes := w.hash(t.of.pid, len(read), func(i int) uint64 { return t.region.Start + uint64(w.batch[read[i]].at)*uint64(PageSize) })
+	entries := w.entries[:(t.end-t.start)/uint64(PageSize)*8]
+	again, _ := t.of.pagemap.ReadAt(entries, int64(t.start)/PageSize*8)
+	for i, k := range read {
+		p := &w.batch[k]
+		at := int(p.at-first) * 8
+		switch {
+		case at >= again || binary.NativeEndian.Uint64(entries[at:])&(entryPresent|entryFrame) != entryPresent|p.Frame:
+			w.changed.Add(1)
+		case hashes[i] == 0:
+			w.unread.Add(1)
+		default:
+			p.hash = hashes[i]
+		}
+	}
+}
+
+// readable says whether the page has a content that says something.
+func (p *Page) readable() bool {
+	switch p.Kind() {
+	case Swapped, Zero, Device, Kernel:
+		return false
+	}
+	return true
+}
+
+// several says whether the page may be several processes' copy-on-write page, or KSM's. process_vm_readv would give the process that it reads
+// a copy of its own of such a page (FAULT_FLAG_UNSHARE in the kernel, since 5.19), and so make the memory grow that is measured.
+func (p *Page) several() bool { return p.Count != 1 || p.Kind() == Merged }
+
+// reader reads other processes' memory.
+type reader struct {
+	seed   uint64
+	buffer []byte
+	remote []unix.RemoteIovec
+	hashes []uint64
+}
+
+// hash gives the hashes of n pages of a process, in the order of their addresses; 0 for one that cannot be read.
+func (r *reader) hash(pid, n int, address func(i int) uint64) []uint64 {
+	if r.buffer == nil {
+		r.buffer = make([]byte, together*int(PageSize))
+	}
+	r.hashes = slices.Grow(r.hashes[:0], n)[:n]
+	clear(r.hashes)
+	for i := 0; i < n; {
+		r.remote = r.remote[:0]
+		pages := min(together, n-i)
+		for j := range pages {
+			a := uintptr(address(i + j))
+			if last := len(r.remote) - 1; last >= 0 && r.remote[last].Base+uintptr(r.remote[last].Len) == a {
+				r.remote[last].Len += int(PageSize)
+			} else {
+				r.remote = append(r.remote, unix.RemoteIovec{Base: a, Len: int(PageSize)})
+			}
+		}
+		local := []unix.Iovec{{Base: &r.buffer[0], Len: uint64(pages) * uint64(PageSize)}}
+		got, err := unix.ProcessVMReadv(pid, local, r.remote, 0)
+		if err != nil {
+			got = 0
+		}
+		whole := got / int(PageSize)
+		for j := range whole {
+			r.hashes[i+j] = contentHash(r.seed, r.buffer[j*int(PageSize):(j+1)*int(PageSize)])
+		}
+		if i += whole; whole < pages {
+			i++ // this one cannot be read; the next perhaps
+		}
+	}
+	return r.hashes
+}
+
+// hashShared is hash for pages of which the process is not to get copies.
+func (r *reader) hashShared(pid, n int, address func(i int) uint64) []uint64 {
+	r.hashes = slices.Grow(r.hashes[:0], n)[:n]
+	clear(r.hashes)
+	memory, err := os.Open(fmt.Sprintf("/proc/%d/mem", pid))
+	if err != nil {
+		return r.hashes // it ended, or may not be read
+	}
+	defer memory.Close()
+	page := make([]byte, PageSize)
+	for i := range n {
+		if _, err := memory.ReadAt(page, int64(address(i))); err == nil {
+			r.hashes[i] = contentHash(r.seed, page)
+		}
+	}
+	return r.hashes
+}
+
+// contentHash is never 0, which stands for a content that is not known.
+func contentHash(seed uint64, b []byte) uint64 { return max(1, xxh3.HashSeed(b, seed)) }
+
+// dropEnded takes out the pages of processes that ended meanwhile: of what they had, the host has got some back.
+func (s *scanner) dropEnded(all []*process) {
+	dropped := false
+	for i, of := range all {
+		p := &s.Processes[i]
+		start, err := proc.StartTime(p.PID)
+		_, none := os.Readlink(fmt.Sprintf("/proc/%d/exe", p.PID)) // of what has no memory: ended and not waited for, or the kernel's own
+		bare := errors.Is(none, fs.ErrNotExist)
+		switch {
+		case err != nil || start != p.start || of.ended.Load() || bare && of.planned:
+			p.Err = fmt.Errorf("process %d ended, or became another program, during the scan: %w", p.PID, fs.ErrNotExist)
+		case bare:
+			p.Err = nil
+		}
+		dropped = dropped || p.Err != nil
+	}
+	if dropped {
+		s.Pages = slices.DeleteFunc(s.Pages, func(p Page) bool { return s.Processes[s.Region(&p).Process].Err != nil })
+	}
+}
+
+// sortByFrame puts the pages in the order of their frames; those in swap, which have none, come first.
+func (s *Snapshot) sortByFrame() {
+	slices.SortFunc(s.Pages, func(a, b Page) int {
+		return cmp.Or(cmp.Compare(a.Frame, b.Frame), cmp.Compare(a.region, b.region), cmp.Compare(a.at, b.at))
+	})
+}
+
+// byContent puts the pages in the order of their contents; those whose content is not known come first.
+func (s *Snapshot) byContent() {
+	slices.SortFunc(s.Pages, func(a, b Page) int {
+		return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(a.Frame, b.Frame), cmp.Compare(a.region, b.region), cmp.Compare(a.at, b.at))
+	})
+}
+
+// groups calls f for each run of pages that are alike; they have to be in such an order.
+func groups(pages []Page, alike func(a, b *Page) bool, f func(group []Page)) {
+	for len(pages) > 0 {
+		n := 1
+		for n < len(pages) && alike(&pages[0], &pages[n]) {
+			n++
+		}
+		f(pages[:n])
+		pages = pages[n:]
+	}
+}
+
+func sameFrame(a, b *Page) bool { return a.Frame == b.Frame }
+func sameHash(a, b *Page) bool  { return a.hash == b.hash }
+
+// which lists pages, by their places in Pages, in an order.
+func (s *Snapshot) which(is func(p *Page) bool, compare func(a, b *Page) int) (which []uint32) {
+	for i := range s.Pages {
+		if is(&s.Pages[i]) {
+			which = append(which, uint32(i))
+		}
+	}
+	slices.SortFunc(which, func(a, b uint32) int { return compare(&s.Pages[a], &s.Pages[b]) })
+	return which
+}
+
+// readShared reads each frame that is mapped more than once, once.
+func (s *scanner) readShared() {
+	all := s.which(func(p *Page) bool { return p.several() && p.readable() }, func(a, b *Page) int { return cmp.Compare(a.Frame, b.Frame) })
+	same := func(a, b uint32) bool { return s.Pages[a].Frame == s.Pages[b].Frame }
+	s.read(slices.CompactFunc(slices.Clone(all), same), func(p *Page, hash uint64, moved bool) {
+		switch {
+		case moved:
+			s.Changed++
+		case hash == 0:
+			s.Unread++
+		default:
+			p.hash = hash
+		}
+	})
+	for i := 1; i < len(all); i++ {
+		if same(all[i-1], all[i]) {
+			s.Pages[all[i]].hash = s.Pages[all[i-1]].hash
+		}
+	}
+}
+
+// verify reads again what has the same content as another frame, and what has another one by now has changed.
+func (s *scanner) verify() {
+	alike := s.perhapsAlike()
+	all := s.which(func(p *Page) bool { return p.hash != 0 && alike(p.hash) }, func(a, b *Page) int {
+		return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(a.Frame, b.Frame))
+	})
+	var again []uint32
+	for i, k := range all {
+		p := &s.Pages[k]
+		if i > 0 && s.Pages[all[i-1]].hash == p.hash && s.Pages[all[i-1]].Frame == p.Frame {
+			continue // the same frame
+		}
+		before := i > 0 && s.Pages[all[i-1]].hash == p.hash
+		next := i + 1
+		for next < len(all) && s.Pages[all[next]].Frame == p.Frame {
+			next++
+		}
+		if before || next < len(all) && s.Pages[all[next]].hash == p.hash {
+			again = append(again, k)
+		}
+	}
+	changed := map[uint64]bool{} // by frame
+	s.read(again, func(p *Page, hash uint64, moved bool) {
+		if moved || hash != p.hash {
+			changed[p.Frame] = true
+		}
+	})
+	s.Changed += int64(len(changed))
+	for _, k := range all {
+		if p := &s.Pages[k]; changed[p.Frame] {
+			p.hash = 0
+		}
+	}
+}
+
+// perhapsAlike says of hashes whether two pages may have it: false is certain. It takes 4 bytes a page, and no sorting of them all.
+func (s *Snapshot) perhapsAlike() func(hash uint64) bool {
+	size := 64 - bits.LeadingZeros64(uint64(len(s.Pages))*8)
+	once, twice := make([]uint64, 1<<size/64+1), make([]uint64, 1<<size/64+1)
+	place := func(hash uint64) (word int, bit uint64) {
+		at := hash >> (64 - size)
+		return int(at / 64), 1 << (at % 64)
+	}
+	for i := range s.Pages {
+		if h := s.Pages[i].hash; h != 0 {
+			word, bit := place(h)
+			twice[word] |= once[word] & bit
+			once[word] |= bit
+		}
+	}
+	return func(hash uint64) bool {
+		word, bit := place(hash)
+		return twice[word]&bit != 0
+	}
+}
+
+// read hashes these pages in the order of their addresses, each process's in turn, and says of each whether it moved: whether another frame, or
+// none, is there now.
+func (s *scanner) read(which []uint32, set func(p *Page, hash uint64, moved bool)) {
+	slices.SortFunc(which, func(a, b uint32) int {
+		p, q := &s.Pages[a], &s.Pages[b]
+		return cmp.Or(cmp.Compare(p.region, q.region), cmp.Compare(p.at, q.at))
+	})
+	r := reader{seed: s.seed}
+	for len(which) > 0 {
+		process, several, n := s.Region(&s.Pages[which[0]]).Process, s.Pages[which[0]].several(), 1
+		for n < len(which) && n < chunk && s.Region(&s.Pages[which[n]]).Process == process && s.Pages[which[n]].several() == several {
+			n++
+		}
+		pid, address := s.Processes[process].PID, func(i int) uint64 { return s.Address(&s.Pages[which[i]]) }
+		hash := r.hash
+		if several {
+			hash = r.hashShared
+		}
+		hashes := hash(pid, n, address)
+		pagemap, ended := os.Open(fmt.Sprintf("/proc/%d/pagemap", pid))
+		for i, h := range hashes {
+			p := &s.Pages[which[i]]
+			var entry [8]byte
+			err := ended
+			if err == nil {
+				_, err = pagemap.ReadAt(entry[:], int64(address(i))/PageSize*8)
+			}
+			set(p, h, err != nil || binary.NativeEndian.Uint64(entry[:])&(entryPresent|entryFrame) != entryPresent|p.Frame)
+		}
+		if ended == nil {
+			pagemap.Close()
+		}
+		which = which[n:]
+	}
+}

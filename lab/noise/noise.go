@@ -1,0 +1,325 @@
+//go:build linux
+
+// Package noise knows what of a host's settings makes the same work take another time from one run to the next: it finds out by trying
+// which of them this host lets be set, makes them quiet for the time of a run, and measures what each is worth here.
+package noise
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"tare/lab/journal"
+	"tare/lab/proc"
+	"tare/notebook"
+)
+
+// setting is one thing that can be made quiet.
+type setting struct {
+	name  string
+	files []file
+	never string                   // why it is never set for a run; "": it is
+	vms   string                   // why it is not set for one that has VMs
+	moot  func(root string) string // why there is nothing to set, beside the files; nil: no such reason
+	own   bool                     // of the process that starts the work, and ends with it
+}
+
+// file is one of those that say the same of several CPUs, interrupts or drivers.
+type file struct {
+	pattern string // of paths
+	quiet   string // the value; firstCPU is the host's first
+}
+
+const firstCPU = "first CPU"
+
+// settings are all that is known, in the order in which they are told.
+var settings = []setting{
+	{name: "frequency governor", files: []file{{"/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor", "performance"}}},
+	{name: "turbo", files: []file{{"/sys/devices/system/cpu/intel_pstate/no_turbo", "1"}, {"/sys/devices/system/cpu/cpufreq/boost", "0"}}},
+	{name: "deep idle states", files: []file{{"/sys/devices/system/cpu/cpu*/cpuidle/state[2-9]/disable", "1"}}},
+	{name: SMT, files: []file{{"/sys/devices/system/cpu/smt/control", "off"}},
+		never: "it takes CPUs away that guests of a study have"},
+	{name: "IRQ affinity", files: []file{{"/proc/irq/[0-9]*/smp_affinity_list", firstCPU}}},
+	{name: "timer slack", files: []file{{"/proc/self/timerslack_ns", "1"}}, own: true,
+		never: "processes inherit it, and what an engine's daemon starts would not"},
+	{name: "address randomisation", files: []file{{"/proc/sys/kernel/randomize_va_space", "0"}}},
+	{name: "transparent huge pages", files: []file{{"/sys/kernel/mm/transparent_hugepage/enabled", "never"}},
+		vms: "a VM's memory is made of them, and would cost more without"},
+	{name: "swap", files: []file{{"/proc/sys/vm/swappiness", "0"}}, moot: noSwap},
+	{name: "memory compaction", files: []file{{"/proc/sys/vm/compaction_proactiveness", "0"}}},
+	{name: "page merging (KSM)", files: []file{{"/sys/kernel/mm/ksm/run", "0"}}},
+	{name: "watchdogs", files: []file{{"/proc/sys/kernel/soft_watchdog", "0"}, {"/proc/sys/kernel/nmi_watchdog", "0"}}},
+	{name: "NUMA balancing", files: []file{{"/proc/sys/kernel/numa_balancing", "0"}},
+		never: "what it costs is a part of what leaving the CPUs to the scheduler costs"},
+	{name: "background services", files: []file{{"/run/systemd/system", ""}}, moot: services,
+		never: "Tare stops no service"},
+}
+
+// SMT is the name of the setting that takes CPUs away.
+const SMT = "SMT siblings"
+
+// Tree is the root of the file tree that settings are in.
+type Tree string
+
+// Host is this machine's own.
+const Host Tree = "/"
+
+// Found is what a host lets be set of one setting, found by trying.
+type Found struct {
+	Name    string             `json:"name"`
+	Files   []notebook.Setting `json:"files,omitempty"`   // that take what is written to them, from what is there to what is quiet; those that are quiet already are not among them
+	Why     string             `json:"why,omitempty"`     // there are none: why
+	Refused []string           `json:"refused,omitempty"` // files that refuse it, each with the kernel's error, where others take it
+	Never   string             `json:"never,omitempty"`   // why a quiet run leaves it alone
+	vms     string
+	own     bool
+}
+
+// Find tries all settings: each file is read, and what was read is written back to it.
+func (t Tree) Find() (all []Found) {
+	for _, s := range settings {
+		f := Found{Name: s.name, Never: s.never, vms: s.vms, own: s.own}
+		f.Files, f.Refused, f.Why = t.try(s)
+		all = append(all, f)
+	}
+	return all
+}
+
+func (t Tree) try(s setting) (files []notebook.Setting, refused []string, why string) {
+	var missing, quiet []string
+	for _, f := range s.files {
+		paths, err := filepath.Glob(filepath.Join(string(t), f.pattern))
+		if err != nil { // it is one of ours
+			panic(err)
+		}
+		if len(paths) == 0 {
+			missing = append(missing, f.pattern)
+		}
+		if s.moot != nil && len(paths) > 0 {
+			if why := s.moot(string(t)); why != "" {
+				return nil, nil, why
+			}
+		}
+		for _, path := range paths {
+			to := f.quiet
+			if to == firstCPU {
+				cpus, err := proc.Tree{FS: os.DirFS(string(t))}.OnlineCPUs()
+				if err != nil {
+					return nil, nil, err.Error()
+				}
+				to = strconv.Itoa(cpus[0])
+			}
+			from, err := read(path)
+			if err == nil {
+				err = write(path, from)
+			}
+			switch {
+			case errors.Is(err, fs.ErrNotExist): // it went meanwhile
+			case err != nil:
+				refused = append(refused, err.Error())
+			case from == to:
+				quiet = append(quiet, fmt.Sprintf("%s says %q", path, from))
+			default:
+				files = append(files, notebook.Setting{Name: s.name, File: path, From: from, To: to})
+			}
+		}
+	}
+	switch {
+	case len(files) > 0:
+		return files, refused, ""
+	case len(quiet) > 0:
+		return nil, nil, "quiet already: " + some(quiet)
+	case len(refused) > 0:
+		return nil, nil, "the kernel refuses it: " + some(refused)
+	}
+	return nil, nil, "there is no " + strings.Join(missing, ", nor ")
+}
+
+// some gives the first and says how many more there are.
+func some(all []string) string {
+	if len(all) > 1 {
+		return fmt.Sprintf("%s, and %d more", all[0], len(all)-1)
+	}
+	return all[0]
+}
+
+// read gives a file's value. Of a list of words the one in brackets is in force.
+func read(path string) (string, error) {
+	b, err := os.ReadFile(path)
+	text := strings.TrimSpace(string(b))
+	if _, after, ok := strings.Cut(text, "["); ok {
+		if word, _, ok := strings.Cut(after, "]"); ok {
+			text = word
+		}
+	}
+	return text, err
+}
+
+// write sets a value and makes nothing that is not there.
+func write(path, value string) error {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_TRUNC, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(value)
+	return errors.Join(err, f.Close())
+}
+
+// set writes a value and sees that it is in force.
+func set(path, value string) error {
+	if err := write(path, value); err != nil {
+		return err
+	}
+	is, err := read(path)
+	if err == nil && is != value {
+		err = fmt.Errorf("%s says %q, %q was written", path, is, value)
+	}
+	return err
+}
+
+// KindSetting is the journal's kind for a setting that was changed; its target is the file.
+const KindSetting = "setting"
+
+// detailFrom is the key under which an entry keeps what the file said.
+const detailFrom = "from"
+
+// Undo gives the way to undo what Quieten journals, for journal.Recover.
+func (t Tree) Undo() map[string]journal.Undo {
+	return map[string]journal.Undo{KindSetting: t.putBack}
+}
+
+func (t Tree) putBack(_ context.Context, e journal.Entry) error {
+	if !t.has(e.Target) { // it is a path of our own journal, and still nothing but a setting is written
+		return fmt.Errorf("noise: %q is no setting of the host's", e.Target)
+	}
+	err := set(e.Target, e.Detail[detailFrom])
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENODEV) { // so is what it was of
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("noise: %w; echo '%s' >%s", err, e.Detail[detailFrom], e.Target)
+	}
+	return nil
+}
+
+// has says whether the path is a file of a setting.
+func (t Tree) has(path string) bool {
+	for _, s := range settings {
+		for _, f := range s.files {
+			if ok, err := filepath.Match(filepath.Join(string(t), f.pattern), path); ok && err == nil && f.quiet != "" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Quieted are settings that are quiet until they are put back.
+type Quieted struct {
+	Set     []notebook.Setting // what was set
+	Left    []Found            // what could be set and was left alone; Why says why
+	changes *journal.Changes
+}
+
+// PutBack gives every file what it said before. What fails can be tried again.
+func (q *Quieted) PutBack(ctx context.Context) error { return q.changes.Undo(ctx) }
+
+// Quieten makes quiet what this host lets be set and a run may change; vms says that the run has VMs. What each file says stands in the
+// journal before any is changed. On error none is.
+func (t Tree) Quieten(j *journal.Journal, vms bool) (*Quieted, error) {
+	q := &Quieted{changes: journal.NewChanges(j, t.Undo())}
+	var quieten []Found
+	for _, f := range t.Find() {
+		switch {
+		case f.Why != "":
+			continue
+		case f.Never != "":
+			f.Why = f.Never
+		case f.vms != "" && vms:
+			f.Why = f.vms
+		}
+		if f.Why != "" {
+			q.Left = append(q.Left, f)
+		} else {
+			quieten = append(quieten, f)
+		}
+	}
+	if err := announce(q.changes, quieten); err != nil {
+		return nil, err
+	}
+	for _, f := range quieten {
+		refused := f.quieten()
+		q.Set = append(q.Set, f.Files...)
+		if refused != nil {
+			f.Why = "the kernel refuses it: " + refused.Error()
+			q.Left = append(q.Left, f)
+		}
+	}
+	return q, nil
+}
+
+// quieten sets the files, and keeps those of them that take the quiet value: an interrupt may be unable to move, and a governor not be there.
+func (f *Found) quieten() (refused error) {
+	f.Files = slices.DeleteFunc(f.Files, func(s notebook.Setting) bool {
+		err := set(s.File, s.To)
+		if err != nil {
+			refused = errors.Join(err, set(s.File, s.From))
+		}
+		return err != nil
+	})
+	return refused
+}
+
+// announce journals what all files of the settings say.
+func announce(c *journal.Changes, all []Found) error {
+	var entries []journal.Entry
+	for _, f := range all {
+		for _, s := range f.Files {
+			entries = append(entries, journal.Entry{Kind: KindSetting, Target: s.File, Detail: map[string]string{detailFrom: s.From}})
+		}
+	}
+	if len(entries) == 0 {
+		return nil
+	}
+	return c.Announce(entries...)
+}
+
+// noSwap says that the host has none.
+func noSwap(root string) string {
+	const path = "/proc/swaps"
+	text, err := os.ReadFile(filepath.Join(root, path))
+	if err == nil && strings.Count(string(text), "\n") > 1 {
+		return "" // a heading, and a line for each area
+	}
+	return "there is no swap (" + path + " names none)"
+}
+
+// services names the timers that are active and known to start work that others notice.
+func services(string) string {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, "systemctl", "list-units", "--type=timer", "--state=active", "--plain", "--no-legend").Output()
+	if err != nil {
+		return fmt.Sprintf("systemctl list-units: %v", err)
+	}
+	var active []string
+	for line := range strings.Lines(string(out)) {
+		if f := strings.Fields(line); len(f) > 0 {
+			active = append(active, f[0])
+		}
+	}
+	if len(active) == 0 {
+		return "no timer of systemd's is active"
+	}
+	return "these may start work at any time: " + strings.Join(active, ", ") + "; systemctl stop them, and start them afterwards"
+}

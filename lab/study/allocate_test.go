@@ -1,0 +1,267 @@
+package study
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"tare/notebook"
+	"tare/stats"
+)
+
+func TestWhatCanStillBeAnsweredComesFirst(t *testing.T) {
+	lasts := func(id string) time.Duration {
+		return map[string]time.Duration{"bm": 1, "aa": 1, "cn": 2, "vm": 10}[id]
+	}
+	cn, vm := question{of: []string{"cn", "bm"}, rounds: 4}, question{of: []string{"vm", "bm"}, rounds: 6}
+	aa := question{of: []string{"aa", "bm"}, rounds: 100}
+	must := question{of: []string{"tcg", "bm"}, rounds: 1, fixed: true}
+	for _, c := range []struct {
+		left time.Duration
+		one  bool
+		open []question
+		want string // who is in the next round
+	}{
+		{1000, false, []question{must, vm, aa, cn}, "aa bm cn tcg vm"},
+		{77, false, []question{must, vm, aa, cn}, "bm cn tcg vm"}, // bare metal serves both: 6 + 4·2 + 6·10, but not 100 more
+		{73, false, []question{must, vm, aa, cn}, "bm cn tcg"},
+		{12, false, []question{must, vm, aa, cn}, "bm cn tcg"},
+		{11, false, []question{must, vm, aa, cn}, "aa bm cn tcg vm"}, // nothing can be answered: nothing waits
+		{11, true, []question{must, vm, aa, cn}, "bm tcg"},           // or all but what never does
+		{11, true, []question{vm, aa, cn}, "bm cn"},                  // or but the cheapest
+	} {
+		who := rounds(choose(c.open, lasts, c.left, c.one))
+		var got []string
+		for id := range who {
+			got = append(got, id)
+		}
+		slices.Sort(got)
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%d left: %v take part, want %s", c.left, got, c.want)
+		}
+	}
+}
+
+// levels makes a lab in which guests differ by one share and trials in a guest by another, and guests and trials take so long.
+func levels(seed uint64, making, working time.Duration, guests, trials float64, ratio func(notebook.Treatment) float64) *fakeLab {
+	rng := rand.New(rand.NewPCG(seed, 9))
+	var guest float64
+	return &fakeLab{
+		making: func(notebook.Treatment) time.Duration { guest = 1 + guests*rng.NormFloat64(); return making },
+		elapsed: func(t notebook.Treatment) time.Duration {
+			return time.Duration(ratio(t) * guest * (1 + trials*rng.NormFloat64()) * float64(working))
+		},
+	}
+}
+
+func same(notebook.Treatment) float64 { return 1 }
+
+// A guest that costs much and differs little from others does more trials; one whose trials differ little, or take long, does not.
+func TestTrialsFollowTheirCostAndNoise(t *testing.T) {
+	d := notebook.Design{Floor: 12, Cap: 12, Precision: 1e-6, Trials: 1, Warmups: 1}
+	for _, c := range []struct {
+		name            string
+		making, working time.Duration
+		guests, trials  float64
+		least, most     int // median trials of a guest in the second half of the rounds; √(cost of a guest / cost of a trial · variances)
+	}{
+		{"dear guests, noisy trials", 9 * time.Second, time.Second, 0.01, 0.04, 8, 18},     // √10 · 4
+		{"dear guests that are all alike", 9 * time.Second, time.Second, 0, 0.04, 12, 100}, // as far as is known
+		{"dear guests, steady trials", 9 * time.Second, time.Second, 0.04, 0.01, 1, 2},     // √10 / 4
+		{"long trials", time.Second, 100 * time.Second, 0.04, 0.04, 1, 2},                  // 1
+		{"trials of a tenth of the guest", 9 * time.Second, time.Second, 0.03, 0.03, 2, 5}, // √10
+		{"no noise at all", time.Second, time.Second, 0, 0, 1, 1},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			book := &fakeBook{}
+			r := &Run{Plan: fakePlan(d, bmT, aaT, cnT), Lab: levels(3, c.making, c.working, c.guests, c.trials, same), Book: book}
+			if _, err := r.Do(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			var n []int
+			for _, g := range book.guests {
+				if r.trials(g.Treatment, g.Round) != g.Trials || r.trials(r.Plan.Study.Treatments[0].ID, g.Round) != g.Trials {
+					t.Errorf("%s: round %d of %s: %d trials, its bare metal %d", c.name, g.Round, g.Treatment, g.Trials, r.trials(r.Plan.Study.Treatments[0].ID, g.Round))
+				}
+				if g.Round >= 6 {
+					n = append(n, g.Trials)
+				}
+			}
+			slices.Sort(n)
+			t.Logf("%s: %v trials", c.name, n)
+			if m := n[len(n)/2]; m < c.least || m > c.most {
+				t.Errorf("%s: %d trials in a guest, want %d to %d", c.name, m, c.least, c.most)
+			}
+		})
+	}
+}
+
+// An interrupted run goes on with as many trials as each guest was made for: none is repeated, none is missing.
+func TestAnAllocatedRunGoesOn(t *testing.T) {
+	d := notebook.Design{Floor: 5, Cap: 6, Precision: 1e-6, Trials: 1, Warmups: 1}
+	for stop := 1; stop < 60; stop++ {
+		synctest.Test(t, func(t *testing.T) {
+			book := &fakeBook{}
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			plan := fakePlan(d, bmT, aaT, cnT)
+			l := levels(5, 9*time.Second, time.Second, 0.01, 0.03, same)
+			runs := 0
+			l.after = func() {
+				if runs++; runs == stop {
+					cancel()
+				}
+			}
+			if reason, err := (&Run{Plan: plan, Lab: l, Book: book}).Do(ctx); err != nil || reason != Interrupted {
+				t.Fatalf("stop %d: %q, %v", stop, reason, err)
+			}
+			second := &Run{Plan: plan, Lab: levels(6, 9*time.Second, time.Second, 0.01, 0.03, same), Book: book}
+			for _, g := range slices.Clone(book.guests) {
+				second.Made(g)
+			}
+			for _, tr := range slices.Clone(book.trials) {
+				second.Take(tr)
+			}
+			if reason, err := second.Do(t.Context()); err != nil || reason != Capped {
+				t.Fatalf("stop %d: going on: %q, %v", stop, reason, err)
+			}
+			planned, seen, in := map[cell]int{}, map[string]bool{}, map[cell]int{}
+			for _, g := range book.guests {
+				c := cell{g.Treatment, g.Round}
+				if n := planned[c]; n > 0 && n != g.Trials {
+					t.Fatalf("stop %d: round %d of %s was planned with %d trials and goes on with %d", stop, g.Round, g.Treatment, n, g.Trials)
+				}
+				planned[c] = g.Trials
+			}
+			for _, tr := range book.trials {
+				if tr.Warmup {
+					continue
+				}
+				if id := fmt.Sprint(tr.Treatment, tr.Round, tr.Index); seen[id] {
+					t.Fatalf("stop %d: trial %s stands twice", stop, id)
+				} else {
+					seen[id] = true
+				}
+				in[cell{tr.Treatment, tr.Round}]++
+			}
+			if len(planned) != 18 {
+				t.Fatalf("stop %d: %d guests, want 3 in each of 6 rounds", stop, len(planned))
+			}
+			for c, n := range planned {
+				if in[c] != n {
+					t.Fatalf("stop %d: round %d of %s has %d trials of %d", stop, c.round, c.treatment, in[c], n)
+				}
+			}
+		})
+	}
+}
+
+// With little time left, what can be known in it is, and what cannot waits; in what is left then it goes on.
+func TestWhatCannotBeKnownInTimeWaits(t *testing.T) {
+	pinned := cnT
+	pinned.Provisioning = notebook.Pinned
+	synctest.Test(t, func(t *testing.T) {
+		rng := rand.New(rand.NewPCG(5, 6))
+		l := &fakeLab{making: func(notebook.Treatment) time.Duration { return time.Second }}
+		l.elapsed = func(t notebook.Treatment) time.Duration {
+			noise := 0.01
+			if t.Provisioning == notebook.Pinned {
+				noise = 0.3
+			}
+			return time.Duration((1 + noise*rng.NormFloat64()) * float64(time.Second))
+		}
+		book := &fakeBook{}
+		d := notebook.Design{Floor: 4, Cap: 200, Precision: 0.02, Trials: 1}
+		r := &Run{Plan: fakePlan(d, bmT, cnT, pinned), Lab: l, Book: book, Deadline: time.Now().Add(4 * time.Minute)}
+		reason, err := r.Do(t.Context())
+		if err != nil || reason != OutOfTime {
+			t.Fatalf("%q, %v", reason, err)
+		}
+		of := r.Plan.Study.Treatments
+		last, n := map[string]int{}, book.rounds()
+		alone := 0
+		for _, g := range book.guests {
+			last[g.Treatment] = g.Round
+		}
+		for _, g := range book.guests {
+			if g.Treatment == of[2].ID && g.Round > last[of[1].ID] {
+				alone++
+			}
+		}
+		t.Logf("%v rounds, the noisy one %d of them when the steady one was known", n, alone)
+		if q, _ := r.ratio(of[1], 200); q.High-q.Low > 0.04*q.Value {
+			t.Errorf("what could be known is not: %+v", q)
+		}
+		if n[of[2].ID]-alone > 5 || alone == 0 || n[of[0].ID] < n[of[2].ID] {
+			t.Errorf("%d rounds of what could not be known, %d of them when the other was: it did not wait, or not go on", n[of[2].ID], alone)
+		}
+	})
+}
+
+// looker looks at the A/A check's interval whenever a round is over.
+type looker struct {
+	of     func(rounds int) stats.Quotient
+	rounds int
+	missed bool
+}
+
+func (l *looker) Guest(round int, _ notebook.Treatment, _, _ int, _ time.Duration) {
+	if round > l.rounds {
+		q := l.of(round)
+		l.rounds, l.missed = round, l.missed || q.Low > 1 || q.High < 1
+	}
+}
+func (l *looker) Trial(notebook.Treatment, notebook.Trial, stats.Quotient) {}
+func (l *looker) GaveUp(notebook.Treatment, string)                        {}
+
+// Bare metal against itself, with as many trials as were decided on the way, until a rule or the time stops it; whoever looks after
+// each round may stop it when it looks different: that happens in one of twenty studies at most.
+func TestLooksAtWillRaiseFewFalseAlarms(t *testing.T) {
+	const studies = 210
+	designs := []notebook.Design{
+		{Floor: 5, Cap: 25, Precision: 0.02, Trials: 1, Warmups: 1}, {Floor: 2, Cap: 40, Decide: 0.02, Trials: 1}, {Floor: 5, Cap: 20, Precision: 1e-6, Trials: 2},
+	}
+	alarms, stopped, rounds, trials := 0, map[string]int{}, 0, 0
+	for i := range studies {
+		synctest.Test(t, func(t *testing.T) {
+			began := time.Now()
+			l := levels(uint64(i), []time.Duration{9 * time.Second, time.Second / 4}[i%2], time.Second/5, 0.02*float64(i%3), 0.03, same)
+			if steady := l.elapsed; i%4 > 1 { // a host that becomes slower and faster
+				l.elapsed = func(t notebook.Treatment) time.Duration {
+					return time.Duration(float64(steady(t)) * (1 + 0.2*math.Sin(time.Since(began).Minutes())))
+				}
+			}
+			book := &fakeBook{}
+			r := &Run{Plan: fakePlan(designs[i%len(designs)], bmT, aaT, cnT), Lab: l, Book: book}
+			if i%5 == 0 {
+				r.Deadline = began.Add(3 * time.Minute)
+			}
+			look := &looker{of: func(rounds int) stats.Quotient { q, _ := r.ratio(r.Plan.Study.Treatments[1], rounds); return q }}
+			r.Watch = look
+			reason, err := r.Do(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if look.Guest(UntilRounds, notebook.Treatment{}, 0, 0, 0); look.missed {
+				alarms++
+			}
+			stopped[reason]++
+			rounds, trials = rounds+book.rounds()[r.Plan.Study.Treatments[1].ID], trials+book.measured()
+		})
+	}
+	t.Logf("%d false alarms in %d studies; %v; %d rounds, %d trials", alarms, studies, stopped, rounds, trials)
+	if alarms > studies/20 {
+		t.Errorf("%d of %d studies saw a difference where there is none; want 5 %% at most", alarms, studies)
+	}
+	for _, reason := range []string{Precise, Capped, OutOfTime} {
+		if stopped[reason] < studies/20 {
+			t.Errorf("%d studies ended with %q: too few to say anything of it", stopped[reason], reason)
+		}
+	}
+}

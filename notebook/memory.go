@@ -1,0 +1,111 @@
+package notebook
+
+import "time"
+
+// MemoryAccount says which physical memory guests take, and what of it could be shared (the paper "virtualization-overheads", sections 6.1, 6.3
+// and 6.6.1). All sizes are bytes, and memory in use: pages.
+type MemoryAccount struct {
+	At       time.Time     `json:"at"`
+	Seconds  float64       `json:"seconds"`            // that the scan took
+	Guests   []MemoryGuest `json:"guests"`             // that were asked for
+	Scanned  int           `json:"processes"`          // of the host, whose pages were looked at
+	Missing  []string      `json:"missing,omitempty"`  // processes of the guests that are not in the account, and why
+	Unseen   int           `json:"unseen"`             // other processes that may not be read, or ended during the scan
+	Contents bool          `json:"contents"`           // what is in the pages was compared
+	Changed  int64         `json:"changed"`            // pages that were others when they were looked at again: counted as no duplicates
+	Unread   int64         `json:"unread"`             // pages whose content cannot be read
+	Withheld string        `json:"withheld,omitempty"` // why frames are not known; then there are only the kernel's own sums
+}
+
+// MemoryWeight is a footprint as the paper's Table 6.1 has it, equal to the kernel's in smaps_rollup.
+type MemoryWeight struct {
+	RSS  int64 `json:"rss"` // all pages that are mapped, each as often as it is
+	PSS  int64 `json:"pss"` // of each page its share, one for each time that it is mapped
+	USS  int64 `json:"uss"` // pages that are mapped once
+	Swap int64 `json:"swap"`
+}
+
+// Add adds another footprint.
+func (w *MemoryWeight) Add(o MemoryWeight) {
+	w.RSS, w.PSS, w.USS, w.Swap = w.RSS+o.RSS, w.PSS+o.PSS, w.USS+o.USS, w.Swap+o.Swap
+}
+
+// MemoryGuest is what a guest takes: a container, a VM, or a process.
+type MemoryGuest struct {
+	Name string `json:"name"`
+	Kind string `json:"kind"` // MemoryContainer, …
+	MemoryWeight
+	Own        int64             `json:"own"` // pages that no process outside maps: what its end gives back
+	Processes  []MemoryProcess   `json:"processes"`
+	Kinds      []MemoryPart      `json:"kinds"`
+	Files      []MemoryPart      `json:"files"` // the largest PSS first
+	Huge       int64             `json:"huge"`  // of RSS: mapped as whole huge pages
+	Large      int64             `json:"large"` // of RSS: parts of larger pages, mapped one by one
+	SharedWith []MemoryShare     `json:"shared_with"`
+	Duplicates *MemoryDuplicates `json:"duplicates,omitempty"` // where contents were compared
+	GiveBack   []MemoryGiveBack  `json:"give_back"`
+}
+
+// Kinds of what MemoryGuest stands for.
+const (
+	MemoryContainer = "container"
+	MemoryVM        = "vm"
+	MemoryProcesses = "process"
+	MemoryHost      = "host" // all processes that are in no guest
+)
+
+// MemoryProcess is one process of a guest.
+type MemoryProcess struct {
+	PID  int    `json:"pid"`
+	Name string `json:"name"`
+	MemoryWeight
+}
+
+// MemoryPart is a part of a guest's memory: of one kind, or of one file.
+type MemoryPart struct {
+	Name   string `json:"name"`
+	RSS    int64  `json:"rss"`
+	PSS    int64  `json:"pss"`
+	Copied int64  `json:"copied,omitempty"` // of a file: anonymous pages that the guest wrote to its private mappings
+	Other  int64  `json:"other,omitempty"`  // of a kind that the kernel does not count in RSS: its pages
+}
+
+// MemoryShare is how much of a guest's memory is another's as well. What several share is listed for each.
+type MemoryShare struct {
+	With  string `json:"with"`
+	Bytes int64  `json:"bytes"`
+}
+
+// MemoryDuplicates is what a guest has that is somewhere else, too, in another page. Each page is counted once: as one of the guest's own
+// pages again, else as one of the host's, else as one of another guest's (the paper's Table 6.4).
+type MemoryDuplicates struct {
+	Within MemoryAlike `json:"within"`
+	Host   MemoryAlike `json:"host"`
+	Guests MemoryAlike `json:"guests"`
+	Zero   int64       `json:"zero"` // of all these, and of their originals in the guest: nothing but zeros
+}
+
+// MemoryAlike is duplicates by what the two pages are.
+type MemoryAlike struct {
+	AnonAnon int64 `json:"anonymous_anonymous"`
+	FileFile int64 `json:"file_file"` // shared memory counts as a file's
+	AnonFile int64 `json:"anonymous_file"`
+}
+
+// Sum is all of them.
+func (a MemoryAlike) Sum() int64 { return a.AnonAnon + a.FileFile + a.AnonFile }
+
+// MemoryGiveBack is how much of a guest's memory the host would have back by some means.
+type MemoryGiveBack struct {
+	By    string `json:"by"` // MemoryByEnd, …
+	Bytes int64  `json:"bytes"`
+}
+
+// Means that give memory back.
+const (
+	MemoryByEnd      = "end"      // the guest ends
+	MemoryByPressure = "pressure" // the kernel runs short of memory: pages of files that no other maps
+	MemoryByKSM      = "ksm"      // anonymous pages alike are merged
+	MemoryByOneFile  = "one-file" // copies of a file become one
+	MemoryByMapping  = "mapping"  // what was copied from a file is mapped
+)
