@@ -222,10 +222,18 @@ func undoPodman(ctx context.Context, e journal.Entry) error {
 	}
 	bounded, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
-	var removing error
-	out, err := store{e.Detail["store"]}.command(bounded, e.Detail["program"], e.Detail["folder"], "rm", "--force", "--ignore", "--time", "0", e.Target).CombinedOutput()
-	if err != nil {
-		removing = fmt.Errorf("podman rm %s: %w: %s", e.Target, err, strings.TrimSpace(string(out)))
+	remove := func() error {
+		out, err := store{e.Detail["store"]}.command(bounded, e.Detail["program"], e.Detail["folder"], "rm", "--force", "--ignore", "--time", "0", e.Target).CombinedOutput()
+		if err != nil {
+			return fmt.Errorf("podman rm %s: %w: %s", e.Target, err, strings.TrimSpace(string(out)))
+		}
+		return nil
+	}
+	removing := remove()
+	if removing != nil {
+		// While the container's first process is dead and not yet waited for, Podman takes the runtime's "not running" for a failure to
+		// stop it. It has noted by then that it is stopping, and goes on from there.
+		removing = remove()
 	}
 	// What is left of it is in its cgroup, with what Podman started to tidy up after it.
 	return errors.Join(removing, cgroup.RemoveEverywhere(ctx, e.Target))
