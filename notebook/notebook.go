@@ -199,6 +199,7 @@ type Study struct {
 	Treatments []Treatment         `json:"treatments"`
 	LeftOut    []LeftOut           `json:"left_out,omitempty"`
 	Capacity   *Capacity           `json:"capacity,omitempty"` // nil: no capacity is sought
+	Memory     *Memory             `json:"memory,omitempty"`   // nil: nothing is weighed
 	Images     map[string]Image    `json:"images"`             // by Label: workload and parameters
 	Kernels    map[string]Kernel   `json:"kernels,omitempty"`  // those that were named for guests, by Treatment.Kernel
 }
@@ -369,8 +370,9 @@ type Trial struct {
 	Usage     Usage              `json:"usage"`             // of the work; a service's is not known by trial
 	Figures   map[string]float64 `json:"figures,omitempty"` // secondary metrics, by the name in Study.Also
 	Load      *Load              `json:"load,omitempty"`
-	Steps     []Step             `json:"steps,omitempty"`  // in the order in which they were made, where a capacity was sought
-	Output    string             `json:"output,omitempty"` // bounded tail of what it printed; only where it failed
+	Steps     []Step             `json:"steps,omitempty"`   // in the order in which they were made, where a capacity was sought
+	Weights   []Weight           `json:"weights,omitempty"` // in the order in which they were taken, where guests were weighed
+	Output    string             `json:"output,omitempty"`  // bounded tail of what it printed; only where it failed
 	Warnings  []string           `json:"warnings,omitempty"`
 	Trace     *Trace             `json:"probes,omitempty"` // what the tracers saw
 	Beside    *Beside            `json:"beside,omitempty"` // nil: not known, as in folders from before it was recorded

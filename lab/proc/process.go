@@ -36,6 +36,39 @@ func StartTime(pid int) (uint64, error) {
 	return parseStartTime(string(b))
 }
 
+// Parent is the process that a process would tell of its end (field 4 of proc_pid_stat(5)); 0 where it is in another PID namespace.
+func Parent(pid int) (int, error) {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return 0, err
+	}
+	of, err := statFields(string(b), 4)
+	if err != nil {
+		return 0, err
+	}
+	return int(of[0]), nil
+}
+
+// PageTables is the size of a process's page tables, in bytes (VmPTE in proc_pid_status(5)).
+func PageTables(pid int) (int64, error) {
+	text, err := Host.Read(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return 0, err
+	}
+	field := Field(text, "VmPTE")
+	if field == "" { // it has ended and was not yet waited for, and has no memory any more
+		return 0, nil
+	}
+	kib, err := strconv.ParseInt(strings.TrimSuffix(field, " kB"), 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("/proc/%d/status: VmPTE: %q: a number of kB was expected", pid, field)
+	}
+	return kib << 10, nil
+}
+
+// Ended says whether reading of a process failed because it has ended.
+func Ended(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) }
+
 func parseStartTime(stat string) (uint64, error) {
 	of, err := statFields(stat, 22)
 	if err != nil {

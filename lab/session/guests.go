@@ -51,7 +51,7 @@ func (l *Lab) Provision(ctx context.Context, t notebook.Treatment, id string, w 
 		return nil, err
 	}
 	made := l.guest(g, t.Instance.Cores, s.CPUs)
-	made.note = note
+	made.note, made.machine = note, t.Platform == notebook.VM || t.Platform == notebook.VMCN
 	return made, nil
 }
 
@@ -173,6 +173,8 @@ type guest struct {
 	cores float64
 	cpus  []int  // that it may use
 	note  string // on the host that it was given
+
+	machine bool // a virtual one: the host sees its processes, and not those inside
 }
 
 // Facts are the driver's, and the note.

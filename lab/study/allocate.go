@@ -230,10 +230,10 @@ func (r *Run) trials(id string, round int) int {
 }
 
 // allocate decides how many trials the guests of a round do, each as many as those that it is compared with. It never lets one do fewer than the
-// study says; where no rule ends the study, where tracers look on at as many trials again, and where each trial is many loads, it does just those.
+// study says; where no rule ends the study, where tracers look on at as many trials again, where each trial is many loads, and where a guest is weighed, it does just those.
 func (r *Run) allocate(who map[string]int, round int) {
 	s := r.Plan.Study
-	if len(s.Explain) > 0 || s.Capacity != nil {
+	if len(s.Explain) > 0 || s.Capacity != nil || s.Memory != nil {
 		return
 	}
 	n := map[string]int{} // by group

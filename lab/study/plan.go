@@ -39,6 +39,18 @@ type Lab interface {
 	// Load makes the place from which a load asks the service in the treatment's guest; which CPUs it has is in the
 	// record.
 	Load(ctx context.Context, t notebook.Treatment, id string, w *workload.Ready) (Guest, notebook.Load, error)
+	// Weigh reads what guests take of the host's memory, all together. Those of which the host sees the ruler are weighed without it.
+	Weigh(ctx context.Context, guests []Guest) (notebook.Weight, error)
+	// Merge has the kernel merge pages that are alike, as one of notebook.KSMSettings says. An error says why the host does not.
+	Merge(ctx context.Context, setting string) (Merging, error)
+}
+
+// Merging is the kernel at work on pages that are alike.
+type Merging interface {
+	// Settle waits until what is merged changes no more, and says how it went.
+	Settle(ctx context.Context) (*notebook.KSM, error)
+	// End takes all merged pages apart again and puts the host's settings back.
+	End(ctx context.Context) error
 }
 
 // Guest is what a study needs of a guest; package engine says more about each.
@@ -53,6 +65,8 @@ type Guest interface {
 	Trace(clock Guest) (Tracing, error)
 	// Used is the CPU time that its processes have used so far, those of a guest on another machine not counted.
 	Used() (time.Duration, error)
+	// Resident is the sum of its processes' resident sets (RSS), in bytes.
+	Resident() (int64, error)
 	Diagnose() string
 	Destroy(ctx context.Context) error
 }
@@ -284,6 +298,9 @@ func (s *Spec) check(shipped fs.FS, ch Choices) ([]use, error) {
 			}
 		}
 	}
+	if s.Memory != nil && len(ch.Explain) > 0 {
+		return nil, fmt.Errorf("study %s: --explain: what is weighed is no time, and no tracer says where it went: leave it out", s.Name)
+	}
 	if s.Capacity != nil && len(ch.Explain) > 0 {
 		return nil, fmt.Errorf("study %s: --explain: a trial that seeks a capacity is many loads, and cannot be traced: leave it out", s.Name)
 	}
@@ -333,11 +350,15 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, shipped fs.FS, ch Choices, o w
 	if err != nil {
 		return nil, err
 	}
+	weighing, err := s.Memory.parse()
+	if err != nil {
+		return nil, err
+	}
 	p := &Plan{ready: map[string]*workload.Ready{}, open: map[string]bool{}, engines: s.engines}
 	p.Study = notebook.Study{
 		Version: notebook.Version, Tare: ch.Tare, Name: s.Name, Title: s.Title, Source: s.Source, Seed: ch.Seed,
 		Created: time.Now().UTC(), Design: design, Metrics: map[string]notebook.Metric{}, Images: map[string]notebook.Image{},
-		Figures: s.Figures, Claims: s.Claims, Explain: ch.Explain, LoadFrom: ch.From(s), Capacity: capacity, Lengths: s.Lengths,
+		Figures: s.Figures, Claims: s.Claims, Explain: ch.Explain, LoadFrom: ch.From(s), Capacity: capacity, Memory: weighing, Lengths: s.Lengths,
 	}
 	for _, u := range us {
 		w := u.Workload
@@ -387,6 +408,9 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, shipped fs.FS, ch Choices, o w
 			also := w.Also
 			if capacity != nil {
 				p.Study.Metrics[w.Name], also = capacity.Figure(), []notebook.Metric{notebook.CapacityFigure}
+			}
+			if weighing != nil {
+				p.Study.Metrics[w.Name], also = notebook.WeightPSS, weighing.Figures()
 			}
 			if w.Service != nil {
 				if p.Study.Ports == nil {
@@ -455,6 +479,9 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, shipped fs.FS, ch Choices, o w
 	}
 	if capacity != nil {
 		parts = append(parts, capacity)
+	}
+	if weighing != nil {
+		parts = append(parts, weighing)
 	}
 	if p.Study.LoadFrom != "" {
 		parts = append(parts, p.Study.LoadFrom)

@@ -475,6 +475,10 @@ func (r *Run) trial(ctx context.Context, g Guest, service *service, ready *workl
 		tr, dead = r.climb(ctx, service, s.warmup)
 		return tr, dead, nil
 	}
+	if r.Plan.Study.Memory != nil {
+		tr, err = r.weigh(ctx, g, ready, t, s.warmup)
+		return tr, true, err
+	}
 	where, order := g, w.Order(w.Command, ready.Params, ready.Image, workload.Seat{Instance: t.Instance})
 	order.Timeout = r.Plan.timeout()
 	var clock Guest

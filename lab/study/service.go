@@ -40,26 +40,25 @@ func (s *service) guests(g Guest) []Guest {
 }
 
 // setUp starts the workload's service in the guest, makes the place for its load, and waits until the service answers
-// there. cause says why it does not; the error is a place that could not be removed again. A workload without a service has nil.
+// there. cause says why it does not; the error is a place that could not be removed again. A workload without a service has nil, and one that
+// is weighed: its service is begun with the others'.
 func (r *Run) setUp(ctx context.Context, g Guest, t notebook.Treatment, id string, ready *workload.Ready) (_ *service, cause string, err error) {
 	w := ready.Workload
-	if w.Service == nil {
+	if w.Service == nil || r.Plan.Study.Memory != nil {
 		return nil, "", nil
 	}
+	return r.serve(ctx, g, t, id, ready)
+}
+
+// serve does that.
+func (r *Run) serve(ctx context.Context, g Guest, t notebook.Treatment, id string, ready *workload.Ready) (_ *service, cause string, err error) {
+	w := ready.Workload
 	at := g.Address()
 	if !at.Listen.IsValid() || !at.Connect.IsValid() {
 		return nil, "its service has no address: the guest has no network that a load could ask through", nil
 	}
-	order := w.Order(w.Service.Command, ready.Params, ready.Image, workload.Seat{Instance: t.Instance, Address: at.Listen})
-	order.Timeout = ruler.MaxTimeout // it ends when it is ended
-	sctx, stop := context.WithCancel(context.WithoutCancel(ctx))
-	alive, ended := context.WithCancel(context.Background())
-	s := &service{of: t, ready: ready, guest: g, stop: stop, alive: alive}
 	began := time.Now()
-	go func() {
-		defer ended()
-		s.res, _, s.err = g.Ruler().Run(sctx, order)
-	}()
+	s := begin(ctx, g, t, ready, w.Order(w.Service.Command, ready.Params, ready.Image, workload.Seat{Instance: t.Instance, Address: at.Listen}))
 	place, load, perr := r.Lab.Load(ctx, t, id, ready)
 	if perr != nil {
 		return nil, "no place for its load: " + perr.Error(), s.takeDown(ctx)
@@ -73,6 +72,19 @@ func (r *Run) setUp(ctx context.Context, g Guest, t notebook.Treatment, id strin
 		return nil, cause, s.takeDown(ctx)
 	}
 	return s, "", nil
+}
+
+// begin starts what is to run in the guest until it is ended.
+func begin(ctx context.Context, g Guest, t notebook.Treatment, ready *workload.Ready, order ruler.Order) *service {
+	order.Timeout = ruler.MaxTimeout // it ends when it is ended
+	sctx, stop := context.WithCancel(context.WithoutCancel(ctx))
+	alive, ended := context.WithCancel(context.Background())
+	s := &service{of: t, ready: ready, guest: g, stop: stop, alive: alive}
+	go func() {
+		defer ended()
+		s.res, _, s.err = g.Ruler().Run(sctx, order)
+	}()
+	return s
 }
 
 // ask is the order of a command line of its load.

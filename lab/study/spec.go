@@ -47,6 +47,9 @@ type Spec struct {
 	// Capacity is how the capacity of the study's services is sought; nil: their load is what their workloads say.
 	Capacity *Capacity `yaml:"capacity,omitempty"`
 
+	// Memory is how guests are weighed in the host's memory, in place of being timed; nil: they are not.
+	Memory *Memory `yaml:"memory,omitempty"`
+
 	// LoadFrom is another machine that services are asked from, ssh://[USER@]HOST[:PORT]; empty: this host.
 	LoadFrom string `yaml:"load_from,omitempty"`
 
@@ -352,6 +355,13 @@ func (s *Spec) validate() *problem {
 	if _, err := s.Capacity.parse(); err != nil {
 		key, _, _ := strings.Cut(err.Error(), ":")
 		return wrong("capacity: "+err.Error(), "capacity", key)
+	}
+	if _, err := s.Memory.parse(); err != nil {
+		key, _, _ := strings.Cut(err.Error(), ":")
+		return wrong("memory: "+err.Error(), "memory", key)
+	}
+	if s.Memory != nil && (s.Capacity != nil || s.LoadFrom != "" || s.Design.Trials != 1 || s.Design.Warmups != 0) {
+		return wrong("memory: a guest is weighed once: trials: 1, warmups: 0, and neither capacity: nor load_from: were expected", "memory")
 	}
 	if err := checkFrom(s.LoadFrom); err != nil {
 		return wrong("load_from: "+err.Error(), "load_from")

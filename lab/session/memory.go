@@ -1,0 +1,120 @@
+//go:build linux
+
+package session
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"tare/lab/ksm"
+	"tare/lab/memory"
+	"tare/lab/proc"
+	"tare/lab/study"
+	"tare/notebook"
+)
+
+// Merge implements study.Lab.
+func (l *Lab) Merge(_ context.Context, setting string) (study.Merging, error) {
+	return ksm.Merge(l.env.Journal, setting)
+}
+
+// Resident implements study.Guest.
+func (g guest) Resident() (sum int64, err error) {
+	pids, err := g.Processes()
+	if err != nil {
+		return 0, err
+	}
+	for _, pid := range pids {
+		r, err := proc.RollupOf(pid)
+		if err != nil && !proc.Ended(err) {
+			return 0, err
+		}
+		sum += r.RSS
+	}
+	return sum, nil
+}
+
+// parts are the processes of a guest by what they are. The host sees no ruler in a VM, and QEMU is its work.
+type parts struct{ work, ruler, engine []int }
+
+// parts finds them. A container's engine is what started its first process and waits for it: a shim, conmon, lxc-start or the runtime.
+func (g guest) parts() (p parts, err error) {
+	if p.work, err = g.Processes(); err != nil || g.machine || len(p.work) == 0 {
+		return p, err
+	}
+	p.ruler, p.work = p.work[:1], p.work[1:]
+	parent, err := proc.Parent(p.ruler[0])
+	if err == nil && parent > 1 && parent != os.Getpid() && !slices.Contains(p.work, parent) {
+		p.engine = []int{parent}
+	}
+	return p, err
+}
+
+// mostFiles is how many files of a guest a weight lists.
+const mostFiles = 40
+
+// Weigh implements study.Lab.
+func (l *Lab) Weigh(ctx context.Context, guests []study.Guest) (w notebook.Weight, err error) {
+	began := time.Now()
+	var groups []memory.Guest // of each guest its work with its engine's process; and all rulers at the end
+	rulers := memory.Guest{Name: "rulers", Kind: notebook.MemoryProcesses}
+	var engines []int
+	for i, each := range guests {
+		g, ok := each.(guest)
+		if !ok {
+			return w, fmt.Errorf("guest %d cannot be weighed: it is a %T, not one of this host", i+1, each)
+		}
+		p, err := g.parts()
+		if err != nil {
+			return w, fmt.Errorf("guest %d: %w", i+1, err)
+		}
+		of := memory.Guest{Name: fmt.Sprintf("guest %d", i+1), Kind: notebook.MemoryContainer, PIDs: slices.Concat(p.engine, p.work)}
+		if g.machine {
+			of.Kind = notebook.MemoryVM
+		}
+		for _, pid := range of.PIDs {
+			tables, err := proc.PageTables(pid)
+			if err != nil && !proc.Ended(err) {
+				return w, err
+			}
+			w.Tables += tables
+		}
+		groups, rulers.PIDs, engines = append(groups, of), append(rulers.PIDs, p.ruler...), append(engines, p.engine...)
+	}
+	pids, err := proc.All()
+	if err != nil {
+		return w, err
+	}
+	s, err := memory.Scan(ctx, pids, memory.Options{Contents: true})
+	if err != nil {
+		return w, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	all := s.Account(append(groups, rulers))
+	for i := range guests {
+		g := &all[i]
+		w.Add(g.MemoryWeight)
+		w.Own += g.Own
+		for _, k := range g.Kinds {
+			if k.Name == memory.Anonymous.String() || k.Name == memory.Merged.String() {
+				w.Anonymous += k.PSS
+			} else {
+				w.File += k.PSS
+			}
+		}
+		for _, p := range g.Processes {
+			if slices.Contains(engines, p.PID) {
+				w.Engine.Add(p.MemoryWeight)
+			}
+		}
+	}
+	w.Ruler, w.Changed = all[len(guests)].MemoryWeight, s.Changed
+	last := all[len(guests)-1]
+	last.Files = last.Files[:min(len(last.Files), mostFiles)]
+	w.Last, w.ScanS = &last, time.Since(began).Seconds()
+	return w, nil
+}

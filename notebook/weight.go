@@ -1,0 +1,92 @@
+package notebook
+
+// Memory is how a study weighs guests: so many of a treatment are made, one beside the other, and what they take of the host's memory is read
+// (paper "virtualization-overheads", sections 6.3 to 6.6.1).
+type Memory struct {
+	Guests []int  `json:"guests"`        // how many there are at once when they are weighed, from few to many
+	KSM    string `json:"ksm,omitempty"` // one of KSMSettings: then they are weighed again with their pages merged; empty: not
+}
+
+// How the kernel merges pages that are alike (KSM).
+const (
+	KSMPaper  = "paper"  // 500 pages at a time and 10 ms between (paper "virtualization-overheads", section 2.1)
+	KSMKernel = "kernel" // as many as the host's kernel is set to
+)
+
+// KSMSettings are all of these.
+var KSMSettings = []string{KSMPaper, KSMKernel}
+
+// MiB is the unit of a weight, which the paper calls MB.
+const MiB = 1 << 20
+
+// Weight is what a number of guests of one treatment weigh together. Sizes are bytes.
+type Weight struct {
+	Guests int `json:"guests"`
+	MemoryWeight
+	Own       int64        `json:"own"`            // pages that no process outside a guest maps, summed over guests
+	Tables    int64        `json:"page_tables"`    // of their processes: the kernel's, and not in RSS
+	Anonymous int64        `json:"anonymous"`      // of PSS, merged pages too
+	File      int64        `json:"file"`           // of PSS, shared memory too
+	Engine    MemoryWeight `json:"engine"`         // of all: the engine's own process for each container
+	Ruler     MemoryWeight `json:"ruler"`          // not in it: the rulers in guests whose processes the host sees
+	Last      *MemoryGuest `json:"last,omitempty"` // the account of the guest that came last, without its ruler; of its files the largest
+	Changed   int64        `json:"changed"`        // pages that were others when they were looked at again
+	KSM       *KSM         `json:"ksm,omitempty"`  // nil: no pages were merged
+	SettledS  float64      `json:"settled_s"`      // seconds until they took no more
+	ScanS     float64      `json:"scan_s"`         // seconds that reading their pages took
+}
+
+// KSM is what the kernel's merging had come to, over the whole host (Documentation/admin-guide/mm/ksm.rst).
+type KSM struct {
+	PagesToScan int64   `json:"pages_to_scan"`
+	SleepMS     int64   `json:"sleep_ms"`
+	Shared      int64   `json:"pages_shared"`  // pages that stand for several
+	Sharing     int64   `json:"pages_sharing"` // mappings that they saved
+	Scans       int64   `json:"scans"`         // of all memory that may be merged, until nothing changed any more
+	SettledS    float64 `json:"settled_s"`
+	CPUS        float64 `json:"cpu_s"`               // CPU time of ksmd meanwhile
+	Unsettled   bool    `json:"unsettled,omitempty"` // it still merged when its time was over
+}
+
+// Metrics of a study that weighs. All are of a guest, and MiB; the first is the metric, what is not known of a trial is not in its figures.
+var (
+	WeightPSS        = Metric{Name: "memory (PSS)", Unit: "MiB"}           // of all guests over their number, at the most of them (equation 6.1)
+	WeightRSS        = Metric{Name: "RSS", Unit: "MiB"}                    // the same
+	WeightUSS        = Metric{Name: "USS", Unit: "MiB"}                    // the same
+	WeightAlone      = Metric{Name: "PSS alone", Unit: "MiB"}              // of a single guest
+	WeightAloneRSS   = Metric{Name: "RSS alone", Unit: "MiB"}              // of a single guest
+	WeightMerged     = Metric{Name: "PSS with KSM", Unit: "MiB"}           // of all guests over their number, merged
+	WeightAloneKSM   = Metric{Name: "PSS alone with KSM", Unit: "MiB"}     // of a single guest, merged
+	WeightAdded      = Metric{Name: "one more adds", Unit: "MiB"}          // PSS of all guests less that of those of the weighing before, over how many came between
+	WeightAddedKSM   = Metric{Name: "one more adds with KSM", Unit: "MiB"} // the same, merged
+	WeightAsymptote  = Metric{Name: "asymptote of PSS", Unit: "MiB"}       // of the mean over ever more guests, fitted as a + b/n
+	WeightLimitKSM   = Metric{Name: "asymptote of PSS with KSM", Unit: "MiB"}
+	WeightTables     = Metric{Name: "page tables", Unit: "MiB"}
+	WeightAnonymous  = Metric{Name: "anonymous (PSS)", Unit: "MiB"}
+	WeightFile       = Metric{Name: "files (PSS)", Unit: "MiB"}
+	WeightWithin     = Metric{Name: "duplicates within", Unit: "MiB"} // of the guest that came last, as the next two (Table 6.4)
+	WeightWithHost   = Metric{Name: "duplicates with the host", Unit: "MiB"}
+	WeightWithGuests = Metric{Name: "duplicates with other guests", Unit: "MiB"}
+)
+
+// Figures are the metrics of a study that weighs so, after WeightPSS.
+func (m Memory) Figures() (all []Metric) {
+	first, several, fitted := m.Guests[0] == 1, len(m.Guests) > 1, len(m.Guests) > 2
+	merged := m.KSM != ""
+	for _, f := range []struct {
+		Metric
+		is bool
+	}{
+		{WeightRSS, true}, {WeightUSS, true}, {WeightMerged, merged},
+		{WeightAlone, first && several}, {WeightAloneRSS, first && several}, {WeightAloneKSM, first && several && merged},
+		{WeightAdded, several}, {WeightAddedKSM, several && merged},
+		{WeightAsymptote, fitted}, {WeightLimitKSM, fitted && merged},
+		{WeightTables, true}, {WeightAnonymous, true}, {WeightFile, true},
+		{WeightWithin, true}, {WeightWithHost, true}, {WeightWithGuests, m.Guests[len(m.Guests)-1] > 1},
+	} {
+		if f.is {
+			all = append(all, f.Metric)
+		}
+	}
+	return all
+}
