@@ -83,12 +83,13 @@ func (r *Run) weigh(ctx context.Context, first Guest, ready *workload.Ready, t n
 			if ctx.Err() != nil {
 				return tr, nil // its caller sees that
 			}
+			nth := len(guests) + 1
 			g, s, cause, err := r.resident(ctx, first, ready, t, guests, tr.Weights)
 			if g != nil {
 				guests, works = append(guests, g), append(works, s)
 			}
 			if cause != "" || err != nil {
-				tr.Failure = fmt.Sprintf("guest %d of %d: %s", len(guests)+1, m.Guests[len(m.Guests)-1], cause)
+				tr.Failure = fmt.Sprintf("guest %d of %d: %s", nth, m.Guests[len(m.Guests)-1], cause)
 				return tr, err
 			}
 		}

@@ -399,7 +399,9 @@ func (r *Run) guest(ctx context.Context, t notebook.Treatment, round int) (err e
 		start := time.Now()
 		since := beside(service.guests(g)...)
 		tr, dead, terr := r.trial(ctx, g, service, ready, t, s)
-		tr.Beside = since()
+		if r.Plan.Study.Memory == nil { // the other guests that are weighed with this one are no disturbance
+			tr.Beside = since()
+		}
 		if ctx.Err() != nil {
 			return context.Canceled // a trial cut short by us says nothing about the platform
 		}

@@ -64,6 +64,12 @@ func (l *fakeLab) Prepare(_ context.Context, t notebook.Treatment, _ *image.Imag
 func (l *fakeLab) Load(context.Context, notebook.Treatment, string, *workload.Ready) (Guest, notebook.Load, error) {
 	return nil, notebook.Load{}, errors.New("no workload of these tests has a load")
 }
+func (l *fakeLab) Weigh(context.Context, []Guest) (notebook.Weight, error) {
+	return notebook.Weight{}, errors.New("nothing is weighed in these tests")
+}
+func (l *fakeLab) Merge(context.Context, string) (Merging, error) {
+	return nil, errors.New("nothing is merged in these tests")
+}
 func (l *fakeLab) Provision(_ context.Context, t notebook.Treatment, _ string, _ *workload.Ready) (Guest, error) {
 	l.order = append(l.order, t.ID)
 	if err := l.broken[t.ID]; err != nil {
@@ -87,6 +93,7 @@ func (g *fakeGuest) Limits() (notebook.Limits, error) { return notebook.Limits{}
 func (g *fakeGuest) Facts() engine.Facts              { return engine.Facts{} }
 func (g *fakeGuest) Diagnose() string                 { return "" }
 func (g *fakeGuest) Used() (time.Duration, error)     { return 0, nil }
+func (g *fakeGuest) Resident() (int64, error)         { return 0, nil }
 func (g *fakeGuest) Address() engine.Address          { return engine.Address{} }
 func (g *fakeGuest) Destroy(context.Context) error    { g.l.live--; return nil }
 func (g *fakeGuest) Ping(context.Context) (time.Duration, error) {

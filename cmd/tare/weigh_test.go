@@ -1,0 +1,179 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"tare/notebook"
+)
+
+// A holder is a workload that takes a known amount of memory: some of which no page is like another, and some of which all are.
+const holder = `name: holder
+title: holds memory
+image: {reference: ../image}
+build: {holder: holder.c}
+params:
+  own: {default: "16", values: 1 to 1000, help: MiB of pages that are all different}
+  alike: {default: "4", values: 0 to 1000, help: MiB of pages that are all the same and may be merged}
+command: ["{work}/holder", "{own}", "{alike}"]
+metric: {name: execution time, unit: s}
+`
+
+const holderSource = `#include <err.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+static char *map(size_t n) {
+	char *p = mmap(0, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (p == MAP_FAILED) err(1, "mmap");
+	madvise(p, n, MADV_NOHUGEPAGE);
+	return p;
+}
+
+int main(int argc, char **argv) {
+	if (argc != 3) errx(2, "OWN ALIKE, in MiB");
+	size_t own = strtoul(argv[1], 0, 10) << 20, alike = strtoul(argv[2], 0, 10) << 20;
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now); /* so that no two holders hold the same */
+	char *p = map(own);
+	for (size_t i = 0; i < own; i += 4096) {
+		uint64_t v[3] = { i + 1, now.tv_sec, now.tv_nsec };
+		memcpy(p + i, v, sizeof v);
+	}
+	if (alike) {
+		char *q = map(alike);
+		memset(q, 'x', alike);
+		if (madvise(q, alike, MADV_MERGEABLE)) err(1, "MADV_MERGEABLE");
+	}
+	for (;;) pause();
+}
+`
+
+func (h *testHost) holder() {
+	h.write("holder/workload.yaml", holder)
+	h.write("holder/holder.c", holderSource)
+}
+
+// What guests weigh whose memory is known, with and without their pages merged.
+func TestGuestsAreWeighed(t *testing.T) {
+	h := newHost(t)
+	need(t, has("crun"), "crun")
+	need(t, has("lxc-start"), "lxc-start (lxc)")
+	need(t, has("qemu-system-x86_64"), "qemu-system-x86_64 (qemu-system-x86)")
+	h.holder()
+	h.write("study.yaml", `name: weights
+workloads: [{name: ./holder}]
+platforms:
+  - platform: bm
+  - {platform: cn, engines: [crun, lxc], provisioning: [pinned]}
+instances: [1/512MB]
+memory: {guests: [1, 2, 4], ksm: paper}
+design: {rounds: {floor: 2, cap: 2}, trials: 1, warmups: 0, timeout: 2m}
+`)
+	h.must("run", "./study.yaml", "--out", "R")
+	trials := h.trials("R")
+	if len(trials) != 2*4 {
+		t.Errorf("%d trials, want 2 of bare metal, its twin and two containers", len(trials))
+	}
+	for _, tr := range trials {
+		if tr.Failure != "" {
+			t.Errorf("%s: %s", tr.Treatment, tr.Failure)
+			continue
+		}
+		// 16 and 4 MiB are the holder's; the rest is its library and, of a container, the engine's own process.
+		for _, c := range []struct {
+			metric    notebook.Metric
+			low, high float64
+		}{
+			{notebook.WeightPSS, 20, 24}, {notebook.WeightAlone, 20, 25}, {notebook.WeightAdded, 20, 24}, {notebook.WeightAsymptote, 20, 24},
+			{notebook.WeightMerged, 16, 20}, {notebook.WeightAddedKSM, 16, 20}, {notebook.WeightWithin, 3.9, 5},
+		} {
+			if got := tr.Figures[c.metric.Name]; got < c.low || got > c.high {
+				t.Errorf("%s: %s is %.2f MiB, want %g to %g", tr.Treatment, c.metric.Name, got, c.low, c.high)
+			}
+		}
+		// Of four times 1024 pages alike there is one page for each 256 at least (max_page_sharing).
+		if got := tr.Value - tr.Figures[notebook.WeightMerged.Name]; got < 3.9 || got > 4.2 {
+			t.Errorf("%s: KSM takes %.2f MiB of each guest, want 4", tr.Treatment, got)
+		}
+		if !slices.ContainsFunc(tr.Weights, func(w notebook.Weight) bool {
+			return w.Guests == 4 && slices.ContainsFunc(w.Last.Processes, func(p notebook.MemoryProcess) bool { return p.Name == "holder" && p.PSS > 20*notebook.MiB })
+		}) {
+			t.Errorf("%s: the holder is not among the processes of the last guest: %+v", tr.Treatment, tr.Weights)
+		}
+	}
+	if got := force(t, "/sys/kernel/mm/ksm/run"); got != "0" {
+		t.Errorf("after the run the kernel merges pages: %s", got)
+	}
+	h.must("report", "R")
+	h.must("claims", "R")
+	h.must("export", "R")
+
+	// A VM's memory is QEMU's, of which the guest's is a part.
+	h.write("vm.yaml", `name: vms
+workloads: [{name: ./holder}]
+platforms: [{platform: vm, provisioning: [pinned]}]
+instances: [1/512MB]
+memory: {guests: [1]}
+design: {rounds: {floor: 1, cap: 1}, trials: 1, warmups: 0, timeout: 2m}
+allow_emulation: true
+`)
+	h.must("run", "./vm.yaml", "--out", "V")
+	for _, tr := range h.trials("V") {
+		if tr.Failure != "" || tr.Value < 50 || tr.Value > 600 {
+			t.Errorf("a VM of 512 MB: %.1f MiB, %s; want more than its guest's programs take, and not much more than all of it", tr.Value, tr.Failure)
+		}
+	}
+	h.nothingLeft()
+}
+
+// A kill while the kernel merges pages leaves settings that the next command puts back.
+func TestKSMIsPutBackAfterAKill(t *testing.T) {
+	h := newHost(t)
+	const run, pages = "/sys/kernel/mm/ksm/run", "/sys/kernel/mm/ksm/pages_to_scan"
+	before := map[string]string{run: force(t, run), pages: force(t, pages)}
+	need(t, before[run] == "0", "a host that does not merge pages")
+	h.holder()
+	h.write("study.yaml", `name: weights
+workloads: [{name: ./holder}]
+platforms: [{platform: bm}]
+instances: [1/512MB]
+memory: {guests: [1, 2, 3, 4], ksm: paper}
+design: {rounds: {floor: 3, cap: 3}, trials: 1, warmups: 0, timeout: 2m}
+`)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	cmd := h.command(ctx, "run", "./study.yaml", "--out", "R")
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for force(t, run) != "1" { // the kernel tells nobody
+		if ctx.Err() != nil {
+			t.Fatal("nothing was merged within two minutes")
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	cmd.Wait()
+	if got := force(t, run); got != "1" {
+		t.Errorf("after kill -9 %s says %q: was it changed at all?", run, got)
+	}
+	h.must("run", "./study.yaml", "--rounds", "1", "--only", "platform=bm", "--out", "R2")
+	for file, was := range before {
+		if got := force(t, file); got != was {
+			t.Errorf("%s says %q, want %q", file, got, was)
+		}
+	}
+}

@@ -1,0 +1,240 @@
+package study
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"tare/lab/ruler"
+	"tare/lab/workload"
+	"tare/notebook"
+)
+
+// scales is a laboratory in which n guests weigh a known sum.
+type scales struct {
+	fakeLab
+	sum      func(n int) int64 // PSS of so many, bytes
+	merged   func(n int) int64 // the same with KSM
+	noKSM    error
+	growing  bool // guests that never settle
+	refuses  int  // the guest, counted from 1, that cannot be made; 0: none
+	ends     bool // work that ends by itself
+	early    bool // before it is weighed
+	after    func()
+	merging  bool
+	undone   int
+	stuck    error
+	working  int
+	resident int64
+}
+
+func (l *scales) Provision(_ context.Context, t notebook.Treatment, _ string, _ *workload.Ready) (Guest, error) {
+	if l.live+1 == l.refuses {
+		return nil, errors.New("the bridge is full")
+	}
+	l.live++
+	l.most = max(l.most, l.live)
+	return &load{fakeGuest{&l.fakeLab, t}, l}, nil
+}
+
+func (l *scales) Weigh(_ context.Context, guests []Guest) (w notebook.Weight, err error) {
+	if !l.ends && l.working != len(guests) {
+		return w, fmt.Errorf("%d of %d guests work", l.working, len(guests))
+	}
+	of := l.sum
+	if l.merging {
+		of = l.merged
+	}
+	w.PSS = of(len(guests))
+	w.RSS, w.USS, w.Tables = 2*w.PSS, w.PSS/2, int64(len(guests))<<20
+	w.Last = &notebook.MemoryGuest{Duplicates: &notebook.MemoryDuplicates{Within: notebook.MemoryAlike{AnonAnon: 3 << 20}}}
+	if l.after != nil {
+		l.after()
+	}
+	return w, nil
+}
+
+func (l *scales) Merge(_ context.Context, setting string) (Merging, error) {
+	if l.noKSM != nil {
+		return nil, l.noKSM
+	}
+	l.merging = true
+	return l, nil
+}
+
+func (l *scales) Settle(context.Context) (*notebook.KSM, error) { return &notebook.KSM{Scans: 2}, nil }
+
+func (l *scales) End(context.Context) error {
+	l.merging = false
+	l.undone++
+	return l.stuck
+}
+
+type load struct {
+	fakeGuest
+	l *scales
+}
+
+func (g *load) Ruler() Ruler { return g }
+
+func (g *load) Resident() (int64, error) {
+	if g.l.growing {
+		g.l.resident += 1 << 20
+	}
+	return 10<<20 + g.l.resident, nil
+}
+
+func (g *load) Run(ctx context.Context, o ruler.Order) (ruler.Result, time.Duration, error) {
+	if g.l.early {
+		return ruler.Result{Exit: 3, Stderr: []byte("no such file\n")}, 0, nil
+	}
+	g.l.working++
+	defer func() { g.l.working-- }()
+	o.Bounds.Begin()
+	if !g.l.ends {
+		<-ctx.Done()
+		return ruler.Result{}, 0, ctx.Err()
+	}
+	return ruler.Result{Exit: 4, Stderr: []byte("out of patience\n")}, 0, nil
+}
+
+// weighed runs a study of one treatment on the scales, one round.
+func weighed(t *testing.T, l *scales, m notebook.Memory) (tr notebook.Trial, reason string, err error) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		book := &fakeBook{}
+		p := fakePlan(notebook.Design{Floor: 1, Cap: 1, Trials: 1}, cnT)
+		p.Study.Memory = &m
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		if l.after != nil {
+			l.after = cancel
+		}
+		reason, err = (&Run{Plan: p, Lab: l, Book: book}).Do(ctx)
+		if len(book.trials) > 0 {
+			tr = book.trials[0]
+		}
+		synctest.Wait()
+		if l.live != 0 || l.working != 0 || l.merging {
+			t.Errorf("%d guests are left, %d work, merging: %v", l.live, l.working, l.merging)
+		}
+	})
+	return tr, reason, err
+}
+
+const mib = notebook.MiB
+
+// known weighs 9 MiB alone, and every further guest adds 5; merged half of that.
+func known() *scales {
+	return &scales{
+		sum:    func(n int) int64 { return int64(4+5*n) * mib },
+		merged: func(n int) int64 { return int64(4+5*n) * mib / 2 },
+	}
+}
+
+func TestGuestsOfAKnownWeight(t *testing.T) {
+	l := known()
+	tr, _, err := weighed(t, l, notebook.Memory{Guests: []int{1, 2, 4}, KSM: notebook.KSMPaper})
+	if err != nil || tr.Failure != "" {
+		t.Fatal(err, tr.Failure)
+	}
+	want := map[notebook.Metric]float64{
+		notebook.WeightPSS: 6, notebook.WeightRSS: 12, notebook.WeightUSS: 3, notebook.WeightTables: 1,
+		notebook.WeightAlone: 9, notebook.WeightAloneRSS: 18, notebook.WeightAdded: 5, notebook.WeightAsymptote: 5,
+		notebook.WeightMerged: 3, notebook.WeightAloneKSM: 4.5, notebook.WeightAddedKSM: 2.5, notebook.WeightLimitKSM: 2.5,
+		notebook.WeightAnonymous: 0, notebook.WeightFile: 0, notebook.WeightWithin: 3, notebook.WeightWithHost: 0, notebook.WeightWithGuests: 0,
+	}
+	for m, v := range want {
+		if got, ok := tr.Figures[m.Name]; !ok || math.Abs(got-v) > 1e-9 {
+			t.Errorf("%s: %v, want %v", m.Name, got, v)
+		}
+	}
+	if len(tr.Figures) != len(want) || tr.Value != 6 || l.most != 4 || l.undone != 3 {
+		t.Errorf("%d figures, value %v, at most %d guests, KSM undone %d times; want %d, 6, 4, 3", len(tr.Figures), tr.Value, l.most, l.undone, len(want))
+	}
+	var points []string
+	for _, w := range tr.Weights {
+		points = append(points, fmt.Sprint(w.Guests, " ", w.KSM != nil))
+	}
+	if want := []string{"1 false", "1 true", "2 false", "2 true", "4 false", "4 true"}; !slices.Equal(points, want) {
+		t.Errorf("weighed at %v, want %v", points, want)
+	}
+	// What the study says that it has is what the trial has.
+	for _, f := range (notebook.Memory{Guests: []int{1, 2, 4}, KSM: notebook.KSMPaper}).Figures() {
+		if _, ok := want[f]; !ok {
+			t.Errorf("%s is among the study's metrics, and no trial has it", f.Name)
+		}
+	}
+}
+
+func TestGuestsThatCannotBeWeighed(t *testing.T) {
+	two := notebook.Memory{Guests: []int{1, 3}}
+	for name, c := range map[string]struct {
+		l      func(*scales)
+		m      notebook.Memory
+		want   string // in the trial's failure, or in its warnings
+		points int
+	}{
+		"a guest that cannot be made": {func(l *scales) { l.refuses = 3 }, two, "guest 3 of 3: no guest: the bridge is full", 1},
+		"work that ends at once":      {func(l *scales) { l.early = true }, two, "guest 1 of 3: its work ended at once: exit status 3", 0},
+		"work that ends meanwhile":    {func(l *scales) { l.ends = true }, two, "the work in guest 1 ended while it was weighed: exit status 4", 1},
+		"guests that never settle":    {func(l *scales) { l.growing = true }, two, "1 guests still took", 2},
+		"a host without KSM": {func(l *scales) { l.noKSM = errors.New("this kernel has none") },
+			notebook.Memory{Guests: []int{1}, KSM: notebook.KSMKernel}, "KSM: this kernel has none", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := known()
+			c.l(l)
+			tr, _, err := weighed(t, l, c.m)
+			if said := tr.Failure + strings.Join(tr.Warnings, " "); err != nil || !strings.Contains(said, c.want) || len(tr.Weights) != c.points {
+				t.Errorf("%q, %d points, %v; want %q, %d", said, len(tr.Weights), err, c.want, c.points)
+			}
+		})
+	}
+}
+
+// Settings of the host that cannot be put back end the run: what is measured next would be of another host.
+func TestKSMThatStays(t *testing.T) {
+	l := known()
+	l.stuck = errors.New("read-only file system")
+	if _, _, err := weighed(t, l, notebook.Memory{Guests: []int{1}, KSM: notebook.KSMPaper}); err == nil || !strings.Contains(err.Error(), "KSM's settings: read-only file system; `tare clean` tries again") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestAnInterruptWhileGuestsAreWeighed(t *testing.T) {
+	l := known()
+	l.after = func() {}
+	if tr, reason, err := weighed(t, l, notebook.Memory{Guests: []int{1, 2}}); err != nil || reason != Interrupted || tr.Treatment != "" {
+		t.Errorf("%q, %v, trial %+v", reason, err, tr)
+	}
+}
+
+func TestMemoryOfAFile(t *testing.T) {
+	for _, c := range []struct {
+		in   Memory
+		want string // in the error; else the value
+	}{
+		{Memory{}, "{[1 2] }"},
+		{Memory{Guests: []int{1, 2, 8}, KSM: "paper"}, "{[1 2 8] paper}"},
+		{Memory{Guests: []int{0}}, "guests: [0]: numbers from 1 to 1000, each greater than the one before, were expected"},
+		{Memory{Guests: []int{2, 2}}, "guests: "},
+		{Memory{Guests: []int{1001}}, "guests: "},
+		{Memory{KSM: "on"}, `ksm: "on": paper or kernel was expected`},
+	} {
+		got, err := c.in.parse()
+		said := fmt.Sprint(err)
+		if err == nil {
+			said = fmt.Sprint(*got)
+		}
+		if !strings.HasPrefix(said, c.want) {
+			t.Errorf("%+v: %s, want %s", c.in, said, c.want)
+		}
+	}
+}
