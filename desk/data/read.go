@@ -50,7 +50,7 @@ type reader struct {
 // tally is one row in the making.
 type tally struct {
 	row    Row
-	group  string // host, workload, parameters, image and metric: what may be compared
+	group  string // host, workload, parameters, image, metric and how many guests are weighed: what may be compared
 	first  int    // in the order of appearance
 	cells  map[Block]*Cell
 	last   *Cell             // of the trial before
@@ -262,6 +262,9 @@ func (r *reader) quieted(f *notebook.Folder) (all []string) {
 func (r *reader) tally(t notebook.Treatment, f *notebook.Folder) *tally {
 	metric, image := f.Study.Metrics[t.Workload], f.Study.Image(t)
 	group := fmt.Sprintf("%q %q %q %q %q %q %q %q", f.Host.ID, f.Study.LoadFrom, t.Workload, notebook.Assignments(t.Params, ", "), image.Digest, image.Input, metric.Name, metric.Unit)
+	if m := f.Study.Memory; m != nil { // the mean of two guests is another figure than that of eight
+		group += fmt.Sprintf(" %d %q", m.Guests, m.KSM)
+	}
 	// As many cores as there are is all of them, however a study says it.
 	cores := f.Host.Cores(t)
 	id := fmt.Sprintf("%s %q %q %v %d %d %v", group, t.Variant(), t.Provisioning, t.Instance.Cores, t.Instance.Memory, cores, t.AA)
