@@ -50,7 +50,7 @@ type reader struct {
 // tally is one row in the making.
 type tally struct {
 	row    Row
-	group  string // host, workload, parameters, image and metric: what may be compared
+	group  string // host, workload, parameters, image, metric and how many guests are weighed: what may be compared
 	first  int    // in the order of appearance
 	cells  map[Block]*Cell
 	last   *Cell             // of the trial before
@@ -59,6 +59,7 @@ type tally struct {
 	said   texts             // what guests noted and which trials failed that are not measured
 	dots   sample
 	curve  curve
+	weigh  weights
 	traced *tracing // nil: none of its folders was traced
 }
 
@@ -262,14 +263,17 @@ func (r *reader) quieted(f *notebook.Folder) (all []string) {
 func (r *reader) tally(t notebook.Treatment, f *notebook.Folder) *tally {
 	metric, image := f.Study.Metrics[t.Workload], f.Study.Image(t)
 	group := fmt.Sprintf("%q %q %q %q %q %q %q %q", f.Host.ID, f.Study.LoadFrom, t.Workload, notebook.Assignments(t.Params, ", "), image.Digest, image.Input, metric.Name, metric.Unit)
+	if m := f.Study.Memory; m != nil { // the mean of two guests is another figure than that of eight
+		group += fmt.Sprintf(" %d %q", m.Guests, m.KSM)
+	}
 	// As many cores as there are is all of them, however a study says it.
 	cores := f.Host.Cores(t)
 	id := fmt.Sprintf("%s %q %q %v %d %d %v", group, t.Variant(), t.Provisioning, t.Instance.Cores, t.Instance.Memory, cores, t.AA)
 	if known := r.rows[id]; known != nil {
 		return known
 	}
-	n := &tally{group: group, first: len(r.order), cells: map[Block]*Cell{}, guests: map[guestKey]bool{}, row: Row{
-		Treatment: t, HostID: f.Host.ID, HostCores: cores, CHR: f.Host.CHR(t), Metric: metric, Image: image, Representative: t.Representative(), LoadFrom: f.Study.LoadFrom, CPUs: map[string]int{},
+	n := &tally{group: group, first: len(r.order), cells: map[Block]*Cell{}, guests: map[guestKey]bool{}, weigh: weights{of: weighs(f.Study)}, row: Row{
+		Treatment: t, HostID: f.Host.ID, HostCores: cores, CHR: f.Host.CHR(t), Metric: metric, Image: image, Representative: t.Representative(), LoadFrom: f.Study.LoadFrom, Memory: weighs(f.Study), CPUs: map[string]int{},
 		Mean: math.NaN(), MeanLow: math.NaN(), MeanHigh: math.NaN(), Ratio: math.NaN(), RatioLow: math.NaN(), RatioHigh: math.NaN(), Robust: math.NaN(),
 	}}
 	r.rows[id] = n
@@ -340,6 +344,7 @@ func (t *tally) trial(folder int, n *notebook.Trial) {
 	if len(n.Steps) > 0 {
 		t.curve.trial(c.Block, n.Steps)
 	}
+	t.weigh.trial(c.Block, n.Weights)
 	// A metric that was timed differs from the elapsed time by rounding alone.
 	if t.traced != nil && math.Abs(n.Value-n.ElapsedS) > 1e-6*math.Abs(n.ElapsedS) {
 		t.traced.OtherMetric = true
@@ -476,6 +481,7 @@ func (r *reader) finish(t *tally) {
 	row.Secondary = r.secondary(row)
 	if len(row.Values) > 0 {
 		row.Curve = t.curve.finish(r.sum, r.sum.Folders[row.Values[0].Folder].Study.Capacity)
+		row.Weights = t.weigh.finish(r.sum)
 	}
 	e := r.sum.Mean(row, stats.Alpha)
 	row.Mean, row.MeanLow, row.MeanHigh = e.Value, e.Low, e.High
