@@ -40,9 +40,10 @@ type Weight struct {
 type KSM struct {
 	PagesToScan int64   `json:"pages_to_scan"`
 	SleepMS     int64   `json:"sleep_ms"`
-	Shared      int64   `json:"pages_shared"`  // pages that stand for several
-	Sharing     int64   `json:"pages_sharing"` // mappings that they saved
-	Scans       int64   `json:"scans"`         // of all memory that may be merged, until nothing changed any more
+	Advisor     string  `json:"advisor,omitempty"` // which of the kernel's sets pages_to_scan anew after each scan; "": none
+	Shared      int64   `json:"pages_shared"`      // pages that stand for several
+	Sharing     int64   `json:"pages_sharing"`     // mappings that they saved
+	Scans       int64   `json:"scans"`             // of all memory that may be merged, until nothing changed any more
 	SettledS    float64 `json:"settled_s"`
 	CPUS        float64 `json:"cpu_s"`               // CPU time of ksmd meanwhile
 	Unsettled   bool    `json:"unsettled,omitempty"` // it still merged when its time was over

@@ -62,7 +62,7 @@ multiple comparisons together, so name only the claims that you want to test.`,
 		},
 	}
 	tableOrJSON(c, &format)
-	c.Flags().StringVar(&study, "study", "", "only the claims of one file: pinning or network (default: all shipped claims)")
+	c.Flags().StringVar(&study, "study", "", "only the claims of one file: pinning, network or memory (default: all shipped claims)")
 	c.Flags().StringVar(&file, "claims", "", "file with your own claims, in place of the shipped ones; with --study, in addition to them")
 	return c
 }

@@ -187,7 +187,7 @@ func flip(files []notebook.Setting) (quiet, back func() error) {
 	to := func(value func(notebook.Setting) string) func() error {
 		return func() (err error) {
 			for _, s := range files {
-				err = errors.Join(err, set(s.File, value(s)))
+				err = errors.Join(err, proc.Set(s.File, value(s)))
 			}
 			return err
 		}

@@ -119,9 +119,9 @@ func (t Tree) try(s setting) (files []notebook.Setting, refused []string, why st
 				}
 				to = strconv.Itoa(cpus[0])
 			}
-			from, err := read(path)
+			from, err := proc.Setting(path)
 			if err == nil {
-				err = write(path, from)
+				err = proc.WriteSetting(path, from)
 			}
 			switch {
 			case errors.Is(err, fs.ErrNotExist): // it went meanwhile
@@ -153,40 +153,6 @@ func some(all []string) string {
 	return all[0]
 }
 
-// read gives a file's value. Of a list of words the one in brackets is in force.
-func read(path string) (string, error) {
-	b, err := os.ReadFile(path)
-	text := strings.TrimSpace(string(b))
-	if _, after, ok := strings.Cut(text, "["); ok {
-		if word, _, ok := strings.Cut(after, "]"); ok {
-			text = word
-		}
-	}
-	return text, err
-}
-
-// write sets a value and makes nothing that is not there.
-func write(path, value string) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_TRUNC, 0)
-	if err != nil {
-		return err
-	}
-	_, err = f.WriteString(value)
-	return errors.Join(err, f.Close())
-}
-
-// set writes a value and sees that it is in force.
-func set(path, value string) error {
-	if err := write(path, value); err != nil {
-		return err
-	}
-	is, err := read(path)
-	if err == nil && is != value {
-		err = fmt.Errorf("%s says %q, %q was written", path, is, value)
-	}
-	return err
-}
-
 // KindSetting is the journal's kind for a setting that was changed; its target is the file.
 const KindSetting = "setting"
 
@@ -202,7 +168,7 @@ func (t Tree) putBack(_ context.Context, e journal.Entry) error {
 	if !t.has(e.Target) { // it is a path of our own journal, and still nothing but a setting is written
 		return fmt.Errorf("noise: %q is no setting of the host's", e.Target)
 	}
-	err := set(e.Target, e.Detail[detailFrom])
+	err := proc.Set(e.Target, e.Detail[detailFrom])
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENODEV) { // so is what it was of
 		return nil
 	}
@@ -271,9 +237,9 @@ func (t Tree) Quieten(j *journal.Journal, vms bool) (*Quieted, error) {
 // quieten sets the files, and keeps those of them that take the quiet value: an interrupt may be unable to move, and a governor not be there.
 func (f *Found) quieten() (refused error) {
 	f.Files = slices.DeleteFunc(f.Files, func(s notebook.Setting) bool {
-		err := set(s.File, s.To)
+		err := proc.Set(s.File, s.To)
 		if err != nil {
-			refused = errors.Join(err, set(s.File, s.From))
+			refused = errors.Join(err, proc.Set(s.File, s.From))
 		}
 		return err != nil
 	})

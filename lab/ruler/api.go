@@ -19,6 +19,9 @@ const (
 	Socket  = RunDir + "/ruler.sock" // the socket that it connects to there
 )
 
+// LauncherName names, in /proc, the program in memory that starts a trial's process for the ruler and waits for it.
+const LauncherName = "launcher"
+
 // Hello is the first thing a ruler says.
 type Hello struct {
 	Version  int      `json:"version"`

@@ -37,7 +37,7 @@ type guest struct {
 func newGuest(o Options) (g *guest, err error) {
 	g = &guest{
 		proc: o.Proc, tracer: o.Tracer,
-		empty: tiny{name: "empty", code: exits[runtime.GOARCH]}, launch: tiny{name: "launcher", code: launcherCode},
+		empty: tiny{name: "empty", code: exits[runtime.GOARCH]}, launch: tiny{name: LauncherName, code: launcherCode},
 	}
 	// What the engine that made this process left open is no business of the trials. A kernel that cannot do this
 	// (before 5.11, or a sandbox) leaves it as it is.

@@ -8,11 +8,13 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"tare/lab/ksm"
 	"tare/lab/memory"
 	"tare/lab/proc"
+	"tare/lab/ruler"
 	"tare/lab/study"
 	"tare/notebook"
 )
@@ -46,7 +48,15 @@ func (g guest) parts() (p parts, err error) {
 	if p.work, err = g.Processes(); err != nil || g.machine || len(p.work) == 0 {
 		return p, err
 	}
-	p.ruler, p.work = p.work[:1], p.work[1:]
+	all := p.work
+	p.ruler, p.work = all[:1:1], nil
+	for _, pid := range all[1:] {
+		if exe, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid)); strings.HasPrefix(exe, "/memfd:"+ruler.LauncherName) {
+			p.ruler = append(p.ruler, pid) // it waits for the work on the ruler's behalf
+		} else {
+			p.work = append(p.work, pid)
+		}
+	}
 	parent, err := proc.Parent(p.ruler[0])
 	if err == nil && parent > 1 && parent != os.Getpid() && !slices.Contains(p.work, parent) {
 		p.engine = []int{parent}

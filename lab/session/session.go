@@ -18,6 +18,7 @@ import (
 	"tare/lab/host"
 	"tare/lab/image"
 	"tare/lab/journal"
+	"tare/lab/ksm"
 	"tare/lab/network"
 	"tare/lab/noise"
 	"tare/lab/programs"
@@ -151,6 +152,7 @@ func recoverHost(ctx context.Context, state string) (done []string, err error) {
 	undo := Engines.Undo()
 	maps.Copy(undo, host.Undo())
 	maps.Copy(undo, noise.Host.Undo())
+	maps.Copy(undo, ksm.Host.Undo())
 	entries, err := journal.Recover(ctx, state, undo)
 	for _, e := range entries {
 		done = append(done, e.Kind+" "+e.Target)

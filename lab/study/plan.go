@@ -291,6 +291,9 @@ func (s *Spec) check(shipped fs.FS, ch Choices) ([]use, error) {
 		if s.Capacity != nil && (u.Workload.Load == nil || len(u.Workload.Load.Open) == 0) {
 			return nil, fmt.Errorf("study %s: capacity: workload %s has no load at a rate (load: open) by which a capacity can be sought", s.Name, u.Workload.Name)
 		}
+		if u.Workload.Stays && s.Memory == nil {
+			return nil, fmt.Errorf("study %s: workload %s never ends, so it has no time: memory: {guests: [1, 2]}, by which guests are weighed, was expected in the study", s.Name, u.Workload.Name)
+		}
 		takesInput, serves = takesInput || u.Workload.Input != nil, serves || u.Workload.Service != nil
 		if ref := u.Workload.Image.Reference; ref != "" {
 			if err := image.Check(ref); err != nil {

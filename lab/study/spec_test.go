@@ -112,6 +112,53 @@ func TestWhatIsWrongInAStudyIsSaidWithItsLine(t *testing.T) {
 	}
 }
 
+// A guest is weighed once, and what is weighed has to stay.
+func TestWhatIsWrongInAStudyThatWeighs(t *testing.T) {
+	const counts = "numbers from 1 to 1000, each greater than the one before, were expected"
+	const once = "s.yaml:10: memory: a guest is weighed once: trials: 1, warmups: 0, and neither capacity: nor load_from: were expected"
+	for _, c := range []struct{ weighs, more, want string }{
+		{"{guests: [1, 2, 4], ksm: paper}", "", ""},
+		{"{guests: [3], ksm: kernel}", "", ""},
+		{"{}", "", ""},
+		{"{guests: [0]}", "", "s.yaml:10: memory: guests: [0]: " + counts},
+		{"{guests: [-1, 2]}", "", "s.yaml:10: memory: guests: [-1 2]: " + counts},
+		{"{guests: [2, 1]}", "", "s.yaml:10: memory: guests: [2 1]: " + counts},
+		{"{guests: [1, 1]}", "", "s.yaml:10: memory: guests: [1 1]: " + counts},
+		{"{guests: [1, 1001]}", "", "s.yaml:10: memory: guests: [1 1001]: " + counts},
+		{"{guests: [one]}", "", "s.yaml:10: "},
+		{"{guest: [1]}", "", "s.yaml:10: unknown key guest"},
+		{"{ksm: always}", "", `s.yaml:10: memory: ksm: "always": paper or kernel was expected`},
+		{"{guests: [1]}", "  trials: 2\n", once},
+		{"{guests: [1]}", "  warmups: 1\n", once},
+		{"{guests: [1]}", "capacity: {objective: p99=50ms}\n", once},
+		{"{guests: [1]}", "load_from: ssh://elsewhere\n", once},
+	} {
+		text := strings.Replace(small, "instances:", "memory: "+c.weighs+"\ninstances:", 1) + c.more // the design is the last in it
+		_, err := Parse("s.yaml", []byte(text), ".", kinds)
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.HasPrefix(err.Error(), c.want)) {
+			t.Errorf("memory: %s%s: got %v\nwant %s", c.weighs, c.more, err, c.want)
+		}
+	}
+
+	// What never ends is refused where it would be timed.
+	for text, want := range map[string]string{
+		"":                        "study small: workload shell never ends, so it has no time: memory: {guests: [1, 2]}, by which guests are weighed, was expected in the study",
+		"memory: {guests: [1]}\n": "",
+	} {
+		s, err := Parse("s.yaml", []byte(strings.Replace(small, "  - name: cpu\n    params: {millions: [10, 20]}\n", "  - name: shell\n", 1)+text), ".", kinds)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		if err := s.Check(workloads.FS, Choices{}); err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("%s: got %q, want %q", text, got, want)
+		}
+	}
+}
+
 func TestUnknownWorkloadAndParameter(t *testing.T) {
 	for _, c := range []struct{ from, to, want string }{
 		{"name: cpu", "name: gpu", `s.yaml:3: unknown workload "gpu"; `},

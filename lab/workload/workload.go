@@ -43,6 +43,9 @@ type Workload struct {
 	Command []string `yaml:"command"` // what is measured; empty: the image's own command
 	Check   []string `yaml:"check"`   // run after each trial, unmeasured; a non-zero exit fails the trial
 
+	// Stays says that Command never ends by itself: it is there to be weighed, and no time can be taken of it.
+	Stays bool `yaml:"stays" json:",omitempty"` // omitted in a study's hash, which is older
+
 	Service *Service `yaml:"service"` // what runs in the guest for as long as it lives
 	Load    *Load    `yaml:"load"`    // what is measured then, in place of Command: it asks the service from outside
 
@@ -159,6 +162,8 @@ func (w *Workload) validate() error {
 		return errors.New("command: is missing; a list of the program and its arguments was expected")
 	case w.Metric.Name == "" || w.Metric.Unit == "":
 		return errors.New("metric: {name: …, unit: …} was expected")
+	case w.Stays && (w.Service != nil || w.Load != nil || len(w.Check) > 0 || w.Length != ""):
+		return errors.New("stays: of what never ends neither service, load, check nor length was expected")
 	case w.Image.Reference == "" && !suiteOK.MatchString(w.Image.Suite):
 		return fmt.Errorf("image: suite: %q: the name of a Debian suite was expected", w.Image.Suite)
 	}

@@ -62,6 +62,7 @@ func TestWhatIsWrongInAWorkloadIsSaidWithItsLine(t *testing.T) {
 		{"no command", `command: [/bin/sh, "{work}/run.sh", "{size}", "{cores}"]`, "", "command: is missing"},
 		{"bad expression", `"[0-9]+"`, `"["`, "params: size: values:"},
 		{"an address without a service", "{cores}", "{address}", "command: {address} is of a service, and the workload has none"},
+		{"what never ends and is checked", "metric:", "stays: true\ncheck: [/bin/true]\nmetric:", "mine/workload.yaml:7: stays: of what never ends neither service, load, check nor length was expected"},
 		{"own name for a parameter", "size: {default", "work: {default", `params: "work":`},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -1,0 +1,164 @@
+package claims
+
+import (
+	"maps"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"tare/desk/data"
+	"tare/notebook"
+	"tare/notebook/notebooktest"
+)
+
+// guestWeight is what guests of a treatment take, in MiB.
+type guestWeight struct {
+	alone, aloneRSS, aloneKSM float64
+	added, addedKSM           float64 // by one more
+	limit, limitKSM           float64 // on average, in the end
+	within, host, guests      float64 // duplicates
+}
+
+// asTheThesisSays are lean guests of which is true what claims/memory.yaml has of guests in general, and its container with bash.
+var asTheThesisSays = map[string]guestWeight{
+	"shell bm":                 {alone: 1.4, aloneRSS: 1.4, aloneKSM: 1.4, added: 0.4, addedKSM: 0.4, limit: 0.4, limitKSM: 0.4},
+	"shell bm aa":              {alone: 1.4, aloneRSS: 1.4, aloneKSM: 1.4, added: 0.4, addedKSM: 0.4, limit: 0.4, limitKSM: 0.4},
+	"shell cn docker pinned":   {alone: 12, aloneRSS: 14, aloneKSM: 12, added: 5, addedKSM: 5, limit: 5, limitKSM: 5},
+	"shell cn lxc pinned":      {alone: 2, aloneRSS: 4, aloneKSM: 2, added: 1.3, addedKSM: 1.3, limit: 1.3, limitKSM: 1.3},
+	"shell vm qemu kvm pinned": {alone: 120, aloneRSS: 122, aloneKSM: 100, added: 100, addedKSM: 60, limit: 95, limitKSM: 50, within: 20, host: 24, guests: 40},
+}
+
+// otherwise is the opposite: a process takes most, KSM works for containers alone, and more guests take more each.
+var otherwise = map[string]guestWeight{
+	"shell bm":                 {alone: 300, aloneRSS: 300, aloneKSM: 300, added: 300, addedKSM: 300, limit: 300, limitKSM: 300},
+	"shell bm aa":              {alone: 300, aloneRSS: 300, aloneKSM: 300, added: 300, addedKSM: 300, limit: 300, limitKSM: 300},
+	"shell cn docker pinned":   {alone: 200, aloneRSS: 200, aloneKSM: 100, added: 200, addedKSM: 100, limit: 220, limitKSM: 120},
+	"shell cn lxc pinned":      {alone: 200, aloneRSS: 200, aloneKSM: 100, added: 200, addedKSM: 100, limit: 220, limitKSM: 120},
+	"shell vm qemu kvm pinned": {alone: 50, aloneRSS: 100, aloneKSM: 50, added: 60, addedKSM: 60, limit: 60, limitKSM: 60, within: 40, host: 24, guests: 20},
+}
+
+// weighed writes the folder of a study that weighed such guests of one size in so many rounds.
+func weighed(t *testing.T, m notebook.Memory, size string, of map[string]guestWeight, rounds int, noise float64) string {
+	t.Helper()
+	f := notebooktest.New(4)
+	f.Rounds, f.Noise, f.Start = rounds, 0, notebooktest.At.Add(time.Duration(len(m.Guests))*time.Hour)
+	f.Study.Design = notebook.Design{Floor: rounds, Cap: rounds, Trials: 1, TimeoutS: 60}
+	f.Study.Memory, f.Study.Metrics["shell"] = &m, notebook.WeightPSS
+	f.Study.Also = map[string][]notebook.Metric{"shell": m.Figures()}
+	for _, words := range slices.Sorted(maps.Keys(of)) {
+		f.Add(words+" "+size, of[words].alone)
+	}
+	g := rand.New(rand.NewPCG(3, uint64(rounds)))
+	f.Trial = func(x *notebook.Trial) {
+		w := of[strings.TrimSuffix(x.Treatment, " "+size)]
+		figures := map[notebook.Metric]float64{
+			notebook.WeightPSS: w.added, notebook.WeightRSS: w.aloneRSS, notebook.WeightUSS: w.added, notebook.WeightMerged: w.addedKSM,
+			notebook.WeightAlone: w.alone, notebook.WeightAloneRSS: w.aloneRSS, notebook.WeightAloneKSM: w.aloneKSM,
+			notebook.WeightAdded: w.added, notebook.WeightAddedKSM: w.addedKSM, notebook.WeightAsymptote: w.limit, notebook.WeightLimitKSM: w.limitKSM,
+			notebook.WeightWithin: w.within, notebook.WeightWithHost: w.host, notebook.WeightWithGuests: w.guests,
+		}
+		x.Figures = map[string]float64{}
+		for _, k := range append([]notebook.Metric{notebook.WeightPSS}, m.Figures()...) { // in one order
+			x.Figures[k.Name] = figures[k] * math.Exp(noise*g.NormFloat64())
+		}
+		x.Value, x.ElapsedS = x.Figures[notebook.WeightPSS.Name], 0
+	}
+	return f.Write(t)
+}
+
+// The shipped studies that weigh.
+var (
+	footprint = notebook.Memory{Guests: []int{1, 2}, KSM: notebook.KSMPaper}
+	density   = notebook.Memory{Guests: []int{1, 2, 4, 8}, KSM: notebook.KSMPaper}
+)
+
+// judgeMemory judges the thesis' claims on memory by folders.
+func judgeMemory(t *testing.T, dirs ...string) []Verdict {
+	t.Helper()
+	all, err := Shipped("memory")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := data.Read(dirs, data.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Judge(s, all)
+}
+
+// testable are the verdicts on claims that something tests; the others say why nothing does.
+func testable(t *testing.T, vs []Verdict) (some []Verdict) {
+	t.Helper()
+	for _, v := range vs {
+		switch why := v.Claim.Hypothesis.Unrecorded; {
+		case why == "":
+			some = append(some, v)
+		case v.Answer != NotTestable || !strings.Contains(Why(v), why):
+			t.Errorf("%s: %s: %s", v.Claim.ID, v.Answer, Why(v))
+		}
+	}
+	if len(some) < 15 {
+		t.Errorf("only %d claims can be tested", len(some))
+	}
+	return some
+}
+
+func TestMemoryClaimsHoldWhereTheThesisIsTrue(t *testing.T) {
+	f, d := weighed(t, footprint, "1/1GB", asTheThesisSays, 10, 0.0001), weighed(t, density, "1/512MB", asTheThesisSays, 10, 0.0001)
+	for name, dirs := range map[string][]string{"density": {d}, "both": {f, d}} {
+		for _, v := range testable(t, judgeMemory(t, dirs...)) {
+			if v.Answer != Holds {
+				t.Errorf("%s: %s: %s: %s", name, v.Claim.ID, v.Answer, Why(v))
+			}
+		}
+	}
+	// Two guests have no asymptote.
+	for _, v := range testable(t, judgeMemory(t, f)) {
+		want := Holds
+		if slices.Contains([]string{"density-vm-falls", "density-bash-limit", "density-bash-falls", "density-60"}, v.Claim.ID) {
+			want = NotTestable
+		}
+		if v.Answer != want {
+			t.Errorf("two guests: %s: %s, want %s: %s", v.Claim.ID, v.Answer, want, Why(v))
+		}
+	}
+}
+
+func TestMemoryClaimsFailWhereTheThesisIsFalse(t *testing.T) {
+	for _, v := range testable(t, judgeMemory(t, weighed(t, density, "1/512MB", otherwise, 10, 0.0001))) {
+		if v.Answer != DoesNotHold {
+			t.Errorf("%s: %s: %s", v.Claim.ID, v.Answer, Why(v))
+		}
+	}
+}
+
+func TestMemoryClaimsAreOpenInNoise(t *testing.T) {
+	for _, v := range testable(t, judgeMemory(t, weighed(t, density, "1/512MB", asTheThesisSays, 3, 0.6))) {
+		if v.Answer != NotDecided {
+			t.Errorf("%s: %s: %s", v.Claim.ID, v.Answer, Why(v))
+		}
+	}
+}
+
+// Where VMs are emulated, what is said of containers and processes alone is decided, and nothing of VMs.
+func TestMemoryClaimsWhereVMsAreEmulated(t *testing.T) {
+	of := maps.Clone(asTheThesisSays)
+	of["shell vm qemu tcg pinned"] = of["shell vm qemu kvm pinned"]
+	delete(of, "shell vm qemu kvm pinned")
+	decided := 0
+	for _, v := range testable(t, judgeMemory(t, weighed(t, density, "1/512MB", of, 10, 0.0001))) {
+		ofVM := slices.ContainsFunc(v.Needs, func(s Selector) bool { return slices.Contains(s.Platform, notebook.VM) })
+		switch {
+		case !ofVM && v.Answer == Holds:
+			decided++
+		case !ofVM || v.Answer != NotTestable || !strings.Contains(Why(v), "only emulated"):
+			t.Errorf("%s: %s: %s", v.Claim.ID, v.Answer, Why(v))
+		}
+	}
+	if decided < 6 {
+		t.Errorf("%d claims decided without VMs, want 6 at least", decided)
+	}
+}

@@ -1,0 +1,32 @@
+package data
+
+import (
+	"testing"
+	"time"
+
+	"tare/notebook"
+	"tare/notebook/notebooktest"
+)
+
+// The mean of two guests is no round of the mean of eight.
+func TestGuestsOfOtherNumbersDoNotMerge(t *testing.T) {
+	start := notebooktest.At
+	weighed := func(m *notebook.Memory) string {
+		f := notebooktest.New(2)
+		start = start.Add(time.Hour)
+		f.Study.Memory, f.Start = m, start
+		return f.Add("shell cn crun pinned large", 1).Write(t)
+	}
+	two := notebook.Memory{Guests: []int{1, 2}}
+	s, err := Read([]string{weighed(&two), weighed(&two), weighed(&notebook.Memory{Guests: []int{1, 8}}), weighed(&notebook.Memory{Guests: []int{1, 2}, KSM: notebook.KSMPaper}), weighed(nil)}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rounds []int
+	for _, r := range s.Rows {
+		rounds = append(rounds, r.Rounds)
+	}
+	if len(rounds) != 4 || rounds[0] != 10 || rounds[1] != 5 || rounds[2] != 5 || rounds[3] != 5 {
+		t.Errorf("rows of %d rounds, want 10, 5, 5 and 5", rounds)
+	}
+}

@@ -1,0 +1,341 @@
+//go:build linux
+
+// Package ksm has the kernel merge pages that are alike, for as long as guests are weighed so, and takes them apart again. What its files mean
+// stands in the kernel's Documentation/admin-guide/mm/ksm.rst.
+package ksm
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"tare/lab/journal"
+	"tare/lab/proc"
+	"tare/notebook"
+)
+
+// folder has the kernel's files.
+const folder = "/sys/kernel/mm/ksm"
+
+// Files that are written.
+const (
+	advisor   = "advisor_mode" // Linux 6.8
+	smartScan = "smart_scan"   // Linux 6.7
+	pages     = "pages_to_scan"
+	sleep     = "sleep_millisecs"
+	run       = "run"
+)
+
+// Values of run.
+const (
+	merging = "1"
+	apart   = "2" // the kernel has taken every merged page apart, forgotten what it knew of pages, and merges no more
+)
+
+// file is one of them with what is written to it.
+type file struct{ name, value string }
+
+// settings are what each of notebook.KSMSettings writes, in this order; it is put back in the reverse order. No value of pages_to_scan is taken as
+// long as an advisor sets it. The paper's kernel passed no page over, as a smart scan does.
+var settings = map[string][]file{
+	notebook.KSMPaper:  {{advisor, "none"}, {smartScan, "0"}, {pages, "500"}, {sleep, "10"}, {run, apart}},
+	notebook.KSMKernel: {{run, apart}},
+}
+
+// Tree is the root of the file tree that the kernel's files are in.
+type Tree string
+
+// Host is this machine's own.
+const Host Tree = "/"
+
+func (t Tree) path(name string) string { return filepath.Join(string(t), folder, name) }
+
+// number reads a file that has one.
+func (t Tree) number(name string) (int64, error) {
+	text, err := proc.Setting(t.path(name))
+	if err != nil {
+		return 0, err
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("%s says %q: a number was expected", t.path(name), text)
+	}
+	return n, nil
+}
+
+// state is how far the kernel has come.
+type state struct{ scans, shared, sharing int64 }
+
+func (t Tree) state() (s state, err error) {
+	for _, f := range []struct {
+		name string
+		to   *int64
+	}{{"full_scans", &s.scans}, {"pages_shared", &s.shared}, {"pages_sharing", &s.sharing}} {
+		if *f.to, err = t.number(f.name); err != nil {
+			return s, err
+		}
+	}
+	return s, nil
+}
+
+// Merging is the kernel at work on pages that are alike.
+type Merging struct {
+	tree    Tree
+	changes *journal.Changes
+	own     []byte // a page of this process
+	ksmd    int    // the kernel's thread
+	began   time.Time
+	start   state
+	used    time.Duration // by ksmd before
+}
+
+// Merge has the host's kernel merge pages that are alike, as one of notebook.KSMSettings says, until End. What it changes stands in the journal
+// before. A host that merges pages already is an error: what was weighed there without merging was not weighed without.
+func Merge(j *journal.Journal, setting string) (*Merging, error) { return Host.merge(j, setting) }
+
+func (t Tree) merge(j *journal.Journal, setting string) (*Merging, error) {
+	files, ok := settings[setting]
+	if !ok {
+		return nil, fmt.Errorf("%q: %s was expected", setting, strings.Join(notebook.KSMSettings, " or "))
+	}
+	if err := t.idle(); err != nil {
+		return nil, err
+	}
+	var write []file
+	var entries []journal.Entry
+	advised := false
+	for _, f := range files {
+		from, err := proc.Setting(t.path(f.name))
+		if errors.Is(err, fs.ErrNotExist) && (f.name == advisor || f.name == smartScan) {
+			continue // an older kernel does what would be written
+		}
+		if err != nil {
+			return nil, err
+		}
+		if f.name == advisor {
+			advised = from != f.value
+		}
+		write = append(write, f)
+		if f.name != pages || !advised { // else the advisor sets it anew, when that is put back
+			entries = append(entries, journal.Entry{Kind: Kind, Target: t.path(f.name), Detail: map[string]string{detailFrom: from}})
+		}
+	}
+	m := &Merging{tree: t, changes: journal.NewChanges(j, t.Undo())}
+	if err := m.changes.Announce(entries...); err != nil {
+		return nil, err
+	}
+	if err := m.begin(write); err != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), undoTimeout)
+		defer cancel()
+		return nil, errors.Join(err, m.End(ctx))
+	}
+	return m, nil
+}
+
+// undoTimeout bounds the undoing of a part.
+const undoTimeout = 30 * time.Second
+
+// idle says why pages cannot be merged, or are merged already.
+func (t Tree) idle() error {
+	is, err := proc.Setting(t.path(run))
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("this kernel merges no pages (there is no %s): start one with CONFIG_KSM, or leave ksm out of the study's memory", t.path(run))
+	}
+	if err != nil {
+		return err
+	}
+	n, err := t.number("pages_shared")
+	if err == nil && (is == merging || n > 0) {
+		err = fmt.Errorf("this host merges pages already (%s says %s, pages_shared %d), so nothing is weighed without: end what has it do so (ksmtuned, say), and: echo %s >%[1]s",
+			t.path(run), is, n, apart)
+	}
+	return err
+}
+
+func (m *Merging) begin(write []file) (err error) {
+	for _, f := range write {
+		if err := proc.Set(m.tree.path(f.name), f.value); err != nil {
+			return err
+		}
+	}
+	// Where no process has pages that may be merged, the kernel does not scan at all, and its scans could not be waited for. So there is one page,
+	// which is like no other.
+	if m.own, err = unix.Mmap(-1, 0, os.Getpagesize(), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS); err != nil {
+		return fmt.Errorf("a page that may be merged: mmap: %w", err)
+	}
+	binary.NativeEndian.PutUint64(m.own, rand.Uint64())
+	if err := unix.Madvise(m.own, unix.MADV_MERGEABLE); err != nil {
+		return fmt.Errorf("a page that may be merged: madvise: %w", err)
+	}
+	if m.ksmd, err = thread(); err != nil {
+		return err
+	}
+	if m.used, err = proc.Used([]int{m.ksmd}); err != nil {
+		return err
+	}
+	if m.start, err = m.tree.state(); err != nil {
+		return err
+	}
+	m.began = time.Now()
+	return proc.Set(m.tree.path(run), merging)
+}
+
+// thread is the kernel's thread that merges. A name is no identity, but none but the kernel's threads are kthreadd's children.
+func thread() (int, error) {
+	const kthreadd = 2
+	pids, err := proc.All()
+	if err != nil {
+		return 0, err
+	}
+	for _, pid := range pids {
+		if proc.Name(pid) == "ksmd" {
+			if parent, err := proc.Parent(pid); err == nil && parent == kthreadd {
+				return pid, nil
+			}
+		}
+	}
+	return 0, errors.New("there is no thread ksmd among the kernel's, whose CPU time is what merging costs: run tare on the host itself, not in a container")
+}
+
+const (
+	// pause is how often it is looked how far the kernel has come. It tells nobody: it gives no notice of these files (poll(2)).
+	pause = 100 * time.Millisecond
+	// The kernel merges no page before its second scan: in the first it learns which pages stay as they are.
+	firstScans = 2
+	// For so many scans what is merged must not have changed by more than this share.
+	stillScans = 2
+	still      = 0.01
+)
+
+// Settle waits until the kernel has scanned all memory twice more and what is merged has changed by less than 1 %, and says how it went. Where
+// the time of ctx is over first the record says so; an error is that ctx was cancelled, or that somebody else changes settings.
+func (m *Merging) Settle(ctx context.Context) (*notebook.KSM, error) {
+	var base *state // that later scans are compared with
+	for last := m.start; ; {
+		now, err := m.tree.state()
+		if err != nil {
+			return nil, err
+		}
+		is, err := proc.Setting(m.tree.path(run))
+		if err != nil {
+			return nil, err
+		}
+		if is != merging {
+			return nil, fmt.Errorf("something else changes how pages are merged (%s says %q, %s was written): end it (ksmtuned, say)", m.tree.path(run), is, merging)
+		}
+		if now.scans != last.scans && now.scans-m.start.scans >= firstScans { // a scan has just ended
+			switch {
+			case base == nil || !now.like(*base):
+				base = &now
+			case now.scans-base.scans >= stillScans:
+				return m.record(now, false)
+			}
+		}
+		last = now
+		select {
+		case <-ctx.Done():
+			if !errors.Is(ctx.Err(), context.DeadlineExceeded) {
+				return nil, ctx.Err()
+			}
+			return m.record(now, true)
+		case <-time.After(pause):
+		}
+	}
+}
+
+// like says whether about as much is merged.
+func (s state) like(base state) bool {
+	near := func(a, b int64) bool { return float64(max(a, b)-min(a, b)) <= still*float64(max(a, b)) }
+	return near(s.shared, base.shared) && near(s.sharing, base.sharing)
+}
+
+func (m *Merging) record(s state, unsettled bool) (k *notebook.KSM, err error) {
+	k = &notebook.KSM{Shared: s.shared, Sharing: s.sharing, Scans: s.scans - m.start.scans, SettledS: time.Since(m.began).Seconds(), Unsettled: unsettled}
+	if k.PagesToScan, err = m.tree.number(pages); err != nil {
+		return nil, err
+	}
+	if k.SleepMS, err = m.tree.number(sleep); err != nil {
+		return nil, err
+	}
+	k.Advisor, err = proc.Setting(m.tree.path(advisor))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	if k.Advisor == "none" {
+		k.Advisor = ""
+	}
+	used, err := proc.Used([]int{m.ksmd})
+	k.CPUS = (used - m.used).Seconds()
+	return k, err
+}
+
+// End takes all merged pages apart again and puts the host's settings back. What fails can be tried again.
+func (m *Merging) End(ctx context.Context) error {
+	err := m.changes.Undo(ctx)
+	if m.own != nil {
+		err = errors.Join(err, unix.Munmap(m.own))
+		m.own = nil
+	}
+	return err
+}
+
+// Kind is the journal's kind for a setting that was changed; its target is the file.
+const Kind = "ksm"
+
+// detailFrom is the key under which an entry keeps what the file said.
+const detailFrom = "from"
+
+// Undo gives the way to undo what Merge journals, for journal.Recover.
+func (t Tree) Undo() map[string]journal.Undo {
+	return map[string]journal.Undo{Kind: t.putBack}
+}
+
+func (t Tree) putBack(ctx context.Context, e journal.Entry) error {
+	if !slices.ContainsFunc(settings[notebook.KSMPaper], func(f file) bool { return t.path(f.name) == e.Target }) {
+		return fmt.Errorf("%q is no setting of KSM's", e.Target) // the journal is a file, and what stands in it may be wrong
+	}
+	from := e.Detail[detailFrom]
+	var err error
+	if e.Target == t.path(run) {
+		err = t.takeApart(ctx)
+	}
+	if err == nil {
+		err = proc.Set(e.Target, from)
+	}
+	if errors.Is(err, fs.ErrNotExist) { // another kernel
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("%w; echo %s >%s", err, from, e.Target)
+	}
+	return nil
+}
+
+// takeApart has the kernel take all merged pages apart, which takes as much memory as was saved.
+func (t Tree) takeApart(ctx context.Context) error {
+	if err := proc.Set(t.path(run), apart); err != nil { // it writes for as long as the kernel does it
+		return fmt.Errorf("merged pages stay merged: %w; see that there is memory for a copy of each, and: echo %s >%s", err, apart, t.path(run))
+	}
+	for {
+		n, err := t.number("pages_shared")
+		if err != nil || n == 0 {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%d pages are merged still (%s): %w", n, t.path("pages_shared"), ctx.Err())
+		case <-time.After(pause):
+		}
+	}
+}
