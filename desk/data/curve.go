@@ -74,22 +74,24 @@ func sum(of map[Block]*stats.Sum, b Block) *stats.Sum {
 	return of[b]
 }
 
+// overRounds is the mean over rounds of what was measured in each, with its interval.
+func (s *Summary) overRounds(of map[Block]*stats.Sum) stats.Estimate {
+	row := Row{}
+	for b, v := range of {
+		row.Values = append(row.Values, Value{Block: b, Mean: v.Mean(), Trials: v.N})
+	}
+	slices.SortFunc(row.Values, func(a, b Value) int { return a.Compare(b.Block) })
+	return s.Mean(&row, stats.Alpha)
+}
+
 // finish works the curve out; nil where no trial has steps.
 func (c *curve) finish(s *Summary, objective *notebook.Capacity) *Curve {
 	if len(c.at) == 0 || objective == nil {
 		return nil
 	}
-	estimate := func(of map[Block]*stats.Sum) stats.Estimate {
-		row := Row{}
-		for b, v := range of {
-			row.Values = append(row.Values, Value{Block: b, Mean: v.Mean(), Trials: v.N})
-		}
-		slices.SortFunc(row.Values, func(a, b Value) int { return a.Compare(b.Block) })
-		return s.Mean(&row, stats.Alpha)
-	}
-	out := &Curve{Objective: *objective, Knee: estimate(c.knees)}
+	out := &Curve{Objective: *objective, Knee: s.overRounds(c.knees)}
 	for n, r := range c.at {
-		out.Points = append(out.Points, Point{n, estimate(r.tail), r.failed, r.steps})
+		out.Points = append(out.Points, Point{n, s.overRounds(r.tail), r.failed, r.steps})
 	}
 	slices.SortFunc(out.Points, func(a, b Point) int { return cmp.Compare(a.Rate, b.Rate) })
 	return out

@@ -55,10 +55,10 @@ func (s *Summary) host(is func(Host) bool) (h Host) {
 // amounts are units of what cannot be less than nothing, though an interval may reach below it: of times and rates.
 var amounts = []string{"ns", "us", "µs", "ms", "s", "min", "h", "1/s"}
 
-// Floor is the lower end that is to be said of an interval of a metric, or of a ratio of it: a time or a rate, or a ratio of
-// such, is not below 0.
+// Floor is the lower end that is to be said of an interval of a metric, or of a ratio of it: a time, a rate or what a guest takes of the
+// host's memory, or a ratio of such, is not below 0.
 func Floor(m notebook.Metric, low float64) float64 {
-	if slices.Contains(amounts, m.Unit) {
+	if slices.Contains(amounts, m.Unit) || m == notebook.WeightPSS {
 		return max(low, 0)
 	}
 	return low
@@ -89,11 +89,11 @@ func (s *Summary) OtherImages(r *Row) bool {
 	})
 }
 
-// SameWork says whether two rows are of the same work on the same host, asked from the same machine: workload, parameters, metric
-// and image.
+// SameWork says whether two rows are of the same work on the same host, asked from the same machine: workload, parameters, metric,
+// image, and how many guests were weighed.
 func SameWork(a, b *Row) bool {
 	return a.HostID == b.HostID && a.LoadFrom == b.LoadFrom && a.Treatment.Workload == b.Treatment.Workload && maps.Equal(a.Treatment.Params, b.Treatment.Params) &&
-		a.Metric == b.Metric && a.Image == b.Image
+		a.Metric == b.Metric && a.Image == b.Image && SameWeighing(a, b)
 }
 
 // SecondaryColumn is a secondary metric of rows that are compared with each other.

@@ -59,6 +59,7 @@ type tally struct {
 	said   texts             // what guests noted and which trials failed that are not measured
 	dots   sample
 	curve  curve
+	weigh  weights
 	traced *tracing // nil: none of its folders was traced
 }
 
@@ -271,8 +272,8 @@ func (r *reader) tally(t notebook.Treatment, f *notebook.Folder) *tally {
 	if known := r.rows[id]; known != nil {
 		return known
 	}
-	n := &tally{group: group, first: len(r.order), cells: map[Block]*Cell{}, guests: map[guestKey]bool{}, row: Row{
-		Treatment: t, HostID: f.Host.ID, HostCores: cores, CHR: f.Host.CHR(t), Metric: metric, Image: image, Representative: t.Representative(), LoadFrom: f.Study.LoadFrom, CPUs: map[string]int{},
+	n := &tally{group: group, first: len(r.order), cells: map[Block]*Cell{}, guests: map[guestKey]bool{}, weigh: weights{of: weighs(f.Study)}, row: Row{
+		Treatment: t, HostID: f.Host.ID, HostCores: cores, CHR: f.Host.CHR(t), Metric: metric, Image: image, Representative: t.Representative(), LoadFrom: f.Study.LoadFrom, Memory: weighs(f.Study), CPUs: map[string]int{},
 		Mean: math.NaN(), MeanLow: math.NaN(), MeanHigh: math.NaN(), Ratio: math.NaN(), RatioLow: math.NaN(), RatioHigh: math.NaN(), Robust: math.NaN(),
 	}}
 	r.rows[id] = n
@@ -343,6 +344,7 @@ func (t *tally) trial(folder int, n *notebook.Trial) {
 	if len(n.Steps) > 0 {
 		t.curve.trial(c.Block, n.Steps)
 	}
+	t.weigh.trial(c.Block, n.Weights)
 	// A metric that was timed differs from the elapsed time by rounding alone.
 	if t.traced != nil && math.Abs(n.Value-n.ElapsedS) > 1e-6*math.Abs(n.ElapsedS) {
 		t.traced.OtherMetric = true
@@ -479,6 +481,7 @@ func (r *reader) finish(t *tally) {
 	row.Secondary = r.secondary(row)
 	if len(row.Values) > 0 {
 		row.Curve = t.curve.finish(r.sum, r.sum.Folders[row.Values[0].Folder].Study.Capacity)
+		row.Weights = t.weigh.finish(r.sum)
 	}
 	e := r.sum.Mean(row, stats.Alpha)
 	row.Mean, row.MeanLow, row.MeanHigh = e.Value, e.Low, e.High

@@ -105,6 +105,7 @@ func Summary(w io.Writer, s *data.Summary) error {
 		Disturbed      int         `json:"rounds_disturbed"`   // in which the host did much beside its guest
 		OfUsual        *interval   `json:"of_usual,omitempty"` // of VMs that are made otherwise than usual: the mean over the usual one's
 		Secondary      []secondary `json:"also,omitempty"`     // of workloads that have secondary metrics
+		Weights        *weights    `json:"weights,omitempty"`  // where guests were weighed
 		Representative bool        `json:"representative"`
 		Notes          []string    `json:"notes"`
 	}
@@ -114,7 +115,7 @@ func Summary(w io.Writer, s *data.Summary) error {
 			j := row{
 				subject: subjectOf(r), CHR: number(r.CHR), Metric: r.Metric.Name, Unit: r.Metric.Unit, Guests: r.Guests, Trials: r.Trials, Failed: r.Failed,
 				Mean: number(r.Mean), MeanLow: number(r.MeanLow), MeanHigh: number(r.MeanHigh), Ratio: number(r.Ratio), RatioLow: number(r.RatioLow), RatioHigh: number(r.RatioHigh),
-				RatioRobust: number(r.Robust), Disturbed: r.Disturbed,
+				RatioRobust: number(r.Robust), Disturbed: r.Disturbed, Weights: weightsOf(r.Weights),
 				Representative: r.Representative, Notes: list(words.Doubts(r.Doubts)),
 			}
 			if q, ok := s.OfUsual(r); ok {

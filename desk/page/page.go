@@ -78,6 +78,8 @@ type page struct {
 	OfUsual  []string // how VMs that were made otherwise did
 	Notes    []string
 	Several  bool // hosts
+	Timed    bool // work was: ratios are of times
+	Weighed  bool // guests were: ratios are of memory
 
 	Unsteady       bool // bare metal differed from itself
 	VMs, Emulated  int  // of the treatments
@@ -141,6 +143,7 @@ type table struct {
 	Notes                       []string
 	Networks                    bool // they are named beside the provisioning
 	Secondary                   *secondaryTable
+	Weights                     *weightsPart
 }
 
 type tableRow struct {
@@ -317,6 +320,7 @@ func (p *page) count(s *data.Summary) {
 				p.Emulated++
 			}
 		}
+		p.Timed, p.Weighed = p.Timed || r.Memory == nil, p.Weighed || r.Memory != nil
 		p.Failed += r.Failed
 		p.Trials += r.Trials
 	}
@@ -395,6 +399,7 @@ func makeTable(i int, rows []*data.Row, s *data.Summary) table {
 	align(t.Rows, func(r *tableRow) *value { return &r.Ratio })
 	align(t.Rows, func(r *tableRow) *value { return &r.Mean })
 	t.Secondary = secondary(t.ID+"-secondary", rows, s)
+	t.Weights = weighed(t.ID+"-guest", rows, s)
 	return t
 }
 

@@ -33,6 +33,9 @@ func Ranking(r *advise.Ranking) string {
 		b.WriteString([]string{"; ", ", and "}[i])
 		q := other.Against
 		faster := map[advise.Preference]string{advise.Latency: "faster", advise.Cost: "cheaper"}[r.Prefer]
+		if r.Metric.Unit == weighed {
+			faster = "lighter"
+		}
 		than := name(r.Choices[other.Choice])
 		switch {
 		case !q.HasInterval():

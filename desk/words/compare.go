@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"tare/desk/compare"
+	"tare/desk/data"
 	"tare/stats"
 )
 
@@ -42,6 +43,14 @@ func outcome(c *compare.Comparison, a stats.Answer, n int) string {
 		stats.More: {"costs more", "cost more"}, stats.Less: {"costs less", "cost less"},
 		stats.Same: {"makes no difference", "make no difference"}, stats.Open: {"is open", "are open"},
 	}[a], ""
+	if c.Changes[0].Old.Memory != nil { // of one study, and so of all
+		switch a {
+		case stats.More:
+			verb = [2]string{"takes more memory", "take more memory"}
+		case stats.Less:
+			verb = [2]string{"takes less memory", "take less memory"}
+		}
+	}
 	if c.Margin > 0 && a == stats.Same {
 		what = " of " + Margin(c.Margin) + " or more"
 	}
@@ -77,7 +86,7 @@ func ChangedWhere(c *compare.Comparison, x compare.Change) string {
 
 // ChangedBy says a change in percent, with its interval, and of an open one what would settle it.
 func ChangedBy(x compare.Change) string {
-	s := beyond(x.Ratio)
+	s := beyond(x.Ratio, x.Old)
 	if x.Answer != stats.Open {
 		return s
 	}
@@ -96,8 +105,12 @@ func ChangedBy(x compare.Change) string {
 }
 
 // beyond says by how much a ratio is beyond 1, with its interval: "5.1 % more (4.2 to 6.0)", of a large one "3.07 times as much (1.59 to
-// 10.0)", and where it may be on either side of 1 "−1 % (−17 to +23)".
-func beyond(q stats.Quotient) string {
+// 10.0)", and where it may be on either side of 1 "−1 % (−17 to +23)". Of a row whose guests were weighed it is "5.1 % more memory".
+func beyond(q stats.Quotient, r *data.Row) string {
+	times, what := " times as much", ""
+	if r.Memory != nil {
+		times, what = " times the memory", " memory"
+	}
 	text := func(v, low, high float64, d int, mark func(string) string, after string) string {
 		s := mark(Number(v, d)) + after
 		switch {
@@ -112,11 +125,11 @@ func beyond(q stats.Quotient) string {
 	v, low, high := 100*(q.Value-1), 100*(q.Low-1), 100*(q.High-1)
 	switch d := min(Places(v, low, high), 3); {
 	case q.Value >= 2:
-		return text(q.Value, q.Low, q.High, Places(q.Value, q.Low, q.High), plain, " times as much")
+		return text(q.Value, q.Low, q.High, Places(q.Value, q.Low, q.High), plain, times)
 	case q.Low > 1:
-		return text(v, low, high, d, plain, " % more")
+		return text(v, low, high, d, plain, " % more"+what)
 	case q.High < 1:
-		return text(-v, -high, -low, d, plain, " % less")
+		return text(-v, -high, -low, d, plain, " % less"+what)
 	default:
 		return text(v, low, high, d, Signed, " %")
 	}

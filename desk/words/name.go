@@ -229,11 +229,12 @@ func Where(s *data.Summary, r *data.Row) string {
 	return Plain(w + " " + on)
 }
 
-// Table says what a table of rows is of: where they stand, and their image where other rows of their work have another.
+// Table says what a table of rows is of: where they stand, how many guests were weighed, and their image where other rows of their work
+// have another.
 func Table(s *data.Summary, rows []*data.Row) string {
 	at := *rows[0]
 	at.Treatment.Instance = notebook.Instance{}
-	return Where(s, &at) + Image(s, rows[0])
+	return Where(s, &at) + Weighed(s, rows[0]) + Image(s, rows[0])
 }
 
 // Image names a row's image where other rows of its work have another, to follow what its table is of.

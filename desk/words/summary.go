@@ -168,6 +168,9 @@ func statement(where string, rows []*data.Row, s *data.Summary) Statement {
 		}
 	}
 	to := "bare metal"
+	if rows[0].Memory != nil {
+		to, where = onBareMetal, where+Weighed(s, rows[0])
+	}
 	if len(s.Baseline) > 0 {
 		to = data.Assignments(s.Baseline)
 	}
@@ -242,13 +245,17 @@ func byFinding(margin float64) func(a, b *data.Row) int {
 	return func(a, b *data.Row) int { return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(size(b), size(a))) }
 }
 
-// finding says what is known of a platform: "A vanilla docker container costs 31 % more (27 to 35); pinned, 10 % more (8 to 12)."
+// finding says what is known of a platform: "A vanilla docker container costs 31 % more (27 to 35); pinned, 10 % more (8 to 12)." Where guests
+// were weighed it "takes 31 % more memory".
 func (g group) finding(s *data.Summary, named func(*data.Row) string) string {
 	var parts []string
 	for i, r := range g {
 		q := r.Quotient()
-		said := beyond(q)
+		said := beyond(q, r)
 		before, after := " costs ", " " // what is said: of the first, after its name, and of the others
+		if r.Memory != nil {
+			before = " takes "
+		}
 		switch q.Answer(s.Margin()) {
 		case stats.Same:
 			said = fmt.Sprintf("no difference of %s or more: %s", Margin(s.Margin()), said)

@@ -1,0 +1,324 @@
+package data
+
+import (
+	"cmp"
+	"slices"
+
+	"tare/notebook"
+	"tare/stats"
+)
+
+// Weights is what guests of a treatment take of the host's memory, by how many there are at once. Sizes are MiB, and means over rounds.
+type Weights struct {
+	Points []Weighing // as the guests are, from few to many
+	Merged []Weighing // the same with their pages merged by KSM
+	Added  *Added     // what one more guest adds; nil where they were weighed at one number alone
+	Last   *LastGuest // what it consists of; nil where no trial has that
+}
+
+// Weighing is so many guests at once. Each size is of one of them: of all, over their number (equation 6.1 of "virtualization-overheads").
+type Weighing struct {
+	Guests    int
+	PSS       stats.Estimate
+	Anonymous stats.Estimate // of PSS
+	File      stats.Estimate // of PSS
+	Tables    stats.Estimate // page tables, which PSS is without
+	Engine    stats.Estimate // of PSS: the engine's own process
+	Ruler     stats.Estimate // taken off: PSS is without it
+	CPUS      stats.Estimate // seconds of CPU time that ksmd took until it merged no more; not a guest's
+	Unsettled int            // weighings at which it still merged
+}
+
+// Added is what each guest adds that came after the one number and up to the other.
+type Added struct {
+	From, To             int
+	PSS, Anonymous, File stats.Estimate
+}
+
+// LastGuest is the guest that came last where there were most of them, and no pages were merged.
+type LastGuest struct {
+	Guests     int // with it
+	PSS        stats.Estimate
+	Processes  []MemoryPart // by name, the largest PSS first
+	Kinds      []MemoryPart // of pages, the same
+	Files      []MemoryPart // the largest
+	Duplicates *Duplicates  // nil where contents were not compared
+}
+
+// MemoryPart is a part of a guest's memory.
+type MemoryPart struct {
+	Name     string
+	Others   bool    // all that have no line of their own
+	Count    float64 // in a guest, the mean over rounds
+	RSS, PSS stats.Estimate
+}
+
+// Duplicates is what the guest has in another page, too, by where that is (Table 6.4).
+type Duplicates struct{ Within, Host, Guests Alike }
+
+// Alike is duplicates by what the two pages are.
+type Alike struct{ AnonAnon, FileFile, AnonFile, Sum stats.Estimate }
+
+// A folder is not trusted to have few of them.
+const (
+	maxNumbers   = 1000 // of guests at once, in a row
+	maxParts     = 1000 // names that are counted apart while a row is made
+	mostOfGuest  = 20   // processes that have a line of their own
+	mostFilesOf  = 10
+	mostWeighing = 2 * maxNumbers // weights of a trial
+)
+
+// SameWeighing says whether the guests of two rows were weighed at the same numbers, and their pages merged the same way; or neither's
+// were weighed. What one guest takes among two is another quantity than what it takes among many.
+func SameWeighing(a, b *Row) bool {
+	x, y := a.Memory, b.Memory
+	if x == nil || y == nil {
+		return x == y
+	}
+	return x.KSM == y.KSM && slices.Equal(x.Guests, y.Guests)
+}
+
+// weighs is how a study weighs guests; nil where it does not, or does not say at how many.
+func weighs(s notebook.Study) *notebook.Memory {
+	if s.Memory == nil || len(s.Memory.Guests) == 0 {
+		return nil
+	}
+	return s.Memory
+}
+
+// weights are Weights in the making.
+type weights struct {
+	of            *notebook.Memory
+	most          int
+	plain, merged map[int]*weighing // by number of guests
+	last          lastGuest
+}
+
+type weighing struct {
+	pss, anonymous, file, tables, engine, ruler, cpu rounds
+	unsettled                                        int
+}
+
+// rounds are a size by round.
+type rounds map[Block]*stats.Sum
+
+func (r *rounds) add(b Block, v float64) {
+	if *r == nil {
+		*r = rounds{}
+	}
+	sum(*r, b).Add(v)
+}
+
+type lastGuest struct {
+	seen                    rounds // PSS
+	processes, kinds, files parts
+	compared                rounds
+	within, host, guests    [4]rounds // as Alike has them
+}
+
+// parts are the parts of guests in the making, by name.
+type parts struct {
+	of     map[string]*memoryPart
+	others memoryPart
+}
+
+type memoryPart struct{ n, rss, pss rounds }
+
+func (p *memoryPart) add(b Block, rss, pss int64) {
+	p.n.add(b, 1)
+	p.rss.add(b, mib(rss))
+	p.pss.add(b, mib(pss))
+}
+
+func (p *parts) add(b Block, name string, rss, pss int64) {
+	name = shortened(name)
+	of := p.of[name]
+	switch {
+	case of != nil:
+	case len(p.of) >= maxParts:
+		of = &p.others
+	default:
+		if p.of == nil {
+			p.of = map[string]*memoryPart{}
+		}
+		of = &memoryPart{}
+		p.of[name] = of
+	}
+	of.add(b, rss, pss)
+}
+
+func mib(bytes int64) float64 { return float64(bytes) / notebook.MiB }
+
+// trial takes a trial's weights, as far as its study says that they are taken.
+func (w *weights) trial(b Block, all []notebook.Weight) {
+	if w.of == nil {
+		return
+	}
+	if w.plain == nil {
+		w.plain, w.merged = map[int]*weighing{}, map[int]*weighing{}
+		w.most = slices.Max(w.of.Guests)
+	}
+	numbers := w.of.Guests[:min(len(w.of.Guests), maxNumbers)]
+	for i := range all[:min(len(all), mostWeighing)] {
+		x := &all[i]
+		if x.Guests < 1 || !slices.Contains(numbers, x.Guests) {
+			continue
+		}
+		in := w.plain
+		if x.KSM != nil {
+			in = w.merged
+		}
+		at := in[x.Guests]
+		if at == nil {
+			at = &weighing{}
+			in[x.Guests] = at
+		}
+		n := float64(x.Guests)
+		at.pss.add(b, mib(x.PSS)/n)
+		at.anonymous.add(b, mib(x.Anonymous)/n)
+		at.file.add(b, mib(x.File)/n)
+		at.tables.add(b, mib(x.Tables)/n)
+		at.engine.add(b, mib(x.Engine.PSS)/n)
+		at.ruler.add(b, mib(x.Ruler.PSS)/n)
+		switch {
+		case x.KSM != nil:
+			at.cpu.add(b, x.KSM.CPUS)
+			if x.KSM.Unsettled {
+				at.unsettled++
+			}
+		case x.Guests == w.most && x.Last != nil:
+			w.last.add(b, x.Last)
+		}
+	}
+}
+
+func (l *lastGuest) add(b Block, g *notebook.MemoryGuest) {
+	l.seen.add(b, mib(g.PSS))
+	for _, p := range g.Processes {
+		l.processes.add(b, p.Name, p.RSS, p.PSS)
+	}
+	for _, k := range g.Kinds {
+		l.kinds.add(b, k.Name, k.RSS, k.PSS)
+	}
+	for _, f := range g.Files {
+		l.files.add(b, f.Name, f.RSS, f.PSS)
+	}
+	d := g.Duplicates
+	if d == nil {
+		return
+	}
+	l.compared.add(b, 0)
+	for _, of := range []struct {
+		notebook.MemoryAlike
+		to *[4]rounds
+	}{{d.Within, &l.within}, {d.Host, &l.host}, {d.Guests, &l.guests}} {
+		aa, ff, af := mib(of.AnonAnon), mib(of.FileFile), mib(of.AnonFile)
+		for i, v := range []float64{aa, ff, af, aa + ff + af} {
+			of.to[i].add(b, v)
+		}
+	}
+}
+
+// finish works the weights out; nil where no trial has any.
+func (w *weights) finish(s *Summary) *Weights {
+	if len(w.plain) == 0 && len(w.merged) == 0 {
+		return nil
+	}
+	out := &Weights{Points: weighings(s, w.plain), Merged: weighings(s, w.merged), Last: w.last.finish(s, w.most)}
+	if n := len(out.Points); n > 1 {
+		from, to := out.Points[n-2].Guests, out.Points[n-1].Guests
+		before, after := w.plain[from], w.plain[to]
+		more := func(y, x rounds) stats.Estimate {
+			each := rounds{}
+			for b, v := range x {
+				if of := y[b]; of != nil {
+					each.add(b, (v.Mean()*float64(to)-of.Mean()*float64(from))/float64(to-from))
+				}
+			}
+			return s.overRounds(each)
+		}
+		out.Added = &Added{from, to, more(before.pss, after.pss), more(before.anonymous, after.anonymous), more(before.file, after.file)}
+	}
+	return out
+}
+
+func weighings(s *Summary, of map[int]*weighing) (all []Weighing) {
+	for n, x := range of {
+		all = append(all, Weighing{
+			Guests: n, PSS: s.overRounds(x.pss), Anonymous: s.overRounds(x.anonymous), File: s.overRounds(x.file), Tables: s.overRounds(x.tables),
+			Engine: s.overRounds(x.engine), Ruler: s.overRounds(x.ruler), CPUS: s.overRounds(x.cpu), Unsettled: x.unsettled,
+		})
+	}
+	slices.SortFunc(all, func(a, b Weighing) int { return cmp.Compare(a.Guests, b.Guests) })
+	return all
+}
+
+func (l *lastGuest) finish(s *Summary, guests int) *LastGuest {
+	if len(l.seen) == 0 {
+		return nil
+	}
+	out := &LastGuest{Guests: guests, PSS: s.overRounds(l.seen)}
+	out.Processes = l.processes.finish(s, l.seen, mostOfGuest, true)
+	out.Kinds = l.kinds.finish(s, l.seen, mostOfGuest, true)
+	out.Files = l.files.finish(s, l.seen, mostFilesOf, false)
+	if len(l.compared) > 0 {
+		alike := func(of [4]rounds) Alike {
+			return Alike{s.overRounds(of[0]), s.overRounds(of[1]), s.overRounds(of[2]), s.overRounds(of[3])}
+		}
+		out.Duplicates = &Duplicates{alike(l.within), alike(l.host), alike(l.guests)}
+	}
+	return out
+}
+
+// finish gives the largest parts, and where it is asked for all others as one more. A part that a guest lacks has no size in its round.
+func (p *parts) finish(s *Summary, seen rounds, most int, others bool) (all []MemoryPart) {
+	made := func(name string, of *memoryPart) MemoryPart {
+		whole := func(r rounds) stats.Estimate {
+			each := rounds{}
+			for b, guests := range seen {
+				each[b] = &stats.Sum{N: guests.N}
+				if r[b] != nil {
+					each[b].Of = r[b].Of
+				}
+			}
+			return s.overRounds(each)
+		}
+		return MemoryPart{Name: name, Count: whole(of.n).Value, RSS: whole(of.rss), PSS: whole(of.pss)}
+	}
+	for name, of := range p.of {
+		if m := made(name, of); m.PSS.Value != 0 || m.RSS.Value != 0 {
+			all = append(all, m)
+		}
+	}
+	slices.SortFunc(all, func(a, b MemoryPart) int {
+		return cmp.Or(cmp.Compare(b.PSS.Value, a.PSS.Value), cmp.Compare(a.Name, b.Name))
+	})
+	if len(all) <= most && len(p.others.n) == 0 {
+		return all
+	}
+	kept := all[:min(len(all), most)]
+	if !others {
+		return kept
+	}
+	rest := p.others
+	for _, m := range all[len(kept):] {
+		of := p.of[m.Name]
+		rest.n.with(of.n)
+		rest.rss.with(of.rss)
+		rest.pss.with(of.pss)
+	}
+	last := made("", &rest)
+	last.Others = true
+	return append(kept[:len(kept):len(kept)], last)
+}
+
+// with adds another size of the same rounds.
+func (r *rounds) with(other rounds) {
+	if *r == nil {
+		*r = rounds{}
+	}
+	for b, v := range other {
+		s := sum(*r, b)
+		s.Of, s.N = s.Of+v.Of, s.N+v.N
+	}
+}

@@ -1,0 +1,150 @@
+package data_test
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"tare/desk/data"
+	"tare/notebook"
+	"tare/notebook/notebooktest"
+	"tare/stats"
+)
+
+func weighed(t *testing.T, f *notebooktest.Folder) *data.Summary {
+	t.Helper()
+	s, err := data.Read([]string{f.Write(t)}, data.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func rowOf(t *testing.T, s *data.Summary, id string) *data.Row {
+	t.Helper()
+	for _, r := range s.Rows {
+		if r.Treatment.ID == id {
+			return r
+		}
+	}
+	t.Fatalf("no row %q", id)
+	return nil
+}
+
+// Guests of known sizes are found to have them, at each number and without an error beyond the noise.
+func TestWeights(t *testing.T) {
+	s := weighed(t, notebooktest.Weighed())
+	for id, want := range map[string]struct{ own, shared, merged, sharedMerged, files float64 }{
+		"idle bm large": {0.3, 0.1, 0.3, 0.1, 0.1}, "idle cn docker vanilla large": {9, 7, 9, 7, 4}, "idle vm qemu kvm pinned large": {140, 95, 90, 97, 5},
+	} {
+		w := rowOf(t, s, id).Weights
+		near := func(what string, e stats.Estimate, v float64) {
+			t.Helper()
+			if e.N != 5 || !(math.Abs(e.Value-v) < 0.03*v+1e-5) {
+				t.Errorf("%s: %s is %+v, want %v", id, what, e, v)
+			}
+		}
+		if len(w.Points) != 4 || len(w.Merged) != 4 || w.Added == nil || w.Last == nil {
+			t.Fatalf("%s: %+v", id, w)
+		}
+		for i, n := range []int{1, 2, 4, 8} {
+			if w.Points[i].Guests != n || w.Merged[i].Guests != n {
+				t.Errorf("%s: the weighing %d is of %d guests, and %d", id, i, w.Points[i].Guests, w.Merged[i].Guests)
+			}
+			near(fmt.Sprint("PSS of ", n), w.Points[i].PSS, want.own+want.shared/float64(n))
+			near(fmt.Sprint("PSS with KSM of ", n), w.Merged[i].PSS, want.merged+want.sharedMerged/float64(n))
+			near("page tables", w.Points[i].Tables, 0.25)
+			near("CPU time of ksmd", w.Merged[i].CPUS, 2)
+		}
+		if w.Added.From != 4 || w.Added.To != 8 {
+			t.Errorf("%s: what is added is from %d to %d", id, w.Added.From, w.Added.To)
+		}
+		near("one more", w.Added.PSS, want.own)
+		near("its files", w.Added.File, want.files)
+		near("its anonymous memory", w.Added.Anonymous, want.own-want.files)
+		near("the last", w.Last.PSS, want.own+want.shared/8)
+		sum := 0.0
+		for _, p := range w.Last.Processes {
+			sum += p.PSS.Value
+		}
+		if math.Abs(sum/w.Last.PSS.Value-1) > 1e-4 {
+			t.Errorf("%s: its processes take %v of %v", id, sum, w.Last.PSS.Value)
+		}
+	}
+	cn := rowOf(t, s, "idle cn docker vanilla large").Weights
+	if p := cn.Last.Processes; len(p) != 3 || p[0].Name != "bash" || p[0].Count != 5 || p[1].Count != 1 {
+		t.Errorf("processes %+v", p)
+	}
+	if d := rowOf(t, s, "idle vm qemu kvm pinned large").Weights.Last.Duplicates; d == nil || d.Within.Sum.Value != 29 || d.Host.AnonFile.Value != 12 || d.Guests.Sum.Value != 59 {
+		t.Errorf("duplicates %+v", d) // Table 6.4
+	}
+}
+
+// A process that some guests lack has the mean over all of them, and what has no line of its own is in the last one.
+func TestPartsThatSomeGuestsLack(t *testing.T) {
+	f := notebooktest.Weighed()
+	weigh := f.Trial
+	f.Trial = func(x *notebook.Trial) {
+		weigh(x)
+		for i := range x.Weights {
+			g := x.Weights[i].Last
+			g.Processes = nil
+			for p := range 30 {
+				g.Processes = append(g.Processes, notebook.MemoryProcess{Name: fmt.Sprintf("p%02d", p), MemoryWeight: notebook.MemoryWeight{PSS: (100 - int64(p)) << 20}})
+			}
+			if x.Round == 0 {
+				g.Processes = append(g.Processes, notebook.MemoryProcess{Name: "cron", MemoryWeight: notebook.MemoryWeight{PSS: 1000 << 20}})
+			}
+		}
+	}
+	all := rowOf(t, weighed(t, f), "idle bm large").Weights.Last.Processes
+	if len(all) != 21 || all[0].Name != "cron" || all[0].PSS.Value != 200 || all[0].Count != 0.2 || all[0].PSS.N != 5 {
+		t.Errorf("%d lines, the first %+v", len(all), all[0])
+	}
+	sum := 0.0
+	for _, p := range all {
+		sum += p.PSS.Value
+	}
+	if rest := all[20]; !rest.Others || rest.Count != 11 || math.Abs(sum-(200+30*100-29*15)) > 1e-9 {
+		t.Errorf("the last line is %+v, all together %v", rest, sum)
+	}
+}
+
+// A folder may hold anything: what its study does not weigh is not in the row, and nothing grows without bound.
+func TestWeightsOfAFolderThatIsNotTrusted(t *testing.T) {
+	f := notebooktest.Weighed()
+	f.Rounds = 2
+	f.Trial = func(x *notebook.Trial) {
+		for n := range 1500 {
+			x.Weights = append(x.Weights, notebook.Weight{Guests: n - 100})
+		}
+		x.Weights[0] = notebook.Weight{Guests: 8, Last: &notebook.MemoryGuest{}, MemoryWeight: notebook.MemoryWeight{PSS: math.MaxInt64, RSS: math.MinInt64}}
+		x.Weights[1] = notebook.Weight{Guests: 8, KSM: &notebook.KSM{CPUS: math.MaxFloat64}}
+		for i := range 1200 {
+			x.Weights[0].Last.Processes = append(x.Weights[0].Last.Processes, notebook.MemoryProcess{Name: fmt.Sprint(x.Round, " ", i), MemoryWeight: notebook.MemoryWeight{PSS: 1}})
+		}
+	}
+	w := rowOf(t, weighed(t, f), "idle bm large").Weights
+	if len(w.Points) != 4 || len(w.Merged) != 1 || len(w.Last.Processes) != 21 || w.Last.Processes[20].Count != 1190 {
+		t.Errorf("%d points, %d merged, %d processes", len(w.Points), len(w.Merged), len(w.Last.Processes))
+	}
+	none := notebooktest.Weighed()
+	none.Study.Memory = &notebook.Memory{}
+	if r := rowOf(t, weighed(t, none), "idle bm large"); r.Weights != nil || r.Memory != nil {
+		t.Errorf("a study that says no numbers has %+v", r.Weights)
+	}
+}
+
+// What one guest takes among two is not what it takes among eight: folders of both are not averaged.
+func TestOtherNumbersAreAnotherTable(t *testing.T) {
+	a, b := notebooktest.Weighed(), notebooktest.Weighed()
+	b.Study.Memory = &notebook.Memory{Guests: []int{1, 8}}
+	b.Start = b.Start.AddDate(0, 0, 1)
+	s, err := data.Read([]string{a.Write(t), b.Write(t)}, data.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(s.Tables()); n != 2 || len(s.Rows) != 10 {
+		t.Errorf("%d tables, %d rows", n, len(s.Rows))
+	}
+}

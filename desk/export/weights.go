@@ -1,0 +1,112 @@
+package export
+
+import (
+	"tare/desk/data"
+	"tare/desk/words"
+)
+
+// weights is what a row's guests take of the host's memory. Sizes are MiB, and of one guest.
+type weights struct {
+	Points []weighing `json:"points"`
+	Merged []weighing `json:"with_ksm"`
+	Added  *added     `json:"one_more_adds"` // null where they were weighed at one number alone
+	Last   *lastGuest `json:"last_guest"`
+}
+
+type weighing struct {
+	Guests    int       `json:"guests"`
+	PSS       interval  `json:"pss"`
+	Anonymous interval  `json:"anonymous"`
+	File      interval  `json:"file"`
+	Tables    interval  `json:"page_tables"`
+	Engine    interval  `json:"engine"`
+	Ruler     interval  `json:"ruler"`
+	CPUS      *interval `json:"ksmd_cpu_s,omitempty"`
+	Unsettled int       `json:"unsettled,omitempty"`
+}
+
+type added struct {
+	From      int      `json:"from"`
+	To        int      `json:"to"`
+	PSS       interval `json:"pss"`
+	Anonymous interval `json:"anonymous"`
+	File      interval `json:"file"`
+}
+
+type lastGuest struct {
+	Guests     int          `json:"guests"`
+	PSS        interval     `json:"pss"`
+	Processes  []memoryPart `json:"processes"`
+	Kinds      []memoryPart `json:"kinds"`
+	Files      []memoryPart `json:"files"`
+	Duplicates *duplicates  `json:"duplicates"` // null where contents were not compared
+}
+
+type memoryPart struct {
+	Name  string   `json:"name"`
+	Count *float64 `json:"count"`
+	RSS   interval `json:"rss"`
+	PSS   interval `json:"pss"`
+}
+
+type duplicates struct {
+	Within alike `json:"within"`
+	Host   alike `json:"host"`
+	Guests alike `json:"guests"`
+}
+
+type alike struct {
+	AnonAnon interval `json:"anonymous_anonymous"`
+	FileFile interval `json:"file_file"`
+	AnonFile interval `json:"anonymous_file"`
+	Sum      interval `json:"all"`
+}
+
+// weightsOf is nil where no guest of the row was weighed.
+func weightsOf(w *data.Weights) *weights {
+	if w == nil {
+		return nil
+	}
+	j := &weights{Points: weighings(w.Points), Merged: weighings(w.Merged)}
+	if a := w.Added; a != nil {
+		j.Added = &added{a.From, a.To, estimate(a.PSS), estimate(a.Anonymous), estimate(a.File)}
+	}
+	if l := w.Last; l != nil {
+		j.Last = &lastGuest{Guests: l.Guests, PSS: estimate(l.PSS), Processes: memoryParts(l.Processes), Kinds: memoryParts(l.Kinds), Files: memoryParts(l.Files)}
+		if d := l.Duplicates; d != nil {
+			of := func(a data.Alike) alike {
+				return alike{estimate(a.AnonAnon), estimate(a.FileFile), estimate(a.AnonFile), estimate(a.Sum)}
+			}
+			j.Last.Duplicates = &duplicates{of(d.Within), of(d.Host), of(d.Guests)}
+		}
+	}
+	return j
+}
+
+func weighings(of []data.Weighing) []weighing {
+	all := []weighing{}
+	for _, w := range of {
+		j := weighing{
+			Guests: w.Guests, PSS: estimate(w.PSS), Anonymous: estimate(w.Anonymous), File: estimate(w.File), Tables: estimate(w.Tables),
+			Engine: estimate(w.Engine), Ruler: estimate(w.Ruler), Unsettled: w.Unsettled,
+		}
+		if w.CPUS.N > 0 {
+			cpu := estimate(w.CPUS)
+			j.CPUS = &cpu
+		}
+		all = append(all, j)
+	}
+	return all
+}
+
+func memoryParts(of []data.MemoryPart) []memoryPart {
+	all := []memoryPart{}
+	for _, p := range of {
+		name := p.Name
+		if p.Others {
+			name = words.MemoryPart(p)
+		}
+		all = append(all, memoryPart{name, number(p.Count), estimate(p.RSS), estimate(p.PSS)})
+	}
+	return all
+}

@@ -1,0 +1,51 @@
+package export
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"testing"
+
+	"tare/desk/data"
+	"tare/notebook/notebooktest"
+)
+
+// The JSON of a study that weighs guests has its points and tables, and that of another has none.
+func TestWeightsInJSON(t *testing.T) {
+	rows := func(f *notebooktest.Folder) (all []struct {
+		Treatment string
+		Weights   *weights
+	}) {
+		t.Helper()
+		s, err := data.Read([]string{f.Write(t)}, data.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b bytes.Buffer
+		if err := Summary(&b, s); err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(b.Bytes(), &all); err != nil {
+			t.Fatal(err)
+		}
+		return all
+	}
+	for _, r := range rows(notebooktest.Weighed()) {
+		w := r.Weights
+		if w == nil || len(w.Points) != 4 || len(w.Merged) != 4 || w.Added == nil || w.Last == nil || len(w.Last.Processes) == 0 || len(w.Last.Kinds) != 2 || w.Last.Duplicates == nil {
+			t.Fatalf("%s: %+v", r.Treatment, w)
+		}
+		if r.Treatment != "idle vm qemu kvm pinned large" {
+			continue
+		}
+		at := w.Points[3]
+		if at.Guests != 8 || at.PSS.N != 5 || math.Abs(*at.PSS.Value-(140+95./8)) > 3 || at.CPUS != nil || w.Merged[3].CPUS == nil || *w.Last.Duplicates.Host.Sum.Value != 32 {
+			t.Errorf("among 8: %+v", at)
+		}
+	}
+	for _, r := range rows(notebooktest.New(2).Add("bm large", 4).Add("cn crun pinned large", 5)) {
+		if r.Weights != nil {
+			t.Errorf("%s has %+v", r.Treatment, r.Weights)
+		}
+	}
+}

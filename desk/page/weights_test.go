@@ -1,0 +1,78 @@
+package page
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"tare/desk/data"
+	"tare/internal/golden"
+	"tare/notebook"
+	"tare/notebook/notebooktest"
+)
+
+// weighedPage is the report of a study that weighs guests.
+func weighedPage(t *testing.T, f *notebooktest.Folder) []byte {
+	t.Helper()
+	dir := f.Write(t)
+	files, err := readAndWrite(dir, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return page
+}
+
+// Where guests were weighed the report says what the last of them consists of, and what of it is there twice.
+func TestWeights(t *testing.T) {
+	page := weighedPage(t, notebooktest.Weighed())
+	golden.Check(t, "weights.html", excerpt(t, page, `<div class="scroll" role="region" aria-labelledby="table-1-guest-name"`, "<details>"))
+	for _, want := range []string{"Memory by number of guests", "What one more guest adds", "a guest takes 20&nbsp;% more memory", "<dt>KSM</dt>"} {
+		if !strings.Contains(string(page), want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	for _, no := range []string{"20&nbsp;% longer", "Platform and size"} {
+		if strings.Contains(string(page), no) {
+			t.Errorf("the page says %q", no)
+		}
+	}
+}
+
+// Names in a folder are hostile text.
+func TestNamesOfProcessesAreHostile(t *testing.T) {
+	f := notebooktest.Weighed()
+	f.Rounds = 1
+	weigh := f.Trial
+	f.Trial = func(x *notebook.Trial) {
+		weigh(x)
+		for i := range x.Weights {
+			x.Weights[i].Last.Processes[0].Name = "<script>alert(1)</script>\x1b[2J\u202e"
+			x.Weights[i].Last.Files[0].Name = `"><img src=x>`
+		}
+	}
+	page := string(weighedPage(t, f))
+	for _, no := range []string{"<script", "<img", "\x1b", "\u202e"} {
+		if strings.Contains(page, no) {
+			t.Errorf("the page holds %q", no)
+		}
+	}
+	if !strings.Contains(page, "&lt;script&gt;alert(1)&lt;/script&gt;") {
+		t.Error("the name is lost")
+	}
+}
+
+// A study that times work has no such tables.
+func TestNoWeights(t *testing.T) {
+	s := sample("large")
+	if w := weighed("x", s.Rows, s); w != nil {
+		t.Errorf("%+v", w)
+	}
+	s.Rows[0].Weights = &data.Weights{}
+	if w := weighed("x", s.Rows, s); w != nil {
+		t.Errorf("without an account of the last guest: %+v", w)
+	}
+}

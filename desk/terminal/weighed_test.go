@@ -1,0 +1,57 @@
+package terminal_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"tare/desk/compare"
+	"tare/desk/data"
+	"tare/desk/terminal"
+	"tare/desk/words"
+	"tare/internal/golden"
+	"tare/notebook"
+	"tare/notebook/notebooktest"
+)
+
+// A study that weighs guests speaks of memory, and not of time.
+func TestWeighed(t *testing.T) {
+	s := read(t, data.Options{}, notebooktest.Weighed().Write(t))
+	var text bytes.Buffer
+	if err := terminal.Summary(&text, s, terminal.Screen{Width: 100}); err != nil {
+		t.Fatal(err)
+	}
+	golden.Check(t, "weighed.txt", text.Bytes())
+	for _, word := range []string{"costs", "longer", "slower", "faster"} {
+		if strings.Contains(words.Summary(s).Statements[0].Lead+strings.Join(words.Summary(s).Statements[0].Findings, " "), word) {
+			t.Errorf("the answer says %q", word)
+		}
+	}
+}
+
+// So does what changed between two of them; and other numbers of guests are another treatment.
+func TestWeighedComparison(t *testing.T) {
+	folder := func(seed uint64, more float64, guests ...int) *data.Summary {
+		f := notebooktest.Weighed()
+		f.Seed, f.Noise, f.Rounds = seed, 0.001, 10
+		f.Mean["idle cn docker vanilla large"] *= more
+		if guests != nil {
+			f.Study.Memory = &notebook.Memory{Guests: guests}
+		}
+		return read(t, data.Options{}, f.Write(t))
+	}
+	before := folder(1, 1)
+	c, err := compare.From(before, folder(2, 1.2), 0.01)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if said := words.Compared(c); !strings.Contains(said, "1 takes more memory") {
+		t.Error(said)
+	}
+	if said := words.Changed(c, c.Changes[1]); !strings.Contains(said, " % more memory (") {
+		t.Error(said)
+	}
+	if _, err := compare.From(before, folder(3, 1, 1, 2), 0.01); err == nil || !strings.Contains(err.Error(), "no treatment in common") {
+		t.Errorf("guests among 8 were compared with guests among 2: %v", err)
+	}
+}

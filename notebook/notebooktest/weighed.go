@@ -1,0 +1,76 @@
+package notebooktest
+
+import (
+	"slices"
+
+	"tare/notebook"
+)
+
+// kept is what guests of a treatment take in Weighed: each MiB of its own and so many that all of them share, the same merged, the parts of its
+// own that are files, and its processes' shares.
+type kept struct {
+	own, shared, merged, sharedMerged, files float64
+	processes                                []string
+	engine, ruler                            float64
+	duplicates                               notebook.MemoryDuplicates
+}
+
+// Weighed is a study that weighs guests at 1, 2, 4 and 8, with and without KSM, whose true sizes are known: among n guests each takes a + b/n MiB.
+// Bare metal takes 0.3 + 0.1/n, containers 9 + 7/n and 10 + 8/n, VMs 140 + 95/n, and merged 90 + 97/n.
+func Weighed() *Folder {
+	f := New(8)
+	f.Study.Name, f.Study.Memory = "footprint", &notebook.Memory{Guests: []int{1, 2, 4, 8}, KSM: notebook.KSMPaper}
+	f.Study.Design.Trials = 1
+	mib := func(v float64) int64 { return int64(v * notebook.MiB) }
+	alike := func(aa, ff, af float64) notebook.MemoryAlike {
+		return notebook.MemoryAlike{AnonAnon: mib(aa), FileFile: mib(ff), AnonFile: mib(af)}
+	}
+	of := map[string]kept{
+		"idle bm large":    {own: 0.3, shared: 0.1, merged: 0.3, sharedMerged: 0.1, files: 0.1, processes: []string{"sleep"}},
+		"idle bm aa large": {own: 0.3, shared: 0.1, merged: 0.3, sharedMerged: 0.1, files: 0.1, processes: []string{"sleep"}},
+		"idle cn docker vanilla large": {own: 9, shared: 7, merged: 9, sharedMerged: 7, files: 4, engine: 1.07, ruler: 0.4,
+			processes:  []string{"shim", "bash", "bash", "bash", "bash", "bash", "rsyslogd"},
+			duplicates: notebook.MemoryDuplicates{Within: alike(0.5, 0, 0.125), Host: alike(1, 0.5, 0.25), Guests: alike(4, 0, 0.5)}},
+		"idle cn docker pinned large": {own: 10, shared: 8, merged: 10, sharedMerged: 8, files: 4, engine: 1.07, ruler: 0.4,
+			processes:  []string{"shim", "bash"},
+			duplicates: notebook.MemoryDuplicates{Within: alike(0.5, 0, 0.125), Host: alike(1, 0.5, 0.25), Guests: alike(4, 0, 0.5)}},
+		"idle vm qemu kvm pinned large": {own: 140, shared: 95, merged: 90, sharedMerged: 97, files: 5, processes: []string{"qemu-system-x86"},
+			duplicates: notebook.MemoryDuplicates{Within: alike(28, 0.5, 0.5), Host: alike(18, 2, 12), Guests: alike(48, 8, 3)}},
+	}
+	most := slices.Max(f.Study.Memory.Guests)
+	for _, words := range []string{"idle bm large", "idle bm aa large", "idle cn docker vanilla large", "idle cn docker pinned large", "idle vm qemu kvm pinned large"} {
+		f.Add(words, of[words].own+of[words].shared/float64(most))
+	}
+	f.Study.Metrics["idle"], f.Study.Also = notebook.WeightPSS, map[string][]notebook.Metric{"idle": {notebook.WeightMerged, notebook.WeightAlone, notebook.WeightAdded, notebook.WeightAsymptote}}
+	f.Trial = func(x *notebook.Trial) {
+		k := of[x.Treatment]
+		noise := x.Value / f.Mean[x.Treatment]
+		x.Figures = map[string]float64{}
+		set := func(m notebook.Metric, v float64) { x.Figures[m.Name] = v * noise }
+		set(notebook.WeightMerged, k.merged+k.sharedMerged/float64(most))
+		set(notebook.WeightAlone, k.own+k.shared)
+		set(notebook.WeightAdded, k.own)
+		set(notebook.WeightAsymptote, k.own)
+		for _, n := range f.Study.Memory.Guests {
+			g := float64(n)
+			w := notebook.Weight{Guests: n, MemoryWeight: notebook.MemoryWeight{PSS: mib(noise * (k.own*g + k.shared))}, Tables: mib(0.25 * g)}
+			w.File = mib(noise * (k.files*g + k.shared))
+			w.Anonymous, w.RSS = w.PSS-w.File, 2*w.PSS
+			w.Engine.PSS, w.Ruler.PSS = mib(k.engine*g), mib(k.ruler*g)
+			size := noise * (k.own + k.shared/g)
+			w.Last = &notebook.MemoryGuest{
+				MemoryWeight: notebook.MemoryWeight{PSS: mib(size), RSS: mib(2 * size)}, Duplicates: &k.duplicates,
+				Kinds: []notebook.MemoryPart{{Name: "anonymous", PSS: mib(0.75 * size), RSS: mib(0.75 * size)}, {Name: "file", PSS: mib(0.25 * size), RSS: mib(size)}},
+				Files: []notebook.MemoryPart{{Name: "/usr/lib/x86_64-linux-gnu/libc.so.6", PSS: mib(0.125 * size), RSS: mib(0.5 * size)}},
+			}
+			for i, name := range k.processes {
+				share := size / float64(len(k.processes))
+				w.Last.Processes = append(w.Last.Processes, notebook.MemoryProcess{PID: 100 + i, Name: name, MemoryWeight: notebook.MemoryWeight{PSS: mib(share), RSS: mib(2 * share)}})
+			}
+			merged := w
+			merged.PSS, merged.KSM = mib(noise*(k.merged*g+k.sharedMerged)), &notebook.KSM{PagesToScan: 500, SleepMS: 10, CPUS: 2}
+			x.Weights = append(x.Weights, w, merged)
+		}
+	}
+	return f
+}
