@@ -185,6 +185,9 @@ func added(p *Panel, stem string) *Figure {
 	f.How = "Each bar is what the PSS of all guests grows by with each one more, pages not merged. Solid: anonymous memory, as the host sees it, " +
 		"which a VM’s whole RAM is. Pale: pages of files and shared memory. The thin line is the 95 % interval of the sum."
 	f.Caption = fmt.Sprintf("From %d to %d guests.", from, to)
+	if slices.ContainsFunc(l.marks, func(m mark) bool { return m.style.emulated }) {
+		f.Caption += " Hatched, closely for anonymous memory: emulated, with its emulator’s own memory in it."
+	}
 	var said []string
 	for i, m := range l.marks {
 		said = append(said, fmt.Sprintf("%s, %s: %s, anonymous %s, files %s", m.group, m.names[0], m.words, words.Digits(m.from, 3), words.Digits(files[i], 3)))

@@ -43,7 +43,9 @@ func TestWeights(t *testing.T) {
 // What is drawn, of one container and a VM.
 func TestWeightsDrawn(t *testing.T) {
 	f := notebooktest.Weighed()
-	f.Study.Treatments = slices.DeleteFunc(f.Study.Treatments, func(t notebook.Treatment) bool { return t.Platform == notebook.BM || t.Provisioning == notebook.Vanilla })
+	f.Study.Treatments = slices.DeleteFunc(f.Study.Treatments, func(t notebook.Treatment) bool {
+		return t.Platform == notebook.BM || t.Provisioning == notebook.Vanilla
+	})
 	_, figs := figuresOf(t, f)
 	golden.Check(t, "guests.svg", figs[len(figs)-2].SVG())
 	golden.Check(t, "added.svg", figs[len(figs)-1].SVG())
