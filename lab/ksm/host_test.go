@@ -173,8 +173,9 @@ func idleHost(t *testing.T) (says func() string) {
 	}
 	was := says()
 	t.Cleanup(func() {
-		if is := says(); is != was {
-			t.Errorf("the host's settings are %s, and were %s: putting them back", is, was)
+		n, err := Host.number("pages_shared")
+		if is := says(); is != was || err != nil || n > 0 {
+			t.Errorf("the host's settings are %s and %d pages are merged, %v; they were %s, and none: putting them back", is, n, err, was)
 			err = proc.Set(Host.path(run), apart)
 			if before[advisor] != "" { // which may refuse the others
 				err = errors.Join(err, proc.Set(Host.path(advisor), "none"))
