@@ -43,17 +43,22 @@ multiple comparisons together, so name only the claims that you want to test.`,
 					return err
 				}
 			}
-			if file == "" || study != "" {
-				shipped, err := claims.Shipped(study)
-				if err != nil {
-					return fmt.Errorf("--study: %w", err)
-				}
-				all = append(shipped, all...)
-			}
 			s, err := data.Read(dirs, data.Options{})
 			if err != nil {
 				return err
 			}
+			var shipped []claims.Claim
+			switch {
+			case study != "":
+				if shipped, err = claims.Shipped(study); err != nil {
+					return fmt.Errorf("--study: %w", err)
+				}
+			case file == "":
+				if shipped, err = claims.About(s); err != nil {
+					return err
+				}
+			}
+			all = append(shipped, all...)
 			verdicts := claims.Judge(s, all)
 			if format == "json" {
 				return export.Verdicts(os.Stdout, verdicts)
@@ -62,7 +67,7 @@ multiple comparisons together, so name only the claims that you want to test.`,
 		},
 	}
 	tableOrJSON(c, &format)
-	c.Flags().StringVar(&study, "study", "", "only the claims of one file: pinning, network or memory (default: all shipped claims)")
+	c.Flags().StringVar(&study, "study", "", "only the claims of one file: pinning, network or memory (default: those that the studies of the folders name, or all shipped ones)")
 	c.Flags().StringVar(&file, "claims", "", "file with your own claims, in place of the shipped ones; with --study, in addition to them")
 	return c
 }

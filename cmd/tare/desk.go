@@ -142,18 +142,10 @@ func share(flag, text string) (float64, error) {
 // that the studies name. A tolerance of 0 is the model's default.
 func writeReport(s *data.Summary, out string, tolerance float64) ([]string, error) {
 	var about []claims.Claim
-	var sets []string
-	for _, f := range s.Folders {
-		for _, name := range f.Study.Claims {
-			if slices.Contains(sets, name) {
-				continue
-			}
-			sets = append(sets, name)
-			set, err := claims.Shipped(name)
-			if err != nil {
-				return nil, fmt.Errorf("%s: its study's claims: %w", f.Dir, err)
-			}
-			about = append(about, set...)
+	if slices.ContainsFunc(s.Folders, func(f data.Folder) bool { return len(f.Study.Claims) > 0 }) {
+		var err error
+		if about, err = claims.About(s); err != nil {
+			return nil, err
 		}
 	}
 	if out == "" {

@@ -450,7 +450,11 @@ func TestTrendByEveryStep(t *testing.T) {
 }
 
 func TestGolden(t *testing.T) {
-	vs := Judge(smallWorld().measure(8, 0.02, 3), shipped(t))
+	pinning, err := Shipped("pinning")
+	if err != nil {
+		t.Fatal(err)
+	}
+	vs := Judge(smallWorld().measure(8, 0.02, 3), pinning)
 	for name, width := range map[string]int{"small.txt": 100, "small-40.txt": 40} {
 		var b bytes.Buffer
 		if err := Table(&b, vs, width); err != nil {

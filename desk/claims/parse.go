@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	papers "tare/claims"
+	"tare/desk/data"
 	"tare/notebook"
 	"tare/yamlfile"
 )
@@ -26,6 +27,28 @@ type group struct {
 	Name   string   `yaml:"name"`
 	About  Selector `yaml:"about,omitempty"` // what every Of of the group means where it does not say
 	Claims []Claim  `yaml:"claims"`
+}
+
+// About gives the shipped claims that the studies of these folders name; all that ship where none names any.
+func About(s *data.Summary) (all []Claim, err error) {
+	var sets []string
+	for _, f := range s.Folders {
+		for _, name := range f.Study.Claims {
+			if slices.Contains(sets, name) {
+				continue
+			}
+			sets = append(sets, name)
+			set, err := Shipped(name)
+			if err != nil {
+				return nil, fmt.Errorf("%s: its study's claims: %w", f.Dir, err)
+			}
+			all = append(all, set...)
+		}
+	}
+	if len(sets) == 0 {
+		return Shipped("")
+	}
+	return all, nil
 }
 
 // Shipped gives the claims that ship with Tare: those of one paper ("pinning") or, with an empty name, of all.

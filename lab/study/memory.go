@@ -114,6 +114,9 @@ func (r *Run) weigh(ctx context.Context, first Guest, ready *workload.Ready, t n
 				tr.Failure = cause
 				return tr, err
 			}
+			if merged.KSM.Unsettled {
+				tr.Warnings = append(tr.Warnings, fmt.Sprintf("with %d guests the kernel still merged pages after %v", n, mergingTime))
+			}
 			tr.Weights = append(tr.Weights, merged)
 		}
 		if i := slices.IndexFunc(works, (*service).over); i >= 0 {
