@@ -485,7 +485,7 @@ folders, half-built images, settings of a quiet host. Results are never touched,
 		RunE: func(c *cobra.Command, _ []string) error {
 			done, err := session.Clean(c.Context())
 			for _, d := range done {
-				fmt.Println("removed:", d)
+				fmt.Println(d)
 			}
 			if err == nil && len(done) == 0 {
 				fmt.Println("Nothing to do.")
