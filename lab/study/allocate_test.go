@@ -211,7 +211,7 @@ type looker struct {
 	missed bool
 }
 
-func (l *looker) Guest(round int, _ notebook.Treatment, _, _ int, _ time.Duration) {
+func (l *looker) Guest(round int, _ notebook.Treatment, _, _ int, _ bool, _ time.Duration) {
 	if round > l.rounds {
 		q := l.of(round)
 		l.rounds, l.missed = round, l.missed || q.Low > 1 || q.High < 1
@@ -248,7 +248,7 @@ func TestLooksAtWillRaiseFewFalseAlarms(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if look.Guest(UntilRounds, notebook.Treatment{}, 0, 0, 0); look.missed {
+			if look.Guest(UntilRounds, notebook.Treatment{}, 0, 0, false, 0); look.missed {
 				alarms++
 			}
 			stopped[reason]++

@@ -25,8 +25,9 @@ type Book interface {
 
 // Watcher is told how a run goes on. Its methods must return at once.
 type Watcher interface {
-	// Guest: a guest of t is about to be made in this round; done of all cells are finished, and about left remains.
-	Guest(round int, t notebook.Treatment, done, all int, left time.Duration)
+	// Guest: a guest of t is about to be made in this round; done of all cells are finished, and about left remains. atMost: how many
+	// there will be cannot be foreseen, and all and left are the most.
+	Guest(round int, t notebook.Treatment, done, all int, atMost bool, left time.Duration)
 	// Trial: a trial has ended. Ratio is the treatment's current ratio to bare metal, where it can be said.
 	Trial(t notebook.Treatment, tr notebook.Trial, ratio stats.Quotient)
 	// GaveUp: a treatment that only fails is not tried any more.
@@ -172,8 +173,8 @@ func (r *Run) Do(ctx context.Context) (reason string, err error) {
 				return Interrupted, nil
 			}
 			if r.Watch != nil {
-				done, left, wait := r.left(open, round)
-				r.Watch.Guest(round, t, done, done+left, wait)
+				done, left, atMost, wait := r.left(open, round)
+				r.Watch.Guest(round, t, done, done+left, atMost, wait)
 			}
 			if !r.Deadline.IsZero() && time.Now().Add(r.lasts(t.ID, round)).After(r.Deadline) {
 				return OutOfTime, nil
@@ -221,10 +222,11 @@ func (r *Run) judge(t notebook.Treatment, d done) (gaveUp bool) {
 	return r.gaveUp[t.ID]
 }
 
-// left is how many guests are done, how many are still to be made until the open questions are answered, as far as that can be foreseen, and
-// how long that takes.
-func (r *Run) left(open []question, round int) (done, guests int, wait time.Duration) {
+// left is how many guests are done, how many are still to be made until the open questions are answered, and how long that takes; atMost: these
+// are the most, for of some question nothing can be foreseen.
+func (r *Run) left(open []question, round int) (done, guests int, atMost bool, wait time.Duration) {
 	ahead := rounds(open)
+	atMost = slices.ContainsFunc(open, func(q question) bool { return q.atMost })
 	for _, t := range r.Plan.Study.Treatments {
 		n := ahead[t.ID]
 		done += r.begun(t, round)
@@ -239,7 +241,7 @@ func (r *Run) left(open []question, round int) (done, guests int, wait time.Dura
 	if !r.Deadline.IsZero() {
 		wait = min(wait, time.Until(r.Deadline))
 	}
-	return done, guests, wait
+	return done, guests, atMost, wait
 }
 
 // baseline is what a treatment is compared with; of bare metal it is itself.
