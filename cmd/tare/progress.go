@@ -152,6 +152,9 @@ func (p *progress) Trial(t notebook.Treatment, tr notebook.Trial, q stats.Quotie
 	p.draw()
 }
 
+// Preparing implements study.Watcher.
+func (p *progress) Preparing(what string) { p.note("mostly preparation: " + what) }
+
 // GaveUp implements study.Watcher.
 func (p *progress) GaveUp(t notebook.Treatment, cause string) {
 	p.note(fmt.Sprintf("given up: %s: every trial failed: %s", t.ID, cause))

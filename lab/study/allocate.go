@@ -230,11 +230,15 @@ func (r *Run) trials(id string, round int) int {
 	return cmp.Or(r.planned[cell{id, round}], r.Plan.Study.Design.Trials)
 }
 
+// allocates says whether the run may decide how many trials a guest does: not where tracers look on at as many trials again, nor where each trial
+// is many loads.
+func (r *Run) allocates() bool { return len(r.Plan.Study.Explain) == 0 && r.Plan.Study.Capacity == nil }
+
 // allocate decides how many trials the guests of a round do, each as many as those that it is compared with. It never lets one do fewer than the
-// study says; where no rule ends the study, where tracers look on at as many trials again, and where each trial is many loads, it does just those.
+// study says; where no rule ends the study, and where the run may not decide, it does just those.
 func (r *Run) allocate(who map[string]int, round int) {
 	s := r.Plan.Study
-	if len(s.Explain) > 0 || s.Capacity != nil {
+	if !r.allocates() {
 		return
 	}
 	n := map[string]int{} // by group

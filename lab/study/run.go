@@ -32,6 +32,8 @@ type Watcher interface {
 	Trial(t notebook.Treatment, tr notebook.Trial, ratio stats.Quotient)
 	// GaveUp: a treatment that only fails is not tried any more.
 	GaveUp(t notebook.Treatment, cause string)
+	// Preparing: nearly all of the time of a work's guests goes to preparing them. What says so, and what would do.
+	Preparing(what string)
 }
 
 // Why a run ended.
@@ -64,6 +66,7 @@ type Run struct {
 	costs   map[string]cost // by treatment
 	failing map[string]int  // by treatment: rounds in a row in which all failed
 	gaveUp  map[string]bool
+	priced  map[string]bool               // by Label: what its guests cost is known, and said where it has to be
 	against map[string]notebook.Treatment // each one's baseline, looked for once: it is asked for with every guest
 	shared  map[string]bool               // baselines of others
 	failed  int
@@ -122,7 +125,7 @@ func (r *Run) Take(t notebook.Trial) {
 // Failed is how many trials failed, warm-ups not counted, those of earlier sessions included.
 func (r *Run) Failed() int { return r.failed }
 
-// Notes are what the end of the session should say beside its reason: treatments given up.
+// Notes are what the end of the session should say beside its reason: treatments given up, work that was mostly preparation.
 func (r *Run) Notes() []string { return r.notes }
 
 // Order is the order of so many treatments in a round: random, and the same for the same seed.
@@ -140,7 +143,7 @@ func (r *Run) Do(ctx context.Context) (reason string, err error) {
 	if r.planned == nil {
 		r.planned = map[cell]int{}
 	}
-	r.costs, r.failing, r.gaveUp = map[string]cost{}, map[string]int{}, map[string]bool{}
+	r.costs, r.failing, r.gaveUp, r.priced = map[string]cost{}, map[string]int{}, map[string]bool{}, map[string]bool{}
 	r.against, r.shared = map[string]notebook.Treatment{}, map[string]bool{}
 	s := r.Plan.Study
 	for _, t := range s.Treatments {
@@ -186,6 +189,7 @@ func (r *Run) Do(ctx context.Context) (reason string, err error) {
 				return "", err
 			}
 		}
+		r.preparation()
 		switch {
 		case over && known:
 			return Precise, nil

@@ -136,10 +136,11 @@ func TestADearQuestionWaits(t *testing.T) {
 	})
 }
 
-// foreteller notes what a run says that is ahead, with every guest.
+// foreteller notes what a run says that is ahead, with every guest, and what it says of preparation.
 type foreteller struct {
 	rounds, done, all []int
 	atMost            []bool
+	preparing         []string
 }
 
 func (f *foreteller) Guest(round int, _ notebook.Treatment, done, all int, atMost bool, _ time.Duration) {
@@ -147,6 +148,7 @@ func (f *foreteller) Guest(round int, _ notebook.Treatment, done, all int, atMos
 }
 func (f *foreteller) Trial(notebook.Treatment, notebook.Trial, stats.Quotient) {}
 func (f *foreteller) GaveUp(notebook.Treatment, string)                        {}
+func (f *foreteller) Preparing(what string)                                    { f.preparing = append(f.preparing, what) }
 
 // How many guests there will be is told as a number where it is fixed or can be foreseen. Before that it is the most that there may be.
 func TestTheCapIsNoForecast(t *testing.T) {
