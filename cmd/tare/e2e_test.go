@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -526,6 +527,101 @@ func TestInterruptKeepsWhatWasMeasured(t *testing.T) {
 	}
 	if n := len(f.Sessions); n != 2 || f.Sessions[1].Reason != "interrupted" {
 		t.Errorf("sessions: %+v", f.Sessions)
+	}
+}
+
+// A run until claims that is interrupted goes on where it was, with the same command, and ends when the claims are decided or the time is used up.
+func TestUntilClaimsGoesOn(t *testing.T) {
+	h := newHost(t)
+	need(t, has("crun") || has("runc"), "crun or runc")
+	// A shop by the name and the parameters that shipped claims are about: redis would need a root of packages, which takes a minute to make.
+	h.shop()
+	asked := strings.NewReplacer("name: shop", "name: network-request", `"20", "{page}"`, `"200", "{page}"`,
+		"params:\n", "params:\n  bytes: {default: \"64\", values: 1 to 64}\n  connect: {default: once, values: once}\n").Replace(shop)
+	h.write("shop/workload.yaml", asked)
+	h.write("requests.yaml", `name: requests
+workloads: [{name: ./shop}]
+platforms:
+  - platform: bm
+  - {platform: cn, engines: [crun|runc], provisioning: [vanilla, pinned], networks: [host, bridge]}
+instances: [1/512MB]
+claims: [network]
+design: {rounds: {floor: 3, cap: 6}, trials: 1, warmups: 1, timeout: 1m}
+`)
+	args := []string{"run", "./requests.yaml", "--only", "provisioning=pinned", "--until", "claims", "--out", "R"}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	cmd := h.command(ctx, args...)
+	var said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = io.Discard, &said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for { // until the third round; the notebook tells nobody
+		f, err := notebook.Read(filepath.Join(h.dir, "R"))
+		if err == nil && slices.ContainsFunc(f.Guests, func(g notebook.Guest) bool { return g.Round == 2 }) {
+			break
+		}
+		if ctx.Err() != nil {
+			t.Fatalf("no third round within a minute:\n%s", said.String())
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	cmd.Wait() // its error is our interrupt
+	if status := cmd.ProcessState.ExitCode(); status != 130 || !strings.Contains(said.String(), "round 1: 0 of at most ") {
+		t.Fatalf("exit status %d, want 130:\n%s", status, said.String())
+	}
+	h.nothingLeft()
+	before := h.trials("R")
+	_, errs, status := h.run(append(args, "--time-budget", "15s")...)
+	after := h.trials("R")
+	if status != 0 || len(after) <= len(before) || !reflect.DeepEqual(after[:len(before)], before) {
+		t.Fatalf("going on: exit status %d, %d trials after %d:\n%s", status, len(after), len(before), errs)
+	}
+	seen, reached := map[string]bool{}, 0
+	for i, tr := range after {
+		if tr.Warmup {
+			continue
+		}
+		which := fmt.Sprint(tr.Treatment, tr.Round, tr.Index)
+		if tr.Failure != "" || seen[which] || i >= len(before) && tr.Round < reached {
+			t.Errorf("trial %d, round %d of %s after round %d: %q; seen before: %v", tr.Index, tr.Round, tr.Treatment, reached, tr.Failure, seen[which])
+		}
+		seen[which], reached = true, max(reached, tr.Round)
+	}
+	f, err := notebook.Read(filepath.Join(h.dir, "R"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ends := map[string]string{"precise enough": "Every claim is decided that this host can test.", "time budget": "The time budget is used up"}
+	var reasons []string
+	for _, s := range f.Sessions {
+		reasons = append(reasons, s.Event+" "+s.Reason)
+	}
+	reason := f.Sessions[len(f.Sessions)-1].Reason
+	if len(reasons) != 4 || reasons[1] != "end interrupted" || ends[reason] == "" || !strings.Contains(errs, ends[reason]) {
+		t.Errorf("sessions %q:\n%s", reasons, errs)
+	}
+	var verdicts []struct{ ID, Verdict, Why string }
+	if err := json.Unmarshal([]byte(h.must("claims", "R", "--study", "network", "--format", "json")), &verdicts); err != nil {
+		t.Fatal(err)
+	}
+	is := map[string]string{}
+	for _, v := range verdicts {
+		t.Logf("%s: %s: %s", v.ID, v.Verdict, v.Why)
+		is[v.ID] = v.Verdict
+	}
+	// What stays open is for want of time; what was never measured is not testable.
+	for _, id := range []string{"network-host", "network-bridge"} {
+		if is[id] == "" || reason == "precise enough" && is[id] == "not decided" {
+			t.Errorf("%s is %q, and the run ended: %s", id, is[id], reason)
+		}
+	}
+	if is["network-macvlan"] != "not testable here" || is["network-vm-stream"] != "not testable here" {
+		t.Errorf("verdicts on what was not measured: %v", is)
 	}
 }
 

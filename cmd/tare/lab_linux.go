@@ -342,6 +342,8 @@ func (r *running) finish(run *study.Run, reason string, published []claims.Claim
 	case reason == study.Interrupted:
 		fmt.Fprintf(os.Stderr, "tare: interrupted; the trials so far are kept, and the same command with --out %s continues\n", r.out)
 		return exit(130)
+	case reason == study.Precise && r.known.Claims:
+		fmt.Fprintln(os.Stderr, "Every claim is decided that this host can test.")
 	case reason == study.Capped && r.known.Claims:
 		fmt.Fprintf(os.Stderr, "%d rounds were not enough to decide every claim.\n", run.Plan.Study.Design.Cap)
 	case reason == study.Capped && run.Plan.Study.Design.Looks() > 0:
@@ -485,7 +487,7 @@ folders, half-built images, settings of a quiet host. Results are never touched,
 		RunE: func(c *cobra.Command, _ []string) error {
 			done, err := session.Clean(c.Context())
 			for _, d := range done {
-				fmt.Println("removed:", d)
+				fmt.Println(d)
 			}
 			if err == nil && len(done) == 0 {
 				fmt.Println("Nothing to do.")

@@ -25,7 +25,7 @@ type progress struct {
 
 	round     int
 	done, all int
-	left      time.Duration
+	left      string
 	treatment notebook.Treatment
 	ratios    map[string]string // by treatment, as last known
 	drawn     bool
@@ -120,11 +120,19 @@ func (p *progress) Quiet(set []notebook.Setting, left []string) {
 }
 
 // Guest implements study.Watcher.
-func (p *progress) Guest(round int, t notebook.Treatment, done, all int, left time.Duration) {
-	if round != p.round && !p.tty {
-		fmt.Fprintf(p.w, "round %d: %d of %d guests done%s\n", round+1, done, all, p.leftText(left))
+func (p *progress) Guest(round int, t notebook.Treatment, done, all int, atMost bool, left time.Duration) {
+	most := ""
+	if atMost {
+		most = "at most "
 	}
-	p.round, p.done, p.all, p.left, p.treatment = round, done, all, left, t
+	text := ""
+	if left > 0 {
+		text = ", " + most + "about " + left.Round(time.Second).String() + " left"
+	}
+	if round != p.round && !p.tty {
+		fmt.Fprintf(p.w, "round %d: %d of %s%d guests done%s\n", round+1, done, most, all, text)
+	}
+	p.round, p.done, p.all, p.left, p.treatment = round, done, all, text, t
 	p.draw()
 }
 
@@ -144,16 +152,12 @@ func (p *progress) Trial(t notebook.Treatment, tr notebook.Trial, q stats.Quotie
 	p.draw()
 }
 
+// Preparing implements study.Watcher.
+func (p *progress) Preparing(what string) { p.note("mostly preparation: " + what) }
+
 // GaveUp implements study.Watcher.
 func (p *progress) GaveUp(t notebook.Treatment, cause string) {
 	p.note(fmt.Sprintf("given up: %s: every trial failed: %s", t.ID, cause))
-}
-
-func (p *progress) leftText(left time.Duration) string {
-	if left <= 0 {
-		return ""
-	}
-	return ", about " + left.Round(time.Second).String() + " left"
 }
 
 func (p *progress) draw() {
@@ -166,7 +170,7 @@ func (p *progress) draw() {
 		full = cells * p.done / p.all
 	}
 	line := fmt.Sprintf("[%s%s] round %d%s  %s %s", strings.Repeat("#", full), strings.Repeat(".", cells-full), p.round+1,
-		p.leftText(p.left), words.Treatment(p.treatment, true), p.treatment.Instance.Name)
+		p.left, words.Treatment(p.treatment, true), p.treatment.Instance.Name)
 	if r := p.ratios[p.treatment.ID]; r != "" {
 		line += "  " + r
 	}

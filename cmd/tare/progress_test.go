@@ -28,13 +28,40 @@ func TestProgressNamesTheTreatment(t *testing.T) {
 		}
 		p := newProgress(f)
 		p.tty = true
-		p.Guest(2, c.t, 1, 4, time.Minute)
+		p.Guest(2, c.t, 1, 4, false, time.Minute)
 		if err := f.Close(); err != nil {
 			t.Fatal(err)
 		}
 		if shown, err := os.ReadFile(path); err != nil || !strings.HasSuffix(string(shown), "[####............] round 3, about 1m0s left  "+c.want) {
 			t.Errorf("%q, %v; want %s", shown, err, c.want)
 		}
+	}
+}
+
+// A number of guests that is the most that there may be is not shown as a forecast.
+func TestProgressSaysWhatIsForeseen(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "screen")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := newProgress(f)
+	bm := notebook.Treatment{Platform: "bm"}
+	p.Guest(0, bm, 0, 4800, true, 0)
+	p.Guest(0, bm, 1, 4800, true, time.Hour) // of the same round: no further line
+	p.Preparing("cpu: its trials are 3 % of the time that its guests take")
+	p.Guest(1, bm, 24, 4800, true, time.Hour)
+	p.Guest(2, bm, 48, 320, false, 20*time.Minute)
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	want := `round 1: 0 of at most 4800 guests done
+mostly preparation: cpu: its trials are 3 % of the time that its guests take
+round 2: 24 of at most 4800 guests done, at most about 1h0m0s left
+round 3: 48 of 320 guests done, about 20m0s left
+`
+	if shown, err := os.ReadFile(path); err != nil || string(shown) != want {
+		t.Errorf("%v\ngot  %swant %s", err, shown, want)
 	}
 }
 

@@ -102,7 +102,7 @@ func TestQuietIsPutBack(t *testing.T) {
 			if got := force(t, aslr); got != "0" {
 				t.Errorf("after kill -9 %s says %q: was it changed at all?", aslr, got)
 			}
-			if out := h.must("clean"); !strings.Contains(out, "removed: setting "+aslr+"\n") {
+			if out := h.must("clean"); !strings.Contains(out, "put back: setting "+aslr+"\n") {
 				t.Errorf("tare clean: %s", out)
 			}
 		}

@@ -8,6 +8,10 @@ import (
 	"slices"
 	"testing"
 
+	"tare/lab/engine"
+	"tare/lab/host"
+	"tare/lab/journal"
+	"tare/lab/noise"
 	"tare/notebook"
 )
 
@@ -52,5 +56,21 @@ func TestAHostThatIsNotWholeAgain(t *testing.T) {
 	}
 	if err := l.size(t.Context(), 0); err != nil || l.torn || l.gone != nil || l.regrow != nil {
 		t.Errorf("the third try: %v, without %d", err, l.gone)
+	}
+}
+
+// What the host has of its own is said to be put back, and what Tare made to be removed.
+func TestWhatWasUndone(t *testing.T) {
+	for want, e := range map[string]journal.Entry{
+		"put back: setting /proc/sys/kernel/randomize_va_space": {Kind: noise.KindSetting, Target: "/proc/sys/kernel/randomize_va_space"},
+		"put back: CPUs 2-3":                    {Kind: host.KindOffline, Target: "2-3"},
+		"removed: guest-folder /var/lib/tare/x": {Kind: engine.KindFolder, Target: "/var/lib/tare/x"},
+	} {
+		if got := undone(e).String(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	if all := removed([]string{"images/half"}); len(all) != 1 || all[0].String() != "removed: images/half" {
+		t.Errorf("%v", all)
 	}
 }

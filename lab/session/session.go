@@ -103,14 +103,14 @@ func Open(ctx context.Context, say image.Progress) (_ *Lab, err error) {
 	if l.lock, err = takeHost(l.env.State); err != nil {
 		return nil, err
 	}
-	undone, err := recoverHost(ctx, l.env.State)
+	left, err := recoverHost(ctx, l.env.State)
 	if err == nil {
 		var half []string
 		l.store, half, err = openSwept(l.env.State)
-		undone = append(undone, half...)
+		left = append(left, removed(half)...)
 	}
-	for _, u := range undone {
-		say("undone, left by a run that died: " + u)
+	for _, u := range left {
+		say("left by a run that died, " + u.String())
 	}
 	if err != nil {
 		return nil, err
@@ -147,15 +147,47 @@ func takeHost(state string) (*os.File, error) {
 	return f, err
 }
 
+// Undone is what was undone of what a run that died has left.
+type Undone struct {
+	What string
+	Back bool // it is as it was before; otherwise it is gone
+}
+
+func (u Undone) String() string {
+	if u.Back {
+		return "put back: " + u.What
+	}
+	return "removed: " + u.What
+}
+
+// undone is an entry of the journal that was undone: what the host has of its own is back, what Tare made is gone.
+func undone(e journal.Entry) Undone {
+	switch e.Kind {
+	case noise.KindSetting:
+		return Undone{What: e.Kind + " " + e.Target, Back: true}
+	case host.KindOffline:
+		return Undone{What: "CPUs " + e.Target, Back: true}
+	}
+	return Undone{What: e.Kind + " " + e.Target}
+}
+
+// removed are things that are gone.
+func removed(what []string) (all []Undone) {
+	for _, w := range what {
+		all = append(all, Undone{What: w})
+	}
+	return all
+}
+
 // recoverHost undoes what runs that died have left, and says what.
-func recoverHost(ctx context.Context, state string) (done []string, err error) {
+func recoverHost(ctx context.Context, state string) (done []Undone, err error) {
 	undo := Engines.Undo()
 	maps.Copy(undo, host.Undo())
 	maps.Copy(undo, noise.Host.Undo())
 	maps.Copy(undo, ksm.Host.Undo())
 	entries, err := journal.Recover(ctx, state, undo)
 	for _, e := range entries {
-		done = append(done, e.Kind+" "+e.Target)
+		done = append(done, undone(e))
 	}
 	if err != nil {
 		return done, fmt.Errorf("what an earlier run left cannot be undone: %w", err)
@@ -164,7 +196,7 @@ func recoverHost(ctx context.Context, state string) (done []string, err error) {
 }
 
 // Clean undoes and removes whatever runs that died have left, and says what.
-func Clean(ctx context.Context) (done []string, err error) {
+func Clean(ctx context.Context) (done []Undone, err error) {
 	if os.Geteuid() != 0 {
 		return nil, errors.New("root is needed to undo what a run left: run it with sudo")
 	}
@@ -184,17 +216,19 @@ func Clean(ctx context.Context) (done []string, err error) {
 		return done, err
 	}
 	_, half, err := openSwept(state)
-	done = append(done, half...)
+	done = append(done, removed(half)...)
 	if err != nil {
 		return done, err
 	}
-	if half, err = programs.Sweep(state); err != nil {
-		return append(done, half...), err
+	half, err = programs.Sweep(state)
+	done = append(done, removed(half)...)
+	if err != nil {
+		return done, err
 	}
 	if err := os.Remove(filepath.Join(state, controlSocket)); !errors.Is(err, os.ErrNotExist) {
-		return append(done, half...), err
+		return done, err
 	}
-	return append(done, half...), nil
+	return done, nil
 }
 
 // openSwept opens the image store. What runs that died left half made, there and among the workloads' inputs, is removed first and

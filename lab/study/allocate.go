@@ -15,6 +15,7 @@ import (
 type question struct {
 	of     []string // treatments that have to be in a round to say anything of it
 	rounds int      // about how many more it takes
+	atMost bool     // that cannot be foreseen: rounds is the most there may be
 	fixed  bool     // so many, whatever is measured: it never waits
 }
 
@@ -99,7 +100,7 @@ func (r *Run) asked(round int) (open []question, known bool, err error) {
 		if slices.ContainsFunc(a.Of, func(id string) bool { return r.gaveUp[id] }) {
 			continue
 		}
-		q := question{rounds: cmp.Or(a.Rounds, s.Design.Cap)}
+		q := question{rounds: cmp.Or(a.Rounds, s.Design.Cap), atMost: a.Rounds == 0}
 		for _, t := range s.Treatments {
 			beside := t.Platform == notebook.BM && slices.ContainsFunc(a.Of, func(id string) bool { return r.against[id].ID == r.against[t.ID].ID })
 			if !beside && !slices.Contains(a.Of, t.ID) {
@@ -133,16 +134,16 @@ func (r *Run) open(round int) (open []question, known bool, err error) {
 	begin := !known
 	for _, t := range r.Plan.Study.Treatments {
 		left := d.Most(t) - r.begun(t, round)
-		q := question{of: []string{t.ID}, rounds: left, fixed: begin || !r.ruled(t)}
+		q := question{of: []string{t.ID}, rounds: left, atMost: r.ruled(t) && d.Floor < d.Cap, fixed: begin || !r.ruled(t)}
 		if r.gaveUp[t.ID] || !begin && (r.shared[t.ID] || r.accompanies(t)) {
 			continue
 		}
 		if !q.fixed {
-			more, answered := r.needs(t, round)
+			more, foreseen, answered := r.needs(t, round)
 			if answered {
 				continue
 			}
-			known, q.rounds = false, min(left, more)
+			known, q.rounds, q.atMost = false, min(left, more), !foreseen
 		}
 		if b, ok := r.baseline(t); ok && !begin {
 			for _, o := range r.Plan.Study.Treatments {
@@ -159,8 +160,8 @@ func (r *Run) open(round int) (open []question, known bool, err error) {
 }
 
 // needs is about how many more rounds it takes until the treatment's ratio is known as well as the design asks, as far as its cap where that cannot
-// be foreseen, and whether it is. Where there is nothing to compare it with, its mean is to be known as precisely.
-func (r *Run) needs(t notebook.Treatment, round int) (more int, answered bool) {
+// be foreseen, whether it can, and whether the ratio is known. Where there is nothing to compare it with, its mean is to be known as precisely.
+func (r *Run) needs(t notebook.Treatment, round int) (more int, foreseen, answered bool) {
 	d := r.Plan.Study.Design
 	b, has := r.baseline(t)
 	q := stats.Quotient(r.mean(t, round))
@@ -173,7 +174,7 @@ func (r *Run) needs(t notebook.Treatment, round int) (more int, answered bool) {
 	} else {
 		answered, enough = stats.Precise(q, d.Precision), q.PreciseRounds(d.Precision, sure)
 	}
-	return max(cmp.Or(enough, d.Cap)-q.N, 1), answered
+	return max(cmp.Or(enough, d.Cap)-q.N, 1), enough > 0, answered
 }
 
 // accompanies says whether a treatment checks the host as long as others run: bare metal against itself, where what differs is asked for.
@@ -229,11 +230,18 @@ func (r *Run) trials(id string, round int) int {
 	return cmp.Or(r.planned[cell{id, round}], r.Plan.Study.Design.Trials)
 }
 
+// allocates says whether the run may decide how many trials a guest does: not where tracers look on at as many trials again, nor where each trial
+// is many loads, nor where a guest is weighed.
+func (r *Run) allocates() bool {
+	s := r.Plan.Study
+	return len(s.Explain) == 0 && s.Capacity == nil && s.Memory == nil
+}
+
 // allocate decides how many trials the guests of a round do, each as many as those that it is compared with. It never lets one do fewer than the
-// study says; where no rule ends the study, where tracers look on at as many trials again, where each trial is many loads, and where a guest is weighed, it does just those.
+// study says; where no rule ends the study, and where the run may not decide, it does just those.
 func (r *Run) allocate(who map[string]int, round int) {
 	s := r.Plan.Study
-	if len(s.Explain) > 0 || s.Capacity != nil || s.Memory != nil {
+	if !r.allocates() {
 		return
 	}
 	n := map[string]int{} // by group

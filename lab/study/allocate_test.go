@@ -211,7 +211,7 @@ type looker struct {
 	missed bool
 }
 
-func (l *looker) Guest(round int, _ notebook.Treatment, _, _ int, _ time.Duration) {
+func (l *looker) Guest(round int, _ notebook.Treatment, _, _ int, _ bool, _ time.Duration) {
 	if round > l.rounds {
 		q := l.of(round)
 		l.rounds, l.missed = round, l.missed || q.Low > 1 || q.High < 1
@@ -219,6 +219,7 @@ func (l *looker) Guest(round int, _ notebook.Treatment, _, _ int, _ time.Duratio
 }
 func (l *looker) Trial(notebook.Treatment, notebook.Trial, stats.Quotient) {}
 func (l *looker) GaveUp(notebook.Treatment, string)                        {}
+func (l *looker) Preparing(string)                                         {}
 
 // Bare metal against itself, with as many trials as were decided on the way, until a rule or the time stops it; whoever looks after
 // each round may stop it when it looks different: that happens in one of twenty studies at most.
@@ -248,7 +249,7 @@ func TestLooksAtWillRaiseFewFalseAlarms(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if look.Guest(UntilRounds, notebook.Treatment{}, 0, 0, 0); look.missed {
+			if look.Guest(UntilRounds, notebook.Treatment{}, 0, 0, false, 0); look.missed {
 				alarms++
 			}
 			stopped[reason]++

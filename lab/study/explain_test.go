@@ -181,7 +181,7 @@ func TestExplainedTrialsThatFailGiveNothingUp(t *testing.T) {
 	}
 	l.exit = only(true)
 	r := &Run{Plan: explained(plain, bmT), Lab: l, Book: book}
-	if reason, err := r.Do(t.Context()); err != nil || reason != Capped || len(r.Notes()) != 0 || r.Failed() != 8 {
+	if reason, err := r.Do(t.Context()); err != nil || reason != Capped || givenUp(r) != 0 || r.Failed() != 8 {
 		t.Fatalf("%q, %v, notes %q, %d failed", reason, err, r.Notes(), r.Failed())
 	}
 	for _, tr := range book.trials {
@@ -192,7 +192,7 @@ func TestExplainedTrialsThatFailGiveNothingUp(t *testing.T) {
 	// And those that succeed keep nothing that would be given up.
 	l.exit = only(false)
 	r = &Run{Plan: explained(plain, bmT), Lab: l, Book: &fakeBook{}}
-	if _, err := r.Do(t.Context()); err != nil || len(r.Notes()) != 1 || l.looks != 8+4 {
+	if _, err := r.Do(t.Context()); err != nil || givenUp(r) != 1 || l.looks != 8+4 {
 		t.Errorf("%v, notes %q, %d looks; want it given up after two rounds", err, r.Notes(), l.looks-8)
 	}
 }
@@ -206,7 +206,7 @@ func TestARoundIsJudgedOnce(t *testing.T) {
 	for i := range 2 {
 		r.Take(notebook.Trial{Treatment: id, Index: i, Failure: "exit status 1"})
 	}
-	if _, err := r.Do(t.Context()); err != nil || len(r.Notes()) != 0 || l.looks != 8 {
+	if _, err := r.Do(t.Context()); err != nil || givenUp(r) != 0 || l.looks != 8 {
 		t.Errorf("%v, notes %q, %d looks; want none given up and 8", err, r.Notes(), l.looks)
 	}
 }

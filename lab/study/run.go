@@ -25,12 +25,15 @@ type Book interface {
 
 // Watcher is told how a run goes on. Its methods must return at once.
 type Watcher interface {
-	// Guest: a guest of t is about to be made in this round; done of all cells are finished, and about left remains.
-	Guest(round int, t notebook.Treatment, done, all int, left time.Duration)
+	// Guest: a guest of t is about to be made in this round; done of all cells are finished, and about left remains. atMost: how many
+	// there will be cannot be foreseen, and all and left are the most.
+	Guest(round int, t notebook.Treatment, done, all int, atMost bool, left time.Duration)
 	// Trial: a trial has ended. Ratio is the treatment's current ratio to bare metal, where it can be said.
 	Trial(t notebook.Treatment, tr notebook.Trial, ratio stats.Quotient)
 	// GaveUp: a treatment that only fails is not tried any more.
 	GaveUp(t notebook.Treatment, cause string)
+	// Preparing: nearly all of the time of a work's guests goes to preparing them. What says so, and what would do.
+	Preparing(what string)
 }
 
 // Why a run ended.
@@ -63,6 +66,7 @@ type Run struct {
 	costs   map[string]cost // by treatment
 	failing map[string]int  // by treatment: rounds in a row in which all failed
 	gaveUp  map[string]bool
+	priced  map[string]bool               // by Label: what its guests cost is known, and said where it has to be
 	against map[string]notebook.Treatment // each one's baseline, looked for once: it is asked for with every guest
 	shared  map[string]bool               // baselines of others
 	failed  int
@@ -121,7 +125,7 @@ func (r *Run) Take(t notebook.Trial) {
 // Failed is how many trials failed, warm-ups not counted, those of earlier sessions included.
 func (r *Run) Failed() int { return r.failed }
 
-// Notes are what the end of the session should say beside its reason: treatments given up.
+// Notes are what the end of the session should say beside its reason: treatments given up, work that was mostly preparation.
 func (r *Run) Notes() []string { return r.notes }
 
 // Order is the order of so many treatments in a round: random, and the same for the same seed.
@@ -139,7 +143,7 @@ func (r *Run) Do(ctx context.Context) (reason string, err error) {
 	if r.planned == nil {
 		r.planned = map[cell]int{}
 	}
-	r.costs, r.failing, r.gaveUp = map[string]cost{}, map[string]int{}, map[string]bool{}
+	r.costs, r.failing, r.gaveUp, r.priced = map[string]cost{}, map[string]int{}, map[string]bool{}, map[string]bool{}
 	r.against, r.shared = map[string]notebook.Treatment{}, map[string]bool{}
 	s := r.Plan.Study
 	for _, t := range s.Treatments {
@@ -172,8 +176,8 @@ func (r *Run) Do(ctx context.Context) (reason string, err error) {
 				return Interrupted, nil
 			}
 			if r.Watch != nil {
-				done, left, wait := r.left(open, round)
-				r.Watch.Guest(round, t, done, done+left, wait)
+				done, left, atMost, wait := r.left(open, round)
+				r.Watch.Guest(round, t, done, done+left, atMost, wait)
 			}
 			if !r.Deadline.IsZero() && time.Now().Add(r.lasts(t.ID, round)).After(r.Deadline) {
 				return OutOfTime, nil
@@ -185,6 +189,7 @@ func (r *Run) Do(ctx context.Context) (reason string, err error) {
 				return "", err
 			}
 		}
+		r.preparation()
 		switch {
 		case over && known:
 			return Precise, nil
@@ -221,10 +226,11 @@ func (r *Run) judge(t notebook.Treatment, d done) (gaveUp bool) {
 	return r.gaveUp[t.ID]
 }
 
-// left is how many guests are done, how many are still to be made until the open questions are answered, as far as that can be foreseen, and
-// how long that takes.
-func (r *Run) left(open []question, round int) (done, guests int, wait time.Duration) {
+// left is how many guests are done, how many are still to be made until the open questions are answered, and how long that takes; atMost: these
+// are the most, for of some question nothing can be foreseen.
+func (r *Run) left(open []question, round int) (done, guests int, atMost bool, wait time.Duration) {
 	ahead := rounds(open)
+	atMost = slices.ContainsFunc(open, func(q question) bool { return q.atMost })
 	for _, t := range r.Plan.Study.Treatments {
 		n := ahead[t.ID]
 		done += r.begun(t, round)
@@ -239,7 +245,7 @@ func (r *Run) left(open []question, round int) (done, guests int, wait time.Dura
 	if !r.Deadline.IsZero() {
 		wait = min(wait, time.Until(r.Deadline))
 	}
-	return done, guests, wait
+	return done, guests, atMost, wait
 }
 
 // baseline is what a treatment is compared with; of bare metal it is itself.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"tare/notebook"
+	"tare/stats"
 	"tare/studies"
 	"tare/workloads"
 )
@@ -133,4 +134,65 @@ func TestADearQuestionWaits(t *testing.T) {
 			t.Errorf("%q, %v; rounds: %v, want 30 of the cheap one and some of the dear one", reason, err, n)
 		}
 	})
+}
+
+// foreteller notes what a run says that is ahead, with every guest, and what it says of preparation.
+type foreteller struct {
+	rounds, done, all []int
+	atMost            []bool
+	preparing         []string
+}
+
+func (f *foreteller) Guest(round int, _ notebook.Treatment, done, all int, atMost bool, _ time.Duration) {
+	f.rounds, f.done, f.all, f.atMost = append(f.rounds, round), append(f.done, done), append(f.all, all), append(f.atMost, atMost)
+}
+func (f *foreteller) Trial(notebook.Treatment, notebook.Trial, stats.Quotient) {}
+func (f *foreteller) GaveUp(notebook.Treatment, string)                        {}
+func (f *foreteller) Preparing(what string)                                    { f.preparing = append(f.preparing, what) }
+
+// How many guests there will be is told as a number where it is fixed or can be foreseen. Before that it is the most that there may be.
+func TestTheCapIsNoForecast(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		design  notebook.Design
+		goal    func(book *fakeBook, plan *Plan) Goal
+		unknown int // rounds in which nothing is foreseen
+		most    int // guests then
+	}{
+		{"a number of rounds", notebook.Design{Floor: 4, Cap: 4, Trials: 1}, nil, 0, 12},
+		{"a rule", notebook.Design{Floor: 4, Cap: 200, Precision: 0.02, Trials: 1}, nil, 4, 600},
+		{"a rule at its cap", notebook.Design{Floor: 5, Cap: 5, Precision: 0.02, Trials: 1}, nil, 0, 15},
+		{"a goal", notebook.Design{Floor: 2, Cap: 200, Claims: true, Trials: 1}, func(book *fakeBook, plan *Plan) Goal {
+			return func() ([]Question, error) {
+				q := Question{Of: []string{plan.Study.Treatments[2].ID}}
+				switch n := book.rounds()[q.Of[0]]; {
+				case n >= 9:
+					return nil, nil
+				case n >= 3:
+					q.Rounds = 9 - n
+				}
+				return []Question{q}, nil
+			}
+		}, 3, 600},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			book, told := &fakeBook{}, &foreteller{}
+			r := &Run{Plan: fakePlan(c.design, bmT, aaT, cnT), Lab: levels(3, time.Second, time.Second, 0.02, 0.02, same), Book: book, Watch: told}
+			if c.goal != nil {
+				r.Goal = c.goal(book, r.Plan)
+			}
+			if _, err := r.Do(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if last := told.rounds[len(told.rounds)-1]; last <= c.unknown {
+				t.Fatalf("%s: it ended in round %d", c.name, last)
+			}
+			for i, round := range told.rounds {
+				unknown := round < c.unknown
+				if told.atMost[i] != unknown || (told.all[i] == c.most) != (unknown || c.unknown == 0) || told.done[i] != i {
+					t.Errorf("%s: round %d: %d of %d guests, at most: %v", c.name, round, told.done[i], told.all[i], told.atMost[i])
+				}
+			}
+		})
+	}
 }

@@ -1,0 +1,124 @@
+package study
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"tare/lab/workload"
+	"tare/notebook"
+)
+
+// Guests that are prepared for next to nothing are told of once, after the first round, with what would do.
+func TestWorkThatIsMostlyPreparation(t *testing.T) {
+	fixed := notebook.Design{Floor: 3, Cap: 3, Trials: 1, Warmups: 1}
+	ruled := fixed
+	ruled.Precision = 1e-6
+	several := notebook.Design{Floor: 3, Cap: 3, Trials: 4}
+	const brief, short = 8888 * time.Millisecond, 100 * time.Millisecond
+	for _, c := range []struct {
+		name            string
+		design          notebook.Design
+		making, working time.Duration
+		explain         bool
+		values          string // that n accepts
+		want            string
+	}{
+		{"short trials", fixed, brief, short, false, "0 to 99999",
+			"w{n=60}: its trials are 1.1 % of the time that its guests take; 23 in a guest (trials: 23, or --until, with which Tare chooses) or longer work (n: 1778) would make it 20 %"},
+		{"no longer work", fixed, brief, short, false, "0 to 1000",
+			"w{n=60}: its trials are 1.1 % of the time that its guests take; 23 in a guest (trials: 23, or --until, with which Tare chooses) would make it 20 %"},
+		{"short trials, several", several, brief, short, false, "0 to 99999",
+			"w{n=60}: its trials are 4.3 % of the time that its guests take; 23 in a guest (trials: 23, or --until, with which Tare chooses) or longer work (n: 334) would make it 20 %"},
+		{"traced", ruled, brief, short, true, "0 to 99999",
+			"w{n=60}: its trials are 2.2 % of the time that its guests take; 12 in a guest (trials: 12) or longer work (n: 762) would make it 20 %"},
+		{"trials of a ninth", fixed, 8 * time.Second, time.Second, false, "0 to 99999", ""},
+		{"the run allocates", ruled, brief, short, false, "0 to 99999", ""},
+		{"nothing would do", fixed, time.Hour, time.Microsecond, false, "0 to 99999", "w{n=60}: its trials are 2.8e-08 % of the time that its guests take"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			plan := func(trials int, value string) *Plan {
+				d := c.design
+				d.Trials = trials
+				p := fakePlan(d, bmT, aaT, cnT, vmT)
+				params := map[string]string{"n": value}
+				w := p.ready["w"].Workload
+				w.Length, w.Params = "n", map[string]workload.Param{"n": {Values: c.values}}
+				p.ready = map[string]*workload.Ready{notebook.Label("w", params): p.ready["w"]}
+				for i := range p.Study.Treatments {
+					p.Study.Treatments[i].Params = params
+				}
+				if c.explain {
+					p.Study.Explain = []string{notebook.TracerScheduler}
+				}
+				return p
+			}
+			run := func(p *Plan, length time.Duration) (*Run, *foreteller) {
+				told := &foreteller{}
+				l := levels(1, c.making, length, 0, 0, same)
+				making := l.making
+				l.making = func(t notebook.Treatment) time.Duration { // emulated: it does not count
+					if t.Platform == notebook.VM {
+						return time.Hour
+					}
+					return making(t)
+				}
+				r := &Run{Plan: p, Lab: l, Book: &fakeBook{}, Watch: told}
+				if _, err := r.Do(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				return r, told
+			}
+			r, told := run(plan(c.design.Trials, "60"), c.working)
+			if got := strings.Join(told.preparing, "\n"); got != c.want {
+				t.Errorf("%s:\ngot  %s\nwant %s", c.name, got, c.want)
+			}
+			if said := slices.ContainsFunc(r.Notes(), func(n string) bool { return n == "mostly preparation: "+c.want }); said != (c.want != "") {
+				t.Errorf("%s: notes %q", c.name, r.Notes())
+			}
+			// What is proposed does.
+			does := func(what string, r *Run, told *foreteller) {
+				if got := r.costs[r.Plan.Study.Treatments[0].ID]; len(told.preparing) > 0 || got.working*5 < got.working+got.preparing || got.working*4 > got.working+got.preparing {
+					t.Errorf("%s: with %s %v of trials and %v of preparation; %q", c.name, what, got.working, got.preparing, told.preparing)
+				}
+			}
+			if strings.Contains(c.want, "trials: 23") {
+				r, told := run(plan(23, "60"), c.working)
+				does("trials: 23", r, told)
+			}
+			if strings.Contains(c.want, "n: 1778") {
+				r, told := run(plan(1, "1778"), c.working*1778/60)
+				does("n: 1778", r, told)
+			}
+		})
+	}
+}
+
+// Trials that fail at once say nothing of what a guest is prepared for: it waits until their treatment succeeds or is given up.
+func TestFailedTrialsAreNoPreparation(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		told := &foreteller{}
+		l := levels(1, 9*time.Second, 100*time.Millisecond, 0, 0, same)
+		l.exit = func(t notebook.Treatment) int {
+			if t.Platform == notebook.CN {
+				return 1
+			}
+			return 0
+		}
+		begun := 0
+		l.after = func() {
+			if begun++; len(told.preparing) > 0 && begun < 12 { // two rounds of three guests with a warm-up and a trial
+				t.Errorf("said after %d runs: %q", begun, told.preparing)
+			}
+		}
+		r := &Run{Plan: fakePlan(notebook.Design{Floor: 4, Cap: 4, Trials: 1, Warmups: 1}, bmT, aaT, cnT), Lab: l, Book: &fakeBook{}, Watch: told}
+		if _, err := r.Do(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if len(told.preparing) != 1 || len(r.Notes()) != 2 || givenUp(r) != 1 {
+			t.Errorf("%q; notes %q", told.preparing, r.Notes())
+		}
+	})
+}
