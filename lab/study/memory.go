@@ -24,9 +24,9 @@ type Memory struct {
 
 const (
 	mostGuests  = 1000
-	stillFor    = time.Second      // guests that take no more for so long have settled; ten times that where they are emulated
+	stillFor    = time.Second      // guests that take no more for so long have settled; three times that where they are emulated
 	still       = 0.005            // as a share of what they take
-	settling    = time.Minute      // at most; ten times that where they are emulated
+	settling    = time.Minute      // at most; three times that where they are emulated
 	mergingTime = 10 * time.Minute // that the kernel may take until it merges no more
 	reserve     = 0.05             // of the host's memory, which guests are not given
 )
@@ -54,7 +54,7 @@ func (m *Memory) parse() (*notebook.Memory, error) {
 // patience is d, and longer where the treatment's guests are emulated.
 func patience(t notebook.Treatment, d time.Duration) time.Duration {
 	if !t.Representative() {
-		return 10 * d
+		return 3 * d
 	}
 	return d
 }
