@@ -59,6 +59,9 @@ int main(int argc, char **argv) {
 `
 
 func (h *testHost) holder() {
+	h.t.Helper()
+	_, err := os.Stat("/sys/kernel/mm/ksm/run")
+	need(h.t, err == nil, "a kernel that can merge pages (CONFIG_KSM)")
 	h.write("holder/workload.yaml", holder)
 	h.write("holder/holder.c", holderSource)
 }
@@ -138,10 +141,10 @@ allow_emulation: true
 // A kill while the kernel merges pages leaves settings that the next command puts back.
 func TestKSMIsPutBackAfterAKill(t *testing.T) {
 	h := newHost(t)
+	h.holder()
 	const run, pages = "/sys/kernel/mm/ksm/run", "/sys/kernel/mm/ksm/pages_to_scan"
 	before := map[string]string{run: force(t, run), pages: force(t, pages)}
 	need(t, before[run] == "0", "a host that does not merge pages")
-	h.holder()
 	h.write("study.yaml", `name: weights
 workloads: [{name: ./holder}]
 platforms: [{platform: bm}]
