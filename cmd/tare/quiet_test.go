@@ -13,19 +13,16 @@ import (
 	"testing"
 	"time"
 
+	"tare/lab/proc"
 	"tare/notebook"
 )
 
 // force gives what is in force by a file of the kernel's.
 func force(t *testing.T, file string) string {
 	t.Helper()
-	b, err := os.ReadFile(file)
+	text, err := proc.Setting(file)
 	if err != nil {
 		t.Fatal(err)
-	}
-	text := strings.TrimSpace(string(b))
-	if _, after, ok := strings.Cut(text, "["); ok {
-		text, _, _ = strings.Cut(after, "]")
 	}
 	return text
 }

@@ -8,10 +8,8 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -20,8 +18,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"tare/lab/cgroup"
 	"tare/lab/dockerapi"
@@ -49,7 +45,7 @@ func Now(ctx context.Context) (guests []Guest, pids []int, err error) {
 			continue
 		}
 		paths, err := cgroup.Paths(pid)
-		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) {
+		if proc.Ended(err) {
 			continue // it ended
 		}
 		if err != nil {

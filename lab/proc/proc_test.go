@@ -50,17 +50,17 @@ func FuzzParseStartTime(f *testing.F) {
 	f.Add("7 (")
 	f.Add(")")
 	f.Fuzz(func(t *testing.T, s string) {
-		n, err := parseStartTime(s)
-		if err == nil && !bytes.Contains([]byte(s), fmt.Append(nil, n)) && !strings.Contains(s, "0") && !strings.Contains(s, "+") {
-			t.Errorf("%d is not in %q", n, s)
+		of, err := statFields(s, 22)
+		if err == nil && !bytes.Contains([]byte(s), fmt.Append(nil, of[0])) && !strings.Contains(s, "0") && !strings.Contains(s, "+") {
+			t.Errorf("%d is not in %q", of[0], s)
 		}
 	})
 }
 
 func TestStartTimeOfAStrangeName(t *testing.T) {
-	n, err := parseStartTime("7 (a) S 1 (c) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 777 20")
-	if err != nil || n != 777 {
-		t.Errorf("parseStartTime = %d, %v, want 777", n, err)
+	of, err := statFields("7 (a) S 1 (c) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 777 20", 22)
+	if err != nil || len(of) != 1 || of[0] != 777 {
+		t.Errorf("field 22 is %d, %v, want 777", of, err)
 	}
 }
 

@@ -29,24 +29,29 @@ func Name(pid int) string {
 
 // StartTime is when the process was started, in clock ticks since the boot (proc_pid_stat(5), field 22).
 func StartTime(pid int) (uint64, error) {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	of, err := stat(pid, 22)
 	if err != nil {
 		return 0, err
 	}
-	return parseStartTime(string(b))
+	return of[0], nil
 }
 
 // Parent is the process that a process would tell of its end (field 4 of proc_pid_stat(5)); 0 where it is in another PID namespace.
 func Parent(pid int) (int, error) {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return 0, err
-	}
-	of, err := statFields(string(b), 4)
+	of, err := stat(pid, 4)
 	if err != nil {
 		return 0, err
 	}
 	return int(of[0]), nil
+}
+
+// stat reads some fields of a process's line in /proc/PID/stat, as statFields gives them.
+func stat(pid int, numbers ...int) ([]uint64, error) {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return nil, err
+	}
+	return statFields(string(b), numbers...)
 }
 
 // PageTables is the size of a process's page tables, in bytes (VmPTE in proc_pid_status(5)).
@@ -68,14 +73,6 @@ func PageTables(pid int) (int64, error) {
 
 // Ended says whether reading of a process failed because it has ended.
 func Ended(err error) bool { return errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) }
-
-func parseStartTime(stat string) (uint64, error) {
-	of, err := statFields(stat, 22)
-	if err != nil {
-		return 0, err
-	}
-	return of[0], nil
-}
 
 // statFields are some fields of a line of /proc/PID/stat, by their numbers in proc_pid_stat(5), all of them whole numbers.
 func statFields(stat string, numbers ...int) (of []uint64, err error) {
@@ -109,7 +106,7 @@ func Kill(ctx context.Context, pid int, start uint64) error {
 	defer unix.Close(fd)
 	// Read after the descriptor is open: from now on the pid cannot come to mean another process unnoticed.
 	now, err := StartTime(pid)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) || (err == nil && now != start) {
+	if Ended(err) || (err == nil && now != start) {
 		return nil
 	}
 	if err != nil {

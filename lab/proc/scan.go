@@ -5,9 +5,7 @@ package proc
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"slices"
 	"strconv"
@@ -26,7 +24,7 @@ func within(dir, path string) bool {
 // Threads are the threads of a process; none where it has ended.
 func Threads(pid int) ([]int, error) {
 	entries, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) {
+	if Ended(err) {
 		return nil, nil
 	}
 	if err != nil {

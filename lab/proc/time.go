@@ -3,15 +3,10 @@
 package proc
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"strconv"
 	"strings"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // tick is the unit in which the kernel gives CPU time to programs (USER_HZ), on every machine that Tare runs on.
@@ -61,14 +56,10 @@ func parseCPUTime(stat string) (c CPUTime, err error) {
 // Used is the CPU time that these processes have used, and those that they had started and waited for. One that has ended counts no more.
 func Used(pids []int) (all time.Duration, err error) {
 	for _, pid := range pids {
-		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) {
+		of, err := stat(pid, 14, 15, 16, 17) // utime, stime, cutime, cstime
+		if Ended(err) {
 			continue
 		}
-		if err != nil {
-			return 0, err
-		}
-		of, err := statFields(string(b), 14, 15, 16, 17) // utime, stime, cutime, cstime
 		if err != nil {
 			return 0, err
 		}
