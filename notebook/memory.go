@@ -1,6 +1,9 @@
 package notebook
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // MemoryAccount says which physical memory guests take, and what of it could be shared (the paper "virtualization-overheads", sections 6.1, 6.3
 // and 6.6.1). All sizes are bytes, and memory in use: pages.
@@ -44,6 +47,7 @@ type MemoryGuest struct {
 	SharedWith []MemoryShare     `json:"shared_with"`
 	Duplicates *MemoryDuplicates `json:"duplicates,omitempty"` // where contents were compared
 	GiveBack   []MemoryGiveBack  `json:"give_back"`
+	RAM        *MemoryRAM        `json:"ram,omitempty"` // of a VM that was asked what its memory is to it
 }
 
 // Kinds of what MemoryGuest stands for.
@@ -66,8 +70,67 @@ type MemoryPart struct {
 	Name   string `json:"name"`
 	RSS    int64  `json:"rss"`
 	PSS    int64  `json:"pss"`
+	Own    int64  `json:"own,omitempty"`    // of a kind: pages that no process outside the guest maps
 	Copied int64  `json:"copied,omitempty"` // of a file: anonymous pages that the guest wrote to its private mappings
 	Other  int64  `json:"other,omitempty"`  // of a kind that the kernel does not count in RSS: its pages
+}
+
+// MemoryRAM is a VM's memory by what it is to its guest (section 6.5).
+type MemoryRAM struct {
+	Bytes      int64             `json:"bytes"`           // that its guest can have
+	Kinds      []MemoryFrames    `json:"kinds"`           // all of it
+	Emulator   MemoryFrames      `json:"emulator"`        // what its processes have besides
+	Files      []MemoryFrames    `json:"files,omitempty"` // of its page cache by file, where it was asked; the most of its own first
+	Unnamed    MemoryFrames      `json:"unnamed"`         // of its page cache, of no file that was found
+	Fewer      int               `json:"fewer,omitempty"` // files that are not listed, and stand in Others
+	Others     MemoryFrames      `json:"others"`
+	Out        string            `json:"files_left_out,omitempty"` // which files were not looked for, and why
+	Changed    int64             `json:"changed"`                  // frames that were something else to the guest when it was asked again after the scan
+	Duplicates *MemoryDuplicates `json:"duplicates,omitempty"`     // by what pages are to the guests that they are of, and to the host where to none
+	Why        string            `json:"why,omitempty"`            // nothing of this is known: why
+}
+
+// What frames of a VM's memory are to its guest's kernel: names of MemoryRAM.Kinds.
+const (
+	FramesAbsent    = "no memory"
+	FramesFree      = "free"
+	FramesFile      = "files"
+	FramesShared    = "shared memory"
+	FramesAnonymous = "anonymous"
+	FramesSlab      = "kernel: slabs"
+	FramesTables    = "kernel: page tables"
+	FramesReserved  = "kernel: reserved at boot" // its image, its list of frames, the firmware's
+	FramesKernel    = "kernel: other"            // for what it does not say; and what its CPUs keep at hand of the free
+	FramesGiven     = "given back"               // a balloon's
+)
+
+// Own is how much of its own the process has for frames of these kinds, in bytes.
+func (r *MemoryRAM) Own(kinds ...string) (bytes int64) {
+	for _, k := range r.Kinds {
+		if slices.Contains(kinds, k.Name) {
+			bytes += k.Own
+		}
+	}
+	return bytes
+}
+
+// KernelFrames are the kinds that are the guest's kernel's.
+var KernelFrames = []string{FramesSlab, FramesTables, FramesReserved, FramesKernel}
+
+// MemoryFrames is frames of a VM's guest that have something in common, and what the host has for them. Sizes are bytes.
+type MemoryFrames struct {
+	Name  string `json:"name"`
+	Guest int64  `json:"guest,omitempty"` // all of them; those that the host has no page for were never touched, or were given back
+	RSS   int64  `json:"rss"`             // that the host has pages for
+	PSS   int64  `json:"pss"`
+	Own   int64  `json:"own"`   // of RSS: no process outside maps them
+	Alike int64  `json:"alike"` // of Own: another page has the same content, which would do for both
+	Idle  int64  `json:"idle"`  // of Own: no other has, and the guest has not used them of late (section 6.6.3)
+}
+
+// Add adds others.
+func (f *MemoryFrames) Add(o MemoryFrames) {
+	f.Guest, f.RSS, f.PSS, f.Own, f.Alike, f.Idle = f.Guest+o.Guest, f.RSS+o.RSS, f.PSS+o.PSS, f.Own+o.Own, f.Alike+o.Alike, f.Idle+o.Idle
 }
 
 // MemoryShare is how much of a guest's memory is another's as well. What several share is listed for each.

@@ -3,9 +3,15 @@ package notebook
 // Memory is how a study weighs guests: so many of a treatment are made, one beside the other, and what they take of the host's memory is read
 // (paper "virtualization-overheads", sections 6.3 to 6.6.1).
 type Memory struct {
-	Guests []int  `json:"guests"`        // how many there are at once when they are weighed, from few to many
-	KSM    string `json:"ksm,omitempty"` // one of KSMSettings: then they are weighed again with their pages merged; empty: not
+	Guests []int  `json:"guests"`           // how many there are at once when they are weighed, from few to many
+	KSM    string `json:"ksm,omitempty"`    // one of KSMSettings: then they are weighed again with their pages merged; empty: not
+	Frames bool   `json:"frames,omitempty"` // virtual machines are asked what each frame of their memory is to them (section 6.5)
+
+	HugePages string `json:"huge_pages,omitempty"` // HugePagesOff: the host makes none meanwhile (section 6.6.1); empty: as it has them
 }
+
+// HugePagesOff is the one setting of Memory.HugePages.
+const HugePagesOff = "off"
 
 // How the kernel merges pages that are alike (KSM).
 const (
@@ -68,6 +74,23 @@ var (
 	WeightWithin     = Metric{Name: "duplicates within", Unit: "MiB"} // of the guest that came last, as the next two (Table 6.4)
 	WeightWithHost   = Metric{Name: "duplicates with the host", Unit: "MiB"}
 	WeightWithGuests = Metric{Name: "duplicates with other guests", Unit: "MiB"}
+
+	// Of the guest that came last, with pages merged where the study has them merged, and pages that it alone has (sections 6.5 and 6.6.3). What is of
+	// its RAM is by what it is to the guest.
+	WeightOwn       = Metric{Name: "own pages", Unit: "MiB"}
+	WeightEmulator  = Metric{Name: "own pages of the emulator", Unit: "MiB"}
+	WeightRAM       = Metric{Name: "own pages of RAM", Unit: "MiB"}
+	WeightGuestFile = Metric{Name: "own pages of the guest's files", Unit: "MiB"}
+	WeightGuestAnon = Metric{Name: "own pages of the guest's processes", Unit: "MiB"}
+	WeightGuestCore = Metric{Name: "own pages of the guest's kernel", Unit: "MiB"}
+	WeightGuestFree = Metric{Name: "own pages free to the guest", Unit: "MiB"}
+	WeightLeft      = Metric{Name: "duplicates left", Unit: "MiB"} // own pages that another has the content of, too: with pages merged, what KSM leaves
+	WeightIdle      = Metric{Name: "idle pages", Unit: "MiB"}      // own pages that the guest has not used of late, and no duplicates (section 6.6.3)
+
+	// Table 6.4 by columns, as the host sees pages: all three kinds of place together.
+	WeightAnonAnon = Metric{Name: "duplicates, anonymous both", Unit: "MiB"}
+	WeightFileFile = Metric{Name: "duplicates, files both", Unit: "MiB"}
+	WeightAnonFile = Metric{Name: "duplicates, anonymous and files", Unit: "MiB"}
 )
 
 // Figures are the metrics of a study that weighs so, after WeightPSS.
@@ -84,6 +107,9 @@ func (m Memory) Figures() (all []Metric) {
 		{WeightAsymptote, fitted}, {WeightLimitKSM, fitted && merged},
 		{WeightTables, true}, {WeightAnonymous, true}, {WeightFile, true},
 		{WeightWithin, true}, {WeightWithHost, true}, {WeightWithGuests, m.Guests[len(m.Guests)-1] > 1},
+		{WeightAnonAnon, m.Frames}, {WeightFileFile, m.Frames}, {WeightAnonFile, m.Frames},
+		{WeightOwn, m.Frames}, {WeightEmulator, m.Frames}, {WeightRAM, m.Frames}, {WeightGuestFile, m.Frames}, {WeightGuestAnon, m.Frames},
+		{WeightGuestCore, m.Frames}, {WeightGuestFree, m.Frames}, {WeightLeft, m.Frames}, {WeightIdle, m.Frames},
 	} {
 		if f.is {
 			all = append(all, f.Metric)

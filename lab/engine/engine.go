@@ -9,6 +9,7 @@ import (
 	"tare/lab/image"
 	"tare/lab/network"
 	"tare/lab/ruler"
+	"tare/lab/ruler/frames"
 	"tare/notebook"
 )
 
@@ -77,6 +78,13 @@ type Guest interface {
 	// Destroy ends the guest and returns when nothing of it remains: no process, cgroup, mount, namespace,
 	// network link, engine object or file. It may be called more than once.
 	Destroy(ctx context.Context) error
+}
+
+// Machine is what a guest that is a virtual machine is besides.
+type Machine interface {
+	Guest
+	// RAM says where its process has the memory that its guest sees, in the order of the guest's frames.
+	RAM(ctx context.Context) ([]frames.Piece, error)
 }
 
 // Thread is one of the host's threads in a guest.

@@ -15,6 +15,7 @@ import (
 type Guest struct {
 	Name, Kind string // notebook.MemoryContainer, …
 	PIDs       []int
+	RAM        *RAM // of a virtual machine that was asked what its memory is to it; nil: none was
 }
 
 // share is what a page adds to PSS, in 1/4096 bytes as the kernel counts (fs/proc/task_mmu.c, PSS_SHIFT).
@@ -65,13 +66,14 @@ type fileKey struct {
 
 // tally is what is counted of one guest.
 type tally struct {
-	kinds [kinds]struct{ pages, pss int64 }
+	kinds [kinds]struct{ pages, pss, own int64 }
 	files map[fileKey]*notebook.MemoryPart
 	size  [Huge + 1]int64
 	own   int64
 	clean int64   // of own, of files
 	with  []int64 // pages shared with each guest, and last with processes that were not scanned
 	dup   notebook.MemoryDuplicates
+	guest notebook.MemoryDuplicates // the same by what pages are to the guests that they are of
 }
 
 // Account says what each guest takes, and shares with the others. Processes that were scanned and are in no guest are the host's, the last in the list.
@@ -104,7 +106,16 @@ func (s *Snapshot) Account(guests []Guest) []notebook.MemoryGuest {
 	}
 	ownerOf := func(p *Page) int { return owner[s.Region(p).Process] }
 	s.tally(sums, ownerOf)
-	compared := s.duplicates(sums, ownerOf)
+	in, virtual := s.inside(guests)
+	compared := s.duplicates(sums, ownerOf, (*Page).filed, func(t *tally) *notebook.MemoryDuplicates { return &t.dup })
+	if virtual {
+		s.duplicates(sums, ownerOf, func(p *Page) bool { return in.filed(s, p) }, func(t *tally) *notebook.MemoryDuplicates { return &t.guest })
+		for i, r := range s.ram(in, guests, ownerOf) {
+			if all[i].RAM = r; r != nil && compared {
+				r.Duplicates = &sums[i].guest
+			}
+		}
+	}
 	for i := range all {
 		sums[i].fill(&all[i], compared, func(g int) string {
 			if g > host {
@@ -148,7 +159,8 @@ func (s *Snapshot) tally(sums []tally, ownerOf func(*Page) int) {
 				}
 			}
 		}
-		if kind := g[0].Kind(); !kind.resident() || kind == Kernel {
+		first := g[0].Kind()
+		if !first.resident() || first == Kernel {
 			return
 		}
 		slices.Sort(owners)
@@ -160,7 +172,8 @@ func (s *Snapshot) tally(sums []tally, ownerOf func(*Page) int) {
 				t.with[len(t.with)-1]++
 			} else if len(owners) == 1 {
 				t.own++
-				if g[0].Kind() == File {
+				t.kinds[first].own++
+				if first == File {
 					t.clean++
 				}
 			}
@@ -173,8 +186,8 @@ func (s *Snapshot) tally(sums []tally, ownerOf func(*Page) int) {
 	})
 }
 
-// duplicates counts what is in several frames, and says whether any content is known.
-func (s *Snapshot) duplicates(sums []tally, ownerOf func(*Page) int) (known bool) {
+// duplicates counts what is in several frames, where filed says which are files', marks it, and says whether any content is known.
+func (s *Snapshot) duplicates(sums []tally, ownerOf func(*Page) int, filed func(*Page) bool, to func(*tally) *notebook.MemoryDuplicates) (known bool) {
 	s.byContent()
 	zero := contentHash(s.seed, make([]byte, PageSize))
 	host := len(sums) - 1
@@ -192,15 +205,20 @@ func (s *Snapshot) duplicates(sums []tally, ownerOf func(*Page) int) (known bool
 			owners = append(owners, ownerOf(&class[i]))
 		}
 		slices.Sort(owners)
-		for _, o := range slices.Compact(owners) {
+		owners = slices.Compact(owners)
+		for i := range class {
+			if len(owners) > 1 || class[i].Frame != class[0].Frame { // one stays
+				class[i].flags |= flagAlike
+			}
+		}
+		for _, o := range owners {
 			var own, hosts, others [2]int64 // frames that are anonymous, and others
 			groups(class, sameFrame, func(frame []Page) {
-				kind := 0
-				if k := frame[0].Kind(); k != Anonymous && k != Merged {
-					kind = 1
-				}
-				mine, theirs, the := false, false, false
+				kind, mine, theirs, the := 0, false, false, false
 				for i := range frame {
+					if filed(&frame[i]) { // merged pages may be a file's to one guest, and not to another
+						kind = 1
+					}
 					g := ownerOf(&frame[i])
 					mine, the, theirs = mine || g == o, the || g == host, theirs || g != o && g != host
 				}
@@ -213,7 +231,7 @@ func (s *Snapshot) duplicates(sums []tally, ownerOf func(*Page) int) (known bool
 					others[kind]++
 				}
 			})
-			d := &sums[o].dup
+			d := to(&sums[o])
 			within(&d.Within, own)
 			if at := hosts; at != [2]int64{} {
 				beside(&d.Host, own, at)
@@ -253,7 +271,7 @@ func beside(a *notebook.MemoryAlike, own, theirs [2]int64) {
 func (t *tally) fill(g *notebook.MemoryGuest, compared bool, name func(int) string) {
 	g.Own, g.Huge, g.Large = t.own*PageSize, t.size[Huge]*PageSize, t.size[Large]*PageSize
 	for k, c := range t.kinds {
-		part := notebook.MemoryPart{Name: Kind(k).String(), RSS: c.pages * PageSize, PSS: c.pss >> 12}
+		part := notebook.MemoryPart{Name: Kind(k).String(), RSS: c.pages * PageSize, PSS: c.pss >> 12, Own: c.own * PageSize}
 		if !Kind(k).resident() {
 			part = notebook.MemoryPart{Name: part.Name, Other: part.RSS}
 		}

@@ -100,7 +100,7 @@ func TestAccount(t *testing.T) {
 	if want := []notebook.MemoryShare{{With: "a", Bytes: 6 * PageSize}, {With: "host", Bytes: 2 * PageSize}, {With: "processes that were not scanned", Bytes: PageSize}}; !reflect.DeepEqual(b.SharedWith, want) {
 		t.Errorf("b shares %+v, want %+v", b.SharedWith, want)
 	}
-	if want := []notebook.MemoryPart{{Name: "anonymous", RSS: 18 * PageSize, PSS: 14 * PageSize}, {Name: "file", RSS: 12 * PageSize, PSS: 4*PageSize - 1}, {Name: "zero page", Other: 5 * PageSize}, {Name: "swap", Other: 7 * PageSize}}; !reflect.DeepEqual(a.Kinds, want) {
+	if want := []notebook.MemoryPart{{Name: "anonymous", RSS: 18 * PageSize, PSS: 14 * PageSize, Own: 14 * PageSize}, {Name: "file", RSS: 12 * PageSize, PSS: 4*PageSize - 1}, {Name: "zero page", Other: 5 * PageSize}, {Name: "swap", Other: 7 * PageSize}}; !reflect.DeepEqual(a.Kinds, want) {
 		t.Errorf("kinds of a: %+v, want %+v", a.Kinds, want)
 	}
 	if want := []notebook.MemoryPart{{Name: "/f", RSS: 30 * PageSize, PSS: 18*PageSize - 1, Copied: 18 * PageSize}}; !reflect.DeepEqual(a.Files, want) {

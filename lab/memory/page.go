@@ -73,6 +73,7 @@ const (
 	flagMapped                     // PAGEMAP_SCAN: mapped as a whole huge page
 	flagSwapped                    // pagemap: in swap
 	flagInFile                     // the mapping is of a file
+	flagAlike                      // another frame has the same content, and stays
 )
 
 // An entry of /proc/PID/pagemap.
@@ -127,6 +128,9 @@ func (p *Page) Size() Size {
 	}
 	return Small
 }
+
+// filed says whether the page is a file's: no anonymous one, for the count of duplicates.
+func (p *Page) filed() bool { return p.Kind() != Anonymous && p.Kind() != Merged }
 
 // Hash is a hash of the content, which is equal for equal contents of one snapshot; known is false where it was not read, or changed.
 func (p *Page) Hash() (hash uint64, known bool) { return p.hash, p.hash != 0 }

@@ -147,7 +147,7 @@ func scan(ctx context.Context, pids []int, o Options, holes bool) (snapshot *Sna
 		}
 		defer (*to).Close()
 	}
-	if err := frames(); err != nil {
+	if err := shown(); err != nil {
 		return nil, err
 	}
 	// Not on the heap: what is not touched takes no memory, and what is bounded stays so.
@@ -211,8 +211,8 @@ func scan(ctx context.Context, pids []int, o Options, holes bool) (snapshot *Sna
 	return s.Snapshot, nil
 }
 
-// frames is a *Withheld where the kernel shows no frame of a page that is certainly there.
-func frames() error {
+// shown is a *Withheld where the kernel shows no frame of a page that is certainly there.
+func shown() error {
 	f, err := os.Open("/proc/self/pagemap")
 	if err != nil {
 		return &Withheld{err}

@@ -433,8 +433,8 @@ func TestFramesAreWithheld(t *testing.T) {
 	if os.Getenv("TARE_TEST_WITHHELD") != "" { // as nobody
 		_, err := Scan(t.Context(), []int{os.Getpid()}, Options{})
 		var withheld *Withheld
-		if !errors.As(err, &withheld) || !errors.As(frames(), &withheld) {
-			t.Errorf("Scan = %v, frames = %v", err, frames())
+		if !errors.As(err, &withheld) || !errors.As(shown(), &withheld) {
+			t.Errorf("Scan = %v, frames = %v", err, shown())
 		}
 		return
 	}

@@ -30,20 +30,28 @@ type Stream interface {
 
 // Client is the host's end of the stream to a guest's ruler. It does not trust the guest: whatever arrives, each
 // method ends in bounded time, with an error where the guest is at fault (ErrGone, ErrProtocol, ErrSilent). It is
-// not for use by several goroutines at once, except that Close may be called at any time.
+// not for use by several goroutines at once, except that Close may be called at any time, and Frames and Files beside Run.
 type Client struct {
-	s     Stream
-	dec   decoder
-	hello Hello
-	rtt   time.Duration
-	err   error // why the client is of no more use
-	close func() error
+	s       Stream
+	dec     decoder
+	hello   Hello
+	rtt     time.Duration
+	close   func() error
+	looking looking
+
+	writing sync.Mutex
+	mu      sync.Mutex // guards err
+	err     error      // why the client is of no more use
+}
+
+func newClient(s Stream) *Client {
+	return &Client{s: s, dec: decoder{r: s}, close: sync.OnceValue(s.Close), looking: looking{lost: make(chan struct{})}}
 }
 
 // Connect waits, until ctx is done, for the ruler at the other end of s to say hello. It owns s from then on, and
 // closes it on error.
 func Connect(ctx context.Context, s Stream) (*Client, error) {
-	c := &Client{s: s, dec: decoder{r: s}, close: sync.OnceValue(s.Close)}
+	c := newClient(s)
 	if err := c.connect(ctx); err != nil {
 		c.Close()
 		return nil, err
@@ -196,9 +204,11 @@ func (c *Client) Run(ctx context.Context, o Order) (Result, time.Duration, error
 			o.Bounds.Begin()
 		}
 		start := time.Now()
+		c.looking.during(true)
 		if err = c.send(kindGo, nil); err == nil {
 			f, err = c.answer(ctx, start.Add(o.Timeout+answerGrace), kindEnded, kindDone)
 		}
+		c.looking.during(false)
 		seen = time.Since(start)
 		if o.Bounds != nil {
 			o.Bounds.End()
@@ -240,15 +250,25 @@ func (c *Client) Run(ctx context.Context, o Order) (Result, time.Duration, error
 func (c *Client) Close() error { return c.close() }
 
 func (c *Client) usable(ctx context.Context) error {
-	if c.err != nil {
-		return c.err
+	if err := c.broken(); err != nil {
+		return err
 	}
 	return context.Cause(ctx)
 }
 
+// broken is why the client is of no more use; nil: it is.
+func (c *Client) broken() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.err
+}
+
 // fail makes err the client's end: after it nothing is known of where in the stream the two ends are.
 func (c *Client) fail(err error) error {
+	c.mu.Lock()
 	c.err = err
+	c.mu.Unlock()
+	c.looking.once.Do(func() { close(c.looking.lost) })
 	c.Close()
 	return err
 }
@@ -262,6 +282,8 @@ func (c *Client) send(kind byte, v any) error {
 }
 
 func (c *Client) write(do func() error) error {
+	c.writing.Lock()
+	defer c.writing.Unlock()
 	c.s.SetWriteDeadline(time.Now().Add(writeGrace)) // its error is that of the write which follows
 	err := do()
 	switch {
@@ -309,7 +331,7 @@ func (c *Client) answer(ctx context.Context, limit time.Time, kinds ...byte) (fr
 	if err == nil {
 		return f, nil
 	}
-	if c.err != nil || ctx.Err() == nil {
+	if c.broken() != nil || ctx.Err() == nil {
 		return frame{}, err
 	}
 	if err := c.send(kindCancel, nil); err != nil {
@@ -329,10 +351,15 @@ func (c *Client) answer(ctx context.Context, limit time.Time, kinds ...byte) (fr
 	}
 }
 
-// expect waits for one of the frames in kinds. Any error but ctx's is the client's end.
+// expect waits for one of the frames in kinds, and hands on what a look gets before. Any error but ctx's is the client's end.
 func (c *Client) expect(ctx context.Context, limit time.Time, kinds ...byte) (frame, error) {
 	var f frame
-	err := c.wait(ctx, limit, func() (err error) { f, err = c.dec.next(); return err })
+	err := c.wait(ctx, limit, func() (err error) {
+		for f, err = c.dec.next(); err == nil && f.kind == kindSeen && c.looking.take(f); {
+			f, err = c.dec.next()
+		}
+		return err
+	})
 	if err != nil {
 		if ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
 			return frame{}, err

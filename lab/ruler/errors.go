@@ -32,3 +32,8 @@ func (e *ProtocolError) Error() string {
 
 // Is makes errors.Is(err, ErrProtocol) hold.
 func (e *ProtocolError) Is(target error) bool { return target == ErrProtocol }
+
+// CannotTell is the guest's word that it cannot say what its memory is. The Client remains good.
+type CannotTell struct{ Why string }
+
+func (e *CannotTell) Error() string { return "the guest cannot tell what its memory is: " + e.Why }

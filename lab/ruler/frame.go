@@ -20,6 +20,7 @@ import (
 //	go             → ended{lead, late} (the process is reaped; sent before anything else is done)
 //	               → done{result} (everything that it left is killed and reaped)
 //	cancel           at any time; ends the order in progress, which answers as ever; without one it means nothing
+//	look{what}     → seen{part} … (of the guest's memory; at any time, one at a time; the last part says that it is)
 //
 // Run takes two steps so that host and guest time the same interval: what the guest prepares (an emptied scratch
 // folder, pipes, its own garbage collection) lies before ready, and what it tidies up lies after ended. An order
@@ -30,16 +31,18 @@ const (
 	kindReady byte = 'R'
 	kindEnded byte = 'E'
 	kindDone  byte = 'D'
+	kindSeen  byte = 'S'
 
 	kindPing   byte = 'p'
 	kindRun    byte = 'r'
 	kindGo     byte = 'g'
 	kindCancel byte = 'x'
+	kindLook   byte = 'l'
 )
 
 var kindNames = map[byte]string{
-	kindHello: "hello", kindPong: "pong", kindReady: "ready", kindEnded: "ended", kindDone: "done",
-	kindPing: "ping", kindRun: "run", kindGo: "go", kindCancel: "cancel",
+	kindHello: "hello", kindPong: "pong", kindReady: "ready", kindEnded: "ended", kindDone: "done", kindSeen: "seen",
+	kindPing: "ping", kindRun: "run", kindGo: "go", kindCancel: "cancel", kindLook: "look",
 }
 
 func kindName(k byte) string {

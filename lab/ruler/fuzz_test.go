@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"tare/lab/ruler/frames"
 	"tare/notebook"
 )
 
@@ -161,6 +162,22 @@ func (*fakeExecutor) run(o *Order, c *control, ready func() bool, ended func(lea
 	return Result{Elapsed: time.Millisecond, Stdout: []byte(o.Argv[0])}
 }
 
+func (*fakeExecutor) look(l *lookNote, say func(*seenNote) error) error {
+	if l.check() != nil {
+		panic("a look that breaks the limits came through")
+	}
+	if l.Files {
+		return say(&seenNote{Files: []frames.Named{{Name: "/bin/sh", Frames: []frames.Range{{First: 3, N: 2}}}}, Out: "a folder"})
+	}
+	for _, r := range l.Frames {
+		codes := make([]frames.Code, min(r.N, 100))
+		if err := say(&seenNote{Codes: frames.Pack(nil, codes)}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (f *fakeExecutor) finish() error { f.finished = true; return nil }
 
 // FuzzServe: whatever the host's end sends, the guest's end ends when the stream does, having tidied up, and all
@@ -177,6 +194,8 @@ func FuzzServe(f *testing.F) {
 		cat(magic, rawFrame(kindGo, ""), rawFrame(kindCancel, ""), rawFrame(kindRun, `{"times":3,"timeout":1000000000}`)),
 		cat(magic, rawFrame(kindRun, `{"times":-3,"timeout":1000000000}`)),
 		cat(magic, rawFrame(kindRun, `{"argv":[""]}`)),
+		cat(magic, rawFrame(kindLook, `{"frames":[{"first":0,"n":5}]}`), rawFrame(kindLook, `{"files":true}`)),
+		cat(magic, rawFrame(kindLook, `{"frames":[{"first":0,"n":0}]}`)),
 		cat(magic, rawFrame(kindHello, goodHello)),
 		cat(magic, []byte{0xff, 0xff, 0xff, 0xff, kindRun}),
 		bytes.Repeat([]byte{'x'}, maxGarbage/64),
@@ -267,7 +286,7 @@ func TestSilence(t *testing.T) {
 func TestNoAnswer(t *testing.T) {
 	host, guest := net.Pipe()
 	defer guest.Close()
-	c := &Client{s: host, dec: decoder{r: host}, close: host.Close}
+	c := newClient(host)
 	if _, err := c.answer(t.Context(), time.Now().Add(20*time.Millisecond), kindDone); !errors.Is(err, ErrSilent) {
 		t.Errorf("%v", err)
 	}

@@ -49,6 +49,8 @@ type executor interface {
 	// run calls ready when all is prepared, and goes on if it returns true, then ended as soon as the process is
 	// reaped, with the time from ready's return to the process's creation, and that since it was reaped. It answers in any case.
 	run(o *Order, c *control, ready func() bool, ended func(lead, late time.Duration)) Result
+	// look says what is asked of the guest's memory, in parts; it ends when one cannot be said. It goes on beside an order.
+	look(l *lookNote, say func(*seenNote) error) error
 	// finish kills whatever is left.
 	finish() error
 }
@@ -119,7 +121,18 @@ type server struct {
 
 	mu      sync.Mutex
 	current *control // of the order in progress
+	looks   bool     // a look is in progress
 	over    bool     // the stream has ended; that answers fail now is no news
+
+	writing sync.Mutex
+	looking sync.WaitGroup
+}
+
+// write sends one frame.
+func (s *server) write(kind byte, v any) error {
+	s.writing.Lock()
+	defer s.writing.Unlock()
+	return writeFrame(s.rw, kind, v)
 }
 
 func serve(rw io.ReadWriteCloser, ex executor) error {
@@ -152,6 +165,7 @@ func serve(rw io.ReadWriteCloser, ex executor) error {
 	rw.Close()
 	close(s.orders)
 	workErr := <-worked
+	s.looking.Wait()
 	if readErr != nil {
 		return readErr
 	}
@@ -200,8 +214,49 @@ func (s *server) take(f frame) error {
 		s.current = newControl()
 		s.orders <- order{f, s.current} // never blocks: the worker took the one before
 		return nil
+	case kindLook:
+		var l lookNote
+		err := f.decode(&l)
+		if err == nil {
+			err = l.check()
+		}
+		if err == nil && s.looks {
+			err = violation("one look at a time", "another")
+		}
+		if err != nil {
+			return err
+		}
+		s.looks = true
+		s.looking.Go(func() { s.look(&l) })
+		return nil
 	default:
 		return unexpected(f, "one that a host sends")
+	}
+}
+
+// look answers a look.
+func (s *server) look(l *lookNote) {
+	lost := false
+	err := s.ex.look(l, func(n *seenNote) error {
+		s.mu.Lock()
+		over := s.over
+		s.mu.Unlock()
+		if over {
+			return io.ErrClosedPipe
+		}
+		err := s.write(kindSeen, n)
+		lost = lost || err != nil
+		return err
+	})
+	last := seenNote{Last: true}
+	if err != nil {
+		last.Error = clip(err.Error())
+	}
+	s.mu.Lock()
+	s.looks = false // the host may look again as soon as it has the answer
+	s.mu.Unlock()
+	if !lost {
+		s.write(kindSeen, &last) // its error is the stream's end, which the reader sees too
 	}
 }
 
@@ -217,7 +272,7 @@ func (s *server) work() error {
 		s.mu.Lock()
 		s.current = nil
 		s.mu.Unlock()
-		if err := writeFrame(s.rw, kind, answer); err != nil {
+		if err := s.write(kind, answer); err != nil {
 			s.mu.Lock()
 			if !s.over {
 				writeErr = fmt.Errorf("answering the host: %w", err)
@@ -245,7 +300,7 @@ func (s *server) carryOut(o order) (kind byte, answer any) {
 			return kindDone, Result{Error: clip(err.Error())}
 		}
 		ready := func() bool {
-			if writeFrame(s.rw, kindReady, nil) != nil {
+			if s.write(kindReady, nil) != nil {
 				return false // the reader sees the stream's end too
 			}
 			select {
@@ -256,7 +311,7 @@ func (s *server) carryOut(o order) (kind byte, answer any) {
 			}
 		}
 		// Its error is the stream's end, which the reader sees too.
-		ended := func(lead, late time.Duration) { writeFrame(s.rw, kindEnded, endedNote{lead, late}) }
+		ended := func(lead, late time.Duration) { s.write(kindEnded, endedNote{lead, late}) }
 		r := s.ex.run(&ord, o.control, ready, ended)
 		r.Error = clip(r.Error)
 		return kindDone, r

@@ -11,10 +11,12 @@ import (
 	"strings"
 	"time"
 
+	"tare/lab/engine"
 	"tare/lab/ksm"
 	"tare/lab/memory"
 	"tare/lab/proc"
 	"tare/lab/ruler"
+	"tare/lab/ruler/frames"
 	"tare/lab/study"
 	"tare/notebook"
 )
@@ -64,15 +66,72 @@ func (g guest) parts() (p parts, err error) {
 	return p, err
 }
 
+// ram asks the guest, a virtual machine, what its memory is to it. why: it cannot tell.
+func (g guest) ram(ctx context.Context) (r *memory.RAM, why string, err error) {
+	m, ok := g.Guest.(engine.Machine)
+	if !ok {
+		return nil, "", fmt.Errorf("a %T, whose engine does not say where its memory is", g.Guest)
+	}
+	pids, err := g.Processes()
+	if err != nil || len(pids) == 0 {
+		return nil, "", errors.Join(err, errors.New("no process"))
+	}
+	r = &memory.RAM{PID: pids[0]}
+	if r.Pieces, err = m.RAM(ctx); err != nil {
+		return nil, "", err
+	}
+	if r.Codes, err = m.Ruler().Frames(ctx, ranges(r.Pieces)); told(err) {
+		return nil, err.Error(), nil
+	}
+	return r, "", err
+}
+
+// told says whether an error is the guest's word that it cannot tell, and neither its end nor ours.
+func told(err error) bool { var cannot *ruler.CannotTell; return errors.As(err, &cannot) }
+
+func ranges(pieces []frames.Piece) (all []frames.Range) {
+	for _, p := range pieces {
+		all = append(all, p.Range)
+	}
+	return all
+}
+
+// askAgain asks the last guest again, after the scan: how many frames are something else to it by now; and if it is asked, of which files its page cache
+// is, which goes into its RAM, and what was left out of that.
+func askAgain(ctx context.Context, guests []study.Guest, groups []memory.Guest, asked study.Inside) (changed int64, out string, err error) {
+	r := groups[len(groups)-1].RAM
+	if r == nil {
+		return 0, "", nil
+	}
+	client := guests[len(guests)-1].(guest).Guest.Ruler()
+	again, err := client.Frames(ctx, ranges(r.Pieces))
+	if err != nil {
+		return 0, "", err
+	}
+	for i, c := range again {
+		if c.Kind() != r.Codes[i].Kind() {
+			changed += frames.Size
+		}
+	}
+	if asked != study.FramesAndFiles {
+		return changed, "", nil
+	}
+	if r.Files, out, err = client.Files(ctx); told(err) {
+		return changed, err.Error(), nil
+	}
+	return changed, out, err
+}
+
 // mostFiles is how many files of a guest a weight lists.
 const mostFiles = 40
 
 // Weigh implements study.Lab.
-func (l *Lab) Weigh(ctx context.Context, guests []study.Guest) (w notebook.Weight, err error) {
+func (l *Lab) Weigh(ctx context.Context, guests []study.Guest, asked study.Inside) (w notebook.Weight, err error) {
 	began := time.Now()
 	var groups []memory.Guest // of each guest its work with its engine's process; and all rulers at the end
 	rulers := memory.Guest{Name: "rulers", Kind: notebook.MemoryProcesses}
 	var engines []int
+	why := "" // the last guest cannot tell what its memory is to it
 	for i, each := range guests {
 		g, ok := each.(guest)
 		if !ok {
@@ -85,6 +144,11 @@ func (l *Lab) Weigh(ctx context.Context, guests []study.Guest) (w notebook.Weigh
 		of := memory.Guest{Name: fmt.Sprintf("guest %d", i+1), Kind: notebook.MemoryContainer, PIDs: slices.Concat(p.engine, p.work)}
 		if g.machine {
 			of.Kind = notebook.MemoryVM
+			if asked != study.Outside {
+				if of.RAM, why, err = g.ram(ctx); err != nil {
+					return w, fmt.Errorf("guest %d: %w", i+1, err)
+				}
+			}
 		}
 		for _, pid := range of.PIDs {
 			tables, err := proc.PageTables(pid)
@@ -104,6 +168,10 @@ func (l *Lab) Weigh(ctx context.Context, guests []study.Guest) (w notebook.Weigh
 		return w, err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
+	changed, out, err := askAgain(ctx, guests, groups, asked)
+	if err != nil {
+		return w, err
+	}
 	all := s.Account(append(groups, rulers))
 	for i := range guests {
 		g := &all[i]
@@ -125,6 +193,16 @@ func (l *Lab) Weigh(ctx context.Context, guests []study.Guest) (w notebook.Weigh
 	w.Ruler, w.Changed = all[len(guests)].MemoryWeight, s.Changed
 	last := all[len(guests)-1]
 	last.Files = last.Files[:min(len(last.Files), mostFiles)]
+	if r := last.RAM; r != nil {
+		r.Changed, r.Out = changed, out
+		for _, f := range r.Files[min(len(r.Files), mostFiles):] {
+			r.Fewer++
+			r.Others.Add(f)
+		}
+		r.Files = r.Files[:len(r.Files)-r.Fewer]
+	} else if why != "" {
+		last.RAM = &notebook.MemoryRAM{Why: why}
+	}
 	w.Last, w.ScanS = &last, time.Since(began).Seconds()
 	return w, nil
 }

@@ -20,6 +20,9 @@ import (
 type Memory struct {
 	Guests []int  `yaml:"guests,omitempty"` // default 1 and 2
 	KSM    string `yaml:"ksm,omitempty"`    // one of notebook.KSMSettings; then they are weighed again with their pages merged
+	Frames bool   `yaml:"frames,omitempty"` // virtual machines are asked what each frame of their memory is to them
+
+	HugePages string `yaml:"huge_pages,omitempty"` // notebook.HugePagesOff; default: as the host has them
 }
 
 const (
@@ -36,7 +39,10 @@ func (m *Memory) parse() (*notebook.Memory, error) {
 	if m == nil {
 		return nil, nil
 	}
-	out := &notebook.Memory{Guests: slices.Clone(m.Guests), KSM: m.KSM}
+	out := &notebook.Memory{Guests: slices.Clone(m.Guests), KSM: m.KSM, Frames: m.Frames, HugePages: m.HugePages}
+	if m.HugePages != "" && m.HugePages != notebook.HugePagesOff {
+		return nil, fmt.Errorf("huge_pages: %q: %s was expected", m.HugePages, notebook.HugePagesOff)
+	}
 	if len(out.Guests) == 0 {
 		out.Guests = []int{1, 2}
 	}
@@ -101,7 +107,15 @@ func (r *Run) weigh(ctx context.Context, first Guest, ready *workload.Ready, t n
 		if restless != "" {
 			tr.Warnings = append(tr.Warnings, restless)
 		}
-		w, err := r.Lab.Weigh(ctx, guests)
+		asked := Outside
+		if m.Frames {
+			asked = Frames
+		}
+		end := n == m.Guests[len(m.Guests)-1]
+		if m.Frames && end && m.KSM == "" {
+			asked = FramesAndFiles
+		}
+		w, err := r.Lab.Weigh(ctx, guests, asked)
 		if err != nil {
 			tr.Failure = err.Error()
 			return tr, nil
@@ -109,7 +123,10 @@ func (r *Run) weigh(ctx context.Context, first Guest, ready *workload.Ready, t n
 		w.Guests, w.SettledS = n, took.Seconds()
 		tr.Weights = append(tr.Weights, w)
 		if m.KSM != "" {
-			merged, cause, err := r.merged(ctx, m.KSM, guests, n)
+			if m.Frames && end {
+				asked = FramesAndFiles
+			}
+			merged, cause, err := r.merged(ctx, m.KSM, guests, n, asked)
 			if cause != "" || err != nil {
 				tr.Failure = cause
 				return tr, err
@@ -124,7 +141,7 @@ func (r *Run) weigh(ctx context.Context, first Guest, ready *workload.Ready, t n
 			return tr, nil
 		}
 	}
-	tr.Figures = figures(tr.Weights)
+	tr.Figures = figures(m, tr.Weights)
 	tr.Value = tr.Figures[notebook.WeightPSS.Name]
 	return tr, nil
 }
@@ -225,7 +242,7 @@ func settle(ctx context.Context, guests []Guest, t notebook.Treatment) (took tim
 }
 
 // merged weighs the guests with their pages merged, and takes these apart again.
-func (r *Run) merged(ctx context.Context, setting string, guests []Guest, n int) (w notebook.Weight, cause string, err error) {
+func (r *Run) merged(ctx context.Context, setting string, guests []Guest, n int, asked Inside) (w notebook.Weight, cause string, err error) {
 	merging, err := r.Lab.Merge(ctx, setting)
 	if err != nil {
 		return w, "KSM: " + err.Error(), nil
@@ -243,7 +260,7 @@ func (r *Run) merged(ctx context.Context, setting string, guests []Guest, n int)
 	if err != nil {
 		return w, "KSM: " + err.Error(), nil
 	}
-	if w, err = r.Lab.Weigh(ctx, guests); err != nil {
+	if w, err = r.Lab.Weigh(ctx, guests, asked); err != nil {
 		return w, err.Error(), nil
 	}
 	w.Guests, w.KSM = n, ksm
@@ -251,9 +268,9 @@ func (r *Run) merged(ctx context.Context, setting string, guests []Guest, n int)
 }
 
 // figures are those of notebook.Memory.Figures, as far as the weights have them.
-func figures(weights []notebook.Weight) map[string]float64 {
+func figures(m notebook.Memory, weights []notebook.Weight) map[string]float64 {
 	f := map[string]float64{}
-	set := func(m notebook.Metric, bytes float64) { f[m.Name] = bytes / notebook.MiB }
+	set := func(of notebook.Metric, bytes float64) { f[of.Name] = bytes / notebook.MiB }
 	for _, ksm := range []bool{false, true} {
 		var all []notebook.Weight
 		for _, w := range weights {
@@ -292,14 +309,19 @@ func figures(weights []notebook.Weight) map[string]float64 {
 		if first.Guests == 1 && len(all) > 1 {
 			set(notebook.WeightAloneRSS, float64(first.RSS))
 		}
-		for m, bytes := range map[notebook.Metric]int64{
+		for of, bytes := range map[notebook.Metric]int64{
 			notebook.WeightRSS: last.RSS, notebook.WeightUSS: last.USS, notebook.WeightTables: last.Tables,
 			notebook.WeightAnonymous: last.Anonymous, notebook.WeightFile: last.File,
 		} {
-			set(m, float64(bytes)/n)
+			set(of, float64(bytes)/n)
 		}
 		if last.Last != nil && last.Last.Duplicates != nil {
 			d := last.Last.Duplicates
+			if m.Frames {
+				set(notebook.WeightAnonAnon, float64(d.Within.AnonAnon+d.Host.AnonAnon+d.Guests.AnonAnon))
+				set(notebook.WeightFileFile, float64(d.Within.FileFile+d.Host.FileFile+d.Guests.FileFile))
+				set(notebook.WeightAnonFile, float64(d.Within.AnonFile+d.Host.AnonFile+d.Guests.AnonFile))
+			}
 			set(notebook.WeightWithin, float64(d.Within.Sum()))
 			set(notebook.WeightWithHost, float64(d.Host.Sum()))
 			if last.Guests > 1 {
@@ -307,5 +329,32 @@ func figures(weights []notebook.Weight) map[string]float64 {
 			}
 		}
 	}
+	if m.Frames && len(weights) > 0 {
+		inside(weights[len(weights)-1].Last, set)
+	}
 	return f
+}
+
+// inside sets the figures of what the guest that came last alone has, where it was asked.
+func inside(g *notebook.MemoryGuest, set func(m notebook.Metric, bytes float64)) {
+	if g == nil {
+		return
+	}
+	set(notebook.WeightOwn, float64(g.Own))
+	r := g.RAM
+	if r == nil || r.Why != "" {
+		return
+	}
+	left, idle, ram := r.Emulator.Alike, int64(0), int64(0)
+	for _, k := range r.Kinds {
+		left, idle, ram = left+k.Alike, idle+k.Idle, ram+k.Own
+	}
+	for of, bytes := range map[notebook.Metric]int64{
+		notebook.WeightEmulator: r.Emulator.Own, notebook.WeightRAM: ram,
+		notebook.WeightGuestFile: r.Own(notebook.FramesFile, notebook.FramesShared), notebook.WeightGuestAnon: r.Own(notebook.FramesAnonymous),
+		notebook.WeightGuestCore: r.Own(notebook.KernelFrames...), notebook.WeightGuestFree: r.Own(notebook.FramesFree),
+		notebook.WeightLeft: left, notebook.WeightIdle: idle,
+	} {
+		set(of, float64(bytes))
+	}
 }

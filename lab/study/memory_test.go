@@ -32,6 +32,7 @@ type scales struct {
 	stuck    error
 	working  int
 	resident int64
+	asked    []Inside
 }
 
 func (l *scales) Provision(_ context.Context, t notebook.Treatment, _ string, _ *workload.Ready) (Guest, error) {
@@ -43,7 +44,7 @@ func (l *scales) Provision(_ context.Context, t notebook.Treatment, _ string, _ 
 	return &load{fakeGuest{&l.fakeLab, t}, l}, nil
 }
 
-func (l *scales) Weigh(_ context.Context, guests []Guest) (w notebook.Weight, err error) {
+func (l *scales) Weigh(_ context.Context, guests []Guest, asked Inside) (w notebook.Weight, err error) {
 	if !l.ends && l.working != len(guests) {
 		return w, fmt.Errorf("%d of %d guests work", l.working, len(guests))
 	}
@@ -54,6 +55,16 @@ func (l *scales) Weigh(_ context.Context, guests []Guest) (w notebook.Weight, er
 	w.PSS = of(len(guests))
 	w.RSS, w.USS, w.Tables = 2*w.PSS, w.PSS/2, int64(len(guests))<<20
 	w.Last = &notebook.MemoryGuest{Duplicates: &notebook.MemoryDuplicates{Within: notebook.MemoryAlike{AnonAnon: 3 << 20}}}
+	l.asked = append(l.asked, asked)
+	if asked != Outside { // Figure 6.4
+		part := func(name string, own, alike, idle int64) notebook.MemoryFrames {
+			return notebook.MemoryFrames{Name: name, Own: own << 20, Alike: alike << 20, Idle: idle << 20}
+		}
+		w.Last.Own = 91 << 20
+		w.Last.RAM = &notebook.MemoryRAM{Emulator: part("", 23, 4, 0), Kinds: []notebook.MemoryFrames{
+			part(notebook.FramesFile, 50, 20, 2), part(notebook.FramesShared, 5, 0, 0), part(notebook.FramesAnonymous, 6, 2, 1),
+			part(notebook.FramesSlab, 3, 0, 0), part(notebook.FramesReserved, 2, 0, 0), part(notebook.FramesFree, 2, 0, 0)}}
+	}
 	if l.after != nil {
 		l.after()
 	}
@@ -173,6 +184,35 @@ func TestGuestsOfAKnownWeight(t *testing.T) {
 	}
 }
 
+// What the last guest alone has, by what it is to it, is in the figures where the study asks for it; and of which files is asked once, at the end.
+func TestWhatAGuestsMemoryIsToItIsInTheFigures(t *testing.T) {
+	l := known()
+	m := notebook.Memory{Guests: []int{1, 2}, KSM: notebook.KSMPaper, Frames: true}
+	tr, _, err := weighed(t, l, m)
+	if err != nil || tr.Failure != "" {
+		t.Fatal(err, tr.Failure)
+	}
+	if want := []Inside{Frames, Frames, Frames, FramesAndFiles}; !slices.Equal(l.asked, want) {
+		t.Errorf("asked %v, want %v", l.asked, want)
+	}
+	for m, v := range map[notebook.Metric]float64{
+		notebook.WeightOwn: 91, notebook.WeightEmulator: 23, notebook.WeightRAM: 68, notebook.WeightGuestFile: 55, notebook.WeightGuestAnon: 6,
+		notebook.WeightGuestCore: 5, notebook.WeightGuestFree: 2, notebook.WeightLeft: 26, notebook.WeightIdle: 3,
+		notebook.WeightAnonAnon: 3, notebook.WeightFileFile: 0, notebook.WeightAnonFile: 0,
+	} {
+		if got, ok := tr.Figures[m.Name]; !ok || got != v {
+			t.Errorf("%s: %v, want %v", m.Name, got, v)
+		}
+	}
+	if got, want := len(tr.Figures), len(m.Figures())+1; got != want {
+		t.Errorf("%d figures, and the study has %d", got, want)
+	}
+	l = known()
+	if tr, _, err := weighed(t, l, notebook.Memory{Guests: []int{1}}); err != nil || !slices.Equal(l.asked, []Inside{Outside}) || tr.Figures[notebook.WeightOwn.Name] != 0 {
+		t.Errorf("a study that does not ask: %v, %v, %v", l.asked, tr.Figures, err)
+	}
+}
+
 func TestGuestsThatCannotBeWeighed(t *testing.T) {
 	two := notebook.Memory{Guests: []int{1, 3}}
 	for name, c := range map[string]struct {
@@ -221,11 +261,13 @@ func TestMemoryOfAFile(t *testing.T) {
 		in   Memory
 		want string // in the error; else the value
 	}{
-		{Memory{}, "{[1 2] }"},
-		{Memory{Guests: []int{1, 2, 8}, KSM: "paper"}, "{[1 2 8] paper}"},
+		{Memory{}, "{[1 2]  false }"},
+		{Memory{Guests: []int{1, 2, 8}, KSM: "paper"}, "{[1 2 8] paper false }"},
 		{Memory{Guests: []int{0}}, "guests: [0]: numbers from 1 to 1000, each greater than the one before, were expected"},
 		{Memory{Guests: []int{2, 2}}, "guests: "},
 		{Memory{Guests: []int{1001}}, "guests: "},
+		{Memory{Guests: []int{1, 2}, Frames: true, HugePages: "off"}, "{[1 2]  true off}"},
+		{Memory{HugePages: "never"}, `huge_pages: "never": off was expected`},
 		{Memory{KSM: "on"}, `ksm: "on": paper or kernel was expected`},
 	} {
 		got, err := c.in.parse()

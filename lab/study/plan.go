@@ -39,11 +39,22 @@ type Lab interface {
 	// Load makes the place from which a load asks the service in the treatment's guest; which CPUs it has is in the
 	// record.
 	Load(ctx context.Context, t notebook.Treatment, id string, w *workload.Ready) (Guest, notebook.Load, error)
-	// Weigh reads what guests take of the host's memory, all together. Those of which the host sees the ruler are weighed without it.
-	Weigh(ctx context.Context, guests []Guest) (notebook.Weight, error)
+	// Weigh reads what guests take of the host's memory, all together. Those of which the host sees the ruler are weighed without it. Those that are
+	// virtual machines are asked what their memory is to them.
+	Weigh(ctx context.Context, guests []Guest, asked Inside) (notebook.Weight, error)
 	// Merge has the kernel merge pages that are alike, as one of notebook.KSMSettings says. An error says why the host does not.
 	Merge(ctx context.Context, setting string) (Merging, error)
 }
+
+// Inside is what guests that are virtual machines are asked of their memory when they are weighed.
+type Inside uint8
+
+// What they are asked.
+const (
+	Outside        Inside = iota // nothing
+	Frames                       // what each frame is to them
+	FramesAndFiles               // of the last of them also which files are in its page cache, which takes memory there
+)
 
 // Merging is the kernel at work on pages that are alike.
 type Merging interface {

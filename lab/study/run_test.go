@@ -64,7 +64,7 @@ func (l *fakeLab) Prepare(_ context.Context, t notebook.Treatment, _ *image.Imag
 func (l *fakeLab) Load(context.Context, notebook.Treatment, string, *workload.Ready) (Guest, notebook.Load, error) {
 	return nil, notebook.Load{}, errors.New("no workload of these tests has a load")
 }
-func (l *fakeLab) Weigh(context.Context, []Guest) (notebook.Weight, error) {
+func (l *fakeLab) Weigh(context.Context, []Guest, Inside) (notebook.Weight, error) {
 	return notebook.Weight{}, errors.New("nothing is weighed in these tests")
 }
 func (l *fakeLab) Merge(context.Context, string) (Merging, error) {

@@ -105,8 +105,13 @@ func (q *qmp) read(greeted chan<- struct{}) {
 	}
 }
 
-// run sends a command and decodes what it returns into result, unless that is nil.
+// run sends a command without arguments and decodes what it returns into result, unless that is nil.
 func (q *qmp) run(ctx context.Context, name string, result any) error {
+	return q.with(ctx, name, nil, result)
+}
+
+// with is run with arguments, a struct or a map; nil: none.
+func (q *qmp) with(ctx context.Context, name string, arguments, result any) error {
 	q.command.Lock()
 	defer q.command.Unlock()
 	q.mu.Lock()
@@ -114,9 +119,10 @@ func (q *qmp) run(ctx context.Context, name string, result any) error {
 	id := q.id
 	q.mu.Unlock()
 	line, err := json.Marshal(struct {
-		Execute string `json:"execute"`
-		ID      int    `json:"id"`
-	}{name, id})
+		Execute   string `json:"execute"`
+		Arguments any    `json:"arguments,omitempty"`
+		ID        int    `json:"id"`
+	}{name, arguments, id})
 	if err != nil {
 		return err
 	}
