@@ -63,9 +63,9 @@ func qemus(t *testing.T, id string) (found []string) {
 	return found
 }
 
-// lab is a driver of the kind with what it needs, and a spec for its guests. room is the size of the state folder in bytes; 0: its file
-// system's.
-func lab(t *testing.T, k engine.Kind, program string, boot time.Duration, room int64) (*qemu.Driver, engine.Spec) {
+// lab is a driver of the kind with what it needs, and a spec for its guests, whose root has a shell and these programs. room is the size of the state
+// folder in bytes; 0: its file system's.
+func lab(t *testing.T, k engine.Kind, program string, boot time.Duration, room int64, more ...string) (*qemu.Driver, engine.Spec) {
 	t.Helper()
 	require.Root(t)
 	busybox, err := exec.LookPath("busybox")
@@ -99,6 +99,9 @@ func lab(t *testing.T, k engine.Kind, program string, boot time.Duration, room i
 		t.Fatal(err)
 	}
 	files := map[string]image.Source{"bin/busybox": {Path: busybox, Exec: true}}
+	for _, path := range more {
+		files["bin/"+filepath.Base(path)] = image.Source{Path: path, Exec: true}
+	}
 	for _, d := range []string{ruler.WorkDir, ruler.ScratchDir, ruler.RunDir, "/proc", "/sys", "/dev", "/tmp"} {
 		files[strings.TrimPrefix(d, "/")+"/keep"] = image.Source{Data: []byte{}}
 	}
