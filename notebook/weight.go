@@ -8,6 +8,21 @@ type Memory struct {
 	Frames bool   `json:"frames,omitempty"` // virtual machines are asked what each frame of their memory is to them (section 6.5)
 
 	HugePages string `json:"huge_pages,omitempty"` // HugePagesOff: the host makes none meanwhile (section 6.6.1); empty: as it has them
+
+	// Published is what the paper has of VMs, in MiB, by the names of the metrics below, for the report to set beside what was measured. Of duplicates they are
+	// the four of a line of Table 6.4.
+	Published map[string][]float64 `json:"published,omitempty"`
+}
+
+// PublishedLines are those of Published that have four numbers: of each kind, and all.
+var PublishedLines = []string{WeightWithin.Name, WeightWithHost.Name, WeightWithGuests.Name}
+
+// Paper is what the paper has of the metric; false: nothing.
+func (m *Memory) Paper(of Metric) (v float64, ok bool) {
+	if all := m.Published[of.Name]; len(all) > 0 {
+		return all[len(all)-1], true
+	}
+	return 0, false
 }
 
 // HugePagesOff is the one setting of Memory.HugePages.
@@ -84,8 +99,9 @@ var (
 	WeightGuestAnon = Metric{Name: "own pages of the guest's processes", Unit: "MiB"}
 	WeightGuestCore = Metric{Name: "own pages of the guest's kernel", Unit: "MiB"}
 	WeightGuestFree = Metric{Name: "own pages free to the guest", Unit: "MiB"}
-	WeightLeft      = Metric{Name: "duplicates left", Unit: "MiB"} // own pages that another has the content of, too: with pages merged, what KSM leaves
-	WeightIdle      = Metric{Name: "idle pages", Unit: "MiB"}      // own pages that the guest has not used of late, and no duplicates (section 6.6.3)
+	WeightLeft      = Metric{Name: "duplicates left", Unit: "MiB"}   // own pages that another has the content of, too: with pages merged, what KSM leaves
+	WeightIdle      = Metric{Name: "idle pages", Unit: "MiB"}        // own pages that the guest has not used of late, and no duplicates (section 6.6.3)
+	WeightBest      = Metric{Name: "own pages at best", Unit: "MiB"} // without these two (section 6.8)
 
 	// Table 6.4 by columns, as the host sees pages: all three kinds of place together.
 	WeightAnonAnon = Metric{Name: "duplicates, anonymous both", Unit: "MiB"}
@@ -109,7 +125,7 @@ func (m Memory) Figures() (all []Metric) {
 		{WeightWithin, true}, {WeightWithHost, true}, {WeightWithGuests, m.Guests[len(m.Guests)-1] > 1},
 		{WeightAnonAnon, m.Frames}, {WeightFileFile, m.Frames}, {WeightAnonFile, m.Frames},
 		{WeightOwn, m.Frames}, {WeightEmulator, m.Frames}, {WeightRAM, m.Frames}, {WeightGuestFile, m.Frames}, {WeightGuestAnon, m.Frames},
-		{WeightGuestCore, m.Frames}, {WeightGuestFree, m.Frames}, {WeightLeft, m.Frames}, {WeightIdle, m.Frames},
+		{WeightGuestCore, m.Frames}, {WeightGuestFree, m.Frames}, {WeightLeft, m.Frames}, {WeightIdle, m.Frames}, {WeightBest, m.Frames},
 	} {
 		if f.is {
 			all = append(all, f.Metric)

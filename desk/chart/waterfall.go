@@ -137,7 +137,7 @@ func (w *fall) draw(axis string) *canvas {
 		if b.plain && w.cut { // torn off: the bar does not begin here
 			f.lines(paper, 3, nil, point{base + 5, foot + 1}, point{base + 9, f.middle[i] + 2}, point{base + 5, f.middle[i] - 2}, point{base + 9, top - 1})
 		}
-		if i+1 < len(w.bars) {
+		if i+1 < len(w.bars) && w.bars[i+1].group == b.group {
 			f.line(muted, 0.7, to, foot, to, f.middle[i+1]-7)
 		}
 		if b.high > b.low {

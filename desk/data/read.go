@@ -264,7 +264,7 @@ func (r *reader) tally(t notebook.Treatment, f *notebook.Folder) *tally {
 	metric, image := f.Study.Metrics[t.Workload], f.Study.Image(t)
 	group := fmt.Sprintf("%q %q %q %q %q %q %q %q", f.Host.ID, f.Study.LoadFrom, t.Workload, notebook.Assignments(t.Params, ", "), image.Digest, image.Input, metric.Name, metric.Unit)
 	if m := f.Study.Memory; m != nil { // the mean of two guests is another figure than that of eight
-		group += fmt.Sprintf(" %d %q", m.Guests, m.KSM)
+		group += fmt.Sprintf(" %d %q %q", m.Guests, m.KSM, m.HugePages)
 	}
 	// As many cores as there are is all of them, however a study says it.
 	cores := f.Host.Cores(t)

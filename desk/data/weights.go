@@ -14,6 +14,7 @@ type Weights struct {
 	Merged []Weighing // the same with their pages merged by KSM
 	Added  *Added     // what one more guest adds; nil where they were weighed at one number alone
 	Last   *LastGuest // what it consists of; nil where no trial has that
+	Alone  *Alone     // what it has that no other process has; nil where the study did not ask
 }
 
 // Weighing is so many guests at once. Each size is of one of them: of all, over their number (equation 6.1 of "virtualization-overheads").
@@ -43,6 +44,8 @@ type LastGuest struct {
 	Kinds      []MemoryPart // of pages, the same
 	Files      []MemoryPart // the largest
 	Duplicates *Duplicates  // nil where contents were not compared
+	ByGuest    *Duplicates  // of a VM, by what pages are to its guest; nil where it was not asked
+	Merged     *Duplicates  // what is left of them with pages merged; nil where they were not
 }
 
 // MemoryPart is a part of a guest's memory.
@@ -75,7 +78,7 @@ func SameWeighing(a, b *Row) bool {
 	if x == nil || y == nil {
 		return x == y
 	}
-	return x.KSM == y.KSM && slices.Equal(x.Guests, y.Guests)
+	return x.KSM == y.KSM && x.HugePages == y.HugePages && slices.Equal(x.Guests, y.Guests)
 }
 
 // weighs is how a study weighs guests; nil where it does not, or does not say at how many.
@@ -90,6 +93,7 @@ func weighs(s notebook.Study) *notebook.Memory {
 type weights struct {
 	of            *notebook.Memory
 	most          int
+	alone         alone
 	plain, merged map[int]*weighing // by number of guests
 	last          lastGuest
 }
@@ -112,8 +116,14 @@ func (r *rounds) add(b Block, v float64) {
 type lastGuest struct {
 	seen                    rounds // PSS
 	processes, kinds, files parts
-	compared                rounds
-	within, host, guests    [4]rounds // as Alike has them
+
+	duplicates, byGuest, merged alikes
+}
+
+// alikes are Duplicates in the making.
+type alikes struct {
+	compared             rounds
+	within, host, guests [4]rounds // as Alike has them
 }
 
 // parts are the parts of guests in the making, by name.
@@ -180,14 +190,22 @@ func (w *weights) trial(b Block, all []notebook.Weight) {
 		at.tables.add(b, mib(x.Tables)/n)
 		at.engine.add(b, mib(x.Engine.PSS)/n)
 		at.ruler.add(b, mib(x.Ruler.PSS)/n)
-		switch {
-		case x.KSM != nil:
+		if x.KSM != nil {
 			at.cpu.add(b, x.KSM.CPUS)
 			if x.KSM.Unsettled {
 				at.unsettled++
 			}
-		case x.Guests == w.most && x.Last != nil:
+		}
+		if x.Guests != w.most || x.Last == nil {
+			continue
+		}
+		if x.KSM == nil {
 			w.last.add(b, x.Last)
+		} else {
+			w.last.merged.add(b, x.Last.Duplicates)
+		}
+		if w.of.Frames && (x.KSM != nil) == (w.of.KSM != "") {
+			w.alone.add(b, x.Last, x.KSM != nil)
 		}
 	}
 }
@@ -203,15 +221,21 @@ func (l *lastGuest) add(b Block, g *notebook.MemoryGuest) {
 	for _, f := range g.Files {
 		l.files.add(b, f.Name, f.RSS, f.PSS)
 	}
-	d := g.Duplicates
+	l.duplicates.add(b, g.Duplicates)
+	if g.RAM != nil {
+		l.byGuest.add(b, g.RAM.Duplicates)
+	}
+}
+
+func (a *alikes) add(b Block, d *notebook.MemoryDuplicates) {
 	if d == nil {
 		return
 	}
-	l.compared.add(b, 0)
+	a.compared.add(b, 0)
 	for _, of := range []struct {
 		notebook.MemoryAlike
 		to *[4]rounds
-	}{{d.Within, &l.within}, {d.Host, &l.host}, {d.Guests, &l.guests}} {
+	}{{d.Within, &a.within}, {d.Host, &a.host}, {d.Guests, &a.guests}} {
 		aa, ff, af := mib(of.AnonAnon), mib(of.FileFile), mib(of.AnonFile)
 		for i, v := range []float64{aa, ff, af, aa + ff + af} {
 			of.to[i].add(b, v)
@@ -219,12 +243,23 @@ func (l *lastGuest) add(b Block, g *notebook.MemoryGuest) {
 	}
 }
 
+// finish is nil where nothing was compared.
+func (a *alikes) finish(s *Summary) *Duplicates {
+	if len(a.compared) == 0 {
+		return nil
+	}
+	alike := func(of [4]rounds) Alike {
+		return Alike{s.overRounds(of[0]), s.overRounds(of[1]), s.overRounds(of[2]), s.overRounds(of[3])}
+	}
+	return &Duplicates{alike(a.within), alike(a.host), alike(a.guests)}
+}
+
 // finish works the weights out; nil where no trial has any.
 func (w *weights) finish(s *Summary) *Weights {
 	if len(w.plain) == 0 && len(w.merged) == 0 {
 		return nil
 	}
-	out := &Weights{Points: weighings(s, w.plain), Merged: weighings(s, w.merged), Last: w.last.finish(s, w.most)}
+	out := &Weights{Points: weighings(s, w.plain), Merged: weighings(s, w.merged), Last: w.last.finish(s, w.most), Alone: w.alone.finish(s, w.most)}
 	if n := len(out.Points); n > 1 {
 		from, to := out.Points[n-2].Guests, out.Points[n-1].Guests
 		before, after := w.plain[from], w.plain[to]
@@ -261,12 +296,7 @@ func (l *lastGuest) finish(s *Summary, guests int) *LastGuest {
 	out.Processes = l.processes.finish(s, l.seen, mostOfGuest, true)
 	out.Kinds = l.kinds.finish(s, l.seen, mostOfGuest, true)
 	out.Files = l.files.finish(s, l.seen, mostFilesOf, false)
-	if len(l.compared) > 0 {
-		alike := func(of [4]rounds) Alike {
-			return Alike{s.overRounds(of[0]), s.overRounds(of[1]), s.overRounds(of[2]), s.overRounds(of[3])}
-		}
-		out.Duplicates = &Duplicates{alike(l.within), alike(l.host), alike(l.guests)}
-	}
+	out.Duplicates, out.ByGuest, out.Merged = l.duplicates.finish(s), l.byGuest.finish(s), l.merged.finish(s)
 	return out
 }
 

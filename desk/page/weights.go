@@ -5,6 +5,7 @@ import (
 
 	"tare/desk/data"
 	"tare/desk/words"
+	"tare/notebook"
 	"tare/stats"
 )
 
@@ -13,6 +14,7 @@ type weightsPart struct {
 	ID         string
 	Of         []weightsOf
 	Duplicates bool // some row has them
+	RAM        bool // some row's guest said what its memory is to it
 }
 
 // weightsOf is a row's guest that came last.
@@ -23,7 +25,19 @@ type weightsOf struct {
 	Processes  []sizedPart
 	Details    []sizedParts
 	Duplicates []alikeRow
+	RAM        []framesPart
 	Said       []string
+}
+
+// framesPart is a table of a VM's memory: by what it is to its guest, or by file.
+type framesPart struct {
+	What string
+	Rows []framesRow
+}
+
+type framesRow struct {
+	Name  string
+	Sizes []value // the guest's, the host's, its own, and of these duplicates and idle
 }
 
 // sizedParts are parts of one kind: of pages, or the files.
@@ -57,13 +71,34 @@ func weighed(id string, rows []*data.Row, s *data.Summary) *weightsPart {
 				of.Details = append(of.Details, d)
 			}
 		}
-		if d := last.Duplicates; d != nil {
+		for _, at := range []struct {
+			*data.Duplicates
+			said string // of which pages, or how they are counted
+		}{{last.Duplicates, ""}, {last.Merged, ", with KSM"}, {last.ByGuest, ", by what pages are to the guest"}} {
+			if at.Duplicates == nil {
+				continue
+			}
 			t.Duplicates = true
 			for _, x := range []struct {
 				name string
 				data.Alike
-			}{{"in the guest itself", d.Within}, {"with the host", d.Host}, {"with other guests", d.Guests}} {
-				of.Duplicates = append(of.Duplicates, alikeRow{x.name, []value{halved(x.AnonAnon), halved(x.FileFile), halved(x.AnonFile), halved(x.Sum)}})
+				paper notebook.Metric
+			}{{"in the guest itself", at.Within, notebook.WeightWithin}, {"with the host", at.Host, notebook.WeightWithHost}, {"with other guests", at.Guests, notebook.WeightWithGuests}} {
+				row := alikeRow{x.name + at.said, []value{halved(x.AnonAnon), halved(x.FileFile), halved(x.AnonFile), halved(x.Sum)}}
+				if paper := r.Memory.Published[x.paper.Name]; len(paper) == len(row.Sizes) && at.said == "" && r.Treatment.Platform == notebook.VM {
+					row.Name += ", and in the paper"
+					for i := range row.Sizes {
+						row.Sizes[i].Interval += " (" + words.Digits(paper[i], 3) + ")"
+					}
+				}
+				of.Duplicates = append(of.Duplicates, row)
+			}
+		}
+		if a := r.Weights.Alone; a != nil {
+			of.RAM = framesParts(a)
+			t.RAM = t.RAM || len(of.RAM) > 0
+			for _, n := range words.Inside(a) {
+				of.Said = append(of.Said, words.Sentence(n))
 			}
 		}
 		for _, n := range words.Contained(r.Weights) {
@@ -78,6 +113,35 @@ func weighed(id string, rows []*data.Row, s *data.Summary) *weightsPart {
 		return nil
 	}
 	return t
+}
+
+// framesParts are the tables of what a VM's memory is to its guest; none where it did not say.
+func framesParts(a *data.Alone) (all []framesPart) {
+	r := a.RAM
+	if r == nil {
+		return nil
+	}
+	row := func(name string, f data.Frames) framesRow {
+		return framesRow{name, []value{halved(f.Guest), halved(f.RSS), halved(f.Own), halved(f.Alike), halved(f.Idle)}}
+	}
+	kinds := framesPart{What: "What the RAM is to the guest"}
+	for _, k := range r.Kinds {
+		kinds.Rows = append(kinds.Rows, row(words.Plain(k.Name), k))
+	}
+	kinds.Rows = append(kinds.Rows, row("none of it: the emulator’s", r.Emulator))
+	files := framesPart{What: "File in the guest’s page cache"}
+	for _, f := range r.Files {
+		files.Rows = append(files.Rows, row(words.Plain(f.Name), f))
+	}
+	for _, f := range []struct {
+		name string
+		data.Frames
+	}{{"other files", r.Others}, {"no file that was found", r.Unnamed}} {
+		if f.Guest.Value > 0 {
+			files.Rows = append(files.Rows, row(f.name, f.Frames))
+		}
+	}
+	return []framesPart{kinds, files}
 }
 
 func sizedOf(parts []data.MemoryPart, muted bool) (all []sizedPart) {

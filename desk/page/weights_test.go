@@ -76,3 +76,27 @@ func TestNoWeights(t *testing.T) {
 		t.Errorf("without an account of the last guest: %+v", w)
 	}
 }
+
+// What a VM's memory is to its guest, which files are in its page cache, and what the paper has stand in the report; names in it are hostile text.
+func TestWhatAVMsMemoryIsToItsGuest(t *testing.T) {
+	f := notebooktest.WeighedInside()
+	weigh := f.Trial
+	f.Trial = func(x *notebook.Trial) {
+		weigh(x)
+		for i := range x.Weights {
+			if r := x.Weights[i].Last.RAM; r != nil {
+				r.Files[0].Name = "/tmp/<script>alert(2)</script>\x1b[2J"
+			}
+		}
+	}
+	page := weighedPage(t, f)
+	golden.Check(t, "ram.html", excerpt(t, page, `<div class="scroll" role="region" aria-label="What the RAM is to the guest`, "<details>"))
+	for _, want := range []string{"and in the paper", "(28)", "with KSM</th>", "by what pages are to the guest</th>", "are free to it, of which the host has pages for", "What the last guest alone has"} {
+		if !strings.Contains(string(page), want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+	if strings.Contains(string(page), "<script>alert(2)") || strings.Contains(string(page), "\x1b") {
+		t.Error("a file's name is more than text")
+	}
+}

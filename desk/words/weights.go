@@ -70,6 +70,26 @@ func Contained(w *data.Weights) (all []string) {
 	return all
 }
 
+// Inside says what else is known of what a VM's memory is to its guest, or why nothing is.
+func Inside(a *data.Alone) (all []string) {
+	if a.Why != "" {
+		all = append(all, "what its memory is to it is not known: "+Plain(a.Why))
+	}
+	r := a.RAM
+	if r == nil {
+		return all
+	}
+	_, guest, rss := r.Of(notebook.FramesFree)
+	all = append(all, fmt.Sprintf("of its RAM %s are free to it, of which the host has pages for %s", Digits(guest, 3)+" "+weighed, Digits(rss, 3)+" "+weighed))
+	if r.Changed.Value > 0 {
+		all = append(all, fmt.Sprintf("%s were something else to it when it was asked again after the scan", size(r.Changed)))
+	}
+	if r.Out != "" {
+		all = append(all, "of its files were left out: "+Plain(r.Out))
+	}
+	return all
+}
+
 // Merging says what KSM came to with the most guests, and what it took; empty where there was none.
 func Merging(w *data.Weights) string {
 	if len(w.Merged) == 0 {

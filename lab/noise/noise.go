@@ -42,6 +42,9 @@ type file struct {
 
 const firstCPU = "first CPU"
 
+// hugePages is the name of a setting.
+const hugePages = "transparent huge pages"
+
 // settings are all that is known, in the order in which they are told.
 var settings = []setting{
 	{name: "frequency governor", files: []file{{"/sys/devices/system/cpu/cpu*/cpufreq/scaling_governor", "performance"}}},
@@ -53,7 +56,7 @@ var settings = []setting{
 	{name: "timer slack", files: []file{{"/proc/self/timerslack_ns", "1"}}, own: true,
 		never: "processes inherit it, and what an engine's daemon starts would not"},
 	{name: "address randomisation", files: []file{{"/proc/sys/kernel/randomize_va_space", "0"}}},
-	{name: "transparent huge pages", files: []file{{"/sys/kernel/mm/transparent_hugepage/enabled", "never"}},
+	{name: hugePages, files: []file{{"/sys/kernel/mm/transparent_hugepage/enabled", "never"}},
 		vms: "a VM's memory is made of them, and would cost more without"},
 	{name: "swap", files: []file{{"/proc/sys/vm/swappiness", "0"}}, moot: noSwap},
 	{name: "memory compaction", files: []file{{"/proc/sys/vm/compaction_proactiveness", "0"}}},
@@ -199,6 +202,24 @@ type Quieted struct {
 
 // PutBack gives every file what it said before. What fails can be tried again.
 func (q *Quieted) PutBack(ctx context.Context) error { return q.changes.Undo(ctx) }
+
+// WithoutHugePages has the kernel make no more huge pages, which is one of the settings, as Quieten sets them. A kernel that makes none has nothing to set.
+func (t Tree) WithoutHugePages(j *journal.Journal) (*Quieted, error) {
+	q := &Quieted{changes: journal.NewChanges(j, t.Undo())}
+	f := Found{Name: hugePages}
+	f.Files, f.Refused, f.Why = t.try(settings[slices.IndexFunc(settings, func(s setting) bool { return s.name == hugePages })])
+	if len(f.Refused) > 0 {
+		return nil, fmt.Errorf("%s: the kernel refuses it: %s", f.Name, some(f.Refused))
+	}
+	if err := announce(q.changes, []Found{f}); err != nil {
+		return nil, err
+	}
+	if err := f.quieten(); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", f.Name, err), q.PutBack(context.Background()))
+	}
+	q.Set = f.Files
+	return q, nil
+}
 
 // Quieten makes quiet what this host lets be set and a run may change; vms says that the run has VMs. What each file says stands in the
 // journal before any is changed. On error none is.

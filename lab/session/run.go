@@ -84,6 +84,14 @@ func (l *Lab) Run(ctx context.Context, q Request, show Show) (run *study.Run, re
 		}
 		show.Quiet(l.quiet.Set, left)
 	}
+	if m := plan.Study.Memory; m != nil && m.HugePages == notebook.HugePagesOff {
+		if l.small, err = noise.Host.WithoutHugePages(l.env.Journal); err != nil {
+			return nil, "", err
+		}
+		for _, said := range notebook.Said(l.small.Set) {
+			start.Notes = append(start.Notes, "for the time of the run: "+said)
+		}
+	}
 	if !notebook.Exists(q.Out) {
 		short, err := plan.Rehearse(ctx, l, show.Say)
 		if err != nil {

@@ -72,6 +72,7 @@ type Lab struct {
 
 	kit   *trace.Kit     // of a study with traced trials; else nil
 	quiet *noise.Quieted // what was set for the time of a run; nil: nothing
+	small *noise.Quieted // the setting by which the kernel makes no huge pages; nil: it was left alone
 }
 
 // Permitted says why this user cannot measure.
@@ -250,7 +251,10 @@ func (l *Lab) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	errs := []error{l.size(ctx, 0)}
-	if l.quiet != nil { // when all CPUs are back, which settings are of
+	if l.small != nil { // when all CPUs are back, which settings are of
+		errs = append(errs, l.small.PutBack(ctx))
+	}
+	if l.quiet != nil {
 		errs = append(errs, l.quiet.PutBack(ctx))
 	}
 	if l.kit != nil {

@@ -23,6 +23,8 @@ type Memory struct {
 	Frames bool   `yaml:"frames,omitempty"` // virtual machines are asked what each frame of their memory is to them
 
 	HugePages string `yaml:"huge_pages,omitempty"` // notebook.HugePagesOff; default: as the host has them
+
+	Published map[string][]float64 `yaml:"published,omitempty"` // what the paper has of VMs, as notebook.Memory has it
 }
 
 const (
@@ -54,6 +56,17 @@ func (m *Memory) parse() (*notebook.Memory, error) {
 	if m.KSM != "" && !slices.Contains(notebook.KSMSettings, m.KSM) {
 		return nil, fmt.Errorf("ksm: %q: %s was expected", m.KSM, oneOf(notebook.KSMSettings))
 	}
+	known := append(out.Figures(), notebook.WeightPSS)
+	for name, numbers := range m.Published {
+		want := 1
+		if slices.Contains(notebook.PublishedLines, name) {
+			want = 4
+		}
+		if !slices.ContainsFunc(known, func(f notebook.Metric) bool { return f.Name == name }) || len(numbers) != want {
+			return nil, fmt.Errorf("published: %s: %v: a metric of this study with its number, or of duplicates with four, was expected", name, numbers)
+		}
+	}
+	out.Published = m.Published
 	return out, nil
 }
 
@@ -353,7 +366,7 @@ func inside(g *notebook.MemoryGuest, set func(m notebook.Metric, bytes float64))
 		notebook.WeightEmulator: r.Emulator.Own, notebook.WeightRAM: ram,
 		notebook.WeightGuestFile: r.Own(notebook.FramesFile, notebook.FramesShared), notebook.WeightGuestAnon: r.Own(notebook.FramesAnonymous),
 		notebook.WeightGuestCore: r.Own(notebook.KernelFrames...), notebook.WeightGuestFree: r.Own(notebook.FramesFree),
-		notebook.WeightLeft: left, notebook.WeightIdle: idle,
+		notebook.WeightLeft: left, notebook.WeightIdle: idle, notebook.WeightBest: g.Own - left - idle,
 	} {
 		set(of, float64(bytes))
 	}

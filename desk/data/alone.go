@@ -1,0 +1,183 @@
+package data
+
+import (
+	"cmp"
+	"slices"
+
+	"tare/notebook"
+	"tare/stats"
+)
+
+// Alone is what the guest that came last has that no other process has: what it added (Figures 6.3 and 6.4 of "virtualization-overheads"). Where
+// the study has pages merged they are.
+type Alone struct {
+	Guests int // with it
+	Merged bool
+	Own    stats.Estimate
+	Kinds  []Frames // of pages, as the host sees them; only Own and RSS are known
+	RAM    *RAM     // of a VM that was asked; nil: none was
+	Why    string   // a VM could not tell: why
+}
+
+// RAM is a VM's memory by what it is to its guest.
+type RAM struct {
+	Own        stats.Estimate // of Alone.Own: of its RAM
+	Emulator   Frames         // the rest
+	Kinds      []Frames
+	Files      []Frames // of its page cache, the most of its own first
+	Others     Frames   // those that have no line of their own
+	Unnamed    Frames   // of no file that was found
+	Out        string   // which files were not looked for
+	Changed    stats.Estimate
+	Left, Idle stats.Estimate
+}
+
+// Frames is a part of a guest's memory, and what the host has for it.
+type Frames struct {
+	Name                         string
+	Guest, RSS, Own, Alike, Idle stats.Estimate
+}
+
+// Of is the parts of these names together: their own pages, and how much of the guest they are.
+func (r *RAM) Of(names ...string) (own, guest, rss float64) {
+	for _, k := range r.Kinds {
+		if slices.Contains(names, k.Name) {
+			own, guest, rss = own+k.Own.Value, guest+k.Guest.Value, rss+k.RSS.Value
+		}
+	}
+	return own, guest, rss
+}
+
+// framesSum is Frames in the making.
+type framesSum struct{ guest, rss, own, alike, idle rounds }
+
+func (f *framesSum) add(b Block, x notebook.MemoryFrames) {
+	f.guest.add(b, mib(x.Guest))
+	f.rss.add(b, mib(x.RSS))
+	f.own.add(b, mib(x.Own))
+	f.alike.add(b, mib(x.Alike))
+	f.idle.add(b, mib(x.Idle))
+}
+
+func (f *framesSum) with(o *framesSum) {
+	f.guest.with(o.guest)
+	f.rss.with(o.rss)
+	f.own.with(o.own)
+	f.alike.with(o.alike)
+	f.idle.with(o.idle)
+}
+
+// finish gives the means over the rounds that were seen; what a round lacks has no size in it.
+func (f *framesSum) finish(s *Summary, name string, seen rounds) Frames {
+	whole := func(r rounds) stats.Estimate {
+		each := rounds{}
+		for b, of := range seen {
+			each[b] = &stats.Sum{N: of.N}
+			if r[b] != nil {
+				each[b].Of = r[b].Of
+			}
+		}
+		return s.overRounds(each)
+	}
+	return Frames{name, whole(f.guest), whole(f.rss), whole(f.own), whole(f.alike), whole(f.idle)}
+}
+
+// framesBy are parts in the making, by name.
+type framesBy struct {
+	of    map[string]*framesSum
+	order []string
+	rest  framesSum
+}
+
+func (p *framesBy) add(b Block, x notebook.MemoryFrames) {
+	name := shortened(x.Name)
+	of := p.of[name]
+	switch {
+	case of != nil:
+	case len(p.of) >= maxParts:
+		of = &p.rest
+	default:
+		if p.of == nil {
+			p.of = map[string]*framesSum{}
+		}
+		of = &framesSum{}
+		p.of[name], p.order = of, append(p.order, name)
+	}
+	of.add(b, x)
+}
+
+func (p *framesBy) finish(s *Summary, seen rounds) (all []Frames) {
+	for _, name := range p.order {
+		all = append(all, p.of[name].finish(s, name, seen))
+	}
+	return all
+}
+
+// alone is Alone in the making.
+type alone struct {
+	seen, asked, own, ram, changed, left, idle rounds
+	merged                                     bool
+	why, out                                   string
+	pages, kinds, files                        framesBy
+	emulator, others, unnamed                  framesSum
+}
+
+func (a *alone) add(b Block, g *notebook.MemoryGuest, merged bool) {
+	a.merged = merged
+	a.seen.add(b, 0)
+	a.own.add(b, mib(g.Own))
+	for _, k := range g.Kinds {
+		a.pages.add(b, notebook.MemoryFrames{Name: k.Name, RSS: k.RSS, Own: k.Own})
+	}
+	r := g.RAM
+	if r == nil {
+		return
+	}
+	if r.Why != "" {
+		a.why = shortened(r.Why)
+		return
+	}
+	a.asked.add(b, 0)
+	a.changed.add(b, mib(r.Changed))
+	a.out = cmp.Or(a.out, shortened(r.Out))
+	var ram notebook.MemoryFrames
+	for _, k := range r.Kinds {
+		a.kinds.add(b, k)
+		ram.Add(k)
+	}
+	for _, f := range r.Files {
+		a.files.add(b, f)
+	}
+	a.emulator.add(b, r.Emulator)
+	a.others.add(b, r.Others)
+	a.unnamed.add(b, r.Unnamed)
+	a.ram.add(b, mib(ram.Own))
+	a.left.add(b, mib(ram.Alike+r.Emulator.Alike))
+	a.idle.add(b, mib(ram.Idle))
+}
+
+func (a *alone) finish(s *Summary, guests int) *Alone {
+	if len(a.seen) == 0 {
+		return nil
+	}
+	out := &Alone{Guests: guests, Merged: a.merged, Own: s.overRounds(a.own), Kinds: a.pages.finish(s, a.seen), Why: a.why}
+	if len(a.asked) == 0 {
+		return out
+	}
+	r := &RAM{
+		Own: s.overRounds(a.ram), Emulator: a.emulator.finish(s, "", a.asked), Kinds: a.kinds.finish(s, a.asked), Unnamed: a.unnamed.finish(s, "", a.asked),
+		Out: a.out, Changed: s.overRounds(a.changed), Left: s.overRounds(a.left), Idle: s.overRounds(a.idle),
+	}
+	r.Files = a.files.finish(s, a.asked)
+	slices.SortFunc(r.Files, func(x, y Frames) int {
+		return cmp.Or(cmp.Compare(y.Own.Value, x.Own.Value), cmp.Compare(y.Guest.Value, x.Guest.Value), cmp.Compare(x.Name, y.Name))
+	})
+	others := a.others
+	others.with(&a.files.rest)
+	for _, f := range r.Files[min(len(r.Files), mostOfGuest):] {
+		others.with(a.files.of[f.Name])
+	}
+	r.Files, r.Others = r.Files[:min(len(r.Files), mostOfGuest)], others.finish(s, "", a.asked)
+	out.RAM = r
+	return out
+}
