@@ -62,7 +62,7 @@ func alone(p *Panel, stem string) *Figure {
 				b.words = "−" + b.words
 			}
 			if paper, ok := r.Memory.Paper(s.paper); ok && r.Treatment.Platform == notebook.VM {
-				b.words += fmt.Sprintf(" (%s)", words.Digits(paper, 3))
+				b.words += fmt.Sprintf(" (%s)", words.Printed(paper))
 				published = true
 			}
 			list = append(list, s.name+" "+b.words)

@@ -88,7 +88,7 @@ func weighed(id string, rows []*data.Row, s *data.Summary) *weightsPart {
 				if paper := r.Memory.Published[x.paper.Name]; len(paper) == len(row.Sizes) && at.said == "" && r.Treatment.Platform == notebook.VM {
 					row.Name += ", and in the paper"
 					for i := range row.Sizes {
-						row.Sizes[i].Interval += " (" + words.Digits(paper[i], 3) + ")"
+						row.Sizes[i].Interval += " (" + words.Printed(paper[i]) + ")"
 					}
 				}
 				of.Duplicates = append(of.Duplicates, row)

@@ -3,6 +3,7 @@ package words
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"tare/desk/data"
@@ -69,6 +70,9 @@ func Contained(w *data.Weights) (all []string) {
 	say(p.Tables, "not in it: page tables, %s a guest")
 	return all
 }
+
+// Printed writes a number as a paper prints it.
+func Printed(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
 // Inside says what else is known of what a VM's memory is to its guest, or why nothing is.
 func Inside(a *data.Alone) (all []string) {
