@@ -104,9 +104,9 @@ var (
 	WeightBest      = Metric{Name: "own pages at best", Unit: "MiB"} // without these two (section 6.8)
 
 	// Table 6.4 by columns, as the host sees pages: all three kinds of place together.
-	WeightAnonAnon = Metric{Name: "duplicates, anonymous both", Unit: "MiB"}
-	WeightFileFile = Metric{Name: "duplicates, files both", Unit: "MiB"}
-	WeightAnonFile = Metric{Name: "duplicates, anonymous and files", Unit: "MiB"}
+	WeightAnonAnon = Metric{Name: "anonymous duplicates", Unit: "MiB"}
+	WeightFileFile = Metric{Name: "file duplicates", Unit: "MiB"}
+	WeightAnonFile = Metric{Name: "mixed duplicates", Unit: "MiB"}
 )
 
 // Figures are the metrics of a study that weighs so, after WeightPSS.

@@ -266,6 +266,15 @@ func (j *judge) values(of Selector, what data.Quantity) (all []terms) {
 	for _, r := range j.rows(of) {
 		rows = append(rows, pair{x: r})
 	}
+	// Of studies that weigh some ask for more than others: those that do not say nothing of it.
+	silent := func(p pair) bool {
+		_, why := p.x.ValuesOf(what)
+		_, silent := why.(data.NoSuchMetric)
+		return silent && p.x.Memory != nil
+	}
+	if slices.ContainsFunc(rows, func(p pair) bool { return !silent(p) }) {
+		rows = slices.DeleteFunc(rows, silent)
+	}
 	for _, p := range inEarnest(rows) {
 		all = append(all, terms{by: ByValue, what: what, over: p})
 	}

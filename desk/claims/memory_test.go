@@ -20,24 +20,29 @@ type guestWeight struct {
 	added, addedKSM           float64 // by one more
 	limit, limitKSM           float64 // on average, in the end
 	within, host, guests      float64 // duplicates
+
+	own, ram, emulator, files, left, idle float64 // of the last guest alone
+	anonAnon, fileFile, anonFile          float64
 }
 
 // asTheThesisSays are lean guests of which is true what claims/memory.yaml has of guests in general, and its container with bash.
 var asTheThesisSays = map[string]guestWeight{
-	"shell bm":                 {alone: 1.4, aloneRSS: 1.4, aloneKSM: 1.4, added: 0.4, addedKSM: 0.4, limit: 0.4, limitKSM: 0.4},
-	"shell bm aa":              {alone: 1.4, aloneRSS: 1.4, aloneKSM: 1.4, added: 0.4, addedKSM: 0.4, limit: 0.4, limitKSM: 0.4},
-	"shell cn docker pinned":   {alone: 12, aloneRSS: 14, aloneKSM: 12, added: 5, addedKSM: 5, limit: 5, limitKSM: 5},
-	"shell cn lxc pinned":      {alone: 2, aloneRSS: 4, aloneKSM: 2, added: 1.3, addedKSM: 1.3, limit: 1.3, limitKSM: 1.3},
-	"shell vm qemu kvm pinned": {alone: 120, aloneRSS: 122, aloneKSM: 100, added: 100, addedKSM: 60, limit: 95, limitKSM: 50, within: 20, host: 24, guests: 40},
+	"shell bm":               {alone: 1.4, aloneRSS: 1.4, aloneKSM: 1.4, added: 0.4, addedKSM: 0.4, limit: 0.4, limitKSM: 0.4},
+	"shell bm aa":            {alone: 1.4, aloneRSS: 1.4, aloneKSM: 1.4, added: 0.4, addedKSM: 0.4, limit: 0.4, limitKSM: 0.4},
+	"shell cn docker pinned": {alone: 12, aloneRSS: 14, aloneKSM: 12, added: 5, addedKSM: 5, limit: 5, limitKSM: 5},
+	"shell cn lxc pinned":    {alone: 2, aloneRSS: 4, aloneKSM: 2, added: 1.3, addedKSM: 1.3, limit: 1.3, limitKSM: 1.3},
+	"shell vm qemu kvm pinned": {alone: 120, aloneRSS: 122, aloneKSM: 100, added: 100, addedKSM: 60, limit: 95, limitKSM: 50, within: 20, host: 24, guests: 40,
+		own: 91, ram: 68, emulator: 23, files: 55, left: 26, idle: 2, anonAnon: 94, fileFile: 10.5, anonFile: 15.5},
 }
 
 // otherwise is the opposite: a process takes most, KSM works for containers alone, and more guests take more each.
 var otherwise = map[string]guestWeight{
-	"shell bm":                 {alone: 300, aloneRSS: 300, aloneKSM: 300, added: 300, addedKSM: 300, limit: 300, limitKSM: 300},
-	"shell bm aa":              {alone: 300, aloneRSS: 300, aloneKSM: 300, added: 300, addedKSM: 300, limit: 300, limitKSM: 300},
-	"shell cn docker pinned":   {alone: 200, aloneRSS: 200, aloneKSM: 100, added: 200, addedKSM: 100, limit: 220, limitKSM: 120},
-	"shell cn lxc pinned":      {alone: 200, aloneRSS: 200, aloneKSM: 100, added: 200, addedKSM: 100, limit: 220, limitKSM: 120},
-	"shell vm qemu kvm pinned": {alone: 50, aloneRSS: 100, aloneKSM: 50, added: 60, addedKSM: 60, limit: 60, limitKSM: 60, within: 40, host: 24, guests: 20},
+	"shell bm":               {alone: 300, aloneRSS: 300, aloneKSM: 300, added: 300, addedKSM: 300, limit: 300, limitKSM: 300},
+	"shell bm aa":            {alone: 300, aloneRSS: 300, aloneKSM: 300, added: 300, addedKSM: 300, limit: 300, limitKSM: 300},
+	"shell cn docker pinned": {alone: 200, aloneRSS: 200, aloneKSM: 100, added: 200, addedKSM: 100, limit: 220, limitKSM: 120},
+	"shell cn lxc pinned":    {alone: 200, aloneRSS: 200, aloneKSM: 100, added: 200, addedKSM: 100, limit: 220, limitKSM: 120},
+	"shell vm qemu kvm pinned": {alone: 50, aloneRSS: 100, aloneKSM: 50, added: 60, addedKSM: 60, limit: 60, limitKSM: 60, within: 40, host: 24, guests: 20,
+		own: 91, ram: 23, emulator: 68, files: 2, left: 80, idle: 11, anonAnon: 10.5, fileFile: 94, anonFile: 15.5},
 }
 
 // weighed writes the folder of a study that weighed such guests of one size in so many rounds.
@@ -58,6 +63,9 @@ func weighed(t *testing.T, m notebook.Memory, size string, of map[string]guestWe
 			notebook.WeightPSS: w.added, notebook.WeightRSS: w.aloneRSS, notebook.WeightUSS: w.added, notebook.WeightMerged: w.addedKSM,
 			notebook.WeightAlone: w.alone, notebook.WeightAloneRSS: w.aloneRSS, notebook.WeightAloneKSM: w.aloneKSM,
 			notebook.WeightAdded: w.added, notebook.WeightAddedKSM: w.addedKSM, notebook.WeightAsymptote: w.limit, notebook.WeightLimitKSM: w.limitKSM,
+			notebook.WeightOwn: w.own, notebook.WeightRAM: w.ram, notebook.WeightEmulator: w.emulator, notebook.WeightGuestFile: w.files,
+			notebook.WeightLeft: w.left, notebook.WeightIdle: w.idle, notebook.WeightBest: w.own - w.left - w.idle,
+			notebook.WeightAnonAnon: w.anonAnon, notebook.WeightFileFile: w.fileFile, notebook.WeightAnonFile: w.anonFile,
 			notebook.WeightWithin: w.within, notebook.WeightWithHost: w.host, notebook.WeightWithGuests: w.guests,
 		}
 		x.Figures = map[string]float64{}
@@ -69,11 +77,14 @@ func weighed(t *testing.T, m notebook.Memory, size string, of map[string]guestWe
 	return f.Write(t)
 }
 
-// The shipped studies that weigh.
+// The shipped studies that weigh; density also with what incremental and duplicates ask.
 var (
 	footprint = notebook.Memory{Guests: []int{1, 2}, KSM: notebook.KSMPaper}
-	density   = notebook.Memory{Guests: []int{1, 2, 4, 8}, KSM: notebook.KSMPaper}
+	density   = notebook.Memory{Guests: []int{1, 2, 4, 8}, KSM: notebook.KSMPaper, Frames: true}
 )
+
+// askedOf are the claims that only studies test which ask VMs what their memory is to them.
+var askedOf = []string{"increment-emulator", "increment-ram", "duplicates-all", "duplicates-ksm", "idle-pages-increment", "waterfall-third"}
 
 // judgeMemory judges the thesis' claims on memory by folders.
 func judgeMemory(t *testing.T, dirs ...string) []Verdict {
@@ -115,10 +126,10 @@ func TestMemoryClaimsHoldWhereTheThesisIsTrue(t *testing.T) {
 			}
 		}
 	}
-	// Two guests have no asymptote.
+	// Two guests have no asymptote, and footprint does not ask them.
 	for _, v := range testable(t, judgeMemory(t, f)) {
 		want := Holds
-		if slices.Contains([]string{"density-vm-falls", "density-bash-limit", "density-bash-falls", "density-60"}, v.Claim.ID) {
+		if slices.Contains([]string{"density-vm-falls", "density-bash-limit", "density-bash-falls", "density-60"}, v.Claim.ID) || slices.Contains(askedOf, v.Claim.ID) {
 			want = NotTestable
 		}
 		if v.Answer != want {
