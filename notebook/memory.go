@@ -85,6 +85,7 @@ type MemoryRAM struct {
 	Fewer      int               `json:"fewer,omitempty"` // files that are not listed, and stand in Others
 	Others     MemoryFrames      `json:"others"`
 	Out        string            `json:"files_left_out,omitempty"` // which files were not looked for, and why
+	AtHand     int64             `json:"at_hand"`                  // of what is FramesKernel: free, and kept at hand by the guest's CPUs (/proc/zoneinfo)
 	Changed    int64             `json:"changed"`                  // frames that were something else to the guest when it was asked again after the scan
 	Duplicates *MemoryDuplicates `json:"duplicates,omitempty"`     // by what pages are to the guests that they are of, and to the host where to none
 	Why        string            `json:"why,omitempty"`            // nothing of this is known: why
@@ -110,6 +111,14 @@ func (r *MemoryRAM) Own(kinds ...string) (bytes int64) {
 		if slices.Contains(kinds, k.Name) {
 			bytes += k.Own
 		}
+	}
+	return bytes
+}
+
+// Idle is all that is idle of its own.
+func (r *MemoryRAM) Idle() (bytes int64) {
+	for _, k := range r.Kinds {
+		bytes += k.Idle
 	}
 	return bytes
 }

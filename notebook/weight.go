@@ -101,6 +101,7 @@ var (
 	WeightGuestFree = Metric{Name: "own pages free to the guest", Unit: "MiB"}
 	WeightLeft      = Metric{Name: "duplicates left", Unit: "MiB"}   // own pages that another has the content of, too: with pages merged, what KSM leaves
 	WeightIdle      = Metric{Name: "idle pages", Unit: "MiB"}        // own pages that the guest has not used of late, and no duplicates (section 6.6.3)
+	WeightIdleAlone = Metric{Name: "idle pages alone", Unit: "MiB"}  // the same of a single guest, not merged
 	WeightBest      = Metric{Name: "own pages at best", Unit: "MiB"} // without these two (section 6.8)
 
 	// Table 6.4 by columns, as the host sees pages: all three kinds of place together.
@@ -125,7 +126,7 @@ func (m Memory) Figures() (all []Metric) {
 		{WeightWithin, true}, {WeightWithHost, true}, {WeightWithGuests, m.Guests[len(m.Guests)-1] > 1},
 		{WeightAnonAnon, m.Frames}, {WeightFileFile, m.Frames}, {WeightAnonFile, m.Frames},
 		{WeightOwn, m.Frames}, {WeightEmulator, m.Frames}, {WeightRAM, m.Frames}, {WeightGuestFile, m.Frames}, {WeightGuestAnon, m.Frames},
-		{WeightGuestCore, m.Frames}, {WeightGuestFree, m.Frames}, {WeightLeft, m.Frames}, {WeightIdle, m.Frames}, {WeightBest, m.Frames},
+		{WeightGuestCore, m.Frames}, {WeightGuestFree, m.Frames}, {WeightLeft, m.Frames}, {WeightIdle, m.Frames}, {WeightIdleAlone, m.Frames && first && several}, {WeightBest, m.Frames},
 	} {
 		if f.is {
 			all = append(all, f.Metric)

@@ -24,10 +24,11 @@ type RAM struct {
 	Own        stats.Estimate // of Alone.Own: of its RAM
 	Emulator   Frames         // the rest
 	Kinds      []Frames
-	Files      []Frames // of its page cache, the most of its own first
-	Others     Frames   // those that have no line of their own
-	Unnamed    Frames   // of no file that was found
-	Out        string   // which files were not looked for
+	Files      []Frames       // of its page cache, the most of its own first
+	Others     Frames         // those that have no line of their own
+	Unnamed    Frames         // of no file that was found
+	Out        string         // which files were not looked for
+	AtHand     stats.Estimate // of what is notebook.FramesKernel: free, and kept at hand by the guest's CPUs
 	Changed    stats.Estimate
 	Left, Idle stats.Estimate
 }
@@ -115,11 +116,11 @@ func (p *framesBy) finish(s *Summary, seen rounds) (all []Frames) {
 
 // alone is Alone in the making.
 type alone struct {
-	seen, asked, own, ram, changed, left, idle rounds
-	merged                                     bool
-	why, out                                   string
-	pages, kinds, files                        framesBy
-	emulator, others, unnamed                  framesSum
+	seen, asked, own, ram, atHand, changed, left, idle rounds
+	merged                                             bool
+	why, out                                           string
+	pages, kinds, files                                framesBy
+	emulator, others, unnamed                          framesSum
 }
 
 func (a *alone) add(b Block, g *notebook.MemoryGuest, merged bool) {
@@ -139,6 +140,7 @@ func (a *alone) add(b Block, g *notebook.MemoryGuest, merged bool) {
 	}
 	a.asked.add(b, 0)
 	a.changed.add(b, mib(r.Changed))
+	a.atHand.add(b, mib(r.AtHand))
 	a.out = cmp.Or(a.out, shortened(r.Out))
 	var ram notebook.MemoryFrames
 	for _, k := range r.Kinds {
@@ -166,7 +168,7 @@ func (a *alone) finish(s *Summary, guests int) *Alone {
 	}
 	r := &RAM{
 		Own: s.overRounds(a.ram), Emulator: a.emulator.finish(s, "", a.asked), Kinds: a.kinds.finish(s, a.asked), Unnamed: a.unnamed.finish(s, "", a.asked),
-		Out: a.out, Changed: s.overRounds(a.changed), Left: s.overRounds(a.left), Idle: s.overRounds(a.idle),
+		Out: a.out, AtHand: s.overRounds(a.atHand), Changed: s.overRounds(a.changed), Left: s.overRounds(a.left), Idle: s.overRounds(a.idle),
 	}
 	r.Files = a.files.finish(s, a.asked)
 	slices.SortFunc(r.Files, func(x, y Frames) int {

@@ -85,6 +85,9 @@ func Inside(a *data.Alone) (all []string) {
 	}
 	_, guest, rss := r.Of(notebook.FramesFree)
 	all = append(all, fmt.Sprintf("of its RAM %s are free to it, of which the host has pages for %s", Digits(guest, 3)+" "+weighed, Digits(rss, 3)+" "+weighed))
+	if r.AtHand.Value > 0 {
+		all = append(all, fmt.Sprintf("%s more are free and kept at hand by its CPUs, among what is the kernel's: other", size(r.AtHand)))
+	}
 	if r.Changed.Value > 0 {
 		all = append(all, fmt.Sprintf("%s were something else to it when it was asked again after the scan", size(r.Changed)))
 	}

@@ -15,6 +15,7 @@ type RAM struct {
 	PID    int
 	Pieces []frames.Piece // of the guest's frames, in their order
 	Codes  []frames.Code  // of each of these frames
+	Kept   int64          // frames that are free and that the guest's CPUs keep at hand: some of those that are frames.Kernel
 	Files  []frames.Named // which of them hold which files; nil: nobody asked
 }
 
@@ -145,7 +146,7 @@ func (s *Snapshot) ram(in inside, guests []Guest, ownerOf func(*Page) int) []*no
 
 // fill sums up what the host has for each frame.
 func (r *RAM) fill(frame []backed, rest *backed) *notebook.MemoryRAM {
-	out := &notebook.MemoryRAM{Bytes: int64(len(r.Codes)) * PageSize, Emulator: rest.part("emulator")}
+	out := &notebook.MemoryRAM{Bytes: int64(len(r.Codes)) * PageSize, AtHand: r.Kept * PageSize, Emulator: rest.part("emulator")}
 	var kinds [frames.Kinds]backed
 	for i, c := range r.Codes {
 		k := &kinds[c.Kind()]

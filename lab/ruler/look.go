@@ -19,6 +19,7 @@ type lookNote struct {
 // seenNote is the content of a seen frame: a part of the answer.
 type seenNote struct {
 	Codes []byte         `json:"codes,omitempty"` // as frames.Pack packs them, of the next of the frames that were asked for
+	Kept  int64          `json:"kept,omitempty"`  // frames that are free and that the CPUs keep at hand, which no flag tells
 	Files []frames.Named `json:"files,omitempty"`
 	Out   string         `json:"out,omitempty"`   // what is left out, and why
 	Error string         `json:"error,omitempty"` // the guest cannot tell: why
@@ -85,16 +86,18 @@ func (l *looking) take(f frame) bool {
 }
 
 // Frames asks the guest's kernel what the frames of these ranges are, in their order, while an order is in progress: its Run reads the answer. It
-// may be called beside Run, one look at a time.
-func (c *Client) Frames(ctx context.Context, ranges []frames.Range) ([]frames.Code, error) {
+// may be called beside Run, one look at a time. kept is how many of the frames that seem the kernel's are free, and kept at hand by its CPUs.
+func (c *Client) Frames(ctx context.Context, ranges []frames.Range) (codes []frames.Code, kept int64, err error) {
 	most := 0
 	for _, r := range ranges {
 		most += int(min(r.N, frames.Most))
 	}
-	var codes []frames.Code
-	_, err := c.look(ctx, lookNote{Frames: ranges}, func(n *seenNote) (err error) {
+	_, err = c.look(ctx, lookNote{Frames: ranges}, func(n *seenNote) (err error) {
 		if codes, err = frames.Unpack(codes, n.Codes, most); err == nil && n.Files != nil {
 			err = errors.New("files, which nobody asked for")
+		}
+		if kept += n.Kept; err == nil && (n.Kept < 0 || kept > int64(most)) {
+			err = fmt.Errorf("%d frames kept at hand, of %d", n.Kept, most)
 		}
 		if err == nil && n.Last && n.Error == "" && len(codes) < most {
 			err = fmt.Errorf("%d frames of %d", len(codes), most)
@@ -102,9 +105,9 @@ func (c *Client) Frames(ctx context.Context, ranges []frames.Range) ([]frames.Co
 		return err
 	})
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	return codes, nil
+	return codes, kept, nil
 }
 
 // Files asks the guest which frames its files have in the page cache, and what it left out. Otherwise it is as Frames. The guest looks for all of its files,

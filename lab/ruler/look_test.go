@@ -66,13 +66,13 @@ func TestALookBesideAnOrder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Frames(t.Context(), []frames.Range{{First: 0, N: 1}}); err == nil || !strings.Contains(err.Error(), "no order is in progress") {
+	if _, _, err := c.Frames(t.Context(), []frames.Range{{First: 0, N: 1}}); err == nil || !strings.Contains(err.Error(), "no order is in progress") {
 		t.Errorf("without an order: %v", err)
 	}
 	end := orderTo(t, c)
 	for range 2 {
-		codes, err := c.Frames(t.Context(), []frames.Range{{First: 0, N: 100}, {First: 1 << 20, N: 7}})
-		if err != nil || len(codes) != 107 {
+		codes, kept, err := c.Frames(t.Context(), []frames.Range{{First: 0, N: 100}, {First: 1 << 20, N: 7}})
+		if err != nil || len(codes) != 107 || kept != 42 {
 			t.Errorf("%d codes, %v; want 107", len(codes), err)
 		}
 		files, out, err := c.Files(t.Context())
@@ -80,7 +80,7 @@ func TestALookBesideAnOrder(t *testing.T) {
 			t.Errorf("%+v, %q left out, %v", files, out, err)
 		}
 	}
-	if _, err := c.Frames(t.Context(), []frames.Range{{N: frames.Most}, {N: frames.Most}}); err == nil {
+	if _, _, err := c.Frames(t.Context(), []frames.Range{{N: frames.Most}, {N: frames.Most}}); err == nil {
 		t.Error("more frames than any guest has were asked for")
 	}
 	if err := end(); !errors.Is(err, context.Canceled) {
@@ -101,6 +101,8 @@ func TestALookAtAGuestThatLies(t *testing.T) {
 		"too many frames":       {`{"codes":"AQU=","last":true}`, "more than the 4 frames"},
 		"too few":               {`{"codes":"AQI=","last":true}`, "2 frames of 4"},
 		"no code":               {`{"codes":"DwQ=","last":true}`, "no frame's code"},
+		"more kept than it has": {`{"codes":"AQQ=","kept":5,"last":true}`, "5 frames kept at hand, of 4"},
+		"less than none":        {`{"codes":"AQQ=","kept":-1,"last":true}`, "-1 frames kept"},
 		"files":                 {`{"files":[],"last":true}`, "files, which nobody asked for"},
 		"no JSON":               {`{"codes":`, "JSON"},
 		"an error and more":     {`{"error":"no"}`, "more to come"},
@@ -144,12 +146,12 @@ func TestALookAtAGuestThatLies(t *testing.T) {
 			}
 			defer client.Close()
 			end := orderTo(t, client)
-			codes, err := client.Frames(ctx, []frames.Range{{First: 9, N: 4}})
+			codes, _, err := client.Frames(ctx, []frames.Range{{First: 9, N: 4}})
 			if err == nil || !strings.Contains(err.Error(), c.want) || codes != nil {
 				t.Errorf("%d codes, %v; want %q", len(codes), err, c.want)
 			}
 			if c.says == "" {
-				if _, err := client.Frames(t.Context(), []frames.Range{{First: 9, N: 4}}); err == nil || !strings.Contains(err.Error(), "another look has not ended") {
+				if _, _, err := client.Frames(t.Context(), []frames.Range{{First: 9, N: 4}}); err == nil || !strings.Contains(err.Error(), "another look has not ended") {
 					t.Errorf("a look after one that was given up: %v", err)
 				}
 			}
@@ -211,6 +213,14 @@ func unpacked(list *bytes.Reader, of []frames.Range, to *[]frames.Code) error {
 		*to, err = frames.Unpack(*to, n.Codes, frames.Most)
 		return err
 	})
+}
+
+func TestWhatCPUsKeepAtHand(t *testing.T) {
+	const zones = "Node 0, zone    DMA32\n  pages free     31\n  pagesets\n    cpu: 0\n              count:    39\n              high:     52\n    cpu: 1\n" +
+		"              count:    3\n  vm stats threshold: 6\nNode 0, zone   Normal\n    cpu: 0\n              count:    x\n              count:    -7\n"
+	if n := kept(zones); n != 42 {
+		t.Errorf("%d frames, want 42", n)
+	}
 }
 
 // Files are found with exactly those pages that are in memory, each file once whatever its names, and none of its pages is read for that.

@@ -11,6 +11,7 @@ import (
 	"os"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -51,7 +52,25 @@ func (g *guest) look(l *lookNote, say func(*seenNote) error) error {
 		return fmt.Errorf("/proc/kpageflags cannot be read, which is root's, of a kernel with CONFIG_PROC_PAGE_MONITOR: %w", err)
 	}
 	defer flags.Close()
-	return codes(flags, l.Frames, say)
+	if err := codes(flags, l.Frames, say); err != nil {
+		return err
+	}
+	zones, err := g.proc.ReadFile("zoneinfo")
+	if err != nil {
+		return fmt.Errorf("/proc/zoneinfo: %w", err)
+	}
+	return say(&seenNote{Kept: kept(string(zones))})
+}
+
+// kept adds up how many free frames each CPU keeps at hand of each zone, in /proc/zoneinfo.
+func kept(zones string) (n int64) {
+	for line := range strings.Lines(zones) {
+		if of, count, ok := strings.Cut(strings.TrimSpace(line), ":"); ok && of == "count" {
+			k, _ := strconv.ParseInt(strings.TrimSpace(count), 10, 64) // no number counts nothing
+			n += max(0, k)
+		}
+	}
+	return n
 }
 
 // codes says what frames are, by a file with their flags.

@@ -80,7 +80,7 @@ func (g guest) ram(ctx context.Context) (r *memory.RAM, why string, err error) {
 	if r.Pieces, err = m.RAM(ctx); err != nil {
 		return nil, "", err
 	}
-	if r.Codes, err = m.Ruler().Frames(ctx, ranges(r.Pieces)); told(err) {
+	if r.Codes, r.Kept, err = m.Ruler().Frames(ctx, ranges(r.Pieces)); told(err) {
 		return nil, err.Error(), nil
 	}
 	return r, "", err
@@ -104,7 +104,7 @@ func askAgain(ctx context.Context, guests []study.Guest, groups []memory.Guest, 
 		return 0, "", nil
 	}
 	client := guests[len(guests)-1].(guest).Guest.Ruler()
-	again, err := client.Frames(ctx, ranges(r.Pieces))
+	again, _, err := client.Frames(ctx, ranges(r.Pieces))
 	if err != nil {
 		return 0, "", err
 	}

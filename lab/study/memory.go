@@ -319,6 +319,9 @@ func figures(m notebook.Memory, weights []notebook.Weight) map[string]float64 {
 		if ksm {
 			continue
 		}
+		if r := first.Last; m.Frames && first.Guests == 1 && len(all) > 1 && r != nil && r.RAM != nil && r.RAM.Why == "" {
+			set(notebook.WeightIdleAlone, float64(r.RAM.Idle()))
+		}
 		if first.Guests == 1 && len(all) > 1 {
 			set(notebook.WeightAloneRSS, float64(first.RSS))
 		}
@@ -358,9 +361,9 @@ func inside(g *notebook.MemoryGuest, set func(m notebook.Metric, bytes float64))
 	if r == nil || r.Why != "" {
 		return
 	}
-	left, idle, ram := r.Emulator.Alike, int64(0), int64(0)
+	left, idle, ram := r.Emulator.Alike, r.Idle(), int64(0)
 	for _, k := range r.Kinds {
-		left, idle, ram = left+k.Alike, idle+k.Idle, ram+k.Own
+		left, ram = left+k.Alike, ram+k.Own
 	}
 	for of, bytes := range map[notebook.Metric]int64{
 		notebook.WeightEmulator: r.Emulator.Own, notebook.WeightRAM: ram,

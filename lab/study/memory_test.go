@@ -197,7 +197,7 @@ func TestWhatAGuestsMemoryIsToItIsInTheFigures(t *testing.T) {
 	}
 	for m, v := range map[notebook.Metric]float64{
 		notebook.WeightOwn: 91, notebook.WeightEmulator: 23, notebook.WeightRAM: 68, notebook.WeightGuestFile: 55, notebook.WeightGuestAnon: 6,
-		notebook.WeightGuestCore: 5, notebook.WeightGuestFree: 2, notebook.WeightLeft: 26, notebook.WeightIdle: 3, notebook.WeightBest: 62,
+		notebook.WeightGuestCore: 5, notebook.WeightGuestFree: 2, notebook.WeightLeft: 26, notebook.WeightIdle: 3, notebook.WeightIdleAlone: 3, notebook.WeightBest: 62,
 		notebook.WeightAnonAnon: 3, notebook.WeightFileFile: 0, notebook.WeightAnonFile: 0,
 	} {
 		if got, ok := tr.Figures[m.Name]; !ok || got != v {

@@ -103,14 +103,17 @@ func TestWhatAGuestsMemoryIsToIt(t *testing.T) {
 	if int64(total)*frames.Size != s.Instance.Memory || len(pieces) != 1 {
 		t.Errorf("the guest's memory is %+v, %d bytes", pieces, total*frames.Size)
 	}
-	if ram.Codes, err = g.Ruler().Frames(ctx, asked); err != nil {
+	if ram.Codes, ram.Kept, err = g.Ruler().Frames(ctx, asked); err != nil {
 		t.Fatal(err)
 	}
 	count := map[frames.Kind]int{}
 	for _, c := range ram.Codes {
 		count[c.Kind()]++
 	}
-	t.Logf("to the guest: %v", count)
+	t.Logf("to the guest: %v; %d of the kernel's are free and kept at hand", count, ram.Kept)
+	if ram.Kept == 0 || ram.Kept > int64(count[frames.Kernel]) {
+		t.Errorf("its CPUs keep %d free frames at hand, of %d that no flag tells of", ram.Kept, count[frames.Kernel])
+	}
 	for _, k := range []frames.Kind{frames.Free, frames.File, frames.Anonymous, frames.Slab, frames.Reserved} {
 		if count[k] == 0 {
 			t.Errorf("no frame of the guest is %v", k)
