@@ -15,6 +15,8 @@ const (
 	ScratchDir = "/.tare/scratch" // for what a trial writes; a trial's default folder; emptied before each trial
 	RunDir     = "/.tare/run"     // where an engine puts the ruler and its socket
 
+	SystemInit = "/sbin/init" // the first program of a whole system
+
 	Program = RunDir + "/ruler"      // the ruler's program in a container
 	Socket  = RunDir + "/ruler.sock" // the socket that it connects to there
 )

@@ -36,7 +36,7 @@ func (l *Lab) Provision(ctx context.Context, t notebook.Treatment, id string, w 
 	}
 	s := engine.Spec{
 		ID: "tare-" + id, Instance: t.Instance, Provisioning: t.Provisioning, Isolation: t.Isolation, Accelerator: t.Accelerator, Machine: t.Machine,
-		Image: w.Image, Work: w.Work,
+		Image: w.Image, Work: w.Work, System: w.Workload.System,
 	}
 	if k.Binds(t.Provisioning) {
 		if s.CPUs, err = l.cpus(t); err != nil {
@@ -51,6 +51,7 @@ func (l *Lab) Provision(ctx context.Context, t notebook.Treatment, id string, w 
 		return nil, err
 	}
 	made := l.guest(g, t.Instance.Cores, s.CPUs)
+	made.system = s.System
 	made.note, made.machine = note, t.Platform == notebook.VM || t.Platform == notebook.VMCN
 	return made, nil
 }
@@ -174,6 +175,7 @@ type guest struct {
 	cpus  []int  // that it may use
 	note  string // on the host that it was given
 
+	system  bool // a whole one, whose first process is its own init
 	machine bool // a virtual one: the host sees its processes, and not those inside
 }
 

@@ -31,6 +31,7 @@ const (
 	mostGuests  = 1000
 	stillFor    = time.Second      // guests that take no more for so long have settled; three times that where they are emulated
 	still       = 0.005            // as a share of what they take
+	bootTime    = 2 * time.Minute  // that a whole system may take until it is up; three times that where it is emulated
 	settling    = time.Minute      // at most; three times that where they are emulated
 	mergingTime = 10 * time.Minute // that the kernel may take until it merges no more
 	reserve     = 0.05             // of the host's memory, which guests are not given
@@ -91,7 +92,9 @@ func (r *Run) weigh(ctx context.Context, first Guest, ready *workload.Ready, t n
 	var works []*service
 	defer func() {
 		for i, s := range slices.Backward(works) {
-			err = errors.Join(err, s.takeDown(ctx))
+			if s != nil {
+				err = errors.Join(err, s.takeDown(ctx))
+			}
 			if i > 0 {
 				err = errors.Join(err, destroy(ctx, guests[i]))
 			}
@@ -149,7 +152,7 @@ func (r *Run) weigh(ctx context.Context, first Guest, ready *workload.Ready, t n
 			}
 			tr.Weights = append(tr.Weights, merged)
 		}
-		if i := slices.IndexFunc(works, (*service).over); i >= 0 {
+		if i := slices.IndexFunc(works, func(s *service) bool { return s != nil && s.over() }); i >= 0 {
 			tr.Failure = fmt.Sprintf("the work in guest %d ended while it was weighed: %s", i+1, works[i].how())
 			return tr, nil
 		}
@@ -175,6 +178,9 @@ func (r *Run) resident(ctx context.Context, first Guest, ready *workload.Ready, 
 		}
 	}
 	w := ready.Workload
+	if w.System {
+		return g, nil, r.boot(ctx, g, ready, t), nil
+	}
 	if w.Service != nil {
 		s, cause, err = r.serve(ctx, g, t, anID(), ready)
 		return g, s, cause, err
@@ -189,6 +195,22 @@ func (r *Run) resident(ctx context.Context, first Guest, ready *workload.Ready, 
 		cause = "its work ended at once: " + s.how()
 	}
 	return g, s, cause, nil
+}
+
+// boot waits until the whole system in the guest is up; it says why it is not.
+func (r *Run) boot(ctx context.Context, g Guest, ready *workload.Ready, t notebook.Treatment) (cause string) {
+	order := ready.Workload.Order(ready.Workload.Command, ready.Params, ready.Image, workload.Seat{Instance: t.Instance})
+	order.Timeout = patience(t, bootTime)
+	res, _, err := g.Ruler().Run(ctx, order)
+	switch {
+	case ctx.Err() != nil:
+		return ""
+	case err != nil:
+		return "its system did not come up: " + err.Error() + diagnosis(g)
+	case workload.Failure(res) != "":
+		return "its system did not come up: " + workload.Failure(res) + diagnosis(g)
+	}
+	return ""
 }
 
 // anID names a guest that is no trial's own.

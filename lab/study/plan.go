@@ -302,6 +302,9 @@ func (s *Spec) check(shipped fs.FS, ch Choices) ([]use, error) {
 		if s.Capacity != nil && (u.Workload.Load == nil || len(u.Workload.Load.Open) == 0) {
 			return nil, fmt.Errorf("study %s: capacity: workload %s has no load at a rate (load: open) by which a capacity can be sought", s.Name, u.Workload.Name)
 		}
+		if u.Workload.System && s.Memory == nil {
+			return nil, fmt.Errorf("study %s: workload %s is a whole system, of which no time is taken: memory: {guests: [1, 2]}, by which guests are weighed, was expected in the study", s.Name, u.Workload.Name)
+		}
 		if u.Workload.Stays && s.Memory == nil {
 			return nil, fmt.Errorf("study %s: workload %s never ends, so it has no time: memory: {guests: [1, 2]}, by which guests are weighed, was expected in the study", s.Name, u.Workload.Name)
 		}
@@ -400,6 +403,8 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, shipped fs.FS, ch Choices, o w
 				if k := s.kind(t.Platform, t.Engine); len(k.Provisionings) == 0 {
 					reason = "its service has to be asked, and from the layer network up to the one below bridge a guest has the loopback alone"
 				}
+			case w.System && s.kind(t.Platform, t.Engine).Boots() != nil:
+				reason = s.kind(t.Platform, t.Engine).Boots().Error()
 			case noAccel[t.Kernel] != nil && len(s.kind(t.Platform, t.Engine).Accelerators) > 0:
 				reason = noAccel[t.Kernel].Error()
 			default:
