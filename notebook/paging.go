@@ -10,6 +10,32 @@ type Paging struct {
 	FaultsS  float64 `json:"faults_s,omitempty"` // seconds under load in which faults are counted, of what ends by itself from its beginning to its end; 0: they are not
 }
 
+// Parameters of a treatment that are not its workload's own: how its processes' pages are placed.
+const (
+	ParamAddresses = "addresses"
+	ParamHugePages = "huge_pages"
+)
+
+// Where a process's mappings are.
+const (
+	AddressesRandom = "random" // as the kernel places them: at random, if the host's kernel.randomize_va_space says so
+	AddressesFixed  = "fixed"  // the same in each process of a program: personality(2), ADDR_NO_RANDOMIZE
+)
+
+// Which pages a process has.
+const (
+	HugePagesHost   = "host"   // as the host has it
+	HugePagesNever  = "never"  // no transparent huge pages: prctl(2), PR_SET_THP_DISABLE
+	HugePagesAlways = "always" // transparent huge pages without being asked: a setting of the host
+	HugePagesLarge  = "large"  // anonymous memory in folios of 64 KiB without being asked, and no transparent huge pages: settings of the host
+)
+
+// Addresses and HugePages are all of these.
+var (
+	Addresses = []string{AddressesRandom, AddressesFixed}
+	HugePages = []string{HugePagesHost, HugePagesNever, HugePagesAlways, HugePagesLarge}
+)
+
 // States of page tables.
 const (
 	Initial = "initial"
@@ -90,7 +116,6 @@ const (
 	PagingActiveGroupable = "active and groupable entries"
 	PagingAccessed        = "accessed memory"
 	PagingHuge            = "active entries of huge pages" // of the active ones
-	PagingHugeAll         = "entries of huge pages"
 	PagingLarge           = "entries of large folios"
 )
 
@@ -99,7 +124,6 @@ var (
 	FaultsPerCPU     = Metric{Name: "page faults per CPU second", Unit: "1/s"}
 	FaultsRepeated   = Metric{Name: "repeated page faults", Unit: "%"} // of all
 	FaultsMajor      = Metric{Name: "major page faults", Unit: "%"}    // of all
-	FaultsUnseen     = Metric{Name: "lost page faults", Unit: "%"}     // of those seen and lost
 	FaultsPerGuest   = Metric{Name: "page faults of a guest", Unit: ""}
 	FaultsRepeatable = Metric{Name: "repeated file faults", Unit: "%"} // of those that are neither anonymous nor make a private copy
 )
@@ -107,7 +131,7 @@ var (
 // FaultShare is the metric of a kind of page faults: its share of those whose kind could be told, and for the unknown of all.
 func FaultShare(kind string) Metric { return Metric{Name: kind + " faults", Unit: "%"} }
 
-// steady says whether a workload that ends by itself, or not, comes to a steady state in the study.
+// states are those in which the page tables of a workload that ends by itself, or not, are read.
 func (p Paging) states(ends bool) []string {
 	if p.SteadyS > 0 && !ends {
 		return []string{Initial, Steady}
@@ -122,7 +146,7 @@ func (p Paging) Metrics(ends bool) (first Metric, also []Metric) {
 		for _, state := range states {
 			also = append(also, Metric{Name: PagingEntries + ", " + state, Unit: ""})
 			for _, what := range []string{
-				PagingExclusive, PagingGroupable, PagingWithin, PagingElsewhere, PagingActive, PagingActiveGroupable, PagingAccessed, PagingHuge, PagingHugeAll, PagingLarge,
+				PagingGroupable, PagingWithin, PagingElsewhere, PagingActive, PagingActiveGroupable, PagingAccessed, PagingHuge, PagingLarge,
 			} {
 				also = append(also, PagingMetric(what, state))
 			}
@@ -134,7 +158,7 @@ func (p Paging) Metrics(ends bool) (first Metric, also []Metric) {
 		for _, k := range FaultKinds {
 			also = append(also, FaultShare(k))
 		}
-		also = append(also, FaultsMajor, FaultsUnseen)
+		also = append(also, FaultsMajor)
 		if !p.Tables {
 			first = FaultsPerCPU
 		}
@@ -161,7 +185,7 @@ func (p Paging) Figures(tables []PageTables, faults *PageFaults) map[string]floa
 		}
 		for what, part := range map[string]int64{
 			PagingExclusive: t.Entries - t.Groupable, PagingGroupable: t.Groupable, PagingWithin: t.Within, PagingElsewhere: t.Elsewhere, PagingActive: t.Active,
-			PagingActiveGroupable: t.ActiveGroupable, PagingHugeAll: t.Huge, PagingLarge: t.Large,
+			PagingActiveGroupable: t.ActiveGroupable, PagingLarge: t.Large,
 		} {
 			share(PagingMetric(what, t.State), part, t.Entries)
 		}
@@ -182,7 +206,6 @@ func (p Paging) Figures(tables []PageTables, faults *PageFaults) map[string]floa
 	share(FaultsRepeated, faults.Repeats(), all)
 	share(FaultsRepeatable, faults.Repeated["read"]+faults.Repeated["shared"], faults.Kinds["read"]+faults.Kinds["shared"])
 	share(FaultsMajor, faults.Major, all)
-	share(FaultsUnseen, faults.Lost, all+faults.Lost)
 	if faults.CPUS > 0 {
 		f[FaultsPerCPU.Name] = float64(all) / faults.CPUS
 	}
