@@ -8,12 +8,37 @@ import (
 	"fmt"
 
 	"tare/lab/fault"
+	"tare/lab/hugepages"
+	"tare/lab/journal"
 	"tare/lab/memory"
 	"tare/lab/proc"
 	"tare/lab/programs"
 	"tare/lab/study"
 	"tare/notebook"
 )
+
+// pages are the huge pages that processes get without being asked.
+type pages struct {
+	value   string           // of notebook.ParamHugePages, for which the host is set
+	changes *journal.Changes // that were made for it; nil: none
+}
+
+// of has the host give guests of that value theirs. Where an earlier change could not be undone, no guest is made before another try has worked.
+func (p *pages) of(ctx context.Context, j *journal.Journal, value string) (err error) {
+	if p.value == value {
+		return nil
+	}
+	if p.changes != nil {
+		if err := p.changes.Undo(ctx); err != nil {
+			return fmt.Errorf("%w; `tare clean` tries again", err)
+		}
+	}
+	*p = pages{}
+	if p.changes, err = hugepages.Host.Set(ctx, j, value); err == nil {
+		p.value = value
+	}
+	return err
+}
 
 // rulerOf is the host's number of a guest's ruler, from which its work descends.
 func rulerOf(i int, each study.Guest) (g guest, pid int, err error) {
