@@ -116,6 +116,7 @@ const (
 	PagingActiveGroupable = "active and groupable entries"
 	PagingAccessed        = "accessed memory"
 	PagingHuge            = "active entries of huge pages" // of the active ones
+	PagingGroupableHuge   = "groupable entries of huge pages" // of the groupable ones
 	PagingLarge           = "entries of large folios"
 )
 
@@ -125,6 +126,7 @@ var (
 	FaultsRepeated   = Metric{Name: "repeated page faults", Unit: "%"} // of all
 	FaultsMajor      = Metric{Name: "major page faults", Unit: "%"}    // of all
 	FaultsPerGuest   = Metric{Name: "page faults of a guest", Unit: ""}
+	FaultsCPU        = Metric{Name: "CPU time of a guest", Unit: "s"} // in which they came
 	FaultsRepeatable = Metric{Name: "repeated file faults", Unit: "%"} // of those that are neither anonymous nor make a private copy
 )
 
@@ -146,7 +148,7 @@ func (p Paging) Metrics(ends bool) (first Metric, also []Metric) {
 		for _, state := range states {
 			also = append(also, Metric{Name: PagingEntries + ", " + state, Unit: ""})
 			for _, what := range []string{
-				PagingGroupable, PagingWithin, PagingElsewhere, PagingActive, PagingActiveGroupable, PagingAccessed, PagingHuge, PagingLarge,
+				PagingGroupable, PagingWithin, PagingElsewhere, PagingActive, PagingActiveGroupable, PagingAccessed, PagingHuge, PagingGroupableHuge, PagingLarge,
 			} {
 				also = append(also, PagingMetric(what, state))
 			}
@@ -154,7 +156,7 @@ func (p Paging) Metrics(ends bool) (first Metric, also []Metric) {
 		first = PagingMetric(PagingExclusive, states[len(states)-1])
 	}
 	if p.FaultsS > 0 {
-		also = append(also, FaultsPerCPU, FaultsPerGuest, FaultsRepeated, FaultsRepeatable)
+		also = append(also, FaultsPerCPU, FaultsPerGuest, FaultsCPU, FaultsRepeated, FaultsRepeatable)
 		for _, k := range FaultKinds {
 			also = append(also, FaultShare(k))
 		}
@@ -190,6 +192,7 @@ func (p Paging) Figures(tables []PageTables, faults *PageFaults) map[string]floa
 			share(PagingMetric(what, t.State), part, t.Entries)
 		}
 		share(PagingMetric(PagingHuge, t.State), t.ActiveHuge, t.Active)
+		share(PagingMetric(PagingGroupableHuge, t.State), t.GroupableHuge, t.Groupable)
 		share(PagingMetric(PagingAccessed, t.State), t.Accessed, t.Resident)
 	}
 	if faults == nil {
@@ -211,6 +214,7 @@ func (p Paging) Figures(tables []PageTables, faults *PageFaults) map[string]floa
 	}
 	if faults.Guests > 0 {
 		f[FaultsPerGuest.Name] = float64(all) / float64(faults.Guests)
+		f[FaultsCPU.Name] = faults.CPUS / float64(faults.Guests)
 	}
 	return f
 }
