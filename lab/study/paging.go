@@ -182,7 +182,7 @@ type paging struct {
 func (p *paging) read(ctx context.Context) (cause string) {
 	function := ends(p.ready.Workload)
 	if p.Tables {
-		if cause := p.wait(ctx, p.InitialS, "for the initial state"); cause != "" {
+		if cause := p.wait(ctx, p.InitialS, "before the initial state was read"); cause != "" {
 			return cause
 		}
 		if cause := p.tables(ctx, notebook.Initial); cause != "" {
@@ -204,7 +204,7 @@ func (p *paging) read(ctx context.Context) (cause string) {
 		}
 	}()
 	if p.Tables && p.SteadyS > 0 {
-		if cause := p.wait(ctx, p.SteadyS, "until the steady state"); cause != "" {
+		if cause := p.wait(ctx, p.SteadyS, "before the steady state was read"); cause != "" {
 			return cause
 		}
 		if cause := p.tables(ctx, notebook.Steady); cause != "" {
