@@ -27,6 +27,12 @@ type micro struct {
 
 func newMicro(t *testing.T, name string, given map[string]string) *micro {
 	t.Helper()
+	return newMicroOf(t, name, given, nil)
+}
+
+// newMicroOf is newMicro with a preparation in place of the workload's own; nil: that one.
+func newMicroOf(t *testing.T, name string, given map[string]string, prepare []string) *micro {
+	t.Helper()
 	require.Program(t, "cc")
 	w, err := Find(workloads.FS, name, ".")
 	if err != nil {
@@ -46,8 +52,11 @@ func newMicro(t *testing.T, name string, given map[string]string) *micro {
 	for k, v := range params {
 		m.values[k] = v
 	}
-	if len(w.Prepare) > 0 { // what it leaves is moved to {work}, as Make does
-		m.must(w.Prepare)
+	if prepare == nil {
+		prepare = w.Prepare
+	}
+	if len(prepare) > 0 { // what it leaves is moved to {work}, as Make does
+		m.must(prepare)
 		entries, err := os.ReadDir(scratch)
 		if err != nil {
 			t.Fatal(err)
