@@ -16,6 +16,19 @@ const (
 	ParamHugePages = "huge_pages"
 )
 
+// Placing are those of a treatment's parameters that are of any workload's; nil: none is.
+func Placing(params map[string]string) (some map[string]string) {
+	for _, k := range []string{ParamAddresses, ParamHugePages} {
+		if v, ok := params[k]; ok {
+			if some == nil {
+				some = map[string]string{}
+			}
+			some[k] = v
+		}
+	}
+	return some
+}
+
 // Where a process's mappings are.
 const (
 	AddressesRandom = "random" // as the kernel places them: at random, if the host's kernel.randomize_va_space says so
@@ -115,7 +128,7 @@ const (
 	PagingActive          = "active entries"
 	PagingActiveGroupable = "active and groupable entries"
 	PagingAccessed        = "accessed memory"
-	PagingHuge            = "active entries of huge pages" // of the active ones
+	PagingHuge            = "active entries of huge pages"    // of the active ones
 	PagingGroupableHuge   = "groupable entries of huge pages" // of the groupable ones
 	PagingLarge           = "entries of large folios"
 )
@@ -126,7 +139,7 @@ var (
 	FaultsRepeated   = Metric{Name: "repeated page faults", Unit: "%"} // of all
 	FaultsMajor      = Metric{Name: "major page faults", Unit: "%"}    // of all
 	FaultsPerGuest   = Metric{Name: "page faults of a guest", Unit: ""}
-	FaultsCPU        = Metric{Name: "CPU time of a guest", Unit: "s"} // in which they came
+	FaultsCPU        = Metric{Name: "CPU time of a guest", Unit: "s"}  // in which they came
 	FaultsRepeatable = Metric{Name: "repeated file faults", Unit: "%"} // of those that are neither anonymous nor make a private copy
 )
 
