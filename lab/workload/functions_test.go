@@ -2,6 +2,10 @@ package workload
 
 import (
 	"bytes"
+	"encoding/binary"
+	"io"
+	"math"
+	"net"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -9,6 +13,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
+
+	"tare/lab/ruler"
 )
 
 // answered writes an answer for the check, which must be met by it and by no other.
@@ -112,4 +119,109 @@ func TestURIsAreAsTheyWereMade(t *testing.T) {
 			m.answered(fold)
 		})
 	}
+}
+
+// dial connects to a service that runs.
+func (m *micro) dial() net.Conn {
+	m.t.Helper()
+	c, err := net.Dial("tcp4", "127.0.0.1:"+m.values["port"])
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	c.SetDeadline(time.Now().Add(20 * time.Second))
+	m.t.Cleanup(func() { c.Close() })
+	return c
+}
+
+// asked sends a number and gives the answer, of so many bytes.
+func asked(t *testing.T, c net.Conn, number uint64, bytes int) []byte {
+	t.Helper()
+	answer := make([]byte, bytes)
+	_, err := c.Write(binary.LittleEndian.AppendUint64(nil, number))
+	if err == nil {
+		_, err = io.ReadFull(c, answer)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer
+}
+
+func TestMappedStore(t *testing.T) {
+	m := serving(t, "mapped-store", map[string]string{"records": "1000", "operations": "3000"})
+	mean, also, cause := m.w.Figures(ruler.Result{Stdout: m.must(m.w.Load.Command)})
+	if cause != "" || mean <= 0 || also["p50"] <= 0 || also["p50"] > also["p99"] || math.Abs(mean*also["operations_per_second"]-1) > 0.01 {
+		t.Errorf("%g s, %v, %s", mean, also, cause)
+	}
+	// A key that comes in two parts is answered when it is whole, and others are answered meanwhile.
+	slow := m.dial()
+	if _, err := slow.Write([]byte{7, 0, 0}); err != nil {
+		t.Fatal(err)
+	}
+	m.must(m.w.Load.Ready)
+	if _, err := slow.Write(make([]byte, 5)); err != nil {
+		t.Fatal(err)
+	}
+	got := make([]byte, 128)
+	if _, err := io.ReadFull(slow, got); err != nil || binary.LittleEndian.Uint64(got) != 8 {
+		t.Errorf("of key 7: % x, %v", got, err)
+	}
+	if none := asked(t, m.dial(), 1000, 128); !bytes.Equal(none, make([]byte, 128)) {
+		t.Errorf("of a key that there is not: % x", none)
+	}
+	// A store with fewer keys than the load asks for answers wrongly.
+	m.values["records"] = "100000"
+	m.refused(m.w.Load.Command, "wrong answer: key ")
+}
+
+// The ranks by their definition, from the graph's files alone.
+func TestPageRank(t *testing.T) {
+	m := serving(t, "pagerank", map[string]string{"megabytes": "1", "iterations": "5"})
+	edges, err := os.ReadFile(filepath.Join(m.values["work"], "edges"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const n = 8192
+	in, degree := make([][]uint32, n), make([]float64, n)
+	for e := range slices.Chunk(edges, 8) {
+		from, to := binary.LittleEndian.Uint32(e), binary.LittleEndian.Uint32(e[4:])
+		in[to] = append(in[to], from)
+		degree[from]++
+	}
+	ranks := make([]float64, n)
+	for v := range ranks {
+		ranks[v] = 1.0 / n
+	}
+	for range 5 {
+		next, loose := make([]float64, n), 0.0
+		for v, d := range degree {
+			if d == 0 {
+				loose += ranks[v]
+			}
+		}
+		for v := range next {
+			sum := loose / n
+			for _, from := range in[v] {
+				sum += ranks[from] / degree[from]
+			}
+			next[v] = 0.15/n + 0.85*sum
+		}
+		ranks = next
+	}
+	squares := 0.0
+	for _, r := range ranks {
+		squares += r * r
+	}
+	c := m.dial()
+	answer := asked(t, c, 5, 16)
+	double := func(b []byte) float64 { return math.Float64frombits(binary.LittleEndian.Uint64(b)) }
+	if math.Abs(double(answer)-1) > 1e-9 || math.Abs(double(answer[8:])/squares-1) > 1e-9 {
+		t.Errorf("sum %g and squares %g, want 1 and %g", double(answer), double(answer[8:]), squares)
+	}
+	c.Close() // one connection is served after the other
+	if seconds, _, cause := m.w.Figures(ruler.Result{Stdout: m.must(m.w.Load.Command)}); cause != "" || seconds <= 0 {
+		t.Errorf("%g s, %s", seconds, cause)
+	}
+	m.values["iterations"] = "4"
+	m.refused(m.w.Load.Command, "wrong answer: ranks with the sum 1 ")
 }
