@@ -45,6 +45,9 @@ type Kind struct {
 	// guest's rung, and service says that a service in it has to be asked.
 	Network func(isolation string, service bool) string
 
+	// RandomAddresses says why what runs in its guests cannot ask for addresses that are not random (personality(2)); "" where it can.
+	RandomAddresses string
+
 	// TracesInside: the guest's kernel is its own, and its ruler can load tracers there.
 	TracesInside bool
 	// Untraceable says why neither the host nor the ruler can see what happens in a guest; "" where one of them can.

@@ -30,6 +30,9 @@ func (l *Lab) Provision(ctx context.Context, t notebook.Treatment, id string, w 
 	if err != nil {
 		return nil, err
 	}
+	if err := l.pages.of(ctx, l.env.Journal, t.Params[notebook.ParamHugePages]); err != nil {
+		return nil, err
+	}
 	k, e, err := l.engineOf(t)
 	if err != nil {
 		return nil, err
