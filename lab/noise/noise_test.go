@@ -266,3 +266,30 @@ func TestMeasureFindsWhatMatters(t *testing.T) {
 		t.Errorf("interrupted: %v, %s", err, tree.says(t, "/proc/sys/kernel/randomize_va_space"))
 	}
 }
+
+// Huge pages alone are switched off, journaled before, and put back; a kernel that has none needs nothing.
+func TestWithoutHugePages(t *testing.T) {
+	const file = "/sys/kernel/mm/transparent_hugepage/enabled"
+	tree := plant(t, server)
+	j, err := journal.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	q, err := tree.WithoutHugePages(j)
+	if err != nil || tree.says(t, file) != "never" || !slices.Equal(notebook.Said(q.Set), []string{"transparent huge pages: madvise → never"}) {
+		t.Fatalf("%s says %q, set %q, %v", file, tree.says(t, file), notebook.Said(q.Set), err)
+	}
+	if got := tree.says(t, "/proc/sys/vm/swappiness"); got != "60" {
+		t.Errorf("swappiness is %s", got)
+	}
+	if err := q.PutBack(t.Context()); err != nil || tree.says(t, file) != "madvise" {
+		t.Errorf("put back: %s says %q, %v", file, tree.says(t, file), err)
+	}
+	q, err = plant(t, map[string]string{"/proc/swaps": ""}).WithoutHugePages(j)
+	if err != nil || len(q.Set) > 0 {
+		t.Errorf("a kernel without: set %q, %v", notebook.Said(q.Set), err)
+	}
+	if err := j.Close(); err != nil {
+		t.Error(err)
+	}
+}
