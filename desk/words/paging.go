@@ -5,15 +5,14 @@ import (
 	"tare/notebook"
 )
 
-// PublishedPaging is what the paper "characterization" (section 5.2) prints of an application, in percent.
-type PublishedPaging struct {
-	Name     string
-	Kinds    []float64 // of Table 5.1, in the order of notebook.FaultKinds, which has one more
-	Repeated float64   // Figure 5.9, its mean
+// PaperFaults are an application's page faults in the paper "characterization", in percent.
+type PaperFaults struct {
+	Name  string
+	Kinds []float64 // in the order of notebook.FaultKinds, which has one more
 }
 
-// PublishedFaults is Table 5.1.
-var PublishedFaults = []PublishedPaging{
+// PublishedFaults is its Table 5.1.
+var PublishedFaults = []PaperFaults{
 	{Name: "ArangoDB", Kinds: []float64{48.164, 0.668, 0.026, 47.973, 0.000, 3.168}},
 	{Name: "MongoDB", Kinds: []float64{52.420, 0.730, 0.029, 43.477, 0.000, 3.345}},
 	{Name: "HTTPd", Kinds: []float64{61.598, 0.857, 0.034, 33.484, 0.000, 4.028}},
@@ -26,12 +25,10 @@ var PublishedFaults = []PublishedPaging{
 	{Name: "Average", Kinds: []float64{30.930, 1.306, 9.950, 40.144, 0.001, 17.670}},
 }
 
-// What the paper has on average, in percent.
-const (
-	PublishedRepeated = 35.74
-)
+// PublishedRepeated is the paper's mean share of page faults that repeat a translation, in percent (section 5.2.2).
+const PublishedRepeated = 35.74
 
-// PublishedGroupable is the paper's mean share of groupable entries in a state.
+// PublishedGroupable is the paper's mean share of groupable entries in a state, in percent (section 5.2.1).
 func PublishedGroupable(state string) float64 {
 	if state == notebook.Steady {
 		return 63.7
@@ -39,7 +36,7 @@ func PublishedGroupable(state string) float64 {
 	return 53
 }
 
-// PageStateNames names a state as the paper does.
+// PageStateName names a state as the paper does.
 func PageStateName(state string) string {
 	if state == notebook.Steady {
 		return "at the steady state"
