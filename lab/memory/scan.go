@@ -92,18 +92,20 @@ func (e *Full) Error() string {
 }
 
 const (
-	chunk    = 1 << 14 // pages that one worker looks at together
-	together = 64      // pages whose content is read together: they fit into a core's cache
-	gap      = 4       // frames of which nothing is asked, that are read all the same to save a call
-	pageSize = int(unsafe.Sizeof(Page{}))
-	perPage  = 40 // bytes that a page takes at most: with what is needed to find those that are alike
+	chunk     = 1 << 14 // pages that one worker looks at together
+	block     = 256     // pages that are listed, classified and read together: what the kernel keeps of each is in a core's cache from then on
+	together  = 64      // pages whose content is read together: they stay in a core's cache until they are hashed
+	partPages = 1024    // pages that one worker reads again together
+	gap       = 4       // frames of which nothing is asked, that are read all the same to save a call
+	pageSize  = int(unsafe.Sizeof(Page{}))
+	perPage   = 40 // bytes that a page takes at most: with what is needed to find those that are alike
 )
 
 // scanner is a scan under way.
 type scanner struct {
 	*Snapshot
 	Options
-	flags, counts *os.File
+	flags, counts *kernelFile
 	holes         bool // the kernel lists what is populated: PAGEMAP_SCAN
 	mu            sync.Mutex
 	room          []Page
@@ -115,7 +117,7 @@ type scanner struct {
 // process is a process being scanned.
 type process struct {
 	pid     int
-	pagemap *os.File
+	pagemap *kernelFile
 	work    sync.WaitGroup
 	planned bool // it had mappings
 	ended   atomic.Bool
@@ -141,8 +143,8 @@ func scan(ctx context.Context, pids []int, o Options, holes bool) (snapshot *Sna
 		return nil, &Full{Need: int64(chunk * pageSize), Most: o.Most}
 	}
 	s := &scanner{Snapshot: &Snapshot{seed: rand.Uint64()}, Options: o, holes: holes}
-	for file, to := range map[string]**os.File{"/proc/kpageflags": &s.flags, "/proc/kpagecount": &s.counts} {
-		if *to, err = os.Open(file); err != nil {
+	for file, to := range map[string]**kernelFile{"/proc/kpageflags": &s.flags, "/proc/kpagecount": &s.counts} {
+		if *to, err = openKernel(file); err != nil {
 			return nil, &Withheld{err}
 		}
 		defer (*to).Close()
@@ -184,7 +186,7 @@ func scan(ctx context.Context, pids []int, o Options, holes bool) (snapshot *Sna
 		s.Processes = append(s.Processes, Process{PID: pid})
 		of := &process{pid: pid}
 		if s.Processes[i].start, err = proc.StartTime(pid); err == nil {
-			of.pagemap, err = os.Open(fmt.Sprintf("/proc/%d/pagemap", pid))
+			of.pagemap, err = openKernel(fmt.Sprintf("/proc/%d/pagemap", pid))
 		}
 		if err == nil {
 			err = s.plan(i, of, tasks)
@@ -303,11 +305,11 @@ type scanArg struct {
 }
 
 // populated calls f for each range of addresses in which there are pages, in their order, until it says no.
-func populated(pagemap *os.File, start, end uint64, f func(start, end uint64, huge bool) bool) error {
+func populated(pagemap *kernelFile, start, end uint64, f func(start, end uint64, huge bool) bool) error {
 	found := make([]pageRegion, scanRegions)
 	for start < end {
 		a := scanArg{size: scanArgBytes, start: start, end: end, vec: uint64(uintptr(unsafe.Pointer(&found[0]))), vecLen: scanRegions, anyOf: scanPresent | scanSwapped, wanted: scanHuge}
-		n, _, errno := unix.Syscall(unix.SYS_IOCTL, pagemap.Fd(), pagemapScan, uintptr(unsafe.Pointer(&a)))
+		n, _, errno := unix.Syscall(unix.SYS_IOCTL, pagemap.fd, pagemapScan, uintptr(unsafe.Pointer(&a)))
 		runtime.KeepAlive(found)
 		if errno != 0 {
 			return errno // ESRCH: it ended
@@ -336,24 +338,27 @@ type worker struct {
 }
 
 func newWorker(s *scanner) *worker {
-	return &worker{scanner: s, entries: make([]byte, 8*chunk), kernel: make([]byte, 8*gap*chunk), batch: make([]Page, 0, chunk), reader: reader{seed: s.seed}}
+	return &worker{scanner: s, entries: make([]byte, 8*block), kernel: make([]byte, 8*gap*block), batch: make([]Page, 0, block), reader: reader{seed: s.seed}}
 }
 
-// look lists the pages of a task.
+// look lists the pages of a task, block by block.
 func (w *worker) look(t task) {
-	if w.stop.Load() != nil {
-		return
+	for start := t.start; start < t.end && w.stop.Load() == nil && !t.of.ended.Load(); start += block * uint64(PageSize) {
+		w.lookAt(t, start, min(t.end, start+block*uint64(PageSize)))
 	}
+}
+
+func (w *worker) lookAt(t task, start, end uint64) {
 	r := &t.region
-	entries := w.entries[:(t.end-t.start)/uint64(PageSize)*8]
-	if n, err := t.of.pagemap.ReadAt(entries, int64(t.start)/PageSize*8); n < len(entries) {
+	entries := w.entries[:(end-start)/uint64(PageSize)*8]
+	if n, err := t.of.pagemap.ReadAt(entries, int64(start)/PageSize*8); n < len(entries) {
 		if err != io.EOF && !errors.Is(err, unix.ESRCH) {
 			w.fail(fmt.Errorf("pagemap of process %d: %w", t.of.pid, err))
 		}
 		t.of.ended.Store(true) // or is another program now
 		return
 	}
-	first := uint32((t.start - r.Start) / uint64(PageSize))
+	first := uint32((start - r.Start) / uint64(PageSize))
 	moving := 0
 	w.batch, moving = decode(w.batch[:0], entries, Page{region: t.index, at: first}, r.Inode != 0, t.huge)
 	w.changed.Add(int64(moving))
@@ -362,7 +367,7 @@ func (w *worker) look(t task) {
 		return
 	}
 	if w.Contents {
-		w.contents(t, first)
+		w.contents(t, start, first, entries)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -372,6 +377,34 @@ func (w *worker) look(t task) {
 	}
 	w.Pages = w.room[:len(w.Pages)+len(w.batch)]
 	copy(w.Pages[len(w.Pages)-len(w.batch):], w.batch)
+}
+
+// kernelFile is a file of /proc that the kernel answers from at once, so often read that what surrounds a call is as dear as the call: the
+// descriptor is asked for once, and Go's scheduler is not told.
+type kernelFile struct {
+	*os.File
+	fd uintptr
+}
+
+func openKernel(name string) (*kernelFile, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	return &kernelFile{f, f.Fd()}, nil
+}
+
+// ReadAt is one pread.
+func (f *kernelFile) ReadAt(to []byte, offset int64) (int, error) {
+	n, _, errno := unix.RawSyscall6(unix.SYS_PREAD64, f.fd, uintptr(unsafe.Pointer(unsafe.SliceData(to))), uintptr(len(to)), uintptr(offset), 0, 0)
+	runtime.KeepAlive(f)
+	switch {
+	case errno != 0:
+		return 0, errno
+	case int(n) < len(to):
+		return int(n), io.EOF
+	}
+	return int(n), nil
 }
 
 // decode appends the pages that entries of /proc/PID/pagemap stand for, the first of which is page first of a region; moving is how many
@@ -425,7 +458,7 @@ func (w *worker) classify() error {
 }
 
 // about reads a file that has 8 bytes for each frame, with one call for frames in a row. (To sort them first joins more, and costs as much.)
-func (w *worker) about(file *os.File, which func(*Page) bool, set func(*Page, uint64)) error {
+func (w *worker) about(file *kernelFile, which func(*Page) bool, set func(*Page, uint64)) error {
 	for i := 0; i < len(w.batch); i++ {
 		if !which(&w.batch[i]) {
 			continue
@@ -457,7 +490,7 @@ func (w *worker) about(file *os.File, which func(*Page) bool, set func(*Page, ui
 }
 
 // contents hashes the pages of the batch that are mapped once. The others are read once for all, at the end.
-func (w *worker) contents(t task, first uint32) {
+func (w *worker) contents(t task, start uint64, first uint32, entries []byte) {
 	read := w.keys[:0]
 	for i := range w.batch {
 		if p := &w.batch[i]; !p.several() && p.readable() {
@@ -469,8 +502,7 @@ func (w *worker) contents(t task, first uint32) {
 		return
 	}
 	hashes := w.hash(t.of.pid, len(read), func(i int) uint64 { return t.region.Start + uint64(w.batch[read[i]].at)*uint64(PageSize) })
-	entries := w.entries[:(t.end-t.start)/uint64(PageSize)*8]
-	again, _ := t.of.pagemap.ReadAt(entries, int64(t.start)/PageSize*8)
+	again, _ := t.of.pagemap.ReadAt(entries, int64(start)/PageSize*8)
 	for i, k := range read {
 		p := &w.batch[k]
 		at := int(p.at-first) * 8
@@ -524,12 +556,13 @@ func (r *reader) hash(pid, n int, address func(i int) uint64) []uint64 {
 				r.remote = append(r.remote, unix.RemoteIovec{Base: a, Len: int(PageSize)})
 			}
 		}
-		local := []unix.Iovec{{Base: &r.buffer[0], Len: uint64(pages) * uint64(PageSize)}}
-		got, err := unix.ProcessVMReadv(pid, local, r.remote, 0)
-		if err != nil {
+		local := unix.Iovec{Base: &r.buffer[0], Len: uint64(pages) * uint64(PageSize)}
+		// Not unix.ProcessVMReadv: a call takes so long that Go's scheduler would give the worker's place away, and so short that it should not.
+		got, _, errno := unix.RawSyscall6(unix.SYS_PROCESS_VM_READV, uintptr(pid), uintptr(unsafe.Pointer(&local)), 1, uintptr(unsafe.Pointer(&r.remote[0])), uintptr(len(r.remote)), 0)
+		if errno != 0 {
 			got = 0
 		}
-		whole := got / int(PageSize)
+		whole := int(got) / int(PageSize)
 		for j := range whole {
 			r.hashes[i+j] = contentHash(r.seed, r.buffer[j*int(PageSize):(j+1)*int(PageSize)])
 		}
@@ -544,18 +577,35 @@ func (r *reader) hash(pid, n int, address func(i int) uint64) []uint64 {
 func (r *reader) hashShared(pid, n int, address func(i int) uint64) []uint64 {
 	r.hashes = slices.Grow(r.hashes[:0], n)[:n]
 	clear(r.hashes)
-	memory, err := os.Open(fmt.Sprintf("/proc/%d/mem", pid))
+	memory, err := openKernel(fmt.Sprintf("/proc/%d/mem", pid))
 	if err != nil {
 		return r.hashes // it ended, or may not be read
 	}
 	defer memory.Close()
-	page := make([]byte, PageSize)
-	for i := range n {
-		if _, err := memory.ReadAt(page, int64(address(i))); err == nil {
-			r.hashes[i] = contentHash(r.seed, page)
+	if r.buffer == nil {
+		r.buffer = make([]byte, together*int(PageSize))
+	}
+	for i := 0; i < n; {
+		pages := inRow(min(together, n-i), func(j int) uint64 { return address(i + j) })
+		got, _ := memory.ReadAt(r.buffer[:pages*int(PageSize)], int64(address(i)))
+		whole := got / int(PageSize)
+		for j := range whole {
+			r.hashes[i+j] = contentHash(r.seed, r.buffer[j*int(PageSize):(j+1)*int(PageSize)])
+		}
+		if i += whole; whole < pages {
+			i++ // this one cannot be read; the next perhaps
 		}
 	}
 	return r.hashes
+}
+
+// inRow is how many of n pages, the first among them, lie one behind the other.
+func inRow(n int, address func(i int) uint64) int {
+	row := 1
+	for row < n && address(row) == address(row-1)+uint64(PageSize) {
+		row++
+	}
+	return row
 }
 
 // contentHash is never 0, which stands for a content that is not known.
@@ -699,38 +749,63 @@ func (s *Snapshot) perhapsAlike() func(hash uint64) bool {
 	}
 }
 
-// read hashes these pages in the order of their addresses, each process's in turn, and says of each whether it moved: whether another frame, or
-// none, is there now.
+// read hashes these pages, each process's in the order of their addresses, on all CPUs, and says of each whether it moved: whether another frame,
+// or none, is there now. It is said of one page at a time.
 func (s *scanner) read(which []uint32, set func(p *Page, hash uint64, moved bool)) {
 	slices.SortFunc(which, func(a, b uint32) int {
 		p, q := &s.Pages[a], &s.Pages[b]
 		return cmp.Or(cmp.Compare(p.region, q.region), cmp.Compare(p.at, q.at))
 	})
-	r := reader{seed: s.seed}
+	parts := make(chan []uint32)
+	var workers sync.WaitGroup
+	var saying sync.Mutex
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(func() {
+			r := reader{seed: s.seed}
+			for part := range parts {
+				hashes, moved := s.readPart(&r, part)
+				saying.Lock()
+				for i, k := range part {
+					set(&s.Pages[k], hashes[i], moved[i])
+				}
+				saying.Unlock()
+			}
+		})
+	}
 	for len(which) > 0 {
 		process, several, n := s.Region(&s.Pages[which[0]]).Process, s.Pages[which[0]].several(), 1
-		for n < len(which) && n < chunk && s.Region(&s.Pages[which[n]]).Process == process && s.Pages[which[n]].several() == several {
+		for n < len(which) && n < partPages && s.Region(&s.Pages[which[n]]).Process == process && s.Pages[which[n]].several() == several {
 			n++
 		}
-		pid, address := s.Processes[process].PID, func(i int) uint64 { return s.Address(&s.Pages[which[i]]) }
-		hash := r.hash
-		if several {
-			hash = r.hashShared
-		}
-		hashes := hash(pid, n, address)
-		pagemap, ended := os.Open(fmt.Sprintf("/proc/%d/pagemap", pid))
-		for i, h := range hashes {
-			p := &s.Pages[which[i]]
-			var entry [8]byte
-			err := ended
-			if err == nil {
-				_, err = pagemap.ReadAt(entry[:], int64(address(i))/PageSize*8)
-			}
-			set(p, h, err != nil || binary.NativeEndian.Uint64(entry[:])&(entryPresent|entryFrame) != entryPresent|p.Frame)
-		}
-		if ended == nil {
-			pagemap.Close()
-		}
+		parts <- which[:n]
 		which = which[n:]
 	}
+	close(parts)
+	workers.Wait()
+}
+
+// readPart hashes pages of one process that are all of several, or none.
+func (s *scanner) readPart(r *reader, part []uint32) (hashes []uint64, moved []bool) {
+	first := &s.Pages[part[0]]
+	pid, address, hash := s.Processes[s.Region(first).Process].PID, func(i int) uint64 { return s.Address(&s.Pages[part[i]]) }, r.hash
+	if first.several() {
+		hash = r.hashShared
+	}
+	hashes, moved = hash(pid, len(part), address), make([]bool, len(part))
+	pagemap, err := openKernel(fmt.Sprintf("/proc/%d/pagemap", pid))
+	if err == nil {
+		defer pagemap.Close()
+	}
+	entries := make([]byte, 8*len(part))
+	for i := 0; i < len(part); {
+		row, got := inRow(len(part)-i, func(j int) uint64 { return address(i + j) }), 0
+		if err == nil {
+			got, _ = pagemap.ReadAt(entries[:8*row], int64(address(i))/PageSize*8)
+		}
+		for j := range row {
+			moved[i+j] = 8*j >= got || binary.NativeEndian.Uint64(entries[8*j:])&(entryPresent|entryFrame) != entryPresent|s.Pages[part[i+j]].Frame
+		}
+		i += row
+	}
+	return hashes, moved
 }
