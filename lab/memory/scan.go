@@ -28,7 +28,7 @@ import (
 // Options say what is read.
 type Options struct {
 	Contents bool  // hash what is in the pages
-	Most     int64 // bytes of the scanner's own memory that may be taken for pages; 0: DefaultMost
+	Most     int64 // bytes of the scanner's own memory that may be taken for pages, beyond which they lie in a file; 0: DefaultMost
 }
 
 // DefaultMost is the memory that a scan takes at most for its pages, in bytes, if nothing else is said: it is enough for 100 GiB that processes map.
@@ -54,14 +54,15 @@ type Snapshot struct {
 	Pages     []Page // in no order
 	Changed   int64  // pages that were other ones when they were looked at again: they moved, went away, or got another content
 	Unread    int64  // pages whose content cannot be read
-	memory    []byte
+	Spilled   int64  // bytes that lay in a file, beyond Options.Most: 0, if there was room in memory
+	store     *store
 	seed      uint64 // of the contents' hashes
 }
 
 // Close gives the memory of the pages back.
 func (s *Snapshot) Close() error {
 	s.Pages = nil
-	return unix.Munmap(s.memory)
+	return s.store.Close()
 }
 
 // Address is where the process of the page maps it.
@@ -84,12 +85,19 @@ func (e *Withheld) Error() string {
 func (e *Withheld) Unwrap() error { return e.Why }
 
 // Full is the error where the pages are more than fit.
-type Full struct{ Need, Most int64 } // bytes
+type Full struct {
+	Most int64 // bytes of the scanner's memory that may be taken
+	Why  error // no more lie in a file
+}
 
 // Error says so, and what to do.
 func (e *Full) Error() string {
-	return fmt.Sprintf("the processes' pages take more than %d MiB of the scanner's memory, of which %d MiB may be taken: raise --max-memory, or name fewer processes", e.Need>>20, e.Most>>20)
+	return fmt.Sprintf("what is to be kept of the processes' pages takes more than the %.3g MiB of memory that it may take, and a file cannot have the rest (%v): raise --max-memory, name fewer processes, or set TMPDIR to a folder on a disk with room",
+		float64(e.Most)/(1<<20), e.Why)
 }
+
+// Unwrap is the reason.
+func (e *Full) Unwrap() error { return e.Why }
 
 const (
 	chunk     = 1 << 14 // pages that one worker looks at together
@@ -108,7 +116,6 @@ type scanner struct {
 	flags, counts *kernelFile
 	holes         bool // the kernel lists what is populated: PAGEMAP_SCAN
 	mu            sync.Mutex
-	room          []Page
 	changed       atomic.Int64
 	unread        atomic.Int64
 	stop          atomic.Pointer[error]
@@ -139,9 +146,7 @@ func Scan(ctx context.Context, pids []int, o Options) (*Snapshot, error) {
 }
 
 func scan(ctx context.Context, pids []int, o Options, holes bool) (snapshot *Snapshot, err error) {
-	if o.Most = cmp.Or(o.Most, DefaultMost); o.Most < int64(chunk*perPage) {
-		return nil, &Full{Need: int64(chunk * pageSize), Most: o.Most}
-	}
+	o.Most = cmp.Or(o.Most, DefaultMost)
 	s := &scanner{Snapshot: &Snapshot{seed: rand.Uint64()}, Options: o, holes: holes}
 	for file, to := range map[string]**kernelFile{"/proc/kpageflags": &s.flags, "/proc/kpagecount": &s.counts} {
 		if *to, err = openKernel(file); err != nil {
@@ -152,16 +157,14 @@ func scan(ctx context.Context, pids []int, o Options, holes bool) (snapshot *Sna
 	if err := frames(); err != nil {
 		return nil, err
 	}
-	// Not on the heap: what is not touched takes no memory, and what is bounded stays so.
-	if s.memory, err = unix.Mmap(-1, 0, int(o.Most)/perPage*pageSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE); err != nil {
-		return nil, fmt.Errorf("memory for the pages: mmap: %w", err)
+	if s.store, err = newStore(o.Most); err != nil {
+		return nil, err
 	}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.Close())
 		}
 	}()
-	s.room = unsafe.Slice((*Page)(unsafe.Pointer(&s.memory[0])), int(o.Most)/perPage)
 
 	tasks := make(chan task)
 	var workers, ends sync.WaitGroup
@@ -207,9 +210,14 @@ func scan(ctx context.Context, pids []int, o Options, holes bool) (snapshot *Sna
 	s.Changed, s.Unread = s.changed.Load(), s.unread.Load()
 	s.dropEnded(all)
 	if o.Contents {
-		s.readShared()
-		s.verify()
+		if err := s.readShared(); err != nil {
+			return nil, err
+		}
+		if err := s.verify(); err != nil {
+			return nil, err
+		}
 	}
+	s.Spilled = s.store.largest
 	return s.Snapshot, nil
 }
 
@@ -371,12 +379,13 @@ func (w *worker) lookAt(t task, start, end uint64) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(w.batch) > len(w.room)-len(w.Pages) {
-		w.fail(&Full{Need: int64(len(w.Pages)+len(w.batch)) * perPage, Most: w.Most})
+	pages, err := w.store.pages(len(w.Pages) + len(w.batch))
+	if err != nil {
+		w.fail(err)
 		return
 	}
-	w.Pages = w.room[:len(w.Pages)+len(w.batch)]
-	copy(w.Pages[len(w.Pages)-len(w.batch):], w.batch)
+	copy(pages[len(w.Pages):], w.batch)
+	w.Pages = pages
 }
 
 // kernelFile is a file of /proc that the kernel answers from at once, so often read that what surrounds a call is as dear as the call: the
@@ -661,22 +670,42 @@ func groups(pages []Page, alike func(a, b *Page) bool, f func(group []Page)) {
 func sameFrame(a, b *Page) bool { return a.Frame == b.Frame }
 func sameHash(a, b *Page) bool  { return a.hash == b.hash }
 
-// which lists pages, by their places in Pages, in an order.
-func (s *Snapshot) which(is func(p *Page) bool, compare func(a, b *Page) int) (which []uint32) {
+// which lists pages, by their places in Pages, in an order. free gives the list back.
+func (s *Snapshot) which(is func(p *Page) bool, compare func(a, b *Page) int) (which []uint32, free func() error, err error) {
+	n := 0
+	for i := range s.Pages {
+		if is(&s.Pages[i]) {
+			n++
+		}
+	}
+	if which, free, err = s.store.list(n); err != nil {
+		return nil, nil, err
+	}
+	which = which[:0]
 	for i := range s.Pages {
 		if is(&s.Pages[i]) {
 			which = append(which, uint32(i))
 		}
 	}
 	slices.SortFunc(which, func(a, b uint32) int { return compare(&s.Pages[a], &s.Pages[b]) })
-	return which
+	return which, free, nil
 }
 
 // readShared reads each frame that is mapped more than once, once.
-func (s *scanner) readShared() {
-	all := s.which(func(p *Page) bool { return p.several() && p.readable() }, func(a, b *Page) int { return cmp.Compare(a.Frame, b.Frame) })
+func (s *scanner) readShared() (err error) {
+	all, free, err := s.which(func(p *Page) bool { return p.several() && p.readable() }, func(a, b *Page) int { return cmp.Compare(a.Frame, b.Frame) })
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, free()) }()
+	once, freeOnce, err := s.store.list(len(all))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, freeOnce()) }() // before the other
+	copy(once, all)
 	same := func(a, b uint32) bool { return s.Pages[a].Frame == s.Pages[b].Frame }
-	s.read(slices.CompactFunc(slices.Clone(all), same), func(p *Page, hash uint64, moved bool) {
+	s.read(slices.CompactFunc(once, same), func(p *Page, hash uint64, moved bool) {
 		switch {
 		case moved:
 			s.Changed++
@@ -691,50 +720,63 @@ func (s *scanner) readShared() {
 			s.Pages[all[i]].hash = s.Pages[all[i-1]].hash
 		}
 	}
+	return nil
 }
 
 // verify reads again what has the same content as another frame, and what has another one by now has changed.
-func (s *scanner) verify() {
-	alike := s.perhapsAlike()
-	all := s.which(func(p *Page) bool { return p.hash != 0 && alike(p.hash) }, func(a, b *Page) int {
-		return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(a.Frame, b.Frame))
-	})
-	var again []uint32
-	for i, k := range all {
-		p := &s.Pages[k]
-		if i > 0 && s.Pages[all[i-1]].hash == p.hash && s.Pages[all[i-1]].Frame == p.Frame {
-			continue // the same frame
-		}
-		before := i > 0 && s.Pages[all[i-1]].hash == p.hash
+func (s *scanner) verify() (err error) {
+	all, free, err := s.perhapsAlike()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, free()) }()
+	again, freeAgain, err := s.store.list(len(all))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, freeAgain()) }()
+	again = again[:0]
+	sameFrame := func(i, j int) bool {
+		return sameHash(&s.Pages[all[i]], &s.Pages[all[j]]) && s.Pages[all[i]].Frame == s.Pages[all[j]].Frame
+	}
+	for i := 0; i < len(all); {
 		next := i + 1
-		for next < len(all) && s.Pages[all[next]].Frame == p.Frame {
+		for next < len(all) && sameFrame(i, next) {
 			next++
 		}
-		if before || next < len(all) && s.Pages[all[next]].hash == p.hash {
-			again = append(again, k)
+		p := &s.Pages[all[i]]
+		if i > 0 && sameHash(&s.Pages[all[i-1]], p) || next < len(all) && sameHash(&s.Pages[all[next]], p) {
+			again = append(again, all[i])
 		}
+		i = next
 	}
-	changed := map[uint64]bool{} // by frame
 	s.read(again, func(p *Page, hash uint64, moved bool) {
 		if moved || hash != p.hash {
-			changed[p.Frame] = true
+			p.hash = 0
+			s.Changed++
 		}
 	})
-	s.Changed += int64(len(changed))
-	for _, k := range all {
-		if p := &s.Pages[k]; changed[p.Frame] {
-			p.hash = 0
+	for i := 1; i < len(all); i++ { // the first of a frame stands for all
+		if p, q := &s.Pages[all[i-1]], &s.Pages[all[i]]; p.hash == 0 && p.Frame == q.Frame {
+			q.hash = 0
 		}
 	}
+	return nil
 }
 
-// perhapsAlike says of hashes whether two pages may have it: false is certain. It takes 4 bytes a page, and no sorting of them all.
-func (s *Snapshot) perhapsAlike() func(hash uint64) bool {
-	size := 64 - bits.LeadingZeros64(uint64(len(s.Pages))*8)
-	once, twice := make([]uint64, 1<<size/64+1), make([]uint64, 1<<size/64+1)
-	place := func(hash uint64) (word int, bit uint64) {
+// perhapsAlike lists the pages of which another may have the content, in the order of contents and frames; those that are not in it are certainly unlike all
+// others. It takes up to 2 bytes a page until it is made, and no sorting of them all.
+func (s *Snapshot) perhapsAlike() (all []uint32, free func() error, err error) {
+	size := max(6, bits.Len(uint(len(s.Pages))*4))
+	words := 1 << (size - 5)
+	seen, freeSeen, err := s.store.list(2 * words)
+	if err != nil {
+		return nil, nil, err
+	}
+	once, twice := seen[:words], seen[words:]
+	place := func(hash uint64) (word int, bit uint32) {
 		at := hash >> (64 - size)
-		return int(at / 64), 1 << (at % 64)
+		return int(at / 32), 1 << (at % 32)
 	}
 	for i := range s.Pages {
 		if h := s.Pages[i].hash; h != 0 {
@@ -743,10 +785,11 @@ func (s *Snapshot) perhapsAlike() func(hash uint64) bool {
 			once[word] |= bit
 		}
 	}
-	return func(hash uint64) bool {
-		word, bit := place(hash)
-		return twice[word]&bit != 0
-	}
+	all, free, err = s.which(func(p *Page) bool {
+		word, bit := place(p.hash)
+		return p.hash != 0 && twice[word]&bit != 0
+	}, func(a, b *Page) int { return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(a.Frame, b.Frame)) })
+	return all, free, errors.Join(err, freeSeen())
 }
 
 // read hashes these pages, each process's in the order of their addresses, on all CPUs, and says of each whether it moved: whether another frame,
