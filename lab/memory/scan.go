@@ -644,15 +644,37 @@ func (s *scanner) dropEnded(all []*process) {
 // sortByFrame puts the pages in the order of their frames; those in swap, which have none, come first.
 func (s *Snapshot) sortByFrame() {
 	slices.SortFunc(s.Pages, func(a, b Page) int {
-		return cmp.Or(cmp.Compare(a.Frame, b.Frame), cmp.Compare(a.region, b.region), cmp.Compare(a.at, b.at))
+		if a.Frame != b.Frame {
+			return cmp.Compare(a.Frame, b.Frame)
+		}
+		return byAddress(&a, &b)
 	})
 }
 
 // byContent puts the pages in the order of their contents; those whose content is not known come first.
 func (s *Snapshot) byContent() {
 	slices.SortFunc(s.Pages, func(a, b Page) int {
-		return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(a.Frame, b.Frame), cmp.Compare(a.region, b.region), cmp.Compare(a.at, b.at))
+		if c := byHash(&a, &b); c != 0 {
+			return c
+		}
+		return byAddress(&a, &b)
 	})
+}
+
+// Orders of pages. What decides most often is looked at first, and alone.
+
+func byHash(a, b *Page) int {
+	if a.hash != b.hash {
+		return cmp.Compare(a.hash, b.hash)
+	}
+	return cmp.Compare(a.Frame, b.Frame)
+}
+
+func byAddress(a, b *Page) int {
+	if a.region != b.region {
+		return cmp.Compare(a.region, b.region)
+	}
+	return cmp.Compare(a.at, b.at)
 }
 
 // groups calls f for each run of pages that are alike; they have to be in such an order.
@@ -788,7 +810,7 @@ func (s *Snapshot) perhapsAlike() (all []uint32, free func() error, err error) {
 	all, free, err = s.which(func(p *Page) bool {
 		word, bit := place(p.hash)
 		return p.hash != 0 && twice[word]&bit != 0
-	}, func(a, b *Page) int { return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(a.Frame, b.Frame)) })
+	}, byHash)
 	return all, free, errors.Join(err, freeSeen())
 }
 
@@ -796,8 +818,7 @@ func (s *Snapshot) perhapsAlike() (all []uint32, free func() error, err error) {
 // or none, is there now. It is said of one page at a time.
 func (s *scanner) read(which []uint32, set func(p *Page, hash uint64, moved bool)) {
 	slices.SortFunc(which, func(a, b uint32) int {
-		p, q := &s.Pages[a], &s.Pages[b]
-		return cmp.Or(cmp.Compare(p.region, q.region), cmp.Compare(p.at, q.at))
+		return byAddress(&s.Pages[a], &s.Pages[b])
 	})
 	parts := make(chan []uint32)
 	var workers sync.WaitGroup
