@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"tare/lab/cgroup"
 	"tare/lab/ksm"
 	"tare/lab/memory"
 	"tare/lab/proc"
@@ -73,6 +74,7 @@ func (l *Lab) Weigh(ctx context.Context, guests []study.Guest) (w notebook.Weigh
 	var groups []memory.Guest // of each guest its work with its engine's process; and all rulers at the end
 	rulers := memory.Guest{Name: "rulers", Kind: notebook.MemoryProcesses}
 	var engines []int
+	charged, told := int64(0), true // by the guests' cgroups with what the kernel has for them
 	for i, each := range guests {
 		g, ok := each.(guest)
 		if !ok {
@@ -93,7 +95,17 @@ func (l *Lab) Weigh(ctx context.Context, guests []study.Guest) (w notebook.Weigh
 			}
 			w.Tables += tables
 		}
+		kernel, known, err := cgroup.KernelMemory(p.work)
+		if err != nil {
+			return w, err
+		}
+		if told = told && known; told {
+			charged += kernel
+		}
 		groups, rulers.PIDs, engines = append(groups, of), append(rulers.PIDs, p.ruler...), append(engines, p.engine...)
+	}
+	if told {
+		w.Kernel = &charged
 	}
 	pids, err := proc.All()
 	if err != nil {

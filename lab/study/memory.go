@@ -298,6 +298,9 @@ func figures(weights []notebook.Weight) map[string]float64 {
 		} {
 			set(m, float64(bytes)/n)
 		}
+		if last.Kernel != nil {
+			set(notebook.WeightKernel, float64(*last.Kernel)/n)
+		}
 		if last.Last != nil && last.Last.Duplicates != nil {
 			d := last.Last.Duplicates
 			set(notebook.WeightWithin, float64(d.Within.Sum()))
