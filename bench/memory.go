@@ -6,6 +6,8 @@ import (
 	"bufio"
 	"context"
 	"encoding/binary"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -15,11 +17,13 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"tare/lab/memory"
+	"tare/notebook"
 )
 
 const (
@@ -28,39 +32,26 @@ const (
 )
 
 // memories compares a scan of a process's memory with the plainest loops over the same memory, on as many CPUs. Its pages are of 4 KiB and lie
-// anywhere. Of contents nothing is promised: the scan also reads what the pages are, a call for almost each, and looks at the end whether they are
-// still there.
+// anywhere. Beside process_vm_readv alone nothing is promised of contents: to know what the pages are takes another call for every second of them, and
+// to hash them what is left; both have to be done.
 func memories(ctx context.Context, dir string) error {
 	target := filepath.Join(dir, "pages")
 	if said, err := exec.CommandContext(ctx, "cc", "-O2", "-static", "-o", target, "lab/memory/testdata/pages.c").CombinedOutput(); err != nil {
 		return fmt.Errorf("cc: %w: %s", err, said)
 	}
-	cmd := exec.CommandContext(ctx, target)
-	in, err := cmd.StdinPipe()
+	before, err := list(ctx) // without the process that is read
 	if err != nil {
 		return err
 	}
-	out, err := cmd.StdoutPipe()
+	pid, start, end, err := filled(ctx, target)
 	if err != nil {
 		return err
 	}
-	if err := cmd.Start(); err != nil {
-		return err
-	}
-	defer func() {
-		in.Close() // which ends it
-		cmd.Wait()
-	}()
-	fmt.Fprintf(in, "anon %d 1 1\n", benchPages)
-	line, err := bufio.NewReader(out).ReadString('\n')
+	defer end()
+	after, err := list(ctx)
 	if err != nil {
 		return err
 	}
-	start, err := strconv.ParseUint(strings.TrimSpace(line), 10, 64)
-	if err != nil {
-		return err
-	}
-	pid := cmd.Process.Pid
 	timed := func(f func() error) func() (float64, error) {
 		return func() (float64, error) {
 			began := time.Now()
@@ -80,31 +71,131 @@ func memories(ctx context.Context, dir string) error {
 			return s.Close()
 		})
 	}
-	err = comparison{fmt.Sprintf("The contents of %d MiB of another process, on %d CPUs", benchPages*memory.PageSize>>20, runtime.GOMAXPROCS(0)), []way{
-		{"process_vm_readv in a loop", 0, timed(func() error {
-			return striped(func(first, n int) error {
-				buffer := make([]byte, atOnce*memory.PageSize)
-				for i := first; i < first+n; i += atOnce {
-					got, err := unix.ProcessVMReadv(pid, []unix.Iovec{{Base: &buffer[0], Len: uint64(len(buffer))}},
-						[]unix.RemoteIovec{{Base: uintptr(start) + uintptr(i)*uintptr(memory.PageSize), Len: len(buffer)}}, 0)
-					if err != nil || got < len(buffer) {
-						return fmt.Errorf("process_vm_readv: %d bytes: %w", got, err)
-					}
-				}
-				return nil
-			})
-		})},
-		{"tare's scan, contents hashed", 0, scan(memory.Options{Contents: true})},
-	}, time.Minute}.run()
-	if err != nil {
-		return err
+	on := func(cpus int, f func() (float64, error)) func() (float64, error) {
+		return func() (float64, error) {
+			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(cpus))
+			return f()
+		}
 	}
-	return comparison{"Frames and flags of the same pages", []way{
-		{"pagemap and kpageflags in a loop", 0, timed(func() error {
-			return striped(func(first, n int) error { return plainly(pid, start/uint64(memory.PageSize)+uint64(first), n) })
-		})},
-		{"tare's scan", 1 / 0.8, scan(memory.Options{})},
-	}, time.Minute}.run()
+	frames := func() error {
+		return striped(func(first, n int) error { return plainly(pid, start/uint64(memory.PageSize)+uint64(first), n) })
+	}
+	contents := func() error {
+		return striped(func(first, n int) error {
+			buffer := make([]byte, atOnce*memory.PageSize)
+			for i := first; i < first+n; i += atOnce {
+				got, err := unix.ProcessVMReadv(pid, []unix.Iovec{{Base: &buffer[0], Len: uint64(len(buffer))}},
+					[]unix.RemoteIovec{{Base: uintptr(start) + uintptr(i)*uintptr(memory.PageSize), Len: len(buffer)}}, 0)
+				if err != nil || got < len(buffer) {
+					return fmt.Errorf("process_vm_readv: %d bytes: %w", got, err)
+				}
+			}
+			return nil
+		})
+	}
+	cpus := runtime.GOMAXPROCS(0)
+	var broken error
+	for _, c := range []comparison{
+		{fmt.Sprintf("The contents of %d MiB of another process, on %d CPUs", benchPages*memory.PageSize>>20, cpus), []way{
+			{"process_vm_readv in a loop", 0, timed(contents)},
+			{"pagemap and kpageflags as well", 0, timed(func() error { return errors.Join(frames(), contents()) })},
+			{"tare's scan, contents hashed", 0, scan(memory.Options{Contents: true})},
+		}, time.Minute},
+		{"The same beside what cannot be done without", []way{
+			{"pagemap, kpageflags and readv", 0, timed(func() error { return errors.Join(frames(), contents()) })},
+			{"tare's scan, contents hashed", 1 / 0.8, scan(memory.Options{Contents: true})},
+		}, time.Minute},
+		{"Frames and flags of the same pages", []way{
+			{"pagemap and kpageflags in a loop", 0, timed(frames)},
+			{"tare's scan", 1 / 0.8, scan(memory.Options{})},
+		}, time.Minute},
+		{fmt.Sprintf("The same scan on %d CPUs", cpus), []way{
+			{"contents, on one CPU", 0, on(1, scan(memory.Options{Contents: true}))},
+			{fmt.Sprintf("contents, on %d", cpus), 0, scan(memory.Options{Contents: true})},
+			{"process_vm_readv, on one CPU", 0, on(1, timed(contents))},
+			{fmt.Sprintf("process_vm_readv, on %d", cpus), 0, timed(contents)},
+		}, 30 * time.Second},
+		{"Every process of the host", []way{
+			{"smem", 0, command(ctx, "smem")},
+			{"tare memory --contents=false", 0, command(ctx, "bin/tare", "memory", "--contents=false")},
+			{"tare memory", 0, command(ctx, "bin/tare", "memory")},
+		}, time.Minute},
+	} {
+		broken = errors.Join(broken, c.run())
+	}
+	const most = 40 // bytes a page
+	each, verdict := float64(after.bytes-before.bytes)/float64(after.pages-before.pages), met
+	if each > most {
+		verdict = notMet
+		broken = errors.Join(broken, fmt.Errorf("a page takes %.1f bytes of tare memory, at most %d are promised", each, most))
+	}
+	fmt.Printf("\nMemory of `tare memory`\n  %d MiB with %d pages, %d MiB with %d: %.1f bytes for one more   at most %d: %s\n",
+		before.bytes>>20, before.pages, after.bytes>>20, after.pages, each, most, verdict)
+	return broken
+}
+
+// filled starts a process that has its pages at an address; end ends it.
+func filled(ctx context.Context, program string) (pid int, start uint64, end func(), err error) {
+	cmd := exec.CommandContext(ctx, program)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return 0, 0, nil, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return 0, 0, nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return 0, 0, nil, err
+	}
+	end = func() {
+		in.Close() // which ends it
+		cmd.Wait()
+	}
+	fmt.Fprintf(in, "anon %d 1 1\n", benchPages)
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err == nil {
+		start, err = strconv.ParseUint(strings.TrimSpace(line), 10, 64)
+	}
+	if err != nil {
+		end()
+		return 0, 0, nil, err
+	}
+	return cmd.Process.Pid, start, end, nil
+}
+
+// command times a program from start to end.
+func command(ctx context.Context, name string, args ...string) func() (float64, error) {
+	return func() (float64, error) {
+		began := time.Now()
+		said, err := exec.CommandContext(ctx, name, args...).CombinedOutput()
+		if err != nil {
+			err = fmt.Errorf("%s: %w: %.300s", name, err, said)
+		}
+		return time.Since(began).Seconds(), err
+	}
+}
+
+// listed is what `tare memory` took to list so many pages.
+type listed struct{ bytes, pages int64 }
+
+func list(ctx context.Context) (l listed, err error) {
+	cmd := exec.CommandContext(ctx, "bin/tare", "memory", "--format", "json")
+	out, err := cmd.Output()
+	if err != nil {
+		return l, fmt.Errorf("tare memory: %w", err)
+	}
+	var a notebook.MemoryAccount
+	if err := json.Unmarshal(out, &a); err != nil {
+		return l, err
+	}
+	for _, g := range a.Guests {
+		for _, k := range g.Kinds {
+			l.pages += (k.RSS + k.Other) / memory.PageSize
+		}
+	}
+	l.bytes = cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss << 10
+	return l, nil
 }
 
 // striped does a part of the pages on each CPU.

@@ -17,6 +17,7 @@ type MemoryAccount struct {
 	Contents bool          `json:"contents"`           // what is in the pages was compared
 	Changed  int64         `json:"changed"`            // pages that were others when they were looked at again: counted as no duplicates
 	Unread   int64         `json:"unread"`             // pages whose content cannot be read
+	Spilled  int64         `json:"spilled,omitempty"`  // bytes of the scanner's pages that lay in a file, beyond the memory that it might take
 	Withheld string        `json:"withheld,omitempty"` // why frames are not known; then there are only the kernel's own sums
 }
 

@@ -33,7 +33,7 @@ whom they are shared, what is alike and not shared, and what would give it back.
 	tableOrJSON(c, &m.format)
 	f := c.Flags()
 	f.BoolVar(&m.contents, "contents", true, "read what is in all pages of the host, to find those that are alike; --contents=false is faster")
-	f.StringVar(&m.most, "max-memory", fmt.Sprintf("%dMB", memory.DefaultMost>>20), "memory for the pages that are listed, 40 bytes each; where it is not enough, the scan ends and says so")
+	f.StringVar(&m.most, "max-memory", fmt.Sprintf("%dMB", memory.DefaultMost>>20), "memory for the pages that are listed, 40 bytes each; what is more lies in a file in TMPDIR meanwhile, and that is said")
 	f.DurationVar(&m.watch, "watch", 0, "do it again and again, with a pause as long as `TIME`, until interrupted")
 	f.Lookup("watch").NoOptDefVal = "2s"
 	return c
@@ -106,7 +106,7 @@ func accountFor(ctx context.Context, args []string, o memory.Options) (*notebook
 		if a.Guests = all[:len(chosen)]; len(args) == 0 {
 			a.Guests = all // the last is the rest of the host
 		}
-		a.Changed, a.Unread = s.Changed, s.Unread
+		a.Changed, a.Unread, a.Spilled = s.Changed, s.Unread, s.Spilled
 		for _, p := range s.Processes {
 			switch named := slices.ContainsFunc(chosen, func(g memory.Guest) bool { return slices.Contains(g.PIDs, p.PID) }); {
 			case p.Err == nil:

@@ -24,6 +24,7 @@ type Weighing struct {
 	Anonymous stats.Estimate // of PSS
 	File      stats.Estimate // of PSS
 	Tables    stats.Estimate // page tables, which PSS is without
+	Kernel    stats.Estimate // memory that the kernel has for it, page tables too; none where the host does not tell
 	Engine    stats.Estimate // of PSS: the engine's own process
 	Ruler     stats.Estimate // taken off: PSS is without it
 	CPUS      stats.Estimate // seconds of CPU time that ksmd took until it merged no more; not a guest's
@@ -99,8 +100,8 @@ type weights struct {
 }
 
 type weighing struct {
-	pss, anonymous, file, tables, engine, ruler, cpu rounds
-	unsettled                                        int
+	pss, anonymous, file, tables, kernel, engine, ruler, cpu rounds
+	unsettled                                                int
 }
 
 // rounds are a size by round.
@@ -188,6 +189,9 @@ func (w *weights) trial(b Block, all []notebook.Weight) {
 		at.anonymous.add(b, mib(x.Anonymous)/n)
 		at.file.add(b, mib(x.File)/n)
 		at.tables.add(b, mib(x.Tables)/n)
+		if x.Kernel != nil {
+			at.kernel.add(b, mib(*x.Kernel)/n)
+		}
 		at.engine.add(b, mib(x.Engine.PSS)/n)
 		at.ruler.add(b, mib(x.Ruler.PSS)/n)
 		if x.KSM != nil {
@@ -280,7 +284,7 @@ func (w *weights) finish(s *Summary) *Weights {
 func weighings(s *Summary, of map[int]*weighing) (all []Weighing) {
 	for n, x := range of {
 		all = append(all, Weighing{
-			Guests: n, PSS: s.overRounds(x.pss), Anonymous: s.overRounds(x.anonymous), File: s.overRounds(x.file), Tables: s.overRounds(x.tables),
+			Guests: n, PSS: s.overRounds(x.pss), Anonymous: s.overRounds(x.anonymous), File: s.overRounds(x.file), Tables: s.overRounds(x.tables), Kernel: s.overRounds(x.kernel),
 			Engine: s.overRounds(x.engine), Ruler: s.overRounds(x.ruler), CPUS: s.overRounds(x.cpu), Unsettled: x.unsettled,
 		})
 	}

@@ -21,6 +21,7 @@ type weighing struct {
 	Tables    interval  `json:"page_tables"`
 	Engine    interval  `json:"engine"`
 	Ruler     interval  `json:"ruler"`
+	Kernel    *interval `json:"kernel_memory,omitempty"` // where the host tells it
 	CPUS      *interval `json:"ksmd_cpu_s,omitempty"`
 	Unsettled int       `json:"unsettled,omitempty"`
 }
@@ -93,6 +94,10 @@ func weighings(of []data.Weighing) []weighing {
 		if w.CPUS.N > 0 {
 			cpu := estimate(w.CPUS)
 			j.CPUS = &cpu
+		}
+		if w.Kernel.N > 0 {
+			kernel := estimate(w.Kernel)
+			j.Kernel = &kernel
 		}
 		all = append(all, j)
 	}

@@ -43,7 +43,7 @@ func TestMemory(t *testing.T) {
 		change   func(a *notebook.MemoryAccount)
 	}{
 		"memory.txt":          {detailed: true},
-		"memory-narrow.txt":   {screen: terminal.Screen{Width: 60}, change: func(a *notebook.MemoryAccount) { a.Contents = false }},
+		"memory-narrow.txt":   {screen: terminal.Screen{Width: 60}, change: func(a *notebook.MemoryAccount) { a.Contents, a.Spilled = false, 5<<20+1 }},
 		"memory-withheld.txt": {detailed: true, change: func(a *notebook.MemoryAccount) { a.Withheld = "the kernel withholds the frames of pages" }},
 	} {
 		b := *a

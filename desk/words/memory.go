@@ -32,6 +32,9 @@ func MemoryCaveats(a *notebook.MemoryAccount) (all []string) {
 	if a.Unread > 0 {
 		all = append(all, fmt.Sprintf("The content of %s cannot be read: counted as no duplicates.", Count(a.Unread, "page")))
 	}
+	if a.Spilled > 0 {
+		all = append(all, fmt.Sprintf("%d MiB of the list of pages lay in a file, beyond --max-memory: the figures are the same, and took longer.", (a.Spilled+notebook.MiB-1)/notebook.MiB))
+	}
 	if !a.Contents {
 		all = append(all, "Contents were not compared: what could be shared and is not is not known.")
 	}

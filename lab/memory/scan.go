@@ -28,7 +28,7 @@ import (
 // Options say what is read.
 type Options struct {
 	Contents bool  // hash what is in the pages
-	Most     int64 // bytes of the scanner's own memory that may be taken for pages; 0: DefaultMost
+	Most     int64 // bytes of the scanner's own memory that may be taken for pages, beyond which they lie in a file; 0: DefaultMost
 }
 
 // DefaultMost is the memory that a scan takes at most for its pages, in bytes, if nothing else is said: it is enough for 100 GiB that processes map.
@@ -54,14 +54,15 @@ type Snapshot struct {
 	Pages     []Page // in no order
 	Changed   int64  // pages that were other ones when they were looked at again: they moved, went away, or got another content
 	Unread    int64  // pages whose content cannot be read
-	memory    []byte
+	Spilled   int64  // bytes that lay in a file, beyond Options.Most: 0, if there was room in memory
+	store     *store
 	seed      uint64 // of the contents' hashes
 }
 
 // Close gives the memory of the pages back.
 func (s *Snapshot) Close() error {
 	s.Pages = nil
-	return unix.Munmap(s.memory)
+	return s.store.Close()
 }
 
 // Address is where the process of the page maps it.
@@ -84,29 +85,37 @@ func (e *Withheld) Error() string {
 func (e *Withheld) Unwrap() error { return e.Why }
 
 // Full is the error where the pages are more than fit.
-type Full struct{ Need, Most int64 } // bytes
+type Full struct {
+	Most int64 // bytes of the scanner's memory that may be taken
+	Why  error // no more lie in a file
+}
 
 // Error says so, and what to do.
 func (e *Full) Error() string {
-	return fmt.Sprintf("the processes' pages take more than %d MiB of the scanner's memory, of which %d MiB may be taken: raise --max-memory, or name fewer processes", e.Need>>20, e.Most>>20)
+	return fmt.Sprintf("what is to be kept of the processes' pages takes more than the %.3g MiB of memory that it may take, and a file cannot have the rest (%v): raise --max-memory, name fewer processes, or set TMPDIR to a folder on a disk with room",
+		float64(e.Most)/(1<<20), e.Why)
 }
 
+// Unwrap is the reason.
+func (e *Full) Unwrap() error { return e.Why }
+
 const (
-	chunk    = 1 << 14 // pages that one worker looks at together
-	together = 64      // pages whose content is read together: they fit into a core's cache
-	gap      = 4       // frames of which nothing is asked, that are read all the same to save a call
-	pageSize = int(unsafe.Sizeof(Page{}))
-	perPage  = 40 // bytes that a page takes at most: with what is needed to find those that are alike
+	chunk     = 1 << 14 // pages that one worker looks at together
+	block     = 256     // pages that are listed, classified and read together: what the kernel keeps of each is in a core's cache from then on
+	together  = 64      // pages whose content is read together: they stay in a core's cache until they are hashed
+	partPages = 1024    // pages that one worker reads again together
+	gap       = 4       // frames of which nothing is asked, that are read all the same to save a call
+	pageSize  = int(unsafe.Sizeof(Page{}))
+	perPage   = 40 // bytes that a page takes at most: with what is needed to find those that are alike
 )
 
 // scanner is a scan under way.
 type scanner struct {
 	*Snapshot
 	Options
-	flags, counts *os.File
+	flags, counts *kernelFile
 	holes         bool // the kernel lists what is populated: PAGEMAP_SCAN
 	mu            sync.Mutex
-	room          []Page
 	changed       atomic.Int64
 	unread        atomic.Int64
 	stop          atomic.Pointer[error]
@@ -115,7 +124,7 @@ type scanner struct {
 // process is a process being scanned.
 type process struct {
 	pid     int
-	pagemap *os.File
+	pagemap *kernelFile
 	work    sync.WaitGroup
 	planned bool // it had mappings
 	ended   atomic.Bool
@@ -137,12 +146,10 @@ func Scan(ctx context.Context, pids []int, o Options) (*Snapshot, error) {
 }
 
 func scan(ctx context.Context, pids []int, o Options, holes bool) (snapshot *Snapshot, err error) {
-	if o.Most = cmp.Or(o.Most, DefaultMost); o.Most < int64(chunk*perPage) {
-		return nil, &Full{Need: int64(chunk * pageSize), Most: o.Most}
-	}
+	o.Most = cmp.Or(o.Most, DefaultMost)
 	s := &scanner{Snapshot: &Snapshot{seed: rand.Uint64()}, Options: o, holes: holes}
-	for file, to := range map[string]**os.File{"/proc/kpageflags": &s.flags, "/proc/kpagecount": &s.counts} {
-		if *to, err = os.Open(file); err != nil {
+	for file, to := range map[string]**kernelFile{"/proc/kpageflags": &s.flags, "/proc/kpagecount": &s.counts} {
+		if *to, err = openKernel(file); err != nil {
 			return nil, &Withheld{err}
 		}
 		defer (*to).Close()
@@ -150,16 +157,14 @@ func scan(ctx context.Context, pids []int, o Options, holes bool) (snapshot *Sna
 	if err := shown(); err != nil {
 		return nil, err
 	}
-	// Not on the heap: what is not touched takes no memory, and what is bounded stays so.
-	if s.memory, err = unix.Mmap(-1, 0, int(o.Most)/perPage*pageSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE); err != nil {
-		return nil, fmt.Errorf("memory for the pages: mmap: %w", err)
+	if s.store, err = newStore(o.Most); err != nil {
+		return nil, err
 	}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.Close())
 		}
 	}()
-	s.room = unsafe.Slice((*Page)(unsafe.Pointer(&s.memory[0])), int(o.Most)/perPage)
 
 	tasks := make(chan task)
 	var workers, ends sync.WaitGroup
@@ -184,7 +189,7 @@ func scan(ctx context.Context, pids []int, o Options, holes bool) (snapshot *Sna
 		s.Processes = append(s.Processes, Process{PID: pid})
 		of := &process{pid: pid}
 		if s.Processes[i].start, err = proc.StartTime(pid); err == nil {
-			of.pagemap, err = os.Open(fmt.Sprintf("/proc/%d/pagemap", pid))
+			of.pagemap, err = openKernel(fmt.Sprintf("/proc/%d/pagemap", pid))
 		}
 		if err == nil {
 			err = s.plan(i, of, tasks)
@@ -205,9 +210,14 @@ func scan(ctx context.Context, pids []int, o Options, holes bool) (snapshot *Sna
 	s.Changed, s.Unread = s.changed.Load(), s.unread.Load()
 	s.dropEnded(all)
 	if o.Contents {
-		s.readShared()
-		s.verify()
+		if err := s.readShared(); err != nil {
+			return nil, err
+		}
+		if err := s.verify(); err != nil {
+			return nil, err
+		}
 	}
+	s.Spilled = s.store.largest
 	return s.Snapshot, nil
 }
 
@@ -303,11 +313,11 @@ type scanArg struct {
 }
 
 // populated calls f for each range of addresses in which there are pages, in their order, until it says no.
-func populated(pagemap *os.File, start, end uint64, f func(start, end uint64, huge bool) bool) error {
+func populated(pagemap *kernelFile, start, end uint64, f func(start, end uint64, huge bool) bool) error {
 	found := make([]pageRegion, scanRegions)
 	for start < end {
 		a := scanArg{size: scanArgBytes, start: start, end: end, vec: uint64(uintptr(unsafe.Pointer(&found[0]))), vecLen: scanRegions, anyOf: scanPresent | scanSwapped, wanted: scanHuge}
-		n, _, errno := unix.Syscall(unix.SYS_IOCTL, pagemap.Fd(), pagemapScan, uintptr(unsafe.Pointer(&a)))
+		n, _, errno := unix.Syscall(unix.SYS_IOCTL, pagemap.fd, pagemapScan, uintptr(unsafe.Pointer(&a)))
 		runtime.KeepAlive(found)
 		if errno != 0 {
 			return errno // ESRCH: it ended
@@ -336,24 +346,27 @@ type worker struct {
 }
 
 func newWorker(s *scanner) *worker {
-	return &worker{scanner: s, entries: make([]byte, 8*chunk), kernel: make([]byte, 8*gap*chunk), batch: make([]Page, 0, chunk), reader: reader{seed: s.seed}}
+	return &worker{scanner: s, entries: make([]byte, 8*block), kernel: make([]byte, 8*gap*block), batch: make([]Page, 0, block), reader: reader{seed: s.seed}}
 }
 
-// look lists the pages of a task.
+// look lists the pages of a task, block by block.
 func (w *worker) look(t task) {
-	if w.stop.Load() != nil {
-		return
+	for start := t.start; start < t.end && w.stop.Load() == nil && !t.of.ended.Load(); start += block * uint64(PageSize) {
+		w.lookAt(t, start, min(t.end, start+block*uint64(PageSize)))
 	}
+}
+
+func (w *worker) lookAt(t task, start, end uint64) {
 	r := &t.region
-	entries := w.entries[:(t.end-t.start)/uint64(PageSize)*8]
-	if n, err := t.of.pagemap.ReadAt(entries, int64(t.start)/PageSize*8); n < len(entries) {
+	entries := w.entries[:(end-start)/uint64(PageSize)*8]
+	if n, err := t.of.pagemap.ReadAt(entries, int64(start)/PageSize*8); n < len(entries) {
 		if err != io.EOF && !errors.Is(err, unix.ESRCH) {
 			w.fail(fmt.Errorf("pagemap of process %d: %w", t.of.pid, err))
 		}
 		t.of.ended.Store(true) // or is another program now
 		return
 	}
-	first := uint32((t.start - r.Start) / uint64(PageSize))
+	first := uint32((start - r.Start) / uint64(PageSize))
 	moving := 0
 	w.batch, moving = decode(w.batch[:0], entries, Page{region: t.index, at: first}, r.Inode != 0, t.huge)
 	w.changed.Add(int64(moving))
@@ -362,16 +375,45 @@ func (w *worker) look(t task) {
 		return
 	}
 	if w.Contents {
-		w.contents(t, first)
+		w.contents(t, start, first, entries)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(w.batch) > len(w.room)-len(w.Pages) {
-		w.fail(&Full{Need: int64(len(w.Pages)+len(w.batch)) * perPage, Most: w.Most})
+	pages, err := w.store.pages(len(w.Pages) + len(w.batch))
+	if err != nil {
+		w.fail(err)
 		return
 	}
-	w.Pages = w.room[:len(w.Pages)+len(w.batch)]
-	copy(w.Pages[len(w.Pages)-len(w.batch):], w.batch)
+	copy(pages[len(w.Pages):], w.batch)
+	w.Pages = pages
+}
+
+// kernelFile is a file of /proc that the kernel answers from at once, so often read that what surrounds a call is as dear as the call: the
+// descriptor is asked for once, and Go's scheduler is not told.
+type kernelFile struct {
+	*os.File
+	fd uintptr
+}
+
+func openKernel(name string) (*kernelFile, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	return &kernelFile{f, f.Fd()}, nil
+}
+
+// ReadAt is one pread.
+func (f *kernelFile) ReadAt(to []byte, offset int64) (int, error) {
+	n, _, errno := unix.RawSyscall6(unix.SYS_PREAD64, f.fd, uintptr(unsafe.Pointer(unsafe.SliceData(to))), uintptr(len(to)), uintptr(offset), 0, 0)
+	runtime.KeepAlive(f)
+	switch {
+	case errno != 0:
+		return 0, errno
+	case int(n) < len(to):
+		return int(n), io.EOF
+	}
+	return int(n), nil
 }
 
 // decode appends the pages that entries of /proc/PID/pagemap stand for, the first of which is page first of a region; moving is how many
@@ -425,7 +467,7 @@ func (w *worker) classify() error {
 }
 
 // about reads a file that has 8 bytes for each frame, with one call for frames in a row. (To sort them first joins more, and costs as much.)
-func (w *worker) about(file *os.File, which func(*Page) bool, set func(*Page, uint64)) error {
+func (w *worker) about(file *kernelFile, which func(*Page) bool, set func(*Page, uint64)) error {
 	for i := 0; i < len(w.batch); i++ {
 		if !which(&w.batch[i]) {
 			continue
@@ -457,7 +499,7 @@ func (w *worker) about(file *os.File, which func(*Page) bool, set func(*Page, ui
 }
 
 // contents hashes the pages of the batch that are mapped once. The others are read once for all, at the end.
-func (w *worker) contents(t task, first uint32) {
+func (w *worker) contents(t task, start uint64, first uint32, entries []byte) {
 	read := w.keys[:0]
 	for i := range w.batch {
 		if p := &w.batch[i]; !p.several() && p.readable() {
@@ -469,8 +511,7 @@ func (w *worker) contents(t task, first uint32) {
 		return
 	}
 	hashes := w.hash(t.of.pid, len(read), func(i int) uint64 { return t.region.Start + uint64(w.batch[read[i]].at)*uint64(PageSize) })
-	entries := w.entries[:(t.end-t.start)/uint64(PageSize)*8]
-	again, _ := t.of.pagemap.ReadAt(entries, int64(t.start)/PageSize*8)
+	again, _ := t.of.pagemap.ReadAt(entries, int64(start)/PageSize*8)
 	for i, k := range read {
 		p := &w.batch[k]
 		at := int(p.at-first) * 8
@@ -524,12 +565,13 @@ func (r *reader) hash(pid, n int, address func(i int) uint64) []uint64 {
 				r.remote = append(r.remote, unix.RemoteIovec{Base: a, Len: int(PageSize)})
 			}
 		}
-		local := []unix.Iovec{{Base: &r.buffer[0], Len: uint64(pages) * uint64(PageSize)}}
-		got, err := unix.ProcessVMReadv(pid, local, r.remote, 0)
-		if err != nil {
+		local := unix.Iovec{Base: &r.buffer[0], Len: uint64(pages) * uint64(PageSize)}
+		// Not unix.ProcessVMReadv: a call takes so long that Go's scheduler would give the worker's place away, and so short that it should not.
+		got, _, errno := unix.RawSyscall6(unix.SYS_PROCESS_VM_READV, uintptr(pid), uintptr(unsafe.Pointer(&local)), 1, uintptr(unsafe.Pointer(&r.remote[0])), uintptr(len(r.remote)), 0)
+		if errno != 0 {
 			got = 0
 		}
-		whole := got / int(PageSize)
+		whole := int(got) / int(PageSize)
 		for j := range whole {
 			r.hashes[i+j] = contentHash(r.seed, r.buffer[j*int(PageSize):(j+1)*int(PageSize)])
 		}
@@ -544,18 +586,35 @@ func (r *reader) hash(pid, n int, address func(i int) uint64) []uint64 {
 func (r *reader) hashShared(pid, n int, address func(i int) uint64) []uint64 {
 	r.hashes = slices.Grow(r.hashes[:0], n)[:n]
 	clear(r.hashes)
-	memory, err := os.Open(fmt.Sprintf("/proc/%d/mem", pid))
+	memory, err := openKernel(fmt.Sprintf("/proc/%d/mem", pid))
 	if err != nil {
 		return r.hashes // it ended, or may not be read
 	}
 	defer memory.Close()
-	page := make([]byte, PageSize)
-	for i := range n {
-		if _, err := memory.ReadAt(page, int64(address(i))); err == nil {
-			r.hashes[i] = contentHash(r.seed, page)
+	if r.buffer == nil {
+		r.buffer = make([]byte, together*int(PageSize))
+	}
+	for i := 0; i < n; {
+		pages := inRow(min(together, n-i), func(j int) uint64 { return address(i + j) })
+		got, _ := memory.ReadAt(r.buffer[:pages*int(PageSize)], int64(address(i)))
+		whole := got / int(PageSize)
+		for j := range whole {
+			r.hashes[i+j] = contentHash(r.seed, r.buffer[j*int(PageSize):(j+1)*int(PageSize)])
+		}
+		if i += whole; whole < pages {
+			i++ // this one cannot be read; the next perhaps
 		}
 	}
 	return r.hashes
+}
+
+// inRow is how many of n pages, the first among them, lie one behind the other.
+func inRow(n int, address func(i int) uint64) int {
+	row := 1
+	for row < n && address(row) == address(row-1)+uint64(PageSize) {
+		row++
+	}
+	return row
 }
 
 // contentHash is never 0, which stands for a content that is not known.
@@ -585,15 +644,37 @@ func (s *scanner) dropEnded(all []*process) {
 // sortByFrame puts the pages in the order of their frames; those in swap, which have none, come first.
 func (s *Snapshot) sortByFrame() {
 	slices.SortFunc(s.Pages, func(a, b Page) int {
-		return cmp.Or(cmp.Compare(a.Frame, b.Frame), cmp.Compare(a.region, b.region), cmp.Compare(a.at, b.at))
+		if a.Frame != b.Frame {
+			return cmp.Compare(a.Frame, b.Frame)
+		}
+		return byAddress(&a, &b)
 	})
 }
 
 // byContent puts the pages in the order of their contents; those whose content is not known come first.
 func (s *Snapshot) byContent() {
 	slices.SortFunc(s.Pages, func(a, b Page) int {
-		return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(a.Frame, b.Frame), cmp.Compare(a.region, b.region), cmp.Compare(a.at, b.at))
+		if c := byHash(&a, &b); c != 0 {
+			return c
+		}
+		return byAddress(&a, &b)
 	})
+}
+
+// Orders of pages. What decides most often is looked at first, and alone.
+
+func byHash(a, b *Page) int {
+	if a.hash != b.hash {
+		return cmp.Compare(a.hash, b.hash)
+	}
+	return cmp.Compare(a.Frame, b.Frame)
+}
+
+func byAddress(a, b *Page) int {
+	if a.region != b.region {
+		return cmp.Compare(a.region, b.region)
+	}
+	return cmp.Compare(a.at, b.at)
 }
 
 // groups calls f for each run of pages that are alike; they have to be in such an order.
@@ -611,22 +692,42 @@ func groups(pages []Page, alike func(a, b *Page) bool, f func(group []Page)) {
 func sameFrame(a, b *Page) bool { return a.Frame == b.Frame }
 func sameHash(a, b *Page) bool  { return a.hash == b.hash }
 
-// which lists pages, by their places in Pages, in an order.
-func (s *Snapshot) which(is func(p *Page) bool, compare func(a, b *Page) int) (which []uint32) {
+// which lists pages, by their places in Pages, in an order. free gives the list back.
+func (s *Snapshot) which(is func(p *Page) bool, compare func(a, b *Page) int) (which []uint32, free func() error, err error) {
+	n := 0
+	for i := range s.Pages {
+		if is(&s.Pages[i]) {
+			n++
+		}
+	}
+	if which, free, err = s.store.list(n); err != nil {
+		return nil, nil, err
+	}
+	which = which[:0]
 	for i := range s.Pages {
 		if is(&s.Pages[i]) {
 			which = append(which, uint32(i))
 		}
 	}
 	slices.SortFunc(which, func(a, b uint32) int { return compare(&s.Pages[a], &s.Pages[b]) })
-	return which
+	return which, free, nil
 }
 
 // readShared reads each frame that is mapped more than once, once.
-func (s *scanner) readShared() {
-	all := s.which(func(p *Page) bool { return p.several() && p.readable() }, func(a, b *Page) int { return cmp.Compare(a.Frame, b.Frame) })
+func (s *scanner) readShared() (err error) {
+	all, free, err := s.which(func(p *Page) bool { return p.several() && p.readable() }, func(a, b *Page) int { return cmp.Compare(a.Frame, b.Frame) })
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, free()) }()
+	once, freeOnce, err := s.store.list(len(all))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, freeOnce()) }() // before the other
+	copy(once, all)
 	same := func(a, b uint32) bool { return s.Pages[a].Frame == s.Pages[b].Frame }
-	s.read(slices.CompactFunc(slices.Clone(all), same), func(p *Page, hash uint64, moved bool) {
+	s.read(slices.CompactFunc(once, same), func(p *Page, hash uint64, moved bool) {
 		switch {
 		case moved:
 			s.Changed++
@@ -641,50 +742,63 @@ func (s *scanner) readShared() {
 			s.Pages[all[i]].hash = s.Pages[all[i-1]].hash
 		}
 	}
+	return nil
 }
 
 // verify reads again what has the same content as another frame, and what has another one by now has changed.
-func (s *scanner) verify() {
-	alike := s.perhapsAlike()
-	all := s.which(func(p *Page) bool { return p.hash != 0 && alike(p.hash) }, func(a, b *Page) int {
-		return cmp.Or(cmp.Compare(a.hash, b.hash), cmp.Compare(a.Frame, b.Frame))
-	})
-	var again []uint32
-	for i, k := range all {
-		p := &s.Pages[k]
-		if i > 0 && s.Pages[all[i-1]].hash == p.hash && s.Pages[all[i-1]].Frame == p.Frame {
-			continue // the same frame
-		}
-		before := i > 0 && s.Pages[all[i-1]].hash == p.hash
+func (s *scanner) verify() (err error) {
+	all, free, err := s.perhapsAlike()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, free()) }()
+	again, freeAgain, err := s.store.list(len(all))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, freeAgain()) }()
+	again = again[:0]
+	sameFrame := func(i, j int) bool {
+		return sameHash(&s.Pages[all[i]], &s.Pages[all[j]]) && s.Pages[all[i]].Frame == s.Pages[all[j]].Frame
+	}
+	for i := 0; i < len(all); {
 		next := i + 1
-		for next < len(all) && s.Pages[all[next]].Frame == p.Frame {
+		for next < len(all) && sameFrame(i, next) {
 			next++
 		}
-		if before || next < len(all) && s.Pages[all[next]].hash == p.hash {
-			again = append(again, k)
+		p := &s.Pages[all[i]]
+		if i > 0 && sameHash(&s.Pages[all[i-1]], p) || next < len(all) && sameHash(&s.Pages[all[next]], p) {
+			again = append(again, all[i])
 		}
+		i = next
 	}
-	changed := map[uint64]bool{} // by frame
 	s.read(again, func(p *Page, hash uint64, moved bool) {
 		if moved || hash != p.hash {
-			changed[p.Frame] = true
+			p.hash = 0
+			s.Changed++
 		}
 	})
-	s.Changed += int64(len(changed))
-	for _, k := range all {
-		if p := &s.Pages[k]; changed[p.Frame] {
-			p.hash = 0
+	for i := 1; i < len(all); i++ { // the first of a frame stands for all
+		if p, q := &s.Pages[all[i-1]], &s.Pages[all[i]]; p.hash == 0 && p.Frame == q.Frame {
+			q.hash = 0
 		}
 	}
+	return nil
 }
 
-// perhapsAlike says of hashes whether two pages may have it: false is certain. It takes 4 bytes a page, and no sorting of them all.
-func (s *Snapshot) perhapsAlike() func(hash uint64) bool {
-	size := 64 - bits.LeadingZeros64(uint64(len(s.Pages))*8)
-	once, twice := make([]uint64, 1<<size/64+1), make([]uint64, 1<<size/64+1)
-	place := func(hash uint64) (word int, bit uint64) {
+// perhapsAlike lists the pages of which another may have the content, in the order of contents and frames; those that are not in it are certainly unlike all
+// others. It takes up to 2 bytes a page until it is made, and no sorting of them all.
+func (s *Snapshot) perhapsAlike() (all []uint32, free func() error, err error) {
+	size := max(6, bits.Len(uint(len(s.Pages))*4))
+	words := 1 << (size - 5)
+	seen, freeSeen, err := s.store.list(2 * words)
+	if err != nil {
+		return nil, nil, err
+	}
+	once, twice := seen[:words], seen[words:]
+	place := func(hash uint64) (word int, bit uint32) {
 		at := hash >> (64 - size)
-		return int(at / 64), 1 << (at % 64)
+		return int(at / 32), 1 << (at % 32)
 	}
 	for i := range s.Pages {
 		if h := s.Pages[i].hash; h != 0 {
@@ -693,44 +807,69 @@ func (s *Snapshot) perhapsAlike() func(hash uint64) bool {
 			once[word] |= bit
 		}
 	}
-	return func(hash uint64) bool {
-		word, bit := place(hash)
-		return twice[word]&bit != 0
-	}
+	all, free, err = s.which(func(p *Page) bool {
+		word, bit := place(p.hash)
+		return p.hash != 0 && twice[word]&bit != 0
+	}, byHash)
+	return all, free, errors.Join(err, freeSeen())
 }
 
-// read hashes these pages in the order of their addresses, each process's in turn, and says of each whether it moved: whether another frame, or
-// none, is there now.
+// read hashes these pages, each process's in the order of their addresses, on all CPUs, and says of each whether it moved: whether another frame,
+// or none, is there now. It is said of one page at a time.
 func (s *scanner) read(which []uint32, set func(p *Page, hash uint64, moved bool)) {
 	slices.SortFunc(which, func(a, b uint32) int {
-		p, q := &s.Pages[a], &s.Pages[b]
-		return cmp.Or(cmp.Compare(p.region, q.region), cmp.Compare(p.at, q.at))
+		return byAddress(&s.Pages[a], &s.Pages[b])
 	})
-	r := reader{seed: s.seed}
+	parts := make(chan []uint32)
+	var workers sync.WaitGroup
+	var saying sync.Mutex
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(func() {
+			r := reader{seed: s.seed}
+			for part := range parts {
+				hashes, moved := s.readPart(&r, part)
+				saying.Lock()
+				for i, k := range part {
+					set(&s.Pages[k], hashes[i], moved[i])
+				}
+				saying.Unlock()
+			}
+		})
+	}
 	for len(which) > 0 {
 		process, several, n := s.Region(&s.Pages[which[0]]).Process, s.Pages[which[0]].several(), 1
-		for n < len(which) && n < chunk && s.Region(&s.Pages[which[n]]).Process == process && s.Pages[which[n]].several() == several {
+		for n < len(which) && n < partPages && s.Region(&s.Pages[which[n]]).Process == process && s.Pages[which[n]].several() == several {
 			n++
 		}
-		pid, address := s.Processes[process].PID, func(i int) uint64 { return s.Address(&s.Pages[which[i]]) }
-		hash := r.hash
-		if several {
-			hash = r.hashShared
-		}
-		hashes := hash(pid, n, address)
-		pagemap, ended := os.Open(fmt.Sprintf("/proc/%d/pagemap", pid))
-		for i, h := range hashes {
-			p := &s.Pages[which[i]]
-			var entry [8]byte
-			err := ended
-			if err == nil {
-				_, err = pagemap.ReadAt(entry[:], int64(address(i))/PageSize*8)
-			}
-			set(p, h, err != nil || binary.NativeEndian.Uint64(entry[:])&(entryPresent|entryFrame) != entryPresent|p.Frame)
-		}
-		if ended == nil {
-			pagemap.Close()
-		}
+		parts <- which[:n]
 		which = which[n:]
 	}
+	close(parts)
+	workers.Wait()
+}
+
+// readPart hashes pages of one process that are all of several, or none.
+func (s *scanner) readPart(r *reader, part []uint32) (hashes []uint64, moved []bool) {
+	first := &s.Pages[part[0]]
+	pid, address, hash := s.Processes[s.Region(first).Process].PID, func(i int) uint64 { return s.Address(&s.Pages[part[i]]) }, r.hash
+	if first.several() {
+		hash = r.hashShared
+	}
+	hashes, moved = hash(pid, len(part), address), make([]bool, len(part))
+	pagemap, err := openKernel(fmt.Sprintf("/proc/%d/pagemap", pid))
+	if err == nil {
+		defer pagemap.Close()
+	}
+	entries := make([]byte, 8*len(part))
+	for i := 0; i < len(part); {
+		row, got := inRow(len(part)-i, func(j int) uint64 { return address(i + j) }), 0
+		if err == nil {
+			got, _ = pagemap.ReadAt(entries[:8*row], int64(address(i))/PageSize*8)
+		}
+		for j := range row {
+			moved[i+j] = 8*j >= got || binary.NativeEndian.Uint64(entries[8*j:])&(entryPresent|entryFrame) != entryPresent|s.Pages[part[i+j]].Frame
+		}
+		i += row
+	}
+	return hashes, moved
 }

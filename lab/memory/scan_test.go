@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"strconv"
 	"strings"
 	"testing"
@@ -415,16 +416,44 @@ func TestAProcessThatEnds(t *testing.T) {
 	}
 }
 
+// Beyond the bound pages lie in a file, and all that is found is the same.
 func TestMemoryIsBounded(t *testing.T) {
-	c := start(t)
+	c, other := start(t), start(t)
 	c.ask("anon 40000 1 1")
-	var full *Full
-	if _, err := Scan(t.Context(), []int{c.pid}, Options{Most: 1 << 20}); !errors.As(err, &full) || full.Need <= 1<<20 {
-		t.Errorf("40,000 pages in 1 MiB: %v", err)
+	pages := c.ask("anon 3000 7 0")
+	other.ask("anon 500 7 0")
+	guests := []Guest{{Name: "a", PIDs: []int{c.pid}}, {Name: "b", PIDs: []int{other.pid}}}
+	const most = 1 << 20
+	var all [2][]notebook.MemoryGuest
+	for i, o := range []Options{{Contents: true}, {Contents: true, Most: most}} {
+		s := mustScan(t, o, c.pid, other.pid)
+		if spilled := s.Spilled > 0; spilled != (o.Most > 0) || s.store.inside > s.store.most {
+			t.Errorf("%d pages in at most %d bytes: %d spilled, %d not", len(s.Pages), s.store.most, s.Spilled, s.store.inside)
+		}
+		if perPage := (s.store.inside + s.Spilled - spillStep) / int64(len(s.Pages)); o.Most > 0 && perPage > 40 {
+			t.Errorf("a page takes %d bytes", perPage)
+		}
+		want(t, s, c.pid, "alike", pages, 3000, Anonymous, Small, 1)
+		all[i] = s.Account(guests)
 	}
-	s := mustScan(t, Options{Most: 2 << 20}, c.pid)
-	if len(s.Pages) < 40000 || pageSize > 40 {
-		t.Errorf("%d pages of %d bytes", len(s.Pages), pageSize)
+	for i, a := range all[0][:2] {
+		if b := all[1][i]; a.Own != b.Own || !reflect.DeepEqual(a.Duplicates, b.Duplicates) || a.Duplicates == nil {
+			t.Errorf("in memory %+v, duplicates %+v; in a file %+v, %+v", a, a.Duplicates, b, b.Duplicates)
+		}
+	}
+	if d := all[0][0].Duplicates; d.Within.AnonAnon < 2999*PageSize {
+		t.Errorf("duplicates %+v", d)
+	}
+}
+
+// Where pages cannot lie in a file either, it is said.
+func TestNoFileForPages(t *testing.T) {
+	if _, err := spillFile([]string{"/dev/shm", "/no-such-folder"}); err == nil || !strings.Contains(err.Error(), "/dev/shm is in memory itself") || !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a file in memory: %v", err)
+	}
+	var full *Full
+	if _, err := newStore(1000); !errors.As(err, &full) || !strings.Contains(err.Error(), "raise --max-memory") {
+		t.Errorf("1000 bytes: %v", err)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"tare/lab/cgroup"
 	"tare/lab/engine"
 	"tare/lab/ksm"
 	"tare/lab/memory"
@@ -134,7 +135,8 @@ func (l *Lab) Weigh(ctx context.Context, guests []study.Guest, asked study.Insid
 	var groups []memory.Guest // of each guest its work with its engine's process; and all rulers at the end
 	rulers := memory.Guest{Name: "rulers", Kind: notebook.MemoryProcesses}
 	var engines []int
-	why := "" // the last guest cannot tell what its memory is to it
+	why := ""                       // the last guest cannot tell what its memory is to it
+	charged, told := int64(0), true // by the guests' cgroups with what the kernel has for them
 	for i, each := range guests {
 		g, ok := each.(guest)
 		if !ok {
@@ -160,7 +162,17 @@ func (l *Lab) Weigh(ctx context.Context, guests []study.Guest, asked study.Insid
 			}
 			w.Tables += tables
 		}
+		kernel, known, err := cgroup.KernelMemory(p.work)
+		if err != nil {
+			return w, err
+		}
+		if told = told && known; told {
+			charged += kernel
+		}
 		groups, rulers.PIDs, engines = append(groups, of), append(rulers.PIDs, p.ruler...), append(engines, p.engine...)
+	}
+	if told {
+		w.Kernel = &charged
 	}
 	pids, err := proc.All()
 	if err != nil {

@@ -375,6 +375,9 @@ func figures(m notebook.Memory, weights []notebook.Weight) map[string]float64 {
 		} {
 			set(of, float64(bytes)/n)
 		}
+		if last.Kernel != nil {
+			set(notebook.WeightKernel, float64(*last.Kernel)/n)
+		}
 		if last.Last != nil && last.Last.Duplicates != nil {
 			d := last.Last.Duplicates
 			if m.Frames {
