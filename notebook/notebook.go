@@ -200,9 +200,13 @@ type Study struct {
 	LeftOut    []LeftOut           `json:"left_out,omitempty"`
 	Capacity   *Capacity           `json:"capacity,omitempty"` // nil: no capacity is sought
 	Memory     *Memory             `json:"memory,omitempty"`   // nil: nothing is weighed
+	Paging     *Paging             `json:"paging,omitempty"`   // nil: neither page tables nor page faults are read
 	Images     map[string]Image    `json:"images"`             // by Label: workload and parameters
 	Kernels    map[string]Kernel   `json:"kernels,omitempty"`  // those that were named for guests, by Treatment.Kernel
 }
+
+// Together says that several guests of a treatment were there at once, and weighed or read: a trial is no work that is timed.
+func (s Study) Together() bool { return s.Memory != nil || s.Paging != nil }
 
 // Kernel is a file with a kernel that was named for guests.
 type Kernel struct {
@@ -353,29 +357,31 @@ type Load struct {
 
 // Trial is one execution of a workload in a guest. Nothing is dropped: a failed one has its cause.
 type Trial struct {
-	Treatment string             `json:"treatment"`
-	Round     int                `json:"round"`
-	Guest     string             `json:"guest"`
-	Index     int                `json:"trial"` // in its round, from 0; warm-ups count apart
-	Warmup    bool               `json:"warmup,omitempty"`
-	Traced    bool               `json:"explained,omitempty"` // a traced trial: it feeds no ratio, and its Index counts apart
-	Start     time.Time          `json:"start"`
-	Command   []string           `json:"command,omitempty"`
-	Value     float64            `json:"value"`             // the workload's metric; meaningless when Failure is set
-	ElapsedS  float64            `json:"elapsed_s"`         // by the ruler's clock, inside the guest
-	HostS     float64            `json:"host_s"`            // the same interval by the host's clock, and the way to the ruler and back with it (about Guest.RoundTripS); folders from before that have it taken off
-	Failure   string             `json:"failure,omitempty"` // empty: it succeeded
-	Exit      int                `json:"exit"`
-	Signal    string             `json:"signal,omitempty"`
-	Usage     Usage              `json:"usage"`             // of the work; a service's is not known by trial
-	Figures   map[string]float64 `json:"figures,omitempty"` // secondary metrics, by the name in Study.Also
-	Load      *Load              `json:"load,omitempty"`
-	Steps     []Step             `json:"steps,omitempty"`   // in the order in which they were made, where a capacity was sought
-	Weights   []Weight           `json:"weights,omitempty"` // in the order in which they were taken, where guests were weighed
-	Output    string             `json:"output,omitempty"`  // bounded tail of what it printed; only where it failed
-	Warnings  []string           `json:"warnings,omitempty"`
-	Trace     *Trace             `json:"probes,omitempty"` // what the tracers saw
-	Beside    *Beside            `json:"beside,omitempty"` // nil: not known, as in folders from before it was recorded
+	Treatment  string             `json:"treatment"`
+	Round      int                `json:"round"`
+	Guest      string             `json:"guest"`
+	Index      int                `json:"trial"` // in its round, from 0; warm-ups count apart
+	Warmup     bool               `json:"warmup,omitempty"`
+	Traced     bool               `json:"explained,omitempty"` // a traced trial: it feeds no ratio, and its Index counts apart
+	Start      time.Time          `json:"start"`
+	Command    []string           `json:"command,omitempty"`
+	Value      float64            `json:"value"`             // the workload's metric; meaningless when Failure is set
+	ElapsedS   float64            `json:"elapsed_s"`         // by the ruler's clock, inside the guest
+	HostS      float64            `json:"host_s"`            // the same interval by the host's clock, and the way to the ruler and back with it (about Guest.RoundTripS); folders from before that have it taken off
+	Failure    string             `json:"failure,omitempty"` // empty: it succeeded
+	Exit       int                `json:"exit"`
+	Signal     string             `json:"signal,omitempty"`
+	Usage      Usage              `json:"usage"`             // of the work; a service's is not known by trial
+	Figures    map[string]float64 `json:"figures,omitempty"` // secondary metrics, by the name in Study.Also
+	Load       *Load              `json:"load,omitempty"`
+	Steps      []Step             `json:"steps,omitempty"`       // in the order in which they were made, where a capacity was sought
+	Weights    []Weight           `json:"weights,omitempty"`     // in the order in which they were taken, where guests were weighed
+	PageTables []PageTables       `json:"page_tables,omitempty"` // in the order in which they were read, where they were
+	PageFaults *PageFaults        `json:"page_faults,omitempty"` // nil: none were counted
+	Output     string             `json:"output,omitempty"`      // bounded tail of what it printed; only where it failed
+	Warnings   []string           `json:"warnings,omitempty"`
+	Trace      *Trace             `json:"probes,omitempty"` // what the tracers saw
+	Beside     *Beside            `json:"beside,omitempty"` // nil: not known, as in folders from before it was recorded
 }
 
 // Beside is what the host's CPUs did beside the guest during a trial, in seconds of them all together, as its kernel counts: in hundredths.

@@ -13,6 +13,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"tare/desk/data"
+	"tare/notebook"
 )
 
 // Hypothesis is a finding as a statement about measured means. It has exactly one of these forms.
@@ -283,7 +284,7 @@ func (s Selector) over(other Selector) Selector {
 		s.Provisioning, s.Network, s.Isolation = nil, nil, nil
 	}
 	if len(other.Workload) > 0 && !slices.Equal(other.Workload, s.Workload) {
-		s.Params = nil
+		s.Params = notebook.Placing(s.Params) // the others are a workload's own
 	}
 	for i, v := range other.lists() {
 		if len(*v) > 0 {

@@ -162,9 +162,9 @@ func expensiveWorld() *world {
 // Slide 25 contradicts slide 30 and the paper's text: where these are true it is not.
 func contradictsThePaper(c Claim) bool { return strings.HasPrefix(c.ID, "slide-25-") }
 
-// timed are the shipped claims but for those about memory, which have worlds of their own (memory_test.go).
+// timed are the shipped claims but for those about memory and page tables, which have worlds of their own (memory_test.go, paging_test.go).
 func timed(t *testing.T) []Claim {
-	return slices.DeleteFunc(shipped(t), func(c Claim) bool { return c.Study == "memory" })
+	return slices.DeleteFunc(shipped(t), func(c Claim) bool { return c.Study == "memory" || c.Study == "characterization" })
 }
 
 // On a host that is as the paper says every claim holds that Tare has the means to test. So they do not contradict each other,

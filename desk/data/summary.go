@@ -122,6 +122,7 @@ type Row struct {
 	Doubtful       bool             // the A/A check failed here by as much as this row differs: not to be trusted, never ranked
 	LoadFrom       string           // the machine that its service was asked from; empty: the host itself
 	Memory         *notebook.Memory // how its guests were weighed; nil: they were not
+	Paging         *notebook.Paging // how its guests' page tables and faults were read; nil: they were not
 	LoadShared     bool             // its load could use the CPUs of a guest that a quota binds to none: decides nothing
 	Doubts         []Doubt
 	Kernels        []string           // guest kernels, with where a VM's was taken from

@@ -171,6 +171,7 @@ func statement(where string, rows []*data.Row, s *data.Summary) Statement {
 	if rows[0].Memory != nil {
 		to, where = onBareMetal, where+Weighed(s, rows[0])
 	}
+	where += Read(rows[0])
 	if len(s.Baseline) > 0 {
 		to = data.Assignments(s.Baseline)
 	}
@@ -253,8 +254,11 @@ func (g group) finding(s *data.Summary, named func(*data.Row) string) string {
 		q := r.Quotient()
 		said := beyond(q, r)
 		before, after := " costs ", " " // what is said: of the first, after its name, and of the others
-		if r.Memory != nil {
+		switch {
+		case r.Memory != nil:
 			before = " takes "
+		case r.Paging != nil:
+			before = " has "
 		}
 		switch q.Answer(s.Margin()) {
 		case stats.Same:

@@ -36,6 +36,7 @@ type Base struct {
 	PID        int    // of the process whose end is the guest's, as the host numbers it
 	Cgroup     string // a folder that lists the guest's processes; "" where the guest has no cgroup of its own
 
+	ruler      int     // its process, as the host numbers it, where that is not PID
 	socket     *Socket // where the ruler of a container says hello
 	destroying sync.Mutex
 }
@@ -171,6 +172,11 @@ func (b *Base) Plug() error {
 func (b *Base) FindCgroup() (err error) {
 	// Every hierarchy lists them; memory's is always there, since its limit is in force.
 	b.Cgroup, err = cgroup.Of(b.PID, "memory")
+	if name := "/" + ContainerName(b.Spec.ID); b.Spec.System && err == nil {
+		// Its init has made groups below, and may be in one.
+		above, _, _ := strings.Cut(b.Cgroup+"/", name+"/")
+		b.Cgroup = above + name
+	}
 	return err
 }
 
@@ -234,8 +240,11 @@ func (b *Base) Threads() ([]Thread, error) {
 	if err != nil {
 		return nil, err
 	}
-	return ThreadsOf(pids, b.PID)
+	return ThreadsOf(pids, b.RulerPID())
 }
+
+// RulerPID is the ruler's process, as the host numbers it; of a VM, which the host does not look into, QEMU's.
+func (b *Base) RulerPID() int { return cmp.Or(b.ruler, b.PID) }
 
 // Limits implements Guest.
 func (b *Base) Limits() (notebook.Limits, error) { return cgroup.LimitsOf(b.PID) }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,12 +19,21 @@ import (
 	"tare/lab/engine/oci/config"
 	"tare/lab/image"
 	"tare/lab/journal"
+	"tare/lab/proc"
 	"tare/lab/ruler"
 	"tare/notebook"
 )
 
 // RulerArgs is the first process of every container.
 var RulerArgs = []string{ruler.Program, "--connect", ruler.Socket}
+
+// rulerArgs are RulerArgs, or those of a ruler that makes room for the system's init.
+func (s Spec) rulerArgs() []string {
+	if s.System {
+		return slices.Concat(RulerArgs, []string{"--init", ruler.SystemInit})
+	}
+	return RulerArgs
+}
 
 // IsFull says whether the container has all layers of the isolation ladder at once: a quota beside its CPU set, and a
 // seccomp filter with every engine that takes one.
@@ -61,7 +71,7 @@ func (s Spec) ContainerLimits() notebook.Limits {
 // OCI is the configuration that the spec asks of a runtime, with a folder of the ruler's on the host (Socket.Dir).
 func (s Spec) OCI(root, run string) (c config.Container, err error) {
 	c = config.Container{
-		Root: root, Args: RulerArgs, Hostname: s.ID, Limits: s.ContainerLimits(), HostNetwork: s.NetworkMode() == notebook.NetHost,
+		Root: root, Args: s.rulerArgs(), System: s.System, Hostname: s.ID, Limits: s.ContainerLimits(), HostNetwork: s.NetworkMode() == notebook.NetHost,
 		Mounts: []specs.Mount{config.Bind(run, ruler.RunDir)},
 	}
 	if s.Work != nil {
@@ -106,7 +116,13 @@ func (k Kind) Hold(ctx context.Context, env Env, s Spec, g Made, h Held) (Guest,
 		return nil, fmt.Errorf("%s: %w", k.Name, err)
 	}
 	if h.Met == nil {
-		h.Met = func(context.Context) error {
+		h.Met = func(context.Context) (err error) {
+			if s.System { // the ruler is a child of what the guest ends with
+				b.ruler = b.PID
+				if b.PID, err = proc.Parent(b.ruler); err != nil {
+					return err
+				}
+			}
 			if err := b.Plug(); err != nil {
 				return err
 			}

@@ -21,6 +21,7 @@ type Spec struct {
 	CPUs         []int        // those that it is bound to (Kind.Binds), one for each core
 	Image        *image.Image // the root
 	Work         *image.Tree  // the workload's own files and input, at ruler.WorkDir, read-only
+	System       bool         // the image's own init is the guest's first process, with all that it starts (Kind.Systems); the ruler is a child of it
 	Isolation    string       // the rung of the isolation ladder that the guest is: one of the kind's Isolations, or none
 	Network      *Network     // nil: what the engine gives by itself, of which no service is reached
 	Machine      string       // vm, vmcn: as notebook.Machine.Text writes it

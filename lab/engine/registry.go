@@ -31,6 +31,8 @@ type Kind struct {
 	// Kernel reads a file that is to be its guests' kernel (Env.Kernel), and refuses what is none; nil for one whose guests
 	// have no kernel to choose.
 	Kernel func(path string) (notebook.Kernel, error)
+	// Systems: its guests can be whole systems, with an init of their own (Spec.System).
+	Systems bool
 	// Fractions: a vanilla guest can have a part of a core.
 	Fractions bool
 	// Networks are the ways in which its guests can be connected; none stands for a bridge, the host's, and the loopback alone.
@@ -42,6 +44,9 @@ type Kind struct {
 	// Network is how a guest is connected where nothing else is asked for; "" leaves it to the engine. isolation is the
 	// guest's rung, and service says that a service in it has to be asked.
 	Network func(isolation string, service bool) string
+
+	// RandomAddresses says why what runs in its guests cannot ask for addresses that are not random (personality(2)); "" where it can.
+	RandomAddresses string
 
 	// TracesInside: the guest's kernel is its own, and its ruler can load tracers there.
 	TracesInside bool
@@ -134,6 +139,11 @@ func (k Kind) Check(s Spec) error {
 	if err := k.Supports(s.Treatment(k)); err != nil {
 		return err
 	}
+	if s.System {
+		if err := k.Boots(); err != nil {
+			return err
+		}
+	}
 	switch cores := s.Instance.Cores; {
 	case s.Image == nil:
 		return fmt.Errorf("%s: the spec has no image", k)
@@ -143,6 +153,14 @@ func (k Kind) Check(s Spec) error {
 		return fmt.Errorf("%s of %g cores: the spec names %d CPUs; want one for each core", k, cores, len(s.CPUs))
 	}
 	return nil
+}
+
+// Boots says why no guest of the kind can be a whole system, as an *UnsupportedError; nil: one can.
+func (k Kind) Boots() error {
+	if k.Systems {
+		return nil
+	}
+	return k.Unsupported("a whole system", "its guests have one program and what that starts; a system's init needs a machine, or a container that gives it cgroups and the rights to mount")
 }
 
 // Needs is the capability that a guest of the treatment needs; "" where it needs none.

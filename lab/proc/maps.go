@@ -69,6 +69,7 @@ type Rollup struct {
 	RSS, PSS                    int64 // the sum of all pages that it maps, and of each page's share for one of its mappings
 	USS                         int64 // pages that are mapped once: Private_Clean and Private_Dirty
 	PSSAnon, PSSFile, PSSShared int64 // PSS by kind of page
+	Referenced                  int64 // of RSS, what the processor has accessed since it was mapped, or since the accessed bits were cleared
 	Swap                        int64
 }
 
@@ -95,7 +96,7 @@ func parseRollup(text string) (r Rollup, err error) {
 		name string
 		to   *int64
 	}{{"Rss", &r.RSS}, {"Pss", &r.PSS}, {"Pss_Anon", &r.PSSAnon}, {"Pss_File", &r.PSSFile}, {"Pss_Shmem", &r.PSSShared},
-		{"Private_Clean", &clean}, {"Private_Dirty", &dirty}, {"Swap", &r.Swap}} {
+		{"Private_Clean", &clean}, {"Private_Dirty", &dirty}, {"Referenced", &r.Referenced}, {"Swap", &r.Swap}} {
 		kb, err := strconv.ParseInt(strings.TrimSuffix(Field(text, f.name), " kB"), 10, 64)
 		if err != nil || kb < 0 || kb >= math.MaxInt64/2048 {
 			return Rollup{}, fmt.Errorf("expected a line %s with a number of kB", f.name)

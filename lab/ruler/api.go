@@ -15,6 +15,8 @@ const (
 	ScratchDir = "/.tare/scratch" // for what a trial writes; a trial's default folder; emptied before each trial
 	RunDir     = "/.tare/run"     // where an engine puts the ruler and its socket
 
+	SystemInit = "/sbin/init" // the first program of a whole system
+
 	Program = RunDir + "/ruler"      // the ruler's program in a container
 	Socket  = RunDir + "/ruler.sock" // the socket that it connects to there
 )
@@ -49,6 +51,9 @@ type Order struct {
 	KeepScratch bool          `json:"keep_scratch,omitempty"` // do not empty ScratchDir first (a check after its trial)
 	Times       int           `json:"times,omitempty"`        // run it so often, one straight after the other, as long as it succeeds; 0: once
 	Tracers     []string      `json:"probes,omitempty"`       // of notebook.TracerNames, that are to trace inside the guest; only a VM's ruler can
+
+	FixedAddresses bool `json:"fixed_addresses,omitempty"` // its process's addresses are not random (personality(2), ADDR_NO_RANDOMIZE), nor those of what it starts
+	SmallPages     bool `json:"small_pages,omitempty"`     // nor has it transparent huge pages (prctl(2), PR_SET_THP_DISABLE)
 
 	Bounds Bounds `json:"-"` // told of the trial's bounds by the host's word; nil: nobody is
 }

@@ -23,6 +23,13 @@ type launcher struct {
 	out *os.File // where its report comes from
 }
 
+// What it changes for a trial's process, as launcher.c has it.
+const (
+	changeCredentials = 1 << iota
+	changeAddresses
+	changePages
+)
+
 // report is what it says. The times are in nanoseconds, the first two on the monotonic clock.
 type report struct {
 	Began, Ended int64
@@ -67,11 +74,17 @@ func (g *guest) start(p *program, out *outputs, n int) (_ *launcher, err error) 
 	if g.empty.inMemory() != "" {
 		files = append(files, g.empty.memory.Fd())
 	}
-	credentials := 0
+	changes := 0
 	if p.uid != 0 || p.gid != 0 {
-		credentials = 1
+		changes += changeCredentials
 	}
-	args := []string{g.launch.name, p.dir, strconv.Itoa(credentials), strconv.FormatUint(uint64(p.uid), 10), strconv.FormatUint(uint64(p.gid), 10),
+	if p.fixed {
+		changes += changeAddresses
+	}
+	if p.small {
+		changes += changePages
+	}
+	args := []string{g.launch.name, p.dir, strconv.Itoa(changes), strconv.FormatUint(uint64(p.uid), 10), strconv.FormatUint(uint64(p.gid), 10),
 		strconv.Itoa(n), p.path}
 	g.setOOM(g.oomAdj) // which what it starts has too
 	l.pid, err = syscall.ForkExec(path, append(args, p.argv...), &syscall.ProcAttr{

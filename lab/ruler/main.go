@@ -7,7 +7,11 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"math"
 	"os"
+	"slices"
+	"strconv"
+	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -22,12 +26,16 @@ import (
 //	--root DIR      first make DIR the root (bare metal: an image without a namespace). The socket and /proc are
 //	                opened before.
 //	--tracer N      the open file of the program that traces trials from inside the guest
+//	--init PROGRAM  become PROGRAM, a system's init, and serve from a child: process 1 is the system's own then
+//	--power-off     that child's: end the machine, or the container, when the stream has ended
 func Main(args []string) int {
 	flags := flag.NewFlagSet("ruler", flag.ContinueOnError)
 	connect := flags.String("connect", "", "Unix socket `PATH` to serve on, which the host listens on")
 	fd := flags.Int("fd", -1, "open file `N`, a connected socket or a serial port, to serve on; 0: standard input and output")
 	root := flags.String("root", "", "`DIR` to make the root first")
 	tracer := flags.Int("tracer", -1, "open file `N` of the program that traces trials")
+	init := flags.String("init", "", "`PROGRAM` to become, a system's init; the ruler is a child of it then")
+	powerOff := flags.Bool("power-off", false, "end the machine, or the container, when the stream has ended")
 	flags.Usage = func() {
 		fmt.Fprint(flags.Output(), "The measuring process in a guest; tare starts it itself. For example:\n\n"+
 			"  ruler --connect /.tare/run/ruler.sock\n\n")
@@ -45,12 +53,64 @@ func Main(args []string) int {
 		fmt.Fprintln(os.Stderr, "ruler: it needs one of --connect PATH and --fd N, to know where its host is")
 		return 2
 	}
-	if err := mainErr(*connect, *fd, *root, *tracer); err != nil {
+	if *init != "" {
+		err := stepAside(*init, *connect, *fd, *tracer)
+		fmt.Fprintf(os.Stderr, "ruler: %v\n", err)
+		return 1
+	}
+	err := mainErr(*connect, *fd, *root, *tracer)
+	if *powerOff {
+		err = errors.Join(err, leave())
+	}
+	if err != nil {
 		fmt.Fprintf(os.Stderr, "ruler: %v\n", err)
 		return 1
 	}
 	return 0
 }
+
+// stepAside makes room for a system's own first process: it starts the ruler again as a child, and becomes init. It returns on failure
+// alone. The child is the first of the system's processes that init finds; systemd takes it for one of its own scope and leaves it alone.
+func stepAside(init, connect string, fd, tracer int) error {
+	args, files := []string{"ruler", "--power-off"}, []uintptr{0, 1, 2}
+	hand := func(flag string, fd int) {
+		args = append(args, flag, strconv.Itoa(len(files)))
+		files = append(files, uintptr(fd))
+	}
+	if connect != "" {
+		args = append(args, "--connect", connect)
+	} else {
+		hand("--fd", fd)
+	}
+	if tracer >= 0 {
+		hand("--tracer", tracer)
+	}
+	if _, err := syscall.ForkExec("/proc/self/exe", args, &syscall.ProcAttr{
+		Dir: "/", Env: os.Environ(), Files: files, Sys: &syscall.SysProcAttr{Setsid: true}, // init's terminal is its own
+	}); err != nil {
+		return fmt.Errorf("starting the ruler beside %s: %w", init, err)
+	}
+	if err := unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC); err != nil {
+		return fmt.Errorf("keeping open files from %s: %w", init, err)
+	}
+	return fmt.Errorf("becoming %s: %w", init, syscall.Exec(init, []string{init}, os.Environ()))
+}
+
+// leave ends what this process's process 1 is of: a PID namespace, whose processes the kernel then kills, or the machine, at once and
+// with nothing written that was not. A machine without ACPI has no power to switch off; its reset ends it too.
+func leave() error {
+	how := syscall.LINUX_REBOOT_CMD_POWER_OFF
+	if cmdline, err := os.ReadFile("/proc/cmdline"); err == nil && slices.Contains(strings.Fields(string(cmdline)), noACPI) {
+		how = syscall.LINUX_REBOOT_CMD_RESTART
+	}
+	if err := syscall.Reboot(how); err != nil {
+		return fmt.Errorf("ending the system: %w", err)
+	}
+	return nil
+}
+
+// noACPI on the kernel's command line has it do without ACPI.
+const noACPI = "acpi=off"
 
 func mainErr(connect string, fd int, root string, tracer int) error {
 	if connect != "" {

@@ -27,12 +27,14 @@ type program struct {
 	dir  string
 	uid  uint32
 	gid  uint32
+
+	fixed, small bool // Order.FixedAddresses, Order.SmallPages
 }
 
 // newProgram finds an order's command as execvpe does: in the folders of the order's PATH, or relative to the order's
 // folder when its name has a slash. Unlike execvpe it gives no text file without #! to a shell.
 func newProgram(o *Order, scratch string) (*program, error) {
-	p := &program{argv: o.Argv, env: o.Env, dir: orElse(o.Dir, scratch), uid: o.UID, gid: o.GID}
+	p := &program{argv: o.Argv, env: o.Env, dir: orElse(o.Dir, scratch), uid: o.UID, gid: o.GID, fixed: o.FixedAddresses, small: o.SmallPages}
 	st, err := os.Stat(p.dir)
 	if err != nil {
 		return nil, fmt.Errorf("the folder to run in: %w", err)
@@ -112,6 +114,8 @@ func (p *program) explain(err error) error {
 			"mounted noexec)", p.path, p.dir, p.uid)
 	case errors.Is(err, syscall.ENOEXEC):
 		return fmt.Errorf("%s cannot be started: it is neither a program for %s nor a script that begins with #! and its interpreter", p.path, runtime.GOARCH)
+	case errors.Is(err, syscall.EPERM) && p.fixed:
+		return fmt.Errorf("%s cannot be started at addresses that are not random: the guest's seccomp filter forbids personality(2): %w", p.path, err)
 	case errors.Is(err, syscall.EPERM) && p.uid != 0:
 		return fmt.Errorf("%s cannot be started: the ruler may not become user %d: %w", p.path, p.uid, err)
 	default:

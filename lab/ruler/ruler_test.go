@@ -581,3 +581,20 @@ func TestNoLeak(t *testing.T) {
 		t.Errorf("after 1000 trials %d bytes, was %d", after, before)
 	}
 }
+
+// What an order says of its process's addresses and pages holds for it, and for what it starts; another order has neither.
+func TestAddressesAndPagesOfAnOrder(t *testing.T) {
+	g := startHere(t)
+	const ask = `cat /proc/self/personality; sed -n 's/^THP_enabled:[[:space:]]*//p' /proc/self/status`
+	for _, c := range []struct {
+		fixed, small bool
+		want         string
+	}{{false, false, "00000000\n1\n"}, {true, false, "00040000\n1\n"}, {false, true, "00000000\n0\n"}, {true, true, "00040000\n0\n"}, {false, false, "00000000\n1\n"}} {
+		o := sh(ask)
+		o.FixedAddresses, o.SmallPages = c.fixed, c.small
+		r, _ := g.mustRun(t, o)
+		if string(r.Stdout) != c.want {
+			t.Errorf("fixed %v, small %v: %q, want %q; %+v %s", c.fixed, c.small, r.Stdout, c.want, r.Error, r.Stderr)
+		}
+	}
+}

@@ -18,6 +18,7 @@ import (
 	"tare/lab/engine/oci"
 	"tare/lab/engine/podman"
 	"tare/lab/engine/qemu"
+	"tare/lab/hugepages"
 	"tare/lab/network"
 	"tare/lab/programs"
 	"tare/notebook"
@@ -139,6 +140,9 @@ func (l *Lab) Supports(ctx context.Context, t notebook.Treatment) error {
 		if err := network.CanForward(); err != nil {
 			return err
 		}
+	}
+	if err := hugepages.Host.Supports(t.Params[notebook.ParamHugePages]); err != nil {
+		return err
 	}
 	if t.HostCores > 0 {
 		if why := l.cannotShrink(ctx, t.HostCores); why != "" {

@@ -30,13 +30,16 @@ func (l *Lab) Provision(ctx context.Context, t notebook.Treatment, id string, w 
 	if err != nil {
 		return nil, err
 	}
+	if err := l.pages.of(ctx, l.env.Journal, t.Params[notebook.ParamHugePages]); err != nil {
+		return nil, err
+	}
 	k, e, err := l.engineOf(t)
 	if err != nil {
 		return nil, err
 	}
 	s := engine.Spec{
 		ID: "tare-" + id, Instance: t.Instance, Provisioning: t.Provisioning, Isolation: t.Isolation, Accelerator: t.Accelerator, Machine: t.Machine,
-		Image: w.Image, Work: w.Work,
+		Image: w.Image, Work: w.Work, System: w.Workload.System,
 	}
 	if k.Binds(t.Provisioning) {
 		if s.CPUs, err = l.cpus(t); err != nil {
@@ -51,6 +54,7 @@ func (l *Lab) Provision(ctx context.Context, t notebook.Treatment, id string, w 
 		return nil, err
 	}
 	made := l.guest(g, t.Instance.Cores, s.CPUs)
+	made.system = s.System
 	made.note, made.machine = note, t.Platform == notebook.VM || t.Platform == notebook.VMCN
 	return made, nil
 }
@@ -174,6 +178,7 @@ type guest struct {
 	cpus  []int  // that it may use
 	note  string // on the host that it was given
 
+	system  bool // a whole one, whose first process is its own init
 	machine bool // a virtual one: the host sees its processes, and not those inside
 }
 

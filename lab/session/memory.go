@@ -51,15 +51,18 @@ func (g guest) parts() (p parts, err error) {
 		return p, err
 	}
 	all := p.work
-	p.ruler, p.work = all[:1:1], nil
-	for _, pid := range all[1:] {
-		if exe, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid)); strings.HasPrefix(exe, "/memfd:"+ruler.LauncherName) {
-			p.ruler = append(p.ruler, pid) // it waits for the work on the ruler's behalf
-		} else {
+	first := all[0] // of the guest, which its engine started
+	p.work = nil
+	for _, pid := range all {
+		exe, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid)) // empty of one that has ended
+		switch {
+		case pid == first && !g.system, g.system && exe == ruler.Program, strings.HasPrefix(exe, "/memfd:"+ruler.LauncherName):
+			p.ruler = append(p.ruler, pid) // or waits for the work on the ruler's behalf
+		default:
 			p.work = append(p.work, pid)
 		}
 	}
-	parent, err := proc.Parent(p.ruler[0])
+	parent, err := proc.Parent(first)
 	if err == nil && parent > 1 && parent != os.Getpid() && !slices.Contains(p.work, parent) {
 		p.engine = []int{parent}
 	}

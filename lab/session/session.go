@@ -16,6 +16,7 @@ import (
 
 	"tare/lab/engine"
 	"tare/lab/host"
+	"tare/lab/hugepages"
 	"tare/lab/image"
 	"tare/lab/journal"
 	"tare/lab/ksm"
@@ -64,6 +65,7 @@ type Lab struct {
 	gone    []int                       // CPUs that are offline meanwhile, ascending
 	torn    bool                        // it is not known which are
 	regrow  func(context.Context) error // brings those back that are not
+	pages   pages                       // that processes get without being asked
 	shrinks map[int]string              // by number of CPUs: why the host cannot be made so small; "" if it can
 
 	engines map[made]engine.Driver        // those that were used
@@ -164,7 +166,7 @@ func (u Undone) String() string {
 // undone is an entry of the journal that was undone: what the host has of its own is back, what Tare made is gone.
 func undone(e journal.Entry) Undone {
 	switch e.Kind {
-	case noise.KindSetting:
+	case noise.KindSetting, hugepages.Kind:
 		return Undone{What: e.Kind + " " + e.Target, Back: true}
 	case host.KindOffline:
 		return Undone{What: "CPUs " + e.Target, Back: true}
@@ -186,6 +188,7 @@ func recoverHost(ctx context.Context, state string) (done []Undone, err error) {
 	maps.Copy(undo, host.Undo())
 	maps.Copy(undo, noise.Host.Undo())
 	maps.Copy(undo, ksm.Host.Undo())
+	maps.Copy(undo, hugepages.Host.Undo())
 	entries, err := journal.Recover(ctx, state, undo)
 	for _, e := range entries {
 		done = append(done, undone(e))
@@ -250,7 +253,7 @@ func openSwept(state string) (_ *image.Store, removed []string, err error) {
 func (l *Lab) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
-	errs := []error{l.size(ctx, 0)}
+	errs := []error{l.size(ctx, 0), l.pages.of(ctx, l.env.Journal, "")}
 	if l.small != nil { // when all CPUs are back, which settings are of
 		errs = append(errs, l.small.PutBack(ctx))
 	}

@@ -31,6 +31,7 @@ const (
 	mostGuests  = 1000
 	stillFor    = time.Second      // guests that take no more for so long have settled; three times that where they are emulated
 	still       = 0.005            // as a share of what they take
+	bootTime    = 2 * time.Minute  // that a whole system may take until it is up; three times that where it is emulated
 	settling    = time.Minute      // at most; three times that where they are emulated
 	mergingTime = 10 * time.Minute // that the kernel may take until it merges no more
 	reserve     = 0.05             // of the host's memory, which guests are not given
@@ -89,14 +90,7 @@ func (r *Run) weigh(ctx context.Context, first Guest, ready *workload.Ready, t n
 	defer func() { tr.HostS = time.Since(tr.Start).Seconds() }()
 	var guests []Guest
 	var works []*service
-	defer func() {
-		for i, s := range slices.Backward(works) {
-			err = errors.Join(err, s.takeDown(ctx))
-			if i > 0 {
-				err = errors.Join(err, destroy(ctx, guests[i]))
-			}
-		}
-	}()
+	defer func() { err = errors.Join(err, r.leave(ctx, guests, works)) }()
 	for _, n := range m.Guests {
 		for len(guests) < n {
 			if ctx.Err() != nil {
@@ -149,7 +143,7 @@ func (r *Run) weigh(ctx context.Context, first Guest, ready *workload.Ready, t n
 			}
 			tr.Weights = append(tr.Weights, merged)
 		}
-		if i := slices.IndexFunc(works, (*service).over); i >= 0 {
+		if i := slices.IndexFunc(works, func(s *service) bool { return s != nil && s.over() }); i >= 0 {
 			tr.Failure = fmt.Sprintf("the work in guest %d ended while it was weighed: %s", i+1, works[i].how())
 			return tr, nil
 		}
@@ -162,33 +156,83 @@ func (r *Run) weigh(ctx context.Context, first Guest, ready *workload.Ready, t n
 // resident is one more guest with its work in it, the first that is there already. cause says why there is none; the guest is none then, unless it
 // has to be destroyed with the others.
 func (r *Run) resident(ctx context.Context, first Guest, ready *workload.Ready, t notebook.Treatment, guests []Guest, weights []notebook.Weight) (g Guest, s *service, cause string, err error) {
-	g = first
-	if len(guests) > 0 {
-		if cause := room(guests, weights); cause != "" {
-			return nil, nil, cause, nil
-		}
-		pctx, cancel := context.WithTimeout(ctx, provisionTimeout)
-		g, err = r.Lab.Provision(pctx, t, anID(), ready)
-		cancel()
-		if err != nil {
-			return nil, nil, "no guest: " + err.Error(), nil
-		}
+	if g, cause = r.another(ctx, first, ready, t, guests, weights); g == nil {
+		return nil, nil, cause, nil
 	}
-	w := ready.Workload
-	if w.Service != nil {
+	if ready.Workload.System {
+		return g, nil, r.boot(ctx, g, ready, t), nil
+	}
+	if ready.Workload.Service != nil {
 		s, cause, err = r.serve(ctx, g, t, anID(), ready)
 		return g, s, cause, err
 	}
+	s, begun := r.start(ctx, g, ready, t)
+	return g, s, s.hasBegun(begun), nil
+}
+
+// another is one more guest beside those that there are, the first that is there already; cause says why there is none.
+func (r *Run) another(ctx context.Context, first Guest, ready *workload.Ready, t notebook.Treatment, guests []Guest, weights []notebook.Weight) (g Guest, cause string) {
+	if len(guests) == 0 {
+		return first, ""
+	}
+	if cause := room(guests, weights); cause != "" {
+		return nil, cause
+	}
+	ctx, cancel := context.WithTimeout(ctx, provisionTimeout)
+	defer cancel()
+	g, err := r.Lab.Provision(ctx, t, anID(), ready)
+	if err != nil {
+		return nil, "no guest: " + err.Error()
+	}
+	return g, ""
+}
+
+// leave ends the works and removes the guests but the first, which is its caller's.
+func (r *Run) leave(ctx context.Context, guests []Guest, works []*service) (err error) {
+	for i, g := range slices.Backward(guests) {
+		if i < len(works) && works[i] != nil { // a whole system has no work of its own
+			err = errors.Join(err, works[i].takeDown(ctx))
+		}
+		if i > 0 {
+			err = errors.Join(err, destroy(ctx, g))
+		}
+	}
+	return err
+}
+
+// start starts the workload's command in the guest, and gives what is closed when it has begun.
+func (r *Run) start(ctx context.Context, g Guest, ready *workload.Ready, t notebook.Treatment) (*service, begun) {
 	begun := make(begun)
+	w := ready.Workload
 	order := w.Order(w.Command, ready.Params, ready.Image, workload.Seat{Instance: t.Instance})
 	order.Bounds = begun
-	s = begin(ctx, g, t, ready, order)
+	return begin(ctx, g, t, ready, order), begun
+}
+
+// hasBegun waits until it has; cause says that it ended before.
+func (s *service) hasBegun(b begun) (cause string) {
 	select {
-	case <-begun:
+	case <-b:
 	case <-s.alive.Done():
 		cause = "its work ended at once: " + s.how()
 	}
-	return g, s, cause, nil
+	return cause
+}
+
+// boot waits until the whole system in the guest is up; it says why it is not.
+func (r *Run) boot(ctx context.Context, g Guest, ready *workload.Ready, t notebook.Treatment) (cause string) {
+	order := ready.Workload.Order(ready.Workload.Command, ready.Params, ready.Image, workload.Seat{Instance: t.Instance})
+	order.Timeout = patience(t, bootTime)
+	res, _, err := g.Ruler().Run(ctx, order)
+	switch {
+	case ctx.Err() != nil:
+		return ""
+	case err != nil:
+		return "its system did not come up: " + err.Error() + diagnosis(g)
+	case workload.Failure(res) != "":
+		return "its system did not come up: " + workload.Failure(res) + diagnosis(g)
+	}
+	return ""
 }
 
 // anID names a guest that is no trial's own.

@@ -42,6 +42,10 @@ type Lab interface {
 	// Weigh reads what guests take of the host's memory, all together. Those of which the host sees the ruler are weighed without it. Those that are
 	// virtual machines are asked what their memory is to them.
 	Weigh(ctx context.Context, guests []Guest, asked Inside) (notebook.Weight, error)
+	// Tables reads the page tables of guests' work, all together.
+	Tables(ctx context.Context, guests []Guest) (notebook.PageTables, error)
+	// Faults begins to see the page faults of guests' work, from its beginning on. An error says why the host does not; of no guests it says whether.
+	Faults(guests []Guest) (Faulting, error)
 	// Merge has the kernel merge pages that are alike, as one of notebook.KSMSettings says. An error says why the host does not.
 	Merge(ctx context.Context, setting string) (Merging, error)
 }
@@ -302,7 +306,10 @@ func (s *Spec) check(shipped fs.FS, ch Choices) ([]use, error) {
 		if s.Capacity != nil && (u.Workload.Load == nil || len(u.Workload.Load.Open) == 0) {
 			return nil, fmt.Errorf("study %s: capacity: workload %s has no load at a rate (load: open) by which a capacity can be sought", s.Name, u.Workload.Name)
 		}
-		if u.Workload.Stays && s.Memory == nil {
+		if u.Workload.System && s.Memory == nil {
+			return nil, fmt.Errorf("study %s: workload %s is a whole system, of which no time is taken: memory: {guests: [1, 2]}, by which guests are weighed, was expected in the study", s.Name, u.Workload.Name)
+		}
+		if u.Workload.Stays && s.Memory == nil && s.Paging == nil {
 			return nil, fmt.Errorf("study %s: workload %s never ends, so it has no time: memory: {guests: [1, 2]}, by which guests are weighed, was expected in the study", s.Name, u.Workload.Name)
 		}
 		takesInput, serves = takesInput || u.Workload.Input != nil, serves || u.Workload.Service != nil
@@ -311,6 +318,12 @@ func (s *Spec) check(shipped fs.FS, ch Choices) ([]use, error) {
 				return nil, err
 			}
 		}
+	}
+	if s.Paging != nil && len(ch.Explain) > 0 {
+		return nil, fmt.Errorf("study %s: --explain: page tables and faults are no time, and no tracer says where it went: leave it out", s.Name)
+	}
+	if s.Paging != nil && ch.LoadFrom != "" {
+		return nil, fmt.Errorf("study %s: --load-from: four services at once are asked from this host: leave it out", s.Name)
 	}
 	if s.Memory != nil && len(ch.Explain) > 0 {
 		return nil, fmt.Errorf("study %s: --explain: what is weighed is no time, and no tracer says where it went: leave it out", s.Name)
@@ -368,11 +381,23 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, shipped fs.FS, ch Choices, o w
 	if err != nil {
 		return nil, err
 	}
+	paging, err := s.Paging.parse()
+	if err != nil {
+		return nil, err
+	}
+	blind := error(nil)
+	if paging != nil && paging.FaultsS > 0 {
+		if f, err := lab.Faults(nil); err != nil {
+			blind = fmt.Errorf("its page faults cannot be seen here: %w", err)
+		} else if _, err := f.Stop(); err != nil {
+			return nil, err
+		}
+	}
 	p := &Plan{ready: map[string]*workload.Ready{}, open: map[string]bool{}, engines: s.engines}
 	p.Study = notebook.Study{
 		Version: notebook.Version, Tare: ch.Tare, Name: s.Name, Title: s.Title, Source: s.Source, Seed: ch.Seed,
 		Created: time.Now().UTC(), Design: design, Metrics: map[string]notebook.Metric{}, Images: map[string]notebook.Image{},
-		Figures: s.Figures, Claims: s.Claims, Explain: ch.Explain, LoadFrom: ch.From(s), Capacity: capacity, Memory: weighing, Lengths: s.Lengths,
+		Figures: s.Figures, Claims: s.Claims, Explain: ch.Explain, LoadFrom: ch.From(s), Capacity: capacity, Memory: weighing, Paging: paging, Lengths: s.Lengths,
 	}
 	for _, u := range us {
 		w := u.Workload
@@ -400,8 +425,16 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, shipped fs.FS, ch Choices, o w
 				if k := s.kind(t.Platform, t.Engine); len(k.Provisionings) == 0 {
 					reason = "its service has to be asked, and from the layer network up to the one below bridge a guest has the loopback alone"
 				}
+			case w.System && s.kind(t.Platform, t.Engine).Boots() != nil:
+				reason = s.kind(t.Platform, t.Engine).Boots().Error()
 			case noAccel[t.Kernel] != nil && len(s.kind(t.Platform, t.Engine).Accelerators) > 0:
 				reason = noAccel[t.Kernel].Error()
+			case paging != nil && paging.Guests > 1 && w.Service != nil && (t.Platform == notebook.BM || t.Network == notebook.NetHost):
+				reason = fmt.Sprintf("%d services at once need an address each, and here all have the host's", paging.Guests)
+			case blind != nil:
+				reason = blind.Error()
+			case t.Params[notebook.ParamAddresses] == notebook.AddressesFixed && s.kind(t.Platform, t.Engine).RandomAddresses != "":
+				reason = "its addresses are always random: " + s.kind(t.Platform, t.Engine).RandomAddresses
 			default:
 				if err := lab.Supports(ctx, t); err != nil {
 					reason = err.Error()
@@ -425,6 +458,9 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, shipped fs.FS, ch Choices, o w
 			}
 			if weighing != nil {
 				p.Study.Metrics[w.Name], also = notebook.WeightPSS, weighing.Figures()
+			}
+			if paging != nil {
+				p.Study.Metrics[w.Name], also = paging.Metrics(ends(w))
 			}
 			if w.Service != nil {
 				if p.Study.Ports == nil {
@@ -496,6 +532,9 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, shipped fs.FS, ch Choices, o w
 	}
 	if weighing != nil {
 		parts = append(parts, weighing)
+	}
+	if paging != nil {
+		parts = append(parts, paging)
 	}
 	if p.Study.LoadFrom != "" {
 		parts = append(parts, p.Study.LoadFrom)

@@ -405,7 +405,7 @@ func (r *Run) guest(ctx context.Context, t notebook.Treatment, round int) (err e
 		start := time.Now()
 		since := beside(service.guests(g)...)
 		tr, dead, terr := r.trial(ctx, g, service, ready, t, s)
-		if r.Plan.Study.Memory == nil { // the other guests that are weighed with this one are no disturbance
+		if !r.Plan.Study.Together() { // the other guests that are weighed or read with this one are no disturbance
 			tr.Beside = since()
 		}
 		if ctx.Err() != nil {
@@ -485,6 +485,10 @@ func (r *Run) trial(ctx context.Context, g Guest, service *service, ready *workl
 	}
 	if r.Plan.Study.Memory != nil {
 		tr, err = r.weigh(ctx, g, ready, t, s.warmup)
+		return tr, true, err
+	}
+	if r.Plan.Study.Paging != nil {
+		tr, err = r.page(ctx, g, ready, t, s.warmup)
 		return tr, true, err
 	}
 	where, order := g, w.Order(w.Command, ready.Params, ready.Image, workload.Seat{Instance: t.Instance})

@@ -67,6 +67,12 @@ func (l *fakeLab) Load(context.Context, notebook.Treatment, string, *workload.Re
 func (l *fakeLab) Weigh(context.Context, []Guest, Inside) (notebook.Weight, error) {
 	return notebook.Weight{}, errors.New("nothing is weighed in these tests")
 }
+func (l *fakeLab) Tables(context.Context, []Guest) (notebook.PageTables, error) {
+	return notebook.PageTables{}, errors.New("no page tables are read in these tests")
+}
+func (l *fakeLab) Faults([]Guest) (Faulting, error) {
+	return nil, errors.New("no page faults are seen in these tests")
+}
 func (l *fakeLab) Merge(context.Context, string) (Merging, error) {
 	return nil, errors.New("nothing is merged in these tests")
 }

@@ -44,7 +44,7 @@ func (s *service) guests(g Guest) []Guest {
 // is weighed: its service is begun with the others'.
 func (r *Run) setUp(ctx context.Context, g Guest, t notebook.Treatment, id string, ready *workload.Ready) (_ *service, cause string, err error) {
 	w := ready.Workload
-	if w.Service == nil || r.Plan.Study.Memory != nil {
+	if w.Service == nil || r.Plan.Study.Together() {
 		return nil, "", nil
 	}
 	return r.serve(ctx, g, t, id, ready)
@@ -77,6 +77,8 @@ func (r *Run) serve(ctx context.Context, g Guest, t notebook.Treatment, id strin
 // begin starts what is to run in the guest until it is ended.
 func begin(ctx context.Context, g Guest, t notebook.Treatment, ready *workload.Ready, order ruler.Order) *service {
 	order.Timeout = ruler.MaxTimeout // it ends when it is ended
+	order.FixedAddresses = t.Params[notebook.ParamAddresses] == notebook.AddressesFixed
+	order.SmallPages = t.Params[notebook.ParamHugePages] == notebook.HugePagesNever
 	sctx, stop := context.WithCancel(context.WithoutCancel(ctx))
 	alive, ended := context.WithCancel(context.Background())
 	s := &service{of: t, ready: ready, guest: g, stop: stop, alive: alive}

@@ -50,6 +50,9 @@ type Spec struct {
 	// Memory is how guests are weighed in the host's memory, in place of being timed; nil: they are not.
 	Memory *Memory `yaml:"memory,omitempty"`
 
+	// Paging is how page tables or page faults of several guests are read, in place of timing them; nil: they are not.
+	Paging *Paging `yaml:"paging,omitempty"`
+
 	// LoadFrom is another machine that services are asked from, ssh://[USER@]HOST[:PORT]; empty: this host.
 	LoadFrom string `yaml:"load_from,omitempty"`
 
@@ -363,6 +366,13 @@ func (s *Spec) validate() *problem {
 	if s.Memory != nil && (s.Capacity != nil || s.LoadFrom != "" || s.Design.Trials != 1 || s.Design.Warmups != 0) {
 		return wrong("memory: a guest is weighed once: trials: 1, warmups: 0, and neither capacity: nor load_from: were expected", "memory")
 	}
+	if _, err := s.Paging.parse(); err != nil {
+		key, _, _ := strings.Cut(err.Error(), ":")
+		return wrong("paging: "+err.Error(), "paging", key)
+	}
+	if s.Paging != nil && (s.Memory != nil || s.Capacity != nil || s.LoadFrom != "" || s.Design.Trials != 1 || s.Design.Warmups != 0) {
+		return wrong("paging: guests are read once: trials: 1, warmups: 0, and neither memory:, capacity: nor load_from: were expected", "paging")
+	}
 	if err := checkFrom(s.LoadFrom); err != nil {
 		return wrong("load_from: "+err.Error(), "load_from")
 	}
@@ -412,6 +422,9 @@ func (s *Spec) validate() *problem {
 					return wrong(fmt.Sprintf("unknown engine %q for %s; %s was expected", e, p.Platform, strings.Join(known, ", ")), "platforms", i, "engines", j)
 				}
 			}
+		}
+		if s.Paging != nil && p.Platform != notebook.BM && p.Platform != notebook.CN {
+			return wrong(fmt.Sprintf("paging: the host does not see the processes in a guest of %s: bm or cn was expected", p.Platform), "platforms", i, "platform")
 		}
 		for j, m := range p.Machines {
 			if k := s.engines.Of(p.Platform)[0]; !k.Machines {
@@ -744,7 +757,13 @@ func (s *Spec) uses(shipped fs.FS) (all []use, err error) {
 			if len(u.Ask) > 0 {
 				full["load"] = brief(u.Ask)
 			}
-			all = append(all, use{w, u, full, open})
+			each, err := s.Paging.each(full)
+			if err != nil {
+				return nil, s.located(err, "workloads", i)
+			}
+			for _, full := range each {
+				all = append(all, use{w, u, full, open})
+			}
 		}
 	}
 	return all, nil

@@ -27,6 +27,12 @@ type micro struct {
 
 func newMicro(t *testing.T, name string, given map[string]string) *micro {
 	t.Helper()
+	return newMicroOf(t, name, given, nil)
+}
+
+// newMicroOf is newMicro with a preparation in place of the workload's own; nil: that one.
+func newMicroOf(t *testing.T, name string, given map[string]string, prepare []string) *micro {
+	t.Helper()
 	require.Program(t, "cc")
 	w, err := Find(workloads.FS, name, ".")
 	if err != nil {
@@ -46,8 +52,11 @@ func newMicro(t *testing.T, name string, given map[string]string) *micro {
 	for k, v := range params {
 		m.values[k] = v
 	}
-	if len(w.Prepare) > 0 { // what it leaves is moved to {work}, as Make does
-		m.must(w.Prepare)
+	if prepare == nil {
+		prepare = w.Prepare
+	}
+	if len(prepare) > 0 { // what it leaves is moved to {work}, as Make does
+		m.must(prepare)
 		entries, err := os.ReadDir(scratch)
 		if err != nil {
 			t.Fatal(err)
@@ -235,10 +244,10 @@ func TestTheIOMicroworkloadWithoutDirectIO(t *testing.T) {
 	}
 }
 
-// serving starts the network workload's service on a free port.
-func serving(t *testing.T, given map[string]string) *micro {
+// serving starts a workload's service on a free port.
+func serving(t *testing.T, name string, given map[string]string) *micro {
 	t.Helper()
-	m := newMicro(t, "ladder-network", given)
+	m := newMicro(t, name, given)
 	free, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -268,14 +277,14 @@ func TestNetworkMicroworkload(t *testing.T) {
 		{"trips": "3", "connections": "64", "bytes": "16"},
 		{"trips": "100", "connections": "7", "bytes": "65536"},
 	} {
-		m := serving(t, given)
+		m := serving(t, "ladder-network", given)
 		seconds, _, cause := m.w.Figures(ruler.Result{Stdout: m.must(m.w.Load.Command)})
 		if cause != "" || seconds <= 0 {
 			t.Errorf("%v: %g s, %s", given, seconds, cause)
 		}
 	}
 
-	m := serving(t, map[string]string{"trips": "10"})
+	m := serving(t, "ladder-network", map[string]string{"trips": "10"})
 	dial := func() net.Conn {
 		t.Helper()
 		c, err := net.Dial("tcp4", "127.0.0.1:"+m.values["port"])

@@ -46,6 +46,10 @@ type Workload struct {
 	// Stays says that Command never ends by itself: it is there to be weighed, and no time can be taken of it.
 	Stays bool `yaml:"stays" json:",omitempty"` // omitted in a study's hash, which is older
 
+	// System says that the image's own init is the guest's first process, as a machine's is, with all that it starts. Command is run in
+	// it and ends when the system is up; then it is there to be weighed, and no time is taken of it either.
+	System bool `yaml:"system" json:",omitempty"`
+
 	Service *Service `yaml:"service"` // what runs in the guest for as long as it lives
 	Load    *Load    `yaml:"load"`    // what is measured then, in place of Command: it asks the service from outside
 
@@ -162,8 +166,10 @@ func (w *Workload) validate() error {
 		return errors.New("command: is missing; a list of the program and its arguments was expected")
 	case w.Metric.Name == "" || w.Metric.Unit == "":
 		return errors.New("metric: {name: …, unit: …} was expected")
-	case w.Stays && (w.Service != nil || w.Load != nil || len(w.Check) > 0 || w.Length != ""):
-		return errors.New("stays: of what never ends neither service, load, check nor length was expected")
+	case w.System && w.Stays:
+		return errors.New("stays: the command of a whole system (system: true) ends when it is up: leave one of the two out")
+	case (w.Stays || w.System) && (w.Service != nil || w.Load != nil || len(w.Check) > 0 || w.Length != ""):
+		return errors.New("command: beside stays or system, of which no time is taken, neither service, load, check nor length was expected")
 	case w.Image.Reference == "" && !suiteOK.MatchString(w.Image.Suite):
 		return fmt.Errorf("image: suite: %q: the name of a Debian suite was expected", w.Image.Suite)
 	}

@@ -62,7 +62,9 @@ func TestWhatIsWrongInAWorkloadIsSaidWithItsLine(t *testing.T) {
 		{"no command", `command: [/bin/sh, "{work}/run.sh", "{size}", "{cores}"]`, "", "command: is missing"},
 		{"bad expression", `"[0-9]+"`, `"["`, "params: size: values:"},
 		{"an address without a service", "{cores}", "{address}", "command: {address} is of a service, and the workload has none"},
-		{"what never ends and is checked", "metric:", "stays: true\ncheck: [/bin/true]\nmetric:", "mine/workload.yaml:7: stays: of what never ends neither service, load, check nor length was expected"},
+		{"what never ends and is checked", "metric:", "stays: true\ncheck: [/bin/true]\nmetric:", "command: beside stays or system, of which no time is taken, neither service, load, check nor length was expected"},
+		{"a system that is checked", "metric:", "system: true\ncheck: [/bin/true]\nmetric:", "command: beside stays or system, of which no time is taken"},
+		{"a system that never comes up", "metric:", "system: true\nstays: true\nmetric:", "mine/workload.yaml:8: stays: the command of a whole system (system: true) ends when it is up"},
 		{"own name for a parameter", "size: {default", "work: {default", `params: "work":`},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -17,6 +17,7 @@ import (
 	"tare/internal/require"
 	"tare/lab/image"
 	"tare/lab/image/imagetest"
+	"tare/lab/ruler"
 )
 
 // What the suite's root and work tree hold, to be found again in the guests.
@@ -92,8 +93,10 @@ func writeLayout(dir, busybox, probe string) error {
 		markerPath[1:]: {Data: []byte(marker), Mode: 0o644},
 		"etc/passwd":   {Data: []byte("root:x:0:0:root:/root:/bin/sh\n"), Mode: 0o644},
 		"etc/group":    {Data: []byte("root:x:0:\n"), Mode: 0o644},
+		// A whole system's: it starts nothing, and takes no notice of signals.
+		ruler.SystemInit[1:]: {Data: []byte("#!/bin/sh\nexec probe linger system\n"), Mode: 0o755},
 	}
-	for _, d := range []string{"bin", "etc", "root"} {
+	for _, d := range []string{"bin", "sbin", "etc", "root"} {
 		files[d] = &fstest.MapFile{Mode: fs.ModeDir | 0o755}
 	}
 	for name, path := range map[string]string{"bin/busybox": busybox, "bin/probe": probe} {

@@ -23,7 +23,7 @@ import (
 
 // Kind is the engine LXC. It keeps all of the contract.
 var Kind = engine.Kind{
-	Platform: notebook.CN, Name: "lxc", Capabilities: []string{"lxc"}, Fractions: true, Undo: undo,
+	Platform: notebook.CN, Name: "lxc", Capabilities: []string{"lxc"}, Fractions: true, Systems: true, Undo: undo,
 	Provisionings: []string{notebook.Vanilla, notebook.Pinned}, Isolations: []string{notebook.IsolationFull},
 	Networks: engine.Cabled,
 	Program:  "lxc-start", Install: "apt-get install lxc",
@@ -100,11 +100,17 @@ func configure(c config.Container, unified bool) (string, error) {
 	set("rootfs.path", "dir:"+c.Root)
 	set("uts.name", config.Hostname(c.Hostname))
 	set("init.cmd", strings.Join(c.Args, " "))
-	set("mount.auto", "proc:mixed sys:ro")
 	set("autodev", "1")
 	set("pty.max", "1024")
 	set("tty.max", "0")
-	set("console.path", "none")
+	if c.System { // as LXC's own templates for a Debian have it, but for what a container has on any engine
+		set("mount.auto", "proc:mixed sys:mixed cgroup:mixed")
+		set("signal.halt", "SIGRTMIN+3")
+		set("console.buffer.size", "64kB") // a console, then, that nobody need read
+	} else {
+		set("mount.auto", "proc:mixed sys:ro")
+		set("console.path", "none")
+	}
 	mount := func(source, target, kind, options string) {
 		// As in fstab(5), with the target below the root.
 		set("mount.entry", strings.Join([]string{escape.Replace(source), strings.TrimPrefix(target, "/"), kind, options, "0", "0"}, " "))
@@ -120,11 +126,15 @@ func configure(c config.Container, unified bool) (string, error) {
 		set("net.0.type", "empty") // a namespace with the loopback
 	}
 	set("apparmor.profile", "unconfined")
-	keep := make([]string, len(config.Capabilities))
-	for i, name := range config.Capabilities {
-		keep[i] = strings.ToLower(strings.TrimPrefix(name, "CAP_"))
+	if c.System {
+		set("cap.drop", "sys_module mac_admin mac_override sys_time sys_rawio")
+	} else {
+		keep := make([]string, len(config.Capabilities))
+		for i, name := range config.Capabilities {
+			keep[i] = strings.ToLower(strings.TrimPrefix(name, "CAP_"))
+		}
+		set("cap.keep", strings.Join(keep, " "))
 	}
-	set("cap.keep", strings.Join(keep, " "))
 	set("cgroup.dir.container", c.Cgroup)
 	set("cgroup.dir.monitor", c.Cgroup+extraCgroups[0])
 	set("cgroup.dir.monitor.pivot", c.Cgroup+extraCgroups[1])

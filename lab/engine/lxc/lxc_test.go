@@ -50,6 +50,15 @@ func TestLXCConfig(t *testing.T) {
 			t.Errorf("unified %t: no %s was wanted in\n%s", x.unified, x.not, got)
 		}
 	}
+	for key, want := range map[string]bool{"cap.keep": true, "console.path = none": true, "cap.drop": false, "mount.auto = proc:mixed sys:mixed cgroup:mixed": false} {
+		got, err := configure(c, false)
+		c.System = true
+		system, serr := configure(c, false)
+		c.System = false
+		if err != nil || serr != nil || strings.Contains(got, "lxc."+key) != want || strings.Contains(system, "lxc."+key) == want {
+			t.Errorf("lxc.%s is to be in a container's %t, and not in a system's or the other way round: %v, %v\n%s\n%s", key, want, err, serr, got, system)
+		}
+	}
 	c.HostNetwork = true
 	if got, err := configure(c, false); err != nil || !strings.Contains(got, "lxc.net.0.type = none\n") {
 		t.Errorf("the host's network: %v\n%s", err, got)

@@ -33,7 +33,8 @@ import (
 // Kind is the engine Podman. It keeps all of the contract.
 var Kind = engine.Kind{
 	Platform: notebook.CN, Name: "podman", Usual: true, Capabilities: []string{"podman"}, Fractions: true, Undo: undo,
-	Provisionings: []string{notebook.Vanilla, notebook.Pinned}, Isolations: []string{notebook.IsolationFull},
+	RandomAddresses: "Podman's default seccomp filter forbids personality(2); an OCI runtime alone (crun, runc) has none",
+	Provisionings:   []string{notebook.Vanilla, notebook.Pinned}, Isolations: []string{notebook.IsolationFull},
 	Networks: engine.Cabled,
 	Program:  "podman", Install: "apt-get install podman runc",
 	New: func(env engine.Env) engine.Driver { return &Driver{Env: env} },

@@ -47,6 +47,12 @@ func subject(k engine.Kind) conformance.Subject {
 
 func TestMain(m *testing.M) { conformance.Main(m, subject(qemu.VM), subject(qemu.VMCN)) }
 
+func TestASystem(t *testing.T) {
+	_, err := exec.LookPath("qemu-system-x86_64")
+	require.That(t, err == nil, "qemu-system-x86_64 (apt-get install qemu-system-x86)")
+	conformance.System(t, subject(qemu.VM), conformance.Expectations{Slow: true})
+}
+
 func TestConformance(t *testing.T) {
 	for _, k := range []engine.Kind{qemu.VM, qemu.VMCN} {
 		t.Run(k.Platform, func(t *testing.T) {

@@ -50,6 +50,7 @@ func kind(platform string) engine.Kind {
 		Capabilities:  []string{"qemu", notebook.KVM, notebook.KVMEmulated, notebook.TCG},
 		Kernel:        recorded,
 		Machines:      true,
+		Systems:       platform == notebook.VM,
 	}
 	if platform == notebook.VM {
 		k.Networks, k.TracesInside = []string{notebook.NetBridge, notebook.NetUser, notebook.NetNone}, true
@@ -246,7 +247,7 @@ func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, er
 	if err != nil {
 		return nil, err
 	}
-	params := guestinit.Params{Mode: guestinit.ModeVM, Name: config.Hostname(strings.ReplaceAll(s.ID, "_", "-")), Network: s.NetworkMode()}
+	params := guestinit.Params{Mode: guestinit.ModeVM, Name: config.Hostname(strings.ReplaceAll(s.ID, "_", "-")), Network: s.NetworkMode(), System: s.System}
 	if d.container {
 		params.Mode, params.Cores, params.Pinned = guestinit.ModeVMCN, cpus, s.Provisioning == notebook.Pinned
 	}

@@ -30,6 +30,7 @@ const minQuota = 1000
 type Container struct {
 	Root     string   // absolute path of the root folder
 	Args     []string // the first process
+	System   bool     // it becomes a system's init, which mounts, and has cgroups of its own; only LXC makes such a container
 	Hostname string
 	Cgroup   string // path of the container's cgroup below the root of every hierarchy, absolute
 

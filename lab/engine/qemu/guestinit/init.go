@@ -115,7 +115,7 @@ func run() error {
 	if p.Mode == ModeVMCN {
 		return container(p, root, work, os.NewFile(uintptr(stream), port))
 	}
-	return machine(root, work, stream)
+	return machine(root, work, stream, p.System)
 }
 
 // mount is one call of mount(2).
@@ -138,7 +138,8 @@ func (m mount) do(root string) error {
 }
 
 // machine makes the disk the root and becomes the ruler, which serves on the stream. It returns on failure alone.
-func machine(root, work string, stream int) error {
+// A whole system's init makes most of the mounts itself, and has the machine's devices.
+func machine(root, work string, stream int, system bool) error {
 	const at = "/newroot"
 	mounts := []mount{{root, "", "ext4", 0, ""}}
 	if work != "" {
@@ -151,21 +152,27 @@ func machine(root, work string, stream int) error {
 	// What a container has (package oci), but for the parts of /proc that are hidden there.
 	shm := strconv.FormatInt(config.ShmSize(memory), 10)
 	const safe = unix.MS_NOSUID | unix.MS_NOEXEC | unix.MS_NODEV
-	mounts = append(mounts,
-		mount{"proc", "/proc", "proc", safe, ""},
-		mount{"tmpfs", "/dev", "tmpfs", unix.MS_NOSUID | unix.MS_STRICTATIME, "mode=755,size=65536k"},
-		mount{"devpts", "/dev/pts", "devpts", unix.MS_NOSUID | unix.MS_NOEXEC, "newinstance,ptmxmode=0666,mode=0620,gid=5"},
-		mount{"shm", "/dev/shm", "tmpfs", safe, "mode=1777,size=" + shm},
-		mount{"mqueue", "/dev/mqueue", "mqueue", safe, ""},
-		mount{"sysfs", "/sys", "sysfs", safe | unix.MS_RDONLY, ""},
-	)
+	mounts = append(mounts, mount{"proc", "/proc", "proc", safe, ""})
+	if system {
+		mounts = append(mounts, mount{"sysfs", "/sys", "sysfs", safe, ""}, mount{"devtmpfs", "/dev", "devtmpfs", unix.MS_NOSUID, ""})
+	} else {
+		mounts = append(mounts,
+			mount{"tmpfs", "/dev", "tmpfs", unix.MS_NOSUID | unix.MS_STRICTATIME, "mode=755,size=65536k"},
+			mount{"devpts", "/dev/pts", "devpts", unix.MS_NOSUID | unix.MS_NOEXEC, "newinstance,ptmxmode=0666,mode=0620,gid=5"},
+			mount{"shm", "/dev/shm", "tmpfs", safe, "mode=1777,size=" + shm},
+			mount{"mqueue", "/dev/mqueue", "mqueue", safe, ""},
+			mount{"sysfs", "/sys", "sysfs", safe | unix.MS_RDONLY, ""},
+		)
+	}
 	for _, m := range mounts {
 		if err := m.do(at); err != nil {
 			return err
 		}
 	}
-	if err := config.MakeDevices(at + "/dev"); err != nil {
-		return err
+	if !system {
+		if err := config.MakeDevices(at + "/dev"); err != nil {
+			return err
+		}
 	}
 	// Their names mean nothing in the new root.
 	program, err := unix.Open("/"+RulerPath, unix.O_RDONLY|unix.O_CLOEXEC, 0)
@@ -173,6 +180,9 @@ func machine(root, work string, stream int) error {
 		return fmt.Errorf("open the ruler: %w", err)
 	}
 	args := []string{"ruler", "--fd", strconv.Itoa(stream)}
+	if system {
+		args = append(args, "--init", ruler.SystemInit)
+	}
 	keep := []int{stream}
 	switch tracer, err := unix.Open("/"+TracerPath, unix.O_RDONLY|unix.O_CLOEXEC, 0); {
 	case err == nil:

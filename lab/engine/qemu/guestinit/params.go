@@ -54,6 +54,7 @@ type Params struct {
 	Name   string `json:"name,omitempty"`   // hostname, and the container's
 	Cores  int    `json:"cores,omitempty"`  // vmcn: of the container
 	Pinned bool   `json:"pinned,omitempty"` // vmcn: a CPU set in place of a quota
+	System bool   `json:"system,omitempty"` // vm: the ruler makes room for the root's own init
 
 	// Network is the mode of the network asked for, as in notebook; empty: QEMU's own for this guest. With it the
 	// address on the host's bridge, zero where the guest has no part there: the machine's, but for a container that

@@ -1,0 +1,100 @@
+//go:build linux
+
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"tare/lab/fault"
+	"tare/notebook"
+)
+
+// A mapper is a workload with a known page table: 16 MiB of its own, and a file of 4 MiB that it reads.
+const mapper = `name: mapper
+title: maps memory and a file
+image: {reference: ../image}
+files: [data]
+build: {mapper: mapper.c}
+command: ["{work}/mapper", "{work}/data"]
+metric: {name: execution time, unit: s}
+`
+
+const mapperSource = `#include <err.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { OWN = 16 << 20, FILE_SIZE = 4 << 20, PAGE = 4096 };
+
+int main(int argc, char **argv) {
+	volatile char sum = 0;
+	int fd = open(argc > 1 ? argv[1] : "", O_RDONLY);
+	if (fd < 0) err(1, "open");
+	char *file = mmap(0, FILE_SIZE, PROT_READ, MAP_PRIVATE, fd, 0);
+	char *own = mmap(0, OWN, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (file == MAP_FAILED || own == MAP_FAILED) err(1, "mmap");
+	if (madvise(own, OWN, MADV_NOHUGEPAGE)) err(1, "madvise");
+	for (int i = 0; i < FILE_SIZE; i += PAGE) sum += file[i];
+	for (int i = 0; i < OWN; i += PAGE) own[i] = 1;
+	sleep(3); /* it is read meanwhile */
+	return 0;
+}
+`
+
+// Two guests of known page tables: what both map of a file is groupable where addresses are fixed, and at other addresses where they are not; their own memory is
+// exclusive, and faults in once a page.
+func TestPageTablesAndFaultsOfGuests(t *testing.T) {
+	h := newHost(t)
+	need(t, has("crun"), "crun")
+	if err := fault.Supported(); err != nil {
+		need(t, false, "page faults that can be seen: "+err.Error())
+	}
+	h.write("mapper/workload.yaml", mapper)
+	h.write("mapper/mapper.c", mapperSource)
+	h.write("mapper/data", strings.Repeat("some text of 16 ", 4<<20/16))
+	h.write("study.yaml", `name: pages
+workloads: [{name: ./mapper}]
+platforms: [{platform: cn, engines: [crun], provisioning: [pinned]}]
+instances: [1/512MB]
+paging: {guests: 2, initial: 1s, steady: 0s, faults: 1s, addresses: [fixed, random], huge_pages: [never]}
+design: {rounds: {floor: 1, cap: 1}, trials: 1, warmups: 0, timeout: 2m}
+`)
+	h.must("run", "./study.yaml", "--out", "R")
+	trials := h.trials("R")
+	if len(trials) != 2 {
+		t.Fatalf("%d trials, want one with fixed addresses and one with random ones", len(trials))
+	}
+	const own, file = 4096, 1024 // pages
+	for _, tr := range trials {
+		if tr.Failure != "" || len(tr.PageTables) != 1 || tr.PageFaults == nil {
+			t.Fatalf("%s: %s, %d readings, faults %v", tr.Treatment, tr.Failure, len(tr.PageTables), tr.PageFaults)
+		}
+		p, f := tr.PageTables[0], tr.PageFaults
+		shared, other := p.Groupable, p.Elsewhere
+		if strings.Contains(tr.Treatment, "addresses="+notebook.AddressesRandom) {
+			shared, other = other, shared
+		}
+		if p.State != notebook.Initial || p.Guests != 2 || p.Processes != 2 || shared < 2*file || shared > 2*file+1000 {
+			t.Errorf("%s: %+v, want the file's %d pages shared by both", tr.Treatment, p, file)
+		}
+		if other > 100 { // a static program's own pages may be at one address, and the kernel's [vdso] at others
+			t.Errorf("%s: %d entries are shared the other way", tr.Treatment, other)
+		}
+		if exclusive := p.Entries - p.Groupable - p.Elsewhere; exclusive < 2*own || exclusive > 2*own+1000 || p.Huge != 0 {
+			t.Errorf("%s: %d exclusive entries, %d of huge pages, want %d and a few, and none", tr.Treatment, exclusive, p.Huge, 2*own)
+		}
+		if n := f.Kinds[fault.Anonymous.String()]; n < 2*own || n > 2*own+500 || f.Lost != 0 || f.Kinds[fault.Unknown.String()] != 0 {
+			t.Errorf("%s: %+v, want %d anonymous faults and a few, none lost and none unknown", tr.Treatment, f, 2*own)
+		}
+		if repeats := f.Repeated[fault.Read.String()]; shared == p.Groupable && repeats < file/16/2 || shared != p.Groupable && repeats > 100 {
+			t.Errorf("%s: %d read faults repeat the other guest's", tr.Treatment, repeats)
+		}
+	}
+	h.must("claims", "R", "--study", "characterization")
+	h.must("report", "R")
+	if out := h.must("summary", "R"); !strings.Contains(out, "exclusive entries, initial in %") {
+		t.Errorf("the summary does not name what was read: %s", out)
+	}
+	h.nothingLeft()
+}

@@ -1,0 +1,66 @@
+package data
+
+import (
+	"math"
+
+	"tare/notebook"
+	"tare/stats"
+)
+
+// PageState is what the guests of a row have in their page tables in a state (Figures 5.5 to 5.8 of "characterization"). All are shares in percent of the
+// entries, but Entries.
+type PageState struct {
+	State           string // notebook.Initial or notebook.Steady
+	Entries         stats.Estimate
+	Groupable       stats.Estimate
+	ActiveGroupable stats.Estimate
+	Active          stats.Estimate
+	Elsewhere       stats.Estimate // the same frame at another address
+}
+
+// PageStates are those in which a row's page tables were read.
+func (r *Row) PageStates() (all []PageState) {
+	for _, state := range []string{notebook.Initial, notebook.Steady} {
+		of := func(what string) stats.Estimate { return r.Known(notebook.PagingMetric(what, state).Name) }
+		p := PageState{
+			State: state, Entries: of(notebook.PagingEntries), Groupable: of(notebook.PagingGroupable), ActiveGroupable: of(notebook.PagingActiveGroupable),
+			Active: of(notebook.PagingActive), Elsewhere: of(notebook.PagingElsewhere),
+		}
+		if stats.Finite(p.Groupable.Value) && stats.Finite(p.ActiveGroupable.Value) {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// FaultShares are the page faults of a row's guests (Figures 5.9 to 5.11, Table 5.1), in percent; none where no fault was counted.
+type FaultShares struct {
+	Kinds    []stats.Estimate // as notebook.FaultKinds are
+	Repeated stats.Estimate
+	PerCPU   stats.Estimate // a CPU second
+}
+
+// Faults are those of the row; nil where none was counted.
+func (r *Row) Faults() *FaultShares {
+	f := &FaultShares{Repeated: r.Known(notebook.FaultsRepeated.Name), PerCPU: r.Known(notebook.FaultsPerCPU.Name)}
+	for _, k := range notebook.FaultKinds {
+		f.Kinds = append(f.Kinds, r.Known(notebook.FaultShare(k).Name))
+	}
+	if !stats.Finite(f.Repeated.Value) {
+		return nil
+	}
+	return f
+}
+
+// Known is the row's mean of a metric, its own or a secondary one; not a number where it has none.
+func (r *Row) Known(name string) stats.Estimate {
+	if r.Metric.Name == name {
+		return stats.Estimate{Value: r.Mean, Low: r.MeanLow, High: r.MeanHigh, N: r.Rounds}
+	}
+	for _, s := range r.Secondary {
+		if s.Metric.Name == name {
+			return stats.Estimate{Value: s.Mean, Low: s.Low, High: s.High, N: s.Rounds}
+		}
+	}
+	return stats.Estimate{Value: math.NaN(), Low: math.NaN(), High: math.NaN()}
+}

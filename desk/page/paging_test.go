@@ -1,0 +1,53 @@
+package page
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"tare/notebook"
+	"tare/notebook/notebooktest"
+)
+
+// pagesRead is a study that read page tables and faults of four guests of known ones.
+func pagesRead() *notebooktest.Folder {
+	f := notebooktest.New(4)
+	p := notebook.Paging{Guests: 4, Tables: true, InitialS: 1, SteadyS: 120, FaultsS: 10}
+	f.Study.Name, f.Study.Paging, f.Rounds, f.Noise = "page-tables", &p, 4, 0
+	f.Study.Also = map[string][]notebook.Metric{}
+	f.Study.Metrics["web"], f.Study.Also["web"] = p.Metrics(false)
+	shares := map[string]int64{}
+	for _, addresses := range notebook.Addresses {
+		for i, platform := range []string{"bm", "bm aa", "cn crun pinned"} {
+			id := fmt.Sprintf("web addresses=%s %s large", addresses, platform)
+			f.Add(id, 1)
+			if shares[id] = int64(60 + i); addresses == notebook.AddressesRandom {
+				shares[id] = 2
+			}
+		}
+	}
+	f.Trial = func(x *notebook.Trial) {
+		n := shares[x.Treatment]
+		for _, state := range []string{notebook.Initial, notebook.Steady} {
+			x.PageTables = append(x.PageTables, notebook.PageTables{State: state, Guests: 4, Processes: 4, Entries: 400, Groupable: 4 * n, Active: 200, ActiveGroupable: 2 * n, Elsewhere: 4 * (62 - n)})
+		}
+		x.PageFaults = &notebook.PageFaults{Guests: 4, OfS: 10, CPUS: 2, Kinds: map[string]int64{"read": 600, "copy-on-write": 10, "anonymous": 350, "write-protect": 40}, Repeated: map[string]int64{"read": 5 * n}}
+		x.Figures = p.Figures(x.PageTables, x.PageFaults)
+		x.Value = x.Figures["exclusive entries, steady"]
+	}
+	return f
+}
+
+// Where page tables and faults were read the report draws both beside the paper's, and has its Table 5.1.
+func TestPageTablesAndFaults(t *testing.T) {
+	page := string(weighedPage(t, pagesRead()))
+	for _, want := range []string{
+		"Page-table entries that several guests have", "at the steady state", "container, crun, pinned: 62.0 % (62.0 to 62.0) groupable, 31.0 % active and groupable",
+		"Page faults that repeat another guest’s", "31.0 %", "Page faults by kind, in percent, and Table 5.1 of the paper", "the paper, HTTPd", "61.598", "the paper, Average",
+		"4 guests at once",
+	} {
+		if !strings.Contains(strings.ReplaceAll(page, "\u00a0", " "), want) && !strings.Contains(strings.ReplaceAll(page, "&nbsp;", " "), want) {
+			t.Errorf("the page lacks %q", want)
+		}
+	}
+}

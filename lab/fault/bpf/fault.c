@@ -1,0 +1,171 @@
+// What sees each page fault of some processes and those that descend from them: the page table's entry before the kernel handled it, the
+// mapping, and the entry after. `make generate` compiles it; CO-RE fits it to the kernel that it is loaded into. On x86-64 alone: it walks
+// the page table itself.
+#include <linux/types.h>
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+
+typedef __u64 u64;
+typedef __u32 u32;
+typedef __u8 u8;
+
+// Of the kernel's structures only what is read.
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+struct mm_struct { u64 *pgd; };
+struct task_struct { int pid, tgid; struct task_struct *real_parent; struct mm_struct *mm; char comm[16]; };
+struct pgprot { u64 pgprot; };
+struct vm_area_struct { u64 vm_flags; struct pgprot vm_page_prot; void *vm_ops; };
+#pragma clang attribute pop
+
+// A perf event's context, of x86-64.
+struct bpf_perf_event_data { u64 registers[21], period, addr; };
+
+// FROM is how many generations a process may be from the first of its guest.
+enum { FROM = 16, PAGE = 4096, PRESENT = 1, LARGE = 1 << 7, VM_SHARED = 8, WRITABLE = 2 };
+#define FRAME 0x000ffffffffff000ul
+
+// As the Go side has them.
+enum { FOUND = 1, ANONYMOUS = 2, SHARED = 4, PROTECTION_WRITES = 8, SEEN_BEFORE = 16, MAJOR = 32 };
+
+struct fault {
+	u64 address;       // of the page
+	u64 before, after; // the page table's entry; 0: there is none
+	u32 guest, tgid;
+	u32 flags;
+	u32 size_before, size_after; // 1 for 4 KiB, 512 for 2 MiB, …; what the entry maps
+	u32 unused;
+};
+
+volatile const u64 direct; // where the kernel has all of physical memory
+volatile const u32 levels; // of page tables
+
+u64 lost;    // that found no room
+u64 unended; // that the kernel could not handle, or handled again
+
+struct { __uint(type, BPF_MAP_TYPE_HASH); __uint(max_entries, 4096); __type(key, u32); __type(value, u32); } guests SEC(".maps");
+struct { __uint(type, BPF_MAP_TYPE_LRU_HASH); __uint(max_entries, 8192); __type(key, u32); __type(value, struct fault); } pending SEC(".maps");
+struct { __uint(type, BPF_MAP_TYPE_RINGBUF); __uint(max_entries, 16 << 20); } faults SEC(".maps");
+
+// walk gives the entry that maps an address, or the first that is not present on the way to it.
+static __always_inline u64 walk(u64 *pgd, u64 base, u32 depth, u64 address, u32 *size)
+{
+	u64 table = (u64)pgd, entry = 0;
+	u32 shift = depth == 5 ? 48 : 39;
+
+	*size = 0;
+	for (int i = 0; i < 5; i++) {
+		u64 at = table + ((address >> (shift & 63)) & 511) * 8;
+		if (bpf_probe_read_kernel(&entry, 8, (void *)at))
+			return 0;
+		if (shift == 12 || !(entry & PRESENT) || (shift < 39 && entry & LARGE)) {
+			*size = 1u << ((shift - 12) & 31);
+			return entry;
+		}
+		table = base + (entry & FRAME);
+		shift -= 9;
+	}
+	return 0;
+}
+
+struct calibration { u64 address, direct, entry; u32 levels, size; u64 pgd; };
+
+// calibrate walks the caller's own page table.
+SEC("syscall") int calibrate(struct calibration *c)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	u32 size;
+	u64 *pgd = BPF_CORE_READ(task, mm, pgd);
+
+	c->pgd = (u64)pgd;
+	c->entry = c->direct ? walk(pgd, c->direct, c->levels, c->address, &size) : 0;
+	c->size = c->direct ? size : 0;
+	return 0;
+}
+
+static __always_inline int launches(struct task_struct *task)
+{
+	char comm[16] = {};
+	bpf_core_read(comm, sizeof(comm), &task->comm);
+	return *(u64 *)comm == *(u64 *)"launcher" && !comm[8];
+}
+
+// guest is the number of the guest that a task works in, from 1; 0: it is none's, or the ruler, or the launcher that starts the work.
+static __always_inline u32 guest(struct task_struct *task)
+{
+	struct task_struct *t = task;
+	for (int i = 0; i < FROM; i++) {
+		u32 tgid = BPF_CORE_READ(t, tgid);
+		u32 *g = bpf_map_lookup_elem(&guests, &tgid);
+		if (g)
+			return i == 0 || (i <= 2 && launches(task)) ? 0 : *g;
+		if (tgid <= 1)
+			return 0;
+		t = BPF_CORE_READ(t, real_parent);
+	}
+	return 0;
+}
+
+static long look(struct task_struct *task, struct vm_area_struct *vma, void *context)
+{
+	struct fault *f = context;
+	f->flags |= FOUND;
+	if (!vma->vm_ops)
+		f->flags |= ANONYMOUS;
+	if (vma->vm_flags & VM_SHARED)
+		f->flags |= SHARED;
+	if (vma->vm_page_prot.pgprot & WRITABLE)
+		f->flags |= PROTECTION_WRITES;
+	return 0;
+}
+
+// before comes when a fault begins to be handled.
+SEC("perf_event") int before(struct bpf_perf_event_data *c)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	u32 tid = task->pid;
+	struct fault f = { .address = c->addr & -(u64)PAGE, .tgid = task->tgid };
+
+	f.guest = guest(task);
+	if (!f.guest)
+		return 0;
+	f.before = walk(BPF_CORE_READ(task, mm, pgd), direct, levels, f.address, &f.size_before);
+	bpf_find_vma(task, f.address, look, &f, 0);
+	if (bpf_map_lookup_elem(&pending, &tid))
+		__sync_fetch_and_add(&unended, 1);
+	if (bpf_map_update_elem(&pending, &tid, &f, BPF_ANY))
+		__sync_fetch_and_add(&lost, 1);
+	return 0;
+}
+
+static __always_inline int end(struct bpf_perf_event_data *c, u32 major)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	u32 tid = task->pid;
+	u64 address = c->addr & -(u64)PAGE;
+	struct fault *seen = bpf_map_lookup_elem(&pending, &tid), f = { .address = address, .tgid = task->tgid };
+
+	if (seen && seen->address == address) {
+		f = *seen;
+		f.flags |= SEEN_BEFORE;
+	} else {
+		f.guest = guest(task);
+	}
+	if (seen)
+		bpf_map_delete_elem(&pending, &tid);
+	if (!f.guest)
+		return 0;
+	f.flags |= major;
+	f.after = walk(BPF_CORE_READ(task, mm, pgd), direct, levels, address, &f.size_after);
+	if (!(f.flags & FOUND))
+		bpf_find_vma(task, address, look, &f, 0);
+	if (bpf_ringbuf_output(&faults, &f, sizeof(f), 0))
+		__sync_fetch_and_add(&lost, 1);
+	return 0;
+}
+
+// minor and major come when it has been handled.
+SEC("perf_event") int minor(struct bpf_perf_event_data *c) { return end(c, 0); }
+SEC("perf_event") int major(struct bpf_perf_event_data *c) { return end(c, MAJOR); }
+
+char LICENSE[] SEC("license") = "GPL";

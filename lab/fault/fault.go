@@ -1,0 +1,111 @@
+// Package fault sees every page fault of some processes and tells its kind in the order in which the kernel's handler does
+// (paper "characterization", section 5.2.2): from the page table's entry before the fault was handled, the mapping, and the entry after.
+//
+// The kernel's tracepoint exceptions:page_fault_user has an error code, which says whether it was a write, and does not fire on every kernel. So two of perf's
+// software events stand in for it: page-faults, which comes before a fault is handled, and minor-faults or major-faults, which come after. A BPF program
+// on each walks the page table. No fault is sampled, and none is guessed: what cannot be told is Unknown.
+package fault
+
+// Kind is what the kernel's handler takes a fault for.
+type Kind uint8
+
+// Kinds of faults, in the order of Table 5.1.
+const (
+	Read         Kind = iota // no entry, not anonymous, a read
+	CopyOnWrite              // no entry, not anonymous, a write to a private mapping
+	Shared                   // no entry, not anonymous, a write to a shared mapping
+	Anonymous                // no entry, an anonymous mapping
+	Swap                     // an entry that is not present
+	WriteProtect             // a write to an entry that is present and not writable
+	Unknown                  // none of these, or not known which: see classify
+	Kinds
+)
+
+var names = [Kinds]string{"read", "copy-on-write", "shared", "anonymous", "swap", "write-protect", "unknown"}
+
+// String names the kind.
+func (k Kind) String() string { return names[k] }
+
+// Fault is one that the kernel has handled.
+type Fault struct {
+	Guest   int    // whose it is, by its number in Watch
+	PID     int    // of the process
+	Address uint64 // of the page
+	Frame   uint64 // that is there now, its number; 0: none
+	Kind    Kind
+	Major   bool // it waited for a disk
+	Private bool // the page is the process's own now: no other can come to have it
+}
+
+// Bits of an entry of x86-64's page tables, as the kernel uses them.
+const (
+	present    = 1 << 0
+	writable   = 1 << 1
+	dirty      = 1 << 6
+	protNone   = 1 << 8 // where it is not present: it is, and may not be touched (NUMA balancing)
+	savedDirty = 1 << 58
+	frameBits  = 0x000f_ffff_ffff_f000
+
+	pageShift = 12
+)
+
+// What the program says of a fault beside the entries.
+const (
+	found = 1 << iota
+	anonymous
+	shared
+	protectionWrites
+	seenBefore
+	major
+)
+
+// seen is bpf/fault.c's struct fault.
+type seen struct {
+	Address, Before, After                    uint64
+	Guest, TGID, Flags, SizeBefore, SizeAfter uint32
+	_                                         uint32
+}
+
+// fault is what was seen.
+func (s *seen) fault() Fault {
+	f := Fault{Guest: int(s.Guest) - 1, PID: int(s.TGID), Address: s.Address, Kind: s.classify(), Major: s.Flags&major != 0}
+	if s.After&present != 0 && s.SizeAfter > 0 {
+		inside := s.Address >> pageShift & uint64(s.SizeAfter-1)
+		f.Frame = (s.After&frameBits)>>pageShift&^uint64(s.SizeAfter-1) + inside
+	}
+	f.Private = s.Flags&found != 0 && s.Flags&shared == 0 && s.After&(present|writable) == present|writable
+	return f
+}
+
+// classify is the kernel's order: no entry and anonymous, no entry and a file's, an entry that is not present, one that is and may not be written.
+//
+// Whether a fault at no entry was a write shows in the entry after it: the kernel makes it dirty. It also makes one dirty that was read where the mapping
+// lets entries be written at once (shared memory) and the page was dirty already: such a fault is Unknown.
+func (s *seen) classify() Kind {
+	written := s.After&(dirty|savedDirty) != 0
+	switch {
+	case s.Flags&seenBefore == 0 || s.Flags&found == 0:
+		return Unknown
+	case s.Before == 0 && s.SizeBefore == 0:
+		return Unknown // the page table could not be read
+	case s.Before == 0 && s.Flags&anonymous != 0:
+		return Anonymous
+	case s.Before == 0 && s.After&present == 0:
+		return Unknown
+	case s.Before == 0 && !written:
+		return Read
+	case s.Before == 0 && s.Flags&shared == 0:
+		return CopyOnWrite
+	case s.Before == 0 && s.Flags&protectionWrites != 0:
+		return Unknown
+	case s.Before == 0:
+		return Shared
+	case s.Before&present == 0 && s.Before&protNone != 0:
+		return Unknown
+	case s.Before&present == 0:
+		return Swap
+	case s.Before&writable == 0 && s.After&(present|writable) == present|writable:
+		return WriteProtect
+	}
+	return Unknown
+}

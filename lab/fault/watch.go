@@ -1,0 +1,254 @@
+//go:build linux
+
+package fault
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"unsafe"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/ringbuf"
+	"golang.org/x/sys/unix"
+
+	"tare/lab/proc"
+)
+
+// Watch is the observation of faults, until it is stopped.
+type Watch struct {
+	coll   *ebpf.Collection
+	events []int
+	reader *ringbuf.Reader
+	done   sync.WaitGroup
+	err    error // of the reader
+}
+
+// Lost says what a watch did not see.
+type Lost struct {
+	Faults  int64 // that found no room in the buffer
+	Unended int64 // that were begun and not handled: bad accesses, or such as the thread's end cut short
+}
+
+// calibration is bpf/fault.c's struct of that name.
+type calibration struct {
+	Address, Direct, Entry uint64
+	Levels, Size           uint32
+	PGD                    uint64
+}
+
+const gib = 1 << 30
+
+// Supported says why faults cannot be seen here, which it tries; nil: they can.
+func Supported() error {
+	coll, err := load()
+	if err != nil {
+		return err
+	}
+	coll.Close()
+	return nil
+}
+
+// load loads the programs, fitted to this kernel.
+func load() (*ebpf.Collection, error) {
+	if len(object) == 0 {
+		return nil, fmt.Errorf("page faults are seen on x86-64 alone, and this is %s", runtime.GOARCH)
+	}
+	spec, err := ebpf.LoadCollectionSpecFromReader(bytes.NewReader(object))
+	if err != nil { // it is this program's own
+		panic(err)
+	}
+	direct, levels, err := calibrate(spec)
+	if err != nil {
+		return nil, err
+	}
+	spec = spec.Copy()
+	delete(spec.Programs, "calibrate")
+	if err := errors.Join(spec.Variables["direct"].Set(direct), spec.Variables["levels"].Set(levels)); err != nil {
+		return nil, err
+	}
+	coll, err := ebpf.NewCollection(spec)
+	if err != nil {
+		return nil, refused(err)
+	}
+	return coll, nil
+}
+
+func refused(err error) error {
+	why, _, _ := strings.Cut(err.Error(), "\n")
+	return fmt.Errorf("the kernel does not take the programs that see page faults (Linux 5.17 or newer with BTF, root with CAP_BPF and CAP_PERFMON): %s", why)
+}
+
+// calibrate finds where the kernel has all of physical memory, which it does not tell, and how many levels its page tables have: by the page table of
+// this process and the frame of one of its pages.
+func calibrate(spec *ebpf.CollectionSpec) (direct uint64, levels uint32, err error) {
+	spec = spec.Copy()
+	for name := range spec.Programs {
+		if name != "calibrate" {
+			delete(spec.Programs, name)
+		}
+	}
+	coll, err := ebpf.NewCollection(spec)
+	if err != nil {
+		return 0, 0, refused(err)
+	}
+	defer coll.Close()
+	page, err := unix.Mmap(-1, 0, os.Getpagesize(), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_POPULATE)
+	if err != nil {
+		return 0, 0, fmt.Errorf("a page to learn the page table by: mmap: %w", err)
+	}
+	defer unix.Munmap(page)
+	page[0] = 1
+	address := uint64(uintptr(unsafe.Pointer(&page[0])))
+	pagemap, err := os.Open("/proc/self/pagemap")
+	if err != nil {
+		return 0, 0, err
+	}
+	defer pagemap.Close()
+	var entry [8]byte
+	if _, err := pagemap.ReadAt(entry[:], int64(address)>>pageShift*8); err != nil {
+		return 0, 0, fmt.Errorf("/proc/self/pagemap: %w", err)
+	}
+	frame := binary.NativeEndian.Uint64(entry[:]) & (1<<55 - 1)
+	if frame == 0 {
+		return 0, 0, errors.New("the kernel withholds the frames of pages: run tare as root on the host itself")
+	}
+	program := coll.Programs["calibrate"]
+	try := func(direct uint64, levels uint32) (c calibration, err error) {
+		c = calibration{Address: address, Direct: direct, Levels: levels}
+		_, err = program.Run(&ebpf.RunOptions{Context: &c, ContextOut: &c})
+		return c, err
+	}
+	c, err := try(0, 0)
+	if err != nil {
+		return 0, 0, refused(err)
+	}
+	total, err := proc.Host.Memory("MemTotal")
+	if err != nil {
+		return 0, 0, err
+	}
+	// The table itself is in it, at most as far from its beginning as there is memory, and as much again for holes.
+	for back := uint64(0); back <= 2*uint64(total)/gib+8; back++ {
+		for _, levels := range []uint32{4, 5} {
+			direct := c.PGD&^(gib-1) - back*gib
+			got, err := try(direct, levels)
+			if err != nil {
+				return 0, 0, refused(err)
+			}
+			if got.Size > 0 && got.Entry&present != 0 && (got.Entry&frameBits)>>pageShift&^uint64(got.Size-1) == frame&^uint64(got.Size-1) {
+				return direct, levels, nil
+			}
+		}
+	}
+	return 0, 0, errors.New("the kernel's page tables are not where they were expected, so page faults cannot be told apart here")
+}
+
+// Begin sees the faults of all processes that descend from these, not theirs and their launchers' own: of each guest its ruler. see is called by one
+// goroutine for each fault, in their order on each CPU.
+func Begin(rulers []int, see func(Fault)) (w *Watch, err error) {
+	if len(rulers) > MostGuests {
+		return nil, fmt.Errorf("page faults of %d guests: %d at most were expected", len(rulers), MostGuests)
+	}
+	w = &Watch{}
+	if w.coll, err = load(); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, w.close())
+		}
+	}()
+	for i, pid := range rulers {
+		if err := w.coll.Maps["guests"].Put(uint32(pid), uint32(i+1)); err != nil {
+			return nil, err
+		}
+	}
+	if w.reader, err = ringbuf.NewReader(w.coll.Maps["faults"]); err != nil {
+		return nil, err
+	}
+	online, err := proc.OnlineCPUs()
+	if err != nil {
+		return nil, err
+	}
+	// What comes after a fault is attached last, so that what came before it was seen.
+	for _, e := range []struct {
+		program string
+		event   uint64
+	}{{"before", unix.PERF_COUNT_SW_PAGE_FAULTS}, {"minor", unix.PERF_COUNT_SW_PAGE_FAULTS_MIN}, {"major", unix.PERF_COUNT_SW_PAGE_FAULTS_MAJ}} {
+		for _, cpu := range online {
+			if err := w.attach(e.program, e.event, cpu); err != nil {
+				return nil, err
+			}
+		}
+	}
+	w.done.Go(func() { w.err = w.read(see) })
+	return w, nil
+}
+
+func (w *Watch) attach(program string, event uint64, cpu int) error {
+	attr := unix.PerfEventAttr{Type: unix.PERF_TYPE_SOFTWARE, Config: event, Size: unix.PERF_ATTR_SIZE_VER1, Sample: 1, Sample_type: unix.PERF_SAMPLE_ADDR}
+	fd, err := unix.PerfEventOpen(&attr, -1, cpu, -1, unix.PERF_FLAG_FD_CLOEXEC)
+	if err != nil {
+		return fmt.Errorf("page faults: perf_event_open on CPU %d: %w", cpu, err)
+	}
+	w.events = append(w.events, fd)
+	if err := unix.IoctlSetInt(fd, unix.PERF_EVENT_IOC_SET_BPF, w.coll.Programs[program].FD()); err != nil {
+		return fmt.Errorf("page faults: the program on CPU %d: %w", cpu, err)
+	}
+	if err := unix.IoctlSetInt(fd, unix.PERF_EVENT_IOC_ENABLE, 0); err != nil {
+		return fmt.Errorf("page faults: enabling the event on CPU %d: %w", cpu, err)
+	}
+	return nil
+}
+
+// read hands on what comes until the watch is stopped, and what had come by then.
+func (w *Watch) read(see func(Fault)) error {
+	var r ringbuf.Record
+	for {
+		err := w.reader.ReadInto(&r)
+		if errors.Is(err, ringbuf.ErrFlushed) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("reading page faults: %w", err)
+		}
+		var s seen
+		if _, err := binary.Decode(r.RawSample, binary.NativeEndian, &s); err != nil {
+			return fmt.Errorf("reading page faults: %w", err)
+		}
+		see(s.fault())
+	}
+}
+
+// Stop ends it when all has been handed on that was seen.
+func (w *Watch) Stop() (lost Lost, err error) {
+	err = w.detach()
+	err = errors.Join(err, w.reader.Flush()) // nothing comes any more: what there is is read, and then that is over
+	w.done.Wait()
+	var n, unended uint64
+	err = errors.Join(err, w.err, w.coll.Variables["lost"].Get(&n), w.coll.Variables["unended"].Get(&unended))
+	return Lost{int64(n), int64(unended)}, errors.Join(err, w.close())
+}
+
+func (w *Watch) detach() (err error) {
+	for _, fd := range slices.Backward(w.events) {
+		err = errors.Join(err, unix.Close(fd))
+	}
+	w.events = nil
+	return err
+}
+
+func (w *Watch) close() error {
+	err := w.detach()
+	if w.reader != nil {
+		err = errors.Join(err, w.reader.Close())
+	}
+	w.coll.Close()
+	return err
+}

@@ -1,0 +1,101 @@
+//go:build linux
+
+package memory
+
+import (
+	"cmp"
+	"slices"
+
+	"tare/notebook"
+)
+
+// Flags of /proc/kpageflags that say how recently a page was used, as the kernel's reclaim keeps it.
+const (
+	kpfLRU    = 1 << 5
+	kpfActive = 1 << 6
+)
+
+// Tables counts the page-table entries of guests' processes by whether others have the same (paper "characterization", section 5.2.1). An entry is a
+// page that is mapped: one of a huge page counts as its 4 KiB pages. Pages in swap have no frame, and those of processes that are in no guest are not
+// counted.
+//
+// It is groupable if a process of another guest has the same frame at the same address. The paper says "across multiple processes", and its
+// containers have one process each but httpd's: entries that processes of one guest alone have in common are counted apart (Within).
+func (s *Snapshot) Tables(guests []Guest) (t notebook.PageTables) {
+	t.Guests = len(guests)
+	owner := make([]int, len(s.Processes)) // by process: a guest from 1
+	for i, p := range s.Processes {
+		owner[i] = 1 + slices.IndexFunc(guests, func(g Guest) bool { return slices.Contains(g.PIDs, p.PID) })
+		if owner[i] > 0 && p.Err == nil {
+			t.Processes++
+		}
+	}
+	s.sortByFrame()
+	var of []entry // the pages of a frame
+	groups(s.Pages, sameFrame, func(g []Page) {
+		of = of[:0]
+		for i := range g {
+			p := &g[i]
+			process := s.Region(p).Process
+			if owner[process] > 0 && p.flags&flagSwapped == 0 {
+				of = append(of, entry{s.Address(p), process, owner[process], p})
+			}
+		}
+		frame(&t, of)
+	})
+	return t
+}
+
+// entry is one page of one process.
+type entry struct {
+	address        uint64
+	process, guest int
+	*Page
+}
+
+// several says whether entries are of more than one guest, and of more than one process.
+func several(all []entry) (guests, processes bool) {
+	for _, e := range all[1:] {
+		guests, processes = guests || e.guest != all[0].guest, processes || e.process != all[0].process
+	}
+	return guests, processes
+}
+
+// frame counts the entries of one frame.
+func frame(t *notebook.PageTables, of []entry) {
+	if len(of) == 0 {
+		return
+	}
+	elsewhere, _ := several(of)
+	slices.SortFunc(of, func(a, b entry) int { return cmp.Compare(a.address, b.address) })
+	for len(of) > 0 {
+		n := 1
+		for n < len(of) && of[n].address == of[0].address {
+			n++
+		}
+		guests, processes := several(of[:n])
+		for _, e := range of[:n] {
+			active := e.flags&kpfActive != 0
+			add := func(is bool, counts ...*int64) {
+				if is {
+					for _, c := range counts {
+						*c++
+					}
+				}
+			}
+			add(true, &t.Entries)
+			add(active, &t.Active)
+			add(e.flags&kpfLRU == 0, &t.Unlisted)
+			add(guests, &t.Groupable)
+			add(guests && active, &t.ActiveGroupable)
+			add(guests && e.Kind() == Zero, &t.Zero)
+			add(processes && !guests, &t.Within)
+			add(elsewhere && !guests, &t.Elsewhere)
+			add(e.Size() == Huge, &t.Huge)
+			add(e.Size() == Huge && active, &t.ActiveHuge)
+			add(e.Size() == Huge && guests, &t.GroupableHuge)
+			add(e.Size() == Large, &t.Large)
+		}
+		of = of[n:]
+	}
+}

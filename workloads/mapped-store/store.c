@@ -1,0 +1,303 @@
+/*
+ * store make RECORDS FILE: writes RECORDS records. A record is 128 bytes: its key, 8 bytes, one field of 100, and zeros.
+ * store serve ADDRESS PORT FILE: maps FILE, read-only and shared, and answers requests over TCP until it is killed. A request is a key; the
+ * answer is its record, or 128 zeros where there is none. Records lie where a hash of their key says, or in the next free place behind it.
+ * store ready ADDRESS PORT: exit status 0 if a request for key 0 is answered rightly.
+ * store load ADDRESS PORT RECORDS OPERATIONS: OPERATIONS reads over one connection, each after the answer to the one before: 0.8 of them of
+ * the first 0.2 of the keys (hot), 0.2 of the others, uniformly within each; a generator seeded with the process's number and the time chooses. Each
+ * answer is checked, every byte. Printed are mean, p50 and p99 of the time of an operation in seconds, and operations_per_second.
+ *
+ * Exit status 0, 1 for a failure or a wrong answer, 2 for wrong arguments; one line says what.
+ */
+#define _GNU_SOURCE /* accept4 */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#define A 6364136223846793005ULL
+#define C 1442695040888963407ULL
+#define FIELD 100
+#define MOST 64	    /* connections */
+#define PATIENCE 60 /* seconds that an answer may take */
+
+struct record {
+	uint64_t key; /* one more than it, so that a free place is zeros */
+	char field[FIELD], rest[20];
+};
+
+_Static_assert(sizeof(struct record) == 128, "a record is 128 bytes");
+
+static _Noreturn void fail(const char *what, const char *why)
+{
+	fprintf(stderr, "%s: %s\n", what, why);
+	exit(1);
+}
+
+static struct record record(uint64_t key)
+{
+	struct record r = {.key = key + 1};
+
+	for (uint64_t i = 0, x = key; i < FIELD; i++) {
+		x = A * x + C;
+		r.field[i] = 'a' + (x >> 33) % 26;
+	}
+	return r;
+}
+
+/* Where a key's record is looked for first, of so many places. */
+static uint64_t home(uint64_t key, uint64_t places)
+{
+	uint64_t x = (key + 1) * A;
+
+	return (x ^ x >> 31) % places;
+}
+
+/* A quarter of the places stays free, so that few are looked at for a key. */
+static uint64_t places_for(uint64_t records)
+{
+	return records + records / 3 + 1;
+}
+
+static void make(uint64_t records, const char *path)
+{
+	uint64_t places = places_for(records);
+	struct record *all = calloc(places, sizeof *all);
+	FILE *out = fopen(path, "w");
+
+	if (!all || !out)
+		fail(path, strerror(errno));
+	for (uint64_t key = 0; key < records; key++) {
+		uint64_t at = home(key, places);
+
+		while (all[at].key)
+			at = (at + 1) % places;
+		all[at] = record(key);
+	}
+	if (fwrite(all, sizeof *all, places, out) != places || fclose(out))
+		fail(path, strerror(errno));
+	free(all);
+}
+
+static struct sockaddr_in place(const char *address, const char *port)
+{
+	char *end;
+	unsigned long number = strtoul(port, &end, 10);
+	struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons(number)};
+
+	if (*end || !number || number > 65535 || inet_pton(AF_INET, address, &at.sin_addr) != 1) {
+		fprintf(stderr, "%s %s: an IPv4 address and a port were expected\n", address, port);
+		exit(2);
+	}
+	return at;
+}
+
+static void at_once(int socket)
+{
+	int one = 1;
+
+	if (setsockopt(socket, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one))
+		fail("TCP_NODELAY", strerror(errno));
+}
+
+/* 0 if all of it was sent. */
+static int give(int socket, const void *from, size_t length)
+{
+	for (size_t done = 0; done < length;) {
+		ssize_t n = send(socket, (const char *)from + done, length - done, MSG_NOSIGNAL);
+
+		if (n < 0 && errno != EINTR)
+			return -1;
+		if (n > 0)
+			done += n;
+	}
+	return 0;
+}
+
+static const struct record *find(const struct record *all, uint64_t places, uint64_t key)
+{
+	static const struct record none;
+	uint64_t at = home(key, places);
+
+	for (uint64_t looked = 0; looked < places && all[at].key; looked++, at = (at + 1) % places)
+		if (all[at].key == key + 1)
+			return &all[at];
+	return &none;
+}
+
+static _Noreturn void serve(struct sockaddr_in at, const char *path)
+{
+	static unsigned char in[MOST + 1][sizeof(uint64_t)];
+	static size_t have[MOST + 1];
+	struct pollfd on[MOST + 1];
+	int one = 1, count = 1, file = open(path, O_RDONLY | O_CLOEXEC);
+	off_t size = file < 0 ? -1 : lseek(file, 0, SEEK_END);
+
+	if (size < 0)
+		fail(path, strerror(errno));
+	if (!size || size % sizeof(struct record))
+		fail(path, "records of 128 bytes were expected");
+	const struct record *all = mmap(NULL, size, PROT_READ, MAP_SHARED, file, 0);
+
+	if (all == MAP_FAILED)
+		fail(path, strerror(errno));
+	on[0] = (struct pollfd){.fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), .events = POLLIN};
+	if (on[0].fd < 0 || setsockopt(on[0].fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) ||
+	    bind(on[0].fd, (void *)&at, sizeof at) || listen(on[0].fd, MOST))
+		fail("listening", strerror(errno));
+	for (;;) {
+		if (poll(on, count, -1) < 0 && errno != EINTR)
+			fail("poll", strerror(errno));
+		for (int i = count - 1; i > 0; i--) {
+			if (!on[i].revents)
+				continue;
+			ssize_t n = recv(on[i].fd, in[i] + have[i], sizeof in[i] - have[i], MSG_DONTWAIT);
+			int over = n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
+
+			if (n > 0 && (have[i] += n) == sizeof in[i]) {
+				uint64_t key;
+
+				memcpy(&key, in[i], sizeof key);
+				have[i] = 0;
+				over = give(on[i].fd, find(all, size / sizeof *all, key), sizeof *all);
+			}
+			if (over) {
+				close(on[i].fd);
+				count--;
+				on[i] = on[count];
+				have[i] = have[count];
+				memcpy(in[i], in[count], sizeof in[i]);
+			}
+		}
+		if (on[0].revents) {
+			int new = accept4(on[0].fd, NULL, NULL, SOCK_CLOEXEC);
+
+			if (new < 0) /* who asked is gone, or there are no descriptors; the next round tells */
+				continue;
+			if (count > MOST) {
+				close(new);
+				continue;
+			}
+			at_once(new);
+			on[count] = (struct pollfd){.fd = new, .events = POLLIN};
+			have[count++] = 0;
+		}
+	}
+}
+
+/* Connects; every wait of it and on it has an end. */
+static int connected(struct sockaddr_in at)
+{
+	struct timeval limit = {.tv_sec = PATIENCE};
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit) || setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) ||
+	    connect(fd, (void *)&at, sizeof at))
+		fail("connecting", strerror(errno));
+	at_once(fd);
+	return fd;
+}
+
+static void ask(int socket, uint64_t key)
+{
+	struct record want = record(key), got;
+
+	if (give(socket, &key, sizeof key))
+		fail("sending a request", strerror(errno));
+	for (size_t have = 0; have < sizeof got;) {
+		ssize_t n = recv(socket, (char *)&got + have, sizeof got - have, 0);
+
+		if (n == 0 || (n < 0 && errno != EINTR))
+			fail("waiting for an answer", n ? strerror(errno) : "the service has closed the connection");
+		if (n > 0)
+			have += n;
+	}
+	if (memcmp(&got, &want, sizeof got)) {
+		fprintf(stderr, "wrong answer: key %llu has another record\n", (unsigned long long)key);
+		exit(1);
+	}
+}
+
+static double now(void)
+{
+	struct timespec t;
+
+	if (clock_gettime(CLOCK_MONOTONIC, &t))
+		fail("clock", strerror(errno));
+	return t.tv_sec + t.tv_nsec / 1e9;
+}
+
+static int rising(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static void load(int socket, uint64_t records, uint64_t operations)
+{
+	uint64_t hot = records / 5, x = (uint64_t)getpid() << 32 ^ (uint64_t)(now() * 1e9);
+	double *took = malloc(operations * sizeof *took), start, before, sum;
+
+	if (!took)
+		fail("memory", strerror(errno));
+	start = before = now();
+	for (uint64_t i = 0; i < operations; i++) {
+		x = A * x + C;
+		uint64_t of_hot = (x >> 33) % 10 < 8, at;
+
+		x = A * x + C;
+		at = of_hot ? (x >> 24) % hot : hot + (x >> 24) % (records - hot);
+		ask(socket, at);
+		double after = now();
+
+		took[i] = after - before;
+		before = after;
+	}
+	sum = before - start;
+	qsort(took, operations, sizeof *took, rising);
+	printf("{\"mean\": %.9f, \"p50\": %.9f, \"p99\": %.9f, \"operations_per_second\": %.3f}\n", sum / operations, took[operations / 2],
+	       took[operations * 99 / 100], operations / sum);
+	free(took);
+}
+
+static uint64_t number(const char *s)
+{
+	char *end;
+	uint64_t n = strtoull(s, &end, 10);
+
+	if (!n || *end) {
+		fprintf(stderr, "%s: a number was expected\n", s);
+		exit(2);
+	}
+	return n;
+}
+
+int main(int argc, char **argv)
+{
+	const char *what = argc > 1 ? argv[1] : "";
+
+	if (argc == 4 && !strcmp(what, "make"))
+		make(number(argv[2]), argv[3]);
+	else if (argc == 5 && !strcmp(what, "serve"))
+		serve(place(argv[2], argv[3]), argv[4]);
+	else if (argc == 4 && !strcmp(what, "ready"))
+		ask(connected(place(argv[2], argv[3])), 0);
+	else if (argc == 6 && !strcmp(what, "load") && number(argv[4]) >= 5)
+		load(connected(place(argv[2], argv[3])), number(argv[4]), number(argv[5]));
+	else {
+		fprintf(stderr, "usage: store make RECORDS FILE | serve ADDRESS PORT FILE | ready ADDRESS PORT | load ADDRESS PORT RECORDS OPERATIONS; 5 records at least\n");
+		return 2;
+	}
+	return 0;
+}
