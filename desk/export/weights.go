@@ -11,6 +11,49 @@ type weights struct {
 	Merged []weighing `json:"with_ksm"`
 	Added  *added     `json:"one_more_adds"` // null where they were weighed at one number alone
 	Last   *lastGuest `json:"last_guest"`
+	Alone  *alone     `json:"last_guest_alone,omitempty"` // what no other process has of it, where the study asked
+}
+
+// alone is what the guest that came last alone has, merged where the study merges.
+type alone struct {
+	Guests   int          `json:"guests"`
+	Merged   bool         `json:"merged"`
+	Own      interval     `json:"own"`
+	Why      string       `json:"why,omitempty"` // a VM could not say what its memory is to it
+	Emulator *framesPart  `json:"emulator,omitempty"`
+	RAM      []framesPart `json:"ram,omitempty"`
+	Files    []framesPart `json:"files,omitempty"`
+}
+
+type framesPart struct {
+	Name  string   `json:"name,omitempty"`
+	Guest interval `json:"guest"`
+	RSS   interval `json:"rss"`
+	Own   interval `json:"own"`
+	Alike interval `json:"duplicates"`
+	Idle  interval `json:"idle"`
+}
+
+func framesOf(f data.Frames) framesPart {
+	return framesPart{f.Name, estimate(f.Guest), estimate(f.RSS), estimate(f.Own), estimate(f.Alike), estimate(f.Idle)}
+}
+
+func aloneOf(a *data.Alone) *alone {
+	if a == nil {
+		return nil
+	}
+	j := &alone{Guests: a.Guests, Merged: a.Merged, Own: estimate(a.Own), Why: a.Why}
+	if r := a.RAM; r != nil {
+		emulator := framesOf(r.Emulator)
+		j.Emulator = &emulator
+		for _, k := range r.Kinds {
+			j.RAM = append(j.RAM, framesOf(k))
+		}
+		for _, f := range r.Files {
+			j.Files = append(j.Files, framesOf(f))
+		}
+	}
+	return j
 }
 
 type weighing struct {
@@ -68,7 +111,7 @@ func weightsOf(w *data.Weights) *weights {
 	if w == nil {
 		return nil
 	}
-	j := &weights{Points: weighings(w.Points), Merged: weighings(w.Merged)}
+	j := &weights{Points: weighings(w.Points), Merged: weighings(w.Merged), Alone: aloneOf(w.Alone)}
 	if a := w.Added; a != nil {
 		j.Added = &added{a.From, a.To, estimate(a.PSS), estimate(a.Anonymous), estimate(a.File)}
 	}

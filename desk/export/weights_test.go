@@ -43,6 +43,14 @@ func TestWeightsInJSON(t *testing.T) {
 			t.Errorf("among 8: %+v", at)
 		}
 	}
+	for _, r := range rows(notebooktest.WeighedInside()) {
+		a := r.Weights.Alone
+		if a == nil || !a.Merged || a.Own.Value == nil || r.Treatment != "idle vm qemu kvm pinned large" && a.RAM != nil {
+			t.Errorf("%s: the last guest alone: %+v", r.Treatment, a)
+		} else if a.RAM != nil && (len(a.RAM) != 6 || *a.Emulator.Own.Value != 23 || len(a.Files) != 2) {
+			t.Errorf("its memory: %+v", a)
+		}
+	}
 	for _, r := range rows(notebooktest.New(2).Add("bm large", 4).Add("cn crun pinned large", 5)) {
 		if r.Weights != nil {
 			t.Errorf("%s has %+v", r.Treatment, r.Weights)
