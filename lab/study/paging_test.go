@@ -193,7 +193,7 @@ func TestGuestsThatCannotBeRead(t *testing.T) {
 	}{
 		"a guest that cannot be made": {pager{refuses: 3}, tables, "guest 3 of 3: no guest: the bridge is full"},
 		"a function that is too short": {pager{length: 3 * time.Second}, tables,
-			"the work in guest 1 ended before the initial state was read, 3 s after all had begun: more data, or a shorter paging: initial:, was expected"},
+			"ended before the initial state was read, 3 s after all had begun: more data, or a shorter paging: initial:, was expected"},
 		"work that fails":                {pager{length: 3 * time.Second, exit: 3}, faults, "guest 1: exit status 3"},
 		"work that does not end":         {pager{length: time.Hour}, faults, "the work in guest 1 had not ended after 10m0s"},
 		"faults that cannot be seen":     {pager{blind: errors.New("no BPF")}, faults, "page faults: no BPF"},
