@@ -55,6 +55,7 @@ import (
 	"math"
 	"slices"
 	"sort"
+	"sync"
 
 	"gonum.org/v1/gonum/stat/distuv"
 )
@@ -85,8 +86,22 @@ func (c Confidence) Level() float64 {
 	return 1 - c.Alpha/worth
 }
 
+// criticals keeps what critical gave: of few numbers, which rules of stopping and simulations ask for again and again.
+var criticals sync.Map
+
 // critical is what Student's t statistic of n values exceeds at the interval's ends.
-func (c Confidence) critical(n int) float64 { return c.student(float64(n-1), n) }
+func (c Confidence) critical(n int) float64 {
+	type question struct {
+		Confidence
+		n int
+	}
+	if t, known := criticals.Load(question{c, n}); known {
+		return t.(float64)
+	}
+	t := c.student(float64(n-1), n)
+	criticals.Store(question{c, n}, t)
+	return t
+}
 
 // student is the same of a statistic with so many degrees of freedom, made of so many values.
 func (c Confidence) student(free float64, n int) float64 {

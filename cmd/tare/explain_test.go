@@ -210,8 +210,13 @@ func TestTracersInsideAVM(t *testing.T) {
 
 func tracesInside(t *testing.T, h *testHost, tracer string) {
 	dir := "R-" + tracer
-	h.must("bench", "--image", h.image, "--platforms", "vm", "--instances", "1/512MB", "--rounds", "1", "--accel", "tcg", "--explain="+tracer+",cpu", "--out", dir,
-		"--", "sh", "-c", "i=0; while [ $i -lt 5000 ]; do i=$((i+1)); done")
+	h.write("vm.yaml", `name: inside
+workloads: [{name: steps, image: ./image, command: [sh, -c, "i=0; while [ $i -lt 5000 ]; do i=$((i+1)); done"]}]
+platforms: [{platform: vm, provisioning: [pinned]}]
+instances: [1/512MB]
+design: {rounds: {floor: 1, cap: 1}, trials: 1, warmups: 0, timeout: 2m}
+`)
+	h.must("run", "./vm.yaml", "--accel", "tcg", "--explain="+tracer+",cpu", "--out", dir)
 	n := 0
 	for _, tr := range h.trials(dir) {
 		if !tr.Traced {

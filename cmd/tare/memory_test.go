@@ -18,11 +18,11 @@ import (
 )
 
 // What Tare did not start is accounted for all the same, and as the kernel does.
-func TestMemoryOfWhatOthersStarted(t *testing.T) {
+func TestWithDockerMemoryOfWhatOthersStarted(t *testing.T) {
 	need(t, os.Geteuid() == 0, "root")
 	need(t, has("busybox"), "busybox (busybox-static)")
 	need(t, has("qemu-system-x86_64"), "QEMU")
-	need(t, dockerAnswers(), "a running Docker Engine")
+	needDocker(t)
 	tare, err := program()
 	if err != nil {
 		t.Fatal(err)

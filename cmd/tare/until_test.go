@@ -3,9 +3,7 @@
 package main
 
 import (
-	"fmt"
 	"math/rand/v2"
-	"path/filepath"
 	"slices"
 	"testing"
 
@@ -46,11 +44,7 @@ groups:
 	wrong := 0
 	for run := range 4 {
 		g := rand.New(rand.NewPCG(uint64(run), 5))
-		dir := filepath.Join(t.TempDir(), "R")
-		w, err := notebook.Create(dir, f.Study, f.Host)
-		if err != nil {
-			t.Fatal(err)
-		}
+		dir := notebooktest.Write(t, f.Study, f.Host)
 		in := map[string]int{} // rounds, by treatment
 		round := 0
 		for ; ; round++ {
@@ -66,18 +60,9 @@ groups:
 					continue
 				}
 				in[tr.ID]++
-				v := f.Mean[tr.ID] * (1 + 0.02*g.NormFloat64())
-				guest := fmt.Sprint(round, tr.ID)
-				if err := w.Guest(notebook.Guest{ID: guest, Treatment: tr.ID, Round: round, Start: notebooktest.At}); err != nil {
-					t.Fatal(err)
-				}
-				if err := w.Trial(notebook.Trial{Treatment: tr.ID, Round: round, Guest: guest, Start: notebooktest.At, Value: v, ElapsedS: v, HostS: v}); err != nil {
-					t.Fatal(err)
-				}
+				guest, trial := notebooktest.One(round, tr.ID, f.Mean[tr.ID]*(1+0.02*g.NormFloat64()))
+				notebooktest.Append(t, dir, guest, trial)
 			}
-		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
 		}
 		s, err := data.Read([]string{dir}, data.Options{})
 		if err != nil {

@@ -1,10 +1,8 @@
 package claims
 
 import (
-	"fmt"
 	"maps"
 	"math/rand/v2"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -12,6 +10,7 @@ import (
 
 	"tare/desk/data"
 	"tare/notebook"
+	"tare/notebook/notebooktest"
 )
 
 // From trials on the disk to verdicts, as `tare claims DIR` does it.
@@ -29,27 +28,15 @@ func TestFolder(t *testing.T) {
 	for _, id := range slices.Sorted(maps.Keys(means)) {
 		study.Treatments = append(study.Treatments, treatment(id))
 	}
-	dir := filepath.Join(t.TempDir(), "R")
-	w, err := notebook.Create(dir, study, notebook.Host{ID: "h", Hostname: "bench", CPUs: []notebook.CPU{{ID: 0}, {ID: 1}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	var records []any
 	g := rand.New(rand.NewPCG(1, 2))
 	for round := range 12 {
 		for _, tr := range study.Treatments {
-			id := fmt.Sprint(round, tr.ID)
-			if err := w.Guest(notebook.Guest{ID: id, Treatment: tr.ID, Round: round, Start: study.Created}); err != nil {
-				t.Fatal(err)
-			}
-			v := means[tr.ID] * (1 + 0.005*g.NormFloat64())
-			if err := w.Trial(notebook.Trial{Treatment: tr.ID, Round: round, Guest: id, Start: study.Created, Value: v, ElapsedS: v, HostS: v}); err != nil {
-				t.Fatal(err)
-			}
+			guest, trial := notebooktest.One(round, tr.ID, means[tr.ID]*(1+0.005*g.NormFloat64()))
+			records = append(records, guest, trial)
 		}
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	dir := notebooktest.Write(t, study, notebook.Host{ID: "h", Hostname: "bench", CPUs: []notebook.CPU{{ID: 0}, {ID: 1}}}, records...)
 	s, err := data.Read([]string{dir}, data.Options{})
 	if err != nil {
 		t.Fatal(err)

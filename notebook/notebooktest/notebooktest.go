@@ -147,6 +147,13 @@ func Write(t testing.TB, s notebook.Study, h notebook.Host, records ...any) stri
 	return write(t, s, h, slices.Values(records))
 }
 
+// One is a guest of a round and its only trial, of this value, for Write and Append.
+func One(round int, treatment string, value float64) (notebook.Guest, notebook.Trial) {
+	id := fmt.Sprintf("r%d-%s", round, treatment)
+	return notebook.Guest{ID: id, Treatment: treatment, Round: round, Start: At},
+		notebook.Trial{Treatment: treatment, Round: round, Guest: id, Start: At, Value: value, ElapsedS: value, HostS: value}
+}
+
 // records are all lines of the folder, in the order in which a run would write them.
 func (f *Folder) records() iter.Seq[any] {
 	return func(yield func(any) bool) {
