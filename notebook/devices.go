@@ -15,6 +15,11 @@ const (
 	Balloon  = "balloon"  // by which the host can ask for memory back
 )
 
+var deviceKinds = []string{Video, Graphics, Audio, USB, Balloon}
+
+// AllKinds says whether a list that ParseMachine made has a device of each kind.
+func AllKinds(list string) bool { return len(DeviceKinds(list)) == len(deviceKinds) }
+
 // Device is one that a VM can have, by the word that studies have for it.
 type Device struct{ Word, Kind string }
 
@@ -32,7 +37,7 @@ const VirtManager = "virt-manager"
 
 var deviceSets = map[string]string{VirtManager: "qxl,spice,ich6,usb,balloon"}
 
-// DeviceKinds are the kinds of the devices in a list that parseDevices made, in the order of Devices.
+// DeviceKinds are the kinds of the devices in a list that ParseMachine made, in the order of Devices.
 func DeviceKinds(list string) (kinds []string) {
 	for _, d := range Devices {
 		if slices.Contains(strings.Split(list, ","), d.Word) {

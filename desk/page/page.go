@@ -144,6 +144,7 @@ type table struct {
 	Networks                    bool // they are named beside the provisioning
 	Secondary                   *secondaryTable
 	Weights                     *weightsPart
+	Unused                      *unusedTable
 }
 
 type tableRow struct {
@@ -400,6 +401,7 @@ func makeTable(i int, rows []*data.Row, s *data.Summary) table {
 	align(t.Rows, func(r *tableRow) *value { return &r.Mean })
 	t.Secondary = secondary(t.ID+"-secondary", rows, s)
 	t.Weights = weighed(t.ID+"-guest", rows, s)
+	t.Unused = unused(t.ID+"-devices", rows, s)
 	return t
 }
 
