@@ -15,6 +15,9 @@ type Machine struct {
 	Threads   int   `json:"threads"`              // of each core that the guest sees
 	Nodes     int   `json:"nodes"`                // NUMA nodes that the guest sees, of whole sockets and as much memory each
 	NoVhost   bool  `json:"no_vhost,omitempty"`   // the packets of its tap are carried by QEMU, also where the host's kernel could carry them (vhost)
+
+	// Devices are those that no workload needs, as a list with commas in Devices' order; "": none.
+	Devices string `json:"devices,omitempty"`
 }
 
 // Disk is how the disk of a virtual machine, on which its root is, lies on the host.
@@ -116,6 +119,11 @@ func ParseMachine(text string) (Machine, error) {
 			if m.HugePages = pageSizes[value]; m.HugePages == 0 {
 				want = "the size of a page, 2M or 1G,"
 			}
+		case "devices":
+			var err error
+			if m.Devices, err = parseDevices(value); err != nil {
+				want = err.Error()
+			}
 		case "sockets":
 			number(&m.Sockets)
 		case "threads":
@@ -123,7 +131,7 @@ func ParseMachine(text string) (Machine, error) {
 		case "nodes":
 			number(&m.Nodes)
 		default:
-			return Machine{}, fmt.Errorf("machine %q: unknown word %q; usual, or words of cache=, aio=, %s, huge-pages=, sockets=, threads=, nodes= and %s were expected", text, w, noIOThread, noVhost)
+			return Machine{}, fmt.Errorf("machine %q: unknown word %q; usual, or words of cache=, aio=, %s, huge-pages=, sockets=, threads=, nodes=, devices= and %s were expected", text, w, noIOThread, noVhost)
 		}
 		switch {
 		case want != "":
@@ -164,6 +172,13 @@ func (m Machine) Text() string {
 	add(m.Threads != u.Threads, "threads=%d", m.Threads)
 	add(m.Nodes != u.Nodes, "nodes=%d", m.Nodes)
 	add(m.NoVhost, noVhost)
+	switch m.Devices {
+	case "":
+	case deviceSets[VirtManager]:
+		words = append(words, "devices="+VirtManager)
+	default:
+		words = append(words, "devices="+m.Devices)
+	}
 	return strings.Join(words, " ")
 }
 

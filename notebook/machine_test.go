@@ -24,6 +24,9 @@ func TestParseMachine(t *testing.T) {
 		"huge-pages=2M":               with(func(m *Machine) { m.HugePages = 2 << 20 }),
 		"huge-pages=1G threads=2":     with(func(m *Machine) { m.HugePages, m.Threads = 1<<30, 2 }),
 		"no-vhost":                    with(func(m *Machine) { m.NoVhost = true }),
+		"devices=virt-manager":        with(func(m *Machine) { m.Devices = "qxl,spice,ich6,usb,balloon" }),
+		"devices=usb,vnc,cirrus":      with(func(m *Machine) { m.Devices = "cirrus,vnc,usb" }),
+		"devices=ich9 no-vhost":       with(func(m *Machine) { m.Devices, m.NoVhost = "ich9", true }),
 		"nodes=2 sockets=4":           with(func(m *Machine) { m.Nodes, m.Sockets = 2, 4 }),
 	} {
 		m, err := ParseMachine(text)
@@ -46,12 +49,25 @@ func TestParseMachine(t *testing.T) {
 		"no-iothread=1":              "no value was expected",
 		"huge-pages":                 "huge-pages=: the size of a page, 2M or 1G, was expected",
 		"huge-pages=4K":              "2M or 1G",
+		"devices=":                   "devices=: virt-manager, or a list with commas of qxl, cirrus, spice, vnc, ich6, ich9, usb, balloon, each once, was expected",
+		"devices=qxl,floppy":         "devices=qxl,floppy: virt-manager, or a list",
+		"devices=usb,usb":            "each once, was expected",
+		"devices=qxl,cirrus":         "devices=qxl,cirrus: one device for video was expected",
 		"sockets=0":                  "sockets=0: a number from 1 to 1024 was expected",
 		"threads=two":                "threads=two: a number",
 		"nodes=2":                    "a NUMA node has whole sockets: sockets=2, or a multiple of it, was expected with nodes=2",
 	} {
 		if m, err := ParseMachine(text); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q: %+v, %v; want one line with %q", text, m, err, want)
+		}
+	}
+}
+
+// Every kind of device is found in the list that has it, and no other.
+func TestDeviceKinds(t *testing.T) {
+	for list, want := range map[string]string{"": "", "balloon": Balloon, "cirrus,vnc,ich9": "video graphics audio", deviceSets[VirtManager]: "video graphics audio USB balloon"} {
+		if got := strings.Join(DeviceKinds(list), " "); got != want {
+			t.Errorf("%q: %q, want %q", list, got, want)
 		}
 	}
 }

@@ -236,6 +236,7 @@ type Selector struct {
 	Instance     Values `yaml:"instance,omitempty"`
 	Network      Values `yaml:"network,omitempty"`
 	Isolation    Values `yaml:"isolation,omitempty"` // rungs of the isolation ladder; none named: no rung is chosen
+	Machine      Values `yaml:"machine,omitempty"`   // how VMs are made (notebook.ParseMachine); none named: the usual one
 
 	Params map[string]string `yaml:"params,omitempty"` // they choose among the treatments of workloads that have them
 
@@ -245,13 +246,13 @@ type Selector struct {
 }
 
 func (s Selector) empty() bool {
-	return len(s.Workload)+len(s.Platform)+len(s.Engine)+len(s.Provisioning)+len(s.Instance)+len(s.Network)+len(s.Isolation)+len(s.Params) == 0 &&
+	return len(s.Workload)+len(s.Platform)+len(s.Engine)+len(s.Provisioning)+len(s.Instance)+len(s.Network)+len(s.Isolation)+len(s.Machine)+len(s.Params) == 0 &&
 		s.Cores == nil && s.HostCores == nil && s.CHR == nil
 }
 
 // lists are the selector's lists, to be gone through together.
 func (s *Selector) lists() []*Values {
-	return []*Values{&s.Workload, &s.Platform, &s.Engine, &s.Provisioning, &s.Instance, &s.Network, &s.Isolation}
+	return []*Values{&s.Workload, &s.Platform, &s.Engine, &s.Provisioning, &s.Instance, &s.Network, &s.Isolation, &s.Machine}
 }
 
 // each gives a selector for every choice of one value from each list.
@@ -278,10 +279,10 @@ func (s Selector) each() []Selector {
 // over is the selector with what the other names in place of its own: the treatments that a To or a Than is about.
 func (s Selector) over(other Selector) Selector {
 	if len(other.Platform) > 0 && !slices.Equal(other.Platform, s.Platform) {
-		s.Engine = nil // it is another platform's
+		s.Engine, s.Machine = nil, nil // they are another platform's
 	}
 	if slices.Equal(other.Platform, Values{"bm"}) {
-		s.Provisioning, s.Network, s.Isolation = nil, nil, nil
+		s.Provisioning, s.Network, s.Isolation, s.Machine = nil, nil, nil, nil
 	}
 	if len(other.Workload) > 0 && !slices.Equal(other.Workload, s.Workload) {
 		s.Params = notebook.Placing(s.Params) // the others are a workload's own

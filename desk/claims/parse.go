@@ -348,6 +348,11 @@ func (s *Selector) check() error {
 			}
 		}
 	}
+	for _, text := range s.Machine {
+		if _, err := notebook.ParseMachine(text); err != nil {
+			return within(wrong("%v", err), "machine")
+		}
+	}
 	for _, r := range []struct {
 		key string
 		r   *Range

@@ -23,7 +23,7 @@ func oneOf(want Values, has string) bool { return len(want) == 0 || slices.Conta
 
 // has says whether the selector chooses the treatment, on a host with so many cores and with that CHR.
 func (s Selector) has(t notebook.Treatment, hostCores int, chr float64) bool {
-	if t.AA || t.Machine != "" || !oneOf(s.Workload, t.Workload) || !oneOf(s.Platform, t.Platform) || !oneOf(s.Engine, t.Engine) ||
+	if t.AA || !slices.Contains(s.machines(), t.Machine) || !oneOf(s.Workload, t.Workload) || !oneOf(s.Platform, t.Platform) || !oneOf(s.Engine, t.Engine) ||
 		!oneOf(s.Provisioning, t.Provisioning) || !oneOf(s.Network, t.Network) || !slices.Contains(s.rungs(), t.Isolation) ||
 		len(s.Instance) > 0 && !slices.ContainsFunc(s.Instance, func(n string) bool { return isInstance(n, t.Instance) }) {
 		return false
@@ -44,6 +44,21 @@ func (s Selector) rungs() Values {
 	return s.Isolation
 }
 
+// machines are the chosen ways of making VMs, as treatments have them: a paper's VM is made in the usual one.
+func (s Selector) machines() (all []string) {
+	for _, text := range s.Machine {
+		m, err := notebook.ParseMachine(text)
+		if err != nil {
+			panic(err) // it was read when the file was
+		}
+		all = append(all, m.Text())
+	}
+	if len(all) == 0 {
+		return []string{""}
+	}
+	return all
+}
+
 func (s Selector) hasRow(r *data.Row) bool { return s.has(r.Treatment, r.HostCores, r.CHR) }
 
 // pair is a row and the row that it is compared with; nil where there is none.
@@ -58,6 +73,7 @@ func (to Selector) fits(x, y *data.Row) bool {
 		len(to.Engine) == 0 && samePlatform && a.Engine != b.Engine ||
 		samePlatform && (a.Accelerator != b.Accelerator || a.Kernel != b.Kernel) ||
 		len(to.Isolation) == 0 && samePlatform && a.Isolation != b.Isolation ||
+		len(to.Machine) == 0 && samePlatform && a.Machine != b.Machine ||
 		!either(to.Provisioning, a.Provisioning, b.Provisioning) || !either(to.Network, a.Network, b.Network) {
 		return false
 	}

@@ -145,6 +145,7 @@ type table struct {
 	Secondary                   *secondaryTable
 	Weights                     *weightsPart
 	Faults                      *faultsPart
+	Unused                      *unusedTable
 }
 
 type tableRow struct {
@@ -402,6 +403,7 @@ func makeTable(i int, rows []*data.Row, s *data.Summary) table {
 	t.Secondary = secondary(t.ID+"-secondary", rows, s)
 	t.Weights = weighed(t.ID+"-guest", rows, s)
 	t.Faults = faulted(t.ID+"-faults", rows, s)
+	t.Unused = unused(t.ID+"-devices", rows, s)
 	return t
 }
 

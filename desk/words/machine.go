@@ -2,6 +2,7 @@ package words
 
 import (
 	"fmt"
+	"strings"
 
 	"tare/desk/data"
 	"tare/notebook"
@@ -25,8 +26,12 @@ func Machine(m notebook.Machine) string {
 	if m.NoVhost {
 		vhost = "; packets of its tap carried by QEMU"
 	}
+	devices := ""
+	if m.Devices != "" {
+		devices = "; devices " + strings.ReplaceAll(m.Devices, ",", ", ")
+	}
 	return fmt.Sprintf("disk %s, cache mode %s, AIO engine %s, %s; memory of %s; %s, %s a core, %s", d.Format, d.Cache, d.AIO, thread,
-		pages, Count(m.Sockets, "socket"), Count(m.Threads, "thread"), Count(m.Nodes, "NUMA node")) + vhost
+		pages, Count(m.Sockets, "socket"), Count(m.Threads, "thread"), Count(m.Nodes, "NUMA node")) + vhost + devices
 }
 
 // Machines says of each VM that was made otherwise than usual how it did against the usual one.

@@ -98,6 +98,8 @@ func Treatment(words string) notebook.Treatment {
 				panic(fmt.Sprintf("notebooktest: treatment %q: %v", words, err))
 			}
 			t.HostCores = n
+		case key == "devices" && isParam:
+			t.Machine = w
 		case isParam:
 			if t.Params == nil {
 				t.Params = map[string]string{}

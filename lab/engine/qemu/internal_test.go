@@ -572,6 +572,36 @@ func TestNetworkArgs(t *testing.T) {
 	}
 }
 
+// What QEMU is told of devices that no workload needs. Nothing of it listens on a network.
+func TestDeviceArgs(t *testing.T) {
+	const virtManager = "-spice unix=on,addr=/g/screen,disable-ticketing=on,image-compression=off,seamless-migration=on " +
+		"-chardev spicevmc,id=agent,name=vdagent -device virtserialport,chardev=agent,name=com.redhat.spice.0 " +
+		"-device qxl-vga,ram_size=67108864,vram_size=67108864,vgamem_mb=16 -audiodev spice,id=sound -device intel-hda -device hda-duplex,audiodev=sound "
+	const controllers = "-device ich9-usb-ehci1,id=usb,addr=1d.7 -device ich9-usb-uhci1,masterbus=usb.0,firstport=0,multifunction=on,addr=1d.0 " +
+		"-device ich9-usb-uhci2,masterbus=usb.0,firstport=2,addr=1d.1 -device ich9-usb-uhci3,masterbus=usb.0,firstport=4,addr=1d.2 -device usb-tablet,bus=usb.0 "
+	const redirected = "-chardev spicevmc,name=usbredir,id=redirected1 -device usb-redir,bus=usb.0,chardev=redirected1 " +
+		"-chardev spicevmc,name=usbredir,id=redirected2 -device usb-redir,bus=usb.0,chardev=redirected2 "
+	for list, want := range map[string]string{
+		"":                           "",
+		"balloon":                    "-device virtio-balloon-pci ",
+		"usb,balloon":                controllers + "-device virtio-balloon-pci ",
+		"cirrus,vnc,ich9":            "-vnc unix:/g/screen -device cirrus-vga -audiodev none,id=sound -device ich9-intel-hda -device hda-duplex,audiodev=sound ",
+		"qxl,spice,ich6,usb,balloon": virtManager + controllers + redirected + "-device virtio-balloon-pci ",
+		"ich6":                       "-audiodev none,id=sound -device intel-hda -device hda-duplex,audiodev=sound ",
+	} {
+		args := deviceArgs(list, "/g/screen")
+		if got := strings.Join(args, " "); got != strings.TrimSpace(want) {
+			t.Errorf("%q:\n%s\nwant\n%s", list, got, want)
+		}
+		h := hardware{cpus: 1, machine: notebook.UsualMachine, network: notebook.NetNone, screen: "/g/screen"}
+		h.machine.Devices = list
+		all, err := h.args()
+		if err != nil || !strings.Contains(strings.Join(all, " ")+" ", strings.Join(args, " ")+" ") {
+			t.Errorf("%q: the machine's arguments %q, %v; want those of its devices among them", list, all, err)
+		}
+	}
+}
+
 // Huge pages that were taken for a guest are given back at the next start where Tare was killed.
 func TestHugePagesAfterAKill(t *testing.T) {
 	require.Root(t)

@@ -51,6 +51,8 @@ type hardware struct {
 	tap         *os.File
 	mac         net.HardwareAddr // of the card on the tap
 	vhost       *os.File         // with a tap, where the kernel can carry its packets; may be nil
+	folder      string           // the guest's
+	screen      string           // path of the socket at which its screen is shown; startMachine sets it
 	bare        bool             // no disks, no network, no ruler's port: the probe's machine
 }
 
@@ -133,6 +135,7 @@ func (h hardware) args() ([]string, error) {
 		"-chardev", fmt.Sprintf("socket,id=ruler,fd=%d", rulerFD),
 		"-device", "virtserialport,chardev=ruler,name="+guestinit.Port,
 	)
+	args = append(args, deviceArgs(h.machine.Devices, h.screen)...)
 	switch {
 	case h.tap != nil:
 		tap := fmt.Sprintf("tap,id=net,fd=%d", tapFD)
@@ -217,6 +220,16 @@ func startMachine(ctx context.Context, h hardware) (*machine, error) {
 				extra = append(extra, h.vhost)
 			}
 		}
+	}
+	if h.machine.Devices != "" {
+		// A socket's address holds 107 bytes, and a folder's path may be longer.
+		dir, err := unix.Open(h.folder, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return fail(fmt.Errorf("%s: %w", h.folder, err))
+		}
+		theirs = append(theirs, os.NewFile(uintptr(dir), h.folder))
+		h.screen = fmt.Sprintf("/proc/self/fd/%d/%s", consoleFD+len(extra), screenName)
+		extra = append(extra, theirs[len(theirs)-1])
 	}
 	args, err := h.args()
 	if err != nil {

@@ -178,6 +178,9 @@ func (d *Driver) Supports(ctx context.Context, t notebook.Treatment) (err error)
 			return err
 		}
 	}
+	if err := d.tryDevices(ctx, t, m); err != nil {
+		return err
+	}
 	file, err := os.CreateTemp(d.State, "disk-")
 	if err != nil {
 		return err
@@ -303,6 +306,7 @@ func (g *Guest) start(ctx context.Context, h hardware, p guestinit.Params, allow
 	if h.cmdline, err = p.Arg(); err != nil {
 		return nil, err
 	}
+	h.folder = g.Folder
 	if h.overlay, err = makeOverlay(g.Folder, h.root); err != nil {
 		return nil, fmt.Errorf("disk: %w", err)
 	}
@@ -495,6 +499,9 @@ func (g *Guest) check(machine notebook.Machine, cpus int, memory int64, allowed 
 		return err
 	}
 	is.NoVhost = machine.NoVhost && !carried
+	if is.Devices, err = g.machine.devices(ctx); err != nil {
+		return err
+	}
 	if g.onTap && g.Spec.Accelerator == notebook.KVM && !carried && !machine.NoVhost {
 		g.Notes = append(g.Notes, "the packets of its tap are carried by QEMU: the host's kernel carries none ("+vhostDevice+")")
 	}

@@ -391,6 +391,103 @@ func TestMachines(t *testing.T) {
 	}
 }
 
+// A guest has the devices that were asked for and no others, nobody can reach its screen over a network, and what QEMU has not is refused.
+func TestDevices(t *testing.T) {
+	d, s := lab(t, qemu.VM, program(t), 0, 0)
+	s.ID, s.Machine = "devices", "devices=virt-manager"
+	supports := func(machine string) error {
+		return d.Supports(t.Context(), notebook.Treatment{Platform: notebook.VM, Engine: "qemu", Accelerator: s.Accelerator, Machine: machine, Instance: s.Instance})
+	}
+	for _, machine := range []string{"devices=virt-manager", "devices=cirrus,vnc,ich9"} {
+		if err := supports(machine); err != nil {
+			t.Fatal(err)
+		}
+	}
+	g, err := provision(t, d, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := g.Facts().Machine.Devices; got != "qxl,spice,ich6,usb,balloon" {
+		t.Errorf("it has %q", got)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	r, _, err := g.Ruler().Run(ctx, ruler.Order{Argv: []string{"/bin/busybox", "sh", "-c", "cd /sys/bus/pci/devices && /bin/busybox cat */uevent"}, Timeout: time.Minute, OutputLimit: 1 << 16})
+	if err != nil || r.Exit != 0 {
+		t.Fatalf("%v, exit %d: %s", err, r.Exit, r.Stderr)
+	}
+	for _, id := range []string{"1B36:0100", "8086:2668", "8086:293A", "8086:2934", "8086:2935", "8086:2936", "1AF4:1002"} {
+		if !strings.Contains(string(r.Stdout), "PCI_ID="+id+"\n") {
+			t.Errorf("the guest sees no device %s", id)
+		}
+	}
+	pids, err := g.Processes()
+	if err != nil || len(pids) != 1 {
+		t.Fatalf("processes %v, %v", pids, err)
+	}
+	sockets, err := filepath.Glob(filepath.Join(d.State, "guests", "*", "screen"))
+	if err != nil || len(sockets) != 1 {
+		t.Errorf("its screen's sockets are %v, %v; want one, in its folder", sockets, err)
+	}
+	listening := listens(t, pids[0])
+	if len(listening) > 0 {
+		t.Errorf("QEMU listens on %v", listening)
+	}
+	if err := g.Destroy(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := filepath.Glob(filepath.Join(d.State, "guests", "*", "*")); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+
+	// A QEMU without the card: what it says of a device that it does not know.
+	real, err := exec.LookPath("qemu-system-x86_64")
+	if err != nil {
+		t.Fatal(err)
+	}
+	bin := t.TempDir()
+	script := "#!/bin/sh\nfor a; do shift; case $a in qxl-vga,*) a=no-such-card ;; esac; set -- \"$@\" \"$a\"; done\nexec " + real + " \"$@\"\n"
+	if err := os.WriteFile(filepath.Join(bin, "qemu-system-x86_64"), []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin+":"+os.Getenv("PATH"))
+	err = supports("devices=qxl,spice")
+	var cannot *engine.UnsupportedError
+	if !errors.As(err, &cannot) || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), "'no-such-card' is not a valid device model name") {
+		t.Errorf("%v; want one line with what QEMU lacks", err)
+	}
+	if left, err := filepath.Glob(filepath.Join(d.State, "devices-*")); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+// listens are the TCP and UDP sockets that a process holds.
+func listens(t *testing.T, pid int) (all []string) {
+	t.Helper()
+	mine := map[string]bool{}
+	fds, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
+	if err != nil || len(fds) == 0 {
+		t.Fatalf("descriptors of %d: %v, %v", pid, fds, err)
+	}
+	for _, f := range fds {
+		if to, err := os.Readlink(f); err == nil {
+			mine[strings.TrimSuffix(strings.TrimPrefix(to, "socket:["), "]")] = true
+		}
+	}
+	for _, kind := range []string{"tcp", "tcp6", "udp", "udp6"} {
+		table, err := os.ReadFile(fmt.Sprintf("/proc/%d/net/%s", pid, kind))
+		if err != nil {
+			continue // a kernel without IPv6
+		}
+		for line := range strings.Lines(string(table)) {
+			if f := strings.Fields(line); len(f) > 9 && mine[f[9]] {
+				all = append(all, kind+" "+f[1])
+			}
+		}
+	}
+	return all
+}
+
 // hugePages is how many of the default size the host keeps.
 func hugePages(t *testing.T) string {
 	t.Helper()

@@ -1,0 +1,151 @@
+//go:build linux
+
+package qemu
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"strings"
+
+	"tare/notebook"
+)
+
+// pciID is what a device says to be on the bus.
+type pciID struct {
+	Vendor int `json:"vendor"`
+	Device int `json:"device"`
+}
+
+// deviceIDs are the devices of notebook.Devices that are on the bus, by the word for each. Of the USB controllers it is the one that the others belong to.
+var deviceIDs = map[string]pciID{
+	"qxl": {0x1b36, 0x0100}, "cirrus": {0x1013, 0x00b8},
+	"ich6": {0x8086, 0x2668}, "ich9": {0x8086, 0x293e},
+	"usb":     {0x8086, 0x293a},
+	"balloon": {0x1af4, 0x1002},
+}
+
+// screenName is the socket in the guest's folder at which a server shows its screen. It has no password: the folder is root's alone, and no
+// network leads there.
+const screenName = "screen"
+
+// deviceArgs are the devices that no workload needs, as libvirt has QEMU make them for virt-manager. screen is the path of the socket at
+// which the guest's screen is shown.
+func deviceArgs(list, screen string) (args []string) {
+	has := func(word string) bool { return slices.Contains(strings.Split(list, ","), word) }
+	screen = strings.ReplaceAll(screen, ",", ",,")
+	sound := "none"
+	if has("spice") {
+		args = append(args, "-spice", "unix=on,addr="+screen+",disable-ticketing=on,image-compression=off,seamless-migration=on",
+			// The guest's agent for the clipboard and the size of the screen.
+			"-chardev", "spicevmc,id=agent,name=vdagent", "-device", "virtserialport,chardev=agent,name=com.redhat.spice.0")
+		sound = "spice"
+	}
+	if has("vnc") {
+		args = append(args, "-vnc", "unix:"+screen)
+	}
+	if has("qxl") {
+		args = append(args, "-device", "qxl-vga,ram_size=67108864,vram_size=67108864,vgamem_mb=16")
+	}
+	if has("cirrus") {
+		args = append(args, "-device", "cirrus-vga")
+	}
+	for word, device := range map[string]string{"ich6": "intel-hda", "ich9": "ich9-intel-hda"} {
+		if has(word) {
+			args = append(args, "-audiodev", sound+",id=sound", "-device", device, "-device", "hda-duplex,audiodev=sound")
+		}
+	}
+	if has("usb") {
+		// A controller for fast devices, and as its companions, on the same slot, those for slow ones.
+		args = append(args, "-device", "ich9-usb-ehci1,id=usb,addr=1d.7",
+			"-device", "ich9-usb-uhci1,masterbus=usb.0,firstport=0,multifunction=on,addr=1d.0",
+			"-device", "ich9-usb-uhci2,masterbus=usb.0,firstport=2,addr=1d.1",
+			"-device", "ich9-usb-uhci3,masterbus=usb.0,firstport=4,addr=1d.2",
+			"-device", "usb-tablet,bus=usb.0")
+		if has("spice") {
+			for _, id := range []string{"redirected1", "redirected2"} {
+				args = append(args, "-chardev", "spicevmc,name=usbredir,id="+id, "-device", "usb-redir,bus=usb.0,chardev="+id)
+			}
+		}
+	}
+	if has("balloon") {
+		args = append(args, "-device", "virtio-balloon-pci")
+	}
+	return args
+}
+
+// devices gives those of notebook.Devices that the machine has, as QEMU says it.
+func (m *machine) devices(ctx context.Context) (string, error) {
+	var buses []struct {
+		Devices []struct {
+			ID pciID `json:"id"`
+		} `json:"devices"`
+	}
+	type server struct {
+		Enabled bool `json:"enabled"`
+	}
+	var spice, vnc server
+	err := m.qmp.run(ctx, "query-pci", &buses)
+	for word, s := range map[string]*server{"spice": &spice, "vnc": &vnc} {
+		// A QEMU that was built without one does not know the question.
+		if e := m.qmp.run(ctx, "query-"+word, s); e != nil && !strings.Contains(e.Error(), "CommandNotFound") {
+			err = errors.Join(err, e)
+		}
+	}
+	var list []string
+	for _, d := range notebook.Devices {
+		there := d.Word == "spice" && spice.Enabled || d.Word == "vnc" && vnc.Enabled
+		for _, b := range buses {
+			for _, is := range b.Devices {
+				there = there || is.ID == deviceIDs[d.Word]
+			}
+		}
+		if there {
+			list = append(list, d.Word)
+		}
+	}
+	return strings.Join(list, ","), err
+}
+
+// tryDevices says why the host's QEMU has not the machine's devices; nil: it has. A machine with them is made, and ended before it runs.
+func (d *Driver) tryDevices(ctx context.Context, t notebook.Treatment, m notebook.Machine) (err error) {
+	if m.Devices == "" {
+		return nil
+	}
+	kernel, initrd, err := d.boot(ctx, false)
+	if err != nil {
+		return err
+	}
+	folder, err := os.MkdirTemp(d.State, "devices-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
+	accelerator := t.Accelerator
+	if accelerator == "" {
+		accelerator = notebook.TCG // which every QEMU has
+	}
+	vm := notebook.UsualMachine
+	vm.Devices = m.Devices
+	ctx, cancel := context.WithTimeout(ctx, limitsWait)
+	defer cancel()
+	tried, err := startMachine(ctx, hardware{
+		accelerator: accelerator, cpus: 1, memory: minMemory, kernel: kernel.Image, initramfs: initrd, name: "devices",
+		machine: vm, network: notebook.NetNone, folder: folder,
+	})
+	if err != nil {
+		if ctx.Err() != nil {
+			return err
+		}
+		return d.kind.Unsupported("devices="+m.Devices, strings.Join(strings.Fields(err.Error()), " ")+
+			"; install QEMU's module for it (Debian 13, Ubuntu: apt-get install qemu-system-modules-spice; Debian 12 has it in qemu-system-common)")
+	}
+	has, err := tried.devices(ctx)
+	if e := tried.kill(context.WithoutCancel(ctx)); err == nil && has != m.Devices {
+		err = d.kind.Unsupported("devices="+m.Devices, "QEMU made "+has)
+	} else {
+		err = errors.Join(err, e)
+	}
+	return err
+}

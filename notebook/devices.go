@@ -1,0 +1,72 @@
+package notebook
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// The kinds of devices that no workload needs and that tools for desktops give every VM ("virtualization-overheads", section 6.6.2).
+const (
+	Video    = "video"    // a graphics card
+	Graphics = "graphics" // a server that shows the guest's screen
+	Audio    = "audio"    // a sound card
+	USB      = "USB"      // controllers, a tablet, and where the server is SPICE two devices of it that can be redirected
+	Balloon  = "balloon"  // by which the host can ask for memory back
+)
+
+var deviceKinds = []string{Video, Graphics, Audio, USB, Balloon}
+
+// AllKinds says whether a list that ParseMachine made has a device of each kind.
+func AllKinds(list string) bool { return len(DeviceKinds(list)) == len(deviceKinds) }
+
+// Device is one that a VM can have, by the word that studies have for it.
+type Device struct{ Word, Kind string }
+
+// Devices are all that can be asked for, of each kind one.
+var Devices = []Device{
+	{"qxl", Video}, {"cirrus", Video},
+	{"spice", Graphics}, {"vnc", Graphics},
+	{"ich6", Audio}, {"ich9", Audio},
+	{"usb", USB},
+	{"balloon", Balloon},
+}
+
+// VirtManager is the set of devices that virt-manager gave a new VM at the time of "virtualization-overheads" (2015).
+const VirtManager = "virt-manager"
+
+var deviceSets = map[string]string{VirtManager: "qxl,spice,ich6,usb,balloon"}
+
+// DeviceKinds are the kinds of the devices in a list that ParseMachine made, in the order of Devices.
+func DeviceKinds(list string) (kinds []string) {
+	for _, d := range Devices {
+		if slices.Contains(strings.Split(list, ","), d.Word) {
+			kinds = append(kinds, d.Kind)
+		}
+	}
+	return kinds
+}
+
+// parseDevices reads a list of devices with commas between them, or the name of a set, and gives it in the order of Devices. The error says
+// what was expected.
+func parseDevices(text string) (string, error) {
+	if set, ok := deviceSets[text]; ok {
+		return set, nil
+	}
+	var words, list, kinds []string
+	asked := strings.Split(text, ",")
+	for _, d := range Devices {
+		words = append(words, d.Word)
+		if !slices.Contains(asked, d.Word) {
+			continue
+		}
+		if slices.Contains(kinds, d.Kind) {
+			return "", fmt.Errorf("one device for %s", d.Kind)
+		}
+		list, kinds = append(list, d.Word), append(kinds, d.Kind)
+	}
+	if len(list) != len(asked) { // one is unknown, or stands there twice
+		return "", fmt.Errorf("%s, or a list with commas of %s, each once,", VirtManager, strings.Join(words, ", "))
+	}
+	return strings.Join(list, ","), nil
+}
