@@ -195,6 +195,12 @@ func (p *paging) read(ctx context.Context) (cause string) {
 	if p.SteadyS == 0 && p.FaultsS == 0 {
 		return ""
 	}
+	settled := p.Tables && p.SteadyS > 0
+	if !settled { // what a load touches first is most of what it faults on
+		if cause := p.watch(); cause != "" {
+			return cause
+		}
+	}
 	lctx, enough := context.WithCancel(ctx)
 	loads := p.load(lctx)
 	defer func() {
@@ -203,7 +209,7 @@ func (p *paging) read(ctx context.Context) (cause string) {
 			cause = failed
 		}
 	}()
-	if p.Tables && p.SteadyS > 0 {
+	if settled {
 		if cause := p.wait(ctx, p.SteadyS, "before the steady state was read"); cause != "" {
 			return cause
 		}
@@ -212,8 +218,10 @@ func (p *paging) read(ctx context.Context) (cause string) {
 		}
 	}
 	if p.FaultsS > 0 {
-		if cause := p.watch(); cause != "" {
-			return cause
+		if settled {
+			if cause := p.watch(); cause != "" {
+				return cause
+			}
 		}
 		if cause := p.wait(ctx, p.FaultsS, "while faults were counted"); cause != "" {
 			return cause
