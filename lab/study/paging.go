@@ -112,11 +112,12 @@ type Faulting interface {
 }
 
 // page makes as many guests of the treatment as the study reads at once, the first of which there is already, has each do its work, and reads
-// their page tables, or counts their page faults. A rehearsal reads the tables of the first alone. The error is of a guest that cannot be removed.
+// their page tables, or counts their page faults. A rehearsal is of the first alone: its
+// tables at the initial state, if the study reads any, and the end of a function. The error is of a guest that cannot be removed.
 func (r *Run) page(ctx context.Context, first Guest, ready *workload.Ready, t notebook.Treatment, rehearsal bool) (tr notebook.Trial, err error) {
 	p := *r.Plan.Study.Paging
 	if rehearsal {
-		p.Guests, p.Tables, p.SteadyS, p.FaultsS = 1, true, 0, 0
+		p.Guests, p.SteadyS, p.FaultsS = 1, 0, 0
 	}
 	tr.Start = time.Now().UTC()
 	tr.Command = ready.Workload.Command
