@@ -45,6 +45,8 @@ type Kind struct {
 	// guest's rung, and service says that a service in it has to be asked.
 	Network func(isolation string, service bool) string
 
+	// Publishes: a service on a bridge is reached at a port of the host, so that one guest alone can have it at a time.
+	Publishes bool
 	// RandomAddresses says why what runs in its guests cannot ask for addresses that are not random (personality(2)); "" where it can.
 	RandomAddresses string
 

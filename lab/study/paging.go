@@ -112,11 +112,12 @@ type Faulting interface {
 }
 
 // page makes as many guests of the treatment as the study reads at once, the first of which there is already, has each do its work, and reads
-// their page tables, or counts their page faults. A rehearsal reads the tables of the first alone. The error is of a guest that cannot be removed.
+// their page tables, or counts their page faults. A rehearsal is of the first alone: its
+// tables at the initial state, if the study reads any, and the end of a function. The error is of a guest that cannot be removed.
 func (r *Run) page(ctx context.Context, first Guest, ready *workload.Ready, t notebook.Treatment, rehearsal bool) (tr notebook.Trial, err error) {
 	p := *r.Plan.Study.Paging
 	if rehearsal {
-		p.Guests, p.Tables, p.SteadyS, p.FaultsS = 1, true, 0, 0
+		p.Guests, p.SteadyS, p.FaultsS = 1, 0, 0
 	}
 	tr.Start = time.Now().UTC()
 	tr.Command = ready.Workload.Command
@@ -195,6 +196,12 @@ func (p *paging) read(ctx context.Context) (cause string) {
 	if p.SteadyS == 0 && p.FaultsS == 0 {
 		return ""
 	}
+	settled := p.Tables && p.SteadyS > 0
+	if !settled { // what a load touches first is most of what it faults on
+		if cause := p.watch(); cause != "" {
+			return cause
+		}
+	}
 	lctx, enough := context.WithCancel(ctx)
 	loads := p.load(lctx)
 	defer func() {
@@ -203,7 +210,7 @@ func (p *paging) read(ctx context.Context) (cause string) {
 			cause = failed
 		}
 	}()
-	if p.Tables && p.SteadyS > 0 {
+	if settled {
 		if cause := p.wait(ctx, p.SteadyS, "before the steady state was read"); cause != "" {
 			return cause
 		}
@@ -212,8 +219,10 @@ func (p *paging) read(ctx context.Context) (cause string) {
 		}
 	}
 	if p.FaultsS > 0 {
-		if cause := p.watch(); cause != "" {
-			return cause
+		if settled {
+			if cause := p.watch(); cause != "" {
+				return cause
+			}
 		}
 		if cause := p.wait(ctx, p.FaultsS, "while faults were counted"); cause != "" {
 			return cause

@@ -282,3 +282,27 @@ func TestAddressesAndPagesMakeTreatments(t *testing.T) {
 		t.Errorf("%v, %v", none, err)
 	}
 }
+
+// A rehearsal of a study of faults runs a function to its end, however short it is, and says how it fails.
+func TestAFunctionIsRehearsed(t *testing.T) {
+	for _, c := range []struct {
+		tables bool
+		exit   int
+		want   string
+	}{{false, 0, ""}, {false, 3, "guest 1: exit status 3"}, {true, 0, "ended before the initial state was read"}} {
+		synctest.Test(t, func(t *testing.T) {
+			l := &pager{length: time.Millisecond, exit: c.exit}
+			plan := fakePlan(notebook.Design{Floor: 1, Cap: 1, Trials: 1}, cnT)
+			plan.Study.Paging = &notebook.Paging{Guests: 4, Tables: c.tables, InitialS: 1, FaultsS: 10}
+			r := &Run{Plan: plan, Lab: l}
+			g, err := l.Provision(t.Context(), plan.Study.Treatments[0], "rehearsal", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			tr, err := r.page(t.Context(), g, plan.ready["w"], plan.Study.Treatments[0], true)
+			if err != nil || (c.want == "") != (tr.Failure == "") || !strings.Contains(tr.Failure, c.want) || l.watches != 0 || l.live != 1 {
+				t.Errorf("tables %v, exit %d: %q, %v, want %q; %d guests", c.tables, c.exit, tr.Failure, err, c.want, l.live)
+			}
+		})
+	}
+}

@@ -429,8 +429,8 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, shipped fs.FS, ch Choices, o w
 				reason = s.kind(t.Platform, t.Engine).Boots().Error()
 			case noAccel[t.Kernel] != nil && len(s.kind(t.Platform, t.Engine).Accelerators) > 0:
 				reason = noAccel[t.Kernel].Error()
-			case paging != nil && paging.Guests > 1 && w.Service != nil && (t.Platform == notebook.BM || t.Network == notebook.NetHost):
-				reason = fmt.Sprintf("%d services at once need an address each, and here all have the host's", paging.Guests)
+			case paging != nil && paging.Guests > 1 && w.Service != nil && (t.Platform == notebook.BM || t.Network == notebook.NetHost || s.kind(t.Platform, t.Engine).Publishes):
+				reason = fmt.Sprintf("%d services at once need an address each, and here all are reached at the host's", paging.Guests)
 			case blind != nil:
 				reason = blind.Error()
 			case t.Params[notebook.ParamAddresses] == notebook.AddressesFixed && s.kind(t.Platform, t.Engine).RandomAddresses != "":
