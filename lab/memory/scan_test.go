@@ -375,6 +375,30 @@ func TestChangedIsCounted(t *testing.T) {
 	}
 }
 
+// A page that cannot be read is the process's all the same, is said to be one, and is like no other; those around it are read.
+func TestUnreadable(t *testing.T) {
+	c := start(t)
+	pages := c.ask("anon 200 5 0")
+	before := mustScan(t, Options{Contents: true}, c.pid).Unread
+	c.ask("forbid %d 1", pages+7*uint64(PageSize))
+	c.ask("forbid %d 70", pages+100*uint64(PageSize)) // more than are read together
+	s := mustScan(t, Options{Contents: true}, c.pid)
+	if got := s.Unread - before; got != 71 {
+		t.Errorf("%d pages cannot be read, want 71", got)
+	}
+	want(t, s, c.pid, "all", pages, 200, Anonymous, Small, 1)
+	for a, p := range at(s, c.pid, pages, 200) {
+		i := (a - pages) / uint64(PageSize)
+		if _, known := p.Hash(); known == (i == 7 || i >= 100 && i < 170) {
+			t.Errorf("page %d: its content is known: %v", i, known)
+		}
+	}
+	if d := s.Account([]Guest{{Name: "a", PIDs: []int{c.pid}}})[0].Duplicates; d.Within.AnonAnon < 128*PageSize || d.Within.AnonAnon > 150*PageSize {
+		t.Errorf("%d pages are alike, want 128 and few more", d.Within.AnonAnon/PageSize)
+	}
+	sameAsRollup(t, c.pid)
+}
+
 func TestAProcessThatEnds(t *testing.T) {
 	c, other := start(t), start(t)
 	pid := int(c.ask("fork"))

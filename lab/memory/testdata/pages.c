@@ -6,6 +6,7 @@
      zero N              N private pages, read and never written
      huge SEED STEP      512 private pages, as one huge page
      drop ADDRESS N      gives N pages back (MADV_DONTNEED)
+     forbid ADDRESS N    lets nobody read N pages (PROT_NONE)
      fork                a child that has the same pages, and waits
      write ADDRESS N SEED STEP
      dirty ADDRESS N     writes ever new numbers into N pages until it is killed */
@@ -96,6 +97,8 @@ int main(void) {
 			printf("%lu\n", (unsigned long)at);
 		} else if (sscanf(line, "drop %lu %ld", &a, &n) == 2) {
 			printf("%d\n", madvise((void *)a, n * PAGE, MADV_DONTNEED));
+		} else if (sscanf(line, "forbid %lu %ld", &a, &n) == 2) {
+			printf("%d\n", mprotect((void *)a, n * PAGE, PROT_NONE));
 		} else if (sscanf(line, "write %lu %ld %lu %lu", &a, &n, &seed, &step) == 4) {
 			fill((char *)a, n, seed, step);
 			printf("0\n");
