@@ -78,7 +78,7 @@ design: {rounds: {floor: 1, cap: 1}, trials: 1, warmups: 0, timeout: 2m}
 		if p.State != notebook.Initial || p.Guests != 2 || p.Processes != 2 || shared < 2*file || shared > 2*file+1000 {
 			t.Errorf("%s: %+v, want the file's %d pages shared by both", tr.Treatment, p, file)
 		}
-		if other > 100 { // a static program's own pages may be at one address, and the kernel's [vdso] at others
+		if other > 600 { // a static program's own pages are at one address, and the kernel's [vdso] at others
 			t.Errorf("%s: %d entries are shared the other way", tr.Treatment, other)
 		}
 		if exclusive := p.Entries - p.Groupable - p.Elsewhere; exclusive < 2*own || exclusive > 2*own+1000 || p.Huge != 0 {
@@ -87,8 +87,9 @@ design: {rounds: {floor: 1, cap: 1}, trials: 1, warmups: 0, timeout: 2m}
 		if n := f.Kinds[fault.Anonymous.String()]; n < 2*own || n > 2*own+500 || f.Lost != 0 || f.Kinds[fault.Unknown.String()] != 0 {
 			t.Errorf("%s: %+v, want %d anonymous faults and a few, none lost and none unknown", tr.Treatment, f, 2*own)
 		}
-		if repeats := f.Repeated[fault.Read.String()]; shared == p.Groupable && repeats < file/16/2 || shared != p.Groupable && repeats > 100 {
-			t.Errorf("%s: %d read faults repeat the other guest's", tr.Treatment, repeats)
+		// Which of them a fault maps around another is chance: lab/fault's tests count them to the fault.
+		if repeats, reads := f.Repeated[fault.Read.String()], f.Kinds[fault.Read.String()]; repeats < 1 || repeats >= reads {
+			t.Errorf("%s: %d of %d read faults repeat the other guest's", tr.Treatment, repeats, reads)
 		}
 	}
 	h.must("claims", "R", "--study", "characterization")
