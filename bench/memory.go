@@ -103,7 +103,7 @@ func memories(ctx context.Context, dir string) error {
 		}, time.Minute},
 		{"The same beside what cannot be done without", []way{
 			{"pagemap, kpageflags and readv", 0, timed(func() error { return errors.Join(frames(), contents()) })},
-			{"tare's scan, contents hashed", 1 / 0.8, scan(memory.Options{Contents: true})},
+			{"tare's scan, contents hashed", 0, scan(memory.Options{Contents: true})},
 		}, time.Minute},
 		{"Frames and flags of the same pages", []way{
 			{"pagemap and kpageflags in a loop", 0, timed(frames)},
@@ -179,7 +179,21 @@ func command(ctx context.Context, name string, args ...string) func() (float64, 
 // listed is what `tare memory` took to list so many pages.
 type listed struct{ bytes, pages int64 }
 
-func list(ctx context.Context) (l listed, err error) {
+// list has the host's pages listed five times, and gives the least that it took: Go's heap comes and goes.
+func list(ctx context.Context) (least listed, err error) {
+	for i := range 5 {
+		l, err := listOnce(ctx)
+		if err != nil {
+			return least, err
+		}
+		if i == 0 || l.bytes < least.bytes {
+			least = l
+		}
+	}
+	return least, nil
+}
+
+func listOnce(ctx context.Context) (l listed, err error) {
 	cmd := exec.CommandContext(ctx, "bin/tare", "memory", "--format", "json")
 	out, err := cmd.Output()
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"os"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -103,6 +104,12 @@ design: {rounds: {floor: 1, cap: 1}, trials: 1, warmups: 0, timeout: 2m}
 				t.Errorf("%s: %s is %.2f MiB, want %g to %g", tr.Treatment, c.metric.Name, got, c.low, c.high)
 			}
 		}
+		// A container's cgroup is charged with stacks, page tables and slabs at least; bare metal is in no group of its own.
+		kernel, told := tr.Figures[notebook.WeightKernel.Name]
+		if container := strings.Contains(tr.Treatment, "lxc"); told != container || told && (kernel < 0.05 || kernel > 20) {
+			t.Errorf("%s: the kernel has %.3f MiB for it, known: %v", tr.Treatment, kernel, told)
+		}
+		t.Logf("%s: kernel memory %.3f MiB, %v", tr.Treatment, kernel, told)
 		// Of three times 1024 pages alike there is one page for each 256 at least (max_page_sharing).
 		if got := tr.Value - tr.Figures[notebook.WeightMerged.Name]; got < 3.9 || got > 4.2 {
 			t.Errorf("%s: KSM takes %.2f MiB of each guest, want 4", tr.Treatment, got)
@@ -131,6 +138,7 @@ allow_emulation: true
 `)
 	h.must("run", "./vm.yaml", "--out", "V")
 	for _, tr := range h.trials("V") {
+		t.Logf("%s: kernel memory %.3f MiB", tr.Treatment, tr.Figures[notebook.WeightKernel.Name])
 		if tr.Failure != "" || tr.Value < 50 || tr.Value > 600 {
 			t.Errorf("a VM of 512 MB: %.1f MiB, %s; want more than its guest's programs take, and not much more than all of it", tr.Value, tr.Failure)
 		}
