@@ -52,6 +52,7 @@ type look struct {
 	seen  chan frame
 	left  int           // parts that may still come
 	given chan struct{} // closed: nobody takes them any more
+	alone bool          // no order is in progress: the look reads by itself
 }
 
 // looking is what a Client's looks share with the order that is in progress, by which their answers come.
@@ -77,6 +78,13 @@ func (l *looking) take(f frame) bool {
 	if l.now == nil || l.now.left == 0 {
 		return false
 	}
+	if l.now.alone {
+		select {
+		case <-l.now.given:
+		default:
+			return false
+		}
+	}
 	l.now.left--
 	select {
 	case l.now.seen <- f:
@@ -85,8 +93,8 @@ func (l *looking) take(f frame) bool {
 	return true
 }
 
-// Frames asks the guest's kernel what the frames of these ranges are, in their order, while an order is in progress: its Run reads the answer. It
-// may be called beside Run, one look at a time. kept is how many of the frames that seem the kernel's are free, and kept at hand by its CPUs.
+// Frames asks the guest's kernel what the frames of these ranges are, in their order. It may be called beside a Run, whose order is in progress and which
+// reads the answer then, and by itself; one look at a time. kept is how many of the frames that seem the kernel's are free, and kept at hand by its CPUs.
 func (c *Client) Frames(ctx context.Context, ranges []frames.Range) (codes []frames.Code, kept int64, err error) {
 	most := 0
 	for _, r := range ranges {
@@ -142,13 +150,10 @@ func (c *Client) look(ctx context.Context, note lookNote, take func(*seenNote) e
 	}
 	l := &look{seen: make(chan frame), left: mostSeen, given: make(chan struct{})}
 	c.looking.mu.Lock()
-	switch {
-	case !c.looking.running:
-		err = errors.New("no order is in progress")
-	case c.looking.now != nil:
+	if c.looking.now != nil {
 		err = errors.New("another look has not ended")
-	default:
-		c.looking.now = l
+	} else {
+		l.alone, c.looking.now = !c.looking.running, l
 	}
 	c.looking.mu.Unlock()
 	if err != nil {
@@ -171,17 +176,9 @@ func (c *Client) look(ctx context.Context, note lookNote, take func(*seenNote) e
 		limit += seekTime
 	}
 	for {
-		wait := time.NewTimer(limit)
-		var f frame
-		select {
-		case f = <-l.seen:
-			wait.Stop()
-		case <-c.looking.lost:
-			return "", ErrGone
-		case <-wait.C:
-			return "", fmt.Errorf("%w: nothing of its memory for %v", ErrSilent, limit)
-		case <-ctx.Done():
-			return "", context.Cause(ctx)
+		f, err := c.part(ctx, l, limit)
+		if err != nil {
+			return "", err
 		}
 		var n seenNote
 		if err := f.decode(&n); err != nil {
@@ -206,5 +203,27 @@ func (c *Client) look(ctx context.Context, note lookNote, take func(*seenNote) e
 			}
 			return out, nil
 		}
+	}
+}
+
+// part waits for a part of an answer, for so long.
+func (c *Client) part(ctx context.Context, l *look, limit time.Duration) (frame, error) {
+	if l.alone {
+		if l.left--; l.left < 0 {
+			return frame{}, c.fail(violation(fmt.Sprintf("at most %d parts", mostSeen), "another of an answer on its memory"))
+		}
+		return c.expect(ctx, time.Now().Add(limit), kindSeen)
+	}
+	wait := time.NewTimer(limit)
+	defer wait.Stop()
+	select {
+	case f := <-l.seen:
+		return f, nil
+	case <-c.looking.lost:
+		return frame{}, ErrGone
+	case <-wait.C:
+		return frame{}, fmt.Errorf("%w: nothing of its memory for %v", ErrSilent, limit)
+	case <-ctx.Done():
+		return frame{}, context.Cause(ctx)
 	}
 }

@@ -44,7 +44,11 @@ func orderTo(t *testing.T, c *Client) (end func() error) {
 		_, _, err := c.Run(ctx, Order{Argv: []string{"stay"}, Timeout: time.Minute, Bounds: begun})
 		ended <- err
 	}()
-	<-begun
+	select {
+	case <-begun:
+	case err := <-ended:
+		t.Fatalf("the order did not begin: %v", err)
+	}
 	for { // the word to go is sent after that
 		c.looking.mu.Lock()
 		running := c.looking.running
@@ -66,8 +70,11 @@ func TestALookBesideAnOrder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := c.Frames(t.Context(), []frames.Range{{First: 0, N: 1}}); err == nil || !strings.Contains(err.Error(), "no order is in progress") {
-		t.Errorf("without an order: %v", err)
+	if codes, kept, err := c.Frames(t.Context(), []frames.Range{{First: 0, N: 90}}); err != nil || len(codes) != 90 || kept != 42 {
+		t.Errorf("without an order: %d codes, %d kept, %v", len(codes), kept, err)
+	}
+	if files, out, err := c.Files(t.Context()); err != nil || out != "a folder" || len(files) != 1 {
+		t.Errorf("without an order: %+v, %q left out, %v", files, out, err)
 	}
 	end := orderTo(t, c)
 	for range 2 {
