@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -26,6 +27,7 @@ type pager struct {
 	blind   error         // faults cannot be seen
 	after   func()        // called when tables are read
 
+	mu                   sync.Mutex // of what the guests' work changes
 	working, mostWorking int
 	began, watching      time.Time
 	watches              int
@@ -42,6 +44,8 @@ func (l *pager) Provision(_ context.Context, t notebook.Treatment, _ string, _ *
 }
 
 func (l *pager) Tables(_ context.Context, guests []Guest) (notebook.PageTables, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	n := int64(len(guests))
 	if l.working != len(guests) {
 		return notebook.PageTables{}, fmt.Errorf("%d of %d guests work", l.working, n)
@@ -80,15 +84,25 @@ type paged struct {
 
 func (g *paged) Ruler() Ruler { return g }
 
-func (g *paged) Used() (time.Duration, error) { return time.Since(g.l.began) / 4, nil }
+func (g *paged) Used() (time.Duration, error) {
+	g.l.mu.Lock()
+	defer g.l.mu.Unlock()
+	return time.Since(g.l.began) / 4, nil
+}
 
 func (g *paged) Run(ctx context.Context, o ruler.Order) (ruler.Result, time.Duration, error) {
 	l := g.l
+	l.mu.Lock()
 	l.orders = append(l.orders, o)
 	l.working++
 	l.mostWorking = max(l.mostWorking, l.working)
 	l.began = time.Now()
-	defer func() { l.working-- }()
+	l.mu.Unlock()
+	defer func() {
+		l.mu.Lock()
+		l.working--
+		l.mu.Unlock()
+	}()
 	o.Bounds.Begin()
 	var over <-chan time.Time
 	if l.length > 0 {
@@ -187,20 +201,20 @@ func TestGuestsThatCannotBeRead(t *testing.T) {
 	tables := notebook.Paging{Guests: 3, Tables: true, InitialS: 5}
 	faults := notebook.Paging{Guests: 3, FaultsS: 10}
 	for name, c := range map[string]struct {
-		l    pager
+		l    *pager
 		p    notebook.Paging
 		want string
 	}{
-		"a guest that cannot be made": {pager{refuses: 3}, tables, "guest 3 of 3: no guest: the bridge is full"},
-		"a function that is too short": {pager{length: 3 * time.Second}, tables,
+		"a guest that cannot be made": {&pager{refuses: 3}, tables, "guest 3 of 3: no guest: the bridge is full"},
+		"a function that is too short": {&pager{length: 3 * time.Second}, tables,
 			"ended before the initial state was read, 3 s after all had begun: more data, or a shorter paging: initial:, was expected"},
-		"work that fails":                {pager{length: 3 * time.Second, exit: 3}, faults, "guest 1: exit status 3"},
-		"work that does not end":         {pager{length: time.Hour}, faults, "the work in guest 1 had not ended after 10m0s"},
-		"faults that cannot be seen":     {pager{blind: errors.New("no BPF")}, faults, "page faults: no BPF"},
-		"faults of work that cannot end": {pager{blind: errors.New("no BPF"), length: time.Second}, faults, "page faults: no BPF"},
+		"work that fails":                {&pager{length: 3 * time.Second, exit: 3}, faults, "guest 1: exit status 3"},
+		"work that does not end":         {&pager{length: time.Hour}, faults, "the work in guest 1 had not ended after 10m0s"},
+		"faults that cannot be seen":     {&pager{blind: errors.New("no BPF")}, faults, "page faults: no BPF"},
+		"faults of work that cannot end": {&pager{blind: errors.New("no BPF"), length: time.Second}, faults, "page faults: no BPF"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if tr, _ := read(t, &c.l, c.p, nil); !strings.Contains(tr.Failure, c.want) {
+			if tr, _ := read(t, c.l, c.p, nil); !strings.Contains(tr.Failure, c.want) {
 				t.Errorf("%q, want %q", tr.Failure, c.want)
 			}
 		})
