@@ -23,8 +23,8 @@ func oneOf(want Values, has string) bool { return len(want) == 0 || slices.Conta
 
 // has says whether the selector chooses the treatment, on a host with so many cores and with that CHR.
 func (s Selector) has(t notebook.Treatment, hostCores int, chr float64) bool {
-	if t.AA || !slices.Contains(s.machines(), t.Machine) || !oneOf(s.Workload, t.Workload) || !oneOf(s.Platform, t.Platform) || !oneOf(s.Engine, t.Engine) ||
-		!oneOf(s.Provisioning, t.Provisioning) || !oneOf(s.Network, t.Network) || !slices.Contains(s.rungs(), t.Isolation) ||
+	if t.AA || !oneOf(s.Workload, t.Workload) || !oneOf(s.Platform, t.Platform) || !oneOf(s.Engine, t.Engine) ||
+		!oneOf(s.Provisioning, t.Provisioning) || !oneOf(s.Network, t.Network) || !s.hasRung(t.Isolation) || !s.hasMachine(t.Machine) ||
 		len(s.Instance) > 0 && !slices.ContainsFunc(s.Instance, func(n string) bool { return isInstance(n, t.Instance) }) {
 		return false
 	}
@@ -36,27 +36,26 @@ func (s Selector) has(t notebook.Treatment, hostCores int, chr float64) bool {
 	return s.Cores.has(t.Instance.Cores) && s.HostCores.has(float64(hostCores)) && s.CHR.has(chr)
 }
 
-// rungs are those of the isolation ladder that are chosen: a paper's container is none of them.
-func (s Selector) rungs() Values {
+// hasRung says whether a rung of the isolation ladder is chosen: a paper's container is none of them.
+func (s Selector) hasRung(name string) bool {
 	if len(s.Isolation) == 0 {
-		return Values{""}
+		return name == ""
 	}
-	return s.Isolation
+	return slices.Contains(s.Isolation, name)
 }
 
-// machines are the chosen ways of making VMs, as treatments have them: a paper's VM is made in the usual one.
-func (s Selector) machines() (all []string) {
-	for _, text := range s.Machine {
-		m, err := notebook.ParseMachine(text)
+// hasMachine says whether a way of making VMs is chosen, which is written as treatments have it: a paper's VM is made in the usual one.
+func (s Selector) hasMachine(text string) bool {
+	if len(s.Machine) == 0 {
+		return text == ""
+	}
+	return slices.ContainsFunc(s.Machine, func(as string) bool {
+		m, err := notebook.ParseMachine(as)
 		if err != nil {
 			panic(err) // it was read when the file was
 		}
-		all = append(all, m.Text())
-	}
-	if len(all) == 0 {
-		return []string{""}
-	}
-	return all
+		return m.Text() == text
+	})
 }
 
 func (s Selector) hasRow(r *data.Row) bool { return s.has(r.Treatment, r.HostCores, r.CHR) }
