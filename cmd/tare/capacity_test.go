@@ -18,12 +18,12 @@ func TestACapacity(t *testing.T) {
 workloads: [{name: web, image: ./image, command: [busybox, httpd, -f, -p, "18081", -h, /bin], service: 18081, load: /busybox}]
 platforms: [{platform: bm}, {platform: cn, engines: [crun], provisioning: [pinned]}]
 instances: [1/1GB]
-capacity: {objective: p99=1s, from: 40, to: 20000, raise: 100%, hold: 1s}
+capacity: {objective: p99=1s, from: 10, to: 20000, raise: 100%, hold: 1s}
 design: {rounds: {floor: 1, cap: 1}, trials: 1, warmups: 0, timeout: 1m}
 `)
 	out := h.must("run", "./study.yaml", "--out", "R")
 	for _, tr := range h.trials("R") {
-		if tr.Failure != "" || len(tr.Steps) < 3 || tr.Steps[0].Rate != 40 || !tr.Steps[0].Met || tr.Figures["capacity"] < 40 || tr.Value*tr.Figures["capacity"] < 0.999 || tr.Load == nil {
+		if tr.Failure != "" || len(tr.Steps) < 3 || tr.Steps[0].Rate != 10 || !tr.Steps[0].Met || tr.Figures["capacity"] < 10 || tr.Value*tr.Figures["capacity"] < 0.999 || tr.Load == nil {
 			t.Errorf("trial %+v", tr)
 		}
 		missed := 0

@@ -108,6 +108,8 @@ func (a *ascent) capacity() (rate float64, cause string) {
 		said := fmt.Sprintf("%s was %.3g s", a.Metric, a.missed.Tail)
 		if a.missed.Failure != "" {
 			said = a.missed.Failure
+		} else if a.missed.Tail <= a.Bound {
+			said = fmt.Sprintf("%.3g a second were answered", a.missed.Throughput)
 		}
 		return 0, fmt.Sprintf("the objective, %s, was missed at the least rate, %d requests a second: %s; begin with less (from)", objective, a.From, said)
 	case a.missed.Rate == 0:

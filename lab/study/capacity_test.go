@@ -34,12 +34,14 @@ func TestTheCapacityOfAKnownService(t *testing.T) {
 func TestACapacityThatIsOutOfReach(t *testing.T) {
 	for _, c := range []struct {
 		met  bool
+		tail float64
 		want string
-	}{{false, "the objective, p99 at most 50ms, was missed at the least rate, 10 requests a second: p99 was 0.2 s; begin with less (from)"},
-		{true, "the objective, p99 at most 50ms, was met at 100 requests a second, the most that the study allows: allow more (to)"}} {
+	}{{false, 0.2, "the objective, p99 at most 50ms, was missed at the least rate, 10 requests a second: p99 was 0.2 s; begin with less (from)"},
+		{false, 0.02, "the objective, p99 at most 50ms, was missed at the least rate, 10 requests a second: 8.5 a second were answered; begin with less (from)"},
+		{true, 0.02, "the objective, p99 at most 50ms, was met at 100 requests a second, the most that the study allows: allow more (to)"}} {
 		a := ascent{Capacity: notebook.Capacity{Metric: "p99", Bound: 0.05, From: 10, To: 100, Raise: 0.5}}
 		for rate, ok := a.next(); ok; rate, ok = a.next() {
-			a.take(notebook.Step{Rate: rate, Tail: 0.2, Met: c.met})
+			a.take(notebook.Step{Rate: rate, Throughput: 0.85 * float64(rate), Tail: c.tail, Met: c.met})
 		}
 		if _, cause := a.capacity(); cause != c.want {
 			t.Errorf("%q, want %q", cause, c.want)
