@@ -380,8 +380,9 @@ type Trial struct {
 	PageFaults *PageFaults        `json:"page_faults,omitempty"` // nil: none were counted
 	Output     string             `json:"output,omitempty"`      // bounded tail of what it printed; only where it failed
 	Warnings   []string           `json:"warnings,omitempty"`
-	Trace      *Trace             `json:"probes,omitempty"` // what the tracers saw
-	Beside     *Beside            `json:"beside,omitempty"` // nil: not known, as in folders from before it was recorded
+	Trace      *Trace             `json:"probes,omitempty"`  // what the tracers saw
+	Beside     *Beside            `json:"beside,omitempty"`  // nil: not known, as in folders from before it was recorded
+	Company    *Company           `json:"company,omitempty"` // what its guest's neighbours did; nil: it had none
 }
 
 // Beside is what the host's CPUs did beside the guest during a trial, in seconds of them all together, as its kernel counts: in hundredths.

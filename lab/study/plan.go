@@ -15,6 +15,7 @@ import (
 
 	"tare/lab/engine"
 	"tare/lab/image"
+	"tare/lab/proc"
 	"tare/lab/ruler"
 	"tare/lab/workload"
 	"tare/notebook"
@@ -36,6 +37,10 @@ type Lab interface {
 	Prepare(ctx context.Context, t notebook.Treatment, root *image.Image) error
 	// Provision makes a guest for the treatment, from what its workload was made ready as.
 	Provision(ctx context.Context, t notebook.Treatment, id string, w *workload.Ready) (Guest, error)
+	// Beside makes a guest beside the treatment's own, for another work: on the CPUs of that seat, where guests are bound to any. The treatment's own has seat 0.
+	Beside(ctx context.Context, t notebook.Treatment, id string, w *workload.Ready, seat int) (Guest, error)
+	// Seats is how many guests of the treatment's size have CPUs of their own at once; 1 at least.
+	Seats(t notebook.Treatment) (int, error)
 	// Load makes the place from which a load asks the service in the treatment's guest; which CPUs it has is in the
 	// record.
 	Load(ctx context.Context, t notebook.Treatment, id string, w *workload.Ready) (Guest, notebook.Load, error)
@@ -80,6 +85,8 @@ type Guest interface {
 	Trace(clock Guest) (Tracing, error)
 	// Used is the CPU time that its processes have used so far, those of a guest on another machine not counted.
 	Used() (time.Duration, error)
+	// Demanded is what its processes have demanded so far.
+	Demanded() (proc.Demand, error)
 	// Resident is the sum of its processes' resident sets (RSS), in bytes.
 	Resident() (int64, error)
 	Diagnose() string
@@ -130,6 +137,7 @@ type Plan struct {
 	Study notebook.Study
 	ready map[string]*workload.Ready // by Label
 	open  map[string]bool            // by Label: its length may be chosen
+	work  map[string]*workload.Ready // what neighbours do, by one of notebook.Busy
 
 	engines engine.Registry
 }
@@ -420,6 +428,8 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, shipped fs.FS, ch Choices, o w
 			switch small := fits(host, t); {
 			case small != nil:
 				reason = small.Error()
+			case neighboursFit(host, t) != nil:
+				reason = neighboursFit(host, t).Error()
 			case w.Service != nil && t.Network == notebook.NetNone:
 				reason = "its service has to be asked, and without a network nobody can"
 				if k := s.kind(t.Platform, t.Engine); len(k.Provisionings) == 0 {
@@ -461,6 +471,9 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, shipped fs.FS, ch Choices, o w
 			}
 			if paging != nil {
 				p.Study.Metrics[w.Name], also = paging.Metrics(ends(w))
+			}
+			if len(s.Neighbours) > 0 {
+				also = slices.Concat(also, []notebook.Metric{notebook.OwnShare, notebook.Fairness})
 			}
 			if w.Service != nil {
 				if p.Study.Ports == nil {
@@ -512,6 +525,9 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, shipped fs.FS, ch Choices, o w
 		p.ready[label], p.open[label] = r, u.open
 		p.Study.Images[label] = notebook.Image{Reference: r.Image.Reference, Digest: r.Image.Digest, Input: r.Work.Digest}
 	}
+	if err := p.busy(ctx, shipped, o); err != nil {
+		return nil, err
+	}
 	if err := p.prepare(ctx, lab); err != nil {
 		return nil, err
 	}
@@ -536,6 +552,9 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, shipped fs.FS, ch Choices, o w
 	if paging != nil {
 		parts = append(parts, paging)
 	}
+	if len(s.Neighbours) > 0 {
+		parts = append(parts, s.Neighbours)
+	}
 	if p.Study.LoadFrom != "" {
 		parts = append(parts, p.Study.LoadFrom)
 	}
@@ -552,15 +571,22 @@ func (p *Plan) prepare(ctx context.Context, lab Lab) error {
 	answers := map[string]error{}
 	var kept []notebook.Treatment
 	for _, t := range p.Study.Treatments {
-		root := p.ready[notebook.Label(t.Workload, t.Params)].Image
-		key := t.Platform + t.Engine + t.Accelerator + t.Kernel + root.Digest
-		err, asked := answers[key]
-		if !asked {
-			err = lab.Prepare(ctx, t, root)
-			answers[key] = err
+		roots := []*image.Image{p.ready[notebook.Label(t.Workload, t.Params)].Image}
+		for _, kind := range notebook.NeighboursOf(t).Kinds(2) {
+			roots = append(roots, p.work[kind].Image)
 		}
-		if ctx.Err() != nil {
-			return ctx.Err()
+		var err error
+		for _, root := range roots {
+			key := t.Platform + t.Engine + t.Accelerator + t.Kernel + root.Digest
+			answer, asked := answers[key]
+			if !asked {
+				answer = lab.Prepare(ctx, t, root)
+				answers[key] = answer
+			}
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			err = cmp.Or(err, answer)
 		}
 		if err != nil {
 			p.Study.LeftOut = append(p.Study.LeftOut, notebook.LeftOut{Treatment: t, Reason: "it cannot be made ready: " + err.Error()})
@@ -729,10 +755,13 @@ func (p *Plan) Rehearse(ctx context.Context, lab Lab, say image.Progress) (short
 	for _, t := range p.Study.Treatments {
 		label := notebook.Label(t.Workload, t.Params)
 		ready := p.ready[label]
-		if t.Platform != notebook.BM || ready == nil || rehearsed[label] {
+		alone := maps.Clone(t.Params) // without neighbours it is the same work
+		delete(alone, notebook.ParamNeighbours)
+		once := notebook.Label(t.Workload, alone)
+		if t.Platform != notebook.BM || ready == nil || rehearsed[once] {
 			continue
 		}
-		rehearsed[label] = true
+		rehearsed[once] = true
 		say("rehearsing " + label + " on bare metal")
 		values, cause, err := p.rehearse(ctx, lab, t, ready)
 		if err != nil {

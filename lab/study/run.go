@@ -391,6 +391,18 @@ func (r *Run) guest(ctx context.Context, t notebook.Treatment, round int) (err e
 	if cause != "" {
 		return rest(id, todo, cause)
 	}
+	company, cause, err := r.keepCompany(ctx, g, t)
+	if err != nil {
+		return fmt.Errorf("%s: a neighbour could not be removed: %w; `tare clean` tries again", t.ID, err)
+	}
+	defer func() {
+		if cerr := company.leave(ctx); cerr != nil {
+			err = fmt.Errorf("%s: a neighbour could not be removed: %w; `tare clean` tries again", t.ID, cerr)
+		}
+	}()
+	if cause != "" && ctx.Err() == nil {
+		return rest(id, todo, cause)
+	}
 	if w := ready.Workload; w.Load != nil && len(w.Load.Warm) > 0 {
 		design.Warmups = 0 // it was warmed in its own way
 	}
@@ -403,8 +415,13 @@ func (r *Run) guest(ctx context.Context, t notebook.Treatment, round int) (err e
 			return context.Canceled
 		}
 		start := time.Now()
-		since := beside(service.guests(g)...)
+		since := beside(company.all(service.guests(g))...)
+		busy := company.watch(g)
 		tr, dead, terr := r.trial(ctx, g, service, ready, t, s)
+		var alone bool
+		if tr.Company, alone = accompanied(&tr, busy); alone {
+			dead = true
+		}
 		if !r.Plan.Study.Together() { // the other guests that are weighed or read with this one are no disturbance
 			tr.Beside = since()
 		}
