@@ -221,17 +221,18 @@ func (c *company) watch(own Guest) func() (did *notebook.Company, why string, ov
 	if c == nil {
 		return func() (*notebook.Company, string, bool) { return nil, "", false }
 	}
-	read := func() (all []proc.Demand, err error) {
-		for _, g := range c.all([]Guest{own}) {
+	read := func() (all []proc.Demand, used time.Duration, err error) {
+		for _, g := range c.guests {
 			d, err := g.Demanded()
 			if err != nil {
-				return nil, err
+				return nil, 0, err
 			}
 			all = append(all, d)
 		}
-		return all, nil
+		used, err = own.Used() // with its work, which will have ended
+		return all, used, err
 	}
-	before, err := read()
+	before, had, err := read()
 	began := time.Now()
 	return func() (did *notebook.Company, why string, over bool) {
 		took := time.Since(began)
@@ -239,16 +240,17 @@ func (c *company) watch(own Guest) func() (did *notebook.Company, why string, ov
 			return nil, fmt.Sprintf("neighbour %d ended: %s", i+1, c.works[i].how()), true
 		}
 		var after []proc.Demand
+		var has time.Duration
 		if err == nil {
-			after, err = read()
+			after, has, err = read()
 		}
 		if err != nil {
 			return nil, "what its neighbours do cannot be read: " + err.Error(), false
 		}
-		did = &notebook.Company{OfS: took.Seconds(), OwnS: max(after[0].Ran-before[0].Ran, 0).Seconds()}
+		did = &notebook.Company{OfS: took.Seconds(), OwnS: max(has-had, 0).Seconds()}
 		spread := notebook.NeighboursOf(c.of).PerCore > 0
 		for i, kind := range c.kinds {
-			a, b := after[i+1], before[i+1]
+			a, b := after[i], before[i]
 			n := notebook.Neighbour{Busy: kind, Seat: c.seat(i, spread), RanS: max(a.Ran-b.Ran, 0).Seconds(), WaitedS: max(a.Waited-b.Waited, 0).Seconds(), Moved: max(a.Moved-b.Moved, 0)}
 			if n.Idle = idle(n, took, c.of.Instance.Cores); n.Idle != "" && why == "" {
 				why = fmt.Sprintf("neighbour %d of %d was not busy: %s", i+1, len(c.kinds), n.Idle)

@@ -472,7 +472,7 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, shipped fs.FS, ch Choices, o w
 			if paging != nil {
 				p.Study.Metrics[w.Name], also = paging.Metrics(ends(w))
 			}
-			if len(s.Neighbours) > 0 {
+			if len(s.neighbours(u.Use)) > 0 {
 				also = slices.Concat(also, []notebook.Metric{notebook.OwnShare, notebook.Fairness})
 			}
 			if w.Service != nil {

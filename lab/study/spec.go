@@ -82,6 +82,8 @@ type Use struct {
 	Instances []string `yaml:"instances,omitempty"` // in place of the study's
 	Rounds    int      `yaml:"rounds,omitempty"`    // exactly so many, in place of the design's
 
+	Neighbours Neighbours `yaml:"neighbours,omitempty" json:",omitempty"` // in place of the study's
+
 	Image   string   `yaml:"image,omitempty"`   // of a command: a reference; empty: a plain Debian root
 	Command []string `yaml:"command,omitempty"` // empty: the image's own
 	Input   string   `yaml:"input,omitempty"`   // of a command: the name under {work} of the file that --input gives
@@ -376,7 +378,7 @@ func (s *Spec) validate() *problem {
 	if s.Paging != nil && (s.Memory != nil || s.Capacity != nil || s.LoadFrom != "" || s.Design.Trials != 1 || s.Design.Warmups != 0) {
 		return wrong("paging: guests are read once: trials: 1, warmups: 0, and neither memory:, capacity: nor load_from: were expected", "paging")
 	}
-	if len(s.Neighbours) > 0 && (s.Memory != nil || s.Paging != nil) {
+	if (len(s.Neighbours) > 0 || slices.ContainsFunc(s.Workloads, func(u Use) bool { return len(u.Neighbours) > 0 })) && (s.Memory != nil || s.Paging != nil) {
 		return wrong("neighbours: memory: and paging: make guests of their own beside the first: neighbours: without them was expected", "neighbours")
 	}
 	if err := checkFrom(s.LoadFrom); err != nil {
@@ -595,6 +597,14 @@ func (s *Spec) instances(u use) []string {
 	return s.Instances
 }
 
+// neighbours of a use: its own, or the study's.
+func (s *Spec) neighbours(u Use) Neighbours {
+	if len(u.Neighbours) > 0 {
+		return u.Neighbours
+	}
+	return s.Neighbours
+}
+
 // keeps says whether the treatment stays. Bare metal stays whatever platform, engine or provisioning is asked for:
 // it is what the others are compared with.
 func (o Only) keeps(t notebook.Treatment) bool {
@@ -768,7 +778,7 @@ func (s *Spec) uses(shipped fs.FS) (all []use, err error) {
 				return nil, s.located(err, "workloads", i)
 			}
 			for _, full := range each {
-				company, err := s.Neighbours.each(full)
+				company, err := s.neighbours(u).each(full)
 				if err != nil {
 					return nil, s.located(err, "workloads", i)
 				}
