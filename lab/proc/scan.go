@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
@@ -44,7 +45,7 @@ func Threads(pid int) ([]int, error) {
 // In lists the host's processes whose root folder is dir or below it, in ascending order. Those that have
 // ended but were not yet waited for have no root any more.
 func In(dir string) ([]int, error) {
-	found, _, err := scan(func(pid string) bool {
+	found, _, _, err := scan(func(pid string) bool {
 		root, err := os.Readlink("/proc/" + pid + "/root")
 		return err == nil && within(dir, root)
 	})
@@ -53,36 +54,50 @@ func In(dir string) ([]int, error) {
 
 // All lists the host's processes, but for this one, in ascending order.
 func All() ([]int, error) {
-	all, _, err := scan(func(string) bool { return true })
+	all, _, _, err := scan(func(string) bool { return true })
 	return all, err
 }
 
-// scan lists the processes that match, and those that have ended: gone since they were listed, or not yet waited
-// for.
-func scan(match func(pid string) bool) (found, ended []int, err error) {
+// scan lists the processes that match, the others, and those that have ended: gone since they were listed, or not yet waited
+// for. Each is looked at as soon as it is listed, so that few can end before, however many there are.
+func scan(match func(pid string) bool) (found []int, others, ended map[int]bool, err error) {
 	d, err := os.Open("/proc")
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	defer d.Close()
-	names, err := d.Readdirnames(0)
-	if err != nil {
-		return nil, nil, err
-	}
-	for _, name := range names {
-		pid, err := strconv.Atoi(name)
-		if err != nil || pid == os.Getpid() {
-			continue
+	others, ended = map[int]bool{}, map[int]bool{}
+	few := make([]byte, 512) // some 20 names
+	for {
+		n, err := unix.ReadDirent(int(d.Fd()), few)
+		if err != nil {
+			return nil, nil, nil, os.NewSyscallError("getdents64", err)
 		}
-		if match(name) {
-			found = append(found, pid)
-		} else if _, err := os.Readlink("/proc/" + name + "/root"); err != nil {
-			ended = append(ended, pid)
+		if n == 0 {
+			break
+		}
+		_, _, names := unix.ParseDirent(few[:n], -1, nil)
+		for _, name := range names {
+			pid, err := strconv.Atoi(name)
+			if err != nil || pid == os.Getpid() {
+				continue
+			}
+			if match(name) {
+				found = append(found, pid)
+			} else if _, err := os.Readlink("/proc/" + name + "/root"); err != nil {
+				ended[pid] = true
+			} else {
+				others[pid] = true
+			}
 		}
 	}
 	slices.Sort(found)
-	return found, ended, nil
+	return found, others, ended, nil
 }
+
+// enoughScans that find none say that there is none, though other processes end during each of them. Of a chain of processes that do nothing but fork and
+// end, seven scans in ten saw a link, at the least, on a busy host.
+const enoughScans = 50
 
 // EndAll kills the processes that have their root in dir, and those of the given programs (absolute paths) that
 // have a path in dir as an argument, until there are none, ctx is done or 20 s have passed. They are all stopped
@@ -104,21 +119,31 @@ func EndAll(ctx context.Context, dir string, programs []string) error {
 		}
 		return slices.ContainsFunc(args[1:], func(a []byte) bool { return within(dir, string(a)) })
 	}
-	stopped, dead := map[int]bool{}, map[int]bool{}
+	stopped, known := map[int]bool{}, map[int]bool{}
+	none, clean := 0, 0 // scans, one after the other, that found none, and during which none ended that was not known
 	for deadline := time.Now().Add(EndTimeout); ; {
-		pids, ended, err := scan(ours)
+		pids, others, ended, err := scan(ours)
 		if err != nil {
 			return err
 		}
-		// One that ended during the scan may have left a child that did not exist when they were listed. So a scan
-		// that finds none is the last only if no process ended during it.
-		ending := slices.ContainsFunc(ended, func(pid int) bool { return !dead[pid] })
-		if len(pids) == 0 && !ending {
+		// One that ended during the scan may have left a child that was not listed. So a scan that finds none says that there is none
+		// only if none ended during it but those that the scan before knew: had ended, or were not of these. And only the second says so: a child
+		// may get a lower number than those that are listed already. Other work may start and end processes all the time, so that is
+		// not waited for for ever: processes that each fork and end before they are looked at would have to be that fast every time.
+		none, clean = none+1, clean+1
+		for pid := range ended {
+			if !known[pid] {
+				clean = 0
+			}
+		}
+		if len(pids) > 0 {
+			none, clean = 0, 0
+		}
+		if clean == 2 || none == enoughScans {
 			return nil
 		}
-		for _, pid := range ended {
-			dead[pid] = true
-		}
+		known = others
+		maps.Copy(known, ended)
 		all := len(pids) > 0 && !slices.ContainsFunc(pids, func(pid int) bool { return !stopped[pid] })
 		for _, pid := range pids {
 			sig := unix.SIGSTOP
@@ -130,11 +155,15 @@ func EndAll(ctx context.Context, dir string, programs []string) error {
 			}
 			stopped[pid] = true
 		}
-		if err := ctx.Err(); err != nil {
+		if err := ctx.Err(); err != nil && none == 0 {
 			return fmt.Errorf("processes %v in %s live on: %w", pids, dir, err)
+		} else if err != nil {
+			return fmt.Errorf("looking for processes in %s: %w", dir, err)
 		}
-		if time.Now().After(deadline) {
+		if time.Now().After(deadline) && none == 0 {
 			return fmt.Errorf("processes %v in %s live on %v after they were killed", pids, dir, EndTimeout)
+		} else if time.Now().After(deadline) {
+			return fmt.Errorf("it cannot be told whether processes in %s live on, for others kept ending while they were listed, for %v", dir, EndTimeout)
 		}
 		if all {
 			// The kernel tells only a parent when a process has ended, so scan again.

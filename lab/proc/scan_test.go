@@ -1,0 +1,45 @@
+//go:build linux
+
+package proc
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+)
+
+// Other work that starts and ends processes all the time, as a compiler does, keeps nobody from telling that a folder has none.
+func TestEndAllBesideBusyStrangers(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("roots of other users' processes are read by root alone")
+	}
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var strangers sync.WaitGroup
+	stop := make(chan struct{})
+	defer func() { close(stop); strangers.Wait() }()
+	for range 4 {
+		strangers.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				if err := exec.Command("/bin/sh", "-c", "for i in 1 2 3 4 5 6 7 8 9 10; do (:); done").Run(); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	for range 3 {
+		if err := EndAll(t.Context(), dir, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
