@@ -200,6 +200,7 @@ type Study struct {
 	LeftOut    []LeftOut           `json:"left_out,omitempty"`
 	Capacity   *Capacity           `json:"capacity,omitempty"` // nil: no capacity is sought
 	Memory     *Memory             `json:"memory,omitempty"`   // nil: nothing is weighed
+	Fit        *Fit                `json:"fit,omitempty"`      // nil: it is not sought how many guests fit
 	Paging     *Paging             `json:"paging,omitempty"`   // nil: neither page tables nor page faults are read
 	Images     map[string]Image    `json:"images"`             // by Label: workload and parameters
 	Kernels    map[string]Kernel   `json:"kernels,omitempty"`  // those that were named for guests, by Treatment.Kernel
@@ -382,6 +383,7 @@ type Trial struct {
 	Warnings   []string           `json:"warnings,omitempty"`
 	Trace      *Trace             `json:"probes,omitempty"`  // what the tracers saw
 	Beside     *Beside            `json:"beside,omitempty"`  // nil: not known, as in folders from before it was recorded
+	Fitted     *Fitted            `json:"fitted,omitempty"`  // nil: it was not sought how many guests fit
 	Company    *Company           `json:"company,omitempty"` // what its guest's neighbours did; nil: it had none
 }
 

@@ -98,7 +98,7 @@ var busyWork = map[string]string{notebook.BusyCPU: "busy-cpu", notebook.BusyIO: 
 func (p *Plan) busy(ctx context.Context, shipped fs.FS, o workload.Options) error {
 	p.work = map[string]*workload.Ready{}
 	for _, t := range p.Study.Treatments {
-		for _, kind := range notebook.NeighboursOf(t).Kinds(2) { // with which any has one of each of its kinds
+		for _, kind := range p.kinds(t) {
 			if p.work[kind] != nil {
 				continue
 			}
@@ -115,6 +115,14 @@ func (p *Plan) busy(ctx context.Context, shipped fs.FS, o workload.Options) erro
 	return nil
 }
 
+// kinds are what neighbours of the treatment's guest do, each at least once.
+func (p *Plan) kinds(t notebook.Treatment) []string {
+	if p.Study.Fit != nil {
+		return []string{notebook.BusyCPU}
+	}
+	return notebook.NeighboursOf(t).Kinds(2) // with two seats any has one of each of its kinds
+}
+
 // company is a guest's neighbours at work.
 type company struct {
 	of     notebook.Treatment
@@ -122,6 +130,7 @@ type company struct {
 	works  []*service
 	kinds  []string
 	seats  int
+	spread bool // over all of the host's CPUs, in turn, so that each has as many guests
 }
 
 // all are the measured guest's own, and the neighbours.
@@ -143,16 +152,16 @@ func (r *Run) keepCompany(ctx context.Context, first Guest, t notebook.Treatment
 	if err != nil {
 		return nil, "its neighbours have no CPUs: " + err.Error(), nil
 	}
-	c = &company{of: t, seats: seats}
-	cause, err = r.add(ctx, c, first, n.Kinds(seats), n.PerCore > 0)
+	c = &company{of: t, seats: seats, spread: n.PerCore > 0}
+	cause, err = r.add(ctx, c, first, n.Kinds(seats))
 	if cause != "" || err != nil {
 		return nil, cause, errors.Join(err, c.leave(ctx))
 	}
 	return c, "", nil
 }
 
-// add adds neighbours that do that, and waits until they have begun. spread: over all of the host's CPUs, in turn, so that each has as many guests.
-func (r *Run) add(ctx context.Context, c *company, first Guest, kinds []string, spread bool) (cause string, err error) {
+// add adds neighbours that do that, and waits until they have begun.
+func (r *Run) add(ctx context.Context, c *company, first Guest, kinds []string) (cause string, err error) {
 	began := len(c.guests)
 	for i, kind := range kinds {
 		if ctx.Err() != nil {
@@ -167,7 +176,7 @@ func (r *Run) add(ctx context.Context, c *company, first Guest, kinds []string, 
 			return nth + ": " + cause, nil
 		}
 		pctx, cancel := context.WithTimeout(ctx, provisionTimeout)
-		g, err := r.Lab.Beside(pctx, c.of, anID(), r.Plan.work[kind], c.seat(len(c.guests), spread))
+		g, err := r.Lab.Beside(pctx, c.of, anID(), r.Plan.work[kind], c.seat(len(c.guests)))
 		cancel()
 		if err != nil {
 			return nth + ": no guest: " + err.Error(), nil
@@ -188,8 +197,8 @@ func (r *Run) add(ctx context.Context, c *company, first Guest, kinds []string, 
 }
 
 // seat is where the neighbour is, the first of which is 0.
-func (c *company) seat(i int, spread bool) int {
-	if spread {
+func (c *company) seat(i int) int {
+	if c.spread {
 		return (i + 1) % c.seats
 	}
 	return 0
@@ -200,13 +209,22 @@ func (c *company) leave(ctx context.Context) (err error) {
 	if c == nil {
 		return nil
 	}
-	for i, g := range slices.Backward(c.guests) {
+	return c.shrink(ctx, 0)
+}
+
+// shrink removes the latest neighbours, until there are n.
+func (c *company) shrink(ctx context.Context, n int) (err error) {
+	for _, w := range c.works[min(n, len(c.works)):] { // all at once: hundreds that go on being busy would starve those that remove them
+		w.stop()
+	}
+	for i := len(c.guests) - 1; i >= n; i-- {
 		if i < len(c.works) {
 			err = errors.Join(err, c.works[i].takeDown(ctx))
+			c.works = c.works[:i]
 		}
-		err = errors.Join(err, destroy(ctx, g))
+		err = errors.Join(err, destroy(ctx, c.guests[i]))
+		c.guests, c.kinds = c.guests[:i], c.kinds[:i]
 	}
-	c.guests, c.works = nil, nil
 	return err
 }
 
@@ -248,10 +266,9 @@ func (c *company) watch(own Guest) func() (did *notebook.Company, why string, ov
 			return nil, "what its neighbours do cannot be read: " + err.Error(), false
 		}
 		did = &notebook.Company{OfS: took.Seconds(), OwnS: max(has-had, 0).Seconds()}
-		spread := notebook.NeighboursOf(c.of).PerCore > 0
 		for i, kind := range c.kinds {
 			a, b := after[i], before[i]
-			n := notebook.Neighbour{Busy: kind, Seat: c.seat(i, spread), RanS: max(a.Ran-b.Ran, 0).Seconds(), WaitedS: max(a.Waited-b.Waited, 0).Seconds(), Moved: max(a.Moved-b.Moved, 0)}
+			n := notebook.Neighbour{Busy: kind, Seat: c.seat(i), RanS: max(a.Ran-b.Ran, 0).Seconds(), WaitedS: max(a.Waited-b.Waited, 0).Seconds(), Moved: max(a.Moved-b.Moved, 0)}
 			if n.Idle = idle(n, took, c.of.Instance.Cores); n.Idle != "" && why == "" {
 				why = fmt.Sprintf("neighbour %d of %d was not busy: %s", i+1, len(c.kinds), n.Idle)
 			}

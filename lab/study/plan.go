@@ -327,6 +327,9 @@ func (s *Spec) check(shipped fs.FS, ch Choices) ([]use, error) {
 			}
 		}
 	}
+	if fit := ch.Until.Fit != (notebook.Fit{}); fit && (s.Memory != nil || s.Paging != nil || s.Capacity != nil || len(ch.Explain) > 0) {
+		return nil, fmt.Errorf("study %s: --until '%s': it is sought how many guests fit whose work is timed: a study without memory:, paging: and capacity:, and without --explain, was expected", s.Name, ch.Until.Fit.Objective())
+	}
 	if s.Paging != nil && len(ch.Explain) > 0 {
 		return nil, fmt.Errorf("study %s: --explain: page tables and faults are no time, and no tracer says where it went: leave it out", s.Name)
 	}
@@ -361,8 +364,21 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, shipped fs.FS, ch Choices, o w
 		design.Floor, design.Cap, design.Precision = ch.Rounds, ch.Rounds, 0
 		design.Emulated = min(design.Emulated, ch.Rounds)
 	}
-	if ch.Until != (Until{}) {
+	fit := ch.Until.Fit != notebook.Fit{}
+	if fit {
+		// Each trial is a whole search. Bare metal has no guests, and searches are compared with each other.
+		design.Floor, design.Cap, design.Precision, design.Trials, design.Warmups = fitRounds, fitRounds, 0, 1, 0
+		design.Emulated = 1
+	} else if ch.Until != (Until{}) {
 		design.Cap, design.Precision, design.Decide, design.Claims = max(design.Cap, UntilRounds), ch.Until.Precision, ch.Until.Margin, ch.Until.Claims
+	}
+	if fit {
+		alone := *s // its neighbours are what is sought
+		alone.Neighbours, alone.Workloads, alone.Figures = nil, slices.Clone(s.Workloads), nil
+		for i := range alone.Workloads {
+			alone.Workloads[i].Neighbours = nil
+		}
+		s = &alone
 	}
 	us, err := s.check(shipped, ch)
 	if err != nil {
@@ -411,7 +427,7 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, shipped fs.FS, ch Choices, o w
 		w := u.Workload
 		can := func(t notebook.Treatment) bool { return fits(host, t) == nil && lab.Supports(ctx, t) == nil }
 		for _, t := range s.treatments(u, func(kernel string) string { return accels[kernel] }, can) {
-			if !ch.Only.keeps(t) {
+			if !ch.Only.keeps(t) || fit && t.Platform == notebook.BM {
 				continue
 			}
 			if ch.Rounds > 0 || ch.Until != (Until{}) {
@@ -471,6 +487,10 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, shipped fs.FS, ch Choices, o w
 			}
 			if paging != nil {
 				p.Study.Metrics[w.Name], also = paging.Metrics(ends(w))
+			}
+			if fit {
+				p.Study.Fit = &ch.Until.Fit
+				p.Study.Metrics[w.Name], also = p.Study.Fit.Figure(), []notebook.Metric{notebook.FitFigure}
 			}
 			if len(s.neighbours(u.Use)) > 0 {
 				also = slices.Concat(also, []notebook.Metric{notebook.OwnShare, notebook.Fairness})
@@ -572,7 +592,7 @@ func (p *Plan) prepare(ctx context.Context, lab Lab) error {
 	var kept []notebook.Treatment
 	for _, t := range p.Study.Treatments {
 		roots := []*image.Image{p.ready[notebook.Label(t.Workload, t.Params)].Image}
-		for _, kind := range notebook.NeighboursOf(t).Kinds(2) {
+		for _, kind := range p.kinds(t) {
 			roots = append(roots, p.work[kind].Image)
 		}
 		var err error

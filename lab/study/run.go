@@ -495,7 +495,6 @@ const (
 // trial runs the workload once and checks its answer, a warm-up's not: nothing is made of it. dead: the guest is of no
 // use any more. The error is of tracers that cannot be detached.
 func (r *Run) trial(ctx context.Context, g Guest, service *service, ready *workload.Ready, t notebook.Treatment, s step) (tr notebook.Trial, dead bool, err error) {
-	w := ready.Workload
 	if r.Plan.Study.Capacity != nil {
 		tr, dead = r.climb(ctx, service, s.warmup)
 		return tr, dead, nil
@@ -508,6 +507,15 @@ func (r *Run) trial(ctx context.Context, g Guest, service *service, ready *workl
 		tr, err = r.page(ctx, g, ready, t, s.warmup)
 		return tr, true, err
 	}
+	if r.Plan.Study.Fit != nil {
+		return r.fit(ctx, g, service, ready, t, s.warmup)
+	}
+	return r.time(ctx, g, service, ready, t, s)
+}
+
+// time is a trial that is one run of the workload.
+func (r *Run) time(ctx context.Context, g Guest, service *service, ready *workload.Ready, t notebook.Treatment, s step) (tr notebook.Trial, dead bool, err error) {
+	w := ready.Workload
 	where, order := g, w.Order(w.Command, ready.Params, ready.Image, workload.Seat{Instance: t.Instance})
 	order.Timeout = r.Plan.timeout()
 	var clock Guest
