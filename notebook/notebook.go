@@ -200,6 +200,7 @@ type Study struct {
 	LeftOut    []LeftOut           `json:"left_out,omitempty"`
 	Capacity   *Capacity           `json:"capacity,omitempty"` // nil: no capacity is sought
 	Memory     *Memory             `json:"memory,omitempty"`   // nil: nothing is weighed
+	Fit        *Fit                `json:"fit,omitempty"`      // nil: it is not sought how many guests fit
 	Paging     *Paging             `json:"paging,omitempty"`   // nil: neither page tables nor page faults are read
 	Images     map[string]Image    `json:"images"`             // by Label: workload and parameters
 	Kernels    map[string]Kernel   `json:"kernels,omitempty"`  // those that were named for guests, by Treatment.Kernel
@@ -380,8 +381,10 @@ type Trial struct {
 	PageFaults *PageFaults        `json:"page_faults,omitempty"` // nil: none were counted
 	Output     string             `json:"output,omitempty"`      // bounded tail of what it printed; only where it failed
 	Warnings   []string           `json:"warnings,omitempty"`
-	Trace      *Trace             `json:"probes,omitempty"` // what the tracers saw
-	Beside     *Beside            `json:"beside,omitempty"` // nil: not known, as in folders from before it was recorded
+	Trace      *Trace             `json:"probes,omitempty"`  // what the tracers saw
+	Beside     *Beside            `json:"beside,omitempty"`  // nil: not known, as in folders from before it was recorded
+	Fitted     *Fitted            `json:"fitted,omitempty"`  // nil: it was not sought how many guests fit
+	Company    *Company           `json:"company,omitempty"` // what its guest's neighbours did; nil: it had none
 }
 
 // Beside is what the host's CPUs did beside the guest during a trial, in seconds of them all together, as its kernel counts: in hundredths.

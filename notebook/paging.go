@@ -10,7 +10,7 @@ type Paging struct {
 	FaultsS  float64 `json:"faults_s,omitempty"` // seconds under load in which faults are counted, of what ends by itself from its beginning to its end; 0: they are not
 }
 
-// Parameters of a treatment that are not its workload's own: how its processes' pages are placed.
+// Parameters of a treatment that are not its workload's own: how its processes' pages are placed. ParamNeighbours is another.
 const (
 	ParamAddresses = "addresses"
 	ParamHugePages = "huge_pages"
@@ -18,7 +18,7 @@ const (
 
 // Placing are those of a treatment's parameters that are of any workload's; nil: none is.
 func Placing(params map[string]string) (some map[string]string) {
-	for _, k := range []string{ParamAddresses, ParamHugePages} {
+	for _, k := range []string{ParamAddresses, ParamHugePages, ParamNeighbours} {
 		if v, ok := params[k]; ok {
 			if some == nil {
 				some = map[string]string{}

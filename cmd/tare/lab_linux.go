@@ -156,7 +156,7 @@ func benchCommand() *cobra.Command {
 	var r running
 	var image, platforms, instances string
 	var service int
-	var load, objective string
+	var load, objective, neighbours string
 	c := &cobra.Command{
 		Use:   "bench [flags] -- CMD ARG…",
 		Short: "Run your own command, from your own image, on every platform",
@@ -189,7 +189,14 @@ line, a JSON object with mean and p99 in seconds, requests_per_second and errors
 			if service != 0 {
 				use.Name, use.Port, use.Ask = "service", service, strings.Fields(load)
 			}
-			spec, err := benchSpec(use, platforms, instances, r.input, objective)
+			beside, err := study.ParseNeighbours(neighbours)
+			if err != nil {
+				return fmt.Errorf("--neighbours: %w", err)
+			}
+			if neighbours == "none" {
+				beside = nil
+			}
+			spec, err := benchSpec(use, platforms, instances, r.input, objective, beside)
 			if err != nil {
 				return err
 			}
@@ -201,13 +208,14 @@ line, a JSON object with mean and p99 in seconds, requests_per_second and errors
 	c.Flags().IntVar(&service, "service", 0, "the command, or the image's own, is a service that listens on this `PORT`: seek its capacity")
 	c.Flags().StringVar(&load, "load", "", "what asks the service: the path of a page (/), or a `COMMAND` with {rate}, {seconds}, {address} and {port} in it")
 	c.Flags().StringVar(&objective, "objective", "p99=100ms", "what the service must meet: `METRIC=TIME`, of the figures that its load prints")
+	c.Flags().StringVar(&neighbours, "neighbours", "none", "guests that are busy beside the measured one: `LIST` of none, cpu:1, io:2, cpu:1+io:1, or of as many as fill the host, cpu:4/core; each is compared")
 	c.Flags().StringVar(&platforms, "platforms", "bm,cn,vm,vmcn", "platforms, of bm, cn, vm, vmcn; an engine may be named: cn:crun")
 	c.Flags().StringVar(&instances, "instances", "1/1GB", "instance types: large, xlarge, … or cores/memory such as 0.5/1GB")
 	return c
 }
 
 // benchSpec is the study of the user's own command.
-func benchSpec(use study.Use, platforms, instances, input, objective string) (*study.Spec, error) {
+func benchSpec(use study.Use, platforms, instances, input, objective string, neighbours study.Neighbours) (*study.Spec, error) {
 	if input == "" && strings.Contains(strings.Join(use.Command, " "), "{input}") {
 		return nil, errors.New("the command uses {input}: name the file with --input FILE")
 	}
@@ -218,7 +226,7 @@ func benchSpec(use study.Use, platforms, instances, input, objective string) (*s
 		}
 	}
 	spec := &study.Spec{
-		Name: "bench", Title: "Your own command", AllowEmulation: true, Workloads: []study.Use{use},
+		Name: "bench", Title: "Your own command", AllowEmulation: true, Workloads: []study.Use{use}, Neighbours: neighbours,
 		Design: study.Design{Rounds: study.Rounds{Floor: 5, Cap: 20, Emulated: 1}, Precision: "2%", Trials: 1, Warmups: 1, Timeout: "30m"},
 	}
 	if use.Port != 0 {

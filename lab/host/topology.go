@@ -349,6 +349,33 @@ func ChooseCPUs(h notebook.Host, n int) ([]int, error) {
 	return chooseCPUs(h.CPUs, allowed, n)
 }
 
+// ChooseSeats chooses CPUs for as many guests of n each as there are: those that ChooseCPUs chooses for the first, and so on of what is left, so that no
+// two have one in common. There is one at least, or an error.
+func ChooseSeats(h notebook.Host, n int) (seats [][]int, err error) {
+	l, err := cgroup.LimitsOf(os.Getpid())
+	if err != nil {
+		return nil, err
+	}
+	allowed, err := notebook.ParseCPUList(l.CPUs)
+	if err != nil {
+		return nil, err
+	}
+	return chooseSeats(h.CPUs, allowed, n)
+}
+
+func chooseSeats(all []notebook.CPU, allowed []int, n int) (seats [][]int, err error) {
+	allowed = proc.IntersectCPUs(ids(all), allowed)
+	for len(seats) == 0 || len(allowed) >= n {
+		cpus, err := chooseCPUs(all, allowed, n)
+		if err != nil {
+			return nil, err
+		}
+		seats = append(seats, cpus)
+		allowed = slices.DeleteFunc(allowed, func(c int) bool { return slices.Contains(cpus, c) })
+	}
+	return seats, nil
+}
+
 func chooseCPUs(all []notebook.CPU, allowed []int, n int) ([]int, error) {
 	type core struct {
 		threads            []int // descending

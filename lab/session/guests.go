@@ -26,6 +26,22 @@ import (
 
 // Provision makes a guest for the treatment, on a host of the treatment's size.
 func (l *Lab) Provision(ctx context.Context, t notebook.Treatment, id string, w *workload.Ready) (study.Guest, error) {
+	return l.provision(ctx, t, id, w, 0)
+}
+
+// Beside implements study.Lab.
+func (l *Lab) Beside(ctx context.Context, t notebook.Treatment, id string, w *workload.Ready, seat int) (study.Guest, error) {
+	return l.provision(ctx, t, id, w, seat)
+}
+
+// Seats implements study.Lab.
+func (l *Lab) Seats(t notebook.Treatment) (int, error) {
+	all, err := host.ChooseSeats(l.now(), int(math.Ceil(t.Instance.Cores)))
+	return len(all), err
+}
+
+// provision does that, on the CPUs of that seat; the first is the treatment's own.
+func (l *Lab) provision(ctx context.Context, t notebook.Treatment, id string, w *workload.Ready, seat int) (study.Guest, error) {
 	note, err := l.sizeFor(ctx, t, w.Workload.Service != nil)
 	if err != nil {
 		return nil, err
@@ -42,9 +58,11 @@ func (l *Lab) Provision(ctx context.Context, t notebook.Treatment, id string, w 
 		Image: w.Image, Work: w.Work, System: w.Workload.System,
 	}
 	if k.Binds(t.Provisioning) {
-		if s.CPUs, err = l.cpus(t); err != nil {
+		all, err := host.ChooseSeats(l.now(), int(math.Ceil(t.Instance.Cores)))
+		if err != nil {
 			return nil, err
 		}
+		s.CPUs = all[seat%len(all)]
 	}
 	if s.Network, err = l.network(ctx, k, t, w); err != nil {
 		return nil, err
@@ -210,6 +228,15 @@ func (g guest) Used() (time.Duration, error) {
 		return 0, err
 	}
 	return proc.Used(pids)
+}
+
+// Demanded implements study.Guest.
+func (g guest) Demanded() (proc.Demand, error) {
+	pids, err := g.Processes()
+	if err != nil {
+		return proc.Demand{}, err
+	}
+	return proc.Demanded(pids)
 }
 
 // Prepare makes what all guests of the treatment need, so that none of them pays for it: an engine's image, a disk.

@@ -175,7 +175,11 @@ func (r *Run) another(ctx context.Context, first Guest, ready *workload.Ready, t
 	if len(guests) == 0 {
 		return first, ""
 	}
-	if cause := room(guests, weights); cause != "" {
+	each := int64(0)
+	if n := len(weights); n > 0 {
+		each = weights[n-1].RSS / int64(weights[n-1].Guests)
+	}
+	if cause := room(len(guests), each, 0); cause != "" {
 		return nil, cause
 	}
 	ctx, cancel := context.WithTimeout(ctx, provisionTimeout)
@@ -247,8 +251,9 @@ func (b begun) Begin() { close(b) }
 // End implements it.
 func (b begun) End() {}
 
-// room says why the host should not get one more guest: it takes more than what is left, by what those that are there take each.
-func room(guests []Guest, weights []notebook.Weight) string {
+// room says why the host should not get one more guest beside those that there are: it takes more than what is left, by what they take each.
+// promised is what one of them may still come to. Both are bytes.
+func room(guests int, each, promised int64) string {
 	left, err := proc.Host.Memory("MemAvailable")
 	if err != nil {
 		return err.Error()
@@ -257,13 +262,9 @@ func room(guests []Guest, weights []notebook.Weight) string {
 	if err != nil {
 		return err.Error()
 	}
-	each := int64(0)
-	if n := len(weights); n > 0 {
-		each = weights[n-1].RSS / int64(weights[n-1].Guests)
-	}
-	if keep := int64(reserve * float64(all)); left-each < keep {
+	if keep := int64(reserve*float64(all)) + promised; left-each < keep {
 		return fmt.Sprintf("the host has %d MiB of memory left, of which %d are kept, and a guest takes about %d: it has room for %d such guests",
-			left/notebook.MiB, keep/notebook.MiB, each/notebook.MiB, len(guests))
+			left/notebook.MiB, keep/notebook.MiB, each/notebook.MiB, guests)
 	}
 	return ""
 }

@@ -15,6 +15,7 @@ import (
 
 	"tare/lab/engine"
 	"tare/lab/image"
+	"tare/lab/proc"
 	"tare/lab/ruler"
 	"tare/lab/workload"
 	"tare/notebook"
@@ -36,6 +37,10 @@ type Lab interface {
 	Prepare(ctx context.Context, t notebook.Treatment, root *image.Image) error
 	// Provision makes a guest for the treatment, from what its workload was made ready as.
 	Provision(ctx context.Context, t notebook.Treatment, id string, w *workload.Ready) (Guest, error)
+	// Beside makes a guest beside the treatment's own, for another work: on the CPUs of that seat, where guests are bound to any. The treatment's own has seat 0.
+	Beside(ctx context.Context, t notebook.Treatment, id string, w *workload.Ready, seat int) (Guest, error)
+	// Seats is how many guests of the treatment's size have CPUs of their own at once; 1 at least.
+	Seats(t notebook.Treatment) (int, error)
 	// Load makes the place from which a load asks the service in the treatment's guest; which CPUs it has is in the
 	// record.
 	Load(ctx context.Context, t notebook.Treatment, id string, w *workload.Ready) (Guest, notebook.Load, error)
@@ -80,6 +85,8 @@ type Guest interface {
 	Trace(clock Guest) (Tracing, error)
 	// Used is the CPU time that its processes have used so far, those of a guest on another machine not counted.
 	Used() (time.Duration, error)
+	// Demanded is what its processes have demanded so far.
+	Demanded() (proc.Demand, error)
 	// Resident is the sum of its processes' resident sets (RSS), in bytes.
 	Resident() (int64, error)
 	Diagnose() string
@@ -130,6 +137,7 @@ type Plan struct {
 	Study notebook.Study
 	ready map[string]*workload.Ready // by Label
 	open  map[string]bool            // by Label: its length may be chosen
+	work  map[string]*workload.Ready // what neighbours do, by one of notebook.Busy
 
 	engines engine.Registry
 }
@@ -319,6 +327,9 @@ func (s *Spec) check(shipped fs.FS, ch Choices) ([]use, error) {
 			}
 		}
 	}
+	if fit := ch.Until.Fit != (notebook.Fit{}); fit && (s.Memory != nil || s.Paging != nil || s.Capacity != nil || len(ch.Explain) > 0) {
+		return nil, fmt.Errorf("study %s: --until '%s': it is sought how many guests fit whose work is timed: a study without memory:, paging: and capacity:, and without --explain, was expected", s.Name, ch.Until.Fit.Objective())
+	}
 	if s.Paging != nil && len(ch.Explain) > 0 {
 		return nil, fmt.Errorf("study %s: --explain: page tables and faults are no time, and no tracer says where it went: leave it out", s.Name)
 	}
@@ -353,8 +364,21 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, shipped fs.FS, ch Choices, o w
 		design.Floor, design.Cap, design.Precision = ch.Rounds, ch.Rounds, 0
 		design.Emulated = min(design.Emulated, ch.Rounds)
 	}
-	if ch.Until != (Until{}) {
+	fit := ch.Until.Fit != notebook.Fit{}
+	if fit {
+		// Each trial is a whole search. Bare metal has no guests, and searches are compared with each other.
+		design.Floor, design.Cap, design.Precision, design.Trials, design.Warmups = fitRounds, fitRounds, 0, 1, 0
+		design.Emulated = 1
+	} else if ch.Until != (Until{}) {
 		design.Cap, design.Precision, design.Decide, design.Claims = max(design.Cap, UntilRounds), ch.Until.Precision, ch.Until.Margin, ch.Until.Claims
+	}
+	if fit {
+		alone := *s // its neighbours are what is sought
+		alone.Neighbours, alone.Workloads, alone.Figures = nil, slices.Clone(s.Workloads), nil
+		for i := range alone.Workloads {
+			alone.Workloads[i].Neighbours = nil
+		}
+		s = &alone
 	}
 	us, err := s.check(shipped, ch)
 	if err != nil {
@@ -403,7 +427,7 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, shipped fs.FS, ch Choices, o w
 		w := u.Workload
 		can := func(t notebook.Treatment) bool { return fits(host, t) == nil && lab.Supports(ctx, t) == nil }
 		for _, t := range s.treatments(u, func(kernel string) string { return accels[kernel] }, can) {
-			if !ch.Only.keeps(t) {
+			if !ch.Only.keeps(t) || fit && t.Platform == notebook.BM {
 				continue
 			}
 			if ch.Rounds > 0 || ch.Until != (Until{}) {
@@ -420,6 +444,8 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, shipped fs.FS, ch Choices, o w
 			switch small := fits(host, t); {
 			case small != nil:
 				reason = small.Error()
+			case neighboursFit(host, t) != nil:
+				reason = neighboursFit(host, t).Error()
 			case w.Service != nil && t.Network == notebook.NetNone:
 				reason = "its service has to be asked, and without a network nobody can"
 				if k := s.kind(t.Platform, t.Engine); len(k.Provisionings) == 0 {
@@ -461,6 +487,13 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, shipped fs.FS, ch Choices, o w
 			}
 			if paging != nil {
 				p.Study.Metrics[w.Name], also = paging.Metrics(ends(w))
+			}
+			if fit {
+				p.Study.Fit = &ch.Until.Fit
+				p.Study.Metrics[w.Name], also = p.Study.Fit.Figure(), []notebook.Metric{notebook.FitFigure}
+			}
+			if len(s.neighbours(u.Use)) > 0 {
+				also = slices.Concat(also, []notebook.Metric{notebook.OwnShare, notebook.Fairness})
 			}
 			if w.Service != nil {
 				if p.Study.Ports == nil {
@@ -512,6 +545,9 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, shipped fs.FS, ch Choices, o w
 		p.ready[label], p.open[label] = r, u.open
 		p.Study.Images[label] = notebook.Image{Reference: r.Image.Reference, Digest: r.Image.Digest, Input: r.Work.Digest}
 	}
+	if err := p.busy(ctx, shipped, o); err != nil {
+		return nil, err
+	}
 	if err := p.prepare(ctx, lab); err != nil {
 		return nil, err
 	}
@@ -536,6 +572,9 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, shipped fs.FS, ch Choices, o w
 	if paging != nil {
 		parts = append(parts, paging)
 	}
+	if len(s.Neighbours) > 0 {
+		parts = append(parts, s.Neighbours)
+	}
 	if p.Study.LoadFrom != "" {
 		parts = append(parts, p.Study.LoadFrom)
 	}
@@ -552,15 +591,22 @@ func (p *Plan) prepare(ctx context.Context, lab Lab) error {
 	answers := map[string]error{}
 	var kept []notebook.Treatment
 	for _, t := range p.Study.Treatments {
-		root := p.ready[notebook.Label(t.Workload, t.Params)].Image
-		key := t.Platform + t.Engine + t.Accelerator + t.Kernel + root.Digest
-		err, asked := answers[key]
-		if !asked {
-			err = lab.Prepare(ctx, t, root)
-			answers[key] = err
+		roots := []*image.Image{p.ready[notebook.Label(t.Workload, t.Params)].Image}
+		for _, kind := range p.kinds(t) {
+			roots = append(roots, p.work[kind].Image)
 		}
-		if ctx.Err() != nil {
-			return ctx.Err()
+		var err error
+		for _, root := range roots {
+			key := t.Platform + t.Engine + t.Accelerator + t.Kernel + root.Digest
+			answer, asked := answers[key]
+			if !asked {
+				answer = lab.Prepare(ctx, t, root)
+				answers[key] = answer
+			}
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			err = cmp.Or(err, answer)
 		}
 		if err != nil {
 			p.Study.LeftOut = append(p.Study.LeftOut, notebook.LeftOut{Treatment: t, Reason: "it cannot be made ready: " + err.Error()})
@@ -729,10 +775,13 @@ func (p *Plan) Rehearse(ctx context.Context, lab Lab, say image.Progress) (short
 	for _, t := range p.Study.Treatments {
 		label := notebook.Label(t.Workload, t.Params)
 		ready := p.ready[label]
-		if t.Platform != notebook.BM || ready == nil || rehearsed[label] {
+		alone := maps.Clone(t.Params) // without neighbours it is the same work
+		delete(alone, notebook.ParamNeighbours)
+		once := notebook.Label(t.Workload, alone)
+		if t.Platform != notebook.BM || ready == nil || rehearsed[once] {
 			continue
 		}
-		rehearsed[label] = true
+		rehearsed[once] = true
 		say("rehearsing " + label + " on bare metal")
 		values, cause, err := p.rehearse(ctx, lab, t, ready)
 		if err != nil {

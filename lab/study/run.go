@@ -391,6 +391,18 @@ func (r *Run) guest(ctx context.Context, t notebook.Treatment, round int) (err e
 	if cause != "" {
 		return rest(id, todo, cause)
 	}
+	company, cause, err := r.keepCompany(ctx, g, t)
+	if err != nil {
+		return fmt.Errorf("%s: a neighbour could not be removed: %w; `tare clean` tries again", t.ID, err)
+	}
+	defer func() {
+		if cerr := company.leave(ctx); cerr != nil {
+			err = fmt.Errorf("%s: a neighbour could not be removed: %w; `tare clean` tries again", t.ID, cerr)
+		}
+	}()
+	if cause != "" && ctx.Err() == nil {
+		return rest(id, todo, cause)
+	}
 	if w := ready.Workload; w.Load != nil && len(w.Load.Warm) > 0 {
 		design.Warmups = 0 // it was warmed in its own way
 	}
@@ -403,8 +415,13 @@ func (r *Run) guest(ctx context.Context, t notebook.Treatment, round int) (err e
 			return context.Canceled
 		}
 		start := time.Now()
-		since := beside(service.guests(g)...)
+		since := beside(company.all(service.guests(g))...)
+		busy := company.watch(g)
 		tr, dead, terr := r.trial(ctx, g, service, ready, t, s)
+		var alone bool
+		if tr.Company, alone = accompanied(&tr, busy); alone {
+			dead = true
+		}
 		if !r.Plan.Study.Together() { // the other guests that are weighed or read with this one are no disturbance
 			tr.Beside = since()
 		}
@@ -478,7 +495,6 @@ const (
 // trial runs the workload once and checks its answer, a warm-up's not: nothing is made of it. dead: the guest is of no
 // use any more. The error is of tracers that cannot be detached.
 func (r *Run) trial(ctx context.Context, g Guest, service *service, ready *workload.Ready, t notebook.Treatment, s step) (tr notebook.Trial, dead bool, err error) {
-	w := ready.Workload
 	if r.Plan.Study.Capacity != nil {
 		tr, dead = r.climb(ctx, service, s.warmup)
 		return tr, dead, nil
@@ -491,6 +507,15 @@ func (r *Run) trial(ctx context.Context, g Guest, service *service, ready *workl
 		tr, err = r.page(ctx, g, ready, t, s.warmup)
 		return tr, true, err
 	}
+	if r.Plan.Study.Fit != nil {
+		return r.fit(ctx, g, service, ready, t, s.warmup)
+	}
+	return r.time(ctx, g, service, ready, t, s)
+}
+
+// time is a trial that is one run of the workload.
+func (r *Run) time(ctx context.Context, g Guest, service *service, ready *workload.Ready, t notebook.Treatment, s step) (tr notebook.Trial, dead bool, err error) {
+	w := ready.Workload
 	where, order := g, w.Order(w.Command, ready.Params, ready.Image, workload.Seat{Instance: t.Instance})
 	order.Timeout = r.Plan.timeout()
 	var clock Guest

@@ -12,6 +12,7 @@ import (
 
 	"tare/lab/engine"
 	"tare/lab/image"
+	"tare/lab/proc"
 	"tare/lab/ruler"
 	"tare/lab/workload"
 	"tare/notebook"
@@ -61,6 +62,10 @@ func (l *fakeLab) Accelerator(context.Context, engine.Kind, string, string, bool
 func (l *fakeLab) Prepare(_ context.Context, t notebook.Treatment, _ *image.Image) error {
 	return l.unready[t.ID]
 }
+func (l *fakeLab) Beside(context.Context, notebook.Treatment, string, *workload.Ready, int) (Guest, error) {
+	return nil, errors.New("no guest of these tests has neighbours")
+}
+func (l *fakeLab) Seats(notebook.Treatment) (int, error) { return 2, nil }
 func (l *fakeLab) Load(context.Context, notebook.Treatment, string, *workload.Ready) (Guest, notebook.Load, error) {
 	return nil, notebook.Load{}, errors.New("no workload of these tests has a load")
 }
@@ -106,6 +111,7 @@ func (g *fakeGuest) Used() (time.Duration, error) {
 	}
 	return 0, nil
 }
+func (g *fakeGuest) Demanded() (proc.Demand, error) { return proc.Demand{}, nil }
 func (g *fakeGuest) Resident() (int64, error)      { return 0, nil }
 func (g *fakeGuest) Address() engine.Address       { return engine.Address{} }
 func (g *fakeGuest) Destroy(context.Context) error { g.l.live--; return nil }

@@ -53,6 +53,9 @@ type Spec struct {
 	// Paging is how page tables or page faults of several guests are read, in place of timing them; nil: they are not.
 	Paging *Paging `yaml:"paging,omitempty"`
 
+	// Neighbours are those that the measured guests have; none: none.
+	Neighbours Neighbours `yaml:"neighbours,omitempty"`
+
 	// LoadFrom is another machine that services are asked from, ssh://[USER@]HOST[:PORT]; empty: this host.
 	LoadFrom string `yaml:"load_from,omitempty"`
 
@@ -78,6 +81,8 @@ type Use struct {
 
 	Instances []string `yaml:"instances,omitempty"` // in place of the study's
 	Rounds    int      `yaml:"rounds,omitempty"`    // exactly so many, in place of the design's
+
+	Neighbours Neighbours `yaml:"neighbours,omitempty" json:",omitempty"` // in place of the study's
 
 	Image   string   `yaml:"image,omitempty"`   // of a command: a reference; empty: a plain Debian root
 	Command []string `yaml:"command,omitempty"` // empty: the image's own
@@ -373,6 +378,9 @@ func (s *Spec) validate() *problem {
 	if s.Paging != nil && (s.Memory != nil || s.Capacity != nil || s.LoadFrom != "" || s.Design.Trials != 1 || s.Design.Warmups != 0) {
 		return wrong("paging: guests are read once: trials: 1, warmups: 0, and neither memory:, capacity: nor load_from: were expected", "paging")
 	}
+	if (len(s.Neighbours) > 0 || slices.ContainsFunc(s.Workloads, func(u Use) bool { return len(u.Neighbours) > 0 })) && (s.Memory != nil || s.Paging != nil) {
+		return wrong("neighbours: memory: and paging: make guests of their own beside the first: neighbours: without them was expected", "neighbours")
+	}
 	if err := checkFrom(s.LoadFrom); err != nil {
 		return wrong("load_from: "+err.Error(), "load_from")
 	}
@@ -589,6 +597,14 @@ func (s *Spec) instances(u use) []string {
 	return s.Instances
 }
 
+// neighbours of a use: its own, or the study's.
+func (s *Spec) neighbours(u Use) Neighbours {
+	if len(u.Neighbours) > 0 {
+		return u.Neighbours
+	}
+	return s.Neighbours
+}
+
 // keeps says whether the treatment stays. Bare metal stays whatever platform, engine or provisioning is asked for:
 // it is what the others are compared with.
 func (o Only) keeps(t notebook.Treatment) bool {
@@ -762,7 +778,13 @@ func (s *Spec) uses(shipped fs.FS) (all []use, err error) {
 				return nil, s.located(err, "workloads", i)
 			}
 			for _, full := range each {
-				all = append(all, use{w, u, full, open})
+				company, err := s.neighbours(u).each(full)
+				if err != nil {
+					return nil, s.located(err, "workloads", i)
+				}
+				for _, full := range company {
+					all = append(all, use{w, u, full, open})
+				}
 			}
 		}
 	}

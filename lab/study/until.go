@@ -15,6 +15,9 @@ type Until struct {
 	Precision float64 // an interval within ± this share of the ratio
 	Margin    float64 // known to be larger or smaller by this share at least, or by less
 	Claims    bool    `json:",omitempty"` // until the study's claims are decided, as far as they can be tested
+
+	// Fit is the objective that guests are to keep: it is sought how many do, in place of timing them. Zero: it is not.
+	Fit notebook.Fit `json:",omitzero"`
 }
 
 // Question is what rounds are run for: something that is to be known, and is not.
@@ -35,9 +38,12 @@ var (
 	decided = regexp.MustCompile(`(?i)^\s*decided(?:\s+at\s+([0-9.]+)\s*%)?\s*$`)
 )
 
-// ParseUntil reads "±1%", also without its sign, "decided at 2%", or "claims"; "decided" alone is at stats.Margin, 1 %.
+// ParseUntil reads "±1%", also without its sign, "decided at 2%", "claims", or "p95 < 1.5x"; "decided" alone is at stats.Margin, 1 %.
 func ParseUntil(text string) (u Until, err error) {
-	wrong := fmt.Errorf("%q: ±1%% (or 1%%), 'decided at 2%%' or claims was expected", text)
+	wrong := fmt.Errorf("%q: ±1%% (or 1%%), 'decided at 2%%', claims, or 'p95 < 1.5x', with p10 to p99 and more than 1x, was expected", text)
+	if f, ok := parseFit(text); ok {
+		return Until{Fit: f}, nil
+	}
 	if m := precise.FindStringSubmatch(text); m != nil {
 		if u.Precision, err = parseShare(m[1] + "%"); err != nil {
 			return u, wrong

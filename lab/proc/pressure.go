@@ -1,0 +1,79 @@
+//go:build linux
+
+package proc
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Pressure is for how long, since the machine was started, at least one thread waited for something that the machine has too little of
+// (/proc/pressure): cpu, memory or io. A kernel that does not count it is fs.ErrNotExist.
+func (t Tree) Pressure(of string) (time.Duration, error) {
+	file := "/proc/pressure/" + of
+	text, err := t.Read(file)
+	if errors.Is(err, unix.EOPNOTSUPP) { // it could, and was started with psi=0
+		err = fmt.Errorf("%s: %w", file, fs.ErrNotExist)
+	}
+	if err != nil {
+		return 0, err
+	}
+	d, err := parsePressure(text)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", file, err)
+	}
+	return d, nil
+}
+
+// parsePressure reads the total of the line "some avg10=0.00 avg60=0.00 avg300=0.00 total=0", in µs.
+func parsePressure(text string) (time.Duration, error) {
+	line, _, _ := strings.Cut(text, "\n")
+	_, total, ok := strings.Cut(line, " total=")
+	us, err := strconv.ParseUint(total, 10, 52)
+	if !ok || !strings.HasPrefix(line, "some ") || err != nil {
+		return 0, fmt.Errorf("%.80q: some, and a total, were expected", line)
+	}
+	return time.Duration(us) * time.Microsecond, nil
+}
+
+// Tasks is how many threads the machine has, and how many it can have at most.
+func (t Tree) Tasks() (now, most int, err error) {
+	text, err := t.Read("/proc/loadavg")
+	if err != nil {
+		return 0, 0, err
+	}
+	if now, err = parseTasks(text); err != nil {
+		return 0, 0, fmt.Errorf("/proc/loadavg: %w", err)
+	}
+	for _, file := range []string{"/proc/sys/kernel/pid_max", "/proc/sys/kernel/threads-max"} {
+		text, err := t.Read(file)
+		if err != nil {
+			return 0, 0, err
+		}
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			return 0, 0, fmt.Errorf("%s: %w", file, err)
+		}
+		if most == 0 || n < most {
+			most = n
+		}
+	}
+	return now, most, nil
+}
+
+// parseTasks reads the number of threads in "0.20 0.18 0.12 1/80 11206".
+func parseTasks(loadavg string) (int, error) {
+	fields := strings.Fields(loadavg)
+	if len(fields) != 5 {
+		return 0, fmt.Errorf("%.60q: five fields were expected", loadavg)
+	}
+	_, all, _ := strings.Cut(fields[3], "/")
+	n, err := strconv.ParseUint(all, 10, 31)
+	return int(n), err
+}

@@ -1,0 +1,228 @@
+package study
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"tare/lab/engine"
+	"tare/lab/proc"
+	"tare/lab/ruler"
+	"tare/lab/workload"
+	"tare/notebook"
+	"tare/workloads"
+)
+
+// street is a laboratory whose guests have neighbours: each wants as much as it is told to.
+type street struct {
+	fakeLab
+	idles, dies, refused int // the neighbour, counted from 1; 0: none
+	stuck                error
+	seats                []int
+	working              int
+	measuredBeside       []int // how many neighbours worked at each run of the measured guest
+}
+
+type resident struct {
+	fakeGuest
+	s    *street
+	nth  int // of the neighbours made; 0: the measured guest
+	from time.Time
+}
+
+func (s *street) Provision(_ context.Context, t notebook.Treatment, _ string, _ *workload.Ready) (Guest, error) {
+	s.live++
+	s.seats = nil
+	return &resident{fakeGuest{&s.fakeLab, t}, s, 0, time.Now()}, nil
+}
+func (s *street) Beside(_ context.Context, t notebook.Treatment, _ string, w *workload.Ready, seat int) (Guest, error) {
+	if !w.Workload.Stays {
+		return nil, errors.New("a neighbour whose work ends")
+	}
+	s.seats = append(s.seats, seat)
+	if len(s.seats) == s.refused {
+		return nil, errors.New("the bridge is full")
+	}
+	s.live++
+	s.most = max(s.most, s.live)
+	return &resident{fakeGuest{&s.fakeLab, t}, s, len(s.seats), time.Now()}, nil
+}
+func (g *resident) Ruler() Ruler { return g }
+func (g *resident) Destroy(context.Context) error {
+	g.s.live--
+	if g.nth > 0 {
+		return g.s.stuck
+	}
+	return nil
+}
+func (g *resident) Demanded() (d proc.Demand, err error) {
+	if g.nth != g.s.idles || g.nth == 0 {
+		d.Ran, d.Moved = time.Since(g.from), int64(time.Since(g.from)) // it is always at work, and moves a byte a nanosecond
+	}
+	return d, nil
+}
+func (g *resident) Run(ctx context.Context, o ruler.Order) (ruler.Result, time.Duration, error) {
+	if g.nth == 0 {
+		g.s.measuredBeside = append(g.s.measuredBeside, g.s.working)
+		time.Sleep(time.Millisecond) // it is simulated work, which its neighbours run beside
+		return g.fakeGuest.Run(ctx, o)
+	}
+	if o.Bounds != nil {
+		o.Bounds.Begin()
+	}
+	if g.nth == g.s.dies {
+		return ruler.Result{Exit: 3}, 0, nil
+	}
+	<-ctx.Done()
+	return ruler.Result{}, 0, ctx.Err()
+}
+func (g *resident) Address() engine.Address { return engine.Address{} }
+
+func neighbourly(text string) *Plan {
+	t := cnT
+	t.Params = map[string]string{notebook.ParamNeighbours: text}
+	p := fakePlan(notebook.Design{Floor: 2, Cap: 2, Trials: 1, Warmups: 1}, t)
+	p.ready[notebook.Label("w", t.Params)] = p.ready["w"]
+	busy := &workload.Ready{Workload: &workload.Workload{Stays: true}, Image: p.ready["w"].Image}
+	p.work = map[string]*workload.Ready{notebook.BusyCPU: busy, notebook.BusyIO: busy}
+	return p
+}
+
+// Each trial runs beside its neighbours, all of which are there and busy, and are gone after it; what they did stands in the notebook.
+func TestATrialBesideNeighbours(t *testing.T) {
+	for _, c := range []struct {
+		text  string
+		seats []int
+	}{{"cpu:2+io:1", []int{0, 0, 0}}, {"cpu:3/core", []int{1, 0, 1, 0, 1}}} {
+		s := &street{fakeLab: fakeLab{elapsed: steady}}
+		book := &fakeBook{}
+		p := neighbourly(c.text)
+		r := &Run{Plan: p, Lab: s, Book: book}
+		if _, err := r.Do(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		n := len(c.seats)
+		if s.live != 0 || s.most != n+1 || !slices.Equal(s.seats, c.seats) {
+			t.Errorf("%s: %d guests at most, %d left, seats %v", c.text, s.most, s.live, s.seats)
+		}
+		if book.measured() != 2 {
+			t.Errorf("%s: %d trials", c.text, book.measured())
+		}
+		for _, tr := range book.trials {
+			if tr.Failure != "" || tr.Company == nil || len(tr.Company.Neighbours) != n || tr.Company.Neighbours[0].RanS <= 0 || tr.Figures[notebook.Fairness.Name] < 0.9 {
+				t.Errorf("%s: %+v, company %+v", c.text, tr, tr.Company)
+			}
+		}
+	}
+}
+
+// A neighbour that idles, ends or is refused makes its trial invalid, with the reason; the study goes on to its end, and nothing is left.
+func TestANeighbourThatIsNotBusy(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		set  func(*street)
+		want string
+	}{
+		{"idles", func(s *street) { s.idles = 2 }, "neighbour 2 of 2 was not busy: it ran for 0 s"},
+		{"dies", func(s *street) { s.dies = 2 }, "neighbour 2"},
+		{"refused", func(s *street) { s.refused = 1 }, "neighbour 1 of 2: no guest: the bridge is full"},
+	} {
+		s := &street{fakeLab: fakeLab{elapsed: steady}}
+		c.set(s)
+		book := &fakeBook{}
+		p := neighbourly("cpu:2")
+		r := &Run{Plan: p, Lab: s, Book: book}
+		if _, err := r.Do(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if s.live != 0 || book.measured() == 0 || r.Failed() != book.measured() {
+			t.Errorf("%s: %d guests left, %d of %d trials failed", c.name, s.live, r.Failed(), book.measured())
+		}
+		for _, tr := range book.trials {
+			if !strings.HasPrefix(tr.Failure, c.want) && !strings.HasPrefix(tr.Failure, "not run: ") {
+				t.Errorf("%s: %q, want %q", c.name, tr.Failure, c.want)
+			}
+		}
+	}
+	s := &street{fakeLab: fakeLab{elapsed: steady}, stuck: errors.New("it is mounted")}
+	p := neighbourly("cpu:1")
+	if _, err := (&Run{Plan: p, Lab: s, Book: &fakeBook{}}).Do(t.Context()); err == nil || !strings.Contains(err.Error(), "a neighbour could not be removed: it is mounted") {
+		t.Errorf("a neighbour that stays: %v", err)
+	}
+}
+
+func TestWhoIsBusy(t *testing.T) {
+	for _, c := range []struct {
+		n    notebook.Neighbour
+		busy bool
+	}{
+		{notebook.Neighbour{Busy: "cpu", RanS: 1}, true},
+		{notebook.Neighbour{Busy: "cpu", RanS: 0.2, WaitedS: 0.8}, true}, // one of five on a CPU
+		{notebook.Neighbour{Busy: "cpu", RanS: 0.2, Moved: 1 << 30}, false},
+		{notebook.Neighbour{Busy: "io", RanS: 1}, false},
+		{notebook.Neighbour{Busy: "io", Moved: 64 << 10}, true},
+	} {
+		if got := idle(c.n, time.Second, 1) == ""; got != c.busy {
+			t.Errorf("%+v: busy %v", c.n, got)
+		}
+	}
+}
+
+func TestNeighboursOfAFile(t *testing.T) {
+	const study = "name: x\nworkloads: [{name: cpu}]\nplatforms: [{platform: bm}]\ninstances: [1/1GB]\nneighbours: %s\n"
+	for _, c := range []struct{ in, want string }{
+		{"{cpu: 1, io: 1}", "cpu:1+io:1"},
+		{"[{cpu: 0}, {cpu: 1/core}, {io: 2}]", "none cpu:1/core io:2"},
+		{"[{}]", "none"},
+		{"{gpu: 1}", "line 5: {cpu: N, io: N}"},
+		{"many", "line 5: {cpu: N, io: N}"},
+		{"{cpu: 1/core, io: 1}", "line 5: {cpu: N, io: N}"},
+	} {
+		s, err := Parse("x.yaml", fmt.Appendf(nil, study, c.in), ".", kinds)
+		if err != nil {
+			if !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%s: %v, want %s", c.in, err, c.want)
+			}
+			continue
+		}
+		var got []string
+		for _, n := range s.Neighbours {
+			got = append(got, n.Text())
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%s: %q, want %q", c.in, got, c.want)
+		}
+		again := *s
+		if err := again.Complete(kinds); err != nil {
+			t.Fatal(err)
+		}
+		if back, err := Parse("x.yaml", []byte(again.Source), ".", kinds); err != nil || fmt.Sprint(back.Neighbours) != fmt.Sprint(s.Neighbours) {
+			t.Errorf("%s: written and read again: %v, %v", c.in, back, err)
+		}
+		us, err := s.uses(workloads.FS)
+		if err != nil || len(us) != len(s.Neighbours) || us[0].params[notebook.ParamNeighbours] != got[0] {
+			t.Errorf("%s: uses %+v, %v", c.in, us, err)
+		}
+	}
+}
+
+// VMs keep the page cache that their neighbours' I/O makes; containers' is the host's.
+func TestNeighboursThatTheHostHasNoMemoryFor(t *testing.T) {
+	h := notebook.Host{CPUs: make([]notebook.CPU, 2), Memory: 4 << 30}
+	of := func(platform, text string) notebook.Treatment {
+		return notebook.Treatment{Platform: platform, Params: map[string]string{notebook.ParamNeighbours: text}, Instance: notebook.Instance{Cores: 1, Memory: 1 << 30}}
+	}
+	for _, c := range []struct {
+		t    notebook.Treatment
+		fits bool
+	}{{of(notebook.VM, "io:2"), true}, {of(notebook.VM, "io:3"), false}, {of(notebook.VM, "io:2/core"), false}, {of(notebook.VM, "cpu:6/core"), true}, {of(notebook.CN, "io:8/core"), true},
+		{of(notebook.CN, "cpu:1000/core"), false}} {
+		if err := neighboursFit(h, c.t); (err == nil) != c.fits {
+			t.Errorf("%s %v: %v", c.t.Platform, c.t.Params, err)
+		}
+	}
+}

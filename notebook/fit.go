@@ -1,0 +1,58 @@
+package notebook
+
+import "fmt"
+
+// Fit is how it is sought how many guests fit: guests that are busy are added beside the measured one until it keeps the objective no more.
+type Fit struct {
+	Metric string  `json:"metric"` // p50 to p99: of the measured guest's runs, or of what each of them reports by that name
+	Factor float64 `json:"factor"` // it stays below so many times what it is alone
+	To     int     `json:"to"`     // guests that are never exceeded
+}
+
+// Objective is what has to be kept, in words.
+func (f Fit) Objective() string {
+	return fmt.Sprintf("%s below %g times its value alone", f.Metric, f.Factor)
+}
+
+// Figure is the metric of such a search: one over the guests that fit, so that less is better as in every metric.
+func (f Fit) Figure() Metric {
+	return Metric{Name: "share of the host that a guest needs (" + f.Objective() + ")", Unit: "1"}
+}
+
+// FitFigure is how many guests fit, the measured one among them.
+var FitFigure = Metric{Name: "guests that fit", Unit: "1"}
+
+// What runs out.
+const (
+	OutOfCPU       = "CPU"
+	OutOfMemory    = "memory"
+	OutOfIO        = "I/O"
+	OutOfProcesses = "process ids"
+	OutOfEngine    = "the engine"
+)
+
+// FitStep is one number of guests that was tried.
+type FitStep struct {
+	Guests  int     `json:"guests"`
+	Runs    int     `json:"runs"`              // of the measured guest
+	Over    int     `json:"over"`              // of them: at the bound or above it
+	Tail    float64 `json:"tail"`              // Fit.Metric, in the workload's unit
+	Bound   float64 `json:"bound"`             // that it has to stay below
+	Met     bool    `json:"met,omitempty"`     // it did
+	Decided bool    `json:"decided,omitempty"` // that is so at 95 %; else it is what the runs say, and so many were too few to be as sure
+	Failure string  `json:"failure,omitempty"` // why so many guests cannot be had, or not be kept busy
+
+	// Shares of the time of the step's runs in which something of the host waited for it (PSI, some); nil: the kernel does not say.
+	Pressure  map[string]float64 `json:"pressure,omitempty"`
+	Available int64              `json:"available,omitempty"` // bytes of memory left
+	Processes int                `json:"processes,omitempty"` // threads that the host had
+	Most      int                `json:"most,omitempty"`      // that it can have
+}
+
+// Fitted is what a search found.
+type Fitted struct {
+	Steps  []FitStep `json:"steps"`             // in the order in which they were made
+	Guests int       `json:"guests"`            // that fit
+	RanOut string    `json:"ran_out,omitempty"` // OutOfCPU, …; empty: nothing did, up to Fit.To
+	Why    string    `json:"why,omitempty"`     // what was seen of it
+}
