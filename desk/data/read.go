@@ -269,6 +269,9 @@ func (r *reader) tally(t notebook.Treatment, f *notebook.Folder) *tally {
 	if p := f.Study.Paging; p != nil { // so is what four guests share than what two do, or after another time
 		group += fmt.Sprintf(" paging %+v", *p)
 	}
+	if a := f.Study.Arrivals; a != nil { // and what ten requests find than what a hundred do
+		group += fmt.Sprintf(" arrivals %g %d %d", a.ForS, a.Least, a.Most)
+	}
 	// As many cores as there are is all of them, however a study says it.
 	cores := f.Host.Cores(t)
 	id := fmt.Sprintf("%s %q %q %v %d %d %v", group, t.Variant(), t.Provisioning, t.Instance.Cores, t.Instance.Memory, cores, t.AA)

@@ -89,3 +89,29 @@ func (t Tree) Memory(field string) (int64, error) {
 func IntersectCPUs(a, b []int) []int {
 	return slices.DeleteFunc(slices.Clone(a), func(c int) bool { return !slices.Contains(b, c) })
 }
+
+// ThreadsLeft is how many more processes and threads there can be, of all users together.
+func (t Tree) ThreadsLeft() (int64, error) {
+	most := int64(math.MaxInt64)
+	for _, name := range []string{"/proc/sys/kernel/pid_max", "/proc/sys/kernel/threads-max"} {
+		text, err := t.Read(name)
+		if err != nil {
+			return 0, err
+		}
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("%s: %w", name, err)
+		}
+		most = min(most, n)
+	}
+	text, err := t.Read("/proc/loadavg")
+	if err != nil {
+		return 0, err
+	}
+	var load [3]float64
+	var running, all int64
+	if _, err := fmt.Sscanf(text, "%f %f %f %d/%d", &load[0], &load[1], &load[2], &running, &all); err != nil {
+		return 0, fmt.Errorf("/proc/loadavg: %q: %w", text, err)
+	}
+	return most - all, nil
+}

@@ -33,18 +33,9 @@ func (l *Lab) Provision(ctx context.Context, t notebook.Treatment, id string, w 
 	if err := l.pages.of(ctx, l.env.Journal, t.Params[notebook.ParamHugePages]); err != nil {
 		return nil, err
 	}
-	k, e, err := l.engineOf(t)
+	k, e, s, err := l.spec(t, id, w)
 	if err != nil {
 		return nil, err
-	}
-	s := engine.Spec{
-		ID: "tare-" + id, Instance: t.Instance, Provisioning: t.Provisioning, Isolation: t.Isolation, Accelerator: t.Accelerator, Machine: t.Machine,
-		Image: w.Image, Work: w.Work, System: w.Workload.System,
-	}
-	if k.Binds(t.Provisioning) {
-		if s.CPUs, err = l.cpus(t); err != nil {
-			return nil, err
-		}
 	}
 	if s.Network, err = l.network(ctx, k, t, w); err != nil {
 		return nil, err
@@ -57,6 +48,21 @@ func (l *Lab) Provision(ctx context.Context, t notebook.Treatment, id string, w 
 	made.system = s.System
 	made.note, made.machine = note, t.Platform == notebook.VM || t.Platform == notebook.VMCN
 	return made, nil
+}
+
+// spec is what guest the treatment asks for, but for its network, and the engine that makes it.
+func (l *Lab) spec(t notebook.Treatment, id string, w *workload.Ready) (k engine.Kind, e engine.Driver, s engine.Spec, err error) {
+	if k, e, err = l.engineOf(t); err != nil {
+		return k, nil, s, err
+	}
+	s = engine.Spec{
+		ID: "tare-" + id, Instance: t.Instance, Provisioning: t.Provisioning, Isolation: t.Isolation, Accelerator: t.Accelerator, Machine: t.Machine,
+		Image: w.Image, Work: w.Work, System: w.Workload.System,
+	}
+	if k.Binds(t.Provisioning) {
+		s.CPUs, err = l.cpus(t)
+	}
+	return k, e, s, err
 }
 
 // network is how the treatment's guest is connected; nil where that is left to its engine.

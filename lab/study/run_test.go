@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -72,6 +73,12 @@ func (l *fakeLab) Tables(context.Context, []Guest) (notebook.PageTables, error) 
 }
 func (l *fakeLab) Faults([]Guest) (Faulting, error) {
 	return nil, errors.New("no page faults are seen in these tests")
+}
+func (l *fakeLab) Create(context.Context, notebook.Treatment, string, *workload.Ready) (Ahead, error) {
+	return nil, errors.New("nothing is started under load in these tests")
+}
+func (l *fakeLab) Ask(context.Context, Guest, netip.AddrPort, workload.Question) error {
+	return errors.New("no service is asked in these tests")
 }
 func (l *fakeLab) Merge(context.Context, string) (Merging, error) {
 	return nil, errors.New("nothing is merged in these tests")

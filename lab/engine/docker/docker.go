@@ -30,6 +30,7 @@ import (
 // Kind is the engine Docker.
 var Kind = engine.Kind{
 	Platform: notebook.CN, Name: "docker", Usual: true, Capabilities: []string{"docker"}, Fractions: true, Undo: undo,
+	Ahead:           true,
 	Publishes:       true,
 	RandomAddresses: "Docker's default seccomp filter forbids personality(2); an OCI runtime alone (crun, runc) has none",
 	Provisionings:   []string{notebook.Vanilla, notebook.Pinned}, Isolations: []string{notebook.IsolationFull},

@@ -36,6 +36,7 @@ var Kind = engine.Kind{
 	RandomAddresses: "Podman's default seccomp filter forbids personality(2); an OCI runtime alone (crun, runc) has none",
 	Provisionings:   []string{notebook.Vanilla, notebook.Pinned}, Isolations: []string{notebook.IsolationFull},
 	Networks: engine.Cabled,
+	Ahead:    true,
 	Program:  "podman", Install: "apt-get install podman runc",
 	New: func(env engine.Env) engine.Driver { return &Driver{Env: env} },
 }
@@ -166,7 +167,7 @@ func arguments(s engine.Spec, folder, root, run string, verb ...string) ([]strin
 	limits := s.ContainerLimits()
 	memory := strconv.FormatInt(limits.Memory, 10)
 	args := append(verb,
-		"--name", name, "--hostname", config.Hostname(s.ID), "--cgroup-parent", "/" + name,
+		"--name", name, "--hostname", config.Hostname(s.ID), "--cgroup-parent", "/"+name,
 		"--conmon-pidfile", filepath.Join(folder, "conmon.pid"), "--log-driver", "none", "--systemd", "false", "--no-hosts",
 		"--http-proxy=false", "--pids-limit", "-1", "--memory", memory, "--shm-size", strconv.FormatInt(config.ShmSize(limits.Memory), 10),
 	)
