@@ -8,10 +8,11 @@ import (
 // Arrivals is how a study starts containers under load (paper "characterization", section 5.1.1): so many are made ahead, and they are asked to start at
 // even intervals, whether or not the engine has answered. The rate is a parameter of the treatment, ParamRate.
 type Arrivals struct {
-	ForS     float64 `json:"for_s"`     // seconds for which requests arrive
-	Least    int     `json:"least"`     // requests, if the rate makes fewer in that time
-	Most     int     `json:"most"`      // requests, if it makes more
-	TimeoutS float64 `json:"timeout_s"` // after which an engine, or an application, no longer answers
+	ForS     float64 `json:"for_s"`             // seconds for which requests arrive
+	Least    int     `json:"least"`             // requests, if the rate makes fewer in that time
+	Most     int     `json:"most"`              // requests, if it makes more
+	TimeoutS float64 `json:"timeout_s"`         // after which an engine, or an application, no longer answers
+	Profile  bool    `json:"profile,omitempty"` // samples say where the time goes
 
 	Published []PublishedStart `json:"published,omitempty"`
 }
@@ -72,7 +73,11 @@ var (
 
 // Also are the secondary metrics.
 func (a Arrivals) Also() []Metric {
-	return []Metric{StartP50, StartP95, StartP99, StartMax, HelloMean, AnswerMean, AnswerP50, AnswerP95, AnswerP99, AnswerMax, RateReached, ClientLate, ClientCPU}
+	all := []Metric{StartP50, StartP95, StartP99, StartMax, HelloMean, AnswerMean, AnswerP50, AnswerP95, AnswerP99, AnswerMax, RateReached, ClientLate, ClientCPU}
+	if a.Profile {
+		all = append(all, ProfileMetrics...)
+	}
+	return all
 }
 
 // Figures are the values of StartMean and of Also.

@@ -380,6 +380,7 @@ type Trial struct {
 	PageTables []PageTables       `json:"page_tables,omitempty"` // in the order in which they were read, where they were
 	PageFaults *PageFaults        `json:"page_faults,omitempty"` // nil: none were counted
 	Bringup    *Bringup           `json:"bringup,omitempty"`     // nil: nothing was started under load
+	Profile    *Profile           `json:"profile,omitempty"`     // nil: no samples were taken
 	Output     string             `json:"output,omitempty"`      // bounded tail of what it printed; only where it failed
 	Warnings   []string           `json:"warnings,omitempty"`
 	Trace      *Trace             `json:"probes,omitempty"` // what the tracers saw

@@ -65,6 +65,8 @@ type Kind struct {
 	// Program is looked up in PATH, and makes and holds its containers (Hold); Install says how it is had. "" for an engine that is
 	// no such program.
 	Program, Install string
+	// Daemons are the programs that run before any guest does and make guests, with all that they start.
+	Daemons []string
 
 	// New makes the engine ready to be used on a host. It looks for nothing there yet.
 	New func(Env) Driver

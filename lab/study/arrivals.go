@@ -28,6 +28,7 @@ type Arrivals struct {
 	Least   int    `yaml:"least,omitempty"`   // requests, if a rate makes fewer in that time; default 10
 	Most    int    `yaml:"most,omitempty"`    // requests, if a rate makes more; default 100
 	Timeout string `yaml:"timeout,omitempty"` // after which an engine, or an application, no longer answers; default 30s
+	Profile bool   `yaml:"profile,omitempty"` // samples say where the time goes
 
 	Published []notebook.PublishedStart `yaml:"published,omitempty"`
 }
@@ -47,7 +48,7 @@ func (a *Arrivals) parse() (*notebook.Arrivals, error) {
 	if a == nil {
 		return nil, nil
 	}
-	out := &notebook.Arrivals{Least: cmp.Or(a.Least, 10), Most: cmp.Or(a.Most, 100), Published: a.Published}
+	out := &notebook.Arrivals{Least: cmp.Or(a.Least, 10), Most: cmp.Or(a.Most, 100), Profile: a.Profile, Published: a.Published}
 	if len(a.Rates) == 0 {
 		return nil, errors.New("rates: is missing: numbers like [1, 2, 4, 8] were expected")
 	}
@@ -101,6 +102,12 @@ type Ahead interface {
 	Meet(ctx context.Context) (Guest, error)
 	InForce() error
 	Destroy(ctx context.Context) error
+}
+
+// Profiling is the sampling of what all of the host's CPUs do.
+type Profiling interface {
+	// Stop ends it and says what was seen.
+	Stop() (*notebook.Profile, error)
 }
 
 // here is where a service of a study with arrivals listens: it is asked from within its own network namespace, so that an engine's network is
@@ -161,6 +168,12 @@ func (r *Run) bringUp(ctx context.Context, ready *workload.Ready, t notebook.Tre
 		tr.Failure = err.Error()
 		return tr, nil
 	}
+	var profiling Profiling
+	if a.Profile {
+		if profiling, err = r.Lab.Profile(t); err != nil {
+			tr.Warnings, err = append(tr.Warnings, "no profile: "+err.Error()), nil
+		}
+	}
 	before := ownTime()
 	u.begin = time.Now().Add(leadIn)
 	u.starts = make([]notebook.Start, b.Planned)
@@ -168,6 +181,11 @@ func (r *Run) bringUp(ctx context.Context, ready *workload.Ready, t notebook.Tre
 	u.stop = stop
 	n := pace.Issue(pacing, u.begin, b.Planned, time.Second/time.Duration(rate), u.one(ctx))
 	b.ClientS, b.OfS = (ownTime() - before).Seconds(), time.Since(u.begin).Seconds()
+	if profiling != nil {
+		if tr.Profile, err = profiling.Stop(); err != nil {
+			tr.Warnings, err = append(tr.Warnings, "no profile: "+err.Error()), nil
+		}
+	}
 	for _, s := range u.starts[:n] {
 		if s.Failure != notMade {
 			b.Starts = append(b.Starts, s)
@@ -183,6 +201,7 @@ func (r *Run) bringUp(ctx context.Context, ready *workload.Ready, t notebook.Tre
 	}
 	tr.Figures = b.Figures()
 	tr.Value = tr.Figures[notebook.StartMean.Name]
+	maps.Copy(tr.Figures, tr.Profile.Figures())
 	failed, first := 0, ""
 	for i, s := range b.Starts {
 		if s.Failure != "" {

@@ -52,6 +52,8 @@ type Lab interface {
 	// Ask asks a service in a guest of this host, at an address in its network namespace, again and again until the right answer has begun to come, or
 	// ctx ends.
 	Ask(ctx context.Context, g Guest, at netip.AddrPort, q workload.Question) error
+	// Profile begins to sample what the host's CPUs do while containers of the treatment are started.
+	Profile(t notebook.Treatment) (Profiling, error)
 	// Merge has the kernel merge pages that are alike, as one of notebook.KSMSettings says. An error says why the host does not.
 	Merge(ctx context.Context, setting string) (Merging, error)
 }

@@ -80,6 +80,9 @@ func (l *fakeLab) Create(context.Context, notebook.Treatment, string, *workload.
 func (l *fakeLab) Ask(context.Context, Guest, netip.AddrPort, workload.Question) error {
 	return errors.New("no service is asked in these tests")
 }
+func (l *fakeLab) Profile(notebook.Treatment) (Profiling, error) {
+	return nil, errors.New("no samples are taken in these tests")
+}
 func (l *fakeLab) Merge(context.Context, string) (Merging, error) {
 	return nil, errors.New("nothing is merged in these tests")
 }

@@ -31,6 +31,7 @@ import (
 var Kind = engine.Kind{
 	Platform: notebook.CN, Name: "docker", Usual: true, Capabilities: []string{"docker"}, Fractions: true, Undo: undo,
 	Ahead:           true,
+	Daemons:         []string{"dockerd", "containerd", "containerd-shim-runc-v2"},
 	Publishes:       true,
 	RandomAddresses: "Docker's default seccomp filter forbids personality(2); an OCI runtime alone (crun, runc) has none",
 	Provisionings:   []string{notebook.Vanilla, notebook.Pinned}, Isolations: []string{notebook.IsolationFull},
