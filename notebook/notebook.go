@@ -202,12 +202,13 @@ type Study struct {
 	Memory     *Memory             `json:"memory,omitempty"`   // nil: nothing is weighed
 	Fit        *Fit                `json:"fit,omitempty"`      // nil: it is not sought how many guests fit
 	Paging     *Paging             `json:"paging,omitempty"`   // nil: neither page tables nor page faults are read
+	Arrivals   *Arrivals           `json:"arrivals,omitempty"` // nil: nothing is started under load
 	Images     map[string]Image    `json:"images"`             // by Label: workload and parameters
 	Kernels    map[string]Kernel   `json:"kernels,omitempty"`  // those that were named for guests, by Treatment.Kernel
 }
 
-// Together says that several guests of a treatment were there at once, and weighed or read: a trial is no work that is timed.
-func (s Study) Together() bool { return s.Memory != nil || s.Paging != nil }
+// Together says that several guests of a treatment were there at once, and weighed, read or started: a trial is no work that is timed.
+func (s Study) Together() bool { return s.Memory != nil || s.Paging != nil || s.Arrivals != nil }
 
 // Kernel is a file with a kernel that was named for guests.
 type Kernel struct {
@@ -379,6 +380,8 @@ type Trial struct {
 	Weights    []Weight           `json:"weights,omitempty"`     // in the order in which they were taken, where guests were weighed
 	PageTables []PageTables       `json:"page_tables,omitempty"` // in the order in which they were read, where they were
 	PageFaults *PageFaults        `json:"page_faults,omitempty"` // nil: none were counted
+	Bringup    *Bringup           `json:"bringup,omitempty"`     // nil: nothing was started under load
+	Profile    *Profile           `json:"profile,omitempty"`     // nil: no samples were taken
 	Output     string             `json:"output,omitempty"`      // bounded tail of what it printed; only where it failed
 	Warnings   []string           `json:"warnings,omitempty"`
 	Trace      *Trace             `json:"probes,omitempty"`  // what the tracers saw

@@ -60,6 +60,7 @@ type tally struct {
 	dots   sample
 	curve  curve
 	weigh  weights
+	prof   profile
 	traced *tracing // nil: none of its folders was traced
 }
 
@@ -269,6 +270,9 @@ func (r *reader) tally(t notebook.Treatment, f *notebook.Folder) *tally {
 	if p := f.Study.Paging; p != nil { // so is what four guests share than what two do, or after another time
 		group += fmt.Sprintf(" paging %+v", *p)
 	}
+	if a := f.Study.Arrivals; a != nil { // and what ten requests find than what a hundred do
+		group += fmt.Sprintf(" arrivals %g %d %d", a.ForS, a.Least, a.Most)
+	}
 	// As many cores as there are is all of them, however a study says it.
 	cores := f.Host.Cores(t)
 	id := fmt.Sprintf("%s %q %q %v %d %d %v", group, t.Variant(), t.Provisioning, t.Instance.Cores, t.Instance.Memory, cores, t.AA)
@@ -276,7 +280,7 @@ func (r *reader) tally(t notebook.Treatment, f *notebook.Folder) *tally {
 		return known
 	}
 	n := &tally{group: group, first: len(r.order), cells: map[Block]*Cell{}, guests: map[guestKey]bool{}, weigh: weights{of: weighs(f.Study)}, row: Row{
-		Treatment: t, HostID: f.Host.ID, HostCores: cores, CHR: f.Host.CHR(t), Metric: metric, Image: image, Representative: t.Representative(), LoadFrom: f.Study.LoadFrom, Memory: weighs(f.Study), Paging: f.Study.Paging, CPUs: map[string]int{},
+		Treatment: t, HostID: f.Host.ID, HostCores: cores, CHR: f.Host.CHR(t), Metric: metric, Image: image, Representative: t.Representative(), LoadFrom: f.Study.LoadFrom, Memory: weighs(f.Study), Paging: f.Study.Paging, Arrivals: f.Study.Arrivals, CPUs: map[string]int{},
 		Mean: math.NaN(), MeanLow: math.NaN(), MeanHigh: math.NaN(), Ratio: math.NaN(), RatioLow: math.NaN(), RatioHigh: math.NaN(), Robust: math.NaN(),
 	}}
 	r.rows[id] = n
@@ -348,6 +352,7 @@ func (t *tally) trial(folder int, n *notebook.Trial) {
 		t.curve.trial(c.Block, n.Steps)
 	}
 	t.weigh.trial(c.Block, n.Weights)
+	t.prof.trial(n.Profile)
 	// A metric that was timed differs from the elapsed time by rounding alone.
 	if t.traced != nil && math.Abs(n.Value-n.ElapsedS) > 1e-6*math.Abs(n.ElapsedS) {
 		t.traced.OtherMetric = true
@@ -485,6 +490,7 @@ func (r *reader) finish(t *tally) {
 	if len(row.Values) > 0 {
 		row.Curve = t.curve.finish(r.sum, r.sum.Folders[row.Values[0].Folder].Study.Capacity)
 		row.Weights = t.weigh.finish(r.sum)
+		row.Profile = t.prof.finish()
 	}
 	e := r.sum.Mean(row, stats.Alpha)
 	row.Mean, row.MeanLow, row.MeanHigh = e.Value, e.Low, e.High

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"os"
 	"slices"
@@ -53,9 +52,10 @@ type Recipe struct {
 	// else the engine journals, is undone.
 	Journal func(folder string) []journal.Entry
 	Undo    map[string]journal.Undo
-	// Start makes all of the guest that has to be there before its ruler is, and starts the ruler. It gives where the ruler
-	// says hello.
-	Start func(ctx context.Context) (Meeting, error)
+	// Create makes all of the guest that has to be there before it is started, and gives where its ruler will say hello. Start starts it;
+	// nil: what Create has made runs already.
+	Create func(ctx context.Context) (Meeting, error)
+	Start  func(ctx context.Context) error
 	// Met goes on when the ruler has said hello: it connects the network, and finds the guest's cgroup. Nothing but the
 	// ruler runs in the guest before its first order, and the ruler needs no network.
 	Met func(ctx context.Context) error
@@ -96,47 +96,19 @@ const (
 // Make is the one way to a guest: its part in the network and its folder, what the recipe starts, the ruler's hello, and the
 // limits in force. g is the engine's guest, or a Base alone. Where a step fails, all that was made is taken back.
 func Make(ctx context.Context, env Env, s Spec, g Made, r Recipe) (_ Guest, err error) {
-	b := g.base()
-	undo := Undo()
-	maps.Copy(undo, r.Undo)
-	b.Spec, b.Changes = s, journal.NewChanges(env.Journal, undo)
-	defer func() {
-		if err != nil {
-			bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
-			defer cancel()
-			err = errors.Join(fmt.Errorf("%s %s: %w", r.What, s.ID, err), g.Destroy(bounded))
-		}
-	}()
-	if b.Connection, err = Connect(ctx, s.Network, r.Address, b.Changes); err != nil {
-		return nil, err
-	}
-	if b.Folder, err = makeFolder(b.Changes, env.State, s.ID, r.Programs, r.Journal); err != nil {
-		return nil, err
-	}
-	meeting, err := r.Start(ctx)
+	a, err := Create(ctx, env, s, g, r)
 	if err != nil {
 		return nil, err
 	}
-	patience := cmp.Or(r.HelloTime, HelloTime)
-	hello, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	if b.Client, b.PID, err = meeting.Meet(hello); err != nil {
-		if ctx.Err() != nil {
-			return nil, fmt.Errorf("waiting for its ruler's hello: %w", ctx.Err())
+	defer func() {
+		if err != nil {
+			err = a.undone(ctx, err)
 		}
-		err = fmt.Errorf("waiting for its ruler's hello: %w", err)
-		if hello.Err() != nil {
-			err = fmt.Errorf("its ruler did not say hello within %v", patience)
-		}
-		if r.ErrorsFrom != nil {
-			return nil, r.ErrorsFrom(err)
-		}
-		return nil, fmt.Errorf("%w (%s)", err, g.Diagnose())
+	}()
+	if err := a.start(ctx); err != nil {
+		return nil, err
 	}
-	if b.PID == 0 {
-		b.PID = b.Process.PID()
-	}
-	if err := r.Met(ctx); err != nil {
+	if err := a.meet(ctx); err != nil {
 		return nil, err
 	}
 	return g, r.InForce()

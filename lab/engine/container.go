@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/opencontainers/runtime-spec/specs-go"
@@ -102,18 +103,73 @@ type Held struct {
 	Command func(b *Base, program, root, run string) (*exec.Cmd, error)
 	SetUp   []func() error              // done by the thread that starts it, just before
 	Met     func(context.Context) error // the recipe's; nil: its network is connected while it runs
+
+	// Detached gives, of a container that is made ahead (HoldAhead), the command that makes it, nil where the program needs none, and the one that
+	// starts it and ends when it has. Nobody holds it then: it is its own process's.
+	Detached func(b *Base, program, root, run string) (create, start *exec.Cmd, err error)
 }
 
 // Hold makes a container of the kind: of the image's root, with an overlay that takes what the guest writes, and a socket for the
 // ruler. An *UnsupportedError says what no container can be.
 func (k Kind) Hold(ctx context.Context, env Env, s Spec, g Made, h Held) (Guest, error) {
-	b := g.base()
-	if err := k.Container(s); err != nil {
+	r, program, err := k.held(s, g, h)
+	if err != nil {
 		return nil, err
 	}
-	program, err := k.LookUp()
+	b := g.base()
+	var cmd *exec.Cmd
+	var socket *Socket
+	r.Create = func(ctx context.Context) (_ Meeting, err error) {
+		socket, err = b.rooted(env.Ruler, func(root, run string) (err error) {
+			cmd, err = h.Command(b, program, root, run)
+			return err
+		})
+		return socket, err
+	}
+	r.Start = func(ctx context.Context) (err error) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		cmd.Dir = "/"
+		if b.Process, err = Start(cmd, nil, h.SetUp...); err == nil {
+			socket.Died = b.Process.Done()
+		}
+		return err
+	}
+	return Make(ctx, env, s, g, r)
+}
+
+// HoldAhead is Hold of a container that is not started yet.
+func (k Kind) HoldAhead(ctx context.Context, env Env, s Spec, g Made, h Held) (*Ahead, error) {
+	r, program, err := k.held(s, g, h)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", k.Name, err)
+		return nil, err
+	}
+	b := g.base()
+	var start *exec.Cmd
+	r.Create = func(ctx context.Context) (Meeting, error) {
+		var create *exec.Cmd
+		socket, err := b.rooted(env.Ruler, func(root, run string) (err error) {
+			create, start, err = h.Detached(b, program, root, run)
+			return err
+		})
+		if err == nil && create != nil {
+			err = h.run(ctx, create, filepath.Join(b.Folder, "create"))
+		}
+		return socket, err
+	}
+	r.Start = func(ctx context.Context) error { return h.run(ctx, start, filepath.Join(b.Folder, "start")) }
+	return Create(ctx, env, s, g, r)
+}
+
+// held is what the recipes of a container have in common, whoever holds it, and the path of the program.
+func (k Kind) held(s Spec, g Made, h Held) (r Recipe, program string, err error) {
+	b := g.base()
+	if err := k.Container(s); err != nil {
+		return r, "", err
+	}
+	if program, err = k.LookUp(); err != nil {
+		return r, "", fmt.Errorf("%s: %w", k.Name, err)
 	}
 	if h.Met == nil {
 		h.Met = func(context.Context) (err error) {
@@ -129,19 +185,18 @@ func (k Kind) Hold(ctx context.Context, env Env, s Spec, g Made, h Held) (Guest,
 			return b.FindCgroup()
 		}
 	}
-	return Make(ctx, env, s, g, Recipe{
+	return Recipe{
 		What: k.Name + " container", Address: s.NetworkMode() != notebook.NetHost, Programs: []string{program},
 		Met: h.Met, InForce: func() error { return b.LimitsInForce(s.ContainerLimits()) },
 		Undo: k.Undo(),
 		Journal: func(folder string) []journal.Entry {
 			return []journal.Entry{{Kind: h.Kind, Target: ContainerName(s.ID), Detail: h.Detail(program, folder)}}
 		},
-		Start: func(ctx context.Context) (Meeting, error) { return b.hold(ctx, env.Ruler, program, h) },
-	})
+	}, program, nil
 }
 
-// hold starts the program.
-func (b *Base) hold(ctx context.Context, becomes, program string, h Held) (Meeting, error) {
+// rooted mounts the container's root and makes the ruler's socket; configure is done meanwhile, for the root need not be mounted yet.
+func (b *Base) rooted(becomes string, configure func(root, run string) error) (*Socket, error) {
 	root := filepath.Join(b.Folder, "root")
 	if err := os.Mkdir(root, 0o700); err != nil {
 		return nil, err
@@ -152,19 +207,48 @@ func (b *Base) hold(ctx context.Context, becomes, program string, h Held) (Meeti
 	if err != nil {
 		return nil, errors.Join(err, <-mounted)
 	}
-	cmd, err := h.Command(b, program, root, socket.Dir)
-	if err := errors.Join(err, <-mounted); err != nil {
-		return nil, err
+	return socket, errors.Join(configure(root, socket.Dir), <-mounted)
+}
+
+// run runs a command of the engine's to its end. What it prints goes to a file: a container that it leaves behind has it open
+// too, and of a pipe the end would never come.
+func (h Held) run(ctx context.Context, cmd *exec.Cmd, said string) error {
+	out, err := os.OpenFile(said, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
 	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
+	defer out.Close()
+	cmd.Stdout, cmd.Stderr, cmd.Dir = out, out, "/"
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // a Ctrl-C is for Tare alone
+	start := func() error {
+		for _, f := range h.SetUp {
+			if err := f(); err != nil {
+				return err
+			}
+		}
+		return cmd.Start()
 	}
-	cmd.Dir = "/"
-	if b.Process, err = Start(cmd, nil, h.SetUp...); err != nil {
-		return nil, err
+	if len(h.SetUp) > 0 {
+		err = proc.Apart(start)
+	} else {
+		err = start()
 	}
-	socket.Died = b.Process.Done()
-	return socket, nil
+	if err != nil {
+		return fmt.Errorf("starting %s: %w", cmd.Path, err)
+	}
+	stop := context.AfterFunc(ctx, func() { _ = cmd.Process.Kill() }) // of one that has ended it is nothing
+	defer stop()
+	if err = cmd.Wait(); err == nil {
+		return nil
+	}
+	if ctx.Err() != nil {
+		err = ctx.Err()
+	}
+	var tail proc.Tail
+	if text, rerr := os.ReadFile(said); rerr == nil {
+		_, _ = tail.Write(text)
+	}
+	return fmt.Errorf("%s: %w: %s", filepath.Base(cmd.Path), err, strings.TrimSpace(tail.String()))
 }
 
 // LookUp gives the absolute path of the kind's program. The error says how it is installed.

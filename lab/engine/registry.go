@@ -31,6 +31,8 @@ type Kind struct {
 	// Kernel reads a file that is to be its guests' kernel (Env.Kernel), and refuses what is none; nil for one whose guests
 	// have no kernel to choose.
 	Kernel func(path string) (notebook.Kernel, error)
+	// Ahead: its guests can be made first and started later; it is a Creator.
+	Ahead bool
 	// Systems: its guests can be whole systems, with an init of their own (Spec.System).
 	Systems bool
 	// Fractions: a vanilla guest can have a part of a core.
@@ -63,6 +65,8 @@ type Kind struct {
 	// Program is looked up in PATH, and makes and holds its containers (Hold); Install says how it is had. "" for an engine that is
 	// no such program.
 	Program, Install string
+	// Daemons are the programs that run before any guest does and make guests, with all that they start.
+	Daemons []string
 
 	// New makes the engine ready to be used on a host. It looks for nothing there yet.
 	New func(Env) Driver

@@ -193,6 +193,16 @@ func (b *Bridge) port(p netip.Prefix) string {
 	return fmt.Sprintf("%sp%d", b.name, a[3])
 }
 
+// Within runs f on a thread of its own that is in the network namespace of the process.
+func Within(pid int, f func() error) error {
+	ns, err := namespaceOf(pid)
+	if err != nil {
+		return err
+	}
+	defer ns.Close()
+	return within(ns, f)
+}
+
 // Loopback sets the loopback up in the network namespace of the process.
 func Loopback(pid int) error {
 	ns, err := namespaceOf(pid)

@@ -49,20 +49,9 @@ func (l *Lab) provision(ctx context.Context, t notebook.Treatment, id string, w 
 	if err := l.pages.of(ctx, l.env.Journal, t.Params[notebook.ParamHugePages]); err != nil {
 		return nil, err
 	}
-	k, e, err := l.engineOf(t)
+	k, e, s, err := l.spec(t, id, w, seat)
 	if err != nil {
 		return nil, err
-	}
-	s := engine.Spec{
-		ID: "tare-" + id, Instance: t.Instance, Provisioning: t.Provisioning, Isolation: t.Isolation, Accelerator: t.Accelerator, Machine: t.Machine,
-		Image: w.Image, Work: w.Work, System: w.Workload.System,
-	}
-	if k.Binds(t.Provisioning) {
-		all, err := host.ChooseSeats(l.now(), int(math.Ceil(t.Instance.Cores)))
-		if err != nil {
-			return nil, err
-		}
-		s.CPUs = all[seat%len(all)]
 	}
 	if s.Network, err = l.network(ctx, k, t, w); err != nil {
 		return nil, err
@@ -75,6 +64,25 @@ func (l *Lab) provision(ctx context.Context, t notebook.Treatment, id string, w 
 	made.system = s.System
 	made.note, made.machine = note, t.Platform == notebook.VM || t.Platform == notebook.VMCN
 	return made, nil
+}
+
+// spec is what guest the treatment asks for, but for its network, and the engine that makes it. It is on the CPUs of that seat.
+func (l *Lab) spec(t notebook.Treatment, id string, w *workload.Ready, seat int) (k engine.Kind, e engine.Driver, s engine.Spec, err error) {
+	if k, e, err = l.engineOf(t); err != nil {
+		return k, nil, s, err
+	}
+	s = engine.Spec{
+		ID: "tare-" + id, Instance: t.Instance, Provisioning: t.Provisioning, Isolation: t.Isolation, Accelerator: t.Accelerator, Machine: t.Machine,
+		Image: w.Image, Work: w.Work, System: w.Workload.System,
+	}
+	if k.Binds(t.Provisioning) {
+		all, err := host.ChooseSeats(l.now(), int(math.Ceil(t.Instance.Cores)))
+		if err != nil {
+			return k, nil, s, err
+		}
+		s.CPUs = all[seat%len(all)]
+	}
+	return k, e, s, nil
 }
 
 // network is how the treatment's guest is connected; nil where that is left to its engine.

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"maps"
 	"math"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -51,6 +52,13 @@ type Lab interface {
 	Tables(ctx context.Context, guests []Guest) (notebook.PageTables, error)
 	// Faults begins to see the page faults of guests' work, from its beginning on. An error says why the host does not; of no guests it says whether.
 	Faults(guests []Guest) (Faulting, error)
+	// Create makes a guest of the treatment without starting it.
+	Create(ctx context.Context, t notebook.Treatment, id string, w *workload.Ready) (Ahead, error)
+	// Ask asks a service in a guest of this host, at an address in its network namespace, again and again until the right answer has begun to come, or
+	// ctx ends.
+	Ask(ctx context.Context, g Guest, at netip.AddrPort, q workload.Question) error
+	// Profile begins to sample what the host's CPUs do while containers of the treatment are started.
+	Profile(t notebook.Treatment) (Profiling, error)
 	// Merge has the kernel merge pages that are alike, as one of notebook.KSMSettings says. An error says why the host does not.
 	Merge(ctx context.Context, setting string) (Merging, error)
 }
@@ -216,7 +224,7 @@ func (s *Spec) at(u use, p Place, inst notebook.Instance, accel func(kernel stri
 		i := slices.IndexFunc(of, func(engine string) bool { return can(with(engine)) })
 		t := with(of[max(i, 0)])
 		for _, t.Isolation = range is {
-			if t.Network = n; n == "" && u.Service != nil {
+			if t.Network = n; n == "" && u.Service != nil && s.Arrivals == nil {
 				t.Network = s.kind(t.Platform, t.Engine).Connected(t.Isolation, true)
 			}
 			for _, t.Machine = range p.machines() {
@@ -314,6 +322,9 @@ func (s *Spec) check(shipped fs.FS, ch Choices) ([]use, error) {
 		if s.Capacity != nil && (u.Workload.Load == nil || len(u.Workload.Load.Open) == 0) {
 			return nil, fmt.Errorf("study %s: capacity: workload %s has no load at a rate (load: open) by which a capacity can be sought", s.Name, u.Workload.Name)
 		}
+		if s.Arrivals != nil && (u.Workload.System || u.Workload.Stays || u.Workload.Service != nil && u.Workload.Load.First == nil) {
+			return nil, fmt.Errorf("study %s: arrivals: workload %s gives no first answer: a command that ends, or a service with load: first:, was expected", s.Name, u.Workload.Name)
+		}
 		if u.Workload.System && s.Memory == nil {
 			return nil, fmt.Errorf("study %s: workload %s is a whole system, of which no time is taken: memory: {guests: [1, 2]}, by which guests are weighed, was expected in the study", s.Name, u.Workload.Name)
 		}
@@ -327,8 +338,11 @@ func (s *Spec) check(shipped fs.FS, ch Choices) ([]use, error) {
 			}
 		}
 	}
-	if fit := ch.Until.Fit != (notebook.Fit{}); fit && (s.Memory != nil || s.Paging != nil || s.Capacity != nil || len(ch.Explain) > 0) {
-		return nil, fmt.Errorf("study %s: --until '%s': it is sought how many guests fit whose work is timed: a study without memory:, paging: and capacity:, and without --explain, was expected", s.Name, ch.Until.Fit.Objective())
+	if fit := ch.Until.Fit != (notebook.Fit{}); fit && (s.Memory != nil || s.Paging != nil || s.Capacity != nil || s.Arrivals != nil || len(ch.Explain) > 0) {
+		return nil, fmt.Errorf("study %s: --until '%s': it is sought how many guests fit whose work is timed: a study without memory:, paging:, capacity: and arrivals:, and without --explain, was expected", s.Name, ch.Until.Fit.Objective())
+	}
+	if s.Arrivals != nil && len(ch.Explain)+len(ch.LoadFrom) > 0 {
+		return nil, fmt.Errorf("study %s: --explain, --load-from: containers are started under load from this host, and nothing that runs in them is timed: leave them out", s.Name)
 	}
 	if s.Paging != nil && len(ch.Explain) > 0 {
 		return nil, fmt.Errorf("study %s: --explain: page tables and faults are no time, and no tracer says where it went: leave it out", s.Name)
@@ -409,6 +423,10 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, shipped fs.FS, ch Choices, o w
 	if err != nil {
 		return nil, err
 	}
+	arrivals, err := s.Arrivals.parse()
+	if err != nil {
+		return nil, err
+	}
 	blind := error(nil)
 	if paging != nil && paging.FaultsS > 0 {
 		if f, err := lab.Faults(nil); err != nil {
@@ -421,7 +439,7 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, shipped fs.FS, ch Choices, o w
 	p.Study = notebook.Study{
 		Version: notebook.Version, Tare: ch.Tare, Name: s.Name, Title: s.Title, Source: s.Source, Seed: ch.Seed,
 		Created: time.Now().UTC(), Design: design, Metrics: map[string]notebook.Metric{}, Images: map[string]notebook.Image{},
-		Figures: s.Figures, Claims: s.Claims, Explain: ch.Explain, LoadFrom: ch.From(s), Capacity: capacity, Memory: weighing, Paging: paging, Lengths: s.Lengths,
+		Figures: s.Figures, Claims: s.Claims, Explain: ch.Explain, LoadFrom: ch.From(s), Capacity: capacity, Memory: weighing, Paging: paging, Arrivals: arrivals, Lengths: s.Lengths,
 	}
 	for _, u := range us {
 		w := u.Workload
@@ -457,6 +475,8 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, shipped fs.FS, ch Choices, o w
 				reason = noAccel[t.Kernel].Error()
 			case paging != nil && paging.Guests > 1 && w.Service != nil && (t.Platform == notebook.BM || t.Network == notebook.NetHost || s.kind(t.Platform, t.Engine).Publishes):
 				reason = fmt.Sprintf("%d services at once need an address each, and here all are reached at the host's", paging.Guests)
+			case arrivals != nil && !s.kind(t.Platform, t.Engine).Ahead:
+				reason = "its containers are made and started in one: none can be there before it is asked to start"
 			case blind != nil:
 				reason = blind.Error()
 			case t.Params[notebook.ParamAddresses] == notebook.AddressesFixed && s.kind(t.Platform, t.Engine).RandomAddresses != "":
@@ -494,6 +514,9 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, shipped fs.FS, ch Choices, o w
 			}
 			if len(s.neighbours(u.Use)) > 0 {
 				also = slices.Concat(also, []notebook.Metric{notebook.OwnShare, notebook.Fairness})
+			}
+			if arrivals != nil {
+				p.Study.Metrics[w.Name], also = notebook.StartMean, arrivals.Also()
 			}
 			if w.Service != nil {
 				if p.Study.Ports == nil {
@@ -574,6 +597,15 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, shipped fs.FS, ch Choices, o w
 	}
 	if len(s.Neighbours) > 0 {
 		parts = append(parts, s.Neighbours)
+	}
+	if arrivals != nil {
+		asked := map[string]*workload.Question{}
+		for _, r := range p.ready {
+			if r.Workload.Load != nil {
+				asked[r.Workload.Name] = r.Workload.Load.First
+			}
+		}
+		parts = append(parts, arrivals, asked)
 	}
 	if p.Study.LoadFrom != "" {
 		parts = append(parts, p.Study.LoadFrom)

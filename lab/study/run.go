@@ -347,7 +347,7 @@ func (r *Run) guest(ctx context.Context, t notebook.Treatment, round int) (err e
 
 	id := fmt.Sprintf("r%d-%08x", round, rand.Uint32())
 	pctx, cancel := context.WithTimeout(ctx, provisionTimeout)
-	g, perr := r.Lab.Provision(pctx, t, id, ready)
+	g, perr := r.provision(pctx, t, id, ready)
 	cancel()
 	if perr != nil {
 		if ctx.Err() != nil {
@@ -505,6 +505,10 @@ func (r *Run) trial(ctx context.Context, g Guest, service *service, ready *workl
 	}
 	if r.Plan.Study.Paging != nil {
 		tr, err = r.page(ctx, g, ready, t, s.warmup)
+		return tr, true, err
+	}
+	if r.Plan.Study.Arrivals != nil {
+		tr, err = r.bringUp(ctx, ready, t)
 		return tr, true, err
 	}
 	if r.Plan.Study.Fit != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -78,6 +79,15 @@ func (l *fakeLab) Tables(context.Context, []Guest) (notebook.PageTables, error) 
 func (l *fakeLab) Faults([]Guest) (Faulting, error) {
 	return nil, errors.New("no page faults are seen in these tests")
 }
+func (l *fakeLab) Create(context.Context, notebook.Treatment, string, *workload.Ready) (Ahead, error) {
+	return nil, errors.New("nothing is started under load in these tests")
+}
+func (l *fakeLab) Ask(context.Context, Guest, netip.AddrPort, workload.Question) error {
+	return errors.New("no service is asked in these tests")
+}
+func (l *fakeLab) Profile(notebook.Treatment) (Profiling, error) {
+	return nil, errors.New("no samples are taken in these tests")
+}
 func (l *fakeLab) Merge(context.Context, string) (Merging, error) {
 	return nil, errors.New("nothing is merged in these tests")
 }
@@ -112,9 +122,9 @@ func (g *fakeGuest) Used() (time.Duration, error) {
 	return 0, nil
 }
 func (g *fakeGuest) Demanded() (proc.Demand, error) { return proc.Demand{}, nil }
-func (g *fakeGuest) Resident() (int64, error)      { return 0, nil }
-func (g *fakeGuest) Address() engine.Address       { return engine.Address{} }
-func (g *fakeGuest) Destroy(context.Context) error { g.l.live--; return nil }
+func (g *fakeGuest) Resident() (int64, error)       { return 0, nil }
+func (g *fakeGuest) Address() engine.Address        { return engine.Address{} }
+func (g *fakeGuest) Destroy(context.Context) error  { g.l.live--; return nil }
 func (g *fakeGuest) Ping(context.Context) (time.Duration, error) {
 	return time.Microsecond, nil
 }

@@ -56,6 +56,9 @@ type Spec struct {
 	// Neighbours are those that the measured guests have; none: none.
 	Neighbours Neighbours `yaml:"neighbours,omitempty"`
 
+	// Arrivals is how containers are started under load, in place of timing work in them; nil: they are not.
+	Arrivals *Arrivals `yaml:"arrivals,omitempty"`
+
 	// LoadFrom is another machine that services are asked from, ssh://[USER@]HOST[:PORT]; empty: this host.
 	LoadFrom string `yaml:"load_from,omitempty"`
 
@@ -378,8 +381,15 @@ func (s *Spec) validate() *problem {
 	if s.Paging != nil && (s.Memory != nil || s.Capacity != nil || s.LoadFrom != "" || s.Design.Trials != 1 || s.Design.Warmups != 0) {
 		return wrong("paging: guests are read once: trials: 1, warmups: 0, and neither memory:, capacity: nor load_from: were expected", "paging")
 	}
-	if (len(s.Neighbours) > 0 || slices.ContainsFunc(s.Workloads, func(u Use) bool { return len(u.Neighbours) > 0 })) && (s.Memory != nil || s.Paging != nil) {
-		return wrong("neighbours: memory: and paging: make guests of their own beside the first: neighbours: without them was expected", "neighbours")
+	if (len(s.Neighbours) > 0 || slices.ContainsFunc(s.Workloads, func(u Use) bool { return len(u.Neighbours) > 0 })) && (s.Memory != nil || s.Paging != nil || s.Arrivals != nil) {
+		return wrong("neighbours: memory:, paging: and arrivals: make guests of their own: neighbours: without them was expected", "neighbours")
+	}
+	if _, err := s.Arrivals.parse(); err != nil {
+		key, _, _ := strings.Cut(err.Error(), ":")
+		return wrong("arrivals: "+err.Error(), "arrivals", key)
+	}
+	if s.Arrivals != nil && (s.Memory != nil || s.Paging != nil || s.Capacity != nil || s.LoadFrom != "" || s.Design.Trials != 1 || s.Design.Warmups != 0) {
+		return wrong("arrivals: containers are started once: trials: 1, warmups: 0, and neither memory:, paging:, capacity: nor load_from: were expected", "arrivals")
 	}
 	if err := checkFrom(s.LoadFrom); err != nil {
 		return wrong("load_from: "+err.Error(), "load_from")
@@ -433,6 +443,9 @@ func (s *Spec) validate() *problem {
 		}
 		if s.Paging != nil && p.Platform != notebook.BM && p.Platform != notebook.CN {
 			return wrong(fmt.Sprintf("paging: the host does not see the processes in a guest of %s: bm or cn was expected", p.Platform), "platforms", i, "platform")
+		}
+		if s.Arrivals != nil && (p.Platform != notebook.CN || len(p.Networks) > 0 || len(p.Isolation) > 0) {
+			return wrong("arrivals: what is made first and started later is a container, in its engine's own network: platform: cn, without networks: or isolation:, was expected", "platforms", i, "platform")
 		}
 		for j, m := range p.Machines {
 			if k := s.engines.Of(p.Platform)[0]; !k.Machines {
@@ -774,6 +787,9 @@ func (s *Spec) uses(shipped fs.FS) (all []use, err error) {
 				full["load"] = brief(u.Ask)
 			}
 			each, err := s.Paging.each(full)
+			if err == nil {
+				each, err = s.Arrivals.each(each)
+			}
 			if err != nil {
 				return nil, s.located(err, "workloads", i)
 			}

@@ -37,7 +37,7 @@ func (t *Trace) readSamples(p *notebook.Trace) error {
 		all += n
 		if ip != 0 {
 			kernel += n
-			by[kind(k.symbols.name(ip))] += n
+			by[kind(k.symbols.Name(ip))] += n
 		}
 	}
 	if err := each.Err(); err != nil {

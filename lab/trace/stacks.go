@@ -48,7 +48,7 @@ func (t *Trace) readStacks(p *notebook.Trace) error {
 			if ip == 0 {
 				break
 			}
-			s.Frames = append(s.Frames, k.symbols.name(ip))
+			s.Frames = append(s.Frames, k.symbols.Name(ip))
 		}
 		s.Frames = withoutTracer(s.Frames)
 		p.Stacks = append(p.Stacks, s)

@@ -27,6 +27,7 @@ import (
 	"github.com/cilium/ebpf/link"
 
 	"tare/lab/engine"
+	"tare/lab/symbols"
 	"tare/notebook"
 )
 
@@ -96,7 +97,7 @@ type Kit struct {
 	at      map[string]uint64
 	misses  uint64 // of the programs, when last asked
 	kvm     *kvmFormat
-	symbols *symbols // read when first needed
+	symbols *symbols.Table // read when first needed
 }
 
 // Open makes the named tracers ready; Missing and each trial's own say what this host cannot do. An error is an unknown name.

@@ -3,6 +3,7 @@
 package workload
 
 import (
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,6 +15,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"go.yaml.in/yaml/v4"
 
 	"tare/notebook"
 	"tare/yamlfile"
@@ -76,6 +79,34 @@ type Load struct {
 	// Open sends {rate} requests a second for {seconds}, {requests} in all, whether or not they are answered, and prints what Command
 	// does, with requests_per_second: by it the service's capacity is sought. Without it there is none to seek.
 	Open []string `yaml:"open" json:",omitempty"` // omitted in a study's hash, which is older
+	// First is what a client of a few lines asks over TCP, again and again, to see a service that has just been started answer: nothing that takes a
+	// program's start. Without it no containers with the service are started under load.
+	First *Question `yaml:"first" json:"-"` // of one kind of study, in whose hash it stands apart
+}
+
+// Question is a service's, and how its right answer begins.
+type Question struct {
+	Send   Bytes `yaml:"send"` // none: nothing, and to be connected is the answer
+	Answer Bytes `yaml:"answer"`
+}
+
+// Bytes are written as text, or as hexadecimal digits after "hex:".
+type Bytes []byte
+
+// UnmarshalYAML reads them.
+func (b *Bytes) UnmarshalYAML(n *yaml.Node) (err error) {
+	digits, binary := strings.CutPrefix(n.Value, "hex:")
+	switch {
+	case n.Kind != yaml.ScalarNode:
+		return errors.New("text was expected")
+	case !binary:
+		*b = Bytes(n.Value)
+		return nil
+	}
+	if *b, err = hex.DecodeString(strings.ReplaceAll(digits, " ", "")); err != nil {
+		return fmt.Errorf("%q: hexadecimal digits were expected after hex:", n.Value)
+	}
+	return nil
 }
 
 // Metric is what a workload's figure is.

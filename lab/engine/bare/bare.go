@@ -49,7 +49,7 @@ func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, er
 	g := &guest{}
 	return engine.Make(ctx, d.Env, s, g, engine.Recipe{
 		What: "bare metal guest", Address: s.NetworkMode() == notebook.NetBridge, Programs: []string{d.Ruler},
-		Start: func(ctx context.Context) (engine.Meeting, error) {
+		Create: func(ctx context.Context) (engine.Meeting, error) {
 			g.root = filepath.Join(g.Folder, "root")
 			if err := Mounts(ctx, g.Folder, g.root, s, nil); err != nil {
 				return nil, err

@@ -30,6 +30,8 @@ import (
 // Kind is the engine Docker.
 var Kind = engine.Kind{
 	Platform: notebook.CN, Name: "docker", Usual: true, Capabilities: []string{"docker"}, Fractions: true, Undo: undo,
+	Ahead:           true,
+	Daemons:         []string{"dockerd", "containerd", "containerd-shim-runc-v2"},
 	Publishes:       true,
 	RandomAddresses: "Docker's default seccomp filter forbids personality(2); an OCI runtime alone (crun, runc) has none",
 	Provisionings:   []string{notebook.Vanilla, notebook.Pinned}, Isolations: []string{notebook.IsolationFull},
@@ -110,25 +112,46 @@ func (e *daemon) imageFor(ctx context.Context, t *image.Tree) (string, error) {
 
 // Provision makes a container. An *engine.UnsupportedError says what no container can be.
 func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, error) {
-	if err := Kind.Container(s); err != nil {
+	waiting, stop := context.WithCancel(ctx)
+	defer stop()
+	g, r, err := d.recipe(ctx, s, waiting)
+	if err != nil {
 		return nil, err
+	}
+	return engine.Make(ctx, d.Env, s, g, r)
+}
+
+// Create implements engine.Creator: what `docker create` makes, which is the container's configuration and its layer. Its namespaces, cgroup,
+// mounts and network are made when it is started.
+func (d *Driver) Create(ctx context.Context, s engine.Spec) (*engine.Ahead, error) {
+	g, r, err := d.recipe(ctx, s, nil)
+	if err != nil {
+		return nil, err
+	}
+	return engine.Create(ctx, d.Env, s, g, r)
+}
+
+// recipe is a container's. Until waiting is done the engine is asked for the container's end, by which a wait for its hello ends; nil: it is
+// asked for nothing but the start.
+func (d *Driver) recipe(ctx context.Context, s engine.Spec, waiting context.Context) (*guest, engine.Recipe, error) {
+	if err := Kind.Container(s); err != nil {
+		return nil, engine.Recipe{}, err
 	}
 	e, err := dial(ctx, d.Host)
 	if err != nil {
-		return nil, err
+		return nil, engine.Recipe{}, err
 	}
 	img, err := e.imageFor(ctx, &s.Image.Tree)
 	if err != nil {
-		return nil, err
+		return nil, engine.Recipe{}, err
 	}
 	var info struct{ DockerRootDir string }
 	if err := e.do(ctx, http.MethodGet, "/info", nil, nil, &info); err != nil {
-		return nil, err
+		return nil, engine.Recipe{}, err
 	}
 	g := &guest{Base: engine.Base{Notes: notes(s.NetworkMode())}, daemon: e, name: engine.ContainerName(s.ID)}
-	waiting, stop := context.WithCancel(ctx)
-	defer stop()
-	return engine.Make(ctx, d.Env, s, g, engine.Recipe{
+	died := make(chan struct{})
+	return g, engine.Recipe{
 		What: "docker container", Undo: map[string]journal.Undo{kindDocker: removeDocker},
 		Journal: func(string) []journal.Entry {
 			return []journal.Entry{{Kind: kindDocker, Target: g.name, Detail: map[string]string{
@@ -137,11 +160,12 @@ func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, er
 		},
 		Met:     func(context.Context) error { return g.FindCgroup() },
 		InForce: func() error { return g.LimitsInForce(s.ContainerLimits()) },
-		Start: func(ctx context.Context) (engine.Meeting, error) {
+		Create: func(ctx context.Context) (engine.Meeting, error) {
 			socket, err := g.NewSocket(d.Ruler)
 			if err != nil {
 				return nil, err
 			}
+			socket.Died = died
 			container, err := configure(img, socket.Dir, s)
 			if err != nil {
 				return nil, err
@@ -149,20 +173,29 @@ func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, er
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
-			if err := e.createAndStart(ctx, g.name, container); err != nil {
-				return nil, err
+			return socket, steadily(ctx, func(ctx context.Context) error {
+				return e.do(ctx, http.MethodPost, "/containers/create", url.Values{"name": {g.name}}, container, nil)
+			})
+		},
+		Start: func(ctx context.Context) error {
+			if err := ctx.Err(); err != nil {
+				return err
 			}
-			died := make(chan struct{})
-			socket.Died = died
+			err := steadily(ctx, func(ctx context.Context) error {
+				return e.do(ctx, http.MethodPost, "/containers/"+g.name+"/start", nil, nil, nil)
+			})
+			if err != nil || waiting == nil {
+				return err
+			}
 			go func() {
 				// An error here is not the container's end: the one who waits then waits for its hello or for ctx.
 				if e.do(waiting, http.MethodPost, "/containers/"+g.name+"/wait", nil, nil, nil) == nil {
 					close(died)
 				}
 			}()
-			return socket, nil
+			return nil
 		},
-	})
+	}, nil
 }
 
 // configure gives the configuration of a container of an image, with a folder of the ruler's on the host.
@@ -272,21 +305,15 @@ func (g *guest) Destroy(ctx context.Context) error {
 	return err
 }
 
-// createTime bounds the making of a container that the caller no longer waits for.
+// createTime bounds the making of a container, and its start, that the caller no longer waits for.
 const createTime = 30 * time.Second
 
-// createAndStart makes the container run. It is not broken off half-way when ctx is done: the engine would go on
-// making what the removal that follows had not found.
-func (e *daemon) createAndStart(ctx context.Context, name string, container *containerConfig) error {
+// steadily asks the engine for something that is not broken off half-way when ctx is done: the engine would go on making what the removal that
+// follows had not found.
+func steadily(ctx context.Context, ask func(context.Context) error) error {
 	steady, cancel := context.WithTimeout(context.WithoutCancel(ctx), createTime)
 	defer cancel()
-	if err := e.do(steady, http.MethodPost, "/containers/create", url.Values{"name": {name}}, container, nil); err != nil {
-		return err
-	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	return e.do(steady, http.MethodPost, "/containers/"+name+"/start", nil, nil, nil)
+	return ask(steady)
 }
 
 // inFlight is how long after it was asked for a container may still appear: a Tare that was killed may have died

@@ -131,7 +131,7 @@ func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, er
 	return engine.Make(ctx, d.Env, s, g, engine.Recipe{
 		What: "guest of layers up to " + g.layer + ",", Address: g.network == notebook.NetBridge, Programs: []string{d.Entry, d.Ruler},
 		Undo: undo(), ErrorsFrom: g.explain,
-		Start: func(ctx context.Context) (engine.Meeting, error) {
+		Create: func(ctx context.Context) (engine.Meeting, error) {
 			g.root = filepath.Join(g.Folder, "root")
 			if err := bare.Mounts(ctx, g.Folder, g.root, s, g.base(g.Folder, s.Image.Dir)); err != nil {
 				return nil, err

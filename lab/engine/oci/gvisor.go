@@ -22,6 +22,7 @@ import (
 // GVisor is the engine of gVisor's runtime.
 var GVisor = func() engine.Kind {
 	k := kind("gvisor", "runsc", "scripts/gvisor/build, or apt-get install runsc where it is of 2023 or later", false)
+	k.Ahead = false
 	k.Usual, k.Untraceable = false, "the sandbox has a kernel of its own, which has no tracers"
 	// It is one program on the host that plays a kernel.
 	k.Limitations = []engine.Limitation{
@@ -36,7 +37,7 @@ var GVisor = func() engine.Kind {
 }()
 
 // gVisor makes containers with runsc.
-type gVisor struct{ Driver }
+type gVisor struct{ containers Driver } // not embedded: no container of its is made ahead
 
 // sandboxed is a container whose kernel is gVisor's.
 type sandboxed struct{ engine.Base }
@@ -53,7 +54,7 @@ func (d *gVisor) Provision(ctx context.Context, s engine.Spec) (engine.Guest, er
 		flags, c.Network, err = g.options()
 		return flags, err
 	}
-	return d.provision(ctx, s, g, prepare, func(context.Context) (err error) {
+	return d.containers.provision(ctx, s, g, prepare, func(context.Context) (err error) {
 		if g.PID, err = sentry(g.PID); err != nil { // its network was there before it
 			return err
 		}

@@ -37,7 +37,7 @@ func kind(name, program, install string, apart bool) engine.Kind {
 		Program: program, Install: install,
 		Platform: notebook.CN, Name: name, Usual: true, Capabilities: []string{name}, Fractions: true, Undo: undo,
 		Provisionings: []string{notebook.Vanilla, notebook.Pinned}, Isolations: []string{notebook.IsolationFull},
-		Networks: engine.Cabled,
+		Networks: engine.Cabled, Ahead: true,
 	}
 	self := k
 	k.New = func(env engine.Env) engine.Driver { return &Driver{Env: env, Kind: self, apart: apart} }
@@ -69,10 +69,25 @@ func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, er
 	return d.provision(ctx, s, g, nil, nil)
 }
 
+// Create implements engine.Creator: a bundle, with its root mounted. Starting it is `run --detach`, which makes the namespaces, the cgroup and
+// the mounts, as it is with the engines that call a runtime. (What a runtime itself calls "created" has all of these already.)
+func (d *Driver) Create(ctx context.Context, s engine.Spec) (*engine.Ahead, error) {
+	h := d.held(nil, nil)
+	h.Detached = func(b *engine.Base, runtime, root, run string) (create, start *exec.Cmd, err error) {
+		start, err = d.command(b, runtime, root, run, nil, "--detach")
+		return nil, start, err
+	}
+	return d.Kind.HoldAhead(ctx, d.Env, s, &engine.Base{Notes: []string{engine.NetworkOf(s.NetworkMode())}}, h)
+}
+
 // provision makes a container. prepare, where it is not nil, changes the configuration and gives further words for the runtime's
 // command line; met is the recipe's.
 func (d *Driver) provision(ctx context.Context, s engine.Spec, g engine.Made,
 	prepare func(*config.Container) ([]string, error), met func(context.Context) error) (engine.Guest, error) {
+	return d.Kind.Hold(ctx, d.Env, s, g, d.held(prepare, met))
+}
+
+func (d *Driver) held(prepare func(*config.Container) ([]string, error), met func(context.Context) error) engine.Held {
 	h := engine.Held{
 		Kind: kindOCI, Met: met,
 		Detail: func(runtime, folder string) map[string]string {
@@ -89,14 +104,14 @@ func (d *Driver) provision(ctx context.Context, s engine.Spec, g engine.Made,
 	if d.apart {
 		h.SetUp = append(h.SetUp, hideV2)
 	}
-	return d.Kind.Hold(ctx, d.Env, s, g, h)
+	return h
 }
 
 // states is where the runtime keeps what it knows of the containers of a guest's folder.
 func states(folder string) string { return filepath.Join(folder, "runtime") }
 
-// command writes the bundle and gives the command that runs it.
-func (d *Driver) command(b *engine.Base, runtime, root, run string, prepare func(*config.Container) ([]string, error)) (*exec.Cmd, error) {
+// command writes the bundle and gives the command that runs it, with more words for that.
+func (d *Driver) command(b *engine.Base, runtime, root, run string, prepare func(*config.Container) ([]string, error), more ...string) (*exec.Cmd, error) {
 	c, err := b.Spec.OCI(root, run)
 	if err != nil {
 		return nil, err
@@ -120,7 +135,7 @@ func (d *Driver) command(b *engine.Base, runtime, root, run string, prepare func
 	if err := os.WriteFile(filepath.Join(b.Folder, "config.json"), text, 0o600); err != nil {
 		return nil, err
 	}
-	return exec.Command(runtime, slices.Concat([]string{"--root", states(b.Folder)}, flags, []string{"run", "--bundle", b.Folder, name})...), nil
+	return exec.Command(runtime, slices.Concat([]string{"--root", states(b.Folder)}, flags, []string{"run"}, more, []string{"--bundle", b.Folder, name})...), nil
 }
 
 // hideV2 gives the thread that calls it a mount namespace of its own in which a cgroup v2 that has controllers beside those

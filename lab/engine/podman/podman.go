@@ -36,6 +36,8 @@ var Kind = engine.Kind{
 	RandomAddresses: "Podman's default seccomp filter forbids personality(2); an OCI runtime alone (crun, runc) has none",
 	Provisionings:   []string{notebook.Vanilla, notebook.Pinned}, Isolations: []string{notebook.IsolationFull},
 	Networks: engine.Cabled,
+	Ahead:    true,
+	Daemons:  []string{monitor},
 	Program:  "podman", Install: "apt-get install podman runc",
 	New: func(env engine.Env) engine.Driver { return &Driver{Env: env} },
 }
@@ -114,25 +116,50 @@ func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, er
 	if err != nil {
 		return nil, err
 	}
-	g := &engine.Base{Notes: []string{engine.NetworkOf(s.NetworkMode()), "Podman's seccomp filter", "Podman's default capabilities"}}
-	return Kind.Hold(ctx, d.Env, s, g, engine.Held{
+	return Kind.Hold(ctx, d.Env, s, base(s), st.held(ctx, s))
+}
+
+// Create implements engine.Creator: what `podman create` makes. Its root is mounted already; its namespaces, cgroup and mounts are made when it
+// is started.
+func (d *Driver) Create(ctx context.Context, s engine.Spec) (*engine.Ahead, error) {
+	st, err := d.store()
+	if err != nil {
+		return nil, err
+	}
+	return Kind.HoldAhead(ctx, d.Env, s, base(s), st.held(ctx, s))
+}
+
+func base(s engine.Spec) *engine.Base {
+	return &engine.Base{Notes: []string{engine.NetworkOf(s.NetworkMode()), "Podman's seccomp filter", "Podman's default capabilities"}}
+}
+
+// held is how Podman holds a container. Its commands are not ended with ctx: Podman would leave half a container. It ends with the guest.
+func (st store) held(ctx context.Context, s engine.Spec) engine.Held {
+	ctx = context.WithoutCancel(ctx)
+	return engine.Held{
 		Kind: kindPodman,
 		Detail: func(path, folder string) map[string]string {
 			return map[string]string{"program": path, "store": st.dir, "folder": folder}
 		},
 		Command: func(b *engine.Base, path, root, run string) (*exec.Cmd, error) {
-			args, err := arguments(s, b.Folder, root, run)
+			args, err := arguments(s, b.Folder, root, run, "run", "--rm")
 			if err != nil {
 				return nil, err
 			}
-			// Not ended with ctx: Podman would leave half a container. It ends with the guest.
-			return st.command(context.WithoutCancel(ctx), path, b.Folder, args...), nil
+			return st.command(ctx, path, b.Folder, args...), nil
 		},
-	})
+		Detached: func(b *engine.Base, path, root, run string) (create, start *exec.Cmd, err error) {
+			args, err := arguments(s, b.Folder, root, run, "create")
+			if err != nil {
+				return nil, nil, err
+			}
+			return st.command(ctx, path, b.Folder, args...), st.command(ctx, path, b.Folder, "start", engine.ContainerName(s.ID)), nil
+		},
+	}
 }
 
-// arguments are those of `podman run`.
-func arguments(s engine.Spec, folder, root, run string) ([]string, error) {
+// arguments are those of `podman run` or `podman create`, as verb says.
+func arguments(s engine.Spec, folder, root, run string, verb ...string) ([]string, error) {
 	name := engine.ContainerName(s.ID)
 	hs, err := cgroup.Mounted()
 	if err != nil {
@@ -140,11 +167,11 @@ func arguments(s engine.Spec, folder, root, run string) ([]string, error) {
 	}
 	limits := s.ContainerLimits()
 	memory := strconv.FormatInt(limits.Memory, 10)
-	args := []string{
-		"run", "--rm", "--name", name, "--hostname", config.Hostname(s.ID), "--cgroup-parent", "/" + name,
+	args := append(verb,
+		"--name", name, "--hostname", config.Hostname(s.ID), "--cgroup-parent", "/"+name,
 		"--conmon-pidfile", filepath.Join(folder, "conmon.pid"), "--log-driver", "none", "--systemd", "false", "--no-hosts",
 		"--http-proxy=false", "--pids-limit", "-1", "--memory", memory, "--shm-size", strconv.FormatInt(config.ShmSize(limits.Memory), 10),
-	}
+	)
 	if hs.LimitsSwap() {
 		args = append(args, "--memory-swap", memory) // the sum: no swap
 	}

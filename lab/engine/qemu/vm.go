@@ -271,7 +271,7 @@ func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, er
 	g := &Guest{kind: d.kind}
 	_, err = engine.Make(ctx, d.Env, s, g, engine.Recipe{
 		What: d.kind.Platform + " guest", Address: s.NetworkMode() != notebook.NetUser, HelloTime: boot, Undo: undo(),
-		Start: func(ctx context.Context) (engine.Meeting, error) {
+		Create: func(ctx context.Context) (engine.Meeting, error) {
 			return g.start(ctx, hardware{
 				accelerator: s.Accelerator, cpus: cpus, memory: memory,
 				kernel: kernel.Image, initramfs: initrd, name: s.ID, root: root, work: work, machine: vm, network: params.Network,

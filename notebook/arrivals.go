@@ -1,0 +1,129 @@
+package notebook
+
+import (
+	"math"
+	"slices"
+)
+
+// Arrivals is how a study starts containers under load (paper "characterization", section 5.1.1): so many are made ahead, and they are asked to start at
+// even intervals, whether or not the engine has answered. The rate is a parameter of the treatment, ParamRate.
+type Arrivals struct {
+	ForS     float64 `json:"for_s"`             // seconds for which requests arrive
+	Least    int     `json:"least"`             // requests, if the rate makes fewer in that time
+	Most     int     `json:"most"`              // requests, if it makes more
+	TimeoutS float64 `json:"timeout_s"`         // after which an engine, or an application, no longer answers
+	Profile  bool    `json:"profile,omitempty"` // samples say where the time goes
+
+	Published []PublishedStart `json:"published,omitempty"`
+}
+
+// ParamRate is the parameter of a treatment that is the rate at which its containers are asked to start, per second.
+const ParamRate = "rate"
+
+// PublishedStart is what a paper has of a rate, in seconds (Figure 5.1).
+type PublishedStart struct {
+	Rate int     `json:"rate" yaml:"rate"`
+	Mean float64 `json:"mean" yaml:"mean"`
+	P95  float64 `json:"p95" yaml:"p95"`
+}
+
+// Starts is how many requests there are at a rate.
+func (a Arrivals) Starts(rate int) int {
+	return min(a.Most, max(a.Least, int(float64(rate)*a.ForS)))
+}
+
+// Start is one request to start a container. Times are seconds from the moment at which it was meant to be made; 0: that was never reached.
+type Start struct {
+	AtS     float64 `json:"at_s"`     // that moment, from the first one's
+	LateS   float64 `json:"late_s"`   // until the client made it: the client's own error
+	CallS   float64 `json:"call_s"`   // until the engine's call returned: as published
+	HelloS  float64 `json:"hello_s"`  // until the container's first process had answered
+	AnswerS float64 `json:"answer_s"` // until its application gave its first useful answer, or its function had ended
+	Failure string  `json:"failure,omitempty"`
+}
+
+// Bringup is what came of the requests of a trial.
+type Bringup struct {
+	Offered  float64 `json:"offered"`           // requests a second
+	Planned  int     `json:"planned"`           // requests
+	Starts   []Start `json:"starts"`            // those that were made
+	Stopped  string  `json:"stopped,omitempty"` // why there are fewer than planned
+	ClientS  float64 `json:"client_s"`          // CPU time that the client used meanwhile
+	OfS      float64 `json:"of_s"`              // from the first moment to the last answer
+	CreatedS float64 `json:"created_s"`         // seconds that it took to make all containers, before
+}
+
+// Figures of a bring-up. The first is the metric of its trials: the mean time to the completion of the engine's call, as published.
+var (
+	StartMean   = Metric{Name: "start time", Unit: "s"}
+	StartP50    = Metric{Name: "start time, median", Unit: "s"}
+	StartP95    = Metric{Name: "start time, p95", Unit: "s"}
+	StartP99    = Metric{Name: "start time, p99", Unit: "s"}
+	StartMax    = Metric{Name: "start time, longest", Unit: "s"}
+	HelloMean   = Metric{Name: "time to first process", Unit: "s"}
+	AnswerMean  = Metric{Name: "time to first answer", Unit: "s"}
+	AnswerP50   = Metric{Name: "time to first answer, median", Unit: "s"}
+	AnswerP95   = Metric{Name: "time to first answer, p95", Unit: "s"}
+	AnswerP99   = Metric{Name: "time to first answer, p99", Unit: "s"}
+	AnswerMax   = Metric{Name: "time to first answer, longest", Unit: "s"}
+	RateReached = Metric{Name: "achieved rate", Unit: "1/s"}
+	ClientLate  = Metric{Name: "client's timer error, p99", Unit: "s"}
+	ClientCPU   = Metric{Name: "client's CPU time", Unit: "%"} // of one core's
+)
+
+// Also are the secondary metrics.
+func (a Arrivals) Also() []Metric {
+	all := []Metric{StartP50, StartP95, StartP99, StartMax, HelloMean, AnswerMean, AnswerP50, AnswerP95, AnswerP99, AnswerMax, RateReached, ClientLate, ClientCPU}
+	if a.Profile {
+		all = append(all, ProfileMetrics...)
+	}
+	return all
+}
+
+// Figures are the values of StartMean and of Also.
+func (b *Bringup) Figures() map[string]float64 {
+	f := map[string]float64{}
+	var call, hello, answer, late, done []float64
+	for _, s := range b.Starts {
+		late = append(late, s.LateS)
+		if s.Failure != "" {
+			continue
+		}
+		call, hello, answer, done = append(call, s.CallS), append(hello, s.HelloS), append(answer, s.AnswerS), append(done, s.AtS+s.CallS)
+	}
+	if len(call) == 0 {
+		return f
+	}
+	for _, of := range []struct {
+		values                   []float64
+		mean, p50, p95, p99, max string
+	}{
+		{call, StartMean.Name, StartP50.Name, StartP95.Name, StartP99.Name, StartMax.Name},
+		{answer, AnswerMean.Name, AnswerP50.Name, AnswerP95.Name, AnswerP99.Name, AnswerMax.Name},
+	} {
+		f[of.mean], f[of.p50], f[of.p95] = mean(of.values), quantile(of.values, 0.5), quantile(of.values, 0.95)
+		f[of.p99], f[of.max] = quantile(of.values, 0.99), slices.Max(of.values)
+	}
+	f[HelloMean.Name], f[ClientLate.Name] = mean(hello), quantile(late, 0.99)
+	// From completion to completion: from the first request on, the last one's latency would be taken for a lack of rate.
+	if slices.Sort(done); len(done) > 1 && done[len(done)-1] > done[0] {
+		f[RateReached.Name] = float64(len(done)-1) / (done[len(done)-1] - done[0])
+	}
+	if b.OfS > 0 {
+		f[ClientCPU.Name] = 100 * b.ClientS / b.OfS
+	}
+	return f
+}
+
+func mean(x []float64) (m float64) {
+	for _, v := range x {
+		m += v / float64(len(x))
+	}
+	return m
+}
+
+// quantile is the least value that a share of them does not exceed.
+func quantile(x []float64, share float64) float64 {
+	sorted := slices.Sorted(slices.Values(x))
+	return sorted[max(0, int(math.Ceil(share*float64(len(sorted))))-1)]
+}

@@ -1,0 +1,47 @@
+package notebook
+
+import (
+	"math"
+	"testing"
+)
+
+// Twenty starts, each a tenth of a second longer than the one before, at 10 a second: they end at half that rate, and their quantiles are known.
+func TestBringupFigures(t *testing.T) {
+	b := Bringup{Offered: 10, OfS: 4, ClientS: 0.2}
+	for i := range 20 {
+		at, took := float64(i)/10, float64(i+1)/10
+		b.Starts = append(b.Starts, Start{AtS: at, LateS: 0.001, CallS: took, HelloS: took, AnswerS: 2 * took})
+	}
+	b.Starts = append(b.Starts, Start{AtS: 2, Failure: "no answer"})
+	f := b.Figures()
+	for name, want := range map[string]float64{
+		StartMean.Name: 1.05, StartP50.Name: 1, StartP95.Name: 1.9, StartP99.Name: 2, StartMax.Name: 2, AnswerMean.Name: 2.1, AnswerP95.Name: 3.8,
+		RateReached.Name: 5, ClientLate.Name: 0.001, ClientCPU.Name: 5,
+	} {
+		if math.Abs(f[name]-want) > 1e-9 {
+			t.Errorf("%s: %g, want %g", name, f[name], want)
+		}
+	}
+	if f := (&Bringup{}).Figures(); len(f) != 0 {
+		t.Errorf("figures of no starts: %v", f)
+	}
+}
+
+func TestProfileFigures(t *testing.T) {
+	p := &Profile{Names: []string{"dockerd", "runtime.mallocgc", "do_exit", "exit_mmap", "main.main"}, Stacks: []ProfileStack{
+		{Role: ProfileEngine, User: []int{0, 4, 1}, N: 20},
+		{Role: ProfileEngine, User: []int{0, 4}, Kernel: []int{2, 3}, N: 30},
+		{Role: ProfileEngine, User: []int{0, 4}, N: 50},
+		{Role: ProfileGuest, User: []int{9, -1}, N: 100},
+	}}
+	for name, want := range map[string]float64{
+		ProfileInKernel.Name: 30, ProfileGC.Name: 20, ProfileMemory.Name: 30, ProfileOfAll.Name: 50, ProfileAllKernel.Name: 15,
+	} {
+		if got := p.Figures()[name]; math.Abs(got-want) > 1e-9 {
+			t.Errorf("%s: %g, want %g", name, got, want)
+		}
+	}
+	if c := p.Class(p.Stacks[1]); c != "memory management" {
+		t.Errorf("a mapping that goes with its process is %q", c)
+	}
+}

@@ -1,0 +1,163 @@
+package notebook
+
+import (
+	"slices"
+	"strings"
+)
+
+// Profile is what the host's CPUs were at while containers were started, by samples of their stacks (paper "characterization", section 5.1.2).
+type Profile struct {
+	Hz      int            `json:"hz"`   // samples a second of each CPU that was not idle
+	OfS     float64        `json:"of_s"` // seconds that it lasted
+	Samples int            `json:"samples"`
+	Lost    int64          `json:"lost,omitempty"`
+	Shorter int            `json:"shorter,omitempty"` // samples whose stacks were cut short, for there were too many different ones
+	Names   []string       `json:"names"`             // of functions and programs
+	Stacks  []ProfileStack `json:"stacks"`
+}
+
+// ProfileStack is samples with the same stack.
+type ProfileStack struct {
+	Role   string `json:"role"`   // one of ProfileRoles
+	User   []int  `json:"user"`   // places in Profile.Names: the program, and its functions, outermost first
+	Kernel []int  `json:"kernel"` // functions of the kernel, outermost first; none: the program itself ran
+	N      int    `json:"n"`
+}
+
+// Whose processes samples are of.
+const (
+	ProfileEngine = "engine"         // the engine's, and all that it starts until a container's own first program
+	ProfileGuest  = "containers"     // what runs in the containers
+	ProfileClient = "client"         // Tare
+	ProfileOwn    = "kernel threads" // the kernel's own
+	ProfileOthers = "others"
+)
+
+// ProfileRoles are all of these.
+var ProfileRoles = []string{ProfileEngine, ProfileGuest, ProfileClient, ProfileOwn, ProfileOthers}
+
+// ProfileClass is a kind of work, told by the functions that a stack has.
+type ProfileClass struct {
+	Name   string
+	Kernel bool     // of samples in the kernel
+	Of     []string // functions that begin so, or, with a dot before it, end so
+}
+
+// ProfileClasses are the kinds of work, in the order in which they are tried; the paper's two are the first of the kernel's and the first of Go's. What
+// none of them takes is other.
+var ProfileClasses = []ProfileClass{
+	{"memory management", true, []string{"copy_page_range", "handle_mm_fault", "unmap_page_range", "do_user_addr_fault", "exc_page_fault", "asm_exc_page_fault", "do_mmap", "vm_mmap",
+		"vm_munmap", "__vm_munmap", "__mmap", "mmap_region", "do_vmi_", "exit_mmap", "dup_mm", "zap_", "free_pgtables", "do_mprotect", "mprotect_fixup", "do_madvise", "do_brk", "__do_sys_brk",
+		"shift_arg_pages", "get_user_pages", "populate_vma", "tlb_", "flush_tlb"}},
+	{"image layers", true, []string{"ovl_"}},
+	{"mounts", true, []string{"path_mount", "do_mount", "do_new_mount", "path_umount", "do_umount", "ksys_umount", "do_move_mount", "move_mount", "vfs_get_tree", "open_tree", "copy_mnt_ns",
+		"copy_tree", "attach_recursive_mnt", "mnt_", "namespace_unlock", "put_mnt_ns", "do_change_type", "do_loopback", "cleanup_mnt", "propagate_", "clone_mnt", "umount_tree",
+		"__do_sys_pivot_root", "path_pivot_root", "fs_context", "__do_sys_fsconfig", "show_mountinfo", "show_vfsmnt", "m_show"}},
+	{"cgroups", true, []string{"cgroup", "css_", "cpuset", "mem_cgroup_css", "cpu_cgroup", "freezer_", "pids_css", "blkcg_css", "devcgroup", "memory_stat", "memcg_stat", "memcg_numa"}},
+	{"network", true, []string{"rtnl", "rtnetlink", "netlink", "tcp_", "udp_", "inet", "ip6", "ip_", "nf_", "nft_", "ipt_", "xt_", "do_ipt_", "do_ip6t_", "veth", "br_", "dev_", "register_netdev", "unregister_netdev",
+		"__sys_setsockopt", "__dev", "neigh_", "addrconf", "fib_"}},
+	{"namespaces", true, []string{"copy_namespaces", "create_new_namespaces", "unshare_nsproxy", "ksys_unshare", "copy_net_ns", "setup_net", "cleanup_net", "switch_task_namespaces", "free_nsproxy",
+		"copy_ipcs", "copy_utsname", "copy_pid_ns", "zap_pid_ns", "put_net", "__do_sys_setns", "ipc_"}},
+	{"process creation and end", true, []string{"kernel_clone", "copy_process", "dup_task", "bprm_", "do_execve", "__do_execve", "load_elf", "do_exit", "do_group_exit", "release_task", "wait_consider",
+		"do_wait", "kernel_wait", "kthread_", "ret_from_fork", "finish_task_switch", "sched_exec", "wake_up_new_task", "begin_new_exec"}},
+	{"waiting and scheduling", true, []string{"__schedule", "schedule", "futex", "do_futex", "ep_", "do_epoll", "do_sys_poll", "hrtimer", "do_nanosleep", "try_to_wake", "wake_up_", "__wake_up", "pick_next"}},
+	{"pipes and sockets of the host", true, []string{"unix_", "pipe_", "anon_pipe", "sock_", "__sys_send", "__sys_recv", "eventfd"}},
+	{"files", true, []string{"vfs_", "do_sys_open", "do_filp_open", "path_openat", "filename_", "path_lookupat", "link_path_walk", "ksys_read", "ksys_write", "do_unlinkat", "do_mkdirat", "do_rmdir",
+		"do_renameat", "iterate_dir", "ext4_", "xfs_", "btrfs_", "shmem_", "proc_", "seq_", "do_statx", "do_readlinkat", "__fput", "fput", "do_fsync", "jbd2_"}},
+	{"Go's garbage collection and allocation", false, []string{"runtime.mallocgc", "runtime.gc", "runtime.(*gc", "runtime.bgsweep", "runtime.bgscavenge", "runtime.sweep", "runtime.scan", "runtime.markroot",
+		"runtime.greyobject", "runtime.wbBuf", "runtime.(*mheap)", "runtime.(*mcache)", "runtime.(*mcentral)", "runtime.(*mspan)", "runtime.newobject", "runtime.growslice", "runtime.makeslice",
+		"runtime.(*sweepLocked)", "runtime.(*scavenge", "runtime.(*pageAlloc)", "runtime.mProf"}},
+	{"Go's scheduler and start", false, []string{"runtime.schedule", "runtime.findrunnable", "runtime.findRunnable", "runtime.mcall", "runtime.park_m", "runtime.mstart", "runtime.sysmon", "runtime.rt0_go", "runtime.schedinit",
+		"runtime.doInit", "runtime.newproc", "runtime.futex", "runtime.notesleep", "runtime.systemstack"}},
+	{"JSON and protocols", false, []string{"encoding/", "net/http.", "google.golang.org/", "github.com/gogo/", "github.com/containerd/ttrpc", "github.com/json-iterator"}},
+	{"loading libraries", false, []string{"_dl_", "dl_", "do_lookup_x", "elf_machine_rela"}},
+}
+
+// OtherWork is the class of a sample that no other takes, in the kernel or not.
+func OtherWork(kernel bool) string {
+	if kernel {
+		return "other, in the kernel"
+	}
+	return "other, in programs"
+}
+
+// Class is the class of a stack's work.
+func (p *Profile) Class(s ProfileStack) string {
+	frames := s.User
+	kernel := len(s.Kernel) > 0
+	if kernel {
+		frames = s.Kernel
+	}
+	for _, c := range ProfileClasses {
+		if c.Kernel != kernel {
+			continue
+		}
+		for _, f := range frames {
+			name := p.Name(f)
+			if slices.ContainsFunc(c.Of, func(begin string) bool { return strings.HasPrefix(name, begin) }) {
+				return c.Name
+			}
+		}
+	}
+	return OtherWork(kernel)
+}
+
+// Name is a function's, or a program's; empty of one that a folder does not have.
+func (p *Profile) Name(i int) string {
+	if i < 0 || i >= len(p.Names) {
+		return ""
+	}
+	return p.Names[i]
+}
+
+// Shares of the engine's samples, and of all, in percent.
+var (
+	ProfileInKernel  = Metric{Name: "engine's samples in the kernel", Unit: "%"}
+	ProfileGC        = Metric{Name: "engine's samples in Go's garbage collection and allocation", Unit: "%"}
+	ProfileMemory    = Metric{Name: "engine's samples in the kernel's memory management, process creation and end", Unit: "%"}
+	ProfileOfAll     = Metric{Name: "samples that are the engine's", Unit: "%"}
+	ProfileAllKernel = Metric{Name: "engine's and containers' samples in the kernel", Unit: "%"}
+)
+
+// ProfileMetrics are these.
+var ProfileMetrics = []Metric{ProfileInKernel, ProfileGC, ProfileMemory, ProfileOfAll, ProfileAllKernel}
+
+// Figures are their values; none of no profile.
+func (p *Profile) Figures() map[string]float64 {
+	f := map[string]float64{}
+	if p == nil {
+		return f
+	}
+	var all, engine, kernel, gc, memory, both, bothKernel int
+	for _, s := range p.Stacks {
+		all += s.N
+		in := 0
+		if len(s.Kernel) > 0 {
+			in = s.N
+		}
+		if s.Role == ProfileEngine || s.Role == ProfileGuest {
+			both, bothKernel = both+s.N, bothKernel+in
+		}
+		if s.Role != ProfileEngine {
+			continue
+		}
+		engine, kernel = engine+s.N, kernel+in
+		switch p.Class(s) {
+		case "Go's garbage collection and allocation":
+			gc += s.N
+		case "memory management", "process creation and end":
+			memory += s.N
+		}
+	}
+	share := func(m Metric, n, of int) {
+		if of > 0 {
+			f[m.Name] = 100 * float64(n) / float64(of)
+		}
+	}
+	share(ProfileInKernel, kernel, engine)
+	share(ProfileGC, gc, engine)
+	share(ProfileMemory, memory, engine)
+	share(ProfileOfAll, engine, all)
+	share(ProfileAllKernel, bothKernel, both)
+	return f
+}
