@@ -66,7 +66,7 @@ func (r *running) flags(c *cobra.Command) {
 	f.StringVar(&r.from, "load-from", "", "run the load of services on another machine: `ssh://[USER@]HOST[:PORT]`, where root is let in by key (default: this host)")
 	f.Uint64Var(&r.seed, "seed", 0, "seed of the order of treatments (default: random, and recorded)")
 	f.IntVar(&r.rounds, "rounds", 0, "run exactly this many rounds (default: the study's design)")
-	f.StringVar(&r.until, "until", "", "go on, for at most "+fmt.Sprint(study.UntilRounds)+" rounds, until every interval is within ±1% of its ratio (±1%, or 1%), or until each overhead is shown to be 2% more at least, 2% less at least, or within 2% ('decided at 2%'), or until every claim is decided that this host can test (claims) (default: the study's design)")
+	f.StringVar(&r.until, "until", "", "go on, for at most "+fmt.Sprint(study.UntilRounds)+" rounds, until every interval is within ±1% of its ratio (±1%, or 1%), or until each overhead is shown to be 2% more at least, 2% less at least, or within 2% ('decided at 2%'), or until every claim is decided that this host can test (claims); or seek how many guests fit ('p95 < 1.5x': of what it is alone) (default: the study's design)")
 	f.DurationVar(&r.budget, "time-budget", 0, "start nothing that would not end within this time, such as 10m")
 	f.BoolVar(&r.quiet, "quiet", false, "make the host quieter for the time of the run, by what of it can be set (tare doctor --noise); what is set is said, and put back at the end")
 	f.StringVar(&r.explain, "explain", "", "also trace where the time goes: each guest runs as many traced trials again, which feed no ratio; by what the kernel counts anyway, "+
@@ -337,6 +337,11 @@ func (r *running) finish(run *study.Run, reason string, published []claims.Claim
 	}
 	if _, err := writeReport(s, "", 0); err != nil {
 		return err
+	}
+	if run.Plan.Study.Fit != nil {
+		for _, note := range run.Notes() {
+			fmt.Fprintln(os.Stderr, note)
+		}
 	}
 	path, err := filepath.Abs(filepath.Join(r.out, "report.html"))
 	if err != nil {

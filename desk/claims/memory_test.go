@@ -125,6 +125,7 @@ func judgeMemory(t *testing.T, dirs ...string) []Verdict {
 	if err != nil {
 		t.Fatal(err)
 	}
+	all = slices.DeleteFunc(all, func(c Claim) bool { return strings.HasPrefix(c.Group, "Density, ") }) // chapter 4 is of times
 	return Judge(s, all)
 }
 

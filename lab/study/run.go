@@ -422,7 +422,7 @@ func (r *Run) guest(ctx context.Context, t notebook.Treatment, round int) (err e
 		if tr.Company, alone = accompanied(&tr, busy); alone {
 			dead = true
 		}
-		if !r.Plan.Study.Together() { // the other guests that are weighed or read with this one are no disturbance
+		if !r.Plan.Study.Together() && r.Plan.Study.Fit == nil { // the other guests that are weighed or read with this one are no disturbance
 			tr.Beside = since()
 		}
 		if ctx.Err() != nil {
