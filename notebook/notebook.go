@@ -201,6 +201,7 @@ type Study struct {
 	Capacity   *Capacity           `json:"capacity,omitempty"` // nil: no capacity is sought
 	Memory     *Memory             `json:"memory,omitempty"`   // nil: nothing is weighed
 	Paging     *Paging             `json:"paging,omitempty"`   // nil: neither page tables nor page faults are read
+	Starting   *Starting           `json:"starting,omitempty"` // nil: starts are not timed
 	Images     map[string]Image    `json:"images"`             // by Label: workload and parameters
 	Kernels    map[string]Kernel   `json:"kernels,omitempty"`  // those that were named for guests, by Treatment.Kernel
 }
@@ -378,6 +379,7 @@ type Trial struct {
 	Weights    []Weight           `json:"weights,omitempty"`     // in the order in which they were taken, where guests were weighed
 	PageTables []PageTables       `json:"page_tables,omitempty"` // in the order in which they were read, where they were
 	PageFaults *PageFaults        `json:"page_faults,omitempty"` // nil: none were counted
+	Startup    *Start             `json:"startup,omitempty"`     // nil: no start was timed
 	Output     string             `json:"output,omitempty"`      // bounded tail of what it printed; only where it failed
 	Warnings   []string           `json:"warnings,omitempty"`
 	Trace      *Trace             `json:"probes,omitempty"` // what the tracers saw

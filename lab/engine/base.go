@@ -37,6 +37,7 @@ type Base struct {
 	Cgroup     string // a folder that lists the guest's processes; "" where the guest has no cgroup of its own
 
 	ruler      int     // its process, as the host numbers it, where that is not PID
+	appears    func()  // ends the watch for its cgroup; nil: there is none
 	socket     *Socket // where the ruler of a container says hello
 	destroying sync.Mutex
 }
@@ -133,6 +134,8 @@ func Make(ctx context.Context, env Env, s Spec, g Made, r Recipe) (_ Guest, err 
 		}
 		return nil, fmt.Errorf("%w (%s)", err, g.Diagnose())
 	}
+	s.Moments.At(notebook.MomentFirst, b.Client.Began())
+	s.Moments.At(notebook.MomentHello, b.Client.Greeted())
 	if b.PID == 0 {
 		b.PID = b.Process.PID()
 	}
@@ -266,6 +269,9 @@ func (b *Base) Destroy(ctx context.Context) error {
 	}
 	if b.socket != nil {
 		b.socket.l.Close()
+	}
+	if b.appears != nil {
+		b.appears()
 	}
 	var err error
 	if b.Process != nil {

@@ -100,6 +100,7 @@ type Held struct {
 	// Command configures the container, of the given root and with a folder of the ruler's (Socket.Dir), and gives the program's
 	// command line. The root need not be mounted yet.
 	Command func(b *Base, program, root, run string) (*exec.Cmd, error)
+	Returns bool                        // the program ends when the container runs, which another holds then
 	SetUp   []func() error              // done by the thread that starts it, just before
 	Met     func(context.Context) error // the recipe's; nil: its network is connected while it runs
 }
@@ -160,10 +161,28 @@ func (b *Base) hold(ctx context.Context, becomes, program string, h Held) (Meeti
 		return nil, err
 	}
 	cmd.Dir = "/"
+	if m := b.Spec.Moments; m != nil {
+		if b.appears, err = cgroup.OnAppearance(ContainerName(b.Spec.ID), func(t time.Time) { m.At(notebook.MomentCreated, t) }); err != nil {
+			return nil, err
+		}
+	}
 	if b.Process, err = Start(cmd, nil, h.SetUp...); err != nil {
 		return nil, err
 	}
-	socket.Died = b.Process.Done()
+	if !h.Returns {
+		socket.Died = b.Process.Done()
+		return socket, nil
+	}
+	died := make(chan struct{})
+	socket.Died = died
+	go func() {
+		<-b.Process.Done()
+		if b.Process.Succeeded() {
+			b.Spec.Moments.Mark(notebook.MomentReturned)
+		} else {
+			close(died)
+		}
+	}()
 	return socket, nil
 }
 

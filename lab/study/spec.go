@@ -53,6 +53,9 @@ type Spec struct {
 	// Paging is how page tables or page faults of several guests are read, in place of timing them; nil: they are not.
 	Paging *Paging `yaml:"paging,omitempty"`
 
+	// Starting is how the starts of guests are timed, in place of their work; nil: they are not.
+	Starting *Starting `yaml:"starting,omitempty"`
+
 	// LoadFrom is another machine that services are asked from, ssh://[USER@]HOST[:PORT]; empty: this host.
 	LoadFrom string `yaml:"load_from,omitempty"`
 
@@ -372,6 +375,13 @@ func (s *Spec) validate() *problem {
 	}
 	if s.Paging != nil && (s.Memory != nil || s.Capacity != nil || s.LoadFrom != "" || s.Design.Trials != 1 || s.Design.Warmups != 0) {
 		return wrong("paging: guests are read once: trials: 1, warmups: 0, and neither memory:, capacity: nor load_from: were expected", "paging")
+	}
+	if _, err := s.Starting.parse(); err != nil {
+		key, _, _ := strings.Cut(err.Error(), ":")
+		return wrong("starting: "+err.Error(), "starting", key)
+	}
+	if s.Starting != nil && (s.Paging != nil || s.Memory != nil || s.Capacity != nil || s.LoadFrom != "" || s.Design.Trials != 1 || s.Design.Warmups != 0) {
+		return wrong("starting: each trial is one start: trials: 1, warmups: 0, and neither memory:, paging:, capacity: nor load_from: were expected", "starting")
 	}
 	if err := checkFrom(s.LoadFrom); err != nil {
 		return wrong("load_from: "+err.Error(), "load_from")
@@ -757,7 +767,7 @@ func (s *Spec) uses(shipped fs.FS) (all []use, err error) {
 			if len(u.Ask) > 0 {
 				full["load"] = brief(u.Ask)
 			}
-			each, err := s.Paging.each(full)
+			each, err := s.each(full)
 			if err != nil {
 				return nil, s.located(err, "workloads", i)
 			}

@@ -31,6 +31,7 @@ import (
 var Kind = engine.Kind{
 	Platform: notebook.CN, Name: "docker", Usual: true, Capabilities: []string{"docker"}, Fractions: true, Undo: undo,
 	Publishes:       true,
+	Unsaved:         "docker checkpoint is experimental, and an engine that is set up as usual has it switched off",
 	RandomAddresses: "Docker's default seccomp filter forbids personality(2); an OCI runtime alone (crun, runc) has none",
 	Provisionings:   []string{notebook.Vanilla, notebook.Pinned}, Isolations: []string{notebook.IsolationFull},
 	New: func(env engine.Env) engine.Driver { return &Driver{Env: env} },
@@ -149,7 +150,7 @@ func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, er
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
-			if err := e.createAndStart(ctx, g.name, container); err != nil {
+			if err := e.createAndStart(ctx, g.name, container, s.Moments); err != nil {
 				return nil, err
 			}
 			died := make(chan struct{})
@@ -277,16 +278,21 @@ const createTime = 30 * time.Second
 
 // createAndStart makes the container run. It is not broken off half-way when ctx is done: the engine would go on
 // making what the removal that follows had not found.
-func (e *daemon) createAndStart(ctx context.Context, name string, container *containerConfig) error {
+func (e *daemon) createAndStart(ctx context.Context, name string, container *containerConfig, moments *engine.Moments) error {
 	steady, cancel := context.WithTimeout(context.WithoutCancel(ctx), createTime)
 	defer cancel()
 	if err := e.do(steady, http.MethodPost, "/containers/create", url.Values{"name": {name}}, container, nil); err != nil {
 		return err
 	}
+	moments.Mark(notebook.MomentCreated)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	return e.do(steady, http.MethodPost, "/containers/"+name+"/start", nil, nil, nil)
+	if err := e.do(steady, http.MethodPost, "/containers/"+name+"/start", nil, nil, nil); err != nil {
+		return err
+	}
+	moments.Mark(notebook.MomentReturned)
+	return nil
 }
 
 // inFlight is how long after it was asked for a container may still appear: a Tare that was killed may have died
@@ -372,4 +378,35 @@ func (d *Driver) Probe(ctx context.Context, capability string) notebook.Capabili
 		}
 	}
 	return c
+}
+
+// Reads implements engine.Reads: the layers of the engine's own copy of the image, where its storage driver says where they are, and the work's files.
+func (d *Driver) Reads(ctx context.Context, s engine.Spec) ([]string, error) {
+	e, err := dial(ctx, d.Host)
+	if err != nil {
+		return nil, err
+	}
+	img, err := e.imageFor(ctx, &s.Image.Tree)
+	if err != nil {
+		return nil, err
+	}
+	var have imageState
+	if err := e.do(ctx, http.MethodGet, "/images/"+img+"/json", nil, nil, &have); err != nil {
+		return nil, err
+	}
+	var all []string
+	for _, dirs := range []string{have.GraphDriver.Data["UpperDir"], have.GraphDriver.Data["LowerDir"]} {
+		for _, dir := range strings.Split(dirs, ":") {
+			if dir != "" {
+				all = append(all, dir)
+			}
+		}
+	}
+	if len(all) == 0 {
+		return nil, Kind.Unsupported("a cold or a warm page cache", fmt.Sprintf("its storage driver, %s, does not say where an image's files are", have.GraphDriver.Name))
+	}
+	if s.Work != nil {
+		all = append(all, s.Work.Dir)
+	}
+	return all, nil
 }

@@ -52,6 +52,7 @@ type hardware struct {
 	mac         net.HardwareAddr // of the card on the tap
 	vhost       *os.File         // with a tap, where the kernel can carry its packets; may be nil
 	folder      string           // the guest's
+	moments     *engine.Moments  // of its start
 	screen      string           // path of the socket at which its screen is shown; startMachine sets it
 	bare        bool             // no disks, no network, no ruler's port: the probe's machine
 }
@@ -244,7 +245,7 @@ func startMachine(ctx context.Context, h hardware) (*machine, error) {
 	}
 	m := &machine{process: process, conn: ours[1], console: newConsole()}
 	m.drained.Go(func() {
-		m.console.drain(out)
+		m.console.drain(h.moments.Watch(h.moments.Watch(out, guestinit.Begun, notebook.MomentFirst), engine.Prompt, notebook.MomentLogin))
 		out.Close()
 	})
 	for _, f := range theirs {

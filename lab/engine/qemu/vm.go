@@ -306,7 +306,7 @@ func (g *Guest) start(ctx context.Context, h hardware, p guestinit.Params, allow
 	if h.cmdline, err = p.Arg(); err != nil {
 		return nil, err
 	}
-	h.folder = g.Folder
+	h.folder, h.moments = g.Folder, g.Spec.Moments
 	if h.overlay, err = makeOverlay(g.Folder, h.root); err != nil {
 		return nil, fmt.Errorf("disk: %w", err)
 	}
@@ -337,6 +337,7 @@ func (g *Guest) start(ctx context.Context, h hardware, p guestinit.Params, allow
 			return nil, err
 		}
 	}
+	g.Spec.Moments.Mark(notebook.MomentCreated)
 	if err := g.machine.qmp.run(ctx, "cont", nil); err != nil {
 		return nil, err
 	}
@@ -575,4 +576,31 @@ func (d *Driver) Prepare(ctx context.Context, img *image.Image) error {
 	}
 	_, err := img.Disk(ctx)
 	return err
+}
+
+var _ engine.Reads = (*Driver)(nil)
+
+// Reads implements engine.Reads: the kernel, the initramfs and the disks.
+func (d *Driver) Reads(ctx context.Context, s engine.Spec) ([]string, error) {
+	params := guestinit.Params{Network: s.NetworkMode()}
+	if d.container {
+		params.Mode = guestinit.ModeVMCN
+	}
+	kernel, initrd, err := d.boot(ctx, params.Bridged())
+	if err != nil {
+		return nil, err
+	}
+	root, err := s.Image.Disk(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all := []string{kernel.Image, initrd, root}
+	if s.Work != nil {
+		work, err := s.Work.Disk(ctx)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, work)
+	}
+	return all, nil
 }
