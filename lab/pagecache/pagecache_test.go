@@ -35,15 +35,27 @@ func TestEvictAndLoad(t *testing.T) {
 	if c, err = Load(t.Context(), []string{dir}); err != nil || c.Resident != 2*size {
 		t.Errorf("loaded: %+v, %v", c, err)
 	}
-	f, err := os.Open(filepath.Join(dir, "a"))
+	// A disk image: a gibibyte, of which a mebibyte is data.
+	f, err := os.Create(filepath.Join(dir, "sparse"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	in, err := resident(f, size)
-	other, merr := mincore(f, size)
-	if err != nil || merr != nil || in != other {
-		t.Errorf("cachestat says %d (%v), mincore %d (%v)", in, err, other, merr)
+	if _, err := f.WriteAt(make([]byte, 1<<20), 512<<20); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Truncate(1 << 30); err != nil {
+		t.Fatal(err)
+	}
+	if c, err = Load(t.Context(), []string{f.Name()}); err != nil || c.Bytes != 1<<20 || c.Resident != 1<<20 {
+		t.Errorf("of a sparse file: %+v, %v", c, err)
+	}
+	data, err := dataOf(f, 1<<30)
+	if err != nil || len(data) != 1 {
+		t.Fatalf("%v, %v", data, err)
+	}
+	if n, err := (file{f, data}).mincore(data[0]); err != nil || n != 256 {
+		t.Errorf("mincore(2) says that %d pages of it are in the page cache (%v), not 256", n, err)
 	}
 	if _, err := Evict(t.Context(), []string{filepath.Join(dir, "none")}); err == nil {
 		t.Error("a file that is not there was evicted")
