@@ -323,19 +323,12 @@ func (g *Guest) start(ctx context.Context, h hardware, p guestinit.Params, allow
 	if g.machine, err = startMachine(ctx, h); err != nil {
 		return nil, err
 	}
+	g.hardware, g.allowed = h, allowed
+	g.hardware.tap = nil
 	g.PID = g.machine.process.PID()
 	// The machine is still paused: not one instruction of the guest runs before it is in the journal and pinned.
-	entry, err := journal.ProcessEntry(g.PID)
-	if err != nil {
+	if err := g.hold(ctx); err != nil {
 		return nil, err
-	}
-	if err := g.Changes.Announce(entry); err != nil {
-		return nil, err
-	}
-	if g.Spec.Provisioning == notebook.Pinned {
-		if err := g.machine.pin(ctx, g.Spec.CPUs, allowed); err != nil {
-			return nil, err
-		}
 	}
 	g.Spec.Moments.Mark(notebook.MomentCreated)
 	if err := g.machine.qmp.run(ctx, "cont", nil); err != nil {
@@ -344,10 +337,28 @@ func (g *Guest) start(ctx context.Context, h hardware, p guestinit.Params, allow
 	return g.machine, nil
 }
 
+// hold journals the machine's process and binds it to the guest's CPUs.
+func (g *Guest) hold(ctx context.Context) error {
+	entry, err := journal.ProcessEntry(g.PID)
+	if err != nil {
+		return err
+	}
+	if err := g.Changes.Announce(entry); err != nil {
+		return err
+	}
+	if g.Spec.Provisioning != notebook.Pinned {
+		return nil
+	}
+	return g.machine.pin(ctx, g.Spec.CPUs, g.allowed)
+}
+
 // Guest is a virtual machine. It implements engine.Guest.
 type Guest struct {
 	engine.Base
 	machine      *machine
+	hardware     hardware // as it was started, without open files
+	allowed      []int
+	state        string // path of its saved state; "" where there is none
 	kind         engine.Kind
 	kernelSource string
 	inForce      notebook.Machine
