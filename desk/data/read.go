@@ -266,6 +266,9 @@ func (r *reader) tally(t notebook.Treatment, f *notebook.Folder) *tally {
 	if m := f.Study.Memory; m != nil { // the mean of two guests is another figure than that of eight
 		group += fmt.Sprintf(" %d %q %q", m.Guests, m.KSM, m.HugePages)
 	}
+	if f.Study.Starting != nil { // a start is another figure than work
+		group += " starting"
+	}
 	if p := f.Study.Paging; p != nil { // so is what four guests share than what two do, or after another time
 		group += fmt.Sprintf(" paging %+v", *p)
 	}
