@@ -27,16 +27,14 @@ func TestStarts(t *testing.T) {
 		{name: "no guest", cache: notebook.CacheWarm, broken: errors.New("the engine does not answer"), failure: "no guest: the engine does not answer"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			l := &fakeLab{cached: notebook.Cached{Files: 1, Bytes: 100, Resident: c.resident}, unsaved: never, exit: func(notebook.Treatment) int { return c.exit }}
-			if c.broken != nil {
-				l.broken = map[string]error{cnT.ID: c.broken}
-			}
+			l := &fakeLab{cached: notebook.Cached{Files: 1, Bytes: 100, Resident: c.resident}, unsaved: never, elapsed: steady, exit: func(notebook.Treatment) int { return c.exit }}
 			plan := fakePlan(notebook.Design{Floor: 2, Cap: 2, Trials: 1}, cnT)
 			plan.Study.Starting, plan.Study.Design.TimeoutS = &notebook.Starting{Caches: notebook.Caches, Restore: true}, 60
 			plan.Study.Treatments[0].Params = map[string]string{notebook.ParamCache: c.cache}
-			for label, r := range plan.ready {
-				plan.ready[notebook.Label(cnT.Workload, plan.Study.Treatments[0].Params)] = r
-				_ = label
+			of := plan.Study.Treatments[0]
+			plan.ready[notebook.Label(of.Workload, of.Params)] = plan.ready[notebook.Label(of.Workload, nil)]
+			if c.broken != nil {
+				l.broken = map[string]error{of.ID: c.broken}
 			}
 			book := &fakeBook{}
 			r := &Run{Plan: plan, Book: book, Lab: l}
