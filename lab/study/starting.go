@@ -180,7 +180,7 @@ func (r *Run) finish(ctx context.Context, s *start, ready *workload.Ready, t not
 	if tr.Failure == "" && r.Plan.Study.Starting.Restore {
 		tr.Failure = r.restore(ctx, s, ready, t)
 	}
-	if s.work != nil && tr.Failure == "" && s.work.alive != nil && s.work.over() {
+	if s.work != nil && tr.Failure == "" && tr.Startup.WentOn == "" && s.work.over() { // the proof that it went on ends it
 		tr.Failure = "its service ended: " + s.work.how()
 	}
 	tr.Figures = tr.Startup.Figures()
