@@ -14,14 +14,14 @@ type Arrivals struct {
 	TimeoutS float64 `json:"timeout_s"`         // after which an engine, or an application, no longer answers
 	Profile  bool    `json:"profile,omitempty"` // samples say where the time goes
 
-	Published []PublishedStart `json:"published,omitempty"`
+	Published []PublishedRate `json:"published,omitempty"`
 }
 
 // ParamRate is the parameter of a treatment that is the rate at which its containers are asked to start, per second.
 const ParamRate = "rate"
 
-// PublishedStart is what a paper has of a rate, in seconds (Figure 5.1).
-type PublishedStart struct {
+// PublishedRate is what a paper has of a rate, in seconds (Figure 5.1).
+type PublishedRate struct {
 	Rate int     `json:"rate" yaml:"rate"`
 	Mean float64 `json:"mean" yaml:"mean"`
 	P95  float64 `json:"p95" yaml:"p95"`
@@ -32,8 +32,8 @@ func (a Arrivals) Starts(rate int) int {
 	return min(a.Most, max(a.Least, int(float64(rate)*a.ForS)))
 }
 
-// Start is one request to start a container. Times are seconds from the moment at which it was meant to be made; 0: that was never reached.
-type Start struct {
+// Request is one request to start a container. Times are seconds from the moment at which it was meant to be made; 0: that was never reached.
+type Request struct {
 	AtS     float64 `json:"at_s"`     // that moment, from the first one's
 	LateS   float64 `json:"late_s"`   // until the client made it: the client's own error
 	CallS   float64 `json:"call_s"`   // until the engine's call returned: as published
@@ -46,7 +46,7 @@ type Start struct {
 type Bringup struct {
 	Offered  float64 `json:"offered"`           // requests a second
 	Planned  int     `json:"planned"`           // requests
-	Starts   []Start `json:"starts"`            // those that were made
+	Starts   []Request `json:"starts"`            // those that were made
 	Stopped  string  `json:"stopped,omitempty"` // why there are fewer than planned
 	ClientS  float64 `json:"client_s"`          // CPU time that the client used meanwhile
 	OfS      float64 `json:"of_s"`              // from the first moment to the last answer

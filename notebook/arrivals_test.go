@@ -10,9 +10,9 @@ func TestBringupFigures(t *testing.T) {
 	b := Bringup{Offered: 10, OfS: 4, ClientS: 0.2}
 	for i := range 20 {
 		at, took := float64(i)/10, float64(i+1)/10
-		b.Starts = append(b.Starts, Start{AtS: at, LateS: 0.001, CallS: took, HelloS: took, AnswerS: 2 * took})
+		b.Starts = append(b.Starts, Request{AtS: at, LateS: 0.001, CallS: took, HelloS: took, AnswerS: 2 * took})
 	}
-	b.Starts = append(b.Starts, Start{AtS: 2, Failure: "no answer"})
+	b.Starts = append(b.Starts, Request{AtS: 2, Failure: "no answer"})
 	f := b.Figures()
 	for name, want := range map[string]float64{
 		StartMean.Name: 1.05, StartP50.Name: 1, StartP95.Name: 1.9, StartP99.Name: 2, StartMax.Name: 2, AnswerMean.Name: 2.1, AnswerP95.Name: 3.8,

@@ -203,6 +203,7 @@ type Study struct {
 	Fit        *Fit                `json:"fit,omitempty"`      // nil: it is not sought how many guests fit
 	Paging     *Paging             `json:"paging,omitempty"`   // nil: neither page tables nor page faults are read
 	Arrivals   *Arrivals           `json:"arrivals,omitempty"` // nil: nothing is started under load
+	Starting   *Starting           `json:"starting,omitempty"` // nil: starts are not timed
 	Images     map[string]Image    `json:"images"`             // by Label: workload and parameters
 	Kernels    map[string]Kernel   `json:"kernels,omitempty"`  // those that were named for guests, by Treatment.Kernel
 }
@@ -382,6 +383,7 @@ type Trial struct {
 	PageFaults *PageFaults        `json:"page_faults,omitempty"` // nil: none were counted
 	Bringup    *Bringup           `json:"bringup,omitempty"`     // nil: nothing was started under load
 	Profile    *Profile           `json:"profile,omitempty"`     // nil: no samples were taken
+	Startup    *Start             `json:"startup,omitempty"`     // nil: no start was timed
 	Output     string             `json:"output,omitempty"`      // bounded tail of what it printed; only where it failed
 	Warnings   []string           `json:"warnings,omitempty"`
 	Trace      *Trace             `json:"probes,omitempty"`  // what the tracers saw

@@ -17,7 +17,7 @@ import (
 )
 
 // ofPanels are the kinds of figures that are drawn of a panel, in the order in which they stand in a report.
-var ofPanels = []func(*Panel, string) *Figure{means, ratios, emulated, staircase, capacities, weights, added, alone, entries, repeated, bringups, works, flames}
+var ofPanels = []func(*Panel, string) *Figure{means, ratios, emulated, staircase, capacities, weights, added, alone, entries, repeated, bringups, works, flames, timeline, emulatedTimeline}
 
 // ofAccounts are the kinds that are drawn of an account.
 var ofAccounts = []func(*Account, string) *Figure{waterfall, times}

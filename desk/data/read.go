@@ -267,6 +267,9 @@ func (r *reader) tally(t notebook.Treatment, f *notebook.Folder) *tally {
 	if m := f.Study.Memory; m != nil { // the mean of two guests is another figure than that of eight
 		group += fmt.Sprintf(" %d %q %q", m.Guests, m.KSM, m.HugePages)
 	}
+	if f.Study.Starting != nil { // a start is another figure than work
+		group += " starting"
+	}
 	if p := f.Study.Paging; p != nil { // so is what four guests share than what two do, or after another time
 		group += fmt.Sprintf(" paging %+v", *p)
 	}
@@ -280,7 +283,7 @@ func (r *reader) tally(t notebook.Treatment, f *notebook.Folder) *tally {
 		return known
 	}
 	n := &tally{group: group, first: len(r.order), cells: map[Block]*Cell{}, guests: map[guestKey]bool{}, weigh: weights{of: weighs(f.Study)}, row: Row{
-		Treatment: t, HostID: f.Host.ID, HostCores: cores, CHR: f.Host.CHR(t), Metric: metric, Image: image, Representative: t.Representative(), LoadFrom: f.Study.LoadFrom, Memory: weighs(f.Study), Paging: f.Study.Paging, Arrivals: f.Study.Arrivals, CPUs: map[string]int{},
+		Treatment: t, HostID: f.Host.ID, HostCores: cores, CHR: f.Host.CHR(t), Metric: metric, Image: image, Representative: t.Representative(), LoadFrom: f.Study.LoadFrom, Memory: weighs(f.Study), Paging: f.Study.Paging, Arrivals: f.Study.Arrivals, Starting: f.Study.Starting, CPUs: map[string]int{},
 		Mean: math.NaN(), MeanLow: math.NaN(), MeanHigh: math.NaN(), Ratio: math.NaN(), RatioLow: math.NaN(), RatioHigh: math.NaN(), Robust: math.NaN(),
 	}}
 	r.rows[id] = n
@@ -321,6 +324,9 @@ func (r *reader) rulerCost(host string, t notebook.Treatment, g notebook.Guest) 
 func (t *tally) trial(folder int, n *notebook.Trial) {
 	if n.Traced && !n.Warmup && t.traced != nil {
 		t.traced.trial(t.cell(Block{folder, n.Round}), n)
+	}
+	if n.Startup != nil {
+		t.row.saved(n.Startup)
 	}
 	if !n.Measured() {
 		if n.Failure != "" {

@@ -124,6 +124,8 @@ type Row struct {
 	Memory         *notebook.Memory   // how its guests were weighed; nil: they were not
 	Arrivals       *notebook.Arrivals // how its containers were started under load; nil: they were not
 	Paging         *notebook.Paging   // how its guests' page tables and faults were read; nil: they were not
+	Starting       *notebook.Starting // how its guests' starts were timed; nil: they were not
+	Saving         *Saving            // what trials say of how its guests were saved; nil: nothing
 	LoadShared     bool               // its load could use the CPUs of a guest that a quota binds to none: decides nothing
 	Doubts         []Doubt
 	Kernels        []string           // guest kernels, with where a VM's was taken from

@@ -145,6 +145,7 @@ type table struct {
 	Secondary                   *secondaryTable
 	Weights                     *weightsPart
 	Faults                      *faultsPart
+	Starts                      *startsPart
 	Unused                      *unusedTable
 }
 
@@ -403,6 +404,7 @@ func makeTable(i int, rows []*data.Row, s *data.Summary) table {
 	t.Secondary = secondary(t.ID+"-secondary", rows, s)
 	t.Weights = weighed(t.ID+"-guest", rows, s)
 	t.Faults = faulted(t.ID+"-faults", rows, s)
+	t.Starts = started(t.ID+"-starts", rows, s)
 	t.Unused = unused(t.ID+"-devices", rows, s)
 	return t
 }

@@ -10,6 +10,7 @@ import (
 	"maps"
 
 	"tare/lab/journal"
+	"tare/notebook"
 )
 
 // Creator is an engine whose guests can be made first and started later, at a moment of the caller's: the containers that are "pre-created" in
@@ -83,6 +84,8 @@ func (a *Ahead) meet(ctx context.Context) (err error) {
 		}
 		return fmt.Errorf("%w (%s)", err, a.guest.Diagnose())
 	}
+	b.Spec.Moments.At(notebook.MomentFirst, b.Client.Began())
+	b.Spec.Moments.At(notebook.MomentHello, b.Client.Greeted())
 	if b.PID == 0 {
 		b.PID = b.Process.PID()
 	}

@@ -36,6 +36,7 @@ type Base struct {
 	Cgroup     string // a folder that lists the guest's processes; "" where the guest has no cgroup of its own
 
 	ruler      int     // its process, as the host numbers it, where that is not PID
+	appears    func()  // ends the watch for its cgroup; nil: there is none
 	socket     *Socket // where the ruler of a container says hello
 	destroying sync.Mutex
 }
@@ -238,6 +239,9 @@ func (b *Base) Destroy(ctx context.Context) error {
 	}
 	if b.socket != nil {
 		b.socket.l.Close()
+	}
+	if b.appears != nil {
+		b.appears()
 	}
 	var err error
 	if b.Process != nil {

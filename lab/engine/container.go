@@ -101,6 +101,7 @@ type Held struct {
 	// Command configures the container, of the given root and with a folder of the ruler's (Socket.Dir), and gives the program's
 	// command line. The root need not be mounted yet.
 	Command func(b *Base, program, root, run string) (*exec.Cmd, error)
+	Returns bool                        // the program ends when the container runs, which another holds then
 	SetUp   []func() error              // done by the thread that starts it, just before
 	Met     func(context.Context) error // the recipe's; nil: its network is connected while it runs
 
@@ -131,10 +132,29 @@ func (k Kind) Hold(ctx context.Context, env Env, s Spec, g Made, h Held) (Guest,
 			return err
 		}
 		cmd.Dir = "/"
-		if b.Process, err = Start(cmd, nil, h.SetUp...); err == nil {
-			socket.Died = b.Process.Done()
+		if m := s.Moments; m != nil {
+			if b.appears, err = cgroup.OnAppearance(ContainerName(s.ID), func(t time.Time) { m.At(notebook.MomentCreated, t) }); err != nil {
+				return err
+			}
 		}
-		return err
+		if b.Process, err = Start(cmd, nil, h.SetUp...); err != nil {
+			return err
+		}
+		if !h.Returns {
+			socket.Died = b.Process.Done()
+			return nil
+		}
+		died := make(chan struct{})
+		socket.Died = died
+		go func() {
+			<-b.Process.Done()
+			if b.Process.Succeeded() {
+				s.Moments.Mark(notebook.MomentReturned)
+			} else {
+				close(died)
+			}
+		}()
+		return nil
 	}
 	return Make(ctx, env, s, g, r)
 }

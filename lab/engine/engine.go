@@ -26,6 +26,7 @@ type Spec struct {
 	Network      *Network     // nil: what the engine gives by itself, of which no service is reached
 	Machine      string       // vm, vmcn: as notebook.Machine.Text writes it
 	Accelerator  string       // vm, vmcn: notebook.KVM or notebook.TCG
+	Moments      *Moments     // where the moments of its start are noted; nil: nobody asks
 }
 
 // Treatment is as much of a treatment as the spec says, for Kind.Supports.

@@ -93,6 +93,9 @@ func (p *Process) Done() <-chan struct{} { return p.done }
 // State says how the process ended, once it has.
 func (p *Process) State() string { return p.cmd.ProcessState.String() }
 
+// Succeeded says whether the process, which has ended, did so with exit status 0.
+func (p *Process) Succeeded() bool { return p.cmd.ProcessState.Success() }
+
 // Said is the last of what the process printed.
 func (p *Process) Said() string { return strings.TrimSpace(p.said.String()) }
 

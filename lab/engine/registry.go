@@ -52,6 +52,9 @@ type Kind struct {
 	// RandomAddresses says why what runs in its guests cannot ask for addresses that are not random (personality(2)); "" where it can.
 	RandomAddresses string
 
+	// Unsaved says why its guests cannot be saved and restored (Saver); "" where they can.
+	Unsaved string
+
 	// TracesInside: the guest's kernel is its own, and its ruler can load tracers there.
 	TracesInside bool
 	// Untraceable says why neither the host nor the ruler can see what happens in a guest; "" where one of them can.

@@ -35,6 +35,7 @@ type Client struct {
 	s       Stream
 	dec     decoder
 	hello   Hello
+	greeted time.Time
 	rtt     time.Duration
 	close   func() error
 	looking looking
@@ -71,6 +72,7 @@ func (c *Client) connect(ctx context.Context) error {
 		if f.kind != kindHello {
 			return unexpected(f, "a hello frame")
 		}
+		c.greeted = time.Now()
 		if err := f.decode(&c.hello); err != nil {
 			return err
 		}
@@ -92,6 +94,12 @@ func (c *Client) connect(ctx context.Context) error {
 
 // Hello is what the ruler said of itself and its guest.
 func (c *Client) Hello() Hello { return c.hello }
+
+// Began is when the first byte came from the ruler, which says one before it does anything else.
+func (c *Client) Began() time.Time { return c.dec.first }
+
+// Greeted is when the ruler's hello came.
+func (c *Client) Greeted() time.Time { return c.greeted }
 
 // RoundTrip is the smallest time that a Ping has taken so far.
 func (c *Client) RoundTrip() time.Duration { return c.rtt }

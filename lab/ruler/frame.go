@@ -93,8 +93,9 @@ func writeFrame(w io.Writer, kind byte, v any) error {
 // decoder takes a stream apart. A read error (a deadline, say) loses nothing: the next call goes on where the
 // stream stopped. It holds no more than one frame and one chunk, and no more than what really came.
 type decoder struct {
-	r   io.Reader
-	buf []byte
+	r     io.Reader
+	buf   []byte
+	first time.Time // when the first byte came
 }
 
 func (d *decoder) fill() error {
@@ -105,6 +106,9 @@ func (d *decoder) fill() error {
 	}
 	n, err := d.r.Read(d.buf[len(d.buf) : len(d.buf)+readChunk])
 	d.buf = d.buf[:len(d.buf)+n]
+	if n > 0 && d.first.IsZero() {
+		d.first = time.Now()
+	}
 	if n > 0 {
 		return nil // an error that came with data comes again
 	}

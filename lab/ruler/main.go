@@ -123,6 +123,10 @@ func mainErr(connect string, fd int, root string, tracer int) error {
 	if err != nil {
 		return fmt.Errorf("the stream to the host, file %d: %w", fd, err)
 	}
+	// The host times from this byte on that the guest runs; what begins the protocol comes when all is prepared, and what is before it is passed over.
+	if _, err := stream.Write([]byte("\n")); err != nil {
+		return fmt.Errorf("the stream to the host: %w", err)
+	}
 	var o Options
 	if proc, err := os.OpenRoot("/proc"); err == nil {
 		o.Proc = proc

@@ -3,6 +3,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"math"
@@ -15,6 +16,7 @@ import (
 	"tare/lab/host"
 	"tare/lab/image"
 	"tare/lab/network"
+	"tare/lab/pagecache"
 	"tare/lab/proc"
 	"tare/lab/remote"
 	"tare/lab/ruler"
@@ -26,12 +28,16 @@ import (
 
 // Provision makes a guest for the treatment, on a host of the treatment's size.
 func (l *Lab) Provision(ctx context.Context, t notebook.Treatment, id string, w *workload.Ready) (study.Guest, error) {
-	return l.provision(ctx, t, id, w, 0)
+	return l.Beside(ctx, t, id, w, 0)
 }
 
 // Beside implements study.Lab.
 func (l *Lab) Beside(ctx context.Context, t notebook.Treatment, id string, w *workload.Ready, seat int) (study.Guest, error) {
-	return l.provision(ctx, t, id, w, seat)
+	g, err := l.provision(ctx, t, id, w, seat, nil)
+	if err != nil {
+		return nil, err
+	}
+	return g, nil
 }
 
 // Seats implements study.Lab.
@@ -40,28 +46,70 @@ func (l *Lab) Seats(t notebook.Treatment) (int, error) {
 	return len(all), err
 }
 
-// provision does that, on the CPUs of that seat; the first is the treatment's own.
-func (l *Lab) provision(ctx context.Context, t notebook.Treatment, id string, w *workload.Ready, seat int) (study.Guest, error) {
+// Start implements study.Lab. What the host is set to for the treatment is no part of the start.
+func (l *Lab) Start(ctx context.Context, t notebook.Treatment, id string, w *workload.Ready) (study.Guest, *engine.Moments, error) {
+	var m *engine.Moments
+	g, err := l.provision(ctx, t, id, w, 0, func() *engine.Moments {
+		m = engine.NewMoments()
+		return m
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return g, m, nil
+}
+
+// Cache implements study.Lab: of the image's root and the work's files, or what the engine reads in place of them.
+func (l *Lab) Cache(ctx context.Context, t notebook.Treatment, w *workload.Ready, cache string) (notebook.Cached, error) {
+	_, e, err := l.engineOf(t)
+	if err != nil {
+		return notebook.Cached{}, err
+	}
+	s := engine.Spec{Image: w.Image, Work: w.Work, System: w.Workload.System, Network: &engine.Network{Mode: t.Network}}
+	var paths []string
+	if r, ok := e.(engine.Reads); ok {
+		paths, err = r.Reads(ctx, s)
+	} else {
+		paths = append(paths, w.Image.Dir)
+		if w.Work != nil {
+			paths = append(paths, w.Work.Dir)
+		}
+	}
+	if err != nil {
+		return notebook.Cached{}, err
+	}
+	if cache == notebook.CacheCold {
+		return pagecache.Evict(ctx, paths)
+	}
+	return pagecache.Load(ctx, paths)
+}
+
+// provision makes a guest on the CPUs of that seat; the first is the treatment's own. moments, where it is not nil, begins what its start is timed by.
+func (l *Lab) provision(ctx context.Context, t notebook.Treatment, id string, w *workload.Ready, seat int, moments func() *engine.Moments) (g guest, err error) {
 	note, err := l.sizeFor(ctx, t, w.Workload.Service != nil)
 	if err != nil {
-		return nil, err
+		return g, err
 	}
 	if err := l.pages.of(ctx, l.env.Journal, t.Params[notebook.ParamHugePages]); err != nil {
-		return nil, err
+		return g, err
 	}
 	k, e, s, err := l.spec(t, id, w, seat)
 	if err != nil {
-		return nil, err
+		return g, err
 	}
 	if s.Network, err = l.network(ctx, k, t, w); err != nil {
-		return nil, err
+		return g, err
 	}
-	g, err := e.Provision(ctx, s)
+	if moments != nil {
+		s.Moments = moments()
+	}
+	driven, err := e.Provision(ctx, s)
 	if err != nil {
-		return nil, err
+		return g, err
 	}
-	made := l.guest(g, t.Instance.Cores, s.CPUs)
+	made := l.guest(driven, t.Instance.Cores, s.CPUs)
 	made.system = s.System
+	made.name, made.unsaved = k.String(), cmp.Or(k.Unsaved, "nothing that it is made by saves it")
 	made.note, made.machine = note, t.Platform == notebook.VM || t.Platform == notebook.VMCN
 	return made, nil
 }
@@ -204,6 +252,9 @@ type guest struct {
 	cpus  []int  // that it may use
 	note  string // on the host that it was given
 
+	name    string // of its engine
+	unsaved string // why the engine saves no guest
+
 	system  bool // a whole one, whose first process is its own init
 	machine bool // a virtual one: the host sees its processes, and not those inside
 }
@@ -225,6 +276,19 @@ func (l *Lab) guest(g engine.Guest, cores float64, cpus []int) guest {
 		}
 	}
 	return guest{Guest: g, kit: l.kit, cores: cores, cpus: cpus}
+}
+
+// Save implements engine.Saver.
+func (g guest) Save(ctx context.Context) (engine.Saved, error) {
+	if s, ok := g.Guest.(engine.Saver); ok {
+		return s.Save(ctx)
+	}
+	return engine.Saved{}, &engine.UnsupportedError{Engine: g.name, What: "a saved state", Why: g.unsaved}
+}
+
+// Restore implements it.
+func (g guest) Restore(ctx context.Context, m *engine.Moments) error {
+	return g.Guest.(engine.Saver).Restore(ctx, m) // it was saved
 }
 
 func (g guest) Ruler() study.Ruler { return g.Guest.Ruler() }

@@ -30,7 +30,7 @@ type Arrivals struct {
 	Timeout string `yaml:"timeout,omitempty"` // after which an engine, or an application, no longer answers; default 30s
 	Profile bool   `yaml:"profile,omitempty"` // samples say where the time goes
 
-	Published []notebook.PublishedStart `yaml:"published,omitempty"`
+	Published []notebook.PublishedRate `yaml:"published,omitempty"`
 }
 
 const (
@@ -176,7 +176,7 @@ func (r *Run) bringUp(ctx context.Context, ready *workload.Ready, t notebook.Tre
 	}
 	before := ownTime()
 	u.begin = time.Now().Add(leadIn)
-	u.starts = make([]notebook.Start, b.Planned)
+	u.starts = make([]notebook.Request, b.Planned)
 	pacing, stop := context.WithCancelCause(ctx)
 	u.stop = stop
 	n := pace.Issue(pacing, u.begin, b.Planned, time.Second/time.Duration(rate), u.one(ctx))
@@ -256,7 +256,7 @@ type upbringing struct {
 	ready  *workload.Ready
 	t      notebook.Treatment
 	guests []begunGuest
-	starts []notebook.Start
+	starts []notebook.Request
 	begin  time.Time
 	stop   context.CancelCauseFunc // no further requests are made
 

@@ -14,7 +14,7 @@ func TestArrivalsAreRead(t *testing.T) {
 	}
 	for want, wrong := range map[string]Arrivals{
 		"rates: is missing": {}, "rates: [2 1]": {Rates: []int{2, 1}}, "rates: [0]": {Rates: []int{0}}, "least: 30 to 20": {Rates: []int{1}, Least: 30, Most: 20},
-		"for:": {Rates: []int{1}, For: "soon"}, "timeout:": {Rates: []int{1}, Timeout: "1ms"}, "published:": {Rates: []int{1}, Published: []notebook.PublishedStart{{Rate: 1}}},
+		"for:": {Rates: []int{1}, For: "soon"}, "timeout:": {Rates: []int{1}, Timeout: "1ms"}, "published:": {Rates: []int{1}, Published: []notebook.PublishedRate{{Rate: 1}}},
 	} {
 		if _, err := wrong.parse(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want an error with %q", wrong, err, want)

@@ -7,8 +7,9 @@ import (
 	"tare/lab/engine/layers"
 	"tare/lab/engine/lxc"
 	"tare/lab/engine/oci"
+	"tare/lab/engine/podman"
 	"tare/lab/engine/qemu"
 )
 
 // kinds are the engines that the tests' studies may name.
-var kinds = engine.Registry{bare.Kind, docker.Kind, oci.Crun, oci.Runc, lxc.Kind, oci.GVisor, layers.Kind, qemu.VM, qemu.VMCN}
+var kinds = engine.Registry{bare.Kind, docker.Kind, oci.Crun, oci.Runc, podman.Kind, lxc.Kind, oci.GVisor, layers.Kind, qemu.VM, qemu.VMCN}

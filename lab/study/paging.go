@@ -72,22 +72,31 @@ func (p *Paging) parse() (*notebook.Paging, error) {
 	return out, nil
 }
 
-// each gives a workload's parameters with each of the treatments' addresses and pages among them. These stand there as parameters do, so that whatever
+// each gives a workload's parameters with each of the treatments' addresses, pages and page caches among them. These stand there as parameters do, so that whatever
 // tells treatments apart by their parameters tells these apart, and a guest is compared with bare metal that has the same.
-func (p *Paging) each(full map[string]string) (all []map[string]string, err error) {
+func (s *Spec) each(full map[string]string) (all []map[string]string, err error) {
 	all = []map[string]string{full}
-	if p == nil {
-		return all, nil
-	}
-	for _, of := range []struct {
+	type values struct {
 		param  string
 		values []string
-	}{{notebook.ParamAddresses, p.Addresses}, {notebook.ParamHugePages, p.HugePages}} {
+	}
+	var params []values
+	if p := s.Paging; p != nil {
+		params = append(params, values{notebook.ParamAddresses, p.Addresses}, values{notebook.ParamHugePages, p.HugePages})
+	}
+	if s.Starting != nil {
+		starting, err := s.Starting.parse()
+		if err != nil {
+			return nil, err
+		}
+		params = append(params, values{notebook.ParamCache, starting.Caches})
+	}
+	for _, of := range params {
 		if len(of.values) == 0 {
 			continue
 		}
 		if _, taken := full[of.param]; taken {
-			return nil, fmt.Errorf("paging: the workload has a parameter %q of its own: one without it was expected", of.param)
+			return nil, fmt.Errorf("the workload has a parameter %q of its own: one without it was expected", of.param)
 		}
 		var more []map[string]string
 		for _, params := range all {

@@ -274,7 +274,7 @@ func TestPagingOfAFile(t *testing.T) {
 // Each of the addresses with each of the pages is a treatment, in the file's order; a parameter of the workload's own is not overwritten.
 func TestAddressesAndPagesMakeTreatments(t *testing.T) {
 	p := &Paging{Addresses: []string{"fixed", "random"}, HugePages: []string{"host", "never"}}
-	all, err := p.each(map[string]string{"size": "1"})
+	all, err := (&Spec{Paging: p}).each(map[string]string{"size": "1"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -288,10 +288,10 @@ func TestAddressesAndPagesMakeTreatments(t *testing.T) {
 	if !slices.Equal(said, want) {
 		t.Errorf("%v, want %v", said, want)
 	}
-	if _, err := p.each(map[string]string{"addresses": "16"}); err == nil || !strings.Contains(err.Error(), `a parameter "addresses" of its own`) {
+	if _, err := (&Spec{Paging: p}).each(map[string]string{"addresses": "16"}); err == nil || !strings.Contains(err.Error(), `a parameter "addresses" of its own`) {
 		t.Errorf("%v", err)
 	}
-	none, err := (*Paging)(nil).each(map[string]string{"size": "1"})
+	none, err := (&Spec{}).each(map[string]string{"size": "1"})
 	if err != nil || len(none) != 1 || !maps.Equal(none[0], map[string]string{"size": "1"}) {
 		t.Errorf("%v, %v", none, err)
 	}

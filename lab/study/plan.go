@@ -42,6 +42,10 @@ type Lab interface {
 	Beside(ctx context.Context, t notebook.Treatment, id string, w *workload.Ready, seat int) (Guest, error)
 	// Seats is how many guests of the treatment's size have CPUs of their own at once; 1 at least.
 	Seats(t notebook.Treatment) (int, error)
+	// Start is Provision, and notes the moments of the guest's start.
+	Start(ctx context.Context, t notebook.Treatment, id string, w *workload.Ready) (Guest, *engine.Moments, error)
+	// Cache has what a start of the treatment's guest reads in the host's page cache, or not there, as one of notebook.Caches says.
+	Cache(ctx context.Context, t notebook.Treatment, w *workload.Ready, cache string) (notebook.Cached, error)
 	// Load makes the place from which a load asks the service in the treatment's guest; which CPUs it has is in the
 	// record.
 	Load(ctx context.Context, t notebook.Treatment, id string, w *workload.Ready) (Guest, notebook.Load, error)
@@ -98,6 +102,7 @@ type Guest interface {
 	// Resident is the sum of its processes' resident sets (RSS), in bytes.
 	Resident() (int64, error)
 	Diagnose() string
+	engine.Saver // an *engine.UnsupportedError where it is none
 	Destroy(ctx context.Context) error
 }
 
@@ -325,8 +330,8 @@ func (s *Spec) check(shipped fs.FS, ch Choices) ([]use, error) {
 		if s.Arrivals != nil && (u.Workload.System || u.Workload.Stays || u.Workload.Service != nil && u.Workload.Load.First == nil) {
 			return nil, fmt.Errorf("study %s: arrivals: workload %s gives no first answer: a command that ends, or a service with load: first:, was expected", s.Name, u.Workload.Name)
 		}
-		if u.Workload.System && s.Memory == nil {
-			return nil, fmt.Errorf("study %s: workload %s is a whole system, of which no time is taken: memory: {guests: [1, 2]}, by which guests are weighed, was expected in the study", s.Name, u.Workload.Name)
+		if u.Workload.System && s.Memory == nil && s.Starting == nil {
+			return nil, fmt.Errorf("study %s: workload %s is a whole system, of which no time is taken: memory: {guests: [1, 2]}, by which guests are weighed, or starting: {cache: [warm]}, by which their start is timed, was expected in the study", s.Name, u.Workload.Name)
 		}
 		if u.Workload.Stays && s.Memory == nil && s.Paging == nil {
 			return nil, fmt.Errorf("study %s: workload %s never ends, so it has no time: memory: {guests: [1, 2]}, by which guests are weighed, was expected in the study", s.Name, u.Workload.Name)
@@ -346,6 +351,9 @@ func (s *Spec) check(shipped fs.FS, ch Choices) ([]use, error) {
 	}
 	if s.Paging != nil && len(ch.Explain) > 0 {
 		return nil, fmt.Errorf("study %s: --explain: page tables and faults are no time, and no tracer says where it went: leave it out", s.Name)
+	}
+	if s.Starting != nil && (len(ch.Explain) > 0 || ch.LoadFrom != "") {
+		return nil, fmt.Errorf("study %s: --explain, --load-from: starts are timed from this host, and no tracer sees them: leave it out", s.Name)
 	}
 	if s.Paging != nil && ch.LoadFrom != "" {
 		return nil, fmt.Errorf("study %s: --load-from: four services at once are asked from this host: leave it out", s.Name)
@@ -427,6 +435,10 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, shipped fs.FS, ch Choices, o w
 	if err != nil {
 		return nil, err
 	}
+	starting, err := s.Starting.parse()
+	if err != nil {
+		return nil, err
+	}
 	blind := error(nil)
 	if paging != nil && paging.FaultsS > 0 {
 		if f, err := lab.Faults(nil); err != nil {
@@ -439,7 +451,7 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, shipped fs.FS, ch Choices, o w
 	p.Study = notebook.Study{
 		Version: notebook.Version, Tare: ch.Tare, Name: s.Name, Title: s.Title, Source: s.Source, Seed: ch.Seed,
 		Created: time.Now().UTC(), Design: design, Metrics: map[string]notebook.Metric{}, Images: map[string]notebook.Image{},
-		Figures: s.Figures, Claims: s.Claims, Explain: ch.Explain, LoadFrom: ch.From(s), Capacity: capacity, Memory: weighing, Paging: paging, Arrivals: arrivals, Lengths: s.Lengths,
+		Figures: s.Figures, Claims: s.Claims, Explain: ch.Explain, LoadFrom: ch.From(s), Capacity: capacity, Memory: weighing, Paging: paging, Arrivals: arrivals, Starting: starting, Lengths: s.Lengths,
 	}
 	for _, u := range us {
 		w := u.Workload
@@ -517,6 +529,9 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, shipped fs.FS, ch Choices, o w
 			}
 			if arrivals != nil {
 				p.Study.Metrics[w.Name], also = notebook.StartMean, arrivals.Also()
+			}
+			if starting != nil {
+				p.Study.Metrics[w.Name], also = starting.Metrics()
 			}
 			if w.Service != nil {
 				if p.Study.Ports == nil {

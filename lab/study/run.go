@@ -346,9 +346,16 @@ func (r *Run) guest(ctx context.Context, t notebook.Treatment, round int) (err e
 	}()
 
 	id := fmt.Sprintf("r%d-%08x", round, rand.Uint32())
-	pctx, cancel := context.WithTimeout(ctx, provisionTimeout)
-	g, perr := r.provision(pctx, t, id, ready)
-	cancel()
+	var g Guest
+	var started *start // of a study of starts
+	var perr error
+	if r.Plan.Study.Starting == nil {
+		pctx, cancel := context.WithTimeout(ctx, provisionTimeout)
+		g, perr = r.provision(pctx, t, id, ready)
+		cancel()
+	} else if started, perr = r.startUp(ctx, t, id, ready); perr == nil {
+		g = started.guest
+	}
 	if perr != nil {
 		if ctx.Err() != nil {
 			return context.Canceled
@@ -361,23 +368,30 @@ func (r *Run) guest(ctx context.Context, t notebook.Treatment, round int) (err e
 			err = fmt.Errorf("%s: its guest could not be removed: %w; `tare clean` tries again", t.ID, derr)
 		}
 	}()
-	rec := notebook.Guest{ID: id, Treatment: t.ID, Round: round, Start: began.UTC(), Trials: r.trials(t.ID, round), ProvisionS: time.Since(began).Seconds()}
-	if cause := r.describe(ctx, t, g, &rec); cause != nil {
-		if ctx.Err() != nil {
-			return context.Canceled
-		}
-		return rest(id, todo, cause.Error())
-	}
-	service, cause, err := r.setUp(ctx, g, t, id, ready)
-	if err != nil {
-		return err
-	}
+	provisioned := time.Since(began)
+	var service *service
 	defer func() {
 		// Before the guest: a load must not find it half destroyed.
 		if serr := service.takeDown(ctx); serr != nil {
 			err = fmt.Errorf("%s: its load's place could not be removed: %w; `tare clean` tries again", t.ID, serr)
 		}
 	}()
+	rec := notebook.Guest{ID: id, Treatment: t.ID, Round: round, Start: began.UTC(), Trials: r.trials(t.ID, round), ProvisionS: provisioned.Seconds()}
+	if started != nil {
+		service = started.work
+	}
+	if cause := r.describe(ctx, t, g, &rec, service != nil); cause != nil {
+		if ctx.Err() != nil {
+			return context.Canceled
+		}
+		return rest(id, todo, cause.Error())
+	}
+	cause := ""
+	if started == nil {
+		if service, cause, err = r.setUp(ctx, g, t, id, ready); err != nil {
+			return err
+		}
+	}
 	if ctx.Err() != nil {
 		return context.Canceled
 	}
@@ -417,12 +431,19 @@ func (r *Run) guest(ctx context.Context, t notebook.Treatment, round int) (err e
 		start := time.Now()
 		since := beside(company.all(service.guests(g))...)
 		busy := company.watch(g)
-		tr, dead, terr := r.trial(ctx, g, service, ready, t, s)
-		var alone bool
+		var tr notebook.Trial
+		var dead, alone bool
+		var terr error
+		if started != nil {
+			tr, dead = r.finish(ctx, started, ready, t), true
+		} else {
+			tr, dead, terr = r.trial(ctx, g, service, ready, t, s)
+		}
 		if tr.Company, alone = accompanied(&tr, busy); alone {
 			dead = true
 		}
-		if !r.Plan.Study.Together() && r.Plan.Study.Fit == nil { // the other guests that are weighed or read with this one are no disturbance
+		// The other guests that are weighed or read with this one are no disturbance, and a start is over.
+		if !r.Plan.Study.Together() && r.Plan.Study.Fit == nil && started == nil {
 			tr.Beside = since()
 		}
 		if ctx.Err() != nil {
@@ -448,12 +469,16 @@ func (r *Run) guest(ctx context.Context, t notebook.Treatment, round int) (err e
 }
 
 // describe fills in the guest's record; the error is a guest that does not answer.
-func (r *Run) describe(ctx context.Context, t notebook.Treatment, g Guest, rec *notebook.Guest) error {
+// Of one whose ruler is busy with a service what only a free one can say is left out.
+func (r *Run) describe(ctx context.Context, t notebook.Treatment, g Guest, rec *notebook.Guest, busy bool) error {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	n := 9
 	if !t.Representative() {
 		n = 3 // emulated: a process takes tens of milliseconds, and nothing is ranked by it
+	}
+	if busy {
+		return r.limits(g, rec)
 	}
 	costs, err := g.Ruler().Cost(ctx, n)
 	if err != nil {
@@ -469,6 +494,11 @@ func (r *Run) describe(ctx context.Context, t notebook.Treatment, g Guest, rec *
 			return fmt.Errorf("the ruler did not answer: %w%s", err, diagnosis(g))
 		}
 	}
+	return r.limits(g, rec)
+}
+
+// limits fills in what can be read of a guest at any time.
+func (r *Run) limits(g Guest, rec *notebook.Guest) (err error) {
 	rec.RoundTripS = g.Ruler().RoundTrip().Seconds()
 	if rec.Limits, err = g.Limits(); err != nil {
 		return fmt.Errorf("its limits cannot be read: %w", err)

@@ -45,6 +45,9 @@ type fakeLab struct {
 	inside   *notebook.Trace // what a VM's ruler gives
 	asked    []string        // the latest order's tracers
 
+	cached  notebook.Cached // Cache's
+	unsaved error           // Save's
+
 	ahead, drift time.Duration // of a guest's calendar clock, and by how much it is more each time
 }
 
@@ -69,6 +72,13 @@ func (l *fakeLab) Beside(context.Context, notebook.Treatment, string, *workload.
 func (l *fakeLab) Seats(notebook.Treatment) (int, error) { return 2, nil }
 func (l *fakeLab) Load(context.Context, notebook.Treatment, string, *workload.Ready) (Guest, notebook.Load, error) {
 	return nil, notebook.Load{}, errors.New("no workload of these tests has a load")
+}
+func (l *fakeLab) Start(ctx context.Context, t notebook.Treatment, id string, w *workload.Ready) (Guest, *engine.Moments, error) {
+	g, err := l.Provision(ctx, t, id, w)
+	return g, engine.NewMoments(), err
+}
+func (l *fakeLab) Cache(context.Context, notebook.Treatment, *workload.Ready, string) (notebook.Cached, error) {
+	return l.cached, nil
 }
 func (l *fakeLab) Weigh(context.Context, []Guest, Inside) (notebook.Weight, error) {
 	return notebook.Weight{}, errors.New("nothing is weighed in these tests")
@@ -113,6 +123,15 @@ func (g *fakeGuest) Ruler() Ruler                     { return g }
 func (g *fakeGuest) Limits() (notebook.Limits, error) { return notebook.Limits{}, nil }
 func (g *fakeGuest) Facts() engine.Facts              { return engine.Facts{} }
 func (g *fakeGuest) Diagnose() string                 { return "" }
+
+// Save implements engine.Saver.
+func (g *fakeGuest) Save(context.Context) (engine.Saved, error) {
+	return engine.Saved{Bytes: 2 << 20, How: "in a test"}, g.l.unsaved
+}
+func (g *fakeGuest) Restore(_ context.Context, m *engine.Moments) error {
+	m.Mark(notebook.MomentRestored)
+	return nil
+}
 
 // Used is not known where time is simulated: the host's clocks tick otherwise, and thousands of trials would have them read.
 func (g *fakeGuest) Used() (time.Duration, error) {

@@ -1,6 +1,7 @@
 package study
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -23,6 +24,7 @@ type service struct {
 	guest Guest
 	place Guest
 	load  notebook.Load
+	pause time.Duration // between two questions whether it answers; 0: readyPause
 	took  time.Duration // from its start until it answered
 
 	stop  context.CancelFunc
@@ -148,7 +150,7 @@ func (s *service) await(ctx context.Context) (cause string) {
 			s.stop()
 			<-s.alive.Done()
 			return fmt.Sprintf("its service was not ready in %v: the last question gave: %s; the service said: %s", within, answer, s.said())
-		case <-time.After(readyPause):
+		case <-time.After(cmp.Or(s.pause, readyPause)):
 		}
 	}
 }
@@ -242,8 +244,10 @@ func (s *service) takeDown(ctx context.Context) error {
 	if s == nil {
 		return nil
 	}
-	s.stop()
-	<-s.alive.Done() // the client bounds it
+	if s.stop != nil { // it was begun
+		s.stop()
+		<-s.alive.Done() // the client bounds it
+	}
 	if s.place == nil {
 		return nil
 	}

@@ -59,6 +59,9 @@ type Spec struct {
 	// Arrivals is how containers are started under load, in place of timing work in them; nil: they are not.
 	Arrivals *Arrivals `yaml:"arrivals,omitempty"`
 
+	// Starting is how the starts of guests are timed, in place of their work; nil: they are not.
+	Starting *Starting `yaml:"starting,omitempty"`
+
 	// LoadFrom is another machine that services are asked from, ssh://[USER@]HOST[:PORT]; empty: this host.
 	LoadFrom string `yaml:"load_from,omitempty"`
 
@@ -381,8 +384,8 @@ func (s *Spec) validate() *problem {
 	if s.Paging != nil && (s.Memory != nil || s.Capacity != nil || s.LoadFrom != "" || s.Design.Trials != 1 || s.Design.Warmups != 0) {
 		return wrong("paging: guests are read once: trials: 1, warmups: 0, and neither memory:, capacity: nor load_from: were expected", "paging")
 	}
-	if (len(s.Neighbours) > 0 || slices.ContainsFunc(s.Workloads, func(u Use) bool { return len(u.Neighbours) > 0 })) && (s.Memory != nil || s.Paging != nil || s.Arrivals != nil) {
-		return wrong("neighbours: memory:, paging: and arrivals: make guests of their own: neighbours: without them was expected", "neighbours")
+	if (len(s.Neighbours) > 0 || slices.ContainsFunc(s.Workloads, func(u Use) bool { return len(u.Neighbours) > 0 })) && (s.Memory != nil || s.Paging != nil || s.Arrivals != nil || s.Starting != nil) {
+		return wrong("neighbours: of memory:, paging:, arrivals: and starting: no work is timed: neighbours: without them was expected", "neighbours")
 	}
 	if _, err := s.Arrivals.parse(); err != nil {
 		key, _, _ := strings.Cut(err.Error(), ":")
@@ -390,6 +393,13 @@ func (s *Spec) validate() *problem {
 	}
 	if s.Arrivals != nil && (s.Memory != nil || s.Paging != nil || s.Capacity != nil || s.LoadFrom != "" || s.Design.Trials != 1 || s.Design.Warmups != 0) {
 		return wrong("arrivals: containers are started once: trials: 1, warmups: 0, and neither memory:, paging:, capacity: nor load_from: were expected", "arrivals")
+	}
+	if _, err := s.Starting.parse(); err != nil {
+		key, _, _ := strings.Cut(err.Error(), ":")
+		return wrong("starting: "+err.Error(), "starting", key)
+	}
+	if s.Starting != nil && (s.Paging != nil || s.Memory != nil || s.Arrivals != nil || s.Capacity != nil || s.LoadFrom != "" || s.Design.Trials != 1 || s.Design.Warmups != 0) {
+		return wrong("starting: each trial is one start: trials: 1, warmups: 0, and neither memory:, paging:, arrivals:, capacity: nor load_from: were expected", "starting")
 	}
 	if err := checkFrom(s.LoadFrom); err != nil {
 		return wrong("load_from: "+err.Error(), "load_from")
@@ -786,7 +796,7 @@ func (s *Spec) uses(shipped fs.FS) (all []use, err error) {
 			if len(u.Ask) > 0 {
 				full["load"] = brief(u.Ask)
 			}
-			each, err := s.Paging.each(full)
+			each, err := s.each(full)
 			if err == nil {
 				each, err = s.Arrivals.each(each)
 			}

@@ -54,6 +54,7 @@ func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, er
 			if err := Mounts(ctx, g.Folder, g.root, s, nil); err != nil {
 				return nil, err
 			}
+			s.Moments.Mark(notebook.MomentCreated)
 			cmd := exec.Command(d.Ruler, "--fd", "3", "--root", g.root)
 			if ownNetwork(s) {
 				cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}

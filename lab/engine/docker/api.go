@@ -197,7 +197,11 @@ type (
 		Config struct{ Labels map[string]string }
 	}
 	imageState struct {
-		Config struct{ Labels map[string]string }
+		Config      struct{ Labels map[string]string }
+		GraphDriver struct {
+			Name string
+			Data map[string]string
+		}
 	}
 	mount struct {
 		Type, Source, Target string

@@ -33,6 +33,7 @@ var Kind = engine.Kind{
 	Ahead:           true,
 	Daemons:         []string{"dockerd", "containerd", "containerd-shim-runc-v2"},
 	Publishes:       true,
+	Unsaved:         "docker checkpoint is experimental, and an engine that is set up as usual has it switched off",
 	RandomAddresses: "Docker's default seccomp filter forbids personality(2); an OCI runtime alone (crun, runc) has none",
 	Provisionings:   []string{notebook.Vanilla, notebook.Pinned}, Isolations: []string{notebook.IsolationFull},
 	New: func(env engine.Env) engine.Driver { return &Driver{Env: env} },
@@ -173,9 +174,13 @@ func (d *Driver) recipe(ctx context.Context, s engine.Spec, waiting context.Cont
 			if err := ctx.Err(); err != nil {
 				return nil, err
 			}
-			return socket, steadily(ctx, func(ctx context.Context) error {
+			err = steadily(ctx, func(ctx context.Context) error {
 				return e.do(ctx, http.MethodPost, "/containers/create", url.Values{"name": {g.name}}, container, nil)
 			})
+			if err == nil {
+				s.Moments.Mark(notebook.MomentCreated)
+			}
+			return socket, err
 		},
 		Start: func(ctx context.Context) error {
 			if err := ctx.Err(); err != nil {
@@ -184,6 +189,9 @@ func (d *Driver) recipe(ctx context.Context, s engine.Spec, waiting context.Cont
 			err := steadily(ctx, func(ctx context.Context) error {
 				return e.do(ctx, http.MethodPost, "/containers/"+g.name+"/start", nil, nil, nil)
 			})
+			if err == nil {
+				s.Moments.Mark(notebook.MomentReturned)
+			}
 			if err != nil || waiting == nil {
 				return err
 			}
@@ -399,4 +407,35 @@ func (d *Driver) Probe(ctx context.Context, capability string) notebook.Capabili
 		}
 	}
 	return c
+}
+
+// Reads implements engine.Reads: the layers of the engine's own copy of the image, where its storage driver says where they are, and the work's files.
+func (d *Driver) Reads(ctx context.Context, s engine.Spec) ([]string, error) {
+	e, err := dial(ctx, d.Host)
+	if err != nil {
+		return nil, err
+	}
+	img, err := e.imageFor(ctx, &s.Image.Tree)
+	if err != nil {
+		return nil, err
+	}
+	var have imageState
+	if err := e.do(ctx, http.MethodGet, "/images/"+img+"/json", nil, nil, &have); err != nil {
+		return nil, err
+	}
+	var all []string
+	for _, dirs := range []string{have.GraphDriver.Data["UpperDir"], have.GraphDriver.Data["LowerDir"]} {
+		for _, dir := range strings.Split(dirs, ":") {
+			if dir != "" {
+				all = append(all, dir)
+			}
+		}
+	}
+	if len(all) == 0 {
+		return nil, Kind.Unsupported("a cold or a warm page cache", fmt.Sprintf("its storage driver, %s, does not say where an image's files are", have.GraphDriver.Name))
+	}
+	if s.Work != nil {
+		all = append(all, s.Work.Dir)
+	}
+	return all, nil
 }

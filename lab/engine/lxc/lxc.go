@@ -7,11 +7,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"golang.org/x/sys/unix"
 
 	"tare/lab/cgroup"
 	"tare/lab/engine"
@@ -47,21 +50,55 @@ var extraCgroups = []string{"-monitor", "-pivot"}
 
 // Provision makes a container. An *engine.UnsupportedError says what no container can be.
 func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, error) {
-	g := &engine.Base{Notes: []string{
+	g := &guest{Base: engine.Base{Notes: []string{
 		engine.NetworkOf(s.NetworkMode()),
 		"no seccomp filter, no AppArmor profile",
 		"LXC masks nothing in /proc but makes /proc/sys and /sys read-only",
-	}}
+	}}}
 	return Kind.Hold(ctx, d.Env, s, g, engine.Held{
-		Kind: kindLXC, Command: command,
+		Kind: kindLXC, Command: g.command, Returns: s.Moments != nil,
 		Detail: func(path, folder string) map[string]string {
 			return map[string]string{"program": path, "folder": folder}
 		},
 	})
 }
 
+// guest is a container of LXC. Where its start is timed, LXC holds it as it does for its users: lxc-start returns when it runs.
+type guest struct {
+	engine.Base
+	console *os.File // what a whole system writes to its console, where its start is timed
+	read    chan struct{}
+}
+
+// listen makes the pipe into which LXC copies the console, and reads it until the guest is destroyed.
+func (g *guest) listen() (path string, err error) {
+	path = filepath.Join(g.Folder, "console")
+	if err := unix.Mkfifo(path, 0o600); err != nil {
+		return "", fmt.Errorf("a pipe for the console: %w", err)
+	}
+	if g.console, err = os.OpenFile(path, os.O_RDWR|unix.O_NONBLOCK, 0); err != nil { // for reading alone it would end with each writer
+		return "", err
+	}
+	g.read = make(chan struct{})
+	go func() {
+		defer close(g.read)
+		_, _ = io.Copy(io.Discard, g.Spec.Moments.Watch(g.console, engine.Prompt, notebook.MomentLogin)) // ends when the pipe is closed
+	}()
+	return path, nil
+}
+
+// Destroy implements engine.Guest.
+func (g *guest) Destroy(ctx context.Context) error {
+	err := g.Base.Destroy(ctx)
+	if g.console != nil {
+		g.console.Close()
+		<-g.read
+	}
+	return err
+}
+
 // command writes the configuration and gives the command that runs it.
-func command(g *engine.Base, path, root, run string) (*exec.Cmd, error) {
+func (g *guest) command(_ *engine.Base, path, root, run string) (*exec.Cmd, error) {
 	c, err := g.Spec.OCI(root, run)
 	if err != nil {
 		return nil, err
@@ -71,12 +108,23 @@ func command(g *engine.Base, path, root, run string) (*exec.Cmd, error) {
 	if err != nil {
 		return nil, err
 	}
+	held := "--foreground"
+	if g.Spec.Moments != nil {
+		held = "--daemon"
+		if g.Spec.System {
+			console, err := g.listen()
+			if err != nil {
+				return nil, err
+			}
+			text += "lxc.console.logfile = " + console + "\n"
+		}
+	}
 	file := filepath.Join(g.Folder, "lxc.conf")
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		return nil, err
 	}
 	// Without a log of its own LXC makes one, and the folder for it.
-	return exec.Command(path, "--foreground", "--name", c.Cgroup, "--rcfile", file,
+	return exec.Command(path, held, "--name", c.Cgroup, "--rcfile", file,
 		"--logfile", filepath.Join(g.Folder, "lxc.log"), "--logpriority", "ERROR"), nil
 }
 

@@ -52,6 +52,9 @@ type hardware struct {
 	mac         net.HardwareAddr // of the card on the tap
 	vhost       *os.File         // with a tap, where the kernel can carry its packets; may be nil
 	folder      string           // the guest's
+	moments     *engine.Moments  // of its start
+	ruler       *os.File         // its end of the ruler's stream, where there is one already; the caller closes it
+	state       *os.File         // from which it is restored; nil: it is started. The caller closes it.
 	screen      string           // path of the socket at which its screen is shown; startMachine sets it
 	bare        bool             // no disks, no network, no ruler's port: the probe's machine
 }
@@ -196,12 +199,18 @@ func startMachine(ctx context.Context, h hardware) (*machine, error) {
 	fail := func(err error) (*machine, error) {
 		out.Close()
 		for _, c := range ours {
-			c.Close()
+			if c != nil {
+				c.Close()
+			}
 		}
 		return nil, err
 	}
 	extra := []*os.File{in}
-	for range 2 {
+	pairs := 2
+	if h.ruler != nil {
+		pairs = 1
+	}
+	for range pairs {
 		conn, file, err := engine.Pair()
 		if err != nil {
 			return fail(err)
@@ -209,6 +218,9 @@ func startMachine(ctx context.Context, h hardware) (*machine, error) {
 		ours = append(ours, conn)
 		theirs = append(theirs, file)
 		extra = append(extra, file)
+	}
+	if h.ruler != nil {
+		extra, ours = append(extra, h.ruler), append(ours, nil)
 	}
 	if h.tap != nil {
 		extra = append(extra, h.tap) // the caller closes it
@@ -235,6 +247,10 @@ func startMachine(ctx context.Context, h hardware) (*machine, error) {
 	if err != nil {
 		return fail(err)
 	}
+	if h.state != nil {
+		args = append(args, "-incoming", fmt.Sprintf("fd:%d", consoleFD+len(extra)))
+		extra = append(extra, h.state)
+	}
 	cmd := exec.Command(program, args...)
 	cmd.ExtraFiles = extra
 	cmd.Env = append(os.Environ(), "LC_ALL=C")
@@ -244,7 +260,7 @@ func startMachine(ctx context.Context, h hardware) (*machine, error) {
 	}
 	m := &machine{process: process, conn: ours[1], console: newConsole()}
 	m.drained.Go(func() {
-		m.console.drain(out)
+		m.console.drain(h.moments.Watch(h.moments.Watch(out, guestinit.Begun, notebook.MomentFirst), engine.Prompt, notebook.MomentLogin))
 		out.Close()
 	})
 	for _, f := range theirs {
@@ -342,7 +358,9 @@ func (m *machine) kill(ctx context.Context) error {
 	if err := m.process.End(ctx, 0); err != nil {
 		return err
 	}
-	m.conn.Close()
+	if m.conn != nil { // else it is the saved machine's
+		m.conn.Close()
+	}
 	if m.qmp != nil {
 		m.qmp.close()
 	}

@@ -10,8 +10,11 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"sync"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // maxQMPLine bounds one line from QEMU; the longest answer that is asked for has a few hundred bytes for each vCPU.
@@ -26,6 +29,7 @@ type qmp struct {
 	err      error           // why it has, once it has
 	mu       sync.Mutex      // guards what follows
 	id       int             // of the last command
+	gift     *os.File        // that goes with the next command
 	shutdown string          // why the machine stopped, once QEMU has said so
 }
 
@@ -105,6 +109,29 @@ func (q *qmp) read(greeted chan<- struct{}) {
 	}
 }
 
+// give hands QEMU an open file, which it knows by the name from then on.
+func (q *qmp) give(ctx context.Context, name string, f *os.File) error {
+	q.mu.Lock()
+	q.gift = f
+	q.mu.Unlock()
+	return q.with(ctx, "getfd", map[string]string{"fdname": name}, nil)
+}
+
+// write sends a command, with the file that is to go with it.
+func (q *qmp) write(line []byte) error {
+	q.mu.Lock()
+	f := q.gift
+	q.gift = nil
+	q.mu.Unlock()
+	conn, local := q.conn.(*net.UnixConn)
+	if f == nil || !local {
+		_, err := q.conn.Write(line)
+		return err
+	}
+	_, _, err := conn.WriteMsgUnix(line, unix.UnixRights(int(f.Fd())), nil)
+	return err
+}
+
 // run sends a command without arguments and decodes what it returns into result, unless that is nil.
 func (q *qmp) run(ctx context.Context, name string, result any) error {
 	return q.with(ctx, name, nil, result)
@@ -131,7 +158,7 @@ func (q *qmp) with(ctx context.Context, name string, arguments, result any) erro
 			return fmt.Errorf("QEMU command %s: %w", name, err)
 		}
 	}
-	if _, err := q.conn.Write(append(line, '\n')); err != nil {
+	if err := q.write(append(line, '\n')); err != nil {
 		return fmt.Errorf("QEMU command %s: %w", name, err)
 	}
 	for {

@@ -306,7 +306,7 @@ func (g *Guest) start(ctx context.Context, h hardware, p guestinit.Params, allow
 	if h.cmdline, err = p.Arg(); err != nil {
 		return nil, err
 	}
-	h.folder = g.Folder
+	h.folder, h.moments = g.Folder, g.Spec.Moments
 	if h.overlay, err = makeOverlay(g.Folder, h.root); err != nil {
 		return nil, fmt.Errorf("disk: %w", err)
 	}
@@ -323,30 +323,42 @@ func (g *Guest) start(ctx context.Context, h hardware, p guestinit.Params, allow
 	if g.machine, err = startMachine(ctx, h); err != nil {
 		return nil, err
 	}
+	g.hardware, g.allowed = h, allowed
+	g.hardware.tap = nil
 	g.PID = g.machine.process.PID()
 	// The machine is still paused: not one instruction of the guest runs before it is in the journal and pinned.
-	entry, err := journal.ProcessEntry(g.PID)
-	if err != nil {
+	if err := g.hold(ctx); err != nil {
 		return nil, err
 	}
-	if err := g.Changes.Announce(entry); err != nil {
-		return nil, err
-	}
-	if g.Spec.Provisioning == notebook.Pinned {
-		if err := g.machine.pin(ctx, g.Spec.CPUs, allowed); err != nil {
-			return nil, err
-		}
-	}
+	g.Spec.Moments.Mark(notebook.MomentCreated)
 	if err := g.machine.qmp.run(ctx, "cont", nil); err != nil {
 		return nil, err
 	}
 	return g.machine, nil
 }
 
+// hold journals the machine's process and binds it to the guest's CPUs.
+func (g *Guest) hold(ctx context.Context) error {
+	entry, err := journal.ProcessEntry(g.PID)
+	if err != nil {
+		return err
+	}
+	if err := g.Changes.Announce(entry); err != nil {
+		return err
+	}
+	if g.Spec.Provisioning != notebook.Pinned {
+		return nil
+	}
+	return g.machine.pin(ctx, g.Spec.CPUs, g.allowed)
+}
+
 // Guest is a virtual machine. It implements engine.Guest.
 type Guest struct {
 	engine.Base
 	machine      *machine
+	hardware     hardware // as it was started, without open files
+	allowed      []int
+	state        string // path of its saved state; "" where there is none
 	kind         engine.Kind
 	kernelSource string
 	inForce      notebook.Machine
@@ -575,4 +587,31 @@ func (d *Driver) Prepare(ctx context.Context, img *image.Image) error {
 	}
 	_, err := img.Disk(ctx)
 	return err
+}
+
+var _ engine.Reads = (*Driver)(nil)
+
+// Reads implements engine.Reads: the kernel, the initramfs and the disks.
+func (d *Driver) Reads(ctx context.Context, s engine.Spec) ([]string, error) {
+	params := guestinit.Params{Network: s.NetworkMode()}
+	if d.container {
+		params.Mode = guestinit.ModeVMCN
+	}
+	kernel, initrd, err := d.boot(ctx, params.Bridged())
+	if err != nil {
+		return nil, err
+	}
+	root, err := s.Image.Disk(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all := []string{kernel.Image, initrd, root}
+	if s.Work != nil {
+		work, err := s.Work.Disk(ctx)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, work)
+	}
+	return all, nil
 }

@@ -56,6 +56,7 @@ func leave() int {
 }
 
 func run() error {
+	fmt.Println(Begun)
 	for _, m := range []mount{
 		{"proc", "/proc", "proc", unix.MS_NOSUID | unix.MS_NOEXEC | unix.MS_NODEV, ""},
 		{"sysfs", "/sys", "sysfs", unix.MS_NOSUID | unix.MS_NOEXEC | unix.MS_NODEV, ""},

@@ -41,6 +41,9 @@ const NoACPI = "acpi=off"
 // rulerDir becomes ruler.RunDir in a container.
 const rulerDir = "ruler"
 
+// Begun is the line on the console by which the host sees that the guest's first process runs.
+const Begun = "tare: init runs"
+
 // NotePrefix begins a line on the console that is meant for the host: a note for the guest's record.
 const NotePrefix = "tare: note: "
 

@@ -1,0 +1,83 @@
+package data
+
+import (
+	"slices"
+
+	"tare/notebook"
+	"tare/stats"
+)
+
+// Phase is a part of a row's starts, from one moment to the next. Means are over rounds, in seconds since the request.
+type Phase struct {
+	Moment   string // at its end: one of notebook's
+	From, To float64
+}
+
+// Started is how a row's guests started: of one moment, over all starts, in seconds.
+type Started struct {
+	Moment                 string
+	Mean, Median, P95, P99 stats.Estimate
+	Starts                 int
+}
+
+// Starts are a row's moments, those of a restore behind those of a start; nil where no start was timed.
+func (r *Row) Starts() (all []Started) {
+	if r.Metric.Name != notebook.StartTime {
+		return nil
+	}
+	for _, name := range append(append([]string{}, notebook.StartMoments...), append([]string{notebook.MomentSaved}, notebook.RestoreMoments...)...) {
+		var values []float64
+		for _, v := range r.SecondaryValues(name) {
+			values = append(values, v.Mean)
+		}
+		if len(values) == 0 {
+			continue
+		}
+		all = append(all, Started{
+			Moment: name, Mean: r.Known(name), Starts: len(values),
+			Median: stats.Percentile(values, 0.5), P95: stats.Percentile(values, 0.95), P99: stats.Percentile(values, 0.99),
+		})
+	}
+	return all
+}
+
+// Phases are the parts of a row's starts in the order in which they came, by their means; none where no start was timed.
+func (r *Row) Phases() (all []Phase) {
+	if r.Metric.Name != notebook.StartTime {
+		return nil
+	}
+	at := 0.0
+	for {
+		next := Phase{From: at}
+		for _, name := range notebook.StartMoments {
+			if v := r.Known(name).Value; v > at && (next.To == 0 || v < next.To) {
+				next.Moment, next.To = name, v
+			}
+		}
+		if next.To == 0 {
+			return all
+		}
+		all, at = append(all, next), next.To
+	}
+}
+
+// Saving is what trials say of saving and restoring their guests, each once.
+type Saving struct{ How, Not, WentOn []string }
+
+// saved takes what a trial says.
+func (r *Row) saved(s *notebook.Start) {
+	if s.HowSaved == "" && s.NoSaving == "" {
+		return
+	}
+	if r.Saving == nil {
+		r.Saving = &Saving{}
+	}
+	for _, of := range []struct {
+		to   *[]string
+		said string
+	}{{&r.Saving.How, s.HowSaved}, {&r.Saving.Not, s.NoSaving}, {&r.Saving.WentOn, s.WentOn}} {
+		if of.said != "" && !slices.Contains(*of.to, of.said) {
+			*of.to = append(*of.to, of.said)
+		}
+	}
+}

@@ -1,0 +1,163 @@
+//go:build linux
+
+package qemu
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"tare/lab/engine"
+	"tare/notebook"
+)
+
+var _ engine.Saver = (*Guest)(nil)
+
+const (
+	stateName = "state"          // of the file with a saved machine, in the guest's folder
+	stateFD   = "state"          // QEMU's name for it
+	savePause = time.Millisecond // between two questions whether QEMU has saved, or restored, the machine
+	saveSpeed = int64(1) << 40   // bytes a second: QEMU's default is that of a network of 1 Gbit/s
+	savedHow  = "QEMU's migration stream to a file, which is read whole before the machine goes on"
+)
+
+// Save implements engine.Saver: QEMU's migration to a file, and then the end of QEMU. What is on the machine's disk stays there.
+func (g *Guest) Save(ctx context.Context) (s engine.Saved, err error) {
+	if g.hardware.machine.HugePages > 0 || g.hardware.vhost != nil || g.state != "" {
+		return s, g.kind.Unsupported("a saved state", "of a machine with huge pages, or with packets that the host's kernel carries, Tare saves none, and of any but one")
+	}
+	path := filepath.Join(g.Folder, stateName)
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return s, err
+	}
+	defer f.Close()
+	q := g.machine.qmp
+	if err := q.run(ctx, "stop", nil); err != nil {
+		return s, err
+	}
+	if err := q.with(ctx, "migrate-set-parameters", map[string]int64{"max-bandwidth": saveSpeed}, nil); err != nil {
+		return s, err
+	}
+	if err := q.give(ctx, stateFD, f); err != nil {
+		return s, err
+	}
+	if err := q.with(ctx, "migrate", map[string]string{"uri": "fd:" + stateFD}, nil); err != nil {
+		return s, err
+	}
+	var how struct {
+		Status string `json:"status"`
+		Why    string `json:"error-desc"`
+	}
+	for how.Status != "completed" {
+		if err := q.run(ctx, "query-migrate", &how); err != nil {
+			return s, err
+		}
+		if how.Status == "failed" || how.Status == "cancelled" {
+			return s, fmt.Errorf("QEMU's migration to a file: %s: %s", how.Status, how.Why)
+		}
+		if err := pause(ctx); err != nil {
+			return s, fmt.Errorf("QEMU's migration to a file is %s: %w", how.Status, err)
+		}
+	}
+	st, err := f.Stat()
+	if err != nil {
+		return s, err
+	}
+	// The new machine gets the old one's end of the ruler's stream, and its tap: to the guest nothing is ever disconnected.
+	fds := []**os.File{&g.hardware.ruler}
+	numbers := []int{rulerFD}
+	if g.onTap {
+		fds, numbers = append(fds, &g.hardware.tap), append(numbers, tapFD)
+	}
+	pidfd, err := unix.PidfdOpen(g.PID, 0)
+	if err != nil {
+		return s, fmt.Errorf("QEMU's process: %w", err)
+	}
+	defer unix.Close(pidfd)
+	for i, n := range numbers {
+		fd, err := unix.PidfdGetfd(pidfd, n, 0)
+		if err != nil {
+			return s, fmt.Errorf("QEMU's file %d: %w", n, err)
+		}
+		*fds[i] = os.NewFile(uintptr(fd), fmt.Sprintf("file %d of the saved machine", n))
+	}
+	conn := g.machine.conn
+	g.machine.conn = nil // the ruler's stream stays
+	if err := g.machine.kill(ctx); err != nil {
+		return s, errors.Join(err, closed(conn, g.hardware.ruler, g.hardware.tap))
+	}
+	g.machine.conn, g.state = conn, path
+	return engine.Saved{Bytes: st.Size(), How: savedHow}, nil
+}
+
+// closed closes what there is of these.
+func closed(conn net.Conn, files ...*os.File) error {
+	errs := []error{conn.Close()}
+	for _, f := range files {
+		if f != nil {
+			errs = append(errs, f.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Restore implements engine.Saver, in a new QEMU.
+func (g *Guest) Restore(ctx context.Context, m *engine.Moments) error {
+	state, err := os.Open(g.state)
+	if err != nil {
+		return err
+	}
+	defer state.Close()
+	h := g.hardware
+	h.state, h.moments = state, nil
+	conn := g.machine.conn
+	made, err := startMachine(ctx, h)
+	if err := errors.Join(h.ruler.Close(), err); err != nil { // the new machine has its own
+		return err
+	}
+	if h.tap != nil {
+		h.tap.Close()
+	}
+	g.hardware.ruler, g.hardware.tap = nil, nil
+	made.conn = conn
+	g.machine, g.PID = made, made.process.PID()
+	if err := g.hold(ctx); err != nil {
+		return err
+	}
+	var is struct {
+		Status string `json:"status"`
+	}
+	for {
+		if err := made.qmp.run(ctx, "query-status", &is); err != nil {
+			return fmt.Errorf("%w: %s", err, made.diagnose(ctx))
+		}
+		if is.Status != "inmigrate" {
+			break
+		}
+		if err := pause(ctx); err != nil {
+			return fmt.Errorf("QEMU has not read the saved state: %w", err)
+		}
+	}
+	if err := made.qmp.run(ctx, "cont", nil); err != nil {
+		return err
+	}
+	m.Mark(notebook.MomentRestored)
+	return nil
+}
+
+// pause waits a little, unless ctx ends.
+func pause(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(savePause):
+		return nil
+	}
+}
