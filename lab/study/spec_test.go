@@ -80,7 +80,7 @@ func TestWhatIsWrongInAStudyIsSaidWithItsLine(t *testing.T) {
 	for _, c := range []struct{ name, from, to, want string }{
 		{"unknown key", "design:", "desing:", `s.yaml:11: unknown key desing`},
 		{"unknown platform", "platform: cn", "platform: lxd", `s.yaml:7: unknown platform "lxd"; bm, cn, vm or vmcn was expected`},
-		{"unknown engine", "[crun]", "[podman]", `s.yaml:8: unknown engine "podman" for cn; docker, crun, runc, lxc, gvisor, layers was expected`},
+		{"unknown engine", "[crun]", "[kata]", `s.yaml:8: unknown engine "kata" for cn; docker, crun, runc, podman, lxc, gvisor, layers was expected`},
 		{"unknown provisioning", "[vanilla]", "[vanila]", `s.yaml:9: unknown provisioning "vanila"; vanilla or pinned was expected`},
 		{"unknown instance", "large", "huge", `s.yaml:10: unknown instance "huge"`},
 		{"no instances", "[1/1GB, large]", "[]", `s.yaml:10: instances: is empty`},
