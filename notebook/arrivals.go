@@ -44,13 +44,13 @@ type Request struct {
 
 // Bringup is what came of the requests of a trial.
 type Bringup struct {
-	Offered  float64 `json:"offered"`           // requests a second
-	Planned  int     `json:"planned"`           // requests
+	Offered  float64   `json:"offered"`           // requests a second
+	Planned  int       `json:"planned"`           // requests
 	Starts   []Request `json:"starts"`            // those that were made
-	Stopped  string  `json:"stopped,omitempty"` // why there are fewer than planned
-	ClientS  float64 `json:"client_s"`          // CPU time that the client used meanwhile
-	OfS      float64 `json:"of_s"`              // from the first moment to the last answer
-	CreatedS float64 `json:"created_s"`         // seconds that it took to make all containers, before
+	Stopped  string    `json:"stopped,omitempty"` // why there are fewer than planned
+	ClientS  float64   `json:"client_s"`          // CPU time that the client used meanwhile
+	OfS      float64   `json:"of_s"`              // from the first moment to the last answer
+	CreatedS float64   `json:"created_s"`         // seconds that it took to make all containers, before
 }
 
 // Figures of a bring-up. The first is the metric of its trials: the mean time to the completion of the engine's call, as published.

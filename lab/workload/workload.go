@@ -104,7 +104,7 @@ func (b *Bytes) UnmarshalYAML(n *yaml.Node) (err error) {
 		return nil
 	}
 	if *b, err = hex.DecodeString(strings.ReplaceAll(digits, " ", "")); err != nil {
-		return fmt.Errorf("%q: hexadecimal digits were expected after hex:", n.Value)
+		return fmt.Errorf("%q: hex: with hexadecimal digits was expected", n.Value)
 	}
 	return nil
 }
