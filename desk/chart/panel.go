@@ -253,6 +253,12 @@ func (p *Panel) arrange(s *data.Summary) {
 				return place{"host’s own", [2]float64{-2}}
 			}
 			return place{"engine’s own", [2]float64{-1}}
+		case notebook.ParamNeighbours:
+			n := notebook.NeighboursOf(t)
+			if n.None() {
+				return place{label: "alone"}
+			}
+			return place{words.Plain(n.Text()), [2]float64{1 + float64(n.PerCore), float64(n.CPU + n.IO)}}
 		}
 		v := t.Params[p.axis]
 		n, err := strconv.ParseFloat(v, 64)
@@ -280,6 +286,8 @@ func (p *Panel) arrange(s *data.Summary) {
 		}
 	case "network":
 		p.about = " Along the axis: how the guest is connected."
+	case notebook.ParamNeighbours:
+		p.about = " Along the axis: the busy guests beside the measured one; N/core is with it so many on each of the host’s CPUs."
 	}
 }
 
