@@ -128,6 +128,9 @@ func (d *Declared) String() string {
 	if h := words.Plain(d.Title); h != "" {
 		t += " (" + h + ")"
 	}
+	if w := words.Plain(d.Workload); w != "" {
+		t += " of " + w
+	}
 	return t
 }
 
