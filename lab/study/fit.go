@@ -268,6 +268,9 @@ func ranOut(s notebook.FitStep) (what, why string) {
 		}
 	}
 	said := fmt.Sprintf("with %d guests %d of %d runs took %.3g or more, and the bound is %.3g", s.Guests, s.Over, s.Runs, min(s.Tail, s.Bound), s.Bound)
+	if !s.Decided {
+		said += ", which is too close to be sure of"
+	}
 	if most == "" {
 		return notebook.OutOfCPU, said + "; nothing waited for memory or I/O for as much as a tenth of the time"
 	}
