@@ -6,6 +6,11 @@
 // on each walks the page table. No fault is sampled, and none is guessed: what cannot be told is Unknown.
 package fault
 
+import (
+	"encoding/binary"
+	"fmt"
+)
+
 // Kind is what the kernel's handler takes a fault for.
 type Kind uint8
 
@@ -64,6 +69,21 @@ type seen struct {
 	Address, Before, After                    uint64
 	Guest, TGID, Flags, SizeBefore, SizeAfter uint32
 	_                                         uint32
+}
+
+// parse reads what the program says of one fault. An error is of what it does not say: a guest that is not watched, an entry that maps no power of two of pages.
+func parse(record []byte) (Fault, error) {
+	var s seen
+	if _, err := binary.Decode(record, binary.NativeEndian, &s); err != nil {
+		return Fault{}, fmt.Errorf("a fault of %d bytes: %w", len(record), err)
+	}
+	if s.Guest < 1 || s.Guest > MostGuests {
+		return Fault{}, fmt.Errorf("a fault of guest %d: one from 1 to %d was expected", s.Guest, MostGuests)
+	}
+	if s.SizeAfter&(s.SizeAfter-1) != 0 {
+		return Fault{}, fmt.Errorf("an entry that maps %d pages: a power of two was expected", s.SizeAfter)
+	}
+	return s.fault(), nil
 }
 
 // fault is what was seen.

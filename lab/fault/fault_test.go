@@ -1,6 +1,10 @@
 package fault
 
-import "testing"
+import (
+	"bytes"
+	"encoding/binary"
+	"testing"
+)
 
 // The kernel handler's order, by what the page table and the mapping say.
 func TestKindsAreTheHandlersOrder(t *testing.T) {
@@ -64,5 +68,57 @@ func TestRepeatsAreOfOtherGuests(t *testing.T) {
 	}
 	if tally.Faults() != 10 || tally.Repeats() != 3 || tally.Repeated[Read] != 2 || tally.Repeated[Shared] != 1 || tally.Major != 1 || tally.Untold != 0 {
 		t.Errorf("%+v, want 10 faults, of which 2 reads and a shared one repeat, and one waited", tally)
+	}
+}
+
+// Whatever bytes come, they are a fault of a guest that is watched, whose frame a page table can name, and which can be counted; or an error.
+func FuzzParse(f *testing.F) {
+	const all = found | seenBefore | shared
+	for _, s := range []seen{
+		{Address: 0x7f0000205000, SizeBefore: 512, After: 0x40000000 | present | writable | dirty, SizeAfter: 512, Guest: 3, Flags: found | seenBefore | anonymous},
+		{SizeBefore: 1, After: 7<<12 | present, SizeAfter: 1, Guest: MostGuests, Flags: all | major},
+		{SizeBefore: 1, SizeAfter: 1, Guest: MostGuests + 1},
+		{SizeBefore: 1, SizeAfter: 1},
+		{SizeBefore: 1, SizeAfter: 3, Guest: 1},
+	} {
+		var b bytes.Buffer
+		if err := binary.Write(&b, binary.NativeEndian, s); err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b.Bytes())
+		f.Add(b.Bytes()[:b.Len()-1])
+	}
+	f.Fuzz(func(t *testing.T, record []byte) {
+		fault, err := parse(record)
+		if err != nil {
+			if fault != (Fault{}) {
+				t.Errorf("%+v beside the error %v", fault, err)
+			}
+			return
+		}
+		if fault.Guest < 0 || fault.Guest >= MostGuests || fault.Kind >= Kinds || fault.Kind.String() == "" || fault.Frame > frameBits>>pageShift {
+			t.Errorf("%+v, want a guest below %d, a kind, and a frame below 2^40", fault, MostGuests)
+		}
+		var tally Tally
+		tally.Add(fault)
+		if tally.Faults() != 1 || tally.Repeats() != 0 {
+			t.Errorf("%+v, want one fault, which repeats none", tally)
+		}
+	})
+}
+
+// What is no fault of a watched guest is an error, and no count of another's.
+func TestWhatIsNoFaultIsAnError(t *testing.T) {
+	for _, s := range []seen{{SizeAfter: 1}, {SizeAfter: 1, Guest: MostGuests + 1}, {SizeAfter: 3, Guest: 1}} {
+		var b bytes.Buffer
+		if err := binary.Write(&b, binary.NativeEndian, s); err != nil {
+			t.Fatal(err)
+		}
+		if f, err := parse(b.Bytes()); err == nil {
+			t.Errorf("%+v is taken for the fault %+v", s, f)
+		}
+	}
+	if f, err := parse(make([]byte, 8)); err == nil {
+		t.Errorf("8 bytes are taken for the fault %+v", f)
 	}
 }

@@ -218,11 +218,11 @@ func (w *Watch) read(see func(Fault)) error {
 		if err != nil {
 			return fmt.Errorf("reading page faults: %w", err)
 		}
-		var s seen
-		if _, err := binary.Decode(r.RawSample, binary.NativeEndian, &s); err != nil {
+		f, err := parse(r.RawSample)
+		if err != nil {
 			return fmt.Errorf("reading page faults: %w", err)
 		}
-		see(s.fault())
+		see(f)
 	}
 }
 

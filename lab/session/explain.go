@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 
+	"tare/lab/fault"
 	"tare/lab/study"
 	"tare/lab/trace"
 	"tare/notebook"
@@ -40,6 +41,19 @@ func tracers() []notebook.Capability {
 		all = append(all, c)
 	}
 	return all
+}
+
+// faults says whether this host lets page faults be told apart, which is tried as a study of them does.
+func faults() notebook.Capability {
+	c := notebook.Capability{Name: "page faults", Answer: notebook.Supported, Why: "the kernel takes the programs that see each one, and its page tables can be walked"}
+	if os.Geteuid() != 0 {
+		c.Answer, c.Why, c.Do = notebook.Inconclusive, "only root loads what sees them into the kernel to find out", "sudo tare doctor"
+		return c
+	}
+	if err := fault.Supported(); err != nil {
+		c.Answer, c.Why, c.Do = notebook.NotSupported, err.Error(), "leave page faults out (paging: faults: in a study's file): page tables are read without"
+	}
+	return c
 }
 
 // Trace implements study.Guest.
