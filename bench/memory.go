@@ -31,9 +31,8 @@ const (
 	atOnce     = 64      // pages that a plain loop reads with one call: what is fastest
 )
 
-// memories compares a scan of a process's memory with the plainest loops over the same memory, on as many CPUs. Its pages are of 4 KiB and lie
-// anywhere. Beside process_vm_readv alone nothing is promised of contents: to know what the pages are takes another call for every second of them, and
-// to hash them what is left; both have to be done.
+// memories compares a scan of a process's memory with the plainest loops over the same memory, on as many CPUs. Its pages are of 4 KiB, lie
+// anywhere, and are either all unlike each other, as most pages are, or all alike, which a scan has to read twice.
 func memories(ctx context.Context, dir string) error {
 	target := filepath.Join(dir, "pages")
 	if said, err := exec.CommandContext(ctx, "cc", "-O2", "-static", "-o", target, "lab/memory/testdata/pages.c").CombinedOutput(); err != nil {
@@ -43,7 +42,7 @@ func memories(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	pid, start, end, err := filled(ctx, target)
+	pid, start, end, err := filled(ctx, target, 1)
 	if err != nil {
 		return err
 	}
@@ -52,6 +51,11 @@ func memories(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
+	alikePID, alikeStart, endAlike, err := filled(ctx, target, 0)
+	if err != nil {
+		return err
+	}
+	defer endAlike()
 	timed := func(f func() error) func() (float64, error) {
 		return func() (float64, error) {
 			began := time.Now()
@@ -59,7 +63,7 @@ func memories(ctx context.Context, dir string) error {
 			return time.Since(began).Seconds(), err
 		}
 	}
-	scan := func(o memory.Options) func() (float64, error) {
+	scan := func(pid int, o memory.Options) func() (float64, error) {
 		return timed(func() error {
 			s, err := memory.Scan(ctx, []int{pid}, o)
 			if err != nil {
@@ -80,40 +84,41 @@ func memories(ctx context.Context, dir string) error {
 	frames := func() error {
 		return striped(func(first, n int) error { return plainly(pid, start/uint64(memory.PageSize)+uint64(first), n) })
 	}
-	contents := func() error {
-		return striped(func(first, n int) error {
-			buffer := make([]byte, atOnce*memory.PageSize)
-			for i := first; i < first+n; i += atOnce {
-				got, err := unix.ProcessVMReadv(pid, []unix.Iovec{{Base: &buffer[0], Len: uint64(len(buffer))}},
-					[]unix.RemoteIovec{{Base: uintptr(start) + uintptr(i)*uintptr(memory.PageSize), Len: len(buffer)}}, 0)
-				if err != nil || got < len(buffer) {
-					return fmt.Errorf("process_vm_readv: %d bytes: %w", got, err)
+	contents := func(pid int, start uint64) func() (float64, error) {
+		return timed(func() error {
+			return striped(func(first, n int) error {
+				buffer := make([]byte, atOnce*memory.PageSize)
+				for i := first; i < first+n; i += atOnce {
+					got, err := unix.ProcessVMReadv(pid, []unix.Iovec{{Base: &buffer[0], Len: uint64(len(buffer))}},
+						[]unix.RemoteIovec{{Base: uintptr(start) + uintptr(i)*uintptr(memory.PageSize), Len: len(buffer)}}, 0)
+					if err != nil || got < len(buffer) {
+						return fmt.Errorf("process_vm_readv: %d bytes: %w", got, err)
+					}
 				}
-			}
-			return nil
+				return nil
+			})
 		})
 	}
 	cpus := runtime.GOMAXPROCS(0)
 	var broken error
 	for _, c := range []comparison{
 		{fmt.Sprintf("The contents of %d MiB of another process, on %d CPUs", benchPages*memory.PageSize>>20, cpus), []way{
-			{"process_vm_readv in a loop", 0, timed(contents)},
-			{"pagemap and kpageflags as well", 0, timed(func() error { return errors.Join(frames(), contents()) })},
-			{"tare's scan, contents hashed", 0, scan(memory.Options{Contents: true})},
+			{"process_vm_readv in a loop", 0, contents(pid, start)},
+			{"tare's scan, contents compared", 1 / 0.85, scan(pid, memory.Options{Contents: true})},
 		}, time.Minute},
-		{"The same beside what cannot be done without", []way{
-			{"pagemap, kpageflags and readv", 0, timed(func() error { return errors.Join(frames(), contents()) })},
-			{"tare's scan, contents hashed", 0, scan(memory.Options{Contents: true})},
+		{"The same, of pages that are all alike", []way{
+			{"process_vm_readv in a loop", 0, contents(alikePID, alikeStart)},
+			{"tare's scan, contents compared", 0, scan(alikePID, memory.Options{Contents: true})},
 		}, time.Minute},
 		{"Frames and flags of the same pages", []way{
 			{"pagemap and kpageflags in a loop", 0, timed(frames)},
-			{"tare's scan", 1 / 0.8, scan(memory.Options{})},
+			{"tare's scan", 1 / 0.8, scan(pid, memory.Options{})},
 		}, time.Minute},
 		{fmt.Sprintf("The same scan on %d CPUs", cpus), []way{
-			{"contents, on one CPU", 0, on(1, scan(memory.Options{Contents: true}))},
-			{fmt.Sprintf("contents, on %d", cpus), 0, scan(memory.Options{Contents: true})},
-			{"process_vm_readv, on one CPU", 0, on(1, timed(contents))},
-			{fmt.Sprintf("process_vm_readv, on %d", cpus), 0, timed(contents)},
+			{"contents, on one CPU", 0, on(1, scan(pid, memory.Options{Contents: true}))},
+			{fmt.Sprintf("contents, on %d", cpus), 0, scan(pid, memory.Options{Contents: true})},
+			{"process_vm_readv, on one CPU", 0, on(1, contents(pid, start))},
+			{fmt.Sprintf("process_vm_readv, on %d", cpus), 0, contents(pid, start)},
 		}, 30 * time.Second},
 		{"Every process of the host", []way{
 			{"smem", 0, command(ctx, "smem")},
@@ -134,8 +139,8 @@ func memories(ctx context.Context, dir string) error {
 	return broken
 }
 
-// filled starts a process that has its pages at an address; end ends it.
-func filled(ctx context.Context, program string) (pid int, start uint64, end func(), err error) {
+// filled starts a process that has its pages at an address, each of which is so unlike the one before; end ends it.
+func filled(ctx context.Context, program string, step int) (pid int, start uint64, end func(), err error) {
 	cmd := exec.CommandContext(ctx, program)
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -152,7 +157,7 @@ func filled(ctx context.Context, program string) (pid int, start uint64, end fun
 		in.Close() // which ends it
 		cmd.Wait()
 	}
-	fmt.Fprintf(in, "anon %d 1 1\n", benchPages)
+	fmt.Fprintf(in, "anon %d 1 %d\n", benchPages, step)
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if err == nil {
 		start, err = strconv.ParseUint(strings.TrimSpace(line), 10, 64)

@@ -11,18 +11,19 @@ type Memory struct {
 
 	// Published is what the paper has of VMs, in MiB, by the names of the metrics below, for the report to set beside what was measured. Of duplicates they are
 	// the four of a line of Table 6.4.
-	Published map[string][]float64 `json:"published,omitempty"`
+	Published   map[string][]float64 `json:"published,omitempty"`
+	PublishedOf string               `json:"published_of,omitempty"` // the workload whose VMs are the paper's; empty: each
 }
 
 // PublishedLines are those of Published that have four numbers: of each kind, and all.
 var PublishedLines = []string{WeightWithin.Name, WeightWithHost.Name, WeightWithGuests.Name}
 
-// Paper is what the paper has of the metric; false: nothing.
-func (m *Memory) Paper(of Metric) (v float64, ok bool) {
-	if all := m.Published[of.Name]; len(all) > 0 {
-		return all[len(all)-1], true
+// Paper is what the paper has of the metric for guests such as the treatment's: one number or, of duplicates, four; nil: nothing.
+func (m *Memory) Paper(t Treatment, of Metric) []float64 {
+	if t.Platform != VM || m.PublishedOf != "" && m.PublishedOf != t.Workload {
+		return nil
 	}
-	return 0, false
+	return m.Published[of.Name]
 }
 
 // HugePagesOff is the one setting of Memory.HugePages.

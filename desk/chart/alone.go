@@ -61,8 +61,8 @@ func alone(p *Panel, stem string) *Figure {
 			if s.less {
 				b.words = "−" + b.words
 			}
-			if paper, ok := r.Memory.Paper(s.paper); ok && r.Treatment.Platform == notebook.VM {
-				b.words += fmt.Sprintf(" (%s)", words.Printed(paper))
+			if paper := r.Memory.Paper(r.Treatment, s.paper); len(paper) > 0 {
+				b.words += fmt.Sprintf(" (%s)", words.Printed(paper[len(paper)-1]))
 				published = true
 			}
 			list = append(list, s.name+" "+b.words)

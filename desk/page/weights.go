@@ -85,7 +85,7 @@ func weighed(id string, rows []*data.Row, s *data.Summary) *weightsPart {
 				paper notebook.Metric
 			}{{"in the guest itself", at.Within, notebook.WeightWithin}, {"with the host", at.Host, notebook.WeightWithHost}, {"with other guests", at.Guests, notebook.WeightWithGuests}} {
 				row := alikeRow{x.name + at.said, []value{halved(x.AnonAnon), halved(x.FileFile), halved(x.AnonFile), halved(x.Sum)}}
-				if paper := r.Memory.Published[x.paper.Name]; len(paper) == len(row.Sizes) && at.said == "" && r.Treatment.Platform == notebook.VM {
+				if paper := r.Memory.Paper(r.Treatment, x.paper); len(paper) == len(row.Sizes) && at.said == "" {
 					row.Name += ", and in the paper"
 					for i := range row.Sizes {
 						row.Sizes[i].Interval += " (" + words.Printed(paper[i]) + ")"

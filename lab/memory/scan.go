@@ -114,7 +114,8 @@ type scanner struct {
 	*Snapshot
 	Options
 	flags, counts *kernelFile
-	holes         bool // the kernel lists what is populated: PAGEMAP_SCAN
+	holes         bool         // the kernel lists what is populated: PAGEMAP_SCAN
+	frames        *frameReader // nil: pieces of pages are read of the processes
 	mu            sync.Mutex
 	changed       atomic.Int64
 	unread        atomic.Int64
@@ -142,10 +143,11 @@ type task struct {
 // Scan reads the pages of processes, each of which is listed in the snapshot, whatever came of it. The error is a *Withheld where the kernel
 // does not tell frames, and a *Full where there are too many pages.
 func Scan(ctx context.Context, pids []int, o Options) (*Snapshot, error) {
-	return scan(ctx, pids, o, true)
+	return scan(ctx, pids, o, true, true)
 }
 
-func scan(ctx context.Context, pids []int, o Options, holes bool) (snapshot *Snapshot, err error) {
+// scan is Scan, with what not every kernel has or without: PAGEMAP_SCAN, and pieces read by their frames.
+func scan(ctx context.Context, pids []int, o Options, holes, frames bool) (snapshot *Snapshot, err error) {
 	o.Most = cmp.Or(o.Most, DefaultMost)
 	s := &scanner{Snapshot: &Snapshot{seed: rand.Uint64()}, Options: o, holes: holes}
 	for file, to := range map[string]**kernelFile{"/proc/kpageflags": &s.flags, "/proc/kpagecount": &s.counts} {
@@ -166,12 +168,18 @@ func scan(ctx context.Context, pids []int, o Options, holes bool) (snapshot *Sna
 		}
 	}()
 
+	cpus := runtime.GOMAXPROCS(0)
+	if o.Contents && frames {
+		if s.frames, err = openFrames(s.seed, cpus); err == nil {
+			defer s.frames.Close()
+		}
+	}
 	tasks := make(chan task)
 	var workers, ends sync.WaitGroup
 	var all []*process
-	for range runtime.GOMAXPROCS(0) {
+	for i := range cpus {
 		workers.Go(func() {
-			w := newWorker(s)
+			w := newWorker(s, i)
 			for t := range tasks {
 				w.look(t)
 				t.of.work.Done()
@@ -213,7 +221,7 @@ func scan(ctx context.Context, pids []int, o Options, holes bool) (snapshot *Sna
 		if err := s.readShared(); err != nil {
 			return nil, err
 		}
-		if err := s.verify(); err != nil {
+		if err := s.compare(); err != nil {
 			return nil, err
 		}
 	}
@@ -345,8 +353,8 @@ type worker struct {
 	reader
 }
 
-func newWorker(s *scanner) *worker {
-	return &worker{scanner: s, entries: make([]byte, 8*block), kernel: make([]byte, 8*gap*block), batch: make([]Page, 0, block), reader: reader{seed: s.seed}}
+func newWorker(s *scanner, i int) *worker {
+	return &worker{scanner: s, entries: make([]byte, 8*block), kernel: make([]byte, 8*gap*block), batch: make([]Page, 0, block), reader: reader{seed: s.seed, frames: s.frames, worker: i}}
 }
 
 // look lists the pages of a task, block by block.
@@ -498,7 +506,7 @@ func (w *worker) about(file *kernelFile, which func(*Page) bool, set func(*Page,
 	return nil
 }
 
-// contents hashes the pages of the batch that are mapped once. The others are read once for all, at the end.
+// contents hashes a piece of each page of the batch that is mapped once. The others are read once for all, at the end.
 func (w *worker) contents(t task, start uint64, first uint32, entries []byte) {
 	read := w.keys[:0]
 	for i := range w.batch {
@@ -510,7 +518,12 @@ func (w *worker) contents(t task, start uint64, first uint32, entries []byte) {
 	if len(read) == 0 {
 		return
 	}
-	hashes := w.hash(t.of.pid, len(read), func(i int) uint64 { return t.region.Start + uint64(w.batch[read[i]].at)*uint64(PageSize) })
+	hashes, err := w.pieces(t.of.pid, len(read), func(i int) uint64 { return t.region.Start + uint64(w.batch[read[i]].at)*uint64(PageSize) },
+		func(i int) uint64 { return w.batch[read[i]].Frame })
+	if err != nil {
+		w.fail(err)
+		return
+	}
 	again, _ := t.of.pagemap.ReadAt(entries, int64(start)/PageSize*8)
 	for i, k := range read {
 		p := &w.batch[k]
@@ -541,71 +554,107 @@ func (p *Page) several() bool { return p.Count != 1 || p.Kind() == Merged }
 
 // reader reads other processes' memory.
 type reader struct {
-	seed   uint64
-	buffer []byte
-	remote []unix.RemoteIovec
-	hashes []uint64
+	seed       uint64
+	frames     *frameReader // nil: there is none
+	worker     int          // which of those that read frames
+	buffer     []byte
+	remote     []unix.RemoteIovec
+	some, full []uint64 // hashes, of pieces and of all that is in the pages
 }
 
-// hash gives the hashes of n pages of a process, in the order of their addresses; 0 for one that cannot be read.
-func (r *reader) hash(pid, n int, address func(i int) uint64) []uint64 {
+// ready makes room for n pages' hashes, none of which is known yet.
+func (r *reader) ready(n int) {
 	if r.buffer == nil {
 		r.buffer = make([]byte, together*int(PageSize))
 	}
-	r.hashes = slices.Grow(r.hashes[:0], n)[:n]
-	clear(r.hashes)
+	for _, hashes := range []*[]uint64{&r.some, &r.full} {
+		*hashes = slices.Grow((*hashes)[:0], n)[:n]
+		clear(*hashes)
+	}
+}
+
+// pieces gives the hashes of n pages' pieces, in the order of their addresses; 0 for one that cannot be read. None is several processes' page if there are no frames.
+func (r *reader) pieces(pid, n int, address, frame func(i int) uint64) ([]uint64, error) {
+	if r.frames == nil {
+		pieces, _ := r.hash(pid, n, false, address)
+		return pieces, nil
+	}
+	r.ready(n)
+	for i := range n {
+		r.some[i] = frame(i)
+	}
+	for i := 0; i < n; i += block {
+		if err := r.frames.hash(r.worker, r.some[i:min(n, i+block)]); err != nil {
+			return nil, err
+		}
+	}
+	return r.some, nil
+}
+
+// hash gives the hashes of n pages' pieces and, if whole, of all that is in them, in the order of their addresses; 0 for one that cannot be read.
+func (r *reader) hash(pid, n int, whole bool, address func(i int) uint64) (pieces, wholes []uint64) {
+	r.ready(n)
+	most, at, size := block, uintptr(pieceAt), pieceBytes
+	if whole {
+		most, at, size = together, 0, int(PageSize)
+	}
 	for i := 0; i < n; {
 		r.remote = r.remote[:0]
-		pages := min(together, n-i)
+		pages := min(most, n-i)
 		for j := range pages {
-			a := uintptr(address(i + j))
+			a := uintptr(address(i+j)) + at
 			if last := len(r.remote) - 1; last >= 0 && r.remote[last].Base+uintptr(r.remote[last].Len) == a {
-				r.remote[last].Len += int(PageSize)
+				r.remote[last].Len += size
 			} else {
-				r.remote = append(r.remote, unix.RemoteIovec{Base: a, Len: int(PageSize)})
+				r.remote = append(r.remote, unix.RemoteIovec{Base: a, Len: size})
 			}
 		}
-		local := unix.Iovec{Base: &r.buffer[0], Len: uint64(pages) * uint64(PageSize)}
+		local := unix.Iovec{Base: &r.buffer[0], Len: uint64(pages) * uint64(size)}
 		// Not unix.ProcessVMReadv: a call takes so long that Go's scheduler would give the worker's place away, and so short that it should not.
 		got, _, errno := unix.RawSyscall6(unix.SYS_PROCESS_VM_READV, uintptr(pid), uintptr(unsafe.Pointer(&local)), 1, uintptr(unsafe.Pointer(&r.remote[0])), uintptr(len(r.remote)), 0)
 		if errno != 0 {
 			got = 0
 		}
-		whole := int(got) / int(PageSize)
-		for j := range whole {
-			r.hashes[i+j] = contentHash(r.seed, r.buffer[j*int(PageSize):(j+1)*int(PageSize)])
+		read := int(got) / size
+		for j := range read {
+			if whole {
+				r.digest(i+j, r.buffer[j*size:(j+1)*size])
+			} else {
+				r.some[i+j] = pieceHash(r.seed, r.buffer[j*size:])
+			}
 		}
-		if i += whole; whole < pages {
+		if i += read; read < pages {
 			i++ // this one cannot be read; the next perhaps
 		}
 	}
-	return r.hashes
+	return r.some, r.full
 }
 
-// hashShared is hash for pages of which the process is not to get copies.
-func (r *reader) hashShared(pid, n int, address func(i int) uint64) []uint64 {
-	r.hashes = slices.Grow(r.hashes[:0], n)[:n]
-	clear(r.hashes)
+// hashShared is hash, of whole pages, for those of which the process is not to get copies.
+func (r *reader) hashShared(pid, n int, address func(i int) uint64) (pieces, wholes []uint64) {
+	r.ready(n)
 	memory, err := openKernel(fmt.Sprintf("/proc/%d/mem", pid))
 	if err != nil {
-		return r.hashes // it ended, or may not be read
+		return r.some, r.full // it ended, or may not be read
 	}
 	defer memory.Close()
-	if r.buffer == nil {
-		r.buffer = make([]byte, together*int(PageSize))
-	}
 	for i := 0; i < n; {
 		pages := inRow(min(together, n-i), func(j int) uint64 { return address(i + j) })
 		got, _ := memory.ReadAt(r.buffer[:pages*int(PageSize)], int64(address(i)))
-		whole := got / int(PageSize)
-		for j := range whole {
-			r.hashes[i+j] = contentHash(r.seed, r.buffer[j*int(PageSize):(j+1)*int(PageSize)])
+		read := got / int(PageSize)
+		for j := range read {
+			r.digest(i+j, r.buffer[j*int(PageSize):(j+1)*int(PageSize)])
 		}
-		if i += whole; whole < pages {
+		if i += read; read < pages {
 			i++ // this one cannot be read; the next perhaps
 		}
 	}
-	return r.hashes
+	return r.some, r.full
+}
+
+// digest hashes page i, which was read.
+func (r *reader) digest(i int, page []byte) {
+	r.some[i], r.full[i] = pieceHash(r.seed, page[pieceAt:]), contentHash(r.seed, page)
 }
 
 // inRow is how many of n pages, the first among them, lie one behind the other.
@@ -727,16 +776,19 @@ func (s *scanner) readShared() (err error) {
 	defer func() { err = errors.Join(err, freeOnce()) }() // before the other
 	copy(once, all)
 	same := func(a, b uint32) bool { return s.Pages[a].Frame == s.Pages[b].Frame }
-	s.read(slices.CompactFunc(once, same), func(p *Page, hash uint64, moved bool) {
+	err = s.read(slices.CompactFunc(once, same), s.frames == nil, func(p *Page, piece, _ uint64, moved bool) {
 		switch {
 		case moved:
 			s.Changed++
-		case hash == 0:
+		case piece == 0:
 			s.Unread++
 		default:
-			p.hash = hash
+			p.hash = piece
 		}
 	})
+	if err != nil {
+		return err
+	}
 	for i := 1; i < len(all); i++ {
 		if same(all[i-1], all[i]) {
 			s.Pages[all[i]].hash = s.Pages[all[i-1]].hash
@@ -745,50 +797,82 @@ func (s *scanner) readShared() (err error) {
 	return nil
 }
 
-// verify reads again what has the same content as another frame, and what has another one by now has changed.
-func (s *scanner) verify() (err error) {
-	all, free, err := s.perhapsAlike()
+// compare finds the pages that are alike: it reads those whole whose pieces are like another frame's, since the others are like none, and then again what
+// has the same content. A page of zeros is read even if there is no other.
+func (s *scanner) compare() (err error) {
+	zeros := pieceHash(s.seed, make([]byte, pieceBytes))
+	such := func(hash uint64) bool { return hash == zeros }
+	all, free, err := s.perhapsAlike(such)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, free()) }()
-	again, freeAgain, err := s.store.list(len(all))
-	if err != nil {
+	if err := s.again(all, such, func(p *Page, piece, whole uint64, moved bool) {
+		switch {
+		case moved || whole != 0 && piece != p.hash:
+			p.hash = 0
+			s.Changed++
+		case whole == 0: // its piece was read by its frame, which asks nobody
+			p.hash = 0
+			s.Unread++
+		default:
+			p.hash = whole
+		}
+	}); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, freeAgain()) }()
-	again = again[:0]
-	sameFrame := func(i, j int) bool {
-		return sameHash(&s.Pages[all[i]], &s.Pages[all[j]]) && s.Pages[all[i]].Frame == s.Pages[all[j]].Frame
-	}
-	for i := 0; i < len(all); {
-		next := i + 1
-		for next < len(all) && sameFrame(i, next) {
-			next++
-		}
-		p := &s.Pages[all[i]]
-		if i > 0 && sameHash(&s.Pages[all[i-1]], p) || next < len(all) && sameHash(&s.Pages[all[next]], p) {
-			again = append(again, all[i])
-		}
-		i = next
-	}
-	s.read(again, func(p *Page, hash uint64, moved bool) {
-		if moved || hash != p.hash {
+	slices.SortFunc(all, func(a, b uint32) int { return byHash(&s.Pages[a], &s.Pages[b]) })
+	return s.verify(all)
+}
+
+// verify reads again what has the same content as another frame, of these pages, and what has another one by now has changed.
+func (s *scanner) verify(all []uint32) error {
+	return s.again(all, none, func(p *Page, _, whole uint64, moved bool) {
+		if moved || whole != p.hash {
 			p.hash = 0
 			s.Changed++
 		}
 	})
+}
+
+func none(uint64) bool { return false }
+
+// again reads each frame again that has the hash of another one, or such a hash, once. The pages lie in the order of their hashes and frames.
+func (s *scanner) again(all []uint32, such func(hash uint64) bool, set func(p *Page, piece, whole uint64, moved bool)) (err error) {
+	again, free, err := s.store.list(len(all))
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, free()) }()
+	again = again[:0]
+	for i := 0; i < len(all); {
+		p, next := &s.Pages[all[i]], i+1
+		for next < len(all) && s.Pages[all[next]].Frame == p.Frame {
+			if q := &s.Pages[all[next]]; !sameHash(p, q) && p.hash != 0 { // the frame got another content, or another page
+				q.hash = 0
+				s.Changed++
+			}
+			next++
+		}
+		if p.hash != 0 && (such(p.hash) || i > 0 && sameHash(&s.Pages[all[i-1]], p) || next < len(all) && sameHash(&s.Pages[all[next]], p)) {
+			again = append(again, all[i])
+		}
+		i = next
+	}
+	if err := s.read(again, true, set); err != nil {
+		return err
+	}
 	for i := 1; i < len(all); i++ { // the first of a frame stands for all
-		if p, q := &s.Pages[all[i-1]], &s.Pages[all[i]]; p.hash == 0 && p.Frame == q.Frame {
-			q.hash = 0
+		if p, q := &s.Pages[all[i-1]], &s.Pages[all[i]]; p.Frame == q.Frame && q.hash != 0 {
+			q.hash = p.hash
 		}
 	}
 	return nil
 }
 
 // perhapsAlike lists the pages of which another may have the content, in the order of contents and frames; those that are not in it are certainly unlike all
-// others. It takes up to 2 bytes a page until it is made, and no sorting of them all.
-func (s *Snapshot) perhapsAlike() (all []uint32, free func() error, err error) {
+// others, and have no such hash. It takes up to 2 bytes a page until it is made, and no sorting of them all.
+func (s *Snapshot) perhapsAlike(such func(hash uint64) bool) (all []uint32, free func() error, err error) {
 	size := max(6, bits.Len(uint(len(s.Pages))*4))
 	words := 1 << (size - 5)
 	seen, freeSeen, err := s.store.list(2 * words)
@@ -809,28 +893,31 @@ func (s *Snapshot) perhapsAlike() (all []uint32, free func() error, err error) {
 	}
 	all, free, err = s.which(func(p *Page) bool {
 		word, bit := place(p.hash)
-		return p.hash != 0 && twice[word]&bit != 0
+		return p.hash != 0 && (twice[word]&bit != 0 || such(p.hash))
 	}, byHash)
 	return all, free, errors.Join(err, freeSeen())
 }
 
-// read hashes these pages, each process's in the order of their addresses, on all CPUs, and says of each whether it moved: whether another frame,
-// or none, is there now. It is said of one page at a time.
-func (s *scanner) read(which []uint32, set func(p *Page, hash uint64, moved bool)) {
-	slices.SortFunc(which, func(a, b uint32) int {
-		return byAddress(&s.Pages[a], &s.Pages[b])
-	})
+// read hashes these pages, whole or their pieces alone, on all CPUs, and says of each whether it moved: whether another
+// frame, or none, is there now. It is said of one page at a time.
+func (s *scanner) read(which []uint32, whole bool, set func(p *Page, piece, whole uint64, moved bool)) error {
+	slices.Sort(which) // as they were listed: block by block in the order of addresses
 	parts := make(chan []uint32)
 	var workers sync.WaitGroup
 	var saying sync.Mutex
-	for range runtime.GOMAXPROCS(0) {
+	var failed error
+	for i := range runtime.GOMAXPROCS(0) {
 		workers.Go(func() {
-			r := reader{seed: s.seed}
+			r := reader{seed: s.seed, frames: s.frames, worker: i}
 			for part := range parts {
-				hashes, moved := s.readPart(&r, part)
+				pieces, wholes, moved, err := s.readPart(&r, part, whole)
 				saying.Lock()
-				for i, k := range part {
-					set(&s.Pages[k], hashes[i], moved[i])
+				if err != nil {
+					failed = err
+				} else {
+					for i, k := range part {
+						set(&s.Pages[k], pieces[i], wholes[i], moved[i])
+					}
 				}
 				saying.Unlock()
 			}
@@ -846,24 +933,33 @@ func (s *scanner) read(which []uint32, set func(p *Page, hash uint64, moved bool
 	}
 	close(parts)
 	workers.Wait()
+	return failed
 }
 
 // readPart hashes pages of one process that are all of several, or none.
-func (s *scanner) readPart(r *reader, part []uint32) (hashes []uint64, moved []bool) {
+func (s *scanner) readPart(r *reader, part []uint32, whole bool) (pieces, wholes []uint64, moved []bool, err error) {
 	first := &s.Pages[part[0]]
-	pid, address, hash := s.Processes[s.Region(first).Process].PID, func(i int) uint64 { return s.Address(&s.Pages[part[i]]) }, r.hash
-	if first.several() {
-		hash = r.hashShared
+	pid, address := s.Processes[s.Region(first).Process].PID, func(i int) uint64 { return s.Address(&s.Pages[part[i]]) }
+	switch {
+	case !whole:
+		if pieces, err = r.pieces(pid, len(part), address, func(i int) uint64 { return s.Pages[part[i]].Frame }); err != nil {
+			return nil, nil, nil, err
+		}
+		wholes = r.full
+	case first.several():
+		pieces, wholes = r.hashShared(pid, len(part), address)
+	default:
+		pieces, wholes = r.hash(pid, len(part), true, address)
 	}
-	hashes, moved = hash(pid, len(part), address), make([]bool, len(part))
-	pagemap, err := openKernel(fmt.Sprintf("/proc/%d/pagemap", pid))
-	if err == nil {
+	moved = make([]bool, len(part))
+	pagemap, gone := openKernel(fmt.Sprintf("/proc/%d/pagemap", pid))
+	if gone == nil {
 		defer pagemap.Close()
 	}
 	entries := make([]byte, 8*len(part))
 	for i := 0; i < len(part); {
 		row, got := inRow(len(part)-i, func(j int) uint64 { return address(i + j) }), 0
-		if err == nil {
+		if gone == nil {
 			got, _ = pagemap.ReadAt(entries[:8*row], int64(address(i))/PageSize*8)
 		}
 		for j := range row {
@@ -871,5 +967,5 @@ func (s *scanner) readPart(r *reader, part []uint32) (hashes []uint64, moved []b
 		}
 		i += row
 	}
-	return hashes, moved
+	return pieces, wholes, moved, nil
 }

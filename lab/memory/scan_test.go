@@ -4,6 +4,7 @@ package memory
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -175,7 +177,7 @@ func TestKinds(t *testing.T) {
 	c.ask("drop %d 15", dropped)
 	c.ask("drop %d 1", split+100*uint64(PageSize)) // splits its mapping, not the page itself
 	for _, holes := range []bool{true, false} {
-		s, err := scan(t.Context(), []int{c.pid}, Options{Contents: true}, holes)
+		s, err := scan(t.Context(), []int{c.pid}, Options{Contents: true}, holes, holes)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -351,6 +353,78 @@ func TestContents(t *testing.T) {
 	}
 }
 
+// Pages that differ in one byte are unlike each other, wherever the byte is.
+func TestOneByteDiffers(t *testing.T) {
+	size := int(PageSize)
+	places := []int{0, pieceAt - 1, pieceAt, pieceAt + pieceBytes - 1, pieceAt + pieceBytes, size - 1}
+	contents := bytes.Repeat([]byte{7}, (len(places)+3)*size) // a page for each place, two that are alike and one of zeros
+	for i, at := range places {
+		contents[i*size+at] = 8
+	}
+	clear(contents[(len(places)+2)*size:])
+	path := filepath.Join(t.TempDir(), "pages")
+	if err := os.WriteFile(path, contents, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	n := len(places) + 3
+	c := start(t)
+	mapped, copied := c.ask("file %s %d", path, n), c.ask("copy %s %d", path, n)
+	for _, frames := range []bool{true, false} {
+		s, err := scan(t.Context(), []int{c.pid}, Options{Contents: true}, true, frames)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close()
+		hashes := map[uint64]int{}
+		for _, pages := range []map[uint64]*Page{at(s, c.pid, mapped, n), at(s, c.pid, copied, n)} {
+			if len(pages) != n {
+				t.Fatalf("%d pages, want %d", len(pages), n)
+			}
+			for _, p := range pages {
+				hashes[p.hash]++
+			}
+		}
+		if len(hashes) != n-1 || hashes[0] != 0 {
+			t.Errorf("%d contents, want %d; pages of each: %v", len(hashes), n-1, hashes)
+		}
+		if zero := contentHash(s.seed, make([]byte, size)); hashes[zero] != 2 {
+			t.Errorf("%d pages of zeros, want 2", hashes[zero])
+		}
+	}
+}
+
+// The program in the kernel reads the pieces that lie in the pages, and gives none of a frame that is no memory.
+func TestPiecesOfFrames(t *testing.T) {
+	r, err := openFrames(3, 1)
+	require.That(t, err == nil, fmt.Sprintf("a program that reads frames (%v)", err))
+	defer r.Close()
+	c := start(t)
+	const n = 300
+	address := c.ask("anon %d 1 1", n)
+	s := mustScan(t, Options{}, c.pid)
+	pages := at(s, c.pid, address, n)
+	whole := reader{seed: 3}
+	byAddress, _ := whole.hash(c.pid, n, true, func(i int) uint64 { return address + uint64(i)*uint64(PageSize) })
+	byFrame, err := (&reader{seed: 3, frames: r}).pieces(c.pid, n, nil, func(i int) uint64 { return pages[address+uint64(i)*uint64(PageSize)].Frame })
+	if err != nil || !slices.Equal(byFrame, byAddress) {
+		t.Errorf("pieces by frame are not those by address: %v\n%x\n%x", err, byFrame, byAddress)
+	}
+	none := []uint64{1 << 40}
+	if err := r.hash(0, none); err != nil || none[0] != 0 {
+		t.Errorf("of a frame that is none: %x, %v", none[0], err)
+	}
+}
+
+// A page of zeros that is the only one is known as one.
+func TestOneOfZeros(t *testing.T) {
+	c := start(t)
+	address := c.ask("anon 1 0 0")
+	s := mustScan(t, Options{Contents: true}, c.pid)
+	if p := at(s, c.pid, address, 1)[address]; p == nil || p.hash != contentHash(s.seed, make([]byte, PageSize)) {
+		t.Errorf("%+v is not known to be of zeros", p)
+	}
+}
+
 // A page that is another one, or holds something else, when it is looked at again is counted as changed, and is no duplicate.
 func TestChangedIsCounted(t *testing.T) {
 	c := start(t)
@@ -360,7 +434,14 @@ func TestChangedIsCounted(t *testing.T) {
 	c.ask("write %d 10 1000 1", pages)
 	c.ask("drop %d 5", pages+10*uint64(PageSize))
 	again := &scanner{Snapshot: s}
-	again.verify()
+	all, free, err := again.perhapsAlike(none)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer free()
+	if err := again.verify(all); err != nil {
+		t.Fatal(err)
+	}
 	if got := s.Changed - before; got != 15 {
 		t.Errorf("%d pages changed, want 15", got)
 	}

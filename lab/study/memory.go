@@ -24,7 +24,8 @@ type Memory struct {
 
 	HugePages string `yaml:"huge_pages,omitempty"` // notebook.HugePagesOff; default: as the host has them
 
-	Published map[string][]float64 `yaml:"published,omitempty"` // what the paper has of VMs, as notebook.Memory has it
+	Published   map[string][]float64 `yaml:"published,omitempty"`    // what the paper has of VMs, as notebook.Memory has it
+	PublishedOf string               `yaml:"published_of,omitempty"` // the workload whose VMs are the paper's; default: each
 }
 
 const (
@@ -67,7 +68,7 @@ func (m *Memory) parse() (*notebook.Memory, error) {
 			return nil, fmt.Errorf("published: %s: %v: a metric of this study with its number, or of duplicates with four, was expected", name, numbers)
 		}
 	}
-	out.Published = m.Published
+	out.Published, out.PublishedOf = m.Published, m.PublishedOf
 	return out, nil
 }
 

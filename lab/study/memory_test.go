@@ -263,13 +263,13 @@ func TestMemoryOfAFile(t *testing.T) {
 		in   Memory
 		want string // in the error; else the value
 	}{
-		{Memory{}, "{[1 2]  false  map[]}"},
-		{Memory{Guests: []int{1, 2, 8}, KSM: "paper"}, "{[1 2 8] paper false  map[]}"},
+		{Memory{}, "{[1 2]  false  map[] }"},
+		{Memory{Guests: []int{1, 2, 8}, KSM: "paper"}, "{[1 2 8] paper false  map[] }"},
 		{Memory{Guests: []int{0}}, "guests: [0]: numbers from 1 to 1000, each greater than the one before, were expected"},
 		{Memory{Guests: []int{2, 2}}, "guests: "},
 		{Memory{Guests: []int{1001}}, "guests: "},
-		{Memory{Guests: []int{1, 2}, Frames: true, HugePages: "off"}, "{[1 2]  true off map[]}"},
-		{Memory{Published: map[string][]float64{"PSS alone": {235}, "duplicates within": {28, 0.5, 0.5, 29}}}, "{[1 2]  false  map[PSS alone:[235] duplicates within:[28 0.5 0.5 29]]}"},
+		{Memory{Guests: []int{1, 2}, Frames: true, HugePages: "off"}, "{[1 2]  true off map[] }"},
+		{Memory{Published: map[string][]float64{"PSS alone": {235}, "duplicates within": {28, 0.5, 0.5, 29}}}, "{[1 2]  false  map[PSS alone:[235] duplicates within:[28 0.5 0.5 29]] }"},
 		{Memory{Published: map[string][]float64{"duplicates within": {29}}}, "published: duplicates within: [29]: a metric of this study"},
 		{Memory{Published: map[string][]float64{"own pages": {91}}}, "published: own pages: [91]: a metric of this study"},
 		{Memory{HugePages: "never"}, `huge_pages: "never": off was expected`},

@@ -377,6 +377,9 @@ func (s *Spec) validate() *problem {
 	if s.Memory != nil && (s.Capacity != nil || s.LoadFrom != "" || s.Design.Trials != 1 || s.Design.Warmups != 0) {
 		return wrong("memory: a guest is weighed once: trials: 1, warmups: 0, and neither capacity: nor load_from: were expected", "memory")
 	}
+	if s.Memory != nil && s.Memory.PublishedOf != "" && !slices.ContainsFunc(s.Workloads, func(u Use) bool { return u.Name == s.Memory.PublishedOf }) {
+		return wrong(fmt.Sprintf("memory: published_of: %q: a workload of this study was expected", s.Memory.PublishedOf), "memory", "published_of")
+	}
 	if _, err := s.Paging.parse(); err != nil {
 		key, _, _ := strings.Cut(err.Error(), ":")
 		return wrong("paging: "+err.Error(), "paging", key)

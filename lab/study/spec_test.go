@@ -128,6 +128,7 @@ func TestWhatIsWrongInAStudyThatWeighs(t *testing.T) {
 		{"{guests: [one]}", "", "s.yaml:10: "},
 		{"{guest: [1]}", "", "s.yaml:10: unknown key guest"},
 		{"{ksm: always}", "", `s.yaml:10: memory: ksm: "always": paper or kernel was expected`},
+		{"{published_of: none}", "", `s.yaml:10: memory: published_of: "none": a workload of this study was expected`},
 		{"{guests: [1]}", "  trials: 2\n", once},
 		{"{guests: [1]}", "  warmups: 1\n", once},
 		{"{guests: [1]}", "capacity: {objective: p99=50ms}\n", once},

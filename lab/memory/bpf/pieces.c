@@ -1,0 +1,64 @@
+// What reads a piece of each of many frames of the host's memory, and gives a hash of each piece. `make generate` compiles it. It reads no
+// structure of the kernel's, and no more of a page than its piece; a frame that cannot be read gives 0.
+#include <linux/types.h>
+#include <linux/bpf.h>
+#include <bpf/bpf_helpers.h>
+
+typedef __u64 u64;
+typedef __u32 u32;
+
+// As the Go side has them.
+enum { BLOCK = 256, AT = 1024, PIECE = 64, WORDS = PIECE / 8 };
+#define FACTOR 0x9fb21c651e98df25ul
+
+struct block {
+	u64 direct; // where the kernel has all of physical memory
+	u64 seed;
+	u64 n;
+	u64 of[BLOCK]; // numbers of frames, and then their pieces' hashes
+};
+
+struct { __uint(type, BPF_MAP_TYPE_ARRAY); __uint(max_entries, 1); __type(key, u32); __type(value, struct block); } blocks SEC(".maps");
+
+static long hash(u64 i, struct block **of)
+{
+	struct block *b = *of;
+	u64 words[WORDS], h;
+
+	if (i >= BLOCK)
+		return 1;
+	if (bpf_probe_read_kernel(words, PIECE, (void *)(b->direct + b->of[i] * 4096 + AT))) {
+		b->of[i] = 0;
+		return 0;
+	}
+	h = b->seed;
+	for (int w = 0; w < WORDS; w++) {
+		h = (h ^ words[w]) * FACTOR;
+		h ^= h >> 32;
+	}
+	b->of[i] = h ? h : 1;
+	return 0;
+}
+
+// pieces answers one block.
+SEC("syscall") int pieces(u32 *which)
+{
+	u32 k = *which;
+	struct block *b = bpf_map_lookup_elem(&blocks, &k);
+
+	if (!b)
+		return 1;
+	bpf_loop(b->n < BLOCK ? b->n : BLOCK, hash, &b, 0);
+	return 0;
+}
+
+struct place { u64 task; };
+
+// place gives where a structure of the kernel's lies, which is where all of physical memory is.
+SEC("syscall") int place(struct place *p)
+{
+	p->task = bpf_get_current_task();
+	return 0;
+}
+
+char LICENSE[] SEC("license") = "GPL";

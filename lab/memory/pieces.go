@@ -1,0 +1,138 @@
+//go:build linux
+
+package memory
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"unsafe"
+
+	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
+
+	"tare/lab/proc"
+)
+
+// piece is what is read of each page at first, by which most are known to be unlike all others.
+const (
+	pieceAt    = 1024 // where in a page it begins, bytes
+	pieceBytes = 64
+)
+
+// pieceHash is the hash of a piece as bpf/pieces.c has it, which is 0 for none.
+func pieceHash(seed uint64, piece []byte) uint64 {
+	h := seed
+	for i := 0; i < pieceBytes; i += 8 {
+		h = (h ^ binary.LittleEndian.Uint64(piece[i:])) * 0x9fb21c651e98df25
+		h ^= h >> 32
+	}
+	return max(1, h)
+}
+
+// frameReader reads pieces of the host's memory by the numbers of frames, with a program in the kernel: to read them of the processes takes the kernel several times as
+// long, which has to find each page again and to hold it, with the process's own lock.
+type frameReader struct {
+	coll   *ebpf.Collection
+	direct uint64 // where the kernel has all of physical memory
+	seed   uint64
+}
+
+// frameBlock is bpf/pieces.c's struct block.
+type frameBlock struct {
+	Direct, Seed, N uint64
+	Of              [block]uint64
+}
+
+// openFrames loads the program for so many workers. The error says why this host has none of it.
+func openFrames(seed uint64, workers int) (f *frameReader, err error) {
+	if len(object) == 0 {
+		return nil, errors.New("not on this kind of machine")
+	}
+	spec, err := ebpf.LoadCollectionSpecFromReader(bytes.NewReader(object))
+	if err != nil { // it is this program's own
+		panic(err)
+	}
+	spec.Maps["blocks"].MaxEntries = uint32(workers)
+	coll, err := ebpf.NewCollection(spec)
+	if err != nil {
+		return nil, err
+	}
+	f = &frameReader{coll: coll, seed: seed}
+	if f.direct, err = f.place(); err != nil {
+		coll.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// Close lets go of the program.
+func (f *frameReader) Close() { f.coll.Close() }
+
+// place finds where the kernel has all of physical memory, which it does not tell: one of its structures lies in it, at most as far from its beginning as
+// there is memory, and as much again for holes; and there this process's own page has the content that it has.
+func (f *frameReader) place() (uint64, error) {
+	page, err := unix.Mmap(-1, 0, int(PageSize), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_POPULATE)
+	if err != nil {
+		return 0, fmt.Errorf("a page to find the memory by: mmap: %w", err)
+	}
+	defer unix.Munmap(page)
+	for i := 0; i < len(page); i += 8 {
+		binary.NativeEndian.PutUint64(page[i:], rand.Uint64())
+	}
+	pagemap, err := os.Open("/proc/self/pagemap")
+	if err != nil {
+		return 0, err
+	}
+	defer pagemap.Close()
+	var entry [8]byte
+	if _, err := pagemap.ReadAt(entry[:], int64(uintptr(unsafe.Pointer(&page[0])))/PageSize*8); err != nil {
+		return 0, fmt.Errorf("/proc/self/pagemap: %w", err)
+	}
+	frame := binary.NativeEndian.Uint64(entry[:]) & entryFrame
+	want := pieceHash(f.seed, page[pieceAt:])
+	var task uint64
+	if _, err := f.coll.Programs["place"].Run(&ebpf.RunOptions{Context: &task, ContextOut: &task}); err != nil {
+		return 0, err
+	}
+	total, err := proc.Host.Memory("MemTotal")
+	if err != nil {
+		return 0, err
+	}
+	const gib = 1 << 30
+	b := frameBlock{Seed: f.seed, N: 1}
+	for back := uint64(0); back <= 2*uint64(total)/gib+8; back++ {
+		b.Direct, b.Of[0] = task&^(gib-1)-back*gib, frame
+		if err := f.ask(0, &b); err != nil {
+			return 0, err
+		}
+		if b.Of[0] == want {
+			return b.Direct, nil
+		}
+	}
+	return 0, errors.New("where the kernel has all of physical memory was not found")
+}
+
+func (f *frameReader) ask(worker uint32, b *frameBlock) error {
+	if err := f.coll.Maps["blocks"].Put(worker, b); err != nil {
+		return err
+	}
+	if _, err := f.coll.Programs["pieces"].Run(&ebpf.RunOptions{Context: &worker}); err != nil {
+		return err
+	}
+	return f.coll.Maps["blocks"].Lookup(worker, b)
+}
+
+// hash puts the hashes of the pieces of at most a block of frames where their numbers are; 0 for one that cannot be read.
+func (f *frameReader) hash(worker int, of []uint64) error {
+	b := frameBlock{Direct: f.direct, Seed: f.seed, N: uint64(len(of))}
+	copy(b.Of[:], of)
+	if err := f.ask(uint32(worker), &b); err != nil {
+		return fmt.Errorf("pieces of frames: %w", err)
+	}
+	copy(of, b.Of[:])
+	return nil
+}
