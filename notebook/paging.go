@@ -18,7 +18,7 @@ const (
 
 // Placing are those of a treatment's parameters that are of any workload's; nil: none is.
 func Placing(params map[string]string) (some map[string]string) {
-	for _, k := range []string{ParamAddresses, ParamHugePages, ParamNeighbours, ParamCache} {
+	for _, k := range []string{ParamAddresses, ParamHugePages, ParamNeighbours, ParamCache, ParamRoot} {
 		if v, ok := params[k]; ok {
 			if some == nil {
 				some = map[string]string{}

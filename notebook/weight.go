@@ -26,6 +26,18 @@ func (m *Memory) Paper(t Treatment, of Metric) []float64 {
 	return m.Published[of.Name]
 }
 
+// ParamRoot is the parameter of a treatment that says whose its guests' root is: one of Roots (paper "virtualization-overheads", section 6.4).
+const ParamRoot = "root"
+
+// Whose a guest's root is.
+const (
+	RootShared = "shared" // the image's, which all guests read, below what each writes
+	RootCopied = "copied" // a copy of it for each guest, so that no two guests read one file
+)
+
+// Roots are all of these.
+var Roots = []string{RootShared, RootCopied}
+
 // HugePagesOff is the one setting of Memory.HugePages.
 const HugePagesOff = "off"
 

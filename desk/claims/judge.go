@@ -266,24 +266,28 @@ func (j *judge) values(of Selector, what data.Quantity) (all []terms) {
 	for _, r := range j.rows(of) {
 		rows = append(rows, pair{x: r})
 	}
-	// Of studies that weigh some ask for more than others: those that do not say nothing of it.
-	silent := func(p pair) bool {
-		_, why := p.x.ValuesOf(what)
-		_, silent := why.(data.NoSuchMetric)
-		return silent && p.x.Memory != nil
-	}
-	if slices.ContainsFunc(rows, func(p pair) bool { return !silent(p) }) {
-		rows = slices.DeleteFunc(rows, silent)
-	}
-	for _, p := range inEarnest(rows) {
+	for _, p := range inEarnest(telling(rows, what)) {
 		all = append(all, terms{by: ByValue, what: what, over: p})
 	}
 	return all
 }
 
+// telling leaves out the pairs that do not report a quantity where others do: of studies that weigh some ask for more than others, and those that do not say nothing of it.
+func telling(pairs []pair, what data.Quantity) []pair {
+	silent := func(p pair) bool {
+		_, why := p.x.ValuesOf(what)
+		_, silent := why.(data.NoSuchMetric)
+		return silent && p.x.Memory != nil
+	}
+	if slices.ContainsFunc(pairs, func(p pair) bool { return !silent(p) }) {
+		return slices.DeleteFunc(pairs, silent)
+	}
+	return pairs
+}
+
 // single is each pair by itself.
 func (j *judge) single(by By, of, to Selector, what data.Quantity) (all []terms) {
-	for _, p := range j.pairs(of, to) {
+	for _, p := range telling(j.pairs(of, to), what) {
 		all = append(all, terms{by: by, what: what, over: p})
 	}
 	return all

@@ -222,12 +222,29 @@ func (b *Base) rooted(becomes string, configure func(root, run string) error) (*
 		return nil, err
 	}
 	mounted := make(chan error, 1)
-	go func() { mounted <- Overlay(b.Folder, root, b.Spec.Image.Dir) }() // which takes longer than all that is made meanwhile
+	go func() { mounted <- b.mount(root) }() // which takes longer than all that is made meanwhile
 	socket, err := b.NewSocket(becomes)
 	if err != nil {
 		return nil, errors.Join(err, <-mounted)
 	}
 	return socket, errors.Join(configure(root, socket.Dir), <-mounted)
+}
+
+const copying = 5 * time.Minute // that a copy of an image may take
+
+// mount mounts the image at root, or a copy of it, with a layer for what the guest writes.
+func (b *Base) mount(root string) error {
+	from := b.Spec.Image.Dir
+	if b.Spec.Copied {
+		from = filepath.Join(b.Folder, "copy")
+		ctx, cancel := context.WithTimeout(context.Background(), copying)
+		defer cancel()
+		// Data too that the file system could share: what is to be seen is guests whose files are not one.
+		if said, err := exec.CommandContext(ctx, "cp", "--archive", "--reflink=never", "--", b.Spec.Image.Dir, from).CombinedOutput(); err != nil {
+			return fmt.Errorf("copying the image's root to %s: %w: %s", from, err, said)
+		}
+	}
+	return Overlay(b.Folder, root, from)
 }
 
 // run runs a command of the engine's to its end. What it prints goes to a file: a container that it leaves behind has it open

@@ -20,6 +20,7 @@ type Spec struct {
 	Provisioning string       // notebook.Vanilla, notebook.Pinned; empty where the kind has none
 	CPUs         []int        // those that it is bound to (Kind.Binds), one for each core
 	Image        *image.Image // the root
+	Copied       bool         // the guest gets a copy of the root to itself (Kind.Copies)
 	Work         *image.Tree  // the workload's own files and input, at ruler.WorkDir, read-only
 	System       bool         // the image's own init is the guest's first process, with all that it starts (Kind.Systems); the ruler is a child of it
 	Isolation    string       // the rung of the isolation ladder that the guest is: one of the kind's Isolations, or none
@@ -31,10 +32,14 @@ type Spec struct {
 
 // Treatment is as much of a treatment as the spec says, for Kind.Supports.
 func (s Spec) Treatment(k Kind) notebook.Treatment {
-	return notebook.Treatment{
+	t := notebook.Treatment{
 		Platform: k.Platform, Engine: k.Name, Instance: s.Instance, Provisioning: s.Provisioning, Isolation: s.Isolation,
 		Network: s.NetworkMode(), Accelerator: s.Accelerator, Machine: s.Machine,
 	}
+	if s.Copied {
+		t.Params = map[string]string{notebook.ParamRoot: notebook.RootCopied}
+	}
+	return t
 }
 
 // Network says how a guest is connected, and from where its service will be asked.

@@ -33,6 +33,8 @@ type Kind struct {
 	Kernel func(path string) (notebook.Kernel, error)
 	// Ahead: its guests can be made first and started later; it is a Creator.
 	Ahead bool
+	// Copies: each of its guests can have a copy of the image's root to itself (Spec.Copied).
+	Copies bool
 	// Systems: its guests can be whole systems, with an init of their own (Spec.System).
 	Systems bool
 	// Fractions: a vanilla guest can have a part of a core.
@@ -137,6 +139,8 @@ func (k Kind) Supports(t notebook.Treatment) error {
 		return k.Unsupported(fmt.Sprintf("%g cores, %s", cores, t.Provisioning), "a CPU set has whole CPUs only; ask for "+notebook.Vanilla+" provisioning, or for whole cores")
 	case t.Machine != "" && !k.Machines:
 		return k.Unsupported("a machine "+t.Machine, "its guests are no virtual machines")
+	case t.Params[notebook.ParamRoot] == notebook.RootCopied && !k.Copies:
+		return k.Unsupported("a copy of the image's root for each guest", "its guests read the image where the engine, the machine's disk or the host has it")
 	case t.Network != "" && !slices.Contains(k.NetworkModes(), t.Network):
 		return k.Unsupported("the network "+t.Network, "its guests can be connected by "+strings.Join(k.NetworkModes(), ", "))
 	}

@@ -121,7 +121,7 @@ func (l *Lab) spec(t notebook.Treatment, id string, w *workload.Ready, seat int)
 	}
 	s = engine.Spec{
 		ID: "tare-" + id, Instance: t.Instance, Provisioning: t.Provisioning, Isolation: t.Isolation, Accelerator: t.Accelerator, Machine: t.Machine,
-		Image: w.Image, Work: w.Work, System: w.Workload.System,
+		Image: w.Image, Work: w.Work, System: w.Workload.System, Copied: t.Params[notebook.ParamRoot] == notebook.RootCopied,
 	}
 	if k.Binds(t.Provisioning) {
 		all, err := host.ChooseSeats(l.now(), int(math.Ceil(t.Instance.Cores)))

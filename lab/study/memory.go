@@ -24,6 +24,8 @@ type Memory struct {
 
 	HugePages string `yaml:"huge_pages,omitempty"` // notebook.HugePagesOff; default: as the host has them
 
+	Roots []string `yaml:"roots,omitempty"` // of notebook.Roots; each makes a treatment
+
 	Published   map[string][]float64 `yaml:"published,omitempty"`    // what the paper has of VMs, as notebook.Memory has it
 	PublishedOf string               `yaml:"published_of,omitempty"` // the workload whose VMs are the paper's; default: each
 }
@@ -57,6 +59,11 @@ func (m *Memory) parse() (*notebook.Memory, error) {
 	}
 	if m.KSM != "" && !slices.Contains(notebook.KSMSettings, m.KSM) {
 		return nil, fmt.Errorf("ksm: %q: %s was expected", m.KSM, oneOf(notebook.KSMSettings))
+	}
+	for _, v := range m.Roots {
+		if !slices.Contains(notebook.Roots, v) {
+			return nil, fmt.Errorf("roots: %q: %s was expected", v, oneOf(notebook.Roots))
+		}
 	}
 	known := append(out.Figures(), notebook.WeightPSS)
 	for name, numbers := range m.Published {

@@ -273,6 +273,8 @@ func TestMemoryOfAFile(t *testing.T) {
 		{Memory{Published: map[string][]float64{"duplicates within": {29}}}, "published: duplicates within: [29]: a metric of this study"},
 		{Memory{Published: map[string][]float64{"own pages": {91}}}, "published: own pages: [91]: a metric of this study"},
 		{Memory{HugePages: "never"}, `huge_pages: "never": off was expected`},
+		{Memory{Roots: []string{"copied"}}, "{[1 2]  false  map[] }"},
+		{Memory{Roots: []string{"shared", "own"}}, `roots: "own": shared or copied was expected`},
 		{Memory{KSM: "on"}, `ksm: "on": paper or kernel was expected`},
 	} {
 		got, err := c.in.parse()

@@ -72,7 +72,7 @@ func (p *Paging) parse() (*notebook.Paging, error) {
 	return out, nil
 }
 
-// each gives a workload's parameters with each of the treatments' addresses, pages and page caches among them. These stand there as parameters do, so that whatever
+// each gives a workload's parameters with each of the treatments' addresses, pages, roots and page caches among them. These stand there as parameters do, so that whatever
 // tells treatments apart by their parameters tells these apart, and a guest is compared with bare metal that has the same.
 func (s *Spec) each(full map[string]string) (all []map[string]string, err error) {
 	all = []map[string]string{full}
@@ -83,6 +83,9 @@ func (s *Spec) each(full map[string]string) (all []map[string]string, err error)
 	var params []values
 	if p := s.Paging; p != nil {
 		params = append(params, values{notebook.ParamAddresses, p.Addresses}, values{notebook.ParamHugePages, p.HugePages})
+	}
+	if s.Memory != nil {
+		params = append(params, values{notebook.ParamRoot, s.Memory.Roots})
 	}
 	if s.Starting != nil {
 		starting, err := s.Starting.parse()

@@ -55,6 +55,8 @@ type Subject struct {
 	Undo map[string]journal.Undo
 	// Networks that a guest can have. What of notebook.Networks is not among them must be refused by an *engine.UnsupportedError.
 	Networks []string
+	// Copies: its guests can have a copy of the root each. If not, that must be refused by an *engine.UnsupportedError.
+	Copies bool
 	// Disk is the folder, from [Disk], that the engine keeps its guests' files in; empty: below the state folder.
 	Disk string
 	// Objects lists the engine's objects that belong to the guest ID; nil where there is no engine.
@@ -64,7 +66,7 @@ type Subject struct {
 // Of is the kind as it is registered, under test.
 func Of(k engine.Kind) Subject {
 	return Subject{
-		Name: k.String(), Limitations: k.Limitations, Undo: engine.Registry{k}.Undo(), Networks: k.NetworkModes(),
+		Name: k.String(), Limitations: k.Limitations, Undo: engine.Registry{k}.Undo(), Networks: k.NetworkModes(), Copies: k.Copies,
 		New: func(env engine.Env) (engine.Driver, error) { return k.New(env), nil },
 	}
 }
@@ -158,6 +160,13 @@ func Run(t *testing.T, s Subject, e Expectations) {
 				l.cannot(t, "the network "+mode, l.connected(t, l.spec(t, e.Provisionings[0], 1), mode))
 			})
 		}
+	}
+	if !s.Copies {
+		t.Run("no copied root", func(t *testing.T) {
+			spec := l.spec(t, e.Provisionings[0], 1)
+			spec.Copied = true
+			l.cannot(t, "a copy of the root", spec)
+		})
 	}
 	if !slices.Contains(e.Provisionings, notebook.Vanilla) || !e.Fraction {
 		t.Run("no half core", func(t *testing.T) { l.cannot(t, "half a core", l.spec(t, e.Provisionings[0], 0.5)) })
@@ -393,8 +402,12 @@ func (r *suite) guest(t *testing.T, provisioning string) {
 		cores = 0.5
 	}
 	s = r.connected(t, r.spec(t, provisioning, cores), r.mode())
+	s.Copied = r.s.Copies
 	g = r.provision(t, s)
 	t.Run("second guest", func(t *testing.T) {
+		if s.Copied {
+			r.copied(t, s)
+		}
 		r.limits(t, g, s)
 		if cores < 1 {
 			r.cores(t, g, cores)
@@ -614,6 +627,27 @@ func (r *suite) untouched(t *testing.T, g engine.Guest) {
 	}
 	if got := r.sh(t, g, "cat "+markerPath); got != marker {
 		t.Errorf("%s is %q, want %q", markerPath, got, marker)
+	}
+}
+
+// copied looks for a root of the guest's own: none of what its mounts lie over is the image.
+func (r *suite) copied(t *testing.T, s engine.Spec) {
+	mounts, err := proc.Host.Mounts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := 0
+	for _, m := range mounts {
+		if m.FSType != "overlay" || !strings.Contains(m.Mountpoint, s.ID) {
+			continue
+		}
+		roots++
+		if strings.Contains(m.VFSOptions, "lowerdir="+s.Image.Dir) || !strings.Contains(m.VFSOptions, s.ID+"/copy") {
+			t.Errorf("%s lies over no copy of the image: %s", m.Mountpoint, m.VFSOptions)
+		}
+	}
+	if roots == 0 {
+		t.Errorf("no root of %s is mounted", s.ID)
 	}
 }
 

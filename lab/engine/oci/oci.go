@@ -37,7 +37,7 @@ func kind(name, program, install string, apart bool) engine.Kind {
 		Program: program, Install: install,
 		Platform: notebook.CN, Name: name, Usual: true, Capabilities: []string{name}, Fractions: true, Undo: undo,
 		Provisionings: []string{notebook.Vanilla, notebook.Pinned}, Isolations: []string{notebook.IsolationFull},
-		Networks: engine.Cabled, Ahead: true,
+		Networks: engine.Cabled, Ahead: true, Copies: true,
 	}
 	self := k
 	k.New = func(env engine.Env) engine.Driver { return &Driver{Env: env, Kind: self, apart: apart} }

@@ -38,6 +38,7 @@ var Kind = engine.Kind{
 	Provisionings:   []string{notebook.Vanilla, notebook.Pinned}, Isolations: []string{notebook.IsolationFull},
 	Networks: engine.Cabled,
 	Ahead:    true,
+	Copies:   true,
 	Daemons:  []string{monitor},
 	Program:  "podman", Install: "apt-get install podman runc",
 	New: func(env engine.Env) engine.Driver { return &Driver{Env: env} },
