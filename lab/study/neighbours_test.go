@@ -23,8 +23,7 @@ type street struct {
 	idles, dies, refused int // the neighbour, counted from 1; 0: none
 	stuck                error
 	seats                []int
-	working              int
-	measuredBeside       []int // how many neighbours worked at each run of the measured guest
+	work                 func() // of the measured guest; nil: a millisecond
 }
 
 type resident struct {
@@ -67,8 +66,11 @@ func (g *resident) Demanded() (d proc.Demand, err error) {
 }
 func (g *resident) Run(ctx context.Context, o ruler.Order) (ruler.Result, time.Duration, error) {
 	if g.nth == 0 {
-		g.s.measuredBeside = append(g.s.measuredBeside, g.s.working)
-		time.Sleep(time.Millisecond) // it is simulated work, which its neighbours run beside
+		if g.s.work != nil {
+			g.s.work()
+		} else {
+			time.Sleep(time.Millisecond) // it is simulated work, which its neighbours run beside
+		}
 		return g.fakeGuest.Run(ctx, o)
 	}
 	if o.Bounds != nil {

@@ -542,7 +542,7 @@ func (r *Run) trial(ctx context.Context, g Guest, service *service, ready *workl
 		return tr, true, err
 	}
 	if r.Plan.Study.Fit != nil {
-		return r.fit(ctx, g, service, ready, t, s.warmup)
+		return r.fit(ctx, g, service, ready, t)
 	}
 	return r.time(ctx, g, service, ready, t, s)
 }
