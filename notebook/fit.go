@@ -33,14 +33,16 @@ const (
 
 // FitStep is one number of guests that was tried.
 type FitStep struct {
-	Guests  int     `json:"guests"`
-	Runs    int     `json:"runs"`              // of the measured guest
-	Over    int     `json:"over"`              // of them: at the bound or above it
-	Tail    float64 `json:"tail"`              // Fit.Metric, in the workload's unit
-	Bound   float64 `json:"bound"`             // that it has to stay below
-	Met     bool    `json:"met,omitempty"`     // it did
-	Decided bool    `json:"decided,omitempty"` // that is so at 95 %; else it is what the runs say, and so many were too few to be as sure
-	Failure string  `json:"failure,omitempty"` // why so many guests cannot be had, or not be kept busy
+	Guests  int       `json:"guests"`
+	Runs    int       `json:"runs"`             // of the measured guest
+	Values  []float64 `json:"values,omitempty"` // of each of them: its time, or what it says of itself as Fit.Metric
+	Tail    float64   `json:"tail"`             // Fit.Metric of them, in the workload's unit
+	Ratio   float64   `json:"ratio,omitempty"`  // Tail over that of the guest alone; 0: it is alone, or failed
+	Low     float64   `json:"low,omitempty"`    // of its 95 % interval, which holds however long a search goes on; 0: too few runs for it
+	High    float64   `json:"high,omitempty"`
+	Met     bool      `json:"met,omitempty"`     // it keeps the objective
+	Decided bool      `json:"decided,omitempty"` // the interval excludes the objective's factor; else Met is what the runs say, and they were too few to be as sure
+	Failure string    `json:"failure,omitempty"` // why so many guests cannot be had, or not be kept busy
 
 	// Shares of the time of the step's runs in which something of the host waited for it (PSI, some); nil: the kernel does not say.
 	Pressure  map[string]float64 `json:"pressure,omitempty"`
@@ -51,8 +53,9 @@ type FitStep struct {
 
 // Fitted is what a search found.
 type Fitted struct {
-	Steps  []FitStep `json:"steps"`             // in the order in which they were made
-	Guests int       `json:"guests"`            // that fit
-	RanOut string    `json:"ran_out,omitempty"` // OutOfCPU, …; empty: nothing did, up to Fit.To
-	Why    string    `json:"why,omitempty"`     // what was seen of it
+	Steps   []FitStep `json:"steps"`             // in the order in which they were made
+	Guests  int       `json:"guests"`            // that fit
+	Decided bool      `json:"decided,omitempty"` // so is that they fit, and that one more does not
+	RanOut  string    `json:"ran_out,omitempty"` // OutOfCPU, …; empty: nothing did, up to Fit.To
+	Why     string    `json:"why,omitempty"`     // what was seen of it
 }

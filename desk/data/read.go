@@ -16,6 +16,9 @@ import (
 // mostDots is how many trials a row keeps for plots.
 const mostDots = 100
 
+// mostFitted is how many searches for how many guests fit are told of in a row: a folder is not trusted to have few.
+const mostFitted = 10
+
 // Read reads the folders and summarises them together. Treatments that are alike, of the same host and with the same
 // image, share a row; their rounds are the blocks of its intervals. Errors are notebook's, with file and line, and
 // those of a baseline that does not choose one treatment.
@@ -56,6 +59,7 @@ type tally struct {
 	last   *Cell             // of the trial before
 	guests map[guestKey]bool // that gave a measured trial: whether one of theirs succeeded
 	causes texts             // of failures
+	fitted []Fitted          // what searches found
 	said   texts             // what guests noted and which trials failed that are not measured
 	dots   sample
 	curve  curve
@@ -354,6 +358,9 @@ func (t *tally) trial(folder int, n *notebook.Trial) {
 	}
 	c.Value.Add(n.Value)
 	c.add(n)
+	if f := n.Fitted; f != nil && len(t.fitted) < mostFitted {
+		t.fitted = append(t.fitted, Fitted{f.Guests, f.Decided, shortened(f.RanOut), shortened(f.Why)})
+	}
 	if len(n.Steps) > 0 {
 		t.curve.trial(c.Block, n.Steps)
 	}
@@ -379,6 +386,9 @@ func (t *tally) cell(b Block) *Cell {
 
 // doubts are what was said, in the order in which it was said first.
 func (t *tally) doubts() (all []Doubt) {
+	for _, f := range t.fitted {
+		all = append(all, f)
+	}
 	for _, e := range t.said.all {
 		switch e.of {
 		case ofGuest:

@@ -21,11 +21,15 @@ import (
 var fitOK = regexp.MustCompile(`^\s*p([1-9][0-9])\s*<\s*([0-9]+(?:\.[0-9]+)?)\s*x\s*$`)
 
 const (
-	mostFit      = 512 // guests
-	fitRuns      = 20  // of the measured guest at each number of guests, at most
-	fitRounds    = 2   // searches: the second says how far the first can be trusted
-	fitWait      = 0.1 // share of the time that something waits, from which on it counts as what ran out
-	fitProcesses = 0.9 // share of the threads that the host can have
+	mostFit      = 512              // guests
+	fitRuns      = 20               // of the measured guest at each number of guests, at most, while it is sought
+	fitBlock     = 30               // more of them each time, where they leave open whether a number keeps the objective
+	fitMost      = 400              // of them in all, at each number
+	fitSettling  = 10 * time.Minute // for which a search without a time budget goes on to settle what it found
+	fitWatch     = time.Second      // for which neighbours are watched at least: in less the kernel has not counted what they wait for
+	fitRounds    = 2                // searches: the second says how far the first can be trusted
+	fitWait      = 0.1              // share of the time that something waits, from which on it counts as what ran out
+	fitProcesses = 0.9              // share of the threads that the host can have
 )
 
 // parseFit reads an objective; false: it is none.
@@ -41,70 +45,136 @@ func parseFit(text string) (f notebook.Fit, ok bool) {
 	return notebook.Fit{Metric: "p" + m[1], Factor: factor, To: mostFit}, true
 }
 
-// crowd is a search for how many guests fit: which number comes next. It is a function of the steps alone.
+// attempt is one number of guests, and what its runs have given so far.
+type attempt struct {
+	notebook.FitStep
+	waited map[string]time.Duration // for which something of the host waited, of ran
+	ran    time.Duration
+	tail   stats.Estimate // of its values
+	clear  bool           // its runs would decide it, were the value alone exactly what it seems to be
+}
+
+// crowd is a search for how many guests fit: which number comes next, and which has to be settled. It is a function of the attempts alone, the first of
+// which is the measured guest alone. What it thinks of a number may change as that has more runs.
 type crowd struct {
 	notebook.Fit
-	met, missed int // the greatest number that kept the objective, and the least that did not; 0: none yet
+	q     float64 // the quantile of the runs that is meant
+	tried []*attempt
 }
 
-// next is the next number of guests; false: there is none.
-func (c *crowd) next() (guests int, ok bool) {
-	switch {
-	case c.met == 0:
-		return 1, c.missed == 0
-	case c.missed == 0:
-		return min(2*c.met, c.To), c.met < c.To
+// ends are the least number that missed the objective, and the greatest below it that kept it; nil: none yet.
+func (c *crowd) ends() (met, missed *attempt) {
+	for _, a := range c.tried {
+		if !a.Met && (missed == nil || a.Guests < missed.Guests) {
+			missed = a
+		}
 	}
-	return (c.met + c.missed) / 2, c.missed-c.met > 1
+	for _, a := range c.tried {
+		if a.Met && (met == nil || a.Guests > met.Guests) && (missed == nil || a.Guests < missed.Guests) {
+			met = a
+		}
+	}
+	return met, missed
 }
 
-// take takes what a step gave.
-func (c *crowd) take(s notebook.FitStep) {
-	if s.Met {
-		c.met = s.Guests
-	} else {
-		c.missed = s.Guests
+// number is the next number of guests to try; false: there is none.
+func (c *crowd) number() (guests int, ok bool) {
+	switch met, missed := c.ends(); {
+	case len(c.tried) == 0:
+		return 1, true
+	case met == nil:
+		return 0, false
+	case missed == nil:
+		return min(2*met.Guests, c.To), met.Guests < c.To
+	default:
+		return (met.Guests + missed.Guests) / 2, missed.Guests-met.Guests > 1
 	}
 }
 
-// quantile says of values which quantile they have, by the nearest rank.
-func quantile(values []float64, q float64) float64 {
-	sorted := slices.Sorted(slices.Values(values))
-	return sorted[max(int(math.Ceil(q*float64(len(sorted))-1e-9))-1, 0)]
+// next is the attempt that shall have runs, and how many: a number of guests that was not tried yet; and where there is none, one of those that leave open what
+// was found. settles says which. nil: the search is over.
+func (c *crowd) next() (a *attempt, runs int, settles bool) {
+	if len(c.tried) > 0 && c.tried[0].Failure != "" {
+		return nil, 0, false
+	}
+	if n, ok := c.number(); ok {
+		a = &attempt{FitStep: notebook.FitStep{Guests: n}}
+		c.tried = append(c.tried, a)
+		return a, fitRuns, false
+	}
+	for _, m := range c.more() {
+		if a == nil || len(m.Values) < len(a.Values) {
+			a = m
+		}
+	}
+	return a, fitBlock, true
 }
 
-// atLeast is the chance of k or more of n, each with the chance p.
-func atLeast(k, n int, p float64) (sum float64) {
-	for i := k; i <= n; i++ {
-		a, _ := math.Lgamma(float64(n + 1))
-		b, _ := math.Lgamma(float64(i + 1))
-		c, _ := math.Lgamma(float64(n - i + 1))
-		sum += math.Exp(a - b - c + float64(i)*math.Log(p) + float64(n-i)*math.Log1p(-p))
+// judge says of each attempt whether it keeps the objective: by the quantile of its runs over that of the runs alone. It is decided where the interval of that
+// ratio excludes the objective's factor. The interval holds at any time (stats.Anytime), each of the two quantiles' with half of what may be wrong.
+func (c *crowd) judge() {
+	for i, a := range c.tried {
+		if a.tail.N != len(a.Values) {
+			a.tail = stats.Anytime(a.Values, c.q, stats.Alpha/2)
+		}
+		if a.Runs, a.Met, a.Decided, a.clear = len(a.Values), i == 0, i == 0, i == 0; a.Runs > 0 {
+			a.Tail = a.tail.Value
+		}
+		v, alone := a.tail, c.tried[0].tail
+		if i == 0 || a.Failure != "" || v.N == 0 || alone.N == 0 {
+			continue
+		}
+		a.Ratio, a.Low, a.High = v.Value/alone.Value, 0, 0
+		if !math.IsInf(alone.High, 0) && v.Low > 0 {
+			a.Low = v.Low / alone.High
+		}
+		if !math.IsInf(v.High, 0) && alone.Low > 0 {
+			a.High = v.High / alone.Low
+		}
+		bound := c.Factor * alone.Value
+		a.Met, a.clear = a.Ratio < c.Factor, v.High < bound || v.Low >= bound
+		a.Decided = a.Low >= c.Factor || a.High > 0 && a.High < c.Factor
 	}
-	return min(sum, 1)
 }
 
-// keeps judges the runs of a step: the quantile q of all runs is below the bound, or it is not. It is decided by the exact binomial test of how many runs
-// are over the bound, at the level of an interval that is looked at after every run (stats.Confidence); after the last run it is as the runs have it.
-func keeps(over, runs int, q float64) (met, decided bool) {
-	alpha := 1 - stats.Sure(fitRuns).Level()
-	switch {
-	case atLeast(over, runs, 1-q) <= alpha:
-		return false, true // so many would hardly be over it
-	case 1-atLeast(over+1, runs, 1-q) <= alpha:
-		return true, true // more would be
+// open are the attempts on which what was found rests, and which more runs could decide.
+func (c *crowd) open() (all []*attempt) {
+	met, missed := c.ends()
+	for _, a := range []*attempt{met, missed} {
+		if a != nil && !a.Decided && a.Failure == "" && (len(a.Values) < fitMost || len(c.tried[0].Values) < fitMost) {
+			all = append(all, a)
+		}
 	}
-	return float64(over) <= (1-q)*float64(runs), false
+	return all
+}
+
+// more are the attempts that shall have more runs so that the open ones are decided, none twice: the guest alone, and those that are not clear.
+func (c *crowd) more() (all []*attempt) {
+	open := c.open()
+	if len(open) == 0 {
+		return nil
+	}
+	alone := c.tried[0]
+	if len(alone.Values) < fitMost {
+		all = append(all, alone)
+	}
+	for _, a := range open {
+		if len(a.Values) < fitMost && (!a.clear || len(all) == 0) {
+			all = append(all, a)
+		}
+	}
+	return all
 }
 
 // fit seeks how many guests fit. over: the guest is of no use any more. The error is of a guest that cannot be removed.
-func (r *Run) fit(ctx context.Context, g Guest, s *service, ready *workload.Ready, t notebook.Treatment, rehearsal bool) (tr notebook.Trial, over bool, err error) {
-	f := *r.Plan.Study.Fit
+func (r *Run) fit(ctx context.Context, g Guest, s *service, ready *workload.Ready, t notebook.Treatment) (tr notebook.Trial, over bool, err error) {
+	search := crowd{Fit: *r.Plan.Study.Fit}
+	search.q, _ = strconv.ParseFloat("0."+search.Metric[1:], 64)
+	if slices.ContainsFunc(ready.Workload.Also, func(m notebook.Metric) bool { return m.Name == search.Metric }) {
+		search.q = 0.5 // each run says its own, of which the median counts
+	}
 	tr.Start = time.Now().UTC()
 	tr.Command = ready.Workload.Command
-	if rehearsal {
-		f.To = 1
-	}
 	seats, err := r.Lab.Seats(t)
 	if err != nil {
 		tr.Failure = "its neighbours have no CPUs: " + err.Error()
@@ -117,114 +187,149 @@ func (r *Run) fit(ctx context.Context, g Guest, s *service, ready *workload.Read
 			err = errors.Join(err, fmt.Errorf("a neighbour could not be removed: %w; `tare clean` tries again", lerr))
 		}
 	}()
-	found := &notebook.Fitted{}
-	search := crowd{Fit: f}
-	alone := 0.0
+	end := r.share()
 	for {
-		n, ok := search.next()
-		if !ok {
+		a, runs, settles := search.next()
+		if a == nil || settles && time.Now().After(end) {
 			break
 		}
-		step, dead, err := r.crowded(ctx, c, g, s, ready, n, alone, f)
+		var until time.Time
+		if settles {
+			until = end
+		}
+		dead, err := r.crowded(ctx, c, g, s, ready, &search, a, runs, until)
 		if err != nil || ctx.Err() != nil {
 			return tr, true, err // its caller sees the end of ctx
 		}
-		found.Steps = append(found.Steps, step)
-		if n == 1 {
-			if alone = step.Tail; step.Failure != "" || rehearsal {
-				tr.Failure = step.Failure
-				return tr, dead, nil
-			}
-			step.Met = true
+		if dead || search.tried[0].Failure != "" {
+			tr.Failure = a.Failure
 		}
-		search.take(step)
-		if dead {
-			tr.Failure, tr.Fitted = step.Failure, found
-			return tr, true, nil
+		if tr.Fitted = search.found(); tr.Failure != "" {
+			return tr, dead, nil
 		}
 	}
-	found.Guests = search.met
-	if i := slices.IndexFunc(found.Steps, func(s notebook.FitStep) bool { return s.Guests == search.missed }); i >= 0 {
-		found.RanOut, found.Why = ranOut(found.Steps[i])
-	}
-	tr.Fitted = found
-	tr.Value, tr.Figures = 1/float64(found.Guests), map[string]float64{notebook.FitFigure.Name: float64(found.Guests)}
-	r.notes = append(r.notes, fitting(t, f, *found))
+	n := tr.Fitted.Guests
+	tr.Value, tr.Figures = 1/float64(n), map[string]float64{notebook.FitFigure.Name: float64(n)}
+	r.notes = append(r.notes, fitting(t, search.Fit, *tr.Fitted))
 	return tr, false, nil
 }
 
-// fitting says what a search found.
+// share is when a search has had its part of the time that all searches have; without a time budget that is fitSettling from now.
+func (r *Run) share() time.Time {
+	if r.Deadline.IsZero() {
+		return time.Now().Add(fitSettling)
+	}
+	left := 0
+	for _, t := range r.Plan.Study.Treatments {
+		for round := range r.Plan.Study.Design.Most(t) {
+			if !r.gaveUp[t.ID] && len(r.todo(t, round)) > 0 {
+				left++
+			}
+		}
+	}
+	return time.Now().Add(time.Duration(0.9 * float64(time.Until(r.Deadline)) / float64(max(left, 1)))) // the rest is for making and removing guests
+}
+
+// found is what the attempts say. The failure of the guest alone is none of theirs.
+func (c *crowd) found() *notebook.Fitted {
+	f := &notebook.Fitted{}
+	for _, a := range c.tried {
+		f.Steps = append(f.Steps, a.FitStep)
+	}
+	met, missed := c.ends()
+	if met != nil {
+		f.Guests, f.Decided = met.Guests, met.Decided
+	}
+	if missed != nil {
+		f.Decided = f.Decided && (missed.Decided || missed.Failure != "")
+		f.RanOut, f.Why = ranOut(missed.FitStep)
+	}
+	return f
+}
+
+// fitting says what a search found, and how sure that is.
 func fitting(t notebook.Treatment, f notebook.Fit, found notebook.Fitted) string {
 	guests := "guests fit"
 	if found.Guests == 1 {
 		guests = "guest fits"
 	}
 	text := fmt.Sprintf("%s: %d %s (%s)", t.ID, found.Guests, guests, f.Objective())
+	least := slices.IndexFunc(found.Steps, func(s notebook.FitStep) bool { return s.Guests == found.Guests && s.Guests > 1 })
+	if least >= 0 {
+		text += "; " + said(found.Steps[least])
+	}
 	if found.RanOut == "" {
-		return fmt.Sprintf("%s, the most that are tried", text)
+		return text + "; more are not tried"
 	}
 	return fmt.Sprintf("%s; what runs out first is %s: %s", text, found.RanOut, found.Why)
 }
 
-// crowded makes the measured guest's neighbours as many as it takes, and has it run until it is decided whether it keeps the objective. dead: the guest is of
-// no use any more.
-func (r *Run) crowded(ctx context.Context, c *company, g Guest, s *service, ready *workload.Ready, n int, alone float64, f notebook.Fit) (step notebook.FitStep, dead bool, err error) {
-	step = notebook.FitStep{Guests: n, Bound: alone * f.Factor}
-	if err := c.shrink(ctx, n-1); err != nil {
-		return step, true, err
+// crowded makes the measured guest's neighbours as many as the attempt has, and has it run until the attempt decides, at most so many times more, or until
+// then; a zero time is none. Its neighbours are watched for all of that time at once. dead: the guest is of no use any more, as the attempt's failure says.
+func (r *Run) crowded(ctx context.Context, c *company, g Guest, s *service, ready *workload.Ready, search *crowd, a *attempt, runs int, until time.Time) (dead bool, err error) {
+	defer search.judge()
+	if err := c.shrink(ctx, a.Guests-1); err != nil {
+		return true, err
 	}
-	kinds := slices.Repeat([]string{notebook.BusyCPU}, n-1-len(c.guests))
-	if step.Failure, err = r.add(ctx, c, g, kinds); step.Failure != "" || err != nil {
-		return step, false, errors.Join(err, left(&step), c.shrink(ctx, len(c.works))) // those that have no work yet
+	kinds := slices.Repeat([]string{notebook.BusyCPU}, a.Guests-1-len(c.guests))
+	if a.Failure, err = r.add(ctx, c, g, kinds); a.Failure != "" || err != nil {
+		return false, errors.Join(err, left(&a.FitStep), c.shrink(ctx, len(c.works))) // those that have no work yet
 	}
-	q, _ := strconv.ParseFloat("0."+f.Metric[1:], 64)
-	if slices.ContainsFunc(ready.Workload.Also, func(m notebook.Metric) bool { return m.Name == f.Metric }) {
-		q = 0.5 // each run says its own, of which the median counts
-	}
-	before := pressures()
-	began := time.Now()
-	var values []float64
-	for i := range fitRuns + 1 {
-		busy := c.watch(g)
-		tr, d, err := r.time(ctx, g, s, ready, c.of, stepIn(i))
-		if err != nil || ctx.Err() != nil {
-			return step, d, err
+	stand := len(a.Values)
+	var before map[string]time.Duration
+	var began time.Time
+	busy := c.watch(g)
+	for i := 0; i <= runs || time.Since(began) < fitWatch; i++ {
+		if !until.IsZero() && time.Now().After(until) {
+			break
 		}
-		if _, over := accompanied(&tr, busy); over || tr.Failure != "" {
-			step.Failure = tr.Failure
-			return step, d, left(&step)
+		tr, dead, err := r.time(ctx, g, s, ready, c.of, stepIn(i))
+		if err != nil || ctx.Err() != nil {
+			return dead, err
+		}
+		if tr.Failure != "" {
+			accompanied(&tr, busy)
+			a.Failure = tr.Failure
+			return dead, left(&a.FitStep)
 		}
 		if i == 0 {
-			before, began = pressures(), time.Now()
+			busy, before, began = c.watch(g), pressures(), time.Now()
 			continue // it warms up
 		}
 		v := tr.Value
-		if own, ok := tr.Figures[f.Metric]; ok {
+		if own, ok := tr.Figures[search.Metric]; ok {
 			v = own
 		}
-		if values = append(values, v); n > 1 && v >= step.Bound {
-			step.Over++
-		}
-		if n > 1 {
-			if step.Met, step.Decided = keeps(step.Over, len(values), q); step.Decided {
-				break
-			}
+		a.Values = append(a.Values, v)
+		if search.judge(); a.Guests > 1 && (a.Decided || until.IsZero() && a.clear) && time.Since(began) >= fitWatch {
+			break
 		}
 	}
-	step.Runs, step.Tail = len(values), quantile(values, q)
-	if n > 1 && !step.Decided {
-		step.Met = step.Tail < step.Bound
+	if len(a.Values) == stand {
+		return false, left(&a.FitStep)
 	}
-	took := time.Since(began)
-	for of, now := range pressures() {
-		if was, ok := before[of]; ok {
-			if step.Pressure == nil {
-				step.Pressure = map[string]float64{}
-			}
-			step.Pressure[of] = min((now-was).Seconds()/took.Seconds(), 1)
+	if _, why, _ := busy(); why != "" { // so these runs were none beside such neighbours
+		a.Values, a.Failure = a.Values[:stand], why
+		return false, left(&a.FitStep)
+	}
+	a.ran += time.Since(began)
+	a.wait(before, pressures())
+	return false, left(&a.FitStep)
+}
+
+// wait adds what waited between the two readings.
+func (a *attempt) wait(before, after map[string]time.Duration) {
+	for of, now := range after {
+		was, ok := before[of]
+		if !ok {
+			continue
 		}
+		if a.waited == nil {
+			a.waited, a.Pressure = map[string]time.Duration{}, map[string]float64{}
+		}
+		a.waited[of] += now - was
+		a.Pressure[of] = min(a.waited[of].Seconds()/a.ran.Seconds(), 1)
 	}
-	return step, false, left(&step)
 }
 
 // stepIn is a run of a step; the first is a warm-up.
@@ -267,12 +372,30 @@ func ranOut(s notebook.FitStep) (what, why string) {
 			most, share = of, p
 		}
 	}
-	said := fmt.Sprintf("with %d guests %d of %d runs took %.3g or more, and the bound is %.3g", s.Guests, s.Over, s.Runs, min(s.Tail, s.Bound), s.Bound)
-	if !s.Decided {
-		said += ", which is too close to be sure of"
-	}
 	if most == "" {
-		return notebook.OutOfCPU, said + "; nothing waited for memory or I/O for as much as a tenth of the time"
+		return notebook.OutOfCPU, said(s) + "; nothing waited for memory or I/O for as much as a tenth of the time"
 	}
-	return names[most], fmt.Sprintf("%s; for %.0f %% of the time something waited for %s", said, 100*share, names[most])
+	return names[most], fmt.Sprintf("%s; for %.0f %% of the time something waited for %s", said(s), 100*share, names[most])
+}
+
+// said is what a step's runs were like, how sure that is, and whether it decides.
+func said(s notebook.FitStep) string {
+	text := fmt.Sprintf("with %d guests it is %.3g times its value alone (", s.Guests, s.Ratio)
+	switch {
+	case s.Low > 0 && s.High > 0:
+		text += fmt.Sprintf("%.3g to %.3g, ", s.Low, s.High)
+	case s.Low > 0:
+		text += fmt.Sprintf("%.3g or more, ", s.Low)
+	case s.High > 0:
+		text += fmt.Sprintf("%.3g or less, ", s.High)
+	}
+	runs := "runs"
+	if s.Runs == 1 {
+		runs = "run"
+	}
+	text += fmt.Sprintf("%d %s)", s.Runs, runs)
+	if !s.Decided {
+		text += ", which does not decide it"
+	}
+	return text
 }

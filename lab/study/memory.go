@@ -201,15 +201,10 @@ func (r *Run) another(ctx context.Context, first Guest, ready *workload.Ready, t
 
 // leave ends the works and removes the guests but the first, which is its caller's.
 func (r *Run) leave(ctx context.Context, guests []Guest, works []*service) (err error) {
-	for i, g := range slices.Backward(guests) {
-		if i < len(works) && works[i] != nil { // a whole system has no work of its own
-			err = errors.Join(err, works[i].takeDown(ctx))
-		}
-		if i > 0 {
-			err = errors.Join(err, destroy(ctx, g))
-		}
+	for _, w := range slices.Backward(works) { // nil: a whole system has no work of its own
+		err = errors.Join(err, w.takeDown(ctx))
 	}
-	return err
+	return errors.Join(err, vacate(ctx, guests[min(1, len(guests)):]))
 }
 
 // start starts the workload's command in the guest, and gives what is closed when it has begun.

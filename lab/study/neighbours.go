@@ -217,14 +217,11 @@ func (c *company) shrink(ctx context.Context, n int) (err error) {
 	for _, w := range c.works[min(n, len(c.works)):] { // all at once: hundreds that go on being busy would starve those that remove them
 		w.stop()
 	}
-	for i := len(c.guests) - 1; i >= n; i-- {
-		if i < len(c.works) {
-			err = errors.Join(err, c.works[i].takeDown(ctx))
-			c.works = c.works[:i]
-		}
-		err = errors.Join(err, destroy(ctx, c.guests[i]))
-		c.guests, c.kinds = c.guests[:i], c.kinds[:i]
+	for _, w := range slices.Backward(c.works[min(n, len(c.works)):]) {
+		err = errors.Join(err, w.takeDown(ctx))
 	}
+	err = errors.Join(err, vacate(ctx, c.guests[min(n, len(c.guests)):]))
+	c.works, c.guests, c.kinds = c.works[:min(n, len(c.works))], c.guests[:min(n, len(c.guests))], c.kinds[:min(n, len(c.kinds))]
 	return err
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"tare/lab/engine"
@@ -23,8 +24,9 @@ type street struct {
 	idles, dies, refused int // the neighbour, counted from 1; 0: none
 	stuck                error
 	seats                []int
-	working              int
-	measuredBeside       []int // how many neighbours worked at each run of the measured guest
+	silent               int                 // from this neighbour on the engine does not answer; 0: it always does
+	takes                func(nth int) int64 // memory of a guest in bytes; nil: none
+	work                 func()              // of the measured guest; nil: a millisecond
 }
 
 type resident struct {
@@ -39,11 +41,15 @@ func (s *street) Provision(_ context.Context, t notebook.Treatment, _ string, _ 
 	s.seats = nil
 	return &resident{fakeGuest{&s.fakeLab, t}, s, 0, time.Now()}, nil
 }
-func (s *street) Beside(_ context.Context, t notebook.Treatment, _ string, w *workload.Ready, seat int) (Guest, error) {
+func (s *street) Beside(ctx context.Context, t notebook.Treatment, _ string, w *workload.Ready, seat int) (Guest, error) {
 	if !w.Workload.Stays {
 		return nil, errors.New("a neighbour whose work ends")
 	}
 	s.seats = append(s.seats, seat)
+	if s.silent > 0 && len(s.seats) >= s.silent {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
 	if len(s.seats) == s.refused {
 		return nil, errors.New("the bridge is full")
 	}
@@ -52,7 +58,17 @@ func (s *street) Beside(_ context.Context, t notebook.Treatment, _ string, w *wo
 	return &resident{fakeGuest{&s.fakeLab, t}, s, len(s.seats), time.Now()}, nil
 }
 func (g *resident) Ruler() Ruler { return g }
-func (g *resident) Destroy(context.Context) error {
+func (g *resident) Resident() (int64, error) {
+	if g.s.takes == nil {
+		return 0, nil
+	}
+	return g.s.takes(g.nth), nil
+}
+func (g *resident) Destroy(ctx context.Context) error {
+	if g.s.silent > 0 && len(g.s.seats) >= g.s.silent && g.nth > 0 {
+		<-ctx.Done()
+		return ctx.Err()
+	}
 	g.s.live--
 	if g.nth > 0 {
 		return g.s.stuck
@@ -67,8 +83,11 @@ func (g *resident) Demanded() (d proc.Demand, err error) {
 }
 func (g *resident) Run(ctx context.Context, o ruler.Order) (ruler.Result, time.Duration, error) {
 	if g.nth == 0 {
-		g.s.measuredBeside = append(g.s.measuredBeside, g.s.working)
-		time.Sleep(time.Millisecond) // it is simulated work, which its neighbours run beside
+		if g.s.work != nil {
+			g.s.work()
+		} else {
+			time.Sleep(time.Millisecond) // it is simulated work, which its neighbours run beside
+		}
 		return g.fakeGuest.Run(ctx, o)
 	}
 	if o.Bounds != nil {
@@ -153,6 +172,73 @@ func TestANeighbourThatIsNotBusy(t *testing.T) {
 	if _, err := (&Run{Plan: p, Lab: s, Book: &fakeBook{}}).Do(t.Context()); err == nil || !strings.Contains(err.Error(), "a neighbour could not be removed: it is mounted") {
 		t.Errorf("a neighbour that stays: %v", err)
 	}
+}
+
+// An engine that answers no more when there are many guests, for a start or for an end, keeps nobody for hours: the study ends, in minutes, with the figures that it
+// has and the reason.
+func TestAnEngineThatStopsAnsweringUnderLoad(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &street{fakeLab: fakeLab{elapsed: steady}, silent: 60}
+		p := neighbourly("cpu:300")
+		quiet := p.Study.Treatments[0]
+		quiet.ID, quiet.Params = "alone", map[string]string{notebook.ParamNeighbours: "none"}
+		p.Study.Treatments = append([]notebook.Treatment{quiet}, p.Study.Treatments...)
+		p.ready[notebook.Label("w", quiet.Params)] = p.ready["w"]
+		p.Study.Design.Floor, p.Study.Design.Cap = 1, 1
+		for Order(p.Study.Seed, 0, 2)[0] != 0 { // it has its figures when the engine falls silent
+			p.Study.Seed++
+		}
+		book := &fakeBook{}
+		began := time.Now()
+		_, err := (&Run{Plan: p, Lab: s, Book: book}).Do(t.Context())
+		if took := time.Since(began); took > provisionTimeout+3*destroyTimeout {
+			t.Errorf("it took %v", took)
+		}
+		if err == nil || !strings.Contains(err.Error(), "(and 58 more guests); `tare clean` tries again") {
+			t.Errorf("59 guests that stay: %v", err)
+		}
+		figures := 0
+		for _, tr := range book.trials {
+			if tr.Treatment == "alone" && tr.Failure == "" && !tr.Warmup {
+				figures++
+			}
+		}
+		if figures != 1 {
+			t.Error("the figures of the other treatment are lost")
+		}
+	})
+}
+
+// That memory would run out is foreseen: no guest is made that the host has no room for. A trial says so, and a search names it.
+func TestMemoryThatWouldRunOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		full := func(nth int) int64 { // the fourth neighbour, and whoever is like it, takes more than a host has
+			if nth >= 4 {
+				return 1 << 50
+			}
+			return 0
+		}
+		s := &street{fakeLab: fakeLab{elapsed: steady}, takes: full}
+		book := &fakeBook{}
+		if _, err := (&Run{Plan: neighbourly("cpu:9"), Lab: s, Book: book}).Do(t.Context()); err != nil || s.live != 0 || s.most != 5 || book.measured() != 2 {
+			t.Errorf("%v: %d guests at most, %d left, %d trials", err, s.most, s.live, book.measured())
+		}
+		if why := book.trials[0].Failure; !strings.HasPrefix(why, "neighbour 5 of 9: the host has ") || !strings.Contains(why, "it has room for 5 such guests") {
+			t.Errorf("%q", why)
+		}
+		p := neighbourly("none")
+		p.Study.Fit = &notebook.Fit{Metric: "p50", Factor: 1.5, To: 64}
+		p.Study.Design.Warmups = 0
+		s, book = &street{fakeLab: fakeLab{elapsed: steady}, takes: full}, &fakeBook{}
+		if _, err := (&Run{Plan: p, Lab: s, Book: book}).Do(t.Context()); err != nil || s.live != 0 || s.most != 5 {
+			t.Errorf("%v: %d guests at most, %d left", err, s.most, s.live)
+		}
+		for _, tr := range book.trials {
+			if f := tr.Fitted; f == nil || f.Guests != 5 || f.RanOut != notebook.OutOfMemory || !strings.Contains(f.Why, "of memory left") {
+				t.Errorf("%+v", f)
+			}
+		}
+	})
 }
 
 func TestWhoIsBusy(t *testing.T) {

@@ -542,7 +542,7 @@ func (r *Run) trial(ctx context.Context, g Guest, service *service, ready *workl
 		return tr, true, err
 	}
 	if r.Plan.Study.Fit != nil {
-		return r.fit(ctx, g, service, ready, t, s.warmup)
+		return r.fit(ctx, g, service, ready, t)
 	}
 	return r.time(ctx, g, service, ready, t, s)
 }
@@ -650,6 +650,33 @@ func destroy(ctx context.Context, g Guest) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), destroyTimeout)
 	defer cancel()
 	return g.Destroy(ctx)
+}
+
+// vacate removes guests, the latest first. Once one could not be removed in its time the others have that time together: hundreds of an engine that does not
+// answer any more would take hours. The error is of the first that is left, and says how many are.
+func vacate(ctx context.Context, guests []Guest) (first error) {
+	ctx = context.WithoutCancel(ctx)
+	stay := 0
+	for _, g := range slices.Backward(guests) {
+		of, cancel := context.WithTimeout(ctx, destroyTimeout)
+		err := g.Destroy(of)
+		if err != nil && of.Err() != nil && ctx.Err() == nil && stay == 0 {
+			hurry, done := context.WithTimeout(ctx, destroyTimeout)
+			defer done()
+			ctx = hurry
+		}
+		cancel()
+		if err == nil {
+			continue
+		}
+		if stay++; first == nil {
+			first = err
+		}
+	}
+	if stay > 1 {
+		return fmt.Errorf("%w (and %d more guests)", first, stay-1)
+	}
+	return first
 }
 
 func tail(r ruler.Result) string { return string(r.Stderr) + string(r.Stdout) }

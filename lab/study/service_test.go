@@ -32,6 +32,8 @@ type shop struct {
 	at   func(argv []string) string // the same, by what is asked; nil: answer
 	from string                     // the machine of its load
 
+	beside street // whose guests are its neighbours
+
 	mu     sync.Mutex
 	asked  int
 	served []string // argv of services, and what they were ended by
@@ -49,6 +51,10 @@ func (l *shop) Load(_ context.Context, t notebook.Treatment, _ string, _ *worklo
 	}
 	l.places++
 	return &counter{fakeGuest{&l.fakeLab, t}, l, true}, notebook.Load{From: l.from, CPUs: []int{1}}, nil
+}
+
+func (l *shop) Beside(ctx context.Context, t notebook.Treatment, id string, w *workload.Ready, seat int) (Guest, error) {
+	return l.beside.Beside(ctx, t, id, w, seat)
 }
 
 // counter is a guest of the shop: the service's, or the load's place.
@@ -255,6 +261,32 @@ func TestTheMachineOfALoad(t *testing.T) {
 	} {
 		if err := checkFrom(from); (err == nil) != good {
 			t.Errorf("%s: %v", from, err)
+		}
+	}
+}
+
+// A service is asked beside neighbours that are busy: its own, one of each kind, gone with it; what it answers and what they did stand in one trial.
+func TestAServiceBesideNeighbours(t *testing.T) {
+	l := &shop{at: func([]string) string {
+		time.Sleep(time.Millisecond) // in which its neighbours are busy
+		return `{"mean": 0.02, "p99": 0.05}`
+	}}
+	p := shopPlan("")
+	t2 := cnT
+	t2.Workload, t2.Params = "w", map[string]string{notebook.ParamNeighbours: "cpu:1+io:1"}
+	p.Study.Treatments = []notebook.Treatment{t2}
+	p.ready[notebook.Label("w", t2.Params)] = p.ready["w"]
+	p.work = neighbourly("cpu:1+io:1").work
+	book := &fakeBook{}
+	if _, err := (&Run{Plan: p, Lab: l, Book: book}).Do(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if l.beside.live != 0 || l.beside.most != 2 || l.places != 0 || book.measured() != 4 {
+		t.Errorf("%d neighbours at most, %d left, %d places of loads, %d trials", l.beside.most, l.beside.live, l.places, book.measured())
+	}
+	for _, tr := range book.trials {
+		if c := tr.Company; tr.Failure != "" || tr.Value != 0.02 || tr.Figures["p99"] != 0.05 || c == nil || len(c.Neighbours) != 2 || c.Neighbours[1].Busy != notebook.BusyIO || c.Neighbours[1].Moved == 0 {
+			t.Errorf("%+v, beside %+v", tr, c)
 		}
 	}
 }

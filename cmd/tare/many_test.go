@@ -1,0 +1,212 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// standing is what there is on the host, by kind: names of it, and how many have each.
+type standing map[string]map[string]int
+
+// stand looks at the host itself. Threads of the kernel come and go, and are none.
+func stand(t *testing.T) standing {
+	t.Helper()
+	s := standing{"process": {}, "mount": {}, "cgroup": {}, "link": {}, "namespace": {}, "runtime's folder": {}}
+	see := func(what, pattern string, name func(path string) string) {
+		paths, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range paths {
+			if n := name(path); n != "" {
+				s[what][n]++
+			}
+		}
+	}
+	itself := func(path string) string { return path }
+	see("process", "/proc/[0-9]*", func(dir string) string { // by name and cgroup: what is gone while we look is none
+		line, err1 := os.ReadFile(dir + "/cmdline")
+		name, err2 := os.ReadFile(dir + "/comm")
+		group, err3 := os.ReadFile(dir + "/cgroup")
+		if err1 != nil || err2 != nil || err3 != nil || len(line) == 0 {
+			return ""
+		}
+		return strings.TrimSpace(string(name)) + " in " + strings.Join(strings.Fields(string(group)), " ")
+	})
+	see("namespace", "/proc/[0-9]*/ns/net", func(path string) string {
+		ns, err := os.Readlink(path)
+		if err != nil {
+			return ""
+		}
+		s["namespace"][ns] = 0 // once each
+		return ns
+	})
+	see("link", "/sys/class/net/*", itself)
+	see("runtime's folder", "/run/crun/*", itself)
+	info, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(info)) {
+		s["mount"][strings.Fields(line)[4]]++
+	}
+	if err := filepath.WalkDir("/sys/fs/cgroup", func(path string, d fs.DirEntry, err error) error {
+		if err != nil && !os.IsNotExist(err) {
+			return err
+		}
+		if err == nil && d.IsDir() {
+			s["cgroup"][path]++
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// differences says what there is more or less of than before.
+func (s standing) differences(before standing) (all []string) {
+	for what, now := range s {
+		for name, n := range now {
+			if n > before[what][name] {
+				all = append(all, fmt.Sprintf("%d more of %s %s", n-before[what][name], what, name))
+			}
+		}
+		for name, n := range before[what] {
+			if n > now[name] {
+				all = append(all, fmt.Sprintf("%d less of %s %s", n-now[name], what, name))
+			}
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
+// kept is the memory of the host that no process has as its own, and that is not free for the asking as files' pages are: the kernel's, and files that are in
+// memory alone. What others on the host do moves it little. What groups that are gone were charged with is only given back when caches are dropped.
+func kept(t *testing.T) (bytes int64) {
+	t.Helper()
+	unix.Sync()
+	if err := os.WriteFile("/proc/sys/vm/drop_caches", []byte("3"), 0); err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sign := map[string]int64{"MemTotal:": 1, "MemFree:": -1, "AnonPages:": -1, "Cached:": -1, "Buffers:": -1, "Shmem:": 1}
+	for line := range strings.Lines(string(text)) {
+		fields := strings.Fields(line)
+		if sign[fields[0]] == 0 {
+			continue
+		}
+		kib, err := strconv.ParseInt(fields[1], 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		bytes += sign[fields[0]] * kib << 10
+		delete(sign, fields[0])
+	}
+	if len(sign) > 0 {
+		t.Fatalf("/proc/meminfo lacks %v", sign)
+	}
+	return bytes
+}
+
+// Many guests that were there at once leave the host as it was: its processes, mounts, cgroups, links, namespaces and memory; and `tare clean` finds nothing to do.
+func TestAloneManyGuestsLeaveTheHostAsItWas(t *testing.T) {
+	h := newHost(t)
+	need(t, has("crun"), "crun")
+	h.holder()
+	const (
+		guests    = 24
+		each      = 16 << 20 // bytes that each holds, at least
+		tolerance = 96 << 20 // what the kernel and others on the host come to meanwhile
+	)
+	study := func(name string, guests int) {
+		h.write(name+".yaml", fmt.Sprintf(`name: %s
+workloads: [{name: ./holder, params: {own: 16, alike: 0}}]
+platforms: [{platform: cn, engines: [crun], provisioning: [vanilla]}]
+instances: [1/64MB]
+memory: {guests: [%d]}
+design: {rounds: {floor: 1, cap: 1}, trials: 1, warmups: 0, timeout: 2m}
+`, name, guests))
+		h.must("run", "./"+name+".yaml", "--out", name)
+	}
+	study("few", 2) // images, and whatever else is made once and kept
+	h.must("clean")
+	before, had := stand(t), kept(t)
+
+	study("many", guests)
+	trials := h.trials("many")
+	if len(trials) != 1 || trials[0].Failure != "" || len(trials[0].Weights) != 1 || trials[0].Weights[0].Guests != guests || trials[0].Value*(1<<20) < each {
+		t.Fatalf("%d guests with %d MiB each were to be weighed: %+v", guests, each>>20, trials)
+	}
+	if said := h.must("clean"); said != "Nothing to do.\n" {
+		t.Errorf("tare clean: %s", said)
+	}
+	differ := func() (all []string) { // the kernel ends processes and namespaces in its own time, and tells nobody
+		for end := time.Now().Add(5 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+			if all = stand(t).differences(before); len(all) == 0 || time.Now().After(end) {
+				return all
+			}
+		}
+	}
+	for _, d := range differ() {
+		t.Error(d)
+	}
+	if lost := kept(t) - had; lost > tolerance {
+		t.Errorf("%d MiB of memory did not come back; guests held %d", lost>>20, guests*each>>20)
+	} else {
+		t.Logf("%d MiB more are kept than before; guests held %d", lost>>20, guests*each>>20)
+	}
+
+	// What would be left is seen.
+	dir := filepath.Join(h.dir, "left")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, ""); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := unix.Unmount(dir, 0); err != nil {
+			t.Error(err)
+		}
+	}()
+	if err := os.WriteFile(filepath.Join(dir, "held"), make([]byte, guests*each), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	group := "/sys/fs/cgroup/memory/left-by-a-test"
+	if err := os.Mkdir(group, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	defer os.Remove(group)
+	idle := exec.Command("sleep", "60")
+	if err := idle.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer idle.Wait()
+	defer idle.Process.Kill()
+	said := strings.Join(stand(t).differences(before), "\n")
+	for _, want := range []string{"1 more of process sleep in ", "1 more of mount " + dir, "1 more of cgroup " + group} {
+		if !strings.Contains(said, want) {
+			t.Errorf("%q is not seen: %s", want, said)
+		}
+	}
+	if lost := kept(t) - had; lost <= tolerance {
+		t.Errorf("%d MiB in a tmpfs are not seen: %d MiB more than before", guests*each>>20, lost>>20)
+	}
+}

@@ -1,0 +1,135 @@
+package claims
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"tare/desk/data"
+	"tare/notebook"
+	"tare/notebook/notebooktest"
+)
+
+// times is a made-up host: what a treatment takes there, by its workload, platform and neighbours.
+type times func(workload, platform, neighbours string) float64
+
+// perCore is how many guests each of the host's CPUs has, by the neighbours that make it so.
+var perCore = map[string]float64{"none": 1, "cpu:1/core": 1, "cpu:2/core": 2, "cpu:4/core": 4, "io:2/core": 2}
+
+// In one, all is as chapter 4 of the thesis has it: guests share their core evenly, containers gain a little where it is over-committed, and a VM's files take
+// longer by the same factor everywhere. In the other nothing is.
+var (
+	asChapter4Says times = func(workload, platform, neighbours string) float64 {
+		v := perCore[neighbours]
+		switch {
+		case platform != notebook.VM:
+		case workload == "fileserver":
+			v *= 1.4
+		case perCore[neighbours] >= 3:
+			v *= 1.05
+		}
+		return v
+	}
+	againstChapter4 times = func(workload, platform, neighbours string) float64 {
+		v := perCore[neighbours]
+		switch {
+		case platform == notebook.CN && neighbours == "none":
+			v *= 1.2
+		case platform == notebook.CN && strings.HasPrefix(neighbours, "io"):
+			v *= 1.6
+		case platform == notebook.VM && workload != "fileserver" && neighbours == "none":
+			v *= 1.5
+		case platform == notebook.VM && neighbours == "cpu:4/core":
+			v *= 0.5
+		case platform == notebook.VM && workload == "fileserver":
+			v *= 0.9
+		}
+		return v
+	}
+)
+
+// beside are the verdicts on chapter 4 from a folder of that host.
+func beside(t *testing.T, w times, rounds int, noise float64) []Verdict {
+	t.Helper()
+	f := notebooktest.New(2)
+	f.Rounds, f.Noise = rounds, noise
+	f.Study.Name, f.Study.Design = "density-small", notebook.Design{Floor: rounds, Cap: rounds, Trials: 1, TimeoutS: 60}
+	for _, workload := range []string{"shor", "sjeng", "fileserver"} {
+		for neighbours := range perCore {
+			if strings.HasPrefix(neighbours, "io") && workload != "fileserver" {
+				continue
+			}
+			for platform, engine := range map[string]string{notebook.BM: "", notebook.CN: "lxc pinned", notebook.VM: "qemu kvm pinned"} {
+				f.Add(fmt.Sprintf("%s neighbours=%s %s %s 1/256MB", workload, neighbours, platform, engine), w(workload, platform, neighbours))
+			}
+		}
+	}
+	slices.SortFunc(f.Study.Treatments, func(a, b notebook.Treatment) int { return strings.Compare(a.ID, b.ID) }) // the noise is of their order
+	s, err := data.Read([]string{f.Write(t)}, data.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := Shipped("memory")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return testable(t, 7, Judge(s, slices.DeleteFunc(all, func(c Claim) bool { return !strings.HasPrefix(c.Group, "Density, ") })))
+}
+
+// What chapter 4 says of guests beside busy guests holds where it is so, does not where it is otherwise, and is open where the host is too noisy to tell.
+func TestClaimsOfGuestsBesideGuests(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		w      times
+		rounds int
+		noise  float64
+		want   Answer
+	}{{"true", asChapter4Says, 10, 0.0001, Holds}, {"false", againstChapter4, 10, 0.0001, DoesNotHold}, {"noise", asChapter4Says, 3, 0.6, NotDecided}} {
+		for _, v := range beside(t, c.w, c.rounds, c.noise) {
+			if v.Answer != c.want {
+				t.Errorf("%s: %s: %s, want %s: %s", c.name, v.Claim.ID, v.Answer, c.want, Why(v))
+			}
+		}
+	}
+}
+
+// What chapter 5 says of starts and restores holds where they take what Table 5.1 has, does not where a container takes six times as long and a restore is no gain, and
+// is open in noise.
+func TestClaimsOfStartsAndRestores(t *testing.T) {
+	all, err := Shipped("start-up")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name                string
+		container, restored float64 // s
+		rounds              int
+		noise               float64
+		want                Answer
+	}{{"true", 0.2, 1.192, 10, 0.0001, Holds}, {"false", 1.2, 9, 10, 0.0001, DoesNotHold}, {"noise", 0.2, 1.192, 3, 0.6, NotDecided}} {
+		f := notebooktest.New(2)
+		f.Rounds, f.Noise = c.rounds, c.noise
+		f.Study.Name, f.Study.Design = "start-up", notebook.Design{Floor: c.rounds, Cap: c.rounds, Trials: 1, TimeoutS: 60}
+		f.Study.Starting = &notebook.Starting{Caches: []string{notebook.CacheWarm}, Restore: true}
+		metric, also := f.Study.Starting.Metrics()
+		f.Add("system cache=warm cn lxc pinned 1/1GB", c.container).Add("system cache=warm vm qemu kvm pinned 1/1GB", 10.342)
+		f.Study.Metrics["system"], f.Study.Also = metric, map[string][]notebook.Metric{"system": also}
+		f.Trial = func(x *notebook.Trial) {
+			x.Figures = map[string]float64{notebook.MomentLogin: x.Value, notebook.MomentReturned: x.Value}
+			if strings.Contains(x.Treatment, " vm ") {
+				// Of its own noise: a restore is no part of the start that came before it.
+				x.Figures[notebook.MomentRestored] = c.restored * (1 + c.noise*float64(x.Round%3-1))
+			}
+		}
+		s, err := data.Read([]string{f.Write(t)}, data.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range testable(t, 2, Judge(s, slices.Clone(all))) {
+			if v.Answer != c.want {
+				t.Errorf("%s: %s: %s, want %s: %s", c.name, v.Claim.ID, v.Answer, c.want, Why(v))
+			}
+		}
+	}
+}
