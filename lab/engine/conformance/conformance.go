@@ -55,6 +55,8 @@ type Subject struct {
 	Undo map[string]journal.Undo
 	// Networks that a guest can have. What of notebook.Networks is not among them must be refused by an *engine.UnsupportedError.
 	Networks []string
+	// Saves: its guests are saved and restored before they are killed.
+	Saves bool
 	// Disk is the folder, from [Disk], that the engine keeps its guests' files in; empty: below the state folder.
 	Disk string
 	// Objects lists the engine's objects that belong to the guest ID; nil where there is no engine.
@@ -64,7 +66,7 @@ type Subject struct {
 // Of is the kind as it is registered, under test.
 func Of(k engine.Kind) Subject {
 	return Subject{
-		Name: k.String(), Limitations: k.Limitations, Undo: engine.Registry{k}.Undo(), Networks: k.NetworkModes(),
+		Name: k.String(), Limitations: k.Limitations, Undo: engine.Registry{k}.Undo(), Networks: k.NetworkModes(), Saves: k.Saving != "",
 		New: func(env engine.Env) (engine.Driver, error) { return k.New(env), nil },
 	}
 }
