@@ -104,6 +104,14 @@ func (c *Connection) Plug(pid int) error {
 	return c.bridge.Plug(c.changes, pid, c.lease)
 }
 
+// Unplug takes the guest's cable away, whose other end's namespace has ended: the kernel does it too, in its own time. It can be plugged again then.
+func (c *Connection) Unplug() error {
+	if !c.lease.IsValid() || c.macvlan {
+		return nil
+	}
+	return c.bridge.Unplug(c.lease)
+}
+
 // Tap makes the tap of a VM with an address for itself; nil where it has none. The file is the caller's to close.
 func (c *Connection) Tap() (*os.File, error) {
 	if !c.lease.IsValid() {

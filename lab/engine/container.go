@@ -309,11 +309,11 @@ func (k Kind) Probe(ctx context.Context, env Env, d Driver, capability string) n
 		c.Answer, c.Why, c.Do = notebook.Inconclusive, "only root runs a container to find out", "sudo tare doctor"
 		return c
 	}
-	took, err := k.try(ctx, env, d)
+	what, err := k.try(ctx, env, d, capability)
 	cannot, never := errors.AsType[*UnsupportedError](err)
 	switch {
 	case err == nil:
-		c.Answer, c.Why = notebook.Supported, fmt.Sprintf("a container with a quota and a memory limit answered %v after it was asked for", took.Round(time.Millisecond))
+		c.Answer, c.Why = notebook.Supported, what
 		for _, l := range k.Limitations {
 			c.Why += "; limitation: " + l.Name + ": " + l.Why
 		}
@@ -329,22 +329,22 @@ func (k Kind) Probe(ctx context.Context, env Env, d Driver, capability string) n
 	return c
 }
 
-// try makes a guest of an empty root and asks it something.
-func (k Kind) try(ctx context.Context, env Env, d Driver) (took time.Duration, err error) {
+// try makes a guest of an empty root and asks it something, after it was saved and restored where that is the question. It says what was seen.
+func (k Kind) try(ctx context.Context, env Env, d Driver, capability string) (seen string, err error) {
 	changes := journal.NewChanges(env.Journal, Undo())
 	defer func() {
 		undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
 		defer cancel()
 		err = errors.Join(err, changes.Undo(undo))
 	}()
-	id := fmt.Sprintf("probe-%s-%d", k.Name, os.Getpid())
+	id := fmt.Sprintf("probe-%s-%d", strings.ReplaceAll(capability, " ", "-"), os.Getpid())
 	root, err := makeFolder(changes, env.State, id+"-root", nil, nil)
 	if err != nil {
-		return 0, err
+		return "", err
 	}
 	img, err := EmptyImage(root)
 	if err != nil {
-		return 0, err
+		return "", err
 	}
 	start := time.Now()
 	g, err := d.Provision(ctx, Spec{
@@ -352,13 +352,35 @@ func (k Kind) try(ctx context.Context, env Env, d Driver) (took time.Duration, e
 		Instance: notebook.Instance{Name: "probe", Cores: 1, Memory: 256 << 20},
 	})
 	if err != nil {
-		return 0, err
+		return "", err
 	}
-	took = time.Since(start)
-	_, err = g.Ruler().Ping(ctx)
+	seen = fmt.Sprintf("a container with a quota and a memory limit answered %v after it was asked for", time.Since(start).Round(time.Millisecond))
+	if capability == k.Saving {
+		seen, err = tryRestore(ctx, g)
+	}
+	if err == nil {
+		_, err = g.Ruler().Ping(ctx)
+	}
 	undo, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTime)
 	defer cancel()
-	return took, errors.Join(err, g.Destroy(undo))
+	return seen, errors.Join(err, g.Destroy(undo))
+}
+
+// tryRestore saves a guest and restores it.
+func tryRestore(ctx context.Context, g Guest) (seen string, err error) {
+	s, saves := g.(Saver)
+	if !saves {
+		return "", errors.New("its containers cannot be saved")
+	}
+	saved, err := s.Save(ctx)
+	if err != nil {
+		return "", err
+	}
+	start := time.Now()
+	if err := s.Restore(ctx, nil); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("a container was saved in %.1f MiB and went on %v after its restore was asked for", float64(saved.Bytes)/notebook.MiB, time.Since(start).Round(time.Millisecond)), nil
 }
 
 // EmptyImage makes an image of a folder, with nothing in it but what every guest has mounts on.

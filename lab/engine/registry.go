@@ -54,8 +54,9 @@ type Kind struct {
 	// RandomAddresses says why what runs in its guests cannot ask for addresses that are not random (personality(2)); "" where it can.
 	RandomAddresses string
 
-	// Unsaved says why its guests cannot be saved and restored (Saver); "" where they can.
-	Unsaved string
+	// Unsaved says why its guests cannot be saved and restored (Saver); "" where they can. Saving is that of Capabilities which asks whether they can
+	// on this host; "" where nothing has to be tried.
+	Unsaved, Saving string
 
 	// TracesInside: the guest's kernel is its own, and its ruler can load tracers there.
 	TracesInside bool

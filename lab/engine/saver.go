@@ -4,7 +4,7 @@ import "context"
 
 // Saver is a guest that can be saved and taken up again, as the paper "virtualization-overheads" has it in chapter 5.
 type Saver interface {
-	// Save writes the guest's state to its folder and ends all that runs of the guest. An order may be in progress in it; nothing may be sent to
+	// Save writes the guest's state to its folder and ends all that runs of the guest. An order that is Restorable may be in progress in it; nothing may be sent to
 	// its ruler until it is restored. An *UnsupportedError says why this guest cannot be saved, which then goes on as it was.
 	Save(ctx context.Context) (Saved, error)
 	// Restore has the saved guest go on where it was, on the same ruler's stream. It notes notebook.MomentRestored.

@@ -42,6 +42,21 @@ func (b *Bridge) plug(c *journal.Changes, ns netns.NsHandle, p netip.Prefix) err
 	return nil
 }
 
+// Unplug removes the cable of the guest with the address, where it is there. When it returns it is gone.
+func (b *Bridge) Unplug(p netip.Prefix) error {
+	l, err := netlink.LinkByName(b.port(p))
+	if notFound(err) {
+		return nil
+	}
+	if err == nil {
+		err = removeLink(b.port(p), l.Attrs().HardwareAddr.String())
+	}
+	if err != nil {
+		return fmt.Errorf("network: the cable of %s: %w", p.Addr(), err)
+	}
+	return nil
+}
+
 // Macvlan gives the network namespace of the process a macvlan link of the bridge itself, as eth0 with the address: what others on
 // the bridge send to it needs no cable. The host, whose link the bridge is, cannot reach it. It goes with the namespace or
 // the bridge, and never is in the host's namespace, so that nothing is journaled.

@@ -55,6 +55,9 @@ type Order struct {
 	FixedAddresses bool `json:"fixed_addresses,omitempty"` // its process's addresses are not random (personality(2), ADDR_NO_RANDOMIZE), nor those of what it starts
 	SmallPages     bool `json:"small_pages,omitempty"`     // nor has it transparent huge pages (prctl(2), PR_SET_THP_DISABLE)
 
+	// Restorable: its launcher is a file of ScratchDir, without a name, and not in memory, where CRIU 4.1 restores no program from.
+	Restorable bool `json:"restorable,omitempty"`
+
 	Bounds Bounds `json:"-"` // told of the trial's bounds by the host's word; nil: nobody is
 }
 

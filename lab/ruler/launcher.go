@@ -51,7 +51,10 @@ func monotonic() time.Duration {
 
 // start starts a launcher that waits to run p n times. p without a path is the empty program, in memory.
 func (g *guest) start(p *program, out *outputs, n int) (_ *launcher, err error) {
-	path := g.launch.inMemory()
+	path := ""
+	if !p.restorable {
+		path = g.launch.inMemory()
+	}
 	if path == "" {
 		if path, err = g.launch.file(g.scratch.path); err != nil {
 			return nil, err

@@ -29,12 +29,13 @@ type program struct {
 	gid  uint32
 
 	fixed, small bool // Order.FixedAddresses, Order.SmallPages
+	restorable   bool // Order.Restorable
 }
 
 // newProgram finds an order's command as execvpe does: in the folders of the order's PATH, or relative to the order's
 // folder when its name has a slash. Unlike execvpe it gives no text file without #! to a shell.
 func newProgram(o *Order, scratch string) (*program, error) {
-	p := &program{argv: o.Argv, env: o.Env, dir: orElse(o.Dir, scratch), uid: o.UID, gid: o.GID, fixed: o.FixedAddresses, small: o.SmallPages}
+	p := &program{argv: o.Argv, env: o.Env, dir: orElse(o.Dir, scratch), uid: o.UID, gid: o.GID, fixed: o.FixedAddresses, small: o.SmallPages, restorable: o.Restorable}
 	st, err := os.Stat(p.dir)
 	if err != nil {
 		return nil, fmt.Errorf("the folder to run in: %w", err)

@@ -125,7 +125,9 @@ func (r *Run) firstAnswer(ctx context.Context, s *start, moments *engine.Moments
 		if !at.Listen.IsValid() || !at.Connect.IsValid() {
 			return "its service has no address: the guest has no network that a load could ask through"
 		}
-		of := begin(ctx, s.guest, t, ready, w.Order(w.Service.Command, ready.Params, ready.Image, workload.Seat{Instance: t.Instance, Address: at.Listen}))
+		order := w.Order(w.Service.Command, ready.Params, ready.Image, workload.Seat{Instance: t.Instance, Address: at.Listen})
+		order.Restorable = r.Plan.Study.Starting.Restore
+		of := begin(ctx, s.guest, t, ready, order)
 		of.place, of.load, of.pause = s.work.place, s.work.load, r.asks(t)
 		s.work, s.trial.Startup.Pauses = of, of.pause.Seconds()
 		if cause := of.await(ctx); cause != "" || ctx.Err() != nil {

@@ -57,6 +57,8 @@ type Subject struct {
 	Networks []string
 	// Copies: its guests can have a copy of the root each. If not, that must be refused by an *engine.UnsupportedError.
 	Copies bool
+	// Saves: its guests are saved and restored before they are killed.
+	Saves bool
 	// Disk is the folder, from [Disk], that the engine keeps its guests' files in; empty: below the state folder.
 	Disk string
 	// Objects lists the engine's objects that belong to the guest ID; nil where there is no engine.
@@ -66,7 +68,7 @@ type Subject struct {
 // Of is the kind as it is registered, under test.
 func Of(k engine.Kind) Subject {
 	return Subject{
-		Name: k.String(), Limitations: k.Limitations, Undo: engine.Registry{k}.Undo(), Networks: k.NetworkModes(), Copies: k.Copies,
+		Name: k.String(), Limitations: k.Limitations, Undo: engine.Registry{k}.Undo(), Networks: k.NetworkModes(), Copies: k.Copies, Saves: k.Saving != "",
 		New: func(env engine.Env) (engine.Driver, error) { return k.New(env), nil },
 	}
 }

@@ -52,7 +52,7 @@ func Main(m *testing.M, subjects ...Subject) {
 	os.Exit(1)
 }
 
-// guests makes guests and ends them, one after the other, until it is killed.
+// guests makes guests, saves and restores them where they can be, and ends them, one after the other, until it is killed.
 func (h held) guests(s Subject) (err error) {
 	if h.Env.Journal, err = journal.Open(h.Env.State); err != nil {
 		return err
@@ -80,6 +80,14 @@ func (h held) guests(s Subject) (err error) {
 		g, err := driver.Provision(ctx, spec)
 		if err != nil {
 			return err
+		}
+		if s.Saves {
+			if _, err := g.(engine.Saver).Save(ctx); err != nil {
+				return err
+			}
+			if err := g.(engine.Saver).Restore(ctx, nil); err != nil {
+				return err
+			}
 		}
 		fmt.Println("made")
 		if err := g.Destroy(ctx); err != nil {

@@ -161,7 +161,7 @@ func (r *suite) remains(before snapshot, id string) (left []string, err error) {
 	return left, err
 }
 
-// processes lists those other than this one that have id in their command line, cgroup or root.
+// processes lists those other than this one that have id in their command line, cgroup, root or working folder.
 func processes(id string) (found []string, err error) {
 	dirs, err := filepath.Glob("/proc/[0-9]*")
 	if err != nil {
@@ -176,11 +176,12 @@ func processes(id string) (found []string, err error) {
 		cmdline, _ := os.ReadFile(dir + "/cmdline")
 		cgroup, _ := os.ReadFile(dir + "/cgroup")
 		root, _ := os.Readlink(dir + "/root")
+		cwd, _ := os.Readlink(dir + "/cwd")
 		status, _ := os.ReadFile(dir + "/status")
 		if bytes.Contains(status, []byte("State:\tZ")) {
 			continue // dead, waits for its parent
 		}
-		if strings.Contains(string(cmdline)+string(cgroup)+root, id) {
+		if strings.Contains(string(cmdline)+string(cgroup)+root+cwd, id) {
 			found = append(found, fmt.Sprintf("%s: %q root %s", filepath.Base(dir), cmdline, root))
 		}
 	}

@@ -27,6 +27,7 @@ import (
 // Kind is the engine LXC. It keeps all of the contract.
 var Kind = engine.Kind{
 	Platform: notebook.CN, Name: "lxc", Capabilities: []string{"lxc"}, Fractions: true, Systems: true, Copies: true, Undo: undo,
+	Unsaved:       "Tare does not drive lxc-checkpoint; runc's containers it saves",
 	Provisionings: []string{notebook.Vanilla, notebook.Pinned}, Isolations: []string{notebook.IsolationFull},
 	Networks: engine.Cabled,
 	Program:  "lxc-start", Install: "apt-get install lxc",

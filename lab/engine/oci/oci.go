@@ -27,7 +27,14 @@ import (
 // Crun and Runc are the engines of the two runtimes in wide use.
 var (
 	Crun = kind("crun", "crun", "apt-get install crun", true)
-	Runc = kind("runc", "runc", "apt-get install runc", false)
+	Runc = func() engine.Kind {
+		k := kind("runc", "runc", "apt-get install runc", false)
+		k.Saving, k.Unsaved = "runc restore", ""
+		k.Capabilities = append(k.Capabilities, k.Saving)
+		self := k
+		k.New = func(env engine.Env) engine.Driver { return &Driver{Env: env, Kind: self} }
+		return k
+	}()
 )
 
 // kind registers the engine of a runtime, a program that makes containers of OCI bundles. apart: it refuses a host where cgroup v2,
@@ -38,6 +45,7 @@ func kind(name, program, install string, apart bool) engine.Kind {
 		Platform: notebook.CN, Name: name, Usual: true, Capabilities: []string{name}, Fractions: true, Undo: undo,
 		Provisionings: []string{notebook.Vanilla, notebook.Pinned}, Isolations: []string{notebook.IsolationFull},
 		Networks: engine.Cabled, Ahead: true, Copies: true,
+		Unsaved: "Tare has runc alone save containers; Debian's crun is made without CRIU",
 	}
 	self := k
 	k.New = func(env engine.Env) engine.Driver { return &Driver{Env: env, Kind: self, apart: apart} }
@@ -65,8 +73,11 @@ func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, er
 	if s.IsFull() {
 		filter = "Docker's seccomp filter"
 	}
-	g := &engine.Base{Notes: []string{engine.NetworkOf(s.NetworkMode()), filter}}
-	return d.provision(ctx, s, g, nil, nil)
+	notes := []string{engine.NetworkOf(s.NetworkMode()), filter}
+	if d.Kind.Saving != "" {
+		return d.provision(ctx, s, &container{Base: engine.Base{Notes: notes}, driver: d}, nil, nil)
+	}
+	return d.provision(ctx, s, &engine.Base{Notes: notes}, nil, nil)
 }
 
 // Create implements engine.Creator: a bundle, with its root mounted. Starting it is `run --detach`, which makes the namespaces, the cgroup and

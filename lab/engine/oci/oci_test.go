@@ -16,7 +16,15 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	conformance.Main(m, conformance.Of(Crun), conformance.Of(Runc), conformance.Of(GVisor))
+	conformance.Main(m, subject(Crun), subject(Runc), subject(GVisor))
+}
+
+// subject saves its guests where CRIU is there.
+func subject(k engine.Kind) conformance.Subject {
+	s := conformance.Of(k)
+	_, err := exec.LookPath(criu)
+	s.Saves = s.Saves && err == nil
+	return s
 }
 
 func TestRuntimes(t *testing.T) {
@@ -24,10 +32,15 @@ func TestRuntimes(t *testing.T) {
 		t.Run(k.Name, func(t *testing.T) {
 			_, err := exec.LookPath(k.Program)
 			require.That(t, err == nil, k.Program+" ("+k.Install+")")
-			conformance.Run(t, conformance.Of(k), conformance.Containers)
-			t.Run("no hello", func(t *testing.T) { conformance.NoHello(t, conformance.Of(k), notebook.Vanilla) })
+			conformance.Run(t, subject(k), conformance.Containers)
+			t.Run("no hello", func(t *testing.T) { conformance.NoHello(t, subject(k), notebook.Vanilla) })
 		})
 	}
+}
+
+func TestRestored(t *testing.T) {
+	require.Program(t, "runc", criu)
+	conformance.Restored(t, subject(Runc), conformance.Containers)
 }
 
 func TestProbe(t *testing.T) {
@@ -54,6 +67,14 @@ func TestProbe(t *testing.T) {
 		if c.Answer == notebook.Supported && !strings.Contains(c.Why, "limitation: "+l.Name+": "+l.Why) {
 			t.Errorf("%q does not declare the limitation %+v", c.Why, l)
 		}
+	}
+	c = Runc.Probe(t.Context(), lab, Runc.New(lab), Runc.Saving)
+	if _, err := exec.LookPath(criu); err != nil {
+		if c.Answer != notebook.NotSupported || !strings.Contains(c.Why, criuInstall) {
+			t.Errorf("saving without CRIU: %+v, want not supported, and how to install it", c)
+		}
+	} else if c.Answer != notebook.Supported || !strings.Contains(c.Why, "went on") {
+		t.Errorf("saving: %+v, want supported", c)
 	}
 	left, err := os.ReadDir(filepath.Join(lab.State, "guests"))
 	if err != nil || len(left) > 0 {

@@ -33,7 +33,7 @@ import (
 // Kind is the engine Podman. It keeps all of the contract.
 var Kind = engine.Kind{
 	Platform: notebook.CN, Name: "podman", Usual: true, Capabilities: []string{"podman"}, Fractions: true, Undo: undo,
-	Unsaved:         "Tare does not drive podman container checkpoint",
+	Unsaved:         "Tare does not drive podman container checkpoint; runc's containers it saves",
 	RandomAddresses: "Podman's default seccomp filter forbids personality(2); an OCI runtime alone (crun, runc) has none",
 	Provisionings:   []string{notebook.Vanilla, notebook.Pinned}, Isolations: []string{notebook.IsolationFull},
 	Networks: engine.Cabled,
