@@ -4,9 +4,16 @@ package pace
 
 import (
 	"context"
+	"os"
+	"os/exec"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
+
+	"tare/internal/require"
+	"tare/lab/proc"
 )
 
 // A call that takes long delays none of those after it, and each has the moment that it was meant for.
@@ -35,5 +42,35 @@ func TestEndsWithItsContext(t *testing.T) {
 	n := Issue(ctx, time.Now(), 1000, time.Hour, func(int, time.Time) { cancel() })
 	if n != 1 {
 		t.Errorf("%d calls were made after the context's end: want 1", n)
+	}
+}
+
+// Who waits for the moments comes before those who keep the host busy; what it starts does not, and when all is over no thread of the process does.
+func TestWaitsBeforeAllOthers(t *testing.T) {
+	require.Root(t)
+	ranks := func() (fifo int) {
+		tids, err := proc.Threads(os.Getpid())
+		if err != nil {
+			t.Error(err)
+		}
+		for _, tid := range tids {
+			if a, err := unix.SchedGetAttr(tid, 0); err == nil && a.Policy == unix.SCHED_FIFO {
+				fifo++
+			}
+		}
+		return fifo
+	}
+	var most, children atomic.Int64
+	Issue(t.Context(), time.Now(), 3, 5*time.Millisecond, func(int, time.Time) {
+		most.Store(max(most.Load(), int64(ranks())))
+		if out, err := exec.Command("cut", "-d ", "-f41", "/proc/self/stat").Output(); err != nil || string(out) != "0\n" {
+			children.Add(1)
+		}
+	})
+	if most.Load() != 1 || children.Load() != 0 {
+		t.Errorf("%d threads come before all others, and %d programs that were started: want one, and none", most.Load(), children.Load())
+	}
+	if n := ranks(); n > 0 {
+		t.Errorf("%d threads come before all others when nothing is waited for", n)
 	}
 }
