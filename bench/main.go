@@ -185,44 +185,51 @@ func numbers(cmd *exec.Cmd, unit float64) ([]float64, error) {
 	return all, nil
 }
 
-// starts compares the start of a guest, from asking until its ruler answers, with `runc run` of true in the same root.
+// starts compares the start of a guest, from asking until its ruler answers, with what its runtime takes to run true in the same root.
 func starts(ctx context.Context, dir string) error {
-	return guests(ctx, func(l *session.Lab, root *image.Image) error {
-		t := notebook.Treatment{Platform: notebook.CN, Engine: "runc", Provisioning: notebook.Vanilla, Instance: one}
-		bundle, err := bundle(ctx, dir, t.Engine, root.Dir)
-		if err != nil {
-			return err
-		}
+	return guests(ctx, func(l *session.Lab, root *image.Image) (err error) {
 		work, err := l.Store().Files(ctx, map[string]image.Source{"none": {}})
 		if err != nil {
 			return err
 		}
-		n := 0
-		return comparison{"A container with " + t.Engine, []way{
-			{"`runc run` of true, start to end", 0, func() (float64, error) {
-				n++
-				began := time.Now()
-				if said, err := exec.CommandContext(ctx, t.Engine, "run", "-b", bundle, fmt.Sprint("tare-bench-", n)).CombinedOutput(); err != nil {
-					return 0, fmt.Errorf("%s run: %w: %s", t.Engine, err, said)
-				}
-				return time.Since(began).Seconds(), nil
-			}},
-			{"tare's, asked to ruler's answer", 1.10, func() (float64, error) {
-				n++
-				began := time.Now()
-				g, err := l.Provision(ctx, t, fmt.Sprint("bench-cn-", n), &workload.Ready{Workload: &workload.Workload{}, Image: root, Work: work})
-				if err != nil {
-					return 0, err
-				}
-				return time.Since(began).Seconds(), g.Destroy(ctx)
-			}},
-		}, 90 * time.Second}.run()
+		for _, runtime := range []string{"crun", "runc"} {
+			err = errors.Join(err, startsWith(ctx, l, runtime, dir, root, work))
+		}
+		return err
 	})
+}
+
+func startsWith(ctx context.Context, l *session.Lab, runtime, dir string, root *image.Image, work *image.Tree) error {
+	t := notebook.Treatment{Platform: notebook.CN, Engine: runtime, Provisioning: notebook.Vanilla, Instance: one}
+	bundle, err := bundle(ctx, dir, t.Engine, root.Dir)
+	if err != nil {
+		return err
+	}
+	n := 0
+	return comparison{"A container with " + t.Engine, []way{
+		{"`" + t.Engine + " run` of true, start to end", 0, func() (float64, error) {
+			n++
+			began := time.Now()
+			if said, err := exec.CommandContext(ctx, t.Engine, "run", "-b", bundle, fmt.Sprint("tare-bench-", n)).CombinedOutput(); err != nil {
+				return 0, fmt.Errorf("%s run: %w: %s", t.Engine, err, said)
+			}
+			return time.Since(began).Seconds(), nil
+		}},
+		{"tare's, asked to ruler's answer", 1.10, func() (float64, error) {
+			n++
+			began := time.Now()
+			g, err := l.Provision(ctx, t, fmt.Sprint("bench-cn-", n), &workload.Ready{Workload: &workload.Workload{}, Image: root, Work: work})
+			if err != nil {
+				return 0, err
+			}
+			return time.Since(began).Seconds(), g.Destroy(ctx)
+		}},
+	}, 90 * time.Second}.run()
 }
 
 // bundle makes an OCI bundle whose program is true in the root filesystem, as the engine itself would have one.
 func bundle(ctx context.Context, dir, engine, root string) (string, error) {
-	bundle := filepath.Join(dir, "bundle")
+	bundle := filepath.Join(dir, "bundle-"+engine)
 	if err := os.Mkdir(bundle, 0o755); err != nil {
 		return "", err
 	}
