@@ -54,7 +54,7 @@ func (p *profile) trial(n *notebook.Profile) {
 	}
 	p.Trials++
 	p.Lost += n.Lost
-	for _, s := range n.Stacks {
+	for s := range n.All() {
 		if s.N < 1 {
 			continue
 		}
