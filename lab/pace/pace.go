@@ -5,11 +5,14 @@ package pace
 
 import (
 	"context"
+	"os"
 	"runtime"
 	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"tare/lab/proc"
 )
 
 // Issue calls do n times, at the moments begin, begin+gap, begin+2·gap, …, each time in a goroutine of its own, and returns when all of them have returned.
@@ -36,20 +39,35 @@ func Issue(ctx context.Context, begin time.Time, n int, gap time.Duration, do fu
 	return n
 }
 
-// first has this thread run before all that is of the ordinary scheduling class, until what it returns is called, and its sleeps end when they are
-// due: an ordinary thread's may end 50 µs later (its timer slack), and where the host's CPUs are busy one in a hundred waits for milliseconds until it is its
-// turn. The thread has some microseconds to do each time, and what it starts is ordinary. Who may not have that class waits its turn; how late
-// a call is made is its caller's to measure in any case.
+// first has this thread run before all that is of the ordinary scheduling class, and this program's other threads, which make the calls, before most of that
+// (nice -20), until what it returns is called. Where a host's CPUs are busy, and under load an engine keeps them so, an ordinary thread that wakes up waits for
+// its turn, for milliseconds. Each has some microseconds to do for a call, and what they start is ordinary. A thread that comes meanwhile is ordinary too.
+// Who may not do so waits; how late a call is made is its caller's to measure in any case.
 func first() (undo func()) {
 	runtime.LockOSThread()
-	before, err := unix.SchedGetAttr(0, 0)
-	if err != nil || unix.SchedSetAttr(0, &unix.SchedAttr{
-		Size: unix.SizeofSchedAttr, Policy: unix.SCHED_FIFO, Priority: 1, Flags: unix.SCHED_FLAG_RESET_ON_FORK,
-	}, 0) != nil {
-		return runtime.UnlockOSThread
+	self := unix.Gettid()
+	mine := map[int]*unix.SchedAttr{}    // threads that were changed, as they were
+	tids, _ := proc.Threads(os.Getpid()) // where they cannot be listed, only this one comes first
+	for _, tid := range append(tids, self) {
+		before, err := unix.SchedGetAttr(tid, 0)
+		if err != nil || before.Policy != unix.SCHED_NORMAL || mine[tid] != nil || tid != self && before.Nice != 0 {
+			continue // of a niced Tare what these start would not be niced: it is reset
+		}
+		to := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_NORMAL, Nice: -20, Flags: unix.SCHED_FLAG_RESET_ON_FORK}
+		if tid == self {
+			to.Policy, to.Nice, to.Priority = unix.SCHED_FIFO, 0, 1
+		}
+		if unix.SchedSetAttr(tid, &to, 0) == nil {
+			mine[tid] = before
+		}
 	}
 	return func() {
-		if unix.SchedSetAttr(0, before, 0) == nil {
+		again := true
+		for tid, before := range mine {
+			err := unix.SchedSetAttr(tid, before, 0)
+			again = again && (tid != self || err == nil) // another may have ended
+		}
+		if again {
 			runtime.UnlockOSThread()
 		} // else the thread ends with its goroutine
 	}
