@@ -9,37 +9,39 @@ import (
 	"tare/notebook/notebooktest"
 )
 
-// Starts under load are drawn over their rates, with each engine's knee named, and what the one is at that was sampled; starts by their moments.
+// Starts under load are drawn over their rates, with each engine's knee named beside the published values, and what the one is at that was sampled; starts
+// by their moments. What the pictures say is held to; the house has no room for four more of them.
 func TestStarts(t *testing.T) {
-	for _, c := range []struct {
-		folder  *notebooktest.Folder
-		figures []string // their files end so
-	}{
-		{notebooktest.Raised(), []string{"-bring-up", "-classes", "-flames"}},
-		{notebooktest.Begun(), []string{"-timeline"}},
-	} {
-		s, err := data.Read([]string{c.folder.Write(t)}, data.Options{})
+	figures := map[string]Figure{}
+	for _, f := range []*notebooktest.Folder{notebooktest.Raised(), notebooktest.Begun()} {
+		s, err := data.Read([]string{f.Write(t)}, data.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, end := range c.figures {
-			found := false
-			for _, f := range OfPanels(Panels(s)) {
-				if !strings.HasSuffix(f.File, end) {
-					continue
-				}
-				found = true
-				golden.Check(t, strings.TrimPrefix(end, "-")+".svg", f.SVG())
-				golden.Check(t, strings.TrimPrefix(end, "-")+".txt", []byte(f.Caption+"\n"+f.Alt+"\n"))
-			}
-			if !found {
-				var all []string
-				for _, f := range OfPanels(Panels(s)) {
-					all = append(all, f.File)
-				}
-				t.Errorf("no figure %s among %q", end, all)
-			}
+		for _, f := range OfPanels(Panels(s)) {
+			figures[f.File[strings.LastIndex(f.File, "-")+1:]] = f
 		}
+	}
+	for file, want := range map[string]struct{ caption, alt, drawn string }{
+		"up": {"docker, vanilla between 4.00 and 8.00 a second (6.00 a second completed); container, crun, vanilla none up to 16.0 a second.",
+			"8.00 a second: mean 0.897 s, 95th percentile 1.50 s, first answer 0.947 s, 6.00 a second completed, client 0.20 ms late and at 0.92 % of a core", "stroke-dasharray"},
+		"timeline": {"", "guest created 0.0296 s (30 %)", "first useful answer"},
+		"flames":   {"", "dockerd 80 %, runc 20 %", "daemon.(*Daemon).containerStart"},
+		"classes":  {"", "all in the kernel: 55.0 %", "mounts"},
+	} {
+		f, found := figures[file]
+		if !found {
+			t.Errorf("no figure %s", file)
+			continue
+		}
+		drawn := strings.Contains(string(f.SVG()), want.drawn)
+		if !drawn || !strings.Contains(f.Caption, want.caption) || !strings.Contains(f.Alt, want.alt) {
+			t.Errorf("%s: drawn %v, %s %s", file, drawn, f.Caption, f.Alt)
+		}
+	}
+	for _, file := range []string{"flames", "classes"} {
+		f := figures[file]
+		golden.Check(t, file+".txt", []byte(f.Caption+"\n"+f.Alt+"\n"))
 	}
 }
 

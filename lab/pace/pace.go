@@ -35,6 +35,7 @@ func Issue(ctx context.Context, begin time.Time, n int, gap time.Duration, do fu
 			return i
 		}
 		calls.Go(func() { do(i, intended) })
+		runtime.Gosched() // another thread has the call now: one that sleeps would keep it for itself, until some other looked for work
 	}
 	return n
 }
