@@ -8,7 +8,7 @@ func Saving(r *data.Row) (all []string) {
 		return nil
 	}
 	for _, n := range r.Saving.How {
-		all = append(all, Plain(r.Treatment.Platform)+" restored: "+n)
+		all = append(all, Platform(r.Treatment.Platform)+" restored: "+n)
 	}
 	for _, n := range r.Saving.Not {
 		all = append(all, "not restored: "+n)
