@@ -1,8 +1,8 @@
 //go:build linux
 
 // Command bench compares Tare with others, in ratios taken in one run on one machine: the reading of a large folder with its bounds;
-// the tracers with none and with bpftrace; the ruler with C and hyperfine; the start of a container with `runc run`; how soon a command is
-// known to take as long as itself with hyperfine; a scan of a process's memory with the plainest loops over it. Every comparison is printed, whatever came of the others, and a promise is broken only
+// the tracers with none and with bpftrace; the ruler with C and hyperfine; the start of a container with `crun run` and with `runc run`; the requests to start
+// containers that it can make with an engine that does nothing; how soon a command is known to take as long as itself with hyperfine; a scan of a process's memory with the plainest loops over it. Every comparison is printed, whatever came of the others, and a promise is broken only
 // where the interval of the ratio lies beyond it.
 // `make bench` runs it as root; `scripts/bench tracers start` makes only those two. Two more are made only where they are named: `scripts/bench alike`
 // counts how often bare metal is called different from itself, `scripts/bench injected` seeks a cost of one per cent.
@@ -24,8 +24,10 @@ import (
 	"syscall"
 	"time"
 
+	"tare/lab/engine/oci"
 	"tare/lab/host"
 	"tare/lab/image"
+	"tare/lab/proc"
 	"tare/lab/ruler"
 	"tare/lab/session"
 	"tare/lab/workload"
@@ -52,7 +54,7 @@ func run(ctx context.Context) (err error) {
 		name  string
 		run   func(ctx context.Context, dir string) error
 		asked bool // made only where it is named: it takes long, or compares with nothing
-	}{{"reading", reading, false}, {"tracers", tracers, false}, {"ruler", rulers, false}, {"start", starts, false}, {"itself", itself, false},
+	}{{"reading", reading, false}, {"tracers", tracers, false}, {"ruler", rulers, false}, {"start", starts, false}, {"ceiling", ceiling, false}, {"itself", itself, false},
 		{"memory", memories, false}, {"alike", alike, true}, {"injected", injected, true}}
 	only := os.Args[1:] // these alone
 	var names []string
@@ -185,44 +187,59 @@ func numbers(cmd *exec.Cmd, unit float64) ([]float64, error) {
 	return all, nil
 }
 
-// starts compares the start of a guest, from asking until its ruler answers, with `runc run` of true in the same root.
+// starts compares the start of a guest, from asking until its ruler answers, with what its runtime takes to run true in the same root.
 func starts(ctx context.Context, dir string) error {
-	return guests(ctx, func(l *session.Lab, root *image.Image) error {
-		t := notebook.Treatment{Platform: notebook.CN, Engine: "runc", Provisioning: notebook.Vanilla, Instance: one}
-		bundle, err := bundle(ctx, dir, t.Engine, root.Dir)
-		if err != nil {
-			return err
-		}
+	return guests(ctx, func(l *session.Lab, root *image.Image) (err error) {
 		work, err := l.Store().Files(ctx, map[string]image.Source{"none": {}})
 		if err != nil {
 			return err
 		}
-		n := 0
-		return comparison{"A container with " + t.Engine, []way{
-			{"`runc run` of true, start to end", 0, func() (float64, error) {
-				n++
+		for _, program := range []string{"crun", "runc"} {
+			err = errors.Join(err, startsWith(ctx, l, program, dir, root, work))
+		}
+		return err
+	})
+}
+
+func startsWith(ctx context.Context, l *session.Lab, program, dir string, root *image.Image, work *image.Tree) error {
+	t := notebook.Treatment{Platform: notebook.CN, Engine: program, Provisioning: notebook.Vanilla, Instance: one}
+	bundle, err := bundle(ctx, dir, t.Engine, root.Dir)
+	if err != nil {
+		return err
+	}
+	n := 0
+	return comparison{"A container with " + t.Engine, []way{
+		{"`" + t.Engine + " run` of true, start to end", 0, func() (float64, error) {
+			n++
+			var took time.Duration
+			err := proc.Apart(func() error { // as Tare's containers: crun runs nothing where both versions of cgroups are mounted
+				if err := oci.HideV2(); err != nil {
+					return err
+				}
 				began := time.Now()
 				if said, err := exec.CommandContext(ctx, t.Engine, "run", "-b", bundle, fmt.Sprint("tare-bench-", n)).CombinedOutput(); err != nil {
-					return 0, fmt.Errorf("%s run: %w: %s", t.Engine, err, said)
+					return fmt.Errorf("%s run: %w: %s", t.Engine, err, said)
 				}
-				return time.Since(began).Seconds(), nil
-			}},
-			{"tare's, asked to ruler's answer", 1.10, func() (float64, error) {
-				n++
-				began := time.Now()
-				g, err := l.Provision(ctx, t, fmt.Sprint("bench-cn-", n), &workload.Ready{Workload: &workload.Workload{}, Image: root, Work: work})
-				if err != nil {
-					return 0, err
-				}
-				return time.Since(began).Seconds(), g.Destroy(ctx)
-			}},
-		}, 90 * time.Second}.run()
-	})
+				took = time.Since(began)
+				return nil
+			})
+			return took.Seconds(), err
+		}},
+		{"tare's, asked to ruler's answer", 1.10, func() (float64, error) {
+			n++
+			began := time.Now()
+			g, err := l.Provision(ctx, t, fmt.Sprint("bench-cn-", n), &workload.Ready{Workload: &workload.Workload{}, Image: root, Work: work})
+			if err != nil {
+				return 0, err
+			}
+			return time.Since(began).Seconds(), g.Destroy(ctx)
+		}},
+	}, 90 * time.Second}.run()
 }
 
 // bundle makes an OCI bundle whose program is true in the root filesystem, as the engine itself would have one.
 func bundle(ctx context.Context, dir, engine, root string) (string, error) {
-	bundle := filepath.Join(dir, "bundle")
+	bundle := filepath.Join(dir, "bundle-"+engine)
 	if err := os.Mkdir(bundle, 0o755); err != nil {
 		return "", err
 	}

@@ -71,6 +71,9 @@ var (
 	ClientCPU   = Metric{Name: "client's CPU time", Unit: "%"} // of one core's
 )
 
+// BringupInShort are those of the secondary metrics by which a platform is chosen, and whether the client can be trusted; the mean comes before them.
+var BringupInShort = []Metric{StartP95, AnswerMean, AnswerP95, RateReached, ClientLate, ProfileInKernel}
+
 // Also are the secondary metrics.
 func (a Arrivals) Also() []Metric {
 	all := []Metric{StartP50, StartP95, StartP99, StartMax, HelloMean, AnswerMean, AnswerP50, AnswerP95, AnswerP99, AnswerMax, RateReached, ClientLate, ClientCPU}

@@ -1,7 +1,9 @@
 package notebook
 
 import (
+	"encoding/json"
 	"math"
+	"slices"
 	"testing"
 )
 
@@ -43,5 +45,34 @@ func TestProfileFigures(t *testing.T) {
 	}
 	if c := p.Class(p.Stacks[1]); c != "memory management" {
 		t.Errorf("a mapping that goes with its process is %q", c)
+	}
+}
+
+// Stacks that are folded are the same ones again, in less room where they are in order; what a folder says of ones that are not there is cut off.
+func TestStacksAreFolded(t *testing.T) {
+	var all []ProfileStack
+	for i := range 300 {
+		all = append(all, ProfileStack{Role: ProfileEngine, User: []int{1, 2, 3, 4, 5, 6, 7, 8, 9, i / 10}, Kernel: []int{20, 21, 22, i % 10}[:i%5], N: i + 1})
+	}
+	p := &Profile{Stacks: Fold(all)}
+	i := 0
+	for s := range p.All() {
+		if want := all[i]; !slices.Equal(s.User, want.User) || !slices.Equal(s.Kernel, want.Kernel) || s.N != want.N || s.Role != want.Role {
+			t.Fatalf("stack %d: %+v, want %+v", i, s, want)
+		}
+		i++
+	}
+	whole, err := json.Marshal(all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	folded, err := json.Marshal(p.Stacks)
+	if err != nil || i != len(all) || 5*len(folded) > 4*len(whole) {
+		t.Errorf("%d of %d stacks, in %d bytes of %d, %v", i, len(all), len(folded), len(whole), err)
+	}
+	for s := range (&Profile{Stacks: []ProfileStack{{User: []int{1}, N: 1}, {Same: 1 << 40, Also: -3, Kernel: []int{2}, N: 2}}}).All() {
+		if s.N == 2 && (len(s.User) != 1 || len(s.Kernel) != 1) {
+			t.Errorf("%+v", s)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package notebook
 
 import (
+	"iter"
 	"slices"
 	"strings"
 )
@@ -13,16 +14,57 @@ type Profile struct {
 	Lost    int64          `json:"lost,omitempty"`
 	Shorter int            `json:"shorter,omitempty"` // samples whose stacks were cut short, for there were too many different ones
 	Names   []string       `json:"names"`             // of functions and programs
-	Stacks  []ProfileStack `json:"stacks"`
+	Stacks  []ProfileStack `json:"stacks"`            // as Fold has them: All gives them whole
 }
 
 // ProfileStack is samples with the same stack.
 type ProfileStack struct {
-	Role   string `json:"role"`   // one of ProfileRoles
-	User   []int  `json:"user"`   // places in Profile.Names: the program, and its functions, outermost first
-	Kernel []int  `json:"kernel"` // functions of the kernel, outermost first; none: the program itself ran
+	Role   string `json:"role"`             // one of ProfileRoles
+	Same   int    `json:"same,omitempty"`   // so many frames of User are those of the stack before, and not written again
+	User   []int  `json:"user,omitempty"`   // places in Profile.Names: the program, and its functions, outermost first
+	Also   int    `json:"also,omitempty"`   // so many frames of Kernel are those of the stack before
+	Kernel []int  `json:"kernel,omitempty"` // functions of the kernel, outermost first; none: the program itself ran
 	N      int    `json:"n"`
 }
+
+// mostFrames bounds what a stack may have of the one before: a folder is not trusted.
+const mostFrames = 256
+
+// Fold leaves out of each stack what it has in common with the one before: most of what stacks have, where they are in the order of their frames.
+func Fold(all []ProfileStack) []ProfileStack {
+	folded := slices.Clone(all)
+	for i := 1; i < len(all); i++ {
+		f, before := &folded[i], all[i-1]
+		f.Same, f.Also = common(before.User, f.User), common(before.Kernel, f.Kernel)
+		f.User, f.Kernel = f.User[f.Same:], f.Kernel[f.Also:]
+	}
+	return folded
+}
+
+// common is how many frames two stacks begin with alike.
+func common(a, b []int) (n int) {
+	for n < min(len(a), len(b), mostFrames) && a[n] == b[n] {
+		n++
+	}
+	return n
+}
+
+// All are its stacks, whole. The frames of each are good until the next is asked for.
+func (p *Profile) All() iter.Seq[ProfileStack] {
+	return func(yield func(ProfileStack) bool) {
+		var user, kernel []int
+		for _, s := range p.Stacks {
+			user = append(user[:within(s.Same, len(user))], s.User...)
+			kernel = append(kernel[:within(s.Also, len(kernel))], s.Kernel...)
+			s.Same, s.User, s.Also, s.Kernel = 0, user, 0, kernel
+			if !yield(s) {
+				return
+			}
+		}
+	}
+}
+
+func within(n, most int) int { return max(0, min(n, most, mostFrames)) }
 
 // Whose processes samples are of.
 const (
@@ -129,7 +171,7 @@ func (p *Profile) Figures() map[string]float64 {
 		return f
 	}
 	var all, engine, kernel, gc, memory, both, bothKernel int
-	for _, s := range p.Stacks {
+	for s := range p.All() {
 		all += s.N
 		in := 0
 		if len(s.Kernel) > 0 {

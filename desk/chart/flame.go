@@ -131,12 +131,33 @@ func (c *canvas) flame(calls []*flame, x0, x1, foot float64, of int) {
 		box := rect(x0, foot-flameRow, x0+w, foot)
 		c.area(fill, box...)
 		c.lines(muted, 0.4, nil, append(box, box[0])...)
-		if name := words.Plain(f.name); w > 22 {
-			c.text(x0+2, foot-2.8, start, flameText, ink, fit(name, flameText, w-4))
+		if name := called(words.Plain(f.name), w-4); w > 22 && name != "" {
+			c.text(x0+2, foot-2.8, start, flameText, ink, name)
 		}
 		c.flame(f.calls, x0, x0+w, foot-flameRow, of)
 		x0 += w
 	}
+}
+
+// called is a function's name in so much room: whole; without the path of its package, which all of a library's share; without the package; or the beginning of
+// that. Less than a few letters says nothing.
+func called(name string, room float64) string {
+	for _, cut := range []string{"", "/", "."} {
+		if cut != "" {
+			if open := strings.IndexByte(name, '('); cut == "." && open > 0 { // (*type).method
+				name = name[open:]
+			} else if i := strings.LastIndex(name, cut); i >= 0 && i+1 < len(name) {
+				name = name[i+1:]
+			}
+		}
+		if width(name, flameText) <= room {
+			return name
+		}
+	}
+	if short := fit(name, flameText, room); len([]rune(short)) > 3 {
+		return short
+	}
+	return ""
 }
 
 // works is what an engine's samples were at, by classes (Figures 5.3 and 5.4 of "characterization").

@@ -54,7 +54,7 @@ func (p *profile) trial(n *notebook.Profile) {
 	}
 	p.Trials++
 	p.Lost += n.Lost
-	for _, s := range n.Stacks {
+	for s := range n.All() {
 		if s.N < 1 {
 			continue
 		}
@@ -124,7 +124,7 @@ const (
 // Knee is the first of rows, which are of one engine at rising rates, that is beyond the engine's knee; len(rows): none is.
 func Knee(rows []*Row, rate func(*Row) float64) (i int, why KneeWhy) {
 	for i, r := range rows {
-		if reached := r.Known(notebook.RateReached.Name).Value; reached < kneeRate*rate(r) {
+		if reached := r.Known(notebook.RateReached.Name).Value; !(reached >= kneeRate*rate(r)) { // nor where none was
 			return i, KneeRate
 		}
 		first, tail := rows[0].Known(notebook.StartP95.Name).Value, r.Known(notebook.StartP95.Name).Value

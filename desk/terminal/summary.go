@@ -130,7 +130,12 @@ func metric(m notebook.Metric) string {
 func (t *text) secondary(rows []*data.Row, s *data.Summary, cols []column) {
 	first := names(rows, s)
 	var constant []string
+	elsewhere := 0
 	for _, m := range data.SecondaryColumns(rows) {
+		if rows[0].Arrivals != nil && !slices.Contains(notebook.BringupInShort, m.Metric) {
+			elsewhere++
+			continue
+		}
 		head := metric(m.Metric)
 		if m.Constant {
 			constant = append(constant, fmt.Sprintf("%s %.4g", head, m.First.Mean))
@@ -154,6 +159,9 @@ func (t *text) secondary(rows []*data.Row, s *data.Summary, cols []column) {
 		t.line("")
 		t.grid(append(slices.Clone(first), cols[:n]...), faint(rows))
 		cols = cols[n:]
+	}
+	if elsewhere > 0 {
+		t.wrap("", fmt.Sprintf("%s more are in the report, and in what tare export writes.", words.Count(elsewhere, "metric")))
 	}
 	if len(constant) > 0 {
 		t.wrap("", "The same for all: "+strings.Join(constant, "; ")+".")

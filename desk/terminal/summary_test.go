@@ -22,6 +22,7 @@ import (
 	"tare/desk/words"
 	"tare/internal/golden"
 	"tare/notebook"
+	"tare/notebook/notebooktest"
 )
 
 var (
@@ -716,4 +717,22 @@ func TestReadRefuses(t *testing.T) {
 	if _, err := data.Read([]string{t.TempDir()}, data.Options{}); err == nil || !strings.Contains(err.Error(), "is not a results folder") {
 		t.Error(err)
 	}
+}
+
+// Of starts under load the summary has what a choice is made by, and says where the rest is.
+func TestStartsUnderLoad(t *testing.T) {
+	s, err := data.Read([]string{notebooktest.Raised().Write(t)}, data.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text bytes.Buffer
+	if err := terminal.Summary(&text, s, terminal.Screen{Width: 160}); err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := bytes.Cut(text.Bytes(), []byte("hashing (rate=8) on"))
+	part, _, found := bytes.Cut(rest, []byte("\n\nhashing"))
+	if !found {
+		t.Fatalf("no rate of 8 in\n%s", text.Bytes())
+	}
+	golden.Check(t, "bring-up.txt", append(part, '\n'))
 }

@@ -4,9 +4,17 @@ package pace
 
 import (
 	"context"
+	"fmt"
+	"os"
+	"os/exec"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
+
+	"tare/internal/require"
+	"tare/lab/proc"
 )
 
 // A call that takes long delays none of those after it, and each has the moment that it was meant for.
@@ -35,5 +43,43 @@ func TestEndsWithItsContext(t *testing.T) {
 	n := Issue(ctx, time.Now(), 1000, time.Hour, func(int, time.Time) { cancel() })
 	if n != 1 {
 		t.Errorf("%d calls were made after the context's end: want 1", n)
+	}
+}
+
+// Who waits for the moments comes before those who keep the host busy; what it starts does not, and when all is over no thread of the process does.
+func TestWaitsBeforeAllOthers(t *testing.T) {
+	require.Root(t)
+	ranks := func() (fifo, early int) {
+		tids, err := proc.Threads(os.Getpid())
+		if err != nil {
+			t.Error(err)
+		}
+		for _, tid := range tids {
+			if a, err := unix.SchedGetAttr(tid, 0); err == nil && a.Policy == unix.SCHED_FIFO {
+				fifo++
+			} else if err == nil && a.Nice < 0 {
+				early++
+			}
+		}
+		return fifo, early
+	}
+	own, err := unix.SchedGetAttr(0, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var most, before, children atomic.Int64
+	Issue(t.Context(), time.Now(), 3, 5*time.Millisecond, func(int, time.Time) {
+		fifo, early := ranks()
+		most.Store(max(most.Load(), int64(fifo)))
+		before.Store(max(before.Load(), int64(early)))
+		if out, err := exec.Command("cut", "-d ", "-f19,41", "/proc/self/stat").Output(); err != nil || string(out) != fmt.Sprintln(own.Nice, 0) { // nice, and class
+			children.Add(1)
+		}
+	})
+	if most.Load() != 1 || before.Load() == 0 && own.Nice == 0 || children.Load() != 0 {
+		t.Errorf("%d threads come before all others, %d before most, and %d programs that were started: want one, some, and none", most.Load(), before.Load(), children.Load())
+	}
+	if fifo, early := ranks(); fifo+early > 0 {
+		t.Errorf("%d threads come before others when nothing is waited for", fifo+early)
 	}
 }

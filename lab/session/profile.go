@@ -79,6 +79,7 @@ func (p profiling) Stop() (*notebook.Profile, error) {
 		}
 		out.Stacks = together(out.Stacks)
 	}
+	out.Stacks = notebook.Fold(out.Stacks)
 	return out, nil
 }
 

@@ -3,12 +3,13 @@
 package symbols
 
 import (
+	"bytes"
 	"cmp"
 	"debug/elf"
-	"debug/gosym"
 	"encoding/binary"
 	"errors"
-	"fmt"
+	"io"
+	"os"
 	"slices"
 	"strings"
 )
@@ -19,46 +20,141 @@ type Program struct {
 	segments []elf.ProgHeader
 }
 
+// Bounds of what is read of a file: it may be any guest's. A program of 100 MB has tables of some 30 MB with 100,000 functions.
+const (
+	mostFile    = 1 << 30
+	mostSection = 1 << 27 // of its tables
+	mostName    = 1 << 10 // of a function; the rest is cut off
+	mostNames   = 1 << 28 // of all functions
+)
+
+// function is one of a program's.
+type function struct {
+	at   uint64
+	name string
+}
+
 // Open reads the functions of a file: of its symbol table, of what Go's own runtime unwinds stacks by, which no stripping takes away
-// (.gopclntab), and of what it gives to others. The error says that it is no ELF file; one without any functions has none.
+// (.gopclntab, as Go has it since 1.18), and of what it gives to others. The error says that it is no ELF file of 64 bits, or has more than is read
+// of one; one without any functions has none.
 func Open(path string) (*Program, error) {
-	f, err := elf.Open(path)
+	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
+	return read(io.NewSectionReader(f, 0, mostFile))
+}
+
+func read(r io.ReaderAt) (*Program, error) {
+	if err := headed(r); err != nil {
+		return nil, err
+	}
+	f, err := elf.NewFile(r)
+	if err != nil {
+		return nil, err
+	}
 	p := &Program{}
 	for _, s := range f.Progs {
 		if s.Type == elf.PT_LOAD {
 			p.segments = append(p.segments, s.ProgHeader)
 		}
 	}
-	type function struct {
-		at   uint64
-		name string
-	}
 	var all []function
-	for _, read := range []func() ([]elf.Symbol, error){f.Symbols, f.DynamicSymbols} {
-		list, err := read()
-		if err != nil {
-			continue // it has none of these
-		}
-		for _, s := range list {
-			if elf.ST_TYPE(s.Info) == elf.STT_FUNC && s.Value != 0 {
-				all = append(all, function{s.Value, s.Name})
-			}
+	for _, t := range []elf.SectionType{elf.SHT_SYMTAB, elf.SHT_DYNSYM} {
+		if s := f.SectionByType(t); s != nil {
+			all = append(all, ofSymbols(f, s)...)
 		}
 	}
-	if funcs, err := ofGo(f); err == nil {
-		for _, fn := range funcs {
-			all = append(all, function{fn.Entry, fn.Name})
-		}
-	}
+	all = append(all, ofGo(f)...)
 	slices.SortStableFunc(all, func(a, b function) int { return cmp.Compare(a.at, b.at) })
+	long := 0
 	for _, fn := range all[:min(len(all), maxSymbols)] {
+		if long += len(fn.name); long > mostNames {
+			break
+		}
 		p.table.at, p.table.names = append(p.table.at, fn.at), append(p.table.names, fn.name)
 	}
 	return p, nil
+}
+
+// headed looks at what debug/elf reads, without a bound, before it gives a file: the list of sections, and their names.
+func headed(r io.ReaderAt) error {
+	var ident [elf.EI_NIDENT]byte
+	if _, err := r.ReadAt(ident[:], 0); err != nil || string(ident[:4]) != elf.ELFMAG {
+		return errors.New("no ELF file")
+	}
+	order := binary.ByteOrder(binary.LittleEndian)
+	if elf.Data(ident[elf.EI_DATA]) == elf.ELFDATA2MSB {
+		order = binary.BigEndian
+	}
+	if elf.Class(ident[elf.EI_CLASS]) != elf.ELFCLASS64 {
+		return errors.New("no ELF file of 64 bits")
+	}
+	var h elf.Header64
+	if err := at(r, order, 0, &h); err != nil {
+		return err
+	}
+	if h.Shoff == 0 && h.Shnum == 0 {
+		return nil
+	}
+	var names elf.Section64
+	if err := at(r, order, h.Shoff+uint64(h.Shstrndx)*uint64(h.Shentsize), &names); err != nil {
+		return err
+	}
+	if h.Shnum == 0 || h.Shstrndx >= h.Shnum || elf.SectionFlag(names.Flags)&elf.SHF_COMPRESSED != 0 || names.Size > mostSection {
+		return errors.New("its sections are more, or have longer names, than are read of a program")
+	}
+	return nil
+}
+
+// at reads what is there in a file.
+func at(r io.ReaderAt, order binary.ByteOrder, off uint64, v any) error {
+	return binary.Read(io.NewSectionReader(r, int64(min(off, mostFile)), int64(binary.Size(v))), order, v)
+}
+
+// table is what a section has; nil of one that is larger, or packed.
+func table(s *elf.Section) []byte {
+	if s.Size > mostSection || s.Flags&elf.SHF_COMPRESSED != 0 || s.Type == elf.SHT_NOBITS {
+		return nil
+	}
+	b, err := s.Data()
+	if err != nil {
+		return nil
+	}
+	return b
+}
+
+// named is the text at a place in a table of names, each of which ends with a zero.
+func named(names []byte, off uint64) string {
+	if off >= uint64(len(names)) {
+		return ""
+	}
+	names = names[off:min(off+mostName, uint64(len(names)))]
+	if end := bytes.IndexByte(names, 0); end >= 0 {
+		names = names[:end]
+	}
+	return string(names)
+}
+
+// ofSymbols are the functions of a symbol table.
+func ofSymbols(f *elf.File, s *elf.Section) (all []function) {
+	if s.Link >= uint32(len(f.Sections)) {
+		return nil
+	}
+	list, names := table(s), table(f.Sections[s.Link])
+	long := 0
+	for ; len(list) >= elf.Sym64Size && len(all) < maxSymbols && long < mostNames; list = list[elf.Sym64Size:] {
+		var y elf.Sym64
+		if _, err := binary.Decode(list, f.ByteOrder, &y); err != nil {
+			return all
+		}
+		if elf.ST_TYPE(y.Info) == elf.STT_FUNC && y.Value != 0 {
+			all = append(all, function{y.Value, named(names, uint64(y.Name))})
+			long += len(all[len(all)-1].name)
+		}
+	}
+	return all
 }
 
 // Name is the function at an offset in the file; "" where none is known.
@@ -71,60 +167,69 @@ func (p *Program) Name(offset uint64) string {
 	return ""
 }
 
-// ofGo are the functions of a Go program, from .gopclntab.
-func ofGo(f *elf.File) (funcs []gosym.Func, err error) {
+// Magic numbers of .gopclntab (internal/abi/symtab.go of Go), of 1.18 and of 1.20.
+const (
+	go118 = 0xfffffff0
+	go120 = 0xfffffff1
+)
+
+// ofGo are the functions of a Go program, from .gopclntab: a head of the magic, two zeros, the quantum and the size of a pointer, then, a pointer each, how many functions and
+// files there are, where the text begins, and where in the table the functions' names, three other tables, and the functions are. A function has 4 bytes for its
+// place in the text, and 4 for where, from the functions on, more is said of it: its place again, and where its name is.
+func ofGo(f *elf.File) (all []function) {
 	i := slices.IndexFunc(f.Sections, func(s *elf.Section) bool { return strings.HasSuffix(s.Name, ".gopclntab") })
 	text := f.Section(".text")
 	if i < 0 || text == nil {
-		return nil, errors.New("no Go program")
+		return nil
 	}
 	lines := f.Sections[i]
-	data, err := lines.Data()
-	if err != nil {
-		return nil, err
+	data, order := table(lines), f.ByteOrder
+	const head = 8 + 8*8
+	if len(data) < head || data[7] != 8 {
+		return nil
 	}
-	start, err := textStart(f, lines, data)
-	if err != nil {
-		return nil, err
+	if magic := order.Uint32(data); magic != go118 && magic != go120 {
+		return nil
 	}
-	defer func() { // the package that parses it trusts the file
-		if r := recover(); r != nil {
-			err = fmt.Errorf("%s: %v", lines.Name, r)
+	word := func(i int) uint64 { return order.Uint64(data[8+8*i:]) }
+	n, names, funcs := word(0), word(3), word(7)
+	if names > uint64(len(data)) || funcs > uint64(len(data)) || n > maxSymbols || n > uint64(len(data))/8 {
+		return nil
+	}
+	start := cmp.Or(textStart(f, lines, word(2)), text.Addr)
+	more := data[funcs:]
+	long := 0
+	for i := range n {
+		if uint64(len(more)) < 8*i+8 || long > mostNames {
+			break
 		}
-	}()
-	t, err := gosym.NewTable(nil, gosym.NewLineTable(data, cmp.Or(start, text.Addr)))
-	if err != nil {
-		return nil, err
+		at, off := order.Uint32(more[8*i:]), uint64(order.Uint32(more[8*i+4:]))
+		if off+8 > uint64(len(more)) {
+			continue
+		}
+		name := named(data[names:], uint64(order.Uint32(more[off+4:])))
+		long += len(name)
+		all = append(all, function{start + uint64(at), name})
 	}
-	return t.Funcs, nil
+	return all
 }
 
 // textStart is the address of runtime.text, which functions' addresses are relative to. It is in the table's head, or, of a program that can be
 // loaded anywhere, in the relocation that puts it there; where C code comes first it is not the beginning of .text. 0: neither says.
-func textStart(f *elf.File, lines *elf.Section, data []byte) (uint64, error) {
+func textStart(f *elf.File, lines *elf.Section, said uint64) uint64 {
 	const at = 8 + 2*8 // after the magic, and the numbers of functions and of files
-	if len(data) < at+8 {
-		return 0, errors.New(".gopclntab is too short")
-	}
-	if v := f.ByteOrder.Uint64(data[at:]); v != 0 {
-		return v, nil
-	}
 	rela := f.Section(".rela.dyn")
-	if rela == nil {
-		return 0, nil
+	if said != 0 || rela == nil {
+		return said
 	}
-	all, err := rela.Data()
-	if err != nil {
-		return 0, err
-	}
-	for ; len(all) >= 24; all = all[24:] {
+	for all := table(rela); len(all) >= 24; all = all[24:] {
 		var r elf.Rela64
 		if _, err := binary.Decode(all, f.ByteOrder, &r); err != nil {
-			return 0, err
+			return 0
 		}
 		if r.Off == lines.Addr+at {
-			return uint64(r.Addend), nil
+			return uint64(r.Addend)
 		}
 	}
-	return 0, nil
+	return 0
 }

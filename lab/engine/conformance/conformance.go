@@ -61,6 +61,8 @@ type Subject struct {
 	Saves bool
 	// Disk is the folder, from [Disk], that the engine keeps its guests' files in; empty: below the state folder.
 	Disk string
+	// Ahead: its guests can be made first and started later (engine.Creator).
+	Ahead bool
 	// Objects lists the engine's objects that belong to the guest ID; nil where there is no engine.
 	Objects func(ctx context.Context, id string) ([]string, error)
 }
@@ -68,7 +70,7 @@ type Subject struct {
 // Of is the kind as it is registered, under test.
 func Of(k engine.Kind) Subject {
 	return Subject{
-		Name: k.String(), Limitations: k.Limitations, Undo: engine.Registry{k}.Undo(), Networks: k.NetworkModes(), Copies: k.Copies, Saves: k.Saving != "",
+		Name: k.String(), Limitations: k.Limitations, Undo: engine.Registry{k}.Undo(), Networks: k.NetworkModes(), Copies: k.Copies, Saves: k.Saving != "", Ahead: k.Ahead,
 		New: func(env engine.Env) (engine.Driver, error) { return k.New(env), nil },
 	}
 }
@@ -172,6 +174,9 @@ func Run(t *testing.T, s Subject, e Expectations) {
 	}
 	if !slices.Contains(e.Provisionings, notebook.Vanilla) || !e.Fraction {
 		t.Run("no half core", func(t *testing.T) { l.cannot(t, "half a core", l.spec(t, e.Provisionings[0], 0.5)) })
+	}
+	if s.Ahead {
+		t.Run("made ahead", l.ahead)
 	}
 	t.Run("durable", l.durable)
 	t.Run("cancelled", l.cancelled)

@@ -29,6 +29,7 @@ type held struct {
 	Subject string      // its name
 	Env     engine.Env  // without the journal
 	Spec    engine.Spec // without the images; with its ID the guests' names begin
+	Ahead   bool        // they are made and not started
 }
 
 // Main runs a package's tests, or, in a process that the suite started to be killed, holds guests of the subject
@@ -77,7 +78,7 @@ func (h held) guests(s Subject) (err error) {
 	for i := 0; ; i++ {
 		fmt.Println("making")
 		spec.ID = fmt.Sprintf("%s-%d", h.Spec.ID, i)
-		g, err := driver.Provision(ctx, spec)
+		g, err := h.guest(ctx, driver, spec)
 		if err != nil {
 			return err
 		}
@@ -95,6 +96,14 @@ func (h held) guests(s Subject) (err error) {
 		}
 		fmt.Println("destroyed")
 	}
+}
+
+// guest makes one, and starts it unless it is one that is only made.
+func (h held) guest(ctx context.Context, d engine.Driver, s engine.Spec) (interface{ Destroy(context.Context) error }, error) {
+	if c, ok := d.(engine.Creator); ok && h.Ahead {
+		return c.Create(ctx, s)
+	}
+	return d.Provision(ctx, s)
 }
 
 // macOf is the hardware address of a link, "" where there is none: a bridge of the same name may be another's.
@@ -115,7 +124,7 @@ func (r *suite) killed(t *testing.T) {
 	var whole time.Duration // from the first "making" to "destroyed", learned in the first turn
 	for turn := range 1 + r.e.rounds() {
 		s := r.spec(t, r.e.Provisionings[0], 1)
-		h := held{Subject: r.s.Name, Env: r.env, Spec: s}
+		h := held{Subject: r.s.Name, Env: r.env, Spec: s, Ahead: r.s.Ahead && turn%2 == 1}
 		h.Env.Journal, h.Spec.Image, h.Spec.Work = nil, nil, nil
 		told, err := json.Marshal(h)
 		if err != nil {

@@ -28,7 +28,7 @@ import (
 )
 
 var dockerSubject = conformance.Subject{
-	Name: "docker", Networks: Kind.NetworkModes(),
+	Name: "docker", Networks: Kind.NetworkModes(), Ahead: Kind.Ahead,
 	New: func(l engine.Env) (engine.Driver, error) {
 		return Kind.New(l), nil // the engine of DOCKER_HOST
 	},

@@ -113,7 +113,7 @@ func (d *Driver) held(prepare func(*config.Container) ([]string, error), met fun
 		},
 	}
 	if d.apart {
-		h.SetUp = append(h.SetUp, hideV2)
+		h.SetUp = append(h.SetUp, HideV2)
 	}
 	return h
 }
@@ -149,9 +149,9 @@ func (d *Driver) command(b *engine.Base, runtime, root, run string, prepare func
 	return exec.Command(runtime, slices.Concat([]string{"--root", states(b.Folder)}, flags, []string{"run"}, more, []string{"--bundle", b.Folder, name})...), nil
 }
 
-// hideV2 gives the thread that calls it a mount namespace of its own in which a cgroup v2 that has controllers beside those
+// HideV2 gives the thread that calls it a mount namespace of its own in which a cgroup v2 that has controllers beside those
 // of v1 is not mounted: a process that it starts sees a host with v1 alone. The host keeps all its mounts.
-func hideV2() error {
+func HideV2() error {
 	hs, err := cgroup.Mounted()
 	if err != nil || hs.Unified() || !slices.ContainsFunc(hs, func(h cgroup.Hierarchy) bool { return h.V2 && len(h.Controllers) > 0 }) {
 		return err
@@ -194,7 +194,7 @@ func undoOCI(ctx context.Context, e journal.Entry) error {
 		cmd.WaitDelay = time.Second
 		deleting = proc.Apart(func() error {
 			if e.Detail[detailApart] != "" {
-				if err := hideV2(); err != nil {
+				if err := HideV2(); err != nil {
 					return err
 				}
 			}

@@ -1,0 +1,197 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"tare/lab/engine"
+	"tare/lab/host"
+	"tare/lab/image"
+	"tare/lab/proc"
+	"tare/lab/ruler"
+	"tare/lab/session"
+	"tare/lab/study"
+	"tare/lab/workload"
+	"tare/notebook"
+	"tare/stats"
+	"tare/workloads"
+)
+
+// What is promised of the client of a study of starts under load, on one core: so many requests a second, of which one in a hundred is made so much too late.
+const (
+	ceilingRate = 1000
+	ceilingLate = time.Millisecond
+)
+
+// reachedShare of an offered rate is that rate: the requests come for a second, and the last answer a moment after it.
+const reachedShare = 0.98
+
+// ceilingStudy is a study of containers that are started under load, up to more than anybody's engine can start.
+const ceilingStudy = `name: ceiling
+title: what the client can do
+workloads: [{name: %q}]
+platforms: [{platform: cn, engines: [crun], provisioning: [vanilla]}]
+instances: [1/1GB]
+arrivals: {rates: [125, %d, 2000, 4000, 8000], for: 1s, least: 125, most: 1000}
+design: {rounds: {floor: %d, cap: %d}, trials: 1, warmups: 0, timeout: 1m}
+`
+
+// ceiling says how many requests a second a study of starts under load can make where no engine has anything to do, with one core for all of the client, and how late
+// they are. It is the client of such a study whole, with all that it does for a request; only the engine's part, and the guest's, is nothing.
+func ceiling(ctx context.Context, dir string) error {
+	const rounds = 9 // of which the median has an interval
+	file := filepath.Join(dir, "ceiling.yaml")
+	folder, err := filepath.Abs("bench/spin")
+	if err != nil {
+		return err
+	}
+	text := fmt.Sprintf(ceilingStudy, folder, ceilingRate, rounds, rounds)
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		return err
+	}
+	book := &trials{}
+	err = guests(ctx, func(l *session.Lab, _ *image.Image) error {
+		spec, err := study.Parse(file, []byte(text), dir, session.Engines)
+		if err != nil {
+			return err
+		}
+		nothing := idle{l}
+		plan, err := spec.Plan(ctx, nothing, workloads.FS, study.Choices{Accel: "auto"}, workload.Options{Store: l.Store(), Cache: filepath.Join(dir, "cache"), Bench: l, Progress: func(string) {}})
+		if err != nil {
+			return err
+		}
+		cpus, err := host.ChooseCPUs(l.Host(), 1)
+		if err != nil {
+			return err
+		}
+		everywhere, err := confine(cpus...)
+		if err != nil {
+			return err
+		}
+		_, err = (&study.Run{Plan: plan, Lab: nothing, Book: book}).Do(ctx)
+		return errors.Join(err, everywhere())
+	})
+	if err != nil {
+		return err
+	}
+	return book.report()
+}
+
+// confine has all threads of this program, and those that they start, run on these CPUs alone, until what it returns is called.
+func confine(cpus ...int) (undo func() error, err error) {
+	var before, only unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &before); err != nil {
+		return nil, fmt.Errorf("sched_getaffinity: %w", err)
+	}
+	for _, cpu := range cpus {
+		only.Set(cpu)
+	}
+	bind := func(to *unix.CPUSet) error {
+		for range 2 { // a thread that comes meanwhile has what the one has that starts it
+			tids, err := proc.Threads(os.Getpid())
+			if err != nil {
+				return err
+			}
+			for _, tid := range tids {
+				if err := unix.SchedSetaffinity(tid, to); err != nil && err != unix.ESRCH {
+					return fmt.Errorf("sched_setaffinity: %w", err)
+				}
+			}
+		}
+		return nil
+	}
+	return func() error { return bind(&before) }, bind(&only)
+}
+
+// trials are what a study of starts under load has come to.
+type trials []notebook.Trial
+
+// Guest, Trial and Session implement study.Book.
+func (*trials) Guest(notebook.Guest) error      { return nil }
+func (t *trials) Trial(tr notebook.Trial) error { *t = append(*t, tr); return nil }
+func (*trials) Session(notebook.Session) error  { return nil }
+
+// report prints what the client did at each rate, and says whether what is promised was not kept.
+func (t trials) report() (broken error) {
+	fmt.Printf("\nRequests to start containers, on one core, with an engine that does nothing (medians of rounds)\n")
+	of := map[float64][]map[string]float64{}
+	for _, tr := range t {
+		if tr.Failure != "" {
+			return fmt.Errorf("%s: %s", tr.Treatment, tr.Failure)
+		}
+		of[tr.Bringup.Offered] = append(of[tr.Bringup.Offered], tr.Figures)
+	}
+	for _, rate := range slices.Sorted(maps.Keys(of)) {
+		at := func(m notebook.Metric) stats.Quotient {
+			var values []float64
+			for _, f := range of[rate] {
+				values = append(values, f[m.Name])
+			}
+			return median(values)
+		}
+		late, reached, cpu := at(notebook.ClientLate), at(notebook.RateReached), at(notebook.ClientCPU)
+		line := fmt.Sprintf("  %5.0f a second: %6.0f (%.0f to %.0f) made   p99 %s (%s to %s) late   %3.0f %% of a core, %d rounds",
+			rate, reached.Value, reached.Low, reached.High, duration(late.Value), duration(late.Low), duration(late.High), cpu.Value, late.N)
+		if rate == ceilingRate {
+			late.Value, late.Low, late.High = late.Value/ceilingLate.Seconds(), late.Low/ceilingLate.Seconds(), late.High/ceilingLate.Seconds()
+			many, early := verdict(stats.Quotient{Low: reachedShare * rate / reached.High, High: reachedShare * rate / reached.Low}, 1), verdict(late, 1)
+			line += fmt.Sprintf("   so many: %s; p99 at most %v late: %s", many, ceilingLate, early)
+			if many == notMet || early == notMet {
+				broken = fmt.Errorf("%.0f of %d requests a second were made, one in a hundred %.2g ms late; all, and at most %v, is promised", reached.Value, ceilingRate, 1e3*at(notebook.ClientLate).Value, ceilingLate)
+			}
+		}
+		fmt.Println(line)
+	}
+	return broken
+}
+
+// idle is the laboratory with an engine that has nothing to do.
+type idle struct{ study.Lab }
+
+// Provision and Create implement study.Lab.
+func (idle) Provision(context.Context, notebook.Treatment, string, *workload.Ready) (study.Guest, error) {
+	return nobody{}, nil
+}
+
+func (idle) Create(context.Context, notebook.Treatment, string, *workload.Ready) (study.Ahead, error) {
+	return nobody{}, nil
+}
+
+// nobody is a guest that is there as soon as it is asked to start, and has done all that it is ordered to do.
+type nobody struct{ study.Guest }
+
+// Start, Meet and InForce implement study.Ahead.
+func (nobody) Start(context.Context) error                 { return nil }
+func (g nobody) Meet(context.Context) (study.Guest, error) { return g, nil }
+func (nobody) InForce() error                              { return nil }
+
+// Destroy, Limits, Facts, Used, Diagnose and Ruler are what a study asks of a guest in any case.
+func (nobody) Destroy(context.Context) error    { return nil }
+func (nobody) Limits() (notebook.Limits, error) { return notebook.Limits{}, nil }
+func (nobody) Facts() engine.Facts              { return engine.Facts{} }
+func (nobody) Used() (time.Duration, error)     { return 0, nil }
+func (nobody) Diagnose() string                 { return "" }
+func (nobody) Ruler() study.Ruler               { return noRuler{} }
+
+type noRuler struct{ study.Ruler }
+
+// Run, Cost, Ping and RoundTrip implement study.Ruler.
+func (noRuler) Run(context.Context, ruler.Order) (ruler.Result, time.Duration, error) {
+	return ruler.Result{}, 0, nil
+}
+
+func (noRuler) Cost(context.Context, int, ...string) ([]time.Duration, error) {
+	return []time.Duration{0}, nil
+}
+func (noRuler) Ping(context.Context) (time.Duration, error) { return 0, nil }
+func (noRuler) RoundTrip() time.Duration                    { return 0 }
