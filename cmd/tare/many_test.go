@@ -123,14 +123,14 @@ func TestAloneManyGuestsLeaveTheHostAsItWas(t *testing.T) {
 	h.holder()
 	const (
 		guests    = 24
-		each      = 16 << 20          // bytes that each holds, at least
+		each      = 32 << 20          // bytes that each holds, at least
 		tolerance = guests * each / 2 // what the kernel and others on the host come to meanwhile
 	)
 	study := func(name string, guests int) {
 		h.write(name+".yaml", fmt.Sprintf(`name: %s
-workloads: [{name: ./holder, params: {own: 16, alike: 0}}]
+workloads: [{name: ./holder, params: {own: 32, alike: 0}}]
 platforms: [{platform: cn, engines: [crun], provisioning: [vanilla]}]
-instances: [1/64MB]
+instances: [1/96MB]
 memory: {guests: [%d]}
 design: {rounds: {floor: 1, cap: 1}, trials: 1, warmups: 0, timeout: 2m}
 `, name, guests))
