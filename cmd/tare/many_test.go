@@ -124,7 +124,7 @@ func TestAloneManyGuestsLeaveTheHostAsItWas(t *testing.T) {
 	const (
 		guests    = 24
 		each      = 32 << 20          // bytes that each holds, at least
-		tolerance = guests * each / 2 // what the kernel and others on the host come to meanwhile
+		tolerance = guests * each / 4 // what the kernel and others on the host come to meanwhile
 	)
 	study := func(name string, guests int) {
 		h.write(name+".yaml", fmt.Sprintf(`name: %s
@@ -158,7 +158,11 @@ design: {rounds: {floor: 1, cap: 1}, trials: 1, warmups: 0, timeout: 2m}
 	for _, d := range differ() {
 		t.Error(d)
 	}
-	if lost := kept(t) - had; lost > tolerance {
+	lost := kept(t) - had
+	for end := time.Now().Add(time.Minute); lost > tolerance && time.Now().Before(end); lost = kept(t) - had { // a kernel that reports free pages to a hypervisor has them elsewhere meanwhile
+		time.Sleep(100 * time.Millisecond)
+	}
+	if lost > tolerance {
 		t.Errorf("%d MiB of memory did not come back; guests held %d", lost>>20, guests*each>>20)
 	} else {
 		t.Logf("%d MiB more are kept than before; guests held %d", lost>>20, guests*each>>20)
