@@ -14,7 +14,7 @@ func TestStarts(t *testing.T) {
 		table  string
 		want   []string
 	}{
-		"start-up": {notebooktest.Begun(), "starts", []string{"saved", "restored", "answer after restore", "published: KVM", "10.342", "container restored: by CRIU"}},
+		"start-up": {notebooktest.Begun(), "starts", []string{"saved", "restored", "answer after restore", "published: KVM", "10.342", "container of crun restored: by CRIU"}},
 		"bring-up": {notebooktest.Raised(), "secondary", []string{"start time, p99", "time to first answer, longest", "samples in the kernel", "timer error"}},
 	} {
 		got := string(excerpt(t, weighedPage(t, c.folder), `<caption id="table-1-`+c.table+`-name"`, "</p>"))
