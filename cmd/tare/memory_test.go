@@ -81,7 +81,7 @@ func TestWithDockerMemoryOfWhatOthersStarted(t *testing.T) {
 		{strconv.Itoa(container), fmt.Sprint("busybox ", container), notebook.MemoryProcesses, 1, container},
 	} {
 		var wrong string
-		for range 5 { // what is shared with others, libraries say, they come and go with
+		for range 30 { // what is shared with others, libraries say, they come and go with
 			var a notebook.MemoryAccount
 			if err := json.Unmarshal([]byte(said(tare, "memory", c.asked, "--format", "json", "--contents=false")), &a); err != nil {
 				t.Fatal(err)
