@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"tare/lab/proc"
 )
 
 // standing is what there is on the host, by kind: names of it, and how many have each.
@@ -48,12 +50,12 @@ func stand(t *testing.T) standing {
 	})
 	see("link", "/sys/class/net/*", itself)
 	see("runtime's folder", "/run/crun/*", itself)
-	info, err := os.ReadFile("/proc/self/mountinfo")
+	mounts, err := proc.Host.Mounts()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for line := range strings.Lines(string(info)) {
-		s["mount"][strings.Fields(line)[4]]++
+	for _, m := range mounts {
+		s["mount"][m.Mountpoint]++
 	}
 	if err := filepath.WalkDir("/sys/fs/cgroup", func(path string, d fs.DirEntry, err error) error {
 		if err != nil && !os.IsNotExist(err) {
@@ -93,25 +95,12 @@ func kept(t *testing.T) (bytes int64) {
 	if err := os.WriteFile("/proc/sys/vm/drop_caches", []byte("3"), 0); err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile("/proc/meminfo")
-	if err != nil {
-		t.Fatal(err)
-	}
-	sign := map[string]int64{"MemTotal:": 1, "MemFree:": -1, "AnonPages:": -1, "Cached:": -1, "Buffers:": -1, "Shmem:": 1}
-	for line := range strings.Lines(string(text)) {
-		fields := strings.Fields(line)
-		if sign[fields[0]] == 0 {
-			continue
-		}
-		kib, err := strconv.ParseInt(fields[1], 10, 64)
+	for field, sign := range map[string]int64{"MemTotal": 1, "MemFree": -1, "AnonPages": -1, "Cached": -1, "Buffers": -1, "Shmem": 1} {
+		n, err := proc.Host.Memory(field)
 		if err != nil {
 			t.Fatal(err)
 		}
-		bytes += sign[fields[0]] * kib << 10
-		delete(sign, fields[0])
-	}
-	if len(sign) > 0 {
-		t.Fatalf("/proc/meminfo lacks %v", sign)
+		bytes += sign * n
 	}
 	return bytes
 }

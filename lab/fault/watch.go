@@ -4,15 +4,12 @@ package fault
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"os"
 	"runtime"
 	"slices"
 	"strings"
 	"sync"
-	"unsafe"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/ringbuf"
@@ -42,8 +39,6 @@ type calibration struct {
 	Levels, Size           uint32
 	PGD                    uint64
 }
-
-const gib = 1 << 30
 
 // Supported says why faults cannot be seen here, which it tries; nil: they can.
 func Supported() error {
@@ -99,29 +94,17 @@ func calibrate(spec *ebpf.CollectionSpec) (direct uint64, levels uint32, err err
 		return 0, 0, refused(err)
 	}
 	defer coll.Close()
-	page, err := unix.Mmap(-1, 0, os.Getpagesize(), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_POPULATE)
-	if err != nil {
-		return 0, 0, fmt.Errorf("a page to learn the page table by: mmap: %w", err)
-	}
-	defer unix.Munmap(page)
-	page[0] = 1
-	address := uint64(uintptr(unsafe.Pointer(&page[0])))
-	pagemap, err := os.Open("/proc/self/pagemap")
+	page, err := proc.NewPage()
 	if err != nil {
 		return 0, 0, err
 	}
-	defer pagemap.Close()
-	var entry [8]byte
-	if _, err := pagemap.ReadAt(entry[:], int64(address)>>pageShift*8); err != nil {
-		return 0, 0, fmt.Errorf("/proc/self/pagemap: %w", err)
-	}
-	frame := binary.NativeEndian.Uint64(entry[:]) & (1<<55 - 1)
-	if frame == 0 {
+	defer page.Close()
+	if page.Frame == 0 {
 		return 0, 0, errors.New("the kernel withholds the frames of pages: run tare as root on the host itself")
 	}
 	program := coll.Programs["calibrate"]
 	try := func(direct uint64, levels uint32) (c calibration, err error) {
-		c = calibration{Address: address, Direct: direct, Levels: levels}
+		c = calibration{Address: page.Address, Direct: direct, Levels: levels}
 		_, err = program.Run(&ebpf.RunOptions{Context: &c, ContextOut: &c})
 		return c, err
 	}
@@ -129,22 +112,21 @@ func calibrate(spec *ebpf.CollectionSpec) (direct uint64, levels uint32, err err
 	if err != nil {
 		return 0, 0, refused(err)
 	}
-	total, err := proc.Host.Memory("MemTotal")
-	if err != nil {
-		return 0, 0, err
-	}
-	// The table itself is in it, at most as far from its beginning as there is memory, and as much again for holes.
-	for back := uint64(0); back <= 2*uint64(total)/gib+8; back++ {
-		for _, levels := range []uint32{4, 5} {
-			direct := c.PGD&^(gib-1) - back*gib
+	// The table itself lies in it.
+	direct, err = proc.FindDirectMap(c.PGD, func(direct uint64) (bool, error) {
+		for _, levels = range []uint32{4, 5} {
 			got, err := try(direct, levels)
 			if err != nil {
-				return 0, 0, refused(err)
+				return false, refused(err)
 			}
-			if got.Size > 0 && got.Entry&present != 0 && (got.Entry&frameBits)>>pageShift&^uint64(got.Size-1) == frame&^uint64(got.Size-1) {
-				return direct, levels, nil
+			if same := ^uint64(got.Size - 1); got.Size > 0 && got.Entry&present != 0 && (got.Entry&frameBits)>>pageShift&same == page.Frame&same {
+				return true, nil
 			}
 		}
+		return false, nil
+	})
+	if err != nil || direct != 0 {
+		return direct, levels, err
 	}
 	return 0, 0, errors.New("the kernel's page tables are not where they were expected, so page faults cannot be told apart here")
 }

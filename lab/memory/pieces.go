@@ -8,12 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"unsafe"
 
 	"github.com/cilium/ebpf"
-	"golang.org/x/sys/unix"
-
 	"tare/lab/proc"
 )
 
@@ -72,48 +68,31 @@ func openFrames(seed uint64, workers int) (f *frameReader, err error) {
 // Close lets go of the program.
 func (f *frameReader) Close() { f.coll.Close() }
 
-// place finds where the kernel has all of physical memory, which it does not tell: one of its structures lies in it, at most as far from its beginning as
-// there is memory, and as much again for holes; and there this process's own page has the content that it has.
-func (f *frameReader) place() (uint64, error) {
-	page, err := unix.Mmap(-1, 0, int(PageSize), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_POPULATE)
-	if err != nil {
-		return 0, fmt.Errorf("a page to find the memory by: mmap: %w", err)
-	}
-	defer unix.Munmap(page)
-	for i := 0; i < len(page); i += 8 {
-		binary.NativeEndian.PutUint64(page[i:], rand.Uint64())
-	}
-	pagemap, err := os.Open("/proc/self/pagemap")
+// place finds where the kernel has all of physical memory: there this process's own page has the content that it has.
+func (f *frameReader) place() (direct uint64, err error) {
+	page, err := proc.NewPage()
 	if err != nil {
 		return 0, err
 	}
-	defer pagemap.Close()
-	var entry [8]byte
-	if _, err := pagemap.ReadAt(entry[:], int64(uintptr(unsafe.Pointer(&page[0])))/PageSize*8); err != nil {
-		return 0, fmt.Errorf("/proc/self/pagemap: %w", err)
+	defer page.Close()
+	for i := 0; i < len(page.Content); i += 8 {
+		binary.NativeEndian.PutUint64(page.Content[i:], rand.Uint64())
 	}
-	frame := binary.NativeEndian.Uint64(entry[:]) & entryFrame
-	want := pieceHash(f.seed, page[pieceAt:])
+	want := pieceHash(f.seed, page.Content[pieceAt:])
 	var task uint64
 	if _, err := f.coll.Programs["place"].Run(&ebpf.RunOptions{Context: &task, ContextOut: &task}); err != nil {
 		return 0, err
 	}
-	total, err := proc.Host.Memory("MemTotal")
-	if err != nil {
-		return 0, err
+	direct, err = proc.FindDirectMap(task, func(direct uint64) (bool, error) {
+		b := frameBlock{Direct: direct, Seed: f.seed, N: 1}
+		b.Of[0] = page.Frame
+		err := f.ask(0, &b)
+		return b.Of[0] == want, err
+	})
+	if err == nil && direct == 0 {
+		err = errors.New("where the kernel has all of physical memory was not found")
 	}
-	const gib = 1 << 30
-	b := frameBlock{Seed: f.seed, N: 1}
-	for back := uint64(0); back <= 2*uint64(total)/gib+8; back++ {
-		b.Direct, b.Of[0] = task&^(gib-1)-back*gib, frame
-		if err := f.ask(0, &b); err != nil {
-			return 0, err
-		}
-		if b.Of[0] == want {
-			return b.Direct, nil
-		}
-	}
-	return 0, errors.New("where the kernel has all of physical memory was not found")
+	return direct, err
 }
 
 func (f *frameReader) ask(worker uint32, b *frameBlock) error {

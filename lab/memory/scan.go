@@ -231,22 +231,15 @@ func scan(ctx context.Context, pids []int, o Options, holes, frames bool) (snaps
 
 // shown is a *Withheld where the kernel shows no frame of a page that is certainly there.
 func shown() error {
-	f, err := os.Open("/proc/self/pagemap")
-	if err != nil {
-		return &Withheld{err}
+	page, err := proc.NewPage()
+	if err == nil {
+		defer page.Close()
+		if page.Frame != 0 {
+			return nil
+		}
+		err = errors.New("CAP_SYS_ADMIN is missing")
 	}
-	defer f.Close()
-	there := []byte{1}
-	var entry [8]byte
-	_, err = f.ReadAt(entry[:], int64(uintptr(unsafe.Pointer(&there[0])))/PageSize*8)
-	runtime.KeepAlive(there)
-	if err != nil {
-		return &Withheld{err}
-	}
-	if e := binary.NativeEndian.Uint64(entry[:]); e&entryPresent == 0 || e&entryFrame == 0 {
-		return &Withheld{errors.New("CAP_SYS_ADMIN is missing")}
-	}
-	return nil
+	return &Withheld{err}
 }
 
 func (s *scanner) fail(err error) { s.stop.CompareAndSwap(nil, &err) }
@@ -562,11 +555,16 @@ type reader struct {
 	some, full []uint64 // hashes, of pieces and of all that is in the pages
 }
 
-// ready makes room for n pages' hashes, none of which is known yet.
+// ready makes room for n pages, none of whose hashes is known yet.
 func (r *reader) ready(n int) {
 	if r.buffer == nil {
 		r.buffer = make([]byte, together*int(PageSize))
 	}
+	r.unknown(n)
+}
+
+// unknown makes room for n pages' hashes.
+func (r *reader) unknown(n int) {
 	for _, hashes := range []*[]uint64{&r.some, &r.full} {
 		*hashes = slices.Grow((*hashes)[:0], n)[:n]
 		clear(*hashes)
@@ -579,7 +577,7 @@ func (r *reader) pieces(pid, n int, address, frame func(i int) uint64) ([]uint64
 		pieces, _ := r.hash(pid, n, false, address)
 		return pieces, nil
 	}
-	r.ready(n)
+	r.unknown(n)
 	for i := range n {
 		r.some[i] = frame(i)
 	}

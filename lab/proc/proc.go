@@ -79,7 +79,7 @@ func (t Tree) Memory(field string) (int64, error) {
 		return 0, err
 	}
 	kb, err := strconv.ParseInt(strings.TrimSuffix(Field(text, field), " kB"), 10, 64)
-	if err != nil || kb <= 0 || kb >= math.MaxInt64/1024 {
+	if err != nil || kb < 0 || kb >= math.MaxInt64/1024 {
 		return 0, fmt.Errorf("/proc/meminfo: expected a line %s with a number of kB", field)
 	}
 	return kb * 1024, nil

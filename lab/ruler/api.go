@@ -68,6 +68,15 @@ type Bounds interface {
 	End()
 }
 
+// Begun are Bounds that are closed when the order's work begins.
+type Begun chan struct{}
+
+// Begin implements Bounds.
+func (b Begun) Begin() { close(b) }
+
+// End implements Bounds.
+func (Begun) End() {}
+
 // Result is what the ruler measured. Where the work could not be started Error says why and nothing else counts.
 type Result struct {
 	Elapsed   time.Duration `json:"elapsed"` // guest's monotonic clock, from before creation to reaping

@@ -29,17 +29,11 @@ func (*busy) run(o *Order, c *control, ready func() bool, ended func(lead, late 
 	return Result{Error: c.why()}
 }
 
-// begunBounds is closed when an order has begun.
-type begunBounds chan struct{}
-
-func (b begunBounds) Begin() { close(b) }
-func (b begunBounds) End()   {}
-
 // orderTo has the guest at the other end carry out an order that does not end by itself, and gives what ends it and waits.
 func orderTo(t *testing.T, c *Client) (end func() error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	begun, ended := make(begunBounds), make(chan error, 1)
+	begun, ended := make(Begun), make(chan error, 1)
 	go func() {
 		_, _, err := c.Run(ctx, Order{Argv: []string{"stay"}, Timeout: time.Minute, Bounds: begun})
 		ended <- err

@@ -11,6 +11,7 @@ import (
 	"gonum.org/v1/gonum/stat"
 
 	"tare/lab/proc"
+	"tare/lab/ruler"
 	"tare/lab/workload"
 	"tare/notebook"
 )
@@ -208,8 +209,8 @@ func (r *Run) leave(ctx context.Context, guests []Guest, works []*service) (err 
 }
 
 // start starts the workload's command in the guest, and gives what is closed when it has begun.
-func (r *Run) start(ctx context.Context, g Guest, ready *workload.Ready, t notebook.Treatment) (*service, begun) {
-	begun := make(begun)
+func (r *Run) start(ctx context.Context, g Guest, ready *workload.Ready, t notebook.Treatment) (*service, ruler.Begun) {
+	begun := make(ruler.Begun)
 	w := ready.Workload
 	order := w.Order(w.Command, ready.Params, ready.Image, workload.Seat{Instance: t.Instance})
 	order.Bounds = begun
@@ -217,7 +218,7 @@ func (r *Run) start(ctx context.Context, g Guest, ready *workload.Ready, t noteb
 }
 
 // hasBegun waits until it has; cause says that it ended before.
-func (s *service) hasBegun(b begun) (cause string) {
+func (s *service) hasBegun(b ruler.Begun) (cause string) {
 	select {
 	case <-b:
 	case <-s.alive.Done():
@@ -244,15 +245,6 @@ func (r *Run) boot(ctx context.Context, g Guest, ready *workload.Ready, t notebo
 
 // anID names a guest that is no trial's own.
 func anID() string { return fmt.Sprintf("w-%08x", rand.Uint32()) }
-
-// begun is closed when an order's work begins.
-type begun chan struct{}
-
-// Begin implements ruler.Bounds.
-func (b begun) Begin() { close(b) }
-
-// End implements it.
-func (b begun) End() {}
 
 // room says why the host should not get one more guest beside those that there are: it takes more than what is left, by what they take each.
 // promised is what one of them may still come to. Both are bytes.

@@ -14,6 +14,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"tare/lab/proc"
+	"tare/lab/ruler"
 	"tare/lab/workload"
 	"tare/notebook"
 )
@@ -183,7 +184,7 @@ func (r *Run) add(ctx context.Context, c *company, first Guest, kinds []string) 
 		}
 		c.guests, c.kinds = append(c.guests, g), append(c.kinds, kind)
 	}
-	var started []begun
+	var started []ruler.Begun
 	for i, g := range c.guests[began:] {
 		s, b := r.start(ctx, g, r.Plan.work[kinds[i]], c.of)
 		c.works, started = append(c.works, s), append(started, b)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"tare/lab/ruler"
 	"tare/lab/workload"
 	"tare/notebook"
 )
@@ -430,7 +431,7 @@ func (r *Run) beginAll(ctx context.Context, guests []Guest, ready *workload.Read
 		}
 		return works, nil, nil
 	}
-	var started []begun
+	var started []ruler.Begun
 	for _, g := range guests {
 		s, b := r.start(ctx, g, ready, t)
 		works, started = append(works, s), append(started, b)

@@ -70,10 +70,9 @@ func Begun() *Folder {
 	f.Study.Starting = &notebook.Starting{Caches: notebook.Caches, Restore: true, Published: []notebook.PublishedStart{
 		{Name: "KVM", Moment: notebook.MomentLogin, StartS: 10.342, RestoreS: 1.192}, {Name: "LXC", Moment: notebook.MomentReturned, StartS: 0.2, RestoreS: 0.099},
 	}}
-	takes := map[string]float64{"hashing cache=cold cn crun vanilla large": 0.3, "hashing cache=warm cn crun vanilla large": 0.1, "hashing cache=warm vm qemu kvm vanilla large": 2}
-	for _, words := range []string{"hashing cache=cold cn crun vanilla large", "hashing cache=warm cn crun vanilla large", "hashing cache=warm vm qemu kvm vanilla large"} {
-		f.Add(words, takes[words])
-	}
+	f.Add("hashing cache=cold cn crun vanilla large", 0.3)
+	f.Add("hashing cache=warm cn crun vanilla large", 0.1)
+	f.Add("hashing cache=warm vm qemu kvm vanilla large", 2)
 	first, also := f.Study.Starting.Metrics()
 	f.Study.Metrics["hashing"], f.Study.Also = first, map[string][]notebook.Metric{"hashing": also}
 	f.Trial = func(x *notebook.Trial) {

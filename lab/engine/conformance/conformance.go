@@ -343,9 +343,14 @@ func (r *suite) attempt(t *testing.T, s engine.Spec, within time.Duration) error
 // cannot asks for what the platform cannot give.
 func (r *suite) cannot(t *testing.T, what string, s engine.Spec) {
 	err := r.attempt(t, s, r.e.patience(20*time.Second))
-	if _, ok := errors.AsType[*engine.UnsupportedError](err); !ok {
+	if !unsupported(err) {
 		t.Errorf("%s: %v, want an *engine.UnsupportedError", what, err)
 	}
+}
+
+func unsupported(err error) bool {
+	_, is := errors.AsType[*engine.UnsupportedError](err)
+	return is
 }
 
 // order runs argv in the guest and fails the test where it could not be run at all.

@@ -36,7 +36,7 @@ func (r *suite) goesOn(t *testing.T) time.Duration {
 	g := r.provision(t, s)
 	ctx, cancel := context.WithTimeout(t.Context(), r.e.patience(20*time.Second))
 	defer cancel()
-	said, begun := make(chan ruler.Result, 1), make(begins)
+	said, begun := make(chan ruler.Result, 1), make(ruler.Begun)
 	go func() {
 		defer close(said)
 		res, _, err := g.Ruler().Run(ctx, ruler.Order{
@@ -107,20 +107,6 @@ func (r *suite) goesOn(t *testing.T) time.Duration {
 	r.serve(t, g, s, g.Address())
 	r.end(t, before, g, s)
 	return took
-}
-
-// begins is closed when an order's work begins.
-type begins chan struct{}
-
-// Begin implements ruler.Bounds.
-func (b begins) Begin() { close(b) }
-
-// End implements it.
-func (begins) End() {}
-
-func unsupported(err error) bool {
-	_, is := errors.AsType[*engine.UnsupportedError](err)
-	return is
 }
 
 // interrupted ends the context of saving and restoring at random moments.

@@ -31,9 +31,7 @@ var (
 		k := kind("runc", "runc", "apt-get install runc", false)
 		k.Saving, k.Unsaved = "runc restore", ""
 		k.Capabilities = append(k.Capabilities, k.Saving)
-		self := k
-		k.New = func(env engine.Env) engine.Driver { return &Driver{Env: env, Kind: self} }
-		return k
+		return driven(k, false)
 	}()
 )
 
@@ -47,6 +45,11 @@ func kind(name, program, install string, apart bool) engine.Kind {
 		Networks: engine.Cabled, Ahead: true, Copies: true,
 		Unsaved: "Tare has runc alone save containers; Debian's crun is made without CRIU",
 	}
+	return driven(k, apart)
+}
+
+// driven gives the kind its driver.
+func driven(k engine.Kind, apart bool) engine.Kind {
 	self := k
 	k.New = func(env engine.Env) engine.Driver { return &Driver{Env: env, Kind: self, apart: apart} }
 	return k

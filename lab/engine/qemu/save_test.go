@@ -36,7 +36,7 @@ func TestARestoredMachineGoesOn(t *testing.T) {
 	defer cancel()
 	const last = 40 // which it cannot reach before it is saved
 	said := make(chan ruler.Result, 1)
-	begun := bounds(make(chan struct{}))
+	begun := make(ruler.Begun)
 	go func() {
 		r, _, err := g.Ruler().Run(ctx, ruler.Order{
 			Argv:    []string{"/bin/busybox", "sh", "-c", fmt.Sprintf("i=0; while [ $i -lt %d ]; do i=$((i+1)); echo $i; /bin/busybox usleep 20000; done", last)},
@@ -91,9 +91,3 @@ func TestARestoredMachineGoesOn(t *testing.T) {
 		t.Error(err)
 	}
 }
-
-// bounds is closed when an order's work begins.
-type bounds chan struct{}
-
-func (b bounds) Begin() { close(b) }
-func (bounds) End()     {}
