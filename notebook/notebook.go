@@ -121,10 +121,34 @@ type LeftOut struct {
 	Reason    string    `json:"reason"`
 }
 
-// Metric says what a workload's figure is. Smaller is better in every metric of this version.
+// Metric says what a workload's figure is.
 type Metric struct {
 	Name string `json:"name"` // "execution time"
 	Unit string `json:"unit"` // "s"
+
+	// Better says which of its values are good. Empty, less is: it was so of every metric before there was a choice. Of a secondary metric it is
+	// then not said, and such a metric is recorded and compared with nothing.
+	Better Better `json:"better,omitempty" yaml:"better,omitempty"`
+}
+
+// Better is which values of a metric are the good ones.
+type Better string
+
+const (
+	Lower  Better = "lower"  // as of a time
+	Higher Better = "higher" // as of a bandwidth
+)
+
+// MoreIsBetter says whether the metric's high values are the good ones.
+func (m Metric) MoreIsBetter() bool { return m.Better == Higher }
+
+// check says what is wrong with a metric as a folder has it.
+func (m Metric) check() error {
+	switch m.Better {
+	case "", Lower, Higher:
+		return nil
+	}
+	return fmt.Errorf(`the metric %q has "better": %q; expected %q or %q`, m.Name, m.Better, Lower, Higher)
 }
 
 // Figure is a figure that the study's report draws: bars over one axis for each platform (paper "pinning", Figures 3

@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -150,6 +152,13 @@ func (s *Study) check() error {
 		seen[t.ID] = true
 		if _, ok := s.Metrics[t.Workload]; !ok {
 			return fmt.Errorf(`treatment %q is of the workload %q, which has no entry in "metrics"`, t.ID, t.Workload)
+		}
+	}
+	for _, w := range slices.Sorted(maps.Keys(s.Metrics)) {
+		for _, m := range append([]Metric{s.Metrics[w]}, s.Also[w]...) {
+			if err := m.check(); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

@@ -156,6 +156,18 @@ func (q Quotient) HasInterval() bool {
 // Contains says whether r is in the interval; never, where there is none.
 func (q Quotient) Contains(r float64) bool { return q.Low <= r && r <= q.High }
 
+// Inverse is one over the quotient. Where the interval reaches to 0 or below it, one over it has no upper bound, or none at all.
+func (q Quotient) Inverse() Quotient {
+	i := Quotient{Value: 1 / q.Value, Low: 1 / q.High, High: 1 / q.Low, N: q.N}
+	switch {
+	case q.Low < 0: // of 0 inside the interval, or of no bounds, one over it excludes nothing
+		i.Low, i.High = math.Inf(-1), math.Inf(1)
+	case q.Low == 0:
+		i.High = math.Inf(1)
+	}
+	return i
+}
+
 // Ratio is the mean of x over the mean of y, where x[i] and y[i] are the values of two treatments in the same round,
 // with its interval. x and y must be equally long: rounds in which one has no value do not belong here.
 //

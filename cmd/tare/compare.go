@@ -37,7 +37,8 @@ every change.
 
 With --fail-if the exit status is 3 where a treatment's interval lies wholly beyond the bound: ratio>1.03 where one costs more
 than 1.03 times as much as before, ratio<0.97 where one costs less; and where one that was measured before has no value now.
-Standard error names them.`,
+Standard error names them. Of a metric of which more is better, as of a bandwidth, the cost is the mean before over the mean
+after, so that ratio>1.03 is a loss there too.`,
 		Example: `  tare compare before after
   tare compare before after --margin 2% --fail-if 'ratio>1.03'
   tare compare before after --format markdown >note.md
@@ -125,7 +126,8 @@ func bound(text string) (gate func(*compare.Comparison) bool, err error) {
 		say := func(what, why string) { fmt.Fprintf(os.Stderr, "tare: %s: %s\n", what, why) }
 		for _, x := range c.Changes {
 			name := words.ChangedWhere(c, x)
-			switch beyond := m[1] == ">" && x.Ratio.Low > end || m[1] == "<" && x.Ratio.High < end; {
+			cost := x.Cost()
+			switch beyond := m[1] == ">" && cost.Low > end || m[1] == "<" && cost.High < end; {
 			case x.Why == compare.Missing:
 				fails = true
 				say(name, "cannot be checked: "+words.ChangedBy(x))

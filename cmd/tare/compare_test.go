@@ -39,6 +39,29 @@ func TestCompare(t *testing.T) {
 			t.Errorf("%q: %v, want status %d; it said %s", c.args, err, c.status, said)
 		}
 	}
+	// A bandwidth that is less than before is a loss.
+	rate := func(seed uint64, share float64) string {
+		f := notebooktest.Stream()
+		f.Seed = seed
+		f.Mean["stream cn docker pinned 2/4GB"] *= share
+		return f.Write(t)
+	}
+	more, less := rate(1, 1), rate(2, 0.9)
+	for _, c := range []struct {
+		args   []string
+		status exit
+	}{
+		{[]string{more, less, "--fail-if", "ratio>1.03"}, failed},
+		{[]string{more, less, "--fail-if", "ratio<0.97"}, 0},
+		{[]string{less, more, "--fail-if", "ratio>1.03"}, 0},
+		{[]string{less, more, "--fail-if", "ratio<0.97"}, failed},
+	} {
+		said, err := output(t, append([]string{"compare"}, c.args...))
+		var status exit
+		if errors.As(err, &status); status != c.status || err != nil && status == 0 {
+			t.Errorf("%q: %v, want status %d; it said %s", c.args, err, c.status, said)
+		}
+	}
 	var told struct {
 		Differences []string
 		Changes     []struct {

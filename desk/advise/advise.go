@@ -16,12 +16,12 @@ import (
 	"tare/stats"
 )
 
-// Preference is what is to be small.
+// Preference is what is to be small, or large where more of the metric is better.
 type Preference string
 
 const (
 	Latency Preference = "latency" // the metric itself
-	Cost    Preference = "cost"    // cores × the metric: what the work costs in core-seconds
+	Cost    Preference = "cost"    // cores × the metric: what the work costs in core-seconds; where more is better, the metric over the cores
 )
 
 // Options say what is wanted.
@@ -69,18 +69,19 @@ type Comparison struct {
 type Choice struct {
 	Rank             int
 	Treatment        notebook.Treatment
-	Value, Low, High float64 // what is ranked, with its interval; the ranking is by High
+	Value, Low, High float64 // what is ranked, with its interval; the ranking is by its worse end: High, or Low where more is better
 	// Ratio is the metric over bare metal's at this size.
 	Ratio, RatioLow, RatioHigh float64
 	Predicted                  bool // by the model, not measured
-	Tied                       bool // it is the leader by High, or not distinguishable from it
-	Near                       bool // tied, and Value is not above the leader's High: simplicity decides among these
+	Tied                       bool // it is the leader by its worse end, or not distinguishable from it
+	Near                       bool // tied, and Value is not beyond the leader's worse end: simplicity decides among these
 	// Against is Value over the leader's, with an interval that is corrected for the number of comparisons.
 	Against stats.Quotient
 	CPUs    []int        // of the host, that its guests could use; of a prediction none
 	Doubts  []data.Doubt // what has to be known when choosing it
-	Leads   bool         // its interval's upper end is the lowest
+	Leads   bool         // its interval's worse end is the best
 	row     *data.Row    // with the values of what is ranked; nil where predicted
+	weight  float64      // that these are multiplied by
 }
 
 // Apart is what is not ranked, and why.
@@ -190,8 +191,12 @@ func (a *adviser) chooseFigure() error {
 		for _, m := range all {
 			why := ""
 			switch {
+			case m.Better != "":
+				if !slices.Contains(known, m.Name) {
+					known = append(known, m.Name)
+				}
 			case strings.HasSuffix(m.Unit, "/s"):
-				why = fmt.Sprintf("a rate (%s), of which more is better", m.Unit)
+				why = fmt.Sprintf("a rate (%s), of which more is better, and its workload does not say so (better: higher)", m.Unit)
 			case m.Unit == "1" && m != g.metric:
 				why = "a count, which says nothing of what a choice is worth"
 			case !slices.Contains(known, m.Name):
@@ -208,7 +213,7 @@ func (a *adviser) chooseFigure() error {
 		}
 	}
 	if len(kept) == 0 && refused != "" {
-		return fmt.Errorf("--metric %q is %s; advice ranks what is better small: one of %s was expected", a.o.Metric, refused, strings.Join(known, ", "))
+		return fmt.Errorf("--metric %q is %s; one of %s was expected", a.o.Metric, refused, strings.Join(known, ", "))
 	}
 	if len(kept) == 0 {
 		return fmt.Errorf("--metric %q was not measured; one of %s was expected", a.o.Metric, strings.Join(known, ", "))
@@ -254,17 +259,20 @@ func (a *adviser) wants(t notebook.Treatment) bool {
 }
 
 // values are a row's in the metric that is ranked.
-func (g *group) values(r *data.Row) []data.Value {
-	if g.figure == g.metric {
-		return r.Values
-	}
-	return r.SecondaryValues(g.figure.Name)
-}
+func (g *group) values(r *data.Row) []data.Value { return g.of(r).Values }
 
-// of is a row with its values in the metric that is ranked.
+// of is a row in the metric that is ranked.
 func (g *group) of(r *data.Row) *data.Row {
+	if g.figure == g.metric {
+		return r
+	}
+	for _, f := range r.Figures {
+		if f.Metric == g.figure {
+			return f
+		}
+	}
 	x := *r
-	x.Values = g.values(r)
+	x.Values = r.SecondaryValues(g.figure.Name)
 	return &x
 }
 

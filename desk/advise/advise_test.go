@@ -283,8 +283,8 @@ func TestFurtherFigure(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 	for metric, want := range map[string]string{
-		"requests_per_second": "more is better; advice ranks what is better small: one of execution time, p99",
-		"errors":              `--metric "errors" is a count, which says nothing of what a choice is worth; advice ranks what is better small: one of execution time, p99`,
+		"requests_per_second": "a rate (1/s), of which more is better, and its workload does not say so (better: higher); one of execution time, p99",
+		"errors":              `--metric "errors" is a count, which says nothing of what a choice is worth; one of execution time, p99`,
 		"p42":                 `--metric "p42" was not measured; one of execution time, p99 was expected`,
 	} {
 		if _, err := readAll([]string{dir}, Options{Metric: metric}); err == nil || !strings.Contains(err.Error(), want) {

@@ -14,8 +14,24 @@ import (
 // layers is how much stands between the work and the host. Of two that are not distinguishable, the fewer the better.
 var layers = map[string]int{notebook.BM: 0, notebook.CN: 1, notebook.VM: 2, notebook.VMCN: 3}
 
+// worst is the end of a choice's interval by which it is ranked, so that less of it is better whatever the metric.
+func (r *Ranking) worst(c Choice) float64 {
+	if r.Metric.MoreIsBetter() {
+		return -c.Low
+	}
+	return c.High
+}
+
+// estimated is a choice's value, likewise.
+func (r *Ranking) estimated(c Choice) float64 {
+	if r.Metric.MoreIsBetter() {
+		return -c.Value
+	}
+	return c.Value
+}
+
 // simpler orders choices that are not distinguishable: measured before predicted, then by cores, memory, layers and pinning.
-func simpler(x, y Choice) int {
+func (r *Ranking) simpler(x, y Choice) int {
 	s, t := x.Treatment, y.Treatment
 	number := func(b bool) int {
 		if b {
@@ -29,7 +45,7 @@ func simpler(x, y Choice) int {
 		cmp.Compare(s.Instance.Memory, t.Instance.Memory),
 		cmp.Compare(layers[s.Platform], layers[t.Platform]),
 		cmp.Compare(number(s.Provisioning == notebook.Pinned), number(t.Provisioning == notebook.Pinned)),
-		cmp.Compare(x.High, y.High),
+		cmp.Compare(r.worst(x), r.worst(y)),
 	)
 }
 
@@ -97,8 +113,8 @@ func unrankable(r *data.Row, g *group) data.Doubt {
 		return data.Emulated{}
 	case r.LoadShared:
 		return data.SharedLoad{}
-	case r.Doubtful:
-		for _, d := range r.Doubts {
+	case g.of(r).Doubtful:
+		for _, d := range g.of(r).Doubts {
 			if d, is := d.(data.WithinUnsteadiness); is {
 				return d
 			}
@@ -127,18 +143,21 @@ func lacking(values []data.Value, figure notebook.Metric) data.Doubt {
 }
 
 // weight is what the metric is multiplied by to be ranked.
-func (a *adviser) weight(t notebook.Treatment) float64 {
-	if a.o.Prefer == Cost {
-		return t.Instance.Cores
+func (a *adviser) weight(t notebook.Treatment, m notebook.Metric) float64 {
+	switch {
+	case a.o.Prefer != Cost:
+		return 1
+	case m.MoreIsBetter():
+		return 1 / t.Instance.Cores
 	}
-	return 1
+	return t.Instance.Cores
 }
 
 func (a *adviser) measured(r *data.Row, g *group) Choice {
 	x := g.of(r)
-	e, w := a.s.Mean(x, stats.Alpha), a.weight(r.Treatment)
+	e, w := a.s.Mean(x, stats.Alpha), a.weight(r.Treatment, g.figure)
 	c := Choice{
-		Treatment: r.Treatment, row: x, Value: w * e.Value, Low: w * data.Floor(g.figure, e.Low), High: w * e.High,
+		Treatment: r.Treatment, row: x, weight: w, Value: w * e.Value, Low: w * data.Floor(g.figure, e.Low), High: w * e.High,
 		Ratio: r.Ratio, RatioLow: data.Floor(g.metric, r.RatioLow), RatioHigh: r.RatioHigh, Against: stats.NoRatio,
 	}
 	if g.figure != g.metric {
@@ -210,7 +229,7 @@ func (a *adviser) predicted(g *group, out *Ranking) []Choice {
 				continue
 			}
 			c := Choice{Treatment: t, Predicted: true, Ratio: q.Ratio, RatioLow: data.Floor(g.metric, q.Low), RatioHigh: q.High, Against: stats.NoRatio}
-			w := a.weight(t)
+			w := a.weight(t, g.figure)
 			if out.ByRatio {
 				c.Value, c.Low, c.High = w*q.Ratio, w*c.RatioLow, w*q.High
 			} else {
@@ -233,7 +252,7 @@ func (a *adviser) predicted(g *group, out *Ranking) []Choice {
 	if out.ByRatio && len(all) > 0 {
 		t := notebook.Treatment{Workload: g.work.Workload, Params: g.work.Params, Platform: notebook.BM, Instance: *a.size}
 		if a.wants(t) && possible(t) {
-			w := a.weight(t)
+			w := a.weight(t, g.figure)
 			all = append(all, Choice{
 				Treatment: t, Predicted: true, Value: w, Low: w, High: w, Ratio: 1, RatioLow: 1, RatioHigh: 1, Against: stats.NoRatio,
 			})
@@ -257,14 +276,14 @@ func possible(t notebook.Treatment) bool {
 	return t.Instance.Whole() || t.Platform == notebook.CN && t.Provisioning == notebook.Vanilla
 }
 
-// order ranks the choices by the upper end of their intervals. Those that are not distinguishable from the leader, and whose
-// estimates are no higher than its upper end, come first, the simplest of them before the others.
+// order ranks the choices by the worse end of their intervals: the upper one, or the lower one where more is better. Those that are not
+// distinguishable from the leader, and whose estimates are no worse than its worse end, come first, the simplest of them before the others.
 func (a *adviser) order(r *Ranking) {
 	c := r.Choices
 	if len(c) == 0 {
 		return
 	}
-	slices.SortStableFunc(c, func(x, y Choice) int { return cmp.Compare(x.High, y.High) })
+	slices.SortStableFunc(c, func(x, y Choice) int { return cmp.Compare(r.worst(x), r.worst(y)) })
 	leader := c[0]
 	for i := range c {
 		if i == 0 {
@@ -277,18 +296,18 @@ func (a *adviser) order(r *Ranking) {
 	}
 	// What is badly known is a tie with nearly anything, and no good choice for being simple.
 	for i := range c {
-		c[i].Near = c[i].Tied && c[i].Value <= leader.High
+		c[i].Near = c[i].Tied && r.estimated(c[i]) <= r.worst(leader)
 	}
 	slices.SortStableFunc(c, func(x, y Choice) int {
 		switch {
 		case x.Near && y.Near:
-			return simpler(x, y)
+			return r.simpler(x, y)
 		case x.Near:
 			return -1
 		case y.Near:
 			return 1
 		}
-		return cmp.Compare(x.High, y.High)
+		return cmp.Compare(r.worst(x), r.worst(y))
 	})
 	for i := range c {
 		c[i].Rank = i + 1
@@ -307,7 +326,7 @@ func (a *adviser) against(x, y Choice, comparisons int) stats.Quotient {
 		return q
 	}
 	if p := a.s.Ratio(x.row, y.row, stats.Alpha/float64(comparisons)); p.N > 0 {
-		w := a.weight(x.Treatment) / a.weight(y.Treatment)
+		w := x.weight / y.weight
 		q = stats.Quotient{Value: w * p.Value, Low: w * p.Low, High: w * p.High, N: p.N}
 	}
 	doubt := a.s.Doubt(x.row)
@@ -343,7 +362,7 @@ func (a *adviser) beside(r *Ranking) {
 		return o.Platform == t.Platform && o.Engine == t.Engine && o.Accelerator == t.Accelerator && o.Kernel == t.Kernel && o.Network == t.Network && o.Machine == t.Machine &&
 			o.Provisioning != t.Provisioning && o.Instance.SameSize(t.Instance)
 	})
-	add(func(c Choice) bool { return !c.Tied && c.Value > best.Value })
+	add(func(c Choice) bool { return !c.Tied && r.estimated(c) > r.estimated(best) })
 	if len(r.Beside) == 0 {
 		add(func(Choice) bool { return true })
 	}

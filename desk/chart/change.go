@@ -2,6 +2,7 @@ package chart
 
 import (
 	"math"
+	"slices"
 
 	"tare/desk/compare"
 	"tare/desk/words"
@@ -19,15 +20,21 @@ func OfComparison(c *compare.Comparison) Figure {
 			style: newStyles(c.Old.Rows, network).of(x.Old.Treatment, network), value: x.Ratio.Value, low: x.Ratio.Low, high: x.Ratio.High,
 			words: words.Measured(x.Ratio.Value, x.Ratio.Low, x.Ratio.High, ""), faint: x.Answer == stats.Open, plain: x.Answer == stats.More || x.Answer == stats.Less,
 		}
+		if x.Figure {
+			m.group += ", " + words.Plain(x.Old.Metric.Name)
+		}
 		if math.IsNaN(x.Ratio.Value) {
 			m.missing = "no value in one of the folders"
 		}
 		marks = append(marks, m)
-		m.words += ", " + string(x.Answer)
+		m.words += ", " + words.Answered(x)
 		said = append(said, m)
 	}
 	f := Figure{File: "comparison", Title: "After over before", Lead: words.Compared(c)}
 	f.How = "Each mark is a treatment's mean after over its mean before, with its interval, corrected for all that are compared; the line at 1 is no change, and the thin lines beside it the margin within which a change does not matter. The name of what is open is grey."
+	if slices.ContainsFunc(c.Changes, func(x compare.Change) bool { return x.Old.Metric.MoreIsBetter() }) {
+		f.How += " Where more is better, what is below 1 is worse."
+	}
 	f.Alt = inWords("Marks with intervals. ", said)
 	l := &list{axis: "after over before", pitch: 22, marks: marks}
 	l.low, l.high = ratioSpan(marks)

@@ -102,13 +102,21 @@ func Panels(s *data.Summary) []*Panel {
 	}
 	for _, rows := range s.Tables() {
 		table := words.Table(s, rows)
-		rows = slices.DeleteFunc(rows, func(r *data.Row) bool { return shown[r] })
-		if len(rows) == 0 || len(shown) > 0 && !slices.ContainsFunc(rows, measured) {
-			continue // said in the notes under the figures
+		add := func(rows []*data.Row) {
+			p := &Panel{where: table, workload: words.Plain(rows[0].Treatment.Workload), axis: "instance", Rows: rows}
+			p.arrange(s)
+			list = append(list, p)
 		}
-		p := &Panel{where: table, workload: words.Plain(rows[0].Treatment.Workload), axis: "instance", Rows: rows}
-		p.arrange(s)
-		list = append(list, p)
+		figures := data.InFigures(rows)
+		rows = slices.DeleteFunc(rows, func(r *data.Row) bool { return shown[r] })
+		if len(rows) > 0 && (len(shown) == 0 || slices.ContainsFunc(rows, measured)) { // else it is said in the notes under the figures
+			add(rows)
+		}
+		for _, of := range figures {
+			if slices.ContainsFunc(of, measured) {
+				add(of)
+			}
+		}
 	}
 	return list
 }

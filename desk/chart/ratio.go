@@ -45,7 +45,11 @@ func ratios(p *Panel, stem string) *Figure {
 		return nil
 	}
 	baseline := Baseline(p.Rows)
-	f := &Figure{File: stem + "-ratio", Title: p.beside("Ratio to " + baseline)}
+	what := "Ratio to " + baseline
+	if m := p.Rows[0].Metric; m.Better != "" {
+		what = "Ratio of " + p.metric() + " to " + baseline
+	}
+	f := &Figure{File: stem + "-ratio", Title: p.beside(what)}
 	f.How = "Each mark is the mean over that of " + baseline + " in the same rounds, with its 95 % interval; the line at 1 is " + baseline +
 		" itself. Hollow marks are vanilla, filled ones pinned. Where an interval contains 1, no overhead is distinguishable from none."
 	if again {
@@ -55,7 +59,11 @@ func ratios(p *Panel, stem string) *Figure {
 		f.Caption = "A question mark: doubtful, because bare metal differed from itself by as much (A/A check)."
 	}
 	f.Alt = inWords("Marks with intervals. ", marks)
-	l := &list{axis: "times " + baseline, pitch: 22, marks: marks}
+	axis := "times " + baseline
+	if d := words.Direction(p.Rows[0].Metric); d != "" {
+		axis += ", " + d
+	}
+	l := &list{axis: axis, pitch: 22, marks: marks}
 	l.low, l.high = ratioSpan(marks)
 	c := l.draw()
 	c.rule(ink, 1, c.x(1))

@@ -19,12 +19,16 @@ import (
 // Change is a treatment's, from the first folder to the second.
 type Change struct {
 	Old, New *data.Row
+	Figure   bool           // it is of a secondary metric of the treatment, of which it is said which values are better
 	Ratio    stats.Quotient // the second mean over the first
 	Level    float64        // of its interval, corrected for all that is compared
-	Answer   stats.Answer   // against the margin
+	Answer   stats.Answer   // of its cost, against the margin: where more is better, less costs more
 	Why      Why            // it is open, where more rounds would not do
 	Rounds   int            // of each folder that would do, about, where it is open; 0: not foreseeable
 }
+
+// Cost is the change's ratio as a cost: above 1 is worse than before.
+func (x *Change) Cost() stats.Quotient { return data.Cost(x.Old.Metric, x.Ratio) }
 
 // Why is a reason for which a change stays open, whatever its interval.
 type Why string
@@ -87,6 +91,11 @@ func From(old, new *data.Summary, margin float64) (*Comparison, error) {
 		}
 		taken[new.Rows[i]] = true
 		c.Changes = append(c.Changes, Change{Old: r, New: new.Rows[i], Answer: stats.Open})
+		for _, f := range r.Figures {
+			if n := slices.IndexFunc(new.Rows[i].Figures, func(n *data.Row) bool { return n.Metric == f.Metric }); n >= 0 {
+				c.Changes = append(c.Changes, Change{Old: f, New: new.Rows[i].Figures[n], Figure: true, Answer: stats.Open})
+			}
+		}
 	}
 	for _, r := range new.Rows {
 		if !taken[r] && !r.Treatment.AA {
@@ -173,7 +182,7 @@ func (c *Comparison) judge() {
 		if x.Why != "" {
 			continue
 		}
-		if x.Ratio.Answer(c.Margin) == stats.Same {
+		if x.Cost().Answer(c.Margin) == stats.Same {
 			x.Answer = stats.Same
 		} else {
 			x.Rounds = x.Ratio.Rounds(c.Margin, cautious)
@@ -201,7 +210,7 @@ func (c *Comparison) answer(x *Change) stats.Answer {
 	case !q.Contains(1) && (c.Old.Within(x.Old, q) || c.New.Within(x.New, q)):
 		x.Why = Doubtful
 	default:
-		if a := q.Answer(c.Margin); a != stats.Same {
+		if a := x.Cost().Answer(c.Margin); a != stats.Same {
 			return a
 		}
 	}

@@ -51,7 +51,7 @@ func (s *Summary) Doubt(r *Row) float64 {
 
 // at says whether the check is of a row's place.
 func (a *AACheck) at(r *Row) bool {
-	return a.Host == r.Host && a.HostCores == r.HostCores && a.Workload == r.Treatment.Workload &&
+	return a.Host == r.Host && a.HostCores == r.HostCores && a.Workload == r.Treatment.Workload && (a.Figure == notebook.Metric{}) == !r.IsFigure && (!r.IsFigure || a.Figure == r.Metric) &&
 		maps.Equal(a.Params, r.Treatment.Params) && a.Instance.SameSize(r.Treatment.Instance)
 }
 

@@ -75,6 +75,15 @@ func (s *Summary) Tables() [][]*Row {
 	return Together(s.Rows, func(a, b *Row) bool { return a.HostCores == b.HostCores && SameWork(a, b) })
 }
 
+// InFigures are the rows of a table in each of their secondary metrics that have rows of their own, in the order in which the rows have these.
+func InFigures(table []*Row) (tables [][]*Row) {
+	var all []*Row
+	for _, r := range table {
+		all = append(all, r.Figures...)
+	}
+	return Together(all, func(a, b *Row) bool { return a.Metric == b.Metric })
+}
+
 // Places are the rows of the tables that are of one size of instance.
 func (s *Summary) Places() [][]*Row {
 	return Together(s.Rows, func(a, b *Row) bool {
@@ -104,11 +113,14 @@ type SecondaryColumn struct {
 	First    *Secondary
 }
 
-// SecondaryColumns are the secondary metrics of rows, in the order in which the rows have them.
+// SecondaryColumns are the secondary metrics of rows that have no rows of their own, in the order in which the rows have them.
 func SecondaryColumns(rows []*Row) (all []SecondaryColumn) {
 	for at, r := range rows {
 		for i := range r.Secondary {
 			m := &r.Secondary[i]
+			if m.Metric.Better != "" {
+				continue
+			}
 			c := slices.IndexFunc(all, func(c SecondaryColumn) bool { return c.Metric == m.Metric })
 			if c < 0 {
 				c = len(all)

@@ -62,10 +62,17 @@ type tally struct {
 	fitted []Fitted          // what searches found
 	said   texts             // what guests noted and which trials failed that are not measured
 	dots   sample
+	others []other // metrics that have rows of their own
 	curve  curve
 	weigh  weights
 	prof   profile
 	traced *tracing // nil: none of its folders was traced
+}
+
+// other is a secondary metric of which it is said which values are better, and what trials gave of it.
+type other struct {
+	notebook.Metric
+	dots sample
 }
 
 // guestKey is a guest of a folder, by its id.
@@ -271,6 +278,7 @@ func (r *reader) tally(t notebook.Treatment, f *notebook.Folder) *tally {
 	if m := f.Study.Memory; m != nil { // the mean of two guests is another figure than that of eight
 		group += fmt.Sprintf(" %d %q %q", m.Guests, m.KSM, m.HugePages)
 	}
+	group += string(metric.Better)
 	if f.Study.Starting != nil { // a start is another figure than work
 		group += " starting"
 	}
@@ -290,6 +298,11 @@ func (r *reader) tally(t notebook.Treatment, f *notebook.Folder) *tally {
 		Treatment: t, HostID: f.Host.ID, HostCores: cores, CHR: f.Host.CHR(t), Metric: metric, Image: image, Representative: t.Representative(), LoadFrom: f.Study.LoadFrom, Memory: weighs(f.Study), Paging: f.Study.Paging, Arrivals: f.Study.Arrivals, Starting: f.Study.Starting, CPUs: map[string]int{},
 		Mean: math.NaN(), MeanLow: math.NaN(), MeanHigh: math.NaN(), Ratio: math.NaN(), RatioLow: math.NaN(), RatioHigh: math.NaN(), Robust: math.NaN(),
 	}}
+	for _, m := range f.Study.Also[t.Workload] {
+		if m.Better != "" {
+			n.others = append(n.others, other{Metric: m})
+		}
+	}
 	r.rows[id] = n
 	r.order = append(r.order, n)
 	return n
@@ -370,7 +383,14 @@ func (t *tally) trial(folder int, n *notebook.Trial) {
 	if t.traced != nil && math.Abs(n.Value-n.ElapsedS) > 1e-6*math.Abs(n.ElapsedS) {
 		t.traced.OtherMetric = true
 	}
-	t.dots.add(Dot{Folder: folder, Round: n.Round, Guest: n.Guest, Trial: n.Index, Value: n.Value}, mostDots)
+	dot := Dot{Folder: folder, Round: n.Round, Guest: n.Guest, Trial: n.Index, Value: n.Value}
+	t.dots.add(dot, mostDots)
+	for i := range t.others {
+		if v, ok := n.Figures[t.others[i].Name]; ok {
+			dot.Value = v
+			t.others[i].dots.add(dot, mostDots)
+		}
+	}
 }
 
 // cell finds or makes the cell of a round.
@@ -408,6 +428,9 @@ func (r *reader) summary() (*Summary, error) {
 	for _, t := range r.order {
 		r.finish(t)
 	}
+	for _, t := range r.order {
+		r.order = append(r.order, r.figures(t)...)
+	}
 	r.checkAA()
 	if err := r.compare(); err != nil {
 		return nil, err
@@ -415,6 +438,9 @@ func (r *reader) summary() (*Summary, error) {
 	r.distrust()
 	r.sort()
 	for _, t := range r.order {
+		if t.row.IsFigure {
+			continue
+		}
 		t.row.Doubts = append(t.row.Doubts, t.doubts()...)
 		s.Rows = append(s.Rows, &t.row)
 	}
@@ -527,6 +553,24 @@ func (r *reader) finish(t *tally) {
 	}
 }
 
+// figures makes the row in each secondary metric of which it is said which values are better. They are compared and checked as the others are.
+func (r *reader) figures(t *tally) (all []*tally) {
+	for i := range t.others {
+		o := &t.others[i]
+		f := &tally{group: fmt.Sprintf("%s %q", t.group, o.Metric), first: t.first, row: t.row}
+		row := &f.row
+		row.Doubts = slices.Clone(row.Doubts)
+		row.IsFigure, row.Metric, row.Values, row.Secondary, row.Figures = true, o.Metric, t.row.SecondaryValues(o.Name), nil, nil
+		row.Cells, row.Curve, row.Weights, row.Profile, row.Trace = nil, nil, nil, nil, nil
+		row.Dots, row.DotsOf, row.Rounds = o.dots.pick(mostDots), o.dots.of, len(row.Values)
+		e := r.sum.Mean(row, stats.Alpha)
+		row.Mean, row.MeanLow, row.MeanHigh = e.Value, e.Low, e.High
+		t.row.Figures = append(t.row.Figures, row)
+		all = append(all, f)
+	}
+	return all
+}
+
 // secondary works out the row's secondary metrics.
 func (r *reader) secondary(row *Row) (all []Secondary) {
 	if len(row.Values) == 0 {
@@ -562,6 +606,9 @@ func (r *reader) checkAA() {
 		a := AACheck{
 			Host: t.row.Host, Workload: t.row.Treatment.Workload, Params: t.row.Treatment.Params, Instance: t.row.Treatment.Instance, HostCores: t.row.HostCores,
 			Ratio: math.NaN(), Low: math.NaN(), High: math.NaN(), Verdict: NotKnown,
+		}
+		if t.row.IsFigure {
+			a.Figure = t.row.Metric
 		}
 		if bm := r.bareMetal(t); bm != nil {
 			q := r.sum.Ratio(&t.row, &bm.row, stats.Alpha)

@@ -62,6 +62,19 @@ func (r *Row) Quotient() stats.Quotient {
 	return stats.Quotient{Value: r.Ratio, Low: r.RatioLow, High: r.RatioHigh, N: r.RatioRounds}
 }
 
+// Cost is a quotient of a metric's means as a cost: what it comes to in the metric's direction, so that above 1 is worse. Of a metric of which
+// more is better it is one over the quotient. What is shown is the quotient itself, as papers print it; what is said of it (that it costs more, that it
+// is the best, that the margin is passed) is said of the cost.
+func Cost(m notebook.Metric, q stats.Quotient) stats.Quotient {
+	if m.MoreIsBetter() {
+		return q.Inverse()
+	}
+	return q
+}
+
+// Cost is that of the row's ratio to its baseline.
+func (r *Row) Cost() stats.Quotient { return Cost(r.Metric, r.Quotient()) }
+
 // Folder is one folder as read.
 type Folder struct {
 	Dir    string
@@ -135,6 +148,8 @@ type Row struct {
 	Cells     []Cell      // by folder and round
 	Values    []Value     // of the cells in which a measured trial succeeded: what Mean and Ratio are made of
 	Secondary []Secondary // the workload's secondary metrics, in its order
+	IsFigure  bool        // it is one of another row's Figures
+	Figures   []*Row      // the row in each of those of them of which it is said which values are better: Metric, means, ratio, interval and doubts are of that
 	Profile   *Profile    // what CPUs were at while its containers were started; nil: no samples were taken
 	Curve     *Curve      // how its service answered by rate; nil where no capacity was sought
 	Weights   *Weights    // what its guests take of the host's memory; nil where none was weighed
@@ -240,6 +255,7 @@ const (
 type AACheck struct {
 	Host             string // Host.Name
 	Workload         string
+	Figure           notebook.Metric // the secondary metric that it is of, of which rows have rows of their own; zero: the workload's metric
 	Params           map[string]string
 	Instance         notebook.Instance
 	HostCores        int

@@ -47,6 +47,7 @@ func Advice(w io.Writer, a *advise.Advice) error {
 		Workload string            `json:"workload"`
 		Metric   string            `json:"metric"`
 		Unit     string            `json:"unit"`
+		Better   notebook.Better   `json:"better,omitempty"` // which values of the metric are better; absent: lower ones
 		Prefer   advise.Preference `json:"prefer"`
 		ByRatio  bool              `json:"by_ratio"`
 		Why      string            `json:"why"`
@@ -57,7 +58,7 @@ func Advice(w io.Writer, a *advise.Advice) error {
 	}
 	out := []ranking{}
 	for _, r := range a.Rankings {
-		j := ranking{Host: r.Host, Workload: r.Workload, Metric: r.Metric.Name, Unit: r.Metric.Unit, Prefer: r.Prefer, ByRatio: r.ByRatio, Why: words.Ranking(&r), TieRule: words.TieRule, Choices: []choice{}, Apart: []apart{}, Notes: list(words.Doubts(r.Doubts))}
+		j := ranking{Host: r.Host, Workload: r.Workload, Metric: r.Metric.Name, Unit: r.Metric.Unit, Better: r.Metric.Better, Prefer: r.Prefer, ByRatio: r.ByRatio, Why: words.Ranking(&r), TieRule: words.TieRule, Choices: []choice{}, Apart: []apart{}, Notes: list(words.Doubts(r.Doubts))}
 		for _, c := range r.Choices {
 			t := c.Treatment
 			formats := []string{}

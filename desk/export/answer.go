@@ -6,6 +6,7 @@ import (
 
 	"tare/desk/data"
 	"tare/desk/words"
+	"tare/notebook"
 	"tare/stats"
 )
 
@@ -86,34 +87,38 @@ func Summary(w io.Writer, s *data.Summary) error {
 		Low    *float64 `json:"low"`
 		High   *float64 `json:"high"`
 		Rounds int      `json:"rounds"`
+
+		Better notebook.Better `json:"better,omitempty"` // which values are better; absent: it is not said
+		Ratio  *interval       `json:"ratio,omitempty"`  // to the baseline, where it is said
 	}
 	type row struct {
 		subject
-		CHR            *float64    `json:"chr"`
-		Metric         string      `json:"metric"`
-		Unit           string      `json:"unit"`
-		Guests         int         `json:"guests"`
-		Trials         int         `json:"trials"`
-		Failed         int         `json:"failed"`
-		Mean           *float64    `json:"mean"`
-		MeanLow        *float64    `json:"mean_low"`
-		MeanHigh       *float64    `json:"mean_high"`
-		Ratio          *float64    `json:"ratio"`
-		RatioLow       *float64    `json:"ratio_low"`
-		RatioHigh      *float64    `json:"ratio_high"`
-		RatioRobust    *float64    `json:"ratio_robust"`       // Hodges-Lehmann's estimate
-		Disturbed      int         `json:"rounds_disturbed"`   // in which the host did much beside its guest
-		OfUsual        *interval   `json:"of_usual,omitempty"` // of VMs that are made otherwise than usual: the mean over the usual one's
-		Secondary      []secondary `json:"also,omitempty"`     // of workloads that have secondary metrics
-		Weights        *weights    `json:"weights,omitempty"`  // where guests were weighed
-		Representative bool        `json:"representative"`
-		Notes          []string    `json:"notes"`
+		CHR            *float64        `json:"chr"`
+		Metric         string          `json:"metric"`
+		Unit           string          `json:"unit"`
+		Better         notebook.Better `json:"better,omitempty"` // which values of the metric are better; absent: lower ones
+		Guests         int             `json:"guests"`
+		Trials         int             `json:"trials"`
+		Failed         int             `json:"failed"`
+		Mean           *float64        `json:"mean"`
+		MeanLow        *float64        `json:"mean_low"`
+		MeanHigh       *float64        `json:"mean_high"`
+		Ratio          *float64        `json:"ratio"`
+		RatioLow       *float64        `json:"ratio_low"`
+		RatioHigh      *float64        `json:"ratio_high"`
+		RatioRobust    *float64        `json:"ratio_robust"`       // Hodges-Lehmann's estimate
+		Disturbed      int             `json:"rounds_disturbed"`   // in which the host did much beside its guest
+		OfUsual        *interval       `json:"of_usual,omitempty"` // of VMs that are made otherwise than usual: the mean over the usual one's
+		Secondary      []secondary     `json:"also,omitempty"`     // of workloads that have secondary metrics
+		Weights        *weights        `json:"weights,omitempty"`  // where guests were weighed
+		Representative bool            `json:"representative"`
+		Notes          []string        `json:"notes"`
 	}
 	rows := []row{}
 	for _, table := range s.Tables() {
 		for _, r := range table {
 			j := row{
-				subject: subjectOf(r), CHR: number(r.CHR), Metric: r.Metric.Name, Unit: r.Metric.Unit, Guests: r.Guests, Trials: r.Trials, Failed: r.Failed,
+				subject: subjectOf(r), CHR: number(r.CHR), Metric: r.Metric.Name, Unit: r.Metric.Unit, Better: r.Metric.Better, Guests: r.Guests, Trials: r.Trials, Failed: r.Failed,
 				Mean: number(r.Mean), MeanLow: number(r.MeanLow), MeanHigh: number(r.MeanHigh), Ratio: number(r.Ratio), RatioLow: number(r.RatioLow), RatioHigh: number(r.RatioHigh),
 				RatioRobust: number(r.Robust), Disturbed: r.Disturbed, Weights: weightsOf(r.Weights),
 				Representative: r.Representative, Notes: list(words.Doubts(r.Doubts)),
@@ -123,7 +128,14 @@ func Summary(w io.Writer, s *data.Summary) error {
 				j.OfUsual = &of
 			}
 			for _, a := range r.Secondary {
-				j.Secondary = append(j.Secondary, secondary{a.Metric.Name, a.Metric.Unit, number(a.Mean), number(a.Low), number(a.High), a.Rounds})
+				it := secondary{Name: a.Metric.Name, Unit: a.Metric.Unit, Mean: number(a.Mean), Low: number(a.Low), High: number(a.High), Rounds: a.Rounds, Better: a.Metric.Better}
+				for _, f := range r.Figures {
+					if f.Metric == a.Metric {
+						ratio := quotient(f.Quotient())
+						it.Ratio = &ratio
+					}
+				}
+				j.Secondary = append(j.Secondary, it)
 			}
 			rows = append(rows, j)
 		}

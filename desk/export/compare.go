@@ -2,31 +2,35 @@ package export
 
 import (
 	"io"
+	"slices"
 
 	"tare/desk/compare"
 	"tare/desk/data"
 	"tare/desk/words"
+	"tare/notebook"
 	"tare/stats"
 )
 
 // Comparison writes it as `tare compare --format json` promises it. What is not known is null.
 func Comparison(w io.Writer, c *compare.Comparison) error {
 	type change struct {
-		Treatment string       `json:"treatment"`
-		Name      string       `json:"name"`
-		Unit      string       `json:"unit"`
-		Old       *float64     `json:"old"` // the means
-		New       *float64     `json:"new"`
-		Ratio     *float64     `json:"ratio"` // new over old
-		Low       *float64     `json:"low"`
-		High      *float64     `json:"high"`
-		Level     float64      `json:"level"`
-		OldRounds int          `json:"old_rounds"`
-		NewRounds int          `json:"new_rounds"`
-		Answer    stats.Answer `json:"answer"`
-		Why       compare.Why  `json:"why,omitempty"` // it is open, where more rounds would not do: doubtful, failing, missing
-		Emulated  bool         `json:"emulated"`
-		Rounds    int          `json:"rounds_to_decide"` // of each folder, about; 0: decided, or not foreseeable
+		Treatment string          `json:"treatment"`
+		Name      string          `json:"name"`
+		Metric    string          `json:"metric,omitempty"` // where treatments have several that are compared
+		Unit      string          `json:"unit"`
+		Better    notebook.Better `json:"better,omitempty"` // which values of the metric are better; absent: lower ones
+		Old       *float64        `json:"old"`              // the means
+		New       *float64        `json:"new"`
+		Ratio     *float64        `json:"ratio"` // new over old
+		Low       *float64        `json:"low"`
+		High      *float64        `json:"high"`
+		Level     float64         `json:"level"`
+		OldRounds int             `json:"old_rounds"`
+		NewRounds int             `json:"new_rounds"`
+		Answer    stats.Answer    `json:"answer"`
+		Why       compare.Why     `json:"why,omitempty"` // it is open, where more rounds would not do: doubtful, failing, missing
+		Emulated  bool            `json:"emulated"`
+		Rounds    int             `json:"rounds_to_decide"` // of each folder, about; 0: decided, or not foreseeable
 	}
 	ids := func(rows []*data.Row) []string {
 		all := []string{}
@@ -43,9 +47,14 @@ func Comparison(w io.Writer, c *compare.Comparison) error {
 		Gone        []string `json:"gone"`
 		Added       []string `json:"added"`
 	}{words.Compared(c), c.Margin, list(words.Doubts(c.Differences)), []change{}, ids(c.Gone), ids(c.Added)}
+	several := slices.ContainsFunc(c.Changes, func(x compare.Change) bool { return x.Figure })
 	for _, x := range c.Changes {
+		metric := ""
+		if several {
+			metric = x.Old.Metric.Name
+		}
 		out.Changes = append(out.Changes, change{
-			Treatment: x.Old.Treatment.ID, Name: words.ChangedWhere(c, x), Unit: x.Old.Metric.Unit, Old: number(x.Old.Mean), New: number(x.New.Mean),
+			Treatment: x.Old.Treatment.ID, Name: words.ChangedWhere(c, x), Metric: metric, Unit: x.Old.Metric.Unit, Better: x.Old.Metric.Better, Old: number(x.Old.Mean), New: number(x.New.Mean),
 			Ratio: number(x.Ratio.Value), Low: number(x.Ratio.Low), High: number(x.Ratio.High), Level: x.Level, OldRounds: x.Old.Rounds, NewRounds: x.New.Rounds,
 			Answer: x.Answer, Why: x.Why, Emulated: !x.Old.Representative, Rounds: x.Rounds,
 		})

@@ -54,8 +54,8 @@ type Rung struct {
 	Row     *data.Row
 	Missing data.Doubt
 
-	Ratio stats.Quotient // the mean over bare metal's
-	Own   stats.Quotient // the mean over that of the rung below
+	Ratio stats.Quotient // the mean over bare metal's, as a cost (data.Cost)
+	Own   stats.Quotient // the mean over that of the rung below, likewise
 
 	Below *Rung    // that Own is relative to; nil: none
 	With  []string // names of the layers between the two that were not measured: Own is theirs too
@@ -288,14 +288,14 @@ func (c *Staircase) compare(s *data.Summary) {
 		}
 		if floor := slices.IndexFunc(c.Rungs, func(o *Rung) bool { return o.Kind == BareMetal && o.Measured() }); floor >= 0 {
 			b := c.Rungs[floor].Row
-			r.Ratio = s.Ratio(r.Row, b, stats.Alpha)
+			r.Ratio = data.Cost(c.Metric, s.Ratio(r.Row, b, stats.Alpha))
 			r.Shaky = r.Row.Unreliable() || b.Unreliable() || s.Within(r.Row, r.Ratio)
 		}
 		b := r.Below
 		if b == nil {
 			continue
 		}
-		r.Own = s.Ratio(r.Row, b.Row, stats.Alpha)
+		r.Own = data.Cost(c.Metric, s.Ratio(r.Row, b.Row, stats.Alpha))
 		r.With = c.between(r, b)
 		r.Failing = r.Row.Unreliable() || b.Row.Unreliable()
 		r.Doubtful = s.Within(r.Row, r.Own)

@@ -32,11 +32,11 @@ func Fit(s *data.Summary, o Options) *Model {
 	return m
 }
 
-// belongs says whether the row is of a platform that can have an overhead over bare metal, in time: what a guest takes of the host's memory
-// does not follow its cores.
+// belongs says whether the row is of a platform that can have an overhead over bare metal, in time: neither what a guest takes of the host's memory
+// nor a rate follows its cores as the model has it.
 func belongs(r *data.Row) bool {
 	t := r.Treatment
-	return t.Platform != notebook.BM && !t.AA && t.Isolation == "" && r.Memory == nil // a rung of the ladder is no platform to choose
+	return t.Platform != notebook.BM && !t.AA && t.Isolation == "" && r.Memory == nil && !r.Metric.MoreIsBetter() // a rung of the ladder is no platform to choose
 }
 
 func groupOf(r *data.Row) Group {

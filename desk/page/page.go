@@ -80,6 +80,7 @@ type page struct {
 	Several  bool // hosts
 	Timed    bool // work was: ratios are of times
 	Weighed  bool // guests were: ratios are of memory
+	Higher   bool // of some metric more is better
 
 	Unsteady       bool // bare metal differed from itself
 	VMs, Emulated  int  // of the treatments
@@ -196,8 +197,15 @@ func render(s *data.Summary, figs []chart.Figure, why *whyPart, opt Options) ([]
 	}
 	p.Claims = judged(s, opt.Claims)
 	p.Size = sizes(s, opt.Model)
-	for i, rows := range s.Tables() {
-		p.Tables = append(p.Tables, makeTable(i, rows, s))
+	for _, rows := range s.Tables() {
+		p.Tables = append(p.Tables, makeTable(len(p.Tables), rows, s))
+		p.Higher = p.Higher || rows[0].Metric.MoreIsBetter()
+		for _, of := range data.InFigures(rows) {
+			t := makeTable(len(p.Tables), of, s)
+			t.Title += ": " + words.Plain(of[0].Metric.Name)
+			p.Tables = append(p.Tables, t)
+			p.Higher = p.Higher || of[0].Metric.MoreIsBetter()
+		}
 	}
 	p.OfUsual = words.Machines(s)
 	p.Kernels = ofGuests(s, func(r *data.Row) (texts []string) {
@@ -315,7 +323,8 @@ var finished = []string{"precise enough", "cap on rounds"}
 
 // count counts what a reader must know of before the figures.
 func (p *page) count(s *data.Summary) {
-	p.Unsteady = slices.ContainsFunc(s.AA, func(a data.AACheck) bool { return a.Verdict == data.Misses })
+	// Of many metrics one misses by chance.
+	p.Unsteady = slices.ContainsFunc(s.AA, func(a data.AACheck) bool { return a.Verdict == data.Misses && a.Figure == notebook.Metric{} })
 	for _, r := range s.Rows {
 		if r.Treatment.Platform == notebook.VM || r.Treatment.Platform == notebook.VMCN {
 			p.VMs++

@@ -26,6 +26,9 @@ type rungRow struct {
 
 func rungs(id string, c *ladder.Staircase) *rungTable {
 	t := &rungTable{ID: id, Title: words.Plain(c.Workload) + " at " + words.Plain(c.Instance.Name), Metric: words.Metric(c.Metric)}
+	if c.Metric.MoreIsBetter() {
+		t.Title += ", " + words.CostOf(c.Metric)
+	}
 	for _, r := range c.Rungs {
 		name := words.Plain(words.LadderRung(r))
 		if !r.Measured() {

@@ -124,15 +124,22 @@ func (t *text) choices(r *advise.Ranking) {
 	}
 	t.grid(cols, func(int) bool { return false })
 	t.line("")
-	how := "Ranked by the upper end of the 95 % interval."
+	upper, lowest, noMore := "upper", "lowest", "no more"
+	if r.Metric.MoreIsBetter() {
+		upper, lowest, noMore = "lower", "highest", "no less"
+	}
+	how := "Ranked by the " + upper + " end of the 95 % interval."
+	if d := words.Direction(r.Metric); d != "" {
+		how = words.Capital(d) + ". " + how
+	}
 	if n := len(r.Choices) - 1; n > 1 {
 		how += fmt.Sprintf(" Comparisons are corrected for their number, %d.", n)
 	}
 	if tied > 1 {
-		how += fmt.Sprintf(" Choices marked (=) are not distinguishable from number %d, whose upper end is the lowest.", leader)
+		how += fmt.Sprintf(" Choices marked (=) are not distinguishable from number %d, whose %s end is the %s.", leader, upper, lowest)
 	}
 	if near > 1 {
-		how += fmt.Sprintf(" Of these the first %d, estimated at no more than that upper end, stand in this order: %s.", near, words.TieRule)
+		how += fmt.Sprintf(" Of these the first %d, estimated at %s than that %s end, stand in this order: %s.", near, noMore, upper, words.TieRule)
 	}
 	if predicted {
 		how += " Choices marked as predicted were not measured: docs/model.md describes the model. A prediction is not distinguishable where the two intervals overlap."

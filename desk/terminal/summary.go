@@ -30,6 +30,10 @@ func Summary(w io.Writer, s *data.Summary, on Screen) error {
 	for _, rows := range s.Tables() {
 		t.line("")
 		t.secondary(rows, s, t.rows(rows, s))
+		for _, of := range data.InFigures(rows) {
+			t.line("")
+			t.secondary(of, s, t.rows(of, s))
+		}
 	}
 	t.footnotes()
 	t.list("VMs against the usual machine", words.Machines(s))
@@ -97,6 +101,9 @@ func (t *text) rows(rows []*data.Row, s *data.Summary) (over []column) {
 	if !t.fits(cols) {
 		over = append(over, figures(metric(r.Metric), cols[n], cols[n+1]))
 		cols, unit = slices.Delete(cols, n, n+2), ""
+	}
+	if d := words.Direction(r.Metric); d != "" {
+		unit += ", " + d
 	}
 	if !t.fits(cols) {
 		over = append(over, cols[n+2])

@@ -37,13 +37,18 @@ func Ranking(r *advise.Ranking) string {
 			faster = "lighter"
 		}
 		than := name(r.Choices[other.Choice])
+		cost := data.Cost(r.Metric, q)
 		switch {
 		case !q.HasInterval():
 			fmt.Fprintf(&b, "%s is not distinguishable from it", than)
 		case q.Contains(1):
 			fmt.Fprintf(&b, "%s is not distinguishable from it: %s of it", than, Measured(q.Value, q.Low, q.High, ""))
-		case q.Value < 1:
+		case cost.Value < 1 && r.Metric.MoreIsBetter():
+			fmt.Fprintf(&b, "%s gives %s of it, and is less simple", than, Measured(q.Value, q.Low, q.High, ""))
+		case cost.Value < 1:
 			fmt.Fprintf(&b, "%s takes %s of it, and is less simple", than, Measured(q.Value, q.Low, q.High, ""))
+		case r.Metric.MoreIsBetter():
+			fmt.Fprintf(&b, "%s times as much as %s", Measured(cost.Value, cost.Low, cost.High, ""), than)
 		default:
 			fmt.Fprintf(&b, "%s times %s than %s", Measured(q.Value, q.Low, q.High, ""), faster, than)
 		}
@@ -98,7 +103,10 @@ func RankedName(r *advise.Ranking) string {
 	if r.ByRatio {
 		what = "overhead ratio"
 	}
-	if r.Prefer == advise.Cost {
+	switch {
+	case r.Prefer == advise.Cost && r.Metric.MoreIsBetter():
+		return what + " per core"
+	case r.Prefer == advise.Cost:
 		return "cores × " + what
 	}
 	return what

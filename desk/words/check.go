@@ -8,6 +8,10 @@ import (
 
 // CheckWhere says what an A/A check is of.
 func CheckWhere(s *data.Summary, a data.AACheck) string {
+	if metric := a.Figure.Name; metric != "" {
+		a.Figure = notebook.Metric{}
+		return CheckWhere(s, a) + ", " + Plain(metric)
+	}
 	return Where(s, &data.Row{Host: a.Host, HostID: s.HostNamed(a.Host).ID, HostCores: a.HostCores, Treatment: notebook.Treatment{Workload: a.Workload, Params: a.Params, Instance: a.Instance}})
 }
 

@@ -22,19 +22,27 @@ func Compared(c *compare.Comparison) string {
 	}
 	if len(parts) == 1 {
 		a := c.Changes[0].Answer
-		return fmt.Sprintf("From %s to %s: %s %s.", folder(c, false), folder(c, true), all(len(c.Changes)), outcome(c, a, len(c.Changes)))
+		return fmt.Sprintf("From %s to %s: %s %s.", folder(c, false), folder(c, true), all(len(c.Changes), compared(c)), outcome(c, a, len(c.Changes)))
 	}
-	return fmt.Sprintf("From %s to %s: of %s %s.", folder(c, false), folder(c, true), Count(len(c.Changes), "treatment"), list(parts))
+	return fmt.Sprintf("From %s to %s: of %s %s.", folder(c, false), folder(c, true), Count(len(c.Changes), compared(c)), list(parts))
 }
 
-func all(n int) string {
+func all(n int, what string) string {
 	switch n {
 	case 1:
-		return "the one treatment"
+		return "the one " + what
 	case 2:
-		return "both treatments"
+		return "both " + what + "s"
 	}
-	return "all " + Count(n, "treatment")
+	return "all " + Count(n, what)
+}
+
+// compared is what is compared: each treatment in one metric, or in several.
+func compared(c *compare.Comparison) string {
+	if slices.ContainsFunc(c.Changes, func(x compare.Change) bool { return x.Figure }) {
+		return "figure"
+	}
+	return "treatment"
 }
 
 // outcome says an answer of so many treatments.
@@ -43,6 +51,22 @@ func outcome(c *compare.Comparison, a stats.Answer, n int) string {
 		stats.More: {"costs more", "cost more"}, stats.Less: {"costs less", "cost less"},
 		stats.Same: {"makes no difference", "make no difference"}, stats.Open: {"is open", "are open"},
 	}[a], ""
+	higher := 0
+	for _, x := range c.Changes {
+		if x.Old.Metric.MoreIsBetter() {
+			higher++
+		}
+	}
+	switch {
+	case higher == len(c.Changes) && a == stats.More:
+		verb = [2]string{"gives less", "give less"}
+	case higher == len(c.Changes) && a == stats.Less:
+		verb = [2]string{"gives more", "give more"}
+	case higher > 0 && a == stats.More:
+		verb = [2]string{"is worse", "are worse"}
+	case higher > 0 && a == stats.Less:
+		verb = [2]string{"is better", "are better"}
+	}
 	if c.Changes[0].Old.Memory != nil { // of one study, and so of all
 		switch a {
 		case stats.More:
@@ -81,13 +105,23 @@ func ChangedWhere(c *compare.Comparison, x compare.Change) string {
 	}) {
 		params = nil
 	}
-	return Work(x.Old.Treatment.Workload, params) + ", " + Label(c.Old, x.Old)
+	where := Work(x.Old.Treatment.Workload, params) + ", " + Label(c.Old, x.Old)
+	if compared(c) == "figure" {
+		where += ", " + Plain(x.Old.Metric.Name)
+	}
+	return where
 }
 
-// ChangedBy says a change in percent, with its interval, and of an open one what would settle it.
+// ChangedBy says a change in percent, with its interval, and of an open one what would settle it. Where more is better, it says whether the
+// change is: "5.1 % less (4.2 to 6.0), which is worse".
 func ChangedBy(x compare.Change) string {
 	s := beyond(x.Ratio, x.Old)
-	if x.Answer != stats.Open {
+	switch {
+	case x.Answer == stats.More && x.Old.Metric.MoreIsBetter():
+		return s + ", which is worse"
+	case x.Answer == stats.Less && x.Old.Metric.MoreIsBetter():
+		return s + ", which is better"
+	case x.Answer != stats.Open:
 		return s
 	}
 	switch x.Why {
@@ -139,9 +173,20 @@ func beyond(q stats.Quotient, r *data.Row) string {
 	}
 }
 
+// Answered says a change's answer in words.
+func Answered(x compare.Change) string {
+	switch {
+	case x.Answer == stats.More && x.Old.Metric.MoreIsBetter():
+		return "gives less"
+	case x.Answer == stats.Less && x.Old.Metric.MoreIsBetter():
+		return "gives more"
+	}
+	return string(x.Answer)
+}
+
 // ChangedLevel says how the intervals of a comparison are made.
 func ChangedLevel(c *compare.Comparison) string {
 	return fmt.Sprintf("Means over rounds are compared, the second over the first, with intervals that are corrected for %s: in at most %[2]s of such comparisons is any "+
 		"change named that is none, and in at most %[2]s is anything that changed by %s called no difference, if the host was the same both times.",
-		Count(len(c.Changes), "treatment"), Percent(stats.Alpha, 0), Margin(c.Margin))
+		Count(len(c.Changes), compared(c)), Percent(stats.Alpha, 0), Margin(c.Margin))
 }

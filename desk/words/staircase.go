@@ -90,7 +90,11 @@ func Staircase(c *ladder.Staircase) string {
 		say("%s", costliest(c, expensive, len(ranked)))
 	}
 	for _, r := range cheap {
-		say("%s is faster than the rung below: %s", Together(r), rungTimes(c, r.Own))
+		better := "faster"
+		if c.Metric.MoreIsBetter() {
+			better = "better"
+		}
+		say("%s is %s than the rung below: %s", Together(r), better, rungTimes(c, r.Own))
 	}
 	if t := c.Top(); t >= 0 && c.Rungs[t].Ratio.HasInterval() && !c.Rungs[t].Shaky {
 		r := c.Rungs[t]
@@ -131,6 +135,9 @@ func Staircase(c *ladder.Staircase) string {
 	place := Work(c.Workload, c.Params) + " at " + c.Instance.Name
 	if c.OtherImages {
 		place += ", " + c.Image.Words()
+	}
+	if c.Metric.MoreIsBetter() {
+		place += ", " + CostOf(c.Metric)
 	}
 	return place + ": " + strings.Join(parts, "; ") + "."
 }

@@ -89,6 +89,13 @@ func Summary(s *data.Summary) (a Answer) {
 	if n := len(places) - len(told); n > 0 {
 		a.Remarks = append(a.Remarks, "The table has "+Count(n, "more comparison")+".")
 	}
+	switch n := len(figures(told)); n {
+	case 0:
+	case 1:
+		a.Remarks = append(a.Remarks, "One more metric has a table of its own.")
+	default:
+		a.Remarks = append(a.Remarks, Count(n, "more metric")+" have tables of their own.")
+	}
 	if rungs {
 		a.Remarks = append(a.Remarks, "The cost of each layer of isolation is in the table, and in the report as a staircase.")
 	}
@@ -133,6 +140,20 @@ func Summary(s *data.Summary) (a Answer) {
 	return a
 }
 
+// figures are the secondary metrics that have rows of their own at these places, each once.
+func figures(places [][]*data.Row) (all []notebook.Metric) {
+	for _, rows := range places {
+		for _, r := range rows {
+			for _, f := range r.Figures {
+				if !slices.Contains(all, f.Metric) {
+					all = append(all, f.Metric)
+				}
+			}
+		}
+	}
+	return all
+}
+
 // statement is the answer at one place.
 func statement(where string, rows []*data.Row, s *data.Summary) Statement {
 	named := func(r *data.Row) string {
@@ -172,6 +193,9 @@ func statement(where string, rows []*data.Row, s *data.Summary) Statement {
 		to, where = onBareMetal, where+Weighed(s, rows[0])
 	}
 	where += Read(rows[0])
+	if m := rows[0].Metric; m.MoreIsBetter() {
+		where += ", " + Plain(m.Name) + " (" + Direction(m) + ")"
+	}
 	if len(s.Baseline) > 0 {
 		to = data.Assignments(s.Baseline)
 	}
@@ -192,7 +216,7 @@ func statement(where string, rows []*data.Row, s *data.Summary) Statement {
 	case len(ranked) == 0:
 		return lead("nothing that was measured can be ranked.")
 	}
-	slices.SortStableFunc(ranked, func(a, b *data.Row) int { return cmp.Compare(a.Ratio, b.Ratio) })
+	slices.SortStableFunc(ranked, func(a, b *data.Row) int { return cmp.Compare(a.Cost().Value, b.Cost().Value) })
 	if best := ranked[0]; best.Curve != nil {
 		i := slices.IndexFunc(rows, (*data.Row).IsBaseline)
 		var base *data.Row
@@ -234,7 +258,7 @@ func byPlatform(rows []*data.Row, margin float64) []group {
 // byFinding orders rows by what matters to a choice.
 func byFinding(margin float64) func(a, b *data.Row) int {
 	rank := func(r *data.Row) int {
-		switch r.Quotient().Answer(margin) {
+		switch r.Cost().Answer(margin) {
 		case stats.More, stats.Less:
 			return 0
 		case stats.Same:
@@ -247,7 +271,7 @@ func byFinding(margin float64) func(a, b *data.Row) int {
 }
 
 // finding says what is known of a platform: "A vanilla docker container costs 31 % more (27 to 35); pinned, 10 % more (8 to 12)." Where guests
-// were weighed it "takes 31 % more memory".
+// were weighed it "takes 31 % more memory", and of a metric of which more is better it "gives 31 % less".
 func (g group) finding(s *data.Summary, named func(*data.Row) string) string {
 	var parts []string
 	for i, r := range g {
@@ -255,12 +279,15 @@ func (g group) finding(s *data.Summary, named func(*data.Row) string) string {
 		said := beyond(q, r)
 		before, after := " costs ", " " // what is said: of the first, after its name, and of the others
 		switch {
+		case r.Metric.MoreIsBetter():
+			before = " gives "
 		case r.Memory != nil:
 			before = " takes "
 		case r.Paging != nil:
 			before = " has "
 		}
-		switch q.Answer(s.Margin()) {
+		answer := r.Cost().Answer(s.Margin())
+		switch answer {
 		case stats.Same:
 			said = fmt.Sprintf("no difference of %s or more: %s", Margin(s.Margin()), said)
 			before = " makes "
@@ -273,7 +300,7 @@ func (g group) finding(s *data.Summary, named func(*data.Row) string) string {
 		switch {
 		case i > 0:
 			parts = append(parts, Plain(r.Treatment.Provisioning)+","+after+said)
-		case q.Answer(s.Margin()) == stats.Open:
+		case answer == stats.Open:
 			parts = append(parts, "Open for "+named(r)+before+said)
 		default:
 			parts = append(parts, capital(named(r))+before+said)

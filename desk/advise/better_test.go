@@ -1,0 +1,56 @@
+package advise_test
+
+import (
+	"strings"
+	"testing"
+
+	"tare/desk/advise"
+	"tare/desk/data"
+	"tare/desk/model"
+	"tare/desk/words"
+	"tare/notebook/notebooktest"
+)
+
+// Where more is better the largest stands first, by the lower end of its interval, and what is said of the others is of what they lose.
+func TestMoreIsBetter(t *testing.T) {
+	f := notebooktest.Stream().Add("stream cn docker pinned 1/4GB", 14).Add("stream bm 1/4GB", 15)
+	s, err := data.Read([]string{f.Write(t)}, data.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const bm, vm, vanilla = "stream bm 2/4GB", "stream vm qemu kvm pinned 2/4GB", "stream cn docker vanilla 2/4GB"
+	at := advise.Options{Instance: "2/4GB"}
+	of := func(metric string) advise.Options { return advise.Options{Instance: at.Instance, Metric: metric} }
+	for _, c := range []struct {
+		o           advise.Options
+		first, last string // treatments
+		says        string
+	}{
+		{at, bm, vanilla, "times as much as pinned VM"},
+		{of("triad bandwidth"), bm, vm, "times as much as vanilla docker container"},
+		{of("latency"), bm, vanilla, "times faster than pinned VM"},
+		{advise.Options{}, bm, "stream cn docker pinned 1/4GB", "copy bandwidth 20"},
+		// 15 of one core are more for each than 20 of two.
+		{advise.Options{Prefer: advise.Cost}, "stream bm 1/4GB", vanilla, "copy bandwidth per core 14.97"},
+	} {
+		a, err := advise.Of(s, c.o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := a.Rankings[0]
+		first, last := r.Choices[0], r.Choices[len(r.Choices)-1]
+		if first.Treatment.ID != c.first || last.Treatment.ID != c.last || !first.Tied || last.Tied || last.Near || last.Leads {
+			t.Errorf("%+v: %s first and %s last; want %s and %s", c.o, first.Treatment.ID, last.Treatment.ID, c.first, c.last)
+		}
+		if why := words.Ranking(&r); !strings.Contains(why, c.says) {
+			t.Errorf("%+v: %s; want … %s …", c.o, why, c.says)
+		}
+	}
+	if _, err := advise.Of(s, advise.Options{Metric: "passes"}); err == nil || !strings.Contains(err.Error(), "one of copy bandwidth, triad bandwidth, latency was expected") {
+		t.Error(err)
+	}
+	// What the model has is times.
+	if m := model.Fit(s, model.Options{}); len(m.Overheads) != 0 {
+		t.Errorf("the model has %d overheads of a bandwidth", len(m.Overheads))
+	}
+}

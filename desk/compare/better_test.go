@@ -1,0 +1,54 @@
+package compare_test
+
+import (
+	"strings"
+	"testing"
+
+	"tare/desk/words"
+	"tare/notebook/notebooktest"
+	"tare/stats"
+)
+
+// A bandwidth that is less than before costs more.
+func TestABandwidthThatIsLess(t *testing.T) {
+	before, after := notebooktest.Stream(), notebooktest.Stream()
+	const docker, vm = "stream cn docker pinned 2/4GB", "stream vm qemu kvm pinned 2/4GB"
+	after.Seed, after.Mean[docker], after.Mean[vm] = 9, 0.9*after.Mean[docker], 1.2*after.Mean[vm]
+	c := from(t, read(t, before), read(t, after), 0.01)
+	said := map[string]string{}
+	for _, x := range c.Changes {
+		said[x.Old.Treatment.ID+" "+x.Old.Metric.Name] = string(x.Answer) + ": " + words.ChangedBy(x)
+	}
+	for of, want := range map[string][3]string{
+		docker + " copy bandwidth":  {"costs more: ", "% less (", ", which is worse"},
+		docker + " triad bandwidth": {"costs more: ", "% less (", ", which is worse"},
+		docker + " latency":         {"costs more: ", "% more (", ")"},
+		vm + " copy bandwidth":      {"costs less: ", "% more (", ", which is better"},
+		vm + " latency":             {"costs less: ", "% less (", ")"},
+	} {
+		if s := said[of]; !strings.HasPrefix(s, want[0]) || !strings.Contains(s, want[1]) || !strings.HasSuffix(s, want[2]) {
+			t.Errorf("%s: %s; want %q", of, s, want)
+		}
+	}
+	if s := words.Compared(c); !strings.Contains(s, "of 12 figures 3 are worse, 3 are better") {
+		t.Error(s)
+	}
+	worse := c.Found(stats.More)
+	if len(worse) != 3 || !(worse[0].Cost().Low > 1.05) {
+		t.Errorf("%+v", worse)
+	}
+	// One metric of which more is better gives less or more.
+	for _, f := range []*notebooktest.Folder{before, after} {
+		f.Study.Also = nil
+	}
+	if s := words.Compared(from(t, read(t, before), read(t, after), 0.01)); !strings.Contains(s, "of 4 treatments 1 gives less, 1 gives more") {
+		t.Error(s)
+	}
+	// Beside a time, what is less may be better or worse.
+	for i, f := range []*notebooktest.Folder{before, after} {
+		f.Add("cpu bm 2/4GB", 1).Add("cpu cn docker pinned 2/4GB", 1+0.1*float64(i))
+	}
+	if s := words.Compared(from(t, read(t, before), read(t, after), 0.01)); !strings.Contains(s, "2 are worse, 1 is better") {
+		t.Error(s)
+	}
+}

@@ -1,0 +1,47 @@
+package page_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"tare/desk/data"
+	"tare/desk/page"
+	"tare/notebook/notebooktest"
+)
+
+// Tables and figures say where higher is better, each metric that matters has both, and what is answered is said in its direction.
+func TestHigherIsBetter(t *testing.T) {
+	s, err := data.Read([]string{notebooktest.Stream().Write(t)}, data.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	files, err := page.WriteSummary(s, dir, page.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := strings.ReplaceAll(string(text), "\u00a0", " ")
+	for _, want := range []string{
+		"copy bandwidth (higher is better), against bare metal", "A vanilla docker container gives 1", " % less (", "2 more metrics have tables of their own.",
+		"<small>copy bandwidth, GB/s, higher is better</small>", "<small>triad bandwidth, GB/s, higher is better</small>", "<small>latency, us</small>",
+		"times bare metal, higher is better", "Ratio of triad bandwidth to bare metal", "except where its head says that higher is",
+	} {
+		if !strings.Contains(said, want) {
+			t.Errorf("the page does not say %q", want)
+		}
+	}
+	for _, not := range []string{"costs 1", "latency, us, higher"} {
+		if strings.Contains(said, not) {
+			t.Errorf("the page says %q", not)
+		}
+	}
+	if figures, err := filepath.Glob(filepath.Join(dir, page.FiguresDir, "*-ratio.svg")); err != nil || len(figures) != 3 {
+		t.Errorf("%d figures of ratios, %v; want 3", len(figures), err)
+	}
+}
