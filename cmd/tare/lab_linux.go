@@ -22,6 +22,7 @@ import (
 	"tare/lab/noise"
 	"tare/lab/session"
 	"tare/lab/study"
+	"tare/lab/workload"
 	"tare/notebook"
 	"tare/studies"
 	"tare/workloads"
@@ -157,6 +158,7 @@ func benchCommand() *cobra.Command {
 	var image, platforms, instances string
 	var service int
 	var load, objective, neighbours string
+	var metrics []string
 	c := &cobra.Command{
 		Use:   "bench [flags] -- CMD ARG…",
 		Short: "Run your own command, from your own image, on every platform",
@@ -167,12 +169,17 @@ writable folder ({scratch}); on bare metal everything else is read-only. In the 
 --input names, {work} for the folder of the workload's files, {cores} and {memory} for the guest's size. Any other {word}
 is left as it is.
 
+With --metric NAME=EXPRESSION,UNIT,higher (or lower, whichever is better) it is not the command's time that is compared, but a
+number that it prints: what the first group of the regular expression (RE2; ^ and $ are a line's) matches last on its standard
+output. Of several, which each have a table, the first is the one by which platforms are ranked.
+
 With --service PORT the command, or the image's own, is a service, and what is measured is its capacity: requests are sent
 at a rate that is raised step by step until they miss the --objective. --load is the path of a page, asked for over HTTP,
 or a command of the image that sends {rate} requests a second for {seconds} to {address} and {port} and prints, as its last
 line, a JSON object with mean and p99 in seconds, requests_per_second and errors.`,
 		Example: `  sudo tare bench -- sh -c 'i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done'
   sudo tare bench --image ./my-oci-layout --platforms bm,cn --instances large,0.5/1GB -- /app/work
+  sudo tare bench --image ./stream --metric 'triad=^Triad: +([0-9.]+),MB/s,higher' -- /stream
   sudo tare bench --image nginx:alpine --service 80 --load / --objective p99=50ms
   sudo tare bench --image ffmpeg.tar --input film.mp4 -- ffmpeg -v error -i {input} -c:v libx265 {scratch}/out.mp4`,
 		RunE: func(c *cobra.Command, argv []string) error {
@@ -186,6 +193,13 @@ line, a JSON object with mean and p99 in seconds, requests_per_second and errors
 				return errors.New("bench: --load and --objective are of a service: the port on which it listens was expected, with --service PORT")
 			}
 			use := study.Use{Name: "command", Image: image, Command: argv}
+			for _, text := range metrics {
+				m, err := workload.ParseMetric(text)
+				if err != nil {
+					return fmt.Errorf("--metric %w", err)
+				}
+				use.Metrics = append(use.Metrics, m)
+			}
 			if service != 0 {
 				use.Name, use.Port, use.Ask = "service", service, strings.Fields(load)
 			}
@@ -205,6 +219,7 @@ line, a JSON object with mean and p99 in seconds, requests_per_second and errors
 	}
 	r.flags(c)
 	c.Flags().StringVar(&image, "image", "", "registry reference, OCI layout folder, docker save archive, or image of the Docker daemon")
+	c.Flags().StringArrayVar(&metrics, "metric", nil, "compare a number that the command prints: `NAME=EXPRESSION,UNIT,higher`, or lower, whichever is better; the first group of the regular expression is the number (again for more metrics)")
 	c.Flags().IntVar(&service, "service", 0, "the command, or the image's own, is a service that listens on this `PORT`: seek its capacity")
 	c.Flags().StringVar(&load, "load", "", "what asks the service: the path of a page (/), or a `COMMAND` with {rate}, {seconds}, {address} and {port} in it")
 	c.Flags().StringVar(&objective, "objective", "p99=100ms", "what the service must meet: `METRIC=TIME`, of the figures that its load prints")

@@ -161,6 +161,7 @@ func (r *Run) open(round int) (open []question, known bool, err error) {
 
 // needs is about how many more rounds it takes until the treatment's ratio is known as well as the design asks, as far as its cap where that cannot
 // be foreseen, whether it can, and whether the ratio is known. Where there is nothing to compare it with, its mean is to be known as precisely.
+// A ratio is as far beyond a margin as one over it is, so which values of the metric are better changes nothing here (stats.Quotient.Inverse).
 func (r *Run) needs(t notebook.Treatment, round int) (more int, foreseen, answered bool) {
 	d := r.Plan.Study.Design
 	b, has := r.baseline(t)

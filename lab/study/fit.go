@@ -170,7 +170,7 @@ func (c *crowd) more() (all []*attempt) {
 func (r *Run) fit(ctx context.Context, g Guest, s *service, ready *workload.Ready, t notebook.Treatment) (tr notebook.Trial, over bool, err error) {
 	search := crowd{Fit: *r.Plan.Study.Fit}
 	search.q, _ = strconv.ParseFloat("0."+search.Metric[1:], 64)
-	if slices.ContainsFunc(ready.Workload.Also, func(m notebook.Metric) bool { return m.Name == search.Metric }) {
+	if slices.ContainsFunc(ready.Workload.Also, func(m workload.Metric) bool { return m.Name == search.Metric }) {
 		search.q = 0.5 // each run says its own, of which the median counts
 	}
 	tr.Start = time.Now().UTC()

@@ -333,6 +333,17 @@ func (s *Spec) check(shipped fs.FS, ch Choices) ([]use, error) {
 		if u.Workload.System && s.Memory == nil && s.Starting == nil {
 			return nil, fmt.Errorf("study %s: workload %s is a whole system, of which no time is taken: memory: {guests: [1, 2]}, by which guests are weighed, or starting: {cache: [warm]}, by which their start is timed, was expected in the study", s.Name, u.Workload.Name)
 		}
+		if fit := ch.Until.Fit; fit != (notebook.Fit{}) {
+			m := u.Workload.Primary()
+			for _, o := range u.Workload.Secondary() {
+				if o.Name == fit.Metric {
+					m = o
+				}
+			}
+			if m.MoreIsBetter() {
+				return nil, fmt.Errorf("study %s: --until '%s': of %s of workload %s more is better, and how many guests fit is sought by what must stay low: a time, or another metric of which less is better, was expected", s.Name, fit.Objective(), m.Name, u.Workload.Name)
+			}
+		}
 		if u.Workload.Stays && s.Memory == nil && s.Paging == nil {
 			return nil, fmt.Errorf("study %s: workload %s never ends, so it has no time: memory: {guests: [1, 2]}, by which guests are weighed, was expected in the study", s.Name, u.Workload.Name)
 		}
@@ -509,8 +520,8 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, shipped fs.FS, ch Choices, o w
 				}
 				p.Study.Kernels[t.Kernel] = s.kernels.read[s.kernels.files[t.Kernel]]
 			}
-			p.Study.Metrics[w.Name] = w.Metric.Figure()
-			also := w.Also
+			p.Study.Metrics[w.Name] = w.Primary()
+			also := w.Secondary()
 			if capacity != nil {
 				p.Study.Metrics[w.Name], also = capacity.Figure(), []notebook.Metric{notebook.CapacityFigure}
 			}
@@ -595,7 +606,7 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, shipped fs.FS, ch Choices, o w
 	work := map[string]any{} // what a workload does is not in its name
 	for label, r := range p.ready {
 		w := r.Workload
-		work[label] = []any{w.Command, w.Check, w.Service, w.Load, w.Metric, w.Also}
+		work[label] = w.Identity()
 	}
 	parts := []any{work, s.Name, s.Workloads, s.Platforms, s.Instances, s.HostCores, s.AllowEmulation, design, ch.Only, ch.Accel, ch.Rounds, ch.Until, p.Study.Images}
 	if len(ch.Explain) > 0 {

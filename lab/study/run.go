@@ -627,7 +627,7 @@ func (r *Run) time(ctx context.Context, g Guest, service *service, ready *worklo
 		return tr, true, nil
 	}
 	if tr.Failure != "" {
-		tr.Output = tail(res)
+		tr.Output = workload.Tail(res)
 		return tr, false, nil
 	}
 	if len(w.Check) == 0 || s.warmup {
@@ -641,7 +641,7 @@ func (r *Run) time(ctx context.Context, g Guest, service *service, ready *worklo
 		return tr, true, nil
 	}
 	if cause := workload.Failure(res); cause != "" {
-		tr.Failure, tr.Output = "its output is wrong: "+cause, tail(res)
+		tr.Failure, tr.Output = "its output is wrong: "+cause, workload.Tail(res)
 	}
 	return tr, false, nil
 }
@@ -678,8 +678,6 @@ func vacate(ctx context.Context, guests []Guest) (first error) {
 	}
 	return first
 }
-
-func tail(r ruler.Result) string { return string(r.Stderr) + string(r.Stdout) }
 
 // kind is the treatment's engine.
 func (r *Run) kind(t notebook.Treatment) engine.Kind {

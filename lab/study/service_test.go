@@ -122,8 +122,8 @@ func shopPlan(starting string) *Plan {
 		Name:    "w",
 		Service: &workload.Service{Command: []string{"serve", "{address}", "{port}", "{memory}"}, Port: 8080, Timeout: starting},
 		Load:    &workload.Load{Ready: []string{"ready", "{address}"}, Command: []string{"ask", "{address}", "{port}"}},
-		Metric:  workload.Metric{Name: "response time", Unit: "s", From: "mean"},
-		Also:    []notebook.Metric{{Name: "p99", Unit: "s"}},
+		Metric:  workload.Metric{Metric: notebook.Metric{Name: "response time", Unit: "s"}, From: "mean"},
+		Also:    []workload.Metric{{Metric: notebook.Metric{Name: "p99", Unit: "s"}}},
 	}}
 	return p
 }

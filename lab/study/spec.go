@@ -94,6 +94,9 @@ type Use struct {
 	Command []string `yaml:"command,omitempty"` // empty: the image's own
 	Input   string   `yaml:"input,omitempty"`   // of a command: the name under {work} of the file that --input gives
 
+	// Metrics are what a command prints; the first is what its platforms are ranked by. None: its time.
+	Metrics []workload.Metric `yaml:"metrics,omitempty" json:",omitempty"` // omitted in the study's hash, which is older
+
 	// Port makes the command a service that listens on it, and Ask is what asks it at a rate: the path of a page, asked for over
 	// HTTP, or a command of the image, with {address}, {port}, {rate} and {seconds} in it.
 	Port int    `yaml:"service,omitempty" json:",omitempty"` // omitted in the study's hash, which is older
@@ -108,7 +111,7 @@ func (u Use) isOwn() bool { return u.Image != "" || len(u.Command) > 0 }
 
 // service is the workload of a user's own service.
 func (u Use) service(shipped fs.FS) (*workload.Workload, error) {
-	w := &workload.Workload{Metric: workload.Metric{Name: "response time", Unit: "s", From: "mean"}}
+	w := &workload.Workload{Metric: workload.Metric{Metric: notebook.Metric{Name: "response time", Unit: "s"}, From: "mean"}}
 	if page, ok := strings.CutPrefix(strings.Join(u.Ask, ""), "/"); ok && len(u.Ask) == 1 {
 		var err error
 		if w, err = workload.Find(shipped, HTTP, "."); err != nil {
@@ -132,7 +135,10 @@ func (u Use) own() *workload.Workload {
 	w := &workload.Workload{
 		Name: u.Name, Title: strings.Join(u.Command, " "), Command: u.Command,
 		Image:  workload.Image{Reference: u.Image},
-		Metric: workload.Metric{Name: "execution time", Unit: "s"},
+		Metric: workload.Metric{Metric: notebook.Metric{Name: "execution time", Unit: "s"}},
+	}
+	if len(u.Metrics) > 0 {
+		w.Metric, w.Also = u.Metrics[0], u.Metrics[1:]
 	}
 	if u.Image == "" {
 		w.Image.Suite = plainSuite
@@ -420,6 +426,14 @@ func (s *Spec) validate() *problem {
 			return wrong(fmt.Sprintf("service: %d: the port of a service, 1 to 65535, of an image: and without an input: was expected", u.Port), "workloads", i, "service")
 		case own && !(len(u.Ask) == 1 && strings.HasPrefix(u.Ask[0], "/")) && !strings.Contains(strings.Join(u.Ask, " "), "{rate}"):
 			return wrong("load: the path of a page, or a command with {rate} in it, was expected", "workloads", i, "load")
+		}
+		if len(u.Metrics) > 0 {
+			if u.Port != 0 || !u.isOwn() {
+				return wrong("metrics: are of a command of your own; a workload has its metrics in its own file, and a service its capacity", "workloads", i, "metrics")
+			}
+			if err := u.own().CheckMetrics(); err != nil {
+				return wrong("metrics: "+err.Error(), "workloads", i, "metrics")
+			}
 		}
 		if u.Rounds < 0 || u.Rounds > MostRounds {
 			return wrong(fmt.Sprintf("rounds: %d: a number from 1 to %d was expected", u.Rounds, MostRounds), "workloads", i, "rounds")

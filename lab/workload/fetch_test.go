@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -18,9 +17,6 @@ import (
 	"testing"
 	"testing/fstest"
 	"time"
-
-	"tare/lab/ruler"
-	"tare/notebook"
 )
 
 const served = `name: shop
@@ -145,37 +141,6 @@ func TestOneFileOfAnArchive(t *testing.T) {
 			t.Errorf("%s as a whole: %d bytes, %v, want %d", name, len(b), err, len(c.data))
 		}
 	}
-}
-
-// JavaScript, in which k6's loads are written, prints a number that is none as null.
-func TestANumberThatIsNone(t *testing.T) {
-	w := &Workload{Metric: Metric{From: "mean"}, Also: []notebook.Metric{{Name: "p99"}}}
-	for out, want := range map[string]string{
-		`{"mean":null,"p99":1,"errors":0}`: `it printed no "mean" that is a number of zero or more: {"mean":null,"p99":1,"errors":0}`,
-		`{"mean":1,"p99":null}`:            `it printed no "p99" that is a number of zero or more: {"mean":1,"p99":null}`,
-		`{"mean":1,"p99":1,"errors":null}`: `it printed no "errors" that is a number of zero or more: null`,
-		`{"mean":1,"p99":0}`:               "",
-	} {
-		if _, _, cause := w.Figures(ruler.Result{Stdout: []byte(out)}); cause != want {
-			t.Errorf("%s:\ngot  %s\nwant %s", out, cause, want)
-		}
-	}
-}
-
-func FuzzFigures(f *testing.F) {
-	for _, s := range []string{`{"mean":0.1,"p99":0.2,"errors":0}`, `{"mean":-1}`, `{"mean":null,"p99":1}`, `{"mean":1,"p99":1,"errors":null}`, "noise\n{}", `{"mean":1e999}`, ""} {
-		f.Add([]byte(s), []byte("said\n"))
-	}
-	w := &Workload{Metric: Metric{From: "mean"}, Also: []notebook.Metric{{Name: "p99"}}}
-	f.Fuzz(func(t *testing.T, out, said []byte) {
-		v, also, cause := w.Figures(ruler.Result{Stdout: out, Stderr: said})
-		if strings.Contains(cause, "\n") {
-			t.Errorf("more than a line: %q", cause)
-		}
-		if cause == "" && (v < 0 || math.IsNaN(v) || math.IsInf(v, 0) || len(also) != 1 || also["p99"] < 0) {
-			t.Errorf("%q: %v %v and no failure", out, v, also)
-		}
-	})
 }
 
 // mirror answers what is asked of it with the address that was asked, and counts.

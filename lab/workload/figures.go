@@ -2,8 +2,15 @@ package workload
 
 import (
 	"bytes"
+	"encoding/csv"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 
 	"tare/lab/ruler"
@@ -13,34 +20,369 @@ import (
 // ErrorsKey is the figure that counts what went wrong in a load: above zero, the trial has failed.
 const ErrorsKey = "errors"
 
-// Figures reads what a measured command printed as its last line, a JSON object of numbers, and gives the metric and
-// the secondary metrics that the workload names. A command without such a line, or with errors in it, has failed; cause
-// says why. Of a workload whose metric is a time, all are empty.
-func (w *Workload) Figures(r ruler.Result) (metric float64, also map[string]float64, _ string) {
-	if w.Metric.From == "" && len(w.Also) == 0 {
+// Metric is a figure of a workload, and where its number stands in what the measured command prints on its standard output.
+type Metric struct {
+	notebook.Metric `yaml:",inline"`
+
+	// From is the key of the number, as Workload.Output finds keys. Empty: where Match is too, the time that the command takes; of a
+	// secondary metric its name.
+	From string `yaml:"from,omitempty" json:",omitempty"`
+
+	// Match is a regular expression (RE2; ^ and $ are a line's) whose first group is the number. Its last match counts.
+	Match string `yaml:"match,omitempty" json:",omitempty"`
+}
+
+// How a metric's key finds its number in an output.
+const (
+	OutputLine   = ""       // the last line is a JSON object of numbers
+	OutputJSON   = "json"   // all of it is one JSON document, and a key a path in it: "jobs.0.read.iops"
+	OutputValues = "values" // a line is "name=number", "name: number" or "name number", and what follows a blank is ignored; the last such line counts
+	OutputCSV    = "csv"    // the first line names columns; the last one counts
+)
+
+// check says what is wrong with a metric.
+func (m *Metric) check() error {
+	switch {
+	case m.Name == "" || m.Unit == "":
+		return errors.New("{name: …, unit: …} was expected")
+	case m.Better != "" && m.Better != notebook.Lower && m.Better != notebook.Higher:
+		return fmt.Errorf("better: %q: higher or lower was expected", m.Better)
+	case m.From != "" && m.Match != "":
+		return fmt.Errorf("%s: from and match: one of the two was expected", m.Name)
+	case m.Match == "":
+		return nil
+	}
+	re, err := m.pattern()
+	if err != nil {
+		return fmt.Errorf("match: %w", err)
+	}
+	if re.NumSubexp() == 0 {
+		return fmt.Errorf("match: %q: a group in parentheses, which is the number, was expected", m.Match)
+	}
+	return nil
+}
+
+func (m *Metric) pattern() (*regexp.Regexp, error) {
+	if _, err := regexp.Compile(m.Match); err != nil { // said as it was written
+		return nil, err
+	}
+	return regexp.Compile("(?m:" + m.Match + ")")
+}
+
+// ParseMetric reads "NAME=EXPRESSION,UNIT,higher" or lower: a metric that an expression finds.
+func ParseMetric(text string) (m Metric, err error) {
+	name, rest, ok := strings.Cut(text, "=")
+	parts := strings.Split(rest, ",")
+	n := len(parts)
+	switch {
+	case !ok || strings.TrimSpace(name) == "":
+		return m, fmt.Errorf("%q: a name and an equals sign were expected at its beginning, as in NAME=EXPRESSION,UNIT,higher", text)
+	case n < 3:
+		return m, fmt.Errorf("%q: an expression, a unit, and higher or lower were expected after %q, as in NAME=EXPRESSION,UNIT,higher", text, name+"=")
+	}
+	m.Name, m.Unit = strings.TrimSpace(name), strings.TrimSpace(parts[n-2])
+	m.Better, m.Match = notebook.Better(strings.TrimSpace(parts[n-1])), strings.Join(parts[:n-2], ",") // an expression may have commas
+	switch {
+	case m.Better != notebook.Higher && m.Better != notebook.Lower:
+		return m, fmt.Errorf("%q: %q: higher or lower, whichever is better, was expected at its end", text, parts[n-1])
+	case m.Unit == "":
+		return m, fmt.Errorf("%q: its unit is missing before %q", text, ","+parts[n-1])
+	case m.Match == "":
+		return m, fmt.Errorf("%q: an expression was expected after %q", text, name+"=")
+	}
+	if err := m.check(); err != nil {
+		return m, fmt.Errorf("%q: %w", text, err)
+	}
+	return m, nil
+}
+
+// CheckMetrics says what is wrong with the workload's metrics.
+func (w *Workload) CheckMetrics() error {
+	if !slices.Contains([]string{OutputLine, OutputJSON, OutputValues, OutputCSV}, w.Output) {
+		return fmt.Errorf("output: %q: %s, %s or %s was expected, or nothing where the last line is a JSON object of numbers", w.Output, OutputJSON, OutputValues, OutputCSV)
+	}
+	if err := w.Metric.check(); err != nil {
+		return fmt.Errorf("metric: %w", err)
+	}
+	seen := map[string]bool{w.Metric.Name: true}
+	for _, m := range w.Also {
+		if err := m.check(); err != nil {
+			return fmt.Errorf("also: - %w", err)
+		}
+		if seen[m.Name] {
+			return fmt.Errorf("also: - name: %q is there twice: each metric was expected to have a name of its own", m.Name)
+		}
+		seen[m.Name] = true
+	}
+	return nil
+}
+
+// Primary is the workload's metric as a notebook has it.
+func (w *Workload) Primary() notebook.Metric {
+	m := w.Metric.Metric
+	if m.Better == notebook.Lower { // as it is where nothing is said
+		m.Better = ""
+	}
+	return m
+}
+
+// Secondary are the workload's secondary metrics as a notebook has them.
+func (w *Workload) Secondary() (all []notebook.Metric) {
+	for _, m := range w.Also {
+		all = append(all, m.Metric)
+	}
+	return all
+}
+
+// Identity is what the workload does, for a study's hash. What could be said before directions and expressions were there is written as it was then.
+func (w *Workload) Identity() []any {
+	type primary struct{ Name, Unit, From string }
+	parts := []any{w.Command, w.Check, w.Service, w.Load, primary{w.Metric.Name, w.Metric.Unit, w.Metric.From}, w.Secondary()}
+	newer := w.Output != "" || w.Metric.Better != "" || w.Metric.Match != "" ||
+		slices.ContainsFunc(w.Also, func(m Metric) bool { return m.From+m.Match != "" })
+	if newer {
+		parts = append(parts, w.Output, w.Metric, w.Also)
+	}
+	return parts
+}
+
+// prints says whether a metric is a number that the measured command prints.
+func (w *Workload) prints() bool { return w.Metric.From+w.Metric.Match != "" || len(w.Also) > 0 }
+
+// whole says whether all of the output is read for them, and not its last line alone.
+func (w *Workload) whole() bool {
+	return w.Output != OutputLine && w.prints() || slices.ContainsFunc(append([]Metric{w.Metric}, w.Also...), func(m Metric) bool { return m.Match != "" })
+}
+
+// Figures finds the workload's metrics in what its measured command printed. A command that printed one of them not, or no number of zero or more, or
+// counted errors in its last line, has failed; cause says what was looked for and what was there. Of a workload whose metric is a time, all are empty.
+func (w *Workload) Figures(r ruler.Result) (metric float64, also map[string]float64, cause string) {
+	if !w.prints() {
 		return r.Elapsed.Seconds(), nil, ""
 	}
-	number, cause := printed(r)
-	get := func(key string) float64 {
-		v, why := number(key)
+	// Of the two outputs one alone may have been cut off.
+	if limit := w.outputLimit(); w.whole() && r.Truncated && !(len(r.Stdout) < limit && len(r.Stderr) == limit) {
+		return 0, nil, fmt.Sprintf("it printed more than the %d KiB that are read, so its figures may be cut off", limit>>10)
+	}
+	var number lookup
+	get := func(m Metric, key string) float64 {
+		v, why := 0.0, ""
+		if m.Match != "" {
+			v, why = m.matched(r.Stdout)
+		} else {
+			if number == nil {
+				if number, why = w.keyed(r); cause == "" {
+					cause = why
+				}
+			}
+			v, why = number(key)
+		}
 		if cause == "" {
 			cause = why
 		}
 		return v
 	}
 	metric = r.Elapsed.Seconds()
-	if w.Metric.From != "" {
-		metric = get(w.Metric.From)
+	if w.Metric.From+w.Metric.Match != "" {
+		metric = get(w.Metric, w.Metric.From)
 	}
 	also = map[string]float64{}
 	for _, m := range w.Also {
-		also[m.Name] = get(m.Name)
+		key := m.From
+		if key == "" {
+			key = m.Name
+		}
+		also[m.Name] = get(m, key)
 	}
 	return metric, also, cause
 }
 
-// printed reads a command's last line, and says what is wrong with it. number is one of its numbers, with why there is none.
-func printed(r ruler.Result) (number func(key string) (float64, string), cause string) {
+// lookup is the number that an output has at a key, with why there is none.
+type lookup func(key string) (v float64, why string)
+
+// keyed reads an output as the workload says, and says what is wrong with it.
+func (w *Workload) keyed(r ruler.Result) (lookup, string) {
+	switch w.Output {
+	case OutputJSON:
+		return document(r.Stdout)
+	case OutputValues:
+		return values(r.Stdout), ""
+	case OutputCSV:
+		return table(r.Stdout)
+	}
+	return printed(r)
+}
+
+var numberOK = regexp.MustCompile(`^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,4})?$`)
+
+// figure reads a number of zero or more: a time, a rate or a count is never negative.
+func figure(text string) (float64, bool) {
+	if !numberOK.MatchString(text) {
+		return 0, false
+	}
+	v, err := strconv.ParseFloat(text, 64)
+	return v, err == nil && v >= 0
+}
+
+// there is the end of an output, for a cause.
+func there(out []byte) string {
+	last := lastLine(out)
+	if last == "" {
+		return "it printed nothing"
+	}
+	return fmt.Sprintf("the last of it is %.80q", last)
+}
+
+// matched is the number of the expression's last match.
+func (m *Metric) matched(out []byte) (float64, string) {
+	re, err := m.pattern()
+	if err != nil {
+		panic(err) // it was compiled when the workload was read
+	}
+	all := re.FindAllSubmatchIndex(out, -1)
+	if all == nil {
+		return 0, fmt.Sprintf("nothing in its output matches %q, by which its %s is found: %s", m.Match, m.Name, there(out))
+	}
+	var text []byte
+	if last := all[len(all)-1]; last[2] >= 0 {
+		text = out[last[2]:last[3]]
+	}
+	v, ok := figure(string(bytes.TrimSpace(text)))
+	if !ok {
+		return 0, fmt.Sprintf("its %s is %.80q by %q: a number of zero or more was expected", m.Name, text, m.Match)
+	}
+	return v, ""
+}
+
+// values looks for lines that begin with a key.
+func values(out []byte) lookup {
+	return func(key string) (v float64, why string) {
+		why = fmt.Sprintf("it printed no line %q with a number: %s", key, there(out))
+		for line := range bytes.Lines(out) {
+			rest, ok := strings.CutPrefix(strings.TrimSpace(string(line)), key)
+			after := strings.TrimLeft(rest, " \t")
+			marked := after != "" && (after[0] == '=' || after[0] == ':')
+			if !ok || !marked && after == rest { // it goes on as another name
+				continue
+			}
+			words := strings.Fields(strings.TrimLeft(after, "=:"))
+			text := ""
+			if len(words) > 0 {
+				text = words[0]
+			}
+			_, none := strconv.ParseFloat(text, 64)
+			switch n, ok := figure(text); { // the last line counts
+			case ok:
+				v, why = n, ""
+			case marked || none == nil: // a sentence that begins with the key says nothing
+				why = fmt.Sprintf("it printed no %q that is a number of zero or more: %.80q", key, strings.TrimSpace(string(line)))
+			}
+		}
+		return v, why
+	}
+}
+
+// table reads comma-separated values with the columns' names in the first line.
+func table(out []byte) (lookup, string) {
+	r := csv.NewReader(bytes.NewReader(out))
+	r.TrimLeadingSpace = true
+	rows, err := r.ReadAll()
+	cause := ""
+	switch {
+	case err != nil:
+		cause = fmt.Sprintf("comma-separated values were expected as its output: %v; %s", err, there(out))
+	case len(rows) < 2:
+		cause = "comma-separated values with a line of names and one of numbers at least were expected as its output: " + there(out)
+	}
+	return func(key string) (float64, string) {
+		if cause != "" {
+			return 0, cause
+		}
+		column := slices.Index(rows[0], key)
+		if column < 0 {
+			return 0, fmt.Sprintf("its output has no column %q, but %.200q", key, strings.Join(rows[0], ","))
+		}
+		text := rows[len(rows)-1][column]
+		v, ok := figure(strings.TrimSpace(text))
+		if !ok {
+			return 0, fmt.Sprintf("%q is %.80q in the last line of its output: a number of zero or more was expected", key, text)
+		}
+		return v, ""
+	}, cause
+}
+
+// document reads a JSON document.
+func document(out []byte) (lookup, string) {
+	var all any
+	d := json.NewDecoder(bytes.NewReader(out))
+	d.UseNumber()
+	err := d.Decode(&all)
+	if err == nil {
+		if _, end := d.Token(); !errors.Is(end, io.EOF) {
+			err = errors.New("something follows the document")
+		}
+	}
+	cause := ""
+	if err != nil {
+		cause = fmt.Sprintf("one JSON document was expected as its output: %.80q; %s", err.Error(), there(out))
+	}
+	return func(path string) (float64, string) {
+		if cause != "" {
+			return 0, cause
+		}
+		at, rest := walk(all, path)
+		if n, is := at.(json.Number); is && rest == "" {
+			if v, ok := figure(n.String()); ok {
+				return v, ""
+			}
+		}
+		return 0, fmt.Sprintf("its output has no %q that is a number of zero or more: %s", path, found(at, strings.TrimSuffix(strings.TrimSuffix(path, rest), ".")))
+	}, cause
+}
+
+// walk goes along a path in a document as far as there is one. A name in it may have dots itself: the longest that is there counts.
+func walk(v any, path string) (at any, rest string) {
+	for path != "" {
+		next, after := any(nil), ""
+		ok := false
+		switch v := v.(type) {
+		case map[string]any:
+			for end := len(path); end > 0 && !ok; end = strings.LastIndexByte(path[:end], '.') {
+				if next, ok = v[path[:end]]; ok {
+					after = strings.TrimPrefix(path[end:], ".")
+				}
+			}
+		case []any:
+			var index string
+			index, after, _ = strings.Cut(path, ".")
+			if i, err := strconv.Atoi(index); err == nil && 0 <= i && i < len(v) {
+				next, ok = v[i], true
+			}
+		}
+		if !ok {
+			return v, path
+		}
+		v, path = next, after
+	}
+	return v, ""
+}
+
+// found says what is at a place of a document.
+func found(v any, where string) string {
+	if where == "" {
+		where = "it"
+	}
+	switch v := v.(type) {
+	case map[string]any:
+		return fmt.Sprintf("%.80q has %.200q", where, strings.Join(slices.Sorted(maps.Keys(v)), ", "))
+	case []any:
+		return fmt.Sprintf("%.80q is a list of %d", where, len(v))
+	}
+	return fmt.Sprintf("%.80q is %.80q", where, fmt.Sprint(v))
+}
+
+// printed reads a command's last line, and says what is wrong with it.
+func printed(r ruler.Result) (number lookup, cause string) {
 	lines := bytes.Split(bytes.TrimSpace(r.Stdout), []byte("\n"))
 	last := lines[len(lines)-1]
 	var all map[string]*float64 // nil: null, which is how JavaScript prints a number that is none

@@ -371,7 +371,7 @@ func TestMicroworkloadsShareTheirRoot(t *testing.T) {
 		if w.Image.Suite != "trixie" || len(w.Image.Packages) != 0 || w.Image.Reference != "" {
 			t.Errorf("%s: %+v", name, w.Image)
 		}
-		return w.Metric.Figure()
+		return w.Primary()
 	}
 	for _, n := range Shipped(workloads.FS) {
 		if strings.HasPrefix(n, "ladder-") || n == "pingpong" {

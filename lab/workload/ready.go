@@ -323,6 +323,20 @@ func (w *Workload) prepare(ctx context.Context, root *image.Image, work *image.T
 // outputLimit is how much of a trial's output a record may hold: enough for a message, too little to hurt.
 const outputLimit = 4096
 
+// outputLimit is how much of its commands' output is read: of one in all of which figures are looked for as much as the ruler passes on.
+func (w *Workload) outputLimit() int {
+	if w.whole() {
+		return ruler.MaxOutput
+	}
+	return outputLimit
+}
+
+// Tail is what a record keeps of a result's output: its ends.
+func Tail(r ruler.Result) string {
+	end := func(b []byte) string { return string(b[max(0, len(b)-outputLimit):]) }
+	return end(r.Stderr) + end(r.Stdout)
+}
+
 // Seat is where a command of a workload runs: what its placeholders beside the parameters stand for.
 type Seat struct {
 	Instance notebook.Instance
@@ -350,7 +364,7 @@ func (w *Workload) Order(argv []string, params map[string]string, root *image.Im
 		[]string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "LC_ALL=C.UTF-8"},
 		cfg.Env,
 		[]string{"TARE_WORK=" + ruler.WorkDir, "TARE_SCRATCH=" + ruler.ScratchDir})
-	o := ruler.Order{Argv: argv, Env: env, UID: cfg.UID, GID: cfg.GID, OutputLimit: outputLimit}
+	o := ruler.Order{Argv: argv, Env: env, UID: cfg.UID, GID: cfg.GID, OutputLimit: w.outputLimit()}
 	if cfg.WorkingDir != "" && cfg.WorkingDir != "/" {
 		o.Dir = path.Clean(cfg.WorkingDir)
 	}

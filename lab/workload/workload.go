@@ -18,7 +18,6 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
-	"tare/notebook"
 	"tare/yamlfile"
 )
 
@@ -56,8 +55,9 @@ type Workload struct {
 	Service *Service `yaml:"service"` // what runs in the guest for as long as it lives
 	Load    *Load    `yaml:"load"`    // what is measured then, in place of Command: it asks the service from outside
 
-	Metric Metric            `yaml:"metric"`
-	Also   []notebook.Metric `yaml:"also"` // secondary metrics that the measured command prints
+	Output string   `yaml:"output"` // how From of the metrics finds a number in what the measured command prints: OutputLine, …
+	Metric Metric   `yaml:"metric"`
+	Also   []Metric `yaml:"also"` // secondary metrics, which the measured command prints
 
 	folder fs.FS
 	origin string // the folder's name, for messages
@@ -108,18 +108,6 @@ func (b *Bytes) UnmarshalYAML(n *yaml.Node) (err error) {
 	}
 	return nil
 }
-
-// Metric is what a workload's figure is.
-type Metric struct {
-	Name string `yaml:"name"`
-	Unit string `yaml:"unit"`
-	// From is the key, of the JSON object that the measured command prints as its last line, whose number is the
-	// metric. Empty: the metric is the time that the command takes.
-	From string `yaml:"from"`
-}
-
-// Figure is the metric as a notebook has it.
-func (m Metric) Figure() notebook.Metric { return notebook.Metric{Name: m.Name, Unit: m.Unit} }
 
 // Starting is how long the service may take until it is ready.
 func (s *Service) Starting(emulated bool) time.Duration {
@@ -195,8 +183,6 @@ func (w *Workload) validate() error {
 		return fmt.Errorf("name: %q: lower-case letters, digits and hyphens were expected", w.Name)
 	case len(w.Command) == 0 && w.Image.Reference == "" && w.Service == nil && w.Load == nil:
 		return errors.New("command: is missing; a list of the program and its arguments was expected")
-	case w.Metric.Name == "" || w.Metric.Unit == "":
-		return errors.New("metric: {name: …, unit: …} was expected")
 	case w.System && w.Stays:
 		return errors.New("stays: the command of a whole system (system: true) ends when it is up: leave one of the two out")
 	case (w.Stays || w.System) && (w.Service != nil || w.Load != nil || len(w.Check) > 0 || w.Length != ""):
@@ -238,6 +224,9 @@ func (w *Workload) validate() error {
 		return fmt.Errorf("files: %q would be at {work} twice: of files, build, input and inputs each was expected to have a name of its own", name)
 	}
 	if err := w.validateService(); err != nil {
+		return err
+	}
+	if err := w.CheckMetrics(); err != nil {
 		return err
 	}
 	for name, p := range w.Params {
@@ -304,11 +293,6 @@ func twice(names []string) string {
 
 func (w *Workload) validateService() error {
 	s, l := w.Service, w.Load
-	for _, m := range w.Also {
-		if m.Name == "" || m.Unit == "" {
-			return errors.New("also: - {name: …, unit: …} was expected")
-		}
-	}
 	switch {
 	case s == nil && l == nil:
 		return nil

@@ -1,0 +1,58 @@
+package study
+
+import (
+	"strings"
+	"testing"
+
+	"tare/notebook"
+	"tare/workloads"
+)
+
+// A command of the user's own has the metrics that its study gives it, which are in the study's hash by its workload; a workload has its own.
+func TestMetricsOfAStudy(t *testing.T) {
+	const commands = `name: mine
+workloads:
+- {name: command, command: [/stream], METRICS}
+platforms: [{platform: bm}]
+instances: [1/1GB]
+design: {rounds: {floor: 2, cap: 2}, timeout: 1m}
+`
+	for metrics, want := range map[string]string{
+		"metrics: [{name: copy, unit: GB/s, better: higher, match: 'Copy: ([0-9.]+)'}, {name: time, unit: s}]": "",
+		"metrics: [{name: copy, unit: GB/s, match: Copy}]":                                                     `s.yaml:3: metrics: metric: match: "Copy": a group in parentheses`,
+		"metrics: [{name: copy}]": "s.yaml:3: metrics: metric: {name: …, unit: …} was expected",
+		"image: x, service: 80, load: /, metrics: [{name: copy, unit: GB/s}]":   "s.yaml:3: metrics: are of a command of your own",
+		"metrics: [{name: copy, unit: GB/s, better: higher, matches: '(x)'}]":   "s.yaml:3: ",
+		"metrics: [{name: copy, unit: GB/s, better: best, match: '([0-9.]+)'}]": `s.yaml:3: metrics: metric: better: "best": higher or lower was expected`,
+	} {
+		s, err := Parse("s.yaml", []byte(strings.Replace(commands, "METRICS", metrics, 1)), ".", kinds)
+		if want != "" {
+			if err == nil || !strings.HasPrefix(err.Error(), want) {
+				t.Errorf("%s: %v\nwant %s", metrics, err, want)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		us, err := s.uses(workloads.FS)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := us[0].Workload
+		if m := w.Primary(); m != (notebook.Metric{Name: "copy", Unit: "GB/s", Better: notebook.Higher}) || len(w.Secondary()) != 1 || w.Also[0].Name != "time" {
+			t.Errorf("%+v, %+v", m, w.Also)
+		}
+		// How many guests fit is sought by what has to stay low.
+		err = s.Check(workloads.FS, Choices{Until: Until{Fit: notebook.Fit{Metric: "p95", Factor: 1.5, To: 8}}})
+		if err == nil || !strings.Contains(err.Error(), "of copy of workload command more is better, and how many guests fit is sought by what must stay low") {
+			t.Errorf("--until 'p95 < 1.5x': %v", err)
+		}
+		if err := s.Check(workloads.FS, Choices{Until: Until{Fit: notebook.Fit{Metric: "time", Factor: 1.5, To: 8}}}); err != nil && strings.Contains(err.Error(), "more is better") {
+			t.Errorf("of a time: %v", err)
+		}
+	}
+	if _, err := Parse("s.yaml", []byte(strings.Replace(commands, "name: command, command: [/stream], METRICS", "name: cpu, metrics: [{name: x, unit: s}]", 1)), ".", kinds); err == nil || !strings.Contains(err.Error(), "a workload has its metrics in its own file") {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,308 @@
+package workload
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"os"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"tare/lab/image"
+	"tare/lab/ruler"
+	"tare/notebook"
+	"tare/workloads"
+)
+
+// JavaScript, in which k6's loads are written, prints a number that is none as null.
+func TestANumberThatIsNone(t *testing.T) {
+	w := &Workload{Metric: Metric{From: "mean"}, Also: []Metric{{Metric: notebook.Metric{Name: "p99"}}}}
+	for out, want := range map[string]string{
+		`{"mean":null,"p99":1,"errors":0}`: `it printed no "mean" that is a number of zero or more: {"mean":null,"p99":1,"errors":0}`,
+		`{"mean":1,"p99":null}`:            `it printed no "p99" that is a number of zero or more: {"mean":1,"p99":null}`,
+		`{"mean":1,"p99":1,"errors":null}`: `it printed no "errors" that is a number of zero or more: null`,
+		`{"mean":1,"p99":0}`:               "",
+	} {
+		if _, _, cause := w.Figures(ruler.Result{Stdout: []byte(out)}); cause != want {
+			t.Errorf("%s:\ngot  %s\nwant %s", out, cause, want)
+		}
+	}
+}
+
+func FuzzFigures(f *testing.F) {
+	for _, s := range []string{`{"mean":0.1,"p99":0.2,"errors":0}`, `{"mean":-1}`, `{"mean":null,"p99":1}`, `{"mean":1,"p99":1,"errors":null}`, "noise\n{}", `{"mean":1e999}`, ""} {
+		f.Add([]byte(s), []byte("said\n"))
+	}
+	w := &Workload{Metric: Metric{From: "mean"}, Also: []Metric{{Metric: notebook.Metric{Name: "p99"}}}}
+	f.Fuzz(func(t *testing.T, out, said []byte) {
+		v, also, cause := w.Figures(ruler.Result{Stdout: out, Stderr: said})
+		if strings.Contains(cause, "\n") {
+			t.Errorf("more than a line: %q", cause)
+		}
+		if cause == "" && (v < 0 || math.IsNaN(v) || math.IsInf(v, 0) || len(also) != 1 || also["p99"] < 0) {
+			t.Errorf("%q: %v %v and no failure", out, v, also)
+		}
+	})
+}
+
+// described reads a workload whose metrics are described so.
+func described(metrics string) (*Workload, error) {
+	const rest = "name: mine\nimage: {suite: trixie}\ncommand: [true]\n"
+	return Read(fstest.MapFS{File: {Data: []byte(rest + metrics)}}, "mine")
+}
+
+func metricsOf(t testing.TB, metrics string) *Workload {
+	t.Helper()
+	w, err := described(metrics)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// Each way of printing figures, what is read of it, and what is said where a figure is not there.
+func TestFiguresOfAnOutput(t *testing.T) {
+	for _, c := range []struct {
+		metrics, out string
+		value        float64
+		also         map[string]float64
+		cause        string // it begins with it
+	}{
+		{"metric: {name: copy, unit: GB/s, better: higher, from: StarSTREAM_Copy}\noutput: values\nalso: [{name: latency, unit: us, better: lower, from: AvgPingPongLatency_usec}, {name: HPL_N, unit: '1'}]",
+			"Begin\nHPL_N=1000\nHPL_NB=80\nStarSTREAM_Copy=3.5\nStarSTREAM_Copy_x=9\nAvgPingPongLatency_usec=1.2e-01\n", 3.5, map[string]float64{"latency": 0.12, "HPL_N": 1000}, ""},
+		{"metric: {name: ops, unit: 1/s, from: bogo ops}\noutput: values", "  bogo ops:   12.5 ops/s\nbogo ops are counted\n", 12.5, nil, ""},
+		{"metric: {name: n, unit: '1', from: n}\noutput: values", "n 1\nn\t2\nn = 3\n", 3, nil, ""}, // the last
+		{"metric: {name: n, unit: '1', from: n}\noutput: values", "n=3\nn=nan\n", 0, nil, `it printed no "n" that is a number of zero or more: "n=nan"`},
+		{"metric: {name: n, unit: '1', from: n}\noutput: values", "n 3\nn -1\n", 0, nil, `it printed no "n" that is a number of zero or more: "n -1"`},
+		{"metric: {name: n, unit: '1', from: n}\noutput: values", "nn=3\nthe end\n", 0, nil, `it printed no line "n" with a number: the last of it is "the end"`},
+		{"metric: {name: n, unit: '1', from: n}\noutput: values", "", 0, nil, `it printed no line "n" with a number: it printed nothing`},
+
+		{"metric: {name: iops, unit: 1/s, better: higher, from: jobs.0.read.iops}\noutput: json\nalso: [{name: p95, unit: ns, from: jobs.0.read.percentile.95.000000}]",
+			`{"jobs": [{"read": {"iops": 1.5e3, "percentile": {"95.000000": 17}}}]}` + "\n", 1500, map[string]float64{"p95": 17}, ""},
+		{"metric: {name: iops, unit: 1/s, from: jobs.1.read}\noutput: json", `{"jobs": [{"read": 1}]}`, 0, nil, `its output has no "jobs.1.read" that is a number of zero or more: "jobs" is a list of 1`},
+		{"metric: {name: iops, unit: 1/s, from: jobs.0.write}\noutput: json", `{"jobs": [{"read": 1, "name": "x"}]}`, 0, nil, `its output has no "jobs.0.write" that is a number of zero or more: "jobs.0" has "name, read"`},
+		{"metric: {name: iops, unit: 1/s, from: a.b}\noutput: json", `{"a": {"b": "fast"}}`, 0, nil, `its output has no "a.b" that is a number of zero or more: "a.b" is "fast"`},
+		{"metric: {name: iops, unit: 1/s, from: a}\noutput: json", `{"a": -1}`, 0, nil, `its output has no "a" that is a number of zero or more: "a" is "-1"`},
+		{"metric: {name: iops, unit: 1/s, from: a}\noutput: json", `{"a": 1} and more`, 0, nil, `one JSON document was expected as its output: "something follows the document"; the last of it is "{\"a\": 1} and more"`},
+		{"metric: {name: iops, unit: 1/s, from: a}\noutput: json", `{"a": `, 0, nil, `one JSON document was expected as its output: "unexpected EOF"; the last of it is "{\"a\":"`},
+
+		{"metric: {name: rate, unit: 1/s, from: rate}\noutput: csv\nalso: [{name: p99, unit: ms}]", "time,rate,p99\n1,5,2\n2, 6,\"3\"\n", 6, map[string]float64{"p99": 3}, ""},
+		{"metric: {name: rate, unit: 1/s, from: speed}\noutput: csv", "time,rate\n1,5\n", 0, nil, `its output has no column "speed", but "time,rate"`},
+		{"metric: {name: rate, unit: 1/s, from: rate}\noutput: csv", "time,rate\n", 0, nil, `comma-separated values with a line of names and one of numbers at least were expected`},
+		{"metric: {name: rate, unit: 1/s, from: rate}\noutput: csv", "time,rate\n1,slow\n", 0, nil, `"rate" is "slow" in the last line of its output: a number of zero or more was expected`},
+		{"metric: {name: rate, unit: 1/s, from: rate}\noutput: csv", "time,rate\n1\n", 0, nil, `comma-separated values were expected as its output: record on line 2: wrong number of fields`},
+
+		{"metric: {name: rating, unit: MIPS, better: higher, match: '^Tot:.* ([0-9]+) *$'}", "Tot: 1 2\nTot:  3 4  \nTotal 5\n", 4, nil, ""},
+		{"metric: {name: x, unit: s, match: 'a=(\\S+)|b=\\S+'}", "a=1\nb=2\n", 0, nil, `its x is "" by "a=(\\S+)|b=\\S+": a number of zero or more was expected`},
+		{"metric: {name: x, unit: s, match: 'a=(\\S+)'}", "a=-2\n", 0, nil, `its x is "-2" by "a=(\\S+)": a number of zero or more was expected`},
+		{"metric: {name: x, unit: s, match: 'a=(\\S+)'}", "b=2\nfailed: no memory\n", 0, nil, `nothing in its output matches "a=(\\S+)", by which its x is found: the last of it is "failed: no memory"`},
+		// A time with figures beside it; and a last line beside an expression.
+		{"metric: {name: execution time, unit: s}\nalso: [{name: x, unit: '1', match: 'x=([0-9]+)'}]", "x=7\nbye\n", 2, map[string]float64{"x": 7}, ""},
+		{"metric: {name: mean, unit: s, from: mean}\nalso: [{name: x, unit: '1', match: 'x=([0-9]+)'}]", "x=7\n{\"mean\": 0.5, \"errors\": 0}\n", 0.5, map[string]float64{"x": 7}, ""},
+		{"metric: {name: mean, unit: s, from: mean}\nalso: [{name: x, unit: '1', match: 'x=([0-9]+)'}]", "x=7\n{\"mean\": 0.5, \"errors\": 2}\n", 0, nil, "2 of its requests failed"},
+	} {
+		w := metricsOf(t, c.metrics)
+		v, also, cause := w.Figures(ruler.Result{Stdout: []byte(c.out), Elapsed: 2e9})
+		if c.cause != "" {
+			if !strings.HasPrefix(cause, c.cause) {
+				t.Errorf("%s\nof %q: %s\nwant %s", c.metrics, c.out, cause, c.cause)
+			}
+			continue
+		}
+		if cause != "" || v != c.value || fmt.Sprint(also) != fmt.Sprint(orNone(c.also)) {
+			t.Errorf("%s\nof %q: %v, %v, %s; want %v, %v", c.metrics, c.out, v, also, cause, c.value, c.also)
+		}
+	}
+}
+
+func orNone(m map[string]float64) map[string]float64 {
+	if m == nil {
+		return map[string]float64{}
+	}
+	return m
+}
+
+func TestWhatIsWrongInMetrics(t *testing.T) {
+	for metrics, want := range map[string]string{
+		"metric: {name: x}":                                                          "metric: {name: …, unit: …} was expected",
+		"metric: {name: x, unit: s, better: more}":                                   `mine/workload.yaml:4: metric: better: "more": higher or lower was expected`,
+		"metric: {name: x, unit: s, from: a, match: (b)}":                            "metric: x: from and match: one of the two was expected",
+		"metric: {name: x, unit: s, match: '(b'}":                                    "metric: match: error parsing regexp: missing closing ): `(b`",
+		"metric: {name: x, unit: s, match: 'b'}":                                     `metric: match: "b": a group in parentheses, which is the number, was expected`,
+		"metric: {name: x, unit: s}\noutput: xml":                                    `mine/workload.yaml:5: output: "xml": json, values or csv was expected`,
+		"metric: {name: x, unit: s}\nalso: [{name: y, unit: s}, {name: y, unit: s}]": `mine/workload.yaml:5: also: - name: "y" is there twice`,
+		"metric: {name: x, unit: s}\nalso: [{name: y}]":                              "also: - {name: …, unit: …} was expected",
+		"metric: {name: x, unit: s, form: a}":                                        "unknown key form",
+	} {
+		if _, err := described(metrics); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v\nwant %s", metrics, err, want)
+		}
+	}
+}
+
+// What was cut off may be the figure; of the last line alone nothing is.
+func TestAnOutputThatWasCutOff(t *testing.T) {
+	out := []byte(strings.Repeat("x=7\n", ruler.MaxOutput/4))
+	w := metricsOf(t, "metric: {name: x, unit: s, match: 'x=([0-9]+)'}")
+	const cause = "it printed more than the 1024 KiB that are read, so its figures may be cut off"
+	if _, _, said := w.Figures(ruler.Result{Stdout: out, Truncated: true}); said != cause {
+		t.Error(said)
+	}
+	if v, _, said := w.Figures(ruler.Result{Stdout: out[:8], Stderr: out, Truncated: true}); said != "" || v != 7 {
+		t.Errorf("only its standard error was: %v, %s", v, said)
+	}
+	if o := w.Order(w.Command, nil, &image.Image{}, Seat{}); o.OutputLimit != ruler.MaxOutput {
+		t.Errorf("%d bytes of output are read", o.OutputLimit)
+	}
+	w = metricsOf(t, "metric: {name: x, unit: s, from: x}")
+	if o := w.Order(w.Command, nil, &image.Image{}, Seat{}); o.OutputLimit != outputLimit {
+		t.Errorf("%d bytes of output are read", o.OutputLimit)
+	}
+	if v, _, said := w.Figures(ruler.Result{Stdout: []byte("…\n{\"x\": 1}\n"), Truncated: true}); said != "" || v != 1 {
+		t.Errorf("%v, %s", v, said)
+	}
+	if n := len(Tail(ruler.Result{Stdout: out, Stderr: out})); n != 2*outputLimit {
+		t.Errorf("a record has %d bytes of output", n)
+	}
+}
+
+// A study's hash has of a workload what it had before there were directions and expressions, unless it has such.
+func TestTheIdentityOfAWorkload(t *testing.T) {
+	type metric struct{ Name, Unit, From string }
+	for _, name := range []string{"wordpress", "ladder-fault", "cpu"} {
+		w, err := Find(workloads.FS, name, ".")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var also []struct { // as notebook.Metric was then
+			Name string `json:"name"`
+			Unit string `json:"unit"`
+		}
+		for _, m := range w.Also {
+			also = append(also, struct {
+				Name string `json:"name"`
+				Unit string `json:"unit"`
+			}{m.Name, m.Unit})
+		}
+		want, err := json.Marshal([]any{w.Command, w.Check, w.Service, w.Load, metric{w.Metric.Name, w.Metric.Unit, w.Metric.From}, also})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := json.Marshal(w.Identity()); err != nil || string(got) != string(want) {
+			t.Errorf("%s: %s, %v\nwant %s", name, got, err, want)
+		}
+	}
+	seen := map[string]string{}
+	for _, m := range []string{"from: a", "better: higher", "match: (a)", "match: (b)", "from: a}\noutput: values\nmore: {", "from: a}\nalso: [{name: y, unit: s}]\nmore: {", "from: a}\nalso: [{name: y, unit: s, from: z}]\nmore: {"} {
+		text, _, _ := strings.Cut("metric: {name: x, unit: s, "+m+"}", "\nmore")
+		b, err := json.Marshal(metricsOf(t, text).Identity())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if other := seen[string(b)]; other != "" {
+			t.Errorf("%s and %s are one", other, text)
+		}
+		seen[string(b)] = text
+	}
+}
+
+func TestParseMetric(t *testing.T) {
+	m, err := ParseMetric(`triad=^Triad: +([0-9]{1,9}) MB=,MB/s, higher`)
+	if want := (Metric{notebook.Metric{Name: "triad", Unit: "MB/s", Better: notebook.Higher}, "", "^Triad: +([0-9]{1,9}) MB="}); err != nil || m != want {
+		t.Errorf("%+v, %v", m, err)
+	}
+	for text, want := range map[string]string{
+		"":                   `"": a name and an equals sign were expected at its beginning, as in NAME=EXPRESSION,UNIT,higher`,
+		"=(x),s,lower":       `"=(x),s,lower": a name and an equals sign were expected`,
+		"triad":              `"triad": a name and an equals sign`,
+		"triad=(x)":          `"triad=(x)": an expression, a unit, and higher or lower were expected after "triad="`,
+		"triad=(x),s":        `"triad=(x),s": an expression, a unit, and higher or lower were expected after "triad="`,
+		"triad=(x),s,hihger": `"triad=(x),s,hihger": "hihger": higher or lower, whichever is better, was expected at its end`,
+		"triad=(x),,higher":  `"triad=(x),,higher": its unit is missing before ",higher"`,
+		"triad=,s,higher":    `"triad=,s,higher": an expression was expected after "triad="`,
+		"triad=(x,s,higher":  "\"triad=(x,s,higher\": match: error parsing regexp: missing closing ): `(x`",
+		"triad=x,s,higher":   `"triad=x,s,higher": match: "x": a group in parentheses, which is the number, was expected`,
+	} {
+		if _, err := ParseMetric(text); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%q: %v\nwant %s", text, err, want)
+		}
+	}
+}
+
+func FuzzParseMetric(f *testing.F) {
+	f.Add("triad=^Triad: ([0-9]{1,2}),MB/s,higher")
+	f.Add("=,,lower")
+	f.Fuzz(func(t *testing.T, text string) {
+		m, err := ParseMetric(text)
+		if err != nil {
+			return
+		}
+		w := &Workload{Metric: m}
+		if err := w.CheckMetrics(); err != nil {
+			t.Errorf("%q: %v", text, err)
+		}
+		w.Figures(ruler.Result{Stdout: []byte(text)})
+	})
+}
+
+// Whatever a command prints, in each of the ways of reading it: a finite figure of zero or more, or a cause of one line and bounded length.
+func FuzzOutputs(f *testing.F) {
+	for _, s := range []string{
+		"x=1\ny: 2e3\n", "x nan", `{"x": {"y": [1, {"z": 2}]}, "x.y": 1, "y": 1e400}`, "x,y\n1,2\n", "x,y\n\"1\n", "x=1 y=2 x=3", "{}{}", "\xff\xfe=", strings.Repeat("[", 100), "x=\t", "x==1", "",
+	} {
+		f.Add([]byte(s), "x.y.1.z", false)
+	}
+	var all []*Workload
+	for _, output := range []string{OutputLine, OutputJSON, OutputValues, OutputCSV} {
+		all = append(all, &Workload{Output: output, Metric: Metric{From: "x"}, Also: []Metric{{Metric: notebook.Metric{Name: "y"}}}})
+	}
+	all = append(all, &Workload{Metric: Metric{Match: `x=(\S*)`}, Also: []Metric{{Metric: notebook.Metric{Name: "y"}, Match: `^y(.*)$`}}})
+	f.Fuzz(func(t *testing.T, out []byte, key string, truncated bool) {
+		for _, w := range all {
+			of := *w
+			if of.Metric.From != "" && key != "" {
+				of.Metric.From = key
+			}
+			v, also, cause := of.Figures(ruler.Result{Stdout: out, Truncated: truncated})
+			if strings.Contains(cause, "\n") || len(cause) > 4*1000+10*len(key) {
+				t.Errorf("%q: a cause of %d bytes: %q", of.Output, len(cause), cause)
+			}
+			if cause == "" && (!(v >= 0) || math.IsInf(v, 0) || len(also) != 1 || !(also["y"] >= 0) || math.IsInf(also["y"], 0)) {
+				t.Errorf("%q: %v %v and no failure", of.Output, v, also)
+			}
+		}
+	})
+}
+
+// What the real programs print, as recorded with sysbench 1.0.20, stress-ng 0.19.02 and 7-Zip 25.01, is read by their folders alone.
+func TestFiguresOfRealPrograms(t *testing.T) {
+	for _, c := range []struct {
+		workload, output string
+		value            float64
+		also             map[string]float64
+	}{
+		{"sysbench", "sysbench-cpu", 6763.01, map[string]float64{"latency (95 %)": 0.34, "events": 6771}},
+		{"sysbench", "sysbench-memory", 23756.66, map[string]float64{"latency (95 %)": 0.15, "events": 23784}},
+		{"stress-ng", "stress-ng", 284188.782798, map[string]float64{"bogo operations per second of CPU time": 145172.053403, "user time": 0.165343, "system time": 1.793264}},
+		{"sevenzip", "sevenzip", 8732, map[string]float64{"compressing": 7043, "decompressing": 10420}},
+	} {
+		w, err := Find(workloads.FS, c.workload, ".")
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := os.ReadFile("testdata/" + c.output + ".txt")
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, also, cause := w.Figures(ruler.Result{Stdout: out})
+		if cause != "" || v != c.value || !maps.Equal(also, c.also) || !w.Primary().MoreIsBetter() {
+			t.Errorf("%s: %v, %v, %s; want %v, %v", c.output, v, also, cause, c.value, c.also)
+		}
+		// Cut off anywhere before its figures, it has failed.
+		if _, _, cause := w.Figures(ruler.Result{Stdout: out[:len(out)/3]}); cause == "" {
+			t.Errorf("%s: a third of it has all figures", c.output)
+		}
+	}
+}
