@@ -154,11 +154,12 @@ func (m Metric) check() error {
 // Figure is a figure that the study's report draws: bars over one axis for each platform (paper "pinning", Figures 3
 // to 8).
 type Figure struct {
-	Name     string            `json:"name"`             // "Figure 3"
-	Title    string            `json:"title"`            // what it shows
-	Workload string            `json:"workload"`         // whose metric is drawn
-	Params   map[string]string `json:"params,omitempty"` // only treatments with these; a parameter that is not named may be any
-	By       string            `json:"by"`               // the axis: "instance", "host_cores", "network", or a parameter's name
+	Name     string            `json:"name"`                                     // "Figure 3"
+	Title    string            `json:"title"`                                    // what it shows
+	Workload string            `json:"workload"`                                 // whose metric is drawn
+	Metric   string            `json:"metric,omitempty" yaml:"metric,omitempty"` // another than that: a secondary one of which it is said which values are better
+	Params   map[string]string `json:"params,omitempty"`                         // only treatments with these; a parameter that is not named may be any
+	By       string            `json:"by"`                                       // the axis: "instance", "host_cores", "network", or a parameter's name
 }
 
 // Design is the experiment's design (design, section 5).

@@ -113,6 +113,7 @@ func Panels(s *data.Summary) []*Panel {
 			add(rows)
 		}
 		for _, of := range figures {
+			of = slices.DeleteFunc(of, func(r *data.Row) bool { return shown[r] })
 			if slices.ContainsFunc(of, measured) {
 				add(of)
 			}
@@ -161,7 +162,7 @@ func DeclaredIn(s *data.Summary) []*Declared {
 }
 
 func sameFigure(a, b notebook.Figure) bool {
-	return a.Name == b.Name && a.Title == b.Title && a.Workload == b.Workload && a.By == b.By && maps.Equal(a.Params, b.Params)
+	return a.Name == b.Name && a.Title == b.Title && a.Workload == b.Workload && a.Metric == b.Metric && a.By == b.By && maps.Equal(a.Params, b.Params)
 }
 
 // shows says whether a treatment belongs in a figure.
@@ -191,7 +192,7 @@ func split(s *data.Summary, f notebook.Figure) []*Panel {
 	var list []*Panel
 	byKey := map[string]*Panel{}
 	for _, r := range s.Rows {
-		if !measured(r) || !shows(f, r.Treatment) || !ofStudy(s, r, f) {
+		if r = inMetric(r, f.Metric); r == nil || !measured(r) || !shows(f, r.Treatment) || !ofStudy(s, r, f) {
 			continue
 		}
 		at := *r // what its panel has in common
@@ -217,6 +218,17 @@ func split(s *data.Summary, f notebook.Figure) []*Panel {
 		p.arrange(s)
 	}
 	return list
+}
+
+// inMetric is a row in the metric of that name; empty: its own. nil where it has none of the name.
+func inMetric(r *data.Row, name string) *data.Row {
+	if name == "" || name == r.Metric.Name {
+		return r
+	}
+	if i := slices.IndexFunc(r.Figures, func(f *data.Row) bool { return f.Metric.Name == name }); i >= 0 {
+		return r.Figures[i]
+	}
+	return nil
 }
 
 // ofStudy says whether some of a row's rounds are of a study that declares the figure.

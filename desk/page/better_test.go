@@ -3,11 +3,14 @@ package page_test
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"tare/desk/chart"
 	"tare/desk/data"
 	"tare/desk/page"
+	"tare/notebook"
 	"tare/notebook/notebooktest"
 )
 
@@ -43,5 +46,30 @@ func TestHigherIsBetter(t *testing.T) {
 	}
 	if figures, err := filepath.Glob(filepath.Join(dir, page.FiguresDir, "*-ratio.svg")); err != nil || len(figures) != 3 {
 		t.Errorf("%d figures of ratios, %v; want 3", len(figures), err)
+	}
+}
+
+// A study may declare a figure of one of them, which is then not drawn again.
+func TestADeclaredFigureOfASecondaryMetric(t *testing.T) {
+	f := notebooktest.Stream()
+	f.Study.Figures = []notebook.Figure{{Name: "Figure 1", Title: "triad", Workload: "stream", Metric: "triad bandwidth", By: "instance"}}
+	s, err := data.Read([]string{f.Write(t)}, data.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	figures := chart.OfPanels(chart.Panels(s))
+	var titles []string
+	for _, f := range figures {
+		titles = append(titles, f.Title)
+	}
+	want := []string{
+		"Figure 1 of the paper, redrawn from these trials: triad – stream", "Figure 1, ratio of triad bandwidth to bare metal – stream",
+		"Mean copy bandwidth: stream", "Ratio of copy bandwidth to bare metal: stream", "Mean latency: stream", "Ratio of latency to bare metal: stream",
+	}
+	if !slices.Equal(titles, want) {
+		t.Errorf("figures %q\nwant %q", titles, want)
+	}
+	if !strings.Contains(figures[0].Alt, "VM, qemu, pinned: 8.0") {
+		t.Errorf("the first says %s", figures[0].Alt)
 	}
 }

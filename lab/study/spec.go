@@ -720,7 +720,7 @@ func parseHostCores(text string) (int, error) {
 // the workload has not. Said before days of measuring, not after.
 func (s *Spec) drawable(us []use) error {
 	for _, f := range s.Figures {
-		var names, axes []string
+		var names, axes, metrics []string
 		for _, u := range us {
 			names = append(names, u.Workload.Name)
 			if u.Workload.Name != f.Workload {
@@ -728,6 +728,12 @@ func (s *Spec) drawable(us []use) error {
 			}
 			if axes == nil {
 				axes = append([]string{"instance", "host_cores", "network", "isolation"}, slices.Sorted(maps.Keys(u.params))...)
+			}
+			metrics = []string{u.Workload.Metric.Name}
+			for _, m := range u.Workload.Secondary() {
+				if m.Better != "" {
+					metrics = append(metrics, m.Name)
+				}
 			}
 			for k := range f.Params {
 				if _, ok := u.params[k]; !ok {
@@ -739,6 +745,10 @@ func (s *Spec) drawable(us []use) error {
 		case axes == nil:
 			slices.Sort(names)
 			return fmt.Errorf("study %s: figure %q: workload: %q: one of the study's was expected: %s", s.Name, f.Name, f.Workload, strings.Join(slices.Compact(names), ", "))
+		case f.Metric != "" && !slices.Contains(metrics, f.Metric):
+			return fmt.Errorf("study %s: figure %q: metric: %q: one of %s was expected", s.Name, f.Name, f.Metric, strings.Join(metrics, ", "))
+		case f.Metric != "" && f.By == "isolation":
+			return fmt.Errorf("study %s: figure %q: metric: %q: the stairs of an isolation ladder are those of its workload's metric: leave it out", s.Name, f.Name, f.Metric)
 		case !slices.Contains(axes, f.By):
 			return fmt.Errorf("study %s: figure %q: by: %q: one of %s was expected", s.Name, f.Name, f.By, strings.Join(axes, ", "))
 		}

@@ -52,11 +52,13 @@ func TestShippedStudiesLoad(t *testing.T) {
 
 func TestAFigureThatNothingCouldBeDrawnIn(t *testing.T) {
 	for figure, want := range map[string]string{
-		"{name: F, title: T, workload: cpu, by: millions}":                       "",
-		"{name: F, title: T, workload: cpu, by: network, params: {millions: 9}}": "",
-		"{name: F, title: T, workload: ffmpeg, by: instance}":                    `study small: figure "F": workload: "ffmpeg": one of the study's was expected: cpu`,
-		"{name: F, title: T, workload: cpu, by: instances}":                      `study small: figure "F": by: "instances": one of instance, host_cores, network, isolation, millions was expected`,
-		"{name: F, title: T, workload: cpu, by: instance, params: {frames: 9}}":  `study small: figure "F": params: workload cpu has no parameter "frames"`,
+		"{name: F, title: T, workload: cpu, by: millions}":                         "",
+		"{name: F, title: T, workload: cpu, by: network, params: {millions: 9}}":   "",
+		"{name: F, title: T, workload: cpu, by: millions, metric: execution time}": "",
+		"{name: F, title: T, workload: cpu, by: millions, metric: rate}":           `study small: figure "F": metric: "rate": one of execution time was expected`,
+		"{name: F, title: T, workload: ffmpeg, by: instance}":                      `study small: figure "F": workload: "ffmpeg": one of the study's was expected: cpu`,
+		"{name: F, title: T, workload: cpu, by: instances}":                        `study small: figure "F": by: "instances": one of instance, host_cores, network, isolation, millions was expected`,
+		"{name: F, title: T, workload: cpu, by: instance, params: {frames: 9}}":    `study small: figure "F": params: workload cpu has no parameter "frames"`,
 	} {
 		s, err := Parse("s.yaml", []byte(small+"figures: ["+figure+"]\n"), ".", kinds)
 		if err != nil {
