@@ -67,7 +67,7 @@ func TestSentence(t *testing.T) {
 		{"never ranked", ranked(pinned, doubtful, emulated), "For ffmpeg at large, against bare metal (95 % intervals, margin 1 %): A pinned docker container costs 10.0 % more (8.0 to 12.0). VMs were emulated here, so their figures do not represent a VM's cost. 1 treatment is not ranked: bare metal differed from itself by as much."},
 		{"fails", ranked(pinned, failing), "For ffmpeg at large, against bare metal (95 % intervals, margin 1 %): A pinned docker container costs 10.0 % more (8.0 to 12.0). 1 treatment is not ranked: too many trials failed."},
 		{"bare metal fails", baseFails, "For ffmpeg at large, against bare metal (95 % intervals, margin 1 %): A pinned docker container costs 10.0 % more (8.0 to 12.0). Of bare metal itself, 1 of 5 trials failed: killed; failed trials do not count."},
-		{"nothing to rank", ranked(emulated), "For ffmpeg at large, nothing that was measured can be ranked. VMs were emulated here, so their figures do not represent a VM's cost."},
+		{"nothing to rank", ranked(emulated), "For ffmpeg at large, only emulated VMs were measured, which are never ranked: their figures are in the table. VMs were emulated here, so their figures do not represent a VM's cost."},
 		{"unsteady bare metal", ranked(unbounded), "For ffmpeg at large, no overhead has bounds yet: bare metal varied too much. More rounds or a quieter host would give it some."},
 		{"bare metal alone", ranked(), "For ffmpeg at large, only bare metal was measured: there is nothing to compare with it."},
 		{"expensive ones", ranked(pinned, vanilla, vm, vmcn, cost("vm", "qemu", "kvm", "vanilla", 2.5, 0.1), cost("vmcn", "crun", "kvm", "vanilla", 3, 0.1)),

@@ -206,13 +206,17 @@ func statement(where string, rows []*data.Row, s *data.Summary) Statement {
 	case good == 0:
 		return lead("every trial failed.")
 	case open > 0 && lonely:
-		return lead("bare metal was not measured, so there is no baseline to compare with.")
+		st := lead("where bare metal was not measured (95 % intervals):")
+		st.Findings = amounts(rows, named)
+		return st
 	case alone:
 		return lead("only " + to + " was measured: there is nothing to compare with it.")
 	case len(ranked) == 0 && unbounded:
 		return lead("no overhead has bounds yet: " + to + " varied too much. More rounds or a quieter host would give it some.")
 	case len(ranked) == 0 && open > 0:
 		return lead("no overhead has an interval yet: that takes at least two rounds in which both a platform and its baseline succeed.")
+	case !slices.ContainsFunc(rows, func(r *data.Row) bool { return r.Representative && !beside(r) && r.Rounds > 0 }):
+		return lead("only emulated VMs were measured, which are never ranked: their figures are in the table.")
 	case len(ranked) == 0:
 		return lead("nothing that was measured can be ranked.")
 	}
@@ -236,6 +240,25 @@ func statement(where string, rows []*data.Row, s *data.Summary) Statement {
 		st.Findings = append(st.Findings, strings.TrimSpace(failed))
 	}
 	return st
+}
+
+// amounts are what rows have where there is nothing that they are compared with, the least first.
+func amounts(rows []*data.Row, named func(*data.Row) string) (findings []string) {
+	said := slices.DeleteFunc(slices.Clone(rows), func(r *data.Row) bool {
+		return !r.Representative || r.Unreliable() || r.Rounds == 0
+	})
+	slices.SortStableFunc(said, func(a, b *data.Row) int { return cmp.Compare(a.Mean, b.Mean) })
+	for _, r := range said {
+		amount := Plain(r.Metric.Name) + " " + Measured(r.Mean, data.Floor(r.Metric, r.MeanLow), r.MeanHigh, r.Metric.Unit)
+		if r.Curve != nil {
+			amount = Answers(r)
+		}
+		findings = append(findings, fmt.Sprintf("%s: %s.", capital(named(r)), amount))
+	}
+	if n := len(findings) - mostFindings; n > 1 {
+		findings = append(findings[:mostFindings], fmt.Sprintf("%d more platforms are in the table.", n))
+	}
+	return findings
 }
 
 // group is one platform's rows at a place: vanilla and pinned.
