@@ -152,14 +152,27 @@ func (m Metric) check() error {
 }
 
 // Figure is a figure that the study's report draws: bars over one axis for each platform (paper "pinning", Figures 3
-// to 8).
+// to 8), or several metrics together, each on an axis of its own.
 type Figure struct {
 	Name     string            `json:"name"`                                     // "Figure 3"
 	Title    string            `json:"title"`                                    // what it shows
-	Workload string            `json:"workload"`                                 // whose metric is drawn
+	Workload string            `json:"workload"`                                 // whose metric is drawn; empty: those of Axes
 	Metric   string            `json:"metric,omitempty" yaml:"metric,omitempty"` // another than that: a secondary one of which it is said which values are better
 	Params   map[string]string `json:"params,omitempty"`                         // only treatments with these; a parameter that is not named may be any
-	By       string            `json:"by"`                                       // the axis: "instance", "host_cores", "network", or a parameter's name
+	By       string            `json:"by"`                                       // the axis: "instance", "host_cores", "network", or a parameter's name; empty: those of Axes
+	Axes     []Axis            `json:"axes,omitempty"`
+	Radar    bool              `json:"radar,omitempty"` // the axes are drawn as a radar chart; they are a table in any case
+}
+
+// Axis is one of several metrics that a figure shows together (paper "cloud-benchmarking", Figures 5 and 8 and Tables I to III).
+type Axis struct {
+	Name     string            `json:"name"` // "Copy"
+	Workload string            `json:"workload"`
+	Params   map[string]string `json:"params,omitempty"` // only treatments with these
+	Metric   string            `json:"metric,omitempty"` // the name of a secondary metric; empty: the workload's own
+
+	// Published is what the paper has, by platform: how much more the metric is than on bare metal, in per cent.
+	Published map[string]float64 `json:"published,omitempty"`
 }
 
 // Design is the experiment's design (design, section 5).

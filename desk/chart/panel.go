@@ -148,7 +148,7 @@ func DeclaredIn(s *data.Summary) []*Declared {
 	var list []*Declared
 	for _, f := range s.Folders {
 		for _, fig := range f.Study.Figures {
-			if slices.ContainsFunc(list, func(d *Declared) bool { return sameFigure(d.Figure, fig) }) {
+			if len(fig.Axes) > 0 || slices.ContainsFunc(list, func(d *Declared) bool { return sameFigure(d.Figure, fig) }) {
 				continue
 			}
 			d := &Declared{Figure: fig, Note: missing(s, fig)}

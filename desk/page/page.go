@@ -60,27 +60,28 @@ func plain(s string) string { return words.Tight(words.Plain(s)) }
 
 // page is what the template shows: what was read, and words, ready to be read.
 type page struct {
-	Summary  *data.Summary
-	Style    template.CSS
-	Title    string
-	Answer   words.Answer
-	When     string
-	AA       []check // the first screen's
-	Figures  []pageFigure
-	NotDrawn []string
-	Why      *whyPart
-	Tables   []table
-	Claims   *claimsPart
-	Size     *sizePart
-	Checks   []check
-	Kernels  []pair
-	Machines []pair
-	OfUsual  []string // how VMs that were made otherwise did
-	Notes    []string
-	Several  bool // hosts
-	Timed    bool // work was: ratios are of times
-	Weighed  bool // guests were: ratios are of memory
-	Higher   bool // of some metric more is better
+	Summary   *data.Summary
+	Style     template.CSS
+	Title     string
+	Answer    words.Answer
+	When      string
+	AA        []check // the first screen's
+	Figures   []pageFigure
+	Several   []severalPart
+	NotDrawn  []string
+	Why       *whyPart
+	Tables    []table
+	Claims    *claimsPart
+	Size      *sizePart
+	Checks    []check
+	Kernels   []pair
+	Machines  []pair
+	OfUsual   []string // how VMs that were made otherwise did
+	Notes     []string
+	ManyHosts bool
+	Timed     bool // work was: ratios are of times
+	Weighed   bool // guests were: ratios are of memory
+	Higher    bool // of some metric more is better
 
 	Unsteady       bool // bare metal differed from itself
 	VMs, Emulated  int  // of the treatments
@@ -172,16 +173,17 @@ type check struct {
 }
 
 // render makes the page.
-func render(s *data.Summary, figs []chart.Figure, why *whyPart, opt Options) ([]byte, error) {
+func render(s *data.Summary, figs []chart.Figure, several []severalPart, why *whyPart, opt Options) ([]byte, error) {
 	p := page{
-		Summary: s,
-		Style:   template.CSS(style),
-		Title:   title(s),
-		Answer:  words.Summary(s),
-		When:    when(s),
-		Several: len(s.Hosts) > 1,
-		Why:     why,
-		names:   treatmentNames(s),
+		Summary:   s,
+		Style:     template.CSS(style),
+		Title:     title(s),
+		Answer:    words.Summary(s),
+		When:      when(s),
+		ManyHosts: len(s.Hosts) > 1,
+		Several:   several,
+		Why:       why,
+		names:     treatmentNames(s),
 	}
 	p.AA, p.Checks = checks(s, p.names)
 	p.count(s)

@@ -53,7 +53,9 @@ func WriteSummary(s *data.Summary, out string, opt Options) ([]string, error) {
 func write(s *data.Summary, acc *explain.Accounts, out string, opt Options) ([]string, error) {
 	figs, accounts := chart.OfPanels(chart.Panels(s)), accountsOf(acc)
 	whys := chart.OfAccounts(accounts)
-	page, err := render(s, figs, why(acc, accounts, whys), opt)
+	several := s.Several()
+	radars := chart.OfSeveral(several)
+	page, err := render(s, figs, severals(several, radars), why(acc, accounts, whys), opt)
 	if err != nil {
 		return nil, fmt.Errorf("page: %w", err)
 	}
@@ -63,6 +65,11 @@ func write(s *data.Summary, acc *explain.Accounts, out string, opt Options) ([]s
 	}
 	date := studyDate(s)
 	files := []string{filepath.Join(out, PageName)}
+	for _, f := range radars {
+		if f != nil {
+			figs = append(figs, *f)
+		}
+	}
 	figs = slices.Concat(figs, slices.Concat(whys...))
 	for i := range figs {
 		made, err := figureFiles(&figs[i], date)

@@ -368,8 +368,22 @@ func (s *Spec) validate() *problem {
 		}
 	}
 	for i, f := range s.Figures {
-		if f.Name == "" || f.Title == "" || f.Workload == "" || f.By == "" {
-			return wrong("figures: {name: …, title: …, workload: …, by: instance|host_cores|network|isolation|a parameter} was expected", "figures", i)
+		one, several := f.Workload != "" && f.By != "", len(f.Axes) > 0
+		if f.Name == "" || f.Title == "" || one == several || several && f.Workload+f.By != "" || one && f.Radar {
+			return wrong("figures: {name: …, title: …, workload: …, by: instance|host_cores|network|isolation|a parameter} was expected, or {name: …, title: …, axes: […]}", "figures", i)
+		}
+		if f.Radar && len(f.Axes) < 3 {
+			return wrong("figures: radar: three axes: or more were expected", "figures", i)
+		}
+		for j, a := range f.Axes {
+			if a.Name == "" || a.Workload == "" {
+				return wrong("figures: axes: {name: …, workload: …} was expected", "figures", i, "axes", j)
+			}
+			for platform := range a.Published {
+				if all := []string{notebook.CN, notebook.VM, notebook.VMCN}; !slices.Contains(all, platform) {
+					return wrong(fmt.Sprintf("figures: axes: published: %q: one of %s was expected", platform, strings.Join(all, ", ")), "figures", i, "axes", j)
+				}
+			}
 		}
 	}
 	if _, err := s.Capacity.parse(); err != nil {
@@ -720,6 +734,14 @@ func parseHostCores(text string) (int, error) {
 // the workload has not. Said before days of measuring, not after.
 func (s *Spec) drawable(us []use) error {
 	for _, f := range s.Figures {
+		for _, a := range f.Axes {
+			if err := measurable(a, us); err != nil {
+				return fmt.Errorf("study %s: figure %q: axis %q: %w", s.Name, f.Name, a.Name, err)
+			}
+		}
+		if len(f.Axes) > 0 {
+			continue
+		}
 		var names, axes, metrics []string
 		for _, u := range us {
 			names = append(names, u.Workload.Name)
@@ -754,6 +776,36 @@ func (s *Spec) drawable(us []use) error {
 		}
 	}
 	return nil
+}
+
+// measurable says why nothing of the study is on a figure's axis.
+func measurable(a notebook.Axis, us []use) error {
+	why := fmt.Errorf("workload: %q: one of the study's was expected", a.Workload)
+	for _, u := range us {
+		if u.Workload.Name != a.Workload {
+			continue
+		}
+		has := func(m notebook.Metric) bool { return m.Name == a.Metric && m.Better != "" }
+		switch {
+		case a.Metric != "" && !slices.ContainsFunc(u.Workload.Secondary(), has):
+			return fmt.Errorf("metric: %q: a secondary metric of workload %s was expected, of which it is said which values are better", a.Metric, a.Workload)
+		case !hasAll(u.params, a.Params):
+			why = fmt.Errorf("params: %s: the study has workload %s with none such", notebook.Label("", a.Params), a.Workload)
+		default:
+			return nil
+		}
+	}
+	return why
+}
+
+// hasAll says whether some parameters are among all of them, with the same values.
+func hasAll(all, some map[string]string) bool {
+	for k, v := range some {
+		if all[k] != v {
+			return false
+		}
+	}
+	return true
 }
 
 // use is one workload with one combination of its parameters, as the study uses it.

@@ -1,0 +1,92 @@
+package page
+
+import (
+	"fmt"
+	"math"
+
+	"tare/desk/chart"
+	"tare/desk/data"
+	"tare/desk/words"
+	"tare/notebook"
+)
+
+// severalPart is a figure of several metrics: its chart, where it has one, and how much each treatment changes each metric (paper
+// "cloud-benchmarking", Tables I to III).
+type severalPart struct {
+	ID, Title string
+	Figure    *pageFigure // nil: it is a table alone
+	Heads     []string    // treatments
+	Rows      []severalRow
+	Published bool
+}
+
+// Columns is how many the table has.
+func (t *severalPart) Columns() int { return 2 + 3*len(t.Heads) }
+
+type severalRow struct {
+	Name, Unit, Better string
+	Base               string // what the baseline has
+	Cells              []severalCell
+}
+
+type severalCell struct {
+	Change    value
+	Published string
+	Zero      bool // the interval holds zero
+	Muted     bool
+}
+
+// severals makes the parts.
+func severals(all []data.Several, figs []*chart.Figure) (parts []severalPart) {
+	for i := range all {
+		v := &all[i]
+		p := severalPart{ID: fmt.Sprintf("several-%d", i+1), Title: plain(v.Name + ": " + v.Title + " – " + v.Rows[0].Treatment.Instance.Name)}
+		if figs[i] != nil {
+			f := inPage(figs[i], p.ID+"-figure")
+			f.Heading = f.Title
+			p.Figure = &f
+		}
+		var columns []int
+		for j, r := range v.Rows {
+			if r.Treatment.Platform != notebook.BM {
+				columns = append(columns, j)
+				p.Heads = append(p.Heads, words.Described(r.Treatment, true))
+			}
+		}
+		for j := range v.On {
+			a := &v.On[j]
+			row := severalRow{Name: words.Plain(a.Name), Unit: words.Plain(a.Of.Unit), Better: "less", Base: "–"}
+			if a.Of.MoreIsBetter() {
+				row.Better = "more"
+			}
+			for _, r := range a.Rows {
+				if r != nil && r.IsBaseline() && !math.IsNaN(r.Mean) {
+					row.Base = words.PlusMinus(r.Mean, r.MeanLow, r.MeanHigh, 4)
+				}
+			}
+			for _, k := range columns {
+				row.Cells = append(row.Cells, p.cell(a, a.Rows[k], v.Rows[k].Treatment.Platform))
+			}
+			p.Rows = append(p.Rows, row)
+		}
+		parts = append(parts, p)
+	}
+	return parts
+}
+
+// cell is how much more than bare metal a treatment has of a metric.
+func (t *severalPart) cell(a *data.OnAxis, r *data.Row, platform string) severalCell {
+	c := severalCell{Change: value{"–", "–"}, Published: "–"}
+	if r != nil {
+		c.Muted = !r.Representative || r.Doubtful
+		if q := r.Quotient(); q.N > 0 && !math.IsNaN(q.Value) {
+			c.Change = valued(100*(q.Value-1), 100*(q.Low-1), 100*(q.High-1))
+			c.Zero = q.HasInterval() && q.Contains(1)
+		}
+	}
+	if v, is := a.Published[platform]; is {
+		c.Published = words.Signed(words.Number(v, 2))
+		t.Published = true
+	}
+	return c
+}

@@ -1,0 +1,34 @@
+package page
+
+import (
+	"strings"
+	"testing"
+
+	"tare/notebook/notebooktest"
+)
+
+// A figure of several metrics is a radar chart without what was emulated, and a table of changes beside those that were published.
+func TestSeveral(t *testing.T) {
+	page := weighedPage(t, notebooktest.Benchmarks())
+	table := string(excerpt(t, page, `<caption id="several-1-name"`, "</p>"))
+	for _, want := range []string{"StarDGEMM", "more is better", "less is better", "−2.33", "−14.55", "−0.16", "∋&nbsp;0", "Gflop/s"} {
+		if !strings.Contains(table, want) {
+			t.Errorf("no %q in\n%s", want, table)
+		}
+	}
+	if n := strings.Count(table, "<tr><th scope=\"row\">"); n != 6 {
+		t.Errorf("%d metrics in the table, want 6", n)
+	}
+	radar := string(excerpt(t, page, `<figure id="several-1-figure"`, "</figure>"))
+	for _, want := range []string{"latency (inverse)", "container, docker", "VM, qemu"} {
+		if !strings.Contains(radar, want) {
+			t.Errorf("no %q in\n%s", want, radar)
+		}
+	}
+	if strings.Contains(radar, "emulated)") {
+		t.Error("what was emulated is in the radar chart")
+	}
+	if second := string(excerpt(t, page, `<caption id="several-2-name"`, "</p>")); !strings.Contains(second, "Table I") {
+		t.Errorf("the second table is\n%s", second)
+	}
+}

@@ -1,0 +1,37 @@
+#!/bin/sh
+# ior.sh API OPERATION ACCESS MEGABYTES TRANSFER RANKS CORES MEMORY: workload.yaml says what each is. It prints one JSON line.
+api=$1 operation=$2 access=$3 megabytes=$4 transfer=$5 ranks=$6
+[ "$ranks" != 0 ] || ranks=$7
+[ "$megabytes" != 0 ] || megabytes=$((2 * $8))
+if [ "$transfer" = 0 ]; then
+	transfer=1024
+	[ "$access" = sequential ] || transfer=4
+fi
+each=$((megabytes / ranks))
+file=$TARE_SCRATCH/ior.data said=$TARE_SCRATCH/said
+fail() {
+	echo "$1" >&2
+	exit 1
+}
+[ "$each" -gt 0 ] || fail "$megabytes MiB are too few for $ranks processes: 1 MiB each at least was expected"
+rm -f "$file" "$said"
+if [ "$api" = mpiio ]; then
+	mpirun --allow-run-as-root -np "$ranks" --oversubscribe --bind-to none --mca pml ob1 --mca btl self,sm --mca smsc ^cma \
+		--prtemca prte_tmpdir_base "$TARE_SCRATCH" "$TARE_WORK/mpiio" "$operation" "$access" "$file" "$each" "$transfer" 2>"$said"
+	status=$?
+	rm -f "$file"
+	[ "$status" = 0 ] || fail "$(tr -d '\000' <"$said" | grep -m 1 '^mpiio:' || tr -d '\000' <"$said" | grep -v '^[-[:space:]]*$' | head -n 1)"
+	exit 0
+fi
+direct=0 rw=$operation
+[ "$api" = posix ] || direct=1
+[ "$access" = sequential ] || rw=rand$operation
+# Pieces in random order are written over what is there. invalidate drops the file from the page cache before.
+fio --name=ior --output-format=json --filename="$file" --rw="$rw" --direct="$direct" --ioengine=psync --bs="${transfer}k" --size="${each}m" --numjobs="$ranks" \
+	--offset_increment="${each}m" --thread --group_reporting --invalidate=1 --overwrite="$([ "$rw" = randwrite ] && echo 1 || echo 0)" --end_fsync=1 --randrepeat=1 >"$said" 2>"$said.errors"
+status=$?
+rm -f "$file"
+[ "$status" = 0 ] || fail "fio has failed: $(cat "$said.errors" "$said" | grep -v '^[[:space:]]*$' | head -n 1 | cut -c1-200)"
+jq -ce --arg does "$operation" --argjson bytes "$((each * ranks * 1048576))" '.jobs[0] | . as $job | .[$does]
+	| if $job.error != 0 or .io_bytes != $bytes then "fio: error \($job.error), \(.io_bytes) bytes, \($bytes) were expected" | halt_error(1)
+	  else {operations_per_second: .iops, bandwidth: (.bw_bytes / 1e6), p50: (.clat_ns.percentile["50.000000"] / 1e9), p99: (.clat_ns.percentile["99.000000"] / 1e9)} end' "$said"
