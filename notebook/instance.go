@@ -65,6 +65,17 @@ func ParseInstance(text string) (Instance, error) {
 	return Instance{Name: text, Cores: cores, Memory: memory}, nil
 }
 
+// HostSize is the name of the instance type that is as large as the host: OfHost.
+const HostSize = "host"
+
+// OfHost is the instance type that is as large as the host: all CPUs that are online, and its memory but for a sixteenth, of 1 GiB at
+// least, which the host itself and what makes its guests need. What has no limits (Whole) is of this size.
+func OfHost(h Host) Instance {
+	const step = 64 << 20
+	spare := max(h.Memory/16, 1<<30)
+	return Instance{Name: HostSize, Cores: float64(len(h.CPUs)), Memory: max(h.Memory-spare, 0) / step * step}
+}
+
 // Whole says whether it has no part of a core.
 func (i Instance) Whole() bool { return i.Cores == math.Trunc(i.Cores) && i.Cores >= 1 }
 

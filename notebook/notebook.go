@@ -33,11 +33,16 @@ const (
 	VMCN = "vmcn" // container in a virtual machine
 )
 
-// The two ways of provisioning CPUs (paper "pinning", section II-D).
+// The ways of provisioning a guest: two of the CPUs that it gets (paper "pinning", section II-D), and one that limits nothing (paper
+// "cloud-benchmarking", sections 2.3 and 2.4).
 const (
 	Vanilla = "vanilla" // a CPU quota; the scheduler chooses the cores
 	Pinned  = "pinned"  // a fixed CPU set
+	Whole   = "whole"   // no limit of CPUs or memory; a VM has all of the host's CPUs and nearly all of its memory
 )
+
+// Provisionings are all of these.
+var Provisionings = []string{Vanilla, Pinned, Whole}
 
 // Accelerators under a VM. What was measured under an emulating one is never a VM's cost: TCG emulates all of the
 // guest, and some kinds of KVM its kernel mode, so that only its user mode runs on the CPU.
@@ -161,7 +166,10 @@ type Figure struct {
 	Params   map[string]string `json:"params,omitempty"`                         // only treatments with these; a parameter that is not named may be any
 	By       string            `json:"by"`                                       // the axis: "instance", "host_cores", "network", or a parameter's name; empty: those of Axes
 	Axes     []Axis            `json:"axes,omitempty"`
-	Radar    bool              `json:"radar,omitempty"` // the axes are drawn as a radar chart; they are a table in any case
+
+	// PublishedOf is the provisioning that the axes' published values are of; empty: any.
+	PublishedOf string `json:"published_of,omitempty" yaml:"published_of,omitempty"`
+	Radar       bool   `json:"radar,omitempty"` // the axes are drawn as a radar chart; they are a table in any case
 }
 
 // Axis is one of several metrics that a figure shows together (paper "cloud-benchmarking", Figures 5 and 8 and Tables I to III).

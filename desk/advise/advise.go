@@ -133,7 +133,10 @@ func labelOf(r *data.Row) string { return notebook.Label(r.Treatment.Workload, r
 
 // choose makes the groups, and refuses options that nothing matches.
 func (a *adviser) choose() error {
-	words := map[string]bool{notebook.BM: true, notebook.CN: true, notebook.VM: true, notebook.VMCN: true, notebook.Vanilla: true, notebook.Pinned: true}
+	words := map[string]bool{notebook.BM: true, notebook.CN: true, notebook.VM: true, notebook.VMCN: true}
+	for _, p := range notebook.Provisionings {
+		words[p] = true
+	}
 	for _, r := range a.s.Rows {
 		words[r.Treatment.Engine] = true
 	}

@@ -73,8 +73,11 @@ type setting struct {
 // Expresses says whether a format has words for a treatment.
 func Expresses(format string, t notebook.Treatment) bool {
 	if !slices.Contains([]string{"", notebook.NetBridge, notebook.NetHost, notebook.NetNone}, t.Network) || t.Instance.Cores <= 0 ||
-		t.Platform != notebook.BM && t.Provisioning != notebook.Pinned && t.Provisioning != notebook.Vanilla {
+		t.Platform != notebook.BM && !slices.Contains(notebook.Provisionings, t.Provisioning) {
 		return false
+	}
+	if t.Provisioning == notebook.Whole && !(t.Platform == notebook.CN && (format == "docker" || format == "compose") || t.Platform == notebook.VM) {
+		return false // the other formats have limits where nothing is said, or none that a VM's container could be without
 	}
 	if !t.Instance.Whole() && t.Provisioning != notebook.Vanilla {
 		return false
@@ -186,7 +189,7 @@ func settingOf(r *advise.Ranking, c *advise.Choice, format string) (*setting, er
 		host = append(host, p.ID)
 	}
 	slices.Sort(host)
-	if s.Provisioning == notebook.Vanilla {
+	if s.Provisioning == notebook.Vanilla || s.Unlimited() {
 		s.CPUs = nil // the scheduler chooses
 	} else {
 		n := int(s.Instance.Cores)
@@ -233,6 +236,9 @@ func label(name string) string {
 func (s setting) Publishes() bool {
 	return s.Port > 0 && (s.Network == "" || s.Network == notebook.NetBridge)
 }
+
+// Unlimited says whether nothing limits it but the host.
+func (s setting) Unlimited() bool { return s.Provisioning == notebook.Whole }
 
 // Cores in decimals, with as many as there are.
 func (s setting) Cores() string { return strconv.FormatFloat(s.Instance.Cores, 'f', -1, 64) }

@@ -17,7 +17,7 @@ func means(p *Panel, stem string) *Figure {
 	if len(marks) == 0 {
 		return nil
 	}
-	f := &Figure{File: stem + "-mean", Title: p.title("Mean " + p.metric()), How: barsAre + "Pale bars are vanilla (a CPU quota), solid ones pinned (a fixed CPU set)."}
+	f := &Figure{File: stem + "-mean", Title: p.title("Mean " + p.metric()), How: barsAre + provisionings(p.Rows, "Pale bars", "solid ones")}
 	if slices.ContainsFunc(marks, func(m mark) bool { return m.style.pattern > 0 }) {
 		f.Caption = "Stripes tell the engines of one platform apart."
 		if p.named {

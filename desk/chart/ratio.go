@@ -51,7 +51,7 @@ func ratios(p *Panel, stem string) *Figure {
 	}
 	f := &Figure{File: stem + "-ratio", Title: p.beside(what)}
 	f.How = "Each mark is the mean over that of " + baseline + " in the same rounds, with its 95 % interval; the line at 1 is " + baseline +
-		" itself. Hollow marks are vanilla, filled ones pinned. Where an interval contains 1, no overhead is distinguishable from none."
+		" itself. " + provisionings(p.Rows, "Hollow marks", "filled ones") + " Where an interval contains 1, no overhead is distinguishable from none."
 	if again {
 		f.How += " “Again (A/A)” is bare metal measured a second time under another name: it should lie at 1."
 	}

@@ -21,10 +21,20 @@ type style struct {
 type styles map[string][]string
 
 func variant(t notebook.Treatment, network bool) string {
+	whole := t.Provisioning == notebook.Whole // it is as solid as what is pinned
 	if network {
-		return fmt.Sprintf("%q %q %q %q", t.Engine, t.Isolation, t.Network, t.Machine)
+		return fmt.Sprintf("%q %q %q %q %t", t.Engine, t.Isolation, t.Network, t.Machine, whole)
 	}
-	return t.Engine + t.Isolation + t.Machine
+	return fmt.Sprintf("%q %q %q %t", t.Engine, t.Isolation, t.Machine, whole)
+}
+
+// provisionings says how marks tell ways of provisioning apart: which are pale, and which are solid.
+func provisionings(rows []*data.Row, pale, solid string) string {
+	said := pale + " are vanilla (a CPU quota), " + solid + " pinned (a fixed CPU set)"
+	if slices.ContainsFunc(rows, func(r *data.Row) bool { return r.Treatment.Provisioning == notebook.Whole }) {
+		said += " or whole (no limits)"
+	}
+	return said + "."
 }
 
 func newStyles(rows []*data.Row, network bool) styles {

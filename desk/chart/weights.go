@@ -49,7 +49,7 @@ func weights(p *Panel, stem string) *Figure {
 	}
 	f := &Figure{File: stem + "-guests", Title: p.beside("Memory by number of guests")}
 	f.How = "Each mark is what one guest takes of the host’s memory among so many: PSS of all over their number, the mean over rounds with its 95 % interval. " +
-		"Hollow marks are vanilla, filled ones pinned. Both axes are logarithmic."
+		provisionings(p.Rows, "Hollow marks", "filled ones") + " Both axes are logarithmic."
 	if slices.ContainsFunc(lines, func(l path) bool { return l.merged }) {
 		f.How += " Dashed: with their pages merged by the kernel (KSM)."
 	}

@@ -162,10 +162,10 @@ func expensiveWorld() *world {
 // Slide 25 contradicts slide 30 and the paper's text: where these are true it is not.
 func contradictsThePaper(c Claim) bool { return strings.HasPrefix(c.ID, "slide-25-") }
 
-// timed are the shipped claims but for those about memory and page tables, which have worlds of their own (memory_test.go, paging_test.go).
+// timed are the shipped claims but for those that have worlds of their own (memory_test.go, paging_test.go, guests_test.go, cloud_test.go).
 func timed(t *testing.T) []Claim {
 	return slices.DeleteFunc(shipped(t), func(c Claim) bool {
-		return c.Study == "memory" || c.Study == "characterization" || c.Study == "start-up"
+		return slices.Contains([]string{"memory", "characterization", "start-up", "cloud-benchmarking"}, c.Study)
 	})
 }
 

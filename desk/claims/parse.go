@@ -338,7 +338,7 @@ func (s *Selector) check() error {
 		known  []string
 	}{
 		{"platform", s.Platform, []string{notebook.BM, notebook.CN, notebook.VM, notebook.VMCN}},
-		{"provisioning", s.Provisioning, []string{notebook.Vanilla, notebook.Pinned}},
+		{"provisioning", s.Provisioning, notebook.Provisionings},
 		{"network", s.Network, notebook.Networks},
 		{"isolation", s.Isolation, append(slices.Clone(notebook.Layers), notebook.IsolationFull)},
 	} {

@@ -50,7 +50,7 @@ func TestParse(t *testing.T) {
 		{strings.Replace(oneClaim("      ratio: {of: {platform: cn}, equal: 5%}"), "tolerance: t", "", 1), "mine.yaml:6: c has no tolerance"},
 		{oneClaim("      all: []"), "mine.yaml:10: 0 forms; exactly one of all, any, value, ratio, difference, removed, gain, trend, unrecorded was expected"},
 		{oneClaim("      all: [{ratio: {of: {platform: cn}, higher: 2%}, any: [{all: []}]}]"), "mine.yaml:11: all: 2 forms"},
-		{oneClaim("      all:\n      - {ratio: {of: {platform: cn}, higher: 2%}}\n      - ratio:\n          of: {platform: cn}\n          to: {provisioning: mine}\n          higher: 2%"), `mine.yaml:15: all: ratio: to: provisioning: "mine": one of vanilla, pinned was expected`},
+		{oneClaim("      all:\n      - {ratio: {of: {platform: cn}, higher: 2%}}\n      - ratio:\n          of: {platform: cn}\n          to: {provisioning: mine}\n          higher: 2%"), `mine.yaml:15: all: ratio: to: provisioning: "mine": one of vanilla, pinned, whole was expected`},
 		{oneClaim("      ratio: {of: {platform: cn}, higher: 2}"), `mine.yaml:11: "2": a percentage above 0 was expected, as in 2%`},
 		{oneClaim("      ratio: {of: {platform: cn}, higher: 0%}"), `"0%": a percentage above 0 was expected`},
 		{oneClaim("      ratio: {of: {platform: cn}, higher: 2%, lower: 2%}"), "mine.yaml:11: ratio: 2 bounds; exactly one of"},

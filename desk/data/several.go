@@ -1,6 +1,7 @@
 package data
 
 import (
+	"math"
 	"slices"
 
 	"tare/notebook"
@@ -18,6 +19,15 @@ type OnAxis struct {
 	notebook.Axis
 	Of   notebook.Metric
 	Rows []*Row // in that metric, one for each of Several.Rows; nil: the treatment was not measured with the axis's workload
+}
+
+// Published is what was published of a treatment in one of the metrics: how much more it is than on bare metal, in per cent; NaN where nothing was.
+func (v *Several) Published(a *OnAxis, t notebook.Treatment) float64 {
+	p, is := a.Axis.Published[t.Platform]
+	if !is || v.PublishedOf != "" && v.PublishedOf != t.Provisioning {
+		return math.NaN()
+	}
+	return p
 }
 
 // Several are the figures of several metrics that the studies declare, one for each size and host that there is.

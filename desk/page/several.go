@@ -65,7 +65,7 @@ func severals(all []data.Several, figs []*chart.Figure) (parts []severalPart) {
 				}
 			}
 			for _, k := range columns {
-				row.Cells = append(row.Cells, p.cell(a, a.Rows[k], v.Rows[k].Treatment.Platform))
+				row.Cells = append(row.Cells, p.cell(a, a.Rows[k], v.Published(a, v.Rows[k].Treatment)))
 			}
 			p.Rows = append(p.Rows, row)
 		}
@@ -74,8 +74,8 @@ func severals(all []data.Several, figs []*chart.Figure) (parts []severalPart) {
 	return parts
 }
 
-// cell is how much more than bare metal a treatment has of a metric.
-func (t *severalPart) cell(a *data.OnAxis, r *data.Row, platform string) severalCell {
+// cell is how much more than bare metal a treatment has of a metric, and what was published of it; NaN: nothing.
+func (t *severalPart) cell(a *data.OnAxis, r *data.Row, published float64) severalCell {
 	c := severalCell{Change: value{"–", "–"}, Published: "–"}
 	if r != nil {
 		c.Muted = !r.Representative || r.Doubtful
@@ -84,8 +84,8 @@ func (t *severalPart) cell(a *data.OnAxis, r *data.Row, platform string) several
 			c.Zero = q.HasInterval() && q.Contains(1)
 		}
 	}
-	if v, is := a.Published[platform]; is {
-		c.Published = words.Signed(words.Number(v, 2))
+	if !math.IsNaN(published) {
+		c.Published = words.Signed(words.Number(published, 2))
 		t.Published = true
 	}
 	return c

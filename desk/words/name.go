@@ -143,6 +143,9 @@ func noun(n data.Name) string {
 			engine = ""
 		}
 	}
+	if n.Provisioning == notebook.Whole {
+		return join(" ", []string{engine, what}) + " of the whole host"
+	}
 	return join(" ", []string{n.Provisioning, engine, what})
 }
 

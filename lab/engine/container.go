@@ -57,13 +57,16 @@ func (k Kind) Container(s Spec) error {
 	return nil
 }
 
-// ContainerLimits are those that the container of a spec is to be held to.
-func (s Spec) ContainerLimits() notebook.Limits {
-	l := notebook.Limits{Memory: s.Instance.Memory}
+// ContainerLimits are those that the container of a spec is to be held to; none where its size is the host's.
+func (s Spec) ContainerLimits() (l notebook.Limits) {
+	if s.Provisioning == notebook.Whole {
+		return l
+	}
+	l.Memory = s.Instance.Memory
 	if s.Provisioning == notebook.Vanilla || s.IsFull() {
 		l.Quota = s.Instance.Cores
 	}
-	if s.Provisioning != notebook.Vanilla {
+	if s.Provisioning == notebook.Pinned {
 		l.CPUs = notebook.FormatCPUList(s.CPUs)
 	}
 	return l
@@ -72,7 +75,7 @@ func (s Spec) ContainerLimits() notebook.Limits {
 // OCI is the configuration that the spec asks of a runtime, with a folder of the ruler's on the host (Socket.Dir).
 func (s Spec) OCI(root, run string) (c config.Container, err error) {
 	c = config.Container{
-		Root: root, Args: s.rulerArgs(), System: s.System, Hostname: s.ID, Limits: s.ContainerLimits(), HostNetwork: s.NetworkMode() == notebook.NetHost,
+		Root: root, Args: s.rulerArgs(), System: s.System, Hostname: s.ID, Limits: s.ContainerLimits(), Shm: config.ShmSize(s.Instance.Memory), HostNetwork: s.NetworkMode() == notebook.NetHost,
 		Mounts: []specs.Mount{config.Bind(run, ruler.RunDir)},
 	}
 	if s.Work != nil {

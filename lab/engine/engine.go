@@ -17,7 +17,7 @@ import (
 type Spec struct {
 	ID           string // unique on this host; names the guest's folder, cgroup, container, …
 	Instance     notebook.Instance
-	Provisioning string       // notebook.Vanilla, notebook.Pinned; empty where the kind has none
+	Provisioning string       // one of notebook.Provisionings; empty where the kind has none. Whole: the instance is as large as the host
 	CPUs         []int        // those that it is bound to (Kind.Binds), one for each core
 	Image        *image.Image // the root
 	Copied       bool         // the guest gets a copy of the root to itself (Kind.Copies)

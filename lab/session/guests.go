@@ -199,7 +199,7 @@ func (l *Lab) Load(ctx context.Context, t notebook.Treatment, id string, w *work
 		return nil, notebook.Load{}, err
 	}
 	load := notebook.Load{CPUs: apart(h.CPUs, all, its)}
-	load.Shared = t.Provisioning == notebook.Vanilla // its cores are any of the host's
+	load.Shared = t.Provisioning == notebook.Vanilla || t.Provisioning == notebook.Whole // its cores are any of the host's
 	if len(load.CPUs) == 0 {
 		load.CPUs, load.Shared = all, true
 	}

@@ -77,7 +77,7 @@ instances: [large]
 		}
 		ids := map[string]bool{}
 		var got []string
-		for _, tr := range s.treatments(us[0], func(kernel string) string { return "for " + kernel }, func(notebook.Treatment) bool { return true }) {
+		for _, tr := range s.treatments(us[0], notebook.Host{}, func(kernel string) string { return "for " + kernel }, func(notebook.Treatment) bool { return true }) {
 			ids[tr.ID] = true
 			switch {
 			case tr.Platform == notebook.VM && tr.Accelerator != "for "+tr.Kernel:

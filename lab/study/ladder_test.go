@@ -35,7 +35,7 @@ func rungs(t *testing.T, name string) (ids []string, all []notebook.Treatment) {
 	if err := s.drawable(us); err != nil {
 		t.Error(err)
 	}
-	all = s.treatments(us[0], func(string) string { return "" }, func(notebook.Treatment) bool { return true })
+	all = s.treatments(us[0], notebook.Host{}, func(string) string { return "" }, func(notebook.Treatment) bool { return true })
 	for _, tr := range all {
 		ids = append(ids, strings.TrimPrefix(tr.ID, notebook.Label(tr.Workload, tr.Params)+" "))
 	}
@@ -111,7 +111,7 @@ func TestOnlyARung(t *testing.T) {
 			t.Fatal(err)
 		}
 		n := 0
-		for _, tr := range s.treatments(us[0], func(string) string { return "" }, func(notebook.Treatment) bool { return true }) {
+		for _, tr := range s.treatments(us[0], notebook.Host{}, func(string) string { return "" }, func(notebook.Treatment) bool { return true }) {
 			if o.keeps(tr) {
 				n++
 			}

@@ -161,7 +161,7 @@ func (p *Plan) timeout() time.Duration {
 }
 
 // treatments is the cross product of a study, bare metal first and its A/A twin after it.
-func (s *Spec) treatments(u use, accel func(kernel string) string, can func(notebook.Treatment) bool) []notebook.Treatment {
+func (s *Spec) treatments(u use, h notebook.Host, accel func(kernel string) string, can func(notebook.Treatment) bool) []notebook.Treatment {
 	var out []notebook.Treatment
 	hostCores := 0
 	add := func(t notebook.Treatment) {
@@ -181,7 +181,10 @@ func (s *Spec) treatments(u use, accel func(kernel string) string, can func(note
 	for _, size := range sizes {
 		hostCores, _ = parseHostCores(size) // validated when the file was read
 		for _, text := range s.instances(u) {
-			inst, err := notebook.ParseInstance(text)
+			inst, err := notebook.OfHost(h), error(nil)
+			if text != notebook.HostSize {
+				inst, err = notebook.ParseInstance(text)
+			}
 			if err != nil {
 				continue // so was this
 			}
@@ -239,6 +242,9 @@ func (s *Spec) at(u use, p Place, inst notebook.Instance, accel func(kernel stri
 	}
 	for _, choice := range es {
 		for _, v := range vs {
+			if v == notebook.Whole && inst.Name != notebook.HostSize {
+				continue // what has no limits has one size
+			}
 			for _, n := range ns {
 				for _, kernel := range s.kernelsOf(p) {
 					one(choice, v, n, kernel)
@@ -282,7 +288,7 @@ func fits(h notebook.Host, t notebook.Treatment) error {
 func (s *Spec) fitting(us []use, h notebook.Host, only Only) notebook.Study {
 	study := notebook.Study{Name: s.Name}
 	for _, u := range us {
-		for _, t := range s.treatments(u, func(string) string { return "" }, func(notebook.Treatment) bool { return true }) {
+		for _, t := range s.treatments(u, h, func(string) string { return "" }, func(notebook.Treatment) bool { return true }) {
 			if !only.keeps(t) {
 				continue
 			}
@@ -467,7 +473,7 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, shipped fs.FS, ch Choices, o w
 	for _, u := range us {
 		w := u.Workload
 		can := func(t notebook.Treatment) bool { return fits(host, t) == nil && lab.Supports(ctx, t) == nil }
-		for _, t := range s.treatments(u, func(kernel string) string { return accels[kernel] }, can) {
+		for _, t := range s.treatments(u, host, func(kernel string) string { return accels[kernel] }, can) {
 			if !ch.Only.keeps(t) || fit && t.Platform == notebook.BM {
 				continue
 			}

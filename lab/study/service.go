@@ -197,6 +197,8 @@ func (s *service) notes() []string {
 		return []string{"its load ran on another machine, " + s.load.From}
 	case !s.load.Shared:
 		return nil
+	case s.of.Provisioning == notebook.Whole:
+		return []string{"its load shares the guest's CPUs, which are all of the host's"}
 	case s.of.Provisioning == notebook.Vanilla:
 		return []string{"its load's CPUs are open to the guest too, since a quota binds it to none; a pinned guest and bare metal are apart from their load where the host has the CPUs"}
 	}

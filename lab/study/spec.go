@@ -372,6 +372,9 @@ func (s *Spec) validate() *problem {
 		if f.Name == "" || f.Title == "" || one == several || several && f.Workload+f.By != "" || one && f.Radar {
 			return wrong("figures: {name: …, title: …, workload: …, by: instance|host_cores|network|isolation|a parameter} was expected, or {name: …, title: …, axes: […]}", "figures", i)
 		}
+		if f.PublishedOf != "" && (!several || !slices.Contains(notebook.Provisionings, f.PublishedOf)) {
+			return wrong(fmt.Sprintf("figures: published_of: %q: %s was expected, of a figure with axes:", f.PublishedOf, oneOf(notebook.Provisionings)), "figures", i, "published_of")
+		}
 		if f.Radar && len(f.Axes) < 3 {
 			return wrong("figures: radar: three axes: or more were expected", "figures", i)
 		}
@@ -429,7 +432,7 @@ func (s *Spec) validate() *problem {
 	}
 	for i, u := range s.Workloads {
 		for j, text := range u.Instances {
-			if _, err := notebook.ParseInstance(text); err != nil {
+			if err := s.checkInstance(text); err != nil {
 				return wrong(err.Error(), "workloads", i, "instances", j)
 			}
 		}
@@ -509,13 +512,16 @@ func (s *Spec) validate() *problem {
 			}
 		}
 		for j, v := range p.Provisioning {
-			if v != notebook.Vanilla && v != notebook.Pinned {
-				return wrong(fmt.Sprintf("unknown provisioning %q; vanilla or pinned was expected", v), "platforms", i, "provisioning", j)
+			switch {
+			case !slices.Contains(notebook.Provisionings, v):
+				return wrong(fmt.Sprintf("unknown provisioning %q; %s was expected", v, oneOf(notebook.Provisionings)), "platforms", i, "provisioning", j)
+			case v == notebook.Whole && !s.ofHost():
+				return wrong(fmt.Sprintf("provisioning %s: what has no limits is as large as the host: the instance %s was expected among the study's", v, notebook.HostSize), "platforms", i, "provisioning", j)
 			}
 		}
 	}
 	for i, text := range s.Instances {
-		if _, err := notebook.ParseInstance(text); err != nil {
+		if err := s.checkInstance(text); err != nil {
 			return wrong(err.Error(), "instances", i)
 		}
 	}
@@ -524,6 +530,23 @@ func (s *Spec) validate() *problem {
 		return wrong("design: "+err.Error(), "design", key)
 	}
 	return nil
+}
+
+// checkInstance says what is wrong in the name of an instance type.
+func (s *Spec) checkInstance(text string) error {
+	switch _, err := notebook.ParseInstance(text); {
+	case text != notebook.HostSize:
+		return err
+	case len(s.HostCores) > 0:
+		return fmt.Errorf("instance %s: in a study with host_cores the host has several sizes: another instance was expected", text)
+	}
+	return nil
+}
+
+// ofHost says whether the study has guests that are as large as the host.
+func (s *Spec) ofHost() bool {
+	return slices.Contains(s.Instances, notebook.HostSize) ||
+		slices.ContainsFunc(s.Workloads, func(u Use) bool { return slices.Contains(u.Instances, notebook.HostSize) })
 }
 
 // climbs says what is wrong in a place's part in the isolation ladder.
@@ -675,7 +698,7 @@ func (o Only) keeps(t notebook.Treatment) bool {
 
 // known says which value is one that the study has nothing of.
 func (o Only) known(s *Spec, us []use) error {
-	has := map[string][]string{"provisioning": {notebook.Vanilla, notebook.Pinned}}
+	has := map[string][]string{"provisioning": slices.Clone(notebook.Provisionings)}
 	for _, u := range us {
 		has["workload"] = append(has["workload"], u.Workload.Name)
 		has["instance"] = append(has["instance"], s.instances(u)...)

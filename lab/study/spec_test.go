@@ -83,7 +83,7 @@ func TestWhatIsWrongInAStudyIsSaidWithItsLine(t *testing.T) {
 		{"unknown key", "design:", "desing:", `s.yaml:11: unknown key desing`},
 		{"unknown platform", "platform: cn", "platform: lxd", `s.yaml:7: unknown platform "lxd"; bm, cn, vm or vmcn was expected`},
 		{"unknown engine", "[crun]", "[kata]", `s.yaml:8: unknown engine "kata" for cn; docker, crun, runc, podman, lxc, gvisor, layers was expected`},
-		{"unknown provisioning", "[vanilla]", "[vanila]", `s.yaml:9: unknown provisioning "vanila"; vanilla or pinned was expected`},
+		{"unknown provisioning", "[vanilla]", "[vanila]", `s.yaml:9: unknown provisioning "vanila"; vanilla, pinned or whole was expected`},
 		{"unknown instance", "large", "huge", `s.yaml:10: unknown instance "huge"`},
 		{"no instances", "[1/1GB, large]", "[]", `s.yaml:10: instances: is empty`},
 		{"rounds", "cap: 3", "cap: 1", `s.yaml:12: design: rounds: cap: 1: a number from 2 to 100000 was expected`},
@@ -193,7 +193,7 @@ func FuzzParse(f *testing.F) {
 		s, err := Parse("s.yaml", text, ".", kinds)
 		if err == nil {
 			for _, i := range s.Instances {
-				if _, err := notebook.ParseInstance(i); err != nil {
+				if _, err := notebook.ParseInstance(i); err != nil && i != notebook.HostSize {
 					t.Errorf("accepted instance %q: %v", i, err)
 				}
 			}
@@ -265,7 +265,7 @@ func TestACommandOfTheUsersOwnIsAStudyFileToo(t *testing.T) {
 		t.Errorf("workload %+v", w)
 	}
 	no := func(t notebook.Treatment) bool { return t.Engine == "runc" }
-	for _, tr := range again.treatments(use{w, again.Workloads[0], nil, false}, func(string) string { return "" }, no) {
+	for _, tr := range again.treatments(use{w, again.Workloads[0], nil, false}, notebook.Host{}, func(string) string { return "" }, no) {
 		if tr.Platform == notebook.CN && tr.Engine != "runc" {
 			t.Errorf("engine %q of crun|runc, where only runc can be done", tr.Engine)
 		}
@@ -290,7 +290,7 @@ design: {rounds: {floor: 2, cap: 3}}
 		t.Fatal(err)
 	}
 	got := map[string]string{} // machines by the treatment's ID
-	for _, tr := range s.treatments(us[0], func(string) string { return notebook.KVM }, func(notebook.Treatment) bool { return true }) {
+	for _, tr := range s.treatments(us[0], notebook.Host{}, func(string) string { return notebook.KVM }, func(notebook.Treatment) bool { return true }) {
 		_, id, _ := strings.Cut(tr.ID, " ")
 		got[id] = tr.Machine
 	}
@@ -334,7 +334,7 @@ design: {rounds: {floor: 2, cap: 3}}
 		t.Fatal(err)
 	}
 	var got []string
-	for _, tr := range s.treatments(us[0], func(string) string { return "" }, func(notebook.Treatment) bool { return true }) {
+	for _, tr := range s.treatments(us[0], notebook.Host{}, func(string) string { return "" }, func(notebook.Treatment) bool { return true }) {
 		_, id, _ := strings.Cut(tr.ID, " ")
 		got = append(got, id)
 		if tr.Rounds != 6 {

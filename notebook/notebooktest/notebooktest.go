@@ -82,7 +82,7 @@ func (f *Folder) AddTreatment(t notebook.Treatment, mean float64) *Folder {
 
 // Treatment reads a treatment in words, which become its ID: the workload, where it is not ffmpeg; key=value for its
 // parameters (host_cores=N for the host's CPUs); the platform; and in any order after it the engine, "kvm" or "tcg",
-// "vanilla" or "pinned", a network, a layer of isolation, "aa" and the instance type. It panics at words that are
+// one of notebook.Provisionings, a network, a layer of isolation, "aa" and the instance type. It panics at words that are
 // none of these.
 //
 //	cpu n=4 vm qemu kvm pinned 2/4GB
@@ -107,7 +107,7 @@ func Treatment(words string) notebook.Treatment {
 			t.Params[key] = value
 		case slices.Contains([]string{notebook.BM, notebook.CN, notebook.VM, notebook.VMCN}, w):
 			t.Platform = w
-		case w == notebook.Vanilla || w == notebook.Pinned:
+		case slices.Contains(notebook.Provisionings, w):
 			t.Provisioning = w
 		case w == notebook.KVM || w == notebook.KVMEmulated || w == notebook.TCG:
 			t.Accelerator = w

@@ -77,7 +77,7 @@ func Of(k engine.Kind) Subject {
 
 // Containers is what every container on the host's kernel can promise.
 var Containers = Expectations{
-	Provisionings: []string{notebook.Vanilla, notebook.Pinned},
+	Provisionings: notebook.Provisionings,
 	Fraction:      true,
 	MemoryLimit:   true,
 	WritableRoot:  true,
@@ -153,7 +153,11 @@ func Run(t *testing.T, s Subject, e Expectations) {
 		if name == "" {
 			name = "unprovisioned"
 		}
-		t.Run(name, func(t *testing.T) { l.guest(t, p) })
+		part := l.guest
+		if p == notebook.Whole {
+			part = l.whole
+		}
+		t.Run(name, func(t *testing.T) { part(t, p) })
 	}
 	for mode := l.mode(); mode != ""; mode = l.mode() {
 		t.Run("network "+mode, func(t *testing.T) { l.onNetwork(t, mode) })
@@ -274,7 +278,7 @@ func (r *suite) spec(t *testing.T, provisioning string, cores float64) engine.Sp
 		Image:        r.image,
 		Work:         r.work,
 	}
-	if provisioning != notebook.Vanilla {
+	if provisioning == notebook.Pinned || provisioning == "" {
 		var err error
 		if s.CPUs, err = lastCPU(); err != nil {
 			t.Fatal(err)
@@ -431,6 +435,26 @@ func (r *suite) guest(t *testing.T, provisioning string) {
 	r.end(t, before, g, s)
 }
 
+// whole looks at a guest of the host's size, which nothing limits: it has all of the CPUs at once.
+func (r *suite) whole(t *testing.T, provisioning string) {
+	before := r.snapshot(t)
+	online, err := proc.Host.OnlineCPUs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := r.connected(t, r.spec(t, provisioning, float64(len(online))), r.mode())
+	g := r.provision(t, s)
+	r.limits(t, g, s)
+	if l, err := g.Limits(); err != nil || l.CPUs != notebook.FormatCPUList(online) {
+		t.Errorf("limits %+v, %v: want all CPUs, %s", l, err, notebook.FormatCPUList(online))
+	}
+	if seen := g.Ruler().Hello().CPUs; len(seen) != len(online) {
+		t.Errorf("the guest sees CPUs %v, want as many as the host has online, %d", seen, len(online))
+	}
+	r.cores(t, g, s.Instance.Cores)
+	r.end(t, before, g, s)
+}
+
 // onNetwork looks at the network of a guest of its own.
 func (r *suite) onNetwork(t *testing.T, mode string) {
 	before := r.snapshot(t)
@@ -491,10 +515,15 @@ func (r *suite) limits(t *testing.T, g engine.Guest, s engine.Spec) {
 	case !r.e.QuotaToo && s.CPUs != nil && l.Quota != 0:
 		t.Errorf("limits %+v: want no quota beside CPUs", l)
 	}
+	if s.Provisioning == notebook.Whole && l.Quota != 0 {
+		t.Errorf("limits %+v: want no quota", l)
+	}
+	// A machine has the memory that it has; a container without limits has the host's.
+	limited := r.e.MemoryLimit && !(s.Provisioning == notebook.Whole && r.e.SharesKernel)
 	switch {
-	case r.e.MemoryLimit && (l.Memory > s.Instance.Memory || l.Memory < s.Instance.Memory-r.e.MemorySlack):
+	case limited && (l.Memory > s.Instance.Memory || l.Memory < s.Instance.Memory-r.e.MemorySlack):
 		t.Errorf("limits %+v: want %d bytes of memory", l, s.Instance.Memory)
-	case !r.e.MemoryLimit && l.Memory != 0:
+	case !limited && l.Memory != 0:
 		t.Errorf("limits %+v: want no limit on memory", l)
 	}
 	if r.e.SharesKernel && s.CPUs != nil {

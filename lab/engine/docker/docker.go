@@ -35,7 +35,7 @@ var Kind = engine.Kind{
 	Publishes:       true,
 	Unsaved:         "docker checkpoint is experimental, and an engine that is set up as usual has it switched off",
 	RandomAddresses: "Docker's default seccomp filter forbids personality(2); an OCI runtime alone (crun, runc) has none",
-	Provisionings:   []string{notebook.Vanilla, notebook.Pinned}, Isolations: []string{notebook.IsolationFull},
+	Provisionings:   notebook.Provisionings, Isolations: []string{notebook.IsolationFull},
 	New: func(env engine.Env) engine.Driver { return &Driver{Env: env} },
 }
 
@@ -208,14 +208,15 @@ func (d *Driver) recipe(ctx context.Context, s engine.Spec, waiting context.Cont
 
 // configure gives the configuration of a container of an image, with a folder of the ruler's on the host.
 func configure(img, run string, s engine.Spec) (c *containerConfig, err error) {
+	limits := s.ContainerLimits()
 	c = &containerConfig{
 		Image: img, Entrypoint: engine.RulerArgs[:1], Cmd: engine.RulerArgs[1:], Env: []string{}, User: "0:0", WorkingDir: "/",
 		Labels: map[string]string{labelGuest: s.ID},
 		HostConfig: hostConfig{
 			Mounts:      []mount{bind(run, ruler.RunDir)},
 			NetworkMode: "bridge",
-			Memory:      s.Instance.Memory,
-			MemorySwap:  s.Instance.Memory, // the sum: no swap
+			Memory:      limits.Memory,
+			MemorySwap:  limits.Memory, // the sum: no swap
 			ShmSize:     config.ShmSize(s.Instance.Memory),
 			// The ruler prints what keeps it from starting, and nothing else; another driver set as the engine's
 			// default could lose it.
@@ -235,7 +236,6 @@ func configure(img, run string, s engine.Spec) (c *containerConfig, err error) {
 			c.HostConfig.PortBindings = map[string][]portBinding{port + "/tcp": {{s.Network.Host().String(), port}}}
 		}
 	}
-	limits := s.ContainerLimits()
 	c.HostConfig.CpusetCpus = limits.CPUs
 	if limits.Quota > 0 {
 		if c.HostConfig.CpuQuota, err = config.Quota(limits.Quota); err != nil {

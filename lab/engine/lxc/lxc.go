@@ -28,7 +28,7 @@ import (
 var Kind = engine.Kind{
 	Platform: notebook.CN, Name: "lxc", Capabilities: []string{"lxc"}, Fractions: true, Systems: true, Copies: true, Undo: undo,
 	Unsaved:       "Tare does not drive lxc-checkpoint; runc's containers it saves",
-	Provisionings: []string{notebook.Vanilla, notebook.Pinned}, Isolations: []string{notebook.IsolationFull},
+	Provisionings: notebook.Provisionings, Isolations: []string{notebook.IsolationFull},
 	Networks: engine.Cabled,
 	Program:  "lxc-start", Install: "apt-get install lxc",
 	New: func(env engine.Env) engine.Driver { return &Driver{Env: env} },
@@ -164,7 +164,7 @@ func configure(c config.Container, unified bool) (string, error) {
 		// As in fstab(5), with the target below the root.
 		set("mount.entry", strings.Join([]string{escape.Replace(source), strings.TrimPrefix(target, "/"), kind, options, "0", "0"}, " "))
 	}
-	mount("shm", "/dev/shm", "tmpfs", "nosuid,nodev,noexec,mode=1777,size="+strconv.FormatInt(config.ShmSize(c.Memory), 10)+",create=dir")
+	mount("shm", "/dev/shm", "tmpfs", "nosuid,nodev,noexec,mode=1777,size="+strconv.FormatInt(c.Shm, 10)+",create=dir")
 	mount("mqueue", "/dev/mqueue", "mqueue", "nosuid,nodev,noexec,create=dir")
 	for _, m := range c.Mounts {
 		mount(m.Source, m.Destination, "none", "bind,ro,create=dir")
@@ -187,12 +187,14 @@ func configure(c config.Container, unified bool) (string, error) {
 	set("cgroup.dir.container", c.Cgroup)
 	set("cgroup.dir.monitor", c.Cgroup+extraCgroups[0])
 	set("cgroup.dir.monitor.pivot", c.Cgroup+extraCgroups[1])
-	memory := strconv.FormatInt(c.Memory, 10)
-	limit("memory.limit_in_bytes", "memory.max", memory)
-	if c.LimitSwap && unified {
-		set("cgroup2.memory.swap.max", "0")
-	} else if c.LimitSwap {
-		set("cgroup.memory.memsw.limit_in_bytes", memory)
+	if c.Memory > 0 {
+		memory := strconv.FormatInt(c.Memory, 10)
+		limit("memory.limit_in_bytes", "memory.max", memory)
+		if c.LimitSwap && unified {
+			set("cgroup2.memory.swap.max", "0")
+		} else if c.LimitSwap {
+			set("cgroup.memory.memsw.limit_in_bytes", memory)
+		}
 	}
 	if c.Quota > 0 {
 		q, err := config.Quota(c.Quota)

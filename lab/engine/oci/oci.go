@@ -41,7 +41,7 @@ func kind(name, program, install string, apart bool) engine.Kind {
 	k := engine.Kind{
 		Program: program, Install: install,
 		Platform: notebook.CN, Name: name, Usual: true, Capabilities: []string{name}, Fractions: true, Undo: undo,
-		Provisionings: []string{notebook.Vanilla, notebook.Pinned}, Isolations: []string{notebook.IsolationFull},
+		Provisionings: notebook.Provisionings, Isolations: []string{notebook.IsolationFull},
 		Networks: engine.Cabled, Ahead: true, Copies: true,
 		Unsaved: "Tare has runc alone save containers; Debian's crun is made without CRIU",
 	}
@@ -212,5 +212,5 @@ func undoOCI(ctx context.Context, e journal.Entry) error {
 	if err := cgroup.RemoveEverywhere(ctx, e.Target); err != nil {
 		return errors.Join(err, deleting)
 	}
-	return nil
+	return clearYard(filepath.Dir(states))
 }

@@ -6,8 +6,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"tare/internal/require"
 	"tare/lab/engine"
@@ -40,7 +42,28 @@ func TestRuntimes(t *testing.T) {
 
 func TestRestored(t *testing.T) {
 	require.Program(t, "runc", criu)
+	yards := func() []string {
+		all, err := filepath.Glob("/tmp/.criu.mntns.*")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return all
+	}
+	before := yards()
 	conformance.Restored(t, subject(Runc), conformance.Containers)
+	for _, y := range yards() {
+		for late := time.Now().Add(10 * time.Second); !slices.Contains(before, y) && exists(y); time.Sleep(10 * time.Millisecond) { // of a test beside this one, maybe
+			if time.Now().After(late) {
+				t.Errorf("CRIU's %s is left", y)
+				break
+			}
+		}
+	}
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
 }
 
 func TestProbe(t *testing.T) {

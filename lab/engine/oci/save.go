@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -194,7 +195,7 @@ func (g *container) noInput() error {
 
 // Restore implements engine.Saver: `runc restore`, in namespaces and a cgroup that are new.
 func (g *container) Restore(ctx context.Context, m *engine.Moments) error {
-	if err := g.tell(ctx, restoringSaid, g.stream, "restore.log", "restore", "--detach", "--bundle", g.Folder, "--pid-file", g.path(pidName)); err != nil {
+	if err := g.tell(ctx, restoringSaid, g.stream, restoreLog, "restore", "--detach", "--bundle", g.Folder, "--pid-file", g.path(pidName)); err != nil {
 		return err
 	}
 	m.Mark(notebook.MomentRestored)
@@ -207,6 +208,29 @@ func (g *container) Restore(ctx context.Context, m *engine.Moments) error {
 		return fmt.Errorf("%s's file with the restored container's process: %w", g.driver.Kind.Program, err)
 	}
 	return errors.Join(g.Close(), g.Plug(), g.FindCgroup())
+}
+
+// restoreLog is CRIU's account of a restore, in the folder with the saved state.
+const restoreLog = "restore.log"
+
+// yard is a folder, named in CRIU's account, in which it puts a container's mounts together.
+var yard = regexp.MustCompile(`/tmp/\.criu\.mntns\.[A-Za-z0-9]{6}`)
+
+// clearYard removes the empty folder that CRIU leaves in /tmp when it is killed while it restores the container of that folder.
+func clearYard(folder string) error {
+	log, err := os.ReadFile(filepath.Join(folder, stateName, restoreLog))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if left := yard.Find(log); left != nil {
+		if err := os.Remove(string(left)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
 }
 
 // Close lets go of the ruler's end, which is the restored ruler's, or nobody's.

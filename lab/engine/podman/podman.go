@@ -35,7 +35,7 @@ var Kind = engine.Kind{
 	Platform: notebook.CN, Name: "podman", Usual: true, Capabilities: []string{"podman"}, Fractions: true, Undo: undo,
 	Unsaved:         "Tare does not drive podman container checkpoint; runc's containers it saves",
 	RandomAddresses: "Podman's default seccomp filter forbids personality(2); an OCI runtime alone (crun, runc) has none",
-	Provisionings:   []string{notebook.Vanilla, notebook.Pinned}, Isolations: []string{notebook.IsolationFull},
+	Provisionings:   notebook.Provisionings, Isolations: []string{notebook.IsolationFull},
 	Networks: engine.Cabled,
 	Ahead:    true,
 	Copies:   true,
@@ -168,14 +168,17 @@ func arguments(s engine.Spec, folder, root, run string, verb ...string) ([]strin
 		return nil, err
 	}
 	limits := s.ContainerLimits()
-	memory := strconv.FormatInt(limits.Memory, 10)
 	args := append(verb,
 		"--name", name, "--hostname", config.Hostname(s.ID), "--cgroup-parent", "/"+name,
 		"--conmon-pidfile", filepath.Join(folder, "conmon.pid"), "--log-driver", "none", "--systemd", "false", "--no-hosts",
-		"--http-proxy=false", "--pids-limit", "-1", "--memory", memory, "--shm-size", strconv.FormatInt(config.ShmSize(limits.Memory), 10),
+		"--http-proxy=false", "--pids-limit", "-1", "--shm-size", strconv.FormatInt(config.ShmSize(s.Instance.Memory), 10),
 	)
-	if hs.LimitsSwap() {
-		args = append(args, "--memory-swap", memory) // the sum: no swap
+	if limits.Memory > 0 {
+		memory := strconv.FormatInt(limits.Memory, 10)
+		args = append(args, "--memory", memory)
+		if hs.LimitsSwap() {
+			args = append(args, "--memory-swap", memory) // the sum: no swap
+		}
 	}
 	if limits.Quota > 0 {
 		q, err := config.Quota(limits.Quota)

@@ -61,7 +61,7 @@ func TestConformance(t *testing.T) {
 				require.That(t, err == nil, program+" (apt-get install qemu-system-x86 crun)")
 			}
 			conformance.Run(t, subject(k), conformance.Expectations{
-				Provisionings: []string{notebook.Vanilla, notebook.Pinned},
+				Provisionings: notebook.Provisionings,
 				MemoryLimit:   true,
 				WritableRoot:  true,
 				Slow:          true,

@@ -45,7 +45,7 @@ var (
 func kind(platform string) engine.Kind {
 	k := engine.Kind{
 		Platform: platform, Name: "qemu", Usual: true, Undo: undo,
-		Provisionings: []string{notebook.Vanilla, notebook.Pinned},
+		Provisionings: notebook.Provisionings,
 		Accelerators:  []string{notebook.KVM, notebook.KVMEmulated, notebook.TCG},
 		Capabilities:  []string{"qemu", notebook.KVM, notebook.KVMEmulated, notebook.TCG},
 		Kernel:        recorded,
@@ -252,7 +252,8 @@ func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, er
 	}
 	params := guestinit.Params{Mode: guestinit.ModeVM, Name: config.Hostname(strings.ReplaceAll(s.ID, "_", "-")), Network: s.NetworkMode(), System: s.System}
 	if d.container {
-		params.Mode, params.Cores, params.Pinned = guestinit.ModeVMCN, cpus, s.Provisioning == notebook.Pinned
+		params.Mode, params.Cores = guestinit.ModeVMCN, cpus
+		params.Pinned, params.Whole = s.Provisioning == notebook.Pinned, s.Provisioning == notebook.Whole
 	}
 	kernel, initrd, err := d.boot(ctx, params.Bridged())
 	if err != nil {

@@ -37,6 +37,8 @@ type Container struct {
 	notebook.Limits      // that it is held to
 	LimitSwap       bool // no swap beyond Memory; needs a kernel that accounts swap
 
+	Shm int64 // size of its /dev/shm in bytes
+
 	HostNetwork     bool                // the network of what the container runs on, in place of a namespace
 	Network         string              // path of the network namespace, which is there already; "": a new one
 	Seccomp         *specs.LinuxSeccomp // a filter of system calls, as Seccomp gives it; nil: none
@@ -68,14 +70,12 @@ func Config(c Container) (*specs.Spec, error) {
 		period := uint64(Period)
 		resources.CPU.Quota, resources.CPU.Period = &q, &period
 	}
-	shm := int64(64 << 20)
 	if c.Memory > 0 {
 		m := c.Memory
 		resources.Memory = &specs.LinuxMemory{Limit: &m}
 		if c.LimitSwap {
 			resources.Memory.Swap = &m
 		}
-		shm = ShmSize(m)
 	}
 	namespaces := []specs.LinuxNamespace{
 		{Type: specs.PIDNamespace}, {Type: specs.IPCNamespace}, {Type: specs.UTSNamespace}, {Type: specs.MountNamespace},
@@ -97,7 +97,7 @@ func Config(c Container) (*specs.Spec, error) {
 		},
 		Root:     &specs.Root{Path: c.Root},
 		Hostname: Hostname(c.Hostname),
-		Mounts:   append(standardMounts(shm), c.Mounts...),
+		Mounts:   append(standardMounts(c.Shm), c.Mounts...),
 		Linux: &specs.Linux{
 			CgroupsPath: c.Cgroup,
 			Resources:   resources,

@@ -268,22 +268,28 @@ func container(p Params, root, work string, stream *os.File) error {
 	if err != nil {
 		return err
 	}
+	memory &^= 1<<20 - 1
 	c := config.Container{
-		Root: merged, Args: []string{ruler.Program, "--fd", "3"},
-		Hostname: p.Name, Cgroup: "/tare", Limits: notebook.Limits{Memory: memory &^ (1<<20 - 1)}, CgroupNamespace: true,
+		Root: merged, Args: []string{ruler.Program, "--fd", "3"}, Shm: config.ShmSize(memory),
+		Hostname: p.Name, Cgroup: "/tare", CgroupNamespace: true,
 		HostNetwork: p.Network == notebook.NetHost,
 		Mounts:      []specs.Mount{config.Bind("/"+rulerDir, ruler.RunDir)},
 	}
 	if work != "" {
 		c.Mounts = append(c.Mounts, config.Bind("/work", ruler.WorkDir))
 	}
-	if p.Pinned {
+	if !p.Whole {
+		c.Memory = memory
+	}
+	switch {
+	case p.Whole:
+	case p.Pinned:
 		var all []int
 		for i := range p.Cores {
 			all = append(all, i)
 		}
 		c.CPUs = notebook.FormatCPUList(all)
-	} else {
+	default:
 		c.Quota = float64(p.Cores)
 	}
 	spec, err := config.Config(c)
@@ -361,6 +367,14 @@ func inForce(dir string, c config.Container) (string, error) {
 			return fmt.Errorf("%s of the container is %q, expected %q", file, got, want)
 		}
 		return nil
+	}
+	if (c.Limits == notebook.Limits{}) {
+		for file, want := range map[string]string{"memory.max": "max", "cpu.max": fmt.Sprintf("max %d", config.Period)} {
+			if err := read(file, want); err != nil {
+				return "", err
+			}
+		}
+		return "the container in the VM has no limits", nil
 	}
 	if err := read("memory.max", strconv.FormatInt(c.Memory, 10)); err != nil {
 		return "", err

@@ -57,6 +57,7 @@ type Params struct {
 	Name   string `json:"name,omitempty"`   // hostname, and the container's
 	Cores  int    `json:"cores,omitempty"`  // vmcn: of the container
 	Pinned bool   `json:"pinned,omitempty"` // vmcn: a CPU set in place of a quota
+	Whole  bool   `json:"whole,omitempty"`  // vmcn: the container has no limits
 	System bool   `json:"system,omitempty"` // vm: the ruler makes room for the root's own init
 
 	// Network is the mode of the network asked for, as in notebook; empty: QEMU's own for this guest. With it the
