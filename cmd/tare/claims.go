@@ -67,7 +67,7 @@ multiple comparisons together, so name only the claims that you want to test.`,
 		},
 	}
 	tableOrJSON(c, &format)
-	c.Flags().StringVar(&study, "study", "", "only the claims of one file: pinning, network or memory (default: those that the studies of the folders name, or all shipped ones)")
+	c.Flags().StringVar(&study, "study", "", "only the claims of one file, as pinning; an unknown name lists them all (default: those that the studies of the folders name, or all shipped ones)")
 	c.Flags().StringVar(&file, "claims", "", "file with your own claims, in place of the shipped ones; with --study, in addition to them")
 	return c
 }

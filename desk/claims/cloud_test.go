@@ -17,7 +17,8 @@ type gives func(platform, what string) float64
 // The paper's figures, as its tables have them: of each metric what Docker and KVM give of what bare metal does.
 var cloudTables = map[string][2]float64{
 	"HPL": {1, 0.9767}, "StarDGEMM": {1, 0.9207}, "StarFFT": {1, 0.9275}, "StarRandomAccess_LCG": {1, 0.8545}, "AvgPingPongLatency": {1, 1.5},
-	"StarSTREAM copy": {0.9984, 0.8406}, "StarSTREAM scale": {0.9789, 0.8442}, "StarSTREAM add": {1.0074, 0.8566}, "StarSTREAM triad": {0.9868, 1.0140},
+	"StarRandomAccess_LCG, huge pages": {1, 0.95}, // the paper has no such figure
+	"StarSTREAM copy":                  {0.9984, 0.8406}, "StarSTREAM scale": {0.9789, 0.8442}, "StarSTREAM add": {1.0074, 0.8566}, "StarSTREAM triad": {0.9868, 1.0140},
 	"read mpiio random": {0.9793, 0.7445}, "read posix random": {0.9849, 0.7333}, "read direct random": {1.0337, 1.0225},
 	"write mpiio random": {1.0142, 0.9348}, "write posix random": {0.9945, 0.9365}, "write direct random": {1, 1},
 	"read mpiio sequential": {0.9982, 0.6927}, "read posix sequential": {0.9964, 0.7976}, "read direct sequential": {0.9618, 1.0394},
@@ -67,7 +68,7 @@ func cloud(t *testing.T, g gives, rounds int, noise float64) []Verdict {
 	f.Study.Metrics["hpcc"], f.Study.Metrics["ior"] = higher("HPL"), higher("operations per second")
 	f.Study.Also = map[string][]notebook.Metric{"hpcc": {{Name: "AvgPingPongLatency", Unit: "µs", Better: notebook.Lower}}, "ior": {higher("bandwidth")}}
 	for what := range cloudTables {
-		if strings.HasPrefix(what, "Star") {
+		if strings.HasPrefix(what, "Star") && !strings.Contains(what, ",") {
 			f.Study.Also["hpcc"] = append(f.Study.Also["hpcc"], higher(what))
 		}
 	}
@@ -77,6 +78,7 @@ func cloud(t *testing.T, g gives, rounds int, noise float64) []Verdict {
 		}
 		return g(platform, what)
 	}
+	f.Add("hpcc vm qemu kvm pinned 2/4GB", of(notebook.VM, "HPL")).Add("hpcc vm qemu kvm pinned huge-pages=2M 2/4GB", of(notebook.VM, "HPL"))
 	for _, as := range []string{"bm", "cn docker whole", "vm qemu kvm whole"} {
 		platform, _, _ := strings.Cut(as, " ")
 		f.Add("hpcc "+as+" 2/4GB", of(platform, "HPL"))
@@ -97,7 +99,11 @@ func cloud(t *testing.T, g gives, rounds int, noise float64) []Verdict {
 		x.Figures = map[string]float64{}
 		for i, m := range f.Study.Also["hpcc"] {
 			own := 1 + noise*float64((x.Round*(i+1))%3-1) // a metric has its own noise
-			x.Figures[m.Name] = of(tr.Platform, m.Name) * own * x.Value / f.Mean[x.Treatment]
+			what := m.Name
+			if tr.Machine != "" && what == "StarRandomAccess_LCG" {
+				what += ", huge pages"
+			}
+			x.Figures[m.Name] = of(tr.Platform, what) * own * x.Value / f.Mean[x.Treatment]
 		}
 	}
 	s, err := data.Read([]string{f.Write(t)}, data.Options{})
@@ -108,7 +114,7 @@ func cloud(t *testing.T, g gives, rounds int, noise float64) []Verdict {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return testable(t, 41, Judge(s, all))
+	return testable(t, 42, Judge(s, all))
 }
 
 // What the paper says holds where it is so, but for the text where the tables say otherwise; the other way round where the text is so; nothing holds where all is

@@ -98,7 +98,7 @@ func Treatment(words string) notebook.Treatment {
 				panic(fmt.Sprintf("notebooktest: treatment %q: %v", words, err))
 			}
 			t.HostCores = n
-		case key == "devices" && isParam:
+		case (key == "devices" || key == "huge-pages") && isParam:
 			t.Machine = w
 		case isParam:
 			if t.Params == nil {
