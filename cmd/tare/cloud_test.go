@@ -74,7 +74,7 @@ design: {rounds: {floor: 1, cap: 1}, trials: 1, warmups: 0, timeout: 2m}
 		if r.Failed > 0 || r.Mean == nil || !(*r.Mean > 0) || r.Instance != "host" {
 			t.Errorf("%+v", r)
 		}
-		want := map[string]int{"hpcc": 11, "ior": 3}[r.Workload]
+		want := map[string]int{"hpcc": 22, "ior": 3}[r.Workload]
 		if len(r.Also) != want {
 			t.Errorf("%s on %s has %d other figures, want %d: %+v", r.Workload, r.Platform, len(r.Also), want, r.Also)
 		}

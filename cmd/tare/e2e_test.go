@@ -473,13 +473,13 @@ func TestAloneHalfACoreTakesTwice(t *testing.T) {
 	}
 }
 
-// TestWithDockerKilledAtAnyMoment kills the program 50 times at random moments, each time starts it again, and looks at what
+// TestWithDockerKilledAtAnyMoment kills the program 30 times at random moments, each time starts it again, and looks at what
 // stands in the notebook and at what is left on the host.
 func TestWithDockerKilledAtAnyMoment(t *testing.T) {
 	h := newHost(t)
 	need(t, has("crun") || has("runc"), "crun or runc")
 	needDocker(t)
-	const rounds, kills = 15, 50 // so many rounds are rarely done before the last kill
+	const rounds, kills = 12, 30 // so many rounds are rarely done before the last kill
 	args := append([]string{"bench", "--image", h.image, "--platforms", "bm,cn:crun|runc,cn:docker", "--instances", "1/512MB",
 		"--rounds", fmt.Sprint(rounds), "--out", "R", "--"}, count...)
 	seed := rand.Uint64()
