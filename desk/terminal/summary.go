@@ -94,7 +94,7 @@ func (t *text) rows(rows []*data.Row, s *data.Summary) (over []column) {
 		head += " " + on
 	}
 	head += ": " + r.Metric.Name
-	if r.Metric.Unit != "" {
+	if r.Metric.Unit != "" && r.Metric.Unit != "1" {
 		unit = " in " + r.Metric.Unit
 	}
 	// Too narrow: the mean goes first, with its interval (the ratio is what is asked for), then the count of trials.

@@ -145,7 +145,7 @@ func measured(v, low, high float64, decimals int, unit string) string {
 		return "no value"
 	}
 	s := Number(v, decimals)
-	if unit = Plain(unit); unit != "" {
+	if unit = Plain(unit); unit != "" && unit != "1" {
 		s += " " + unit
 	}
 	if math.IsNaN(low) || math.IsNaN(high) {

@@ -253,6 +253,10 @@ func amounts(rows []*data.Row, named func(*data.Row) string) (findings []string)
 		if r.Curve != nil {
 			amount = Answers(r)
 		}
+		if i := slices.IndexFunc(r.Secondary, func(x data.Secondary) bool { return x.Metric == notebook.FitFigure }); i >= 0 {
+			fit := r.Secondary[i]
+			amount = fit.Metric.Name + ": " + Measured(fit.Mean, fit.Low, fit.High, fit.Metric.Unit) + "; " + amount
+		}
 		findings = append(findings, fmt.Sprintf("%s: %s.", capital(named(r)), amount))
 	}
 	if n := len(findings) - mostFindings; n > 1 {

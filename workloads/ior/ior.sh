@@ -8,30 +8,32 @@ if [ "$transfer" = 0 ]; then
 	[ "$access" = sequential ] || transfer=4
 fi
 each=$((megabytes / ranks))
-file=$TARE_SCRATCH/ior.data said=$TARE_SCRATCH/said
+file=$TARE_SCRATCH/ior.data
 fail() {
 	echo "$1" >&2
 	exit 1
 }
 [ "$each" -gt 0 ] || fail "$megabytes MiB are too few for $ranks processes: 1 MiB each at least was expected"
-rm -f "$file" "$said"
+rm -f "$file"
+# What the programs print is kept in the shell: where the disk is full no file has it.
 if [ "$api" = mpiio ]; then
-	mpirun --allow-run-as-root -np "$ranks" --oversubscribe --bind-to none --mca pml ob1 --mca btl self,sm --mca smsc ^cma \
-		--prtemca prte_tmpdir_base "$TARE_SCRATCH" "$TARE_WORK/mpiio" "$operation" "$access" "$file" "$each" "$transfer" 2>"$said"
+	exec 3>&1
+	said=$(mpirun --allow-run-as-root -np "$ranks" --oversubscribe --bind-to none --mca pml ob1 --mca btl self,sm --mca smsc ^cma \
+		--prtemca prte_tmpdir_base "$TARE_SCRATCH" "$TARE_WORK/mpiio" "$operation" "$access" "$file" "$each" "$transfer" 2>&1 >&3)
 	status=$?
 	rm -f "$file"
-	[ "$status" = 0 ] || fail "$(tr -d '\000' <"$said" | grep -m 1 '^mpiio:' || tr -d '\000' <"$said" | grep -v '^[-[:space:]]*$' | head -n 1)"
+	[ "$status" = 0 ] || fail "$(echo "$said" | grep -m 1 '^mpiio:' || echo "$said" | grep -v '^[-[:space:]]*$' | head -n 1)"
 	exit 0
 fi
 direct=0 rw=$operation
 [ "$api" = posix ] || direct=1
 [ "$access" = sequential ] || rw=rand$operation
 # Pieces in random order are written over what is there. invalidate drops the file from the page cache before.
-fio --name=ior --output-format=json --filename="$file" --rw="$rw" --direct="$direct" --ioengine=psync --bs="${transfer}k" --size="${each}m" --numjobs="$ranks" \
-	--offset_increment="${each}m" --thread --group_reporting --invalidate=1 --overwrite="$([ "$rw" = randwrite ] && echo 1 || echo 0)" --end_fsync=1 --randrepeat=1 >"$said" 2>"$said.errors"
+said=$(fio --name=ior --output-format=json --filename="$file" --rw="$rw" --direct="$direct" --ioengine=psync --bs="${transfer}k" --size="${each}m" --numjobs="$ranks" \
+	--offset_increment="${each}m" --thread --group_reporting --invalidate=1 --overwrite="$([ "$rw" = randwrite ] && echo 1 || echo 0)" --end_fsync=1 --randrepeat=1 2>&1)
 status=$?
 rm -f "$file"
-[ "$status" = 0 ] || fail "fio has failed: $(cat "$said.errors" "$said" | grep -v '^[[:space:]]*$' | head -n 1 | cut -c1-200)"
-jq -ce --arg does "$operation" --argjson bytes "$((each * ranks * 1048576))" '.jobs[0] | . as $job | .[$does]
+[ "$status" = 0 ] || fail "fio has failed: $(echo "$said" | grep -v '^[[:space:]]*$' | head -n 1 | cut -c1-200)"
+echo "$said" | sed -n '/^{/,$p' | jq -ce --arg does "$operation" --argjson bytes "$((each * ranks * 1048576))" '.jobs[0] | . as $job | .[$does]
 	| if $job.error != 0 or .io_bytes != $bytes then "fio: error \($job.error), \(.io_bytes) bytes, \($bytes) were expected" | halt_error(1)
-	  else {operations_per_second: .iops, bandwidth: (.bw_bytes / 1e6), p50: (.clat_ns.percentile["50.000000"] / 1e9), p99: (.clat_ns.percentile["99.000000"] / 1e9)} end' "$said"
+	  else {operations_per_second: .iops, bandwidth: (.bw_bytes / 1e6), p50: (.clat_ns.percentile["50.000000"] / 1e9), p99: (.clat_ns.percentile["99.000000"] / 1e9)} end'

@@ -2,6 +2,7 @@
 // transfers it once, in pieces of KIBIBYTES, one after the other or in random order. A write ends when MPI_File_sync has; before a read the file is written, flushed,
 // and dropped from the page cache. What is read is looked at. Rank 0 prints one JSON line; times are the slowest rank's, latencies all ranks'.
 #define _GNU_SOURCE
+#include <errno.h>
 #include <fcntl.h>
 #include <mpi.h>
 #include <stdint.h>
@@ -21,12 +22,15 @@ static void fail(const char *what, const char *why)
 
 static void ok(int status, const char *what)
 {
+	int said = errno; // Open MPI's own text of a full disk is "known error not in list"
 	char text[MPI_MAX_ERROR_STRING];
 	int length;
-	if (status == MPI_SUCCESS)
+	if (status == MPI_SUCCESS) {
+		errno = 0;
 		return;
+	}
 	MPI_Error_string(status, text, &length);
-	fail(what, text);
+	fail(what, said ? strerror(said) : text);
 }
 
 static int by_time(const void *a, const void *b)
