@@ -142,25 +142,30 @@ func (c *canvas) trials(values []float64, mid, breadth float64, y func(float64) 
 	}
 }
 
-// legend draws a key for each style below y0, and returns where it ends.
+// legend draws a key for each style below y0, a box, and returns where it ends.
 func (c *canvas) legend(marks []mark, y0 float64) float64 {
+	return c.keys(marks, y0, 13, func(i int, x, y float64) { c.box(marks[i].style, x, y-9, x+13, y+1) })
+}
+
+// keys is legend with another key for each style, so wide, which is drawn from x on, on the line of text at y.
+func (c *canvas) keys(marks []mark, y0, wide float64, key func(i int, x, y float64)) float64 {
 	x, y := 2.0, y0+11
 	var seen []string
-	for _, m := range marks {
+	for i, m := range marks {
 		if slices.Contains(seen, m.names[0]) {
 			continue
 		}
 		seen = append(seen, m.names[0])
 		name := m.names[0]
-		if width(name, smallSize) > pageWidth/2-24 {
-			name = fit(m.names[len(m.names)-1], smallSize, pageWidth-24)
+		if width(name, smallSize) > pageWidth/2-wide-11 {
+			name = fit(m.names[len(m.names)-1], smallSize, pageWidth-wide-11)
 		}
-		w := 18 + width(name, smallSize) + 12
+		w := wide + 5 + width(name, smallSize) + 12
 		if x > 2 && x+w-12 > pageWidth-2 {
 			x, y = 2, y+16
 		}
-		c.box(m.style, x, y-9, x+13, y+1)
-		c.text(x+18, y, start, smallSize, ink, name)
+		key(i, x, y)
+		c.text(x+wide+5, y, start, smallSize, ink, name)
 		x += w
 	}
 	return y + 2

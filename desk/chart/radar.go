@@ -92,7 +92,11 @@ func share(a *data.OnAxis, i int) float64 {
 func drawRadar(v *data.Several, lines []mark, shares [][]float64) *canvas {
 	const radius, room = 118.0, 34.0
 	c := &canvas{w: pageWidth}
-	top := c.legend(lines, 0) + room
+	dash := func(i int) []float64 { return [][]float64{nil, {6, 3}, {2, 2}, {8, 2, 2, 2}, {1, 3}}[i%5] }
+	top := c.keys(lines, 0, 26, func(i int, x, y float64) {
+		c.lines(lines[i].style.platform, 1.6, dash(i), point{x, y - 4}, point{x + 26, y - 4})
+		c.symbol(lines[i].style, x+13, y-4)
+	}) + room
 	x0, y0 := pageWidth/2, top+radius
 	c.h = y0 + radius + room
 	n := len(v.On)
@@ -136,13 +140,12 @@ func drawRadar(v *data.Several, lines []mark, shares [][]float64) *canvas {
 		c.text(put.x, put.y+down, side, smallSize, ink, fit(name, smallSize, free))
 	}
 	for i, l := range lines {
-		dash := [][]float64{nil, {6, 3}, {2, 2}, {8, 2, 2, 2}, {1, 3}}[i%5]
 		var run []point
 		for j := range n + 1 {
 			s := shares[i][j%n]
 			if !stats.Finite(s) { // the line is broken there
 				if len(run) > 1 {
-					c.lines(l.style.platform, 1.6, dash, run...)
+					c.lines(l.style.platform, 1.6, dash(i), run...)
 				}
 				run = nil
 				continue
@@ -150,7 +153,7 @@ func drawRadar(v *data.Several, lines []mark, shares [][]float64) *canvas {
 			run = append(run, at(j%n, within(s, 0, 1)))
 		}
 		if len(run) > 1 {
-			c.lines(l.style.platform, 1.6, dash, run...)
+			c.lines(l.style.platform, 1.6, dash(i), run...)
 		}
 	}
 	for i, l := range lines {

@@ -81,6 +81,7 @@ func (t *severalPart) cell(a *data.OnAxis, r *data.Row, published float64) sever
 		c.Muted = !r.Representative || r.Doubtful
 		if q := r.Quotient(); q.N > 0 && !math.IsNaN(q.Value) {
 			c.Change = valued(100*(q.Value-1), 100*(q.Low-1), 100*(q.High-1))
+			c.Change.Value = words.Signed(c.Change.Value)
 			c.Zero = q.HasInterval() && q.Contains(1)
 		}
 	}
