@@ -97,6 +97,8 @@ func (h hardware) args() ([]string, error) {
 		// its own code the patching for one CPU and back; and of the signals by which Go's runtime has goroutines share a CPU, for what
 		// the kernel does not know is passed on to its first program.
 		cmdline += guestinit.NoACPI + " noreplace-smp random.trust_cpu=on GODEBUG=asyncpreemptoff=1 "
+		// It offers the register that says which weaknesses the CPU has not, and refuses to have it set: QEMU aborts at that.
+		cpu += ",arch-capabilities=off"
 	}
 	if h.machine.Threads > 1 {
 		// A core of AMD's has threads for its guest where that is switched on, and the one that TCG emulates never has.
