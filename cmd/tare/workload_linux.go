@@ -1,0 +1,101 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"tare/lab/workload"
+	"tare/lab/workload/phoronix"
+)
+
+func workloadCommand() *cobra.Command {
+	c := &cobra.Command{Use: "workload", Short: "Make workloads of others' benchmarks",
+		Args: func(c *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return fmt.Errorf("unknown command %q for %q; import was expected", args[0], c.CommandPath())
+			}
+			return nil
+		},
+		RunE:    func(c *cobra.Command, _ []string) error { return c.Help() },
+		Example: "  tare workload import fs-mark-1.0.3 --files downloads --out fs-mark"}
+	var files, out string
+	imports := &cobra.Command{Use: "import PROFILE", Short: "Make a workload of a test profile of the Phoronix Test Suite",
+		Long: `Make a workload's folder of a folder with a test profile of the Phoronix Test Suite: test-definition.xml, results-definition.xml,
+downloads.xml, install.sh. Nothing is fetched: what the profile downloads has to lie in its folder, or in --files, and has to have
+the profile's checksum. Then name the new folder in a study, as in workloads: [{name: ./fs-mark}].`,
+		Example: "  tare workload import fs-mark-1.0.3 --files downloads --out fs-mark",
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return errors.New("workload import: one folder with a test profile was expected")
+			}
+			profile, err := filepath.Abs(args[0])
+			if err != nil {
+				return err
+			}
+			if files == "" {
+				files = profile
+			}
+			made, err := phoronix.Import(filepath.Base(profile), os.DirFS(profile), os.DirFS(files))
+			if err != nil {
+				return fmt.Errorf("%s: %w", args[0], err)
+			}
+			if out == "" {
+				out = made.Name
+			}
+			if err := writeImported(made, files, out); err != nil {
+				return err
+			}
+			w, err := workload.Read(os.DirFS(out), out)
+			if err != nil {
+				return fmt.Errorf("%s: what was made of it is no workload: %w", args[0], err)
+			}
+			fmt.Printf("%s is the workload %s: %s. Name it in a study, as in\n  workloads: [{name: ./%s}]\n", out, w.Name, w.Title, out)
+			return nil
+		}}
+	imports.Flags().StringVar(&files, "files", "", "folder with the files that the profile downloads (default: the profile's own)")
+	imports.Flags().StringVar(&out, "out", "", "folder to make (default: the profile's name without its version)")
+	c.AddCommand(imports)
+	return c
+}
+
+// writeImported writes a workload's folder, which is not there yet.
+func writeImported(made *phoronix.Imported, inputs, out string) (err error) {
+	if err := os.Mkdir(out, 0o755); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.RemoveAll(out))
+		}
+	}()
+	for name, text := range made.Files {
+		if err := os.WriteFile(filepath.Join(out, name), text, 0o644); err != nil {
+			return err
+		}
+	}
+	for name, from := range made.Inputs {
+		if err := copyFile(filepath.Join(inputs, from), filepath.Join(out, name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func copyFile(from, to string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Close())
+}
