@@ -30,7 +30,7 @@ import (
 
 // labCommands measure. They need Linux, and root.
 func labCommands() []*cobra.Command {
-	return []*cobra.Command{runCommand(), benchCommand(), doctorCommand(), studyCommand(), workloadCommand(), cleanCommand(), memoryCommand(), layersCommand(), noiseCommand()}
+	return []*cobra.Command{runCommand(), benchCommand(), doctorCommand(), studyCommand(), workloadCommand(), imageCommand(), cleanCommand(), memoryCommand(), layersCommand(), noiseCommand()}
 }
 
 // noiseCommand is what the doctor runs again and again to measure noise.

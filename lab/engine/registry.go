@@ -71,6 +71,8 @@ type Kind struct {
 	// Program is looked up in PATH, and makes and holds its containers (Hold); Install says how it is had. "" for an engine that is
 	// no such program.
 	Program, Install string
+	// Packages are Debian's that have it, for a machine that is made to measure; none: it is Tare's own, or Debian has it not.
+	Packages []string
 	// Daemons are the programs that run before any guest does and make guests, with all that they start.
 	Daemons []string
 

@@ -268,7 +268,7 @@ func (s system) hypervisor(arch string, flags []string) string {
 	case err == nil && strings.Contains(clocks, "xen"):
 		return "Xen"
 	case strings.Contains(firmware, "QEMU"):
-		return "QEMU"
+		return "QEMU without KVM, which may emulate the CPU"
 	case x86:
 		return "unknown hypervisor"
 	}

@@ -250,13 +250,13 @@ func TestVirtualization(t *testing.T) {
 		{"x86_64", yes, map[string]string{"/sys/class/dmi/id/sys_vendor": "Amazon EC2"}, "KVM (Amazon EC2)"},
 		{"x86_64", yes, map[string]string{"/sys/class/dmi/id/sys_vendor": "VMware, Inc."}, "VMware"},
 		{"x86_64", yes, map[string]string{"/sys/class/dmi/id/sys_vendor": "QEMU", "/sys/devices/system/clocksource/clocksource0/available_clocksource": "kvm-clock tsc"}, "KVM"},
-		{"x86_64", yes, map[string]string{"/sys/class/dmi/id/sys_vendor": "QEMU", "/sys/devices/system/clocksource/clocksource0/available_clocksource": "tsc hpet"}, "QEMU"},
+		{"x86_64", yes, map[string]string{"/sys/class/dmi/id/sys_vendor": "QEMU", "/sys/devices/system/clocksource/clocksource0/available_clocksource": "tsc hpet"}, "QEMU without KVM, which may emulate the CPU"},
 		{"x86_64", yes, map[string]string{"/sys/class/dmi/id/sys_vendor": "Microsoft Corporation"}, "Hyper-V"},
 		{"x86_64", yes, nil, "unknown hypervisor"},
 		{"x86_64", yes, map[string]string{"/sys/hypervisor/type": "xen"}, "Xen"},
 		{"x86_64", no, map[string]string{"/sys/hypervisor/type": "xen", "/proc/xen/capabilities": "control_d"}, ""},
 		{"aarch64", "", nil, ""},
-		{"aarch64", "", map[string]string{"/sys/class/dmi/id/sys_vendor": "QEMU"}, "QEMU"},
+		{"aarch64", "", map[string]string{"/sys/class/dmi/id/sys_vendor": "QEMU"}, "QEMU without KVM, which may emulate the CPU"},
 		{"aarch64", "", map[string]string{"/sys/class/dmi/id/sys_vendor": "Amazon EC2", "/sys/class/dmi/id/product_name": "a1.metal"}, ""},
 	} {
 		s := machine(smt())

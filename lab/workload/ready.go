@@ -185,6 +185,29 @@ func Gather(ctx context.Context, all []*Workload, o Options) error {
 	return g.Wait()
 }
 
+// Gathered is what Gather has made: the roots, and the paths of the fetched files.
+func Gathered(ctx context.Context, all []*Workload, o Options) (roots []*image.Image, files []string, err error) {
+	for _, w := range all {
+		root, err := w.root(ctx, o.Store, o.Progress)
+		if err != nil {
+			return nil, nil, err
+		}
+		roots = append(roots, root)
+		fetched, err := w.fetched(o)
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, f := range fetched {
+			path, err := f.bring(ctx, o.Cache, o.Progress)
+			if err != nil {
+				return nil, nil, err
+			}
+			files = append(files, path)
+		}
+	}
+	return roots, files, nil
+}
+
 // fetchMissing fetches the workloads' files that are not in the cache.
 func fetchMissing(ctx context.Context, all []*Workload, o Options, say image.Progress) error {
 	missing := map[string]fetchedFor{} // by digest: workloads may share files

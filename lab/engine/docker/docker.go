@@ -32,6 +32,7 @@ var Kind = engine.Kind{
 	Platform: notebook.CN, Name: "docker", Usual: true, Capabilities: []string{"docker"}, Fractions: true, Undo: undo,
 	Ahead:           true,
 	Daemons:         []string{"dockerd", "containerd", "containerd-shim-runc-v2"},
+	Packages:        []string{"docker.io", "iptables"},
 	Publishes:       true,
 	Unsaved:         "docker checkpoint is experimental, and an engine that is set up as usual has it switched off",
 	RandomAddresses: "Docker's default seccomp filter forbids personality(2); an OCI runtime alone (crun, runc) has none",

@@ -31,7 +31,8 @@ var Kind = engine.Kind{
 	Provisionings: notebook.Provisionings, Isolations: []string{notebook.IsolationFull},
 	Networks: engine.Cabled,
 	Program:  "lxc-start", Install: "apt-get install lxc",
-	New: func(env engine.Env) engine.Driver { return &Driver{Env: env} },
+	Packages: []string{"lxc"},
+	New:      func(env engine.Env) engine.Driver { return &Driver{Env: env} },
 }
 
 // Driver makes containers with LXC's own program. What it is asked for is what an OCI runtime is, as far as LXC has it:

@@ -39,7 +39,7 @@ var (
 // mounted beside v1, has controllers, and so is run where it sees none.
 func kind(name, program, install string, apart bool) engine.Kind {
 	k := engine.Kind{
-		Program: program, Install: install,
+		Program: program, Install: install, Packages: []string{name},
 		Platform: notebook.CN, Name: name, Usual: true, Capabilities: []string{name}, Fractions: true, Undo: undo,
 		Provisionings: notebook.Provisionings, Isolations: []string{notebook.IsolationFull},
 		Networks: engine.Cabled, Ahead: true, Copies: true,

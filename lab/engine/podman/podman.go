@@ -41,7 +41,8 @@ var Kind = engine.Kind{
 	Copies:   true,
 	Daemons:  []string{monitor},
 	Program:  "podman", Install: "apt-get install podman runc",
-	New: func(env engine.Env) engine.Driver { return &Driver{Env: env} },
+	Packages: []string{"podman", "runc"},
+	New:      func(env engine.Env) engine.Driver { return &Driver{Env: env} },
 }
 
 // monitor is the program of Podman's that holds a container.

@@ -50,6 +50,7 @@ func kind(platform string) engine.Kind {
 		Capabilities:  []string{"qemu", notebook.KVM, notebook.KVMEmulated, notebook.TCG},
 		Kernel:        recorded,
 		Machines:      true,
+		Packages:      []string{"qemu-system-x86", "crun"}, // which a container in a VM is made by
 		Systems:       platform == notebook.VM,
 	}
 	if platform == notebook.VM {

@@ -1,0 +1,76 @@
+package study
+
+import (
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+
+	"tare/lab/engine"
+	"tare/lab/workload"
+	"tare/notebook"
+)
+
+// Needs is what a study needs that is made for a machine without a network.
+type Needs struct {
+	Workloads []*workload.Workload // each once, those of neighbours among them
+	Engines   []engine.Kind        // of several that will do the first
+}
+
+// Needs says what the study needs. The error is of one that needs what lies on this host, or elsewhere.
+func (s *Spec) Needs(shipped fs.FS) (n Needs, err error) {
+	us, err := s.check(shipped, Choices{})
+	if err != nil {
+		return n, err
+	}
+	cannot := func(what string) error {
+		return fmt.Errorf("study %s: %s, and the machine that it is run on has neither this host's files nor a network", s.Name, what)
+	}
+	if s.LoadFrom != "" {
+		return n, cannot("its load comes from " + s.LoadFrom)
+	}
+	all := map[string]*workload.Workload{}
+	for i, u := range s.Workloads {
+		if strings.Contains(u.Name, "/") {
+			return n, s.located(cannot("workload "+u.Name+" is a folder of your own"), "workloads", i)
+		}
+	}
+	for _, u := range us {
+		switch {
+		case u.Workload.Image.Reference != "":
+			return n, cannot("workload " + u.Workload.Name + " has the image " + u.Workload.Image.Reference)
+		case u.Workload.Input != nil && u.Workload.Input.PyPI+u.Workload.Input.Maven == "":
+			return n, cannot("workload " + u.Workload.Name + " has an input of your own")
+		}
+		all[u.Workload.Name] = u.Workload
+	}
+	company := len(s.Neighbours) > 0 || slices.ContainsFunc(s.Workloads, func(u Use) bool { return len(u.Neighbours) > 0 })
+	for _, name := range busyWork {
+		if !company {
+			break
+		}
+		if all[name], err = workload.Find(shipped, name, "."); err != nil {
+			return n, err
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		n.Workloads = append(n.Workloads, all[name])
+	}
+	for i, p := range s.Platforms {
+		if slices.ContainsFunc(p.Kernel, func(k string) bool { return k != "default" }) {
+			return n, s.located(cannot("its virtual machines have a kernel of your own"), "platforms", i)
+		}
+		choices := p.Engines
+		if p.Platform == notebook.BM {
+			continue
+		}
+		if len(choices) == 0 {
+			choices = s.engines.Names(p.Platform)[:1]
+		}
+		for _, choice := range choices {
+			n.Engines = append(n.Engines, s.kind(p.Platform, choice))
+		}
+	}
+	return n, nil
+}
