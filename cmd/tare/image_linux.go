@@ -20,10 +20,10 @@ func imageCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "image --study STUDY --out FILE",
 		Short: "Make a disk image that runs a study wherever it is booted",
-		Long: `Makes a disk image (qcow2) with Debian, Tare, a study and all that its workloads need. It boots on any x86_64 machine with 2 GB of
-memory or more, physical or virtual, by BIOS or UEFI, needs no network and nobody at its keyboard, runs the study, prints what it found on the
-screen and the serial port, keeps the results folder on its own disk, and switches the machine off. tare image results reads
-that folder from the disk. What is bare metal to the study is then the machine that was booted.`,
+		Long: `Makes a disk image (qcow2) with Debian, Tare, a study and all that its workloads need. It boots on any x86_64 machine with 2 GB
+of memory or more, physical or virtual, by BIOS or UEFI. It needs no network and nobody at its keyboard: it runs the study,
+prints what it found on the screen and the serial port, keeps the results folder on its own disk, and switches the machine
+off. tare image results reads that folder from the disk. What is bare metal to the study is the machine that was booted.`,
 		Example: `  sudo tare image --study cloud-benchmarking --out suite.qcow2
   qemu-system-x86_64 -accel kvm -smp 4 -m 8G -nographic -drive file=suite.qcow2,if=virtio
   tare image results suite.qcow2 --out R && tare summary R`,
