@@ -54,7 +54,11 @@ the profile's checksum. Then name the new folder in a study, as in workloads: [{
 			if err != nil {
 				return fmt.Errorf("%s: what was made of it is no workload: %w", args[0], err)
 			}
-			fmt.Printf("%s is the workload %s: %s. Name it in a study, as in\n  workloads: [{name: ./%s}]\n", out, w.Name, w.Title, out)
+			named := out // a name with a slash is a path
+			if !filepath.IsAbs(out) {
+				named = "./" + filepath.Clean(out)
+			}
+			fmt.Printf("%s is the workload %s: %s. Name it in a study, as in\n  workloads: [{name: %s}]\n", out, w.Name, w.Title, named)
 			return nil
 		}}
 	imports.Flags().StringVar(&files, "files", "", "folder with the files that the profile downloads (default: the profile's own)")
@@ -78,8 +82,8 @@ func writeImported(made *phoronix.Imported, inputs, out string) (err error) {
 			return err
 		}
 	}
-	for name, from := range made.Inputs {
-		if err := copyFile(filepath.Join(inputs, from), filepath.Join(out, name)); err != nil {
+	for _, name := range made.Inputs {
+		if err := copyFile(filepath.Join(inputs, name), filepath.Join(out, name)); err != nil {
 			return err
 		}
 	}

@@ -148,8 +148,11 @@ func find(disk io.ReaderAt, name string) (at, size int64, err error) {
 	return 0, 0, none
 }
 
-// top is the folder that the archive has.
-const top = "results"
+// top is the folder that the archive has, and mostFiles bounds what is in it.
+const (
+	top       = "results"
+	mostFiles = 10_000
+)
 
 // extract writes the archive's files to a folder, and says how many. Nothing is written elsewhere.
 func extract(archive io.Reader, out string) (n int, err error) {
@@ -158,6 +161,7 @@ func extract(archive io.Reader, out string) (n int, err error) {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, root.Close()) }()
+	room := int64(resultsMiB << 20) // a sparse file may say that it is longer than the archive
 	for r := tar.NewReader(archive); ; {
 		h, err := r.Next()
 		if errors.Is(err, io.EOF) {
@@ -173,8 +177,10 @@ func extract(archive io.Reader, out string) (n int, err error) {
 		case h.Typeflag == tar.TypeDir && name == "":
 		case h.Typeflag == tar.TypeDir:
 			err = root.MkdirAll(name, 0o755)
+		case h.Typeflag == tar.TypeReg && (n == mostFiles || h.Size > room):
+			err = fmt.Errorf("its results have more than %d files or %d MiB", mostFiles, resultsMiB)
 		case h.Typeflag == tar.TypeReg:
-			n++
+			n, room = n+1, room-h.Size
 			err = write(root, name, r)
 		default:
 			err = fmt.Errorf("its results have %.200q, which is neither a file nor a folder", h.Name)
@@ -193,6 +199,6 @@ func write(root *os.Root, name string, from io.Reader) error {
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(f, from) // not longer than the partition
+	_, err = io.Copy(f, from)
 	return errors.Join(err, f.Close())
 }

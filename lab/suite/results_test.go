@@ -113,6 +113,22 @@ func TestResults(t *testing.T) {
 	}
 }
 
+// A file that says that it is longer than the partition, as a sparse one can, is not written.
+func TestResultsThatAreTooMuch(t *testing.T) {
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	if err := w.WriteHeader(&tar.Header{Name: "results/x", Typeflag: tar.TypeReg, Size: resultsMiB<<20 + 1}); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if _, err := extract(&b, dir); err == nil || !strings.Contains(err.Error(), "its results have more than 10000 files or 512 MiB") {
+		t.Errorf("%v", err)
+	}
+	if all, err := os.ReadDir(dir); err != nil || len(all) > 0 {
+		t.Errorf("%v, %v", all, err)
+	}
+}
+
 // An image that has another file of this host read for it is refused.
 func TestAnImageThatIsAPart(t *testing.T) {
 	require.Program(t, "qemu-img")

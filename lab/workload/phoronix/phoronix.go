@@ -88,7 +88,7 @@ type download struct {
 type Imported struct {
 	Name   string
 	Files  map[string][]byte // to be written to the workload's folder, workload.yaml among them
-	Inputs map[string]string // the same of inputs, which may be large: their names there, and in the folder with the inputs
+	Inputs []string          // the names of what it downloads, which may be large: files of the folder with the inputs
 }
 
 // Import makes a workload of the profile of that name ("fs-mark-1.0.3", as its folder is called), whose inputs are in a folder. What cannot be imported is an error that says
@@ -96,7 +96,7 @@ type Imported struct {
 func Import(name string, profile, inputs fs.FS) (*Imported, error) {
 	var d definition
 	if err := decode(profile, "test-definition.xml", &d); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("a folder with a test profile was expected: %w", err)
 	}
 	if err := d.possible(); err != nil {
 		return nil, err
@@ -106,7 +106,7 @@ func Import(name string, profile, inputs fs.FS) (*Imported, error) {
 	if !plain.MatchString(program) || !plain.MatchString(test) {
 		return nil, fmt.Errorf("its program is called %q: a plain name was expected, as the profile's folder has it before its version", program)
 	}
-	made := &Imported{Name: slug(strings.ToLower(test), "-"), Files: map[string][]byte{}, Inputs: map[string]string{}}
+	made := &Imported{Name: slug(strings.ToLower(test), "-"), Files: map[string][]byte{}}
 	w := described{Name: made.Name, Title: strings.TrimSpace(d.Title + " " + d.Version), Image: image{Suite: "trixie"}}
 	var err error
 	if w.Image.Packages, err = packages(d.Dependencies); err != nil {
@@ -126,7 +126,7 @@ func Import(name string, profile, inputs fs.FS) (*Imported, error) {
 	if err := made.downloads(profile, inputs); err != nil {
 		return nil, err
 	}
-	w.Files = append(w.Files, slices.Sorted(maps.Keys(made.Inputs))...)
+	w.Files = append(w.Files, made.Inputs...)
 	arguments, choices, err := d.choices()
 	if err != nil {
 		return nil, err
@@ -289,8 +289,10 @@ func (m *Imported) downloads(profile, inputs fs.FS) error {
 			}
 			return err
 		}
-		m.Inputs[name] = name
+		m.Inputs = append(m.Inputs, name)
 	}
+	slices.Sort(m.Inputs)
+	m.Inputs = slices.Compact(m.Inputs)
 	return nil
 }
 
