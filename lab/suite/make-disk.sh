@@ -29,7 +29,7 @@ serial --unit=0 --speed=115200
 terminal_output console serial
 search --no-floppy --label --set=root tare-system
 echo "Tare: $kernel"
-linux /boot/$kernel root=LABEL=tare-system rw console=tty0 console=ttyS0,115200 quiet systemd.firstboot=off
+linux /boot/$kernel root=LABEL=tare-system rw console=tty0 console=ttyS0,115200 quiet panic=60 systemd.firstboot=off
 initrd /boot/$initrd
 boot
 END

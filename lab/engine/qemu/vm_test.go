@@ -310,7 +310,8 @@ func writeMain(t *testing.T, dir, source string) {
 	}
 }
 
-// Where the host has no room for what a guest writes, the guest is told so and lives on.
+// Where the host has no room for what a guest writes, the guest is told so and lives on. Its file system may not: where it is the journal for which there is
+// no room, the guest's kernel writes nothing any more, and that is what is said.
 func TestNoSpace(t *testing.T) {
 	t.Parallel()
 	d, s := lab(t, qemu.VM, program(t), 0, 48<<20)
@@ -324,19 +325,19 @@ func TestNoSpace(t *testing.T) {
 		r, _, err := g.Ruler().Run(ctx, ruler.Order{
 			Argv: append([]string{"/bin/busybox"}, args...), Timeout: time.Minute, OutputLimit: 4096,
 		})
-		if err != nil || r.Error != "" {
-			t.Fatalf("%v: %v %s; diagnosis: %s", args, err, r.Error, g.Diagnose())
+		if err != nil {
+			t.Fatalf("%v: %v; diagnosis: %s", args, err, g.Diagnose())
 		}
 		return r
 	}
-	if r := run("dd", "if=/dev/zero", "of=small", "bs=1M", "count=4", "conv=fsync"); r.Exit != 0 {
-		t.Errorf("4 MiB, for which there is room: exit %d: %s", r.Exit, r.Stderr)
+	if r := run("dd", "if=/dev/zero", "of=small", "bs=1M", "count=4", "conv=fsync"); r.Exit != 0 || r.Error != "" {
+		t.Errorf("4 MiB, for which there is room: exit %d: %s %s", r.Exit, r.Error, r.Stderr)
 	}
-	if r := run("dd", "if=/dev/zero", "of=large", "bs=1M", "count=64", "conv=fsync"); r.Exit == 0 {
+	if r := run("dd", "if=/dev/zero", "of=large", "bs=1M", "count=64", "conv=fsync"); r.Exit == 0 && r.Error == "" {
 		t.Error("64 MiB were written and synced where there is no room for them")
 	}
-	if r := run("true"); r.Exit != 0 {
-		t.Errorf("true after that: exit %d: %s", r.Exit, r.Stderr)
+	if r := run("true"); (r.Exit != 0 || r.Error != "") && !strings.Contains(r.Error, "read-only file system") {
+		t.Errorf("true after that: exit %d: %s %s", r.Exit, r.Error, r.Stderr)
 	}
 }
 
