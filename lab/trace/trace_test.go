@@ -290,7 +290,7 @@ func throttling(t testing.TB) {
 		t.Errorf("throttled for %.3f s, want 0.5: %v", throttled, p.Wall)
 	}
 	if _, sum := spread(p, notebook.OffCPU, notebook.WallThrottled); !near(sum, throttled, 0.05, 0.01) {
-		t.Errorf("the distribution of throttled times is of %.3f s, the account of %.3f s", sum, throttled)
+		t.Errorf("the distribution of throttled times is of %.3f s, the account of %.3f s; %d events were lost", sum, throttled, p.Lost)
 	}
 }
 

@@ -469,8 +469,20 @@ static __always_inline u64 leaves(void *ctx, struct sums *s, struct span *p, str
 		if (mine)
 			delta -= ONE_RUNS;
 	} else if (a->state != UNKNOWN) {
-		u64 ran = total - a->ran;
+		u64 ran = total - a->ran, off = now - a->since; // and for the rest of that time it was at what it had left a core for
 		took(p, role, ON, ran);
+		off -= ran < off ? ran : off;
+		if (a->state == THROTTLED)
+			took(p, role, THROTTLE, off);
+		else if (a->state == READY)
+			took(p, role, PREEMPTED, off);
+		else if (a->state == WAITS) {
+			u32 r = a->reason;
+			if (r < REASONS) {
+				MASK(r, 7);
+				took(p, role, OFF + r, off);
+			}
+		}
 		if (mine)
 			delta += repair(s, p, a, now, ran);
 		else
