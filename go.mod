@@ -33,9 +33,15 @@ require (
 require (
 	github.com/moby/sys/mountinfo v0.7.3
 	github.com/zeebo/xxh3 v1.1.0
+	tags.cncf.io/container-device-interface v1.1.1
+	tags.cncf.io/container-device-interface/specs-go v1.1.1
 )
 
-require github.com/klauspost/cpuid/v2 v2.2.10 // indirect
+require (
+	github.com/fsnotify/fsnotify v1.7.0 // indirect
+	github.com/klauspost/cpuid/v2 v2.2.10 // indirect
+	go.yaml.in/yaml/v3 v3.0.5 // indirect
+)
 
 require (
 	codeberg.org/go-fonts/liberation v0.5.0

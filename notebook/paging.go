@@ -16,9 +16,12 @@ const (
 	ParamHugePages = "huge_pages"
 )
 
+// ParamDevices is the parameter of a treatment that names the host's devices which its guests have, as CDI does, separated by commas.
+const ParamDevices = "devices"
+
 // Placing are those of a treatment's parameters that are of any workload's; nil: none is.
 func Placing(params map[string]string) (some map[string]string) {
-	for _, k := range []string{ParamAddresses, ParamHugePages, ParamNeighbours, ParamCache, ParamRoot} {
+	for _, k := range []string{ParamAddresses, ParamHugePages, ParamNeighbours, ParamCache, ParamRoot, ParamDevices} {
 		if v, ok := params[k]; ok {
 			if some == nil {
 				some = map[string]string{}

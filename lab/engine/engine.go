@@ -6,6 +6,7 @@ import (
 	"context"
 	"net/netip"
 
+	"tare/lab/device"
 	"tare/lab/image"
 	"tare/lab/network"
 	"tare/lab/ruler"
@@ -25,6 +26,7 @@ type Spec struct {
 	System       bool         // the image's own init is the guest's first process, with all that it starts (Kind.Systems); the ruler is a child of it
 	Isolation    string       // the rung of the isolation ladder that the guest is: one of the kind's Isolations, or none
 	Network      *Network     // nil: what the engine gives by itself, of which no service is reached
+	Devices      device.Edits // what it is to have of the host's devices (Kind.NoDevices)
 	Machine      string       // vm, vmcn: as notebook.Machine.Text writes it
 	Accelerator  string       // vm, vmcn: notebook.KVM or notebook.TCG
 	Moments      *Moments     // where the moments of its start are noted; nil: nobody asks
@@ -36,8 +38,12 @@ func (s Spec) Treatment(k Kind) notebook.Treatment {
 		Platform: k.Platform, Engine: k.Name, Instance: s.Instance, Provisioning: s.Provisioning, Isolation: s.Isolation,
 		Network: s.NetworkMode(), Accelerator: s.Accelerator, Machine: s.Machine,
 	}
+	t.Params = map[string]string{}
 	if s.Copied {
-		t.Params = map[string]string{notebook.ParamRoot: notebook.RootCopied}
+		t.Params[notebook.ParamRoot] = notebook.RootCopied
+	}
+	if !s.Devices.None() {
+		t.Params[notebook.ParamDevices] = s.Devices.String()
 	}
 	return t
 }

@@ -54,6 +54,11 @@ type Kind struct {
 	// RandomAddresses says why what runs in its guests cannot ask for addresses that are not random (personality(2)); "" where it can.
 	RandomAddresses string
 
+	// NoDevices says why its guests cannot have devices of the host (Spec.Devices); "" where they can.
+	NoDevices string
+	// RunsHooks: programs of the host that come with a device (device.Hook) run while its guests are made.
+	RunsHooks bool
+
 	// Unsaved says why its guests cannot be saved and restored (Saver); "" where they can. Saving is that of Capabilities which asks whether they can
 	// on this host; "" where nothing has to be tried.
 	Unsaved, Saving string
@@ -144,6 +149,8 @@ func (k Kind) Supports(t notebook.Treatment) error {
 		return k.Unsupported("a machine "+t.Machine, "its guests are no virtual machines")
 	case t.Params[notebook.ParamRoot] == notebook.RootCopied && !k.Copies:
 		return k.Unsupported("a copy of the image's root for each guest", "its guests read the image where the engine, the machine's disk or the host has it")
+	case t.Params[notebook.ParamDevices] != "" && k.NoDevices != "":
+		return k.Unsupported("the device "+t.Params[notebook.ParamDevices], k.NoDevices)
 	case t.Network != "" && !slices.Contains(k.NetworkModes(), t.Network):
 		return k.Unsupported("the network "+t.Network, "its guests can be connected by "+strings.Join(k.NetworkModes(), ", "))
 	}
@@ -159,6 +166,10 @@ func (k Kind) Check(s Spec) error {
 		if err := k.Boots(); err != nil {
 			return err
 		}
+	}
+	if !k.RunsHooks && len(s.Devices.Hooks) > 0 {
+		return k.Unsupported("the device "+s.Devices.String(),
+			fmt.Sprintf("its description has %s run while a container is made, which only an OCI runtime of its own is asked to do (engines crun and runc)", s.Devices.Hooks[0].Path))
 	}
 	switch cores := s.Instance.Cores; {
 	case s.Image == nil:

@@ -141,6 +141,9 @@ func (l *Lab) Supports(ctx context.Context, t notebook.Treatment) error {
 			return err
 		}
 	}
+	if _, err := devicesOf(t); err != nil {
+		return err
+	}
 	if err := hugepages.Host.Supports(t.Params[notebook.ParamHugePages]); err != nil {
 		return err
 	}

@@ -9,8 +9,10 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
+	"tare/lab/device"
 	"tare/lab/engine"
 	"tare/lab/engine/bare"
 	"tare/lab/host"
@@ -110,6 +112,7 @@ func (l *Lab) provision(ctx context.Context, t notebook.Treatment, id string, w 
 	made := l.guest(driven, t.Instance.Cores, s.CPUs)
 	made.system = s.System
 	made.name, made.unsaved = k.String(), cmp.Or(k.Unsaved, "nothing that it is made by saves it")
+	made.env = s.Devices.Env
 	made.note, made.machine = note, t.Platform == notebook.VM || t.Platform == notebook.VMCN
 	return made, nil
 }
@@ -123,6 +126,9 @@ func (l *Lab) spec(t notebook.Treatment, id string, w *workload.Ready, seat int)
 		ID: "tare-" + id, Instance: t.Instance, Provisioning: t.Provisioning, Isolation: t.Isolation, Accelerator: t.Accelerator, Machine: t.Machine,
 		Image: w.Image, Work: w.Work, System: w.Workload.System, Copied: t.Params[notebook.ParamRoot] == notebook.RootCopied,
 	}
+	if s.Devices, err = devicesOf(t); err != nil {
+		return k, nil, s, err
+	}
 	if k.Binds(t.Provisioning) {
 		all, err := host.ChooseSeats(l.now(), int(math.Ceil(t.Instance.Cores)))
 		if err != nil {
@@ -131,6 +137,14 @@ func (l *Lab) spec(t notebook.Treatment, id string, w *workload.Ready, seat int)
 		s.CPUs = all[seat%len(all)]
 	}
 	return k, e, s, nil
+}
+
+// devicesOf are the devices that the treatment's guests have, as the host describes them now.
+func devicesOf(t notebook.Treatment) (e device.Edits, err error) {
+	if names := t.Params[notebook.ParamDevices]; names != "" {
+		return device.Find(device.Dirs, strings.Split(names, ","))
+	}
+	return e, nil
 }
 
 // network is how the treatment's guest is connected; nil where that is left to its engine.
@@ -249,8 +263,9 @@ type guest struct {
 	engine.Guest
 	kit   *trace.Kit
 	cores float64
-	cpus  []int  // that it may use
-	note  string // on the host that it was given
+	cpus  []int    // that it may use
+	note  string   // on the host that it was given
+	env   []string // that comes with its devices, for all that it runs
 
 	name    string // of its engine
 	unsaved string // why the engine saves no guest
@@ -291,7 +306,24 @@ func (g guest) Restore(ctx context.Context, m *engine.Moments) error {
 	return g.Guest.(engine.Saver).Restore(ctx, m) // it was saved
 }
 
-func (g guest) Ruler() study.Ruler { return g.Guest.Ruler() }
+func (g guest) Ruler() study.Ruler {
+	if len(g.env) > 0 {
+		return equipped{g.Guest.Ruler(), g.env}
+	}
+	return g.Guest.Ruler()
+}
+
+// equipped is the ruler of a guest whose devices come with an environment.
+type equipped struct {
+	*ruler.Client
+	env []string
+}
+
+// Run implements study.Ruler. What the environment says of a name holds.
+func (r equipped) Run(ctx context.Context, o ruler.Order) (ruler.Result, time.Duration, error) {
+	o.Env = slices.Concat(o.Env, r.env)
+	return r.Client.Run(ctx, o)
+}
 
 // Used implements study.Guest.
 func (g guest) Used() (time.Duration, error) {

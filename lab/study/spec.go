@@ -24,6 +24,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"tare/lab/device"
 	"tare/lab/engine"
 	"tare/lab/workload"
 	"tare/notebook"
@@ -89,6 +90,9 @@ type Use struct {
 	Rounds    int      `yaml:"rounds,omitempty"`    // exactly so many, in place of the design's
 
 	Neighbours Neighbours `yaml:"neighbours,omitempty" json:",omitempty"` // in place of the study's
+
+	// Devices are those of the host's that each guest has, all of them, by their names in CDI; bare metal has them too.
+	Devices Values `yaml:"devices,omitempty" json:",omitempty"` // omitted in the study's hash, which is older
 
 	Image   string   `yaml:"image,omitempty"`   // of a command: a reference; empty: a plain Debian root
 	Command []string `yaml:"command,omitempty"` // empty: the image's own
@@ -454,6 +458,9 @@ func (s *Spec) validate() *problem {
 		}
 		if u.Rounds < 0 || u.Rounds > MostRounds {
 			return wrong(fmt.Sprintf("rounds: %d: a number from 1 to %d was expected", u.Rounds, MostRounds), "workloads", i, "rounds")
+		}
+		if err := badDevice(u.Devices); err != nil {
+			return wrong("devices: "+err.Error(), "workloads", i, "devices")
 		}
 		if !nameOK.MatchString(u.Name) && !strings.Contains(u.Name, "/") {
 			return wrong(fmt.Sprintf("name: %q: the name of a workload, or a path with a slash, was expected", u.Name), "workloads", i, "name")
@@ -900,6 +907,9 @@ func (s *Spec) uses(shipped fs.FS) (all []use, err error) {
 			}
 			each, err := s.each(full)
 			if err == nil {
+				each, err = u.having(each)
+			}
+			if err == nil {
 				each, err = s.Arrivals.each(each)
 			}
 			if err != nil {
@@ -917,6 +927,35 @@ func (s *Spec) uses(shipped fs.FS) (all []use, err error) {
 		}
 	}
 	return all, nil
+}
+
+// badDevice says what is wrong in the names of devices; nil: nothing.
+func badDevice(names []string) error {
+	for i, name := range names {
+		if err := device.Check(name); err != nil {
+			return err
+		}
+		if slices.Contains(names[:i], name) {
+			return fmt.Errorf("%q stands there twice", name)
+		}
+	}
+	return nil
+}
+
+// having gives parameters with the devices among them, as Paging.each does with its own.
+func (u Use) having(all []map[string]string) (out []map[string]string, err error) {
+	if len(u.Devices) == 0 {
+		return all, nil
+	}
+	for _, params := range all {
+		if _, taken := params[notebook.ParamDevices]; taken {
+			return nil, fmt.Errorf("devices: the workload has a parameter %q of its own: one without it was expected", notebook.ParamDevices)
+		}
+		params = maps.Clone(params)
+		params[notebook.ParamDevices] = strings.Join(u.Devices, ",")
+		out = append(out, params)
+	}
+	return out, nil
 }
 
 func identify(t notebook.Treatment) string {

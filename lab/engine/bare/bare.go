@@ -11,6 +11,7 @@ package bare
 import (
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -46,6 +47,9 @@ func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, er
 	if err := Kind.Check(s); err != nil {
 		return nil, err
 	}
+	if err := hasRoom(s); err != nil {
+		return nil, err
+	}
 	g := &guest{}
 	return engine.Make(ctx, d.Env, s, g, engine.Recipe{
 		What: "bare metal guest", Address: s.NetworkMode() == notebook.NetBridge, Programs: []string{d.Ruler},
@@ -69,6 +73,25 @@ func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, er
 		},
 		InForce: func() error { return g.inForce(s) },
 	})
+}
+
+// hasRoom says why the image has no room for what comes with the devices; nil: it has.
+func hasRoom(s engine.Spec) error {
+	if len(s.Devices.Mounts) == 0 {
+		return nil
+	}
+	root, err := os.OpenRoot(s.Image.Dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	for _, m := range s.Devices.Mounts {
+		if _, err := root.Stat(strings.TrimPrefix(m.Path, "/")); err != nil {
+			return Kind.Unsupported("the device "+s.Devices.String(),
+				fmt.Sprintf("with it comes %s at %s, where the image has nothing, and bare metal's root is the image itself, which nothing writes to; put an empty file or folder there", m.Host, m.Path))
+		}
+	}
+	return nil
 }
 
 // ownNetwork says whether the guest has a network namespace.

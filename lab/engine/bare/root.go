@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"tare/lab/device"
 	"tare/lab/engine"
 	"tare/lab/engine/oci/config"
 	"tare/lab/ruler"
@@ -49,10 +50,13 @@ func Mounts(ctx context.Context, folder, root string, s engine.Spec, base func()
 	m.mount("tmpfs", root, "/dev", unix.MS_NOSUID|unix.MS_NOEXEC, "mode=0755,size=64k")
 	m.do("devices in "+root+"/dev", func() error {
 		dev := filepath.Join(root, "dev")
-		return errors.Join(config.MakeDevices(dev), os.Mkdir(filepath.Join(dev, "pts"), 0o755), os.Mkdir(filepath.Join(dev, "shm"), 0o755))
+		return errors.Join(config.MakeDevices(dev), device.Make(dev, s.Devices.Nodes), os.Mkdir(filepath.Join(dev, "pts"), 0o755), os.Mkdir(filepath.Join(dev, "shm"), 0o755))
 	})
 	m.mount("devpts", root, "/dev/pts", unix.MS_NOSUID|unix.MS_NOEXEC, "newinstance,ptmxmode=0666,mode=0620,gid=5")
 	m.mount("tmpfs", root, "/dev/shm", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "mode=1777")
+	for _, d := range s.Devices.Mounts {
+		m.bind(d.Host, root, d.Path, d.ReadOnly)
+	}
 	return m.err
 }
 
@@ -74,7 +78,7 @@ func (m *mounter) do(what string, f func() error) {
 	}
 }
 
-// bind shows the folder from at path in root.
+// bind shows the folder or file from at path in root.
 func (m *mounter) bind(from, root, path string, readonly bool) {
 	m.do(fmt.Sprintf("bind mount of %s at %s%s", from, root, path), func() error {
 		if err := on(root, path, func(target string) error { return unix.Mount(from, target, "", unix.MS_BIND, "") }); err != nil {
@@ -98,8 +102,8 @@ func (m *mounter) mount(kind, root, path string, flags uintptr, data string) {
 	})
 }
 
-// on calls f with a path that is the folder path in root and cannot be anything else: an image may hold a link
-// where a folder is expected, and a mount through it would land on the host.
+// on calls f with a path that is the folder or file path in root and cannot be anything else: an image may hold a link
+// where one is expected, and a mount through it would land on the host.
 func on(root, path string, f func(target string) error) error {
 	dir, err := unix.Open(root, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -107,11 +111,11 @@ func on(root, path string, f func(target string) error) error {
 	}
 	defer unix.Close(dir)
 	fd, err := unix.Openat2(dir, "./"+path, &unix.OpenHow{
-		Flags:   unix.O_PATH | unix.O_DIRECTORY | unix.O_CLOEXEC,
+		Flags:   unix.O_PATH | unix.O_CLOEXEC,
 		Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,
 	})
 	if err != nil {
-		return fmt.Errorf("it must be a folder in the image, and no link: %w", err)
+		return fmt.Errorf("it must be in the image, and no link: %w", err)
 	}
 	defer unix.Close(fd)
 	return f(fmt.Sprintf("/proc/self/fd/%d", fd))

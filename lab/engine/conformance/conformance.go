@@ -57,6 +57,10 @@ type Subject struct {
 	Networks []string
 	// Copies: its guests can have a copy of the root each. If not, that must be refused by an *engine.UnsupportedError.
 	Copies bool
+	// NoDevices says why its guests can have no device of the host, which must be refused by an *engine.UnsupportedError; "": they can.
+	NoDevices string
+	// RunsHooks: programs that come with a device run while its guests are made. If not, they must be refused so too.
+	RunsHooks bool
 	// Saves: its guests are saved and restored before they are killed.
 	Saves bool
 	// Disk is the folder, from [Disk], that the engine keeps its guests' files in; empty: below the state folder.
@@ -70,7 +74,7 @@ type Subject struct {
 // Of is the kind as it is registered, under test.
 func Of(k engine.Kind) Subject {
 	return Subject{
-		Name: k.String(), Limitations: k.Limitations, Undo: engine.Registry{k}.Undo(), Networks: k.NetworkModes(), Copies: k.Copies, Saves: k.Saving != "", Ahead: k.Ahead,
+		Name: k.String(), Limitations: k.Limitations, Undo: engine.Registry{k}.Undo(), Networks: k.NetworkModes(), Copies: k.Copies, NoDevices: k.NoDevices, RunsHooks: k.RunsHooks, Saves: k.Saving != "", Ahead: k.Ahead,
 		New: func(env engine.Env) (engine.Driver, error) { return k.New(env), nil },
 	}
 }
@@ -182,6 +186,7 @@ func Run(t *testing.T, s Subject, e Expectations) {
 	if s.Ahead {
 		t.Run("made ahead", l.ahead)
 	}
+	t.Run("devices", l.devices)
 	t.Run("durable", l.durable)
 	t.Run("cancelled", l.cancelled)
 	t.Run("killed", l.killed)

@@ -92,6 +92,7 @@ func writeLayout(dir, busybox, probe string) error {
 	files := fstest.MapFS{
 		markerPath[1:]: {Data: []byte(marker), Mode: 0o644},
 		"etc/passwd":   {Data: []byte("root:x:0:0:root:/root:/bin/sh\n"), Mode: 0o644},
+		givenPath[1:]:  {Mode: 0o644},
 		"etc/group":    {Data: []byte("root:x:0:\n"), Mode: 0o644},
 		// A whole system's: it starts nothing, and takes no notice of signals.
 		ruler.SystemInit[1:]: {Data: []byte("#!/bin/sh\nexec probe linger system\n"), Mode: 0o755},

@@ -226,7 +226,9 @@ type (
 		MemorySwap   int64                    // bytes, with Memory's
 		ShmSize      int64
 		LogConfig    logConfig
+		Devices      []deviceMapping `json:",omitempty"`
 	}
+	deviceMapping   struct{ PathOnHost, PathInContainer, CgroupPermissions string }
 	containerConfig struct {
 		Image        string
 		Entrypoint   []string

@@ -227,6 +227,14 @@ func configure(img, run string, s engine.Spec) (c *containerConfig, err error) {
 	if s.Work != nil {
 		c.HostConfig.Mounts = append(c.HostConfig.Mounts, bind(s.Work.Dir, ruler.WorkDir))
 	}
+	for _, n := range s.Devices.Nodes {
+		c.HostConfig.Devices = append(c.HostConfig.Devices, deviceMapping{n.Host, n.Path, n.Access})
+	}
+	for _, m := range s.Devices.Mounts {
+		given := bind(m.Host, m.Path)
+		given.ReadOnly = m.ReadOnly
+		c.HostConfig.Mounts = append(c.HostConfig.Mounts, given)
+	}
 	switch s.NetworkMode() {
 	case notebook.NetHost, notebook.NetNone:
 		c.HostConfig.NetworkMode = s.NetworkMode() // the engine's words are the same

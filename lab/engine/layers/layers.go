@@ -56,8 +56,9 @@ var Kind = engine.Kind{
 		}
 		return ""
 	},
-	New:  func(env engine.Env) engine.Driver { return &Driver{env} },
-	Undo: undo,
+	NoDevices: "a rung of the isolation ladder has the devices that every container has; ask for an engine",
+	New:       func(env engine.Env) engine.Driver { return &Driver{env} },
+	Undo:      undo,
 }
 
 // Driver makes guests of some layers. They are Tare's own, and which of them the kernel takes shows when it is made.

@@ -170,6 +170,25 @@ func configure(c config.Container, unified bool) (string, error) {
 	for _, m := range c.Mounts {
 		mount(m.Source, m.Destination, "none", "bind,ro,create=dir")
 	}
+	for _, n := range c.Devices.Nodes {
+		mount(n.Host, n.Path, "none", "bind,create=file")
+	}
+	for _, m := range c.Devices.Mounts {
+		options := "bind"
+		if m.ReadOnly {
+			options += ",ro"
+		}
+		is, err := os.Stat(m.Host)
+		if err != nil {
+			return "", err
+		}
+		if is.IsDir() {
+			options += ",create=dir"
+		} else {
+			options += ",create=file"
+		}
+		mount(m.Host, m.Path, "none", options)
+	}
 	if c.HostNetwork {
 		set("net.0.type", "none")
 	} else {
@@ -215,6 +234,13 @@ func configure(c config.Container, unified bool) (string, error) {
 	limit("devices.deny", "devices.deny", "a")
 	for _, rule := range devices {
 		limit("devices.allow", "devices.allow", rule)
+	}
+	for _, n := range c.Devices.Nodes {
+		kind := "c"
+		if n.Block {
+			kind = "b"
+		}
+		limit("devices.allow", "devices.allow", fmt.Sprintf("%s %d:%d %s", kind, n.Major, n.Minor, n.Access))
 	}
 	if bad != nil {
 		return "", Kind.Unsupported("a container with a line break in a path", strings.Join(bad, ", ")+"; rename it")

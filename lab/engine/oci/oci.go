@@ -42,7 +42,7 @@ func kind(name, program, install string, apart bool) engine.Kind {
 		Program: program, Install: install, Packages: []string{name},
 		Platform: notebook.CN, Name: name, Usual: true, Capabilities: []string{name}, Fractions: true, Undo: undo,
 		Provisionings: notebook.Provisionings, Isolations: []string{notebook.IsolationFull},
-		Networks: engine.Cabled, Ahead: true, Copies: true,
+		Networks: engine.Cabled, Ahead: true, Copies: true, RunsHooks: true,
 		Unsaved: "Tare has runc alone save containers; Debian's crun is made without CRIU",
 	}
 	return driven(k, apart)

@@ -21,6 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tare/lab/cgroup"
+	"tare/lab/device"
 	"tare/lab/engine"
 	"tare/lab/engine/oci/config"
 	"tare/lab/image"
@@ -201,15 +202,27 @@ func arguments(s engine.Spec, folder, root, run string, verb ...string) ([]strin
 		return nil, err
 	}
 	args = append(args, ulimits...)
-	mounts := [][2]string{{run, ruler.RunDir}}
-	if s.Work != nil {
-		mounts = append(mounts, [2]string{s.Work.Dir, ruler.WorkDir})
-	}
-	for _, m := range mounts {
-		if strings.ContainsAny(m[0], ",\"\n") {
-			return nil, Kind.Unsupported(fmt.Sprintf("a mount of %q", m[0]), "Podman takes no comma, quote or line break in a path; rename it")
+	for _, n := range s.Devices.Nodes {
+		if strings.Contains(n.Host+n.Path, ":") {
+			return nil, Kind.Unsupported(fmt.Sprintf("the device %q", n.Host), "Podman takes no colon in a device's path")
 		}
-		args = append(args, "--mount", "type=bind,source="+m[0]+",target="+m[1]+",bind-propagation=rprivate,ro")
+		args = append(args, "--device", n.Host+":"+n.Path+":"+n.Access)
+	}
+	mounts := []device.Mount{{Host: run, Path: ruler.RunDir, ReadOnly: true}}
+	if s.Work != nil {
+		mounts = append(mounts, device.Mount{Host: s.Work.Dir, Path: ruler.WorkDir, ReadOnly: true})
+	}
+	for _, m := range append(mounts, s.Devices.Mounts...) {
+		for _, path := range []string{m.Host, m.Path} {
+			if strings.ContainsAny(path, ",\"\n") {
+				return nil, Kind.Unsupported(fmt.Sprintf("a mount of %q", path), "Podman takes no comma, quote or line break in a path; rename it")
+			}
+		}
+		words := "type=bind,source=" + m.Host + ",target=" + m.Path + ",bind-propagation=rprivate"
+		if m.ReadOnly {
+			words += ",ro"
+		}
+		args = append(args, "--mount", words)
 	}
 	return slices.Concat(args, []string{"--rootfs", root}, engine.RulerArgs), nil
 }

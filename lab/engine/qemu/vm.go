@@ -50,6 +50,7 @@ func kind(platform string) engine.Kind {
 		Capabilities:  []string{"qemu", notebook.KVM, notebook.KVMEmulated, notebook.TCG},
 		Kernel:        recorded,
 		Machines:      true,
+		NoDevices:     "a virtual machine gets a device whole, by VFIO and the host's IOMMU, and Tare does not take one from the host for that; the study's other platforms have it",
 		Packages:      []string{"qemu-system-x86", "crun"}, // which a container in a VM is made by
 		Systems:       platform == notebook.VM,
 	}

@@ -13,8 +13,10 @@ package config
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 
+	"tare/lab/device"
 	"tare/notebook"
 
 	"github.com/opencontainers/runtime-spec/specs-go"
@@ -44,6 +46,7 @@ type Container struct {
 	Seccomp         *specs.LinuxSeccomp // a filter of system calls, as Seccomp gives it; nil: none
 	CgroupNamespace bool                // an own cgroup namespace, as engines give on cgroup v2
 	Mounts          []specs.Mount       // after the standard ones
+	Devices         device.Edits        // beside those that every container has
 }
 
 // Capabilities are those that Docker leaves a container by default.
@@ -86,6 +89,11 @@ func Config(c Container) (*specs.Spec, error) {
 	if c.CgroupNamespace {
 		namespaces = append(namespaces, specs.LinuxNamespace{Type: specs.CgroupNamespace})
 	}
+	var nodes []specs.LinuxDevice
+	for _, n := range c.Devices.Nodes {
+		d, allowed := given(n)
+		nodes, resources.Devices = append(nodes, d), append(resources.Devices, allowed)
+	}
 	return &specs.Spec{
 		Version: "1.0.2", // what runtimes of 2020 and later read; nothing newer is used here
 		Process: &specs.Process{
@@ -97,8 +105,10 @@ func Config(c Container) (*specs.Spec, error) {
 		},
 		Root:     &specs.Root{Path: c.Root},
 		Hostname: Hostname(c.Hostname),
-		Mounts:   append(standardMounts(c.Shm), c.Mounts...),
+		Mounts:   slices.Concat(standardMounts(c.Shm), c.Mounts, mounts(c.Devices.Mounts)),
+		Hooks:    hooks(c.Devices.Hooks),
 		Linux: &specs.Linux{
+			Devices:     nodes,
 			CgroupsPath: c.Cgroup,
 			Resources:   resources,
 			Namespaces:  namespaces,

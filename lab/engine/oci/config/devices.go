@@ -6,8 +6,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
+	"github.com/opencontainers/runtime-spec/specs-go"
 	"golang.org/x/sys/unix"
+
+	"tare/lab/device"
 )
 
 // MakeDevices makes in a guest's /dev what every container has there: device nodes and links. A guest's /dev is never the host's,
@@ -33,4 +37,51 @@ func MakeDevices(dev string) error {
 		}
 	}
 	return nil
+}
+
+// given is a device of the host's as a container's configuration has it, and the rule by which its cgroup lets the container use it.
+func given(n device.Node) (specs.LinuxDevice, specs.LinuxDeviceCgroup) {
+	kind, major, minor := "c", int64(n.Major), int64(n.Minor)
+	if n.Block {
+		kind = "b"
+	}
+	return specs.LinuxDevice{Path: n.Path, Type: kind, Major: major, Minor: minor, FileMode: &n.Mode, UID: &n.UID, GID: &n.GID},
+		specs.LinuxDeviceCgroup{Allow: true, Type: kind, Major: &major, Minor: &minor, Access: n.Access}
+}
+
+// mounts are the mounts that come with devices.
+func mounts(all []device.Mount) (out []specs.Mount) {
+	for _, m := range all {
+		options := m.Options
+		if !slices.Contains(options, "bind") && !slices.Contains(options, "rbind") {
+			options = append(slices.Clone(options), "rbind")
+		}
+		out = append(out, specs.Mount{Source: m.Host, Destination: m.Path, Type: "bind", Options: options})
+	}
+	return out
+}
+
+// hooks are the programs that have to run while a container is made; nil: none.
+func hooks(all []device.Hook) *specs.Hooks {
+	if len(all) == 0 {
+		return nil
+	}
+	var h specs.Hooks
+	for _, of := range all {
+		switch of.When {
+		case "prestart":
+			h.Prestart = append(h.Prestart, of.Hook) //nolint:staticcheck // CDI has it still
+		case "createRuntime":
+			h.CreateRuntime = append(h.CreateRuntime, of.Hook)
+		case "createContainer":
+			h.CreateContainer = append(h.CreateContainer, of.Hook)
+		case "startContainer":
+			h.StartContainer = append(h.StartContainer, of.Hook)
+		case "poststart":
+			h.Poststart = append(h.Poststart, of.Hook)
+		case "poststop":
+			h.Poststop = append(h.Poststop, of.Hook)
+		}
+	}
+	return &h
 }

@@ -1,0 +1,267 @@
+//go:build linux
+
+// Package device finds the devices that a host describes by the Container Device Interface (CDI, cncf-tags/container-device-interface), and says what a
+// guest is to be given for one. The descriptions are files that others write: a device's vendor, or its user.
+package device
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/opencontainers/runtime-spec/specs-go"
+	"golang.org/x/sys/unix"
+	"tags.cncf.io/container-device-interface/pkg/cdi"
+	"tags.cncf.io/container-device-interface/pkg/parser"
+	cdispecs "tags.cncf.io/container-device-interface/specs-go"
+)
+
+// Dirs are the folders that CDI has its descriptions in: what a later one says of a device holds.
+var Dirs = cdi.DefaultSpecDirs
+
+// Node is a device file that a guest is to have.
+type Node struct {
+	Host         string // on the host
+	Path         string // in the guest, below /dev
+	Block        bool   // or a character device
+	Major, Minor uint32
+	Mode         os.FileMode // of the file
+	UID, GID     uint32
+	Access       string // what the guest may do with the device: some of r, w and m
+}
+
+// Mount is a file or folder of the host that a guest is to have.
+type Mount struct {
+	Host, Path string
+	ReadOnly   bool
+	Options    []string // as the description has them, of a bind mount
+}
+
+// Edits are what a guest is to have for its devices. The zero value is nothing.
+type Edits struct {
+	Names  []string // of the devices
+	Env    []string // NAME=value, of all that runs in it
+	Nodes  []Node
+	Mounts []Mount
+	Hooks  []Hook // programs of the host that have to run while the guest is made
+}
+
+// None says whether it is for no device.
+func (e Edits) None() bool { return len(e.Names) == 0 }
+
+// String names the devices, as notebook.ParamDevices has them.
+func (e Edits) String() string { return strings.Join(e.Names, ",") }
+
+// Hook is a program of the host, and when in a container's making it has to run, by the name that OCI's runtime specification has for that.
+type Hook struct {
+	When string
+	specs.Hook
+}
+
+// Check says what is wrong in a device's name: VENDOR/CLASS=DEVICE is expected, as in nvidia.com/gpu=0.
+func Check(name string) error {
+	if _, _, _, err := parser.ParseQualifiedName(name); err != nil {
+		return fmt.Errorf("%q: a device's name as CDI has it, VENDOR/CLASS=DEVICE, was expected: %w", name, err)
+	}
+	return nil
+}
+
+// Find is what a guest is to have for the devices of these names, as the descriptions in the folders say. An error says which is not described, or what
+// is wrong in its description.
+func Find(dirs, names []string) (e Edits, err error) {
+	all, err := cdi.NewCache(cdi.WithSpecDirs(dirs...), cdi.WithAutoRefresh(false))
+	if err != nil {
+		return e, fmt.Errorf("descriptions of devices (CDI) in %s: %w", strings.Join(dirs, ", "), err)
+	}
+	var edits cdi.ContainerEdits
+	var seen []*cdi.Spec
+	for _, name := range names {
+		if err := Check(name); err != nil {
+			return e, err
+		}
+		d := all.GetDevice(name)
+		if d == nil {
+			return e, missing(all, dirs, name)
+		}
+		if s := d.GetSpec(); !slices.Contains(seen, s) { // what is of all its devices is once
+			seen = append(seen, s)
+			edits.Append(&cdi.ContainerEdits{ContainerEdits: &s.ContainerEdits})
+		}
+		edits.Append(&cdi.ContainerEdits{ContainerEdits: &d.ContainerEdits})
+	}
+	if edits.ContainerEdits != nil {
+		if e, err = read(edits.ContainerEdits); err != nil {
+			return Edits{}, fmt.Errorf("%s: %w", strings.Join(names, ", "), err)
+		}
+	}
+	e.Names = names
+	return e, nil
+}
+
+// List names the devices that are described in the folders; broken says what is wrong in the files that cannot be read, which describe nothing.
+func List(dirs []string) (names []string, broken []error) {
+	all, err := cdi.NewCache(cdi.WithSpecDirs(dirs...), cdi.WithAutoRefresh(false))
+	if err != nil {
+		return nil, []error{err}
+	}
+	return all.ListDevices(), wrong(all)
+}
+
+// wrong is what is wrong in the files that were read, in the files' order.
+func wrong(all *cdi.Cache) (broken []error) {
+	of := all.GetErrors()
+	var files []string
+	for file := range of {
+		files = append(files, file)
+	}
+	slices.Sort(files)
+	for _, file := range files {
+		for _, err := range of[file] {
+			text := strings.Join(strings.Fields(err.Error()), " ")
+			if !strings.Contains(text, file) {
+				text = file + ": " + text
+			}
+			broken = append(broken, errors.New(text))
+		}
+	}
+	return broken
+}
+
+// missing says why there is no device of that name.
+func missing(all *cdi.Cache, dirs []string, name string) error {
+	var parts []string
+	if known := all.ListDevices(); len(known) > 0 {
+		const most = 8
+		more := ""
+		if len(known) > most {
+			more = fmt.Sprintf(" and %d more", len(known)-most)
+		}
+		parts = append(parts, "described are "+strings.Join(known[:min(len(known), most)], ", ")+more)
+	} else {
+		parts = append(parts, "no device is described in "+strings.Join(dirs, " or ")+"; its vendor's tool writes a description there, as nvidia-ctk cdi generate does")
+	}
+	for _, err := range wrong(all) {
+		parts = append(parts, err.Error())
+	}
+	return fmt.Errorf("this host has no device %s: %s", name, strings.Join(parts, "; "))
+}
+
+// read takes from a description what guests can be given, and refuses what they cannot.
+func read(c *cdispecs.ContainerEdits) (e Edits, err error) {
+	switch {
+	case c.IntelRdt != nil:
+		return e, errors.New("its description wants a class of the CPU's caches (intelRdt), which guests are not given")
+	case len(c.NetDevices) > 0:
+		return e, errors.New("its description wants a network device, which guests are not given")
+	case len(c.AdditionalGIDs) > 0:
+		return e, errors.New("its description wants further groups of the process, which guests are not given")
+	}
+	e.Env = c.Env
+	for _, d := range c.DeviceNodes {
+		n, err := node(d)
+		if err != nil {
+			return Edits{}, err
+		}
+		e.Nodes = append(e.Nodes, n)
+	}
+	for _, m := range c.Mounts {
+		if m.Type != "" && m.Type != "bind" && m.Type != "none" {
+			return Edits{}, fmt.Errorf("its description wants a mount of type %q at %s; files and folders of the host can be given", m.Type, m.ContainerPath)
+		}
+		if m.ContainerPath != path.Clean(m.ContainerPath) || !path.IsAbs(m.ContainerPath) {
+			return Edits{}, fmt.Errorf("its description wants a mount at %q; a path from the root was expected", m.ContainerPath)
+		}
+		if _, err := os.Stat(m.HostPath); err != nil {
+			return Edits{}, fmt.Errorf("its description wants what is not there: %w", err)
+		}
+		e.Mounts = append(e.Mounts, Mount{Host: m.HostPath, Path: m.ContainerPath, ReadOnly: slices.Contains(m.Options, "ro"), Options: m.Options})
+	}
+	for _, h := range c.Hooks {
+		e.Hooks = append(e.Hooks, Hook{When: h.HookName, Hook: specs.Hook{Path: h.Path, Args: h.Args, Env: h.Env, Timeout: h.Timeout}})
+	}
+	return e, nil
+}
+
+// node is a device node, with what its description leaves out read from the host's.
+func node(d *cdispecs.DeviceNode) (n Node, err error) {
+	n = Node{Host: d.HostPath, Path: d.Path, Access: d.Permissions}
+	if n.Host == "" {
+		n.Host = n.Path
+	}
+	if n.Path != path.Clean(n.Path) || !strings.HasPrefix(n.Path, "/dev/") {
+		return n, fmt.Errorf("its description wants a device file at %q; a path below /dev was expected", n.Path)
+	}
+	if n.Access == "" {
+		n.Access = "rwm"
+	}
+	var is unix.Stat_t
+	if err := unix.Stat(n.Host, &is); err != nil {
+		return n, fmt.Errorf("its description names %s: %w", n.Host, err)
+	}
+	kind := is.Mode & unix.S_IFMT
+	if kind != unix.S_IFCHR && kind != unix.S_IFBLK {
+		return n, fmt.Errorf("its description names %s, which is no device", n.Host)
+	}
+	n.Block = kind == unix.S_IFBLK
+	n.Major, n.Minor = unix.Major(is.Rdev), unix.Minor(is.Rdev)
+	if said := d.Type; said == "b" && !n.Block || (said == "c" || said == "u") && n.Block {
+		return n, fmt.Errorf("its description has %s as a device of type %s, which it is not", n.Host, said)
+	}
+	if (d.Major != 0 || d.Minor != 0) && (int64(n.Major) != d.Major || int64(n.Minor) != d.Minor) {
+		return n, fmt.Errorf("its description has %s as device %d:%d, and it is %d:%d: the description is older than the host's devices; have it written again", n.Host, d.Major, d.Minor, n.Major, n.Minor)
+	}
+	n.Mode, n.UID, n.GID = os.FileMode(is.Mode&0o777), is.Uid, is.Gid
+	if d.FileMode != nil {
+		n.Mode = d.FileMode.Perm()
+	}
+	if d.UID != nil {
+		n.UID = *d.UID
+	}
+	if d.GID != nil {
+		n.GID = *d.GID
+	}
+	return n, nil
+}
+
+// Make makes the device files in a guest's own /dev, of which dev is the path on the host and in which nobody else writes meanwhile.
+func Make(dev string, nodes []Node) error {
+	root, err := os.OpenRoot(dev)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	for _, n := range nodes {
+		if err := n.make(root); err != nil {
+			return fmt.Errorf("make %s: %w", n.Path, err)
+		}
+	}
+	return nil
+}
+
+func (n Node) make(root *os.Root) error {
+	dir, name := path.Split(strings.TrimPrefix(n.Path, "/dev/"))
+	dir = path.Clean(dir) // "." where there is none
+	if err := root.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	in, err := root.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	fd := int(in.Fd())
+	kind := uint32(unix.S_IFCHR)
+	if n.Block {
+		kind = unix.S_IFBLK
+	}
+	if err := unix.Mknodat(fd, name, kind|uint32(n.Mode), int(unix.Mkdev(n.Major, n.Minor))); err != nil {
+		return err
+	}
+	if err := unix.Fchownat(fd, name, int(n.UID), int(n.GID), unix.AT_SYMLINK_NOFOLLOW); err != nil {
+		return err
+	}
+	return unix.Fchmodat(fd, name, uint32(n.Mode), 0) // whatever the umask; it is no link, for it was made here
+}
