@@ -158,7 +158,7 @@ func benchCommand() *cobra.Command {
 	var image, platforms, instances string
 	var service int
 	var load, objective, neighbours string
-	var metrics []string
+	var metrics, devices []string
 	c := &cobra.Command{
 		Use:   "bench [flags] -- CMD ARG…",
 		Short: "Run your own command, from your own image, on every platform",
@@ -180,6 +180,7 @@ line, a JSON object with mean and p99 in seconds, requests_per_second and errors
 		Example: `  sudo tare bench -- sh -c 'i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done'
   sudo tare bench --image ./my-oci-layout --platforms bm,cn --instances large,0.5/1GB -- /app/work
   sudo tare bench --image ./stream --metric 'triad=^Triad: +([0-9.]+),MB/s,higher' -- /stream
+  sudo tare bench --image ./cuda --device nvidia.com/gpu=0 --platforms bm,cn -- /app/train
   sudo tare bench --image nginx:alpine --service 80 --load / --objective p99=50ms
   sudo tare bench --image ffmpeg.tar --input film.mp4 -- ffmpeg -v error -i {input} -c:v libx265 {scratch}/out.mp4`,
 		RunE: func(c *cobra.Command, argv []string) error {
@@ -192,7 +193,7 @@ line, a JSON object with mean and p99 in seconds, requests_per_second and errors
 			if service == 0 && (load != "" || c.Flags().Changed("objective") || c.Flags().Changed("service")) {
 				return errors.New("bench: --load and --objective are of a service: the port on which it listens was expected, with --service PORT")
 			}
-			use := study.Use{Name: "command", Image: image, Command: argv}
+			use := study.Use{Name: "command", Image: image, Command: argv, Devices: devices}
 			for _, text := range metrics {
 				m, err := workload.ParseMetric(text)
 				if err != nil {
@@ -220,6 +221,7 @@ line, a JSON object with mean and p99 in seconds, requests_per_second and errors
 	r.flags(c)
 	c.Flags().StringVar(&image, "image", "", "registry reference, OCI layout folder, docker save archive, or image of the Docker daemon")
 	c.Flags().StringArrayVar(&metrics, "metric", nil, "compare a number that the command prints: `NAME=EXPRESSION,UNIT,higher`, or lower, whichever is better; the first group of the regular expression is the number (again for more metrics)")
+	c.Flags().StringArrayVar(&devices, "device", nil, "give every guest this device of the host, `NAME` as CDI has it: nvidia.com/gpu=0 (again for more devices)")
 	c.Flags().IntVar(&service, "service", 0, "the command, or the image's own, is a service that listens on this `PORT`: seek its capacity")
 	c.Flags().StringVar(&load, "load", "", "what asks the service: the path of a page (/), or a `COMMAND` with {rate}, {seconds}, {address} and {port} in it")
 	c.Flags().StringVar(&objective, "objective", "p99=100ms", "what the service must meet: `METRIC=TIME`, of the figures that its load prints")

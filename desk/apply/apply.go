@@ -59,6 +59,20 @@ const Placeholder = "YOUR-IMAGE"
 // reference is an image as registries and engines name it. What a study used may also be a folder or a recipe.
 var reference = regexp.MustCompile(`^(?:[a-z0-9](?:[a-z0-9.-]{0,200}[a-z0-9])?(?::[0-9]{1,5})?/)?[a-z0-9]+(?:(?:\.|_{1,2}|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:(?:\.|_{1,2}|-+)[a-z0-9]+)*)*(?::[A-Za-z0-9_][A-Za-z0-9_.-]{0,127})?(?:@sha256:[0-9a-f]{64})?$`)
 
+// deviceName is a device as CDI names it: VENDOR/CLASS=DEVICE.
+var deviceName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9._-]*/[A-Za-z][A-Za-z0-9_-]*=[A-Za-z0-9][A-Za-z0-9_.:-]*$`)
+
+// devices are those that the treatment's guests had.
+func devices(t notebook.Treatment) []string {
+	if names := t.Params[notebook.ParamDevices]; names != "" {
+		return strings.Split(names, ",")
+	}
+	return nil
+}
+
+// Devices are those that the guest is to have.
+func (s setting) Devices() []string { return devices(s.Treatment) }
+
 // setting is a choice as the formats need it.
 type setting struct {
 	notebook.Treatment
@@ -81,6 +95,9 @@ func Expresses(format string, t notebook.Treatment) bool {
 	}
 	if !t.Instance.Whole() && t.Provisioning != notebook.Vanilla {
 		return false
+	}
+	if all := devices(t); len(all) > 0 && (format != "docker" && format != "compose" || slices.ContainsFunc(all, func(name string) bool { return !deviceName.MatchString(name) })) {
+		return false // the others know a device by a name that what was measured does not say
 	}
 	switch format {
 	case "docker", "compose":
@@ -208,6 +225,9 @@ func settingOf(r *advise.Ranking, c *advise.Choice, format string) (*setting, er
 		if !reference.MatchString(s.Image) {
 			s.Image = Placeholder
 			say("%s is a placeholder: write your image there.", Placeholder)
+		}
+		if len(s.Devices()) > 0 {
+			say("Docker knows devices by these names from version 25 on, where the host describes them (CDI).")
 		}
 		if e := s.Engine; e != "" && e != "docker" && s.Platform == notebook.CN {
 			say("Measured with the engine %s: the overhead of another may differ.", e)

@@ -171,8 +171,8 @@ func read(c *cdispecs.ContainerEdits) (e Edits, err error) {
 		if m.Type != "" && m.Type != "bind" && m.Type != "none" {
 			return Edits{}, fmt.Errorf("its description wants a mount of type %q at %s; files and folders of the host can be given", m.Type, m.ContainerPath)
 		}
-		if m.ContainerPath != path.Clean(m.ContainerPath) || !path.IsAbs(m.ContainerPath) {
-			return Edits{}, fmt.Errorf("its description wants a mount at %q; a path from the root was expected", m.ContainerPath)
+		if p := m.ContainerPath; p != path.Clean(p) || !path.IsAbs(p) || p == "/" {
+			return Edits{}, fmt.Errorf("its description wants a mount at %q; a path below the root was expected", p)
 		}
 		if _, err := os.Stat(m.HostPath); err != nil {
 			return Edits{}, fmt.Errorf("its description wants what is not there: %w", err)

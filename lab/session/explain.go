@@ -5,7 +5,9 @@ package session
 import (
 	"errors"
 	"os"
+	"strings"
 
+	"tare/lab/device"
 	"tare/lab/fault"
 	"tare/lab/study"
 	"tare/lab/trace"
@@ -53,6 +55,34 @@ func faults() notebook.Capability {
 	if err := fault.Supported(); err != nil {
 		c.Answer, c.Why, c.Do = notebook.NotSupported, err.Error(), "leave page faults out (paging: faults: in a study's file): page tables are read without"
 	}
+	return c
+}
+
+// devices says which devices of the host guests can have: those that are described and are there.
+func devices() notebook.Capability {
+	c := notebook.Capability{Name: "devices"}
+	names, broken := device.List(device.Dirs)
+	var there []string
+	for _, name := range names {
+		if _, err := device.Find(device.Dirs, []string{name}); err != nil {
+			broken = append(broken, err)
+			continue
+		}
+		there = append(there, name)
+	}
+	why := []string{"described are " + strings.Join(there, ", ")}
+	c.Answer = notebook.Supported
+	if len(there) == 0 {
+		c.Answer, c.Do = notebook.NotSupported, "have a device's vendor describe it, as nvidia-ctk cdi generate does; studies without devices need none"
+		why = []string{"none is described (CDI) in " + strings.Join(device.Dirs, " or ")}
+		if len(broken) > 0 {
+			why = nil
+		}
+	}
+	for _, err := range broken {
+		why = append(why, err.Error())
+	}
+	c.Why = strings.Join(why, "; ")
 	return c
 }
 

@@ -322,7 +322,7 @@ func Doctor(ctx context.Context, kernel string, say image.Progress) (_ notebook.
 		l.ask(ctx, k, named, k.Capabilities[:1]...)
 		accelerators = append(accelerators, k)
 	}
-	l.host.Capabilities = append(append(l.host.Capabilities, tracers()...), faults())
+	l.host.Capabilities = append(append(l.host.Capabilities, tracers()...), faults(), devices())
 	for _, k := range accelerators { // they take long
 		tried := k.Accelerators
 		if kernel == "" { // what comes between is for kernels that were made for it

@@ -69,9 +69,7 @@ func hooks(all []device.Hook) *specs.Hooks {
 	var h specs.Hooks
 	for _, of := range all {
 		switch of.When {
-		case "prestart":
-			h.Prestart = append(h.Prestart, of.Hook) //nolint:staticcheck // CDI has it still
-		case "createRuntime":
+		case "prestart", "createRuntime": // two names for one moment: the runtime specification has given up the first
 			h.CreateRuntime = append(h.CreateRuntime, of.Hook)
 		case "createContainer":
 			h.CreateContainer = append(h.CreateContainer, of.Hook)
