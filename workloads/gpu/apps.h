@@ -1,0 +1,18 @@
+// The applications: each has the device compute, reads the results, and afterwards computes the same on the CPU in a way of its own, in double precision.
+#pragma once
+
+// app is an application of a size. begin makes its input, without the device; run has the device do all of it so many times; check ends the program where a result is
+// not right, and says which.
+struct app {
+	const char *name;
+	int usual; // size as Rodinia or Parboil have it, or LeNet's batch
+	void (*begin)(int size);
+	void (*run)(int times);
+	void (*check)(void);
+};
+extern const struct app lud, stencil, particles, inference, training;
+
+// random_number is one of 0 to 1, the same in each run.
+float random_number(void);
+// near ends the program where got is further from want than the share of the greatest of what there is to compare.
+void near(const char *what, int at, double got, double want, double most, double share);

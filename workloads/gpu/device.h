@@ -1,0 +1,47 @@
+// A device that runs kernels, whatever it is programmed by. Every call is timed by CLOCK_MONOTONIC; what fails ends the program with one line that says what.
+#pragma once
+#include <stddef.h>
+
+// Where the time of a run went, in seconds. The first six are the program's waiting in calls, one after the other; the last three are within them.
+struct account {
+	double opening;     // finding the driver and the device, making a context
+	double compilation; // compiling kernels for the device, just in time
+	double allocation;  // of the device's memory
+	double copies;      // to the device and back, as the program waits for them
+	double launches;    // handing kernels over
+	double waiting;     // for kernels to end
+	double kernels;     // the device at work on kernels, by its own clock
+	double copying;     // the device at work on copies, by its own clock
+	double first;       // from handing over the first kernel until it has ended, by both
+	double memory;      // of the device, in bytes
+	double clocks;      // how often the clock was read
+};
+extern struct account spent;
+
+typedef struct buffer *buffer;
+
+// An argument of a kernel: a buffer, an int or a float.
+struct arg {
+	size_t size;
+	const void *value;
+};
+#define BUFFER(b) ((struct arg){sizeof(buffer), &(b)})
+#define INT(i) ((struct arg){sizeof(int), &(int){i}})
+#define FLOAT(f) ((struct arg){sizeof(float), &(float){f}})
+
+// device_open makes the device ready: of the driver called so, with as many of the host's cores where it computes on those. source is the kernels' text.
+void device_open(const char *driver, int cores, const char *source);
+buffer device_buffer(size_t bytes);
+void device_write(buffer to, const void *from, size_t bytes);
+void device_read(void *to, buffer from, size_t bytes);
+// device_launch has a kernel run over so many items in groups of so many, in two dimensions. The items are rounded up to whole groups.
+void device_launch(const char *kernel, size_t width, size_t height, size_t group, size_t groups, int n, const struct arg *args);
+#define LAUNCH(kernel, width, height, group, groups, ...) \
+	device_launch(kernel, width, height, group, groups, sizeof((struct arg[]){__VA_ARGS__}) / sizeof(struct arg), (struct arg[]){__VA_ARGS__})
+void device_finish(void);
+void device_close(void);
+
+double now(void);
+// fail ends the program with one line.
+_Noreturn void fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void *memory(size_t bytes);

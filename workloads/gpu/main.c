@@ -1,0 +1,108 @@
+// gpu APPLICATION DRIVER CORES SIZE TIMES KERNELS: an application of a GPU's, TIMES times, its results checked against the CPU's. It prints one JSON line.
+#include <errno.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "apps.h"
+#include "device.h"
+
+struct account spent;
+
+void fail(const char *format, ...)
+{
+	va_list args;
+	va_start(args, format);
+	fputs("gpu: ", stderr);
+	vfprintf(stderr, format, args);
+	fputc('\n', stderr);
+	exit(1);
+}
+
+double now(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	spent.clocks++;
+	return t.tv_sec + t.tv_nsec / 1e9;
+}
+
+void *memory(size_t bytes)
+{
+	void *p = calloc(1, bytes);
+	if (!p)
+		fail("no memory for %zu bytes: choose a smaller size", bytes);
+	return p;
+}
+
+float random_number(void)
+{
+	static unsigned long long s = 42;
+	s = s * 6364136223846793005ull + 1442695040888963407ull;
+	return (s >> 40) / (float)(1 << 24);
+}
+
+void near(const char *what, int at, double got, double want, double most, double share)
+{
+	if (!(fabs(got - want) <= share * fmax(most, 1e-30))) // NaN is far from all
+		fail("the device computed %s[%d] as %g, the CPU %g: the device, its driver or its compiler is wrong", what, at, got, want);
+}
+
+static int number(const char *text, const char *what, long least, long most)
+{
+	char *end;
+	errno = 0;
+	long n = strtol(text, &end, 10);
+	if (errno || *end || end == text || n < least || n > most)
+		fail("%s: %s: a number from %ld to %ld was expected", what, text, least, most);
+	return n;
+}
+
+static char *text_of(const char *path)
+{
+	FILE *f = fopen(path, "r");
+	static char text[1 << 16];
+	if (!f || fread(text, 1, sizeof text - 1, f) == 0 || !feof(f))
+		fail("%s: the kernels' text, of at most %zu bytes, was expected: %s", path, sizeof text - 1, strerror(errno));
+	fclose(f);
+	return text;
+}
+
+int main(int argc, char **argv)
+{
+	const struct app *apps[] = {&lud, &stencil, &particles, &inference, &training}, *app = NULL;
+	if (argc != 7)
+		fail("gpu APPLICATION DRIVER CORES SIZE TIMES KERNELS was expected");
+	for (size_t i = 0; i < sizeof apps / sizeof *apps; i++)
+		if (strcmp(apps[i]->name, argv[1]) == 0)
+			app = apps[i];
+	if (!app)
+		fail("there is no application %s", argv[1]);
+	int cores = number(argv[3], "cores", 1, 1024), size = number(argv[4], "size", 0, 65536), times = number(argv[5], "times", 1, 1000000);
+	char *source = text_of(argv[6]);
+	app->begin(size ? size : app->usual);
+
+	double start = now();
+	device_open(argv[2], cores, source);
+	app->run(times);
+	double time = now() - start;
+	app->check();
+	device_close();
+
+	// What reading the clock takes.
+	double reads = spent.clocks, from = now();
+	enum { TRIES = 1000 };
+	for (int i = 0; i < TRIES; i++)
+		now();
+	double cost = (now() - from) / (TRIES + 1) * reads;
+
+	double calls = spent.opening + spent.compilation + spent.allocation + spent.copies + spent.launches + spent.waiting;
+	printf("{\"time\": %.9f, \"calls\": %.9f, \"opening\": %.9f, \"compilation\": %.9f, \"allocation\": %.9f, \"copies\": %.9f, \"launches\": %.9f, \"waiting\": %.9f, \"rest\": %.9f, "
+	       "\"kernels\": %.9f, \"copying\": %.9f, \"first_launch\": %.9f, \"measuring\": %.9f, \"device_memory\": %.0f, \"kernel_share\": %.9f}\n",
+	       time, calls, spent.opening, spent.compilation, spent.allocation, spent.copies, spent.launches, spent.waiting, fmax(0, time - calls),
+	       spent.kernels, spent.copying, spent.first, cost, spent.memory, spent.kernels / (spent.kernels + fmax(0, calls - spent.kernels)));
+	return ferror(stdout) || fflush(stdout) ? 1 : 0;
+}
