@@ -164,7 +164,7 @@ func TestWhatIsWrongInAStudyThatWeighs(t *testing.T) {
 
 func TestUnknownWorkloadAndParameter(t *testing.T) {
 	for _, c := range []struct{ from, to, want string }{
-		{"name: cpu", "name: gpu", `s.yaml:3: unknown workload "gpu"; `},
+		{"name: cpu", "name: npu", `s.yaml:3: unknown workload "npu"; `},
 		{"millions", "milions", `s.yaml:4: workload cpu has no parameter "milions"; it has millions`},
 		{"[10, 20]", "[10, many]", `s.yaml:4: workload cpu: millions="many": a whole number from 1 to 9999999 was expected (million steps; `},
 	} {

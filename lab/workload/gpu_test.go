@@ -109,7 +109,7 @@ func TestADeviceThatIsWrong(t *testing.T) {
 		"no driver":       {app: "lud", size: "20", env: []string{"OCL_ICD_VENDORS=/no/such/folder/"}, want: "no OpenCL driver is installed"},
 		"no GPU":          {app: "lud", size: "20", driver: "gpu", want: "no OpenCL driver for a GPU: there are Portable Computing Language"},
 		"no memory":       {app: "stencil", size: "65536", want: "choose a smaller size"},
-		"no size":         {app: "stencil", size: "-1", want: "size: -1: a number from 0 to 65536 was expected"},
+		"no size":         {app: "stencil", size: "-1", want: "size: small, usual, or: -1: a number from 1 to 65536 was expected"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -5,7 +5,7 @@
 // not right, and says which.
 struct app {
 	const char *name;
-	int usual; // size as Rodinia or Parboil have it, or LeNet's batch
+	int small, usual; // sizes as Rodinia or Parboil have them, or LeNet's batch
 	void (*begin)(int size);
 	void (*run)(int times);
 	void (*check)(void);

@@ -81,9 +81,15 @@ int main(int argc, char **argv)
 			app = apps[i];
 	if (!app)
 		fail("there is no application %s", argv[1]);
-	int cores = number(argv[3], "cores", 1, 1024), size = number(argv[4], "size", 0, 65536), times = number(argv[5], "times", 1, 1000000);
+	int cores = number(argv[3], "cores", 1, 1024), size, times = number(argv[5], "times", 1, 1000000);
 	char *source = text_of(argv[6]);
-	app->begin(size ? size : app->usual);
+	if (strcmp(argv[4], "small") == 0)
+		size = app->small;
+	else if (strcmp(argv[4], "usual") == 0)
+		size = app->usual;
+	else
+		size = number(argv[4], "size: small, usual, or", 1, 65536);
+	app->begin(size);
 
 	double start = now();
 	device_open(argv[2], cores, source);

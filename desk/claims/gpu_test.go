@@ -1,0 +1,69 @@
+package claims
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"tare/desk/data"
+	"tare/notebook"
+	"tare/notebook/notebooktest"
+)
+
+// What section 5.3 of the thesis says of a GPU's applications holds where they take in Docker what it says, and does not where everything takes twice as long there. What
+// the CPU computed in a GPU's place (pocl) decides nothing.
+func TestClaimsOfAGPU(t *testing.T) {
+	for name, c := range map[string]struct {
+		driver string
+		true   bool
+		want   Answer
+	}{"true": {"gpu", true, Holds}, "false": {"gpu", false, DoesNotHold}, "no GPU": {"pocl", true, NotTestable}} {
+		t.Run(name, func(t *testing.T) {
+			const rounds = 8
+			f := notebooktest.New(4)
+			f.Rounds, f.Noise = rounds, 0
+			f.Study.Design = notebook.Design{Floor: rounds, Cap: rounds, Trials: 1, TimeoutS: 60}
+			f.Study.Metrics["gpu"] = notebook.Metric{Name: "application time", Unit: "s"}
+			f.Study.Also = map[string][]notebook.Metric{"gpu": {
+				{Name: "compilation", Unit: "s", Better: notebook.Lower}, {Name: "allocation", Unit: "s", Better: notebook.Lower}, {Name: "copies", Unit: "s", Better: notebook.Lower},
+				{Name: "kernel share", Unit: "1", Better: notebook.Higher}, {Name: "end to end", Unit: "s"},
+			}}
+			figures := map[string]map[string]float64{}
+			for app, ratio := range map[string]struct{ time, compilation float64 }{
+				"lud": {1.07, 1.12}, "particle-filter": {1.108, 1.12}, "stencil": {1.034, 1.131}, "lenet-inference": {1.07, 1.094},
+			} {
+				for _, jit := range []string{"cold", "warm"} {
+					for _, place := range []string{"bm", "cn docker pinned"} {
+						time, compilation, allocation, copies, share := 1.0, 0.3, 0.01, 0.1, 0.2585
+						if place != "bm" && c.true {
+							time, allocation, copies, share = ratio.time, 0.0112, 0.1014, 0.2532
+							if jit == "cold" {
+								compilation *= ratio.compilation
+							}
+						} else if place != "bm" {
+							time, compilation, allocation, copies, share = 2, 0.6, 0.1, 0.2, 0.1
+						}
+						id := fmt.Sprintf("gpu application=%s driver=%s jit=%s %s 1/1GB", app, c.driver, jit, place)
+						f.Add(id, time)
+						figures[id] = map[string]float64{"compilation": compilation, "allocation": allocation, "copies": copies, "kernel share": share, "end to end": time}
+					}
+				}
+			}
+			f.Trial = func(x *notebook.Trial) { x.Figures = figures[x.Treatment] }
+			s, err := data.Read([]string{f.Write(t)}, data.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			all, err := Shipped("characterization")
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, v := range testable(t, 8, Judge(s, slices.DeleteFunc(all, func(c Claim) bool { return !onGPU(c) }))) {
+				if v.Answer != c.want || c.want == NotTestable && !strings.Contains(Why(v), "driver=gpu") {
+					t.Errorf("%s: %s, want %s: %s", v.Claim.ID, v.Answer, c.want, Why(v))
+				}
+			}
+		})
+	}
+}
