@@ -361,6 +361,17 @@ func samplesOfTheKernel(t testing.TB) {
 	}
 }
 
+// How long it ran is known to the end, also where its ruler hears of that before its last thread has left its core.
+func TestTheLastSliceIsOfTheTrial(t *testing.T) {
+	k := openKit(t, notebook.TracerScheduler)
+	for range 60 {
+		p, _ := watched(t, k, 1, loadCommand(t, "busy", "20"))
+		if run := p.Figures["run_s"]; run < 0.9*p.Wall[notebook.WallUser] {
+			t.Fatalf("its slices on a core are of %.4f s, its account of %.4f s: %v", run, p.Wall[notebook.WallUser], p.Figures)
+		}
+	}
+}
+
 func TestStacks(t *testing.T) {
 	k := openKit(t, notebook.TracerScheduler, notebook.TracerStacks)
 	p, _ := watched(t, k, 1, loadCommand(t, "sleep", "20", "10"))

@@ -465,7 +465,12 @@ static __always_inline u64 leaves(void *ctx, struct sums *s, struct span *p, str
 	_Bool mine = look.follow >> role & 1;
 	u64 total = t->se.sum_exec_runtime, delta = 0;
 	if (a->state == RUNS) {
-		took(p, role, ON, now - a->since);
+		if (!dead)
+			took(p, role, ON, now - a->since);
+		else if (p && role < ROLES && now > a->since) { // its last slice is in the distribution since it began to end
+			MASK(role, 3);
+			p->sums[role][ON] += now - a->since;
+		}
 		if (mine)
 			delta -= ONE_RUNS;
 	} else if (a->state != UNKNOWN) {
@@ -711,10 +716,17 @@ int BPF_PROG(exited, struct task_struct *t)
 		look.died = bpf_ktime_get_ns();
 		look.dying = 1;
 	}
-	if (look.events)
-		return 0;
 	struct seat *a = seat(t->pid);
 	struct sums *s = mine();
+	if (look.events) {
+		// Its ruler may end the span before it leaves its core, so its last slice is of now; what comes is added to it if there is time.
+		if (a && s && a->state == RUNS) {
+			u64 now = bpf_ktime_get_ns();
+			took(span(s), a->role, ON, now > a->since ? now - a->since : 0);
+			a->since = now;
+		}
+		return 0;
+	}
 	if (a && s) {
 		owned(span(s), a, t);
 		a->id = 0;
