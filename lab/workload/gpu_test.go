@@ -13,8 +13,8 @@ import (
 	"tare/internal/require"
 )
 
-// gpuProgram compiles the workload's program, for the OpenCL driver that computes on the CPU, and gives it with its kernels.
-func gpuProgram(t *testing.T) (program, kernels string) {
+// gpuProgram compiles the workload's program, for the OpenCL driver that computes on the CPU, and gives it with the folder of its kernels.
+func gpuProgram(t *testing.T) (program, folder string) {
 	t.Helper()
 	_, err := os.Stat("/etc/OpenCL/vendors/pocl.icd")
 	require.That(t, err == nil, "OpenCL on the CPU (apt-get install pocl-opencl-icd ocl-icd-opencl-dev)")
@@ -27,7 +27,7 @@ func gpuProgram(t *testing.T) (program, kernels string) {
 	if said, err := exec.CommandContext(t.Context(), "gcc", append(args, "-lOpenCL", "-lm")...).CombinedOutput(); err != nil {
 		t.Fatalf("gcc: %v: %s", err, said)
 	}
-	return program, filepath.Join(dir, "kernels.cl")
+	return program, dir
 }
 
 // onDevice runs it with its own cache of compiled kernels.
@@ -51,11 +51,11 @@ func onDevice(t *testing.T, env []string, program string, args ...string) (figur
 
 // Each application's results are the CPU's, and its account is all of its time.
 func TestApplicationsOnADevice(t *testing.T) {
-	program, kernels := gpuProgram(t)
+	program, folder := gpuProgram(t)
 	for app, size := range map[string]string{"lud": "75", "particle-filter": "1000", "stencil": "20", "lenet-inference": "3", "lenet-training": "3"} {
 		t.Run(app, func(t *testing.T) {
 			t.Parallel()
-			f, errs, status := onDevice(t, nil, program, app, "pocl", "1", size, "2", kernels)
+			f, errs, status := onDevice(t, nil, program, app, "pocl", "1", size, "2", folder)
 			if status != 0 {
 				t.Fatalf("exit status %d: %s", status, errs)
 			}
@@ -78,8 +78,8 @@ func TestApplicationsOnADevice(t *testing.T) {
 
 // A device that computes wrongly is found out, and whatever fails is one line that says what.
 func TestADeviceThatIsWrong(t *testing.T) {
-	program, kernels := gpuProgram(t)
-	text, err := os.ReadFile(kernels)
+	program, folder := gpuProgram(t)
+	text, err := os.ReadFile(filepath.Join(folder, "applications.cl"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,11 +87,11 @@ func TestADeviceThatIsWrong(t *testing.T) {
 		if strings.Count(string(text), from) != 1 {
 			t.Fatalf("%q stands %d times in the kernels", from, strings.Count(string(text), from))
 		}
-		path := filepath.Join(t.TempDir(), "kernels.cl")
-		if err := os.WriteFile(path, []byte(strings.Replace(string(text), from, to, 1)), 0o600); err != nil {
+		dir := t.TempDir()
+		if err := errors.Join(os.CopyFS(dir, os.DirFS(folder)), os.WriteFile(filepath.Join(dir, "applications.cl"), []byte(strings.Replace(string(text), from, to, 1)), 0o600)); err != nil {
 			t.Fatal(err)
 		}
-		return path
+		return dir
 	}
 	for name, c := range map[string]struct {
 		app, size, driver string
@@ -113,15 +113,15 @@ func TestADeviceThatIsWrong(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			path := kernels
+			dir := folder
 			if c.from != "" {
-				path = changed(t, c.from, c.to)
+				dir = changed(t, c.from, c.to)
 			}
 			driver := c.driver
 			if driver == "" {
 				driver = "pocl"
 			}
-			_, errs, status := onDevice(t, c.env, program, c.app, driver, "1", c.size, "1", path)
+			_, errs, status := onDevice(t, c.env, program, c.app, driver, "1", c.size, "1", dir)
 			if status != 1 || !strings.Contains(errs, c.want) {
 				t.Errorf("exit status %d, %q; want %q", status, errs, c.want)
 			}

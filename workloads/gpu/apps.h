@@ -5,6 +5,7 @@
 // not right, and says which.
 struct app {
 	const char *name;
+	const char *kernels; // the file of its kernels
 	int small, usual; // sizes as Rodinia or Parboil have them, or LeNet's batch
 	void (*begin)(int size);
 	void (*run)(int times);

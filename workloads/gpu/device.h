@@ -29,8 +29,9 @@ struct arg {
 #define INT(i) ((struct arg){sizeof(int), &(int){i}})
 #define FLOAT(f) ((struct arg){sizeof(float), &(float){f}})
 
-// device_open makes the device ready: of the driver called so, with as many of the host's cores where it computes on those. source is the kernels' text.
-void device_open(const char *driver, int cores, const char *source);
+// device_open makes the device ready, with the kernels of that name in the folder. driver is which driver, or which build of the kernels, the one that programs the device
+// has to choose from; cores are how many of the host's it uses where it computes on those.
+void device_open(const char *driver, int cores, const char *folder, const char *kernels);
 buffer device_buffer(size_t bytes);
 void device_write(buffer to, const void *from, size_t bytes);
 void device_read(void *to, buffer from, size_t bytes);
@@ -45,3 +46,5 @@ double now(void);
 // fail ends the program with one line.
 _Noreturn void fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void *memory(size_t bytes);
+// contents are a file's, with a zero after them. The file is folder/name.
+char *contents(const char *folder, const char *name, size_t *bytes);

@@ -5,6 +5,6 @@ set -eu
 mkdir "$TARE_SCRATCH/cache"
 export POCL_CACHE_DIR="$TARE_SCRATCH/cache" CUDA_CACHE_PATH="$TARE_SCRATCH/cache"
 if [ "$3" = warm ]; then
-	"$TARE_WORK/gpu" "$1" "$2" "$4" "$5" 1 "$TARE_WORK/kernels.cl" >/dev/null
+	"$TARE_WORK/gpu" "$1" "$2" "$4" "$5" 1 "$TARE_WORK" >/dev/null
 fi
-exec "$TARE_WORK/gpu" "$1" "$2" "$4" "$5" "$6" "$TARE_WORK/kernels.cl"
+exec "$TARE_WORK/gpu" "$1" "$2" "$4" "$5" "$6" "$TARE_WORK"

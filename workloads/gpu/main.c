@@ -1,10 +1,11 @@
-// gpu APPLICATION DRIVER CORES SIZE TIMES KERNELS: an application of a GPU's, TIMES times, its results checked against the CPU's. It prints one JSON line.
+// gpu APPLICATION DRIVER CORES SIZE TIMES FOLDER: an application of a GPU's, TIMES times, its results checked against the CPU's. It prints one JSON line.
 #include <errno.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "apps.h"
@@ -61,28 +62,38 @@ static int number(const char *text, const char *what, long least, long most)
 	return n;
 }
 
-static char *text_of(const char *path)
+char *contents(const char *folder, const char *name, size_t *bytes)
 {
+	enum { MOST = 64 << 20 };
+	char path[4096];
+	struct stat about;
+	if (snprintf(path, sizeof path, "%s/%s", folder, name) >= (int)sizeof path)
+		fail("%s/%s: a shorter path was expected", folder, name);
 	FILE *f = fopen(path, "r");
-	static char text[1 << 16];
-	if (!f || fread(text, 1, sizeof text - 1, f) == 0 || !feof(f))
-		fail("%s: the kernels' text, of at most %zu bytes, was expected: %s", path, sizeof text - 1, strerror(errno));
+	if (!f || fstat(fileno(f), &about))
+		fail("%s: %s", path, strerror(errno));
+	if (about.st_size < 1 || about.st_size > MOST)
+		fail("%s: 1 to %d bytes were expected, not %lld", path, MOST, (long long)about.st_size);
+	char *all = memory(about.st_size + 1);
+	if (fread(all, 1, about.st_size, f) != (size_t)about.st_size)
+		fail("%s: it cannot be read whole: %s", path, strerror(errno));
 	fclose(f);
-	return text;
+	if (bytes)
+		*bytes = about.st_size;
+	return all;
 }
 
 int main(int argc, char **argv)
 {
 	const struct app *apps[] = {&lud, &stencil, &particles, &inference, &training}, *app = NULL;
 	if (argc != 7)
-		fail("gpu APPLICATION DRIVER CORES SIZE TIMES KERNELS was expected");
+		fail("gpu APPLICATION DRIVER CORES SIZE TIMES FOLDER was expected");
 	for (size_t i = 0; i < sizeof apps / sizeof *apps; i++)
 		if (strcmp(apps[i]->name, argv[1]) == 0)
 			app = apps[i];
 	if (!app)
 		fail("there is no application %s", argv[1]);
 	int cores = number(argv[3], "cores", 1, 1024), size, times = number(argv[5], "times", 1, 1000000);
-	char *source = text_of(argv[6]);
 	if (strcmp(argv[4], "small") == 0)
 		size = app->small;
 	else if (strcmp(argv[4], "usual") == 0)
@@ -92,7 +103,7 @@ int main(int argc, char **argv)
 	app->begin(size);
 
 	double start = now();
-	device_open(argv[2], cores, source);
+	device_open(argv[2], cores, argv[6], app->kernels);
 	app->run(times);
 	double time = now() - start;
 	app->check();

@@ -67,9 +67,11 @@ static cl_device_id device_named(const char *driver)
 	fail("no OpenCL driver for %s: there are %s", strcmp(driver, "pocl") == 0 ? "the CPU (pocl)" : "a GPU", names);
 }
 
-void device_open(const char *driver, int cores, const char *source)
+void device_open(const char *driver, int cores, const char *folder, const char *kernels_of)
 {
-	char text[16];
+	char text[16], name[64];
+	snprintf(name, sizeof name, "%s.cl", kernels_of);
+	const char *source[] = {contents(folder, "language.h", NULL), contents(folder, name, NULL)};
 	snprintf(text, sizeof text, "%d", cores);
 	// pocl starts as many threads as the system has CPUs, whatever its process may use of them.
 	if (setenv("POCL_CPU_MAX_CU_COUNT", text, 1) || setenv("POCL_MAX_PTHREAD_COUNT", text, 1))
@@ -83,7 +85,7 @@ void device_open(const char *driver, int cores, const char *source)
 	must(err, "making a queue that keeps times");
 	double opened = now();
 	spent.opening = opened - start;
-	program = clCreateProgramWithSource(context, 1, &source, NULL, &err);
+	program = clCreateProgramWithSource(context, 2, source, NULL, &err);
 	must(err, "reading the kernels");
 	if ((err = clBuildProgram(program, 1, &device, "-cl-std=CL1.2", NULL, NULL)) != CL_SUCCESS) {
 		static char log[512];

@@ -1,8 +1,4 @@
-// The kernels of all applications. An item is one thread; X and Y say which. What other languages for kernels call otherwise has a name of its own.
-#define KERNEL __kernel void
-#define GLOBAL __global
-#define X ((int)get_global_id(0))
-#define Y ((int)get_global_id(1))
+// The kernels of the applications, in the language of language.h.
 
 // LU decomposition in place, without pivots (Rodinia's lud): blocks of BLOCK rows, from the top left. One item does the block on the diagonal, one each a row or a
 // column of the blocks beside and below it, and one each an element of the rest.
