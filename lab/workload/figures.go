@@ -30,6 +30,10 @@ type Metric struct {
 
 	// Match is a regular expression (RE2; ^ and $ are a line's) whose first group is the number. Its last match counts.
 	Match string `yaml:"match,omitempty" json:",omitempty"`
+
+	// Optional says that not every trial has this secondary metric: what parameters ask for decides. Where it is not printed as a number of zero or more, the trial has
+	// none.
+	Optional bool `yaml:"optional,omitempty" json:",omitempty"`
 }
 
 // How a metric's key finds its number in an output.
@@ -104,6 +108,9 @@ func (w *Workload) CheckMetrics() error {
 	if err := w.Metric.check(); err != nil {
 		return fmt.Errorf("metric: %w", err)
 	}
+	if w.Metric.Optional {
+		return errors.New("metric: optional: it is a secondary metric that may be (also:); every trial was expected to have the metric")
+	}
 	seen := map[string]bool{w.Metric.Name: true}
 	for _, m := range w.Also {
 		if err := m.check(); err != nil {
@@ -165,8 +172,8 @@ func (w *Workload) Figures(r ruler.Result) (metric float64, also map[string]floa
 		return 0, nil, fmt.Sprintf("it printed more than the %d KiB that are read, so its figures may be cut off", limit>>10)
 	}
 	var number lookup
-	get := func(m Metric, key string) float64 {
-		v, why := 0.0, ""
+	get := func(m Metric, key string) (v float64, ok bool) {
+		why := ""
 		if m.Match != "" {
 			v, why = m.matched(r.Stdout)
 		} else {
@@ -177,14 +184,14 @@ func (w *Workload) Figures(r ruler.Result) (metric float64, also map[string]floa
 			}
 			v, why = number(key)
 		}
-		if cause == "" {
+		if cause == "" && !m.Optional {
 			cause = why
 		}
-		return v
+		return v, why == ""
 	}
 	metric = r.Elapsed.Seconds()
 	if w.Metric.From+w.Metric.Match != "" {
-		metric = get(w.Metric, w.Metric.From)
+		metric, _ = get(w.Metric, w.Metric.From)
 	}
 	also = map[string]float64{}
 	for _, m := range w.Also {
@@ -192,7 +199,9 @@ func (w *Workload) Figures(r ruler.Result) (metric float64, also map[string]floa
 		if key == "" {
 			key = m.Name
 		}
-		also[m.Name] = get(m, key)
+		if v, ok := get(m, key); ok || !m.Optional {
+			also[m.Name] = v
+		}
 	}
 	return metric, also, cause
 }

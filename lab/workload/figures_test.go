@@ -31,6 +31,24 @@ func TestANumberThatIsNone(t *testing.T) {
 	}
 }
 
+// A figure that not every trial has is left out where it is not printed; the others are missed.
+func TestAFigureThatSomeTrialsHave(t *testing.T) {
+	w := metricsOf(t, "metric: {name: time, unit: s, from: time}\nalso:\n  - {name: rate, unit: 1/s, optional: true}\n  - {name: calls, unit: s}\n")
+	for out, want := range map[string]string{
+		`{"time":1,"rate":2,"calls":3}`: "map[calls:3 rate:2] ",
+		`{"time":1,"calls":3}`:          "map[calls:3] ",
+		`{"time":1,"rate":2}`:           `map[calls:0 rate:2] it printed no "calls" that is a number of zero or more: {"time":1,"rate":2}`,
+		`{"calls":3}`:                   `map[calls:3] it printed no "time" that is a number of zero or more: {"calls":3}`,
+	} {
+		if _, also, cause := w.Figures(ruler.Result{Stdout: []byte(out)}); fmt.Sprint(also, " ", cause) != want {
+			t.Errorf("%s:\ngot  %v %s\nwant %s", out, also, cause, want)
+		}
+	}
+	if _, err := described("metric: {name: time, unit: s, from: time, optional: true}\n"); err == nil || !strings.Contains(err.Error(), "optional") {
+		t.Errorf("a metric that may be missing: %v", err)
+	}
+}
+
 func FuzzFigures(f *testing.F) {
 	for _, s := range []string{`{"mean":0.1,"p99":0.2,"errors":0}`, `{"mean":-1}`, `{"mean":null,"p99":1}`, `{"mean":1,"p99":1,"errors":null}`, "noise\n{}", `{"mean":1e999}`, ""} {
 		f.Add([]byte(s), []byte("said\n"))
@@ -210,7 +228,7 @@ func TestTheIdentityOfAWorkload(t *testing.T) {
 
 func TestParseMetric(t *testing.T) {
 	m, err := ParseMetric(`triad=^Triad: +([0-9]{1,9}) MB=,MB/s, higher`)
-	if want := (Metric{notebook.Metric{Name: "triad", Unit: "MB/s", Better: notebook.Higher}, "", "^Triad: +([0-9]{1,9}) MB="}); err != nil || m != want {
+	if want := (Metric{Metric: notebook.Metric{Name: "triad", Unit: "MB/s", Better: notebook.Higher}, Match: "^Triad: +([0-9]{1,9}) MB="}); err != nil || m != want {
 		t.Errorf("%+v, %v", m, err)
 	}
 	for text, want := range map[string]string{
