@@ -8,7 +8,7 @@ export GOFLAGS += -buildvcs=false -trimpath -gcflags=all=-dwarf=false
 RELEASE := $(shell git describe --tags --always --dirty 2>/dev/null)
 LDFLAGS := -s -w -X main.release=$(RELEASE)
 
-.PHONY: build quickstart test fuzz bench lint cross generate
+.PHONY: build quickstart test fuzz bench lint cross generate cuda
 
 # The programs that guests get are embedded into tare, so they come first. TAGS=lean leaves out Parquet, which is a quarter of
 # what is compiled.
@@ -36,6 +36,10 @@ lint:
 cross:
 	GOOS=darwin GOARCH=arm64 $(GO) build -o /dev/null ./cmd/tare
 	GOOS=windows GOARCH=amd64 $(GO) build -o /dev/null ./cmd/tare
+
+# Kernels for NVIDIA's devices, by NVIDIA's compiler; no device is needed.
+cuda:
+	@scripts/cuda
 
 # The tracers' BPF objects, and golden files from what the code prints now: review the difference before you commit it.
 generate:

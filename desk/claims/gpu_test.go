@@ -18,7 +18,7 @@ func TestClaimsOfAGPU(t *testing.T) {
 		driver string
 		true   bool
 		want   Answer
-	}{"true": {"gpu", true, Holds}, "false": {"gpu", false, DoesNotHold}, "no GPU": {"pocl", true, NotTestable}} {
+	}{"true": {"cuda", true, Holds}, "false": {"cuda", false, DoesNotHold}, "no GPU": {"pocl", true, NotTestable}} {
 		t.Run(name, func(t *testing.T) {
 			const rounds = 8
 			f := notebooktest.New(4)
@@ -44,7 +44,7 @@ func TestClaimsOfAGPU(t *testing.T) {
 						} else if place != "bm" {
 							time, compilation, allocation, copies, share = 2, 0.6, 0.1, 0.2, 0.1
 						}
-						id := fmt.Sprintf("gpu application=%s driver=%s jit=%s %s 1/1GB", app, c.driver, jit, place)
+						id := fmt.Sprintf("gpu application=%s build=ptx driver=%s jit=%s %s 1/1GB", app, c.driver, jit, place)
 						f.Add(id, time)
 						figures[id] = map[string]float64{"compilation": compilation, "allocation": allocation, "copies": copies, "kernel share": share, "end to end": time}
 					}
@@ -60,7 +60,7 @@ func TestClaimsOfAGPU(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, v := range testable(t, 8, Judge(s, slices.DeleteFunc(all, func(c Claim) bool { return !onGPU(c) }))) {
-				if v.Answer != c.want || c.want == NotTestable && !strings.Contains(Why(v), "driver=gpu") {
+				if v.Answer != c.want || c.want == NotTestable && !strings.Contains(Why(v), "driver=cuda") {
 					t.Errorf("%s: %s, want %s: %s", v.Claim.ID, v.Answer, c.want, Why(v))
 				}
 			}

@@ -1,12 +1,15 @@
 package workload
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -19,15 +22,25 @@ func gpuProgram(t *testing.T) (program, folder string) {
 	_, err := os.Stat("/etc/OpenCL/vendors/pocl.icd")
 	require.That(t, err == nil, "OpenCL on the CPU (apt-get install pocl-opencl-icd ocl-icd-opencl-dev)")
 	dir := "../../workloads/gpu"
-	program = filepath.Join(t.TempDir(), "gpu")
+	return compiled(t, dir, "opencl", "-lOpenCL"), dir
+}
+
+// compiled is the workload's program, by one of the languages that it speaks to devices.
+func compiled(t *testing.T, dir, language string, flags ...string) (program string) {
+	t.Helper()
+	program = filepath.Join(t.TempDir(), "gpu-"+language)
 	args := []string{"-O2", "-Wall", "-Wextra", "-Werror", "-o", program}
-	for _, name := range []string{"main.c", "opencl.c", "lud.c", "stencil.c", "particles.c", "lenet.c"} {
+	files := []string{"main.c", "lud.c", "stencil.c", "particles.c", "lenet.c", language + ".c"}
+	if language == "cuda" {
+		files = append(files, "records.c")
+	}
+	for _, name := range files {
 		args = append(args, filepath.Join(dir, name))
 	}
-	if said, err := exec.CommandContext(t.Context(), "gcc", append(args, "-lOpenCL", "-lm")...).CombinedOutput(); err != nil {
+	if said, err := exec.CommandContext(t.Context(), "gcc", slices.Concat(args, flags, []string{"-lm"})...).CombinedOutput(); err != nil {
 		t.Fatalf("gcc: %v: %s", err, said)
 	}
-	return program, dir
+	return program
 }
 
 // onDevice runs it with its own cache of compiled kernels.
@@ -126,5 +139,117 @@ func TestADeviceThatIsWrong(t *testing.T) {
 				t.Errorf("exit status %d, %q; want %q", status, errs, c.want)
 			}
 		})
+	}
+}
+
+// standIn makes a driver that computes on the CPU, and the folder of the workload's files with its profiler. It gives what the program needs in its environment.
+func standIn(t *testing.T) (program, folder string, env []string) {
+	t.Helper()
+	_, err := exec.LookPath("g++")
+	require.That(t, err == nil, "g++ (apt-get install g++)")
+	const dir = "../../workloads/gpu"
+	lib, folder := t.TempDir(), t.TempDir()
+	driver := filepath.Join(lib, "libcuda.so.1")
+	args := []string{"-std=c++17", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-I" + dir, "-o", driver, "testdata/gpu/driver.cc"}
+	if said, err := exec.CommandContext(t.Context(), "g++", args...).CombinedOutput(); err != nil {
+		t.Fatalf("g++: %v: %s", err, said)
+	}
+	if err := errors.Join(os.CopyFS(folder, os.DirFS(dir)), os.Symlink(driver, filepath.Join(folder, "libcupti.so.13"))); err != nil {
+		t.Fatal(err)
+	}
+	return compiled(t, dir, "cuda", "-ldl"), folder, []string{"LD_LIBRARY_PATH=" + lib}
+}
+
+// The program calls NVIDIA's driver as a stand-in for it wants to be called: each application's results are right with each build of the kernels, and the account is all of
+// its time. The device's own times are there if they are recorded.
+func TestApplicationsByCUDA(t *testing.T) {
+	program, folder, env := standIn(t)
+	for app, size := range map[string]string{"lud": "75", "particle-filter": "1000", "stencil": "20", "lenet-inference": "3", "lenet-training": "3"} {
+		for _, build := range []string{"device", "device,records", "ptx", "ptx,records", "many"} {
+			f, errs, status := onDevice(t, env, program, app, build, "1", size, "2", folder)
+			if status != 0 {
+				t.Fatalf("%s, %s: exit status %d: %s", app, build, status, errs)
+			}
+			sum := 0.0
+			for _, name := range []string{"opening", "compilation", "allocation", "copies", "launches", "waiting"} {
+				sum += f[name]
+			}
+			if math.Abs(sum-f["calls"]) > 1e-6 || math.Abs(sum+f["rest"]-f["time"]) > 1e-6 || f["first_launch"] <= 0 || f["device_memory"] <= 0 {
+				t.Errorf("%s, %s: %v", app, build, f)
+			}
+			kernels, known := f["kernels"]
+			if records := strings.HasSuffix(build, ",records"); known != records || records && (kernels <= 0 || kernels > f["launches"] || f["copying"] <= 0 || f["copying"] > f["copies"] || f["compiled"] <= 0 || f["compiled"] > f["compilation"]) {
+				t.Errorf("%s, %s: %v", app, build, f)
+			}
+		}
+	}
+}
+
+// Whatever CUDA's driver cannot do is one line that says what, and what to do.
+func TestCUDAThatFails(t *testing.T) {
+	program, folder, env := standIn(t)
+	for name, c := range map[string]struct {
+		env    []string
+		build  string
+		folder string
+		want   string
+	}{
+		"no driver":      {env: []string{"LD_LIBRARY_PATH=/no/such/folder"}, want: "gpu: NVIDIA's driver is not here (libcuda.so.1: cannot open shared object file: No such file or directory): a host that has it, and a device in the guest (devices:), were expected"},
+		"no device":      {env: []string{"NO_DEVICE=1"}, want: "gpu: counting devices: NVIDIA's driver is here, but no device: give the guest one (devices:)"},
+		"taken":          {env: []string{"FAIL=cuDevicePrimaryCtxRetain:46"}, want: "the device is in use by another program that has it to itself"},
+		"old driver":     {env: []string{"FAIL=cuModuleLoadData:222"}, build: "ptx", want: "the driver, which is of CUDA 12.4, cannot run the build ptx, which CUDA 13.5 made (CUDA error 222, as the test asked): choose another build, or a newer driver"},
+		"no compiler":    {env: []string{"FAIL=cuModuleLoadData:221"}, build: "ptx", want: "libnvidia-ptxjitcompiler.so.1) is not in the guest"},
+		"two versions":   {env: []string{"FAIL=cuInit:803"}, want: "are of different versions"},
+		"an old device":  {env: []string{"ARCHITECTURE=61"}, want: "no kernels were built for an architecture of the device's, 6.1: choose the build ptx"},
+		"no memory":      {env: []string{"FAIL=cuMemAlloc_v2:2"}, want: "the device has not enough memory"},
+		"a fault":        {env: []string{"FAIL=cuCtxSynchronize:700"}, want: "the device failed (CUDA error 700, as the test asked): it may have to be reset"},
+		"something else": {env: []string{"FAIL=cuMemcpyHtoD_v2:999"}, want: "gpu: copying to the device: CUDA error 999, as the test asked"},
+		"no profiler":    {build: "device,records", folder: "../../workloads/gpu", want: "gpu: the driver's profiler cannot be loaded: "},
+		"not permitted":  {env: []string{"FAIL=cuptiActivityEnable:35"}, build: "device,records", want: "gpu: recording kernels: the driver's profiler (CUPTI) says as the test asked (35): measure without records (records=off)"},
+		"lost records":   {env: []string{"DROPPED=1"}, build: "device,records", want: "records: measure fewer times, or without records (records=off)"},
+		"no such build":  {build: "sass", want: "gpu: sass: device, ptx or many was expected"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if c.build == "" {
+				c.build = "device"
+			}
+			if c.folder == "" {
+				c.folder = folder
+			}
+			_, errs, status := onDevice(t, append(slices.Clone(env), c.env...), program, "lud", c.build, "1", "20", "1", c.folder)
+			if status != 1 || !strings.Contains(errs, c.want) || strings.Count(errs, "\n") != 1 {
+				t.Errorf("exit status %d, %q; want %q", status, errs, c.want)
+			}
+		})
+	}
+}
+
+// The kernels for NVIDIA's devices are built of the sources that are here. If not: make cuda.
+func TestKernelsAreOfTheirSources(t *testing.T) {
+	const dir = "../../workloads/gpu"
+	sums, err := os.ReadFile(filepath.Join(dir, "cuda.sums"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := map[string]bool{}
+	for line := range strings.Lines(string(sums)) {
+		sum, name, ok := strings.Cut(strings.TrimSpace(line), "  ")
+		text, err := os.ReadFile(filepath.Join(dir, name))
+		if digest := sha256.Sum256(text); !ok || err != nil || hex.EncodeToString(digest[:]) != sum {
+			t.Errorf("%s is not what kernels were built of or as (%v): make cuda", name, err)
+		}
+		known[name] = true
+	}
+	for _, pattern := range []string{"*.cl", "*.fatbin", "language.h"} {
+		all, err := filepath.Glob(filepath.Join(dir, pattern))
+		if err != nil || len(all) == 0 {
+			t.Errorf("%s: %d files, %v", pattern, len(all), err)
+		}
+		for _, path := range all {
+			if !known[filepath.Base(path)] {
+				t.Errorf("%s: no kernels were built of it or as it: make cuda", path)
+			}
+		}
 	}
 }

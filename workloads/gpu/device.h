@@ -2,19 +2,21 @@
 #pragma once
 #include <stddef.h>
 
-// Where the time of a run went, in seconds. The first six are the program's waiting in calls, one after the other; the last three are within them.
+// Where the time of a run went, in seconds. The first six are the program's waiting in calls, one after the other; the others are within them.
 struct account {
 	double opening;     // finding the driver and the device, making a context
-	double compilation; // compiling kernels for the device, just in time
+	double compilation; // loading kernels, and compiling them for the device just in time
 	double allocation;  // of the device's memory
 	double copies;      // to the device and back, as the program waits for them
 	double launches;    // handing kernels over
 	double waiting;     // for kernels to end
-	double kernels;     // the device at work on kernels, by its own clock
-	double copying;     // the device at work on copies, by its own clock
+	double kernels;     // the device at work on kernels, by its own clock, where that is recorded
+	double copying;     // the device at work on copies, by its own clock, where that is recorded
+	double compiled;    // the driver at work on compiling kernels, where that is recorded; otherwise below 0
 	double first;       // from handing over the first kernel until it has ended, by both
 	double memory;      // of the device, in bytes
 	double clocks;      // how often the clock was read
+	int recorded;       // whether the device's own times were
 };
 extern struct account spent;
 

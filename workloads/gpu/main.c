@@ -11,7 +11,7 @@
 #include "apps.h"
 #include "device.h"
 
-struct account spent;
+struct account spent = {.compiled = -1};
 
 void fail(const char *format, ...)
 {
@@ -118,8 +118,13 @@ int main(int argc, char **argv)
 
 	double calls = spent.opening + spent.compilation + spent.allocation + spent.copies + spent.launches + spent.waiting;
 	printf("{\"time\": %.9f, \"calls\": %.9f, \"opening\": %.9f, \"compilation\": %.9f, \"allocation\": %.9f, \"copies\": %.9f, \"launches\": %.9f, \"waiting\": %.9f, \"rest\": %.9f, "
-	       "\"kernels\": %.9f, \"copying\": %.9f, \"first_launch\": %.9f, \"measuring\": %.9f, \"device_memory\": %.0f, \"kernel_share\": %.9f}\n",
+	       "\"first_launch\": %.9f, \"measuring\": %.9f, \"device_memory\": %.0f",
 	       time, calls, spent.opening, spent.compilation, spent.allocation, spent.copies, spent.launches, spent.waiting, fmax(0, time - calls),
-	       spent.kernels, spent.copying, spent.first, cost, spent.memory, spent.kernels / (spent.kernels + fmax(0, calls - spent.kernels)));
+	       spent.first, cost, spent.memory);
+	if (spent.recorded)
+		printf(", \"kernels\": %.9f, \"copying\": %.9f, \"kernel_share\": %.9f", spent.kernels, spent.copying, spent.kernels / (spent.kernels + fmax(0, calls - spent.kernels)));
+	if (spent.compiled >= 0)
+		printf(", \"compiled\": %.9f", spent.compiled);
+	puts("}");
 	return ferror(stdout) || fflush(stdout) ? 1 : 0;
 }

@@ -83,6 +83,7 @@ void device_open(const char *driver, int cores, const char *folder, const char *
 	must(err, "making a context");
 	queue = clCreateCommandQueue(context, device, CL_QUEUE_PROFILING_ENABLE, &err);
 	must(err, "making a queue that keeps times");
+	spent.recorded = 1;
 	double opened = now();
 	spent.opening = opened - start;
 	program = clCreateProgramWithSource(context, 2, source, NULL, &err);

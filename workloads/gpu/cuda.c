@@ -1,0 +1,235 @@
+// device.h by NVIDIA's driver, libcuda.so.1. The driver comes with the device, so the image has nothing of CUDA. The program calls what CUDA's runtime calls in its
+// turn: cudaMalloc is cuMemAlloc there, cudaMemcpy cuMemcpy, and kernels that were compiled into a program are a module. The kernels are built by NVIDIA's compiler
+// beforehand; which build is loaded is the driver's name here: device (machine code for the device's architecture), ptx (what the driver compiles just in time), or many
+// (both, for many architectures). With ",records" after it the driver's profiler (CUPTI) records what the device did when; see records.h.
+#include <dlfcn.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "device.h"
+#include "records.h"
+
+struct buffer {
+	uint64_t memory; // first: a kernel's argument is a pointer to it
+};
+
+// Of the driver's calls those that are needed, by the names that its library has for what programs call without _v2. All but the optional ones are in every driver of
+// the last ten years.
+#define CALLS(call) \
+	call(Init, "cuInit", (unsigned flags)) \
+	call(DriverGetVersion, "cuDriverGetVersion", (int *version)) \
+	call(GetErrorString, "cuGetErrorString", (int err, const char **text)) \
+	call(DeviceGetCount, "cuDeviceGetCount", (int *n)) \
+	call(DeviceGet, "cuDeviceGet", (int *device, int at)) \
+	call(DeviceGetAttribute, "cuDeviceGetAttribute", (int *value, int attribute, int device)) \
+	call(DevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain", (void **context, int device)) \
+	call(DevicePrimaryCtxRelease, "cuDevicePrimaryCtxRelease_v2", (int device)) \
+	call(CtxSetCurrent, "cuCtxSetCurrent", (void *context)) \
+	call(CtxSynchronize, "cuCtxSynchronize", (void)) \
+	call(ModuleLoadData, "cuModuleLoadData", (void **module, const void *image)) \
+	call(ModuleGetFunction, "cuModuleGetFunction", (void **function, void *module, const char *name)) \
+	call(MemAlloc, "cuMemAlloc_v2", (uint64_t *memory, size_t bytes)) \
+	call(MemcpyHtoD, "cuMemcpyHtoD_v2", (uint64_t to, const void *from, size_t bytes)) \
+	call(MemcpyDtoH, "cuMemcpyDtoH_v2", (void *to, uint64_t from, size_t bytes)) \
+	call(LaunchKernel, "cuLaunchKernel", (void *function, unsigned groups_x, unsigned groups_y, unsigned groups_z, unsigned width_x, unsigned width_y, unsigned width_z, unsigned shared, void *stream, void **args, void **extra))
+#define DECLARE(name, symbol, args) int (*name) args;
+static struct {
+	CALLS(DECLARE)
+	int (*FuncLoad)(void *function); // optional, of drivers since 12.4: loads a kernel that is loaded when it is first used
+} cu;
+
+enum { ATTRIBUTE_MAJOR = 75, ATTRIBUTE_MINOR = 76 };
+enum { NAMES = 64, ARGS = 16 };
+#define MADE_BY "13.5" // the version of CUDA that the kernels were built by, in scripts/cuda
+
+static int device, version;
+static void *module;
+static const char *build = "device";
+static struct {
+	const char *name;
+	void *function;
+} kernels[NAMES];
+
+static void must(int err, const char *what)
+{
+	const char *text = "the driver has no words for it";
+	if (err == 0)
+		return;
+	if (cu.GetErrorString)
+		cu.GetErrorString(err, &text);
+	switch (err) {
+	case 2: // CUDA_ERROR_OUT_OF_MEMORY
+		fail("%s: the device has not enough memory: choose a smaller size, or see who else uses the device", what);
+	case 46: // CUDA_ERROR_DEVICE_UNAVAILABLE
+		fail("%s: the device is in use by another program that has it to itself, or it cannot be reached (CUDA error %d, %s)", what, err, text);
+	case 100: // CUDA_ERROR_NO_DEVICE
+	case 101: // CUDA_ERROR_INVALID_DEVICE
+		fail("%s: NVIDIA's driver is here, but no device: give the guest one (devices:)", what);
+	case 200: // CUDA_ERROR_INVALID_IMAGE
+	case 209: // CUDA_ERROR_NO_BINARY_FOR_GPU
+	case 218: // CUDA_ERROR_INVALID_PTX
+	case 222: // CUDA_ERROR_UNSUPPORTED_PTX_VERSION
+		fail("%s: the driver, which is of CUDA %d.%d, cannot run the build %s, which CUDA %s made (CUDA error %d, %s): choose another build, or a newer driver", what, version / 1000, version % 1000 / 10, build, MADE_BY, err, text);
+	case 221: // CUDA_ERROR_JIT_COMPILER_NOT_FOUND
+		fail("%s: the driver's compiler (libnvidia-ptxjitcompiler.so.1) is not in the guest: its device's description was expected to bring it", what);
+	case 214: // CUDA_ERROR_ECC_UNCORRECTABLE
+	case 700: // CUDA_ERROR_ILLEGAL_ADDRESS
+	case 702: // CUDA_ERROR_LAUNCH_TIMEOUT
+	case 714: // CUDA_ERROR_HARDWARE_STACK_ERROR
+	case 719: // CUDA_ERROR_LAUNCH_FAILED
+		fail("%s: the device failed (CUDA error %d, %s): it may have to be reset", what, err, text);
+	case 803: // CUDA_ERROR_SYSTEM_DRIVER_MISMATCH
+		fail("%s: the driver's library and the kernel's driver are of different versions (CUDA error %d): have the device's description written again", what, err);
+	}
+	fail("%s: CUDA error %d, %s", what, err, text);
+}
+
+// load_driver finds the driver's calls.
+static void load_driver(void)
+{
+	void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_GLOBAL);
+	if (!driver)
+		fail("NVIDIA's driver is not here (%s): a host that has it, and a device in the guest (devices:), were expected", dlerror());
+#define FIND(name, symbol, args) \
+	if (!(cu.name = (int(*) args)dlsym(driver, symbol))) \
+		fail("libcuda.so.1 is no driver that can be used: it has no %s", symbol);
+	CALLS(FIND)
+	cu.FuncLoad = (int (*)(void *))dlsym(driver, "cuFuncLoad");
+}
+
+// built is the file of kernels to load. Machine code runs on its own architecture and on those of the same major number that came later.
+static char *built(const char *folder, const char *kernels_of)
+{
+	static const int architectures[] = {75, 80, 86, 89, 90, 100, 120}; // as scripts/cuda has them
+	char name[64];
+	if (strcmp(build, "device")) {
+		snprintf(name, sizeof name, "%s.%s.fatbin", kernels_of, build);
+		return contents(folder, name, NULL);
+	}
+	int major, minor, best = 0;
+	must(cu.DeviceGetAttribute(&major, ATTRIBUTE_MAJOR, device), "asking the device's architecture");
+	must(cu.DeviceGetAttribute(&minor, ATTRIBUTE_MINOR, device), "asking the device's architecture");
+	for (size_t i = 0; i < sizeof architectures / sizeof *architectures; i++)
+		if (architectures[i] / 10 == major && architectures[i] % 10 <= minor)
+			best = architectures[i];
+	if (!best)
+		fail("no kernels were built for an architecture of the device's, %d.%d: choose the build ptx, which the driver compiles for it", major, minor);
+	snprintf(name, sizeof name, "%s.sm_%d.fatbin", kernels_of, best);
+	return contents(folder, name, NULL);
+}
+
+void device_open(const char *driver, int cores, const char *folder, const char *kernels_of)
+{
+	int n = 0, records = 0;
+	void *context;
+	(void)cores;
+	char *chosen = memory(strlen(driver) + 1), *comma;
+	strcpy(chosen, driver);
+	if ((comma = strchr(chosen, ','))) {
+		*comma = 0;
+		if (strcmp(comma + 1, "records"))
+			fail("%s: device, ptx or many was expected, and after a comma records or nothing", driver);
+		records = 1;
+	}
+	if (strcmp(chosen, "device") && strcmp(chosen, "ptx") && strcmp(chosen, "many"))
+		fail("%s: device, ptx or many was expected", driver);
+	build = chosen;
+
+	double start = now();
+	load_driver();
+	spent.opening = now() - start;
+	if (records)
+		records_begin(folder); // before the driver does anything
+	start = now();
+	must(cu.Init(0), "starting the driver");
+	must(cu.DriverGetVersion(&version), "asking the driver's version");
+	must(cu.DeviceGetCount(&n), "counting devices");
+	if (n < 1)
+		must(100, "counting devices");
+	must(cu.DeviceGet(&device, 0), "taking the first device");
+	must(cu.DevicePrimaryCtxRetain(&context, device), "making a context");
+	must(cu.CtxSetCurrent(context), "making a context");
+	spent.opening += now() - start;
+
+	char *image = built(folder, kernels_of);
+	start = now();
+	must(cu.ModuleLoadData(&module, image), "loading the kernels");
+	spent.compilation += now() - start;
+}
+
+buffer device_buffer(size_t bytes)
+{
+	buffer b = memory(sizeof *b);
+	double start = now();
+	int err = cu.MemAlloc(&b->memory, bytes);
+	spent.allocation += now() - start;
+	must(err, "allocating the device's memory");
+	spent.memory += bytes;
+	return b;
+}
+
+void device_write(buffer to, const void *from, size_t bytes)
+{
+	double start = now();
+	must(cu.MemcpyHtoD(to->memory, from, bytes), "copying to the device");
+	spent.copies += now() - start;
+}
+
+void device_read(void *to, buffer from, size_t bytes)
+{
+	device_finish(); // or the copy would wait for the kernels
+	double start = now();
+	must(cu.MemcpyDtoH(to, from->memory, bytes), "copying from the device");
+	spent.copies += now() - start;
+}
+
+// named finds a kernel, and has the driver load it, or compile it, which it otherwise does when the kernel is launched first.
+static void *named(const char *name)
+{
+	int i = 0;
+	while (i < NAMES && kernels[i].name && strcmp(kernels[i].name, name))
+		i++;
+	if (i == NAMES)
+		fail("more than %d kernels", NAMES);
+	if (!kernels[i].name) {
+		double start = now();
+		must(cu.ModuleGetFunction(&kernels[i].function, module, name), name);
+		if (cu.FuncLoad)
+			must(cu.FuncLoad(kernels[i].function), name);
+		kernels[i].name = name;
+		spent.compilation += now() - start;
+	}
+	return kernels[i].function;
+}
+
+void device_launch(const char *name, size_t width, size_t height, size_t group, size_t groups, int n, const struct arg *args)
+{
+	static int launched;
+	void *values[ARGS], *kernel = named(name);
+	if (n > ARGS)
+		fail("%s: at most %d arguments were expected", name, ARGS);
+	for (int i = 0; i < n; i++)
+		values[i] = args[i].size == sizeof(buffer) ? &(*(buffer *)args[i].value)->memory : (void *)args[i].value;
+	double start = now();
+	must(cu.LaunchKernel(kernel, (width + group - 1) / group, (height + groups - 1) / groups, 1, group, groups, 1, 0, NULL, values, NULL), name);
+	spent.launches += now() - start;
+	if (!launched++) {
+		device_finish();
+		spent.first = now() - start;
+	}
+}
+
+void device_finish(void)
+{
+	double start = now();
+	must(cu.CtxSynchronize(), "waiting for the device");
+	spent.waiting += now() - start;
+}
+
+void device_close(void)
+{
+	records_end();
+	must(cu.DevicePrimaryCtxRelease(device), "giving the device up");
+}

@@ -1,0 +1,122 @@
+// records.h by CUPTI's activity records. The library is pinned, and its records' layouts with it; scripts/cuda compares those below with NVIDIA's own header.
+#include <dlfcn.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "device.h"
+#include "records.h"
+
+#define LIBRARY "libcupti.so.13"
+
+enum { COPY = 1, KERNEL = 10, COMPILATION = 52 };         // kinds of records
+enum { COMPILED = 3 };                                     // what a record of just-in-time compilation can be of; or it is of the cache
+enum { END_OF_BUFFER = 12, SIZE = 1 << 20, ALIGNMENT = 8 };
+
+struct kernel {
+	uint32_t kind;
+	uint32_t others[3];
+	uint64_t start, end; // in ns
+} __attribute__((packed, aligned(8)));
+
+struct copy {
+	uint32_t kind;
+	uint8_t others[4];
+	uint64_t bytes, start, end;
+} __attribute__((packed, aligned(8)));
+
+struct compilation {
+	uint32_t kind, entry, operation, device;
+	uint64_t start, end;
+} __attribute__((packed, aligned(8)));
+
+static struct {
+	int (*Enable)(int kind);
+	int (*RegisterCallbacks)(void (*request)(uint8_t **, size_t *, size_t *), void (*complete)(void *, uint32_t, uint8_t *, size_t, size_t));
+	int (*GetNextRecord)(uint8_t *buffer, size_t valid, void **record);
+	int (*GetNumDroppedRecords)(void *context, uint32_t stream, size_t *dropped);
+	int (*FlushAll)(uint32_t flag);
+	int (*GetResultString)(int result, const char **text);
+} cupti;
+
+static size_t dropped;
+
+static void must(int result, const char *what)
+{
+	const char *text = "the profiler has no words for it";
+	if (result == 0)
+		return;
+	cupti.GetResultString(result, &text);
+	fail("%s: the driver's profiler (CUPTI) says %s (%d): measure without records (records=off)", what, text, result);
+}
+
+static void request(uint8_t **buffer, size_t *size, size_t *most)
+{
+	*buffer = aligned_alloc(ALIGNMENT, SIZE); // without one the profiler drops records, and counts them
+	*size = *buffer ? SIZE : 0;
+	*most = 0;
+}
+
+// complete is called by the profiler's own thread, and by records_end's, one after the other.
+static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid)
+{
+	void *record = NULL;
+	size_t lost = 0;
+	int result;
+	(void)size;
+	while ((result = cupti.GetNextRecord(buffer, valid, &record)) == 0)
+		switch (*(uint32_t *)record) {
+		case KERNEL:
+			spent.kernels += (((struct kernel *)record)->end - ((struct kernel *)record)->start) / 1e9;
+			break;
+		case COPY:
+			spent.copying += (((struct copy *)record)->end - ((struct copy *)record)->start) / 1e9;
+			break;
+		case COMPILATION:
+			if (((struct compilation *)record)->operation == COMPILED)
+				spent.compiled += (((struct compilation *)record)->end - ((struct compilation *)record)->start) / 1e9;
+			break;
+		}
+	if (result != END_OF_BUFFER)
+		must(result, "reading records");
+	must(cupti.GetNumDroppedRecords(context, stream, &lost), "counting records that were dropped");
+	dropped += lost;
+	free(buffer);
+}
+
+static void *call(void *library, const char *name)
+{
+	void *c = dlsym(library, name);
+	if (!c)
+		fail("%s has no %s: the library of CUDA 13 was expected", LIBRARY, name);
+	return c;
+}
+
+void records_begin(const char *folder)
+{
+	char path[4096];
+	snprintf(path, sizeof path, "%s/%s", folder, LIBRARY);
+	void *library = dlopen(path, RTLD_NOW);
+	if (!library)
+		fail("the driver's profiler cannot be loaded: %s", dlerror());
+	cupti.Enable = (int (*)(int))call(library, "cuptiActivityEnable");
+	cupti.RegisterCallbacks = (int (*)(void (*)(uint8_t **, size_t *, size_t *), void (*)(void *, uint32_t, uint8_t *, size_t, size_t)))call(library, "cuptiActivityRegisterCallbacks");
+	cupti.GetNextRecord = (int (*)(uint8_t *, size_t, void **))call(library, "cuptiActivityGetNextRecord");
+	cupti.GetNumDroppedRecords = (int (*)(void *, uint32_t, size_t *))call(library, "cuptiActivityGetNumDroppedRecords");
+	cupti.FlushAll = (int (*)(uint32_t))call(library, "cuptiActivityFlushAll");
+	cupti.GetResultString = (int (*)(int, const char **))call(library, "cuptiGetResultString");
+	spent.recorded = 1, spent.compiled = 0;
+	must(cupti.RegisterCallbacks(request, complete), "beginning to record");
+	must(cupti.Enable(KERNEL), "recording kernels");
+	must(cupti.Enable(COPY), "recording copies");
+	must(cupti.Enable(COMPILATION), "recording just-in-time compilation");
+}
+
+void records_end(void)
+{
+	if (!spent.recorded)
+		return;
+	must(cupti.FlushAll(0), "collecting records");
+	if (dropped)
+		fail("the driver's profiler (CUPTI) dropped %zu records: measure fewer times, or without records (records=off)", dropped);
+}
