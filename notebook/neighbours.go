@@ -13,12 +13,13 @@ const ParamNeighbours = "neighbours"
 
 // What a neighbour does.
 const (
-	BusyCPU = "cpu" // it computes on as many CPUs as it has cores
-	BusyIO  = "io"  // it writes to its disk and waits until it is there
+	BusyCPU  = "cpu"  // it computes on as many CPUs as it has cores
+	BusyIO   = "io"   // it writes to its disk and waits until it is there
+	BusyWork = "work" // what the measured guest does, at the greatest length that there is of it
 )
 
 // Busy are all of these.
-var Busy = []string{BusyCPU, BusyIO}
+var Busy = []string{BusyCPU, BusyIO, BusyWork}
 
 // MostNeighbours is how many a guest can have at most.
 const MostNeighbours = 1000
@@ -27,6 +28,7 @@ const MostNeighbours = 1000
 // Exactly one of the two ways is used: so many of each kind, or as many of one kind as fill the host.
 type Neighbours struct {
 	CPU, IO int // on the measured guest's CPUs, where these are its own
+	Work    int // on CPUs of their own as long as there are such: what they share is something else, a device
 
 	// PerCore is how many guests there are on each of the host's CPUs, the measured one counted; the others are busy with Busy, and spread
 	// over all CPUs.
@@ -43,7 +45,7 @@ func (n Neighbours) Text() string {
 	for _, k := range []struct {
 		busy string
 		n    int
-	}{{BusyCPU, n.CPU}, {BusyIO, n.IO}} {
+	}{{BusyCPU, n.CPU}, {BusyIO, n.IO}, {BusyWork, n.Work}} {
 		if k.n > 0 {
 			parts = append(parts, fmt.Sprintf("%s:%d", k.busy, k.n))
 		}
@@ -57,11 +59,11 @@ func (n Neighbours) Text() string {
 	return strings.Join(parts, "+")
 }
 
-var neighbourOK = regexp.MustCompile(`^(cpu|io):([0-9]{1,4})(/core)?$`)
+var neighbourOK = regexp.MustCompile(`^(cpu|io|work):([0-9]{1,4})(/core)?$`)
 
 // ParseNeighbours reads what Neighbours.Text writes.
 func ParseNeighbours(text string) (n Neighbours, err error) {
-	wrong := fmt.Errorf("%q: none, cpu:N, io:N, both with a plus between them, or cpu:N/core or io:N/core alone, N from 0 to %d, was expected", text, MostNeighbours)
+	wrong := fmt.Errorf("%q: none, cpu:N, io:N, work:N, several with a plus between them, or one of them as N/core alone, N from 0 to %d, was expected", text, MostNeighbours)
 	if text == "none" {
 		return n, nil
 	}
@@ -81,6 +83,8 @@ func ParseNeighbours(text string) (n Neighbours, err error) {
 			n.PerCore, n.Busy = count, m[1]
 		case m[1] == BusyCPU:
 			n.CPU = count
+		case m[1] == BusyWork:
+			n.Work = count
 		default:
 			n.IO = count
 		}
@@ -102,7 +106,7 @@ func (n Neighbours) Kinds(seats int) []string {
 	if n.PerCore > 0 {
 		return slices.Repeat([]string{n.Busy}, max(n.PerCore*seats-1, 0))
 	}
-	return append(slices.Repeat([]string{BusyCPU}, n.CPU), slices.Repeat([]string{BusyIO}, n.IO)...)
+	return slices.Concat(slices.Repeat([]string{BusyCPU}, n.CPU), slices.Repeat([]string{BusyIO}, n.IO), slices.Repeat([]string{BusyWork}, n.Work))
 }
 
 // Company is what a guest's neighbours did during a trial, as the host's kernel counts, and what the guest itself did.
@@ -124,7 +128,7 @@ type Neighbour struct {
 
 // The secondary metrics of a study whose guests have neighbours.
 var (
-	OwnShare = Metric{Name: "own share", Unit: "1"} // CPU time of the measured guest over the mean of its CPU-busy neighbours'
+	OwnShare = Metric{Name: "own share", Unit: "1"} // CPU time of the measured guest over the mean of its neighbours', those apart that are busy with I/O
 	Fairness = Metric{Name: "fairness", Unit: "1"}  // of neighbours that are busy alike: (Σx)²/(n Σx²) of their CPU times, or of their bytes (Jain); 1: all have the same
 )
 
@@ -136,7 +140,7 @@ func (c *Company) Figures() map[string]float64 {
 	}
 	var ran, moved []float64
 	for _, n := range c.Neighbours {
-		if n.Busy == BusyCPU {
+		if n.Busy != BusyIO {
 			ran = append(ran, n.RanS)
 		} else {
 			moved = append(moved, float64(n.Moved))

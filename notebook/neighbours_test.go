@@ -8,7 +8,7 @@ import (
 
 func TestNeighboursAsText(t *testing.T) {
 	for text, want := range map[string]Neighbours{
-		"none": {}, "cpu:3": {CPU: 3}, "io:2": {IO: 2}, "cpu:1+io:1": {CPU: 1, IO: 1}, "cpu:4/core": {PerCore: 4, Busy: BusyCPU}, "io:1/core": {PerCore: 1, Busy: BusyIO},
+		"none": {}, "cpu:3": {CPU: 3}, "io:2": {IO: 2}, "cpu:1+io:1": {CPU: 1, IO: 1}, "work:7": {Work: 7}, "work:2/core": {PerCore: 2, Busy: BusyWork}, "cpu:4/core": {PerCore: 4, Busy: BusyCPU}, "io:1/core": {PerCore: 1, Busy: BusyIO},
 	} {
 		n, err := ParseNeighbours(text)
 		if err != nil || n != want || n.Text() != text {

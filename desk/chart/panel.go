@@ -281,7 +281,7 @@ func (p *Panel) arrange(s *data.Summary) {
 			if n.None() {
 				return place{label: "alone"}
 			}
-			return place{words.Plain(n.Text()), [2]float64{1 + float64(n.PerCore), float64(n.CPU + n.IO)}}
+			return place{words.Plain(n.Text()), [2]float64{1 + float64(n.PerCore), float64(n.CPU + n.IO + n.Work)}}
 		}
 		v := t.Params[p.axis]
 		n, err := strconv.ParseFloat(v, 64)

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -20,7 +21,7 @@ import (
 )
 
 // Neighbours is how a study file says which guests are busy beside the measured one (paper "virtualization-overheads", chapter 4): a mapping
-// {cpu: N, io: N}, or a list of such, of which each makes treatments.
+// {cpu: N, io: N, work: N}, or a list of such, of which each makes treatments.
 type Neighbours []notebook.Neighbours
 
 // UnmarshalYAML reads it.
@@ -30,7 +31,7 @@ func (n *Neighbours) UnmarshalYAML(node *yaml.Node) error {
 		nodes = node.Content
 	}
 	for _, each := range nodes {
-		expected := fmt.Errorf("line %d: {cpu: N, io: N}, or one of them as N/core, was expected", each.Line)
+		expected := fmt.Errorf("line %d: {cpu: N, io: N, work: N}, or one of them as N/core, was expected", each.Line)
 		if each.Kind != yaml.MappingNode {
 			return expected
 		}
@@ -100,6 +101,12 @@ func (p *Plan) busy(ctx context.Context, shipped fs.FS, o workload.Options) erro
 	p.work = map[string]*workload.Ready{}
 	for _, t := range p.Study.Treatments {
 		for _, kind := range p.kinds(t) {
+			if kind == notebook.BusyWork {
+				if w := p.ready[notebook.Label(t.Workload, t.Params)].Workload; w.Length == "" || w.Service != nil {
+					return fmt.Errorf("neighbours: work: of workload %s no length can be chosen (length: in its file), so it ends by itself: cpu: or io: was expected", w.Name)
+				}
+				continue
+			}
 			if p.work[kind] != nil {
 				continue
 			}
@@ -122,6 +129,18 @@ func (p *Plan) kinds(t notebook.Treatment) []string {
 		return []string{notebook.BusyCPU}
 	}
 	return notebook.NeighboursOf(t).Kinds(2) // with two seats any has one of each of its kinds
+}
+
+// workOf is what a neighbour of that kind does beside a treatment's guest.
+func (p *Plan) workOf(t notebook.Treatment, kind string) *workload.Ready {
+	if kind != notebook.BusyWork {
+		return p.work[kind]
+	}
+	same := *p.ready[notebook.Label(t.Workload, t.Params)]
+	w := same.Workload
+	same.Params = maps.Clone(same.Params)
+	same.Params[w.Length] = strconv.Itoa(w.Params[w.Length].Most(math.MaxInt32))
+	return &same
 }
 
 // company is a guest's neighbours at work.
@@ -153,7 +172,7 @@ func (r *Run) keepCompany(ctx context.Context, first Guest, t notebook.Treatment
 	if err != nil {
 		return nil, "its neighbours have no CPUs: " + err.Error(), nil
 	}
-	c = &company{of: t, seats: seats, spread: n.PerCore > 0}
+	c = &company{of: t, seats: seats, spread: n.PerCore > 0 || n.Work > 0}
 	cause, err = r.add(ctx, c, first, n.Kinds(seats))
 	if cause != "" || err != nil {
 		return nil, cause, errors.Join(err, c.leave(ctx))
@@ -177,7 +196,7 @@ func (r *Run) add(ctx context.Context, c *company, first Guest, kinds []string) 
 			return nth + ": " + cause, nil
 		}
 		pctx, cancel := context.WithTimeout(ctx, provisionTimeout)
-		g, err := r.Lab.Beside(pctx, c.of, anID(), r.Plan.work[kind], c.seat(len(c.guests)))
+		g, err := r.Lab.Beside(pctx, c.of, anID(), r.Plan.workOf(c.of, kind), c.seat(len(c.guests)))
 		cancel()
 		if err != nil {
 			return nth + ": no guest: " + err.Error(), nil
@@ -186,7 +205,7 @@ func (r *Run) add(ctx context.Context, c *company, first Guest, kinds []string) 
 	}
 	var started []ruler.Begun
 	for i, g := range c.guests[began:] {
-		s, b := r.start(ctx, g, r.Plan.work[kinds[i]], c.of)
+		s, b := r.start(ctx, g, r.Plan.workOf(c.of, kinds[i]), c.of)
 		c.works, started = append(c.works, s), append(started, b)
 	}
 	for i, b := range started {
@@ -296,6 +315,8 @@ func idle(n notebook.Neighbour, took time.Duration, cores float64) string {
 	switch want := busyShare * cores * took.Seconds(); {
 	case n.Busy == notebook.BusyIO && n.Moved < busyBytes:
 		return fmt.Sprintf("it moved %d bytes to and from disks in %.3g s", n.Moved, took.Seconds())
+	case n.Busy == notebook.BusyWork && n.RanS == 0 && n.Moved == 0:
+		return "it neither ran nor moved a byte"
 	case n.Busy == notebook.BusyCPU && n.RanS+n.WaitedS < want:
 		return fmt.Sprintf("it ran for %.3g s and was ready to for %.3g s, of %.3g s on %.3g cores", n.RanS, n.WaitedS, took.Seconds(), cores)
 	}
@@ -318,7 +339,7 @@ func neighboursFit(h notebook.Host, t notebook.Treatment) error {
 	}
 	full := int64(1) // guests that may come to all of their memory: those that compute take little
 	for _, kind := range kinds {
-		if kind == notebook.BusyIO {
+		if kind != notebook.BusyCPU {
 			full++
 		}
 	}

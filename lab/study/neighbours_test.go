@@ -42,7 +42,7 @@ func (s *street) Provision(_ context.Context, t notebook.Treatment, _ string, _ 
 	return &resident{fakeGuest{&s.fakeLab, t}, s, 0, time.Now()}, nil
 }
 func (s *street) Beside(ctx context.Context, t notebook.Treatment, _ string, w *workload.Ready, seat int) (Guest, error) {
-	if !w.Workload.Stays {
+	if !w.Workload.Stays && w.Params["times"] != "1000000" {
 		return nil, errors.New("a neighbour whose work ends")
 	}
 	s.seats = append(s.seats, seat)
@@ -108,6 +108,9 @@ func neighbourly(text string) *Plan {
 	p.ready[notebook.Label("w", t.Params)] = p.ready["w"]
 	busy := &workload.Ready{Workload: &workload.Workload{Stays: true}, Image: p.ready["w"].Image}
 	p.work = map[string]*workload.Ready{notebook.BusyCPU: busy, notebook.BusyIO: busy}
+	work := *p.ready["w"].Workload
+	work.Length, work.Params = "times", map[string]workload.Param{"times": {Values: "1 to 1000000"}}
+	p.ready[notebook.Label("w", t.Params)] = &workload.Ready{Workload: &work, Image: p.ready["w"].Image, Params: map[string]string{"times": "3"}}
 	return p
 }
 
@@ -116,7 +119,7 @@ func TestATrialBesideNeighbours(t *testing.T) {
 	for _, c := range []struct {
 		text  string
 		seats []int
-	}{{"cpu:2+io:1", []int{0, 0, 0}}, {"cpu:3/core", []int{1, 0, 1, 0, 1}}} {
+	}{{"cpu:2+io:1", []int{0, 0, 0}}, {"cpu:3/core", []int{1, 0, 1, 0, 1}}, {"work:3", []int{1, 0, 1}}} {
 		s := &street{fakeLab: fakeLab{elapsed: steady}}
 		book := &fakeBook{}
 		p := neighbourly(c.text)
@@ -250,6 +253,8 @@ func TestWhoIsBusy(t *testing.T) {
 		{notebook.Neighbour{Busy: "cpu", RanS: 0.2, WaitedS: 0.8}, true}, // one of five on a CPU
 		{notebook.Neighbour{Busy: "cpu", RanS: 0.2, Moved: 1 << 30}, false},
 		{notebook.Neighbour{Busy: "io", RanS: 1}, false},
+		{notebook.Neighbour{Busy: "work", RanS: 0.01}, true}, // it may wait for a device
+		{notebook.Neighbour{Busy: "work"}, false},
 		{notebook.Neighbour{Busy: "io", Moved: 64 << 10}, true},
 	} {
 		if got := idle(c.n, time.Second, 1) == ""; got != c.busy {
@@ -264,9 +269,10 @@ func TestNeighboursOfAFile(t *testing.T) {
 		{"{cpu: 1, io: 1}", "cpu:1+io:1"},
 		{"[{cpu: 0}, {cpu: 1/core}, {io: 2}]", "none cpu:1/core io:2"},
 		{"[{}]", "none"},
-		{"{gpu: 1}", "line 5: {cpu: N, io: N}"},
-		{"many", "line 5: {cpu: N, io: N}"},
-		{"{cpu: 1/core, io: 1}", "line 5: {cpu: N, io: N}"},
+		{"[{work: 1}, {work: 7}]", "work:1 work:7"},
+		{"{gpu: 1}", "line 5: {cpu: N, io: N, work: N}"},
+		{"many", "line 5: {cpu: N, io: N, work: N}"},
+		{"{cpu: 1/core, io: 1}", "line 5: {cpu: N, io: N, work: N}"},
 	} {
 		s, err := Parse("x.yaml", fmt.Appendf(nil, study, c.in), ".", kinds)
 		if err != nil {

@@ -205,9 +205,9 @@ func TestCUDAThatFails(t *testing.T) {
 		"a fault":        {env: []string{"FAIL=cuCtxSynchronize:700"}, want: "the device failed (CUDA error 700, as the test asked): it may have to be reset"},
 		"something else": {env: []string{"FAIL=cuMemcpyHtoD_v2:999"}, want: "gpu: copying to the device: CUDA error 999, as the test asked"},
 		"no profiler":    {build: "device,records", folder: "../../workloads/gpu", want: "gpu: the driver's profiler cannot be loaded: "},
-		"not permitted":  {env: []string{"FAIL=cuptiActivityEnable:35"}, build: "device,records", want: "gpu: recording kernels: the driver's profiler (CUPTI) says as the test asked (35): measure without records (records=off)"},
-		"lost records":   {env: []string{"DROPPED=1"}, build: "device,records", want: "records: measure fewer times, or without records (records=off)"},
-		"no such build":  {build: "sass", want: "gpu: sass: device, ptx or many was expected"},
+		"not permitted":  {env: []string{"FAIL=cuptiActivityEnable:35"}, build: "device,records", want: "gpu: recording kernels: the driver's profiler (CUPTI) says as the test asked (35): measure without records (driver=cuda_unrecorded)"},
+		"lost records":   {env: []string{"DROPPED=1"}, build: "device,records", want: "records: measure fewer times, or without records (driver=cuda_unrecorded)"},
+		"no such build":  {build: "sass", want: "gpu: sass: build=device, ptx or many was expected"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -13,6 +13,8 @@ struct app {
 };
 extern const struct app lud, stencil, particles, inference, training;
 
+// repeated is to be called whenever run has done it once more, its results back: how long each time took is known by that.
+void repeated(void);
 // random_number is one of 0 to 1, the same in each run.
 float random_number(void);
 // near ends the program where got is further from want than the share of the greatest of what there is to compare.

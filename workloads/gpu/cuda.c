@@ -134,7 +134,7 @@ void device_open(const char *driver, int cores, const char *folder, const char *
 		records = 1;
 	}
 	if (strcmp(chosen, "device") && strcmp(chosen, "ptx") && strcmp(chosen, "many"))
-		fail("%s: device, ptx or many was expected", driver);
+		fail("%s: build=device, ptx or many was expected", driver);
 	build = chosen;
 
 	double start = now();

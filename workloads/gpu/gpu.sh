@@ -1,14 +1,23 @@
 #!/bin/sh
-# gpu.sh APPLICATION DRIVER CACHE CORES SIZE TIMES BUILD LOADING RECORDS. What a driver has compiled it keeps in a folder of the trial: empty, as a fresh container has
-# it, or filled by a run before the one that is measured. The last three are of the driver cuda.
+# gpu.sh APPLICATION DRIVER CACHE CORES SIZE TIMES BUILD. What a driver has compiled it keeps in a folder of the trial: empty, as a fresh container has it, or filled by a
+# run before the one that is measured.
 set -eu
-program=$TARE_WORK/gpu-opencl how=$2
-if [ "$2" = cuda ]; then
-	program=$TARE_WORK/gpu-cuda how=$7
-	[ "$9" = off ] || how=$how,records
-	CUDA_MODULE_LOADING=$(echo "$8" | tr a-z A-Z)
+case $2 in
+cuda*)
+	program=$TARE_WORK/gpu-cuda how=${7%_eager}
+	[ "$2" = cuda_unrecorded ] || how=$how,records
+	CUDA_MODULE_LOADING=LAZY
+	[ "$7" = "${7%_eager}" ] || CUDA_MODULE_LOADING=EAGER
 	export CUDA_MODULE_LOADING
-fi
+	;;
+*)
+	program=$TARE_WORK/gpu-opencl how=$2
+	if [ "$7" != source ]; then
+		echo "gpu: build=$7 is of the driver cuda: build=source was expected for driver=$2" >&2
+		exit 1
+	fi
+	;;
+esac
 mkdir "$TARE_SCRATCH/cache"
 export POCL_CACHE_DIR="$TARE_SCRATCH/cache" CUDA_CACHE_PATH="$TARE_SCRATCH/cache"
 if [ "$3" = warm ]; then

@@ -100,6 +100,7 @@ static void infer(int times)
 	for (int t = 0; t < times; t++) {
 		forward();
 		device_read(answers, in[LAYERS], sizeof *answers * samples * OUTS);
+		repeated();
 	}
 }
 
@@ -113,6 +114,7 @@ static void train(int times)
 		device_finish();
 		for (int l = 0; t == 0 && l < LAYERS; l++)
 			device_read(after[l], w[l], sizeof(float) * weight_count(&layers[l]));
+		repeated();
 	}
 }
 

@@ -34,6 +34,7 @@ static void run(int times)
 			LAUNCH("lud_rest", rest, rest, BLOCK, BLOCK, BUFFER(m), INT(n), INT(at));
 		}
 		device_read(result, m, sizeof *a * n * n);
+		repeated();
 	}
 }
 

@@ -52,6 +52,22 @@ void near(const char *what, int at, double got, double want, double most, double
 		fail("the device computed %s[%d] as %g, the CPU %g: the device, its driver or its compiler is wrong", what, at, got, want);
 }
 
+static double *repeats, last; // how long each time took, and when the latest ended
+static int repetitions;
+
+void repeated(void)
+{
+	double at = now();
+	repeats[repetitions++] = at - last;
+	last = at;
+}
+
+static int ascending(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+	return (x > y) - (x < y);
+}
+
 static int number(const char *text, const char *what, long least, long most)
 {
 	char *end;
@@ -101,9 +117,11 @@ int main(int argc, char **argv)
 	else
 		size = number(argv[4], "size: small, usual, or", 1, 65536);
 	app->begin(size);
+	repeats = memory(sizeof *repeats * times);
 
 	double start = now();
 	device_open(argv[2], cores, argv[6], app->kernels);
+	last = now();
 	app->run(times);
 	double time = now() - start;
 	app->check();
@@ -125,6 +143,10 @@ int main(int argc, char **argv)
 		printf(", \"kernels\": %.9f, \"copying\": %.9f, \"kernel_share\": %.9f", spent.kernels, spent.copying, spent.kernels / (spent.kernels + fmax(0, calls - spent.kernels)));
 	if (spent.compiled >= 0)
 		printf(", \"compiled\": %.9f", spent.compiled);
-	puts("}");
+	double sum = 0;
+	for (int i = 0; i < repetitions; i++)
+		sum += repeats[i];
+	qsort(repeats, repetitions, sizeof *repeats, ascending);
+	printf(", \"rate\": %.9f, \"p99\": %.9f}\n", repetitions / sum, repeats[(int)ceil(0.99 * repetitions) - 1]);
 	return ferror(stdout) || fflush(stdout) ? 1 : 0;
 }

@@ -70,6 +70,7 @@ static void run(int times)
 			LAUNCH("particle_choose", n, 1, 64, 1, BUFFER(c), BUFFER(px[here]), BUFFER(py[here]), BUFFER(px[next]), BUFFER(py[next]), INT(n), FLOAT(0.5f / n));
 		}
 		device_finish();
+		repeated();
 	}
 }
 

@@ -47,7 +47,7 @@ static void must(int result, const char *what)
 	if (result == 0)
 		return;
 	cupti.GetResultString(result, &text);
-	fail("%s: the driver's profiler (CUPTI) says %s (%d): measure without records (records=off)", what, text, result);
+	fail("%s: the driver's profiler (CUPTI) says %s (%d): measure without records (driver=cuda_unrecorded)", what, text, result);
 }
 
 static void request(uint8_t **buffer, size_t *size, size_t *most)
@@ -118,5 +118,5 @@ void records_end(void)
 		return;
 	must(cupti.FlushAll(0), "collecting records");
 	if (dropped)
-		fail("the driver's profiler (CUPTI) dropped %zu records: measure fewer times, or without records (records=off)", dropped);
+		fail("the driver's profiler (CUPTI) dropped %zu records: measure fewer times, or without records (driver=cuda_unrecorded)", dropped);
 }

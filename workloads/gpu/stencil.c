@@ -32,6 +32,7 @@ static void run(int times)
 		for (int s = 0; s < STEPS; s++)
 			LAUNCH("stencil", nx, ny, 16, 4, BUFFER(at[s % 2]), BUFFER(at[1 - s % 2]), INT(nx), INT(ny), INT(nz), FLOAT(middle), FLOAT(side));
 		device_read(result, at[STEPS % 2], sizeof *first * cells);
+		repeated();
 	}
 }
 
