@@ -619,8 +619,12 @@ func (r *Run) time(ctx context.Context, g Guest, service *service, ready *worklo
 	if tr.Failure = workload.Failure(res); tr.Failure == "" {
 		tr.Failure = wander(ahead, bound, later, laterBound, host)
 	}
+	if names := t.Params[notebook.ParamDevices]; res.TimedOut && names != "" {
+		tr.Failure += "; if a kernel of " + names + " never returned, the device may have to be reset"
+	}
 	if tr.Failure == "" {
 		tr.Value, tr.Figures, tr.Failure = w.Figures(res)
+		tr.Warnings = append(tr.Warnings, w.Warnings(tr.Figures)...)
 	}
 	if service != nil && service.over() {
 		tr.Failure = "its service ended: " + service.how()

@@ -36,6 +36,7 @@ type fakeLab struct {
 	noAccel  error                        // Accelerator's
 	booted   bool                         // it was asked
 	exit     func(notebook.Treatment) int // the work's exit status
+	overdue  bool                         // whether it was killed at the end of its time
 	blind    error                        // why no tracer looks on
 	sticks   error                        // why it cannot be detached
 	attached int                          // watches now
@@ -192,6 +193,7 @@ func (g *fakeGuest) Run(_ context.Context, o ruler.Order) (ruler.Result, time.Du
 	if g.l.exit != nil {
 		r.Exit = g.l.exit(g.t)
 	}
+	r.TimedOut = g.l.overdue
 	return r, d, nil
 }
 
@@ -676,5 +678,29 @@ func TestAPlatformThatCannotBeMadeReadyIsLeftOut(t *testing.T) {
 	}
 	if len(plan.Study.Treatments) != 2 || len(plan.Study.LeftOut) != 1 || plan.Study.LeftOut[0].Reason != "it cannot be made ready: no kernel" {
 		t.Errorf("kept %d, left out %+v", len(plan.Study.Treatments), plan.Study.LeftOut)
+	}
+}
+
+// Work that a device never gave back is killed at the end of its time, and the record says what that may mean for the device.
+func TestADeviceThatNeverAnswers(t *testing.T) {
+	for devices, want := range map[string]string{
+		"nvidia.com/gpu=0": "killed after 1s, the time it was given; if a kernel of nvidia.com/gpu=0 never returned, the device may have to be reset",
+		"":                 "killed after 1s, the time it was given",
+	} {
+		of := cnT
+		of.Params = map[string]string{}
+		if devices != "" {
+			of.Params[notebook.ParamDevices] = devices
+		}
+		p := fakePlan(notebook.Design{Floor: 1, Cap: 1, Trials: 1}, of)
+		p.ready[notebook.Label("w", of.Params)] = p.ready["w"]
+		book := &fakeBook{}
+		lab := &fakeLab{elapsed: func(notebook.Treatment) time.Duration { return time.Second }, overdue: true}
+		if _, err := (&Run{Plan: p, Lab: lab, Book: book}).Do(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if len(book.trials) != 1 || book.trials[0].Failure != want {
+			t.Errorf("%+v, want %s", book.trials, want)
+		}
 	}
 }

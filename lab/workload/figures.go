@@ -34,6 +34,9 @@ type Metric struct {
 	// Optional says that not every trial has this secondary metric: what parameters ask for decides. Where it is not printed as a number of zero or more, the trial has
 	// none.
 	Optional bool `yaml:"optional,omitempty" json:",omitempty"`
+
+	// Warn says, as a warning on the trial, what it means that this secondary metric is above zero.
+	Warn string `yaml:"warn,omitempty" json:",omitempty"`
 }
 
 // How a metric's key finds its number in an output.
@@ -108,8 +111,8 @@ func (w *Workload) CheckMetrics() error {
 	if err := w.Metric.check(); err != nil {
 		return fmt.Errorf("metric: %w", err)
 	}
-	if w.Metric.Optional {
-		return errors.New("metric: optional: it is a secondary metric that may be (also:); every trial was expected to have the metric")
+	if w.Metric.Optional || w.Metric.Warn != "" {
+		return errors.New("metric: optional: and warn: are of secondary metrics (also:); every trial was expected to have the metric")
 	}
 	seen := map[string]bool{w.Metric.Name: true}
 	for _, m := range w.Also {
@@ -204,6 +207,16 @@ func (w *Workload) Figures(r ruler.Result) (metric float64, also map[string]floa
 		}
 	}
 	return metric, also, cause
+}
+
+// Warnings are those that figures of a trial call for.
+func (w *Workload) Warnings(figures map[string]float64) (all []string) {
+	for _, m := range w.Also {
+		if v := figures[m.Name]; m.Warn != "" && v > 0 {
+			all = append(all, fmt.Sprintf("%s (%s: %g)", m.Warn, m.Name, v))
+		}
+	}
+	return all
 }
 
 // lookup is the number that an output has at a key, with why there is none.

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"os"
 	"os/exec"
@@ -154,7 +155,7 @@ func standIn(t *testing.T) (program, folder string, env []string) {
 	if said, err := exec.CommandContext(t.Context(), "g++", args...).CombinedOutput(); err != nil {
 		t.Fatalf("g++: %v: %s", err, said)
 	}
-	if err := errors.Join(os.CopyFS(folder, os.DirFS(dir)), os.Symlink(driver, filepath.Join(folder, "libcupti.so.13"))); err != nil {
+	if err := errors.Join(os.Symlink(driver, filepath.Join(lib, "libnvidia-ml.so.1")), os.CopyFS(folder, os.DirFS(dir)), os.Symlink(driver, filepath.Join(folder, "libcupti.so.13"))); err != nil {
 		t.Fatal(err)
 	}
 	return compiled(t, dir, "cuda", "-ldl"), folder, []string{"LD_LIBRARY_PATH=" + lib}
@@ -177,10 +178,36 @@ func TestApplicationsByCUDA(t *testing.T) {
 			if math.Abs(sum-f["calls"]) > 1e-6 || math.Abs(sum+f["rest"]-f["time"]) > 1e-6 || f["first_launch"] <= 0 || f["device_memory"] <= 0 {
 				t.Errorf("%s, %s: %v", app, build, f)
 			}
+			if f["clock"] != 1.98e9 || f["temperature"] != 41 || f["power"] != 120.5 || f["throttled"] != 0 || f["others"] != 0 || f["rate"] <= 0 || f["p99"] <= 0 || f["p99"] > f["time"] {
+				t.Errorf("%s, %s: %v", app, build, f)
+			}
 			kernels, known := f["kernels"]
 			if records := strings.HasSuffix(build, ",records"); known != records || records && (kernels <= 0 || kernels > f["launches"] || f["copying"] <= 0 || f["copying"] > f["copies"] || f["compiled"] <= 0 || f["compiled"] > f["compilation"]) {
 				t.Errorf("%s, %s: %v", app, build, f)
 			}
+		}
+	}
+}
+
+// A device that is held down, or that others use, says so, where its driver tells.
+func TestTheDevicesCondition(t *testing.T) {
+	program, folder, env := standIn(t)
+	for name, c := range map[string]struct {
+		env  []string
+		want string
+	}{"hot and shared": {[]string{"HOT=1", "SHARED=1"}, "1 2"}, "neither": {nil, "0 0"}, "not told": {[]string{"FAIL=nvmlInit_v2:1"}, "none none"}} {
+		f, errs, status := onDevice(t, slices.Concat(env, c.env), program, "lud", "device", "1", "20", "1", folder)
+		if status != 0 {
+			t.Fatalf("%s: %s", name, errs)
+		}
+		say := func(key string) string {
+			if v, ok := f[key]; ok {
+				return fmt.Sprint(v)
+			}
+			return "none"
+		}
+		if got := say("throttled") + " " + say("others"); got != c.want {
+			t.Errorf("%s: %s, want %s", name, got, c.want)
 		}
 	}
 }

@@ -24,6 +24,7 @@ struct buffer {
 	call(DeviceGetCount, "cuDeviceGetCount", (int *n)) \
 	call(DeviceGet, "cuDeviceGet", (int *device, int at)) \
 	call(DeviceGetAttribute, "cuDeviceGetAttribute", (int *value, int attribute, int device)) \
+	call(DeviceGetPCIBusId, "cuDeviceGetPCIBusId", (char *id, int bytes, int device)) \
 	call(DevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain", (void **context, int device)) \
 	call(DevicePrimaryCtxRelease, "cuDevicePrimaryCtxRelease_v2", (int device)) \
 	call(CtxSetCurrent, "cuCtxSetCurrent", (void *context)) \
@@ -226,6 +227,34 @@ void device_finish(void)
 	double start = now();
 	must(cu.CtxSynchronize(), "waiting for the device");
 	spent.waiting += now() - start;
+}
+
+// device_condition asks NVIDIA's management library (NVML), which comes with the driver where the device's description brings it.
+struct condition device_condition(void)
+{
+	struct condition c = {0};
+	char bus[32];
+	void *library = dlopen("libnvidia-ml.so.1", RTLD_NOW), *handle;
+	unsigned clock, degrees, milliwatts, processes = 64;
+	unsigned long long reasons;
+	struct { // as NVML has it, version 2
+		unsigned pid;
+		unsigned long long memory;
+		unsigned instance, compute;
+	} all[64];
+#define NVML(name, ...) ((int (*)(__VA_ARGS__))dlsym(library, name))
+	int (*init)(void), (*find)(const char *, void **), (*clock_of)(void *, int, unsigned *), (*degrees_of)(void *, int, unsigned *), (*power_of)(void *, unsigned *);
+	int (*reasons_of)(void *, unsigned long long *), (*processes_on)(void *, unsigned *, void *);
+	if (!library || !(init = NVML("nvmlInit_v2", void)) || !(find = NVML("nvmlDeviceGetHandleByPciBusId_v2", const char *, void **)) ||
+	    !(clock_of = NVML("nvmlDeviceGetClockInfo", void *, int, unsigned *)) || !(degrees_of = NVML("nvmlDeviceGetTemperature", void *, int, unsigned *)) ||
+	    !(power_of = NVML("nvmlDeviceGetPowerUsage", void *, unsigned *)) || !(reasons_of = NVML("nvmlDeviceGetCurrentClocksThrottleReasons", void *, unsigned long long *)) ||
+	    !(processes_on = NVML("nvmlDeviceGetComputeRunningProcesses_v3", void *, unsigned *, void *)))
+		return c;
+	enum { PROCESSORS = 1, OF_THE_CHIP = 0, HELD_DOWN = 0x4 | 0x8 | 0x20 | 0x40 | 0x80 }; // limits of power, and heat, by software and hardware
+	if (cu.DeviceGetPCIBusId(bus, sizeof bus, device) || init() || find(bus, &handle) || clock_of(handle, PROCESSORS, &clock) || degrees_of(handle, OF_THE_CHIP, &degrees) ||
+	    power_of(handle, &milliwatts) || reasons_of(handle, &reasons) || processes_on(handle, &processes, all))
+		return c;
+	return (struct condition){1, clock * 1e6, degrees, milliwatts / 1e3, (reasons & HELD_DOWN) != 0, processes > 1 ? processes - 1 : 0};
 }
 
 void device_close(void)

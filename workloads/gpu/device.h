@@ -20,6 +20,16 @@ struct account {
 };
 extern struct account spent;
 
+// What state the device is in, where its driver says so.
+struct condition {
+	int known;
+	double clock;       // of its processors, in Hz
+	double temperature; // in °C
+	double power;       // in W
+	double throttled;   // whether heat or a limit of power holds its clock down: 0 or 1
+	double others;      // processes that compute on it beside this one
+};
+
 typedef struct buffer *buffer;
 
 // An argument of a kernel: a buffer, an int or a float.
@@ -42,6 +52,8 @@ void device_launch(const char *kernel, size_t width, size_t height, size_t group
 #define LAUNCH(kernel, width, height, group, groups, ...) \
 	device_launch(kernel, width, height, group, groups, sizeof((struct arg[]){__VA_ARGS__}) / sizeof(struct arg), (struct arg[]){__VA_ARGS__})
 void device_finish(void);
+// device_condition is to be asked right after the work: an idle device lowers its clock.
+struct condition device_condition(void);
 void device_close(void);
 
 double now(void);

@@ -124,6 +124,7 @@ int main(int argc, char **argv)
 	last = now();
 	app->run(times);
 	double time = now() - start;
+	struct condition device = device_condition();
 	app->check();
 	device_close();
 
@@ -143,6 +144,8 @@ int main(int argc, char **argv)
 		printf(", \"kernels\": %.9f, \"copying\": %.9f, \"kernel_share\": %.9f", spent.kernels, spent.copying, spent.kernels / (spent.kernels + fmax(0, calls - spent.kernels)));
 	if (spent.compiled >= 0)
 		printf(", \"compiled\": %.9f", spent.compiled);
+	if (device.known)
+		printf(", \"clock\": %.0f, \"temperature\": %.0f, \"power\": %.3f, \"throttled\": %.0f, \"others\": %.0f", device.clock, device.temperature, device.power, device.throttled, device.others);
 	double sum = 0;
 	for (int i = 0; i < repetitions; i++)
 		sum += repeats[i];

@@ -191,6 +191,11 @@ void device_finish(void)
 	waits = 0;
 }
 
+struct condition device_condition(void)
+{
+	return (struct condition){0}; // OpenCL does not tell
+}
+
 void device_close(void)
 {
 	for (int i = 0; i < NAMES && kernels[i].name; i++)
