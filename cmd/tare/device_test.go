@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -72,4 +73,51 @@ devices:
 	if _, errs, status := h.run("bench", "--device", "gpu", "--", "true"); status == 0 || !strings.Contains(errs, "VENDOR/CLASS=DEVICE") {
 		t.Errorf("no device's name: exit status %d, %s", status, errs)
 	}
+}
+
+// A guest that does the measured work without end is beside the measured one, on another CPU where there is one; of work whose length cannot be chosen there is no such
+// neighbour.
+func TestNeighboursThatDoTheSame(t *testing.T) {
+	h := newHost(t)
+	need(t, has("crun") || has("runc"), "crun or runc")
+	const loop = `name: loop
+image: {reference: %s}
+%scommand: [sh, -c, "i=0; while [ $i -lt $0 ]; do i=$((i+1)); done", "%s"]
+metric: {name: time, unit: s}
+`
+	h.write("loop/workload.yaml", fmt.Sprintf(loop, h.image, "length: times\nparams: {times: {default: \"300000\", values: 1 to 999999999}}\n", "{times}"))
+	h.write("short/workload.yaml", strings.Replace(fmt.Sprintf(loop, h.image, "", "300000"), "name: loop", "name: short", 1))
+	study := `name: same
+workloads: [{name: ./loop}]
+platforms: [{platform: bm}, {platform: cn, engines: [crun|runc], provisioning: [pinned]}]
+instances: [1/256MB]
+neighbours: [{work: 0}, {work: 1}]
+design: {rounds: {floor: 1, cap: 1}, trials: 1, warmups: 0, timeout: 2m}
+`
+	h.write("same.yaml", study)
+	h.must("run", "./same.yaml", "--out", "R")
+	beside := 0
+	for _, tr := range h.trials("R") {
+		if tr.Failure != "" {
+			t.Errorf("%s: %s", tr.Treatment, tr.Failure)
+		}
+		if strings.Contains(tr.Treatment, "neighbours=none") {
+			continue
+		}
+		beside++
+		if tr.Company == nil || len(tr.Company.Neighbours) != 1 {
+			t.Fatalf("%s: %+v", tr.Treatment, tr.Company)
+		}
+		if n := tr.Company.Neighbours[0]; n.Busy != "work" || n.RanS <= 0 || (n.Seat == 0) != (runtime.NumCPU() < 2) {
+			t.Errorf("%s: %+v", tr.Treatment, n)
+		}
+	}
+	if beside != 3 { // bare metal twice, and the container
+		t.Errorf("%d trials beside a neighbour", beside)
+	}
+	h.write("same.yaml", strings.Replace(study, "./loop", "./short", 1))
+	if _, said, status := h.run("run", "./same.yaml", "--out", "S"); status == 0 || !strings.Contains(said, "of workload short no length can be chosen") {
+		t.Errorf("exit status %d: %s", status, said)
+	}
+	h.nothingLeft()
 }

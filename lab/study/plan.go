@@ -657,7 +657,7 @@ func (p *Plan) prepare(ctx context.Context, lab Lab) error {
 	for _, t := range p.Study.Treatments {
 		roots := []*image.Image{p.ready[notebook.Label(t.Workload, t.Params)].Image}
 		for _, kind := range p.kinds(t) {
-			roots = append(roots, p.work[kind].Image)
+			roots = append(roots, p.workOf(t, kind).Image)
 		}
 		var err error
 		for _, root := range roots {
