@@ -5,6 +5,7 @@ package session
 import (
 	"errors"
 	"os"
+	"regexp"
 	"strings"
 
 	"tare/lab/device"
@@ -58,6 +59,20 @@ func faults() notebook.Capability {
 	return c
 }
 
+// nvidiaDriver is where NVIDIA's driver says which it is.
+var nvidiaDriver = "/proc/driver/nvidia/version"
+
+var versionOK = regexp.MustCompile(`^NVRM version: .*?\s([0-9]+(?:\.[0-9]+)+)\s`)
+
+// nvidia is the version of NVIDIA's driver in the kernel; "": it is not loaded.
+func nvidia(file string) string {
+	text, err := os.ReadFile(file)
+	if m := versionOK.FindSubmatch(text); err == nil && m != nil {
+		return string(m[1])
+	}
+	return ""
+}
+
 // devices says which devices of the host guests can have: those that are described and are there.
 func devices() notebook.Capability {
 	c := notebook.Capability{Name: "devices"}
@@ -77,6 +92,10 @@ func devices() notebook.Capability {
 		why = []string{"none is described (CDI) in " + strings.Join(device.Dirs, " or ")}
 		if len(broken) > 0 {
 			why = nil
+		}
+		if v := nvidia(nvidiaDriver); v != "" {
+			why = append(why, "NVIDIA's driver "+v+" is loaded")
+			c.Do = "nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml (package nvidia-container-toolkit)"
 		}
 	}
 	for _, err := range broken {
