@@ -6,12 +6,18 @@
 struct app {
 	const char *name;
 	const char *kernels; // the file of its kernels
-	int small, usual; // sizes as Rodinia or Parboil have them, or LeNet's batch
+	int small, usual; // sizes as Rodinia, Parboil or SHOC have them, or LeNet's batch
 	void (*begin)(int size);
 	void (*run)(int times);
 	void (*check)(void);
+	// figure is one that the application has besides those of all, or NULL, and value works it out afterwards. Where that is no number above 0, there is none: by the
+	// device's own times, say, that nobody recorded.
+	const char *figure;
+	double (*value)(int times);
 };
 extern const struct app lud, stencil, particles, inference, training;
+extern const struct app bus_down, bus_up, device_memory, peak_flops, launch_latency;
+extern const struct app fft, gemm, md, reduction, scan, sort, spmv, triad;
 
 // random_number is one of 0 to 1, the same in each run.
 float random_number(void);

@@ -85,7 +85,8 @@ char *contents(const char *folder, const char *name, size_t *bytes)
 
 int main(int argc, char **argv)
 {
-	const struct app *apps[] = {&lud, &stencil, &particles, &inference, &training}, *app = NULL;
+	const struct app *apps[] = {&lud, &stencil, &particles, &inference, &training, &bus_down, &bus_up, &device_memory, &peak_flops, &launch_latency,
+	                            &fft, &gemm, &md, &reduction, &scan, &sort, &spmv, &triad}, *app = NULL;
 	if (argc != 7)
 		fail("gpu APPLICATION DRIVER CORES SIZE TIMES FOLDER was expected");
 	for (size_t i = 0; i < sizeof apps / sizeof *apps; i++)
@@ -125,6 +126,9 @@ int main(int argc, char **argv)
 		printf(", \"kernels\": %.9f, \"copying\": %.9f, \"kernel_share\": %.9f", spent.kernels, spent.copying, spent.kernels / (spent.kernels + fmax(0, calls - spent.kernels)));
 	if (spent.compiled >= 0)
 		printf(", \"compiled\": %.9f", spent.compiled);
+	double value = app->figure ? app->value(times) : 0;
+	if (isfinite(value) && value > 0)
+		printf(", \"%s\": %.9g", app->figure, value);
 	puts("}");
 	return ferror(stdout) || fflush(stdout) ? 1 : 0;
 }
