@@ -31,7 +31,7 @@ func compiled(t *testing.T, dir, language string, flags ...string) (program stri
 	t.Helper()
 	program = filepath.Join(t.TempDir(), "gpu-"+language)
 	args := []string{"-O2", "-Wall", "-Wextra", "-Werror", "-o", program}
-	files := []string{"main.c", "lud.c", "stencil.c", "particles.c", "lenet.c", language + ".c"}
+	files := []string{"main.c", "lud.c", "stencil.c", "particles.c", "lenet.c", "level0.c", "level1.c", language + ".c"}
 	if language == "cuda" {
 		files = append(files, "records.c")
 	}
@@ -63,13 +63,18 @@ func onDevice(t *testing.T, env []string, program string, args ...string) (figur
 	return figures, said.String(), 0
 }
 
-// Each application's results are the CPU's, and its account is all of its time.
+// Each application's results are the CPU's, and its account is all of its time. A level of SHOC has a figure of its own besides.
 func TestApplicationsOnADevice(t *testing.T) {
 	program, folder := gpuProgram(t)
-	for app, size := range map[string]string{"lud": "75", "particle-filter": "1000", "stencil": "20", "lenet-inference": "3", "lenet-training": "3"} {
+	for app, c := range map[string]struct{ size, figure string }{
+		"lud": {"75", ""}, "particle-filter": {"1000", ""}, "stencil": {"20", ""}, "lenet-inference": {"3", ""}, "lenet-training": {"3", ""},
+		"bus-down": {"1", "bandwidth"}, "bus-up": {"1", "bandwidth"}, "device-memory": {"1", "bandwidth"}, "peak-flops": {"1", "arithmetic"}, "launch-latency": {"50", "launch_latency"},
+		"fft": {"3", "arithmetic"}, "gemm": {"50", "arithmetic"}, "md": {"100", "arithmetic"}, "spmv": {"150", "arithmetic"}, // not whole groups
+		"reduction": {"37", "bandwidth"}, "scan": {"4099", "bandwidth"}, "sort": {"37", "bandwidth"}, "triad": {"37", "bandwidth"},
+	} {
 		t.Run(app, func(t *testing.T) {
 			t.Parallel()
-			f, errs, status := onDevice(t, nil, program, app, "pocl", "1", size, "2", folder)
+			f, errs, status := onDevice(t, nil, program, app, "pocl", "1", c.size, "2", folder)
 			if status != 0 {
 				t.Fatalf("exit status %d: %s", status, errs)
 			}
@@ -86,6 +91,14 @@ func TestApplicationsOnADevice(t *testing.T) {
 			if f["kernels"] <= 0 || f["kernels"] > f["time"] || f["kernel_share"] <= 0 || f["kernel_share"] >= 1 || f["device_memory"] <= 0 || f["first_launch"] <= 0 || f["measuring"] > f["time"]/10 {
 				t.Errorf("%v", f)
 			}
+			for _, name := range []string{"bandwidth", "arithmetic", "launch_latency"} {
+				if v, has := f[name]; has != (name == c.figure) || has && v <= 0 {
+					t.Errorf("%s is %g; its own figure is %q", name, v, c.figure)
+				}
+			}
+			if f["launch_latency"] > (f["launches"]+f["waiting"])/100 { // of 50 launches, twice
+				t.Errorf("%v", f)
+			}
 		})
 	}
 }
@@ -93,17 +106,25 @@ func TestApplicationsOnADevice(t *testing.T) {
 // A device that computes wrongly is found out, and whatever fails is one line that says what.
 func TestADeviceThatIsWrong(t *testing.T) {
 	program, folder := gpuProgram(t)
-	text, err := os.ReadFile(filepath.Join(folder, "applications.cl"))
-	if err != nil {
-		t.Fatal(err)
+	texts := map[string]string{}
+	for _, name := range []string{"applications.cl", "levels.cl"} {
+		text, err := os.ReadFile(filepath.Join(folder, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts[name] = string(text)
 	}
 	changed := func(t *testing.T, from, to string) string {
-		if strings.Count(string(text), from) != 1 {
-			t.Fatalf("%q stands %d times in the kernels", from, strings.Count(string(text), from))
+		dir, stands := t.TempDir(), 0
+		err := os.CopyFS(dir, os.DirFS(folder))
+		for name, text := range texts {
+			if n := strings.Count(text, from); n > 0 {
+				stands += n
+				err = errors.Join(err, os.WriteFile(filepath.Join(dir, name), []byte(strings.Replace(text, from, to, 1)), 0o600))
+			}
 		}
-		dir := t.TempDir()
-		if err := errors.Join(os.CopyFS(dir, os.DirFS(folder)), os.WriteFile(filepath.Join(dir, "applications.cl"), []byte(strings.Replace(string(text), from, to, 1)), 0o600)); err != nil {
-			t.Fatal(err)
+		if stands != 1 || err != nil {
+			t.Fatalf("%q stands %d times in the kernels; %v", from, stands, err)
 		}
 		return dir
 	}
@@ -118,6 +139,18 @@ func TestADeviceThatIsWrong(t *testing.T) {
 		"particle filter": {app: "particle-filter", size: "1000", from: "x[X] += 1 + 2.5f", to: "x[X] += 1.5f + 2.5f", want: "the device computed the disc's place"},
 		"inference":       {app: "lenet-inference", size: "3", from: "out[Y * outs + X] = floor && sum < 0", to: "out[Y * outs + X] = floor && sum < 0.1f", want: "the device computed the answers["},
 		"training":        {app: "lenet-training", size: "3", from: "int r = y - i + pad", to: "int r = y - i + pad + 1", want: "the device computed a layer's changes["},
+		"device memory":   {app: "device-memory", size: "1", from: "i < READS; i++", to: "i < READS - 1; i++", want: "the device computed the words' sums["},
+		"bus up":          {app: "bus-up", size: "1", from: "k < READS && i < n", to: "k < READS && i < n - 1", want: "the device computed the words["},
+		"peak flops":      {app: "peak-flops", size: "1", from: "i < steps; i++", to: "i < steps - 1; i++", want: "the device computed the chains["},
+		"launch latency":  {app: "launch-latency", size: "50", from: "launches[0]++;", to: "launches[0] = 50;", want: "the device computed the launches[0] as 50, the CPU 51"},
+		"fft":             {app: "fft", size: "3", from: "dr * c - di * s", to: "dr * c + di * s", want: "the device computed the transforms, "},
+		"gemm":            {app: "gemm", size: "50", from: "k < TILE; k++", to: "k < TILE - 1; k++", want: "the device computed the product["},
+		"md":              {app: "md", size: "100", from: "k < counts[X]; k++", to: "k < counts[X] - 1; k++", want: "the device computed the forces["},
+		"reduction":       {app: "reduction", size: "37", from: "i < base + SUMMED;", to: "i < base + SUMMED - 1;", want: "the device computed the sum["},
+		"scan":            {app: "scan", size: "37", from: "to[i] += sums[GROUP_X];", to: "to[i] += GROUP_X < 9 ? sums[GROUP_X] : 0;", want: "the device computed the sums[9216]"},
+		"sort":            {app: "sort", size: "37", from: "unsigned int at = starts[item * groups + GROUP_X];", to: "unsigned int at = starts[item * groups + GROUP_X] ^ 1;", want: "the device computed the keys in order["},
+		"spmv":            {app: "spmv", size: "1500", from: "i < starts[GROUP_X + 1];", to: "i < starts[GROUP_X + 1] - 1;", want: "the device computed the product with the vector["},
+		"triad":           {app: "triad", size: "37", from: "b[X] + by * c[X]", to: "b[X] + c[X]", want: "the device computed the triad["},
 		"no kernels":      {app: "lud", size: "20", from: "KERNEL lud_rest(", to: "KERNEL lud_other(", want: "lud_rest: OpenCL error -46"},
 		"broken kernels":  {app: "lud", size: "20", from: "KERNEL lud_rest(", to: "KERNEL lud_rest(+", want: "the driver does not compile the kernels (OpenCL error -11)"},
 		"no driver":       {app: "lud", size: "20", env: []string{"OCL_ICD_VENDORS=/no/such/folder/"}, want: "no OpenCL driver is installed"},

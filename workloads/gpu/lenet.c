@@ -248,5 +248,5 @@ static void check_step(void)
 	}
 }
 
-const struct app inference = {"lenet-inference", "applications", 64, 64, begin, infer, check_answers};
-const struct app training = {"lenet-training", "applications", 64, 64, begin, train, check_step};
+const struct app inference = {"lenet-inference", "applications", 64, 64, begin, infer, check_answers, NULL, NULL};
+const struct app training = {"lenet-training", "applications", 64, 64, begin, train, check_step, NULL, NULL};

@@ -101,7 +101,8 @@ char *contents(const char *folder, const char *name, size_t *bytes)
 
 int main(int argc, char **argv)
 {
-	const struct app *apps[] = {&lud, &stencil, &particles, &inference, &training}, *app = NULL;
+	const struct app *apps[] = {&lud, &stencil, &particles, &inference, &training, &bus_down, &bus_up, &device_memory, &peak_flops, &launch_latency,
+	                            &fft, &gemm, &md, &reduction, &scan, &sort, &spmv, &triad}, *app = NULL;
 	if (argc != 7)
 		fail("gpu APPLICATION DRIVER CORES SIZE TIMES FOLDER was expected");
 	for (size_t i = 0; i < sizeof apps / sizeof *apps; i++)
@@ -146,10 +147,15 @@ int main(int argc, char **argv)
 		printf(", \"compiled\": %.9f", spent.compiled);
 	if (device.known)
 		printf(", \"clock\": %.0f, \"temperature\": %.0f, \"power\": %.3f, \"throttled\": %.0f, \"others\": %.0f", device.clock, device.temperature, device.power, device.throttled, device.others);
+	double value = app->figure ? app->value(times) : 0;
+	if (isfinite(value) && value > 0)
+		printf(", \"%s\": %.9g", app->figure, value);
 	double sum = 0;
 	for (int i = 0; i < repetitions; i++)
 		sum += repeats[i];
 	qsort(repeats, repetitions, sizeof *repeats, ascending);
-	printf(", \"rate\": %.9f, \"p99\": %.9f}\n", repetitions / sum, repeats[(int)ceil(0.99 * repetitions) - 1]);
+	if (repetitions)
+		printf(", \"rate\": %.9f, \"p99\": %.9f", repetitions / sum, repeats[(int)ceil(0.99 * repetitions) - 1]);
+	puts("}");
 	return ferror(stdout) || fflush(stdout) ? 1 : 0;
 }

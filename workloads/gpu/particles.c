@@ -121,4 +121,4 @@ static void check(void)
 	}
 }
 
-const struct app particles = {"particle-filter", "applications", 1000, 1000, begin, run, check};
+const struct app particles = {"particle-filter", "applications", 1000, 1000, begin, run, check, NULL, NULL};
