@@ -131,5 +131,7 @@ func SecondaryColumns(rows []*Row) (all []SecondaryColumn) {
 			all[c].Constant = all[c].Constant && m.Mean == all[c].First.Mean && !(m.Low < m.High)
 		}
 	}
-	return all
+	return slices.DeleteFunc(all, func(c SecondaryColumn) bool { // which this work has not
+		return !slices.ContainsFunc(c.Of, func(m *Secondary) bool { return m != nil && stats.Finite(m.Mean) })
+	})
 }

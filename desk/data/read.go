@@ -428,6 +428,7 @@ func (r *reader) summary() (*Summary, error) {
 	for _, t := range r.order {
 		r.finish(t)
 	}
+	r.leaveOut()
 	for _, t := range r.order {
 		r.order = append(r.order, r.figures(t)...)
 	}
@@ -550,6 +551,27 @@ func (r *reader) finish(t *tally) {
 	}
 	if row.Rounds == 1 {
 		row.doubt(OneRound{})
+	}
+}
+
+// leaveOut takes from the rows those secondary metrics with rows of their own that their work has not: of all its trials that succeeded none had it.
+func (r *reader) leaveOut() {
+	type figure struct{ group, name string }
+	has, done := map[figure]bool{}, map[string]bool{}
+	for _, t := range r.order {
+		if len(t.row.Values) > 0 {
+			done[t.group] = true
+		}
+		for _, m := range t.row.Secondary {
+			if m.Rounds > 0 {
+				has[figure{t.group, m.Metric.Name}] = true
+			}
+		}
+	}
+	for _, t := range r.order {
+		lacks := func(m notebook.Metric) bool { return m.Better != "" && done[t.group] && !has[figure{t.group, m.Name}] }
+		t.row.Secondary = slices.DeleteFunc(t.row.Secondary, func(m Secondary) bool { return lacks(m.Metric) })
+		t.others = slices.DeleteFunc(t.others, func(o other) bool { return lacks(o.Metric) })
 	}
 }
 

@@ -73,3 +73,40 @@ func TestADeclaredFigureOfASecondaryMetric(t *testing.T) {
 		t.Errorf("the first says %s", figures[0].Alt)
 	}
 }
+
+// A secondary metric that some work has not is nowhere in what is said of that work, and a declared figure draws the others.
+func TestAMetricThatNotAllWorkHas(t *testing.T) {
+	f := notebooktest.New(4)
+	f.Rounds = 3
+	f.Study.Metrics["gpu"] = notebook.Metric{Name: "application time", Unit: "s"}
+	f.Study.Also = map[string][]notebook.Metric{"gpu": {{Name: "bandwidth", Unit: "B/s", Better: notebook.Higher}, {Name: "compiled", Unit: "s", Better: notebook.Lower}}}
+	f.Study.Figures = []notebook.Figure{{Name: "Bandwidth", Title: "of memory", Workload: "gpu", Metric: "bandwidth", By: "application"}}
+	for _, app := range []string{"triad", "lud"} {
+		for _, place := range []string{"bm", "cn docker pinned"} {
+			f.Add("gpu application="+app+" "+place+" 1/1GB", 1)
+		}
+	}
+	f.Trial = func(x *notebook.Trial) {
+		if strings.Contains(x.Treatment, "triad") {
+			x.Figures = map[string]float64{"bandwidth": 5 * x.Value, "compiled": 1}
+		}
+	}
+	s, err := data.Read([]string{f.Write(t)}, data.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range s.Rows {
+		want := 0
+		if r.Treatment.Params["application"] == "triad" {
+			want = 2
+		}
+		if len(r.Figures) != want || len(r.Secondary) != want {
+			t.Errorf("%s has %d rows of secondary metrics, and %d of these; want %d", r.Treatment.ID, len(r.Figures), len(r.Secondary), want)
+		}
+	}
+	for _, f := range chart.OfPanels(chart.Panels(s)) {
+		if strings.Contains(f.Alt, "no value") || strings.Contains(f.Title, "Bandwidth") && strings.Contains(f.Alt, "lud") {
+			t.Errorf("%s says %s", f.Title, f.Alt)
+		}
+	}
+}

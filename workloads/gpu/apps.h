@@ -10,7 +10,8 @@ struct app {
 	void (*begin)(int size);
 	void (*run)(int times);
 	void (*check)(void);
-	// figure is one that the application has besides those of all, or NULL, and value works it out afterwards. Where that is no number above 0, there is none: by the
+	// figure is one that the application has besides those of all, or NULL: bandwidth in GB/s, arithmetic in 10^9 operations a second, launch_latency in s. value works it
+	// out afterwards. Where that is no number above 0, there is none: by the
 	// device's own times, say, that nobody recorded.
 	const char *figure;
 	double (*value)(int times);

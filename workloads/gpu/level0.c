@@ -46,7 +46,7 @@ static void down(int times)
 }
 
 // Bytes are divided by the device's own time of copies: of all, which is the words' and at the end that of their sums.
-static double down_rate(int times) { return ((double)times * bytes + bytes / READS) / spent.copying; }
+static double down_rate(int times) { return ((double)times * bytes + bytes / READS) / spent.copying / 1e9; }
 
 // up copies from the device what a kernel has written there, each time something else.
 static void up(int times)
@@ -64,7 +64,7 @@ static void check_up(void)
 		near("the words", i, words[i], 1 + i * 2654435761u, 1, 0);
 }
 
-static double up_rate(int times) { return (double)times * bytes / spent.copying; }
+static double up_rate(int times) { return (double)times * bytes / spent.copying / 1e9; }
 
 static void read_memory(int times)
 {
@@ -76,7 +76,7 @@ static void read_memory(int times)
 }
 
 // By the device's own time of kernels.
-static double memory_rate(int times) { return (double)times * (bytes + bytes / READS) / spent.kernels; }
+static double memory_rate(int times) { return (double)times * (bytes + bytes / READS) / spent.kernels / 1e9; }
 
 // Chains of multiplying and adding. Each goes on as a geometric series does, which has a formula.
 enum { CHAINS = 16, STEPS = 1024, STARTS = 64 }; // CHAINS and STARTS as in the kernel
@@ -108,7 +108,7 @@ static void check_flops(void)
 }
 
 // By the device's own time of kernels. To multiply and to add are two operations, whether the device does them at once or not.
-static double flops_rate(int times) { return 2.0 * times * n * CHAINS * STEPS / spent.kernels; }
+static double flops_rate(int times) { return 2.0 * times * n * CHAINS * STEPS / spent.kernels / 1e9; }
 
 // Launches of a kernel that does next to nothing, each waited for.
 static unsigned launched;

@@ -71,7 +71,7 @@ static void check_fft(void)
 }
 
 // A transform counts as 5 n log2(n) operations, whatever it takes, as everywhere.
-static double fft_rate(int times) { return times * 5.0 * n * POINTS * log2(POINTS) / spent.kernels; }
+static double fft_rate(int times) { return times * 5.0 * n * POINTS * log2(POINTS) / spent.kernels / 1e9; }
 
 // The product of two matrices of n rows.
 enum { TILE = 16, ROWS_MOST = 32768 }; // TILE as in the kernel; and as many rows at most, so that elements can be counted
@@ -109,7 +109,7 @@ static void check_gemm(void)
 	}
 }
 
-static double gemm_rate(int times) { return times * 2.0 * n * n * n / spent.kernels; }
+static double gemm_rate(int times) { return times * 2.0 * n * n * n / spent.kernels / 1e9; }
 
 // Forces between atoms that stand in a grid, each a little off its place. Neighbours are those within CUTOFF, as the grid is apart; a list has them.
 enum { CUTOFF = 3, AROUND = 2 * CUTOFF + 1, CUBE = AROUND * AROUND * AROUND }; // who is further away in the grid is so where he stands
@@ -184,7 +184,7 @@ static void check_md(void)
 }
 
 // The kernel has 22 operations for each atom and neighbour, and the division is one.
-static double md_rate(int times) { return times * 22 * pairs / spent.kernels; }
+static double md_rate(int times) { return times * 22 * pairs / spent.kernels / 1e9; }
 
 // Of what follows n is of numbers, and size of KiB.
 static void begin_numbers(int size)
@@ -217,7 +217,7 @@ static void check_reduction(void)
 }
 
 // Bytes are those that have to be read and written at the least: each number that goes in once, and each that comes out.
-static double reduction_rate(int times) { return (double)times * sizeof *a * n / spent.kernels; }
+static double reduction_rate(int times) { return (double)times * sizeof *a * n / spent.kernels / 1e9; }
 
 // The sum of all before each, of integers, which are exact and go round.
 enum { SCANNERS = 256, SCANNED = 1024, LEVELS = 3 }; // as in the kernels; and as often are sums scanned of the greatest size
@@ -271,7 +271,7 @@ static void check_scan(void)
 	}
 }
 
-static double scan_rate(int times) { return 2.0 * times * sizeof *keys * n / spent.kernels; }
+static double scan_rate(int times) { return 2.0 * times * sizeof *keys * n / spent.kernels / 1e9; }
 
 // Keys in order.
 enum { DIGITS = 16, BITS = 4, SORTERS = 64, SORTED = 1024 }; // as in the kernels
@@ -306,7 +306,7 @@ static void check_sort(void)
 }
 
 // As of a scan: each key is read once and written once, however often it goes back and forth.
-static double sort_rate(int times) { return 2.0 * times * sizeof *keys * n / spent.kernels; }
+static double sort_rate(int times) { return 2.0 * times * sizeof *keys * n / spent.kernels / 1e9; }
 
 // A sparse matrix by a vector: of each row one number in a hundred is there.
 enum { ROW = 32, APART = 100 }; // ROW as in the kernel
@@ -352,7 +352,7 @@ static void check_spmv(void)
 	}
 }
 
-static double spmv_rate(int times) { return times * 2.0 * starts[n] / spent.kernels; }
+static double spmv_rate(int times) { return times * 2.0 * starts[n] / spent.kernels / 1e9; }
 
 // A vector and a multiple of another, with the copies.
 static const float by = 1.75f;
@@ -375,7 +375,7 @@ static void check_triad(void)
 }
 
 // Bytes are the three vectors', and the time is the device's own of kernels and copies.
-static double triad_rate(int times) { return 3.0 * times * sizeof *a * n / (spent.kernels + spent.copying); }
+static double triad_rate(int times) { return 3.0 * times * sizeof *a * n / (spent.kernels + spent.copying) / 1e9; }
 
 const struct app fft = {"fft", "levels", 64, 256, begin_fft, run_fft, check_fft, "arithmetic", fft_rate};
 const struct app gemm = {"gemm", "levels", 128, 256, begin_gemm, run_gemm, check_gemm, "arithmetic", gemm_rate};
