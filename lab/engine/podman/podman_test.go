@@ -102,3 +102,8 @@ func TestArguments(t *testing.T) {
 		t.Errorf("a path with a comma: %v, want an *engine.UnsupportedError", err)
 	}
 }
+
+func TestVendor(t *testing.T) {
+	need(t)
+	conformance.VendorHooks(t, subject, notebook.Vanilla)
+}
