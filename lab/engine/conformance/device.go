@@ -77,7 +77,6 @@ func (r *suite) described(t *testing.T, edits cdi.ContainerEdits) device.Edits {
 		if err := os.Remove(file); err != nil {
 			t.Error(err)
 		}
-		_ = os.Remove(dir) // with the last of its files
 	})
 	e, err := device.Find([]string{dir}, []string{kind + "=log"})
 	if err != nil {
@@ -144,6 +143,9 @@ func (r *suite) hasDevice(t *testing.T, before snapshot, spec engine.Spec) {
 	}
 	if !r.e.WritableRoot {
 		r.sh(t, g, "! touch "+rootMark+" 2>/dev/null")
+		if notes := strings.Join(g.Facts().Notes, "; "); !strings.Contains(notes, "overlay") {
+			t.Errorf("its record has %q, and not that its root is an overlay", notes)
+		}
 	}
 	if got := spec.Devices.Env; len(got) != 1 || got[0] != nameGiven+"=yes" {
 		t.Errorf("the environment that comes with it is %q", got)
