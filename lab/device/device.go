@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -46,7 +47,8 @@ type Edits struct {
 	Env    []string // NAME=value, of all that runs in it
 	Nodes  []Node
 	Mounts []Mount
-	Hooks  []Hook // programs of the host that have to run while the guest is made
+	Hooks  []Hook   // programs of the host that have to run while the guest is made
+	Dirs   []string // that have the descriptions
 }
 
 // None says whether it is for no device.
@@ -92,12 +94,18 @@ func Find(dirs, names []string) (e Edits, err error) {
 		}
 		edits.Append(&cdi.ContainerEdits{ContainerEdits: &d.ContainerEdits})
 	}
+	var from []string
+	for _, s := range seen {
+		if dir := filepath.Dir(s.GetPath()); !slices.Contains(from, dir) {
+			from = append(from, dir)
+		}
+	}
 	if edits.ContainerEdits != nil {
 		if e, err = read(edits.ContainerEdits); err != nil {
 			return Edits{}, fmt.Errorf("%s: %w", strings.Join(names, ", "), err)
 		}
 	}
-	e.Names = names
+	e.Names, e.Dirs = names, from
 	return e, nil
 }
 
@@ -180,6 +188,9 @@ func read(c *cdispecs.ContainerEdits) (e Edits, err error) {
 		e.Mounts = append(e.Mounts, Mount{Host: m.HostPath, Path: m.ContainerPath, ReadOnly: slices.Contains(m.Options, "ro"), Options: m.Options})
 	}
 	for _, h := range c.Hooks {
+		if !filepath.IsAbs(h.Path) {
+			return Edits{}, fmt.Errorf("its description wants %q run; a program's absolute path was expected", h.Path)
+		}
 		e.Hooks = append(e.Hooks, Hook{When: h.HookName, Hook: specs.Hook{Path: h.Path, Args: h.Args, Env: h.Env, Timeout: h.Timeout}})
 	}
 	return e, nil

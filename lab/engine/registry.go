@@ -169,7 +169,7 @@ func (k Kind) Check(s Spec) error {
 	}
 	if !k.RunsHooks && len(s.Devices.Hooks) > 0 {
 		return k.Unsupported("the device "+s.Devices.String(),
-			fmt.Sprintf("its description has %s run while a container is made, which only an OCI runtime of its own is asked to do (engines crun and runc)", s.Devices.Hooks[0].Path))
+			fmt.Sprintf("its description has %s run while a container is made, which it does not; bare metal and the engines crun, runc, docker and podman do", s.Devices.Hooks[0].Path))
 	}
 	switch cores := s.Instance.Cores; {
 	case s.Image == nil:

@@ -4,6 +4,9 @@
 // that the work would not have had on the machine itself. No cgroup limit, no namespace, no overlay; the root is
 // read-only, and what a workload writes goes to folders on the file system that Tare's state is on.
 //
+// One thing makes an overlay of the root: a device for whose libraries the image has no place, or which has programs write into the root. It is
+// read-only too, and the record says so.
+//
 // The network is the host's. Only what must not be reached while it is prepared, and the load that is applied to other
 // guests, have a network namespace: with the loopback alone, and with a cable to the bridge.
 package bare
@@ -11,12 +14,12 @@ package bare
 import (
 	"context"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 
+	"tare/lab/device"
 	"tare/lab/engine"
 	"tare/lab/ruler"
 	"tare/notebook"
@@ -24,7 +27,7 @@ import (
 
 // Kind is bare metal.
 var Kind = engine.Kind{
-	Platform: notebook.BM,
+	Platform: notebook.BM, RunsHooks: true,
 	Network: func(_ string, service bool) string {
 		if service {
 			return notebook.NetHost
@@ -47,10 +50,17 @@ func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, er
 	if err := Kind.Check(s); err != nil {
 		return nil, err
 	}
-	if err := hasRoom(s); err != nil {
-		return nil, err
+	if h, is := device.Late(s.Devices.Hooks); is {
+		return nil, Kind.Unsupported("the device "+s.Devices.String(),
+			fmt.Sprintf("its description has %s run at the moment %s, in a container or after its start, and there is none; the engines crun and runc can", h.Path, h.When))
 	}
 	g := &guest{}
+	switch layer, err := layered(s); {
+	case err != nil:
+		return nil, err
+	case layer:
+		g.Notes = []string{"root: an overlay of the image, read-only too, for what comes with " + s.Devices.String()}
+	}
 	return engine.Make(ctx, d.Env, s, g, engine.Recipe{
 		What: "bare metal guest", Address: s.NetworkMode() == notebook.NetBridge, Programs: []string{d.Ruler},
 		Create: func(ctx context.Context) (engine.Meeting, error) {
@@ -73,25 +83,6 @@ func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, er
 		},
 		InForce: func() error { return g.inForce(s) },
 	})
-}
-
-// hasRoom says why the image has no room for what comes with the devices; nil: it has.
-func hasRoom(s engine.Spec) error {
-	if len(s.Devices.Mounts) == 0 {
-		return nil
-	}
-	root, err := os.OpenRoot(s.Image.Dir)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	for _, m := range s.Devices.Mounts {
-		if _, err := root.Stat(strings.TrimPrefix(m.Path, "/")); err != nil {
-			return Kind.Unsupported("the device "+s.Devices.String(),
-				fmt.Sprintf("with it comes %s at %s, where the image has nothing, and bare metal's root is the image itself, which nothing writes to; put an empty file or folder there", m.Host, m.Path))
-		}
-	}
-	return nil
 }
 
 // ownNetwork says whether the guest has a network namespace.

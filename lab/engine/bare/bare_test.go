@@ -21,3 +21,5 @@ func TestConformance(t *testing.T) {
 }
 
 func TestNoHello(t *testing.T) { conformance.NoHello(t, subject, "") }
+
+func TestVendorHooks(t *testing.T) { conformance.VendorHooks(t, subject, "") }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -20,6 +21,9 @@ import (
 // Mounts makes the guest's root at root, below the guest's folder. All mounts are private: those of the host, and
 // other guests, never see them come and go. base, where it is not nil, mounts something of the image that takes what the
 // guest writes, in place of the read-only image and the folders beside it (package layers).
+//
+// Where the image itself cannot have what comes with the guest's devices (layered), its root is the image with a layer over it, which is written to until
+// all is there and the devices' hooks have run, and is read-only then.
 func Mounts(ctx context.Context, folder, root string, s engine.Spec, base func() error) error {
 	for _, d := range []struct {
 		path string
@@ -33,9 +37,15 @@ func Mounts(ctx context.Context, folder, root string, s engine.Spec, base func()
 		}
 	}
 	m := mounter{ctx: ctx}
-	if base != nil {
+	layer, err := layered(s)
+	switch {
+	case err != nil:
+		return err
+	case base != nil:
 		m.do("the root at "+root, base)
-	} else {
+	case layer:
+		m.do("the root at "+root, func() error { return engine.Overlay(folder, root, s.Image.Dir) })
+	default:
 		m.bind(s.Image.Dir, root, "", true)
 	}
 	if s.Work != nil {
@@ -55,9 +65,31 @@ func Mounts(ctx context.Context, folder, root string, s engine.Spec, base func()
 	m.mount("devpts", root, "/dev/pts", unix.MS_NOSUID|unix.MS_NOEXEC, "newinstance,ptmxmode=0666,mode=0620,gid=5")
 	m.mount("tmpfs", root, "/dev/shm", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "mode=1777")
 	for _, d := range s.Devices.Mounts {
-		m.bind(d.Host, root, d.Path, d.ReadOnly)
+		m.give(d, root)
+	}
+	if layer {
+		m.do("hooks", func() error { return device.Run(ctx, s.Devices.Hooks, s.ID, root, folder) })
+		m.do("the root at "+root, func() error { return unix.Mount("", root, "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY, "") })
 	}
 	return m.err
+}
+
+// layered says whether what comes with the guest's devices needs a root that can be written to while it is made: the image has no place for it, or hooks
+// write there.
+func layered(s engine.Spec) (bool, error) {
+	if len(s.Devices.Hooks) > 0 {
+		return true, nil
+	}
+	for _, m := range s.Devices.Mounts {
+		err := at(s.Image.Dir, m.Path, seen, func(string) error { return nil })
+		if errors.Is(err, unix.ENOENT) {
+			return true, nil
+		}
+		if err != nil {
+			return false, fmt.Errorf("%s in the image: %w", m.Path, err)
+		}
+	}
+	return false, nil
 }
 
 // mounter does one thing after the other until one fails.
@@ -80,19 +112,78 @@ func (m *mounter) do(what string, f func() error) {
 
 // bind shows the folder or file from at path in root.
 func (m *mounter) bind(from, root, path string, readonly bool) {
-	m.do(fmt.Sprintf("bind mount of %s at %s%s", from, root, path), func() error {
-		if err := on(root, path, func(target string) error { return unix.Mount(from, target, "", unix.MS_BIND, "") }); err != nil {
+	m.do(fmt.Sprintf("bind mount of %s at %s%s", from, root, path), func() error { return bind(from, root, path, itself, readonly) })
+}
+
+// give shows what comes with a device, at a place that is made where there is none. A description's path may lead through the image's own links, as
+// /lib/x does where /lib is one.
+func (m *mounter) give(d device.Mount, root string) {
+	m.do(fmt.Sprintf("bind mount of %s at %s%s", d.Host, root, d.Path), func() error {
+		is, err := os.Stat(d.Host)
+		if err != nil {
 			return err
 		}
-		return on(root, path, func(target string) error {
-			if err := unix.Mount("", target, "", unix.MS_PRIVATE, ""); err != nil || !readonly {
-				return err
-			}
-			// Only read-only: flags of the store's own mount (nosuid, noexec) do not hold in a container's overlay
-			// of the same folder either, and must not hold here.
-			return unix.Mount("", target, "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY, "")
-		})
+		if err := place(root, d.Path, is.IsDir()); err != nil {
+			return fmt.Errorf("making its place: %w", err)
+		}
+		return bind(d.Host, root, d.Path, seen, d.ReadOnly)
 	})
+}
+
+func bind(from, root, path string, resolve uint64, readonly bool) error {
+	if err := at(root, path, resolve, func(target string) error { return unix.Mount(from, target, "", unix.MS_BIND, "") }); err != nil {
+		return err
+	}
+	return at(root, path, resolve, func(target string) error {
+		if err := unix.Mount("", target, "", unix.MS_PRIVATE, ""); err != nil || !readonly {
+			return err
+		}
+		// Only read-only: flags of the store's own mount (nosuid, noexec) do not hold in a container's overlay
+		// of the same folder either, and must not hold here.
+		return unix.Mount("", target, "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY, "")
+	})
+}
+
+// place makes an empty file or folder at path in root, and the folders above it, where there is none.
+func place(root, path string, folder bool) error {
+	names := strings.Split(strings.Trim(path, "/"), "/")
+	for i, name := range names {
+		err := at(root, strings.Join(names[:i+1], "/"), seen, func(string) error { return nil })
+		if err == nil {
+			continue
+		}
+		if !errors.Is(err, unix.ENOENT) {
+			return err
+		}
+		above := strings.Join(names[:i], "/")
+		if err := at(root, above, seen, func(dir string) error { return add(dir, name, folder || i < len(names)-1) }); err != nil {
+			return fmt.Errorf("%s in /%s: %w", name, above, err)
+		}
+	}
+	return nil
+}
+
+// add makes an empty file or folder in a folder that has nothing of that name.
+func add(dir, name string, folder bool) error {
+	in, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	mode := os.FileMode(0o644)
+	if folder {
+		mode = 0o755
+		err = in.Mkdir(name, mode)
+	} else {
+		var f *os.File
+		if f, err = in.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode); err == nil {
+			err = f.Close()
+		}
+	}
+	if err != nil { // a link to nothing is something of that name
+		return err
+	}
+	return in.Chmod(name, mode) // whatever the umask
 }
 
 // mount makes a new file system at path in root.
@@ -102,20 +193,31 @@ func (m *mounter) mount(kind, root, path string, flags uintptr, data string) {
 	})
 }
 
+// How a path in a root is resolved: with no link in it, or as what runs in the guest does, for which a link ends in the root wherever it leads.
+const (
+	seen   = unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS
+	itself = seen | unix.RESOLVE_NO_SYMLINKS
+)
+
 // on calls f with a path that is the folder or file path in root and cannot be anything else: an image may hold a link
 // where one is expected, and a mount through it would land on the host.
 func on(root, path string, f func(target string) error) error {
+	return at(root, path, itself, f)
+}
+
+// at is on for a path that is resolved so.
+func at(root, path string, resolve uint64, f func(target string) error) error {
 	dir, err := unix.Open(root, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return err
 	}
 	defer unix.Close(dir)
-	fd, err := unix.Openat2(dir, "./"+path, &unix.OpenHow{
-		Flags:   unix.O_PATH | unix.O_CLOEXEC,
-		Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_MAGICLINKS,
-	})
-	if err != nil {
+	fd, err := unix.Openat2(dir, "./"+path, &unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: resolve})
+	if err != nil && resolve == itself {
 		return fmt.Errorf("it must be in the image, and no link: %w", err)
+	}
+	if err != nil {
+		return err
 	}
 	defer unix.Close(fd)
 	return f(fmt.Sprintf("/proc/self/fd/%d", fd))

@@ -61,6 +61,8 @@ type Subject struct {
 	NoDevices string
 	// RunsHooks: programs that come with a device run while its guests are made. If not, they must be refused so too.
 	RunsHooks bool
+	// Descriptions is the folder in which the engine looks for the descriptions of devices; "": it takes them from any.
+	Descriptions string
 	// Saves: its guests are saved and restored before they are killed.
 	Saves bool
 	// Disk is the folder, from [Disk], that the engine keeps its guests' files in; empty: below the state folder.

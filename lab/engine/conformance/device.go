@@ -3,10 +3,17 @@
 package conformance
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
+
+	cdi "tags.cncf.io/container-device-interface/specs-go"
 
 	"tare/internal/require"
 	"tare/lab/device"
@@ -14,52 +21,111 @@ import (
 )
 
 // The device that guests are given is one that every kernel has, that no container has by itself, and that is only opened: the kernel's log. It has
-// another name in the guest, and with it come a file and, where the engine runs such, a program of the host's.
+// another name in the guest, and with it come files, one of them where the image has nothing, and, where the engine runs such, a program of the host's.
 const (
 	hostDevice  = "/dev/kmsg"
 	guestDevice = "/dev/harmless/device"
 	givenPath   = "/etc/given"
+	newPath     = "/opt/given/where/nothing/is"
 	given       = "this came with the device"
 	nameGiven   = "TARE_CONFORMANCE_DEVICE"
+
+	createContainer = "createContainer" // the moment of hooks that descriptions of today have
 )
 
-// describe writes the device's description, with a hook or without, and finds it.
-func (r *suite) describe(t *testing.T, hook bool) (e device.Edits, hooked string) {
+// describe writes the device's description, with a hook of these words for busybox or without, and finds it.
+func (r *suite) describe(t *testing.T, hook ...string) device.Edits {
 	t.Helper()
-	_, err := os.Stat(hostDevice)
-	require.That(t, err == nil, hostDevice)
-	dir := t.TempDir()
-	file := filepath.Join(dir, "given")
+	file := filepath.Join(t.TempDir(), "given")
 	if err := os.WriteFile(file, []byte(given), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	hooked = filepath.Join(dir, "hooked")
-	text := fmt.Sprintf(`{"cdiVersion": "0.6.0", "kind": "tare.test/harmless", "containerEdits": {"env": ["%s=yes"]}, "devices": [{"name": "log", "containerEdits": {
-"deviceNodes": [{"path": %q, "hostPath": %q}], "mounts": [{"hostPath": %q, "containerPath": %q, "options": ["ro", "nosuid", "nodev", "bind"]}]`,
-		nameGiven, guestDevice, hostDevice, file, givenPath)
-	if hook {
-		text += fmt.Sprintf(`, "hooks": [{"hookName": "createContainer", "path": %q, "args": ["busybox", "touch", %q]}]`, busybox(t), hooked)
+	edits := cdi.ContainerEdits{Mounts: []*cdi.Mount{mount(file, givenPath), mount(file, newPath)}}
+	if hook != nil {
+		edits.Hooks = []*cdi.Hook{{HookName: createContainer, Path: busybox(t), Args: append([]string{"busybox"}, hook...)}}
 	}
-	if err := os.WriteFile(filepath.Join(dir, "harmless.json"), []byte(text+"}}]}"), 0o644); err != nil {
+	return r.described(t, edits)
+}
+
+func mount(host, path string) *cdi.Mount {
+	return &cdi.Mount{HostPath: host, ContainerPath: path, Options: []string{"ro", "nosuid", "nodev", "bind"}}
+}
+
+// described describes the device, with these edits beside its file and an environment, and finds it.
+func (r *suite) described(t *testing.T, edits cdi.ContainerEdits) device.Edits {
+	t.Helper()
+	_, err := os.Stat(hostDevice)
+	require.That(t, err == nil, hostDevice)
+	edits.DeviceNodes = []*cdi.DeviceNode{{Path: guestDevice, HostPath: hostDevice}}
+	kind := fmt.Sprintf("tare.test/harmless-%08x", rand.Uint32()) // a folder of the host's may have others
+	text, err := json.Marshal(cdi.Spec{
+		Version: "0.5.0", Kind: kind, ContainerEdits: cdi.ContainerEdits{Env: []string{nameGiven + "=yes"}},
+		Devices: []cdi.Device{{Name: "log", ContainerEdits: edits}},
+	})
+	if err != nil {
 		t.Fatal(err)
 	}
-	if e, err = device.Find([]string{dir}, []string{"tare.test/harmless=log"}); err != nil {
+	dir := r.s.Descriptions
+	if dir == "" {
+		dir = t.TempDir()
+	}
+	file := filepath.Join(dir, strings.ReplaceAll(kind, "/", "-")+".json")
+	if err := errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(file, text, 0o644)); err != nil {
 		t.Fatal(err)
 	}
-	return e, hooked
+	t.Cleanup(func() {
+		if err := os.Remove(file); err != nil {
+			t.Error(err)
+		}
+	})
+	e, err := device.Find([]string{dir}, []string{kind + "=log"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
 }
 
 // devices looks at what a guest has that was given a device, and at one that was not.
 func (r *suite) devices(t *testing.T) {
 	spec := r.spec(t, r.e.Provisionings[0], 1)
 	if r.s.NoDevices != "" {
-		spec.Devices, _ = r.describe(t, false)
+		spec.Devices = r.describe(t)
 		r.cannot(t, "a device", spec)
 		return
 	}
 	before := r.snapshot(t)
-	var hooked string
-	spec.Devices, hooked = r.describe(t, r.s.RunsHooks)
+	spec.Devices = r.describe(t)
+	r.hasDevice(t, before, spec)
+
+	hooked := filepath.Join(t.TempDir(), "hooked")
+	spec = r.spec(t, r.e.Provisionings[0], 1)
+	spec.Devices = r.describe(t, "touch", hooked)
+	if r.s.RunsHooks {
+		r.hasDevice(t, before, spec)
+	} else {
+		r.cannot(t, "a device with a program that has to run", spec)
+	}
+	if _, err := os.Stat(hooked); (err == nil) != r.s.RunsHooks {
+		t.Errorf("the description's program ran: %v; that it runs such is declared: %v", err == nil, r.s.RunsHooks)
+	}
+	if r.s.RunsHooks {
+		spec := r.spec(t, r.e.Provisionings[0], 1)
+		spec.Devices = r.describe(t, "false")
+		if err := r.attempt(t, spec, r.e.patience(20*time.Second)); err == nil {
+			t.Error("a guest was made though the program of its device's description failed")
+		}
+	}
+	if r.e.WritableRoot { // a container: it may make a device file, and the kernel lets it open none that it was not given
+		spec := r.spec(t, r.e.Provisionings[0], 1)
+		g := r.provision(t, spec)
+		r.refused(t, g, 1, 11)
+		r.end(t, before, g, spec)
+	}
+}
+
+// hasDevice makes a guest and looks for the device in it.
+func (r *suite) hasDevice(t *testing.T, before snapshot, spec engine.Spec) {
+	t.Helper()
 	g := r.provision(t, spec)
 	major, minor := spec.Devices.Nodes[0].Major, spec.Devices.Nodes[0].Minor
 	if major != 1 || minor != 11 { // Linux, Documentation/admin-guide/devices.txt
@@ -69,28 +135,24 @@ func (r *suite) devices(t *testing.T) {
 		t.Errorf("%s is %q, want %q", guestDevice, got, want)
 	}
 	r.sh(t, g, ": > "+guestDevice) // opened, and nothing is written to it
-	if got := r.sh(t, g, "cat "+givenPath); got != given {
-		t.Errorf("%s is %q, want %q", givenPath, got, given)
+	for _, path := range []string{givenPath, newPath} {
+		if got := r.sh(t, g, "cat "+path); got != given {
+			t.Errorf("%s is %q, want %q", path, got, given)
+		}
+		r.sh(t, g, "! (echo changed > "+path+") 2>/dev/null")
 	}
-	r.sh(t, g, "! (echo changed > "+givenPath+") 2>/dev/null")
+	if !r.e.WritableRoot {
+		r.sh(t, g, "! touch "+rootMark+" 2>/dev/null")
+		if notes := strings.Join(g.Facts().Notes, "; "); !strings.Contains(notes, "overlay") {
+			t.Errorf("its record has %q, and not that its root is an overlay", notes)
+		}
+	}
 	if got := spec.Devices.Env; len(got) != 1 || got[0] != nameGiven+"=yes" {
 		t.Errorf("the environment that comes with it is %q", got)
 	}
-	if _, err := os.Stat(hooked); (err == nil) != r.s.RunsHooks {
-		t.Errorf("the description's program ran: %v; that it runs such is declared: %v", err == nil, r.s.RunsHooks)
-	}
 	r.end(t, before, g, spec)
-
-	if !r.s.RunsHooks {
-		spec := r.spec(t, r.e.Provisionings[0], 1)
-		spec.Devices, _ = r.describe(t, true)
-		r.cannot(t, "a device with a program that has to run", spec)
-	}
-	if r.e.WritableRoot { // a container: it may make a device file, and the kernel lets it open none that it was not given
-		spec := r.spec(t, r.e.Provisionings[0], 1)
-		g := r.provision(t, spec)
-		r.refused(t, g, major, minor)
-		r.end(t, before, g, spec)
+	if _, err := os.Lstat(filepath.Join(r.image.Dir, newPath)); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("what was made for the guest's device is in the store: %v", err)
 	}
 }
 

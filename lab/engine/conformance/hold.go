@@ -82,7 +82,7 @@ func (h held) guests(s Subject) (err error) {
 		if err != nil {
 			return err
 		}
-		if s.Saves {
+		if s.Saves && !h.Ahead {
 			if _, err := g.(engine.Saver).Save(ctx); err != nil {
 				return err
 			}
@@ -124,6 +124,9 @@ func (r *suite) killed(t *testing.T) {
 	var whole time.Duration // from the first "making" to "destroyed", learned in the first turn
 	for turn := range 1 + r.e.rounds() {
 		s := r.spec(t, r.e.Provisionings[0], 1)
+		if r.s.RunsHooks && turn%3 == 2 { // it may die while another's program runs
+			s.Devices = r.describe(t, "usleep", "20000")
+		}
 		h := held{Subject: r.s.Name, Env: r.env, Spec: s, Ahead: r.s.Ahead && turn%2 == 1}
 		h.Env.Journal, h.Spec.Image, h.Spec.Work = nil, nil, nil
 		told, err := json.Marshal(h)

@@ -227,6 +227,16 @@ type (
 		ShmSize      int64
 		LogConfig    logConfig
 		Devices      []deviceMapping `json:",omitempty"`
+		// DeviceRequests are devices that the engine finds itself, by their names.
+		DeviceRequests []deviceRequest `json:",omitempty"`
+	}
+	deviceRequest struct {
+		Driver    string
+		DeviceIDs []string
+	}
+	engineInfo struct {
+		DockerRootDir string
+		CDISpecDirs   []string // that it reads descriptions of devices in; none where it knows nothing of CDI
 	}
 	deviceMapping   struct{ PathOnHost, PathInContainer, CgroupPermissions string }
 	containerConfig struct {

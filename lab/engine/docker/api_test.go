@@ -5,17 +5,25 @@ package docker
 import (
 	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/opencontainers/runtime-spec/specs-go"
+
+	"tare/lab/device"
+	"tare/lab/engine"
 	"tare/lab/journal"
+	"tare/notebook"
 )
 
 // fake serves as an engine on a socket.
@@ -148,5 +156,49 @@ func TestPlain(t *testing.T) {
 	}
 	if got := plain(b.Bytes()); got != "one\ntwo" {
 		t.Errorf("plain: %q", got)
+	}
+}
+
+// A device whose description has programs run is one that the engine finds itself, or that it cannot give.
+func TestDeviceWithHook(t *testing.T) {
+	dir := t.TempDir()
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(dir, link); err != nil {
+		t.Fatal(err)
+	}
+	e := device.Edits{
+		Names: []string{"v.org/c=d"}, Dirs: []string{dir}, Nodes: []device.Node{{Host: "/dev/null", Path: "/dev/x"}},
+		Mounts: []device.Mount{{Host: "/etc/passwd", Path: "/x"}}, Hooks: []device.Hook{{When: "createContainer", Hook: specs.Hook{Path: "/bin/true"}}},
+	}
+	for _, c := range []struct {
+		reads []string
+		want  string
+	}{{nil, `{"features": {"cdi": true}}`}, {[]string{"/etc/cdi", "/no/such"}, "not in " + dir}, {[]string{"/etc/cdi", dir}, ""}, {[]string{link}, ""}} {
+		err := engineInfo{CDISpecDirs: c.reads}.finds(e)
+		_, is := errors.AsType[*engine.UnsupportedError](err)
+		if is != (c.want != "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("an engine that reads in %q: %v; want %q", c.reads, err, c.want)
+		}
+	}
+	for _, hooked := range []bool{true, false} {
+		s := engine.Spec{ID: "x", Provisioning: notebook.Vanilla, Instance: notebook.Instance{Cores: 1, Memory: 1 << 30}, Devices: e}
+		if !hooked {
+			s.Devices.Hooks = nil
+		}
+		if err := (engineInfo{}).finds(s.Devices); err != nil && !hooked {
+			t.Errorf("a device without: %v", err)
+		}
+		c, err := configure("image", "/run", s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := json.Marshal(c.HostConfig)
+		if err != nil {
+			t.Fatal(err)
+		}
+		asked, told := strings.Contains(string(text), `"DeviceRequests":[{"Driver":"cdi","DeviceIDs":["v.org/c=d"]}]`), strings.Contains(string(text), "/dev/x") || strings.Contains(string(text), "/etc/passwd")
+		if asked != hooked || told == hooked {
+			t.Errorf("hooks %t: %s", hooked, text)
+		}
 	}
 }

@@ -14,11 +14,13 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"tare/lab/cgroup"
+	"tare/lab/device"
 	"tare/lab/engine"
 	"tare/lab/engine/oci/config"
 	"tare/lab/image"
@@ -31,6 +33,7 @@ import (
 var Kind = engine.Kind{
 	Platform: notebook.CN, Name: "docker", Usual: true, Capabilities: []string{"docker"}, Fractions: true, Undo: undo,
 	Ahead:           true,
+	RunsHooks:       true,
 	Daemons:         []string{"dockerd", "containerd", "containerd-shim-runc-v2"},
 	Packages:        []string{"docker.io", "iptables"},
 	Publishes:       true,
@@ -143,12 +146,15 @@ func (d *Driver) recipe(ctx context.Context, s engine.Spec, waiting context.Cont
 	if err != nil {
 		return nil, engine.Recipe{}, err
 	}
-	img, err := e.imageFor(ctx, &s.Image.Tree)
-	if err != nil {
+	var info engineInfo
+	if err := e.do(ctx, http.MethodGet, "/info", nil, nil, &info); err != nil {
 		return nil, engine.Recipe{}, err
 	}
-	var info struct{ DockerRootDir string }
-	if err := e.do(ctx, http.MethodGet, "/info", nil, nil, &info); err != nil {
+	if err := info.finds(s.Devices); err != nil {
+		return nil, engine.Recipe{}, err
+	}
+	img, err := e.imageFor(ctx, &s.Image.Tree)
+	if err != nil {
 		return nil, engine.Recipe{}, err
 	}
 	g := &guest{Base: engine.Base{Notes: notes(s.NetworkMode())}, daemon: e, name: engine.ContainerName(s.ID)}
@@ -207,6 +213,39 @@ func (d *Driver) recipe(ctx context.Context, s engine.Spec, waiting context.Cont
 	}, nil
 }
 
+// finds says why the engine cannot find devices whose descriptions have programs run, which it does for those alone that it finds itself; nil: it can, or
+// need not.
+func (i engineInfo) finds(d device.Edits) error {
+	if len(d.Hooks) == 0 {
+		return nil
+	}
+	cannot := func(why string) error {
+		return Kind.Unsupported("the device "+d.String(), fmt.Sprintf("its description has %s run while a container is made, which the Docker Engine does by itself for devices that it knows, and %s", d.Hooks[0].Path, why))
+	}
+	if len(i.CDISpecDirs) == 0 {
+		return cannot(`this one knows no description of devices (CDI); that is switched on in Docker 28 or newer, and in 25 to 27 by {"features": {"cdi": true}} in /etc/docker/daemon.json`)
+	}
+	for _, dir := range d.Dirs {
+		if !slices.ContainsFunc(i.CDISpecDirs, func(reads string) bool { return same(reads, dir) }) {
+			return cannot(fmt.Sprintf("this one reads descriptions in %s and not in %s; name that folder in \"cdi-spec-dirs\" in /etc/docker/daemon.json", strings.Join(i.CDISpecDirs, " and "), dir))
+		}
+	}
+	return nil
+}
+
+// same says whether two paths are of one folder.
+func same(a, b string) bool {
+	if a == b {
+		return true
+	}
+	left, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	right, err := os.Stat(b)
+	return err == nil && os.SameFile(left, right)
+}
+
 // configure gives the configuration of a container of an image, with a folder of the ruler's on the host.
 func configure(img, run string, s engine.Spec) (c *containerConfig, err error) {
 	limits := s.ContainerLimits()
@@ -226,6 +265,10 @@ func configure(img, run string, s engine.Spec) (c *containerConfig, err error) {
 	}
 	if s.Work != nil {
 		c.HostConfig.Mounts = append(c.HostConfig.Mounts, bind(s.Work.Dir, ruler.WorkDir))
+	}
+	if len(s.Devices.Hooks) > 0 {
+		c.HostConfig.DeviceRequests = []deviceRequest{{"cdi", s.Devices.Names}}
+		s.Devices = device.Edits{} // for all of it comes so
 	}
 	for _, n := range s.Devices.Nodes {
 		c.HostConfig.Devices = append(c.HostConfig.Devices, deviceMapping{n.Host, n.Path, n.Access})

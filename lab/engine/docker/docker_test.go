@@ -64,7 +64,9 @@ func TestMain(m *testing.M) { conformance.Main(m, dockerSubject) }
 func TestDocker(t *testing.T) {
 	s := dockerSubject
 	s.Disk = conformance.Disk(t)
-	startDocker(t, filepath.Join(s.Disk, "docker"))
+	s.Descriptions = filepath.Join(s.Disk, "docker", "cdi")
+	startDocker(t, filepath.Join(s.Disk, "docker"), s.Descriptions)
+	s.RunsHooks = readsDescriptions(t)
 	conformance.Run(t, s, conformance.Containers)
 	t.Run("no hello", func(t *testing.T) { conformance.NoHello(t, dockerSubject, notebook.Vanilla) })
 }
@@ -86,9 +88,23 @@ func TestDockerWithItsFirewall(t *testing.T) {
 	}
 }
 
+// readsDescriptions says whether the engine of DOCKER_HOST knows descriptions of devices (CDI): Docker 28 or newer, as it comes.
+func readsDescriptions(t *testing.T) bool {
+	t.Helper()
+	e, err := dial(t.Context(), "")
+	var info engineInfo
+	if err == nil {
+		err = e.do(t.Context(), http.MethodGet, "/info", nil, nil, &info)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(info.CDISpecDirs) > 0
+}
+
 // startDocker starts a Docker Engine of the test's own, with a bridge of its own and no rule or setting changed on
-// the host, and has DOCKER_HOST name it.
-func startDocker(t *testing.T, dir string) {
+// the host, and has DOCKER_HOST name it. Where it can it reads descriptions of devices in the given folder.
+func startDocker(t *testing.T, dir, descriptions string) {
 	t.Helper()
 	require.That(t, os.Geteuid() == 0, "root, to start dockerd")
 	for _, tool := range []string{"dockerd", "ip"} {
@@ -137,6 +153,11 @@ func startDocker(t *testing.T, dir string) {
 	cmd := exec.Command("dockerd", "--data-root", filepath.Join(dir, "data"), "--exec-root", filepath.Join(dir, "exec"),
 		"-H", socket, "--pidfile", filepath.Join(dir, "pid"), "--bridge", bridge,
 		"--iptables=false", "--ip6tables=false", "--ip-forward=false", "--ip-masq=false")
+	if help, err := exec.CommandContext(t.Context(), "dockerd", "--help").Output(); err != nil {
+		t.Fatal(err)
+	} else if strings.Contains(string(help), "--cdi-spec-dir ") {
+		cmd.Args = append(cmd.Args, "--cdi-spec-dir", descriptions)
+	}
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -26,6 +26,7 @@ var GVisor = func() engine.Kind {
 	k.Unsaved = "CRIU cannot save what gVisor's kernel plays, and Tare does not drive runsc checkpoint"
 	k.Usual, k.Untraceable = false, "the sandbox has a kernel of its own, which has no tracers"
 	k.NoDevices = "its kernel passes on none but an NVIDIA GPU (nvproxy), which Tare does not ask of it"
+	k.RunsHooks = false
 	// It is one program on the host that plays a kernel.
 	k.Limitations = []engine.Limitation{
 		{Name: engine.NoOOMCount, Why: "gVisor's kernel keeps none, so a trial that was killed for memory shows SIGKILL alone"},

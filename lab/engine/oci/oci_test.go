@@ -36,6 +36,9 @@ func TestRuntimes(t *testing.T) {
 			require.That(t, err == nil, k.Program+" ("+k.Install+")")
 			conformance.Run(t, subject(k), conformance.Containers)
 			t.Run("no hello", func(t *testing.T) { conformance.NoHello(t, subject(k), notebook.Vanilla) })
+			if k.RunsHooks {
+				t.Run("vendor's hooks", func(t *testing.T) { conformance.VendorHooks(t, subject(k), notebook.Vanilla) })
+			}
 		})
 	}
 }

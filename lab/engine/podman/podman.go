@@ -39,9 +39,9 @@ var Kind = engine.Kind{
 	Provisionings:   notebook.Provisionings, Isolations: []string{notebook.IsolationFull},
 	Networks: engine.Cabled,
 	Ahead:    true,
-	Copies:   true,
-	Daemons:  []string{monitor},
-	Program:  "podman", Install: "apt-get install podman runc",
+	Copies:   true, RunsHooks: true,
+	Daemons: []string{monitor},
+	Program: "podman", Install: "apt-get install podman runc",
 	Packages: []string{"podman", "runc"},
 	New:      func(env engine.Env) engine.Driver { return &Driver{Env: env} },
 }
@@ -75,7 +75,8 @@ func (d *Driver) store() (store, error) {
 		return store{}, err
 	}
 	// Locks are files in the store: those in shared memory would be the user's Podman's too.
-	text := "[engine]\nlock_type = \"file\"\nevents_logger = \"none\"\ncgroup_manager = \"cgroupfs\"\n"
+	// A Podman before 5.0 knows nothing of cdi_spec_dirs, and looks in those folders.
+	text := "[engine]\nlock_type = \"file\"\nevents_logger = \"none\"\ncgroup_manager = \"cgroupfs\"\n" + fmt.Sprintf("cdi_spec_dirs = [\"%s\"]\n", strings.Join(device.Dirs, `", "`))
 	return store{dir}, os.WriteFile(filepath.Join(dir, "containers.conf"), []byte(text), 0o600)
 }
 
@@ -202,6 +203,19 @@ func arguments(s engine.Spec, folder, root, run string, verb ...string) ([]strin
 		return nil, err
 	}
 	args = append(args, ulimits...)
+	if s.Devices.Hooks != nil {
+		// Podman has them run of a device that it finds itself, with all else that comes with it.
+		for _, dir := range s.Devices.Dirs {
+			if !slices.Contains(device.Dirs, dir) {
+				return nil, Kind.Unsupported("the device "+s.Devices.String(),
+					fmt.Sprintf("it is described in %s, and Podman, which has to have programs run for it, reads descriptions in %s", dir, strings.Join(device.Dirs, " and ")))
+			}
+		}
+		for _, name := range s.Devices.Names {
+			args = append(args, "--device", name)
+		}
+		s.Devices = device.Edits{}
+	}
 	for _, n := range s.Devices.Nodes {
 		if strings.Contains(n.Host+n.Path, ":") {
 			return nil, Kind.Unsupported(fmt.Sprintf("the device %q", n.Host), "Podman takes no colon in a device's path")

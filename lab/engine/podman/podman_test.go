@@ -12,12 +12,17 @@ import (
 	"testing"
 
 	"tare/internal/require"
+	"tare/lab/device"
 	"tare/lab/engine"
 	"tare/lab/engine/conformance"
 	"tare/notebook"
 )
 
-var subject = conformance.Of(Kind)
+var subject = func() conformance.Subject {
+	s := conformance.Of(Kind)
+	s.Descriptions = device.Dirs[len(device.Dirs)-1]
+	return s
+}()
 
 func TestMain(m *testing.M) { conformance.Main(m, subject) }
 
@@ -78,8 +83,27 @@ func TestArguments(t *testing.T) {
 			t.Errorf("%q are not among %q", want, args)
 		}
 	}
+	s.Devices = device.Edits{
+		Names: []string{"v.org/c=d"}, Dirs: device.Dirs[:1], Nodes: []device.Node{{Host: "/dev/null", Path: "/dev/x"}},
+		Mounts: []device.Mount{{Host: "/etc/passwd", Path: "/x"}}, Hooks: []device.Hook{{When: "createContainer"}},
+	}
+	args, err = arguments(s, folder, "/root", "/run")
+	if i := slices.Index(args, "--device"); err != nil || i < 0 || args[i+1] != "v.org/c=d" || strings.Contains(strings.Join(args, " "), "/dev/x") || strings.Contains(strings.Join(args, " "), "target=/x") {
+		t.Errorf("a device with a hook: %q, %v; want its name alone", args, err)
+	}
+	s.Devices.Dirs = []string{"/elsewhere"}
+	_, err = arguments(s, folder, "/root", "/run")
+	if _, ok := errors.AsType[*engine.UnsupportedError](err); !ok {
+		t.Errorf("a device with a hook, described where Podman does not look: %v, want an *engine.UnsupportedError", err)
+	}
+	s.Devices = device.Edits{}
 	_, err = arguments(s, folder, "/root", "/a,b")
 	if _, ok := errors.AsType[*engine.UnsupportedError](err); !ok {
 		t.Errorf("a path with a comma: %v, want an *engine.UnsupportedError", err)
 	}
+}
+
+func TestVendor(t *testing.T) {
+	need(t)
+	conformance.VendorHooks(t, subject, notebook.Vanilla)
 }

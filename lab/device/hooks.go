@@ -1,0 +1,115 @@
+//go:build linux
+
+package device
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/opencontainers/runtime-spec/specs-go"
+	"golang.org/x/sys/unix"
+
+	"tare/lab/proc"
+)
+
+// hookTime is how long a hook may take whose description does not say.
+const hookTime = 10 * time.Second
+
+// early are the moments of hooks that run on the host before a container's first process is started, in their order. The runtime specification has given
+// up the name prestart for createRuntime.
+var early = [][]string{{"prestart", "createRuntime"}, {"createContainer"}}
+
+// Late gives the first of the hooks that Run cannot run: one that runs in the container, or after its first process was started.
+func Late(hooks []Hook) (h Hook, is bool) {
+	i := slices.IndexFunc(hooks, func(h Hook) bool { return !slices.Contains(slices.Concat(early...), h.When) })
+	if i < 0 {
+		return h, false
+	}
+	return hooks[i], true
+}
+
+// Run runs the hooks, in this process's namespaces, as a runtime does for a container that it makes: one after the other, each with the container's state
+// on its standard input. The container has that id, and its root is mounted at root with all that comes with its devices. The folder bundle gets a
+// configuration that says so. What a hook leaves running is ended, and so is the hook with all that it started when its time is over.
+func Run(ctx context.Context, hooks []Hook, id, root, bundle string) error {
+	if h, is := Late(hooks); is {
+		return fmt.Errorf("%s has to run at the moment %s, when the container's first process is there already; a runtime alone can do that", h.Path, h.When)
+	}
+	configuration, err := json.Marshal(specs.Spec{Version: specs.Version, Root: &specs.Root{Path: root}})
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(bundle, "config.json"), configuration, 0o600); err != nil {
+		return err
+	}
+	// There is no process of the container yet: Tare has the namespaces that it will have.
+	state, err := json.Marshal(specs.State{Version: specs.Version, ID: id, Status: specs.StateCreating, Pid: os.Getpid(), Bundle: bundle})
+	if err != nil {
+		return err
+	}
+	for _, moment := range early {
+		for _, h := range hooks {
+			if !slices.Contains(moment, h.When) {
+				continue
+			}
+			if err := h.run(ctx, state, bundle); err != nil {
+				return fmt.Errorf("%s, which the description of a device has run (%s): %w", strings.Join(append([]string{h.Path}, h.Args[min(1, len(h.Args)):]...), " "), h.When, err)
+			}
+		}
+	}
+	return nil
+}
+
+func (h Hook) run(ctx context.Context, state []byte, dir string) error {
+	limit := hookTime
+	if h.Timeout != nil && *h.Timeout > 0 {
+		limit = time.Duration(*h.Timeout) * time.Second
+	}
+	bounded, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	cmd := exec.CommandContext(bounded, h.Path)
+	if len(h.Args) > 0 {
+		cmd.Args = h.Args
+	}
+	cmd.Env = append([]string{}, h.Env...) // none is none, and not Tare's own
+	cmd.Dir = dir
+	var said proc.Tail
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(state), &said, &said
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
+	group := func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.Cancel = group
+	cmd.WaitDelay = time.Second      // of what has left the group and holds the output open
+	err := proc.Apart(func() error { // on one thread, whose end would be the hook's
+		if err := cmd.Start(); err != nil {
+			return err
+		}
+		// Until it is waited for nobody else's process, or group, can have its number.
+		for unix.Waitid(unix.P_PID, cmd.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil) == unix.EINTR {
+		}
+		_ = group() // an error: it left nothing running
+		return cmd.Wait()
+	})
+	switch {
+	case err == nil || errors.Is(err, exec.ErrWaitDelay): // which says that it succeeded
+		return nil
+	case ctx.Err() != nil:
+		err = ctx.Err()
+	case bounded.Err() != nil:
+		err = fmt.Errorf("it had not ended after %v, and was killed", limit)
+	}
+	text := strings.TrimSpace(said.String())
+	if text == "" {
+		return err
+	}
+	return fmt.Errorf("%w; it said last: %s", err, text[strings.LastIndexByte(text, '\n')+1:])
+}
