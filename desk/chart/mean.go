@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"tare/desk/data"
 )
@@ -55,6 +56,36 @@ func (p *Panel) drawBars(f *Figure, marks []mark, axis string) {
 	f.Alt, f.picture = inWords("Bars with intervals. ", marks), columns(marks, axis, p.named)
 }
 
+// under says on how many lines, by turns, the names of groups stand under their bars, of which room says how wide so many are; and, where they do not fit whole, what all
+// of them begin with, which they then leave out.
+func under(marks []mark, room func(bars int) float64) (lines int, short string) {
+	lines = 1
+	fits := func() bool {
+		bars := 0
+		for i, m := range marks {
+			bars++
+			if i+1 < len(marks) && marks[i+1].group == m.group {
+				continue
+			}
+			if width(strings.TrimPrefix(m.group, short+" "), smallSize) > float64(lines)*room(bars) {
+				return false
+			}
+			bars = 0
+		}
+		return true
+	}
+	if len(marks) == 0 || fits() {
+		return lines, ""
+	}
+	if word, _, ok := strings.Cut(marks[0].group, " "); ok && !slices.ContainsFunc(marks, func(m mark) bool { return !strings.HasPrefix(m.group, word+" ") }) {
+		short = word
+	}
+	if !fits() {
+		lines = 2
+	}
+	return lines, short
+}
+
 // columns draws upright bars by group. Their names stand under them where there is room, else in a legend.
 func columns(marks []mark, axis string, network bool) *canvas {
 	const right, gap, tall = 4, 0.7, 190
@@ -77,6 +108,10 @@ func columns(marks []mark, axis string, network bool) *canvas {
 	named := slot >= 40 && !network && !slices.ContainsFunc(marks, func(m mark) bool {
 		return width(m.under[0], smallSize) > slot+2 || width(m.under[1], smallSize) > slot+2
 	})
+	lines, short := under(marks, func(bars int) float64 { return slot * (float64(bars) + gap*0.9) })
+	if short != "" {
+		axis += ", by " + short
+	}
 	c := &canvas{w: pageWidth}
 	c.text(2, 13, start, smallSize, muted, fit(axis, smallSize, pageWidth-4))
 	top := 24.0
@@ -84,7 +119,7 @@ func columns(marks []mark, axis string, network bool) *canvas {
 		top = c.legend(marks, 20) + 8
 	}
 	base := top + tall
-	c.h = base + 26
+	c.h = base + 13 + 13*float64(lines)
 	if named {
 		c.h += 26
 	}
@@ -94,7 +129,7 @@ func columns(marks []mark, axis string, network bool) *canvas {
 		c.text(left-5, y(t.value)+3.5, end, smallSize, muted, t.label)
 	}
 	at := left + max(0, room-slot*(n+gap*breaks))/2
-	first := at
+	first, groups := at, 0
 	for i, m := range marks {
 		x0, x1 := at+slot*0.14, at+slot*0.86
 		mid := (x0 + x1) / 2
@@ -115,12 +150,15 @@ func columns(marks []mark, axis string, network bool) *canvas {
 		if i+1 < len(marks) && marks[i+1].group == m.group {
 			continue
 		}
-		foot := c.h - 18
+		foot := c.h - 5 - 13*float64(lines)
 		c.line(muted, 0.7, first+slot*0.14, foot, x1, foot)
-		under := (first + slot*0.14 + x1) / 2
-		c.text(under, foot+13, middle, smallSize, ink, fit(m.group, smallSize, min(at-first+slot*gap*0.9, 2*under-4, 2*(pageWidth-under)-4)))
+		center := (first + slot*0.14 + x1) / 2
+		name := strings.TrimPrefix(m.group, short+" ")
+		wide := float64(lines)*(at-first+slot*gap*0.9) + float64(lines-1)*slot*gap*0.9
+		c.text(center, foot+13+13*float64(groups%lines), middle, smallSize, ink, fit(name, smallSize, min(wide, 2*center-4, 2*(pageWidth-center)-4)))
 		at += gap * slot
 		first = at
+		groups++
 	}
 	c.line(ink, 1, left, base, pageWidth-right, base)
 	return c
