@@ -58,9 +58,9 @@ func (p probe) ask(ctx context.Context) notebook.Capability {
 		case <-time.After(time.Second):
 			c = inconclusive("no answer within %v", timeout)
 		}
-		if ctx.Err() != nil && c.Answer != notebook.Supported {
-			c = inconclusive("interrupted")
-		}
+	}
+	if ctx.Err() != nil && c.Answer != notebook.Supported { // whichever of the two came first
+		c = inconclusive("interrupted")
 	}
 	c.Name = p.name
 	return c

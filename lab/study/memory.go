@@ -222,7 +222,11 @@ func (s *service) hasBegun(b ruler.Begun) (cause string) {
 	select {
 	case <-b:
 	case <-s.alive.Done():
-		cause = "its work ended at once: " + s.how()
+		select {
+		case <-b: // it has done both by now: whoever looks next sees its end
+		default:
+			cause = "its work ended at once: " + s.how()
+		}
 	}
 	return cause
 }
