@@ -4,7 +4,9 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
@@ -126,13 +128,8 @@ func (p *Process) End(ctx context.Context, grace time.Duration) error {
 	case <-t.C:
 	case <-ctx.Done():
 	}
-	if err := p.cmd.Process.Kill(); err != nil {
-		select {
-		case <-p.done: // it ended just now
-			return nil
-		default:
-			return fmt.Errorf("killing process %d (%s): %w", p.PID(), p.cmd.Path, err)
-		}
+	if err := p.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) { // one that ended just now is known to have in a moment
+		return fmt.Errorf("killing process %d (%s): %w", p.PID(), p.cmd.Path, err)
 	}
 	// A killed process ends unless the kernel holds it; that is worth an error, and not an endless wait.
 	t.Reset(10 * time.Second)
