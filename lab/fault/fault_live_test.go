@@ -95,15 +95,26 @@ func TestKnownFaultsAreToldExactly(t *testing.T) {
 		{"anonymous", Anonymous, 200}, {"zero", Anonymous, 200}, {"read", Read, 200}, {"copy-on-write", CopyOnWrite, 200}, {"shared", Shared, 200},
 		{"write-protect", WriteProtect, 200}, {"unknown", Unknown, 15},
 	} {
-		none, all := count(c.name, 0), count(c.name, c.n)
-		for k := range Kinds {
-			want := none.Of[k]
-			if k == c.kind {
-				want += c.n
+		// The host may take a page of the program's own away, or be at work on it, so that one of two runs reads it in once more. That does not happen each time.
+		var wrong []string
+		for range 5 {
+			wrong = nil
+			none, all := count(c.name, 0), count(c.name, c.n)
+			for k := range Kinds {
+				want := none.Of[k]
+				if k == c.kind {
+					want += c.n
+				}
+				if all.Of[k] != want {
+					wrong = append(wrong, fmt.Sprintf("%d of %s: %d faults of kind %s, want %d (without them %d)", c.n, c.name, all.Of[k], k, want, none.Of[k]))
+				}
 			}
-			if all.Of[k] != want {
-				t.Errorf("%d of %s: %d faults of kind %s, want %d (without them %d)", c.n, c.name, all.Of[k], k, want, none.Of[k])
+			if wrong == nil {
+				break
 			}
+		}
+		for _, text := range wrong {
+			t.Error(text)
 		}
 	}
 }
