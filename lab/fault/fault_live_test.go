@@ -149,11 +149,12 @@ func TestAnotherGuestRepeatsTranslations(t *testing.T) {
 		})
 	}
 	const n = 100
-	none, all := repeats(0), repeats(n)
-	if got := all.Of[Read] - none.Of[Read]; got != 2*n {
-		t.Errorf("two guests made %d read faults more, want %d", got, 2*n)
+	var more, again int64
+	for range 5 { // as above
+		none, all := repeats(0), repeats(n)
+		if more, again = all.Of[Read]-none.Of[Read], all.Repeated[Read]-none.Repeated[Read]; more == 2*n && again == n {
+			return
+		}
 	}
-	if got := all.Repeated[Read] - none.Repeated[Read]; got != n {
-		t.Errorf("%d of them repeat the other's, want %d", got, n)
-	}
+	t.Errorf("two guests made %d read faults more, %d of them like the other's; want %d and %d", more, again, 2*n, n)
 }
