@@ -164,9 +164,8 @@ func read(c *cdispecs.ContainerEdits) (e Edits, err error) {
 		return e, errors.New("its description wants a class of the CPU's caches (intelRdt), which guests are not given")
 	case len(c.NetDevices) > 0:
 		return e, errors.New("its description wants a network device, which guests are not given")
-	case len(c.AdditionalGIDs) > 0:
-		return e, errors.New("its description wants further groups of the process, which guests are not given")
 	}
+	// Further groups of the process (additionalGids), which NVIDIA's descriptions have for files that root and a group may use, are nothing to guests: they run as root.
 	e.Env = c.Env
 	for _, d := range c.DeviceNodes {
 		n, err := node(d)

@@ -37,7 +37,7 @@ func TestFind(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	dirs := describe(t, one(fmt.Sprintf(`{env: [D=1], deviceNodes: [{path: /dev/null}, {path: /dev/own/zero, hostPath: /dev/zero, permissions: r, fileMode: 416, gid: 7}],
+	dirs := describe(t, one(fmt.Sprintf(`{env: [D=1], additionalGids: [7], deviceNodes: [{path: /dev/null}, {path: /dev/own/zero, hostPath: /dev/zero, permissions: r, fileMode: 416, gid: 7}],
     mounts: [{hostPath: %s, containerPath: /lib/lib.so, options: [ro, bind]}], hooks: [{hookName: createContainer, path: /bin/true, args: [true, x]}]}`, file)))
 	e, err := Find(dirs, []string{"v.org/c=d", "v.org/c=e"})
 	if err != nil {
@@ -89,7 +89,6 @@ func TestWhatIsWrongWithADevice(t *testing.T) {
 		"mount of a type":     {one("{mounts: [{hostPath: tmpfs, containerPath: /x, type: tmpfs}]}"), "v.org/c=d", []string{`"tmpfs"`, "/x"}},
 		"mount out of root":   {one("{mounts: [{hostPath: /etc, containerPath: /x/../../y}]}"), "v.org/c=d", []string{"/x/../../y"}},
 		"cache classes":       {one("{intelRdt: {closID: a}}"), "v.org/c=d", []string{"intelRdt"}},
-		"further groups":      {one("{additionalGids: [7]}"), "v.org/c=d", []string{"groups"}},
 		"two descriptions":    {map[string]string{"a.yaml": one("{env: [A=1]}")["v.yaml"], "b.yaml": one("{env: [A=1]}")["v.yaml"]}, "v.org/c=d", []string{"no device v.org/c=d", "conflict"}},
 		"unknown in the file": {one("{devices: [x]}"), "v.org/c=d", []string{"no device v.org/c=d", "v.yaml"}},
 	} {

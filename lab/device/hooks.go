@@ -40,7 +40,8 @@ func Late(hooks []Hook) (h Hook, is bool) {
 
 // Run runs the hooks, in this process's namespaces, as a runtime does for a container that it makes: one after the other, each with the container's state
 // on its standard input. The container has that id, and its root is mounted at root with all that comes with its devices. The folder bundle gets a
-// configuration that says so. What a hook leaves running is ended, and so is the hook with all that it started when its time is over.
+// configuration that says so. What a hook leaves running in its process group is ended, and so is
+// the hook with that group when its time is over.
 func Run(ctx context.Context, hooks []Hook, id, root, bundle string) error {
 	if h, is := Late(hooks); is {
 		return fmt.Errorf("%s has to run at the moment %s, when the container's first process is there already; a runtime alone can do that", h.Path, h.When)

@@ -172,7 +172,7 @@ func (r *Run) keepCompany(ctx context.Context, first Guest, t notebook.Treatment
 	if err != nil {
 		return nil, "its neighbours have no CPUs: " + err.Error(), nil
 	}
-	c = &company{of: t, seats: seats, spread: n.PerCore > 0 || n.Work > 0}
+	c = &company{of: t, seats: seats, spread: n.PerCore > 0}
 	cause, err = r.add(ctx, c, first, n.Kinds(seats))
 	if cause != "" || err != nil {
 		return nil, cause, errors.Join(err, c.leave(ctx))
@@ -196,7 +196,7 @@ func (r *Run) add(ctx context.Context, c *company, first Guest, kinds []string) 
 			return nth + ": " + cause, nil
 		}
 		pctx, cancel := context.WithTimeout(ctx, provisionTimeout)
-		g, err := r.Lab.Beside(pctx, c.of, anID(), r.Plan.workOf(c.of, kind), c.seat(len(c.guests)))
+		g, err := r.Lab.Beside(pctx, c.of, anID(), r.Plan.workOf(c.of, kind), c.seat(len(c.guests), kind))
 		cancel()
 		if err != nil {
 			return nth + ": no guest: " + err.Error(), nil
@@ -216,9 +216,9 @@ func (r *Run) add(ctx context.Context, c *company, first Guest, kinds []string) 
 	return "", nil
 }
 
-// seat is where the neighbour is, the first of which is 0.
-func (c *company) seat(i int) int {
-	if c.spread {
+// seat is where the neighbour that does this is, the first of which is 0. What those share that do the same work is something else than CPUs.
+func (c *company) seat(i int, kind string) int {
+	if c.spread || kind == notebook.BusyWork {
 		return (i + 1) % c.seats
 	}
 	return 0
@@ -285,7 +285,7 @@ func (c *company) watch(own Guest) func() (did *notebook.Company, why string, ov
 		did = &notebook.Company{OfS: took.Seconds(), OwnS: max(has-had, 0).Seconds()}
 		for i, kind := range c.kinds {
 			a, b := after[i], before[i]
-			n := notebook.Neighbour{Busy: kind, Seat: c.seat(i), RanS: max(a.Ran-b.Ran, 0).Seconds(), WaitedS: max(a.Waited-b.Waited, 0).Seconds(), Moved: max(a.Moved-b.Moved, 0)}
+			n := notebook.Neighbour{Busy: kind, Seat: c.seat(i, kind), RanS: max(a.Ran-b.Ran, 0).Seconds(), WaitedS: max(a.Waited-b.Waited, 0).Seconds(), Moved: max(a.Moved-b.Moved, 0)}
 			if n.Idle = idle(n, took, c.of.Instance.Cores); n.Idle != "" && why == "" {
 				why = fmt.Sprintf("neighbour %d of %d was not busy: %s", i+1, len(c.kinds), n.Idle)
 			}

@@ -119,7 +119,7 @@ func TestATrialBesideNeighbours(t *testing.T) {
 	for _, c := range []struct {
 		text  string
 		seats []int
-	}{{"cpu:2+io:1", []int{0, 0, 0}}, {"cpu:3/core", []int{1, 0, 1, 0, 1}}, {"work:3", []int{1, 0, 1}}} {
+	}{{"cpu:2+io:1", []int{0, 0, 0}}, {"cpu:3/core", []int{1, 0, 1, 0, 1}}, {"work:3", []int{1, 0, 1}}, {"cpu:2+work:2", []int{0, 0, 1, 0}}} {
 		s := &street{fakeLab: fakeLab{elapsed: steady}}
 		book := &fakeBook{}
 		p := neighbourly(c.text)

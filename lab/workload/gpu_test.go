@@ -155,7 +155,7 @@ func TestADeviceThatIsWrong(t *testing.T) {
 		"broken kernels":  {app: "lud", size: "20", from: "KERNEL lud_rest(", to: "KERNEL lud_rest(+", want: "the driver does not compile the kernels (OpenCL error -11)"},
 		"no driver":       {app: "lud", size: "20", env: []string{"OCL_ICD_VENDORS=/no/such/folder/"}, want: "no OpenCL driver is installed"},
 		"no GPU":          {app: "lud", size: "20", driver: "gpu", want: "no OpenCL driver for a GPU: there are Portable Computing Language"},
-		"no memory":       {app: "stencil", size: "65536", want: "choose a smaller size"},
+		"a great size":    {app: "stencil", size: "65536", want: "size: 65536: at most 5792 cells in width were expected"},
 		"no size":         {app: "stencil", size: "-1", want: "size: small, usual, or: -1: a number from 1 to 65536 was expected"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -260,9 +260,12 @@ func TestCUDAThatFails(t *testing.T) {
 		"old driver":     {env: []string{"FAIL=cuModuleLoadData:222"}, build: "ptx", want: "the driver, which is of CUDA 12.4, cannot run the build ptx, which CUDA 13.5 made (CUDA error 222, as the test asked): choose another build, or a newer driver"},
 		"no compiler":    {env: []string{"FAIL=cuModuleLoadData:221"}, build: "ptx", want: "libnvidia-ptxjitcompiler.so.1) is not in the guest"},
 		"two versions":   {env: []string{"FAIL=cuInit:803"}, want: "are of different versions"},
-		"an old device":  {env: []string{"ARCHITECTURE=61"}, want: "no kernels were built for an architecture of the device's, 6.1: choose the build ptx"},
+		"an old device":  {env: []string{"ARCHITECTURE=61"}, want: "the device is of architecture 6.1, and kernels are built for 7.5 and newer ones: measure it by OpenCL (driver=gpu)"},
+		"a new device":   {env: []string{"ARCHITECTURE=110"}, want: "no kernels were built for an architecture of the device's, 11.0: choose the build ptx"},
 		"no memory":      {env: []string{"FAIL=cuMemAlloc_v2:2"}, want: "the device has not enough memory"},
-		"a fault":        {env: []string{"FAIL=cuCtxSynchronize:700"}, want: "the device failed (CUDA error 700, as the test asked): it may have to be reset"},
+		"a fault":        {env: []string{"FAIL=cuCtxSynchronize:700"}, want: "gpu: waiting for the device: a kernel failed (CUDA error 700, as the test asked)"},
+		"a broken one":   {env: []string{"FAIL=cuCtxSynchronize:214"}, want: "the device failed (CUDA error 214, as the test asked): it may have to be reset"},
+		"no times":       {env: []string{"TIMELESS=1"}, build: "device,records", want: "the driver's profiler (CUPTI) recorded the times of 0 kernels, and 4 were launched: measure without records (driver=cuda_unrecorded)"},
 		"something else": {env: []string{"FAIL=cuMemcpyHtoD_v2:999"}, want: "gpu: copying to the device: CUDA error 999, as the test asked"},
 		"no profiler":    {build: "device,records", folder: "../../workloads/gpu", want: "gpu: the driver's profiler cannot be loaded: "},
 		"not permitted":  {env: []string{"FAIL=cuptiActivityEnable:35"}, build: "device,records", want: "gpu: recording kernels: the driver's profiler (CUPTI) says as the test asked (35): measure without records (driver=cuda_unrecorded)"},
@@ -301,7 +304,7 @@ func TestKernelsAreOfTheirSources(t *testing.T) {
 		}
 		known[name] = true
 	}
-	for _, pattern := range []string{"*.cl", "*.fatbin", "language.h"} {
+	for _, pattern := range []string{"*.cl", "*.ptx", "*.fatbin", "language.h"} {
 		all, err := filepath.Glob(filepath.Join(dir, pattern))
 		if err != nil || len(all) == 0 {
 			t.Errorf("%s: %d files, %v", pattern, len(all), err)

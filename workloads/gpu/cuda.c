@@ -48,6 +48,7 @@ enum { NAMES = 64, ARGS = 16 };
 static int device, version;
 static void *module;
 static const char *build = "device";
+static size_t launched; // kernels
 static struct {
 	const char *name;
 	void *function;
@@ -76,11 +77,12 @@ static void must(int err, const char *what)
 	case 221: // CUDA_ERROR_JIT_COMPILER_NOT_FOUND
 		fail("%s: the driver's compiler (libnvidia-ptxjitcompiler.so.1) is not in the guest: its device's description was expected to bring it", what);
 	case 214: // CUDA_ERROR_ECC_UNCORRECTABLE
+	case 714: // CUDA_ERROR_HARDWARE_STACK_ERROR
+		fail("%s: the device failed (CUDA error %d, %s): it may have to be reset", what, err, text);
 	case 700: // CUDA_ERROR_ILLEGAL_ADDRESS
 	case 702: // CUDA_ERROR_LAUNCH_TIMEOUT
-	case 714: // CUDA_ERROR_HARDWARE_STACK_ERROR
 	case 719: // CUDA_ERROR_LAUNCH_FAILED
-		fail("%s: the device failed (CUDA error %d, %s): it may have to be reset", what, err, text);
+		fail("%s: a kernel failed (CUDA error %d, %s)", what, err, text);
 	case 803: // CUDA_ERROR_SYSTEM_DRIVER_MISMATCH
 		fail("%s: the driver's library and the kernel's driver are of different versions (CUDA error %d): have the device's description written again", what, err);
 	}
@@ -106,7 +108,7 @@ static char *built(const char *folder, const char *kernels_of)
 	static const int architectures[] = {75, 80, 86, 89, 90, 100, 120}; // as scripts/cuda has them
 	char name[64];
 	if (strcmp(build, "device")) {
-		snprintf(name, sizeof name, "%s.%s.fatbin", kernels_of, build);
+		snprintf(name, sizeof name, strcmp(build, "ptx") ? "%s.%s.fatbin" : "%s.%s", kernels_of, build);
 		return contents(folder, name, NULL);
 	}
 	int major, minor, best = 0;
@@ -115,6 +117,8 @@ static char *built(const char *folder, const char *kernels_of)
 	for (size_t i = 0; i < sizeof architectures / sizeof *architectures; i++)
 		if (architectures[i] / 10 == major && architectures[i] % 10 <= minor)
 			best = architectures[i];
+	if (major * 10 + minor < architectures[0])
+		fail("the device is of architecture %d.%d, and kernels are built for 7.5 and newer ones: measure it by OpenCL (driver=gpu)", major, minor);
 	if (!best)
 		fail("no kernels were built for an architecture of the device's, %d.%d: choose the build ptx, which the driver compiles for it", major, minor);
 	snprintf(name, sizeof name, "%s.sm_%d.fatbin", kernels_of, best);
@@ -207,7 +211,6 @@ static void *named(const char *name)
 
 void device_launch(const char *name, size_t width, size_t height, size_t group, size_t groups, int n, const struct arg *args)
 {
-	static int launched;
 	void *values[ARGS], *kernel = named(name);
 	if (n > ARGS)
 		fail("%s: at most %d arguments were expected", name, ARGS);
@@ -229,36 +232,52 @@ void device_finish(void)
 	spent.waiting += now() - start;
 }
 
-// device_condition asks NVIDIA's management library (NVML), which comes with the driver where the device's description brings it.
+// NVIDIA's management library (NVML), which comes with the driver where the device's description brings it.
+static void *nvml;
+
+void device_watch(void)
+{
+	nvml = dlopen("libnvidia-ml.so.1", RTLD_NOW);
+	int (*init)(void) = nvml ? (int (*)(void))dlsym(nvml, "nvmlInit_v2") : NULL;
+	if (!init || init())
+		nvml = NULL;
+}
+
+// Each figure stands alone: not every device says all.
 struct condition device_condition(void)
 {
-	struct condition c = {0};
+	struct condition c = {-1, -1, -1, -1, -1};
 	char bus[32];
-	void *library = dlopen("libnvidia-ml.so.1", RTLD_NOW), *handle;
-	unsigned clock, degrees, milliwatts, processes = 64;
+	void *handle;
+	unsigned n;
 	unsigned long long reasons;
 	struct { // as NVML has it, version 2
 		unsigned pid;
 		unsigned long long memory;
 		unsigned instance, compute;
-	} all[64];
-#define NVML(name, ...) ((int (*)(__VA_ARGS__))dlsym(library, name))
-	int (*init)(void), (*find)(const char *, void **), (*clock_of)(void *, int, unsigned *), (*degrees_of)(void *, int, unsigned *), (*power_of)(void *, unsigned *);
-	int (*reasons_of)(void *, unsigned long long *), (*processes_on)(void *, unsigned *, void *);
-	if (!library || !(init = NVML("nvmlInit_v2", void)) || !(find = NVML("nvmlDeviceGetHandleByPciBusId_v2", const char *, void **)) ||
-	    !(clock_of = NVML("nvmlDeviceGetClockInfo", void *, int, unsigned *)) || !(degrees_of = NVML("nvmlDeviceGetTemperature", void *, int, unsigned *)) ||
-	    !(power_of = NVML("nvmlDeviceGetPowerUsage", void *, unsigned *)) || !(reasons_of = NVML("nvmlDeviceGetCurrentClocksThrottleReasons", void *, unsigned long long *)) ||
-	    !(processes_on = NVML("nvmlDeviceGetComputeRunningProcesses_v3", void *, unsigned *, void *)))
+	} all[256];
+#define NVML(name, ...) ((int (*)(__VA_ARGS__))dlsym(nvml, name))
+	int (*find)(const char *, void **), (*clock)(void *, int, unsigned *), (*degrees)(void *, int, unsigned *), (*power)(void *, unsigned *);
+	int (*held)(void *, unsigned long long *), (*processes)(void *, unsigned *, void *);
+	if (!nvml || cu.DeviceGetPCIBusId(bus, sizeof bus, device) || !(find = NVML("nvmlDeviceGetHandleByPciBusId_v2", const char *, void **)) || find(bus, &handle))
 		return c;
 	enum { PROCESSORS = 1, OF_THE_CHIP = 0, HELD_DOWN = 0x4 | 0x8 | 0x20 | 0x40 | 0x80 }; // limits of power, and heat, by software and hardware
-	if (cu.DeviceGetPCIBusId(bus, sizeof bus, device) || init() || find(bus, &handle) || clock_of(handle, PROCESSORS, &clock) || degrees_of(handle, OF_THE_CHIP, &degrees) ||
-	    power_of(handle, &milliwatts) || reasons_of(handle, &reasons) || processes_on(handle, &processes, all))
-		return c;
-	return (struct condition){1, clock * 1e6, degrees, milliwatts / 1e3, (reasons & HELD_DOWN) != 0, processes > 1 ? processes - 1 : 0};
+	if ((held = NVML("nvmlDeviceGetCurrentClocksThrottleReasons", void *, unsigned long long *)) && !held(handle, &reasons))
+		c.throttled = (reasons & HELD_DOWN) != 0;
+	if ((clock = NVML("nvmlDeviceGetClockInfo", void *, int, unsigned *)) && !clock(handle, PROCESSORS, &n))
+		c.clock = n * 1e6;
+	if ((power = NVML("nvmlDeviceGetPowerUsage", void *, unsigned *)) && !power(handle, &n))
+		c.power = n / 1e3;
+	if ((degrees = NVML("nvmlDeviceGetTemperature", void *, int, unsigned *)) && !degrees(handle, OF_THE_CHIP, &n))
+		c.temperature = n;
+	n = sizeof all / sizeof *all;
+	if ((processes = NVML("nvmlDeviceGetComputeRunningProcesses_v3", void *, unsigned *, void *)) && !processes(handle, &n, all))
+		c.others = n > 1 ? n - 1 : 0;
+	return c;
 }
 
 void device_close(void)
 {
-	records_end();
+	records_end(launched);
 	must(cu.DevicePrimaryCtxRelease(device), "giving the device up");
 }

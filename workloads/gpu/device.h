@@ -20,14 +20,13 @@ struct account {
 };
 extern struct account spent;
 
-// What state the device is in, where its driver says so.
+// What state the device is in. What its driver does not say is below 0.
 struct condition {
-	int known;
 	double clock;       // of its processors, in Hz
 	double temperature; // in °C
 	double power;       // in W
 	double throttled;   // whether heat or a limit of power holds its clock down: 0 or 1
-	double others;      // processes that compute on it beside this one
+	double others;      // processes that compute on it beside this one, of those that its PID namespace shows
 };
 
 typedef struct buffer *buffer;
@@ -52,7 +51,8 @@ void device_launch(const char *kernel, size_t width, size_t height, size_t group
 #define LAUNCH(kernel, width, height, group, groups, ...) \
 	device_launch(kernel, width, height, group, groups, sizeof((struct arg[]){__VA_ARGS__}) / sizeof(struct arg), (struct arg[]){__VA_ARGS__})
 void device_finish(void);
-// device_condition is to be asked right after the work: an idle device lowers its clock.
+// device_watch makes ready what device_condition asks, which is to be called right after the work: an idle device lowers its clock, and is throttled no more.
+void device_watch(void);
 struct condition device_condition(void);
 void device_close(void);
 

@@ -120,6 +120,7 @@ int main(int argc, char **argv)
 	app->begin(size);
 	repeats = memory(sizeof *repeats * times);
 
+	device_watch();
 	double start = now();
 	device_open(argv[2], cores, argv[6], app->kernels);
 	last = now();
@@ -145,11 +146,18 @@ int main(int argc, char **argv)
 		printf(", \"kernels\": %.9f, \"copying\": %.9f, \"kernel_share\": %.9f", spent.kernels, spent.copying, spent.kernels / (spent.kernels + fmax(0, calls - spent.kernels)));
 	if (spent.compiled >= 0)
 		printf(", \"compiled\": %.9f", spent.compiled);
-	if (device.known)
-		printf(", \"clock\": %.0f, \"temperature\": %.0f, \"power\": %.3f, \"throttled\": %.0f, \"others\": %.0f", device.clock, device.temperature, device.power, device.throttled, device.others);
+	const struct {
+		const char *name;
+		double value;
+	} condition[] = {{"clock", device.clock}, {"temperature", device.temperature}, {"power", device.power}, {"throttled", device.throttled}, {"others", device.others}};
+	for (size_t i = 0; i < sizeof condition / sizeof *condition; i++)
+		if (condition[i].value >= 0)
+			printf(", \"%s\": %.9g", condition[i].name, condition[i].value);
 	double value = app->figure ? app->value(times) : 0;
 	if (isfinite(value) && value > 0)
 		printf(", \"%s\": %.9g", app->figure, value);
+	if (repetitions > 1) // the first has allocation and the kernels' loading in it
+		repeats++, repetitions--;
 	double sum = 0;
 	for (int i = 0; i < repetitions; i++)
 		sum += repeats[i];

@@ -191,9 +191,11 @@ void device_finish(void)
 	waits = 0;
 }
 
+void device_watch(void) {}
+
 struct condition device_condition(void)
 {
-	return (struct condition){0}; // OpenCL does not tell
+	return (struct condition){-1, -1, -1, -1, -1}; // OpenCL does not tell
 }
 
 void device_close(void)

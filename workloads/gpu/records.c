@@ -39,7 +39,7 @@ static struct {
 	int (*GetResultString)(int result, const char **text);
 } cupti;
 
-static size_t dropped;
+static size_t dropped, kernels;
 
 static void must(int result, const char *what)
 {
@@ -66,9 +66,12 @@ static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t siz
 	(void)size;
 	while ((result = cupti.GetNextRecord(buffer, valid, &record)) == 0)
 		switch (*(uint32_t *)record) {
-		case KERNEL:
-			spent.kernels += (((struct kernel *)record)->end - ((struct kernel *)record)->start) / 1e9;
+		case KERNEL: { // its times may be 0 where the profiler could not tell
+			struct kernel *k = record;
+			if (k->start && k->end >= k->start)
+				spent.kernels += (k->end - k->start) / 1e9, kernels++;
 			break;
+		}
 		case COPY:
 			spent.copying += (((struct copy *)record)->end - ((struct copy *)record)->start) / 1e9;
 			break;
@@ -112,11 +115,14 @@ void records_begin(const char *folder)
 	must(cupti.Enable(COMPILATION), "recording just-in-time compilation");
 }
 
-void records_end(void)
+void records_end(size_t launched)
 {
 	if (!spent.recorded)
 		return;
-	must(cupti.FlushAll(0), "collecting records");
+	enum { INCOMPLETE_TOO = 1 }; // or a buffer with one of these would be kept back
+	must(cupti.FlushAll(INCOMPLETE_TOO), "collecting records");
 	if (dropped)
 		fail("the driver's profiler (CUPTI) dropped %zu records: measure fewer times, or without records (driver=cuda_unrecorded)", dropped);
+	if (kernels != launched)
+		fail("the driver's profiler (CUPTI) recorded the times of %zu kernels, and %zu were launched: measure without records (driver=cuda_unrecorded)", kernels, launched);
 }

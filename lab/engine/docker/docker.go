@@ -223,7 +223,7 @@ func (i engineInfo) finds(d device.Edits) error {
 		return Kind.Unsupported("the device "+d.String(), fmt.Sprintf("its description has %s run while a container is made, which the Docker Engine does by itself for devices that it knows, and %s", d.Hooks[0].Path, why))
 	}
 	if len(i.CDISpecDirs) == 0 {
-		return cannot(`this one knows no description of devices (CDI); that is switched on in Docker 28 or newer, and in 25 to 27 by {"features": {"cdi": true}} in /etc/docker/daemon.json`)
+		return cannot(`this one knows no description of devices (CDI); that is switched on in Docker 28.3 or newer, and in 25 to 28.2 by {"features": {"cdi": true}} in /etc/docker/daemon.json`)
 	}
 	for _, dir := range d.Dirs {
 		if !slices.ContainsFunc(i.CDISpecDirs, func(reads string) bool { return same(reads, dir) }) {

@@ -88,7 +88,7 @@ func TestDockerWithItsFirewall(t *testing.T) {
 	}
 }
 
-// readsDescriptions says whether the engine of DOCKER_HOST knows descriptions of devices (CDI): Docker 28 or newer, as it comes.
+// readsDescriptions says whether the engine of DOCKER_HOST knows descriptions of devices (CDI): Docker 28.3 or newer, as it comes.
 func readsDescriptions(t *testing.T) bool {
 	t.Helper()
 	e, err := dial(t.Context(), "")

@@ -58,6 +58,8 @@ void recorded(int kind, uint64_t start)
 	r.kind = kind, r.start = start, r.end = clock_ns();
 	if (kind == 52) // of just-in-time compilation: what the compiler did
 		r.others[1] = 3;
+	if (kind == 10 && getenv("TIMELESS"))
+		r.start = r.end = 0;
 	if (wanted[kind])
 		records.push_back(r);
 }
@@ -96,10 +98,10 @@ CALL(cuModuleLoadData, void **m, const void *image)
 {
 	MAY_FAIL
 	uint64_t start = clock_ns();
-	static const uint8_t magic[] = {0x50, 0xed, 0x55, 0xba}; // of what NVIDIA's compiler builds for several architectures
+	static const uint8_t magic[] = {0x50, 0xed, 0x55, 0xba}; // of what NVIDIA's compiler packs; the other is text
 	*m = &loaded;
 	recorded(52, start);
-	return memcmp(image, magic, sizeof magic) ? 200 : 0;
+	return memcmp(image, magic, sizeof magic) && !strstr((const char *)image, "\n.version 6.3\n") ? 200 : 0;
 }
 CALL(cuModuleGetFunction, void **f, void *m, const char *name)
 {
