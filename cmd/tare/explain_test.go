@@ -104,7 +104,7 @@ var steps = []string{"--", "sh", "-c", "i=0; while [ $i -lt 150000 ]; do i=$((i+
 func TestAloneAFifthOfACoreTakesFiveTimes(t *testing.T) {
 	h := newHost(t)
 	need(t, has("runc"), "runc")
-	out := h.undisturbed(append([]string{"--image", h.image, "--platforms", "bm,cn:runc", "--instances", "0.2/256MB,1/256MB", "--rounds", "3", "--explain=deep"}, steps...)...)
+	out := h.undisturbed(append([]string{"--image", h.image, "--platforms", "bm,cn:runc", "--instances", "0.2/256MB,1/256MB", "--rounds", "6", "--explain=deep"}, steps...)...)
 	e := h.explain(out)
 	e.closes(t)
 	a := e.aFifth(t)
