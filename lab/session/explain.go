@@ -65,8 +65,8 @@ var nvidiaDriver = "/proc/driver/nvidia/version"
 var versionOK = regexp.MustCompile(`^NVRM version: .*?\s([0-9]+(?:\.[0-9]+)+)\s`)
 
 // nvidia is the version of NVIDIA's driver in the kernel; "": it is not loaded.
-func nvidia(file string) string {
-	text, err := os.ReadFile(file)
+func nvidia() string {
+	text, err := os.ReadFile(nvidiaDriver)
 	if m := versionOK.FindSubmatch(text); err == nil && m != nil {
 		return string(m[1])
 	}
@@ -93,7 +93,7 @@ func devices() notebook.Capability {
 		if len(broken) > 0 {
 			why = nil
 		}
-		if v := nvidia(nvidiaDriver); v != "" {
+		if v := nvidia(); v != "" {
 			why = append(why, "NVIDIA's driver "+v+" is loaded")
 			c.Do = "nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml (package nvidia-container-toolkit)"
 		}

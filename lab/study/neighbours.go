@@ -102,7 +102,7 @@ func (p *Plan) busy(ctx context.Context, shipped fs.FS, o workload.Options) erro
 	for _, t := range p.Study.Treatments {
 		for _, kind := range p.kinds(t) {
 			if kind == notebook.BusyWork {
-				if w := p.ready[notebook.Label(t.Workload, t.Params)].Workload; w.Length == "" || w.Service != nil {
+				if w := p.readyOf(t).Workload; w.Length == "" || w.Service != nil {
 					return fmt.Errorf("neighbours: work: of workload %s no length can be chosen (length: in its file), so it ends by itself: cpu: or io: was expected", w.Name)
 				}
 				continue
@@ -136,7 +136,7 @@ func (p *Plan) workOf(t notebook.Treatment, kind string) *workload.Ready {
 	if kind != notebook.BusyWork {
 		return p.work[kind]
 	}
-	same := *p.ready[notebook.Label(t.Workload, t.Params)]
+	same := *p.readyOf(t)
 	w := same.Workload
 	same.Params = maps.Clone(same.Params)
 	same.Params[w.Length] = strconv.Itoa(w.Params[w.Length].Most(math.MaxInt32))

@@ -649,13 +649,18 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, shipped fs.FS, ch Choices, o w
 	return p, nil
 }
 
+// readyOf is the treatment's work.
+func (p *Plan) readyOf(t notebook.Treatment) *workload.Ready {
+	return p.ready[notebook.Label(t.Workload, t.Params)]
+}
+
 // prepare makes ready what the treatments' guests need. A platform for which that fails is left out, with the reason:
 // the others can be measured all the same.
 func (p *Plan) prepare(ctx context.Context, lab Lab) error {
 	answers := map[string]error{}
 	var kept []notebook.Treatment
 	for _, t := range p.Study.Treatments {
-		roots := []*image.Image{p.ready[notebook.Label(t.Workload, t.Params)].Image}
+		roots := []*image.Image{p.readyOf(t).Image}
 		for _, kind := range p.kinds(t) {
 			roots = append(roots, p.workOf(t, kind).Image)
 		}

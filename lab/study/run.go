@@ -301,7 +301,7 @@ func (r *Run) sums(id string, rounds int) (order []int, of map[int]stats.Sum) {
 // guest makes one guest and does the cell's trials in it. A guest that cannot be made, or dies, is failed trials.
 func (r *Run) guest(ctx context.Context, t notebook.Treatment, round int) (err error) {
 	design := r.Plan.Study.Design
-	ready := r.Plan.ready[notebook.Label(t.Workload, t.Params)]
+	ready := r.Plan.readyOf(t)
 	todo := r.todo(t, round)
 	judged := !slices.ContainsFunc(todo, func(s step) bool { return !s.traced }) // an earlier session did all that counts
 	lastCause := ""

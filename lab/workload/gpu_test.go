@@ -63,6 +63,21 @@ func onDevice(t *testing.T, env []string, program string, args ...string) (figur
 	return figures, said.String(), 0
 }
 
+// calls are the kinds of calls that an application waits in.
+var calls = []string{"opening", "compilation", "allocation", "copies", "launches", "waiting"}
+
+// addsUp checks that an application's account is all of its time.
+func addsUp(t *testing.T, f map[string]float64) {
+	t.Helper()
+	sum := 0.0
+	for _, name := range calls {
+		sum += f[name]
+	}
+	if math.Abs(sum-f["calls"]) > 1e-6 || math.Abs(sum+f["rest"]-f["time"]) > 1e-6 {
+		t.Errorf("calls of %g s and a rest of %g s are %g s: %v", f["calls"], f["rest"], f["time"], f)
+	}
+}
+
 // Each application's results are the CPU's, and its account is all of its time. A level of SHOC has a figure of its own besides.
 func TestApplicationsOnADevice(t *testing.T) {
 	program, folder := gpuProgram(t)
@@ -78,16 +93,12 @@ func TestApplicationsOnADevice(t *testing.T) {
 			if status != 0 {
 				t.Fatalf("exit status %d: %s", status, errs)
 			}
-			sum := 0.0
-			for _, name := range []string{"opening", "compilation", "allocation", "copies", "launches", "waiting"} {
+			for _, name := range calls {
 				if f[name] <= 0 {
 					t.Errorf("%s is %g", name, f[name])
 				}
-				sum += f[name]
 			}
-			if math.Abs(sum-f["calls"]) > 1e-6 || math.Abs(sum+f["rest"]-f["time"]) > 1e-6 {
-				t.Errorf("calls of %g s and a rest of %g s are %g s: %v", f["calls"], f["rest"], f["time"], f)
-			}
+			addsUp(t, f)
 			if f["kernels"] <= 0 || f["kernels"] > f["time"] || f["kernel_share"] <= 0 || f["kernel_share"] >= 1 || f["device_memory"] <= 0 || f["first_launch"] <= 0 || f["measuring"] > f["time"]/10 {
 				t.Errorf("%v", f)
 			}
@@ -204,11 +215,8 @@ func TestApplicationsByCUDA(t *testing.T) {
 			if status != 0 {
 				t.Fatalf("%s, %s: exit status %d: %s", app, build, status, errs)
 			}
-			sum := 0.0
-			for _, name := range []string{"opening", "compilation", "allocation", "copies", "launches", "waiting"} {
-				sum += f[name]
-			}
-			if math.Abs(sum-f["calls"]) > 1e-6 || math.Abs(sum+f["rest"]-f["time"]) > 1e-6 || f["first_launch"] <= 0 || f["device_memory"] <= 0 {
+			addsUp(t, f)
+			if f["first_launch"] <= 0 || f["device_memory"] <= 0 {
 				t.Errorf("%s, %s: %v", app, build, f)
 			}
 			if f["clock"] != 1.98e9 || f["temperature"] != 41 || f["power"] != 120.5 || f["throttled"] != 0 || f["others"] != 0 || f["rate"] <= 0 || f["p99"] <= 0 || f["p99"] > f["time"] {

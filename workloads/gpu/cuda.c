@@ -42,17 +42,13 @@ static struct {
 } cu;
 
 enum { ATTRIBUTE_MAJOR = 75, ATTRIBUTE_MINOR = 76 };
-enum { NAMES = 64, ARGS = 16 };
+enum { ARGS = 16 };
 #define MADE_BY "13.5" // the version of CUDA that the kernels were built by, in scripts/cuda
 
 static int device, version;
 static void *module;
 static const char *build = "device";
 static size_t launched; // kernels
-static struct {
-	const char *name;
-	void *function;
-} kernels[NAMES];
 
 static void must(int err, const char *what)
 {
@@ -109,7 +105,7 @@ static char *built(const char *folder, const char *kernels_of)
 	char name[64];
 	if (strcmp(build, "device")) {
 		snprintf(name, sizeof name, strcmp(build, "ptx") ? "%s.%s.fatbin" : "%s.%s", kernels_of, build);
-		return contents(folder, name, NULL);
+		return contents(folder, name);
 	}
 	int major, minor, best = 0;
 	must(cu.DeviceGetAttribute(&major, ATTRIBUTE_MAJOR, device), "asking the device's architecture");
@@ -122,7 +118,7 @@ static char *built(const char *folder, const char *kernels_of)
 	if (!best)
 		fail("no kernels were built for an architecture of the device's, %d.%d: choose the build ptx, which the driver compiles for it", major, minor);
 	snprintf(name, sizeof name, "%s.sm_%d.fatbin", kernels_of, best);
-	return contents(folder, name, NULL);
+	return contents(folder, name);
 }
 
 void device_open(const char *driver, int cores, const char *folder, const char *kernels_of)
@@ -193,20 +189,15 @@ void device_read(void *to, buffer from, size_t bytes)
 // named finds a kernel, and has the driver load it, or compile it, which it otherwise does when the kernel is launched first.
 static void *named(const char *name)
 {
-	int i = 0;
-	while (i < NAMES && kernels[i].name && strcmp(kernels[i].name, name))
-		i++;
-	if (i == NAMES)
-		fail("more than %d kernels", NAMES);
-	if (!kernels[i].name) {
+	struct kernel *k = kernel_named(name);
+	if (!k->function) {
 		double start = now();
-		must(cu.ModuleGetFunction(&kernels[i].function, module, name), name);
+		must(cu.ModuleGetFunction(&k->function, module, name), name);
 		if (cu.FuncLoad)
-			must(cu.FuncLoad(kernels[i].function), name);
-		kernels[i].name = name;
+			must(cu.FuncLoad(k->function), name);
 		spent.compilation += now() - start;
 	}
-	return kernels[i].function;
+	return k->function;
 }
 
 void device_launch(const char *name, size_t width, size_t height, size_t group, size_t groups, int n, const struct arg *args)

@@ -61,4 +61,13 @@ double now(void);
 _Noreturn void fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void *memory(size_t bytes);
 // contents are a file's, with a zero after them. The file is folder/name.
-char *contents(const char *folder, const char *name, size_t *bytes);
+char *contents(const char *folder, const char *name);
+
+// What the driver has for each kernel that was asked for, in their order; the first without a name is behind the last.
+enum { KERNELS = 64 };
+extern struct kernel {
+	const char *name;
+	void *function; // NULL until it is put here
+} kernels[KERNELS + 1];
+// kernel_named is the kernel's entry, a new one where there was none. name has to stay.
+struct kernel *kernel_named(const char *name);

@@ -68,6 +68,19 @@ static int ascending(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+struct kernel kernels[KERNELS + 1];
+
+struct kernel *kernel_named(const char *name)
+{
+	struct kernel *k = kernels;
+	while (k->name && strcmp(k->name, name))
+		k++;
+	if (k == kernels + KERNELS)
+		fail("more than %d kernels", KERNELS);
+	k->name = name;
+	return k;
+}
+
 static int number(const char *text, const char *what, long least, long most)
 {
 	char *end;
@@ -78,7 +91,7 @@ static int number(const char *text, const char *what, long least, long most)
 	return n;
 }
 
-char *contents(const char *folder, const char *name, size_t *bytes)
+char *contents(const char *folder, const char *name)
 {
 	enum { MOST = 64 << 20 };
 	char path[4096];
@@ -94,8 +107,6 @@ char *contents(const char *folder, const char *name, size_t *bytes)
 	if (fread(all, 1, about.st_size, f) != (size_t)about.st_size)
 		fail("%s: it cannot be read whole: %s", path, strerror(errno));
 	fclose(f);
-	if (bytes)
-		*bytes = about.st_size;
 	return all;
 }
 

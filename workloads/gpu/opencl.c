@@ -17,13 +17,9 @@ static cl_command_queue queue;
 static cl_program program;
 
 // Kernels whose times the device has and nobody has asked for yet.
-enum { MOST = 4096, NAMES = 64 };
+enum { MOST = 4096 };
 static cl_event pending[MOST];
 static int waits;
-static struct {
-	const char *name;
-	cl_kernel kernel;
-} kernels[NAMES];
 
 static void must(cl_int err, const char *what)
 {
@@ -71,7 +67,7 @@ void device_open(const char *driver, int cores, const char *folder, const char *
 {
 	char text[16], name[64];
 	snprintf(name, sizeof name, "%s.cl", kernels_of);
-	const char *source[] = {contents(folder, "language.h", NULL), contents(folder, name, NULL)};
+	const char *source[] = {contents(folder, "language.h"), contents(folder, name)};
 	snprintf(text, sizeof text, "%d", cores);
 	// pocl starts as many threads as the system has CPUs, whatever its process may use of them.
 	if (setenv("POCL_CPU_MAX_CU_COUNT", text, 1) || setenv("POCL_MAX_PTHREAD_COUNT", text, 1))
@@ -142,17 +138,12 @@ void device_read(void *to, buffer from, size_t bytes)
 static cl_kernel named(const char *name)
 {
 	cl_int err;
-	int i = 0;
-	while (i < NAMES && kernels[i].name && strcmp(kernels[i].name, name))
-		i++;
-	if (i == NAMES)
-		fail("more than %d kernels", NAMES);
-	if (!kernels[i].name) {
-		kernels[i].kernel = clCreateKernel(program, name, &err);
+	struct kernel *k = kernel_named(name);
+	if (!k->function) {
+		k->function = clCreateKernel(program, name, &err);
 		must(err, name);
-		kernels[i].name = name;
 	}
-	return kernels[i].kernel;
+	return k->function;
 }
 
 void device_launch(const char *name, size_t width, size_t height, size_t group, size_t groups, int n, const struct arg *args)
@@ -200,8 +191,8 @@ struct condition device_condition(void)
 
 void device_close(void)
 {
-	for (int i = 0; i < NAMES && kernels[i].name; i++)
-		clReleaseKernel(kernels[i].kernel);
+	for (struct kernel *k = kernels; k->name; k++)
+		clReleaseKernel(k->function);
 	clReleaseProgram(program);
 	clReleaseCommandQueue(queue);
 	clReleaseContext(context);

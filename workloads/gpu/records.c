@@ -13,7 +13,7 @@ enum { COPY = 1, KERNEL = 10, COMPILATION = 52 };         // kinds of records
 enum { COMPILED = 3 };                                     // what a record of just-in-time compilation can be of; or it is of the cache
 enum { END_OF_BUFFER = 12, SIZE = 1 << 20, ALIGNMENT = 8 };
 
-struct kernel {
+struct kernel_record {
 	uint32_t kind;
 	uint32_t others[3];
 	uint64_t start, end; // in ns
@@ -39,7 +39,7 @@ static struct {
 	int (*GetResultString)(int result, const char **text);
 } cupti;
 
-static size_t dropped, kernels;
+static size_t dropped, timed;
 
 static void must(int result, const char *what)
 {
@@ -67,9 +67,9 @@ static void complete(void *context, uint32_t stream, uint8_t *buffer, size_t siz
 	while ((result = cupti.GetNextRecord(buffer, valid, &record)) == 0)
 		switch (*(uint32_t *)record) {
 		case KERNEL: { // its times may be 0 where the profiler could not tell
-			struct kernel *k = record;
+			struct kernel_record *k = record;
 			if (k->start && k->end >= k->start)
-				spent.kernels += (k->end - k->start) / 1e9, kernels++;
+				spent.kernels += (k->end - k->start) / 1e9, timed++;
 			break;
 		}
 		case COPY:
@@ -123,6 +123,6 @@ void records_end(size_t launched)
 	must(cupti.FlushAll(INCOMPLETE_TOO), "collecting records");
 	if (dropped)
 		fail("the driver's profiler (CUPTI) dropped %zu records: measure fewer times, or without records (driver=cuda_unrecorded)", dropped);
-	if (kernels != launched)
-		fail("the driver's profiler (CUPTI) recorded the times of %zu kernels, and %zu were launched: measure without records (driver=cuda_unrecorded)", kernels, launched);
+	if (timed != launched)
+		fail("the driver's profiler (CUPTI) recorded the times of %zu kernels, and %zu were launched: measure without records (driver=cuda_unrecorded)", timed, launched);
 }
