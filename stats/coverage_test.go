@@ -128,44 +128,33 @@ func sine(name string, size, period float64) noise {
 	})
 }
 
-// fieller makes ratioAt's interval with each critical value worked out once.
-func fieller(c Confidence, most int) func(x, y []float64) Quotient {
-	ts := make([]float64, most+1)
-	for n := 2; n <= most; n++ {
-		ts[n] = c.critical(n)
-	}
-	return func(x, y []float64) Quotient { return ratioAt(x, y, ts[len(x)]) }
-}
-
-// coverage is the share of `studies` simulated ones whose interval of the ratio holds r when they stop: at the cap or, with a precision
-// above zero, as soon after the floor as it is that precise. With spite they stop as soon as it misses r.
+// coverage is the share of `studies` simulated ones none of whose intervals of the ratio that somebody sees misses r: the one at the cap or,
+// with a precision above zero, the one with which looking ends. With spite somebody looks after every round.
 func coverage(seed uint64, n noise, r float64, floor, cap, trials int, precision float64, spite bool, studies int) float64 {
-	looks := 0
+	c := Confidence{Alpha: Alpha, Precision: precision, Floor: floor}
 	if precision > 0 {
-		looks = cap
+		c.Looks = cap
 	}
-	missed, ratio := 0, fieller(Sure(looks), cap)
+	missed := 0
 	g := rand.New(rand.NewPCG(seed, 2017))
 	for range studies {
 		x, y := n.draw(g, cap, trials, r)
 		from := cap
-		if precision > 0 {
+		if spite {
+			from = 2
+		} else if precision > 0 {
 			from = floor
 		}
-		for rounds := from; ; rounds++ {
-			q := ratio(x[:rounds], y[:rounds])
-			misses := !q.Contains(r)
-			stop := Precise(q, precision)
-			if spite {
-				stop = misses
-			}
-			if rounds < cap && !stop {
-				continue
-			}
-			if misses {
+		for rounds := from; rounds <= cap; rounds++ {
+			q := Ratio(x[:rounds], y[:rounds], c)
+			over := rounds == cap || c.ends(q)
+			if (spite || over) && !q.Contains(r) {
 				missed++
+				break
 			}
-			break
+			if over {
+				break
+			}
 		}
 	}
 	return 1 - float64(missed)/float64(studies)
@@ -182,7 +171,7 @@ func (d design) String() string {
 		return fmt.Sprintf("%d rounds of %d", d.cap, d.trials)
 	}
 	if d.spite {
-		return fmt.Sprintf("%d to %d rounds of %d until it misses", d.floor, d.cap, d.trials)
+		return fmt.Sprintf("%d to %d rounds of %d until ±%v, each looked at", d.floor, d.cap, d.trials, d.precision)
 	}
 	return fmt.Sprintf("%d to %d rounds of %d until ±%v", d.floor, d.cap, d.trials, d.precision)
 }
@@ -190,7 +179,7 @@ func (d design) String() string {
 var designs = []design{
 	{3, 3, 1, 0, false}, {5, 5, 1, 0, false}, {10, 10, 1, 0, false}, {30, 30, 1, 0, false}, {5, 5, 3, 0, false},
 	{5, 30, 1, 0.02, false}, {5, 30, 1, 0.05, false}, {5, 30, 1, 0.2, false}, {3, 10, 2, 0.05, false}, {5, 30, 3, 0.1, false},
-	{2, 40, 1, 0.01, true}, {2, 20, 3, 0.01, true},
+	{2, 40, 1, 0.01, true}, {2, 20, 3, 0.01, true}, {3, 40, 1, 0.03, true}, {3, 20, 1, 0.1, true}, {5, 20, 1, 0.05, true}, {5, 100, 1, 0.02, true},
 }
 
 // TestCoverage is the proof of what the package says: the interval of the ratio holds the truth in at least 93 % of

@@ -80,7 +80,8 @@ func (m machine) study(g *rand.Rand, ratio float64, rounds int, seconds float64,
 // so far, where a rule stops them, and where somebody stops as soon as it does not.
 func TestCoverageWithAllocation(t *testing.T) {
 	const studies, rounds = 1500, 40
-	of := fieller(Sure(rounds), rounds)
+	sure := Confidence{Alpha: Alpha, Looks: rounds, Precision: 0.03, Floor: 5}
+	of := func(x, y []float64) Quotient { return Ratio(x, y, sure) }
 	for i, m := range machines {
 		for _, spite := range []bool{false, true} {
 			const ratio = 1.3
@@ -88,7 +89,7 @@ func TestCoverageWithAllocation(t *testing.T) {
 			missed, trials, n := 0, 0, 0
 			for range studies {
 				q, did := m.study(g, ratio, rounds, math.Inf(1), of, func(q Quotient) bool {
-					return spite && q.HasInterval() && !q.Contains(ratio) || !spite && q.N >= 5 && Precise(q, 0.03)
+					return sure.ends(q) || spite && q.HasInterval() && !q.Contains(ratio)
 				})
 				if q.HasInterval() && !q.Contains(ratio) {
 					missed++
@@ -155,7 +156,8 @@ func TestLevels(t *testing.T) {
 // trials, which differed by 2.6 % in a guest, and guests by 0.5 %. To make, warm up and remove a guest took 0.24 s, a trial with its record 0.204 s.
 func TestAnInjectedPercentIsFound(t *testing.T) {
 	const studies, rounds = 1000, 200
-	of := fieller(Sure(rounds), rounds)
+	sure := Confidence{Alpha: Alpha, Looks: rounds, Precision: 0.002, Floor: 3}
+	of := func(x, y []float64) Quotient { return Ratio(x, y, sure) }
 	for _, c := range []struct {
 		m         machine
 		low, high float64 // the share of studies that find it

@@ -110,7 +110,8 @@ func TestRatioKeepsItsDigits(t *testing.T) {
 func TestLooksAreWorth(t *testing.T) {
 	const studies = 20_000
 	g := rand.New(rand.NewPCG(1989, 1977))
-	for _, c := range []Confidence{{0.05, 3}, {0.05, 5}, {0.05, 10}, {0.05, 20}, {0.05, 50}, {0.05, 200}, {0.01, 20}, {0.01, 100}, {0.002, 20}, {0.1, 24}, {0.1, 200}, {0.033, 24}, {0.012, 200}} {
+	for _, c := range [][2]float64{{0.05, 3}, {0.05, 5}, {0.05, 10}, {0.05, 20}, {0.05, 50}, {0.05, 200}, {0.01, 20}, {0.01, 100}, {0.002, 20}, {0.1, 24}, {0.1, 200}, {0.033, 24}, {0.012, 200}} {
+		c := Confidence{Alpha: c[0], Looks: int(c[1])}
 		ends := make([]float64, c.Looks+1)
 		for n := 2; n <= c.Looks; n++ {
 			ends[n] = c.critical(n)
@@ -145,13 +146,68 @@ func TestLooksAreWorth(t *testing.T) {
 	}
 }
 
+// Where looking ends with the first interval that is as precise as asked, the share of studies of normal noise with any interval that misses is as
+// promised too, however far their rounds scatter and whatever the fewest and the most are; and they are over after far fewer rounds.
+func TestTheLastLook(t *testing.T) {
+	const studies = 20_000
+	g := rand.New(rand.NewPCG(1965, 1945))
+	for _, d := range [][2]int{{2, 10}, {3, 20}, {3, 200}, {5, 10}, {5, 30}, {10, 60}, {20, 100}} {
+		floor, cap := d[0], d[1]
+		last, one := Confidence{Alpha: Alpha, Looks: cap, Precision: 1, Floor: floor}, Sure(cap)
+		most, fewer := 0.0, 0.0
+		for _, needed := range []float64{1, 3, 5, 8, 15, 40, 120, 400} { // rounds that a study of known noise would need, without looking
+			missed, rounds, would := 0, 0, 0
+			for range studies {
+				mean, squares := 0.0, 0.0
+				misses, over, wouldBe := false, false, false
+				for n := 1; n <= cap && !(over && wouldBe); n++ {
+					v := math.Sqrt(needed) / 1.96 * g.NormFloat64()
+					d := v - mean
+					mean += d / float64(n)
+					squares += d * (v - mean)
+					if n < 2 {
+						continue
+					}
+					error := math.Sqrt(squares / float64(n-1) / float64(n))
+					if !over {
+						rounds++
+						half := last.Last().critical(n) * error
+						if over = n >= max(floor, leastFloor) && half <= 1; !over {
+							half = last.critical(n) * error
+						}
+						misses = misses || math.Abs(mean) > half
+					}
+					if !wouldBe {
+						would++
+						wouldBe = n >= floor && one.critical(n)*error <= 1
+					}
+				}
+				if misses {
+					missed++
+				}
+			}
+			most = max(most, float64(missed)/studies)
+			if needed > float64(floor) && needed < float64(cap)/2 {
+				fewer = max(fewer, float64(rounds)/float64(would))
+			}
+		}
+		t.Logf("%d to %d rounds: at most %.4f miss; of the rounds at most %.2f", floor, cap, most, fewer)
+		if noise := 3 * math.Sqrt(Alpha/studies); most > Alpha+noise || most < 0.6*Alpha {
+			t.Errorf("%d to %d rounds: %.4f of the studies have an interval that misses", floor, cap, most)
+		}
+		if fewer > 0.9 { // the more, the fewer rounds there are in all
+			t.Errorf("%d to %d rounds: %.2f of those with one boundary for all looks", floor, cap, fewer)
+		}
+	}
+}
+
 func TestConfidence(t *testing.T) {
 	near(t, "level at one look", Sure(0).Level(), 0.95, 1e-12)
 	near(t, "level of two rounds", Sure(2).Level(), 0.95, 1e-12)
 	if l := Sure(20).Level(); !(l > 0.99 && l < 0.995) {
 		t.Errorf("level at each of twenty looks: %v", l)
 	}
-	if got := Sure(20).Share(10); got != (Confidence{Alpha / 10, 20}) {
+	if got := Sure(20).Share(10); got != (Confidence{Alpha: Alpha / 10, Looks: 20}) {
 		t.Errorf("one of ten: %+v", got)
 	}
 	if a, b := Sure(5).critical(50), Sure(50).critical(50); a != b {

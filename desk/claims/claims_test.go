@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"gonum.org/v1/gonum/stat/distuv"
 
@@ -455,12 +456,22 @@ func TestGolden(t *testing.T) {
 		t.Fatal(err)
 	}
 	vs := Judge(smallWorld().measure(8, 0.02, 3), pinning)
-	for name, width := range map[string]int{"small.txt": 100, "small-40.txt": 40} {
+	table := func(width int) string {
 		var b bytes.Buffer
 		if err := Table(&b, vs, width); err != nil {
 			t.Fatal(err)
 		}
-		golden.Check(t, name, b.Bytes())
+		return b.String()
+	}
+	wide, narrow := table(100), table(40)
+	golden.Check(t, "small.txt", []byte(wide))
+	if !slices.Equal(strings.Fields(narrow), strings.Fields(wide)) {
+		t.Errorf("a narrow terminal is told something else:\n%s", narrow)
+	}
+	for line := range strings.Lines(narrow) {
+		if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > 40 {
+			t.Errorf("%d columns in a terminal of 40: %s", n, line)
+		}
 	}
 }
 

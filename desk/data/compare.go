@@ -13,7 +13,7 @@ import (
 // tested at once). Rows of different hosts share no round: the answer is then NaN with N 0.
 func (s *Summary) Ratio(x, y *Row, alpha float64) stats.Quotient {
 	xs, ys, both := Paired(x, y)
-	return stats.Ratio(xs, ys, s.sure(folders(both), alpha))
+	return stats.Ratio(xs, ys, s.ruled(x, y, folders(both), alpha))
 }
 
 // Paired gives the values of two rows in the rounds that both have.
@@ -86,6 +86,18 @@ func (s *Summary) sure(folders []int, alpha float64) stats.Confidence {
 		designs = append(designs, s.Folders[f].Study.Design)
 	}
 	return stats.Confidence{Alpha: alpha, Looks: notebook.Looks(designs...)}
+}
+
+// ruled is sure for the ratio of x to y: where a study's rule looks at that ratio until it is precise, the last look may be narrower.
+func (s *Summary) ruled(x, y *Row, folders []int, alpha float64) stats.Confidence {
+	c := s.sure(folders, alpha)
+	a, b := x.Treatment, y.Treatment
+	if len(folders) == 1 && alpha == stats.Alpha && !x.IsFigure && !y.IsFigure && b.Platform == notebook.BM && !b.AA && a.ID != b.ID &&
+		a.Rounds == 0 && a.Representative() && a.Workload == b.Workload && maps.Equal(a.Params, b.Params) && a.Instance.SameSize(b.Instance) && x.HostCores == y.HostCores {
+		d := s.Folders[folders[0]].Study.Design
+		c.Precision, c.Floor = d.Precision, d.Floor
+	}
+	return c
 }
 
 // Sure is the confidence of intervals over the row's rounds of which a share alpha may miss.

@@ -87,8 +87,9 @@ type (
 	HostIsGuest struct{ Host, Hypervisor string }
 	// Looks: intervals are wider, because the study could have stopped after any of so many rounds.
 	Looks struct {
-		Rounds int
-		Level  float64 // of each look's intervals
+		Rounds      int
+		Level       float64 // of each look's intervals
+		Until, Last float64 // of a ratio's to bare metal until it is as precise as the study asks, and then; 0 where it asks for no precision
 	}
 	// FewRounds: a folder has fewer rounds than its design asks for at least.
 	FewRounds struct {

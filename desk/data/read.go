@@ -741,6 +741,16 @@ func (r *reader) sort() {
 	})
 }
 
+// LooksAt says how often a design's intervals are looked at, and at which levels they are made for that; Rounds is 0 where it is once.
+func LooksAt(d notebook.Design) Looks {
+	c := stats.Sure(d.Looks())
+	l := Looks{Rounds: d.Looks(), Level: c.Level()}
+	if c.Precision = d.Precision; c.Precision > 0 {
+		l.Until, l.Last = c.Level(), c.Last().Level()
+	}
+	return l
+}
+
 // doubts are those about all of it.
 func (r *reader) doubts() (all []Doubt) {
 	for _, h := range r.sum.Hosts {
@@ -750,7 +760,7 @@ func (r *reader) doubts() (all []Doubt) {
 	}
 	for i, f := range r.sum.Folders {
 		d := f.Study.Design
-		if l := (Looks{d.Looks(), stats.Sure(d.Looks()).Level()}); l.Rounds > 0 && !slices.Contains(all, Doubt(l)) {
+		if l := LooksAt(d); l.Rounds > 0 && !slices.Contains(all, Doubt(l)) {
 			all = append(all, l)
 		}
 		if f.Rounds < d.Floor {

@@ -6,6 +6,7 @@ package data
 
 import (
 	"cmp"
+	"slices"
 
 	"tare/notebook"
 	"tare/stats"
@@ -54,7 +55,11 @@ func (s *Summary) Margin() float64 {
 
 // Rounds is about how many rounds in all would say whether a row's difference from its baseline matters; 0: not foreseeable.
 func (s *Summary) Rounds(r *Row) int {
-	return r.Quotient().Rounds(s.Margin(), s.sure(folders(r.Values), stats.Alpha))
+	c := s.Sure(r, stats.Alpha)
+	if i := slices.IndexFunc(s.Rows, func(b *Row) bool { return b.Treatment.ID == r.Baseline && b.HostID == r.HostID }); i >= 0 {
+		c = s.ruled(r, s.Rows[i], folders(r.Values), stats.Alpha)
+	}
+	return r.Quotient().Rounds(s.Margin(), c)
 }
 
 // Quotient is the row's ratio to its baseline, with its interval.

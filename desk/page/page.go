@@ -45,7 +45,7 @@ var pageTemplate = sync.OnceValue(func() *template.Template {
 		"finished":  func(reason string) bool { return slices.Contains(finished, reason) },
 		"folder":    folderName,
 		"inc":       func(i int) int { return i + 1 },
-		"level":     func(d notebook.Design) float64 { return stats.Sure(d.Looks()).Level() },
+		"looks":     data.LooksAt,
 		"percentage": func(share float64, digits int) string {
 			return strconv.FormatFloat(100*share, 'g', digits, 64)
 		},

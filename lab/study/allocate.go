@@ -169,7 +169,7 @@ func (r *Run) needs(t notebook.Treatment, round int) (more int, foreseen, answer
 	if has && b.ID != t.ID {
 		q, _ = r.ratio(t, round)
 	}
-	enough, sure := 0, stats.Sure(d.Looks())
+	enough, sure := 0, r.sure(t)
 	if d.Decide > 0 {
 		answered, enough = has && q.Answer(d.Decide) != stats.Open, q.Rounds(d.Decide, sure)
 	} else {

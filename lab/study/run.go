@@ -274,8 +274,17 @@ func (r *Run) ratio(t notebook.Treatment, rounds int) (q stats.Quotient, ok bool
 	order, sums := r.sums(t.ID, rounds)
 	_, of := r.sums(b.ID, rounds)
 	x, y, _ := stats.Paired(order, sums, of)
+	return stats.Ratio(x, y, r.sure(t)), true
+}
+
+// sure is the confidence of the interval of the treatment's ratio, as a reader of the study has it too.
+func (r *Run) sure(t notebook.Treatment) stats.Confidence {
 	d := r.Plan.Study.Design
-	return stats.Ratio(x, y, stats.Sure(d.Looks())), true
+	c := stats.Sure(d.Looks())
+	if b, ok := r.baseline(t); ok && b.ID != t.ID && r.ruled(t) {
+		c.Precision, c.Floor = d.Precision, d.Floor
+	}
+	return c
 }
 
 // mean is the treatment's mean after so many rounds.
