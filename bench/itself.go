@@ -31,7 +31,7 @@ const (
 
 // How long that comparison may take, and one study in it: where that is not enough the rest is foreseen, as it is for hyperfine.
 const (
-	itselfBudget = 4*time.Minute + 30*time.Second
+	itselfBudget = 6 * time.Minute
 	itselfMost   = 20 * time.Second
 )
 
@@ -158,20 +158,17 @@ func itself(ctx context.Context, dir string) error {
 			}
 			return tries, nil
 		},
-		inTurn: func() (tries []try, err error) {
-			for range 2 {
-				var took [2][]float64
-				began := time.Now()
-				for i := range 2 * s.runs {
-					one, err := s.hyperfine(ctx, 1, 1)
-					if err != nil {
-						return nil, err
-					}
-					took[i%2] = append(took[i%2], one[0][0])
+		inTurn: func() ([]try, error) {
+			var took [2][]float64
+			began := time.Now()
+			for i := range 2 * s.runs {
+				one, err := s.hyperfine(ctx, 1, 1)
+				if err != nil {
+					return nil, err
 				}
-				tries = append(tries, try{time.Since(began).Seconds(), stats.Change(took[1], took[0], stats.Sure(0))})
+				took[i%2] = append(took[i%2], one[0][0])
 			}
-			return tries, nil
+			return []try{{time.Since(began).Seconds(), stats.Change(took[1], took[0], stats.Sure(0))}}, nil
 		},
 	}
 	for began := time.Now(); len(rounds) < 2 || time.Since(began) < itselfBudget; {
@@ -247,7 +244,8 @@ func alike(ctx context.Context, dir string) error {
 		i := slices.IndexFunc(sum.Rows, func(r *data.Row) bool { return r.Treatment.AA })
 		b := slices.IndexFunc(sum.Rows, func(r *data.Row) bool { return !r.Treatment.AA })
 		x, y, _ := data.Paired(sum.Rows[i], sum.Rows[b])
-		sure := stats.Sure(sum.Folders[0].Study.Design.Looks())
+		d := sum.Folders[0].Study.Design
+		sure := stats.Confidence{Alpha: stats.Alpha, Looks: d.Looks(), Precision: d.Precision, Floor: d.Floor}
 		at := func(n int) stats.Quotient { return stats.Ratio(x[:n], y[:n], sure) }
 		ever, wrong := false, false
 		for n := 2; n <= len(x); n++ {
