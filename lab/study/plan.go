@@ -940,10 +940,14 @@ func (p *Plan) short(t notebook.Treatment, label string, values []float64) (s Sh
 	if d.Looks() > 0 {
 		trials = stats.MostTrials
 	}
+	sure := stats.Sure(d.Looks())
+	if d.Precision > 0 {
+		sure = sure.Last()
+	}
 	spread := stats.Spread(values)
 	s = Short{
 		Label: label, Param: w.Length, Value: t.Params[w.Length], Open: p.open[label], Spread: spread, Wanted: cmp.Or(d.Precision, d.Decide, wanted),
-		Width: stats.Levels{Trial: 2 * spread * spread}.Width(d.Most(t), trials, stats.Sure(d.Looks())),
+		Width: stats.Levels{Trial: 2 * spread * spread}.Width(d.Most(t), trials, sure),
 	}
 	for _, times := range longer {
 		s.Enough = strconv.Itoa(w.Params[w.Length].Most(length * times))
