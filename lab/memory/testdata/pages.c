@@ -94,6 +94,7 @@ int main(void) {
 			at += HUGE_PAGE - (uintptr_t)at % HUGE_PAGE;
 			madvise(at, HUGE_PAGE, MADV_HUGEPAGE);
 			fill(at, HUGE_PAGE / PAGE, seed, step);
+			madvise(at, HUGE_PAGE, MADV_NOHUGEPAGE); /* which leaves the page; khugepaged does not mend one that "drop" splits */
 			printf("%lu\n", (unsigned long)at);
 		} else if (sscanf(line, "drop %lu %ld", &a, &n) == 2) {
 			printf("%d\n", madvise((void *)a, n * PAGE, MADV_DONTNEED));
