@@ -159,6 +159,9 @@ func (q *qmp) with(ctx context.Context, name string, arguments, result any) erro
 		}
 	}
 	if err := q.write(append(line, '\n')); err != nil {
+		if errors.Is(err, os.ErrDeadlineExceeded) { // it is the context's
+			err = context.DeadlineExceeded
+		}
 		return fmt.Errorf("QEMU command %s: %w", name, err)
 	}
 	for {
