@@ -95,29 +95,47 @@ func (g Group) upwards() []string {
 	return dirs
 }
 
+// places is where a process is in all hierarchies.
+type places struct {
+	pid         string
+	memberships []membership
+	mounts      []*mountinfo.Info
+}
+
 // find finds where process pid is for a controller ("cpu", "cpuset", "memory", …).
 func (s system) find(pid, controller string) (Group, error) {
+	p, err := s.places(pid)
+	if err != nil {
+		return Group{}, err
+	}
+	return p.of(controller)
+}
+
+// places finds where process pid is; nowhere, where the kernel has no cgroups.
+func (s system) places(pid string) (p places, err error) {
+	p.pid = pid
 	file := "/proc/" + pid + "/cgroup"
 	text, err := s.Read(file)
 	if errors.Is(err, fs.ErrNotExist) {
 		// Either the process is gone or the kernel has no cgroups.
 		if _, err := s.Read("/proc/self/cgroup"); err != nil {
-			return Group{}, nil
+			return p, nil
 		}
 	}
 	if err != nil {
-		return Group{}, err
+		return p, err
 	}
-	ms, err := parseMemberships(text)
-	if err != nil {
-		return Group{}, fmt.Errorf("%s: %w", file, err)
+	if p.memberships, err = parseMemberships(text); err != nil {
+		return p, fmt.Errorf("%s: %w", file, err)
 	}
 	// This process's own view, for the paths in /proc/PID/cgroup are relative to the reader's cgroup namespace.
-	mounts, err := s.Mounts()
-	if err != nil {
-		return Group{}, err
-	}
+	p.mounts, err = s.Mounts()
+	return p, err
+}
 
+// of is the process's place for a controller.
+func (p places) of(controller string) (Group, error) {
+	ms := p.memberships
 	// A controller of version 1 is bound to its hierarchy and is not available in version 2.
 	version, fstype := 1, "cgroup"
 	i := slices.IndexFunc(ms, func(m membership) bool { return slices.Contains(m.controllers, controller) })
@@ -131,7 +149,7 @@ func (s system) find(pid, controller string) (Group, error) {
 	// Of several mounts of the hierarchy, the one that shows most of what lies above.
 	var best *mountinfo.Info
 	var rel string
-	for _, m := range mounts {
+	for _, m := range p.mounts {
 		if m.FSType != fstype || (version == 1 && !slices.Contains(strings.Split(m.VFSOptions, ","), controller)) {
 			continue
 		}
@@ -146,7 +164,7 @@ func (s system) find(pid, controller string) (Group, error) {
 	if ms[i].path == "/" {
 		return Group{}, nil // the root has no limits to be read
 	}
-	return Group{}, fmt.Errorf("process %s is in cgroup %s for %s, which no mount seen from here shows; mount the cgroup hierarchy, or run tare outside of the container", pid, ms[i].path, controller)
+	return Group{}, fmt.Errorf("process %s is in cgroup %s for %s, which no mount seen from here shows; mount the cgroup hierarchy, or run tare outside of the container", p.pid, ms[i].path, controller)
 }
 
 // within gives the part of p below root.
@@ -217,8 +235,12 @@ func (s system) limitsOf(pid string) (notebook.Limits, error) {
 		return l, fmt.Errorf("/proc/%s/status: Cpus_allowed_list names no CPU that is online (%s)", pid, notebook.FormatCPUList(online))
 	}
 
+	in, err := s.places(pid)
+	if err != nil {
+		return l, err
+	}
 	var versions []int
-	set, version, err := s.cpuset(pid)
+	set, version, err := s.cpuset(in)
 	if err != nil {
 		return l, err
 	}
@@ -228,7 +250,7 @@ func (s system) limitsOf(pid string) (notebook.Limits, error) {
 	}
 	l.CPUs = notebook.FormatCPUList(cpus)
 
-	g, err := s.find(pid, "cpu")
+	g, err := in.of("cpu")
 	if err != nil {
 		return l, err
 	}
@@ -243,7 +265,7 @@ func (s system) limitsOf(pid string) (notebook.Limits, error) {
 		}
 	}
 
-	g, err = s.find(pid, "memory")
+	g, err = in.of("memory")
 	if err != nil {
 		return l, err
 	}
@@ -276,8 +298,8 @@ func (s system) limitsOf(pid string) (notebook.Limits, error) {
 }
 
 // cpuset gives the effective CPU set of the process's cgroup, nil where there is none.
-func (s system) cpuset(pid string) (cpus []int, version int, err error) {
-	g, err := s.find(pid, "cpuset")
+func (s system) cpuset(in places) (cpus []int, version int, err error) {
+	g, err := in.of("cpuset")
 	if err != nil {
 		return nil, 0, err
 	}

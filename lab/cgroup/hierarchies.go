@@ -44,6 +44,11 @@ func Mounted() (Hierarchies, error) {
 	if err != nil {
 		return nil, err
 	}
+	return Among(mounts)
+}
+
+// Among lists the hierarchies among the mounts of this process.
+func Among(mounts []*mountinfo.Info) (Hierarchies, error) {
 	hs := hierarchies(mounts)
 	for i, h := range hs {
 		if !h.V2 {

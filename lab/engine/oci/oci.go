@@ -155,12 +155,12 @@ func (d *Driver) command(b *engine.Base, runtime, root, run string, prepare func
 // HideV2 gives the thread that calls it a mount namespace of its own in which a cgroup v2 that has controllers beside those
 // of v1 is not mounted: a process that it starts sees a host with v1 alone. The host keeps all its mounts.
 func HideV2() error {
-	hs, err := cgroup.Mounted()
-	if err != nil || hs.Unified() || !slices.ContainsFunc(hs, func(h cgroup.Hierarchy) bool { return h.V2 && len(h.Controllers) > 0 }) {
-		return err
-	}
 	mounts, err := proc.Host.Mounts()
 	if err != nil {
+		return err
+	}
+	hs, err := cgroup.Among(mounts)
+	if err != nil || hs.Unified() || !slices.ContainsFunc(hs, func(h cgroup.Hierarchy) bool { return h.V2 && len(h.Controllers) > 0 }) {
 		return err
 	}
 	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
