@@ -17,7 +17,6 @@ const (
 	prepareTime = 3 * time.Minute  // to empty the scratch folder, which may hold millions of files
 	cancelGrace = 20 * time.Second // for the answer to a cancelled order; then the guest is given up
 	writeGrace  = 10 * time.Second // for the guest to take a frame in
-	firstPings  = 5                // so that RoundTrip is known from the start
 	clockPings  = 9                // of which the quickest says what time it is there
 )
 
@@ -84,12 +83,8 @@ func (c *Client) connect(ctx context.Context) error {
 	if err := c.write(func() error { _, err := c.s.Write(magic); return err }); err != nil {
 		return err
 	}
-	for range firstPings {
-		if _, err := c.Ping(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
+	_, err = c.Ping(ctx) // so that RoundTrip is known from the start
+	return err
 }
 
 // Hello is what the ruler said of itself and its guest.

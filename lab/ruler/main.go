@@ -145,8 +145,10 @@ func mainErr(connect string, fd int, root string, tracer int) error {
 	}
 	// A trial has no groups but its own, on every platform. Where this is not allowed (a container without the
 	// capability) there are none to lose.
-	if err := syscall.Setgroups(nil); err != nil && !errors.Is(err, syscall.EPERM) {
-		return fmt.Errorf("giving up groups: %w", err)
+	if groups, err := syscall.Getgroups(); err != nil || len(groups) > 0 { // giving them up interrupts every thread
+		if err := syscall.Setgroups(nil); err != nil && !errors.Is(err, syscall.EPERM) {
+			return fmt.Errorf("giving up groups: %w", err)
+		}
 	}
 	// Neither has it a mask but the usual one.
 	syscall.Umask(0o022)

@@ -498,7 +498,7 @@ func (r *Run) describe(ctx context.Context, t notebook.Treatment, g Guest, rec *
 		seconds = append(seconds, c.Seconds())
 	}
 	rec.RulerCostS, rec.RulerCostN = stats.Median(seconds), len(seconds)
-	for range 3 {
+	for range 5 { // the quickest is near to what the way takes
 		if _, err := g.Ruler().Ping(ctx); err != nil {
 			return fmt.Errorf("the ruler did not answer: %w%s", err, diagnosis(g))
 		}
