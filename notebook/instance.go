@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // InstanceTypes are the instance types that have a name (paper "pinning", Table II), the smallest first.
@@ -27,7 +28,10 @@ const (
 	mostMemory  = 1 << 50  // bytes
 )
 
-var instanceSize = regexp.MustCompile(`^([0-9]{1,5}(?:\.[0-9]{1,3})?)/([0-9]{1,9}[KMGT]B)$`)
+// instanceSize is compiled when it is first used: the ruler, which starts with every guest and has this package, does not use it.
+var instanceSize = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^([0-9]{1,5}(?:\.[0-9]{1,3})?)/([0-9]{1,9}[KMGT]B)$`)
+})
 
 // ParseMemory reads a size such as 512MB, in bytes; a GB is 2^30 bytes. Its errors say what was expected.
 func ParseMemory(text string) (int64, error) {
@@ -46,7 +50,7 @@ func ParseInstance(text string) (Instance, error) {
 	if i := slices.IndexFunc(InstanceTypes, func(i Instance) bool { return strings.EqualFold(i.Name, text) }); i >= 0 {
 		return InstanceTypes[i], nil
 	}
-	m := instanceSize.FindStringSubmatch(text)
+	m := instanceSize().FindStringSubmatch(text)
 	if m == nil {
 		var names []string
 		for _, i := range InstanceTypes {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // ParamNeighbours is the parameter of a treatment that says which neighbours its guest has: Neighbours.Text.
@@ -59,7 +60,8 @@ func (n Neighbours) Text() string {
 	return strings.Join(parts, "+")
 }
 
-var neighbourOK = regexp.MustCompile(`^(cpu|io|work):([0-9]{1,4})(/core)?$`)
+// neighbourOK is compiled when it is first used, as instanceSize is.
+var neighbourOK = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(cpu|io|work):([0-9]{1,4})(/core)?$`) })
 
 // ParseNeighbours reads what Neighbours.Text writes.
 func ParseNeighbours(text string) (n Neighbours, err error) {
@@ -70,7 +72,7 @@ func ParseNeighbours(text string) (n Neighbours, err error) {
 	parts := strings.Split(text, "+")
 	seen := map[string]bool{}
 	for _, part := range parts {
-		m := neighbourOK.FindStringSubmatch(part)
+		m := neighbourOK().FindStringSubmatch(part)
 		if m == nil || seen[m[1]] || m[3] != "" && len(parts) > 1 {
 			return Neighbours{}, wrong
 		}
