@@ -10,6 +10,7 @@ import (
 	"maps"
 
 	"tare/lab/journal"
+	"tare/lab/ruler"
 	"tare/notebook"
 )
 
@@ -65,13 +66,29 @@ func (a *Ahead) start(ctx context.Context) error {
 	return a.recipe.Start(ctx)
 }
 
-// meet waits for the ruler's hello, and has the network connected and the guest's cgroup found.
-func (a *Ahead) meet(ctx context.Context) (err error) {
+// meet waits for the ruler and its hello, and does what is to be done with its process: Recipe.Met says when.
+func (a *Ahead) meet(ctx context.Context, then func(context.Context) error) (err error) {
 	b := a.guest.base()
 	patience := cmp.Or(a.recipe.HelloTime, HelloTime)
 	hello, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	if b.Client, b.PID, err = a.meeting.Meet(hello); err != nil {
+	var beside chan error // nil: it is done after the hello
+	stream, pid, err := a.meeting.Meet(hello)
+	if err == nil {
+		if pid != 0 {
+			b.PID = pid
+			if b.Spec.Moments == nil {
+				beside = make(chan error, 1)
+				go func() { beside <- then(ctx) }()
+			}
+		}
+		b.Client, err = ruler.Connect(hello, stream)
+	}
+	var done error
+	if beside != nil {
+		done = <-beside
+	}
+	if err != nil {
 		if ctx.Err() != nil {
 			return fmt.Errorf("waiting for its ruler's hello: %w", ctx.Err())
 		}
@@ -84,12 +101,12 @@ func (a *Ahead) meet(ctx context.Context) (err error) {
 		}
 		return fmt.Errorf("%w (%s)", err, a.guest.Diagnose())
 	}
+	if beside != nil {
+		return done
+	}
 	b.Spec.Moments.At(notebook.MomentFirst, b.Client.Began())
 	b.Spec.Moments.At(notebook.MomentHello, b.Client.Greeted())
-	if b.PID == 0 {
-		b.PID = b.Process.PID()
-	}
-	return a.recipe.Met(ctx)
+	return then(ctx)
 }
 
 // Start asks the engine to start the guest and returns when it says that it has: when its call, or its program, has returned.
@@ -98,7 +115,7 @@ func (a *Ahead) Start(ctx context.Context) error { return a.start(ctx) }
 // Meet waits for the ruler's hello, from before or after Start on, and gives the guest. Its limits have not been looked at yet: InForce does
 // that, when nothing is timed any more.
 func (a *Ahead) Meet(ctx context.Context) (Guest, error) {
-	if err := a.meet(ctx); err != nil {
+	if err := a.meet(ctx, a.recipe.Met); err != nil {
 		return nil, err
 	}
 	return a.guest, nil

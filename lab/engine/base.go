@@ -57,8 +57,9 @@ type Recipe struct {
 	// nil: what Create has made runs already.
 	Create func(ctx context.Context) (Meeting, error)
 	Start  func(ctx context.Context) error
-	// Met goes on when the ruler has said hello: it connects the network, and finds the guest's cgroup. Nothing but the
-	// ruler runs in the guest before its first order, and the ruler needs no network.
+	// Met goes on when the ruler has come: it connects the network, and finds the guest's cgroup. Nothing but the
+	// ruler runs in the guest before its first order, and the ruler needs no network. Where it has come by itself, and nobody times the
+	// start, Met and InForce are done beside its hello: they are of its process, which the engine has put in its place by then.
 	Met func(ctx context.Context) error
 	// InForce says whether the limits in force are those asked for.
 	InForce func() error
@@ -74,9 +75,9 @@ func (b *Base) base() *Base { return b }
 
 // Meeting is where a guest's ruler says hello.
 type Meeting interface {
-	// Meet waits for the hello until ctx is done or the guest has ended, and gives the ruler and the host's id of the process
-	// that said it; 0: not known. Nobody can come there any more when it returns.
-	Meet(ctx context.Context) (*ruler.Client, int, error)
+	// Meet waits for the ruler until ctx is done or the guest has ended, and gives the stream to it and, where the ruler came by itself, the
+	// host's id of its process; 0: it was known when it was started. Nobody can come there any more when it returns.
+	Meet(ctx context.Context) (ruler.Stream, int, error)
 }
 
 // HelloTime bounds the wait for the hello of a guest that runs on the host's own kernel, whatever its caller's
@@ -109,10 +110,12 @@ func Make(ctx context.Context, env Env, s Spec, g Made, r Recipe) (_ Guest, err 
 	if err := a.start(ctx); err != nil {
 		return nil, err
 	}
-	if err := a.meet(ctx); err != nil {
-		return nil, err
-	}
-	return g, r.InForce()
+	return g, a.meet(ctx, func(ctx context.Context) error {
+		if err := r.Met(ctx); err != nil {
+			return err
+		}
+		return r.InForce()
+	})
 }
 
 // NetworkOf says in a few words how a guest in a network namespace, or in the host's network, is connected.

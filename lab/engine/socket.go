@@ -31,6 +31,7 @@ func (b *Base) StartRuler(cmd *exec.Cmd, cpus []int) (Meeting, error) {
 		conn.Close()
 		return nil, err
 	}
+	b.PID = b.Process.PID()
 	return stream{conn}, nil
 }
 
@@ -38,10 +39,7 @@ func (b *Base) StartRuler(cmd *exec.Cmd, cpus []int) (Meeting, error) {
 type stream struct{ conn net.Conn }
 
 // Meet implements Meeting.
-func (s stream) Meet(ctx context.Context) (*ruler.Client, int, error) {
-	c, err := ruler.Connect(ctx, s.conn)
-	return c, 0, err
-}
+func (s stream) Meet(context.Context) (ruler.Stream, int, error) { return s.conn, 0, nil }
 
 // Pair makes two connected sockets, one for this program and one for a child.
 func Pair() (net.Conn, *os.File, error) {
@@ -108,7 +106,7 @@ func (b *Base) NewSocket(program string) (*Socket, error) {
 
 // Meet implements Meeting. The socket is closed then in any case: what runs in the container later finds nobody behind
 // it.
-func (s *Socket) Meet(ctx context.Context) (*ruler.Client, int, error) {
+func (s *Socket) Meet(ctx context.Context) (ruler.Stream, int, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	go func() {
@@ -123,15 +121,12 @@ func (s *Socket) Meet(ctx context.Context) (*ruler.Client, int, error) {
 	defer s.l.Close()
 	conn, err := s.l.AcceptUnix()
 	if err == nil {
-		var pid int
-		if pid, err = peer(conn); err != nil {
+		pid, err := peer(conn)
+		if err != nil {
 			conn.Close()
 			return nil, 0, err
 		}
-		var c *ruler.Client
-		if c, err = ruler.Connect(ctx, conn); err == nil {
-			return c, pid, nil
-		}
+		return conn, pid, nil
 	}
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)

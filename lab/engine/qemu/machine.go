@@ -282,10 +282,7 @@ func startMachine(ctx context.Context, h hardware) (*machine, error) {
 }
 
 // Meet implements engine.Meeting.
-func (m *machine) Meet(ctx context.Context) (*ruler.Client, int, error) {
-	c, err := ruler.Connect(ctx, m.conn)
-	return c, m.process.PID(), err
-}
+func (m *machine) Meet(context.Context) (ruler.Stream, int, error) { return m.conn, 0, nil }
 
 // threads gives the thread of each vCPU, by the vCPU's number, and all other threads of the process.
 func (m *machine) threads(ctx context.Context) (vcpus, others []int, err error) {
