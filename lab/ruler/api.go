@@ -26,17 +26,18 @@ const LauncherName = "launcher"
 
 // Hello is the first thing a ruler says.
 type Hello struct {
-	Version  int      `json:"version"`
-	PID      int      `json:"pid"` // as the guest sees itself
-	Kernel   string   `json:"kernel"`
-	CPUs     []int    `json:"cpus"`   // that it may run on, as the guest numbers them
-	Memory   int64    `json:"memory"` // bytes that the guest's kernel has
-	CPUFlags []string `json:"cpu_flags,omitempty"`
+	Version int    `json:"version"`
+	PID     int    `json:"pid"` // as the guest sees itself
+	Kernel  string `json:"kernel"`
+	CPUs    []int  `json:"cpus"`   // that it may run on, as the guest numbers them
+	Memory  int64  `json:"memory"` // bytes that the guest's kernel has
 
-	// Topology that the guest's kernel sees: its sockets, the threads of each core, its NUMA nodes. 0: it does not say.
-	Sockets int `json:"sockets,omitempty"`
-	Threads int `json:"threads,omitempty"`
-	Nodes   int `json:"nodes,omitempty"`
+	// Of a guest that is a machine of its own, as its kernel sees it: its CPUs' features, its sockets, the threads of each core, its NUMA
+	// nodes. None and 0: it does not say.
+	CPUFlags []string `json:"cpu_flags,omitempty"`
+	Sockets  int      `json:"sockets,omitempty"`
+	Threads  int      `json:"threads,omitempty"`
+	Nodes    int      `json:"nodes,omitempty"`
 }
 
 // Order is one thing to run and measure.

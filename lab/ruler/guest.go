@@ -31,12 +31,13 @@ type guest struct {
 	launch  tiny
 	buffers [2][]byte // for reading the two outputs
 	tracer  string
+	machine bool
 }
 
 // newGuest prepares this process, which stays so until it ends.
 func newGuest(o Options) (g *guest, err error) {
 	g = &guest{
-		proc: o.Proc, tracer: o.Tracer,
+		proc: o.Proc, tracer: o.Tracer, machine: o.Machine,
 		empty: tiny{name: "empty", code: exits[runtime.GOARCH]}, launch: tiny{name: LauncherName, code: launcherCode},
 	}
 	// What the engine that made this process left open is no business of the trials. A kernel that cannot do this
@@ -57,8 +58,6 @@ func newGuest(o Options) (g *guest, err error) {
 	if err := heedSignals(); err != nil {
 		return g, err
 	}
-	// Caught rather than ignored: an ignored signal would be ignored in the trials' processes too.
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	for i := range g.buffers {
 		g.buffers[i] = make([]byte, 64<<10)
 	}
@@ -93,19 +92,20 @@ func (g *guest) protect() {
 	if g.proc == nil {
 		return
 	}
-	adj, err := g.proc.ReadFile("self/oom_score_adj")
+	f, err := g.proc.OpenFile("self/oom_score_adj", os.O_RDWR, 0)
 	if err != nil {
 		return
 	}
-	f, err := g.proc.OpenFile("self/oom_score_adj", os.O_WRONLY, 0)
-	if err != nil {
-		return
+	adj := make([]byte, len("-1000\n"))
+	n, err := syscall.Pread(int(f.Fd()), adj, 0)
+	if err == nil {
+		_, err = syscall.Pwrite(int(f.Fd()), unkillable, 0)
 	}
-	if _, err := syscall.Pwrite(int(f.Fd()), unkillable, 0); err != nil {
+	if err != nil {
 		f.Close()
 		return
 	}
-	g.oom, g.oomAdj = f, adj
+	g.oom, g.oomAdj = f, adj[:n]
 }
 
 // setOOM writes the score that children inherit. It cannot fail where protect has succeeded, and if it did
@@ -137,7 +137,7 @@ func (g *guest) hello() (Hello, error) {
 		return h, fmt.Errorf("asking for the memory's size: %w", err)
 	}
 	h.Memory = int64(si.Totalram) * int64(si.Unit)
-	if g.proc != nil {
+	if g.machine && g.proc != nil {
 		if info, err := g.proc.ReadFile("cpuinfo"); err == nil {
 			h.CPUFlags = cpuFlags(string(info))
 			h.Sockets, h.Threads = sockets(string(info))

@@ -9,6 +9,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"os/signal"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,6 +27,7 @@ import (
 //	--root DIR      first make DIR the root (bare metal: an image without a namespace). The socket and /proc are
 //	                opened before.
 //	--tracer N      the open file of the program that traces trials from inside the guest
+//	--machine       this guest is a machine of its own: the hello says which
 //	--init PROGRAM  become PROGRAM, a system's init, and serve from a child: process 1 is the system's own then
 //	--power-off     that child's: end the machine, or the container, when the stream has ended
 func Main(args []string) int {
@@ -34,6 +36,7 @@ func Main(args []string) int {
 	fd := flags.Int("fd", -1, "open file `N`, a connected socket or a serial port, to serve on; 0: standard input and output")
 	root := flags.String("root", "", "`DIR` to make the root first")
 	tracer := flags.Int("tracer", -1, "open file `N` of the program that traces trials")
+	machine := flags.Bool("machine", false, "say what machine this is: its CPUs' features, its sockets, cores and NUMA nodes")
 	init := flags.String("init", "", "`PROGRAM` to become, a system's init; the ruler is a child of it then")
 	powerOff := flags.Bool("power-off", false, "end the machine, or the container, when the stream has ended")
 	flags.Usage = func() {
@@ -54,11 +57,11 @@ func Main(args []string) int {
 		return 2
 	}
 	if *init != "" {
-		err := stepAside(*init, *connect, *fd, *tracer)
+		err := stepAside(*init, *connect, *fd, *tracer, *machine)
 		fmt.Fprintf(os.Stderr, "ruler: %v\n", err)
 		return 1
 	}
-	err := mainErr(*connect, *fd, *root, *tracer)
+	err := mainErr(*connect, *fd, *root, *tracer, *machine)
 	if *powerOff {
 		err = errors.Join(err, leave())
 	}
@@ -71,7 +74,7 @@ func Main(args []string) int {
 
 // stepAside makes room for a system's own first process: it starts the ruler again as a child, and becomes init. It returns on failure
 // alone. The child is the first of the system's processes that init finds; systemd takes it for one of its own scope and leaves it alone.
-func stepAside(init, connect string, fd, tracer int) error {
+func stepAside(init, connect string, fd, tracer int, machine bool) error {
 	args, files := []string{"ruler", "--power-off"}, []uintptr{0, 1, 2}
 	hand := func(flag string, fd int) {
 		args = append(args, flag, strconv.Itoa(len(files)))
@@ -84,6 +87,9 @@ func stepAside(init, connect string, fd, tracer int) error {
 	}
 	if tracer >= 0 {
 		hand("--tracer", tracer)
+	}
+	if machine {
+		args = append(args, "--machine")
 	}
 	if _, err := syscall.ForkExec("/proc/self/exe", args, &syscall.ProcAttr{
 		Dir: "/", Env: os.Environ(), Files: files, Sys: &syscall.SysProcAttr{Setsid: true}, // init's terminal is its own
@@ -112,7 +118,7 @@ func leave() error {
 // noACPI on the kernel's command line has it do without ACPI.
 const noACPI = "acpi=off"
 
-func mainErr(connect string, fd int, root string, tracer int) error {
+func mainErr(connect string, fd int, root string, tracer int, machine bool) error {
 	if connect != "" {
 		var err error
 		if fd, err = dial(connect); err != nil {
@@ -127,7 +133,7 @@ func mainErr(connect string, fd int, root string, tracer int) error {
 	if _, err := stream.Write([]byte("\n")); err != nil {
 		return fmt.Errorf("the stream to the host: %w", err)
 	}
-	var o Options
+	o := Options{Machine: machine}
 	if proc, err := os.OpenRoot("/proc"); err == nil {
 		o.Proc = proc
 	}
@@ -176,6 +182,9 @@ func openStream(fd int) (io.ReadWriteCloser, error) {
 		if err != nil {
 			return nil, err
 		}
+		// With its reader gone, a write to standard output would end a Go program. Caught rather than ignored: an ignored signal
+		// would be ignored in the trials' processes too.
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 		out, err := openFile(1)
 		return stdio{in, out}, err
 	}

@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 		f.Close()
 		proc, perr := os.OpenRoot("/proc")
 		if err = errors.Join(err, perr); err == nil {
-			err = Serve(c, Options{Proc: proc, Scratch: os.Getenv("RULER_TEST_SCRATCH"), Tracer: os.Getenv("RULER_TEST_PROGRAM")})
+			err = Serve(c, Options{Proc: proc, Scratch: os.Getenv("RULER_TEST_SCRATCH"), Tracer: os.Getenv("RULER_TEST_PROGRAM"), Machine: os.Getenv("RULER_TEST_MACHINE") != ""})
 		}
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -114,12 +114,13 @@ func start(t testing.TB, command func(fd *os.File) *exec.Cmd) *guestUnderTest {
 	return g
 }
 
-func startHere(t testing.TB) *guestUnderTest {
+func startHere(t testing.TB, env ...string) *guestUnderTest {
 	t.Helper()
 	scratch := t.TempDir()
 	g := start(t, func(fd *os.File) *exec.Cmd {
 		cmd := exec.Command("/proc/self/exe")
 		cmd.Env = append(os.Environ(), "RULER_TEST_SCRATCH="+scratch, "GORACE=atexit_sleep_ms=0")
+		cmd.Env = append(cmd.Env, env...)
 		cmd.ExtraFiles = []*os.File{fd}
 		return cmd
 	})
@@ -155,11 +156,17 @@ func TestHello(t *testing.T) {
 	if h.Kernel != strings.TrimSpace(string(release)) {
 		t.Errorf("kernel %q, want %q", h.Kernel, release)
 	}
-	if len(h.CPUFlags) == 0 || h.Memory < 64<<20 {
-		t.Errorf("hello %+v", h)
+	if len(h.CPUFlags)+h.Sockets+h.Threads+h.Nodes > 0 || h.Memory < 64<<20 {
+		t.Errorf("hello %+v of a guest that is no machine of its own", h)
 	}
 	if _, err := g.Cost(t.Context(), 1); err != nil || g.RoundTrip() <= 0 {
 		t.Errorf("round trip %v after an order, %v", g.RoundTrip(), err)
+	}
+}
+
+func TestHelloOfAMachine(t *testing.T) {
+	if h := startHere(t, "RULER_TEST_MACHINE=1").Hello(); len(h.CPUFlags) == 0 || h.Sockets < 1 || h.Threads < 1 || h.Nodes < 1 {
+		t.Errorf("hello %+v", h)
 	}
 }
 

@@ -21,6 +21,9 @@ type Options struct {
 	Scratch string
 	// Tracer is the path of the program that traces trials from inside the guest (ServeTracer). Empty: there is none.
 	Tracer string
+	// Machine: the guest is a machine of its own, of which the hello says what it is. Any other guest's is the host, which knows itself; and
+	// reading /proc/cpuinfo takes long, interrupting every CPU on some kernels.
+	Machine bool
 }
 
 // Serve is the guest's end of the stream. It says hello, carries out orders one at a time, and returns when the

@@ -180,7 +180,7 @@ func machine(root, work string, stream int, system bool) error {
 	if err != nil {
 		return fmt.Errorf("open the ruler: %w", err)
 	}
-	args := []string{"ruler", "--fd", strconv.Itoa(stream)}
+	args := []string{"ruler", "--machine", "--fd", strconv.Itoa(stream)}
 	if system {
 		args = append(args, "--init", ruler.SystemInit)
 	}
@@ -270,7 +270,7 @@ func container(p Params, root, work string, stream *os.File) error {
 	}
 	memory &^= 1<<20 - 1
 	c := config.Container{
-		Root: merged, Args: []string{ruler.Program, "--fd", "3"}, Shm: config.ShmSize(memory),
+		Root: merged, Args: []string{ruler.Program, "--machine", "--fd", "3"}, Shm: config.ShmSize(memory),
 		Hostname: p.Name, Cgroup: "/tare", CgroupNamespace: true,
 		HostNetwork: p.Network == notebook.NetHost,
 		Mounts:      []specs.Mount{config.Bind("/"+rulerDir, ruler.RunDir)},
