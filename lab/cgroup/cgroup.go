@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/moby/sys/mountinfo"
 
@@ -20,10 +21,31 @@ import (
 	"tare/notebook"
 )
 
-// system is the machine whose cgroups are read.
-type system struct{ proc.Tree }
+// system is the machine whose cgroups are read, and its mounts.
+type system struct {
+	proc.Tree
+	mounted func() ([]*mountinfo.Info, error)
+}
 
-var host = system{proc.Host}
+var host = system{proc.Host, hostMounted}
+
+// first is what the host had mounted when it was first asked.
+var first struct {
+	sync.Mutex
+	mounts []*mountinfo.Info
+}
+
+// hostMounted gives the host's mounts as they were when they were first read: the hierarchies among them stay, and reading the list holds up
+// whoever mounts a guest's root.
+func hostMounted() ([]*mountinfo.Info, error) {
+	first.Lock()
+	defer first.Unlock()
+	var err error
+	if first.mounts == nil {
+		first.mounts, err = proc.Host.Mounts()
+	}
+	return first.mounts, err
+}
 
 // Versions says which versions of cgroups a machine has mounted: "v1", "v2", "hybrid" (controllers in version 1 and a version 2 hierarchy beside them) or "none".
 func Versions(t proc.Tree) (string, error) {
@@ -129,7 +151,7 @@ func (s system) places(pid string) (p places, err error) {
 		return p, fmt.Errorf("%s: %w", file, err)
 	}
 	// This process's own view, for the paths in /proc/PID/cgroup are relative to the reader's cgroup namespace.
-	p.mounts, err = s.Mounts()
+	p.mounts, err = s.mounted()
 	return p, err
 }
 

@@ -38,11 +38,14 @@ const (
 // machine is a made one.
 type machine struct{ proctest.Tree }
 
+// of is a machine whose mounts are read each time.
+func of(t proc.Tree) system { return system{t, t.Mounts} }
+
 func (m machine) find(pid, controller string) (Group, error) {
-	return system{m.Tree.Tree}.find(pid, controller)
+	return of(m.Tree.Tree).find(pid, controller)
 }
 func (m machine) limitsOf(pid string) (notebook.Limits, error) {
-	return system{m.Tree.Tree}.limitsOf(pid)
+	return of(m.Tree.Tree).limitsOf(pid)
 }
 
 // process gives a machine of 16 CPUs a process 7.
@@ -170,7 +173,7 @@ func TestLimitsFromBadFiles(t *testing.T) {
 }
 
 func TestRecordedLimits(t *testing.T) {
-	s := system{proctest.Recorded(t, "../host/testdata/debian12-vm.txt").Tree}
+	s := of(proctest.Recorded(t, "../host/testdata/debian12-vm.txt").Tree)
 	g, err := s.find("self", "memory")
 	if err != nil || g.Dir != "/sys/fs/cgroup/memory/group/one" || g.Top != "/sys/fs/cgroup/memory" || g.Version != 1 {
 		t.Errorf("group %+v, %v", g, err)

@@ -38,9 +38,9 @@ func (h Hierarchy) LimitsSwap() bool {
 // Hierarchies are all that are mounted, each once.
 type Hierarchies []Hierarchy
 
-// Mounted lists the hierarchies that are mounted.
+// Mounted lists the hierarchies that the host has mounted.
 func Mounted() (Hierarchies, error) {
-	mounts, err := proc.Host.Mounts()
+	mounts, err := hostMounted()
 	if err != nil {
 		return nil, err
 	}

@@ -39,7 +39,7 @@ func TestKernelMemory(t *testing.T) {
 		"one above this program": {v2("/g", map[string]string{"memory.stat": stat}), "/sys/fs/cgroup/g/tare", 0, false},
 		"version 1, and its tcp": {v1, "/sys/fs/cgroup/memory/tare", 5007, true},
 	} {
-		got, known, err := system{c.m.Tree.Tree}.kernelMemory([]int{7, 7}, Group{Dir: c.own})
+		got, known, err := of(c.m.Tree.Tree).kernelMemory([]int{7, 7}, Group{Dir: c.own})
 		if err != nil || got != c.want || known != c.known {
 			t.Errorf("%s: %d, %v, %v; want %d, %v", what, got, known, err, c.want, c.known)
 		}

@@ -3,12 +3,14 @@
 package ruler
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 )
@@ -142,8 +144,9 @@ func serve(rw io.ReadWriteCloser, ex executor) error {
 	s := &server{rw: rw, ex: ex, orders: make(chan order, 1)}
 	h, err := ex.hello()
 	if err == nil {
-		if _, err = rw.Write(magic); err == nil {
-			err = writeFrame(rw, kindHello, h)
+		said := bytes.NewBuffer(slices.Clone(magic)) // one write, which wakes the host once
+		if err = writeFrame(said, kindHello, h); err == nil {
+			_, err = rw.Write(said.Bytes())
 		}
 		if err != nil {
 			err = fmt.Errorf("saying hello to the host: %w", err)
