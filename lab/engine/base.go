@@ -132,16 +132,16 @@ func NetworkOf(mode string) string {
 	return "network: " + words
 }
 
-// Plug sets up what the guest's network namespace has in it: a cable to the bridge, a macvlan link of it, or its
-// loopback. A guest in the host's network has none.
-func (b *Base) Plug() error {
-	switch {
-	case b.Spec.NetworkMode() == notebook.NetHost:
-		return nil
-	case b.Connection.Lease().IsValid():
-		return b.Connection.Plug(b.PID)
+// Plug connects the guest's network namespace: by a cable to the bridge, by a macvlan link of it, or not at all. Its loopback is up: the
+// container engines see to that before the ruler is started.
+func (b *Base) Plug() error { return b.Connection.Plug(b.PID) }
+
+// PlugNew is Plug of a network namespace that the kernel has just made, whose loopback is down.
+func (b *Base) PlugNew() error {
+	if b.Connection.Lease().IsValid() {
+		return b.Plug() // the loopback too
 	}
-	return network.Loopback(b.PID) // not every engine does
+	return network.Loopback(b.PID)
 }
 
 // FindCgroup finds the folder that lists the guest's processes.

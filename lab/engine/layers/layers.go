@@ -150,7 +150,7 @@ func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, er
 			if !g.ownNetwork() {
 				return nil
 			}
-			return g.Plug()
+			return g.PlugNew()
 		},
 		InForce: func() error { return g.inForce(s) },
 	})
