@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -225,6 +226,11 @@ func TestMicroworkloadsSayWhatTheyUsed(t *testing.T) {
 	}
 	if cpus := figure(newMicro(t, "pingpong", map[string]string{"trips": "10"}), "cpus"); cpus != 1 {
 		t.Errorf("one: %g CPUs", cpus)
+	}
+	if runtime.NumCPU() > 1 {
+		if cpus := figure(newMicro(t, "pingpong", map[string]string{"trips": "10", "where": "two"}), "cpus"); cpus != 2 {
+			t.Errorf("two: %g CPUs", cpus)
+		}
 	}
 	if direct := figure(newMicro(t, "ladder-io", map[string]string{"batches": "2"}), "direct"); direct != 0 && direct != 1 {
 		t.Errorf("direct: %g", direct)

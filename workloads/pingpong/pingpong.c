@@ -1,8 +1,8 @@
 /*
- * pingpong run TRIPS one|free ANSWER: two processes pass a number to and fro through two pipes, TRIPS times there and back. Who
+ * pingpong run TRIPS one|two|free ANSWER: two processes pass a number to and fro through two pipes, TRIPS times there and back. Who
  * has it makes x = a*x + c (mod 2^64) of it. With `one` both are bound to the first CPU that they may use, so that each
- * way is a switch from the one to the other; with `free` the scheduler chooses. The last x goes to ANSWER, and how many
- * CPUs they may use is printed.
+ * way is a switch from the one to the other; with `two` the second is bound to the next CPU, so that each way wakes another
+ * CPU; with `free` the scheduler chooses. The last x goes to ANSWER, and how many CPUs they may use is printed.
  * pingpong check TRIPS ANSWER: the same x by repeated squaring, without a process.
  *
  * Exit status 0, 1 for a failure or a wrong answer, 2 for wrong arguments; one line says what.
@@ -27,26 +27,25 @@ static void fail(const char *what, const char *why)
 	exit(1);
 }
 
-/* Binds this process to the first CPU of those it may use, if it is to be one; gives how many it may use then. */
-static int cpus(int one)
+/* Gives how many CPUs this process may use; SET says which. */
+static int cpus(size_t size, cpu_set_t *set)
 {
-	size_t size = CPU_ALLOC_SIZE(MOST);
-	cpu_set_t *set = CPU_ALLOC(MOST);
-	int first = 0, count;
-
-	if (!set || sched_getaffinity(0, size, set))
+	if (sched_getaffinity(0, size, set))
 		fail("sched_getaffinity", strerror(errno));
-	if (one) {
-		while (!CPU_ISSET_S(first, size, set))
-			first++;
-		CPU_ZERO_S(size, set);
-		CPU_SET_S(first, size, set);
-		if (sched_setaffinity(0, size, set) || sched_getaffinity(0, size, set))
-			fail("sched_setaffinity", strerror(errno));
-	}
-	count = CPU_COUNT_S(size, set);
-	CPU_FREE(set);
-	return count;
+	return CPU_COUNT_S(size, set);
+}
+
+/* Leaves of SET its Nth CPU, counted from 0, and binds this process to it. */
+static void bind_to(int n, size_t size, cpu_set_t *set)
+{
+	int cpu = 0;
+
+	while (!CPU_ISSET_S(cpu, size, set) || n--)
+		cpu++;
+	CPU_ZERO_S(size, set);
+	CPU_SET_S(cpu, size, set);
+	if (sched_setaffinity(0, size, set))
+		fail("sched_setaffinity", strerror(errno));
 }
 
 static void put(int fd, uint64_t x)
@@ -65,17 +64,29 @@ static int get(int fd, uint64_t *x)
 	return n > 0;
 }
 
-static uint64_t run(uint64_t trips, int one)
+/* BOUND is how many CPUs the two are bound to, 0: none. */
+static uint64_t run(uint64_t trips, int bound)
 {
-	int there[2], back[2], status, may = cpus(one);
+	size_t size = CPU_ALLOC_SIZE(MOST);
+	cpu_set_t *set = CPU_ALLOC(MOST);
+	int there[2], back[2], status, may;
 	uint64_t x = 42;
 
+	if (!set)
+		fail("CPU_ALLOC", strerror(errno));
+	may = cpus(size, set);
+	if (may < bound)
+		fail("two", "this process may use one CPU only");
 	if (pipe(there) || pipe(back))
 		fail("pipe", strerror(errno));
 	pid_t pid = fork();
 
 	if (pid < 0)
 		fail("fork", strerror(errno));
+	if (bound) {
+		bind_to(pid ? 0 : bound - 1, size, set);
+		may = bound * cpus(size, set); /* a kernel may take a binding and not heed it */
+	}
 	if (!pid) {
 		close(there[1]);
 		close(back[0]);
@@ -113,16 +124,16 @@ static uint64_t jump(uint64_t x, uint64_t n)
 int main(int argc, char **argv)
 {
 	int is_run = argc == 5 && !strcmp(argv[1], "run"), check = argc == 4 && !strcmp(argv[1], "check");
-	int one = is_run && !strcmp(argv[3], "one");
+	int one = is_run && !strcmp(argv[3], "one"), two = is_run && !strcmp(argv[3], "two");
 	char *end = "";
 	uint64_t trips = is_run || check ? strtoull(argv[2], &end, 10) : 0;
 
-	if (!trips || *end || (is_run && !one && strcmp(argv[3], "free"))) {
-		fprintf(stderr, "usage: pingpong run TRIPS one|free ANSWER | check TRIPS ANSWER\n");
+	if (!trips || *end || (is_run && !one && !two && strcmp(argv[3], "free"))) {
+		fprintf(stderr, "usage: pingpong run TRIPS one|two|free ANSWER | check TRIPS ANSWER\n");
 		return 2;
 	}
 	const char *path = argv[argc - 1];
-	uint64_t x = is_run ? run(trips, one) : jump(42, 2 * trips);
+	uint64_t x = is_run ? run(trips, one ? 1 : two ? 2 : 0) : jump(42, 2 * trips);
 	FILE *file = fopen(path, is_run ? "w" : "r");
 	unsigned long long got;
 
