@@ -29,7 +29,7 @@ type comparison struct {
 // rounds in which something else took the CPU from one of the two.
 const (
 	leastRounds = 10
-	mostRounds  = 640
+	mostRounds  = 5000
 	occasional  = 8     // after the least, a way of which nothing is promised takes part in one of so many rounds: bpftrace takes seconds to attach
 	narrow      = 0.005 // half an interval's width at which more rounds say nothing new
 )

@@ -20,7 +20,9 @@ import (
 	"tare/notebook"
 )
 
-// What the tracers of each tier together may cost the most switch-heavy work.
+// What the tracers of each tier together may cost the most switch-heavy work. Where the scheduler puts the two processes decides how long a
+// trip takes, five times as long apart as together, and it is decided anew in each run; so what counters cost is asked with the two bound,
+// apart and together. Events change where they are put, which is a part of their cost: that is asked with the two free.
 const (
 	countersLimit = 1.02
 	eventsLimit   = 1.05
@@ -39,11 +41,18 @@ func tracers(ctx context.Context, dir string) (err error) {
 	if said, err := exec.CommandContext(ctx, "cc", "-O2", "-static", "-o", program, "workloads/pingpong/pingpong.c").CombinedOutput(); err != nil {
 		return fmt.Errorf("cc pingpong.c: %w: %s", err, said)
 	}
-	const trips = 20_000
+	const trips = 5_000
 	var broken error
-	for _, where := range []string{"free", "one"} {
+	for _, at := range []struct {
+		where, is        string
+		counters, events float64
+	}{
+		{"free", "on any CPU", 0, eventsLimit},
+		{"two", "each on a CPU of its own", countersLimit, 0},
+		{"one", "both on one CPU", countersLimit, 0}, // a trip is two switches and nothing else; the promise of events is for the program as it is run
+	} {
 		once := func() (float64, error) {
-			cmd := exec.CommandContext(ctx, program, "run", strconv.Itoa(trips), where, filepath.Join(dir, "answer"))
+			cmd := exec.CommandContext(ctx, program, "run", strconv.Itoa(trips), at.where, filepath.Join(dir, "answer"))
 			began := time.Now()
 			said, err := cmd.CombinedOutput()
 			if err != nil {
@@ -59,16 +68,12 @@ func tracers(ctx context.Context, dir string) (err error) {
 		if err != nil {
 			return err
 		}
-		limit := eventsLimit
-		if where == "one" { // a trip is two switches and nothing else; the promise is for the program as it is run
-			limit = 0
-		}
 		err = comparison{
-			"A number passed to and fro between two processes, " + map[string]string{"free": "on any CPU", "one": "both on one CPU"}[where] + " (a trip)",
+			"A number passed to and fro between two processes, " + at.is + " (a trip)",
 			[]way{
 				{"without tracers", 0, once},
-				{"--explain: counters", countersLimit, func() (float64, error) { return traced(counters, notebook.TracerThreads, once, trips) }},
-				{"--explain=deep: events", limit, func() (float64, error) { return traced(events, notebook.TracerScheduler, once, trips) }},
+				{"--explain: counters", at.counters, func() (float64, error) { return traced(counters, notebook.TracerThreads, once, trips) }},
+				{"--explain=deep: events", at.events, func() (float64, error) { return traced(events, notebook.TracerScheduler, once, trips) }},
 				{"bpftrace", 0, func() (float64, error) { return beside(ctx, dir, once) }},
 			}, 2 * time.Minute}.run()
 		counters.Close()
