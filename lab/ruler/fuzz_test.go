@@ -5,10 +5,14 @@ package ruler
 import (
 	"bytes"
 	"context"
+	"debug/elf"
 	"encoding/binary"
 	"errors"
 	"io"
 	"net"
+	"os"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -310,4 +314,65 @@ func TestNoise(t *testing.T) {
 	if _, err := Connect(t.Context(), host); !errors.Is(err, ErrProtocol) {
 		t.Errorf("%v", err)
 	}
+}
+
+// FuzzLoader: whatever the file, the loader is found as debug/elf finds it, or the file is refused.
+func FuzzLoader(f *testing.F) {
+	for _, path := range []string{"/proc/self/exe", "/bin/sh"} {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text[:min(len(text), 4096)])
+	}
+	f.Add([]byte("\x7fELF\x02\x01\x01"))
+	var small bytes.Buffer
+	for _, part := range []any{
+		elf.Header32{
+			Ident: [elf.EI_NIDENT]byte{0x7f, 'E', 'L', 'F', byte(elf.ELFCLASS32), byte(elf.ELFDATA2LSB), byte(elf.EV_CURRENT)},
+			Type:  uint16(elf.ET_EXEC), Machine: uint16(elf.EM_386), Version: 1, Phoff: 52, Ehsize: 52, Phentsize: 32, Phnum: 1,
+		},
+		elf.Prog32{Type: uint32(elf.PT_INTERP), Off: 84, Filesz: 4}, []byte("/ld\x00"),
+	} {
+		if err := binary.Write(&small, binary.LittleEndian, part); err != nil {
+			f.Fatal(err)
+		}
+	}
+	if got, err := loader(bytes.NewReader(small.Bytes())); got != "/ld" {
+		f.Fatalf("%q, %v", got, err)
+	}
+	f.Add(small.Bytes())
+	f.Fuzz(func(t *testing.T, data []byte) {
+		got, err := loader(bytes.NewReader(data))
+		if len(got) > maxLoader {
+			t.Fatalf("a path of %d bytes", len(got))
+		}
+		e, theirs := elf.NewFile(bytes.NewReader(data))
+		if theirs != nil || err != nil {
+			if theirs == nil && e.ByteOrder == binary.LittleEndian && slices.ContainsFunc(e.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP && whole(p) }) {
+				t.Fatalf("%v; debug/elf reads it", err)
+			}
+			return
+		}
+		want := ""
+		if i := slices.IndexFunc(e.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP }); i >= 0 && e.ByteOrder == binary.LittleEndian {
+			if !whole(e.Progs[i]) {
+				return
+			}
+			b, err := io.ReadAll(e.Progs[i].Open())
+			if err != nil {
+				t.Fatal(err)
+			}
+			want = strings.TrimRight(string(b), "\x00")
+		}
+		if got != want {
+			t.Errorf("%q, debug/elf has %q", got, want)
+		}
+	})
+}
+
+// whole says whether all of the part is in the file, and no more than is read of it.
+func whole(p *elf.Prog) bool {
+	n, err := io.Copy(io.Discard, p.Open())
+	return err == nil && uint64(n) == p.Filesz && n <= maxLoader
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"math/bits"
 	"os"
 	"os/signal"
 	"runtime"
@@ -127,9 +128,9 @@ func (g *guest) hello() (Hello, error) {
 	if err := unix.SchedGetaffinityDynamic(0, set); err != nil {
 		return h, fmt.Errorf("asking for the CPUs that may be used: %w", err)
 	}
-	for c := range maxCPUs {
-		if set.IsSet(c) {
-			h.CPUs = append(h.CPUs, c)
+	for i, mask := range set { // nearly all of which are 0
+		for m := uint(mask); m != 0; m &= m - 1 {
+			h.CPUs = append(h.CPUs, i*bits.UintSize+bits.TrailingZeros(m))
 		}
 	}
 	var si unix.Sysinfo_t
