@@ -29,33 +29,51 @@ type Process struct {
 // keeps the end of what it prints, unless its output goes elsewhere. It may use the given CPUs only, from its first instruction on; nil: all of
 // Tare's own. setUp is done by the thread that starts it, just before: what it does to that thread the program inherits.
 func Start(cmd *exec.Cmd, cpus []int, setUp ...func() error) (*Process, error) {
+	p := newProcess(cmd)
 	// A child has the affinity and the namespaces of the thread that made it.
-	return begin(cmd, func() error {
-		return proc.Apart(func() error {
-			for _, f := range setUp {
-				if err := f(); err != nil {
-					return err
-				}
+	err := proc.Apart(func() error {
+		for _, f := range setUp {
+			if err := f(); err != nil {
+				return err
 			}
-			if cpus != nil {
-				if err := proc.Bind(0, cpus); err != nil {
-					return fmt.Errorf("setting its CPUs to %v: %w; are they all online?", cpus, err)
-				}
+		}
+		if cpus != nil {
+			if err := proc.Bind(0, cpus); err != nil {
+				return fmt.Errorf("setting its CPUs to %v: %w; are they all online?", cpus, err)
 			}
-			return cmd.Start()
-		})
+		}
+		return cmd.Start()
 	})
+	if err != nil {
+		return nil, fmt.Errorf("starting %s: %w", cmd.Path, err)
+	}
+	go p.wait()
+	return p, nil
 }
 
 // StartTied is Start for a program that may use all CPUs and is killed when Tare ends, however that ends.
 func StartTied(cmd *exec.Cmd) (*Process, error) {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	return begin(cmd, cmd.Start)
+	p := newProcess(cmd)
+	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
+	started := make(chan error)
+	go func() {
+		// A child's parent-death signal comes when the thread that made it ends, and Go ends threads when it likes.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			p.wait()
+		}
+	}()
+	if err := <-started; err != nil {
+		return nil, fmt.Errorf("starting %s: %w", cmd.Path, err)
+	}
+	return p, nil
 }
 
-// begin has the program started, and waits for it on the same thread: a child's parent-death signal comes when the thread that made
-// it ends, and Go ends threads when it likes.
-func begin(cmd *exec.Cmd, start func() error) (*Process, error) {
+// newProcess has the program's session and output as Start says.
+func newProcess(cmd *exec.Cmd) *Process {
 	p := &Process{cmd: cmd, done: make(chan struct{})}
 	cmd.Stderr = &p.said
 	if cmd.Stdout == nil {
@@ -66,21 +84,13 @@ func begin(cmd *exec.Cmd, start func() error) (*Process, error) {
 	}
 	cmd.SysProcAttr.Setsid = true
 	cmd.WaitDelay = time.Second // what the program leaves behind may hold its output open
-	started := make(chan error)
-	go func() {
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		err := start()
-		started <- err
-		if err == nil {
-			_ = cmd.Wait() // its error says how the process ended, as its state does
-			close(p.done)
-		}
-	}()
-	if err := <-started; err != nil {
-		return nil, fmt.Errorf("starting %s: %w", cmd.Path, err)
-	}
-	return p, nil
+	return p
+}
+
+// wait sees the process's end.
+func (p *Process) wait() {
+	_ = p.cmd.Wait() // its error says how the process ended, as its state does
+	close(p.done)
 }
 
 // Name is the program's, without its folder.
