@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -41,24 +42,26 @@ func tracers(ctx context.Context, dir string) (err error) {
 	if said, err := exec.CommandContext(ctx, "cc", "-O2", "-static", "-o", program, "workloads/pingpong/pingpong.c").CombinedOutput(); err != nil {
 		return fmt.Errorf("cc pingpong.c: %w: %s", err, said)
 	}
-	const trips = 5_000
 	var broken error
 	for _, at := range []struct {
 		where, is        string
+		trips            float64 // a run is to last a few times as long as a process's start, and not so long that the CPUs' speed wanders in it
 		counters, events float64
 	}{
-		{"free", "on any CPU", 0, eventsLimit},
-		{"two", "each on a CPU of its own", countersLimit, 0},
-		{"one", "both on one CPU", countersLimit, 0}, // a trip is two switches and nothing else; the promise of events is for the program as it is run
+		{"free", "on any CPU", 5_000, 0, eventsLimit},
+		{"two", "each on a CPU of its own", 500, countersLimit, 0},
+		{"one", "both on one CPU", 5_000, countersLimit, 0}, // a trip is two switches and nothing else; the promise of events is for the program as it is run
 	} {
 		once := func() (float64, error) {
-			cmd := exec.CommandContext(ctx, program, "run", strconv.Itoa(trips), at.where, filepath.Join(dir, "answer"))
+			runtime.LockOSThread() // as traced has it
+			defer runtime.UnlockOSThread()
+			cmd := exec.CommandContext(ctx, program, "run", strconv.Itoa(int(at.trips)), at.where, filepath.Join(dir, "answer"))
 			began := time.Now()
 			said, err := cmd.CombinedOutput()
 			if err != nil {
 				return 0, fmt.Errorf("pingpong: %w: %s", err, said)
 			}
-			return time.Since(began).Seconds() / trips, nil
+			return time.Since(began).Seconds() / at.trips, nil
 		}
 		counters, err := trace.Open(notebook.DefaultTracers)
 		if err != nil {
@@ -72,8 +75,8 @@ func tracers(ctx context.Context, dir string) (err error) {
 			"A number passed to and fro between two processes, " + at.is + " (a trip)",
 			[]way{
 				{"without tracers", 0, once},
-				{"--explain: counters", at.counters, func() (float64, error) { return traced(counters, notebook.TracerThreads, once, trips) }},
-				{"--explain=deep: events", at.events, func() (float64, error) { return traced(events, notebook.TracerScheduler, once, trips) }},
+				{"--explain: counters", at.counters, func() (float64, error) { return traced(counters, notebook.TracerThreads, once, at.trips) }},
+				{"--explain=deep: events", at.events, func() (float64, error) { return traced(events, notebook.TracerScheduler, once, at.trips) }},
 				{"bpftrace", 0, func() (float64, error) { return beside(ctx, dir, once) }},
 			}, 2 * time.Minute}.run()
 		counters.Close()
@@ -85,6 +88,9 @@ func tracers(ctx context.Context, dir string) (err error) {
 
 // traced runs it while the kit's tracers are attached, of which one must have seen the switches.
 func traced(kit *trace.Kit, tracer string, once func() (float64, error), trips float64) (float64, error) {
+	// What the tracers follow is what these threads create, and Go may start a new one at any time.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	threads, err := engine.ThreadsOf([]int{os.Getpid()}, os.Getpid())
 	if err != nil {
 		return 0, err
