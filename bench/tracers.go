@@ -42,6 +42,9 @@ func tracers(ctx context.Context, dir string) (err error) {
 	if said, err := exec.CommandContext(ctx, "cc", "-O2", "-static", "-o", program, "workloads/pingpong/pingpong.c").CombinedOutput(); err != nil {
 		return fmt.Errorf("cc pingpong.c: %w: %s", err, said)
 	}
+	// What the tracers follow is what threads create that they were told of, and Go may start a new one at any time.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
 	var broken error
 	for _, at := range []struct {
 		where, is        string
@@ -53,8 +56,6 @@ func tracers(ctx context.Context, dir string) (err error) {
 		{"one", "both on one CPU", 5_000, countersLimit, 0}, // a trip is two switches and nothing else; the promise of events is for the program as it is run
 	} {
 		once := func() (float64, error) {
-			runtime.LockOSThread() // as traced has it
-			defer runtime.UnlockOSThread()
 			cmd := exec.CommandContext(ctx, program, "run", strconv.Itoa(int(at.trips)), at.where, filepath.Join(dir, "answer"))
 			began := time.Now()
 			said, err := cmd.CombinedOutput()
@@ -88,9 +89,6 @@ func tracers(ctx context.Context, dir string) (err error) {
 
 // traced runs it while the kit's tracers are attached, of which one must have seen the switches.
 func traced(kit *trace.Kit, tracer string, once func() (float64, error), trips float64) (float64, error) {
-	// What the tracers follow is what these threads create, and Go may start a new one at any time.
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
 	threads, err := engine.ThreadsOf([]int{os.Getpid()}, os.Getpid())
 	if err != nil {
 		return 0, err
