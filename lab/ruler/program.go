@@ -139,11 +139,11 @@ func Interpreter(path string) (string, error) {
 		words := append(strings.Fields(string(line)), "")
 		return words[0], nil
 	}
-	loader, err := loader(f)
+	by, err := loader(f)
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", path, err)
 	}
-	return loader, nil
+	return by, nil
 }
 
 const maxLoader = 4096 // bytes of its path: PATH_MAX
