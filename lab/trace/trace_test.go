@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -39,9 +40,11 @@ func openKit(t testing.TB, names ...string) *Kit {
 	return k
 }
 
-// myself is this process as a ruler: what it creates is work.
+// myself is this process as a ruler: what it creates is work. The test keeps its thread, as a ruler does, for Go may start others that are not listed.
 func myself(t testing.TB) []engine.Thread {
 	t.Helper()
+	runtime.LockOSThread()
+	t.Cleanup(runtime.UnlockOSThread)
 	threads, err := engine.ThreadsOf([]int{os.Getpid()}, os.Getpid())
 	if err != nil {
 		t.Fatal(err)
