@@ -27,7 +27,7 @@ import (
 	"tare/workloads"
 )
 
-// What is promised of the client of a study of starts under load, on one core: so many requests a second, of which one in a hundred is made so much too late.
+// What is promised of the client of a study of starts under load, on one core, in each round: so many requests a second, of which one in a hundred is made so much too late.
 const (
 	ceilingRate = 1000
 	ceilingLate = time.Millisecond
@@ -49,7 +49,7 @@ design: {rounds: {floor: %d, cap: %d}, trials: 1, warmups: 0, timeout: 1m}
 // ceiling says how many requests a second a study of starts under load can make where no engine has anything to do, with one core for all of the client, and how late
 // they are. It is the client of such a study whole, with all that it does for a request; only the engine's part, and the guest's, is nothing.
 func ceiling(ctx context.Context, dir string) error {
-	const rounds = 9 // of which the median has an interval
+	const rounds = 20 // what is promised is promised of each
 	file := filepath.Join(dir, "ceiling.yaml")
 	folder, err := filepath.Abs("bench/spin")
 	if err != nil {
@@ -143,11 +143,18 @@ func (t trials) report() (broken error) {
 		line := fmt.Sprintf("  %5.0f a second: %6.0f (%.0f to %.0f) made   p99 %s (%s to %s) late   %3.0f %% of a core, %d rounds",
 			rate, reached.Value, reached.Low, reached.High, duration(late.Value), duration(late.Low), duration(late.High), cpu.Value, late.N)
 		if rate == ceilingRate {
-			late.Value, late.Low, late.High = late.Value/ceilingLate.Seconds(), late.Low/ceilingLate.Seconds(), late.High/ceilingLate.Seconds()
-			many, early := verdict(stats.Quotient{Low: reachedShare * rate / reached.High, High: reachedShare * rate / reached.Low}, 1), verdict(late, 1)
-			line += fmt.Sprintf("   so many: %s; p99 at most %v late: %s", many, ceilingLate, early)
+			many := verdict(stats.Quotient{Low: reachedShare * rate / reached.High, High: reachedShare * rate / reached.Low}, 1)
+			latest := 0.0 // of all rounds
+			for _, f := range of[rate] {
+				latest = max(latest, f[notebook.ClientLate.Name])
+			}
+			early := met
+			if latest > ceilingLate.Seconds() {
+				early = notMet
+			}
+			line += fmt.Sprintf("   so many: %s; p99 at most %v late in each round (latest %s): %s", many, ceilingLate, duration(latest), early)
 			if many == notMet || early == notMet {
-				broken = fmt.Errorf("%.0f of %d requests a second were made, one in a hundred %.2g ms late; all, and at most %v, is promised", reached.Value, ceilingRate, 1e3*at(notebook.ClientLate).Value, ceilingLate)
+				broken = fmt.Errorf("%.0f of %d requests a second were made, one in a hundred %.2g ms late in the worst round; all, and at most %v in each, is promised", reached.Value, ceilingRate, 1e3*latest, ceilingLate)
 			}
 		}
 		fmt.Println(line)

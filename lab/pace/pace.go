@@ -7,6 +7,7 @@ import (
 	"context"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -20,10 +21,11 @@ import (
 // further calls are made; issued says how many were.
 //
 // The moments are waited for by a thread that does nothing else, with nanosleep(2), for timers of Go's own may be late by a millisecond, and
-// before all other work of the host: see first.
+// before all other work of the host: see first. Until the last moment the garbage collector does not run: see uncollected.
 func Issue(ctx context.Context, begin time.Time, n int, gap time.Duration, do func(i int, intended time.Time)) (issued int) {
 	var calls sync.WaitGroup
 	defer calls.Wait()
+	defer uncollected()()
 	defer first()()
 	for i := range n {
 		intended := begin.Add(time.Duration(i) * gap)
@@ -38,6 +40,25 @@ func Issue(ctx context.Context, begin time.Time, n int, gap time.Duration, do fu
 		runtime.Gosched() // another thread has the call now: one that sleeps would keep it for itself, until some other looked for work
 	}
 	return n
+}
+
+// room is how much more memory this program may use before its garbage is collected all the same.
+const room = 1 << 30
+
+// uncollected keeps the garbage collector from running until what it returns is called. The collector marks a goroutine while it reads its stack, and a goroutine that
+// returns from a system call spins until the mark is gone. On the thread of [first] it would spin before the thread that has to take the mark away, on the same CPU, until the
+// kernel ends a real-time thread's turn: 950 ms of every second (/proc/sys/kernel/sched_rt_runtime_us).
+func uncollected() (undo func()) {
+	runtime.GC() // none is under way afterwards, and there is room
+	var now runtime.MemStats
+	runtime.ReadMemStats(&now)
+	limit := debug.SetMemoryLimit(-1)
+	debug.SetMemoryLimit(min(limit, int64(now.Sys)+room))
+	percent := debug.SetGCPercent(-1)
+	return func() {
+		debug.SetGCPercent(percent)
+		debug.SetMemoryLimit(limit)
+	}
 }
 
 // first has this thread run before all that is of the ordinary scheduling class, and this program's other threads, which make the calls, before most of that

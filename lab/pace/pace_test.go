@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
+	"runtime/debug"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -43,6 +45,39 @@ func TestEndsWithItsContext(t *testing.T) {
 	n := Issue(ctx, time.Now(), 1000, time.Hour, func(int, time.Time) { cancel() })
 	if n != 1 {
 		t.Errorf("%d calls were made after the context's end: want 1", n)
+	}
+}
+
+// A collection of garbage while the thread that waits comes before all others may hold it up for 950 ms.
+func TestNoGarbageIsCollectedMeanwhile(t *testing.T) {
+	collected := func() uint32 {
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.NumGC
+	}
+	var garbage atomic.Pointer[[]byte]
+	litter := func() { // far more than a heap may grow by before it is collected
+		for range 200 {
+			b := make([]byte, 1<<20)
+			garbage.Store(&b)
+		}
+	}
+	defer debug.SetGCPercent(debug.SetGCPercent(100))
+	ctx, cancel := context.WithCancel(t.Context())
+	Issue(ctx, time.Now(), 2, time.Hour, func(int, time.Time) {
+		before := collected()
+		litter()
+		if n := collected() - before; n != 0 {
+			t.Errorf("garbage was collected %d times while a moment was waited for: want never", n)
+		}
+		cancel()
+	})
+	if now := debug.SetGCPercent(100); now != 100 {
+		t.Errorf("afterwards garbage is collected at a growth of %d %%: want 100 %%, as before", now)
+	}
+	before := collected()
+	if litter(); collected() == before {
+		t.Error("afterwards no garbage is collected")
 	}
 }
 
