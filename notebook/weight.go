@@ -43,7 +43,7 @@ const HugePagesOff = "off"
 
 // How the kernel merges pages that are alike (KSM).
 const (
-	KSMPaper  = "paper"  // 500 pages at a time and 10 ms between (paper "virtualization-overheads", section 2.1)
+	KSMPaper  = "paper"  // 500 pages at a time and 10 ms between (paper "virtualization-overheads", section 4.1)
 	KSMKernel = "kernel" // as many as the host's kernel is set to
 )
 
@@ -124,6 +124,13 @@ var (
 	WeightFileFile = Metric{Name: "file duplicates", Unit: "MiB"}
 	WeightAnonFile = Metric{Name: "mixed duplicates", Unit: "MiB"}
 )
+
+// OfGuestMemory are the metrics of what a VM's memory is to its guest, and of which of its pages are alike. They are the same whether KVM or an emulator runs
+// the guest; what the emulator itself takes is not.
+var OfGuestMemory = []Metric{
+	WeightWithin, WeightWithHost, WeightWithGuests, WeightAnonAnon, WeightFileFile, WeightAnonFile,
+	WeightRAM, WeightGuestFile, WeightGuestAnon, WeightGuestCore, WeightGuestFree, WeightLeft, WeightIdle, WeightIdleAlone,
+}
 
 // Figures are the metrics of a study that weighs so, after WeightPSS.
 func (m Memory) Figures() (all []Metric) {

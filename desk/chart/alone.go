@@ -80,7 +80,7 @@ func alone(p *Panel, stem string) *Figure {
 		f.Caption = "With pages merged by the kernel (KSM)."
 	}
 	if published {
-		f.Caption += " In parentheses: what the paper has of its VM."
+		f.Caption += " In parentheses: what the paper has of its VM. Its files include what the guest’s kernel has for itself."
 	}
 	if emulated {
 		f.Caption += " Hatched: emulated, so the emulator’s part is not that of a VM with hardware virtualization; the guest’s RAM is."

@@ -112,6 +112,7 @@ type Failed struct {
 // Evidence is one comparison of a claim.
 type Evidence struct {
 	Comparison Comparison
+	Emulated   bool    // the VM was emulated: it is of the guest's own memory, which does not depend on the accelerator
 	Estimate   float64 // what the comparison comes to; NaN where unknown
 	Unit       string  // of it; empty: a ratio, a share or a count
 	Low, High  float64 // NaN or ±Inf where unknown

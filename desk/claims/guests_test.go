@@ -15,7 +15,7 @@ import (
 type times func(workload, platform, neighbours string) float64
 
 // perCore is how many guests each of the host's CPUs has, by the neighbours that make it so.
-var perCore = map[string]float64{"none": 1, "cpu:1/core": 1, "cpu:2/core": 2, "cpu:4/core": 4, "io:2/core": 2}
+var perCore = map[string]float64{"none": 1, "cpu:1/core": 1, "cpu:2/core": 2, "cpu:4/core": 4, "cpu:6/core": 6, "cpu:8/core": 8, "io:2/core": 2}
 
 // In one, all is as chapter 4 of the thesis has it: guests share their core evenly, containers gain a little where it is over-committed, and a VM's files take
 // longer by the same factor everywhere. In the other nothing is.
@@ -40,7 +40,7 @@ var (
 			v *= 1.6
 		case platform == notebook.VM && workload != "fileserver" && neighbours == "none":
 			v *= 1.5
-		case platform == notebook.VM && neighbours == "cpu:4/core":
+		case platform == notebook.VM && perCore[neighbours] >= 4:
 			v *= 0.5
 		case platform == notebook.VM && workload == "fileserver":
 			v *= 0.9

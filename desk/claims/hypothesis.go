@@ -20,6 +20,7 @@ import (
 type Hypothesis struct {
 	All        []Hypothesis `yaml:"all,omitempty"`        // each of them
 	Any        []Hypothesis `yaml:"any,omitempty"`        // one of them at least
+	Most       []Hypothesis `yaml:"most,omitempty"`       // more than half of them
 	Value      *Value       `yaml:"value,omitempty"`      // of one treatment
 	Ratio      *Pair        `yaml:"ratio,omitempty"`      // one treatment over another
 	Difference *Pair        `yaml:"difference,omitempty"` // one treatment less another
@@ -27,6 +28,17 @@ type Hypothesis struct {
 	Gain       *Gain        `yaml:"gain,omitempty"`       // a ratio over the same ratio of other treatments
 	Trend      *Trend       `yaml:"trend,omitempty"`      // how a value, a ratio or a difference goes along an axis
 	Unrecorded string       `yaml:"unrecorded,omitempty"` // why nothing that Tare records can test it
+}
+
+// kids are the hypotheses that this one is put together from.
+func (h *Hypothesis) kids() []*Hypothesis {
+	var all []*Hypothesis
+	for _, of := range [][]Hypothesis{h.All, h.Any, h.Most} {
+		for i := range of {
+			all = append(all, &of[i])
+		}
+	}
+	return all
 }
 
 // form is what the forms of a hypothesis have in common.

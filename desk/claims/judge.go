@@ -90,9 +90,20 @@ type kind int
 const (
 	every kind = iota
 	some
+	most // more than half
 	leaf
 	absent
 )
+
+// needs is how many of the node's children must be shown to show it (yes), or refuted to refute it.
+func (n *node) needs(yes bool) int {
+	all := len(n.kids)
+	hold := map[kind]int{every: all, some: min(1, all), most: all/2 + 1}[n.kind]
+	if yes {
+		return hold
+	}
+	return all - hold + 1
+}
 
 // comparison is a value, a ratio or a difference, or one over another, with the bounds that it should lie in.
 type comparison struct {
@@ -173,7 +184,7 @@ func (j *judge) build(h Hypothesis) *node {
 				all, about = j.gain(of, to, than, what), []Selector{of, of.over(to), other, other.over(to)}
 			}
 			if all == nil {
-				return j.nothing(about...)
+				return j.nothing(what, about...)
 			}
 			var parts []sized
 			for _, t := range all {
@@ -183,6 +194,8 @@ func (j *judge) build(h Hypothesis) *node {
 		})
 	case h.Any != nil:
 		return many(some, h.Any)
+	case h.Most != nil:
+		return many(most, h.Most)
 	}
 	return many(every, h.All)
 }
@@ -266,7 +279,7 @@ func (j *judge) values(of Selector, what data.Quantity) (all []terms) {
 	for _, r := range j.rows(of) {
 		rows = append(rows, pair{x: r})
 	}
-	for _, p := range inEarnest(telling(rows, what)) {
+	for _, p := range inEarnest(smallPages(telling(rows, what))) {
 		all = append(all, terms{by: ByValue, what: what, over: p})
 	}
 	return all
@@ -285,9 +298,18 @@ func telling(pairs []pair, what data.Quantity) []pair {
 	return pairs
 }
 
+// smallPages leaves out the pairs that were weighed with the host's huge pages where others were weighed without, as the thesis has it: it is another size.
+func smallPages(pairs []pair) []pair {
+	without := func(p pair) bool { return p.x.Memory == nil || p.x.Memory.HugePages == notebook.HugePagesOff }
+	if slices.ContainsFunc(pairs, without) {
+		return slices.DeleteFunc(pairs, func(p pair) bool { return !without(p) })
+	}
+	return pairs
+}
+
 // single is each pair by itself.
 func (j *judge) single(by By, of, to Selector, what data.Quantity) (all []terms) {
-	for _, p := range telling(j.pairs(of, to), what) {
+	for _, p := range smallPages(telling(j.pairs(of, to), what)) {
 		all = append(all, terms{by: by, what: what, over: p})
 	}
 	return all
@@ -319,11 +341,11 @@ func (j *judge) gain(of, to, than Selector, what data.Quantity) (all []terms) {
 
 // nothing is where no comparison could be made of what these selectors choose: because of the first of them that is
 // not there, which is reason enough.
-func (j *judge) nothing(of ...Selector) *node {
+func (j *judge) nothing(what data.Quantity, of ...Selector) *node {
 	var all []Selector
 	for _, s := range of {
 		s = j.known(s)
-		if why := j.absence(s); why != nil {
+		if why := j.absence(s, what); why != nil {
 			n := missing(why...)
 			n.out = j.leavesOut(s) != ""
 			return n
@@ -351,7 +373,7 @@ func (j *judge) trend(of, to Selector, what data.Quantity, t *Trend) *node {
 	}
 	if lines == nil {
 		if len(pairs) == 0 {
-			return j.nothing(about...)
+			return j.nothing(what, about...)
 		}
 		here := pairs[0].x.Treatment.Instance.Name
 		if t.Over != OverInstance {
@@ -510,7 +532,7 @@ func (c *comparison) rows() (all []*data.Row) {
 // counts as tested, or what is tested would depend on what came out.
 func (c *comparison) measured(j *judge) bool {
 	return !slices.ContainsFunc(c.rows(), func(r *data.Row) bool {
-		return !r.Representative || r.Rounds == 0 || r.LoadShared || j.of(r, c.what).why != nil
+		return !representative(r, c.what) || r.Rounds == 0 || r.LoadShared || j.of(r, c.what).why != nil
 	})
 }
 
@@ -622,19 +644,17 @@ func (n *node) test() string {
 	return fmt.Sprint(n.kind, parts)
 }
 
-// shares says what each child gets of alpha when the node is to be shown (yes) or refuted. What needs all children
-// gives each the whole; what needs only one divides it among those that can show anything.
+// share says what each child gets of alpha when the node is to be shown (yes) or refuted. Where k of the n children that can show anything must
+// do so, each gets alpha/(n−k+1): all of them get the whole, and where any one is enough, it is divided. If fewer than k are true, at least n−k+1
+// are false. Of d+j false ones, with d = n−k, at least j must err, which happens in at most (d+j)/(d+1)/j of alpha (a partial conjunction test).
 func (n *node) share(alpha float64, yes bool) float64 {
-	if (n.kind == every) == yes {
-		return alpha
-	}
 	able := 0
 	for _, k := range n.kids {
 		if k.compared() {
 			able++
 		}
 	}
-	return alpha / float64(max(able, 1))
+	return alpha / float64(max(able-n.needs(yes)+1, 1))
 }
 
 // holds says what the node's logic makes of what is said of its comparisons: whether it is shown (yes), or refuted.
@@ -645,11 +665,13 @@ func (n *node) holds(alpha float64, yes bool, said func(c *comparison, alpha flo
 	case absent:
 		return n.next && said(n.cmp, alpha)
 	}
-	part := n.share(alpha, yes)
-	if (n.kind == every) != yes {
-		return slices.ContainsFunc(n.kids, func(k *node) bool { return k.holds(part, yes, said) })
+	part, missing := n.share(alpha, yes), n.needs(yes)
+	for _, k := range n.kids {
+		if missing > 0 && k.holds(part, yes, said) {
+			missing--
+		}
 	}
-	return len(n.kids) > 0 && !slices.ContainsFunc(n.kids, func(k *node) bool { return !k.holds(part, yes, said) })
+	return len(n.kids) > 0 && missing <= 0
 }
 
 // shown says whether intervals at alpha show the node (yes) or refute it.
@@ -684,8 +706,8 @@ func (j *judge) evidence(n *node, alpha float64, yes bool) (all []judged) {
 		miss := c.alpha(alpha, yes)
 		q := c.estimate(j, miss)
 		e := Evidence{
-			Comparison: c.said,
-			Estimate:   q.Value, Unit: c.unit(), Low: q.Low, High: q.High, Level: 1 - miss, Rounds: q.N, Wanted: c.bounds, Met: c.met(q),
+			Comparison: c.said, Emulated: slices.ContainsFunc(c.rows(), func(r *data.Row) bool { return !r.Representative }),
+			Estimate: q.Value, Unit: c.unit(), Low: q.Low, High: q.High, Level: 1 - miss, Rounds: q.N, Wanted: c.bounds, Met: c.met(q),
 		}
 		return []judged{{e, c, alpha}}
 	}
@@ -856,22 +878,29 @@ func (j *judge) rounds(n *node, alpha float64, yes bool) (more float64, waits []
 		}
 		return math.Inf(1), waits
 	}
-	needsAll := (n.kind == every) == yes
-	part := n.share(alpha, yes)
-	if !needsAll {
-		more = math.Inf(1)
+	part, needs := n.share(alpha, yes), n.needs(yes)
+	type child struct {
+		more  float64
+		waits []*comparison
 	}
-	var quickest []*comparison
+	var kids []child
 	for _, k := range n.kids {
 		r, of := j.rounds(k, part, yes)
+		kids = append(kids, child{r, of})
 		waits = append(waits, of...)
-		if needsAll {
-			more = max(more, r)
-		} else if r < more {
-			more, quickest = r, of
-		}
 	}
-	if !needsAll && !math.IsInf(more, 1) {
+	slices.SortStableFunc(kids, func(a, b child) int { return cmp.Compare(a.more, b.more) })
+	switch {
+	case needs > len(kids):
+		more = math.Inf(1)
+	case needs > 0:
+		more = kids[needs-1].more
+	}
+	if needs < len(kids) && !math.IsInf(more, 1) { // the quickest are enough
+		var quickest []*comparison
+		for _, k := range kids[:needs] {
+			quickest = append(quickest, k.waits...)
+		}
 		waits = slices.DeleteFunc(waits, func(c *comparison) bool { return !slices.Contains(quickest, c) && c.estimate(j, stats.Alpha).N >= few })
 	}
 	return more, waits
@@ -929,7 +958,7 @@ func (h Hypothesis) needs() []Selector {
 			}
 		}
 	}
-	for _, p := range append(slices.Clone(h.All), h.Any...) {
+	for _, p := range h.kids() {
 		for _, s := range p.needs() {
 			out = add(out, s)
 		}

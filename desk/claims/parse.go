@@ -203,7 +203,7 @@ func (c *Claim) check() error {
 
 // hasNumbers says whether a bound stands for a word or a number of the paper, and so needs a reason.
 func (h *Hypothesis) hasNumbers() bool {
-	for _, part := range append(slices.Clone(h.All), h.Any...) {
+	for _, part := range h.kids() {
 		if part.hasNumbers() {
 			return true
 		}
@@ -225,9 +225,9 @@ func count(there ...bool) (n int) {
 }
 
 func (h *Hypothesis) check() error {
-	forms := count(len(h.All) > 0, len(h.Any) > 0, h.Value != nil, h.Ratio != nil, h.Difference != nil, h.Removed != nil, h.Gain != nil, h.Trend != nil, h.Unrecorded != "")
+	forms := count(len(h.All) > 0, len(h.Any) > 0, len(h.Most) > 0, h.Value != nil, h.Ratio != nil, h.Difference != nil, h.Removed != nil, h.Gain != nil, h.Trend != nil, h.Unrecorded != "")
 	if forms != 1 {
-		return wrong("%d forms; exactly one of all, any, value, ratio, difference, removed, gain, trend, unrecorded was expected", forms)
+		return wrong("%d forms; exactly one of all, any, most, value, ratio, difference, removed, gain, trend, unrecorded was expected", forms)
 	}
 	if f := h.form(); f.name != "" {
 		err := f.check()
@@ -241,14 +241,14 @@ func (h *Hypothesis) check() error {
 
 // parts does something with each hypothesis that this one is put together from.
 func (h *Hypothesis) parts(do func(*Hypothesis) error) error {
-	for i := range h.All {
-		if err := do(&h.All[i]); err != nil {
-			return within(err, "all", i)
-		}
-	}
-	for i := range h.Any {
-		if err := do(&h.Any[i]); err != nil {
-			return within(err, "any", i)
+	for _, of := range []struct {
+		key   string
+		parts []Hypothesis
+	}{{"all", h.All}, {"any", h.Any}, {"most", h.Most}} {
+		for i := range of.parts {
+			if err := do(&of.parts[i]); err != nil {
+				return within(err, of.key, i)
+			}
 		}
 	}
 	return nil
@@ -366,10 +366,8 @@ func (s *Selector) check() error {
 
 // about puts the group's selector beneath each of the hypothesis' own.
 func (h *Hypothesis) about(s Selector) {
-	for _, parts := range [][]Hypothesis{h.All, h.Any} {
-		for i := range parts {
-			parts[i].about(s)
-		}
+	for _, part := range h.kids() {
+		part.about(s)
 	}
 	if of := h.form().of; of != nil {
 		*of = s.over(*of)

@@ -48,7 +48,9 @@ func TestParse(t *testing.T) {
 		{strings.Replace(oneClaim("      all: []"), "place: III", "", 1), "mine.yaml:6: c has no place"},
 		{strings.Replace(oneClaim("      all: []"), "tolerance: t", "published: {what: x}", 1), "mine.yaml:9: published: {what: …, value: N} or {what: …, from: N, to: N} was expected"},
 		{strings.Replace(oneClaim("      ratio: {of: {platform: cn}, equal: 5%}"), "tolerance: t", "", 1), "mine.yaml:6: c has no tolerance"},
-		{oneClaim("      all: []"), "mine.yaml:10: 0 forms; exactly one of all, any, value, ratio, difference, removed, gain, trend, unrecorded was expected"},
+		{oneClaim("      most: [{ratio: {of: {platform: cn}, higher: 2%}}, {ratio: {of: {platform: mars}, higher: 2%}}]"), `mine.yaml:11: most: ratio: of: platform: "mars"`},
+		{oneClaim("      most: []"), "mine.yaml:10: 0 forms"},
+		{oneClaim("      all: []"), "mine.yaml:10: 0 forms; exactly one of all, any, most, value, ratio, difference, removed, gain, trend, unrecorded was expected"},
 		{oneClaim("      all: [{ratio: {of: {platform: cn}, higher: 2%}, any: [{all: []}]}]"), "mine.yaml:11: all: 2 forms"},
 		{oneClaim("      all:\n      - {ratio: {of: {platform: cn}, higher: 2%}}\n      - ratio:\n          of: {platform: cn}\n          to: {provisioning: mine}\n          higher: 2%"), `mine.yaml:15: all: ratio: to: provisioning: "mine": one of vanilla, pinned, whole was expected`},
 		{oneClaim("      ratio: {of: {platform: cn}, higher: 2}"), `mine.yaml:11: "2": a percentage above 0 was expected, as in 2%`},
@@ -117,6 +119,7 @@ func FuzzParse(f *testing.F) {
 	f.Add(oneClaim("      ratio: {of: {platform: cn}, higher: 2%}"))
 	f.Add(oneClaim("      trend: {of: {platform: [cn, vm], workload: [a, b]}, to: {provisioning: pinned}, over: segments, constant: 2%}"))
 	f.Add(oneClaim("      all: [{gain: {of: {platform: cn, chr: {at_most: 0.1}}, than: {platform: vm}, sizes: any, between: [1, 2]}}]"))
+	f.Add(oneClaim("      most: [{ratio: {of: {platform: cn}, higher: 2%}}, {ratio: {of: {platform: vm}, equal: 5%}}, {any: [{ratio: {of: {platform: cn}, lower: 2%}}]}]"))
 	s := smallWorld().measure(3, 0.1, 1)
 	f.Fuzz(func(t *testing.T, text string) {
 		all, err := Parse("mine.yaml", []byte(text))

@@ -68,7 +68,7 @@ func (to Selector) fits(x, y *data.Row) bool {
 	a, b := x.Treatment, y.Treatment
 	either := func(named Values, a, b string) bool { return len(named) > 0 || a == b || a == "" || b == "" }
 	samePlatform := a.Platform == b.Platform
-	if x == y || len(to.Platform) == 0 && !samePlatform ||
+	if x == y || !data.SameWeighing(x, y) || len(to.Platform) == 0 && !samePlatform ||
 		len(to.Engine) == 0 && samePlatform && a.Engine != b.Engine ||
 		samePlatform && (a.Accelerator != b.Accelerator || a.Kernel != b.Kernel) ||
 		len(to.Isolation) == 0 && samePlatform && a.Isolation != b.Isolation ||
@@ -113,8 +113,8 @@ func (j *judge) pairs(of, to Selector) (all []pair) {
 	return inEarnest(all)
 }
 
-// inEarnest leaves out what was emulated. It is as good as not measured: beside a pair that was not it has no part, and
-// alone it is there to be told as the reason.
+// inEarnest leaves out what was emulated. Beside a pair that was not it has no part. Alone it is there to be told as the reason, or, for the guest's
+// own memory, to decide.
 func inEarnest(all []pair) []pair {
 	emulated := func(p pair) bool { return !p.x.Representative || p.y != nil && !p.y.Representative }
 	if slices.ContainsFunc(all, func(p pair) bool { return !emulated(p) }) {
@@ -158,10 +158,15 @@ func position(over string, r *data.Row) (float64, bool) {
 	return v, err == nil
 }
 
+// representative says whether a row's values stand for those on hardware. An accelerator changes times and the emulator, not the guest's own memory.
+func representative(r *data.Row, what data.Quantity) bool {
+	return r.Representative || r.Treatment.Platform == notebook.VM && what.OfGuestMemory()
+}
+
 // unfit is why a row must not decide anything about a quantity; nil where it may.
 func unfit(r *data.Row, what data.Quantity) data.Doubt {
 	switch {
-	case !r.Representative:
+	case !representative(r, what):
 		return OnlyEmulated{r.Treatment.Platform}
 	case r.Trials == 0:
 		return Unmeasured{r.Treatment}
@@ -238,7 +243,7 @@ func (j *judge) known(s Selector) Selector {
 }
 
 // absence is why no comparison of the treatments that s chooses could be made.
-func (j *judge) absence(s Selector) []Gap {
+func (j *judge) absence(s Selector, what data.Quantity) []Gap {
 	// What no folder can have because of its host comes first: nothing else would help.
 	if s.HostCores != nil {
 		here := j.hostCores()
@@ -254,15 +259,14 @@ func (j *judge) absence(s Selector) []Gap {
 			return []Gap{lacks(NeedsCHR{bare, *s.CHR, here})}
 		}
 	}
-	var own data.Quantity
 	if rows := j.rows(s); len(rows) > 0 {
 		// Measured in earnest somewhere, though not where it could be compared.
-		if slices.ContainsFunc(rows, func(r *data.Row) bool { return unfit(r, own) == nil }) {
+		if slices.ContainsFunc(rows, func(r *data.Row) bool { return unfit(r, what) == nil }) {
 			return nil
 		}
 		var why []Gap
 		for _, r := range rows {
-			why = add(why, lacks(unfit(r, own)))
+			why = add(why, lacks(unfit(r, what)))
 		}
 		return why
 	}

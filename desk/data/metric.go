@@ -24,6 +24,15 @@ type Quantity struct{ Of, Per []string }
 // Own says whether it is the workload's own metric.
 func (q Quantity) Own() bool { return len(q.Of) == 0 }
 
+// OfGuestMemory says whether all of it is what a guest's memory is to the guest, or which of its pages are alike. Neither depends on whether a VM
+// was emulated.
+func (q Quantity) OfGuestMemory() bool {
+	return !q.Own() && !slices.ContainsFunc(slices.Concat(q.Of, q.Per), func(name string) bool {
+		of, secondary := strings.CutPrefix(name, "secondary.")
+		return !secondary || !slices.ContainsFunc(notebook.OfGuestMemory, func(m notebook.Metric) bool { return m.Name == of })
+	})
+}
+
 // TrialMetrics are those that the ruler gives of every trial.
 var TrialMetrics = []notebook.Metric{
 	{Name: "elapsed_s", Unit: "s"},

@@ -25,6 +25,7 @@ func Verdicts(w io.Writer, vs []claims.Verdict) error {
 		Rounds     int        `json:"rounds"`
 		Wanted     string     `json:"wanted"`
 		Met        claims.Met `json:"met"`
+		Emulated   bool       `json:"emulated,omitempty"` // the VM was: it is of the guest's own memory, which does not depend on it
 	}
 	type verdict struct {
 		Study     string        `json:"study"`
@@ -68,7 +69,7 @@ func Verdicts(w io.Writer, vs []claims.Verdict) error {
 			}
 			x := evidence{
 				What: words.Comparison(e.Comparison), Treatments: [][]string{ids(e.Comparison.Over)}, Ratio: number(e.Estimate), Unit: e.Unit, Low: number(e.Low), High: number(e.High),
-				Level: e.Level, Rounds: e.Rounds, Wanted: words.Region(e.Wanted), Met: e.Met,
+				Level: e.Level, Rounds: e.Rounds, Wanted: words.Region(e.Wanted), Met: e.Met, Emulated: e.Emulated,
 			}
 			if b := e.Comparison.Below; b != nil {
 				x.Treatments = append(x.Treatments, ids(*b))

@@ -80,8 +80,14 @@ func Verdict(v *claims.Verdict) string {
 	if chr := shares(v); chr != "" {
 		s += "; " + chr
 	}
+	if e.Emulated {
+		s += "; " + underEmulation
+	}
 	return s
 }
+
+// underEmulation says why an emulated VM decides a claim.
+const underEmulation = "the VM was emulated, on which the guest's own memory does not depend"
 
 // Found writes the number that a verdict rests on: "0.66 (0.59 to 0.75)"; empty where nothing was compared.
 func Found(v *claims.Verdict) string {
@@ -128,6 +134,9 @@ func Beside(v *claims.Verdict) (all []string) {
 	}
 	if chr := shares(v); chr != "" {
 		all = append(all, chr)
+	}
+	if v.Evidence[v.Deciding].Emulated {
+		all = append(all, underEmulation)
 	}
 	for _, f := range v.Evidence[v.Deciding].Comparison.Failed {
 		all = append(all, fmt.Sprintf("%d of %s of %s failed and do not count", f.Failed, Count(f.Trials, "trial"), Claimed(f.Treatment)))
@@ -192,12 +201,25 @@ func Comparison(c claims.Comparison) string { return say(c) }
 func Quantity(q data.Quantity) string {
 	names := func(all []string) string {
 		var said []string
-		for _, name := range all {
+		for i, name := range all {
+			if slices.Contains(all[:i], name) {
+				continue
+			}
+			times := 0
+			for _, other := range all {
+				if other == name {
+					times++
+				}
+			}
 			_, name, _ = strings.Cut(name, ".")
 			if seconds, is := strings.CutSuffix(name, "_s"); is {
 				name = seconds + " time"
 			}
-			said = append(said, strings.NewReplacer("_rss_mb", " RSS", "_", " ", "cpu", "CPU").Replace(name))
+			name = strings.NewReplacer("_rss_mb", " RSS", "_", " ", "cpu", "CPU").Replace(name)
+			if times > 1 {
+				name = fmt.Sprintf("%d × %s", times, name)
+			}
+			said = append(said, name)
 		}
 		return strings.Join(said, " + ")
 	}
