@@ -4,7 +4,9 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -19,6 +21,47 @@ import (
 	"tare/lab/programs/programstest"
 	"tare/lab/ruler"
 )
+
+// What writes a container's state to a hook succeeds, whatever the hook reads of it, and a hook that reads has every byte, its own name, arguments and environment.
+func TestHooksNeedNotRead(t *testing.T) {
+	program := programstest.Build(t, programs.Ruler)
+	state := strings.Repeat("s", ruler.MaxHookState) // far more than a pipe holds
+	for name, c := range map[string]struct {
+		state, path string
+		args        []string
+		status      int
+		says        string
+	}{
+		"reads nothing":   {state, "/bin/true", []string{"true"}, 0, ""},
+		"fails":           {state, "/bin/sh", []string{"sh", "-c", "exit 3"}, 3, ""},
+		"reads all":       {"{}\n" + state[4:], "/bin/sh", []string{"named", "-c", "wc -c; echo $0 $1 $COLOUR", "zero", "one"}, 0, fmt.Sprintln(ruler.MaxHookState-1) + "zero one blue\n"},
+		"has no name":     {"{}", "/bin/pwd", nil, 0, "/\n"},
+		"does not exist":  {"{}", "/no/such", []string{"such"}, 1, "ruler: /no/such: no such file or directory\n"},
+		"state too large": {state + "s", "/bin/true", []string{"true"}, 1, fmt.Sprintf("ruler: the container's state has more than %d bytes\n", ruler.MaxHookState)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cmd := exec.Command(program)
+			cmd.Args = ruler.HookArgs(c.path, c.args)
+			cmd.Dir, cmd.Env = "/", []string{"COLOUR=blue"}
+			var said strings.Builder
+			cmd.Stdout, cmd.Stderr = &said, &said
+			in, err := cmd.StdinPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			_, err = io.WriteString(in, c.state) // as a runtime does: an error fails the container
+			if err := errors.Join(err, in.Close()); err != nil {
+				t.Errorf("writing the state: %v", err)
+			}
+			if err := cmd.Wait(); cmd.ProcessState.ExitCode() != c.status || said.String() != c.says {
+				t.Errorf("ended with %v and said %q, want status %d and %q", err, said.String(), c.status, c.says)
+			}
+		})
+	}
+}
 
 // What a guest pays for its ruler is bounded, and none of it is in what is said of the work.
 func TestTheRulerIsSmall(t *testing.T) {

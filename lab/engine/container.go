@@ -76,7 +76,7 @@ func (s Spec) ContainerLimits() (l notebook.Limits) {
 func (s Spec) OCI(root, run string) (c config.Container, err error) {
 	c = config.Container{
 		Root: root, Args: s.rulerArgs(), System: s.System, Hostname: s.ID, Limits: s.ContainerLimits(), Shm: config.ShmSize(s.Instance.Memory), HostNetwork: s.NetworkMode() == notebook.NetHost,
-		Devices: s.Devices, Mounts: []specs.Mount{config.Bind(run, ruler.RunDir)},
+		Devices: s.Devices, Ruler: filepath.Join(run, filepath.Base(ruler.Program)), Mounts: []specs.Mount{config.Bind(run, ruler.RunDir)},
 	}
 	if s.Work != nil {
 		c.Mounts = append(c.Mounts, config.Bind(s.Work.Dir, ruler.WorkDir))

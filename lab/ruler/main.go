@@ -29,6 +29,7 @@ import (
 //	--tracer N      the open file of the program that traces trials from inside the guest
 //	--machine       this guest is a machine of its own: the hello says which
 //	--init PROGRAM  become PROGRAM, a system's init, and serve from a child: process 1 is the system's own then
+//	--hook PROGRAM  become PROGRAM, a hook of a container's, with the arguments after --, once standard input was read: see HookArgs
 //	--power-off     that child's: end the machine, or the container, when the stream has ended
 func Main(args []string) int {
 	flags := flag.NewFlagSet("ruler", flag.ContinueOnError)
@@ -38,6 +39,7 @@ func Main(args []string) int {
 	tracer := flags.Int("tracer", -1, "open file `N` of the program that traces trials")
 	machine := flags.Bool("machine", false, "say what machine this is: its CPUs' features, its sockets, cores and NUMA nodes")
 	init := flags.String("init", "", "`PROGRAM` to become, a system's init; the ruler is a child of it then")
+	hook := flags.String("hook", "", "`PROGRAM` to become once standard input was read: a hook of a container's, with the arguments that follow")
 	powerOff := flags.Bool("power-off", false, "end the machine, or the container, when the stream has ended")
 	flags.Usage = func() {
 		fmt.Fprint(flags.Output(), "The measuring process in a guest; tare starts it itself. For example:\n\n"+
@@ -49,6 +51,9 @@ func Main(args []string) int {
 		return 0
 	case err != nil:
 		return 2
+	case *hook != "":
+		fmt.Fprintf(os.Stderr, "ruler: %v\n", becomeHook(*hook, flags.Args()))
+		return 1
 	case flags.NArg() > 0:
 		fmt.Fprintf(os.Stderr, "ruler: %q is one argument too many; it takes only flags\n", flags.Arg(0))
 		return 2

@@ -99,7 +99,8 @@ func (r *suite) devices(t *testing.T) {
 
 	hooked := filepath.Join(t.TempDir(), "hooked")
 	spec = r.spec(t, r.e.Provisionings[0], 1)
-	spec.Devices = r.describe(t, "touch", hooked)
+	// It reads what it is told: an engine that finds devices itself may fail where it does not.
+	spec.Devices = r.describe(t, "sh", "-c", `cat > /dev/null; : > "$1"`, "sh", hooked)
 	if r.s.RunsHooks {
 		r.hasDevice(t, before, spec)
 	} else {

@@ -46,7 +46,8 @@ type Container struct {
 	Seccomp         *specs.LinuxSeccomp // a filter of system calls, as Seccomp gives it; nil: none
 	CgroupNamespace bool                // an own cgroup namespace, as engines give on cgroup v2
 	Mounts          []specs.Mount       // after the standard ones
-	Devices         device.Edits        // beside those that every container has
+	Devices         device.Edits        // in addition to those that every container has
+	Ruler           string              // the ruler's program on the host, for the devices' hooks
 }
 
 // Capabilities are those that Docker leaves a container by default.
@@ -106,7 +107,7 @@ func Config(c Container) (*specs.Spec, error) {
 		Root:     &specs.Root{Path: c.Root},
 		Hostname: Hostname(c.Hostname),
 		Mounts:   slices.Concat(standardMounts(c.Shm), c.Mounts, mounts(c.Devices.Mounts)),
-		Hooks:    hooks(c.Devices.Hooks),
+		Hooks:    hooks(c.Devices.Hooks, c.Ruler),
 		Linux: &specs.Linux{
 			Devices:     nodes,
 			CgroupsPath: c.Cgroup,

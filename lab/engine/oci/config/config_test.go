@@ -9,6 +9,8 @@ import (
 
 	"github.com/opencontainers/runtime-spec/specs-go"
 
+	"tare/lab/device"
+	"tare/lab/ruler"
 	"tare/notebook"
 )
 
@@ -60,5 +62,36 @@ func TestConfigNetwork(t *testing.T) {
 		if own == shared {
 			t.Errorf("the host's network %t: namespaces %v", shared, s.Linux.Namespaces)
 		}
+	}
+}
+
+// A hook need not read what a runtime writes to it, so the ruler's program reads it: at its path on the host, and in the container where the hook runs there.
+func TestTheRulerReadsForHooks(t *testing.T) {
+	const program = "/state/guests/g/run/ruler"
+	var all []device.Hook
+	moments := []string{"prestart", "createRuntime", "createContainer", "startContainer", "poststart", "poststop"}
+	for _, when := range moments {
+		all = append(all, device.Hook{When: when, Hook: specs.Hook{Path: "/bin/" + when, Args: []string{when, "x"}, Env: []string{"A=b"}}})
+	}
+	spec, err := Config(Container{Devices: device.Edits{Hooks: all}, Ruler: program})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := spec.Hooks
+	got := slices.Concat(h.CreateRuntime, h.CreateContainer, h.StartContainer, h.Poststart, h.Poststop)
+	if len(got) != len(moments) {
+		t.Fatalf("%d hooks, want %d", len(got), len(moments))
+	}
+	for i, when := range moments {
+		path := program
+		if when == "startContainer" {
+			path = ruler.Program
+		}
+		if want := ruler.HookArgs("/bin/"+when, []string{when, "x"}); got[i].Path != path || !slices.Equal(got[i].Args, want) || len(got[i].Env) != 1 {
+			t.Errorf("%s: %s %q %q, want %s %q and its environment", when, got[i].Path, got[i].Args, got[i].Env, path, want)
+		}
+	}
+	if all[0].Path != "/bin/prestart" {
+		t.Error("the device's own description was changed")
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tare/lab/device"
+	"tare/lab/ruler"
 )
 
 // MakeDevices makes in a guest's /dev what every container has there: device nodes and links. A guest's /dev is never the host's,
@@ -61,24 +62,28 @@ func mounts(all []device.Mount) (out []specs.Mount) {
 	return out
 }
 
-// hooks are the programs that have to run while a container is made; nil: none.
-func hooks(all []device.Hook) *specs.Hooks {
+// hooks are the programs that have to run while a container is made; nil: none. The ruler's program, at this path on the host, becomes each of them: see
+// [ruler.HookArgs].
+func hooks(all []device.Hook, program string) *specs.Hooks {
 	if len(all) == 0 {
 		return nil
 	}
 	var h specs.Hooks
 	for _, of := range all {
+		read := of.Hook
+		read.Path, read.Args = program, ruler.HookArgs(of.Path, of.Args)
 		switch of.When {
 		case "prestart", "createRuntime": // two names for one moment: the runtime specification has given up the first
-			h.CreateRuntime = append(h.CreateRuntime, of.Hook)
+			h.CreateRuntime = append(h.CreateRuntime, read)
 		case "createContainer":
-			h.CreateContainer = append(h.CreateContainer, of.Hook)
-		case "startContainer":
-			h.StartContainer = append(h.StartContainer, of.Hook)
+			h.CreateContainer = append(h.CreateContainer, read)
+		case "startContainer": // the one that runs in the container, with its root
+			read.Path = ruler.Program
+			h.StartContainer = append(h.StartContainer, read)
 		case "poststart":
-			h.Poststart = append(h.Poststart, of.Hook)
+			h.Poststart = append(h.Poststart, read)
 		case "poststop":
-			h.Poststop = append(h.Poststop, of.Hook)
+			h.Poststop = append(h.Poststop, read)
 		}
 	}
 	return &h
