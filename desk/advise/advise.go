@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"tare/desk/data"
+	"tare/desk/model"
 	"tare/notebook"
 	"tare/stats"
 )
@@ -67,22 +68,29 @@ type Comparison struct {
 
 // Choice is one treatment in a ranking. Numbers that are not known are NaN.
 type Choice struct {
-	Rank             int
-	Treatment        notebook.Treatment
-	Value, Low, High float64 // what is ranked, with its interval; the ranking is by its worse end: High, or Low where more is better
-	// Ratio is the metric over bare metal's at this size.
-	Ratio, RatioLow, RatioHigh float64
-	Predicted                  bool // by the model, not measured
-	Tied                       bool // it is the leader by its worse end, or not distinguishable from it
-	Near                       bool // tied, and Value is not beyond the leader's worse end: simplicity decides among these
-	// Against is Value over the leader's, with an interval that is corrected for the number of comparisons.
+	Rank      int
+	Treatment notebook.Treatment
+	Value     float64 // what is ranked, by the worse end of its interval: High, or Low where more is better
+	Ratio     float64 // the metric over bare metal's at this size
+	Span              // the intervals of the two
+	Predicted bool    // by the model, not measured
+	Tied      bool    // it is the leader by its worse end, or not distinguishable from it
+	Near      bool    // tied, and Value is not beyond the leader's worse end: simplicity decides among these
+	// All are the intervals that hold for all choices of the ranking at once (Bonferroni), and so for the one that the data choose.
+	All Span
+	// Against is Value over the leader's, with an interval that is corrected for the number of pairs of choices: the data choose the leader.
 	Against stats.Quotient
 	CPUs    []int        // of the host, that its guests could use; of a prediction none
 	Doubts  []data.Doubt // what has to be known when choosing it
 	Leads   bool         // its interval's worse end is the best
 	row     *data.Row    // with the values of what is ranked; nil where predicted
 	weight  float64      // that these are multiplied by
+
+	share func(of int) Span // each of so many that hold at once
 }
+
+// Span are the intervals of a choice's Value and of its Ratio.
+type Span struct{ Low, High, RatioLow, RatioHigh float64 }
 
 // Apart is what is not ranked, and why.
 type Apart struct {
@@ -115,6 +123,7 @@ type adviser struct {
 	o      Options
 	size   *notebook.Instance // that was asked for
 	groups []*group
+	fits   map[float64]*model.Model // by the share of intervals that may miss
 }
 
 // group is what one ranking is about.

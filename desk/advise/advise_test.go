@@ -75,7 +75,7 @@ func TestRankedByTheUpperEnd(t *testing.T) {
 			t.Errorf("%+v", c)
 		}
 	}
-	if !strings.Contains(Why(r), "Bare metal at large: execution time 3.998 (3.98") || !strings.Contains(Why(r), "times faster than pinned docker container at large") {
+	if !strings.Contains(Why(r), "Bare metal at large: execution time 3.998 (3.97") || !strings.Contains(Why(r), "times faster than pinned docker container at large") {
 		t.Error(Why(r))
 	}
 	// A mean that is a little smaller, with a much wider interval, comes after.
@@ -141,7 +141,7 @@ func TestTies(t *testing.T) {
 			t.Errorf("%s: tied %v", c.named(), c.Tied)
 		}
 	}
-	if out := text(t, of(r)); !strings.Contains(out, "(=) are not distinguishable from number 3, whose upper end is the lowest") || !strings.Contains(out, "are corrected for their number, 5") || !strings.Contains(out, "the first 5, estimated at no more than that upper end, stand in this order: measured before predicted") {
+	if out := text(t, of(r)); !strings.Contains(out, "(=) are not distinguishable from number 3, whose upper end is the lowest") || !strings.Contains(out, "are corrected for all 15 pairs of choices") || !strings.Contains(out, "the first 5, estimated at no more than that upper end, stand in this order: measured before predicted") {
 		t.Error(out)
 	}
 	// A difference that one comparison would show is a tie among many.

@@ -79,7 +79,7 @@ func TestPredictedRatios(t *testing.T) {
 	if !strings.Contains(Why(r), "Bare metal at 12/12GB: overhead ratio 1 by definition; ") || !strings.Contains(said(r.Doubts)[0], "bare metal was not measured at 12/12GB") {
 		t.Errorf("%s %q", Why(r), said(r.Doubts))
 	}
-	if out := text(t, a); !strings.Contains(out, "1 by definition") || !strings.Contains(out, "A prediction is not distinguishable where the two intervals overlap") {
+	if out := text(t, a); !strings.Contains(out, "1 by definition") || !strings.Contains(out, "where the two corrected intervals overlap") {
 		t.Error(out)
 	}
 	// More than the host has is nothing to predict.

@@ -96,6 +96,10 @@ func (a *adviser) rank(g *group) Ranking {
 			out.Doubts = append(out.Doubts, UnsteadySize{i.Name, d})
 		}
 	}
+	for i := range out.Choices {
+		c := &out.Choices[i]
+		c.All = c.share(len(out.Choices))
+	}
 	a.order(&out)
 	a.beside(&out)
 	return out
@@ -154,22 +158,19 @@ func (a *adviser) weight(t notebook.Treatment, m notebook.Metric) float64 {
 }
 
 func (a *adviser) measured(r *data.Row, g *group) Choice {
-	x := g.of(r)
-	e, w := a.s.Mean(x, stats.Alpha), a.weight(r.Treatment, g.figure)
+	x, w := g.of(r), a.weight(r.Treatment, g.figure)
 	c := Choice{
-		Treatment: r.Treatment, row: x, weight: w, Value: w * e.Value, Low: w * data.Floor(g.figure, e.Low), High: w * e.High,
-		Ratio: r.Ratio, RatioLow: data.Floor(g.metric, r.RatioLow), RatioHigh: r.RatioHigh, Against: stats.NoRatio,
+		Treatment: r.Treatment, row: x, weight: w, Value: w * a.s.Mean(x, stats.Alpha).Value, Ratio: r.Ratio, Against: stats.NoRatio,
+		share: func(of int) Span {
+			alpha := stats.Alpha / float64(of)
+			e := a.s.Mean(x, alpha)
+			return Span{w * data.Floor(g.figure, e.Low), w * e.High, math.NaN(), math.NaN()}.of(g.figure, a.overBareMetal(r, g, alpha))
+		},
 	}
 	if g.figure != g.metric {
-		c.Ratio, c.RatioLow, c.RatioHigh = math.NaN(), math.NaN(), math.NaN()
-		if bm := g.bareMetal(r.Treatment.Instance); bm != nil {
-			q := a.s.Ratio(x, g.of(bm), stats.Alpha)
-			if bm == r {
-				q.Value, q.Low, q.High = 1, 1, 1 // by definition, whatever its noise
-			}
-			c.Ratio, c.RatioLow, c.RatioHigh = q.Value, data.Floor(g.figure, q.Low), q.High
-		}
+		c.Ratio = a.overBareMetal(r, g, stats.Alpha).Value
 	}
+	c.Span = c.share(1)
 	if r.Failed > 0 {
 		c.Doubts = append(c.Doubts, SomeFailed{r.Failed, r.Trials})
 	}
@@ -178,6 +179,30 @@ func (a *adviser) measured(r *data.Row, g *group) Choice {
 		c.Doubts = append(c.Doubts, SeveralCPUSets{})
 	}
 	return c
+}
+
+// of is the span with the ratio's interval.
+func (s Span) of(m notebook.Metric, ratio stats.Quotient) Span {
+	s.RatioLow, s.RatioHigh = data.Floor(m, ratio.Low), ratio.High
+	return s
+}
+
+// overBareMetal is the ratio to bare metal of what is ranked, at a level; NaN where there is none.
+func (a *adviser) overBareMetal(r *data.Row, g *group, alpha float64) stats.Quotient {
+	base := g.bareMetal(r.Treatment.Instance)
+	if g.figure == g.metric { // a part of a core has a larger baseline
+		base = nil
+		if i := slices.IndexFunc(g.rows, func(b *data.Row) bool { return b.Treatment.ID == r.Baseline && b.HostID == r.HostID }); i >= 0 {
+			base = g.rows[i]
+		}
+	}
+	switch {
+	case base == r, r.IsBaseline():
+		return stats.Quotient{Value: 1, Low: 1, High: 1} // by definition, whatever its noise
+	case base == nil:
+		return stats.NoRatio
+	}
+	return a.s.Ratio(g.of(r), g.of(base), alpha)
 }
 
 // bareMetal is the group's row of bare metal at a size; nil where there is none.
@@ -210,7 +235,7 @@ func (a *adviser) predicted(g *group, out *Ranking) []Choice {
 		return nil
 	}
 	var all []Choice
-	for _, v := range model.Fit(a.s, model.Options{Alpha: alpha}).Overheads {
+	for n, v := range a.fit(alpha) {
 		p := v.Group
 		if v.Cannot != nil || p.Engine == notebook.LayersEngine || p.Metric != g.metric || p.Workload != g.work.Workload || notebook.Label(p.Workload, p.Params) != g.label {
 			continue
@@ -228,15 +253,24 @@ func (a *adviser) predicted(g *group, out *Ranking) []Choice {
 			if !ok || !stats.Finite(q.Low) || !stats.Finite(q.High) {
 				continue
 			}
-			c := Choice{Treatment: t, Predicted: true, Ratio: q.Ratio, RatioLow: data.Floor(g.metric, q.Low), RatioHigh: q.High, Against: stats.NoRatio}
-			w := a.weight(t, g.figure)
-			if out.ByRatio {
-				c.Value, c.Low, c.High = w*q.Ratio, w*c.RatioLow, w*q.High
-			} else {
-				// Each of two intervals misses in half of the cases in which their product may.
-				e := a.s.Mean(g.bareMetal(i), alpha)
-				c.Value, c.Low, c.High = w*q.Ratio*e.Value, w*c.RatioLow*data.Floor(g.metric, e.Low), w*q.High*e.High
+			c := Choice{Treatment: t, Predicted: true, Ratio: q.Ratio, Against: stats.NoRatio}
+			w, base := a.weight(t, g.figure), g.bareMetal(i)
+			c.Value = w * q.Ratio
+			if !out.ByRatio {
+				c.Value *= a.s.Mean(base, alpha).Value
 			}
+			c.share = func(of int) Span {
+				one := alpha / float64(of)
+				q, _ := a.fit(one)[n].Predict(i.Cores, g.cores)
+				ratio := Span{RatioLow: data.Floor(g.metric, q.Low), RatioHigh: q.High}
+				ratio.Low, ratio.High = w*ratio.RatioLow, w*ratio.RatioHigh
+				if !out.ByRatio { // each of two intervals misses in half of the cases in which their product may
+					e := a.s.Mean(base, one)
+					ratio.Low, ratio.High = ratio.Low*data.Floor(g.metric, e.Low), ratio.High*e.High
+				}
+				return ratio
+			}
+			c.Span = c.share(1)
 			if !stats.Finite(c.Value) || !stats.Finite(c.High) {
 				continue
 			}
@@ -254,12 +288,23 @@ func (a *adviser) predicted(g *group, out *Ranking) []Choice {
 		if a.wants(t) && possible(t) {
 			w := a.weight(t, g.figure)
 			all = append(all, Choice{
-				Treatment: t, Predicted: true, Value: w, Low: w, High: w, Ratio: 1, RatioLow: 1, RatioHigh: 1, Against: stats.NoRatio,
+				Treatment: t, Predicted: true, Value: w, Span: Span{w, w, 1, 1}, Ratio: 1, Against: stats.NoRatio, share: func(int) Span { return Span{w, w, 1, 1} },
 			})
 		}
 		out.Doubts = append(out.Doubts, RatiosRanked{a.size.Name})
 	}
 	return all
+}
+
+// fit is the model's fits, made once at each level.
+func (a *adviser) fit(alpha float64) []*model.Overhead {
+	if a.fits[alpha] == nil {
+		if a.fits == nil {
+			a.fits = map[float64]*model.Model{}
+		}
+		a.fits[alpha] = model.Fit(a.s, model.Options{Alpha: alpha})
+	}
+	return a.fits[alpha].Overheads
 }
 
 // measured says whether a treatment has figures of its own, good or doubtful.
@@ -291,7 +336,7 @@ func (a *adviser) order(r *Ranking) {
 			c[i].Against = stats.Quotient{Value: 1, Low: 1, High: 1}
 			continue
 		}
-		c[i].Against = a.against(c[i], leader, len(c)-1)
+		c[i].Against = a.against(c[i], leader, len(c))
 		c[i].Tied = !c[i].Against.HasInterval() || c[i].Against.Contains(1)
 	}
 	// What is badly known is a tie with nearly anything, and no good choice for being simple.
@@ -314,18 +359,22 @@ func (a *adviser) order(r *Ranking) {
 	}
 }
 
-// against is x over y, as one of so many comparisons. Where both were measured in the same rounds it is made from
-// these; else, and for predictions, from the two intervals. It is wider by what bare metal differed from itself where
-// the A/A check misses: two that are both far from bare metal may be no farther from each other than that.
-func (a *adviser) against(x, y Choice, comparisons int) stats.Quotient {
-	q := stats.Quotient{Value: x.Value / y.Value, Low: x.Low / y.High, High: x.High / y.Low}
-	if !(y.Low > 0) {
+// pairs is how many comparisons of two so many choices allow. The data choose which of them are made: the leader leads because its values are small. So
+// all of them count, or of equal choices one looks worse than the leader far too often.
+func pairs(choices int) float64 { return float64(choices) * float64(choices-1) / 2 }
+
+// against is x over y, of so many choices. Where both were measured in the same rounds it is made from
+// these, at the level of all pairs; else, and for predictions, from two of the intervals that hold for all choices at once. It is wider by what bare metal
+// differed from itself where the A/A check misses: two that are both far from bare metal may be no farther from each other than that.
+func (a *adviser) against(x, y Choice, choices int) stats.Quotient {
+	q := stats.Quotient{Value: x.Value / y.Value, Low: x.All.Low / y.All.High, High: x.All.High / y.All.Low}
+	if !(y.All.Low > 0) {
 		q.High = math.Inf(1)
 	}
 	if x.row == nil || y.row == nil {
 		return q
 	}
-	if p := a.s.Ratio(x.row, y.row, stats.Alpha/float64(comparisons)); p.N > 0 {
+	if p := a.s.Ratio(x.row, y.row, stats.Alpha/pairs(choices)); p.N > 0 {
 		w := x.weight / y.weight
 		q = stats.Quotient{Value: w * p.Value, Low: w * p.Low, High: w * p.High, N: p.N}
 	}
@@ -351,7 +400,7 @@ func (a *adviser) beside(r *Ranking) {
 	add := func(of func(Choice) bool) {
 		i := slices.IndexFunc(r.Choices, func(c Choice) bool { return c.Rank != best.Rank && of(c) })
 		if i >= 0 && len(r.Beside) < 2 && !slices.ContainsFunc(r.Beside, func(c Comparison) bool { return c.Choice == i }) {
-			q := a.against(r.Choices[i], best, len(r.Choices)-1)
+			q := a.against(r.Choices[i], best, len(r.Choices))
 			q.Low = data.Floor(r.Metric, q.Low)
 			r.Beside = append(r.Beside, Comparison{i, q})
 		}

@@ -132,8 +132,8 @@ func (t *text) choices(r *advise.Ranking) {
 	if d := words.Direction(r.Metric); d != "" {
 		how = words.Capital(d) + ". " + how
 	}
-	if n := len(r.Choices) - 1; n > 1 {
-		how += fmt.Sprintf(" Comparisons are corrected for their number, %d.", n)
+	if n := len(r.Choices); n > 2 {
+		how += fmt.Sprintf(" The data choose the first, so comparisons are corrected for all %d pairs of choices, and the sentence's intervals hold for whichever of the %d comes first.", n*(n-1)/2, n)
 	}
 	if tied > 1 {
 		how += fmt.Sprintf(" Choices marked (=) are not distinguishable from number %d, whose %s end is the %s.", leader, upper, lowest)
@@ -142,7 +142,7 @@ func (t *text) choices(r *advise.Ranking) {
 		how += fmt.Sprintf(" Of these the first %d, estimated at %s than that %s end, stand in this order: %s.", near, noMore, upper, words.TieRule)
 	}
 	if predicted {
-		how += " Choices marked as predicted were not measured: docs/model.md describes the model. A prediction is not distinguishable where the two intervals overlap."
+		how += " Choices marked as predicted were not measured: docs/model.md describes the model. A prediction is not distinguishable from another choice where the two corrected intervals overlap."
 	}
 	t.wrap("", how)
 }

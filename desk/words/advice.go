@@ -22,6 +22,7 @@ func Ranking(r *advise.Ranking) string {
 	best := r.Choices[0]
 	name := func(c advise.Choice) string { return Choice(c.Treatment, r.Networks) }
 	var b strings.Builder
+	best.Span = best.All // it was chosen by the same data
 	fmt.Fprintf(&b, "%s: %s", Capital(name(best)), RankedValue(r, best))
 	if best.Predicted && !r.Defined(best) {
 		b.WriteString(", predicted and not measured")
