@@ -341,6 +341,49 @@ func Change(x, y []float64, c Confidence) Quotient {
 	return q.ended(my*my-k*wy, k*q.Value*wy, -k*(vx+vy), x, y)
 }
 
+// Pairs are the values of two treatments in the same rounds, X over Y.
+type Pairs struct{ X, Y []float64 }
+
+// Relative is the ratio of means of one study over that of another, with its interval: the pairs within a study cancel what slows a whole
+// round, and what one study's host did need not be what the other's did. The interval is made of the logarithms of the two ratios, with the
+// degrees of freedom of Welch and Satterthwaite. A study of one pair has none, and a mean that is not positive no value.
+func Relative(x, y Pairs, c Confidence) Quotient {
+	q := NoRatio
+	q.N = min(len(x.X), len(y.X))
+	change, vx := x.log()
+	before, vy := y.log()
+	if change -= before; !Finite(change) {
+		return q
+	}
+	if q.Value = math.Exp(change); q.N < 2 {
+		return q
+	}
+	half := 0.0
+	if v := vx + vy; v > 0 {
+		free := v * v / (vx*vx/float64(len(x.X)-1) + vy*vy/float64(len(y.X)-1))
+		free = min(free, 2*float64(q.N-1)) // a few pairs that are alike by luck leave all of it to the others
+		half = c.student(free, len(x.X)+len(y.X)) * math.Sqrt(v)
+	}
+	q.Low, q.High = q.Value*math.Exp(-half), q.Value*math.Exp(half)
+	return q
+}
+
+// log is the logarithm of the ratio of the pairs' means, and its variance; NaN where a mean is not positive.
+func (p Pairs) log() (log, variance float64) {
+	if len(p.X) != len(p.Y) {
+		panic("stats.Relative: x and y are not pairs")
+	}
+	mx, my := mean(p.X), mean(p.Y)
+	if !(mx > 0) || !(my > 0) {
+		return math.NaN(), math.NaN()
+	}
+	rest := make([]float64, len(p.X))
+	for i := range rest {
+		rest[i] = p.X[i]/mx - p.Y[i]/my
+	}
+	return math.Log(mx / my), scatter(rest, 0)
+}
+
 // Width is half the interval of the mean of n such values: Student's t, with their standard deviation.
 func Width(values []float64, n int, c Confidence) float64 {
 	deviation := math.Sqrt(scatter(values, mean(values)) * float64(len(values)))

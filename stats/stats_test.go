@@ -313,3 +313,48 @@ func TestWidth(t *testing.T) {
 		t.Errorf("%v, want %v", got, want)
 	}
 }
+
+// TestRelative: the ratio of two ratios holds the truth in 93 % of pairs of studies at least, whatever slows whole rounds of them, and whatever
+// level each study has.
+func TestRelative(t *testing.T) {
+	x := Pairs{[]float64{2.2, 2.0, 2.1}, []float64{1.1, 1.0, 1.05}}
+	y := Pairs{[]float64{1.5, 1.5}, []float64{1, 1}}
+	if q := Relative(x, y, Sure(0)); math.Abs(q.Value-4.0/3) > 1e-12 || math.Abs(q.Low-q.Value) > 1e-9 || math.Abs(q.High-q.Value) > 1e-9 || q.N != 2 {
+		t.Errorf("without noise of its own: %+v", q)
+	}
+	one := Pairs{[]float64{2}, []float64{1}}
+	for _, few := range []Pairs{{}, one, {[]float64{1, -3}, []float64{1, 1}}, {[]float64{1, 2}, []float64{0, 0}}} {
+		if q, r := Relative(few, y, Sure(0)), Relative(y, few, Sure(0)); q.HasInterval() || r.HasInterval() {
+			t.Errorf("of %v: %+v and %+v", few, q, r)
+		}
+	}
+	if q := Relative(one, y, Sure(0)); math.Abs(q.Value-4.0/3) > 1e-12 {
+		t.Errorf("of one pair: %+v", q)
+	}
+	const studies, ratio = 4000, 1.1
+	for i, c := range []struct {
+		n, m     int
+		cv, base float64
+	}{{2, 2, 0.01, 0.01}, {2, 20, 0.05, 0.01}, {3, 20, 0.05, 0.01}, {5, 20, 0.05, 0.01}, {3, 3, 0.1, 0.1}, {3, 3, 0.2, 0.2}, {5, 10, 0.2, 0.05}, {10, 10, 0.2, 0.2}, {20, 20, 0.02, 0.02}} {
+		g := rand.New(rand.NewPCG(uint64(i), 1947))
+		pairs := func(n int, mean float64) (p Pairs) {
+			level := math.Exp(0.1 * g.NormFloat64())
+			for range n {
+				slow := level * (1 + 0.3*g.Float64())
+				p.X = append(p.X, slow*mean*(1+c.cv*g.NormFloat64()))
+				p.Y = append(p.Y, slow*(1+c.base*g.NormFloat64()))
+			}
+			return p
+		}
+		held := 0
+		for range studies {
+			if Relative(pairs(c.n, 1.5*ratio), pairs(c.m, 1.5), Sure(0)).Contains(ratio) {
+				held++
+			}
+		}
+		t.Logf("%+v: %.1f %%", c, 100*float64(held)/studies)
+		if float64(held)/studies < promised {
+			t.Errorf("%+v: the interval holds the truth in %.1f %%, want at least 93 %%", c, 100*float64(held)/studies)
+		}
+	}
+}

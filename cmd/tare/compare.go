@@ -28,17 +28,17 @@ func compareCommand() *cobra.Command {
 		Use:   "compare OLD NEW",
 		Short: "Say what changed between two folders of one study",
 		Long: `Compares two folders of results of the same study, measured before and after something changed: a kernel, an engine's
-version, the host. Each treatment that both have costs more by at least the margin M (a ratio of 1+M), costs less by it (a ratio
-of 1/(1+M)), makes no difference as large, or is open, with about how many rounds would settle it. The answers are
-corrected for all that is compared at once. What else differs between the folders is named first.
+version, the host. Each folder's ratio to bare metal is compared, so a host that was slower as a whole changes nothing; bare
+metal's own change is shown as the host's. Where a folder lacks bare metal, means are compared, and the output says so.
 
-The rounds of the two folders were not run beside each other: whatever else changed on the host in between is part of
-every change.
+Each treatment that both folders have costs more by at least the margin M (a ratio of 1+M), costs less by it (a ratio of
+1/(1+M)), makes no difference as large, or is open, with about how many rounds would settle it. The answers are corrected for
+all that is compared at once. What else differs between the folders is named first.
 
 With --fail-if the exit status is 3 where a treatment's interval lies wholly beyond the bound: ratio>1.03 where one costs more
 than 1.03 times as much as before, ratio<0.97 where one costs less; and where one that was measured before has no value now.
-Standard error names them. Of a metric of which more is better, as of a bandwidth, the cost is the mean before over the mean
-after, so that ratio>1.03 is a loss there too.`,
+It is the same ratio, relative to bare metal where both folders have it. Standard error names the treatments. Where more of a
+metric is better, the cost is the value before over the value after, so that ratio>1.03 is a loss there too.`,
 		Example: `  tare compare before after
   tare compare before after --margin 2% --fail-if 'ratio>1.03'
   tare compare before after --format markdown >note.md

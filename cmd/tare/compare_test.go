@@ -21,6 +21,11 @@ func TestCompare(t *testing.T) {
 		return f.Add("bm large", 1).Add("cn crun pinned large", container).Write(t)
 	}
 	before, after := folder(1, 1.1), folder(2, 1.155)
+	faster := func() string { // all of the host, by a tenth
+		f := notebooktest.New(4)
+		f.Seed, f.Rounds, f.Noise, f.Study.Design = 3, 10, 0.003, notebook.Design{Floor: 10, Cap: 10, Trials: 1, TimeoutS: 60}
+		return f.Add("bm large", 0.9).Add("cn crun pinned large", 0.9*1.1).Write(t)
+	}()
 	other := notebooktest.New(4).Add("bm large", 1).Write(t)
 	out := filepath.Join(t.TempDir(), "changes.svg")
 	for _, c := range []struct {
@@ -30,6 +35,7 @@ func TestCompare(t *testing.T) {
 		{[]string{before, after}, 0},
 		{[]string{before, after, "--fail-if", "ratio>1.03", "--figure", out}, failed},
 		{[]string{before, after, "--fail-if", "ratio>1.06", "--format", "json"}, 0},
+		{[]string{faster, before, "--fail-if", "ratio>1.03"}, 0}, // the host's change is nobody's
 		{[]string{after, before, "--fail-if", "ratio < 0.97", "--format", "markdown"}, failed},
 		{[]string{before, other, "--fail-if", "ratio>9", "--margin", "0.5%"}, failed}, // a treatment is gone
 	} {
@@ -66,17 +72,19 @@ func TestCompare(t *testing.T) {
 		Differences []string
 		Changes     []struct {
 			Treatment, Answer string
+			Relative          bool
 			Ratio, Low, High  float64
 		}
+		Host []struct{ Treatment string }
 	}
 	said, err := output(t, []string{"compare", before, after, "--format", "json"})
 	if err == nil {
 		err = json.Unmarshal(said, &told)
 	}
-	if err != nil || told.Differences == nil || len(told.Changes) != 2 {
+	if err != nil || told.Differences == nil || len(told.Changes) != 1 || len(told.Host) != 1 || told.Host[0].Treatment != "bm large" {
 		t.Fatalf("%v: %s", err, said)
 	}
-	if x := told.Changes[1]; x.Treatment != "cn crun pinned large" || x.Answer != "costs more" || !(x.Low < 1.05 && x.High > 1.05 && x.Low < x.Ratio) {
+	if x := told.Changes[0]; x.Treatment != "cn crun pinned large" || !x.Relative || x.Answer != "costs more" || !(x.Low < 1.05 && x.High > 1.05 && x.Low < x.Ratio) {
 		t.Errorf("%+v", x)
 	}
 	if svg, err := os.ReadFile(out); err != nil || !bytes.Contains(svg, []byte("<svg")) {

@@ -12,13 +12,13 @@ import (
 // OfComparison draws what changed between two folders: a mark and a whisker for each treatment, and the margin.
 func OfComparison(c *compare.Comparison) Figure {
 	var marks, said []mark
-	for _, x := range c.Changes {
+	for _, x := range append(slices.Clone(c.Host), c.Changes...) {
 		network := c.Old.Networks(x.Old.Treatment.Workload)
 		m := mark{
 			group: words.Work(x.Old.Treatment.Workload, x.Old.Treatment.Params) + " at " + words.Plain(x.Old.Treatment.Instance.Name),
 			names: []string{words.Described(x.Old.Treatment, network), words.Treatment(x.Old.Treatment, network)}, under: words.Brief(x.Old.Treatment),
 			style: newStyles(c.Old.Rows, network).of(x.Old.Treatment, network), value: x.Ratio.Value, low: x.Ratio.Low, high: x.Ratio.High,
-			words: words.Measured(x.Ratio.Value, x.Ratio.Low, x.Ratio.High, ""), faint: x.Answer == stats.Open, plain: x.Answer == stats.More || x.Answer == stats.Less,
+			words: words.Measured(x.Ratio.Value, x.Ratio.Low, x.Ratio.High, ""), faint: x.Answer == stats.Open || x.Answer == "", plain: x.Answer == stats.More || x.Answer == stats.Less,
 		}
 		if x.Figure {
 			m.group += ", " + words.Plain(x.Old.Metric.Name)
@@ -27,11 +27,19 @@ func OfComparison(c *compare.Comparison) Figure {
 			m.missing = "no value in one of the folders"
 		}
 		marks = append(marks, m)
-		m.words += ", " + words.Answered(x)
+		if x.Answer == "" {
+			m.words += ", which is the host's change"
+		} else {
+			m.words += ", " + words.Answered(x)
+		}
 		said = append(said, m)
 	}
 	f := Figure{File: "comparison", Title: "After over before", Lead: words.Compared(c)}
-	f.How = "Each mark is a treatment's mean after over its mean before, with its interval, corrected for all that are compared; the line at 1 is no change, and the thin lines beside it the margin within which a change does not matter. The name of what is open is grey."
+	f.How = "Each mark is a treatment's mean after over its mean before, with its interval, corrected for all that are compared"
+	if len(c.Host) > 0 {
+		f.How = "Each mark is a treatment's ratio to bare metal after over that before, with its interval, corrected for all that are compared. Where a folder lacks bare metal it is of the means. Bare metal's own mark is its mean after over its mean before, which is the host's change"
+	}
+	f.How += "; the line at 1 is no change, and the thin lines beside it the margin within which a change does not matter. The name of what is open, and of bare metal, is grey."
 	if slices.ContainsFunc(c.Changes, func(x compare.Change) bool { return x.Old.Metric.MoreIsBetter() }) {
 		f.How += " Where more is better, what is below 1 is worse."
 	}

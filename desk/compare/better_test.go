@@ -30,7 +30,7 @@ func TestABandwidthThatIsLess(t *testing.T) {
 			t.Errorf("%s: %s; want %q", of, s, want)
 		}
 	}
-	if s := words.Compared(c); !strings.Contains(s, "of 12 figures 3 are worse, 3 are better") {
+	if s := words.Compared(c); !strings.Contains(s, "of 9 figures 3 are worse, 3 are better") {
 		t.Error(s)
 	}
 	worse := c.Found(stats.More)
@@ -41,7 +41,7 @@ func TestABandwidthThatIsLess(t *testing.T) {
 	for _, f := range []*notebooktest.Folder{before, after} {
 		f.Study.Also = nil
 	}
-	if s := words.Compared(from(t, read(t, before), read(t, after), 0.01)); !strings.Contains(s, "of 4 treatments 1 gives less, 1 gives more") {
+	if s := words.Compared(from(t, read(t, before), read(t, after), 0.01)); !strings.Contains(s, "of 3 treatments 1 gives less, 1 gives more") {
 		t.Error(s)
 	}
 	// Beside a time, what is less may be better or worse.

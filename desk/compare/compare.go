@@ -1,6 +1,8 @@
 // Package compare says what changed between two folders of one study, before and after: a new kernel, another version of an engine,
-// another host. The rounds of two folders were not run beside each other, so each treatment's mean is compared with its
-// mean before as two samples (Welch); what changed on the host between them changes both.
+// another host. A host's speed wanders within a folder and between two folders, and the scatter within a folder does not show by how much
+// two folders differ. So the ratio to bare metal decides: pairs of one round within a folder, and Welch's interval between the two ratios.
+// Bare metal's own change is the host's, and decides nothing. Where a folder has no bare metal at a place, means are compared, and
+// Comparison.Changes say so (Change.Relative).
 package compare
 
 import (
@@ -20,7 +22,9 @@ import (
 type Change struct {
 	Old, New *data.Row
 	Figure   bool           // it is of a secondary metric of the treatment, of which it is said which values are better
-	Ratio    stats.Quotient // the second mean over the first
+	Relative bool           // Ratio is of the ratios to bare metal; else of the means
+	Ratio    stats.Quotient // the second over the first
+	Means    stats.Quotient // the second mean over the first: as if the host were as fast in both folders, and rounds were independent
 	Level    float64        // of its interval, corrected for all that is compared
 	Answer   stats.Answer   // of its cost, against the margin: where more is better, less costs more
 	Why      Why            // it is open, where more rounds would not do
@@ -45,6 +49,7 @@ type Comparison struct {
 	Margin      float64
 	Differences []data.Doubt // between the folders, apart from what was measured
 	Changes     []Change     // in the order of the first folder
+	Host        []Change     // of the bare metal that others are relative to: they decide nothing, and have no answer
 	Gone, Added []*data.Row  // treatments of one folder alone
 }
 
@@ -105,8 +110,36 @@ func From(old, new *data.Summary, margin float64) (*Comparison, error) {
 	if len(c.Changes) == 0 {
 		return nil, fmt.Errorf("%s and %s have no treatment in common: the first has %s, the second %s", old.Folders[0].Dir, new.Folders[0].Dir, first(old), first(new))
 	}
+	c.split()
 	c.judge()
 	return c, nil
+}
+
+// split finds what is relative to bare metal in both folders, and takes that bare metal from the changes.
+func (c *Comparison) split() {
+	host := map[*data.Row]bool{}
+	for i := range c.Changes {
+		x := &c.Changes[i]
+		if x.Relative = stats.Finite(x.relative(c, stats.Sure(0)).Low); x.Relative {
+			host[c.Old.Base(x.Old)] = true
+		}
+	}
+	all := c.Changes
+	c.Changes = nil
+	for _, x := range all {
+		if host[x.Old] {
+			x.Answer = ""
+			c.Host = append(c.Host, x)
+		} else {
+			c.Changes = append(c.Changes, x)
+		}
+	}
+	sure := c.sure().Share(max(len(c.Host), 1))
+	for i := range c.Host {
+		x := &c.Host[i]
+		x.Ratio, x.Level = x.means(sure), 1-sure.Alpha
+		x.Means = x.Ratio
+	}
 }
 
 // first names a folder's first treatment.
@@ -166,7 +199,7 @@ func (c *Comparison) judge() {
 			if x.Answer != stats.Open {
 				continue
 			}
-			x.Ratio, x.Level = x.ratio(sure), 1-sure.Alpha
+			x.Ratio, x.Means, x.Level = x.ratio(c, sure), x.means(sure), 1-sure.Alpha
 			if x.Answer = c.answer(x); x.Answer != stats.Open {
 				found = true
 				left--
@@ -178,7 +211,7 @@ func (c *Comparison) judge() {
 		if x.Answer != stats.Open {
 			continue
 		}
-		x.Ratio, x.Level = x.ratio(cautious), 1-cautious.Alpha
+		x.Ratio, x.Means, x.Level = x.ratio(c, cautious), x.means(cautious), 1-cautious.Alpha
 		if x.Why != "" {
 			continue
 		}
@@ -195,8 +228,30 @@ func (c *Comparison) sure() stats.Confidence {
 	return stats.Sure(notebook.Looks(c.Old.Folders[0].Study.Design, c.New.Folders[0].Study.Design))
 }
 
-func (x *Change) ratio(sure stats.Confidence) stats.Quotient {
+// ratio is what decides: the change relative to bare metal's where there is one, else the means'.
+func (x *Change) ratio(c *Comparison, sure stats.Confidence) stats.Quotient {
+	if x.Relative {
+		return x.relative(c, sure)
+	}
+	return x.means(sure)
+}
+
+// means is the change of the mean.
+func (x *Change) means(sure stats.Confidence) stats.Quotient {
 	return stats.Change(data.Means(x.New.Values), data.Means(x.Old.Values), sure)
+}
+
+// relative is the change of the ratio to bare metal; none of bare metal itself, and where a folder lacks it.
+func (x *Change) relative(c *Comparison, sure stats.Confidence) stats.Quotient {
+	before, after := c.Old.Base(x.Old), c.New.Base(x.New)
+	if before == nil || after == nil || before == x.Old || after == x.New {
+		return stats.NoRatio
+	}
+	pairs := func(x, y *data.Row) (p stats.Pairs) {
+		p.X, p.Y, _ = data.Paired(x, y)
+		return p
+	}
+	return stats.Relative(pairs(x.New, after), pairs(x.Old, before), sure)
 }
 
 // answer is what is found: a change, or nothing yet.

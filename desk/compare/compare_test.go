@@ -7,6 +7,7 @@ import (
 
 	"tare/desk/compare"
 	"tare/desk/data"
+	"tare/desk/words"
 	"tare/notebook"
 	"tare/notebook/notebooktest"
 	"tare/stats"
@@ -86,32 +87,65 @@ func TestASlowdownIsFoundAndNothingElse(t *testing.T) {
 }
 
 func TestAnswers(t *testing.T) {
-	// Much alike: no difference; a little apart with much noise: open, with rounds that would do.
+	// A host that is a tenth faster: no difference; a little apart with much noise: open, with rounds that would do.
 	calm := folder(1, nil)
 	calm.Noise = 0.0005
-	again := folder(2, map[string]float64{"bm large": 0.9, "bm aa large": 0.9, "cn docker vanilla large": 1.004})
+	faster := map[string]float64{}
+	for _, id := range treatments {
+		faster[id] = 0.9
+	}
+	faster["cn docker vanilla large"] *= 1.004
+	again := folder(2, faster)
 	again.Noise = 0.0005
 	c := from(t, read(t, calm), read(t, again), 0.01)
 	for _, x := range c.Changes {
-		want := stats.Same
-		if x.Old.Treatment.ID == "bm large" {
-			want = stats.Less
-		}
-		if x.Answer != want || !x.Ratio.HasInterval() || x.Level < 0.95 || x.Rounds != 0 {
-			t.Errorf("%s: %+v, want %s", x.Old.Treatment.ID, x, want)
+		if x.Answer != stats.Same || !x.Relative || !x.Ratio.HasInterval() || x.Level < 0.95 || x.Rounds != 0 || !(x.Means.High < 0.92) {
+			t.Errorf("%s: %+v, want no difference, and the mean a tenth less", x.Old.Treatment.ID, x)
 		}
 	}
-	if found := c.Found(stats.Same, stats.Less); len(found) != 8 || found[0].Old.Treatment.ID != "bm large" {
-		t.Errorf("the largest first: %q", ids(found))
+	if len(c.Changes) != 6 || len(c.Host) != 2 || len(c.Found(stats.Same)) != 6 {
+		t.Errorf("%d changes and %d of the host, want 6 and 2", len(c.Changes), len(c.Host))
+	}
+	for _, x := range c.Host {
+		if x.Answer != "" || x.Relative || !x.Ratio.Contains(0.9) || x.Old.Treatment.Platform != notebook.BM {
+			t.Errorf("%s: %+v, want the host a tenth faster, and no answer", x.Old.Treatment.ID, x)
+		}
 	}
 	noisy := folder(3, nil)
 	noisy.Noise = 0.02
-	slower := folder(4, map[string]float64{"bm large": 1.03, "bm aa large": 1.03})
+	slower := folder(4, map[string]float64{"cn docker vanilla large": 1.03})
 	slower.Noise = 0.02
 	for _, x := range from(t, read(t, noisy), read(t, slower), 0.01).Changes {
-		if x.Old.Treatment.ID == "bm large" && (x.Answer != stats.Open || x.Rounds <= 10) {
+		if x.Old.Treatment.ID == "cn docker vanilla large" && (x.Answer != stats.Open || x.Rounds <= 10) {
 			t.Errorf("%+v; want open, and more rounds named", x)
 		}
+	}
+}
+
+// Where a folder has no bare metal at a place, means are compared, and it is said; bare metal with nothing beside it is a treatment as any other.
+func TestWithoutBareMetal(t *testing.T) {
+	old, new := folder(11, nil), folder(12, map[string]float64{"cn crun pinned large": 1.05})
+	for _, f := range []*notebooktest.Folder{old, new} {
+		f.Study.Treatments = slices.DeleteFunc(f.Study.Treatments, func(x notebook.Treatment) bool { return x.Platform == notebook.BM && len(x.Params) == 0 })
+	}
+	c := from(t, read(t, old), read(t, new), 0.01)
+	for _, x := range c.Changes {
+		if x.Relative != (len(x.Old.Treatment.Params) > 0) {
+			t.Errorf("%s: relative %v", x.Old.Treatment.ID, x.Relative)
+		}
+	}
+	said := words.ChangedLevel(c)
+	if found := ids(c.Found(stats.More)); !slices.Equal(found, []string{"cn crun pinned large"}) || !strings.Contains(said, "Of 5 treatments a folder lacks bare metal") || !strings.Contains(said, "only if the host was as fast both times") {
+		t.Errorf("found %q: %s", found, said)
+	}
+	alone := func(seed uint64, mean float64) *data.Summary {
+		f := notebooktest.New(2)
+		f.Seed, f.Rounds, f.Noise, f.Study.Design = seed, 10, 0.002, notebook.Design{Floor: 10, Cap: 10, Trials: 1, TimeoutS: 60}
+		return read(t, f.Add("bm large", mean))
+	}
+	c = from(t, alone(1, 1), alone(2, 1.05), 0.01)
+	if said := words.ChangedLevel(c); len(c.Found(stats.More)) != 1 || len(c.Host) != 0 || !strings.Contains(said, "so means are compared") {
+		t.Errorf("%+v: %s", c.Changes, said)
 	}
 }
 
@@ -140,8 +174,8 @@ func TestWhatElseDiffers(t *testing.T) {
 	if want := []string{"host", "kernel", "tare", "imageffmpeg"}; !slices.Equal(what, want) {
 		t.Errorf("%q differ, want %q", what, want)
 	}
-	if len(c.Gone) != 2 || len(c.Added) != 1 || c.Added[0].Treatment.Engine != "podman" || len(c.Changes) != 6 {
-		t.Errorf("%d gone, %d added, %d in both", len(c.Gone), len(c.Added), len(c.Changes))
+	if len(c.Gone) != 2 || len(c.Added) != 1 || c.Added[0].Treatment.Engine != "podman" || len(c.Changes) != 4 || len(c.Host) != 2 {
+		t.Errorf("%d gone, %d added, %d in both, and %d of the host", len(c.Gone), len(c.Added), len(c.Changes), len(c.Host))
 	}
 }
 

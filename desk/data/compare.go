@@ -3,6 +3,7 @@ package data
 import (
 	"maps"
 	"math"
+	"slices"
 
 	"tare/notebook"
 	"tare/stats"
@@ -21,6 +22,22 @@ func Paired(x, y *Row) (xs, ys []float64, both []Block) {
 	order, xv := sums(x)
 	_, yv := sums(y)
 	return stats.Paired(order, xv, yv)
+}
+
+// Base is the row that a row's ratio is relative to, a figure's in the same metric; nil where there is none.
+func (s *Summary) Base(r *Row) *Row {
+	for _, b := range s.Rows {
+		if r.Baseline == "" || b.Treatment.ID != r.Baseline || b.HostID != r.HostID {
+			continue
+		}
+		if !r.IsFigure {
+			return b
+		}
+		if i := slices.IndexFunc(b.Figures, func(f *Row) bool { return f.Metric == r.Metric }); i >= 0 {
+			return b.Figures[i]
+		}
+	}
+	return nil
 }
 
 // Mean is the row's mean with its interval, as in Ratio.

@@ -21,14 +21,18 @@ func Comparison(w io.Writer, c *compare.Comparison) error {
 		Better    notebook.Better `json:"better,omitempty"` // which values of the metric are better; absent: lower ones
 		Old       *float64        `json:"old"`              // the means
 		New       *float64        `json:"new"`
-		Ratio     *float64        `json:"ratio"` // new over old
+		Relative  bool            `json:"relative"` // ratio is of the ratios to bare metal in each folder; else of the means
+		Ratio     *float64        `json:"ratio"`    // new over old
 		Low       *float64        `json:"low"`
 		High      *float64        `json:"high"`
+		Means     *float64        `json:"means"` // new mean over old, as if the host were as fast in both folders
+		MeansLow  *float64        `json:"means_low"`
+		MeansHigh *float64        `json:"means_high"`
 		Level     float64         `json:"level"`
 		OldRounds int             `json:"old_rounds"`
 		NewRounds int             `json:"new_rounds"`
-		Answer    stats.Answer    `json:"answer"`
-		Why       compare.Why     `json:"why,omitempty"` // it is open, where more rounds would not do: doubtful, failing, missing
+		Answer    stats.Answer    `json:"answer,omitempty"` // absent: it is of bare metal that others are relative to
+		Why       compare.Why     `json:"why,omitempty"`    // it is open, where more rounds would not do: doubtful, failing, missing
 		Emulated  bool            `json:"emulated"`
 		Rounds    int             `json:"rounds_to_decide"` // of each folder, about; 0: decided, or not foreseeable
 	}
@@ -44,20 +48,28 @@ func Comparison(w io.Writer, c *compare.Comparison) error {
 		Margin      float64  `json:"margin"`
 		Differences []string `json:"differences"`
 		Changes     []change `json:"changes"`
+		Host        []change `json:"host"` // of bare metal itself: the host's change, which decides nothing
 		Gone        []string `json:"gone"`
 		Added       []string `json:"added"`
-	}{words.Compared(c), c.Margin, list(words.Doubts(c.Differences)), []change{}, ids(c.Gone), ids(c.Added)}
+	}{words.Compared(c), c.Margin, list(words.Doubts(c.Differences)), []change{}, []change{}, ids(c.Gone), ids(c.Added)}
 	several := slices.ContainsFunc(c.Changes, func(x compare.Change) bool { return x.Figure })
-	for _, x := range c.Changes {
+	told := func(x compare.Change) change {
 		metric := ""
 		if several {
 			metric = x.Old.Metric.Name
 		}
-		out.Changes = append(out.Changes, change{
+		return change{
 			Treatment: x.Old.Treatment.ID, Name: words.ChangedWhere(c, x), Metric: metric, Unit: x.Old.Metric.Unit, Better: x.Old.Metric.Better, Old: number(x.Old.Mean), New: number(x.New.Mean),
-			Ratio: number(x.Ratio.Value), Low: number(x.Ratio.Low), High: number(x.Ratio.High), Level: x.Level, OldRounds: x.Old.Rounds, NewRounds: x.New.Rounds,
+			Relative: x.Relative, Ratio: number(x.Ratio.Value), Low: number(x.Ratio.Low), High: number(x.Ratio.High),
+			Means: number(x.Means.Value), MeansLow: number(x.Means.Low), MeansHigh: number(x.Means.High), Level: x.Level, OldRounds: x.Old.Rounds, NewRounds: x.New.Rounds,
 			Answer: x.Answer, Why: x.Why, Emulated: !x.Old.Representative, Rounds: x.Rounds,
-		})
+		}
+	}
+	for _, x := range c.Changes {
+		out.Changes = append(out.Changes, told(x))
+	}
+	for _, x := range c.Host {
+		out.Host = append(out.Host, told(x))
 	}
 	return write(w, out)
 }

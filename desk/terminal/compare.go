@@ -70,6 +70,11 @@ func sections(c *compare.Comparison) (all []section) {
 		}
 		all = append(all, section{p.head, lines})
 	}
+	var host []string
+	for _, x := range c.Host {
+		host = append(host, words.Changed(c, x))
+	}
+	all = append(all, section{"Bare metal itself, which is the host's change", host})
 	only := func(head string, s *data.Summary, rows []*data.Row) {
 		var lines []string
 		for _, r := range rows {

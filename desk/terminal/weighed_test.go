@@ -48,7 +48,7 @@ func TestWeighedComparison(t *testing.T) {
 	if said := words.Compared(c); !strings.Contains(said, "1 takes more memory") {
 		t.Error(said)
 	}
-	if said := words.Changed(c, c.Changes[1]); !strings.Contains(said, " % more memory (") {
+	if said := words.Changed(c, c.Changes[0]); !strings.Contains(said, " % more memory (") {
 		t.Error(said)
 	}
 	if _, err := compare.From(before, folder(3, 1, 1, 2), 0.01); err == nil || !strings.Contains(err.Error(), "no treatment in common") {

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"tare/desk/compare"
 	"tare/desk/data"
@@ -94,7 +95,15 @@ func folder(c *compare.Comparison, second bool) string {
 
 // Changed says what changed for a treatment: "ffmpeg (segments=1), cn docker pinned 1/1GB: 5.1 % more (4.2 to 6.0)".
 func Changed(c *compare.Comparison, x compare.Change) string {
-	return ChangedWhere(c, x) + ": " + ChangedBy(x)
+	said := ChangedBy(x)
+	switch mixed := slices.ContainsFunc(c.Changes, func(o compare.Change) bool { return o.Relative }); {
+	case x.Answer == "" || math.IsNaN(x.Means.Value):
+	case x.Relative:
+		said += "; the mean " + Signed(Number(100*(x.Means.Value-1), 1)) + " %"
+	case mixed:
+		said += "; of the means, because a folder lacks bare metal here"
+	}
+	return ChangedWhere(c, x) + ": " + said
 }
 
 // ChangedWhere names the treatment of a change, with its parameters where its workload is there with others too.
@@ -184,9 +193,37 @@ func Answered(x compare.Change) string {
 	return string(x.Answer)
 }
 
-// ChangedLevel says how the intervals of a comparison are made.
+// ChangedLevel says how the intervals of a comparison are made, and what they assume.
 func ChangedLevel(c *compare.Comparison) string {
-	return fmt.Sprintf("Means over rounds are compared, the second over the first, with intervals that are corrected for %s: in at most %[2]s of such comparisons is any "+
-		"change named that is none, and in at most %[2]s is anything that changed by %s called no difference, if the host was the same both times.",
+	relative := 0
+	for _, x := range c.Changes {
+		if x.Relative {
+			relative++
+		}
+	}
+	means := len(c.Changes) - relative
+	var b strings.Builder
+	if relative > 0 {
+		b.WriteString("What is compared is each folder's ratio to bare metal, so a host that was faster or slower as a whole changes nothing. ")
+		if means > 0 {
+			fmt.Fprintf(&b, "Of %s a folder lacks bare metal: there the means are compared. ", Count(means, compared(c)))
+		}
+		b.WriteString("Bare metal's own change is the host's. ")
+	} else {
+		b.WriteString("No bare metal was measured beside these in both folders, so means are compared. ")
+	}
+	fmt.Fprintf(&b, "Intervals are corrected for %s. At most %[2]s of such comparisons name a change that is none, and at most %[2]s call a change of %[3]s no difference",
 		Count(len(c.Changes), compared(c)), Percent(stats.Alpha, 0), Margin(c.Margin))
+	switch {
+	case relative == 0:
+		b.WriteString(", if the host was as fast both times and if rounds do not resemble their neighbours. On a host whose speed wanders it is more.")
+	case means > 0:
+		b.WriteString(". Of means that holds only if the host was as fast both times and if rounds do not resemble their neighbours.")
+	default:
+		b.WriteString(".")
+	}
+	if len(c.Host) > 0 {
+		b.WriteString(" The interval of bare metal's own change takes rounds as independent.")
+	}
+	return b.String()
 }
