@@ -302,7 +302,44 @@ func TestBadLuckWithAService(t *testing.T) {
 	h.nothingLeft()
 }
 
-// TestAloneASmallerHost: the host is made smaller and whole again, in order, and by `tare clean` after a kill.
+// interrupts are which CPUs serve the host's interrupts.
+func interrupts(t *testing.T) (all string) {
+	t.Helper()
+	files, err := filepath.Glob("/proc/irq/[0-9]*/smp_affinity_list")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		if b, err := os.ReadFile(f); err == nil { // else it went meanwhile
+			all += f + " " + string(b)
+		}
+	}
+	return all
+}
+
+// bindInterrupt has one of the host's interrupts served by that CPU alone until the test is over, so that the kernel has to move it when the CPU goes.
+func bindInterrupt(t *testing.T, cpu string) {
+	t.Helper()
+	files, err := filepath.Glob("/proc/irq/[0-9]*/smp_affinity_list")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		was, err := os.ReadFile(f)
+		if err != nil || os.WriteFile(f, []byte(cpu), 0) != nil {
+			continue // the kernel manages it
+		}
+		t.Cleanup(func() {
+			if err := os.WriteFile(f, was, 0); err != nil {
+				t.Error(err)
+			}
+		})
+		return
+	}
+	need(t, false, "an interrupt that lets its CPUs be chosen")
+}
+
+// TestAloneASmallerHost: the host is made smaller and whole again, its interrupts too, in order, and by `tare clean` after a kill.
 func TestAloneASmallerHost(t *testing.T) {
 	h := newHost(t)
 	need(t, has("runc"), "runc")
@@ -313,6 +350,17 @@ func TestAloneASmallerHost(t *testing.T) {
 	}
 	_, err = os.Stat("/sys/devices/system/cpu/cpu1/online")
 	need(t, err == nil, "a second CPU that can go offline")
+	bindInterrupt(t, "1")
+	served := interrupts(t)
+	backAgain := func(when string) {
+		t.Helper()
+		if now, err := os.ReadFile(file); err != nil || !bytes.Equal(now, whole) {
+			t.Fatalf("online %s: %q, %v, want %q", when, now, err, whole)
+		}
+		if now := interrupts(t); now != served {
+			t.Errorf("interrupts are served %s by\n%swant\n%s", when, now, served)
+		}
+	}
 	h.write("small.yaml", `name: small
 workloads: [{name: cpu, params: {millions: 30}}]
 platforms: [{platform: bm}, {platform: cn, engines: [runc], provisioning: [pinned]}]
@@ -341,16 +389,15 @@ design: {rounds: {floor: 2, cap: 2}}
 	if len(sizes) != 2 || sizes[1] != 3 {
 		t.Errorf("rows by host size: %v, want 3 on one CPU and 3 on all", sizes)
 	}
-	if now, err := os.ReadFile(file); err != nil || !bytes.Equal(now, whole) {
-		t.Fatalf("online after the run: %q, %v, want %q", now, err, whole)
-	}
+	backAgain("after the run")
 
-	// Bare metal alone, as the paper's: without the other CPUs where nobody else needs them.
+	// Bare metal alone, as the paper's: without the other CPUs where nobody else needs them. So it is on a smaller host too.
 	h.shop()
 	h.write("alone.yaml", `name: alone
 workloads: [{name: cpu, params: {millions: 30}}, {name: ./shop}]
 platforms: [{platform: bm, other_cpus: offline}]
 instances: [1/512MB]
+host_cores: [1, all]
 design: {rounds: {floor: 1, cap: 1}, timeout: 1m}
 `)
 	h.must("run", "./alone.yaml", "--out", "A")
@@ -362,14 +409,16 @@ design: {rounds: {floor: 1, cap: 1}, timeout: 1m}
 	for _, g := range f.Guests {
 		notes[strings.TrimSuffix(g.Treatment, " aa")] += strings.Join(g.Notes, "; ") + " on " + g.Limits.CPUs + "\n"
 	}
-	for id, want := range map[string]string{"cpu{millions=30} bm 1/512MB": "the host's other CPUs were offline for bare metal on 0\n", "shop{page=page} bm 1/512MB": "its load runs there"} {
+	const alone, beside = "the host's other CPUs were offline for bare metal on 0\n", "the host's other CPUs stayed online for bare metal: its load runs there on "
+	for id, want := range map[string]string{
+		"cpu{millions=30} bm 1/512MB": alone, "cpu{millions=30} bm 1/512MB on 1 CPUs": alone,
+		"shop{page=page} bm 1/512MB": beside, "shop{page=page} bm 1/512MB on 1 CPUs": "the host's other CPUs were offline for bare metal; its load shares its CPUs: the host has no others on 0\n",
+	} {
 		if got := notes[id]; strings.Count(got, want) != 2 {
 			t.Errorf("%s: %q, want twice %q", id, got, want)
 		}
 	}
-	if now, err := os.ReadFile(file); err != nil || !bytes.Equal(now, whole) {
-		t.Fatalf("online after bare metal alone: %q, %v, want %q", now, err, whole)
-	}
+	backAgain("after bare metal alone")
 
 	cmd := h.command(t.Context(), "run", "./small.yaml", "--out", "K", "--rounds", "50")
 	if err := cmd.Start(); err != nil {
@@ -393,9 +442,7 @@ design: {rounds: {floor: 1, cap: 1}, timeout: 1m}
 	}
 	cmd.Wait() // its error is our kill
 	h.must("clean")
-	if now, err := os.ReadFile(file); err != nil || !bytes.Equal(now, whole) {
-		t.Errorf("online after tare clean: %q, %v, want %q", now, err, whole)
-	}
+	backAgain("after tare clean")
 	if dockerAnswers() {
 		// The kernel takes the CPUs from Docker's cgroup for good; a container on the last of them shows that it has it back.
 		cpus := strings.FieldsFunc(strings.TrimSpace(string(whole)), func(r rune) bool { return r == '-' || r == ',' })

@@ -25,75 +25,59 @@ import (
 // KindOffline is the journal's kind for CPUs that were taken offline; its target is their list.
 const KindOffline = "cpus-offline"
 
-// detailCpusets is the key under which an entry keeps what taking the CPUs offline also takes from the cgroups of
-// version 1, and bringing them back does not give back: their CPU sets, as JSON, by path.
-const detailCpusets = "cpusets"
-
+// The keys under which an entry keeps, as JSON, what taking the CPUs offline also changes and bringing them back does not undo: the
+// CPU sets of cgroups of version 1, by path, and which CPUs serve interrupts, by the interrupt's number.
 const (
-	cpuFolder   = "/sys/devices/system/cpu"
-	onlineTime  = 10 * time.Second // for the kernel to take one CPU offline or bring it back
-	cpusetsSize = 1 << 20          // bytes of all cgroups' CPU sets together, in the journal
+	detailCpusets    = "cpusets"
+	detailInterrupts = "interrupts"
 )
 
-// Smaller says which CPUs stay when the host is made a host of n: whole cores, socket by socket, so that what is left
-// is a smaller machine of the same kind; and which go.
+const (
+	cpuFolder  = "/sys/devices/system/cpu"
+	onlineTime = 10 * time.Second // for the kernel to take one CPU offline or bring it back
+	detailSize = 1 << 20          // bytes of all CPU sets, or of all interrupts' affinities, in the journal
+)
+
+// Smaller says which CPUs stay and which go when the host is made a host of n CPUs. One thread of each core stays first, socket by
+// socket, and second threads stay only once every core is there: a host of 16 has 16 cores as long as there are so many, as a
+// guest of 16 has (ChooseCPUs). The socket, node and core of the first CPU come first, because most kernels keep CPU 0.
 func Smaller(h notebook.Host, n int) (stay, leave []int, err error) {
 	if n < 1 || n > len(h.CPUs) {
-		return nil, nil, fmt.Errorf("a host of %d CPUs: it has %d, so 1 to %[2]d was expected", n, len(h.CPUs))
+		return nil, nil, fmt.Errorf("a host of %d CPUs: it has %d, so the number must be 1 to %[2]d", n, len(h.CPUs))
 	}
 	all := slices.Clone(h.CPUs)
-	slices.SortFunc(all, func(a, b notebook.CPU) int {
-		return cmp.Or(cmp.Compare(a.Socket, b.Socket), cmp.Compare(a.Node, b.Node), cmp.Compare(a.Core, b.Core), cmp.Compare(a.ID, b.ID))
-	})
-	for i, c := range all {
-		if i < n {
-			stay = append(stay, c.ID)
-		} else {
-			leave = append(leave, c.ID)
+	slices.SortFunc(all, func(a, b notebook.CPU) int { return cmp.Compare(a.ID, b.ID) })
+	// Where each CPU comes in the order: which thread of its core it is, and when its socket, its node and it were first seen.
+	thread, threads := map[int]int{}, map[int]int{}
+	socket, node := map[int]int{}, map[int]int{}
+	first := func(seen map[int]int, key int) {
+		if _, there := seen[key]; !there {
+			seen[key] = len(seen)
 		}
 	}
+	for _, c := range all {
+		thread[c.ID] = threads[c.Core]
+		threads[c.Core]++
+		first(socket, c.Socket)
+		first(node, c.Node)
+	}
+	slices.SortStableFunc(all, func(a, b notebook.CPU) int {
+		return cmp.Or(cmp.Compare(thread[a.ID], thread[b.ID]), cmp.Compare(socket[a.Socket], socket[b.Socket]), cmp.Compare(node[a.Node], node[b.Node]))
+	})
+	stay, leave = ids(all[:n]), ids(all[n:])
 	slices.Sort(stay)
 	slices.Sort(leave)
 	return stay, leave, nil
 }
 
-// Others are the CPUs of the host that a machine of n cores would not have: it has whole cores with one thread of each, socket by
-// socket, as guests get them (ChooseCPUs). But these are the first, since most kernels keep CPU 0.
-func Others(h notebook.Host, n int) []int {
-	all := slices.Clone(h.CPUs)
-	slices.SortFunc(all, func(a, b notebook.CPU) int { return cmp.Compare(a.ID, b.ID) })
-	thread, threads := map[int]int{}, map[int]int{} // by CPU: which of its core's it is; by core: how many there are
-	for _, c := range all {
-		thread[c.ID] = threads[c.Core]
-		threads[c.Core]++
-	}
-	slices.SortStableFunc(all, func(a, b notebook.CPU) int {
-		return cmp.Or(cmp.Compare(thread[a.ID], thread[b.ID]), cmp.Compare(a.Socket, b.Socket), cmp.Compare(a.Node, b.Node))
-	})
-	others := ids(all[min(n, len(all)):])
-	slices.Sort(others)
-	return others
-}
-
-// TakeOffline takes the CPUs from the host until restore is called, which brings them back and gives the cgroups'
-// CPU sets what they had. It stands in the journal first. On error all are back; where they could not be brought back,
+// TakeOffline takes the CPUs from the host until restore is called, which brings them back and gives cgroups their CPU sets and
+// interrupts their CPUs again. All of that stands in the journal first. On error all are back; where they could not be brought back,
 // restore is there as well, to try again.
 func TakeOffline(ctx context.Context, j *journal.Journal, cpus []int) (restore func(context.Context) error, err error) {
-	sets, err := cpusetsWith(cpus)
+	e, err := offlineEntry(cpus)
 	if err != nil {
-		return nil, fmt.Errorf("host: CPUs %s offline: reading the cgroups' CPU sets, which they are taken from: %w", notebook.FormatCPUList(cpus), err)
-	}
-	if err := bereft(sets, cpus); err != nil {
 		return nil, fmt.Errorf("host: CPUs %s offline: %w", notebook.FormatCPUList(cpus), err)
 	}
-	text, err := json.Marshal(sets)
-	if err != nil {
-		return nil, err
-	}
-	if len(text) > cpusetsSize {
-		return nil, fmt.Errorf("host: CPUs %s offline: there are too many cgroups with CPU sets of their own (%d) to put them back afterwards", notebook.FormatCPUList(cpus), len(sets))
-	}
-	e := journal.Entry{Kind: KindOffline, Target: notebook.FormatCPUList(cpus), Detail: map[string]string{detailCpusets: string(text)}}
 	changes := journal.NewChanges(j, Undo())
 	if err := changes.Announce(e); err != nil {
 		return nil, err
@@ -108,6 +92,33 @@ func TakeOffline(ctx context.Context, j *journal.Journal, cpus []int) (restore f
 		}
 	}
 	return changes.Undo, nil
+}
+
+// offlineEntry is the journal's for CPUs that are about to go.
+func offlineEntry(cpus []int) (e journal.Entry, err error) {
+	e = journal.Entry{Kind: KindOffline, Target: notebook.FormatCPUList(cpus), Detail: map[string]string{}}
+	sets, err := cpusetsWith(cpus)
+	if err != nil {
+		return e, fmt.Errorf("reading the cgroups' CPU sets, which they are taken from: %w", err)
+	}
+	if err := bereft(sets, cpus); err != nil {
+		return e, err
+	}
+	irqs, err := interruptsOn(irqFolder, cpus)
+	if err != nil {
+		return e, fmt.Errorf("reading which CPUs serve interrupts: %w", err)
+	}
+	for key, what := range map[string]any{detailCpusets: sets, detailInterrupts: irqs} {
+		text, err := json.Marshal(what)
+		if err != nil {
+			return e, err
+		}
+		if len(text) > detailSize {
+			return e, fmt.Errorf("the journal has no room for so many %s (%d bytes of at most %d), so they could not be put back", key, len(text), detailSize)
+		}
+		e.Detail[key] = string(text)
+	}
+	return e, nil
 }
 
 // Undo gives the way to undo what TakeOffline journals, for journal.Recover.
@@ -125,6 +136,12 @@ func bringBack(_ context.Context, e journal.Entry) error {
 			return fmt.Errorf("host: the CPU sets of the cgroups: %w", err)
 		}
 	}
+	var irqs map[int]affinity
+	if text := e.Detail[detailInterrupts]; text != "" { // entries of older versions have none
+		if err := json.Unmarshal([]byte(text), &irqs); err != nil {
+			return fmt.Errorf("host: the CPUs of interrupts: %w", err)
+		}
+	}
 	for _, c := range cpus {
 		if err := setOnline(c, true); err != nil {
 			return fmt.Errorf("host: CPU %d cannot come back: %w; echo 1 >%s", c, err, onlineFile(c))
@@ -140,6 +157,9 @@ func bringBack(_ context.Context, e journal.Entry) error {
 		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ENODEV) {
 			return fmt.Errorf("host: giving a cgroup its CPU set back: %w", err)
 		}
+	}
+	if err := restoreInterrupts(irqFolder, irqs); err != nil {
+		return fmt.Errorf("host: %w", err)
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 
 	"tare/lab/host"
@@ -67,21 +68,26 @@ func (l *Lab) cannotShrink(ctx context.Context, n int) string {
 	return why
 }
 
-// sizeFor makes the host what the treatment's guest is to find. It says in a note whether bare metal that was to lose the other CPUs did.
+// sizeFor makes the host what the treatment's guest is to find. Where bare metal was to lose the host's other CPUs a note says
+// whether it did, and else why not.
 func (l *Lab) sizeFor(ctx context.Context, t notebook.Treatment, service bool) (note string, err error) {
 	if !t.OthersOffline {
 		return "", l.size(ctx, t.HostCores)
 	}
-	const bound = "bare metal was bound to its CPUs by affinity alone, and the host's others stayed online: "
-	others := host.Others(l.host, int(t.Instance.Cores))
+	const stayed = "the host's other CPUs stayed online for bare metal: "
+	cores := int(math.Ceil(t.Instance.Cores))
+	_, others, err := host.Smaller(l.host, cores)
+	if err != nil {
+		return "", err
+	}
 	switch {
 	case len(others) == 0:
-		return "", l.without(ctx, nil)
-	case service && l.away == nil:
-		return bound + "its load runs there", l.without(ctx, nil)
+		return "", l.size(ctx, t.HostCores)
+	case service && l.away == nil && t.HostCores != cores:
+		return stayed + "its load runs there", l.size(ctx, t.HostCores)
 	}
 	if why := l.without(ctx, others); why != nil {
-		return fmt.Sprint(bound, why), l.without(ctx, nil)
+		return fmt.Sprint(stayed, why), l.size(ctx, t.HostCores)
 	}
 	return "the host's other CPUs were offline for bare metal", nil
 }

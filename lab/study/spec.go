@@ -197,8 +197,8 @@ type Place struct {
 	// Machines are what virtual machines are made (notebook.ParseMachine); default: the usual one.
 	Machines []string `yaml:"machines,omitempty" json:",omitempty"` // omitted in the study's hash, which is older
 
-	// OtherCPUs is, of bare metal, what the CPUs that the instance does not have are meanwhile: "offline", where the host permits, or "online",
-	// the default, where it is bound to its own by affinity alone.
+	// OtherCPUs is, of bare metal, what the CPUs that the instance does not have are meanwhile: "offline", where the host permits, so that bare
+	// metal at an instance of n cores is a host of n; or "online", the default.
 	OtherCPUs string `yaml:"other_cpus,omitempty" json:",omitempty"`
 
 	// Rungs of the isolation ladder: with engine layers the topmost layers, or "all" of them; with others "full", a pinned
@@ -477,8 +477,10 @@ func (s *Spec) validate() *problem {
 		switch {
 		case !slices.Contains([]string{"", online, offline}, p.OtherCPUs):
 			return wrong(fmt.Sprintf("other_cpus: %q: %s or %s was expected", p.OtherCPUs, offline, online), "platforms", i, "other_cpus")
-		case p.OtherCPUs == offline && (p.Platform != notebook.BM || len(s.HostCores) > 0):
-			return wrong("other_cpus: offline is for bm, in a study without host_cores", "platforms", i, "other_cpus")
+		case p.OtherCPUs == offline && p.Platform != notebook.BM:
+			return wrong(fmt.Sprintf("other_cpus: offline is for bm alone, and this platform is %s: leave it out", p.Platform), "platforms", i, "other_cpus")
+		case p.OtherCPUs == offline && s.together():
+			return wrong("other_cpus: offline is for one guest at a time: leave it out, or neighbours:, memory: and paging:", "platforms", i, "other_cpus")
 		}
 		for j, n := range p.Networks {
 			if !slices.Contains(notebook.Networks, n) {
@@ -554,6 +556,11 @@ func (s *Spec) checkInstance(text string) error {
 func (s *Spec) ofHost() bool {
 	return slices.Contains(s.Instances, notebook.HostSize) ||
 		slices.ContainsFunc(s.Workloads, func(u Use) bool { return slices.Contains(u.Instances, notebook.HostSize) })
+}
+
+// together says whether several guests of a treatment may be there at once.
+func (s *Spec) together() bool {
+	return s.Memory != nil || s.Paging != nil || len(s.Neighbours) > 0 || slices.ContainsFunc(s.Workloads, func(u Use) bool { return len(u.Neighbours) > 0 })
 }
 
 // climbs says what is wrong in a place's part in the isolation ladder.

@@ -50,6 +50,38 @@ func TestShippedStudiesLoad(t *testing.T) {
 	}
 }
 
+// In the studies of the paper that took the other cores from bare metal, bare metal has none of them, also on a host that is made smaller.
+// On a host of two CPUs of which the first cannot go offline they are still planned.
+func TestBareMetalOfThePaper(t *testing.T) {
+	two := notebook.Host{CPUs: []notebook.CPU{{ID: 0}, {ID: 1, Core: 1}}, Memory: 32 << 30}
+	for _, n := range []string{"pinning", "pinning-small", "chr", "provisioning", "io", "multitasking"} {
+		s, err := Load(studies.FS, n, kinds)
+		if err != nil {
+			t.Fatal(err)
+		}
+		us, err := s.uses(workloads.FS)
+		if err != nil {
+			t.Fatal(err)
+		}
+		bare, sizes := 0, map[int]bool{}
+		for _, tr := range s.fitting(us, two, Only{}).Treatments {
+			sizes[tr.HostCores] = true
+			if tr.Platform == notebook.BM {
+				bare++
+			}
+			if tr.OthersOffline != (tr.Platform == notebook.BM) {
+				t.Errorf("%s: %s: the other CPUs offline: %t", n, tr.ID, tr.OthersOffline)
+			}
+		}
+		if bare == 0 && n != "pinning" { // the smallest instance of which has as many cores as the host
+			t.Errorf("%s: nothing of bare metal on two CPUs", n)
+		}
+		if len(s.HostCores) > 0 && len(sizes) < 2 {
+			t.Errorf("%s: on two CPUs hosts of %v", n, sizes)
+		}
+	}
+}
+
 func TestAFigureThatNothingCouldBeDrawnIn(t *testing.T) {
 	for figure, want := range map[string]string{
 		"{name: F, title: T, workload: cpu, by: millions}":                         "",
@@ -358,9 +390,10 @@ design: {rounds: {floor: 2, cap: 3}}
 		}
 	}
 	for text, want := range map[string]string{
-		"{platform: bm, other_cpus: away}":                       `s.yaml:3: other_cpus: "away": offline or online was expected`,
-		"{platform: cn, other_cpus: offline}":                    "s.yaml:3: other_cpus: offline is for bm, in a study without host_cores",
-		"{platform: bm, other_cpus: offline}]\nhost_cores: [all": "s.yaml:3: other_cpus: offline is for bm, in a study without host_cores",
+		"{platform: bm, other_cpus: away}":                              `s.yaml:3: other_cpus: "away": offline or online was expected`,
+		"{platform: cn, other_cpus: offline}":                           "s.yaml:3: other_cpus: offline is for bm alone, and this platform is cn: leave it out",
+		"{platform: bm, other_cpus: offline}]\nneighbours: [{count: 1}": "s.yaml:3: other_cpus: offline is for one guest at a time: leave it out, or neighbours:, memory: and paging:",
+		"{platform: bm, other_cpus: offline}]\nmemory: {guests: [1, 2]}\ndesign: {trials: 1, warmups: 0}\nclaims: [memory": "s.yaml:3: other_cpus: offline is for one guest at a time: leave it out, or neighbours:, memory: and paging:",
 	} {
 		_, err := Parse("s.yaml", []byte("name: x\nworkloads: [{name: cpu}]\nplatforms: ["+text+"]\ninstances: [1/1GB]\n"), ".", kinds)
 		if err == nil || err.Error() != want {
