@@ -390,9 +390,9 @@ design: {rounds: {floor: 2, cap: 3}}
 		}
 	}
 	for text, want := range map[string]string{
-		"{platform: bm, other_cpus: away}":                              `s.yaml:3: other_cpus: "away": offline or online was expected`,
-		"{platform: cn, other_cpus: offline}":                           "s.yaml:3: other_cpus: offline is for bm alone, and this platform is cn: leave it out",
-		"{platform: bm, other_cpus: offline}]\nneighbours: [{count: 1}": "s.yaml:3: other_cpus: offline is for one guest at a time: leave it out, or neighbours:, memory: and paging:",
+		"{platform: bm, other_cpus: away}":                            `s.yaml:3: other_cpus: "away": offline or online was expected`,
+		"{platform: cn, other_cpus: offline}":                         "s.yaml:3: other_cpus: offline is for bm alone, and this platform is cn: leave it out",
+		"{platform: bm, other_cpus: offline}]\nneighbours: [{cpu: 1}": "s.yaml:3: other_cpus: offline is for one guest at a time: leave it out, or neighbours:, memory: and paging:",
 		"{platform: bm, other_cpus: offline}]\nmemory: {guests: [1, 2]}\ndesign: {trials: 1, warmups: 0}\nclaims: [memory": "s.yaml:3: other_cpus: offline is for one guest at a time: leave it out, or neighbours:, memory: and paging:",
 	} {
 		_, err := Parse("s.yaml", []byte("name: x\nworkloads: [{name: cpu}]\nplatforms: ["+text+"]\ninstances: [1/1GB]\n"), ".", kinds)
