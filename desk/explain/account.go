@@ -233,6 +233,9 @@ func (b *book) account(r, base *data.Row, against Against) *Account {
 	if base != nil && len(xs) > 0 {
 		b.overhead(a, xs, ys)
 		a.Doubtful = b.doubtful(a)
+		if a.Significant() && !a.Sized() {
+			a.Doubts = append(a.Doubts, JustSignificant{})
+		}
 	}
 	b.figures(a)
 	a.DiskPerRequest = b.perRequest(r)
@@ -285,7 +288,7 @@ func (b *book) overhead(a *Account, x, y []*data.Cell) {
 		if !a.Significant() {
 			return stats.NoRatio
 		}
-		return stats.Ratio(values, overheads, sure)
+		return a.supported(stats.Ratio(values, overheads, sure))
 	}
 	parts := func(all []category) (ps []Part) {
 		rest, attributed := slices.Clone(overheads), 0.0

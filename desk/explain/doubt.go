@@ -33,6 +33,8 @@ type (
 	}
 	// EventsLost: the tracers lost so many events.
 	EventsLost struct{ Events int64 }
+	// JustSignificant: the overhead's interval reaches below half of its estimate.
+	JustSignificant struct{}
 	// Silent: so many traced trials have nothing from any tracer.
 	Silent struct{ Trials int }
 	// Coarse: nothing followed the scheduler. Why may be empty.
@@ -55,6 +57,7 @@ type (
 )
 
 func (LargerBaseline) Doubt()   {}
+func (JustSignificant) Doubt()  {}
 func (NoBareMetalSize) Doubt()  {}
 func (NoBareMetalWork) Doubt()  {}
 func (BaselineUntraced) Doubt() {}

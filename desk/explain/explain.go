@@ -100,11 +100,35 @@ type Account struct {
 // Significant says whether the interval of the overhead excludes 0: without it there is nothing to explain.
 func (a *Account) Significant() bool { return excludesZero(a.Overhead) }
 
+// leastSized is the share of the overhead's estimate that the nearer end of its interval has to be for shares of it to have both ends.
+const leastSized = 0.5
+
+// Sized says whether the overhead is known well enough to be divided by.
+func (a *Account) Sized() bool {
+	v := a.Overhead.Value
+	return a.Overhead.HasInterval() && min(a.Overhead.Low/v, a.Overhead.High/v) >= leastSized
+}
+
+// supported is a share as far as the overhead supports it. Of small overheads only those are significant that came out too large, so a share of one is too
+// small: its end away from zero holds in 76 % of accounts only, and is left out.
+func (a *Account) supported(q stats.Quotient) stats.Quotient {
+	if a.Sized() {
+		return q
+	}
+	if q.Low < 0 {
+		q.Low = math.Inf(-1)
+	}
+	if q.High > 0 {
+		q.High = math.Inf(1)
+	}
+	return q
+}
+
 // Part is one category of an account.
 type Part struct {
 	Key     string         // one of this package's constants; in Account.Fine one of notebook.Walls or Unexplained
 	Seconds stats.Estimate // of the overhead
-	Share   stats.Quotient // of the overhead; NaN where that is not significant
+	Share   stats.Quotient // of the overhead; NaN where that is not significant, infinite at an end that it does not support
 
 	// Cause says whether it may be named as one: whether its interval excludes 0 at a level that is corrected for all the
 	// parts that could have been named (Bonferroni), so that of a hundred sentences at most five name one that is nothing.

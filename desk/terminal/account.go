@@ -90,10 +90,7 @@ func (t *text) parts(a *explain.Account) {
 		p := part{label: words.Part(x.Key), size: x.Seconds.Value, dim: !x.Significant()}
 		p.seconds, p.half = amount(x.Seconds, decimals, by)
 		if stats.Finite(x.Share.Value) {
-			p.share = words.Percent(x.Share.Value, 0)
-			if x.Share.HasInterval() {
-				p.of = words.Bounds(100*x.Share.Low, 100*x.Share.High, 0)
-			}
+			p.share, p.of = words.Percent(x.Share.Value, 0), words.ShareBounds(x.Share)
 		}
 		parts = append(parts, p)
 	}

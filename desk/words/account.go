@@ -342,12 +342,23 @@ func Traced(a *explain.Account) string {
 	return s
 }
 
-// Share writes a share with its interval, "92 % (88 to 96)".
+// Share writes a share with its interval, "92 % (88 to 96)"; where one end is not known, "60 % (above 45)".
 func Share(q stats.Quotient) string {
-	if !q.HasInterval() {
+	if !bounded(q) {
 		return Percent(q.Value, 0)
 	}
-	return Percent(q.Value, 0) + " (" + Bounds(100*q.Low, 100*q.High, 0) + ")"
+	return Percent(q.Value, 0) + " (" + ShareBounds(q) + ")"
+}
+
+// bounded says whether an end of the interval is known.
+func bounded(q stats.Quotient) bool { return stats.Finite(q.Low) || stats.Finite(q.High) }
+
+// ShareBounds writes the interval of a share alone; empty where neither end is known.
+func ShareBounds(q stats.Quotient) string {
+	if !bounded(q) {
+		return ""
+	}
+	return Bounds(100*q.Low, 100*q.High, 0)
 }
 
 // Times writes "1.50 times bare metal (1.45–1.55)", with as many decimals as the interval deserves.

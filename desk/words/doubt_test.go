@@ -24,7 +24,7 @@ var allDoubts = []data.Doubt{
 	data.BaselineFailed{}, data.NoCommonRound{}, data.OneCommonRound{}, data.BaselineZero{}, data.Unbounded{}, data.UnpairedRounds{}, data.Overflow{}, data.GuestSaid{}, data.Fitted{},
 	data.WarmupFailed{}, data.TracedFailed{}, data.KernelChanged{}, data.Quieted{}, data.RobustDiffers{}, data.Stalled{}, data.QuietDiffers{}, data.HostIsGuest{}, data.Looks{}, data.FewRounds{}, data.Torn{}, data.MoreWarnings{},
 	explain.LargerBaseline{}, explain.NoBareMetalSize{}, explain.NoBareMetalWork{}, explain.BaselineUntraced{}, explain.AllTracedFailed{}, explain.NoCompleteRound{},
-	explain.IncompleteRounds{}, explain.Unbelievable{}, explain.SomeTracedFailed{}, explain.EventsLost{}, explain.Silent{}, explain.Coarse{}, explain.TracerMissing{},
+	explain.IncompleteRounds{}, explain.Unbelievable{}, explain.SomeTracedFailed{}, explain.EventsLost{}, explain.JustSignificant{}, explain.Silent{}, explain.Coarse{}, explain.TracerMissing{},
 	explain.Unseen{}, explain.OtherMetric{}, explain.Untraced{},
 	model.TooFewSizes{}, model.NothingCounts{}, model.NotSeparable{}, model.OneHostSize{}, model.AlikeSizes{}, model.SeveralHosts{}, model.SeveralImages{}, model.OneDegree{},
 	model.NotFitted{}, model.WithinUnsteadiness{}, model.NoRatio{}, model.NoBounds{}, model.NoSize{}, model.OtherBaseline{}, model.FewCommonRounds{},
