@@ -30,6 +30,12 @@
 // sequential confidence intervals for the mean", 1965), except that it may have been narrow by luck: from three rounds on both
 // together miss in at most 5 % of studies (TestTheLastLook), after half as many rounds as with one boundary for all looks.
 //
+// A study without a rule has intervals that are looked at once. Where somebody runs more rounds because of what the first said, and reads all
+// of them together, that is another look, and the number of rounds followed from what was seen. The interval over m such parts is made at
+// 1 − 0.05/m² ([Confidence.Extensions]). Of all intervals over two parts or more, however many there are, any misses in at most 3.2 % of
+// studies, which is 0.05·(1/4 + 1/9 + …). Pocock's boundary for m looks is too narrow there, because it takes the number of rounds as
+// fixed: with five extensions 10 % of studies end with an interval that misses, in place of 16 % without any correction and 5 % with this one.
+//
 // Sequences that hold for ever were weighed. Those of bounded variables (betting, empirical Bernstein; Waudby-Smith and Ramdas,
 // 2024) need bounds, which times do not have, and are wide beside them after ten rounds. Student's t with Lai's mixture (Wang and
 // Ramdas, 2025) gives intervals a sixth wider at twenty rounds, which is 40 % more rounds, and none before the fourth round.
@@ -74,6 +80,9 @@ type Confidence struct {
 	Alpha float64 // the share of intervals that may miss it
 	Looks int     // above 1: of studies in which any interval does that is made after any round up to this
 
+	// Extensions is how often values were added, perhaps because of what those before said. Not beside Looks, which count them.
+	Extensions int
+
 	// Precision above 0: looking at a ratio ends with the first interval of Floor values or more that lies within ± this share of it.
 	Precision float64
 	Floor     int
@@ -84,7 +93,16 @@ func Sure(looks int) Confidence { return Confidence{Alpha: Alpha, Looks: looks} 
 
 // Share is the confidence of each of several intervals of which together no more than Alpha may miss (Bonferroni). Looking does not end with one of them.
 func (c Confidence) Share(of int) Confidence {
-	return Confidence{Alpha: c.Alpha / float64(of), Looks: c.Looks}
+	return Confidence{Alpha: c.Alpha / float64(of), Looks: c.Looks, Extensions: c.Extensions}
+}
+
+// Extended is the confidence of intervals over the same values and others that are still to be added: where looks are counted, the same.
+func (c Confidence) Extended() Confidence {
+	c.Precision = 0
+	if c.Looks == 0 {
+		c.Extensions++
+	}
+	return c
 }
 
 // lastShare is the part of Alpha that is left for the interval with which looking ends.
@@ -115,7 +133,8 @@ func (c Confidence) Level() float64 {
 		c.Alpha *= 1 - lastShare
 	}
 	if c.Looks < 3 { // no interval is made of one round
-		return 1 - c.Alpha
+		part := float64(1 + c.Extensions)
+		return 1 - c.Alpha/(part*part)
 	}
 	// How many independent looks they are worth: fitted to simulated studies (TestLooksAreWorth), and a little more than it was there.
 	l := math.Log(float64(c.Looks) / 2)
@@ -451,13 +470,18 @@ func (q Quotient) Answer(margin float64) Answer {
 const MostRounds = 1000
 
 // Rounds is about how many rounds in all would give an answer, if the ratio stayed what it is and its values as scattered; 0 where that is
-// more than a thousand, or cannot be foreseen. c is the confidence with which the interval was made.
-func (q Quotient) Rounds(margin float64, c Confidence) int {
+// more than a thousand, or cannot be foreseen. The odds are even, for the ratio does not stay what it is; twice as many more are likely to be
+// enough ([Likely]). The interval was made at the confidence made, and that of all rounds is made at to.
+func (q Quotient) Rounds(margin float64, made, to Confidence) int {
 	if !q.HasInterval() || !(q.Low > 0) {
 		return 0
 	}
-	return foresee(q.N, math.Log(q.High/q.Low)/2/c.made(q), math.Abs(math.Abs(math.Log(q.Value))-math.Log1p(margin)), Confidence{Alpha: c.Alpha, Looks: c.Looks}) // to the nearer end of the margin
+	to.Precision = 0
+	return foresee(q.N, math.Log(q.High/q.Low)/2/made.made(q), math.Abs(math.Abs(math.Log(q.Value))-math.Log1p(margin)), to) // to the nearer end of the margin
 }
+
+// Likely is how many rounds more are likely to be enough, where so many more are as likely as not: TestExtensions shows how likely.
+func Likely(even int) int { return 2 * even }
 
 // PreciseRounds is the same of an interval that is to lie within ± precision.
 func (q Quotient) PreciseRounds(precision float64, c Confidence) int {

@@ -115,7 +115,7 @@ func TestNotDecided(t *testing.T) {
 	higher := claim(Hypothesis{Ratio: &Pair{Of: cn, Bounds: Bounds{Higher: 0.02}}})
 
 	v := Judge(w.measure(5, 0.04, 2), higher)[0]
-	if v.Answer != NotDecided || !strings.Contains(Why(v), "more rounds would decide (5 now)") || v.Evidence[0].Met != Open {
+	if v.Answer != NotDecided || !strings.Contains(Why(v), "would decide (5 now)") || v.Evidence[0].Met != Open {
 		t.Errorf("%+v", v)
 	}
 	for _, rounds := range []int{0, 1} {
@@ -218,7 +218,7 @@ func TestAACheckThatMissesInOnePartOfAClaim(t *testing.T) {
 	}
 	s := w.measure(5, 0.04, 2)
 	s.AA = []data.AACheck{{Host: "bench", Workload: "ffmpeg", Instance: size("large"), HostCores: 2, Ratio: 1.05, Low: 1.02, High: 1.08, Verdict: data.Misses}}
-	if v := Judge(s, claim(Bounds{Higher: 0.02}))[0]; v.Answer != NotDecided || !strings.Contains(Why(v), "rounds would decide") {
+	if v := Judge(s, claim(Bounds{Higher: 0.02}))[0]; v.Answer != NotDecided || !strings.Contains(Why(v), "would decide") {
 		t.Errorf("%s: %q", v.Answer, Why(v))
 	}
 	s.AA[0].High = 1.5

@@ -218,7 +218,7 @@ func (c *Comparison) judge() {
 		if x.Cost().Answer(c.Margin) == stats.Same {
 			x.Answer = stats.Same
 		} else {
-			x.Rounds = x.Ratio.Rounds(c.Margin, cautious)
+			x.Rounds = x.Ratio.Rounds(c.Margin, cautious, cautious)
 		}
 	}
 }

@@ -96,13 +96,17 @@ func folders[T interface{ in() int }](blocks []T) []int { return Distinct(blocks
 func (b Block) in() int { return b.Folder }
 
 // sure is the confidence of an interval over rounds of these folders. Where a study among them could stop when it liked, it holds after
-// every round of theirs.
+// every round of theirs. Where none could, each further folder may have been run for what those before it said.
 func (s *Summary) sure(folders []int, alpha float64) stats.Confidence {
 	var designs []notebook.Design
 	for _, f := range folders {
 		designs = append(designs, s.Folders[f].Study.Design)
 	}
-	return stats.Confidence{Alpha: alpha, Looks: notebook.Looks(designs...)}
+	c := stats.Confidence{Alpha: alpha, Looks: notebook.Looks(designs...)}
+	if c.Looks == 0 {
+		c.Extensions = max(len(folders)-1, 0)
+	}
+	return c
 }
 
 // ruled is sure for the ratio of x to y: where a study's rule looks at that ratio until it is precise, the last look may be narrower.

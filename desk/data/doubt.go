@@ -91,6 +91,11 @@ type (
 		Level       float64 // of each look's intervals
 		Until, Last float64 // of a ratio's to bare metal until it is as precise as the study asks, and then; 0 where it asks for no precision
 	}
+	// Extended: so many folders without a stopping rule are read together, and each may have been run for what those before it said.
+	Extended struct {
+		Folders int
+		Level   float64 // of intervals over rounds of them all
+	}
 	// FewRounds: a folder has fewer rounds than its design asks for at least.
 	FewRounds struct {
 		Dir                string
@@ -135,6 +140,7 @@ func (Quieted) Doubt()            {}
 func (QuietDiffers) Doubt()       {}
 func (HostIsGuest) Doubt()        {}
 func (Looks) Doubt()              {}
+func (Extended) Doubt()           {}
 func (FewRounds) Doubt()          {}
 func (Torn) Doubt()               {}
 func (MoreWarnings) Doubt()       {}

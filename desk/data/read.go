@@ -773,6 +773,16 @@ func (r *reader) doubts() (all []Doubt) {
 			all = append(all, d)
 		}
 	}
+	most := Extended{}
+	for _, t := range r.order {
+		of := folders(t.row.Values)
+		if c := r.sum.sure(of, stats.Alpha); c.Extensions > 0 && len(of) > most.Folders {
+			most = Extended{len(of), c.Level()}
+		}
+	}
+	if most.Folders > 0 {
+		all = append(all, most)
+	}
 	if r.warnings.dropped > 0 {
 		all = append(all, MoreWarnings{r.warnings.dropped})
 	}

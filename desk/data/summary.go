@@ -53,13 +53,14 @@ func (s *Summary) Margin() float64 {
 	return cmp.Or(s.margin, decide, stats.Margin)
 }
 
-// Rounds is about how many rounds in all would say whether a row's difference from its baseline matters; 0: not foreseeable.
+// Rounds is about how many rounds in all, with those of another folder where no rule counts looks, would say whether a row's difference
+// from its baseline matters; 0: more than stats.MostRounds, or not foreseeable.
 func (s *Summary) Rounds(r *Row) int {
 	c := s.Sure(r, stats.Alpha)
 	if i := slices.IndexFunc(s.Rows, func(b *Row) bool { return b.Treatment.ID == r.Baseline && b.HostID == r.HostID }); i >= 0 {
 		c = s.ruled(r, s.Rows[i], folders(r.Values), stats.Alpha)
 	}
-	return r.Quotient().Rounds(s.Margin(), c)
+	return r.Quotient().Rounds(s.Margin(), c, c.Extended())
 }
 
 // Quotient is the row's ratio to its baseline, with its interval.

@@ -105,7 +105,7 @@ func Found(v *claims.Verdict) string {
 func Outlook(v *claims.Verdict) string {
 	switch e := v.Evidence[v.Deciding]; {
 	case v.More > 0:
-		return fmt.Sprintf("about %s would decide (%d now)", Count(v.More, "more round"), e.Rounds)
+		return fmt.Sprintf("about %s would decide (%d now)", MoreRounds(v.More), e.Rounds)
 	case e.Rounds < 2:
 		return "at least two rounds are needed"
 	case !stats.Finite(e.Low) || !stats.Finite(e.High):

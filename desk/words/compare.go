@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"tare/desk/compare"
@@ -142,7 +143,10 @@ func ChangedBy(x compare.Change) string {
 		return s + "; bare metal differed from itself by as much"
 	}
 	if x.Rounds > 0 {
-		s += "; about " + Count(x.Rounds, "round") + " of each would settle it"
+		return s + "; about " + Count(x.Rounds, "round") + " of each folder would settle it (even odds), " + strconv.Itoa(stats.Likely(x.Rounds)) + " (likely)"
+	}
+	if x.Ratio.HasInterval() {
+		s += "; " + unforeseen
 	}
 	return s
 }

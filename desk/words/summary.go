@@ -320,7 +320,9 @@ func (g group) finding(s *data.Summary, named func(*data.Row) string) string {
 			before = " makes "
 		case stats.Open:
 			if n := s.Rounds(r) - q.N; n > 0 {
-				said += ", about " + Count(n, "more round")
+				said += ", about " + MoreRounds(n)
+			} else {
+				said += ", " + unforeseen
 			}
 			before, after = ": ", " open: "
 		}
@@ -335,6 +337,14 @@ func (g group) finding(s *data.Summary, named func(*data.Row) string) string {
 	}
 	return strings.Join(parts, "; ") + "."
 }
+
+// MoreRounds says how many more rounds would settle something: as likely as not, and likely.
+func MoreRounds(even int) string {
+	return fmt.Sprintf("%s (even odds), %d (likely)", Count(even, "more round"), stats.Likely(even))
+}
+
+// unforeseen says why no number of rounds is named.
+var unforeseen = fmt.Sprintf("not settled within %d rounds by this estimate", stats.MostRounds)
 
 // Margin writes a margin in as many digits as it has.
 func Margin(margin float64) string { return fmt.Sprintf("%.4g %%", 100*margin) }

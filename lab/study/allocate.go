@@ -171,7 +171,7 @@ func (r *Run) needs(t notebook.Treatment, round int) (more int, foreseen, answer
 	}
 	enough, sure := 0, r.sure(t)
 	if d.Decide > 0 {
-		answered, enough = has && q.Answer(d.Decide) != stats.Open, q.Rounds(d.Decide, sure)
+		answered, enough = has && q.Answer(d.Decide) != stats.Open, q.Rounds(d.Decide, sure, sure)
 	} else {
 		answered, enough = stats.Precise(q, d.Precision), q.PreciseRounds(d.Precision, sure)
 	}
