@@ -172,6 +172,61 @@ func TestSpecificationNamesTestsThatExist(t *testing.T) {
 	}
 }
 
+// A test that needs a quiet host may be skipped on a busy one, so there are few, and none of the promises about records, changes to the host, what is left behind,
+// and bad input rests on one.
+func TestFewTestsNeedQuiet(t *testing.T) {
+	text, err := os.ReadFile("docs/specification.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var promises strings.Builder
+	for _, section := range strings.Split(string(text), "\n## ")[1:] {
+		if strings.Contains("1345", section[:1]) {
+			promises.WriteString(section)
+		}
+	}
+	const most = 10
+	var quiet []string
+	err = filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !strings.HasSuffix(path, "_test.go") || strings.HasPrefix(path, "internal/require/") {
+			return err
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		for _, decl := range file.Decls {
+			f, ok := decl.(*ast.FuncDecl)
+			if !ok || !strings.HasPrefix(f.Name.Name, "Test") {
+				continue
+			}
+			ast.Inspect(f, func(n ast.Node) bool {
+				call, ok := n.(*ast.CallExpr)
+				if !ok {
+					return true
+				}
+				// require.Quiet, or the method of cmd/tare that calls it
+				if s, ok := call.Fun.(*ast.SelectorExpr); ok && strings.EqualFold(s.Sel.Name, "quiet") && !slices.Contains(quiet, f.Name.Name) {
+					quiet = append(quiet, f.Name.Name)
+				}
+				return true
+			})
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(quiet) == 0 || len(quiet) > most {
+		t.Errorf("%d tests need a quiet host (%s), want 1 to %d", len(quiet), strings.Join(quiet, ", "), most)
+	}
+	for _, name := range quiet {
+		if regexp.MustCompile(`\b` + name + "`").MatchString(promises.String()) {
+			t.Errorf("%s needs a quiet host, and a promise of section 1, 3, 4 or 5 of docs/specification.md rests on it", name)
+		}
+	}
+}
+
 // Golden files are read by whoever reviews a change: they are of components, and few. Folders below testdata are inputs.
 func TestGoldenFilesAreFew(t *testing.T) {
 	files, err := filepath.Glob("desk/*/testdata/*.*")

@@ -156,18 +156,16 @@ func dockerContainers() ([]string, error) {
 	return strings.Fields(string(out)), err
 }
 
-// undisturbed runs `tare bench` into a folder and returns its name. Where the machine below this host gave much of the
-// host's CPU time to others meanwhile, work takes longer than the kernel counts: it runs again, and then the test is skipped.
-func (h *testHost) undisturbed(args ...string) (out string) {
+// quiet makes a check of times that `tare bench` with these arguments leaves in a folder: see [require.Quiet].
+func (h *testHost) quiet(args []string, check func(t testing.TB, out string)) {
 	h.t.Helper()
-	share := 0.0
-	for _, out := range []string{"R", "R2"} {
-		if share = require.Stolen(h.t, func() { h.must(append([]string{"bench", "--out", out}, args...)...) }); share < require.Disturbed {
-			return out
-		}
-	}
-	h.t.Skipf("the machine below this host gave %.0f %% of its CPU time to others, so times say nothing here", 100*share)
-	return ""
+	n := 0
+	require.Quiet(h.t, func(t testing.TB) {
+		n++
+		out := fmt.Sprintf("R%d", n)
+		h.must(append([]string{"bench", "--out", out}, args...)...)
+		check(t, out)
+	})
 }
 
 func (h *testHost) command(ctx context.Context, args ...string) *exec.Cmd {
@@ -347,7 +345,7 @@ func (r row) name() string {
 	return text
 }
 
-func rows(t *testing.T, text string) []row {
+func rows(t testing.TB, text string) []row {
 	t.Helper()
 	var all []row
 	if err := json.Unmarshal([]byte(text), &all); err != nil {
@@ -456,8 +454,11 @@ func (h *testHost) bench(platforms string, want ...string) {
 func TestAloneHalfACoreTakesTwice(t *testing.T) {
 	h := newHost(t)
 	need(t, has("crun") || has("runc"), "crun or runc")
-	out := h.undisturbed("--image", h.image, "--platforms", "cn:crun|runc", "--instances", "0.5/512MB,1/512MB", "--rounds", "2", "--",
-		"sh", "-c", "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done")
+	h.quiet([]string{"--image", h.image, "--platforms", "cn:crun|runc", "--instances", "0.5/512MB,1/512MB", "--rounds", "2", "--",
+		"sh", "-c", "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done"}, h.halfACoreTakesTwice)
+}
+
+func (h *testHost) halfACoreTakesTwice(t testing.TB, out string) {
 	f, err := notebook.Read(filepath.Join(h.dir, out))
 	if err != nil {
 		t.Fatal(err)

@@ -153,7 +153,7 @@ func startAndRead(t *testing.T, cmd *exec.Cmd) string {
 // idleHost requires a host that merges nothing and leaves it as it is found, also where the test fails. It gives what the host's files say.
 func idleHost(t *testing.T) (says func() string) {
 	t.Helper()
-	require.Root(t)
+	require.NothingMerged(t)
 	err := Host.idle()
 	require.That(t, err == nil, fmt.Sprintf("a host that could merge pages and does not: %v", err))
 	before := map[string]string{}

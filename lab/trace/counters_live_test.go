@@ -98,7 +98,7 @@ func within(t testing.TB, what string, got, least, most float64) {
 	}
 }
 
-func TestThrottledToHalfACore(t *testing.T) { require.Undisturbed(t, throttledToHalfACore) }
+func TestThrottledToHalfACore(t *testing.T) { require.Quiet(t, throttledToHalfACore) }
 
 func throttledToHalfACore(t testing.TB) {
 	const quota, period = 0.05, 0.1
@@ -135,7 +135,7 @@ func TestNoQuotaNothingMissing(t *testing.T) {
 	}
 }
 
-func TestCPUTimeOfProcesses(t *testing.T) { require.Undisturbed(t, cpuTimeOfProcesses) }
+func TestCPUTimeOfProcesses(t *testing.T) { require.Quiet(t, cpuTimeOfProcesses) }
 
 func cpuTimeOfProcesses(t testing.TB) {
 	l := load(t, nil, "run", "300", "1", "1")

@@ -150,16 +150,12 @@ func TestWallIsAllOfTheTrial(t *testing.T) {
 				t.Errorf("%s: %.4f s, want %.2f: %v", c.wall, got, want, p.Wall)
 			}
 		}
-		t.Run(strings.Join(c.args, " ")+" "+c.wall, func(t *testing.T) { require.Undisturbed(t, check) })
+		t.Run(strings.Join(c.args, " ")+" "+c.wall, func(t *testing.T) { require.Quiet(t, check) })
 	}
 }
 
 // A trial lasts until its last thread's end, whatever wakes its ruler before.
 func TestATrialOutlivesItsFirstThread(t *testing.T) {
-	require.Undisturbed(t, aTrialOutlivesItsFirstThread)
-}
-
-func aTrialOutlivesItsFirstThread(t testing.TB) {
 	k := openKit(t, notebook.TracerScheduler)
 	p, took := watched(t, k, 1, loadCommand(t, "leaderless", "150"))
 	if sum := wallSum(p); sum > took.Seconds()+0.001 || sum < 0.15 || !near(sum, p.Figures["elapsed_s"], 0.001, 1e-4) {
@@ -196,7 +192,7 @@ func spread(p *notebook.Trace, what, of string) (n int64, sum float64) {
 	return n, sum
 }
 
-func TestOffCPUTimeByReason(t *testing.T) { require.Undisturbed(t, offCPUTimeByReason) }
+func TestOffCPUTimeByReason(t *testing.T) { require.Quiet(t, offCPUTimeByReason) }
 
 func offCPUTimeByReason(t testing.TB) {
 	k := openKit(t, notebook.TracerScheduler)
@@ -268,7 +264,7 @@ func TestMigrations(t *testing.T) {
 	}
 }
 
-func TestThrottling(t *testing.T) { require.Undisturbed(t, throttling) }
+func TestThrottling(t *testing.T) { require.Quiet(t, throttling) }
 
 func throttling(t testing.TB) {
 	k := openKit(t, notebook.TracerScheduler, notebook.TracerBandwidth)
@@ -350,7 +346,7 @@ func TestKindsOfFaults(t *testing.T) {
 	}
 }
 
-func TestSamplesOfTheKernel(t *testing.T) { require.Undisturbed(t, samplesOfTheKernel) }
+func TestSamplesOfTheKernel(t *testing.T) { require.Quiet(t, samplesOfTheKernel) }
 
 func samplesOfTheKernel(t testing.TB) {
 	k := openKit(t, notebook.TracerScheduler, notebook.TracerAccounting)
@@ -415,7 +411,7 @@ func TestStacksAreWithoutTheTracer(t *testing.T) {
 }
 
 // The first tier counts what a load is known to do, and takes no program into its switches.
-func TestThreadsAreCounted(t *testing.T) { require.Undisturbed(t, threadsAreCounted) }
+func TestThreadsAreCounted(t *testing.T) { require.Quiet(t, threadsAreCounted) }
 
 func threadsAreCounted(t testing.TB) {
 	k := openKit(t, notebook.TracerThreads)
@@ -445,9 +441,7 @@ func threadsAreCounted(t testing.TB) {
 }
 
 // A thread of a process that is there already is counted from the trial's beginning to its end.
-func TestThreadsByWord(t *testing.T) { require.Undisturbed(t, threadsByWord) }
-
-func threadsByWord(t testing.TB) {
+func TestThreadsByWord(t *testing.T) {
 	k := openKit(t, notebook.TracerThreads)
 	l := load(t, nil, "run", "20", "20", "10")
 	threads, err := engine.ThreadsOf([]int{l.pid()}, 0)
@@ -527,9 +521,7 @@ func TestUnknownTracer(t *testing.T) {
 }
 
 // Where a guest's ruler is not on the host, the trial's bounds are the host's word.
-func TestBoundsByWord(t *testing.T) { require.Undisturbed(t, boundsByWord) }
-
-func boundsByWord(t testing.TB) {
+func TestBoundsByWord(t *testing.T) {
 	k := openKit(t, notebook.TracerScheduler)
 	l := load(t, nil, "run", "20", "20", "10")
 	threads, err := engine.ThreadsOf([]int{l.pid()}, 0)
@@ -537,20 +529,22 @@ func boundsByWord(t testing.TB) {
 		t.Fatal(err)
 	}
 	w := k.Attach(Target{Threads: threads, PID: l.pid(), Cores: 1})
+	before := time.Now()
 	w.Begin()
 	start := time.Now()
 	l.work()
-	took := time.Since(start).Seconds()
+	least := time.Since(start).Seconds()
 	w.End()
+	most := time.Since(before).Seconds() // a busy host may take its time for each word
 	p, err := w.Stop()
 	if err != nil {
 		t.Fatal(err)
 	}
 	l.finish()
-	if sum := wallSum(p); !near(sum, took, 0.01, 0.002) {
-		t.Errorf("the account is of %.4f s, by the clock it was %.4f s", sum, took)
+	if sum := wallSum(p); sum < least-0.001 || sum > most+0.001 {
+		t.Errorf("the account is of %.4f s, by the clock it was %.4f to %.4f s", sum, least, most)
 	}
-	if got := p.Wall[notebook.WallSleep]; got < 0.19 || got > 0.3 {
+	if got := p.Wall[notebook.WallSleep]; got < 0.19 || got > most {
 		t.Errorf("slept %.3f s, want 0.2: %v", got, p.Wall)
 	}
 }
