@@ -45,3 +45,4 @@ cuda:
 generate:
 	@scripts/generate
 	CGO_ENABLED=0 $(GO) test ./desk/... ./lab/noise -update
+	CGO_ENABLED=0 $(GO) test ./cmd/tare -run '^TestSamplesAreReadAsBefore$$' -update

@@ -227,22 +227,32 @@ func TestFewTestsNeedQuiet(t *testing.T) {
 	}
 }
 
-// Golden files are read by whoever reviews a change: they are of components, and few. Folders below testdata are inputs.
+// Golden files are read by whoever reviews a change: they are of components, and few. Folders below testdata are inputs. What commands
+// print of the sample folders is more, by name.
 func TestGoldenFilesAreFew(t *testing.T) {
-	files, err := filepath.Glob("desk/*/testdata/*.*")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no golden files: %v", err)
-	}
-	const most = 250_000
-	sum := int64(0)
-	for _, file := range files {
-		info, err := os.Stat(file)
-		if err != nil {
-			t.Fatal(err)
+	for _, of := range []struct {
+		what, pattern string
+		most          int64
+	}{
+		{"the desk's golden files", "desk/*/testdata/*.*", 250_000},
+		{"the sample folders", "cmd/tare/testdata/samples/*/*.json*", 1_500_000},
+		{"what is printed of each sample folder", "cmd/tare/testdata/samples/*/printed/*.*", 1_750_000},
+		{"what is printed of several sample folders", "cmd/tare/testdata/samples/together/*.*", 150_000},
+	} {
+		files, err := filepath.Glob(of.pattern)
+		if err != nil || len(files) == 0 {
+			t.Fatalf("no %s: %v", of.what, err)
 		}
-		sum += info.Size()
-	}
-	if sum > most {
-		t.Errorf("the desk's golden files have %d bytes, more than %d: keep those of components, and assert on the rest", sum, most)
+		sum := int64(0)
+		for _, file := range files {
+			info, err := os.Stat(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sum += info.Size()
+		}
+		if sum > of.most {
+			t.Errorf("%s have %d bytes, more than %d: keep those of components, and assert on the rest", of.what, sum, of.most)
+		}
 	}
 }
