@@ -140,20 +140,24 @@ type Metric struct {
 type Better string
 
 const (
-	Lower  Better = "lower"  // as of a time
-	Higher Better = "higher" // as of a bandwidth
+	Lower   Better = "lower"  // as of a time
+	Higher  Better = "higher" // as of a bandwidth
+	Neither Better = "none"   // as of the number of CPUs that a program finds: it is compared, and no value is a cost
 )
 
 // MoreIsBetter says whether the metric's high values are the good ones.
 func (m Metric) MoreIsBetter() bool { return m.Better == Higher }
 
+// Directed says whether some of the metric's values are better than others.
+func (m Metric) Directed() bool { return m.Better != Neither }
+
 // check says what is wrong with a metric as a folder has it.
 func (m Metric) check() error {
 	switch m.Better {
-	case "", Lower, Higher:
+	case "", Lower, Higher, Neither:
 		return nil
 	}
-	return fmt.Errorf(`the metric %q has "better": %q; expected %q or %q`, m.Name, m.Better, Lower, Higher)
+	return fmt.Errorf(`the metric %q has "better": %q; expected %q, %q or %q`, m.Name, m.Better, Lower, Higher, Neither)
 }
 
 // Figure is a figure that the study's report draws: bars over one axis for each platform (paper "pinning", Figures 3

@@ -169,9 +169,10 @@ writable folder ({scratch}); on bare metal everything else is read-only. In the 
 --input names, {work} for the folder of the workload's files, {cores} and {memory} for the guest's size. Any other {word}
 is left as it is.
 
-With --metric NAME=EXPRESSION,UNIT,higher (or lower, whichever is better) it is not the command's time that is compared, but a
-number that it prints: what the first group of the regular expression (RE2; ^ and $ are a line's) matches last on its standard
-output. Of several, which each have a table, the first is the one by which platforms are ranked.
+With --metric NAME=EXPRESSION,UNIT,higher Tare compares a number that the command prints, instead of its time. The last word is
+higher or lower, whichever is better, or none where neither is, as of a number of CPUs. The first group of the regular
+expression (RE2; ^ and $ are a line's) is the number; its last match on the standard output counts. Of several metrics, which
+each have a table, the first is the one by which platforms are ranked.
 
 With --service PORT the command, or the image's own, is a service, and what is measured is its capacity: requests are sent
 at a rate that is raised step by step until they miss the --objective. --load is the path of a page, asked for over HTTP,
@@ -220,7 +221,7 @@ line, a JSON object with mean and p99 in seconds, requests_per_second and errors
 	}
 	r.flags(c)
 	c.Flags().StringVar(&image, "image", "", "registry reference, OCI layout folder, docker save archive, or image of the Docker daemon")
-	c.Flags().StringArrayVar(&metrics, "metric", nil, "compare a number that the command prints: `NAME=EXPRESSION,UNIT,higher`, or lower, whichever is better; the first group of the regular expression is the number (again for more metrics)")
+	c.Flags().StringArrayVar(&metrics, "metric", nil, "compare a number that the command prints: `NAME=EXPRESSION,UNIT,higher`, or lower, whichever is better, or none where neither is; the first group of the regular expression is the number (again for more metrics)")
 	c.Flags().StringArrayVar(&devices, "device", nil, "give every guest this device of the host, `NAME` as CDI has it: nvidia.com/gpu=0 (again for more devices)")
 	c.Flags().IntVar(&service, "service", 0, "the command, or the image's own, is a service that listens on this `PORT`: seek its capacity")
 	c.Flags().StringVar(&load, "load", "", "what asks the service: the path of a page (/), or a `COMMAND` with {rate}, {seconds}, {address} and {port} in it")

@@ -11,8 +11,8 @@ import (
 func TestMetricsThatAreNone(t *testing.T) {
 	for text, want := range map[string]string{
 		"triad":               `--metric "triad": a name and an equals sign were expected at its beginning, as in NAME=EXPRESSION,UNIT,higher`,
-		"triad=(x),MB/s":      `--metric "triad=(x),MB/s": an expression, a unit, and higher or lower were expected after "triad="`,
-		"triad=(x),MB/s,more": `--metric "triad=(x),MB/s,more": "more": higher or lower, whichever is better, was expected at its end`,
+		"triad=(x),MB/s":      `--metric "triad=(x),MB/s": an expression, a unit, and higher, lower or none must follow "triad="`,
+		"triad=(x),MB/s,more": `--metric "triad=(x),MB/s,more": "more": must end in higher or lower, whichever is better, or none where neither is`,
 		"triad=x,MB/s,higher": `--metric "triad=x,MB/s,higher": match: "x": a group in parentheses, which is the number, was expected`,
 	} {
 		cmd := benchCommand()

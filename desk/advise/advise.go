@@ -203,6 +203,8 @@ func (a *adviser) chooseFigure() error {
 		for _, m := range all {
 			why := ""
 			switch {
+			case !m.Directed():
+				why = "a metric without a direction: neither higher nor lower values are better"
 			case m.Better != "":
 				if !slices.Contains(known, m.Name) {
 					known = append(known, m.Name)

@@ -8,9 +8,9 @@ import (
 	"tare/desk/data"
 )
 
-// What to run FFmpeg on, where bare metal is not to be had.
+// What to run the work on, where bare metal is not to be had.
 func ExampleOf() {
-	s, err := data.Read([]string{"../export/testdata/made-before"}, data.Options{})
+	s, err := data.Read([]string{"../../cmd/tare/testdata/samples/timing"}, data.Options{})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -25,7 +25,8 @@ func ExampleOf() {
 		}
 	}
 	// Output:
-	// cn runc pinned 1/1GB
-	// cn runc vanilla 1/1GB
 	// cn docker vanilla 1/1GB
+	// cn crun vanilla 1/1GB
+	// cn crun pinned 1/1GB
+	// cn docker pinned 1/1GB
 }

@@ -74,6 +74,7 @@ func (a *adviser) rank(g *group) Ranking {
 		}
 		out.Choices = append(out.Choices, c)
 	}
+	out.withoutInterval()
 	if g.figure == g.metric {
 		out.Choices = append(out.Choices, a.predicted(g, &out)...)
 	} else {
@@ -105,10 +106,34 @@ func (a *adviser) rank(g *group) Ranking {
 	return out
 }
 
+// withoutInterval takes from the choices what has no interval of its ratio to bare metal, though that was measured at its size: the summary
+// finds nothing of it. Bare metal goes with them where none is left to compare it with.
+func (r *Ranking) withoutInterval() {
+	without := func(c Choice) bool {
+		return c.row.Baseline != "" && !(stats.Finite(c.RatioLow) && stats.Finite(c.RatioHigh))
+	}
+	open := slices.DeleteFunc(slices.Clone(r.Choices), func(c Choice) bool { return !without(c) })
+	r.Choices = slices.DeleteFunc(r.Choices, without)
+	for _, c := range open {
+		r.Apart = append(r.Apart, Apart{c.Treatment, NoRatioInterval{}})
+	}
+	r.Choices = slices.DeleteFunc(r.Choices, func(c Choice) bool {
+		sameSize := func(o Choice) bool { return o.Treatment.Instance.SameSize(c.Treatment.Instance) }
+		others := slices.ContainsFunc(r.Choices, func(o Choice) bool { return sameSize(o) && !o.row.IsBaseline() })
+		if !c.row.IsBaseline() || others || !slices.ContainsFunc(open, sameSize) {
+			return false
+		}
+		r.Apart = append(r.Apart, Apart{c.Treatment, NothingBeside{}})
+		return true
+	})
+}
+
 // unrankable says why a row is not ranked; nil: it may be.
 func unrankable(r *data.Row, g *group) data.Doubt {
 	failed, any := r.Failures()
 	switch {
+	case !g.figure.Directed():
+		return NoDirection{g.figure.Name}
 	case r.Rounds == 0 && any:
 		return failed
 	case r.Rounds == 0:
@@ -428,6 +453,12 @@ type (
 	PartOnline struct{ Online, CPUs int }
 	// NoValue: no trial has a value of the metric.
 	NoValue struct{ Metric string }
+	// NoDirection: neither high nor low values of the metric are better.
+	NoDirection struct{ Metric string }
+	// NoRatioInterval: the ratio to bare metal has no interval.
+	NoRatioInterval struct{}
+	// NothingBeside: of nothing beside it the ratio to bare metal has an interval.
+	NothingBeside struct{}
 	// NoPrediction: the model predicts one metric, so that what was not measured is not ranked by another.
 	NoPrediction struct{ Predicted, Ranked string }
 	// UnsteadySize: bare metal differed from itself by up to this factor at an instance type.
@@ -447,13 +478,16 @@ type (
 	Ambiguous struct{}
 )
 
-func (LadderRung) Doubt()     {}
-func (PartOnline) Doubt()     {}
-func (NoValue) Doubt()        {}
-func (NoPrediction) Doubt()   {}
-func (UnsteadySize) Doubt()   {}
-func (RatiosRanked) Doubt()   {}
-func (SomeFailed) Doubt()     {}
-func (SeveralCPUSets) Doubt() {}
-func (Extrapolated) Doubt()   {}
-func (Ambiguous) Doubt()      {}
+func (LadderRung) Doubt()      {}
+func (PartOnline) Doubt()      {}
+func (NoValue) Doubt()         {}
+func (NoDirection) Doubt()     {}
+func (NoRatioInterval) Doubt() {}
+func (NothingBeside) Doubt()   {}
+func (NoPrediction) Doubt()    {}
+func (UnsteadySize) Doubt()    {}
+func (RatiosRanked) Doubt()    {}
+func (SomeFailed) Doubt()      {}
+func (SeveralCPUSets) Doubt()  {}
+func (Extrapolated) Doubt()    {}
+func (Ambiguous) Doubt()       {}

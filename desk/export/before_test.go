@@ -41,7 +41,8 @@ func numbers(v any) any {
 }
 
 // A folder that an earlier version made gives the same numbers as that version gave: testdata/made-before is a real study,
-// traced and shortened, and numbers.json what the version that made it said of it.
+// traced and shortened, and numbers.json what the version that made it said of it. Its advice has changed since: no ratio of the folder
+// has an interval, so nothing is recommended.
 func TestFoldersMadeBefore(t *testing.T) {
 	dir := filepath.Join("testdata", "made-before")
 	s, err := data.Read([]string{dir}, data.Options{})

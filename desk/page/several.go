@@ -56,7 +56,10 @@ func severals(all []data.Several, figs []*chart.Figure) (parts []severalPart) {
 		for j := range v.On {
 			a := &v.On[j]
 			row := severalRow{Name: words.Plain(a.Name), Unit: words.Plain(a.Of.Unit), Better: "less", Base: "–"}
-			if a.Of.MoreIsBetter() {
+			switch {
+			case !a.Of.Directed():
+				row.Better = "neither less nor more"
+			case a.Of.MoreIsBetter():
 				row.Better = "more"
 			}
 			for _, r := range a.Rows {

@@ -53,13 +53,20 @@ func outcome(c *compare.Comparison, a stats.Answer, n int) string {
 		stats.More: {"costs more", "cost more"}, stats.Less: {"costs less", "cost less"},
 		stats.Same: {"makes no difference", "make no difference"}, stats.Open: {"is open", "are open"},
 	}[a], ""
-	higher := 0
+	higher, undirected := 0, 0
 	for _, x := range c.Changes {
-		if x.Old.Metric.MoreIsBetter() {
+		switch {
+		case x.Old.Metric.MoreIsBetter():
 			higher++
+		case !x.Old.Metric.Directed():
+			undirected++
 		}
 	}
 	switch {
+	case undirected > 0 && a == stats.More:
+		verb = [2]string{"is higher", "are higher"}
+	case undirected > 0 && a == stats.Less:
+		verb = [2]string{"is lower", "are lower"}
 	case higher == len(c.Changes) && a == stats.More:
 		verb = [2]string{"gives less", "give less"}
 	case higher == len(c.Changes) && a == stats.Less:
@@ -193,6 +200,10 @@ func Answered(x compare.Change) string {
 		return "gives less"
 	case x.Answer == stats.Less && x.Old.Metric.MoreIsBetter():
 		return "gives more"
+	case x.Answer == stats.More && !x.Old.Metric.Directed():
+		return "is higher"
+	case x.Answer == stats.Less && !x.Old.Metric.Directed():
+		return "is lower"
 	}
 	return string(x.Answer)
 }

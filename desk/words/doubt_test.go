@@ -28,7 +28,7 @@ var allDoubts = []data.Doubt{
 	explain.Unseen{}, explain.OtherMetric{}, explain.Untraced{},
 	model.TooFewSizes{}, model.NothingCounts{}, model.NotSeparable{}, model.OneHostSize{}, model.AlikeSizes{}, model.SeveralHosts{}, model.SeveralImages{}, model.OneDegree{},
 	model.NotFitted{}, model.WithinUnsteadiness{}, model.NoRatio{}, model.NoBounds{}, model.NoSize{}, model.OtherBaseline{}, model.FewCommonRounds{},
-	advise.LadderRung{}, advise.PartOnline{}, advise.NoValue{}, advise.NoPrediction{}, advise.UnsteadySize{}, advise.RatiosRanked{}, advise.SomeFailed{},
+	advise.LadderRung{}, advise.PartOnline{}, advise.NoValue{}, advise.NoDirection{}, advise.NoRatioInterval{}, advise.NothingBeside{}, advise.NoPrediction{}, advise.UnsteadySize{}, advise.RatiosRanked{}, advise.SomeFailed{},
 	advise.SeveralCPUSets{}, advise.Extrapolated{}, advise.Ambiguous{},
 	claims.OnlyEmulated{}, claims.Unmeasured{}, claims.EveryTrialFailed{}, claims.WithinUnsteadiness{}, claims.Unsteady{}, claims.NeedsHostCores{}, claims.NeedsCHR{},
 	claims.PaperLeavesOut{}, claims.NeedsSize{}, claims.NotStudied{}, claims.NotTogether{}, claims.NeedsTwo{}, claims.NoCommonRound{}, claims.NoValue{}, claims.Unrecorded{},

@@ -265,8 +265,11 @@ func Metric(m notebook.Metric) string {
 
 // Direction says which values of a metric are better where it is not less, as everybody expects of a time; else it is empty.
 func Direction(m notebook.Metric) string {
-	if m.MoreIsBetter() {
+	switch {
+	case m.MoreIsBetter():
 		return "higher is better"
+	case !m.Directed():
+		return "neither higher nor lower is better"
 	}
 	return ""
 }

@@ -169,6 +169,7 @@ func statement(where string, rows []*data.Row, s *data.Summary) Statement {
 	failed := ""   // what failed of it
 	unbounded := false
 	alone := true // beside the baseline there is nothing that ran
+	waiting := pending(rows, named)
 	for _, r := range rows {
 		trials += r.Trials
 		good += r.Trials - r.Failed
@@ -193,7 +194,7 @@ func statement(where string, rows []*data.Row, s *data.Summary) Statement {
 		to, where = onBareMetal, where+Weighed(s, rows[0])
 	}
 	where += Read(rows[0])
-	if m := rows[0].Metric; m.MoreIsBetter() {
+	if m := rows[0].Metric; Direction(m) != "" {
 		where += ", " + Plain(m.Name) + " (" + Direction(m) + ")"
 	}
 	if len(s.Baseline) > 0 {
@@ -210,11 +211,19 @@ func statement(where string, rows []*data.Row, s *data.Summary) Statement {
 		st.Findings = amounts(rows, named)
 		return st
 	case alone:
+		if waiting != "" {
+			return lead("there is nothing to compare yet. " + waiting)
+		}
 		return lead("only " + to + " was measured: there is nothing to compare with it.")
 	case len(ranked) == 0 && unbounded:
 		return lead("no overhead has bounds yet: " + to + " varied too much. More rounds or a quieter host would give it some.")
 	case len(ranked) == 0 && open > 0:
-		return lead("no overhead has an interval yet: that takes at least two rounds in which both a platform and its baseline succeed.")
+		if waiting != "" {
+			waiting = " " + waiting
+		}
+		return lead("no overhead has an interval yet: that takes at least two rounds in which both a platform and its baseline succeed." + waiting)
+	case waiting != "" && len(ranked) == 0:
+		return lead("there is nothing to compare yet. " + waiting)
 	case !slices.ContainsFunc(rows, func(r *data.Row) bool { return r.Representative && !beside(r) && r.Rounds > 0 }):
 		return lead("only emulated VMs were measured, which are never ranked: their figures are in the table.")
 	case len(ranked) == 0:
@@ -240,6 +249,29 @@ func statement(where string, rows []*data.Row, s *data.Summary) Statement {
 		st.Findings = append(st.Findings, strings.TrimSpace(failed))
 	}
 	return st
+}
+
+// pending names what is still to be measured of a place's first round; empty: nothing. What is emulated is not waited for.
+func pending(rows []*data.Row, named func(*data.Row) string) string {
+	const most = 4
+	var names []string
+	for _, r := range rows {
+		if r.Trials == 0 && r.Representative && !r.Treatment.AA {
+			names = append(names, named(r))
+		}
+	}
+	n := len(names)
+	if n == 0 {
+		return ""
+	}
+	if n > most {
+		names = append(names[:most-1], fmt.Sprintf("%d more", n-most+1))
+	}
+	verb := " is still to be measured"
+	if n > 1 {
+		verb = " are still to be measured"
+	}
+	return capital(list(names)) + verb + ": the same `tare run` goes on."
 }
 
 // amounts are what rows have where there is nothing that they are compared with, the least first.
@@ -310,7 +342,7 @@ func (g group) finding(s *data.Summary, named func(*data.Row) string) string {
 			before = " gives "
 		case r.Memory != nil:
 			before = " takes "
-		case r.Paging != nil:
+		case r.Paging != nil, !r.Metric.Directed():
 			before = " has "
 		}
 		answer := r.Cost().Answer(s.Margin())

@@ -346,6 +346,9 @@ func (s *Spec) check(shipped fs.FS, ch Choices) ([]use, error) {
 					m = o
 				}
 			}
+			if !m.Directed() {
+				return nil, fmt.Errorf("study %s: --until '%s': %s of workload %s has no direction; name a time, or another metric where lower is better", s.Name, fit.Objective(), m.Name, u.Workload.Name)
+			}
 			if m.MoreIsBetter() {
 				return nil, fmt.Errorf("study %s: --until '%s': of %s of workload %s more is better, and how many guests fit is sought by what must stay low: a time, or another metric of which less is better, was expected", s.Name, fit.Objective(), m.Name, u.Workload.Name)
 			}

@@ -826,6 +826,8 @@ func measurable(a notebook.Axis, us []use) error {
 		switch {
 		case a.Metric != "" && !slices.ContainsFunc(u.Workload.Secondary(), has):
 			return fmt.Errorf("metric: %q: a secondary metric of workload %s was expected, of which it is said which values are better", a.Metric, a.Workload)
+		case a.Metric == "" && !u.Workload.Metric.Directed():
+			return fmt.Errorf("metric: the metric of workload %s has no direction (better: none), so it cannot be on an axis", a.Workload)
 		case !hasAll(u.params, a.Params):
 			why = fmt.Errorf("params: %s: the study has workload %s with none such", notebook.Label("", a.Params), a.Workload)
 		default:

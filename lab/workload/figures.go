@@ -47,13 +47,16 @@ const (
 	OutputCSV    = "csv"    // the first line names columns; the last one counts
 )
 
+// directions are what a metric may say of its values.
+var directions = []notebook.Better{notebook.Higher, notebook.Lower, notebook.Neither}
+
 // check says what is wrong with a metric.
 func (m *Metric) check() error {
 	switch {
 	case m.Name == "" || m.Unit == "":
 		return errors.New("{name: …, unit: …} was expected")
-	case m.Better != "" && m.Better != notebook.Lower && m.Better != notebook.Higher:
-		return fmt.Errorf("better: %q: higher or lower was expected", m.Better)
+	case m.Better != "" && !slices.Contains(directions, m.Better):
+		return fmt.Errorf("better: %q: must be higher, lower or none", m.Better)
 	case m.From != "" && m.Match != "":
 		return fmt.Errorf("%s: from and match: one of the two was expected", m.Name)
 	case m.Match == "":
@@ -76,7 +79,7 @@ func (m *Metric) pattern() (*regexp.Regexp, error) {
 	return regexp.Compile("(?m:" + m.Match + ")")
 }
 
-// ParseMetric reads "NAME=EXPRESSION,UNIT,higher" or lower: a metric that an expression finds.
+// ParseMetric reads "NAME=EXPRESSION,UNIT,higher", or lower or none: a metric that an expression finds.
 func ParseMetric(text string) (m Metric, err error) {
 	name, rest, ok := strings.Cut(text, "=")
 	parts := strings.Split(rest, ",")
@@ -85,13 +88,13 @@ func ParseMetric(text string) (m Metric, err error) {
 	case !ok || strings.TrimSpace(name) == "":
 		return m, fmt.Errorf("%q: a name and an equals sign were expected at its beginning, as in NAME=EXPRESSION,UNIT,higher", text)
 	case n < 3:
-		return m, fmt.Errorf("%q: an expression, a unit, and higher or lower were expected after %q, as in NAME=EXPRESSION,UNIT,higher", text, name+"=")
+		return m, fmt.Errorf("%q: an expression, a unit, and higher, lower or none must follow %q, as in NAME=EXPRESSION,UNIT,higher", text, name+"=")
 	}
 	m.Name, m.Unit = strings.TrimSpace(name), strings.TrimSpace(parts[n-2])
 	m.Better, m.Match = notebook.Better(strings.TrimSpace(parts[n-1])), strings.Join(parts[:n-2], ",") // an expression may have commas
 	switch {
-	case m.Better != notebook.Higher && m.Better != notebook.Lower:
-		return m, fmt.Errorf("%q: %q: higher or lower, whichever is better, was expected at its end", text, parts[n-1])
+	case !slices.Contains(directions, m.Better):
+		return m, fmt.Errorf("%q: %q: must end in higher or lower, whichever is better, or none where neither is", text, parts[n-1])
 	case m.Unit == "":
 		return m, fmt.Errorf("%q: its unit is missing before %q", text, ","+parts[n-1])
 	case m.Match == "":
@@ -136,9 +139,12 @@ func (w *Workload) Primary() notebook.Metric {
 	return m
 }
 
-// Secondary are the workload's secondary metrics as a notebook has them.
+// Secondary are the workload's secondary metrics as a notebook has them. One without a direction is compared with nothing, as one of which none is said.
 func (w *Workload) Secondary() (all []notebook.Metric) {
 	for _, m := range w.Also {
+		if !m.Directed() {
+			m.Better = ""
+		}
 		all = append(all, m.Metric)
 	}
 	return all

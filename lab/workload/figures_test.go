@@ -148,7 +148,7 @@ func orNone(m map[string]float64) map[string]float64 {
 func TestWhatIsWrongInMetrics(t *testing.T) {
 	for metrics, want := range map[string]string{
 		"metric: {name: x}":                                                          "metric: {name: …, unit: …} was expected",
-		"metric: {name: x, unit: s, better: more}":                                   `mine/workload.yaml:4: metric: better: "more": higher or lower was expected`,
+		"metric: {name: x, unit: s, better: more}":                                   `mine/workload.yaml:4: metric: better: "more": must be higher, lower or none`,
 		"metric: {name: x, unit: s, from: a, match: (b)}":                            "metric: x: from and match: one of the two was expected",
 		"metric: {name: x, unit: s, match: '(b'}":                                    "metric: match: error parsing regexp: missing closing ): `(b`",
 		"metric: {name: x, unit: s, match: 'b'}":                                     `metric: match: "b": a group in parentheses, which is the number, was expected`,
@@ -234,13 +234,18 @@ func TestParseMetric(t *testing.T) {
 	if want := (Metric{Metric: notebook.Metric{Name: "triad", Unit: "MB/s", Better: notebook.Higher}, Match: "^Triad: +([0-9]{1,9}) MB="}); err != nil || m != want {
 		t.Errorf("%+v, %v", m, err)
 	}
+	m, err = ParseMetric("cpus=^cpus ([0-9]+),cpus,none")
+	w := Workload{Metric: m, Also: []Metric{m}}
+	if err != nil || m.Directed() || w.Primary().Better != notebook.Neither || w.Secondary()[0].Better != "" {
+		t.Errorf("%+v, %v; primary %+v, secondary %+v", m, err, w.Primary(), w.Secondary())
+	}
 	for text, want := range map[string]string{
 		"":                   `"": a name and an equals sign were expected at its beginning, as in NAME=EXPRESSION,UNIT,higher`,
 		"=(x),s,lower":       `"=(x),s,lower": a name and an equals sign were expected`,
 		"triad":              `"triad": a name and an equals sign`,
-		"triad=(x)":          `"triad=(x)": an expression, a unit, and higher or lower were expected after "triad="`,
-		"triad=(x),s":        `"triad=(x),s": an expression, a unit, and higher or lower were expected after "triad="`,
-		"triad=(x),s,hihger": `"triad=(x),s,hihger": "hihger": higher or lower, whichever is better, was expected at its end`,
+		"triad=(x)":          `"triad=(x)": an expression, a unit, and higher, lower or none must follow "triad="`,
+		"triad=(x),s":        `"triad=(x),s": an expression, a unit, and higher, lower or none must follow "triad="`,
+		"triad=(x),s,hihger": `"triad=(x),s,hihger": "hihger": must end in higher or lower, whichever is better, or none where neither is`,
 		"triad=(x),,higher":  `"triad=(x),,higher": its unit is missing before ",higher"`,
 		"triad=,s,higher":    `"triad=,s,higher": an expression was expected after "triad="`,
 		"triad=(x,s,higher":  "\"triad=(x,s,higher\": match: error parsing regexp: missing closing ): `(x`",

@@ -1,0 +1,140 @@
+package terminal_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"tare/desk/advise"
+	"tare/desk/compare"
+	"tare/desk/data"
+	"tare/desk/terminal"
+	"tare/notebook"
+	"tare/notebook/notebooktest"
+)
+
+// said is what commands print of a folder: the summary, and the advice.
+func said(t *testing.T, dir string) (summary, advice string) {
+	t.Helper()
+	s := read(t, data.Options{}, dir)
+	var b bytes.Buffer
+	if err := terminal.Summary(&b, s, terminal.Screen{}); err != nil {
+		t.Fatal(err)
+	}
+	summary = b.String()
+	a, err := advise.Of(s, advise.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Reset()
+	if err := terminal.Advice(&b, a, terminal.Screen{}); err != nil {
+		t.Fatal(err)
+	}
+	return summary, b.String()
+}
+
+func wants(t *testing.T, what, text string, want ...string) {
+	t.Helper()
+	for _, w := range want {
+		if !strings.Contains(text, w) {
+			t.Errorf("the %s does not say %q:\n%s", what, w, text)
+		}
+	}
+}
+
+// After an interrupted first round the summary names what is pending, whatever was measured before the interrupt.
+func TestAnInterruptedFirstRound(t *testing.T) {
+	for measured, want := range map[string]string{
+		"bm":          "there is nothing to compare yet. A pinned docker container, a vanilla docker container and a pinned VM are still to be measured: the same `tare run` goes on.",
+		"bm vmcn":     "there is nothing to compare yet. A pinned docker container, a vanilla docker container and a pinned VM are still to be measured",
+		"vmcn":        "there is nothing to compare yet. Bare metal, a pinned docker container, a vanilla docker container and a pinned VM are still to be measured",
+		"bm vm":       "no overhead has an interval yet: that takes at least two rounds in which both a platform and its baseline succeed. A pinned docker container and a vanilla docker container are still to be measured",
+		"bm vm cn":    "no overhead has an interval yet: that takes at least two rounds in which both a platform and its baseline succeed.\n",
+		"bm vmcn all": "no overhead has an interval yet",
+	} {
+		f := notebooktest.New(2)
+		f.Rounds, f.Ended = 1, "interrupted"
+		all := []string{"bm 1/1GB", "bm aa 1/1GB", "cn docker pinned 1/1GB", "cn docker vanilla 1/1GB", "vm qemu kvm pinned 1/1GB", "vmcn qemu tcg pinned 1/1GB"}
+		var pending []notebook.Treatment
+		for _, words := range all {
+			platform, _, _ := strings.Cut(words, " ")
+			f.Add(words, 4)
+			if !strings.HasSuffix(measured, "all") && !strings.Contains(" "+measured+" ", " "+platform+" ") {
+				pending = append(pending, f.Study.Treatments[len(f.Study.Treatments)-1])
+				f.Study.Treatments = f.Study.Treatments[:len(f.Study.Treatments)-1]
+			}
+		}
+		dir := f.Write(t)
+		f.Study.Treatments = append(f.Study.Treatments, pending...)
+		study, err := json.Marshal(f.Study)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, "study.json"), study, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		summary, advice := said(t, dir)
+		wants(t, "summary of "+measured, summary, want)
+		if strings.Contains(summary, "only emulated VMs were measured") {
+			t.Errorf("%s: it says that only emulated VMs were measured:\n%s", measured, summary)
+		}
+		wants(t, "advice of "+measured, advice, "Nothing can be ranked")
+	}
+}
+
+// Where the summary has no interval, advise recommends nothing: not what has no bounds, and not bare metal beside nothing.
+func TestNoAdviceWithoutAnInterval(t *testing.T) {
+	f := notebooktest.New(2)
+	f.Rounds, f.Noise, f.Study.Design.Trials = 3, 0.9, 1
+	f.Add("bm 1/1GB", 1).Add("bm aa 1/1GB", 1).Add("cn docker pinned 1/1GB", 1.2)
+	s := read(t, data.Options{}, f.Write(t))
+	if r := s.Rows[2]; !math.IsInf(r.RatioHigh, 0) && !math.IsNaN(r.RatioHigh) {
+		t.Fatalf("the ratio has an interval, so this tests nothing: %v to %v", r.RatioLow, r.RatioHigh)
+	}
+	summary, advice := said(t, f.Write(t))
+	wants(t, "summary", summary, "no overhead has bounds yet")
+	wants(t, "advice", advice, "Nothing can be ranked: its ratio to bare metal has no interval; more rounds or a quieter host would give it one; no ratio of another platform to it has an interval")
+
+	// What has an interval is ranked as ever, with bare metal.
+	f = notebooktest.New(2)
+	f.Add("bm 1/1GB", 1).Add("bm aa 1/1GB", 1).Add("cn docker pinned 1/1GB", 1.2)
+	_, advice = said(t, f.Write(t))
+	wants(t, "advice", advice, "Bare metal at 1/1GB: execution time 1.0", "pinned docker container at 1/1GB")
+}
+
+// A metric without a direction is compared, and nothing is said to cost: no command ranks by it.
+func TestAMetricWithoutADirection(t *testing.T) {
+	folder := func(docker float64) *notebooktest.Folder {
+		f := notebooktest.New(2)
+		f.Study.Metrics["ffmpeg"] = notebook.Metric{Name: "cpus", Unit: "1", Better: notebook.Neither}
+		f.Study.Design = notebook.Design{Floor: 5, Cap: 5, Trials: 1, TimeoutS: 60}
+		return f.Add("bm 1/1GB", 2).Add("bm aa 1/1GB", 2).Add("cn docker pinned 1/1GB", docker).Add("cn docker vanilla 1/1GB", 2)
+	}
+	summary, advice := said(t, folder(1).Write(t))
+	wants(t, "summary", summary, "cpus (neither higher nor lower is better), against bare metal", "A pinned docker container has ", " % less (", "ffmpeg on bench: cpus, neither higher nor lower is better")
+	wants(t, "advice", advice, "Nothing can be ranked: cpus has no direction: neither higher nor lower values are better.")
+	c, err := compare.From(read(t, data.Options{}, folder(1).Write(t)), read(t, data.Options{}, folder(3).Write(t)), 0.01)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := terminal.Comparison(&b, c, terminal.Screen{}); err != nil {
+		t.Fatal(err)
+	}
+	wants(t, "comparison", b.String(), "1 is higher")
+	for what, text := range map[string]string{"summary": summary, "comparison": b.String()} {
+		for _, not := range []string{"costs", "worse", "better\n"} {
+			if strings.Contains(strings.ReplaceAll(text, "is better\n", ""), not) {
+				t.Errorf("the %s says %q:\n%s", what, not, text)
+			}
+		}
+	}
+	_, err = advise.Of(read(t, data.Options{}, folder(1).Write(t)), advise.Options{Metric: "cpus"})
+	if err == nil || !strings.Contains(err.Error(), "without a direction") {
+		t.Errorf("--metric cpus: %v", err)
+	}
+}
