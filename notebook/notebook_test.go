@@ -352,8 +352,8 @@ func TestCreateRefuses(t *testing.T) {
 	}
 	// A Create that was killed before its end left no study.json; the next one succeeds.
 	half := t.TempDir()
-	for _, name := range []string{lockFile, hostFile, trialsFile, "123.part"} {
-		if err := os.WriteFile(filepath.Join(half, name), []byte("torn"), 0o644); err != nil {
+	for name, text := range map[string]string{lockFile: "4711\n", hostFile: "torn", trialsFile: "torn", "123.part": "torn"} {
+		if err := os.WriteFile(filepath.Join(half, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}

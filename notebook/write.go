@@ -48,16 +48,12 @@ func Create(dir string, s Study, h Host) (*Writer, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("cannot make the results folder: %w", err)
 	}
-	lock, err := lockFolder(dir)
+	root, err := durable.OpenFolder(dir)
 	if err != nil {
-		return nil, err
+		return nil, refusedFolder(err)
 	}
-	w, err := create(dir, s, h)
-	if err != nil {
-		return nil, errors.Join(err, lock.Close())
-	}
-	w.lock = lock
-	return w, nil
+	w, err := create(root, dir, s, h)
+	return w, errors.Join(err, root.Close())
 }
 
 // free says whether a folder without a study can become one of results: nothing but Tare's own may be in it.
@@ -77,6 +73,11 @@ func free(dir string) error {
 
 // Admits says, before anything long is done for it, whether a study of this name can be begun in dir or go on there.
 func Admits(dir, name string) error {
+	if st, err := os.Stat(dir); err == nil && st.IsDir() {
+		if err := durable.CheckFolder(dir); err != nil {
+			return refusedFolder(err)
+		}
+	}
 	if Exists(dir) {
 		f, err := Read(dir)
 		if err == nil && f.Study.Name != name {
@@ -107,52 +108,90 @@ func Admits(dir, name string) error {
 	return nil
 }
 
-func create(dir string, s Study, h Host) (*Writer, error) {
-	if Exists(dir) {
-		return nil, fmt.Errorf("%s already holds a study: go on with the same one, or name another folder", dir)
+func create(root *os.Root, dir string, s Study, h Host) (_ *Writer, err error) {
+	// Looked at before it is locked: nothing is made or changed in a folder that is not to become one of results.
+	if err := unused(dir); err != nil && !errors.Is(err, errStudy) {
+		return nil, err
 	}
-	if err := free(dir); err != nil {
+	w := &Writer{}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, w.Close())
+		}
+	}()
+	if w.lock, err = lockFolder(root, dir); err != nil {
+		return nil, err
+	}
+	if err := unused(dir); err != nil { // another Create may have been faster
 		return nil, err
 	}
 	// study.json comes last: where it is, the folder is whole.
 	for _, name := range []string{guestsFile, trialsFile, sessionsFile} {
-		if err := durable.WriteFile(filepath.Join(dir, name), nil, 0o644); err != nil {
+		if err := durable.WriteFileIn(root, name, nil, 0o644); err != nil {
 			return nil, err
 		}
 	}
-	if err := writeJSON(filepath.Join(dir, hostFile), h); err != nil {
+	if err := writeJSON(root, hostFile, h); err != nil {
 		return nil, err
 	}
-	if err := writeJSON(filepath.Join(dir, studyFile), s); err != nil {
+	if err := writeJSON(root, studyFile, s); err != nil {
 		return nil, err
 	}
 	if err := durable.SyncDir(filepath.Dir(filepath.Clean(dir))); err != nil {
 		return nil, err
 	}
-	return openLogs(dir)
+	return w, w.openLogs(root)
+}
+
+// refusedFolder says what to do about a folder that durable.OpenFolder refused.
+func refusedFolder(err error) error {
+	return fmt.Errorf("the results cannot be kept: %w; name a new folder with --out, or make this one root's alone (chown root, chmod go-w)", err)
+}
+
+// errStudy is of a folder that holds a study.
+var errStudy = errors.New("already holds a study: go on with the same one, or name another folder")
+
+// unused says why a study cannot be begun in a folder.
+func unused(dir string) error {
+	if Exists(dir) {
+		return fmt.Errorf("%s %w", dir, errStudy)
+	}
+	return free(dir)
 }
 
 // Open opens a study's folder to go on writing. A torn last line, which a kill can leave, is cut off. What is not a
 // study's folder, and one that another process writes (ErrBusy), is an error.
 func Open(dir string) (*Writer, error) {
+	root, err := durable.OpenFolder(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		_, err := Read(dir) // which says what was expected
+		return nil, err
+	}
+	if err != nil {
+		return nil, refusedFolder(err)
+	}
+	w, err := openWriter(root, dir)
+	return w, errors.Join(err, root.Close())
+}
+
+func openWriter(root *os.Root, dir string) (*Writer, error) {
 	if _, err := Read(dir); err != nil {
 		return nil, err
 	}
-	lock, err := lockFolder(dir)
+	lock, err := lockFolder(root, dir)
 	if err != nil {
 		return nil, err
 	}
-	w, err := openLogs(dir)
-	if err != nil {
-		return nil, errors.Join(err, lock.Close())
+	w := &Writer{lock: lock}
+	if err := w.openLogs(root); err != nil {
+		return nil, errors.Join(err, w.Close())
 	}
-	w.lock = lock
 	return w, nil
 }
 
 // lockFolder takes the folder's lock, which ends with the process.
-func lockFolder(dir string) (*os.File, error) {
-	f, err := durable.Claim(filepath.Join(dir, lockFile))
+func lockFolder(root *os.Root, dir string) (*os.File, error) {
+	f, err := durable.Claim(root, lockFile)
 	if held := (*durable.HeldError)(nil); errors.As(err, &held) {
 		return nil, fmt.Errorf("%s %w by process %s: wait for it, or end it", dir, ErrBusy, held.By)
 	}
@@ -162,19 +201,16 @@ func lockFolder(dir string) (*os.File, error) {
 	return f, nil
 }
 
-func openLogs(dir string) (*Writer, error) {
-	w := &Writer{}
-	for _, l := range []struct {
-		to   **log
-		name string
-	}{{&w.guests, guestsFile}, {&w.trials, trialsFile}, {&w.sessions, sessionsFile}} {
-		opened, err := openLog(filepath.Join(dir, l.name))
-		if err != nil {
-			return nil, errors.Join(err, w.Close())
-		}
-		*l.to = opened
+// openLogs opens the files of lines.
+func (w *Writer) openLogs(root *os.Root) (err error) {
+	if w.guests, err = openLog(root, guestsFile); err != nil {
+		return err
 	}
-	return w, nil
+	if w.trials, err = openLog(root, trialsFile); err != nil {
+		return err
+	}
+	w.sessions, err = openLog(root, sessionsFile)
+	return err
 }
 
 // Guest appends one guest.
@@ -204,14 +240,14 @@ func (w *Writer) Close() error {
 type log struct{ *durable.Lines }
 
 // openLog opens a file of lines at the end of its last whole one, cutting off what is torn.
-func openLog(path string) (*log, error) {
-	f, err := os.OpenFile(path, os.O_RDWR, 0)
+func openLog(root *os.Root, name string) (*log, error) {
+	f, err := durable.OpenFile(root, name, os.O_RDWR, 0)
 	if err != nil {
 		return nil, fmt.Errorf("cannot go on writing: %w", err)
 	}
 	l, err := durable.NewLines(f, MaxLine)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("cannot go on writing %s: %w", path, err), f.Close())
+		return nil, errors.Join(fmt.Errorf("cannot go on writing %s: %w", f.Name(), err), f.Close())
 	}
 	return &log{l}, nil
 }
@@ -225,11 +261,11 @@ func (l *log) append(v any) error {
 	return l.Append(line)
 }
 
-// writeJSON writes v to path, whole or not at all.
-func writeJSON(path string, v any) error {
+// writeJSON writes v to a file, whole or not at all.
+func writeJSON(root *os.Root, name string, v any) error {
 	data, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
-		return fmt.Errorf("%s cannot be written as JSON: %w", path, err)
+		return fmt.Errorf("%s cannot be written as JSON: %w", filepath.Join(root.Name(), name), err)
 	}
-	return durable.WriteFile(path, append(data, '\n'), 0o644)
+	return durable.WriteFileIn(root, name, append(data, '\n'), 0o644)
 }

@@ -87,3 +87,65 @@ func TestOneWriter(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// Root neither begins a study nor goes on with one where somebody else decides what the names in the folder are, and follows no
+// link that is in it. What was behind a link is as it was, and nothing is made in the folder.
+func TestHostileFolders(t *testing.T) {
+	require.That(t, os.Geteuid() == 0, "root, to give files away")
+	const nobody = 65534
+	victim := filepath.Join(t.TempDir(), "victim")
+	if err := os.WriteFile(victim, []byte("precious\ntorn"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	refused := func(what string, err error, want string) {
+		t.Helper()
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v, want one line with %q", what, err, want)
+		}
+		if now, err := os.ReadFile(victim); err != nil || string(now) != "precious\ntorn" {
+			t.Errorf("%s: the victim holds %q, %v", what, now, err)
+		}
+	}
+	theirs := t.TempDir()
+	if err := errors.Join(os.Symlink(victim, filepath.Join(theirs, lockFile)), os.Chown(theirs, nobody, nobody)); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Create(theirs, someStudy(), someHost())
+	refused("a new study in somebody's folder", err, "belongs to user 65534")
+	refused("before it is begun", Admits(theirs, "quick"), "belongs to user 65534")
+	if err := os.Chown(theirs, 0, 0); err != nil { // as a tar that root unpacked
+		t.Fatal(err)
+	}
+	_, err = Create(theirs, someStudy(), someHost())
+	refused("a new study beside a lock that is a link", err, "lock is not a regular file")
+	if names, err := os.ReadDir(theirs); err != nil || len(names) != 1 {
+		t.Errorf("in the refused folder are %v, %v", names, err)
+	}
+	for _, name := range []string{lockFile, guestsFile, trialsFile, sessionsFile} {
+		dir := written(t, 0)
+		at := filepath.Join(dir, name)
+		if err := os.Remove(at); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(victim, at); err != nil {
+			t.Fatal(err)
+		}
+		w, err := Open(dir)
+		if err == nil {
+			w.Close()
+		}
+		refused(name+" is a link", err, "")
+	}
+	dir := written(t, 1)
+	if err := os.Chmod(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	_, err = Open(dir)
+	refused("a folder for all to write", err, "can be written by others")
+	if err := os.Chown(dir, nobody, nobody); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Read(dir); err != nil {
+		t.Errorf("reading somebody else's folder: %v", err)
+	}
+}

@@ -170,9 +170,14 @@ func (h *testHost) quiet(args []string, check func(t testing.TB, out string)) {
 
 func (h *testHost) command(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, h.tare, args...)
-	cmd.Env = append(os.Environ(), "TARE_STATE="+h.state)
+	cmd.Env = append(os.Environ(), h.env()...)
 	cmd.Dir = h.dir
 	return cmd
+}
+
+// env has tare use the tests' state folder, and a lock of the tests' own: other lanes of the suite run tare meanwhile.
+func (h *testHost) env() []string {
+	return []string{"TARE_STATE=" + h.state, "TARE_TEST_LOCK=" + filepath.Join(filepath.Dir(h.state), "lock")}
 }
 
 // tare runs the program to its end and gives what it printed.

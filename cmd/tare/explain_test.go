@@ -185,7 +185,7 @@ func TestWithoutBPFTheRestWorksAndSaysWhatIsMissing(t *testing.T) {
 	}
 	args := append([]string{h.tare, "bench", "--image", h.image, "--platforms", "bm,cn:runc", "--instances", "1/256MB", "--rounds", "2", "--explain=deep", "--out", "R"}, steps...)
 	cmd := exec.CommandContext(t.Context(), self, args...)
-	cmd.Env = append(os.Environ(), "TARE_STATE="+h.state, withoutBPF+"=1")
+	cmd.Env = append(append(os.Environ(), h.env()...), withoutBPF+"=1")
 	cmd.Dir = h.dir
 	said, err := cmd.CombinedOutput()
 	if err != nil {

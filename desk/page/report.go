@@ -59,10 +59,19 @@ func write(s *data.Summary, acc *explain.Accounts, out string, opt Options) ([]s
 	if err != nil {
 		return nil, fmt.Errorf("page: %w", err)
 	}
-	dir := filepath.Join(out, FiguresDir)
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(out, 0o755); err != nil {
 		return nil, fmt.Errorf("cannot make a folder for the report: %w", err)
 	}
+	root, err := durable.OpenFolder(out)
+	if err != nil {
+		return nil, fmt.Errorf("cannot write the report: %w; name another folder with --out", err)
+	}
+	defer root.Close()
+	dir, err := durable.MakeFolderIn(root, FiguresDir, 0o755)
+	if err != nil {
+		return nil, fmt.Errorf("cannot write the report's figures: %w; name another folder with --out", err)
+	}
+	defer dir.Close()
 	date := studyDate(s)
 	files := []string{filepath.Join(out, PageName)}
 	for _, f := range radars {
@@ -77,15 +86,15 @@ func write(s *data.Summary, acc *explain.Accounts, out string, opt Options) ([]s
 			return nil, fmt.Errorf("page: %w", err)
 		}
 		for _, it := range made {
-			name := filepath.Join(dir, figs[i].File+it.ext)
-			if err := durable.WriteFile(name, it.data, 0o644); err != nil {
+			name := figs[i].File + it.ext
+			if err := durable.WriteFileIn(dir, name, it.data, 0o644); err != nil {
 				return nil, fmt.Errorf("page: %w", err)
 			}
-			files = append(files, name)
+			files = append(files, filepath.Join(out, FiguresDir, name))
 		}
 	}
 	// The page comes last: it links to the figures.
-	if err := durable.WriteFile(files[0], page, 0o644); err != nil {
+	if err := durable.WriteFileIn(root, PageName, page, 0o644); err != nil {
 		return nil, fmt.Errorf("page: %w", err)
 	}
 	return files, nil

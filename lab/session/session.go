@@ -27,12 +27,7 @@ import (
 	"tare/lab/trace"
 	"tare/lab/workload"
 	"tare/notebook"
-	"tare/notebook/durable"
 )
-
-// StateDir is where Tare keeps its images, its journal and its guests' folders. The environment's TARE_STATE, an
-// absolute path, takes its place.
-const StateDir = "/var/lib/tare"
 
 // controlSocket is ssh's, below the state folder, while loads run on another machine.
 const controlSocket = "ssh"
@@ -40,22 +35,11 @@ const controlSocket = "ssh"
 // inputsDir is where fetched inputs are kept, below the state folder.
 const inputsDir = "inputs"
 
-func stateDir() (string, error) {
-	dir := StateDir
-	if d := os.Getenv("TARE_STATE"); d != "" {
-		dir = d
-	}
-	if !filepath.IsAbs(dir) {
-		return "", fmt.Errorf("TARE_STATE=%s: an absolute path was expected", dir)
-	}
-	return dir, nil
-}
-
 // Lab is a host that Tare may measure on, as long as it is open. Only one is open on a host at a time: two would
 // measure each other.
 type Lab struct {
 	env   engine.Env // what its engines work with
-	lock  *os.File
+	locks []*os.File // of the host and of the state folder
 	store *image.Store
 	host  notebook.Host
 	say   image.Progress
@@ -103,7 +87,7 @@ func Open(ctx context.Context, say image.Progress) (_ *Lab, err error) {
 			err = errors.Join(err, l.Close())
 		}
 	}()
-	if l.lock, err = takeHost(l.env.State); err != nil {
+	if l.locks, err = takeHost(l.env.State); err != nil {
 		return nil, err
 	}
 	left, err := recoverHost(ctx, l.env.State)
@@ -136,18 +120,6 @@ func Open(ctx context.Context, say image.Progress) (_ *Lab, err error) {
 
 func newLab(say image.Progress) *Lab {
 	return &Lab{say: say, engines: map[made]engine.Driver{}, answers: map[asked]notebook.Capability{}, shrinks: map[int]string{}}
-}
-
-// takeHost holds a lock until the file is closed.
-func takeHost(state string) (*os.File, error) {
-	if err := os.MkdirAll(state, 0o755); err != nil {
-		return nil, err
-	}
-	f, err := durable.Claim(filepath.Join(state, "lock"))
-	if held := (*durable.HeldError)(nil); errors.As(err, &held) {
-		return nil, fmt.Errorf("another tare (process %s) measures on this host, and two would measure each other: wait for it, or end it", held.By)
-	}
-	return f, err
 }
 
 // Undone is what was undone of what a run that died has left.
@@ -211,11 +183,11 @@ func Clean(ctx context.Context) (done []Undone, err error) {
 	if _, err := os.Stat(state); errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
-	lock, err := takeHost(state)
+	locks, err := takeHost(state)
 	if err != nil {
 		return nil, err
 	}
-	defer lock.Close()
+	defer func() { err = errors.Join(err, release(locks)) }()
 	if done, err = recoverHost(ctx, state); err != nil {
 		return done, err
 	}
@@ -272,10 +244,7 @@ func (l *Lab) Close() error {
 	if l.env.Journal != nil {
 		errs = append(errs, l.env.Journal.Close())
 	}
-	if l.lock != nil {
-		errs = append(errs, l.lock.Close())
-	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, release(l.locks))...)
 }
 
 // closeTimeout bounds the giving back of what the lab itself changed.

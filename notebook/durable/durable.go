@@ -3,6 +3,7 @@
 package durable
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -25,17 +26,36 @@ func (e *HeldError) Error() string { return fmt.Sprintf("%s is held by process %
 // WriteFile puts a file in place, whole or not at all, with these permissions whatever the umask, and returns when it and
 // its name are on the disk.
 func WriteFile(path string, data []byte, perm os.FileMode) error {
-	return Replace(path, perm, func(w io.Writer) error {
+	return Replace(path, perm, content(data))
+}
+
+// WriteFileIn is WriteFile in a folder that is open.
+func WriteFileIn(root *os.Root, name string, data []byte, perm os.FileMode) error {
+	return replaceIn(root, name, perm, content(data))
+}
+
+func content(data []byte) func(io.Writer) error {
+	return func(w io.Writer) error {
 		_, err := w.Write(data)
 		return err
-	})
+	}
 }
 
 // Replace is WriteFile for what is written bit by bit. Where write fails, its error is in the chain and what was at path
 // stays.
-func Replace(path string, perm os.FileMode, write func(io.Writer) error) (err error) {
-	dir := filepath.Dir(path)
-	f, err := os.CreateTemp(dir, "*"+PartSuffix)
+func Replace(path string, perm os.FileMode, write func(io.Writer) error) error {
+	root, err := os.OpenRoot(filepath.Dir(path))
+	if err != nil {
+		return fmt.Errorf("cannot write %s: %w", path, bare(err))
+	}
+	return errors.Join(replaceIn(root, filepath.Base(path), perm, write), root.Close())
+}
+
+func replaceIn(root *os.Root, name string, perm os.FileMode, write func(io.Writer) error) (err error) {
+	path := filepath.Join(root.Name(), name)
+	// A name that nobody can have foreseen, and never a file that is there already.
+	part := rand.Text() + PartSuffix
+	f, err := root.OpenFile(part, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return fmt.Errorf("cannot write %s: %w", path, bare(err))
 	}
@@ -48,15 +68,15 @@ func Replace(path string, perm os.FileMode, write func(io.Writer) error) (err er
 	}
 	err = errors.Join(err, f.Close())
 	if err == nil {
-		err = os.Rename(f.Name(), path)
+		err = root.Rename(part, name)
 	}
 	if err != nil {
-		if named(err, f.Name()) {
+		if named(err, f.Name(), part) {
 			err = bare(err)
 		}
-		return fmt.Errorf("cannot write %s: %w", path, errors.Join(err, os.Remove(f.Name())))
+		return fmt.Errorf("cannot write %s: %w", path, errors.Join(err, root.Remove(part)))
 	}
-	return SyncDir(dir)
+	return SyncFolder(root)
 }
 
 // CheckDir says why files cannot be put into a folder.
@@ -68,11 +88,11 @@ func CheckDir(dir string) error {
 	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
-// named says whether an error is of this file.
-func named(err error, path string) bool {
+// named says whether an error is of this file, which has a path and a name in its folder.
+func named(err error, path, name string) bool {
 	var of *fs.PathError
 	var from *os.LinkError
-	return errors.As(err, &of) && of.Path == path || errors.As(err, &from) && from.Old == path
+	return errors.As(err, &of) && of.Path == path || errors.As(err, &from) && from.Old == name
 }
 
 // bare is the cause of an error that names a file which whoever reads it knows nothing of.
@@ -91,6 +111,15 @@ func bare(err error) error {
 // SyncDir returns when the names in a folder are on the disk.
 func SyncDir(dir string) error {
 	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// SyncFolder is SyncDir for a folder that is open.
+func SyncFolder(root *os.Root) error {
+	d, err := root.Open(".")
 	if err != nil {
 		return err
 	}

@@ -137,12 +137,13 @@ func TestLines(t *testing.T) {
 }
 
 func TestLocks(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "lock")
-	f, err := Claim(path)
+	root := folder(t, t.TempDir())
+	path := filepath.Join(root.Name(), "lock")
+	f, err := Claim(root, "lock")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = Claim(path)
+	_, err = Claim(root, "lock")
 	if held := (*HeldError)(nil); !errors.As(err, &held) || held.By != strconv.Itoa(os.Getpid()) {
 		t.Errorf("a second claim: %v", err)
 	}

@@ -77,36 +77,44 @@ func Lock(ctx context.Context, path string) (unlock func() error, err error) {
 	}
 }
 
-// Claim makes the file where it is not there, takes its lock and leaves this process's id in it, for those that are kept out:
-// HeldError is in the chain of the error where another process has the lock.
-func Claim(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+// Claim makes the file in an open folder where it is not there, takes its lock and leaves this process's id in it, for those that
+// are kept out: HeldError is in the chain of the error where another process has the lock. A file that holds anything else than a
+// process's id is not a lock, and stays as it is.
+func Claim(root *os.Root, name string) (*os.File, error) {
+	f, err := OpenFile(root, name, os.O_RDWR|os.O_CREATE, 0o644)
 	if err != nil {
 		return nil, err
 	}
-	locked, err := TryLock(f)
-	if err == nil && !locked {
-		err = &HeldError{Path: path, By: holder(f)}
-	}
-	if err == nil {
-		err = f.Truncate(0)
-	}
-	if err == nil {
-		_, err = f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
-	}
-	if err != nil {
+	if err := claim(f); err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
 }
 
-// holder is what the file says of who holds it. It is empty for a moment after the lock was taken.
-func holder(f *os.File) string {
-	data, err := io.ReadAll(io.LimitReader(f, 32))
-	if pid := strings.TrimSpace(string(data)); err == nil && pid != "" {
-		return pid
+func claim(f *os.File) error {
+	locked, err := TryLock(f)
+	if err != nil {
+		return err
 	}
-	return "(not known)"
+	text, err := io.ReadAll(io.LimitReader(f, 32))
+	if err != nil {
+		return err
+	}
+	pid := strings.Trim(string(text), "\x00\n ") // a power failure can leave zeros
+	if _, err := strconv.ParseUint(pid, 10, 32); pid != "" && err != nil {
+		return fmt.Errorf("%s is no lock of Tare's: it holds something else than the id of a process; move it away", f.Name())
+	}
+	switch {
+	case locked:
+		if err := f.Truncate(0); err != nil {
+			return err
+		}
+		_, err := f.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
+		return err
+	case pid == "": // for a moment after the lock was taken
+		pid = "(not known)"
+	}
+	return &HeldError{Path: f.Name(), By: pid}
 }
 
 func isFull(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) }

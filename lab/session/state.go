@@ -1,0 +1,116 @@
+//go:build linux
+
+package session
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"unicode/utf8"
+
+	"tare/notebook/durable"
+)
+
+// StateDir is where Tare keeps its images, its journal and its guests' folders. The environment's TARE_STATE, an
+// absolute path, takes its place.
+const StateDir = "/var/lib/tare"
+
+// hostLock is held by the one tare that measures on this host, whatever its state folder. Tests run several at once; for them
+// the environment's testLock names another file.
+const (
+	hostLock = "/run/tare.lock"
+	testLock = "TARE_TEST_LOCK"
+)
+
+// stateDir is the state folder, an absolute path without links where it is there.
+func stateDir() (string, error) {
+	dir := StateDir
+	if d := os.Getenv("TARE_STATE"); d != "" {
+		dir = d
+	}
+	if !filepath.IsAbs(dir) {
+		return "", fmt.Errorf("TARE_STATE=%s: must be an absolute path", dir)
+	}
+	// The undo journal names paths below it, as JSON, which has no other text.
+	if !utf8.ValidString(dir) {
+		return "", fmt.Errorf("TARE_STATE=%q: must be valid UTF-8, or the undo journal cannot name what is below it", dir)
+	}
+	return filepath.Clean(dir), nil
+}
+
+// takeHost makes the state folder where it is not there, and takes the locks of the host and of the folder until they are
+// released.
+func takeHost(state string) (locks []*os.File, err error) {
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, release(locks))
+			locks = nil
+		}
+	}()
+	path := hostLock
+	if p := os.Getenv(testLock); p != "" {
+		path = p
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return nil, fmt.Errorf("a folder for the host's lock: %w", err)
+	}
+	host, err := claim(path)
+	if err != nil {
+		return nil, err
+	}
+	locks = append(locks, host)
+	if err := os.MkdirAll(state, 0o755); err != nil {
+		return locks, fmt.Errorf("the state folder cannot be made: %w", err)
+	}
+	if err := checkState(state); err != nil {
+		return locks, err
+	}
+	folder, err := claim(filepath.Join(state, "lock"))
+	if err != nil {
+		return locks, err
+	}
+	return append(locks, folder), nil
+}
+
+// checkState says why root must not trust the state folder: the undo journal names programs to run and folders to remove, and
+// the other folders hold programs and images.
+func checkState(state string) error {
+	if err := durable.CheckFolder(state); err != nil {
+		return fmt.Errorf("the state folder cannot be trusted: %w; name another with TARE_STATE", err)
+	}
+	all, err := os.ReadDir(state)
+	if err != nil {
+		return fmt.Errorf("the state folder: %w", err)
+	}
+	for _, e := range all {
+		if e.Type().IsRegular() || e.Type()&os.ModeSocket != 0 { // ssh's, and what is opened with a look at its owner
+			continue
+		}
+		if err := durable.CheckFolder(filepath.Join(state, e.Name())); err != nil {
+			return fmt.Errorf("the state folder cannot be trusted: %w; name another with TARE_STATE", err)
+		}
+	}
+	return nil
+}
+
+// claim takes a lock that only one tare on a host can have.
+func claim(path string) (*os.File, error) {
+	root, err := durable.OpenFolder(filepath.Dir(path))
+	if err != nil {
+		return nil, fmt.Errorf("the lock %s: %w", path, err)
+	}
+	f, err := durable.Claim(root, filepath.Base(path))
+	if held := (*durable.HeldError)(nil); errors.As(err, &held) {
+		err = fmt.Errorf("another tare (PID %s) is measuring on this host; wait for it or stop it", held.By)
+	}
+	return f, errors.Join(err, root.Close())
+}
+
+func release(locks []*os.File) error {
+	var errs []error
+	for _, f := range locks {
+		errs = append(errs, f.Close())
+	}
+	return errors.Join(errs...)
+}
