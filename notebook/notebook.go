@@ -306,6 +306,7 @@ type Step struct {
 	Tail       float64 `json:"tail"`              // Capacity.Metric, seconds
 	Failure    string  `json:"failure,omitempty"` // why requests failed, or the load did: the times are of no use
 	Met        bool    `json:"met,omitempty"`     // the objective
+	HoldS      float64 `json:"hold_s,omitempty"`  // seconds for which it was held; 0: Capacity.HoldS
 }
 
 // Image is a root filesystem as it was used.

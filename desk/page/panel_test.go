@@ -165,7 +165,7 @@ func TestSecondaryMetrics(t *testing.T) {
 		if f == nil {
 			continue
 		}
-		if len(f.Heads) != 4 || f.Heads[3] != (secondaryHead{"requests per second", "1/s"}) || f.Constant != "The same in every row: errors 0, requests 1000." || len(f.Rows) != len(rows) || !strings.HasPrefix(f.Rows[0].Cells[2].Interval, "± ") {
+		if len(f.Heads) != 4 || f.Heads[3] != (secondaryHead{"requests per second", "1/s"}) || f.Constant != "The same in every row: errors 0, requests 1000. p50, p95, p99: the percentile of each run's requests, averaged over rounds; not the percentile of all requests." || len(f.Rows) != len(rows) || !strings.HasPrefix(f.Rows[0].Cells[2].Interval, "± ") {
 			t.Errorf("%+v", f)
 		}
 	}

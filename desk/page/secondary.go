@@ -15,7 +15,7 @@ type secondaryTable struct {
 	ID       string
 	Heads    []secondaryHead
 	Rows     []secondaryRow
-	Constant string // what is the same in every row; empty: nothing
+	Constant string // what is the same in every row, and what percentiles are; empty: nothing
 }
 
 // Columns is how many the table has.
@@ -77,6 +77,7 @@ func secondary(id string, rows []*data.Row, s *data.Summary) *secondaryTable {
 	if constant != nil {
 		t.Constant = "The same in every row: " + strings.Join(constant, ", ") + "."
 	}
+	t.Constant = strings.TrimSpace(t.Constant + " " + words.Percentiles(rows))
 	return t
 }
 

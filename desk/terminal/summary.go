@@ -173,6 +173,9 @@ func (t *text) secondary(rows []*data.Row, s *data.Summary, cols []column) {
 	if len(constant) > 0 {
 		t.wrap("", "The same for all: "+strings.Join(constant, "; ")+".")
 	}
+	if said := words.Percentiles(rows); said != "" {
+		t.wrap("", said)
+	}
 }
 
 // names are the columns that say which row it is.

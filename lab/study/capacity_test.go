@@ -17,15 +17,15 @@ func TestTheCapacityOfAKnownService(t *testing.T) {
 		tail := func(rate float64) float64 { return 0.002 / max(1e-6, 1-rate/limit) }
 		want := limit * (1 - 0.002/0.05)
 		steps, last := 0, 0
-		for rate, ok := a.next(); ok; rate, ok = a.next() {
-			if rate == last {
-				t.Fatalf("%d requests a second twice", rate)
+		for rate, _, ok := a.next(); ok; rate, _, ok = a.next() {
+			if rate == last && a.missed.Rate == 0 && len(a.tries) == 0 {
+				t.Fatalf("%d requests a second twice on the way up", rate)
 			}
 			steps, last = steps+1, rate
 			a.take(notebook.Step{Rate: rate, Tail: tail(float64(rate)), Met: tail(float64(rate)) <= a.Bound})
 		}
 		got, cause := a.capacity()
-		if cause != "" || math.Abs(got/want-1) > max(0.03, 0.6/want) || steps > 30 {
+		if cause != "" || math.Abs(got/want-1) > max(0.03, 0.6/want) || steps > 36 {
 			t.Errorf("of %g requests a second %g at the objective were found in %d steps, want %g (%s)", limit, got, steps, want, cause)
 		}
 	}
@@ -40,7 +40,7 @@ func TestACapacityThatIsOutOfReach(t *testing.T) {
 		{false, 0.02, "the objective, p99 at most 50ms, was missed at the least rate, 10 requests a second: 8.5 a second were answered; begin with less (from)"},
 		{true, 0.02, "the objective, p99 at most 50ms, was met at 100 requests a second, the most that the study allows: allow more (to)"}} {
 		a := ascent{Capacity: notebook.Capacity{Metric: "p99", Bound: 0.05, From: 10, To: 100, Raise: 0.5}}
-		for rate, ok := a.next(); ok; rate, ok = a.next() {
+		for rate, _, ok := a.next(); ok; rate, _, ok = a.next() {
 			a.take(notebook.Step{Rate: rate, Throughput: 0.85 * float64(rate), Tail: c.tail, Met: c.met})
 		}
 		if _, cause := a.capacity(); cause != c.want {
