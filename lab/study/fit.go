@@ -24,7 +24,7 @@ const (
 	mostFit      = 512              // guests
 	fitRuns      = 20               // of the measured guest at each number of guests, at most, while it is sought
 	fitBlock     = 30               // more of them each time, where they leave open whether a number keeps the objective
-	fitMost      = 400              // of them in all, at each number
+	fitMost      = 800              // of them in all, at each number
 	fitSettling  = 10 * time.Minute // for which a search without a time budget goes on to settle what it found
 	fitWatch     = time.Second      // for which neighbours are watched at least: in less the kernel has not counted what they wait for
 	fitRounds    = 2                // searches: the second says how far the first can be trusted
@@ -111,7 +111,8 @@ func (c *crowd) next() (a *attempt, runs int, settles bool) {
 }
 
 // judge says of each attempt whether it keeps the objective: by the quantile of its runs over that of the runs alone. It is decided where the interval of that
-// ratio excludes the objective's factor. The interval holds at any time (stats.Anytime), each of the two quantiles' with half of what may be wrong.
+// ratio excludes the objective's factor. The interval holds at any time (stats.Anytime), each of the two quantiles' with half of what may be wrong. It is of this
+// guest: what another would have is not in it.
 func (c *crowd) judge() {
 	for i, a := range c.tried {
 		if a.tail.N != len(a.Values) {
@@ -259,9 +260,11 @@ func fitting(t notebook.Treatment, f notebook.Fit, found notebook.Fitted) string
 		text += "; " + said(found.Steps[least])
 	}
 	if found.RanOut == "" {
-		return text + "; more are not tried"
+		text += "; more are not tried"
+	} else {
+		text += fmt.Sprintf("; what runs out first is %s: %s", found.RanOut, found.Why)
 	}
-	return fmt.Sprintf("%s; what runs out first is %s: %s", text, found.RanOut, found.Why)
+	return text + "; all of it is from one measured guest, and another may be slower or faster"
 }
 
 // crowded makes the measured guest's neighbours as many as the attempt has, and has it run until the attempt decides, at most so many times more, or until
@@ -393,7 +396,11 @@ func said(s notebook.FitStep) string {
 	if s.Runs == 1 {
 		runs = "run"
 	}
-	text += fmt.Sprintf("%d %s)", s.Runs, runs)
+	text += fmt.Sprintf("%d %s", s.Runs, runs)
+	if worth := float64(len(s.Values)) / stats.Resemblance(s.Values); worth < 0.9*float64(len(s.Values)) {
+		text += fmt.Sprintf(" that resemble each other, worth %.0f", worth)
+	}
+	text += ")"
 	if !s.Decided {
 		text += ", which does not decide it"
 	}

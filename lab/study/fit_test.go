@@ -3,6 +3,7 @@ package study
 import (
 	"math"
 	"math/rand/v2"
+	"regexp"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,6 +20,9 @@ func seek(t *testing.T, q float64, factor float64, to int, run func(guests int) 
 		for range n {
 			a.Values = append(a.Values, run(a.Guests))
 			runs++
+			if runs%3 > 0 { // as often is often enough, and judging takes time
+				continue
+			}
 			if c.judge(); a.Guests > 1 && (a.Decided || !settles && a.clear) {
 				break
 			}
@@ -57,15 +61,20 @@ func TestHowManyFitOfAKnownHost(t *testing.T) {
 func TestHowManyFitOfANoisyHost(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for _, c := range []struct {
-		name      string
-		q, factor float64
-		noise     float64
-		sure      float64 // share of the searches that must be
-	}{{"median", 0.5, 2.5, 0.2, 0.95}, {"tail", 0.95, 2.5, 0.05, 0.95}, {"at the bound", 0.5, 3, 0.2, 0}} {
+		name        string
+		q, factor   float64
+		noise       float64
+		sure        float64 // share of the searches that must be
+		correlation float64 // of a run with the one before it
+	}{{"median", 0.5, 2.5, 0.2, 0.95, 0}, {"tail", 0.95, 2.5, 0.05, 0.95, 0}, {"at the bound", 0.5, 3, 0.2, 0, 0}, {"runs that resemble each other", 0.5, 2.5, 0.1, 0.95, 0.7}} {
 		const searches = 40
 		sure, wrong := 0, 0
 		for range searches {
-			f, _ := seek(t, c.q, c.factor, 64, func(guests int) float64 { return math.Ceil(float64(guests)/2) * math.Exp(c.noise*r.NormFloat64()) })
+			level := r.NormFloat64()
+			f, _ := seek(t, c.q, c.factor, 64, func(guests int) float64 {
+				level = c.correlation*level + math.Sqrt(1-c.correlation*c.correlation)*r.NormFloat64()
+				return math.Ceil(float64(guests)/2) * math.Exp(c.noise*level)
+			})
 			if f.Decided {
 				sure++
 				if f.Guests != 4 { // five or six are three on a core
@@ -91,6 +100,17 @@ func TestASearchThatWasMisled(t *testing.T) {
 	})
 	if f.Guests != 4 || !f.Decided || runs[6] <= fitRuns {
 		t.Errorf("%d fit, decided %v, six had %d runs", f.Guests, f.Decided, runs[6])
+	}
+}
+
+// Runs that follow each other slowly are said to be worth few.
+func TestWhatASearchSaysOfRunsThatResembleEachOther(t *testing.T) {
+	s := notebook.FitStep{Guests: 2, Runs: 60, Ratio: 1.2, Decided: true}
+	for i := range s.Runs {
+		s.Values = append(s.Values, math.Sin(float64(i)/10))
+	}
+	if got := said(s); !regexp.MustCompile(`60 runs that resemble each other, worth [1-4]\)$`).MatchString(got) {
+		t.Error(got)
 	}
 }
 
@@ -186,7 +206,7 @@ func TestASearchSaysHowSureItIs(t *testing.T) {
 		for _, s := range c.steps {
 			search.tried = append(search.tried, &attempt{FitStep: s})
 		}
-		if got := fitting(cnT, f, *search.found()); got != cnT.ID+": "+c.want {
+		if got := fitting(cnT, f, *search.found()); got != cnT.ID+": "+c.want+"; all of it is from one measured guest, and another may be slower or faster" {
 			t.Errorf("%s", got)
 		}
 	}
