@@ -139,8 +139,14 @@ func parseStudy(data []byte) (Study, error) {
 	return s, nil
 }
 
+// MaxTreatments is how many treatments a study may have. The largest shipped one has some hundreds. The desk compares each with each in places.
+const MaxTreatments = 2000
+
 // check says what of a study its trials could not be read with.
 func (s *Study) check() error {
+	if n := len(s.Treatments); n > MaxTreatments {
+		return fmt.Errorf(`it has %d "treatments"; a study may have at most %d`, n, MaxTreatments)
+	}
 	if len(s.Treatments) == 0 {
 		return errors.New(`it has no "treatments"; expected one at least`)
 	}

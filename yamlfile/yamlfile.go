@@ -52,9 +52,14 @@ func Line(text []byte, path ...any) string {
 // Decode decodes one YAML document into v. A key that v does not have is an error. Errors read "FILE:LINE: what
 // was expected".
 func Decode(where string, text []byte, v any) error {
-	const most = 1 << 20 // no file that people write comes near; an accident or an attack does
-	if len(text) > most {
-		return fmt.Errorf("%s: is %d bytes long, at most %d are read", where, len(text), most)
+	if len(text) > MaxBytes {
+		return fmt.Errorf("%s: is %d bytes long, at most %d are read", where, len(text), MaxBytes)
+	}
+	var doc yaml.Node
+	if yaml.Unmarshal(text, &doc) == nil { // else Decode says why
+		if n := crowded(&doc); n != nil {
+			return fmt.Errorf("%s:%d: has %d keys here; at most %d are allowed", where, n.Line, len(n.Content)/2, maxKeys)
+		}
 	}
 	dec := yaml.NewDecoder(bytes.NewReader(text))
 	dec.KnownFields(true)
@@ -63,6 +68,19 @@ func Decode(where string, text []byte, v any) error {
 		return nil
 	}
 	return fmt.Errorf("%s%s", where, yamlError(err, keys(reflect.TypeOf(v), map[string][]string{})))
+}
+
+// crowded gives a mapping with more keys than maxKeys; nil: none is.
+func crowded(n *yaml.Node) *yaml.Node {
+	if n.Kind == yaml.MappingNode && len(n.Content) > 2*maxKeys {
+		return n
+	}
+	for _, part := range n.Content {
+		if found := crowded(part); found != nil {
+			return found
+		}
+	}
+	return nil
 }
 
 var (

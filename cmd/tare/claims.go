@@ -12,6 +12,7 @@ import (
 	"tare/desk/data"
 	"tare/desk/export"
 	"tare/desk/terminal"
+	"tare/yamlfile"
 )
 
 func claimsCommand() *cobra.Command {
@@ -31,7 +32,7 @@ multiple comparisons together, so name only the claims that you want to test.`,
 		RunE: func(c *cobra.Command, dirs []string) error {
 			var all []claims.Claim
 			if file != "" {
-				text, err := os.ReadFile(file)
+				text, err := yamlfile.Read(file)
 				var at *fs.PathError
 				if errors.As(err, &at) {
 					err = fmt.Errorf("--claims %s: %w; a claims file was expected", file, at.Err)

@@ -2,8 +2,10 @@ package main
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -148,17 +150,24 @@ func writeReport(s *data.Summary, out string, tolerance float64) ([]string, erro
 			return nil, err
 		}
 	}
-	if out == "" {
-		out = s.Folders[0].Dir
+	opt := page.Options{Claims: about, Model: model.Options{Tolerance: tolerance}}
+	if out != "" {
+		return page.WriteSummary(s, out, opt)
 	}
-	return page.WriteSummary(s, out, page.Options{Claims: about, Model: model.Options{Tolerance: tolerance}})
+	files, err := page.WriteSummary(s, s.Folders[0].Dir, opt)
+	if errors.Is(err, fs.ErrPermission) {
+		err = fmt.Errorf("%w; name a folder that you may write to with --out", err)
+	}
+	return files, err
 }
 
 func exportCommand() *cobra.Command {
 	var format, out string
 	c := &cobra.Command{
-		Use:     "export DIR…",
-		Short:   "Write the raw data: one row per trial, for pandas, DuckDB or R",
+		Use:   "export DIR…",
+		Short: "Write the raw data: one row per trial, for pandas, DuckDB or R",
+		Long: `Writes one row for each run of the folders, with its configuration, command, image, host and time. Cells are as they were
+recorded: a spreadsheet may take one that begins with = for a formula, so open folders of strangers as text.`,
 		Example: "  tare export R --format csv >trials.csv\n  tare export R --format parquet --out trials.parquet",
 		Args:    folders,
 		RunE: func(c *cobra.Command, dirs []string) (err error) {
@@ -181,8 +190,11 @@ func exportCommand() *cobra.Command {
 			if out != "" {
 				return durable.Replace(out, 0o644, write)
 			}
-			if f.Binary && term.IsTerminal(int(os.Stdout.Fd())) {
-				return fmt.Errorf("%s is binary: name a file with --out, or redirect the output", f.Name)
+			if term.IsTerminal(int(os.Stdout.Fd())) {
+				if f.Binary {
+					return fmt.Errorf("%s is binary: name a file with --out, or redirect the output", f.Name)
+				}
+				f = f.OnTerminal()
 			}
 			return write(os.Stdout)
 		},

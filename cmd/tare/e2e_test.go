@@ -821,16 +821,27 @@ func TestReadingNeedsNoRoot(t *testing.T) {
 	if err := os.Chmod(out, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range [][]string{{"summary", "R"}, {"report", "R", "--out", out}, {"export", "R"}, {"study", "list"}, {"study", "show", "quick"}} {
+	asNobody := func(args ...string) (string, error) {
 		cmd := h.command(t.Context(), args...)
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
-		if said, err := cmd.CombinedOutput(); err != nil {
+		said, err := cmd.CombinedOutput()
+		return string(said), err
+	}
+	reading := [][]string{{"study", "list"}, {"study", "show", "quick"}, {"report", "R", "--out", out}, {"compare", "R", "R"}}
+	for _, c := range deskCommands() {
+		if c.Name() != "report" && c.Name() != "compare" { // which need more words
+			reading = append(reading, []string{c.Name(), "R"})
+		}
+	}
+	for _, args := range reading {
+		if said, err := asNobody(args...); err != nil && !(args[0] == "explain" && strings.Contains(said, "--explain")) { // nothing was traced
 			t.Errorf("tare %v as nobody: %v: %s", args, err, said)
 		}
 	}
-	cmd := h.command(t.Context(), "run", "quick")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
-	if said, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(said), "root is needed to measure") {
+	if said, err := asNobody("report", "R"); err == nil || !strings.Contains(said, "permission denied; name a folder that you may write to with --out") {
+		t.Errorf("tare report as nobody into root's folder: %v: %s", err, said)
+	}
+	if said, err := asNobody("run", "quick"); err == nil || !strings.Contains(said, "root is needed to measure") {
 		t.Errorf("tare run as nobody: %v: %s", err, said)
 	}
 }

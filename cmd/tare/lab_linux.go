@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -16,6 +15,7 @@ import (
 
 	"tare/desk/claims"
 	"tare/desk/data"
+	"tare/desk/export"
 	"tare/desk/terminal"
 	"tare/lab/engine/layers"
 	"tare/lab/host"
@@ -528,7 +528,7 @@ folders, half-built images, settings of a quiet host. Results are never touched,
 }
 
 func printJSON(v any) error {
-	e := json.NewEncoder(os.Stdout)
+	e := export.NewEncoder(os.Stdout)
 	e.SetIndent("", "  ")
 	return e.Encode(v)
 }

@@ -26,9 +26,12 @@ type exit int
 
 func (e exit) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 
+// ending are the signals by which a user ends a program.
+var ending = []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT}
+
 func run(args []string) int {
 	// The first interrupt ends the run in order: guests are destroyed and the host is restored, within a bounded time.
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
+	ctx, stop := signal.NotifyContext(context.Background(), ending...)
 	defer stop()
 	// When the reader of our output is gone (`| head`), writing fails; the signal must not end us with guests still running.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
@@ -69,7 +72,10 @@ container (cn), in a VM (vm) and in a container in a VM (vmcn), with a CPU quota
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(deskCommands()...)
+	for _, c := range deskCommands() {
+		c.PersistentPreRun = func(*cobra.Command, []string) { signal.Reset(ending...) } // nothing has to be undone
+		root.AddCommand(c)
+	}
 	root.AddCommand(labCommands()...)
 	return root
 }

@@ -40,7 +40,17 @@ the profile's checksum. Then name the new folder in a study, as in workloads: [{
 			if files == "" {
 				files = profile
 			}
-			made, err := phoronix.Import(filepath.Base(profile), os.DirFS(profile), os.DirFS(files))
+			folder, err := os.OpenRoot(profile)
+			if err != nil {
+				return fmt.Errorf("%s: a folder with a test profile was expected: %w", args[0], err)
+			}
+			defer folder.Close()
+			downloads, err := os.OpenRoot(files)
+			if err != nil {
+				return fmt.Errorf("--files %s: %w; name the folder with the files that the profile downloads", files, err)
+			}
+			defer downloads.Close()
+			made, err := phoronix.Import(filepath.Base(profile), folder.FS(), downloads.FS())
 			if err != nil {
 				return fmt.Errorf("%s: %w", args[0], err)
 			}
@@ -50,7 +60,7 @@ the profile's checksum. Then name the new folder in a study, as in workloads: [{
 			if err := writeImported(made, files, out); err != nil {
 				return err
 			}
-			w, err := workload.Read(os.DirFS(out), out)
+			w, err := workload.ReadFolder(out)
 			if err != nil {
 				return fmt.Errorf("%s: what was made of it is no workload: %w", args[0], err)
 			}

@@ -1,7 +1,6 @@
 package export
 
 import (
-	"encoding/json"
 	"io"
 
 	"tare/desk/data"
@@ -71,8 +70,7 @@ func list[T any](l []T) []T {
 
 // write writes an answer as indented JSON.
 func write(w io.Writer, answer any) error {
-	e := json.NewEncoder(w)
-	e.SetEscapeHTML(false)
+	e := NewEncoder(w)
 	e.SetIndent("", "  ")
 	return e.Encode(answer)
 }

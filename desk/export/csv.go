@@ -9,10 +9,17 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"tare/desk/words"
 )
 
 // csvFormat has a heading, lists and maps as JSON, and a NUL byte in a text as ␀.
-var csvFormat = Format{Name: "csv", open: openCSV}
+var csvFormat = Format{
+	Name: "csv", open: func(w io.Writer) (func(*Row) error, func() error) { return openCSV(w, asIs) },
+	shown: func(w io.Writer) (func(*Row) error, func() error) { return openCSV(w, words.Plain) },
+}
+
+func asIs(text string) string { return text }
 
 // heads are the columns' names: those that JSON has for a row's fields, in their order.
 func heads() (names []string) {
@@ -51,14 +58,15 @@ func cell(v reflect.Value) string {
 	return string(b)
 }
 
-func openCSV(w io.Writer) (put func(*Row) error, end func() error) {
+// openCSV writes each text as fit gives it.
+func openCSV(w io.Writer, fit func(string) string) (put func(*Row) error, end func() error) {
 	c := csv.NewWriter(w)
 	cells := heads()
 	headed := c.Write(cells)
 	put = func(r *Row) error {
 		row := reflect.ValueOf(r).Elem()
 		for i := range cells {
-			cells[i] = cell(row.Field(i))
+			cells[i] = fit(cell(row.Field(i)))
 		}
 		return cmp.Or(headed, c.Write(cells))
 	}

@@ -23,6 +23,16 @@ type Format struct {
 
 	// open begins a file: put writes a row, end what is left.
 	open func(w io.Writer) (put func(*Row) error, end func() error)
+	// shown is open for a terminal, which obeys control characters; nil: open writes none.
+	shown func(w io.Writer) (put func(*Row) error, end func() error)
+}
+
+// OnTerminal is the format as it is shown on a terminal: control characters in recorded texts become spaces.
+func (f Format) OnTerminal() Format {
+	if f.shown != nil {
+		f.open = f.shown
+	}
+	return f
 }
 
 // Formats are those there are: each has a file of its own, and its line here.

@@ -10,11 +10,16 @@ import (
 // reorder what stands around them or make an SVG file unreadable, become spaces.
 func Plain(s string) string {
 	return strings.TrimSpace(strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Co, unicode.Cs, unicode.Zl, unicode.Zp) || r == 0xFFFE || r == 0xFFFF {
+		if Hidden(r) {
 			return ' '
 		}
 		return r
 	}, s))
+}
+
+// Hidden says whether a character is a control or formatting character, or none at all.
+func Hidden(r rune) bool {
+	return unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Co, unicode.Cs, unicode.Zl, unicode.Zp) || r == 0xFFFE || r == 0xFFFF
 }
 
 // PlainLines is Plain for text of several lines; the lines and their indentation stay.

@@ -522,7 +522,9 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, shipped fs.FS, ch Choices, o w
 				p.Study.LeftOut = append(p.Study.LeftOut, notebook.LeftOut{Treatment: t, Reason: reason})
 				continue
 			}
-			p.Study.Treatments = append(p.Study.Treatments, t)
+			if p.Study.Treatments = append(p.Study.Treatments, t); len(p.Study.Treatments) > notebook.MaxTreatments {
+				return nil, fmt.Errorf("study %s has more than %d configurations, which is the most that a study may have; split it into several", s.Name, notebook.MaxTreatments)
+			}
 			if t.Kernel != "" {
 				if p.Study.Kernels == nil {
 					p.Study.Kernels = map[string]notebook.Kernel{}

@@ -13,7 +13,6 @@ import (
 	"io/fs"
 	"maps"
 	"net/url"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -285,7 +284,7 @@ func Load(files fs.FS, name string, engines engine.Registry) (*Spec, error) {
 		return nil, fmt.Errorf("unknown study %q; %s ship with Tare, and a path like ./%s.yaml names a file of your own",
 			name, strings.Join(Shipped(files), ", "), name)
 	}
-	text, err := os.ReadFile(name)
+	text, err := yamlfile.Read(name)
 	if err != nil {
 		return nil, fmt.Errorf("study file: %w", err)
 	}
@@ -886,6 +885,9 @@ func (s *Spec) uses(shipped fs.FS) (all []use, err error) {
 		from[w.Name] = u.Name
 		combos := []map[string]string{{}}
 		for _, name := range slices.Sorted(maps.Keys(u.Params)) {
+			if n := len(combos) * len(u.Params[name]); n > notebook.MaxTreatments {
+				return nil, s.located(fmt.Errorf("params: %d combinations; a study may have at most %d configurations", n, notebook.MaxTreatments), "workloads", i, "params")
+			}
 			var more []map[string]string
 			for _, c := range combos {
 				for _, v := range u.Params[name] {

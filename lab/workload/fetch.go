@@ -12,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net/http"
 	"os"
 	"os/exec"
@@ -72,7 +71,7 @@ func (w *Workload) inputs() ([]Fetched, error) {
 		return all, nil
 	}
 	where := path.Join(w.origin, w.InputsFrom)
-	text, err := fs.ReadFile(w.folder, w.InputsFrom)
+	text, err := w.file(w.InputsFrom)
 	if err != nil {
 		return nil, fmt.Errorf("%s: inputs_from: %w", w.origin, err)
 	}

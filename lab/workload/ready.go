@@ -103,7 +103,7 @@ func Make(ctx context.Context, w *Workload, params map[string]string, o Options)
 
 	files := map[string]image.Source{}
 	for _, name := range w.Files {
-		data, err := fs.ReadFile(w.folder, name)
+		data, err := w.file(name)
 		if err != nil {
 			return nil, fmt.Errorf("%s: files: %w", w.origin, err)
 		}
@@ -276,7 +276,7 @@ func (w *Workload) root(ctx context.Context, s *image.Store, say image.Progress)
 
 // compile makes a static program of one C source with the host's compiler. Static, so that it runs in any root.
 func (w *Workload) compile(ctx context.Context, source, out string) error {
-	text, err := fs.ReadFile(w.folder, source)
+	text, err := w.file(source)
 	if err != nil {
 		return fmt.Errorf("%s: build: %w", w.origin, err)
 	}

@@ -152,7 +152,7 @@ type Param struct {
 // Read reads the workload in a folder. Errors name the file, the line where there is one, and what was expected.
 func Read(folder fs.FS, origin string) (*Workload, error) {
 	where := path.Join(origin, File)
-	text, err := fs.ReadFile(folder, File)
+	text, err := yamlfile.ReadFS(folder, File, yamlfile.MaxBytes)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w; a workload is a folder with a %s", where, err, File)
 	}
@@ -421,13 +421,28 @@ func Shipped(shipped fs.FS) []string {
 	return names
 }
 
+// ReadFolder reads the workload in a folder of the user's. No file of it is read through a link that leaves the folder.
+func ReadFolder(name string) (*Workload, error) {
+	root, err := os.OpenRoot(name) // stays open with the workload, whose files are read later
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w; a workload is a folder with a %s", path.Join(name, File), err, File)
+	}
+	return Read(root.FS(), name)
+}
+
+// maxFile is how many bytes a file of a workload's folder may have: what is larger is an input.
+const maxFile = 64 << 20
+
+// file reads a file of the workload's folder.
+func (w *Workload) file(name string) ([]byte, error) { return yamlfile.ReadFS(w.folder, name, maxFile) }
+
 // Find loads a workload: by name one that ships, in shipped, by a path with a slash a folder of the user's, relative to base.
 func Find(shipped fs.FS, name, base string) (*Workload, error) {
 	if strings.Contains(name, "/") {
 		if !path.IsAbs(name) {
 			name = path.Join(base, name)
 		}
-		w, err := Read(os.DirFS(name), name)
+		w, err := ReadFolder(name)
 		if err == nil {
 			w.Image.WrittenIn(name)
 		}

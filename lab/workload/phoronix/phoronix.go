@@ -24,6 +24,7 @@ import (
 
 	"tare/lab/workload"
 	"tare/notebook"
+	"tare/yamlfile"
 )
 
 // mostXML and mostInput bound what is read of a profile, in bytes.
@@ -195,18 +196,7 @@ var (
 func slug(text, by string) string { return strings.Trim(notSlug.ReplaceAllString(text, by), by) }
 
 // read reads a small file of a profile.
-func read(dir fs.FS, name string) ([]byte, error) {
-	f, err := dir.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, mostXML+1))
-	if err == nil && len(text) > mostXML {
-		err = fmt.Errorf("%s: it has more than %d KiB", name, mostXML>>10)
-	}
-	return text, err
-}
+func read(dir fs.FS, name string) ([]byte, error) { return yamlfile.ReadFS(dir, name, mostXML) }
 
 func decode(dir fs.FS, name string, into any) error {
 	text, err := read(dir, name)

@@ -1,0 +1,31 @@
+//go:build linux
+
+package study
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"tare/notebook"
+	"tare/workloads"
+)
+
+// Combinations of parameters multiply: a study of more configurations than a folder may have is refused before they are all made.
+func TestCombinationsAreBounded(t *testing.T) {
+	values := func(n int) string {
+		all := make([]string, n)
+		for i := range all {
+			all[i] = fmt.Sprint(i + 1)
+		}
+		return "[" + strings.Join(all, ", ") + "]"
+	}
+	text := "name: many\nworkloads:\n  - name: fileserver\n    params: {files: " + values(900) + ", threads: " + values(900) + ", rounds: " + values(900) + "}\nplatforms: [{platform: bm}, {platform: cn, engines: [crun]}]\ninstances: [1/1GB]\n"
+	s, err := Parse("many.yaml", []byte(text), ".", withKernels())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.uses(workloads.FS); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("810000 combinations; a study may have at most %d configurations", notebook.MaxTreatments)) {
+		t.Errorf("%v", err)
+	}
+}

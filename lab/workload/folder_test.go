@@ -1,0 +1,44 @@
+//go:build linux
+
+package workload
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A file of a workload is readable by all in its guests, so none is read through a link that leaves the workload's folder.
+func TestAWorkloadReadsNothingElsewhere(t *testing.T) {
+	dir := t.TempDir()
+	secret := filepath.Join(dir, "secret")
+	folder := filepath.Join(dir, "wl")
+	write := func(path, text string) {
+		t.Helper()
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	write(secret, "root:x")
+	write(filepath.Join(folder, "here.txt"), "mine")
+	write(filepath.Join(folder, File), "name: wl\ntitle: a title\ncommand: [cat, data.txt, inside.txt]\nfiles: [data.txt, inside.txt]\nmetric: {name: time, unit: s}\n")
+	for link, target := range map[string]string{"data.txt": secret, "inside.txt": "here.txt"} {
+		if err := os.Symlink(target, filepath.Join(folder, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w, err := ReadFolder(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, err := w.file("data.txt"); err == nil || !strings.Contains(err.Error(), "escapes") {
+		t.Errorf("a link out of the folder: %q, %v", text, err)
+	}
+	if text, err := w.file("inside.txt"); err != nil || string(text) != "mine" {
+		t.Errorf("a link within the folder: %q, %v", text, err)
+	}
+}
