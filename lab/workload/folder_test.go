@@ -25,7 +25,7 @@ func TestAWorkloadReadsNothingElsewhere(t *testing.T) {
 	}
 	write(secret, "root:x")
 	write(filepath.Join(folder, "here.txt"), "mine")
-	write(filepath.Join(folder, File), "name: wl\ntitle: a title\ncommand: [cat, data.txt, inside.txt]\nfiles: [data.txt, inside.txt]\nmetric: {name: time, unit: s}\n")
+	write(filepath.Join(folder, File), "name: wl\ntitle: a title\nimage: {suite: trixie, packages: [coreutils]}\ncommand: [cat, data.txt, inside.txt]\nfiles: [data.txt, inside.txt]\nmetric: {name: time, unit: s}\n")
 	for link, target := range map[string]string{"data.txt": secret, "inside.txt": "here.txt"} {
 		if err := os.Symlink(target, filepath.Join(folder, link)); err != nil {
 			t.Fatal(err)
