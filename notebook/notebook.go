@@ -197,6 +197,7 @@ type Design struct {
 	Trials    int     `json:"trials"`             // measured trials in each guest; where a rule may stop the study before Cap, the fewest (Guest.Trials)
 	Emulated  int     `json:"emulated,omitempty"` // rounds of what is emulated and so never ranked; 0: Floor
 	Warmups   int     `json:"warmups"`            // unmeasured trials before them, in each guest; they also warm the page cache
+	Seen      int     `json:"seen,omitempty"`     // trials of each side of a ratio before a rule may end looking at it (stats.Floor); 0: as many as Floor has
 	TimeoutS  float64 `json:"timeout_s"`          // seconds after which a trial is killed and has failed
 }
 

@@ -235,6 +235,17 @@ func alone(name string, z func(*rand.Rand) float64) noise {
 	}}
 }
 
+// rarely is steady within half a per cent but for one trial in so many, which takes longer by a share.
+func rarely(every, size float64) func(*rand.Rand) float64 {
+	return func(g *rand.Rand) float64 {
+		v := 0.005*g.NormFloat64() - size/every
+		if g.Float64() < 1/every {
+			v += size
+		}
+		return v
+	}
+}
+
 // steadyDrift is a host that becomes 10 % slower in each half round, and nothing else.
 var steadyDrift = noise{"drift alone", func(g *rand.Rand, rounds, trials int, r float64) (x, y []float64) {
 	for range rounds {
@@ -267,6 +278,13 @@ func TestCoverageEnds(t *testing.T) {
 		{alone("log-normal, 131 %", lognormal(1)), 1.3, design{10, 10, 1, 0, false}, 0.75, 0.9},
 		{alone("one trial in 30 disturbed", disturbed(30, 1)), 1.3, design{5, 5, 1, 0, false}, 0, 0.9},
 		{alone("one trial in 30 disturbed", disturbed(30, 1)), 1.3, design{30, 30, 1, 0, false}, 0, 0.9},
+		// Stalls of one alone: few rounds have not seen them, and a study that ends when it is precise may have ended before them.
+		{alone("one trial in 20 a fifth longer", rarely(20, 0.2)), 1, design{5, 5, 1, 0, false}, 0.68, 0.77},
+		{alone("one trial in 20 a fifth longer", rarely(20, 0.2)), 1, design{20, 20, 1, 0, false}, 0.6, 0.7},
+		{alone("one trial in 35 held up", heldUp), 1, design{20, 20, 1, 0, false}, 0.91, 0.96},
+		{alone("one trial in 100 twice as long", rarely(100, 1)), 1, design{20, 20, 1, 0, false}, 0.15, 0.27},
+		{alone("one trial in 20 a fifth longer", rarely(20, 0.2)), 1, design{5, 200, 1, 0.01, false}, 0.58, 0.7},
+		{alone("one trial in 100 twice as long", rarely(100, 1)), 1, design{5, 200, 1, 0.01, false}, 0.4, 0.52},
 		// A host that changes within a round by more than all other noise.
 		{sine("sine of 30 % over 7 rounds", 0.3, 7), 1, design{5, 5, 3, 0, false}, 0.91, 0.935},
 		{steadyDrift, 1, design{3, 3, 3, 0, false}, 0.70, 0.80},

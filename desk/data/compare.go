@@ -14,7 +14,7 @@ import (
 // tested at once). Rows of different hosts share no round: the answer is then NaN with N 0.
 func (s *Summary) Ratio(x, y *Row, alpha float64) stats.Quotient {
 	xs, ys, both := Paired(x, y)
-	return stats.Ratio(xs, ys, s.ruled(x, y, folders(both), alpha))
+	return stats.Ratio(xs, ys, s.ruled(x, y, both, alpha))
 }
 
 // Paired gives the values of two rows in the rounds that both have.
@@ -110,15 +110,29 @@ func (s *Summary) sure(folders []int, alpha float64) stats.Confidence {
 }
 
 // ruled is sure for the ratio of x to y: where a study's rule looks at that ratio until it is precise, the last look may be narrower.
-func (s *Summary) ruled(x, y *Row, folders []int, alpha float64) stats.Confidence {
+func (s *Summary) ruled(x, y *Row, both []Block, alpha float64) stats.Confidence {
+	folders := folders(both)
 	c := s.sure(folders, alpha)
 	a, b := x.Treatment, y.Treatment
 	if len(folders) == 1 && alpha == stats.Alpha && !x.IsFigure && !y.IsFigure && b.Platform == notebook.BM && !b.AA && a.ID != b.ID &&
 		a.Rounds == 0 && a.Representative() && a.Workload == b.Workload && maps.Equal(a.Params, b.Params) && a.Instance.SameSize(b.Instance) && x.HostCores == y.HostCores {
 		d := s.Folders[folders[0]].Study.Design
 		c.Precision, c.Floor = d.Precision, d.Floor
+		if d.Precision > 0 && !a.AA { // what stalls bare metal stalls it under another name too
+			c.Floor = stats.Floor(d.Floor, d.Seen, x.seen(both), y.seen(both))
+		}
 	}
 	return c
+}
+
+// seen is what the row did in these rounds, which are in order as its cells are.
+func (r *Row) seen(blocks []Block) (all []stats.Seen) {
+	for i := range r.Cells {
+		if c := &r.Cells[i]; len(all) < len(blocks) && c.Block == blocks[len(all)] {
+			all = append(all, stats.Seen{Trials: c.Value.N, Seconds: c.Elapsed.Of})
+		}
+	}
+	return all
 }
 
 // Sure is the confidence of intervals over the row's rounds of which a share alpha may miss.

@@ -96,6 +96,8 @@ type (
 		Folders int
 		Level   float64 // of intervals over rounds of them all
 	}
+	// Unseen: of the runs on which the least of the ratios rests, a stall that strikes fewer than one in Rarest may not have been seen.
+	Unseen struct{ Runs, Rarest int }
 	// FewRounds: a folder has fewer rounds than its design asks for at least.
 	FewRounds struct {
 		Dir                string
@@ -141,6 +143,7 @@ func (QuietDiffers) Doubt()       {}
 func (HostIsGuest) Doubt()        {}
 func (Looks) Doubt()              {}
 func (Extended) Doubt()           {}
+func (Unseen) Doubt()             {}
 func (FewRounds) Doubt()          {}
 func (Torn) Doubt()               {}
 func (MoreWarnings) Doubt()       {}

@@ -2,6 +2,7 @@ package data_test
 
 import (
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -46,5 +47,30 @@ func TestFoldersReadTogetherAreLooks(t *testing.T) {
 		if said != x.folders {
 			t.Errorf("%d folders: it is said of %d, want %d", len(x.dirs), said, x.folders)
 		}
+	}
+}
+
+// A reader's interval is the last one only where the study could end with it: after as many trials as its design asks for.
+func TestALastLookTakesTrials(t *testing.T) {
+	read := func(rounds, seen int) *data.Row {
+		f := notebooktest.New(2)
+		f.Rounds, f.Noise = rounds, 0.001
+		f.Study.Design = notebook.Design{Floor: 3, Cap: 40, Precision: 0.02, Trials: 1, Seen: seen, TimeoutS: 60}
+		s, err := data.Read([]string{f.Add("bm large", 4).Add("cn crun pinned large", 4.2).Write(t)}, data.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := (data.Unseen{Runs: rounds, Rarest: rounds / 3}); !slices.Contains(s.Doubts, data.Doubt(want)) {
+			t.Errorf("of %d runs: %+v, want %+v among them", rounds, s.Doubts, want)
+		}
+		return s.Rows[1]
+	}
+	width := func(r *data.Row) float64 { return r.RatioHigh - r.RatioLow }
+	if few, all := width(read(6, 20)), width(read(6, 0)); !(few > 1.2*all) {
+		t.Errorf("an interval of %v after 6 trials of 20, and %v where 3 rounds do; want it wider", few, all)
+	}
+	// Trials of 4 s: twenty of them are sooner than two minutes.
+	if enough, all := width(read(20, 20)), width(read(20, 0)); enough != all {
+		t.Errorf("an interval of %v after 20 trials, want %v", enough, all)
 	}
 }

@@ -497,6 +497,20 @@ func Disturbed(b notebook.Beside) bool {
 	return most >= muchSeconds && most >= muchShare*b.OfS
 }
 
+// fewest is the number of runs on which the ratio rests that rests on the fewest; 0 where none has an interval.
+func (r *reader) fewest() (runs int) {
+	for _, t := range r.order {
+		row := &t.row
+		if row.IsFigure || row.Treatment.AA || row.IsBaseline() || !row.Representative || row.Memory != nil || row.Paging != nil || !row.Quotient().HasInterval() {
+			continue // a size does not stall
+		}
+		if n := row.Trials - row.Failed; runs == 0 || n < runs {
+			runs = n
+		}
+	}
+	return runs
+}
+
 func (r *reader) nameHosts() {
 	for i, h := range r.sum.Hosts {
 		for j, other := range r.sum.Hosts {
@@ -772,6 +786,9 @@ func (r *reader) doubts() (all []Doubt) {
 		if d := r.stalls(i); d.Rounds > 0 {
 			all = append(all, d)
 		}
+	}
+	if runs := r.fewest(); stats.Rarest(runs) > 0 {
+		all = append(all, Unseen{runs, stats.Rarest(runs)})
 	}
 	most := Extended{}
 	for _, t := range r.order {

@@ -58,7 +58,8 @@ func (s *Summary) Margin() float64 {
 func (s *Summary) Rounds(r *Row) int {
 	c := s.Sure(r, stats.Alpha)
 	if i := slices.IndexFunc(s.Rows, func(b *Row) bool { return b.Treatment.ID == r.Baseline && b.HostID == r.HostID }); i >= 0 {
-		c = s.ruled(r, s.Rows[i], folders(r.Values), stats.Alpha)
+		_, _, both := Paired(r, s.Rows[i])
+		c = s.ruled(r, s.Rows[i], both, stats.Alpha)
 	}
 	return r.Quotient().Rounds(s.Margin(), c, c.Extended())
 }

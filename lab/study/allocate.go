@@ -169,11 +169,14 @@ func (r *Run) needs(t notebook.Treatment, round int) (more int, foreseen, answer
 	if has && b.ID != t.ID {
 		q, _ = r.ratio(t, round)
 	}
-	enough, sure := 0, r.sure(t)
+	enough, sure := 0, r.sure(t, round)
 	if d.Decide > 0 {
 		answered, enough = has && q.Answer(d.Decide) != stats.Open, q.Rounds(d.Decide, sure, sure)
 	} else {
 		answered, enough = stats.Precise(q, d.Precision), q.PreciseRounds(d.Precision, sure)
+	}
+	if floor := r.floor(t, round); d.Seen > 0 && q.N < floor && (answered || enough > 0) { // a stall may not have been seen yet
+		answered, enough = false, max(enough, floor)
 	}
 	return max(cmp.Or(enough, d.Cap)-q.N, 1), enough > 0, answered
 }

@@ -651,6 +651,9 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, shipped fs.FS, ch Choices, o w
 		parts = append(parts, slices.Sorted(maps.Keys(s.kernels.files)))
 	}
 	p.Study.Hash = hash(parts...)
+	if p.Study.Design.Looks() > 0 { // not in the hash: a folder from before it was counted goes on without
+		p.Study.Design.Seen = stats.LeastTrials
+	}
 	return p, nil
 }
 

@@ -84,6 +84,7 @@ type done struct {
 	traced int       // the same of traced ones
 	value  stats.Sum // of the measured ones that succeeded
 	values []float64 // theirs
+	took   float64   // seconds, of the same
 }
 
 // Made tells the run of a guest that stands in the notebook already. Its round goes on with as many trials as it was made for.
@@ -119,6 +120,7 @@ func (r *Run) Take(t notebook.Trial) {
 	if t.Failure == "" {
 		d.value.Add(t.Value)
 		d.values = append(d.values, t.Value)
+		d.took += t.ElapsedS
 	}
 }
 
@@ -274,17 +276,39 @@ func (r *Run) ratio(t notebook.Treatment, rounds int) (q stats.Quotient, ok bool
 	order, sums := r.sums(t.ID, rounds)
 	_, of := r.sums(b.ID, rounds)
 	x, y, _ := stats.Paired(order, sums, of)
-	return stats.Ratio(x, y, r.sure(t)), true
+	return stats.Ratio(x, y, r.sure(t, rounds)), true
 }
 
-// sure is the confidence of the interval of the treatment's ratio, as a reader of the study has it too.
-func (r *Run) sure(t notebook.Treatment) stats.Confidence {
+// sure is the confidence of the interval of the treatment's ratio after so many rounds, as a reader of the study has it too.
+func (r *Run) sure(t notebook.Treatment, rounds int) stats.Confidence {
 	d := r.Plan.Study.Design
 	c := stats.Sure(d.Looks())
 	if b, ok := r.baseline(t); ok && b.ID != t.ID && r.ruled(t) {
-		c.Precision, c.Floor = d.Precision, d.Floor
+		c.Precision, c.Floor = d.Precision, r.floor(t, rounds)
 	}
 	return c
+}
+
+// floor is the number of rounds from which on a rule may end looking at the treatment's ratio, or at its mean where it has none. It follows
+// from the trials of so many rounds. Bare metal against itself needs no number of trials: what stalls one stalls the other.
+func (r *Run) floor(t notebook.Treatment, rounds int) int {
+	d := r.Plan.Study.Design
+	if t.AA {
+		return d.Floor
+	}
+	b, has := r.baseline(t)
+	var own, others []stats.Seen
+	for round := range rounds {
+		x, y := r.cells[cell{t.ID, round}], r.cells[cell{b.ID, round}]
+		if x == nil || len(x.values) == 0 || has && (y == nil || len(y.values) == 0) {
+			continue
+		}
+		own = append(own, stats.Seen{Trials: len(x.values), Seconds: x.took})
+		if has {
+			others = append(others, stats.Seen{Trials: len(y.values), Seconds: y.took})
+		}
+	}
+	return stats.Floor(d.Floor, d.Seen, own, others)
 }
 
 // mean is the treatment's mean after so many rounds.

@@ -17,6 +17,7 @@ import (
 	"tare/lab/ruler"
 	"tare/lab/workload"
 	"tare/notebook"
+	"tare/stats"
 	"tare/workloads"
 )
 
@@ -469,6 +470,44 @@ func TestWhatIsKnownIsNotRunAgain(t *testing.T) {
 	before := len(book.trials)
 	if reason, err := again.Do(t.Context()); err != nil || reason != Precise || len(book.trials) != before {
 		t.Errorf("resumed: %q, %v, %d more trials", reason, err, len(book.trials)-before)
+	}
+}
+
+// A few steady rounds end no study: what stalls now and then may not have stalled yet. Trials of minutes are few all the same, and bare metal
+// against itself waits for no number of them.
+func TestARuleEndsAfterEnoughTrials(t *testing.T) {
+	for _, c := range []struct {
+		trial  time.Duration
+		design notebook.Design
+		want   int // trials of each side
+	}{
+		{time.Second / 5, notebook.Design{Precision: 0.02}, 20}, {time.Second / 5, notebook.Design{Decide: 0.02}, 20},
+		{30 * time.Minute, notebook.Design{Precision: 0.02}, 3}, {25 * time.Second, notebook.Design{Precision: 0.02}, 5},
+	} {
+		rng := rand.New(rand.NewPCG(5, 6))
+		l := &fakeLab{elapsed: func(notebook.Treatment) time.Duration {
+			return time.Duration((1 + 0.0001*rng.NormFloat64()) * float64(c.trial))
+		}}
+		d := c.design
+		d.Floor, d.Cap, d.Trials, d.Seen = 3, 40, 1, stats.LeastTrials
+		book := &fakeBook{}
+		r := &Run{Plan: fakePlan(d, bmT, aaT, cnT), Lab: l, Book: book}
+		reason, err := r.Do(t.Context())
+		n := map[string]int{}
+		for _, x := range book.trials {
+			n[x.Treatment]++
+		}
+		of, rounds := r.Plan.Study.Treatments, book.rounds()
+		few := func(treatment, least int) bool { // a guest of which nothing is known does a second trial, where it costs more than its trial
+			got := n[of[treatment].ID]
+			return got < least || got > least+least/2+1
+		}
+		if err != nil || reason != Precise || few(0, c.want) || few(2, c.want) {
+			t.Errorf("%v, %+v: %q, %v, %d trials of the container and %d of bare metal, want %d", c.trial, d, reason, err, n[of[2].ID], n[of[0].ID], c.want)
+		}
+		if check := rounds[of[1].ID]; d.Decide == 0 && check != 3 {
+			t.Errorf("%v, %+v: bare metal's check against itself in %d rounds, want 3", c.trial, d, check)
+		}
 	}
 }
 
