@@ -44,9 +44,10 @@ type Hello struct {
 type Order struct {
 	Argv        []string      `json:"argv"` // empty, with Times: the empty program
 	Env         []string      `json:"env,omitempty"`
-	Dir         string        `json:"dir,omitempty"` // default ScratchDir
+	Dir         string        `json:"dir,omitempty"` // default ScratchDir; made where the guest does not have it
 	UID         uint32        `json:"uid,omitempty"`
 	GID         uint32        `json:"gid,omitempty"`
+	Groups      []uint32      `json:"groups,omitempty"`       // supplementary groups, at most MaxGroups
 	Timeout     time.Duration `json:"timeout"`                // then everything the order started is killed
 	OutputLimit int           `json:"output_limit"`           // bytes of stdout and of stderr kept, the last ones
 	KeepScratch bool          `json:"keep_scratch,omitempty"` // do not empty ScratchDir first (a check after its trial)

@@ -16,6 +16,7 @@ const (
 	MaxOutput  = 1 << 20             // Order.OutputLimit at most
 	MaxTimeout = 30 * 24 * time.Hour // Order.Timeout at most
 	MaxCost    = 8000                // processes in one Cost: a pipe holds their times
+	MaxGroups  = 4096                // Order.Groups at most: one argument of the launcher holds them
 	maxCPUs    = 1 << 16             // CPUs that a guest may claim
 	maxText    = 64 << 10            // bytes of an error or of a kernel's name
 	maxSignal  = 16                  // bytes of a signal's name
@@ -54,6 +55,9 @@ func (o *Order) check() error {
 	}
 	if o.Dir != "" && (o.Dir[0] != '/' || strings.ContainsRune(o.Dir, 0)) {
 		return fmt.Errorf("folder %q is not an absolute path", o.Dir)
+	}
+	if len(o.Groups) > MaxGroups {
+		return fmt.Errorf("%d supplementary groups: the number must be 0 to %d", len(o.Groups), MaxGroups)
 	}
 	if o.Timeout <= 0 || o.Timeout > MaxTimeout {
 		return fmt.Errorf("timeout %v is not between 0 and %v", o.Timeout, MaxTimeout)

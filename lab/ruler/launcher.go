@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -51,6 +52,14 @@ func monotonic() time.Duration {
 
 // start starts a launcher that waits to run p n times. p without a path is the empty program, in memory.
 func (g *guest) start(p *program, out *outputs, n int) (_ *launcher, err error) {
+	become, err := p.credentials()
+	if err != nil {
+		return nil, err
+	}
+	groups := make([]string, len(p.groups))
+	for i, g := range p.groups {
+		groups[i] = strconv.FormatUint(uint64(g), 10)
+	}
 	path := ""
 	if !p.restorable {
 		path = g.launch.inMemory()
@@ -78,7 +87,7 @@ func (g *guest) start(p *program, out *outputs, n int) (_ *launcher, err error) 
 		files = append(files, g.empty.memory.Fd())
 	}
 	changes := 0
-	if p.uid != 0 || p.gid != 0 {
+	if become {
 		changes += changeCredentials
 	}
 	if p.fixed {
@@ -88,7 +97,7 @@ func (g *guest) start(p *program, out *outputs, n int) (_ *launcher, err error) 
 		changes += changePages
 	}
 	args := []string{g.launch.name, p.dir, strconv.Itoa(changes), strconv.FormatUint(uint64(p.uid), 10), strconv.FormatUint(uint64(p.gid), 10),
-		strconv.Itoa(n), p.path}
+		strings.Join(groups, ","), strconv.Itoa(n), p.path}
 	g.setOOM(g.oomAdj) // which what it starts has too
 	l.pid, err = syscall.ForkExec(path, append(args, p.argv...), &syscall.ProcAttr{
 		Dir: "/", Env: p.env, Files: files, Sys: &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL},

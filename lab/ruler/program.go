@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -29,6 +30,8 @@ type program struct {
 	uid  uint32
 	gid  uint32
 
+	groups []uint32 // supplementary
+
 	fixed, small bool // Order.FixedAddresses, Order.SmallPages
 	restorable   bool // Order.Restorable
 }
@@ -36,8 +39,13 @@ type program struct {
 // newProgram finds an order's command as execvpe does: in the folders of the order's PATH, or relative to the order's
 // folder when its name has a slash. Unlike execvpe it gives no text file without #! to a shell.
 func newProgram(o *Order, scratch string) (*program, error) {
-	p := &program{argv: o.Argv, env: o.Env, dir: orElse(o.Dir, scratch), uid: o.UID, gid: o.GID, fixed: o.FixedAddresses, small: o.SmallPages, restorable: o.Restorable}
+	p := &program{argv: o.Argv, env: o.Env, dir: orElse(o.Dir, scratch), uid: o.UID, gid: o.GID, groups: o.Groups, fixed: o.FixedAddresses, small: o.SmallPages, restorable: o.Restorable}
 	st, err := os.Stat(p.dir)
+	if errors.Is(err, fs.ErrNotExist) { // what is mounted over /tmp, say, hides the image's own folder
+		if err = os.MkdirAll(p.dir, 0o755); err == nil {
+			st, err = os.Stat(p.dir)
+		}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("the folder to run in: %w", err)
 	}
@@ -74,6 +82,23 @@ func newProgram(o *Order, scratch string) (*program, error) {
 		return nil, p.explain(syscall.EACCES)
 	}
 	return nil, fmt.Errorf("no such command in the guest: %s (PATH is %s)", name, path)
+}
+
+// credentials says whether the program's user or groups differ from the ruler's own. A group that is the process's own adds nothing as a
+// supplementary one.
+func (p *program) credentials() (bool, error) {
+	own, err := os.Getgroups()
+	if err != nil {
+		return false, fmt.Errorf("reading the ruler's own groups: %w", err)
+	}
+	mine, wanted := map[uint32]bool{0: true}, map[uint32]bool{0: true} // the ruler is root
+	for _, g := range own {
+		mine[uint32(g)] = true
+	}
+	for _, g := range p.groups {
+		wanted[g] = true
+	}
+	return p.uid != 0 || p.gid != 0 || !maps.Equal(mine, wanted), nil
 }
 
 // in makes a name relative to the folder to run in absolute.

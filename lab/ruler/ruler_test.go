@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -212,6 +213,28 @@ func TestOrderIsKept(t *testing.T) {
 	}
 	if want := "65534\n65533\n65533\nbar baz\n/usr\nown session\n" + string(adj); string(r.Stdout) != want {
 		t.Errorf("%q, want %q; %s %s", r.Stdout, want, r.Stderr, r.Error)
+	}
+	for _, c := range []struct {
+		uid, gid uint32
+		groups   []uint32
+		want     []string
+	}{
+		{1000, 100, []uint32{4294967294, 3000, 100}, []string{"100", "3000", "4294967294"}}, {1000, 100, nil, []string{"100"}},
+		{0, 0, []uint32{10}, []string{"0", "10"}}, {0, 0, []uint32{0}, []string{"0"}}, {0, 0, nil, []string{"0"}}, // not the ruler's own
+	} {
+		o := sh("id -G")
+		o.UID, o.GID, o.Groups, o.Dir = c.uid, c.gid, c.groups, "/usr"
+		r, _ := g.mustRun(t, o)
+		got := strings.Fields(string(r.Stdout))
+		slices.Sort(got)
+		if got = slices.Compact(got); !slices.Equal(got, c.want) {
+			t.Errorf("%d:%d with %d has the groups %v, want %v; %s", c.uid, c.gid, c.groups, got, c.want, r.Error)
+		}
+	}
+	o = sh("pwd; stat -c '%a %u' .")
+	o.Dir = filepath.Join(t.TempDir(), "not", "there")
+	if r, _ := g.mustRun(t, o); string(r.Stdout) != o.Dir+"\n755 0\n" {
+		t.Errorf("%q in %s; %s", r.Stdout, o.Dir, r.Error)
 	}
 	own, err := os.ReadFile(fmt.Sprintf("/proc/%d/oom_score_adj", g.cmd.Process.Pid))
 	if err != nil {
@@ -426,7 +449,7 @@ func TestCannotStart(t *testing.T) {
 		{Order{Argv: []string{write("text", "hello", 0o755)}}, []string{"/text", "neither a program", "#!"}},
 		{Order{Argv: []string{write("script", "#!/no/such/perl -w\n", 0o755)}}, []string{"/script", "does not have /no/such/perl"}},
 		{Order{Argv: []string{inside}, UID: 65534, GID: 65534}, []string{inside, "user 65534", "permission denied"}},
-		{Order{Argv: []string{"true"}, Env: []string{hostPath}, Dir: "/no/such/dir"}, []string{"folder to run in", "/no/such/dir"}},
+		{Order{Argv: []string{"true"}, Env: []string{hostPath}, Dir: "/etc/passwd/dir"}, []string{"folder to run in", "/etc/passwd/dir"}},
 		{Order{Argv: []string{"true"}, Env: []string{hostPath}, Dir: "/etc/passwd"}, []string{"is not a folder"}},
 	} {
 		c.order.Timeout = time.Second
@@ -441,6 +464,7 @@ func TestCannotStart(t *testing.T) {
 		{}, {Argv: []string{""}, Timeout: 1}, {Argv: []string{"a\x00b"}, Timeout: 1}, {Argv: []string{"a"}},
 		{Argv: []string{"a"}, Timeout: -1}, {Argv: []string{"a"}, Timeout: 1, OutputLimit: MaxOutput + 1},
 		{Argv: []string{"a"}, Timeout: 1, Env: []string{"novalue"}}, {Argv: []string{"a"}, Timeout: 1, Dir: "relative"},
+		{Argv: []string{"a"}, Timeout: 1, Groups: make([]uint32, MaxGroups+1)},
 	} {
 		if _, _, err := g.Run(t.Context(), o); err == nil {
 			t.Errorf("%+v was taken", o)

@@ -2,9 +2,9 @@
 // none of it is taken for the work's. (To a process's peak the kernel counts the memory of the one that created it, where they
 // share it until it executes its program: what the ruler itself starts has the ruler's megabytes as the least that its peak can be.)
 //
-//	launcher DIR CHANGES UID GID N PROGRAM ARGUMENT…
+//	launcher DIR CHANGES UID GID GROUPS N PROGRAM ARGUMENT…
 //
-// CHANGES is a sum: 1 if PROGRAM is to have UID and GID, 2 if its addresses are not to be random, 4 if it is to have no transparent huge pages.
+// CHANGES is a sum: 1 if PROGRAM is to have UID, GID and the supplementary GROUPS (numbers with commas between them), 2 if its addresses are not to be random, 4 if it is to have no transparent huge pages.
 //
 // It has the trial's environment and the trial's files 0 to 2, and waits for a byte on file 3. Then it runs the empty program that
 // file 5 is, since after a wait the kernel's way through creation and reaping is out of the caches, and PROGRAM N times, one after
@@ -51,17 +51,21 @@ struct report {
 struct order {
 	char *dir, **argv, **envp;
 	char *program;
-	i64 changes, uid, gid;
+	i64 changes, uid, gid, count;
+	unsigned *groups;
 	volatile i64 error; // the new process shares this memory until it is another program
 };
 
-static i64 number(const char *s)
+// number reads one and moves on to what follows it.
+static i64 number(const char **s)
 {
 	i64 n = 0;
-	while (*s)
-		n = 10 * n + *s++ - '0';
+	while (**s >= '0' && **s <= '9')
+		n = 10 * n + *(*s)++ - '0';
 	return n;
 }
+
+static i64 only(const char *s) { return number(&s); }
 
 static i64 now(void)
 {
@@ -86,7 +90,7 @@ static __attribute__((noinline, noreturn)) void become(struct order *o)
 		r = CALL(PRCTL, PR_SET_THP_DISABLE, 1, 0, 0, 0);
 	if (o->changes & CREDENTIALS) {
 		if (r == 0)
-			r = CALL(SETGROUPS, 0, 0, 0, 0, 0);
+			r = CALL(SETGROUPS, o->count, o->groups, 0, 0, 0);
 		if (r == 0)
 			r = CALL(SETGID, o->gid, 0, 0, 0, 0);
 		if (r == 0)
@@ -145,17 +149,18 @@ static void say(const void *p, i64 size)
 __attribute__((noreturn, used)) static void launch(char **stack)
 {
 	char **argv = stack + 1, none = 0, *empty[2];
+	const char *list = argv[5];
 	struct order o, warm;
 	struct report r;
 	i64 n, byte;
 
 	o.dir = argv[1];
-	o.changes = number(argv[2]);
-	o.uid = number(argv[3]);
-	o.gid = number(argv[4]);
-	n = number(argv[5]);
-	o.program = argv[6];
-	o.argv = argv + 7;
+	o.changes = only(argv[2]);
+	o.uid = only(argv[3]);
+	o.gid = only(argv[4]);
+	n = only(argv[6]);
+	o.program = argv[7];
+	o.argv = argv + 8;
 	o.envp = stack + 1 + *(i64 *)stack + 1;
 	o.error = 0;
 	empty[0] = argv[0];
@@ -169,6 +174,14 @@ __attribute__((noreturn, used)) static void launch(char **stack)
 	CALL(PRCTL, PR_SET_NAME, argv[0], 0, 0, 0);
 	for (int fd = GO; fd <= EMPTY; fd++)
 		CALL(FCNTL, fd, F_SETFD, FD_CLOEXEC, 0, 0);
+
+	o.count = *list ? 1 : 0;
+	for (const char *c = list; *c; c++)
+		o.count += *c == ',';
+	unsigned groups[o.count + 1]; // none is no array in C
+	o.groups = groups;
+	for (i64 i = 0; i < o.count; i++, list++)
+		groups[i] = number(&list);
 
 	i64 took[n];
 	if (CALL(READ, GO, &byte, 1, 0, 0) == 1) {
