@@ -168,7 +168,7 @@ func (s *Store) buildDebian(ctx context.Context, r Recipe, p Progress) (_ *recor
 	if u.entries == 0 {
 		return nil, fmt.Errorf("mmdebstrap: the archive is empty%s", lastWords(said))
 	}
-	rec := &record{Digest: "sha256:" + hex.EncodeToString(sum.Sum(nil)), Config: Config{Env: withPath(nil)}}
+	rec := &record{Digest: "sha256:" + hex.EncodeToString(sum.Sum(nil)), Config: Config{Env: withPath(nil), Home: "/root"}}
 	if err := u.complete(rec); err != nil {
 		return nil, err
 	}

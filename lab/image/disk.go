@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -74,6 +75,18 @@ func findTool(name string) (string, error) {
 	return "", fmt.Errorf("%s, which makes ext4 file systems, is not installed: apt-get install e2fsprogs", name)
 }
 
+// setRootMode gives the root folder of a disk its mode.
+func setRootMode(ctx context.Context, path string, mode uint32, w *workspace, said *proc.Tail) error {
+	tool, err := findTool("debugfs")
+	if err != nil {
+		return err
+	}
+	return run(ctx, func(cmd *exec.Cmd) {
+		cmd.Stderr = said
+		cmd.ExtraFiles = []*os.File{w.lock} // see workspace
+	}, nil, tool, "-w", "-R", fmt.Sprintf("set_inode_field / mode 0%o", mode), path)
+}
+
 func (t *Tree) makeDisk(ctx context.Context, tool, path string, w *workspace) error {
 	var content, inodes int64
 	// Not by an fs.FS, which refuses names that are no UTF-8: an image may have some.
@@ -105,6 +118,11 @@ func (t *Tree) makeDisk(ctx context.Context, tool, path string, w *workspace) er
 	if err := errors.Join(f.Truncate(size), f.Close()); err != nil {
 		return err
 	}
+	st, err := os.Stat(t.Dir)
+	if err != nil {
+		return err
+	}
+	root := st.Sys().(*syscall.Stat_t)
 	// What is random in a file system comes from the content's digest here.
 	h := sha256.Sum256([]byte(t.Digest))
 	uuid := fmt.Sprintf("%x-%x-%x-%x-%x", h[:4], h[4:6], h[6:8], h[8:10], h[10:16])
@@ -114,7 +132,10 @@ func (t *Tree) makeDisk(ctx context.Context, tool, path string, w *workspace) er
 		cmd.ExtraFiles = []*os.File{w.lock} // see workspace
 	}, nil, tool, "-q", "-F", "-t", "ext4", "-b", strconv.Itoa(diskBlock), "-I", strconv.Itoa(diskInode),
 		"-O", "has_journal", "-J", "size="+strconv.Itoa(diskJournal), "-m", "0", "-N", strconv.FormatInt(inodes, 10), "-L", diskLabel,
-		"-U", uuid, "-E", "hash_seed="+uuid+",lazy_itable_init=1,lazy_journal_init=1,root_owner=0:0,nodiscard", "-d", t.Dir, path)
+		"-U", uuid, "-E", "hash_seed="+uuid+",lazy_itable_init=1,lazy_journal_init=1,nodiscard,root_owner="+fmt.Sprintf("%d:%d", root.Uid, root.Gid), "-d", t.Dir, path)
+	if err == nil && root.Mode&^syscall.S_IFMT != 0o755 { // as mke2fs makes it: e2fsprogs before 1.47.1 cannot be told
+		err = setRootMode(ctx, path, root.Mode, w, said)
+	}
 	if err != nil {
 		return fmt.Errorf("%w%s", err, lastWords(said))
 	}

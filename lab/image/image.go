@@ -32,6 +32,8 @@ type Config struct {
 	Cmd        []string `json:"cmd,omitempty"`
 	UID        uint32   `json:"uid,omitempty"` // resolved from the image's own passwd file
 	GID        uint32   `json:"gid,omitempty"`
+	Groups     []uint32 `json:"groups,omitempty"` // the user's supplementary groups, from the image's own group file
+	Home       string   `json:"home,omitempty"`   // the user's, from the passwd file; empty in the store's older records
 }
 
 // Image is a root filesystem with its configuration. Its folder has ruler.WorkDir, ruler.ScratchDir (mode 1777)

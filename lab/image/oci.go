@@ -21,19 +21,57 @@ import (
 // maxJSON bounds an image's manifests and configuration, in bytes each. Registries allow 4 MiB.
 const maxJSON = 4 << 20
 
+// ociForm counts the ways in which OCI images have been made. An image that was made in an earlier way is made again.
+const ociForm = 1
+
 // found is an OCI image where it was found, nothing of its layers read.
 type found struct {
 	from   string // in words
-	config []byte
-	digest string // of config
+	config *v1.ConfigFile
+	digest string // of the configuration's text
 	layers func() ([]v1.Layer, error)
 	kept   *record // set where the store has it and the place was not read any further
 }
 
-// at makes a found of an image's configuration and layers.
-func at(from string, config []byte, layers func() ([]v1.Layer, error)) *found {
+// at makes a found of an image's configuration and its layers, which are count, and refuses what no guest could be made of.
+func at(from string, config []byte, count int, layers func() ([]v1.Layer, error)) (*found, error) {
+	cfg, err := v1.ParseConfigFile(bytes.NewReader(config))
+	if err != nil {
+		return nil, hostile("its configuration is not an image's: %v", err)
+	}
+	if cfg.OS != "" && cfg.OS != "linux" || cfg.Architecture != "" && cfg.Architecture != runtime.GOARCH {
+		return nil, fmt.Errorf("it is for %s/%s and this host is linux/%s", cfg.OS, cfg.Architecture, runtime.GOARCH)
+	}
+	// An image that the store has is known by its configuration, so its layers are counted here.
+	switch named := len(cfg.RootFS.DiffIDs); {
+	case count != named:
+		return nil, hostile("it has %d layers and its configuration names %d", count, named)
+	case count == 0:
+		return nil, errors.New("it has no layers, so there is nothing in it to run")
+	}
+	if err := checkConfig(&cfg.Config); err != nil {
+		return nil, err
+	}
 	sum := sha256.Sum256(config)
-	return &found{from: from, config: config, digest: "sha256:" + hex.EncodeToString(sum[:]), layers: layers}
+	return &found{from: from, config: cfg, digest: "sha256:" + hex.EncodeToString(sum[:]), layers: layers}, nil
+}
+
+// checkConfig refuses what no process can be given.
+func checkConfig(c *v1.Config) error {
+	if c.WorkingDir != "" && !strings.HasPrefix(c.WorkingDir, "/") {
+		return fmt.Errorf("its working directory %.200q is not an absolute path, and no engine runs it: set WORKDIR to /%.200s", c.WorkingDir, c.WorkingDir)
+	}
+	for _, e := range c.Env {
+		if strings.IndexByte(e, '=') <= 0 {
+			return fmt.Errorf("%.200q in its environment is not NAME=VALUE", e)
+		}
+	}
+	for _, s := range slices.Concat([]string{c.WorkingDir}, c.Env, c.Entrypoint, c.Cmd) {
+		if strings.ContainsRune(s, 0) {
+			return fmt.Errorf("%.200q in its configuration has a zero byte, which no process can be given", s)
+		}
+	}
+	return nil
 }
 
 // OCI takes an image from where ref says, for this host's architecture, and unpacks it, or finds it in the store.
@@ -67,7 +105,7 @@ func (s *Store) OCI(ctx context.Context, ref string, p Progress) (_ *Image, err 
 	key := "oci " + runtime.GOARCH + " " + ref
 	if unreachable := (*unreachableError)(nil); errors.As(err, &unreachable) {
 		e, rec, rerr := s.recall(key)
-		if rerr != nil || rec == nil {
+		if rerr != nil || rec == nil || rec.Form < ociForm {
 			return nil, errors.Join(err, rerr)
 		}
 		img := s.image(ref, "the store", rec)
@@ -86,7 +124,7 @@ func (s *Store) OCI(ctx context.Context, ref string, p Progress) (_ *Image, err 
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
-	rec, err := s.find(f.digest)
+	rec, err := s.findOCI(f.digest)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +142,7 @@ func (s *Store) OCI(ctx context.Context, ref string, p Progress) (_ *Image, err 
 	return s.image(ref, f.from, rec), s.remember(key, rec.Digest)
 }
 
-// check is asked about each blob before it is read into memory; see fromLayout.
+// check is asked about each blob before it is read into memory; see place.check.
 type check func(v1.Descriptor) error
 
 // inspect reads an image's configuration and checks it against its manifest.
@@ -120,7 +158,13 @@ func inspect(img v1.Image, from string, c check) (*found, error) {
 	if err != nil {
 		return nil, fmt.Errorf("its configuration in %s: %w", from, err)
 	}
-	f := at(from, raw, img.Layers)
+	if !isImage(m) {
+		return nil, fmt.Errorf("what %s has is an artifact (%.60q) and not an image", from, m.Config.MediaType)
+	}
+	f, err := at(from, raw, len(m.Layers), img.Layers)
+	if err != nil {
+		return nil, err
+	}
 	if f.digest != m.Config.Digest.String() {
 		return nil, hostile("its configuration in %s is %s and should be %s", from, f.digest, m.Config.Digest)
 	}
@@ -136,19 +180,10 @@ func smallEnough(d v1.Descriptor) error {
 }
 
 func (s *Store) unpackOCI(ctx context.Context, w *workspace, f *found, p Progress) (_ *record, err error) {
-	cfg, err := v1.ParseConfigFile(bytes.NewReader(f.config))
-	if err != nil {
-		return nil, hostile("its configuration is not an image's: %v", err)
-	}
-	if cfg.OS != "" && cfg.OS != "linux" || cfg.Architecture != "" && cfg.Architecture != runtime.GOARCH {
-		return nil, fmt.Errorf("it is for %s/%s and this host is linux/%s", cfg.OS, cfg.Architecture, runtime.GOARCH)
-	}
+	cfg := f.config
 	layers, err := f.layers()
 	if err != nil {
 		return nil, fmt.Errorf("its layers in %s: %w", f.from, err)
-	}
-	if len(layers) != len(cfg.RootFS.DiffIDs) {
-		return nil, hostile("it has %d layers and its configuration names %d", len(layers), len(cfg.RootFS.DiffIDs))
 	}
 	if len(layers) > s.limits.layers {
 		return nil, hostile("%d layers, more than %d", len(layers), s.limits.layers)
@@ -168,11 +203,8 @@ func (s *Store) unpackOCI(ctx context.Context, w *workspace, f *found, p Progres
 			return nil, fmt.Errorf("layer %d of %d: %w", i+1, len(layers), err)
 		}
 	}
-	rec := &record{Digest: f.digest}
-	if err := u.complete(rec); err != nil {
-		return nil, err
-	}
-	uid, gid, err := u.user(cfg.Config.User)
+	rec := &record{Digest: f.digest, Form: ociForm}
+	who, err := u.user(cfg.Config.User)
 	if err != nil {
 		return nil, err
 	}
@@ -181,10 +213,15 @@ func (s *Store) unpackOCI(ctx context.Context, w *workspace, f *found, p Progres
 		WorkingDir: cfg.Config.WorkingDir,
 		Entrypoint: cfg.Config.Entrypoint,
 		Cmd:        cfg.Config.Cmd,
-		UID:        uid,
-		GID:        gid,
+		UID:        who.uid,
+		GID:        who.gid,
+		Groups:     who.groups,
+		Home:       who.home,
 	}
-	return rec, nil
+	if err := u.workingDir(rec.Config.WorkingDir); err != nil {
+		return nil, err
+	}
+	return rec, u.complete(rec)
 }
 
 // withPath adds the PATH that container engines give to an image that has none.
@@ -213,107 +250,6 @@ func (u *unpacker) ociLayer(l v1.Layer, diffID string) (err error) {
 	}
 	if got := "sha256:" + hex.EncodeToString(sum.Sum(nil)); got != diffID {
 		return hostile("its content is %s and should be %s", got, diffID)
-	}
-	return nil
-}
-
-// choose picks the one image of an index that is meant: of that name or digest where one is given, and for this host.
-// strict asks for exactly one; otherwise (inside an image of many platforms) the first that fits is taken, as
-// container engines do.
-func choose(idx v1.ImageIndex, want string, strict bool, c check, depth int) (v1.Image, error) {
-	if depth > 4 {
-		return nil, hostile("indexes more than 4 deep")
-	}
-	m, err := idx.IndexManifest()
-	if err != nil {
-		return nil, fmt.Errorf("its index: %w", err)
-	}
-	var fit, all []v1.Descriptor
-	for _, d := range m.Manifests {
-		if !d.MediaType.IsImage() && !d.MediaType.IsIndex() || d.Annotations["vnd.docker.reference.type"] != "" {
-			continue // artifacts, attestations
-		}
-		all = append(all, d)
-		if want != "" && want != d.Annotations[refName] && want != d.Annotations[containerdName] && want != d.Digest.String() {
-			continue
-		}
-		if d.Platform != nil && d.Platform.Architecture != "" && (d.Platform.OS != "linux" || d.Platform.Architecture != runtime.GOARCH) {
-			continue
-		}
-		fit = append(fit, d)
-	}
-	switch {
-	case len(fit) == 0 && want != "":
-		return nil, fmt.Errorf("no image %q for linux/%s; there are:%s", want, runtime.GOARCH, describe(all))
-	case len(fit) == 0:
-		return nil, fmt.Errorf("no image for linux/%s; there are:%s", runtime.GOARCH, describe(all))
-	case strict && slices.ContainsFunc(fit, func(d v1.Descriptor) bool { return d.Digest != fit[0].Digest }):
-		return nil, fmt.Errorf("several images fit; say which, as REFERENCE:NAME or REFERENCE@DIGEST:%s", describe(fit))
-	}
-	d := fit[0]
-	if err := c(d); err != nil {
-		return nil, err
-	}
-	if d.MediaType.IsIndex() {
-		inner, err := idx.ImageIndex(d.Digest)
-		if err != nil {
-			return nil, err
-		}
-		if err := verify(inner, d.Digest); err != nil {
-			return nil, err
-		}
-		return choose(inner, "", false, c, depth+1)
-	}
-	img, err := idx.Image(d.Digest)
-	if err != nil {
-		return nil, err
-	}
-	return img, verify(img, d.Digest)
-}
-
-// Annotations that name an image in a layout: the OCI specification's, and containerd's.
-const (
-	refName        = "org.opencontainers.image.ref.name"
-	containerdName = "io.containerd.image.name"
-)
-
-// describe lists images, for an error.
-func describe(ds []v1.Descriptor) string {
-	const most = 20
-	var b strings.Builder
-	for i, d := range ds {
-		if i == most {
-			fmt.Fprintf(&b, "\n\tand %d more", len(ds)-most)
-			break
-		}
-		fmt.Fprintf(&b, "\n\t%s", d.Digest)
-		if d.Platform != nil {
-			fmt.Fprintf(&b, " %.60q", d.Platform.String())
-		}
-		for _, k := range []string{refName, containerdName} {
-			if n := d.Annotations[k]; n != "" {
-				fmt.Fprintf(&b, " name %.100q", n)
-			}
-		}
-	}
-	if len(ds) == 0 {
-		return " none"
-	}
-	return b.String()
-}
-
-// verify checks a manifest against the digest that it was found by.
-func verify(m interface{ RawManifest() ([]byte, error) }, want v1.Hash) error {
-	raw, err := m.RawManifest()
-	if err != nil {
-		return err
-	}
-	got, _, err := v1.SHA256(bytes.NewReader(raw))
-	if err != nil {
-		return err
-	}
-	if got != want {
-		return hostile("a manifest is %s and should be %s", got, want)
 	}
 	return nil
 }

@@ -76,13 +76,14 @@ etc/
 etc/group=video:x:44:app
 etc/passwd=app:x:1000:1000::/:/bin/sh
 proc/
+srv/
 sys/
 tmp/`
 
 func checkApp(t *testing.T, img *Image) {
 	t.Helper()
-	want := Config{Env: []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "A=1"}, WorkingDir: "/srv", Entrypoint: []string{"/app"}, Cmd: []string{"-v"}, UID: 1000, GID: 44}
-	if got := fmt.Sprint(img.Config); got != fmt.Sprint(want) {
+	want := Config{Env: []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "A=1"}, WorkingDir: "/srv", Entrypoint: []string{"/app"}, Cmd: []string{"-v"}, UID: 1000, GID: 44, Home: "/"}
+	if got := fmt.Sprintf("%+v", img.Config); got != fmt.Sprintf("%+v", want) {
 		t.Errorf("config %v, want %v", got, want)
 	}
 	// The two files end with a newline of their own.
@@ -321,7 +322,7 @@ func TestOCIPlatform(t *testing.T) {
 		checkApp(t, img)
 	}
 	for _, tt := range []struct{ ref, want string }{
-		{writeLayout(t, theirs), "it is for linux/" + other},
+		{writeLayout(t, theirs), `for "linux/` + other + `" by its configuration`},
 		{writeLayout(t, mine, imageOf(t, nil)), "several images fit"},
 		{writeLayout(t, mine, imageOf(t, nil)) + ":n7", "no such file"},
 		{"oci:" + writeLayout(t, mine, imageOf(t, nil)) + ":n7", `no image "n7"`},
@@ -421,14 +422,14 @@ func TestOCIBad(t *testing.T) {
 		{"", "not a reference"}, {"UPPER CASE", "not"}, {"/nonexistent", "no such file"}, {"oci:/nonexistent:x", "there is no folder"},
 		{t.TempDir(), "it is not an OCI layout"}, {junk, "no archive of an image"}, {other, "neither manifest.json nor oci-layout"},
 		{fifo, "neither an OCI layout folder"}, {"docker-archive:" + fifo, "there is no file"},
-		{otherLayer, "should be sha256:"}, {missing, "no such file"}, {linked, "bytes and should have"},
+		{otherLayer, "should be sha256:"}, {missing, "no such file"}, {linked, "escapes from parent"},
 		{broken(manifest.Layers[0].Digest, func(b []byte) []byte { return b[:len(b)/2] }), "unexpected EOF"},
 		{broken(manifest.Config.Digest, flip("A=1", "A=2")), "should be " + manifest.Config.Digest.String()},
 		{broken(manifest.Config.Digest, func(b []byte) []byte { return append(b, ' ') }), "bytes and should have"},
 		{broken(digest, flip("sha256", "sha255")), "should be " + digest.String()},
 		{broken(digest, func(b []byte) []byte { return []byte(strings.Repeat("[", len(b))) }), "should be " + digest.String()},
-		{hugeManifest, "not a regular file of at most"}, {selfLink, "not a regular file of at most"}, {noLayers, "layer"},
-		{writeLayout(t, imageOf(t, func(c *v1.ConfigFile) { c.OS = "windows" })), "it is for windows/"},
+		{hugeManifest, "is not a file of at most"}, {selfLink, "too many levels of symbolic links"}, {noLayers, "layer"},
+		{writeLayout(t, imageOf(t, func(c *v1.ConfigFile) { c.OS = "windows" })), `for "windows/`},
 		{writeLayout(t, imageOf(t, func(c *v1.ConfigFile) { c.Config.User = "ghost" }, archiveOf(t, file("f", "")))), "unable to find user ghost"},
 		{writeLayout(t, imageOf(t, nil, archiveOf(t, file("../f", "")))), "archive refused"},
 		{writeLayout(t, imageOf(t, nil, archiveOf(t, link(".tare", "/etc")))), "Tare's own place"},
@@ -487,7 +488,7 @@ func TestStall(t *testing.T) {
 }
 
 func TestOCINoSpace(t *testing.T) {
-	d := smallFS(t, "3m")
+	d := smallFS(t, "size=3m")
 	s, err := OpenStore(filepath.Join(d, "store"))
 	if err != nil {
 		t.Fatal(err)

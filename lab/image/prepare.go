@@ -2,10 +2,12 @@ package image
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -108,19 +110,34 @@ func (u *unpacker) makeDir(name string, mode fs.FileMode) error {
 // maxPasswd bounds an image's passwd and group files, in bytes each.
 const maxPasswd = 4 << 20
 
-// user resolves the User of an image's configuration: "", "name", "uid", "name:group", "uid:gid", in any mixture,
-// by the image's own /etc/passwd and /etc/group.
-func (u *unpacker) user(want string) (uid, gid uint32, err error) {
-	if want == "" {
-		return 0, 0, nil
+// workingDir makes the working directory of an image's configuration where the image does not have it, as container engines do.
+func (u *unpacker) workingDir(dir string) error {
+	if err := u.leave(); err != nil {
+		return err
 	}
+	if _, err := u.resolve(path.Clean("/"+dir), true); err != nil {
+		return noSpace(fmt.Errorf("its working directory: %w", err), u.dir)
+	}
+	return nil
+}
+
+// identity is whom an image's programs run as.
+type identity struct {
+	uid, gid uint32
+	groups   []uint32 // supplementary, as a container engine gives them
+	home     string
+}
+
+// user resolves the User of an image's configuration: "", which is root, "name", "uid", "name:group", "uid:gid", in any mixture,
+// by the image's own /etc/passwd and /etc/group.
+func (u *unpacker) user(want string) (identity, error) {
 	passwd, err := u.text("etc/passwd")
 	if err != nil {
-		return 0, 0, err
+		return identity{}, err
 	}
 	group, err := u.text("etc/group")
 	if err != nil {
-		return 0, 0, err
+		return identity{}, err
 	}
 	return resolveUser(want, passwd, group)
 }
@@ -150,21 +167,33 @@ func (u *unpacker) text(name string) (text []byte, err error) {
 }
 
 // resolveUser does the work of user on the two files' contents. As in Docker, whose code it is, a number need not be in the
-// files; one that is has its group from there, one that is not has group 0.
-func resolveUser(want string, passwd, group []byte) (uid, gid uint32, err error) {
+// files; one that is has its group from there, one that is not has group 0 and the home "/". Who names a group has no other.
+func resolveUser(want string, passwd, group []byte) (who identity, err error) {
 	name, groupName, hasGroup := strings.Cut(want, ":")
-	if name == "" || hasGroup && groupName == "" {
-		return 0, 0, fmt.Errorf("the image's user %.100q is not name, uid, name:group or uid:gid", want)
+	if want != "" && name == "" || hasGroup && groupName == "" {
+		return who, fmt.Errorf("the image's user %.100q is not name, uid, name:group or uid:gid", want)
 	}
-	found, err := user.GetExecUser(want, nil, bytes.NewReader(passwd), bytes.NewReader(group))
+	found, err := user.GetExecUser(want, &user.ExecUser{Home: "/"}, bytes.NewReader(passwd), bytes.NewReader(group))
 	if err != nil {
-		return 0, 0, fmt.Errorf("the image wants to run as user %.100q: %w", want, err)
+		return who, fmt.Errorf("the image wants to run as user %.100q: %w", want, err)
 	}
 	// The largest number of 32 bits means "nobody in particular" to the kernel.
-	if !isOwner(found.Uid) || !isOwner(found.Gid) {
-		return 0, 0, fmt.Errorf("the image's user %.100q is %d:%d; expected numbers from 0 to 2^32-2", want, found.Uid, found.Gid)
+	if !isOwner(found.Uid) || !isOwner(found.Gid) || slices.ContainsFunc(found.Sgids, func(g int) bool { return !isOwner(g) }) {
+		return who, fmt.Errorf("the image's user %.100q is %d:%d with groups %.200v; expected numbers from 0 to 2^32-2", want, found.Uid, found.Gid, found.Sgids)
 	}
-	return uint32(found.Uid), uint32(found.Gid), nil
+	if strings.ContainsRune(found.Home, 0) {
+		return who, fmt.Errorf("the home of the image's user %.100q, %.200q, has a zero byte", want, found.Home)
+	}
+	who = identity{uid: uint32(found.Uid), gid: uint32(found.Gid), home: cmp.Or(found.Home, "/")}
+	for _, g := range found.Sgids {
+		if !slices.Contains(who.groups, uint32(g)) {
+			who.groups = append(who.groups, uint32(g))
+		}
+	}
+	if len(who.groups) > ruler.MaxGroups {
+		return who, fmt.Errorf("the image's user %.100q is in %d groups, more than %d", want, len(who.groups), ruler.MaxGroups)
+	}
+	return who, nil
 }
 
 // isOwner says whether a user's or group's number can own a file.

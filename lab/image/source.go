@@ -13,13 +13,13 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/partial"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/remote/transport"
@@ -145,43 +145,6 @@ func (r reference) find(ctx context.Context, s *Store, w *workspace, p Progress)
 	}
 }
 
-func fromLayout(dir, want, from string) (*found, error) {
-	fi, err := os.Stat(filepath.Join(dir, "index.json"))
-	if err != nil {
-		return nil, fmt.Errorf("%s is no OCI layout: %w", from, err)
-	}
-	if !fi.Mode().IsRegular() || fi.Size() > maxJSON {
-		return nil, hostile("the index.json of %s is not a regular file of at most %d bytes", from, maxJSON)
-	}
-	l, err := layout.FromPath(dir)
-	if err != nil {
-		return nil, fmt.Errorf("%s is no OCI layout: %w", from, err)
-	}
-	idx, err := l.ImageIndex()
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", from, err)
-	}
-	// The library reads the whole file, whatever size the descriptor gives.
-	check := func(d v1.Descriptor) error {
-		if err := smallEnough(d); err != nil {
-			return err
-		}
-		fi, err := os.Lstat(filepath.Join(dir, "blobs", d.Digest.Algorithm, d.Digest.Hex))
-		if err != nil {
-			return fmt.Errorf("%s is incomplete: %w", from, err)
-		}
-		if fi.Size() != d.Size {
-			return hostile("the blob %s of %s has %d bytes and should have %d", d.Digest, from, fi.Size(), d.Size)
-		}
-		return nil
-	}
-	img, err := choose(idx, want, true, check, 0)
-	if err != nil {
-		return nil, err
-	}
-	return inspect(img, from, check)
-}
-
 func fromRegistry(ctx context.Context, ref string) (*found, error) {
 	n, err := name.ParseReference(ref)
 	if err != nil {
@@ -202,7 +165,7 @@ func fromRegistry(ctx context.Context, ref string) (*found, error) {
 	case d.MediaType.IsIndex():
 		var idx v1.ImageIndex
 		if idx, err = d.ImageIndex(); err == nil {
-			img, err = choose(idx, "", false, smallEnough, 0)
+			img, err = choose(idx, "", false, smallEnough)
 		}
 	case d.MediaType.IsImage():
 		img, err = d.Image()
@@ -315,7 +278,7 @@ func fromDaemon(ctx context.Context, s *Store, w *workspace, ref string, p Progr
 		return nil, fmt.Errorf("%s says something that is not JSON about the image: %w", from, err)
 	}
 	if digestForm.MatchString(about.ID) {
-		if rec, err := s.find(about.ID); err != nil || rec != nil {
+		if rec, err := s.findOCI(about.ID); err != nil || rec != nil {
 			return &found{from: from, digest: about.ID, kept: rec}, err
 		}
 	}
@@ -330,7 +293,7 @@ func fromDaemon(ctx context.Context, s *Store, w *workspace, ref string, p Progr
 // fromArchiveFile is fromArchive of a file, which may be compressed.
 func (s *Store) fromArchiveFile(ctx context.Context, w *workspace, file, want string) (_ *found, err error) {
 	from := "the archive " + file
-	l, err := partial.CompressedToLayer(blob(func() (*os.File, error) { return openRegular(file) }))
+	l, err := partial.CompressedToLayer(archiveFile(file))
 	if err != nil {
 		return nil, err
 	}
@@ -366,32 +329,40 @@ func (s *Store) fromArchive(ctx context.Context, w *workspace, archive io.Reader
 		}
 		return nil, fmt.Errorf("%s has neither manifest.json nor oci-layout: it is not what docker save writes", from)
 	}
-	text, err := u.small("manifest.json", from)
+	return fromSaved(place{dir: dir, from: from}, want)
+}
+
+// fromSaved reads the manifest.json of an archive that was unpacked.
+func fromSaved(p place, want string) (*found, error) {
+	text, err := p.small("manifest.json")
 	if err != nil {
 		return nil, err
 	}
 	var images []savedImage
 	if err := json.Unmarshal(text, &images); err != nil {
-		return nil, fmt.Errorf("the manifest.json of %s: %w", from, err)
+		return nil, fmt.Errorf("the manifest.json of %s: %w", p.from, err)
 	}
-	saved, err := chooseSaved(images, want, from)
+	saved, err := chooseSaved(images, want, p.from)
 	if err != nil {
 		return nil, err
 	}
-	config, err := u.small(saved.Config, from)
+	if i := slices.Index(saved.Layers, ""); i >= 0 {
+		return nil, hostile("the manifest.json of %s does not say where layer %d of %d is", p.from, i+1, len(saved.Layers))
+	}
+	config, err := p.small(saved.Config)
 	if err != nil {
 		return nil, err
 	}
-	return at(from, config, func() (layers []v1.Layer, err error) {
+	return at(p.from, config, len(saved.Layers), func() (layers []v1.Layer, err error) {
 		for _, name := range saved.Layers {
-			l, err := partial.CompressedToLayer(blob(func() (*os.File, error) { return os.OpenInRoot(dir, name) }))
+			l, err := partial.CompressedToLayer(layer{place: p, name: name, mediaType: types.DockerLayer})
 			if err != nil {
 				return nil, err
 			}
 			layers = append(layers, l)
 		}
 		return layers, nil
-	}), nil
+	})
 }
 
 // savedImage is an image in the manifest.json of an archive; its files are named by their paths there.
@@ -428,26 +399,16 @@ func chooseSaved(images []savedImage, want, from string) (savedImage, error) {
 	return savedImage{}, fmt.Errorf("%s has %d images; say which, as docker-archive:FILE:NAME:%s", from, len(images), names)
 }
 
-// small reads a file of an unpacked archive into memory.
-func (u *unpacker) small(name, from string) ([]byte, error) {
-	fi, err := u.root.Lstat(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, hostile("%s has no %.200q", from, name)
+// archiveFile is an archive by its path. The library finds out whether it is compressed.
+type archiveFile string
+
+func (a archiveFile) Compressed() (io.ReadCloser, error) {
+	f, err := openRegular(string(a))
+	if err != nil { // a nil file is no nil interface
+		return nil, err
 	}
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", from, err)
-	}
-	if !fi.Mode().IsRegular() || fi.Size() > maxJSON {
-		return nil, hostile("%.200q in %s is not a regular file of at most %d bytes", name, from, maxJSON)
-	}
-	return u.root.ReadFile(name)
+	return f, nil
 }
-
-// blob opens what may be compressed, which the library finds out when it is read. Nobody asks for its digest or size: an
-// image's layers are checked by their content.
-type blob func() (*os.File, error)
-
-func (b blob) Compressed() (io.ReadCloser, error)  { return b() }
-func (b blob) MediaType() (types.MediaType, error) { return types.DockerLayer, nil }
-func (b blob) Digest() (v1.Hash, error)            { return v1.Hash{}, errors.ErrUnsupported }
-func (b blob) Size() (int64, error)                { return 0, errors.ErrUnsupported }
+func (a archiveFile) MediaType() (types.MediaType, error) { return types.DockerLayer, nil }
+func (a archiveFile) Digest() (v1.Hash, error)            { return v1.Hash{}, errors.ErrUnsupported }
+func (a archiveFile) Size() (int64, error)                { return 0, errors.ErrUnsupported }

@@ -47,6 +47,7 @@ const maxRecord = 16 << 20
 // record is what is known of a kept tree.
 type record struct {
 	Digest   string    `json:"digest"`
+	Form     int       `json:"form,omitempty"` // of an OCI image: ociForm when it was made
 	Config   Config    `json:"config"`
 	Warnings []string  `json:"warnings,omitempty"`
 	Size     int64     `json:"size"` // bytes of file content
@@ -201,6 +202,15 @@ func (s *Store) find(digest string) (*record, error) {
 	return &r, nil
 }
 
+// findOCI is find for an OCI image. One that was made in an earlier way counts as none: keep replaces it.
+func (s *Store) findOCI(digest string) (*record, error) {
+	r, err := s.find(digest)
+	if err != nil || r == nil || r.Form < ociForm {
+		return nil, err
+	}
+	return r, nil
+}
+
 func (s *Store) tree(digest string) *Tree {
 	return &Tree{Digest: digest, Dir: filepath.Join(s.keptPath(digest), treeName), store: s}
 }
@@ -210,7 +220,7 @@ func (s *Store) image(ref, from string, rec *record) *Image {
 }
 
 // keep moves the tree that was built in w.dir/root into the store, under its digest. Where another process was
-// quicker, the other's tree stands and ours goes with the workspace.
+// quicker, the other's tree stands and ours goes with the workspace; one that was made in an earlier way goes with it instead.
 func (s *Store) keep(w *workspace, r record) error {
 	shelf := filepath.Join(w.dir, "kept")
 	if err := os.Mkdir(shelf, 0o755); err != nil {
@@ -231,6 +241,13 @@ func (s *Store) keep(w *workspace, r record) error {
 	// write-back of ours disturbs the trials that follow.
 	if err := syncFS(shelf); err != nil {
 		return noSpace(err, s.root)
+	}
+	if old, err := s.find(r.Digest); err != nil {
+		return err
+	} else if old != nil && old.Form < r.Form {
+		if err := os.Rename(s.keptPath(r.Digest), filepath.Join(w.dir, "old")); err != nil {
+			return err
+		}
 	}
 	err = os.Rename(shelf, s.keptPath(r.Digest))
 	if errors.Is(err, unix.ENOTEMPTY) || errors.Is(err, unix.EEXIST) {
@@ -297,11 +314,22 @@ func readJSON(path string, v any) error {
 	return json.Unmarshal(b, v)
 }
 
-// room returns an error where the file system of path does not keep reserve bytes free once so many more are written.
+// How many files (inodes) can still be made on a file system when Tare stops making some: others need them too.
+const (
+	reserveInodes = 10_000
+	reserveShare  = 20 // of a small file system, one in so many
+)
+
+// room returns an error where the file system of path does not keep reserve bytes free once so many more are written, or has few inodes left.
 func room(path string, more, reserve int64) error {
 	var st unix.Statfs_t
 	if err := unix.Statfs(path, &st); err != nil {
 		return fmt.Errorf("free space of %s: %w", path, err)
+	}
+	// A file system that makes inodes as it needs them counts none.
+	if least := min(reserveInodes, st.Files/reserveShare); st.Ffree < least {
+		return fmt.Errorf("%w in %s: %d more files can be made there (inodes) and Tare leaves %d: remove some, or use a store on another file system",
+			ErrNoSpace, path, st.Ffree, least)
 	}
 	have := int64(st.Bavail) * st.Bsize
 	if have-more >= reserve {

@@ -18,9 +18,9 @@ import (
 // Unpacking of tar streams that nobody vouches for.
 //
 // Names and link targets are those of the guest, whose root is the folder: an absolute name or link means the
-// folder's root. A name with "..", a hard link to a place outside, a link that climbs above the root, are errors.
+// folder's root. A name with "..", a hard link to a place outside, are errors.
 // A symbolic link is kept as it is, whatever it says, and is followed only where an entry is to be put below it,
-// and then inside the folder. An entry's own last name is never followed: what is there is replaced. Behind all
+// and then inside the folder: one that climbs above the root ends at the root, as in the guest. An entry's own last name is never followed: what is there is replaced. Behind all
 // that stands os.Root, which cannot leave the folder even if this code were wrong.
 
 // limits bound what one image may bring. The defaults are far above any image seen, and below what would harm a
@@ -56,7 +56,7 @@ const (
 	maxTarget    = 4095      // bytes of a symbolic link: PATH_MAX less its zero
 	maxLinks     = 40        // symbolic links followed for one path, as the kernel does
 	spaceEvery   = 64 << 20  // bytes written between two checks of the free space
-	spaceEntries = 10_000    // entries between two checks of the free space: empty files need space too
+	spaceEntries = 100       // entries between two checks of the free space: empty files need space and inodes too
 	copyBuffer   = 256 << 10 // bytes
 )
 
@@ -233,9 +233,7 @@ func (u *unpacker) resolve(name string, create bool) (physical string, err error
 		switch {
 		case c == "" || c == ".":
 			continue
-		case c == ".." && physical == ".":
-			return "", hostile("the path %.200q leads out of the root", name)
-		case c == "..":
+		case c == "..": // above the root is the root
 			physical = path.Dir(physical)
 			continue
 		case len(c) > maxComponent:

@@ -12,6 +12,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"sort"
 	"strings"
 	"syscall"
@@ -19,6 +21,7 @@ import (
 	"time"
 
 	"tare/internal/require"
+	"tare/lab/ruler"
 
 	"golang.org/x/sys/unix"
 )
@@ -213,9 +216,6 @@ func TestUnpackHostile(t *testing.T) {
 		{"dot dot inside", []item{dir("a", 0o755), file("a/../../outside/evil", "1")}},
 		{"absolute and dot dot", []item{file("/../outside/evil", "1")}},
 		{"folder dot dot", []item{dir("..", 0o777)}},
-		{"link climbs, then write through it", []item{link("l", "../outside"), file("l/evil", "1")}},
-		{"link climbs further down", []item{dir("a", 0o755), link("a/l", "../../outside"), file("a/l/evil", "1")}},
-		{"chain of links climbs", []item{link("a", "b"), link("b", ".."), file("a/outside/evil", "1")}},
 		{"hard link outside", []item{hard("h", "../outside/victim")}},
 		{"hard link through a link that climbs", []item{link("l", "../outside"), hard("h", "l/victim")}},
 		{"hard link to an absolute path that is not in the archive", []item{hard("h", "/etc/passwd")}},
@@ -231,8 +231,6 @@ func TestUnpackHostile(t *testing.T) {
 		{"whiteout of dot dot", []item{file("a/.wh...", "")}},
 		{"whiteout of dot", []item{file("a/.wh..", "")}},
 		{"whiteout of nothing", []item{file("a/.wh.", "")}},
-		{"whiteout through a link that climbs", []item{link("l", "../outside"), file("l/.wh.victim", "")}},
-		{"opaque through a link that climbs", []item{link("l", "../outside"), file("l/.wh..wh..opq", "")}},
 		{"too many entries", many},
 		{"too large a file", []item{file("f", big)}},
 		{"too much together", []item{file("a", big[1:]), file("b", big[1:]), file("c", big[1:]), file("d", big[1:]), file("e", big[1:])}},
@@ -276,6 +274,45 @@ func TestUnpackHostile(t *testing.T) {
 			}
 			if names, err := filepath.Glob(filepath.Join(top, "*")); err != nil || len(names) != 2 {
 				t.Errorf("beside the root there is now %v, %v", names, err)
+			}
+		})
+	}
+}
+
+// A link that climbs above the root ends at the root, as it does for every kernel: what goes through it stays inside.
+func TestUnpackLinkAboveTheRootStaysInside(t *testing.T) {
+	require.Root(t)
+	for _, tt := range []struct {
+		name  string
+		items []item
+		want  string
+	}{
+		{"at the root", []item{link("l", "../outside"), file("l/evil", "1")}, "l -> ../outside\noutside/\noutside/evil=1"},
+		{"further down", []item{dir("a", 0o755), link("a/l", "../../../outside"), file("a/l/evil", "1")}, "a/\na/l -> ../../../outside\noutside/\noutside/evil=1"},
+		{"in a chain", []item{link("a", "b"), link("b", ".."), file("a/outside/evil", "1")}, "a -> b\nb -> ..\noutside/\noutside/evil=1"},
+		{"absolute", []item{link("l", "/../../outside"), file("l/evil", "1")}, "l -> /../../outside\noutside/\noutside/evil=1"},
+		{"whiteout", []item{link("l", "../outside"), file("l/.wh.victim", "")}, "l -> ../outside\noutside/"},
+		{"opaque", []item{link("l", "../outside"), file("l/.wh..wh..opq", "")}, "l -> ../outside\noutside/"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			top := t.TempDir()
+			outside, root := filepath.Join(top, "outside"), filepath.Join(top, "root")
+			for _, d := range []string{outside, root} {
+				if err := os.Mkdir(d, 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := os.WriteFile(filepath.Join(outside, "victim"), []byte("whole"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := unpackAll(t.Context(), root, defaultLimits, true, archiveOf(t, tt.items...)); err != nil {
+				t.Fatal(err)
+			}
+			if got := listing(t, root); got != tt.want {
+				t.Errorf("unpacked:\n%s\nwant:\n%s", got, tt.want)
+			}
+			if got := listing(t, outside); got != "victim=whole" {
+				t.Errorf("outside of the root there is now %s", got)
 			}
 		})
 	}
@@ -412,7 +449,7 @@ func paxHeaderOnly(t *testing.T) []byte {
 }
 
 // paxed puts an extended header with these records before an archive.
-func paxed(t *testing.T, archive []byte, records map[string]string) []byte {
+func paxed(t testing.TB, archive []byte, records map[string]string) []byte {
 	var recs string
 	for k, v := range records {
 		body := " " + k + "=" + v + "\n"
@@ -524,11 +561,11 @@ func TestUnpackEndsWithItsContext(t *testing.T) {
 }
 
 // smallFS mounts a small tmpfs for the test.
-func smallFS(t *testing.T, size string) string {
+func smallFS(t *testing.T, options string) string {
 	t.Helper()
 	require.Root(t)
 	d := t.TempDir()
-	if err := unix.Mount("tmpfs", d, "tmpfs", 0, "size="+size); err != nil {
+	if err := unix.Mount("tmpfs", d, "tmpfs", 0, options); err != nil {
 		require.That(t, false, "permission to mount a tmpfs: "+err.Error())
 	}
 	t.Cleanup(func() {
@@ -540,7 +577,7 @@ func smallFS(t *testing.T, size string) string {
 }
 
 func TestUnpackNoSpace(t *testing.T) {
-	d := smallFS(t, "8m")
+	d := smallFS(t, "size=8m")
 	body := archiveOf(t, file("a", strings.Repeat("a", 3<<20)), file("b", strings.Repeat("b", 3<<20)), file("c", strings.Repeat("c", 3<<20)))
 	lim := defaultLimits
 	lim.reserve = 0
@@ -554,6 +591,70 @@ func TestUnpackNoSpace(t *testing.T) {
 	}
 }
 
+// An image of many empty files does not take the file system's last inodes.
+func TestUnpackLeavesInodes(t *testing.T) {
+	const inodes = 4000
+	d := smallFS(t, fmt.Sprintf("size=64m,nr_inodes=%d", inodes))
+	many := make([]item, inodes)
+	for i := range many {
+		many[i] = file(fmt.Sprintf("d%d/f%d", i/10, i), "")
+	}
+	lim := defaultLimits
+	lim.reserve = 0
+	_, err := unpackAll(t.Context(), d, lim, false, archiveOf(t, many...))
+	if !errors.Is(err, ErrNoSpace) || !strings.Contains(err.Error(), "inodes") || strings.Contains(err.Error(), "no space left on device") {
+		t.Errorf("%v", err)
+	}
+	var st unix.Statfs_t
+	if err := unix.Statfs(d, &st); err != nil {
+		t.Fatal(err)
+	}
+	if least := uint64(inodes/reserveShare - spaceEntries); st.Ffree < least {
+		t.Errorf("%d inodes are left of %d, want at least %d", st.Ffree, st.Files, least)
+	}
+}
+
+// sparseOf are archives with a file of 1 MiB of which 8 bytes are content, as GNU tar writes them: in PAX records, and in its own old header.
+func sparseOf(t testing.TB) (all [][]byte) {
+	content := "1\n4096\n8\n"
+	content += strings.Repeat("\x00", 512-len(content)) + "headhead"
+	all = append(all, paxed(t, archiveOf(t, file("GNUSparseFile.0/s", content)), map[string]string{
+		"GNU.sparse.major": "1", "GNU.sparse.minor": "0", "GNU.sparse.name": "s", "GNU.sparse.realsize": "1048576",
+	}))
+	block := make([]byte, 1024)
+	copy(block, "old")
+	copy(block[100:], "0000644\x00")
+	copy(block[124:], fmt.Sprintf("%011o\x00", 8))
+	copy(block[136:], "00000000000\x00")
+	block[156] = tar.TypeGNUSparse
+	copy(block[257:], "ustar  \x00")
+	copy(block[386:], fmt.Sprintf("%011o\x00%011o\x00", 4096, 8))
+	copy(block[483:], fmt.Sprintf("%011o\x00", 1<<20))
+	fixChecksum(block)
+	copy(block[512:], "headhead")
+	return append(all, append(block, make([]byte, 1024)...))
+}
+
+func TestUnpackSparse(t *testing.T) {
+	require.Root(t)
+	for i, name := range []string{"s", "old"} {
+		d := t.TempDir()
+		if _, err := unpackAll(t.Context(), d, defaultLimits, false, sparseOf(t)[i]); err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		b, err := os.ReadFile(filepath.Join(d, name))
+		if want := strings.Repeat("\x00", 4096) + "headhead" + strings.Repeat("\x00", 1<<20-4104); err != nil || string(b) != want {
+			t.Errorf("%s: %d bytes, %v", name, len(b), err)
+		}
+		small := defaultLimits
+		small.file = 1<<20 - 1
+		if _, err := unpackAll(t.Context(), t.TempDir(), small, false, sparseOf(t)[i]); !errors.Is(err, ErrHostile) {
+			t.Errorf("%s, larger than may be: %v", name, err)
+		}
+	}
+}
+
 func FuzzUnpack(f *testing.F) {
 	require.Root(f)
 	for _, items := range [][]item{
@@ -564,6 +665,9 @@ func FuzzUnpack(f *testing.F) {
 	} {
 		f.Add(archiveOf(f, items...), []byte{})
 		f.Add(archiveOf(f, items[0]), archiveOf(f, items...))
+	}
+	for _, sparse := range sparseOf(f) {
+		f.Add(sparse, []byte{})
 	}
 	lim := defaultLimits
 	lim.total, lim.headers, lim.entries, lim.reserve = 1<<20, 1<<20, 1000, 0
@@ -593,6 +697,11 @@ func FuzzUnpack(f *testing.F) {
 					}
 				}
 				u.user("u:g")
+				if err := u.workingDir("/a/../../b"); err == nil {
+					if _, err := u.root.Stat("b"); err != nil {
+						t.Errorf("the working directory: %v", err)
+					}
+				}
 			}
 		}
 		if after := stamp(t, top) + stamp(t, outside) + stamp(t, filepath.Join(outside, "victim")); after != before {
@@ -611,41 +720,60 @@ func stamp(t *testing.T, path string) string {
 }
 
 func FuzzUser(f *testing.F) {
-	f.Add("u", "u:x:1000:1000::/:/bin/sh\n", "g:x:5:\n")
+	f.Add("u", "u:x:1000:1000::/:/bin/sh\n", "g:x:5:\nh:x:6:a,u\n")
+	f.Add("", "root:x:0:0::/root:\n", "wheel:x:10:root\n")
 	f.Add("1000:g", "# x\n\n::::::::\nu:x:1000:4\n", "g:x:4294967295:\n")
 	f.Add("u:", "u", "")
 	f.Fuzz(func(t *testing.T, want, passwd, group string) {
-		uid, gid, err := resolveUser(want, []byte(passwd), []byte(group))
-		if err == nil && (uid == 1<<32-1 || gid == 1<<32-1) {
-			t.Errorf("%q gives %d:%d", want, uid, gid)
+		who, err := resolveUser(want, []byte(passwd), []byte(group))
+		if err == nil && (who.uid == 1<<32-1 || who.gid == 1<<32-1 || slices.Contains(who.groups, 1<<32-1) || len(who.groups) > ruler.MaxGroups) {
+			t.Errorf("%q gives %+v", want, who)
 		}
-		if err != nil && (uid != 0 || gid != 0) {
-			t.Errorf("%q gives %d:%d beside %v", want, uid, gid, err)
+		if err == nil && (who.home == "" || strings.ContainsRune(who.home, 0)) {
+			t.Errorf("%q has the home %q", want, who.home)
+		}
+		if err != nil && !reflect.DeepEqual(who, identity{}) {
+			t.Errorf("%q gives %+v beside %v", want, who, err)
 		}
 	})
 }
 
+// A user's numbers, supplementary groups and home, as `docker run` gives them.
 func TestUser(t *testing.T) {
-	const passwd = "root:x:0:0:root:/root:/bin/sh\n# comment\nbroken\nnobody:x:65534:65534::/:/bin/false\nbad:x:-1:0::/:\nworse:x:4294967295:0::/:\nu:x:1000:100:A:/h:/bin/sh\n12:x:77:78::/:/bin/sh\n"
-	const group = "root:x:0:\nusers:x:100:u\ng:x:5:\nhuge:x:99999999999:\n"
+	const passwd = "root:x:0:0:root:/root:/bin/sh\n# comment\nbroken\nnobody:x:65534:65534::/:/bin/false\nbad:x:-1:0::/:\nworse:x:4294967295:0::/:\nu:x:1000:100:A:/h:/bin/sh\n12:x:77:78::/:/bin/sh\nhomeless:x:90:91:::/bin/sh\nzero:x:92:93::/a\x00b:/bin/sh\nhugely:x:94:94::/:\n"
+	const group = "root:x:0:\nusers:x:100:u\ng:x:5:\nhuge:x:99999999999:\ndata:x:3000:a,u,b\nmore:x:3000:u\nwheel:x:10:root\nmost:x:4294967295:hugely\n"
 	for _, tt := range []struct {
-		want     string
-		uid, gid uint32
-		err      string
+		want string
+		who  identity
+		err  string
 	}{
-		{"u", 1000, 100, ""}, {"1000", 1000, 100, ""}, {"4242", 4242, 0, ""}, {"u:g", 1000, 5, ""}, {"u:7", 1000, 7, ""}, {"8:9", 8, 9, ""},
-		{"nobody", 65534, 65534, ""}, {"12", 12, 0, ""},
-		{"ghost", 0, 0, "no matching entries in passwd"}, {"u:ghosts", 0, 0, "no matching entries in group"}, {"bad", 0, 0, "expected numbers"},
-		{"worse", 0, 0, "expected numbers"}, {"u:huge", 0, 0, "expected numbers"}, {":g", 0, 0, "is not name"}, {"u:", 0, 0, "is not name"},
-		{"-1", 0, 0, "must be"},
+		{"", identity{0, 0, []uint32{10}, "/root"}, ""}, {"root", identity{0, 0, []uint32{10}, "/root"}, ""}, {"0", identity{0, 0, []uint32{10}, "/root"}, ""},
+		{"u", identity{1000, 100, []uint32{100, 3000}, "/h"}, ""}, {"1000", identity{1000, 100, []uint32{100, 3000}, "/h"}, ""},
+		{"4242", identity{4242, 0, nil, "/"}, ""}, {"8:9", identity{8, 9, nil, "/"}, ""},
+		// Who names a group has that one.
+		{"u:g", identity{1000, 5, nil, "/h"}, ""}, {"u:7", identity{1000, 7, nil, "/h"}, ""},
+		{"nobody", identity{65534, 65534, nil, "/"}, ""}, {"12", identity{12, 0, nil, "/"}, ""}, {"homeless", identity{90, 91, nil, "/"}, ""},
+		{"ghost", identity{}, "no matching entries in passwd"}, {"u:ghosts", identity{}, "no matching entries in group"}, {"bad", identity{}, "expected numbers"},
+		{"worse", identity{}, "expected numbers"}, {"u:huge", identity{}, "expected numbers"}, {":g", identity{}, "is not name"}, {"u:", identity{}, "is not name"},
+		{"-1", identity{}, "must be"}, {"zero", identity{}, "zero byte"}, {"hugely", identity{}, "expected numbers"},
 	} {
-		uid, gid, err := resolveUser(tt.want, []byte(passwd), []byte(group))
-		if tt.err == "" && (err != nil || uid != tt.uid || gid != tt.gid) || tt.err != "" && (err == nil || !strings.Contains(err.Error(), tt.err)) {
-			t.Errorf("%q: %d:%d, %v; want %d:%d, %q", tt.want, uid, gid, err, tt.uid, tt.gid, tt.err)
+		who, err := resolveUser(tt.want, []byte(passwd), []byte(group))
+		if tt.err == "" && (err != nil || !reflect.DeepEqual(who, tt.who)) || tt.err != "" && (err == nil || !strings.Contains(err.Error(), tt.err)) {
+			t.Errorf("%q: %+v, %v; want %+v, %q", tt.want, who, err, tt.who, tt.err)
 		}
 	}
-	if _, _, err := resolveUser("u", []byte(strings.Repeat("x", 64<<10+1)), nil); err == nil {
+	if who, err := resolveUser("", nil, nil); err != nil || who.home != "/" || who.groups != nil {
+		t.Errorf("without files: %+v, %v", who, err)
+	}
+	if _, err := resolveUser("u", []byte(strings.Repeat("x", 64<<10+1)), nil); err == nil {
 		t.Error("a line without end was accepted")
+	}
+	var many strings.Builder
+	for i := range ruler.MaxGroups + 1 {
+		fmt.Fprintf(&many, "g%d:x:%d:u\n", i, i)
+	}
+	if _, err := resolveUser("u", []byte(passwd), []byte(many.String())); err == nil || !strings.Contains(err.Error(), "groups, more than") {
+		t.Errorf("too many groups: %v", err)
 	}
 }
 

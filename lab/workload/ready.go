@@ -2,6 +2,7 @@ package workload
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -92,6 +93,12 @@ func Make(ctx context.Context, w *Workload, params map[string]string, o Options)
 	if err != nil {
 		return nil, err
 	}
+	if err := w.commanded(root); err != nil {
+		return nil, err
+	}
+	for _, warning := range append(slices.Clone(root.Warnings), w.commas(root.Config.Env)...) {
+		say("image " + root.Reference + ": " + warning)
+	}
 	if err := os.MkdirAll(o.Cache, 0o755); err != nil {
 		return nil, err
 	}
@@ -144,6 +151,39 @@ func Make(ctx context.Context, w *Workload, params map[string]string, o Options)
 		}
 	}
 	return &Ready{Workload: w, Params: params, Image: root, Work: work}, nil
+}
+
+// commanded returns an error where neither the workload nor its image names a command.
+func (w *Workload) commanded(root *image.Image) error {
+	if len(w.Command) > 0 || w.Load != nil {
+		return nil
+	}
+	if argv := slices.Concat(root.Config.Entrypoint, root.Config.Cmd); len(argv) == 0 || argv[0] == "" {
+		return fmt.Errorf("image %s names no command (it has neither ENTRYPOINT nor CMD): name the command to run", root.Reference)
+	}
+	return nil
+}
+
+// commas warns where the image's locale may have programs print numbers that Tare reads wrongly: "1,5" for 1.5.
+func (w *Workload) commas(env []string) []string {
+	printed := slices.ContainsFunc(append([]Metric{w.Metric}, w.Also...), func(m Metric) bool { return m.From != "" || m.Match != "" })
+	if !printed {
+		return nil
+	}
+	for _, name := range []string{"LC_ALL", "LC_NUMERIC", "LANG"} { // as setlocale(3) looks
+		for _, kv := range env {
+			locale, ok := strings.CutPrefix(kv, name+"=")
+			if !ok || locale == "" {
+				continue
+			}
+			language, _, _ := strings.Cut(locale, ".")
+			if language == "C" || language == "POSIX" || strings.HasPrefix(language, "en") {
+				return nil
+			}
+			return []string{fmt.Sprintf("it sets %s, so numbers may be printed with a comma, which Tare does not read; set LC_ALL=C in the image, or run `env LC_ALL=C COMMAND`", kv)}
+		}
+	}
+	return nil
 }
 
 // CheckInput says why a file of the user's cannot be an input.
@@ -384,10 +424,10 @@ func (w *Workload) Order(argv []string, params map[string]string, root *image.Im
 		argv = Expand(argv, values)
 	}
 	env := merge(
-		[]string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=/root", "LC_ALL=C.UTF-8"},
-		cfg.Env,
+		[]string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME=" + cmp.Or(cfg.Home, "/root")},
+		slices.DeleteFunc(slices.Clone(cfg.Env), func(kv string) bool { return kv == "HOME=" }), // an empty one counts as none in Docker
 		[]string{"TARE_WORK=" + ruler.WorkDir, "TARE_SCRATCH=" + ruler.ScratchDir})
-	o := ruler.Order{Argv: argv, Env: env, UID: cfg.UID, GID: cfg.GID, OutputLimit: w.outputLimit()}
+	o := ruler.Order{Argv: argv, Env: env, UID: cfg.UID, GID: cfg.GID, Groups: cfg.Groups, OutputLimit: w.outputLimit()}
 	if cfg.WorkingDir != "" && cfg.WorkingDir != "/" {
 		o.Dir = path.Clean(cfg.WorkingDir)
 	}

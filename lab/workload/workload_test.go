@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -123,6 +124,63 @@ func TestAnArgumentStaysOneArgument(t *testing.T) {
 	}
 	if o.Dir != "/srv" || o.UID != 7 {
 		t.Errorf("dir %q, uid %d", o.Dir, o.UID)
+	}
+}
+
+// A command has what `docker run` gives it and Tare's two folders: no locale, and the home of the image's user.
+func TestEnvironment(t *testing.T) {
+	const path = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+	work, scratch := "TARE_WORK="+ruler.WorkDir, "TARE_SCRATCH="+ruler.ScratchDir
+	for _, c := range []struct {
+		config image.Config
+		want   []string
+	}{
+		{image.Config{}, []string{path, "HOME=/root", work, scratch}}, // a root of Debian packages that an earlier Tare made
+		{image.Config{Home: "/root"}, []string{path, "HOME=/root", work, scratch}},
+		{image.Config{Home: "/home/app", Env: []string{path, "EMPTY="}}, []string{path, "HOME=/home/app", "EMPTY=", work, scratch}},
+		{image.Config{Home: "/home/app", Env: []string{"HOME=/x", "LC_ALL=de_DE.UTF-8"}}, []string{path, "HOME=/x", "LC_ALL=de_DE.UTF-8", work, scratch}},
+		{image.Config{Home: "/home/app", Env: []string{"HOME="}}, []string{path, "HOME=/home/app", work, scratch}},
+	} {
+		o := (&Workload{}).Order([]string{"/app"}, nil, &image.Image{Config: c.config}, Seat{})
+		if !slices.Equal(o.Env, c.want) {
+			t.Errorf("%+v gives %q, want %q", c.config, o.Env, c.want)
+		}
+	}
+	if o := (&Workload{}).Order([]string{"/app"}, nil, &image.Image{Config: image.Config{UID: 1, GID: 2, Groups: []uint32{3, 4}}}, Seat{}); o.UID != 1 || o.GID != 2 || !slices.Equal(o.Groups, []uint32{3, 4}) {
+		t.Errorf("%+v", o)
+	}
+}
+
+// An image without a command is refused where the workload has none either.
+func TestCommandOfTheImage(t *testing.T) {
+	for _, c := range []struct {
+		w      Workload
+		config image.Config
+		ok     bool
+	}{
+		{Workload{}, image.Config{}, false}, {Workload{}, image.Config{Cmd: []string{""}}, false}, {Workload{}, image.Config{Entrypoint: []string{"/a"}}, true},
+		{Workload{}, image.Config{Cmd: []string{"/a"}}, true}, {Workload{Command: []string{"/a"}}, image.Config{}, true}, {Workload{Load: &Load{}}, image.Config{}, true},
+	} {
+		err := c.w.commanded(&image.Image{Reference: "app:1", Config: c.config})
+		if (err == nil) != c.ok || err != nil && !strings.Contains(err.Error(), "image app:1 names no command") {
+			t.Errorf("%+v: %v", c.config, err)
+		}
+	}
+}
+
+// An image in whose locale numbers have commas is warned of where its program's numbers are read.
+func TestCommas(t *testing.T) {
+	prints := &Workload{Metric: Metric{Match: "([0-9.]+)"}}
+	for env, warned := range map[string]bool{
+		"": false, "LANG=C.UTF-8": false, "LANG=en_GB.UTF-8": false, "LANG=de_DE.UTF-8": true, "LC_NUMERIC=fr_FR": true, "LANG=de_DE LC_ALL=C": false,
+		"LANG=C LC_ALL=de_DE": true, "LANG=de_DE LC_NUMERIC=POSIX": false, "LANG=de_DE LC_ALL=": true,
+	} {
+		if got := prints.commas(strings.Fields(env)); len(got) > 0 != warned {
+			t.Errorf("%q: %q", env, got)
+		}
+		if got := (&Workload{}).commas(strings.Fields(env)); got != nil {
+			t.Errorf("%q, of times: %q", env, got)
+		}
 	}
 }
 
