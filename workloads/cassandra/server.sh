@@ -1,5 +1,7 @@
 # server.sh: how the server is set up, the same when it is seeded and when it is measured. Sourced by bash.
 
+export LC_ALL=C.UTF-8 # the JVM takes its character set from it
+
 fail() { echo "cassandra: $*" >&2; exit 1; }
 
 # settle ADDRESS PORT CORES MEMORY SYNC MEMTABLE SEES: checks them, and sets heap (MiB). CORES are the JVM's where it SEES the instance.

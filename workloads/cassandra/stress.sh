@@ -1,5 +1,7 @@
 # stress.sh: how cassandra-stress is started, the same when it seeds and when it measures. Sourced by bash.
 
+export LC_ALL=C.UTF-8 # the JVM takes its character set from it
+
 # stress FOLDER [JVM FLAG…] -- ARGUMENT…: writes to FOLDER only. It is an instrument that is short of time: one level of compilation and
 # the simplest collector take the least of the CPU, which is the guest's too on a small host.
 stress() {

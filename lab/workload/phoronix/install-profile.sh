@@ -4,7 +4,8 @@
 home=/tmp/installed
 mkdir "$home" && cp "$TARE_WORK"/* "$home/" && cd "$home" || exit 1
 NUM_CPU_CORES=$(nproc) OS_ARCH=$(uname -m)
-export HOME="$home" NUM_CPU_CORES NUM_CPU_JOBS="$NUM_CPU_CORES" OS_TYPE=Linux OS_ARCH
+# A profile's programs and scripts print numbers with a point, and read UTF-8, whatever the image's locale.
+export LC_ALL=C.UTF-8 HOME="$home" NUM_CPU_CORES NUM_CPU_JOBS="$NUM_CPU_CORES" OS_TYPE=Linux OS_ARCH
 chmod +x install.sh
 ./install.sh </dev/null >said 2>&1
 status=$?

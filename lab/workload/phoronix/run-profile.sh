@@ -8,7 +8,8 @@ if [ ! -d "$home" ]; then # a guest's first trial
 fi
 cd "$home" || exit 1
 OS_ARCH=$(uname -m)
-export HOME="$home" LOG_FILE="$TARE_SCRATCH/log" NUM_CPU_CORES="$cores" NUM_CPU_JOBS="$cores" OS_TYPE=Linux OS_ARCH
+# A profile's programs and scripts print numbers with a point, and read UTF-8, whatever the image's locale.
+export LC_ALL=C.UTF-8 HOME="$home" LOG_FILE="$TARE_SCRATCH/log" NUM_CPU_CORES="$cores" NUM_CPU_JOBS="$cores" OS_TYPE=Linux OS_ARCH
 words() {
 	awk -F '\t' -v choice="$1" '$1 == choice { for (i = 2; i <= NF; i++) print $i }' "$TARE_WORK/arguments.tsv"
 }
