@@ -9,22 +9,20 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"tare/lab/engine/oci/config"
 )
 
 // Overlay mounts an image at root, a folder that is there, with a layer over it that takes what the guest writes. The layer lies
 // in the guest's folder and goes with it. Its error wraps the kernel's.
 func Overlay(folder, root, image string) error {
 	upper, work := filepath.Join(folder, "upper"), filepath.Join(folder, "work")
-	st, err := os.Stat(image)
-	if err != nil {
-		return fmt.Errorf("the image's root: %w", err)
-	}
 	for _, dir := range []string{upper, work} {
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			return err
 		}
 	}
-	if err := os.Chmod(upper, st.Mode()); err != nil { // it is the guest's "/"
+	if err := config.SameRoot(upper, image); err != nil { // it is the guest's "/"
 		return err
 	}
 	escape := strings.NewReplacer(`\`, `\\`, `:`, `\:`, `,`, `\,`)

@@ -614,9 +614,42 @@ func (r *suite) results(t *testing.T, g engine.Guest) {
 	if res.Exit != 3 || res.Signal != "" {
 		t.Errorf("exit %d %q, want 3", res.Exit, res.Signal)
 	}
+	r.identity(t, g)
 	res = r.order(t, g, ruler.Order{Argv: []string{"sh", "-c", "kill -TERM $$"}})
 	if res.Signal != "SIGTERM" {
 		t.Errorf("exit %d, signal %q; want SIGTERM", res.Exit, res.Signal)
+	}
+}
+
+// identity says that a command has the environment and the groups of its order and no other, whatever the engine gives the ruler, and that the
+// guest's root is the image's.
+func (r *suite) identity(t *testing.T, g engine.Guest) {
+	env := []string{"PATH=/bin", "EMPTY=", "A=b=c"}
+	res := r.order(t, g, ruler.Order{Argv: []string{"cat", "/proc/self/environ"}, Env: env})
+	if got, want := string(res.Stdout), strings.Join(env, "\x00")+"\x00"; got != want {
+		t.Errorf("the environment is %q, want %q; %s", got, want, res.Stderr)
+	}
+	// The image's group file has root in a group, which an engine may give to the ruler.
+	if want := []uint32{wheel}; !slices.Equal(r.image.Config.Groups, want) {
+		t.Errorf("the image's user has the groups %d, want %d", r.image.Config.Groups, want)
+	}
+	for _, c := range []struct {
+		uid, gid uint32
+		groups   []uint32
+		want     []string
+	}{
+		{0, 0, nil, []string{"0"}}, {0, 0, []uint32{wheel}, []string{"0", fmt.Sprint(wheel)}},
+		{1234, 2345, nil, []string{"2345"}}, {1234, 2345, []uint32{3000, 2345, 4000}, []string{"2345", "3000", "4000"}},
+	} {
+		res := r.order(t, g, ruler.Order{Argv: []string{"id", "-G"}, Env: env, UID: c.uid, GID: c.gid, Groups: c.groups})
+		got := strings.Fields(string(res.Stdout))
+		slices.Sort(got)
+		if got = slices.Compact(got); !slices.Equal(got, c.want) {
+			t.Errorf("user %d:%d with %d has the groups %v, want %v; %s%s", c.uid, c.gid, c.groups, got, c.want, res.Stderr, res.Error)
+		}
+	}
+	if got := r.sh(t, g, "stat -c '%a %u %g' /"); got != rootFolder {
+		t.Errorf("the root has the mode and the owner %s, want the image's %s", got, rootFolder)
 	}
 }
 

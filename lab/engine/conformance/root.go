@@ -3,7 +3,11 @@
 package conformance
 
 import (
+	"archive/tar"
+	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -25,11 +29,14 @@ const (
 	markerPath = "/etc/marker"
 	marker     = "this is the image of the conformance suite"
 	greeting   = "good morning"
+
+	wheel      = 10        // a group that root is in
+	rootFolder = "711 7 8" // mode and owner of the image's "/"
 )
 
 // applets are the names under which the root has its busybox.
 var applets = []string{
-	"sh", "cat", "echo", "id", "pwd", "ls", "touch", "test", "head", "grep", "wc", "sleep", "kill", "true", "mount",
+	"sh", "cat", "echo", "id", "pwd", "ls", "stat", "touch", "test", "head", "grep", "wc", "sleep", "kill", "true", "mount",
 }
 
 // build compiles the command, static, into dir and returns its path.
@@ -93,7 +100,7 @@ func writeLayout(dir, busybox, probe string) error {
 		markerPath[1:]: {Data: []byte(marker), Mode: 0o644},
 		"etc/passwd":   {Data: []byte("root:x:0:0:root:/root:/bin/sh\n"), Mode: 0o644},
 		givenPath[1:]:  {Mode: 0o644},
-		"etc/group":    {Data: []byte("root:x:0:\n"), Mode: 0o644},
+		"etc/group":    {Data: fmt.Appendf(nil, "root:x:0:\nwheel:x:%d:root\n", wheel), Mode: 0o644},
 		// A whole system's: it starts nothing, and takes no notice of signals.
 		ruler.SystemInit[1:]: {Data: []byte("#!/bin/sh\nexec probe linger system\n"), Mode: 0o755},
 	}
@@ -114,9 +121,15 @@ func writeLayout(dir, busybox, probe string) error {
 	if err != nil {
 		return err
 	}
+	var top bytes.Buffer
+	w := tar.NewWriter(&top)
+	err = errors.Join(w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: "./", Mode: 0o711, Uid: 7, Gid: 8}), w.Close())
+	if err != nil {
+		return err
+	}
 	img, err := imagetest.Image(func(c *v1.ConfigFile) {
 		c.Config = v1.Config{Env: []string{"PATH=/bin"}, Cmd: []string{"sh"}}
-	}, layer)
+	}, layer, top.Bytes())
 	if err != nil {
 		return err
 	}

@@ -166,7 +166,13 @@ func (d *Driver) recipe(ctx context.Context, s engine.Spec, waiting context.Cont
 				"host": e.host, "data": info.DockerRootDir, "guest": s.ID, "time": time.Now().Format(time.RFC3339Nano),
 			}}}
 		},
-		Met:     func(context.Context) error { return g.FindCgroup() },
+		Met: func(context.Context) error {
+			// Docker's storage drivers may forget both of an image's "/". No command has run in the guest yet.
+			if err := config.SameRoot(fmt.Sprintf("/proc/%d/root", g.PID), s.Image.Dir); err != nil {
+				return err
+			}
+			return g.FindCgroup()
+		},
 		InForce: func() error { return g.LimitsInForce(s.ContainerLimits()) },
 		Create: func(ctx context.Context) (engine.Meeting, error) {
 			socket, err := g.NewSocket(d.Ruler)

@@ -253,6 +253,9 @@ func container(p Params, root, work string, stream *os.File) error {
 			return err
 		}
 	}
+	if err := config.SameRoot(layers+"/upper", "/disk"); err != nil {
+		return err
+	}
 	overlay := mount{"overlay", merged, "overlay", 0,
 		"lowerdir=/disk,upperdir=" + layers + "/upper,workdir=" + layers + "/work"}
 	if err := overlay.do(""); err != nil {
