@@ -110,7 +110,7 @@ func (ch *chooser) fitting(idx v1.ImageIndex, want string, depth int) (fit []can
 	return fit, nil
 }
 
-// candidate reads what a descriptor of idx is about; nil, with a note why, where it is no image for this host.
+// candidate reads what a descriptor of idx is about; nil, with a note why, where this host cannot run it.
 func (ch *chooser) candidate(idx v1.ImageIndex, d v1.Descriptor, depth int) (_ *candidate, note string, err error) {
 	if ch.read++; ch.read > maxChoices {
 		return nil, "", hostile("an index of more than %d images for this host", maxChoices)

@@ -159,7 +159,7 @@ type layer struct {
 
 func (l layer) Compressed() (io.ReadCloser, error) {
 	f, _, err := l.open(l.name)
-	if err != nil { // a nil file is no nil interface
+	if err != nil { // an interface that holds a nil file is not nil
 		return nil, err
 	}
 	return f, nil

@@ -404,7 +404,7 @@ type archiveFile string
 
 func (a archiveFile) Compressed() (io.ReadCloser, error) {
 	f, err := openRegular(string(a))
-	if err != nil { // a nil file is no nil interface
+	if err != nil { // an interface that holds a nil file is not nil
 		return nil, err
 	}
 	return f, nil

@@ -4,7 +4,8 @@
 //
 //	launcher DIR CHANGES UID GID GROUPS N PROGRAM ARGUMENT…
 //
-// CHANGES is a sum: 1 if PROGRAM is to have UID, GID and the supplementary GROUPS (numbers with commas between them), 2 if its addresses are not to be random, 4 if it is to have no transparent huge pages.
+// CHANGES is a sum: 1 if PROGRAM is to have UID, GID and GROUPS, 2 if its addresses are not to be random, 4 if it is to have no
+// transparent huge pages. GROUPS are the supplementary ones, numbers with commas between them.
 //
 // It has the trial's environment and the trial's files 0 to 2, and waits for a byte on file 3. Then it runs the empty program that
 // file 5 is, since after a wait the kernel's way through creation and reaping is out of the caches, and PROGRAM N times, one after
@@ -178,7 +179,7 @@ __attribute__((noreturn, used)) static void launch(char **stack)
 	o.count = *list ? 1 : 0;
 	for (const char *c = list; *c; c++)
 		o.count += *c == ',';
-	unsigned groups[o.count + 1]; // none is no array in C
+	unsigned groups[o.count + 1]; // C has no array of none
 	o.groups = groups;
 	for (i64 i = 0; i < o.count; i++, list++)
 		groups[i] = number(&list);
