@@ -18,7 +18,7 @@ func TestACapacity(t *testing.T) {
 workloads: [{name: web, image: ./image, command: [busybox, httpd, -f, -p, "18081", -h, /bin], service: 18081, load: /busybox}]
 platforms: [{platform: bm}, {platform: cn, engines: [crun], provisioning: [pinned]}]
 instances: [1/1GB]
-capacity: {objective: p99=1s, from: 10, to: 20000, raise: 100%, hold: 2s}
+capacity: {objective: p99=1s, from: 10, to: 20000, raise: 100%, hold: 1s}
 design: {rounds: {floor: 1, cap: 1}, trials: 1, warmups: 0, timeout: 1m}
 `)
 	out := h.must("run", "./study.yaml", "--out", "R")

@@ -27,7 +27,7 @@ type Capacity struct {
 }
 
 const (
-	halvings = 4               // of the way between the last rate that met the objective and the first that missed it
+	halvings = 3               // of the way between the last rate that met the objective and the first that missed it
 	mostRate = 1e6             // requests a second
 	overtime = 2 * time.Minute // that a load may take beyond its step, to begin and to hear late answers
 )
@@ -125,7 +125,7 @@ func (a *ascent) rate() (rate int, ok bool) {
 }
 
 const (
-	beyond   = 5   // requests of a step that shall have taken longer than the percentile
+	beyond   = 2   // requests of a step, of which two at a rate decide, that shall have taken longer than the percentile
 	mostHold = 120 // seconds for which a rate is held for that, at most
 )
 

@@ -98,7 +98,7 @@ func TestATrialSeeksACapacity(t *testing.T) {
 			}
 			continue
 		}
-		if tr.Failure != "" || tr.Value != 1/tr.Figures["capacity"] || tr.Figures["capacity"] < 600 || tr.Figures["capacity"] >= 640 || len(tr.Steps) < 8 || tr.Steps[0].Rate != 10 || tr.Load == nil {
+		if tr.Failure != "" || tr.Value != 1/tr.Figures["capacity"] || tr.Figures["capacity"] < 580 || tr.Figures["capacity"] >= 640 || len(tr.Steps) < 8 || tr.Steps[0].Rate != 10 || tr.Load == nil {
 			t.Errorf("trial %+v", tr)
 		}
 		for _, s := range tr.Steps {

@@ -50,14 +50,14 @@ func TestAStallIsNoCapacity(t *testing.T) {
 			if stall == 1 {
 				calm = rate
 			}
-			if math.Abs(rate/1000-1) > 0.05*(3-power) || rate < 0.97*calm || spread > 0.14*(3-power) || steps > 30 {
+			if math.Abs(rate/1000-1) > 0.03*(3-power) || rate < 0.94*calm || spread > 0.16*(3-power) || steps > 30 {
 				t.Errorf("p99 grows with the rate to the power %g, stalls of %g times: %.0f requests a second, spread %.2f, %.1f steps", power, stall, rate, spread, steps)
 			}
 		}
 	}
 }
 
-// A rate that decides is held until its p99 is of 500 requests, and the rates on the way up for as long as the study says.
+// A rate that decides is held until its p99 is of 400 requests, and the rates on the way up for as long as the study says.
 func TestARateThatDecidesIsHeldLonger(t *testing.T) {
 	g := rand.New(rand.NewPCG(3, 4))
 	for range 200 {
@@ -79,12 +79,12 @@ func TestARateThatDecidesIsHeldLonger(t *testing.T) {
 			continue
 		}
 		for _, s := range []notebook.Step{a.last(), a.missed} {
-			if sent[s.Rate] < 500 {
+			if sent[s.Rate] < 300 { // the first of two misses was on the way up
 				t.Fatalf("%d a second: only %g requests decide", s.Rate, sent[s.Rate])
 			}
 		}
 	}
-	for metric, want := range map[string]float64{"p99": 50, "p95": 10, "p99.9": mostHold, "mean": 10, "p50": 10} {
+	for metric, want := range map[string]float64{"p99": 20, "p95": 10, "p99.9": mostHold, "mean": 10, "p50": 10} {
 		a := ascent{Capacity: notebook.Capacity{Metric: metric, HoldS: 10}}
 		if got := a.long(10); got != want {
 			t.Errorf("%s at ten a second is held for %g s, want %g", metric, got, want)
