@@ -351,6 +351,7 @@ func (g group) finding(s *data.Summary, named func(*data.Row) string) string {
 			said = fmt.Sprintf("no difference of %s or more: %s", Margin(s.Margin()), said)
 			before = " makes "
 		case stats.Open:
+			said += atMost(q)
 			if n := s.Rounds(r) - q.N; n > 0 {
 				said += ", about " + MoreRounds(n)
 			} else {
@@ -377,6 +378,25 @@ func MoreRounds(even int) string {
 
 // unforeseen says why no number of rounds is named.
 var unforeseen = fmt.Sprintf("not settled within %d rounds by this estimate", stats.MostRounds)
+
+// atMost says what a ratio's interval leaves, in the digits in which the interval is written: ", at most 2.1 % more or 1.1 % less".
+func atMost(q stats.Quotient) string {
+	if !q.HasInterval() {
+		return ""
+	}
+	d := min(Places(100*(q.Value-1), 100*(q.Low-1), 100*(q.High-1)), 3)
+	var all []string
+	switch {
+	case q.Value >= 2:
+		all = append(all, Number(q.High, Places(q.Value, q.Low, q.High))+" times as much")
+	case q.High > 1:
+		all = append(all, Number(100*(q.High-1), d)+" % more")
+	}
+	if q.Low < 1 {
+		all = append(all, Number(100*(1-q.Low), d)+" % less")
+	}
+	return ", at most " + strings.Join(all, " or ")
+}
 
 // Margin writes a margin in as many digits as it has.
 func Margin(margin float64) string { return fmt.Sprintf("%.4g %%", 100*margin) }

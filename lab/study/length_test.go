@@ -1,6 +1,7 @@
 package study
 
 import (
+	"math"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -24,11 +25,11 @@ func TestWorkThatIsTooShort(t *testing.T) {
 		want   string // the length that would do
 	}{
 		{"noisy", time.Second / 10, 0.15, notebook.Design{Floor: 6, Cap: 6, Trials: 1}, "n", "60", "600"},
-		{"a little noisy", time.Second / 10, 0.03, notebook.Design{Floor: 6, Cap: 6, Trials: 1}, "n", "60", "180"},
+		{"a little noisy", time.Second / 10, 0.004, notebook.Design{Floor: 6, Cap: 6, Trials: 1}, "n", "60", "180"},
 		{"steady", time.Second / 10, 0.001, notebook.Design{Floor: 6, Cap: 6, Trials: 1}, "n", "60", ""},
 		{"as many trials as it takes", time.Second / 10, 0.15, notebook.Design{Floor: 6, Cap: 60, Precision: 0.05, Trials: 1}, "n", "60", ""},
 		{"precise beyond reach", time.Second / 10, 0.15, notebook.Design{Floor: 6, Cap: 6, Precision: 0.005, Trials: 1}, "n", "60", "600"},
-		{"too long to be tried often", time.Second, 0.15, notebook.Design{Floor: 6, Cap: 6, Trials: 1}, "n", "60", ""},
+		{"too long to be tried often", 2 * time.Second, 0.15, notebook.Design{Floor: 6, Cap: 6, Trials: 1}, "n", "60", ""},
 		{"of no length", time.Second / 10, 0.15, notebook.Design{Floor: 6, Cap: 6, Trials: 1}, "", "60", ""},
 		{"all that there is", time.Second / 10, 0.15, notebook.Design{Floor: 6, Cap: 6, Trials: 1}, "n", "0", ""},
 		{"at its most", time.Second / 10, 0.15, notebook.Design{Floor: 6, Cap: 6, Trials: 1}, "n", "1000", ""},
@@ -62,8 +63,8 @@ func TestWorkThatIsTooShort(t *testing.T) {
 				if text := s.String(); !strings.Contains(text, "vary by ") || !strings.Contains(text, "n is "+c.want+" here, and not "+c.value) {
 					t.Errorf("%s: %s", c.name, text)
 				}
-				s.Open = false
-				if text := s.String(); !strings.HasSuffix(text, "; n: "+c.want+" would do") {
+				s.Open, s.Rounds = false, 0
+				if text := s.String(); !strings.HasSuffix(text, "; n: "+c.want+" would do") && !(s.Then > s.Wanted && strings.Contains(text, "; n: "+c.want+" would bring about ± ")) {
 					t.Errorf("%s: %s", c.name, text)
 				}
 			}
@@ -112,5 +113,50 @@ design: {rounds: {cap: 6}}
 		if _, err := s.uses(workloads.FS); err == nil || !strings.Contains(err.Error(), "a whole number") {
 			t.Errorf("%s: %v", wrong, err)
 		}
+	}
+}
+
+// Work is rehearsed for what the answer is judged by: the study's precision, its margin, or the margin of a summary.
+func TestARehearsalIsForTheAnswersMargin(t *testing.T) {
+	g := rand.New(rand.NewPCG(3, 1))
+	var values []float64
+	for range 20 {
+		values = append(values, 1+0.05*g.NormFloat64())
+	}
+	for _, c := range []struct {
+		design         notebook.Design
+		wanted, margin float64
+	}{
+		{notebook.Design{Floor: 6, Cap: 6, Trials: 1}, 0.006, 0.01},
+		{notebook.Design{Floor: 6, Cap: 6, Trials: 1, Decide: 0.02}, 0.012, 0.02},
+		{notebook.Design{Floor: 6, Cap: 6, Trials: 1, Precision: 0.01}, 0.01, 0},
+	} {
+		p := fakePlan(c.design, bmT)
+		ready := p.ready["w"]
+		ready.Workload.Length, ready.Workload.Params = "n", map[string]workload.Param{"n": {Default: "1", Values: "0 to 1000"}}
+		bm := bmT
+		bm.Params = map[string]string{"n": "60"}
+		s, _ := p.short(bm, "w", values)
+		if math.Abs(s.Wanted-c.wanted) > 1e-12 || s.Margin != c.margin {
+			t.Errorf("%+v: wanted ± %g at the margin %g", c.design, s.Wanted, s.Margin)
+		}
+	}
+}
+
+// Where a host's speed wanders, longer work is neither proposed nor chosen: it would take its time for nothing.
+func TestLongerWorkIsNotProposedInVain(t *testing.T) {
+	p := fakePlan(notebook.Design{Floor: 6, Cap: 6, Trials: 1, Warmups: 1}, bmT, aaT, cnT)
+	ready := p.ready["w"]
+	ready.Workload.Length, ready.Workload.Params = "n", map[string]workload.Param{"n": {Default: "1", Values: "0 to 1000"}}
+	p.open = map[string]bool{"w": true}
+	bm := bmT
+	bm.Params = map[string]string{"n": "60"}
+	var values []float64
+	for i := range 24 {
+		values = append(values, 1+0.05*math.Sin(float64(i)/4))
+	}
+	s, short := p.short(bm, "w", values)
+	if text := s.String(); !short || s.Enough != "" || len(Lengths([]Short{s})) > 0 || !strings.Contains(text, "longer work would hardly help, because the host's noise changes slowly") {
+		t.Errorf("%v %+v: %s", short, s, text)
 	}
 }

@@ -7,10 +7,8 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"math"
 	"net/netip"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -905,74 +903,4 @@ func (p *Plan) rehearse(ctx context.Context, lab Lab, t notebook.Treatment, read
 		}
 	}
 	return values, "", nil
-}
-
-const (
-	rehearsals = 6               // of work whose length can be another, at most
-	rehearsing = 2 * time.Second // after which there is no further one
-	wanted     = 0.05            // half an interval's width, as a share of a ratio, where the design names none
-)
-
-// longer are the lengths that are proposed, as times a study's own: few, so that folders of one study seldom differ in them.
-var longer = []int{3, 10}
-
-// Short is work that is too short for the noise of this host: no more rounds and trials than the design allows make its ratios as precise as they are
-// to be.
-type Short struct {
-	Label, Param  string
-	Value, Enough string  // Param's value, and one that would do, as far as a rehearsal can say
-	Spread        float64 // of trials, as a share
-	Width, Wanted float64 // half an interval's width at the design's end, as a share, and what it is to be
-	Open          bool    // the study lets Enough be chosen
-}
-
-// String says it, and what would do.
-func (s Short) String() string {
-	text := fmt.Sprintf("%s: its trials vary by %.2g %% on bare metal, so ratios to it would be known to about ± %.2g %% when the study ends, not ± %.2g %%; ",
-		s.Label, 100*s.Spread, 100*s.Width, 100*s.Wanted)
-	if s.Open {
-		return text + fmt.Sprintf("%s is %s here, and not %s", s.Param, s.Enough, s.Value)
-	}
-	return text + fmt.Sprintf("%s: %s would do", s.Param, s.Enough)
-}
-
-// short says whether work is too short whose trials took as long in a rehearsal. What disturbs a trial is taken to come at any moment alike, so that of
-// work that takes four times as long it is half as large a share.
-func (p *Plan) short(t notebook.Treatment, label string, values []float64) (s Short, ok bool) {
-	d, w := p.Study.Design, p.ready[label].Workload
-	length, _ := strconv.Atoi(t.Params[w.Length]) // 0, as of FFmpeg's frames, is all that there is
-	if len(values) < 3 || length == 0 || d.Most(t) < 2 {
-		return s, false
-	}
-	trials := d.Trials
-	if d.Looks() > 0 {
-		trials = stats.MostTrials
-	}
-	sure := stats.Sure(d.Looks())
-	if d.Precision > 0 {
-		sure = sure.Last()
-	}
-	spread := stats.Spread(values)
-	s = Short{
-		Label: label, Param: w.Length, Value: t.Params[w.Length], Open: p.open[label], Spread: spread, Wanted: cmp.Or(d.Precision, d.Decide, wanted),
-		Width: stats.Levels{Trial: 2 * spread * spread}.Width(d.Most(t), trials, sure),
-	}
-	for _, times := range longer {
-		s.Enough = strconv.Itoa(w.Params[w.Length].Most(length * times))
-		if s.Width <= s.Wanted*math.Sqrt(float64(times)) {
-			break
-		}
-	}
-	return s, s.Width > s.Wanted && s.Enough != s.Value
-}
-
-// Lengths are those that a study lets be chosen, as Spec has them.
-func Lengths(short []Short) map[string]string {
-	all := map[string]string{}
-	for _, s := range short {
-		if s.Open {
-			all[s.Label] = s.Enough
-		}
-	}
-	return all
 }

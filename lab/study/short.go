@@ -1,0 +1,131 @@
+package study
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"time"
+
+	"tare/notebook"
+	"tare/stats"
+)
+
+const (
+	rehearsals = 33              // of work whose length can be another, at most
+	rehearsing = 5 * time.Second // after which there is no further one
+)
+
+// longer are the lengths that are proposed, as times a study's own: few, so that folders of one study seldom differ in them.
+var longer = []int{3, 10}
+
+// worthLonger is how many times narrower intervals have to become for a longer length that is still too short to be worth its time.
+const worthLonger = 2
+
+// decides is the part of a margin that half an interval may be for "no difference" to be said in four of five studies in which there is none.
+const decides = 0.6
+
+// Short is work that is too short for the noise of this host: no more rounds and trials than the design allows make its ratios as precise as they are
+// to be.
+type Short struct {
+	Label, Param  string
+	Value, Enough string  // Param's value, and one that is proposed; empty: longer work would hardly help
+	Spread        float64 // of trials, as a share
+	Width, Wanted float64 // half an interval's width at the design's end, as a share, and what it is to be
+	Then          float64 // half the width with Enough, or with the longest length, as far as a rehearsal can say
+	Margin        float64 // that the answer is judged by; 0: the design asks for a precision
+	Rounds        int     // that would do at Value; 0: more than is foreseen, or the design has a rule of its own
+	Open          bool    // the study lets Enough be chosen
+}
+
+// String says it, and what would do.
+func (s Short) String() string {
+	text := fmt.Sprintf("%s: its trials vary by %.2g %% on bare metal, so ratios to it would be known to about ± %.2g %% when the study ends, not ± %.2g %%",
+		s.Label, 100*s.Spread, 100*s.Width, 100*s.Wanted)
+	if s.Margin > 0 {
+		text += fmt.Sprintf(", which the margin of %.4g %% takes", 100*s.Margin)
+	}
+	then := ""
+	if s.Then > s.Wanted {
+		then = fmt.Sprintf(", for about ± %.2g %%", 100*s.Then)
+	}
+	switch {
+	case s.Enough == "":
+		text += fmt.Sprintf("; longer work would hardly help, because the host's noise changes slowly (± %.2g %% at %d times the length)", 100*s.Then, longer[len(longer)-1])
+	case s.Open:
+		text += fmt.Sprintf("; %s is %s here, and not %s%s", s.Param, s.Enough, s.Value, then)
+	case then != "":
+		text += fmt.Sprintf("; %s: %s would bring about ± %.2g %%", s.Param, s.Enough, 100*s.Then)
+	default:
+		text += fmt.Sprintf("; %s: %s would do", s.Param, s.Enough)
+	}
+	if s.Rounds > 0 {
+		text += fmt.Sprintf("; about %d rounds would do", s.Rounds)
+	}
+	return text
+}
+
+// short says whether work is too short whose consecutive trials took as long in a rehearsal. How much less longer work would vary follows from how the
+// means of one, two and four trials in a row differ (stats.WanderOf): a host's noise need not average out within a trial.
+func (p *Plan) short(t notebook.Treatment, label string, values []float64) (s Short, ok bool) {
+	d, w := p.Study.Design, p.ready[label].Workload
+	length, _ := strconv.Atoi(t.Params[w.Length]) // 0, as of FFmpeg's frames, is all that there is
+	if len(values) < 3 || length == 0 || d.Most(t) < 2 {
+		return s, false
+	}
+	trials := d.Trials
+	if d.Looks() > 0 {
+		trials = stats.MostTrials
+	}
+	sure := stats.Sure(d.Looks())
+	if d.Precision > 0 {
+		sure = sure.Last()
+	}
+	spread := stats.Spread(values)
+	s = Short{Label: label, Param: w.Length, Value: t.Params[w.Length], Open: p.open[label], Spread: spread, Wanted: d.Precision}
+	if s.Wanted == 0 {
+		s.Margin = cmp.Or(d.Decide, stats.Margin)
+		s.Wanted = decides * s.Margin
+	}
+	levels := stats.Levels{Trial: 2 * spread * spread}
+	s.Width = levels.Width(d.Most(t), trials, sure)
+	wander, apart := stats.WanderOf(values), p.apart(label)
+	gain := 1.0
+	for _, times := range longer {
+		s.Enough = strconv.Itoa(w.Params[w.Length].Most(length * times))
+		gain = wander.Gain(float64(times), apart)
+		if s.Then = s.Width / gain; s.Then <= s.Wanted {
+			break
+		}
+	}
+	if s.Then > s.Wanted && gain < worthLonger {
+		s.Enough = ""
+	}
+	for n := d.Most(t) + 1; d.Looks() == 0 && n <= stats.MostRounds && s.Rounds == 0; n++ {
+		if levels.Width(n, trials, sure) <= s.Wanted {
+			s.Rounds = n
+		}
+	}
+	return s, s.Width > s.Wanted && s.Enough != s.Value
+}
+
+// apart is how far two trials of a round that are compared lie apart on average, in lengths of a trial: of n guests in random order, (n+1)/3 guests.
+func (p *Plan) apart(label string) float64 {
+	n := 0
+	for _, t := range p.Study.Treatments {
+		if notebook.Label(t.Workload, t.Params) == label {
+			n++
+		}
+	}
+	return float64(n+1) / 3 * float64(p.Study.Design.Warmups+p.Study.Design.Trials)
+}
+
+// Lengths are those that a study lets be chosen, as Spec has them.
+func Lengths(short []Short) map[string]string {
+	all := map[string]string{}
+	for _, s := range short {
+		if s.Open && s.Enough != "" {
+			all[s.Label] = s.Enough
+		}
+	}
+	return all
+}
