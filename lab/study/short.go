@@ -21,6 +21,9 @@ var longer = []int{3, 10}
 // worthLonger is how many times narrower intervals have to become for a longer length that is still too short to be worth its time.
 const worthLonger = 2
 
+// passable is half an interval's width, as a share of a ratio, with which large differences are found.
+const passable = 0.05
+
 // decides is the part of a margin that half an interval may be for "no difference" to be said in four of five studies in which there is none.
 const decides = 0.6
 
@@ -32,6 +35,7 @@ type Short struct {
 	Spread        float64 // of trials, as a share
 	Width, Wanted float64 // half an interval's width at the design's end, as a share, and what it is to be
 	Then          float64 // half the width with Enough, or with the longest length, as far as a rehearsal can say
+	Gain          float64 // how many times narrower that is
 	Margin        float64 // that the answer is judged by; 0: the design asks for a precision
 	Rounds        int     // that would do at Value; 0: more than is foreseen, or the design has a rule of its own
 	Open          bool    // the study lets Enough be chosen
@@ -49,8 +53,10 @@ func (s Short) String() string {
 		then = fmt.Sprintf(", for about ± %.2g %%", 100*s.Then)
 	}
 	switch {
-	case s.Enough == "":
+	case s.Enough == "" && s.Gain < worthLonger:
 		text += fmt.Sprintf("; longer work would hardly help, because the host's noise changes slowly (± %.2g %% at %d times the length)", 100*s.Then, longer[len(longer)-1])
+	case s.Enough == "":
+		text += fmt.Sprintf("; %d times the length would bring about ± %.2g %%", longer[len(longer)-1], 100*s.Then)
 	case s.Open:
 		text += fmt.Sprintf("; %s is %s here, and not %s%s", s.Param, s.Enough, s.Value, then)
 	case then != "":
@@ -89,15 +95,22 @@ func (p *Plan) short(t notebook.Treatment, label string, values []float64) (s Sh
 	levels := stats.Levels{Trial: 2 * spread * spread}
 	s.Width = levels.Width(d.Most(t), trials, sure)
 	wander, apart := stats.WanderOf(values), p.apart(label)
-	gain := 1.0
-	for _, times := range longer {
-		s.Enough = strconv.Itoa(w.Params[w.Length].Most(length * times))
-		gain = wander.Gain(float64(times), apart)
-		if s.Then = s.Width / gain; s.Then <= s.Wanted {
-			break
+	propose := func(enough float64) bool {
+		for _, times := range longer {
+			s.Enough = strconv.Itoa(w.Params[w.Length].Most(length * times))
+			s.Gain = wander.Gain(float64(times), apart)
+			if s.Then = s.Width / s.Gain; s.Then <= enough {
+				return true
+			}
 		}
+		return false
 	}
-	if s.Then > s.Wanted && gain < worthLonger {
+	// A length that is too short all the same costs its time. It is worth that where a precision is asked for, or noise hides all but large differences.
+	least := passable
+	if d.Precision > 0 {
+		least = d.Precision
+	}
+	if !propose(s.Wanted) && (s.Width <= least || !propose(least) && s.Gain < worthLonger) {
 		s.Enough = ""
 	}
 	for n := d.Most(t) + 1; d.Looks() == 0 && n <= stats.MostRounds && s.Rounds == 0; n++ {
