@@ -23,7 +23,7 @@ design: {rounds: {floor: 2, cap: 2}, timeout: 1m}
 		"metrics: [{name: copy}]": "s.yaml:3: metrics: metric: {name: …, unit: …} was expected",
 		"image: x, service: 80, load: /, metrics: [{name: copy, unit: GB/s}]":   "s.yaml:3: metrics: are of a command of your own",
 		"metrics: [{name: copy, unit: GB/s, better: higher, matches: '(x)'}]":   "s.yaml:3: ",
-		"metrics: [{name: copy, unit: GB/s, better: best, match: '([0-9.]+)'}]": `s.yaml:3: metrics: metric: better: "best": higher or lower was expected`,
+		"metrics: [{name: copy, unit: GB/s, better: best, match: '([0-9.]+)'}]": `s.yaml:3: metrics: metric: better: "best": must be higher, lower or none`,
 	} {
 		s, err := Parse("s.yaml", []byte(strings.Replace(commands, "METRICS", metrics, 1)), ".", kinds)
 		if want != "" {
