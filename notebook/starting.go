@@ -67,15 +67,16 @@ type Cached struct {
 
 // Start is what a trial saw of one start.
 type Start struct {
-	Moments  []Moment `json:"moments"`
-	Cached   Cached   `json:"cached"`
-	Restored []Moment `json:"restored,omitempty"`
-	SavedNS  int64    `json:"saved_ns,omitempty"`
-	State    int64    `json:"state,omitempty"`        // bytes on disk
-	NoSaving string   `json:"no_saving,omitempty"`    // why this guest cannot be saved and restored
-	HowSaved string   `json:"how_saved,omitempty"`    // by what it was
-	WentOn   string   `json:"went_on,omitempty"`      // what proves that the restored guest went on where it was
-	Pauses   float64  `json:"asked_each_s,omitempty"` // seconds between two questions whether it answers: no answer is known more exactly
+	Moments       []Moment `json:"moments"`
+	Cached        Cached   `json:"cached"`
+	Restored      []Moment `json:"restored,omitempty"`
+	SavedNS       int64    `json:"saved_ns,omitempty"`
+	RestoreCached *Cached  `json:"restore_cached,omitempty"` // just before the restore, the saved state included
+	State         int64    `json:"state,omitempty"`          // bytes on disk
+	NoSaving      string   `json:"no_saving,omitempty"`      // why this guest cannot be saved and restored
+	HowSaved      string   `json:"how_saved,omitempty"`      // by what it was
+	WentOn        string   `json:"went_on,omitempty"`        // what proves that the restored guest went on where it was
+	Pauses        float64  `json:"asked_each_s,omitempty"`   // seconds between two questions whether it answers: no answer is known more exactly
 }
 
 // Metrics are those of a study of starts: of a whole system, or not.

@@ -73,15 +73,18 @@ type Weight struct {
 
 // KSM is what the kernel's merging had come to, over the whole host (Documentation/admin-guide/mm/ksm.rst).
 type KSM struct {
-	PagesToScan int64   `json:"pages_to_scan"`
-	SleepMS     int64   `json:"sleep_ms"`
-	Advisor     string  `json:"advisor,omitempty"` // which of the kernel's sets pages_to_scan anew after each scan; "": none
-	Shared      int64   `json:"pages_shared"`      // pages that stand for several
-	Sharing     int64   `json:"pages_sharing"`     // mappings that they saved
-	Scans       int64   `json:"scans"`             // of all memory that may be merged, until nothing changed any more
-	SettledS    float64 `json:"settled_s"`
-	CPUS        float64 `json:"cpu_s"`               // CPU time of ksmd meanwhile
-	Unsettled   bool    `json:"unsettled,omitempty"` // it still merged when its time was over
+	PagesToScan      int64   `json:"pages_to_scan"`
+	SleepMS          int64   `json:"sleep_ms"`
+	UseZeroPages     int64   `json:"use_zero_pages,omitempty"`     // 1: pages of zeros become the kernel's own, and are in no PSS
+	MergeAcrossNodes int64   `json:"merge_across_nodes,omitempty"` // 1: pages of different NUMA nodes are merged too
+	MaxPageSharing   int64   `json:"max_page_sharing,omitempty"`   // how many mappings a merged page may have
+	Advisor          string  `json:"advisor,omitempty"`            // which of the kernel's sets pages_to_scan anew after each scan; "": none
+	Shared           int64   `json:"pages_shared"`                 // pages that stand for several
+	Sharing          int64   `json:"pages_sharing"`                // mappings that they saved
+	Scans            int64   `json:"scans"`                        // of all memory that may be merged, until nothing changed any more
+	SettledS         float64 `json:"settled_s"`
+	CPUS             float64 `json:"cpu_s"`               // CPU time of ksmd meanwhile
+	Unsettled        bool    `json:"unsettled,omitempty"` // it still merged when its time was over
 }
 
 // Metrics of a study that weighs. All are of a guest, and MiB; the first is the metric, what is not known of a trial is not in its figures.

@@ -15,6 +15,7 @@ type Saver interface {
 type Saved struct {
 	Bytes int64  // on disk
 	How   string // by what, for the record
+	Path  string // of the file, or the folder, that it is in
 }
 
 // Reads is an engine that reads other files for a guest than its image's and its work's folders, by which a start is made cold or warm.

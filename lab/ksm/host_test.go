@@ -336,7 +336,7 @@ func TestAnAdvisorIsOffMeanwhile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := says(); got != "none, 0, 500, 10, 1" {
+	if got := says(); got != "none, 0, 0, 500, 10, 1" {
 		t.Errorf("while pages are merged: %s", got)
 	}
 	if err := errors.Join(m.End(t.Context()), j.Close()); err != nil {

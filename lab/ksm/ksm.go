@@ -32,6 +32,7 @@ const folder = "/sys/kernel/mm/ksm"
 const (
 	advisor   = "advisor_mode" // Linux 6.8
 	smartScan = "smart_scan"   // Linux 6.7
+	zeroPages = "use_zero_pages"
 	pages     = "pages_to_scan"
 	sleep     = "sleep_millisecs"
 	run       = "run"
@@ -47,9 +48,9 @@ const (
 type file struct{ name, value string }
 
 // settings are what each of notebook.KSMSettings writes, in this order; it is put back in the reverse order. No value of pages_to_scan is taken as
-// long as an advisor sets it. The paper's kernel passed no page over, as a smart scan does.
+// long as an advisor sets it. The paper's kernel passed no page over, as a smart scan does, and kept merged zero pages in PSS: it had no use_zero_pages.
 var settings = map[string][]file{
-	notebook.KSMPaper:  {{advisor, "none"}, {smartScan, "0"}, {pages, "500"}, {sleep, "10"}, {run, apart}},
+	notebook.KSMPaper:  {{advisor, "none"}, {smartScan, "0"}, {zeroPages, "0"}, {pages, "500"}, {sleep, "10"}, {run, apart}},
 	notebook.KSMKernel: {{run, apart}},
 }
 
@@ -117,7 +118,7 @@ func (t Tree) merge(j *journal.Journal, setting string) (*Merging, error) {
 	advised := false
 	for _, f := range files {
 		from, err := proc.Setting(t.path(f.name))
-		if errors.Is(err, fs.ErrNotExist) && (f.name == advisor || f.name == smartScan) {
+		if errors.Is(err, fs.ErrNotExist) && (f.name == advisor || f.name == smartScan || f.name == zeroPages) {
 			continue // an older kernel does what would be written
 		}
 		if err != nil {
@@ -267,6 +268,12 @@ func (m *Merging) record(s state, unsettled bool) (k *notebook.KSM, err error) {
 	}
 	if k.SleepMS, err = m.tree.number(sleep); err != nil {
 		return nil, err
+	}
+	for name, to := range map[string]*int64{zeroPages: &k.UseZeroPages, "merge_across_nodes": &k.MergeAcrossNodes, "max_page_sharing": &k.MaxPageSharing} {
+		// merge_across_nodes is there on NUMA kernels alone.
+		if *to, err = m.tree.number(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
 	}
 	k.Advisor, err = proc.Setting(m.tree.path(advisor))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

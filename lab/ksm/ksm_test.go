@@ -21,7 +21,7 @@ import (
 
 // files are a kernel's that merges nothing.
 var files = map[string]string{
-	advisor: "[none] scan-time", smartScan: "1", pages: "100", sleep: "20", run: "0",
+	advisor: "[none] scan-time", smartScan: "1", zeroPages: "1", pages: "100", sleep: "20", run: "0",
 	"full_scans": "7", "pages_shared": "0", "pages_sharing": "0",
 }
 
@@ -115,15 +115,15 @@ func TestSettings(t *testing.T) {
 		setting         string
 		merging, before string
 	}{
-		"paper":            {nil, notebook.KSMPaper, "none, 0, 500, 10, 1", "none, 1, 100, 20, 0"},
-		"kernel":           {nil, notebook.KSMKernel, "[none] scan-time, 1, 100, 20, 1", "[none] scan-time, 1, 100, 20, 0"},
-		"taken apart once": {map[string]string{run: "2"}, notebook.KSMPaper, "none, 0, 500, 10, 1", "none, 1, 100, 20, 2"},
+		"paper":            {nil, notebook.KSMPaper, "none, 0, 0, 500, 10, 1", "none, 1, 1, 100, 20, 0"},
+		"kernel":           {nil, notebook.KSMKernel, "[none] scan-time, 1, 1, 100, 20, 1", "[none] scan-time, 1, 1, 100, 20, 0"},
+		"taken apart once": {map[string]string{run: "2"}, notebook.KSMPaper, "none, 0, 0, 500, 10, 1", "none, 1, 1, 100, 20, 2"},
 		// The advisor itself sets how many pages are scanned.
-		"an advisor":         {map[string]string{advisor: "none [scan-time]", pages: "700"}, notebook.KSMPaper, "none, 0, 500, 10, 1", "scan-time, 1, 500, 20, 0"},
-		"the kernel's own":   {map[string]string{advisor: "none [scan-time]", pages: "700"}, notebook.KSMKernel, "none [scan-time], 1, 700, 20, 1", "none [scan-time], 1, 700, 20, 0"},
-		"before Linux 6.7":   {map[string]string{advisor: "", smartScan: ""}, notebook.KSMPaper, ", , 500, 10, 1", ", , 100, 20, 0"},
-		"values of its own":  {map[string]string{pages: "2500", sleep: "0"}, notebook.KSMPaper, "none, 0, 500, 10, 1", "none, 1, 2500, 0, 0"},
-		"as the paper's are": {map[string]string{smartScan: "0", pages: "500", sleep: "10"}, notebook.KSMPaper, "none, 0, 500, 10, 1", "none, 0, 500, 10, 0"},
+		"an advisor":         {map[string]string{advisor: "none [scan-time]", pages: "700"}, notebook.KSMPaper, "none, 0, 0, 500, 10, 1", "scan-time, 1, 1, 500, 20, 0"},
+		"the kernel's own":   {map[string]string{advisor: "none [scan-time]", pages: "700"}, notebook.KSMKernel, "none [scan-time], 1, 1, 700, 20, 1", "none [scan-time], 1, 1, 700, 20, 0"},
+		"before Linux 6.7":   {map[string]string{advisor: "", smartScan: "", zeroPages: ""}, notebook.KSMPaper, ", , , 500, 10, 1", ", , , 100, 20, 0"},
+		"values of its own":  {map[string]string{pages: "2500", sleep: "0"}, notebook.KSMPaper, "none, 0, 0, 500, 10, 1", "none, 1, 1, 2500, 0, 0"},
+		"as the paper's are": {map[string]string{smartScan: "0", pages: "500", sleep: "10"}, notebook.KSMPaper, "none, 0, 0, 500, 10, 1", "none, 0, 1, 500, 10, 0"},
 	} {
 		for _, killed := range []bool{false, true} {
 			tree := plant(t, c.others)
@@ -275,7 +275,7 @@ func TestSettle(t *testing.T) {
 				if name == "never" {
 					c.want.Sharing, c.want.Scans = got.Sharing, got.Scans // whatever it was just then
 				}
-				c.want.PagesToScan, c.want.SleepMS, c.want.Advisor, c.want.SettledS, c.want.CPUS = 100, 20, "scan-time", got.SettledS, got.CPUS
+				c.want.PagesToScan, c.want.SleepMS, c.want.UseZeroPages, c.want.Advisor, c.want.SettledS, c.want.CPUS = 100, 20, 1, "scan-time", got.SettledS, got.CPUS
 				if *got != c.want {
 					t.Errorf("%+v, want %+v", *got, c.want)
 				}

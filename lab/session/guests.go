@@ -61,8 +61,8 @@ func (l *Lab) Start(ctx context.Context, t notebook.Treatment, id string, w *wor
 	return g, m, nil
 }
 
-// Cache implements study.Lab: of the image's root and the work's files, or what the engine reads in place of them.
-func (l *Lab) Cache(ctx context.Context, t notebook.Treatment, w *workload.Ready, cache string) (notebook.Cached, error) {
+// Cache implements study.Lab: of the image's root and the work's files, or what the engine reads in place of them; and of a saved state.
+func (l *Lab) Cache(ctx context.Context, t notebook.Treatment, w *workload.Ready, cache string, saved ...string) (notebook.Cached, error) {
 	_, e, err := l.engineOf(t)
 	if err != nil {
 		return notebook.Cached{}, err
@@ -80,6 +80,7 @@ func (l *Lab) Cache(ctx context.Context, t notebook.Treatment, w *workload.Ready
 	if err != nil {
 		return notebook.Cached{}, err
 	}
+	paths = append(paths, saved...)
 	if cache == notebook.CacheCold {
 		return pagecache.Evict(ctx, paths)
 	}

@@ -43,7 +43,7 @@ type Lab interface {
 	// Start is Provision, and notes the moments of the guest's start.
 	Start(ctx context.Context, t notebook.Treatment, id string, w *workload.Ready) (Guest, *engine.Moments, error)
 	// Cache has what a start of the treatment's guest reads in the host's page cache, or not there, as one of notebook.Caches says.
-	Cache(ctx context.Context, t notebook.Treatment, w *workload.Ready, cache string) (notebook.Cached, error)
+	Cache(ctx context.Context, t notebook.Treatment, w *workload.Ready, cache string, saved ...string) (notebook.Cached, error)
 	// Load makes the place from which a load asks the service in the treatment's guest; which CPUs it has is in the
 	// record.
 	Load(ctx context.Context, t notebook.Treatment, id string, w *workload.Ready) (Guest, notebook.Load, error)

@@ -48,6 +48,8 @@ type fakeLab struct {
 	asked    []string        // the latest order's tracers
 
 	cached  notebook.Cached // Cache's
+	kept    notebook.Cached // Cache's, once a state is saved
+	evicted []string        // what Cache was asked for beside a start's own files
 	unsaved error           // Save's
 
 	ahead, drift time.Duration // of a guest's calendar clock, and by how much it is more each time
@@ -79,7 +81,11 @@ func (l *fakeLab) Start(ctx context.Context, t notebook.Treatment, id string, w 
 	g, err := l.Provision(ctx, t, id, w)
 	return g, engine.NewMoments(), err
 }
-func (l *fakeLab) Cache(context.Context, notebook.Treatment, *workload.Ready, string) (notebook.Cached, error) {
+func (l *fakeLab) Cache(_ context.Context, _ notebook.Treatment, _ *workload.Ready, cache string, saved ...string) (notebook.Cached, error) {
+	if len(saved) > 0 {
+		l.evicted = append(l.evicted, cache+" "+strings.Join(saved, " "))
+		return l.kept, nil
+	}
 	return l.cached, nil
 }
 func (l *fakeLab) Weigh(context.Context, []Guest, Inside) (notebook.Weight, error) {
@@ -128,7 +134,7 @@ func (g *fakeGuest) Diagnose() string                 { return "" }
 
 // Save implements engine.Saver.
 func (g *fakeGuest) Save(context.Context) (engine.Saved, error) {
-	return engine.Saved{Bytes: 2 << 20, How: "in a test"}, g.l.unsaved
+	return engine.Saved{Bytes: 2 << 20, How: "in a test", Path: "/state"}, g.l.unsaved
 }
 func (g *fakeGuest) Restore(_ context.Context, m *engine.Moments) error {
 	m.Mark(notebook.MomentRestored)

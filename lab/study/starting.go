@@ -103,7 +103,7 @@ func (r *Run) startUp(ctx context.Context, t notebook.Treatment, id string, read
 func uncached(c notebook.Cached, want string) string {
 	share := float64(c.Resident) / float64(max(c.Bytes, 1))
 	if want == notebook.CacheCold && share > leftCold || want == notebook.CacheWarm && share < leftWarm {
-		return fmt.Sprintf("the page cache was not %s: it had %.0f %% of the %d MiB that a start reads; what other programs have mapped stays, and what memory has no room for goes",
+		return fmt.Sprintf("the page cache was not %s: it had %.0f %% of the %d MiB that it reads; what other programs have mapped stays, and what memory has no room for goes",
 			want, 100*share, c.Bytes/notebook.MiB)
 	}
 	return ""
@@ -214,6 +214,15 @@ func (r *Run) restore(ctx context.Context, s *start, ready *workload.Ready, t no
 		return "saving it: " + err.Error()
 	}
 	of.SavedNS, of.State, of.HowSaved = time.Since(began).Nanoseconds(), saved.Bytes, saved.How
+	// The state has just been written, so it is in the page cache, and a cold restore would read no disk.
+	cached, err := r.Lab.Cache(ctx, t, ready, t.Params[notebook.ParamCache], saved.Path)
+	if err != nil {
+		return "the page cache before its restore: " + err.Error()
+	}
+	of.RestoreCached = &cached
+	if cause = uncached(cached, t.Params[notebook.ParamCache]); cause != "" {
+		return "before its restore " + cause
+	}
 	moments := engine.NewMoments()
 	if err := s.guest.Restore(ctx, moments); err != nil {
 		return "restoring it: " + err.Error() + diagnosis(s.guest)

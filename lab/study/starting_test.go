@@ -2,6 +2,7 @@ package study
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -53,5 +54,44 @@ func TestStarts(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Before a restore the saved state is in the page cache, or not, as the treatment has it: it has just been written, and a cold restore that found it in memory
+// would read no disk.
+func TestTheStateIsColdBeforeAColdRestore(t *testing.T) {
+	for _, c := range []struct {
+		cache    string
+		resident int64
+		failure  string
+	}{
+		{notebook.CacheCold, 0, ""}, {notebook.CacheWarm, 100, ""},
+		{notebook.CacheCold, 60, "before its restore the page cache was not cold: it had 60 %"},
+	} {
+		kept := notebook.Cached{Files: 2, Bytes: 100, Resident: c.resident}
+		l := &fakeLab{kept: kept, cached: kept}
+		if c.failure != "" {
+			l.cached.Resident = 0
+		}
+		plan := fakePlan(notebook.Design{Floor: 1, Cap: 1, Trials: 1}, cnT)
+		plan.Study.Starting, plan.Study.Design.TimeoutS = &notebook.Starting{Caches: notebook.Caches, Restore: true}, 60
+		plan.Study.Treatments[0].Params = map[string]string{notebook.ParamCache: c.cache}
+		of := plan.Study.Treatments[0]
+		plan.ready[notebook.Label(of.Workload, of.Params)] = plan.ready[notebook.Label(of.Workload, nil)]
+		l.elapsed = steady
+		book := &fakeBook{}
+		if _, err := (&Run{Plan: plan, Book: book, Lab: l}).Do(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		tr := book.trials[0]
+		if want := []string{c.cache + " /state"}; !slices.Equal(l.evicted, want) {
+			t.Errorf("%s: the page cache was asked for %q, want %q: %s", c.cache, l.evicted, want, tr.Failure)
+		}
+		if tr.Startup.RestoreCached == nil || *tr.Startup.RestoreCached != kept {
+			t.Errorf("%s: %+v", c.cache, tr.Startup.RestoreCached)
+		}
+		if c.failure != "" && !strings.Contains(tr.Failure, c.failure) {
+			t.Errorf("%s: failure %q, want %q", c.cache, tr.Failure, c.failure)
+		}
 	}
 }

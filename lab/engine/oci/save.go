@@ -109,7 +109,7 @@ func (g *container) Save(ctx context.Context) (s engine.Saved, err error) {
 	if err := os.WriteFile(g.path(configName), fmt.Appendf(nil, "%sext-unix-sk\ninherit-fd fd[%d]:socket:[%d]\n", both, streamFD, g.inode), 0o600); err != nil {
 		return s, err
 	}
-	s.How = savedHow
+	s.How, s.Path = savedHow, g.path(stateName)
 	return s, filepath.WalkDir(g.path(stateName), func(_ string, e fs.DirEntry, err error) error {
 		if err != nil || !e.Type().IsRegular() {
 			return err

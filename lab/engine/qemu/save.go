@@ -94,7 +94,7 @@ func (g *Guest) Save(ctx context.Context) (s engine.Saved, err error) {
 		return s, errors.Join(err, closed(conn, g.hardware.ruler, g.hardware.tap))
 	}
 	g.machine.conn, g.state = conn, path
-	return engine.Saved{Bytes: st.Size(), How: savedHow}, nil
+	return engine.Saved{Bytes: st.Size(), How: savedHow, Path: path}, nil
 }
 
 // closed closes what there is of these.
