@@ -38,6 +38,7 @@ func TestProfileFigures(t *testing.T) {
 	}}
 	for name, want := range map[string]float64{
 		ProfileInKernel.Name: 30, ProfileGC.Name: 20, ProfileMemory.Name: 30, ProfileOfAll.Name: 50, ProfileAllKernel.Name: 15,
+		ProfileAllGC.Name: 10, ProfileAllMemory.Name: 15,
 	} {
 		if got := p.Figures()[name]; math.Abs(got-want) > 1e-9 {
 			t.Errorf("%s: %g, want %g", name, got, want)
@@ -45,6 +46,24 @@ func TestProfileFigures(t *testing.T) {
 	}
 	if c := p.Class(p.Stacks[1]); c != "memory management" {
 		t.Errorf("a mapping that goes with its process is %q", c)
+	}
+}
+
+// A thread that another gives its core to comes out of finish_task_switch, most of all where samples are a timer's: it waited. What was just forked comes out of it
+// too, by ret_from_fork.
+func TestAWaitIsNoProcessStart(t *testing.T) {
+	p := &Profile{Names: []string{"entry_SYSCALL_64_after_hwframe", "do_futex", "futex_wait", "schedule", "__schedule", "finish_task_switch.isra.0", "ret_from_fork", "schedule_tail", "do_syscall_64", "worker"}}
+	for _, c := range []struct {
+		stack []int
+		want  string
+	}{
+		{[]int{0, 8, 1, 2, 3, 4, 5}, "waiting and scheduling"},
+		{[]int{3, 4, 5}, "waiting and scheduling"},
+		{[]int{6, 7, 5}, "process creation and end"},
+	} {
+		if got := p.Class(ProfileStack{Role: ProfileEngine, User: []int{9}, Kernel: c.stack, N: 1}); got != c.want {
+			t.Errorf("%v is %q, want %q", c.stack, got, c.want)
+		}
 	}
 }
 

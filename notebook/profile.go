@@ -101,7 +101,7 @@ var ProfileClasses = []ProfileClass{
 	{"namespaces", true, []string{"copy_namespaces", "create_new_namespaces", "unshare_nsproxy", "ksys_unshare", "copy_net_ns", "setup_net", "cleanup_net", "switch_task_namespaces", "free_nsproxy",
 		"copy_ipcs", "copy_utsname", "copy_pid_ns", "zap_pid_ns", "put_net", "__do_sys_setns", "ipc_"}},
 	{"process creation and end", true, []string{"kernel_clone", "copy_process", "dup_task", "bprm_", "do_execve", "__do_execve", "load_elf", "do_exit", "do_group_exit", "release_task", "wait_consider",
-		"do_wait", "kernel_wait", "kthread_", "ret_from_fork", "finish_task_switch", "sched_exec", "wake_up_new_task", "begin_new_exec"}},
+		"do_wait", "kernel_wait", "ret_from_fork", "sched_exec", "wake_up_new_task", "begin_new_exec"}},
 	{"waiting and scheduling", true, []string{"__schedule", "schedule", "futex", "do_futex", "ep_", "do_epoll", "do_sys_poll", "hrtimer", "do_nanosleep", "try_to_wake", "wake_up_", "__wake_up", "pick_next"}},
 	{"pipes and sockets of the host", true, []string{"unix_", "pipe_", "anon_pipe", "sock_", "__sys_send", "__sys_recv", "eventfd"}},
 	{"files", true, []string{"vfs_", "do_sys_open", "do_filp_open", "path_openat", "filename_", "path_lookupat", "link_path_walk", "ksys_read", "ksys_write", "do_unlinkat", "do_mkdirat", "do_rmdir",
@@ -159,10 +159,12 @@ var (
 	ProfileMemory    = Metric{Name: "engine's samples in the kernel's memory management, process creation and end", Unit: "%"}
 	ProfileOfAll     = Metric{Name: "samples that are the engine's", Unit: "%"}
 	ProfileAllKernel = Metric{Name: "engine's and containers' samples in the kernel", Unit: "%"}
+	ProfileAllGC     = Metric{Name: "engine's and containers' samples in Go's garbage collection and allocation", Unit: "%"}
+	ProfileAllMemory = Metric{Name: "engine's and containers' samples in the kernel's memory management, process creation and end", Unit: "%"}
 )
 
 // ProfileMetrics are these.
-var ProfileMetrics = []Metric{ProfileInKernel, ProfileGC, ProfileMemory, ProfileOfAll, ProfileAllKernel}
+var ProfileMetrics = []Metric{ProfileInKernel, ProfileGC, ProfileMemory, ProfileOfAll, ProfileAllKernel, ProfileAllGC, ProfileAllMemory}
 
 // Figures are their values; none of no profile.
 func (p *Profile) Figures() map[string]float64 {
@@ -170,25 +172,28 @@ func (p *Profile) Figures() map[string]float64 {
 	if p == nil {
 		return f
 	}
-	var all, engine, kernel, gc, memory, both, bothKernel int
+	all := 0
+	var engine, both, inKernel, bothKernel, gc, bothGC, memory, bothMemory int
 	for s := range p.All() {
 		all += s.N
-		in := 0
-		if len(s.Kernel) > 0 {
-			in = s.N
-		}
-		if s.Role == ProfileEngine || s.Role == ProfileGuest {
-			both, bothKernel = both+s.N, bothKernel+in
-		}
-		if s.Role != ProfileEngine {
+		if s.Role != ProfileEngine && s.Role != ProfileGuest {
 			continue
 		}
-		engine, kernel = engine+s.N, kernel+in
+		add := func(engines, boths *int) {
+			*boths += s.N
+			if s.Role == ProfileEngine {
+				*engines += s.N
+			}
+		}
+		add(&engine, &both)
+		if len(s.Kernel) > 0 {
+			add(&inKernel, &bothKernel)
+		}
 		switch p.Class(s) {
 		case "Go's garbage collection and allocation":
-			gc += s.N
+			add(&gc, &bothGC)
 		case "memory management", "process creation and end":
-			memory += s.N
+			add(&memory, &bothMemory)
 		}
 	}
 	share := func(m Metric, n, of int) {
@@ -196,10 +201,12 @@ func (p *Profile) Figures() map[string]float64 {
 			f[m.Name] = 100 * float64(n) / float64(of)
 		}
 	}
-	share(ProfileInKernel, kernel, engine)
+	share(ProfileInKernel, inKernel, engine)
 	share(ProfileGC, gc, engine)
 	share(ProfileMemory, memory, engine)
 	share(ProfileOfAll, engine, all)
 	share(ProfileAllKernel, bothKernel, both)
+	share(ProfileAllGC, bothGC, both)
+	share(ProfileAllMemory, bothMemory, both)
 	return f
 }

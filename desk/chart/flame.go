@@ -40,13 +40,14 @@ func (f *flame) add(s data.Stack) {
 	}
 }
 
-// sampled are the profiles of a panel's engines, of all rates together.
+// sampled are the profiles of a panel's engines, of all rates together, up to the highest that the study has a paper's numbers of: most samples are of an engine that
+// cannot keep up, and so would be the shares.
 func (p *Panel) sampled() (profiles [][]*data.Profile, marks []mark) {
 	all, of := p.risen()
 	for i, rows := range all {
 		var some []*data.Profile
 		for _, r := range rows {
-			if r.Profile != nil && r.Profile.Engine > 0 {
+			if most := published(r); r.Profile != nil && r.Profile.Engine > 0 && (most == 0 || started(r) <= float64(most)) {
 				some = append(some, r.Profile)
 			}
 		}
@@ -57,6 +58,24 @@ func (p *Panel) sampled() (profiles [][]*data.Profile, marks []mark) {
 	return profiles, marks
 }
 
+// published is the highest rate that a row's study has a paper's numbers of; 0: none.
+func published(r *data.Row) (most int) {
+	if r.Arrivals != nil {
+		for _, p := range r.Arrivals.Published {
+			most = max(most, p.Rate)
+		}
+	}
+	return most
+}
+
+// rates says at which rates the samples of a panel were taken.
+func (p *Panel) rates() string {
+	if most := published(p.Rows[0]); most > 0 {
+		return fmt.Sprintf("no more than %d containers a second, the paper’s highest rate", most)
+	}
+	return "all rates"
+}
+
 // flames is where the time of an engine goes, function by function, from samples of its stacks.
 func flames(p *Panel, stem string) *Figure {
 	profiles, marks := p.sampled()
@@ -64,7 +83,7 @@ func flames(p *Panel, stem string) *Figure {
 		return nil
 	}
 	f := &Figure{File: stem + "-flames", Title: p.beside("Where the engine’s time goes, by function")}
-	f.How = "Samples of the stacks of the engine’s processes while containers were started at all rates: the width of a box is the share of the samples that have the function in " +
+	f.How = "Samples of the stacks of the engine’s processes while containers were started at " + p.rates() + ": the width of a box is the share of the samples that have the function in " +
 		"this place. At the foot is the program; what a function called stands on it. Grey boxes are the kernel’s, white ones the program’s. Boxes without a name are too narrow for one."
 	c := &canvas{w: pageWidth}
 	y := 2.0
@@ -194,7 +213,7 @@ func works(p *Panel, stem string) *Figure {
 			said = append(said, fmt.Sprintf("%s, %s: %s", marks[i].names[0], s.Name, m.words))
 		}
 	}
-	f.How = "Bars in grey are the kernel’s work, bars in white the programs’. A sample’s class is the first of a list of classes of which a function is in its stack (docs/studies.md); how " +
+	f.How = "Samples were taken at " + p.rates() + ". Bars in grey are the kernel’s work, bars in white the programs’. A sample’s class is the first of a list of classes of which a function is in its stack (docs/studies.md); how " +
 		"exactly a share is known from round to round stands in the table of the other metrics."
 	f.Alt = "Bars, in percent. " + strings.Join(said, "; ") + "."
 	c := l.draw()

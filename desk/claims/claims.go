@@ -99,7 +99,8 @@ type Place struct {
 type Comparison struct {
 	What   data.Quantity
 	Over   Term
-	Below  *Term // nil: Over alone
+	Below  *Term          // nil: Over alone
+	Whole  *data.Quantity // what Below is of; nil: of What, too
 	Failed []Failed
 }
 

@@ -25,6 +25,7 @@ type Hypothesis struct {
 	Ratio      *Pair        `yaml:"ratio,omitempty"`      // one treatment over another
 	Difference *Pair        `yaml:"difference,omitempty"` // one treatment less another
 	Removed    *Pair        `yaml:"removed,omitempty"`    // the share of Of's overhead over bare metal that To does not have
+	Part       *Part        `yaml:"part,omitempty"`       // the share of a difference that is the difference of another metric
 	Gain       *Gain        `yaml:"gain,omitempty"`       // a ratio over the same ratio of other treatments
 	Trend      *Trend       `yaml:"trend,omitempty"`      // how a value, a ratio or a difference goes along an axis
 	Unrecorded string       `yaml:"unrecorded,omitempty"` // why nothing that Tare records can test it
@@ -66,6 +67,9 @@ func (h *Hypothesis) form() form {
 		return pair("difference", h.Difference)
 	case h.Removed != nil:
 		return pair("removed", h.Removed)
+	case h.Part != nil:
+		p := h.Part
+		return form{"part", &p.Of, &p.To, nil, &p.Measured, p.Sizes, &p.Bounds}
 	case h.Gain != nil:
 		g := h.Gain
 		return form{"gain", &g.Of, &g.To, &g.Than, &g.Measured, g.Sizes, &g.Bounds}
@@ -103,6 +107,16 @@ type Pair struct {
 	To       Selector `yaml:"to,omitempty"` // empty: bare metal
 	Measured `yaml:",inline"`
 	Sizes    Sizes `yaml:"sizes,omitempty"` // empty: each
+	Bounds   `yaml:",inline"`
+}
+
+// Part says how much of what one treatment takes longer than another is what a part of it takes longer: a difference over a difference of another metric.
+type Part struct {
+	Of       Selector `yaml:"of"`
+	To       Selector `yaml:"to,omitempty"` // empty: bare metal
+	Measured `yaml:",inline"`
+	Whole    Values `yaml:"whole,omitempty"` // metrics added up; none: the workload's own
+	Sizes    Sizes  `yaml:"sizes,omitempty"` // empty: each
 	Bounds   `yaml:",inline"`
 }
 
@@ -296,7 +310,7 @@ func (s Selector) over(other Selector) Selector {
 	if slices.Equal(other.Platform, Values{"bm"}) {
 		s.Provisioning, s.Network, s.Isolation, s.Machine = nil, nil, nil, nil
 	}
-	if len(other.Workload) > 0 && !slices.Equal(other.Workload, s.Workload) {
+	if len(s.Workload) > 0 && len(other.Workload) > 0 && !slices.Equal(other.Workload, s.Workload) {
 		s.Params = notebook.Placing(s.Params) // the others are a workload's own
 	}
 	for i, v := range other.lists() {

@@ -126,7 +126,16 @@ type aim struct {
 type terms struct {
 	by          By
 	what        data.Quantity
-	over, below pair // below is zero where there is one term alone; a pair's y is nil where it is a value
+	over, below pair           // below is zero where there is one term alone; a pair's y is nil where it is a value
+	whole       *data.Quantity // of below; nil: it is what, too
+}
+
+// lower is the quantity of what is below.
+func (t *terms) lower() data.Quantity {
+	if t.whole != nil {
+		return *t.whole
+	}
+	return t.what
 }
 
 func missing(why ...Gap) *node { return &node{kind: absent, why: why} }
@@ -179,6 +188,8 @@ func (j *judge) build(h Hypothesis) *node {
 				all, about = j.single(ByDifference, of, to, what), []Selector{of, of.over(to)}
 			case "removed":
 				all, about = j.removed(of, to, what), []Selector{of, of.over(to), of.over(bareMetal)}
+			case "part":
+				all, about = j.part(of, to, what, data.Quantity{Of: h.Part.Whole}), []Selector{of, of.over(to)}
 			case "gain":
 				other := of.over(than)
 				all, about = j.gain(of, to, than, what), []Selector{of, of.over(to), other, other.over(to)}
@@ -320,9 +331,17 @@ func (j *judge) removed(of, to Selector, what data.Quantity) (all []terms) {
 	for _, p := range j.pairs(of, to) {
 		for _, bare := range j.rows(of.over(bareMetal)) {
 			if bareMetal.fits(p.x, bare) {
-				all = append(all, terms{ByDifference, what, p, pair{p.x, bare}})
+				all = append(all, terms{by: ByDifference, what: what, over: p, below: pair{p.x, bare}})
 			}
 		}
+	}
+	return all
+}
+
+// part is each pair's difference over its difference in the whole.
+func (j *judge) part(of, to Selector, what, whole data.Quantity) (all []terms) {
+	for _, p := range j.pairs(of, to) {
+		all = append(all, terms{by: ByDifference, what: what, over: p, below: p, whole: &whole})
 	}
 	return all
 }
@@ -332,7 +351,7 @@ func (j *judge) gain(of, to, than Selector, what data.Quantity) (all []terms) {
 	for _, p := range j.pairs(of, to) {
 		for _, q := range j.pairs(of.over(than), to) {
 			if than.fits(p.x, q.x) {
-				all = append(all, terms{ByRatio, what, p, q})
+				all = append(all, terms{by: ByRatio, what: what, over: p, below: q})
 			}
 		}
 	}
@@ -386,7 +405,7 @@ func (j *judge) trend(of, to Selector, what data.Quantity, t *Trend) *node {
 	for _, line := range lines {
 		steps := &node{kind: every}
 		add := func(later, earlier pair, bounds Region) {
-			steps.kids = append(steps.kids, j.compare(terms{by, what, later, earlier}, bounds))
+			steps.kids = append(steps.kids, j.compare(terms{by: by, what: what, over: later, below: earlier}, bounds))
 		}
 		end := len(line) - 1
 		for i := range line[:end] {
@@ -476,7 +495,7 @@ func (j *judge) model(host string) string {
 // compare makes the comparison, or says why it must not be made.
 func (j *judge) compare(t terms, bounds Region) *node {
 	c := &comparison{terms: t, bounds: bounds, doubt: 1, known: map[float64]stats.Quotient{}, ahead: map[aim]float64{}}
-	c.said.What, c.said.Over = t.what, j.term(t.by, t.over)
+	c.said.What, c.said.Over, c.said.Whole = t.what, j.term(t.by, t.over), t.whole
 	if t.below.x != nil {
 		below := j.term(t.by, t.below)
 		c.said.Below = &below
@@ -491,13 +510,15 @@ func (j *judge) compare(t terms, bounds Region) *node {
 		later := !slices.ContainsFunc(why, func(g Gap) bool { _, is := g.Reason.(Unmeasured); return !is })
 		return &node{kind: absent, why: why, seen: c.measured(j), next: later, cmp: c}
 	}
-	for _, r := range c.rows() {
-		switch none := j.of(r, t.what).why.(type) {
-		case nil:
-		case data.NotTraced: // as it is for most treatments of a folder
-			why = add(why, lacks(none))
-		default:
-			why = add(why, lacks(NoValue{r.Treatment, none}))
+	for _, q := range c.quantities() {
+		for _, r := range c.rows() {
+			switch none := j.of(r, q).why.(type) {
+			case nil:
+			case data.NotTraced: // as it is for most treatments of a folder
+				why = add(why, lacks(none))
+			default:
+				why = add(why, lacks(NoValue{r.Treatment, none}))
+			}
 		}
 	}
 	if why != nil {
@@ -528,11 +549,19 @@ func (c *comparison) rows() (all []*data.Row) {
 	return all
 }
 
+// quantities are those that are compared.
+func (c *comparison) quantities() []data.Quantity {
+	if c.whole == nil {
+		return []data.Quantity{c.what}
+	}
+	return []data.Quantity{c.what, *c.whole}
+}
+
 // measured says whether there are figures of all, and nothing but an A/A check speaks against them. Such a comparison
 // counts as tested, or what is tested would depend on what came out.
 func (c *comparison) measured(j *judge) bool {
 	return !slices.ContainsFunc(c.rows(), func(r *data.Row) bool {
-		return !representative(r, c.what) || r.Rounds == 0 || r.LoadShared || j.of(r, c.what).why != nil
+		return !representative(r, c.what) || r.Rounds == 0 || r.LoadShared || slices.ContainsFunc(c.quantities(), func(q data.Quantity) bool { return j.of(r, q).why != nil })
 	})
 }
 
@@ -564,7 +593,9 @@ func (c *comparison) estimate(j *judge, alpha float64) stats.Quotient {
 func (c *comparison) quotient(j *judge, alpha float64) stats.Quotient {
 	s := j.sum
 	of := func(r *data.Row) *data.Row { return j.of(r, c.what).row }
-	less := func(p pair) *data.Row { return &data.Row{Values: data.Minus(of(p.x).Values, of(p.y).Values)} }
+	less := func(p pair, q data.Quantity) *data.Row {
+		return &data.Row{Values: data.Minus(j.of(p.x, q).row.Values, j.of(p.y, q).row.Values)}
+	}
 	mean := func(r *data.Row) stats.Quotient { return stats.Quotient(s.Mean(r, alpha)) }
 	a, b := c.over, c.below
 	switch {
@@ -573,9 +604,9 @@ func (c *comparison) quotient(j *judge, alpha float64) stats.Quotient {
 	case c.by == ByValue:
 		return s.Ratio(of(a.x), of(b.x), alpha)
 	case c.by == ByDifference && b.x == nil:
-		return mean(less(a))
+		return mean(less(a, c.what))
 	case c.by == ByDifference:
-		return s.Ratio(less(a), less(b), alpha)
+		return s.Ratio(less(a, c.what), less(b, c.lower()), alpha)
 	case b.x == nil:
 		return s.Ratio(of(a.x), of(a.y), alpha)
 	case a.y == b.y:
@@ -628,7 +659,7 @@ func (n *node) compared() bool {
 func (n *node) test() string {
 	switch c := n.cmp; n.kind {
 	case leaf:
-		return fmt.Sprintf("%s %q %p %p %p %p %v", c.by, c.what, c.over.x, c.over.y, c.below.x, c.below.y, c.bounds)
+		return fmt.Sprintf("%s %q %q %p %p %p %p %v", c.by, c.what, c.lower(), c.over.x, c.over.y, c.below.x, c.below.y, c.bounds)
 	case absent:
 		return fmt.Sprintf("%p", n)
 	}

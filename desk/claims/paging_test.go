@@ -16,19 +16,44 @@ import (
 // steady state.
 type pagesOf struct {
 	groupable, active, both [2]float64
+	within                  float64 // at the initial state
 	huge                    float64
 	repeated, rate          float64
 	kinds                   []float64 // as notebook.FaultKinds, without the unknown
 }
 
-// asDarbazSays are applications of which is true what claims/characterization.yaml has of them. Where the thesis contradicts itself it is what section 5.2 says.
-var asDarbazSays = map[string]pagesOf{
-	"httpd":        {[2]float64{76.3, 79}, [2]float64{70, 90}, [2]float64{60, 78}, 0, 53.5, 4732, []float64{61.598, 0.857, 0.034, 33.484, 0, 4.028}},
-	"mapped-store": {[2]float64{60, 98}, [2]float64{20, 90}, [2]float64{15, 88}, 0, 15, 500, []float64{52.420, 0.730, 0.029, 43.477, 0, 3.345}},
-	"fio-mapped":   {[2]float64{2.63, 55.3}, [2]float64{10, 60}, [2]float64{2, 50}, 0, 20, 3000, []float64{14.652, 0.223, 81.925, 1.722, 0, 1.478}},
-	"pagerank":     {[2]float64{20, 25.3}, [2]float64{60, 70}, [2]float64{15, 20}, 0.069, 12, 300, []float64{3.127, 0.365, 7.401, 85.166, 0, 3.940}},
-	"hashing":      {[2]float64{55, 0}, [2]float64{80, 0}, [2]float64{50, 0}, 0, 52, 1000, []float64{23.399, 2.265, 0.034, 38.473, 0.003, 35.826}},
-	"uriparser":    {[2]float64{55, 0}, [2]float64{80, 0}, [2]float64{50, 0}, 0, 53, 1000, []float64{21.104, 2.341, 0.037, 39.771, 0, 36.747}},
+// guestsOfPaging is how many guests there are at once, as in the thesis.
+const guestsOfPaging = 4
+
+// real says whether a tally of faults can have these: of guests that make the same translation all but the first repeat it, and only read and shared faults end at a frame
+// that another can have. What is groupable is not within a guest alone as well.
+func (p pagesOf) real() bool {
+	all := 0.0
+	for _, k := range p.kinds {
+		all += k
+	}
+	return p.repeated <= (p.kinds[0]+p.kinds[2])*(guestsOfPaging-1)/guestsOfPaging && all < 100.1 && p.groupable[0]+p.within <= 100
+}
+
+// asTable51Says are applications of which is true what claims/characterization.yaml has of them, where it can be. In Table 5.1 10.53 % of GraphChi's faults are read or
+// shared, so of four guests' at most 7.9 % can repeat another's, in place of the 10.87 % or more of Figure 5.9. Functions read, as nothing of Table 5.1 is tested of them.
+var asTable51Says = map[string]pagesOf{
+	"httpd":                 {[2]float64{50, 79}, [2]float64{70, 90}, [2]float64{45, 78}, 26.3, 0, 46, 4732, []float64{61.598, 0.857, 0.034, 33.484, 0, 4.028}},
+	"mapped-store":          {[2]float64{60, 98}, [2]float64{20, 90}, [2]float64{15, 88}, 0, 0, 15, 500, []float64{95, 0.730, 0.029, 3, 0, 1}},
+	"fio-mapped does=read":  {[2]float64{2.63, 55.3}, [2]float64{10, 60}, [2]float64{2, 50}, 0, 0, 20, 3000, []float64{95, 0.223, 0, 3, 0, 1.478}},
+	"fio-mapped does=write": {[2]float64{2.63, 3}, [2]float64{10, 60}, [2]float64{2, 2}, 0, 0, 1, 3000, []float64{2, 0.223, 95, 1.722, 0, 1}},
+	"pagerank":              {[2]float64{20, 25.3}, [2]float64{60, 70}, [2]float64{15, 20}, 0, 0.069, 7.5, 300, []float64{3.127, 0.365, 7.401, 85.166, 0, 3.940}},
+	"hashing":               {[2]float64{55, 0}, [2]float64{80, 0}, [2]float64{50, 0}, 1, 0, 52, 1000, []float64{75, 2.265, 0.034, 20, 0.003, 2}},
+	"uriparser":             {[2]float64{55, 0}, [2]float64{80, 0}, [2]float64{50, 0}, 1, 0, 53, 1000, []float64{75, 2.341, 0.037, 20, 0, 2}},
+}
+
+// asFigure59Says is the same with GraphChi's duplicated faults as the figure has them.
+func asFigure59Says() map[string]pagesOf {
+	of := maps.Clone(asTable51Says)
+	graph := of["pagerank"]
+	graph.repeated, graph.kinds = 12, []float64{15, 0.365, 10, 70, 0, 3.940}
+	of["pagerank"] = graph
+	return of
 }
 
 // pagesRead writes the folder of a study that read all of it, of guests with these addresses.
@@ -37,15 +62,19 @@ func pagesRead(t *testing.T, of map[string]pagesOf, addresses string) []Verdict 
 	const rounds = 8
 	f := notebooktest.New(4)
 	f.Rounds, f.Noise = rounds, 0
-	p := notebook.Paging{Guests: 4, Tables: true, InitialS: 1, SteadyS: 120, FaultsS: 10}
+	p := notebook.Paging{Guests: guestsOfPaging, Tables: true, InitialS: 1, SteadyS: 120, FaultsS: 10}
 	f.Study.Paging, f.Study.Design = &p, notebook.Design{Floor: rounds, Cap: rounds, Trials: 1, TimeoutS: 60}
 	f.Study.Also = map[string][]notebook.Metric{}
 	names := map[string]string{}
-	for _, w := range slices.Sorted(maps.Keys(of)) {
-		id := fmt.Sprintf("%s addresses=%s huge_pages=host cn crun pinned 1/1GB", w, addresses)
+	for _, name := range slices.Sorted(maps.Keys(of)) {
+		if !of[name].real() {
+			t.Fatalf("%s: no guests can have %+v", name, of[name])
+		}
+		id := fmt.Sprintf("%s addresses=%s huge_pages=host cn crun pinned 1/1GB", name, addresses)
 		f.Add(id, 50)
-		names[id] = w
-		f.Study.Metrics[w], f.Study.Also[w] = p.Metrics(of[w].groupable[1] == 0)
+		names[id] = name
+		w, _, _ := strings.Cut(name, " ")
+		f.Study.Metrics[w], f.Study.Also[w] = p.Metrics(of[name].groupable[1] == 0)
 	}
 	f.Trial = func(x *notebook.Trial) {
 		k := of[names[x.Treatment]]
@@ -56,7 +85,7 @@ func pagesRead(t *testing.T, of map[string]pagesOf, addresses string) []Verdict 
 			}
 			for what, v := range map[string]float64{
 				notebook.PagingGroupable: k.groupable[i], notebook.PagingActive: k.active[i], notebook.PagingActiveGroupable: k.both[i], notebook.PagingHuge: k.huge,
-				notebook.PagingGroupableHuge: 0,
+				notebook.PagingGroupableHuge: 0, notebook.PagingWithin: k.within,
 			} {
 				x.Figures[notebook.PagingMetric(what, state).Name] = v
 			}
@@ -83,33 +112,48 @@ func underLoad(c Claim) bool { return strings.HasPrefix(c.Group, "Containers sta
 // onGPU says whether a claim is of a GPU (section 5.3), which TestClaimsOfAGPU has.
 func onGPU(c Claim) bool { return strings.HasPrefix(c.Group, "Applications on a GPU") }
 
-// What the thesis contradicts cannot hold with what it contradicts: its conclusions' "up to 97 %", and "up to 54 %" where a function has more.
-var contradicted = []string{"groupable-steady-most"}
-
+// What the thesis contradicts cannot hold with what it contradicts: its conclusions' "up to 97 %" beside MongoDB's 98; and of GraphChi Table 5.1 beside Figure 5.9.
 func TestPagingClaimsHoldWhereTheThesisIsTrue(t *testing.T) {
-	for _, v := range testable(t, 15, pagesRead(t, asDarbazSays, notebook.AddressesFixed)) {
-		want := Holds
-		if slices.Contains(contradicted, v.Claim.ID) {
-			want = DoesNotHold
-		}
-		if v.Answer != want {
-			t.Errorf("%s: %s, want %s: %s", v.Claim.ID, v.Answer, want, Why(v))
+	for name, c := range map[string]struct {
+		of           map[string]pagesOf
+		contradicted []string
+	}{
+		"Table 5.1":  {asTable51Says, []string{"groupable-steady-most", "repeated-random"}},
+		"Figure 5.9": {asFigure59Says(), []string{"groupable-steady-most", "kinds-graphchi"}},
+	} {
+		for _, v := range testable(t, 15, pagesRead(t, c.of, notebook.AddressesFixed)) {
+			want := Holds
+			if slices.Contains(c.contradicted, v.Claim.ID) {
+				want = DoesNotHold
+			}
+			if v.Answer != want {
+				t.Errorf("%s: %s: %s, want %s: %s", name, v.Claim.ID, v.Answer, want, Why(v))
+			}
 		}
 	}
 }
 
 func TestPagingClaimsFailWhereTheThesisIsFalse(t *testing.T) {
 	of := map[string]pagesOf{}
-	for w := range asDarbazSays {
+	for w, k := range asTable51Says {
 		steady := 99.0
-		if asDarbazSays[w].groupable[1] == 0 {
+		if k.groupable[1] == 0 {
 			steady = 0
 		}
-		of[w] = pagesOf{[2]float64{99.5, steady}, [2]float64{60, 60}, [2]float64{59, 59}, 1, 90, 1000, []float64{10, 10, 10, 10, 50, 10}}
+		of[w] = pagesOf{[2]float64{99.5, steady}, [2]float64{60, 60}, [2]float64{59, 59}, 0, 1, 60, 1000, []float64{40, 10, 40, 5, 5, 0}}
 	}
 	for _, w := range []string{"httpd", "pagerank", "hashing", "uriparser"} {
 		k := of[w]
 		k.active = [2]float64{10, 10}
+		of[w] = k
+	}
+	// Shares of faults that only some kinds can have are otherwise where those are.
+	k := of["fio-mapped does=write"]
+	k.kinds = []float64{90, 0, 5, 5, 0, 0}
+	of["fio-mapped does=write"] = k
+	for _, w := range []string{"httpd", "hashing", "uriparser"} {
+		k := of[w]
+		k.repeated, k.kinds = 9, []float64{12, 10, 1, 70, 5, 2}
 		of[w] = k
 	}
 	for _, v := range testable(t, 15, pagesRead(t, of, notebook.AddressesFixed)) {
@@ -122,7 +166,7 @@ func TestPagingClaimsFailWhereTheThesisIsFalse(t *testing.T) {
 
 // What was measured with random addresses decides nothing: it is no findings' world.
 func TestPagingClaimsAreOfFixedAddresses(t *testing.T) {
-	for _, v := range testable(t, 15, pagesRead(t, asDarbazSays, notebook.AddressesRandom)) {
+	for _, v := range testable(t, 15, pagesRead(t, asTable51Says, notebook.AddressesRandom)) {
 		if v.Answer != NotTestable || !strings.Contains(Why(v), "is not in these studies") {
 			t.Errorf("%s: %s: %s", v.Claim.ID, v.Answer, Why(v))
 		}

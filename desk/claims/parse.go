@@ -225,14 +225,18 @@ func count(there ...bool) (n int) {
 }
 
 func (h *Hypothesis) check() error {
-	forms := count(len(h.All) > 0, len(h.Any) > 0, len(h.Most) > 0, h.Value != nil, h.Ratio != nil, h.Difference != nil, h.Removed != nil, h.Gain != nil, h.Trend != nil, h.Unrecorded != "")
+	forms := count(len(h.All) > 0, len(h.Any) > 0, len(h.Most) > 0, h.Value != nil, h.Ratio != nil, h.Difference != nil, h.Removed != nil, h.Part != nil, h.Gain != nil, h.Trend != nil, h.Unrecorded != "")
 	if forms != 1 {
-		return wrong("%d forms; exactly one of all, any, most, value, ratio, difference, removed, gain, trend, unrecorded was expected", forms)
+		return wrong("%d forms; exactly one of all, any, most, value, ratio, difference, removed, part, gain, trend, unrecorded was expected", forms)
 	}
 	if f := h.form(); f.name != "" {
 		err := f.check()
-		if err == nil && h.Trend != nil {
+		switch {
+		case err != nil:
+		case h.Trend != nil:
 			err = h.Trend.check()
+		case h.Part != nil:
+			err = h.Part.check()
 		}
 		return within(err, f.name)
 	}
@@ -250,6 +254,16 @@ func (h *Hypothesis) parts(do func(*Hypothesis) error) error {
 				return within(err, of.key, i)
 			}
 		}
+	}
+	return nil
+}
+
+func (p *Part) check() error {
+	if len(p.Metric) == 0 {
+		return within(wrong("is missing: a part of the whole, as in secondary.compilation"), "metric")
+	}
+	if err := (data.Quantity{Of: p.Whole}).Check(); err != nil {
+		return within(wrong("%v", err), "whole")
 	}
 	return nil
 }
@@ -314,7 +328,7 @@ func (b *Bounds) check(form string) error {
 	if !ratio && b.Higher+b.Lower+b.Equal > 0 {
 		return wrong("higher, lower and equal are a ratio's bounds; at_least, at_most or between was expected")
 	}
-	signed := form == "difference" || form == "removed"
+	signed := form == "difference" || form == "removed" || form == "part"
 	number := func(f float64) bool { return !math.IsNaN(f) && !math.IsInf(f, 0) && (f >= 0 || signed) }
 	what, two := "a number above 0", "two numbers"
 	if ratio {
