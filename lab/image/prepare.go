@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path"
 	"slices"
 	"strings"
@@ -41,7 +42,7 @@ func (u *unpacker) prepare() (warnings []string, err error) {
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
-		if err := u.makeDir(d.name, d.mode); err != nil {
+		if err := u.makeDir(u.root, d.name, d.name, d.mode); err != nil {
 			return nil, noSpace(err, u.dir)
 		}
 	}
@@ -69,7 +70,7 @@ func (u *unpacker) prepare() (warnings []string, err error) {
 		case !errors.Is(err, fs.ErrNotExist):
 			return nil, err
 		}
-		if err := u.makeDir(d.name, d.mode); err != nil {
+		if err := u.makeDir(u.root, d.name, d.name, d.mode); err != nil {
 			return nil, noSpace(err, u.dir)
 		}
 	}
@@ -95,16 +96,16 @@ func (u *unpacker) onlyOwn(name, own string) error {
 	return nil
 }
 
-// makeDir makes a folder of root's, or gives the one that is there that mode and owner.
-func (u *unpacker) makeDir(name string, mode fs.FileMode) error {
-	if err := u.root.Mkdir(name, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+// makeDir makes a folder of root's, or gives the one that is there that mode and owner. Its path is physical, its name base in the folder in.
+func (u *unpacker) makeDir(in *os.Root, base, physical string, mode fs.FileMode) error {
+	if err := in.Mkdir(base, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	if err := u.root.Chown(name, 0, 0); err != nil {
+	if err := in.Chown(base, 0, 0); err != nil {
 		return needRoot(err)
 	}
-	u.dirTimes[name] = time.Unix(0, 0)
-	return u.root.Chmod(name, mode)
+	u.dirTimes[physical] = time.Unix(0, 0)
+	return in.Chmod(base, mode)
 }
 
 // maxPasswd bounds an image's passwd and group files, in bytes each.

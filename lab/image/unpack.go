@@ -224,6 +224,8 @@ func (u *unpacker) clean(name string) (string, error) {
 // resolve follows symbolic links as the guest's kernel would and gives the path, free of links, of what a path of the guest
 // names; the root is ".". With create, folders that are missing are made.
 func (u *unpacker) resolve(name string, create bool) (physical string, err error) {
+	w := walk{u.root}
+	defer w.up(maxDepth)
 	physical = "."
 	links := 0
 	rest := strings.Split(name, "/")
@@ -234,6 +236,9 @@ func (u *unpacker) resolve(name string, create bool) (physical string, err error
 		case c == "" || c == ".":
 			continue
 		case c == "..": // above the root is the root
+			if err := w.up(1); err != nil {
+				return "", err
+			}
 			physical = path.Dir(physical)
 			continue
 		case len(c) > maxComponent:
@@ -243,10 +248,10 @@ func (u *unpacker) resolve(name string, create bool) (physical string, err error
 		if len(next) > u.lim.path || strings.Count(next, "/") >= u.lim.depth {
 			return "", hostile("the path %.200q leads to one of %d bytes, %d folders deep", name, len(next), strings.Count(next, "/")+1)
 		}
-		fi, err := u.root.Lstat(next)
+		fi, err := w.here().Lstat(c)
 		if errors.Is(err, fs.ErrNotExist) && create {
-			if err = u.makeParent(next); err == nil {
-				fi, err = u.root.Lstat(next)
+			if err = u.makeParent(w.here(), c, next); err == nil {
+				fi, err = w.here().Lstat(c)
 			}
 		}
 		switch {
@@ -256,11 +261,14 @@ func (u *unpacker) resolve(name string, create bool) (physical string, err error
 			if links++; links > maxLinks {
 				return "", hostile("the path %.200q goes through more than %d symbolic links", name, maxLinks)
 			}
-			target, err := u.root.Readlink(next)
+			target, err := w.here().Readlink(c)
 			if err != nil {
 				return "", err
 			}
 			if strings.HasPrefix(target, "/") {
+				if err := w.up(maxDepth); err != nil {
+					return "", err
+				}
 				physical = "."
 			}
 			rest = append(strings.Split(target, "/"), rest...)
@@ -271,13 +279,43 @@ func (u *unpacker) resolve(name string, create bool) (physical string, err error
 			if u.seen != nil && create {
 				u.seen[next] = struct{}{}
 			}
+			if len(rest) > 0 {
+				if err := w.down(c); err != nil {
+					return "", err
+				}
+			}
 		}
 	}
 	return physical, nil
 }
 
+// walk is the folders from the root down to where a path has led so far. Each is opened in the one above: by its whole path it would be looked up
+// again from the root, which takes long in deep folders.
+type walk []*os.Root
+
+const maxDepth = 1 << 20 // more than any walk has
+
+func (w walk) here() *os.Root { return w[len(w)-1] }
+
+func (w *walk) down(name string) error {
+	in, err := w.here().OpenRoot(name)
+	if err == nil {
+		*w = append(*w, in)
+	}
+	return err
+}
+
+// up leaves the last n folders, and never the root.
+func (w *walk) up(n int) (err error) {
+	for ; n > 0 && len(*w) > 1; n-- {
+		err = errors.Join(err, w.here().Close())
+		*w = (*w)[:len(*w)-1]
+	}
+	return err
+}
+
 // makeParent makes a folder for an entry below it that the archive did not bring itself.
-func (u *unpacker) makeParent(physical string) error {
+func (u *unpacker) makeParent(in *os.Root, base, physical string) error {
 	if err := u.spaceForEntry(); err != nil {
 		return err
 	}
@@ -285,7 +323,7 @@ func (u *unpacker) makeParent(physical string) error {
 		return err
 	}
 	// Of mode 0755 whatever the umask, and whatever a setgid folder above hands down.
-	return u.makeDir(physical, 0o755)
+	return u.makeDir(in, base, physical, 0o755)
 }
 
 // enter makes the folder of that name the present one.
@@ -601,6 +639,9 @@ func (u *unpacker) finish() error {
 		return err
 	}
 	for name, t := range u.dirTimes {
+		if u.ctx.Err() != nil {
+			return context.Cause(u.ctx)
+		}
 		// One that was removed or replaced since, or a folder above it, has no time to be set.
 		if physical, err := u.resolve(name, false); err != nil || physical != name {
 			continue

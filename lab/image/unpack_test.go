@@ -591,6 +591,28 @@ func TestUnpackNoSpace(t *testing.T) {
 	}
 }
 
+// Deep folders take time in proportion to their number and their depth, and no more. (Each was once looked up from the root at each of its parts:
+// these took minutes.)
+func TestUnpackDeep(t *testing.T) {
+	require.Root(t)
+	var deep []item
+	for i := range 5 {
+		deep = append(deep, file(fmt.Sprint(i, strings.Repeat("/d", 250), "/f"), ""))
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	u, err := unpackAll(ctx, t.TempDir(), defaultLimits, true, archiveOf(t, deep...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := 5 * 252; u.entries != want {
+		t.Errorf("%d entries, want %d", u.entries, want)
+	}
+	if ctx.Err() != nil {
+		t.Error(context.Cause(ctx))
+	}
+}
+
 // An image of many empty files does not take the file system's last inodes.
 func TestUnpackLeavesInodes(t *testing.T) {
 	const inodes = 4000
