@@ -395,7 +395,31 @@ type Usage struct {
 	MajFlt  int64   `json:"majflt"`
 	VCSw    int64   `json:"vcsw"`  // voluntary context switches
 	IVCSw   int64   `json:"ivcsw"` // involuntary ones
+
+	LeftS float64 `json:"left_s,omitempty"` // CPU time of processes that lived on after the work and were then killed; in none of the others
 }
+
+// Confined is what the kernel says of whether a trial stayed on its guest's CPUs.
+type Confined struct {
+	CPUs     string   `json:"cpus"`              // that the guest has
+	UsedS    float64  `json:"used_s"`            // CPU time that the kernel counted for the guest's cgroup, its ruler's too
+	ForeignS *float64 `json:"foreign_s"`         // how much of it on other CPUs; nil: not known
+	Deduced  bool     `json:"deduced,omitempty"` // ForeignS was not counted: the kernel held the guest's cgroup to its CPUs, and nothing left the cgroup
+	Why      string   `json:"why,omitempty"`     // why ForeignS is not known
+	Escape   Escape   `json:"escape,omitempty"`  // how the guest was not held to its CPUs: the trial has failed; empty: it was
+}
+
+// Escape is how a guest was not held to its CPUs.
+type Escape string
+
+// The ways.
+const (
+	EscapeSet     Escape = "cpu-set"      // its CPU set was changed or removed
+	EscapeLeft    Escape = "left"         // a process of it left its cgroup
+	EscapeForeign Escape = "foreign"      // it used CPU time on other CPUs
+	EscapeTime    Escape = "too-much"     // it used more CPU time than its CPUs have in the time that passed
+	EscapeUnseen  Escape = "not-provable" // it could have left, and whether it did is not known
+)
 
 // Load is what applied a trial's load to the guest's service, from outside the guest.
 type Load struct {
@@ -438,10 +462,11 @@ type Trial struct {
 	Startup    *Start             `json:"startup,omitempty"`     // nil: no start was timed
 	Output     string             `json:"output,omitempty"`      // bounded tail of what it printed; only where it failed
 	Warnings   []string           `json:"warnings,omitempty"`
-	Trace      *Trace             `json:"probes,omitempty"`  // what the tracers saw
-	Beside     *Beside            `json:"beside,omitempty"`  // nil: not known, as in folders from before it was recorded
-	Fitted     *Fitted            `json:"fitted,omitempty"`  // nil: it was not sought how many guests fit
-	Company    *Company           `json:"company,omitempty"` // what its guest's neighbours did; nil: it had none
+	Trace      *Trace             `json:"probes,omitempty"`   // what the tracers saw
+	Beside     *Beside            `json:"beside,omitempty"`   // nil: not known, as in folders from before it was recorded
+	Fitted     *Fitted            `json:"fitted,omitempty"`   // nil: it was not sought how many guests fit
+	Company    *Company           `json:"company,omitempty"`  // what its guest's neighbours did; nil: it had none
+	Confined   *Confined          `json:"confined,omitempty"` // nil: its guest is not held to CPUs, or nobody looked, as in folders from before it was recorded
 }
 
 // Beside is what the host's CPUs did beside the guest during a trial, in seconds of them all together, as its kernel counts: in hundredths.

@@ -1,5 +1,7 @@
 package notebook
 
+import "slices"
+
 // What tracers saw of a traced trial (design, section 10). Tare's own: the paper "pinning" took such figures by hand, with cpudist,
 // offcputime, iostat and perf (section III-A and Figure 2).
 
@@ -157,7 +159,14 @@ var TracerMetrics = []TracerMetric{
 
 // Layers of the isolation ladder between bare metal and a container, from the lowest up (paper "pinning", section VI: the
 // announced study of "overhead by isolation level"). Treatment.Isolation names the topmost that is there; all below are too.
-var Layers = []string{"cgroup", "quota", "cpuset", "memory", "uts", "ipc", "pid", "mount", "network", "seccomp", "capabilities", "overlay", "bridge"}
+var Layers = []string{"cgroup", "quota", LayerCPUSet, "memory", "uts", "ipc", "pid", "mount", "network", "seccomp", "capabilities", "overlay", "bridge"}
+
+// Rungs are those of Layers that a study can ask for. The CPU set is none of them any more: bare metal and every rung have it, since affinity alone
+// keeps no program on its CPUs. Folders from before have that rung, and below it guests that were bound by affinity.
+var Rungs = slices.DeleteFunc(slices.Clone(Layers), func(l string) bool { return l == LayerCPUSet })
+
+// LayerCPUSet is the one of Layers that is none of Rungs.
+const LayerCPUSet = "cpuset"
 
 // LayersEngine is the engine of Tare's own that puts a container together layer by layer.
 const LayersEngine = "layers"

@@ -329,5 +329,7 @@ func (c *Staircase) between(r, b *Rung) []string {
 	if r.Kind == Layer {
 		_, to = name(r.Kind, r.Treatment)
 	}
-	return slices.Clone(notebook.Layers[from:max(from, to)])
+	// Only a study of the time when there was a rung for the CPU set lacks it: else the rung below has one too.
+	had := slices.ContainsFunc(c.Rungs, func(o *Rung) bool { return o.Treatment.Isolation == notebook.LayerCPUSet })
+	return slices.DeleteFunc(slices.Clone(notebook.Layers[from:max(from, to)]), func(l string) bool { return l == notebook.LayerCPUSet && !had })
 }

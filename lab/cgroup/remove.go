@@ -137,8 +137,14 @@ func killAll(ctx context.Context, path string) error {
 	if err != nil || len(pids) == 0 {
 		return err
 	}
-	if slices.Contains(pids, os.Getpid()) {
-		return errors.New("this process itself is in it")
+	if i := slices.Index(pids, os.Getpid()); i >= 0 {
+		// In version 1 it may be a thread alone, which started a program there and is about to end: the group is busy for a moment.
+		if tids, err := os.ReadFile(filepath.Join(path, "tasks")); err != nil || slices.Contains(strings.Fields(string(tids)), strconv.Itoa(os.Getpid())) {
+			return errors.New("this process itself is in it")
+		}
+		if pids = slices.Delete(pids, i, i+1); len(pids) == 0 {
+			return nil
+		}
 	}
 	if pids[0] == 0 {
 		return errors.New("processes in it are out of this PID namespace's sight; run this where they were started")

@@ -35,9 +35,15 @@ type Base struct {
 	PID        int    // of the process whose end is the guest's, as the host numbers it
 	Cgroup     string // a folder that lists the guest's processes; "" where the guest has no cgroup of its own
 
-	ruler      int     // its process, as the host numbers it, where that is not PID
-	appears    func()  // ends the watch for its cgroup; nil: there is none
-	socket     *Socket // where the ruler of a container says hello
+	// Unfenced: what runs in it is root on the host, and could leave its cgroups (Watch).
+	Unfenced bool
+
+	groups     []string // that HoldToCPUs has made
+	cloned     bool     // into them, the ruler is started: they are of version 2
+	free       bool     // nothing holds it to its CPUs, which are all that the host has online
+	ruler      int      // its process, as the host numbers it, where that is not PID
+	appears    func()   // ends the watch for its cgroup; nil: there is none
+	socket     *Socket  // where the ruler of a container says hello
 	destroying sync.Mutex
 }
 

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -25,9 +26,10 @@ const KindFolder = "guest-folder"
 // guestsDir is where the guests' folders are, below the state folder.
 const guestsDir = "guests"
 
-// Undo gives the ways to undo the changes that are any guest's, for journal.Recover: its folder and its links.
+// Undo gives the ways to undo the changes that are any guest's, for journal.Recover: its folder, its cgroups and its links.
 func Undo() map[string]journal.Undo {
 	all := network.Undo()
+	maps.Copy(all, undoGroups())
 	all[KindFolder] = removeFolder
 	return all
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -17,7 +18,7 @@ import (
 )
 
 // StartRuler starts a program that is the ruler, or becomes it, with its end of a pair of sockets as its file 3. It may use the
-// given CPUs only.
+// given CPUs only, and is in the cgroups that HoldToCPUs has made.
 func (b *Base) StartRuler(cmd *exec.Cmd, cpus []int) (Meeting, error) {
 	conn, theirs, err := Pair()
 	if err != nil {
@@ -27,7 +28,15 @@ func (b *Base) StartRuler(cmd *exec.Cmd, cpus []int) (Meeting, error) {
 	cmd.Env = []string{} // a trial's environment is its order's
 	cmd.Dir = "/"
 	cmd.ExtraFiles = []*os.File{theirs}
-	if b.Process, err = Start(cmd, cpus); err != nil {
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	setUp, started, err := b.entering(cmd)
+	if err == nil {
+		b.Process, err = Start(cmd, cpus, setUp...)
+		started()
+	}
+	if err != nil {
 		conn.Close()
 		return nil, err
 	}

@@ -122,7 +122,7 @@ func (r *Result) check(o *Order, seen time.Duration) error {
 	if len(r.Signal) > maxSignal || r.Signal != "" && !strings.HasPrefix(r.Signal, "SIG") {
 		return bad("a signal's name", "signal %.32q", r.Signal)
 	}
-	for _, s := range []float64{r.UserS, r.SystemS} {
+	for _, s := range []float64{r.UserS, r.SystemS, r.LeftS} {
 		if s < 0 || math.IsNaN(s) || math.IsInf(s, 0) {
 			return bad("no negative time", "%v s of CPU time", s)
 		}

@@ -256,9 +256,11 @@ func (g *guest) run(o *Order, c *control, ready func() bool, ended func(lead, la
 	if o.Times == 0 {
 		r.Took = nil // it is Elapsed
 	}
-	if err := g.sweep(nil); err != nil {
+	var left usageSum
+	if err := g.sweep(&left); err != nil {
 		r.Error = err.Error()
 	}
+	r.LeftS = (left.user + left.system).Seconds()
 	r.Stdout, r.Stderr, r.Truncated = out.finish()
 	r.OOMKills = max(0, g.oomKills()-oomBefore)
 	return r

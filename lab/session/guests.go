@@ -326,6 +326,14 @@ func (r equipped) Run(ctx context.Context, o ruler.Order) (ruler.Result, time.Du
 	return r.Client.Run(ctx, o)
 }
 
+// Watch implements study.Watched. Of a virtual machine the host sees threads alone, which are bound to CPUs each.
+func (g guest) Watch() engine.Watch {
+	if w, is := g.Guest.(study.Watched); is && !g.machine {
+		return w.Watch()
+	}
+	return nil
+}
+
 // Used implements study.Guest.
 func (g guest) Used() (time.Duration, error) {
 	pids, err := g.Processes()

@@ -45,7 +45,7 @@ func rungs(t *testing.T, name string) (ids []string, all []notebook.Treatment) {
 func TestTheRungsOfALadder(t *testing.T) {
 	got, all := rungs(t, "ladder-cpu")
 	want := []string{"bm 1/1GB", "bm 1/1GB aa"}
-	for _, l := range notebook.Layers {
+	for _, l := range notebook.Rungs {
 		want = append(want, "cn layers "+l+" 1/1GB")
 	}
 	want = append(want, "cn docker full pinned 1/1GB", "cn runc full pinned 1/1GB")
@@ -105,7 +105,7 @@ func TestOnlyARung(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for value, want := range map[string]int{"isolation=seccomp": 3, "isolation=full": 4, "engine=layers": 2 + len(notebook.Layers), "isolation=none": -1} {
+	for value, want := range map[string]int{"isolation=seccomp": 3, "isolation=full": 4, "engine=layers": 2 + len(notebook.Rungs), "isolation=none": -1} {
 		o, err := ParseOnly(value)
 		if err != nil {
 			t.Fatal(err)

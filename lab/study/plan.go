@@ -618,6 +618,9 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, shipped fs.FS, ch Choices, o w
 		work[label] = w.Identity()
 	}
 	parts := []any{work, s.Name, s.Workloads, s.Platforms, s.Instances, s.HostCores, s.AllowEmulation, design, ch.Only, ch.Accel, ch.Rounds, ch.Until, p.Study.Images}
+	if slices.ContainsFunc(p.Study.Treatments, func(t notebook.Treatment) bool { return t.Platform == notebook.BM || t.Engine == notebook.LayersEngine }) {
+		parts = append(parts, heldByASet)
+	}
 	if len(ch.Explain) > 0 {
 		parts = append(parts, ch.Explain)
 	}
@@ -814,6 +817,9 @@ func redesigned(was, is notebook.Design) string {
 	}
 	return ""
 }
+
+// heldByASet is in the hash of studies with guests that were once bound by affinity alone: rounds of both kinds are not one study's.
+const heldByASet = "a CPU set holds bare metal and the rungs of the ladder"
 
 // differs says in what one study of a name and design differs from another.
 func differs(was, is notebook.Study) string {

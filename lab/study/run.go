@@ -464,6 +464,7 @@ func (r *Run) guest(ctx context.Context, t notebook.Treatment, round int) (err e
 		start := time.Now()
 		since := beside(company.all(service.guests(g))...)
 		busy := company.watch(g)
+		stayed := watch(g, service)
 		var tr notebook.Trial
 		var dead, alone bool
 		var terr error
@@ -471,6 +472,9 @@ func (r *Run) guest(ctx context.Context, t notebook.Treatment, round int) (err e
 			tr, dead = r.finish(ctx, started, ready, t), true
 		} else {
 			tr, dead, terr = r.trial(ctx, g, service, ready, t, s)
+		}
+		if ctx.Err() == nil {
+			stayed(&tr)
 		}
 		if tr.Company, alone = accompanied(&tr, busy); alone {
 			dead = true

@@ -23,15 +23,16 @@ import (
 
 // fakeLab makes guests that take known times, and notes the order in which it was asked for them.
 type fakeLab struct {
-	order   []string
-	live    int
-	most    int
-	elapsed func(t notebook.Treatment) time.Duration
-	unready map[string]error                       // Prepare's, by treatment
-	broken  map[string]error                       // Provision's, by treatment
-	dies    map[string]error                       // the ruler's, by treatment
-	after   func()                                 // called after each measured run
-	making  func(notebook.Treatment) time.Duration // how long Provision takes; nil: no time passes, in the work neither
+	confined map[string]*notebook.Confined // by treatment: what its guests say of a trial's CPUs; nil: nothing
+	order    []string
+	live     int
+	most     int
+	elapsed  func(t notebook.Treatment) time.Duration
+	unready  map[string]error                       // Prepare's, by treatment
+	broken   map[string]error                       // Provision's, by treatment
+	dies     map[string]error                       // the ruler's, by treatment
+	after    func()                                 // called after each measured run
+	making   func(notebook.Treatment) time.Duration // how long Provision takes; nil: no time passes, in the work neither
 
 	cannot   map[string]error             // Supports', by platform
 	noAccel  error                        // Accelerator's
@@ -147,6 +148,15 @@ func (g *fakeGuest) Used() (time.Duration, error) {
 		return 0, errors.New("its time is simulated")
 	}
 	return 0, nil
+}
+
+// Watch implements Watched.
+func (g *fakeGuest) Watch() engine.Watch {
+	c := g.l.confined[g.t.ID]
+	if c == nil {
+		return nil
+	}
+	return func(notebook.Usage, time.Duration) *notebook.Confined { return c }
 }
 func (g *fakeGuest) Demanded() (proc.Demand, error) { return proc.Demand{}, nil }
 func (g *fakeGuest) Resident() (int64, error)       { return 0, nil }

@@ -225,7 +225,7 @@ func (p Place) machines() (all []string) {
 // isolation lists the rungs of the place; "" where it is of no ladder.
 func (p Place) isolation() []string {
 	if slices.Equal(p.Isolation, []string{allLayers}) {
-		return notebook.Layers
+		return notebook.Rungs
 	}
 	if len(p.Isolation) == 0 {
 		return []string{""}
@@ -242,7 +242,7 @@ const (
 	offline = "offline"
 )
 
-// allLayers stands for each of notebook.Layers.
+// allLayers stands for each of notebook.Rungs.
 const allLayers = "all"
 
 // Design is the experiment's design as a study file says it.
@@ -583,7 +583,7 @@ func (s *Spec) climbs(p Place) *problem {
 	case alone && len(p.Isolation) == 0:
 		return wrong(fmt.Sprintf("engine %s: isolation: all, or a list of %s, was expected", rungs.Name, strings.Join(rungs.Isolations, ", ")), "engines")
 	case alone && len(p.Provisioning) > 0:
-		return wrong(fmt.Sprintf("engine %s has no provisioning: its layers quota and cpuset are both", rungs.Name), "provisioning")
+		return wrong(fmt.Sprintf("engine %s has no provisioning: bare metal's CPU set and its layer quota are both", rungs.Name), "provisioning")
 	case len(p.Networks) > 0:
 		return wrong("a rung of the isolation ladder has the network of its layers: none was expected here", "networks")
 	case !alone && slices.ContainsFunc(p.Provisioning, func(v string) bool { return v != notebook.Pinned }):

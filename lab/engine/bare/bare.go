@@ -1,8 +1,10 @@
 //go:build linux
 
-// Package bare is bare metal: the image's root by chroot and CPU affinity to the instance's cores, and nothing else
-// that the work would not have had on the machine itself. No cgroup limit, no namespace, no overlay; the root is
+// Package bare is bare metal: the image's root by chroot and a CPU set of the instance's cores, and nothing else
+// that the work would not have had on the machine itself. No other limit, no namespace, no overlay; the root is
 // read-only, and what a workload writes goes to folders on the file system that Tare's state is on.
+//
+// The CPU set is a cgroup's (engine.Base.HoldToCPUs): affinity alone would hold no program that sets its own.
 //
 // One thing makes an overlay of the root: a device for whose libraries the image has no place, or which has programs write into the root. It is
 // read-only too, and the record says so.
@@ -12,6 +14,7 @@
 package bare
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os/exec"
@@ -21,6 +24,7 @@ import (
 
 	"tare/lab/device"
 	"tare/lab/engine"
+	"tare/lab/proc"
 	"tare/lab/ruler"
 	"tare/notebook"
 )
@@ -45,6 +49,19 @@ type guest struct {
 	root string
 }
 
+// Supports says why this host cannot hold a guest of the treatment to its CPUs; nil: it can, or the guest is to have all CPUs that are online.
+func (d *Driver) Supports(_ context.Context, t notebook.Treatment) error {
+	why, err := engine.CanHoldToCPUs()
+	if err != nil || why == "" || t.OthersOffline {
+		return err
+	}
+	online, err := proc.OnlineCPUs()
+	if err != nil || t.Instance.Cores == float64(cmp.Or(t.HostCores, len(online))) {
+		return err
+	}
+	return Kind.Unsupported("CPUs of its own", why)
+}
+
 // Provision makes a guest of bare metal. It gives no part of a core and no limit: an *engine.UnsupportedError says so.
 func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, error) {
 	if err := Kind.Check(s); err != nil {
@@ -54,7 +71,7 @@ func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, er
 		return nil, Kind.Unsupported("the device "+s.Devices.String(),
 			fmt.Sprintf("its description has %s run at the moment %s, in a container or after its start, and there is none; the engines crun and runc can", h.Path, h.When))
 	}
-	g := &guest{}
+	g := &guest{Base: engine.Base{Unfenced: true}}
 	switch layer, err := layered(s); {
 	case err != nil:
 		return nil, err
@@ -66,6 +83,9 @@ func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, er
 		Create: func(ctx context.Context) (engine.Meeting, error) {
 			g.root = filepath.Join(g.Folder, "root")
 			if err := Mounts(ctx, g.Folder, g.root, s, nil); err != nil {
+				return nil, err
+			}
+			if err := g.HoldToCPUs(); err != nil {
 				return nil, err
 			}
 			s.Moments.Mark(notebook.MomentCreated)
@@ -98,7 +118,10 @@ func (g *guest) inForce(s engine.Spec) error {
 		return err
 	}
 	if want := notebook.FormatCPUList(s.CPUs); l.CPUs != want {
-		return fmt.Errorf("its ruler may use CPUs %s, not %s: a cpuset of Tare's own cgroup forbids them; run tare outside of it", l.CPUs, want)
+		return fmt.Errorf("its ruler may use CPUs %s, not %s: a CPU set above its own forbids the others; run tare outside of it", l.CPUs, want)
+	}
+	if err := g.HeldToCPUs(); err != nil {
+		return err
 	}
 	if limits := engine.Differences(l, notebook.Limits{}); limits != nil {
 		return Kind.Unsupported("the machine without a limit",

@@ -17,6 +17,7 @@ func TestConformance(t *testing.T) {
 	conformance.Run(t, subject, conformance.Expectations{
 		Provisionings: []string{""},
 		SharesKernel:  true,
+		HostRoot:      true,
 	})
 }
 

@@ -106,6 +106,9 @@ type Expectations struct {
 	// SharesKernel: the guest runs on the host's kernel, or on one that has its devices and its network from it. It
 	// sees the host's CPUs under the host's numbers, and its processes are the host's (engine.NoHostProcesses).
 	SharesKernel bool
+	// HostRoot: what runs in the guest is root on the host and reaches the host's own files. That it leaves its CPUs cannot be prevented then, and is
+	// found out.
+	HostRoot bool
 	// Memory of the guests, bytes; 0: 256 MiB.
 	Memory int64
 	// MemorySlack: Limits may say so many bytes less than were asked for.
@@ -187,6 +190,9 @@ func Run(t *testing.T, s Subject, e Expectations) {
 	}
 	if s.Ahead {
 		t.Run("made ahead", l.ahead)
+	}
+	if e.HostRoot {
+		t.Run("leaving its CPUs", l.leaves)
 	}
 	t.Run("devices", l.devices)
 	t.Run("durable", l.durable)
@@ -409,6 +415,9 @@ func (r *suite) guest(t *testing.T, provisioning string) {
 	t.Run("ruler", func(t *testing.T) { r.answers(t, g) })
 	t.Run("limits", func(t *testing.T) { r.limits(t, g, s) })
 	t.Run("cores", func(t *testing.T) { r.cores(t, g, s.Instance.Cores) })
+	if len(s.CPUs) > 0 {
+		t.Run("its CPUs alone", func(t *testing.T) { r.stays(t, g, s.CPUs) })
+	}
 	t.Run("results", func(t *testing.T) { r.results(t, g) })
 	t.Run("files", func(t *testing.T) { r.files(t, g) })
 	t.Run("timeout", func(t *testing.T) { r.timeout(t, g) })

@@ -16,6 +16,7 @@ import (
 	"github.com/moby/sys/capability"
 	"golang.org/x/sys/unix"
 
+	"tare/lab/engine"
 	"tare/lab/engine/oci/config"
 	"tare/lab/proc"
 )
@@ -59,7 +60,7 @@ func refused(layer string, err error) error { return fmt.Errorf("%s%s: %w", refu
 
 func (e entry) enter(root string) error {
 	for _, dir := range e.Cgroups {
-		if err := write(filepath.Join(dir, "cgroup.procs"), "0"); err != nil { // 0: the one who writes
+		if err := engine.WriteSetting(filepath.Join(dir, "cgroup.procs"), "0"); err != nil { // 0: the one who writes
 			return fmt.Errorf("entering cgroup %s: %w", dir, err)
 		}
 	}

@@ -43,14 +43,8 @@ func (g *guest) inForce(s engine.Spec) error {
 			say("no part in cgroup %s", dir)
 		}
 	}
-	if g.has("cpuset") {
-		set, err := cpuset(g.dirs)
-		if err != nil {
-			return err
-		}
-		if want := notebook.FormatCPUList(s.CPUs); set != want {
-			say("a CPU set of %q, not %s", set, want)
-		}
+	if err := g.HeldToCPUs(); err != nil {
+		say("%v", err)
 	}
 	for _, n := range namespaces {
 		ours, err := os.Readlink("/proc/self/ns/" + n.name)
@@ -99,18 +93,6 @@ func (g *guest) inForce(s engine.Spec) error {
 		return fmt.Errorf("the kernel's files (/proc/%d, %s) give the guest %s; is tare itself in a container or a cgroup with limits?", pid, l.Source, strings.Join(wrong, " and "))
 	}
 	return nil
-}
-
-// cpuset is the CPU set of that of the cgroups which has one.
-func cpuset(dirs []string) (string, error) {
-	for _, dir := range dirs {
-		b, err := os.ReadFile(filepath.Join(dir, "cpuset.cpus"))
-		if os.IsNotExist(err) {
-			continue
-		}
-		return strings.TrimSpace(string(b)), err
-	}
-	return "", nil
 }
 
 // status is what the kernel says in /proc/PID/status of what a process may do.

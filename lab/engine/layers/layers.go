@@ -2,12 +2,11 @@
 
 // Package layers puts a container together one layer of isolation after the other, so that what each costs can be told
 // apart (the isolation ladder; paper "pinning", section VI: "overhead by isolation level"). A guest has the layer that its
-// spec names and all layers below it in notebook.Layers. The lowest stands on what package bare makes, and nothing else of a
+// spec names and all layers below it in notebook.Rungs. The lowest stands on what package bare makes, and nothing else of a
 // guest changes on the way up:
 //
-//	cgroup        a cgroup of its own in every hierarchy, which counts and limits nothing
+//	cgroup        a cgroup of its own in every hierarchy, with bare metal's CPU set; it counts, and limits nothing else
 //	quota         a CPU quota of the instance's cores
-//	cpuset        the CPU set; the guests below it, and those above, have bare metal's affinity to the same CPUs
 //	memory        the memory limit, without swap beside it
 //	uts, ipc      their namespaces; the first with a host name of its own
 //	pid           its namespace, with the ruler as first process, and a /proc of it
@@ -36,17 +35,15 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"tare/lab/cgroup"
 	"tare/lab/engine"
 	"tare/lab/engine/bare"
 	"tare/lab/engine/oci/config"
-	"tare/lab/journal"
 	"tare/notebook"
 )
 
 // Kind is the engine that makes the isolation ladder's rungs.
 var Kind = engine.Kind{
-	Platform: notebook.CN, Name: notebook.LayersEngine, Isolations: notebook.Layers,
+	Platform: notebook.CN, Name: notebook.LayersEngine, Isolations: notebook.Rungs,
 	Network: func(top string, service bool) string {
 		if service {
 			return reached(top)
@@ -58,26 +55,10 @@ var Kind = engine.Kind{
 	},
 	NoDevices: "a rung of the isolation ladder has the devices that every container has; ask for an engine",
 	New:       func(env engine.Env) engine.Driver { return &Driver{env} },
-	Undo:      undo,
 }
 
 // Driver makes guests of some layers. They are Tare's own, and which of them the kernel takes shows when it is made.
 type Driver struct{ engine.Env }
-
-// The journal's kinds.
-const (
-	kindCgroups    = "layers-cgroups"           // target: the cgroup's name
-	kindController = "layers-cgroup-controller" // target: a cgroup.subtree_control
-
-	detailController = "controller"
-)
-
-func undo() map[string]journal.Undo {
-	return map[string]journal.Undo{
-		kindCgroups:    func(ctx context.Context, e journal.Entry) error { return cgroup.RemoveEverywhere(ctx, e.Target) },
-		kindController: undoController,
-	}
-}
 
 // Has says whether a guest whose topmost layer is top has the layer.
 func Has(top, layer string) bool {
@@ -120,7 +101,7 @@ func (g *guest) cannot(what, why string) error {
 
 // Provision makes a guest. An *engine.UnsupportedError says which layer this host cannot make.
 func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, error) {
-	g := &guest{layer: s.Isolation, network: s.NetworkMode()}
+	g := &guest{Base: engine.Base{Unfenced: true}, layer: s.Isolation, network: s.NetworkMode()}
 	if err := g.check(s); err != nil {
 		return nil, err
 	}
@@ -131,7 +112,7 @@ func (d *Driver) Provision(ctx context.Context, s engine.Spec) (engine.Guest, er
 	g.Notes = []string{engine.NetworkOf(mode)}
 	return engine.Make(ctx, d.Env, s, g, engine.Recipe{
 		What: "guest of layers up to " + g.layer + ",", Address: g.network == notebook.NetBridge, Programs: []string{d.Entry, d.Ruler},
-		Undo: undo(), ErrorsFrom: g.explain,
+		ErrorsFrom: g.explain,
 		Create: func(ctx context.Context) (engine.Meeting, error) {
 			g.root = filepath.Join(g.Folder, "root")
 			if err := bare.Mounts(ctx, g.Folder, g.root, s, g.base(g.Folder, s.Image.Dir)); err != nil {
@@ -173,8 +154,8 @@ func (g *guest) check(s engine.Spec) error {
 		return err
 	}
 	switch {
-	case !slices.Contains(notebook.Layers, g.layer):
-		return fmt.Errorf("layers up to %q: one of %s was expected", g.layer, strings.Join(notebook.Layers, ", "))
+	case !slices.Contains(notebook.Rungs, g.layer):
+		return fmt.Errorf("layers up to %q: one of %s was expected", g.layer, strings.Join(notebook.Rungs, ", "))
 	case s.Instance.Memory <= 0:
 		return fmt.Errorf("layers with %d bytes of memory: want more than 0", s.Instance.Memory)
 	case g.has("network") && g.network == notebook.NetHost:

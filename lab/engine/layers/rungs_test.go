@@ -30,7 +30,7 @@ func TestRungs(t *testing.T) {
 	s := engine.Spec{
 		CPUs: []int{0}, Image: img, Instance: notebook.Instance{Name: "test", Cores: 1, Memory: 256 << 20},
 	}
-	for _, s.Isolation = range notebook.Layers {
+	for _, s.Isolation = range notebook.Rungs {
 		t.Run(s.Isolation, func(t *testing.T) {
 			s.ID = "rung-" + s.Isolation
 			g, err := d.Provision(t.Context(), s)
@@ -88,7 +88,7 @@ func TestRungs(t *testing.T) {
 		}
 	}
 	s.ID, s.Isolation = "rung-unknown", "armour"
-	if _, err := d.Provision(t.Context(), s); err == nil || !strings.Contains(err.Error(), "one of cgroup, quota") {
+	if _, err := d.Provision(t.Context(), s); err == nil || !strings.Contains(err.Error(), "one of cgroup, quota, memory") {
 		t.Errorf("an unknown layer: %v", err)
 	}
 }

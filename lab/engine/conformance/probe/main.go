@@ -1,6 +1,6 @@
 //go:build linux
 
-// Command probe is what the conformance suite runs inside a guest where a shell cannot do it: it uses CPU time,
+// Command probe is what the conformance suite runs inside a guest where a shell cannot do it: it uses CPU time, also on CPUs that it gives itself,
 // eats memory, writes and syncs, leaves daemons behind, and serves and asks over the network.
 package main
 
@@ -17,6 +17,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 func main() {
@@ -30,7 +32,7 @@ func main() {
 		ask(os.Args[2], os.Args[3])
 		return
 	case len(os.Args) != 3:
-		fail("usage: probe burn-THREADS MILLISECONDS | eat BYTES | daemons-N NAME | rabbits-N NAME | fsync-N FILE | fdatasync-N FILE | write-N FILE | linger NAME | hop NAME | " +
+		fail("usage: probe burn-THREADS MILLISECONDS | spread-THREADS MILLISECONDS | eat BYTES | daemons-N NAME | rabbits-N NAME | fsync-N FILE | fdatasync-N FILE | write-N FILE | linger NAME | hop NAME | " +
 			"links | serve ADDRESS WORD | ask ADDRESS PATIENCE")
 	}
 	switch what, arg := os.Args[1], os.Args[2]; what {
@@ -51,7 +53,9 @@ func main() {
 		} else if _, err := fmt.Sscanf(what, "rabbits-%d", &n); err == nil {
 			leave(n, "hop", arg)
 		} else if _, err := fmt.Sscanf(what, "burn-%d", &n); err == nil {
-			burn(n, time.Duration(number(arg))*time.Millisecond)
+			burn(n, time.Duration(number(arg))*time.Millisecond, nil)
+		} else if _, err := fmt.Sscanf(what, "spread-%d", &n); err == nil {
+			burn(n, time.Duration(number(arg))*time.Millisecond, everywhere)
 		} else if how, times, ok := strings.Cut(what, "-"); ok {
 			write(how, number(times), arg)
 		} else {
@@ -60,18 +64,33 @@ func main() {
 	}
 }
 
-// burn keeps so many threads busy for so long by the wall's clock.
-func burn(threads int, d time.Duration) {
+// burn keeps so many threads busy for so long by the wall's clock. first, where it is not nil, is done by each before.
+func burn(threads int, d time.Duration, first func()) {
 	runtime.GOMAXPROCS(threads)
 	end := time.Now().Add(d)
 	var wg sync.WaitGroup
 	for range threads {
 		wg.Go(func() {
+			runtime.LockOSThread()
+			if first != nil {
+				first()
+			}
 			for time.Now().Before(end) {
 			}
 		})
 	}
 	wg.Wait()
+}
+
+// everywhere lets this thread run on every CPU that there can be, as libnuma does for a program that asks it for a node's CPUs.
+func everywhere() {
+	var all unix.CPUSet
+	for cpu := range 1024 {
+		all.Set(cpu)
+	}
+	if err := unix.SchedSetaffinity(0, &all); err != nil {
+		fail("sched_setaffinity: " + err.Error())
+	}
 }
 
 // eat takes memory and touches every page of it, so that it is really there.

@@ -1,0 +1,140 @@
+//go:build linux
+
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"tare/lab/cgroup"
+	"tare/lab/journal"
+)
+
+// The journal's kinds for a guest's own cgroups. Their words are older than the guests of bare metal that have some too.
+const (
+	KindGroups     = "layers-cgroups"           // target: the cgroups' name, in whatever hierarchies
+	KindController = "layers-cgroup-controller" // target: a cgroup.subtree_control
+
+	detailController = "controller"
+)
+
+func undoGroups() map[string]journal.Undo {
+	return map[string]journal.Undo{
+		KindGroups:     func(ctx context.Context, e journal.Entry) error { return cgroup.RemoveEverywhere(ctx, e.Target) },
+		KindController: undoController,
+	}
+}
+
+// Setting is a value for one of a cgroup's files.
+type Setting struct{ File, Value string }
+
+// MakeGroups makes cgroups of the guest's own, one in each of the hierarchies, and gives their folders in that order. Below the root of version 2
+// groups have as many of the controllers as the kernel has. settings are what the group in a hierarchy gets, in order.
+func (b *Base) MakeGroups(in []cgroup.Hierarchy, controllers []string, settings func(cgroup.Hierarchy) ([]Setting, error)) (dirs []string, err error) {
+	name := ContainerName(b.Spec.ID)
+	for _, h := range in {
+		// Before the entry is written: its undoing would take another's away.
+		if _, err := os.Lstat(filepath.Join(h.At, name)); !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("cgroup %s in %s is there already (%v); `tare clean` removes what a dead run left", name, h.At, err)
+		}
+	}
+	for _, h := range in {
+		if h.V2 {
+			if err := b.enable(h, controllers); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if err := b.Changes.Announce(journal.Entry{Kind: KindGroups, Target: name}); err != nil {
+		return nil, err
+	}
+	for _, h := range in {
+		dir := filepath.Join(h.At, name)
+		if err := os.Mkdir(dir, 0o755); err != nil {
+			return nil, err
+		}
+		set, err := settings(h)
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range set {
+			if err := WriteSetting(filepath.Join(dir, s.File), s.Value); err != nil {
+				return nil, err
+			}
+		}
+		dirs = append(dirs, dir)
+	}
+	return dirs, nil
+}
+
+// enable has the cgroups below the root of a hierarchy of version 2 have these controllers.
+func (b *Base) enable(h cgroup.Hierarchy, controllers []string) error {
+	file := filepath.Join(h.At, "cgroup.subtree_control")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	for _, c := range controllers {
+		if !h.Has(c) || slices.Contains(strings.Fields(string(text)), c) {
+			continue
+		}
+		if err := b.Changes.Announce(journal.Entry{Kind: KindController, Target: file, Detail: map[string]string{detailController: c}}); err != nil {
+			return err
+		}
+		if err := WriteSetting(file, "+"+c); err != nil {
+			return &UnsupportedError{Engine: "a cgroup of the guest's own", What: "the controller " + c, Why: err.Error()}
+		}
+	}
+	return nil
+}
+
+// limitFile has a cgroup's limit by each controller in version 2: nothing, or max, where there is none.
+var limitFile = map[string]string{"cpuset": "cpuset.cpus", "cpu": "cpu.max", "io": "io.max", "memory": "memory.max", "pids": "pids.max"}
+
+// undoController takes a controller from the cgroups of version 2 again. While another cgroup at the top has it in use, it
+// stays: it would lose its limits.
+func undoController(_ context.Context, e journal.Entry) error {
+	c := e.Detail[detailController]
+	others, err := filepath.Glob(filepath.Join(filepath.Dir(e.Target), "*", "cgroup.subtree_control"))
+	if err != nil {
+		return err
+	}
+	for _, o := range others {
+		for _, file := range []string{o, filepath.Join(filepath.Dir(o), limitFile[c])} {
+			b, err := os.ReadFile(file)
+			if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, unix.ENODEV) { // they come and go
+				return err
+			}
+			has := strings.Fields(string(b))
+			if file == o && slices.Contains(has, c) || file != o && len(has) > 0 && has[0] != "max" {
+				return nil
+			}
+		}
+	}
+	err = WriteSetting(e.Target, "-"+c)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // the hierarchy itself is gone
+	}
+	return err
+}
+
+// WriteSetting sets one of the kernel's files.
+func WriteSetting(file, value string) error {
+	f, err := os.OpenFile(file, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(value)
+	if err = errors.Join(err, f.Close()); err != nil {
+		return fmt.Errorf("setting it to %q: %w", value, err)
+	}
+	return nil
+}

@@ -1,0 +1,127 @@
+//go:build linux
+
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"tare/lab/cgroup"
+	"tare/lab/proc"
+	"tare/notebook"
+)
+
+// HoldToCPUs makes the cgroups in which the kernel holds a program to the CPUs of the guest's spec, whatever affinity it gives itself. StartRuler starts
+// the guest in them. One has the CPU set and nothing else; where version 1 counts CPU time in another hierarchy there is one there too, which limits
+// nothing. An *UnsupportedError says why the host has no such thing. It is not needed where the host has no other CPU.
+func (b *Base) HoldToCPUs() error {
+	all, err := cgroup.Mounted()
+	if err != nil {
+		return err
+	}
+	hs, why := holding(all)
+	if why != "" {
+		online, err := proc.OnlineCPUs()
+		if err != nil {
+			return err
+		}
+		if len(proc.IntersectCPUs(online, b.Spec.CPUs)) < len(online) {
+			return &UnsupportedError{Engine: notebook.BM, What: "CPUs of its own", Why: why}
+		}
+		b.free = true
+		b.Notes = append(b.Notes, "its CPUs are all that the host has online: no CPU set holds it to them, since "+why)
+		return nil
+	}
+	b.groups, err = b.MakeGroups(hs, []string{"cpuset"}, func(h cgroup.Hierarchy) ([]Setting, error) { return CPUSet(h, b.Spec.CPUs) })
+	b.cloned = hs[0].V2
+	return err
+}
+
+// CanHoldToCPUs says why HoldToCPUs cannot hold a guest on this host; "": it can, as far as is known before.
+func CanHoldToCPUs() (why string, err error) {
+	all, err := cgroup.Mounted()
+	if err != nil {
+		return "", err
+	}
+	_, why = holding(all)
+	return why, nil
+}
+
+// holding are those of the hierarchies in which HoldToCPUs makes cgroups, or why there are none.
+func holding(all cgroup.Hierarchies) (hs []cgroup.Hierarchy, why string) {
+	i := slices.IndexFunc(all, func(h cgroup.Hierarchy) bool { return h.Has("cpuset") })
+	if i < 0 {
+		return nil, "no mounted hierarchy of cgroups has the controller cpuset, and nothing else keeps a program on its CPUs; mount one (mount -t cgroup -o cpuset none /sys/fs/cgroup/cpuset), or take the other CPUs offline (other_cpus: offline)"
+	}
+	if all[i].V2 || all[i].Has("cpuacct") {
+		return all[i : i+1], ""
+	}
+	count := all.V1("cpuacct")
+	if count == nil {
+		return nil, "no mounted hierarchy of cgroups has the controller cpuacct, which shows whether a program left its CPUs; mount one (mount -t cgroup -o cpuacct none /sys/fs/cgroup/cpuacct)"
+	}
+	return []cgroup.Hierarchy{all[i], *count}, ""
+}
+
+// CPUSet are the settings that give a cgroup these CPUs, in a hierarchy that has CPU sets; in any other none.
+func CPUSet(h cgroup.Hierarchy, cpus []int) (set []Setting, err error) {
+	if !h.Has("cpuset") {
+		return nil, nil
+	}
+	set = []Setting{{"cpuset.cpus", notebook.FormatCPUList(cpus)}}
+	if !h.V2 { // which takes no process before its group has memory too: all that there is
+		mems, err := os.ReadFile(filepath.Join(h.At, "cpuset.mems"))
+		if err != nil {
+			return nil, err
+		}
+		set = append(set, Setting{"cpuset.mems", strings.TrimSpace(string(mems))})
+	}
+	return set, nil
+}
+
+// entering has cmd start in the guest's groups: in version 1 as the child of a thread that setUp brings there, in version 2 by clone3(2). Neither waits
+// for every CPU to pass through its scheduler, as moving a whole process does. done is called when it has started.
+func (b *Base) entering(cmd *exec.Cmd) (setUp []func() error, done func(), err error) {
+	if len(b.groups) == 0 {
+		return nil, func() {}, nil
+	}
+	if !b.cloned {
+		for _, dir := range b.groups {
+			setUp = append(setUp, func() error { return WriteSetting(filepath.Join(dir, "tasks"), "0") }) // 0: the thread that writes
+		}
+		return setUp, func() {}, nil
+	}
+	dir, err := os.Open(b.groups[0])
+	if err != nil {
+		return nil, nil, err
+	}
+	cmd.SysProcAttr.UseCgroupFD, cmd.SysProcAttr.CgroupFD = true, int(dir.Fd())
+	return nil, func() { dir.Close() }, nil
+}
+
+// HeldToCPUs says whether the guest is in cgroups of its own, with the CPU set of its spec, as HoldToCPUs was to make it.
+func (b *Base) HeldToCPUs() error {
+	if b.free {
+		return nil
+	}
+	h, err := cgroup.HeldAt(b.PID)
+	if err != nil {
+		return err
+	}
+	if name := ContainerName(b.Spec.ID); filepath.Base(h.Set.Dir) != name || filepath.Base(h.Count.Dir) != name {
+		return fmt.Errorf("its ruler is in the cgroups %q and %q, not in those called %s", h.Set.Dir, h.Count.Dir, name)
+	}
+	cpus, err := h.CPUs()
+	if err == nil && !slices.Equal(cpus, b.Spec.sortedCPUs()) {
+		err = errors.New("its cgroup has the CPUs " + notebook.FormatCPUList(cpus) + ", not " + notebook.FormatCPUList(b.Spec.CPUs))
+	}
+	return err
+}
+
+// sortedCPUs are the spec's, in order.
+func (s Spec) sortedCPUs() []int { return slices.Sorted(slices.Values(s.CPUs)) }
