@@ -53,14 +53,22 @@ func makeFolder(c *journal.Changes, state, id string, programs []string, more fu
 	if parent, err = filepath.Abs(parent); err != nil {
 		return "", err
 	}
+	real, err := filepath.EvalSymlinks(state)
+	if err != nil {
+		return "", err
+	}
+	if real, err = filepath.Abs(real); err != nil {
+		return "", err
+	}
+	if parent != filepath.Join(real, guestsDir) {
+		return "", fmt.Errorf("%s is a link, and guests' folders are made only below the state folder itself: remove the link", filepath.Join(state, guestsDir))
+	}
 	path := filepath.Join(parent, id)
 	if _, err := os.Lstat(path); !errors.Is(err, os.ErrNotExist) {
 		// Looked for before the entry is written: else its undoing would take another's folder away.
 		return "", fmt.Errorf("a guest called %s has its folder already: %s (%v); `tare clean` removes what a dead run left", id, path, err)
 	}
-	entries := []journal.Entry{{Kind: KindFolder, Target: path, Detail: map[string]string{
-		"state": filepath.Dir(parent), "programs": strings.Join(programs, "\n"),
-	}}}
+	entries := []journal.Entry{{Kind: KindFolder, Target: path, Detail: map[string]string{"programs": strings.Join(programs, "\n")}}}
 	if more != nil {
 		entries = append(entries, more(path)...)
 	}
@@ -73,7 +81,19 @@ func makeFolder(c *journal.Changes, state, id string, programs []string, more fu
 // validID is what can name a guest everywhere: as a folder, a cgroup, a container.
 var validID = regexp.MustCompile(`^[a-zA-Z0-9][a-zA-Z0-9._-]{0,99}$`)
 
+// OwnFolder says why a path that a journal's entry names is not a guest's folder below the state folder. Nothing else may be removed,
+// and the processes of no other folder may be ended, whatever the journal says.
+func OwnFolder(e journal.Entry, path string) error {
+	if e.State == "" || filepath.Dir(path) != filepath.Join(e.State, guestsDir) || !validID.MatchString(filepath.Base(path)) {
+		return fmt.Errorf("%q is not a guest's folder below %q, and nothing else is Tare's to remove", path, e.State)
+	}
+	return nil
+}
+
 func removeFolder(ctx context.Context, e journal.Entry) error {
+	if err := OwnFolder(e, e.Target); err != nil {
+		return err
+	}
 	if err := proc.EndAll(ctx, e.Target, strings.Split(e.Detail["programs"], "\n")); err != nil {
 		return err
 	}
@@ -86,5 +106,5 @@ func removeFolder(ctx context.Context, e journal.Entry) error {
 			return err
 		}
 	}
-	return journal.RemoveDir(ctx, e.Detail["state"], e.Target)
+	return journal.RemoveDir(ctx, e.State, e.Target)
 }

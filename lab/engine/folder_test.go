@@ -126,6 +126,50 @@ func TestFolderTakesAllWithIt(t *testing.T) {
 	}
 }
 
+// Whatever a journal says, only a guest's folder below the state folder is removed: what would be is not looked at before.
+func TestOnlyGuestsFoldersAreRemoved(t *testing.T) {
+	state, elsewhere := t.TempDir(), t.TempDir()
+	for _, target := range []string{
+		elsewhere, "/", state, filepath.Join(state, "guests"), filepath.Join(state, "images"), filepath.Join(state, "guests", "a", "b"),
+		filepath.Join(state, "guests") + "/../" + filepath.Base(state), filepath.Join(state, "guests") + "/..", filepath.Join(state, "guests", ".hidden"),
+	} {
+		e := journal.Entry{Kind: KindFolder, Target: target, Detail: map[string]string{"state": filepath.Dir(elsewhere)}, State: state}
+		if err := removeFolder(t.Context(), e); err == nil || !strings.Contains(err.Error(), "is not a guest's folder") {
+			t.Errorf("%s: %v", target, err)
+		}
+	}
+	for _, dir := range []string{state, elsewhere} {
+		if _, err := os.Lstat(dir); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := OwnFolder(journal.Entry{State: state}, filepath.Join(state, "guests", "a")); err != nil {
+		t.Error(err)
+	}
+	if err := OwnFolder(journal.Entry{}, "/guests/a"); err == nil {
+		t.Error("an entry without a state folder has one")
+	}
+}
+
+// A journal that cannot be written makes no guest: the record comes first.
+func TestNoFolderWithoutItsRecord(t *testing.T) {
+	require.That(t, os.Geteuid() == 0, "root, whose folders they are")
+	state := t.TempDir()
+	j, err := journal.Open(state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := j.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if folder, err := makeFolder(journal.NewChanges(j, Undo()), state, "guest", nil, nil); err == nil {
+		t.Errorf("%s was made", folder)
+	}
+	if left, err := os.ReadDir(filepath.Join(state, "guests")); err != nil || len(left) > 0 {
+		t.Errorf("left: %v, %v", left, err)
+	}
+}
+
 func TestStartSetsAffinityBeforeTheFirstInstruction(t *testing.T) {
 	p, err := Start(exec.Command("sh", "-c", "grep Cpus_allowed_list /proc/self/status; exit 3"), []int{0})
 	if err != nil {

@@ -85,6 +85,8 @@ type Kind struct {
 	New func(Env) Driver
 	// Undo gives the ways to undo what the engine journals.
 	Undo func() map[string]journal.Undo
+	// Lasting are those of its kinds in the journal that survive a reboot of the host.
+	Lasting []string
 }
 
 // Env is what engines are given to work with on a host.
@@ -274,6 +276,15 @@ func (r Registry) Find(platform, name string) (Kind, error) {
 		}
 	}
 	return Kind{}, fmt.Errorf("there is no engine %q of %s", name, platform)
+}
+
+// Lasting are the kinds of changes that survive a reboot of the host: the guests' folders, and what engines keep on a disk.
+func (r Registry) Lasting() []string {
+	all := []string{KindFolder}
+	for _, k := range r {
+		all = append(all, k.Lasting...)
+	}
+	return all
 }
 
 // Undo gives the ways to undo what any of the engines journals, for journal.Recover.

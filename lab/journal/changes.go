@@ -36,6 +36,7 @@ func (c *Changes) Announce(entries ...Entry) error {
 		return err
 	}
 	for i, e := range entries {
+		e.State = c.journal.state
 		c.open = append(c.open, numbered{id + i, e})
 	}
 	return nil

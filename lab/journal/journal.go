@@ -7,6 +7,7 @@ package journal
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,14 +20,14 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
 
 	"tare/notebook/durable"
 )
 
-// KindProcess is the kind of a process by its pid and start time (see ProcessEntry and KillProcess): the one kind that
-// ends with the boot, so that Recover does not undo it when the host was started anew.
+// KindProcess is the kind of a process by its pid and start time (see ProcessEntry and KillProcess).
 const KindProcess = "process"
 
 // Entry is one change, written before it is made.
@@ -34,7 +35,15 @@ type Entry struct {
 	Kind   string            `json:"kind"`
 	Target string            `json:"target"` // path, "PID START", engine's id
 	Detail map[string]string `json:"detail,omitempty"`
+
+	// State is the state folder of the journal, absolute and without links. It is set for an Undo, and never read from a journal:
+	// what an entry says of itself cannot decide what may be removed.
+	State string `json:"-"`
 }
+
+// ErrUnreachable is in the error of an Undo that needs a program or a service that is not there. In an error of Recover it says
+// that nothing else failed.
+var ErrUnreachable = errors.New("what would undo it cannot be reached")
 
 // Undo takes one change back. It succeeds when the change is not there (any more).
 type Undo func(ctx context.Context, e Entry) error
@@ -55,6 +64,8 @@ const (
 // Changes.Announce returns. While the process lives it holds a lock on the file; a journal without a living holder is
 // somebody's who died, and Recover undoes it. Its methods may be called from several goroutines.
 type Journal struct {
+	state string // the folder, without links
+
 	mu    sync.Mutex
 	file  *os.File
 	lines *durable.Lines // of file; nil once closed
@@ -81,10 +92,26 @@ func Open(stateDir string) (j *Journal, err error) {
 			err = fmt.Errorf("journal: open the undo journal: %w", err)
 		}
 	}()
-	dir := filepath.Join(stateDir, journalFolder)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := os.MkdirAll(stateDir, 0o700); err != nil {
 		return nil, err
 	}
+	state, err := filepath.EvalSymlinks(stateDir)
+	if err != nil {
+		return nil, err
+	}
+	if state, err = filepath.Abs(state); err != nil {
+		return nil, err
+	}
+	root, err := durable.OpenFolder(state)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	dir, err := durable.MakeFolderIn(root, journalFolder, 0o700)
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
 	boot, err := bootID()
 	if err != nil {
 		return nil, err
@@ -100,20 +127,23 @@ func Open(stateDir string) (j *Journal, err error) {
 	if err != nil {
 		return nil, errors.Join(err, os.Remove(file.Name()), file.Close())
 	}
-	return &Journal{file: file, lines: lines, open: make(map[int]Entry)}, nil
+	return &Journal{state: state, file: file, lines: lines, open: make(map[int]Entry)}, nil
 }
 
 // createLocked makes a new journal file and locks it. A Recover elsewhere may see the new file before it is
 // locked, take it for a dead process's empty journal and remove it; then another is made.
-func createLocked(dir string) (*os.File, error) {
+func createLocked(dir *os.Root) (*os.File, error) {
 	for range 100 {
-		file, err := os.CreateTemp(dir, fmt.Sprintf("%d-*%s", os.Getpid(), journalSuffix))
+		file, err := durable.OpenFile(dir, fmt.Sprintf("%d-%s%s", os.Getpid(), rand.Text(), journalSuffix), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+		if errors.Is(err, fs.ErrNotExist) { // made, and removed by a Recover before it was looked at
+			continue
+		}
 		if err != nil {
 			return nil, err
 		}
 		ours, err := durable.TryLockNamed(file)
 		if ours {
-			if err = durable.SyncDir(dir); err == nil {
+			if err = durable.SyncFolder(dir); err == nil {
 				return file, nil
 			}
 		}
@@ -125,7 +155,7 @@ func createLocked(dir string) (*os.File, error) {
 			return nil, err
 		}
 	}
-	return nil, fmt.Errorf("%s: no new file there could be locked in 100 attempts; is something else locking files there?", dir)
+	return nil, fmt.Errorf("%s: no new file there could be locked in 100 attempts; is something else locking files there?", dir.Name())
 }
 
 func (j *Journal) append(all ...journalLine) error {
@@ -157,6 +187,9 @@ func (j *Journal) record(entries ...Entry) (id int, err error) {
 		if e.Kind == "" || e.Target == "" {
 			return 0, fmt.Errorf("journal: record %s %q: an entry needs a kind and a target", e.Kind, e.Target)
 		}
+		if err := writable(e); err != nil {
+			return 0, fmt.Errorf("journal: record %s %q: %w", e.Kind, e.Target, err)
+		}
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -173,6 +206,20 @@ func (j *Journal) record(entries ...Entry) (id int, err error) {
 		j.last, j.open[l.ID] = l.ID, *l.Entry
 	}
 	return id, nil
+}
+
+// writable says why an entry would not be read as it was written: JSON has no text but UTF-8.
+func writable(e Entry) error {
+	texts := []string{e.Kind, e.Target}
+	for k, v := range e.Detail {
+		texts = append(texts, k, v)
+	}
+	for _, text := range texts {
+		if !utf8.ValidString(text) {
+			return fmt.Errorf("%q is not UTF-8, so that the undo journal cannot name it: rename it", text)
+		}
+	}
+	return nil
 }
 
 // done writes down that the changes with these ids are undone.
@@ -230,6 +277,11 @@ type numbered struct {
 // line; what could be read is returned with it.
 func parseJournal(b []byte) (head journalLine, open []numbered, err error) {
 	var errs []error
+	at := map[int]int{} // where an open change is in all
+	var all []struct {
+		numbered
+		done bool
+	}
 	for n := 1; ; n++ {
 		line, rest, whole := bytes.Cut(b, []byte("\n"))
 		if !whole {
@@ -248,15 +300,27 @@ func parseJournal(b []byte) (head journalLine, open []numbered, err error) {
 			}
 			head = l
 		case l.Op == "open" && l.Entry != nil:
-			if slices.ContainsFunc(open, func(o numbered) bool { return o.id == l.ID }) {
+			if _, before := at[l.ID]; before {
 				errs = append(errs, fmt.Errorf("line %d: change %d was recorded before", n, l.ID))
 				continue
 			}
-			open = append(open, numbered{l.ID, *l.Entry})
+			at[l.ID] = len(all)
+			all = append(all, struct {
+				numbered
+				done bool
+			}{numbered: numbered{l.ID, *l.Entry}})
 		case l.Op == "done":
-			open = slices.DeleteFunc(open, func(o numbered) bool { return o.id == l.ID })
+			if i, is := at[l.ID]; is {
+				all[i].done = true
+				delete(at, l.ID)
+			}
 		default:
 			errs = append(errs, fmt.Errorf("line %d: %.60q is not a line of an undo journal", n, line))
+		}
+	}
+	for _, o := range all {
+		if !o.done {
+			open = append(open, o.numbered)
 		}
 	}
 	return head, open, errors.Join(errs...)
@@ -266,13 +330,19 @@ func parseJournal(b []byte) (head journalLine, open []numbered, err error) {
 // reverse order. Journals whose process lives, this one's included, are left alone. undo has the way to undo each kind of
 // change.
 //
+// Of a journal that another boot of the host left, only the lasting kinds are undone. Everything else ended with that boot: a
+// setting has the new boot's value, and a number of a process, a link or an interrupt is another's.
+//
 // A change whose undo fails, or whose kind has no function, stays in its journal and is named by the error; the
-// others are undone nevertheless, and returned. No undo takes longer than half a minute.
-func Recover(ctx context.Context, stateDir string, undo map[string]Undo) (undone []Entry, err error) {
-	dir := filepath.Join(stateDir, journalFolder)
-	files, err := os.ReadDir(dir)
+// others are undone nevertheless, and returned. ErrUnreachable is in the error where all that failed lacks something that
+// is not there. No undo takes longer than half a minute.
+func Recover(ctx context.Context, stateDir string, undo map[string]Undo, lasting ...string) (undone []Entry, err error) {
+	state, err := filepath.EvalSymlinks(stateDir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
+	}
+	if err == nil {
+		state, err = filepath.Abs(state)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("journal: recover: %w", err)
@@ -281,31 +351,81 @@ func Recover(ctx context.Context, stateDir string, undo map[string]Undo) (undone
 	if err != nil {
 		return nil, fmt.Errorf("journal: recover: %w", err)
 	}
+	dir, journals, err := journalsIn(state)
+	if err != nil {
+		return nil, fmt.Errorf("journal: recover: %w", err)
+	}
+	if dir == nil {
+		return nil, nil
+	}
+	defer dir.Close()
+	r := recovery{state: state, boot: boot, undo: undo, lasting: lasting}
+	var hard, absent []error
+	for _, name := range journals {
+		u, err := r.file(ctx, dir, name)
+		undone = append(undone, u...)
+		if err == nil {
+			continue
+		}
+		unreachable := errors.Is(err, ErrUnreachable)
+		err = fmt.Errorf("journal: undo journal %s: %w", filepath.Join(dir.Name(), name), err)
+		if unreachable {
+			absent = append(absent, err)
+		} else {
+			hard = append(hard, err)
+		}
+	}
+	return undone, worst(hard, absent)
+}
+
+// worst joins errors. ErrUnreachable is in what it gives only where all are of that kind.
+func worst(hard, absent []error) error {
+	if len(hard) == 0 {
+		return errors.Join(absent...)
+	}
+	for _, err := range absent {
+		hard = append(hard, errors.New(err.Error()))
+	}
+	return errors.Join(hard...)
+}
+
+// journalsIn opens the folder of journals and gives their names, the newest first. There may be none.
+func journalsIn(state string) (dir *os.Root, names []string, err error) {
+	root, err := durable.OpenFolder(state)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer root.Close()
+	dir, err = durable.OpenFolderIn(root, journalFolder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, nil
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	files, err := fs.ReadDir(dir.FS(), ".")
+	if err != nil {
+		return nil, nil, errors.Join(err, dir.Close())
+	}
 	var journals []fs.FileInfo
 	for _, f := range files {
+		if !strings.HasSuffix(f.Name(), journalSuffix) {
+			continue
+		}
 		info, err := f.Info()
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if err != nil {
-			return nil, fmt.Errorf("journal: recover: %w", err)
+			return nil, nil, errors.Join(err, dir.Close())
 		}
-		if info.Mode().IsRegular() && strings.HasSuffix(f.Name(), journalSuffix) {
-			journals = append(journals, info)
-		}
+		journals = append(journals, info)
 	}
 	slices.SortStableFunc(journals, func(a, b fs.FileInfo) int { return b.ModTime().Compare(a.ModTime()) })
-
-	var errs []error
-	for _, f := range journals {
-		path := filepath.Join(dir, f.Name())
-		u, err := recoverFile(ctx, path, boot, undo)
-		undone = append(undone, u...)
-		if err != nil {
-			errs = append(errs, fmt.Errorf("journal: undo journal %s: %w", path, err))
-		}
+	for _, info := range journals {
+		names = append(names, info.Name())
 	}
-	return undone, errors.Join(errs...)
+	return dir, names, nil
 }
 
 // lastFork bounds the wait for the lock of a process that has died.
@@ -331,8 +451,16 @@ func lockOfDead(ctx context.Context, file *os.File) (bool, error) {
 	}
 }
 
-func recoverFile(ctx context.Context, path, boot string, undo map[string]Undo) (undone []Entry, err error) {
-	file, err := os.OpenFile(path, os.O_RDWR, 0)
+// recovery is one call of Recover.
+type recovery struct {
+	state, boot string
+	undo        map[string]Undo
+	lasting     []string
+}
+
+// file undoes what one journal has open.
+func (r recovery) file(ctx context.Context, dir *os.Root, name string) (undone []Entry, err error) {
+	file, err := durable.OpenFile(dir, name, os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -351,10 +479,10 @@ func recoverFile(ctx context.Context, path, boot string, undo map[string]Undo) (
 		return nil, fmt.Errorf("it is larger than %d MiB, so it was not written by tare; examine it, and remove it by hand", journalLimit>>20)
 	}
 	head, open, damage := parseJournal(b)
+	var hard, absent []error
 	if damage != nil {
-		damage = fmt.Errorf("%w; examine it, undo by hand what it names, and remove it", damage)
+		hard = append(hard, fmt.Errorf("%w; examine it, undo by hand what it names, and remove it", damage))
 	}
-	errs := []error{damage}
 	left := len(open)
 	lines, err := durable.NewLines(file, journalLimit) // a torn last line is cut off
 	if err != nil {
@@ -362,35 +490,44 @@ func recoverFile(ctx context.Context, path, boot string, undo map[string]Undo) (
 	}
 	for _, e := range slices.Backward(open) {
 		if err := ctx.Err(); err != nil {
-			errs = append(errs, fmt.Errorf("%d changes not undone: %w", left, err))
+			hard = append(hard, fmt.Errorf("%d changes not undone: %w", left, err))
 			break
 		}
-		if e.Kind != KindProcess || head.Boot == "" || head.Boot == boot {
-			if err := undoOne(ctx, undo, e.Entry); err != nil {
-				errs = append(errs, fmt.Errorf("%s %s: %w", e.Kind, e.Target, err))
+		ended := head.Boot != "" && head.Boot != r.boot && !slices.Contains(r.lasting, e.Kind)
+		if !ended {
+			err := r.undoOne(ctx, e.Entry)
+			if errors.Is(err, ErrUnreachable) {
+				absent = append(absent, fmt.Errorf("%s %s: %w", e.Kind, e.Target, err))
 				continue
 			}
+			if err != nil {
+				hard = append(hard, fmt.Errorf("%s %s: %w", e.Kind, e.Target, err))
+				continue
+			}
+			undone = append(undone, e.Entry)
 		}
-		undone = append(undone, e.Entry)
 		left--
 		if err := writeLines(lines, journalLine{Op: "done", ID: e.id}); err != nil {
 			// Not fatal: what is undone twice is not there the second time. But it must be known.
-			errs = append(errs, err)
+			hard = append(hard, err)
 		}
 	}
 	if left == 0 && damage == nil {
-		errs = append(errs, os.Remove(path))
+		if err := dir.Remove(name); err != nil {
+			hard = append(hard, err)
+		}
 	}
-	return undone, errors.Join(errs...)
+	return undone, worst(hard, absent)
 }
 
-func undoOne(ctx context.Context, undo map[string]Undo, e Entry) error {
-	f := undo[e.Kind]
+func (r recovery) undoOne(ctx context.Context, e Entry) error {
+	f := r.undo[e.Kind]
 	if f == nil {
 		return fmt.Errorf("this tare does not know how to undo a change of kind %q; use the version that made it", e.Kind)
 	}
 	ctx, cancel := context.WithTimeout(ctx, undoTimeout)
 	defer cancel()
+	e.State = r.state
 	if err := f(ctx, e); err != nil {
 		return fmt.Errorf("it could not be undone: %w", err)
 	}

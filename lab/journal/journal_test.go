@@ -22,6 +22,7 @@ import (
 	"tare/lab/cgroup"
 	"tare/lab/proc"
 	"tare/lab/proc/proctest"
+	"tare/notebook/durable"
 )
 
 // TestMain is also the program that records real changes and then waits to be killed.
@@ -114,6 +115,54 @@ func TestJournalThatIsDoneLeavesNothing(t *testing.T) {
 	}
 }
 
+// recorder is a journal's file that says what was asked of it, and whose Sync can fail.
+type recorder struct {
+	*os.File
+	did    *[]string
+	broken error
+}
+
+func (r *recorder) WriteAt(b []byte, at int64) (int, error) {
+	*r.did = append(*r.did, "write")
+	return r.File.WriteAt(b, at)
+}
+
+func (r *recorder) Sync() error {
+	*r.did = append(*r.did, "sync")
+	return errors.Join(r.broken, r.File.Sync())
+}
+
+// A change is on the disk before it is made, and what has not reached the disk is not made; that it is undone is written only
+// afterwards.
+func TestTheRecordIsSyncedBeforeTheChange(t *testing.T) {
+	j := open(t, t.TempDir())
+	var did []string
+	r := &recorder{File: j.file, did: &did}
+	var err error
+	if j.lines, err = durable.NewLines(r, journalLimit); err != nil {
+		t.Fatal(err)
+	}
+	c := NewChanges(j, map[string]Undo{"x": func(context.Context, Entry) error { did = append(did, "undo"); return nil }})
+	change := func() error {
+		if err := c.Announce(Entry{Kind: "x", Target: "a"}, Entry{Kind: "x", Target: "b"}); err != nil {
+			return err
+		}
+		did = append(did, "change")
+		return nil
+	}
+	if err := errors.Join(change(), c.Undo(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"write", "sync", "change", "undo", "undo", "write", "sync"}; !slices.Equal(did, want) {
+		t.Errorf("it did %q, want %q", did, want)
+	}
+	did, r.broken = nil, syscall.EIO
+	if err := change(); !errors.Is(err, syscall.EIO) || slices.Contains(did, "change") {
+		t.Errorf("on a disk that fails: %v, and it did %q", err, did)
+	}
+	j.Close()
+}
+
 func TestRecordIsOnDiskWhenItReturns(t *testing.T) {
 	state := t.TempDir()
 	j := open(t, state)
@@ -163,7 +212,7 @@ func TestRecordSeveral(t *testing.T) {
 
 func TestRecordRefusesWhatNobodyCouldUndo(t *testing.T) {
 	j := open(t, t.TempDir())
-	for _, e := range []Entry{{Kind: "", Target: "x"}, {Kind: "x", Target: ""}} {
+	for _, e := range []Entry{{Kind: "", Target: "x"}, {Kind: "x", Target: ""}, {Kind: "x", Target: "st\xffx"}, {Kind: "x", Target: "x", Detail: map[string]string{"folder": "st\xffx"}}} {
 		if _, err := j.record(e); err == nil {
 			t.Errorf("Record accepts %+v", e)
 		}
@@ -333,15 +382,17 @@ func TestRecoverStopsWhenTold(t *testing.T) {
 	}
 }
 
-// After the host was started anew a process of the same number and start time is another's.
+// After the host was started anew only what survives that is undone: everything else is the new boot's. A process of the same
+// number and start time is another's, and a setting has the value that this boot gave it.
 func TestRecoverAfterReboot(t *testing.T) {
 	state := t.TempDir()
 	sleep := proctest.Start(t, "sleep", "60")
-	e, err := ProcessEntry(sleep.Process.Pid)
+	process, err := ProcessEntry(sleep.Process.Pid)
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := abandon(t, state, e, Entry{Kind: "x", Target: "a"})
+	folder := Entry{Kind: "folder", Target: "a"}
+	path := abandon(t, state, process, folder, Entry{Kind: "setting", Target: "b"}, Entry{Kind: "of another version", Target: "c"})
 	b, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -353,13 +404,125 @@ func TestRecoverAfterReboot(t *testing.T) {
 	if err := os.WriteFile(path, []byte(strings.Replace(string(b), boot, "another", 1)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	asked := 0
-	undone, err := Recover(testContext(t), state, map[string]Undo{"x": func(context.Context, Entry) error { asked++; return nil }})
-	if err != nil || len(undone) != 2 || asked != 1 {
-		t.Errorf("Recover = %v, %v, x asked %d times", undone, err, asked)
+	var asked []string
+	ask := func(_ context.Context, e Entry) error { asked = append(asked, e.Kind); return nil }
+	undo := map[string]Undo{"folder": ask, "setting": ask, KindProcess: func(ctx context.Context, e Entry) error { return KillProcess(ctx, e.Target) }}
+	undone, err := Recover(testContext(t), state, undo, "folder")
+	if err != nil || len(undone) != 1 || undone[0].Kind != "folder" || !slices.Equal(asked, []string{"folder"}) {
+		t.Errorf("Recover = %v, %v; asked for %v", undone, err, asked)
 	}
 	if err := sleep.Process.Signal(syscall.Signal(0)); err != nil {
 		t.Errorf("the process of this boot was killed: %v", err)
+	}
+	if left := journals(t, state); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+	// In this boot's journal everything is undone, in reverse.
+	asked = nil
+	abandon(t, state, folder, Entry{Kind: "setting", Target: "b"})
+	if undone, err := Recover(testContext(t), state, undo, "folder"); err != nil || len(undone) != 2 || !slices.Equal(asked, []string{"setting", "folder"}) {
+		t.Errorf("in this boot: Recover = %v, %v; asked for %v", undone, err, asked)
+	}
+}
+
+// An undo is told the state folder by whoever undoes, whatever the journal says of it.
+func TestUndoKnowsTheStateFolder(t *testing.T) {
+	real := t.TempDir()
+	state := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(real, state); err != nil {
+		t.Fatal(err)
+	}
+	var told []string
+	undo := map[string]Undo{"x": func(_ context.Context, e Entry) error { told = append(told, e.State); return nil }}
+	path := abandon(t, state, Entry{Kind: "x", Target: "a", State: "/recorded"})
+	b, err := os.ReadFile(path)
+	if err != nil || strings.Contains(string(b), "/recorded") {
+		t.Fatalf("the journal says %s, %v", b, err)
+	}
+	forged := strings.Replace(string(b), `"target":"a"`, `"target":"a","State":"/forged","state":"/forged"`, 1)
+	if err := os.WriteFile(path, []byte(forged), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Recover(testContext(t), state, undo); err != nil {
+		t.Fatal(err)
+	}
+	j := open(t, state)
+	c := NewChanges(j, undo)
+	if err := errors.Join(c.Announce(Entry{Kind: "x", Target: "b", State: "/forged"}), c.Undo(t.Context()), j.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{real, real}; !slices.Equal(told, want) {
+		t.Errorf("told %q, want %q", told, want)
+	}
+}
+
+// A journal that somebody else could have written is not undone, and stays.
+func TestForeignJournals(t *testing.T) {
+	require.That(t, os.Geteuid() == 0, "root, to give files away")
+	const nobody = 65534
+	elsewhere := filepath.Join(t.TempDir(), "1-1.jsonl")
+	line := `{"op":"head","format":1,"pid":999999}` + "\n" + `{"op":"open","id":1,"entry":{"kind":"x","target":"a"}}` + "\n"
+	if err := os.WriteFile(elsewhere, []byte(line), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, spoil := range map[string]func(state, file string) error{
+		"somebody's state folder":   func(state, _ string) error { return os.Chown(state, nobody, nobody) },
+		"a state folder for all":    func(state, _ string) error { return os.Chmod(state, 0o777) },
+		"somebody's journal folder": func(_, file string) error { return os.Chown(filepath.Dir(file), nobody, nobody) },
+		"somebody's journal":        func(_, file string) error { return os.Chown(file, nobody, nobody) },
+		"a journal for all":         func(_, file string) error { return os.Chmod(file, 0o666) },
+		"a link":                    func(_, file string) error { return errors.Join(os.Remove(file), os.Symlink(elsewhere, file)) },
+		"a second name":             func(_, file string) error { return errors.Join(os.Remove(file), os.Link(elsewhere, file)) },
+		"a FIFO":                    func(_, file string) error { return errors.Join(os.Remove(file), syscall.Mkfifo(file, 0o600)) },
+	} {
+		state := t.TempDir()
+		file := abandon(t, state, Entry{Kind: "x", Target: "a"})
+		if err := spoil(state, file); err != nil {
+			t.Fatal(err)
+		}
+		undone, err := Recover(testContext(t), state, map[string]Undo{"x": func(context.Context, Entry) error {
+			t.Errorf("%s: it was undone", name)
+			return nil
+		}})
+		if err == nil || len(undone) > 0 {
+			t.Errorf("%s: Recover = %v, %v", name, undone, err)
+		}
+		if _, err := os.Lstat(file); err != nil {
+			t.Errorf("%s: the journal: %v", name, err)
+		}
+		if b, err := os.ReadFile(elsewhere); err != nil || string(b) != line {
+			t.Errorf("%s: the file elsewhere holds %q, %v", name, b, err)
+		}
+	}
+}
+
+// Where all that could not be undone lacks something that is not there, the error says that; what else fails comes first.
+func TestRecoverWithoutAnEngine(t *testing.T) {
+	state := t.TempDir()
+	path := abandon(t, state, Entry{Kind: "engine", Target: "a"}, Entry{Kind: "x", Target: "b"})
+	works := true
+	undo := map[string]Undo{
+		"engine": func(context.Context, Entry) error { return fmt.Errorf("no answer: %w", ErrUnreachable) },
+		"x": func(context.Context, Entry) error {
+			if works {
+				return nil
+			}
+			return errors.New("it is stuck")
+		},
+	}
+	undone, err := Recover(testContext(t), state, undo)
+	if len(undone) != 1 || !errors.Is(err, ErrUnreachable) || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "engine a") {
+		t.Errorf("Recover = %v, %v", undone, err)
+	}
+	works = false
+	abandon(t, state, Entry{Kind: "x", Target: "c"})
+	if _, err := Recover(testContext(t), state, undo); err == nil || errors.Is(err, ErrUnreachable) || !strings.Contains(err.Error(), "engine a") || !strings.Contains(err.Error(), "stuck") {
+		t.Errorf("with another that is stuck: %v", err)
+	}
+	works = true
+	undo["engine"] = undo["x"]
+	if _, err := Recover(testContext(t), state, undo); err != nil || len(journals(t, state)) > 0 {
+		t.Errorf("with the engine back: %v", err)
 	}
 }
 

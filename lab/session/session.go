@@ -12,6 +12,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"tare/lab/engine"
@@ -91,6 +92,10 @@ func Open(ctx context.Context, say image.Progress) (_ *Lab, err error) {
 		return nil, err
 	}
 	left, err := recoverHost(ctx, l.env.State)
+	if errors.Is(err, journal.ErrUnreachable) { // it is in nobody's way who does not need that engine
+		say("warning: " + absent(err))
+		err = nil
+	}
 	if err == nil {
 		var half []string
 		l.store, half, err = openSwept(l.env.State)
@@ -161,7 +166,7 @@ func recoverHost(ctx context.Context, state string) (done []Undone, err error) {
 	maps.Copy(undo, noise.Host.Undo())
 	maps.Copy(undo, ksm.Host.Undo())
 	maps.Copy(undo, hugepages.Host.Undo())
-	entries, err := journal.Recover(ctx, state, undo)
+	entries, err := journal.Recover(ctx, state, undo, Engines.Lasting()...)
 	for _, e := range entries {
 		done = append(done, undone(e))
 	}
@@ -169,6 +174,11 @@ func recoverHost(ctx context.Context, state string) (done []Undone, err error) {
 		return done, fmt.Errorf("what an earlier run left cannot be undone: %w", err)
 	}
 	return done, nil
+}
+
+// absent says in one line what is left because an engine cannot be reached, and what to do. The error names the journal.
+func absent(err error) string {
+	return strings.ReplaceAll(err.Error(), "\n", "; ") + "; start the engine and run `tare clean`, or remove this journal if the engine is gone for good"
 }
 
 // Clean undoes and removes whatever runs that died have left, and says what.
@@ -188,7 +198,11 @@ func Clean(ctx context.Context) (done []Undone, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, release(locks)) }()
-	if done, err = recoverHost(ctx, state); err != nil {
+	done, err = recoverHost(ctx, state)
+	if errors.Is(err, journal.ErrUnreachable) { // the rest is cleaned nevertheless
+		unreachable := errors.New(absent(err))
+		defer func() { err = errors.Join(unreachable, err) }()
+	} else if err != nil {
 		return done, err
 	}
 	_, half, err := openSwept(state)

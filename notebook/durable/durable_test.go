@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -170,5 +171,42 @@ func TestLocks(t *testing.T) {
 	}
 	if ours, err := TryLockNamed(g); ours || err != nil {
 		t.Errorf("the lock of a file that was removed: %v, %v", ours, err)
+	}
+}
+
+// recorder is a file that says what was asked of it, and whose Sync can fail.
+type recorder struct {
+	*os.File
+	did    []string
+	broken error
+}
+
+func (r *recorder) WriteAt(b []byte, at int64) (int, error) {
+	r.did = append(r.did, "write "+strings.TrimSpace(string(b)))
+	return r.File.WriteAt(b, at)
+}
+
+func (r *recorder) Sync() error {
+	r.did = append(r.did, "sync")
+	return errors.Join(r.broken, r.File.Sync())
+}
+
+// A line is on the disk when Append returns, and what could not be brought there is taken back.
+func TestLinesAreSynced(t *testing.T) {
+	f, err := os.Create(filepath.Join(t.TempDir(), "l"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &recorder{File: f}
+	l, err := NewLines(r, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Append([]byte("one"), []byte("two")); err != nil || !slices.Equal(r.did, []string{"write one\ntwo", "sync"}) {
+		t.Errorf("Append did %q, %v", r.did, err)
+	}
+	r.broken = syscall.EIO
+	if err := l.Append([]byte("three")); !errors.Is(err, syscall.EIO) || read(t, f.Name()) != "one\ntwo\n" {
+		t.Errorf("a line that did not reach the disk: %v, and the file holds %q", err, read(t, f.Name()))
 	}
 }

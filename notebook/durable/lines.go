@@ -9,12 +9,23 @@ import (
 	"sync"
 )
 
+// File is what Lines needs of an *os.File.
+type File interface {
+	io.ReaderAt
+	io.WriterAt
+	io.Closer
+	Name() string
+	Stat() (os.FileInfo, error)
+	Sync() error
+	Truncate(size int64) error
+}
+
 // Lines is a file of lines to be appended to. Its methods may be called from several goroutines.
 type Lines struct {
 	longest int
 
 	mu     sync.Mutex
-	f      *os.File
+	f      File
 	size   int64 // up to the end of the last whole line
 	broken error // the file could not be cut back to size: nothing more may be appended
 }
@@ -22,7 +33,7 @@ type Lines struct {
 // NewLines continues a file that is open for reading and writing at the end of its last whole line; what follows it, which
 // a kill can leave, is cut off. No line is longer than so many bytes, its end included; a file whose last line is longer is
 // an error.
-func NewLines(f *os.File, longest int) (*Lines, error) {
+func NewLines(f File, longest int) (*Lines, error) {
 	l := &Lines{longest: longest, f: f}
 	info, err := f.Stat()
 	if err != nil {

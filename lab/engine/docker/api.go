@@ -10,9 +10,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/url"
 	"strings"
+	"syscall"
 	"time"
 
 	"golang.org/x/mod/semver"
@@ -75,6 +77,31 @@ func dial(ctx context.Context, dockerHost string) (*daemon, error) {
 	}
 	e.base += "/v" + version
 	return e, nil
+}
+
+// patience is how long an engine may refuse connections in a run before the run fails: an upgrade starts it again. It is looked for
+// again at each pollTime.
+const (
+	patience = time.Minute
+	pollTime = 100 * time.Millisecond
+)
+
+// dialPatiently is dial for an engine that has answered before: while its socket refuses, or is not there, it is tried again.
+func dialPatiently(ctx context.Context, dockerHost string) (*daemon, error) {
+	over := time.After(patience)
+	for {
+		e, err := dial(ctx, dockerHost)
+		if !errors.Is(err, syscall.ECONNREFUSED) && !errors.Is(err, fs.ErrNotExist) {
+			return e, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-over:
+			return nil, fmt.Errorf("for %v, %w", patience, err)
+		case <-time.After(pollTime):
+		}
+	}
 }
 
 // older says whether version a comes before b. What is no version is the oldest.

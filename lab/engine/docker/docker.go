@@ -31,7 +31,7 @@ import (
 
 // Kind is the engine Docker.
 var Kind = engine.Kind{
-	Platform: notebook.CN, Name: "docker", Usual: true, Capabilities: []string{"docker"}, Fractions: true, Undo: undo,
+	Platform: notebook.CN, Name: "docker", Usual: true, Capabilities: []string{"docker"}, Fractions: true, Undo: undo, Lasting: []string{kindDocker},
 	Ahead:           true,
 	RunsHooks:       true,
 	Daemons:         []string{"dockerd", "containerd", "containerd-shim-runc-v2"},
@@ -49,6 +49,19 @@ type Driver struct {
 	engine.Env
 	// Host is the engine's address, "unix:///PATH"; empty: DOCKER_HOST, or else dockerapi.DefaultHost.
 	Host string
+	// answered: the engine did, in this run.
+	answered bool
+}
+
+// daemon connects to the engine. One that answered before in this run, and refuses now, is being started again: it is waited for.
+func (d *Driver) daemon(ctx context.Context) (*daemon, error) {
+	connect := dial
+	if d.answered {
+		connect = dialPatiently
+	}
+	e, err := connect(ctx, d.Host)
+	d.answered = d.answered || err == nil
+	return e, err
 }
 
 func undo() map[string]journal.Undo { return map[string]journal.Undo{kindDocker: undoDocker} }
@@ -73,7 +86,7 @@ type guest struct {
 // Prepare hands the image to the engine, once for each content: it stays there, as a cache.
 // Provision does it too; done before, it does not count as a guest's start.
 func (d *Driver) Prepare(ctx context.Context, img *image.Image) error {
-	e, err := dial(ctx, d.Host)
+	e, err := d.daemon(ctx)
 	if err != nil {
 		return err
 	}
@@ -142,7 +155,7 @@ func (d *Driver) recipe(ctx context.Context, s engine.Spec, waiting context.Cont
 	if err := Kind.Container(s); err != nil {
 		return nil, engine.Recipe{}, err
 	}
-	e, err := dial(ctx, d.Host)
+	e, err := d.daemon(ctx)
 	if err != nil {
 		return nil, engine.Recipe{}, err
 	}
@@ -392,25 +405,38 @@ func undoDocker(ctx context.Context, entry journal.Entry) error {
 	if err != nil {
 		return fmt.Errorf("the journal's entry for %s: %w", entry.Target, err)
 	}
+	e, err := dial(ctx, entry.Detail["host"])
+	if err != nil {
+		if gone(entry) {
+			return nil
+		}
+		return fmt.Errorf("%w: %w", journal.ErrUnreachable, err)
+	}
 	until := time.Now().Add(min(inFlight, inFlight-time.Since(asked)))
-	return remove(ctx, entry, until)
+	return e.remove(ctx, entry, until)
 }
 
 // removeDocker removes a container that this process asked for.
 func removeDocker(ctx context.Context, entry journal.Entry) error {
-	return remove(ctx, entry, time.Time{})
-}
-
-// remove removes a container, unless it is not Tare's. Until the given time it waits for it to appear.
-func remove(ctx context.Context, entry journal.Entry, appears time.Time) error {
-	e, err := dial(ctx, entry.Detail["host"])
+	e, err := dialPatiently(ctx, entry.Detail["host"])
 	if err != nil {
-		data := entry.Detail["data"]
-		if _, serr := os.Stat(data); data != "" && errors.Is(serr, os.ErrNotExist) {
-			return nil // the engine's own data is gone, and all its containers with it
+		if gone(entry) {
+			return nil
 		}
 		return err
 	}
+	return e.remove(ctx, entry, time.Time{})
+}
+
+// gone says whether the engine's own data is gone, and all its containers with it.
+func gone(entry journal.Entry) bool {
+	data := entry.Detail["data"]
+	_, err := os.Stat(data)
+	return data != "" && errors.Is(err, os.ErrNotExist)
+}
+
+// remove removes a container, unless it is not Tare's. Until the given time it waits for it to appear.
+func (e *daemon) remove(ctx context.Context, entry journal.Entry, appears time.Time) error {
 	path := "/containers/" + entry.Target
 	for seen := false; ; {
 		var c containerState

@@ -5,6 +5,7 @@ package docker
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -203,6 +204,55 @@ func TestDockerNotRunning(t *testing.T) {
 	}
 	if _, err := dial(t.Context(), "tcp://127.0.0.1:1"); err == nil || !strings.Contains(err.Error(), "unix://") {
 		t.Errorf("an engine elsewhere: %v; want an error that asks for one on this host", err)
+	}
+}
+
+// An engine that answered before and is started again is waited for; one that answers, but with something else, is not.
+func TestAnEngineThatIsStartedAgain(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "docker.sock")
+	serve := func() (stop func()) {
+		l, err := net.Listen("unix", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &http.Server{Handler: pong("1.41", nil)}
+		go s.Serve(l)
+		return func() { s.Close() }
+	}
+	d := &Driver{Host: "unix://" + path}
+	if _, err := d.daemon(t.Context()); err == nil {
+		t.Fatal("an engine that is not there answers")
+	}
+	stop := serve()
+	if _, err := d.daemon(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	again := time.AfterFunc(3*pollTime, func() { t.Cleanup(serve()) })
+	defer again.Stop()
+	if _, err := d.daemon(t.Context()); err != nil {
+		t.Errorf("an engine that was started again: %v", err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 3*pollTime)
+	defer cancel()
+	if _, err := dialPatiently(ctx, "unix:///nosuch/docker.sock"); err == nil || !strings.Contains(err.Error(), "does not answer") {
+		t.Errorf("when there is no more time: %v", err)
+	}
+}
+
+// What cannot be removed because its engine does not answer blocks nobody else; with the engine's data its containers are gone.
+func TestContainersOfAnAbsentEngine(t *testing.T) {
+	data := t.TempDir()
+	e := journal.Entry{Kind: kindDocker, Target: "tare-x", Detail: map[string]string{
+		"host": "unix:///nosuch/docker.sock", "data": data, "time": time.Now().Format(time.RFC3339Nano)}}
+	if err := undoDocker(t.Context(), e); !errors.Is(err, journal.ErrUnreachable) || !strings.Contains(err.Error(), "/nosuch/docker.sock") {
+		t.Errorf("an engine that does not answer: %v", err)
+	}
+	if err := os.Remove(data); err != nil {
+		t.Fatal(err)
+	}
+	if err := undoDocker(t.Context(), e); err != nil {
+		t.Errorf("an engine whose data is gone: %v", err)
 	}
 }
 

@@ -260,6 +260,9 @@ var escape = strings.NewReplacer(`\`, `\134`, " ", `\040`, "\t", `\011`)
 
 // undoLXC removes a container in whatever state it is. LXC keeps no other state of one than its processes.
 func undoLXC(ctx context.Context, e journal.Entry) error {
+	if err := engine.OwnFolder(e, e.Detail["folder"]); err != nil {
+		return err
+	}
 	// The program first: while it lives it may make what is looked for below.
 	if err := proc.EndAll(ctx, e.Detail["folder"], []string{e.Detail["program"]}); err != nil {
 		return err

@@ -184,6 +184,9 @@ func HideV2() error {
 // undoOCI removes a container in whatever state it is.
 func undoOCI(ctx context.Context, e journal.Entry) error {
 	states := e.Detail["states"]
+	if err := engine.OwnFolder(e, filepath.Dir(states)); err != nil {
+		return err
+	}
 	// The runtime itself first: one that outlived its Tare may still be making what is looked for below.
 	if err := proc.EndAll(ctx, filepath.Dir(states), []string{e.Detail["runtime"]}); err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -33,7 +34,7 @@ import (
 
 // Kind is the engine Podman. It keeps all of the contract.
 var Kind = engine.Kind{
-	Platform: notebook.CN, Name: "podman", Usual: true, Capabilities: []string{"podman"}, Fractions: true, Undo: undo,
+	Platform: notebook.CN, Name: "podman", Usual: true, Capabilities: []string{"podman"}, Fractions: true, Undo: undo, Lasting: []string{kindPodman},
 	Unsaved:         "Tare does not drive podman container checkpoint; runc's containers it saves",
 	RandomAddresses: "Podman's default seccomp filter forbids personality(2); an OCI runtime alone (crun, runc) has none",
 	Provisionings:   notebook.Provisionings, Isolations: []string{notebook.IsolationFull},
@@ -273,6 +274,13 @@ func undo() map[string]journal.Undo { return map[string]journal.Undo{kindPodman:
 
 // undoPodman removes a container in whatever state it is.
 func undoPodman(ctx context.Context, e journal.Entry) error {
+	if err := engine.OwnFolder(e, e.Detail["folder"]); err != nil {
+		return err
+	}
+	kept := store{e.Detail["store"]}
+	if dir, err := filepath.EvalSymlinks(kept.dir); err == nil && dir != filepath.Join(e.State, "podman") {
+		return fmt.Errorf("%q is not the store below %q", kept.dir, e.State)
+	}
 	programs := []string{e.Detail["program"]}
 	if path, err := exec.LookPath(monitor); err == nil {
 		programs = append(programs, path)
@@ -284,8 +292,11 @@ func undoPodman(ctx context.Context, e journal.Entry) error {
 	bounded, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
 	remove := func() error {
-		out, err := store{e.Detail["store"]}.command(bounded, e.Detail["program"], e.Detail["folder"], "rm", "--force", "--ignore", "--time", "0", e.Target).CombinedOutput()
+		out, err := kept.command(bounded, e.Detail["program"], e.Detail["folder"], "rm", "--force", "--ignore", "--time", "0", e.Target).CombinedOutput()
 		if err != nil {
+			if errors.Is(err, fs.ErrNotExist) || errors.Is(err, exec.ErrNotFound) {
+				return fmt.Errorf("%w: %w", journal.ErrUnreachable, err)
+			}
 			return fmt.Errorf("podman rm %s: %w: %s", e.Target, err, strings.TrimSpace(string(out)))
 		}
 		return nil
