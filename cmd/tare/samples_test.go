@@ -68,7 +68,7 @@ func TestSamplesAreReadAsBefore(t *testing.T) {
 			t.Run(sample+"/"+file, func(t *testing.T) { checkPrinted(t, here, name, "SAMPLE", sample, commands) })
 		}
 	}
-	if n < 6 {
+	if n < 15 {
 		t.Errorf("only %d samples are there", n)
 	}
 	for file, commands := range together {
