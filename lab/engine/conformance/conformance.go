@@ -88,6 +88,7 @@ var Containers = Expectations{
 	MemoryLimit:   true,
 	WritableRoot:  true,
 	SharesKernel:  true,
+	FewProcesses:  true,
 }
 
 // Expectations say what a platform can promise.
@@ -109,6 +110,8 @@ type Expectations struct {
 	// HostRoot: what runs in the guest is root on the host and reaches the host's own files. That it leaves its CPUs cannot be prevented then, and is
 	// found out.
 	HostRoot bool
+	// FewProcesses: the guest may have half of the processes that the host has room for.
+	FewProcesses bool
 	// Memory of the guests, bytes; 0: 256 MiB.
 	Memory int64
 	// MemorySlack: Limits may say so many bytes less than were asked for.
@@ -511,6 +514,27 @@ func (r *suite) answers(t *testing.T, g engine.Guest) {
 	}
 }
 
+// processes looks at how many processes the guest may have: a guest that forks without end must leave the host some.
+func (r *suite) processes(t *testing.T, g engine.Guest) {
+	t.Helper()
+	pids, err := g.Processes()
+	if err != nil || len(pids) == 0 {
+		t.Fatalf("its processes: %v, %v", pids, err)
+	}
+	dir, err := cgroup.Of(pids[0], "pids")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := engine.MaxProcesses()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(filepath.Join(dir, "pids.max"))
+	if err != nil || strings.TrimSpace(string(got)) != strconv.FormatInt(want, 10) {
+		t.Errorf("it may have %q processes, %v; want %d", got, err, want)
+	}
+}
+
 func (r *suite) limits(t *testing.T, g engine.Guest, s engine.Spec) {
 	l, err := g.Limits()
 	if err != nil {
@@ -541,6 +565,9 @@ func (r *suite) limits(t *testing.T, g engine.Guest, s engine.Spec) {
 		t.Errorf("limits %+v: want %d bytes of memory", l, s.Instance.Memory)
 	case !limited && l.Memory != 0:
 		t.Errorf("limits %+v: want no limit on memory", l)
+	}
+	if r.e.FewProcesses {
+		r.processes(t, g)
 	}
 	if r.e.SharesKernel && s.CPUs != nil {
 		t.Run("CPUs seen", func(t *testing.T) {

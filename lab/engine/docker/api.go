@@ -251,6 +251,7 @@ type (
 		CpusetCpus   string                   `json:",omitempty"`
 		Memory       int64                    // bytes
 		MemorySwap   int64                    // bytes, with Memory's
+		PidsLimit    int64
 		ShmSize      int64
 		LogConfig    logConfig
 		Devices      []deviceMapping `json:",omitempty"`

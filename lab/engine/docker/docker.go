@@ -267,6 +267,10 @@ func same(a, b string) bool {
 
 // configure gives the configuration of a container of an image, with a folder of the ruler's on the host.
 func configure(img, run string, s engine.Spec) (c *containerConfig, err error) {
+	processes, err := engine.MaxProcesses()
+	if err != nil {
+		return nil, err
+	}
 	limits := s.ContainerLimits()
 	c = &containerConfig{
 		Image: img, Entrypoint: engine.RulerArgs[:1], Cmd: engine.RulerArgs[1:], Env: []string{}, User: "0:0", WorkingDir: "/",
@@ -276,6 +280,7 @@ func configure(img, run string, s engine.Spec) (c *containerConfig, err error) {
 			NetworkMode: "bridge",
 			Memory:      limits.Memory,
 			MemorySwap:  limits.Memory, // the sum: no swap
+			PidsLimit:   processes,
 			ShmSize:     config.ShmSize(s.Instance.Memory),
 			// The ruler prints what keeps it from starting, and nothing else; another driver set as the engine's
 			// default could lose it.

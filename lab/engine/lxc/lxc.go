@@ -216,6 +216,9 @@ func configure(c config.Container, unified bool) (string, error) {
 			set("cgroup.memory.memsw.limit_in_bytes", memory)
 		}
 	}
+	if c.Processes > 0 {
+		limit("pids.max", "pids.max", strconv.FormatInt(c.Processes, 10))
+	}
 	if c.Quota > 0 {
 		q, err := config.Quota(c.Quota)
 		if err != nil {

@@ -171,11 +171,15 @@ func arguments(s engine.Spec, folder, root, run string, verb ...string) ([]strin
 	if err != nil {
 		return nil, err
 	}
+	processes, err := engine.MaxProcesses()
+	if err != nil {
+		return nil, err
+	}
 	limits := s.ContainerLimits()
 	args := append(verb,
 		"--name", name, "--hostname", config.Hostname(s.ID), "--cgroup-parent", "/"+name,
 		"--conmon-pidfile", filepath.Join(folder, "conmon.pid"), "--log-driver", "none", "--systemd", "false", "--no-hosts",
-		"--http-proxy=false", "--pids-limit", "-1", "--shm-size", strconv.FormatInt(config.ShmSize(s.Instance.Memory), 10),
+		"--http-proxy=false", "--pids-limit", strconv.FormatInt(processes, 10), "--shm-size", strconv.FormatInt(config.ShmSize(s.Instance.Memory), 10),
 	)
 	if limits.Memory > 0 {
 		memory := strconv.FormatInt(limits.Memory, 10)

@@ -39,6 +39,8 @@ type Container struct {
 	notebook.Limits      // that it is held to
 	LimitSwap       bool // no swap beyond Memory; needs a kernel that accounts swap
 
+	Processes int64 // how many processes and threads it may have at once; 0: no limit
+
 	Shm int64 // size of its /dev/shm in bytes
 
 	HostNetwork     bool                // the network of what the container runs on, in place of a namespace
@@ -80,6 +82,9 @@ func Config(c Container) (*specs.Spec, error) {
 		if c.LimitSwap {
 			resources.Memory.Swap = &m
 		}
+	}
+	if c.Processes > 0 {
+		resources.Pids = &specs.LinuxPids{Limit: &c.Processes}
 	}
 	namespaces := []specs.LinuxNamespace{
 		{Type: specs.PIDNamespace}, {Type: specs.IPCNamespace}, {Type: specs.UTSNamespace}, {Type: specs.MountNamespace},
