@@ -10,7 +10,9 @@ import (
 
 // A host that cannot hold a guest to its CPUs, or cannot show that it stayed there, says so.
 func TestHolding(t *testing.T) {
-	v1 := func(at string, controllers ...string) cgroup.Hierarchy { return cgroup.Hierarchy{At: at, Controllers: controllers} }
+	v1 := func(at string, controllers ...string) cgroup.Hierarchy {
+		return cgroup.Hierarchy{At: at, Controllers: controllers}
+	}
 	v2 := func(controllers ...string) cgroup.Hierarchy {
 		return cgroup.Hierarchy{At: "unified", V2: true, Controllers: controllers}
 	}
