@@ -50,8 +50,7 @@ func (r *suite) openNetwork(t *testing.T) {
 	s := r.spec(t, "", 1)
 	s.Network = &engine.Network{Mode: notebook.NetBridge, Bridge: r.bridge}
 	// Not among the guests under test, of which the suite wants to see nothing remain.
-	env := r.env
-	env.State = filepath.Join(r.dir(), "load")
+	env := newLab(t, filepath.Join(r.dir(), "load"))
 	if r.client, err = bare.Kind.New(env).Provision(ctx, s); err != nil {
 		t.Fatal(err)
 	}

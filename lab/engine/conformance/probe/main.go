@@ -64,16 +64,16 @@ func main() {
 	}
 }
 
-// burn keeps so many threads busy for so long by the wall's clock. first, where it is not nil, is done by each before.
-func burn(threads int, d time.Duration, first func()) {
+// burn keeps so many threads busy for so long by the wall's clock. Each does first, where it is not nil, with its number before.
+func burn(threads int, d time.Duration, first func(int)) {
 	runtime.GOMAXPROCS(threads)
 	end := time.Now().Add(d)
 	var wg sync.WaitGroup
-	for range threads {
+	for i := range threads {
 		wg.Go(func() {
 			runtime.LockOSThread()
 			if first != nil {
-				first()
+				first(i)
 			}
 			for time.Now().Before(end) {
 			}
@@ -82,13 +82,29 @@ func burn(threads int, d time.Duration, first func()) {
 	wg.Wait()
 }
 
-// everywhere lets this thread run on every CPU that there can be, as libnuma does for a program that asks it for a node's CPUs.
-func everywhere() {
+// everywhere lets this thread run on every CPU that there can be, as libnuma does for a program that asks it for a node's CPUs, and then binds it to one of those
+// that the kernel left it, by its number: on a busy host two threads may else share a CPU though they could run on two.
+func everywhere(thread int) {
 	var all unix.CPUSet
 	for cpu := range 1024 {
 		all.Set(cpu)
 	}
 	if err := unix.SchedSetaffinity(0, &all); err != nil {
+		fail("sched_setaffinity: " + err.Error())
+	}
+	var may unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &may); err != nil {
+		fail("sched_getaffinity: " + err.Error())
+	}
+	var left []int
+	for cpu := range 1024 {
+		if may.IsSet(cpu) {
+			left = append(left, cpu)
+		}
+	}
+	var one unix.CPUSet
+	one.Set(left[thread%len(left)])
+	if err := unix.SchedSetaffinity(0, &one); err != nil {
 		fail("sched_setaffinity: " + err.Error())
 	}
 }
