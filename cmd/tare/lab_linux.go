@@ -54,7 +54,7 @@ type running struct {
 	seed                      uint64
 	rounds                    int
 	budget                    time.Duration
-	quiet                     bool
+	quiet, noHostCode         bool
 }
 
 func (r *running) flags(c *cobra.Command) {
@@ -69,6 +69,7 @@ func (r *running) flags(c *cobra.Command) {
 	f.IntVar(&r.rounds, "rounds", 0, "run exactly this many rounds (default: the study's design)")
 	f.StringVar(&r.until, "until", "", "go on, for at most "+fmt.Sprint(study.UntilRounds)+" rounds, until every interval is within ±1% of its ratio (±1%, or 1%), or until each overhead is shown to be 2% more at least, 2% less at least, or within 2% ('decided at 2%'), or until every claim is decided that this host can test (claims); or seek how many guests fit ('p95 < 1.5x': of what it is alone) (default: the study's design)")
 	f.DurationVar(&r.budget, "time-budget", 0, "start nothing that would not end within this time, such as 10m")
+	f.BoolVar(&r.noHostCode, "no-host-code", false, "refuse bm, and whatever else of the workload's would run as root on this host (docs/security.md)")
 	f.BoolVar(&r.quiet, "quiet", false, "make the host quieter for the time of the run, by what of it can be set (tare doctor --noise); what is set is said, and put back at the end")
 	f.StringVar(&r.explain, "explain", "", "also trace where the time goes: each guest runs as many traced trials again, which feed no ratio; by what the kernel counts anyway, "+
 		"by each event as well (--explain="+study.ExplainDeep+"), or with `TRACER,…` of "+strings.Join(notebook.TracerNames, ", "))
@@ -286,13 +287,20 @@ func (r *running) run(ctx context.Context, spec *study.Spec, only study.Only, se
 		published = append(published, of...)
 	}
 	chosen := study.Choices{
-		Seed: r.seed, SeedChosen: seedChosen, Rounds: r.rounds, Until: r.known, Only: only, Accel: r.accel, Kernel: r.kernel, Input: r.input, LoadFrom: r.from, Tare: version(), Explain: r.tracers,
+		Seed: r.seed, SeedChosen: seedChosen, Rounds: r.rounds, Until: r.known, Only: only, Accel: r.accel, Kernel: r.kernel, Input: r.input, LoadFrom: r.from, Tare: version(), Explain: r.tracers, NoHostCode: r.noHostCode,
 	}
 	if err := spec.Check(workloads.FS, chosen); err != nil {
 		return err
 	}
+	onHost, err := spec.HostCode(workloads.FS, chosen)
+	if err != nil {
+		return err
+	}
 	show := newProgress(os.Stderr)
 	defer show.end()
+	if len(onHost) > 0 {
+		show.note("Runs as root on this host: " + strings.Join(onHost, ", ") + ".")
+	}
 	l, err := session.Open(ctx, show.Say)
 	if err != nil {
 		return err

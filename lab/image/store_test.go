@@ -101,7 +101,7 @@ func TestKilled(t *testing.T) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	// How long a whole build takes, and what it makes.
-	disks := smallFS(t, "3g") // in memory: there the time goes into the work, not into waiting for the disk
+	disks := smallFS(t, "size=3g") // in memory: there the time goes into the work, not into waiting for the disk
 	var reference string
 	whole := time.Hour
 	for i := range 3 { // the shortest: the first may be slow, and the rest would be done before they are killed

@@ -134,6 +134,8 @@ type Choices struct {
 
 	LoadFrom string // the machine that loads run on, in place of what the study names
 
+	NoHostCode bool // a study of which something would run as root on this host is refused
+
 	Begun      *notebook.Study // what the results folder holds already; nil: nothing
 	SeedChosen bool            // the seed, and not any
 
@@ -318,6 +320,9 @@ func (s *Spec) check(shipped fs.FS, ch Choices) ([]use, error) {
 		return nil, err
 	}
 	if err := s.readKernels(ch.Kernel); err != nil {
+		return nil, err
+	}
+	if err := s.withoutHostCode(us, ch); err != nil {
 		return nil, err
 	}
 	if err := checkFrom(ch.From(s)); err != nil {

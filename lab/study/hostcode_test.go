@@ -1,0 +1,58 @@
+//go:build linux
+
+package study
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"tare/workloads"
+)
+
+// What of a study runs as root on the host is known before anything is tried there, and refused where the user wants none of it.
+func TestHostCode(t *testing.T) {
+	dir := t.TempDir()
+	for name, more := range map[string]string{"plain": "", "prepared": "prepare: [sh, -c, 'id > {scratch}/who']\n"} {
+		if err := os.Mkdir(filepath.Join(dir, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		text := "name: " + name + "\ntitle: a title\nimage: {suite: trixie, packages: [coreutils]}\ncommand: [\"true\"]\nmetric: {name: time, unit: s}\n" + more
+		if err := os.WriteFile(filepath.Join(dir, name, "workload.yaml"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const containers, metal, rungs = "{platform: cn, engines: [crun, runc]}", "{platform: bm}", "{platform: cn, engines: [layers], isolation: all}"
+	for _, c := range []struct {
+		workload, platforms, from string
+		want                      []string
+	}{
+		{"./plain", containers, "", nil},
+		{"./plain", metal + ", " + containers, "", []string{"the work on bare metal"}},
+		{"./plain", metal + ", " + rungs, "", []string{"the work on bare metal", "the work on the rungs of engine layers"}},
+		{"./prepared", containers, "", []string{"the preparation of workload prepared"}},
+		{"httpd", containers, "", []string{"the preparation of workload httpd", "the load of workload httpd"}},
+		{"httpd", containers, "ssh://root@other", []string{"the preparation of workload httpd"}},
+	} {
+		text := "name: host-code\nworkloads: [{name: " + c.workload + "}]\nplatforms: [" + c.platforms + "]\ninstances: [1/1GB]\n"
+		s, err := Parse("study.yaml", []byte(text), dir, withKernels())
+		if err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		ch := Choices{LoadFrom: c.from}
+		got, err := s.HostCode(workloads.FS, ch)
+		if err != nil || !slices.Equal(got, c.want) {
+			t.Errorf("%s on %s: %q, %v; want %q", c.workload, c.platforms, got, err, c.want)
+		}
+		if err := s.Check(workloads.FS, ch); err != nil {
+			t.Errorf("%s on %s: %v", c.workload, c.platforms, err)
+		}
+		ch.NoHostCode = true
+		err = s.Check(workloads.FS, ch)
+		if (err != nil) != (len(c.want) > 0) || err != nil && !strings.Contains(err.Error(), "--no-host-code: as root on this host would run "+strings.Join(c.want, ", ")) {
+			t.Errorf("%s on %s without code on the host: %v", c.workload, c.platforms, err)
+		}
+	}
+}
