@@ -462,11 +462,12 @@ type Trial struct {
 	Startup    *Start             `json:"startup,omitempty"`     // nil: no start was timed
 	Output     string             `json:"output,omitempty"`      // bounded tail of what it printed; only where it failed
 	Warnings   []string           `json:"warnings,omitempty"`
-	Trace      *Trace             `json:"probes,omitempty"`   // what the tracers saw
-	Beside     *Beside            `json:"beside,omitempty"`   // nil: not known, as in folders from before it was recorded
-	Fitted     *Fitted            `json:"fitted,omitempty"`   // nil: it was not sought how many guests fit
-	Company    *Company           `json:"company,omitempty"`  // what its guest's neighbours did; nil: it had none
-	Confined   *Confined          `json:"confined,omitempty"` // nil: its guest is not held to CPUs, or nobody looked, as in folders from before it was recorded
+	Trace      *Trace             `json:"probes,omitempty"`      // what the tracers saw
+	Beside     *Beside            `json:"beside,omitempty"`      // nil: not known, as in folders from before it was recorded
+	ThrottledS float64            `json:"throttled_s,omitempty"` // for so long its guest's CPU quota held it back, added over CPUs
+	Fitted     *Fitted            `json:"fitted,omitempty"`      // nil: it was not sought how many guests fit
+	Company    *Company           `json:"company,omitempty"`     // what its guest's neighbours did; nil: it had none
+	Confined   *Confined          `json:"confined,omitempty"`    // nil: its guest is not held to CPUs, or nobody looked, as in folders from before it was recorded
 }
 
 // Beside is what the host's CPUs did beside the guest during a trial, in seconds of them all together, as its kernel counts: in hundredths.

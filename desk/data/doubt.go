@@ -58,6 +58,12 @@ type (
 	}
 	// RobustDiffers: the ratio as a few slow rounds do not move it is outside of the ratio's interval.
 	RobustDiffers struct{ Robust float64 }
+	// SeldomHeld: in so few of its runs was it held back, by a CPU quota (throttled) or by the machine below the host (steal), that its mean and interval are not to be
+	// trusted to contain what that costs.
+	SeldomHeld struct {
+		By       Holder
+		Runs, Of int
+	}
 	// Overflow: the mean is too large for a number.
 	Overflow struct{}
 	// GuestSaid: what the laboratory noted about its guests.
@@ -73,6 +79,15 @@ type (
 	WarmupFailed struct{ Cause Text }
 	// TracedFailed: a traced trial failed.
 	TracedFailed struct{ Cause Text }
+)
+
+// Holder is what holds a guest back.
+type Holder string
+
+// What may hold a guest back now and then.
+const (
+	Quota Holder = "quota"
+	Steal Holder = "steal"
 )
 
 // Doubts about all that was read.
@@ -133,6 +148,7 @@ func (BaselineZero) Doubt()       {}
 func (Unbounded) Doubt()          {}
 func (UnpairedRounds) Doubt()     {}
 func (Overflow) Doubt()           {}
+func (SeldomHeld) Doubt()         {}
 func (GuestSaid) Doubt()          {}
 func (Fitted) Doubt()             {}
 func (WarmupFailed) Doubt()       {}

@@ -74,3 +74,31 @@ func TestALastLookTakesTrials(t *testing.T) {
 		t.Errorf("an interval of %v after 20 trials, want %v", enough, all)
 	}
 }
+
+// A quota or a hypervisor that held a treatment back in a few of its runs is a warning: no interval of so few holds what that costs.
+func TestWhatHeldARunBackSeldom(t *testing.T) {
+	for held, want := range map[int]bool{0: false, 1: true, 5: true, 6: false, 15: false} {
+		f := notebooktest.New(2)
+		f.Rounds = 15
+		f.Study.Design = notebook.Design{Floor: 15, Cap: 15, Trials: 1, TimeoutS: 60}
+		f.Trial = func(x *notebook.Trial) {
+			if x.Round >= held {
+				return
+			}
+			if notebooktest.Treatment(x.Treatment).Platform == notebook.CN {
+				x.ThrottledS = 0.1 * x.ElapsedS
+			} else {
+				x.Beside = &notebook.Beside{StolenS: 2, OfS: 8}
+			}
+		}
+		s, err := data.Read([]string{f.Add("bm large", 4).Add("cn crun vanilla large", 4.2).Write(t)}, data.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, by := range []data.Holder{data.Steal, data.Quota} {
+			if got := slices.Contains(s.Rows[i].Doubts, data.Doubt(data.SeldomHeld{By: by, Runs: held, Of: 15})); got != want {
+				t.Errorf("held back in %d of 15 runs (%s): %v, want a warning: %v", held, by, s.Rows[i].Doubts, want)
+			}
+		}
+	}
+}

@@ -57,6 +57,7 @@ type tally struct {
 	first  int    // in the order of appearance
 	cells  map[Block]*Cell
 	last   *Cell             // of the trial before
+	held   map[Holder]int    // measured trials that succeeded in which it was held back
 	guests map[guestKey]bool // that gave a measured trial: whether one of theirs succeeded
 	causes texts             // of failures
 	fitted []Fitted          // what searches found
@@ -294,7 +295,7 @@ func (r *reader) tally(t notebook.Treatment, f *notebook.Folder) *tally {
 	if known := r.rows[id]; known != nil {
 		return known
 	}
-	n := &tally{group: group, first: len(r.order), cells: map[Block]*Cell{}, guests: map[guestKey]bool{}, weigh: weights{of: weighs(f.Study)}, row: Row{
+	n := &tally{group: group, first: len(r.order), cells: map[Block]*Cell{}, held: map[Holder]int{}, guests: map[guestKey]bool{}, weigh: weights{of: weighs(f.Study)}, row: Row{
 		Treatment: t, HostID: f.Host.ID, HostCores: cores, CHR: f.Host.CHR(t), Metric: metric, Image: image, Representative: t.Representative(), LoadFrom: f.Study.LoadFrom, Memory: weighs(f.Study), Paging: f.Study.Paging, Arrivals: f.Study.Arrivals, Starting: f.Study.Starting, CPUs: map[string]int{},
 		Mean: math.NaN(), MeanLow: math.NaN(), MeanHigh: math.NaN(), Ratio: math.NaN(), RatioLow: math.NaN(), RatioHigh: math.NaN(), Robust: math.NaN(),
 	}}
@@ -371,6 +372,12 @@ func (t *tally) trial(folder int, n *notebook.Trial) {
 	}
 	c.Value.Add(n.Value)
 	c.add(n)
+	if n.ThrottledS > muchShare*n.ElapsedS {
+		t.held[Quota]++
+	}
+	if b := n.Beside; b != nil && Disturbed(notebook.Beside{StolenS: b.StolenS, OfS: b.OfS}) {
+		t.held[Steal]++
+	}
 	if f := n.Fitted; f != nil && len(t.fitted) < mostFitted {
 		t.fitted = append(t.fitted, Fitted{f.Guests, f.Decided, shortened(f.RanOut), shortened(f.Why)})
 	}
@@ -566,7 +573,15 @@ func (r *reader) finish(t *tally) {
 	if row.Rounds == 1 {
 		row.doubt(OneRound{})
 	}
+	for _, by := range []Holder{Quota, Steal} {
+		if n, of := t.held[by], row.Trials-row.Failed; n > 0 && n < enoughHeld && 2*n < of {
+			row.doubt(SeldomHeld{by, n, of})
+		}
+	}
 }
+
+// enoughHeld is in how many runs a treatment must have been held back for intervals to hold what that costs (stats TestRareStalls).
+const enoughHeld = 6
 
 // leaveOut takes from the rows those secondary metrics with rows of their own that their work has not: of all its trials that succeeded none had it.
 func (r *reader) leaveOut() {

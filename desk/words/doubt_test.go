@@ -32,7 +32,7 @@ var allDoubts = []data.Doubt{
 	advise.SeveralCPUSets{}, advise.Extrapolated{}, advise.Ambiguous{},
 	claims.OnlyEmulated{}, claims.Unmeasured{}, claims.EveryTrialFailed{}, claims.WithinUnsteadiness{}, claims.Unsteady{}, claims.NeedsHostCores{}, claims.NeedsCHR{},
 	claims.PaperLeavesOut{}, claims.NeedsSize{}, claims.NotStudied{}, claims.NotTogether{}, claims.NeedsTwo{}, claims.NoCommonRound{}, claims.NoValue{}, claims.Unrecorded{},
-	data.Extended{}, data.Unseen{}, compare.Differs{}, data.NotTraced{}, data.TracerSilent{}, data.HostsNetwork{}, data.NoSuchMetric{}, data.UsageUnknown{}, data.NeverTogether{},
+	data.Extended{}, data.Unseen{}, data.SeldomHeld{}, compare.Differs{}, data.NotTraced{}, data.TracerSilent{}, data.HostsNetwork{}, data.NoSuchMetric{}, data.UsageUnknown{}, data.NeverTogether{},
 }
 
 // fill gives what v is made of values: those that are nothing, and those that are something.

@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -184,9 +183,11 @@ func TestRemoveAfterAThread(t *testing.T) {
 	dir := makeGroup(t, h.At, "thread")
 	in, leave := make(chan error), make(chan bool)
 	go func() {
-		runtime.LockOSThread() // and it ends with the goroutine
-		in <- os.WriteFile(filepath.Join(dir, "tasks"), []byte("0"), 0)
-		<-leave
+		_ = proc.Apart(func() error { // never the first thread, which would stay
+			in <- os.WriteFile(filepath.Join(dir, "tasks"), []byte("0"), 0)
+			<-leave
+			return nil
+		})
 	}()
 	if err := <-in; err != nil {
 		t.Fatal(err)

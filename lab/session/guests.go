@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"tare/lab/cgroup"
 	"tare/lab/device"
 	"tare/lab/engine"
 	"tare/lab/engine/bare"
@@ -341,6 +342,15 @@ func (g guest) Used() (time.Duration, error) {
 		return 0, err
 	}
 	return proc.Used(pids)
+}
+
+// Throttled implements study.Guest. All processes of a container are below one quota.
+func (g guest) Throttled() (time.Duration, error) {
+	pids, err := g.Processes()
+	if err != nil || len(pids) == 0 {
+		return 0, err
+	}
+	return cgroup.Throttled(pids[0])
 }
 
 // Demanded implements study.Guest.

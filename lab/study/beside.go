@@ -35,3 +35,19 @@ func beside(guests ...Guest) func() *notebook.Beside {
 		}
 	}
 }
+
+// throttled reads for how long a guest's CPU quota has held it back so far. What it gives says later for how many seconds it has since; 0 where that
+// cannot be known. It must be called while nothing is measured.
+func throttled(g Guest) func() float64 {
+	before, err := g.Throttled()
+	return func() float64 {
+		if err != nil {
+			return 0
+		}
+		after, err := g.Throttled()
+		if err != nil {
+			return 0
+		}
+		return max(after-before, 0).Seconds()
+	}
+}

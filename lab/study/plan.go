@@ -95,6 +95,8 @@ type Guest interface {
 	Trace(clock Guest) (Tracing, error)
 	// Used is the CPU time that its processes have used so far, those of a guest on another machine not counted.
 	Used() (time.Duration, error)
+	// Throttled is for how long a CPU quota has held it back so far; 0 where none limits it.
+	Throttled() (time.Duration, error)
 	// Demanded is what its processes have demanded so far.
 	Demanded() (proc.Demand, error)
 	// Resident is the sum of its processes' resident sets (RSS), in bytes.

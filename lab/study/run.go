@@ -463,6 +463,7 @@ func (r *Run) guest(ctx context.Context, t notebook.Treatment, round int) (err e
 		}
 		start := time.Now()
 		since := beside(company.all(service.guests(g))...)
+		held := throttled(g)
 		busy := company.watch(g)
 		stayed := watch(g, service)
 		var tr notebook.Trial
@@ -482,6 +483,7 @@ func (r *Run) guest(ctx context.Context, t notebook.Treatment, round int) (err e
 		// The other guests that are weighed or read with this one are no disturbance, and a start is over.
 		if !r.Plan.Study.Together() && r.Plan.Study.Fit == nil && started == nil {
 			tr.Beside = since()
+			tr.ThrottledS = held()
 		}
 		if ctx.Err() != nil {
 			return context.Canceled // a trial cut short by us says nothing about the platform

@@ -34,19 +34,21 @@ type fakeLab struct {
 	after    func()                                 // called after each measured run
 	making   func(notebook.Treatment) time.Duration // how long Provision takes; nil: no time passes, in the work neither
 
-	cannot   map[string]error             // Supports', by platform
-	noAccel  error                        // Accelerator's
-	booted   bool                         // it was asked
-	exit     func(notebook.Treatment) int // the work's exit status
-	overdue  bool                         // whether it was killed at the end of its time
-	blind    error                        // why no tracer looks on
-	sticks   error                        // why it cannot be detached
-	attached int                          // watches now
-	looks    int                          // in all
-	clocks   int                          // of these: with another guest's clock
-	seen     func(notebook.Treatment) *notebook.Trace
-	inside   *notebook.Trace // what a VM's ruler gives
-	asked    []string        // the latest order's tracers
+	cannot  map[string]error             // Supports', by platform
+	noAccel error                        // Accelerator's
+	booted  bool                         // it was asked
+	exit    func(notebook.Treatment) int // the work's exit status
+
+	throttled, held time.Duration // how much longer a quota has held a guest back each time that is asked, and how long so far
+	overdue         bool          // whether it was killed at the end of its time
+	blind           error         // why no tracer looks on
+	sticks          error         // why it cannot be detached
+	attached        int           // watches now
+	looks           int           // in all
+	clocks          int           // of these: with another guest's clock
+	seen            func(notebook.Treatment) *notebook.Trace
+	inside          *notebook.Trace // what a VM's ruler gives
+	asked           []string        // the latest order's tracers
 
 	cached  notebook.Cached // Cache's
 	kept    notebook.Cached // Cache's, once a state is saved
@@ -140,6 +142,13 @@ func (g *fakeGuest) Save(context.Context) (engine.Saved, error) {
 func (g *fakeGuest) Restore(_ context.Context, m *engine.Moments) error {
 	m.Mark(notebook.MomentRestored)
 	return nil
+}
+
+func (g *fakeGuest) Throttled() (time.Duration, error) {
+	if g.l.throttled > 0 { // of a lab that asks for it: others run guests beside each other
+		g.l.held += g.l.throttled
+	}
+	return g.l.held, nil
 }
 
 // Used is not known where time is simulated: the host's clocks tick otherwise, and thousands of trials would have them read.
