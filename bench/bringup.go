@@ -182,13 +182,14 @@ func (nobody) Start(context.Context) error                 { return nil }
 func (g nobody) Meet(context.Context) (study.Guest, error) { return g, nil }
 func (nobody) InForce() error                              { return nil }
 
-// Destroy, Limits, Facts, Used, Diagnose and Ruler are what a study asks of a guest in any case.
-func (nobody) Destroy(context.Context) error    { return nil }
-func (nobody) Limits() (notebook.Limits, error) { return notebook.Limits{}, nil }
-func (nobody) Facts() engine.Facts              { return engine.Facts{} }
-func (nobody) Used() (time.Duration, error)     { return 0, nil }
-func (nobody) Diagnose() string                 { return "" }
-func (nobody) Ruler() study.Ruler               { return noRuler{} }
+// Destroy, Limits, Facts, Used, Throttled, Diagnose and Ruler are what a study asks of a guest in any case.
+func (nobody) Destroy(context.Context) error     { return nil }
+func (nobody) Limits() (notebook.Limits, error)  { return notebook.Limits{}, nil }
+func (nobody) Facts() engine.Facts               { return engine.Facts{} }
+func (nobody) Used() (time.Duration, error)      { return 0, nil }
+func (nobody) Throttled() (time.Duration, error) { return 0, nil }
+func (nobody) Diagnose() string                  { return "" }
+func (nobody) Ruler() study.Ruler                { return noRuler{} }
 
 type noRuler struct{ study.Ruler }
 
