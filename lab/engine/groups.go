@@ -42,8 +42,11 @@ func (b *Base) MakeGroups(in []cgroup.Hierarchy, controllers []string, settings 
 	name := ContainerName(b.Spec.ID)
 	for _, h := range in {
 		// Before the entry is written: its undoing would take another's away.
-		if _, err := os.Lstat(filepath.Join(h.At, name)); !errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("cgroup %s in %s is there already (%v); `tare clean` removes what a dead run left", name, h.At, err)
+		switch _, err := os.Lstat(filepath.Join(h.At, name)); {
+		case err == nil:
+			return nil, fmt.Errorf("cgroup %s in %s exists already; wait for the tare that made it, or run `tare clean` with its TARE_STATE", name, h.At)
+		case !errors.Is(err, fs.ErrNotExist):
+			return nil, err
 		}
 	}
 	for _, h := range in {

@@ -6,7 +6,9 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"math"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -388,7 +390,7 @@ func (l *Lab) Execute(ctx context.Context, root *image.Image, work *image.Tree, 
 		return r, "", nil, err
 	}
 	g, err := l.bareMetal().Provision(ctx, engine.Spec{
-		ID: "tare-bench", Instance: notebook.Instance{Cores: float64(n)}, CPUs: cpus, Image: root, Work: work,
+		ID: fmt.Sprintf("tare-bench-%d", os.Getpid()), Instance: notebook.Instance{Cores: float64(n)}, CPUs: cpus, Image: root, Work: work,
 		Network: &engine.Network{Mode: notebook.NetNone}, // what it starts there meets nothing of the host's
 	})
 	if err != nil {

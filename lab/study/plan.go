@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"maps"
 	"net/netip"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -892,12 +893,13 @@ func (p *Plan) Rehearse(ctx context.Context, lab Lab, say image.Progress) (short
 // rehearse makes one trial of the treatment, and more where the work's length can be another.
 func (p *Plan) rehearse(ctx context.Context, lab Lab, t notebook.Treatment, ready *workload.Ready) (values []float64, cause string, err error) {
 	r := &Run{Plan: p, Lab: lab}
-	g, err := lab.Provision(ctx, t, "rehearsal", ready)
+	id := fmt.Sprintf("rehearsal-%d", os.Getpid()) // a cgroup is the host's, whatever state folder its guest is in
+	g, err := lab.Provision(ctx, t, id, ready)
 	if err != nil {
 		return nil, "", err
 	}
 	defer func() { err = errors.Join(err, destroy(ctx, g)) }()
-	service, cause, err := r.setUp(ctx, g, t, "rehearsal", ready)
+	service, cause, err := r.setUp(ctx, g, t, id, ready)
 	if err == nil && ctx.Err() != nil { // what was cut short by us says nothing about the workload
 		cause, err = "", errors.Join(ctx.Err(), service.takeDown(ctx))
 	}

@@ -76,7 +76,7 @@ func lab(t *testing.T, k engine.Kind, program string, boot time.Duration, room i
 		t.Fatal(err)
 	}
 	if room > 0 {
-		if err := unix.Mount("tmpfs", state, "tmpfs", 0, fmt.Sprintf("size=%d", room)); err != nil {
+		if err := unix.Mount("tmpfs", state, "tmpfs", 0, fmt.Sprintf("size=%d,mode=0700", room)); err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() {
