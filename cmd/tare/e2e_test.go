@@ -821,13 +821,16 @@ func TestReadingNeedsNoRoot(t *testing.T) {
 	if err := os.Chmod(out, 0o777); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.CopyFS(filepath.Join(h.dir, "R2"), os.DirFS(filepath.Join(h.dir, "R"))); err != nil {
+		t.Fatal(err)
+	}
 	asNobody := func(args ...string) (string, error) {
 		cmd := h.command(t.Context(), args...)
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 		said, err := cmd.CombinedOutput()
 		return string(said), err
 	}
-	reading := [][]string{{"study", "list"}, {"study", "show", "quick"}, {"report", "R", "--out", out}, {"compare", "R", "R"}}
+	reading := [][]string{{"study", "list"}, {"study", "show", "quick"}, {"report", "R", "--out", out}, {"compare", "R", "R2"}}
 	for _, c := range deskCommands() {
 		if c.Name() != "report" && c.Name() != "compare" { // which need more words
 			reading = append(reading, []string{c.Name(), "R"})

@@ -798,6 +798,7 @@ func percent(share float64) string {
 
 // redesigned says in what one design differs from another; "" where it does not.
 func redesigned(was, is notebook.Design) string {
+	is.Seen = was.Seen // nobody asks for it, and a folder goes on as it was begun
 	rounds := func(d notebook.Design) string {
 		if d.Floor == d.Cap {
 			return fmt.Sprint(d.Cap)

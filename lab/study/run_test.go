@@ -768,3 +768,19 @@ func TestADeviceThatNeverAnswers(t *testing.T) {
 		}
 	}
 }
+
+// How many trials must have been seen is nothing that a command asks for: a folder goes on with its own number, also one from before there was any.
+func TestAFolderGoesOnWithItsFloorOfTrials(t *testing.T) {
+	asked := notebook.Design{Floor: 3, Cap: 40, Precision: 0.01, Trials: 1}
+	begun := asked
+	begun.Seen = stats.LeastTrials
+	if what := redesigned(begun, asked); what != "" {
+		t.Errorf("begun with a floor of trials: %s", what)
+	}
+	if what := redesigned(asked, begun); what != "" {
+		t.Errorf("begun before there was one: %s", what)
+	}
+	if asked.Precision = 0.02; redesigned(begun, asked) == "" {
+		t.Error("another precision is the same design")
+	}
+}
