@@ -121,7 +121,7 @@ func cloud(t *testing.T, g gives, rounds int, noise float64) []Verdict {
 // otherwise, and nothing is decided in noise.
 func TestClaimsOfCloudBenchmarking(t *testing.T) {
 	// Of these the paper says two things.
-	text := []string{"cloud-io-docker", "cloud-random-write-vm", "cloud-stream-triad-text"}
+	text := []string{"cloud-io-docker", "cloud-random-write-vm"}
 	for _, v := range cloud(t, asTheTablesHaveIt, 10, 0.0001) {
 		want := Holds
 		if slices.Contains(text, v.Claim.ID) {
