@@ -526,7 +526,7 @@ folders, half-built images, settings of a quiet host. Results are never touched,
 		RunE: func(c *cobra.Command, _ []string) error {
 			done, err := session.Clean(c.Context())
 			for _, d := range done {
-				fmt.Println(d)
+				fmt.Println(plain(d.String())) // a path may hold anything
 			}
 			if err == nil && len(done) == 0 {
 				fmt.Println("Nothing to do.")

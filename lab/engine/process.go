@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"tare/lab/proc"
 )
 
@@ -45,10 +47,19 @@ func Start(cmd *exec.Cmd, cpus []int, setUp ...func() error) (*Process, error) {
 		return cmd.Start()
 	})
 	if err != nil {
-		return nil, fmt.Errorf("starting %s: %w", cmd.Path, err)
+		return nil, fmt.Errorf("starting %s: %w%s", cmd.Path, err, noExec(err, cmd.Path))
 	}
 	go p.wait()
 	return p, nil
+}
+
+// noExec says more of a program that may not be started where its file system starts none.
+func noExec(err error, path string) string {
+	var fs unix.Statfs_t
+	if !errors.Is(err, unix.EACCES) || unix.Statfs(path, &fs) != nil || fs.Flags&unix.ST_NOEXEC == 0 {
+		return ""
+	}
+	return "; its file system is mounted noexec: name a folder of another one with TARE_STATE"
 }
 
 // StartTied is Start for a program that may use all CPUs and is killed when Tare ends, however that ends.

@@ -15,8 +15,8 @@ import (
 	"tare/lab/journal"
 )
 
-// kindForwarding is the journal's kind for a link of the host whose forwarding was turned on, target its name.
-const kindForwarding = "network-forwarding"
+// KindForwarding is the journal's kind for a link of the host whose forwarding was turned on, target its name.
+const KindForwarding = "network-forwarding"
 
 // forwardingOf is the file that says whether the kernel forwards what arrives by a link.
 func forwardingOf(link string) string {
@@ -88,7 +88,7 @@ func forwards(c *journal.Changes, link string) error {
 	if now, err := os.ReadFile(forwardingOf(link)); err != nil || len(now) > 0 && now[0] == '1' {
 		return err
 	}
-	if err := c.Announce(journal.Entry{Kind: kindForwarding, Target: link}); err != nil {
+	if err := c.Announce(journal.Entry{Kind: KindForwarding, Target: link}); err != nil {
 		return err
 	}
 	return os.WriteFile(forwardingOf(link), []byte("1"), 0)

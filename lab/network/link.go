@@ -26,7 +26,7 @@ func Undo() map[string]journal.Undo {
 	return map[string]journal.Undo{
 		kindLink:       func(_ context.Context, e journal.Entry) error { return removeLink(e.Target, e.Detail[detailMAC]) },
 		kindRule:       func(ctx context.Context, e journal.Entry) error { return removeRule(ctx, e.Target) },
-		kindForwarding: func(_ context.Context, e journal.Entry) error { return unforward(e.Target) },
+		KindForwarding: func(_ context.Context, e journal.Entry) error { return unforward(e.Target) },
 	}
 }
 

@@ -9,8 +9,11 @@ import (
 	"testing"
 
 	"tare/lab/engine"
+	"tare/lab/engine/qemu"
 	"tare/lab/host"
 	"tare/lab/journal"
+	"tare/lab/ksm"
+	"tare/lab/network"
 	"tare/lab/noise"
 	"tare/notebook"
 )
@@ -64,6 +67,9 @@ func TestWhatWasUndone(t *testing.T) {
 	for want, e := range map[string]journal.Entry{
 		"put back: setting /proc/sys/kernel/randomize_va_space": {Kind: noise.KindSetting, Target: "/proc/sys/kernel/randomize_va_space"},
 		"put back: CPUs 2-3":                    {Kind: host.KindOffline, Target: "2-3"},
+		"put back: ksm /sys/kernel/mm/ksm/run":  {Kind: ksm.Kind, Target: "/sys/kernel/mm/ksm/run"},
+		"put back: network-forwarding eth0":     {Kind: network.KindForwarding, Target: "eth0"},
+		"put back: huge-pages nr_hugepages":     {Kind: qemu.KindHugePages, Target: "nr_hugepages"},
 		"removed: guest-folder /var/lib/tare/x": {Kind: engine.KindFolder, Target: "/var/lib/tare/x"},
 	} {
 		if got := undone(e).String(); got != want {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"tare/lab/engine"
+	"tare/lab/engine/qemu"
 	"tare/lab/host"
 	"tare/lab/hugepages"
 	"tare/lab/image"
@@ -143,7 +144,7 @@ func (u Undone) String() string {
 // undone is an entry of the journal that was undone: what the host has of its own is back, what Tare made is gone.
 func undone(e journal.Entry) Undone {
 	switch e.Kind {
-	case noise.KindSetting, hugepages.Kind:
+	case noise.KindSetting, hugepages.Kind, ksm.Kind, qemu.KindHugePages, network.KindForwarding, engine.KindController:
 		return Undone{What: e.Kind + " " + e.Target, Back: true}
 	case host.KindOffline:
 		return Undone{What: "CPUs " + e.Target, Back: true}

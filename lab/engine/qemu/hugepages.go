@@ -15,9 +15,9 @@ import (
 	"tare/lab/proc"
 )
 
-// kindHugePages is the journal's kind for the host's huge pages of one size, of which there are more than before; its target is the file
+// KindHugePages is the journal's kind for the host's huge pages of one size, of which there are more than before; its target is the file
 // with their number.
-const kindHugePages = "huge-pages"
+const KindHugePages = "huge-pages"
 
 // detailPages is the key under which an entry keeps how many there were.
 const detailPages = "pages"
@@ -60,7 +60,7 @@ func reserve(k engine.Kind, changes *journal.Changes, size, memory int64) error 
 	if missing*size > available { // the kernel would take all that there is before it gave up
 		return k.Unsupported(what, fmt.Sprintf("%d more are needed and the host has %d MiB of memory available: use a smaller instance", missing, available>>20))
 	}
-	if err := changes.Announce(journal.Entry{Kind: kindHugePages, Target: file, Detail: map[string]string{detailPages: strconv.FormatInt(all, 10)}}); err != nil {
+	if err := changes.Announce(journal.Entry{Kind: KindHugePages, Target: file, Detail: map[string]string{detailPages: strconv.FormatInt(all, 10)}}); err != nil {
 		return err
 	}
 	if err := os.WriteFile(file, []byte(strconv.FormatInt(all+missing, 10)), 0); err != nil {

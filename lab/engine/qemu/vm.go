@@ -371,7 +371,7 @@ type Guest struct {
 func undo() map[string]journal.Undo {
 	return map[string]journal.Undo{
 		journal.KindProcess: func(ctx context.Context, e journal.Entry) error { return journal.KillProcess(ctx, e.Target) },
-		kindHugePages:       giveBack,
+		KindHugePages:       giveBack,
 	}
 }
 
