@@ -462,10 +462,11 @@ func (r *Run) guest(ctx context.Context, t notebook.Treatment, round int) (err e
 			return context.Canceled
 		}
 		start := time.Now()
-		since := beside(company.all(service.guests(g))...)
+		// What Tare reads for itself comes before the host is looked at, and after it: it would count as other programs' work.
 		held := throttled(g)
-		busy := company.watch(g)
 		stayed := watch(g, service)
+		since := beside(company.all(service.guests(g))...)
+		busy := company.watch(g)
 		var tr notebook.Trial
 		var dead, alone bool
 		var terr error
@@ -474,16 +475,16 @@ func (r *Run) guest(ctx context.Context, t notebook.Treatment, round int) (err e
 		} else {
 			tr, dead, terr = r.trial(ctx, g, service, ready, t, s)
 		}
+		// The other guests that are weighed or read with this one are no disturbance, and a start is over.
+		if !r.Plan.Study.Together() && r.Plan.Study.Fit == nil && started == nil {
+			tr.Beside = since()
+			tr.ThrottledS = held()
+		}
 		if ctx.Err() == nil {
 			stayed(&tr)
 		}
 		if tr.Company, alone = accompanied(&tr, busy); alone {
 			dead = true
-		}
-		// The other guests that are weighed or read with this one are no disturbance, and a start is over.
-		if !r.Plan.Study.Together() && r.Plan.Study.Fit == nil && started == nil {
-			tr.Beside = since()
-			tr.ThrottledS = held()
 		}
 		if ctx.Err() != nil {
 			return context.Canceled // a trial cut short by us says nothing about the platform
