@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -150,12 +151,8 @@ func writeReport(s *data.Summary, out string, tolerance float64) ([]string, erro
 			return nil, err
 		}
 	}
-	opt := page.Options{Claims: about, Model: model.Options{Tolerance: tolerance}}
-	if out != "" {
-		return page.WriteSummary(s, out, opt)
-	}
-	files, err := page.WriteSummary(s, s.Folders[0].Dir, opt)
-	if errors.Is(err, fs.ErrPermission) {
+	files, err := page.WriteSummary(s, cmp.Or(out, s.Folders[0].Dir), page.Options{Claims: about, Model: model.Options{Tolerance: tolerance}})
+	if out == "" && errors.Is(err, fs.ErrPermission) {
 		err = fmt.Errorf("%w; name a folder that you may write to with --out", err)
 	}
 	return files, err

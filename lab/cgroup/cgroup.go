@@ -343,10 +343,16 @@ func (s system) cpuset(in places) (cpus []int, version int, err error) {
 
 // parse has a group's file parsed where it is there: the root has no limits, nor has a group without the controller.
 func (s system) parse(dir, name string, parse func(text string) error) error {
-	text, err := s.Read(dir + "/" + name)
+	err := s.parsePresent(dir, name, parse)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
+	return err
+}
+
+// parsePresent has a group's file parsed that must be there.
+func (s system) parsePresent(dir, name string, parse func(text string) error) error {
+	text, err := s.Read(dir + "/" + name)
 	if err != nil {
 		return err
 	}

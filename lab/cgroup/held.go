@@ -101,10 +101,10 @@ func (h Held) Used() (u Used, err error) {
 		if err != nil {
 			return u, fmt.Errorf("/sys/devices/system/cpu/possible: %w", err)
 		}
-		err = h.read("cpuacct.usage_percpu", func(text string) error { return u.parse(text, cpus) })
+		err = h.sys.parsePresent(h.Count.Dir, "cpuacct.usage_percpu", func(text string) error { return u.parse(text, cpus) })
 		return u, err
 	case 2:
-		err = h.read("cpu.stat", func(text string) error {
+		err = h.sys.parsePresent(h.Count.Dir, "cpu.stat", func(text string) error {
 			for line := range strings.Lines(text) {
 				if n, ok := strings.CutPrefix(strings.TrimSpace(line), "usage_usec "); ok {
 					us, err := strconv.ParseUint(n, 10, 53)
@@ -117,18 +117,6 @@ func (h Held) Used() (u Used, err error) {
 		return u, err
 	}
 	return u, errors.New("no hierarchy of cgroups counts CPU time (cpuacct)")
-}
-
-// read has a file of the counting group parsed.
-func (h Held) read(name string, parse func(text string) error) error {
-	text, err := h.sys.Read(h.Count.Dir + "/" + name)
-	if err != nil {
-		return err
-	}
-	if err := parse(text); err != nil {
-		return fmt.Errorf("%s/%s: %w", h.Count.Dir, name, err)
-	}
-	return nil
 }
 
 // parse reads cpuacct.usage_percpu: nanoseconds, one number for each CPU that the kernel could have (cpuacct.rst).
