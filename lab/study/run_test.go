@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"tare/lab/engine"
@@ -442,9 +443,9 @@ func TestStoppingRule(t *testing.T) {
 		want  string
 		few   bool
 	}{{0.0005, Precise, true}, {0.5, Capped, false}} {
-		l := &fakeLab{elapsed: noisy(c.noise)}
+		l := &fakeLab{elapsed: noisy(c.noise), making: atOnce}
 		r := &Run{Plan: fakePlan(d, bmT, aaT, cnT, vmT), Lab: l, Book: &fakeBook{}}
-		reason, err := r.Do(t.Context())
+		reason, err := inBubble(t, r)
 		if err != nil || reason != c.want {
 			t.Errorf("noise %g: %q, %v; want %q", c.noise, reason, err, c.want)
 		}
@@ -463,13 +464,23 @@ func TestStoppingRule(t *testing.T) {
 	}
 }
 
+// atOnce makes a guest in no time.
+func atOnce(notebook.Treatment) time.Duration { return 0 }
+
+// inBubble runs a study whose guests take what its laboratory says, and nothing of the host's time: how many trials a guest does follows from it.
+func inBubble(t *testing.T, r *Run) (reason string, err error) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) { reason, err = r.Do(t.Context()) })
+	return reason, err
+}
+
 // What is known takes part in no more rounds, and its baseline goes on as long as another needs it; also where the study is resumed.
 func TestWhatIsKnownIsNotRunAgain(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	pinned := cnT
 	pinned.Provisioning = notebook.Pinned
 	d := notebook.Design{Floor: 4, Cap: 40, Precision: 0.02, Trials: 1}
-	l := &fakeLab{elapsed: func(t notebook.Treatment) time.Duration {
+	l := &fakeLab{making: atOnce, elapsed: func(t notebook.Treatment) time.Duration {
 		noise := 0.0001
 		if t.Provisioning == notebook.Vanilla && t.Platform == notebook.CN {
 			noise = 0.03
@@ -478,7 +489,7 @@ func TestWhatIsKnownIsNotRunAgain(t *testing.T) {
 	}}
 	book := &fakeBook{}
 	r := &Run{Plan: fakePlan(d, bmT, cnT, pinned), Lab: l, Book: book}
-	reason, err := r.Do(t.Context())
+	reason, err := inBubble(t, r)
 	if err != nil || reason != Precise {
 		t.Fatalf("%q, %v", reason, err)
 	}
@@ -493,7 +504,7 @@ func TestWhatIsKnownIsNotRunAgain(t *testing.T) {
 		again.Take(tr)
 	}
 	before := len(book.trials)
-	if reason, err := again.Do(t.Context()); err != nil || reason != Precise || len(book.trials) != before {
+	if reason, err := inBubble(t, again); err != nil || reason != Precise || len(book.trials) != before {
 		t.Errorf("resumed: %q, %v, %d more trials", reason, err, len(book.trials)-before)
 	}
 }
@@ -510,14 +521,14 @@ func TestARuleEndsAfterEnoughTrials(t *testing.T) {
 		{30 * time.Minute, notebook.Design{Precision: 0.02}, 3}, {25 * time.Second, notebook.Design{Precision: 0.02}, 5},
 	} {
 		rng := rand.New(rand.NewPCG(5, 6))
-		l := &fakeLab{elapsed: func(notebook.Treatment) time.Duration {
+		l := &fakeLab{making: atOnce, elapsed: func(notebook.Treatment) time.Duration {
 			return time.Duration((1 + 0.0001*rng.NormFloat64()) * float64(c.trial))
 		}}
 		d := c.design
 		d.Floor, d.Cap, d.Trials, d.Seen = 3, 40, 1, stats.LeastTrials
 		book := &fakeBook{}
 		r := &Run{Plan: fakePlan(d, bmT, aaT, cnT), Lab: l, Book: book}
-		reason, err := r.Do(t.Context())
+		reason, err := inBubble(t, r)
 		n := map[string]int{}
 		for _, x := range book.trials {
 			n[x.Treatment]++
