@@ -231,7 +231,7 @@ func (h *testHost) nothingLeft() {
 		}
 	}
 	left, err := deserted()
-	for end := time.Now().Add(5 * time.Second); err == nil && len(left) > 0 && time.Now().Before(end); left, err = deserted() {
+	for end := time.Now().Add(time.Minute); err == nil && len(left) > 0 && time.Now().Before(end); left, err = deserted() {
 		time.Sleep(20 * time.Millisecond) // the kernel tells nobody
 	}
 	if err != nil || len(left) > 0 {

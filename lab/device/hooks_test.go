@@ -82,7 +82,7 @@ func TestWhatIsWrongWithAHook(t *testing.T) {
 					t.Errorf("%q: %q was expected in it", err, want)
 				}
 			}
-			if took := time.Since(start); took > 8*time.Second {
+			if took := time.Since(start); took > time.Minute {
 				t.Errorf("it took %v", took)
 			}
 			if _, err := os.Stat(filepath.Join(bundle, "next")); err == nil {
@@ -99,7 +99,7 @@ func TestHookLeavesAProcess(t *testing.T) {
 	if err := Run(t.Context(), []Hook{hook("createContainer", "echo $$ > group; sleep 1000 &")}, "guest", t.TempDir(), bundle); err != nil {
 		t.Error(err)
 	}
-	if took := time.Since(start); took > 8*time.Second {
+	if took := time.Since(start); took > time.Minute {
 		t.Errorf("it took %v", took)
 	}
 	nobody(t, filepath.Join(bundle, "group"))
@@ -126,7 +126,7 @@ func nobody(t *testing.T, file string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		members, err := alive(group)
 		if err != nil || members == nil {
 			if err != nil {

@@ -222,7 +222,7 @@ func TestToolProbes(t *testing.T) {
 		return
 	}
 	defer unix.Close(fd)
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if err := proc.AwaitEnd(ctx, fd); err != nil {
 		t.Errorf("process %d lives: %v", child, errors.Join(err, proc.Kill(t.Context(), child, started)))

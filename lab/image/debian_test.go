@@ -84,7 +84,7 @@ func TestDebianCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	defer cancel(nil)
 	why := errors.New("enough")
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	go func() {
 		// Nothing tells when the stray process has its lock; its file is looked at until it says so.
 		for time.Now().Before(deadline) {
@@ -103,7 +103,7 @@ func TestDebianCancelled(t *testing.T) {
 	if d := time.Since(start); d > killWait {
 		t.Errorf("took %v", d)
 	}
-	unlockCtx, stop := context.WithTimeout(t.Context(), 5*time.Second)
+	unlockCtx, stop := context.WithTimeout(t.Context(), time.Minute)
 	defer stop()
 	unlock, err := durable.Lock(unlockCtx, pids)
 	if err != nil {
@@ -151,12 +151,8 @@ func TestDebian(t *testing.T) {
 			t.Errorf("%s: %q, %v", pattern, left, err)
 		}
 	}
-	start := time.Now()
-	again, err := s.Debian(ctx, r, nil)
+	again, err := s.Debian(ctx, r, func(w string) { t.Errorf("the second time it said %q, where nothing was to be made", w) })
 	if err != nil || again.Digest != img.Digest {
 		t.Errorf("the second time: %v, %v", again, err)
-	}
-	if d := time.Since(start); d > time.Second {
-		t.Errorf("the second time took %v", d)
 	}
 }

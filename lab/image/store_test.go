@@ -139,7 +139,7 @@ func TestKilled(t *testing.T) {
 		}
 		// Its mke2fs, where there was one, dies a moment later and holds the lock until then; nothing tells when.
 		left, err := os.ReadDir(filepath.Join(store, tmpDir))
-		for deadline := time.Now().Add(10 * time.Second); err == nil && len(left) != 0 && time.Now().Before(deadline); {
+		for deadline := time.Now().Add(time.Minute); err == nil && len(left) != 0 && time.Now().Before(deadline); {
 			time.Sleep(5 * time.Millisecond)
 			if _, err := s.Sweep(); err != nil {
 				t.Fatal(err)

@@ -266,7 +266,7 @@ func TestUnpackHostile(t *testing.T) {
 			} else if !errors.Is(err, ErrHostile) && !errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("refused, but as something else: %v", err)
 			}
-			if d := time.Since(start); d > 10*time.Second {
+			if d := time.Since(start); d > time.Minute {
 				t.Errorf("took %v", d)
 			}
 			if got := listing(t, outside); got != "victim=whole" {

@@ -210,7 +210,7 @@ func TestUnmountBusyIsDetached(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if err := Unmount(ctx, dir); err != nil {
 		t.Error(err)

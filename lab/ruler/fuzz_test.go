@@ -110,7 +110,7 @@ func FuzzClient(f *testing.F) {
 		defer guest.Close()
 
 		// Far longer than needed and far shorter than any of the client's own limits.
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		check := func(what string, err error) {
 			if err != nil && !errors.Is(err, ErrGone) && !errors.Is(err, ErrProtocol) {
@@ -221,7 +221,7 @@ func FuzzServe(f *testing.F) {
 		go func() { ended <- serve(guest, ex) }()
 		select {
 		case <-ended:
-		case <-time.After(10 * time.Second):
+		case <-time.After(time.Minute):
 			t.Fatal("the guest's end does not end")
 		}
 		b := <-said
@@ -280,7 +280,7 @@ func TestSilence(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	begin := time.Now()
-	if _, err := Connect(ctx, host); !errors.Is(err, context.DeadlineExceeded) || time.Since(begin) > 5*time.Second {
+	if _, err := Connect(ctx, host); !errors.Is(err, context.DeadlineExceeded) || time.Since(begin) > time.Minute {
 		t.Errorf("%v after %v", err, time.Since(begin))
 	}
 }

@@ -563,7 +563,7 @@ func halfACore(t testing.TB) string {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if err := cgroup.Remove(ctx, dir); err != nil {
 			t.Error(err)

@@ -296,7 +296,7 @@ func speak(t *testing.T, said ...string) net.Conn {
 const greeting = `{"QMP": {"version": {}, "capabilities": []}}` + "\n"
 
 func TestQMP(t *testing.T) {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	q, err := newQMP(ctx, speak(t, greeting, `{"return": {}, "id": 1}`+"\n",
 		`{"event": "SHUTDOWN", "data": {"guest": true, "reason": "guest-panic"}, "timestamp": {}}`+"\n"+
