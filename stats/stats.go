@@ -172,18 +172,20 @@ func (c Confidence) made(q Quotient) float64 {
 }
 
 // Level is that of each single interval: 0.95, or more where it is looked at often; of those before the last, where there is one.
-func (c Confidence) Level() float64 {
+func (c Confidence) Level() float64 { return 1 - c.single() }
+
+// single is the share of single intervals that may miss.
+func (c Confidence) single() float64 {
 	if c.Precision > 0 {
 		c.Alpha *= 1 - lastShare
 	}
 	if c.Looks < 3 { // no interval is made of one round
 		part := float64(1 + c.Extensions)
-		return 1 - c.Alpha/(part*part)
+		return c.Alpha / (part * part)
 	}
 	// How many independent looks they are worth: fitted to simulated studies (TestLooksAreWorth), and a little more than it was there.
 	l := math.Log(float64(c.Looks) / 2)
-	worth := 1 + (2.1*l+0.35*l*l)*(1+0.18*math.Log(Alpha/min(c.Alpha, Alpha)))
-	return 1 - c.Alpha/worth
+	return c.Alpha / (1 + (2.1*l+0.35*l*l)*(1+0.18*math.Log(Alpha/min(c.Alpha, Alpha))))
 }
 
 // criticals keeps what critical gave: of few numbers, which rules of stopping and simulations ask for again and again.

@@ -2,7 +2,6 @@ package data
 
 import (
 	"maps"
-	"math"
 	"slices"
 
 	"tare/notebook"
@@ -52,32 +51,6 @@ func Means(values []Value) []float64 {
 		all[i] = v.Mean
 	}
 	return all
-}
-
-// Doubt is what the host made of nothing at a row's place (workload, parameters, instance type, CPUs online), as a
-// factor: how far bare metal was from itself where the A/A check misses. 1 where it does not. A ratio of two rows of
-// that place that is no farther from 1 says nothing, though both may be far from bare metal.
-func (s *Summary) Doubt(r *Row) float64 {
-	for i := range s.AA {
-		if a := &s.AA[i]; a.Verdict == Misses && a.at(r) {
-			return a.factor()
-		}
-	}
-	return 1
-}
-
-// at says whether the check is of a row's place.
-func (a *AACheck) at(r *Row) bool {
-	return a.Host == r.Host && a.HostCores == r.HostCores && a.Workload == r.Treatment.Workload && (a.Figure == notebook.Metric{}) == !r.IsFigure && (!r.IsFigure || a.Figure == r.Metric) &&
-		maps.Equal(a.Params, r.Treatment.Params) && a.Instance.SameSize(r.Treatment.Instance)
-}
-
-// factor is the farthest end of a check's interval from 1.
-func (a *AACheck) factor() float64 {
-	if a.Low <= 0 {
-		return math.Inf(1)
-	}
-	return max(a.High, 1/a.Low)
 }
 
 // sums are a row's values by block, and the blocks in order.

@@ -35,10 +35,20 @@ type (
 	SharedLoad struct{}
 	// OneRound: there is no interval, because that takes two rounds.
 	OneRound struct{}
-	// UnsteadyHost: the A/A check that this row is of misses 1.
-	UnsteadyHost struct{}
-	// WithinUnsteadiness: bare metal differed from itself by as much as the row differs from it; the check's ratio.
-	WithinUnsteadiness struct{ Ratio, Low, High float64 }
+	// UnsteadyHost: the A/A check that this row is of misses 1, by more than chance explains over so many places.
+	UnsteadyHost struct{ Places int }
+	// WithinUnsteadiness: bare metal differed from itself by as much as the row differs from it; the check's ratio, and how many times as wide as they
+	// are the intervals would have to be by so many places together (1: as wide as they are).
+	WithinUnsteadiness struct {
+		Ratio, Low, High, Factor float64
+		Places                   int
+	}
+	// NarrowHost: over so many places of a host, bare metal differs from itself by Factor times what its intervals allow, by Low times at least.
+	NarrowHost struct {
+		Host, Figure string // Figure: the secondary metric; empty: the workloads' own
+		Places       int
+		Factor, Low  float64
+	}
 	// NoBareMetal: there is no ratio, because bare metal was not measured at this instance type.
 	NoBareMetal struct{ Instance string }
 	// BaselineFailed: there is no ratio, because no trial of the baseline succeeded.
@@ -140,6 +150,7 @@ func (SharedLoad) Doubt()         {}
 func (OneRound) Doubt()           {}
 func (UnsteadyHost) Doubt()       {}
 func (WithinUnsteadiness) Doubt() {}
+func (NarrowHost) Doubt()         {}
 func (NoBareMetal) Doubt()        {}
 func (BaselineFailed) Doubt()     {}
 func (NoCommonRound) Doubt()      {}

@@ -649,34 +649,6 @@ func (r *reader) bareMetal(t *tally) *tally {
 	return nil
 }
 
-func (r *reader) checkAA() {
-	for _, t := range r.order {
-		if !t.row.Treatment.AA {
-			continue
-		}
-		a := AACheck{
-			Host: t.row.Host, Workload: t.row.Treatment.Workload, Params: t.row.Treatment.Params, Instance: t.row.Treatment.Instance, HostCores: t.row.HostCores,
-			Ratio: math.NaN(), Low: math.NaN(), High: math.NaN(), Verdict: NotKnown,
-		}
-		if t.row.IsFigure {
-			a.Figure = t.row.Metric
-		}
-		if bm := r.bareMetal(t); bm != nil {
-			q := r.sum.Ratio(&t.row, &bm.row, stats.Alpha)
-			a.Ratio, a.Low, a.High = q.Value, q.Low, q.High
-			switch {
-			case !q.HasInterval():
-			case q.Contains(1):
-				a.Verdict = Holds
-			default:
-				a.Verdict = Misses
-				t.row.doubt(UnsteadyHost{})
-			}
-		}
-		r.sum.AA = append(r.sum.AA, a)
-	}
-}
-
 // compare gives every row its ratio.
 func (r *reader) compare() error {
 	for _, t := range r.order {
@@ -723,29 +695,6 @@ func (r *reader) compare() error {
 		}
 	}
 	return nil
-}
-
-// distrust marks the rows whose difference from bare metal is no larger than what bare metal showed against itself
-// where the A/A check misses.
-func (r *reader) distrust() {
-	for i := range r.sum.AA {
-		a := &r.sum.AA[i]
-		if a.Verdict != Misses {
-			continue
-		}
-		m := a.factor() // what this host can make of nothing
-		for _, t := range r.order {
-			row := &t.row
-			if !a.at(row) || row.Treatment.AA || row.IsBaseline() || !stats.Finite(row.Ratio) {
-				continue
-			}
-			if !stats.Finite(row.RatioLow) || !stats.Finite(row.RatioHigh) || row.RatioLow <= m && row.RatioHigh >= 1/m {
-				row.Doubtful = true
-				a.Untrusted = append(a.Untrusted, row.Treatment.ID)
-				row.doubt(WithinUnsteadiness{a.Ratio, a.Low, a.High})
-			}
-		}
-	}
 }
 
 // sort brings together what is compared: host and workload, instance type, then bare metal, its A/A row and the rest
@@ -804,6 +753,11 @@ func (r *reader) doubts() (all []Doubt) {
 	}
 	if runs := r.fewest(); stats.Rarest(runs) > 0 {
 		all = append(all, Unseen{runs, stats.Rarest(runs)})
+	}
+	for _, c := range r.sum.Calibrations {
+		if c.Narrow() {
+			all = append(all, NarrowHost{c.Host, c.Figure.Name, c.Places, c.Factor, c.Low})
+		}
 	}
 	most := Extended{}
 	for _, t := range r.order {

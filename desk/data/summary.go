@@ -32,13 +32,15 @@ type Summary struct {
 	// Rows, one a treatment, in the order of the studies; the A/A row of an instance type follows its bm row.
 	Rows []*Row
 
-	Folders  []Folder    // as read, in the order given
-	Hosts    []Host      // each once
-	LeftOut  []LeftOut   // what the studies asked for and was not done, and why
-	AA       []AACheck   // one for each workload (with parameters) and instance type that has an A/A row
-	Ruler    []RulerCost // the ruler's own cost, by platform, engine and accelerator
-	Warnings []Warning   // said by trials, each text once with its count
-	Doubts   []Doubt     // about all of it: level of the intervals, rounds not finished, …
+	Folders []Folder  // as read, in the order given
+	Hosts   []Host    // each once
+	LeftOut []LeftOut // what the studies asked for and was not done, and why
+	AA      []AACheck // one for each workload (with parameters) and instance type that has an A/A row
+	// Calibrations are what the A/A checks of a host and metric show together.
+	Calibrations []Calibration
+	Ruler        []RulerCost // the ruler's own cost, by platform, engine and accelerator
+	Warnings     []Warning   // said by trials, each text once with its count
+	Doubts       []Doubt     // about all of it: level of the intervals, rounds not finished, …
 
 	Baseline map[string]string // what the ratios are relative to, as Options have it
 	margin   float64
@@ -247,28 +249,6 @@ type LeftOut struct {
 	Host      string // Host.Name
 	Treatment notebook.Treatment
 	Reason    string
-}
-
-// Verdict of an A/A check.
-type Verdict string
-
-const (
-	Holds    Verdict = "holds"   // the interval of bare metal over itself contains 1
-	Misses   Verdict = "misses"  // it does not: the host was too unsteady, or the run unlucky (1 in 20)
-	NotKnown Verdict = "unknown" // there is no interval: too few rounds, or one without bounds
-)
-
-// AACheck is bare metal against itself under another name, at one instance type.
-type AACheck struct {
-	Host             string // Host.Name
-	Workload         string
-	Figure           notebook.Metric // the secondary metric that it is of, of which rows have rows of their own; zero: the workload's metric
-	Params           map[string]string
-	Instance         notebook.Instance
-	HostCores        int
-	Ratio, Low, High float64
-	Verdict          Verdict
-	Untrusted        []string // treatment ids whose difference is no larger than what the check shows; when it misses
 }
 
 // RulerCost is what the ruler itself takes to run an empty process, over the guests of one platform.

@@ -301,10 +301,15 @@ func checks(s *data.Summary, names map[string]string) (lines, all []check) {
 	for _, a := range s.AA {
 		all = append(all, check{a.Verdict == data.Holds, words.CheckWhere(s, a), words.Tight(words.Check(a)), strings.Join(named(names, a.Untrusted), "; ")})
 	}
+	for _, c := range s.Calibrations {
+		if of, says := words.Calibrated(s, c); says != "" {
+			all = append(all, check{Good: !c.Narrow(), What: of, Text: words.Tight(says)})
+		}
+	}
 	for _, kind := range []struct {
 		verdict data.Verdict
 		says    string
-	}{{data.Misses, "fails"}, {data.NotKnown, "says nothing"}, {data.Holds, "holds"}} {
+	}{{data.Misses, "fails"}, {data.Narrow, "finds intervals too narrow"}, {data.NotKnown, "says nothing"}, {data.Holds, "holds"}} {
 		of := slices.DeleteFunc(slices.Clone(s.AA), func(a data.AACheck) bool { return a.Verdict != kind.verdict })
 		good := kind.verdict == data.Holds
 		if len(of) == 0 || good && len(of) < len(s.AA) {
@@ -326,7 +331,9 @@ var finished = []string{"precise enough", "cap on rounds"}
 // count counts what a reader must know of before the figures.
 func (p *page) count(s *data.Summary) {
 	// Of many metrics one misses by chance.
-	p.Unsteady = slices.ContainsFunc(s.AA, func(a data.AACheck) bool { return a.Verdict == data.Misses && a.Figure == notebook.Metric{} })
+	p.Unsteady = slices.ContainsFunc(s.AA, func(a data.AACheck) bool {
+		return (a.Verdict == data.Misses || a.Verdict == data.Narrow) && a.Figure == notebook.Metric{}
+	})
 	for _, r := range s.Rows {
 		if r.Treatment.Platform == notebook.VM || r.Treatment.Platform == notebook.VMCN {
 			p.VMs++

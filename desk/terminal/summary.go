@@ -41,6 +41,11 @@ func Summary(w io.Writer, s *data.Summary, on Screen) error {
 	for _, a := range s.AA {
 		lines = append(lines, words.CheckWhere(s, a)+": "+words.Check(a))
 	}
+	for _, c := range s.Calibrations {
+		if of, says := words.Calibrated(s, c); says != "" {
+			lines = append(lines, of+": "+says)
+		}
+	}
 	t.list("A/A check: bare metal against itself", lines)
 	lines = nil
 	for _, r := range s.Ruler {

@@ -1,6 +1,8 @@
 package words
 
 import (
+	"fmt"
+
 	"tare/desk/data"
 	"tare/notebook"
 	"tare/stats"
@@ -17,17 +19,54 @@ func CheckWhere(s *data.Summary, a data.AACheck) string {
 
 // Check says an A/A check's verdict, to follow what it is of.
 func Check(a data.AACheck) string {
+	s, alone := Interval(a.Ratio, a.Low, a.High), ""
+	if !(a.Low <= 1 && 1 <= a.High) {
+		alone = ", which excludes 1, as one such interval in 20 does by chance"
+	}
 	switch a.Verdict {
 	case data.Holds:
-		return Interval(a.Ratio, a.Low, a.High) + ", which contains 1" + Unseen(a)
-	case data.Misses:
-		s := Interval(a.Ratio, a.Low, a.High) + ", which excludes 1: the host was too unsteady, or this is the one run in 20 in which it happens by chance"
-		if n := len(a.Untrusted); n > 0 {
-			s += "; " + was(n, "treatment") + " not to be trusted"
+		if alone != "" {
+			return s + alone + fmt.Sprintf("; over %d places, chance explains that", a.Places) + Unseen(a)
 		}
-		return s
+		return s + ", which contains 1" + Unseen(a)
+	case data.Narrow:
+		if alone == "" {
+			s += ", which contains 1"
+		}
+		s += alone + fmt.Sprintf("; but over %d places bare metal differs from itself by %s times what such intervals allow", a.Places, Digits(a.Factor, 2))
+	case data.Misses:
+		s += ", which excludes 1"
+		if a.Places > 1 {
+			s += fmt.Sprintf(" by more than chance explains over %d places", a.Places)
+		}
+		s += ": the host was too unsteady, or this is the one run in 20 in which it happens by chance"
+	default:
+		return "not known: too few rounds, or too unsteady ones, for an interval"
 	}
-	return "not known: too few rounds, or too unsteady ones, for an interval"
+	if n := len(a.Untrusted); n > 0 {
+		s += "; " + was(n, "treatment") + " not to be trusted"
+	}
+	return s
+}
+
+// Calibrated says what the A/A checks of a host show together, and of what; both empty where there are too few places.
+func Calibrated(s *data.Summary, c data.Calibration) (of, says string) {
+	const enough = 5
+	if !stats.Finite(c.Factor) || c.Places < enough && !c.Narrow() {
+		return "", ""
+	}
+	of = "all together"
+	if len(s.Hosts) > 1 {
+		of += " on " + c.Host
+	}
+	if c.Figure.Name != "" {
+		of += ", " + Plain(c.Figure.Name)
+	}
+	is := "nothing says that they are too narrow"
+	if c.Narrow() {
+		is = "they are too narrow, by " + Digits(c.Low, 2) + " times at least"
+	}
+	return of, fmt.Sprintf("over %d places, bare metal differs from itself by %s times what the intervals allow: %s", c.Places, Digits(c.Factor, 2), is)
 }
 
 // Unseen says of a check that holds which differences are too small for it to detect, to follow what is said of it: those
