@@ -152,10 +152,14 @@ var TracerMetrics = []TracerMetric{
 	{"exits", TracerHypervisor, "1", "times that a virtual CPU was left; by reason before the name"},
 	{"exit_s", TracerHypervisor, "s", "time until it went on; by reason before the name"},
 	{"samples", TracerAccounting, "1", "samples of running threads that the following shares are of"},
-	{"cgroup_s", TracerAccounting, "s", "kernel time in cgroup accounting and CPU quotas; estimated from samples"},
-	{"scheduler_s", TracerAccounting, "s", "kernel time in the scheduler; estimated from samples"},
+	{"cgroup_s", TracerAccounting, "s", "kernel time in cgroup accounting and CPU quotas; a lower bound, from samples"},
+	{"scheduler_s", TracerAccounting, "s", "kernel time in the scheduler; a lower bound, from samples"},
 	{"kernel_s", TracerAccounting, "s", "kernel time in all; estimated from samples"},
 }
+
+// Undercounted are the metrics of TracerAccounting that are lower bounds. Its samples are timer interrupts. Scheduling and quota accounting run with
+// interrupts off, so no sample falls there.
+var Undercounted = []string{"cgroup_s", "scheduler_s"}
 
 // Layers of the isolation ladder between bare metal and a container, from the lowest up (paper "pinning", section VI: the
 // announced study of "overhead by isolation level"). Treatment.Isolation names the topmost that is there; all below are too.

@@ -186,6 +186,8 @@ type (
 		Treatment notebook.Treatment
 		Why       data.Doubt
 	}
+	// LowerBound: what is recorded of the quantity is less than there is, which refutes nothing here.
+	LowerBound struct{ What data.Quantity }
 	// Unrecorded: nothing that Tare records tests it.
 	Unrecorded struct{ Why string }
 	// NoCommonRound: no round has all treatments of a comparison.
@@ -205,5 +207,6 @@ func (NotStudied) Doubt()         {}
 func (NotTogether) Doubt()        {}
 func (NeedsTwo) Doubt()           {}
 func (NoValue) Doubt()            {}
+func (LowerBound) Doubt()         {}
 func (Unrecorded) Doubt()         {}
 func (NoCommonRound) Doubt()      {}

@@ -713,13 +713,29 @@ func (j *judge) shown(n *node, alpha float64, yes bool) bool {
 // decides says whether a comparison's interval lies within its bounds (yes), or outside.
 func (j *judge) decides(c *comparison, alpha float64, yes bool) bool {
 	met := c.met(c.estimate(j, c.alpha(alpha, yes)))
-	return yes && met == Yes || !yes && met == No
+	return c.able(yes) && (yes && met == Yes || !yes && met == No)
+}
+
+// able says whether an interval could ever show the comparison (yes) or refute it. A value that is a lower bound shows that there is at least so
+// much, and refutes that there is at most so much. Where two such values are compared, a difference may be shown: it is refuted by none, since
+// what was not counted may be that difference.
+func (c *comparison) able(yes bool) bool {
+	if !c.what.Undercounted() {
+		return true
+	}
+	value := c.by == ByValue && c.below.x == nil
+	if yes {
+		return !value || math.IsInf(c.bounds.High, 1)
+	}
+	return value && math.IsInf(c.bounds.Low, -1)
 }
 
 // could says whether more rounds could show the node (yes), or refute it, with the comparisons that can be made. What
 // an A/A check that misses stands against is done only where it is clear of it already.
 func (j *judge) could(n *node, alpha float64, yes bool) bool {
-	return n.holds(alpha, yes, func(c *comparison, alpha float64) bool { return c.doubt == 1 || j.decides(c, alpha, yes) })
+	return n.holds(alpha, yes, func(c *comparison, alpha float64) bool {
+		return c.able(yes) && c.doubt == 1 || j.decides(c, alpha, yes)
+	})
 }
 
 // looks says whether the estimates, if they were exact, would show the node.
@@ -805,6 +821,9 @@ func (j *judge) verdict(c Claim, n *node, alpha float64) Verdict {
 		v.Evidence = append(v.Evidence, e.Evidence)
 		if e.cmp.doubt > 1 && (e.Met == Open || v.Answer == NotTestable && e.Met == No) {
 			v.Missing = add(v.Missing, lacks(Unsteady{e.cmp.doubt, j.place(e.cmp.over.x)}))
+		}
+		if v.Answer == NotTestable && e.cmp.what.Undercounted() {
+			v.Missing = add(v.Missing, lacks(LowerBound{e.cmp.what}))
 		}
 	}
 	j.decide(&v, js, yes)
@@ -945,6 +964,9 @@ func (j *judge) enough(c *comparison, alpha float64, yes bool) (more float64) {
 	defer func() { c.ahead[aim{alpha, yes}] = more }()
 	if j.decides(c, alpha, yes) {
 		return 0
+	}
+	if !c.able(yes) {
+		return math.Inf(1)
 	}
 	// An interval of one standard deviation, however often one looks, tells the spread: a sure one may be cut off at 0, or have no bounds.
 	easy := 0.32 * stats.Alpha / (1 - j.sum.Sure(c.over.x, stats.Alpha).Level())

@@ -8,6 +8,7 @@ import (
 	"math"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	papers "tare/claims"
@@ -365,6 +366,13 @@ func (s *Selector) check() error {
 	for _, text := range s.Machine {
 		if _, err := notebook.ParseMachine(text); err != nil {
 			return within(wrong("%v", err), "machine")
+		}
+	}
+	for name, value := range s.Params {
+		if least, ok := strings.CutSuffix(value, orMore); ok {
+			if n, err := strconv.ParseFloat(least, 64); err != nil || math.IsNaN(n) || math.IsInf(n, 0) {
+				return within(wrong("%q must begin with a number, as in 1 or more", value), "params", name)
+			}
 		}
 	}
 	for _, r := range []struct {

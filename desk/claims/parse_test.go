@@ -84,6 +84,7 @@ func TestParse(t *testing.T) {
 		{oneClaim("      trend: {of: {platform: cn}, falls: 2%}"), "mine.yaml:11: trend: over: is missing"},
 		{oneClaim("      trend: {of: {platform: cn}, over: instance}"), "mine.yaml:11: trend: exactly one of falls, rises, constant was expected"},
 		{oneClaim("      trend: {of: {platform: cn}, over: instance, sizes: largest, falls: 2%}"), "mine.yaml:11: trend: sizes: a trend over instance is over all sizes: leave it out"},
+		{oneClaim("      ratio: {of: {workload: w, platform: cn, params: {rate: some or more}}, higher: 2%}"), `rate: "some or more" must begin with a number, as in 1 or more`},
 		{strings.Replace(oneClaim("      all: []"), "tolerance: t", "paper_chr: 2", 1), "mine.yaml:9: paper_chr: 2: a share of the host's cores was expected"},
 		{"paper: p\nwithout:\n- {workload: x}\n" + "groups: []", "mine.yaml:3: without: {workload: …, instance: …, why: …} was expected"},
 		{"paper: p\nwithout:\n- {platform: lxc, why: w}", `mine.yaml:3: without: platform: "lxc"`},

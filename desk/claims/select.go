@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"tare/desk/data"
 	"tare/notebook"
@@ -29,11 +30,28 @@ func (s Selector) has(t notebook.Treatment, hostCores int, chr float64) bool {
 		return false
 	}
 	for k, v := range s.Params {
-		if has, there := t.Params[k]; there && has != v {
+		if has, there := t.Params[k]; there && !isValue(v, has) {
 			return false
 		}
 	}
 	return s.Cores.has(t.Instance.Cores) && s.HostCores.has(float64(hostCores)) && s.CHR.has(chr)
+}
+
+// orMore stands behind the least value that a selector chooses of a parameter that is a number.
+const orMore = " or more"
+
+// isValue says whether a parameter's value is what a selector wants.
+func isValue(want, has string) bool {
+	text, ok := strings.CutSuffix(want, orMore)
+	if !ok {
+		return has == want
+	}
+	least, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		panic(err) // it was read when the file was
+	}
+	n, err := strconv.ParseFloat(has, 64)
+	return err == nil && n >= least
 }
 
 // hasRung says whether a rung of the isolation ladder is chosen: a paper's container is none of them.
@@ -255,7 +273,7 @@ func (j *judge) absence(s Selector, what data.Quantity) []Gap {
 		bare := s
 		bare.CHR = nil
 		here := data.Distinct(j.rows(bare), func(r *data.Row) float64 { return r.CHR })
-		if !slices.ContainsFunc(here, s.CHR.has) {
+		if len(here) > 0 && !slices.ContainsFunc(here, s.CHR.has) {
 			return []Gap{lacks(NeedsCHR{bare, *s.CHR, here})}
 		}
 	}
@@ -286,7 +304,7 @@ func (j *judge) absence(s Selector, what data.Quantity) []Gap {
 	}
 	if s.Cores != nil || len(s.Instance) > 0 {
 		free := s
-		free.Cores, free.Instance = nil, nil
+		free.Cores, free.Instance, free.CHR = nil, nil, nil
 		has := data.Distinct(j.rows(free), func(r *data.Row) string { return r.Treatment.Instance.Name })
 		if len(has) > 0 {
 			return []Gap{lacks(NeedsSize{s, has})}

@@ -62,15 +62,29 @@ func TestWhatThePaperLeavesOut(t *testing.T) {
 // A small container of a small host is no small share of it: the verdict says what share it was judged at, or the claim
 // is not testable here, as the paper words it.
 func TestShareOfTheHost(t *testing.T) {
-	vs := Judge(smallWorld().measure(8, 0.005, 3), shipped(t))
+	w := newWorld(host("mid", 32))
+	for _, what := range []string{"ffmpeg segments=1", "mpi-search", "wordpress", "cassandra rate=1000"} {
+		for _, instance := range []string{"1/2GB", "2/4GB"} {
+			w.add(0, what+" bm "+instance, 4)
+			w.add(0, what+" cn docker vanilla "+instance, 6)
+			w.add(0, what+" cn docker pinned "+instance, 4.1)
+		}
+	}
+	vs := Judge(w.measure(8, 0.005, 3), shipped(t))
 	for id, want := range map[string]string{
-		"practice-1": "; at a CHR of 0.5 to 1, the paper's is 0.018",
+		"practice-1": "; at a CHR of 0.031 to 0.062, the paper's is 0.018",
 		"io-a":       "", // nothing was judged
 		"ffmpeg-i-d": "", // a trend over sizes
 	} {
 		v := find(t, vs, id)
 		if want == "" && strings.Contains(Why(v), "the paper's is") || !strings.HasSuffix(Why(v), want) {
 			t.Errorf("%s: %s", id, Why(v))
+		}
+	}
+	vs = Judge(smallWorld().measure(8, 0.005, 3), shipped(t))
+	for _, id := range []string{"practice-1", "wordpress-i-b", "cassandra-i-c", "summary-b"} {
+		if v := find(t, vs, id); v.Answer != NotTestable || !strings.Contains(Why(v), "a CHR of at most 0.07") {
+			t.Errorf("%s: %s: %s", id, v.Answer, Why(v))
 		}
 	}
 	if v := find(t, vs, "pso-e"); v.Answer != NotTestable || !strings.Contains(Why(v), "a CHR of at most 0.07 (2 cores on a host with at least 29); here: 0.5, 1") {

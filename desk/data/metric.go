@@ -33,6 +33,14 @@ func (q Quantity) OfGuestMemory() bool {
 	})
 }
 
+// Undercounted says whether the quantity is larger than what is recorded of it.
+func (q Quantity) Undercounted() bool {
+	return slices.ContainsFunc(q.Of, func(name string) bool {
+		of, traced := strings.CutPrefix(name, "trace.")
+		return traced && slices.Contains(notebook.Undercounted, of[strings.LastIndexByte(of, '.')+1:])
+	})
+}
+
 // TrialMetrics are those that the ruler gives of every trial.
 var TrialMetrics = []notebook.Metric{
 	{Name: "elapsed_s", Unit: "s"},

@@ -31,7 +31,7 @@ var allDoubts = []data.Doubt{
 	advise.LadderRung{}, advise.PartOnline{}, advise.NoValue{}, advise.NoDirection{}, advise.NoRatioInterval{}, advise.NothingBeside{}, advise.NoPrediction{}, advise.UnsteadySize{}, advise.RatiosRanked{}, advise.SomeFailed{},
 	advise.SeveralCPUSets{}, advise.Extrapolated{}, advise.Ambiguous{},
 	claims.OnlyEmulated{}, claims.Unmeasured{}, claims.EveryTrialFailed{}, claims.WithinUnsteadiness{}, claims.Unsteady{}, claims.NeedsHostCores{}, claims.NeedsCHR{},
-	claims.PaperLeavesOut{}, claims.NeedsSize{}, claims.NotStudied{}, claims.NotTogether{}, claims.NeedsTwo{}, claims.NoCommonRound{}, claims.NoValue{}, claims.Unrecorded{},
+	claims.PaperLeavesOut{}, claims.NeedsSize{}, claims.NotStudied{}, claims.NotTogether{}, claims.NeedsTwo{}, claims.NoCommonRound{}, claims.NoValue{}, claims.LowerBound{}, claims.Unrecorded{},
 	data.Extended{}, data.Unseen{}, data.SeldomHeld{}, compare.Differs{}, data.NotTraced{}, data.TracerSilent{}, data.HostsNetwork{}, data.NoSuchMetric{}, data.UsageUnknown{}, data.NeverTogether{},
 }
 
