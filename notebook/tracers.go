@@ -116,6 +116,7 @@ type TracerMetric struct {
 var TracerMetrics = []TracerMetric{
 	{"elapsed_s", TracerScheduler, "s", "from the creation of the trial's process to its end, as the tracer saw it"},
 	{"run_s", TracerScheduler, "s", "all threads' time on a core"},
+	{"cpus_used", TracerScheduler, "1", "CPUs of the host on which threads ran"},
 	{"delay_s", TracerThreads, "s", "all threads' time in run queues, throttled time among it"},
 	{"blocked_s", TracerThreads, "s", "all threads' waits for block devices, where kernel.task_delayacct is on"},
 	{"switches", TracerScheduler, "1", "times that a thread left its core"},
@@ -131,7 +132,6 @@ var TracerMetrics = []TracerMetric{
 	{"throttled_s", TracerBandwidth, "s", "time for which run queues were throttled, added over the cores"},
 	{"user_s", TracerCPU, "s", "CPU time in the guest's own code"},
 	{"system_s", TracerCPU, "s", "CPU time in the kernel for it"},
-	{"cpus_used", TracerCPU, "1", "CPUs of the host on which the guest ran; a cgroup of version 1 counts it"},
 	{"guest_s", TracerCPU, "s", "CPU time in a VM's code (KVM)"},
 	{"interrupt_s", TracerCPU, "s", "interrupts on the guest's CPUs, whoever they were for"},
 	{"steal_s", TracerCPU, "s", "time that the hypervisor under this machine took from the guest's CPUs"},

@@ -503,7 +503,7 @@ func TestWithDockerThePaper(t *testing.T) {
 			t.Errorf("%s %s: %+v", r.Workload, r.name(), r)
 		}
 	}
-	for w, want := range map[string]int{"ffmpeg": 8, "mpi-search": 8, "wordpress": 4} {
+	for w, want := range map[string]int{"ffmpeg": 8, "mpi-search": 8, "pingpong": 4, "wordpress": 4} {
 		if n[w] != want {
 			t.Errorf("%s: %d rows, want %d", w, n[w], want)
 		}

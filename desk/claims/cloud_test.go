@@ -66,7 +66,7 @@ func cloud(t *testing.T, g gives, rounds int, noise float64) []Verdict {
 	f.Study.Name, f.Study.Design = "cloud-benchmarking", notebook.Design{Floor: rounds, Cap: rounds, Trials: 1, TimeoutS: 60}
 	higher := func(name string) notebook.Metric { return notebook.Metric{Name: name, Better: notebook.Higher} }
 	f.Study.Metrics["hpcc"], f.Study.Metrics["ior"] = higher("HPL"), higher("operations per second")
-	f.Study.Also = map[string][]notebook.Metric{"hpcc": {{Name: "AvgPingPongLatency", Unit: "µs", Better: notebook.Lower}}, "ior": {higher("bandwidth")}}
+	f.Study.Also = map[string][]notebook.Metric{"hpcc": {{Name: "AvgPingPongLatency", Unit: "µs", Better: notebook.Lower}}, "ior": {higher("bandwidth"), {Name: "p99", Unit: "s", Better: notebook.Lower}}}
 	for what := range cloudTables {
 		if strings.HasPrefix(what, "Star") && !strings.Contains(what, ",") {
 			f.Study.Also["hpcc"] = append(f.Study.Also["hpcc"], higher(what))
@@ -93,7 +93,7 @@ func cloud(t *testing.T, g gives, rounds int, noise float64) []Verdict {
 	f.Trial = func(x *notebook.Trial) {
 		tr := notebooktest.Treatment(x.Treatment)
 		if tr.Workload == "ior" {
-			x.Figures = map[string]float64{"bandwidth": x.Value}
+			x.Figures = map[string]float64{"bandwidth": x.Value, "p99": 1 / x.Value}
 			return
 		}
 		x.Figures = map[string]float64{}
@@ -114,14 +114,14 @@ func cloud(t *testing.T, g gives, rounds int, noise float64) []Verdict {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return testable(t, 42, Judge(s, all))
+	return testable(t, 47, Judge(s, all))
 }
 
 // What the paper says holds where it is so, but for the text where the tables say otherwise; the other way round where the text is so; nothing holds where all is
 // otherwise, and nothing is decided in noise.
 func TestClaimsOfCloudBenchmarking(t *testing.T) {
 	// Of these the paper says two things.
-	text := []string{"cloud-io-docker", "cloud-random-write-vm"}
+	text := []string{"cloud-io-docker", "cloud-random-write-vm", "cloud-stream-docker"}
 	for _, v := range cloud(t, asTheTablesHaveIt, 10, 0.0001) {
 		want := Holds
 		if slices.Contains(text, v.Claim.ID) {

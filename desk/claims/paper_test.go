@@ -103,8 +103,8 @@ func (w *world) folder(t *testing.T, rounds int, noise float64, of func(notebook
 			"scheduler_s": cpu * about(b.scheduler), "cgroup_s": cpu * about(b.cgroup),
 			"vda.reads": b.requests * about(b.reads), "vda.writes": b.requests * about(b.writes),
 			"eth0.received_packets": b.requests * about(b.packets), "eth0.sent_packets": b.requests * about(b.packets),
-			"cpus_used": float64(f.Host.Cores(tr)) * about(b.spread),
-			"waits":     b.requests * about(b.waits), "major_faults": b.requests * about(b.faults),
+			"cpus_used": float64(f.Host.Cores(tr)) * about(b.spread), "vcpu.cpus_used": float64(f.Host.Cores(tr)) * about(b.spread),
+			"waits": b.requests * about(b.waits), "major_faults": b.requests * about(b.faults),
 		}
 	}
 	s, err := data.Read([]string{f.Write(t)}, data.Options{})

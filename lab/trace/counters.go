@@ -113,18 +113,6 @@ func subtract(after, before []counts, why reasons) map[string]float64 {
 				delta[name] /= float64(time.Second)
 			}
 		}
-		cpus, ran := 0, 0
-		for name, used := range delta {
-			if strings.HasPrefix(name, cpuOf) {
-				if cpus++; used > 0 {
-					ran++
-				}
-				delete(delta, name)
-			}
-		}
-		if cpus > 0 {
-			delta["cpus_used"] = float64(ran)
-		}
 		if usage, ok := delta[cpuUsage]; ok {
 			delete(delta, cpuUsage)
 			// As the kernel itself does it (cputime_adjust): the sum is exact, and is split as the timer's ticks fell.

@@ -141,7 +141,7 @@ func TestRecordedV1(t *testing.T) {
 	wantFigures(t, "figures", figures, map[string]float64{
 		"periods": 15, "throttled_periods": 1, "throttled_s": 0.004781751,
 		// The sum is cpuacct.usage; its parts are as those that the timer saw, which are more together.
-		"user_s": 0.478753549 * 505548909 / 513548909, "system_s": 0.478753549 * 8000000 / 513548909, "cpus_used": 1,
+		"user_s": 0.478753549 * 505548909 / 513548909, "system_s": 0.478753549 * 8000000 / 513548909,
 		"interrupt_s": 88.95 + 58.39, "steal_s": 131.56 + 121.00,
 		"minor_faults": 5255, "major_faults": 0, "reclaimed_pages": 3432128 + 3823190 + 32, "huge_faults": 120274,
 		"eth0.received_bytes": 8928525738, "eth0.received_packets": 295739, "eth0.sent_bytes": 15278676, "eth0.sent_packets": 167974,
@@ -230,14 +230,13 @@ func TestSince(t *testing.T) {
 	before := f.read(asV1)
 	r.in(t, "/sys/fs/cgroup/cpu/guest/cpu.stat", "nr_throttled 1\n", "nr_throttled 4\n")
 	r.in(t, "/sys/fs/cgroup/cpuacct/guest/cpuacct.usage", "478753549", "1478753549")
-	r.in(t, "/sys/fs/cgroup/cpuacct/guest/cpuacct.usage_percpu", "478753549 0 ", "478753549 1000000000 ")
 	r.in(t, "/sys/fs/cgroup/cpuacct/guest/cpuacct.usage_user", "505548909", "805548909")
 	r.in(t, "/sys/fs/cgroup/cpuacct/guest/cpuacct.usage_sys", "8000000", "108000000")
 	r.in(t, "/proc/11511/net/dev", " tare1:     220       5", " tare1:     100       6")
 	r.in(t, "/proc/11511/net/dev", "tare2keep:", "cni0:1.2: 11 1 0 0 0 0 0 0 22 2 0 0 0 0 0 0\ntare2keep:")
 	figures, fallback, missing := f.read(asV1).since(before)
 	wantFigures(t, "figures", figures, map[string]float64{
-		"periods": 0, "throttled_periods": 3, "throttled_s": 0, "user_s": 0.75, "system_s": 0.25, "cpus_used": 1, "interrupt_s": 0, "steal_s": 0,
+		"periods": 0, "throttled_periods": 3, "throttled_s": 0, "user_s": 0.75, "system_s": 0.25, "interrupt_s": 0, "steal_s": 0,
 		"minor_faults": 0, "major_faults": 0, "reclaimed_pages": 0, "huge_faults": 0,
 		"tare1.received_packets": 1, "cni0:1.2.received_bytes": 11, "cni0:1.2.received_packets": 1, "cni0:1.2.sent_bytes": 22, "cni0:1.2.sent_packets": 2,
 	})

@@ -23,10 +23,6 @@ var cpu = tracer{name: notebook.TracerCPU, count: func(f files, c *counters, t c
 // cpuUsage is CPU time in all, of which only a sample is known to be in the code or in the kernel.
 const cpuUsage = "usage_s"
 
-// cpuOf comes before the number of a CPU of the host, of which the CPU time is there that the guest used. What becomes a figure is on how
-// many it ran. Version 2 does not count it.
-const cpuOf = "usage of CPU "
-
 // Names in the kernel's file, and what they are here.
 var cpuV2 = map[string]string{"user_usec": "user_s", "system_usec": "system_s"}
 
@@ -104,17 +100,6 @@ func (f files) groupCPU(t counted) (n map[string]uint64, from string, err error)
 		}
 		if n[name], err = strconv.ParseUint(strings.TrimSpace(text), 10, 63); err != nil {
 			return nil, "", fmt.Errorf("%s/%s: %.60q: expected a number of ns", dir, file, text)
-		}
-	}
-	const file = "cpuacct.usage_percpu"
-	text, err := f.text(dir + "/" + file)
-	if err != nil && !gone(err) {
-		return nil, "", err
-	}
-	for i, field := range strings.Fields(text) {
-		name := cpuOf + strconv.Itoa(i)
-		if n[name], err = strconv.ParseUint(field, 10, 63); err != nil {
-			return nil, "", fmt.Errorf("%s/%s: %.60q: expected numbers of ns", dir, file, text)
 		}
 	}
 	return n, dir, nil

@@ -206,6 +206,7 @@ func (t *Trace) readScheduler(p *notebook.Trace) error {
 			p.Figures[prefix+figure] = float64(c[i])
 		}
 		p.Figures[prefix+"run_s"] = float64(s.Sums[r][kindOn]) * nano
+		p.Figures[prefix+"cpus_used"] = float64(t.ranOn[r])
 		add := func(kind int, what, of string) {
 			if d := distribution(s.Spread[r][kind][:], s.Sums[r][kind]); d != nil {
 				d.Role, d.What, d.Of = name, what, of

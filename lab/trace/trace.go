@@ -247,6 +247,7 @@ type Trace struct {
 	stuck   error  // of programs that could not be attached, nor detached again
 	look    look   // what they say of the trial, when it is over
 	span    span
+	ranOn   [roles]int // CPUs on which threads of each role ran
 }
 
 // Attach begins to trace. What cannot be traced is Missing in what Stop gives.
@@ -465,7 +466,13 @@ func (t *Trace) seen(p *notebook.Trace) error {
 	}
 	for i := range all {
 		p.Lost += int64(all[i].Lost)
-		t.span.add(&all[i].Span[(l.Spans-1)%spans])
+		of := &all[i].Span[(l.Spans-1)%spans]
+		for r := range roles {
+			if of.Sums[r][kindOn] > 0 {
+				t.ranOn[r]++
+			}
+		}
+		t.span.add(of)
 	}
 	p.Lost += int64(k.missed() - k.misses)
 	if l.Spans > spans {

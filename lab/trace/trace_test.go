@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"tare/internal/require"
 	"tare/lab/cgroup"
 	"tare/lab/engine"
@@ -247,6 +249,25 @@ func TestSwitchesBesidePerf(t *testing.T) {
 	}
 }
 
+// A process that is held to one CPU has run on one.
+func TestCPUsUsed(t *testing.T) {
+	k := openKit(t, notebook.TracerScheduler)
+	runtime.LockOSThread() // the thread ends with the test
+	online, err := proc.OnlineCPUs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var one unix.CPUSet
+	one.Set(online[len(online)-1])
+	if err := unix.SchedSetaffinity(0, &one); err != nil {
+		t.Fatal(err)
+	}
+	p, _ := watched(t, k, 1, loadCommand(t, "busy", "200"))
+	if got := p.Figures["cpus_used"]; got != 1 {
+		t.Errorf("it ran on %v CPUs, want 1", got)
+	}
+}
+
 func TestMigrations(t *testing.T) {
 	k := openKit(t, notebook.TracerScheduler)
 	online, err := proc.OnlineCPUs()
@@ -258,6 +279,10 @@ func TestMigrations(t *testing.T) {
 	p, _ := watched(t, k, 1, loadCommand(t, "migrate", strconv.Itoa(online[0]), strconv.Itoa(online[1]), strconv.Itoa(times)))
 	if got := p.Figures["migrations"]; got < times-float64(p.Lost) || got > times+10 {
 		t.Errorf("%v migrations, want %d, and a few at its start; %d events were lost", got, times, p.Lost)
+	}
+	// The kernel counts this for cgroups of version 1 only, so the programs do.
+	if got := p.Figures["cpus_used"]; got < 2 || got > float64(len(online)) {
+		t.Errorf("it ran on %v CPUs, want at least 2 of %d", got, len(online))
 	}
 	if p.Figures["cache_migrations"] > p.Figures["migrations"] || p.Figures["node_migrations"] > p.Figures["migrations"] {
 		t.Errorf("more migrations between domains than migrations: %v", p.Figures)
