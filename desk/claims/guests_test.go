@@ -94,7 +94,7 @@ func TestClaimsOfGuestsBesideGuests(t *testing.T) {
 	}
 }
 
-// What chapter 5 says of starts and restores holds where they take what Table 5.1 has, does not where a container takes six times as long and a restore is no gain, and
+// What chapter 5 says of starts and restores holds where they take what Table 5.1 has, does not where a restore takes nearly as long as a VM's start, and
 // is open in noise.
 func TestClaimsOfStartsAndRestores(t *testing.T) {
 	all, err := Shipped("start-up")
@@ -113,7 +113,7 @@ func TestClaimsOfStartsAndRestores(t *testing.T) {
 		f.Study.Name, f.Study.Design = "start-up", notebook.Design{Floor: c.rounds, Cap: c.rounds, Trials: 1, TimeoutS: 60}
 		f.Study.Starting = &notebook.Starting{Caches: []string{notebook.CacheWarm}, Restore: true}
 		metric, also := f.Study.Starting.Metrics()
-		f.Add("system cache=warm cn lxc pinned 1/1GB", c.container).Add("system cache=warm vm qemu kvm pinned 1/1GB", 10.342).Add("hashing cache=warm cn runc pinned 1/1GB", 0.1)
+		f.Add("system cache=warm cn lxc pinned 1/1GB", c.container).Add("system cache=warm vm qemu kvm pinned 1/1GB", 10.342).Add("hashing cache=warm cn runc pinned 1/1GB", 0.099)
 		f.Study.Also = map[string][]notebook.Metric{}
 		for _, w := range []string{"system", "hashing"} {
 			f.Study.Metrics[w], f.Study.Also[w] = metric, also
@@ -133,7 +133,7 @@ func TestClaimsOfStartsAndRestores(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, v := range testable(t, 3, Judge(s, slices.Clone(all))) {
+		for _, v := range testable(t, 2, Judge(s, slices.Clone(all))) {
 			if v.Answer != c.want {
 				t.Errorf("%s: %s: %s, want %s: %s", c.name, v.Claim.ID, v.Answer, c.want, Why(v))
 			}

@@ -58,7 +58,7 @@ type MemoryPart struct {
 }
 
 // Duplicates is what the guest has in another page, too, by where that is (Table 6.4).
-type Duplicates struct{ Within, Host, Guests Alike }
+type Duplicates struct{ Within, Host, Guests, Total Alike }
 
 // Alike is duplicates by what the two pages are.
 type Alike struct{ AnonAnon, FileFile, AnonFile, Sum stats.Estimate }
@@ -124,7 +124,7 @@ type lastGuest struct {
 // alikes are Duplicates in the making.
 type alikes struct {
 	compared             rounds
-	within, host, guests [4]rounds // as Alike has them
+	within, host, guests, total [4]rounds // as Alike has them
 }
 
 // parts are the parts of guests in the making, by name.
@@ -236,10 +236,14 @@ func (a *alikes) add(b Block, d *notebook.MemoryDuplicates) {
 		return
 	}
 	a.compared.add(b, 0)
+	var total notebook.MemoryAlike
+	for _, m := range []notebook.MemoryAlike{d.Within, d.Host, d.Guests} {
+		total.AnonAnon, total.FileFile, total.AnonFile = total.AnonAnon+m.AnonAnon, total.FileFile+m.FileFile, total.AnonFile+m.AnonFile
+	}
 	for _, of := range []struct {
 		notebook.MemoryAlike
 		to *[4]rounds
-	}{{d.Within, &a.within}, {d.Host, &a.host}, {d.Guests, &a.guests}} {
+	}{{d.Within, &a.within}, {d.Host, &a.host}, {d.Guests, &a.guests}, {total, &a.total}} {
 		aa, ff, af := mib(of.AnonAnon), mib(of.FileFile), mib(of.AnonFile)
 		for i, v := range []float64{aa, ff, af, aa + ff + af} {
 			of.to[i].add(b, v)
@@ -255,7 +259,7 @@ func (a *alikes) finish(s *Summary) *Duplicates {
 	alike := func(of [4]rounds) Alike {
 		return Alike{s.overRounds(of[0]), s.overRounds(of[1]), s.overRounds(of[2]), s.overRounds(of[3])}
 	}
-	return &Duplicates{alike(a.within), alike(a.host), alike(a.guests)}
+	return &Duplicates{alike(a.within), alike(a.host), alike(a.guests), alike(a.total)}
 }
 
 // finish works the weights out; nil where no trial has any.

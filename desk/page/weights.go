@@ -93,6 +93,7 @@ func weighed(id string, rows []*data.Row, s *data.Summary) *weightsPart {
 				}
 				of.Duplicates = append(of.Duplicates, row)
 			}
+			of.Duplicates = append(of.Duplicates, total(r, at.Total, at.said))
 		}
 		if a := r.Weights.Alone; a != nil {
 			of.RAM = framesParts(a)
@@ -113,6 +114,26 @@ func weighed(id string, rows []*data.Row, s *data.Summary) *weightsPart {
 		return nil
 	}
 	return t
+}
+
+// total is the last line of Table 6.4. The paper's has three of its numbers, each a metric of its own.
+func total(r *data.Row, all data.Alike, said string) alikeRow {
+	row := alikeRow{"in all" + said, []value{halved(all.AnonAnon), halved(all.FileFile), halved(all.AnonFile), halved(all.Sum)}}
+	if said != "" {
+		return row
+	}
+	sum, known := 0.0, 0
+	for i, m := range []notebook.Metric{notebook.WeightAnonAnon, notebook.WeightFileFile, notebook.WeightAnonFile} {
+		if paper := r.Memory.Paper(r.Treatment, m); len(paper) == 1 {
+			row.Sizes[i].Interval += " (" + words.Printed(paper[0]) + ")"
+			sum, known = sum+paper[0], known+1
+		}
+	}
+	if known == 3 {
+		row.Name += ", and in the paper"
+		row.Sizes[3].Interval += " (" + words.Printed(sum) + ")"
+	}
+	return row
 }
 
 // framesParts are the tables of what a VM's memory is to its guest; none where it did not say.

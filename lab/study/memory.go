@@ -80,6 +80,17 @@ func (m *Memory) parse() (*notebook.Memory, error) {
 	return out, nil
 }
 
+// weighs are the metrics of a study that weighs so, after the first. The report draws what has a direction, so those have one that a figure names.
+func (s *Spec) weighs(m *notebook.Memory) []notebook.Metric {
+	all := m.Figures()
+	for i, metric := range all {
+		if slices.ContainsFunc(s.Figures, func(f notebook.Figure) bool { return f.Metric == metric.Name }) {
+			all[i].Better = notebook.Lower
+		}
+	}
+	return all
+}
+
 // patience is d, and longer where the treatment's guests are emulated.
 func patience(t notebook.Treatment, d time.Duration) time.Duration {
 	if !t.Representative() {

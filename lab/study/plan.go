@@ -543,7 +543,7 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, shipped fs.FS, ch Choices, o w
 				p.Study.Metrics[w.Name], also = capacity.Figure(), []notebook.Metric{notebook.CapacityFigure}
 			}
 			if weighing != nil {
-				p.Study.Metrics[w.Name], also = notebook.WeightPSS, weighing.Figures()
+				p.Study.Metrics[w.Name], also = notebook.WeightPSS, s.weighs(weighing)
 			}
 			if paging != nil {
 				p.Study.Metrics[w.Name], also = paging.Metrics(ends(w))

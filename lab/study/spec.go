@@ -787,9 +787,18 @@ func (s *Spec) drawable(us []use) error {
 			if axes == nil {
 				axes = append([]string{"instance", "host_cores", "network", "isolation"}, slices.Sorted(maps.Keys(u.params))...)
 			}
-			metrics = []string{u.Workload.Metric.Name}
-			for _, m := range u.Workload.Secondary() {
-				if m.Better != "" {
+			first, also := u.Workload.Metric.Name, u.Workload.Secondary()
+			if s.Memory != nil {
+				m, err := s.Memory.parse()
+				if err != nil {
+					return err // the file was refused for it
+				}
+				first, also = notebook.WeightPSS.Name, m.Figures()
+			}
+			metrics = []string{first}
+			for _, m := range also {
+				if m.Better != "" || s.Memory != nil { // of memory, less is better
+
 					metrics = append(metrics, m.Name)
 				}
 			}

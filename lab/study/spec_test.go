@@ -401,3 +401,35 @@ design: {rounds: {floor: 2, cap: 3}}
 		}
 	}
 }
+
+// A study that weighs draws the metrics of memory that its figures name, and no others of them.
+func TestFiguresOfMemory(t *testing.T) {
+	s, err := Load(studies.FS, "footprint", kinds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	us, err := s.uses(workloads.FS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.drawable(us); err != nil {
+		t.Error(err)
+	}
+	m, err := s.Memory.parse()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var drawn []string
+	for _, of := range s.weighs(m) {
+		if of.Better != "" {
+			drawn = append(drawn, of.Name)
+		}
+	}
+	if want := []string{"PSS alone", "PSS alone with KSM"}; !slices.Equal(drawn, want) {
+		t.Errorf("drawn: %q, want %q", drawn, want)
+	}
+	s.Figures[0].Metric = "the weather"
+	if err := s.drawable(us); err == nil || !strings.Contains(err.Error(), `metric: "the weather": one of memory (PSS), RSS, USS, PSS with KSM, PSS alone, `) {
+		t.Errorf("%v", err)
+	}
+}
