@@ -93,6 +93,10 @@ type Treatment struct {
 	// OthersOffline: bare metal is to lose the host's other CPUs, as by a boot option (paper "pinning", section III-A), and not only to be
 	// bound to its own. A guest's Notes say whether it did.
 	OthersOffline bool `json:"others_offline,omitempty"`
+
+	// MemoryWithheld: bare metal is to have the memory of its instance, as by a boot option, and what Tare and the load need. A guest's
+	// Notes say how much memory it had.
+	MemoryWithheld bool `json:"memory_withheld,omitempty"`
 }
 
 // Cores is how many CPUs the host had online for the treatment; 0 where that is not known.

@@ -1,8 +1,8 @@
 //go:build linux
 
-// Package hugepages has the host give processes huge pages, or large folios, that they did not ask for, as long as guests are read that are to have
-// them. What its files mean stands in the kernel's Documentation/admin-guide/mm/transhuge.rst. A process that is to have none needs no setting of
-// the host.
+// Package hugepages sets the host's huge pages for guests. The host gives processes huge pages, or large folios, that they did not ask for, while
+// it measures guests that are to have them (the kernel's Documentation/admin-guide/mm/transhuge.rst). A process that is to have none needs
+// no setting of the host. The package also withholds memory from a guest, as huge pages that nobody uses (hugetlbpage.rst there).
 package hugepages
 
 import (
@@ -43,8 +43,10 @@ const detailFrom = "from"
 
 func (t Tree) path(name string) string { return filepath.Join(string(t), folder, name) }
 
-// Undo gives the way to undo what Set journals, for journal.Recover.
-func (t Tree) Undo() map[string]journal.Undo { return map[string]journal.Undo{Kind: t.putBack} }
+// Undo has the functions that undo what Set and Withhold journal, for journal.Recover.
+func (t Tree) Undo() map[string]journal.Undo {
+	return map[string]journal.Undo{Kind: t.putBack, KindWithheld: t.giveBack}
+}
 
 func (t Tree) putBack(_ context.Context, e journal.Entry) error {
 	for _, files := range settings {

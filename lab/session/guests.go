@@ -14,6 +14,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"tare/lab/cgroup"
 	"tare/lab/device"
 	"tare/lab/engine"
@@ -92,7 +94,7 @@ func (l *Lab) Cache(ctx context.Context, t notebook.Treatment, w *workload.Ready
 
 // provision makes a guest on the CPUs of that seat; the first is the treatment's own. moments, where it is not nil, begins what its start is timed by.
 func (l *Lab) provision(ctx context.Context, t notebook.Treatment, id string, w *workload.Ready, seat int, moments func() *engine.Moments) (g guest, err error) {
-	note, err := l.sizeFor(ctx, t, w.Workload.Service != nil)
+	notes, err := l.sizeFor(ctx, t, w.Workload.Service != nil)
 	if err != nil {
 		return g, err
 	}
@@ -110,6 +112,15 @@ func (l *Lab) provision(ctx context.Context, t notebook.Treatment, id string, w 
 		s.Moments = moments()
 	}
 	driven, err := e.Provision(ctx, s)
+	if errors.Is(err, unix.ENOMEM) {
+		released, rerr := l.release(ctx)
+		if rerr != nil {
+			return g, errors.Join(err, rerr)
+		}
+		if released {
+			return l.provision(ctx, t, id, w, seat, moments) // release withholds none for this instance again
+		}
+	}
 	if err != nil {
 		return g, err
 	}
@@ -117,7 +128,7 @@ func (l *Lab) provision(ctx context.Context, t notebook.Treatment, id string, w 
 	made.system = s.System
 	made.name, made.unsaved = k.String(), cmp.Or(k.Unsaved, "nothing that it is made by saves it")
 	made.env = s.Devices.Env
-	made.note, made.machine = note, t.Platform == notebook.VM || t.Platform == notebook.VMCN
+	made.notes, made.machine = notes, t.Platform == notebook.VM || t.Platform == notebook.VMCN
 	return made, nil
 }
 
@@ -268,7 +279,7 @@ type guest struct {
 	kit   *trace.Kit
 	cores float64
 	cpus  []int    // that it may use
-	note  string   // on the host that it was given
+	notes []string // on the host that it was given
 	env   []string // that comes with its devices, for all that it runs
 
 	name    string // of its engine
@@ -278,12 +289,10 @@ type guest struct {
 	machine bool // a virtual one: the host sees its processes, and not those inside
 }
 
-// Facts are the driver's, and the note.
+// Facts are the driver's, and the notes.
 func (g guest) Facts() engine.Facts {
 	f := g.Guest.Facts()
-	if g.note != "" {
-		f.Notes = append(slices.Clone(f.Notes), g.note)
-	}
+	f.Notes = slices.Concat(f.Notes, g.notes)
 	return f
 }
 
@@ -381,7 +390,7 @@ func (l *Lab) bareMetal() engine.Driver { return l.engine(bare.Kind, "") }
 
 // Execute implements workload.Bench: one order on bare metal with all of the host's CPUs.
 func (l *Lab) Execute(ctx context.Context, root *image.Image, work *image.Tree, o ruler.Order) (r ruler.Result, scratch string, release func() error, err error) {
-	if err := l.size(ctx, 0); err != nil {
+	if err := errors.Join(l.withhold(ctx, 0, nil), l.size(ctx, 0)); err != nil {
 		return r, "", nil, err
 	}
 	n := len(l.host.CPUs)

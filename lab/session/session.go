@@ -51,6 +51,9 @@ type Lab struct {
 	gone    []int                       // CPUs that are offline meanwhile, ascending
 	torn    bool                        // it is not known which are
 	regrow  func(context.Context) error // brings those back that are not
+	memory  hugepages.Tree              // the files that withhold memory: this host's
+	kept    kept                        // memory that is withheld from guests
+	hungry  map[int64]bool              // by the instance's bytes: its guests cannot be made with less than all memory
 	pages   pages                       // that processes get without being asked
 	shrinks map[int]string              // by number of CPUs: why the host cannot be made so small; "" if it can
 
@@ -125,7 +128,7 @@ func Open(ctx context.Context, say image.Progress) (_ *Lab, err error) {
 }
 
 func newLab(say image.Progress) *Lab {
-	return &Lab{say: say, engines: map[made]engine.Driver{}, answers: map[asked]notebook.Capability{}, shrinks: map[int]string{}}
+	return &Lab{say: say, memory: hugepages.Host, engines: map[made]engine.Driver{}, answers: map[asked]notebook.Capability{}, shrinks: map[int]string{}, hungry: map[int64]bool{}}
 }
 
 // Undone is what was undone of what a run that died has left.
@@ -144,7 +147,7 @@ func (u Undone) String() string {
 // undone is an entry of the journal that was undone: what the host has of its own is back, what Tare made is gone.
 func undone(e journal.Entry) Undone {
 	switch e.Kind {
-	case noise.KindSetting, hugepages.Kind, ksm.Kind, qemu.KindHugePages, network.KindForwarding, engine.KindController:
+	case noise.KindSetting, hugepages.Kind, hugepages.KindWithheld, ksm.Kind, qemu.KindHugePages, network.KindForwarding, engine.KindController:
 		return Undone{What: e.Kind + " " + e.Target, Back: true}
 	case host.KindOffline:
 		return Undone{What: "CPUs " + e.Target, Back: true}
@@ -240,7 +243,7 @@ func openSwept(state string) (_ *image.Store, removed []string, err error) {
 func (l *Lab) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
-	errs := []error{l.size(ctx, 0), l.pages.of(ctx, l.env.Journal, "")}
+	errs := []error{l.withhold(ctx, 0, nil), l.size(ctx, 0), l.pages.of(ctx, l.env.Journal, "")}
 	if l.small != nil { // when all CPUs are back, which settings are of
 		errs = append(errs, l.small.PutBack(ctx))
 	}

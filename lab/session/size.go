@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"tare/lab/host"
+	"tare/lab/hugepages"
 	"tare/notebook"
 )
 
@@ -68,9 +69,39 @@ func (l *Lab) cannotShrink(ctx context.Context, n int) string {
 	return why
 }
 
-// sizeFor makes the host what the treatment's guest is to find. Where bare metal was to lose the host's other CPUs a note says
-// whether it did, and else why not.
-func (l *Lab) sizeFor(ctx context.Context, t notebook.Treatment, service bool) (note string, err error) {
+// sizeFor gives the host the CPUs and the memory that the treatment asks for. Where bare metal was to lose the host's other CPUs or
+// memory, the notes say whether it did, or why not.
+func (l *Lab) sizeFor(ctx context.Context, t notebook.Treatment, service bool) (notes []string, err error) {
+	note, err := l.cpusFor(ctx, t, service)
+	if err != nil {
+		return nil, err
+	}
+	if note != "" {
+		notes = append(notes, note)
+	}
+	if !t.MemoryWithheld {
+		return notes, l.withhold(ctx, 0, nil)
+	}
+	its, err := l.cpus(t)
+	if err != nil {
+		return nil, err
+	}
+	var near []int
+	for _, c := range l.host.CPUs {
+		if slices.Contains(its, c.ID) {
+			near = append(near, c.Node)
+		}
+	}
+	slices.Sort(near)
+	near = slices.Compact(near)
+	if err := l.withhold(ctx, t.Instance.Memory, near); err != nil {
+		return nil, err
+	}
+	return append(notes, l.kept.note), nil
+}
+
+// cpusFor gives the host the CPUs that the treatment asks for; its note is on them.
+func (l *Lab) cpusFor(ctx context.Context, t notebook.Treatment, service bool) (note string, err error) {
 	if !t.OthersOffline {
 		return "", l.size(ctx, t.HostCores)
 	}
@@ -90,4 +121,70 @@ func (l *Lab) sizeFor(ctx context.Context, t notebook.Treatment, service bool) (
 		return fmt.Sprint(stayed, why), l.size(ctx, t.HostCores)
 	}
 	return "the host's other CPUs were offline for bare metal", nil
+}
+
+// kept is the host's memory that is withheld from guests.
+type kept struct {
+	instance int64               // bytes of the instance that memory is withheld for; 0: none is
+	near     []int               // NUMA nodes that lose memory last
+	held     *hugepages.Withheld // nil: none is withheld
+	note     string              // for the guest's record
+}
+
+// withhold leaves the host enough memory for an instance with so many bytes and for everything else; 0 gives all memory back. The near
+// nodes lose memory last. Where the host withholds none, the note says why. Where an earlier change could not be undone, nothing is
+// measured until another attempt succeeds.
+func (l *Lab) withhold(ctx context.Context, instance int64, near []int) error {
+	if l.kept.instance == instance && slices.Equal(l.kept.near, near) && !l.kept.torn() {
+		return nil
+	}
+	if l.kept.held != nil {
+		if err := l.kept.held.Undo(ctx); err != nil {
+			l.kept.instance = 0
+			return fmt.Errorf("%w; `tare clean` tries again", err)
+		}
+	}
+	l.kept = kept{near: near}
+	if instance == 0 {
+		return nil
+	}
+	all := "bare metal had all of the host's memory: "
+	if l.hungry[instance] {
+		l.kept.instance, l.kept.note = instance, all+"the kernel could not make the guest with less"
+		return nil
+	}
+	w, err := l.memory.Withhold(ctx, l.env.Journal, instance, near)
+	switch {
+	case err != nil && w != nil: // and what was done could not be undone
+		l.kept.held = w
+		return err
+	case ctx.Err() != nil:
+		return err
+	case err != nil:
+		l.kept.instance, l.kept.note = instance, all+err.Error()
+		return nil
+	}
+	const gb = 1 << 30
+	note := fmt.Sprintf("bare metal had %.1f GB of memory with its page cache, and Tare withheld %.1f GB of the host's", float64(w.Left)/gb, float64(w.Bytes)/gb)
+	if w.Missing > 0 {
+		note += fmt.Sprintf("; another %.1f GB stayed: the kernel found too few large pieces", float64(w.Missing)/gb)
+	}
+	l.kept.instance, l.kept.held, l.kept.note = instance, w, note
+	return nil
+}
+
+// torn reports that memory could not be given back, and is withheld for no instance.
+func (k kept) torn() bool { return k.held != nil && k.instance == 0 }
+
+// release gives the memory back and withholds none for an instance of this size again. It reports whether any was withheld.
+func (l *Lab) release(ctx context.Context) (bool, error) {
+	if l.kept.held == nil {
+		return false, nil
+	}
+	l.hungry[l.kept.instance] = true
+	instance, near := l.kept.instance, l.kept.near
+	if err := l.withhold(ctx, 0, nil); err != nil {
+		return false, err
+	}
+	return true, l.withhold(ctx, instance, near)
 }

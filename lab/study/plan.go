@@ -203,7 +203,7 @@ func (s *Spec) treatments(u use, h notebook.Host, accel func(kernel string) stri
 func (s *Spec) at(u use, p Place, inst notebook.Instance, accel func(kernel string) string, can func(notebook.Treatment) bool, add func(notebook.Treatment)) {
 	if p.Platform == notebook.BM {
 		for _, aa := range []bool{false, true} {
-			add(notebook.Treatment{Platform: notebook.BM, Instance: inst, AA: aa, OthersOffline: p.OtherCPUs == offline})
+			add(notebook.Treatment{Platform: notebook.BM, Instance: inst, AA: aa, OthersOffline: p.OtherCPUs == offline, MemoryWithheld: p.OtherMemory == withheld})
 		}
 		return
 	}

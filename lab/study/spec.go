@@ -199,6 +199,9 @@ type Place struct {
 	// OtherCPUs is, of bare metal, what the CPUs that the instance does not have are meanwhile: "offline", where the host permits, so that bare
 	// metal at an instance of n cores is a host of n; or "online", the default.
 	OtherCPUs string `yaml:"other_cpus,omitempty" json:",omitempty"`
+	// OtherMemory says whether bare metal loses the host's memory that its instance does not have: "withheld", where the host permits, or
+	// "free", the default.
+	OtherMemory string `yaml:"other_memory,omitempty" json:",omitempty"`
 
 	// Rungs of the isolation ladder: with engine layers the topmost layers, or "all" of them; with others "full", a pinned
 	// container on the bridge with a quota beside its CPU set.
@@ -236,10 +239,12 @@ func (p Place) isolation() []string {
 // ownKernel stands for the kernel that an engine chooses for its guests.
 const ownKernel = "default"
 
-// What bare metal's other CPUs may be.
+// What bare metal's other CPUs, and its other memory, may be.
 const (
-	online  = "online"
-	offline = "offline"
+	online   = "online"
+	offline  = "offline"
+	free     = "free"
+	withheld = "withheld"
 )
 
 // allLayers stands for each of notebook.Rungs.
@@ -473,13 +478,15 @@ func (s *Spec) validate() *problem {
 		if p.Platform == notebook.BM && len(p.Engines)+len(p.Provisioning)+len(p.Networks) > 0 {
 			return wrong("bm has neither engines, provisioning nor networks: it is bound to its cores and has the host's network", "platforms", i)
 		}
-		switch {
-		case !slices.Contains([]string{"", online, offline}, p.OtherCPUs):
-			return wrong(fmt.Sprintf("other_cpus: %q: %s or %s was expected", p.OtherCPUs, offline, online), "platforms", i, "other_cpus")
-		case p.OtherCPUs == offline && p.Platform != notebook.BM:
-			return wrong(fmt.Sprintf("other_cpus: offline is for bm alone, and this platform is %s: leave it out", p.Platform), "platforms", i, "other_cpus")
-		case p.OtherCPUs == offline && s.together():
-			return wrong("other_cpus: offline is for one guest at a time: leave it out, or neighbours:, memory: and paging:", "platforms", i, "other_cpus")
+		for _, o := range []struct{ key, value, yes, no string }{{"other_cpus", p.OtherCPUs, offline, online}, {"other_memory", p.OtherMemory, withheld, free}} {
+			switch {
+			case !slices.Contains([]string{"", o.yes, o.no}, o.value):
+				return wrong(fmt.Sprintf("%s: %q is unknown: write %s or %s", o.key, o.value, o.yes, o.no), "platforms", i, o.key)
+			case o.value == o.yes && p.Platform != notebook.BM:
+				return wrong(fmt.Sprintf("%s: %s is for bm, and this platform is %s: leave it out", o.key, o.yes, p.Platform), "platforms", i, o.key)
+			case o.value == o.yes && s.together():
+				return wrong(fmt.Sprintf("%s: %s is for one guest at a time: leave it out, or neighbours:, memory: and paging:", o.key, o.yes), "platforms", i, o.key)
+			}
 		}
 		for j, n := range p.Networks {
 			if !slices.Contains(notebook.Networks, n) {

@@ -50,7 +50,7 @@ func TestShippedStudiesLoad(t *testing.T) {
 	}
 }
 
-// In the studies of the paper that took the other cores from bare metal, bare metal has none of them, also on a host that is made smaller.
+// In the studies of the paper that took the other cores from bare metal, bare metal has neither these nor their memory, also on a host that is made smaller.
 // On a host of two CPUs of which the first cannot go offline they are still planned.
 func TestBareMetalOfThePaper(t *testing.T) {
 	two := notebook.Host{CPUs: []notebook.CPU{{ID: 0}, {ID: 1, Core: 1}}, Memory: 32 << 30}
@@ -71,6 +71,9 @@ func TestBareMetalOfThePaper(t *testing.T) {
 			}
 			if tr.OthersOffline != (tr.Platform == notebook.BM) {
 				t.Errorf("%s: %s: the other CPUs offline: %t", n, tr.ID, tr.OthersOffline)
+			}
+			if tr.MemoryWithheld != tr.OthersOffline {
+				t.Errorf("%s: %s: the other memory withheld: %t", n, tr.ID, tr.MemoryWithheld)
 			}
 		}
 		if bare == 0 && n != "pinning" { // the smallest instance of which has as many cores as the host
@@ -390,8 +393,8 @@ design: {rounds: {floor: 2, cap: 3}}
 		}
 	}
 	for text, want := range map[string]string{
-		"{platform: bm, other_cpus: away}":                            `s.yaml:3: other_cpus: "away": offline or online was expected`,
-		"{platform: cn, other_cpus: offline}":                         "s.yaml:3: other_cpus: offline is for bm alone, and this platform is cn: leave it out",
+		"{platform: bm, other_cpus: away}":                            `s.yaml:3: other_cpus: "away" is unknown: write offline or online`,
+		"{platform: cn, other_cpus: offline}":                         "s.yaml:3: other_cpus: offline is for bm, and this platform is cn: leave it out",
 		"{platform: bm, other_cpus: offline}]\nneighbours: [{cpu: 1}": "s.yaml:3: other_cpus: offline is for one guest at a time: leave it out, or neighbours:, memory: and paging:",
 		"{platform: bm, other_cpus: offline}]\nmemory: {guests: [1, 2]}\ndesign: {trials: 1, warmups: 0}\nclaims: [memory": "s.yaml:3: other_cpus: offline is for one guest at a time: leave it out, or neighbours:, memory: and paging:",
 	} {
