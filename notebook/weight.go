@@ -64,11 +64,15 @@ type Weight struct {
 	File      int64        `json:"file"`             // of PSS, shared memory too
 	Engine    MemoryWeight `json:"engine"`           // of all: the engine's own process for each container
 	Ruler     MemoryWeight `json:"ruler"`            // not in it: the rulers in guests whose processes the host sees
-	Last      *MemoryGuest `json:"last,omitempty"`   // the account of the guest that came last, without its ruler; of its files the largest
-	Changed   int64        `json:"changed"`          // pages that were others when they were looked at again
-	KSM       *KSM         `json:"ksm,omitempty"`    // nil: no pages were merged
-	SettledS  float64      `json:"settled_s"`        // seconds until they took no more
-	ScanS     float64      `json:"scan_s"`           // seconds that reading their pages took
+
+	// KernelCopy is not in it: the copies of guests' kernels that emulators keep because Tare has them boot a file. A machine that boots from its disk has none.
+	KernelCopy int64 `json:"kernel_copy,omitempty"`
+
+	Last     *MemoryGuest `json:"last,omitempty"` // the account of the guest that came last, without its ruler; of its files the largest
+	Changed  int64        `json:"changed"`        // pages that were others when they were looked at again
+	KSM      *KSM         `json:"ksm,omitempty"`  // nil: no pages were merged
+	SettledS float64      `json:"settled_s"`      // seconds until they took no more
+	ScanS    float64      `json:"scan_s"`         // seconds that reading their pages took
 }
 
 // KSM is what the kernel's merging had come to, over the whole host (Documentation/admin-guide/mm/ksm.rst).
@@ -101,7 +105,8 @@ var (
 	WeightAsymptote  = Metric{Name: "asymptote of PSS", Unit: "MiB"}       // of the mean over ever more guests, fitted as a + b/n
 	WeightLimitKSM   = Metric{Name: "asymptote of PSS with KSM", Unit: "MiB"}
 	WeightTables     = Metric{Name: "page tables", Unit: "MiB"}
-	WeightKernel     = Metric{Name: "kernel memory", Unit: "MiB"} // page tables, slabs, stacks, cgroup structures, sockets: what the guests' cgroups are charged with
+	WeightKernel     = Metric{Name: "kernel memory", Unit: "MiB"}               // page tables, slabs, stacks, cgroup structures, sockets: what the guests' cgroups are charged with
+	WeightCopy       = Metric{Name: "kernel copy of the emulator", Unit: "MiB"} // Weight.KernelCopy, which all others are without
 	WeightAnonymous  = Metric{Name: "anonymous (PSS)", Unit: "MiB"}
 	WeightFile       = Metric{Name: "files (PSS)", Unit: "MiB"}
 	WeightWithin     = Metric{Name: "duplicates within", Unit: "MiB"} // of the guest that came last, as the next two (Table 6.4)
@@ -147,7 +152,7 @@ func (m Memory) Figures() (all []Metric) {
 		{WeightAlone, first && several}, {WeightAloneRSS, first && several}, {WeightAloneKSM, first && several && merged},
 		{WeightAdded, several}, {WeightAddedKSM, several && merged},
 		{WeightAsymptote, fitted}, {WeightLimitKSM, fitted && merged},
-		{WeightTables, true}, {WeightKernel, true}, {WeightAnonymous, true}, {WeightFile, true},
+		{WeightTables, true}, {WeightKernel, true}, {WeightCopy, true}, {WeightAnonymous, true}, {WeightFile, true},
 		{WeightWithin, true}, {WeightWithHost, true}, {WeightWithGuests, m.Guests[len(m.Guests)-1] > 1},
 		{WeightAnonAnon, m.Frames}, {WeightFileFile, m.Frames}, {WeightAnonFile, m.Frames},
 		{WeightOwn, m.Frames}, {WeightEmulator, m.Frames}, {WeightRAM, m.Frames}, {WeightGuestFile, m.Frames}, {WeightGuestAnon, m.Frames},

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"tare/internal/require"
+	"tare/lab/engine/qemu"
 	"tare/notebook"
 )
 
@@ -139,7 +140,19 @@ design: {rounds: {floor: 1, cap: 1}, trials: 1, warmups: 0, timeout: 2m}
 allow_emulation: true
 `)
 	h.must("run", "./vm.yaml", "--out", "V")
+	kernel, err := qemu.FindKernel(t.Context(), h.state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	image, err := os.Stat(kernel.Image)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, tr := range h.trials("V") {
+		// QEMU's copy of the kernel's file is a line of its own: all of it but for its real-mode part and two pages that other things share.
+		if got, want := tr.Figures[notebook.WeightCopy.Name]*notebook.MiB, float64(image.Size()); got > want || got < want-(128<<10) {
+			t.Errorf("%s: QEMU's copy of the kernel has %.0f bytes, the file %.0f", tr.Treatment, got, want)
+		}
 		t.Logf("%s: kernel memory %.3f MiB", tr.Treatment, tr.Figures[notebook.WeightKernel.Name])
 		if tr.Failure != "" || tr.Value < 50 || tr.Value > 600 {
 			t.Errorf("a VM of 512 MB: %.1f MiB, %s; want more than its guest's programs take, and not much more than all of it", tr.Value, tr.Failure)

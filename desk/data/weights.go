@@ -27,6 +27,7 @@ type Weighing struct {
 	Kernel    stats.Estimate // memory that the kernel has for it, page tables too; none where the host does not tell
 	Engine    stats.Estimate // of PSS: the engine's own process
 	Ruler     stats.Estimate // taken off: PSS is without it
+	Copy      stats.Estimate // taken off: the emulator's copy of the guest's kernel; none where it was not looked for
 	CPUS      stats.Estimate // seconds of CPU time that ksmd took until it merged no more; not a guest's
 	Unsettled int            // weighings at which it still merged
 }
@@ -100,8 +101,8 @@ type weights struct {
 }
 
 type weighing struct {
-	pss, anonymous, file, tables, kernel, engine, ruler, cpu rounds
-	unsettled                                                int
+	pss, anonymous, file, tables, kernel, engine, ruler, copy, cpu rounds
+	unsettled                                                      int
 }
 
 // rounds are a size by round.
@@ -123,7 +124,7 @@ type lastGuest struct {
 
 // alikes are Duplicates in the making.
 type alikes struct {
-	compared             rounds
+	compared                    rounds
 	within, host, guests, total [4]rounds // as Alike has them
 }
 
@@ -194,6 +195,9 @@ func (w *weights) trial(b Block, all []notebook.Weight) {
 		}
 		at.engine.add(b, mib(x.Engine.PSS)/n)
 		at.ruler.add(b, mib(x.Ruler.PSS)/n)
+		if x.KernelCopy > 0 {
+			at.copy.add(b, mib(x.KernelCopy)/n)
+		}
 		if x.KSM != nil {
 			at.cpu.add(b, x.KSM.CPUS)
 			if x.KSM.Unsettled {
@@ -289,7 +293,7 @@ func weighings(s *Summary, of map[int]*weighing) (all []Weighing) {
 	for n, x := range of {
 		all = append(all, Weighing{
 			Guests: n, PSS: s.overRounds(x.pss), Anonymous: s.overRounds(x.anonymous), File: s.overRounds(x.file), Tables: s.overRounds(x.tables), Kernel: s.overRounds(x.kernel),
-			Engine: s.overRounds(x.engine), Ruler: s.overRounds(x.ruler), CPUS: s.overRounds(x.cpu), Unsettled: x.unsettled,
+			Engine: s.overRounds(x.engine), Ruler: s.overRounds(x.ruler), Copy: s.overRounds(x.copy), CPUS: s.overRounds(x.cpu), Unsettled: x.unsettled,
 		})
 	}
 	slices.SortFunc(all, func(a, b Weighing) int { return cmp.Compare(a.Guests, b.Guests) })

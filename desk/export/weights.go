@@ -65,6 +65,7 @@ type weighing struct {
 	Engine    interval  `json:"engine"`
 	Ruler     interval  `json:"ruler"`
 	Kernel    *interval `json:"kernel_memory,omitempty"` // where the host tells it
+	Copy      *interval `json:"kernel_copy,omitempty"`   // the emulator's copy of the guest's kernel, which is in none of these
 	CPUS      *interval `json:"ksmd_cpu_s,omitempty"`
 	Unsettled int       `json:"unsettled,omitempty"`
 }
@@ -141,6 +142,10 @@ func weighings(of []data.Weighing) []weighing {
 		if w.Kernel.N > 0 {
 			kernel := estimate(w.Kernel)
 			j.Kernel = &kernel
+		}
+		if w.Copy.N > 0 {
+			copied := estimate(w.Copy)
+			j.Copy = &copied
 		}
 		all = append(all, j)
 	}

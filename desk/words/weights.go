@@ -67,6 +67,7 @@ func Contained(w *data.Weights) (all []string) {
 	}
 	say(p.Engine, "in it: the engine's own process, %s a guest")
 	say(p.Ruler, "taken off: the ruler, %s a guest")
+	say(p.Copy, "taken off: the emulator's copy of the kernel, %s a guest")
 	say(p.Tables, "not in it: page tables, %s a guest")
 	say(p.Kernel, "not in it: the kernel's own memory for it, %s a guest, page tables among it")
 	return all

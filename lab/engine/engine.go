@@ -98,6 +98,8 @@ type Machine interface {
 	Guest
 	// RAM says where its process has the memory that its guest sees, in the order of the guest's frames.
 	RAM(ctx context.Context) ([]frames.Piece, error)
+	// KernelFile is the file that its process was told to boot its guest with.
+	KernelFile() string
 }
 
 // Thread is one of the host's threads in a guest.

@@ -90,6 +90,29 @@ func (g guest) ram(ctx context.Context) (r *memory.RAM, why string, err error) {
 	return r, "", err
 }
 
+// kernelCopy finds the copy of its guest's kernel that a virtual machine's process keeps as long as it lives. QEMU reads the file into memory of its own for the
+// firmware to fetch, and gives it back to nobody; a machine that boots from its disk has none.
+func (g guest) kernelCopy() (pid int, of memory.Span, err error) {
+	m, ok := g.Guest.(engine.Machine)
+	if !ok {
+		return 0, of, nil
+	}
+	pids, err := g.Processes()
+	if err != nil || len(pids) == 0 {
+		return 0, of, err
+	}
+	image, err := os.ReadFile(m.KernelFile())
+	if err != nil {
+		return 0, of, err
+	}
+	kernel, err := memory.ProtectedMode(image)
+	if err != nil { // a kernel in another form is copied in another way
+		kernel = image
+	}
+	of, err = memory.FindCopy(pids[0], kernel)
+	return pids[0], of, err
+}
+
 // told says whether an error is the guest's word that it cannot tell, and neither its end nor ours.
 func told(err error) bool { var cannot *ruler.CannotTell; return errors.As(err, &cannot) }
 
@@ -135,6 +158,7 @@ func (l *Lab) Weigh(ctx context.Context, guests []study.Guest, asked study.Insid
 	var groups []memory.Guest // of each guest its work with its engine's process; and all rulers at the end
 	rulers := memory.Guest{Name: "rulers", Kind: notebook.MemoryProcesses}
 	var engines []int
+	copies := map[int]memory.Span{} // of guests' kernels, by process
 	why := ""                       // the last guest cannot tell what its memory is to it
 	charged, told := int64(0), true // by the guests' cgroups with what the kernel has for them
 	for i, each := range guests {
@@ -149,6 +173,11 @@ func (l *Lab) Weigh(ctx context.Context, guests []study.Guest, asked study.Insid
 		of := memory.Guest{Name: fmt.Sprintf("guest %d", i+1), Kind: notebook.MemoryContainer, PIDs: slices.Concat(p.engine, p.work)}
 		if g.machine {
 			of.Kind = notebook.MemoryVM
+			pid, copied, err := g.kernelCopy()
+			if err != nil {
+				return w, fmt.Errorf("guest %d: its emulator's copy of the kernel: %w", i+1, err)
+			}
+			copies[pid] = copied
 			if asked != study.Outside {
 				if of.RAM, why, err = g.ram(ctx); err != nil {
 					return w, fmt.Errorf("guest %d: %w", i+1, err)
@@ -186,6 +215,9 @@ func (l *Lab) Weigh(ctx context.Context, guests []study.Guest, asked study.Insid
 	changed, out, err := askAgain(ctx, guests, groups, asked)
 	if err != nil {
 		return w, err
+	}
+	for pid, of := range copies {
+		w.KernelCopy += s.Without(pid, of)
 	}
 	all := s.Account(append(groups, rulers))
 	for i := range guests {

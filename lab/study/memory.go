@@ -197,7 +197,7 @@ func (r *Run) another(ctx context.Context, first Guest, ready *workload.Ready, t
 	}
 	each := int64(0)
 	if n := len(weights); n > 0 {
-		each = weights[n-1].RSS / int64(weights[n-1].Guests)
+		each = (weights[n-1].RSS + weights[n-1].KernelCopy) / int64(weights[n-1].Guests)
 	}
 	if cause := room(len(guests), each, 0); cause != "" {
 		return nil, cause
@@ -388,6 +388,9 @@ func figures(m notebook.Memory, weights []notebook.Weight) map[string]float64 {
 		}
 		if last.Kernel != nil {
 			set(notebook.WeightKernel, float64(*last.Kernel)/n)
+		}
+		if last.KernelCopy > 0 {
+			set(notebook.WeightCopy, float64(last.KernelCopy)/n)
 		}
 		if last.Last != nil && last.Last.Duplicates != nil {
 			d := last.Last.Duplicates

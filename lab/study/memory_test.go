@@ -55,6 +55,7 @@ func (l *scales) Weigh(_ context.Context, guests []Guest, asked Inside) (w noteb
 	w.PSS = of(len(guests))
 	w.RSS, w.USS, w.Tables = 2*w.PSS, w.PSS/2, int64(len(guests))<<20
 	kernel := 2 * w.Tables
+	w.KernelCopy = w.Tables / 2
 	w.Kernel = &kernel
 	w.Last = &notebook.MemoryGuest{Duplicates: &notebook.MemoryDuplicates{Within: notebook.MemoryAlike{AnonAnon: 3 << 20}}}
 	l.asked = append(l.asked, asked)
@@ -158,7 +159,7 @@ func TestGuestsOfAKnownWeight(t *testing.T) {
 		t.Fatal(err, tr.Failure)
 	}
 	want := map[notebook.Metric]float64{
-		notebook.WeightPSS: 6, notebook.WeightRSS: 12, notebook.WeightUSS: 3, notebook.WeightTables: 1, notebook.WeightKernel: 2,
+		notebook.WeightPSS: 6, notebook.WeightRSS: 12, notebook.WeightUSS: 3, notebook.WeightTables: 1, notebook.WeightKernel: 2, notebook.WeightCopy: 0.5,
 		notebook.WeightAlone: 9, notebook.WeightAloneRSS: 18, notebook.WeightAdded: 5, notebook.WeightAsymptote: 5,
 		notebook.WeightMerged: 3, notebook.WeightAloneKSM: 4.5, notebook.WeightAddedKSM: 2.5, notebook.WeightLimitKSM: 2.5,
 		notebook.WeightAnonymous: 0, notebook.WeightFile: 0, notebook.WeightWithin: 3, notebook.WeightWithHost: 0, notebook.WeightWithGuests: 0,

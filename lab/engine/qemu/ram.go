@@ -33,6 +33,9 @@ func (g *Guest) RAM(ctx context.Context) ([]frames.Piece, error) {
 	return all, nil
 }
 
+// KernelFile implements engine.Machine.
+func (g *Guest) KernelFile() string { return g.hardware.kernel }
+
 // placed reads the answer to gpa2hva: "Host virtual address for 0x0 (pc.ram) is 0x7f0000000000". 0: there is no memory at that address.
 func placed(said string) (uint64, error) {
 	said = strings.TrimSpace(said)
