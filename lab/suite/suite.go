@@ -155,7 +155,11 @@ func (c Content) install(ctx context.Context, store *image.Store, root, state st
 		return err
 	}
 	for name, from := range c.State {
-		if err := image.Link(ctx, from, filepath.Join(there, name)); err != nil {
+		to := filepath.Join(there, name)
+		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+			return err
+		}
+		if err := image.Link(ctx, from, to); err != nil {
 			return err
 		}
 	}
