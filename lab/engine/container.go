@@ -3,6 +3,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -147,7 +148,7 @@ func (k Kind) Hold(ctx context.Context, env Env, s Spec, g Made, h Held) (Guest,
 	var cmd *exec.Cmd
 	var socket *Socket
 	r.Create = func(ctx context.Context) (_ Meeting, err error) {
-		socket, err = b.rooted(env.Ruler, func(root, run string) (err error) {
+		socket, err = b.rooted(ctx, env.Ruler, func(root, run string) (err error) {
 			cmd, err = h.Command(b, program, root, run)
 			return err
 		})
@@ -195,7 +196,7 @@ func (k Kind) HoldAhead(ctx context.Context, env Env, s Spec, g Made, h Held) (*
 	var start *exec.Cmd
 	r.Create = func(ctx context.Context) (Meeting, error) {
 		var create *exec.Cmd
-		socket, err := b.rooted(env.Ruler, func(root, run string) (err error) {
+		socket, err := b.rooted(ctx, env.Ruler, func(root, run string) (err error) {
 			create, start, err = h.Detached(b, program, root, run)
 			return err
 		})
@@ -242,13 +243,13 @@ func (k Kind) held(s Spec, g Made, h Held) (r Recipe, program string, err error)
 }
 
 // rooted mounts the container's root and makes the ruler's socket; configure is done meanwhile, for the root need not be mounted yet.
-func (b *Base) rooted(becomes string, configure func(root, run string) error) (*Socket, error) {
+func (b *Base) rooted(ctx context.Context, becomes string, configure func(root, run string) error) (*Socket, error) {
 	root := filepath.Join(b.Folder, "root")
 	if err := os.Mkdir(root, 0o700); err != nil {
 		return nil, err
 	}
 	mounted := make(chan error, 1)
-	go func() { mounted <- b.mount(root) }() // which takes longer than all that is made meanwhile
+	go func() { mounted <- b.mount(ctx, root) }() // which takes longer than all that is made meanwhile
 	socket, err := b.NewSocket(becomes)
 	if err != nil {
 		return nil, errors.Join(err, <-mounted)
@@ -259,15 +260,15 @@ func (b *Base) rooted(becomes string, configure func(root, run string) error) (*
 const copying = 5 * time.Minute // that a copy of an image may take
 
 // mount mounts the image at root, or a copy of it, with a layer for what the guest writes.
-func (b *Base) mount(root string) error {
+func (b *Base) mount(ctx context.Context, root string) error {
 	from := b.Spec.Image.Dir
 	if b.Spec.Copied {
 		from = filepath.Join(b.Folder, "copy")
-		ctx, cancel := context.WithTimeout(context.Background(), copying)
+		ctx, cancel := context.WithTimeout(ctx, copying)
 		defer cancel()
 		// Data too that the file system could share: what is to be seen is guests whose files are not one.
 		if said, err := exec.CommandContext(ctx, "cp", "--archive", "--reflink=never", "--", b.Spec.Image.Dir, from).CombinedOutput(); err != nil {
-			return fmt.Errorf("copying the image's root to %s: %w: %s", from, err, said)
+			return fmt.Errorf("copying the image's root to %s: %w: %s", from, cmp.Or(context.Cause(ctx), err), said)
 		}
 	}
 	return Overlay(b.Folder, root, from)

@@ -169,9 +169,11 @@ func TestToolProbes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	version := probe{name: "mmdebstrap", timeout: 500 * time.Millisecond, try: func(ctx context.Context) notebook.Capability {
+	version := probe{name: "mmdebstrap", try: func(ctx context.Context) notebook.Capability {
 		return tryVersion(ctx, "install it", "tool", "--version")
 	}}
+	hanging := version
+	hanging.timeout = 500 * time.Millisecond
 	gcc := probe{name: "gcc", try: tryGCC}
 	mmdebstrap := probe{name: "mmdebstrap", try: tryMmdebstrap}
 	for _, c := range []struct {
@@ -184,9 +186,10 @@ func TestToolProbes(t *testing.T) {
 		{version, "tool", "echo tool version 9; [ $1 = --version ]", notebook.Supported, "tool version 9"},
 		{version, "tool", "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); echo and on and on; done", notebook.Supported, "and on"},
 		{version, "tool", "echo broken library >&2; exit 127", notebook.NotSupported, "broken library"},
-		{version, "tool", "while :; do :; done", notebook.Inconclusive, "killed"},
+		{hanging, "tool", "while :; do :; done", notebook.Inconclusive, "killed"},
 		{version, "tool", "echo tool version 9; echo rubbish >&2", notebook.Supported, "tool version 9"},
 		{mmdebstrap, "mmdebstrap", "echo mmdebstrap 9; [ $1 = --version ] || { echo apt-config: not found >&2; exit 25; }", notebook.NotSupported, "apt-config: not found"},
+		{mmdebstrap, "mmdebstrap", "echo mmdebstrap 9; [ $1 = --version ] || : >$TMPDIR/left", notebook.Supported, "mmdebstrap 9; made a root"}, // it leaves a file
 		{mmdebstrap, "mmdebstrap", "echo apt-config: not found >&2; echo mmdebstrap 9", notebook.Supported, "mmdebstrap 9; made a root"},
 		{gcc, "gcc", "echo no headers >&2; exit 1", notebook.NotSupported, "no headers"},
 		{gcc, "gcc", "echo nothing", notebook.Inconclusive, "no code"},
@@ -200,9 +203,13 @@ func TestToolProbes(t *testing.T) {
 		}
 	}
 
+	if _, err := os.Stat("/mnt/probe"); err == nil {
+		t.Error("what mmdebstrap left is left on the host")
+	}
+
 	// A tool that hangs takes along what it started.
 	tool("tool", "/bin/sleep 60 & echo $! >"+dir+"/child; wait")
-	if c := version.ask(t.Context()); c.Answer != notebook.Inconclusive {
+	if c := hanging.ask(t.Context()); c.Answer != notebook.Inconclusive {
 		t.Errorf("%+v", c)
 	}
 	b, err := os.ReadFile(dir + "/child")

@@ -239,34 +239,45 @@ func tryVersion(ctx context.Context, do, name string, args ...string) notebook.C
 	return supported("%s", firstLine(out))
 }
 
+const doMmdebstrap = "apt-get install mmdebstrap apt"
+
 // tryMmdebstrap has it make a root of no packages from a repository that has none: all but the fetching and unpacking of
-// packages, and nothing is written but temporary files.
+// packages. Its temporary files are in memory, in a mount namespace, and so end with it, however this process ends. Of others than
+// root, who make no roots, its version alone is asked.
 func tryMmdebstrap(ctx context.Context) notebook.Capability {
-	const do = "apt-get install mmdebstrap apt"
-	c := tryVersion(ctx, do, "mmdebstrap", "--version")
-	if c.Answer != notebook.Supported {
+	c := tryVersion(ctx, doMmdebstrap, "mmdebstrap", "--version")
+	if c.Answer != notebook.Supported || os.Geteuid() != 0 {
 		return c
 	}
-	dir, err := os.MkdirTemp("", "tare-probe-")
-	if err != nil {
-		return inconclusive("%v", err)
+	tried := apart(unix.CLONE_NEWNS|unix.CLONE_FS, func() notebook.Capability {
+		if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+			return inconclusive("make mounts private: %v", err)
+		}
+		// Nothing of what it needs is below this folder, which every system has (Filesystem Hierarchy Standard, 3.12).
+		const base = "/mnt"
+		if err := unix.Mount("tare-probe", base, "tmpfs", 0, "size=64m,mode=1777"); err != nil {
+			return inconclusive("mount a tmpfs on %s: %v", base, err)
+		}
+		return makeNoPackages(ctx, filepath.Join(base, "probe"))
+	})
+	if tried.Answer == notebook.Supported {
+		tried.Why = c.Why + "; " + tried.Why
 	}
-	defer os.RemoveAll(dir)
+	return tried
+}
+
+// makeNoPackages has mmdebstrap make a root of no packages, with its files in a new folder.
+func makeNoPackages(ctx context.Context, dir string) notebook.Capability {
 	// apt reads it as a user of its own.
-	if err := errors.Join(os.Chmod(dir, 0o755), os.WriteFile(filepath.Join(dir, "Packages"), nil, 0o644)); err != nil {
+	if err := errors.Join(os.Mkdir(dir, 0o755), os.Chmod(dir, 0o755), os.WriteFile(filepath.Join(dir, "Packages"), nil, 0o644)); err != nil {
 		return inconclusive("%v", err)
 	}
-	mode := "--mode=root"
-	if os.Geteuid() != 0 {
-		mode = "--mode=auto"
-	}
-	cmd := exec.CommandContext(ctx, "mmdebstrap", "--quiet", "--simulate", mode, "--variant=custom", "--format=tar", "trixie", "/dev/null", "deb [trusted=yes] copy:"+dir+" ./")
+	cmd := exec.CommandContext(ctx, "mmdebstrap", "--quiet", "--simulate", "--mode=root", "--variant=custom", "--format=tar", "trixie", "/dev/null", "deb [trusted=yes] copy:"+dir+" ./")
 	cmd.Env = append(os.Environ(), "TMPDIR="+dir)
 	if _, err := output(cmd); err != nil {
-		return toolFailure(ctx, err, do)
+		return toolFailure(ctx, err, doMmdebstrap)
 	}
-	c.Why += "; made a root of no packages"
-	return c
+	return supported("made a root of no packages")
 }
 
 // tryMke2fs makes a file system in memory.

@@ -6,6 +6,7 @@ package journal
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -80,6 +81,7 @@ type journalLine struct {
 	Format int    `json:"format,omitempty"`
 	Boot   string `json:"boot,omitempty"` // the kernel's boot id: processes end with the boot
 	PID    int    `json:"pid,omitempty"`
+	Since  int64  `json:"since,omitempty"` // head: when it was begun, in ns since the host was booted; whoever sets its clock changes nothing of that
 	ID     int    `json:"id,omitempty"`
 	Entry  *Entry `json:"entry,omitempty"`
 }
@@ -122,7 +124,7 @@ func Open(stateDir string) (j *Journal, err error) {
 	}
 	lines, err := durable.NewLines(file, journalLimit)
 	if err == nil {
-		err = writeLines(lines, journalLine{Op: "head", Format: journalFormat, Boot: boot, PID: os.Getpid()})
+		err = writeLines(lines, journalLine{Op: "head", Format: journalFormat, Boot: boot, PID: os.Getpid(), Since: sinceBoot()})
 	}
 	if err != nil {
 		return nil, errors.Join(err, os.Remove(file.Name()), file.Close())
@@ -389,6 +391,29 @@ func worst(hard, absent []error) error {
 	return errors.Join(hard...)
 }
 
+// sinceBoot is the time since the host was booted, in ns, also while it was suspended.
+func sinceBoot() int64 {
+	var t unix.Timespec
+	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &t) != nil { // a kernel before 2.6.39: then the file's time orders it
+		return 0
+	}
+	return t.Nano()
+}
+
+// begun is the Since of a journal's head; 0 where it has none.
+func begun(dir *os.Root, name string) int64 {
+	file, err := durable.OpenFile(dir, name, os.O_RDONLY, 0)
+	if err != nil {
+		return 0 // who recovers it says why it cannot be read
+	}
+	defer file.Close()
+	var head journalLine
+	if json.NewDecoder(io.LimitReader(file, 4096)).Decode(&head) != nil {
+		return 0
+	}
+	return head.Since
+}
+
 // journalsIn opens the folder of journals and gives their names, the newest first. There may be none.
 func journalsIn(state string) (dir *os.Root, names []string, err error) {
 	root, err := durable.OpenFolder(state)
@@ -421,7 +446,14 @@ func journalsIn(state string) (dir *os.Root, names []string, err error) {
 		}
 		journals = append(journals, info)
 	}
-	slices.SortStableFunc(journals, func(a, b fs.FileInfo) int { return b.ModTime().Compare(a.ModTime()) })
+	since := map[string]int64{}
+	for _, info := range journals {
+		since[info.Name()] = begun(dir, info.Name())
+	}
+	// The time of a file is by a clock that may have been set since. Journals of versions that did not write when they were begun are older.
+	slices.SortStableFunc(journals, func(a, b fs.FileInfo) int {
+		return cmp.Or(cmp.Compare(since[b.Name()], since[a.Name()]), b.ModTime().Compare(a.ModTime()))
+	})
 	for _, info := range journals {
 		names = append(names, info.Name())
 	}

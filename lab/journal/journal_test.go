@@ -238,6 +238,29 @@ func TestRecoverLeavesTheLivingAlone(t *testing.T) {
 	}
 }
 
+// What was recorded last is undone first, whatever the clock of the files was set to in between.
+func TestRecoverUndoesTheNewestJournalFirst(t *testing.T) {
+	state := t.TempDir()
+	var files []string
+	for _, target := range []string{"1", "2", "3"} {
+		files = append(files, abandon(t, state, Entry{Kind: "x", Target: target}))
+	}
+	for i, file := range files {
+		at := time.Now().Add(-time.Duration(i) * time.Hour) // the later, the older it looks
+		if err := os.Chtimes(file, at, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var order []string
+	_, err := Recover(testContext(t), state, map[string]Undo{"x": func(_ context.Context, e Entry) error {
+		order = append(order, e.Target)
+		return nil
+	}})
+	if want := []string{"3", "2", "1"}; err != nil || !slices.Equal(order, want) {
+		t.Errorf("undone %v, %v, want %v", order, err, want)
+	}
+}
+
 func TestRecoverUndoesInReverse(t *testing.T) {
 	state := t.TempDir()
 	abandon(t, state, Entry{Kind: "x", Target: "1"}, Entry{Kind: "x", Target: "2"}, Entry{Kind: "x", Target: "3"})

@@ -3,7 +3,12 @@
 package remote
 
 import (
+	"bufio"
+	"errors"
+	"os"
 	"os/exec"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -26,6 +31,64 @@ func TestAMachineThatWillNotDo(t *testing.T) {
 		if said := string(out); err == nil || !strings.HasPrefix(said, c.want) || strings.Count(said, "\n") != 1 {
 			t.Errorf("%q, %v; want one line that begins with %q", said, err, c.want)
 		}
+	}
+}
+
+// startKeeper starts one whose folders are below base, and gives the folder that it made.
+func startKeeper(t *testing.T, base string) (k *exec.Cmd, hangUp func(), folder string) {
+	t.Helper()
+	k = exec.Command("sh", "-c", strings.ReplaceAll(keeper, "/var/lib/tare-load", base), "keeper", arch)
+	k.Env = append(os.Environ(), "SSH_CONNECTION=10.0.0.1 22 10.0.0.2 22")
+	in, err := k.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := k.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := k.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { in.Close(); k.Wait() }) // one that has ended is waited for already
+	said, err := bufio.NewReader(out).ReadString('\n')
+	words := strings.Fields(said)
+	if err != nil || len(words) != 6 {
+		t.Fatalf("it said %q, %v", said, err)
+	}
+	return k, func() { in.Close() }, words[1]
+}
+
+// What a killed keeper left goes with the next one, even where a process of the same number lives; what a living one has stays, and goes with it.
+func TestAKilledKeepersFolder(t *testing.T) {
+	require.Root(t)
+	base := t.TempDir()
+	killed, hangUp, left := startKeeper(t, base)
+	if err := killed.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	hangUp()
+	_ = killed.Wait() // it was killed
+	again := filepath.Join(base, strconv.Itoa(os.Getpid()))
+	if err := os.Rename(left, again); err != nil {
+		t.Fatal(err)
+	}
+	living, end, folder := startKeeper(t, base)
+	if _, err := os.Stat(again); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the folder of a killed keeper stays: %v", err)
+	}
+	_, _, other := startKeeper(t, base)
+	for _, f := range []string{folder, other} {
+		if _, err := os.Stat(filepath.Join(f, "trees")); err != nil {
+			t.Errorf("the folder of a living keeper: %v", err)
+		}
+	}
+	end()
+	if err := living.Wait(); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(folder); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the folder of a keeper that ended stays: %v", err)
 	}
 }
 

@@ -199,19 +199,7 @@ func (g *guest) oomKills() int64 {
 	if g.proc == nil {
 		return 0
 	}
-	stat, err := g.proc.ReadFile("vmstat")
-	if err != nil {
-		return 0
-	}
-	for line := range strings.Lines(string(stat)) {
-		if rest, ok := strings.CutPrefix(line, "oom_kill "); ok {
-			n, err := strconv.ParseInt(strings.TrimSpace(rest), 10, 64)
-			if err == nil {
-				return n
-			}
-		}
-	}
-	return 0
+	return OOMKills(g.proc.FS())
 }
 
 func (g *guest) run(o *Order, c *control, ready func() bool, ended func(lead, late time.Duration)) Result {

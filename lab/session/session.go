@@ -225,8 +225,8 @@ func Clean(ctx context.Context) (done []Undone, err error) {
 	return done, nil
 }
 
-// openSwept opens the image store. What runs that died left half made, there and among the workloads' inputs, is removed first and
-// returned. The host's lock is held: nobody is making anything.
+// openSwept opens the image store. What runs that died left half made, there, among the workloads' inputs and where machines
+// are tried, is removed first and returned. The host's lock is held: nobody is making anything.
 func openSwept(state string) (_ *image.Store, removed []string, err error) {
 	store, err := image.OpenStore(filepath.Join(state, "images"))
 	if err != nil {
@@ -235,7 +235,12 @@ func openSwept(state string) (_ *image.Store, removed []string, err error) {
 	if removed, err = store.Sweep(); err != nil {
 		return nil, removed, err
 	}
-	half, err := workload.Sweep(filepath.Join(state, inputsDir))
+	half, err := qemu.Sweep(state)
+	removed = append(removed, half...)
+	if err != nil {
+		return store, removed, err
+	}
+	half, err = workload.Sweep(filepath.Join(state, inputsDir))
 	return store, append(removed, half...), err
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"time"
 
@@ -548,6 +549,22 @@ func (r *Run) limits(g Guest, rec *notebook.Guest) (err error) {
 	return nil
 }
 
+// hostProc is the host's /proc.
+var hostProc = os.DirFS("/proc")
+
+// memoryKills gives what says, of a ruler that is gone, that the host's kernel has killed processes for memory since: with the ruler
+// went its own count.
+func memoryKills() func(error) string {
+	before := ruler.OOMKills(hostProc)
+	return func(err error) string {
+		n := ruler.OOMKills(hostProc) - before
+		if n < 1 || !errors.Is(err, ruler.ErrGone) {
+			return ""
+		}
+		return fmt.Sprintf("out of memory: the host's kernel killed %d of its processes meanwhile: ", n)
+	}
+}
+
 func diagnosis(g Guest) string {
 	if a := g.Diagnose(); a != "" {
 		return " (" + a + ")"
@@ -608,6 +625,7 @@ func (r *Run) time(ctx context.Context, g Guest, service *service, ready *worklo
 			order.Tracers = r.Plan.Study.Explain
 		}
 	}
+	outOfMemory := memoryKills()
 	asking, enough := service.during(ctx)
 	ahead, bound, rerr := service.clock(asking)
 	var res ruler.Result
@@ -634,7 +652,7 @@ func (r *Run) time(ctx context.Context, g Guest, service *service, ready *worklo
 		tr.Failure = "its service ended: " + service.how()
 		return tr, true, nil
 	case rerr != nil:
-		tr.Failure = rerr.Error() + diagnosis(where)
+		tr.Failure = outOfMemory(rerr) + rerr.Error() + diagnosis(where)
 		return tr, true, nil
 	}
 	tr.ElapsedS, tr.HostS = res.Elapsed.Seconds(), host.Seconds()

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"net/netip"
 	"slices"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"testing/synctest"
 	"time"
 
@@ -793,5 +795,24 @@ func TestAFolderGoesOnWithItsFloorOfTrials(t *testing.T) {
 	}
 	if asked.Precision = 0.02; redesigned(begun, asked) == "" {
 		t.Error("another precision is the same design")
+	}
+}
+
+// A ruler that the kernel killed for memory takes its count of such kills with it; the host's says so.
+func TestARulerThatIsGoneForMemory(t *testing.T) {
+	proc := fstest.MapFS{"vmstat": {Data: []byte("nr_free_pages 5\noom_kill 7\n")}}
+	defer func(was fs.FS) { hostProc = was }(hostProc)
+	hostProc = proc
+	gone := fmt.Errorf("the guest's %w", ruler.ErrGone)
+	said := memoryKills()
+	if got := said(gone); got != "" {
+		t.Errorf("nothing was killed: %q", got)
+	}
+	proc["vmstat"] = &fstest.MapFile{Data: []byte("nr_free_pages 5\noom_kill 9\n")}
+	if got := said(gone); got != "out of memory: the host's kernel killed 2 of its processes meanwhile: " {
+		t.Errorf("two were killed: %q", got)
+	}
+	if got := said(errors.New("another")); got != "" {
+		t.Errorf("a ruler that lives: %q", got)
 	}
 }

@@ -5,9 +5,9 @@ package suite
 import (
 	"archive/tar"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -15,9 +15,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
+	"time"
 	"unicode/utf16"
+
+	"golang.org/x/sys/unix"
 )
 
 // partition is the name of the one that has the results, as an archive.
@@ -28,28 +30,26 @@ const before = 64 + resultsMiB
 
 // Results writes the results that a suite has kept on its disk, a disk image in qcow2 or raw format, to a folder that is not there yet. The disk may come from anywhere.
 func Results(ctx context.Context, disk, out string) (err error) {
-	converter, err := findQEMUImg()
+	f, err := os.OpenFile(disk, os.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return err
 	}
-	format, err := inspect(ctx, converter, disk)
+	defer func() { f.Close() }()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return errors.Join(err, fmt.Errorf("%s is no regular file: name the file of a suite's disk image", disk))
+	}
+	format, err := inspect(f)
 	if err != nil {
-		return err
+		return fmt.Errorf("%s: %w", disk, err)
 	}
-	dir, err := os.MkdirTemp("", "tare-suite-")
-	if err != nil {
-		return err
+	if format == qcow2 {
+		raw, err := convert(ctx, f)
+		if err != nil {
+			return fmt.Errorf("%s: %w", disk, err)
+		}
+		f.Close()
+		f = raw
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	raw := filepath.Join(dir, "raw")
-	if _, err := output(ctx, converter, "dd", "-f", format, "-O", "raw", "bs=1048576", fmt.Sprintf("count=%d", before), "if="+disk, "of="+raw); err != nil {
-		return err
-	}
-	f, err := os.Open(raw)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
 	at, size, err := find(f, partition)
 	if err != nil {
 		return fmt.Errorf("%s: %w", disk, err)
@@ -67,45 +67,94 @@ func Results(ctx context.Context, disk, out string) (err error) {
 	return nil
 }
 
-// inspect gives the format of an image, and refuses one that has other files read for it.
-func inspect(ctx context.Context, converter, disk string) (string, error) {
-	said, err := output(ctx, converter, "info", "--output=json", disk)
-	if err != nil {
+// Formats of disk images, by how they begin: the one that is converted, and those that are told from raw ones to be refused.
+const qcow2 = "qcow2"
+
+var magics = map[string]string{qcow2: "QFI\xfb", "vmdk": "KDMV", "vhdx": "vhdxfile", "qed": "QED\x00", "luks": "LUKS\xba\xbe"}
+
+// inspect gives the format of an image, qcow2 or raw, by its first bytes, and refuses one that has other files read for it. QEMU is
+// not asked: it would open whatever the image names.
+func inspect(disk io.ReaderAt) (string, error) {
+	head := make([]byte, 104) // qcow2's header in its third version
+	n, err := disk.ReadAt(head, 0)
+	if err != nil && err != io.EOF {
 		return "", err
 	}
-	var info struct {
-		Format   string `json:"format"`
-		Backing  string `json:"backing-filename"`
-		Specific struct {
-			Data struct {
-				File string `json:"data-file"`
-			} `json:"data"`
-		} `json:"format-specific"`
+	head = head[:n]
+	format := "raw"
+	for name, magic := range magics {
+		if bytes.HasPrefix(head, []byte(magic)) {
+			format = name
+		}
 	}
-	if err := json.Unmarshal(said, &info); err != nil {
-		return "", fmt.Errorf("what qemu-img says of %s: %w", disk, err)
+	if bytes.HasPrefix(head, []byte("# Disk DescriptorFile")) {
+		format = "vmdk"
 	}
-	if other := info.Backing + info.Specific.Data.File; other != "" {
-		return "", fmt.Errorf("%s is only a part of an image, beside %q: an image in one file was expected (qemu-img convert makes one)", disk, other)
+	switch {
+	case format == "raw":
+		return format, nil
+	case format != qcow2:
+		return "", fmt.Errorf("it is an image in the format %q: qcow2 or raw was expected (qemu-img convert -O qcow2 makes one)", format)
+	case len(head) < 72:
+		return "", errors.New("its qcow2 header is cut off")
 	}
-	if !slices.Contains([]string{"qcow2", "raw"}, info.Format) {
-		return "", fmt.Errorf("%s is an image in the format %q: qcow2 or raw was expected (qemu-img convert -O qcow2 makes one)", disk, info.Format)
+	const elsewhere = 1 << 2 // of the incompatible features: the data are in another file
+	version, backing := binary.BigEndian.Uint32(head[4:]), binary.BigEndian.Uint64(head[8:])
+	if version != 2 && version != 3 || version == 3 && len(head) < 104 {
+		return "", fmt.Errorf("it is of version %d of qcow2: 2 or 3 was expected", version)
 	}
-	return info.Format, nil
+	if backing != 0 || version == 3 && binary.BigEndian.Uint64(head[72:])&elsewhere != 0 {
+		return "", errors.New("it is only a part of an image, beside another file: an image in one file was expected (qemu-img convert makes one)")
+	}
+	return format, nil
 }
 
-// output runs one of qemu-img's commands.
-func output(ctx context.Context, name string, args ...string) ([]byte, error) {
-	var out, said bytes.Buffer
-	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Stdout, cmd.Stderr = &out, &said
-	if err := cmd.Run(); err != nil {
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
-		return nil, fmt.Errorf("%s %s: %w: %s", filepath.Base(name), args[0], err, strings.TrimSpace(said.String()))
+// Bounds of converting: its memory and CPU time, and how long it may take.
+const (
+	convertMemory = 4 << 30
+	convertCPU    = 5 * 60 // s
+	convertTime   = 10 * time.Minute
+)
+
+// convert gives the first part of a qcow2 image as a raw one, in a file that has no name. The image's own file is open, so that none other
+// is read in its place.
+func convert(ctx context.Context, disk *os.File) (raw *os.File, err error) {
+	converter, err := findQEMUImg()
+	if err != nil {
+		return nil, err
 	}
-	return out.Bytes(), nil
+	if raw, err = os.CreateTemp("", "tare-suite-"); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			raw.Close()
+		}
+	}()
+	if err := os.Remove(raw.Name()); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, convertTime)
+	defer cancel()
+	var said bytes.Buffer
+	cmd := exec.CommandContext(ctx, converter, "dd", "-f", qcow2, "-O", "raw", "bs=1048576", fmt.Sprintf("count=%d", before), "if=/proc/self/fd/3", "of=/proc/self/fd/4")
+	cmd.ExtraFiles = []*os.File{disk, raw}
+	cmd.Stdout, cmd.Stderr = &said, &said
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	limits := errors.Join(limit(cmd, unix.RLIMIT_AS, convertMemory), limit(cmd, unix.RLIMIT_CPU, convertCPU), limit(cmd, unix.RLIMIT_FSIZE, before<<20))
+	if limits != nil {
+		_ = cmd.Process.Kill() // whatever it has read, it is not waited for
+	}
+	if err := cmd.Wait(); err != nil || limits != nil {
+		return nil, cmp.Or(context.Cause(ctx), limits, fmt.Errorf("qemu-img dd: %w: %s", err, strings.TrimSpace(said.String())))
+	}
+	return raw, nil
+}
+
+func limit(cmd *exec.Cmd, resource int, most uint64) error {
+	return unix.Prlimit(cmd.Process.Pid, resource, &unix.Rlimit{Cur: most, Max: most}, nil)
 }
 
 // A GUID partition table (UEFI specification, 5.3): a header in the second sector, and entries whose place and number it has.

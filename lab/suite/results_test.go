@@ -71,6 +71,7 @@ func TestResults(t *testing.T) {
 		{"raw", "raw", table(partition, whole), ""},
 		{"qcow2", "qcow2", table(partition, whole), ""},
 		{"vmdk", "vmdk", table(partition, whole), `an image in the format "vmdk"`},
+		{"vhdx", "vhdx", table(partition, whole), `an image in the format "vhdx"`},
 		{"before its first boot", "qcow2", table(partition, nil), "its study has not ended yet"},
 		{"another disk", "raw", table("root", whole), "it is no image of a suite"},
 		{"no disk", "raw", bytes.Repeat([]byte("x"), 5000), "it is no image of a suite"},
@@ -143,6 +144,60 @@ func TestAnImageThatIsAPart(t *testing.T) {
 	if err := Results(context.Background(), disk, filepath.Join(dir, "R")); err == nil || !strings.Contains(err.Error(), "is only a part of an image") {
 		t.Errorf("%v", err)
 	}
+}
+
+// The data of an image may lie in another file, which it names.
+func TestAnImageWithDataElsewhere(t *testing.T) {
+	require.Program(t, "qemu-img")
+	dir := t.TempDir()
+	disk := filepath.Join(dir, "disk")
+	if said, err := exec.Command("qemu-img", "create", "-q", "-f", "qcow2", "-o", "data_file="+filepath.Join(dir, "data"), disk, "10M").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, said)
+	}
+	if err := Results(t.Context(), disk, filepath.Join(dir, "R")); err == nil || !strings.Contains(err.Error(), "is only a part of an image") {
+		t.Errorf("%v", err)
+	}
+}
+
+// While an image is converted nothing of that has a name, so nothing is left however Tare ends.
+func TestConvertingLeavesNothing(t *testing.T) {
+	require.Program(t, "qemu-img")
+	dir := t.TempDir()
+	disk, seen, temporary := filepath.Join(dir, "disk"), filepath.Join(dir, "seen"), filepath.Join(dir, "tmp")
+	if said, err := exec.Command("qemu-img", "create", "-q", "-f", "qcow2", disk, "10M").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, said)
+	}
+	if err := os.Mkdir(temporary, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "qemu-img"), []byte("#!/bin/sh\nls -A "+temporary+" >"+seen+"\necho it was asked >&2\nexit 1\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	t.Setenv("TMPDIR", temporary)
+	if err := Results(t.Context(), disk, filepath.Join(dir, "R")); err == nil || !strings.Contains(err.Error(), "it was asked") {
+		t.Errorf("%v", err)
+	}
+	if names, err := os.ReadFile(seen); err != nil || len(names) > 0 {
+		t.Errorf("meanwhile there were %q, %v", names, err)
+	}
+}
+
+// Whatever a disk begins with, it is of a format that is read, or refused.
+func FuzzInspect(f *testing.F) {
+	f.Add([]byte("QFI\xfb\x00\x00\x00\x03"))
+	f.Add(append([]byte("QFI\xfb\x00\x00\x00\x02"), make([]byte, 64)...))
+	f.Add([]byte("KDMV"))
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, disk []byte) {
+		format, err := inspect(bytes.NewReader(disk))
+		if (err == nil) != (format == "raw" || format == qcow2) {
+			t.Errorf("format %q, %v", format, err)
+		}
+		if format == qcow2 && !bytes.HasPrefix(disk, []byte("QFI\xfb")) {
+			t.Error("it is no qcow2 image")
+		}
+	})
 }
 
 // A disk from anywhere is read or refused, and nothing is written outside of the folder.

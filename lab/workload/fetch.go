@@ -169,7 +169,7 @@ func (in *Fetched) fetch(ctx context.Context, cache string, say image.Progress) 
 	defer out.Close()
 	what := strings.TrimSuffix(from+": "+in.Member, ": ")
 	var sum string
-	err = member(archive, in.Member, func(r io.Reader) (err error) {
+	err = member(ctx, archive, in.Member, func(r io.Reader) (err error) {
 		sum, err = digest(io.TeeReader(io.LimitReader(r, mostFetched), out))
 		return err
 	})
@@ -234,8 +234,8 @@ func mavenFile(ctx context.Context, coordinates, tmp string) (_ string, err erro
 }
 
 // member has one file of an archive read: of a zip, which wheels and jars are, or of a compressed tar. An empty name is the
-// archive itself.
-func member(archive, name string, read func(io.Reader) error) error {
+// archive itself. It ends with its context: of a small archive the way to the member may be long.
+func member(ctx context.Context, archive, name string, read func(io.Reader) error) error {
 	tarred := strings.HasSuffix(archive, ".tar.gz") || strings.HasSuffix(archive, ".tgz")
 	if name != "" && !tarred {
 		z, err := zip.OpenReader(archive)
@@ -248,7 +248,7 @@ func member(archive, name string, read func(io.Reader) error) error {
 			return err
 		}
 		defer f.Close()
-		return read(f)
+		return read(&until{ctx, f})
 	}
 	f, err := os.Open(archive)
 	if err != nil {
@@ -256,13 +256,13 @@ func member(archive, name string, read func(io.Reader) error) error {
 	}
 	defer f.Close()
 	if name == "" {
-		return read(f)
+		return read(&until{ctx, f})
 	}
 	g, err := gzip.NewReader(f)
 	if err != nil {
 		return err
 	}
-	t := tar.NewReader(g)
+	t := tar.NewReader(&until{ctx, g})
 	for {
 		h, err := t.Next()
 		if err == io.EOF {
@@ -275,6 +275,19 @@ func member(archive, name string, read func(io.Reader) error) error {
 			return read(t)
 		}
 	}
+}
+
+// until reads as long as its context lasts.
+type until struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (u *until) Read(b []byte) (int, error) {
+	if u.ctx.Err() != nil {
+		return 0, context.Cause(u.ctx)
+	}
+	return u.r.Read(b)
 }
 
 func digest(r io.Reader) (string, error) {

@@ -5,6 +5,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"compress/gzip"
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -131,13 +132,19 @@ func TestOneFileOfAnArchive(t *testing.T) {
 		}
 		var b []byte
 		take := func(r io.Reader) (err error) { b, err = io.ReadAll(r); return err }
-		if err := member(path, "a/b", take); err != nil || string(b) != c.want {
+		if err := member(t.Context(), path, "a/b", take); err != nil || string(b) != c.want {
 			t.Errorf("%s: %q, %v, want %q", name, b, err, c.want)
 		}
-		if err := member(path, "a/c", take); err == nil {
+		if err := member(t.Context(), path, "a/c", take); err == nil {
 			t.Errorf("%s: a file that it has not was read", name)
 		}
-		if err := member(path, "", take); err != nil || !bytes.Equal(b, c.data) {
+		ended, cancel := context.WithCancelCause(t.Context())
+		why := errors.New("enough")
+		cancel(why)
+		if err := member(ended, path, "a/b", take); !errors.Is(err, why) {
+			t.Errorf("%s, when there is no more time: %v", name, err)
+		}
+		if err := member(t.Context(), path, "", take); err != nil || !bytes.Equal(b, c.data) {
 			t.Errorf("%s as a whole: %d bytes, %v, want %d", name, len(b), err, len(c.data))
 		}
 	}

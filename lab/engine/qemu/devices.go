@@ -117,7 +117,7 @@ func (d *Driver) tryDevices(ctx context.Context, t notebook.Treatment, m noteboo
 	if err != nil {
 		return err
 	}
-	folder, err := os.MkdirTemp(d.State, "devices-")
+	folder, err := d.tryFolder()
 	if err != nil {
 		return err
 	}

@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
@@ -183,13 +184,39 @@ func (d *Driver) Supports(ctx context.Context, t notebook.Treatment) (err error)
 	if err := d.tryDevices(ctx, t, m); err != nil {
 		return err
 	}
-	file, err := os.CreateTemp(d.State, "disk-")
+	folder, err := d.tryFolder()
 	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
+	file := filepath.Join(folder, "disk")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		return err
+	}
 	changes := journal.NewChanges(d.Journal, undo())
-	err = errors.Join(opens(d.kind, m.Disk, file.Name()), reserve(d.kind, changes, m.HugePages, t.Instance.Memory))
-	return errors.Join(err, changes.Undo(context.WithoutCancel(ctx)), file.Close(), os.Remove(file.Name()))
+	err = errors.Join(opens(d.kind, m.Disk, file), reserve(d.kind, changes, m.HugePages, t.Instance.Memory))
+	return errors.Join(err, changes.Undo(context.WithoutCancel(ctx)))
+}
+
+// triedPrefix begins the name of a folder, below the state folder, in which it is tried what the host's QEMU has.
+const triedPrefix = "try-"
+
+func (d *Driver) tryFolder() (string, error) { return os.MkdirTemp(d.State, triedPrefix) }
+
+// Sweep removes the folders below the state folder that processes left which died while they tried something, and names them. The
+// host's lock is held: nobody is trying anything. A machine that was made in one ended with its process.
+func Sweep(state string) (removed []string, err error) {
+	left, err := filepath.Glob(filepath.Join(state, triedPrefix+"*"))
+	if err != nil {
+		return nil, err
+	}
+	for _, folder := range left {
+		if err := os.RemoveAll(folder); err != nil {
+			return removed, err
+		}
+		removed = append(removed, folder)
+	}
+	return removed, nil
 }
 
 // vhost says why a guest of the treatment has no packets that the host's kernel would carry; nil: it has.
