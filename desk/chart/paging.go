@@ -21,7 +21,8 @@ func entries(p *Panel, stem string) *Figure {
 			m.group = strings.TrimPrefix(m.group+", "+words.PageStateName(s.State), ", ")
 			m.dots, m.missing, m.value, m.low, m.high = nil, "", s.Groupable.Value, s.Groupable.Low, s.Groupable.High
 			m.words = words.Measured(m.value, max(m.low, 0), min(m.high, 100), "%")
-			reference := mark{group: m.group, names: []string{"the paper, mean", "the paper"}, value: words.PublishedGroupable(s.State), faint: true, isReference: true}
+			share, of := words.PublishedGroupable(r.Treatment.Workload, s.State)
+			reference := mark{group: m.group, names: []string{"the paper, " + of, "the paper"}, value: share, faint: true, isReference: true}
 			reference.words = words.Digits(reference.value, 3) + " %"
 			if n := len(l.marks); n == 0 || l.marks[n-1].group != m.group {
 				l.marks, active, elsewhere = append(l.marks, reference), append(active, 0), append(elsewhere, 0)
@@ -34,7 +35,7 @@ func entries(p *Panel, stem string) *Figure {
 	}
 	f := &Figure{File: stem + "-entries", Title: p.beside("Page-table entries that several guests have")}
 	f.How = "Each bar is the share of entries that are groupable: another guest has the same frame at the same address. Solid: those that are active, on the " +
-		"kernel’s active list, too. What is beyond the bar is exclusive. The thin line is the 95 % interval of the groupable share. The grey line is the mean of the paper’s applications."
+		"kernel’s active list, too. What is beyond the bar is exclusive. The thin line is the 95 % interval of the groupable share. The grey line is the paper’s, of the application or, where it prints none, the mean of all."
 	var said []string
 	for i, m := range l.marks {
 		if !m.isReference {

@@ -56,14 +56,17 @@ var otherwise = map[string]guestWeight{
 		own: 91, ram: 23, emulator: 68, files: 2, left: 80, idle: 11, anonAnon: 10.5, fileFile: 94, anonFile: 15.5},
 }
 
-// devicesOf are VMs of those devices of which is true what Table 6.5 has, beside a process and a VM with none.
-func devicesOf(accelerator string, less map[string]float64, increment float64) map[string]guestWeight {
+// devicesOf are VMs of those devices of which is true what Table 6.5 has, beside a process and a VM with none. The guest itself takes so much more with all devices.
+func devicesOf(accelerator string, less map[string]float64, increment, inGuest float64) map[string]guestWeight {
 	of := map[string]guestWeight{"shell bm": asTheThesisSays["shell bm"], "shell bm aa": asTheThesisSays["shell bm aa"]}
 	for devices, saved := range less {
 		w := asTheThesisSays["shell vm qemu kvm pinned"]
 		w.aloneKSM -= saved
 		if devices == "usb,balloon" {
 			w.addedKSM -= increment
+		}
+		if devices == "virt-manager" {
+			w.ram += inGuest
 		}
 		of["shell vm qemu "+accelerator+" pinned devices="+devices] = w
 	}
@@ -125,6 +128,7 @@ func weighed(t *testing.T, m notebook.Memory, size string, of map[string]guestWe
 // The shipped studies that weigh; density also with what incremental and duplicates ask.
 var (
 	footprint = notebook.Memory{Guests: []int{1, 2}, KSM: notebook.KSMPaper}
+	devices   = notebook.Memory{Guests: []int{1, 2}, KSM: notebook.KSMPaper, Frames: true}
 	density   = notebook.Memory{Guests: []int{1, 2, 4, 8}, KSM: notebook.KSMPaper, Frames: true}
 )
 
@@ -146,7 +150,7 @@ func contradictsTheThesis(v Verdict) bool { return v.Claim.ID == "density-vm-sev
 // ofGuestMemory are the claims on what a VM's memory is to its guest, which emulated VMs decide.
 var ofGuestMemory = []string{
 	"increment-ram-number", "increment-ram", "increment-anonymous", "duplicates-within", "duplicates-host", "duplicates-guests", "duplicates-all", "duplicates-order", "duplicates-ksm",
-	"idle-pages",
+	"idle-pages", "devices-guest",
 }
 
 // judgeMemory judges the thesis' claims on memory by folders.
@@ -183,7 +187,7 @@ func testable(t *testing.T, least int, vs []Verdict) (some []Verdict) {
 
 func TestMemoryClaimsHoldWhereTheThesisIsTrue(t *testing.T) {
 	f, d := weighed(t, footprint, "1/1GB", asTheThesisSays, 10, 0.0001), weighed(t, density, "1/512MB", asTheThesisSays, 10, 0.0001)
-	x := weighed(t, footprint, "1/1GB", devicesOf(notebook.KVM, table65, 5.3), 10, 0.0001)
+	x := weighed(t, devices, "1/1GB", devicesOf(notebook.KVM, table65, 5.3, 1), 10, 0.0001)
 	for name, dirs := range map[string][]string{"density": {d}, "both": {f, d}, "all": {f, d, x}} {
 		for _, v := range testable(t, 15, judgeMemory(t, dirs...)) {
 			if isOfDevices(v) && name != "all" {
@@ -215,7 +219,7 @@ func TestMemoryClaimsFailWhereTheThesisIsFalse(t *testing.T) {
 		saved[devices] = 1
 	}
 	saved["virt-manager"] = 0
-	x := weighed(t, footprint, "1/1GB", devicesOf(notebook.KVM, saved, 1), 10, 0.0001)
+	x := weighed(t, devices, "1/1GB", devicesOf(notebook.KVM, saved, 1, 20), 10, 0.0001)
 	for _, v := range testable(t, 15, judgeMemory(t, weighed(t, density, "1/512MB", otherwise, 10, 0.0001), x)) {
 		if v.Answer != DoesNotHold && !contradictsTheThesis(v) {
 			t.Errorf("%s: %s: %s", v.Claim.ID, v.Answer, Why(v))
@@ -236,7 +240,7 @@ func TestSevenVMs(t *testing.T) {
 }
 
 func TestMemoryClaimsAreOpenInNoise(t *testing.T) {
-	x := weighed(t, footprint, "1/1GB", devicesOf(notebook.KVM, table65, 5.3), 3, 0.6)
+	x := weighed(t, devices, "1/1GB", devicesOf(notebook.KVM, table65, 5.3, 1), 3, 0.6)
 	for _, v := range testable(t, 15, judgeMemory(t, weighed(t, density, "1/512MB", asTheThesisSays, 3, 0.6), x)) {
 		if v.Answer != NotDecided {
 			t.Errorf("%s: %s: %s", v.Claim.ID, v.Answer, Why(v))
@@ -252,7 +256,7 @@ func TestMemoryClaimsWhereVMsAreEmulated(t *testing.T) {
 		delete(of, w+" vm qemu kvm pinned")
 	}
 	decided := 0
-	x := weighed(t, footprint, "1/1GB", devicesOf(notebook.TCG, table65, 5.3), 10, 0.0001)
+	x := weighed(t, devices, "1/1GB", devicesOf(notebook.TCG, table65, 5.3, 1), 10, 0.0001)
 	for _, v := range testable(t, 15, judgeMemory(t, weighed(t, density, "1/512MB", of, 10, 0.0001), x)) {
 		ofVM := slices.ContainsFunc(v.Needs, func(s Selector) bool { return slices.Contains(s.Platform, notebook.VM) })
 		switch {
@@ -272,7 +276,11 @@ func TestMemoryClaimsWhereVMsAreEmulated(t *testing.T) {
 func TestKVMDecidesWhereItIsThere(t *testing.T) {
 	of := maps.Clone(asTheThesisSays)
 	of["system vm qemu tcg pinned"] = otherwise["system vm qemu kvm pinned"]
-	vs := judgeMemory(t, weighed(t, density, "1/512MB", of, 10, 0.0001))
+	x := devicesOf(notebook.KVM, table65, 5.3, 1)
+	for words, w := range devicesOf(notebook.TCG, table65, 5.3, 20) {
+		x[words] = w
+	}
+	vs := judgeMemory(t, weighed(t, density, "1/512MB", of, 10, 0.0001), weighed(t, devices, "1/1GB", x, 10, 0.0001))
 	for _, id := range ofGuestMemory {
 		if v := find(t, vs, id); v.Answer != Holds || strings.Contains(Why(v), "emulated") {
 			t.Errorf("%s: %s: %s", id, v.Answer, Why(v))
