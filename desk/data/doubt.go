@@ -74,6 +74,19 @@ type (
 		By       Holder
 		Runs, Of int
 	}
+	// Trend: from the first trial to the last of a guest, of Most at most, its values grow by so much more than the baseline's.
+	Trend struct {
+		Change, Low, High float64
+		Most              int
+		Baseline          Name
+	}
+	// TimedOut: so many of its trials were stopped at the time limit, and of the baseline's, and are in no mean. Ratio is what the ratio is at least if each counts
+	// as the time that it had, or at most where they are the baseline's; 0 where there is no such bound.
+	TimedOut struct {
+		Runs, Of, Base, BaseOf int
+		Baseline               Name
+		Ratio, Low, High       float64
+	}
 	// Overflow: the mean is too large for a number.
 	Overflow struct{}
 	// GuestSaid: what the laboratory noted about its guests.
@@ -121,6 +134,8 @@ type (
 		Folders int
 		Level   float64 // of intervals over rounds of them all
 	}
+	// Uncorrected: so many ratios are shown, three or more, each with an interval of its own level.
+	Uncorrected struct{ Ratios int }
 	// Unseen: of the runs on which the least of the ratios rests, a stall that strikes fewer than one in Rarest may not have been seen.
 	Unseen struct{ Runs, Rarest int }
 	// FewRounds: a folder has fewer rounds than its design asks for at least.
@@ -159,6 +174,9 @@ func (BaselineZero) Doubt()       {}
 func (Unbounded) Doubt()          {}
 func (UnpairedRounds) Doubt()     {}
 func (Overflow) Doubt()           {}
+func (Trend) Doubt()              {}
+func (TimedOut) Doubt()           {}
+func (Uncorrected) Doubt()        {}
 func (SeldomHeld) Doubt()         {}
 func (GuestSaid) Doubt()          {}
 func (Fitted) Doubt()             {}

@@ -68,6 +68,8 @@ type tally struct {
 	weigh  weights
 	prof   profile
 	traced *tracing // nil: none of its folders was traced
+
+	otherMetric bool // its values are not its trials' elapsed times
 }
 
 // other is a secondary metric of which it is said which values are better, and what trials gave of it.
@@ -155,7 +157,7 @@ func (r *reader) folder(dir string) error {
 		for _, w := range t.Warnings {
 			r.warnings.add(ofTrial, w, t.Treatment)
 		}
-		byID[t.Treatment].trial(at, t)
+		byID[t.Treatment].trial(at, t, f.Study.Design.TimeoutS)
 		return nil
 	})
 	for _, g := range f.Guests {
@@ -339,7 +341,7 @@ func (r *reader) rulerCost(host string, t notebook.Treatment, g notebook.Guest) 
 	r.ruler[i].trips = append(r.ruler[i].trips, g.RoundTripS)
 }
 
-func (t *tally) trial(folder int, n *notebook.Trial) {
+func (t *tally) trial(folder int, n *notebook.Trial, limitS float64) {
 	if n.Traced && !n.Warmup && t.traced != nil {
 		t.traced.trial(t.cell(Block{folder, n.Round}), n)
 	}
@@ -368,9 +370,13 @@ func (t *tally) trial(folder int, n *notebook.Trial) {
 	if n.Failure != "" {
 		t.row.Failed++
 		t.causes.add(ofTrial, n.Failure, "")
+		if timedOut(n, limitS) {
+			c.Stopped.Add(n.ElapsedS)
+		}
 		return
 	}
 	c.Value.Add(n.Value)
+	c.Order.add(c.Value.N, n.Index, n.Value)
 	c.add(n)
 	if n.ThrottledS > muchShare*n.ElapsedS {
 		t.held[Quota]++
@@ -387,8 +393,11 @@ func (t *tally) trial(folder int, n *notebook.Trial) {
 	t.weigh.trial(c.Block, n.Weights)
 	t.prof.trial(n.Profile)
 	// A metric that was timed differs from the elapsed time by rounding alone.
-	if t.traced != nil && math.Abs(n.Value-n.ElapsedS) > 1e-6*math.Abs(n.ElapsedS) {
-		t.traced.OtherMetric = true
+	if math.Abs(n.Value-n.ElapsedS) > 1e-6*math.Abs(n.ElapsedS) {
+		t.otherMetric = true
+		if t.traced != nil {
+			t.traced.OtherMetric = true
+		}
 	}
 	dot := Dot{Folder: folder, Round: n.Round, Guest: n.Guest, Trial: n.Index, Value: n.Value}
 	t.dots.add(dot, mostDots)
@@ -444,6 +453,7 @@ func (r *reader) summary() (*Summary, error) {
 		return nil, err
 	}
 	r.distrust()
+	r.trends()
 	r.sort()
 	for _, t := range r.order {
 		if t.row.IsFigure {
@@ -516,6 +526,16 @@ func (r *reader) fewest() (runs int) {
 		}
 	}
 	return runs
+}
+
+// ratios is how many rows have an interval of a ratio that says something of a platform.
+func (r *reader) ratios() (n int) {
+	for _, t := range r.order {
+		if row := &t.row; row.Representative && !row.Treatment.AA && !row.IsBaseline() && row.Quotient().HasInterval() {
+			n++
+		}
+	}
+	return n
 }
 
 func (r *reader) nameHosts() {
@@ -690,6 +710,7 @@ func (r *reader) compare() error {
 		if missing > 0 && q.N > 1 {
 			row.doubt(UnpairedRounds{q.N, missing, of})
 		}
+		r.stopped(t, base)
 		if !stats.Finite(row.Mean) && row.Rounds > 0 {
 			row.doubt(Overflow{})
 		}
@@ -753,6 +774,9 @@ func (r *reader) doubts() (all []Doubt) {
 	}
 	if runs := r.fewest(); stats.Rarest(runs) > 0 {
 		all = append(all, Unseen{runs, stats.Rarest(runs)})
+	}
+	if n := r.ratios(); n > 2 {
+		all = append(all, Uncorrected{n})
 	}
 	for _, c := range r.sum.Calibrations {
 		if c.Narrow() {

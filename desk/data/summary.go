@@ -214,11 +214,13 @@ func (b Block) Compare(other Block) int {
 // Cell is what one treatment gave in one block.
 type Cell struct {
 	Block
-	Tried  int             // measured trials, failed ones included
-	Value  stats.Sum       // of the metric, over the measured trials that succeeded
-	Work                   // of the same trials
-	Beside notebook.Beside // over all measured trials of which it is known
-	Traced *TracedCell     // of the traced trials that succeeded; nil where there are none
+	Tried   int             // measured trials, failed ones included
+	Value   stats.Sum       // of the metric, over the measured trials that succeeded
+	Order   Order           // of the same trials
+	Stopped stats.Sum       // of the elapsed time, over those that were stopped at the time limit
+	Work                    // of the trials that succeeded
+	Beside  notebook.Beside // over all measured trials of which it is known
+	Traced  *TracedCell     // of the traced trials that succeeded; nil where there are none
 }
 
 // Value is what one treatment gave in one block, where a measured trial succeeded.

@@ -39,7 +39,10 @@ func Verdicts(w io.Writer, vs []claims.Verdict, about []data.Doubt, on Screen) e
 		}
 	}
 	t.footnotes()
-	t.list("Notes", words.Doubts(about))
+	t.list("Notes", words.Doubts(slices.DeleteFunc(slices.Clone(about), func(d data.Doubt) bool {
+		_, is := d.(data.Uncorrected) // verdicts are corrected
+		return is
+	})))
 	return t.flush(w)
 }
 

@@ -38,6 +38,7 @@ func parseSentences() {
 		"ratios":     func(all []float64) string { return here("%.3g", all) },
 		"hostFor":    func(cores, chr float64) string { return fmt.Sprintf("%.0f", cores/chr) },
 		"percentage": func(share float64) string { return fmt.Sprintf("%.4g", 100*share) },
+		"signed":     signed,
 		"times":      func(factor float64) string { return Digits(factor, 2) },
 		"whole":      func(share float64) string { return Percent(share, 0) },
 		"sizes": func(all []model.Point) []string {

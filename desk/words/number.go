@@ -54,6 +54,18 @@ func Decimals(width float64) int {
 // Interval writes a ratio with its interval for a sentence, in as few digits as it can: "1.02 (1.00 to 1.04)".
 func Interval(v, low, high float64) string { return measured(v, low, high, Decimals(high-low), "") }
 
+// signed writes a change with its interval, all shares: "+2.1 % (+0.9 to +3.3)".
+func signed(v, low, high float64) string {
+	d := min(Places(100*v, 100*low, 100*high), 3)
+	mark := func(share float64) string {
+		if share > 0 {
+			return "+" + Number(100*share, d)
+		}
+		return Number(100*share, d)
+	}
+	return mark(v) + " % (" + mark(low) + " to " + mark(high) + ")"
+}
+
 // Places says how many decimals a value deserves: its distance to the nearer end of its interval is written with
 // two digits where they are below 30, else with one. More would be read as knowledge.
 func Places(v, low, high float64) int {
