@@ -36,7 +36,7 @@ func Results(ctx context.Context, disk, out string) (err error) {
 	}
 	defer func() { f.Close() }()
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return errors.Join(err, fmt.Errorf("%s is no regular file: name the file of a suite's disk image", disk))
+		return errors.Join(err, fmt.Errorf("%s must be a regular file: a disk image that `tare image` made", disk))
 	}
 	format, err := inspect(f)
 	if err != nil {
@@ -94,17 +94,17 @@ func inspect(disk io.ReaderAt) (string, error) {
 	case format == "raw":
 		return format, nil
 	case format != qcow2:
-		return "", fmt.Errorf("it is an image in the format %q: qcow2 or raw was expected (qemu-img convert -O qcow2 makes one)", format)
+		return "", fmt.Errorf("it is an image in the format %q; use qcow2 or raw (qemu-img convert -O qcow2 makes one)", format)
 	case len(head) < 72:
 		return "", errors.New("its qcow2 header is cut off")
 	}
 	const elsewhere = 1 << 2 // of the incompatible features: the data are in another file
 	version, backing := binary.BigEndian.Uint32(head[4:]), binary.BigEndian.Uint64(head[8:])
 	if version != 2 && version != 3 || version == 3 && len(head) < 104 {
-		return "", fmt.Errorf("it is of version %d of qcow2: 2 or 3 was expected", version)
+		return "", fmt.Errorf("its qcow2 header has version %d; use version 2 or 3 (qemu-img convert -O qcow2 makes one)", version)
 	}
 	if backing != 0 || version == 3 && binary.BigEndian.Uint64(head[72:])&elsewhere != 0 {
-		return "", errors.New("it is only a part of an image, beside another file: an image in one file was expected (qemu-img convert makes one)")
+		return "", errors.New("it is only a part of an image: the rest is in another file; use an image in one file (qemu-img convert makes one)")
 	}
 	return format, nil
 }

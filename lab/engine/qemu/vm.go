@@ -198,7 +198,7 @@ func (d *Driver) Supports(ctx context.Context, t notebook.Treatment) (err error)
 	return errors.Join(err, changes.Undo(context.WithoutCancel(ctx)))
 }
 
-// triedPrefix begins the name of a folder, below the state folder, in which it is tried what the host's QEMU has.
+// triedPrefix begins the names of the folders, below the state folder, in which a machine is tried.
 const triedPrefix = "try-"
 
 func (d *Driver) tryFolder() (string, error) { return os.MkdirTemp(d.State, triedPrefix) }
