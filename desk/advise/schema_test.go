@@ -200,6 +200,9 @@ func TestLibvirtAccepts(t *testing.T) {
 				CPUSet string `xml:"cpuset,attr"`
 			} `xml:"cputune>vcpupin"`
 			NICs  []struct{} `xml:"devices>interface"`
+			Disks []struct {
+				Cache string `xml:"cache,attr"`
+			} `xml:"devices>disk>driver"`
 			Pages struct {
 				Size int64 `xml:"size,attr"`
 			} `xml:"memoryBacking>hugepages>page"`
@@ -223,6 +226,14 @@ func TestLibvirtAccepts(t *testing.T) {
 		m, err := notebook.ParseMachine(c.Treatment.Machine)
 		if err != nil {
 			t.Fatal(err)
+		}
+		for _, disk := range d.Disks {
+			if disk.Cache != m.Disk.Cache {
+				t.Errorf("a disk has cache=%q, want %q", disk.Cache, m.Disk.Cache)
+			}
+		}
+		if len(d.Disks) == 0 {
+			t.Error("no disk")
 		}
 		if o := d.Topology; o.Sockets != m.Sockets || o.Threads != m.Threads || o.Sockets*o.Cores*o.Threads != n || d.Pages.Size<<10 != m.HugePages {
 			t.Errorf("topology %+v, huge pages of %d KiB; want %+v with %d virtual CPUs", o, d.Pages.Size, m, n)

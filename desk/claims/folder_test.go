@@ -18,12 +18,12 @@ func TestFolder(t *testing.T) {
 	means := map[string]float64{
 		"ffmpeg segments=1 bm 1/2GB": 4, "ffmpeg segments=1 bm AA 1/2GB": 4, "ffmpeg segments=1 cn docker vanilla 1/2GB": 6, "ffmpeg segments=1 cn docker pinned 1/2GB": 4.1,
 		"ffmpeg segments=1 bm 2/4GB": 2, "ffmpeg segments=1 cn docker vanilla 2/4GB": 2.1, "ffmpeg segments=1 cn docker pinned 2/4GB": 2.05,
-		"ffmpeg segments=1 vm qemu tcg vanilla 2/4GB": 30,
+		"ffmpeg segments=1 vm qemu tcg vanilla cache=none 2/4GB": 30,
 	}
 	study := notebook.Study{
 		Tare: "test", Name: "pinning-small", Hash: "h", Created: time.Unix(1e9, 0), Design: notebook.Design{Floor: 6, Cap: 12, Precision: 0.02, Trials: 1, TimeoutS: 60},
 		Metrics: map[string]notebook.Metric{"ffmpeg": {Name: "execution time", Unit: "s"}}, Images: map[string]notebook.Image{"ffmpeg": {Digest: "sha256:1"}},
-		LeftOut: []notebook.LeftOut{{Treatment: treatment("ffmpeg segments=1 vmcn crun kvm vanilla 4xlarge"), Reason: "needs 16 cores, this host has 2"}},
+		LeftOut: []notebook.LeftOut{{Treatment: treatment("ffmpeg segments=1 vmcn crun kvm vanilla cache=none 4xlarge"), Reason: "needs 16 cores, this host has 2"}},
 	}
 	for _, id := range slices.Sorted(maps.Keys(means)) {
 		study.Treatments = append(study.Treatments, treatment(id))
@@ -51,7 +51,7 @@ func TestFolder(t *testing.T) {
 		{"ffmpeg-iv-b", Holds, "wanted at most 0.98"},
 		{"practice-5-cpu", DoesNotHold, "wanted at most 1.1 (1 of 2 comparisons)"},
 		{"ffmpeg-ii-a", NotTestable, "vm was only emulated (tcg): needs a host with KVM"},
-		{"ffmpeg-iii-c", NotTestable, "vmcn crun vanilla was left out: needs 16 cores, this host has 2"},
+		{"ffmpeg-iii-c", NotTestable, "vmcn crun vanilla with cache=none was left out: needs 16 cores, this host has 2"},
 		{"pso-c", NotTestable, "needs a host with at least 112 cores; here: 2"},
 	} {
 		if v := find(t, vs, c.id); v.Answer != c.answer || !strings.Contains(Why(v), c.why) {

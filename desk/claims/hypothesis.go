@@ -287,6 +287,7 @@ func (s Selector) each() []Selector {
 	for i := range s.lists() {
 		var more []Selector
 		for _, one := range all {
+			one = one.withoutMachine()
 			values := *one.lists()[i]
 			if len(values) < 2 {
 				more = append(more, one)
@@ -300,6 +301,14 @@ func (s Selector) each() []Selector {
 		all = more
 	}
 	return all
+}
+
+// withoutMachine is the selector without a machine where its only platform has no VMs: the machine is then another platform's.
+func (s Selector) withoutMachine() Selector {
+	if len(s.Platform) == 1 && !hasMachines(s.Platform[0]) {
+		s.Machine = nil
+	}
+	return s
 }
 
 // over is the selector with what the other names in place of its own: the treatments that a To or a Than is about.
@@ -325,5 +334,5 @@ func (s Selector) over(other Selector) Selector {
 		s.Params = params
 	}
 	s.Cores, s.HostCores, s.CHR = cmp.Or(other.Cores, s.Cores), cmp.Or(other.HostCores, s.HostCores), cmp.Or(other.CHR, s.CHR)
-	return s
+	return s.withoutMachine()
 }

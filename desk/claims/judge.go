@@ -348,8 +348,12 @@ func (j *judge) part(of, to Selector, what, whole data.Quantity) (all []terms) {
 
 // gain is each pair over the same of other treatments.
 func (j *judge) gain(of, to, than Selector, what data.Quantity) (all []terms) {
+	other, its := of.over(than), to
+	if len(its.Platform)+len(its.Machine) == 0 {
+		its.Machine = other.Machine // a VM gains over the same VM, provisioned otherwise
+	}
 	for _, p := range j.pairs(of, to) {
-		for _, q := range j.pairs(of.over(than), to) {
+		for _, q := range j.pairs(other, its) {
 			if than.fits(p.x, q.x) {
 				all = append(all, terms{by: ByRatio, what: what, over: p, below: q})
 			}

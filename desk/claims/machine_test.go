@@ -46,3 +46,37 @@ func TestMachineOfAClaim(t *testing.T) {
 		t.Errorf("devices=floppy: %v", err)
 	}
 }
+
+// A file's machine is the VMs' in every selector that names no other. Claims about containers have none, and say none.
+func TestMachineOfAFile(t *testing.T) {
+	const text = `{paper: p, machine: cache=none, groups: [{name: g, about: {workload: cpu}, claims: [
+  {id: both, place: b, finding: c, tolerance: t, hypothesis: {ratio: {of: {platform: [cn, vm]}, between: [1.5, 2.5]}}},
+  {id: gain, place: b, finding: c, tolerance: t, hypothesis: {gain: {of: {platform: cn, provisioning: vanilla}, to: {provisioning: pinned}, than: {platform: vm}, between: [1.5, 2.5]}}},
+  {id: own, place: b, finding: c, tolerance: t, hypothesis: {ratio: {of: {platform: vm, provisioning: pinned, machine: usual}, between: [2.5, 3.5]}}}]}]}`
+	all, err := Parse("f.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(host("h", 2))
+	for what, mean := range map[string]float64{"bm": 1, "cn crun vanilla": 2.4, "cn crun pinned": 1.6, "vm qemu kvm vanilla cache=none": 1.6, "vm qemu kvm pinned cache=none": 2, "vm qemu kvm pinned": 3} {
+		w.add(0, "cpu "+what+" 1/1GB", mean)
+	}
+	for _, v := range Judge(w.exact(), all) {
+		if v.Answer != Holds {
+			t.Errorf("%s: %s: %s", v.Claim.ID, v.Answer, Why(v))
+		}
+	}
+	usual := newWorld(host("h", 2))
+	for what, mean := range map[string]float64{"bm": 1, "vm qemu kvm vanilla": 2, "vm qemu kvm pinned": 3} {
+		usual.add(0, "cpu "+what+" 1/1GB", mean)
+	}
+	want := map[string]string{"both": "cpu cn is not in these studies; cpu vm with cache=none is not in these studies", "gain": "cpu cn vanilla is not in these studies", "own": ""}
+	for _, v := range Judge(usual.exact(), all) {
+		if why := want[v.Claim.ID]; why != "" && (v.Answer != NotTestable || Why(v) != why) || why == "" && v.Answer != Holds {
+			t.Errorf("in a folder with the usual machine, %s: %s: %s", v.Claim.ID, v.Answer, Why(v))
+		}
+	}
+	if _, err := Parse("f.yaml", []byte("{paper: p, machine: cache=some, groups: []}")); err == nil || !strings.Contains(err.Error(), "cache=some") {
+		t.Errorf("cache=some: %v", err)
+	}
+}

@@ -20,6 +20,7 @@ import (
 // file is a file of claims.
 type file struct {
 	Paper   string      `yaml:"paper"`
+	Machine Values      `yaml:"machine,omitempty"` // how VMs are made, for selectors that do not say it; none: the usual machine
 	Without []Exclusion `yaml:"without,omitempty"` // of every claim
 	Groups  []group     `yaml:"groups"`
 }
@@ -133,6 +134,9 @@ func (f *file) claims(study string) ([]Claim, error) {
 	if strings.TrimSpace(f.Paper) == "" {
 		return nil, wrong("paper: is missing; the title of what the claims come from was expected")
 	}
+	if err := (&Selector{Machine: f.Machine}).check(); err != nil {
+		return nil, err
+	}
 	for i, e := range f.Without {
 		if err := e.check(); err != nil {
 			return nil, within(err, "without", i)
@@ -140,6 +144,9 @@ func (f *file) claims(study string) ([]Claim, error) {
 		if e.empty() || strings.TrimSpace(e.Why) == "" {
 			return nil, within(wrong("{workload: …, instance: …, why: …} was expected"), "without", i)
 		}
+	}
+	for i := range f.Without {
+		f.Without[i].made(f.Machine, Selector{})
 	}
 	seen := map[string]bool{}
 	var all []Claim
@@ -167,6 +174,7 @@ func (f *file) claims(study string) ([]Claim, error) {
 				c.Without = f.Without
 			}
 			c.Hypothesis.about(g.About)
+			c.Hypothesis.made(f.Machine)
 			if err := c.Hypothesis.complete(); err != nil {
 				return nil, within(err, "groups", i, "claims", j, "hypothesis")
 			}
@@ -395,6 +403,37 @@ func (h *Hypothesis) about(s Selector) {
 		*of = s.over(*of)
 	}
 }
+
+// made gives the machine to each of the hypothesis' selectors that names none.
+func (h *Hypothesis) made(as Values) {
+	for _, part := range h.kids() {
+		part.made(as)
+	}
+	f := h.form()
+	if f.of == nil {
+		return
+	}
+	of := *f.of
+	for _, s := range []*Selector{f.of, f.to, f.than} {
+		if s != nil && !s.empty() { // an empty one is bare metal
+			s.made(as, of)
+		}
+	}
+}
+
+// made gives the selector the machine, unless it names one or chooses no VMs. A selector without platforms has those of `of`.
+func (s *Selector) made(as Values, of Selector) {
+	platforms := s.Platform
+	if len(platforms) == 0 {
+		platforms = of.Platform
+	}
+	if len(s.Machine) == 0 && (len(platforms) == 0 || slices.ContainsFunc(platforms, hasMachines)) {
+		s.Machine = as
+	}
+}
+
+// hasMachines reports whether the platform's guests are VMs.
+func hasMachines(platform string) bool { return platform == notebook.VM || platform == notebook.VMCN }
 
 // complete checks what the claim and its group must say between them.
 func (h *Hypothesis) complete() error {

@@ -25,7 +25,7 @@ func oneOf(want Values, has string) bool { return len(want) == 0 || slices.Conta
 // has says whether the selector chooses the treatment, on a host with so many cores and with that CHR.
 func (s Selector) has(t notebook.Treatment, hostCores int, chr float64) bool {
 	if t.AA || !oneOf(s.Workload, t.Workload) || !oneOf(s.Platform, t.Platform) || !oneOf(s.Engine, t.Engine) ||
-		!oneOf(s.Provisioning, t.Provisioning) || !oneOf(s.Network, t.Network) || !s.hasRung(t.Isolation) || !s.hasMachine(t.Machine) ||
+		!oneOf(s.Provisioning, t.Provisioning) || !oneOf(s.Network, t.Network) || !s.hasRung(t.Isolation) || !s.hasMachine(t) ||
 		len(s.Instance) > 0 && !slices.ContainsFunc(s.Instance, func(n string) bool { return isInstance(n, t.Instance) }) {
 		return false
 	}
@@ -62,17 +62,18 @@ func (s Selector) hasRung(name string) bool {
 	return slices.Contains(s.Isolation, name)
 }
 
-// hasMachine says whether a way of making VMs is chosen, which is written as treatments have it: a paper's VM is made in the usual one.
-func (s Selector) hasMachine(text string) bool {
-	if len(s.Machine) == 0 {
-		return text == ""
+// hasMachine reports whether the selector chooses the treatment's machine. Without a machine it chooses the usual one. Treatments without VMs
+// have no machine, and it chooses them all.
+func (s Selector) hasMachine(t notebook.Treatment) bool {
+	if len(s.Machine) == 0 || !hasMachines(t.Platform) {
+		return t.Machine == ""
 	}
 	return slices.ContainsFunc(s.Machine, func(as string) bool {
 		m, err := notebook.ParseMachine(as)
 		if err != nil {
 			panic(err) // it was read when the file was
 		}
-		return m.Text() == text
+		return m.Text() == t.Machine
 	})
 }
 

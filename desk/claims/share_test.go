@@ -18,10 +18,10 @@ func TestEmulatedBesideRepresentative(t *testing.T) {
 		w.add(h, "ffmpeg segments=1 cn docker vanilla large", 4.4)
 		w.add(h, "ffmpeg segments=1 cn docker pinned large", 4.1)
 		for _, p := range []string{"vanilla", "pinned"} {
-			w.add(h, "ffmpeg segments=1 vm qemu "+accel+" "+p+" large", 8.4)
+			w.add(h, "ffmpeg segments=1 vm qemu "+accel+" "+p+" cache=none large", 8.4)
 		}
 	}
-	w.add(1, "ffmpeg segments=1 vm qemu tcg vanilla 1/2GB", 90)
+	w.add(1, "ffmpeg segments=1 vm qemu tcg vanilla cache=none 1/2GB", 90)
 	w.add(1, "ffmpeg segments=1 bm 1/2GB", 8)
 	v := find(t, Judge(w.measure(10, 0.003, 1), shipped(t)), "ffmpeg-ii-a")
 	if v.Answer != Holds || len(v.Missing) != 0 || len(v.Evidence) != 2 {
@@ -98,11 +98,11 @@ func TestReasonsInCommon(t *testing.T) {
 	w.add(0, "ffmpeg segments=1 bm large", 4)
 	w.add(0, "ffmpeg segments=1 cn docker vanilla large", 4.4)
 	const reason = "no VM with kvm: a guest was started and did not say hello within 4s"
-	for _, p := range []string{"vm qemu kvm vanilla", "vm qemu kvm pinned", "vmcn crun kvm vanilla", "vmcn crun kvm pinned"} {
+	for _, p := range []string{"vm qemu kvm vanilla cache=none", "vm qemu kvm pinned cache=none", "vmcn crun kvm vanilla cache=none", "vmcn crun kvm pinned cache=none"} {
 		w.sum.LeftOut = append(w.sum.LeftOut, data.LeftOut{Host: "bench", Treatment: treatment("ffmpeg segments=1 " + p + " large"), Reason: reason})
 	}
 	vs := Judge(w.exact(), shipped(t))
-	if v := find(t, vs, "ffmpeg-iii-d"); Why(v) != "vm vanilla and vmcn crun vanilla were left out: "+reason || len(v.Missing) != 2 {
+	if v := find(t, vs, "ffmpeg-iii-d"); Why(v) != "vm vanilla with cache=none and vmcn crun vanilla with cache=none were left out: "+reason || len(v.Missing) != 2 {
 		t.Errorf("%s %+v", Why(v), v.Missing)
 	}
 	whys, notes := Reasons(vs)

@@ -98,7 +98,7 @@ func Treatment(words string) notebook.Treatment {
 				panic(fmt.Sprintf("notebooktest: treatment %q: %v", words, err))
 			}
 			t.HostCores = n
-		case (key == "devices" || key == "huge-pages") && isParam:
+		case isParam && (key == "devices" || key == "huge-pages" || w == "cache=none"):
 			t.Machine = w
 		case isParam:
 			if t.Params == nil {
