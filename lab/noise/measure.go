@@ -174,10 +174,12 @@ func (r *Report) conclude(all []*condition, took []float64, together bool) {
 	}
 }
 
-// sizes are the values without their signs.
+// sizes are how far the values lie from their median. That the first run of a pair is always slower is no noise (Brown and Forsythe, "Robust tests for
+// the equality of variances", 1974).
 func sizes(values []float64) (all []float64) {
+	m := stats.Median(values)
 	for _, v := range values {
-		all = append(all, math.Abs(v))
+		all = append(all, math.Abs(v-m))
 	}
 	return all
 }
@@ -294,7 +296,7 @@ func (r Report) Describe(w io.Writer) error {
 		case s.Why != "":
 			fmt.Fprintf(t, "%s\t-\t%s\n", s.Name, s.Why)
 		default:
-			fmt.Fprintf(t, "%s\t%s\tnot measured: the command took as long each time\n", s.Name, change)
+			fmt.Fprintf(t, "%s\t%s\tnot known: the runs differ too little for an interval, or a few of them by far too much\n", s.Name, change)
 		}
 	}
 	if r.All != nil {
