@@ -64,12 +64,12 @@ func write(s *data.Summary, acc *explain.Accounts, out string, opt Options) ([]s
 	}
 	root, err := durable.OpenFolder(out)
 	if err != nil {
-		return nil, fmt.Errorf("cannot write the report: %w; name another folder with --out", err)
+		return nil, fmt.Errorf("cannot write the report: %w; --out names another folder", err)
 	}
 	defer root.Close()
 	dir, err := durable.MakeFolderIn(root, FiguresDir, 0o755)
 	if err != nil {
-		return nil, fmt.Errorf("cannot write the report's figures: %w; name another folder with --out", err)
+		return nil, fmt.Errorf("cannot write the report's figures: %w; --out names another folder", err)
 	}
 	defer dir.Close()
 	date := studyDate(s)

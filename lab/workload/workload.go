@@ -434,7 +434,15 @@ func ReadFolder(name string) (*Workload, error) {
 const maxFile = 64 << 20
 
 // file reads a file of the workload's folder.
-func (w *Workload) file(name string) ([]byte, error) { return yamlfile.ReadFS(w.folder, name, maxFile) }
+func (w *Workload) file(name string) ([]byte, error) {
+	text, err := yamlfile.ReadFS(w.folder, name, maxFile)
+	if at, is := errors.AsType[*fs.PathError](err); is {
+		if info, err := fs.Lstat(w.folder, name); err == nil && info.Mode()&fs.ModeSymlink != 0 {
+			return nil, fmt.Errorf("%s is a link to nothing that is in the workload's folder (%w): put the file itself there", name, at.Err)
+		}
+	}
+	return text, err
+}
 
 // Find loads a workload: by name one that ships, in shipped, by a path with a slash a folder of the user's, relative to base.
 func Find(shipped fs.FS, name, base string) (*Workload, error) {

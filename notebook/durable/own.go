@@ -65,18 +65,25 @@ func OpenFolderIn(root *os.Root, name string) (*os.Root, error) {
 
 func openFolderIn(root *os.Root, name string, user int) (*os.Root, error) {
 	path := filepath.Join(root.Name(), name)
+	named, err := root.Lstat(name)
+	switch {
+	case err != nil:
+		return nil, err
+	case named.Mode()&fs.ModeSymlink != 0:
+		return nil, fmt.Errorf("%s is a link, and Tare writes nothing through links: remove the link", path)
+	case !named.IsDir():
+		return nil, fmt.Errorf("%s is a file, and Tare needs a folder of this name: remove the file", path)
+	}
 	inner, err := root.OpenRoot(name)
 	if err != nil {
 		return nil, err
 	}
-	named, err := root.Lstat(name)
-	info, statErr := inner.Stat(".")
-	if err = errors.Join(err, statErr); err == nil {
-		if !os.SameFile(named, info) {
-			err = fmt.Errorf("%s is a link, and Tare writes only to a folder there: remove the link", path)
-		} else {
-			err = ours(path, info, user)
-		}
+	info, err := inner.Stat(".")
+	if err == nil && !os.SameFile(named, info) {
+		err = fmt.Errorf("%s was replaced while Tare opened it: remove what is there", path)
+	}
+	if err == nil {
+		err = ours(path, info, user)
 	}
 	if err != nil {
 		return nil, errors.Join(err, inner.Close())

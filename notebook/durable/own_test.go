@@ -145,9 +145,15 @@ func TestFoldersInFolders(t *testing.T) {
 	if err := errors.Join(os.Symlink(elsewhere, at("out")), os.Symlink("figures", at("in")), os.Mkdir(at("theirs"), 0o755), os.Chown(at("theirs"), 65534, 0)); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"out", "in", "theirs"} {
+	if err := os.WriteFile(at("file"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const link = " is a link, and Tare writes nothing through links: remove the link"
+	for name, want := range map[string]string{"out": link, "in": link, "theirs": "belongs to user 65534", "file": " is a file, and Tare needs a folder of this name"} {
 		if in, err := MakeFolderIn(root, name, 0o755); err == nil {
 			t.Errorf("%s was opened", in.Name())
+		} else if said := err.Error(); !strings.HasPrefix(said, at(name)) || !strings.Contains(said, want) {
+			t.Errorf("%s: %s, want %q", name, said, want)
 		}
 	}
 }
