@@ -182,7 +182,7 @@ func recoverHost(ctx context.Context, state string) (done []Undone, err error) {
 
 // absent says in one line what is left because an engine cannot be reached, and what to do. The error names the journal.
 func absent(err error) string {
-	return strings.ReplaceAll(err.Error(), "\n", "; ") + "; start the engine and run `tare clean`, or remove this journal if the engine is gone for good"
+	return strings.ReplaceAll(err.Error(), "\n", "; ") + "; then run `tare clean`. If what is missing is gone for good, remove the journal named above: Tare then forgets what it lists"
 }
 
 // Clean undoes and removes whatever runs that died have left, and says what.

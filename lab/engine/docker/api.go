@@ -45,9 +45,10 @@ type daemon struct {
 	base string // "http://docker/v1.41"
 }
 
-// dial connects to the engine and agrees on a version. The error is one line that says how to start it.
-func dial(ctx context.Context, dockerHost string) (*daemon, error) {
-	dockerHost, socket, err := dockerapi.Host(dockerHost)
+// dial connects to the engine at an address, or without one at the usual address, and agrees on a version. The error is one line that
+// says what to do.
+func dial(ctx context.Context, asked string) (*daemon, error) {
+	dockerHost, socket, err := dockerapi.Host(asked)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +64,11 @@ func dial(ctx context.Context, dockerHost string) (*daemon, error) {
 		if ctx.Err() != nil && context.Cause(ctx) != nil {
 			err = context.Cause(ctx)
 		}
-		return nil, fmt.Errorf("the Docker Engine does not answer at %s: %w; start it (systemctl start docker, or dockerd as root), or set DOCKER_HOST", dockerHost, unwrapURL(err))
+		do := "start it (systemctl start docker, or dockerd as root), or name another one with DOCKER_HOST"
+		if asked != "" {
+			do = "start the engine of this address again (DOCKER_HOST changes nothing here)"
+		}
+		return nil, fmt.Errorf("the Docker Engine does not answer at %s: %w; %s", dockerHost, unwrapURL(err), do)
 	}
 	defer res.Body.Close()
 	version := res.Header.Get("Api-Version")

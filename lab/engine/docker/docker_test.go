@@ -245,8 +245,16 @@ func TestContainersOfAnAbsentEngine(t *testing.T) {
 	data := t.TempDir()
 	e := journal.Entry{Kind: kindDocker, Target: "tare-x", Detail: map[string]string{
 		"host": "unix:///nosuch/docker.sock", "data": data, "time": time.Now().Format(time.RFC3339Nano)}}
-	if err := undoDocker(t.Context(), e); !errors.Is(err, journal.ErrUnreachable) || !strings.Contains(err.Error(), "/nosuch/docker.sock") {
+	t.Setenv("DOCKER_HOST", "unix:///another/docker.sock")
+	err := undoDocker(t.Context(), e)
+	if !errors.Is(err, journal.ErrUnreachable) {
 		t.Errorf("an engine that does not answer: %v", err)
+	}
+	if said := fmt.Sprint(err); !strings.Contains(said, "unix:///nosuch/docker.sock") || !strings.Contains(said, "start the engine of this address again (DOCKER_HOST changes nothing here)") {
+		t.Errorf("an engine that the journal names is missed with: %s", said)
+	}
+	if _, err := dial(t.Context(), ""); err == nil || !strings.Contains(err.Error(), "unix:///another/docker.sock") || !strings.Contains(err.Error(), "or name another one with DOCKER_HOST") {
+		t.Errorf("an engine that DOCKER_HOST names is missed with: %v", err)
 	}
 	if err := os.Remove(data); err != nil {
 		t.Fatal(err)

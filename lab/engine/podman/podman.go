@@ -299,7 +299,7 @@ func undoPodman(ctx context.Context, e journal.Entry) error {
 		out, err := kept.command(bounded, e.Detail["program"], e.Detail["folder"], "rm", "--force", "--ignore", "--time", "0", e.Target).CombinedOutput()
 		if err != nil {
 			if errors.Is(err, fs.ErrNotExist) || errors.Is(err, exec.ErrNotFound) {
-				return fmt.Errorf("%w: %w", journal.ErrUnreachable, err)
+				return fmt.Errorf("%w: %w; install Podman again", journal.ErrUnreachable, err)
 			}
 			return fmt.Errorf("podman rm %s: %w: %s", e.Target, err, strings.TrimSpace(string(out)))
 		}
