@@ -68,7 +68,7 @@ func TestSamplesAreReadAsBefore(t *testing.T) {
 			t.Run(sample+"/"+file, func(t *testing.T) { checkPrinted(t, here, name, "SAMPLE", sample, commands) })
 		}
 	}
-	if n < 15 {
+	if n < 17 {
 		t.Errorf("only %d samples are there", n)
 	}
 	for file, commands := range together {
