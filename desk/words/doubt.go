@@ -39,6 +39,7 @@ func parseSentences() {
 		"hostFor":    func(cores, chr float64) string { return fmt.Sprintf("%.0f", cores/chr) },
 		"percentage": func(share float64) string { return fmt.Sprintf("%.4g", 100*share) },
 		"signed":     signed,
+		"tenth":      func(of int) string { return Digits(10/float64(max(of, 1)), 2) },
 		"times":      func(factor float64) string { return Digits(factor, 2) },
 		"whole":      func(share float64) string { return Percent(share, 0) },
 		"sizes": func(all []model.Point) []string {
