@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -169,6 +170,7 @@ func TestHostileText(t *testing.T) {
 		t.Fatal(err)
 	}
 	tag := regexp.MustCompile(`(?i)<(img|script|b)[\s>]`)
+	pdfs, attributes := 0, 0
 	for _, f := range files {
 		if strings.ContainsAny(filepath.Base(f), "<>&'\" ") {
 			t.Errorf("file name %q", f)
@@ -178,8 +180,15 @@ func TestHostileText(t *testing.T) {
 			t.Fatal(err)
 		}
 		if strings.HasSuffix(f, ".pdf") {
+			pdfs++
+			for _, name := range []string{"/JavaScript", "/JS", "/OpenAction", "/AA", "/Launch", "/URI", "onerror", "{{.}}"} {
+				if bytes.Contains(data, []byte(name)) {
+					t.Errorf("%s holds %s", f, name)
+				}
+			}
 			continue
 		}
+		attributes += harmless(t, f, data)
 		if m := tag.FindIndex(data); m != nil {
 			t.Errorf("%s holds %q", f, data[m[0]:min(len(data), m[1]+60)])
 		}
@@ -197,6 +206,43 @@ func TestHostileText(t *testing.T) {
 					t.Errorf("%s is not XML: %v", f, err)
 					break
 				}
+			}
+		}
+	}
+	if pdfs == 0 || attributes == 0 {
+		t.Errorf("%d PDFs and %d attributes were looked at", pdfs, attributes)
+	}
+}
+
+// harmless looks at every attribute of a page or a picture, and says how many there are: none runs anything, and none leads elsewhere.
+func harmless(t *testing.T, name string, text []byte) (n int) {
+	t.Helper()
+	d := xml.NewDecoder(bytes.NewReader(text))
+	d.Strict, d.AutoClose, d.Entity = false, xml.HTMLAutoClose, xml.HTMLEntity
+	for {
+		token, err := d.Token()
+		if err == io.EOF {
+			return n
+		}
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			return n
+		}
+		e, is := token.(xml.StartElement)
+		if !is {
+			continue
+		}
+		for _, a := range e.Attr {
+			n++
+			switch attr := strings.ToLower(a.Name.Local); {
+			case strings.HasPrefix(attr, "on") || attr == "srcdoc" || attr == "formaction":
+				t.Errorf("%s: <%s> has the attribute %s=%.60q", name, e.Name.Local, attr, a.Value)
+			case attr == "href" || attr == "src" || attr == "action" || attr == "data":
+				if to, err := url.Parse(a.Value); err != nil || to.Scheme != "" || to.Host != "" || strings.HasPrefix(to.Path, "/") {
+					t.Errorf("%s: <%s> leads to %.60q", name, e.Name.Local, a.Value)
+				}
+			case attr == "style" && strings.Contains(a.Value, "url("):
+				t.Errorf("%s: <%s> has the style %.60q", name, e.Name.Local, a.Value)
 			}
 		}
 	}

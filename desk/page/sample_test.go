@@ -161,7 +161,7 @@ func troubled() *data.Summary {
 
 // hostile is a summary in which everything that a guest or a user can name is an attack.
 func hostile() *data.Summary {
-	const evil = "</script></style></title></svg><img src=x onerror=alert(1)>\"'`{{.}}\u202e\x00\x1b[31m&lt;"
+	const evil = "</script></style></title></svg><img src=x onerror=alert(1)>\" onclick=\"alert(2)\" href=\"javascript:alert(3)'`{{.}}\u202e\x00\x1b[31m&lt;"
 	s := sample("large")
 	s.Doubts = append(s.Doubts, data.Torn{Dir: evil})
 	s.Hosts[0].Name, s.Hosts[0].CPUModel = evil, evil

@@ -13,6 +13,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -312,6 +313,68 @@ func TestNoise(t *testing.T) {
 	}()
 	if _, err := Connect(t.Context(), host); !errors.Is(err, ErrProtocol) {
 		t.Errorf("%v", err)
+	}
+}
+
+// flood is a guest that says hello and then repeats one thing without end, whatever it is asked.
+type flood struct {
+	net.Conn
+	read atomic.Int64 // bytes that the host took
+}
+
+func (f *flood) Read(p []byte) (n int, err error) {
+	n, err = f.Conn.Read(p)
+	f.read.Add(int64(n))
+	return n, err
+}
+
+// Whatever a guest repeats without end, the host takes a few MiB of it, keeps no more than one frame, and gives the guest up.
+func TestAFloodOfFrames(t *testing.T) {
+	whole := func(kind byte, size int) []byte {
+		var b bytes.Buffer
+		if err := writeFrame(&b, kind, strings.Repeat("x", size)); err != nil {
+			t.Fatal(err)
+		}
+		return b.Bytes()
+	}
+	for name, repeated := range map[string][]byte{
+		"done": whole(kindDone, 1<<20), "seen": whole(kindSeen, 1<<20), "hello": whole(kindHello, 10), "pong": whole(kindPong, 3<<20),
+		"a length that is too large": {0xff, 0xff, 0xff, 0xff, kindPong}, "an unknown kind": {0, 0, 0, 0, 'Z'},
+		"a frame that does not end": append([]byte{0, 0x3f, 0xff, 0xff, kindPong}, make([]byte, 1<<20)...),
+	} {
+		t.Run(name, func(t *testing.T) {
+			host, guest := net.Pipe()
+			defer guest.Close()
+			go func() {
+				if _, err := guest.Write(magic); err != nil {
+					return
+				}
+				if err := func() error { _, err := guest.Write(rawFrame(kindHello, goodHello)); return err }(); err != nil {
+					return
+				}
+				if _, err := io.ReadFull(guest, make([]byte, len(magic))); err != nil {
+					return
+				}
+				go io.Copy(io.Discard, guest) // what it is asked
+				for {
+					if _, err := guest.Write(repeated); err != nil {
+						return
+					}
+				}
+			}()
+			taken := &flood{Conn: host}
+			c, err := Connect(t.Context(), taken)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			if _, err := c.Ping(t.Context()); !errors.Is(err, ErrProtocol) {
+				t.Errorf("%v", err)
+			}
+			if n := taken.read.Load(); n > 2*maxFrame || cap(c.dec.buf) > 4*maxFrame {
+				t.Errorf("it took %d bytes, and keeps %d", n, cap(c.dec.buf))
+			}
+		})
 	}
 }
 

@@ -400,8 +400,12 @@ func TestFailedGuestsAreTrialsWithACause(t *testing.T) {
 			continue
 		}
 		count[tr.Treatment]++
-		if (tr.Failure == "") != (tr.Treatment == plan.Study.Treatments[0].ID) {
-			t.Errorf("%s: failure %q", tr.Treatment, tr.Failure)
+		cause := map[string]string{cn: "never said hello", vm: ruler.ErrGone.Error()}[tr.Treatment]
+		if tr.Index > 0 && cause != "" { // a guest's first trial says why it failed
+			cause = "not run: its guest had failed before it"
+		}
+		if (tr.Failure == "") != (cause == "") || !strings.Contains(tr.Failure, cause) {
+			t.Errorf("%s, trial %d: failure %q, want %q", tr.Treatment, tr.Index, tr.Failure, cause)
 		}
 	}
 	// Two rounds of two trials each, then it is given up; the healthy one goes on.
