@@ -154,6 +154,14 @@ func TestTheLastLook(t *testing.T) {
 	for _, d := range [][2]int{{2, 10}, {3, 20}, {3, 200}, {5, 10}, {5, 30}, {10, 60}, {20, 100}} {
 		floor, cap := d[0], d[1]
 		last, one := Confidence{Alpha: Alpha, Looks: cap, Precision: 1, Floor: floor}, Sure(cap)
+		var ending, before, alone []float64 // by the number of rounds, because the loop asks tens of millions of times
+		for n := range cap + 1 {
+			if n < 2 {
+				ending, before, alone = append(ending, 0), append(before, 0), append(alone, 0)
+				continue
+			}
+			ending, before, alone = append(ending, last.Last().critical(n)), append(before, last.critical(n)), append(alone, one.critical(n))
+		}
 		most, fewer := 0.0, 0.0
 		for _, needed := range []float64{1, 3, 5, 8, 15, 40, 120, 400} { // rounds that a study of known noise would need, without looking
 			missed, rounds, would := 0, 0, 0
@@ -171,15 +179,15 @@ func TestTheLastLook(t *testing.T) {
 					error := math.Sqrt(squares / float64(n-1) / float64(n))
 					if !over {
 						rounds++
-						half := last.Last().critical(n) * error
+						half := ending[n] * error
 						if over = n >= max(floor, leastFloor) && half <= 1; !over {
-							half = last.critical(n) * error
+							half = before[n] * error
 						}
 						misses = misses || math.Abs(mean) > half
 					}
 					if !wouldBe {
 						would++
-						wouldBe = n >= floor && one.critical(n)*error <= 1
+						wouldBe = n >= floor && alone[n]*error <= 1
 					}
 				}
 				if misses {
