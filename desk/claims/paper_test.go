@@ -22,6 +22,7 @@ type behaviour struct {
 	reads, writes, packets  float64 // each request
 	waits, faults, requests float64 // each request; requests is how many
 	spread                  float64 // share of the host's CPUs that it runs on
+	communication           float64 // share of the time
 }
 
 // asThePaperSays is what the paper says of a treatment.
@@ -32,7 +33,7 @@ func asThePaperSays(t notebook.Treatment) behaviour {
 	case "ffmpeg":
 		b.used = 0.98 * min(cores, 16)
 	case "mpi-search":
-		b.used = cores
+		b.used, b.communication = cores, cores/(cores+4)
 	case "wordpress":
 		b.used, b.reads, b.writes = 0.6*cores, 1.5, 0.2
 	case "cassandra":
@@ -56,7 +57,7 @@ func contrary(t notebook.Treatment) behaviour {
 	b := behaviour{used: 0.99 * cores, memory: 300e6, migrations: 10 * cores, otherCache: cores, scheduler: 0.001 * cores, cgroup: 0.001, requests: 1000, reads: 0.2, writes: 0.1, packets: 0.5, waits: 1, faults: 0.01, spread: 0.1}
 	switch t.Workload {
 	case "ffmpeg", "mpi-search":
-		b.used = 0.9 * cores
+		b.used, b.communication = 0.9*cores, 0.4/cores
 	case "cassandra":
 		b.reads = 0.01
 	}
@@ -78,6 +79,7 @@ func (w *world) folder(t *testing.T, rounds int, noise float64, of func(notebook
 	for _, s := range services {
 		f.Study.Also[s] = []notebook.Metric{{Name: "requests", Unit: "1"}}
 	}
+	f.Study.Also["mpi-search"] = []notebook.Metric{{Name: "communication", Unit: "s"}}
 	treatments := map[string]notebook.Treatment{}
 	for i, r := range w.sum.Rows {
 		f.AddTreatment(r.Treatment, w.truth[i])
@@ -93,6 +95,9 @@ func (w *world) folder(t *testing.T, rounds int, noise float64, of func(notebook
 			x.Figures = map[string]float64{"requests": b.requests}
 		} else {
 			x.Usage = notebook.Usage{UserS: 0.8 * cpu, SystemS: 0.2 * cpu, MaxRSS: int64(about(b.memory))}
+		}
+		if tr.Workload == "mpi-search" {
+			x.Figures = map[string]float64{"communication": about(b.communication) * x.ElapsedS}
 		}
 		if x.Trace == nil {
 			return
