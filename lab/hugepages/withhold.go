@@ -53,18 +53,17 @@ func (w *Withheld) Undo(ctx context.Context) error { return w.changes.Undo(ctx) 
 // last. Withhold empties the page cache and writes the journal first. A host without memory to spare is an error. On error everything is
 // as before; where that fails, Withhold also returns what is left to undo.
 func (t Tree) Withhold(ctx context.Context, j *journal.Journal, instance int64, near []int) (*Withheld, error) {
-	m, err := t.memory()
-	if err != nil {
+	if _, _, err := t.spare(instance); err != nil {
 		return nil, err
-	}
-	excess := m.excess(instance)
-	if excess < m.page {
-		return nil, fmt.Errorf("the host has %.1f GB, and an instance with %.1f GB and everything else need them", gb(m.total), gb(instance))
 	}
 	if err := t.emptyCaches(); err != nil {
 		return nil, fmt.Errorf("emptying the page cache: %w", err)
 	}
-	pools, err := t.pools(m.page, excess, near)
+	excess, page, err := t.spare(instance) // again: with full caches the kernel's estimate of what is available is low
+	if err != nil {
+		return nil, err
+	}
+	pools, err := t.pools(page, excess, near)
 	if err != nil {
 		return nil, err
 	}
@@ -76,13 +75,25 @@ func (t Tree) Withhold(ctx context.Context, j *journal.Journal, instance int64, 
 	if err := w.changes.Announce(entries...); err != nil {
 		return nil, err
 	}
-	if err := t.fill(ctx, w, pools, excess, m.page); err != nil {
+	if err := t.fill(ctx, w, pools, excess, page); err != nil {
 		if uerr := w.Undo(context.WithoutCancel(ctx)); uerr != nil {
 			return w, errors.Join(err, uerr)
 		}
 		return nil, err
 	}
 	return w, nil
+}
+
+// spare is how many bytes can be withheld, at least a huge page, and how many a huge page has.
+func (t Tree) spare(instance int64) (bytes, page int64, err error) {
+	m, err := t.memory()
+	if err != nil {
+		return 0, 0, err
+	}
+	if bytes = m.excess(instance); bytes < m.page {
+		return 0, 0, fmt.Errorf("the host has %.1f GB, and an instance with %.1f GB and everything else need them", gb(m.total), gb(instance))
+	}
+	return bytes, m.page, nil
 }
 
 // fill turns memory into huge pages of the pools, in their order.

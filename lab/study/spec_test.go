@@ -394,6 +394,8 @@ design: {rounds: {floor: 2, cap: 3}}
 	}
 	for text, want := range map[string]string{
 		"{platform: bm, other_cpus: away}":                            `s.yaml:3: other_cpus: "away" is unknown: write offline or online`,
+		"{platform: bm, other_memory: away}":                          `s.yaml:3: other_memory: "away" is unknown: write withheld or free`,
+		"{platform: vm, other_memory: withheld}":                      "s.yaml:3: other_memory: withheld is for bm, and this platform is vm: leave it out",
 		"{platform: cn, other_cpus: offline}":                         "s.yaml:3: other_cpus: offline is for bm, and this platform is cn: leave it out",
 		"{platform: bm, other_cpus: offline}]\nneighbours: [{cpu: 1}": "s.yaml:3: other_cpus: offline is for one guest at a time: leave it out, or neighbours:, memory: and paging:",
 		"{platform: bm, other_cpus: offline}]\nmemory: {guests: [1, 2]}\ndesign: {trials: 1, warmups: 0}\nclaims: [memory": "s.yaml:3: other_cpus: offline is for one guest at a time: leave it out, or neighbours:, memory: and paging:",
