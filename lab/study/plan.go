@@ -443,6 +443,9 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, shipped fs.FS, ch Choices, o w
 		k := s.kind(t.Platform, t.Engine)
 		if _, asked := accels[t.Kernel]; !asked && len(k.Accelerators) > 0 {
 			accels[t.Kernel], noAccel[t.Kernel] = lab.Accelerator(ctx, k, t.Kernel, ch.Accel, s.AllowEmulation)
+			if err := ctx.Err(); err != nil {
+				return nil, err // an interrupt, and nothing that the host lacks
+			}
 		}
 	}
 	capacity, err := s.Capacity.parse()
