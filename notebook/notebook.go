@@ -249,6 +249,7 @@ type Study struct {
 	Explain    []string            `json:"explain,omitempty"`   // the tracers; each guest then did as many traced trials as others
 	Claims     []string            `json:"claims,omitempty"`    // sets of published claims that it is about: "pinning"
 	Ports      map[string]int      `json:"ports,omitempty"`     // by workload: where its service listens
+	Syncs      map[string]bool     `json:"syncs,omitempty"`     // by Label: whether results rest on synced writes; without an entry: not known
 	LoadFrom   string              `json:"load_from,omitempty"` // the machine that services were asked from, ssh://…; empty: the host
 	Lengths    map[string]string   `json:"lengths,omitempty"`   // what was chosen for parameters of which the study names the least, by Label with that
 	Treatments []Treatment         `json:"treatments"`
@@ -387,6 +388,7 @@ type Guest struct {
 	RulerCostN   int       `json:"ruler_cost_n"`            // of so many
 	RoundTripS   float64   `json:"round_trip_s"`            // smallest seen for an empty order, host to ruler and back
 	ReadyS       float64   `json:"ready_s,omitempty"`       // seconds from its service's start until it answered
+	NoFlush      bool      `json:"no_flush,omitempty"`      // what it syncs does not reach the host's disk; older folders say it in gVisor's notes
 	Notes        []string  `json:"notes,omitempty"`         // what could not be made the same as on bm
 }
 
@@ -466,6 +468,7 @@ type Trial struct {
 	Startup    *Start             `json:"startup,omitempty"`     // nil: no start was timed
 	Output     string             `json:"output,omitempty"`      // bounded tail of what it printed; only where it failed
 	Warnings   []string           `json:"warnings,omitempty"`
+	Found      *Found             `json:"found,omitempty"`       // nil: nothing, or it was not looked for
 	Trace      *Trace             `json:"probes,omitempty"`      // what the tracers saw
 	Beside     *Beside            `json:"beside,omitempty"`      // nil: not known, as in folders from before it was recorded
 	ThrottledS float64            `json:"throttled_s,omitempty"` // for so long its guest's CPU quota held it back, added over CPUs
@@ -473,6 +476,15 @@ type Trial struct {
 	Company    *Company           `json:"company,omitempty"`     // what its guest's neighbours did; nil: it had none
 	Confined   *Confined          `json:"confined,omitempty"`    // nil: its guest is not held to CPUs, or nobody looked, as in folders from before it was recorded
 }
+
+// Found is what a trial found of earlier trials in the same guest: files that they had made, and that it left as they were and made no others like them.
+type Found struct {
+	Files []string `json:"files"` // the first of them, by path
+	N     int      `json:"n"`
+}
+
+// MostFound is how many files a Found names.
+const MostFound = 3
 
 // Beside is what the host's CPUs did beside the guest during a trial, in seconds of them all together, as its kernel counts: in hundredths.
 type Beside struct {

@@ -199,6 +199,12 @@ func (a *adviser) measured(r *data.Row, g *group) Choice {
 	if r.Failed > 0 {
 		c.Doubts = append(c.Doubts, SomeFailed{r.Failed, r.Trials})
 	}
+	for _, d := range r.Doubts {
+		switch d.(type) {
+		case data.IgnoresFlushes, data.FoundState, data.ShortRuns:
+			c.Doubts = append(c.Doubts, d)
+		}
+	}
 	all := true
 	if c.CPUs, all = cpusOf(r); !all {
 		c.Doubts = append(c.Doubts, SeveralCPUSets{})

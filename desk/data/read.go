@@ -70,6 +70,10 @@ type tally struct {
 	traced *tracing // nil: none of its folders was traced
 
 	otherMetric bool // its values are not its trials' elapsed times
+
+	found         FoundState // what trials found of earlier ones
+	synced, known bool       // whether its results rest on synced writes, and whether the folder says so
+	noFlush       bool       // its guests ignore flushes
 }
 
 // other is a secondary metric of which it is said which values are better, and what trials gave of it.
@@ -306,12 +310,14 @@ func (r *reader) tally(t notebook.Treatment, f *notebook.Folder) *tally {
 			n.others = append(n.others, other{Metric: m})
 		}
 	}
+	n.synced, n.known = syncs(f.Study, t)
 	r.rows[id] = n
 	r.order = append(r.order, n)
 	return n
 }
 
 func (t *tally) guest(g notebook.Guest) {
+	t.noFlush = t.noFlush || flushless(t.row.Treatment, g)
 	for _, n := range g.Notes {
 		t.said.add(ofGuest, n, "")
 	}
@@ -384,6 +390,7 @@ func (t *tally) trial(folder int, n *notebook.Trial, limitS float64) {
 	if b := n.Beside; b != nil && Disturbed(notebook.Beside{StolenS: b.StolenS, OfS: b.OfS}) {
 		t.held[Steal]++
 	}
+	t.foundBy(n.Found)
 	if f := n.Fitted; f != nil && len(t.fitted) < mostFitted {
 		t.fitted = append(t.fitted, Fitted{f.Guests, f.Decided, shortened(f.RanOut), shortened(f.Why)})
 	}
@@ -474,7 +481,7 @@ func (r *reader) summary() (*Summary, error) {
 	for i := range s.LeftOut {
 		s.LeftOut[i].Host = s.HostOf(s.LeftOut[i].Host).Name
 	}
-	s.Doubts = append(s.Doubts, r.doubts()...)
+	s.Doubts = append(append(s.Doubts, s.wide()...), r.doubts()...)
 	s.Baseline = r.opt.Baseline
 	return s, nil
 }
@@ -598,6 +605,7 @@ func (r *reader) finish(t *tally) {
 			row.doubt(SeldomHeld{by, n, of})
 		}
 	}
+	t.caveats()
 }
 
 // enoughHeld is in how many runs a treatment must have been held back for intervals to hold what that costs (stats TestRareStalls).
@@ -714,6 +722,7 @@ func (r *reader) compare() error {
 		if !stats.Finite(row.Mean) && row.Rounds > 0 {
 			row.doubt(Overflow{})
 		}
+		r.short(t, base)
 	}
 	return nil
 }

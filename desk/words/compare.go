@@ -131,7 +131,9 @@ func ChangedWhere(c *compare.Comparison, x compare.Change) string {
 
 // ChangedBy says a change in percent, with its interval, and of an open one what would settle it. Where more is better, it says whether the
 // change is: "5.1 % less (4.2 to 6.0), which is worse".
-func ChangedBy(x compare.Change) string {
+func ChangedBy(x compare.Change) string { return changedBy(x) + Caveat(x.New) }
+
+func changedBy(x compare.Change) string {
 	s := beyond(x.Ratio, x.Old)
 	switch {
 	case x.Answer == stats.More && x.Old.Metric.MoreIsBetter():

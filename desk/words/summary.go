@@ -131,6 +131,7 @@ func Summary(s *data.Summary) (a Answer) {
 			disturbed, rounds = disturbed+d.Rounds, rounds+d.Of
 		}
 	}
+	a.Remarks = append(a.Remarks, caveats(s)...)
 	if disturbed > 0 && disturbed*10 >= rounds { // what is done beside may fall on one platform more than on another
 		a.Remarks = append(a.Remarks, fmt.Sprintf("In %d of %s the host did much beside its guests, and what was measured may be that: see the notes.", disturbed, Count(rounds, "round")))
 	}
@@ -245,10 +246,51 @@ func statement(where string, rows []*data.Row, s *data.Summary) Statement {
 	if n := len(st.Findings) - mostFindings; n > 1 {
 		st.Findings = append(st.Findings[:mostFindings], fmt.Sprintf("%d more platforms are in the table.", n))
 	}
+	if short := shortest(ranked); short != "" {
+		st.Findings = append(st.Findings, short)
+	}
 	if failed != "" {
 		st.Findings = append(st.Findings, strings.TrimSpace(failed))
 	}
 	return st
+}
+
+// Caveat says in a few words what limits a row's number, to follow it; empty: nothing does.
+func Caveat(r *data.Row) (said string) {
+	if d, has := data.Has[data.IgnoresFlushes](r); has && d.Sure {
+		said += ", with flushes ignored"
+	}
+	if d, has := data.Has[data.ShortRuns](r); has && d.Below > 0 {
+		said += ", below the measurement overhead (" + Duration(d.Below) + ")"
+	}
+	return said
+}
+
+// caveats are sentences about what limits numbers of all that was read.
+func caveats(s *data.Summary) (all []string) {
+	for _, d := range s.Doubts {
+		switch d.(type) {
+		case data.FlushesIgnored:
+			all = append(all, capital(Doubt(d))+".")
+		case data.StateFound:
+			all = append(all, Doubt(d)+". Let the command remove what it leaves, or write it to {scratch}, which Tare empties before each run.")
+		}
+	}
+	return all
+}
+
+// shortest says what else differs where runs are short; empty: they are not.
+func shortest(rows []*data.Row) string {
+	least := math.Inf(1)
+	for _, r := range rows {
+		if _, short := data.Has[data.ShortRuns](r); short {
+			least = min(least, r.Mean)
+		}
+	}
+	if math.IsInf(least, 1) {
+		return ""
+	}
+	return "Runs take " + Duration(least) + ": at this length the choice of CPU, the wake-up and the start of the process differ too. Longer runs show the platform better."
 }
 
 // pending names what is still to be measured of a place's first round; empty: nothing. What is emulated is not waited for.
@@ -289,7 +331,7 @@ func amounts(rows []*data.Row, named func(*data.Row) string) (findings []string)
 			fit := r.Secondary[i]
 			amount = fit.Metric.Name + ": " + Measured(fit.Mean, fit.Low, fit.High, fit.Metric.Unit) + "; " + amount
 		}
-		findings = append(findings, fmt.Sprintf("%s: %s.", capital(named(r)), amount))
+		findings = append(findings, fmt.Sprintf("%s: %s%s.", capital(named(r)), amount, Caveat(r)))
 	}
 	if n := len(findings) - mostFindings; n > 1 {
 		findings = append(findings[:mostFindings], fmt.Sprintf("%d more platforms are in the table.", n))
@@ -359,6 +401,7 @@ func (g group) finding(s *data.Summary, named func(*data.Row) string) string {
 			}
 			before, after = ": ", " open: "
 		}
+		said += Caveat(r)
 		switch {
 		case i > 0:
 			parts = append(parts, Plain(r.Treatment.Provisioning)+","+after+said)

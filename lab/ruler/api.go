@@ -54,6 +54,9 @@ type Order struct {
 	Times       int           `json:"times,omitempty"`        // run it so often, one straight after the other, as long as it succeeds; 0: once
 	Tracers     []string      `json:"probes,omitempty"`       // of notebook.TracerNames, that are to trace inside the guest; only a VM's ruler can
 
+	// Remains: look for files that earlier runs with this in the same guest have left, and that this one finds.
+	Remains bool `json:"remains,omitempty"`
+
 	FixedAddresses bool `json:"fixed_addresses,omitempty"` // its process's addresses are not random (personality(2), ADDR_NO_RANDOMIZE), nor those of what it starts
 	SmallPages     bool `json:"small_pages,omitempty"`     // nor has it transparent huge pages (prctl(2), PR_SET_THP_DISABLE)
 
@@ -92,6 +95,8 @@ type Result struct {
 	Error     string        `json:"error,omitempty"`
 
 	Took []time.Duration `json:"took,omitempty"` // of each of Order.Times
+
+	Found *notebook.Found `json:"found,omitempty"` // files that earlier runs had left in the guest; nil: none, or it was not asked for, or cannot be told
 
 	notebook.Usage
 	Trace *notebook.Trace `json:"probes,omitempty"` // what these tracers saw in the guest

@@ -20,6 +20,7 @@ const (
 	maxCPUs    = 1 << 16             // CPUs that a guest may claim
 	maxText    = 64 << 10            // bytes of an error or of a kernel's name
 	maxSignal  = 16                  // bytes of a signal's name
+	maxName    = 16 << 10            // bytes of a file's name with its folders
 )
 
 // What the guest may take after a trial's process has ended. The host knows them, to wait long enough.
@@ -144,6 +145,17 @@ func (r *Result) check(o *Order, seen time.Duration) error {
 	for _, d := range r.Took {
 		if d < 0 || d > 2*seen+time.Second {
 			return bad(fmt.Sprintf("at most the %v that the host saw", seen), "a process that took %v", d)
+		}
+	}
+	if f := r.Found; f != nil {
+		if !o.Remains {
+			return bad("none, as the order does not ask for them", "files that it found")
+		}
+		if len(f.Files) == 0 || len(f.Files) > notebook.MostFound || f.N < len(f.Files) {
+			return bad(fmt.Sprintf("1 to %d names, and no smaller number", notebook.MostFound), "%d files that it found and %d names", f.N, len(f.Files))
+		}
+		if slices.ContainsFunc(f.Files, func(name string) bool { return len(name) > maxName }) {
+			return bad(fmt.Sprintf("at most %d bytes", maxName), "a longer name of a file that it found")
 		}
 	}
 	if r.Trace != nil {

@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"tare/lab/ruler/remains"
 	"tare/notebook"
 )
 
@@ -33,6 +34,7 @@ type guest struct {
 	buffers [2][]byte // for reading the two outputs
 	tracer  string
 	machine bool
+	remains remains.Remains
 }
 
 // newGuest prepares this process, which stays so until it ends.
@@ -221,6 +223,10 @@ func (g *guest) run(o *Order, c *control, ready func() bool, ended func(lead, la
 		return failed(err)
 	}
 	defer out.close()
+	var look *remains.Look
+	if o.Remains {
+		look = g.remains.Before(remains.Work{Env: o.Env, Dir: o.Dir, Scratch: g.scratch.path})
+	}
 	oomBefore := g.oomKills()
 	trace := g.trace(o.Tracers)
 	l, err := g.start(p, out, max(o.Times, 1))
@@ -249,6 +255,9 @@ func (g *guest) run(o *Order, c *control, ready func() bool, ended func(lead, la
 		r.Error = err.Error()
 	}
 	r.LeftS = (left.user + left.system).Seconds()
+	if look != nil {
+		r.Found = look.After(r.Error == "" && r.Exit == 0 && r.Signal == "" && !r.TimedOut)
+	}
 	r.Stdout, r.Stderr, r.Truncated = out.finish()
 	r.OOMKills = max(0, g.oomKills()-oomBefore)
 	return r

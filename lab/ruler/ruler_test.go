@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"tare/internal/require"
+	"tare/notebook"
 )
 
 // The test binary is also the ruler that the tests talk to, as the program tare is in a guest.
@@ -630,5 +631,59 @@ func TestAddressesAndPagesOfAnOrder(t *testing.T) {
 		if string(r.Stdout) != c.want {
 			t.Errorf("fixed %v, small %v: %q, want %q; %+v %s", c.fixed, c.small, r.Stdout, c.want, r.Error, r.Stderr)
 		}
+	}
+}
+
+// A run finds what an earlier one has left in the guest where both are asked to look, and not what is emptied before each.
+func TestWhatAnOrderFinds(t *testing.T) {
+	g := startHere(t)
+	home := t.TempDir()
+	find := func(script string) *notebook.Found {
+		o := sh(script)
+		o.Env, o.Remains = append(o.Env, "HOME="+home), true
+		r, _ := g.mustRun(t, o)
+		if r.Error != "" || r.Exit != 0 {
+			t.Fatalf("%+v %s", r, r.Stderr)
+		}
+		return r.Found
+	}
+	// Within one tick of the kernel's clock nothing is said; the work waits for the next.
+	const stamp = `[ -e $HOME/stamp ] || touch $HOME/stamp; touch scratch; until touch $HOME/.t && [ $HOME/.t -nt $HOME/stamp ]; do rm $HOME/.t; done; rm $HOME/.t`
+	if f := find(stamp); f != nil {
+		t.Errorf("the first finds %+v", f)
+	}
+	for i := range 2 {
+		if f := find(stamp); f == nil || f.N != 1 || len(f.Files) != 1 || f.Files[0] != home+"/stamp" {
+			t.Errorf("run %d finds %+v", i+2, f)
+		}
+	}
+	o := sh("true")
+	o.Env = append(o.Env, "HOME="+home)
+	if r, _ := g.mustRun(t, o); r.Found != nil {
+		t.Errorf("one that is not asked finds %+v", r.Found)
+	}
+}
+
+// What a guest says that it found is bounded.
+func TestWhatAGuestSaysItFoundIsChecked(t *testing.T) {
+	for name, c := range map[string]struct {
+		found notebook.Found
+		ok    bool
+	}{
+		"one":           {notebook.Found{Files: []string{"/tmp/a"}, N: 1}, true},
+		"more":          {notebook.Found{Files: []string{"/a", "/b", "/c"}, N: 4000}, true},
+		"none":          {notebook.Found{N: 1}, false},
+		"too many":      {notebook.Found{Files: make([]string, notebook.MostFound+1), N: 9}, false},
+		"fewer":         {notebook.Found{Files: []string{"/a", "/b"}, N: 1}, false},
+		"a long name":   {notebook.Found{Files: []string{strings.Repeat("x", maxName+1)}, N: 1}, false},
+		"a minus count": {notebook.Found{Files: []string{"/a"}, N: -1}, false},
+	} {
+		err := (&Result{Found: &c.found}).check(&Order{Remains: true}, time.Second)
+		if c.ok != (err == nil) || err != nil && !errors.Is(err, ErrProtocol) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := (&Result{Found: &notebook.Found{Files: []string{"/a"}, N: 1}}).check(&Order{}, time.Second); !errors.Is(err, ErrProtocol) {
+		t.Errorf("what nobody asked for: %v", err)
 	}
 }

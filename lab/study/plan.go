@@ -402,6 +402,18 @@ func (s *Spec) check(shipped fs.FS, ch Choices) ([]use, error) {
 	return us, workload.CheckInput(ch.Input)
 }
 
+// recordSyncs records of a treatment's workload whether its results rest on synced writes, where that is known.
+func (p *Plan) recordSyncs(w *workload.Workload, t notebook.Treatment) {
+	synced, known := w.Syncs.With(t.Params)
+	if !known {
+		return
+	}
+	if p.Study.Syncs == nil {
+		p.Study.Syncs = map[string]bool{}
+	}
+	p.Study.Syncs[notebook.Label(t.Workload, t.Params)] = synced
+}
+
 // Plan decides what is run, and makes the workloads ready: roots are built, programs compiled, inputs prepared.
 func (s *Spec) Plan(ctx context.Context, lab Lab, shipped fs.FS, ch Choices, o workload.Options) (*Plan, error) {
 	design, err := s.Design.parse()
@@ -564,6 +576,7 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, shipped fs.FS, ch Choices, o w
 			if starting != nil {
 				p.Study.Metrics[w.Name], also = starting.Metrics()
 			}
+			p.recordSyncs(w, t)
 			if w.Service != nil {
 				if p.Study.Ports == nil {
 					p.Study.Ports = map[string]int{}

@@ -414,6 +414,7 @@ func (r *Run) guest(ctx context.Context, t notebook.Treatment, round int) (err e
 	if started != nil {
 		service = started.work
 	}
+	rec.NoFlush = r.kind(t).Lacks(engine.NoFlush)
 	if cause := r.describe(ctx, t, g, &rec, service != nil); cause != nil {
 		if ctx.Err() != nil {
 			return context.Canceled
@@ -608,7 +609,7 @@ func (r *Run) trial(ctx context.Context, g Guest, service *service, ready *workl
 func (r *Run) time(ctx context.Context, g Guest, service *service, ready *workload.Ready, t notebook.Treatment, s step) (tr notebook.Trial, dead bool, err error) {
 	w := ready.Workload
 	where, order := g, w.Order(w.Command, ready.Params, ready.Image, workload.Seat{Instance: t.Instance})
-	order.Timeout = r.Plan.timeout()
+	order.Timeout, order.Remains = r.Plan.timeout(), service == nil
 	var clock Guest
 	if service != nil {
 		where, clock = service.place, service.place
@@ -656,7 +657,7 @@ func (r *Run) time(ctx context.Context, g Guest, service *service, ready *worklo
 		return tr, true, nil
 	}
 	tr.ElapsedS, tr.HostS = res.Elapsed.Seconds(), host.Seconds()
-	tr.Exit, tr.Signal = res.Exit, res.Signal
+	tr.Exit, tr.Signal, tr.Found = res.Exit, res.Signal, res.Found
 	if service == nil {
 		tr.Usage = res.Usage
 	} else {

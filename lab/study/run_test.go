@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"net/netip"
 	"slices"
@@ -42,13 +43,14 @@ type fakeLab struct {
 	booted  bool                         // it was asked
 	exit    func(notebook.Treatment) int // the work's exit status
 
-	throttled, held time.Duration // how much longer a quota has held a guest back each time that is asked, and how long so far
-	overdue         bool          // whether it was killed at the end of its time
-	blind           error         // why no tracer looks on
-	sticks          error         // why it cannot be detached
-	attached        int           // watches now
-	looks           int           // in all
-	clocks          int           // of these: with another guest's clock
+	throttled, held time.Duration   // how much longer a quota has held a guest back each time that is asked, and how long so far
+	overdue         bool            // whether it was killed at the end of its time
+	found           *notebook.Found // what a run finds that is asked to look for what earlier ones have left
+	blind           error           // why no tracer looks on
+	sticks          error           // why it cannot be detached
+	attached        int             // watches now
+	looks           int             // in all
+	clocks          int             // of these: with another guest's clock
 	seen            func(notebook.Treatment) *notebook.Trace
 	inside          *notebook.Trace // what a VM's ruler gives
 	asked           []string        // the latest order's tracers
@@ -221,6 +223,9 @@ func (g *fakeGuest) Run(_ context.Context, o ruler.Order) (ruler.Result, time.Du
 	}
 	if g.l.exit != nil {
 		r.Exit = g.l.exit(g.t)
+	}
+	if o.Remains {
+		r.Found = g.l.found
 	}
 	r.TimedOut = g.l.overdue
 	return r, d, nil
@@ -425,6 +430,64 @@ func givenUp(r *Run) (n int) {
 		}
 	}
 	return n
+}
+
+// What a run finds of earlier ones is in its record, and what is recorded of a guest says whether its engine ignores flushes.
+func TestWhatRunsFindAndWhatGuestsIgnoreIsRecorded(t *testing.T) {
+	gvisorT := cnT
+	gvisorT.Engine = "gvisor"
+	plan := fakePlan(plain, bmT, cnT, gvisorT)
+	found := &notebook.Found{Files: []string{"/tmp/stamp"}, N: 1}
+	book := &fakeBook{}
+	if _, err := (&Run{Plan: plan, Lab: &fakeLab{elapsed: steady, found: found}, Book: book}).Do(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, tr := range book.trials {
+		if tr.Found != found {
+			t.Errorf("%s: found %+v", tr.Treatment, tr.Found)
+		}
+	}
+	for _, g := range book.guests {
+		if want := g.Treatment == plan.Study.Treatments[2].ID; g.NoFlush != want {
+			t.Errorf("%s: ignores flushes: %v", g.Treatment, g.NoFlush)
+		}
+	}
+}
+
+// A plan says of each workload whether its results rest on synced writes; of a user's own it may not be known.
+func TestWhatSyncsIsRecorded(t *testing.T) {
+	p := &Plan{}
+	given := map[string][]map[string]string{
+		"ior": {{"operation": "read"}, {"operation": "write"}}, "cpu": {nil}, "cassandra": {nil, {"sync": "batch"}},
+	}
+	for name := range given {
+		w, err := workload.Find(workloads.FS, name, ".")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, given := range given[name] {
+			params, err := w.Resolve(given)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.recordSyncs(w, notebook.Treatment{Workload: name, Params: params})
+		}
+	}
+	own := Use{Name: "mine", Command: []string{"true"}}
+	p.recordSyncs(own.own(), notebook.Treatment{Workload: "mine"})
+	service, err := Use{Name: "served", Port: 80, Ask: Values{"/"}}.service(workloads.FS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.recordSyncs(service, notebook.Treatment{Workload: "served"})
+	got := map[string]int{}
+	for label, synced := range p.Study.Syncs {
+		name, _, _ := strings.Cut(label, "{")
+		got[fmt.Sprint(name, " ", synced)]++
+	}
+	if want := map[string]int{"ior false": 1, "ior true": 1, "cpu false": 1, "cassandra true": 1, "cassandra false": 1}; !maps.Equal(got, want) {
+		t.Errorf("%v, want %v", p.Study.Syncs, want)
+	}
 }
 
 func TestANotebookThatCannotBeWrittenEndsTheRun(t *testing.T) {

@@ -109,6 +109,9 @@ func (g *counter) Run(ctx context.Context, o ruler.Order) (ruler.Result, time.Du
 		}
 		return ruler.Result{}, 0, nil
 	}
+	if o.Remains {
+		panic("a load leaves nothing in the guest that it asks")
+	}
 	answer := l.answer
 	if l.at != nil {
 		answer = l.at(o.Argv)

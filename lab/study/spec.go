@@ -127,6 +127,7 @@ func (u Use) service(shipped fs.FS) (*workload.Workload, error) {
 		once := workload.Expand(u.Ask, map[string]string{"rate": "1", "seconds": "1", "requests": "1"})
 		w.Load = &workload.Load{Ready: once, Command: once, Open: u.Ask}
 	}
+	w.Syncs = "" // what the service writes is the user's affair
 	w.Name, w.Title, w.Paper = u.Name, "service on port "+strconv.Itoa(u.Port), ""
 	w.Image = workload.Image{Reference: u.Image}
 	w.Service = &workload.Service{Command: u.Command, Port: u.Port}

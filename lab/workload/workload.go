@@ -41,6 +41,9 @@ type Workload struct {
 	Params map[string]Param `yaml:"params"`
 	Length string           `yaml:"length"` // the parameter, a whole number, by which a trial takes longer in proportion; empty: none
 
+	// Syncs says whether its results rest on synced writes, for platforms that ignore them. It changes nothing of what is done.
+	Syncs Syncs `yaml:"syncs" json:"-"`
+
 	Prepare []string `yaml:"prepare"` // run once on bare metal; what it leaves in {scratch} is added to {work}
 	Command []string `yaml:"command"` // what is measured; empty: the image's own command
 	Check   []string `yaml:"check"`   // run after each trial, unmeasured; a non-zero exit fails the trial
@@ -239,6 +242,9 @@ func (w *Workload) validate() error {
 		if !p.accepts(p.Default) {
 			return fmt.Errorf("params: %s: default: %q is none of its values: %s", name, p.Default, p.Values)
 		}
+	}
+	if err := w.Syncs.check(w.Params); err != nil {
+		return err
 	}
 	if p := w.Params[w.Length]; w.Length != "" && !rangeOf.MatchString(p.Values) {
 		return fmt.Errorf("length: %q: the name of a parameter whose values are whole numbers was expected", w.Length)
@@ -463,7 +469,11 @@ func Find(shipped fs.FS, name, base string) (*Workload, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Read(folder, name)
+	w, err := Read(folder, name)
+	if err == nil && w.Syncs == "" {
+		w.Syncs = NeverSyncs
+	}
+	return w, err
 }
 
 func list(names []string) string {

@@ -66,6 +66,8 @@ func TestWhatIsWrongInAWorkloadIsSaidWithItsLine(t *testing.T) {
 		{"what never ends and is checked", "metric:", "stays: true\ncheck: [/bin/true]\nmetric:", "command: beside stays or system, of which no time is taken, neither service, load, check nor length was expected"},
 		{"a system that is checked", "metric:", "system: true\ncheck: [/bin/true]\nmetric:", "command: beside stays or system, of which no time is taken"},
 		{"a system that never comes up", "metric:", "system: true\nstays: true\nmetric:", "mine/workload.yaml:8: stays: the command of a whole system (system: true) ends when it is up"},
+		{"syncs of no parameter", "metric:", "syncs: fsync\nmetric:", `syncs: "fsync" is not known; write always, never, or a parameter with its values, as in size=1|2 (parameters: size)`},
+		{"syncs with no value", "metric:", "syncs: size=1|one\nmetric:", `syncs: size="one": `},
 		{"own name for a parameter", "size: {default", "work: {default", `params: "work":`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
