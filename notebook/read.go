@@ -15,6 +15,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"tare/notebook/durable"
 )
 
 // maxWhole is the largest study.json or host.json that is read, in bytes.
@@ -81,7 +83,7 @@ func Exists(dir string) bool {
 
 // torn says whether a file's last line has no end. That the file is missing is for who reads it to say.
 func torn(path string) (bool, error) {
-	f, err := os.Open(path)
+	f, err := durable.OpenToRead(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
@@ -101,7 +103,7 @@ func torn(path string) (bool, error) {
 }
 
 func readWhole(path string) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := durable.OpenToRead(path)
 	if err != nil {
 		return nil, err
 	}
@@ -239,7 +241,7 @@ type block[T any] struct {
 
 // open gives one of a folder's files to read.
 func open(path string, read func(io.Reader) error) error {
-	f, err := os.Open(path)
+	f, err := durable.OpenToRead(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s is missing: not a whole results folder", path)
 	}

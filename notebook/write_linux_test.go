@@ -149,3 +149,24 @@ func TestHostileFolders(t *testing.T) {
 		t.Errorf("reading somebody else's folder: %v", err)
 	}
 }
+
+// A FIFO in a folder, which a tar can hold, is refused at once by whoever reads the folder or goes on with it.
+func TestAFIFOIsNotWaitedFor(t *testing.T) {
+	for _, name := range []string{studyFile, hostFile, guestsFile, trialsFile, sessionsFile} {
+		dir := written(t, 1)
+		at := filepath.Join(dir, name)
+		if err := errors.Join(os.Remove(at), syscall.Mkfifo(at, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+		_, reading := Read(dir)
+		w, writing := Open(dir)
+		if writing == nil {
+			w.Close()
+		}
+		for what, err := range map[string]error{"reading": reading, "going on": writing} {
+			if err == nil || !strings.Contains(err.Error(), name+" is not a regular file") || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%s, where %s is a FIFO: %v", what, name, err)
+			}
+		}
+	}
+}

@@ -151,3 +151,20 @@ func checkFile(root *os.Root, name string, f *os.File, user int) error {
 	}
 	return ours(f.Name(), info, user)
 }
+
+// OpenToRead opens a regular file of anybody's to read it, also through links. Another kind of file is refused: opening a FIFO,
+// or reading it, can wait for ever.
+func OpenToRead(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|nonBlock, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is not a regular file (%v), and Tare reads nothing else there", path, info.Mode().Type())
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
