@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -131,36 +132,50 @@ const askTime = 5 * time.Second
 // keep. An engine that is not there or does not answer has none; its containers are known by their ids.
 func names(ctx context.Context) map[string]string {
 	all := map[string]string{}
-	add := func(b []byte) {
-		var list []struct {
-			ID    string
-			Names []string
-		}
-		if json.Unmarshal(b, &list) == nil {
-			for _, c := range list {
-				if len(c.Names) > 0 {
-					all[c.ID] = strings.TrimPrefix(c.Names[0], "/")
-				}
-			}
-		}
-	}
-	const most = 16 << 20 // bytes of an answer
 	files, _ := filepath.Glob("/var/lib/containers/storage/*-containers/containers.json")
 	for _, file := range files {
-		if b, err := os.ReadFile(file); err == nil && len(b) <= most {
-			add(b)
+		f, err := os.Open(file)
+		if err != nil {
+			continue
 		}
+		if b, err := io.ReadAll(io.LimitReader(f, mostListed+1)); err == nil {
+			maps.Copy(all, named(b))
+		}
+		f.Close() // only read: a failing close loses nothing
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
-	if b, err := askDocker(ctx, most); err == nil {
-		add(b)
+	if b, err := askDocker(ctx); err == nil {
+		maps.Copy(all, named(b))
+	}
+	return all
+}
+
+// mostListed bounds an engine's list of containers, in bytes.
+const mostListed = 16 << 20
+
+// named are the names of the containers of an engine's list, by their ids. A list of another form has none.
+func named(list []byte) map[string]string {
+	var containers []struct {
+		ID    string
+		Names []string
+	}
+	if len(list) > mostListed || json.Unmarshal(list, &containers) != nil {
+		return nil
+	}
+	all := map[string]string{}
+	for _, c := range containers {
+		if len(c.Names) > 0 {
+			if name := strings.TrimPrefix(c.Names[0], "/"); name != "" {
+				all[c.ID] = name
+			}
+		}
 	}
 	return all
 }
 
 // askDocker has Docker Engine list its containers.
-func askDocker(ctx context.Context, most int64) ([]byte, error) {
+func askDocker(ctx context.Context) ([]byte, error) {
 	_, socket, err := dockerapi.Host("")
 	if err != nil {
 		return nil, err
@@ -174,7 +189,7 @@ func askDocker(ctx context.Context, most int64) ([]byte, error) {
 		return nil, err
 	}
 	defer answer.Body.Close()
-	return io.ReadAll(io.LimitReader(answer.Body, most))
+	return io.ReadAll(io.LimitReader(answer.Body, mostListed+1))
 }
 
 // Choose gives the guests that are named: by a pid, a container's name or the beginning of its id, or a VM's name; or all where none is.

@@ -203,3 +203,52 @@ func TestMissingFilesAreFetchedSeveralAtOnce(t *testing.T) {
 		t.Errorf("a file with another digest: %v", err)
 	}
 }
+
+// FuzzMember reads one file of an archive that may hold anything.
+func FuzzMember(f *testing.F) {
+	var z, g bytes.Buffer
+	zw, gw := zip.NewWriter(&z), gzip.NewWriter(&g)
+	tw := tar.NewWriter(gw)
+	in, err := zw.Create("a/b")
+	if err != nil {
+		f.Fatal(err)
+	}
+	err = errors.Join(tw.WriteHeader(&tar.Header{Name: "./a/", Typeflag: tar.TypeDir, Mode: 0o755}),
+		tw.WriteHeader(&tar.Header{Name: "./a/c", Typeflag: tar.TypeLink, Linkname: "a/b"}),
+		tw.WriteHeader(&tar.Header{Name: "./a/b", Typeflag: tar.TypeReg, Mode: 0o644, Size: 6}))
+	for _, w := range []io.Writer{in, tw} {
+		_, werr := io.WriteString(w, "inside")
+		err = errors.Join(err, werr)
+	}
+	if err := errors.Join(err, zw.Close(), tw.Close(), gw.Close()); err != nil {
+		f.Fatal(err)
+	}
+	for _, name := range []string{"a/b", "a", "a/c", "../a/b", "", "/"} {
+		f.Add(z.Bytes(), false, name)
+		f.Add(g.Bytes(), true, name)
+	}
+	f.Add(g.Bytes(), false, "a/b")
+	f.Add(g.Bytes()[:g.Len()/2], true, "a/b")
+	f.Fuzz(func(t *testing.T, archive []byte, tarred bool, name string) {
+		file := filepath.Join(t.TempDir(), "x.whl")
+		if tarred {
+			file = filepath.Join(filepath.Dir(file), "x.tar.gz")
+		}
+		if err := os.WriteFile(file, archive, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		read, whole := 0, false
+		err := member(t.Context(), file, name, func(r io.Reader) error {
+			read++
+			b, err := io.ReadAll(io.LimitReader(r, 1<<20))
+			whole = bytes.Equal(b, archive)
+			return err
+		})
+		if err == nil && read != 1 || read > 1 {
+			t.Errorf("%q was read %d times, %v", name, read, err)
+		}
+		if name == "" && (err != nil || !whole) {
+			t.Errorf("the archive itself was not read: %v", err)
+		}
+	})
+}

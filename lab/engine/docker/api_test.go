@@ -22,6 +22,7 @@ import (
 
 	"tare/lab/device"
 	"tare/lab/engine"
+	"tare/lab/image"
 	"tare/lab/journal"
 	"tare/notebook"
 )
@@ -201,4 +202,73 @@ func TestDeviceWithHook(t *testing.T) {
 			t.Errorf("hooks %t: %s", hooked, text)
 		}
 	}
+}
+
+// answering is an engine in this process whose answers the caller makes.
+type answering func(r *http.Request) (status int, body string)
+
+func (a answering) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Body != nil {
+		r.Body.Close()
+	}
+	status, body := a(r)
+	return &http.Response{Status: http.StatusText(status), StatusCode: status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(body))}, nil
+}
+
+// FuzzAnswers has an engine answer with anything. Only a container that bears the label of its guest is ever removed, and only an image
+// that bears the label of its content is used.
+func FuzzAnswers(f *testing.F) {
+	const digest = "sha256:0123456789abcdef"
+	f.Add(200, `{"Id":"x","State":{"Status":"exited","ExitCode":1,"OOMKilled":true,"Error":"e"},"Config":{"Labels":{"tare":"x"}}}`, 204, "")
+	f.Add(200, `{"Config":{"Labels":{"tare.image":"`+digest+`"}},"GraphDriver":{"Name":"overlay2","Data":{"UpperDir":"/u","LowerDir":"/a:/b:"}}}`, 404, `{"message":"no such"}`)
+	f.Add(200, `{"Config":{"Labels":{"tare":"another"}}}`, 409, `{"message":"removal in progress"}`)
+	f.Add(500, `{"message":`, 500, "\x1b[2J")
+	f.Add(200, `{"DockerRootDir":"/var/lib/docker","CDISpecDirs":["/etc/cdi",""],"Version":"27.0","ApiVersion":"1.47"}`, 200, "[]")
+	f.Add(200, `null`, 302, `null`)
+	f.Add(404, `{"Config":null}`, 0, "\x01\x00\x00\x00\xff\xff\xff\xffcut")
+	f.Fuzz(func(t *testing.T, status int, body string, then int, other string) {
+		var labelled containerState
+		parsed := json.Unmarshal([]byte(body), &labelled) == nil
+		for label, right := range map[string]bool{"x": parsed && labelled.Config.Labels[labelGuest] == "x", "": false} {
+			gets, deleted := 0, false
+			e := &daemon{host: "unix:///d.sock", base: "http://docker", http: &http.Client{Transport: answering(func(r *http.Request) (int, string) {
+				switch {
+				case r.Method == http.MethodDelete:
+					deleted = true
+					return then, other
+				case gets > 0:
+					return http.StatusNotFound, ""
+				}
+				gets++
+				return status, body
+			})}}
+			entry := journal.Entry{Kind: kindDocker, Target: "tare-x", Detail: map[string]string{"guest": label}}
+			err := e.remove(t.Context(), entry, time.Time{})
+			if deleted && (!right || status >= 400) {
+				t.Errorf("the guest %q: removed a container that %d %q describes", label, status, body)
+			}
+			if err == nil && right && !deleted && status < 400 {
+				t.Errorf("the guest %q: kept a container that %d %q describes", label, status, body)
+			}
+		}
+
+		asked := 0
+		e := &daemon{host: "unix:///d.sock", base: "http://docker", http: &http.Client{Transport: answering(func(r *http.Request) (int, string) {
+			if asked++; asked%2 == 1 {
+				return status, body
+			}
+			return then, other
+		})}}
+		if _, err := e.imageFor(t.Context(), &image.Tree{Digest: digest, Dir: t.TempDir()}); err == nil && !strings.Contains(body+other, "tare") {
+			t.Errorf("an image of %q and %q is used", body, other)
+		}
+		for _, into := range []any{&containerState{}, &imageState{}, &engineInfo{}} {
+			if err := e.do(t.Context(), http.MethodGet, "/x", nil, nil, into); err != nil && (err.Error() == "" || len(err.Error()) > 1000+len(body)+len(other)) {
+				t.Errorf("an error of %d bytes", len(err.Error()))
+			}
+		}
+		if said := (&guest{daemon: e, name: "x"}).Diagnose(); !strings.HasPrefix(said, "the engine: ") {
+			t.Errorf("the diagnosis is %q", said)
+		}
+	})
 }

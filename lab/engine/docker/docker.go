@@ -453,8 +453,8 @@ func (e *daemon) remove(ctx context.Context, entry journal.Entry, appears time.T
 			}
 		case err != nil:
 			return err
-		case c.Config.Labels[labelGuest] != entry.Detail["guest"]:
-			return nil // somebody else's, which had the name before us
+		case entry.Detail["guest"] == "" || c.Config.Labels[labelGuest] != entry.Detail["guest"]:
+			return nil // somebody else's, which had the name before us, or an entry that does not say whose it is
 		default:
 			seen = true
 			err := e.do(ctx, http.MethodDelete, path, url.Values{"force": {"1"}, "v": {"1"}}, nil, nil)
