@@ -375,12 +375,25 @@ func reference(data []byte) ([]Trial, bool) {
 	lines := strings.Split(string(data), "\n")
 	for _, line := range lines[:len(lines)-1] {
 		var t Trial
-		if json.Unmarshal([]byte(line), &t) != nil || t.Round < 0 || t.Index < 0 || t.Treatment != "bm" && t.Treatment != "cn" {
+		if json.Unmarshal([]byte(line), &t) != nil || t.Round < 0 || t.Index < 0 || t.Treatment != "bm" && t.Treatment != "cn" || t.measurable() != nil {
 			return all, false
 		}
 		all = append(all, t)
 	}
 	return all, true
+}
+
+// A number that nothing can have is damage: it would make infinite what is calculated with it.
+func TestMeasurable(t *testing.T) {
+	for v, want := range map[float64]bool{0: true, 1: true, -2.5: true, 1e70: true, -1e70: true, 1e-70: true, 1e71: false, -1e308: false, 1e-71: false, 5e-324: false} {
+		for name, trial := range map[string]Trial{
+			"value": {Value: v}, "elapsed_s": {ElapsedS: v}, "host_s": {HostS: v}, `figure "p99"`: {Figures: map[string]float64{"p99": v}},
+		} {
+			if err := trial.measurable(); (err == nil) != want || err != nil && !strings.HasPrefix(err.Error(), "its "+name+" is ") {
+				t.Errorf("%s %g: %v, want it accepted: %t", name, v, err, want)
+			}
+		}
+	}
 }
 
 // FuzzTrials: whatever bytes a folder's trials are, the reader gives what encoding/json gives, line by line, up to the

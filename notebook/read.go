@@ -2,12 +2,14 @@ package notebook
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -212,8 +214,31 @@ func (f *Folder) trialsFrom(r io.Reader, path string, each func(*Trial) error) e
 		if t.Round < 0 || t.Index < 0 {
 			return fmt.Errorf("its round %d and number %d: expected 0 or more", t.Round, t.Index)
 		}
-		return nil
+		return t.measurable()
 	}, each)
+}
+
+// Bounds of a measured number other than 0, on both sides of it. With numbers beyond them the desk's ratios and squares would leave
+// what a float64 can hold.
+const (
+	leastMeasured = 1e-70
+	mostMeasured  = 1e70
+)
+
+// measurable says which number of a trial no measurement can have.
+func (t *Trial) measurable() error {
+	check := func(name string, v float64) error {
+		if size := math.Abs(v); size != 0 && (size < leastMeasured || size > mostMeasured) {
+			return fmt.Errorf("its %s is %g; expected 0, or a size from %g to %g", name, v, leastMeasured, mostMeasured)
+		}
+		return nil
+	}
+	for name, v := range t.Figures {
+		if err := check(fmt.Sprintf("figure %q", name), v); err != nil {
+			return err
+		}
+	}
+	return cmp.Or(check("value", t.Value), check("elapsed_s", t.ElapsedS), check("host_s", t.HostS))
 }
 
 func readLines[T any](path string, check func(*T) error) ([]T, error) {

@@ -51,8 +51,18 @@ func run(args []string) int {
 		return 130
 	}
 	said := strings.TrimSpace(strings.Replace(err.Error(), "\n\nDid you mean this?\n\t", "; did you mean ", 1)) // cobra's, of an unknown command
-	fmt.Fprintln(os.Stderr, "tare:", plain(strings.ReplaceAll(said, "\n", "; ")))                               // one line, also of joined errors
+	fmt.Fprintln(os.Stderr, "tare:", plain(short(strings.ReplaceAll(said, "\n", "; "))))                        // one line, also of joined errors
 	return 1
+}
+
+// short leaves out the middle of an error that quotes very long text, of a damaged file say: how it begins says what is wrong, and its
+// end what to do.
+func short(said string) string {
+	const most, end = 4000, 1000 // bytes
+	if len(said) <= most {
+		return said
+	}
+	return strings.ToValidUTF8(said[:most-end], "") + " […] " + strings.ToValidUTF8(said[len(said)-end:], "")
 }
 
 // rootCommand is tare with all its commands.

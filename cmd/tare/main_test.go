@@ -7,6 +7,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 )
@@ -78,5 +79,16 @@ func TestAReaderThatIsGoneIsNoFailure(t *testing.T) {
 	}
 	if _, err := w.WriteString("x"); err == nil || endedReading(err) {
 		t.Errorf("%v, of another pipe, is taken for it", err)
+	}
+}
+
+// An error that quotes very long text says what is wrong and what to do, and not all that is between.
+func TestAnErrorIsShort(t *testing.T) {
+	if said := "as it is: " + strings.Repeat("x", 3000); short(said) != said {
+		t.Error("an error of 3,000 characters was changed")
+	}
+	said := short("wrong: " + strings.Repeat("€", 1<<20) + "; do this")
+	if len(said) > 4100 || !strings.HasPrefix(said, "wrong: €") || !strings.HasSuffix(said, "€; do this") || !utf8.ValidString(said) {
+		t.Errorf("%d bytes: %.20q … %q", len(said), said, said[max(0, len(said)-20):])
 	}
 }

@@ -243,13 +243,17 @@ func (w *Workload) keyed(r ruler.Result) (lookup, string) {
 
 var numberOK = regexp.MustCompile(`^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,4})?$`)
 
-// figure reads a number of zero or more: a time, a rate or a count is never negative.
+// possible says whether something measured can have this size: a time, a rate or a count is never negative, and what is further from 1 is an
+// error of its program. The notebook's bounds are wider, so that a figure may change its unit.
+func possible(v float64) bool { return v == 0 || v >= 1e-60 && v <= 1e60 }
+
+// figure reads a number that is possible.
 func figure(text string) (float64, bool) {
 	if !numberOK.MatchString(text) {
 		return 0, false
 	}
 	v, err := strconv.ParseFloat(text, 64)
-	return v, err == nil && v >= 0
+	return v, err == nil && possible(v)
 }
 
 // there is the end of an output, for a cause.
@@ -425,8 +429,8 @@ func printed(r ruler.Result) (number lookup, cause string) {
 		}
 	}
 	return func(key string) (float64, string) {
-		// A figure that is none says so by its absence; a time or a count is never negative.
-		if v := all[key]; v != nil && *v >= 0 {
+		// A figure that is none says so by its absence.
+		if v := all[key]; v != nil && possible(*v) {
 			return *v, ""
 		}
 		return 0, fmt.Sprintf("it printed no %q that is a number of zero or more: %.200s", key, strings.ToValidUTF8(string(last), "?"))
