@@ -217,6 +217,7 @@ func FuzzValues(f *testing.F) {
 	for part := range parts {
 		f.Add(uint8(0), uint8(part), uint32(3), uint32(40), "", 1e308)
 	}
+	f.Add(uint8(0), uint8(4), uint32(99), uint32(100), "", 1e308) // a value, whose ratio to bare metal was printed as +Inf
 	f.Fuzz(func(t *testing.T, which, part uint8, one, other uint32, text string, number float64) {
 		if math.IsNaN(number) || math.IsInf(number, 0) {
 			return // neither is JSON
