@@ -539,6 +539,9 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, shipped fs.FS, ch Choices, o w
 					reason = err.Error()
 				}
 			}
+			if err := ctx.Err(); err != nil {
+				return nil, err // an interrupt, and nothing that the host lacks
+			}
 			if reason != "" {
 				p.Study.LeftOut = append(p.Study.LeftOut, notebook.LeftOut{Treatment: t, Reason: reason})
 				continue

@@ -883,3 +883,27 @@ func TestARulerThatIsGoneForMemory(t *testing.T) {
 		t.Errorf("a ruler that lives: %q", got)
 	}
 }
+
+// interruptedLab is interrupted while it looks at what the host has.
+type interruptedLab struct {
+	fakeLab
+	interrupt func()
+}
+
+func (l *interruptedLab) Supports(context.Context, notebook.Treatment) error {
+	l.interrupt()
+	return errors.New("probe: waiting for its ruler's hello: context canceled")
+}
+
+// An interrupt is none of what a host lacks.
+func TestAnInterruptedPlan(t *testing.T) {
+	s, err := Parse("s.yaml", []byte("name: s\nworkloads: [{name: cpu}]\nplatforms:\n- platform: bm\n- platform: cn\ninstances: [1/1GB]\n"), ".", kinds)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	if _, err := s.Plan(ctx, &interruptedLab{interrupt: cancel}, workloads.FS, Choices{}, workload.Options{}); !errors.Is(err, context.Canceled) || strings.Contains(err.Error(), "measured") {
+		t.Errorf("%v, want the interrupt", err)
+	}
+}
