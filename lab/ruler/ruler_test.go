@@ -637,7 +637,19 @@ func TestAddressesAndPagesOfAnOrder(t *testing.T) {
 // A run finds what an earlier one has left in the guest where both are asked to look, and not what is emptied before each.
 func TestWhatAnOrderFinds(t *testing.T) {
 	g := startHere(t)
-	home := t.TempDir()
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	home, err := os.MkdirTemp(here, "home-") // the ruler has this host's /tmp, where others have files too, perhaps too many to look at
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := os.RemoveAll(home); err != nil {
+			t.Error(err)
+		}
+	})
 	find := func(script string) *notebook.Found {
 		o := sh(script)
 		o.Env, o.Remains = append(o.Env, "HOME="+home), true

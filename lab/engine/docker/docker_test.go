@@ -199,7 +199,7 @@ func startDocker(t *testing.T, dir, descriptions string) {
 func TestDockerNotRunning(t *testing.T) {
 	socket := "unix://" + filepath.Join(t.TempDir(), "none.sock")
 	_, err := dial(t.Context(), socket)
-	if err == nil || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), "start it") || !strings.Contains(err.Error(), socket) {
+	if err == nil || strings.Contains(err.Error(), "\n") || !strings.Contains(err.Error(), "start the engine of this address") || !strings.Contains(err.Error(), socket) {
 		t.Errorf("no engine: %v; want one line with the address and how to start it", err)
 	}
 	if _, err := dial(t.Context(), "tcp://127.0.0.1:1"); err == nil || !strings.Contains(err.Error(), "unix://") {

@@ -40,8 +40,9 @@ const (
 	savingSaid    = "saving"    // what the runtime printed
 	restoringSaid = "restoring" // the same; and what the restored container prints
 	savedHow      = "CRIU, driven by runc; its memory is read whole before it goes on, and its network is connected anew"
-	settleTime    = time.Minute // that a runtime may take to see that its container has ended
-	streamFD      = 0           // CRIU's file that the restored ruler goes on with
+	settleTime    = time.Minute // that a runtime may take to see that its container runs, or has ended
+	settlePause   = 5 * time.Millisecond
+	streamFD      = 0 // CRIU's file that the restored ruler goes on with
 )
 
 // container is a guest of a runtime that has CRIU save it.
@@ -69,6 +70,9 @@ func (g *container) Save(ctx context.Context) (s engine.Saved, err error) {
 	}
 	if _, err := exec.LookPath(criu); err != nil {
 		return s, cannot(criu + " is not installed; install it (" + criuInstall + ")")
+	}
+	if err := g.running(ctx); err != nil {
+		return s, err
 	}
 	if err := os.Mkdir(g.path(stateName), 0o700); err != nil {
 		return s, err
@@ -158,6 +162,28 @@ func (g *container) keepStream() error {
 		return nil
 	}
 	return fmt.Errorf("the ruler, process %d, has no socket open", pid)
+}
+
+// running waits until the runtime holds the container to be running: the ruler may say hello before that. A container is merely created as long
+// as the pipe is there by which runc starts it.
+func (g *container) running(ctx context.Context) error {
+	pipe := filepath.Join(states(g.Folder), engine.ContainerName(g.Spec.ID), "exec.fifo")
+	late := time.NewTimer(settleTime)
+	defer late.Stop()
+	for {
+		if _, err := os.Lstat(pipe); errors.Is(err, fs.ErrNotExist) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		select {
+		case <-time.After(settlePause): // nothing tells when it is removed
+		case <-late.C:
+			return fmt.Errorf("%s has not started its container %v after the ruler said hello", g.driver.Kind.Program, settleTime)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }
 
 // ended waits until the runtime that held the container has seen its end, and has removed what it knew of it.

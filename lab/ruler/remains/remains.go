@@ -23,9 +23,9 @@ import (
 	"tare/notebook"
 )
 
-// Bounds on what is looked at around a run, so that a guest with many files is not slowed down. Beyond them nothing is said.
+// Bounds on what is looked at around a run, so that a guest with many files is not slowed down. Of a place beyond them nothing is said.
 const (
-	mostEntries = 4096 // in all places together
+	mostEntries = 4096 // in each place
 	mostDepth   = 32   // folders within folders
 )
 
@@ -63,13 +63,20 @@ type Look struct {
 	began  unix.Timespec // by the clock that files are stamped with
 }
 
-// Before looks at the places before a run. It gives nil where there is too much to look at, or it cannot be read.
+// Before looks at the places before a run, but for those with too much to look at. It gives nil where one cannot be read.
 func (r *Remains) Before(w Work) *Look {
-	l := &Look{of: r, places: r.where(w)}
-	var err error
-	if l.before, err = list(l.places); err != nil {
-		r.left = nil
-		return nil
+	l := &Look{of: r, before: map[string]entry{}}
+	for _, place := range r.where(w) {
+		there, err := list(place)
+		if errors.Is(err, errTooMuch) {
+			continue
+		}
+		if err != nil {
+			r.left = nil
+			return nil
+		}
+		l.places = append(l.places, place)
+		maps.Copy(l.before, there)
 	}
 	if err := unix.ClockGettime(unix.CLOCK_REALTIME_COARSE, &l.began); err != nil {
 		return nil
@@ -109,17 +116,15 @@ func (r *Remains) where(w Work) (places []string) {
 // errTooMuch ends a listing.
 var errTooMuch = errors.New("more files than are looked at")
 
-// list lists what is in the places. It follows no symbolic link in them and enters no mount.
-func list(places []string) (map[string]entry, error) {
+// list lists what is in a place. It follows no symbolic link there and enters no mount.
+func list(place string) (map[string]entry, error) {
 	all := map[string]entry{}
-	for _, place := range places {
-		fd, err := unix.Open(place, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-		if err == nil {
-			err = listFolder(fd, place, 0, all)
-		}
-		if err != nil && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.ENOTDIR) {
-			return nil, err
-		}
+	fd, err := unix.Open(place, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err == nil {
+		err = listFolder(fd, place, 0, all)
+	}
+	if err != nil && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.ENOTDIR) {
+		return nil, err
 	}
 	return all, nil
 }
@@ -173,10 +178,14 @@ func listFolder(fd int, path string, depth int, all map[string]entry) error {
 // nothing: it may have ended before it removed what it made.
 func (l *Look) After(succeeded bool) *notebook.Found {
 	r := l.of
-	after, err := list(l.places)
-	if err != nil {
-		r.left = nil
-		return nil
+	after := map[string]entry{}
+	for _, place := range l.places {
+		there, err := list(place)
+		if err != nil {
+			r.left = nil
+			return nil
+		}
+		maps.Copy(after, there)
 	}
 	if !succeeded {
 		return nil

@@ -157,8 +157,8 @@ func TestWhatIsLookedAtIsBounded(t *testing.T) {
 			if found := look.After(true); found != nil {
 				t.Errorf("%+v", found)
 			}
-			if r.Before(w) != nil {
-				t.Error("it looks at more than it may")
+			if look := r.Before(w); look == nil || len(look.places) != 0 {
+				t.Errorf("it looks at more than it may: %+v", look)
 			}
 		})
 	}
@@ -168,7 +168,12 @@ func TestWhatIsLookedAtIsBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	all, err := list([]string{place, place + "/nosuch", other + "/file"})
+	all, err := list(place)
+	for _, none := range []string{place + "/nosuch", other + "/file"} {
+		if there, err := list(none); err != nil || len(there) > 0 {
+			t.Errorf("%s: %v, %v", none, there, err)
+		}
+	}
 	if len(all) != 3 || err != nil {
 		t.Errorf("%v: %v", all, err)
 	}
