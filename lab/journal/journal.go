@@ -407,11 +407,17 @@ func begun(dir *os.Root, name string) int64 {
 		return 0 // who recovers it says why it cannot be read
 	}
 	defer file.Close()
-	var head journalLine
-	if json.NewDecoder(io.LimitReader(file, 4096)).Decode(&head) != nil {
+	head, err := readHead(file)
+	if err != nil {
 		return 0
 	}
 	return head.Since
+}
+
+// readHead reads a journal's first line alone.
+func readHead(file io.ReaderAt) (head journalLine, err error) {
+	err = json.NewDecoder(io.NewSectionReader(file, 0, 4096)).Decode(&head)
+	return head, err
 }
 
 // journalsIn opens the folder of journals and gives their names, the newest first. There may be none.
@@ -472,8 +478,7 @@ func lockOfDead(ctx context.Context, file *os.File) (bool, error) {
 		if locked || err != nil || time.Now().After(deadline) {
 			return locked, err
 		}
-		var head journalLine
-		if json.NewDecoder(io.NewSectionReader(file, 0, 4096)).Decode(&head) != nil || unix.Kill(head.PID, 0) != unix.ESRCH {
+		if head, err := readHead(file); err != nil || unix.Kill(head.PID, 0) != unix.ESRCH {
 			return false, nil // its process lives, or is just writing its first line
 		}
 		if err := ctx.Err(); err != nil {

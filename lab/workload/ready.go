@@ -24,6 +24,7 @@ import (
 	"tare/lab/image"
 	"tare/lab/ruler"
 	"tare/notebook"
+	"tare/notebook/durable"
 )
 
 // Ready is a workload with its parameters, made ready to run: the same root and the same files for every platform.
@@ -64,19 +65,7 @@ const (
 
 // Sweep removes what a Make that died has left in the cache, and says what. No Make may be under way there.
 func Sweep(cache string) (removed []string, err error) {
-	for _, prefix := range []string{buildPrefix, fetchPrefix} {
-		left, err := filepath.Glob(filepath.Join(cache, prefix+"*"))
-		if err != nil {
-			return removed, err
-		}
-		for _, dir := range left {
-			if err := os.RemoveAll(dir); err != nil {
-				return removed, err
-			}
-			removed = append(removed, dir)
-		}
-	}
-	return removed, nil
+	return durable.Sweep(cache, buildPrefix, fetchPrefix)
 }
 
 // Make builds (or finds in the store) the root, compiles the workload's programs, fetches its input, and runs its

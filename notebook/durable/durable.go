@@ -117,6 +117,24 @@ func SyncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
+// Sweep removes whatever in a folder has a name that begins with one of the prefixes, and names what it removed. The caller holds the lock
+// without which nobody makes such files.
+func Sweep(dir string, prefixes ...string) (removed []string, err error) {
+	for _, prefix := range prefixes {
+		left, err := filepath.Glob(filepath.Join(dir, prefix+"*"))
+		if err != nil {
+			return removed, err
+		}
+		for _, path := range left {
+			if err := os.RemoveAll(path); err != nil {
+				return removed, err
+			}
+			removed = append(removed, path)
+		}
+	}
+	return removed, nil
+}
+
 // SyncFolder is SyncDir for a folder that is open.
 func SyncFolder(root *os.Root) error {
 	d, err := root.Open(".")

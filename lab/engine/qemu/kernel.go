@@ -74,16 +74,11 @@ func fetchKernel(ctx context.Context, dir string) (Kernel, error) {
 	if k, ok, err := unpackedKernel(dir); err != nil || ok {
 		return k, err
 	}
-	dead, err := filepath.Glob(filepath.Join(dir, "tmp-*"))
-	if err != nil {
-		return Kernel{}, err
+	const prefix = "tmp-"
+	if _, err := durable.Sweep(dir, prefix); err != nil {
+		return Kernel{}, fmt.Errorf("vm: half-unpacked kernel: %w", err)
 	}
-	for _, d := range dead {
-		if err := os.RemoveAll(d); err != nil {
-			return Kernel{}, fmt.Errorf("vm: half-unpacked kernel: %w", err)
-		}
-	}
-	tmp, err := os.MkdirTemp(dir, "tmp-")
+	tmp, err := os.MkdirTemp(dir, prefix)
 	if err != nil {
 		return Kernel{}, fmt.Errorf("vm: folder for a guest kernel: %w", err)
 	}

@@ -34,6 +34,7 @@ import (
 	"tare/lab/network"
 	"tare/lab/proc"
 	"tare/notebook"
+	"tare/notebook/durable"
 )
 
 // VM and VMCN are the engines: virtual machines, and containers in them.
@@ -205,19 +206,7 @@ func (d *Driver) tryFolder() (string, error) { return os.MkdirTemp(d.State, trie
 
 // Sweep removes the folders below the state folder that processes left which died while they tried something, and names them. The
 // host's lock is held: nobody is trying anything. A machine that was made in one ended with its process.
-func Sweep(state string) (removed []string, err error) {
-	left, err := filepath.Glob(filepath.Join(state, triedPrefix+"*"))
-	if err != nil {
-		return nil, err
-	}
-	for _, folder := range left {
-		if err := os.RemoveAll(folder); err != nil {
-			return removed, err
-		}
-		removed = append(removed, folder)
-	}
-	return removed, nil
-}
+func Sweep(state string) (removed []string, err error) { return durable.Sweep(state, triedPrefix) }
 
 // vhost says why a guest of the treatment has no packets that the host's kernel would carry; nil: it has.
 func (d *Driver) vhost(t notebook.Treatment) error {
