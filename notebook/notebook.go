@@ -33,6 +33,9 @@ const (
 	VMCN = "vmcn" // container in a virtual machine
 )
 
+// HasMachine reports whether the guests of a platform are virtual machines, or run in them.
+func HasMachine(platform string) bool { return platform == VM || platform == VMCN }
+
 // The ways of provisioning a guest: two of the CPUs that it gets (paper "pinning", section II-D), and one that limits nothing (paper
 // "cloud-benchmarking", sections 2.3 and 2.4).
 const (

@@ -305,7 +305,7 @@ func (s Selector) each() []Selector {
 
 // withoutMachine is the selector without a machine where its only platform has no VMs: the machine is then another platform's.
 func (s Selector) withoutMachine() Selector {
-	if len(s.Platform) == 1 && !hasMachines(s.Platform[0]) {
+	if len(s.Platform) == 1 && !notebook.HasMachine(s.Platform[0]) {
 		s.Machine = nil
 	}
 	return s

@@ -427,13 +427,10 @@ func (s *Selector) made(as Values, of Selector) {
 	if len(platforms) == 0 {
 		platforms = of.Platform
 	}
-	if len(s.Machine) == 0 && (len(platforms) == 0 || slices.ContainsFunc(platforms, hasMachines)) {
+	if len(s.Machine) == 0 && (len(platforms) == 0 || slices.ContainsFunc(platforms, notebook.HasMachine)) {
 		s.Machine = as
 	}
 }
-
-// hasMachines reports whether the platform's guests are VMs.
-func hasMachines(platform string) bool { return platform == notebook.VM || platform == notebook.VMCN }
 
 // complete checks what the claim and its group must say between them.
 func (h *Hypothesis) complete() error {

@@ -65,7 +65,7 @@ func (s Selector) hasRung(name string) bool {
 // hasMachine reports whether the selector chooses the treatment's machine. Without a machine it chooses the usual one. Treatments without VMs
 // have no machine, and it chooses them all.
 func (s Selector) hasMachine(t notebook.Treatment) bool {
-	if len(s.Machine) == 0 || !hasMachines(t.Platform) {
+	if len(s.Machine) == 0 || !notebook.HasMachine(t.Platform) {
 		return t.Machine == ""
 	}
 	return slices.ContainsFunc(s.Machine, func(as string) bool {

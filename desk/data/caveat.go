@@ -80,8 +80,7 @@ func syncs(s notebook.Study, t notebook.Treatment) (synced, known bool) {
 // flushless says whether what is synced in a guest does not reach the host's disk. Folders from before it was recorded have it of gVisor by its
 // name, and of VMs by the lack of a record of their disk.
 func flushless(t notebook.Treatment, g notebook.Guest) bool {
-	vm := t.Platform == notebook.VM || t.Platform == notebook.VMCN
-	return g.NoFlush || t.Engine == "gvisor" || vm && g.Machine == (notebook.Machine{}) && len(g.Kernel) > 0
+	return g.NoFlush || t.Engine == "gvisor" || notebook.HasMachine(t.Platform) && g.Machine == (notebook.Machine{}) && len(g.Kernel) > 0
 }
 
 // foundBy notes what a measured trial found of earlier ones.

@@ -328,7 +328,7 @@ func (t *tally) guest(g notebook.Guest) {
 	if kernel != "" && !slices.Contains(t.row.Kernels, kernel) {
 		t.row.Kernels = append(t.row.Kernels, kernel)
 	}
-	if machine := t.row.Treatment.Platform == notebook.VM || t.row.Treatment.Platform == notebook.VMCN; machine && !slices.Contains(t.row.Machines, g.Machine) {
+	if notebook.HasMachine(t.row.Treatment.Platform) && !slices.Contains(t.row.Machines, g.Machine) {
 		t.row.Machines = append(t.row.Machines, g.Machine)
 	}
 }

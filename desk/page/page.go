@@ -335,7 +335,7 @@ func (p *page) count(s *data.Summary) {
 		return (a.Verdict == data.Misses || a.Verdict == data.Narrow) && a.Figure == notebook.Metric{}
 	})
 	for _, r := range s.Rows {
-		if r.Treatment.Platform == notebook.VM || r.Treatment.Platform == notebook.VMCN {
+		if notebook.HasMachine(r.Treatment.Platform) {
 			p.VMs++
 			if !r.Representative {
 				p.Emulated++

@@ -128,7 +128,7 @@ func (l *Lab) provision(ctx context.Context, t notebook.Treatment, id string, w 
 	made.system = s.System
 	made.name, made.unsaved = k.String(), cmp.Or(k.Unsaved, "nothing that it is made by saves it")
 	made.env = s.Devices.Env
-	made.notes, made.machine = notes, t.Platform == notebook.VM || t.Platform == notebook.VMCN
+	made.notes, made.machine = notes, notebook.HasMachine(t.Platform)
 	return made, nil
 }
 

@@ -73,7 +73,7 @@ func (l *Lab) Run(ctx context.Context, q Request, show Show) (run *study.Run, re
 	show.Planned(plan.Study.LeftOut, untraced)
 	start := notebook.Session{Time: time.Now().UTC(), Event: "start", Args: q.Args}
 	if q.Quiet {
-		vms := slices.ContainsFunc(plan.Study.Treatments, func(t notebook.Treatment) bool { return t.Platform == notebook.VM || t.Platform == notebook.VMCN })
+		vms := slices.ContainsFunc(plan.Study.Treatments, func(t notebook.Treatment) bool { return notebook.HasMachine(t.Platform) })
 		if l.quiet, err = noise.Host.Quieten(l.env.Journal, vms); err != nil {
 			return nil, "", err
 		}
