@@ -257,18 +257,20 @@ type Study struct {
 	Lengths    map[string]string   `json:"lengths,omitempty"`   // what was chosen for parameters of which the study names the least, by Label with that
 	Treatments []Treatment         `json:"treatments"`
 	LeftOut    []LeftOut           `json:"left_out,omitempty"`
-	Capacity   *Capacity           `json:"capacity,omitempty"` // nil: no capacity is sought
-	Memory     *Memory             `json:"memory,omitempty"`   // nil: nothing is weighed
-	Fit        *Fit                `json:"fit,omitempty"`      // nil: it is not sought how many guests fit
-	Paging     *Paging             `json:"paging,omitempty"`   // nil: neither page tables nor page faults are read
-	Arrivals   *Arrivals           `json:"arrivals,omitempty"` // nil: nothing is started under load
-	Starting   *Starting           `json:"starting,omitempty"` // nil: starts are not timed
-	Images     map[string]Image    `json:"images"`             // by Label: workload and parameters
-	Kernels    map[string]Kernel   `json:"kernels,omitempty"`  // those that were named for guests, by Treatment.Kernel
+	Images     map[string]Image    `json:"images"`            // by Label: workload and parameters
+	Kernels    map[string]Kernel   `json:"kernels,omitempty"` // those that were named for guests, by Treatment.Kernel
+
+	// Kind names what the study measures, by its key in a study file; empty: the time of its work, or what the work reports of itself.
+	// Config is how, in the kind's own type: in study.json it stands under the kind's name. Of a folder that was read it is a
+	// [json.RawMessage]; ConfigOf gives either.
+	Kind   string `json:"kind,omitempty"`
+	Config any    `json:"-"`
 }
 
 // Together says that several guests of a treatment were there at once, and weighed, read or started: a trial is no work that is timed.
-func (s Study) Together() bool { return s.Memory != nil || s.Paging != nil || s.Arrivals != nil }
+func (s Study) Together() bool {
+	return s.Kind == "memory" || s.Kind == "paging" || s.Kind == "arrivals"
+}
 
 // Kernel is a file with a kernel that was named for guests.
 type Kernel struct {
@@ -281,41 +283,6 @@ type Kernel struct {
 func (k Kernel) Name() string {
 	digest := strings.TrimPrefix(k.Digest, "sha256:")
 	return k.Release + "@" + digest[:min(len(digest), 12)]
-}
-
-// Capacity is how the greatest rate is sought at which a service meets an objective.
-type Capacity struct {
-	Metric string  `json:"metric"` // of the load's results, a time: "p99"
-	Bound  float64 `json:"bound"`  // seconds that it may be at most
-	From   int     `json:"from"`   // requests a second at the first step
-	To     int     `json:"to"`     // that are never exceeded
-	Raise  float64 `json:"raise"`  // by which share each step is higher than the one before
-	HoldS  float64 `json:"hold_s"` // seconds of each step
-}
-
-// Objective is what has to be met, in words.
-func (c Capacity) Objective() string {
-	return fmt.Sprintf("%s at most %s", c.Metric, time.Duration(c.Bound*float64(time.Second)))
-}
-
-// Figure is the metric of what seeks a capacity: one over the capacity, so that less is better as in every metric. The capacity itself
-// is its secondary metric.
-func (c Capacity) Figure() Metric {
-	return Metric{Name: "time per request at capacity (" + c.Objective() + ")", Unit: "s"}
-}
-
-// CapacityFigure is the capacity: requests a second at which the objective is just met.
-var CapacityFigure = Metric{Name: "capacity", Unit: "1/s"}
-
-// Step is one rate at which a service was asked.
-type Step struct {
-	Rate       int     `json:"rate"`              // requests a second that were sent
-	Throughput float64 `json:"throughput"`        // that were answered
-	Mean       float64 `json:"mean"`              // response time, seconds
-	Tail       float64 `json:"tail"`              // Capacity.Metric, seconds
-	Failure    string  `json:"failure,omitempty"` // why requests failed, or the load did: the times are of no use
-	Met        bool    `json:"met,omitempty"`     // the objective
-	HoldS      float64 `json:"hold_s,omitempty"`  // seconds for which it was held; 0: Capacity.HoldS
 }
 
 // Image is a root filesystem as it was used.
@@ -462,22 +429,18 @@ type Trial struct {
 	Usage      Usage              `json:"usage"`             // of the work; a service's is not known by trial
 	Figures    map[string]float64 `json:"figures,omitempty"` // secondary metrics, by the name in Study.Also
 	Load       *Load              `json:"load,omitempty"`
-	Steps      []Step             `json:"steps,omitempty"`       // in the order in which they were made, where a capacity was sought
-	Weights    []Weight           `json:"weights,omitempty"`     // in the order in which they were taken, where guests were weighed
-	PageTables []PageTables       `json:"page_tables,omitempty"` // in the order in which they were read, where they were
-	PageFaults *PageFaults        `json:"page_faults,omitempty"` // nil: none were counted
-	Bringup    *Bringup           `json:"bringup,omitempty"`     // nil: nothing was started under load
-	Profile    *Profile           `json:"profile,omitempty"`     // nil: no samples were taken
-	Startup    *Start             `json:"startup,omitempty"`     // nil: no start was timed
-	Output     string             `json:"output,omitempty"`      // bounded tail of what it printed; only where it failed
+	Output     string             `json:"output,omitempty"` // bounded tail of what it printed; only where it failed
 	Warnings   []string           `json:"warnings,omitempty"`
 	Found      *Found             `json:"found,omitempty"`       // nil: nothing, or it was not looked for
 	Trace      *Trace             `json:"probes,omitempty"`      // what the tracers saw
 	Beside     *Beside            `json:"beside,omitempty"`      // nil: not known, as in folders from before it was recorded
 	ThrottledS float64            `json:"throttled_s,omitempty"` // for so long its guest's CPU quota held it back, added over CPUs
-	Fitted     *Fitted            `json:"fitted,omitempty"`      // nil: it was not sought how many guests fit
 	Company    *Company           `json:"company,omitempty"`     // what its guest's neighbours did; nil: it had none
 	Confined   *Confined          `json:"confined,omitempty"`    // nil: its guest is not held to CPUs, or nobody looked, as in folders from before it was recorded
+
+	// Seen is what the kind of study recorded besides, in the kind's own type: an object, whose keys stand beside the others in
+	// trials.jsonl. Of a folder that was read it is a [json.RawMessage]; SeenOf gives either. nil: nothing.
+	Seen any `json:"-"`
 }
 
 // Found is what a trial found of earlier trials in the same guest: files that they had made, and that it left as they were and made no others like them.

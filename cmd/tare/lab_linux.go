@@ -24,6 +24,7 @@ import (
 	"tare/lab/study"
 	"tare/lab/workload"
 	"tare/notebook"
+	fitkind "tare/notebook/kinds/fit"
 	"tare/studies"
 	"tare/workloads"
 )
@@ -364,7 +365,7 @@ func (r *running) finish(run *study.Run, reason string, published []claims.Claim
 	if _, err := writeReport(s, "", 0); err != nil {
 		return err
 	}
-	if run.Plan.Study.Fit != nil {
+	if fitkind.Of(run.Plan.Study) != nil {
 		for _, note := range run.Notes() {
 			fmt.Fprintln(os.Stderr, note)
 		}

@@ -9,6 +9,7 @@ import (
 	"tare/desk/data"
 	"tare/desk/words"
 	"tare/notebook"
+	memorykind "tare/notebook/kinds/memory"
 	"tare/stats"
 )
 
@@ -111,18 +112,18 @@ func steps(a *data.Alone) (all []step) {
 			all = append(all, step{name: name, e: stats.Estimate{Value: own}, paper: of})
 		}
 	}
-	all = append(all, step{name: "the emulator", e: r.Emulator.Own, paper: notebook.WeightEmulator})
-	part("RAM: the guest’s files", notebook.WeightGuestFile, notebook.FramesFile, notebook.FramesShared)
-	part("RAM: its processes", notebook.WeightGuestAnon, notebook.FramesAnonymous)
+	all = append(all, step{name: "the emulator", e: r.Emulator.Own, paper: memorykind.Emulator})
+	part("RAM: the guest’s files", memorykind.GuestFile, notebook.FramesFile, notebook.FramesShared)
+	part("RAM: its processes", memorykind.GuestAnon, notebook.FramesAnonymous)
 	part("RAM: its kernel", notebook.Metric{}, slices.DeleteFunc(slices.Clone(notebook.KernelFrames), func(k string) bool { return k == notebook.FramesReserved })...)
 	part("RAM: reserved at boot", notebook.Metric{}, notebook.FramesReserved)
-	part("RAM: nobody’s there", notebook.WeightGuestFree, notebook.FramesFree, notebook.FramesAbsent, notebook.FramesGiven)
+	part("RAM: nobody’s there", memorykind.GuestFree, notebook.FramesFree, notebook.FramesAbsent, notebook.FramesGiven)
 	left := a.Own
 	left.Value, left.Low, left.High = a.Own.Value-r.Left.Value-r.Idle.Value, math.NaN(), math.NaN()
 	return append(all,
-		step{name: "all of it", e: a.Own, paper: notebook.WeightOwn, total: true},
-		step{name: "duplicates", e: r.Left, paper: notebook.WeightLeft, less: true},
-		step{name: "not used of late", e: r.Idle, paper: notebook.WeightIdle, less: true},
-		step{name: "at best", e: left, paper: notebook.WeightBest, total: true},
+		step{name: "all of it", e: a.Own, paper: memorykind.Own, total: true},
+		step{name: "duplicates", e: r.Left, paper: memorykind.Left, less: true},
+		step{name: "not used of late", e: r.Idle, paper: memorykind.Idle, less: true},
+		step{name: "at best", e: left, paper: memorykind.Best, total: true},
 	)
 }

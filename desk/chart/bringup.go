@@ -10,6 +10,7 @@ import (
 	"tare/desk/data"
 	"tare/desk/words"
 	"tare/notebook"
+	arrivalskind "tare/notebook/kinds/arrivals"
 	"tare/stats"
 )
 
@@ -60,8 +61,8 @@ func bringups(p *Panel, stem string) *Figure {
 		knees = append(knees, fmt.Sprintf("%s %s", marks[i].names[0], knee(rows)))
 		for _, r := range rows {
 			said = append(said, fmt.Sprintf("%s, %s a second: mean %s s, 95th percentile %s s, first answer %s s, %s a second completed, client %s ms late and at %s %% of a core", marks[i].names[0],
-				words.Digits(started(r), 3), words.Digits(r.Mean, 3), words.Digits(r.Known(notebook.StartP95.Name).Value, 3), words.Digits(r.Known(notebook.AnswerMean.Name).Value, 3),
-				words.Digits(r.Known(notebook.RateReached.Name).Value, 3), words.Digits(1e3*r.Known(notebook.ClientLate.Name).Value, 2), words.Digits(r.Known(notebook.ClientCPU.Name).Value, 2)))
+				words.Digits(started(r), 3), words.Digits(r.Mean, 3), words.Digits(r.Known(arrivalskind.StartP95.Name).Value, 3), words.Digits(r.Known(arrivalskind.AnswerMean.Name).Value, 3),
+				words.Digits(r.Known(arrivalskind.RateReached.Name).Value, 3), words.Digits(1e3*r.Known(arrivalskind.ClientLate.Name).Value, 2), words.Digits(r.Known(arrivalskind.ClientCPU.Name).Value, 2)))
 		}
 	}
 	f.Caption = "The knee: " + strings.Join(knees, "; ") + "."
@@ -82,16 +83,16 @@ func knee(rows []*data.Row) string {
 		said = fmt.Sprintf("between %s and %s a second", words.Digits(started(rows[i-1]), 3), at)
 	}
 	if why == data.KneeRate {
-		return said + fmt.Sprintf(" (%s a second completed)", words.Digits(rows[i].Known(notebook.RateReached.Name).Value, 3))
+		return said + fmt.Sprintf(" (%s a second completed)", words.Digits(rows[i].Known(arrivalskind.RateReached.Name).Value, 3))
 	}
 	return said + " (its 95th percentile has more than doubled)"
 }
 
 func drawBringups(all [][]*data.Row, marks []mark) *canvas {
 	const left, right, tall = 50, 10, 230
-	p95 := func(r *data.Row) float64 { return r.Known(notebook.StartP95.Name).Value }
-	answer := func(r *data.Row) float64 { return r.Known(notebook.AnswerMean.Name).Value }
-	late := func(r *data.Row) float64 { return r.Known(notebook.ClientLate.Name).Value }
+	p95 := func(r *data.Row) float64 { return r.Known(arrivalskind.StartP95.Name).Value }
+	answer := func(r *data.Row) float64 { return r.Known(arrivalskind.AnswerMean.Name).Value }
+	late := func(r *data.Row) float64 { return r.Known(arrivalskind.ClientLate.Name).Value }
 	mean := func(r *data.Row) float64 { return r.Mean }
 	published := all[0][0].Arrivals.Published
 	x0, x1, y0, y1 := math.Inf(1), 0.0, math.Inf(1), 0.0

@@ -9,6 +9,7 @@ import (
 	"tare/desk/words"
 	"tare/internal/golden"
 	"tare/notebook"
+	capacitykind "tare/notebook/kinds/capacity"
 	"tare/notebook/notebooktest"
 )
 
@@ -16,23 +17,23 @@ import (
 func knownServices(t *testing.T) *data.Summary {
 	t.Helper()
 	f := notebooktest.New(8)
-	f.Study.Name, f.Study.Capacity = "capacity", &notebook.Capacity{Metric: "p99", Bound: 0.05, From: 100, To: 10000, Raise: 1, HoldS: 10}
+	f.Study.Name, f.Study.Kind, f.Study.Config = "capacity", capacitykind.Name, &capacitykind.Config{Metric: "p99", Bound: 0.05, From: 100, To: 10000, Raise: 1, HoldS: 10}
 	f.Study.Design.Trials, f.Noise = 1, 0.005
 	limits := map[string]float64{"shop bm large": 1000, "shop bm aa large": 1000, "shop cn docker pinned large": 920, "shop cn docker vanilla large": 600}
 	for _, name := range []string{"shop bm large", "shop bm aa large", "shop cn docker pinned large", "shop cn docker vanilla large"} {
 		f.Add(name, 1/limits[name])
 	}
-	f.Study.Metrics["shop"], f.Study.Also = f.Study.Capacity.Figure(), map[string][]notebook.Metric{"shop": {notebook.CapacityFigure}}
+	f.Study.Metrics["shop"], f.Study.Also = capacitykind.Of(f.Study).Figure(), map[string][]notebook.Metric{"shop": {capacitykind.PerSecond}}
 	f.Trial = func(x *notebook.Trial) {
 		limit := limits[x.Treatment] * (1 / limits[x.Treatment]) / x.Value // as much noise as the value has
 		x.Figures = map[string]float64{"capacity": 1 / x.Value}
 		for rate := 100.0; ; rate *= 2 {
-			s := notebook.Step{Rate: int(rate), Throughput: min(rate, limit), Mean: 0.002 / max(0.02, 1-rate/limit), Tail: 0.006 / max(0.02, 1-rate/limit)}
+			s := capacitykind.Step{Rate: int(rate), Throughput: min(rate, limit), Mean: 0.002 / max(0.02, 1-rate/limit), Tail: 0.006 / max(0.02, 1-rate/limit)}
 			s.Met = s.Tail <= 0.05
 			if rate > 2.5*limit {
 				s.Failure = "7 of its requests failed"
 			}
-			x.Steps = append(x.Steps, s)
+			x.Seen = capacitykind.Seen{Steps: append(capacitykind.SeenBy(x).Steps, s)}
 			if !s.Met {
 				return
 			}

@@ -9,6 +9,7 @@ import (
 	"tare/desk/words"
 	"tare/internal/golden"
 	"tare/notebook"
+	memorykind "tare/notebook/kinds/memory"
 	"tare/notebook/notebooktest"
 )
 
@@ -54,7 +55,7 @@ func TestWeightsDrawn(t *testing.T) {
 // Of one number of guests there is nothing to draw a line through, and of one VM that is emulated it is said.
 func TestWeightsOfOneNumber(t *testing.T) {
 	f := notebooktest.Weighed()
-	f.Study.Memory = &notebook.Memory{Guests: []int{8}}
+	f.Study.Kind, f.Study.Config = memorykind.Name, &memorykind.Config{Guests: []int{8}}
 	_, figs := figuresOf(t, f)
 	for _, fig := range figs {
 		if strings.HasSuffix(fig.File, "-guests") || strings.HasSuffix(fig.File, "-added") {

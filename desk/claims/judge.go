@@ -11,6 +11,7 @@ import (
 
 	"tare/desk/data"
 	"tare/notebook"
+	memorykind "tare/notebook/kinds/memory"
 	"tare/stats"
 )
 
@@ -311,7 +312,7 @@ func telling(pairs []pair, what data.Quantity) []pair {
 
 // smallPages leaves out the pairs that were weighed with the host's huge pages where others were weighed without, as the thesis has it: it is another size.
 func smallPages(pairs []pair) []pair {
-	without := func(p pair) bool { return p.x.Memory == nil || p.x.Memory.HugePages == notebook.HugePagesOff }
+	without := func(p pair) bool { return p.x.Memory == nil || p.x.Memory.HugePages == memorykind.HugePagesOff }
 	if slices.ContainsFunc(pairs, without) {
 		return slices.DeleteFunc(pairs, func(p pair) bool { return !without(p) })
 	}

@@ -11,6 +11,7 @@ import (
 
 	"tare/desk/data"
 	"tare/notebook"
+	memorykind "tare/notebook/kinds/memory"
 	"tare/notebook/notebooktest"
 )
 
@@ -81,14 +82,14 @@ var table65 = map[string]float64{
 
 // weighed writes the folder of a study that weighed such guests of one size in so many rounds. One of more than two guests has whole distributions with a shared root and with copies,
 // as density-roots has them.
-func weighed(t *testing.T, m notebook.Memory, size string, of map[string]guestWeight, rounds int, noise float64) string {
+func weighed(t *testing.T, m memorykind.Config, size string, of map[string]guestWeight, rounds int, noise float64) string {
 	t.Helper()
 	f := notebooktest.New(4)
 	f.Rounds, f.Noise, f.Start = rounds, 0, notebooktest.At.Add(time.Duration(100*len(m.Guests)+len(of))*time.Hour) // no two folders are of one time
 	f.Study.Design = notebook.Design{Floor: rounds, Cap: rounds, Trials: 1, TimeoutS: 60}
-	f.Study.Memory, f.Study.Also = &m, map[string][]notebook.Metric{}
+	f.Study.Kind, f.Study.Config, f.Study.Also = memorykind.Name, &m, map[string][]notebook.Metric{}
 	for _, w := range []string{"shell", "system"} {
-		f.Study.Metrics[w], f.Study.Also[w] = notebook.WeightPSS, m.Figures()
+		f.Study.Metrics[w], f.Study.Also[w] = memorykind.PSS, m.Figures()
 	}
 	all := map[string]guestWeight{}
 	for words, w := range of {
@@ -108,28 +109,28 @@ func weighed(t *testing.T, m notebook.Memory, size string, of map[string]guestWe
 	f.Trial = func(x *notebook.Trial) {
 		w := all[x.Treatment]
 		figures := map[notebook.Metric]float64{
-			notebook.WeightPSS: w.added, notebook.WeightRSS: w.aloneRSS, notebook.WeightUSS: w.added, notebook.WeightMerged: w.addedKSM,
-			notebook.WeightAlone: w.alone, notebook.WeightAloneRSS: w.aloneRSS, notebook.WeightAloneKSM: w.aloneKSM,
-			notebook.WeightAdded: w.added, notebook.WeightAddedKSM: w.addedKSM, notebook.WeightAsymptote: w.limit, notebook.WeightLimitKSM: w.limitKSM,
-			notebook.WeightOwn: w.own, notebook.WeightRAM: w.ram, notebook.WeightEmulator: w.emulator, notebook.WeightGuestFile: w.files, notebook.WeightGuestCore: w.kernel, notebook.WeightGuestAnon: w.processes,
-			notebook.WeightLeft: w.left, notebook.WeightIdle: w.idle, notebook.WeightIdleAlone: w.idleAlone, notebook.WeightBest: w.own - w.left - w.idle,
-			notebook.WeightAnonAnon: w.anonAnon, notebook.WeightFileFile: w.fileFile, notebook.WeightAnonFile: w.anonFile,
-			notebook.WeightWithin: w.within, notebook.WeightWithHost: w.host, notebook.WeightWithGuests: w.guests,
+			memorykind.PSS: w.added, memorykind.RSS: w.aloneRSS, memorykind.USS: w.added, memorykind.Merged: w.addedKSM,
+			memorykind.Alone: w.alone, memorykind.AloneRSS: w.aloneRSS, memorykind.AloneKSM: w.aloneKSM,
+			memorykind.Added: w.added, memorykind.AddedKSM: w.addedKSM, memorykind.Asymptote: w.limit, memorykind.LimitKSM: w.limitKSM,
+			memorykind.Own: w.own, memorykind.RAM: w.ram, memorykind.Emulator: w.emulator, memorykind.GuestFile: w.files, memorykind.GuestCore: w.kernel, memorykind.GuestAnon: w.processes,
+			memorykind.Left: w.left, memorykind.Idle: w.idle, memorykind.IdleAlone: w.idleAlone, memorykind.Best: w.own - w.left - w.idle,
+			memorykind.AnonAnon: w.anonAnon, memorykind.FileFile: w.fileFile, memorykind.AnonFile: w.anonFile,
+			memorykind.Within: w.within, memorykind.WithHost: w.host, memorykind.WithGuests: w.guests,
 		}
 		x.Figures = map[string]float64{}
-		for _, k := range append([]notebook.Metric{notebook.WeightPSS}, m.Figures()...) { // in one order
+		for _, k := range append([]notebook.Metric{memorykind.PSS}, m.Figures()...) { // in one order
 			x.Figures[k.Name] = figures[k] * math.Exp(noise*g.NormFloat64())
 		}
-		x.Value, x.ElapsedS = x.Figures[notebook.WeightPSS.Name], 0
+		x.Value, x.ElapsedS = x.Figures[memorykind.PSS.Name], 0
 	}
 	return f.Write(t)
 }
 
 // The shipped studies that weigh; density also with what incremental and duplicates ask.
 var (
-	footprint = notebook.Memory{Guests: []int{1, 2}, KSM: notebook.KSMPaper}
-	devices   = notebook.Memory{Guests: []int{1, 2}, KSM: notebook.KSMPaper, Frames: true}
-	density   = notebook.Memory{Guests: []int{1, 2, 4, 8}, KSM: notebook.KSMPaper, Frames: true}
+	footprint = memorykind.Config{Guests: []int{1, 2}, KSM: memorykind.KSMPaper}
+	devices   = memorykind.Config{Guests: []int{1, 2}, KSM: memorykind.KSMPaper, Frames: true}
+	density   = memorykind.Config{Guests: []int{1, 2, 4, 8}, KSM: memorykind.KSMPaper, Frames: true}
 )
 
 // askedOf are the claims that only studies test which ask VMs what their memory is to them.
@@ -292,7 +293,7 @@ func TestKVMDecidesWhereItIsThere(t *testing.T) {
 // all that there is.
 func TestWeightsWithoutHugePagesDecide(t *testing.T) {
 	with, without := footprint, footprint
-	without.HugePages = notebook.HugePagesOff
+	without.HugePages = memorykind.HugePagesOff
 	of := maps.Clone(asTheThesisSays)
 	for _, guest := range []string{"system cn lxc pinned", "system vm qemu kvm pinned"} {
 		of[guest] = otherwise[guest]

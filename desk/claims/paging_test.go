@@ -9,6 +9,7 @@ import (
 
 	"tare/desk/data"
 	"tare/notebook"
+	pagingkind "tare/notebook/kinds/paging"
 	"tare/notebook/notebooktest"
 )
 
@@ -62,8 +63,8 @@ func pagesRead(t *testing.T, of map[string]pagesOf, addresses string) []Verdict 
 	const rounds = 8
 	f := notebooktest.New(4)
 	f.Rounds, f.Noise = rounds, 0
-	p := notebook.Paging{Guests: guestsOfPaging, Tables: true, InitialS: 1, SteadyS: 120, FaultsS: 10}
-	f.Study.Paging, f.Study.Design = &p, notebook.Design{Floor: rounds, Cap: rounds, Trials: 1, TimeoutS: 60}
+	p := pagingkind.Config{Guests: guestsOfPaging, Tables: true, InitialS: 1, SteadyS: 120, FaultsS: 10}
+	f.Study.Kind, f.Study.Config, f.Study.Design = pagingkind.Name, &p, notebook.Design{Floor: rounds, Cap: rounds, Trials: 1, TimeoutS: 60}
 	f.Study.Also = map[string][]notebook.Metric{}
 	names := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(of)) {
@@ -78,20 +79,20 @@ func pagesRead(t *testing.T, of map[string]pagesOf, addresses string) []Verdict 
 	}
 	f.Trial = func(x *notebook.Trial) {
 		k := of[names[x.Treatment]]
-		x.Figures = map[string]float64{notebook.FaultsRepeated.Name: k.repeated, notebook.FaultsPerGuest.Name: k.rate, notebook.FaultsCPU.Name: 1}
-		for i, state := range []string{notebook.Initial, notebook.Steady} {
+		x.Figures = map[string]float64{pagingkind.FaultsRepeated.Name: k.repeated, pagingkind.FaultsPerGuest.Name: k.rate, pagingkind.FaultsCPU.Name: 1}
+		for i, state := range []string{pagingkind.Initial, pagingkind.Steady} {
 			if k.groupable[i] == 0 {
 				continue
 			}
 			for what, v := range map[string]float64{
-				notebook.PagingGroupable: k.groupable[i], notebook.PagingActive: k.active[i], notebook.PagingActiveGroupable: k.both[i], notebook.PagingHuge: k.huge,
-				notebook.PagingGroupableHuge: 0, notebook.PagingWithin: k.within,
+				pagingkind.Groupable: k.groupable[i], pagingkind.Active: k.active[i], pagingkind.ActiveGroupable: k.both[i], pagingkind.Huge: k.huge,
+				pagingkind.GroupableHuge: 0, pagingkind.Within: k.within,
 			} {
-				x.Figures[notebook.PagingMetric(what, state).Name] = v
+				x.Figures[pagingkind.Metric(what, state).Name] = v
 			}
 		}
 		for i, share := range k.kinds {
-			x.Figures[notebook.FaultShare(notebook.FaultKinds[i]).Name] = share
+			x.Figures[pagingkind.FaultShare(notebook.FaultKinds[i]).Name] = share
 		}
 		x.ElapsedS = 0
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"tare/notebook"
+	memorykind "tare/notebook/kinds/memory"
 	"tare/notebook/notebooktest"
 	"tare/stats"
 )
@@ -66,9 +67,9 @@ func TestAVMThatCannotTell(t *testing.T) {
 	weigh := f.Trial
 	f.Trial = func(x *notebook.Trial) {
 		weigh(x)
-		for i := range x.Weights {
-			if r := x.Weights[i].Last.RAM; r != nil {
-				x.Weights[i].Last.RAM = &notebook.MemoryRAM{Why: "no kpageflags"}
+		for i := range memorykind.SeenBy(x).Weights {
+			if r := memorykind.SeenBy(x).Weights[i].Last.RAM; r != nil {
+				memorykind.SeenBy(x).Weights[i].Last.RAM = &notebook.MemoryRAM{Why: "no kpageflags"}
 			}
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"tare/notebook"
+	startingkind "tare/notebook/kinds/starting"
 	"tare/stats"
 )
 
@@ -64,7 +65,7 @@ var syncedBefore = map[string]struct {
 
 // syncs says whether a treatment's results rest on synced writes, and whether that is known.
 func syncs(s notebook.Study, t notebook.Treatment) (synced, known bool) {
-	if s.Together() || s.Starting != nil || s.Arrivals != nil || s.Paging != nil { // what guests weigh, and how they start
+	if s.Together() || s.Kind == startingkind.Name { // what guests weigh, and how they start
 		return false, true
 	}
 	if synced, known = s.Syncs[notebook.Label(t.Workload, t.Params)]; known {

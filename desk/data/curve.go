@@ -4,13 +4,13 @@ import (
 	"cmp"
 	"slices"
 
-	"tare/notebook"
+	capacitykind "tare/notebook/kinds/capacity"
 	"tare/stats"
 )
 
 // Curve is how a service answered, rate by rate, in the trials that sought its capacity.
 type Curve struct {
-	Objective notebook.Capacity
+	Objective capacitykind.Config
 	Points    []Point        // from the lowest rate to the highest
 	Knee      stats.Estimate // requests a second at which throughput over mean response time is greatest (Kleinrock's power): beyond it they mostly wait
 }
@@ -38,7 +38,7 @@ type rate struct {
 }
 
 // trial takes a trial's steps.
-func (c *curve) trial(b Block, steps []notebook.Step) {
+func (c *curve) trial(b Block, steps []capacitykind.Step) {
 	if c.at == nil {
 		c.at, c.knees = map[int]*rate{}, map[Block]*stats.Sum{}
 	}
@@ -85,7 +85,7 @@ func (s *Summary) overRounds(of map[Block]*stats.Sum) stats.Estimate {
 }
 
 // finish works the curve out; nil where no trial has steps.
-func (c *curve) finish(s *Summary, objective *notebook.Capacity) *Curve {
+func (c *curve) finish(s *Summary, objective *capacitykind.Config) *Curve {
 	if len(c.at) == 0 || objective == nil {
 		return nil
 	}

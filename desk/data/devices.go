@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"tare/notebook"
+	memorykind "tare/notebook/kinds/memory"
 	"tare/stats"
 )
 
@@ -42,9 +43,9 @@ func (s *Summary) UnusedDevices(rows []*Row) (all []Unused) {
 				continue
 			}
 			lacks := lacking(full.Devices, less.Devices)
-			alone, added := notebook.WeightAlone, notebook.WeightAdded
+			alone, added := memorykind.Alone, memorykind.Added
 			if r.Memory.KSM != "" {
-				alone, added = notebook.WeightAloneKSM, notebook.WeightAddedKSM
+				alone, added = memorykind.AloneKSM, memorykind.AddedKSM
 			}
 			u := Unused{Row: r, Kinds: lacks, Alone: s.less(base, r, alone.Name), Added: s.less(base, r, added.Name), PublishedAlone: math.NaN(), PublishedAdded: math.NaN()}
 			kinds := strings.Join(lacks, " ")

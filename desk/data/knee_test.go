@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"tare/notebook"
+	arrivalskind "tare/notebook/kinds/arrivals"
 )
 
 // Of rising rates the first is beyond the knee at which fewer than nine requests of ten are answered in the time in which they come, or the tail has more
@@ -32,7 +33,7 @@ func TestKnee(t *testing.T) {
 		rates := map[*Row]float64{}
 		for _, a := range c.rates {
 			r := &Row{}
-			for m, v := range map[notebook.Metric]float64{notebook.RateReached: a.reached, notebook.StartP95: a.tail} {
+			for m, v := range map[notebook.Metric]float64{arrivalskind.RateReached: a.reached, arrivalskind.StartP95: a.tail} {
 				if !math.IsNaN(v) {
 					r.Secondary = append(r.Secondary, Secondary{Metric: m, Mean: v})
 				}

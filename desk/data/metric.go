@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"tare/notebook"
+	memorykind "tare/notebook/kinds/memory"
 	"tare/stats"
 )
 
@@ -29,7 +30,7 @@ func (q Quantity) Own() bool { return len(q.Of) == 0 }
 func (q Quantity) OfGuestMemory() bool {
 	return !q.Own() && !slices.ContainsFunc(slices.Concat(q.Of, q.Per), func(name string) bool {
 		of, secondary := strings.CutPrefix(name, "secondary.")
-		return !secondary || !slices.ContainsFunc(notebook.OfGuestMemory, func(m notebook.Metric) bool { return m.Name == of })
+		return !secondary || !slices.ContainsFunc(memorykind.OfGuestMemory, func(m notebook.Metric) bool { return m.Name == of })
 	})
 }
 

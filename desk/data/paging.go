@@ -4,13 +4,14 @@ import (
 	"math"
 
 	"tare/notebook"
+	pagingkind "tare/notebook/kinds/paging"
 	"tare/stats"
 )
 
 // PageState is what the guests of a row have in their page tables in a state (Figures 5.5 to 5.8 of "characterization"). All are shares in percent of the
 // entries, but Entries.
 type PageState struct {
-	State           string // notebook.Initial or notebook.Steady
+	State           string // pagingkind.Initial or pagingkind.Steady
 	Entries         stats.Estimate
 	Groupable       stats.Estimate
 	ActiveGroupable stats.Estimate
@@ -20,11 +21,11 @@ type PageState struct {
 
 // PageStates are those in which a row's page tables were read.
 func (r *Row) PageStates() (all []PageState) {
-	for _, state := range []string{notebook.Initial, notebook.Steady} {
-		of := func(what string) stats.Estimate { return r.Known(notebook.PagingMetric(what, state).Name) }
+	for _, state := range []string{pagingkind.Initial, pagingkind.Steady} {
+		of := func(what string) stats.Estimate { return r.Known(pagingkind.Metric(what, state).Name) }
 		p := PageState{
-			State: state, Entries: of(notebook.PagingEntries), Groupable: of(notebook.PagingGroupable), ActiveGroupable: of(notebook.PagingActiveGroupable),
-			Active: of(notebook.PagingActive), Elsewhere: of(notebook.PagingElsewhere),
+			State: state, Entries: of(pagingkind.Entries), Groupable: of(pagingkind.Groupable), ActiveGroupable: of(pagingkind.ActiveGroupable),
+			Active: of(pagingkind.Active), Elsewhere: of(pagingkind.Elsewhere),
 		}
 		if stats.Finite(p.Groupable.Value) && stats.Finite(p.ActiveGroupable.Value) {
 			all = append(all, p)
@@ -42,9 +43,9 @@ type FaultShares struct {
 
 // Faults are those of the row; nil where none was counted.
 func (r *Row) Faults() *FaultShares {
-	f := &FaultShares{Repeated: r.Known(notebook.FaultsRepeated.Name), PerCPU: r.Known(notebook.FaultsPerCPU.Name)}
+	f := &FaultShares{Repeated: r.Known(pagingkind.FaultsRepeated.Name), PerCPU: r.Known(pagingkind.FaultsPerCPU.Name)}
 	for _, k := range notebook.FaultKinds {
-		f.Kinds = append(f.Kinds, r.Known(notebook.FaultShare(k).Name))
+		f.Kinds = append(f.Kinds, r.Known(pagingkind.FaultShare(k).Name))
 	}
 	if !stats.Finite(f.Repeated.Value) {
 		return nil

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"tare/notebook"
+	memorykind "tare/notebook/kinds/memory"
 	"tare/stats"
 )
 
@@ -58,7 +59,7 @@ var amounts = []string{"ns", "us", "µs", "ms", "s", "min", "h", "1/s"}
 // Floor is the lower end that is to be said of an interval of a metric, or of a ratio of it: a time, a rate or what a guest takes of the
 // host's memory, or a ratio of such, is not below 0.
 func Floor(m notebook.Metric, low float64) float64 {
-	if slices.Contains(amounts, m.Unit) || m == notebook.WeightPSS {
+	if slices.Contains(amounts, m.Unit) || m == memorykind.PSS {
 		return max(low, 0)
 	}
 	return low

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"tare/notebook"
+	arrivalskind "tare/notebook/kinds/arrivals"
 	"tare/stats"
 )
 
@@ -14,7 +14,7 @@ type Profile struct {
 	Trials  int
 	Samples int // of which the stack is known
 	Lost    int64
-	Roles   []Share // of Samples, in the order of notebook.ProfileRoles
+	Roles   []Share // of Samples, in the order of arrivalskind.ProfileRoles
 	Engine  int     // samples of the engine
 	Kernel  int     // of these in the kernel
 	Classes []Share // of Engine, the largest first
@@ -45,7 +45,7 @@ type profile struct {
 }
 
 // trial takes a trial's profile.
-func (p *profile) trial(n *notebook.Profile) {
+func (p *profile) trial(n *arrivalskind.Profile) {
 	if n == nil {
 		return
 	}
@@ -60,7 +60,7 @@ func (p *profile) trial(n *notebook.Profile) {
 		}
 		p.Samples += s.N
 		p.roles[s.Role] += s.N
-		if s.Role != notebook.ProfileEngine {
+		if s.Role != arrivalskind.ProfileEngine {
 			continue
 		}
 		p.Engine += s.N
@@ -86,11 +86,11 @@ func (p *profile) finish() *Profile {
 	if p.Profile == nil || p.Samples == 0 {
 		return nil
 	}
-	for _, r := range notebook.ProfileRoles {
+	for _, r := range arrivalskind.ProfileRoles {
 		p.Roles = append(p.Roles, Share{Name: r, N: p.roles[r]})
 	}
-	inKernel := map[string]bool{notebook.OtherWork(true): true}
-	for _, c := range notebook.ProfileClasses {
+	inKernel := map[string]bool{arrivalskind.OtherWork(true): true}
+	for _, c := range arrivalskind.ProfileClasses {
 		inKernel[c.Name] = c.Kernel
 	}
 	for name, n := range p.classes {
@@ -124,10 +124,10 @@ const (
 // Knee is the first of rows, which are of one engine at rising rates, that is beyond the engine's knee; len(rows): none is.
 func Knee(rows []*Row, rate func(*Row) float64) (i int, why KneeWhy) {
 	for i, r := range rows {
-		if reached := r.Known(notebook.RateReached.Name).Value; !(reached >= kneeRate*rate(r)) { // nor where none was
+		if reached := r.Known(arrivalskind.RateReached.Name).Value; !(reached >= kneeRate*rate(r)) { // nor where none was
 			return i, KneeRate
 		}
-		first, tail := rows[0].Known(notebook.StartP95.Name).Value, r.Known(notebook.StartP95.Name).Value
+		first, tail := rows[0].Known(arrivalskind.StartP95.Name).Value, r.Known(arrivalskind.StartP95.Name).Value
 		if stats.Finite(first) && tail > kneeTail*first {
 			return i, KneeTail
 		}

@@ -10,6 +10,12 @@ import (
 	"strings"
 
 	"tare/notebook"
+	arrivalskind "tare/notebook/kinds/arrivals"
+	capacitykind "tare/notebook/kinds/capacity"
+	fitkind "tare/notebook/kinds/fit"
+	memorykind "tare/notebook/kinds/memory"
+	pagingkind "tare/notebook/kinds/paging"
+	startingkind "tare/notebook/kinds/starting"
 	"tare/stats"
 )
 
@@ -282,17 +288,17 @@ func (r *reader) quieted(f *notebook.Folder) (all []string) {
 func (r *reader) tally(t notebook.Treatment, f *notebook.Folder) *tally {
 	metric, image := f.Study.Metrics[t.Workload], f.Study.Image(t)
 	group := fmt.Sprintf("%q %q %q %q %q %q %q %q", f.Host.ID, f.Study.LoadFrom, t.Workload, notebook.Assignments(t.Params, ", "), image.Digest, image.Input, metric.Name, metric.Unit)
-	if m := f.Study.Memory; m != nil { // the mean of two guests is another figure than that of eight
+	if m := memorykind.Of(f.Study); m != nil { // the mean of two guests is another figure than that of eight
 		group += fmt.Sprintf(" %d %q %q", m.Guests, m.KSM, m.HugePages)
 	}
 	group += string(metric.Better)
-	if f.Study.Starting != nil { // a start is another figure than work
+	if f.Study.Kind == startingkind.Name { // a start is another figure than work
 		group += " starting"
 	}
-	if p := f.Study.Paging; p != nil { // so is what four guests share than what two do, or after another time
+	if p := pagingkind.Of(f.Study); p != nil { // so is what four guests share than what two do, or after another time
 		group += fmt.Sprintf(" paging %+v", *p)
 	}
-	if a := f.Study.Arrivals; a != nil { // and what ten requests find than what a hundred do
+	if a := arrivalskind.Of(f.Study); a != nil { // and what ten requests find than what a hundred do
 		group += fmt.Sprintf(" arrivals %g %d %d", a.ForS, a.Least, a.Most)
 	}
 	// As many cores as there are is all of them, however a study says it.
@@ -302,7 +308,7 @@ func (r *reader) tally(t notebook.Treatment, f *notebook.Folder) *tally {
 		return known
 	}
 	n := &tally{group: group, first: len(r.order), cells: map[Block]*Cell{}, held: map[Holder]int{}, guests: map[guestKey]bool{}, weigh: weights{of: weighs(f.Study)}, row: Row{
-		Treatment: t, HostID: f.Host.ID, HostCores: cores, CHR: f.Host.CHR(t), Metric: metric, Image: image, Representative: t.Representative(), LoadFrom: f.Study.LoadFrom, Memory: weighs(f.Study), Paging: f.Study.Paging, Arrivals: f.Study.Arrivals, Starting: f.Study.Starting, CPUs: map[string]int{},
+		Treatment: t, HostID: f.Host.ID, HostCores: cores, CHR: f.Host.CHR(t), Metric: metric, Image: image, Representative: t.Representative(), LoadFrom: f.Study.LoadFrom, Memory: weighs(f.Study), Paging: pagingkind.Of(f.Study), Arrivals: arrivalskind.Of(f.Study), Starting: startingkind.Of(f.Study), CPUs: map[string]int{},
 		Mean: math.NaN(), MeanLow: math.NaN(), MeanHigh: math.NaN(), Ratio: math.NaN(), RatioLow: math.NaN(), RatioHigh: math.NaN(), Robust: math.NaN(),
 	}}
 	for _, m := range f.Study.Also[t.Workload] {
@@ -351,8 +357,8 @@ func (t *tally) trial(folder int, n *notebook.Trial, limitS float64) {
 	if n.Traced && !n.Warmup && t.traced != nil {
 		t.traced.trial(t.cell(Block{folder, n.Round}), n)
 	}
-	if n.Startup != nil {
-		t.row.saved(n.Startup)
+	if s := startingkind.SeenBy(n).Startup; s != nil {
+		t.row.saved(s)
 	}
 	if !n.Measured() {
 		if n.Failure != "" {
@@ -391,14 +397,14 @@ func (t *tally) trial(folder int, n *notebook.Trial, limitS float64) {
 		t.held[Steal]++
 	}
 	t.foundBy(n.Found)
-	if f := n.Fitted; f != nil && len(t.fitted) < mostFitted {
+	if f := fitkind.SeenBy(n).Fitted; f != nil && len(t.fitted) < mostFitted {
 		t.fitted = append(t.fitted, Fitted{f.Guests, f.Decided, shortened(f.RanOut), shortened(f.Why)})
 	}
-	if len(n.Steps) > 0 {
-		t.curve.trial(c.Block, n.Steps)
+	if steps := capacitykind.SeenBy(n).Steps; len(steps) > 0 {
+		t.curve.trial(c.Block, steps)
 	}
-	t.weigh.trial(c.Block, n.Weights)
-	t.prof.trial(n.Profile)
+	t.weigh.trial(c.Block, memorykind.SeenBy(n).Weights)
+	t.prof.trial(arrivalskind.SeenBy(n).Profile)
 	// A metric that was timed differs from the elapsed time by rounding alone.
 	if math.Abs(n.Value-n.ElapsedS) > 1e-6*math.Abs(n.ElapsedS) {
 		t.otherMetric = true
@@ -579,7 +585,7 @@ func (r *reader) finish(t *tally) {
 	row.Rounds = len(row.Values)
 	row.Secondary = r.secondary(row)
 	if len(row.Values) > 0 {
-		row.Curve = t.curve.finish(r.sum, r.sum.Folders[row.Values[0].Folder].Study.Capacity)
+		row.Curve = t.curve.finish(r.sum, capacitykind.Of(r.sum.Folders[row.Values[0].Folder].Study))
 		row.Weights = t.weigh.finish(r.sum)
 		row.Profile = t.prof.finish()
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"tare/notebook"
+	startingkind "tare/notebook/kinds/starting"
 	"tare/stats"
 )
 
@@ -22,10 +23,10 @@ type Started struct {
 
 // Starts are a row's moments, those of a restore behind those of a start; nil where no start was timed.
 func (r *Row) Starts() (all []Started) {
-	if r.Metric.Name != notebook.StartTime {
+	if r.Metric.Name != startingkind.Time {
 		return nil
 	}
-	for _, name := range append(append([]string{}, notebook.StartMoments...), append([]string{notebook.MomentSaved}, notebook.RestoreMoments...)...) {
+	for _, name := range append(append([]string{}, notebook.StartMoments...), append([]string{startingkind.MomentSaved}, notebook.RestoreMoments...)...) {
 		var values []float64
 		for _, v := range r.SecondaryValues(name) {
 			values = append(values, v.Mean)
@@ -43,7 +44,7 @@ func (r *Row) Starts() (all []Started) {
 
 // Phases are the parts of a row's starts in the order in which they came, by their means; none where no start was timed.
 func (r *Row) Phases() (all []Phase) {
-	if r.Metric.Name != notebook.StartTime {
+	if r.Metric.Name != startingkind.Time {
 		return nil
 	}
 	at := 0.0
@@ -65,7 +66,7 @@ func (r *Row) Phases() (all []Phase) {
 type Saving struct{ How, Not, WentOn []string }
 
 // saved takes what a trial says.
-func (r *Row) saved(s *notebook.Start) {
+func (r *Row) saved(s *startingkind.Start) {
 	if s.HowSaved == "" && s.NoSaving == "" {
 		return
 	}

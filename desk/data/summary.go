@@ -9,6 +9,10 @@ import (
 	"slices"
 
 	"tare/notebook"
+	arrivalskind "tare/notebook/kinds/arrivals"
+	memorykind "tare/notebook/kinds/memory"
+	pagingkind "tare/notebook/kinds/paging"
+	startingkind "tare/notebook/kinds/starting"
 	"tare/stats"
 )
 
@@ -136,19 +140,19 @@ type Row struct {
 	Ratio          float64 // Mean over the baseline's in the rounds that both have; the baseline itself is 1
 	RatioLow       float64
 	RatioHigh      float64
-	RatioRounds    int                // rounds that count in the ratio
-	Robust         float64            // the ratio as a few slow rounds do not move it (stats.Robust)
-	Disturbed      int                // rounds in which the host did much beside its guest (Cell.Disturbed)
-	Baseline       string             // treatment id that the ratio is relative to; empty: none
-	Representative bool               // false under software emulation: never ranked
-	Doubtful       bool               // the A/A check failed here by as much as this row differs: not to be trusted, never ranked
-	LoadFrom       string             // the machine that its service was asked from; empty: the host itself
-	Memory         *notebook.Memory   // how its guests were weighed; nil: they were not
-	Arrivals       *notebook.Arrivals // how its containers were started under load; nil: they were not
-	Paging         *notebook.Paging   // how its guests' page tables and faults were read; nil: they were not
-	Starting       *notebook.Starting // how its guests' starts were timed; nil: they were not
-	Saving         *Saving            // what trials say of how its guests were saved; nil: nothing
-	LoadShared     bool               // its load could use the CPUs of a guest that a quota binds to none: decides nothing
+	RatioRounds    int                  // rounds that count in the ratio
+	Robust         float64              // the ratio as a few slow rounds do not move it (stats.Robust)
+	Disturbed      int                  // rounds in which the host did much beside its guest (Cell.Disturbed)
+	Baseline       string               // treatment id that the ratio is relative to; empty: none
+	Representative bool                 // false under software emulation: never ranked
+	Doubtful       bool                 // the A/A check failed here by as much as this row differs: not to be trusted, never ranked
+	LoadFrom       string               // the machine that its service was asked from; empty: the host itself
+	Memory         *memorykind.Config   // how its guests were weighed; nil: they were not
+	Arrivals       *arrivalskind.Config // how its containers were started under load; nil: they were not
+	Paging         *pagingkind.Config   // how its guests' page tables and faults were read; nil: they were not
+	Starting       *startingkind.Config // how its guests' starts were timed; nil: they were not
+	Saving         *Saving              // what trials say of how its guests were saved; nil: nothing
+	LoadShared     bool                 // its load could use the CPUs of a guest that a quota binds to none: decides nothing
 	Doubts         []Doubt
 	Kernels        []string           // guest kernels, with where a VM's was taken from
 	Machines       []notebook.Machine // of VMs; a zero one is of a folder from before it was recorded

@@ -4,21 +4,21 @@ import (
 	"testing"
 	"time"
 
-	"tare/notebook"
+	memorykind "tare/notebook/kinds/memory"
 	"tare/notebook/notebooktest"
 )
 
 // The mean of two guests is no round of the mean of eight.
 func TestGuestsOfOtherNumbersDoNotMerge(t *testing.T) {
 	start := notebooktest.At
-	weighed := func(m *notebook.Memory) string {
+	weighed := func(m *memorykind.Config) string {
 		f := notebooktest.New(2)
 		start = start.Add(time.Hour)
-		f.Study.Memory, f.Start = m, start
+		f.Study.Kind, f.Study.Config, f.Start = memorykind.Name, m, start
 		return f.Add("shell cn crun pinned large", 1).Write(t)
 	}
-	two := notebook.Memory{Guests: []int{1, 2}}
-	s, err := Read([]string{weighed(&two), weighed(&two), weighed(&notebook.Memory{Guests: []int{1, 8}}), weighed(&notebook.Memory{Guests: []int{1, 2}, KSM: notebook.KSMPaper}), weighed(nil)}, Options{})
+	two := memorykind.Config{Guests: []int{1, 2}}
+	s, err := Read([]string{weighed(&two), weighed(&two), weighed(&memorykind.Config{Guests: []int{1, 8}}), weighed(&memorykind.Config{Guests: []int{1, 2}, KSM: memorykind.KSMPaper}), weighed(nil)}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

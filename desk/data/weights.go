@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"tare/notebook"
+	memorykind "tare/notebook/kinds/memory"
 	"tare/stats"
 )
 
@@ -84,16 +85,17 @@ func SameWeighing(a, b *Row) bool {
 }
 
 // weighs is how a study weighs guests; nil where it does not, or does not say at how many.
-func weighs(s notebook.Study) *notebook.Memory {
-	if s.Memory == nil || len(s.Memory.Guests) == 0 {
+func weighs(s notebook.Study) *memorykind.Config {
+	m := memorykind.Of(s)
+	if m == nil || len(m.Guests) == 0 {
 		return nil
 	}
-	return s.Memory
+	return m
 }
 
 // weights are Weights in the making.
 type weights struct {
-	of            *notebook.Memory
+	of            *memorykind.Config
 	most          int
 	alone         alone
 	plain, merged map[int]*weighing // by number of guests
@@ -162,7 +164,7 @@ func (p *parts) add(b Block, name string, rss, pss int64) {
 func mib(bytes int64) float64 { return float64(bytes) / notebook.MiB }
 
 // trial takes a trial's weights, as far as its study says that they are taken.
-func (w *weights) trial(b Block, all []notebook.Weight) {
+func (w *weights) trial(b Block, all []memorykind.Weight) {
 	if w.of == nil {
 		return
 	}

@@ -7,6 +7,7 @@ import (
 
 	"tare/desk/data"
 	"tare/notebook"
+	memorykind "tare/notebook/kinds/memory"
 	"tare/notebook/notebooktest"
 	"tare/stats"
 )
@@ -86,8 +87,8 @@ func TestPartsThatSomeGuestsLack(t *testing.T) {
 	weigh := f.Trial
 	f.Trial = func(x *notebook.Trial) {
 		weigh(x)
-		for i := range x.Weights {
-			g := x.Weights[i].Last
+		for i := range memorykind.SeenBy(x).Weights {
+			g := memorykind.SeenBy(x).Weights[i].Last
 			g.Processes = nil
 			for p := range 30 {
 				g.Processes = append(g.Processes, notebook.MemoryProcess{Name: fmt.Sprintf("p%02d", p), MemoryWeight: notebook.MemoryWeight{PSS: (100 - int64(p)) << 20}})
@@ -116,12 +117,12 @@ func TestWeightsOfAFolderThatIsNotTrusted(t *testing.T) {
 	f.Rounds = 2
 	f.Trial = func(x *notebook.Trial) {
 		for n := range 1500 {
-			x.Weights = append(x.Weights, notebook.Weight{Guests: n - 100})
+			x.Seen = memorykind.Seen{Weights: append(memorykind.SeenBy(x).Weights, memorykind.Weight{Guests: n - 100})}
 		}
-		x.Weights[0] = notebook.Weight{Guests: 8, Last: &notebook.MemoryGuest{}, MemoryWeight: notebook.MemoryWeight{PSS: math.MaxInt64, RSS: math.MinInt64}}
-		x.Weights[1] = notebook.Weight{Guests: 8, KSM: &notebook.KSM{CPUS: math.MaxFloat64}}
+		memorykind.SeenBy(x).Weights[0] = memorykind.Weight{Guests: 8, Last: &notebook.MemoryGuest{}, MemoryWeight: notebook.MemoryWeight{PSS: math.MaxInt64, RSS: math.MinInt64}}
+		memorykind.SeenBy(x).Weights[1] = memorykind.Weight{Guests: 8, KSM: &notebook.KSM{CPUS: math.MaxFloat64}}
 		for i := range 1200 {
-			x.Weights[0].Last.Processes = append(x.Weights[0].Last.Processes, notebook.MemoryProcess{Name: fmt.Sprint(x.Round, " ", i), MemoryWeight: notebook.MemoryWeight{PSS: 1}})
+			memorykind.SeenBy(x).Weights[0].Last.Processes = append(memorykind.SeenBy(x).Weights[0].Last.Processes, notebook.MemoryProcess{Name: fmt.Sprint(x.Round, " ", i), MemoryWeight: notebook.MemoryWeight{PSS: 1}})
 		}
 	}
 	w := rowOf(t, weighed(t, f), "idle bm large").Weights
@@ -129,7 +130,7 @@ func TestWeightsOfAFolderThatIsNotTrusted(t *testing.T) {
 		t.Errorf("%d points, %d merged, %d processes", len(w.Points), len(w.Merged), len(w.Last.Processes))
 	}
 	none := notebooktest.Weighed()
-	none.Study.Memory = &notebook.Memory{}
+	none.Study.Kind, none.Study.Config = memorykind.Name, &memorykind.Config{}
 	if r := rowOf(t, weighed(t, none), "idle bm large"); r.Weights != nil || r.Memory != nil {
 		t.Errorf("a study that says no numbers has %+v", r.Weights)
 	}
@@ -138,7 +139,7 @@ func TestWeightsOfAFolderThatIsNotTrusted(t *testing.T) {
 // What one guest takes among two is not what it takes among eight: folders of both are not averaged.
 func TestOtherNumbersAreAnotherTable(t *testing.T) {
 	a, b := notebooktest.Weighed(), notebooktest.Weighed()
-	b.Study.Memory = &notebook.Memory{Guests: []int{1, 8}}
+	b.Study.Kind, b.Study.Config = memorykind.Name, &memorykind.Config{Guests: []int{1, 8}}
 	b.Start = b.Start.AddDate(0, 0, 1)
 	s, err := data.Read([]string{a.Write(t), b.Write(t)}, data.Options{})
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 
 	"tare/internal/golden"
 	"tare/notebook"
+	memorykind "tare/notebook/kinds/memory"
 	"tare/notebook/notebooktest"
 )
 
@@ -13,7 +14,7 @@ import (
 func TestUnusedDevices(t *testing.T) {
 	f := notebooktest.New(4)
 	f.Rounds, f.Noise = 4, 0
-	f.Study.Memory = &notebook.Memory{Guests: []int{1, 2}, KSM: notebook.KSMPaper}
+	f.Study.Kind, f.Study.Config = memorykind.Name, &memorykind.Config{Guests: []int{1, 2}, KSM: memorykind.KSMPaper}
 	takes := map[string][2]float64{ // alone, one more
 		"idle bm large": {1, 1}, "idle bm aa large": {1, 1},
 		"idle vm qemu kvm pinned devices=virt-manager large":      {100, 60},
@@ -26,14 +27,14 @@ func TestUnusedDevices(t *testing.T) {
 		"idle vm qemu kvm pinned devices=qxl,spice,balloon large", "idle vm qemu kvm pinned large", "idle vm qemu kvm vanilla devices=balloon large"} {
 		f.Add(words, takes[words][0])
 	}
-	f.Study.Metrics["idle"] = notebook.WeightPSS
-	f.Study.Also = map[string][]notebook.Metric{"idle": {notebook.WeightAloneKSM, notebook.WeightAddedKSM}}
+	f.Study.Metrics["idle"] = memorykind.PSS
+	f.Study.Also = map[string][]notebook.Metric{"idle": {memorykind.AloneKSM, memorykind.AddedKSM}}
 	f.Trial = func(x *notebook.Trial) {
 		d := 0.0
 		if strings.Contains(x.Treatment, "virt-manager") {
 			d = []float64{-0.25, 0.25}[x.Round%2]
 		}
-		x.Figures = map[string]float64{notebook.WeightAloneKSM.Name: takes[x.Treatment][0] + d, notebook.WeightAddedKSM.Name: takes[x.Treatment][1] + d}
+		x.Figures = map[string]float64{memorykind.AloneKSM.Name: takes[x.Treatment][0] + d, memorykind.AddedKSM.Name: takes[x.Treatment][1] + d}
 	}
 	page := weighedPage(t, f)
 	golden.Check(t, "devices.html", excerpt(t, page, `<caption id="table-1-devices-name"`, "</p>"))

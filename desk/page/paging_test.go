@@ -6,14 +6,15 @@ import (
 	"testing"
 
 	"tare/notebook"
+	pagingkind "tare/notebook/kinds/paging"
 	"tare/notebook/notebooktest"
 )
 
 // pagesRead is a study that read page tables and faults of four guests of known ones.
 func pagesRead() *notebooktest.Folder {
 	f := notebooktest.New(4)
-	p := notebook.Paging{Guests: 4, Tables: true, InitialS: 1, SteadyS: 120, FaultsS: 10}
-	f.Study.Name, f.Study.Paging, f.Rounds, f.Noise = "page-tables", &p, 4, 0
+	p := pagingkind.Config{Guests: 4, Tables: true, InitialS: 1, SteadyS: 120, FaultsS: 10}
+	f.Study.Name, f.Study.Kind, f.Study.Config, f.Rounds, f.Noise = "page-tables", pagingkind.Name, &p, 4, 0
 	f.Study.Also = map[string][]notebook.Metric{}
 	f.Study.Metrics["web"], f.Study.Also["web"] = p.Metrics(false)
 	shares := map[string]int64{}
@@ -28,11 +29,12 @@ func pagesRead() *notebooktest.Folder {
 	}
 	f.Trial = func(x *notebook.Trial) {
 		n := shares[x.Treatment]
-		for _, state := range []string{notebook.Initial, notebook.Steady} {
-			x.PageTables = append(x.PageTables, notebook.PageTables{State: state, Guests: 4, Processes: 4, Entries: 400, Groupable: 4 * n, Active: 200, ActiveGroupable: 2 * n, Elsewhere: 4 * (62 - n)})
+		var seen pagingkind.Seen
+		for _, state := range []string{pagingkind.Initial, pagingkind.Steady} {
+			seen.PageTables = append(seen.PageTables, notebook.PageTables{State: state, Guests: 4, Processes: 4, Entries: 400, Groupable: 4 * n, Active: 200, ActiveGroupable: 2 * n, Elsewhere: 4 * (62 - n)})
 		}
-		x.PageFaults = &notebook.PageFaults{Guests: 4, OfS: 10, CPUS: 2, Kinds: map[string]int64{"read": 600, "copy-on-write": 10, "anonymous": 350, "write-protect": 40}, Repeated: map[string]int64{"read": 5 * n}}
-		x.Figures = p.Figures(x.PageTables, x.PageFaults)
+		seen.PageFaults = &notebook.PageFaults{Guests: 4, OfS: 10, CPUS: 2, Kinds: map[string]int64{"read": 600, "copy-on-write": 10, "anonymous": 350, "write-protect": 40}, Repeated: map[string]int64{"read": 5 * n}}
+		x.Seen, x.Figures = seen, p.Figures(seen.PageTables, seen.PageFaults)
 		x.Value = x.Figures["exclusive entries, steady"]
 	}
 	return f

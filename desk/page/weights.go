@@ -6,6 +6,7 @@ import (
 	"tare/desk/data"
 	"tare/desk/words"
 	"tare/notebook"
+	memorykind "tare/notebook/kinds/memory"
 	"tare/stats"
 )
 
@@ -83,7 +84,7 @@ func weighed(id string, rows []*data.Row, s *data.Summary) *weightsPart {
 				name string
 				data.Alike
 				paper notebook.Metric
-			}{{"in the guest itself", at.Within, notebook.WeightWithin}, {"with the host", at.Host, notebook.WeightWithHost}, {"with other guests", at.Guests, notebook.WeightWithGuests}} {
+			}{{"in the guest itself", at.Within, memorykind.Within}, {"with the host", at.Host, memorykind.WithHost}, {"with other guests", at.Guests, memorykind.WithGuests}} {
 				row := alikeRow{x.name + at.said, []value{halved(x.AnonAnon), halved(x.FileFile), halved(x.AnonFile), halved(x.Sum)}}
 				if paper := r.Memory.Paper(r.Treatment, x.paper); len(paper) == len(row.Sizes) && at.said == "" {
 					row.Name += ", and in the paper"
@@ -123,7 +124,7 @@ func total(r *data.Row, all data.Alike, said string) alikeRow {
 		return row
 	}
 	sum, known := 0.0, 0
-	for i, m := range []notebook.Metric{notebook.WeightAnonAnon, notebook.WeightFileFile, notebook.WeightAnonFile} {
+	for i, m := range []notebook.Metric{memorykind.AnonAnon, memorykind.FileFile, memorykind.AnonFile} {
 		if paper := r.Memory.Paper(r.Treatment, m); len(paper) == 1 {
 			row.Sizes[i].Interval += " (" + words.Printed(paper[0]) + ")"
 			sum, known = sum+paper[0], known+1

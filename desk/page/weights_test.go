@@ -8,6 +8,7 @@ import (
 	"tare/desk/data"
 	"tare/internal/golden"
 	"tare/notebook"
+	memorykind "tare/notebook/kinds/memory"
 	"tare/notebook/notebooktest"
 )
 
@@ -49,9 +50,9 @@ func TestNamesOfProcessesAreHostile(t *testing.T) {
 	weigh := f.Trial
 	f.Trial = func(x *notebook.Trial) {
 		weigh(x)
-		for i := range x.Weights {
-			x.Weights[i].Last.Processes[0].Name = "<script>alert(1)</script>\x1b[2J\u202e"
-			x.Weights[i].Last.Files[0].Name = `"><img src=x>`
+		for i := range memorykind.SeenBy(x).Weights {
+			memorykind.SeenBy(x).Weights[i].Last.Processes[0].Name = "<script>alert(1)</script>\x1b[2J\u202e"
+			memorykind.SeenBy(x).Weights[i].Last.Files[0].Name = `"><img src=x>`
 		}
 	}
 	page := string(weighedPage(t, f))
@@ -83,8 +84,8 @@ func TestWhatAVMsMemoryIsToItsGuest(t *testing.T) {
 	weigh := f.Trial
 	f.Trial = func(x *notebook.Trial) {
 		weigh(x)
-		for i := range x.Weights {
-			if r := x.Weights[i].Last.RAM; r != nil {
+		for i := range memorykind.SeenBy(x).Weights {
+			if r := memorykind.SeenBy(x).Weights[i].Last.RAM; r != nil {
 				r.Files[0].Name = "/tmp/<script>alert(2)</script>\x1b[2J"
 			}
 		}

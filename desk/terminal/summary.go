@@ -10,6 +10,7 @@ import (
 	"tare/desk/data"
 	"tare/desk/words"
 	"tare/notebook"
+	arrivalskind "tare/notebook/kinds/arrivals"
 	"tare/stats"
 )
 
@@ -144,7 +145,7 @@ func (t *text) secondary(rows []*data.Row, s *data.Summary, cols []column) {
 	var constant []string
 	elsewhere := 0
 	for _, m := range data.SecondaryColumns(rows) {
-		if rows[0].Arrivals != nil && !slices.Contains(notebook.BringupInShort, m.Metric) {
+		if rows[0].Arrivals != nil && !slices.Contains(arrivalskind.InShort, m.Metric) {
 			elsewhere++
 			continue
 		}

@@ -10,7 +10,7 @@ import (
 	"tare/desk/terminal"
 	"tare/desk/words"
 	"tare/internal/golden"
-	"tare/notebook"
+	memorykind "tare/notebook/kinds/memory"
 	"tare/notebook/notebooktest"
 )
 
@@ -36,7 +36,7 @@ func TestWeighedComparison(t *testing.T) {
 		f.Seed, f.Noise, f.Rounds = seed, 0.001, 10
 		f.Mean["idle cn docker vanilla large"] *= more
 		if guests != nil {
-			f.Study.Memory = &notebook.Memory{Guests: guests}
+			f.Study.Kind, f.Study.Config = memorykind.Name, &memorykind.Config{Guests: guests}
 		}
 		return read(t, data.Options{}, f.Write(t))
 	}

@@ -7,12 +7,12 @@ import (
 	"strings"
 
 	"tare/desk/data"
-	"tare/notebook"
+	capacitykind "tare/notebook/kinds/capacity"
 )
 
 // Answers says how many requests a second a service answered at its objective; empty where that is not known.
 func Answers(r *data.Row) string {
-	i := slices.IndexFunc(r.Secondary, func(s data.Secondary) bool { return s.Metric == notebook.CapacityFigure })
+	i := slices.IndexFunc(r.Secondary, func(s data.Secondary) bool { return s.Metric == capacitykind.PerSecond })
 	if i < 0 || r.Curve == nil {
 		return ""
 	}

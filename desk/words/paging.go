@@ -2,7 +2,7 @@ package words
 
 import (
 	"tare/desk/data"
-	"tare/notebook"
+	pagingkind "tare/notebook/kinds/paging"
 )
 
 // PaperFaults are an application's page faults in the paper "characterization", in percent.
@@ -34,11 +34,11 @@ var publishedGroupable = map[[2]string]struct {
 	share float64
 	of    string
 }{
-	{"httpd", notebook.Initial}:       {76.3, "HTTPd"},
-	{"fio-mapped", notebook.Initial}:  {2.63, "FIO"},
-	{"mapped-store", notebook.Steady}: {98, "MongoDB"},
-	{"pagerank", notebook.Steady}:     {25.3, "Graphchi"},
-	{"fio-mapped", notebook.Steady}:   {55.3, "FIO"},
+	{"httpd", pagingkind.Initial}:       {76.3, "HTTPd"},
+	{"fio-mapped", pagingkind.Initial}:  {2.63, "FIO"},
+	{"mapped-store", pagingkind.Steady}: {98, "MongoDB"},
+	{"pagerank", pagingkind.Steady}:     {25.3, "Graphchi"},
+	{"fio-mapped", pagingkind.Steady}:   {55.3, "FIO"},
 }
 
 // PublishedGroupable is the paper's share of groupable entries in a state, in percent (section 5.2.1), and whose it is: the workload's, where the paper prints
@@ -47,7 +47,7 @@ func PublishedGroupable(workload, state string) (share float64, of string) {
 	if p, known := publishedGroupable[[2]string{workload, state}]; known {
 		return p.share, p.of
 	}
-	if state == notebook.Steady {
+	if state == pagingkind.Steady {
 		return 63.7, "mean"
 	}
 	return 53, "mean"
@@ -55,7 +55,7 @@ func PublishedGroupable(workload, state string) (share float64, of string) {
 
 // PageStateName names a state as the paper does.
 func PageStateName(state string) string {
-	if state == notebook.Steady {
+	if state == pagingkind.Steady {
 		return "at the steady state"
 	}
 	return "at the initial state"

@@ -12,6 +12,7 @@ import (
 
 	"tare/desk/data"
 	"tare/notebook"
+	fitkind "tare/notebook/kinds/fit"
 	"tare/stats"
 )
 
@@ -327,7 +328,7 @@ func amounts(rows []*data.Row, named func(*data.Row) string) (findings []string)
 		if r.Curve != nil {
 			amount = Answers(r)
 		}
-		if i := slices.IndexFunc(r.Secondary, func(x data.Secondary) bool { return x.Metric == notebook.FitFigure }); i >= 0 {
+		if i := slices.IndexFunc(r.Secondary, func(x data.Secondary) bool { return x.Metric == fitkind.Guests }); i >= 0 {
 			fit := r.Secondary[i]
 			amount = fit.Metric.Name + ": " + Measured(fit.Mean, fit.Low, fit.High, fit.Metric.Unit) + "; " + amount
 		}

@@ -8,6 +8,7 @@ import (
 
 	"tare/desk/data"
 	"tare/notebook"
+	memorykind "tare/notebook/kinds/memory"
 	"tare/stats"
 )
 
@@ -34,7 +35,7 @@ func Weighed(s *data.Summary, r *data.Row) string {
 		switch r.Memory.KSM {
 		case "":
 			said += ", without KSM"
-		case notebook.KSMPaper:
+		case memorykind.KSMPaper:
 			said += ", with KSM as the paper sets it"
 		default:
 			said += ", with KSM as the kernel has it"

@@ -20,6 +20,7 @@ import (
 	"tare/lab/ruler/frames"
 	"tare/lab/study"
 	"tare/notebook"
+	memorykind "tare/notebook/kinds/memory"
 )
 
 // Merge implements study.Lab.
@@ -153,7 +154,7 @@ func askAgain(ctx context.Context, guests []study.Guest, groups []memory.Guest, 
 const mostFiles = 40
 
 // Weigh implements study.Lab.
-func (l *Lab) Weigh(ctx context.Context, guests []study.Guest, asked study.Inside) (w notebook.Weight, err error) {
+func (l *Lab) Weigh(ctx context.Context, guests []study.Guest, asked study.Inside) (w memorykind.Weight, err error) {
 	began := time.Now()
 	var groups []memory.Guest // of each guest its work with its engine's process; and all rulers at the end
 	rulers := memory.Guest{Name: "rulers", Kind: notebook.MemoryProcesses}

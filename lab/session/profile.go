@@ -16,6 +16,7 @@ import (
 	"tare/lab/study"
 	"tare/lab/symbols"
 	"tare/notebook"
+	arrivalskind "tare/notebook/kinds/arrivals"
 )
 
 const (
@@ -45,7 +46,7 @@ func (l *Lab) Profile(t notebook.Treatment) (study.Profiling, error) {
 }
 
 // Stop implements study.Profiling.
-func (p profiling) Stop() (*notebook.Profile, error) {
+func (p profiling) Stop() (*arrivalskind.Profile, error) {
 	s, err := p.Sampler.Stop()
 	if err != nil {
 		return nil, err
@@ -55,10 +56,10 @@ func (p profiling) Stop() (*notebook.Profile, error) {
 		return nil, err
 	}
 	n := naming{kernel: kernel, files: map[string]*symbols.Program{}, index: map[string]int{}, roles: map[*profile.Process]string{}, kind: p.kind}
-	out := &notebook.Profile{Hz: profileHz, OfS: s.OfS, Samples: len(s.Stacks), Lost: int64(s.Lost)}
-	var all []notebook.ProfileStack
+	out := &arrivalskind.Profile{Hz: profileHz, OfS: s.OfS, Samples: len(s.Stacks), Lost: int64(s.Lost)}
+	var all []arrivalskind.ProfileStack
 	for _, st := range s.Stacks {
-		r := notebook.ProfileStack{Role: n.role(st.Process), User: []int{n.place(n.program(st.Process))}, N: 1}
+		r := arrivalskind.ProfileStack{Role: n.role(st.Process), User: []int{n.place(n.program(st.Process))}, N: 1}
 		for _, f := range slices.Backward(st.User) {
 			r.User = append(r.User, n.place(n.function(f)))
 		}
@@ -71,7 +72,7 @@ func (p profiling) Stop() (*notebook.Profile, error) {
 	out.Names = n.names
 	out.Stacks = together(all)
 	if len(out.Stacks) > mostStacks {
-		slices.SortStableFunc(out.Stacks, func(a, b notebook.ProfileStack) int { return cmp.Compare(b.N, a.N) })
+		slices.SortStableFunc(out.Stacks, func(a, b arrivalskind.ProfileStack) int { return cmp.Compare(b.N, a.N) })
 		for i := mostStacks; i < len(out.Stacks); i++ {
 			r := &out.Stacks[i]
 			r.User, r.Kernel = r.User[:min(len(r.User), shortStack)], r.Kernel[:min(len(r.Kernel), shortStack)]
@@ -79,13 +80,13 @@ func (p profiling) Stop() (*notebook.Profile, error) {
 		}
 		out.Stacks = together(out.Stacks)
 	}
-	out.Stacks = notebook.Fold(out.Stacks)
+	out.Stacks = arrivalskind.Fold(out.Stacks)
 	return out, nil
 }
 
 // together adds up stacks that are the same, in the order of their frames.
-func together(all []notebook.ProfileStack) (some []notebook.ProfileStack) {
-	order := func(a, b notebook.ProfileStack) int {
+func together(all []arrivalskind.ProfileStack) (some []arrivalskind.ProfileStack) {
+	order := func(a, b arrivalskind.ProfileStack) int {
 		return cmp.Or(strings.Compare(a.Role, b.Role), slices.Compare(a.User, b.User), slices.Compare(a.Kernel, b.Kernel))
 	}
 	slices.SortStableFunc(all, order)
@@ -174,23 +175,23 @@ func (n *naming) role(p *profile.Process) string {
 	if r, known := n.roles[p]; known {
 		return r
 	}
-	n.roles[p] = notebook.ProfileOthers // in a circle, which only a process id that was used again could make
-	parent := notebook.ProfileOthers
+	n.roles[p] = arrivalskind.ProfileOthers // in a circle, which only a process id that was used again could make
+	parent := arrivalskind.ProfileOthers
 	if p.Parent != nil {
 		parent = n.role(p.Parent)
 	}
 	r := parent
 	switch base := filepath.Base(onDisk(p.Exe)); {
 	case p.PID == os.Getpid():
-		r = notebook.ProfileClient
-	case parent == notebook.ProfileGuest, strings.HasSuffix(p.Exe, filepath.Base(ruler.Program)):
-		r = notebook.ProfileGuest
+		r = arrivalskind.ProfileClient
+	case parent == arrivalskind.ProfileGuest, strings.HasSuffix(p.Exe, filepath.Base(ruler.Program)):
+		r = arrivalskind.ProfileGuest
 	case slices.Contains(n.kind.Daemons, base):
-		r = notebook.ProfileEngine
-	case parent == notebook.ProfileClient: // what Tare started is the engine's program
-		r = notebook.ProfileEngine
-	case p.Exe == "" && (p.PID == 2 || parent == notebook.ProfileOwn || p.Parent == nil || p.Parent.PID == 2):
-		r = notebook.ProfileOwn
+		r = arrivalskind.ProfileEngine
+	case parent == arrivalskind.ProfileClient: // what Tare started is the engine's program
+		r = arrivalskind.ProfileEngine
+	case p.Exe == "" && (p.PID == 2 || parent == arrivalskind.ProfileOwn || p.Parent == nil || p.Parent.PID == 2):
+		r = arrivalskind.ProfileOwn
 	}
 	n.roles[p] = r
 	return r

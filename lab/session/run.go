@@ -15,6 +15,7 @@ import (
 	"tare/lab/study"
 	"tare/lab/workload"
 	"tare/notebook"
+	memorykind "tare/notebook/kinds/memory"
 )
 
 // Request is a study to run, and the folder that its results go to.
@@ -84,7 +85,7 @@ func (l *Lab) Run(ctx context.Context, q Request, show Show) (run *study.Run, re
 		}
 		show.Quiet(l.quiet.Set, left)
 	}
-	if m := plan.Study.Memory; m != nil && m.HugePages == notebook.HugePagesOff {
+	if m := memorykind.Of(plan.Study); m != nil && m.HugePages == memorykind.HugePagesOff {
 		if l.small, err = noise.Host.WithoutHugePages(l.env.Journal); err != nil {
 			return nil, "", err
 		}

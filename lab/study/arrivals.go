@@ -18,6 +18,7 @@ import (
 	"tare/lab/proc"
 	"tare/lab/workload"
 	"tare/notebook"
+	arrivalskind "tare/notebook/kinds/arrivals"
 )
 
 // Arrivals is how a study file says that containers are started under load: they are made ahead and asked to start at a rate, in an open loop (paper
@@ -30,7 +31,7 @@ type Arrivals struct {
 	Timeout string `yaml:"timeout,omitempty"` // after which an engine, or an application, no longer answers; default 30s
 	Profile bool   `yaml:"profile,omitempty"` // samples say where the time goes
 
-	Published []notebook.PublishedRate `yaml:"published,omitempty"`
+	Published []arrivalskind.Published `yaml:"published,omitempty"`
 }
 
 const (
@@ -44,11 +45,11 @@ const (
 )
 
 // parse reads it; a nil one is none.
-func (a *Arrivals) parse() (*notebook.Arrivals, error) {
+func (a *Arrivals) parse() (*arrivalskind.Config, error) {
 	if a == nil {
 		return nil, nil
 	}
-	out := &notebook.Arrivals{Least: cmp.Or(a.Least, 10), Most: cmp.Or(a.Most, 100), Profile: a.Profile, Published: a.Published}
+	out := &arrivalskind.Config{Least: cmp.Or(a.Least, 10), Most: cmp.Or(a.Most, 100), Profile: a.Profile, Published: a.Published}
 	if len(a.Rates) == 0 {
 		return nil, errors.New("rates: is missing: numbers like [1, 2, 4, 8] were expected")
 	}
@@ -107,7 +108,7 @@ type Ahead interface {
 // Profiling is the sampling of what all of the host's CPUs do.
 type Profiling interface {
 	// Stop ends it and says what was seen.
-	Stop() (*notebook.Profile, error)
+	Stop() (*arrivalskind.Profile, error)
 }
 
 // here is where a service of a study with arrivals listens: it is asked from within its own network namespace, so that an engine's network is
@@ -116,7 +117,7 @@ var here = netip.AddrFrom4([4]byte{127, 0, 0, 1})
 
 // provision makes the first guest of a treatment.
 func (r *Run) provision(ctx context.Context, t notebook.Treatment, id string, ready *workload.Ready) (Guest, error) {
-	if r.Plan.Study.Arrivals == nil {
+	if r.Plan.Study.Kind != arrivalskind.Name {
 		return r.Lab.Provision(ctx, t, id, ready)
 	}
 	// It is started as the others will be: what the host keeps of a first start they find, and its limits are looked at before they are made.
@@ -146,16 +147,17 @@ func metAtOnce(ctx context.Context, a Ahead) (Guest, error) {
 
 // bringUp makes containers ahead and starts them at the treatment's rate. The error is of a container that cannot be removed.
 func (r *Run) bringUp(ctx context.Context, ready *workload.Ready, t notebook.Treatment) (tr notebook.Trial, err error) {
-	a := *r.Plan.Study.Arrivals
+	a := *arrivalskind.Of(r.Plan.Study)
 	tr.Start = time.Now().UTC()
 	tr.Command = ready.Workload.Command
 	rate, err := strconv.Atoi(t.Params[notebook.ParamRate])
 	if err != nil {
 		return tr, err // the plan made it
 	}
-	b := &notebook.Bringup{Offered: float64(rate), Planned: a.Starts(rate)}
-	tr.Bringup = b
-	u := &upbringing{Run: r, Arrivals: a, ready: ready, t: t, guests: make([]begunGuest, b.Planned)}
+	b := &arrivalskind.Bringup{Offered: float64(rate), Planned: a.Starts(rate)}
+	seen := arrivalskind.Seen{Bringup: b}
+	defer func() { tr.Seen = seen }()
+	u := &upbringing{Run: r, Config: a, ready: ready, t: t, guests: make([]begunGuest, b.Planned)}
 	defer func() {
 		tr.HostS = time.Since(tr.Start).Seconds()
 		err = errors.Join(err, u.remove(ctx))
@@ -176,13 +178,13 @@ func (r *Run) bringUp(ctx context.Context, ready *workload.Ready, t notebook.Tre
 	}
 	before := ownTime()
 	u.begin = time.Now().Add(leadIn)
-	u.starts = make([]notebook.Request, b.Planned)
+	u.starts = make([]arrivalskind.Request, b.Planned)
 	pacing, stop := context.WithCancelCause(ctx)
 	u.stop = stop
 	n := pace.Issue(pacing, u.begin, b.Planned, time.Second/time.Duration(rate), u.one(ctx))
 	b.ClientS, b.OfS = (ownTime() - before).Seconds(), time.Since(u.begin).Seconds()
 	if profiling != nil {
-		if tr.Profile, err = profiling.Stop(); err != nil {
+		if seen.Profile, err = profiling.Stop(); err != nil {
 			tr.Warnings, err = append(tr.Warnings, "no profile: "+err.Error()), nil
 		}
 	}
@@ -200,8 +202,8 @@ func (r *Run) bringUp(ctx context.Context, ready *workload.Ready, t notebook.Tre
 		return tr, nil // its caller sees that
 	}
 	tr.Figures = b.Figures()
-	tr.Value = tr.Figures[notebook.StartMean.Name]
-	maps.Copy(tr.Figures, tr.Profile.Figures())
+	tr.Value = tr.Figures[arrivalskind.StartMean.Name]
+	maps.Copy(tr.Figures, seen.Profile.Figures())
 	failed, first := 0, ""
 	for i, s := range b.Starts {
 		if s.Failure != "" {
@@ -231,10 +233,10 @@ const (
 
 // clientLimits warns of a client that may have measured itself.
 func clientLimits(f map[string]float64) (warnings []string) {
-	if late, of := f[notebook.ClientLate.Name], f[notebook.StartP50.Name]; late > max(clientShare*of, 0.001) {
+	if late, of := f[arrivalskind.ClientLate.Name], f[arrivalskind.StartP50.Name]; late > max(clientShare*of, 0.001) {
 		warnings = append(warnings, fmt.Sprintf("one in a hundred requests was made %.3g ms late or more, where half the starts took %.3g ms: the host had no CPU for the client", 1000*late, 1000*of))
 	}
-	if cpu := f[notebook.ClientCPU.Name]; cpu > clientCore {
+	if cpu := f[arrivalskind.ClientCPU.Name]; cpu > clientCore {
 		warnings = append(warnings, fmt.Sprintf("the client used %.0f %% of a core: it may have measured itself", cpu))
 	}
 	return warnings
@@ -252,11 +254,11 @@ func ownTime() time.Duration {
 // upbringing is a trial of bringUp under way.
 type upbringing struct {
 	*Run
-	notebook.Arrivals
+	arrivalskind.Config
 	ready  *workload.Ready
 	t      notebook.Treatment
 	guests []begunGuest
-	starts []notebook.Request
+	starts []arrivalskind.Request
 	begin  time.Time
 	stop   context.CancelCauseFunc // no further requests are made
 

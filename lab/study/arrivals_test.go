@@ -13,6 +13,7 @@ import (
 	"tare/lab/ruler"
 	"tare/lab/workload"
 	"tare/notebook"
+	arrivalskind "tare/notebook/kinds/arrivals"
 )
 
 func TestArrivalsAreRead(t *testing.T) {
@@ -22,7 +23,7 @@ func TestArrivalsAreRead(t *testing.T) {
 	}
 	for want, wrong := range map[string]Arrivals{
 		"rates: is missing": {}, "rates: [2 1]": {Rates: []int{2, 1}}, "rates: [0]": {Rates: []int{0}}, "least: 30 to 20": {Rates: []int{1}, Least: 30, Most: 20},
-		"for:": {Rates: []int{1}, For: "soon"}, "timeout:": {Rates: []int{1}, Timeout: "1ms"}, "published:": {Rates: []int{1}, Published: []notebook.PublishedRate{{Rate: 1}}},
+		"for:": {Rates: []int{1}, For: "soon"}, "timeout:": {Rates: []int{1}, Timeout: "1ms"}, "published:": {Rates: []int{1}, Published: []arrivalskind.Published{{Rate: 1}}},
 	} {
 		if _, err := wrong.parse(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want an error with %q", wrong, err, want)
@@ -83,11 +84,11 @@ func (l *starter) Create(context.Context, notebook.Treatment, string, *workload.
 
 func (l *starter) Profile(notebook.Treatment) (Profiling, error) { return l, l.blind }
 
-func (l *starter) Stop() (*notebook.Profile, error) {
+func (l *starter) Stop() (*arrivalskind.Profile, error) {
 	if l.profile != nil {
 		return nil, l.profile
 	}
-	return &notebook.Profile{Names: []string{"crun", "do_exit"}, Stacks: []notebook.ProfileStack{{Role: notebook.ProfileEngine, User: []int{0}, Kernel: []int{1}, N: 3}}}, nil
+	return &arrivalskind.Profile{Names: []string{"crun", "do_exit"}, Stacks: []arrivalskind.ProfileStack{{Role: arrivalskind.ProfileEngine, User: []int{0}, Kernel: []int{1}, N: 3}}}, nil
 }
 
 // upcoming is one of its containers, and the guest that it becomes.
@@ -140,9 +141,9 @@ func (u *upcoming) Run(context.Context, ruler.Order) (ruler.Result, time.Duratio
 func raise(t *testing.T, ctx context.Context, rate string, l *starter) (trials []notebook.Trial, reason string) {
 	t.Helper()
 	plan := fakePlan(notebook.Design{Floor: 1, Cap: 1, Trials: 1}, cnT)
-	plan.Study.Arrivals = &notebook.Arrivals{ForS: 0.1, Least: 20, Most: 20, TimeoutS: 60, Profile: true}
+	plan.Study.Kind, plan.Study.Config = arrivalskind.Name, &arrivalskind.Config{ForS: 0.1, Least: 20, Most: 20, TimeoutS: 60, Profile: true}
 	if l.silent > 0 {
-		plan.Study.Arrivals.TimeoutS = 1
+		arrivalskind.Of(plan.Study).TimeoutS = 1
 	}
 	of := &plan.Study.Treatments[0]
 	of.Params = map[string]string{notebook.ParamRate: rate}
@@ -169,7 +170,7 @@ func TestAnEngineThatDoesNothing(t *testing.T) {
 	if len(trials) != 1 || trials[0].Failure != "" || reason != Capped {
 		t.Fatalf("%q, %+v", reason, trials)
 	}
-	tr, b := trials[0], trials[0].Bringup
+	tr, b := trials[0], arrivalskind.SeenBy(&trials[0]).Bringup
 	if len(b.Starts) != 20 || b.Planned != 20 || b.Offered != 200 || b.Stopped != "" || l.asked.Load() != 20 {
 		t.Fatalf("%d requests were made of %d, %d came: %+v", len(b.Starts), b.Planned, l.asked.Load(), b)
 	}
@@ -178,17 +179,17 @@ func TestAnEngineThatDoesNothing(t *testing.T) {
 			t.Errorf("request %d, meant for %g s: %+v", i, want, s)
 		}
 	}
-	for _, m := range append(l.arrivals().Also(), notebook.StartMean) {
-		if v, ok := tr.Figures[m.Name]; !ok && m != notebook.ProfileGC && m != notebook.ProfileMemory || v < 0 {
+	for _, m := range append(l.arrivals().Also(), arrivalskind.StartMean) {
+		if v, ok := tr.Figures[m.Name]; !ok && m != arrivalskind.ProfileGC && m != arrivalskind.ProfileMemory || v < 0 {
 			t.Errorf("%s: %v", m.Name, v)
 		}
 	}
-	if tr.Profile == nil || tr.Figures[notebook.ProfileInKernel.Name] != 100 {
-		t.Errorf("profile %+v: want what was sampled", tr.Profile)
+	if arrivalskind.SeenBy(&tr).Profile == nil || tr.Figures[arrivalskind.ProfileInKernel.Name] != 100 {
+		t.Errorf("profile %+v: want what was sampled", arrivalskind.SeenBy(&tr).Profile)
 	}
 }
 
-func (l *starter) arrivals() notebook.Arrivals { return notebook.Arrivals{Profile: true} }
+func (l *starter) arrivals() arrivalskind.Config { return arrivalskind.Config{Profile: true} }
 
 // anyContainer is a container by its number: which of those that are made at once is made first is nobody's choice.
 var anyContainer = regexp.MustCompile(`container [0-9]+`)
@@ -225,11 +226,11 @@ func TestEnginesThatFailUnderLoad(t *testing.T) {
 			if (c.failure == "") != (tr.Failure == "") || !strings.Contains(tr.Failure, c.failure) {
 				t.Errorf("failure %q, want %q", tr.Failure, c.failure)
 			}
-			n := len(tr.Bringup.Starts)
-			if c.stopped == "" && n != c.made || c.stopped != "" && (n < 5 || n > 15) || (c.stopped == "") != (tr.Bringup.Stopped == "") || !strings.Contains(tr.Bringup.Stopped, c.stopped) {
-				t.Errorf("%d requests were made and then none, for %q; want %d, %q", n, tr.Bringup.Stopped, c.made, c.stopped)
+			n := len(arrivalskind.SeenBy(&tr).Bringup.Starts)
+			if c.stopped == "" && n != c.made || c.stopped != "" && (n < 5 || n > 15) || (c.stopped == "") != (arrivalskind.SeenBy(&tr).Bringup.Stopped == "") || !strings.Contains(arrivalskind.SeenBy(&tr).Bringup.Stopped, c.stopped) {
+				t.Errorf("%d requests were made and then none, for %q; want %d, %q", n, arrivalskind.SeenBy(&tr).Bringup.Stopped, c.made, c.stopped)
 			}
-			if _, known := tr.Figures[notebook.StartMean.Name]; known != c.figures {
+			if _, known := tr.Figures[arrivalskind.StartMean.Name]; known != c.figures {
 				t.Errorf("figures %v", tr.Figures)
 			}
 			if lost := c.l.blind != nil || c.l.profile != nil; lost != strings.Contains(strings.Join(tr.Warnings, " "), "no profile: ") {

@@ -14,6 +14,7 @@ import (
 	"tare/lab/ruler"
 	"tare/lab/workload"
 	"tare/notebook"
+	capacitykind "tare/notebook/kinds/capacity"
 )
 
 // Capacity is how a study file says how capacities are sought: the rate of requests is raised step by step until the objective
@@ -35,11 +36,11 @@ const (
 var figureOK = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9_.]{0,39}$`)
 
 // parse reads it; a nil one is none.
-func (c *Capacity) parse() (*notebook.Capacity, error) {
+func (c *Capacity) parse() (*capacitykind.Config, error) {
 	if c == nil {
 		return nil, nil
 	}
-	out := &notebook.Capacity{From: c.From, To: c.To, Raise: 0.5, HoldS: 10}
+	out := &capacitykind.Config{From: c.From, To: c.To, Raise: 0.5, HoldS: 10}
 	metric, text, ok := strings.Cut(c.Objective, "=")
 	bound, err := time.ParseDuration(text)
 	if !ok || err != nil || bound <= 0 || !figureOK.MatchString(metric) {
@@ -76,19 +77,19 @@ func (c *Capacity) parse() (*notebook.Capacity, error) {
 // a rate two decide. Once a rate has missed, this holds for each rate, whichever way it came out first, and each is held until enough requests were sent. Where
 // all rates below a miss meet the objective, the miss is looked at again.
 type ascent struct {
-	notebook.Capacity
-	met    []notebook.Step // the rates that met the objective, rising
-	firm   int             // the last of them, if two steps say so; else 0
-	missed notebook.Step   // the least that missed it; zero: none yet
-	sure   bool            // another miss bears it out
-	tries  []notebook.Step // at a rate that is not decided
+	capacitykind.Config
+	met    []capacitykind.Step // the rates that met the objective, rising
+	firm   int                 // the last of them, if two steps say so; else 0
+	missed capacitykind.Step   // the least that missed it; zero: none yet
+	sure   bool                // another miss bears it out
+	tries  []capacitykind.Step // at a rate that is not decided
 	halved int
 }
 
 // last is the greatest rate that met the objective; zero: none did.
-func (a *ascent) last() notebook.Step {
+func (a *ascent) last() capacitykind.Step {
 	if len(a.met) == 0 {
-		return notebook.Step{}
+		return capacitykind.Step{}
 	}
 	return a.met[len(a.met)-1]
 }
@@ -139,7 +140,7 @@ func (a *ascent) long(rate int) float64 {
 }
 
 // take takes what a step gave.
-func (a *ascent) take(s notebook.Step) {
+func (a *ascent) take(s capacitykind.Step) {
 	a.tries = append(a.tries, s)
 	met, near := 0, a.missed.Rate > 0
 	for _, t := range a.tries {
@@ -161,7 +162,7 @@ func (a *ascent) take(s notebook.Step) {
 			a.firm = s.Rate
 		}
 		if s.Rate == a.missed.Rate { // so the climb goes on
-			a.missed, a.halved = notebook.Step{}, 0
+			a.missed, a.halved = capacitykind.Step{}, 0
 		}
 	default:
 		a.missed, a.sure = s, near
@@ -172,8 +173,8 @@ func (a *ascent) take(s notebook.Step) {
 }
 
 // middle is of the steps at a rate the one that decided: the middle one, of two misses the lesser.
-func middle(steps []notebook.Step) notebook.Step {
-	worse := func(s notebook.Step) (n int) { // a failure is worse than a miss
+func middle(steps []capacitykind.Step) capacitykind.Step {
+	worse := func(s capacitykind.Step) (n int) { // a failure is worse than a miss
 		if !s.Met {
 			n++
 		}
@@ -182,7 +183,7 @@ func middle(steps []notebook.Step) notebook.Step {
 		}
 		return n
 	}
-	slices.SortStableFunc(steps, func(s, t notebook.Step) int {
+	slices.SortStableFunc(steps, func(s, t capacitykind.Step) int {
 		return cmp.Or(cmp.Compare(worse(s), worse(t)), cmp.Compare(s.Tail, t.Tail))
 	})
 	return steps[(len(steps)-1)/2]
@@ -214,7 +215,9 @@ func (a *ascent) capacity() (rate float64, cause string) {
 // climb seeks the capacity of a service, one step alone where it is a warm-up. over: the guest, or its load's place, is of no
 // use any more, and failure says why.
 func (r *Run) climb(ctx context.Context, s *service, warmup bool) (tr notebook.Trial, over bool) {
-	a := ascent{Capacity: *r.Plan.Study.Capacity}
+	a := ascent{Config: *capacitykind.Of(r.Plan.Study)}
+	var seen capacitykind.Seen
+	defer func() { tr.Seen = seen }()
 	tr.Start = time.Now().UTC()
 	ahead, bound, err := s.clock(ctx)
 	if err != nil {
@@ -250,12 +253,12 @@ func (r *Run) climb(ctx context.Context, s *service, warmup bool) (tr notebook.T
 		if len(tr.Warnings) == 0 {
 			tr.Warnings = saturated(s.usage(res, 0, 0), res.Elapsed)
 		}
-		step := s.ready.Workload.Step(res, rate, a.Capacity)
+		step := s.ready.Workload.Step(res, rate, a.Config)
 		if seconds > a.HoldS {
 			step.HoldS = seconds
 		}
 		a.take(step)
-		tr.Steps = append(tr.Steps, step)
+		seen.Steps = append(seen.Steps, step)
 		if warmup {
 			tr.Failure = step.Failure
 			return tr, false
@@ -269,7 +272,7 @@ func (r *Run) climb(ctx context.Context, s *service, warmup bool) (tr notebook.T
 	}
 	rate, cause := a.capacity()
 	if tr.Failure = cmp.Or(wander(ahead, bound, later, laterBound, time.Duration(tr.HostS*float64(time.Second))), cause); tr.Failure == "" {
-		tr.Value, tr.Figures = 1/rate, map[string]float64{notebook.CapacityFigure.Name: rate}
+		tr.Value, tr.Figures = 1/rate, map[string]float64{capacitykind.PerSecond.Name: rate}
 	}
 	return tr, false
 }

@@ -7,13 +7,14 @@ import (
 	"testing"
 
 	"tare/notebook"
+	capacitykind "tare/notebook/kinds/capacity"
 	"tare/workloads"
 )
 
 // The search finds the rate at which a service of a known curve just meets the objective, from far below, in few steps.
 func TestTheCapacityOfAKnownService(t *testing.T) {
 	for _, limit := range []float64{12, 97, 1003, 45000} { // requests a second at which its queue has no end
-		a := ascent{Capacity: notebook.Capacity{Metric: "p99", Bound: 0.05, From: 10, To: mostRate, Raise: 0.5, HoldS: 10}}
+		a := ascent{Config: capacitykind.Config{Metric: "p99", Bound: 0.05, From: 10, To: mostRate, Raise: 0.5, HoldS: 10}}
 		tail := func(rate float64) float64 { return 0.002 / max(1e-6, 1-rate/limit) }
 		want := limit * (1 - 0.002/0.05)
 		steps, last := 0, 0
@@ -22,7 +23,7 @@ func TestTheCapacityOfAKnownService(t *testing.T) {
 				t.Fatalf("%d requests a second twice on the way up", rate)
 			}
 			steps, last = steps+1, rate
-			a.take(notebook.Step{Rate: rate, Tail: tail(float64(rate)), Met: tail(float64(rate)) <= a.Bound})
+			a.take(capacitykind.Step{Rate: rate, Tail: tail(float64(rate)), Met: tail(float64(rate)) <= a.Bound})
 		}
 		got, cause := a.capacity()
 		if cause != "" || math.Abs(got/want-1) > max(0.03, 0.6/want) || steps > 36 {
@@ -39,9 +40,9 @@ func TestACapacityThatIsOutOfReach(t *testing.T) {
 	}{{false, 0.2, "the objective, p99 at most 50ms, was missed at the least rate, 10 requests a second: p99 was 0.2 s; begin with less (from)"},
 		{false, 0.02, "the objective, p99 at most 50ms, was missed at the least rate, 10 requests a second: 8.5 a second were answered; begin with less (from)"},
 		{true, 0.02, "the objective, p99 at most 50ms, was met at 100 requests a second, the most that the study allows: allow more (to)"}} {
-		a := ascent{Capacity: notebook.Capacity{Metric: "p99", Bound: 0.05, From: 10, To: 100, Raise: 0.5}}
+		a := ascent{Config: capacitykind.Config{Metric: "p99", Bound: 0.05, From: 10, To: 100, Raise: 0.5}}
 		for rate, _, ok := a.next(); ok; rate, _, ok = a.next() {
-			a.take(notebook.Step{Rate: rate, Throughput: 0.85 * float64(rate), Tail: c.tail, Met: c.met})
+			a.take(capacitykind.Step{Rate: rate, Throughput: 0.85 * float64(rate), Tail: c.tail, Met: c.met})
 		}
 		if _, cause := a.capacity(); cause != c.want {
 			t.Errorf("%q, want %q", cause, c.want)
@@ -81,7 +82,7 @@ func TestATrialSeeksACapacity(t *testing.T) {
 	r := &Run{Plan: shopPlan(""), Lab: l, Book: book}
 	r.Plan.ready["w"].Workload.Load.Open = []string{"open", "{rate}", "{seconds}", "{requests}"}
 	r.Plan.ready["w"].Params = map[string]string{"rate": "7"}
-	r.Plan.Study.Capacity = &notebook.Capacity{Metric: "p99", Bound: 0.05, From: 10, To: 1000, Raise: 1, HoldS: 3}
+	r.Plan.Study.Kind, r.Plan.Study.Config = capacitykind.Name, &capacitykind.Config{Metric: "p99", Bound: 0.05, From: 10, To: 1000, Raise: 1, HoldS: 3}
 	l.at = func(argv []string) string {
 		if argv[1] == "640" {
 			return `{"mean":0.02,"p99":0.05,"requests_per_second":500,"errors":3}`
@@ -93,15 +94,15 @@ func TestATrialSeeksACapacity(t *testing.T) {
 	}
 	for _, tr := range book.trials {
 		if tr.Warmup {
-			if len(tr.Steps) != 1 {
-				t.Errorf("a warm-up of %d steps, want 1", len(tr.Steps))
+			if len(capacitykind.SeenBy(&tr).Steps) != 1 {
+				t.Errorf("a warm-up of %d steps, want 1", len(capacitykind.SeenBy(&tr).Steps))
 			}
 			continue
 		}
-		if tr.Failure != "" || tr.Value != 1/tr.Figures["capacity"] || tr.Figures["capacity"] < 580 || tr.Figures["capacity"] >= 640 || len(tr.Steps) < 8 || tr.Steps[0].Rate != 10 || tr.Load == nil {
+		if tr.Failure != "" || tr.Value != 1/tr.Figures["capacity"] || tr.Figures["capacity"] < 580 || tr.Figures["capacity"] >= 640 || len(capacitykind.SeenBy(&tr).Steps) < 8 || capacitykind.SeenBy(&tr).Steps[0].Rate != 10 || tr.Load == nil {
 			t.Errorf("trial %+v", tr)
 		}
-		for _, s := range tr.Steps {
+		for _, s := range capacitykind.SeenBy(&tr).Steps {
 			if s.Met != (s.Rate < 640) || (s.Failure != "") != (s.Rate == 640) {
 				t.Errorf("step %+v", s)
 			}

@@ -14,6 +14,7 @@ import (
 	"tare/lab/proc"
 	"tare/lab/workload"
 	"tare/notebook"
+	fitkind "tare/notebook/kinds/fit"
 	"tare/stats"
 )
 
@@ -33,7 +34,7 @@ const (
 )
 
 // parseFit reads an objective; false: it is none.
-func parseFit(text string) (f notebook.Fit, ok bool) {
+func parseFit(text string) (f fitkind.Config, ok bool) {
 	m := fitOK.FindStringSubmatch(text)
 	if m == nil {
 		return f, false
@@ -42,12 +43,12 @@ func parseFit(text string) (f notebook.Fit, ok bool) {
 	if err != nil || factor <= 1 || factor > 1000 {
 		return f, false
 	}
-	return notebook.Fit{Metric: "p" + m[1], Factor: factor, To: mostFit}, true
+	return fitkind.Config{Metric: "p" + m[1], Factor: factor, To: mostFit}, true
 }
 
 // attempt is one number of guests, and what its runs have given so far.
 type attempt struct {
-	notebook.FitStep
+	fitkind.Step
 	waited map[string]time.Duration // for which something of the host waited, of ran
 	ran    time.Duration
 	tail   stats.Estimate // of its values
@@ -57,7 +58,7 @@ type attempt struct {
 // crowd is a search for how many guests fit: which number comes next, and which has to be settled. It is a function of the attempts alone, the first of
 // which is the measured guest alone. What it thinks of a number may change as that has more runs.
 type crowd struct {
-	notebook.Fit
+	fitkind.Config
 	q     float64 // the quantile of the runs that is meant
 	tried []*attempt
 }
@@ -98,7 +99,7 @@ func (c *crowd) next() (a *attempt, runs int, settles bool) {
 		return nil, 0, false
 	}
 	if n, ok := c.number(); ok {
-		a = &attempt{FitStep: notebook.FitStep{Guests: n}}
+		a = &attempt{Step: fitkind.Step{Guests: n}}
 		c.tried = append(c.tried, a)
 		return a, fitRuns, false
 	}
@@ -169,11 +170,13 @@ func (c *crowd) more() (all []*attempt) {
 
 // fit seeks how many guests fit. over: the guest is of no use any more. The error is of a guest that cannot be removed.
 func (r *Run) fit(ctx context.Context, g Guest, s *service, ready *workload.Ready, t notebook.Treatment) (tr notebook.Trial, over bool, err error) {
-	search := crowd{Fit: *r.Plan.Study.Fit}
+	search := crowd{Config: *fitkind.Of(r.Plan.Study)}
 	search.q, _ = strconv.ParseFloat("0."+search.Metric[1:], 64)
 	if slices.ContainsFunc(ready.Workload.Also, func(m workload.Metric) bool { return m.Name == search.Metric }) {
 		search.q = 0.5 // each run says its own, of which the median counts
 	}
+	var found *fitkind.Fitted
+	defer func() { tr.Seen = fitkind.Seen{Fitted: found} }()
 	tr.Start = time.Now().UTC()
 	tr.Command = ready.Workload.Command
 	seats, err := r.Lab.Seats(t)
@@ -205,13 +208,13 @@ func (r *Run) fit(ctx context.Context, g Guest, s *service, ready *workload.Read
 		if dead || search.tried[0].Failure != "" {
 			tr.Failure = a.Failure
 		}
-		if tr.Fitted = search.found(); tr.Failure != "" {
+		if found = search.found(); tr.Failure != "" {
 			return tr, dead, nil
 		}
 	}
-	n := tr.Fitted.Guests
-	tr.Value, tr.Figures = 1/float64(n), map[string]float64{notebook.FitFigure.Name: float64(n)}
-	r.notes = append(r.notes, fitting(t, search.Fit, *tr.Fitted))
+	n := found.Guests
+	tr.Value, tr.Figures = 1/float64(n), map[string]float64{fitkind.Guests.Name: float64(n)}
+	r.notes = append(r.notes, fitting(t, search.Config, *found))
 	return tr, false, nil
 }
 
@@ -232,10 +235,10 @@ func (r *Run) share() time.Time {
 }
 
 // found is what the attempts say. The failure of the guest alone is none of theirs.
-func (c *crowd) found() *notebook.Fitted {
-	f := &notebook.Fitted{}
+func (c *crowd) found() *fitkind.Fitted {
+	f := &fitkind.Fitted{}
 	for _, a := range c.tried {
-		f.Steps = append(f.Steps, a.FitStep)
+		f.Steps = append(f.Steps, a.Step)
 	}
 	met, missed := c.ends()
 	if met != nil {
@@ -243,19 +246,19 @@ func (c *crowd) found() *notebook.Fitted {
 	}
 	if missed != nil {
 		f.Decided = f.Decided && (missed.Decided || missed.Failure != "")
-		f.RanOut, f.Why = ranOut(missed.FitStep)
+		f.RanOut, f.Why = ranOut(missed.Step)
 	}
 	return f
 }
 
 // fitting says what a search found, and how sure that is.
-func fitting(t notebook.Treatment, f notebook.Fit, found notebook.Fitted) string {
+func fitting(t notebook.Treatment, f fitkind.Config, found fitkind.Fitted) string {
 	guests := "guests fit"
 	if found.Guests == 1 {
 		guests = "guest fits"
 	}
 	text := fmt.Sprintf("%s: %d %s (%s)", t.ID, found.Guests, guests, f.Objective())
-	least := slices.IndexFunc(found.Steps, func(s notebook.FitStep) bool { return s.Guests == found.Guests && s.Guests > 1 })
+	least := slices.IndexFunc(found.Steps, func(s fitkind.Step) bool { return s.Guests == found.Guests && s.Guests > 1 })
 	if least >= 0 {
 		text += "; " + said(found.Steps[least])
 	}
@@ -276,7 +279,7 @@ func (r *Run) crowded(ctx context.Context, c *company, g Guest, s *service, read
 	}
 	kinds := slices.Repeat([]string{notebook.BusyCPU}, a.Guests-1-len(c.guests))
 	if a.Failure, err = r.add(ctx, c, g, kinds); a.Failure != "" || err != nil {
-		return false, errors.Join(err, left(&a.FitStep), c.shrink(ctx, len(c.works))) // those that have no work yet
+		return false, errors.Join(err, left(&a.Step), c.shrink(ctx, len(c.works))) // those that have no work yet
 	}
 	stand := len(a.Values)
 	var before map[string]time.Duration
@@ -293,7 +296,7 @@ func (r *Run) crowded(ctx context.Context, c *company, g Guest, s *service, read
 		if tr.Failure != "" {
 			accompanied(&tr, busy)
 			a.Failure = tr.Failure
-			return dead, left(&a.FitStep)
+			return dead, left(&a.Step)
 		}
 		if i == 0 {
 			busy, before, began = c.watch(g), pressures(), time.Now()
@@ -309,15 +312,15 @@ func (r *Run) crowded(ctx context.Context, c *company, g Guest, s *service, read
 		}
 	}
 	if len(a.Values) == stand {
-		return false, left(&a.FitStep)
+		return false, left(&a.Step)
 	}
 	if _, why, _ := busy(); why != "" { // so these runs were none beside such neighbours
 		a.Values, a.Failure = a.Values[:stand], why
-		return false, left(&a.FitStep)
+		return false, left(&a.Step)
 	}
 	a.ran += time.Since(began)
 	a.wait(before, pressures())
-	return false, left(&a.FitStep)
+	return false, left(&a.Step)
 }
 
 // wait adds what waited between the two readings.
@@ -339,7 +342,7 @@ func (a *attempt) wait(before, after map[string]time.Duration) {
 func stepIn(i int) step { return step{warmup: i == 0, index: i} }
 
 // left reads what the host has left with so many guests.
-func left(s *notebook.FitStep) (err error) {
+func left(s *fitkind.Step) (err error) {
 	if s.Available, err = proc.Host.Memory("MemAvailable"); err != nil {
 		return err
 	}
@@ -359,30 +362,30 @@ func pressures() map[string]time.Duration {
 }
 
 // ranOut says what the host had too little of when so many guests did not fit.
-func ranOut(s notebook.FitStep) (what, why string) {
+func ranOut(s fitkind.Step) (what, why string) {
 	switch {
 	case s.Most > 0 && float64(s.Processes) >= fitProcesses*float64(s.Most):
-		return notebook.OutOfProcesses, fmt.Sprintf("with %d guests the host had %d of the %d threads that it can have", s.Guests, s.Processes, s.Most)
+		return fitkind.OutOfProcesses, fmt.Sprintf("with %d guests the host had %d of the %d threads that it can have", s.Guests, s.Processes, s.Most)
 	case strings.Contains(s.Failure, "of memory left"):
-		return notebook.OutOfMemory, s.Failure
+		return fitkind.OutOfMemory, s.Failure
 	case s.Failure != "":
-		return notebook.OutOfEngine, fmt.Sprintf("with %d guests: %s", s.Guests, s.Failure)
+		return fitkind.OutOfEngine, fmt.Sprintf("with %d guests: %s", s.Guests, s.Failure)
 	}
 	most, share := "", fitWait
-	names := map[string]string{"memory": notebook.OutOfMemory, "io": notebook.OutOfIO, "cpu": notebook.OutOfCPU}
+	names := map[string]string{"memory": fitkind.OutOfMemory, "io": fitkind.OutOfIO, "cpu": fitkind.OutOfCPU}
 	for _, of := range []string{"memory", "io", "cpu"} {
 		if p := s.Pressure[of]; p >= share {
 			most, share = of, p
 		}
 	}
 	if most == "" {
-		return notebook.OutOfCPU, said(s) + "; nothing waited for memory or I/O for as much as a tenth of the time"
+		return fitkind.OutOfCPU, said(s) + "; nothing waited for memory or I/O for as much as a tenth of the time"
 	}
 	return names[most], fmt.Sprintf("%s; for %.0f %% of the time something waited for %s", said(s), 100*share, names[most])
 }
 
 // said is what a step's runs were like, how sure that is, and whether it decides.
-func said(s notebook.FitStep) string {
+func said(s fitkind.Step) string {
 	text := fmt.Sprintf("with %d guests it is %.3g times its value alone (", s.Guests, s.Ratio)
 	switch {
 	case s.Low > 0 && s.High > 0:

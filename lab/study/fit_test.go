@@ -8,13 +8,13 @@ import (
 	"testing/synctest"
 	"time"
 
-	"tare/notebook"
+	fitkind "tare/notebook/kinds/fit"
 )
 
 // seek has a search on a host on which a run beside so many guests takes some time, until nothing is left to be tried or settled.
-func seek(t *testing.T, q float64, factor float64, to int, run func(guests int) float64) (*notebook.Fitted, int) {
+func seek(t *testing.T, q float64, factor float64, to int, run func(guests int) float64) (*fitkind.Fitted, int) {
 	t.Helper()
-	c := crowd{Fit: notebook.Fit{Metric: "p50", Factor: factor, To: to}, q: q}
+	c := crowd{Config: fitkind.Config{Metric: "p50", Factor: factor, To: to}, q: q}
 	runs := 0
 	for a, n, settles := c.next(); a != nil; a, n, settles = c.next() {
 		for range n {
@@ -105,7 +105,7 @@ func TestASearchThatWasMisled(t *testing.T) {
 
 // Runs that follow each other slowly are said to be worth few.
 func TestWhatASearchSaysOfRunsThatResembleEachOther(t *testing.T) {
-	s := notebook.FitStep{Guests: 2, Runs: 60, Ratio: 1.2, Decided: true}
+	s := fitkind.Step{Guests: 2, Runs: 60, Ratio: 1.2, Decided: true}
 	for i := range s.Runs {
 		s.Values = append(s.Values, math.Sin(float64(i)/10))
 	}
@@ -128,14 +128,14 @@ func TestAnObjective(t *testing.T) {
 
 func TestWhatRanOut(t *testing.T) {
 	for _, c := range []struct {
-		s    notebook.FitStep
+		s    fitkind.Step
 		want string
 	}{
-		{notebook.FitStep{Pressure: map[string]float64{"cpu": 0.9, "io": 0.2, "memory": 0.01}}, notebook.OutOfCPU},
-		{notebook.FitStep{Pressure: map[string]float64{"cpu": 0.2, "io": 0.8}}, notebook.OutOfIO},
-		{notebook.FitStep{Failure: "neighbour 3: the host has 200 MiB of memory left, of which 100 are kept"}, notebook.OutOfMemory},
-		{notebook.FitStep{Failure: "neighbour 3: no guest: docker said no"}, notebook.OutOfEngine},
-		{notebook.FitStep{Failure: "fork failed", Processes: 95, Most: 100}, notebook.OutOfProcesses},
+		{fitkind.Step{Pressure: map[string]float64{"cpu": 0.9, "io": 0.2, "memory": 0.01}}, fitkind.OutOfCPU},
+		{fitkind.Step{Pressure: map[string]float64{"cpu": 0.2, "io": 0.8}}, fitkind.OutOfIO},
+		{fitkind.Step{Failure: "neighbour 3: the host has 200 MiB of memory left, of which 100 are kept"}, fitkind.OutOfMemory},
+		{fitkind.Step{Failure: "neighbour 3: no guest: docker said no"}, fitkind.OutOfEngine},
+		{fitkind.Step{Failure: "fork failed", Processes: 95, Most: 100}, fitkind.OutOfProcesses},
 	} {
 		if got, _ := ranOut(c.s); got != c.want {
 			t.Errorf("%+v: %s, want %s", c.s, got, c.want)
@@ -148,7 +148,7 @@ func TestATrialSeeksHowManyFit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &street{fakeLab: fakeLab{elapsed: steady}, refused: 6}
 		p := neighbourly("none")
-		p.Study.Fit = &notebook.Fit{Metric: "p95", Factor: 1.5, To: 64}
+		p.Study.Kind, p.Study.Config = fitkind.Name, &fitkind.Config{Metric: "p95", Factor: 1.5, To: 64}
 		p.Study.Design.Warmups = 0
 		book := &fakeBook{}
 		if _, err := (&Run{Plan: p, Lab: s, Book: book}).Do(t.Context()); err != nil {
@@ -157,8 +157,8 @@ func TestATrialSeeksHowManyFit(t *testing.T) {
 		if s.live != 0 || book.measured() != 2 {
 			t.Errorf("%d guests are left, %d trials", s.live, book.measured())
 		}
-		f := book.trials[0].Fitted
-		if f == nil || f.Guests < 4 || !f.Decided || f.RanOut != notebook.OutOfEngine || book.trials[0].Figures[notebook.FitFigure.Name] != float64(f.Guests) {
+		f := fitkind.SeenBy(&book.trials[0]).Fitted
+		if f == nil || f.Guests < 4 || !f.Decided || f.RanOut != fitkind.OutOfEngine || book.trials[0].Figures[fitkind.Guests.Name] != float64(f.Guests) {
 			t.Errorf("%+v", book.trials[0])
 		}
 	})
@@ -169,7 +169,7 @@ func TestSearchesShareTheirTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &street{fakeLab: fakeLab{elapsed: steady}, work: func() { time.Sleep(time.Second) }}
 		p := neighbourly("none")
-		p.Study.Fit = &notebook.Fit{Metric: "p95", Factor: 1.5, To: 2}
+		p.Study.Kind, p.Study.Config = fitkind.Name, &fitkind.Config{Metric: "p95", Factor: 1.5, To: 2}
 		p.Study.Design.Warmups = 0
 		book := &fakeBook{}
 		began := time.Now()
@@ -178,7 +178,7 @@ func TestSearchesShareTheirTime(t *testing.T) {
 			t.Errorf("it took %v: %s, %v", took, reason, err)
 		}
 		for _, tr := range book.trials {
-			if f := tr.Fitted; f == nil || f.Guests != 2 || f.Decided || f.Steps[0].Runs <= fitRuns {
+			if f := fitkind.SeenBy(&tr).Fitted; f == nil || f.Guests != 2 || f.Decided || f.Steps[0].Runs <= fitRuns {
 				t.Errorf("%+v", f)
 			}
 		}
@@ -190,21 +190,21 @@ func TestSearchesShareTheirTime(t *testing.T) {
 
 // A search says how sure it is of what it found.
 func TestASearchSaysHowSureItIs(t *testing.T) {
-	f := notebook.Fit{Metric: "p95", Factor: 1.5}
-	four := notebook.FitStep{Guests: 4, Runs: 150, Ratio: 1.2, Low: 1.1, High: 1.3, Met: true, Decided: true}
-	five := notebook.FitStep{Guests: 5, Runs: 1, Ratio: 1.6, Pressure: map[string]float64{"cpu": 0.8}}
+	f := fitkind.Config{Metric: "p95", Factor: 1.5}
+	four := fitkind.Step{Guests: 4, Runs: 150, Ratio: 1.2, Low: 1.1, High: 1.3, Met: true, Decided: true}
+	five := fitkind.Step{Guests: 5, Runs: 1, Ratio: 1.6, Pressure: map[string]float64{"cpu": 0.8}}
 	for _, c := range []struct {
-		steps []notebook.FitStep
+		steps []fitkind.Step
 		want  string
 	}{
-		{[]notebook.FitStep{{Guests: 1, Met: true}, four, five}, "4 guests fit (p95 below 1.5 times its value alone); with 4 guests it is 1.2 times its value alone (1.1 to 1.3, 150 runs); " +
+		{[]fitkind.Step{{Guests: 1, Met: true}, four, five}, "4 guests fit (p95 below 1.5 times its value alone); with 4 guests it is 1.2 times its value alone (1.1 to 1.3, 150 runs); " +
 			"what runs out first is CPU: with 5 guests it is 1.6 times its value alone (1 run), which does not decide it; for 80 % of the time something waited for CPU"},
-		{[]notebook.FitStep{{Guests: 1, Met: true}, {Guests: 2, Failure: "no guest"}}, "1 guest fits (p95 below 1.5 times its value alone); what runs out first is the engine: with 2 guests: no guest"},
-		{[]notebook.FitStep{{Guests: 1, Met: true}, four}, "4 guests fit (p95 below 1.5 times its value alone); with 4 guests it is 1.2 times its value alone (1.1 to 1.3, 150 runs); more are not tried"},
+		{[]fitkind.Step{{Guests: 1, Met: true}, {Guests: 2, Failure: "no guest"}}, "1 guest fits (p95 below 1.5 times its value alone); what runs out first is the engine: with 2 guests: no guest"},
+		{[]fitkind.Step{{Guests: 1, Met: true}, four}, "4 guests fit (p95 below 1.5 times its value alone); with 4 guests it is 1.2 times its value alone (1.1 to 1.3, 150 runs); more are not tried"},
 	} {
-		search := crowd{Fit: f}
+		search := crowd{Config: f}
 		for _, s := range c.steps {
-			search.tried = append(search.tried, &attempt{FitStep: s})
+			search.tried = append(search.tried, &attempt{Step: s})
 		}
 		if got := fitting(cnT, f, *search.found()); got != cnT.ID+": "+c.want+"; all of it is from one measured guest, and another may be slower or faster" {
 			t.Errorf("%s", got)

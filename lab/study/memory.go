@@ -14,20 +14,21 @@ import (
 	"tare/lab/ruler"
 	"tare/lab/workload"
 	"tare/notebook"
+	memorykind "tare/notebook/kinds/memory"
 )
 
 // Memory is how a study file says how guests are weighed: so many of a treatment are made, one beside the other, each doing the workload's work,
 // and what they take of the host's memory is read at each of the numbers (paper "virtualization-overheads", sections 6.3 to 6.6.1).
 type Memory struct {
 	Guests []int  `yaml:"guests,omitempty"` // default 1 and 2
-	KSM    string `yaml:"ksm,omitempty"`    // one of notebook.KSMSettings; then they are weighed again with their pages merged
+	KSM    string `yaml:"ksm,omitempty"`    // one of memorykind.KSMSettings; then they are weighed again with their pages merged
 	Frames bool   `yaml:"frames,omitempty"` // virtual machines are asked what each frame of their memory is to them
 
-	HugePages string `yaml:"huge_pages,omitempty"` // notebook.HugePagesOff; default: as the host has them
+	HugePages string `yaml:"huge_pages,omitempty"` // memorykind.HugePagesOff; default: as the host has them
 
 	Roots []string `yaml:"roots,omitempty"` // of notebook.Roots; each makes a treatment
 
-	Published   map[string][]float64 `yaml:"published,omitempty"`    // what the paper has of VMs, as notebook.Memory has it
+	Published   map[string][]float64 `yaml:"published,omitempty"`    // what the paper has of VMs, as memorykind.Config has it
 	PublishedOf string               `yaml:"published_of,omitempty"` // the workload whose VMs are the paper's; default: each
 }
 
@@ -42,13 +43,13 @@ const (
 )
 
 // parse reads it; a nil one is none.
-func (m *Memory) parse() (*notebook.Memory, error) {
+func (m *Memory) parse() (*memorykind.Config, error) {
 	if m == nil {
 		return nil, nil
 	}
-	out := &notebook.Memory{Guests: slices.Clone(m.Guests), KSM: m.KSM, Frames: m.Frames, HugePages: m.HugePages}
-	if m.HugePages != "" && m.HugePages != notebook.HugePagesOff {
-		return nil, fmt.Errorf("huge_pages: %q: %s was expected", m.HugePages, notebook.HugePagesOff)
+	out := &memorykind.Config{Guests: slices.Clone(m.Guests), KSM: m.KSM, Frames: m.Frames, HugePages: m.HugePages}
+	if m.HugePages != "" && m.HugePages != memorykind.HugePagesOff {
+		return nil, fmt.Errorf("huge_pages: %q: %s was expected", m.HugePages, memorykind.HugePagesOff)
 	}
 	if len(out.Guests) == 0 {
 		out.Guests = []int{1, 2}
@@ -58,18 +59,18 @@ func (m *Memory) parse() (*notebook.Memory, error) {
 			return nil, fmt.Errorf("guests: %v: numbers from 1 to %d, each greater than the one before, were expected", m.Guests, mostGuests)
 		}
 	}
-	if m.KSM != "" && !slices.Contains(notebook.KSMSettings, m.KSM) {
-		return nil, fmt.Errorf("ksm: %q: %s was expected", m.KSM, oneOf(notebook.KSMSettings))
+	if m.KSM != "" && !slices.Contains(memorykind.KSMSettings, m.KSM) {
+		return nil, fmt.Errorf("ksm: %q: %s was expected", m.KSM, oneOf(memorykind.KSMSettings))
 	}
 	for _, v := range m.Roots {
 		if !slices.Contains(notebook.Roots, v) {
 			return nil, fmt.Errorf("roots: %q: %s was expected", v, oneOf(notebook.Roots))
 		}
 	}
-	known := append(out.Figures(), notebook.WeightPSS)
+	known := append(out.Figures(), memorykind.PSS)
 	for name, numbers := range m.Published {
 		want := 1
-		if slices.Contains(notebook.PublishedLines, name) {
+		if slices.Contains(memorykind.PublishedLines, name) {
 			want = 4
 		}
 		if !slices.ContainsFunc(known, func(f notebook.Metric) bool { return f.Name == name }) || len(numbers) != want {
@@ -81,7 +82,7 @@ func (m *Memory) parse() (*notebook.Memory, error) {
 }
 
 // weighs are the metrics of a study that weighs so, after the first. The report draws what has a direction, so those have one that a figure names.
-func (s *Spec) weighs(m *notebook.Memory) []notebook.Metric {
+func (s *Spec) weighs(m *memorykind.Config) []notebook.Metric {
 	all := m.Figures()
 	for i, metric := range all {
 		if slices.ContainsFunc(s.Figures, func(f notebook.Figure) bool { return f.Metric == metric.Name }) {
@@ -102,12 +103,13 @@ func patience(t notebook.Treatment, d time.Duration) time.Duration {
 // weigh makes as many guests of the treatment as the study weighs at once, the first of which there is already, has each do its work, and weighs
 // them at each number. A rehearsal is of the first alone. The error is of a guest that cannot be removed, or of settings that cannot be put back.
 func (r *Run) weigh(ctx context.Context, first Guest, ready *workload.Ready, t notebook.Treatment, rehearsal bool) (tr notebook.Trial, err error) {
-	m := *r.Plan.Study.Memory
+	m := *memorykind.Of(r.Plan.Study)
 	if rehearsal {
-		m = notebook.Memory{Guests: []int{1}}
+		m = memorykind.Config{Guests: []int{1}}
 	}
+	var seen memorykind.Seen
 	tr.Start = time.Now().UTC()
-	defer func() { tr.HostS = time.Since(tr.Start).Seconds() }()
+	defer func() { tr.HostS, tr.Seen = time.Since(tr.Start).Seconds(), seen }()
 	var guests []Guest
 	var works []*service
 	defer func() { err = errors.Join(err, r.leave(ctx, guests, works)) }()
@@ -117,7 +119,7 @@ func (r *Run) weigh(ctx context.Context, first Guest, ready *workload.Ready, t n
 				return tr, nil // its caller sees that
 			}
 			nth := len(guests) + 1
-			g, s, cause, err := r.resident(ctx, first, ready, t, guests, tr.Weights)
+			g, s, cause, err := r.resident(ctx, first, ready, t, guests, seen.Weights)
 			if g != nil {
 				guests, works = append(guests, g), append(works, s)
 			}
@@ -148,7 +150,7 @@ func (r *Run) weigh(ctx context.Context, first Guest, ready *workload.Ready, t n
 			return tr, nil
 		}
 		w.Guests, w.SettledS = n, took.Seconds()
-		tr.Weights = append(tr.Weights, w)
+		seen.Weights = append(seen.Weights, w)
 		if m.KSM != "" {
 			if m.Frames && end {
 				asked = FramesAndFiles
@@ -161,21 +163,21 @@ func (r *Run) weigh(ctx context.Context, first Guest, ready *workload.Ready, t n
 			if merged.KSM.Unsettled {
 				tr.Warnings = append(tr.Warnings, fmt.Sprintf("with %d guests the kernel still merged pages after %v", n, mergingTime))
 			}
-			tr.Weights = append(tr.Weights, merged)
+			seen.Weights = append(seen.Weights, merged)
 		}
 		if i := slices.IndexFunc(works, func(s *service) bool { return s != nil && s.over() }); i >= 0 {
 			tr.Failure = fmt.Sprintf("the work in guest %d ended while it was weighed: %s", i+1, works[i].how())
 			return tr, nil
 		}
 	}
-	tr.Figures = figures(m, tr.Weights)
-	tr.Value = tr.Figures[notebook.WeightPSS.Name]
+	tr.Figures = figures(m, seen.Weights)
+	tr.Value = tr.Figures[memorykind.PSS.Name]
 	return tr, nil
 }
 
 // resident is one more guest with its work in it, the first that is there already. cause says why there is none; the guest is none then, unless it
 // has to be destroyed with the others.
-func (r *Run) resident(ctx context.Context, first Guest, ready *workload.Ready, t notebook.Treatment, guests []Guest, weights []notebook.Weight) (g Guest, s *service, cause string, err error) {
+func (r *Run) resident(ctx context.Context, first Guest, ready *workload.Ready, t notebook.Treatment, guests []Guest, weights []memorykind.Weight) (g Guest, s *service, cause string, err error) {
 	if g, cause = r.another(ctx, first, ready, t, guests, weights); g == nil {
 		return nil, nil, cause, nil
 	}
@@ -191,7 +193,7 @@ func (r *Run) resident(ctx context.Context, first Guest, ready *workload.Ready, 
 }
 
 // another is one more guest beside those that there are, the first that is there already; cause says why there is none.
-func (r *Run) another(ctx context.Context, first Guest, ready *workload.Ready, t notebook.Treatment, guests []Guest, weights []notebook.Weight) (g Guest, cause string) {
+func (r *Run) another(ctx context.Context, first Guest, ready *workload.Ready, t notebook.Treatment, guests []Guest, weights []memorykind.Weight) (g Guest, cause string) {
 	if len(guests) == 0 {
 		return first, ""
 	}
@@ -310,7 +312,7 @@ func settle(ctx context.Context, guests []Guest, t notebook.Treatment) (took tim
 }
 
 // merged weighs the guests with their pages merged, and takes these apart again.
-func (r *Run) merged(ctx context.Context, setting string, guests []Guest, n int, asked Inside) (w notebook.Weight, cause string, err error) {
+func (r *Run) merged(ctx context.Context, setting string, guests []Guest, n int, asked Inside) (w memorykind.Weight, cause string, err error) {
 	merging, err := r.Lab.Merge(ctx, setting)
 	if err != nil {
 		return w, "KSM: " + err.Error(), nil
@@ -335,12 +337,12 @@ func (r *Run) merged(ctx context.Context, setting string, guests []Guest, n int,
 	return w, "", nil
 }
 
-// figures are those of notebook.Memory.Figures, as far as the weights have them.
-func figures(m notebook.Memory, weights []notebook.Weight) map[string]float64 {
+// figures are those of memorykind.Config.Figures, as far as the weights have them.
+func figures(m memorykind.Config, weights []memorykind.Weight) map[string]float64 {
 	f := map[string]float64{}
 	set := func(of notebook.Metric, bytes float64) { f[of.Name] = bytes / notebook.MiB }
 	for _, ksm := range []bool{false, true} {
-		var all []notebook.Weight
+		var all []memorykind.Weight
 		for _, w := range weights {
 			if (w.KSM != nil) == ksm && w.Guests > 0 {
 				all = append(all, w)
@@ -350,9 +352,9 @@ func figures(m notebook.Memory, weights []notebook.Weight) map[string]float64 {
 			continue
 		}
 		first, last := all[0], all[len(all)-1]
-		mean, alone, added, asymptote := notebook.WeightPSS, notebook.WeightAlone, notebook.WeightAdded, notebook.WeightAsymptote
+		mean, alone, added, asymptote := memorykind.PSS, memorykind.Alone, memorykind.Added, memorykind.Asymptote
 		if ksm {
-			mean, alone, added, asymptote = notebook.WeightMerged, notebook.WeightAloneKSM, notebook.WeightAddedKSM, notebook.WeightLimitKSM
+			mean, alone, added, asymptote = memorykind.Merged, memorykind.AloneKSM, memorykind.AddedKSM, memorykind.LimitKSM
 		}
 		n := float64(last.Guests)
 		set(mean, float64(last.PSS)/n)
@@ -375,34 +377,34 @@ func figures(m notebook.Memory, weights []notebook.Weight) map[string]float64 {
 			continue
 		}
 		if r := first.Last; m.Frames && first.Guests == 1 && len(all) > 1 && r != nil && r.RAM != nil && r.RAM.Why == "" {
-			set(notebook.WeightIdleAlone, float64(r.RAM.Idle()))
+			set(memorykind.IdleAlone, float64(r.RAM.Idle()))
 		}
 		if first.Guests == 1 && len(all) > 1 {
-			set(notebook.WeightAloneRSS, float64(first.RSS))
+			set(memorykind.AloneRSS, float64(first.RSS))
 		}
 		for of, bytes := range map[notebook.Metric]int64{
-			notebook.WeightRSS: last.RSS, notebook.WeightUSS: last.USS, notebook.WeightTables: last.Tables,
-			notebook.WeightAnonymous: last.Anonymous, notebook.WeightFile: last.File,
+			memorykind.RSS: last.RSS, memorykind.USS: last.USS, memorykind.Tables: last.Tables,
+			memorykind.Anonymous: last.Anonymous, memorykind.File: last.File,
 		} {
 			set(of, float64(bytes)/n)
 		}
 		if last.Kernel != nil {
-			set(notebook.WeightKernel, float64(*last.Kernel)/n)
+			set(memorykind.Kernel, float64(*last.Kernel)/n)
 		}
 		if last.KernelCopy > 0 {
-			set(notebook.WeightCopy, float64(last.KernelCopy)/n)
+			set(memorykind.Copy, float64(last.KernelCopy)/n)
 		}
 		if last.Last != nil && last.Last.Duplicates != nil {
 			d := last.Last.Duplicates
 			if m.Frames {
-				set(notebook.WeightAnonAnon, float64(d.Within.AnonAnon+d.Host.AnonAnon+d.Guests.AnonAnon))
-				set(notebook.WeightFileFile, float64(d.Within.FileFile+d.Host.FileFile+d.Guests.FileFile))
-				set(notebook.WeightAnonFile, float64(d.Within.AnonFile+d.Host.AnonFile+d.Guests.AnonFile))
+				set(memorykind.AnonAnon, float64(d.Within.AnonAnon+d.Host.AnonAnon+d.Guests.AnonAnon))
+				set(memorykind.FileFile, float64(d.Within.FileFile+d.Host.FileFile+d.Guests.FileFile))
+				set(memorykind.AnonFile, float64(d.Within.AnonFile+d.Host.AnonFile+d.Guests.AnonFile))
 			}
-			set(notebook.WeightWithin, float64(d.Within.Sum()))
-			set(notebook.WeightWithHost, float64(d.Host.Sum()))
+			set(memorykind.Within, float64(d.Within.Sum()))
+			set(memorykind.WithHost, float64(d.Host.Sum()))
 			if last.Guests > 1 {
-				set(notebook.WeightWithGuests, float64(d.Guests.Sum()))
+				set(memorykind.WithGuests, float64(d.Guests.Sum()))
 			}
 		}
 	}
@@ -417,7 +419,7 @@ func inside(g *notebook.MemoryGuest, set func(m notebook.Metric, bytes float64))
 	if g == nil {
 		return
 	}
-	set(notebook.WeightOwn, float64(g.Own))
+	set(memorykind.Own, float64(g.Own))
 	r := g.RAM
 	if r == nil || r.Why != "" {
 		return
@@ -427,10 +429,10 @@ func inside(g *notebook.MemoryGuest, set func(m notebook.Metric, bytes float64))
 		left, ram = left+k.Alike, ram+k.Own
 	}
 	for of, bytes := range map[notebook.Metric]int64{
-		notebook.WeightEmulator: r.Emulator.Own, notebook.WeightRAM: ram,
-		notebook.WeightGuestFile: r.Own(notebook.FramesFile, notebook.FramesShared), notebook.WeightGuestAnon: r.Own(notebook.FramesAnonymous),
-		notebook.WeightGuestCore: r.Own(notebook.KernelFrames...), notebook.WeightGuestFree: r.Own(notebook.FramesFree),
-		notebook.WeightLeft: left, notebook.WeightIdle: idle, notebook.WeightBest: g.Own - left - idle,
+		memorykind.Emulator: r.Emulator.Own, memorykind.RAM: ram,
+		memorykind.GuestFile: r.Own(notebook.FramesFile, notebook.FramesShared), memorykind.GuestAnon: r.Own(notebook.FramesAnonymous),
+		memorykind.GuestCore: r.Own(notebook.KernelFrames...), memorykind.GuestFree: r.Own(notebook.FramesFree),
+		memorykind.Left: left, memorykind.Idle: idle, memorykind.Best: g.Own - left - idle,
 	} {
 		set(of, float64(bytes))
 	}

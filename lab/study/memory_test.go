@@ -14,6 +14,7 @@ import (
 	"tare/lab/ruler"
 	"tare/lab/workload"
 	"tare/notebook"
+	memorykind "tare/notebook/kinds/memory"
 )
 
 // scales is a laboratory in which n guests weigh a known sum.
@@ -44,7 +45,7 @@ func (l *scales) Provision(_ context.Context, t notebook.Treatment, _ string, _ 
 	return &load{fakeGuest{&l.fakeLab, t}, l}, nil
 }
 
-func (l *scales) Weigh(_ context.Context, guests []Guest, asked Inside) (w notebook.Weight, err error) {
+func (l *scales) Weigh(_ context.Context, guests []Guest, asked Inside) (w memorykind.Weight, err error) {
 	if !l.ends && l.working != len(guests) {
 		return w, fmt.Errorf("%d of %d guests work", l.working, len(guests))
 	}
@@ -119,12 +120,12 @@ func (g *load) Run(ctx context.Context, o ruler.Order) (ruler.Result, time.Durat
 }
 
 // weighed runs a study of one treatment on the scales, one round.
-func weighed(t *testing.T, l *scales, m notebook.Memory) (tr notebook.Trial, reason string, err error) {
+func weighed(t *testing.T, l *scales, m memorykind.Config) (tr notebook.Trial, reason string, err error) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		book := &fakeBook{}
 		p := fakePlan(notebook.Design{Floor: 1, Cap: 1, Trials: 1}, cnT)
-		p.Study.Memory = &m
+		p.Study.Kind, p.Study.Config = memorykind.Name, &m
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		if l.after != nil {
@@ -154,15 +155,15 @@ func known() *scales {
 
 func TestGuestsOfAKnownWeight(t *testing.T) {
 	l := known()
-	tr, _, err := weighed(t, l, notebook.Memory{Guests: []int{1, 2, 4}, KSM: notebook.KSMPaper})
+	tr, _, err := weighed(t, l, memorykind.Config{Guests: []int{1, 2, 4}, KSM: memorykind.KSMPaper})
 	if err != nil || tr.Failure != "" {
 		t.Fatal(err, tr.Failure)
 	}
 	want := map[notebook.Metric]float64{
-		notebook.WeightPSS: 6, notebook.WeightRSS: 12, notebook.WeightUSS: 3, notebook.WeightTables: 1, notebook.WeightKernel: 2, notebook.WeightCopy: 0.5,
-		notebook.WeightAlone: 9, notebook.WeightAloneRSS: 18, notebook.WeightAdded: 5, notebook.WeightAsymptote: 5,
-		notebook.WeightMerged: 3, notebook.WeightAloneKSM: 4.5, notebook.WeightAddedKSM: 2.5, notebook.WeightLimitKSM: 2.5,
-		notebook.WeightAnonymous: 0, notebook.WeightFile: 0, notebook.WeightWithin: 3, notebook.WeightWithHost: 0, notebook.WeightWithGuests: 0,
+		memorykind.PSS: 6, memorykind.RSS: 12, memorykind.USS: 3, memorykind.Tables: 1, memorykind.Kernel: 2, memorykind.Copy: 0.5,
+		memorykind.Alone: 9, memorykind.AloneRSS: 18, memorykind.Added: 5, memorykind.Asymptote: 5,
+		memorykind.Merged: 3, memorykind.AloneKSM: 4.5, memorykind.AddedKSM: 2.5, memorykind.LimitKSM: 2.5,
+		memorykind.Anonymous: 0, memorykind.File: 0, memorykind.Within: 3, memorykind.WithHost: 0, memorykind.WithGuests: 0,
 	}
 	for m, v := range want {
 		if got, ok := tr.Figures[m.Name]; !ok || math.Abs(got-v) > 1e-9 {
@@ -173,14 +174,14 @@ func TestGuestsOfAKnownWeight(t *testing.T) {
 		t.Errorf("%d figures, value %v, at most %d guests, KSM undone %d times; want %d, 6, 4, 3", len(tr.Figures), tr.Value, l.most, l.undone, len(want))
 	}
 	var points []string
-	for _, w := range tr.Weights {
+	for _, w := range memorykind.SeenBy(&tr).Weights {
 		points = append(points, fmt.Sprint(w.Guests, " ", w.KSM != nil))
 	}
 	if want := []string{"1 false", "1 true", "2 false", "2 true", "4 false", "4 true"}; !slices.Equal(points, want) {
 		t.Errorf("weighed at %v, want %v", points, want)
 	}
 	// What the study says that it has is what the trial has.
-	for _, f := range (notebook.Memory{Guests: []int{1, 2, 4}, KSM: notebook.KSMPaper}).Figures() {
+	for _, f := range (memorykind.Config{Guests: []int{1, 2, 4}, KSM: memorykind.KSMPaper}).Figures() {
 		if _, ok := want[f]; !ok {
 			t.Errorf("%s is among the study's metrics, and no trial has it", f.Name)
 		}
@@ -190,7 +191,7 @@ func TestGuestsOfAKnownWeight(t *testing.T) {
 // What the last guest alone has, by what it is to it, is in the figures where the study asks for it; and of which files is asked once, at the end.
 func TestWhatAGuestsMemoryIsToItIsInTheFigures(t *testing.T) {
 	l := known()
-	m := notebook.Memory{Guests: []int{1, 2}, KSM: notebook.KSMPaper, Frames: true}
+	m := memorykind.Config{Guests: []int{1, 2}, KSM: memorykind.KSMPaper, Frames: true}
 	tr, _, err := weighed(t, l, m)
 	if err != nil || tr.Failure != "" {
 		t.Fatal(err, tr.Failure)
@@ -199,9 +200,9 @@ func TestWhatAGuestsMemoryIsToItIsInTheFigures(t *testing.T) {
 		t.Errorf("asked %v, want %v", l.asked, want)
 	}
 	for m, v := range map[notebook.Metric]float64{
-		notebook.WeightOwn: 91, notebook.WeightEmulator: 23, notebook.WeightRAM: 68, notebook.WeightGuestFile: 55, notebook.WeightGuestAnon: 6,
-		notebook.WeightGuestCore: 5, notebook.WeightGuestFree: 2, notebook.WeightLeft: 26, notebook.WeightIdle: 3, notebook.WeightIdleAlone: 3, notebook.WeightBest: 62,
-		notebook.WeightAnonAnon: 3, notebook.WeightFileFile: 0, notebook.WeightAnonFile: 0,
+		memorykind.Own: 91, memorykind.Emulator: 23, memorykind.RAM: 68, memorykind.GuestFile: 55, memorykind.GuestAnon: 6,
+		memorykind.GuestCore: 5, memorykind.GuestFree: 2, memorykind.Left: 26, memorykind.Idle: 3, memorykind.IdleAlone: 3, memorykind.Best: 62,
+		memorykind.AnonAnon: 3, memorykind.FileFile: 0, memorykind.AnonFile: 0,
 	} {
 		if got, ok := tr.Figures[m.Name]; !ok || got != v {
 			t.Errorf("%s: %v, want %v", m.Name, got, v)
@@ -211,16 +212,16 @@ func TestWhatAGuestsMemoryIsToItIsInTheFigures(t *testing.T) {
 		t.Errorf("%d figures, and the study has %d", got, want)
 	}
 	l = known()
-	if tr, _, err := weighed(t, l, notebook.Memory{Guests: []int{1}}); err != nil || !slices.Equal(l.asked, []Inside{Outside}) || tr.Figures[notebook.WeightOwn.Name] != 0 {
+	if tr, _, err := weighed(t, l, memorykind.Config{Guests: []int{1}}); err != nil || !slices.Equal(l.asked, []Inside{Outside}) || tr.Figures[memorykind.Own.Name] != 0 {
 		t.Errorf("a study that does not ask: %v, %v, %v", l.asked, tr.Figures, err)
 	}
 }
 
 func TestGuestsThatCannotBeWeighed(t *testing.T) {
-	two := notebook.Memory{Guests: []int{1, 3}}
+	two := memorykind.Config{Guests: []int{1, 3}}
 	for name, c := range map[string]struct {
 		l      func(*scales)
-		m      notebook.Memory
+		m      memorykind.Config
 		want   string // in the trial's failure, or in its warnings
 		points int
 	}{
@@ -229,14 +230,14 @@ func TestGuestsThatCannotBeWeighed(t *testing.T) {
 		"work that ends meanwhile":    {func(l *scales) { l.ends = true }, two, "the work in guest 1 ended while it was weighed: exit status 4", 1},
 		"guests that never settle":    {func(l *scales) { l.growing = true }, two, "1 guests still took", 2},
 		"a host without KSM": {func(l *scales) { l.noKSM = errors.New("this kernel has none") },
-			notebook.Memory{Guests: []int{1}, KSM: notebook.KSMKernel}, "KSM: this kernel has none", 1},
+			memorykind.Config{Guests: []int{1}, KSM: memorykind.KSMKernel}, "KSM: this kernel has none", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := known()
 			c.l(l)
 			tr, _, err := weighed(t, l, c.m)
-			if said := tr.Failure + strings.Join(tr.Warnings, " "); err != nil || !strings.Contains(said, c.want) || len(tr.Weights) != c.points {
-				t.Errorf("%q, %d points, %v; want %q, %d", said, len(tr.Weights), err, c.want, c.points)
+			if said := tr.Failure + strings.Join(tr.Warnings, " "); err != nil || !strings.Contains(said, c.want) || len(memorykind.SeenBy(&tr).Weights) != c.points {
+				t.Errorf("%q, %d points, %v; want %q, %d", said, len(memorykind.SeenBy(&tr).Weights), err, c.want, c.points)
 			}
 		})
 	}
@@ -246,7 +247,7 @@ func TestGuestsThatCannotBeWeighed(t *testing.T) {
 func TestKSMThatStays(t *testing.T) {
 	l := known()
 	l.stuck = errors.New("read-only file system")
-	if _, _, err := weighed(t, l, notebook.Memory{Guests: []int{1}, KSM: notebook.KSMPaper}); err == nil || !strings.Contains(err.Error(), "KSM's settings: read-only file system; `tare clean` tries again") {
+	if _, _, err := weighed(t, l, memorykind.Config{Guests: []int{1}, KSM: memorykind.KSMPaper}); err == nil || !strings.Contains(err.Error(), "KSM's settings: read-only file system; `tare clean` tries again") {
 		t.Errorf("%v", err)
 	}
 }
@@ -254,7 +255,7 @@ func TestKSMThatStays(t *testing.T) {
 func TestAnInterruptWhileGuestsAreWeighed(t *testing.T) {
 	l := known()
 	l.after = func() {}
-	if tr, reason, err := weighed(t, l, notebook.Memory{Guests: []int{1, 2}}); err != nil || reason != Interrupted || tr.Treatment != "" {
+	if tr, reason, err := weighed(t, l, memorykind.Config{Guests: []int{1, 2}}); err != nil || reason != Interrupted || tr.Treatment != "" {
 		t.Errorf("%q, %v, trial %+v", reason, err, tr)
 	}
 }

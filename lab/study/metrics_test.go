@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"tare/notebook"
+	fitkind "tare/notebook/kinds/fit"
 	"tare/workloads"
 )
 
@@ -44,11 +45,11 @@ design: {rounds: {floor: 2, cap: 2}, timeout: 1m}
 			t.Errorf("%+v, %+v", m, w.Also)
 		}
 		// How many guests fit is sought by what has to stay low.
-		err = s.Check(workloads.FS, Choices{Until: Until{Fit: notebook.Fit{Metric: "p95", Factor: 1.5, To: 8}}})
+		err = s.Check(workloads.FS, Choices{Until: Until{Fit: fitkind.Config{Metric: "p95", Factor: 1.5, To: 8}}})
 		if err == nil || !strings.Contains(err.Error(), "of copy of workload command more is better, and how many guests fit is sought by what must stay low") {
 			t.Errorf("--until 'p95 < 1.5x': %v", err)
 		}
-		if err := s.Check(workloads.FS, Choices{Until: Until{Fit: notebook.Fit{Metric: "time", Factor: 1.5, To: 8}}}); err != nil && strings.Contains(err.Error(), "more is better") {
+		if err := s.Check(workloads.FS, Choices{Until: Until{Fit: fitkind.Config{Metric: "time", Factor: 1.5, To: 8}}}); err != nil && strings.Contains(err.Error(), "more is better") {
 			t.Errorf("of a time: %v", err)
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"tare/lab/ruler"
 	"tare/lab/workload"
 	"tare/notebook"
+	fitkind "tare/notebook/kinds/fit"
 )
 
 // Neighbours is how a study file says which guests are busy beside the measured one (paper "virtualization-overheads", chapter 4): a mapping
@@ -125,7 +126,7 @@ func (p *Plan) busy(ctx context.Context, shipped fs.FS, o workload.Options) erro
 
 // kinds are what neighbours of the treatment's guest do, each at least once.
 func (p *Plan) kinds(t notebook.Treatment) []string {
-	if p.Study.Fit != nil {
+	if p.Study.Kind == fitkind.Name {
 		return []string{notebook.BusyCPU}
 	}
 	return notebook.NeighboursOf(t).Kinds(2) // with two seats any has one of each of its kinds

@@ -15,6 +15,7 @@ import (
 	"tare/lab/ruler"
 	"tare/lab/workload"
 	"tare/notebook"
+	fitkind "tare/notebook/kinds/fit"
 	"tare/workloads"
 )
 
@@ -230,14 +231,14 @@ func TestMemoryThatWouldRunOut(t *testing.T) {
 			t.Errorf("%q", why)
 		}
 		p := neighbourly("none")
-		p.Study.Fit = &notebook.Fit{Metric: "p50", Factor: 1.5, To: 64}
+		p.Study.Kind, p.Study.Config = fitkind.Name, &fitkind.Config{Metric: "p50", Factor: 1.5, To: 64}
 		p.Study.Design.Warmups = 0
 		s, book = &street{fakeLab: fakeLab{elapsed: steady}, takes: full}, &fakeBook{}
 		if _, err := (&Run{Plan: p, Lab: s, Book: book}).Do(t.Context()); err != nil || s.live != 0 || s.most != 5 {
 			t.Errorf("%v: %d guests at most, %d left", err, s.most, s.live)
 		}
 		for _, tr := range book.trials {
-			if f := tr.Fitted; f == nil || f.Guests != 5 || f.RanOut != notebook.OutOfMemory || !strings.Contains(f.Why, "of memory left") {
+			if f := fitkind.SeenBy(&tr).Fitted; f == nil || f.Guests != 5 || f.RanOut != fitkind.OutOfMemory || !strings.Contains(f.Why, "of memory left") {
 				t.Errorf("%+v", f)
 			}
 		}

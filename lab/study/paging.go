@@ -11,6 +11,7 @@ import (
 	"tare/lab/ruler"
 	"tare/lab/workload"
 	"tare/notebook"
+	pagingkind "tare/notebook/kinds/paging"
 )
 
 // Paging is how a study file says that page tables or page faults are read: so many guests of a treatment are made, one beside the other on the same
@@ -32,11 +33,11 @@ const (
 )
 
 // parse reads it; a nil one is none.
-func (p *Paging) parse() (*notebook.Paging, error) {
+func (p *Paging) parse() (*pagingkind.Config, error) {
 	if p == nil {
 		return nil, nil
 	}
-	out := &notebook.Paging{Guests: p.Guests, Tables: p.Steady != "", InitialS: usualInitial.Seconds()}
+	out := &pagingkind.Config{Guests: p.Guests, Tables: p.Steady != "", InitialS: usualInitial.Seconds()}
 	if out.Guests == 0 {
 		out.Guests = usualGuests
 	}
@@ -128,7 +129,7 @@ type Faulting interface {
 // their page tables, or counts their page faults. A rehearsal is of the first alone: its
 // tables at the initial state, if the study reads any, and the end of a function. The error is of a guest that cannot be removed.
 func (r *Run) page(ctx context.Context, first Guest, ready *workload.Ready, t notebook.Treatment, rehearsal bool) (tr notebook.Trial, err error) {
-	p := *r.Plan.Study.Paging
+	p := *pagingkind.Of(r.Plan.Study)
 	if rehearsal {
 		p.Guests, p.SteadyS, p.FaultsS = 1, 0, 0
 	}
@@ -148,8 +149,11 @@ func (r *Run) page(ctx context.Context, first Guest, ready *workload.Ready, t no
 		}
 		guests = append(guests, g)
 	}
-	of := &paging{Run: r, Paging: p, ready: ready, guests: guests, trial: &tr}
-	defer func() { err = errors.Join(err, of.stop()) }()
+	of := &paging{Run: r, Config: p, ready: ready, guests: guests, trial: &tr}
+	defer func() {
+		tr.Seen = of.kept
+		err = errors.Join(err, of.stop())
+	}()
 	if ends(ready.Workload) && p.FaultsS > 0 {
 		if tr.Failure = of.watch(); tr.Failure != "" {
 			return tr, nil
@@ -169,7 +173,7 @@ func (r *Run) page(ctx context.Context, first Guest, ready *workload.Ready, t no
 		return tr, nil
 	}
 	metric, _ := p.Metrics(ends(ready.Workload))
-	tr.Figures = p.Figures(tr.PageTables, tr.PageFaults)
+	tr.Figures = p.Figures(of.kept.PageTables, of.kept.PageFaults)
 	value, known := tr.Figures[metric.Name]
 	if !known && !rehearsal {
 		tr.Failure = "nothing was read of what the study is about: " + metric.Name
@@ -181,11 +185,12 @@ func (r *Run) page(ctx context.Context, first Guest, ready *workload.Ready, t no
 // paging is a trial of page under way.
 type paging struct {
 	*Run
-	notebook.Paging
+	pagingkind.Config
 	ready    *workload.Ready
 	guests   []Guest
 	works    []*service
 	trial    *notebook.Trial
+	kept     pagingkind.Seen
 	began    time.Time
 	faulting Faulting
 	used     time.Duration // CPU time of the guests when watching began
@@ -199,7 +204,7 @@ func (p *paging) read(ctx context.Context) (cause string) {
 		if cause := p.wait(ctx, p.InitialS, "before the initial state was read"); cause != "" {
 			return cause
 		}
-		if cause := p.tables(ctx, notebook.Initial); cause != "" {
+		if cause := p.tables(ctx, pagingkind.Initial); cause != "" {
 			return cause
 		}
 	}
@@ -227,7 +232,7 @@ func (p *paging) read(ctx context.Context) (cause string) {
 		if cause := p.wait(ctx, p.SteadyS, "before the steady state was read"); cause != "" {
 			return cause
 		}
-		if cause := p.tables(ctx, notebook.Steady); cause != "" {
+		if cause := p.tables(ctx, pagingkind.Steady); cause != "" {
 			return cause
 		}
 	}
@@ -287,7 +292,7 @@ func (p *paging) tables(ctx context.Context, state string) string {
 	if cause := p.ended("while its page tables were read"); cause != "" {
 		return cause
 	}
-	p.trial.PageTables = append(p.trial.PageTables, t)
+	p.kept.PageTables = append(p.kept.PageTables, t)
 	return ""
 }
 
@@ -333,7 +338,7 @@ func (p *paging) seen(cpu *time.Duration) (cause string) {
 		return "page faults: " + err.Error()
 	}
 	f.OfS, f.CPUS = took.Seconds(), cpu.Seconds()
-	p.trial.PageFaults = &f
+	p.kept.PageFaults = &f
 	if f.Lost > 0 {
 		p.trial.Warnings = append(p.trial.Warnings, fmt.Sprintf("%d page faults were not counted: they came faster than they can be passed on", f.Lost))
 	}

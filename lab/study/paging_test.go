@@ -15,6 +15,7 @@ import (
 	"tare/lab/ruler"
 	"tare/lab/workload"
 	"tare/notebook"
+	pagingkind "tare/notebook/kinds/paging"
 )
 
 // pager is a laboratory whose guests' page tables and faults are known: of the 100 entries of each guest as many are groupable as seconds have passed since
@@ -117,12 +118,12 @@ func (g *paged) Run(ctx context.Context, o ruler.Order) (ruler.Result, time.Dura
 }
 
 // read runs a study of one treatment, one round.
-func read(t *testing.T, l *pager, p notebook.Paging, params map[string]string) (tr notebook.Trial, reason string) {
+func read(t *testing.T, l *pager, p pagingkind.Config, params map[string]string) (tr notebook.Trial, reason string) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		book := &fakeBook{}
 		plan := fakePlan(notebook.Design{Floor: 1, Cap: 1, Trials: 1}, cnT)
-		plan.Study.Paging, plan.Study.Design.TimeoutS = &p, 600
+		plan.Study.Kind, plan.Study.Config, plan.Study.Design.TimeoutS = pagingkind.Name, &p, 600
 		for _, r := range plan.ready {
 			r.Workload.Stays = l.length == 0
 		}
@@ -153,7 +154,7 @@ func read(t *testing.T, l *pager, p notebook.Paging, params map[string]string) (
 // Guests that stay are read in both states, and their faults counted for as long as the study says; all four are at work meanwhile.
 func TestGuestsOfKnownPages(t *testing.T) {
 	l := &pager{}
-	p := notebook.Paging{Guests: 4, Tables: true, InitialS: 2, SteadyS: 18, FaultsS: 10}
+	p := pagingkind.Config{Guests: 4, Tables: true, InitialS: 2, SteadyS: 18, FaultsS: 10}
 	tr, _ := read(t, l, p, nil)
 	if tr.Failure != "" {
 		t.Fatal(tr.Failure)
@@ -168,8 +169,8 @@ func TestGuestsOfKnownPages(t *testing.T) {
 			t.Errorf("%s: %v, want %v", name, got, v)
 		}
 	}
-	if tr.Value != 80 || l.most != 4 || l.mostWorking != 4 || len(tr.PageTables) != 2 || tr.PageFaults.OfS != 10 {
-		t.Errorf("value %v of at most %d guests, %d at work, %d readings, faults of %v s", tr.Value, l.most, l.mostWorking, len(tr.PageTables), tr.PageFaults.OfS)
+	if tr.Value != 80 || l.most != 4 || l.mostWorking != 4 || len(pagingkind.SeenBy(&tr).PageTables) != 2 || pagingkind.SeenBy(&tr).PageFaults.OfS != 10 {
+		t.Errorf("value %v of at most %d guests, %d at work, %d readings, faults of %v s", tr.Value, l.most, l.mostWorking, len(pagingkind.SeenBy(&tr).PageTables), pagingkind.SeenBy(&tr).PageFaults.OfS)
 	}
 	first, also := p.Metrics(false)
 	if first.Name != "exclusive entries, steady" {
@@ -185,12 +186,12 @@ func TestGuestsOfKnownPages(t *testing.T) {
 // What ends by itself has no steady state, and its faults are those from its beginning to its end.
 func TestFunctionsAreReadToTheirEnd(t *testing.T) {
 	l := &pager{length: 30 * time.Second}
-	tr, _ := read(t, l, notebook.Paging{Guests: 4, Tables: true, InitialS: 5, SteadyS: 120, FaultsS: 10}, nil)
+	tr, _ := read(t, l, pagingkind.Config{Guests: 4, Tables: true, InitialS: 5, SteadyS: 120, FaultsS: 10}, nil)
 	if tr.Failure != "" {
 		t.Fatal(tr.Failure)
 	}
-	if len(tr.PageTables) != 1 || tr.PageTables[0].Groupable != 20 || tr.PageFaults.OfS != 30 || tr.PageFaults.CPUS != 8 || tr.Value != 95 {
-		t.Errorf("%+v, %+v, value %v", tr.PageTables, tr.PageFaults, tr.Value)
+	if len(pagingkind.SeenBy(&tr).PageTables) != 1 || pagingkind.SeenBy(&tr).PageTables[0].Groupable != 20 || pagingkind.SeenBy(&tr).PageFaults.OfS != 30 || pagingkind.SeenBy(&tr).PageFaults.CPUS != 8 || tr.Value != 95 {
+		t.Errorf("%+v, %+v, value %v", pagingkind.SeenBy(&tr).PageTables, pagingkind.SeenBy(&tr).PageFaults, tr.Value)
 	}
 	if _, ok := tr.Figures["groupable entries, steady"]; ok {
 		t.Error("it has a steady state")
@@ -198,11 +199,11 @@ func TestFunctionsAreReadToTheirEnd(t *testing.T) {
 }
 
 func TestGuestsThatCannotBeRead(t *testing.T) {
-	tables := notebook.Paging{Guests: 3, Tables: true, InitialS: 5}
-	faults := notebook.Paging{Guests: 3, FaultsS: 10}
+	tables := pagingkind.Config{Guests: 3, Tables: true, InitialS: 5}
+	faults := pagingkind.Config{Guests: 3, FaultsS: 10}
 	for name, c := range map[string]struct {
 		l    *pager
-		p    notebook.Paging
+		p    pagingkind.Config
 		want string
 	}{
 		"a guest that cannot be made": {&pager{refuses: 3}, tables, "guest 3 of 3: no guest: the bridge is full"},
@@ -223,7 +224,7 @@ func TestGuestsThatCannotBeRead(t *testing.T) {
 
 func TestAnInterruptWhilePagesAreRead(t *testing.T) {
 	l := &pager{after: func() {}}
-	if tr, reason := read(t, l, notebook.Paging{Guests: 2, Tables: true, InitialS: 1, SteadyS: 100}, nil); reason != Interrupted || tr.Treatment != "" {
+	if tr, reason := read(t, l, pagingkind.Config{Guests: 2, Tables: true, InitialS: 1, SteadyS: 100}, nil); reason != Interrupted || tr.Treatment != "" {
 		t.Errorf("%q, trial %+v", reason, tr)
 	}
 }
@@ -233,7 +234,7 @@ func TestOrdersHaveTheTreatmentsAddressesAndPages(t *testing.T) {
 	for _, c := range []struct{ addresses, pages string }{{"", ""}, {"fixed", "host"}, {"random", "never"}, {"fixed", "never"}, {"fixed", "always"}} {
 		l := &pager{}
 		params := map[string]string{notebook.ParamAddresses: c.addresses, notebook.ParamHugePages: c.pages}
-		if tr, _ := read(t, l, notebook.Paging{Guests: 2, Tables: true}, params); tr.Failure != "" {
+		if tr, _ := read(t, l, pagingkind.Config{Guests: 2, Tables: true}, params); tr.Failure != "" {
 			t.Fatal(tr.Failure)
 		}
 		for _, o := range l.orders {
@@ -307,7 +308,7 @@ func TestAFunctionIsRehearsed(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			l := &pager{length: time.Millisecond, exit: c.exit}
 			plan := fakePlan(notebook.Design{Floor: 1, Cap: 1, Trials: 1}, cnT)
-			plan.Study.Paging = &notebook.Paging{Guests: 4, Tables: c.tables, InitialS: 1, FaultsS: 10}
+			plan.Study.Kind, plan.Study.Config = pagingkind.Name, &pagingkind.Config{Guests: 4, Tables: c.tables, InitialS: 1, FaultsS: 10}
 			r := &Run{Plan: plan, Lab: l}
 			g, err := l.Provision(t.Context(), plan.Study.Treatments[0], "rehearsal", nil)
 			if err != nil {

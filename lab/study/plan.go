@@ -19,6 +19,12 @@ import (
 	"tare/lab/ruler"
 	"tare/lab/workload"
 	"tare/notebook"
+	arrivalskind "tare/notebook/kinds/arrivals"
+	capacitykind "tare/notebook/kinds/capacity"
+	fitkind "tare/notebook/kinds/fit"
+	memorykind "tare/notebook/kinds/memory"
+	pagingkind "tare/notebook/kinds/paging"
+	startingkind "tare/notebook/kinds/starting"
 	"tare/stats"
 )
 
@@ -50,7 +56,7 @@ type Lab interface {
 	Load(ctx context.Context, t notebook.Treatment, id string, w *workload.Ready) (Guest, notebook.Load, error)
 	// Weigh reads what guests take of the host's memory, all together. Those of which the host sees the ruler are weighed without it. Those that are
 	// virtual machines are asked what their memory is to them.
-	Weigh(ctx context.Context, guests []Guest, asked Inside) (notebook.Weight, error)
+	Weigh(ctx context.Context, guests []Guest, asked Inside) (memorykind.Weight, error)
 	// Tables reads the page tables of guests' work, all together.
 	Tables(ctx context.Context, guests []Guest) (notebook.PageTables, error)
 	// Faults begins to see the page faults of guests' work, from its beginning on. An error says why the host does not; of no guests it says whether.
@@ -62,7 +68,7 @@ type Lab interface {
 	Ask(ctx context.Context, g Guest, at netip.AddrPort, q workload.Question) error
 	// Profile begins to sample what the host's CPUs do while containers of the treatment are started.
 	Profile(t notebook.Treatment) (Profiling, error)
-	// Merge has the kernel merge pages that are alike, as one of notebook.KSMSettings says. An error says why the host does not.
+	// Merge has the kernel merge pages that are alike, as one of memorykind.KSMSettings says. An error says why the host does not.
 	Merge(ctx context.Context, setting string) (Merging, error)
 }
 
@@ -345,7 +351,7 @@ func (s *Spec) check(shipped fs.FS, ch Choices) ([]use, error) {
 		if u.Workload.System && s.Memory == nil && s.Starting == nil {
 			return nil, fmt.Errorf("study %s: workload %s is a whole system, of which no time is taken: memory: {guests: [1, 2]}, by which guests are weighed, or starting: {cache: [warm]}, by which their start is timed, was expected in the study", s.Name, u.Workload.Name)
 		}
-		if fit := ch.Until.Fit; fit != (notebook.Fit{}) {
+		if fit := ch.Until.Fit; fit != (fitkind.Config{}) {
 			m := u.Workload.Primary()
 			for _, o := range u.Workload.Secondary() {
 				if o.Name == fit.Metric {
@@ -369,7 +375,7 @@ func (s *Spec) check(shipped fs.FS, ch Choices) ([]use, error) {
 			}
 		}
 	}
-	if fit := ch.Until.Fit != (notebook.Fit{}); fit && (s.Memory != nil || s.Paging != nil || s.Capacity != nil || s.Arrivals != nil || len(ch.Explain) > 0) {
+	if fit := ch.Until.Fit != (fitkind.Config{}); fit && (s.Memory != nil || s.Paging != nil || s.Capacity != nil || s.Arrivals != nil || len(ch.Explain) > 0) {
 		return nil, fmt.Errorf("study %s: --until '%s': it is sought how many guests fit whose work is timed: a study without memory:, paging:, capacity: and arrivals:, and without --explain, was expected", s.Name, ch.Until.Fit.Objective())
 	}
 	if s.Arrivals != nil && len(ch.Explain)+len(ch.LoadFrom) > 0 {
@@ -424,7 +430,7 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, shipped fs.FS, ch Choices, o w
 		design.Floor, design.Cap, design.Precision = ch.Rounds, ch.Rounds, 0
 		design.Emulated = min(design.Emulated, ch.Rounds)
 	}
-	fit := ch.Until.Fit != notebook.Fit{}
+	fit := ch.Until.Fit != fitkind.Config{}
 	if fit {
 		// Each trial is a whole search. Bare metal has no guests, and searches are compared with each other.
 		design.Floor, design.Cap, design.Precision, design.Trials, design.Warmups = fitRounds, fitRounds, 0, 1, 0
@@ -492,7 +498,21 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, shipped fs.FS, ch Choices, o w
 	p.Study = notebook.Study{
 		Version: notebook.Version, Tare: ch.Tare, Name: s.Name, Title: s.Title, Source: s.Source, Seed: ch.Seed,
 		Created: time.Now().UTC(), Design: design, Metrics: map[string]notebook.Metric{}, Images: map[string]notebook.Image{},
-		Figures: s.Figures, Claims: s.Claims, Explain: ch.Explain, LoadFrom: ch.From(s), Capacity: capacity, Memory: weighing, Paging: paging, Arrivals: arrivals, Starting: starting, Lengths: s.Lengths,
+		Figures: s.Figures, Claims: s.Claims, Explain: ch.Explain, LoadFrom: ch.From(s), Lengths: s.Lengths,
+	}
+	switch {
+	case fit:
+		p.Study.Kind, p.Study.Config = fitkind.Name, &ch.Until.Fit
+	case capacity != nil:
+		p.Study.Kind, p.Study.Config = capacitykind.Name, capacity
+	case weighing != nil:
+		p.Study.Kind, p.Study.Config = memorykind.Name, weighing
+	case paging != nil:
+		p.Study.Kind, p.Study.Config = pagingkind.Name, paging
+	case arrivals != nil:
+		p.Study.Kind, p.Study.Config = arrivalskind.Name, arrivals
+	case starting != nil:
+		p.Study.Kind, p.Study.Config = startingkind.Name, starting
 	}
 	for _, u := range us {
 		w := u.Workload
@@ -558,23 +578,22 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, shipped fs.FS, ch Choices, o w
 			p.Study.Metrics[w.Name] = w.Primary()
 			also := w.Secondary()
 			if capacity != nil {
-				p.Study.Metrics[w.Name], also = capacity.Figure(), []notebook.Metric{notebook.CapacityFigure}
+				p.Study.Metrics[w.Name], also = capacity.Figure(), []notebook.Metric{capacitykind.PerSecond}
 			}
 			if weighing != nil {
-				p.Study.Metrics[w.Name], also = notebook.WeightPSS, s.weighs(weighing)
+				p.Study.Metrics[w.Name], also = memorykind.PSS, s.weighs(weighing)
 			}
 			if paging != nil {
 				p.Study.Metrics[w.Name], also = paging.Metrics(ends(w))
 			}
 			if fit {
-				p.Study.Fit = &ch.Until.Fit
-				p.Study.Metrics[w.Name], also = p.Study.Fit.Figure(), []notebook.Metric{notebook.FitFigure}
+				p.Study.Metrics[w.Name], also = ch.Until.Fit.Figure(), []notebook.Metric{fitkind.Guests}
 			}
 			if len(s.neighbours(u.Use)) > 0 {
 				also = slices.Concat(also, []notebook.Metric{notebook.OwnShare, notebook.Fairness})
 			}
 			if arrivals != nil {
-				p.Study.Metrics[w.Name], also = notebook.StartMean, arrivals.Also()
+				p.Study.Metrics[w.Name], also = arrivalskind.StartMean, arrivals.Also()
 			}
 			if starting != nil {
 				p.Study.Metrics[w.Name], also = starting.Metrics()

@@ -14,6 +14,12 @@ import (
 	"tare/lab/ruler"
 	"tare/lab/workload"
 	"tare/notebook"
+	arrivalskind "tare/notebook/kinds/arrivals"
+	capacitykind "tare/notebook/kinds/capacity"
+	fitkind "tare/notebook/kinds/fit"
+	memorykind "tare/notebook/kinds/memory"
+	pagingkind "tare/notebook/kinds/paging"
+	startingkind "tare/notebook/kinds/starting"
 	"tare/stats"
 )
 
@@ -383,7 +389,7 @@ func (r *Run) guest(ctx context.Context, t notebook.Treatment, round int) (err e
 	var g Guest
 	var started *start // of a study of starts
 	var perr error
-	if r.Plan.Study.Starting == nil {
+	if r.Plan.Study.Kind != startingkind.Name {
 		pctx, cancel := context.WithTimeout(ctx, provisionTimeout)
 		g, perr = r.provision(pctx, t, id, ready)
 		cancel()
@@ -478,7 +484,7 @@ func (r *Run) guest(ctx context.Context, t notebook.Treatment, round int) (err e
 			tr, dead, terr = r.trial(ctx, g, service, ready, t, s)
 		}
 		// The other guests that are weighed or read with this one are no disturbance, and a start is over.
-		if !r.Plan.Study.Together() && r.Plan.Study.Fit == nil && started == nil {
+		if !r.Plan.Study.Together() && r.Plan.Study.Kind != fitkind.Name && started == nil {
 			tr.Beside = since()
 			tr.ThrottledS = held()
 		}
@@ -583,23 +589,23 @@ const (
 // trial runs the workload once and checks its answer, a warm-up's not: nothing is made of it. dead: the guest is of no
 // use any more. The error is of tracers that cannot be detached.
 func (r *Run) trial(ctx context.Context, g Guest, service *service, ready *workload.Ready, t notebook.Treatment, s step) (tr notebook.Trial, dead bool, err error) {
-	if r.Plan.Study.Capacity != nil {
+	if r.Plan.Study.Kind == capacitykind.Name {
 		tr, dead = r.climb(ctx, service, s.warmup)
 		return tr, dead, nil
 	}
-	if r.Plan.Study.Memory != nil {
+	if r.Plan.Study.Kind == memorykind.Name {
 		tr, err = r.weigh(ctx, g, ready, t, s.warmup)
 		return tr, true, err
 	}
-	if r.Plan.Study.Paging != nil {
+	if r.Plan.Study.Kind == pagingkind.Name {
 		tr, err = r.page(ctx, g, ready, t, s.warmup)
 		return tr, true, err
 	}
-	if r.Plan.Study.Arrivals != nil {
+	if r.Plan.Study.Kind == arrivalskind.Name {
 		tr, err = r.bringUp(ctx, ready, t)
 		return tr, true, err
 	}
-	if r.Plan.Study.Fit != nil {
+	if r.Plan.Study.Kind == fitkind.Name {
 		return r.fit(ctx, g, service, ready, t)
 	}
 	return r.time(ctx, g, service, ready, t, s)

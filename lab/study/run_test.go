@@ -21,6 +21,7 @@ import (
 	"tare/lab/ruler"
 	"tare/lab/workload"
 	"tare/notebook"
+	memorykind "tare/notebook/kinds/memory"
 	"tare/stats"
 	"tare/workloads"
 )
@@ -96,8 +97,8 @@ func (l *fakeLab) Cache(_ context.Context, _ notebook.Treatment, _ *workload.Rea
 	}
 	return l.cached, nil
 }
-func (l *fakeLab) Weigh(context.Context, []Guest, Inside) (notebook.Weight, error) {
-	return notebook.Weight{}, errors.New("nothing is weighed in these tests")
+func (l *fakeLab) Weigh(context.Context, []Guest, Inside) (memorykind.Weight, error) {
+	return memorykind.Weight{}, errors.New("nothing is weighed in these tests")
 }
 func (l *fakeLab) Tables(context.Context, []Guest) (notebook.PageTables, error) {
 	return notebook.PageTables{}, errors.New("no page tables are read in these tests")

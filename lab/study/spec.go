@@ -27,6 +27,7 @@ import (
 	"tare/lab/engine"
 	"tare/lab/workload"
 	"tare/notebook"
+	memorykind "tare/notebook/kinds/memory"
 	"tare/yamlfile"
 )
 
@@ -801,7 +802,7 @@ func (s *Spec) drawable(us []use) error {
 				if err != nil {
 					return err // the file was refused for it
 				}
-				first, also = notebook.WeightPSS.Name, m.Figures()
+				first, also = memorykind.PSS.Name, m.Figures()
 			}
 			metrics = []string{first}
 			for _, m := range also {

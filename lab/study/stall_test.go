@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"tare/notebook"
+	capacitykind "tare/notebook/kinds/capacity"
 )
 
 // sought searches a capacity many times and gives that which a study compares, one over the mean time per request, the spread of its logarithm, and the steps of
@@ -15,9 +15,9 @@ func sought(t *testing.T, tail func(rate float64) float64) (rate, spread, steps 
 	const searches = 3000
 	var n, times, logs, squares float64
 	for range searches {
-		a := ascent{Capacity: notebook.Capacity{Metric: "p99", Bound: 0.05, From: 10, To: mostRate, Raise: 0.5, HoldS: 10}}
+		a := ascent{Config: capacitykind.Config{Metric: "p99", Bound: 0.05, From: 10, To: mostRate, Raise: 0.5, HoldS: 10}}
 		for rate, _, ok := a.next(); ok; rate, _, ok = a.next() {
-			s := notebook.Step{Rate: rate, Tail: tail(float64(rate))}
+			s := capacitykind.Step{Rate: rate, Tail: tail(float64(rate))}
 			s.Met = s.Tail <= a.Bound
 			a.take(s)
 			steps += 1.0 / searches
@@ -61,12 +61,12 @@ func TestAStallIsNoCapacity(t *testing.T) {
 func TestARateThatDecidesIsHeldLonger(t *testing.T) {
 	g := rand.New(rand.NewPCG(3, 4))
 	for range 200 {
-		a := ascent{Capacity: notebook.Capacity{Metric: "p99", Bound: 0.05, From: 10, To: 1000, Raise: 0.5, HoldS: 10}}
+		a := ascent{Config: capacitykind.Config{Metric: "p99", Bound: 0.05, From: 10, To: 1000, Raise: 0.5, HoldS: 10}}
 		sent := map[int]float64{}
 		up := 0.0
 		for rate, seconds, ok := a.next(); ok; rate, seconds, ok = a.next() {
 			sent[rate] += seconds * float64(rate)
-			s := notebook.Step{Rate: rate, Tail: 0.05 * math.Pow(float64(rate)/15, 2) * math.Exp(0.3*g.NormFloat64())}
+			s := capacitykind.Step{Rate: rate, Tail: 0.05 * math.Pow(float64(rate)/15, 2) * math.Exp(0.3*g.NormFloat64())}
 			s.Met = s.Tail <= a.Bound
 			if a.take(s); a.missed.Rate == 0 && len(a.tries) == 0 {
 				up = max(up, seconds)
@@ -78,14 +78,14 @@ func TestARateThatDecidesIsHeldLonger(t *testing.T) {
 		if _, cause := a.capacity(); cause != "" {
 			continue
 		}
-		for _, s := range []notebook.Step{a.last(), a.missed} {
+		for _, s := range []capacitykind.Step{a.last(), a.missed} {
 			if sent[s.Rate] < 300 { // the first of two misses was on the way up
 				t.Fatalf("%d a second: only %g requests decide", s.Rate, sent[s.Rate])
 			}
 		}
 	}
 	for metric, want := range map[string]float64{"p99": 20, "p95": 10, "p99.9": mostHold, "mean": 10, "p50": 10} {
-		a := ascent{Capacity: notebook.Capacity{Metric: metric, HoldS: 10}}
+		a := ascent{Config: capacitykind.Config{Metric: metric, HoldS: 10}}
 		if got := a.long(10); got != want {
 			t.Errorf("%s at ten a second is held for %g s, want %g", metric, got, want)
 		}

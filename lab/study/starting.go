@@ -11,14 +11,15 @@ import (
 	"tare/lab/ruler"
 	"tare/lab/workload"
 	"tare/notebook"
+	startingkind "tare/notebook/kinds/starting"
 )
 
 // Starting is how a study file says that starts are timed: each trial is one guest, asked for, brought to its first useful answer and destroyed (paper
 // "virtualization-overheads", chapter 5).
 type Starting struct {
-	Cache     []string                  `yaml:"cache,omitempty"`   // of notebook.Caches, each makes a treatment; default both
-	Restore   bool                      `yaml:"restore,omitempty"` // then the guest is saved, and restored
-	Published []notebook.PublishedStart `yaml:"published,omitempty"`
+	Cache     []string                 `yaml:"cache,omitempty"`   // of notebook.Caches, each makes a treatment; default both
+	Restore   bool                     `yaml:"restore,omitempty"` // then the guest is saved, and restored
+	Published []startingkind.Published `yaml:"published,omitempty"`
 }
 
 const (
@@ -29,11 +30,11 @@ const (
 )
 
 // parse reads it; a nil one is none.
-func (s *Starting) parse() (*notebook.Starting, error) {
+func (s *Starting) parse() (*startingkind.Config, error) {
 	if s == nil {
 		return nil, nil
 	}
-	out := &notebook.Starting{Caches: s.Cache, Restore: s.Restore, Published: s.Published}
+	out := &startingkind.Config{Caches: s.Cache, Restore: s.Restore, Published: s.Published}
 	if len(out.Caches) == 0 {
 		out.Caches = notebook.Caches
 	}
@@ -55,14 +56,15 @@ type start struct {
 	guest Guest
 	work  *service // nil of what is no service
 	trial notebook.Trial
+	of    *startingkind.Start // of the trial
 }
 
 // startUp makes a guest for a trial of its start, from the request to the first useful answer. The error says why there is no guest; why there is no answer
 // is the trial's failure. What it made is its caller's to end, also where there is a failure.
 func (r *Run) startUp(ctx context.Context, t notebook.Treatment, id string, ready *workload.Ready) (s *start, err error) {
 	w := ready.Workload
-	s = &start{trial: notebook.Trial{Startup: &notebook.Start{}}}
-	of := s.trial.Startup
+	of := &startingkind.Start{}
+	s = &start{trial: notebook.Trial{Seen: startingkind.Seen{Startup: of}}, of: of}
 	var place Guest
 	var load notebook.Load
 	if w.Service != nil { // the place for its questions is none of the guest's
@@ -126,10 +128,10 @@ func (r *Run) firstAnswer(ctx context.Context, s *start, moments *engine.Moments
 			return "its service has no address: the guest has no network that a load could ask through"
 		}
 		order := w.Order(w.Service.Command, ready.Params, ready.Image, workload.Seat{Instance: t.Instance, Address: at.Listen})
-		order.Restorable = r.Plan.Study.Starting.Restore
+		order.Restorable = startingkind.Of(r.Plan.Study).Restore
 		of := begin(ctx, s.guest, t, ready, order)
 		of.place, of.load, of.pause = s.work.place, s.work.load, r.asks(t)
-		s.work, s.trial.Startup.Pauses = of, of.pause.Seconds()
+		s.work, s.of.Pauses = of, of.pause.Seconds()
 		if cause := of.await(ctx); cause != "" || ctx.Err() != nil {
 			return cause
 		}
@@ -179,14 +181,14 @@ func (r *Run) function(ctx context.Context, g Guest, ready *workload.Ready, t no
 // finish saves and restores the guest where the study says so, and completes the trial. The guest is of no use any more.
 func (r *Run) finish(ctx context.Context, s *start, ready *workload.Ready, t notebook.Treatment) notebook.Trial {
 	tr := &s.trial
-	if tr.Failure == "" && r.Plan.Study.Starting.Restore {
+	if tr.Failure == "" && startingkind.Of(r.Plan.Study).Restore {
 		tr.Failure = r.restore(ctx, s, ready, t)
 	}
-	if s.work != nil && tr.Failure == "" && tr.Startup.WentOn == "" && s.work.over() { // the proof that it went on ends it
+	if s.work != nil && tr.Failure == "" && s.of.WentOn == "" && s.work.over() { // the proof that it went on ends it
 		tr.Failure = "its service ended: " + s.work.how()
 	}
-	tr.Figures = tr.Startup.Figures()
-	v, known := tr.Figures[notebook.StartTime]
+	tr.Figures = s.of.Figures()
+	v, known := tr.Figures[startingkind.Time]
 	if !known && tr.Failure == "" {
 		tr.Failure = "its first useful answer was not seen"
 	}
@@ -197,7 +199,7 @@ func (r *Run) finish(ctx context.Context, s *start, ready *workload.Ready, t not
 // restore saves the guest, restores it, has it answer, and proves that it went on where it was. It says why that failed; that the guest cannot be saved
 // at all is noted, and is no failure.
 func (r *Run) restore(ctx context.Context, s *start, ready *workload.Ready, t notebook.Treatment) (cause string) {
-	of := s.trial.Startup
+	of := s.of
 	ctx, cancel := context.WithTimeout(ctx, patience(t, savingTime))
 	defer cancel()
 	prove, cause := r.witness(ctx, s)

@@ -8,6 +8,7 @@ import (
 
 	"tare/lab/engine"
 	"tare/notebook"
+	startingkind "tare/notebook/kinds/starting"
 )
 
 // A trial of a study of starts is one guest, whose page cache was as the treatment has it; one that cannot be saved is none the less a start.
@@ -30,7 +31,7 @@ func TestStarts(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			l := &fakeLab{cached: notebook.Cached{Files: 1, Bytes: 100, Resident: c.resident}, unsaved: never, elapsed: steady, exit: func(notebook.Treatment) int { return c.exit }}
 			plan := fakePlan(notebook.Design{Floor: 2, Cap: 2, Trials: 1}, cnT)
-			plan.Study.Starting, plan.Study.Design.TimeoutS = &notebook.Starting{Caches: notebook.Caches, Restore: true}, 60
+			plan.Study.Kind, plan.Study.Config, plan.Study.Design.TimeoutS = startingkind.Name, &startingkind.Config{Caches: notebook.Caches, Restore: true}, 60
 			plan.Study.Treatments[0].Params = map[string]string{notebook.ParamCache: c.cache}
 			of := plan.Study.Treatments[0]
 			plan.ready[notebook.Label(of.Workload, of.Params)] = plan.ready[notebook.Label(of.Workload, nil)]
@@ -49,8 +50,8 @@ func TestStarts(t *testing.T) {
 				if (c.failure == "") != (tr.Failure == "") || !strings.Contains(tr.Failure, c.failure) {
 					t.Errorf("failure %q, want %q", tr.Failure, c.failure)
 				}
-				if c.failure == "" && (!(tr.Value > 0) || tr.Value != tr.Figures[notebook.MomentAnswer] || !strings.Contains(tr.Startup.NoSaving, "of a test")) {
-					t.Errorf("%+v, %+v", tr, tr.Startup)
+				if c.failure == "" && (!(tr.Value > 0) || tr.Value != tr.Figures[notebook.MomentAnswer] || !strings.Contains(startingkind.SeenBy(&tr).Startup.NoSaving, "of a test")) {
+					t.Errorf("%+v, %+v", tr, startingkind.SeenBy(&tr).Startup)
 				}
 			}
 		})
@@ -74,7 +75,7 @@ func TestTheStateIsColdBeforeAColdRestore(t *testing.T) {
 			l.cached.Resident = 0
 		}
 		plan := fakePlan(notebook.Design{Floor: 1, Cap: 1, Trials: 1}, cnT)
-		plan.Study.Starting, plan.Study.Design.TimeoutS = &notebook.Starting{Caches: notebook.Caches, Restore: true}, 60
+		plan.Study.Kind, plan.Study.Config, plan.Study.Design.TimeoutS = startingkind.Name, &startingkind.Config{Caches: notebook.Caches, Restore: true}, 60
 		plan.Study.Treatments[0].Params = map[string]string{notebook.ParamCache: c.cache}
 		of := plan.Study.Treatments[0]
 		plan.ready[notebook.Label(of.Workload, of.Params)] = plan.ready[notebook.Label(of.Workload, nil)]
@@ -87,8 +88,8 @@ func TestTheStateIsColdBeforeAColdRestore(t *testing.T) {
 		if want := []string{c.cache + " /state"}; !slices.Equal(l.evicted, want) {
 			t.Errorf("%s: the page cache was asked for %q, want %q: %s", c.cache, l.evicted, want, tr.Failure)
 		}
-		if tr.Startup.RestoreCached == nil || *tr.Startup.RestoreCached != kept {
-			t.Errorf("%s: %+v", c.cache, tr.Startup.RestoreCached)
+		if startingkind.SeenBy(&tr).Startup.RestoreCached == nil || *startingkind.SeenBy(&tr).Startup.RestoreCached != kept {
+			t.Errorf("%s: %+v", c.cache, startingkind.SeenBy(&tr).Startup.RestoreCached)
 		}
 		if c.failure != "" && !strings.Contains(tr.Failure, c.failure) {
 			t.Errorf("%s: failure %q, want %q", c.cache, tr.Failure, c.failure)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"tare/notebook"
+	fitkind "tare/notebook/kinds/fit"
 	"tare/stats"
 )
 
@@ -17,7 +18,7 @@ type Until struct {
 	Claims    bool    `json:",omitempty"` // until the study's claims are decided, as far as they can be tested
 
 	// Fit is the objective that guests are to keep: it is sought how many do, in place of timing them. Zero: it is not.
-	Fit notebook.Fit `json:",omitzero"`
+	Fit fitkind.Config `json:",omitzero"`
 }
 
 // Question is what rounds are run for: something that is to be known, and is not.

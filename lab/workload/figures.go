@@ -15,6 +15,7 @@ import (
 
 	"tare/lab/ruler"
 	"tare/notebook"
+	capacitykind "tare/notebook/kinds/capacity"
 )
 
 // ErrorsKey is the figure that counts what went wrong in a load: above zero, the trial has failed.
@@ -441,8 +442,8 @@ func printed(r ruler.Result) (number lookup, cause string) {
 const carried = 0.9
 
 // Step is what a load at a rate gave, and whether it met the objective.
-func (w *Workload) Step(r ruler.Result, rate int, c notebook.Capacity) notebook.Step {
-	s := notebook.Step{Rate: rate, Failure: Failure(r)}
+func (w *Workload) Step(r ruler.Result, rate int, c capacitykind.Config) capacitykind.Step {
+	s := capacitykind.Step{Rate: rate, Failure: Failure(r)}
 	if s.Failure != "" {
 		return s
 	}

@@ -5,6 +5,8 @@ import (
 	"strconv"
 
 	"tare/notebook"
+	arrivalskind "tare/notebook/kinds/arrivals"
+	startingkind "tare/notebook/kinds/starting"
 )
 
 // Raised is a study of containers that are started under load, at rates up to 16 a second: one engine that starts six a second at the most, and one that is never
@@ -14,15 +16,15 @@ func Raised() *Folder {
 	f.Rounds, f.Noise = 3, 0.02
 	f.Study.Name, f.Study.Title = "bring-up", "Containers started under load"
 	f.Study.Figures = []notebook.Figure{{Name: "Figure 5.1", Title: "Engine scaling", Workload: "hashing", By: notebook.ParamRate}}
-	f.Study.Arrivals = &notebook.Arrivals{
-		ForS: 4, Least: 6, Most: 40, TimeoutS: 30, Profile: true, Published: []notebook.PublishedRate{{Rate: 1, Mean: 0.68, P95: 0.78}, {Rate: 8, Mean: 2.65, P95: 4.59}},
+	f.Study.Kind, f.Study.Config = arrivalskind.Name, &arrivalskind.Config{
+		ForS: 4, Least: 6, Most: 40, TimeoutS: 30, Profile: true, Published: []arrivalskind.Published{{Rate: 1, Mean: 0.68, P95: 0.78}, {Rate: 8, Mean: 2.65, P95: 4.59}},
 	}
 	for _, engine := range []string{"docker", "crun"} {
 		for _, rate := range []int{1, 4, 8, 16} {
 			f.Add(fmt.Sprintf("hashing rate=%d cn %s vanilla large", rate, engine), 1)
 		}
 	}
-	f.Study.Metrics["hashing"], f.Study.Also = notebook.StartMean, map[string][]notebook.Metric{"hashing": f.Study.Arrivals.Also()}
+	f.Study.Metrics["hashing"], f.Study.Also = arrivalskind.StartMean, map[string][]notebook.Metric{"hashing": arrivalskind.Of(f.Study).Also()}
 	f.Trial = func(x *notebook.Trial) {
 		t := Treatment(x.Treatment)
 		rate, err := strconv.Atoi(t.Params[notebook.ParamRate])
@@ -33,31 +35,31 @@ func Raised() *Folder {
 		if t.Engine == "crun" {
 			most, least = 100, 0.04
 		}
-		b := &notebook.Bringup{Offered: float64(rate), Planned: f.Study.Arrivals.Starts(rate), ClientS: 0.05, CreatedS: 1}
+		b := &arrivalskind.Bringup{Offered: float64(rate), Planned: arrivalskind.Of(f.Study).Starts(rate), ClientS: 0.05, CreatedS: 1}
 		end := 0.0
 		for i := range b.Planned {
 			at := float64(i) / float64(rate)
 			end = max(end+1/most, at+least*x.Value)
-			b.Starts = append(b.Starts, notebook.Request{AtS: at, LateS: 0.0002, CallS: end - at, HelloS: end - at, AnswerS: end - at + 0.05})
+			b.Starts = append(b.Starts, arrivalskind.Request{AtS: at, LateS: 0.0002, CallS: end - at, HelloS: end - at, AnswerS: end - at + 0.05})
 		}
 		b.OfS = end
-		x.Bringup = b
+		seen := arrivalskind.Seen{Bringup: b}
 		if t.Engine == "docker" {
-			x.Profile = &notebook.Profile{Hz: 499, OfS: end, Samples: 110, Names: []string{
+			seen.Profile = &arrivalskind.Profile{Hz: 499, OfS: end, Samples: 110, Names: []string{
 				"dockerd", "runtime.main", "github.com/docker/docker/daemon.(*Daemon).containerStart", "runtime.mallocgc", "do_syscall_64", "copy_page_range", "path_mount", "tare", "runc",
-			}, Stacks: notebook.Fold([]notebook.ProfileStack{
-				{Role: notebook.ProfileClient, User: []int{7, 1}, N: 10},
-				{Role: notebook.ProfileEngine, User: []int{0, 1, 2}, N: 20},
-				{Role: notebook.ProfileEngine, User: []int{0, 1, 2}, Kernel: []int{4, 5}, N: 35},
-				{Role: notebook.ProfileEngine, User: []int{0, 1, 2, 3}, N: 25},
-				{Role: notebook.ProfileEngine, User: []int{8, 1}, Kernel: []int{4, 6}, N: 20},
+			}, Stacks: arrivalskind.Fold([]arrivalskind.ProfileStack{
+				{Role: arrivalskind.ProfileClient, User: []int{7, 1}, N: 10},
+				{Role: arrivalskind.ProfileEngine, User: []int{0, 1, 2}, N: 20},
+				{Role: arrivalskind.ProfileEngine, User: []int{0, 1, 2}, Kernel: []int{4, 5}, N: 35},
+				{Role: arrivalskind.ProfileEngine, User: []int{0, 1, 2, 3}, N: 25},
+				{Role: arrivalskind.ProfileEngine, User: []int{8, 1}, Kernel: []int{4, 6}, N: 20},
 			})}
 		}
-		x.Figures = b.Figures()
-		for name, v := range x.Profile.Figures() {
+		x.Seen, x.Figures = seen, b.Figures()
+		for name, v := range seen.Profile.Figures() {
 			x.Figures[name] = v
 		}
-		x.Value = x.Figures[notebook.StartMean.Name]
+		x.Value = x.Figures[arrivalskind.StartMean.Name]
 	}
 	return f
 }
@@ -67,17 +69,17 @@ func Begun() *Folder {
 	f := New(2)
 	f.Rounds, f.Noise = 12, 0.05
 	f.Study.Name, f.Study.Title = "start-up", "How fast guests start"
-	f.Study.Starting = &notebook.Starting{Caches: notebook.Caches, Restore: true, Published: []notebook.PublishedStart{
+	f.Study.Kind, f.Study.Config = startingkind.Name, &startingkind.Config{Caches: notebook.Caches, Restore: true, Published: []startingkind.Published{
 		{Name: "KVM", Moment: notebook.MomentLogin, StartS: 10.342, RestoreS: 1.192}, {Name: "LXC", Moment: notebook.MomentReturned, StartS: 0.2, RestoreS: 0.099},
 	}}
 	f.Add("hashing cache=cold cn crun vanilla large", 0.3)
 	f.Add("hashing cache=warm cn crun vanilla large", 0.1)
 	f.Add("hashing cache=warm vm qemu kvm vanilla large", 2)
-	first, also := f.Study.Starting.Metrics()
+	first, also := startingkind.Of(f.Study).Metrics()
 	f.Study.Metrics["hashing"], f.Study.Also = first, map[string][]notebook.Metric{"hashing": also}
 	f.Trial = func(x *notebook.Trial) {
 		at := func(share float64) int64 { return int64(share * x.Value * 1e9) }
-		x.Startup = &notebook.Start{
+		s := &startingkind.Start{
 			Moments: []notebook.Moment{
 				{Name: notebook.MomentCreated, NS: at(0.3)}, {Name: notebook.MomentFirst, NS: at(0.4)}, {Name: notebook.MomentHello, NS: at(0.5)},
 				{Name: notebook.MomentOrdered, NS: at(0.6)}, {Name: notebook.MomentAnswer, NS: at(1)},
@@ -85,13 +87,13 @@ func Begun() *Folder {
 			Cached: notebook.Cached{Files: 3, Bytes: 1 << 20, Resident: 1 << 20},
 		}
 		if Treatment(x.Treatment).Platform == notebook.VM {
-			x.Startup.NoSaving = "this VM has a device that cannot be saved"
+			s.NoSaving = "this VM has a device that cannot be saved"
 		} else {
-			x.Startup.SavedNS, x.Startup.State, x.Startup.HowSaved = at(0.2), 8<<20, "by CRIU"
-			x.Startup.WentOn = "a file in its memory had the random text that was written there before it was saved"
-			x.Startup.Restored = []notebook.Moment{{Name: notebook.MomentRestored, NS: at(0.5)}, {Name: notebook.MomentAgain, NS: at(0.7)}}
+			s.SavedNS, s.State, s.HowSaved = at(0.2), 8<<20, "by CRIU"
+			s.WentOn = "a file in its memory had the random text that was written there before it was saved"
+			s.Restored = []notebook.Moment{{Name: notebook.MomentRestored, NS: at(0.5)}, {Name: notebook.MomentAgain, NS: at(0.7)}}
 		}
-		x.Figures = x.Startup.Figures()
+		x.Seen, x.Figures = startingkind.Seen{Startup: s}, s.Figures()
 	}
 	return f
 }

@@ -1,26 +1,57 @@
-package notebook
+// Package fit is what a study of the kind "fit" configures and records: how many guests fit on a host until one of them keeps its objective no more.
+package fit
 
-import "fmt"
+import (
+	"fmt"
 
-// Fit is how it is sought how many guests fit: guests that are busy are added beside the measured one until it keeps the objective no more.
-type Fit struct {
+	"tare/notebook"
+)
+
+// Name is the kind's.
+const Name = "fit"
+
+// Of is how the study does that; nil where it is of another kind, or a folder says it in no way that can be read.
+func Of(s notebook.Study) *Config {
+	c, err := notebook.ConfigOf[Config](s, Name)
+	if err != nil {
+		return nil
+	}
+	return c
+}
+
+// Seen is what a trial recorded.
+type Seen struct {
+	Fitted *Fitted `json:"fitted,omitempty"`
+}
+
+// SeenBy is what the trial recorded; nothing where it recorded something else.
+func SeenBy(t *notebook.Trial) Seen {
+	s, err := notebook.SeenOf[Seen](t)
+	if err != nil {
+		return Seen{}
+	}
+	return s
+}
+
+// Config is how it is sought how many guests fit: guests that are busy are added beside the measured one until it keeps the objective no more.
+type Config struct {
 	Metric string  `json:"metric"` // p50 to p99: of the measured guest's runs, or of what each of them reports by that name
 	Factor float64 `json:"factor"` // it stays below so many times what it is alone
 	To     int     `json:"to"`     // guests that are never exceeded
 }
 
 // Objective is what has to be kept, in words.
-func (f Fit) Objective() string {
+func (f Config) Objective() string {
 	return fmt.Sprintf("%s below %g times its value alone", f.Metric, f.Factor)
 }
 
 // Figure is the metric of such a search: one over the guests that fit, so that less is better as in every metric.
-func (f Fit) Figure() Metric {
-	return Metric{Name: "share of the host that a guest needs (" + f.Objective() + ")", Unit: "1"}
+func (f Config) Figure() notebook.Metric {
+	return notebook.Metric{Name: "share of the host that a guest needs (" + f.Objective() + ")", Unit: "1"}
 }
 
-// FitFigure is how many guests fit, the measured one among them.
-var FitFigure = Metric{Name: "guests that fit", Unit: "1"}
+// Guests is how many guests fit, the measured one among them.
+var Guests = notebook.Metric{Name: "guests that fit", Unit: "1"}
 
 // What runs out.
 const (
@@ -31,8 +62,8 @@ const (
 	OutOfEngine    = "the engine"
 )
 
-// FitStep is one number of guests that was tried.
-type FitStep struct {
+// Step is one number of guests that was tried.
+type Step struct {
 	Guests  int       `json:"guests"`
 	Runs    int       `json:"runs"`             // of the measured guest
 	Values  []float64 `json:"values,omitempty"` // of each of them: its time, or what it says of itself as Fit.Metric
@@ -53,9 +84,9 @@ type FitStep struct {
 
 // Fitted is what a search found.
 type Fitted struct {
-	Steps   []FitStep `json:"steps"`             // in the order in which they were made
-	Guests  int       `json:"guests"`            // that fit
-	Decided bool      `json:"decided,omitempty"` // so is that they fit, and that one more does not
-	RanOut  string    `json:"ran_out,omitempty"` // OutOfCPU, …; empty: nothing did, up to Fit.To
-	Why     string    `json:"why,omitempty"`     // what was seen of it
+	Steps   []Step `json:"steps"`             // in the order in which they were made
+	Guests  int    `json:"guests"`            // that fit
+	Decided bool   `json:"decided,omitempty"` // so is that they fit, and that one more does not
+	RanOut  string `json:"ran_out,omitempty"` // OutOfCPU, …; empty: nothing did, up to Fit.To
+	Why     string `json:"why,omitempty"`     // what was seen of it
 }

@@ -1,9 +1,11 @@
-package notebook
+package arrivals
 
 import (
 	"iter"
 	"slices"
 	"strings"
+
+	"tare/notebook"
 )
 
 // Profile is what the host's CPUs were at while containers were started, by samples of their stacks (paper "characterization", section 5.1.2).
@@ -154,17 +156,17 @@ func (p *Profile) Name(i int) string {
 
 // Shares of the engine's samples, and of all, in percent.
 var (
-	ProfileInKernel  = Metric{Name: "engine's samples in the kernel", Unit: "%"}
-	ProfileGC        = Metric{Name: "engine's samples in Go's garbage collection and allocation", Unit: "%"}
-	ProfileMemory    = Metric{Name: "engine's samples in the kernel's memory management, process creation and end", Unit: "%"}
-	ProfileOfAll     = Metric{Name: "samples that are the engine's", Unit: "%"}
-	ProfileAllKernel = Metric{Name: "engine's and containers' samples in the kernel", Unit: "%"}
-	ProfileAllGC     = Metric{Name: "engine's and containers' samples in Go's garbage collection and allocation", Unit: "%"}
-	ProfileAllMemory = Metric{Name: "engine's and containers' samples in the kernel's memory management, process creation and end", Unit: "%"}
+	ProfileInKernel  = notebook.Metric{Name: "engine's samples in the kernel", Unit: "%"}
+	ProfileGC        = notebook.Metric{Name: "engine's samples in Go's garbage collection and allocation", Unit: "%"}
+	ProfileMemory    = notebook.Metric{Name: "engine's samples in the kernel's memory management, process creation and end", Unit: "%"}
+	ProfileOfAll     = notebook.Metric{Name: "samples that are the engine's", Unit: "%"}
+	ProfileAllKernel = notebook.Metric{Name: "engine's and containers' samples in the kernel", Unit: "%"}
+	ProfileAllGC     = notebook.Metric{Name: "engine's and containers' samples in Go's garbage collection and allocation", Unit: "%"}
+	ProfileAllMemory = notebook.Metric{Name: "engine's and containers' samples in the kernel's memory management, process creation and end", Unit: "%"}
 )
 
 // ProfileMetrics are these.
-var ProfileMetrics = []Metric{ProfileInKernel, ProfileGC, ProfileMemory, ProfileOfAll, ProfileAllKernel, ProfileAllGC, ProfileAllMemory}
+var ProfileMetrics = []notebook.Metric{ProfileInKernel, ProfileGC, ProfileMemory, ProfileOfAll, ProfileAllKernel, ProfileAllGC, ProfileAllMemory}
 
 // Figures are their values; none of no profile.
 func (p *Profile) Figures() map[string]float64 {
@@ -196,7 +198,7 @@ func (p *Profile) Figures() map[string]float64 {
 			add(&memory, &bothMemory)
 		}
 	}
-	share := func(m Metric, n, of int) {
+	share := func(m notebook.Metric, n, of int) {
 		if of > 0 {
 			f[m.Name] = 100 * float64(n) / float64(of)
 		}

@@ -1,34 +1,61 @@
-package notebook
+// Package arrivals is what a study of the kind "arrivals" configures and records: how fast containers start that are asked for at a rate (paper "characterization", section 5.1).
+package arrivals
 
 import (
 	"math"
 	"slices"
+
+	"tare/notebook"
 )
 
-// Arrivals is how a study starts containers under load (paper "characterization", section 5.1.1): so many are made ahead, and they are asked to start at
+// Name is the kind's.
+const Name = "arrivals"
+
+// Of is how the study does that; nil where it is of another kind, or a folder says it in no way that can be read.
+func Of(s notebook.Study) *Config {
+	c, err := notebook.ConfigOf[Config](s, Name)
+	if err != nil {
+		return nil
+	}
+	return c
+}
+
+// Seen is what a trial recorded.
+type Seen struct {
+	Bringup *Bringup `json:"bringup,omitempty"`
+	Profile *Profile `json:"profile,omitempty"` // nil: no samples were taken
+}
+
+// SeenBy is what the trial recorded; nothing where it recorded something else.
+func SeenBy(t *notebook.Trial) Seen {
+	s, err := notebook.SeenOf[Seen](t)
+	if err != nil {
+		return Seen{}
+	}
+	return s
+}
+
+// Config is how a study starts containers under load (paper "characterization", section 5.1.1): so many are made ahead, and they are asked to start at
 // even intervals, whether or not the engine has answered. The rate is a parameter of the treatment, ParamRate.
-type Arrivals struct {
+type Config struct {
 	ForS     float64 `json:"for_s"`             // seconds for which requests arrive
 	Least    int     `json:"least"`             // requests, if the rate makes fewer in that time
 	Most     int     `json:"most"`              // requests, if it makes more
 	TimeoutS float64 `json:"timeout_s"`         // after which an engine, or an application, no longer answers
 	Profile  bool    `json:"profile,omitempty"` // samples say where the time goes
 
-	Published []PublishedRate `json:"published,omitempty"`
+	Published []Published `json:"published,omitempty"`
 }
 
-// ParamRate is the parameter of a treatment that is the rate at which its containers are asked to start, per second.
-const ParamRate = "rate"
-
-// PublishedRate is what a paper has of a rate, in seconds (Figure 5.1).
-type PublishedRate struct {
+// Published is what a paper has of a rate, in seconds (Figure 5.1).
+type Published struct {
 	Rate int     `json:"rate" yaml:"rate"`
 	Mean float64 `json:"mean" yaml:"mean"`
 	P95  float64 `json:"p95" yaml:"p95"`
 }
 
 // Starts is how many requests there are at a rate.
-func (a Arrivals) Starts(rate int) int {
+func (a Config) Starts(rate int) int {
 	return min(a.Most, max(a.Least, int(float64(rate)*a.ForS)))
 }
 
@@ -55,28 +82,28 @@ type Bringup struct {
 
 // Figures of a bring-up. The first is the metric of its trials: the mean time to the completion of the engine's call, as published.
 var (
-	StartMean   = Metric{Name: "start time", Unit: "s"}
-	StartP50    = Metric{Name: "start time, median", Unit: "s"}
-	StartP95    = Metric{Name: "start time, p95", Unit: "s"}
-	StartP99    = Metric{Name: "start time, p99", Unit: "s"}
-	StartMax    = Metric{Name: "start time, longest", Unit: "s"}
-	HelloMean   = Metric{Name: "time to first process", Unit: "s"}
-	AnswerMean  = Metric{Name: "time to first answer", Unit: "s"}
-	AnswerP50   = Metric{Name: "time to first answer, median", Unit: "s"}
-	AnswerP95   = Metric{Name: "time to first answer, p95", Unit: "s"}
-	AnswerP99   = Metric{Name: "time to first answer, p99", Unit: "s"}
-	AnswerMax   = Metric{Name: "time to first answer, longest", Unit: "s"}
-	RateReached = Metric{Name: "achieved rate", Unit: "1/s"}
-	ClientLate  = Metric{Name: "client's timer error, p99", Unit: "s"}
-	ClientCPU   = Metric{Name: "client's CPU time", Unit: "%"} // of one core's
+	StartMean   = notebook.Metric{Name: "start time", Unit: "s"}
+	StartP50    = notebook.Metric{Name: "start time, median", Unit: "s"}
+	StartP95    = notebook.Metric{Name: "start time, p95", Unit: "s"}
+	StartP99    = notebook.Metric{Name: "start time, p99", Unit: "s"}
+	StartMax    = notebook.Metric{Name: "start time, longest", Unit: "s"}
+	HelloMean   = notebook.Metric{Name: "time to first process", Unit: "s"}
+	AnswerMean  = notebook.Metric{Name: "time to first answer", Unit: "s"}
+	AnswerP50   = notebook.Metric{Name: "time to first answer, median", Unit: "s"}
+	AnswerP95   = notebook.Metric{Name: "time to first answer, p95", Unit: "s"}
+	AnswerP99   = notebook.Metric{Name: "time to first answer, p99", Unit: "s"}
+	AnswerMax   = notebook.Metric{Name: "time to first answer, longest", Unit: "s"}
+	RateReached = notebook.Metric{Name: "achieved rate", Unit: "1/s"}
+	ClientLate  = notebook.Metric{Name: "client's timer error, p99", Unit: "s"}
+	ClientCPU   = notebook.Metric{Name: "client's CPU time", Unit: "%"} // of one core's
 )
 
-// BringupInShort are those of the secondary metrics by which a platform is chosen, and whether the client can be trusted; the mean comes before them.
-var BringupInShort = []Metric{StartP95, AnswerMean, AnswerP95, RateReached, ClientLate, ProfileInKernel}
+// InShort are those of the secondary metrics by which a platform is chosen, and whether the client can be trusted; the mean comes before them.
+var InShort = []notebook.Metric{StartP95, AnswerMean, AnswerP95, RateReached, ClientLate, ProfileInKernel}
 
 // Also are the secondary metrics.
-func (a Arrivals) Also() []Metric {
-	all := []Metric{StartP50, StartP95, StartP99, StartMax, HelloMean, AnswerMean, AnswerP50, AnswerP95, AnswerP99, AnswerMax, RateReached, ClientLate, ClientCPU}
+func (a Config) Also() []notebook.Metric {
+	all := []notebook.Metric{StartP50, StartP95, StartP99, StartMax, HelloMean, AnswerMean, AnswerP50, AnswerP95, AnswerP99, AnswerMax, RateReached, ClientLate, ClientCPU}
 	if a.Profile {
 		all = append(all, ProfileMetrics...)
 	}

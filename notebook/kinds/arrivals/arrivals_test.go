@@ -1,4 +1,4 @@
-package notebook
+package arrivals
 
 import (
 	"encoding/json"

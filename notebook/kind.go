@@ -1,0 +1,159 @@
+package notebook
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// ConfigOf is the study's Config as the kind of that name has it; nil where the study is of another kind.
+func ConfigOf[T any](s Study, kind string) (*T, error) {
+	if s.Kind != kind {
+		return nil, nil
+	}
+	switch c := s.Config.(type) {
+	case *T:
+		return c, nil
+	case json.RawMessage:
+		var v T
+		if err := json.Unmarshal(c, &v); err != nil {
+			return nil, fmt.Errorf("%s: %q: %w", studyFile, kind, err)
+		}
+		return &v, nil
+	}
+	return nil, fmt.Errorf("the study's %s is a %T", kind, s.Config)
+}
+
+// SeenOf is the trial's Seen as a T; a zero one where the trial recorded nothing.
+func SeenOf[T any](t *Trial) (v T, err error) {
+	switch s := t.Seen.(type) {
+	case nil:
+		return v, nil
+	case T:
+		return s, nil
+	case json.RawMessage:
+		if err := json.Unmarshal(s, &v); err != nil {
+			return v, fmt.Errorf("%s: %w", trialsFile, err)
+		}
+		return v, nil
+	}
+	return v, fmt.Errorf("the trial recorded a %T", t.Seen)
+}
+
+// MarshalJSON writes the study with its kind's config.
+func (s Study) MarshalJSON() ([]byte, error) {
+	type plain Study
+	if s.Kind == "" {
+		return json.Marshal(plain(s))
+	}
+	if slices.Contains(studyKeys, s.Kind) {
+		return nil, fmt.Errorf("a study cannot be of the kind %q: the name is taken", s.Kind)
+	}
+	return withKeys(plain(s), map[string]any{s.Kind: s.Config})
+}
+
+// UnmarshalJSON reads what MarshalJSON writes. A study of a version that did not write its kind is of the one that it has a config of.
+func (s *Study) UnmarshalJSON(data []byte) error {
+	type plain Study
+	if err := json.Unmarshal(data, (*plain)(s)); err != nil {
+		return err
+	}
+	more, err := otherKeys(data, studyKeys)
+	if err != nil {
+		return err
+	}
+	if s.Kind != "" {
+		s.Config = more[s.Kind]
+		return nil
+	}
+	for _, key := range slices.Sorted(maps.Keys(more)) {
+		if bytes.HasPrefix(more[key], []byte("{")) {
+			s.Kind, s.Config = key, more[key]
+			return nil
+		}
+	}
+	return nil
+}
+
+// MarshalJSON writes the trial with what its kind of study recorded.
+func (t Trial) MarshalJSON() ([]byte, error) {
+	type plain Trial
+	if t.Seen == nil {
+		return json.Marshal(plain(t))
+	}
+	seen, err := json.Marshal(t.Seen)
+	if err != nil {
+		return nil, err
+	}
+	return joined(plain(t), seen)
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (t *Trial) UnmarshalJSON(data []byte) error {
+	type plain Trial
+	if err := json.Unmarshal(data, (*plain)(t)); err != nil {
+		return err
+	}
+	more, err := otherKeys(data, trialKeys)
+	if err != nil || len(more) == 0 {
+		return err
+	}
+	seen, err := json.Marshal(more)
+	t.Seen = json.RawMessage(seen)
+	return err
+}
+
+var studyKeys, trialKeys = keysOf(reflect.TypeFor[Study]()), keysOf(reflect.TypeFor[Trial]())
+
+// keysOf are the keys that a structure's fields have.
+func keysOf(t reflect.Type) (keys []string) {
+	for i := range t.NumField() {
+		if key, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ","); key != "-" {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// otherKeys are an object's keys, with their values, that are none of these.
+func otherKeys(data []byte, keys []string) (map[string]json.RawMessage, error) {
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(data, &all); err != nil {
+		return nil, err
+	}
+	// Keys are read whatever their case is.
+	maps.DeleteFunc(all, func(key string, _ json.RawMessage) bool {
+		return slices.ContainsFunc(keys, func(k string) bool { return strings.EqualFold(k, key) })
+	})
+	return all, nil
+}
+
+// withKeys is v as an object, with more keys.
+func withKeys(v any, more map[string]any) ([]byte, error) {
+	other, err := json.Marshal(more)
+	if err != nil {
+		return nil, err
+	}
+	return joined(v, other)
+}
+
+// joined is v as an object, with the keys of another.
+func joined(v any, other []byte) ([]byte, error) {
+	one, err := json.Marshal(v)
+	switch {
+	case err != nil:
+		return nil, err
+	case !bytes.HasPrefix(other, []byte("{")):
+		return nil, fmt.Errorf("%.40s: an object was expected", other)
+	case bytes.Equal(other, []byte("{}")):
+		return one, nil
+	case bytes.Equal(one, []byte("{}")):
+		return other, nil
+	}
+	one[len(one)-1] = ','
+	return append(one, other[1:]...), nil
+}

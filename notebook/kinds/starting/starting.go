@@ -1,0 +1,102 @@
+// Package starting is what a study of the kind "starting" configures and records: how long a guest takes from the request to its first useful answer (paper "virtualization-overheads", chapter 5).
+package starting
+
+import (
+	"slices"
+
+	"tare/notebook"
+)
+
+// Name is the kind's.
+const Name = "starting"
+
+// Of is how the study does that; nil where it is of another kind, or a folder says it in no way that can be read.
+func Of(s notebook.Study) *Config {
+	c, err := notebook.ConfigOf[Config](s, Name)
+	if err != nil {
+		return nil
+	}
+	return c
+}
+
+// Seen is what a trial recorded.
+type Seen struct {
+	Startup *Start `json:"startup,omitempty"`
+}
+
+// SeenBy is what the trial recorded; nothing where it recorded something else.
+func SeenBy(t *notebook.Trial) Seen {
+	s, err := notebook.SeenOf[Seen](t)
+	if err != nil {
+		return Seen{}
+	}
+	return s
+}
+
+// Config is how a study times the starts of guests (paper "virtualization-overheads", chapter 5): a trial is one guest, asked for, brought to its first
+// useful answer and destroyed.
+type Config struct {
+	Caches    []string    `json:"caches"`            // of Caches; each is a treatment
+	Restore   bool        `json:"restore,omitempty"` // the guest is then saved, and restored
+	Published []Published `json:"published,omitempty"`
+}
+
+// Published is what a paper has of a kind of guest.
+type Published struct {
+	Name     string  `json:"name" yaml:"name"`                             // as the paper has it
+	Moment   string  `json:"moment,omitempty" yaml:"moment,omitempty"`     // that it calls the end of a start: one of Moments
+	StartS   float64 `json:"start_s" yaml:"start"`                         // seconds
+	RestoreS float64 `json:"restore_s,omitempty" yaml:"restore,omitempty"` // seconds; 0: it has none
+}
+
+// Start is what a trial saw of one start.
+type Start struct {
+	Moments       []notebook.Moment `json:"moments"`
+	Cached        notebook.Cached   `json:"cached"`
+	Restored      []notebook.Moment `json:"restored,omitempty"`
+	SavedNS       int64             `json:"saved_ns,omitempty"`
+	RestoreCached *notebook.Cached  `json:"restore_cached,omitempty"` // just before the restore, the saved state included
+	State         int64             `json:"state,omitempty"`          // bytes on disk
+	NoSaving      string            `json:"no_saving,omitempty"`      // why this guest cannot be saved and restored
+	HowSaved      string            `json:"how_saved,omitempty"`      // by what it was
+	WentOn        string            `json:"went_on,omitempty"`        // what proves that the restored guest went on where it was
+	Pauses        float64           `json:"asked_each_s,omitempty"`   // seconds between two questions whether it answers: no answer is known more exactly
+}
+
+// Metrics are those of a study of starts: of a whole system, or not.
+func (s Config) Metrics() (first notebook.Metric, also []notebook.Metric) {
+	for _, m := range notebook.StartMoments {
+		also = append(also, notebook.Metric{Name: m, Unit: "s"})
+	}
+	if s.Restore {
+		for _, m := range append([]string{MomentSaved}, notebook.RestoreMoments...) {
+			also = append(also, notebook.Metric{Name: m, Unit: "s"})
+		}
+		also = append(also, notebook.Metric{Name: StateSize, Unit: "MiB"})
+	}
+	return notebook.Metric{Name: Time, Unit: "s"}, also
+}
+
+// Figures are the values of these metrics, as far as they are known.
+func (s *Start) Figures() map[string]float64 {
+	f := map[string]float64{}
+	for _, m := range slices.Concat(s.Moments, s.Restored) {
+		f[m.Name] = float64(m.NS) / 1e9
+	}
+	for _, end := range []string{notebook.MomentAnswer, notebook.MomentLogin} {
+		if v, ok := f[end]; ok {
+			f[Time] = v
+		}
+	}
+	if s.SavedNS > 0 {
+		f[MomentSaved], f[StateSize] = float64(s.SavedNS)/1e9, float64(s.State)/notebook.MiB
+	}
+	return f
+}
+
+// What a study of starts has besides moments.
+const (
+	MomentSaved = "saved"                   // how long saving took
+	StateSize   = "size of the saved state" // in MiB
+	Time        = "start-up time"           // the metric: until the login prompt of a whole system, else until the first useful answer
+)

@@ -1,0 +1,87 @@
+package notebook
+
+// MiB is the unit of a weight, which the paper calls MB.
+const MiB = 1 << 20
+
+// KSM is what the kernel's merging had come to, over the whole host (Documentation/admin-guide/mm/ksm.rst).
+type KSM struct {
+	PagesToScan      int64   `json:"pages_to_scan"`
+	SleepMS          int64   `json:"sleep_ms"`
+	UseZeroPages     int64   `json:"use_zero_pages,omitempty"`     // 1: pages of zeros become the kernel's own, and are in no PSS
+	MergeAcrossNodes int64   `json:"merge_across_nodes,omitempty"` // 1: pages of different NUMA nodes are merged too
+	MaxPageSharing   int64   `json:"max_page_sharing,omitempty"`   // how many mappings a merged page may have
+	Advisor          string  `json:"advisor,omitempty"`            // which of the kernel's sets pages_to_scan anew after each scan; "": none
+	Shared           int64   `json:"pages_shared"`                 // pages that stand for several
+	Sharing          int64   `json:"pages_sharing"`                // mappings that they saved
+	Scans            int64   `json:"scans"`                        // of all memory that may be merged, until nothing changed any more
+	SettledS         float64 `json:"settled_s"`
+	CPUS             float64 `json:"cpu_s"`               // CPU time of ksmd meanwhile
+	Unsettled        bool    `json:"unsettled,omitempty"` // it still merged when its time was over
+}
+
+// PageTables are the page-table entries of several guests' processes that are present, each of 4 KiB: one that maps a huge page is as many.
+type PageTables struct {
+	State     string `json:"state"` // Initial or Steady
+	Guests    int    `json:"guests"`
+	Processes int    `json:"processes"`
+	Entries   int64  `json:"entries"`
+
+	Groupable int64 `json:"groupable"` // a process of another guest has the same frame at the same address; the others are exclusive
+	Within    int64 `json:"within"`    // exclusive, and another process of the same guest has it so
+	Elsewhere int64 `json:"elsewhere"` // exclusive, and another guest has the frame, at another address
+	Zero      int64 `json:"zero"`      // groupable, of the page of zeros
+
+	Active          int64 `json:"active"` // the page is on the kernel's active list (KPF_ACTIVE; paper, section 2.4)
+	ActiveGroupable int64 `json:"active_groupable"`
+	Unlisted        int64 `json:"unlisted"` // the page is on no list, so that it is never active: the kernel's own, or just allocated
+	Accessed        int64 `json:"accessed"` // by the processor since it was mapped, as smaps says; bytes of the processes' resident sets
+	Resident        int64 `json:"resident"` // bytes
+
+	Huge          int64 `json:"huge"` // mapped as a whole huge page
+	ActiveHuge    int64 `json:"active_huge"`
+	GroupableHuge int64 `json:"groupable_huge"`
+	Large         int64 `json:"large"` // of a larger folio that is mapped in pieces of 4 KiB
+
+	Changed int64   `json:"changed,omitempty"` // pages that were moving while they were read
+	AtS     float64 `json:"at_s"`              // seconds after the last guest began, or its service answered, when reading began
+	ScanS   float64 `json:"scan_s"`            // that it took
+}
+
+// FaultKinds are those of Table 5.1 of the paper, in its order, and those that could not be told.
+var FaultKinds = []string{"read", "copy-on-write", "shared", "anonymous", "swap", "write-protect", "unknown"}
+
+// PageFaults are those of several guests' processes, together.
+type PageFaults struct {
+	Guests   int              `json:"guests"`
+	OfS      float64          `json:"of_s"`            // seconds in which they were counted
+	CPUS     float64          `json:"cpu_s"`           // CPU time that the guests used meanwhile
+	Kinds    map[string]int64 `json:"kinds"`           // by FaultKinds
+	Repeated map[string]int64 `json:"repeated"`        // of them: another guest had made the same translation before
+	Major    int64            `json:"major,omitempty"` // that waited for a disk
+	Lost     int64            `json:"lost,omitempty"`  // that found no room where they are passed on, or in what is remembered; not in Kinds
+	Unended  int64            `json:"unended,omitempty"`
+	Untold   int64            `json:"untold,omitempty"` // of which it is not known whether they repeat one: there were too many translations
+}
+
+// Faults is how many there were.
+func (f *PageFaults) Faults() (n int64) {
+	for _, k := range f.Kinds {
+		n += k
+	}
+	return n
+}
+
+// Repeats is how many of them repeated a translation.
+func (f *PageFaults) Repeats() (n int64) {
+	for _, k := range f.Repeated {
+		n += k
+	}
+	return n
+}
+
+// Cached says how much of what a start reads was in the host's page cache just before it, as the kernel counts it.
+type Cached struct {
+	Files    int   `json:"files"`
+	Bytes    int64 `json:"bytes"`    // of these files
+	Resident int64 `json:"resident"` // of them, in the cache
+}
