@@ -66,6 +66,7 @@
 package stats
 
 import (
+	"encoding/json"
 	"math"
 	"slices"
 	"sort"
@@ -257,6 +258,30 @@ func (q Quotient) HasInterval() bool {
 
 // Contains says whether r is in the interval; never, where there is none.
 func (q Quotient) Contains(r float64) bool { return q.Low <= r && r <= q.High }
+
+// Number is a number as JSON has it: null where it is not known, or has no bounds.
+type Number float64
+
+// MarshalJSON writes NaN and the infinities, which JSON lacks, as null.
+func (n Number) MarshalJSON() ([]byte, error) {
+	if !Finite(float64(n)) {
+		return []byte("null"), nil
+	}
+	return json.Marshal(float64(n))
+}
+
+// MarshalJSON writes the mean and its ends as [Number] writes them.
+func (e Estimate) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		Value Number `json:"value"`
+		Low   Number `json:"low"`
+		High  Number `json:"high"`
+		N     int    `json:"n"`
+	}{Number(e.Value), Number(e.Low), Number(e.High), e.N})
+}
+
+// MarshalJSON writes the ratio as an [Estimate] is written.
+func (q Quotient) MarshalJSON() ([]byte, error) { return json.Marshal(Estimate(q)) }
 
 // Inverse is one over the quotient. Where the interval reaches to 0 or below it, one over it has no upper bound, or none at all.
 func (q Quotient) Inverse() Quotient {

@@ -320,7 +320,7 @@ func (b *book) figures(a *Account) {
 	}
 	x := a.Row.Trace
 	for i, name := range x.Names {
-		f := Figure{Name: name, Of: kind(name), Total: x.Totals[i], Before: stats.NoMean, More: stats.NoMean}
+		f := Figure{Name: name, Of: kind(name), Total: stats.Number(x.Totals[i]), Before: stats.NoMean, More: stats.NoMean}
 		if i := place(f.Of); i >= 0 {
 			f.Unit, f.Help = notebook.TracerMetrics[i].Unit, notebook.TracerMetrics[i].Help
 		}

@@ -450,7 +450,7 @@ func TestSentences(t *testing.T) {
 		return a
 	}
 	figure := func(of string, mean, before, half float64) explain.Figure {
-		return explain.Figure{Name: of, Of: of, Mean: e(mean, 0), Before: e(before, 0), More: e(mean-before, half), Total: 8 * mean}
+		return explain.Figure{Name: of, Of: of, Mean: e(mean, 0), Before: e(before, 0), More: e(mean-before, half), Total: stats.Number(8 * mean)}
 	}
 	for _, c := range []struct {
 		name string

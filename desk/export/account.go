@@ -9,37 +9,18 @@ import (
 	"tare/stats"
 )
 
-// interval is a number with its interval as JSON has it; null where unknown.
-type interval struct {
-	Value *float64 `json:"value"`
-	Low   *float64 `json:"low"`
-	High  *float64 `json:"high"`
-	N     int      `json:"n"` // rounds
-}
-
-func estimate(e stats.Estimate) interval {
-	return interval{number(e.Value), number(e.Low), number(e.High), e.N}
-}
-
-func quotient(q stats.Quotient) interval {
-	return interval{number(q.Value), number(q.Low), number(q.High), q.N}
-}
-
 type part struct {
-	Key     string    `json:"key"`
-	Name    string    `json:"name"`
-	Seconds interval  `json:"seconds"`
-	Share   *interval `json:"share,omitempty"` // of the overhead; parts have it
+	Key     string         `json:"key"`
+	Name    string         `json:"name"`
+	Seconds stats.Estimate `json:"seconds"`
+	Share   stats.Quotient `json:"share,omitzero"` // of the overhead; parts have it
 }
 
+// figure is one of the tracers' metrics. Baseline and More are null where the baseline has none.
 type figure struct {
-	Name     string    `json:"name"`
-	Unit     string    `json:"unit"`
-	Help     string    `json:"help"`
-	Mean     interval  `json:"mean"` // of a trial
-	Total    *float64  `json:"total"`
-	Baseline *interval `json:"baseline"`
-	More     *interval `json:"more"` // than the baseline
+	explain.Figure
+	Baseline *stats.Estimate `json:"baseline"`
+	More     *stats.Estimate `json:"more"` // than the baseline
 }
 
 // tiers are the words for what an account is made of; a coarse one has none.
@@ -56,17 +37,17 @@ type account struct {
 	Rounds      int                     `json:"rounds"`
 	Traced      int                     `json:"explained_trials"`
 	Failed      int                     `json:"failed"`
-	Elapsed     interval                `json:"elapsed_s"`
-	Times       interval                `json:"times"`
-	Overhead    interval                `json:"gap_s"`
+	Elapsed     stats.Estimate          `json:"elapsed_s"`
+	Times       stats.Quotient          `json:"times"`
+	Overhead    stats.Estimate          `json:"gap_s"`
 	Significant bool                    `json:"has_gap"`
 	Parts       []part                  `json:"parts"`
 	Fine        []part                  `json:"fine"`
 	Spent       []part                  `json:"spent"`
-	TracerCost  interval                `json:"probe_cost"`
+	TracerCost  stats.Quotient          `json:"probe_cost"`
 	Missing     map[string]string       `json:"missing"`
 	Lost        int64                   `json:"lost_events"`
-	PerRequest  *interval               `json:"disk_operations_per_request,omitempty"` // a service has it where it was counted
+	PerRequest  *stats.Estimate         `json:"disk_operations_per_request,omitempty"` // a service has it where it was counted
 	Figures     []figure                `json:"figures"`
 	Spread      []notebook.Distribution `json:"spread"`
 	Inside      []notebook.Distribution `json:"inside"`
@@ -94,8 +75,8 @@ func Accounts(w io.Writer, as *explain.Accounts) error {
 func accountOf(as *explain.Accounts, a *explain.Account) account {
 	j := account{
 		subject: subjectOf(a.Row), Emulated: a.Emulated, Tier: word(tiers[a.Tier]), Coarse: a.Coarse, Doubtful: a.Doubtful, Against: word(words.Against(a)), Rounds: a.Rounds, Traced: a.Traced, Failed: a.Failed,
-		Elapsed: estimate(a.Elapsed), Times: quotient(a.Times), Overhead: estimate(a.Overhead), Significant: a.Significant(), Parts: parts(a.Parts), Fine: parts(a.Fine),
-		Spent: []part{}, TracerCost: quotient(a.TracerCost), Missing: map[string]string{}, Lost: a.Lost, Figures: []figure{},
+		Elapsed: a.Elapsed, Times: a.Times, Overhead: a.Overhead, Significant: a.Significant(), Parts: parts(a.Parts), Fine: parts(a.Fine),
+		Spent: []part{}, TracerCost: a.TracerCost, Missing: map[string]string{}, Lost: a.Lost, Figures: []figure{},
 		Spread: list(a.Spread), Inside: list(a.Inside), Stacks: list(a.Stacks), Sentence: words.Account(as.Summary, a), Notes: list(words.Doubts(a.Doubts)),
 	}
 	j.Name = words.Label(as.Summary, a.Row)
@@ -106,17 +87,15 @@ func accountOf(as *explain.Accounts, a *explain.Account) account {
 		j.Missing[tracer] = words.Missing(why)
 	}
 	if a.DiskPerRequest.N > 0 {
-		n := estimate(a.DiskPerRequest)
-		j.PerRequest = &n
+		j.PerRequest = &a.DiskPerRequest
 	}
 	for _, s := range a.Spent {
-		j.Spent = append(j.Spent, part{Key: s.Key, Name: words.Part(s.Key), Seconds: estimate(s.Seconds)})
+		j.Spent = append(j.Spent, part{Key: s.Key, Name: words.Part(s.Key), Seconds: s.Seconds})
 	}
 	for _, f := range a.Figures {
-		g := figure{Name: f.Name, Unit: f.Unit, Help: f.Help, Mean: estimate(f.Mean), Total: number(f.Total)}
+		g := figure{Figure: f}
 		if f.Before.N > 0 {
-			before, more := estimate(f.Before), estimate(f.More)
-			g.Baseline, g.More = &before, &more
+			g.Baseline, g.More = &f.Before, &f.More
 		}
 		j.Figures = append(j.Figures, g)
 	}
@@ -126,8 +105,19 @@ func accountOf(as *explain.Accounts, a *explain.Account) account {
 func parts(list []explain.Part) []part {
 	all := []part{}
 	for _, p := range list {
-		share := quotient(p.Share)
-		all = append(all, part{p.Key, words.Part(p.Key), estimate(p.Seconds), &share})
+		all = append(all, part{p.Key, words.Part(p.Key), p.Seconds, p.Share})
 	}
 	return all
+}
+
+// What weights.go calls these, until it moves with its kind.
+type interval = stats.Estimate
+
+func estimate(e stats.Estimate) interval { return e }
+
+func number(f float64) *float64 {
+	if !stats.Finite(f) {
+		return nil
+	}
+	return &f
 }

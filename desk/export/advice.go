@@ -7,36 +7,37 @@ import (
 	"tare/desk/apply"
 	"tare/desk/words"
 	"tare/notebook"
+	"tare/stats"
 )
 
 // Advice writes the rankings as `tare advise --format json` promises them. What is not known is null.
 func Advice(w io.Writer, a *advise.Advice) error {
 	type choice struct {
-		Rank         int      `json:"rank"`
-		Name         string   `json:"name"`
-		Treatment    *string  `json:"treatment"` // null where predicted
-		Platform     string   `json:"platform"`
-		Engine       *string  `json:"engine"`
-		Provisioning *string  `json:"provisioning"`
-		Network      *string  `json:"network"`
-		Instance     string   `json:"instance"`
-		Cores        float64  `json:"cores"`
-		Memory       int64    `json:"memory"`
-		CPUs         *string  `json:"cpus"`
-		Predicted    bool     `json:"predicted"`
-		Tied         bool     `json:"tied"`
-		Near         bool     `json:"near"`
-		Value        *float64 `json:"value"`
-		Low          *float64 `json:"low"`
-		High         *float64 `json:"high"`
-		Ratio        *float64 `json:"ratio"`
-		RatioLow     *float64 `json:"ratio_low"`
-		RatioHigh    *float64 `json:"ratio_high"`
-		Against      *float64 `json:"against"`
-		AgainstLow   *float64 `json:"against_low"`
-		AgainstHigh  *float64 `json:"against_high"`
-		Formats      []string `json:"formats"`
-		Notes        []string `json:"notes"`
+		Rank         int          `json:"rank"`
+		Name         string       `json:"name"`
+		Treatment    *string      `json:"treatment"` // null where predicted
+		Platform     string       `json:"platform"`
+		Engine       *string      `json:"engine"`
+		Provisioning *string      `json:"provisioning"`
+		Network      *string      `json:"network"`
+		Instance     string       `json:"instance"`
+		Cores        float64      `json:"cores"`
+		Memory       int64        `json:"memory"`
+		CPUs         *string      `json:"cpus"`
+		Predicted    bool         `json:"predicted"`
+		Tied         bool         `json:"tied"`
+		Near         bool         `json:"near"`
+		Value        stats.Number `json:"value"`
+		Low          stats.Number `json:"low"`
+		High         stats.Number `json:"high"`
+		Ratio        stats.Number `json:"ratio"`
+		RatioLow     stats.Number `json:"ratio_low"`
+		RatioHigh    stats.Number `json:"ratio_high"`
+		Against      stats.Number `json:"against"`
+		AgainstLow   stats.Number `json:"against_low"`
+		AgainstHigh  stats.Number `json:"against_high"`
+		Formats      []string     `json:"formats"`
+		Notes        []string     `json:"notes"`
 	}
 	type apart struct {
 		Name   string `json:"name"`
@@ -69,8 +70,8 @@ func Advice(w io.Writer, a *advise.Advice) error {
 			}
 			j.Choices = append(j.Choices, choice{
 				c.Rank, words.Choice(t, r.Networks), word(t.ID), t.Platform, word(t.Engine), word(t.Provisioning), word(t.Network), t.Instance.Name, t.Instance.Cores, t.Instance.Memory,
-				word(notebook.FormatCPUList(c.CPUs)), c.Predicted, c.Tied, c.Near, number(c.Value), number(c.Low), number(c.High), number(c.Ratio), number(c.RatioLow), number(c.RatioHigh),
-				number(c.Against.Value), number(c.Against.Low), number(c.Against.High), formats, list(words.Doubts(c.Doubts)),
+				word(notebook.FormatCPUList(c.CPUs)), c.Predicted, c.Tied, c.Near, stats.Number(c.Value), stats.Number(c.Low), stats.Number(c.High), stats.Number(c.Ratio), stats.Number(c.RatioLow), stats.Number(c.RatioHigh),
+				stats.Number(c.Against.Value), stats.Number(c.Against.Low), stats.Number(c.Against.High), formats, list(words.Doubts(c.Doubts)),
 			})
 		}
 		for _, p := range r.Apart {

@@ -44,14 +44,6 @@ func params(p map[string]string) map[string]string {
 	return p
 }
 
-// number is null where it is not known, or has no bounds.
-func number(f float64) *float64 {
-	if !stats.Finite(f) {
-		return nil
-	}
-	return &f
-}
-
 // word is null where it is empty.
 func word(s string) *string {
 	if s == "" {
@@ -79,36 +71,36 @@ func write(w io.Writer, answer any) error {
 // null.
 func Summary(w io.Writer, s *data.Summary) error {
 	type secondary struct {
-		Name   string   `json:"name"`
-		Unit   string   `json:"unit"`
-		Mean   *float64 `json:"mean"`
-		Low    *float64 `json:"low"`
-		High   *float64 `json:"high"`
-		Rounds int      `json:"rounds"`
+		Name   string       `json:"name"`
+		Unit   string       `json:"unit"`
+		Mean   stats.Number `json:"mean"`
+		Low    stats.Number `json:"low"`
+		High   stats.Number `json:"high"`
+		Rounds int          `json:"rounds"`
 
 		Better notebook.Better `json:"better,omitempty"` // which values are better; absent: it is not said
-		Ratio  *interval       `json:"ratio,omitempty"`  // to the baseline, where it is said
+		Ratio  stats.Quotient  `json:"ratio,omitzero"`   // to the baseline, where it is said
 	}
 	type row struct {
 		subject
-		CHR            *float64        `json:"chr"`
+		CHR            stats.Number    `json:"chr"`
 		Metric         string          `json:"metric"`
 		Unit           string          `json:"unit"`
 		Better         notebook.Better `json:"better,omitempty"` // which values of the metric are better; absent: lower ones
 		Guests         int             `json:"guests"`
 		Trials         int             `json:"trials"`
 		Failed         int             `json:"failed"`
-		Mean           *float64        `json:"mean"`
-		MeanLow        *float64        `json:"mean_low"`
-		MeanHigh       *float64        `json:"mean_high"`
-		Ratio          *float64        `json:"ratio"`
-		RatioLow       *float64        `json:"ratio_low"`
-		RatioHigh      *float64        `json:"ratio_high"`
-		RatioRobust    *float64        `json:"ratio_robust"`       // Hodges-Lehmann's estimate
-		Disturbed      int             `json:"rounds_disturbed"`   // in which the host did much beside its guest
-		OfUsual        *interval       `json:"of_usual,omitempty"` // of VMs that are made otherwise than usual: the mean over the usual one's
-		Secondary      []secondary     `json:"also,omitempty"`     // of workloads that have secondary metrics
-		Weights        *weights        `json:"weights,omitempty"`  // where guests were weighed
+		Mean           stats.Number    `json:"mean"`
+		MeanLow        stats.Number    `json:"mean_low"`
+		MeanHigh       stats.Number    `json:"mean_high"`
+		Ratio          stats.Number    `json:"ratio"`
+		RatioLow       stats.Number    `json:"ratio_low"`
+		RatioHigh      stats.Number    `json:"ratio_high"`
+		RatioRobust    stats.Number    `json:"ratio_robust"`      // Hodges-Lehmann's estimate
+		Disturbed      int             `json:"rounds_disturbed"`  // in which the host did much beside its guest
+		OfUsual        stats.Quotient  `json:"of_usual,omitzero"` // of VMs that are made otherwise than usual: the mean over the usual one's
+		Secondary      []secondary     `json:"also,omitempty"`    // of workloads that have secondary metrics
+		Weights        *weights        `json:"weights,omitempty"` // where guests were weighed
 		Representative bool            `json:"representative"`
 		Notes          []string        `json:"notes"`
 	}
@@ -116,21 +108,19 @@ func Summary(w io.Writer, s *data.Summary) error {
 	for _, table := range s.Tables() {
 		for _, r := range table {
 			j := row{
-				subject: subjectOf(r), CHR: number(r.CHR), Metric: r.Metric.Name, Unit: r.Metric.Unit, Better: r.Metric.Better, Guests: r.Guests, Trials: r.Trials, Failed: r.Failed,
-				Mean: number(r.Mean), MeanLow: number(r.MeanLow), MeanHigh: number(r.MeanHigh), Ratio: number(r.Ratio), RatioLow: number(r.RatioLow), RatioHigh: number(r.RatioHigh),
-				RatioRobust: number(r.Robust), Disturbed: r.Disturbed, Weights: weightsOf(r.Weights),
+				subject: subjectOf(r), CHR: stats.Number(r.CHR), Metric: r.Metric.Name, Unit: r.Metric.Unit, Better: r.Metric.Better, Guests: r.Guests, Trials: r.Trials, Failed: r.Failed,
+				Mean: stats.Number(r.Mean), MeanLow: stats.Number(r.MeanLow), MeanHigh: stats.Number(r.MeanHigh), Ratio: stats.Number(r.Ratio), RatioLow: stats.Number(r.RatioLow), RatioHigh: stats.Number(r.RatioHigh),
+				RatioRobust: stats.Number(r.Robust), Disturbed: r.Disturbed, Weights: weightsOf(r.Weights),
 				Representative: r.Representative, Notes: list(words.Doubts(r.Doubts)),
 			}
 			if q, ok := s.OfUsual(r); ok {
-				of := quotient(q)
-				j.OfUsual = &of
+				j.OfUsual = q
 			}
 			for _, a := range r.Secondary {
-				it := secondary{Name: a.Metric.Name, Unit: a.Metric.Unit, Mean: number(a.Mean), Low: number(a.Low), High: number(a.High), Rounds: a.Rounds, Better: a.Metric.Better}
+				it := secondary{Name: a.Metric.Name, Unit: a.Metric.Unit, Mean: stats.Number(a.Mean), Low: stats.Number(a.Low), High: stats.Number(a.High), Rounds: a.Rounds, Better: a.Metric.Better}
 				for _, f := range r.Figures {
 					if f.Metric == a.Metric {
-						ratio := quotient(f.Quotient())
-						it.Ratio = &ratio
+						it.Ratio = f.Quotient()
 					}
 				}
 				j.Secondary = append(j.Secondary, it)

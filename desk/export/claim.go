@@ -5,54 +5,39 @@ import (
 
 	"tare/desk/claims"
 	"tare/desk/words"
+	"tare/stats"
 )
 
 // Verdicts writes the verdicts as `tare claims --format json` promises them. What is not known is null.
 func Verdicts(w io.Writer, vs []claims.Verdict) error {
-	type published struct {
-		What string  `json:"what"`
-		Low  float64 `json:"low"`
-		High float64 `json:"high"`
-	}
 	type evidence struct {
-		What       string     `json:"what"`
-		Treatments [][]string `json:"treatments"` // ids: of what is compared, in pairs or one by one; two of them where one is held over another
-		Ratio      *float64   `json:"ratio"`      // what the comparison comes to: a ratio where unit is empty
-		Unit       string     `json:"unit,omitempty"`
-		Low        *float64   `json:"low"`
-		High       *float64   `json:"high"`
-		Level      float64    `json:"level"`
-		Rounds     int        `json:"rounds"`
-		Wanted     string     `json:"wanted"`
-		Met        claims.Met `json:"met"`
-		Emulated   bool       `json:"emulated,omitempty"` // the VM was: it is of the guest's own memory, which does not depend on it
+		What       string       `json:"what"`
+		Treatments [][]string   `json:"treatments"` // ids: of what is compared, in pairs or one by one; two of them where one is held over another
+		Ratio      stats.Number `json:"ratio"`      // what the comparison comes to: a ratio where unit is empty
+		Unit       string       `json:"unit,omitempty"`
+		Low        stats.Number `json:"low"`
+		High       stats.Number `json:"high"`
+		Level      float64      `json:"level"`
+		Rounds     int          `json:"rounds"`
+		Wanted     string       `json:"wanted"`
+		Met        claims.Met   `json:"met"`
+		Emulated   bool         `json:"emulated,omitempty"` // the VM was: it is of the guest's own memory, which does not depend on it
 	}
 	type verdict struct {
-		Study     string        `json:"study"`
-		Paper     string        `json:"paper"`
-		Group     string        `json:"group"`
-		ID        string        `json:"id"`
-		Place     string        `json:"place"`
-		Finding   string        `json:"finding"`
-		Published *published    `json:"published"`
-		Tolerance string        `json:"tolerance"`
-		PaperCHR  *float64      `json:"paper_chr"`
-		Needs     []string      `json:"needs"`
-		Verdict   claims.Answer `json:"verdict"`
-		Why       string        `json:"why"`
-		Evidence  []evidence    `json:"evidence"`
-		Missing   []string      `json:"missing"`
-		More      *int          `json:"more_rounds"` // about so many would decide it; null: it is decided, nothing of it can be, or nobody can tell
+		claims.Claim
+		PaperCHR *float64      `json:"paper_chr"` // null: the finding names a CHR, or is not about small containers
+		Needs    []string      `json:"needs"`
+		Verdict  claims.Answer `json:"verdict"`
+		Why      string        `json:"why"`
+		Evidence []evidence    `json:"evidence"`
+		Missing  []string      `json:"missing"`
+		More     *int          `json:"more_rounds"` // about so many would decide it; null: it is decided, nothing of it can be, or nobody can tell
 	}
 	all := []verdict{}
 	for i := range vs {
 		v, c := &vs[i], &vs[i].Claim
 		j := verdict{
-			Study: c.Study, Paper: c.Paper, Group: c.Group, ID: c.ID, Place: c.Place, Finding: c.Finding, Tolerance: c.Tolerance, Needs: list(words.Selectors(v.Needs)),
-			Verdict: v.Answer, Why: words.Verdict(v), Evidence: []evidence{}, Missing: list(words.Gaps(v.Missing)),
-		}
-		if p := c.Published; p != nil {
-			j.Published = &published{p.What, p.Low, p.High}
+			Claim: *c, Needs: list(words.Selectors(v.Needs)), Verdict: v.Answer, Why: words.Verdict(v), Evidence: []evidence{}, Missing: list(words.Gaps(v.Missing)),
 		}
 		if v.More > 0 {
 			j.More = &v.More
@@ -68,7 +53,7 @@ func Verdicts(w io.Writer, vs []claims.Verdict) error {
 				return []string{t.Of.ID, t.To.ID}
 			}
 			x := evidence{
-				What: words.Comparison(e.Comparison), Treatments: [][]string{ids(e.Comparison.Over)}, Ratio: number(e.Estimate), Unit: e.Unit, Low: number(e.Low), High: number(e.High),
+				What: words.Comparison(e.Comparison), Treatments: [][]string{ids(e.Comparison.Over)}, Ratio: stats.Number(e.Estimate), Unit: e.Unit, Low: stats.Number(e.Low), High: stats.Number(e.High),
 				Level: e.Level, Rounds: e.Rounds, Wanted: words.Region(e.Wanted), Met: e.Met, Emulated: e.Emulated,
 			}
 			if b := e.Comparison.Below; b != nil {

@@ -19,15 +19,15 @@ func Comparison(w io.Writer, c *compare.Comparison) error {
 		Metric    string          `json:"metric,omitempty"` // where treatments have several that are compared
 		Unit      string          `json:"unit"`
 		Better    notebook.Better `json:"better,omitempty"` // which values of the metric are better; absent: lower ones
-		Old       *float64        `json:"old"`              // the means
-		New       *float64        `json:"new"`
+		Old       stats.Number    `json:"old"`              // the means
+		New       stats.Number    `json:"new"`
 		Relative  bool            `json:"relative"` // ratio is of the ratios to bare metal in each folder; else of the means
-		Ratio     *float64        `json:"ratio"`    // new over old
-		Low       *float64        `json:"low"`
-		High      *float64        `json:"high"`
-		Means     *float64        `json:"means"` // new mean over old, as if the host were as fast in both folders
-		MeansLow  *float64        `json:"means_low"`
-		MeansHigh *float64        `json:"means_high"`
+		Ratio     stats.Number    `json:"ratio"`    // new over old
+		Low       stats.Number    `json:"low"`
+		High      stats.Number    `json:"high"`
+		Means     stats.Number    `json:"means"` // new mean over old, as if the host were as fast in both folders
+		MeansLow  stats.Number    `json:"means_low"`
+		MeansHigh stats.Number    `json:"means_high"`
 		Level     float64         `json:"level"`
 		OldRounds int             `json:"old_rounds"`
 		NewRounds int             `json:"new_rounds"`
@@ -59,9 +59,9 @@ func Comparison(w io.Writer, c *compare.Comparison) error {
 			metric = x.Old.Metric.Name
 		}
 		return change{
-			Treatment: x.Old.Treatment.ID, Name: words.ChangedWhere(c, x), Metric: metric, Unit: x.Old.Metric.Unit, Better: x.Old.Metric.Better, Old: number(x.Old.Mean), New: number(x.New.Mean),
-			Relative: x.Relative, Ratio: number(x.Ratio.Value), Low: number(x.Ratio.Low), High: number(x.Ratio.High),
-			Means: number(x.Means.Value), MeansLow: number(x.Means.Low), MeansHigh: number(x.Means.High), Level: x.Level, OldRounds: x.Old.Rounds, NewRounds: x.New.Rounds,
+			Treatment: x.Old.Treatment.ID, Name: words.ChangedWhere(c, x), Metric: metric, Unit: x.Old.Metric.Unit, Better: x.Old.Metric.Better, Old: stats.Number(x.Old.Mean), New: stats.Number(x.New.Mean),
+			Relative: x.Relative, Ratio: stats.Number(x.Ratio.Value), Low: stats.Number(x.Ratio.Low), High: stats.Number(x.Ratio.High),
+			Means: stats.Number(x.Means.Value), MeansLow: stats.Number(x.Means.Low), MeansHigh: stats.Number(x.Means.High), Level: x.Level, OldRounds: x.Old.Rounds, NewRounds: x.New.Rounds,
 			Answer: x.Answer, Why: x.Why, Emulated: !x.Old.Representative, Rounds: x.Rounds,
 		}
 	}

@@ -269,7 +269,7 @@ func evident(a *explain.Account, p *explain.Part) string {
 func totalOf(a *explain.Account, of string) float64 {
 	for i := range a.Figures {
 		if f := &a.Figures[i]; f.Name == of {
-			return f.Total
+			return float64(f.Total)
 		}
 	}
 	return 0
