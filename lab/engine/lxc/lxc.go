@@ -132,46 +132,78 @@ func (g *guest) command(_ *engine.Base, path, root, run string) (*exec.Cmd, erro
 
 // configure is the configuration of a container, lxc.container.conf(5). unified: all controllers are on cgroup v2.
 func configure(c config.Container, unified bool) (string, error) {
-	var b strings.Builder
-	var bad []string
-	set := func(key, value string) {
-		if strings.ContainsAny(value, "\n\x00") {
-			bad = append(bad, fmt.Sprintf("%q", value))
-		}
-		fmt.Fprintf(&b, "lxc.%s = %s\n", key, value)
+	f := &configuration{unified: unified}
+	f.start(c)
+	if err := f.mounts(c); err != nil {
+		return "", err
 	}
-	limit := func(v1, v2, value string) {
-		if unified {
-			set("cgroup2."+v2, value)
-		} else {
-			set("cgroup."+v1, value)
-		}
+	f.rights(c)
+	if err := f.limits(c); err != nil {
+		return "", err
 	}
-	set("rootfs.path", "dir:"+c.Root)
-	set("uts.name", config.Hostname(c.Hostname))
-	set("init.cmd", strings.Join(c.Args, " "))
-	set("autodev", "1")
-	set("pty.max", "1024")
-	set("tty.max", "0")
-	if c.System { // as LXC's own templates for a Debian have it, but for what a container has on any engine
-		set("mount.auto", "proc:mixed sys:mixed cgroup:mixed")
-		set("signal.halt", "SIGRTMIN+3")
-		set("console.buffer.size", "64kB") // a console, then, that nobody need read
+	f.devices(c)
+	if f.bad != nil {
+		return "", Kind.Unsupported("a container with a line break in a path", strings.Join(f.bad, ", ")+"; rename it")
+	}
+	return f.text.String(), nil
+}
+
+// configuration is a container's in the making.
+type configuration struct {
+	unified bool
+	text    strings.Builder
+	bad     []string // values that no line can hold
+}
+
+// set adds a line.
+func (f *configuration) set(key, value string) {
+	if strings.ContainsAny(value, "\n\x00") {
+		f.bad = append(f.bad, fmt.Sprintf("%q", value))
+	}
+	fmt.Fprintf(&f.text, "lxc.%s = %s\n", key, value)
+}
+
+// limit sets a file of the container's cgroup, which has one name in each version.
+func (f *configuration) limit(v1, v2, value string) {
+	if f.unified {
+		f.set("cgroup2."+v2, value)
 	} else {
-		set("mount.auto", "proc:mixed sys:ro")
-		set("console.path", "none")
+		f.set("cgroup."+v1, value)
 	}
-	mount := func(source, target, kind, options string) {
-		// As in fstab(5), with the target below the root.
-		set("mount.entry", strings.Join([]string{escape.Replace(source), strings.TrimPrefix(target, "/"), kind, options, "0", "0"}, " "))
+}
+
+// mount adds a line as fstab(5) has it, with the target below the root.
+func (f *configuration) mount(source, target, kind, options string) {
+	f.set("mount.entry", strings.Join([]string{escape.Replace(source), strings.TrimPrefix(target, "/"), kind, options, "0", "0"}, " "))
+}
+
+// start sets the root, the first process, and what it finds there.
+func (f *configuration) start(c config.Container) {
+	f.set("rootfs.path", "dir:"+c.Root)
+	f.set("uts.name", config.Hostname(c.Hostname))
+	f.set("init.cmd", strings.Join(c.Args, " "))
+	f.set("autodev", "1")
+	f.set("pty.max", "1024")
+	f.set("tty.max", "0")
+	if c.System { // as LXC's own templates for a Debian have it, but for what a container has on any engine
+		f.set("mount.auto", "proc:mixed sys:mixed cgroup:mixed")
+		f.set("signal.halt", "SIGRTMIN+3")
+		f.set("console.buffer.size", "64kB") // a console, then, that nobody need read
+	} else {
+		f.set("mount.auto", "proc:mixed sys:ro")
+		f.set("console.path", "none")
 	}
-	mount("shm", "/dev/shm", "tmpfs", "nosuid,nodev,noexec,mode=1777,size="+strconv.FormatInt(c.Shm, 10)+",create=dir")
-	mount("mqueue", "/dev/mqueue", "mqueue", "nosuid,nodev,noexec,create=dir")
+}
+
+// mounts sets what is mounted below the root: the usual filesystems, the container's folders, and its devices.
+func (f *configuration) mounts(c config.Container) error {
+	f.mount("shm", "/dev/shm", "tmpfs", "nosuid,nodev,noexec,mode=1777,size="+strconv.FormatInt(c.Shm, 10)+",create=dir")
+	f.mount("mqueue", "/dev/mqueue", "mqueue", "nosuid,nodev,noexec,create=dir")
 	for _, m := range c.Mounts {
-		mount(m.Source, m.Destination, "none", "bind,ro,create=dir")
+		f.mount(m.Source, m.Destination, "none", "bind,ro,create=dir")
 	}
 	for _, n := range c.Devices.Nodes {
-		mount(n.Host, n.Path, "none", "bind,create=file")
+		f.mount(n.Host, n.Path, "none", "bind,create=file")
 	}
 	for _, m := range c.Devices.Mounts {
 		options := "bind"
@@ -180,79 +212,89 @@ func configure(c config.Container, unified bool) (string, error) {
 		}
 		is, err := os.Stat(m.Host)
 		if err != nil {
-			return "", err
+			return err
 		}
 		if is.IsDir() {
 			options += ",create=dir"
 		} else {
 			options += ",create=file"
 		}
-		mount(m.Host, m.Path, "none", options)
+		f.mount(m.Host, m.Path, "none", options)
 	}
+	return nil
+}
+
+// rights sets what the container is kept from: the host's network, and capabilities.
+func (f *configuration) rights(c config.Container) {
 	if c.HostNetwork {
-		set("net.0.type", "none")
+		f.set("net.0.type", "none")
 	} else {
-		set("net.0.type", "empty") // a namespace with the loopback
+		f.set("net.0.type", "empty") // a namespace with the loopback
 	}
-	set("apparmor.profile", "unconfined")
+	f.set("apparmor.profile", "unconfined")
 	if c.System {
-		set("cap.drop", "sys_module mac_admin mac_override sys_time sys_rawio")
+		f.set("cap.drop", "sys_module mac_admin mac_override sys_time sys_rawio")
 	} else {
 		keep := make([]string, len(config.Capabilities))
 		for i, name := range config.Capabilities {
 			keep[i] = strings.ToLower(strings.TrimPrefix(name, "CAP_"))
 		}
-		set("cap.keep", strings.Join(keep, " "))
+		f.set("cap.keep", strings.Join(keep, " "))
 	}
-	set("cgroup.dir.container", c.Cgroup)
-	set("cgroup.dir.monitor", c.Cgroup+extraCgroups[0])
-	set("cgroup.dir.monitor.pivot", c.Cgroup+extraCgroups[1])
+}
+
+// limits sets the container's cgroups, and how much CPU time, memory and processes it may have.
+func (f *configuration) limits(c config.Container) error {
+	f.set("cgroup.dir.container", c.Cgroup)
+	f.set("cgroup.dir.monitor", c.Cgroup+extraCgroups[0])
+	f.set("cgroup.dir.monitor.pivot", c.Cgroup+extraCgroups[1])
 	if c.Memory > 0 {
 		memory := strconv.FormatInt(c.Memory, 10)
-		limit("memory.limit_in_bytes", "memory.max", memory)
-		if c.LimitSwap && unified {
-			set("cgroup2.memory.swap.max", "0")
+		f.limit("memory.limit_in_bytes", "memory.max", memory)
+		if c.LimitSwap && f.unified {
+			f.set("cgroup2.memory.swap.max", "0")
 		} else if c.LimitSwap {
-			set("cgroup.memory.memsw.limit_in_bytes", memory)
+			f.set("cgroup.memory.memsw.limit_in_bytes", memory)
 		}
 	}
 	if c.Processes > 0 {
-		limit("pids.max", "pids.max", strconv.FormatInt(c.Processes, 10))
+		f.limit("pids.max", "pids.max", strconv.FormatInt(c.Processes, 10))
 	}
 	if c.Quota > 0 {
 		q, err := config.Quota(c.Quota)
 		if err != nil {
-			return "", err
+			return err
 		}
-		if unified {
-			set("cgroup2.cpu.max", fmt.Sprintf("%d %d", q, config.Period))
+		if f.unified {
+			f.set("cgroup2.cpu.max", fmt.Sprintf("%d %d", q, config.Period))
 		} else {
-			set("cgroup.cpu.cfs_period_us", strconv.Itoa(config.Period))
-			set("cgroup.cpu.cfs_quota_us", strconv.FormatInt(q, 10))
+			f.set("cgroup.cpu.cfs_period_us", strconv.Itoa(config.Period))
+			f.set("cgroup.cpu.cfs_quota_us", strconv.FormatInt(q, 10))
 		}
 	}
 	if c.CPUs != "" {
-		limit("cpuset.cpus", "cpuset.cpus", c.CPUs)
+		f.limit("cpuset.cpus", "cpuset.cpus", c.CPUs)
 	}
-	limit("devices.deny", "devices.deny", "a")
-	for _, rule := range devices {
-		limit("devices.allow", "devices.allow", rule)
+	return nil
+}
+
+// devices sets which devices the container may open.
+func (f *configuration) devices(c config.Container) {
+	f.limit("devices.deny", "devices.deny", "a")
+	for _, rule := range allowed {
+		f.limit("devices.allow", "devices.allow", rule)
 	}
 	for _, n := range c.Devices.Nodes {
 		kind := "c"
 		if n.Block {
 			kind = "b"
 		}
-		limit("devices.allow", "devices.allow", fmt.Sprintf("%s %d:%d %s", kind, n.Major, n.Minor, n.Access))
+		f.limit("devices.allow", "devices.allow", fmt.Sprintf("%s %d:%d %s", kind, n.Major, n.Minor, n.Access))
 	}
-	if bad != nil {
-		return "", Kind.Unsupported("a container with a line break in a path", strings.Join(bad, ", ")+"; rename it")
-	}
-	return b.String(), nil
 }
 
-// devices are the devices that OCI runtimes allow every container.
-var devices = []string{
+// allowed are the devices that OCI runtimes allow every container.
+var allowed = []string{
 	"c *:* m", "b *:* m",
 	"c 1:3 rwm", "c 1:5 rwm", "c 1:7 rwm", "c 1:8 rwm", "c 1:9 rwm", // null, zero, full, random, urandom
 	"c 5:0 rwm", "c 5:1 rwm", "c 5:2 rwm", "c 136:* rwm", // tty, console, ptmx, pts
