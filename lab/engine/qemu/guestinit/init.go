@@ -142,6 +142,38 @@ func (m mount) do(root string) error {
 // A whole system's init makes most of the mounts itself, and has the machine's devices.
 func machine(root, work string, stream int, system bool) error {
 	const at = "/newroot"
+	if err := mountMachine(at, root, work, system); err != nil {
+		return err
+	}
+	program, args, keep, err := rulerProgram(stream, system)
+	if err != nil {
+		return err
+	}
+	// The initramfs lies in the guest's memory: what is not needed any more is given back before the root is left, this program
+	// when it has become the ruler.
+	for _, dir := range []string{"/" + ModulesDir, "/usr", "/lib", "/lib64", "/init"} {
+		if err := os.RemoveAll(dir); err != nil {
+			return err
+		}
+	}
+	if err := enter(at); err != nil {
+		return err
+	}
+	for _, fd := range keep {
+		if _, err := unix.FcntlInt(uintptr(fd), unix.F_SETFD, 0); err != nil {
+			return fmt.Errorf("hand file %d to the ruler: %w", fd, err)
+		}
+	}
+	env := []string{}
+	if v := os.Getenv(runtimeSettings); v != "" {
+		env = append(env, runtimeSettings+"="+v)
+	}
+	err = unix.Exec(fmt.Sprintf("/proc/self/fd/%d", program), args, env)
+	return fmt.Errorf("become the ruler: %w", err)
+}
+
+// mountMachine mounts the disks below at, and what a container has, or a whole system's init does not mount itself.
+func mountMachine(at, root, work string, system bool) error {
 	mounts := []mount{{root, "", "ext4", 0, ""}}
 	if work != "" {
 		mounts = append(mounts, mount{work, ruler.WorkDir, "ext4", unix.MS_RDONLY, ""})
@@ -170,34 +202,34 @@ func machine(root, work string, stream int, system bool) error {
 			return err
 		}
 	}
-	if !system {
-		if err := config.MakeDevices(at + "/dev"); err != nil {
-			return err
-		}
+	if system {
+		return nil
 	}
-	// Their names mean nothing in the new root.
-	program, err := unix.Open("/"+RulerPath, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	return config.MakeDevices(at + "/dev")
+}
+
+// rulerProgram opens the ruler and gives its arguments, and the files that it keeps. By name it would not be found in the new root.
+func rulerProgram(stream int, system bool) (program int, args []string, keep []int, err error) {
+	program, err = unix.Open("/"+RulerPath, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return fmt.Errorf("open the ruler: %w", err)
+		return 0, nil, nil, fmt.Errorf("open the ruler: %w", err)
 	}
-	args := []string{"ruler", "--machine", "--fd", strconv.Itoa(stream)}
+	args = []string{"ruler", "--machine", "--fd", strconv.Itoa(stream)}
 	if system {
 		args = append(args, "--init", ruler.SystemInit)
 	}
-	keep := []int{stream}
+	keep = []int{stream}
 	switch tracer, err := unix.Open("/"+TracerPath, unix.O_RDONLY|unix.O_CLOEXEC, 0); {
 	case err == nil:
 		args, keep = append(args, "--tracer", strconv.Itoa(tracer)), append(keep, tracer)
 	case err != unix.ENOENT:
-		return fmt.Errorf("open the tracer: %w", err)
+		return 0, nil, nil, fmt.Errorf("open the tracer: %w", err)
 	}
-	// The initramfs lies in the guest's memory: what is not needed any more is given back before the root is left, this program
-	// when it has become the ruler.
-	for _, dir := range []string{"/" + ModulesDir, "/usr", "/lib", "/lib64", "/init"} {
-		if err := os.RemoveAll(dir); err != nil {
-			return err
-		}
-	}
+	return program, args, keep, nil
+}
+
+// enter makes what is mounted at a folder the root.
+func enter(at string) error {
 	for _, dir := range []string{"/proc", "/sys", "/dev"} {
 		if err := unix.Unmount(dir, unix.MNT_DETACH); err != nil {
 			return fmt.Errorf("unmount %s: %w", dir, err)
@@ -212,104 +244,24 @@ func machine(root, work string, stream int, system bool) error {
 	if err := unix.Chroot("."); err != nil {
 		return fmt.Errorf("make the disk the root: %w", err)
 	}
-	if err := os.Chdir("/"); err != nil {
-		return err
-	}
-	for _, fd := range keep {
-		if _, err := unix.FcntlInt(uintptr(fd), unix.F_SETFD, 0); err != nil {
-			return fmt.Errorf("hand file %d to the ruler: %w", fd, err)
-		}
-	}
-	env := []string{}
-	if v := os.Getenv(runtimeSettings); v != "" {
-		env = append(env, runtimeSettings+"="+v)
-	}
-	err = unix.Exec(fmt.Sprintf("/proc/self/fd/%d", program), args, env)
-	return fmt.Errorf("become the ruler: %w", err)
+	return os.Chdir("/")
 }
+
+// bundle is the folder of the container in the VM, as the OCI runtime wants it, and merged its root.
+const bundle, merged = "/bundle", "/bundle/rootfs"
 
 // container runs the ruler in a container made from the disk, with the stream handed through to it, until the
 // container ends.
 func container(p Params, root, work string, stream *os.File) error {
-	const bundle, merged = "/bundle", "/bundle/rootfs"
-	// What the container writes lies on the same disk as its root, as it does with engines, and inside the folder
-	// of the image that the ruler's own mount hides from it.
-	const layers = "/disk" + ruler.RunDir
-	mounts := []mount{
-		{"cgroup2", "/sys/fs/cgroup", "cgroup2", unix.MS_NOSUID | unix.MS_NOEXEC | unix.MS_NODEV, ""},
-		{"tmpfs", "/run", "tmpfs", unix.MS_NOSUID | unix.MS_NODEV, "mode=755"},
-		{root, "/disk", "ext4", 0, ""},
-	}
-	if work != "" {
-		mounts = append(mounts, mount{work, "/work", "ext4", unix.MS_RDONLY, ""})
-	}
-	for _, m := range mounts {
-		if err := m.do(""); err != nil {
-			return err
-		}
-	}
-	for _, dir := range []string{layers + "/upper", layers + "/work"} {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return err
-		}
-	}
-	if err := config.SameRoot(layers+"/upper", "/disk"); err != nil {
+	if err := mountContainer(root, work); err != nil {
 		return err
 	}
-	overlay := mount{"overlay", merged, "overlay", 0,
-		"lowerdir=/disk,upperdir=" + layers + "/upper,workdir=" + layers + "/work"}
-	if err := overlay.do(""); err != nil {
-		return fmt.Errorf("%w; an upper folder inside the lower one needs Linux 5.12 or later in the guest", err)
-	}
-	if err := os.RemoveAll("/" + ModulesDir); err != nil { // gives the memory back
-		return err
-	}
-	if err := enableControllers("/sys/fs/cgroup"); err != nil {
-		return err
-	}
-	memory, err := proc.Host.Memory("MemAvailable")
+	c, err := containerOf(p, work)
 	if err != nil {
 		return err
 	}
-	memory &^= 1<<20 - 1
-	c := config.Container{
-		Root: merged, Args: []string{ruler.Program, "--machine", "--fd", "3"}, Shm: config.ShmSize(memory),
-		Hostname: p.Name, Cgroup: "/tare", CgroupNamespace: true,
-		HostNetwork: p.Network == notebook.NetHost,
-		Mounts:      []specs.Mount{config.Bind("/"+rulerDir, ruler.RunDir)},
-	}
-	if work != "" {
-		c.Mounts = append(c.Mounts, config.Bind("/work", ruler.WorkDir))
-	}
-	if !p.Whole {
-		c.Memory = memory
-	}
-	switch {
-	case p.Whole:
-	case p.Pinned:
-		var all []int
-		for i := range p.Cores {
-			all = append(all, i)
-		}
-		c.CPUs = notebook.FormatCPUList(all)
-	default:
-		c.Quota = float64(p.Cores)
-	}
-	spec, err := config.Config(c)
+	unlimited, err := configure(c)
 	if err != nil {
-		return err
-	}
-	unlimited := ""
-	if _, _, errno := unix.Syscall(unix.SYS_BPF, 0, 0, 0); errno == unix.ENOSYS {
-		// In cgroup v2 a program in the kernel decides, and the runtime makes no container whose devices nothing can limit.
-		spec.Linux.Resources.Devices = nil
-		unlimited = "; not its devices: the VM's kernel has no bpf(2)"
-	}
-	data, err := json.Marshal(spec)
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(bundle+"/config.json", data, 0o644); err != nil {
 		return err
 	}
 	// The initramfs is no mount that pivot_root(2) could leave, hence --no-pivot. Made first and started then, so that
@@ -343,6 +295,94 @@ func container(p Params, root, work string, stream *os.File) error {
 		return err
 	}
 	return reap(pid)
+}
+
+// mountContainer mounts the container's root, and what the runtime needs.
+func mountContainer(root, work string) error {
+	// What the container writes lies on the same disk as its root, as it does with engines, and inside the folder
+	// of the image that the ruler's own mount hides from it.
+	const layers = "/disk" + ruler.RunDir
+	mounts := []mount{
+		{"cgroup2", "/sys/fs/cgroup", "cgroup2", unix.MS_NOSUID | unix.MS_NOEXEC | unix.MS_NODEV, ""},
+		{"tmpfs", "/run", "tmpfs", unix.MS_NOSUID | unix.MS_NODEV, "mode=755"},
+		{root, "/disk", "ext4", 0, ""},
+	}
+	if work != "" {
+		mounts = append(mounts, mount{work, "/work", "ext4", unix.MS_RDONLY, ""})
+	}
+	for _, m := range mounts {
+		if err := m.do(""); err != nil {
+			return err
+		}
+	}
+	for _, dir := range []string{layers + "/upper", layers + "/work"} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+	}
+	if err := config.SameRoot(layers+"/upper", "/disk"); err != nil {
+		return err
+	}
+	overlay := mount{"overlay", merged, "overlay", 0,
+		"lowerdir=/disk,upperdir=" + layers + "/upper,workdir=" + layers + "/work"}
+	if err := overlay.do(""); err != nil {
+		return fmt.Errorf("%w; an upper folder inside the lower one needs Linux 5.12 or later in the guest", err)
+	}
+	if err := os.RemoveAll("/" + ModulesDir); err != nil { // gives the memory back
+		return err
+	}
+	return enableControllers("/sys/fs/cgroup")
+}
+
+// containerOf is the container in the VM. What the VM's kernel has left is its memory.
+func containerOf(p Params, work string) (config.Container, error) {
+	memory, err := proc.Host.Memory("MemAvailable")
+	if err != nil {
+		return config.Container{}, err
+	}
+	memory &^= 1<<20 - 1
+	c := config.Container{
+		Root: merged, Args: []string{ruler.Program, "--machine", "--fd", "3"}, Shm: config.ShmSize(memory),
+		Hostname: p.Name, Cgroup: "/tare", CgroupNamespace: true,
+		HostNetwork: p.Network == notebook.NetHost,
+		Mounts:      []specs.Mount{config.Bind("/"+rulerDir, ruler.RunDir)},
+	}
+	if work != "" {
+		c.Mounts = append(c.Mounts, config.Bind("/work", ruler.WorkDir))
+	}
+	if !p.Whole {
+		c.Memory = memory
+	}
+	switch {
+	case p.Whole:
+	case p.Pinned:
+		var all []int
+		for i := range p.Cores {
+			all = append(all, i)
+		}
+		c.CPUs = notebook.FormatCPUList(all)
+	default:
+		c.Quota = float64(p.Cores)
+	}
+	return c, nil
+}
+
+// configure writes the runtime's configuration of a container; unlimited says what nothing limits.
+func configure(c config.Container) (unlimited string, err error) {
+	spec, err := config.Config(c)
+	if err != nil {
+		return "", err
+	}
+	if _, _, errno := unix.Syscall(unix.SYS_BPF, 0, 0, 0); errno == unix.ENOSYS {
+		// In cgroup v2 a program in the kernel decides, and the runtime makes no container whose devices nothing can limit.
+		spec.Linux.Resources.Devices = nil
+		unlimited = "; not its devices: the VM's kernel has no bpf(2)"
+	}
+	data, err := json.Marshal(spec)
+	if err != nil {
+		return "", err
+	}
+	return unlimited, os.WriteFile(bundle+"/config.json", data, 0o644)
 }
 
 // crun runs the OCI runtime; the container gets the stream as its file 3.
