@@ -42,7 +42,7 @@ func memories(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	pid, start, end, err := filled(ctx, target, 1)
+	unlike, end, err := fill(ctx, target, 1)
 	if err != nil {
 		return err
 	}
@@ -51,21 +51,87 @@ func memories(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	alikePID, alikeStart, endAlike, err := filled(ctx, target, 0)
+	alike, endAlike, err := fill(ctx, target, 0)
 	if err != nil {
 		return err
 	}
 	defer endAlike()
-	timed := func(f func() error) func() (float64, error) {
-		return func() (float64, error) {
-			began := time.Now()
-			err := f()
-			return time.Since(began).Seconds(), err
-		}
+	var broken error
+	for _, c := range scans(ctx, unlike, alike) {
+		broken = errors.Join(broken, c.run())
 	}
-	scan := func(pid int, o memory.Options) func() (float64, error) {
+	return errors.Join(broken, perPage(before, after))
+}
+
+// scans are the comparisons, of a process whose pages are all unlike each other and of one whose pages are all alike.
+func scans(ctx context.Context, unlike, alike filled) []comparison {
+	cpus := runtime.GOMAXPROCS(0)
+	return []comparison{
+		{fmt.Sprintf("The contents of %d MiB of another process, on %d CPUs", benchPages*memory.PageSize>>20, cpus), []way{
+			{"process_vm_readv in a loop", 0, unlike.contents},
+			{"tare's scan, contents compared", 1 / 0.85, unlike.scan(ctx, memory.Options{Contents: true})},
+		}, time.Minute},
+		{"The same, of pages that are all alike", []way{
+			{"process_vm_readv in a loop", 0, alike.contents},
+			{"tare's scan, contents compared", 0, alike.scan(ctx, memory.Options{Contents: true})},
+		}, time.Minute},
+		{"Frames and flags of the same pages", []way{
+			{"pagemap and kpageflags in a loop", 0, unlike.frames},
+			{"tare's scan", 1 / 0.8, unlike.scan(ctx, memory.Options{})},
+		}, time.Minute},
+		{fmt.Sprintf("The same scan on %d CPUs", cpus), []way{
+			{"contents, on one CPU", 0, onOne(unlike.scan(ctx, memory.Options{Contents: true}))},
+			{fmt.Sprintf("contents, on %d", cpus), 0, unlike.scan(ctx, memory.Options{Contents: true})},
+			{"process_vm_readv, on one CPU", 0, onOne(unlike.contents)},
+			{fmt.Sprintf("process_vm_readv, on %d", cpus), 0, unlike.contents},
+		}, 30 * time.Second},
+		{"Every process of the host", []way{
+			{"smem", 0, command(ctx, "smem")},
+			{"tare memory --contents=false", 0, command(ctx, "bin/tare", "memory", "--contents=false")},
+			{"tare memory", 0, command(ctx, "bin/tare", "memory")},
+		}, time.Minute},
+	}
+}
+
+// perPage prints what one more page takes of the memory of `tare memory`; the error says that it is too much.
+func perPage(before, after listed) (broken error) {
+	const most = 40 // bytes a page
+	each, verdict := float64(after.bytes-before.bytes)/float64(after.pages-before.pages), met
+	if each > most {
+		verdict = notMet
+		broken = fmt.Errorf("a page takes %.1f bytes of tare memory, at most %d are promised", each, most)
+	}
+	fmt.Printf("\nMemory of `tare memory`\n  %d MiB with %d pages, %d MiB with %d: %.1f bytes for one more   at most %d: %s\n",
+		before.bytes>>20, before.pages, after.bytes>>20, after.pages, each, most, verdict)
+	return broken
+}
+
+// timed is how long something took, in seconds.
+func timed(f func() error) (float64, error) {
+	began := time.Now()
+	err := f()
+	return time.Since(began).Seconds(), err
+}
+
+// onOne times something on one CPU.
+func onOne(f func() (float64, error)) func() (float64, error) {
+	return func() (float64, error) {
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+		return f()
+	}
+}
+
+// filled is a process that has its pages at an address.
+type filled struct {
+	pid   int
+	start uint64
+}
+
+// scan times a scan of the process.
+func (p filled) scan(ctx context.Context, o memory.Options) func() (float64, error) {
+	return func() (float64, error) {
 		return timed(func() error {
-			s, err := memory.Scan(ctx, []int{pid}, o)
+			s, err := memory.Scan(ctx, []int{p.pid}, o)
 			if err != nil {
 				return err
 			}
@@ -75,83 +141,45 @@ func memories(ctx context.Context, dir string) error {
 			return s.Close()
 		})
 	}
-	on := func(cpus int, f func() (float64, error)) func() (float64, error) {
-		return func() (float64, error) {
-			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(cpus))
-			return f()
-		}
-	}
-	frames := func() error {
-		return striped(func(first, n int) error { return plainly(pid, start/uint64(memory.PageSize)+uint64(first), n) })
-	}
-	contents := func(pid int, start uint64) func() (float64, error) {
-		return timed(func() error {
-			return striped(func(first, n int) error {
-				buffer := make([]byte, atOnce*memory.PageSize)
-				for i := first; i < first+n; i += atOnce {
-					got, err := unix.ProcessVMReadv(pid, []unix.Iovec{{Base: &buffer[0], Len: uint64(len(buffer))}},
-						[]unix.RemoteIovec{{Base: uintptr(start) + uintptr(i)*uintptr(memory.PageSize), Len: len(buffer)}}, 0)
-					if err != nil || got < len(buffer) {
-						return fmt.Errorf("process_vm_readv: %d bytes: %w", got, err)
-					}
-				}
-				return nil
-			})
-		})
-	}
-	cpus := runtime.GOMAXPROCS(0)
-	var broken error
-	for _, c := range []comparison{
-		{fmt.Sprintf("The contents of %d MiB of another process, on %d CPUs", benchPages*memory.PageSize>>20, cpus), []way{
-			{"process_vm_readv in a loop", 0, contents(pid, start)},
-			{"tare's scan, contents compared", 1 / 0.85, scan(pid, memory.Options{Contents: true})},
-		}, time.Minute},
-		{"The same, of pages that are all alike", []way{
-			{"process_vm_readv in a loop", 0, contents(alikePID, alikeStart)},
-			{"tare's scan, contents compared", 0, scan(alikePID, memory.Options{Contents: true})},
-		}, time.Minute},
-		{"Frames and flags of the same pages", []way{
-			{"pagemap and kpageflags in a loop", 0, timed(frames)},
-			{"tare's scan", 1 / 0.8, scan(pid, memory.Options{})},
-		}, time.Minute},
-		{fmt.Sprintf("The same scan on %d CPUs", cpus), []way{
-			{"contents, on one CPU", 0, on(1, scan(pid, memory.Options{Contents: true}))},
-			{fmt.Sprintf("contents, on %d", cpus), 0, scan(pid, memory.Options{Contents: true})},
-			{"process_vm_readv, on one CPU", 0, on(1, contents(pid, start))},
-			{fmt.Sprintf("process_vm_readv, on %d", cpus), 0, contents(pid, start)},
-		}, 30 * time.Second},
-		{"Every process of the host", []way{
-			{"smem", 0, command(ctx, "smem")},
-			{"tare memory --contents=false", 0, command(ctx, "bin/tare", "memory", "--contents=false")},
-			{"tare memory", 0, command(ctx, "bin/tare", "memory")},
-		}, time.Minute},
-	} {
-		broken = errors.Join(broken, c.run())
-	}
-	const most = 40 // bytes a page
-	each, verdict := float64(after.bytes-before.bytes)/float64(after.pages-before.pages), met
-	if each > most {
-		verdict = notMet
-		broken = errors.Join(broken, fmt.Errorf("a page takes %.1f bytes of tare memory, at most %d are promised", each, most))
-	}
-	fmt.Printf("\nMemory of `tare memory`\n  %d MiB with %d pages, %d MiB with %d: %.1f bytes for one more   at most %d: %s\n",
-		before.bytes>>20, before.pages, after.bytes>>20, after.pages, each, most, verdict)
-	return broken
 }
 
-// filled starts a process that has its pages at an address, each of which is so unlike the one before; end ends it.
-func filled(ctx context.Context, program string, step int) (pid int, start uint64, end func(), err error) {
+// contents times a plain loop that reads the pages.
+func (p filled) contents() (float64, error) {
+	return timed(func() error {
+		return striped(func(first, n int) error {
+			buffer := make([]byte, atOnce*memory.PageSize)
+			for i := first; i < first+n; i += atOnce {
+				got, err := unix.ProcessVMReadv(p.pid, []unix.Iovec{{Base: &buffer[0], Len: uint64(len(buffer))}},
+					[]unix.RemoteIovec{{Base: uintptr(p.start) + uintptr(i)*uintptr(memory.PageSize), Len: len(buffer)}}, 0)
+				if err != nil || got < len(buffer) {
+					return fmt.Errorf("process_vm_readv: %d bytes: %w", got, err)
+				}
+			}
+			return nil
+		})
+	})
+}
+
+// frames times a plain loop that reads the pages' frames and their flags.
+func (p filled) frames() (float64, error) {
+	return timed(func() error {
+		return striped(func(first, n int) error { return plainly(p.pid, p.start/uint64(memory.PageSize)+uint64(first), n) })
+	})
+}
+
+// fill starts a process whose pages are each so unlike the one before; end ends it.
+func fill(ctx context.Context, program string, step int) (p filled, end func(), err error) {
 	cmd := exec.CommandContext(ctx, program)
 	in, err := cmd.StdinPipe()
 	if err != nil {
-		return 0, 0, nil, err
+		return p, nil, err
 	}
 	out, err := cmd.StdoutPipe()
 	if err != nil {
-		return 0, 0, nil, err
+		return p, nil, err
 	}
 	if err := cmd.Start(); err != nil {
-		return 0, 0, nil, err
+		return p, nil, err
 	}
 	end = func() {
 		in.Close() // which ends it
@@ -160,13 +188,14 @@ func filled(ctx context.Context, program string, step int) (pid int, start uint6
 	fmt.Fprintf(in, "anon %d 1 %d\n", benchPages, step)
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if err == nil {
-		start, err = strconv.ParseUint(strings.TrimSpace(line), 10, 64)
+		p.start, err = strconv.ParseUint(strings.TrimSpace(line), 10, 64)
 	}
 	if err != nil {
 		end()
-		return 0, 0, nil, err
+		return p, nil, err
 	}
-	return cmd.Process.Pid, start, end, nil
+	p.pid = cmd.Process.Pid
+	return p, end, nil
 }
 
 // command times a program from start to end.
