@@ -93,52 +93,23 @@ func (d *Driver) try(ctx context.Context, accelerator string) notebook.Capabilit
 	}
 	kind := ""
 	if accelerator != notebook.TCG {
-		f, err := os.OpenFile("/dev/kvm", os.O_RDWR, 0)
-		switch {
-		case os.IsNotExist(err):
-			return answer(notebook.NotSupported, "there is no /dev/kvm",
-				"switch virtualization on in the firmware (or nested virtualization, where this host is itself a guest) and run `modprobe kvm_intel` or `modprobe kvm_amd`")
-		case os.IsPermission(err):
-			return answer(notebook.NotSupported, err.Error(), "run as root, or as a member of the group kvm")
-		case err != nil:
-			return answer(notebook.NotSupported, err.Error(), "see `dmesg | grep kvm`; virtualization may be switched off in the firmware, or in use by another hypervisor")
+		what, no := d.tryKVM(accelerator)
+		if no != nil {
+			return *no
 		}
-		f.Close()
-		words, hardware := kvmKind(proc.Host)
-		kind = "KVM here is " + words
-		switch named := d.Env.Kernel != ""; {
-		case accelerator == notebook.KVM && !hardware:
-			return answer(notebook.NotSupported, kind+", under which ordinary kernels seldom boot and nothing costs what it does in a VM", useHardware+"; "+useNamed)
-		case accelerator == notebook.KVMEmulated && hardware:
-			return answer(notebook.NotSupported, kind, "--accel "+notebook.KVM)
-		case accelerator == notebook.KVMEmulated && !named:
-			return answer(notebook.NotSupported, kind+", under which ordinary kernels seldom boot", useNamed)
-		}
-		kind += "; "
+		kind = what + "; "
 	}
 	if _, err := exec.LookPath(qemu); err != nil {
 		return answer(notebook.NotSupported, "there is no "+qemu, "apt-get install qemu-system-x86")
 	}
-	k, err := d.chosen(ctx)
-	if err != nil {
-		return answer(notebook.Inconclusive, err.Error(), "")
-	}
-	initrd, err := makeInitramfs(d.State, d.Init, k, nil, nil)
-	if err != nil {
-		return answer(notebook.Inconclusive, err.Error(), "")
-	}
-	token := "tare-hello-" + rand.Text()
-	arg, err := guestinit.Params{Mode: guestinit.ModeProbe, Token: token}.Arg()
+	k, h, token, err := d.greeter(ctx, accelerator)
 	if err != nil {
 		return answer(notebook.Inconclusive, err.Error(), "")
 	}
 	start := time.Now()
 	bounded, cancel := context.WithTimeout(ctx, patience[accelerator])
 	defer cancel()
-	m, err := startMachine(bounded, hardware{
-		accelerator: accelerator, cpus: 1, memory: minMemory, kernel: k.Image,
-		initramfs: initrd, cmdline: arg, name: "tare-probe", machine: notebook.UsualMachine, bare: true,
-	})
+	m, err := startMachine(bounded, h)
 	if err != nil {
 		if ctx.Err() != nil {
 			return answer(notebook.Inconclusive, ctx.Err().Error(), "")
@@ -176,4 +147,50 @@ func (d *Driver) try(ctx context.Context, accelerator string) notebook.Capabilit
 		return answer(notebook.NotSupported, silent, "name a kernel that was made for such a KVM, or allow emulation with --accel tcg")
 	}
 	return answer(notebook.Inconclusive, silent, "try again when the host is less busy")
+}
+
+// tryKVM says of which kind KVM is here; no is why it is not the one of the accelerator.
+func (d *Driver) tryKVM(accelerator string) (kind string, no *notebook.Capability) {
+	refused := func(why, do string) (string, *notebook.Capability) {
+		return "", &notebook.Capability{Name: accelerator, Answer: notebook.NotSupported, Why: why, Do: do}
+	}
+	f, err := os.OpenFile("/dev/kvm", os.O_RDWR, 0)
+	switch {
+	case os.IsNotExist(err):
+		return refused("there is no /dev/kvm",
+			"switch virtualization on in the firmware (or nested virtualization, where this host is itself a guest) and run `modprobe kvm_intel` or `modprobe kvm_amd`")
+	case os.IsPermission(err):
+		return refused(err.Error(), "run as root, or as a member of the group kvm")
+	case err != nil:
+		return refused(err.Error(), "see `dmesg | grep kvm`; virtualization may be switched off in the firmware, or in use by another hypervisor")
+	}
+	f.Close()
+	words, hardware := kvmKind(proc.Host)
+	kind = "KVM here is " + words
+	switch named := d.Env.Kernel != ""; {
+	case accelerator == notebook.KVM && !hardware:
+		return refused(kind+", under which ordinary kernels seldom boot and nothing costs what it does in a VM", useHardware+"; "+useNamed)
+	case accelerator == notebook.KVMEmulated && hardware:
+		return refused(kind, "--accel "+notebook.KVM)
+	case accelerator == notebook.KVMEmulated && !named:
+		return refused(kind+", under which ordinary kernels seldom boot", useNamed)
+	}
+	return kind, nil
+}
+
+// greeter is a machine whose guest, with the kernel, writes the token on its console and powers off.
+func (d *Driver) greeter(ctx context.Context, accelerator string) (k Kernel, h hardware, token string, err error) {
+	if k, err = d.chosen(ctx); err != nil {
+		return k, h, "", err
+	}
+	initrd, err := makeInitramfs(d.State, d.Init, k, nil, nil)
+	if err != nil {
+		return k, h, "", err
+	}
+	token = "tare-hello-" + rand.Text()
+	arg, err := guestinit.Params{Mode: guestinit.ModeProbe, Token: token}.Arg()
+	return k, hardware{
+		accelerator: accelerator, cpus: 1, memory: minMemory, kernel: k.Image,
+		initramfs: initrd, cmdline: arg, name: "tare-probe", machine: notebook.UsualMachine, bare: true,
+	}, token, err
 }

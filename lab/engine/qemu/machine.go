@@ -55,7 +55,7 @@ type hardware struct {
 	moments     *engine.Moments  // of its start
 	ruler       *os.File         // its end of the ruler's stream, where there is one already; the caller closes it
 	state       *os.File         // from which it is restored; nil: it is started. The caller closes it.
-	screen      string           // path of the socket at which its screen is shown; startMachine sets it
+	screen      string           // path of the socket at which its screen is shown; connect sets it
 	bare        bool             // no disks, no network, no ruler's port: the probe's machine
 }
 
@@ -186,92 +186,24 @@ func startMachine(ctx context.Context, h hardware) (*machine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("no %s: %w; install it (Debian, Ubuntu: apt-get install qemu-system-x86)", qemu, err)
 	}
-	var theirs []*os.File
-	defer func() {
-		for _, f := range theirs {
-			f.Close()
-		}
-	}()
-	out, in, err := os.Pipe()
+	c, err := connect(&h)
 	if err != nil {
-		return nil, fmt.Errorf("pipe for the console: %w", err)
-	}
-	theirs = append(theirs, in)
-	ours := []net.Conn{}
-	fail := func(err error) (*machine, error) {
-		out.Close()
-		for _, c := range ours {
-			if c != nil {
-				c.Close()
-			}
-		}
 		return nil, err
 	}
-	extra := []*os.File{in}
-	pairs := 2
-	if h.ruler != nil {
-		pairs = 1
-	}
-	for range pairs {
-		conn, file, err := engine.Pair()
-		if err != nil {
-			return fail(err)
-		}
-		ours = append(ours, conn)
-		theirs = append(theirs, file)
-		extra = append(extra, file)
-	}
-	if h.ruler != nil {
-		extra, ours = append(extra, h.ruler), append(ours, nil)
-	}
-	if h.tap != nil {
-		extra = append(extra, h.tap) // the caller closes it
-		if h.accelerator == notebook.KVM && !h.machine.NoVhost {
-			// As users of KVM have it. Where it cannot be opened QEMU carries the packets itself.
-			if fd, err := unix.Open(vhostDevice, unix.O_RDWR|unix.O_CLOEXEC, 0); err == nil {
-				h.vhost = os.NewFile(uintptr(fd), vhostDevice)
-				theirs = append(theirs, h.vhost)
-				extra = append(extra, h.vhost)
-			}
-		}
-	}
-	if h.machine.Devices != "" {
-		// A socket's address holds 107 bytes, and a folder's path may be longer.
-		dir, err := unix.Open(h.folder, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-		if err != nil {
-			return fail(fmt.Errorf("%s: %w", h.folder, err))
-		}
-		theirs = append(theirs, os.NewFile(uintptr(dir), h.folder))
-		h.screen = fmt.Sprintf("/proc/self/fd/%d/%s", consoleFD+len(extra), screenName)
-		extra = append(extra, theirs[len(theirs)-1])
-	}
-	args, err := h.args()
+	process, err := c.start(program, h)
 	if err != nil {
-		return fail(err)
+		c.close()
+		return nil, err
 	}
-	if h.state != nil {
-		args = append(args, "-incoming", fmt.Sprintf("fd:%d", consoleFD+len(extra)))
-		extra = append(extra, h.state)
-	}
-	cmd := exec.Command(program, args...)
-	cmd.ExtraFiles = extra
-	cmd.Env = append(os.Environ(), "LC_ALL=C")
-	process, err := engine.StartTied(cmd)
-	if err != nil {
-		return fail(err)
-	}
-	m := &machine{process: process, conn: ours[1], console: newConsole()}
+	m := &machine{process: process, conn: c.ours[1], console: newConsole()}
 	m.drained.Go(func() {
-		m.console.drain(h.moments.Watch(h.moments.Watch(out, guestinit.Begun, notebook.MomentFirst), engine.Prompt, notebook.MomentLogin))
-		out.Close()
+		m.console.drain(h.moments.Watch(h.moments.Watch(c.out, guestinit.Begun, notebook.MomentFirst), engine.Prompt, notebook.MomentLogin))
+		c.out.Close()
 	})
-	for _, f := range theirs {
-		f.Close()
-	}
-	theirs = nil
-	m.qmp, err = newQMP(ctx, ours[0])
+	c.release()
+	m.qmp, err = newQMP(ctx, c.ours[0])
 	if err != nil {
-		ours[0].Close()
+		c.ours[0].Close()
 		why := m.diagnose(ctx)
 		if killErr := m.kill(context.WithoutCancel(ctx)); killErr != nil {
 			err = errors.Join(err, killErr)
@@ -279,6 +211,103 @@ func startMachine(ctx context.Context, h hardware) (*machine, error) {
 		return nil, fmt.Errorf("QEMU did not start: %w: %s", err, why)
 	}
 	return m, nil
+}
+
+// channels are the files that QEMU gets when it starts, and this process's ends of them.
+type channels struct {
+	out    *os.File   // of the console
+	ours   []net.Conn // of QMP and of the ruler's port; nil where the caller has the port's
+	extra  []*os.File // that QEMU has, from consoleFD on
+	theirs []*os.File // of extra: to be closed here when QEMU has them
+}
+
+// connect makes what a machine needs, and sets which of it QEMU's arguments name. On error nothing of it remains.
+func connect(h *hardware) (_ *channels, err error) {
+	out, in, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("pipe for the console: %w", err)
+	}
+	c := &channels{out: out}
+	defer func() {
+		if err != nil {
+			c.close()
+		}
+	}()
+	c.give(in)
+	pairs := 2
+	if h.ruler != nil {
+		pairs = 1
+	}
+	for range pairs {
+		conn, file, err := engine.Pair()
+		if err != nil {
+			return nil, err
+		}
+		c.ours = append(c.ours, conn)
+		c.give(file)
+	}
+	if h.ruler != nil {
+		c.extra, c.ours = append(c.extra, h.ruler), append(c.ours, nil)
+	}
+	if h.tap != nil {
+		c.extra = append(c.extra, h.tap) // the caller closes it
+		if h.accelerator == notebook.KVM && !h.machine.NoVhost {
+			// As users of KVM have it. Where it cannot be opened QEMU carries the packets itself.
+			if fd, err := unix.Open(vhostDevice, unix.O_RDWR|unix.O_CLOEXEC, 0); err == nil {
+				h.vhost = os.NewFile(uintptr(fd), vhostDevice)
+				c.give(h.vhost)
+			}
+		}
+	}
+	if h.machine.Devices != "" {
+		// A socket's address holds 107 bytes, and a folder's path may be longer.
+		dir, err := unix.Open(h.folder, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", h.folder, err)
+		}
+		h.screen = fmt.Sprintf("/proc/self/fd/%d/%s", consoleFD+len(c.extra), screenName)
+		c.give(os.NewFile(uintptr(dir), h.folder))
+	}
+	return c, nil
+}
+
+// start starts QEMU with them.
+func (c *channels) start(program string, h hardware) (*engine.Process, error) {
+	args, err := h.args()
+	if err != nil {
+		return nil, err
+	}
+	if h.state != nil {
+		args = append(args, "-incoming", fmt.Sprintf("fd:%d", consoleFD+len(c.extra)))
+		c.extra = append(c.extra, h.state)
+	}
+	cmd := exec.Command(program, args...)
+	cmd.ExtraFiles = c.extra
+	cmd.Env = append(os.Environ(), "LC_ALL=C")
+	return engine.StartTied(cmd)
+}
+
+// give has QEMU get a file, of which nobody else needs this process's copy.
+func (c *channels) give(f *os.File) {
+	c.extra, c.theirs = append(c.extra, f), append(c.theirs, f)
+}
+
+// release closes the files that QEMU has by now.
+func (c *channels) release() {
+	for _, f := range c.theirs {
+		f.Close()
+	}
+}
+
+// close closes both ends.
+func (c *channels) close() {
+	c.out.Close()
+	for _, conn := range c.ours {
+		if conn != nil {
+			conn.Close()
+		}
+	}
+	c.release()
 }
 
 // Meet implements engine.Meeting.
