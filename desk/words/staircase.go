@@ -53,22 +53,25 @@ const mostRungs = 3
 
 // Staircase says by rules what costs most. It names as a cost only what is significant.
 func Staircase(c *ladder.Staircase) string {
-	var parts []string
-	say := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
+	parts := slices.Concat(layerCosts(c), wholeCost(c), machineCosts(c), notTrusted(c))
+	place := Work(c.Workload, c.Params) + " at " + c.Instance.Name
+	if c.OtherImages {
+		place += ", " + c.Image.Words()
+	}
+	if c.Metric.MoreIsBetter() {
+		place += ", " + CostOf(c.Metric)
+	}
+	return place + ": " + strings.Join(parts, "; ") + "."
+}
+
+// ofVM says whether a rung is a VM, or in one.
+func ofVM(r *ladder.Rung) bool { return r.Kind == ladder.VM || r.Kind == ladder.ContainerInVM }
+
+// layerCosts say what rungs of containers cost over the rung below: those that cost most, and those that make the work faster.
+func layerCosts(c *ladder.Staircase) (parts []string) {
 	var ranked, expensive, cheap []*ladder.Rung
-	doubtful, failing, emulated := 0, 0, 0
 	for _, r := range c.Rungs {
-		switch {
-		case r.Kind == ladder.BareMetal || r.Kind == ladder.Again || !r.Measured():
-			continue
-		case r.Emulated:
-			emulated++
-		case r.Failing:
-			failing++
-		case r.Doubtful:
-			doubtful++
-		}
-		if !r.Ranked || r.Kind == ladder.VM || r.Kind == ladder.ContainerInVM {
+		if r.Kind == ladder.BareMetal || r.Kind == ladder.Again || !r.Measured() || !r.Ranked || ofVM(r) {
 			continue
 		}
 		ranked = append(ranked, r)
@@ -82,35 +85,44 @@ func Staircase(c *ladder.Staircase) string {
 	slices.SortStableFunc(expensive, func(a, b *ladder.Rung) int { return cmp.Compare(b.Own.Value, a.Own.Value) })
 	switch {
 	case len(ranked) == 0:
-		say("no rung has an interval that can be trusted, so none can be said to cost anything")
+		parts = append(parts, "no rung has an interval that can be trusted, so none can be said to cost anything")
 	case len(expensive) == 0:
 		widest := slices.MaxFunc(ranked, func(a, b *ladder.Rung) int { return cmp.Compare(a.Own.High, b.Own.High) })
-		say("none of %d rungs is distinguishable from the rung below it, corrected for testing all of them; the upper limit of any is %s times the rung below, at %s", len(ranked), Number(widest.Own.High, 2), Together(widest))
+		parts = append(parts, fmt.Sprintf("none of %d rungs is distinguishable from the rung below it, corrected for testing all of them; the upper limit of any is %s times the rung below, at %s", len(ranked), Number(widest.Own.High, 2), Together(widest)))
 	default:
-		say("%s", costliest(c, expensive, len(ranked)))
+		parts = append(parts, costliest(c, expensive, len(ranked)))
+	}
+	better := "faster"
+	if c.Metric.MoreIsBetter() {
+		better = "better"
 	}
 	for _, r := range cheap {
-		better := "faster"
-		if c.Metric.MoreIsBetter() {
-			better = "better"
-		}
-		say("%s is %s than the rung below: %s", Together(r), better, rungTimes(c, r.Own))
+		parts = append(parts, fmt.Sprintf("%s is %s than the rung below: %s", Together(r), better, rungTimes(c, r.Own)))
 	}
-	if t := c.Top(); t >= 0 && c.Rungs[t].Ratio.HasInterval() && !c.Rungs[t].Shaky {
-		r := c.Rungs[t]
-		what := "all layers together"
-		if r.Name != notebook.Layers[len(notebook.Layers)-1] {
-			what = "all layers up to " + r.Name
-		}
-		switch {
-		case r.Ratio.Contains(1):
-			say("%s are not distinguishable from bare metal: %s times it", what, rungTimes(c, r.Ratio))
-		default:
-			say("%s cost %s times bare metal", what, rungTimes(c, r.Ratio))
-		}
+	return parts
+}
+
+// wholeCost says what all layers cost together, where that can be said.
+func wholeCost(c *ladder.Staircase) []string {
+	t := c.Top()
+	if t < 0 || !c.Rungs[t].Ratio.HasInterval() || c.Rungs[t].Shaky {
+		return nil
 	}
+	r := c.Rungs[t]
+	what := "all layers together"
+	if r.Name != notebook.Layers[len(notebook.Layers)-1] {
+		what = "all layers up to " + r.Name
+	}
+	if r.Ratio.Contains(1) {
+		return []string{what + " are not distinguishable from bare metal: " + rungTimes(c, r.Ratio) + " times it"}
+	}
+	return []string{what + " cost " + rungTimes(c, r.Ratio) + " times bare metal"}
+}
+
+// machineCosts say what VMs cost over bare metal, and containers in them over the VM.
+func machineCosts(c *ladder.Staircase) (parts []string) {
 	for _, r := range c.Rungs {
-		if !r.Ranked || r.Kind != ladder.VM && r.Kind != ladder.ContainerInVM {
+		if !r.Ranked || !ofVM(r) {
 			continue
 		}
 		what, than := "a VM", "bare metal"
@@ -118,28 +130,38 @@ func Staircase(c *ladder.Staircase) string {
 			what, than = "a container in a VM", "the VM"
 		}
 		if r.Significant {
-			say("%s costs %s times %s", what, rungTimes(c, r.Own), than)
+			parts = append(parts, what+" costs "+rungTimes(c, r.Own)+" times "+than)
 		} else {
-			say("%s is not distinguishable from %s: %s times it", what, than, rungTimes(c, r.Own))
+			parts = append(parts, what+" is not distinguishable from "+than+": "+rungTimes(c, r.Own)+" times it")
+		}
+	}
+	return parts
+}
+
+// notTrusted say which rungs are not ranked, and why.
+func notTrusted(c *ladder.Staircase) (parts []string) {
+	doubtful, failing, emulated := 0, 0, 0
+	for _, r := range c.Rungs {
+		switch {
+		case r.Kind == ladder.BareMetal || r.Kind == ladder.Again || !r.Measured():
+		case r.Emulated:
+			emulated++
+		case r.Failing:
+			failing++
+		case r.Doubtful:
+			doubtful++
 		}
 	}
 	if emulated > 0 {
-		say("what was emulated does not represent a VM’s cost and is not ranked")
+		parts = append(parts, "what was emulated does not represent a VM’s cost and is not ranked")
 	}
 	if doubtful > 0 {
-		say("%s not ranked, because bare metal differed from itself by as much", was(doubtful, "rung"))
+		parts = append(parts, was(doubtful, "rung")+" not ranked, because bare metal differed from itself by as much")
 	}
 	if failing > 0 {
-		say("%s not ranked, because too many trials failed", was(failing, "rung"))
+		parts = append(parts, was(failing, "rung")+" not ranked, because too many trials failed")
 	}
-	place := Work(c.Workload, c.Params) + " at " + c.Instance.Name
-	if c.OtherImages {
-		place += ", " + c.Image.Words()
-	}
-	if c.Metric.MoreIsBetter() {
-		place += ", " + CostOf(c.Metric)
-	}
-	return place + ": " + strings.Join(parts, "; ") + "."
+	return parts
 }
 
 // costliest names the rungs that cost most, the most expensive first.

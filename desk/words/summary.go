@@ -46,43 +46,11 @@ const (
 // Summary answers the question of the folders, with the uncertainty of the answer: what costs how much. A row that is not representative, or not
 // to be trusted, is not in it, and a remark says so. It is never empty.
 func Summary(s *data.Summary) (a Answer) {
-	places := s.Places()
-	// Between bare metal and whole containers a ladder has many rungs. None is a platform to choose: where there are whole ones
-	// the answer is of those.
-	rungs := false
-	for i, rows := range places {
-		if slices.ContainsFunc(rows, func(r *data.Row) bool { return !rung(r) && !beside(r) && r.Representative && r.Rounds > 0 }) {
-			places[i] = slices.DeleteFunc(rows, rung)
-			rungs = rungs || len(places[i]) < len(rows)
-		}
-	}
-	// The place of the baseline alone compares nothing.
-	compared := slices.DeleteFunc(slices.Clone(places), func(rows []*data.Row) bool {
-		return !slices.ContainsFunc(rows, func(r *data.Row) bool { return !beside(r) })
-	})
-	if len(compared) > 0 {
-		places = compared
-	}
-	// Of many places, the first of each workload; of one workload the first and the last: the smallest and the largest instance type.
-	told := places
-	if len(places) > mostStatements {
-		told = nil
-		for _, of := range data.Together(places, func(a, b []*data.Row) bool { return a[0].Treatment.Workload == b[0].Treatment.Workload }) {
-			told = append(told, of[0])
-		}
-		if len(told) == 1 {
-			told = append(told, places[len(places)-1])
-		}
-		told = told[:min(len(told), mostWorkloads)]
-	}
-	withParams := func(r *data.Row) bool { // its workload is there with others too
-		return slices.ContainsFunc(places, func(rows []*data.Row) bool {
-			return rows[0].Treatment.Workload == r.Treatment.Workload && !maps.Equal(rows[0].Treatment.Params, r.Treatment.Params)
-		})
-	}
+	places, rungs := toCompare(s.Places())
+	told := foremost(places)
 	for _, rows := range told {
 		at := *rows[0]
-		if !withParams(rows[0]) {
+		if !withParams(places, rows[0]) {
 			at.Treatment.Params = nil
 		}
 		a.Statements = append(a.Statements, statement("For "+Where(s, &at), rows, s))
@@ -100,9 +68,62 @@ func Summary(s *data.Summary) (a Answer) {
 	if rungs {
 		a.Remarks = append(a.Remarks, "The cost of each layer of isolation is in the table, and in the report as a staircase.")
 	}
+	a.Remarks = append(a.Remarks, notRanked(s.Rows)...)
+	a.Remarks = append(a.Remarks, caveats(s)...)
+	a.Remarks = append(a.Remarks, disturbed(s)...)
+	if len(a.Statements) == 0 && len(a.Remarks) == 0 {
+		a.Statements = []Statement{{Lead: "Nothing was measured."}}
+	}
+	return a
+}
+
+// toCompare are the places at which something is compared; all of them, where nothing is. rungs: the layers of a ladder were left out.
+func toCompare(all [][]*data.Row) (places [][]*data.Row, rungs bool) {
+	// Between bare metal and whole containers a ladder has many rungs. None is a platform to choose: where there are whole ones
+	// the answer is of those.
+	for i, rows := range all {
+		if slices.ContainsFunc(rows, func(r *data.Row) bool { return !rung(r) && !beside(r) && r.Representative && r.Rounds > 0 }) {
+			all[i] = slices.DeleteFunc(rows, rung)
+			rungs = rungs || len(all[i]) < len(rows)
+		}
+	}
+	// The place of the baseline alone compares nothing.
+	places = slices.DeleteFunc(slices.Clone(all), func(rows []*data.Row) bool {
+		return !slices.ContainsFunc(rows, func(r *data.Row) bool { return !beside(r) })
+	})
+	if len(places) == 0 {
+		places = all
+	}
+	return places, rungs
+}
+
+// foremost are the places that the answer names. Of many, the first of each workload; of one workload the first and the last: the smallest and the
+// largest instance type.
+func foremost(places [][]*data.Row) (told [][]*data.Row) {
+	if len(places) <= mostStatements {
+		return places
+	}
+	for _, of := range data.Together(places, func(a, b []*data.Row) bool { return a[0].Treatment.Workload == b[0].Treatment.Workload }) {
+		told = append(told, of[0])
+	}
+	if len(told) == 1 {
+		told = append(told, places[len(places)-1])
+	}
+	return told[:min(len(told), mostWorkloads)]
+}
+
+// withParams says whether a row's workload is there with other parameters too.
+func withParams(places [][]*data.Row, r *data.Row) bool {
+	return slices.ContainsFunc(places, func(rows []*data.Row) bool {
+		return rows[0].Treatment.Workload == r.Treatment.Workload && !maps.Equal(rows[0].Treatment.Params, r.Treatment.Params)
+	})
+}
+
+// notRanked are sentences about rows that no answer is made of, or is to be read with care.
+func notRanked(rows []*data.Row) (remarks []string) {
 	emulated, doubtful, failing, moved := false, 0, 0, 0
-	for _, r := range s.Rows {
-		if slices.ContainsFunc(r.Doubts, func(d data.Doubt) bool { _, is := d.(data.RobustDiffers); return is }) {
+	for _, r := range rows {
+		if _, has := data.Has[data.RobustDiffers](r); has {
 			moved++
 		}
 		switch {
@@ -115,31 +136,32 @@ func Summary(s *data.Summary) (a Answer) {
 		}
 	}
 	if emulated {
-		a.Remarks = append(a.Remarks, "VMs were emulated here, so their figures do not represent a VM's cost.")
+		remarks = append(remarks, "VMs were emulated here, so their figures do not represent a VM's cost.")
 	}
 	if doubtful > 0 {
-		a.Remarks = append(a.Remarks, was(doubtful, "treatment")+" not ranked: bare metal differed from itself by as much.")
+		remarks = append(remarks, was(doubtful, "treatment")+" not ranked: bare metal differed from itself by as much.")
 	}
 	if failing > 0 {
-		a.Remarks = append(a.Remarks, was(failing, "treatment")+" not ranked: too many trials failed.")
+		remarks = append(remarks, was(failing, "treatment")+" not ranked: too many trials failed.")
 	}
 	if moved > 0 {
-		a.Remarks = append(a.Remarks, was(moved, "ratio")+" made by a few rounds: see the notes.")
+		remarks = append(remarks, was(moved, "ratio")+" made by a few rounds: see the notes.")
 	}
-	disturbed, rounds := 0, 0
+	return remarks
+}
+
+// disturbed is a sentence about rounds in which the host did much beside its guests, where they are many.
+func disturbed(s *data.Summary) []string {
+	n, rounds := 0, 0
 	for _, d := range s.Doubts {
 		if d, is := d.(data.Stalled); is {
-			disturbed, rounds = disturbed+d.Rounds, rounds+d.Of
+			n, rounds = n+d.Rounds, rounds+d.Of
 		}
 	}
-	a.Remarks = append(a.Remarks, caveats(s)...)
-	if disturbed > 0 && disturbed*10 >= rounds { // what is done beside may fall on one platform more than on another
-		a.Remarks = append(a.Remarks, fmt.Sprintf("In %d of %s the host did much beside its guests, and what was measured may be that: see the notes.", disturbed, Count(rounds, "round")))
+	if n == 0 || n*10 < rounds { // what is done beside may fall on one platform more than on another
+		return nil
 	}
-	if len(a.Statements) == 0 && len(a.Remarks) == 0 {
-		a.Statements = []Statement{{Lead: "Nothing was measured."}}
-	}
-	return a
+	return []string{fmt.Sprintf("In %d of %s the host did much beside its guests, and what was measured may be that: see the notes.", n, Count(rounds, "round"))}
 }
 
 // figures are the secondary metrics that have rows of their own at these places, each once.
@@ -165,32 +187,7 @@ func statement(where string, rows []*data.Row, s *data.Summary) Statement {
 		}
 		return n
 	}
-	var ranked []*data.Row
-	trials, good, open := 0, 0, 0
-	lonely := true // there is nothing to compare with
-	failed := ""   // what failed of it
-	unbounded := false
-	alone := true // beside the baseline there is nothing that ran
-	waiting := pending(rows, named)
-	for _, r := range rows {
-		trials += r.Trials
-		good += r.Trials - r.Failed
-		alone = alone && (beside(r) || r.Trials == 0)
-		if r.IsBaseline() && r.Unreliable() && r.Rounds > 0 {
-			f, _ := r.Failures()
-			failed = " Of " + named(r) + " itself, " + strings.TrimSuffix(Doubt(f), ".") + "; failed trials do not count."
-		}
-		if !r.Representative || r.Doubtful || beside(r) || r.Unreliable() {
-			continue
-		}
-		lonely = lonely && r.Baseline == ""
-		if stats.Finite(r.Ratio) && stats.Finite(r.RatioLow) && stats.Finite(r.RatioHigh) {
-			ranked = append(ranked, r)
-		} else if r.Rounds > 0 {
-			open++
-			unbounded = unbounded || slices.ContainsFunc(r.Doubts, func(d data.Doubt) bool { _, ok := d.(data.Unbounded); return ok })
-		}
-	}
+	t := tallied(rows, named)
 	to := "bare metal"
 	if rows[0].Memory != nil {
 		to, where = onBareMetal, where+Weighed(s, rows[0])
@@ -202,58 +199,97 @@ func statement(where string, rows []*data.Row, s *data.Summary) Statement {
 	if len(s.Baseline) > 0 {
 		to = data.Assignments(s.Baseline)
 	}
-	lead := func(text string) Statement { return Statement{Lead: where + ", " + text + failed} }
-	switch {
-	case trials == 0:
-		return lead("nothing was measured yet.")
-	case good == 0:
-		return lead("every trial failed.")
-	case open > 0 && lonely:
-		st := lead("where bare metal was not measured (95 % intervals):")
-		st.Findings = amounts(rows, named)
-		return st
-	case alone:
-		if waiting != "" {
-			return lead("there is nothing to compare yet. " + waiting)
-		}
-		return lead("only " + to + " was measured: there is nothing to compare with it.")
-	case len(ranked) == 0 && unbounded:
-		return lead("no overhead has bounds yet: " + to + " varied too much. More rounds or a quieter host would give it some.")
-	case len(ranked) == 0 && open > 0:
-		if waiting != "" {
-			waiting = " " + waiting
-		}
-		return lead("no overhead has an interval yet: that takes at least two rounds in which both a platform and its baseline succeed." + waiting)
-	case waiting != "" && len(ranked) == 0:
-		return lead("there is nothing to compare yet. " + waiting)
-	case !slices.ContainsFunc(rows, func(r *data.Row) bool { return r.Representative && !beside(r) && r.Rounds > 0 }):
-		return lead("only emulated VMs were measured, which are never ranked: their figures are in the table.")
-	case len(ranked) == 0:
-		return lead("nothing that was measured can be ranked.")
+	if t.good > 0 && t.open > 0 && t.lonely {
+		return Statement{Lead: where + ", where bare metal was not measured (95 % intervals):" + t.failed, Findings: amounts(rows, named)}
 	}
-	slices.SortStableFunc(ranked, func(a, b *data.Row) int { return cmp.Compare(a.Cost().Value, b.Cost().Value) })
-	if best := ranked[0]; best.Curve != nil {
+	if why := t.nothing(rows, to, pending(rows, named)); why != "" {
+		return Statement{Lead: where + ", " + why + t.failed}
+	}
+	slices.SortStableFunc(t.ranked, func(a, b *data.Row) int { return cmp.Compare(a.Cost().Value, b.Cost().Value) })
+	if best := t.ranked[0]; best.Curve != nil {
 		i := slices.IndexFunc(rows, (*data.Row).IsBaseline)
 		var base *data.Row
 		if i >= 0 {
 			base = rows[i]
 		}
-		return Statement{Lead: carries(where, slices.DeleteFunc(ranked, func(r *data.Row) bool { return r.Curve == nil }), base, to, named) + failed}
+		return Statement{Lead: carries(where, slices.DeleteFunc(t.ranked, func(r *data.Row) bool { return r.Curve == nil }), base, to, named) + t.failed}
 	}
 	st := Statement{Lead: where + ", against " + to + " (95 % intervals, margin " + Margin(s.Margin()) + "):"}
-	for _, g := range byPlatform(ranked, s.Margin()) {
+	for _, g := range byPlatform(t.ranked, s.Margin()) {
 		st.Findings = append(st.Findings, g.finding(s, named))
 	}
 	if n := len(st.Findings) - mostFindings; n > 1 {
 		st.Findings = append(st.Findings[:mostFindings], fmt.Sprintf("%d more platforms are in the table.", n))
 	}
-	if short := shortest(ranked); short != "" {
+	if short := shortest(t.ranked); short != "" {
 		st.Findings = append(st.Findings, short)
 	}
-	if failed != "" {
-		st.Findings = append(st.Findings, strings.TrimSpace(failed))
+	if t.failed != "" {
+		st.Findings = append(st.Findings, strings.TrimSpace(t.failed))
 	}
 	return st
+}
+
+// tally is what there is at one place.
+type tally struct {
+	trials, good int
+	ranked       []*data.Row // with an interval to be ranked by
+	open         int         // without one
+	unbounded    bool        // some of these for want of bounds
+	lonely       bool        // there is nothing to compare with
+	alone        bool        // beside the baseline there is nothing that ran
+	failed       string      // what failed of the baseline, to follow a sentence; empty: too little to say
+}
+
+// tallied counts what there is at one place.
+func tallied(rows []*data.Row, named func(*data.Row) string) tally {
+	t := tally{lonely: true, alone: true}
+	for _, r := range rows {
+		t.trials += r.Trials
+		t.good += r.Trials - r.Failed
+		t.alone = t.alone && (beside(r) || r.Trials == 0)
+		if r.IsBaseline() && r.Unreliable() && r.Rounds > 0 {
+			f, _ := r.Failures()
+			t.failed = " Of " + named(r) + " itself, " + strings.TrimSuffix(Doubt(f), ".") + "; failed trials do not count."
+		}
+		if !r.Representative || r.Doubtful || beside(r) || r.Unreliable() {
+			continue
+		}
+		t.lonely = t.lonely && r.Baseline == ""
+		if stats.Finite(r.Ratio) && stats.Finite(r.RatioLow) && stats.Finite(r.RatioHigh) {
+			t.ranked = append(t.ranked, r)
+		} else if r.Rounds > 0 {
+			t.open++
+			_, unbounded := data.Has[data.Unbounded](r)
+			t.unbounded = t.unbounded || unbounded
+		}
+	}
+	return t
+}
+
+// nothing says why nothing at the place can be ranked, and what is still to be measured of it; empty: something can.
+func (t tally) nothing(rows []*data.Row, to, waiting string) string {
+	switch {
+	case t.trials == 0:
+		return "nothing was measured yet."
+	case t.good == 0:
+		return "every trial failed."
+	case t.alone && waiting == "":
+		return "only " + to + " was measured: there is nothing to compare with it."
+	case t.alone:
+		return "there is nothing to compare yet. " + waiting
+	case len(t.ranked) > 0:
+		return ""
+	case t.unbounded:
+		return "no overhead has bounds yet: " + to + " varied too much. More rounds or a quieter host would give it some."
+	case t.open > 0:
+		return strings.TrimSpace("no overhead has an interval yet: that takes at least two rounds in which both a platform and its baseline succeed. " + waiting)
+	case waiting != "":
+		return "there is nothing to compare yet. " + waiting
+	case !slices.ContainsFunc(rows, func(r *data.Row) bool { return r.Representative && !beside(r) && r.Rounds > 0 }):
+		return "only emulated VMs were measured, which are never ranked: their figures are in the table."
+	}
+	return "nothing that was measured can be ranked."
 }
 
 // Caveat says in a few words what limits a row's number, to follow it; empty: nothing does.
