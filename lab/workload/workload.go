@@ -198,6 +198,15 @@ func (w *Workload) validate() error {
 			return fmt.Errorf("image: packages: %q is not the name of a Debian package", p)
 		}
 	}
+	for _, check := range []func() error{w.validateFiles, w.validateService, w.CheckMetrics, w.validateParams, w.validateLines} {
+		if err := check(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *Workload) validateFiles() error {
 	files := slices.Clone(w.Files)
 	for program, source := range w.Build {
 		files = append(files, program, source)
@@ -226,12 +235,10 @@ func (w *Workload) validate() error {
 	if name := twice(w.placed()); name != "" {
 		return fmt.Errorf("files: %q would be at {work} twice: of files, build, input and inputs each was expected to have a name of its own", name)
 	}
-	if err := w.validateService(); err != nil {
-		return err
-	}
-	if err := w.CheckMetrics(); err != nil {
-		return err
-	}
+	return nil
+}
+
+func (w *Workload) validateParams() error {
 	for name, p := range w.Params {
 		if !regexp.MustCompile(`^[a-z]+$`).MatchString(name) || slices.Contains(ownPlaceholds, name) {
 			return fmt.Errorf("params: %q: lower-case letters, and none of %v, were expected", name, ownPlaceholds)
@@ -249,6 +256,11 @@ func (w *Workload) validate() error {
 	if p := w.Params[w.Length]; w.Length != "" && !rangeOf.MatchString(p.Values) {
 		return fmt.Errorf("length: %q: the name of a parameter whose values are whole numbers was expected", w.Length)
 	}
+	return nil
+}
+
+// validateLines looks for placeholders in command lines that nothing is put in for.
+func (w *Workload) validateLines() error {
 	lines := map[string][]string{"prepare": w.Prepare, "command": w.Command, "check": w.Check}
 	if w.Service != nil {
 		lines["service"], lines["load"] = w.Service.Command, slices.Concat(w.Load.Ready, w.Load.Warm, w.Load.Command)
