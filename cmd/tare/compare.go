@@ -23,7 +23,7 @@ import (
 const failed = exit(3)
 
 func compareCommand() *cobra.Command {
-	var format, margin, figure, failIf string
+	var o comparing
 	c := &cobra.Command{
 		Use:   "compare OLD NEW",
 		Short: "Say what changed between two folders of one study",
@@ -49,64 +49,78 @@ metric is better, the cost is the value before over the value after, so that rat
 			}
 			return nil
 		},
-		PreRunE: func(*cobra.Command, []string) error { return oneOf("--format", format, "table", "json", "markdown") },
+		PreRunE: func(*cobra.Command, []string) error { return oneOf("--format", o.format, "table", "json", "markdown") },
 		RunE: func(c *cobra.Command, dirs []string) error {
 			if err := notEmpty(c, "fail-if", "figure"); err != nil {
 				return err
 			}
-			var gate func(*compare.Comparison) bool
-			if failIf != "" {
-				var err error
-				if gate, err = bound(failIf); err != nil {
-					return err
-				}
-			}
-			matters, err := share("--margin", margin)
-			if err != nil {
-				return err
-			}
-			if a, err := os.Stat(dirs[0]); err == nil {
-				if b, err := os.Stat(dirs[1]); err == nil && os.SameFile(a, b) {
-					return fmt.Errorf("compare: %s and %s are the same folder", dirs[0], dirs[1])
-				}
-			}
-			var both [2]*data.Summary
-			for i, dir := range dirs {
-				if both[i], err = data.Read([]string{dir}, data.Options{}); err != nil {
-					return err
-				}
-			}
-			found, err := compare.From(both[0], both[1], matters)
-			if err != nil {
-				return err
-			}
-			if figure != "" {
-				if err := draw(found, figure); err != nil {
-					return err
-				}
-			}
-			switch format {
-			case "json":
-				err = export.Comparison(os.Stdout, found)
-			case "markdown":
-				err = terminal.Note(os.Stdout, found)
-			default:
-				err = terminal.Comparison(os.Stdout, found, screen(os.Stdout))
-			}
-			if err != nil {
-				return err
-			}
-			if gate != nil && gate(found) {
-				return failed
-			}
-			return nil
+			return o.run(dirs[0], dirs[1])
 		},
 	}
-	c.Flags().StringVar(&format, "format", "table", "table, json, or markdown: a short note for a pull request")
-	c.Flags().StringVar(&margin, "margin", "1%", "how small a change does not matter")
-	c.Flags().StringVar(&figure, "figure", "", "file for a figure of the changes: .svg or .pdf")
-	c.Flags().StringVar(&failIf, "fail-if", "", "end with status 3 where this is so of a treatment: ratio>NUMBER or ratio<NUMBER")
+	c.Flags().StringVar(&o.format, "format", "table", "table, json, or markdown: a short note for a pull request")
+	c.Flags().StringVar(&o.margin, "margin", "1%", "how small a change does not matter")
+	c.Flags().StringVar(&o.figure, "figure", "", "file for a figure of the changes: .svg or .pdf")
+	c.Flags().StringVar(&o.failIf, "fail-if", "", "end with status 3 where this is so of a treatment: ratio>NUMBER or ratio<NUMBER")
 	return c
+}
+
+// comparing is what `tare compare` was asked for.
+type comparing struct{ format, margin, figure, failIf string }
+
+func (o comparing) run(before, after string) error {
+	var gate func(*compare.Comparison) bool
+	if o.failIf != "" {
+		var err error
+		if gate, err = bound(o.failIf); err != nil {
+			return err
+		}
+	}
+	found, err := o.compare(before, after)
+	if err != nil {
+		return err
+	}
+	if o.figure != "" {
+		if err := draw(found, o.figure); err != nil {
+			return err
+		}
+	}
+	switch o.format {
+	case "json":
+		err = export.Comparison(os.Stdout, found)
+	case "markdown":
+		err = terminal.Note(os.Stdout, found)
+	default:
+		err = terminal.Comparison(os.Stdout, found, screen(os.Stdout))
+	}
+	if err != nil {
+		return err
+	}
+	if gate != nil && gate(found) {
+		return failed
+	}
+	return nil
+}
+
+// compare reads both folders and compares them.
+func (o comparing) compare(before, after string) (*compare.Comparison, error) {
+	matters, err := share("--margin", o.margin)
+	if err != nil {
+		return nil, err
+	}
+	if a, err := os.Stat(before); err == nil {
+		if b, err := os.Stat(after); err == nil && os.SameFile(a, b) {
+			return nil, fmt.Errorf("compare: %s and %s are the same folder", before, after)
+		}
+	}
+	old, err := data.Read([]string{before}, data.Options{})
+	if err != nil {
+		return nil, err
+	}
+	new, err := data.Read([]string{after}, data.Options{})
+	if err != nil {
+		return nil, err
+	}
+	return compare.From(old, new, matters)
 }
 
 var boundary = regexp.MustCompile(`^\s*ratio\s*([<>])\s*([0-9.]+)\s*$`)
