@@ -174,9 +174,28 @@ func scan(ctx context.Context, pids []int, o Options, holes, frames bool) (snaps
 			defer s.frames.Close()
 		}
 	}
+	all := s.lookAt(ctx, pids, cpus)
+	if e := s.stop.Load(); e != nil {
+		return nil, *e
+	}
+	s.Changed, s.Unread = s.changed.Load(), s.unread.Load()
+	s.dropEnded(all)
+	if o.Contents {
+		if err := s.readShared(); err != nil {
+			return nil, err
+		}
+		if err := s.compare(); err != nil {
+			return nil, err
+		}
+	}
+	s.Spilled = s.store.largest
+	return s.Snapshot, nil
+}
+
+// lookAt lists the processes and has their pages looked at, by as many workers.
+func (s *scanner) lookAt(ctx context.Context, pids []int, cpus int) (all []*process) {
 	tasks := make(chan task)
 	var workers, ends sync.WaitGroup
-	var all []*process
 	for i := range cpus {
 		workers.Go(func() {
 			w := newWorker(s, i)
@@ -196,6 +215,7 @@ func scan(ctx context.Context, pids []int, o Options, holes, frames bool) (snaps
 		i := len(s.Processes)
 		s.Processes = append(s.Processes, Process{PID: pid})
 		of := &process{pid: pid}
+		var err error
 		if s.Processes[i].start, err = proc.StartTime(pid); err == nil {
 			of.pagemap, err = openKernel(fmt.Sprintf("/proc/%d/pagemap", pid))
 		}
@@ -212,21 +232,7 @@ func scan(ctx context.Context, pids []int, o Options, holes, frames bool) (snaps
 	close(tasks)
 	workers.Wait()
 	ends.Wait()
-	if e := s.stop.Load(); e != nil {
-		return nil, *e
-	}
-	s.Changed, s.Unread = s.changed.Load(), s.unread.Load()
-	s.dropEnded(all)
-	if o.Contents {
-		if err := s.readShared(); err != nil {
-			return nil, err
-		}
-		if err := s.compare(); err != nil {
-			return nil, err
-		}
-	}
-	s.Spilled = s.store.largest
-	return s.Snapshot, nil
+	return all
 }
 
 // shown is a *Withheld where the kernel shows no frame of a page that is certainly there.

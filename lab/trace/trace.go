@@ -269,8 +269,52 @@ func (k *Kit) Attach(target Target) *Trace {
 	return t
 }
 
-// attach empties what the programs fill, gives the guest's threads their roles, and attaches the programs.
+// attach prepares the programs and attaches them.
 func (t *Trace) attach() error {
+	k := t.kit
+	if err := t.prepare(); err != nil {
+		return err
+	}
+	k.misses = k.missed()
+	// First what follows new threads, then the ones that are there, then the rest: so none is missed.
+	if err := t.attachAll("forked", "executed", "exited"); err != nil {
+		return err
+	}
+	if err := k.iterate("seed"); err != nil {
+		return err
+	}
+	var l look
+	if err := k.get("look", &l); err != nil {
+		return err
+	}
+	if l.Seeded == 0 {
+		return errors.New("none of the guest's threads is known to the kernel by its number: tare is in a PID namespace of its own; run it on the host itself")
+	}
+	if k.events() {
+		if err := t.attachAll("switched"); err != nil {
+			return err
+		}
+	}
+	for _, tr := range k.tracers {
+		programs := slices.DeleteFunc(slices.Clone(k.loaded[tr.name]), func(name string) bool { // those are attached already
+			return name == "switched" || slices.Contains(following, name)
+		})
+		if len(programs) == 0 {
+			continue
+		}
+		attach := tr.attach
+		if attach == nil {
+			attach = func(t *Trace) error { return t.attachAll(programs...) }
+		}
+		if err := attach(t); err != nil {
+			t.missing[tr.name] = "it cannot attach to " + tr.on + ": " + err.Error()
+		}
+	}
+	return nil
+}
+
+// prepare empties what the programs fill, tells them what to look at, and gives the guest's threads their roles.
+func (t *Trace) prepare() error {
 	k := t.kit
 	l := look{Zero: clock(), Cores: uint32(min(1023, math.Ceil(t.target.Cores))), Follow: followed(t.target.Threads)}
 	if l.Cores == 0 {
@@ -313,40 +357,6 @@ func (t *Trace) attach() error {
 	for _, id := range t.target.Clock {
 		if err := k.coll.Maps["seeds"].Put(uint32(id), t.target.seed(roleClock)); err != nil {
 			return fmt.Errorf("the load has too many threads: %w", err)
-		}
-	}
-	k.misses = k.missed()
-	// First what follows new threads, then the ones that are there, then the rest: so none is missed.
-	if err := t.attachAll("forked", "executed", "exited"); err != nil {
-		return err
-	}
-	if err := k.iterate("seed"); err != nil {
-		return err
-	}
-	if err := k.get("look", &l); err != nil {
-		return err
-	}
-	if l.Seeded == 0 {
-		return errors.New("none of the guest's threads is known to the kernel by its number: tare is in a PID namespace of its own; run it on the host itself")
-	}
-	if k.events() {
-		if err := t.attachAll("switched"); err != nil {
-			return err
-		}
-	}
-	for _, tr := range k.tracers {
-		programs := slices.DeleteFunc(slices.Clone(k.loaded[tr.name]), func(name string) bool { // those are attached already
-			return name == "switched" || slices.Contains(following, name)
-		})
-		if len(programs) == 0 {
-			continue
-		}
-		attach := tr.attach
-		if attach == nil {
-			attach = func(t *Trace) error { return t.attachAll(programs...) }
-		}
-		if err := attach(t); err != nil {
-			t.missing[tr.name] = "it cannot attach to " + tr.on + ": " + err.Error()
 		}
 	}
 	return nil
