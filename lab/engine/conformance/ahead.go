@@ -23,22 +23,52 @@ func (r *suite) ahead(t *testing.T) {
 	before := r.snapshot(t)
 	ctx, cancel := context.WithTimeout(context.Background(), r.e.patience(40*time.Second))
 	defer cancel()
-	create := func(ctx context.Context) (*engine.Ahead, engine.Spec, error) {
-		s := r.spec(t, r.e.Provisionings[0], 1)
-		s.Moments = engine.NewMoments()
-		a, err := c.Create(ctx, s)
-		if err != nil {
-			return nil, s, err
-		}
-		t.Cleanup(func() {
-			if err := a.Destroy(context.WithoutCancel(ctx)); err != nil {
-				t.Errorf("destroying: %v", err)
-			}
-		})
-		return a, s, nil
+	r.startedLater(ctx, t, c, before)
+
+	a, s, err := r.create(ctx, t, c)
+	if err != nil {
+		t.Fatalf("creating one that is not started: %v", err)
 	}
+	for range 2 {
+		if err := a.Destroy(ctx); err != nil {
+			t.Errorf("destroying one that was not started: %v", err)
+		}
+	}
+	r.nothingRemains(t, before, s.ID)
+
+	over, end := context.WithCancel(ctx)
+	end()
+	if a, s, err = r.create(over, t, c); err == nil { // an engine may have had enough time
+		err = a.Destroy(ctx)
+	} else if errors.Is(err, context.Canceled) {
+		err = nil
+	}
+	if err != nil {
+		t.Errorf("creating one for a context that has ended: %v", err)
+	}
+	r.nothingRemains(t, before, s.ID)
+}
+
+// create makes a guest, which is destroyed with the test.
+func (r *suite) create(ctx context.Context, t *testing.T, c engine.Creator) (*engine.Ahead, engine.Spec, error) {
+	s := r.spec(t, r.e.Provisionings[0], 1)
+	s.Moments = engine.NewMoments()
+	a, err := c.Create(ctx, s)
+	if err != nil {
+		return nil, s, err
+	}
+	t.Cleanup(func() {
+		if err := a.Destroy(context.WithoutCancel(ctx)); err != nil {
+			t.Errorf("destroying: %v", err)
+		}
+	})
+	return a, s, nil
+}
+
+// startedLater makes a guest, starts it, and looks that it is as any other, and that its moments are true.
+func (r *suite) startedLater(ctx context.Context, t *testing.T, c engine.Creator, before snapshot) {
 	made := time.Now()
-	a, s, err := create(ctx)
+	a, s, err := r.create(ctx, t, c)
 	if err != nil {
 		t.Fatalf("creating: %v", err)
 	}
@@ -76,28 +106,6 @@ func (r *suite) ahead(t *testing.T) {
 		t.Errorf("it was asked to start after %v, ran after %v, said hello after %v and was met after %v", asked, first, said, asked+hello.Sub(began))
 	}
 	r.end(t, before, g, s)
-
-	if a, s, err = create(ctx); err != nil {
-		t.Fatalf("creating one that is not started: %v", err)
-	}
-	for range 2 {
-		if err := a.Destroy(ctx); err != nil {
-			t.Errorf("destroying one that was not started: %v", err)
-		}
-	}
-	r.nothingRemains(t, before, s.ID)
-
-	over, end := context.WithCancel(ctx)
-	end()
-	if a, s, err = create(over); err == nil { // an engine may have had enough time
-		err = a.Destroy(ctx)
-	} else if errors.Is(err, context.Canceled) {
-		err = nil
-	}
-	if err != nil {
-		t.Errorf("creating one for a context that has ended: %v", err)
-	}
-	r.nothingRemains(t, before, s.ID)
 }
 
 // notRunning looks that no process of a guest's own runs: with its name in its cgroup, or its root.
