@@ -256,3 +256,49 @@ func TestGoldenFilesAreFew(t *testing.T) {
 		}
 	}
 }
+
+// longFunctions are those that are still too long. Whoever cuts one takes it off the list.
+var longFunctions = map[string]bool{
+	"lab/study/plan.go Plan": true, "lab/study/run.go guest": true, "lab/study/run.go time": true, "lab/study/spec.go validate": true,
+}
+
+// A function that does one job is seldom long. Tests, which are lists of cases, may be.
+func TestFunctionsDoOneJob(t *testing.T) {
+	const most = 100 // lines
+	read, long := 0, map[string]bool{}
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		files := token.NewFileSet()
+		file, err := parser.ParseFile(files, path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		read++
+		for _, decl := range file.Decls {
+			f, ok := decl.(*ast.FuncDecl)
+			if !ok {
+				continue
+			}
+			lines := files.Position(f.End()).Line - files.Position(f.Pos()).Line + 1
+			if name := filepath.ToSlash(path) + " " + f.Name.Name; lines > most && longFunctions[name] {
+				long[name] = true
+			} else if lines > most {
+				t.Errorf("%s has %d lines, more than %d: cut it by its jobs", name, lines, most)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if read < 300 {
+		t.Errorf("only %d files were read", read)
+	}
+	for name := range longFunctions {
+		if !long[name] {
+			t.Errorf("%s is not too long any more: take it off longFunctions", name)
+		}
+	}
+}
