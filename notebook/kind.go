@@ -37,7 +37,7 @@ func SeenOf[T any](t *Trial) (v T, err error) {
 		return s, nil
 	case json.RawMessage:
 		if err := json.Unmarshal(s, &v); err != nil {
-			return v, fmt.Errorf("%s: %w", trialsFile, err)
+			return v, err
 		}
 		return v, nil
 	}

@@ -11,6 +11,7 @@ import (
 	"tare/desk/apply"
 	"tare/desk/data"
 	"tare/desk/export"
+	"tare/desk/show/kinds"
 	"tare/desk/terminal"
 )
 
@@ -46,7 +47,7 @@ compose service, a Kubernetes pod with the kubelet's configuration, a libvirt do
 			if picked && (format == "text" || format == "json") {
 				return fmt.Errorf("--pick selects the configuration to print: use it with --format %s", strings.Join(apply.Formats, ", "))
 			}
-			s, err := data.Read(dirs, data.Options{})
+			s, err := data.Read(dirs, data.Options{Kinds: kinds.All})
 			if err != nil {
 				return err
 			}

@@ -11,6 +11,7 @@ import (
 	"tare/desk/claims"
 	"tare/desk/data"
 	"tare/desk/export"
+	"tare/desk/show/kinds"
 	"tare/desk/terminal"
 	"tare/yamlfile"
 )
@@ -44,7 +45,7 @@ multiple comparisons together, so name only the claims that you want to test.`,
 					return err
 				}
 			}
-			s, err := data.Read(dirs, data.Options{})
+			s, err := data.Read(dirs, data.Options{Kinds: kinds.All})
 			if err != nil {
 				return err
 			}

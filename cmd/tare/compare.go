@@ -14,6 +14,7 @@ import (
 	"tare/desk/compare"
 	"tare/desk/data"
 	"tare/desk/export"
+	"tare/desk/show/kinds"
 	"tare/desk/terminal"
 	"tare/desk/words"
 	"tare/notebook/durable"
@@ -112,11 +113,11 @@ func (o comparing) compare(before, after string) (*compare.Comparison, error) {
 			return nil, fmt.Errorf("compare: %s and %s are the same folder", before, after)
 		}
 	}
-	old, err := data.Read([]string{before}, data.Options{})
+	old, err := data.Read([]string{before}, data.Options{Kinds: kinds.All})
 	if err != nil {
 		return nil, err
 	}
-	new, err := data.Read([]string{after}, data.Options{})
+	new, err := data.Read([]string{after}, data.Options{Kinds: kinds.All})
 	if err != nil {
 		return nil, err
 	}

@@ -21,6 +21,7 @@ import (
 	"tare/desk/export"
 	"tare/desk/model"
 	"tare/desk/page"
+	"tare/desk/show/kinds"
 	"tare/desk/terminal"
 	"tare/notebook/durable"
 )
@@ -48,7 +49,7 @@ together: trials on the same host count as further rounds; each other host gets 
 			if err != nil {
 				return err
 			}
-			opt := data.Options{Baseline: map[string]string{}, Margin: matters}
+			opt := data.Options{Kinds: kinds.All, Baseline: map[string]string{}, Margin: matters}
 			if baseline != "" {
 				for _, kv := range strings.Split(baseline, ",") {
 					k, v, ok := strings.Cut(kv, "=")
@@ -103,7 +104,7 @@ func reportCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			s, err := data.Read(dirs, data.Options{Margin: matters})
+			s, err := data.Read(dirs, data.Options{Kinds: kinds.All, Margin: matters})
 			if err != nil {
 				return err
 			}

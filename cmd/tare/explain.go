@@ -8,6 +8,7 @@ import (
 	"tare/desk/data"
 	"tare/desk/explain"
 	"tare/desk/export"
+	"tare/desk/show/kinds"
 	"tare/desk/terminal"
 )
 
@@ -24,7 +25,7 @@ only parts that are significantly different from zero.`,
   tare explain R --format json | jq '.accounts[] | {name, gap_s, parts}'`,
 		Args: folders,
 		RunE: func(c *cobra.Command, dirs []string) error {
-			s, err := data.Read(dirs, data.Options{})
+			s, err := data.Read(dirs, data.Options{Kinds: kinds.All})
 			if err != nil {
 				return err
 			}

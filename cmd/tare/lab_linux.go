@@ -16,6 +16,7 @@ import (
 	"tare/desk/claims"
 	"tare/desk/data"
 	"tare/desk/export"
+	"tare/desk/show/kinds"
 	"tare/desk/terminal"
 	"tare/lab/engine/layers"
 	"tare/lab/host"
@@ -328,7 +329,7 @@ func (r *running) run(ctx context.Context, spec *study.Spec, only study.Only, se
 
 // openClaims are the claims that what was measured so far leaves open, and this host can test.
 func openClaims(dir string, published []claims.Claim) (open []study.Question, err error) {
-	s, err := data.Read([]string{dir}, data.Options{})
+	s, err := data.Read([]string{dir}, data.Options{Kinds: kinds.All})
 	if err != nil {
 		return nil, err
 	}
@@ -347,7 +348,7 @@ func openClaims(dir string, published []claims.Claim) (open []study.Question, er
 
 // finish prints the result and writes the report.
 func (r *running) finish(run *study.Run, reason string, published []claims.Claim) error {
-	s, err := data.Read([]string{r.out}, data.Options{})
+	s, err := data.Read([]string{r.out}, data.Options{Kinds: kinds.All})
 	if err != nil {
 		return err
 	}

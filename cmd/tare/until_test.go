@@ -9,6 +9,7 @@ import (
 
 	"tare/desk/claims"
 	"tare/desk/data"
+	"tare/desk/show/kinds"
 	"tare/lab/study"
 	"tare/notebook"
 	"tare/notebook/notebooktest"
@@ -64,7 +65,7 @@ groups:
 				notebooktest.Append(t, dir, guest, trial)
 			}
 		}
-		s, err := data.Read([]string{dir}, data.Options{})
+		s, err := data.Read([]string{dir}, data.Options{Kinds: kinds.All})
 		if err != nil {
 			t.Fatal(err)
 		}

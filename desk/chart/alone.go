@@ -25,7 +25,7 @@ type step struct {
 // alone is what the guest that came last alone has, part by part, and what of it could be saved: a waterfall for each guest (Figures 6.3 and 6.4 of
 // "virtualization-overheads").
 func alone(p *Panel, stem string) *Figure {
-	w := &fall{}
+	w := &Fall{}
 	var said []string
 	emulated, published, merged := false, false, false
 	for i, r := range p.Rows {
@@ -33,10 +33,10 @@ func alone(p *Panel, stem string) *Figure {
 			continue
 		}
 		a := r.Weights.Alone
-		m := p.mark(i)
-		heading := m.name(0)
-		if m.group != "" {
-			heading = m.group + ", " + heading
+		m := p.Mark(i)
+		heading := m.Name(0)
+		if m.Group != "" {
+			heading = m.Group + ", " + heading
 		}
 		emulated, merged = emulated || !r.Representative, merged || a.Merged
 		var list []string
@@ -46,35 +46,35 @@ func alone(p *Panel, stem string) *Figure {
 			if !stats.Finite(v) {
 				continue
 			}
-			b := mark{group: heading, names: []string{s.name}, style: m.style, plain: s.total, low: math.NaN(), high: math.NaN()}
+			b := Mark{Group: heading, Names: []string{s.name}, style: m.style, Plain: s.total, Low: math.NaN(), High: math.NaN()}
 			b.style.solid, b.style.pattern = !s.less, 0
 			switch {
 			case s.total:
-				b.value, b.low, b.high, at = v, s.e.Low, s.e.High, v
+				b.Value, b.Low, b.High, at = v, s.e.Low, s.e.High, v
 			case s.less:
-				b.from, b.value = at, at-v
+				b.From, b.Value = at, at-v
 				at -= v
 			default:
-				b.from, b.value = at, at+v
+				b.From, b.Value = at, at+v
 				at += v
 			}
-			b.words = words.Number(v, 1)
+			b.Words = words.Number(v, 1)
 			if s.less {
-				b.words = "−" + b.words
+				b.Words = "−" + b.Words
 			}
 			if paper := r.Memory.Paper(r.Treatment, s.paper); len(paper) > 0 {
-				b.words += fmt.Sprintf(" (%s)", words.Printed(paper[len(paper)-1]))
+				b.Words += fmt.Sprintf(" (%s)", words.Printed(paper[len(paper)-1]))
 				published = true
 			}
-			list = append(list, s.name+" "+b.words)
-			w.bars = append(w.bars, b)
+			list = append(list, s.name+" "+b.Words)
+			w.Bars = append(w.Bars, b)
 		}
 		said = append(said, heading+": "+strings.Join(list, ", "))
 	}
-	if len(w.bars) == 0 {
+	if len(w.Bars) == 0 {
 		return nil
 	}
-	f := &Figure{File: stem + "-alone", Title: p.beside("What the last guest alone has, and what of it could be saved")}
+	f := &Figure{File: stem + "-alone", Title: p.Beside("What the last guest alone has, and what of it could be saved")}
 	f.How = "From the top down, for each guest: pages that no other process has, part by part, in MiB; each begins where the one above it ends. " +
 		"Pale, to the left: what could be saved of them. A VM’s RAM is by what it is to its guest."
 	if merged {
@@ -88,11 +88,11 @@ func alone(p *Panel, stem string) *Figure {
 	}
 	f.Alt = "Waterfalls, in MiB. " + strings.Join(said, "; ") + "."
 	top := 0.0
-	for _, b := range w.bars {
-		top = max(top, b.value)
+	for _, b := range w.Bars {
+		top = max(top, b.Value)
 	}
-	w.low, w.high = 0, 1.04*top
-	f.picture = w.draw("MiB of its own")
+	w.Low, w.High = 0, 1.04*top
+	f.Picture = w.Draw("MiB of its own")
 	return f
 }
 

@@ -39,38 +39,38 @@ func ticks(low, high float64, n int) []tick {
 	return list
 }
 
-// mark is a value with its interval, in a figure.
-type mark struct {
-	group       string   // its place on the figure's axis, as the instance type: the heading over it and those that follow
-	names       []string // "container, docker, pinned", and where there is little room "cn docker pinned"
+// Mark is a value with its interval, in a figure.
+type Mark struct {
+	Group       string   // its place on the figure's axis, as the instance type: the heading over it and those that follow
+	Names       []string // "container, docker, pinned", and where there is little room "cn docker pinned"
 	under       [2]string
 	style       style
-	value       float64
-	from        float64 // where the bar of a part begins
-	low, high   float64
-	dots        []float64
-	words       string // the value with its interval
-	missing     string // why there is no value
-	isReference bool
-	faint       bool // the name is muted
-	plain       bool // what is said is in ink, not muted
+	Value       float64
+	From        float64 // where the bar of a part begins
+	Low, High   float64
+	Dots        []float64
+	Words       string // the value with its interval
+	Missing     string // why there is no value
+	IsReference bool
+	Faint       bool // the name is muted
+	Plain       bool // what is said is in ink, not muted
 }
 
 // said is what stands beside a mark.
-func (m *mark) said() string {
-	if m.missing != "" {
-		return m.missing
+func (m *Mark) said() string {
+	if m.Missing != "" {
+		return m.Missing
 	}
-	return m.words
+	return m.Words
 }
 
-func (m *mark) hasInterval() bool { return !math.IsNaN(m.low) && !math.IsNaN(m.high) }
+func (m *Mark) hasInterval() bool { return !math.IsNaN(m.Low) && !math.IsNaN(m.High) }
 
 // span is the range of an axis: it holds the values given and those of the marks, and of their intervals as much as does not
 // squash the rest: as far beyond the values as these reach, or so much room.
-func span(marks []mark, low, high, room float64) (from, to float64) {
+func span(marks []Mark, low, high, room float64) (from, to float64) {
 	for _, m := range marks {
-		for _, v := range append([]float64{m.value}, m.dots...) {
+		for _, v := range append([]float64{m.Value}, m.Dots...) {
 			if stats.Finite(v) {
 				low, high = math.Min(low, v), math.Max(high, v)
 			}
@@ -79,22 +79,22 @@ func span(marks []mark, low, high, room float64) (from, to float64) {
 	room = math.Max(room, high-low)
 	from, to = low, high
 	for _, m := range marks {
-		if !math.IsNaN(m.low) {
-			from = math.Min(from, math.Max(m.low, low-room))
+		if !math.IsNaN(m.Low) {
+			from = math.Min(from, math.Max(m.Low, low-room))
 		}
-		if !math.IsNaN(m.high) {
-			to = math.Max(to, math.Min(m.high, high+room))
+		if !math.IsNaN(m.High) {
+			to = math.Max(to, math.Min(m.High, high+room))
 		}
 	}
 	return from, to
 }
 
 // ratioSpan is the range of an axis of ratios, with 1 in it.
-func ratioSpan(marks []mark) (low, high float64) {
+func ratioSpan(marks []Mark) (low, high float64) {
 	room := 0.1
 	var lengths []float64 // of intervals, each from the ratio to its farther end
 	for _, m := range marks {
-		if l := math.Max(m.value-m.low, m.high-m.value); !m.isReference && stats.Finite(l) {
+		if l := math.Max(m.Value-m.Low, m.High-m.Value); !m.IsReference && stats.Finite(l) {
 			lengths = append(lengths, l)
 		}
 	}
@@ -117,12 +117,12 @@ type list struct {
 	right     string // what stands on the right, where that must be said
 	low, high float64
 	pitch     float64 // height of a line
-	marks     []mark
+	marks     []Mark
 }
 
 // frame is a list's plot: where its marks are to be drawn.
 type frame struct {
-	*canvas
+	*Picture
 	x0, x1    float64
 	low, high float64
 	pitch     float64
@@ -152,13 +152,13 @@ func (l *list) draw() *frame {
 	form, names, said := 0, 0.0, 0.0
 	for i := range l.marks {
 		it := &l.marks[i]
-		for form < len(it.names)-1 && width(it.names[form], textSize) > mostName {
+		for form < len(it.Names)-1 && width(it.Names[form], textSize) > mostName {
 			form++
 		}
 		said = max(said, width(it.said(), smallSize))
 	}
 	for i := range l.marks {
-		names = max(names, width(l.marks[i].name(form), textSize))
+		names = max(names, width(l.marks[i].Name(form), textSize))
 	}
 	names, said = min(names, mostName), min(said, mostSaid)
 	at := 8.0
@@ -169,7 +169,7 @@ func (l *list) draw() *frame {
 	if long {
 		at += 14
 	}
-	f := &frame{canvas: &canvas{w: pageWidth}, x0: 2 + names + gap + 4, x1: pageWidth - 2 - said - gap, low: l.low, high: l.high, pitch: l.pitch}
+	f := &frame{Picture: &Picture{w: pageWidth}, x0: 2 + names + gap + 4, x1: pageWidth - 2 - said - gap, low: l.low, high: l.high, pitch: l.pitch}
 	right := fit(l.right, smallSize, pageWidth/2)
 	f.text(pageWidth-2, 13, end, smallSize, muted, right)
 	axis := fit(l.axis, smallSize, pageWidth-8-width(right, smallSize)-gap)
@@ -178,25 +178,25 @@ func (l *list) draw() *frame {
 	block := at // where the lines under one heading begin
 	for i := range l.marks {
 		it := &l.marks[i]
-		if it.group != "" && (i == 0 || l.marks[i-1].group != it.group) {
+		if it.Group != "" && (i == 0 || l.marks[i-1].Group != it.Group) {
 			if i > 0 {
 				f.blocks = append(f.blocks, [2]float64{block, at})
 			}
 			at += 21
-			f.text(2, at-6, start, smallSize, muted, fit(it.group, smallSize, pageWidth-4))
+			f.text(2, at-6, start, smallSize, muted, fit(it.Group, smallSize, pageWidth-4))
 			f.line(grid, 0.7, 2, at-1, pageWidth-2, at-1)
 			block = at
 		}
 		mid := at + l.pitch/2
 		f.middle = append(f.middle, mid)
 		col, tone := ink, muted
-		if it.faint {
+		if it.Faint {
 			col = muted
 		}
-		if it.plain {
+		if it.Plain {
 			tone = ink
 		}
-		f.text(2, mid+4, start, textSize, col, fit(it.name(form), textSize, names))
+		f.text(2, mid+4, start, textSize, col, fit(it.Name(form), textSize, names))
 		f.text(pageWidth-2, mid+4, end, smallSize, tone, fit(it.said(), smallSize, said))
 		at += l.pitch
 	}
@@ -214,8 +214,8 @@ func (l *list) draw() *frame {
 	return f
 }
 
-// name is in one of its forms, from the longest to the briefest.
-func (m *mark) name(form int) string { return m.names[min(form, len(m.names)-1)] }
+// Name is in one of its forms, from the longest to the briefest.
+func (m *Mark) Name(form int) string { return m.Names[min(form, len(m.Names)-1)] }
 
 // apart are the ticks whose labels do not touch each other and stay within bounds.
 func apart(list []tick, x func(float64) float64, size, low, high float64) []tick {

@@ -24,17 +24,17 @@ func started(r *data.Row) float64 {
 }
 
 // risen are the rows of a panel that are of one kind of guest and were started under load, at rising rates.
-func (p *Panel) risen() (all [][]*data.Row, marks []mark) {
+func (p *Panel) risen() (all [][]*data.Row, marks []Mark) {
 	index := map[string]int{}
 	for i, r := range p.Rows {
 		if r.Arrivals == nil || !stats.Finite(started(r)) || !stats.Finite(r.Mean) {
 			continue
 		}
-		m := p.mark(i)
-		n, known := index[m.names[0]]
+		m := p.Mark(i)
+		n, known := index[m.Names[0]]
 		if !known {
 			n = len(all)
-			index[m.names[0]], all, marks = n, append(all, nil), append(marks, m)
+			index[m.Names[0]], all, marks = n, append(all, nil), append(marks, m)
 		}
 		all[n] = append(all[n], r)
 	}
@@ -51,23 +51,23 @@ func bringups(p *Panel, stem string) *Figure {
 	if len(all) == 0 {
 		return nil
 	}
-	f := &Figure{File: stem + "-bring-up", Title: p.beside("Start time over the rate of requests")}
+	f := &Figure{File: stem + "-bring-up", Title: p.Beside("Start time over the rate of requests")}
 	f.How = "Solid: the mean time from the moment for which a request was meant to the end of the engine’s call, with its 95 % interval over rounds; dashed, the 95th " +
 		"percentile; dotted, from the same moment to the application’s first answer. The thin line at the foot is how late the client made one request in a hundred: as long as it is far " +
 		"below, the client is not what was measured. Crosses are the paper’s mean and 95th percentile. Both axes are logarithmic. An engine is beyond its knee at the first rate at " +
 		"which it completes fewer than 90 % of the requests in the time in which they come, or its 95th percentile is more than twice that at the least rate."
 	var knees, said []string
 	for i, rows := range all {
-		knees = append(knees, fmt.Sprintf("%s %s", marks[i].names[0], knee(rows)))
+		knees = append(knees, fmt.Sprintf("%s %s", marks[i].Names[0], knee(rows)))
 		for _, r := range rows {
-			said = append(said, fmt.Sprintf("%s, %s a second: mean %s s, 95th percentile %s s, first answer %s s, %s a second completed, client %s ms late and at %s %% of a core", marks[i].names[0],
+			said = append(said, fmt.Sprintf("%s, %s a second: mean %s s, 95th percentile %s s, first answer %s s, %s a second completed, client %s ms late and at %s %% of a core", marks[i].Names[0],
 				words.Digits(started(r), 3), words.Digits(r.Mean, 3), words.Digits(r.Known(arrivalskind.StartP95.Name).Value, 3), words.Digits(r.Known(arrivalskind.AnswerMean.Name).Value, 3),
 				words.Digits(r.Known(arrivalskind.RateReached.Name).Value, 3), words.Digits(1e3*r.Known(arrivalskind.ClientLate.Name).Value, 2), words.Digits(r.Known(arrivalskind.ClientCPU.Name).Value, 2)))
 		}
 	}
 	f.Caption = "The knee: " + strings.Join(knees, "; ") + "."
 	f.Alt = "Lines over the rate. " + strings.Join(said, "; ") + "."
-	f.picture = drawBringups(all, marks)
+	f.Picture = drawBringups(all, marks)
 	return f
 }
 
@@ -88,7 +88,7 @@ func knee(rows []*data.Row) string {
 	return said + " (its 95th percentile has more than doubled)"
 }
 
-func drawBringups(all [][]*data.Row, marks []mark) *canvas {
+func drawBringups(all [][]*data.Row, marks []Mark) *Picture {
 	const left, right, tall = 50, 10, 230
 	p95 := func(r *data.Row) float64 { return r.Known(arrivalskind.StartP95.Name).Value }
 	answer := func(r *data.Row) float64 { return r.Known(arrivalskind.AnswerMean.Name).Value }
@@ -112,7 +112,7 @@ func drawBringups(all [][]*data.Row, marks []mark) *canvas {
 		reach(float64(o.Rate), o.Mean)
 		reach(float64(o.Rate), o.P95)
 	}
-	c := &canvas{w: pageWidth}
+	c := &Picture{w: pageWidth}
 	c.text(2, 13, start, smallSize, muted, "seconds, over requests to start a second")
 	top := c.legend(marks, 20) + 10
 	base := top + tall

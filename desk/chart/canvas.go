@@ -66,19 +66,19 @@ const (
 	end
 )
 
-// canvas is a picture as a list of shapes and labels, in points (CSS pixels), from the upper left corner. What is drawn
+// Picture is a drawing as a list of shapes and labels, in points (CSS pixels), from the upper left corner. What is drawn
 // first lies below.
-type canvas struct {
+type Picture struct {
 	w, h float64
 	list []any // of shape and label
 }
 
-func (c *canvas) line(col colour, width, x0, y0, x1, y1 float64) {
+func (c *Picture) line(col colour, width, x0, y0, x1, y1 float64) {
 	c.lines(col, width, nil, point{x0, y0}, point{x1, y1})
 }
 
 // lines joins points.
-func (c *canvas) lines(col colour, width float64, dash []float64, pts ...point) {
+func (c *Picture) lines(col colour, width float64, dash []float64, pts ...point) {
 	c.list = append(c.list, shape{lines: [][]point{pts}, stroke: col, width: width, dash: dash})
 }
 
@@ -87,12 +87,12 @@ func rect(x0, y0, x1, y1 float64) []point {
 }
 
 // area fills what its points surround.
-func (c *canvas) area(fill colour, pts ...point) {
+func (c *Picture) area(fill colour, pts ...point) {
 	c.list = append(c.list, shape{lines: [][]point{pts}, closed: true, fill: fill})
 }
 
 // dots are discs of one colour on a rim of paper, so that those on each other and on a bar are seen.
-func (c *canvas) dots(col colour, radius float64, pts ...point) {
+func (c *Picture) dots(col colour, radius float64, pts ...point) {
 	s := shape{width: 2*radius + 1.4, stroke: paper, round: true}
 	for _, p := range pts {
 		s.lines = append(s.lines, []point{p})
@@ -103,7 +103,7 @@ func (c *canvas) dots(col colour, radius float64, pts ...point) {
 }
 
 // hatch fills a rectangle with rising diagonals.
-func (c *canvas) hatch(col colour, x0, y0, x1, y1, step float64) {
+func (c *Picture) hatch(col colour, x0, y0, x1, y1, step float64) {
 	s := shape{stroke: col, width: 0.6}
 	w, h := x1-x0, y1-y0
 	for d := step; d < w+h; d += step {
@@ -123,7 +123,7 @@ func (c *canvas) hatch(col colour, x0, y0, x1, y1, step float64) {
 }
 
 // text writes one line.
-func (c *canvas) text(x, y float64, a anchor, size float64, col colour, s string) {
+func (c *Picture) text(x, y float64, a anchor, size float64, col colour, s string) {
 	if s = words.Plain(s); s != "" {
 		c.list = append(c.list, label{x, y, size, width(s, size), a, col, s})
 	}

@@ -11,26 +11,26 @@ import (
 
 // OfComparison draws what changed between two folders: a mark and a whisker for each treatment, and the margin.
 func OfComparison(c *compare.Comparison) Figure {
-	var marks, said []mark
+	var marks, said []Mark
 	for _, x := range append(slices.Clone(c.Host), c.Changes...) {
 		network := c.Old.Networks(x.Old.Treatment.Workload)
-		m := mark{
-			group: words.Work(x.Old.Treatment.Workload, x.Old.Treatment.Params) + " at " + words.Plain(x.Old.Treatment.Instance.Name),
-			names: []string{words.Described(x.Old.Treatment, network), words.Treatment(x.Old.Treatment, network)}, under: words.Brief(x.Old.Treatment),
-			style: newStyles(c.Old.Rows, network).of(x.Old.Treatment, network), value: x.Ratio.Value, low: x.Ratio.Low, high: x.Ratio.High,
-			words: words.Measured(x.Ratio.Value, x.Ratio.Low, x.Ratio.High, ""), faint: x.Answer == stats.Open || x.Answer == "", plain: x.Answer == stats.More || x.Answer == stats.Less,
+		m := Mark{
+			Group: words.Work(x.Old.Treatment.Workload, x.Old.Treatment.Params) + " at " + words.Plain(x.Old.Treatment.Instance.Name),
+			Names: []string{words.Described(x.Old.Treatment, network), words.Treatment(x.Old.Treatment, network)}, under: words.Brief(x.Old.Treatment),
+			style: newStyles(c.Old.Rows, network).of(x.Old.Treatment, network), Value: x.Ratio.Value, Low: x.Ratio.Low, High: x.Ratio.High,
+			Words: words.Measured(x.Ratio.Value, x.Ratio.Low, x.Ratio.High, ""), Faint: x.Answer == stats.Open || x.Answer == "", Plain: x.Answer == stats.More || x.Answer == stats.Less,
 		}
 		if x.Figure {
-			m.group += ", " + words.Plain(x.Old.Metric.Name)
+			m.Group += ", " + words.Plain(x.Old.Metric.Name)
 		}
 		if math.IsNaN(x.Ratio.Value) {
-			m.missing = "no value in one of the folders"
+			m.Missing = "no value in one of the folders"
 		}
 		marks = append(marks, m)
 		if x.Answer == "" {
-			m.words += ", which is the host's change"
+			m.Words += ", which is the host's change"
 		} else {
-			m.words += ", " + words.Answered(x)
+			m.Words += ", " + words.Answered(x)
 		}
 		said = append(said, m)
 	}
@@ -43,7 +43,7 @@ func OfComparison(c *compare.Comparison) Figure {
 	if slices.ContainsFunc(c.Changes, func(x compare.Change) bool { return x.Old.Metric.MoreIsBetter() }) {
 		f.How += " Where more is better, what is below 1 is worse."
 	}
-	f.Alt = inWords("Marks with intervals. ", said)
+	f.Alt = InWords("Marks with intervals. ", said)
 	l := &list{axis: "after over before", pitch: 22, marks: marks}
 	l.low, l.high = ratioSpan(marks)
 	l.low, l.high = min(l.low, 1/(1+c.Margin)), max(l.high, 1+c.Margin)
@@ -53,6 +53,6 @@ func OfComparison(c *compare.Comparison) Figure {
 		d.rule(muted, 0.5, d.x(end))
 	}
 	d.intervals(marks)
-	f.picture = d.canvas
+	f.Picture = d.Picture
 	return f.finish(map[string]bool{})
 }

@@ -9,6 +9,7 @@ package chart
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"tare/desk/explain"
@@ -16,8 +17,11 @@ import (
 	"tare/desk/words"
 )
 
+// Drawing draws a panel; nil where there is nothing of what it shows. The figure's file begins with the stem.
+type Drawing = func(p *Panel, stem string) *Figure
+
 // ofPanels are the kinds of figures that are drawn of a panel, in the order in which they stand in a report.
-var ofPanels = []func(*Panel, string) *Figure{means, ratios, emulated, staircase, capacities, weights, added, alone, entries, repeated, bringups, works, flames, timeline, emulatedTimeline}
+var ofPanels = []Drawing{means, ratios, emulated, staircase, weights, added, alone, entries, repeated, bringups, works, flames, timeline, emulatedTimeline}
 
 // ofAccounts are the kinds that are drawn of an account.
 var ofAccounts = []func(*Account, string) *Figure{waterfall, times}
@@ -39,15 +43,15 @@ type Figure struct {
 	// Staircase is the ladder that it shows; nil: none. Its rungs are also a table.
 	Staircase *ladder.Staircase
 
-	picture *canvas
+	Picture *Picture // what is drawn
 }
 
-// OfPanels draws what panels show.
-func OfPanels(panels []*Panel) (list []Figure) {
+// OfPanels draws what panels show, and after that more of each.
+func OfPanels(panels []*Panel, more ...Drawing) (list []Figure) {
 	said := map[string]bool{}
 	for i, p := range panels {
 		note := p.Note // with the first of its figures
-		for _, draw := range ofPanels {
+		for _, draw := range slices.Concat(ofPanels, more) {
 			if f := draw(p, p.stem(i+1)); f != nil {
 				f.Note = note
 				note = ""

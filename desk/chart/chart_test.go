@@ -118,14 +118,14 @@ func TestFigures(t *testing.T) {
 func TestTextsAreFitted(t *testing.T) {
 	for _, f := range every() {
 		n := 0
-		for _, it := range f.picture.list {
+		for _, it := range f.Picture.list {
 			l, is := it.(label)
 			if !is {
 				continue
 			}
 			n++
 			from := l.x - l.width*[]float64{start: 0, middle: 0.5, end: 1}[l.anchor]
-			if from < -0.05 || from+l.width > f.picture.w+0.05 || l.y-l.size < -0.05 || l.y > f.picture.h {
+			if from < -0.05 || from+l.width > f.Picture.w+0.05 || l.y-l.size < -0.05 || l.y > f.Picture.h {
 				t.Errorf("%s: %q is outside", f.Title, l.text)
 			}
 		}
@@ -178,7 +178,7 @@ func TestEmulatedIsApart(t *testing.T) {
 			}
 			for _, m := range marks {
 				if m.style.emulated != emulated {
-					t.Errorf("%q is among those of which emulated is %t", m.names, emulated)
+					t.Errorf("%q is among those of which emulated is %t", m.Names, emulated)
 				}
 			}
 		}
@@ -197,9 +197,9 @@ func TestStylesDiffer(t *testing.T) {
 			marks := p.bars(emulated)
 			for _, m := range marks {
 				if before := seen[m.style]; before != "" {
-					t.Errorf("%q looks like %q", m.names[0], before)
+					t.Errorf("%q looks like %q", m.Names[0], before)
 				}
-				seen[m.style] = m.names[0]
+				seen[m.style] = m.Names[0]
 			}
 		}
 	}
@@ -228,20 +228,20 @@ func TestSampledSaysSo(t *testing.T) {
 // The bars of a waterfall go from the baseline to the treatment without a gap.
 func TestWaterfallCloses(t *testing.T) {
 	w := fallOf(account(sample()), 1)
-	for i, b := range w.bars[1:] {
-		from := b.from
-		if b.plain {
-			from = b.value
+	for i, b := range w.Bars[1:] {
+		from := b.From
+		if b.Plain {
+			from = b.Value
 		}
-		if math.Abs(from-w.bars[i].value) > 1e-9 {
-			t.Errorf("%q begins at %g and the bar before it ends at %g", b.names, from, w.bars[i].value)
+		if math.Abs(from-w.Bars[i].Value) > 1e-9 {
+			t.Errorf("%q begins at %g and the bar before it ends at %g", b.Names, from, w.Bars[i].Value)
 		}
-		if b.value > w.high || b.value < w.low {
-			t.Errorf("%q ends at %g, off the axis", b.names, b.value)
+		if b.Value > w.High || b.Value < w.Low {
+			t.Errorf("%q ends at %g, off the axis", b.Names, b.Value)
 		}
 	}
-	if len(w.bars) != 5 {
-		t.Errorf("%d bars, want 5: a part that is nothing in every round is left out", len(w.bars))
+	if len(w.Bars) != 5 {
+		t.Errorf("%d bars, want 5: a part that is nothing in every round is left out", len(w.Bars))
 	}
 }
 

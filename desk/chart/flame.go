@@ -42,7 +42,7 @@ func (f *flame) add(s data.Stack) {
 
 // sampled are the profiles of a panel's engines, of all rates together, up to the highest that the study has a paper's numbers of: most samples are of an engine that
 // cannot keep up, and so would be the shares.
-func (p *Panel) sampled() (profiles [][]*data.Profile, marks []mark) {
+func (p *Panel) sampled() (profiles [][]*data.Profile, marks []Mark) {
 	all, of := p.risen()
 	for i, rows := range all {
 		var some []*data.Profile
@@ -82,10 +82,10 @@ func flames(p *Panel, stem string) *Figure {
 	if len(profiles) == 0 {
 		return nil
 	}
-	f := &Figure{File: stem + "-flames", Title: p.beside("Where the engine’s time goes, by function")}
+	f := &Figure{File: stem + "-flames", Title: p.Beside("Where the engine’s time goes, by function")}
 	f.How = "Samples of the stacks of the engine’s processes while containers were started at " + p.rates() + ": the width of a box is the share of the samples that have the function in " +
 		"this place. At the foot is the program; what a function called stands on it. Grey boxes are the kernel’s, white ones the program’s. Boxes without a name are too narrow for one."
-	c := &canvas{w: pageWidth}
+	c := &Picture{w: pageWidth}
 	y := 2.0
 	var said []string
 	for i, some := range profiles {
@@ -96,16 +96,16 @@ func flames(p *Panel, stem string) *Figure {
 			}
 		}
 		deep := root.depth(pageWidth-4, root.n)
-		c.text(2, y+11, start, smallSize, ink, fmt.Sprintf("%s: %s", marks[i].names[0], words.Count(root.n, "sample")))
+		c.text(2, y+11, start, smallSize, ink, fmt.Sprintf("%s: %s", marks[i].Names[0], words.Count(root.n, "sample")))
 		y += 16
 		foot := y + float64(deep)*flameRow
 		c.flame(root.calls, 2, pageWidth-2, foot, root.n)
 		y = foot + 10
-		said = append(said, fmt.Sprintf("%s, of %s: %s", marks[i].names[0], words.Count(root.n, "sample"), root.said()))
+		said = append(said, fmt.Sprintf("%s, of %s: %s", marks[i].Names[0], words.Count(root.n, "sample"), root.said()))
 	}
 	c.h = y
 	f.Alt = "Boxes on each other. " + strings.Join(said, "; ") + "."
-	f.picture = c
+	f.Picture = c
 	return f
 }
 
@@ -135,7 +135,7 @@ func (f *flame) depth(room float64, of int) (deep int) {
 }
 
 // flame draws calls side by side from x0 on, with what they called on top of them.
-func (c *canvas) flame(calls []*flame, x0, x1, foot float64, of int) {
+func (c *Picture) flame(calls []*flame, x0, x1, foot float64, of int) {
 	order(calls)
 	scale := (pageWidth - 4) / float64(of)
 	for _, f := range calls {
@@ -185,7 +185,7 @@ func works(p *Panel, stem string) *Figure {
 	if len(profiles) == 0 {
 		return nil
 	}
-	f := &Figure{File: stem + "-classes", Title: p.beside("What the engine is at while containers are started")}
+	f := &Figure{File: stem + "-classes", Title: p.Beside("What the engine is at while containers are started")}
 	l := &list{axis: "% of the engine’s samples", pitch: 19, high: 100}
 	var said []string
 	kernels := []bool{}
@@ -204,13 +204,13 @@ func works(p *Panel, stem string) *Figure {
 		}
 		slices.SortFunc(classes, func(a, b data.Share) int { return cmp.Or(cmp.Compare(b.N, a.N), strings.Compare(a.Name, b.Name)) })
 		classes = append([]data.Share{{Name: "all in the kernel", Kernel: true, N: kernel}}, classes...)
-		group := fmt.Sprintf("%s, %s", marks[i].names[0], words.Count(engine, "sample"))
+		group := fmt.Sprintf("%s, %s", marks[i].Names[0], words.Count(engine, "sample"))
 		for _, s := range classes {
 			share := 100 * float64(s.N) / float64(engine)
-			m := mark{group: group, names: []string{s.Name}, style: marks[i].style, value: share, words: words.Digits(share, 3) + " %", plain: true}
-			m.low, m.high = math.NaN(), math.NaN()
+			m := Mark{Group: group, Names: []string{s.Name}, style: marks[i].style, Value: share, Words: words.Digits(share, 3) + " %", Plain: true}
+			m.Low, m.High = math.NaN(), math.NaN()
 			l.marks, kernels = append(l.marks, m), append(kernels, s.Kernel)
-			said = append(said, fmt.Sprintf("%s, %s: %s", marks[i].names[0], s.Name, m.words))
+			said = append(said, fmt.Sprintf("%s, %s: %s", marks[i].Names[0], s.Name, m.Words))
 		}
 	}
 	f.How = "Samples were taken at " + p.rates() + ". Bars in grey are the kernel’s work, bars in white the programs’. A sample’s class is the first of a list of classes of which a function is in its stack (docs/studies.md); how " +
@@ -222,11 +222,11 @@ func works(p *Panel, stem string) *Figure {
 		if kernels[i] {
 			fill = grid
 		}
-		box := rect(c.in(0), c.middle[i]-6, c.in(m.value), c.middle[i]+6)
+		box := rect(c.in(0), c.middle[i]-6, c.in(m.Value), c.middle[i]+6)
 		c.area(fill, box...)
 		c.lines(ink, 0.8, nil, append(box, box[0])...)
 	}
 	c.rule(ink, 1, c.in(0))
-	f.picture = c.canvas
+	f.Picture = c.Picture
 	return f
 }

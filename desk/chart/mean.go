@@ -18,8 +18,8 @@ func means(p *Panel, stem string) *Figure {
 	if len(marks) == 0 {
 		return nil
 	}
-	f := &Figure{File: stem + "-mean", Title: p.title("Mean " + p.metric()), How: barsAre + provisionings(p.Rows, "Pale bars", "solid ones")}
-	if slices.ContainsFunc(marks, func(m mark) bool { return m.style.pattern > 0 }) {
+	f := &Figure{File: stem + "-mean", Title: p.title("Mean " + p.metric()), How: barsAre + Provisionings(p.Rows, "Pale bars", "solid ones")}
+	if slices.ContainsFunc(marks, func(m Mark) bool { return m.style.pattern > 0 }) {
 		f.Caption = "Stripes tell the engines of one platform apart."
 		if p.named {
 			f.Caption = "Stripes tell the engines and networks of one platform apart."
@@ -40,7 +40,7 @@ func emulated(p *Panel, stem string) *Figure {
 		return nil
 	}
 	f := &Figure{
-		File: stem + "-emulated", Title: p.beside("Emulated, not a VM’s cost"), Emulated: true,
+		File: stem + "-emulated", Title: p.Beside("Emulated, not a VM’s cost"), Emulated: true,
 		How:     barsAre + "Hatched: these ran under emulation and say what emulation costs on this host, not what a VM costs.",
 		Caption: "Never compare them with the figure above.",
 	}
@@ -49,25 +49,25 @@ func emulated(p *Panel, stem string) *Figure {
 }
 
 // drawBars draws a figure's bars and says what they are.
-func (p *Panel) drawBars(f *Figure, marks []mark, axis string) {
+func (p *Panel) drawBars(f *Figure, marks []Mark, axis string) {
 	if slices.ContainsFunc(p.Rows, func(r *data.Row) bool { return r.DotsOf > len(r.Dots) && r.Representative != f.Emulated }) {
 		f.Caption += " Where a treatment has more trials than dots, these are an even sample of them."
 	}
-	f.Alt, f.picture = inWords("Bars with intervals. ", marks), columns(marks, axis, p.named)
+	f.Alt, f.Picture = InWords("Bars with intervals. ", marks), columns(marks, axis, p.named)
 }
 
 // under says on how many lines, by turns, the names of groups stand under their bars, of which room says how wide so many are; and, where they do not fit whole, what all
 // of them begin with, which they then leave out.
-func under(marks []mark, room func(bars int) float64) (lines int, short string) {
+func under(marks []Mark, room func(bars int) float64) (lines int, short string) {
 	lines = 1
 	fits := func() bool {
 		bars := 0
 		for i, m := range marks {
 			bars++
-			if i+1 < len(marks) && marks[i+1].group == m.group {
+			if i+1 < len(marks) && marks[i+1].Group == m.Group {
 				continue
 			}
-			if width(strings.TrimPrefix(m.group, short+" "), smallSize) > float64(lines)*room(bars) {
+			if width(strings.TrimPrefix(m.Group, short+" "), smallSize) > float64(lines)*room(bars) {
 				return false
 			}
 			bars = 0
@@ -77,7 +77,7 @@ func under(marks []mark, room func(bars int) float64) (lines int, short string) 
 	if len(marks) == 0 || fits() {
 		return lines, ""
 	}
-	if word, _, ok := strings.Cut(marks[0].group, " "); ok && !slices.ContainsFunc(marks, func(m mark) bool { return !strings.HasPrefix(m.group, word+" ") }) {
+	if word, _, ok := strings.Cut(marks[0].Group, " "); ok && !slices.ContainsFunc(marks, func(m Mark) bool { return !strings.HasPrefix(m.Group, word+" ") }) {
 		short = word
 	}
 	if !fits() {
@@ -87,7 +87,7 @@ func under(marks []mark, room func(bars int) float64) (lines int, short string) 
 }
 
 // columns draws upright bars by group. Their names stand under them where there is room, else in a legend.
-func columns(marks []mark, axis string, network bool) *canvas {
+func columns(marks []Mark, axis string, network bool) *Picture {
 	const right, gap, tall = 4, 0.7, 190
 	_, high := span(marks, 0, 0, 0)
 	if high *= 1.05; high <= 0 {
@@ -99,20 +99,20 @@ func columns(marks []mark, axis string, network bool) *canvas {
 	}
 	n, breaks := float64(len(marks)), 0.0
 	for i := 1; i < len(marks); i++ {
-		if marks[i].group != marks[i-1].group {
+		if marks[i].Group != marks[i-1].Group {
 			breaks++
 		}
 	}
 	room := pageWidth - left - right
 	slot := min(room/(n+gap*breaks), 96) // few bars are not made wider than this; they stand in the middle
-	named := slot >= 40 && !network && !slices.ContainsFunc(marks, func(m mark) bool {
+	named := slot >= 40 && !network && !slices.ContainsFunc(marks, func(m Mark) bool {
 		return width(m.under[0], smallSize) > slot+2 || width(m.under[1], smallSize) > slot+2
 	})
 	lines, short := under(marks, func(bars int) float64 { return slot * (float64(bars) + gap*0.9) })
 	if short != "" {
 		axis += ", by " + short
 	}
-	c := &canvas{w: pageWidth}
+	c := &Picture{w: pageWidth}
 	c.text(2, 13, start, smallSize, muted, fit(axis, smallSize, pageWidth-4))
 	top := 24.0
 	if !named {
@@ -133,13 +133,13 @@ func columns(marks []mark, axis string, network bool) *canvas {
 	for i, m := range marks {
 		x0, x1 := at+slot*0.14, at+slot*0.86
 		mid := (x0 + x1) / 2
-		if m.missing != "" {
-			c.text(mid, base-5, middle, 9, muted, fit(m.missing, 9, slot))
+		if m.Missing != "" {
+			c.text(mid, base-5, middle, 9, muted, fit(m.Missing, 9, slot))
 		} else {
-			c.box(m.style, x0, y(m.value), x1, base)
-			c.trials(m.dots, mid, (x1-x0)*0.6, y)
+			c.box(m.style, x0, y(m.Value), x1, base)
+			c.trials(m.Dots, mid, (x1-x0)*0.6, y)
 			if m.hasInterval() {
-				c.whisker(ink, 1.4, false, mid, y(math.Max(m.low, 0)), y(m.high), base, top)
+				c.whisker(ink, 1.4, false, mid, y(math.Max(m.Low, 0)), y(m.High), base, top)
 			}
 		}
 		if named {
@@ -147,13 +147,13 @@ func columns(marks []mark, axis string, network bool) *canvas {
 			c.text(mid, base+26, middle, smallSize, muted, m.under[1])
 		}
 		at += slot
-		if i+1 < len(marks) && marks[i+1].group == m.group {
+		if i+1 < len(marks) && marks[i+1].Group == m.Group {
 			continue
 		}
 		foot := c.h - 5 - 13*float64(lines)
 		c.line(muted, 0.7, first+slot*0.14, foot, x1, foot)
 		center := (first + slot*0.14 + x1) / 2
-		name := strings.TrimPrefix(m.group, short+" ")
+		name := strings.TrimPrefix(m.Group, short+" ")
 		wide := float64(lines)*(at-first+slot*gap*0.9) + float64(lines-1)*slot*gap*0.9
 		c.text(center, foot+13+13*float64(groups%lines), middle, smallSize, ink, fit(name, smallSize, min(wide, 2*center-4, 2*(pageWidth-center)-4)))
 		at += gap * slot
@@ -165,7 +165,7 @@ func columns(marks []mark, axis string, network bool) *canvas {
 }
 
 // trials draws dots, spread evenly and always the same way over a breadth.
-func (c *canvas) trials(values []float64, mid, breadth float64, y func(float64) float64) {
+func (c *Picture) trials(values []float64, mid, breadth float64, y func(float64) float64) {
 	r := 1.3
 	if len(values) > 40 || breadth < 10 {
 		r = 0.9
@@ -181,22 +181,22 @@ func (c *canvas) trials(values []float64, mid, breadth float64, y func(float64) 
 }
 
 // legend draws a key for each style below y0, a box, and returns where it ends.
-func (c *canvas) legend(marks []mark, y0 float64) float64 {
+func (c *Picture) legend(marks []Mark, y0 float64) float64 {
 	return c.keys(marks, y0, 13, func(i int, x, y float64) { c.box(marks[i].style, x, y-9, x+13, y+1) })
 }
 
 // keys is legend with another key for each style, so wide, which is drawn from x on, on the line of text at y.
-func (c *canvas) keys(marks []mark, y0, wide float64, key func(i int, x, y float64)) float64 {
+func (c *Picture) keys(marks []Mark, y0, wide float64, key func(i int, x, y float64)) float64 {
 	x, y := 2.0, y0+11
 	var seen []string
 	for i, m := range marks {
-		if slices.Contains(seen, m.names[0]) {
+		if slices.Contains(seen, m.Names[0]) {
 			continue
 		}
-		seen = append(seen, m.names[0])
-		name := m.names[0]
+		seen = append(seen, m.Names[0])
+		name := m.Names[0]
 		if width(name, smallSize) > pageWidth/2-wide-11 {
-			name = fit(m.names[len(m.names)-1], smallSize, pageWidth-wide-11)
+			name = fit(m.Names[len(m.Names)-1], smallSize, pageWidth-wide-11)
 		}
 		w := wide + 5 + width(name, smallSize) + 12
 		if x > 2 && x+w-12 > pageWidth-2 {
@@ -209,14 +209,14 @@ func (c *canvas) keys(marks []mark, y0, wide float64, key func(i int, x, y float
 	return y + 2
 }
 
-// inWords says marks with their values.
-func inWords(kind string, marks []mark) string {
+// InWords says marks with their values.
+func InWords(kind string, marks []Mark) string {
 	s := kind
 	for i, m := range marks {
 		if i > 0 {
 			s += "; "
 		}
-		s += fmt.Sprintf("%s, %s: %s", m.group, m.names[0], m.said())
+		s += fmt.Sprintf("%s, %s: %s", m.Group, m.Names[0], m.said())
 	}
 	return s + "."
 }

@@ -63,8 +63,8 @@ func (p *Panel) title(plain string) string {
 	return p.name + ": " + p.heading + " – " + p.where
 }
 
-// beside is that of the figures that stand beside it.
-func (p *Panel) beside(what string) string {
+// Beside is that of the figures that stand beside it.
+func (p *Panel) Beside(what string) string {
 	if p.name == "" {
 		return what + ": " + p.where
 	}
@@ -323,35 +323,35 @@ func hostCoresWords(r *data.Row) string {
 	return w
 }
 
-// mark is a row's mean as a mark.
-func (p *Panel) mark(i int) mark {
+// Mark is a row's mean as a mark.
+func (p *Panel) Mark(i int) Mark {
 	row, host := p.Rows[i], p.hosts()[i]
 	low := data.Floor(row.Metric, row.MeanLow)
-	m := mark{
-		group: p.Places[i],
-		names: []string{words.Described(row.Treatment, p.named) + host, words.Treatment(row.Treatment, p.named) + host},
+	m := Mark{
+		Group: p.Places[i],
+		Names: []string{words.Described(row.Treatment, p.named) + host, words.Treatment(row.Treatment, p.named) + host},
 		under: words.Brief(row.Treatment),
 		style: newStyles(p.Rows, p.named).of(row.Treatment, p.named),
-		value: row.Mean, low: low, high: row.MeanHigh,
-		words: words.Measured(row.Mean, low, row.MeanHigh, row.Metric.Unit),
+		Value: row.Mean, Low: low, High: row.MeanHigh,
+		Words: words.Measured(row.Mean, low, row.MeanHigh, row.Metric.Unit),
 	}
 	for _, d := range row.Dots {
 		if stats.Finite(d.Value) {
-			m.dots = append(m.dots, d.Value)
+			m.Dots = append(m.Dots, d.Value)
 		}
 	}
 	switch {
 	case !math.IsNaN(row.Mean):
 	case row.Failed > 0 && row.Failed == row.Trials:
-		m.missing = "all failed"
+		m.Missing = "all failed"
 	default:
-		m.missing = "no value"
+		m.Missing = "no value"
 	}
 	return m
 }
 
 // bars are the marks of the means: of what was emulated, or of the others but for the A/A rows.
-func (p *Panel) bars(emulated bool) (marks []mark) {
+func (p *Panel) bars(emulated bool) (marks []Mark) {
 	if p.Staircase != nil {
 		return nil
 	}
@@ -359,8 +359,8 @@ func (p *Panel) bars(emulated bool) (marks []mark) {
 		if row.Representative == emulated || !emulated && row.Treatment.AA {
 			continue
 		}
-		m := p.mark(i)
-		m.names[0] = strings.Replace(m.names[0], words.EmulatedMark, "", 1) // all of that figure is
+		m := p.Mark(i)
+		m.Names[0] = strings.Replace(m.Names[0], words.EmulatedMark, "", 1) // all of that figure is
 		marks = append(marks, m)
 	}
 	return marks

@@ -14,7 +14,7 @@ import (
 // PDF is the figure for papers: one page as large as the picture, its font embedded. It bears the date given, so that the
 // same study gives the same bytes. An error is the PDF library's.
 func (f *Figure) PDF(date time.Time) ([]byte, error) {
-	c := f.picture
+	c := f.Picture
 	p := fpdf.NewCustom(&fpdf.InitType{UnitStr: "pt", Size: fpdf.SizeType{Wd: c.w, Ht: c.h}})
 	p.SetCreationDate(date)
 	p.SetModificationDate(date)

@@ -29,7 +29,7 @@ func radar(v *data.Several, stem string) *Figure {
 	if !v.Radar {
 		return nil
 	}
-	var lines []mark
+	var lines []Mark
 	var shares [][]float64
 	place := newStyles(v.Rows, true)
 	for i, r := range v.Rows {
@@ -42,7 +42,7 @@ func radar(v *data.Several, stem string) *Figure {
 			some = some || stats.Finite(own[j])
 		}
 		if some {
-			lines = append(lines, mark{names: []string{words.Described(r.Treatment, true), words.Treatment(r.Treatment, true)}, style: place.of(r.Treatment, true)})
+			lines = append(lines, Mark{Names: []string{words.Described(r.Treatment, true), words.Treatment(r.Treatment, true)}, style: place.of(r.Treatment, true)})
 			shares = append(shares, own)
 		}
 	}
@@ -60,10 +60,10 @@ func radar(v *data.Several, stem string) *Figure {
 				on = append(on, fmt.Sprintf("%s %s", words.Plain(v.On[j].Name), words.Number(s, 2)))
 			}
 		}
-		said = append(said, l.names[0]+": "+strings.Join(on, ", "))
+		said = append(said, l.Names[0]+": "+strings.Join(on, ", "))
 	}
 	f.Alt = "Radar chart. " + strings.Join(said, "; ") + "."
-	f.picture = drawRadar(v, lines, shares)
+	f.Picture = drawRadar(v, lines, shares)
 	return f
 }
 
@@ -89,9 +89,9 @@ func share(a *data.OnAxis, i int) float64 {
 }
 
 // drawRadar draws the axes, their names at their ends, and a line for each treatment, which its symbols and dashes tell from others.
-func drawRadar(v *data.Several, lines []mark, shares [][]float64) *canvas {
+func drawRadar(v *data.Several, lines []Mark, shares [][]float64) *Picture {
 	const radius, room = 118.0, 34.0
-	c := &canvas{w: pageWidth}
+	c := &Picture{w: pageWidth}
 	dash := func(i int) []float64 { return [][]float64{nil, {6, 3}, {2, 2}, {8, 2, 2, 2}, {1, 3}}[i%5] }
 	top := c.keys(lines, 0, 26, func(i int, x, y float64) {
 		c.lines(lines[i].style.platform, 1.6, dash(i), point{x, y - 4}, point{x + 26, y - 4})

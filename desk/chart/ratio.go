@@ -14,28 +14,28 @@ func ratios(p *Panel, stem string) *Figure {
 	if p.Staircase != nil {
 		return nil
 	}
-	var marks []mark
+	var marks []Mark
 	has, doubts, again := false, false, false
 	for i, row := range p.Rows {
 		if !row.Representative {
 			continue
 		}
-		m := p.mark(i)
-		m.dots, m.isReference = nil, row.IsBaseline()
-		m.value, m.low, m.high = row.Ratio, data.Floor(row.Metric, row.RatioLow), row.RatioHigh
-		m.words = words.Measured(m.value, m.low, m.high, "")
+		m := p.Mark(i)
+		m.Dots, m.IsReference = nil, row.IsBaseline()
+		m.Value, m.Low, m.High = row.Ratio, data.Floor(row.Metric, row.RatioLow), row.RatioHigh
+		m.Words = words.Measured(m.Value, m.Low, m.High, "")
 		switch {
-		case m.isReference:
-			m.words = "1"
+		case m.IsReference:
+			m.Words = "1"
 		case !math.IsNaN(row.Ratio):
 			has = true
-		case m.missing == "":
-			m.missing = "no ratio"
+		case m.Missing == "":
+			m.Missing = "no ratio"
 		}
 		if row.Doubtful {
 			doubts = true
-			for j := range m.names {
-				m.names[j] += " ?"
+			for j := range m.Names {
+				m.Names[j] += " ?"
 			}
 		}
 		again = again || row.Treatment.AA
@@ -49,16 +49,16 @@ func ratios(p *Panel, stem string) *Figure {
 	if m := p.Rows[0].Metric; m.Better != "" {
 		what = "Ratio of " + p.metric() + " to " + baseline
 	}
-	f := &Figure{File: stem + "-ratio", Title: p.beside(what)}
+	f := &Figure{File: stem + "-ratio", Title: p.Beside(what)}
 	f.How = "Each mark is the mean over that of " + baseline + " in the same rounds, with its 95 % interval; the line at 1 is " + baseline +
-		" itself. " + provisionings(p.Rows, "Hollow marks", "filled ones") + " Where an interval contains 1, no overhead is distinguishable from none."
+		" itself. " + Provisionings(p.Rows, "Hollow marks", "filled ones") + " Where an interval contains 1, no overhead is distinguishable from none."
 	if again {
 		f.How += " “Again (A/A)” is bare metal measured a second time under another name: it should lie at 1."
 	}
 	if doubts {
 		f.Caption = "A question mark: doubtful, because bare metal differed from itself by as much (A/A check)."
 	}
-	f.Alt = inWords("Marks with intervals. ", marks)
+	f.Alt = InWords("Marks with intervals. ", marks)
 	axis := "times " + baseline
 	if d := words.Direction(p.Rows[0].Metric); d != "" {
 		axis += ", " + d
@@ -68,20 +68,20 @@ func ratios(p *Panel, stem string) *Figure {
 	c := l.draw()
 	c.rule(ink, 1, c.x(1))
 	c.intervals(marks)
-	f.picture = c.canvas
+	f.Picture = c.Picture
 	return f
 }
 
 // intervals draws each mark on its line, with its interval.
-func (f *frame) intervals(marks []mark) {
+func (f *frame) intervals(marks []Mark) {
 	for i, m := range marks {
-		if m.missing != "" {
+		if m.Missing != "" {
 			continue
 		}
-		if m.hasInterval() && !m.isReference {
-			f.whisker(m.style.platform, 1.6, true, f.middle[i], f.x(m.low), f.x(m.high), f.x0, f.x1)
+		if m.hasInterval() && !m.IsReference {
+			f.whisker(m.style.platform, 1.6, true, f.middle[i], f.x(m.Low), f.x(m.High), f.x0, f.x1)
 		}
-		f.symbol(m.style, f.in(m.value), f.middle[i])
+		f.symbol(m.style, f.in(m.Value), f.middle[i])
 	}
 }
 

@@ -66,7 +66,7 @@ func staircase(p *Panel, stem string) *Figure {
 	f.How = "From the top down, each line adds one layer of isolation to those above it. The edge of the stairs is the mean over bare metal’s in the same rounds, with its 95 % interval; the line at 1 is bare metal. " +
 		"On the right is each rung’s own overhead: its mean over that of the rung below. A thick step is one whose overhead is distinguishable from none, corrected for how many could have been picked."
 	f.Caption = stairCaption(c)
-	f.Alt, f.picture = stairsInWords(c), drawStairs(c)
+	f.Alt, f.Picture = stairsInWords(c), drawStairs(c)
 	return f
 }
 
@@ -129,10 +129,10 @@ func stairsInWords(c *ladder.Staircase) string {
 // stairSpan is the range of the axis: the layers' ratios with their intervals, and of the others those that do not squash
 // the layers.
 func stairSpan(c *ladder.Staircase) (low, high float64) {
-	var marks []mark
+	var marks []Mark
 	for _, r := range c.Rungs {
 		if r.Kind <= ladder.Layer && r.Measured() {
-			marks = append(marks, mark{value: r.Ratio.Value, low: r.Ratio.Low, high: r.Ratio.High, isReference: r.Kind == ladder.BareMetal})
+			marks = append(marks, Mark{Value: r.Ratio.Value, Low: r.Ratio.Low, High: r.Ratio.High, IsReference: r.Kind == ladder.BareMetal})
 		}
 	}
 	low, high = ratioSpan(marks)
@@ -157,29 +157,29 @@ type stairs struct {
 	c *ladder.Staircase
 }
 
-func drawStairs(c *ladder.Staircase) *canvas {
+func drawStairs(c *ladder.Staircase) *Picture {
 	l := &list{axis: "times bare metal", right: "times the rung below", pitch: 20}
 	l.low, l.high = stairSpan(c)
 	for _, r := range c.Rungs {
-		m := mark{names: []string{words.Plain(words.LadderRung(r)), words.Plain(r.Name)}, faint: !r.Measured()}
+		m := Mark{Names: []string{words.Plain(words.LadderRung(r)), words.Plain(r.Name)}, Faint: !r.Measured()}
 		if r.Doubtful {
-			m.names[0], m.names[1] = m.names[0]+" ?", m.names[1]+" ?"
+			m.Names[0], m.Names[1] = m.Names[0]+" ?", m.Names[1]+" ?"
 		}
 		switch r.Kind {
 		case ladder.Engine:
-			m.group = "whole containers"
+			m.Group = "whole containers"
 		case ladder.VM, ladder.ContainerInVM:
-			m.group = "virtual machines"
+			m.Group = "virtual machines"
 			if r.Emulated {
-				m.group = "emulated: not a VM’s cost"
+				m.Group = "emulated: not a VM’s cost"
 			}
 		}
 		switch {
 		case !r.Measured() || r.Kind == ladder.BareMetal:
 		case math.IsNaN(r.Own.Value):
-			m.missing = "no value"
+			m.Missing = "no value"
 		default:
-			m.words, m.plain = words.PlusMinus(r.Own.Value, r.Own.Low, r.Own.High, 9), r.Significant
+			m.Words, m.Plain = words.PlusMinus(r.Own.Value, r.Own.Low, r.Own.High, 9), r.Significant
 		}
 		l.marks = append(l.marks, m)
 	}
@@ -193,7 +193,7 @@ func drawStairs(c *ladder.Staircase) *canvas {
 	for i := range c.Rungs {
 		s.rung(i)
 	}
-	return s.canvas
+	return s.Picture
 }
 
 // top and foot are the upper and the lower end of a rung's line.

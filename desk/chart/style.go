@@ -28,8 +28,8 @@ func variant(t notebook.Treatment, network bool) string {
 	return fmt.Sprintf("%q %q %q %t", t.Engine, t.Isolation, t.Machine, whole)
 }
 
-// provisionings says how marks tell ways of provisioning apart: which are pale, and which are solid.
-func provisionings(rows []*data.Row, pale, solid string) string {
+// Provisionings says how marks tell ways of provisioning apart: which are pale, and which are solid.
+func Provisionings(rows []*data.Row, pale, solid string) string {
 	said := pale + " are vanilla (a CPU quota), " + solid + " pinned (a fixed CPU set)"
 	if slices.ContainsFunc(rows, func(r *data.Row) bool { return r.Treatment.Provisioning == notebook.Whole }) {
 		said += " or whole (no limits)"
@@ -71,7 +71,7 @@ func stripes(pattern int) (across, along float64) {
 }
 
 // box draws a bar or a legend's swatch.
-func (c *canvas) box(k style, x0, y0, x1, y1 float64) {
+func (c *Picture) box(k style, x0, y0, x1, y1 float64) {
 	face, line := k.platform, paper
 	var dash []float64
 	switch {
@@ -103,7 +103,7 @@ func (c *canvas) box(k style, x0, y0, x1, y1 float64) {
 }
 
 // symbol draws a ratio's mark: circle, square, triangle or diamond by platform; hollow where vanilla.
-func (c *canvas) symbol(k style, x, y float64) {
+func (c *Picture) symbol(k style, x, y float64) {
 	const r = 4.4
 	var pts []point
 	switch k.platform {
@@ -129,7 +129,7 @@ func (c *canvas) symbol(k style, x, y float64) {
 
 // whisker draws an interval with caps from lo to hi at a fixed place across: along x where it lies. An end beyond first or
 // last becomes an arrow. On a bar it has a rim of paper, or it would drown in the bar's colour.
-func (c *canvas) whisker(col colour, width float64, lies bool, at, lo, hi, first, last float64) {
+func (c *Picture) whisker(col colour, width float64, lies bool, at, lo, hi, first, last float64) {
 	pt := func(along, across float64) point {
 		if lies {
 			return point{along, at + across}

@@ -19,8 +19,8 @@ func (f *Figure) SVG() []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%[1]s\" height=\"%[2]s\" viewBox=\"0 0 %[1]s %[2]s\" role=\"img\" aria-labelledby=\"title desc\" font-family=\"%[3]s\">\n"+
 		"<title id=\"title\">%[4]s</title>\n<desc id=\"desc\">%[5]s</desc>\n<rect width=\"100%%\" height=\"100%%\" fill=\"#ffffff\"/>\n",
-		coordinate(f.picture.w), coordinate(f.picture.h), Fonts, escape(f.Title), escape(f.Alt))
-	f.picture.svg(&b, func(c colour) string { return rgb[c] })
+		coordinate(f.Picture.w), coordinate(f.Picture.h), Fonts, escape(f.Title), escape(f.Alt))
+	f.Picture.svg(&b, func(c colour) string { return rgb[c] })
 	b.WriteString("</svg>\n")
 	return []byte(b.String())
 }
@@ -30,14 +30,14 @@ func (f *Figure) SVG() []byte {
 func (f *Figure) Inline(id string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "<svg viewBox=\"0 0 %[1]s %[2]s\" width=\"%[1]s\" height=\"%[2]s\" role=\"img\" aria-labelledby=\"%[3]s-t %[3]s-d\"><title id=\"%[3]s-t\">%[4]s</title><desc id=\"%[3]s-d\">%[5]s</desc>\n",
-		coordinate(f.picture.w), coordinate(f.picture.h), id, escape(f.Title), escape(f.Alt))
-	f.picture.svg(&b, func(c colour) string { return "var(--" + string(c) + ")" })
+		coordinate(f.Picture.w), coordinate(f.Picture.h), id, escape(f.Title), escape(f.Alt))
+	f.Picture.svg(&b, func(c colour) string { return "var(--" + string(c) + ")" })
 	b.WriteString("</svg>")
 	return b.String()
 }
 
 // svg writes what is drawn, an element a line.
-func (c *canvas) svg(b *strings.Builder, paint func(colour) string) {
+func (c *Picture) svg(b *strings.Builder, paint func(colour) string) {
 	for _, it := range c.list {
 		switch it := it.(type) {
 		case shape:

@@ -50,7 +50,7 @@ func times(a *Account, stem string) *Figure {
 		}
 		said = append(said, s)
 	}
-	f.Alt, f.picture = "Histograms. "+strings.Join(said, "; ")+".", drawHistograms(list)
+	f.Alt, f.Picture = "Histograms. "+strings.Join(said, "; ")+".", drawHistograms(list)
 	return f
 }
 
@@ -178,10 +178,10 @@ func buckets(list []histogram) (first, last int) {
 }
 
 // drawHistograms lays the histograms out two in a line.
-func drawHistograms(list []histogram) *canvas {
+func drawHistograms(list []histogram) *Picture {
 	const height, across = 112.0, 2
 	rows := (len(list) + across - 1) / across
-	c := &canvas{w: pageWidth, h: float64(rows) * height}
+	c := &Picture{w: pageWidth, h: float64(rows) * height}
 	first, last := buckets(list)
 	slot := c.w / across
 	for i := range list {
@@ -192,7 +192,7 @@ func drawHistograms(list []histogram) *canvas {
 }
 
 // draw draws one histogram with its name and numbers over it.
-func (h *histogram) draw(c *canvas, x0, x1, y0, y1 float64, first, last int) {
+func (h *histogram) draw(c *Picture, x0, x1, y0, y1 float64, first, last int) {
 	c.text(x0, y0+11, start, smallSize, ink, fit(h.name, smallSize, x1-x0))
 	said := h.words
 	if h.other != "" {
@@ -238,7 +238,7 @@ func (h *histogram) draw(c *canvas, x0, x1, y0, y1 float64, first, last int) {
 }
 
 // axis names powers of ten below a histogram: those of a thousand first, the others where there is room.
-func (h *histogram) axis(c *canvas, x0, x1, y0, y1 float64, first, last int) {
+func (h *histogram) axis(c *Picture, x0, x1, y0, y1 float64, first, last int) {
 	place := func(value float64) float64 {
 		return x0 + (x1-x0)*(math.Log2(value)-float64(first))/float64(last-first+1)
 	}

@@ -4,15 +4,15 @@ import "testing"
 
 // Names of groups that do not fit under their bars leave out what they all begin with, and stand on two lines if that is not enough.
 func TestNamesUnderBars(t *testing.T) {
-	groups := func(names ...string) (marks []mark) {
+	groups := func(names ...string) (marks []Mark) {
 		for _, n := range names {
-			marks = append(marks, mark{group: n}, mark{group: n})
+			marks = append(marks, Mark{Group: n}, Mark{Group: n})
 		}
 		return marks
 	}
 	long := groups("application lud", "application particle-filter")
 	for _, c := range []struct {
-		marks []mark
+		marks []Mark
 		room  float64 // of a bar
 		lines int
 		short string

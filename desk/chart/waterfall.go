@@ -12,11 +12,11 @@ import (
 	"tare/stats"
 )
 
-// fall is a waterfall: from the baseline's time over each part of the overhead to the treatment's. A part's bar floats
+// Fall is a waterfall: from the baseline's time over each part of the overhead to the treatment's. A part's bar floats
 // between where the parts before it end and where it ends itself; those of the two times are plain and stand on the axis.
-type fall struct {
-	bars      []mark
-	low, high float64 // range of the axis
+type Fall struct {
+	Bars      []Mark
+	Low, High float64 // range of the axis
 	cut       bool    // the axis does not begin at 0
 }
 
@@ -29,8 +29,8 @@ func waterfall(a *Account, stem string) *Figure {
 	unit, k := words.Scale(Largest(a.Account))
 	w := fallOf(a, k)
 	significant, others := false, false
-	for _, b := range w.bars {
-		significant, others = significant || !b.plain && b.style.solid, others || !b.plain && !b.style.solid
+	for _, b := range w.Bars {
+		significant, others = significant || !b.Plain && b.style.solid, others || !b.Plain && !b.style.solid
 	}
 	f := &Figure{File: stem, Title: "Where the time went: " + a.Title, Emulated: a.Emulated}
 	f.How = "From the top down, from the baseline’s time to this treatment’s: each part of the overhead begins where the one above it ends. " +
@@ -52,13 +52,13 @@ func waterfall(a *Account, stem string) *Figure {
 		list = append(list, words.Plain(words.Part(p.Key))+": "+words.Measured(k*p.Seconds.Value, k*p.Seconds.Low, k*p.Seconds.High, unit))
 	}
 	f.Alt = "A waterfall. " + strings.Join(list, "; ") + "."
-	f.picture = w.draw("elapsed time of a trial, " + unit)
+	f.Picture = w.Draw("elapsed time of a trial, " + unit)
 	return f
 }
 
 // fallOf makes an account's bars, in units of which a second has k.
-func fallOf(a *Account, k float64) *fall {
-	w := &fall{}
+func fallOf(a *Account, k float64) *Fall {
+	w := &Fall{}
 	at := a.Elapsed.Value - a.Overhead.Value
 	d := words.Places(k*a.Overhead.Value, k*a.Overhead.Low, k*a.Overhead.High)
 	nan := math.NaN()
@@ -66,25 +66,25 @@ func fallOf(a *Account, k float64) *fall {
 	if a.Baseline != nil {
 		from = style{platform: hue(a.Baseline.Treatment), solid: a.Baseline.Treatment.Provisioning != notebook.Vanilla, emulated: !a.Baseline.Representative}
 	}
-	w.bars = append(w.bars, mark{names: []string{words.Plain(cmp.Or(words.Against(a.Account), "bare metal"))}, value: k * at, low: nan, high: nan, plain: true, words: noZero(k*at, d), style: from})
+	w.Bars = append(w.Bars, Mark{Names: []string{words.Plain(cmp.Or(words.Against(a.Account), "bare metal"))}, Value: k * at, Low: nan, High: nan, Plain: true, Words: noZero(k*at, d), style: from})
 	for i := range a.Parts {
 		part := &a.Parts[i]
 		e := part.Seconds
 		if !stats.Finite(e.Value) || e.Value == 0 && !part.Significant() && e.Low == 0 && e.High == 0 {
 			continue // nothing of it, in every round
 		}
-		b := mark{names: []string{words.Plain(words.Part(part.Key))}, from: k * at, value: k * (at + e.Value), low: k * (at + e.Low), high: k * (at + e.High),
+		b := Mark{Names: []string{words.Plain(words.Part(part.Key))}, From: k * at, Value: k * (at + e.Value), Low: k * (at + e.Low), High: k * (at + e.High),
 			style: style{platform: hue(a.Row.Treatment), solid: part.Significant(), emulated: a.Emulated}}
 		if part.Key == explain.Unexplained {
 			b.style.platform = other
 		}
 		// Parts of one overhead are read beside each other: none with many more decimals than it.
-		b.words = words.Signed(words.PlusMinus(k*e.Value, k*e.Low, k*e.High, d+1))
+		b.Words = words.Signed(words.PlusMinus(k*e.Value, k*e.Low, k*e.High, d+1))
 		at += e.Value
-		w.bars = append(w.bars, b)
+		w.Bars = append(w.Bars, b)
 	}
-	w.bars = append(w.bars, mark{names: []string{words.Treatment(a.Row.Treatment, false)}, value: k * a.Elapsed.Value, plain: true, words: noZero(k*a.Elapsed.Value, d),
-		low: k * (a.Elapsed.Value - a.Overhead.Value + a.Overhead.Low), high: k * (a.Elapsed.Value - a.Overhead.Value + a.Overhead.High),
+	w.Bars = append(w.Bars, Mark{Names: []string{words.Treatment(a.Row.Treatment, false)}, Value: k * a.Elapsed.Value, Plain: true, Words: noZero(k*a.Elapsed.Value, d),
+		Low: k * (a.Elapsed.Value - a.Overhead.Value + a.Overhead.Low), High: k * (a.Elapsed.Value - a.Overhead.Value + a.Overhead.High),
 		style: style{platform: hue(a.Row.Treatment), solid: a.Row.Treatment.Provisioning != notebook.Vanilla, emulated: !a.Row.Representative}})
 	w.span()
 	return w
@@ -99,34 +99,35 @@ func noZero(v float64, decimals int) string {
 }
 
 // span is the range of the axis: from 0 where the overhead can be seen so, else from a little below the lowest part.
-func (w *fall) span() {
-	first, top := w.bars[0].value, 0.0
-	for _, b := range w.bars {
-		top = math.Max(top, math.Abs(b.value))
+func (w *Fall) span() {
+	first, top := w.Bars[0].Value, 0.0
+	for _, b := range w.Bars {
+		top = math.Max(top, math.Abs(b.Value))
 	}
-	l, h := span(w.bars, first, first, 0.05*top)
-	w.low, w.high = math.Min(0, l), h
+	l, h := span(w.Bars, first, first, 0.05*top)
+	w.Low, w.High = math.Min(0, l), h
 	if room := h - l; l > 0 && room < 0.3*h {
-		w.low, w.cut = l-0.4*room, true
+		w.Low, w.cut = l-0.4*room, true
 	}
-	pad := 0.04 * (w.high - w.low)
+	pad := 0.04 * (w.High - w.Low)
 	if !(pad > 0) || math.IsInf(pad, 0) {
 		pad = 1
 	}
-	w.high += pad
-	if w.low < 0 {
-		w.low -= pad
+	w.High += pad
+	if w.Low < 0 {
+		w.Low -= pad
 	}
 }
 
-func (w *fall) draw(axis string) *canvas {
-	l := &list{axis: axis, low: w.low, high: w.high, pitch: 24, marks: w.bars}
+// Draw draws it, with what its values are.
+func (w *Fall) Draw(axis string) *Picture {
+	l := &list{axis: axis, low: w.Low, high: w.High, pitch: 24, marks: w.Bars}
 	f := l.draw()
-	base := f.in(math.Max(0, w.low))
-	for i, b := range w.bars {
+	base := f.in(math.Max(0, w.Low))
+	for i, b := range w.Bars {
 		top, foot := f.middle[i]-7, f.middle[i]+7
-		from, to := f.in(b.from), f.in(b.value)
-		if b.plain {
+		from, to := f.in(b.From), f.in(b.Value)
+		if b.Plain {
 			from = base
 		}
 		if lo, hi := min(from, to), max(from, to); hi-lo < 1 {
@@ -134,20 +135,20 @@ func (w *fall) draw(axis string) *canvas {
 		} else {
 			f.box(b.style, lo, top, hi, foot)
 		}
-		if b.plain && w.cut { // torn off: the bar does not begin here
+		if b.Plain && w.cut { // torn off: the bar does not begin here
 			f.lines(paper, 3, nil, point{base + 5, foot + 1}, point{base + 9, f.middle[i] + 2}, point{base + 5, f.middle[i] - 2}, point{base + 9, top - 1})
 		}
-		if i+1 < len(w.bars) && w.bars[i+1].group == b.group {
+		if i+1 < len(w.Bars) && w.Bars[i+1].Group == b.Group {
 			f.line(muted, 0.7, to, foot, to, f.middle[i+1]-7)
 		}
-		if b.high > b.low {
-			f.whisker(ink, 1.2, true, f.middle[i], f.x(b.low), f.x(b.high), f.x0, f.x1)
+		if b.High > b.Low {
+			f.whisker(ink, 1.2, true, f.middle[i], f.x(b.Low), f.x(b.High), f.x0, f.x1)
 		}
 	}
 	if !w.cut {
 		f.rule(ink, 1, base)
 	}
-	return f.canvas
+	return f.Picture
 }
 
 // Largest is the largest number of seconds in an account.

@@ -14,7 +14,7 @@ import (
 
 // path is a line over the number of guests: of a treatment as its guests are, or with their pages merged.
 type path struct {
-	mark
+	Mark
 	merged bool
 	points []data.Weighing
 }
@@ -22,9 +22,9 @@ type path struct {
 // named says which line it is, in its longest form or its briefest.
 func (l *path) named(form int) string {
 	if l.merged {
-		return l.name(form) + " + KSM"
+		return l.Name(form) + " + KSM"
 	}
-	return l.name(form)
+	return l.Name(form)
 }
 
 // weights is the memory of each guest over the number of guests (Figure 6.2 of "virtualization-overheads"): a line for each treatment, and a
@@ -39,7 +39,7 @@ func weights(p *Panel, stem string) *Figure {
 		for j, points := range [][]data.Weighing{r.Weights.Points, r.Weights.Merged} {
 			points = slices.DeleteFunc(slices.Clone(points), func(w data.Weighing) bool { return !(w.PSS.Value > 0) || !stats.Finite(w.PSS.Value) })
 			if len(points) > 0 {
-				lines = append(lines, path{p.mark(i), j > 0, points})
+				lines = append(lines, path{p.Mark(i), j > 0, points})
 				emulated = emulated || !r.Representative
 			}
 		}
@@ -47,9 +47,9 @@ func weights(p *Panel, stem string) *Figure {
 	if len(lines) == 0 || !slices.ContainsFunc(lines, func(l path) bool { return len(l.points) > 1 }) {
 		return nil // bars say it
 	}
-	f := &Figure{File: stem + "-guests", Title: p.beside("Memory by number of guests")}
+	f := &Figure{File: stem + "-guests", Title: p.Beside("Memory by number of guests")}
 	f.How = "Each mark is what one guest takes of the host’s memory among so many: PSS of all over their number, the mean over rounds with its 95 % interval. " +
-		provisionings(p.Rows, "Hollow marks", "filled ones") + " Both axes are logarithmic."
+		Provisionings(p.Rows, "Hollow marks", "filled ones") + " Both axes are logarithmic."
 	if slices.ContainsFunc(lines, func(l path) bool { return l.merged }) {
 		f.How += " Dashed: with their pages merged by the kernel (KSM)."
 	}
@@ -65,17 +65,17 @@ func weights(p *Panel, stem string) *Figure {
 		said = append(said, l.named(0)+": "+strings.Join(at, ", "))
 	}
 	f.Alt = "Lines: MiB of each guest by the number of guests. " + strings.Join(said, "; ") + "."
-	f.picture = drawPaths(lines, "PSS of each guest in MiB, over the number of guests")
+	f.Picture = drawPaths(lines, "PSS of each guest in MiB, over the number of guests")
 	return f
 }
 
 // drawPaths draws lines over the number of guests, each with its name at its end: engines of one platform have one colour.
-func drawPaths(lines []path, axis string) *canvas {
+func drawPaths(lines []path, axis string) *Picture {
 	const left, pitch, mostName = 44, 14, 150
 	x0, x1, y0, y1 := math.Inf(1), 0.0, math.Inf(1), 0.0
 	form := 0
 	for i := range lines {
-		for width(lines[i].named(form), smallSize) > mostName && form < len(lines[i].names)-1 {
+		for width(lines[i].named(form), smallSize) > mostName && form < len(lines[i].Names)-1 {
 			form++
 		}
 		for _, w := range lines[i].points {
@@ -90,7 +90,7 @@ func drawPaths(lines []path, axis string) *canvas {
 	tall := max(200, pitch*float64(len(lines)))
 	const top = 30
 	base, right := top+tall, pageWidth-2-names-22
-	c := &canvas{w: pageWidth, h: base + 20}
+	c := &Picture{w: pageWidth, h: base + 20}
 	c.text(2, 13, start, smallSize, muted, fit(axis, smallSize, pageWidth-4))
 	x0, x1, y0, y1 = x0/1.1, x1*1.1, y0/1.3, y1*1.3
 	x := func(v float64) float64 { return left + (right-left)*within(math.Log(v/x0)/math.Log(x1/x0), 0, 1) }
@@ -171,27 +171,27 @@ func added(p *Panel, stem string) *Figure {
 		if !stats.Finite(a.PSS.Value) || !stats.Finite(a.Anonymous.Value) || !stats.Finite(a.File.Value) {
 			continue
 		}
-		m := p.mark(i)
-		m.dots, m.value, m.low, m.high = nil, a.PSS.Value, a.PSS.Low, a.PSS.High
-		m.from = max(a.Anonymous.Value, 0)
-		m.words = words.Measured(m.value, m.low, m.high, "")
+		m := p.Mark(i)
+		m.Dots, m.Value, m.Low, m.High = nil, a.PSS.Value, a.PSS.Low, a.PSS.High
+		m.From = max(a.Anonymous.Value, 0)
+		m.Words = words.Measured(m.Value, m.Low, m.High, "")
 		l.marks, files = append(l.marks, m), append(files, max(a.File.Value, 0))
 		from, to = a.From, a.To
 	}
 	if len(l.marks) == 0 {
 		return nil
 	}
-	f := &Figure{File: stem + "-added", Title: p.beside("What one more guest adds")}
+	f := &Figure{File: stem + "-added", Title: p.Beside("What one more guest adds")}
 	f.How = "Each bar is what the PSS of all guests grows by with each one more, pages not merged. Solid: anonymous memory, as the host sees it, " +
 		"which a VM’s whole RAM is. Pale: pages of files and shared memory. The thin line is the 95 % interval of the sum."
 	f.Caption = fmt.Sprintf("From %d to %d guests.", from, to)
-	if slices.ContainsFunc(l.marks, func(m mark) bool { return m.style.emulated }) {
+	if slices.ContainsFunc(l.marks, func(m Mark) bool { return m.style.emulated }) {
 		f.Caption += " Hatched, closely for anonymous memory: emulated, with its emulator’s own memory in it."
 	}
 	var said []string
 	for i, m := range l.marks {
-		said = append(said, fmt.Sprintf("%s, %s: %s, anonymous %s, files %s", m.group, m.names[0], m.words, words.Digits(m.from, 3), words.Digits(files[i], 3)))
-		l.high = max(l.high, m.from+files[i])
+		said = append(said, fmt.Sprintf("%s, %s: %s, anonymous %s, files %s", m.Group, m.Names[0], m.Words, words.Digits(m.From, 3), words.Digits(files[i], 3)))
+		l.high = max(l.high, m.From+files[i])
 	}
 	f.Alt = "Bars in two parts, in MiB. " + strings.Join(said, "; ") + "."
 	l.low, l.high = span(l.marks, 0, l.high, 0.1*l.high)
@@ -204,17 +204,17 @@ func added(p *Panel, stem string) *Figure {
 		solid, pale := m.style, m.style
 		solid.solid, pale.solid, solid.pattern, pale.pattern = true, false, 0, 0
 		top, foot := c.middle[i]-7, c.middle[i]+7
-		if m.from > 0 {
-			c.box(solid, c.in(0), top, c.in(m.from), foot)
+		if m.From > 0 {
+			c.box(solid, c.in(0), top, c.in(m.From), foot)
 		}
 		if files[i] > 0 {
-			c.box(pale, c.in(m.from), top, c.in(m.from+files[i]), foot)
+			c.box(pale, c.in(m.From), top, c.in(m.From+files[i]), foot)
 		}
 		if m.hasInterval() {
-			c.whisker(ink, 1.2, true, c.middle[i], c.x(m.low), c.x(m.high), c.x0, c.x1)
+			c.whisker(ink, 1.2, true, c.middle[i], c.x(m.Low), c.x(m.High), c.x0, c.x1)
 		}
 	}
 	c.rule(ink, 1, c.in(0))
-	f.picture = c.canvas
+	f.Picture = c.Picture
 	return f
 }

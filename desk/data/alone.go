@@ -50,35 +50,35 @@ func (r *RAM) Of(names ...string) (own, guest, rss float64) {
 }
 
 // framesSum is Frames in the making.
-type framesSum struct{ guest, rss, own, alike, idle rounds }
+type framesSum struct{ guest, rss, own, alike, idle ByRound }
 
 func (f *framesSum) add(b Block, x notebook.MemoryFrames) {
-	f.guest.add(b, mib(x.Guest))
-	f.rss.add(b, mib(x.RSS))
-	f.own.add(b, mib(x.Own))
-	f.alike.add(b, mib(x.Alike))
-	f.idle.add(b, mib(x.Idle))
+	f.guest.Add(b, mib(x.Guest))
+	f.rss.Add(b, mib(x.RSS))
+	f.own.Add(b, mib(x.Own))
+	f.alike.Add(b, mib(x.Alike))
+	f.idle.Add(b, mib(x.Idle))
 }
 
 func (f *framesSum) with(o *framesSum) {
-	f.guest.with(o.guest)
-	f.rss.with(o.rss)
-	f.own.with(o.own)
-	f.alike.with(o.alike)
-	f.idle.with(o.idle)
+	f.guest.With(o.guest)
+	f.rss.With(o.rss)
+	f.own.With(o.own)
+	f.alike.With(o.alike)
+	f.idle.With(o.idle)
 }
 
 // finish gives the means over the rounds that were seen; what a round lacks has no size in it.
-func (f *framesSum) finish(s *Summary, name string, seen rounds) Frames {
-	whole := func(r rounds) stats.Estimate {
-		each := rounds{}
+func (f *framesSum) finish(s *Summary, name string, seen ByRound) Frames {
+	whole := func(r ByRound) stats.Estimate {
+		each := ByRound{}
 		for b, of := range seen {
 			each[b] = &stats.Sum{N: of.N}
 			if r[b] != nil {
 				each[b].Of = r[b].Of
 			}
 		}
-		return s.overRounds(each)
+		return s.OverRounds(each)
 	}
 	return Frames{name, whole(f.guest), whole(f.rss), whole(f.own), whole(f.alike), whole(f.idle)}
 }
@@ -91,7 +91,7 @@ type framesBy struct {
 }
 
 func (p *framesBy) add(b Block, x notebook.MemoryFrames) {
-	name := shortened(x.Name)
+	name := Shortened(x.Name)
 	of := p.of[name]
 	switch {
 	case of != nil:
@@ -107,7 +107,7 @@ func (p *framesBy) add(b Block, x notebook.MemoryFrames) {
 	of.add(b, x)
 }
 
-func (p *framesBy) finish(s *Summary, seen rounds) (all []Frames) {
+func (p *framesBy) finish(s *Summary, seen ByRound) (all []Frames) {
 	for _, name := range p.order {
 		all = append(all, p.of[name].finish(s, name, seen))
 	}
@@ -116,7 +116,7 @@ func (p *framesBy) finish(s *Summary, seen rounds) (all []Frames) {
 
 // alone is Alone in the making.
 type alone struct {
-	seen, asked, own, ram, atHand, changed, left, idle rounds
+	seen, asked, own, ram, atHand, changed, left, idle ByRound
 	merged                                             bool
 	why, out                                           string
 	pages, kinds, files                                framesBy
@@ -125,8 +125,8 @@ type alone struct {
 
 func (a *alone) add(b Block, g *notebook.MemoryGuest, merged bool) {
 	a.merged = merged
-	a.seen.add(b, 0)
-	a.own.add(b, mib(g.Own))
+	a.seen.Add(b, 0)
+	a.own.Add(b, mib(g.Own))
 	for _, k := range g.Kinds {
 		a.pages.add(b, notebook.MemoryFrames{Name: k.Name, RSS: k.RSS, Own: k.Own})
 	}
@@ -135,13 +135,13 @@ func (a *alone) add(b Block, g *notebook.MemoryGuest, merged bool) {
 		return
 	}
 	if r.Why != "" {
-		a.why = shortened(r.Why)
+		a.why = Shortened(r.Why)
 		return
 	}
-	a.asked.add(b, 0)
-	a.changed.add(b, mib(r.Changed))
-	a.atHand.add(b, mib(r.AtHand))
-	a.out = cmp.Or(a.out, shortened(r.Out))
+	a.asked.Add(b, 0)
+	a.changed.Add(b, mib(r.Changed))
+	a.atHand.Add(b, mib(r.AtHand))
+	a.out = cmp.Or(a.out, Shortened(r.Out))
 	var ram notebook.MemoryFrames
 	for _, k := range r.Kinds {
 		a.kinds.add(b, k)
@@ -153,22 +153,22 @@ func (a *alone) add(b Block, g *notebook.MemoryGuest, merged bool) {
 	a.emulator.add(b, r.Emulator)
 	a.others.add(b, r.Others)
 	a.unnamed.add(b, r.Unnamed)
-	a.ram.add(b, mib(ram.Own))
-	a.left.add(b, mib(ram.Alike+r.Emulator.Alike))
-	a.idle.add(b, mib(ram.Idle))
+	a.ram.Add(b, mib(ram.Own))
+	a.left.Add(b, mib(ram.Alike+r.Emulator.Alike))
+	a.idle.Add(b, mib(ram.Idle))
 }
 
 func (a *alone) finish(s *Summary, guests int) *Alone {
 	if len(a.seen) == 0 {
 		return nil
 	}
-	out := &Alone{Guests: guests, Merged: a.merged, Own: s.overRounds(a.own), Kinds: a.pages.finish(s, a.seen), Why: a.why}
+	out := &Alone{Guests: guests, Merged: a.merged, Own: s.OverRounds(a.own), Kinds: a.pages.finish(s, a.seen), Why: a.why}
 	if len(a.asked) == 0 {
 		return out
 	}
 	r := &RAM{
-		Own: s.overRounds(a.ram), Emulator: a.emulator.finish(s, "", a.asked), Kinds: a.kinds.finish(s, a.asked), Unnamed: a.unnamed.finish(s, "", a.asked),
-		Out: a.out, AtHand: s.overRounds(a.atHand), Changed: s.overRounds(a.changed), Left: s.overRounds(a.left), Idle: s.overRounds(a.idle),
+		Own: s.OverRounds(a.ram), Emulator: a.emulator.finish(s, "", a.asked), Kinds: a.kinds.finish(s, a.asked), Unnamed: a.unnamed.finish(s, "", a.asked),
+		Out: a.out, AtHand: s.OverRounds(a.atHand), Changed: s.OverRounds(a.changed), Left: s.OverRounds(a.left), Idle: s.OverRounds(a.idle),
 	}
 	r.Files = a.files.finish(s, a.asked)
 	slices.SortFunc(r.Files, func(x, y Frames) int {

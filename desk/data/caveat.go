@@ -92,7 +92,7 @@ func (t *tally) foundBy(f *notebook.Found) {
 	t.found.Trials++
 	t.found.Files = max(t.found.Files, f.N)
 	if t.found.File == "" {
-		t.found.File = shortened(f.Files[0])
+		t.found.File = Shortened(f.Files[0])
 	}
 }
 

@@ -96,14 +96,14 @@ func lacking(full, less string) []string {
 
 // less is how much more of a secondary metric x has than y, over the rounds that both have.
 func (s *Summary) less(x, y *Row, name string) stats.Estimate {
-	each, of := rounds{}, map[Block]float64{}
+	each, of := ByRound{}, map[Block]float64{}
 	for _, v := range y.SecondaryValues(name) {
 		of[v.Block] = v.Mean
 	}
 	for _, v := range x.SecondaryValues(name) {
 		if w, ok := of[v.Block]; ok {
-			each.add(v.Block, v.Mean-w)
+			each.Add(v.Block, v.Mean-w)
 		}
 	}
-	return s.overRounds(each)
+	return s.OverRounds(each)
 }

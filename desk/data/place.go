@@ -100,10 +100,10 @@ func (s *Summary) OtherImages(r *Row) bool {
 }
 
 // SameWork says whether two rows are of the same work on the same host, asked from the same machine: workload, parameters, metric,
-// image, and how many guests were weighed.
+// image, and what their kind of study tells apart.
 func SameWork(a, b *Row) bool {
 	return a.HostID == b.HostID && a.LoadFrom == b.LoadFrom && a.Treatment.Workload == b.Treatment.Workload && maps.Equal(a.Treatment.Params, b.Treatment.Params) &&
-		a.Metric == b.Metric && a.Image == b.Image && SameWeighing(a, b)
+		a.Metric == b.Metric && a.Image == b.Image && a.Kind == b.Kind && a.identity == b.identity && SameWeighing(a, b)
 }
 
 // SecondaryColumn is a secondary metric of rows that are compared with each other.

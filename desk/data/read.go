@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"tare/notebook"
 	arrivalskind "tare/notebook/kinds/arrivals"
-	capacitykind "tare/notebook/kinds/capacity"
 	fitkind "tare/notebook/kinds/fit"
 	memorykind "tare/notebook/kinds/memory"
 	pagingkind "tare/notebook/kinds/paging"
@@ -35,7 +35,7 @@ func Read(dirs []string, opt Options) (*Summary, error) {
 	if err := checkBaseline(opt.Baseline); err != nil {
 		return nil, err
 	}
-	r := &reader{sum: &Summary{margin: opt.Margin}, opt: opt, rows: map[string]*tally{}, quiet: map[string]string{}}
+	r := &reader{sum: &Summary{Kinds: opt.Kinds, margin: opt.Margin}, opt: opt, rows: map[string]*tally{}, quiet: map[string]string{}}
 	for _, dir := range dirs {
 		if err := r.folder(dir); err != nil {
 			return nil, err
@@ -58,22 +58,23 @@ type reader struct {
 
 // tally is one row in the making.
 type tally struct {
-	row    Row
-	group  string // host, workload, parameters, image, metric and how many guests are weighed: what may be compared
-	first  int    // in the order of appearance
-	cells  map[Block]*Cell
-	last   *Cell             // of the trial before
-	held   map[Holder]int    // measured trials that succeeded in which it was held back
-	guests map[guestKey]bool // that gave a measured trial: whether one of theirs succeeded
-	causes texts             // of failures
-	fitted []Fitted          // what searches found
-	said   texts             // what guests noted and which trials failed that are not measured
-	dots   sample
-	others []other // metrics that have rows of their own
-	curve  curve
-	weigh  weights
-	prof   profile
-	traced *tracing // nil: none of its folders was traced
+	row      Row
+	group    string // host, workload, parameters, image, metric and how many guests are weighed: what may be compared
+	first    int    // in the order of appearance
+	cells    map[Block]*Cell
+	last     *Cell             // of the trial before
+	held     map[Holder]int    // measured trials that succeeded in which it was held back
+	guests   map[guestKey]bool // that gave a measured trial: whether one of theirs succeeded
+	causes   texts             // of failures
+	fitted   []Fitted          // what searches found
+	said     texts             // what guests noted and which trials failed that are not measured
+	dots     sample
+	others   []other // metrics that have rows of their own
+	of       Tally   // as its kind has it; nil: nothing is to be taken
+	weigh    weights
+	prof     profile
+	kindSays []Doubt  // what its kind says of it
+	traced   *tracing // nil: none of its folders was traced
 
 	otherMetric bool // its values are not its trials' elapsed times
 
@@ -121,9 +122,13 @@ func (r *reader) folder(dir string) error {
 	r.host(f.Host, dir)
 	quiet := r.quieted(f)
 
+	config, err := r.config(f)
+	if err != nil {
+		return err
+	}
 	byID := map[string]*tally{}
 	for _, t := range f.Study.Treatments {
-		n := r.tally(t, f)
+		n := r.tally(t, f, config)
 		n.trace(f.Study.Explain)
 		byID[t.ID] = n
 	}
@@ -167,7 +172,9 @@ func (r *reader) folder(dir string) error {
 		for _, w := range t.Warnings {
 			r.warnings.add(ofTrial, w, t.Treatment)
 		}
-		byID[t.Treatment].trial(at, t, f.Study.Design.TimeoutS)
+		if err := byID[t.Treatment].trial(at, t, f.Study.Design.TimeoutS); err != nil {
+			return fmt.Errorf("%s:%d: not a trial: %w", filepath.Join(dir, "trials.jsonl"), folder.Trials, err)
+		}
 		return nil
 	})
 	for _, g := range f.Guests {
@@ -285,7 +292,7 @@ func (r *reader) quieted(f *notebook.Folder) (all []string) {
 }
 
 // tally finds or makes the row of a treatment.
-func (r *reader) tally(t notebook.Treatment, f *notebook.Folder) *tally {
+func (r *reader) tally(t notebook.Treatment, f *notebook.Folder, config Config) *tally {
 	metric, image := f.Study.Metrics[t.Workload], f.Study.Image(t)
 	group := fmt.Sprintf("%q %q %q %q %q %q %q %q", f.Host.ID, f.Study.LoadFrom, t.Workload, notebook.Assignments(t.Params, ", "), image.Digest, image.Input, metric.Name, metric.Unit)
 	if m := memorykind.Of(f.Study); m != nil { // the mean of two guests is another figure than that of eight
@@ -301,6 +308,9 @@ func (r *reader) tally(t notebook.Treatment, f *notebook.Folder) *tally {
 	if a := arrivalskind.Of(f.Study); a != nil { // and what ten requests find than what a hundred do
 		group += fmt.Sprintf(" arrivals %g %d %d", a.ForS, a.Least, a.Most)
 	}
+	if config != nil { // the mean of two guests, say, is another figure than that of eight
+		group += fmt.Sprintf(" %q %q", f.Study.Kind, config.Identity())
+	}
 	// As many cores as there are is all of them, however a study says it.
 	cores := f.Host.Cores(t)
 	id := fmt.Sprintf("%s %q %q %v %d %d %v", group, t.Variant(), t.Provisioning, t.Instance.Cores, t.Instance.Memory, cores, t.AA)
@@ -311,6 +321,9 @@ func (r *reader) tally(t notebook.Treatment, f *notebook.Folder) *tally {
 		Treatment: t, HostID: f.Host.ID, HostCores: cores, CHR: f.Host.CHR(t), Metric: metric, Image: image, Representative: t.Representative(), LoadFrom: f.Study.LoadFrom, Memory: weighs(f.Study), Paging: pagingkind.Of(f.Study), Arrivals: arrivalskind.Of(f.Study), Starting: startingkind.Of(f.Study), CPUs: map[string]int{},
 		Mean: math.NaN(), MeanLow: math.NaN(), MeanHigh: math.NaN(), Ratio: math.NaN(), RatioLow: math.NaN(), RatioHigh: math.NaN(), Robust: math.NaN(),
 	}}
+	if config != nil {
+		n.row.Kind, n.row.Config, n.row.identity, n.of = f.Study.Kind, config, config.Identity(), config.Tally()
+	}
 	for _, m := range f.Study.Also[t.Workload] {
 		if m.Better != "" {
 			n.others = append(n.others, other{Metric: m})
@@ -353,7 +366,12 @@ func (r *reader) rulerCost(host string, t notebook.Treatment, g notebook.Guest) 
 	r.ruler[i].trips = append(r.ruler[i].trips, g.RoundTripS)
 }
 
-func (t *tally) trial(folder int, n *notebook.Trial, limitS float64) {
+func (t *tally) trial(folder int, n *notebook.Trial, limitS float64) error {
+	if t.of != nil {
+		if err := t.of.Trial(Block{folder, n.Round}, n); err != nil {
+			return err
+		}
+	}
 	if n.Traced && !n.Warmup && t.traced != nil {
 		t.traced.trial(t.cell(Block{folder, n.Round}), n)
 	}
@@ -368,7 +386,7 @@ func (t *tally) trial(folder int, n *notebook.Trial, limitS float64) {
 			}
 			t.said.add(who, n.Failure, "")
 		}
-		return
+		return nil
 	}
 	t.row.Trials++
 	t.row.LoadShared = t.row.LoadShared || n.Load != nil && n.Load.Shared && t.row.Treatment.Provisioning == notebook.Vanilla
@@ -385,7 +403,7 @@ func (t *tally) trial(folder int, n *notebook.Trial, limitS float64) {
 		if timedOut(n, limitS) {
 			c.Stopped.Add(n.ElapsedS)
 		}
-		return
+		return nil
 	}
 	c.Value.Add(n.Value)
 	c.Order.add(c.Value.N, n.Index, n.Value)
@@ -398,10 +416,7 @@ func (t *tally) trial(folder int, n *notebook.Trial, limitS float64) {
 	}
 	t.foundBy(n.Found)
 	if f := fitkind.SeenBy(n).Fitted; f != nil && len(t.fitted) < mostFitted {
-		t.fitted = append(t.fitted, Fitted{f.Guests, f.Decided, shortened(f.RanOut), shortened(f.Why)})
-	}
-	if steps := capacitykind.SeenBy(n).Steps; len(steps) > 0 {
-		t.curve.trial(c.Block, steps)
+		t.fitted = append(t.fitted, Fitted{f.Guests, f.Decided, Shortened(f.RanOut), Shortened(f.Why)})
 	}
 	t.weigh.trial(c.Block, memorykind.SeenBy(n).Weights)
 	t.prof.trial(arrivalskind.SeenBy(n).Profile)
@@ -420,6 +435,7 @@ func (t *tally) trial(folder int, n *notebook.Trial, limitS float64) {
 			t.others[i].dots.add(dot, mostDots)
 		}
 	}
+	return nil
 }
 
 // cell finds or makes the cell of a round.
@@ -435,6 +451,7 @@ func (t *tally) cell(b Block) *Cell {
 
 // doubts are what was said, in the order in which it was said first.
 func (t *tally) doubts() (all []Doubt) {
+	all = slices.Clone(t.kindSays)
 	for _, f := range t.fitted {
 		all = append(all, f)
 	}
@@ -585,9 +602,11 @@ func (r *reader) finish(t *tally) {
 	row.Rounds = len(row.Values)
 	row.Secondary = r.secondary(row)
 	if len(row.Values) > 0 {
-		row.Curve = t.curve.finish(r.sum, capacitykind.Of(r.sum.Folders[row.Values[0].Folder].Study))
 		row.Weights = t.weigh.finish(r.sum)
 		row.Profile = t.prof.finish()
+	}
+	if t.of != nil {
+		row.Of, t.kindSays = t.of.Finish(r.sum)
 	}
 	e := r.sum.Mean(row, stats.Alpha)
 	row.Mean, row.MeanLow, row.MeanHigh = e.Value, e.Low, e.High
@@ -646,7 +665,7 @@ func (r *reader) figures(t *tally) (all []*tally) {
 		row := &f.row
 		row.Doubts = slices.Clone(row.Doubts)
 		row.IsFigure, row.Metric, row.Values, row.Secondary, row.Figures = true, o.Metric, t.row.SecondaryValues(o.Name), nil, nil
-		row.Cells, row.Curve, row.Weights, row.Profile, row.Trace = nil, nil, nil, nil, nil
+		row.Cells, row.Of, row.Weights, row.Profile, row.Trace = nil, nil, nil, nil, nil
 		row.Dots, row.DotsOf, row.Rounds = o.dots.pick(mostDots), o.dots.of, len(row.Values)
 		e := r.sum.Mean(row, stats.Alpha)
 		row.Mean, row.MeanLow, row.MeanHigh = e.Value, e.Low, e.High

@@ -18,6 +18,9 @@ import (
 
 // Options say how folders are to be read.
 type Options struct {
+	// Kinds are the kinds of study that can be read, besides those that time work.
+	Kinds []Kind
+
 	// Baseline chooses what the ratios are relative to, instead of bare metal at the same instance type. Keys are
 	// platform, engine, accelerator, kernel, provisioning, instance, network, isolation, machine, host_cores, or the name of a parameter of
 	// the workload. Without an instance, the baseline is looked for at each row's own instance type; without a network or
@@ -46,6 +49,7 @@ type Summary struct {
 	Warnings     []Warning   // said by trials, each text once with its count
 	Doubts       []Doubt     // about all of it: level of the intervals, rounds not finished, …
 
+	Kinds    []Kind            // that can be read, as Options have them
 	Baseline map[string]string // what the ratios are relative to, as Options have it
 	margin   float64
 }
@@ -151,6 +155,10 @@ type Row struct {
 	Arrivals       *arrivalskind.Config // how its containers were started under load; nil: they were not
 	Paging         *pagingkind.Config   // how its guests' page tables and faults were read; nil: they were not
 	Starting       *startingkind.Config // how its guests' starts were timed; nil: they were not
+	Kind           string               // of its study; empty: its work was timed
+	Config         Config               // how its study measures, as its kind has it; nil: its work was timed
+	identity       string               // Config's
+	Of             any                  // what its trials recorded beyond values and metrics, as its kind has it; nil: nothing
 	Saving         *Saving              // what trials say of how its guests were saved; nil: nothing
 	LoadShared     bool                 // its load could use the CPUs of a guest that a quota binds to none: decides nothing
 	Doubts         []Doubt
@@ -164,7 +172,6 @@ type Row struct {
 	IsFigure  bool        // it is one of another row's Figures
 	Figures   []*Row      // the row in each of those of them of which it is said which values are better: Metric, means, ratio, interval and doubts are of that
 	Profile   *Profile    // what CPUs were at while its containers were started; nil: no samples were taken
-	Curve     *Curve      // how its service answered by rate; nil where no capacity was sought
 	Weights   *Weights    // what its guests take of the host's memory; nil where none was weighed
 	Trace     *Trace      // what tracers saw of it; nil where no folder that it is in was traced
 

@@ -57,7 +57,7 @@ type text struct {
 
 // add counts a text, and who said it.
 func (t *texts) add(of source, s, who string) {
-	s = shortened(s)
+	s = Shortened(s)
 	kind := textKind{of, withoutNumbers(s)}
 	e := t.byKind[kind]
 	if e == nil {
@@ -79,8 +79,8 @@ func (t *texts) add(of source, s, who string) {
 	}
 }
 
-// shortened is a text with no more than maxText bytes of it.
-func shortened(s string) string {
+// Shortened is a text with no more than maxText bytes of it.
+func Shortened(s string) string {
 	if len(s) <= maxText {
 		return s
 	}

@@ -103,22 +103,12 @@ type weights struct {
 }
 
 type weighing struct {
-	pss, anonymous, file, tables, kernel, engine, ruler, copy, cpu rounds
+	pss, anonymous, file, tables, kernel, engine, ruler, copy, cpu ByRound
 	unsettled                                                      int
 }
 
-// rounds are a size by round.
-type rounds map[Block]*stats.Sum
-
-func (r *rounds) add(b Block, v float64) {
-	if *r == nil {
-		*r = rounds{}
-	}
-	sum(*r, b).Add(v)
-}
-
 type lastGuest struct {
-	seen                    rounds // PSS
+	seen                    ByRound // PSS
 	processes, kinds, files parts
 
 	duplicates, byGuest, merged alikes
@@ -126,8 +116,8 @@ type lastGuest struct {
 
 // alikes are Duplicates in the making.
 type alikes struct {
-	compared                    rounds
-	within, host, guests, total [4]rounds // as Alike has them
+	compared                    ByRound
+	within, host, guests, total [4]ByRound // as Alike has them
 }
 
 // parts are the parts of guests in the making, by name.
@@ -136,16 +126,16 @@ type parts struct {
 	others memoryPart
 }
 
-type memoryPart struct{ n, rss, pss rounds }
+type memoryPart struct{ n, rss, pss ByRound }
 
 func (p *memoryPart) add(b Block, rss, pss int64) {
-	p.n.add(b, 1)
-	p.rss.add(b, mib(rss))
-	p.pss.add(b, mib(pss))
+	p.n.Add(b, 1)
+	p.rss.Add(b, mib(rss))
+	p.pss.Add(b, mib(pss))
 }
 
 func (p *parts) add(b Block, name string, rss, pss int64) {
-	name = shortened(name)
+	name = Shortened(name)
 	of := p.of[name]
 	switch {
 	case of != nil:
@@ -188,20 +178,20 @@ func (w *weights) trial(b Block, all []memorykind.Weight) {
 			in[x.Guests] = at
 		}
 		n := float64(x.Guests)
-		at.pss.add(b, mib(x.PSS)/n)
-		at.anonymous.add(b, mib(x.Anonymous)/n)
-		at.file.add(b, mib(x.File)/n)
-		at.tables.add(b, mib(x.Tables)/n)
+		at.pss.Add(b, mib(x.PSS)/n)
+		at.anonymous.Add(b, mib(x.Anonymous)/n)
+		at.file.Add(b, mib(x.File)/n)
+		at.tables.Add(b, mib(x.Tables)/n)
 		if x.Kernel != nil {
-			at.kernel.add(b, mib(*x.Kernel)/n)
+			at.kernel.Add(b, mib(*x.Kernel)/n)
 		}
-		at.engine.add(b, mib(x.Engine.PSS)/n)
-		at.ruler.add(b, mib(x.Ruler.PSS)/n)
+		at.engine.Add(b, mib(x.Engine.PSS)/n)
+		at.ruler.Add(b, mib(x.Ruler.PSS)/n)
 		if x.KernelCopy > 0 {
-			at.copy.add(b, mib(x.KernelCopy)/n)
+			at.copy.Add(b, mib(x.KernelCopy)/n)
 		}
 		if x.KSM != nil {
-			at.cpu.add(b, x.KSM.CPUS)
+			at.cpu.Add(b, x.KSM.CPUS)
 			if x.KSM.Unsettled {
 				at.unsettled++
 			}
@@ -221,7 +211,7 @@ func (w *weights) trial(b Block, all []memorykind.Weight) {
 }
 
 func (l *lastGuest) add(b Block, g *notebook.MemoryGuest) {
-	l.seen.add(b, mib(g.PSS))
+	l.seen.Add(b, mib(g.PSS))
 	for _, p := range g.Processes {
 		l.processes.add(b, p.Name, p.RSS, p.PSS)
 	}
@@ -241,18 +231,18 @@ func (a *alikes) add(b Block, d *notebook.MemoryDuplicates) {
 	if d == nil {
 		return
 	}
-	a.compared.add(b, 0)
+	a.compared.Add(b, 0)
 	var total notebook.MemoryAlike
 	for _, m := range []notebook.MemoryAlike{d.Within, d.Host, d.Guests} {
 		total.AnonAnon, total.FileFile, total.AnonFile = total.AnonAnon+m.AnonAnon, total.FileFile+m.FileFile, total.AnonFile+m.AnonFile
 	}
 	for _, of := range []struct {
 		notebook.MemoryAlike
-		to *[4]rounds
+		to *[4]ByRound
 	}{{d.Within, &a.within}, {d.Host, &a.host}, {d.Guests, &a.guests}, {total, &a.total}} {
 		aa, ff, af := mib(of.AnonAnon), mib(of.FileFile), mib(of.AnonFile)
 		for i, v := range []float64{aa, ff, af, aa + ff + af} {
-			of.to[i].add(b, v)
+			of.to[i].Add(b, v)
 		}
 	}
 }
@@ -262,8 +252,8 @@ func (a *alikes) finish(s *Summary) *Duplicates {
 	if len(a.compared) == 0 {
 		return nil
 	}
-	alike := func(of [4]rounds) Alike {
-		return Alike{s.overRounds(of[0]), s.overRounds(of[1]), s.overRounds(of[2]), s.overRounds(of[3])}
+	alike := func(of [4]ByRound) Alike {
+		return Alike{s.OverRounds(of[0]), s.OverRounds(of[1]), s.OverRounds(of[2]), s.OverRounds(of[3])}
 	}
 	return &Duplicates{alike(a.within), alike(a.host), alike(a.guests), alike(a.total)}
 }
@@ -277,14 +267,14 @@ func (w *weights) finish(s *Summary) *Weights {
 	if n := len(out.Points); n > 1 {
 		from, to := out.Points[n-2].Guests, out.Points[n-1].Guests
 		before, after := w.plain[from], w.plain[to]
-		more := func(y, x rounds) stats.Estimate {
-			each := rounds{}
+		more := func(y, x ByRound) stats.Estimate {
+			each := ByRound{}
 			for b, v := range x {
 				if of := y[b]; of != nil {
-					each.add(b, (v.Mean()*float64(to)-of.Mean()*float64(from))/float64(to-from))
+					each.Add(b, (v.Mean()*float64(to)-of.Mean()*float64(from))/float64(to-from))
 				}
 			}
-			return s.overRounds(each)
+			return s.OverRounds(each)
 		}
 		out.Added = &Added{from, to, more(before.pss, after.pss), more(before.anonymous, after.anonymous), more(before.file, after.file)}
 	}
@@ -294,8 +284,8 @@ func (w *weights) finish(s *Summary) *Weights {
 func weighings(s *Summary, of map[int]*weighing) (all []Weighing) {
 	for n, x := range of {
 		all = append(all, Weighing{
-			Guests: n, PSS: s.overRounds(x.pss), Anonymous: s.overRounds(x.anonymous), File: s.overRounds(x.file), Tables: s.overRounds(x.tables), Kernel: s.overRounds(x.kernel),
-			Engine: s.overRounds(x.engine), Ruler: s.overRounds(x.ruler), Copy: s.overRounds(x.copy), CPUS: s.overRounds(x.cpu), Unsettled: x.unsettled,
+			Guests: n, PSS: s.OverRounds(x.pss), Anonymous: s.OverRounds(x.anonymous), File: s.OverRounds(x.file), Tables: s.OverRounds(x.tables), Kernel: s.OverRounds(x.kernel),
+			Engine: s.OverRounds(x.engine), Ruler: s.OverRounds(x.ruler), Copy: s.OverRounds(x.copy), CPUS: s.OverRounds(x.cpu), Unsettled: x.unsettled,
 		})
 	}
 	slices.SortFunc(all, func(a, b Weighing) int { return cmp.Compare(a.Guests, b.Guests) })
@@ -306,7 +296,7 @@ func (l *lastGuest) finish(s *Summary, guests int) *LastGuest {
 	if len(l.seen) == 0 {
 		return nil
 	}
-	out := &LastGuest{Guests: guests, PSS: s.overRounds(l.seen)}
+	out := &LastGuest{Guests: guests, PSS: s.OverRounds(l.seen)}
 	out.Processes = l.processes.finish(s, l.seen, mostOfGuest, true)
 	out.Kinds = l.kinds.finish(s, l.seen, mostOfGuest, true)
 	out.Files = l.files.finish(s, l.seen, mostFilesOf, false)
@@ -315,17 +305,17 @@ func (l *lastGuest) finish(s *Summary, guests int) *LastGuest {
 }
 
 // finish gives the largest parts, and where it is asked for all others as one more. A part that a guest lacks has no size in its round.
-func (p *parts) finish(s *Summary, seen rounds, most int, others bool) (all []MemoryPart) {
+func (p *parts) finish(s *Summary, seen ByRound, most int, others bool) (all []MemoryPart) {
 	made := func(name string, of *memoryPart) MemoryPart {
-		whole := func(r rounds) stats.Estimate {
-			each := rounds{}
+		whole := func(r ByRound) stats.Estimate {
+			each := ByRound{}
 			for b, guests := range seen {
 				each[b] = &stats.Sum{N: guests.N}
 				if r[b] != nil {
 					each[b].Of = r[b].Of
 				}
 			}
-			return s.overRounds(each)
+			return s.OverRounds(each)
 		}
 		return MemoryPart{Name: name, Count: whole(of.n).Value, RSS: whole(of.rss), PSS: whole(of.pss)}
 	}
@@ -347,22 +337,11 @@ func (p *parts) finish(s *Summary, seen rounds, most int, others bool) (all []Me
 	rest := p.others
 	for _, m := range all[len(kept):] {
 		of := p.of[m.Name]
-		rest.n.with(of.n)
-		rest.rss.with(of.rss)
-		rest.pss.with(of.pss)
+		rest.n.With(of.n)
+		rest.rss.With(of.rss)
+		rest.pss.With(of.pss)
 	}
 	last := made("", &rest)
 	last.Others = true
 	return append(kept[:len(kept):len(kept)], last)
-}
-
-// with adds another size of the same rounds.
-func (r *rounds) with(other rounds) {
-	if *r == nil {
-		*r = rounds{}
-	}
-	for b, v := range other {
-		s := sum(*r, b)
-		s.Of, s.N = s.Of+v.Of, s.N+v.N
-	}
 }

@@ -21,6 +21,7 @@ import (
 	"tare/desk/explain"
 	"tare/desk/export"
 	"tare/desk/model"
+	"tare/desk/show"
 	"tare/notebook/durable"
 )
 
@@ -51,7 +52,7 @@ func WriteSummary(s *data.Summary, out string, opt Options) ([]string, error) {
 
 // write writes a report with the accounts of its traced trials; nil: there are none.
 func write(s *data.Summary, acc *explain.Accounts, out string, opt Options) ([]string, error) {
-	figs, accounts := chart.OfPanels(chart.Panels(s)), accountsOf(acc)
+	figs, accounts := chart.OfPanels(chart.Panels(s), show.Figures(s)...), accountsOf(acc)
 	whys := chart.OfAccounts(accounts)
 	several := s.Several()
 	radars := chart.OfSeveral(several)

@@ -206,13 +206,14 @@ func statement(where string, rows []*data.Row, s *data.Summary) Statement {
 		return Statement{Lead: where + ", " + why + t.failed}
 	}
 	slices.SortStableFunc(t.ranked, func(a, b *data.Row) int { return cmp.Compare(a.Cost().Value, b.Cost().Value) })
-	if best := t.ranked[0]; best.Curve != nil {
-		i := slices.IndexFunc(rows, (*data.Row).IsBaseline)
-		var base *data.Row
-		if i >= 0 {
-			base = rows[i]
+	if answer := phrases(t.ranked[0]).Answer; answer != nil {
+		at := Ranked{Where: where, Rows: t.ranked, To: to, Named: named}
+		if i := slices.IndexFunc(rows, (*data.Row).IsBaseline); i >= 0 {
+			at.Base = rows[i]
 		}
-		return Statement{Lead: carries(where, slices.DeleteFunc(t.ranked, func(r *data.Row) bool { return r.Curve == nil }), base, to, named) + t.failed}
+		if lead := answer(at); lead != "" {
+			return Statement{Lead: lead + t.failed}
+		}
 	}
 	st := Statement{Lead: where + ", against " + to + " (95 % intervals, margin " + Margin(s.Margin()) + "):"}
 	for _, g := range byPlatform(t.ranked, s.Margin()) {
@@ -361,8 +362,8 @@ func amounts(rows []*data.Row, named func(*data.Row) string) (findings []string)
 	slices.SortStableFunc(said, func(a, b *data.Row) int { return cmp.Compare(a.Mean, b.Mean) })
 	for _, r := range said {
 		amount := Plain(r.Metric.Name) + " " + Measured(r.Mean, data.Floor(r.Metric, r.MeanLow), r.MeanHigh, r.Metric.Unit)
-		if r.Curve != nil {
-			amount = Answers(r)
+		if of := phrases(r).Amount; of != nil {
+			amount = of(r, amount)
 		}
 		if i := slices.IndexFunc(r.Secondary, func(x data.Secondary) bool { return x.Metric == fitkind.Guests }); i >= 0 {
 			fit := r.Secondary[i]

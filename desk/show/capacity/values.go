@@ -1,16 +1,18 @@
-package data
+package capacity
 
 import (
 	"cmp"
 	"slices"
 
-	capacitykind "tare/notebook/kinds/capacity"
+	"tare/desk/data"
+	"tare/notebook"
+	kind "tare/notebook/kinds/capacity"
 	"tare/stats"
 )
 
 // Curve is how a service answered, rate by rate, in the trials that sought its capacity.
 type Curve struct {
-	Objective capacitykind.Config
+	Objective kind.Config
 	Points    []Point        // from the lowest rate to the highest
 	Knee      stats.Estimate // requests a second at which throughput over mean response time is greatest (Kleinrock's power): beyond it they mostly wait
 }
@@ -28,19 +30,29 @@ const maxRates = 1000
 
 // curve is a Curve in the making.
 type curve struct {
+	objective *kind.Config
+
 	at    map[int]*rate
-	knees map[Block]*stats.Sum
+	knees map[data.Block]*stats.Sum
 }
 
 type rate struct {
-	tail          map[Block]*stats.Sum
+	tail          map[data.Block]*stats.Sum
 	failed, steps int
 }
 
-// trial takes a trial's steps.
-func (c *curve) trial(b Block, steps []capacitykind.Step) {
+// Trial takes the steps of a measured trial.
+func (c *curve) Trial(b data.Block, t *notebook.Trial) error {
+	seen, err := notebook.SeenOf[kind.Seen](t)
+	if steps := seen.Steps; t.Measured() && t.Failure == "" && len(steps) > 0 {
+		c.add(b, steps)
+	}
+	return err
+}
+
+func (c *curve) add(b data.Block, steps []kind.Step) {
 	if c.at == nil {
-		c.at, c.knees = map[int]*rate{}, map[Block]*stats.Sum{}
+		c.at, c.knees = map[int]*rate{}, map[data.Block]*stats.Sum{}
 	}
 	most, knee := 0.0, 0
 	for _, s := range steps[:min(len(steps), maxRates)] {
@@ -49,7 +61,7 @@ func (c *curve) trial(b Block, steps []capacitykind.Step) {
 			continue
 		}
 		if r == nil {
-			r = &rate{tail: map[Block]*stats.Sum{}}
+			r = &rate{tail: map[data.Block]*stats.Sum{}}
 			c.at[s.Rate] = r
 		}
 		r.steps++
@@ -57,42 +69,25 @@ func (c *curve) trial(b Block, steps []capacitykind.Step) {
 			r.failed++
 			continue
 		}
-		sum(r.tail, b).Add(s.Tail)
+		data.SumOf(r.tail, b).Add(s.Tail)
 		if power := s.Throughput / s.Mean; power > most {
 			most, knee = power, s.Rate
 		}
 	}
 	if knee > 0 {
-		sum(c.knees, b).Add(float64(knee))
+		data.SumOf(c.knees, b).Add(float64(knee))
 	}
 }
 
-func sum(of map[Block]*stats.Sum, b Block) *stats.Sum {
-	if of[b] == nil {
-		of[b] = &stats.Sum{}
+// Finish works the curve out.
+func (c *curve) Finish(s *data.Summary) (any, []data.Doubt) {
+	if len(c.at) == 0 {
+		return nil, nil
 	}
-	return of[b]
-}
-
-// overRounds is the mean over rounds of what was measured in each, with its interval.
-func (s *Summary) overRounds(of map[Block]*stats.Sum) stats.Estimate {
-	row := Row{}
-	for b, v := range of {
-		row.Values = append(row.Values, Value{Block: b, Mean: v.Mean(), Trials: v.N})
-	}
-	slices.SortFunc(row.Values, func(a, b Value) int { return a.Compare(b.Block) })
-	return s.Mean(&row, stats.Alpha)
-}
-
-// finish works the curve out; nil where no trial has steps.
-func (c *curve) finish(s *Summary, objective *capacitykind.Config) *Curve {
-	if len(c.at) == 0 || objective == nil {
-		return nil
-	}
-	out := &Curve{Objective: *objective, Knee: s.overRounds(c.knees)}
+	out := &Curve{Objective: *c.objective, Knee: s.OverRounds(c.knees)}
 	for n, r := range c.at {
-		out.Points = append(out.Points, Point{n, s.overRounds(r.tail), r.failed, r.steps})
+		out.Points = append(out.Points, Point{n, s.OverRounds(r.tail), r.failed, r.steps})
 	}
 	slices.SortFunc(out.Points, func(a, b Point) int { return cmp.Compare(a.Rate, b.Rate) })
-	return out
+	return out, nil
 }

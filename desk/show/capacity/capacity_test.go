@@ -1,15 +1,16 @@
-package chart
+package capacity
 
 import (
 	"math"
 	"strings"
 	"testing"
 
+	"tare/desk/chart"
 	"tare/desk/data"
 	"tare/desk/words"
 	"tare/internal/golden"
 	"tare/notebook"
-	capacitykind "tare/notebook/kinds/capacity"
+	kind "tare/notebook/kinds/capacity"
 	"tare/notebook/notebooktest"
 )
 
@@ -17,29 +18,29 @@ import (
 func knownServices(t *testing.T) *data.Summary {
 	t.Helper()
 	f := notebooktest.New(8)
-	f.Study.Name, f.Study.Kind, f.Study.Config = "capacity", capacitykind.Name, &capacitykind.Config{Metric: "p99", Bound: 0.05, From: 100, To: 10000, Raise: 1, HoldS: 10}
+	f.Study.Name, f.Study.Kind, f.Study.Config = "capacity", kind.Name, &kind.Config{Metric: "p99", Bound: 0.05, From: 100, To: 10000, Raise: 1, HoldS: 10}
 	f.Study.Design.Trials, f.Noise = 1, 0.005
 	limits := map[string]float64{"shop bm large": 1000, "shop bm aa large": 1000, "shop cn docker pinned large": 920, "shop cn docker vanilla large": 600}
 	for _, name := range []string{"shop bm large", "shop bm aa large", "shop cn docker pinned large", "shop cn docker vanilla large"} {
 		f.Add(name, 1/limits[name])
 	}
-	f.Study.Metrics["shop"], f.Study.Also = capacitykind.Of(f.Study).Figure(), map[string][]notebook.Metric{"shop": {capacitykind.PerSecond}}
+	f.Study.Metrics["shop"], f.Study.Also = kind.Of(f.Study).Figure(), map[string][]notebook.Metric{"shop": {kind.PerSecond}}
 	f.Trial = func(x *notebook.Trial) {
 		limit := limits[x.Treatment] * (1 / limits[x.Treatment]) / x.Value // as much noise as the value has
 		x.Figures = map[string]float64{"capacity": 1 / x.Value}
 		for rate := 100.0; ; rate *= 2 {
-			s := capacitykind.Step{Rate: int(rate), Throughput: min(rate, limit), Mean: 0.002 / max(0.02, 1-rate/limit), Tail: 0.006 / max(0.02, 1-rate/limit)}
+			s := kind.Step{Rate: int(rate), Throughput: min(rate, limit), Mean: 0.002 / max(0.02, 1-rate/limit), Tail: 0.006 / max(0.02, 1-rate/limit)}
 			s.Met = s.Tail <= 0.05
 			if rate > 2.5*limit {
 				s.Failure = "7 of its requests failed"
 			}
-			x.Seen = capacitykind.Seen{Steps: append(capacitykind.SeenBy(x).Steps, s)}
+			x.Seen = kind.Seen{Steps: append(kind.SeenBy(x).Steps, s)}
 			if !s.Met {
 				return
 			}
 		}
 	}
-	s, err := data.Read([]string{f.Write(t)}, data.Options{})
+	s, err := data.Read([]string{f.Write(t)}, data.Options{Kinds: []data.Kind{&Kind}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,20 +50,21 @@ func knownServices(t *testing.T) *data.Summary {
 // A capacity is drawn as throughput against latency, and said as a share of bare metal's requests.
 func TestCapacity(t *testing.T) {
 	s := knownServices(t)
-	figs := OfPanels(Panels(s))
+	figs := chart.OfPanels(chart.Panels(s), figure)
 	f := figs[len(figs)-1]
 	if !strings.HasSuffix(f.File, "-capacity") || !strings.Contains(f.Alt, "container, docker, pinned: 9") || !strings.Contains(f.Caption, "The knee") {
 		t.Fatalf("%s: %s %s", f.File, f.Alt, f.Caption)
 	}
 	golden.Check(t, "capacity.svg", f.SVG())
 	for _, r := range s.Rows {
-		if r.Curve == nil || len(r.Curve.Points) < 4 || math.Abs(r.Mean*r.Secondary[0].Mean-1) > 0.01 {
-			t.Errorf("%s: %+v", r.Treatment.ID, r.Curve)
+		curve, ok := r.Of.(*Curve)
+		if !ok || len(curve.Points) < 4 || math.Abs(r.Mean*r.Secondary[0].Mean-1) > 0.01 {
+			t.Errorf("%s: %+v", r.Treatment.ID, r.Of)
 			continue
 		}
-		last := r.Curve.Points[len(r.Curve.Points)-1]
-		if !(r.Curve.Knee.Value >= 100) || last.Tail.Value <= 0.05 && last.Failed == 0 {
-			t.Errorf("%s: the knee at %v, the last point %+v", r.Treatment.ID, r.Curve.Knee, last)
+		last := curve.Points[len(curve.Points)-1]
+		if !(curve.Knee.Value >= 100) || last.Tail.Value <= 0.05 && last.Failed == 0 {
+			t.Errorf("%s: the knee at %v, the last point %+v", r.Treatment.ID, curve.Knee, last)
 		}
 	}
 	said := words.Summary(s).Statements[0].Lead

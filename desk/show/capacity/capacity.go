@@ -1,0 +1,28 @@
+// Package capacity shows studies of the kind "capacity": the greatest rate of requests at which a service meets an objective.
+package capacity
+
+import (
+	"tare/desk/chart"
+	"tare/desk/data"
+	"tare/desk/show"
+	"tare/desk/words"
+	kind "tare/notebook/kinds/capacity"
+)
+
+// Kind is what the desk knows of it.
+var Kind = show.Kind{
+	Key:     kind.Name,
+	Read:    show.Read(kind.Name, func(c *kind.Config) data.Config { return config{c} }),
+	Figures: []chart.Drawing{figure},
+}
+
+// config is how a study sought capacities. What it measures is in its metric's name.
+type config struct{ *kind.Config }
+
+func (config) Identity() string { return "" }
+
+func (config) Traits() data.Traits { return data.Traits{} }
+
+func (c config) Tally() data.Tally { return &curve{objective: c.Config} }
+
+func (config) Phrases() words.Phrases { return phrases }

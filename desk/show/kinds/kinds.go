@@ -1,0 +1,12 @@
+// Package kinds lists the kinds of study that the desk shows.
+package kinds
+
+import (
+	"tare/desk/data"
+	"tare/desk/show/capacity"
+)
+
+// All are the kinds, in the order in which their figures stand in a report.
+var All = []data.Kind{
+	&capacity.Kind,
+}

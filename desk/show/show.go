@@ -1,0 +1,54 @@
+// Package show is the contract between the desk and the kinds of study. What a kind's trials recorded, the sentences, figures and tables
+// that it takes to show that, and what of it is exported are a package below this one; package kinds lists them, and a command hands
+// them in with [data.Options]. The rest of the desk knows a kind by what it is to it alone: [data.Kind] where folders are read,
+// [words.Speaker] where rows are spoken of, and [Kind] where they are shown.
+package show
+
+import (
+	"tare/desk/chart"
+	"tare/desk/data"
+	"tare/notebook"
+)
+
+// Kind is a kind of study. Of what it leaves out it shows nothing of its own.
+type Kind struct {
+	Key  string // its name in a study
+	Read func(notebook.Study) (data.Config, error)
+
+	Figures []chart.Drawing // in the order in which they stand in a report, after those of any study
+}
+
+// Name is the kind's.
+func (k *Kind) Name() string { return k.Key }
+
+// Config is how a study of the kind measures.
+func (k *Kind) Config(s notebook.Study) (data.Config, error) { return k.Read(s) }
+
+// Read reads the config of a kind, and makes of it what the desk has; nil where the study does not say.
+func Read[T any](kind string, of func(*T) data.Config) func(notebook.Study) (data.Config, error) {
+	return func(s notebook.Study) (data.Config, error) {
+		c, err := notebook.ConfigOf[T](s, kind)
+		if c == nil || err != nil {
+			return nil, err
+		}
+		return of(c), nil
+	}
+}
+
+// Kinds are those with which folders were read.
+func Kinds(s *data.Summary) (all []*Kind) {
+	for _, k := range s.Kinds {
+		if k, is := k.(*Kind); is {
+			all = append(all, k)
+		}
+	}
+	return all
+}
+
+// Figures are the drawings of these kinds, in their order.
+func Figures(s *data.Summary) (all []chart.Drawing) {
+	for _, k := range Kinds(s) {
+		all = append(all, k.Figures...)
+	}
+	return all
+}

@@ -1,0 +1,33 @@
+package words
+
+import "tare/desk/data"
+
+// Speaker is the config of a row whose kind of study has words of its own.
+type Speaker interface{ Phrases() Phrases }
+
+// Phrases are how a kind of study speaks of its rows. Where one is empty, what is said is said as of timed work.
+type Phrases struct {
+	// Where follows what a table or an answer is of: ", 8 guests at once".
+	Where func(*data.Summary, *data.Row) string
+	// Amount is what a row has where there is nothing that it is compared with, in place of its mean in words.
+	Amount func(r *data.Row, mean string) string
+	// Answer is the answer at a place, in place of a finding for each platform; empty: there is none.
+	Answer func(Ranked) string
+}
+
+// Ranked is what an answer is given of.
+type Ranked struct {
+	Where string      // "For shop, large"
+	Rows  []*data.Row // what can be ranked, the cheapest first
+	Base  *data.Row   // the baseline; nil: it was not measured here
+	To    string      // what names it
+	Named func(*data.Row) string
+}
+
+// phrases are those of a row's kind.
+func phrases(r *data.Row) Phrases {
+	if s, speaks := r.Config.(Speaker); speaks {
+		return s.Phrases()
+	}
+	return Phrases{}
+}
