@@ -91,13 +91,6 @@ type (
 	Overflow struct{}
 	// GuestSaid: what the laboratory noted about its guests.
 	GuestSaid struct{ Text Text }
-	// Fitted: what a search for how many guests fit found, and what ran out first; empty: nothing did.
-	Fitted struct {
-		Guests  int
-		Decided bool // at 95 %
-		RanOut  string
-		Why     string
-	}
 	// WarmupFailed: a warm-up failed.
 	WarmupFailed struct{ Cause Text }
 	// TracedFailed: a traced trial failed.
@@ -179,7 +172,6 @@ func (TimedOut) Doubt()           {}
 func (Uncorrected) Doubt()        {}
 func (SeldomHeld) Doubt()         {}
 func (GuestSaid) Doubt()          {}
-func (Fitted) Doubt()             {}
 func (WarmupFailed) Doubt()       {}
 func (TracedFailed) Doubt()       {}
 func (KernelChanged) Doubt()      {}

@@ -12,7 +12,6 @@ import (
 
 	"tare/notebook"
 	arrivalskind "tare/notebook/kinds/arrivals"
-	fitkind "tare/notebook/kinds/fit"
 	memorykind "tare/notebook/kinds/memory"
 	pagingkind "tare/notebook/kinds/paging"
 	startingkind "tare/notebook/kinds/starting"
@@ -21,9 +20,6 @@ import (
 
 // mostDots is how many trials a row keeps for plots.
 const mostDots = 100
-
-// mostFitted is how many searches for how many guests fit are told of in a row: a folder is not trusted to have few.
-const mostFitted = 10
 
 // Read reads the folders and summarises them together. Treatments that are alike, of the same host and with the same
 // image, share a row; their rounds are the blocks of its intervals. Errors are notebook's, with file and line, and
@@ -66,7 +62,6 @@ type tally struct {
 	held     map[Holder]int    // measured trials that succeeded in which it was held back
 	guests   map[guestKey]bool // that gave a measured trial: whether one of theirs succeeded
 	causes   texts             // of failures
-	fitted   []Fitted          // what searches found
 	said     texts             // what guests noted and which trials failed that are not measured
 	dots     sample
 	others   []other // metrics that have rows of their own
@@ -415,9 +410,6 @@ func (t *tally) trial(folder int, n *notebook.Trial, limitS float64) error {
 		t.held[Steal]++
 	}
 	t.foundBy(n.Found)
-	if f := fitkind.SeenBy(n).Fitted; f != nil && len(t.fitted) < mostFitted {
-		t.fitted = append(t.fitted, Fitted{f.Guests, f.Decided, Shortened(f.RanOut), Shortened(f.Why)})
-	}
 	t.weigh.trial(c.Block, memorykind.SeenBy(n).Weights)
 	t.prof.trial(arrivalskind.SeenBy(n).Profile)
 	// A metric that was timed differs from the elapsed time by rounding alone.
@@ -452,9 +444,6 @@ func (t *tally) cell(b Block) *Cell {
 // doubts are what was said, in the order in which it was said first.
 func (t *tally) doubts() (all []Doubt) {
 	all = slices.Clone(t.kindSays)
-	for _, f := range t.fitted {
-		all = append(all, f)
-	}
 	for _, e := range t.said.all {
 		switch e.of {
 		case ofGuest:

@@ -59,8 +59,13 @@ func here[T any](format string, all []T) string {
 	return cmp.Or(strings.Join(texts, ", "), "none")
 }
 
-// Doubt says a doubt in a clause that begins small and has no stop.
-func Doubt(d data.Doubt) string { return say(d) }
+// Doubt says a doubt in a clause that begins small and has no stop. That of a kind of study says itself.
+func Doubt(d data.Doubt) string {
+	if of, says := d.(interface{ Say() string }); says {
+		return of.Say()
+	}
+	return say(d)
+}
 
 // say says a value by the sentence for its type.
 func say(v any) string { return sentence(fmt.Sprintf("%T", v), v) }

@@ -12,7 +12,6 @@ import (
 
 	"tare/desk/data"
 	"tare/notebook"
-	fitkind "tare/notebook/kinds/fit"
 	"tare/stats"
 )
 
@@ -364,10 +363,6 @@ func amounts(rows []*data.Row, named func(*data.Row) string) (findings []string)
 		amount := Plain(r.Metric.Name) + " " + Measured(r.Mean, data.Floor(r.Metric, r.MeanLow), r.MeanHigh, r.Metric.Unit)
 		if of := phrases(r).Amount; of != nil {
 			amount = of(r, amount)
-		}
-		if i := slices.IndexFunc(r.Secondary, func(x data.Secondary) bool { return x.Metric == fitkind.Guests }); i >= 0 {
-			fit := r.Secondary[i]
-			amount = fit.Metric.Name + ": " + Measured(fit.Mean, fit.Low, fit.High, fit.Metric.Unit) + "; " + amount
 		}
 		findings = append(findings, fmt.Sprintf("%s: %s%s.", capital(named(r)), amount, Caveat(r)))
 	}

@@ -4,9 +4,11 @@ package kinds
 import (
 	"tare/desk/data"
 	"tare/desk/show/capacity"
+	"tare/desk/show/fit"
 )
 
 // All are the kinds, in the order in which their figures stand in a report.
 var All = []data.Kind{
 	&capacity.Kind,
+	&fit.Kind,
 }

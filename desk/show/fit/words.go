@@ -1,0 +1,34 @@
+package fit
+
+import (
+	"fmt"
+
+	"tare/desk/data"
+	"tare/desk/words"
+)
+
+// Say is the sentence for what a search found.
+func (f Found) Say() string {
+	said := fmt.Sprint(f.Guests, " guests fit")
+	if f.Guests == 1 {
+		said = "1 guest fits"
+	}
+	if f.Decided {
+		said += ", sure at 95 %"
+	} else {
+		said += ", which the runs do not decide"
+	}
+	if f.RanOut == "" {
+		return said + "; more were not tried"
+	}
+	return said + "; what runs out first is " + words.Plain(f.RanOut) + ": " + words.Plain(f.Why)
+}
+
+// amount is how many fit, before the mean of the metric.
+func amount(r *data.Row, mean string) string {
+	g := guests(r)
+	if g == nil {
+		return mean
+	}
+	return g.Metric.Name + ": " + words.Measured(g.Mean, g.Low, g.High, g.Metric.Unit) + "; " + mean
+}
