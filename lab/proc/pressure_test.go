@@ -19,8 +19,8 @@ func TestWhatTheHostIsShortOf(t *testing.T) {
 	if ran, waited, err := parseSchedstat("12 34 5"); err != nil || ran != 12 || waited != 34 {
 		t.Errorf("%v, %v, %v", ran, waited, err)
 	}
-	if n, err := parseIO("rchar: 1\nread_bytes: 4096\nwrite_bytes: 8192\ncancelled_write_bytes: 5"); err != nil || n != 12288 {
-		t.Errorf("%d, %v", n, err)
+	if n, err := parseIO("rchar: 1\nread_bytes: 4096\nwrite_bytes: 8192\ncancelled_write_bytes: 5"); err != nil || n != (IO{4096, 8192, 5}) {
+		t.Errorf("%+v, %v", n, err)
 	}
 	if now, most, err := Host.Tasks(); err != nil || now < 1 || most < now {
 		t.Errorf("%d of %d, %v", now, most, err)
@@ -50,10 +50,10 @@ func FuzzParseSchedstat(f *testing.F) {
 }
 
 func FuzzParseIO(f *testing.F) {
-	f.Add("read_bytes: 1\nwrite_bytes: 2")
+	f.Add("read_bytes: 1\nwrite_bytes: 2\ncancelled_write_bytes: 3")
 	f.Fuzz(func(t *testing.T, s string) {
-		if n, err := parseIO(s); err == nil && n < 0 {
-			t.Errorf("%d of %q", n, s)
+		if d, err := parseIO(s); err == nil && int64(d.Read+d.Written) < 0 {
+			t.Errorf("%+v of %q", d, s)
 		}
 	})
 }

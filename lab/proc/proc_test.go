@@ -5,6 +5,7 @@ package proc
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"os"
 	"strings"
 	"testing"
@@ -50,6 +51,9 @@ func FuzzParseStartTime(f *testing.F) {
 	f.Add("7 (")
 	f.Add(")")
 	f.Fuzz(func(t *testing.T, s string) {
+		if of, err := statFields(s, 10, 44); err == nil && max(of[0], of[1]) > math.MaxInt64 {
+			t.Errorf("%d of %q", of, s)
+		}
 		of, err := statFields(s, 22)
 		if err == nil && !bytes.Contains([]byte(s), fmt.Append(nil, of[0])) && !strings.Contains(s, "0") && !strings.Contains(s, "+") {
 			t.Errorf("%d is not in %q", of[0], s)

@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -47,11 +47,20 @@ func Parent(pid int) (int, error) {
 
 // stat reads some fields of a process's line in /proc/PID/stat, as statFields gives them.
 func stat(pid int, numbers ...int) ([]uint64, error) {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return Host.stat(fmt.Sprintf("/proc/%d", pid), numbers...)
+}
+
+// stat is the same of a process or a thread, by its folder in /proc.
+func (t Tree) stat(dir string, numbers ...int) ([]uint64, error) {
+	text, err := t.Read(dir + "/stat")
 	if err != nil {
 		return nil, err
 	}
-	return statFields(string(b), numbers...)
+	of, err := statFields(text, numbers...)
+	if err != nil {
+		return nil, fmt.Errorf("%s/stat: %w", dir, err)
+	}
+	return of, nil
 }
 
 // PageTables is the size of a process's page tables, in bytes (VmPTE in proc_pid_status(5)).
@@ -79,13 +88,14 @@ func statFields(stat string, numbers ...int) (of []uint64, err error) {
 	// Field 2 is the program's name in parentheses, which may itself hold spaces and parentheses.
 	i := strings.LastIndexByte(stat, ')')
 	fields := strings.Fields(stat[i+1:])
-	if i < 0 || len(fields) < 20 {
+	if i < 0 || len(fields) < max(20, slices.Max(numbers)-2) {
 		return nil, fmt.Errorf("%.60q is not a line of /proc/PID/stat", stat)
 	}
+	of = make([]uint64, 0, len(numbers))
 	for _, n := range numbers {
-		v, err := strconv.ParseUint(fields[n-3], 10, 64)
+		v, err := strconv.ParseUint(fields[n-3], 10, 63)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("field %d: %.60q: a number was expected", n, fields[n-3])
 		}
 		of = append(of, v)
 	}

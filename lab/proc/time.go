@@ -3,69 +3,128 @@
 package proc
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// tick is the unit in which the kernel gives CPU time to programs (USER_HZ), on every machine that Tare runs on.
-const tick = time.Second / 100
+// Tick is the unit in which the kernel gives CPU time to programs (USER_HZ), on every machine that Tare runs on.
+const Tick = time.Second / 100
 
 // CPUTime is what the CPUs of a machine together have spent since it was started.
 type CPUTime struct {
-	All    time.Duration // idle time too
-	Busy   time.Duration // with anything that runs here, the kernel too
-	Stolen time.Duration // with others, on the machine below this one, while something here was ready to run
+	All        time.Duration // idle time too
+	Busy       time.Duration // with anything that runs here, the kernel too
+	Interrupts time.Duration // of Busy
+	Stolen     time.Duration // with others, on the machine below this one, while something here was ready to run
 }
 
-// CPUTime reads it.
-func (t Tree) CPUTime() (CPUTime, error) {
+// CPUTime reads it from /proc/stat (proc_stat(5)): of these CPUs, of all where none is given.
+func (t Tree) CPUTime(cpus ...int) (CPUTime, error) {
 	text, err := t.Read("/proc/stat")
 	if err != nil {
 		return CPUTime{}, err
 	}
-	return parseCPUTime(text)
+	c, err := parseCPUTime(text, cpus)
+	if err != nil {
+		return CPUTime{}, fmt.Errorf("/proc/stat: %w", err)
+	}
+	return c, nil
 }
 
-func parseCPUTime(stat string) (c CPUTime, err error) {
-	line, _, _ := strings.Cut(stat, "\n")
-	fields := strings.Fields(line)
-	if len(fields) < 9 || fields[0] != "cpu" {
-		return c, fmt.Errorf("/proc/stat begins with %.60q: cpu and eight numbers were expected", line)
+func parseCPUTime(stat string, cpus []int) (c CPUTime, err error) {
+	want := make(map[string]bool, len(cpus))
+	for _, n := range cpus {
+		want["cpu"+strconv.Itoa(n)] = true
+	}
+	if len(cpus) == 0 {
+		want["cpu"] = true // the first line
+	}
+	for line := range strings.Lines(stat) {
+		name, rest, _ := strings.Cut(line, " ")
+		if !want[name] {
+			continue
+		}
+		if err := c.add(rest); err != nil {
+			return c, fmt.Errorf("%.100q: %w", line, err)
+		}
+		if delete(want, name); len(want) == 0 {
+			return c, nil
+		}
+	}
+	for name := range want {
+		err = fmt.Errorf("no line of %s; is it online?", name)
+	}
+	return c, err
+}
+
+// add adds what the numbers of a line say.
+func (c *CPUTime) add(numbers string) error {
+	fields := strings.Fields(numbers)
+	if len(fields) < 8 {
+		return errors.New("eight numbers were expected")
 	}
 	// user, nice, system, idle, iowait, irq, softirq, steal; what follows is of VMs, and in user and nice too.
-	for i, text := range fields[1:9] {
-		n, err := strconv.ParseInt(text, 10, 64)
+	for i, text := range fields[:8] {
+		n, err := strconv.ParseUint(text, 10, 63)
 		if err != nil {
-			return c, fmt.Errorf("/proc/stat: %w", err)
+			return fmt.Errorf("%.60q: a number was expected", text)
 		}
-		d := time.Duration(n) * tick
+		d := time.Duration(n) * Tick
 		c.All += d
 		switch i {
 		case 3, 4:
 		case 7:
-			c.Stolen = d
+			c.Stolen += d
+		case 5, 6:
+			c.Interrupts += d
+			c.Busy += d
 		default:
 			c.Busy += d
 		}
 	}
-	return c, nil
+	return nil
+}
+
+// Usage is what a process or a thread has used.
+type Usage struct {
+	User, System time.Duration // CPU time
+	Guest        time.Duration // of User: in a VM's code
+	MinorFaults  uint64
+	MajorFaults  uint64
+}
+
+// Add adds what another has used.
+func (u *Usage) Add(v Usage) {
+	u.User, u.System, u.Guest = u.User+v.User, u.System+v.System, u.Guest+v.Guest
+	u.MinorFaults, u.MajorFaults = u.MinorFaults+v.MinorFaults, u.MajorFaults+v.MajorFaults
+}
+
+// Usage is what the process or thread with this folder in /proc has used itself, and what those of its children that it has waited for have.
+func (t Tree) Usage(dir string) (own, children Usage, err error) {
+	of, err := t.stat(dir, 10, 11, 12, 13, 14, 15, 16, 17, 43, 44) // minflt, cminflt, majflt, cmajflt, utime, stime, cutime, cstime, guest_time, cguest_time
+	if err != nil {
+		return own, children, err
+	}
+	ticks := func(n uint64) time.Duration { return time.Duration(n) * Tick }
+	own = Usage{ticks(of[4]), ticks(of[5]), ticks(of[8]), of[0], of[2]}
+	children = Usage{ticks(of[6]), ticks(of[7]), ticks(of[9]), of[1], of[3]}
+	return own, children, nil
 }
 
 // Used is the CPU time that these processes have used, and those that they had started and waited for. One that has ended counts no more.
 func Used(pids []int) (all time.Duration, err error) {
 	for _, pid := range pids {
-		of, err := stat(pid, 14, 15, 16, 17) // utime, stime, cutime, cstime
+		own, children, err := Host.Usage(fmt.Sprintf("/proc/%d", pid))
 		if Ended(err) {
 			continue
 		}
 		if err != nil {
 			return 0, err
 		}
-		for _, n := range of {
-			all += time.Duration(n) * tick
-		}
+		all += own.User + own.System + children.User + children.System
 	}
 	return all, nil
 }
@@ -99,18 +158,14 @@ func Demanded(pids []int) (d Demand, err error) {
 			}
 			d.Ran, d.Waited = d.Ran+ran, d.Waited+waited
 		}
-		text, err := Host.Read(fmt.Sprintf("/proc/%d/io", pid))
+		disk, err := Host.IO(fmt.Sprintf("/proc/%d", pid))
 		if Ended(err) {
 			continue
 		}
 		if err != nil {
 			return d, err
 		}
-		moved, err := parseIO(text)
-		if err != nil {
-			return d, fmt.Errorf("/proc/%d/io: %w", pid, err)
-		}
-		d.Moved += moved
+		d.Moved += int64(disk.Read + disk.Written)
 	}
 	return d, nil
 }
@@ -131,14 +186,33 @@ func parseSchedstat(text string) (ran, waited time.Duration, err error) {
 	return ran, waited, nil
 }
 
-// parseIO reads how many bytes went from and to disks.
-func parseIO(text string) (moved int64, err error) {
-	for _, name := range []string{"read_bytes", "write_bytes"} {
-		n, err := strconv.ParseUint(Field(text, name), 10, 61)
-		if err != nil {
-			return 0, fmt.Errorf("%s: %w", name, err)
-		}
-		moved += int64(n)
+// IO is how many bytes a process, and those that it has waited for, had disks read and write.
+type IO struct {
+	Read, Written uint64
+	Cancelled     uint64 // of Written: what was removed before it was written
+}
+
+// IO reads it, by the process's folder in /proc (proc_pid_io(5)).
+func (t Tree) IO(dir string) (IO, error) {
+	text, err := t.Read(dir + "/io")
+	if err != nil {
+		return IO{}, err
 	}
-	return moved, nil
+	d, err := parseIO(text)
+	if err != nil {
+		return IO{}, fmt.Errorf("%s/io: %w", dir, err)
+	}
+	return d, nil
+}
+
+func parseIO(text string) (d IO, err error) {
+	for _, f := range []struct {
+		name string
+		to   *uint64
+	}{{"read_bytes", &d.Read}, {"write_bytes", &d.Written}, {"cancelled_write_bytes", &d.Cancelled}} {
+		if *f.to, err = strconv.ParseUint(Field(text, f.name), 10, 61); err != nil {
+			return IO{}, fmt.Errorf("%s: %w", f.name, err)
+		}
+	}
+	return d, nil
 }

@@ -4,6 +4,7 @@ package proc
 
 import (
 	"os"
+	"strings"
 	"testing"
 	"testing/fstest"
 	"time"
@@ -12,13 +13,20 @@ import (
 func TestCPUTime(t *testing.T) {
 	tree := Tree{fstest.MapFS{"proc/stat": {Data: []byte("cpu  500 20 200 4000 10 1 9 80 50 4\ncpu0 1 2 3\n")}}}
 	got, err := tree.CPUTime()
-	if want := (CPUTime{All: 48200 * time.Millisecond, Busy: 7300 * time.Millisecond, Stolen: 800 * time.Millisecond}); err != nil || got != want {
+	if want := (CPUTime{All: 48200 * time.Millisecond, Busy: 7300 * time.Millisecond, Interrupts: 100 * time.Millisecond, Stolen: 800 * time.Millisecond}); err != nil || got != want {
 		t.Errorf("%+v, %v; want %+v", got, err, want)
 	}
 	for _, text := range []string{"", "cpu 1 2 3", "intr 1 2 3 4 5 6 7 8", "cpu 1 2 3 4 5 6 7 -x"} {
-		if _, err := parseCPUTime(text); err == nil {
+		if _, err := parseCPUTime(text, nil); err == nil {
 			t.Errorf("%q: no error", text)
 		}
+	}
+	const two = "cpu  9 9 9 9 9 9 9 9\ncpu0 1 0 2 4 0 1 1 3\ncpu1 1 0 2 4 0 0 1 2 7\nintr 5"
+	if got, err := parseCPUTime(two, []int{1, 0}); err != nil || got != (CPUTime{All: 22 * Tick, Busy: 9 * Tick, Interrupts: 3 * Tick, Stolen: 5 * Tick}) {
+		t.Errorf("of two CPUs: %+v, %v", got, err)
+	}
+	if _, err := parseCPUTime(two, []int{0, 2}); err == nil || !strings.Contains(err.Error(), "no line of cpu2") {
+		t.Errorf("of a CPU that is not there: %v", err)
 	}
 	// This machine's, and this process's: what is used here is a part of what all CPUs do.
 	before, err := Host.CPUTime()
@@ -35,7 +43,7 @@ func TestCPUTime(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if now >= used+5*tick {
+		if now >= used+5*Tick {
 			break
 		}
 		if time.Now().After(deadline) {
@@ -43,7 +51,24 @@ func TestCPUTime(t *testing.T) {
 		}
 	}
 	after, err := Host.CPUTime()
-	if err != nil || after.Busy-before.Busy < 4*tick || after.All-before.All < after.Busy-before.Busy {
-		t.Errorf("from %+v to %+v, %v: at least %v of work was done", before, after, err, 4*tick)
+	if err != nil || after.Busy-before.Busy < 4*Tick || after.All-before.All < after.Busy-before.Busy {
+		t.Errorf("from %+v to %+v, %v: at least %v of work was done", before, after, err, 4*Tick)
+	}
+}
+
+func TestUsage(t *testing.T) {
+	const stat = "7 (a) b (c) S 1 1 0 0 -1 0 100 20 3 1 50 25 10 5 20 0 1 0 1 1 1 1 1 1 1 0 0 0 0 0 0 0 0 0 17 0 0 0 0 40 4 0 0 0 0 0 0 0\n"
+	tree := Tree{fstest.MapFS{"proc/7/stat": {Data: []byte(stat)}, "proc/8/stat": {Data: []byte(stat[:60])}}}
+	own, children, err := tree.Usage("/proc/7")
+	if want := (Usage{50 * Tick, 25 * Tick, 40 * Tick, 100, 3}); err != nil || own != want {
+		t.Errorf("%+v, %v; want %+v", own, err, want)
+	}
+	if want := (Usage{10 * Tick, 5 * Tick, 4 * Tick, 20, 1}); children != want {
+		t.Errorf("of its children %+v, want %+v", children, want)
+	}
+	for _, dir := range []string{"/proc/8", "/proc/9"} { // it is cut off, and not there
+		if _, _, err := tree.Usage(dir); err == nil || Ended(err) != (dir == "/proc/9") {
+			t.Errorf("%s: %v", dir, err)
+		}
 	}
 }

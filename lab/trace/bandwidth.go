@@ -38,7 +38,7 @@ func (f files) bandwidth(c *counters, t counted) error {
 	}
 	found := false
 	for ; dir != "/" && dir != "."; dir = path.Dir(dir) {
-		if _, err := fs.Stat(f.fs, strings.TrimPrefix(dir, "/")+"/cgroup.procs"); gone(err) {
+		if _, err := fs.Stat(f.FS, strings.TrimPrefix(dir, "/")+"/cgroup.procs"); gone(err) {
 			break // above the hierarchy
 		} else if err != nil {
 			return err

@@ -18,6 +18,7 @@ import (
 
 	"tare/lab/cgroup"
 	"tare/lab/engine"
+	"tare/lab/proc"
 )
 
 // counted is whose counters are read.
@@ -130,34 +131,16 @@ func (c counts) same(d counts) bool { return c.tracer == d.tracer && c.from == d
 
 // files are what counters are read from: the machine's own, or some recorded on another.
 type files struct {
-	fs    fs.FS
+	proc.Tree
 	group func(pid int, controller string) (dir string, err error) // a process's cgroup; see cgroup.Of
 	self  int                                                      // Tare's own process: what holds for it too is not the guest's alone
-	tick  time.Duration                                            // the unit of times in /proc, USER_HZ
 }
 
-var kernelFiles = files{os.DirFS("/"), cgroup.Of, os.Getpid(), userTick()}
-
-// atClockTick is AT_CLKTCK of getauxval(3): how often a second the clock of times(2) ticks.
-const atClockTick = 17
-
-// userTick is 0 where the kernel does not say; then times in /proc mean nothing and are missing.
-func userTick() time.Duration {
-	vec, err := unix.Auxv()
-	if err != nil {
-		return 0
-	}
-	for _, v := range vec {
-		if v[0] == atClockTick && v[1] > 0 {
-			return time.Second / time.Duration(v[1])
-		}
-	}
-	return 0
-}
+var kernelFiles = files{proc.Host, cgroup.Of, os.Getpid()}
 
 // text gives a file. name is absolute.
 func (f files) text(name string) (string, error) {
-	b, err := fs.ReadFile(f.fs, strings.TrimPrefix(name, "/"))
+	b, err := fs.ReadFile(f.FS, strings.TrimPrefix(name, "/"))
 	return string(b), err
 }
 
@@ -232,7 +215,7 @@ func (f files) processes(t counted) ([]leader, error) {
 			continue
 		}
 		dir := "/proc/" + tid
-		siblings, err := fs.ReadDir(f.fs, strings.TrimPrefix(dir, "/")+"/task")
+		siblings, err := fs.ReadDir(f.FS, strings.TrimPrefix(dir, "/")+"/task")
 		if gone(err) {
 			continue
 		}
@@ -248,7 +231,7 @@ func (f files) processes(t counted) ([]leader, error) {
 }
 
 // used adds what the guest's processes used themselves, and what those of their children that they have waited for used.
-func (f files) used(t counted) (sum usage, err error) {
+func (f files) used(t counted) (sum proc.Usage, err error) {
 	groups, err := f.processes(t)
 	if err != nil {
 		return sum, err
@@ -257,29 +240,17 @@ func (f files) used(t counted) (sum usage, err error) {
 		return sum, errors.New("the guest has neither a cgroup of its own nor a process that could be read")
 	}
 	for _, g := range groups {
-		u, err := f.stat(string(g))
+		own, children, err := f.Usage(string(g))
 		if gone(err) {
 			continue
 		}
 		if err != nil {
 			return sum, err
 		}
-		sum.add(u)
+		sum.Add(own)
+		sum.Add(children)
 	}
 	return sum, nil
-}
-
-// stat reads what a process or thread used, by its folder in /proc.
-func (f files) stat(dir string) (usage, error) {
-	text, err := f.text(dir + "/stat")
-	if err != nil {
-		return usage{}, err
-	}
-	u, err := parseStat(text)
-	if err != nil {
-		err = fmt.Errorf("%s/stat: %w", dir, err)
-	}
-	return u, err
 }
 
 // errNoneThere says that a file has none of the lines that were looked for.
@@ -313,42 +284,4 @@ func parseFlat(text string, want map[string]string, unit uint64) (map[string]uin
 		return nil, errNoneThere
 	}
 	return n, nil
-}
-
-// usage is what /proc/PID/stat says of a process and of those of its children that it has waited for; times in ticks.
-type usage struct {
-	minor, childMinor, major, childMajor uint64
-	user, system, childUser, childSystem uint64
-	guest, childGuest                    uint64 // part of user
-}
-
-func (u *usage) add(v usage) {
-	u.minor, u.childMinor, u.major, u.childMajor = u.minor+v.minor, u.childMinor+v.childMinor, u.major+v.major, u.childMajor+v.childMajor
-	u.user, u.system, u.childUser, u.childSystem = u.user+v.user, u.system+v.system, u.childUser+v.childUser, u.childSystem+v.childSystem
-	u.guest, u.childGuest = u.guest+v.guest, u.childGuest+v.childGuest
-}
-
-// counterLimit bounds what is believed of one counter: no machine lives for so many ticks.
-const counterLimit = 1 << 40
-
-// parseStat reads /proc/PID/stat (proc_pid_stat(5)), whose second field is the name of the program and may have anything in it.
-func parseStat(text string) (usage, error) {
-	var u usage
-	end := strings.LastIndexByte(text, ')')
-	fields := strings.Fields(text[end+1:])
-	// Numbered as in the manual, from 1; the name is field 2.
-	for number, to := range map[int]*uint64{
-		10: &u.minor, 11: &u.childMinor, 12: &u.major, 13: &u.childMajor,
-		14: &u.user, 15: &u.system, 16: &u.childUser, 17: &u.childSystem, 43: &u.guest, 44: &u.childGuest,
-	} {
-		if end < 0 || len(fields) <= number-3 {
-			return usage{}, fmt.Errorf("%.100q: expected a name in brackets and 44 fields or more", text)
-		}
-		n, err := strconv.ParseUint(fields[number-3], 10, 63)
-		if err != nil || n > counterLimit {
-			return usage{}, fmt.Errorf("field %d: %.60q: expected a number", number, fields[number-3])
-		}
-		*to = n
-	}
-	return u, nil
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"tare/lab/engine"
+	"tare/lab/proc"
 	"tare/notebook"
 )
 
@@ -43,39 +44,34 @@ func (f files) cpu(c *counters, t counted) error {
 	if err != nil {
 		return fmt.Errorf("user_s and system_s: %w", err)
 	}
-	if f.tick == 0 {
-		return errors.New("user_s and system_s: the kernel does not say in what unit /proc gives times")
-	}
-	n := f.times("", u)
+	n := times("", u)
 	if vcpus {
-		var u usage
+		var u proc.Usage
 		for _, th := range t.Threads {
 			if th.Role != notebook.RoleVCPU {
 				continue
 			}
-			one, err := f.stat(fmt.Sprintf("/proc/%d/task/%[1]d", th.ID))
+			own, _, err := f.Usage(fmt.Sprintf("/proc/%d/task/%[1]d", th.ID)) // the children are the process's
 			if err != nil {
 				return fmt.Errorf("a virtual CPU's thread: %w", err)
 			}
-			one.childUser, one.childSystem, one.childGuest = 0, 0, 0 // they are the process's
-			u.add(one)
+			u.Add(own)
 		}
-		maps.Copy(n, f.times(notebook.RoleVCPU+".", u))
+		maps.Copy(n, times(notebook.RoleVCPU+".", u))
 	} else {
 		delete(n, "guest_s") // nothing here runs a VM
 	}
 	c.figures = append(c.figures, counts{notebook.TracerCPU, "the guest's processes", n, false})
-	c.missing.add(notebook.TracerCPU, "user_s and system_s in steps of %v", f.tick)
+	c.missing.add(notebook.TracerCPU, "user_s and system_s in steps of %v", proc.Tick)
 	return nil
 }
 
 // times are a usage's as figures. Time in a VM's code is user time too for the kernel, and not here.
-func (f files) times(before string, u usage) map[string]uint64 {
-	tick, guest := uint64(f.tick), u.guest+u.childGuest
+func times(before string, u proc.Usage) map[string]uint64 {
 	return map[string]uint64{
-		before + "user_s":   (max(u.user+u.childUser, guest) - guest) * tick,
-		before + "system_s": (u.system + u.childSystem) * tick,
-		before + "guest_s":  guest * tick,
+		before + "user_s":   uint64(max(u.User, u.Guest) - u.Guest),
+		before + "system_s": uint64(u.System),
+		before + "guest_s":  uint64(u.Guest),
 	}
 }
 
@@ -107,55 +103,14 @@ func (f files) groupCPU(t counted) (n map[string]uint64, from string, err error)
 
 // interrupts reads what took time from the guest's CPUs without being of anyone.
 func (f files) interrupts(c *counters, t counted) error {
-	const file = "/proc/stat"
-	if f.tick == 0 {
-		return errors.New("interrupt_s and steal_s: the kernel does not say in what unit /proc gives times")
-	}
-	text, err := f.text(file)
+	all, err := f.CPUTime(t.CPUs...)
 	if err != nil {
 		return err
 	}
-	interrupt, steal, err := parseCPUs(text, t.CPUs)
-	if err != nil {
-		return fmt.Errorf("%s: %w", file, err)
-	}
-	c.figures = append(c.figures, counts{notebook.TracerCPU, file, map[string]uint64{
-		"interrupt_s": interrupt * uint64(f.tick),
-		"steal_s":     steal * uint64(f.tick),
+	c.figures = append(c.figures, counts{notebook.TracerCPU, "/proc/stat", map[string]uint64{
+		"interrupt_s": uint64(all.Interrupts),
+		"steal_s":     uint64(all.Stolen),
 	}, false})
-	c.missing.add(notebook.TracerCPU, "interrupt_s and steal_s in steps of %v for each CPU", f.tick)
+	c.missing.add(notebook.TracerCPU, "interrupt_s and steal_s in steps of %v for each CPU", proc.Tick)
 	return nil
-}
-
-// parseCPUs reads from /proc/stat (proc_stat(5)), in ticks, the time of interrupts and what a hypervisor took, of the given CPUs; of
-// all where none is given.
-func parseCPUs(text string, cpus []int) (interrupt, steal uint64, err error) {
-	want := make(map[string]bool, len(cpus))
-	for _, c := range cpus {
-		want["cpu"+strconv.Itoa(c)] = true
-	}
-	if len(cpus) == 0 {
-		want["cpu"] = true
-	}
-	for line := range strings.Lines(text) {
-		f := strings.Fields(line)
-		if len(f) == 0 || !want[f[0]] {
-			continue
-		}
-		delete(want, f[0])
-		if len(f) < 9 {
-			return 0, 0, fmt.Errorf("%.100q: expected at least 8 numbers", line)
-		}
-		for i, to := range map[int]*uint64{6: &interrupt, 7: &interrupt, 8: &steal} {
-			n, err := strconv.ParseUint(f[i], 10, 63)
-			if err != nil || n > counterLimit {
-				return 0, 0, fmt.Errorf("%.100q: number %d is not one", line, i)
-			}
-			*to += n
-		}
-	}
-	for c := range want {
-		return 0, 0, fmt.Errorf("no line of %s; is it online?", c)
-	}
-	return interrupt, steal, nil
 }

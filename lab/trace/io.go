@@ -17,9 +17,6 @@ var inputOutput = tracer{name: notebook.TracerIO, count: func(f files, c *counte
 	return errors.Join(f.blocks(c, t), f.processIO(c, t), f.network(c, t))
 }}
 
-// Names in the kernel's file, and what they are here.
-var processIO = map[string]string{"read_bytes": "read_bytes", "write_bytes": "written_bytes", "cancelled_write_bytes": "cancelled"}
-
 // blocks reads what the guest's own cgroup has done on block devices. A version 1 cgroup counts only on devices for which some
 // cgroup has a limit on newer kernels, and then is empty without one.
 func (f files) blocks(c *counters, t counted) error {
@@ -93,7 +90,7 @@ func (f files) processIO(c *counters, t counted) error {
 	}
 	sum, any := map[string]uint64{"read_bytes": 0, "written_bytes": 0}, false
 	for _, g := range groups {
-		n, err := f.take(string(g)+"/io", processIO, 1)
+		disk, err := f.IO(string(g))
 		if gone(err) {
 			continue // ended, or a kernel that does not count it
 		}
@@ -101,8 +98,8 @@ func (f files) processIO(c *counters, t counted) error {
 			return err
 		}
 		any = true
-		sum["read_bytes"] += n["read_bytes"]
-		sum["written_bytes"] += max(n["written_bytes"], n["cancelled"]) - n["cancelled"] // cancelled: what was removed before it was written
+		sum["read_bytes"] += disk.Read
+		sum["written_bytes"] += max(disk.Written, disk.Cancelled) - disk.Cancelled
 	}
 	if any {
 		c.fallback = append(c.fallback, counts{notebook.TracerIO, "the guest's processes", sum, false})
@@ -115,20 +112,20 @@ func (f files) network(c *counters, t counted) error {
 	if t.PID == 0 {
 		return errors.New("the network: no process of the guest is known, by which its namespace is found")
 	}
-	file := fmt.Sprintf("/proc/%d/net/dev", t.PID)
-	text, err := f.text(file)
+	devices, err := f.NetDevices(t.PID)
 	if err != nil {
 		return err
 	}
-	n, err := parseNetDev(text)
-	if err != nil {
-		return fmt.Errorf("%s: %w", file, err)
+	n := map[string]uint64{}
+	for _, d := range devices {
+		n[d.Name+".received_bytes"], n[d.Name+".received_packets"] = d.ReceivedBytes, d.ReceivedPackets
+		n[d.Name+".sent_bytes"], n[d.Name+".sent_packets"] = d.SentBytes, d.SentPackets
 	}
-	its, err := fs.ReadLink(f.fs, fmt.Sprintf("proc/%d/ns/net", t.PID))
+	its, err := fs.ReadLink(f.FS, fmt.Sprintf("proc/%d/ns/net", t.PID))
 	if err != nil {
 		return err
 	}
-	mine, err := fs.ReadLink(f.fs, fmt.Sprintf("proc/%d/ns/net", f.self))
+	mine, err := fs.ReadLink(f.FS, fmt.Sprintf("proc/%d/ns/net", f.self))
 	if err != nil {
 		return err
 	}
@@ -206,30 +203,4 @@ func isDevice(s string) bool {
 	_, err := strconv.ParseUint(major, 10, 32)
 	_, err2 := strconv.ParseUint(minor, 10, 32)
 	return ok && err == nil && err2 == nil
-}
-
-// parseNetDev reads /proc/PID/net/dev (proc_pid_net(5)): two lines of headings, and one for each device.
-func parseNetDev(text string) (map[string]uint64, error) {
-	n := map[string]uint64{}
-	number := 0
-	for line := range strings.Lines(text) {
-		if number++; number <= 2 {
-			continue
-		}
-		// A device's name may have anything but white space and '/' in it, colons too.
-		i := strings.LastIndexByte(line, ':')
-		f := strings.Fields(line[i+1:])
-		name := strings.TrimSpace(line[:max(i, 0)])
-		if name == "" || len(f) < 10 {
-			return nil, fmt.Errorf("line %d: %.100q: expected a device and 10 numbers or more", number, line)
-		}
-		for i, as := range map[int]string{0: "received_bytes", 1: "received_packets", 8: "sent_bytes", 9: "sent_packets"} {
-			v, err := strconv.ParseUint(f[i], 10, 63)
-			if err != nil {
-				return nil, fmt.Errorf("line %d: %.100q: expected a number, not %.30q", number, line, f[i])
-			}
-			n[name+"."+as] = v
-		}
-	}
-	return n, nil
 }

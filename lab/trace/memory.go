@@ -51,8 +51,8 @@ func (f files) faults(c *counters, t counted) error {
 		return fmt.Errorf("page faults: %w", err)
 	}
 	c.figures = append(c.figures, counts{notebook.TracerMemory, "the guest's processes", map[string]uint64{
-		"minor_faults": u.minor + u.childMinor,
-		"major_faults": u.major + u.childMajor,
+		"minor_faults": u.MinorFaults,
+		"major_faults": u.MajorFaults,
 	}, false})
 	return nil
 }
