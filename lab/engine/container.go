@@ -7,12 +7,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -101,19 +99,8 @@ func (s Spec) OCI(root, run string) (c config.Container, err error) {
 // MaxProcesses is how many processes and threads a container may have at once: half of what the host's kernel has room for, so that a guest that forks without
 // end leaves the host the other half.
 func MaxProcesses() (int64, error) {
-	most := int64(math.MaxInt64)
-	for _, name := range []string{"pid_max", "threads-max"} {
-		text, err := proc.Host.Read("/proc/sys/kernel/" + name)
-		if err != nil {
-			return 0, err
-		}
-		n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
-		if err != nil {
-			return 0, fmt.Errorf("/proc/sys/kernel/%s: %w", name, err)
-		}
-		most = min(most, n/2)
-	}
-	return most, nil
+	most, err := proc.Host.MaxTasks()
+	return int64(most) / 2, err
 }
 
 // ContainerName is the name of a guest's container with its engine, and of its cgroup. The cgroup is at the top of

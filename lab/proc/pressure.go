@@ -51,20 +51,18 @@ func (t Tree) Tasks() (now, most int, err error) {
 	if now, err = parseTasks(text); err != nil {
 		return 0, 0, fmt.Errorf("/proc/loadavg: %w", err)
 	}
-	for _, file := range []string{"/proc/sys/kernel/pid_max", "/proc/sys/kernel/threads-max"} {
-		text, err := t.Read(file)
-		if err != nil {
-			return 0, 0, err
-		}
-		n, err := strconv.Atoi(text)
-		if err != nil {
-			return 0, 0, fmt.Errorf("%s: %w", file, err)
-		}
-		if most == 0 || n < most {
-			most = n
-		}
+	most, err = t.MaxTasks()
+	return now, most, err
+}
+
+// MaxTasks is how many threads the machine can have at most.
+func (t Tree) MaxTasks() (int, error) {
+	pids, err := t.Number("/proc/sys/kernel/pid_max")
+	if err != nil {
+		return 0, err
 	}
-	return now, most, nil
+	threads, err := t.Number("/proc/sys/kernel/threads-max")
+	return min(pids, threads), err
 }
 
 // parseTasks reads the number of threads in "0.20 0.18 0.12 1/80 11206".

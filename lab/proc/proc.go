@@ -28,6 +28,19 @@ func (t Tree) Read(name string) (string, error) {
 	return strings.TrimSpace(string(b)), err
 }
 
+// Number gives the number that a file is.
+func (t Tree) Number(name string) (int, error) {
+	text, err := t.Read(name)
+	if err != nil {
+		return 0, err
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", name, err)
+	}
+	return n, nil
+}
+
 // OnlineCPUs are the CPUs that the host has online now, in order; one at least.
 func OnlineCPUs() ([]int, error) { return Host.OnlineCPUs() }
 
@@ -46,6 +59,12 @@ func (t Tree) OnlineCPUs() ([]int, error) {
 		return nil, fmt.Errorf("%s names no CPU", file)
 	}
 	return cpus, nil
+}
+
+// CPUFlags are what the CPUs can do, as /proc/cpuinfo has it of the first.
+func (t Tree) CPUFlags() ([]string, error) {
+	info, err := t.Read("/proc/cpuinfo")
+	return strings.Fields(Field(info, "flags")), err
 }
 
 // AllowedCPUs are the CPUs that a process, or a thread, may run on, in order; pid is its number, or self.

@@ -249,19 +249,15 @@ func arguments(s engine.Spec, folder, root, run string, verb ...string) ([]strin
 // ulimits are Tare's own limits: Podman's defaults raise them, which a root without CAP_SYS_RESOURCE may not. Podman itself
 // gives up all processes beyond the kernel's greatest process id, so a container can have no more.
 func ulimits() (args []string, err error) {
-	text, err := proc.Host.Read("/proc/sys/kernel/pid_max")
+	most, err := proc.Host.Number("/proc/sys/kernel/pid_max")
 	if err != nil {
 		return nil, err
-	}
-	most, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
-		return nil, fmt.Errorf("/proc/sys/kernel/pid_max: %w", err)
 	}
 	for _, l := range []struct {
 		name  string
 		which int
 		most  uint64
-	}{{"nofile", unix.RLIMIT_NOFILE, unix.RLIM_INFINITY}, {"nproc", unix.RLIMIT_NPROC, most}} {
+	}{{"nofile", unix.RLIMIT_NOFILE, unix.RLIM_INFINITY}, {"nproc", unix.RLIMIT_NPROC, uint64(most)}} {
 		var own unix.Rlimit
 		if err := unix.Getrlimit(l.which, &own); err != nil {
 			return nil, fmt.Errorf("reading the limit %s: %w", l.name, err)

@@ -14,8 +14,7 @@ import (
 // else that gives a /dev/kvm runs the guest's kernel some other way, mostly by emulating it: that is no VM's cost, and
 // most kernels do not boot there.
 func kvmKind(host proc.Tree) (words string, hardware bool) {
-	info, _ := host.Read("/proc/cpuinfo") // where it cannot be read nothing says that the CPU can
-	flags := strings.Fields(proc.Field(info, "flags"))
+	flags, _ := host.CPUFlags() // where they cannot be read nothing says that the CPU can
 	for _, of := range []struct{ flag, module string }{{"vmx", "kvm_intel"}, {"svm", "kvm_amd"}} {
 		if _, err := fs.Stat(host.FS, "sys/module/"+of.module); err == nil && slices.Contains(flags, of.flag) {
 			return "the CPU's own virtualization (" + of.flag + ", " + of.module + ")", true

@@ -102,12 +102,12 @@ func (h hardware) args() ([]string, error) {
 	}
 	if h.machine.Threads > 1 {
 		// A core of AMD's has threads for its guest where that is switched on, and the one that TCG emulates never has.
-		switch info, err := proc.Host.Read("/proc/cpuinfo"); {
+		switch flags, err := proc.Host.CPUFlags(); {
 		case h.accelerator == notebook.TCG:
 			cpu += ",vendor=GenuineIntel"
 		case err != nil:
 			return nil, err
-		case slices.Contains(strings.Fields(proc.Field(info, "flags")), "topoext"):
+		case slices.Contains(flags, "topoext"):
 			cpu += ",topoext=on"
 		}
 	}

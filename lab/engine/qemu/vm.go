@@ -568,12 +568,12 @@ func (g *Guest) note(ctx context.Context, k Kernel, container bool) {
 
 // missingVectors gives the vector instruction sets of the host that are not among the guest's, in order.
 func missingVectors(guest []string) []string {
-	info, err := proc.Host.Read("/proc/cpuinfo")
+	flags, err := proc.Host.CPUFlags()
 	if err != nil {
 		return nil // no host without it; the guest's own record has its flags
 	}
 	var missing []string
-	for _, f := range strings.Fields(proc.Field(info, "flags")) {
+	for _, f := range flags {
 		vector := strings.HasPrefix(f, "avx") || strings.HasPrefix(f, "amx") || strings.HasPrefix(f, "sse") || strings.HasPrefix(f, "ssse") || f == "fma"
 		if vector && !slices.Contains(guest, f) {
 			missing = append(missing, f)
