@@ -25,6 +25,7 @@ import (
 	"tare/desk/explain"
 	"tare/desk/export"
 	"tare/desk/page"
+	"tare/desk/show/kinds"
 	"tare/desk/terminal"
 	"tare/desk/words"
 )
@@ -158,7 +159,7 @@ func refused(t *testing.T, what string, err error) {
 func readAll(t *testing.T, f folder) (refusals []string) {
 	t.Helper()
 	dir := f.write(t)
-	s, err := data.Read([]string{dir}, data.Options{})
+	s, err := data.Read([]string{dir}, data.Options{Kinds: kinds.All})
 	if err != nil {
 		refused(t, "the folder", err)
 		return []string{err.Error()}

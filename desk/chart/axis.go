@@ -56,6 +56,13 @@ type Mark struct {
 	Plain       bool // what is said is in ink, not muted
 }
 
+// Part is a part of what the mark stands for, as a solid or a pale bar.
+func (m Mark) Part(name string, solid bool) Mark {
+	part := Mark{Group: m.Group, Names: []string{name}, style: m.style, Low: math.NaN(), High: math.NaN()}
+	part.style.solid, part.style.pattern = solid, 0
+	return part
+}
+
 // said is what stands beside a mark.
 func (m *Mark) said() string {
 	if m.Missing != "" {

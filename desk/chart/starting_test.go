@@ -9,11 +9,10 @@ import (
 	"tare/notebook/notebooktest"
 )
 
-// Starts under load are drawn over their rates, with each engine's knee named beside the published values, and what the one is at that was sampled; starts
-// by their moments. What the pictures say is held to; the house has no room for four more of them.
+// Starts under load are drawn over their rates, with each engine's knee named beside the published values, and what the one is at that was sampled. What the pictures say is held to; the house has no room for four more of them.
 func TestStarts(t *testing.T) {
 	figures := map[string]Figure{}
-	for _, f := range []*notebooktest.Folder{notebooktest.Raised(), notebooktest.Begun()} {
+	for _, f := range []*notebooktest.Folder{notebooktest.Raised()} {
 		s, err := data.Read([]string{f.Write(t)}, data.Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -25,9 +24,8 @@ func TestStarts(t *testing.T) {
 	for file, want := range map[string]struct{ caption, alt, drawn string }{
 		"up": {"docker, vanilla between 4.00 and 8.00 a second (6.00 a second completed); container, crun, vanilla none up to 16.0 a second.",
 			"8.00 a second: mean 0.897 s, 95th percentile 1.50 s, first answer 0.947 s, 6.00 a second completed, client 0.20 ms late and at 0.92 % of a core", "stroke-dasharray"},
-		"timeline": {"", "guest created 0.0296 s (30 %)", "first useful answer"},
-		"flames":   {"", "dockerd 80 %, runc 20 %", "daemon.(*Daemon).containerStart"},
-		"classes":  {"", "all in the kernel: 55.0 %", "mounts"},
+		"flames":  {"", "dockerd 80 %, runc 20 %", "daemon.(*Daemon).containerStart"},
+		"classes": {"", "all in the kernel: 55.0 %", "mounts"},
 	} {
 		f, found := figures[file]
 		if !found {

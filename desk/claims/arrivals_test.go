@@ -1,4 +1,4 @@
-package claims
+package claims_test
 
 import (
 	"fmt"
@@ -6,7 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	. "tare/desk/claims"
 	"tare/desk/data"
+	"tare/desk/show/kinds"
 	"tare/notebook"
 	arrivalskind "tare/notebook/kinds/arrivals"
 	"tare/notebook/notebooktest"
@@ -48,7 +50,7 @@ func started(t *testing.T, grow func(rate int, s float64) float64, unlike, share
 			}
 		}
 	}
-	s, err := data.Read([]string{f.Write(t)}, data.Options{})
+	s, err := data.Read([]string{f.Write(t)}, data.Options{Kinds: kinds.All})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +64,7 @@ func TestClaimsOfStartsUnderLoad(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all = slices.DeleteFunc(all, func(c Claim) bool { return !underLoad(c) })
+	all = slices.DeleteFunc(all, func(c Claim) bool { return !UnderLoad(c) })
 	for name, c := range map[string]struct {
 		grow           func(rate int, s float64) float64
 		unlike, shares float64
@@ -72,7 +74,7 @@ func TestClaimsOfStartsUnderLoad(t *testing.T) {
 		"on a host ten times as fast": {func(_ int, s float64) float64 { return s / 10 }, 0.03, 1, Holds},
 		"false":                       {func(rate int, s float64) float64 { return s * float64(rate*rate) }, 0.3, 1.7, DoesNotHold},
 	} {
-		for _, v := range testable(t, 9, Judge(started(t, c.grow, c.unlike, c.shares), all)) {
+		for _, v := range Testable(t, 9, Judge(started(t, c.grow, c.unlike, c.shares), all)) {
 			// Where starts become longer faster than the thesis says, they do become longer.
 			if v.Answer != c.want && !(name == "false" && v.Claim.ID == "start-scales-not") {
 				t.Errorf("%s: %s: %s, want %s: %s", name, v.Claim.ID, v.Answer, c.want, Why(v))
@@ -80,7 +82,7 @@ func TestClaimsOfStartsUnderLoad(t *testing.T) {
 		}
 	}
 	flat := func(int, float64) float64 { return 1 }
-	if v := find(t, Judge(started(t, flat, 0, 1), all), "start-scales-not"); v.Answer != DoesNotHold {
+	if v := Find(t, Judge(started(t, flat, 0, 1), all), "start-scales-not"); v.Answer != DoesNotHold {
 		t.Errorf("where starts do not become longer: %s: %s", v.Answer, Why(v))
 	}
 }

@@ -48,17 +48,6 @@ func TestShippedClaims(t *testing.T) {
 	}
 }
 
-func find(t *testing.T, vs []Verdict, id string) Verdict {
-	t.Helper()
-	for _, v := range vs {
-		if v.Claim.ID == id {
-			return v
-		}
-	}
-	t.Fatalf("no verdict on %s", id)
-	return Verdict{}
-}
-
 func TestSmallHost(t *testing.T) {
 	vs := Judge(smallWorld().measure(8, 0.005, 3), shipped(t))
 	if len(vs) != len(shipped(t)) {
@@ -99,7 +88,7 @@ func TestSmallHost(t *testing.T) {
 		{"practice-5-cpu", DoesNotHold, "wanted at most 1.1 (1 of 2 comparisons)"},
 		{"chr-ffmpeg", DoesNotHold, "wanted at most 1.1 (1 of 2 comparisons)"}, // the half that can be tested here is refuted
 	} {
-		v := find(t, vs, c.id)
+		v := Find(t, vs, c.id)
 		if v.Answer != c.answer || !strings.Contains(Why(v), c.why) {
 			t.Errorf("%s: %s: %s\n want %s: …%s…", c.id, v.Answer, Why(v), c.answer, c.why)
 		}
@@ -162,14 +151,14 @@ groups:
 		t.Fatal(err)
 	}
 	vs := Judge(s, all)
-	if v := find(t, vs, "far"); v.Answer != Holds {
+	if v := Find(t, vs, "far"); v.Answer != Holds {
 		t.Errorf("far: %s: %s", v.Answer, Why(v))
 	}
-	if v := find(t, vs, "near"); v.Answer != NotTestable || !strings.Contains(Why(v), "A/A check failed") {
+	if v := Find(t, vs, "near"); v.Answer != NotTestable || !strings.Contains(Why(v), "A/A check failed") {
 		t.Errorf("near: %s: %s", v.Answer, Why(v))
 	}
 	s.Rows[1].Doubtful = true
-	if v := find(t, Judge(s, all), "far"); v.Answer != NotTestable || !strings.Contains(Why(v), "A/A check failed") {
+	if v := Find(t, Judge(s, all), "far"); v.Answer != NotTestable || !strings.Contains(Why(v), "A/A check failed") {
 		t.Errorf("doubtful: %s: %s", v.Answer, Why(v))
 	}
 }
@@ -255,7 +244,7 @@ func TestMostAndLeastOfAllProvisionings(t *testing.T) {
 		for i, p := range platforms {
 			w.add(0, c.workload+" "+p+" large", c.ratios[i])
 		}
-		if v := find(t, Judge(w.exact(), shipped(t)), c.id); v.Answer != DoesNotHold {
+		if v := Find(t, Judge(w.exact(), shipped(t)), c.id); v.Answer != DoesNotHold {
 			t.Errorf("%s: %s: %s %+v", c.id, v.Answer, Why(v), v.Missing)
 		}
 	}
@@ -296,19 +285,19 @@ func TestHostsOfDifferentSizes(t *testing.T) {
 		return w
 	}
 	w := build()
-	if v := find(t, Judge(w.measure(20, 0.003, 1), shipped(t)), "chr-a"); v.Answer != Holds || len(v.Evidence) != 2 || len(v.Evidence[0].terms()) != 2 {
+	if v := Find(t, Judge(w.measure(20, 0.003, 1), shipped(t)), "chr-a"); v.Answer != Holds || len(v.Evidence) != 2 || len(v.Evidence[0].terms()) != 2 {
 		t.Errorf("%s: %s", v.Answer, Why(v))
 	}
 	w = build()
 	w.sum.Hosts[1].CPUModel = "another"
-	if v := find(t, Judge(w.measure(20, 0.003, 1), shipped(t)), "chr-a"); v.Answer != NotTestable {
+	if v := Find(t, Judge(w.measure(20, 0.003, 1), shipped(t)), "chr-a"); v.Answer != NotTestable {
 		t.Errorf("%s: %s", v.Answer, Why(v))
 	}
 	w = build()
 	for i := range w.truth {
 		w.truth[i] = 5
 	}
-	if v := find(t, Judge(w.measure(20, 0.003, 1), shipped(t)), "chr-a"); v.Answer != DoesNotHold {
+	if v := Find(t, Judge(w.measure(20, 0.003, 1), shipped(t)), "chr-a"); v.Answer != DoesNotHold {
 		t.Errorf("%s: %s", v.Answer, Why(v))
 	}
 }

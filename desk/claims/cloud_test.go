@@ -114,7 +114,7 @@ func cloud(t *testing.T, g gives, rounds int, noise float64) []Verdict {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return testable(t, 47, Judge(s, all))
+	return Testable(t, 47, Judge(s, all))
 }
 
 // What the paper says holds where it is so, but for the text where the tables say otherwise; the other way round where the text is so; nothing holds where all is

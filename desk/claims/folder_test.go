@@ -54,12 +54,12 @@ func TestFolder(t *testing.T) {
 		{"ffmpeg-iii-c", NotTestable, "vmcn crun vanilla with cache=none was left out: needs 16 cores, this host has 2"},
 		{"pso-c", NotTestable, "needs a host with at least 112 cores; here: 2"},
 	} {
-		if v := find(t, vs, c.id); v.Answer != c.answer || !strings.Contains(Why(v), c.why) {
+		if v := Find(t, vs, c.id); v.Answer != c.answer || !strings.Contains(Why(v), c.why) {
 			t.Errorf("%s: %s: %s", c.id, v.Answer, Why(v))
 		}
 	}
 	// Every interval is wider for the looks that the study had.
-	e := find(t, vs, "practice-5-cpu").Evidence[0]
+	e := Find(t, vs, "practice-5-cpu").Evidence[0]
 	if e.Comparison.Over.Of.ID == "" || e.Rounds != 12 || !(e.Level > 0.99) || !(e.Low < e.Estimate && e.Estimate < e.High) {
 		t.Errorf("%+v", e)
 	}

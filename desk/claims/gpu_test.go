@@ -83,7 +83,7 @@ func TestClaimsOfAGPU(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, v := range testable(t, 8, Judge(s, slices.DeleteFunc(all, func(c Claim) bool { return !onGPU(c) }))) {
+			for _, v := range Testable(t, 8, Judge(s, slices.DeleteFunc(all, func(c Claim) bool { return !OnGPU(c) }))) {
 				if v.Answer != c.want || c.want == NotTestable && !strings.Contains(Why(v), "driver=cuda") {
 					t.Errorf("%s: %s, want %s: %s", v.Claim.ID, v.Answer, c.want, Why(v))
 				}

@@ -1,4 +1,4 @@
-package claims
+package claims_test
 
 import (
 	"fmt"
@@ -6,7 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	. "tare/desk/claims"
 	"tare/desk/data"
+	"tare/desk/show/kinds"
 	"tare/notebook"
 	startingkind "tare/notebook/kinds/starting"
 	"tare/notebook/notebooktest"
@@ -67,7 +69,7 @@ func beside(t *testing.T, w times, rounds int, noise float64) []Verdict {
 		}
 	}
 	slices.SortFunc(f.Study.Treatments, func(a, b notebook.Treatment) int { return strings.Compare(a.ID, b.ID) }) // the noise is of their order
-	s, err := data.Read([]string{f.Write(t)}, data.Options{})
+	s, err := data.Read([]string{f.Write(t)}, data.Options{Kinds: kinds.All})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +77,7 @@ func beside(t *testing.T, w times, rounds int, noise float64) []Verdict {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return testable(t, 7, Judge(s, slices.DeleteFunc(all, func(c Claim) bool { return !strings.HasPrefix(c.Group, "Density, ") })))
+	return Testable(t, 7, Judge(s, slices.DeleteFunc(all, func(c Claim) bool { return !strings.HasPrefix(c.Group, "Density, ") })))
 }
 
 // What chapter 4 says of guests beside busy guests holds where it is so, does not where it is otherwise, and is open where the host is too noisy to tell.
@@ -134,11 +136,11 @@ func TestClaimsOfStartsAndRestores(t *testing.T) {
 				x.Figures[notebook.MomentRestored] = restored * 0.072 / 1.192 // as much less as in the thesis
 			}
 		}
-		s, err := data.Read([]string{f.Write(t)}, data.Options{})
+		s, err := data.Read([]string{f.Write(t)}, data.Options{Kinds: kinds.All})
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, v := range testable(t, 3, Judge(s, slices.Clone(all))) {
+		for _, v := range Testable(t, 3, Judge(s, slices.Clone(all))) {
 			if v.Answer != c.want {
 				t.Errorf("%s: %s: %s, want %s: %s", c.name, v.Claim.ID, v.Answer, c.want, Why(v))
 			}

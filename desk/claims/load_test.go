@@ -41,7 +41,7 @@ func TestFindingsAreAboutThePapersLoad(t *testing.T) {
 	}
 	vs := Judge(w.measure(10, 0.003, 1), shipped(t))
 	for id, n := range map[string]int{"cassandra-i-b": 1, "cassandra-ii-b": 0, "pso-e": 2} {
-		v := find(t, vs, id)
+		v := Find(t, vs, id)
 		if id == "cassandra-i-b" && v.Answer != Holds || n > 0 && len(v.Evidence) != n {
 			t.Errorf("%s: %s: %s: %d comparisons, want %d", id, v.Answer, Why(v), len(v.Evidence), n)
 		}

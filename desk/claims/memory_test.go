@@ -1,4 +1,4 @@
-package claims
+package claims_test
 
 import (
 	"maps"
@@ -9,7 +9,9 @@ import (
 	"testing"
 	"time"
 
+	. "tare/desk/claims"
 	"tare/desk/data"
+	"tare/desk/show/kinds"
 	"tare/notebook"
 	memorykind "tare/notebook/kinds/memory"
 	"tare/notebook/notebooktest"
@@ -161,7 +163,7 @@ func judgeMemory(t *testing.T, dirs ...string) []Verdict {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := data.Read(dirs, data.Options{})
+	s, err := data.Read(dirs, data.Options{Kinds: kinds.All})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,28 +171,11 @@ func judgeMemory(t *testing.T, dirs ...string) []Verdict {
 	return Judge(s, all)
 }
 
-// testable are the verdicts on claims that something tests; the others say why nothing does.
-func testable(t *testing.T, least int, vs []Verdict) (some []Verdict) {
-	t.Helper()
-	for _, v := range vs {
-		switch why := v.Claim.Hypothesis.Unrecorded; {
-		case why == "":
-			some = append(some, v)
-		case v.Answer != NotTestable || !strings.Contains(Why(v), why):
-			t.Errorf("%s: %s: %s", v.Claim.ID, v.Answer, Why(v))
-		}
-	}
-	if len(some) < least {
-		t.Errorf("only %d claims can be tested", len(some))
-	}
-	return some
-}
-
 func TestMemoryClaimsHoldWhereTheThesisIsTrue(t *testing.T) {
 	f, d := weighed(t, footprint, "1/1GB", asTheThesisSays, 10, 0.0001), weighed(t, density, "1/512MB", asTheThesisSays, 10, 0.0001)
 	x := weighed(t, devices, "1/1GB", devicesOf(notebook.KVM, table65, 5.3, 1), 10, 0.0001)
 	for name, dirs := range map[string][]string{"density": {d}, "both": {f, d}, "all": {f, d, x}} {
-		for _, v := range testable(t, 15, judgeMemory(t, dirs...)) {
+		for _, v := range Testable(t, 15, judgeMemory(t, dirs...)) {
 			if isOfDevices(v) && name != "all" {
 				if v.Answer != NotTestable {
 					t.Errorf("%s: %s: %s: %s", name, v.Claim.ID, v.Answer, Why(v))
@@ -201,7 +186,7 @@ func TestMemoryClaimsHoldWhereTheThesisIsTrue(t *testing.T) {
 		}
 	}
 	// Two guests have no asymptote, and footprint does not ask them.
-	for _, v := range testable(t, 15, judgeMemory(t, f)) {
+	for _, v := range Testable(t, 15, judgeMemory(t, f)) {
 		want := Holds
 		if slices.Contains(limits, v.Claim.ID) || slices.Contains(askedOf, v.Claim.ID) || isOfDevices(v) {
 			want = NotTestable
@@ -221,7 +206,7 @@ func TestMemoryClaimsFailWhereTheThesisIsFalse(t *testing.T) {
 	}
 	saved["virt-manager"] = 0
 	x := weighed(t, devices, "1/1GB", devicesOf(notebook.KVM, saved, 1, 20), 10, 0.0001)
-	for _, v := range testable(t, 15, judgeMemory(t, weighed(t, density, "1/512MB", otherwise, 10, 0.0001), x)) {
+	for _, v := range Testable(t, 15, judgeMemory(t, weighed(t, density, "1/512MB", otherwise, 10, 0.0001), x)) {
 		if v.Answer != DoesNotHold && !contradictsTheThesis(v) {
 			t.Errorf("%s: %s: %s", v.Claim.ID, v.Answer, Why(v))
 		}
@@ -234,7 +219,7 @@ func TestSevenVMs(t *testing.T) {
 	vm := of["system vm qemu kvm pinned"]
 	vm.aloneKSM, vm.limitKSM = 160, 80
 	of["system vm qemu kvm pinned"] = vm
-	v := find(t, judgeMemory(t, weighed(t, density, "1/512MB", of, 10, 0.0001)), "density-vm-seven")
+	v := Find(t, judgeMemory(t, weighed(t, density, "1/512MB", of, 10, 0.0001)), "density-vm-seven")
 	if v.Answer != Holds || !strings.Contains(Why(v), "PSS alone with KSM + 6 × asymptote of PSS with KSM of") {
 		t.Errorf("%s: %s", v.Answer, Why(v))
 	}
@@ -242,7 +227,7 @@ func TestSevenVMs(t *testing.T) {
 
 func TestMemoryClaimsAreOpenInNoise(t *testing.T) {
 	x := weighed(t, devices, "1/1GB", devicesOf(notebook.KVM, table65, 5.3, 1), 3, 0.6)
-	for _, v := range testable(t, 15, judgeMemory(t, weighed(t, density, "1/512MB", asTheThesisSays, 3, 0.6), x)) {
+	for _, v := range Testable(t, 15, judgeMemory(t, weighed(t, density, "1/512MB", asTheThesisSays, 3, 0.6), x)) {
 		if v.Answer != NotDecided {
 			t.Errorf("%s: %s: %s", v.Claim.ID, v.Answer, Why(v))
 		}
@@ -258,7 +243,7 @@ func TestMemoryClaimsWhereVMsAreEmulated(t *testing.T) {
 	}
 	decided := 0
 	x := weighed(t, devices, "1/1GB", devicesOf(notebook.TCG, table65, 5.3, 1), 10, 0.0001)
-	for _, v := range testable(t, 15, judgeMemory(t, weighed(t, density, "1/512MB", of, 10, 0.0001), x)) {
+	for _, v := range Testable(t, 15, judgeMemory(t, weighed(t, density, "1/512MB", of, 10, 0.0001), x)) {
 		ofVM := slices.ContainsFunc(v.Needs, func(s Selector) bool { return slices.Contains(s.Platform, notebook.VM) })
 		switch {
 		case !ofVM && v.Answer == Holds:
@@ -283,7 +268,7 @@ func TestKVMDecidesWhereItIsThere(t *testing.T) {
 	}
 	vs := judgeMemory(t, weighed(t, density, "1/512MB", of, 10, 0.0001), weighed(t, devices, "1/1GB", x, 10, 0.0001))
 	for _, id := range ofGuestMemory {
-		if v := find(t, vs, id); v.Answer != Holds || strings.Contains(Why(v), "emulated") {
+		if v := Find(t, vs, id); v.Answer != Holds || strings.Contains(Why(v), "emulated") {
 			t.Errorf("%s: %s: %s", id, v.Answer, Why(v))
 		}
 	}
@@ -305,7 +290,7 @@ func TestWeightsWithoutHugePagesDecide(t *testing.T) {
 		want Answer
 	}{{[]string{old}, DoesNotHold}, {[]string{old, weighed(t, without, "1/1GB", asTheThesisSays, 10, 0.0001)}, Holds}} {
 		for _, id := range []string{"footprint-vm-pss", "footprint-ratio-pss", "ksm-vm-number"} {
-			if v := find(t, judgeMemory(t, c.dirs...), id); v.Answer != c.want {
+			if v := Find(t, judgeMemory(t, c.dirs...), id); v.Answer != c.want {
 				t.Errorf("%d folders: %s: %s, want %s: %s", len(c.dirs), id, v.Answer, c.want, Why(v))
 			}
 		}

@@ -1,4 +1,4 @@
-package claims
+package claims_test
 
 import (
 	"fmt"
@@ -7,7 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	. "tare/desk/claims"
 	"tare/desk/data"
+	"tare/desk/show/kinds"
 	"tare/notebook"
 	pagingkind "tare/notebook/kinds/paging"
 	"tare/notebook/notebooktest"
@@ -96,7 +98,7 @@ func pagesRead(t *testing.T, of map[string]pagesOf, addresses string) []Verdict 
 		}
 		x.ElapsedS = 0
 	}
-	s, err := data.Read([]string{f.Write(t)}, data.Options{})
+	s, err := data.Read([]string{f.Write(t)}, data.Options{Kinds: kinds.All})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,14 +106,8 @@ func pagesRead(t *testing.T, of map[string]pagesOf, addresses string) []Verdict 
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Judge(s, slices.DeleteFunc(all, func(c Claim) bool { return underLoad(c) || onGPU(c) }))
+	return Judge(s, slices.DeleteFunc(all, func(c Claim) bool { return UnderLoad(c) || OnGPU(c) }))
 }
-
-// underLoad says whether a claim is of containers started under load (section 5.1), which TestClaimsOfStartsUnderLoad has.
-func underLoad(c Claim) bool { return strings.HasPrefix(c.Group, "Containers started under load") }
-
-// onGPU says whether a claim is of a GPU (section 5.3), which TestClaimsOfAGPU has.
-func onGPU(c Claim) bool { return strings.HasPrefix(c.Group, "Applications on a GPU") }
 
 // What the thesis contradicts cannot hold with what it contradicts: its conclusions' "up to 97 %" beside MongoDB's 98; and of GraphChi Table 5.1 beside Figure 5.9.
 func TestPagingClaimsHoldWhereTheThesisIsTrue(t *testing.T) {
@@ -122,7 +118,7 @@ func TestPagingClaimsHoldWhereTheThesisIsTrue(t *testing.T) {
 		"Table 5.1":  {asTable51Says, []string{"groupable-steady-most", "repeated-random"}},
 		"Figure 5.9": {asFigure59Says(), []string{"groupable-steady-most", "kinds-graphchi"}},
 	} {
-		for _, v := range testable(t, 15, pagesRead(t, c.of, notebook.AddressesFixed)) {
+		for _, v := range Testable(t, 15, pagesRead(t, c.of, notebook.AddressesFixed)) {
 			want := Holds
 			if slices.Contains(c.contradicted, v.Claim.ID) {
 				want = DoesNotHold
@@ -157,7 +153,7 @@ func TestPagingClaimsFailWhereTheThesisIsFalse(t *testing.T) {
 		k.repeated, k.kinds = 9, []float64{12, 10, 1, 70, 5, 2}
 		of[w] = k
 	}
-	for _, v := range testable(t, 15, pagesRead(t, of, notebook.AddressesFixed)) {
+	for _, v := range Testable(t, 15, pagesRead(t, of, notebook.AddressesFixed)) {
 		// Shares of no groupable huge page are as the thesis has them here, too.
 		if want := DoesNotHold; v.Answer != want && v.Claim.ID != "huge-exclusive" {
 			t.Errorf("%s: %s, want %s: %s", v.Claim.ID, v.Answer, want, Why(v))
@@ -167,7 +163,7 @@ func TestPagingClaimsFailWhereTheThesisIsFalse(t *testing.T) {
 
 // What was measured with random addresses decides nothing: it is no findings' world.
 func TestPagingClaimsAreOfFixedAddresses(t *testing.T) {
-	for _, v := range testable(t, 15, pagesRead(t, asTable51Says, notebook.AddressesRandom)) {
+	for _, v := range Testable(t, 15, pagesRead(t, asTable51Says, notebook.AddressesRandom)) {
 		if v.Answer != NotTestable || !strings.Contains(Why(v), "is not in these studies") {
 			t.Errorf("%s: %s: %s", v.Claim.ID, v.Answer, Why(v))
 		}

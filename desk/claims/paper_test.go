@@ -232,7 +232,7 @@ func TestALowerBoundRefutesNothing(t *testing.T) {
 	lacking := contraryWorld().folder(t, 10, 0.0001, contrary)
 	vs := Judge(lacking, timed(t))
 	for _, id := range []string{"tracking-cgroup", "tracking-pinned", "cassandra-iii-c"} {
-		if v := find(t, vs, id); v.Answer != NotTestable || !strings.Contains(Why(v), "is a lower bound here") {
+		if v := Find(t, vs, id); v.Answer != NotTestable || !strings.Contains(Why(v), "is a lower bound here") {
 			t.Errorf("%s: %s: %s", id, v.Answer, Why(v))
 		}
 	}
@@ -266,7 +266,7 @@ func TestSlide25(t *testing.T) {
 	// 8xlarge is a CHR of 0.286 there, between the two that it is about.
 	vs := Judge(w.folder(t, 10, 0.0001, asThePaperSays), timed(t))
 	for _, id := range []string{"slide-25-cpu", "slide-25-io"} {
-		if v := find(t, vs, id); v.Answer != Holds {
+		if v := Find(t, vs, id); v.Answer != Holds {
 			t.Errorf("%s: %s: %s", id, v.Answer, Why(v))
 		}
 	}

@@ -23,14 +23,14 @@ func TestEmulatedBesideRepresentative(t *testing.T) {
 	}
 	w.add(1, "ffmpeg segments=1 vm qemu tcg vanilla cache=none 1/2GB", 90)
 	w.add(1, "ffmpeg segments=1 bm 1/2GB", 8)
-	v := find(t, Judge(w.measure(10, 0.003, 1), shipped(t)), "ffmpeg-ii-a")
+	v := Find(t, Judge(w.measure(10, 0.003, 1), shipped(t)), "ffmpeg-ii-a")
 	if v.Answer != Holds || len(v.Missing) != 0 || len(v.Evidence) != 2 {
 		t.Errorf("%s: %s %+v", v.Answer, Why(v), v.Missing)
 	}
 	for i := range w.sum.Rows {
 		w.sum.Rows[i].Representative = w.sum.Rows[i].Representative && w.sum.Rows[i].Treatment.Platform != notebook.VM
 	}
-	if v := find(t, Judge(w.measure(10, 0.003, 1), shipped(t)), "ffmpeg-ii-a"); v.Answer != NotTestable || Why(v) != "vm was only emulated (tcg): needs a host with KVM" {
+	if v := Find(t, Judge(w.measure(10, 0.003, 1), shipped(t)), "ffmpeg-ii-a"); v.Answer != NotTestable || Why(v) != "vm was only emulated (tcg): needs a host with KVM" {
 		t.Errorf("%s: %s", v.Answer, Why(v))
 	}
 }
@@ -44,17 +44,17 @@ func TestWhatThePaperLeavesOut(t *testing.T) {
 		w.add(0, what+" cn docker pinned 2/8GB", 1.1)
 	}
 	vs := Judge(w.exact(), shipped(t))
-	if v := find(t, vs, "cassandra-i-d"); v.Answer != NotTestable || !strings.Contains(Why(v), "was measured only where the paper leaves it out: Figure 6 excludes large") {
+	if v := Find(t, vs, "cassandra-i-d"); v.Answer != NotTestable || !strings.Contains(Why(v), "was measured only where the paper leaves it out: Figure 6 excludes large") {
 		t.Errorf("%s: %s", v.Answer, Why(v))
 	}
 	for id, n := range map[string]int{"practice-1": 3, "pso-e": 4} {
-		v := find(t, vs, id)
+		v := Find(t, vs, id)
 		if v.Answer != Holds || len(v.Evidence) != n || strings.Contains(Compared(v.Evidence[n-1]), "cassandra") {
 			t.Errorf("%s: %s: %s %+v", id, v.Answer, Why(v), v.Evidence)
 		}
 	}
 	// A small host's sizes are not large.
-	if v := find(t, Judge(smallWorld().exact(), shipped(t)), "cassandra-i-d"); v.Answer != Holds {
+	if v := Find(t, Judge(smallWorld().exact(), shipped(t)), "cassandra-i-d"); v.Answer != Holds {
 		t.Errorf("%s: %s", v.Answer, Why(v))
 	}
 }
@@ -76,18 +76,18 @@ func TestShareOfTheHost(t *testing.T) {
 		"io-a":       "", // nothing was judged
 		"ffmpeg-i-d": "", // a trend over sizes
 	} {
-		v := find(t, vs, id)
+		v := Find(t, vs, id)
 		if want == "" && strings.Contains(Why(v), "the paper's is") || !strings.HasSuffix(Why(v), want) {
 			t.Errorf("%s: %s", id, Why(v))
 		}
 	}
 	vs = Judge(smallWorld().measure(8, 0.005, 3), shipped(t))
 	for _, id := range []string{"practice-1", "wordpress-i-b", "cassandra-i-c", "summary-b"} {
-		if v := find(t, vs, id); v.Answer != NotTestable || !strings.Contains(Why(v), "a CHR of at most 0.07") {
+		if v := Find(t, vs, id); v.Answer != NotTestable || !strings.Contains(Why(v), "a CHR of at most 0.07") {
 			t.Errorf("%s: %s: %s", id, v.Answer, Why(v))
 		}
 	}
-	if v := find(t, vs, "pso-e"); v.Answer != NotTestable || !strings.Contains(Why(v), "a CHR of at most 0.07 (2 cores on a host with at least 29); here: 0.5, 1") {
+	if v := Find(t, vs, "pso-e"); v.Answer != NotTestable || !strings.Contains(Why(v), "a CHR of at most 0.07 (2 cores on a host with at least 29); here: 0.5, 1") {
 		t.Errorf("%s: %s", v.Answer, Why(v))
 	}
 }
@@ -102,7 +102,7 @@ func TestReasonsInCommon(t *testing.T) {
 		w.sum.LeftOut = append(w.sum.LeftOut, data.LeftOut{Host: "bench", Treatment: treatment("ffmpeg segments=1 " + p + " large"), Reason: reason})
 	}
 	vs := Judge(w.exact(), shipped(t))
-	if v := find(t, vs, "ffmpeg-iii-d"); Why(v) != "vm vanilla with cache=none and vmcn crun vanilla with cache=none were left out: "+reason || len(v.Missing) != 2 {
+	if v := Find(t, vs, "ffmpeg-iii-d"); Why(v) != "vm vanilla with cache=none and vmcn crun vanilla with cache=none were left out: "+reason || len(v.Missing) != 2 {
 		t.Errorf("%s %+v", Why(v), v.Missing)
 	}
 	whys, notes := Reasons(vs)

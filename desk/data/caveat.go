@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"tare/notebook"
-	startingkind "tare/notebook/kinds/starting"
 	"tare/stats"
 )
 
@@ -64,8 +63,8 @@ var syncedBefore = map[string]struct {
 }
 
 // syncs says whether a treatment's results rest on synced writes, and whether that is known.
-func syncs(s notebook.Study, t notebook.Treatment) (synced, known bool) {
-	if s.Together() || s.Kind == startingkind.Name { // what guests weigh, and how they start
+func syncs(s notebook.Study, t notebook.Treatment, kind Traits) (synced, known bool) {
+	if s.Together() || kind.NoWork { // what guests weigh, say
 		return false, true
 	}
 	if synced, known = s.Syncs[notebook.Label(t.Workload, t.Params)]; known {

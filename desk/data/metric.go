@@ -355,3 +355,16 @@ func Minus(x, y []Value) (all []Value) {
 	}
 	return all
 }
+
+// Known is the row's mean of a metric, its own or a secondary one; not a number where it has none.
+func (r *Row) Known(name string) stats.Estimate {
+	if r.Metric.Name == name {
+		return stats.Estimate{Value: r.Mean, Low: r.MeanLow, High: r.MeanHigh, N: r.Rounds}
+	}
+	for _, s := range r.Secondary {
+		if s.Metric.Name == name {
+			return stats.Estimate{Value: s.Mean, Low: s.Low, High: s.High, N: s.Rounds}
+		}
+	}
+	return stats.Estimate{Value: math.NaN(), Low: math.NaN(), High: math.NaN()}
+}

@@ -14,7 +14,6 @@ import (
 	arrivalskind "tare/notebook/kinds/arrivals"
 	memorykind "tare/notebook/kinds/memory"
 	pagingkind "tare/notebook/kinds/paging"
-	startingkind "tare/notebook/kinds/starting"
 	"tare/stats"
 )
 
@@ -294,9 +293,6 @@ func (r *reader) tally(t notebook.Treatment, f *notebook.Folder, config Config) 
 		group += fmt.Sprintf(" %d %q %q", m.Guests, m.KSM, m.HugePages)
 	}
 	group += string(metric.Better)
-	if f.Study.Kind == startingkind.Name { // a start is another figure than work
-		group += " starting"
-	}
 	if p := pagingkind.Of(f.Study); p != nil { // so is what four guests share than what two do, or after another time
 		group += fmt.Sprintf(" paging %+v", *p)
 	}
@@ -313,7 +309,7 @@ func (r *reader) tally(t notebook.Treatment, f *notebook.Folder, config Config) 
 		return known
 	}
 	n := &tally{group: group, first: len(r.order), cells: map[Block]*Cell{}, held: map[Holder]int{}, guests: map[guestKey]bool{}, weigh: weights{of: weighs(f.Study)}, row: Row{
-		Treatment: t, HostID: f.Host.ID, HostCores: cores, CHR: f.Host.CHR(t), Metric: metric, Image: image, Representative: t.Representative(), LoadFrom: f.Study.LoadFrom, Memory: weighs(f.Study), Paging: pagingkind.Of(f.Study), Arrivals: arrivalskind.Of(f.Study), Starting: startingkind.Of(f.Study), CPUs: map[string]int{},
+		Treatment: t, HostID: f.Host.ID, HostCores: cores, CHR: f.Host.CHR(t), Metric: metric, Image: image, Representative: t.Representative(), LoadFrom: f.Study.LoadFrom, Memory: weighs(f.Study), Paging: pagingkind.Of(f.Study), Arrivals: arrivalskind.Of(f.Study), CPUs: map[string]int{},
 		Mean: math.NaN(), MeanLow: math.NaN(), MeanHigh: math.NaN(), Ratio: math.NaN(), RatioLow: math.NaN(), RatioHigh: math.NaN(), Robust: math.NaN(),
 	}}
 	if config != nil {
@@ -324,7 +320,7 @@ func (r *reader) tally(t notebook.Treatment, f *notebook.Folder, config Config) 
 			n.others = append(n.others, other{Metric: m})
 		}
 	}
-	n.synced, n.known = syncs(f.Study, t)
+	n.synced, n.known = syncs(f.Study, t, n.row.Traits())
 	r.rows[id] = n
 	r.order = append(r.order, n)
 	return n
@@ -369,9 +365,6 @@ func (t *tally) trial(folder int, n *notebook.Trial, limitS float64) error {
 	}
 	if n.Traced && !n.Warmup && t.traced != nil {
 		t.traced.trial(t.cell(Block{folder, n.Round}), n)
-	}
-	if s := startingkind.SeenBy(n).Startup; s != nil {
-		t.row.saved(s)
 	}
 	if !n.Measured() {
 		if n.Failure != "" {

@@ -12,7 +12,6 @@ import (
 	arrivalskind "tare/notebook/kinds/arrivals"
 	memorykind "tare/notebook/kinds/memory"
 	pagingkind "tare/notebook/kinds/paging"
-	startingkind "tare/notebook/kinds/starting"
 	"tare/stats"
 )
 
@@ -154,12 +153,10 @@ type Row struct {
 	Memory         *memorykind.Config   // how its guests were weighed; nil: they were not
 	Arrivals       *arrivalskind.Config // how its containers were started under load; nil: they were not
 	Paging         *pagingkind.Config   // how its guests' page tables and faults were read; nil: they were not
-	Starting       *startingkind.Config // how its guests' starts were timed; nil: they were not
 	Kind           string               // of its study; empty: its work was timed
 	Config         Config               // how its study measures, as its kind has it; nil: its work was timed
 	identity       string               // Config's
 	Of             any                  // what its trials recorded beyond values and metrics, as its kind has it; nil: nothing
-	Saving         *Saving              // what trials say of how its guests were saved; nil: nothing
 	LoadShared     bool                 // its load could use the CPUs of a guest that a quota binds to none: decides nothing
 	Doubts         []Doubt
 	Kernels        []string           // guest kernels, with where a VM's was taken from

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"tare/desk/data"
+	"tare/desk/show"
 	"tare/desk/words"
 )
 
@@ -18,7 +19,7 @@ type unusedTable struct {
 
 type unusedRow struct {
 	Without                       string
-	Alone, Added                  value
+	Alone, Added                  show.Value
 	PublishedAlone, PublishedMore string
 	Muted                         bool
 }
@@ -29,15 +30,15 @@ func unused(id string, rows []*data.Row, s *data.Summary) *unusedTable {
 	for _, u := range s.UnusedDevices(rows) {
 		t.Merged = u.Row.Memory.KSM != ""
 		t.Rows = append(t.Rows, unusedRow{
-			words.Unused(u), halved(u.Alone), halved(u.Added), published(u.PublishedAlone), published(u.PublishedAdded),
+			words.Unused(u), show.Halved(u.Alone), show.Halved(u.Added), published(u.PublishedAlone), published(u.PublishedAdded),
 			!u.Row.Representative || u.Row.Doubtful,
 		})
 	}
 	if len(t.Rows) == 0 {
 		return nil
 	}
-	align(t.Rows, func(r *unusedRow) *value { return &r.Alone })
-	align(t.Rows, func(r *unusedRow) *value { return &r.Added })
+	show.Align(t.Rows, func(r *unusedRow) *show.Value { return &r.Alone })
+	show.Align(t.Rows, func(r *unusedRow) *show.Value { return &r.Added })
 	return t
 }
 

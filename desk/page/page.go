@@ -6,7 +6,6 @@ import (
 	_ "embed"
 	"fmt"
 	"html/template"
-	"math"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -18,6 +17,7 @@ import (
 	"tare/desk/claims"
 	"tare/desk/data"
 	"tare/desk/model"
+	"tare/desk/show"
 	"tare/desk/words"
 	"tare/notebook"
 	"tare/stats"
@@ -49,7 +49,7 @@ var pageTemplate = sync.OnceValue(func() *template.Template {
 		"percentage": func(share float64, digits int) string {
 			return strconv.FormatFloat(100*share, 'g', digits, 64)
 		},
-		"param":    func(p model.Param) value { return valued(p.Value, p.Low, p.High) },
+		"param":    func(p model.Param) show.Value { return show.Valued(p.Value, p.Low, p.High) },
 		"system":   func(h notebook.Host) string { return strings.Trim(h.OS+", Linux "+h.Kernel+", "+h.Arch, ", ") },
 		"topology": topology,
 	}).Parse(pageSource))
@@ -99,21 +99,9 @@ func (p page) Named(ids []string) []string { return named(p.names, ids) }
 // pair is a name and what there is to say of it.
 type pair struct{ Name, Text string }
 
-// value is a number of a table, with its interval.
-type value struct{ Value, Interval string }
-
-// valued writes a number with its interval, in the digits that are known.
-func valued(v, low, high float64) value {
-	if math.IsNaN(v) {
-		return value{"–", "–"}
-	}
-	d := words.Places(v, low, high)
-	return value{words.Number(v, d), words.Bounds(low, high, d)}
-}
-
 // ofMetric is valued for a metric, or a ratio of it, that may have a natural lower end.
-func ofMetric(m notebook.Metric, v, low, high float64) value {
-	return valued(v, data.Floor(m, low), high)
+func ofMetric(m notebook.Metric, v, low, high float64) show.Value {
+	return show.Valued(v, data.Floor(m, low), high)
 }
 
 // pageFigure is a figure in the page.
@@ -145,9 +133,9 @@ type table struct {
 	Notes                       []string
 	Networks                    bool // they are named beside the provisioning
 	Secondary                   *secondaryTable
+	Parts                       []show.Part // of its kind of study
 	Weights                     *weightsPart
 	Faults                      *faultsPart
-	Starts                      *startsPart
 	Unused                      *unusedTable
 }
 
@@ -157,7 +145,7 @@ type tableRow struct {
 	Share              string // how much of its host that is, of the first
 	Engine, Kind       string
 	Sub                string // engine and provisioning in one, for phones
-	Mean, Ratio        value
+	Mean, Ratio        show.Value
 	Robust             string // the ratio as a few slow rounds do not move it
 	Guests, Trials     string
 	Failed             string
@@ -394,7 +382,7 @@ func makeTable(i int, rows []*data.Row, s *data.Summary) table {
 		}
 		switch {
 		case r.IsBaseline():
-			row.Ratio, row.Tag = value{"1", "by definition"}, "baseline"
+			row.Ratio, row.Tag = show.Value{Value: "1", Interval: "by definition"}, "baseline"
 		case r.Treatment.AA:
 			row.Tag = "A/A: again"
 		case !r.Representative:
@@ -417,35 +405,18 @@ func makeTable(i int, rows []*data.Row, s *data.Summary) table {
 		}
 		t.Rows = append(t.Rows, row)
 	}
-	align(t.Rows, func(r *tableRow) *value { return &r.Ratio })
-	align(t.Rows, func(r *tableRow) *value { return &r.Mean })
+	show.Align(t.Rows, func(r *tableRow) *show.Value { return &r.Ratio })
+	show.Align(t.Rows, func(r *tableRow) *show.Value { return &r.Mean })
 	t.Secondary = secondary(t.ID+"-secondary", rows, s)
+	for _, k := range show.Kinds(s) {
+		if k.Parts != nil {
+			t.Parts = append(t.Parts, k.Parts(t.ID, t.Title, rows, s)...)
+		}
+	}
 	t.Weights = weighed(t.ID+"-guest", rows, s)
 	t.Faults = faulted(t.ID+"-faults", rows, s)
-	t.Starts = started(t.ID+"-starts", rows, s)
 	t.Unused = unused(t.ID+"-devices", rows, s)
 	return t
-}
-
-// align fills a column's numbers, which are set flush right, up with spaces as wide as a digit or a point, so that their
-// points stand below each other although each has only the digits that are known.
-func align[R any](rows []R, column func(*R) *value) {
-	most := 0
-	places := func(s string) int {
-		_, fraction, _ := strings.Cut(s, ".")
-		return len(fraction)
-	}
-	for i := range rows {
-		most = max(most, places(column(&rows[i]).Value))
-	}
-	for i := range rows {
-		s := &column(&rows[i]).Value
-		n := places(*s)
-		if n == 0 && most > 0 {
-			*s += "\u2008"
-		}
-		*s += strings.Repeat("\u2007", most-n)
-	}
 }
 
 func dash(s string) string {

@@ -2,6 +2,7 @@ package page
 
 import (
 	"tare/desk/data"
+	"tare/desk/show"
 	"tare/desk/words"
 	"tare/notebook"
 )
@@ -17,7 +18,7 @@ type faultsPart struct {
 type faultsRow struct {
 	Name  string
 	Muted bool
-	Cells []value
+	Cells []show.Value
 }
 
 type publishedRow struct {
@@ -35,7 +36,7 @@ func faulted(id string, rows []*data.Row, s *data.Summary) *faultsPart {
 		}
 		row := faultsRow{Name: words.Sized(s, r.Treatment), Muted: !r.Representative || r.Doubtful}
 		for _, k := range of.Kinds {
-			row.Cells = append(row.Cells, halved(k))
+			row.Cells = append(row.Cells, show.Halved(k))
 		}
 		t.Rows = append(t.Rows, row)
 	}
@@ -44,7 +45,7 @@ func faulted(id string, rows []*data.Row, s *data.Summary) *faultsPart {
 	}
 	for i, k := range notebook.FaultKinds {
 		t.Kinds = append(t.Kinds, words.FaultKind(k))
-		align(t.Rows, func(r *faultsRow) *value { return &r.Cells[i] })
+		show.Align(t.Rows, func(r *faultsRow) *show.Value { return &r.Cells[i] })
 	}
 	for _, p := range words.PublishedFaults {
 		row := publishedRow{Name: p.Name}

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"tare/desk/ladder"
+	"tare/desk/show"
 	"tare/desk/words"
 )
 
@@ -18,7 +19,7 @@ type rungTable struct {
 type rungRow struct {
 	Name, Sub        string
 	Below            string
-	Own, Ratio, Mean value
+	Own, Ratio, Mean show.Value
 	Rounds           string
 	Muted            bool
 	Significant      bool
@@ -40,7 +41,7 @@ func rungs(id string, c *ladder.Staircase) *rungTable {
 				t.Unlike = together(t.Unlike, pair{name, words.Stop(n)})
 			}
 		}
-		row := rungRow{Name: name, Below: "–", Own: value{"–", "–"}, Rounds: words.Thousands(r.Own.N), Significant: r.Significant, Muted: r.Emulated || r.Doubtful || r.Failing}
+		row := rungRow{Name: name, Below: "–", Own: show.Value{Value: "–", Interval: "–"}, Rounds: words.Thousands(r.Own.N), Significant: r.Significant, Muted: r.Emulated || r.Doubtful || r.Failing}
 		var subs []string
 		for _, s := range []struct {
 			is   bool
@@ -56,7 +57,7 @@ func rungs(id string, c *ladder.Staircase) *rungTable {
 		row.Sub = strings.Join(subs, "; ")
 		row.Mean = ofMetric(c.Metric, r.Row.Mean, r.Row.MeanLow, r.Row.MeanHigh)
 		if r.Kind == ladder.BareMetal {
-			row.Ratio, row.Rounds = value{"1", "by definition"}, words.Thousands(r.Row.Rounds)
+			row.Ratio, row.Rounds = show.Value{Value: "1", Interval: "by definition"}, words.Thousands(r.Row.Rounds)
 		} else {
 			row.Ratio = ofMetric(c.Metric, r.Ratio.Value, r.Ratio.Low, r.Ratio.High)
 			row.Own = ofMetric(c.Metric, r.Own.Value, r.Own.Low, r.Own.High)
@@ -66,8 +67,8 @@ func rungs(id string, c *ladder.Staircase) *rungTable {
 		}
 		t.Rows = append(t.Rows, row)
 	}
-	align(t.Rows, func(r *rungRow) *value { return &r.Own })
-	align(t.Rows, func(r *rungRow) *value { return &r.Ratio })
-	align(t.Rows, func(r *rungRow) *value { return &r.Mean })
+	show.Align(t.Rows, func(r *rungRow) *show.Value { return &r.Own })
+	show.Align(t.Rows, func(r *rungRow) *show.Value { return &r.Ratio })
+	show.Align(t.Rows, func(r *rungRow) *show.Value { return &r.Mean })
 	return t
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"tare/desk/data"
+	"tare/desk/show/kinds"
 	"tare/notebook"
 )
 
@@ -202,7 +203,7 @@ func failedBy(n, of int, cause string) data.Doubt {
 
 // readAndWrite writes the report of a folder.
 func readAndWrite(dir, out string) ([]string, error) {
-	s, err := data.Read([]string{dir}, data.Options{})
+	s, err := data.Read([]string{dir}, data.Options{Kinds: kinds.All})
 	if err != nil {
 		return nil, err
 	}

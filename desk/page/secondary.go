@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"tare/desk/data"
+	"tare/desk/show"
 	"tare/desk/words"
 	"tare/notebook"
 )
@@ -27,7 +28,7 @@ type secondaryRow struct {
 	First              bool // of its instance type
 	Instance, Platform string
 	Sub                string
-	Cells              []value
+	Cells              []show.Value
 	Muted              bool
 }
 
@@ -55,7 +56,7 @@ func secondary(id string, rows []*data.Row, s *data.Summary) *secondaryTable {
 			constant = append(constant, strings.TrimSpace(fmt.Sprintf("%s %s %s", head.Name, words.Number(v, words.Places(v, v, v)), head.Unit)))
 			continue
 		}
-		cells := make([]value, len(rows))
+		cells := make([]show.Value, len(rows))
 		for i, a := range m.Of {
 			cells[i].Value = "–"
 			if a == nil {
@@ -68,7 +69,7 @@ func secondary(id string, rows []*data.Row, s *data.Summary) *secondaryTable {
 				cells[i].Interval = "no interval"
 			}
 		}
-		align(cells, func(c *value) *value { return c })
+		show.Align(cells, func(c *show.Value) *show.Value { return c })
 		t.Heads = append(t.Heads, head)
 		for i := range t.Rows {
 			t.Rows[i].Cells = append(t.Rows[i].Cells, cells[i])

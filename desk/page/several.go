@@ -6,6 +6,7 @@ import (
 
 	"tare/desk/chart"
 	"tare/desk/data"
+	"tare/desk/show"
 	"tare/desk/words"
 	"tare/notebook"
 )
@@ -30,7 +31,7 @@ type severalRow struct {
 }
 
 type severalCell struct {
-	Change    value
+	Change    show.Value
 	Published string
 	Zero      bool // the interval holds zero
 	Muted     bool
@@ -79,11 +80,11 @@ func severals(all []data.Several, figs []*chart.Figure) (parts []severalPart) {
 
 // cell is how much more than bare metal a treatment has of a metric, and what was published of it; NaN: nothing.
 func (t *severalPart) cell(a *data.OnAxis, r *data.Row, published float64) severalCell {
-	c := severalCell{Change: value{"–", "–"}, Published: "–"}
+	c := severalCell{Change: show.Value{Value: "–", Interval: "–"}, Published: "–"}
 	if r != nil {
 		c.Muted = !r.Representative || r.Doubtful
 		if q := r.Quotient(); q.N > 0 && !math.IsNaN(q.Value) {
-			c.Change = valued(100*(q.Value-1), 100*(q.Low-1), 100*(q.High-1))
+			c.Change = show.Valued(100*(q.Value-1), 100*(q.Low-1), 100*(q.High-1))
 			c.Change.Value = words.Signed(c.Change.Value)
 			c.Zero = q.HasInterval() && q.Contains(1)
 		}

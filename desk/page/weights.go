@@ -1,13 +1,11 @@
 package page
 
 import (
-	"math"
-
 	"tare/desk/data"
+	"tare/desk/show"
 	"tare/desk/words"
 	"tare/notebook"
 	memorykind "tare/notebook/kinds/memory"
-	"tare/stats"
 )
 
 // weightsPart is what the guests of a table's rows consist of (Tables 6.2 and 6.4 of "virtualization-overheads").
@@ -22,7 +20,7 @@ type weightsPart struct {
 type weightsOf struct {
 	Name       string
 	Muted      bool
-	Total      value
+	Total      show.Value
 	Processes  []sizedPart
 	Details    []sizedParts
 	Duplicates []alikeRow
@@ -38,7 +36,7 @@ type framesPart struct {
 
 type framesRow struct {
 	Name  string
-	Sizes []value // the guest's, the host's, its own, and of these duplicates and idle
+	Sizes []show.Value // the guest's, the host's, its own, and of these duplicates and idle
 }
 
 // sizedParts are parts of one kind: of pages, or the files.
@@ -49,13 +47,13 @@ type sizedParts struct {
 
 type sizedPart struct {
 	Name     string
-	PSS, RSS value
+	PSS, RSS show.Value
 	Muted    bool
 }
 
 type alikeRow struct {
 	Name  string
-	Sizes []value
+	Sizes []show.Value
 }
 
 // weighed makes the tables of what a group's guests consist of; nil where none was weighed.
@@ -66,7 +64,7 @@ func weighed(id string, rows []*data.Row, s *data.Summary) *weightsPart {
 			continue
 		}
 		last, muted := r.Weights.Last, !r.Representative || r.Doubtful
-		of := weightsOf{Name: words.Sized(s, r.Treatment), Muted: muted, Total: halved(last.PSS), Processes: sizedOf(last.Processes, muted)}
+		of := weightsOf{Name: words.Sized(s, r.Treatment), Muted: muted, Total: show.Halved(last.PSS), Processes: sizedOf(last.Processes, muted)}
 		for _, d := range []sizedParts{{"Kind of page", sizedOf(last.Kinds, muted)}, {"File", sizedOf(last.Files, muted)}} {
 			if len(d.Parts) > 0 {
 				of.Details = append(of.Details, d)
@@ -85,7 +83,7 @@ func weighed(id string, rows []*data.Row, s *data.Summary) *weightsPart {
 				data.Alike
 				paper notebook.Metric
 			}{{"in the guest itself", at.Within, memorykind.Within}, {"with the host", at.Host, memorykind.WithHost}, {"with other guests", at.Guests, memorykind.WithGuests}} {
-				row := alikeRow{x.name + at.said, []value{halved(x.AnonAnon), halved(x.FileFile), halved(x.AnonFile), halved(x.Sum)}}
+				row := alikeRow{x.name + at.said, []show.Value{show.Halved(x.AnonAnon), show.Halved(x.FileFile), show.Halved(x.AnonFile), show.Halved(x.Sum)}}
 				if paper := r.Memory.Paper(r.Treatment, x.paper); len(paper) == len(row.Sizes) && at.said == "" {
 					row.Name += ", and in the paper"
 					for i := range row.Sizes {
@@ -119,7 +117,7 @@ func weighed(id string, rows []*data.Row, s *data.Summary) *weightsPart {
 
 // total is the last line of Table 6.4. The paper's has three of its numbers, each a metric of its own.
 func total(r *data.Row, all data.Alike, said string) alikeRow {
-	row := alikeRow{"in all" + said, []value{halved(all.AnonAnon), halved(all.FileFile), halved(all.AnonFile), halved(all.Sum)}}
+	row := alikeRow{"in all" + said, []show.Value{show.Halved(all.AnonAnon), show.Halved(all.FileFile), show.Halved(all.AnonFile), show.Halved(all.Sum)}}
 	if said != "" {
 		return row
 	}
@@ -144,7 +142,7 @@ func framesParts(a *data.Alone) (all []framesPart) {
 		return nil
 	}
 	row := func(name string, f data.Frames) framesRow {
-		return framesRow{name, []value{halved(f.Guest), halved(f.RSS), halved(f.Own), halved(f.Alike), halved(f.Idle)}}
+		return framesRow{name, []show.Value{show.Halved(f.Guest), show.Halved(f.RSS), show.Halved(f.Own), show.Halved(f.Alike), show.Halved(f.Idle)}}
 	}
 	kinds := framesPart{What: "What the RAM is to the guest"}
 	for _, k := range r.Kinds {
@@ -168,20 +166,9 @@ func framesParts(a *data.Alone) (all []framesPart) {
 
 func sizedOf(parts []data.MemoryPart, muted bool) (all []sizedPart) {
 	for _, p := range parts {
-		all = append(all, sizedPart{words.MemoryPart(p), halved(p.PSS), halved(p.RSS), muted})
+		all = append(all, sizedPart{words.MemoryPart(p), show.Halved(p.PSS), show.Halved(p.RSS), muted})
 	}
-	align(all, func(p *sizedPart) *value { return &p.PSS })
-	align(all, func(p *sizedPart) *value { return &p.RSS })
+	show.Align(all, func(p *sizedPart) *show.Value { return &p.PSS })
+	show.Align(all, func(p *sizedPart) *show.Value { return &p.RSS })
 	return all
-}
-
-// halved writes a size with half of its interval.
-func halved(e stats.Estimate) (v value) {
-	var half string
-	if v.Value, half = words.Half(e.Value, e.Low, e.High, 3); half != "" {
-		v.Interval = "± " + half
-	} else if !math.IsNaN(e.Value) {
-		v.Interval = "no interval"
-	}
-	return v
 }

@@ -16,6 +16,9 @@ type Kind struct {
 	Read func(notebook.Study) (data.Config, error)
 
 	Figures []chart.Drawing // in the order in which they stand in a report, after those of any study
+
+	// Parts are what stands below a table of rows, whose anchor in the page and title these are.
+	Parts func(id, title string, rows []*data.Row, s *data.Summary) []Part
 }
 
 // Name is the kind's.

@@ -5,10 +5,12 @@ import (
 	"tare/desk/data"
 	"tare/desk/show/capacity"
 	"tare/desk/show/fit"
+	"tare/desk/show/starting"
 )
 
 // All are the kinds, in the order in which their figures stand in a report.
 var All = []data.Kind{
 	&capacity.Kind,
 	&fit.Kind,
+	&starting.Kind,
 }

@@ -1,10 +1,11 @@
-package data
+package starting
 
 import (
 	"slices"
 
+	"tare/desk/data"
 	"tare/notebook"
-	startingkind "tare/notebook/kinds/starting"
+	kind "tare/notebook/kinds/starting"
 	"tare/stats"
 )
 
@@ -21,12 +22,12 @@ type Started struct {
 	Starts                 int
 }
 
-// Starts are a row's moments, those of a restore behind those of a start; nil where no start was timed.
-func (r *Row) Starts() (all []Started) {
-	if r.Metric.Name != startingkind.Time {
+// starts are a row's moments, those of a restore behind those of a start; nil where no start was timed.
+func starts(r *data.Row) (all []Started) {
+	if r.Metric.Name != kind.Time {
 		return nil
 	}
-	for _, name := range append(append([]string{}, notebook.StartMoments...), append([]string{startingkind.MomentSaved}, notebook.RestoreMoments...)...) {
+	for _, name := range append(append([]string{}, notebook.StartMoments...), append([]string{kind.MomentSaved}, notebook.RestoreMoments...)...) {
 		var values []float64
 		for _, v := range r.SecondaryValues(name) {
 			values = append(values, v.Mean)
@@ -42,9 +43,9 @@ func (r *Row) Starts() (all []Started) {
 	return all
 }
 
-// Phases are the parts of a row's starts in the order in which they came, by their means; none where no start was timed.
-func (r *Row) Phases() (all []Phase) {
-	if r.Metric.Name != startingkind.Time {
+// phases are the parts of a row's starts in the order in which they came, by their means; none where no start was timed.
+func phases(r *data.Row) (all []Phase) {
+	if r.Metric.Name != kind.Time {
 		return nil
 	}
 	at := 0.0
@@ -65,20 +66,28 @@ func (r *Row) Phases() (all []Phase) {
 // Saving is what trials say of saving and restoring their guests, each once.
 type Saving struct{ How, Not, WentOn []string }
 
-// saved takes what a trial says.
-func (r *Row) saved(s *startingkind.Start) {
-	if s.HowSaved == "" && s.NoSaving == "" {
-		return
-	}
-	if r.Saving == nil {
-		r.Saving = &Saving{}
+// Trial takes what a trial says, whatever came of it.
+func (s *Saving) Trial(_ data.Block, t *notebook.Trial) error {
+	seen, err := notebook.SeenOf[kind.Seen](t)
+	start := seen.Startup
+	if start == nil || start.HowSaved == "" && start.NoSaving == "" {
+		return err
 	}
 	for _, of := range []struct {
 		to   *[]string
 		said string
-	}{{&r.Saving.How, s.HowSaved}, {&r.Saving.Not, s.NoSaving}, {&r.Saving.WentOn, s.WentOn}} {
+	}{{&s.How, start.HowSaved}, {&s.Not, start.NoSaving}, {&s.WentOn, start.WentOn}} {
 		if of.said != "" && !slices.Contains(*of.to, of.said) {
 			*of.to = append(*of.to, of.said)
 		}
 	}
+	return nil
+}
+
+// Finish is what they said; nil: nothing.
+func (s *Saving) Finish(*data.Summary) (any, []data.Doubt) {
+	if s.How == nil && s.Not == nil {
+		return nil, nil
+	}
+	return s, nil
 }

@@ -1,0 +1,56 @@
+// Package showtest is what the tests of kinds of study have in common: what is drawn and reported of a made-up folder.
+package showtest
+
+import (
+	"bytes"
+	"os"
+	"testing"
+
+	"tare/desk/chart"
+	"tare/desk/data"
+	"tare/desk/page"
+	"tare/desk/show"
+	"tare/notebook/notebooktest"
+)
+
+// Read reads a folder as one of a kind.
+func Read(t *testing.T, f *notebooktest.Folder, k *show.Kind) *data.Summary {
+	t.Helper()
+	s, err := data.Read([]string{f.Write(t)}, data.Options{Kinds: []data.Kind{k}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// Figures draws a folder.
+func Figures(t *testing.T, f *notebooktest.Folder, k *show.Kind) []chart.Figure {
+	t.Helper()
+	s := Read(t, f, k)
+	return chart.OfPanels(chart.Panels(s), show.Figures(s)...)
+}
+
+// Page is the report of a folder.
+func Page(t *testing.T, f *notebooktest.Folder, k *show.Kind) []byte {
+	t.Helper()
+	files, err := page.WriteSummary(Read(t, f, k), t.TempDir(), page.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// Excerpt is what stands in a page between two texts.
+func Excerpt(t *testing.T, page []byte, from, to string) []byte {
+	t.Helper()
+	_, rest, found := bytes.Cut(page, []byte(from))
+	body, _, closed := bytes.Cut(rest, []byte(to))
+	if !found || !closed {
+		t.Fatalf("the page has no %s … %s", from, to)
+	}
+	return append(bytes.TrimSpace(body), '\n')
+}
