@@ -23,7 +23,6 @@ import (
 	"tare/lab/journal"
 	"tare/lab/memory"
 	"tare/lab/proc"
-	"tare/notebook"
 	memorykind "tare/notebook/kinds/memory"
 )
 
