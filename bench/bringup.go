@@ -14,9 +14,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"tare/lab/crowd"
 	"tare/lab/engine"
 	"tare/lab/host"
 	"tare/lab/image"
+	"tare/lab/measure"
 	"tare/lab/proc"
 	"tare/lab/ruler"
 	"tare/lab/session"
@@ -62,7 +64,7 @@ func ceiling(ctx context.Context, dir string) error {
 	}
 	book := &trials{}
 	err = guests(ctx, func(l *session.Lab, _ *image.Image) error {
-		spec, err := study.Parse(file, []byte(text), dir, session.Engines)
+		spec, err := study.Parse(file, []byte(text), dir, session.Known)
 		if err != nil {
 			return err
 		}
@@ -166,35 +168,36 @@ func (t trials) report() (broken error) {
 // idle is the laboratory with an engine that has nothing to do.
 type idle struct{ study.Lab }
 
-// Provision and Create implement study.Lab.
-func (idle) Provision(context.Context, notebook.Treatment, string, *workload.Ready) (study.Guest, error) {
+// Provision and Create implement measure.Lab.
+func (idle) Provision(context.Context, crowd.Want) (crowd.Guest, error) {
 	return nobody{}, nil
 }
 
-func (idle) Create(context.Context, notebook.Treatment, string, *workload.Ready) (study.Ahead, error) {
+func (idle) Create(context.Context, crowd.Want) (measure.Ahead, error) {
 	return nobody{}, nil
 }
 
 // nobody is a guest that is there as soon as it is asked to start, and has done all that it is ordered to do.
-type nobody struct{ study.Guest }
+type nobody struct{ crowd.Guest }
 
-// Start, Meet and InForce implement study.Ahead.
+// Start, Meet and InForce implement measure.Ahead.
 func (nobody) Start(context.Context) error                 { return nil }
-func (g nobody) Meet(context.Context) (study.Guest, error) { return g, nil }
+func (g nobody) Meet(context.Context) (crowd.Guest, error) { return g, nil }
 func (nobody) InForce() error                              { return nil }
 
-// Destroy, Limits, Facts, Used, Throttled, Diagnose and Ruler are what a study asks of a guest in any case.
+// Destroy, Limits, Facts, Used, Throttled, Diagnose, Watch and Ruler are what a study asks of a guest in any case.
 func (nobody) Destroy(context.Context) error     { return nil }
 func (nobody) Limits() (notebook.Limits, error)  { return notebook.Limits{}, nil }
 func (nobody) Facts() engine.Facts               { return engine.Facts{} }
 func (nobody) Used() (time.Duration, error)      { return 0, nil }
 func (nobody) Throttled() (time.Duration, error) { return 0, nil }
 func (nobody) Diagnose() string                  { return "" }
-func (nobody) Ruler() study.Ruler                { return noRuler{} }
+func (nobody) Watch() engine.Watch               { return nil }
+func (nobody) Ruler() crowd.Ruler                { return noRuler{} }
 
-type noRuler struct{ study.Ruler }
+type noRuler struct{ crowd.Ruler }
 
-// Run, Cost, Ping and RoundTrip implement study.Ruler.
+// Run, Cost, Ping and RoundTrip implement crowd.Ruler.
 func (noRuler) Run(context.Context, ruler.Order) (ruler.Result, time.Duration, error) {
 	return ruler.Result{}, 0, nil
 }

@@ -24,6 +24,7 @@ import (
 	"syscall"
 	"time"
 
+	"tare/lab/crowd"
 	"tare/lab/engine/oci"
 	"tare/lab/host"
 	"tare/lab/image"
@@ -112,8 +113,9 @@ func rulers(ctx context.Context, dir string) error {
 		if err != nil {
 			return err
 		}
-		g, err := l.Provision(ctx, notebook.Treatment{Platform: notebook.BM, Instance: one}, "bench-bm",
-			&workload.Ready{Workload: &workload.Workload{}, Image: root, Work: work})
+		g, err := l.Provision(ctx, crowd.Want{
+			Treatment: notebook.Treatment{Platform: notebook.BM, Instance: one}, ID: "bench-bm", Work: &workload.Ready{Workload: &workload.Workload{}, Image: root, Work: work},
+		})
 		if err != nil {
 			return err
 		}
@@ -230,7 +232,7 @@ func startsWith(ctx context.Context, l *session.Lab, program, dir string, root *
 		{"tare's, asked to ruler's answer", 1.10, func() (float64, error) {
 			n++
 			began := time.Now()
-			g, err := l.Provision(ctx, t, fmt.Sprint("bench-cn-", n), &workload.Ready{Workload: &workload.Workload{}, Image: root, Work: work})
+			g, err := l.Provision(ctx, crowd.Want{Treatment: t, ID: fmt.Sprint("bench-cn-", n), Work: &workload.Ready{Workload: &workload.Workload{}, Image: root, Work: work}})
 			if err != nil {
 				return 0, err
 			}

@@ -67,7 +67,64 @@ func Decode(where string, text []byte, v any) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%s%s", where, yamlError(err, keys(reflect.TypeOf(v), map[string][]string{})))
+	if err == io.EOF {
+		return fmt.Errorf("%s: is empty", where)
+	}
+	line, wrong := yamlError(err, keys(reflect.TypeOf(v), map[string][]string{}))
+	if line > 0 {
+		where = fmt.Sprint(where, ":", line)
+	}
+	return fmt.Errorf("%s: %s", where, wrong)
+}
+
+// PartError is what is wrong in a part of a document, with its line in the document; 0: it is not known.
+type PartError struct {
+	Line int
+	Text string
+}
+
+// Error is the text.
+func (e *PartError) Error() string { return e.Text }
+
+// DecodePart decodes a part of a document into v, as strictly as Decode. Its error is a *PartError.
+func DecodePart(n *yaml.Node, v any) error {
+	err := n.Load(v, yaml.WithKnownFields())
+	if err == nil {
+		return nil
+	}
+	line, text := yamlError(err, keys(reflect.TypeOf(v), map[string][]string{}))
+	return &PartError{line, text}
+}
+
+// Keys are those that a structure is read from.
+func Keys(v any) []string {
+	t := reflect.TypeOf(v)
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return keys(t, map[string][]string{})[t.String()]
+}
+
+// Unknown says that a key is none of those that are known, and which it may have been meant for.
+func Unknown(key string, known []string) string {
+	text, the := "unknown key "+key, ": the"
+	if n := nearest(key, known); n != "" {
+		text, the = text+": did you mean "+n+"?", " The"
+	}
+	if len(known) > 0 {
+		text += the + " keys here are " + strings.Join(known, ", ")
+	}
+	return text
+}
+
+// Share reads a percentage above 0, at most 100%, as a share of 1.
+func Share(text string) (float64, error) {
+	digits, ok := strings.CutSuffix(text, "%")
+	percent, err := strconv.ParseFloat(digits, 64)
+	if err != nil || !ok || !(percent > 0 && percent <= 100) {
+		return 0, fmt.Errorf("%q: a share like 3%% was expected", text)
+	}
+	return percent / 100, nil
 }
 
 // crowded gives a mapping with more keys than maxKeys; nil: none is.
@@ -88,31 +145,18 @@ var (
 	otherKind  = regexp.MustCompile("^cannot construct !!(\\S+)(?: `((?s).*)`)? into (.+)$")
 )
 
-// yamlError puts the decoder's first error into ":LINE: text". known has the keys of each type.
-func yamlError(err error, known map[string][]string) string {
-	if err == io.EOF {
-		return ": is empty"
-	}
-	line := ""
-	text := err.Error()
+// yamlError is the line, or 0, and the text of the decoder's first error. known has the keys of each type.
+func yamlError(err error, known map[string][]string) (line int, text string) {
+	text = err.Error()
 	if at := (*yaml.LoadError)(nil); errors.As(err, &at) {
-		if text = at.Message; at.Mark.Line > 0 {
-			line = fmt.Sprint(":", at.Mark.Line)
-		}
+		text, line = at.Message, at.Mark.Line
 	}
 	if m := unknownKey.FindStringSubmatch(text); m != nil {
-		text = "unknown key " + m[1]
-		the := ": the"
-		if n := nearest(m[1], known[m[2]]); n != "" {
-			text, the = text+": did you mean "+n+"?", " The"
-		}
-		if here := known[m[2]]; len(here) > 0 {
-			text += the + " keys here are " + strings.Join(here, ", ")
-		}
+		text = Unknown(m[1], known[m[2]])
 	} else if m := otherKind.FindStringSubmatch(text); m != nil {
 		text = found(m[1], m[2]) + ": " + expected(m[3], known[m[3]]) + " was expected"
 	}
-	return line + ": " + strings.Join(strings.Fields(text), " ")
+	return max(line, 0), strings.Join(strings.Fields(text), " ")
 }
 
 // found says what stands in the file, by the decoder's name for its kind.

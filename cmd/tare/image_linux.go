@@ -37,7 +37,7 @@ off. tare image results reads that folder from the disk. What is bare metal to t
 			if name == "" || out == "" {
 				return errors.New("image: --study STUDY and --out FILE were expected")
 			}
-			spec, err := study.Load(studies.FS, name, session.Engines)
+			spec, err := study.Load(studies.FS, name, session.Known)
 			if err != nil {
 				return err
 			}

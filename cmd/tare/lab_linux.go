@@ -25,7 +25,6 @@ import (
 	"tare/lab/study"
 	"tare/lab/workload"
 	"tare/notebook"
-	fitkind "tare/notebook/kinds/fit"
 	"tare/studies"
 	"tare/workloads"
 )
@@ -96,7 +95,7 @@ func (r *running) check(c *cobra.Command) error {
 	}
 	if r.until != "" {
 		var err error
-		if r.known, err = study.ParseUntil(r.until); err != nil {
+		if r.known, err = study.ParseUntil(r.until, session.Kinds); err != nil {
 			return fmt.Errorf("--until %w", err)
 		}
 		if r.rounds > 0 {
@@ -144,7 +143,7 @@ the ratios. tare explain then says where the time went, and what the tracers cos
 			if err != nil {
 				return err
 			}
-			spec, err := study.Load(studies.FS, args[0], session.Engines)
+			spec, err := study.Load(studies.FS, args[0], session.Known)
 			if err != nil {
 				return err
 			}
@@ -251,7 +250,10 @@ func benchSpec(use study.Use, platforms, instances, input, objective string, nei
 		Design: study.Design{Rounds: study.Rounds{Floor: 5, Cap: 20, Emulated: 1}, Precision: "2%", Trials: 1, Warmups: 1, Timeout: "30m"},
 	}
 	if use.Port != 0 {
-		spec.Title, spec.Capacity = "Your own service", &study.Capacity{Objective: objective}
+		spec.Title = "Your own service"
+		if err := spec.Measure("capacity", map[string]string{"objective": objective}); err != nil {
+			return nil, err
+		}
 		spec.Design.Rounds = study.Rounds{Floor: 3, Cap: 10, Emulated: 1}
 	}
 	for _, p := range strings.Split(platforms, ",") {
@@ -265,7 +267,7 @@ func benchSpec(use study.Use, platforms, instances, input, objective string, nei
 		spec.Platforms = append(spec.Platforms, place)
 	}
 	spec.Instances = strings.Split(instances, ",")
-	return spec, spec.Complete(session.Engines)
+	return spec, spec.Complete(session.Known)
 }
 
 // run measures, and prints.
@@ -366,7 +368,7 @@ func (r *running) finish(run *study.Run, reason string, published []claims.Claim
 	if _, err := writeReport(s, "", 0); err != nil {
 		return err
 	}
-	if fitkind.Of(run.Plan.Study) != nil {
+	if r.known.Seeks() { // its notes are the answer
 		for _, note := range run.Notes() {
 			fmt.Fprintln(os.Stderr, note)
 		}
@@ -418,7 +420,7 @@ func studyCommand() *cobra.Command {
 			}
 			var rows []row
 			for _, name := range study.Shipped(studies.FS) {
-				s, err := study.Load(studies.FS, name, session.Engines)
+				s, err := study.Load(studies.FS, name, session.Known)
 				if err != nil {
 					return err
 				}
@@ -439,7 +441,7 @@ func studyCommand() *cobra.Command {
 			if len(args) != 1 {
 				return errors.New("study show: one study was expected, by its name (tare study list)")
 			}
-			s, err := study.Load(studies.FS, args[0], session.Engines)
+			s, err := study.Load(studies.FS, args[0], session.Known)
 			if err == nil {
 				fmt.Print(s.Source)
 			}

@@ -24,6 +24,16 @@ func NewMoments() *Moments {
 	return &Moments{began: time.Now(), at: map[string]time.Duration{}, news: make(chan struct{})}
 }
 
+// Begin begins anew: what comes before it is no part of the start.
+func (m *Moments) Begin() {
+	if m == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.began = time.Now()
+}
+
 // Mark notes that a moment, one of notebook's, is now. Where it was noted before, that stays.
 func (m *Moments) Mark(name string) { m.At(name, time.Now()) }
 

@@ -8,9 +8,9 @@ import (
 	"regexp"
 	"strings"
 
+	"tare/lab/crowd"
 	"tare/lab/device"
 	"tare/lab/fault"
-	"tare/lab/study"
 	"tare/lab/trace"
 	"tare/notebook"
 )
@@ -105,8 +105,8 @@ func devices() notebook.Capability {
 	return c
 }
 
-// Trace implements study.Guest.
-func (g guest) Trace(clock study.Guest) (study.Tracing, error) {
+// Trace implements crowd.Guest.
+func (g guest) Trace(clock crowd.Guest) (crowd.Tracing, error) {
 	if g.kit == nil {
 		return nil, errors.New("no tracers were made ready")
 	}
@@ -121,8 +121,8 @@ func (g guest) Trace(clock study.Guest) (study.Tracing, error) {
 	if t.Threads, err = g.Threads(); err != nil {
 		return nil, err
 	}
-	if other, ok := clock.(guest); ok {
-		threads, err := other.Threads()
+	if clock != nil {
+		threads, err := clock.Threads()
 		if err != nil {
 			return nil, err
 		}

@@ -17,100 +17,75 @@ import (
 	"golang.org/x/sys/unix"
 
 	"tare/lab/cgroup"
+	"tare/lab/crowd"
 	"tare/lab/device"
 	"tare/lab/engine"
 	"tare/lab/engine/bare"
 	"tare/lab/host"
 	"tare/lab/image"
+	"tare/lab/journal"
 	"tare/lab/network"
-	"tare/lab/pagecache"
 	"tare/lab/proc"
 	"tare/lab/remote"
 	"tare/lab/ruler"
-	"tare/lab/study"
 	"tare/lab/trace"
 	"tare/lab/workload"
 	"tare/notebook"
 )
 
-// Provision makes a guest for the treatment, on a host of the treatment's size.
-func (l *Lab) Provision(ctx context.Context, t notebook.Treatment, id string, w *workload.Ready) (study.Guest, error) {
-	return l.Beside(ctx, t, id, w, 0)
-}
-
-// Beside implements study.Lab.
-func (l *Lab) Beside(ctx context.Context, t notebook.Treatment, id string, w *workload.Ready, seat int) (study.Guest, error) {
-	g, err := l.provision(ctx, t, id, w, seat, nil)
+// Provision implements crowd.Host: on a host of the treatment's size.
+func (l *Lab) Provision(ctx context.Context, w crowd.Want) (crowd.Guest, error) {
+	g, err := l.provision(ctx, w)
 	if err != nil {
 		return nil, err
 	}
 	return g, nil
 }
 
-// Seats implements study.Lab.
+// Seats implements crowd.Host.
 func (l *Lab) Seats(t notebook.Treatment) (int, error) {
 	all, err := host.ChooseSeats(l.now(), int(math.Ceil(t.Instance.Cores)))
 	return len(all), err
 }
 
-// Start implements study.Lab. What the host is set to for the treatment is no part of the start.
-func (l *Lab) Start(ctx context.Context, t notebook.Treatment, id string, w *workload.Ready) (study.Guest, *engine.Moments, error) {
-	var m *engine.Moments
-	g, err := l.provision(ctx, t, id, w, 0, func() *engine.Moments {
-		m = engine.NewMoments()
-		return m
-	})
-	if err != nil {
-		return nil, nil, err
-	}
-	return g, m, nil
-}
-
-// Cache implements study.Lab: of the image's root and the work's files, or what the engine reads in place of them; and of a saved state.
-func (l *Lab) Cache(ctx context.Context, t notebook.Treatment, w *workload.Ready, cache string, saved ...string) (notebook.Cached, error) {
+// Reads implements measure.Lab: the image's root and the work's files, or what the engine reads in place of them.
+func (l *Lab) Reads(ctx context.Context, t notebook.Treatment, w *workload.Ready) (paths []string, err error) {
 	_, e, err := l.engineOf(t)
 	if err != nil {
-		return notebook.Cached{}, err
+		return nil, err
 	}
-	s := engine.Spec{Image: w.Image, Work: w.Work, System: w.Workload.System, Network: &engine.Network{Mode: t.Network}}
-	var paths []string
 	if r, ok := e.(engine.Reads); ok {
-		paths, err = r.Reads(ctx, s)
-	} else {
-		paths = append(paths, w.Image.Dir)
-		if w.Work != nil {
-			paths = append(paths, w.Work.Dir)
-		}
+		return r.Reads(ctx, engine.Spec{Image: w.Image, Work: w.Work, System: w.Workload.System, Network: &engine.Network{Mode: t.Network}})
 	}
-	if err != nil {
-		return notebook.Cached{}, err
+	paths = append(paths, w.Image.Dir)
+	if w.Work != nil {
+		paths = append(paths, w.Work.Dir)
 	}
-	paths = append(paths, saved...)
-	if cache == notebook.CacheCold {
-		return pagecache.Evict(ctx, paths)
-	}
-	return pagecache.Load(ctx, paths)
+	return paths, nil
 }
 
-// provision makes a guest on the CPUs of that seat; the first is the treatment's own. moments, where it is not nil, begins what its start is timed by.
-func (l *Lab) provision(ctx context.Context, t notebook.Treatment, id string, w *workload.Ready, seat int, moments func() *engine.Moments) (g guest, err error) {
-	notes, err := l.sizeFor(ctx, t, w.Workload.Service != nil)
+// Journal implements measure.Lab.
+func (l *Lab) Journal() *journal.Journal { return l.env.Journal }
+
+// provision makes the guest that is wanted. What the host is set to for the treatment is no part of its start.
+func (l *Lab) provision(ctx context.Context, w crowd.Want) (g guest, err error) {
+	t, work := w.Treatment, w.Work.Workload
+	notes, err := l.sizeFor(ctx, t, work.Service != nil)
 	if err != nil {
 		return g, err
 	}
 	if err := l.pages.of(ctx, l.env.Journal, t.Params[notebook.ParamHugePages]); err != nil {
 		return g, err
 	}
-	k, e, s, err := l.spec(t, id, w, seat)
+	k, e, s, err := l.spec(w)
 	if err != nil {
 		return g, err
 	}
-	if s.Network, err = l.network(ctx, k, t, w); err != nil {
+	if s.Network, err = l.network(ctx, k, t, w.Work); err != nil {
 		return g, err
 	}
-	if moments != nil {
-		s.Moments = moments()
-	}
+	s.Moments = w.Moments
+	s.Moments.Begin()
 	driven, err := e.Provision(ctx, s)
 	if errors.Is(err, unix.ENOMEM) {
 		released, rerr := l.release(ctx)
@@ -118,28 +93,28 @@ func (l *Lab) provision(ctx context.Context, t notebook.Treatment, id string, w 
 			return g, errors.Join(err, rerr)
 		}
 		if released {
-			return l.provision(ctx, t, id, w, seat, moments) // release withholds none for this instance again
+			return l.provision(ctx, w) // release withholds none for this instance again
 		}
 	}
 	if err != nil {
 		return g, err
 	}
 	made := l.guest(driven, t.Instance.Cores, s.CPUs)
-	made.system = s.System
 	made.name, made.unsaved = k.String(), cmp.Or(k.Unsaved, "nothing that it is made by saves it")
 	made.env = s.Devices.Env
-	made.notes, made.machine = notes, notebook.HasMachine(t.Platform)
+	made.notes, made.unseen = notes, notebook.HasMachine(t.Platform)
 	return made, nil
 }
 
-// spec is what guest the treatment asks for, but for its network, and the engine that makes it. It is on the CPUs of that seat.
-func (l *Lab) spec(t notebook.Treatment, id string, w *workload.Ready, seat int) (k engine.Kind, e engine.Driver, s engine.Spec, err error) {
+// spec is which guest is wanted, but for its network, and the engine that makes it.
+func (l *Lab) spec(w crowd.Want) (k engine.Kind, e engine.Driver, s engine.Spec, err error) {
+	t, work := w.Treatment, w.Work
 	if k, e, err = l.engineOf(t); err != nil {
 		return k, nil, s, err
 	}
 	s = engine.Spec{
-		ID: "tare-" + id, Instance: t.Instance, Provisioning: t.Provisioning, Isolation: t.Isolation, Accelerator: t.Accelerator, Machine: t.Machine,
-		Image: w.Image, Work: w.Work, System: w.Workload.System, Copied: t.Params[notebook.ParamRoot] == notebook.RootCopied,
+		ID: "tare-" + w.ID, Instance: t.Instance, Provisioning: t.Provisioning, Isolation: t.Isolation, Accelerator: t.Accelerator, Machine: t.Machine,
+		Image: work.Image, Work: work.Work, System: work.Workload.System, Copied: t.Params[notebook.ParamRoot] == notebook.RootCopied,
 	}
 	if s.Devices, err = devicesOf(t); err != nil {
 		return k, nil, s, err
@@ -149,7 +124,7 @@ func (l *Lab) spec(t notebook.Treatment, id string, w *workload.Ready, seat int)
 		if err != nil {
 			return k, nil, s, err
 		}
-		s.CPUs = all[seat%len(all)]
+		s.CPUs = all[w.Seat%len(all)]
 	}
 	return k, e, s, nil
 }
@@ -205,7 +180,7 @@ func (l *Lab) LoadFrom(ctx context.Context, url string) (err error) {
 // Load makes the place from which the service in the treatment's guest is asked: on the other machine where loads run there;
 // else bare metal in a network namespace of its own, on CPUs that the guest was not given, of other cores where the host has
 // such. It has the same root and files.
-func (l *Lab) Load(ctx context.Context, t notebook.Treatment, id string, w *workload.Ready) (study.Guest, notebook.Load, error) {
+func (l *Lab) Load(ctx context.Context, t notebook.Treatment, id string, w *workload.Ready) (crowd.Guest, notebook.Load, error) {
 	if l.away != nil {
 		g, err := l.away.Place(ctx, w.Image, w.Work)
 		if err != nil {
@@ -285,8 +260,7 @@ type guest struct {
 	name    string // of its engine
 	unsaved string // why the engine saves no guest
 
-	system  bool // a whole one, whose first process is its own init
-	machine bool // a virtual one: the host sees its processes, and not those inside
+	unseen bool // a virtual one: the host sees its processes, and not those inside
 }
 
 // Facts are the driver's, and the notes.
@@ -319,7 +293,8 @@ func (g guest) Restore(ctx context.Context, m *engine.Moments) error {
 	return g.Guest.(engine.Saver).Restore(ctx, m) // it was saved
 }
 
-func (g guest) Ruler() study.Ruler {
+// Ruler implements crowd.Guest.
+func (g guest) Ruler() crowd.Ruler {
 	if len(g.env) > 0 {
 		return equipped{g.Guest.Ruler(), g.env}
 	}
@@ -332,21 +307,30 @@ type equipped struct {
 	env []string
 }
 
-// Run implements study.Ruler. What the environment says of a name holds.
+// Run implements crowd.Ruler. What the environment says of a name holds.
 func (r equipped) Run(ctx context.Context, o ruler.Order) (ruler.Result, time.Duration, error) {
 	o.Env = slices.Concat(o.Env, r.env)
 	return r.Client.Run(ctx, o)
 }
 
-// Watch implements study.Watched. Of a virtual machine the host sees threads alone, which are bound to CPUs each.
+// Machine implements crowd.Guest.
+func (g guest) Machine() (engine.Machine, bool) {
+	m, is := g.Guest.(engine.Machine)
+	return m, is
+}
+
+// watcher is a driver's guest that can tell whether a trial stayed on its CPUs.
+type watcher interface{ Watch() engine.Watch }
+
+// Watch implements crowd.Guest. Of a virtual machine the host sees threads alone, which are bound to CPUs each.
 func (g guest) Watch() engine.Watch {
-	if w, is := g.Guest.(study.Watched); is && !g.machine {
+	if w, is := g.Guest.(watcher); is && !g.unseen {
 		return w.Watch()
 	}
 	return nil
 }
 
-// Used implements study.Guest.
+// Used implements crowd.Guest.
 func (g guest) Used() (time.Duration, error) {
 	pids, err := g.Processes()
 	if err != nil {
@@ -355,7 +339,7 @@ func (g guest) Used() (time.Duration, error) {
 	return proc.Used(pids)
 }
 
-// Throttled implements study.Guest. All processes of a container are below one quota.
+// Throttled implements crowd.Guest. All processes of a container are below one quota.
 func (g guest) Throttled() (time.Duration, error) {
 	pids, err := g.Processes()
 	if err != nil || len(pids) == 0 {
@@ -364,7 +348,23 @@ func (g guest) Throttled() (time.Duration, error) {
 	return cgroup.Throttled(pids[0])
 }
 
-// Demanded implements study.Guest.
+// Resident implements crowd.Guest.
+func (g guest) Resident() (sum int64, err error) {
+	pids, err := g.Processes()
+	if err != nil {
+		return 0, err
+	}
+	for _, pid := range pids {
+		r, err := proc.RollupOf(pid)
+		if err != nil && !proc.Ended(err) {
+			return 0, err
+		}
+		sum += r.RSS
+	}
+	return sum, nil
+}
+
+// Demanded implements crowd.Guest.
 func (g guest) Demanded() (proc.Demand, error) {
 	pids, err := g.Processes()
 	if err != nil {

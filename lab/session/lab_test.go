@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"tare/lab/crowd"
 	"tare/lab/engine"
 	"tare/lab/engine/bare"
 	"tare/lab/engine/qemu"
@@ -115,7 +116,7 @@ func TestAGuestThatNeedsTheWithheldMemory(t *testing.T) {
 		t.Fatalf("%v, %+v, want 13 of 16 GB withheld", err, l.kept)
 	}
 	for range 2 {
-		if _, err := l.Provision(t.Context(), bm, "x", w); !errors.Is(err, errMade) {
+		if _, err := l.Provision(t.Context(), crowd.Want{Treatment: bm, ID: "x", Work: w}); !errors.Is(err, errMade) {
 			t.Fatalf("got %v, want that it has enough", err)
 		}
 		if notes, err := l.sizeFor(t.Context(), bm, false); err != nil || len(notes) != 1 || !strings.HasPrefix(notes[0], "bare metal had all of the host's memory: ") {

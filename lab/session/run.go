@@ -15,7 +15,6 @@ import (
 	"tare/lab/study"
 	"tare/lab/workload"
 	"tare/notebook"
-	memorykind "tare/notebook/kinds/memory"
 )
 
 // Request is a study to run, and the folder that its results go to.
@@ -85,14 +84,11 @@ func (l *Lab) Run(ctx context.Context, q Request, show Show) (run *study.Run, re
 		}
 		show.Quiet(l.quiet.Set, left)
 	}
-	if m := memorykind.Of(plan.Study); m != nil && m.HugePages == memorykind.HugePagesOff {
-		if l.small, err = noise.Host.WithoutHugePages(l.env.Journal); err != nil {
-			return nil, "", err
-		}
-		for _, said := range notebook.Said(l.small.Set) {
-			start.Notes = append(start.Notes, "for the time of the run: "+said)
-		}
+	notes, undo, err := plan.Set(l.env.Journal)
+	if err != nil {
+		return nil, "", err
 	}
+	start.Notes, l.unset = append(start.Notes, notes...), undo
 	if !notebook.Exists(q.Out) {
 		short, err := plan.Rehearse(ctx, l, show.Say)
 		if err != nil {

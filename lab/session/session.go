@@ -61,9 +61,9 @@ type Lab struct {
 	kernels map[string]string             // files with guests' kernels, by the names that treatments have for them
 	answers map[asked]notebook.Capability // of engines, so far
 
-	kit   *trace.Kit     // of a study with traced trials; else nil
-	quiet *noise.Quieted // what was set for the time of a run; nil: nothing
-	small *noise.Quieted // the setting by which the kernel makes no huge pages; nil: it was left alone
+	kit   *trace.Kit                  // of a study with traced trials; else nil
+	quiet *noise.Quieted              // what was set for the time of a run; nil: nothing
+	unset func(context.Context) error // puts back what the kind of study set; nil: nothing
 }
 
 // Permitted says why this user cannot measure.
@@ -249,8 +249,8 @@ func (l *Lab) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	errs := []error{l.withhold(ctx, 0, nil), l.size(ctx, 0), l.pages.of(ctx, l.env.Journal, "")}
-	if l.small != nil { // when all CPUs are back, which settings are of
-		errs = append(errs, l.small.PutBack(ctx))
+	if l.unset != nil { // when all CPUs are back, which settings are of
+		errs = append(errs, l.unset(ctx))
 	}
 	if l.quiet != nil {
 		errs = append(errs, l.quiet.PutBack(ctx))

@@ -1,7 +1,6 @@
 package study
 
 import (
-	"errors"
 	"strings"
 	"testing"
 
@@ -44,16 +43,5 @@ func TestATrialThatLeavesItsCPUs(t *testing.T) {
 		if n == 0 {
 			t.Errorf("%q: no trials of bare metal", escape)
 		}
-	}
-	// What failed in another way keeps its cause.
-	tr := notebook.Trial{Failure: errors.ErrUnsupported.Error()}
-	fail(&tr, "", &notebook.Confined{CPUs: "1", Escape: notebook.EscapeLeft})
-	if tr.Failure != errors.ErrUnsupported.Error() {
-		t.Errorf("%q", tr.Failure)
-	}
-	tr.Failure = ""
-	fail(&tr, "its load: ", &notebook.Confined{CPUs: "1", Escape: notebook.EscapeLeft})
-	if !strings.HasPrefix(tr.Failure, "its load: one of its processes left") {
-		t.Errorf("%q", tr.Failure)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"tare/lab/measure"
 	"tare/notebook"
 )
 
@@ -234,7 +235,7 @@ func TestTheAccountOfAVMIsMadeOfBothSides(t *testing.T) {
 			want = map[string]float64{notebook.WallUser: 0.45, notebook.WallSystem: 0.15, notebook.WallCore: 0.1, notebook.WallThrottled: 0.1, notebook.WallOther: 0.2}
 			missing = "the ruler is in the container in the VM, which may load no tracers"
 		}
-		if !near(p.Wall, want) || p.Missing[MissingInside] != missing || (missing == "") != (p.Inside != nil) {
+		if !near(p.Wall, want) || p.Missing[measure.MissingInside] != missing || (missing == "") != (p.Inside != nil) {
 			t.Errorf("%s: %+v, inside %+v; want the wall %v", tr.Treatment, p, p.Inside, want)
 		}
 	}
@@ -255,7 +256,7 @@ func TestAVMThatCannotLookIntoItselfSaysWhy(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, tr := range book.trials {
-			if tr.Traced && (tr.Trace.Missing[MissingInside] != c.want || !near(tr.Trace.Wall, map[string]float64{notebook.WallUser: 0.75, notebook.WallSystem: 0.25}) && c.want != "") {
+			if tr.Traced && (tr.Trace.Missing[measure.MissingInside] != c.want || !near(tr.Trace.Wall, map[string]float64{notebook.WallUser: 0.75, notebook.WallSystem: 0.25}) && c.want != "") {
 				t.Errorf("missing %q, want %q; wall %v", tr.Trace.Missing, c.want, tr.Trace.Wall)
 			}
 		}
@@ -269,31 +270,6 @@ func near(a, b map[string]float64) bool {
 		}
 	}
 	return len(a) == len(b)
-}
-
-func TestSplitAndNested(t *testing.T) {
-	u, s, c, th, h := notebook.WallUser, notebook.WallSystem, notebook.WallCore, notebook.WallThrottled, notebook.WallHypervisor
-	type wall = map[string]float64
-	for _, c := range []struct{ got, want wall }{
-		{Split(wall{u: 4, c: 1}, 3, 1), wall{u: 3, s: 1, c: 1}},
-		{Split(wall{u: 4}, 0, 0), wall{u: 4}},
-		{Split(wall{u: 4}, 0, 2), wall{u: 0, s: 4}},
-		{Split(wall{u: 2, s: 1}, 1, 1), wall{u: 1, s: 2}},
-		{Split(nil, 1, 1), nil},
-		{Nested(wall{u: 3, s: 1, th: 1}, wall{u: 1, c: 2}), wall{u: 1.5, s: 0.5, th: 1, h: 2}},
-		{Nested(wall{u: 3, s: 1}, wall{c: 3, th: 3}), wall{u: 0, s: 0, h: 4}}, // no more than all that ran
-		{Nested(wall{u: 3, s: 1}, wall{u: 4}), wall{u: 3, s: 1, h: 0}},
-		{Nested(wall{u: 3}, nil), wall{u: 3}}, // the host saw nothing: nothing is known of it
-		{Nested(wall{c: 3}, wall{c: 3}), wall{c: 3}},
-	} {
-		if !near(c.got, c.want) {
-			t.Errorf("got %v, want %v", c.got, c.want)
-		}
-	}
-	in := wall{u: 1, s: 2}
-	if Nested(Split(in, 1, 1), wall{c: 1}); !near(in, wall{u: 1, s: 2}) {
-		t.Errorf("what was given was changed: %v", in)
-	}
 }
 
 func TestAnExplainedService(t *testing.T) {
@@ -319,7 +295,7 @@ func TestAnExplainedService(t *testing.T) {
 		if tr.Failure != "" || !near(tr.Trace.Wall, map[string]float64{notebook.WallUser: 0.25, notebook.WallSystem: 0.75}) {
 			t.Errorf("%q, wall %v", tr.Failure, tr.Trace.Wall)
 		}
-		if inside := tr.Trace.Missing[MissingInside]; (inside != "") != (tr.Treatment == "vm") {
+		if inside := tr.Trace.Missing[measure.MissingInside]; (inside != "") != (tr.Treatment == "vm") {
 			t.Errorf("%s: inside is missing: %q", tr.Treatment, inside)
 		}
 	}
@@ -360,36 +336,6 @@ func TestResumeRefusesOtherTracers(t *testing.T) {
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v; want %s", err, want)
-		}
-	}
-}
-
-// An account from counters sums to the time that passed, and says of simple loads what is known of them.
-func TestCounted(t *testing.T) {
-	for _, c := range []struct {
-		name                                           string
-		elapsed, cores, run, delay, throttled, blocked float64
-		want                                           map[string]float64
-	}{
-		{"one thread runs", 1, 1, 1, 0, 0, 0, map[string]float64{notebook.WallUser: 1}},
-		{"one thread of half a core", 2, 0.5, 1, 1, 0.98, 0, map[string]float64{notebook.WallUser: 1, notebook.WallThrottled: 0.98, notebook.WallCore: 0.02}},
-		{"one thread and a busy host", 2, 1, 1, 1, 0, 0, map[string]float64{notebook.WallUser: 1, notebook.WallCore: 1}},
-		{"one thread sleeps", 2, 1, 0.5, 0.1, 0, 0, map[string]float64{notebook.WallUser: 0.5, notebook.WallCore: 0.1, notebook.WallOther: 1.4}},
-		{"one thread reads a disk", 2, 1, 0.5, 0, 0, 1, map[string]float64{notebook.WallUser: 0.5, notebook.WallBlock: 1, notebook.WallOther: 0.5}},
-		{"sixteen threads on two cores", 1, 2, 2, 14, 0, 0, map[string]float64{notebook.WallUser: 1}},
-		{"four threads on four cores, a quarter of the quota", 1, 4, 1, 3, 3, 0, map[string]float64{notebook.WallUser: 0.25, notebook.WallThrottled: 0.75}},
-		{"eight threads on two cores, half of the quota", 1, 2, 1, 7, 1, 0, map[string]float64{notebook.WallUser: 0.5, notebook.WallThrottled: 0.5}},
-		{"clocks that differ", 1, 1, 1.001, 0.001, 0, 0.1, map[string]float64{notebook.WallUser: 1}},
-	} {
-		got, sum := Counted(c.elapsed, c.cores, c.run, c.delay, c.throttled, c.blocked), 0.0
-		for key, v := range got {
-			sum += v
-			if math.Abs(v-c.want[key]) > 1e-9 {
-				t.Errorf("%s: %s is %v, want %v", c.name, key, v, c.want[key])
-			}
-		}
-		if math.Abs(sum-c.elapsed) > 1e-9 {
-			t.Errorf("%s: the sum is %v, want %v", c.name, sum, c.elapsed)
 		}
 	}
 }

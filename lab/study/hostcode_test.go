@@ -37,7 +37,7 @@ func TestHostCode(t *testing.T) {
 		{"httpd", containers, "ssh://root@other", []string{"the preparation of workload httpd"}},
 	} {
 		text := "name: host-code\nworkloads: [{name: " + c.workload + "}]\nplatforms: [" + c.platforms + "]\ninstances: [1/1GB]\n"
-		s, err := Parse("study.yaml", []byte(text), dir, withKernels())
+		s, err := Parse("study.yaml", []byte(text), dir, Known{withKernels(), known.Kinds})
 		if err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}

@@ -17,7 +17,9 @@ type guestKernels struct {
 }
 
 // takesKernel says whether the kernel of the place's guests can be chosen.
-func (s *Spec) takesKernel(p Place) bool { return slices.ContainsFunc(s.engines.Of(p.Platform), takes) }
+func (s *Spec) takesKernel(p Place) bool {
+	return slices.ContainsFunc(s.known.Engines.Of(p.Platform), takes)
+}
 
 func takes(k engine.Kind) bool { return k.Kernel != nil }
 
@@ -67,7 +69,7 @@ func (s *Spec) kernelPath(file string) string {
 func (s *Spec) readKernel(p Place, path string) (notebook.Kernel, error) {
 	k, read := s.kernels.read[path]
 	if !read {
-		kinds := s.engines.Of(p.Platform)
+		kinds := s.known.Engines.Of(p.Platform)
 		var err error
 		if k, err = kinds[slices.IndexFunc(kinds, takes)].Kernel(path); err != nil {
 			return k, err

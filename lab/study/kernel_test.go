@@ -60,7 +60,7 @@ instances: [large]
 		{"[]", filepath.Join(dir, "bad"), nil, "--vm-kernel: kernel " + dir + "/bad: it is no kernel"},
 		{`""`, "", nil, "kernel: is empty"},
 	} {
-		s, err := Parse("study.yaml", []byte(strings.ReplaceAll(file, "KERNEL", c.kernel)), dir, withKernels())
+		s, err := Parse("study.yaml", []byte(strings.ReplaceAll(file, "KERNEL", c.kernel)), dir, Known{withKernels(), known.Kinds})
 		var us []use
 		if err == nil {
 			us, err = s.check(workloads.FS, Choices{Kernel: c.flag})
@@ -92,11 +92,11 @@ instances: [large]
 			t.Errorf("kernel %s, --vm-kernel %s: kernels %q, treatments %v; want %q", c.kernel, c.flag, got, ids, c.want)
 		}
 	}
-	_, err := Parse("study.yaml", []byte(strings.ReplaceAll(strings.ReplaceAll(file, "KERNEL", "a"), "platform: vm", "platform: cn")), dir, withKernels())
+	_, err := Parse("study.yaml", []byte(strings.ReplaceAll(strings.ReplaceAll(file, "KERNEL", "a"), "platform: vm", "platform: cn")), dir, Known{withKernels(), known.Kinds})
 	if err == nil || !strings.Contains(err.Error(), "study.yaml:7: kernel: a guest of cn has none of its own") {
 		t.Errorf("a container's kernel: %v", err)
 	}
-	s, err := Parse("study.yaml", []byte("name: k\nworkloads: [{name: ffmpeg}]\nplatforms: [{platform: bm}]\ninstances: [large]\n"), dir, withKernels())
+	s, err := Parse("study.yaml", []byte("name: k\nworkloads: [{name: ffmpeg}]\nplatforms: [{platform: bm}]\ninstances: [large]\n"), dir, Known{withKernels(), known.Kinds})
 	if err == nil {
 		_, err = s.check(workloads.FS, Choices{Kernel: filepath.Join(dir, "a")})
 	}

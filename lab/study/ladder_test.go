@@ -24,7 +24,7 @@ design: {rounds: {floor: 2, cap: 3}}
 // rungs are the treatments of the study by their name without the workload's.
 func rungs(t *testing.T, name string) (ids []string, all []notebook.Treatment) {
 	t.Helper()
-	s, err := Parse("s.yaml", []byte(strings.ReplaceAll(climb, "WORKLOAD", name)), ".", kinds)
+	s, err := Parse("s.yaml", []byte(strings.ReplaceAll(climb, "WORKLOAD", name)), ".", known)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,18 +86,18 @@ func TestWhatIsWrongInALadderIsSaidWithItsLine(t *testing.T) {
 		if bad == text {
 			t.Fatalf("%s changes nothing", c.to)
 		}
-		_, err := Parse("s.yaml", []byte(bad), ".", kinds)
+		_, err := Parse("s.yaml", []byte(bad), ".", known)
 		if err == nil || !strings.HasPrefix(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s:\n%v\nwant one line that begins with\n%s", c.to, err, c.want)
 		}
 	}
-	if _, err := Parse("s.yaml", []byte(text), ".", kinds); err != nil {
+	if _, err := Parse("s.yaml", []byte(text), ".", known); err != nil {
 		t.Error(err)
 	}
 }
 
 func TestOnlyARung(t *testing.T) {
-	s, err := Parse("s.yaml", []byte(strings.ReplaceAll(climb, "WORKLOAD", "cpu")), ".", kinds)
+	s, err := Parse("s.yaml", []byte(strings.ReplaceAll(climb, "WORKLOAD", "cpu")), ".", known)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -87,7 +87,7 @@ platforms: [{platform: bm}]
 instances: [1/1GB]
 design: {rounds: {cap: 6}}
 `
-	s, err := Parse("mine.yaml", []byte(text), ".", kinds)
+	s, err := Parse("mine.yaml", []byte(text), ".", known)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +113,7 @@ design: {rounds: {cap: 6}}
 		t.Error(got)
 	}
 	for _, wrong := range []string{"frames: sixty or more", "width: 480 or more", "frames: 60 or less"} {
-		s, err := Parse("mine.yaml", []byte(strings.Replace(text, "frames: 60 or more, width: [480, 640]", wrong, 1)), ".", kinds)
+		s, err := Parse("mine.yaml", []byte(strings.Replace(text, "frames: 60 or more, width: [480, 640]", wrong, 1)), ".", known)
 		if err != nil {
 			t.Fatal(err)
 		}

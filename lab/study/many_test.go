@@ -21,7 +21,7 @@ func TestCombinationsAreBounded(t *testing.T) {
 		return "[" + strings.Join(all, ", ") + "]"
 	}
 	text := "name: many\nworkloads:\n  - name: fileserver\n    params: {files: " + values(900) + ", threads: " + values(900) + ", rounds: " + values(900) + "}\nplatforms: [{platform: bm}, {platform: cn, engines: [crun]}]\ninstances: [1/1GB]\n"
-	s, err := Parse("many.yaml", []byte(text), ".", withKernels())
+	s, err := Parse("many.yaml", []byte(text), ".", Known{withKernels(), known.Kinds})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"tare/notebook"
-	fitkind "tare/notebook/kinds/fit"
 	"tare/workloads"
 )
 
@@ -26,7 +25,7 @@ design: {rounds: {floor: 2, cap: 2}, timeout: 1m}
 		"metrics: [{name: copy, unit: GB/s, better: higher, matches: '(x)'}]":   "s.yaml:3: ",
 		"metrics: [{name: copy, unit: GB/s, better: best, match: '([0-9.]+)'}]": `s.yaml:3: metrics: metric: better: "best": must be higher, lower or none`,
 	} {
-		s, err := Parse("s.yaml", []byte(strings.Replace(commands, "METRICS", metrics, 1)), ".", kinds)
+		s, err := Parse("s.yaml", []byte(strings.Replace(commands, "METRICS", metrics, 1)), ".", known)
 		if want != "" {
 			if err == nil || !strings.HasPrefix(err.Error(), want) {
 				t.Errorf("%s: %v\nwant %s", metrics, err, want)
@@ -45,15 +44,16 @@ design: {rounds: {floor: 2, cap: 2}, timeout: 1m}
 			t.Errorf("%+v, %+v", m, w.Also)
 		}
 		// How many guests fit is sought by what has to stay low.
-		err = s.Check(workloads.FS, Choices{Until: Until{Fit: fitkind.Config{Metric: "p95", Factor: 1.5, To: 8}}})
-		if err == nil || !strings.Contains(err.Error(), "of copy of workload command more is better, and how many guests fit is sought by what must stay low") {
+		u, err := ParseUntil("p95 < 1.5x", known.Kinds)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = s.Check(workloads.FS, Choices{Until: u})
+		if err == nil || !strings.Contains(err.Error(), "--until 'p95 < 1.5x': workload command has a copy of which more is better, and how many guests fit is sought by what must stay low") {
 			t.Errorf("--until 'p95 < 1.5x': %v", err)
 		}
-		if err := s.Check(workloads.FS, Choices{Until: Until{Fit: fitkind.Config{Metric: "time", Factor: 1.5, To: 8}}}); err != nil && strings.Contains(err.Error(), "more is better") {
-			t.Errorf("of a time: %v", err)
-		}
 	}
-	if _, err := Parse("s.yaml", []byte(strings.Replace(commands, "name: command, command: [/stream], METRICS", "name: cpu, metrics: [{name: x, unit: s}]", 1)), ".", kinds); err == nil || !strings.Contains(err.Error(), "a workload has its metrics in its own file") {
+	if _, err := Parse("s.yaml", []byte(strings.Replace(commands, "name: command, command: [/stream], METRICS", "name: cpu, metrics: [{name: x, unit: s}]", 1)), ".", known); err == nil || !strings.Contains(err.Error(), "a workload has its metrics in its own file") {
 		t.Error(err)
 	}
 }

@@ -66,7 +66,7 @@ func (s *Spec) Needs(shipped fs.FS) (n Needs, err error) {
 			continue
 		}
 		if len(choices) == 0 {
-			choices = s.engines.Names(p.Platform)[:1]
+			choices = s.known.Engines.Names(p.Platform)[:1]
 		}
 		for _, choice := range choices {
 			n.Engines = append(n.Engines, s.kind(p.Platform, choice))

@@ -15,7 +15,7 @@ workloads: [{name: cpu}, {name: io}]
 platforms: [{platform: bm}, {platform: cn, engines: ["crun|runc"]}, {platform: vm}]
 instances: [1/1GB]
 `
-	s, err := Parse("it.yaml", []byte(text), ".", kinds)
+	s, err := Parse("it.yaml", []byte(text), ".", known)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +33,7 @@ instances: [1/1GB]
 	if want := []string{"cpu", "io", "cn with crun", "vm with qemu"}; !slices.Equal(names, want) {
 		t.Errorf("%q, want %q", names, want)
 	}
-	s, err = Parse("it.yaml", []byte(strings.Replace(text, "{name: io}", "{name: mine, image: alpine, command: [true]}", 1)), ".", kinds)
+	s, err = Parse("it.yaml", []byte(strings.Replace(text, "{name: io}", "{name: mine, image: alpine, command: [true]}", 1)), ".", known)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,12 +10,12 @@ import (
 	"testing/synctest"
 	"time"
 
+	"tare/lab/crowd"
 	"tare/lab/engine"
 	"tare/lab/proc"
 	"tare/lab/ruler"
 	"tare/lab/workload"
 	"tare/notebook"
-	fitkind "tare/notebook/kinds/fit"
 	"tare/workloads"
 )
 
@@ -37,12 +37,16 @@ type resident struct {
 	from time.Time
 }
 
-func (s *street) Provision(_ context.Context, t notebook.Treatment, _ string, _ *workload.Ready) (Guest, error) {
+func (s *street) Provision(ctx context.Context, w crowd.Want) (crowd.Guest, error) {
+	t := w.Treatment
+	if strings.HasPrefix(w.ID, "w-") { // no trial's own
+		return s.neighbour(ctx, t, w.Work, w.Seat)
+	}
 	s.live++
 	s.seats = nil
-	return &resident{fakeGuest{&s.fakeLab, t}, s, 0, time.Now()}, nil
+	return &resident{fakeGuest{l: &s.fakeLab, t: t}, s, 0, time.Now()}, nil
 }
-func (s *street) Beside(ctx context.Context, t notebook.Treatment, _ string, w *workload.Ready, seat int) (Guest, error) {
+func (s *street) neighbour(ctx context.Context, t notebook.Treatment, w *workload.Ready, seat int) (crowd.Guest, error) {
 	if !w.Workload.Stays && w.Params["times"] != "1000000" {
 		return nil, errors.New("a neighbour whose work ends")
 	}
@@ -56,9 +60,9 @@ func (s *street) Beside(ctx context.Context, t notebook.Treatment, _ string, w *
 	}
 	s.live++
 	s.most = max(s.most, s.live)
-	return &resident{fakeGuest{&s.fakeLab, t}, s, len(s.seats), time.Now()}, nil
+	return &resident{fakeGuest{l: &s.fakeLab, t: t}, s, len(s.seats), time.Now()}, nil
 }
-func (g *resident) Ruler() Ruler { return g }
+func (g *resident) Ruler() crowd.Ruler { return g }
 func (g *resident) Resident() (int64, error) {
 	if g.s.takes == nil {
 		return 0, nil
@@ -195,7 +199,7 @@ func TestAnEngineThatStopsAnsweringUnderLoad(t *testing.T) {
 		book := &fakeBook{}
 		began := time.Now()
 		_, err := (&Run{Plan: p, Lab: s, Book: book}).Do(t.Context())
-		if took := time.Since(began); took > provisionTimeout+3*destroyTimeout {
+		if took := time.Since(began); took > crowd.ProvisionTimeout+3*crowd.DestroyTimeout {
 			t.Errorf("it took %v", took)
 		}
 		if err == nil || !strings.Contains(err.Error(), "(and 58 more guests); `tare clean` tries again") {
@@ -213,7 +217,7 @@ func TestAnEngineThatStopsAnsweringUnderLoad(t *testing.T) {
 	})
 }
 
-// That memory would run out is foreseen: no guest is made that the host has no room for. A trial says so, and a search names it.
+// That memory would run out is foreseen: no guest is made that the host has no room for. A trial says so.
 func TestMemoryThatWouldRunOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		full := func(nth int) int64 { // the fourth neighbour, and whoever is like it, takes more than a host has
@@ -230,38 +234,7 @@ func TestMemoryThatWouldRunOut(t *testing.T) {
 		if why := book.trials[0].Failure; !strings.HasPrefix(why, "neighbour 5 of 9: the host has ") || !strings.Contains(why, "it has room for 5 such guests") {
 			t.Errorf("%q", why)
 		}
-		p := neighbourly("none")
-		p.Study.Kind, p.Study.Config = fitkind.Name, &fitkind.Config{Metric: "p50", Factor: 1.5, To: 64}
-		p.Study.Design.Warmups = 0
-		s, book = &street{fakeLab: fakeLab{elapsed: steady}, takes: full}, &fakeBook{}
-		if _, err := (&Run{Plan: p, Lab: s, Book: book}).Do(t.Context()); err != nil || s.live != 0 || s.most != 5 {
-			t.Errorf("%v: %d guests at most, %d left", err, s.most, s.live)
-		}
-		for _, tr := range book.trials {
-			if f := fitkind.SeenBy(&tr).Fitted; f == nil || f.Guests != 5 || f.RanOut != fitkind.OutOfMemory || !strings.Contains(f.Why, "of memory left") {
-				t.Errorf("%+v", f)
-			}
-		}
 	})
-}
-
-func TestWhoIsBusy(t *testing.T) {
-	for _, c := range []struct {
-		n    notebook.Neighbour
-		busy bool
-	}{
-		{notebook.Neighbour{Busy: "cpu", RanS: 1}, true},
-		{notebook.Neighbour{Busy: "cpu", RanS: 0.2, WaitedS: 0.8}, true}, // one of five on a CPU
-		{notebook.Neighbour{Busy: "cpu", RanS: 0.2, Moved: 1 << 30}, false},
-		{notebook.Neighbour{Busy: "io", RanS: 1}, false},
-		{notebook.Neighbour{Busy: "work", RanS: 0.01}, true}, // it may wait for a device
-		{notebook.Neighbour{Busy: "work"}, false},
-		{notebook.Neighbour{Busy: "io", Moved: 64 << 10}, true},
-	} {
-		if got := idle(c.n, time.Second, 1) == ""; got != c.busy {
-			t.Errorf("%+v: busy %v", c.n, got)
-		}
-	}
 }
 
 func TestNeighboursOfAFile(t *testing.T) {
@@ -275,7 +248,7 @@ func TestNeighboursOfAFile(t *testing.T) {
 		{"many", "line 5: {cpu: N, io: N, work: N}"},
 		{"{cpu: 1/core, io: 1}", "line 5: {cpu: N, io: N, work: N}"},
 	} {
-		s, err := Parse("x.yaml", fmt.Appendf(nil, study, c.in), ".", kinds)
+		s, err := Parse("x.yaml", fmt.Appendf(nil, study, c.in), ".", known)
 		if err != nil {
 			if !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%s: %v, want %s", c.in, err, c.want)
@@ -290,10 +263,10 @@ func TestNeighboursOfAFile(t *testing.T) {
 			t.Errorf("%s: %q, want %q", c.in, got, c.want)
 		}
 		again := *s
-		if err := again.Complete(kinds); err != nil {
+		if err := again.Complete(known); err != nil {
 			t.Fatal(err)
 		}
-		if back, err := Parse("x.yaml", []byte(again.Source), ".", kinds); err != nil || fmt.Sprint(back.Neighbours) != fmt.Sprint(s.Neighbours) {
+		if back, err := Parse("x.yaml", []byte(again.Source), ".", known); err != nil || fmt.Sprint(back.Neighbours) != fmt.Sprint(s.Neighbours) {
 			t.Errorf("%s: written and read again: %v, %v", c.in, back, err)
 		}
 		us, err := s.uses(workloads.FS)

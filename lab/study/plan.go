@@ -7,29 +7,25 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"net/netip"
 	"os"
 	"slices"
 	"strings"
 	"time"
 
+	"tare/lab/crowd"
 	"tare/lab/engine"
 	"tare/lab/image"
-	"tare/lab/proc"
-	"tare/lab/ruler"
+	"tare/lab/journal"
+	"tare/lab/measure"
 	"tare/lab/workload"
 	"tare/notebook"
-	arrivalskind "tare/notebook/kinds/arrivals"
-	capacitykind "tare/notebook/kinds/capacity"
-	fitkind "tare/notebook/kinds/fit"
-	memorykind "tare/notebook/kinds/memory"
-	pagingkind "tare/notebook/kinds/paging"
-	startingkind "tare/notebook/kinds/starting"
 	"tare/stats"
 )
 
-// Lab is what a study needs of the machine.
+// Lab is what a study needs of the machine. Its methods are called one at a time, but for Create, of which several may be under way once one guest of the
+// treatment has been made.
 type Lab interface {
+	measure.Lab
 	// Host is the machine as found.
 	Host() notebook.Host
 	// UseKernels makes files with guests' kernels known by their names, which treatments have.
@@ -41,93 +37,6 @@ type Lab interface {
 	Supports(ctx context.Context, t notebook.Treatment) error
 	// Prepare makes what all guests of the treatment need, so that none of them pays for it.
 	Prepare(ctx context.Context, t notebook.Treatment, root *image.Image) error
-	// Provision makes a guest for the treatment, from what its workload was made ready as.
-	Provision(ctx context.Context, t notebook.Treatment, id string, w *workload.Ready) (Guest, error)
-	// Beside makes a guest beside the treatment's own, for another work: on the CPUs of that seat, where guests are bound to any. The treatment's own has seat 0.
-	Beside(ctx context.Context, t notebook.Treatment, id string, w *workload.Ready, seat int) (Guest, error)
-	// Seats is how many guests of the treatment's size have CPUs of their own at once; 1 at least.
-	Seats(t notebook.Treatment) (int, error)
-	// Start is Provision, and notes the moments of the guest's start.
-	Start(ctx context.Context, t notebook.Treatment, id string, w *workload.Ready) (Guest, *engine.Moments, error)
-	// Cache has what a start of the treatment's guest reads in the host's page cache, or not there, as one of notebook.Caches says.
-	Cache(ctx context.Context, t notebook.Treatment, w *workload.Ready, cache string, saved ...string) (notebook.Cached, error)
-	// Load makes the place from which a load asks the service in the treatment's guest; which CPUs it has is in the
-	// record.
-	Load(ctx context.Context, t notebook.Treatment, id string, w *workload.Ready) (Guest, notebook.Load, error)
-	// Weigh reads what guests take of the host's memory, all together. Those of which the host sees the ruler are weighed without it. Those that are
-	// virtual machines are asked what their memory is to them.
-	Weigh(ctx context.Context, guests []Guest, asked Inside) (memorykind.Weight, error)
-	// Tables reads the page tables of guests' work, all together.
-	Tables(ctx context.Context, guests []Guest) (notebook.PageTables, error)
-	// Faults begins to see the page faults of guests' work, from its beginning on. An error says why the host does not; of no guests it says whether.
-	Faults(guests []Guest) (Faulting, error)
-	// Create makes a guest of the treatment without starting it.
-	Create(ctx context.Context, t notebook.Treatment, id string, w *workload.Ready) (Ahead, error)
-	// Ask asks a service in a guest of this host, at an address in its network namespace, again and again until the right answer has begun to come, or
-	// ctx ends.
-	Ask(ctx context.Context, g Guest, at netip.AddrPort, q workload.Question) error
-	// Profile begins to sample what the host's CPUs do while containers of the treatment are started.
-	Profile(t notebook.Treatment) (Profiling, error)
-	// Merge has the kernel merge pages that are alike, as one of memorykind.KSMSettings says. An error says why the host does not.
-	Merge(ctx context.Context, setting string) (Merging, error)
-}
-
-// Inside is what guests that are virtual machines are asked of their memory when they are weighed.
-type Inside uint8
-
-// What they are asked.
-const (
-	Outside        Inside = iota // nothing
-	Frames                       // what each frame is to them
-	FramesAndFiles               // of the last of them also which files are in its page cache, which takes memory there
-)
-
-// Merging is the kernel at work on pages that are alike.
-type Merging interface {
-	// Settle waits until what is merged changes no more, and says how it went.
-	Settle(ctx context.Context) (*notebook.KSM, error)
-	// End takes all merged pages apart again and puts the host's settings back.
-	End(ctx context.Context) error
-}
-
-// Guest is what a study needs of a guest; package engine says more about each.
-type Guest interface {
-	Ruler() Ruler
-	Limits() (notebook.Limits, error)
-	Facts() engine.Facts
-	Address() engine.Address
-	// Trace attaches the study's tracers to the guest, until it is stopped. clock is the guest whose ruler runs the
-	// trial, where that is not this one's own: the trial's load is there. An error means that nothing is attached, and the trial
-	// is run without.
-	Trace(clock Guest) (Tracing, error)
-	// Used is the CPU time that its processes have used so far, those of a guest on another machine not counted.
-	Used() (time.Duration, error)
-	// Throttled is for how long a CPU quota has held it back so far; 0 where none limits it.
-	Throttled() (time.Duration, error)
-	// Demanded is what its processes have demanded so far.
-	Demanded() (proc.Demand, error)
-	// Resident is the sum of its processes' resident sets (RSS), in bytes.
-	Resident() (int64, error)
-	Diagnose() string
-	engine.Saver // an *engine.UnsupportedError where it is none
-	Destroy(ctx context.Context) error
-}
-
-// Tracing is a trace of one trial that has begun. Stop ends it, once, and says what was seen; its error means that something is still
-// attached.
-type Tracing interface {
-	ruler.Bounds
-	Stop() (*notebook.Trace, error)
-}
-
-// Ruler measures in a guest: a *ruler.Client, or in tests something whose figures are known.
-type Ruler interface {
-	Run(ctx context.Context, o ruler.Order) (r ruler.Result, host time.Duration, err error)
-	Cost(ctx context.Context, n int, program ...string) ([]time.Duration, error)
-	Ping(ctx context.Context) (time.Duration, error)
-	// Clock says how far its guest's calendar clock is ahead of this host's, and how wrong that may be.
-	Clock(ctx context.Context) (ahead, bound time.Duration, err error)
-	RoundTrip() time.Duration // the smallest that a Ping has taken so far
 }
 
 // Choices are what the caller of a study decides beside its file.
@@ -151,6 +60,14 @@ type Choices struct {
 	Explain []string // the tracers of as many trials again; none: no trial is traced
 }
 
+// measured is by what a study with a kind has it: its key, or what was chosen.
+func (c Choices) measured(s *Spec) string {
+	if c.Until.config != nil {
+		return fmt.Sprintf("--until '%s'", c.Until.objective)
+	}
+	return s.measure.Name
+}
+
 // From is the machine that the study's loads run on, ssh://…; "": this host.
 func (c Choices) From(s *Spec) string { return cmp.Or(c.LoadFrom, s.LoadFrom) }
 
@@ -162,6 +79,24 @@ type Plan struct {
 	work  map[string]*workload.Ready // what neighbours do, by one of notebook.Busy
 
 	engines engine.Registry
+	measure *measure.Kind  // what is measured in place of the time of the work; nil: that
+	config  measure.Config // how; nil without a kind
+}
+
+// rules are those of the kind of study.
+func (p *Plan) rules() measure.Rules {
+	if p.measure == nil {
+		return measure.Rules{}
+	}
+	return p.measure.Rules
+}
+
+// Set sets the host as the study asks, for the time of its run. notes say what was set; undo, where it is not nil, puts it back.
+func (p *Plan) Set(j *journal.Journal) (notes []string, undo func(context.Context) error, err error) {
+	if p.config == nil {
+		return nil, nil, nil
+	}
+	return p.config.Set(j)
 }
 
 // timeout is how long a trial may take.
@@ -215,7 +150,7 @@ func (s *Spec) at(u use, p Place, inst notebook.Instance, accel func(kernel stri
 	}
 	es, vs, ns, is := p.Engines, p.Provisioning, p.Networks, p.isolation()
 	if len(es) == 0 {
-		es = s.engines.Names(p.Platform)[:1]
+		es = s.known.Engines.Names(p.Platform)[:1]
 	}
 	switch {
 	case s.kind(p.Platform, es[0]).Provisionings == nil:
@@ -241,7 +176,7 @@ func (s *Spec) at(u use, p Place, inst notebook.Instance, accel func(kernel stri
 		i := slices.IndexFunc(of, func(engine string) bool { return can(with(engine)) })
 		t := with(of[max(i, 0)])
 		for _, t.Isolation = range is {
-			if t.Network = n; n == "" && u.Service != nil && s.Arrivals == nil {
+			if t.Network = n; n == "" && u.Service != nil && !s.rules().OwnNetwork {
 				t.Network = s.kind(t.Platform, t.Engine).Connected(t.Isolation, true)
 			}
 			for _, t.Machine = range p.machines() {
@@ -266,7 +201,7 @@ func (s *Spec) at(u use, p Place, inst notebook.Instance, accel func(kernel stri
 // kind is an engine that the study names; it was found when the file was read.
 func (s *Spec) kind(platform, choice string) engine.Kind {
 	name, _, _ := strings.Cut(choice, "|")
-	k, err := s.engines.Find(platform, name)
+	k, err := s.known.Engines.Find(platform, name)
 	if err != nil {
 		panic(err)
 	}
@@ -313,7 +248,7 @@ func (s *Spec) fitting(us []use, h notebook.Host, only Only) notebook.Study {
 
 // Check says what is wrong in a study and in what was chosen for it, as far as that is known without a host.
 func (s *Spec) Check(shipped fs.FS, ch Choices) error {
-	_, err := s.check(shipped, ch)
+	_, err := s.seeking(ch.Until).check(shipped, ch)
 	return err
 }
 
@@ -322,90 +257,84 @@ func (s *Spec) check(shipped fs.FS, ch Choices) ([]use, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := ch.Only.known(s, us); err != nil {
-		return nil, err
+	for _, check := range []func() error{
+		func() error { return ch.Only.known(s, us) },
+		func() error { return s.drawable(us) },
+		func() error { return s.readKernels(ch.Kernel) },
+		func() error { return s.withoutHostCode(us, ch) },
+		func() error { return checkFrom(ch.From(s)) },
+		func() error { return s.checkWorks(us, ch) },
+		func() error { return s.checkChoices(us, ch) },
+	} {
+		if err := check(); err != nil {
+			return nil, err
+		}
 	}
-	if err := s.drawable(us); err != nil {
-		return nil, err
-	}
-	if err := s.readKernels(ch.Kernel); err != nil {
-		return nil, err
-	}
-	if err := s.withoutHostCode(us, ch); err != nil {
-		return nil, err
-	}
-	if err := checkFrom(ch.From(s)); err != nil {
-		return nil, err
-	}
+	return us, nil
+}
+
+// checkWorks says which workload does not go with what is measured.
+func (s *Spec) checkWorks(us []use, ch Choices) error {
 	if ch.Until.Claims && len(s.Claims) == 0 {
-		return nil, fmt.Errorf("study %s: --until claims: the study names no claims; published ones were expected in its file, as in claims: [pinning]", s.Name)
+		return fmt.Errorf("study %s: --until claims: the study names no claims; published ones were expected in its file, as in claims: [pinning]", s.Name)
+	}
+	if u := ch.Until; u.config != nil && len(s.Measured) > 0 {
+		return fmt.Errorf("study %s: --until '%s' seeks by timing work, and the study measures %s in place of it: name a study that times its work", s.Name, u.objective, oneOf(keys(slices.Sorted(maps.Keys(s.Measured)))))
+	}
+	for _, u := range us {
+		w := u.Workload
+		if s.config != nil {
+			if err := s.config.Accepts(w); err != nil {
+				return fmt.Errorf("study %s: %s: workload %s %w", s.Name, ch.measured(s), w.Name, err)
+			}
+		}
+		if w.System && !s.rules().Systems {
+			return fmt.Errorf("study %s: workload %s is a whole system, which has no run time: use a study with %s", s.Name, w.Name,
+				oneOf(keys(s.known.Kinds.Names(func(r measure.Rules) bool { return r.Systems }))))
+		}
+		if w.Stays && !s.rules().Stays {
+			return fmt.Errorf("study %s: workload %s never ends, so it has no run time: use a study with %s", s.Name, w.Name,
+				oneOf(keys(s.known.Kinds.Names(func(r measure.Rules) bool { return r.Stays }))))
+		}
+		if ref := w.Image.Reference; ref != "" {
+			if err := image.Check(ref); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// keys are names as they stand in a file.
+func keys(names []string) (all []string) {
+	for _, n := range names {
+		all = append(all, n+":")
+	}
+	return all
+}
+
+// checkChoices says what was chosen that does not go with the study.
+func (s *Spec) checkChoices(us []use, ch Choices) error {
+	if why := s.rules().Untraced; len(ch.Explain) > 0 && why != "" {
+		return fmt.Errorf("study %s: %s: --explain: %s: leave it out", s.Name, ch.measured(s), why)
+	}
+	if why := s.rules().LoadHere; ch.LoadFrom != "" && why != "" {
+		return fmt.Errorf("study %s: %s: --load-from: %s: leave it out", s.Name, ch.measured(s), why)
 	}
 	takesInput, serves := false, false
 	for _, u := range us {
-		if s.Capacity != nil && (u.Workload.Load == nil || len(u.Workload.Load.Open) == 0) {
-			return nil, fmt.Errorf("study %s: capacity: workload %s has no load at a rate (load: open) by which a capacity can be sought", s.Name, u.Workload.Name)
-		}
-		if s.Arrivals != nil && (u.Workload.System || u.Workload.Stays || u.Workload.Service != nil && u.Workload.Load.First == nil) {
-			return nil, fmt.Errorf("study %s: arrivals: workload %s gives no first answer: a command that ends, or a service with load: first:, was expected", s.Name, u.Workload.Name)
-		}
-		if u.Workload.System && s.Memory == nil && s.Starting == nil {
-			return nil, fmt.Errorf("study %s: workload %s is a whole system, of which no time is taken: memory: {guests: [1, 2]}, by which guests are weighed, or starting: {cache: [warm]}, by which their start is timed, was expected in the study", s.Name, u.Workload.Name)
-		}
-		if fit := ch.Until.Fit; fit != (fitkind.Config{}) {
-			m := u.Workload.Primary()
-			for _, o := range u.Workload.Secondary() {
-				if o.Name == fit.Metric {
-					m = o
-				}
-			}
-			if !m.Directed() {
-				return nil, fmt.Errorf("study %s: --until '%s': %s of workload %s has no direction; name a time, or another metric where lower is better", s.Name, fit.Objective(), m.Name, u.Workload.Name)
-			}
-			if m.MoreIsBetter() {
-				return nil, fmt.Errorf("study %s: --until '%s': of %s of workload %s more is better, and how many guests fit is sought by what must stay low: a time, or another metric of which less is better, was expected", s.Name, fit.Objective(), m.Name, u.Workload.Name)
-			}
-		}
-		if u.Workload.Stays && s.Memory == nil && s.Paging == nil {
-			return nil, fmt.Errorf("study %s: workload %s never ends, so it has no time: memory: {guests: [1, 2]}, by which guests are weighed, was expected in the study", s.Name, u.Workload.Name)
-		}
 		takesInput, serves = takesInput || u.Workload.Input != nil, serves || u.Workload.Service != nil
-		if ref := u.Workload.Image.Reference; ref != "" {
-			if err := image.Check(ref); err != nil {
-				return nil, err
-			}
-		}
-	}
-	if fit := ch.Until.Fit != (fitkind.Config{}); fit && (s.Memory != nil || s.Paging != nil || s.Capacity != nil || s.Arrivals != nil || len(ch.Explain) > 0) {
-		return nil, fmt.Errorf("study %s: --until '%s': it is sought how many guests fit whose work is timed: a study without memory:, paging:, capacity: and arrivals:, and without --explain, was expected", s.Name, ch.Until.Fit.Objective())
-	}
-	if s.Arrivals != nil && len(ch.Explain)+len(ch.LoadFrom) > 0 {
-		return nil, fmt.Errorf("study %s: --explain, --load-from: containers are started under load from this host, and nothing that runs in them is timed: leave them out", s.Name)
-	}
-	if s.Paging != nil && len(ch.Explain) > 0 {
-		return nil, fmt.Errorf("study %s: --explain: page tables and faults are no time, and no tracer says where it went: leave it out", s.Name)
-	}
-	if s.Starting != nil && (len(ch.Explain) > 0 || ch.LoadFrom != "") {
-		return nil, fmt.Errorf("study %s: --explain, --load-from: starts are timed from this host, and no tracer sees them: leave it out", s.Name)
-	}
-	if s.Paging != nil && ch.LoadFrom != "" {
-		return nil, fmt.Errorf("study %s: --load-from: four services at once are asked from this host: leave it out", s.Name)
-	}
-	if s.Memory != nil && len(ch.Explain) > 0 {
-		return nil, fmt.Errorf("study %s: --explain: what is weighed is no time, and no tracer says where it went: leave it out", s.Name)
-	}
-	if s.Capacity != nil && len(ch.Explain) > 0 {
-		return nil, fmt.Errorf("study %s: --explain: a trial that seeks a capacity is many loads, and cannot be traced: leave it out", s.Name)
 	}
 	if from := ch.From(s); from != "" && !serves {
-		return nil, fmt.Errorf("load from %s: no workload of the study %s has a service that a load asks: leave it out", from, s.Name)
+		return fmt.Errorf("load from %s: no workload of the study %s has a service that a load asks: leave it out", from, s.Name)
 	}
 	if ch.Input == "" {
-		return us, nil
+		return nil
 	}
 	if !takesInput {
-		return nil, fmt.Errorf("--input %s: no workload of the study %s takes an input: leave it out", ch.Input, s.Name)
+		return fmt.Errorf("--input %s: no workload of the study %s takes an input: leave it out", ch.Input, s.Name)
 	}
-	return us, workload.CheckInput(ch.Input)
+	return workload.CheckInput(ch.Input)
 }
 
 // recordSyncs records of a treatment's workload whether its results rest on synced writes, where that is known.
@@ -420,197 +349,82 @@ func (p *Plan) recordSyncs(w *workload.Workload, t notebook.Treatment) {
 	p.Study.Syncs[notebook.Label(t.Workload, t.Params)] = synced
 }
 
-// Plan decides what is run, and makes the workloads ready: roots are built, programs compiled, inputs prepared.
-func (s *Spec) Plan(ctx context.Context, lab Lab, shipped fs.FS, ch Choices, o workload.Options) (*Plan, error) {
-	design, err := s.Design.parse()
-	if err != nil {
-		return nil, err
+// design is the study's, with what was chosen for it.
+func (s *Spec) design(ch Choices) (notebook.Design, error) {
+	design, wrong := s.Design.parse()
+	if wrong != nil {
+		return design, errors.New(wrong.text)
 	}
 	if ch.Rounds > 0 {
 		design.Floor, design.Cap, design.Precision = ch.Rounds, ch.Rounds, 0
 		design.Emulated = min(design.Emulated, ch.Rounds)
 	}
-	fit := ch.Until.Fit != fitkind.Config{}
-	if fit {
-		// Each trial is a whole search. Bare metal has no guests, and searches are compared with each other.
-		design.Floor, design.Cap, design.Precision, design.Trials, design.Warmups = fitRounds, fitRounds, 0, 1, 0
-		design.Emulated = 1
-	} else if ch.Until != (Until{}) {
+	switch {
+	case ch.Until.config != nil:
+		return ch.Until.config.Design(design), nil
+	case ch.Until.asked():
 		design.Cap, design.Precision, design.Decide, design.Claims = max(design.Cap, UntilRounds), ch.Until.Precision, ch.Until.Margin, ch.Until.Claims
 	}
-	if fit {
-		alone := *s // its neighbours are what is sought
-		alone.Neighbours, alone.Workloads, alone.Figures = nil, slices.Clone(s.Workloads), nil
-		for i := range alone.Workloads {
-			alone.Workloads[i].Neighbours = nil
-		}
-		s = &alone
+	if s.config != nil {
+		design = s.config.Design(design)
 	}
+	return design, nil
+}
+
+// seeking is the study as it is where something is sought in place of what it measures: its neighbours are what is sought.
+func (s *Spec) seeking(u Until) *Spec {
+	if u.config == nil {
+		return s
+	}
+	alone := *s
+	alone.measure, alone.config = u.sought, u.config
+	alone.Neighbours, alone.Workloads, alone.Figures = nil, slices.Clone(s.Workloads), nil
+	for i := range alone.Workloads {
+		alone.Workloads[i].Neighbours = nil
+	}
+	return &alone
+}
+
+// planner is a plan in the making.
+type planner struct {
+	*Spec
+	*Plan
+	lab  Lab
+	ch   Choices
+	host notebook.Host
+
+	accels     map[string]string // by kernel
+	noAccel    map[string]error
+	impossible error // why nothing can be measured so here; nil: it can
+}
+
+// Plan decides what is run, and makes the workloads ready: roots are built, programs compiled, inputs prepared.
+func (s *Spec) Plan(ctx context.Context, lab Lab, shipped fs.FS, ch Choices, o workload.Options) (*Plan, error) {
+	design, err := s.design(ch)
+	if err != nil {
+		return nil, err
+	}
+	s = s.seeking(ch.Until)
 	us, err := s.check(shipped, ch)
 	if err != nil {
 		return nil, err
 	}
-	host := lab.Host()
-	fitting := s.fitting(us, host, ch.Only)
+	p := &planner{Spec: s, lab: lab, ch: ch, host: lab.Host(), accels: map[string]string{}, noAccel: map[string]error{}}
+	fitting := s.fitting(us, p.host, ch.Only)
 	if err := worthwhile(fitting, ch.Only); err != nil {
 		return nil, err // before a VM is booted to find its accelerator
 	}
 	lab.UseKernels(s.kernels.files)
-	accels, noAccel := map[string]string{}, map[string]error{} // by kernel
-	for _, t := range fitting.Treatments {
-		k := s.kind(t.Platform, t.Engine)
-		if _, asked := accels[t.Kernel]; !asked && len(k.Accelerators) > 0 {
-			accels[t.Kernel], noAccel[t.Kernel] = lab.Accelerator(ctx, k, t.Kernel, ch.Accel, s.AllowEmulation)
-			if err := ctx.Err(); err != nil {
-				return nil, err // an interrupt, and nothing that the host lacks
-			}
-		}
-	}
-	capacity, err := s.Capacity.parse()
-	if err != nil {
+	if err := p.findAccelerators(ctx, fitting.Treatments); err != nil {
 		return nil, err
 	}
-	weighing, err := s.Memory.parse()
-	if err != nil {
-		return nil, err
+	if s.config != nil {
+		p.impossible = s.config.Possible()
 	}
-	paging, err := s.Paging.parse()
-	if err != nil {
-		return nil, err
-	}
-	arrivals, err := s.Arrivals.parse()
-	if err != nil {
-		return nil, err
-	}
-	starting, err := s.Starting.parse()
-	if err != nil {
-		return nil, err
-	}
-	blind := error(nil)
-	if paging != nil && paging.FaultsS > 0 {
-		if f, err := lab.Faults(nil); err != nil {
-			blind = fmt.Errorf("its page faults cannot be seen here: %w", err)
-		} else if _, err := f.Stop(); err != nil {
-			return nil, err
-		}
-	}
-	p := &Plan{ready: map[string]*workload.Ready{}, open: map[string]bool{}, engines: s.engines}
-	p.Study = notebook.Study{
-		Version: notebook.Version, Tare: ch.Tare, Name: s.Name, Title: s.Title, Source: s.Source, Seed: ch.Seed,
-		Created: time.Now().UTC(), Design: design, Metrics: map[string]notebook.Metric{}, Images: map[string]notebook.Image{},
-		Figures: s.Figures, Claims: s.Claims, Explain: ch.Explain, LoadFrom: ch.From(s), Lengths: s.Lengths,
-	}
-	switch {
-	case fit:
-		p.Study.Kind, p.Study.Config = fitkind.Name, &ch.Until.Fit
-	case capacity != nil:
-		p.Study.Kind, p.Study.Config = capacitykind.Name, capacity
-	case weighing != nil:
-		p.Study.Kind, p.Study.Config = memorykind.Name, weighing
-	case paging != nil:
-		p.Study.Kind, p.Study.Config = pagingkind.Name, paging
-	case arrivals != nil:
-		p.Study.Kind, p.Study.Config = arrivalskind.Name, arrivals
-	case starting != nil:
-		p.Study.Kind, p.Study.Config = startingkind.Name, starting
-	}
+	p.begin(design)
 	for _, u := range us {
-		w := u.Workload
-		can := func(t notebook.Treatment) bool { return fits(host, t) == nil && lab.Supports(ctx, t) == nil }
-		for _, t := range s.treatments(u, host, func(kernel string) string { return accels[kernel] }, can) {
-			if !ch.Only.keeps(t) || fit && t.Platform == notebook.BM {
-				continue
-			}
-			if ch.Rounds > 0 || ch.Until != (Until{}) {
-				t.Rounds = 0
-			}
-			if t.HostCores > 0 && t.HostCores == len(host.CPUs) {
-				t.HostCores = 0 // that is all of them, which the study may ask for as well
-				t.ID = identify(t)
-			}
-			if slices.ContainsFunc(p.Study.Treatments, func(o notebook.Treatment) bool { return o.ID == t.ID }) {
-				continue
-			}
-			reason := ""
-			switch small := fits(host, t); {
-			case small != nil:
-				reason = small.Error()
-			case neighboursFit(host, t) != nil:
-				reason = neighboursFit(host, t).Error()
-			case w.Service != nil && t.Network == notebook.NetNone:
-				reason = "its service has to be asked, and without a network nobody can"
-				if k := s.kind(t.Platform, t.Engine); len(k.Provisionings) == 0 {
-					reason = "its service has to be asked, and from the layer network up to the one below bridge a guest has the loopback alone"
-				}
-			case w.System && s.kind(t.Platform, t.Engine).Boots() != nil:
-				reason = s.kind(t.Platform, t.Engine).Boots().Error()
-			case noAccel[t.Kernel] != nil && len(s.kind(t.Platform, t.Engine).Accelerators) > 0:
-				reason = noAccel[t.Kernel].Error()
-			case paging != nil && paging.Guests > 1 && w.Service != nil && (t.Platform == notebook.BM || t.Network == notebook.NetHost || s.kind(t.Platform, t.Engine).Publishes):
-				reason = fmt.Sprintf("%d services at once need an address each, and here all are reached at the host's", paging.Guests)
-			case arrivals != nil && !s.kind(t.Platform, t.Engine).Ahead:
-				reason = "its containers are made and started in one: none can be there before it is asked to start"
-			case blind != nil:
-				reason = blind.Error()
-			case t.Params[notebook.ParamAddresses] == notebook.AddressesFixed && s.kind(t.Platform, t.Engine).RandomAddresses != "":
-				reason = "its addresses are always random: " + s.kind(t.Platform, t.Engine).RandomAddresses
-			default:
-				if err := lab.Supports(ctx, t); err != nil {
-					reason = err.Error()
-				}
-			}
-			if err := ctx.Err(); err != nil {
-				return nil, err // an interrupt, and nothing that the host lacks
-			}
-			if reason != "" {
-				p.Study.LeftOut = append(p.Study.LeftOut, notebook.LeftOut{Treatment: t, Reason: reason})
-				continue
-			}
-			if p.Study.Treatments = append(p.Study.Treatments, t); len(p.Study.Treatments) > notebook.MaxTreatments {
-				return nil, fmt.Errorf("study %s has more than %d configurations, which is the most that a study may have; split it into several", s.Name, notebook.MaxTreatments)
-			}
-			if t.Kernel != "" {
-				if p.Study.Kernels == nil {
-					p.Study.Kernels = map[string]notebook.Kernel{}
-				}
-				p.Study.Kernels[t.Kernel] = s.kernels.read[s.kernels.files[t.Kernel]]
-			}
-			p.Study.Metrics[w.Name] = w.Primary()
-			also := w.Secondary()
-			if capacity != nil {
-				p.Study.Metrics[w.Name], also = capacity.Figure(), []notebook.Metric{capacitykind.PerSecond}
-			}
-			if weighing != nil {
-				p.Study.Metrics[w.Name], also = memorykind.PSS, s.weighs(weighing)
-			}
-			if paging != nil {
-				p.Study.Metrics[w.Name], also = paging.Metrics(ends(w))
-			}
-			if fit {
-				p.Study.Metrics[w.Name], also = ch.Until.Fit.Figure(), []notebook.Metric{fitkind.Guests}
-			}
-			if len(s.neighbours(u.Use)) > 0 {
-				also = slices.Concat(also, []notebook.Metric{notebook.OwnShare, notebook.Fairness})
-			}
-			if arrivals != nil {
-				p.Study.Metrics[w.Name], also = arrivalskind.StartMean, arrivals.Also()
-			}
-			if starting != nil {
-				p.Study.Metrics[w.Name], also = starting.Metrics()
-			}
-			p.recordSyncs(w, t)
-			if w.Service != nil {
-				if p.Study.Ports == nil {
-					p.Study.Ports = map[string]int{}
-				}
-				p.Study.Ports[w.Name] = w.Service.Port
-			}
-			if len(also) > 0 {
-				if p.Study.Also == nil {
-					p.Study.Also = map[string][]notebook.Metric{}
-				}
-				p.Study.Also[w.Name] = also
-			}
+		if err := p.add(ctx, u); err != nil {
+			return nil, err
 		}
 	}
 	if err := errors.Join(worthwhile(p.Study, ch.Only), ch.Until.decidable(p.Study)); err != nil {
@@ -621,33 +435,8 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, shipped fs.FS, ch Choices, o w
 			return nil, err
 		}
 	}
-	var used []use
-	var all []*workload.Workload
-	for _, u := range us {
-		if _, measured := p.Study.Metrics[u.Workload.Name]; measured {
-			used = append(used, u)
-			all = append(all, u.Workload)
-		}
-	}
-	o.Input = ch.Input
-	if err := workload.Gather(ctx, all, o); err != nil {
+	if err := p.make(ctx, us, o); err != nil {
 		return nil, err
-	}
-	for _, u := range used {
-		w, label := u.Workload, u.label()
-		if p.ready[label] != nil {
-			continue
-		}
-		o.Input = ch.Input
-		if w.Input == nil && len(us) > 1 {
-			o.Input = "" // it is for the other workloads
-		}
-		r, err := workload.Make(ctx, w, u.params, o)
-		if err != nil {
-			return nil, err
-		}
-		p.ready[label], p.open[label] = r, u.open
-		p.Study.Images[label] = notebook.Image{Reference: r.Image.Reference, Digest: r.Image.Digest, Input: r.Work.Digest}
 	}
 	if err := p.busy(ctx, shipped, o); err != nil {
 		return nil, err
@@ -658,10 +447,182 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, shipped fs.FS, ch Choices, o w
 	if err := worthwhile(p.Study, ch.Only); err != nil {
 		return nil, err
 	}
+	p.Study.Hash = p.hash(design)
+	if p.Study.Design.Looks() > 0 { // not in the hash: a folder from before it was counted goes on without
+		p.Study.Design.Seen = stats.LeastTrials
+	}
+	return p.Plan, nil
+}
+
+// findAccelerators finds the accelerator of each kernel that the treatments' guests have.
+func (p *planner) findAccelerators(ctx context.Context, treatments []notebook.Treatment) error {
+	for _, t := range treatments {
+		k := p.kind(t.Platform, t.Engine)
+		if _, asked := p.accels[t.Kernel]; !asked && len(k.Accelerators) > 0 {
+			p.accels[t.Kernel], p.noAccel[t.Kernel] = p.lab.Accelerator(ctx, k, t.Kernel, p.ch.Accel, p.AllowEmulation)
+			if err := ctx.Err(); err != nil {
+				return err // an interrupt, and nothing that the host lacks
+			}
+		}
+	}
+	return nil
+}
+
+// begin begins the plan, without treatments.
+func (p *planner) begin(design notebook.Design) {
+	s, ch := p.Spec, p.ch
+	p.Plan = &Plan{ready: map[string]*workload.Ready{}, open: map[string]bool{}, engines: s.known.Engines, measure: s.measure, config: s.config}
+	p.Study = notebook.Study{
+		Version: notebook.Version, Tare: ch.Tare, Name: s.Name, Title: s.Title, Source: s.Source, Seed: ch.Seed,
+		Created: time.Now().UTC(), Design: design, Metrics: map[string]notebook.Metric{}, Images: map[string]notebook.Image{},
+		Figures: s.Figures, Claims: s.Claims, Explain: ch.Explain, LoadFrom: ch.From(s), Lengths: s.Lengths,
+	}
+	if s.config != nil {
+		p.Study.Kind, p.Study.Config = s.measure.Name, s.config.Record()
+	}
+}
+
+// add adds the treatments of a use.
+func (p *planner) add(ctx context.Context, u use) error {
+	can := func(t notebook.Treatment) bool { return fits(p.host, t) == nil && p.lab.Supports(ctx, t) == nil }
+	for _, t := range p.treatments(u, p.host, func(kernel string) string { return p.accels[kernel] }, can) {
+		if !p.ch.Only.keeps(t) || p.Plan.rules().BareMetal && t.Platform == notebook.BM {
+			continue
+		}
+		if p.ch.Rounds > 0 || p.ch.Until.asked() {
+			t.Rounds = 0
+		}
+		if t.HostCores > 0 && t.HostCores == len(p.host.CPUs) {
+			t.HostCores = 0 // that is all of them, which the study may ask for as well
+			t.ID = identify(t)
+		}
+		if slices.ContainsFunc(p.Study.Treatments, func(o notebook.Treatment) bool { return o.ID == t.ID }) {
+			continue
+		}
+		reason := p.leavesOut(ctx, t, u.Workload)
+		if err := ctx.Err(); err != nil {
+			return err // an interrupt, and nothing that the host lacks
+		}
+		if reason != "" {
+			p.Study.LeftOut = append(p.Study.LeftOut, notebook.LeftOut{Treatment: t, Reason: reason})
+			continue
+		}
+		if p.Study.Treatments = append(p.Study.Treatments, t); len(p.Study.Treatments) > notebook.MaxTreatments {
+			return fmt.Errorf("study %s has more than %d configurations, which is the most that a study may have; split it into several", p.Spec.Name, notebook.MaxTreatments)
+		}
+		p.describe(t, u)
+	}
+	return nil
+}
+
+// leavesOut says why a treatment of the workload is left out; empty: it is not.
+func (p *planner) leavesOut(ctx context.Context, t notebook.Treatment, w *workload.Workload) string {
+	k := p.kind(t.Platform, t.Engine)
+	if err := cmp.Or(fits(p.host, t), neighboursFit(p.host, t)); err != nil {
+		return err.Error()
+	}
+	switch {
+	case w.Service != nil && t.Network == notebook.NetNone && len(k.Provisionings) == 0:
+		return "its service has to be asked, and from the layer network up to the one below bridge a guest has the loopback alone"
+	case w.Service != nil && t.Network == notebook.NetNone:
+		return "its service has to be asked, and without a network nobody can"
+	case w.System && k.Boots() != nil:
+		return k.Boots().Error()
+	case p.noAccel[t.Kernel] != nil && len(k.Accelerators) > 0:
+		return p.noAccel[t.Kernel].Error()
+	}
+	if p.Plan.config != nil {
+		if why := p.Plan.config.LeavesOut(t, k, w); why != "" {
+			return why
+		}
+	}
+	switch {
+	case p.impossible != nil:
+		return p.impossible.Error()
+	case t.Params[notebook.ParamAddresses] == notebook.AddressesFixed && k.RandomAddresses != "":
+		return "its addresses are always random: " + k.RandomAddresses
+	}
+	if err := p.lab.Supports(ctx, t); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// describe records what a treatment measures, and what its guests are made of.
+func (p *planner) describe(t notebook.Treatment, u use) {
+	w := u.Workload
+	if t.Kernel != "" {
+		if p.Study.Kernels == nil {
+			p.Study.Kernels = map[string]notebook.Kernel{}
+		}
+		p.Study.Kernels[t.Kernel] = p.kernels.read[p.kernels.files[t.Kernel]]
+	}
+	first, also := w.Primary(), w.Secondary()
+	if p.Plan.config != nil {
+		var drawn []string
+		for _, f := range p.Figures {
+			drawn = append(drawn, f.Metric)
+		}
+		first, also = p.Plan.config.Metrics(w, drawn)
+	}
+	if len(p.neighbours(u.Use)) > 0 {
+		also = slices.Concat(also, []notebook.Metric{notebook.OwnShare, notebook.Fairness})
+	}
+	p.Study.Metrics[w.Name] = first
+	p.recordSyncs(w, t)
+	if w.Service != nil {
+		if p.Study.Ports == nil {
+			p.Study.Ports = map[string]int{}
+		}
+		p.Study.Ports[w.Name] = w.Service.Port
+	}
+	if len(also) > 0 {
+		if p.Study.Also == nil {
+			p.Study.Also = map[string][]notebook.Metric{}
+		}
+		p.Study.Also[w.Name] = also
+	}
+}
+
+// make makes the workloads ready of which something is measured.
+func (p *planner) make(ctx context.Context, us []use, o workload.Options) error {
+	var used []use
+	var all []*workload.Workload
+	for _, u := range us {
+		if _, measured := p.Study.Metrics[u.Workload.Name]; measured {
+			used = append(used, u)
+			all = append(all, u.Workload)
+		}
+	}
+	o.Input = p.ch.Input
+	if err := workload.Gather(ctx, all, o); err != nil {
+		return err
+	}
+	for _, u := range used {
+		w, label := u.Workload, u.label()
+		if p.ready[label] != nil {
+			continue
+		}
+		o.Input = p.ch.Input
+		if w.Input == nil && len(us) > 1 {
+			o.Input = "" // it is for the other workloads
+		}
+		r, err := workload.Make(ctx, w, u.params, o)
+		if err != nil {
+			return err
+		}
+		p.ready[label], p.open[label] = r, u.open
+		p.Study.Images[label] = notebook.Image{Reference: r.Image.Reference, Digest: r.Image.Digest, Input: r.Work.Digest}
+	}
+	return nil
+}
+
+// hash is of all that decides what the trials mean. What a study does not have has no part in it, so that folders keep theirs.
+func (p *planner) hash(design notebook.Design) string {
+	s, ch := p.Spec, p.ch
 	work := map[string]any{} // what a workload does is not in its name
 	for label, r := range p.ready {
-		w := r.Workload
-		work[label] = w.Identity()
+		work[label] = r.Workload.Identity()
 	}
 	parts := []any{work, s.Name, s.Workloads, s.Platforms, s.Instances, s.HostCores, s.AllowEmulation, design, ch.Only, ch.Accel, ch.Rounds, ch.Until, p.Study.Images}
 	if slices.ContainsFunc(p.Study.Treatments, func(t notebook.Treatment) bool { return t.Platform == notebook.BM || t.Engine == notebook.LayersEngine }) {
@@ -670,26 +631,11 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, shipped fs.FS, ch Choices, o w
 	if len(ch.Explain) > 0 {
 		parts = append(parts, ch.Explain)
 	}
-	if capacity != nil {
-		parts = append(parts, capacity)
-	}
-	if weighing != nil {
-		parts = append(parts, weighing)
-	}
-	if paging != nil {
-		parts = append(parts, paging)
+	if p.Plan.config != nil {
+		parts = append(parts, p.Plan.config.Identity(slices.Collect(maps.Values(p.ready)))...)
 	}
 	if len(s.Neighbours) > 0 {
 		parts = append(parts, s.Neighbours)
-	}
-	if arrivals != nil {
-		asked := map[string]*workload.Question{}
-		for _, r := range p.ready {
-			if r.Workload.Load != nil {
-				asked[r.Workload.Name] = r.Workload.Load.First
-			}
-		}
-		parts = append(parts, arrivals, asked)
 	}
 	if p.Study.LoadFrom != "" {
 		parts = append(parts, p.Study.LoadFrom)
@@ -697,11 +643,7 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, shipped fs.FS, ch Choices, o w
 	if len(s.kernels.files) > 0 {
 		parts = append(parts, slices.Sorted(maps.Keys(s.kernels.files)))
 	}
-	p.Study.Hash = hash(parts...)
-	if p.Study.Design.Looks() > 0 { // not in the hash: a folder from before it was counted goes on without
-		p.Study.Design.Seen = stats.LeastTrials
-	}
-	return p, nil
+	return hash(parts...)
 }
 
 // readyOf is the treatment's work.
@@ -933,22 +875,22 @@ func (p *Plan) Rehearse(ctx context.Context, lab Lab, say image.Progress) (short
 func (p *Plan) rehearse(ctx context.Context, lab Lab, t notebook.Treatment, ready *workload.Ready) (values []float64, cause string, err error) {
 	r := &Run{Plan: p, Lab: lab}
 	id := fmt.Sprintf("rehearsal-%d", os.Getpid()) // a cgroup is the host's, whatever state folder its guest is in
-	g, err := lab.Provision(ctx, t, id, ready)
-	if err != nil {
+	g := r.subject(measure.Cell{Treatment: t, Ready: ready, ID: id, Rehearsal: true})
+	if err := g.Make(ctx); err != nil {
 		return nil, "", err
 	}
-	defer func() { err = errors.Join(err, destroy(ctx, g)) }()
-	service, cause, err := r.setUp(ctx, g, t, id, ready)
+	defer func() { err = errors.Join(err, crowd.Destroy(ctx, g.Guest())) }()
+	cause, err = g.SetUp(ctx)
 	if err == nil && ctx.Err() != nil { // what was cut short by us says nothing about the workload
-		cause, err = "", errors.Join(ctx.Err(), service.takeDown(ctx))
+		cause, err = "", errors.Join(ctx.Err(), g.Service().TakeDown(ctx))
 	}
 	if cause != "" || err != nil {
 		return nil, cause, err
 	}
-	defer func() { err = errors.Join(err, service.takeDown(ctx)) }()
+	defer func() { err = errors.Join(err, g.Service().TakeDown(ctx)) }()
 	began := time.Now()
 	for i := 0; i == 0 || i < rehearsals && ready.Workload.Length != "" && time.Since(began) < rehearsing; i++ {
-		tr, _, err := r.trial(ctx, g, service, ready, t, step{warmup: true})
+		tr, _, err := g.Trial(ctx, measure.Step{Role: measure.Rehearsal})
 		if err := cmp.Or(err, ctx.Err()); err != nil || tr.Failure != "" {
 			return nil, tr.Failure, err
 		}

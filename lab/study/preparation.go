@@ -20,8 +20,8 @@ const (
 // preparation says of each work, once, that nearly all of its time goes to preparing guests, and what would do, as soon as it is known in this
 // session what a guest of each of its treatments costs. Where the run itself decides how many trials a guest does, it sees to that.
 func (r *Run) preparation() {
-	if r.Plan.Study.Together() {
-		return // a guest is weighed or read, and not worked with
+	if r.Plan.rules().Once != "" {
+		return // each guest is for its one trial
 	}
 	for _, t := range r.Plan.Study.Treatments {
 		label := notebook.Label(t.Workload, t.Params)

@@ -6,20 +6,14 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"time"
 
+	"tare/lab/crowd"
 	"tare/lab/engine"
-	"tare/lab/ruler"
+	"tare/lab/measure"
 	"tare/lab/workload"
 	"tare/notebook"
-	arrivalskind "tare/notebook/kinds/arrivals"
-	capacitykind "tare/notebook/kinds/capacity"
-	fitkind "tare/notebook/kinds/fit"
-	memorykind "tare/notebook/kinds/memory"
-	pagingkind "tare/notebook/kinds/paging"
-	startingkind "tare/notebook/kinds/starting"
 	"tare/stats"
 )
 
@@ -51,12 +45,8 @@ const (
 	Interrupted = "interrupted"
 )
 
-const (
-	provisionTimeout = 5 * time.Minute // more than any driver gives itself, whose own message says more
-	destroyTimeout   = 1 * time.Minute
-	askTimeout       = 30 * time.Second // for what a ruler answers at once
-	giveUpAfter      = 2                // rounds in which every trial of a treatment failed
-)
+// giveUpAfter is how many rounds in which every trial of a treatment failed are enough.
+const giveUpAfter = 2
 
 // Run is one run of a plan.
 type Run struct {
@@ -338,188 +328,231 @@ func (r *Run) sums(id string, rounds int) (order []int, of map[int]stats.Sum) {
 	return order, of
 }
 
-// guest makes one guest and does the cell's trials in it. A guest that cannot be made, or dies, is failed trials.
-func (r *Run) guest(ctx context.Context, t notebook.Treatment, round int) (err error) {
-	design := r.Plan.Study.Design
-	ready := r.Plan.readyOf(t)
-	todo := r.todo(t, round)
-	judged := !slices.ContainsFunc(todo, func(s step) bool { return !s.traced }) // an earlier session did all that counts
-	lastCause := ""
-	record := func(tr notebook.Trial) error {
-		tr.Treatment, tr.Round = t.ID, round
-		if err := r.Book.Trial(tr); err != nil {
-			return err
-		}
-		r.Take(tr)
-		if !tr.Traced && tr.Failure != "" {
-			lastCause = tr.Failure
-		}
-		if r.Watch != nil && !tr.Warmup {
-			q, _ := r.ratio(t, round+1)
-			r.Watch.Trial(t, tr, q)
-		}
-		return nil
+// subject is how the study measures in one guest.
+func (r *Run) subject(c measure.Cell) measure.Subject {
+	c.Engine = r.kind(c.Treatment)
+	b := measure.Bench{
+		Lab: r.Lab, Timeout: r.Plan.timeout(), Tracers: r.Plan.Study.Explain, Neighbour: r.Plan.workOf, Until: r.share,
+		Note: func(text string) { r.notes = append(r.notes, text) },
 	}
-	// rest records what was to be done as failed: nothing that was planned goes missing.
-	rest := func(guest string, todo []step, cause string) error {
-		for _, s := range todo {
-			if err := record(notebook.Trial{Guest: guest, Index: s.index, Traced: s.traced, Start: time.Now().UTC(), Failure: cause}); err != nil {
-				return err
-			}
-			cause = "not run: its guest had failed before it"
-		}
-		return nil
+	if r.Plan.config == nil {
+		return measure.NewPlain(b, c)
 	}
-	began, working, trials := time.Now(), time.Duration(0), 0
-	defer func() {
-		c := r.costs[t.ID]
-		r.costs[t.ID] = cost{c.guests + 1, c.trials + trials, c.preparing + time.Since(began) - working, c.working + working}
-		if err != nil || ctx.Err() != nil || judged {
-			return
-		}
-		if d := r.cells[cell{t.ID, round}]; d != nil && r.judge(t, *d) {
-			r.notes = append(r.notes, fmt.Sprintf("%s: given up after %d rounds in which every trial failed: %s", t.ID, giveUpAfter, lastCause))
-			if r.Watch != nil {
-				r.Watch.GaveUp(t, lastCause)
-			}
-		}
-	}()
+	return r.Plan.config.Subject(b, c)
+}
 
-	id := fmt.Sprintf("r%d-%08x", round, rand.Uint32())
-	var g Guest
-	var started *start // of a study of starts
-	var perr error
-	if r.Plan.Study.Kind != startingkind.Name {
-		pctx, cancel := context.WithTimeout(ctx, provisionTimeout)
-		g, perr = r.provision(pctx, t, id, ready)
-		cancel()
-	} else if started, perr = r.startUp(ctx, t, id, ready); perr == nil {
-		g = started.guest
+// share is when a search has had its part of the time that all searches have; without a time budget that is the usual time from now.
+func (r *Run) share(usual time.Duration) time.Time {
+	if r.Deadline.IsZero() {
+		return time.Now().Add(usual)
 	}
-	if perr != nil {
-		if ctx.Err() != nil {
-			return context.Canceled
+	left := 0
+	for _, t := range r.Plan.Study.Treatments {
+		for round := range r.Plan.Study.Design.Most(t) {
+			if !r.gaveUp[t.ID] && len(r.todo(t, round)) > 0 {
+				left++
+			}
 		}
-		return rest(id, todo, "no guest: "+perr.Error())
+	}
+	return time.Now().Add(time.Duration(0.9 * float64(time.Until(r.Deadline)) / float64(max(left, 1)))) // the rest is for making and removing guests
+}
+
+// attempt is one cell of a round: a guest and its trials.
+type attempt struct {
+	*Run
+	t       notebook.Treatment
+	round   int
+	ready   *workload.Ready
+	id      string
+	subject measure.Subject
+	company *crowd.Company
+
+	began     time.Time
+	working   time.Duration // of measured trials
+	trials    int           // measured ones
+	lastCause string        // why the last of them failed
+}
+
+// guest makes one guest and does the cell's trials in it. A guest that cannot be made, or dies, is failed trials.
+func (r *Run) guest(ctx context.Context, t notebook.Treatment, round int) error {
+	a := &attempt{Run: r, t: t, round: round, ready: r.Plan.readyOf(t), id: fmt.Sprintf("r%d-%08x", round, rand.Uint32()), began: time.Now()}
+	todo := r.todo(t, round)
+	judged := !slices.ContainsFunc(todo, func(s measure.Step) bool { return s.Role == measure.Measured }) // an earlier session did all that counts
+	err := a.run(ctx, todo)
+	c := r.costs[t.ID]
+	r.costs[t.ID] = cost{c.guests + 1, c.trials + a.trials, c.preparing + time.Since(a.began) - a.working, c.working + a.working}
+	if err != nil || ctx.Err() != nil || judged {
+		return err
+	}
+	if d := r.cells[cell{t.ID, round}]; d != nil && r.judge(t, *d) {
+		r.notes = append(r.notes, fmt.Sprintf("%s: given up after %d rounds in which every trial failed: %s", t.ID, giveUpAfter, a.lastCause))
+		if r.Watch != nil {
+			r.Watch.GaveUp(t, a.lastCause)
+		}
+	}
+	return nil
+}
+
+// run makes the guest, and removes it when its trials are done.
+func (a *attempt) run(ctx context.Context, todo []measure.Step) (err error) {
+	a.subject = a.Run.subject(measure.Cell{Treatment: a.t, Ready: a.ready, ID: a.id})
+	if err := a.subject.Make(ctx); err != nil {
+		return a.rest(ctx, todo, "no guest: "+err.Error())
 	}
 	defer func() {
-		if derr := destroy(ctx, g); derr != nil {
+		if derr := crowd.Destroy(ctx, a.subject.Guest()); derr != nil {
 			// What is left of it would be measured with the next guest. And it is said, whatever else happened.
-			err = fmt.Errorf("%s: its guest could not be removed: %w; `tare clean` tries again", t.ID, derr)
+			err = fmt.Errorf("%s: its guest could not be removed: %w; `tare clean` tries again", a.t.ID, derr)
 		}
 	}()
-	provisioned := time.Since(began)
-	var service *service
+	provisioned := time.Since(a.began)
 	defer func() {
 		// Before the guest: a load must not find it half destroyed.
-		if serr := service.takeDown(ctx); serr != nil {
-			err = fmt.Errorf("%s: its load's place could not be removed: %w; `tare clean` tries again", t.ID, serr)
+		if serr := a.subject.Service().TakeDown(ctx); serr != nil {
+			err = fmt.Errorf("%s: its load's place could not be removed: %w; `tare clean` tries again", a.t.ID, serr)
 		}
 	}()
-	rec := notebook.Guest{ID: id, Treatment: t.ID, Round: round, Start: began.UTC(), Trials: r.trials(t.ID, round), ProvisionS: provisioned.Seconds()}
-	if started != nil {
-		service = started.work
-	}
-	rec.NoFlush = r.kind(t).Lacks(engine.NoFlush)
-	if cause := r.describe(ctx, t, g, &rec, service != nil); cause != nil {
-		if ctx.Err() != nil {
-			return context.Canceled
-		}
-		return rest(id, todo, cause.Error())
-	}
-	cause := ""
-	if started == nil {
-		if service, cause, err = r.setUp(ctx, g, t, id, ready); err != nil {
-			return err
-		}
-	}
-	if ctx.Err() != nil {
-		return context.Canceled
-	}
-	if service != nil {
-		rec.ReadyS = service.took.Seconds()
-		rec.Notes = append(rec.Notes, service.notes()...)
-	}
-	if err := r.Book.Guest(rec); err != nil {
+	cause, err := a.setUp(ctx, provisioned)
+	if err != nil {
 		return err
 	}
 	if cause != "" {
-		return rest(id, todo, cause)
+		return a.rest(ctx, todo, cause)
 	}
-	company, cause, err := r.keepCompany(ctx, g, t)
+	a.company, cause, err = crowd.Beside(ctx, a.Lab, a.subject.Guest(), a.t, func(busy string) *workload.Ready { return a.Plan.workOf(a.t, busy) })
 	if err != nil {
-		return fmt.Errorf("%s: a neighbour could not be removed: %w; `tare clean` tries again", t.ID, err)
+		return fmt.Errorf("%s: a neighbour could not be removed: %w; `tare clean` tries again", a.t.ID, err)
 	}
 	defer func() {
-		if cerr := company.leave(ctx); cerr != nil {
-			err = fmt.Errorf("%s: a neighbour could not be removed: %w; `tare clean` tries again", t.ID, cerr)
+		if cerr := a.company.Leave(ctx); cerr != nil {
+			err = fmt.Errorf("%s: a neighbour could not be removed: %w; `tare clean` tries again", a.t.ID, cerr)
 		}
 	}()
 	if cause != "" && ctx.Err() == nil {
-		return rest(id, todo, cause)
+		return a.rest(ctx, todo, cause)
 	}
-	if w := ready.Workload; w.Load != nil && len(w.Load.Warm) > 0 {
-		design.Warmups = 0 // it was warmed in its own way
+	return a.do(ctx, todo)
+}
+
+// setUp has the guest ready for its trials, and writes it down; cause says why it is not.
+func (a *attempt) setUp(ctx context.Context, provisioned time.Duration) (cause string, err error) {
+	g := a.subject.Guest()
+	rec := notebook.Guest{ID: a.id, Treatment: a.t.ID, Round: a.round, Start: a.began.UTC(), Trials: a.Run.trials(a.t.ID, a.round), ProvisionS: provisioned.Seconds()}
+	rec.NoFlush = a.kind(a.t).Lacks(engine.NoFlush)
+	if why := a.describe(ctx, a.t, g, &rec, a.subject.Service() != nil); why != nil {
+		return why.Error(), nil
 	}
-	steps := make([]step, 0, design.Warmups+len(todo))
-	for i := range design.Warmups {
-		steps = append(steps, step{warmup: true, index: i})
+	if cause, err = a.subject.SetUp(ctx); err != nil {
+		return "", err
+	}
+	if ctx.Err() != nil {
+		return "", context.Canceled
+	}
+	if s := a.subject.Service(); s != nil {
+		rec.ReadyS = s.Took.Seconds()
+		rec.Notes = append(rec.Notes, s.Notes()...)
+	}
+	return cause, a.Book.Guest(rec)
+}
+
+// rest records what was to be done as failed: nothing that was planned goes missing. Where ctx has ended it records nothing: what was cut short by us says
+// nothing about the platform.
+func (a *attempt) rest(ctx context.Context, todo []measure.Step, cause string) error {
+	if ctx.Err() != nil {
+		return context.Canceled
+	}
+	guest := a.id
+	for _, s := range todo {
+		if err := a.record(notebook.Trial{Guest: guest, Index: s.Index, Traced: s.Role == measure.Traced, Start: time.Now().UTC(), Failure: cause}); err != nil {
+			return err
+		}
+		cause = "not run: its guest had failed before it"
+	}
+	return nil
+}
+
+// record writes a trial down.
+func (a *attempt) record(tr notebook.Trial) error {
+	tr.Treatment, tr.Round = a.t.ID, a.round
+	if err := a.Book.Trial(tr); err != nil {
+		return err
+	}
+	a.Take(tr)
+	if !tr.Traced && tr.Failure != "" {
+		a.lastCause = tr.Failure
+	}
+	if a.Watch != nil && !tr.Warmup {
+		q, _ := a.ratio(a.t, a.round+1)
+		a.Watch.Trial(a.t, tr, q)
+	}
+	return nil
+}
+
+// do does the trials, after the warm-ups.
+func (a *attempt) do(ctx context.Context, todo []measure.Step) error {
+	warmups := a.Plan.Study.Design.Warmups
+	if w := a.ready.Workload; w.Load != nil && len(w.Load.Warm) > 0 {
+		warmups = 0 // it was warmed in its own way
+	}
+	steps := make([]measure.Step, 0, warmups+len(todo))
+	for i := range warmups {
+		steps = append(steps, measure.Step{Role: measure.Warmup, Index: i})
 	}
 	for i, s := range append(steps, todo...) {
 		if ctx.Err() != nil {
 			return context.Canceled
 		}
 		start := time.Now()
-		// What Tare reads for itself comes before the host is looked at, and after it: it would count as other programs' work.
-		held := throttled(g)
-		stayed := watch(g, service)
-		since := beside(company.all(service.guests(g))...)
-		busy := company.watch(g)
-		var tr notebook.Trial
-		var dead, alone bool
-		var terr error
-		if started != nil {
-			tr, dead = r.finish(ctx, started, ready, t), true
-		} else {
-			tr, dead, terr = r.trial(ctx, g, service, ready, t, s)
-		}
-		// The other guests that are weighed or read with this one are no disturbance, and a start is over.
-		if !r.Plan.Study.Together() && r.Plan.Study.Kind != fitkind.Name && started == nil {
-			tr.Beside = since()
-			tr.ThrottledS = held()
-		}
-		if ctx.Err() == nil {
-			stayed(&tr)
-		}
-		if tr.Company, alone = accompanied(&tr, busy); alone {
-			dead = true
-		}
+		tr, over, terr := a.trial(ctx, s)
 		if ctx.Err() != nil {
 			return context.Canceled // a trial cut short by us says nothing about the platform
 		}
-		tr.Guest, tr.Index, tr.Warmup, tr.Traced = id, s.index, s.warmup, s.traced
-		if err := record(tr); err != nil {
+		tr.Guest, tr.Index, tr.Warmup, tr.Traced = a.id, s.Index, s.Role == measure.Warmup, s.Role == measure.Traced
+		if err := a.record(tr); err != nil {
 			return err
 		}
-		if !s.warmup {
-			working, trials = working+time.Since(start), trials+1
+		if s.Counts() {
+			a.working, a.trials = a.working+time.Since(start), a.trials+1
 		}
 		switch {
 		case terr != nil:
-			return fmt.Errorf("%s: %w", t.ID, terr)
-		case dead && s.warmup:
-			return rest(id, todo, tr.Failure)
-		case dead:
-			return rest(id, todo[i+1-design.Warmups:], "not run: its guest had failed before it")
+			return fmt.Errorf("%s: %w", a.t.ID, terr)
+		case over && !s.Counts():
+			return a.rest(ctx, todo, tr.Failure)
+		case over:
+			return a.rest(ctx, todo[i+1-warmups:], "not run: its guest had failed before it")
 		}
 	}
 	return nil
 }
 
+// trial makes one trial, and sees what the host, the guest's CPUs and its neighbours did meanwhile.
+func (a *attempt) trial(ctx context.Context, s measure.Step) (tr notebook.Trial, over bool, err error) {
+	g, service := a.subject.Guest(), a.subject.Service()
+	// What Tare reads for itself comes before the host is looked at, and after it: it would count as other programs' work.
+	held := crowd.Throttled(g)
+	stayed := crowd.Stayed(g, service)
+	since := crowd.BesideGuests(a.company.All(service.Guests(g))...)
+	busy := a.company.Watch(g)
+	tr, over, err = a.subject.Trial(ctx, s)
+	if !a.Plan.rules().Crowd { // other guests of the trial are no disturbance
+		tr.Beside = since()
+		tr.ThrottledS = held()
+	}
+	if ctx.Err() == nil {
+		stayed(&tr)
+	}
+	alone := false
+	if tr.Company, alone = crowd.Accompanied(&tr, busy); alone {
+		over = true
+	}
+	return tr, over, err
+}
+
 // describe fills in the guest's record; the error is a guest that does not answer.
 // Of one whose ruler is busy with a service what only a free one can say is left out.
-func (r *Run) describe(ctx context.Context, t notebook.Treatment, g Guest, rec *notebook.Guest, busy bool) error {
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+func (r *Run) describe(ctx context.Context, t notebook.Treatment, g crowd.Guest, rec *notebook.Guest, busy bool) error {
+	ctx, cancel := context.WithTimeout(ctx, crowd.AskTimeout)
 	defer cancel()
 	n := 9
 	if !t.Representative() {
@@ -530,7 +563,7 @@ func (r *Run) describe(ctx context.Context, t notebook.Treatment, g Guest, rec *
 	}
 	costs, err := g.Ruler().Cost(ctx, n)
 	if err != nil {
-		return fmt.Errorf("the ruler did not answer: %w%s", err, diagnosis(g))
+		return fmt.Errorf("the ruler did not answer: %w%s", err, crowd.Diagnosis(g))
 	}
 	var seconds []float64
 	for _, c := range costs {
@@ -539,14 +572,14 @@ func (r *Run) describe(ctx context.Context, t notebook.Treatment, g Guest, rec *
 	rec.RulerCostS, rec.RulerCostN = stats.Median(seconds), len(seconds)
 	for range 5 { // the quickest is near to what the way takes
 		if _, err := g.Ruler().Ping(ctx); err != nil {
-			return fmt.Errorf("the ruler did not answer: %w%s", err, diagnosis(g))
+			return fmt.Errorf("the ruler did not answer: %w%s", err, crowd.Diagnosis(g))
 		}
 	}
 	return r.limits(g, rec)
 }
 
 // limits fills in what can be read of a guest at any time.
-func (r *Run) limits(g Guest, rec *notebook.Guest) (err error) {
+func (r *Run) limits(g crowd.Guest, rec *notebook.Guest) (err error) {
 	rec.RoundTripS = g.Ruler().RoundTrip().Seconds()
 	if rec.Limits, err = g.Limits(); err != nil {
 		return fmt.Errorf("its limits cannot be read: %w", err)
@@ -554,198 +587,6 @@ func (r *Run) limits(g Guest, rec *notebook.Guest) (err error) {
 	f := g.Facts()
 	rec.Kernel, rec.KernelSource, rec.Machine, rec.Notes = f.Kernel, f.KernelSource, f.Machine, f.Notes
 	return nil
-}
-
-// hostProc is the host's /proc.
-var hostProc = os.DirFS("/proc")
-
-// memoryKills gives what says, of a ruler that is gone, that the host's kernel has killed processes for memory since: with the ruler
-// went its own count.
-func memoryKills() func(error) string {
-	before := ruler.OOMKills(hostProc)
-	return func(err error) string {
-		n := ruler.OOMKills(hostProc) - before
-		if n < 1 || !errors.Is(err, ruler.ErrGone) {
-			return ""
-		}
-		return fmt.Sprintf("out of memory: the host's kernel killed %d of its processes meanwhile: ", n)
-	}
-}
-
-func diagnosis(g Guest) string {
-	if a := g.Diagnose(); a != "" {
-		return " (" + a + ")"
-	}
-	return ""
-}
-
-// clockShare is how far the guest's clock and the host's may disagree on a trial, and clockFloor what is allowed on
-// top: an answer's way through an emulated serial port is no clock's fault.
-const (
-	clockShare = 0.01
-	clockFloor = 5 * time.Millisecond
-)
-
-// trial runs the workload once and checks its answer, a warm-up's not: nothing is made of it. dead: the guest is of no
-// use any more. The error is of tracers that cannot be detached.
-func (r *Run) trial(ctx context.Context, g Guest, service *service, ready *workload.Ready, t notebook.Treatment, s step) (tr notebook.Trial, dead bool, err error) {
-	if r.Plan.Study.Kind == capacitykind.Name {
-		tr, dead = r.climb(ctx, service, s.warmup)
-		return tr, dead, nil
-	}
-	if r.Plan.Study.Kind == memorykind.Name {
-		tr, err = r.weigh(ctx, g, ready, t, s.warmup)
-		return tr, true, err
-	}
-	if r.Plan.Study.Kind == pagingkind.Name {
-		tr, err = r.page(ctx, g, ready, t, s.warmup)
-		return tr, true, err
-	}
-	if r.Plan.Study.Kind == arrivalskind.Name {
-		tr, err = r.bringUp(ctx, ready, t)
-		return tr, true, err
-	}
-	if r.Plan.Study.Kind == fitkind.Name {
-		return r.fit(ctx, g, service, ready, t)
-	}
-	return r.time(ctx, g, service, ready, t, s)
-}
-
-// time is a trial that is one run of the workload.
-func (r *Run) time(ctx context.Context, g Guest, service *service, ready *workload.Ready, t notebook.Treatment, s step) (tr notebook.Trial, dead bool, err error) {
-	w := ready.Workload
-	where, order := g, w.Order(w.Command, ready.Params, ready.Image, workload.Seat{Instance: t.Instance})
-	order.Timeout, order.Remains = r.Plan.timeout(), service == nil
-	var clock Guest
-	if service != nil {
-		where, clock = service.place, service.place
-		order = service.ask(w.Load.Command, r.Plan.timeout())
-	}
-	tr.Start, tr.Command = time.Now().UTC(), order.Argv
-	var tracing Tracing
-	var unattached error
-	if s.traced {
-		if tracing, unattached = g.Trace(clock); unattached == nil {
-			order.Bounds = tracing
-		}
-		if r.kind(t).TracesInside && service == nil {
-			order.Tracers = r.Plan.Study.Explain
-		}
-	}
-	outOfMemory := memoryKills()
-	asking, enough := service.during(ctx)
-	ahead, bound, rerr := service.clock(asking)
-	var res ruler.Result
-	var host time.Duration
-	if rerr == nil {
-		res, host, rerr = where.Ruler().Run(asking, order)
-	}
-	var later, laterBound time.Duration
-	if rerr == nil {
-		later, laterBound, rerr = service.clock(asking)
-	}
-	enough()
-	if s.traced {
-		if tr.Trace, err = r.seen(tracing, unattached); err != nil {
-			tr.Failure = err.Error()
-			return tr, true, err
-		}
-		if why := hides(r.kind(t), service != nil); why != "" {
-			missing(tr.Trace, MissingInside, why)
-		}
-	}
-	switch {
-	case rerr != nil && ctx.Err() == nil && service != nil && service.over():
-		tr.Failure = "its service ended: " + service.how()
-		return tr, true, nil
-	case rerr != nil:
-		tr.Failure = outOfMemory(rerr) + rerr.Error() + diagnosis(where)
-		return tr, true, nil
-	}
-	tr.ElapsedS, tr.HostS = res.Elapsed.Seconds(), host.Seconds()
-	tr.Exit, tr.Signal, tr.Found = res.Exit, res.Signal, res.Found
-	if service == nil {
-		tr.Usage = res.Usage
-	} else {
-		tr.Load = service.usage(res, ahead, bound)
-		tr.Warnings = append(tr.Warnings, saturated(tr.Load, res.Elapsed)...)
-	}
-	if s.traced {
-		tr.Trace.Inside = res.Trace
-		account(tr.Trace, tr.Usage, tr.ElapsedS, t.Instance.Cores)
-		if why := blind(order.Tracers, res.Trace); why != "" {
-			missing(tr.Trace, MissingInside, why)
-		}
-	}
-	// The host's time has the way to the guest and back in it, of which only the least that it takes is known.
-	if off := max(res.Elapsed-host, host-where.Ruler().RoundTrip()-res.Elapsed); off > clockFloor+time.Duration(clockShare*float64(host)) {
-		tr.Warnings = append(tr.Warnings, fmt.Sprintf("the guest's clock says %.4g s, the host's %.4g s", tr.ElapsedS, tr.HostS))
-	}
-	if tr.Failure = workload.Failure(res); tr.Failure == "" {
-		tr.Failure = wander(ahead, bound, later, laterBound, host)
-	}
-	if names := t.Params[notebook.ParamDevices]; res.TimedOut && names != "" {
-		tr.Failure += "; if a kernel of " + names + " never returned, the device may have to be reset"
-	}
-	if tr.Failure == "" {
-		tr.Value, tr.Figures, tr.Failure = w.Figures(res)
-		tr.Warnings = append(tr.Warnings, w.Warnings(tr.Figures)...)
-	}
-	if service != nil && service.over() {
-		tr.Failure = "its service ended: " + service.how()
-		return tr, true, nil
-	}
-	if tr.Failure != "" {
-		tr.Output = workload.Tail(res)
-		return tr, false, nil
-	}
-	if len(w.Check) == 0 || s.warmup {
-		return tr, false, nil
-	}
-	check := w.Order(w.Check, ready.Params, ready.Image, workload.Seat{Instance: t.Instance})
-	check.Timeout, check.KeepScratch = r.Plan.timeout(), true
-	res, _, rerr = g.Ruler().Run(ctx, check)
-	if rerr != nil {
-		tr.Failure = "checking its output: " + rerr.Error() + diagnosis(g)
-		return tr, true, nil
-	}
-	if cause := workload.Failure(res); cause != "" {
-		tr.Failure, tr.Output = "its output is wrong: "+cause, workload.Tail(res)
-	}
-	return tr, false, nil
-}
-
-func destroy(ctx context.Context, g Guest) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), destroyTimeout)
-	defer cancel()
-	return g.Destroy(ctx)
-}
-
-// vacate removes guests, the latest first. Once one could not be removed in its time the others have that time together: hundreds of an engine that does not
-// answer any more would take hours. The error is of the first that is left, and says how many are.
-func vacate(ctx context.Context, guests []Guest) (first error) {
-	ctx = context.WithoutCancel(ctx)
-	stay := 0
-	for _, g := range slices.Backward(guests) {
-		of, cancel := context.WithTimeout(ctx, destroyTimeout)
-		err := g.Destroy(of)
-		if err != nil && of.Err() != nil && ctx.Err() == nil && stay == 0 {
-			hurry, done := context.WithTimeout(ctx, destroyTimeout)
-			defer done()
-			ctx = hurry
-		}
-		cancel()
-		if err == nil {
-			continue
-		}
-		if stay++; first == nil {
-			first = err
-		}
-	}
-	if stay > 1 {
-		return fmt.Errorf("%w (and %d more guests)", first, stay-1)
-	}
-	return first
 }
 
 // kind is the treatment's engine.

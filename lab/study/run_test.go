@@ -4,30 +4,30 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"math/rand/v2"
-	"net/netip"
 	"slices"
 	"strings"
 	"testing"
-	"testing/fstest"
 	"testing/synctest"
 	"time"
 
+	"tare/lab/crowd"
 	"tare/lab/engine"
 	"tare/lab/image"
+	"tare/lab/measure"
 	"tare/lab/proc"
 	"tare/lab/ruler"
 	"tare/lab/workload"
 	"tare/notebook"
-	memorykind "tare/notebook/kinds/memory"
 	"tare/stats"
 	"tare/workloads"
 )
 
 // fakeLab makes guests that take known times, and notes the order in which it was asked for them.
 type fakeLab struct {
+	measure.Lab // what these tests do not ask for panics
+
 	confined map[string]*notebook.Confined // by treatment: what its guests say of a trial's CPUs; nil: nothing
 	order    []string
 	live     int
@@ -56,11 +56,6 @@ type fakeLab struct {
 	inside          *notebook.Trace // what a VM's ruler gives
 	asked           []string        // the latest order's tracers
 
-	cached  notebook.Cached // Cache's
-	kept    notebook.Cached // Cache's, once a state is saved
-	evicted []string        // what Cache was asked for beside a start's own files
-	unsaved error           // Save's
-
 	ahead, drift time.Duration // of a guest's calendar clock, and by how much it is more each time
 }
 
@@ -79,46 +74,9 @@ func (l *fakeLab) Accelerator(context.Context, engine.Kind, string, string, bool
 func (l *fakeLab) Prepare(_ context.Context, t notebook.Treatment, _ *image.Image) error {
 	return l.unready[t.ID]
 }
-func (l *fakeLab) Beside(context.Context, notebook.Treatment, string, *workload.Ready, int) (Guest, error) {
-	return nil, errors.New("no guest of these tests has neighbours")
-}
 func (l *fakeLab) Seats(notebook.Treatment) (int, error) { return 2, nil }
-func (l *fakeLab) Load(context.Context, notebook.Treatment, string, *workload.Ready) (Guest, notebook.Load, error) {
-	return nil, notebook.Load{}, errors.New("no workload of these tests has a load")
-}
-func (l *fakeLab) Start(ctx context.Context, t notebook.Treatment, id string, w *workload.Ready) (Guest, *engine.Moments, error) {
-	g, err := l.Provision(ctx, t, id, w)
-	return g, engine.NewMoments(), err
-}
-func (l *fakeLab) Cache(_ context.Context, _ notebook.Treatment, _ *workload.Ready, cache string, saved ...string) (notebook.Cached, error) {
-	if len(saved) > 0 {
-		l.evicted = append(l.evicted, cache+" "+strings.Join(saved, " "))
-		return l.kept, nil
-	}
-	return l.cached, nil
-}
-func (l *fakeLab) Weigh(context.Context, []Guest, Inside) (memorykind.Weight, error) {
-	return memorykind.Weight{}, errors.New("nothing is weighed in these tests")
-}
-func (l *fakeLab) Tables(context.Context, []Guest) (notebook.PageTables, error) {
-	return notebook.PageTables{}, errors.New("no page tables are read in these tests")
-}
-func (l *fakeLab) Faults([]Guest) (Faulting, error) {
-	return nil, errors.New("no page faults are seen in these tests")
-}
-func (l *fakeLab) Create(context.Context, notebook.Treatment, string, *workload.Ready) (Ahead, error) {
-	return nil, errors.New("nothing is started under load in these tests")
-}
-func (l *fakeLab) Ask(context.Context, Guest, netip.AddrPort, workload.Question) error {
-	return errors.New("no service is asked in these tests")
-}
-func (l *fakeLab) Profile(notebook.Treatment) (Profiling, error) {
-	return nil, errors.New("no samples are taken in these tests")
-}
-func (l *fakeLab) Merge(context.Context, string) (Merging, error) {
-	return nil, errors.New("nothing is merged in these tests")
-}
-func (l *fakeLab) Provision(_ context.Context, t notebook.Treatment, _ string, _ *workload.Ready) (Guest, error) {
+func (l *fakeLab) Provision(_ context.Context, w crowd.Want) (crowd.Guest, error) {
+	t := w.Treatment
 	l.order = append(l.order, t.ID)
 	if err := l.broken[t.ID]; err != nil {
 		return nil, err
@@ -128,27 +86,19 @@ func (l *fakeLab) Provision(_ context.Context, t notebook.Treatment, _ string, _
 	}
 	l.live++
 	l.most = max(l.most, l.live)
-	return &fakeGuest{l, t}, nil
+	return &fakeGuest{l: l, t: t}, nil
 }
 
 type fakeGuest struct {
+	crowd.Guest
 	l *fakeLab
 	t notebook.Treatment
 }
 
-func (g *fakeGuest) Ruler() Ruler                     { return g }
+func (g *fakeGuest) Ruler() crowd.Ruler               { return g }
 func (g *fakeGuest) Limits() (notebook.Limits, error) { return notebook.Limits{}, nil }
 func (g *fakeGuest) Facts() engine.Facts              { return engine.Facts{} }
 func (g *fakeGuest) Diagnose() string                 { return "" }
-
-// Save implements engine.Saver.
-func (g *fakeGuest) Save(context.Context) (engine.Saved, error) {
-	return engine.Saved{Bytes: 2 << 20, How: "in a test", Path: "/state"}, g.l.unsaved
-}
-func (g *fakeGuest) Restore(_ context.Context, m *engine.Moments) error {
-	m.Mark(notebook.MomentRestored)
-	return nil
-}
 
 func (g *fakeGuest) Throttled() (time.Duration, error) {
 	if g.l.throttled > 0 { // of a lab that asks for it: others run guests beside each other
@@ -165,7 +115,7 @@ func (g *fakeGuest) Used() (time.Duration, error) {
 	return 0, nil
 }
 
-// Watch implements Watched.
+// Watch implements crowd.Guest.
 func (g *fakeGuest) Watch() engine.Watch {
 	c := g.l.confined[g.t.ID]
 	if c == nil {
@@ -188,7 +138,7 @@ func (g *fakeGuest) Clock(context.Context) (ahead, bound time.Duration, err erro
 func (g *fakeGuest) Cost(_ context.Context, n int, _ ...string) ([]time.Duration, error) {
 	return slices.Repeat([]time.Duration{time.Millisecond}, n), nil
 }
-func (g *fakeGuest) Trace(clock Guest) (Tracing, error) {
+func (g *fakeGuest) Trace(clock crowd.Guest) (crowd.Tracing, error) {
 	if g.l.blind != nil {
 		return nil, g.l.blind
 	}
@@ -726,7 +676,7 @@ func TestAPlanWithNothingToCompareIsRefused(t *testing.T) {
 		for p := range strings.SplitSeq(c.platforms, ", ") {
 			text += "- platform: " + p + "\n"
 		}
-		s, err := Parse("s.yaml", []byte(text+"instances: [1/1GB]\n"), ".", kinds)
+		s, err := Parse("s.yaml", []byte(text+"instances: [1/1GB]\n"), ".", known)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -765,7 +715,7 @@ func TestAPlanWithNothingToCompareIsRefused(t *testing.T) {
 // What is wrong whatever the host can do is said before anything is tried on it, or built for it.
 func TestWhatIsWrongIsSaidFirst(t *testing.T) {
 	parse := func(sizes string) *Spec {
-		s, err := Parse("s.yaml", []byte("name: s\nworkloads: [{name: cpu}]\nplatforms: [{platform: bm}, {platform: vm}]\ninstances: ["+sizes+"]\n"), ".", kinds)
+		s, err := Parse("s.yaml", []byte("name: s\nworkloads: [{name: cpu}]\nplatforms: [{platform: bm}, {platform: vm}]\ninstances: ["+sizes+"]\n"), ".", known)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -802,7 +752,7 @@ func TestWhatIsWrongIsSaidFirst(t *testing.T) {
 		{Use{Name: "command", Command: []string{"cat"}, Input: "input"}, "run_test.go", ""},
 	} {
 		s := &Spec{Name: "bench", Workloads: []Use{c.use}, Platforms: []Place{{Platform: "bm"}}, Instances: []string{"1/1GB"}}
-		if err := s.Complete(kinds); err != nil {
+		if err := s.Complete(known); err != nil {
 			t.Fatal(err)
 		}
 		got := ""
@@ -866,25 +816,6 @@ func TestAFolderGoesOnWithItsFloorOfTrials(t *testing.T) {
 	}
 }
 
-// A ruler that the kernel killed for memory takes its count of such kills with it; the host's says so.
-func TestARulerThatIsGoneForMemory(t *testing.T) {
-	proc := fstest.MapFS{"vmstat": {Data: []byte("nr_free_pages 5\noom_kill 7\n")}}
-	defer func(was fs.FS) { hostProc = was }(hostProc)
-	hostProc = proc
-	gone := fmt.Errorf("the guest's %w", ruler.ErrGone)
-	said := memoryKills()
-	if got := said(gone); got != "" {
-		t.Errorf("nothing was killed: %q", got)
-	}
-	proc["vmstat"] = &fstest.MapFile{Data: []byte("nr_free_pages 5\noom_kill 9\n")}
-	if got := said(gone); got != "out of memory: the host's kernel killed 2 of its processes meanwhile: " {
-		t.Errorf("two were killed: %q", got)
-	}
-	if got := said(errors.New("another")); got != "" {
-		t.Errorf("a ruler that lives: %q", got)
-	}
-}
-
 // interruptedLab is interrupted while it looks at what the host has.
 type interruptedLab struct {
 	fakeLab
@@ -898,7 +829,7 @@ func (l *interruptedLab) Supports(context.Context, notebook.Treatment) error {
 
 // An interrupt is none of what a host lacks.
 func TestAnInterruptedPlan(t *testing.T) {
-	s, err := Parse("s.yaml", []byte("name: s\nworkloads: [{name: cpu}]\nplatforms:\n- platform: bm\n- platform: cn\ninstances: [1/1GB]\n"), ".", kinds)
+	s, err := Parse("s.yaml", []byte("name: s\nworkloads: [{name: cpu}]\nplatforms:\n- platform: bm\n- platform: cn\ninstances: [1/1GB]\n"), ".", known)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"tare/lab/crowd"
 	"tare/lab/engine"
 	"tare/lab/image"
 	"tare/lab/ruler"
@@ -40,21 +41,20 @@ type shop struct {
 	places int
 }
 
-func (l *shop) Provision(_ context.Context, t notebook.Treatment, _ string, _ *workload.Ready) (Guest, error) {
-	return &counter{fakeGuest{&l.fakeLab, t}, l, false}, nil
+func (l *shop) Provision(ctx context.Context, w crowd.Want) (crowd.Guest, error) {
+	if w.Work.Workload.Stays {
+		return l.beside.Provision(ctx, w)
+	}
+	return &counter{fakeGuest{l: &l.fakeLab, t: w.Treatment}, l, false}, nil
 }
 
-func (l *shop) Load(_ context.Context, t notebook.Treatment, _ string, _ *workload.Ready) (Guest, notebook.Load, error) {
+func (l *shop) Load(_ context.Context, t notebook.Treatment, _ string, _ *workload.Ready) (crowd.Guest, notebook.Load, error) {
 	if l.stop != nil {
 		l.stop()
 		return nil, notebook.Load{}, context.Canceled
 	}
 	l.places++
-	return &counter{fakeGuest{&l.fakeLab, t}, l, true}, notebook.Load{From: l.from, CPUs: []int{1}}, nil
-}
-
-func (l *shop) Beside(ctx context.Context, t notebook.Treatment, id string, w *workload.Ready, seat int) (Guest, error) {
-	return l.beside.Beside(ctx, t, id, w, seat)
+	return &counter{fakeGuest{l: &l.fakeLab, t: t}, l, true}, notebook.Load{From: l.from, CPUs: []int{1}}, nil
 }
 
 // counter is a guest of the shop: the service's, or the load's place.
@@ -64,7 +64,7 @@ type counter struct {
 	asks bool
 }
 
-func (g *counter) Ruler() Ruler { return g }
+func (g *counter) Ruler() crowd.Ruler { return g }
 func (g *counter) Destroy(context.Context) error {
 	if g.asks {
 		g.l.places--
@@ -200,17 +200,6 @@ func TestARehearsalThatIsInterrupted(t *testing.T) {
 	_, err := shopPlan("").Rehearse(ctx, l, func(string) {})
 	if !errors.Is(err, context.Canceled) || len(l.served) != 1 {
 		t.Errorf("%v, services %q; want an interruption of one", err, l.served)
-	}
-}
-
-func TestASaturatedLoadIsAWarning(t *testing.T) {
-	l := &notebook.Load{CPUs: []int{1}, UserS: 0.7, SystemS: 0.25}
-	if w := saturated(l, time.Second); len(w) != 1 {
-		t.Errorf("95 %% of its CPU: %q, want a warning", w)
-	}
-	l.CPUs = []int{1, 2}
-	if w := saturated(l, time.Second); len(w) != 0 {
-		t.Errorf("half of its CPUs: %q, want none", w)
 	}
 }
 

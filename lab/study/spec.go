@@ -25,11 +25,17 @@ import (
 
 	"tare/lab/device"
 	"tare/lab/engine"
+	"tare/lab/measure"
 	"tare/lab/workload"
 	"tare/notebook"
-	memorykind "tare/notebook/kinds/memory"
 	"tare/yamlfile"
 )
+
+// Known is what studies can name.
+type Known struct {
+	Engines engine.Registry
+	Kinds   measure.Registry
+}
 
 // Spec is a study as its file says it.
 type Spec struct {
@@ -45,23 +51,12 @@ type Spec struct {
 	Figures []notebook.Figure `yaml:"figures,omitempty"` // that the report draws
 	Claims  []string          `yaml:"claims,omitempty"`  // sets of published claims that the report judges, by name
 
-	// Capacity is how the capacity of the study's services is sought; nil: their load is what their workloads say.
-	Capacity *Capacity `yaml:"capacity,omitempty"`
-
-	// Memory is how guests are weighed in the host's memory, in place of being timed; nil: they are not.
-	Memory *Memory `yaml:"memory,omitempty"`
-
-	// Paging is how page tables or page faults of several guests are read, in place of timing them; nil: they are not.
-	Paging *Paging `yaml:"paging,omitempty"`
+	// Measured is what is measured in place of the time of the work: what stands in the file under a kind of study's name (package measure), of which there
+	// may be one.
+	Measured map[string]yaml.Node `yaml:",inline" json:"-"`
 
 	// Neighbours are those that the measured guests have; none: none.
 	Neighbours Neighbours `yaml:"neighbours,omitempty"`
-
-	// Arrivals is how containers are started under load, in place of timing work in them; nil: they are not.
-	Arrivals *Arrivals `yaml:"arrivals,omitempty"`
-
-	// Starting is how the starts of guests are timed, in place of their work; nil: they are not.
-	Starting *Starting `yaml:"starting,omitempty"`
 
 	// LoadFrom is another machine that services are asked from, ssh://[USER@]HOST[:PORT]; empty: this host.
 	LoadFrom string `yaml:"load_from,omitempty"`
@@ -75,9 +70,11 @@ type Spec struct {
 	// Lengths are what was chosen for parameters that the study gives a least value of ("60 or more"), by the label with that value.
 	Lengths map[string]string `yaml:"-"`
 
-	engines engine.Registry // that it is checked against and planned with
-	kernels guestKernels    // that were read for it
-	where   string          // the file, for errors; empty where there is none
+	known   Known          // what it is checked against and planned with
+	measure *measure.Kind  // of Measured; nil: none
+	config  measure.Config // what it says
+	kernels guestKernels   // that were read for it
+	where   string         // the file, for errors; empty where there is none
 }
 
 // Use is one workload with some of its parameters; several values of a parameter make several treatments. Or it is
@@ -278,14 +275,14 @@ func Shipped(files fs.FS) []string {
 	return names
 }
 
-// Load reads a study: one that ships by its name, or a file of the user's by its path. engines are those that it may name.
-func Load(files fs.FS, name string, engines engine.Registry) (*Spec, error) {
+// Load reads a study: one that ships by its name, or a file of the user's by its path. known is what it may name.
+func Load(files fs.FS, name string, known Known) (*Spec, error) {
 	if slices.Contains(Shipped(files), name) {
 		text, err := fs.ReadFile(files, name+".yaml")
 		if err != nil {
 			return nil, err
 		}
-		return Parse(name+".yaml", text, ".", engines)
+		return Parse(name+".yaml", text, ".", known)
 	}
 	if !strings.ContainsAny(name, "/.") {
 		return nil, fmt.Errorf("unknown study %q; %s ship with Tare, and a path like ./%s.yaml names a file of your own",
@@ -295,17 +292,20 @@ func Load(files fs.FS, name string, engines engine.Registry) (*Spec, error) {
 	if err != nil {
 		return nil, fmt.Errorf("study file: %w", err)
 	}
-	return Parse(name, text, filepath.Dir(name), engines)
+	return Parse(name, text, filepath.Dir(name), known)
 }
 
 // Parse reads a study file. Errors name the file, the line where there is one, and what was expected.
-func Parse(where string, text []byte, base string, engines engine.Registry) (*Spec, error) {
-	s := &Spec{Source: string(text), Base: base, where: where, engines: engines, Design: Design{Trials: 1}}
+func Parse(where string, text []byte, base string, known Known) (*Spec, error) {
+	s := &Spec{Source: string(text), Base: base, where: where, known: known, Design: Design{Trials: 1}}
 	if err := yamlfile.Decode(where, text, s); err != nil {
 		return nil, err
 	}
 	s.defaults()
 	if p := s.validate(); p != nil {
+		if p.line > 0 {
+			return nil, fmt.Errorf("%s:%d: %s", where, p.line, p.text)
+		}
 		return nil, s.located(errors.New(p.text), p.path...)
 	}
 	return s, nil
@@ -313,8 +313,8 @@ func Parse(where string, text []byte, base string, engines engine.Registry) (*Sp
 
 // Complete gives a spec that was made by hand, not read from a file, its defaults and its source, and says what is
 // wrong in it. The source is a study file that says the same.
-func (s *Spec) Complete(engines engine.Registry) error {
-	s.engines = engines
+func (s *Spec) Complete(known Known) error {
+	s.known = known
 	s.Design.Trials = cmp.Or(s.Design.Trials, 1) // a file may say 0, which is wrong there
 	s.defaults()
 	if p := s.validate(); p != nil {
@@ -325,10 +325,27 @@ func (s *Spec) Complete(engines engine.Registry) error {
 	return err
 }
 
+// Measure has a spec that was made by hand measure what a kind of study does; file is what would stand in a study's file.
+func (s *Spec) Measure(kind string, file any) error {
+	var n yaml.Node
+	if err := n.Encode(file); err != nil {
+		return err
+	}
+	s.Measured = map[string]yaml.Node{kind: n}
+	return nil
+}
+
 // problem is what is wrong in a study, and where: keys and indexes from the top of the file.
 type problem struct {
 	path []any
 	text string
+	line int // of the file, where it is known without the path
+}
+
+// at is the problem below these keys.
+func (p *problem) at(above ...any) *problem {
+	p.path = append(above, p.path...)
+	return p
 }
 
 // located says where in the study's file something is wrong, where the study is of one.
@@ -339,7 +356,7 @@ func (s *Spec) located(err error, path ...any) error {
 	return fmt.Errorf("%s%s: %w", s.where, yamlfile.Line([]byte(s.Source), path...), err)
 }
 
-func wrong(text string, path ...any) *problem { return &problem{path, text} }
+func wrong(text string, path ...any) *problem { return &problem{path: path, text: text} }
 
 func (s *Spec) defaults() {
 	d := &s.Design
@@ -359,7 +376,38 @@ func (s *Spec) defaults() {
 
 var nameOK = regexp.MustCompile(`^[a-z][a-z0-9-]{0,39}$`)
 
+// validate says what is wrong in the study, as far as that is known from the file alone; nil: nothing.
 func (s *Spec) validate() *problem {
+	for _, check := range []func() *problem{s.checkKeys, s.checkTop, s.checkFigures, s.checkMeasured, s.checkLoadFrom} {
+		if p := check(); p != nil {
+			return p
+		}
+	}
+	for i, u := range s.Workloads {
+		if p := s.checkUse(u); p != nil {
+			return p.at("workloads", i)
+		}
+	}
+	for i, place := range s.Platforms {
+		for _, check := range []func(Place) *problem{s.checkPlace, s.checkOthers, s.checkEngines, s.checkMachines, s.climbs, s.checkKernels, s.checkProvisioning} {
+			if p := check(place); p != nil {
+				return p.at("platforms", i)
+			}
+		}
+	}
+	for i, text := range s.Instances {
+		if err := s.checkInstance(text); err != nil {
+			return wrong(err.Error(), "instances", i)
+		}
+	}
+	_, p := s.Design.parse()
+	if p != nil {
+		return p.at("design")
+	}
+	return nil
+}
+
+func (s *Spec) checkTop() *problem {
 	if !nameOK.MatchString(s.Name) {
 		return wrong(fmt.Sprintf("name: %q: lower-case letters, digits and hyphens were expected", s.Name), "name")
 	}
@@ -377,6 +425,10 @@ func (s *Spec) validate() *problem {
 			return wrong("host_cores: "+err.Error(), "host_cores", i)
 		}
 	}
+	return nil
+}
+
+func (s *Spec) checkFigures() *problem {
 	for i, f := range s.Figures {
 		one, several := f.Workload != "" && f.By != "", len(f.Axes) > 0
 		if f.Name == "" || f.Title == "" || one == several || several && f.Workload+f.By != "" || one && f.Radar {
@@ -399,152 +451,211 @@ func (s *Spec) validate() *problem {
 			}
 		}
 	}
-	if _, err := s.Capacity.parse(); err != nil {
-		key, _, _ := strings.Cut(err.Error(), ":")
-		return wrong("capacity: "+err.Error(), "capacity", key)
+	return nil
+}
+
+// measuredKeys are those of Measured, in the order of the file.
+func (s *Spec) measuredKeys() []string {
+	return slices.SortedFunc(maps.Keys(s.Measured), func(a, b string) int { return cmp.Compare(s.Measured[a].Line, s.Measured[b].Line) })
+}
+
+// checkKeys says which key is neither a study's nor a kind's.
+func (s *Spec) checkKeys() *problem {
+	kinds := s.known.Kinds.Names(nil)
+	for _, key := range s.measuredKeys() {
+		if !slices.Contains(kinds, key) {
+			return wrong(yamlfile.Unknown(key, slices.Concat(yamlfile.Keys(s), kinds)), key)
+		}
 	}
-	if _, err := s.Memory.parse(); err != nil {
-		key, _, _ := strings.Cut(err.Error(), ":")
-		return wrong("memory: "+err.Error(), "memory", key)
+	return nil
+}
+
+// checkMeasured reads what the study measures in place of the time of its work.
+func (s *Spec) checkMeasured() *problem {
+	s.measure, s.config = nil, nil
+	for _, key := range s.measuredKeys() {
+		k := s.known.Kinds.Find(key)
+		if s.measure != nil {
+			return wrong(fmt.Sprintf("%s: a study measures one thing, and this one has %s: already", key, s.measure.Name), key)
+		}
+		node := s.Measured[key]
+		c, err := k.Read(&node, s.names())
+		if err != nil {
+			return misread(key, err)
+		}
+		s.measure, s.config = k, c
 	}
-	if s.Memory != nil && (s.Capacity != nil || s.LoadFrom != "" || s.Design.Trials != 1 || s.Design.Warmups != 0) {
-		return wrong("memory: a guest is weighed once: trials: 1, warmups: 0, and neither capacity: nor load_from: were expected", "memory")
+	once := s.rules().Once
+	switch {
+	case once == "":
+	case s.Design.Trials != 1 || s.Design.Warmups != 0:
+		return wrong(fmt.Sprintf("%s: %s: set trials: 1 and warmups: 0 in design:", s.measure.Name, once), s.measure.Name)
+	case s.LoadFrom != "":
+		return wrong(fmt.Sprintf("%s: %s, asked from this host: leave out load_from:", s.measure.Name, once), s.measure.Name)
+	case s.beside():
+		return wrong(fmt.Sprintf("neighbours: the study has %s:, and %s: leave out one of them", s.measure.Name, once), "neighbours")
 	}
-	if s.Memory != nil && s.Memory.PublishedOf != "" && !slices.ContainsFunc(s.Workloads, func(u Use) bool { return u.Name == s.Memory.PublishedOf }) {
-		return wrong(fmt.Sprintf("memory: published_of: %q: a workload of this study was expected", s.Memory.PublishedOf), "memory", "published_of")
+	return nil
+}
+
+// misread is the problem of a kind's part of the file.
+func misread(key string, err error) *problem {
+	path := []any{key}
+	if p := (*measure.Problem)(nil); errors.As(err, &p) {
+		path = append(path, p.Path...)
 	}
-	if _, err := s.Paging.parse(); err != nil {
-		key, _, _ := strings.Cut(err.Error(), ":")
-		return wrong("paging: "+err.Error(), "paging", key)
+	w := wrong(key+": "+err.Error(), path...)
+	if p := (*yamlfile.PartError)(nil); errors.As(err, &p) {
+		w.text, w.line = err.Error(), p.Line
 	}
-	if s.Paging != nil && (s.Memory != nil || s.Capacity != nil || s.LoadFrom != "" || s.Design.Trials != 1 || s.Design.Warmups != 0) {
-		return wrong("paging: guests are read once: trials: 1, warmups: 0, and neither memory:, capacity: nor load_from: were expected", "paging")
+	return w
+}
+
+// rules are those of the kind of study.
+func (s *Spec) rules() measure.Rules {
+	if s.measure == nil {
+		return measure.Rules{}
 	}
-	if (len(s.Neighbours) > 0 || slices.ContainsFunc(s.Workloads, func(u Use) bool { return len(u.Neighbours) > 0 })) && (s.Memory != nil || s.Paging != nil || s.Arrivals != nil || s.Starting != nil) {
-		return wrong("neighbours: of memory:, paging:, arrivals: and starting: no work is timed: neighbours: without them was expected", "neighbours")
+	return s.measure.Rules
+}
+
+// names are those of the study's workloads.
+func (s *Spec) names() (all []string) {
+	for _, u := range s.Workloads {
+		all = append(all, u.Name)
 	}
-	if _, err := s.Arrivals.parse(); err != nil {
-		key, _, _ := strings.Cut(err.Error(), ":")
-		return wrong("arrivals: "+err.Error(), "arrivals", key)
-	}
-	if s.Arrivals != nil && (s.Memory != nil || s.Paging != nil || s.Capacity != nil || s.LoadFrom != "" || s.Design.Trials != 1 || s.Design.Warmups != 0) {
-		return wrong("arrivals: containers are started once: trials: 1, warmups: 0, and neither memory:, paging:, capacity: nor load_from: were expected", "arrivals")
-	}
-	if _, err := s.Starting.parse(); err != nil {
-		key, _, _ := strings.Cut(err.Error(), ":")
-		return wrong("starting: "+err.Error(), "starting", key)
-	}
-	if s.Starting != nil && (s.Paging != nil || s.Memory != nil || s.Arrivals != nil || s.Capacity != nil || s.LoadFrom != "" || s.Design.Trials != 1 || s.Design.Warmups != 0) {
-		return wrong("starting: each trial is one start: trials: 1, warmups: 0, and neither memory:, paging:, arrivals:, capacity: nor load_from: were expected", "starting")
-	}
+	return all
+}
+
+// beside says whether some measured guests have neighbours.
+func (s *Spec) beside() bool {
+	return len(s.Neighbours) > 0 || slices.ContainsFunc(s.Workloads, func(u Use) bool { return len(u.Neighbours) > 0 })
+}
+
+func (s *Spec) checkLoadFrom() *problem {
 	if err := checkFrom(s.LoadFrom); err != nil {
 		return wrong("load_from: "+err.Error(), "load_from")
 	}
-	for i, u := range s.Workloads {
-		for j, text := range u.Instances {
-			if err := s.checkInstance(text); err != nil {
-				return wrong(err.Error(), "workloads", i, "instances", j)
-			}
-		}
-		switch own := u.Port != 0; {
-		case own != (len(u.Ask) > 0):
-			return wrong("service: and load: one without the other; the port of a service and what asks it were expected", "workloads", i)
-		case own && (u.Port < 1 || u.Port > 65535 || u.Image == "" || u.Input != ""):
-			return wrong(fmt.Sprintf("service: %d: the port of a service, 1 to 65535, of an image: and without an input: was expected", u.Port), "workloads", i, "service")
-		case own && !(len(u.Ask) == 1 && strings.HasPrefix(u.Ask[0], "/")) && !strings.Contains(strings.Join(u.Ask, " "), "{rate}"):
-			return wrong("load: the path of a page, or a command with {rate} in it, was expected", "workloads", i, "load")
-		}
-		if len(u.Metrics) > 0 {
-			if u.Port != 0 || !u.isOwn() {
-				return wrong("metrics: are of a command of your own; a workload has its metrics in its own file, and a service its capacity", "workloads", i, "metrics")
-			}
-			if err := u.own().CheckMetrics(); err != nil {
-				return wrong("metrics: "+err.Error(), "workloads", i, "metrics")
-			}
-		}
-		if u.Rounds < 0 || u.Rounds > MostRounds {
-			return wrong(fmt.Sprintf("rounds: %d: a number from 1 to %d was expected", u.Rounds, MostRounds), "workloads", i, "rounds")
-		}
-		if err := badDevice(u.Devices); err != nil {
-			return wrong("devices: "+err.Error(), "workloads", i, "devices")
-		}
-		if !nameOK.MatchString(u.Name) && !strings.Contains(u.Name, "/") {
-			return wrong(fmt.Sprintf("name: %q: the name of a workload, or a path with a slash, was expected", u.Name), "workloads", i, "name")
-		}
-	}
-	for i, p := range s.Platforms {
-		known := s.engines.Names(p.Platform)
-		if known == nil {
-			return wrong(fmt.Sprintf("unknown platform %q; %s was expected", p.Platform, oneOf(s.engines.Platforms())), "platforms", i, "platform")
-		}
-		if p.Platform == notebook.BM && len(p.Engines)+len(p.Provisioning)+len(p.Networks) > 0 {
-			return wrong("bm has neither engines, provisioning nor networks: it is bound to its cores and has the host's network", "platforms", i)
-		}
-		for _, o := range []struct{ key, value, yes, no string }{{"other_cpus", p.OtherCPUs, offline, online}, {"other_memory", p.OtherMemory, withheld, free}} {
-			switch {
-			case !slices.Contains([]string{"", o.yes, o.no}, o.value):
-				return wrong(fmt.Sprintf("%s: %q is unknown: write %s or %s", o.key, o.value, o.yes, o.no), "platforms", i, o.key)
-			case o.value == o.yes && p.Platform != notebook.BM:
-				return wrong(fmt.Sprintf("%s: %s is for bm, and this platform is %s: leave it out", o.key, o.yes, p.Platform), "platforms", i, o.key)
-			case o.value == o.yes && s.together():
-				return wrong(fmt.Sprintf("%s: %s is for one guest at a time: leave it out, or neighbours:, memory: and paging:", o.key, o.yes), "platforms", i, o.key)
-			}
-		}
-		for j, n := range p.Networks {
-			if !slices.Contains(notebook.Networks, n) {
-				return wrong(fmt.Sprintf("unknown network %q; %s was expected", n, oneOf(notebook.Networks)), "platforms", i, "networks", j)
-			}
-		}
-		for j, choice := range p.Engines {
-			for _, e := range strings.Split(choice, "|") {
-				if !slices.Contains(known, e) {
-					return wrong(fmt.Sprintf("unknown engine %q for %s; %s was expected", e, p.Platform, strings.Join(known, ", ")), "platforms", i, "engines", j)
-				}
-			}
-		}
-		if s.Paging != nil && p.Platform != notebook.BM && p.Platform != notebook.CN {
-			return wrong(fmt.Sprintf("paging: the host does not see the processes in a guest of %s: bm or cn was expected", p.Platform), "platforms", i, "platform")
-		}
-		if s.Arrivals != nil && (p.Platform != notebook.CN || len(p.Networks) > 0 || len(p.Isolation) > 0) {
-			return wrong("arrivals: what is made first and started later is a container, in its engine's own network: platform: cn, without networks: or isolation:, was expected", "platforms", i, "platform")
-		}
-		for j, m := range p.Machines {
-			if k := s.engines.Of(p.Platform)[0]; !k.Machines {
-				return wrong(fmt.Sprintf("machines: a guest of %s is none: a platform with virtual machines was expected", p.Platform), "platforms", i, "machines")
-			}
-			if _, err := notebook.ParseMachine(m); err != nil {
-				return wrong(err.Error(), "platforms", i, "machines", j)
-			}
-		}
-		if w := s.climbs(p); w != nil {
-			w.path = append([]any{"platforms", i}, w.path...)
-			return w
-		}
-		for j, file := range p.Kernel {
-			switch {
-			case !s.takesKernel(p):
-				return wrong(fmt.Sprintf("kernel: a guest of %s has none of its own: a platform with virtual machines was expected", p.Platform), "platforms", i, "kernel")
-			case file == "":
-				return wrong("kernel: is empty; the path of a bzImage or a vmlinux, or "+ownKernel+", was expected", "platforms", i, "kernel", j)
-			}
-		}
-		for j, v := range p.Provisioning {
-			switch {
-			case !slices.Contains(notebook.Provisionings, v):
-				return wrong(fmt.Sprintf("unknown provisioning %q; %s was expected", v, oneOf(notebook.Provisionings)), "platforms", i, "provisioning", j)
-			case v == notebook.Whole && !s.ofHost():
-				return wrong(fmt.Sprintf("provisioning %s: what has no limits is as large as the host: the instance %s was expected among the study's", v, notebook.HostSize), "platforms", i, "provisioning", j)
-			}
-		}
-	}
-	for i, text := range s.Instances {
+	return nil
+}
+
+func (s *Spec) checkUse(u Use) *problem {
+	for j, text := range u.Instances {
 		if err := s.checkInstance(text); err != nil {
-			return wrong(err.Error(), "instances", i)
+			return wrong(err.Error(), "instances", j)
 		}
 	}
-	if _, err := s.Design.parse(); err != nil {
-		key, _, _ := strings.Cut(err.Error(), ":")
-		return wrong("design: "+err.Error(), "design", key)
+	switch own := u.Port != 0; {
+	case own != (len(u.Ask) > 0):
+		return wrong("service: and load: one without the other; the port of a service and what asks it were expected")
+	case own && (u.Port < 1 || u.Port > 65535 || u.Image == "" || u.Input != ""):
+		return wrong(fmt.Sprintf("service: %d: the port of a service, 1 to 65535, of an image: and without an input: was expected", u.Port), "service")
+	case own && !(len(u.Ask) == 1 && strings.HasPrefix(u.Ask[0], "/")) && !strings.Contains(strings.Join(u.Ask, " "), "{rate}"):
+		return wrong("load: the path of a page, or a command with {rate} in it, was expected", "load")
+	}
+	if len(u.Metrics) > 0 {
+		if u.Port != 0 || !u.isOwn() {
+			return wrong("metrics: are of a command of your own; a workload has its metrics in its own file, and a service its capacity", "metrics")
+		}
+		if err := u.own().CheckMetrics(); err != nil {
+			return wrong("metrics: "+err.Error(), "metrics")
+		}
+	}
+	if u.Rounds < 0 || u.Rounds > MostRounds {
+		return wrong(fmt.Sprintf("rounds: %d: a number from 1 to %d was expected", u.Rounds, MostRounds), "rounds")
+	}
+	if err := badDevice(u.Devices); err != nil {
+		return wrong("devices: "+err.Error(), "devices")
+	}
+	if !nameOK.MatchString(u.Name) && !strings.Contains(u.Name, "/") {
+		return wrong(fmt.Sprintf("name: %q: the name of a workload, or a path with a slash, was expected", u.Name), "name")
+	}
+	return nil
+}
+
+func (s *Spec) checkPlace(p Place) *problem {
+	if s.known.Engines.Names(p.Platform) == nil {
+		return wrong(fmt.Sprintf("unknown platform %q; %s was expected", p.Platform, oneOf(s.known.Engines.Platforms())), "platform")
+	}
+	if p.Platform == notebook.BM && len(p.Engines)+len(p.Provisioning)+len(p.Networks) > 0 {
+		return wrong("bm has neither engines, provisioning nor networks: it is bound to its cores and has the host's network")
+	}
+	return nil
+}
+
+// checkOthers says what is wrong in what happens to the host's other CPUs and memory.
+func (s *Spec) checkOthers(p Place) *problem {
+	for _, o := range []struct{ key, value, yes, no string }{{"other_cpus", p.OtherCPUs, offline, online}, {"other_memory", p.OtherMemory, withheld, free}} {
+		switch {
+		case !slices.Contains([]string{"", o.yes, o.no}, o.value):
+			return wrong(fmt.Sprintf("%s: %q is unknown: write %s or %s", o.key, o.value, o.yes, o.no), o.key)
+		case o.value == o.yes && p.Platform != notebook.BM:
+			return wrong(fmt.Sprintf("%s: %s is for bm, and this platform is %s: leave it out", o.key, o.yes, p.Platform), o.key)
+		case o.value == o.yes && (s.rules().Untimed || s.beside()):
+			what := "neighbours"
+			if s.rules().Untimed {
+				what = s.measure.Name
+			}
+			return wrong(fmt.Sprintf("%s: %s is for one guest at a time: leave it out, or %s:", o.key, o.yes, what), o.key)
+		}
+	}
+	return nil
+}
+
+func (s *Spec) checkEngines(p Place) *problem {
+	for j, n := range p.Networks {
+		if !slices.Contains(notebook.Networks, n) {
+			return wrong(fmt.Sprintf("unknown network %q; %s was expected", n, oneOf(notebook.Networks)), "networks", j)
+		}
+	}
+	known := s.known.Engines.Names(p.Platform)
+	for j, choice := range p.Engines {
+		for _, e := range strings.Split(choice, "|") {
+			if !slices.Contains(known, e) {
+				return wrong(fmt.Sprintf("unknown engine %q for %s; %s was expected", e, p.Platform, strings.Join(known, ", ")), "engines", j)
+			}
+		}
+	}
+	if s.config != nil {
+		if err := s.config.Fits(p.Platform, p.Networks, p.Isolation); err != nil {
+			return wrong(s.measure.Name+": "+err.Error(), "platform")
+		}
+	}
+	return nil
+}
+
+func (s *Spec) checkMachines(p Place) *problem {
+	for j, m := range p.Machines {
+		if k := s.known.Engines.Of(p.Platform)[0]; !k.Machines {
+			return wrong(fmt.Sprintf("machines: a guest of %s is none: a platform with virtual machines was expected", p.Platform), "machines")
+		}
+		if _, err := notebook.ParseMachine(m); err != nil {
+			return wrong(err.Error(), "machines", j)
+		}
+	}
+	return nil
+}
+
+func (s *Spec) checkKernels(p Place) *problem {
+	for j, file := range p.Kernel {
+		switch {
+		case !s.takesKernel(p):
+			return wrong(fmt.Sprintf("kernel: a guest of %s has none of its own: a platform with virtual machines was expected", p.Platform), "kernel")
+		case file == "":
+			return wrong("kernel: is empty; the path of a bzImage or a vmlinux, or "+ownKernel+", was expected", "kernel", j)
+		}
+	}
+	return nil
+}
+
+func (s *Spec) checkProvisioning(p Place) *problem {
+	for j, v := range p.Provisioning {
+		switch {
+		case !slices.Contains(notebook.Provisionings, v):
+			return wrong(fmt.Sprintf("unknown provisioning %q; %s was expected", v, oneOf(notebook.Provisionings)), "provisioning", j)
+		case v == notebook.Whole && !s.ofHost():
+			return wrong(fmt.Sprintf("provisioning %s: what has no limits is as large as the host: the instance %s was expected among the study's", v, notebook.HostSize), "provisioning", j)
+		}
 	}
 	return nil
 }
@@ -566,17 +677,12 @@ func (s *Spec) ofHost() bool {
 		slices.ContainsFunc(s.Workloads, func(u Use) bool { return slices.Contains(u.Instances, notebook.HostSize) })
 }
 
-// together says whether several guests of a treatment may be there at once.
-func (s *Spec) together() bool {
-	return s.Memory != nil || s.Paging != nil || len(s.Neighbours) > 0 || slices.ContainsFunc(s.Workloads, func(u Use) bool { return len(u.Neighbours) > 0 })
-}
-
 // climbs says what is wrong in a place's part in the isolation ladder.
 func (s *Spec) climbs(p Place) *problem {
 	var rungs engine.Kind // the place's engine whose guests are nothing but rungs
 	for _, choice := range p.Engines {
 		for _, name := range strings.Split(choice, "|") {
-			if k, err := s.engines.Find(p.Platform, name); err == nil && len(k.Provisionings) == 0 {
+			if k, err := s.known.Engines.Find(p.Platform, name); err == nil && len(k.Provisionings) == 0 {
 				rungs = k
 			}
 		}
@@ -617,37 +723,30 @@ func oneOf(all []string) string {
 	return strings.Join(all[:len(all)-1], ", ") + " or " + all[len(all)-1]
 }
 
-func (d Design) parse() (notebook.Design, error) {
+func (d Design) parse() (notebook.Design, *problem) {
 	out := notebook.Design{Floor: d.Rounds.Floor, Cap: d.Rounds.Cap, Emulated: d.Rounds.Emulated, Trials: d.Trials, Warmups: d.Warmups}
 	for _, n := range []struct {
-		name      string
+		keys      []string
 		value, lo int
-	}{{"rounds: floor", out.Floor, 1}, {"rounds: cap", out.Cap, out.Floor}, {"rounds: emulated", out.Emulated, 1}, {"trials", out.Trials, 1}, {"warmups", out.Warmups, 0}} {
+	}{
+		{[]string{"rounds", "floor"}, out.Floor, 1}, {[]string{"rounds", "cap"}, out.Cap, out.Floor}, {[]string{"rounds", "emulated"}, out.Emulated, 1},
+		{[]string{"trials"}, out.Trials, 1}, {[]string{"warmups"}, out.Warmups, 0},
+	} {
 		if n.value < n.lo || n.value > MostRounds {
-			return out, fmt.Errorf("%s: %d: a number from %d to %d was expected", n.name, n.value, n.lo, MostRounds)
+			return out, wrong(fmt.Sprintf("design: %s: %d: a number from %d to %d was expected", strings.Join(n.keys, ": "), n.value, n.lo, MostRounds), n.keys[0])
 		}
 	}
 	t, err := time.ParseDuration(d.Timeout)
 	if err != nil || t < time.Second || t > 7*24*time.Hour {
-		return out, fmt.Errorf("timeout: %q: a time from 1s to 168h, like 90s or 10m, was expected", d.Timeout)
+		return out, wrong(fmt.Sprintf("design: timeout: %q: a time from 1s to 168h, like 90s or 10m, was expected", d.Timeout), "timeout")
 	}
 	out.TimeoutS = t.Seconds()
 	if d.Precision != "" {
-		if out.Precision, err = parseShare(d.Precision); err != nil {
-			return out, fmt.Errorf("precision: %q: a share like 3%% was expected", d.Precision)
+		if out.Precision, err = yamlfile.Share(d.Precision); err != nil {
+			return out, wrong("design: precision: "+err.Error(), "precision")
 		}
 	}
 	return out, nil
-}
-
-// parseShare reads a percentage above 0, at most 100 %.
-func parseShare(text string) (float64, error) {
-	digits, ok := strings.CutSuffix(text, "%")
-	percent, err := strconv.ParseFloat(digits, 64)
-	if err != nil || !ok || !(percent > 0 && percent <= 100) {
-		return 0, errors.New("no share")
-	}
-	return percent / 100, nil
 }
 
 // MostRounds bounds rounds, trials and warm-ups.
@@ -734,7 +833,7 @@ func (o Only) known(s *Spec, us []use) error {
 		has["isolation"] = append(has["isolation"], p.isolation()...)
 		es := p.Engines
 		if len(es) == 0 {
-			es = s.engines.Names(p.Platform)[:1]
+			es = s.known.Engines.Names(p.Platform)[:1]
 		}
 		for _, choice := range es {
 			has["engine"] = append(has["engine"], strings.Split(choice, "|")...)
@@ -796,18 +895,13 @@ func (s *Spec) drawable(us []use) error {
 			if axes == nil {
 				axes = append([]string{"instance", "host_cores", "network", "isolation"}, slices.Sorted(maps.Keys(u.params))...)
 			}
-			first, also := u.Workload.Metric.Name, u.Workload.Secondary()
-			if s.Memory != nil {
-				m, err := s.Memory.parse()
-				if err != nil {
-					return err // the file was refused for it
-				}
-				first, also = memorykind.PSS.Name, m.Figures()
+			first, also := u.Workload.Metric.Metric, u.Workload.Secondary()
+			if s.config != nil {
+				first, also = s.drawn(u.Workload)
 			}
-			metrics = []string{first}
+			metrics = []string{first.Name}
 			for _, m := range also {
-				if m.Better != "" || s.Memory != nil { // of memory, less is better
-
+				if m.Better != "" {
 					metrics = append(metrics, m.Name)
 				}
 			}
@@ -830,6 +924,16 @@ func (s *Spec) drawable(us []use) error {
 		}
 	}
 	return nil
+}
+
+// drawn are the metrics of what the study measures, if its figures named them all.
+func (s *Spec) drawn(w *workload.Workload) (first notebook.Metric, also []notebook.Metric) {
+	_, all := s.config.Metrics(w, nil)
+	var names []string
+	for _, m := range all {
+		names = append(names, m.Name)
+	}
+	return s.config.Metrics(w, names)
 }
 
 // measurable says why nothing of the study is on a figure's axis.
@@ -938,9 +1042,6 @@ func (s *Spec) uses(shipped fs.FS) (all []use, err error) {
 			if err == nil {
 				each, err = u.having(each)
 			}
-			if err == nil {
-				each, err = s.Arrivals.each(each)
-			}
 			if err != nil {
 				return nil, s.located(err, "workloads", i)
 			}
@@ -971,7 +1072,34 @@ func badDevice(names []string) error {
 	return nil
 }
 
-// having gives parameters with the devices among them, as Paging.each does with its own.
+// each gives a workload's parameters with each of the values of the kind's factors among them. These stand there as parameters do, so that whatever
+// tells treatments apart by their parameters tells these apart, and a guest is compared with bare metal that has the same.
+func (s *Spec) each(full map[string]string) (all []map[string]string, err error) {
+	all = []map[string]string{full}
+	if s.config == nil {
+		return all, nil
+	}
+	for _, of := range s.config.Factors() {
+		if len(of.Values) == 0 {
+			continue
+		}
+		if _, taken := full[of.Name]; taken {
+			return nil, fmt.Errorf("%s: the workload has a parameter %q of its own: one without it was expected", s.measure.Name, of.Name)
+		}
+		var more []map[string]string
+		for _, params := range all {
+			for _, v := range of.Values {
+				n := maps.Clone(params)
+				n[of.Name] = v
+				more = append(more, n)
+			}
+		}
+		all = more
+	}
+	return all, nil
+}
+
+// having gives parameters with the devices among them, as each does with a kind's factors.
 func (u Use) having(all []map[string]string) (out []map[string]string, err error) {
 	if len(u.Devices) == 0 {
 		return all, nil

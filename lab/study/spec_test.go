@@ -32,7 +32,7 @@ func TestShippedStudiesLoad(t *testing.T) {
 		t.Fatalf("shipped studies: %v, want quick and pinning at least", names)
 	}
 	for _, n := range names {
-		s, err := Load(studies.FS, n, kinds)
+		s, err := Load(studies.FS, n, known)
 		if err != nil {
 			t.Errorf("%s: %v", n, err)
 			continue
@@ -55,7 +55,7 @@ func TestShippedStudiesLoad(t *testing.T) {
 func TestBareMetalOfThePaper(t *testing.T) {
 	two := notebook.Host{CPUs: []notebook.CPU{{ID: 0}, {ID: 1, Core: 1}}, Memory: 32 << 30}
 	for _, n := range []string{"pinning", "pinning-small", "chr", "provisioning", "io", "multitasking"} {
-		s, err := Load(studies.FS, n, kinds)
+		s, err := Load(studies.FS, n, known)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -95,7 +95,7 @@ func TestAFigureThatNothingCouldBeDrawnIn(t *testing.T) {
 		"{name: F, title: T, workload: cpu, by: instances}":                        `study small: figure "F": by: "instances": one of instance, host_cores, network, isolation, millions was expected`,
 		"{name: F, title: T, workload: cpu, by: instance, params: {frames: 9}}":    `study small: figure "F": params: workload cpu has no parameter "frames"`,
 	} {
-		s, err := Parse("s.yaml", []byte(small+"figures: ["+figure+"]\n"), ".", kinds)
+		s, err := Parse("s.yaml", []byte(small+"figures: ["+figure+"]\n"), ".", known)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -133,7 +133,7 @@ func TestWhatIsWrongInAStudyIsSaidWithItsLine(t *testing.T) {
 			if text == small {
 				t.Fatal("the case changes nothing")
 			}
-			_, err := Parse("s.yaml", []byte(text), ".", kinds)
+			_, err := Parse("s.yaml", []byte(text), ".", known)
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v\nwant … %s …", err, c.want)
 			} else if strings.Contains(err.Error(), "\n") {
@@ -141,10 +141,10 @@ func TestWhatIsWrongInAStudyIsSaidWithItsLine(t *testing.T) {
 			}
 		})
 	}
-	if _, err := Load(studies.FS, "nosuch", kinds); err == nil || !strings.Contains(err.Error(), `unknown study "nosuch"; `) {
+	if _, err := Load(studies.FS, "nosuch", known); err == nil || !strings.Contains(err.Error(), `unknown study "nosuch"; `) {
 		t.Errorf("unknown study: %v", err)
 	}
-	if _, err := Parse("s.yaml", nil, ".", kinds); err == nil || err.Error() != "s.yaml: is empty" {
+	if _, err := Parse("s.yaml", nil, ".", known); err == nil || err.Error() != "s.yaml: is empty" {
 		t.Errorf("empty file: %v", err)
 	}
 }
@@ -152,7 +152,7 @@ func TestWhatIsWrongInAStudyIsSaidWithItsLine(t *testing.T) {
 // A guest is weighed once, and what is weighed has to stay.
 func TestWhatIsWrongInAStudyThatWeighs(t *testing.T) {
 	const counts = "numbers from 1 to 1000, each greater than the one before, were expected"
-	const once = "s.yaml:10: memory: a guest is weighed once: trials: 1, warmups: 0, and neither capacity: nor load_from: were expected"
+	const once = "s.yaml:10: memory: a guest is weighed once: set trials: 1 and warmups: 0 in design:"
 	for _, c := range []struct{ weighs, more, want string }{
 		{"{guests: [1, 2, 4], ksm: paper}", "", ""},
 		{"{guests: [3], ksm: kernel}", "", ""},
@@ -168,11 +168,14 @@ func TestWhatIsWrongInAStudyThatWeighs(t *testing.T) {
 		{"{published_of: none}", "", `s.yaml:10: memory: published_of: "none": a workload of this study was expected`},
 		{"{guests: [1]}", "  trials: 2\n", once},
 		{"{guests: [1]}", "  warmups: 1\n", once},
-		{"{guests: [1]}", "capacity: {objective: p99=50ms}\n", once},
-		{"{guests: [1]}", "load_from: ssh://elsewhere\n", once},
+		{"{guests: [1]}", "capacity: {objective: p99=50ms}\n", "s.yaml:14: capacity: a study measures one thing, and this one has memory: already"},
+		{"{guests: [1]}", "load_from: ssh://elsewhere\n", "s.yaml:10: memory: a guest is weighed once, asked from this host: leave out load_from:"},
+		{"{guests: [1]}", "neighbours: {cpu: 1}\n", "s.yaml:14: neighbours: the study has memory:, and a guest is weighed once: leave out one of them"},
+		{"{guests: [1]}", "memroy: {guests: [1]}\n", "s.yaml:14: unknown key memroy: did you mean memory? The keys here are name, "},
+		{"{guests: [1]}", "fit: {metric: p95}\n", "s.yaml:14: unknown key fit: "},
 	} {
 		text := strings.Replace(small, "instances:", "memory: "+c.weighs+"\ninstances:", 1) + c.more // the design is the last in it
-		_, err := Parse("s.yaml", []byte(text), ".", kinds)
+		_, err := Parse("s.yaml", []byte(text), ".", known)
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.HasPrefix(err.Error(), c.want)) {
 			t.Errorf("memory: %s%s: got %v\nwant %s", c.weighs, c.more, err, c.want)
 		}
@@ -180,10 +183,10 @@ func TestWhatIsWrongInAStudyThatWeighs(t *testing.T) {
 
 	// What never ends is refused where it would be timed.
 	for text, want := range map[string]string{
-		"":                        "study small: workload shell never ends, so it has no time: memory: {guests: [1, 2]}, by which guests are weighed, was expected in the study",
+		"":                        "study small: workload shell never ends, so it has no run time: use a study with memory: or paging:",
 		"memory: {guests: [1]}\n": "",
 	} {
-		s, err := Parse("s.yaml", []byte(strings.Replace(small, "  - name: cpu\n    params: {millions: [10, 20]}\n", "  - name: shell\n", 1)+text), ".", kinds)
+		s, err := Parse("s.yaml", []byte(strings.Replace(small, "  - name: cpu\n    params: {millions: [10, 20]}\n", "  - name: shell\n", 1)+text), ".", known)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -203,7 +206,7 @@ func TestUnknownWorkloadAndParameter(t *testing.T) {
 		{"millions", "milions", `s.yaml:4: workload cpu has no parameter "milions"; it has millions`},
 		{"[10, 20]", "[10, many]", `s.yaml:4: workload cpu: millions="many": a whole number from 1 to 9999999 was expected (million steps; `},
 	} {
-		s, err := Parse("s.yaml", []byte(strings.Replace(small, c.from, c.to, 1)), ".", kinds)
+		s, err := Parse("s.yaml", []byte(strings.Replace(small, c.from, c.to, 1)), ".", known)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -225,7 +228,7 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte("a: &a [*a]"))
 	f.Add([]byte("name: x\nworkloads: [{name: cpu, params: {millions: [[1]]}}]"))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		s, err := Parse("s.yaml", text, ".", kinds)
+		s, err := Parse("s.yaml", text, ".", known)
 		if err == nil {
 			for _, i := range s.Instances {
 				if _, err := notebook.ParseInstance(i); err != nil && i != notebook.HostSize {
@@ -256,7 +259,7 @@ func TestOnly(t *testing.T) {
 			t.Errorf("%+v: %v", c.t, got)
 		}
 	}
-	s, err := Parse("s.yaml", []byte(small), ".", kinds)
+	s, err := Parse("s.yaml", []byte(small), ".", known)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -284,10 +287,10 @@ func TestACommandOfTheUsersOwnIsAStudyFileToo(t *testing.T) {
 	s := &Spec{Name: "bench", Workloads: []Use{{Name: "command", Image: "./layout", Command: []string{"sh", "-c", "echo {x}"}}},
 		Platforms: []Place{{Platform: "bm"}, {Platform: "cn", Engines: []string{"crun|runc"}}}, Instances: []string{"1/1GB"},
 		Design: Design{Rounds: Rounds{Floor: 3, Cap: 9}, Precision: "2%"}}
-	if err := s.Complete(kinds); err != nil {
+	if err := s.Complete(known); err != nil {
 		t.Fatal(err)
 	}
-	again, err := Parse("again.yaml", []byte(s.Source), ".", kinds)
+	again, err := Parse("again.yaml", []byte(s.Source), ".", known)
 	if err != nil {
 		t.Fatalf("%v in\n%s", err, s.Source)
 	}
@@ -316,7 +319,7 @@ platforms:
 instances: [1/1GB]
 design: {rounds: {floor: 2, cap: 3}}
 `
-	s, err := Parse("s.yaml", []byte(text), ".", kinds)
+	s, err := Parse("s.yaml", []byte(text), ".", known)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -342,7 +345,7 @@ design: {rounds: {floor: 2, cap: 3}}
 		{"- platform: bm", "- {platform: bm, machines: [cache=none]}", `s.yaml:4: machines: a guest of bm is none: a platform with virtual machines was expected`},
 		{"platform: vm", "platform: cn, engines: [crun]", `s.yaml:5: machines: a guest of cn is none`},
 	} {
-		if _, err := Parse("s.yaml", []byte(strings.Replace(text, c.from, c.to, 1)), ".", kinds); err == nil || !strings.HasPrefix(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
+		if _, err := Parse("s.yaml", []byte(strings.Replace(text, c.from, c.to, 1)), ".", known); err == nil || !strings.HasPrefix(err.Error(), c.want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s:\n%v\nwant one line that begins with\n%s", c.to, err, c.want)
 		}
 	}
@@ -360,7 +363,7 @@ host_cores: [2, all]
 figures:
   - {name: Figure 7, title: CHR, workload: cpu, by: host_cores}
 design: {rounds: {floor: 2, cap: 3}}
-`), ".", kinds)
+`), ".", known)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -387,7 +390,7 @@ design: {rounds: {floor: 2, cap: 3}}
 		"host_cores: [some]":   `s.yaml:1: host_cores: "some": a number of CPUs, or all, was expected`,
 		"figures: [{name: x}]": "s.yaml:1: figures: {name: …",
 	} {
-		_, err := Parse("s.yaml", []byte(text+"\nname: x\nworkloads: [{name: cpu}]\nplatforms: [{platform: bm}]\ninstances: [1/1GB]\n"), ".", kinds)
+		_, err := Parse("s.yaml", []byte(text+"\nname: x\nworkloads: [{name: cpu}]\nplatforms: [{platform: bm}]\ninstances: [1/1GB]\n"), ".", known)
 		if err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", text, err, want)
 		}
@@ -397,10 +400,10 @@ design: {rounds: {floor: 2, cap: 3}}
 		"{platform: bm, other_memory: away}":                          `s.yaml:3: other_memory: "away" is unknown: write withheld or free`,
 		"{platform: vm, other_memory: withheld}":                      "s.yaml:3: other_memory: withheld is for bm, and this platform is vm: leave it out",
 		"{platform: cn, other_cpus: offline}":                         "s.yaml:3: other_cpus: offline is for bm, and this platform is cn: leave it out",
-		"{platform: bm, other_cpus: offline}]\nneighbours: [{cpu: 1}": "s.yaml:3: other_cpus: offline is for one guest at a time: leave it out, or neighbours:, memory: and paging:",
-		"{platform: bm, other_cpus: offline}]\nmemory: {guests: [1, 2]}\ndesign: {trials: 1, warmups: 0}\nclaims: [memory": "s.yaml:3: other_cpus: offline is for one guest at a time: leave it out, or neighbours:, memory: and paging:",
+		"{platform: bm, other_cpus: offline}]\nneighbours: [{cpu: 1}": "s.yaml:3: other_cpus: offline is for one guest at a time: leave it out, or neighbours:",
+		"{platform: bm, other_cpus: offline}]\nmemory: {guests: [1, 2]}\ndesign: {trials: 1, warmups: 0}\nclaims: [memory": "s.yaml:3: other_cpus: offline is for one guest at a time: leave it out, or memory:",
 	} {
-		_, err := Parse("s.yaml", []byte("name: x\nworkloads: [{name: cpu}]\nplatforms: ["+text+"]\ninstances: [1/1GB]\n"), ".", kinds)
+		_, err := Parse("s.yaml", []byte("name: x\nworkloads: [{name: cpu}]\nplatforms: ["+text+"]\ninstances: [1/1GB]\n"), ".", known)
 		if err == nil || err.Error() != want {
 			t.Errorf("%s: %v, want %s", text, err, want)
 		}
@@ -409,7 +412,7 @@ design: {rounds: {floor: 2, cap: 3}}
 
 // A study that weighs draws the metrics of memory that its figures name, and no others of them.
 func TestFiguresOfMemory(t *testing.T) {
-	s, err := Load(studies.FS, "footprint", kinds)
+	s, err := Load(studies.FS, "footprint", known)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -420,12 +423,12 @@ func TestFiguresOfMemory(t *testing.T) {
 	if err := s.drawable(us); err != nil {
 		t.Error(err)
 	}
-	m, err := s.Memory.parse()
-	if err != nil {
-		t.Fatal(err)
+	var named, drawn []string
+	for _, f := range s.Figures {
+		named = append(named, f.Metric)
 	}
-	var drawn []string
-	for _, of := range s.weighs(m) {
+	_, also := s.config.Metrics(us[0].Workload, named)
+	for _, of := range also {
 		if of.Better != "" {
 			drawn = append(drawn, of.Name)
 		}

@@ -1,14 +1,16 @@
 package study
 
 import (
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
 
+	"tare/lab/measure"
 	"tare/notebook"
-	fitkind "tare/notebook/kinds/fit"
 	"tare/stats"
+	"tare/yamlfile"
 )
 
 // Until is how well every ratio is to be known before a run ends, in place of what the study's design asks. The zero value: as it asks.
@@ -17,8 +19,30 @@ type Until struct {
 	Margin    float64 // known to be larger or smaller by this share at least, or by less
 	Claims    bool    `json:",omitempty"` // until the study's claims are decided, as far as they can be tested
 
-	// Fit is the objective that guests are to keep: it is sought how many do, in place of timing them. Zero: it is not.
-	Fit fitkind.Config `json:",omitzero"`
+	// What is sought in place of timing work, by the objective of a kind of study; nil: nothing is.
+	sought    *measure.Kind
+	objective string // as it was given
+	config    measure.Config
+}
+
+// Seeks says whether something is sought in place of timing work.
+func (u Until) Seeks() bool { return u.config != nil }
+
+// asked says whether something is asked for.
+func (u Until) asked() bool {
+	return u.Precision != 0 || u.Margin != 0 || u.Claims || u.config != nil
+}
+
+// MarshalJSON is what of it stands in a study's hash: of what is sought as it was written when there was one kind of it.
+func (u Until) MarshalJSON() ([]byte, error) {
+	type plain Until
+	b, err := json.Marshal(plain(u))
+	if err != nil || u.config == nil {
+		return b, err
+	}
+	config, err := json.Marshal(u.config.Record())
+	name := u.sought.Name
+	return fmt.Appendf(b[:len(b)-1], ",%q:%s}", strings.ToUpper(name[:1])+name[1:], config), err
 }
 
 // Question is what rounds are run for: something that is to be known, and is not.
@@ -39,14 +63,20 @@ var (
 	decided = regexp.MustCompile(`(?i)^\s*decided(?:\s+at\s+([0-9.]+)\s*%)?\s*$`)
 )
 
-// ParseUntil reads "±1%", also without its sign, "decided at 2%", "claims", or "p95 < 1.5x"; "decided" alone is at stats.Margin, 1 %.
-func ParseUntil(text string) (u Until, err error) {
+// ParseUntil reads "±1%", also without its sign, "decided at 2%", "claims", or an objective of one of the kinds, such as "p95 < 1.5x"; "decided" alone is at
+// stats.Margin, 1 %.
+func ParseUntil(text string, kinds measure.Registry) (u Until, err error) {
 	wrong := fmt.Errorf("%q: ±1%% (or 1%%), 'decided at 2%%', claims, or 'p95 < 1.5x', with p10 to p99 and more than 1x, was expected", text)
-	if f, ok := parseFit(text); ok {
-		return Until{Fit: f}, nil
+	for i, k := range kinds {
+		if k.Seek == nil {
+			continue
+		}
+		if c, ok := k.Seek(text); ok {
+			return Until{sought: &kinds[i], objective: strings.TrimSpace(text), config: c}, nil
+		}
 	}
 	if m := precise.FindStringSubmatch(text); m != nil {
-		if u.Precision, err = parseShare(m[1] + "%"); err != nil {
+		if u.Precision, err = yamlfile.Share(m[1] + "%"); err != nil {
 			return u, wrong
 		}
 		return u, nil
@@ -60,7 +90,7 @@ func ParseUntil(text string) (u Until, err error) {
 	}
 	u.Margin = stats.Margin
 	if m[1] != "" {
-		if u.Margin, err = parseShare(m[1] + "%"); err != nil {
+		if u.Margin, err = yamlfile.Share(m[1] + "%"); err != nil {
 			return u, wrong
 		}
 	}

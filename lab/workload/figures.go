@@ -15,7 +15,6 @@ import (
 
 	"tare/lab/ruler"
 	"tare/notebook"
-	capacitykind "tare/notebook/kinds/capacity"
 )
 
 // ErrorsKey is the figure that counts what went wrong in a load: above zero, the trial has failed.
@@ -239,7 +238,7 @@ func (w *Workload) keyed(r ruler.Result) (lookup, string) {
 	case OutputCSV:
 		return table(r.Stdout)
 	}
-	return printed(r)
+	return Printed(r)
 }
 
 var numberOK = regexp.MustCompile(`^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,4})?$`)
@@ -414,8 +413,8 @@ func found(v any, where string) string {
 	return fmt.Sprintf("%.80q is %.80q", where, fmt.Sprint(v))
 }
 
-// printed reads a command's last line, and says what is wrong with it.
-func printed(r ruler.Result) (number lookup, cause string) {
+// Printed reads a command's last line, a JSON object of numbers, and says what is wrong with it. number gives the number of a key, or says why there is none.
+func Printed(r ruler.Result) (number func(key string) (float64, string), cause string) {
 	lines := bytes.Split(bytes.TrimSpace(r.Stdout), []byte("\n"))
 	last := lines[len(lines)-1]
 	var all map[string]*float64 // nil: null, which is how JavaScript prints a number that is none
@@ -436,25 +435,4 @@ func printed(r ruler.Result) (number lookup, cause string) {
 		}
 		return 0, fmt.Sprintf("it printed no %q that is a number of zero or more: %.200s", key, strings.ToValidUTF8(string(last), "?"))
 	}, cause
-}
-
-// carried is the share of a rate of requests that has to be answered each second.
-const carried = 0.9
-
-// Step is what a load at a rate gave, and whether it met the objective.
-func (w *Workload) Step(r ruler.Result, rate int, c capacitykind.Config) capacitykind.Step {
-	s := capacitykind.Step{Rate: rate, Failure: Failure(r)}
-	if s.Failure != "" {
-		return s
-	}
-	number, cause := printed(r)
-	for key, to := range map[string]*float64{"requests_per_second": &s.Throughput, "mean": &s.Mean, c.Metric: &s.Tail} {
-		v, why := number(key)
-		if *to = v; cause == "" {
-			cause = why
-		}
-	}
-	s.Failure = cause
-	s.Met = cause == "" && s.Tail <= c.Bound && s.Throughput >= carried*float64(rate)
-	return s
 }

@@ -1,0 +1,211 @@
+package crowd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"tare/lab/proc"
+	"tare/lab/ruler"
+	"tare/lab/workload"
+	"tare/notebook"
+)
+
+// Company is a guest's neighbours at work. A nil one is none.
+type Company struct {
+	host   Host
+	of     notebook.Treatment
+	work   func(kind string) *workload.Ready
+	guests []Guest
+	works  []*Service
+	kinds  []string // what each does: one of notebook.Busy
+	seats  int
+	spread bool
+}
+
+// Len is how many there are.
+func (c *Company) Len() int { return len(c.guests) }
+
+// Working is how many of them have begun their work.
+func (c *Company) Working() int { return len(c.works) }
+
+// All are the measured guest's own, and the neighbours.
+func (c *Company) All(own []Guest) []Guest {
+	if c == nil {
+		return own
+	}
+	return slices.Concat(own, c.guests)
+}
+
+// Beside makes the neighbours of a treatment's guest, and has them be busy. cause says why they are not.
+func Beside(ctx context.Context, h Host, first Guest, t notebook.Treatment, work func(kind string) *workload.Ready) (c *Company, cause string, err error) {
+	n := notebook.NeighboursOf(t)
+	if n.None() {
+		return nil, "", nil
+	}
+	c, cause = NewCompany(h, t, n.PerCore > 0, work)
+	if cause != "" {
+		return nil, cause, nil
+	}
+	cause, err = c.Add(ctx, first, n.Kinds(c.seats)...)
+	if cause != "" || err != nil {
+		return nil, cause, errors.Join(err, c.Leave(ctx))
+	}
+	return c, "", nil
+}
+
+// NewCompany is of a guest that has no neighbours yet. work says what one does that is busy in that way; spread: they are spread over all of
+// the host's CPUs, in turn, so that each has as many guests.
+func NewCompany(h Host, t notebook.Treatment, spread bool, work func(kind string) *workload.Ready) (c *Company, cause string) {
+	seats, err := h.Seats(t)
+	if err != nil {
+		return nil, "its neighbours have no CPUs: " + err.Error()
+	}
+	return &Company{host: h, of: t, work: work, seats: seats, spread: spread}, ""
+}
+
+// Add adds neighbours that do that, and waits until they have begun.
+func (c *Company) Add(ctx context.Context, first Guest, kinds ...string) (cause string, err error) {
+	began := len(c.guests)
+	for i, kind := range kinds {
+		if ctx.Err() != nil {
+			return "", nil // its caller sees that
+		}
+		nth := fmt.Sprintf("neighbour %d of %d", began+i+1, began+len(kinds))
+		each, err := (append([]Guest{first}, c.guests...))[len(c.guests)].Resident() // they are alike
+		if err != nil {
+			return nth + ": " + err.Error(), nil
+		}
+		if cause := Room(1+len(c.guests), each, c.of.Instance.Memory); cause != "" {
+			return nth + ": " + cause, nil
+		}
+		pctx, cancel := context.WithTimeout(ctx, ProvisionTimeout)
+		g, err := c.host.Provision(pctx, Want{Treatment: c.of, ID: NewID(), Work: c.work(kind), Seat: c.seat(len(c.guests), kind)})
+		cancel()
+		if err != nil {
+			return nth + ": no guest: " + err.Error(), nil
+		}
+		c.guests, c.kinds = append(c.guests, g), append(c.kinds, kind)
+	}
+	var started []ruler.Begun
+	for i, g := range c.guests[began:] {
+		s, b := Start(ctx, g, c.work(kinds[i]), c.of)
+		c.works, started = append(c.works, s), append(started, b)
+	}
+	for i, b := range started {
+		if cause := c.works[began+i].HasBegun(b); cause != "" {
+			return fmt.Sprintf("neighbour %d: %s", began+i+1, cause), nil
+		}
+	}
+	return "", nil
+}
+
+// seat is where the neighbour that does this is, the first of which is 0. What those share that do the same work is something else than CPUs.
+func (c *Company) seat(i int, kind string) int {
+	if c.spread || kind == notebook.BusyWork {
+		return (i + 1) % c.seats
+	}
+	return 0
+}
+
+// Leave ends the neighbours' work and removes them. It may be called of a nil one.
+func (c *Company) Leave(ctx context.Context) (err error) {
+	if c == nil {
+		return nil
+	}
+	return c.Shrink(ctx, 0)
+}
+
+// Shrink removes the latest neighbours, until there are n.
+func (c *Company) Shrink(ctx context.Context, n int) (err error) {
+	for _, w := range c.works[min(n, len(c.works)):] { // all at once: hundreds that go on being busy would starve those that remove them
+		w.stop()
+	}
+	for _, w := range slices.Backward(c.works[min(n, len(c.works)):]) {
+		err = errors.Join(err, w.TakeDown(ctx))
+	}
+	err = errors.Join(err, Vacate(ctx, c.guests[min(n, len(c.guests)):]))
+	c.works, c.guests, c.kinds = c.works[:min(n, len(c.works))], c.guests[:min(n, len(c.guests))], c.kinds[:min(n, len(c.kinds))]
+	return err
+}
+
+const (
+	busyShare = 0.5      // of what a CPU-busy neighbour's cores could be asked for: less is idling
+	busyBytes = 64 << 10 // that an I/O-busy one has moved at least: a block
+)
+
+// Watch reads what the neighbours and the measured guest have done so far. What it gives says later what they did since; why says which of them was
+// not busy, so that the trial was none beside the neighbours that it should have had, and over that one has ended. Nothing must be measured meanwhile.
+func (c *Company) Watch(own Guest) func() (did *notebook.Company, why string, over bool) {
+	if c == nil {
+		return func() (*notebook.Company, string, bool) { return nil, "", false }
+	}
+	read := func() (all []proc.Demand, used time.Duration, err error) {
+		for _, g := range c.guests {
+			d, err := g.Demanded()
+			if err != nil {
+				return nil, 0, err
+			}
+			all = append(all, d)
+		}
+		used, err = own.Used() // with its work, which will have ended
+		return all, used, err
+	}
+	before, had, err := read()
+	began := time.Now()
+	return func() (did *notebook.Company, why string, over bool) {
+		took := time.Since(began)
+		if i := slices.IndexFunc(c.works, (*Service).Over); i >= 0 {
+			return nil, fmt.Sprintf("neighbour %d ended: %s", i+1, c.works[i].How()), true
+		}
+		var after []proc.Demand
+		var has time.Duration
+		if err == nil {
+			after, has, err = read()
+		}
+		if err != nil {
+			return nil, "what its neighbours do cannot be read: " + err.Error(), false
+		}
+		did = &notebook.Company{OfS: took.Seconds(), OwnS: max(has-had, 0).Seconds()}
+		for i, kind := range c.kinds {
+			a, b := after[i], before[i]
+			n := notebook.Neighbour{Busy: kind, Seat: c.seat(i, kind), RanS: max(a.Ran-b.Ran, 0).Seconds(), WaitedS: max(a.Waited-b.Waited, 0).Seconds(), Moved: max(a.Moved-b.Moved, 0)}
+			if n.Idle = idle(n, took, c.of.Instance.Cores); n.Idle != "" && why == "" {
+				why = fmt.Sprintf("neighbour %d of %d was not busy: %s", i+1, len(c.kinds), n.Idle)
+			}
+			did.Neighbours = append(did.Neighbours, n)
+		}
+		return did, why, false
+	}
+}
+
+// Accompanied says what a trial's neighbours did, and fails the trial where it was none beside such neighbours. over: one of them has ended.
+func Accompanied(tr *notebook.Trial, busy func() (*notebook.Company, string, bool)) (did *notebook.Company, over bool) {
+	did, why, over := busy()
+	if why != "" && tr.Failure == "" {
+		tr.Failure = why
+	}
+	if f := did.Figures(); len(f) > 0 && tr.Failure == "" {
+		if tr.Figures == nil {
+			tr.Figures = map[string]float64{}
+		}
+		maps.Copy(tr.Figures, f)
+	}
+	return did, over
+}
+
+// idle says why a neighbour was not busy for a time; "": it was.
+func idle(n notebook.Neighbour, took time.Duration, cores float64) string {
+	switch want := busyShare * cores * took.Seconds(); {
+	case n.Busy == notebook.BusyIO && n.Moved < busyBytes:
+		return fmt.Sprintf("it moved %d bytes to and from disks in %.3g s", n.Moved, took.Seconds())
+	case n.Busy == notebook.BusyWork && n.RanS == 0 && n.Moved == 0:
+		return "it neither ran nor moved a byte"
+	case n.Busy == notebook.BusyCPU && n.RanS+n.WaitedS < want:
+		return fmt.Sprintf("it ran for %.3g s and was ready to for %.3g s, of %.3g s on %.3g cores", n.RanS, n.WaitedS, took.Seconds(), cores)
+	}
+	return ""
+}

@@ -1,0 +1,307 @@
+package crowd
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"tare/lab/ruler"
+	"tare/lab/workload"
+	"tare/notebook"
+)
+
+const (
+	readyTimeout = 2 * time.Minute        // of one question whether the service is ready
+	readyPause   = 100 * time.Millisecond // between two: a service that starts must not be slowed by being asked
+	saturation   = 0.9                    // share of its CPUs' time from which on a load may be what is measured
+)
+
+// ClockShare is how far the guest's clock and the host's may disagree on a trial, and ClockFloor what is allowed on
+// top: an answer's way through an emulated serial port is no clock's fault.
+const (
+	ClockShare = 0.01
+	ClockFloor = 5 * time.Millisecond
+)
+
+// Service is what runs in a guest until it is ended: a workload's service, with the place from which it is asked, or a command. A nil one is
+// none: Guests, During, Clock and TakeDown may be called of it.
+type Service struct {
+	Treatment notebook.Treatment
+	Ready     *workload.Ready
+	Guest     Guest
+	Place     Guest         // nil: nobody asks it
+	Load      notebook.Load // of the place
+	Pause     time.Duration // between two questions whether it answers; 0: the usual one
+	Took      time.Duration // from its start until it answered
+
+	stop  context.CancelFunc
+	alive context.Context // done when it has ended, or was ended; then:
+	res   ruler.Result
+	err   error
+}
+
+// Guests are the guest and, of a service, the place for its load.
+func (s *Service) Guests(g Guest) []Guest {
+	if s == nil || s.Place == nil {
+		return []Guest{g}
+	}
+	return []Guest{g, s.Place}
+}
+
+// Serve starts the workload's service in the guest, makes the place for its load, waits until the service answers there, and warms it. The
+// load's commands may take so long.
+func Serve(ctx context.Context, h Host, g Guest, t notebook.Treatment, id string, ready *workload.Ready, timeout time.Duration) (_ *Service, cause string, err error) {
+	w := ready.Workload
+	at := g.Address()
+	if !at.Listen.IsValid() || !at.Connect.IsValid() {
+		return nil, "its service has no address: the guest has no network that a load could ask through", nil
+	}
+	began := time.Now()
+	s := Begin(ctx, g, t, ready, w.Order(w.Service.Command, ready.Params, ready.Image, workload.Seat{Instance: t.Instance, Address: at.Listen}))
+	place, load, perr := h.Load(ctx, t, id, ready)
+	if perr != nil {
+		return nil, "no place for its load: " + perr.Error(), s.TakeDown(ctx)
+	}
+	s.Place, s.Load = place, load
+	if cause := s.Await(ctx); cause != "" {
+		return nil, cause, s.TakeDown(ctx)
+	}
+	s.Took = time.Since(began)
+	if cause := s.warm(ctx, timeout); cause != "" {
+		return nil, cause, s.TakeDown(ctx)
+	}
+	return s, "", nil
+}
+
+// Start starts the workload's command in the guest, and gives what is closed when it has begun.
+func Start(ctx context.Context, g Guest, ready *workload.Ready, t notebook.Treatment) (*Service, ruler.Begun) {
+	begun := make(ruler.Begun)
+	w := ready.Workload
+	order := w.Order(w.Command, ready.Params, ready.Image, workload.Seat{Instance: t.Instance})
+	order.Bounds = begun
+	return Begin(ctx, g, t, ready, order), begun
+}
+
+// HasBegun waits until it has; cause says that it ended before.
+func (s *Service) HasBegun(b ruler.Begun) (cause string) {
+	select {
+	case <-b:
+	case <-s.alive.Done():
+		select {
+		case <-b: // it has done both by now: whoever looks next sees its end
+		default:
+			cause = "its work ended at once: " + s.How()
+		}
+	}
+	return cause
+}
+
+// Begin starts what is to run in the guest until it is ended.
+func Begin(ctx context.Context, g Guest, t notebook.Treatment, ready *workload.Ready, order ruler.Order) *Service {
+	order.Timeout = ruler.MaxTimeout // it ends when it is ended
+	order.FixedAddresses = t.Params[notebook.ParamAddresses] == notebook.AddressesFixed
+	order.SmallPages = t.Params[notebook.ParamHugePages] == notebook.HugePagesNever
+	sctx, stop := context.WithCancel(context.WithoutCancel(ctx))
+	alive, ended := context.WithCancel(context.Background())
+	s := &Service{Treatment: t, Ready: ready, Guest: g, stop: stop, alive: alive}
+	go func() {
+		defer ended()
+		s.res, _, s.err = g.Ruler().Run(sctx, order)
+	}()
+	return s
+}
+
+// Ask is the order of a command line of its load.
+func (s *Service) Ask(argv []string, timeout time.Duration) ruler.Order {
+	o := s.Ready.Workload.Order(argv, s.Ready.Params, s.Ready.Image, workload.Seat{Instance: s.Treatment.Instance, Address: s.Guest.Address().Connect})
+	o.Timeout = timeout
+	return o
+}
+
+// warm runs the load that comes before all that is measured, where the workload has one; it says why it failed.
+func (s *Service) warm(ctx context.Context, timeout time.Duration) (cause string) {
+	warm := s.Ready.Workload.Load.Warm
+	if len(warm) == 0 || ctx.Err() != nil {
+		return ""
+	}
+	asking, enough := s.During(ctx)
+	defer enough()
+	res, _, err := s.Place.Ruler().Run(asking, s.Ask(warm, timeout))
+	switch {
+	case ctx.Err() != nil:
+		return ""
+	case s.Over():
+		return "its service ended while it was warmed: " + s.How()
+	case err != nil:
+		return "warming its service: " + err.Error() + Diagnosis(s.Place)
+	case workload.Failure(res) != "":
+		return "warming its service: " + workload.Failure(res)
+	}
+	return ""
+}
+
+// Await asks until the service answers; it says why it does not. Empty also when ctx ends, which the caller sees.
+func (s *Service) Await(ctx context.Context) (cause string) {
+	w := s.Ready.Workload
+	within := w.Service.Starting(!s.Treatment.Representative())
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	ask := s.Ask(w.Load.Ready, readyTimeout)
+	answer := "nothing"
+	asking, enough := s.During(ctx)
+	defer enough()
+	for {
+		res, _, err := s.Place.Ruler().Run(asking, ask)
+		switch {
+		case err == nil && workload.Failure(res) == "":
+			return ""
+		case err == nil:
+			answer = workload.Failure(res)
+		case asking.Err() == nil:
+			return "its load's place: " + err.Error() + Diagnosis(s.Place)
+		}
+		select {
+		case <-s.alive.Done():
+			return "its service ended before it was ready: " + s.How()
+		case <-ctx.Done():
+			if context.Cause(ctx) != context.DeadlineExceeded {
+				return ""
+			}
+			s.stop()
+			<-s.alive.Done()
+			return fmt.Sprintf("its service was not ready in %v: the last question gave: %s; the service said: %s", within, answer, s.said())
+		case <-time.After(cmp.Or(s.Pause, readyPause)):
+		}
+	}
+}
+
+// During is a context that ends with the service: a load of one that has ended need not be waited for. Of a nil
+// service it is ctx's own.
+func (s *Service) During(ctx context.Context) (context.Context, context.CancelFunc) {
+	during, enough := context.WithCancel(ctx)
+	if s == nil {
+		return during, enough
+	}
+	stop := context.AfterFunc(s.alive, enough)
+	return during, func() {
+		stop()
+		enough()
+	}
+}
+
+// Over says whether the service has ended by itself.
+func (s *Service) Over() bool { return s.alive.Err() != nil }
+
+// How says how the service ended.
+func (s *Service) How() string {
+	if s.err != nil {
+		return s.err.Error() + Diagnosis(s.Guest)
+	}
+	if cause := workload.Failure(s.res); cause != "" {
+		return cause
+	}
+	return "exit status 0; a service stays in the foreground; it said: " + s.said()
+}
+
+func (s *Service) said() string {
+	if said := workload.LastWords(s.res); said != "" {
+		return said
+	}
+	return "nothing"
+}
+
+// Notes are what a guest's record says about the place of its load.
+func (s *Service) Notes() []string {
+	switch {
+	case s.Load.From != "":
+		return []string{"its load ran on another machine, " + s.Load.From}
+	case !s.Load.Shared:
+		return nil
+	case s.Treatment.Provisioning == notebook.Whole:
+		return []string{"its load shares the guest's CPUs, which are all of the host's"}
+	case s.Treatment.Provisioning == notebook.Vanilla:
+		return []string{"its load's CPUs are open to the guest too, since a quota binds it to none; a pinned guest and bare metal are apart from their load where the host has the CPUs"}
+	}
+	return []string{"its load shares its CPUs: the host has no others"}
+}
+
+// Clock says how far the calendar clock of the load's machine is ahead of this host's; of one on this host it asks nothing.
+func (s *Service) Clock(ctx context.Context) (ahead, bound time.Duration, err error) {
+	if s == nil || s.Load.From == "" {
+		return 0, 0, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, AskTimeout)
+	defer cancel()
+	return s.Place.Ruler().Clock(ctx)
+}
+
+// Wander says that the clock of the load's machine did not keep to this host's during a trial: what it timed is not to be trusted.
+func Wander(ahead, bound, later, laterBound, took time.Duration) string {
+	if off := later - ahead; off.Abs() > bound+laterBound+ClockFloor+time.Duration(ClockShare*float64(took)) {
+		return fmt.Sprintf("the clock of the load's machine ran away, or was set: it went from %.3f s to %.3f s ahead of this host's in %.3f s; is its time kept (NTP)?",
+			ahead.Seconds(), later.Seconds(), took.Seconds())
+	}
+	return ""
+}
+
+// Usage is what the load took, by a clock that was so far ahead when it began.
+func (s *Service) Usage(res ruler.Result, ahead, bound time.Duration) *notebook.Load {
+	l := s.Load
+	l.AheadS, l.AheadBoundS = ahead.Seconds(), bound.Seconds()
+	l.UserS, l.SystemS = res.UserS, res.SystemS
+	return &l
+}
+
+// Saturated warns of a load that had no CPU time left: it may have measured itself.
+func Saturated(l *notebook.Load, elapsed time.Duration) []string {
+	share := (l.UserS + l.SystemS) / (elapsed.Seconds() * float64(len(l.CPUs)))
+	if len(l.CPUs) == 0 || elapsed <= 0 || share < saturation {
+		return nil
+	}
+	return []string{fmt.Sprintf("the load used %.0f %% of its CPUs' time or more: it may have measured itself", 100*saturation)}
+}
+
+// TakeDown ends the service and removes its load's place. It may be called of a nil one.
+func (s *Service) TakeDown(ctx context.Context) error {
+	if s == nil {
+		return nil
+	}
+	if s.stop != nil { // it was begun
+		s.stop()
+		<-s.alive.Done() // the client bounds it
+	}
+	if s.Place == nil {
+		return nil
+	}
+	return Destroy(ctx, s.Place)
+}
+
+// Again runs the load of a service until ctx ends; it says how it failed before.
+func (s *Service) Again(ctx context.Context, i int, timeout time.Duration) string {
+	for ctx.Err() == nil {
+		asking, enough := s.During(ctx)
+		res, _, err := s.Place.Ruler().Run(asking, s.Ask(s.Ready.Workload.Load.Command, timeout))
+		enough()
+		switch {
+		case ctx.Err() != nil:
+			return ""
+		case s.Over():
+			return fmt.Sprintf("the service of guest %d ended under its load: %s", i+1, s.How())
+		case err != nil:
+			return fmt.Sprintf("the load of guest %d: %v", i+1, err)
+		case workload.Failure(res) != "":
+			return fmt.Sprintf("the load of guest %d: %s", i+1, workload.Failure(res))
+		}
+	}
+	return ""
+}
+
+// Alive is done when the service has ended, or was ended.
+func (s *Service) Alive() context.Context { return s.alive }
+
+// Stop has the service end; TakeDown also waits for it.
+func (s *Service) Stop() { s.stop() }
+
+// Result is what its ruler says of it, when it has ended.
+func (s *Service) Result() (ruler.Result, error) { return s.res, s.err }

@@ -1,0 +1,284 @@
+//go:build linux
+
+// Package arrivals times the starts of containers under load: they are made ahead and asked to start at a rate, in an open loop (paper
+// "characterization", section 5.1).
+package arrivals
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/netip"
+	"strconv"
+	"time"
+
+	"go.yaml.in/yaml/v4"
+
+	"tare/lab/crowd"
+	"tare/lab/engine"
+	"tare/lab/measure"
+	"tare/lab/pace"
+	"tare/lab/workload"
+	"tare/notebook"
+	record "tare/notebook/kinds/arrivals"
+	"tare/yamlfile"
+)
+
+// Kind is the kind.
+var Kind = measure.Kind{
+	Name: record.Name,
+	Rules: measure.Rules{
+		Once: "containers are started once", Untraced: "nothing that runs in the containers is timed", LoadHere: "containers are started under load from this host",
+		Search: true, Crowd: true, Untimed: true, OwnNetwork: true,
+	},
+	Read: read,
+}
+
+// file is what a study's file says.
+type file struct {
+	Rates   []int  `yaml:"rates"`             // requests a second; each makes a treatment
+	For     string `yaml:"for,omitempty"`     // how long requests arrive; default 10s
+	Least   int    `yaml:"least,omitempty"`   // requests, if a rate makes fewer in that time; default 10
+	Most    int    `yaml:"most,omitempty"`    // requests, if a rate makes more; default 100
+	Timeout string `yaml:"timeout,omitempty"` // after which an engine, or an application, no longer answers; default 30s
+	Profile bool   `yaml:"profile,omitempty"` // samples say where the time goes
+
+	Published []record.Published `yaml:"published,omitempty"`
+}
+
+const (
+	mostStarts   = 1000
+	mostPerS     = 8000             // more than the client can make with one core (scripts/bench ceiling)
+	together     = 4                // containers that are made, or removed, at the same time
+	leadIn       = time.Second / 10 // before the first request
+	leastGuest   = 24 * notebook.MiB
+	leastThreads = 32 // of a container with what its engine holds it by
+	keptThreads  = 512
+)
+
+func read(n *yaml.Node, _ []string) (measure.Config, error) {
+	var f file
+	if err := yamlfile.DecodePart(n, &f); err != nil {
+		return nil, err
+	}
+	return f.config()
+}
+
+func (f file) config() (measure.Config, error) {
+	out := config{world: host{}, Config: record.Config{Least: cmp.Or(f.Least, 10), Most: cmp.Or(f.Most, 100), Profile: f.Profile, Published: f.Published}}
+	if len(f.Rates) == 0 {
+		return nil, measure.Wrong("rates", "is missing: numbers like [1, 2, 4, 8] were expected")
+	}
+	for i, r := range f.Rates {
+		if r < 1 || r > mostPerS || i > 0 && r <= f.Rates[i-1] {
+			return nil, measure.Wrong("rates", "%v: numbers from 1 to %d, each greater than the one before, were expected", f.Rates, mostPerS)
+		}
+		out.rates = append(out.rates, strconv.Itoa(r))
+	}
+	if out.Least < 2 || out.Most > mostStarts || out.Least > out.Most {
+		return nil, measure.Wrong("least", "%d to %d requests: numbers from 2 to %d, the second not smaller, were expected", out.Least, out.Most, mostStarts)
+	}
+	for _, t := range []struct {
+		name, text string
+		to         *float64
+	}{{"for", cmp.Or(f.For, "10s"), &out.ForS}, {"timeout", cmp.Or(f.Timeout, "30s"), &out.TimeoutS}} {
+		d, err := time.ParseDuration(t.text)
+		if err != nil || d < time.Second || d > time.Hour {
+			return nil, measure.Wrong(t.name, "%q: a time from 1s to 1h was expected", t.text)
+		}
+		*t.to = d.Seconds()
+	}
+	for _, p := range f.Published {
+		if p.Rate < 1 || !(p.Mean > 0) || !(p.P95 > 0) {
+			return nil, measure.Wrong("published", "%+v: {rate: …, mean: …, p95: …}, in seconds, was expected", p)
+		}
+	}
+	return out, nil
+}
+
+// config is how a study starts containers.
+type config struct {
+	measure.Defaults
+	record.Config
+	rates []string
+	world world
+}
+
+// world is what a trial asks besides engines.
+type world interface {
+	ask(ctx context.Context, g crowd.Guest, at netip.AddrPort, q workload.Question) error
+	sample(k engine.Kind) (profiling, error)
+}
+
+// profiling is the sampling of what all of the host's CPUs do.
+type profiling interface {
+	// Stop ends it and says what was seen.
+	Stop() (*record.Profile, error)
+}
+
+// Record implements measure.Config.
+func (c config) Record() any { return &c.Config }
+
+// Identity implements measure.Config.
+func (c config) Identity(all []*workload.Ready) []any {
+	asked := map[string]*workload.Question{}
+	for _, r := range all {
+		if r.Workload.Load != nil {
+			asked[r.Workload.Name] = r.Workload.Load.First
+		}
+	}
+	return []any{&c.Config, asked}
+}
+
+// Factors implements measure.Config.
+func (c config) Factors() []measure.Factor {
+	return []measure.Factor{{Name: notebook.ParamRate, Values: c.rates}}
+}
+
+// Fits implements measure.Config.
+func (config) Fits(platform string, networks, isolation []string) error {
+	if platform != notebook.CN || len(networks)+len(isolation) > 0 {
+		return errors.New("what is made first and started later is a container, in its engine's own network: platform: cn, without networks: or isolation:, was expected")
+	}
+	return nil
+}
+
+// Accepts implements measure.Config.
+func (config) Accepts(w *workload.Workload) error {
+	if w.System || w.Stays || w.Service != nil && w.Load.First == nil {
+		return errors.New("gives no first answer: a command that ends, or a service with load: first:, was expected")
+	}
+	return nil
+}
+
+// Metrics implements measure.Config.
+func (c config) Metrics(*workload.Workload, []string) (notebook.Metric, []notebook.Metric) {
+	return record.StartMean, c.Also()
+}
+
+// LeavesOut implements measure.Config.
+func (config) LeavesOut(_ notebook.Treatment, k engine.Kind, _ *workload.Workload) string {
+	if !k.Ahead {
+		return "its containers are made and started in one: none can be there before it is asked to start"
+	}
+	return ""
+}
+
+// Subject implements measure.Config.
+func (c config) Subject(b measure.Bench, of measure.Cell) measure.Subject {
+	return &subject{measure.NewPlain(b, of), c}
+}
+
+type subject struct {
+	*measure.Plain
+	config
+}
+
+// Make implements measure.Subject. The first container is started as the others will be: what the host keeps of a first start they find, and its limits are
+// looked at before they are made.
+func (s *subject) Make(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, crowd.ProvisionTimeout)
+	defer cancel()
+	a, err := s.Create(ctx, crowd.Want{Treatment: s.Treatment, ID: s.ID, Work: s.Ready})
+	if err != nil {
+		return err
+	}
+	g, err := startAndMeet(ctx, a)
+	if err != nil {
+		return errors.Join(err, crowd.Destroy(ctx, a))
+	}
+	s.Made(g, nil)
+	return nil
+}
+
+func startAndMeet(ctx context.Context, a measure.Ahead) (crowd.Guest, error) {
+	if err := a.Start(ctx); err != nil {
+		return nil, err
+	}
+	g, err := a.Meet(ctx)
+	if err == nil {
+		err = a.InForce()
+	}
+	return g, err
+}
+
+// SetUp implements measure.Subject: nothing runs in it.
+func (*subject) SetUp(context.Context) (string, error) { return "", nil }
+
+// Trial implements measure.Subject: it makes containers ahead and starts them at the treatment's rate.
+func (s *subject) Trial(ctx context.Context, _ measure.Step) (tr notebook.Trial, over bool, err error) {
+	tr.Start = time.Now().UTC()
+	tr.Command = s.Ready.Workload.Command
+	rate, err := strconv.Atoi(s.Treatment.Params[notebook.ParamRate])
+	if err != nil {
+		return tr, true, err // the plan made it
+	}
+	b := &record.Bringup{Offered: float64(rate), Planned: s.Starts(rate)}
+	seen := record.Seen{Bringup: b}
+	defer func() { tr.Seen = seen }()
+	u := &bringUp{subject: s, guests: make([]started, b.Planned)}
+	defer func() {
+		tr.HostS = time.Since(tr.Start).Seconds()
+		err = errors.Join(err, u.remove(ctx))
+	}()
+	if tr.Failure = u.create(ctx); tr.Failure != "" || ctx.Err() != nil {
+		return tr, true, nil
+	}
+	b.CreatedS = time.Since(tr.Start).Seconds()
+	if u.room, err = newRoom(); err != nil {
+		tr.Failure = err.Error()
+		return tr, true, nil
+	}
+	var profiling profiling
+	if s.Profile {
+		if profiling, err = s.world.sample(s.Engine); err != nil {
+			tr.Warnings, err = append(tr.Warnings, "no profile: "+err.Error()), nil
+		}
+	}
+	before := ownTime()
+	u.begin = time.Now().Add(leadIn)
+	u.starts = make([]record.Request, b.Planned)
+	pacing, stop := context.WithCancelCause(ctx)
+	u.stop = stop
+	n := pace.Issue(pacing, u.begin, b.Planned, time.Second/time.Duration(rate), u.one(ctx))
+	b.ClientS, b.OfS = (ownTime() - before).Seconds(), time.Since(u.begin).Seconds()
+	if profiling != nil {
+		if seen.Profile, err = profiling.Stop(); err != nil {
+			tr.Warnings, err = append(tr.Warnings, "no profile: "+err.Error()), nil
+		}
+	}
+	for _, r := range u.starts[:n] {
+		if r.Failure != notMade {
+			b.Starts = append(b.Starts, r)
+		}
+	}
+	if n = len(b.Starts); n < b.Planned && ctx.Err() == nil {
+		b.Stopped = context.Cause(pacing).Error()
+		tr.Warnings = append(tr.Warnings, fmt.Sprintf("%d of %d requests were made: %s", n, b.Planned, b.Stopped))
+	}
+	stop(nil)
+	if ctx.Err() != nil {
+		return tr, true, nil // its caller sees that
+	}
+	tr.Figures = b.Figures()
+	tr.Value = tr.Figures[record.StartMean.Name]
+	maps.Copy(tr.Figures, seen.Profile.Figures())
+	failed, first := 0, ""
+	for i, r := range b.Starts {
+		if r.Failure != "" {
+			if failed++; first == "" {
+				first = fmt.Sprintf("container %d: %s", i+1, r.Failure)
+			}
+		}
+	}
+	switch {
+	case failed > 0: // the times of the others alone would be those of a better engine
+		tr.Failure = fmt.Sprintf("%d of %d starts failed at %d a second: %s", failed, n, rate, first)
+	default:
+		tr.Failure = u.inForce()
+	}
+	tr.Warnings = append(tr.Warnings, clientLimits(tr.Figures)...)
+	return tr, true, nil
+}

@@ -1,0 +1,70 @@
+//go:build linux
+
+package arrivals
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"time"
+
+	"tare/lab/crowd"
+	"tare/lab/network"
+	"tare/lab/workload"
+)
+
+// askPause is the time between two questions: a service that starts must not be slowed by being asked. It is how exactly the moment of its first answer
+// is known.
+const askPause = 2 * time.Millisecond
+
+// host is this host.
+type host struct{}
+
+// ask asks a service in a guest, at an address in its network namespace, again and again until the right answer has begun to come, or ctx ends.
+func (host) ask(ctx context.Context, g crowd.Guest, at netip.AddrPort, q workload.Question) error {
+	pids, err := g.Processes()
+	if err == nil && len(pids) == 0 {
+		err = errors.New("it has no processes")
+	}
+	if err != nil {
+		return err
+	}
+	return network.Within(pids[0], func() error {
+		for {
+			err := once(ctx, at, q)
+			if err == nil {
+				return nil
+			}
+			select {
+			case <-ctx.Done():
+				return fmt.Errorf("its service did not answer: %w", err)
+			case <-time.After(askPause):
+			}
+		}
+	})
+}
+
+// once asks once.
+func once(ctx context.Context, at netip.AddrPort, q workload.Question) error {
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", at.String())
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	if _, err := conn.Write(q.Send); err != nil {
+		return err
+	}
+	answer := make([]byte, len(q.Answer))
+	if n, err := io.ReadFull(conn, answer); err != nil {
+		return fmt.Errorf("%q came, and %q was expected: %w", answer[:n], q.Answer, err)
+	}
+	if !bytes.Equal(answer, q.Answer) {
+		return fmt.Errorf("%q came, and %q was expected", answer, q.Answer)
+	}
+	return nil
+}

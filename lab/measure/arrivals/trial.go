@@ -1,0 +1,223 @@
+//go:build linux
+
+package arrivals
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"runtime"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"tare/lab/crowd"
+	"tare/lab/measure"
+	"tare/lab/workload"
+	record "tare/notebook/kinds/arrivals"
+)
+
+// here is where a service listens: it is asked from within its own network namespace, so that an engine's network is a part of its start, and not of the
+// question.
+var here = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+
+// notMade marks a request for which the host had no room.
+const notMade = "not made"
+
+// The client may be this late, of a share of what it measures, and use this much of a core, before it may be what is measured.
+const (
+	clientShare = 0.05
+	clientCore  = 80 // percent
+)
+
+// clientLimits warns of a client that may have measured itself.
+func clientLimits(f map[string]float64) (warnings []string) {
+	if late, of := f[record.ClientLate.Name], f[record.StartP50.Name]; late > max(clientShare*of, 0.001) {
+		warnings = append(warnings, fmt.Sprintf("one in a hundred requests was made %.3g ms late or more, where half the starts took %.3g ms: the host had no CPU for the client", 1000*late, 1000*of))
+	}
+	if cpu := f[record.ClientCPU.Name]; cpu > clientCore {
+		warnings = append(warnings, fmt.Sprintf("the client used %.0f %% of a core: it may have measured itself", cpu))
+	}
+	return warnings
+}
+
+// ownTime is the CPU time of Tare itself: of none of the programs that it starts.
+func ownTime() time.Duration {
+	var u unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
+		panic(err) // it fails for wrong arguments alone
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// bringUp is a trial under way.
+type bringUp struct {
+	*subject
+	guests []started
+	starts []record.Request
+	begin  time.Time
+	stop   context.CancelCauseFunc // no further requests are made
+
+	mu   sync.Mutex // of room
+	room *hostRoom
+}
+
+// started is a container of it.
+type started struct {
+	ahead measure.Ahead
+	guest crowd.Guest
+	work  *crowd.Service
+}
+
+// several does something for each container, some at the same time, and gives the errors.
+func (u *bringUp) several(do func(i int) error) error {
+	errs := make([]error, len(u.guests))
+	next := make(chan int)
+	var workers sync.WaitGroup
+	for range min(together, 2*runtime.NumCPU()) {
+		workers.Go(func() {
+			for i := range next {
+				errs[i] = do(i)
+			}
+		})
+	}
+	for i := range u.guests {
+		next <- i
+	}
+	close(next)
+	workers.Wait()
+	return errors.Join(errs...)
+}
+
+// create makes all containers; it says why one cannot be made.
+func (u *bringUp) create(ctx context.Context) (cause string) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	err := u.several(func(i int) (err error) {
+		if ctx.Err() != nil {
+			return nil // another could not be made
+		}
+		cctx, done := context.WithTimeout(ctx, crowd.ProvisionTimeout)
+		defer done()
+		a, err := u.Create(cctx, crowd.Want{Treatment: u.Treatment, ID: crowd.NewID(), Work: u.Ready})
+		if err != nil {
+			cancel()
+			return fmt.Errorf("container %d of %d cannot be made: %w", i+1, len(u.guests), err)
+		}
+		u.guests[i].ahead = a
+		return nil
+	})
+	if err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// remove ends and removes all containers.
+func (u *bringUp) remove(ctx context.Context) error {
+	return u.several(func(i int) error {
+		g := &u.guests[i]
+		if g.work != nil {
+			g.work.Stop()
+			<-g.work.Alive().Done() // the client bounds it
+		}
+		if g.ahead == nil {
+			return nil
+		}
+		return crowd.Destroy(ctx, g.ahead)
+	})
+}
+
+// inForce says which container is not held to its limits.
+func (u *bringUp) inForce() string {
+	for i, g := range u.guests {
+		if g.guest == nil {
+			continue
+		}
+		if err := g.ahead.InForce(); err != nil {
+			return fmt.Sprintf("container %d: %v", i+1, err)
+		}
+	}
+	return ""
+}
+
+// one gives what makes a request.
+func (u *bringUp) one(ctx context.Context) func(i int, intended time.Time) {
+	limit := time.Duration(u.TimeoutS * float64(time.Second))
+	return func(i int, intended time.Time) {
+		s := &u.starts[i]
+		s.AtS, s.LateS = intended.Sub(u.begin).Seconds(), time.Since(intended).Seconds()
+		if why := u.admit(); why != nil {
+			u.stop(why)
+			s.Failure = notMade
+			return
+		}
+		ctx, cancel := context.WithDeadline(ctx, intended.Add(limit))
+		defer cancel()
+		begun := make(chan string, 1)
+		go func() { begun <- u.follow(ctx, i, intended) }()
+		err := u.guests[i].ahead.Start(ctx)
+		s.CallS = time.Since(intended).Seconds()
+		if err != nil {
+			cancel() // who waits for its hello need not
+		}
+		why := <-begun
+		switch {
+		case err != nil:
+			why = "starting it: " + err.Error()
+		case why == "":
+			return
+		}
+		if ctx.Err() == context.DeadlineExceeded {
+			why = fmt.Sprintf("no answer in %v: %s", limit, why)
+			u.stop(errors.New("the engine, or an application, no longer answered: " + why))
+		}
+		s.Failure = why
+	}
+}
+
+// follow waits for a container's first process and for its application's first useful answer; it says why there is none.
+func (u *bringUp) follow(ctx context.Context, i int, intended time.Time) (cause string) {
+	g, s := &u.guests[i], &u.starts[i]
+	guest, err := g.ahead.Meet(ctx)
+	if err != nil {
+		return err.Error()
+	}
+	g.guest = guest
+	s.HelloS = time.Since(intended).Seconds()
+	w := u.Ready.Workload
+	seat := workload.Seat{Instance: u.Treatment.Instance}
+	if w.Service == nil {
+		order := w.Order(w.Command, u.Ready.Params, u.Ready.Image, seat)
+		order.Timeout = time.Duration(u.TimeoutS * float64(time.Second))
+		res, _, err := guest.Ruler().Run(ctx, order)
+		s.AnswerS = time.Since(intended).Seconds()
+		if err != nil {
+			return err.Error()
+		}
+		return workload.Failure(res)
+	}
+	seat.Address = here
+	g.work = crowd.Begin(ctx, guest, u.Treatment, u.Ready, w.Order(w.Service.Command, u.Ready.Params, u.Ready.Image, seat))
+	asking, enough := context.WithCancel(ctx)
+	defer enough()
+	defer context.AfterFunc(g.work.Alive(), enough)()
+	err = u.world.ask(asking, guest, netip.AddrPortFrom(here, uint16(w.Service.Port)), *w.Load.First)
+	s.AnswerS = time.Since(intended).Seconds()
+	switch {
+	case g.work.Over():
+		return "its service ended: " + g.work.How()
+	case err != nil:
+		return err.Error()
+	}
+	return ""
+}
+
+// admit says why the host should not get one more container.
+func (u *bringUp) admit() error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.room.admit()
+}

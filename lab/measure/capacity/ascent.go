@@ -1,0 +1,153 @@
+package capacity
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	record "tare/notebook/kinds/capacity"
+)
+
+// ascent is a search for a capacity: which rate comes next, and how long it is held. It is a function of the steps alone.
+//
+// A step misses by chance where the host stalls, and one meets the objective by chance where it had few requests. So a miss is repeated, and of three steps at
+// a rate two decide. Once a rate has missed, this holds for each rate, whichever way it came out first, and each is held until enough requests were sent. Where
+// all rates below a miss meet the objective, the miss is looked at again.
+type ascent struct {
+	record.Config
+	met    []record.Step // the rates that met the objective, rising
+	firm   int           // the last of them, if two steps say so; else 0
+	missed record.Step   // the least that missed it; zero: none yet
+	sure   bool          // another miss bears it out
+	tries  []record.Step // at a rate that is not decided
+	halved int
+}
+
+// last is the greatest rate that met the objective; zero: none did.
+func (a *ascent) last() record.Step {
+	if len(a.met) == 0 {
+		return record.Step{}
+	}
+	return a.met[len(a.met)-1]
+}
+
+// next is the next rate, and for how many seconds it is held; false: there is none.
+func (a *ascent) next() (rate int, seconds float64, ok bool) {
+	rate, ok = a.rate()
+	seconds = a.HoldS
+	if len(a.tries) > 0 || a.missed.Rate > 0 { // it is near the capacity
+		seconds = a.long(rate)
+	}
+	return rate, seconds, ok
+}
+
+func (a *ascent) rate() (rate int, ok bool) {
+	low, high := a.last().Rate, a.missed.Rate
+	switch {
+	case len(a.tries) > 0:
+		return a.tries[0].Rate, true
+	case low == 0 && high == 0:
+		return a.From, true
+	case low == 0 || high == 0 && low >= a.To:
+		return 0, false
+	case high == 0:
+		return min(a.To, max(low+1, int(math.Round(float64(low)*(1+a.Raise))))), true
+	case a.firm != low:
+		return low, true
+	}
+	if rate = int(math.Round(math.Sqrt(float64(low) * float64(high)))); a.halved < halvings && low < rate && rate < high {
+		a.halved++
+		return rate, true
+	}
+	return high, !a.sure
+}
+
+const (
+	beyond   = 2   // requests of a step, of which two at a rate decide, that shall have taken longer than the percentile
+	mostHold = 120 // seconds for which a rate is held for that, at most
+)
+
+// long is for how many seconds a rate is held that decides: until so many requests were sent that the objective's percentile, if it is one, is of enough.
+func (a *ascent) long(rate int) float64 {
+	percent, err := strconv.ParseFloat(strings.TrimPrefix(a.Metric, "p"), 64)
+	if err != nil || !(percent < 100) {
+		return a.HoldS
+	}
+	return max(a.HoldS, min(math.Ceil(beyond/(1-percent/100)/float64(rate)), mostHold))
+}
+
+// take takes what a step gave.
+func (a *ascent) take(s record.Step) {
+	a.tries = append(a.tries, s)
+	met, near := 0, a.missed.Rate > 0
+	for _, t := range a.tries {
+		if t.Met {
+			met++
+		}
+	}
+	if met < 2 && len(a.tries)-met < 2 && (near || !s.Met) {
+		return
+	}
+	s = middle(a.tries)
+	a.tries = nil
+	if a.last().Rate == s.Rate { // it was looked at again
+		a.met = a.met[:len(a.met)-1]
+	}
+	switch {
+	case s.Met:
+		if a.met = append(a.met, s); near {
+			a.firm = s.Rate
+		}
+		if s.Rate == a.missed.Rate { // so the climb goes on
+			a.missed, a.halved = record.Step{}, 0
+		}
+	default:
+		a.missed, a.sure = s, near
+		if last := a.last(); !near && last.Rate > 0 && a.HoldS >= a.long(last.Rate) { // the first of its two steps was long enough
+			a.tries = append(a.tries, last)
+		}
+	}
+}
+
+// middle is of the steps at a rate the one that decided: the middle one, of two misses the lesser.
+func middle(steps []record.Step) record.Step {
+	worse := func(s record.Step) (n int) { // a failure is worse than a miss
+		if !s.Met {
+			n++
+		}
+		if s.Failure != "" {
+			n++
+		}
+		return n
+	}
+	slices.SortStableFunc(steps, func(s, t record.Step) int {
+		return cmp.Or(cmp.Compare(worse(s), worse(t)), cmp.Compare(s.Tail, t.Tail))
+	})
+	return steps[(len(steps)-1)/2]
+}
+
+// capacity is the rate at which the objective is just met, between the last two, as if the time grew evenly in its logarithm;
+// cause says why there is none.
+func (a *ascent) capacity() (rate float64, cause string) {
+	objective, met := a.Objective(), a.last()
+	switch {
+	case met.Rate == 0:
+		said := fmt.Sprintf("%s was %.3g s", a.Metric, a.missed.Tail)
+		if a.missed.Failure != "" {
+			said = a.missed.Failure
+		} else if a.missed.Tail <= a.Bound {
+			said = fmt.Sprintf("%.3g a second were answered", a.missed.Throughput)
+		}
+		return 0, fmt.Sprintf("the objective, %s, was missed at the least rate, %d requests a second: %s; begin with less (from)", objective, a.From, said)
+	case a.missed.Rate == 0:
+		return 0, fmt.Sprintf("the objective, %s, was met at %d requests a second, the most that the study allows: allow more (to)", objective, met.Rate)
+	}
+	low, high := float64(met.Rate), float64(a.missed.Rate)
+	if a.missed.Failure != "" || !(a.missed.Tail > a.Bound) || !(met.Tail > 0) {
+		return low, ""
+	}
+	return low * math.Pow(high/low, math.Log(a.Bound/met.Tail)/math.Log(a.missed.Tail/met.Tail)), ""
+}

@@ -1,0 +1,218 @@
+// Package capacity seeks the greatest rate of requests at which a service meets an objective: the rate is raised step by step until the
+// objective is missed, and then the greatest that meets it is closed in on.
+package capacity
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"regexp"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v4"
+
+	"tare/lab/crowd"
+	"tare/lab/measure"
+	"tare/lab/ruler"
+	"tare/lab/workload"
+	"tare/notebook"
+	record "tare/notebook/kinds/capacity"
+	"tare/yamlfile"
+)
+
+// Kind is the kind.
+var Kind = measure.Kind{
+	Name: record.Name,
+	Rules: measure.Rules{
+		Search:   true,
+		Untraced: "a trial that seeks a capacity is many loads, and cannot be traced",
+	},
+	Read: read,
+}
+
+// file is what a study's file says.
+type file struct {
+	Objective string `yaml:"objective"`       // METRIC=TIME: p99=50ms
+	From      int    `yaml:"from,omitempty"`  // requests a second at the first step; default 10
+	To        int    `yaml:"to,omitempty"`    // at most; default a million
+	Raise     string `yaml:"raise,omitempty"` // from step to step; default 50%
+	Hold      string `yaml:"hold,omitempty"`  // each step; default 10s
+}
+
+const (
+	halvings = 3               // of the way between the last rate that met the objective and the first that missed it
+	mostRate = 1e6             // requests a second
+	overtime = 2 * time.Minute // that a load may take beyond its step, to begin and to hear late answers
+)
+
+var metricOK = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9_.]{0,39}$`)
+
+func read(n *yaml.Node, _ []string) (measure.Config, error) {
+	var f file
+	if err := yamlfile.DecodePart(n, &f); err != nil {
+		return nil, err
+	}
+	return f.config()
+}
+
+func (f file) config() (measure.Config, error) {
+	out := config{Config: record.Config{From: cmp.Or(f.From, 10), To: cmp.Or(f.To, mostRate), Raise: 0.5, HoldS: 10}}
+	metric, text, ok := strings.Cut(f.Objective, "=")
+	bound, err := time.ParseDuration(text)
+	if !ok || err != nil || bound <= 0 || !metricOK.MatchString(metric) {
+		return nil, measure.Wrong("objective", "%q: METRIC=TIME was expected, like p99=50ms", f.Objective)
+	}
+	out.Metric, out.Bound = metric, bound.Seconds()
+	if out.From < 1 || out.To > mostRate || out.From >= out.To {
+		return nil, measure.Wrong("from", "%d to %d requests a second: numbers from 1 to %d, the second greater, were expected", out.From, out.To, int(mostRate))
+	}
+	if f.Raise != "" {
+		if out.Raise, err = yamlfile.Share(f.Raise); err != nil || out.Raise < 0.01 {
+			return nil, measure.Wrong("raise", "%q: a share from 1%% to 100%% was expected", f.Raise)
+		}
+	}
+	if f.Hold != "" {
+		d, err := time.ParseDuration(f.Hold)
+		if err != nil || d < time.Second || d > time.Hour || d%time.Second != 0 {
+			return nil, measure.Wrong("hold", "%q: a time in whole seconds from 1s to 1h was expected", f.Hold)
+		}
+		out.HoldS = d.Seconds()
+	}
+	return out, nil
+}
+
+// config is how a study seeks capacities.
+type config struct {
+	measure.Defaults
+	record.Config
+}
+
+// Record implements measure.Config.
+func (c config) Record() any { return &c.Config }
+
+// Identity implements measure.Config.
+func (c config) Identity([]*workload.Ready) []any { return []any{&c.Config} }
+
+// Accepts implements measure.Config.
+func (config) Accepts(w *workload.Workload) error {
+	if w.Load == nil || len(w.Load.Open) == 0 {
+		return errors.New("has no load at a rate (load: open) by which a capacity can be sought")
+	}
+	return nil
+}
+
+// Metrics implements measure.Config.
+func (c config) Metrics(*workload.Workload, []string) (notebook.Metric, []notebook.Metric) {
+	return c.Figure(), []notebook.Metric{record.PerSecond}
+}
+
+// Subject implements measure.Config.
+func (c config) Subject(b measure.Bench, of measure.Cell) measure.Subject {
+	return &subject{measure.NewPlain(b, of), c.Config}
+}
+
+type subject struct {
+	*measure.Plain
+	record.Config
+}
+
+// Trial implements measure.Subject: it seeks the capacity, and makes one step alone where nothing is made of it.
+func (s *subject) Trial(ctx context.Context, step measure.Step) (tr notebook.Trial, over bool, err error) {
+	tr, over = s.climb(ctx, s.Service(), !step.Counts())
+	return tr, over, nil
+}
+
+// climb seeks the capacity of a service, one step alone where it is to be short. over: the guest, or its load's place, is of no
+// use any more, and failure says why.
+func (u *subject) climb(ctx context.Context, s *crowd.Service, short bool) (tr notebook.Trial, over bool) {
+	a := ascent{Config: u.Config}
+	var seen record.Seen
+	defer func() { tr.Seen = seen }()
+	tr.Start = time.Now().UTC()
+	ahead, bound, err := s.Clock(ctx)
+	if err != nil {
+		tr.Failure = err.Error() + crowd.Diagnosis(s.Place)
+		return tr, true
+	}
+	var used ruler.Result
+	for ctx.Err() == nil {
+		rate, seconds, ok := a.next()
+		if !ok {
+			break
+		}
+		if a.missed.Rate > 0 || len(a.tries) > 0 { // what it could not answer it may still be working on
+			if tr.Failure = s.Await(ctx); tr.Failure != "" {
+				return tr, true
+			}
+		}
+		order := open(s, rate, seconds)
+		tr.Command = order.Argv
+		asking, enough := s.During(ctx)
+		res, host, err := s.Place.Ruler().Run(asking, order)
+		enough()
+		switch {
+		case s.Over():
+			tr.Failure = "its service ended: " + s.How()
+			return tr, true
+		case err != nil:
+			tr.Failure = err.Error() + crowd.Diagnosis(s.Place)
+			return tr, true
+		}
+		tr.ElapsedS, tr.HostS = tr.ElapsedS+res.Elapsed.Seconds(), tr.HostS+host.Seconds()
+		used.UserS, used.SystemS = used.UserS+res.UserS, used.SystemS+res.SystemS
+		if len(tr.Warnings) == 0 {
+			tr.Warnings = crowd.Saturated(s.Usage(res, 0, 0), res.Elapsed)
+		}
+		step := stepOf(res, rate, a.Config)
+		if seconds > a.HoldS {
+			step.HoldS = seconds
+		}
+		a.take(step)
+		seen.Steps = append(seen.Steps, step)
+		if short {
+			tr.Failure = step.Failure
+			return tr, false
+		}
+	}
+	tr.Load = s.Usage(used, ahead, bound)
+	later, laterBound, err := s.Clock(ctx)
+	if err != nil {
+		tr.Failure = err.Error() + crowd.Diagnosis(s.Place)
+		return tr, true
+	}
+	rate, cause := a.capacity()
+	if tr.Failure = cmp.Or(crowd.Wander(ahead, bound, later, laterBound, time.Duration(tr.HostS*float64(time.Second))), cause); tr.Failure == "" {
+		tr.Value, tr.Figures = 1/rate, map[string]float64{record.PerSecond.Name: rate}
+	}
+	return tr, false
+}
+
+// open is the order of one step of a search.
+func open(s *crowd.Service, rate int, seconds float64) ruler.Order {
+	w := s.Ready.Workload
+	o := w.Order(w.Load.Open, w.AtRate(s.Ready.Params, rate, int(seconds)), s.Ready.Image, workload.Seat{Instance: s.Treatment.Instance, Address: s.Guest.Address().Connect})
+	o.Timeout = time.Duration(seconds*float64(time.Second)) + overtime
+	return o
+}
+
+// carried is the share of a rate of requests that has to be answered each second.
+const carried = 0.9
+
+// stepOf is what a load at a rate gave, and whether it met the objective.
+func stepOf(r ruler.Result, rate int, c record.Config) record.Step {
+	s := record.Step{Rate: rate, Failure: workload.Failure(r)}
+	if s.Failure != "" {
+		return s
+	}
+	number, cause := workload.Printed(r)
+	for key, to := range map[string]*float64{"requests_per_second": &s.Throughput, "mean": &s.Mean, c.Metric: &s.Tail} {
+		v, why := number(key)
+		if *to = v; cause == "" {
+			cause = why
+		}
+	}
+	s.Failure = cause
+	s.Met = cause == "" && s.Tail <= c.Bound && s.Throughput >= carried*float64(rate)
+	return s
+}

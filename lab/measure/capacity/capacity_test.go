@@ -1,0 +1,180 @@
+package capacity
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"tare/lab/crowd"
+	"tare/lab/engine"
+	"tare/lab/image"
+	"tare/lab/measure"
+	"tare/lab/measure/measuretest"
+	"tare/lab/ruler"
+	"tare/lab/workload"
+	"tare/notebook"
+	record "tare/notebook/kinds/capacity"
+)
+
+// The search begins far below the rate at which a service of a known curve just meets the objective, and finds it in few steps.
+func TestTheCapacityOfAKnownService(t *testing.T) {
+	for _, limit := range []float64{12, 97, 1003, 45000} { // requests a second at which its queue has no end
+		a := ascent{Config: record.Config{Metric: "p99", Bound: 0.05, From: 10, To: mostRate, Raise: 0.5, HoldS: 10}}
+		tail := func(rate float64) float64 { return 0.002 / max(1e-6, 1-rate/limit) }
+		want := limit * (1 - 0.002/0.05)
+		steps, last := 0, 0
+		for rate, _, ok := a.next(); ok; rate, _, ok = a.next() {
+			if rate == last && a.missed.Rate == 0 && len(a.tries) == 0 {
+				t.Fatalf("%d requests a second twice on the way up", rate)
+			}
+			steps, last = steps+1, rate
+			a.take(record.Step{Rate: rate, Tail: tail(float64(rate)), Met: tail(float64(rate)) <= a.Bound})
+		}
+		got, cause := a.capacity()
+		if cause != "" || math.Abs(got/want-1) > max(0.03, 0.6/want) || steps > 36 {
+			t.Errorf("of %g requests a second %g at the objective were found in %d steps, want %g (%s)", limit, got, steps, want, cause)
+		}
+	}
+}
+
+func TestACapacityThatIsOutOfReach(t *testing.T) {
+	for _, c := range []struct {
+		met  bool
+		tail float64
+		want string
+	}{{false, 0.2, "the objective, p99 at most 50ms, was missed at the least rate, 10 requests a second: p99 was 0.2 s; begin with less (from)"},
+		{false, 0.02, "the objective, p99 at most 50ms, was missed at the least rate, 10 requests a second: 8.5 a second were answered; begin with less (from)"},
+		{true, 0.02, "the objective, p99 at most 50ms, was met at 100 requests a second, the most that the study allows: allow more (to)"}} {
+		a := ascent{Config: record.Config{Metric: "p99", Bound: 0.05, From: 10, To: 100, Raise: 0.5}}
+		for rate, _, ok := a.next(); ok; rate, _, ok = a.next() {
+			a.take(record.Step{Rate: rate, Throughput: 0.85 * float64(rate), Tail: c.tail, Met: c.met})
+		}
+		if _, cause := a.capacity(); cause != c.want {
+			t.Errorf("%q, want %q", cause, c.want)
+		}
+	}
+}
+
+func TestCapacityOfAFile(t *testing.T) {
+	for _, c := range []struct {
+		in   file
+		want string // in the error; else the value
+	}{
+		{file{Objective: "p99=50ms"}, "{p99 0.05 10 1000000 0.5 10}"},
+		{file{Objective: "p95=2s", From: 5, To: 50, Raise: "20%", Hold: "3s"}, "{p95 2 5 50 0.2 3}"},
+		{file{Objective: "50ms"}, `objective: "50ms": METRIC=TIME was expected, like p99=50ms`},
+		{file{Objective: "p99=fast"}, "objective: "},
+		{file{Objective: "p99=-1s"}, "objective: "},
+		{file{Objective: "p99=1s", From: 50, To: 20}, "from: 50 to 20 requests a second"},
+		{file{Objective: "p99=1s", Raise: "200%"}, "raise: "},
+		{file{Objective: "p99=1s", Hold: "1.5s"}, "hold: "},
+	} {
+		got, err := c.in.config()
+		said := fmt.Sprint(err)
+		if err == nil {
+			said = fmt.Sprint(got.(config).Config)
+		}
+		if !strings.HasPrefix(said, c.want) {
+			t.Errorf("%+v: %s, want %s", c.in, said, c.want)
+		}
+	}
+}
+
+// shop is a laboratory whose guests run a service that answers at once. Its load prints what the test says.
+type shop struct {
+	measuretest.Lab
+	at     func(rate string) string // the load's last line
+	places int                      // of loads, made and not removed
+}
+
+func (l *shop) guest(t notebook.Treatment, does func(context.Context, ruler.Order) (ruler.Result, time.Duration, error)) measuretest.Guest {
+	return measuretest.Guest{Lab: &l.Lab, T: t, Does: does}
+}
+
+func (l *shop) Load(_ context.Context, t notebook.Treatment, _ string, _ *workload.Ready) (crowd.Guest, notebook.Load, error) {
+	l.places++
+	return &place{l.guest(t, l.asks), l}, notebook.Load{CPUs: []int{1}}, nil
+}
+
+// serves is the service, which runs until it is ended.
+func (*shop) serves(ctx context.Context, _ ruler.Order) (ruler.Result, time.Duration, error) {
+	<-ctx.Done()
+	return ruler.Result{}, 0, ctx.Err()
+}
+
+// asks is the load.
+func (l *shop) asks(_ context.Context, o ruler.Order) (ruler.Result, time.Duration, error) {
+	if o.Argv[0] == "ready" {
+		return ruler.Result{}, 0, nil
+	}
+	if o.Remains {
+		panic("a load leaves nothing in the guest that it asks")
+	}
+	return ruler.Result{Elapsed: time.Second, Usage: notebook.Usage{UserS: 0.5}, Stdout: []byte("noise\n" + l.at(o.Argv[1]) + "\n")}, time.Second, nil
+}
+
+// counter is the guest with the service.
+type counter struct{ measuretest.Guest }
+
+func (*counter) Address() engine.Address {
+	return engine.Address{Listen: netip.MustParseAddr("0.0.0.0"), Connect: netip.MustParseAddr("198.18.0.2")}
+}
+
+// place is where a load runs.
+type place struct {
+	measuretest.Guest
+	l *shop
+}
+
+func (p *place) Destroy(context.Context) error { p.l.places--; return nil }
+
+// A trial that seeks a capacity records every step, and its value is one over the capacity. A warm-up makes one step.
+func TestATrialSeeksACapacity(t *testing.T) {
+	l := &shop{at: func(rate string) string {
+		if rate == "640" {
+			return `{"mean":0.02,"p99":0.05,"requests_per_second":500,"errors":3}`
+		}
+		return `{"mean":0.02,"p99":0.04,"requests_per_second":1000000,"errors":0}`
+	}}
+	l.Made = func(w crowd.Want) (crowd.Guest, error) { return &counter{l.guest(w.Treatment, l.serves)}, nil }
+	w := &workload.Workload{
+		Name:    "w",
+		Service: &workload.Service{Command: []string{"serve", "{address}", "{port}"}, Port: 8080},
+		Load: &workload.Load{Ready: []string{"ready", "{address}"}, Command: []string{"ask", "{address}", "{port}"},
+			Open: []string{"open", "{rate}", "{seconds}", "{requests}"}},
+	}
+	c := config{Config: record.Config{Metric: "p99", Bound: 0.05, From: 10, To: 1000, Raise: 1, HoldS: 3}}
+	trial := func(platform string, role measure.Role) notebook.Trial {
+		of := measure.Cell{
+			Treatment: notebook.Treatment{Platform: platform, Instance: notebook.Instance{Cores: 1, Memory: 1 << 30}},
+			Ready:     &workload.Ready{Workload: w, Image: &image.Image{}, Params: map[string]string{"rate": "7"}},
+		}
+		tr, err := measuretest.Trial(t.Context(), t, c, l, of, measure.Step{Role: role})
+		if err != nil || l.Live != 0 || l.places != 0 {
+			t.Fatalf("%v, %d guests and %d places of loads are left", err, l.Live, l.places)
+		}
+		return tr
+	}
+	for _, platform := range []string{notebook.BM, notebook.CN} {
+		if tr := trial(platform, measure.Warmup); len(record.SeenBy(&tr).Steps) != 1 || tr.Failure != "" {
+			t.Errorf("a warm-up of %d steps, want 1 (%s)", len(record.SeenBy(&tr).Steps), tr.Failure)
+		}
+		tr := trial(platform, measure.Measured)
+		steps, found := record.SeenBy(&tr).Steps, tr.Figures["capacity"]
+		if tr.Failure != "" || tr.Value != 1/found || found < 580 || found >= 640 || len(steps) < 8 || steps[0].Rate != 10 || tr.Load == nil {
+			t.Errorf("trial %+v", tr)
+		}
+		for _, s := range steps {
+			if s.Met != (s.Rate < 640) || (s.Failure != "") != (s.Rate == 640) {
+				t.Errorf("step %+v", s)
+			}
+		}
+		if tr.Command[0] != "open" || tr.Command[2] != "3" {
+			t.Errorf("command %q", tr.Command)
+		}
+	}
+}

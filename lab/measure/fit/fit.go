@@ -1,0 +1,223 @@
+// Package fit seeks how many guests fit on the host: guests that are busy are added beside the measured one until it keeps an
+// objective no more, which is about what its work takes alone.
+package fit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"time"
+
+	"tare/lab/crowd"
+	"tare/lab/measure"
+	"tare/lab/workload"
+	"tare/notebook"
+	record "tare/notebook/kinds/fit"
+)
+
+// Kind is the kind. No key of a study's file names it: an objective does, "p95 < 1.5x".
+var Kind = measure.Kind{
+	Name: record.Name,
+	Rules: measure.Rules{
+		Search: true, Crowd: true, BareMetal: true,
+		Untraced: "it is sought by trials that are timed, and a traced one takes longer",
+	},
+	Seek: seek,
+}
+
+// objectiveOK is an objective: "p95 < 1.5x".
+var objectiveOK = regexp.MustCompile(`^\s*p([1-9][0-9])\s*<\s*([0-9]+(?:\.[0-9]+)?)\s*x\s*$`)
+
+const (
+	mostFit      = 512              // guests
+	fitRuns      = 20               // of the measured guest at each number of guests, at most, while it is sought
+	fitBlock     = 30               // more of them each time, where they leave open whether a number keeps the objective
+	fitMost      = 800              // of them in all, at each number
+	fitSettling  = 10 * time.Minute // for which a search without a time budget goes on to settle what it found
+	fitWatch     = time.Second      // for which neighbours are watched at least: in less the kernel has not counted what they wait for
+	fitRounds    = 2                // searches: the second says how far the first can be trusted
+	fitWait      = 0.1              // share of the time that something waits, from which on it counts as what ran out
+	fitProcesses = 0.9              // share of the threads that the host can have
+)
+
+// seek reads an objective; false: it is none.
+func seek(text string) (measure.Config, bool) {
+	m := objectiveOK.FindStringSubmatch(text)
+	if m == nil {
+		return nil, false
+	}
+	factor, err := strconv.ParseFloat(m[2], 64)
+	if err != nil || factor <= 1 || factor > 1000 {
+		return nil, false
+	}
+	return config{Config: record.Config{Metric: "p" + m[1], Factor: factor, To: mostFit}}, true
+}
+
+// config is how a study seeks.
+type config struct {
+	measure.Defaults
+	record.Config
+}
+
+// Record implements measure.Config.
+func (c config) Record() any { return &c.Config }
+
+// Identity implements measure.Config: the objective is a part of what the command asks for.
+func (config) Identity([]*workload.Ready) []any { return nil }
+
+// Design implements measure.Config. Each trial is a whole search.
+func (config) Design(d notebook.Design) notebook.Design {
+	d.Floor, d.Cap, d.Precision, d.Trials, d.Warmups = fitRounds, fitRounds, 0, 1, 0
+	d.Emulated = 1
+	return d
+}
+
+// Neighbours implements measure.Config.
+func (config) Neighbours() []string { return []string{notebook.BusyCPU} }
+
+// Accepts implements measure.Config.
+func (c config) Accepts(w *workload.Workload) error {
+	m := w.Primary()
+	for _, o := range w.Secondary() {
+		if o.Name == c.Metric {
+			m = o
+		}
+	}
+	switch {
+	case !m.Directed():
+		return fmt.Errorf("has a %s without a direction; name a time, or another metric where lower is better", m.Name)
+	case m.MoreIsBetter():
+		return fmt.Errorf("has a %s of which more is better, and how many guests fit is sought by what must stay low: name a time, or another metric where lower is better", m.Name)
+	}
+	return nil
+}
+
+// Metrics implements measure.Config.
+func (c config) Metrics(*workload.Workload, []string) (notebook.Metric, []notebook.Metric) {
+	return c.Figure(), []notebook.Metric{record.Guests}
+}
+
+// Subject implements measure.Config.
+func (c config) Subject(b measure.Bench, of measure.Cell) measure.Subject {
+	return &subject{measure.NewPlain(b, of), c.Config}
+}
+
+type subject struct {
+	*measure.Plain
+	record.Config
+}
+
+func (s *subject) neighbour(busy string) *workload.Ready { return s.Neighbour(s.Treatment, busy) }
+
+// Trial implements measure.Subject: it seeks how many guests fit.
+func (s *subject) Trial(ctx context.Context, _ measure.Step) (tr notebook.Trial, over bool, err error) {
+	search := search{Config: s.Config}
+	search.q, _ = strconv.ParseFloat("0."+search.Metric[1:], 64)
+	if slices.ContainsFunc(s.Ready.Workload.Also, func(m workload.Metric) bool { return m.Name == search.Metric }) {
+		search.q = 0.5 // each run says its own, of which the median counts
+	}
+	var found *record.Fitted
+	defer func() { tr.Seen = record.Seen{Fitted: found} }()
+	tr.Start = time.Now().UTC()
+	tr.Command = s.Ready.Workload.Command
+	c, cause := crowd.NewCompany(s.Bench, s.Treatment, true, s.neighbour)
+	if cause != "" {
+		tr.Failure = cause
+		return tr, true, nil
+	}
+	defer func() {
+		tr.HostS = time.Since(tr.Start).Seconds()
+		if lerr := c.Leave(ctx); lerr != nil {
+			err = errors.Join(err, fmt.Errorf("a neighbour could not be removed: %w; `tare clean` tries again", lerr))
+		}
+	}()
+	end := s.Until(fitSettling)
+	for {
+		a, runs, settles := search.next()
+		if a == nil || settles && time.Now().After(end) {
+			break
+		}
+		var until time.Time
+		if settles {
+			until = end
+		}
+		dead, err := s.attempt(ctx, c, &search, a, runs, until)
+		if err != nil || ctx.Err() != nil {
+			return tr, true, err // its caller sees the end of ctx
+		}
+		if dead || search.tried[0].Failure != "" {
+			tr.Failure = a.Failure
+		}
+		if found = search.found(); tr.Failure != "" {
+			return tr, dead, nil
+		}
+	}
+	n := found.Guests
+	tr.Value, tr.Figures = 1/float64(n), map[string]float64{record.Guests.Name: float64(n)}
+	s.Note(fitting(s.Treatment, search.Config, *found))
+	return tr, false, nil
+}
+
+// attempt makes the measured guest's neighbours as many as the attempt has, and has it run until the attempt decides, at most so many times more, or until
+// then; a zero time is none. Its neighbours are watched for all of that time at once. dead: the guest is of no use any more, as the attempt's failure says.
+func (s *subject) attempt(ctx context.Context, c *crowd.Company, search *search, a *attempt, runs int, until time.Time) (dead bool, err error) {
+	defer search.judge()
+	if err := c.Shrink(ctx, a.Guests-1); err != nil {
+		return true, err
+	}
+	kinds := slices.Repeat([]string{notebook.BusyCPU}, a.Guests-1-c.Len())
+	if a.Failure, err = c.Add(ctx, s.Guest(), kinds...); a.Failure != "" || err != nil {
+		return false, errors.Join(err, left(&a.Step), c.Shrink(ctx, c.Working())) // those that have no work yet
+	}
+	stand := len(a.Values)
+	var before map[string]time.Duration
+	var began time.Time
+	busy := c.Watch(s.Guest())
+	for i := 0; i <= runs || time.Since(began) < fitWatch; i++ {
+		if !until.IsZero() && time.Now().After(until) {
+			break
+		}
+		tr, dead, err := s.Time(ctx, stepIn(i))
+		if err != nil || ctx.Err() != nil {
+			return dead, err
+		}
+		if tr.Failure != "" {
+			crowd.Accompanied(&tr, busy)
+			a.Failure = tr.Failure
+			return dead, left(&a.Step)
+		}
+		if i == 0 {
+			busy, before, began = c.Watch(s.Guest()), pressures(), time.Now()
+			continue // it warms up
+		}
+		v := tr.Value
+		if own, ok := tr.Figures[search.Metric]; ok {
+			v = own
+		}
+		a.Values = append(a.Values, v)
+		if search.judge(); a.Guests > 1 && (a.Decided || until.IsZero() && a.clear) && time.Since(began) >= fitWatch {
+			break
+		}
+	}
+	if len(a.Values) == stand {
+		return false, left(&a.Step)
+	}
+	if _, why, _ := busy(); why != "" { // so these runs were none beside such neighbours
+		a.Values, a.Failure = a.Values[:stand], why
+		return false, left(&a.Step)
+	}
+	a.ran += time.Since(began)
+	a.wait(before, pressures())
+	return false, left(&a.Step)
+}
+
+// stepIn is a run of a step; the first is a warm-up.
+func stepIn(i int) measure.Step {
+	if i == 0 {
+		return measure.Step{Role: measure.Warmup}
+	}
+	return measure.Step{Index: i}
+}

@@ -1,0 +1,328 @@
+package fit
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"tare/lab/crowd"
+	"tare/lab/measure"
+	"tare/lab/measure/measuretest"
+	"tare/lab/proc"
+	"tare/lab/ruler"
+	"tare/lab/workload"
+	"tare/notebook"
+	record "tare/notebook/kinds/fit"
+)
+
+// simulate makes a search until nothing is left to try or to settle; run gives the time of one run with so many guests. It says what was found, and
+// after how many runs.
+func simulate(t *testing.T, q float64, factor float64, to int, run func(guests int) float64) (*record.Fitted, int) {
+	t.Helper()
+	c := search{Config: record.Config{Metric: "p50", Factor: factor, To: to}, q: q}
+	runs := 0
+	for a, n, settles := c.next(); a != nil; a, n, settles = c.next() {
+		for range n {
+			a.Values = append(a.Values, run(a.Guests))
+			runs++
+			if runs%3 > 0 { // judging takes time, and every third run is often enough
+				continue
+			}
+			if c.judge(); a.Guests > 1 && (a.Decided || !settles && a.clear) {
+				break
+			}
+		}
+		if c.judge(); len(a.Values) > fitMost+fitBlock || len(c.tried) > 40 {
+			t.Fatalf("%d guests had %d runs, %d numbers were tried", a.Guests, len(a.Values), len(c.tried))
+		}
+	}
+	seen := map[int]bool{}
+	for _, a := range c.tried {
+		if seen[a.Guests] || a.Guests > to {
+			t.Fatalf("%d guests again, or too many", a.Guests)
+		}
+		seen[a.Guests] = true
+	}
+	return c.found(), runs
+}
+
+// The search finds the greatest number of guests that keeps the objective, in few runs. It tries no number twice, and is sure of its result.
+func TestHowManyFitOfAKnownHost(t *testing.T) {
+	for fits := 1; fits <= 300; fits += 1 + fits/8 {
+		f, runs := simulate(t, 0.5, 1.5, 256, func(guests int) float64 {
+			if guests > fits {
+				return 2
+			}
+			return 1
+		})
+		if want := min(fits, 256); f.Guests != want || !f.Decided || (f.RanOut == "") != (fits >= 256) || runs > 500 {
+			t.Errorf("%d fit, found after %d runs: %+v", want, runs, f)
+		}
+	}
+}
+
+// On a noisy host the search adds runs where its first ones were too few. Of the searches that say they are sure, at most one in twenty is wrong. A
+// search is not sure where a number of guests comes exactly to the objective.
+func TestHowManyFitOfANoisyHost(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	for _, c := range []struct {
+		name        string
+		q, factor   float64
+		noise       float64
+		sure        float64 // share of the searches that must be sure
+		correlation float64 // of a run with the one before it
+	}{{"median", 0.5, 2.5, 0.2, 0.95, 0}, {"tail", 0.95, 2.5, 0.05, 0.95, 0}, {"at the bound", 0.5, 3, 0.2, 0, 0}, {"runs that resemble each other", 0.5, 2.5, 0.1, 0.95, 0.7}} {
+		const searches = 40
+		sure, wrong := 0, 0
+		for range searches {
+			level := r.NormFloat64()
+			f, _ := simulate(t, c.q, c.factor, 64, func(guests int) float64 {
+				level = c.correlation*level + math.Sqrt(1-c.correlation*c.correlation)*r.NormFloat64()
+				return math.Ceil(float64(guests)/2) * math.Exp(c.noise*level)
+			})
+			if f.Decided {
+				sure++
+				if f.Guests != 4 { // five or six are three on a core
+					wrong++
+				}
+			}
+		}
+		if float64(wrong) > 0.05*searches && c.sure > 0 || float64(sure) < c.sure*searches || c.sure == 0 && sure > searches/10 {
+			t.Errorf("%s: of %d searches %d are sure, %d of them wrongly", c.name, searches, sure, wrong)
+		}
+	}
+}
+
+// The search revises what the first runs said of a number of guests where more runs say otherwise.
+func TestASearchThatWasMisled(t *testing.T) {
+	runs := map[int]int{}
+	f, _ := simulate(t, 0.95, 1.5, 64, func(guests int) float64 {
+		runs[guests]++
+		if guests > 4 && (guests != 6 || runs[6] > fitRuns || runs[6]%11 == 0) {
+			return 2
+		}
+		return 1
+	})
+	if f.Guests != 4 || !f.Decided || runs[6] <= fitRuns {
+		t.Errorf("%d fit, decided %v, six had %d runs", f.Guests, f.Decided, runs[6])
+	}
+}
+
+// Where each run resembles the one before it, the search says that its runs are worth few.
+func TestWhatASearchSaysOfRunsThatResembleEachOther(t *testing.T) {
+	s := record.Step{Guests: 2, Runs: 60, Ratio: 1.2, Decided: true}
+	for i := range s.Runs {
+		s.Values = append(s.Values, math.Sin(float64(i)/10))
+	}
+	if got := said(s); !regexp.MustCompile(`60 runs that resemble each other, worth [1-4]\)$`).MatchString(got) {
+		t.Error(got)
+	}
+}
+
+func TestAnObjective(t *testing.T) {
+	got, ok := Kind.Seek("p95 < 1.5x")
+	if !ok {
+		t.Fatal("it is not read")
+	}
+	if c := got.(config); c.Metric != "p95" || c.Factor != 1.5 || c.To != mostFit {
+		t.Errorf("%+v", c)
+	}
+	if d := got.Design(notebook.Design{Floor: 4, Cap: 9, Precision: 0.01, Trials: 5, Warmups: 1}); d.Floor != 2 || d.Cap != 2 || d.Trials != 1 || d.Warmups != 0 || d.Precision != 0 {
+		t.Errorf("%+v: want two rounds of one search each", d)
+	}
+	for _, text := range []string{"p95 < 1x", "p95 > 1.5x", "p5 < 2x", "p95 < 1.5", "mean < 2x"} {
+		if c, ok := Kind.Seek(text); ok {
+			t.Errorf("%q: %+v", text, c)
+		}
+	}
+}
+
+// The search needs a metric that must stay low.
+func TestAWorkloadsMetric(t *testing.T) {
+	of := func(better notebook.Better) *workload.Workload {
+		return &workload.Workload{Metric: workload.Metric{Metric: notebook.Metric{Name: "copy", Unit: "GB/s", Better: better}}, Also: []workload.Metric{{Metric: notebook.Metric{Name: "time", Unit: "s", Better: notebook.Lower}}}}
+	}
+	for _, c := range []struct {
+		better       notebook.Better
+		metric, want string
+	}{
+		{notebook.Lower, "p95", ""},
+		{notebook.Higher, "p95", "has a copy of which more is better, and how many guests fit is sought by what must stay low"},
+		{notebook.Neither, "p95", "has a copy without a direction"},
+		{notebook.Higher, "time", ""},
+	} {
+		if err := (config{Config: record.Config{Metric: c.metric}}).Accepts(of(c.better)); (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+}
+
+func TestWhatRanOut(t *testing.T) {
+	for _, c := range []struct {
+		s    record.Step
+		want string
+	}{
+		{record.Step{Pressure: map[string]float64{"cpu": 0.9, "io": 0.2, "memory": 0.01}}, record.OutOfCPU},
+		{record.Step{Pressure: map[string]float64{"cpu": 0.2, "io": 0.8}}, record.OutOfIO},
+		{record.Step{Failure: "neighbour 3: the host has 200 MiB of memory left, of which 100 are kept"}, record.OutOfMemory},
+		{record.Step{Failure: "neighbour 3: no guest: docker said no"}, record.OutOfEngine},
+		{record.Step{Failure: "fork failed", Processes: 95, Most: 100}, record.OutOfProcesses},
+	} {
+		if got, _ := ranOut(c.s); got != c.want {
+			t.Errorf("%+v: %s, want %s", c.s, got, c.want)
+		}
+	}
+}
+
+// street is a laboratory in which a search finds neighbours. Neighbours are busy once their work has begun.
+type street struct {
+	measuretest.Lab
+	full  int           // guests at which the engine refuses one more; 0: it never does
+	heavy int           // from this guest on each takes more memory than a host has; 0: none does
+	work  time.Duration // that the measured guest takes for a run, in the bubble
+	notes []string
+}
+
+type resident struct {
+	measuretest.Guest
+	bytes int64
+	began time.Time // its work; zero: it has none yet
+}
+
+func (g *resident) Resident() (int64, error) { return g.bytes, nil }
+func (g *resident) Demanded() (d proc.Demand, err error) {
+	if !g.began.IsZero() {
+		d.Ran = time.Since(g.began)
+	}
+	return d, nil
+}
+
+// provision makes the measured guest first.
+func (s *street) provision(w crowd.Want) (crowd.Guest, error) {
+	g := &resident{Guest: measuretest.Guest{Lab: &s.Lab, T: w.Treatment}}
+	if s.heavy > 0 && s.Live+1 >= s.heavy {
+		g.bytes = 1 << 50
+	}
+	switch {
+	case s.Live == 0:
+		g.Does = func(context.Context, ruler.Order) (ruler.Result, time.Duration, error) {
+			time.Sleep(s.work)
+			return ruler.Result{Elapsed: time.Second}, time.Second, nil
+		}
+		return g, nil
+	case !w.Work.Workload.Stays:
+		return nil, errors.New("a neighbour whose work ends")
+	case s.Live == s.full:
+		return nil, errors.New("the bridge is full")
+	}
+	g.Does = func(ctx context.Context, o ruler.Order) (ruler.Result, time.Duration, error) {
+		g.began = time.Now()
+		o.Bounds.Begin()
+		<-ctx.Done()
+		return ruler.Result{}, 0, ctx.Err()
+	}
+	return g, nil
+}
+
+// search makes one trial, within so much time; 0: that of a run without a time budget.
+func (s *street) search(t *testing.T, c record.Config, within time.Duration) notebook.Trial {
+	t.Helper()
+	s.Made = s.provision
+	b := measuretest.Bench(s)
+	b.Neighbour = func(_ notebook.Treatment, busy string) *workload.Ready {
+		if busy != notebook.BusyCPU {
+			t.Errorf("a neighbour that is busy with %q", busy)
+		}
+		ready := measuretest.Work()
+		ready.Workload.Stays = true
+		return ready
+	}
+	b.Note = func(text string) { s.notes = append(s.notes, text) }
+	b.Until = func(usual time.Duration) time.Time {
+		if usual != fitSettling {
+			t.Errorf("its usual time is %v", usual)
+		}
+		return time.Now().Add(cmp.Or(within, usual))
+	}
+	of := measure.Cell{Treatment: notebook.Treatment{ID: "w cn", Platform: notebook.CN, Instance: notebook.Instance{Cores: 1}}, Ready: measuretest.Work()}
+	tr, err := measuretest.TrialOf(t.Context(), t, config{Config: c}.Subject(b, of), measure.Step{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tr.Failure != "" || s.Live != 0 {
+		t.Errorf("%q, %d guests are left", tr.Failure, s.Live)
+	}
+	return tr
+}
+
+// A search makes neighbours and removes them again. It says how many guests fit and what ran out.
+func TestATrialSeeksHowManyFit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &street{work: time.Millisecond, full: 6}
+		tr := s.search(t, record.Config{Metric: "p95", Factor: 1.5, To: 64}, 0)
+		f := record.SeenBy(&tr).Fitted
+		if f == nil || f.Guests != 6 || !f.Decided || f.RanOut != record.OutOfEngine || tr.Figures[record.Guests.Name] != 6 || tr.Value != 1./6 {
+			t.Errorf("%+v, %+v", tr, f)
+		}
+		if len(s.notes) != 1 || !strings.HasPrefix(s.notes[0], "w cn: 6 guests fit (p95 below 1.5 times its value alone); ") {
+			t.Errorf("notes %q", s.notes)
+		}
+	})
+}
+
+// A search makes no guest that the host has no memory for, and names the memory as what ran out.
+func TestMemoryThatWouldRunOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &street{work: time.Millisecond, heavy: 5}
+		tr := s.search(t, record.Config{Metric: "p50", Factor: 1.5, To: 64}, 0)
+		if f := record.SeenBy(&tr).Fitted; f == nil || f.Guests != 5 || f.RanOut != record.OutOfMemory || !strings.Contains(f.Why, "of memory left") || s.Most != 5 {
+			t.Errorf("%d guests at most, %+v", s.Most, f)
+		}
+	})
+}
+
+// A search ends in the time that it is given though nothing is decided. Its trial counts, and says that nothing is.
+func TestASearchKeepsToItsTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &street{work: time.Second}
+		began := time.Now()
+		tr := s.search(t, record.Config{Metric: "p95", Factor: 1.5, To: 2}, 80*time.Second)
+		if took := time.Since(began); took > 81*time.Second || took < time.Minute {
+			t.Errorf("it took %v", took)
+		}
+		if f := record.SeenBy(&tr).Fitted; f == nil || f.Guests != 2 || f.Decided || f.Steps[0].Runs <= fitRuns {
+			t.Errorf("%+v", f)
+		}
+	})
+}
+
+// A search says how sure it is of what it found.
+func TestASearchSaysHowSureItIs(t *testing.T) {
+	f := record.Config{Metric: "p95", Factor: 1.5}
+	four := record.Step{Guests: 4, Runs: 150, Ratio: 1.2, Low: 1.1, High: 1.3, Met: true, Decided: true}
+	five := record.Step{Guests: 5, Runs: 1, Ratio: 1.6, Pressure: map[string]float64{"cpu": 0.8}}
+	for _, c := range []struct {
+		steps []record.Step
+		want  string
+	}{
+		{[]record.Step{{Guests: 1, Met: true}, four, five}, "4 guests fit (p95 below 1.5 times its value alone); with 4 guests it is 1.2 times its value alone (1.1 to 1.3, 150 runs); " +
+			"what runs out first is CPU: with 5 guests it is 1.6 times its value alone (1 run), which does not decide it; for 80 % of the time something waited for CPU"},
+		{[]record.Step{{Guests: 1, Met: true}, {Guests: 2, Failure: "no guest"}}, "1 guest fits (p95 below 1.5 times its value alone); what runs out first is the engine: with 2 guests: no guest"},
+		{[]record.Step{{Guests: 1, Met: true}, four}, "4 guests fit (p95 below 1.5 times its value alone); with 4 guests it is 1.2 times its value alone (1.1 to 1.3, 150 runs); more are not tried"},
+	} {
+		search := search{Config: f}
+		for _, s := range c.steps {
+			search.tried = append(search.tried, &attempt{Step: s})
+		}
+		if got := fitting(notebook.Treatment{ID: "w cn"}, f, *search.found()); got != "w cn: "+c.want+"; all of it is from one measured guest, and another may be slower or faster" {
+			t.Errorf("%s", got)
+		}
+	}
+}

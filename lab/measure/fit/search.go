@@ -1,0 +1,256 @@
+package fit
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"tare/lab/proc"
+	"tare/notebook"
+	record "tare/notebook/kinds/fit"
+	"tare/stats"
+)
+
+// attempt is one number of guests, and what its runs have given so far.
+type attempt struct {
+	record.Step
+	waited map[string]time.Duration // for which something of the host waited, of ran
+	ran    time.Duration
+	tail   stats.Estimate // of its values
+	clear  bool           // its runs would decide it, were the value alone exactly what it seems to be
+}
+
+// search is a search for how many guests fit: which number comes next, and which has to be settled. It is a function of the attempts alone, the first of
+// which is the measured guest alone. What it thinks of a number may change as that has more runs.
+type search struct {
+	record.Config
+	q     float64 // the quantile of the runs that is meant
+	tried []*attempt
+}
+
+// ends are the least number that missed the objective, and the greatest below it that kept it; nil: none yet.
+func (c *search) ends() (met, missed *attempt) {
+	for _, a := range c.tried {
+		if !a.Met && (missed == nil || a.Guests < missed.Guests) {
+			missed = a
+		}
+	}
+	for _, a := range c.tried {
+		if a.Met && (met == nil || a.Guests > met.Guests) && (missed == nil || a.Guests < missed.Guests) {
+			met = a
+		}
+	}
+	return met, missed
+}
+
+// number is the next number of guests to try; false: there is none.
+func (c *search) number() (guests int, ok bool) {
+	switch met, missed := c.ends(); {
+	case len(c.tried) == 0:
+		return 1, true
+	case met == nil:
+		return 0, false
+	case missed == nil:
+		return min(2*met.Guests, c.To), met.Guests < c.To
+	default:
+		return (met.Guests + missed.Guests) / 2, missed.Guests-met.Guests > 1
+	}
+}
+
+// next is the attempt that shall have runs, and how many: a number of guests that was not tried yet; and where there is none, one of those that leave open what
+// was found. settles says which. nil: the search is over.
+func (c *search) next() (a *attempt, runs int, settles bool) {
+	if len(c.tried) > 0 && c.tried[0].Failure != "" {
+		return nil, 0, false
+	}
+	if n, ok := c.number(); ok {
+		a = &attempt{Step: record.Step{Guests: n}}
+		c.tried = append(c.tried, a)
+		return a, fitRuns, false
+	}
+	for _, m := range c.more() {
+		if a == nil || len(m.Values) < len(a.Values) {
+			a = m
+		}
+	}
+	return a, fitBlock, true
+}
+
+// judge says of each attempt whether it keeps the objective: by the quantile of its runs over that of the runs alone. It is decided where the interval of that
+// ratio excludes the objective's factor. The interval holds at any time (stats.Anytime), each of the two quantiles' with half of what may be wrong. It is of this
+// guest: what another would have is not in it.
+func (c *search) judge() {
+	for i, a := range c.tried {
+		if a.tail.N != len(a.Values) {
+			a.tail = stats.Anytime(a.Values, c.q, stats.Alpha/2)
+		}
+		if a.Runs, a.Met, a.Decided, a.clear = len(a.Values), i == 0, i == 0, i == 0; a.Runs > 0 {
+			a.Tail = a.tail.Value
+		}
+		v, alone := a.tail, c.tried[0].tail
+		if i == 0 || a.Failure != "" || v.N == 0 || alone.N == 0 {
+			continue
+		}
+		a.Ratio, a.Low, a.High = v.Value/alone.Value, 0, 0
+		if !math.IsInf(alone.High, 0) && v.Low > 0 {
+			a.Low = v.Low / alone.High
+		}
+		if !math.IsInf(v.High, 0) && alone.Low > 0 {
+			a.High = v.High / alone.Low
+		}
+		bound := c.Factor * alone.Value
+		a.Met, a.clear = a.Ratio < c.Factor, v.High < bound || v.Low >= bound
+		a.Decided = a.Low >= c.Factor || a.High > 0 && a.High < c.Factor
+	}
+}
+
+// open are the attempts on which what was found rests, and which more runs could decide.
+func (c *search) open() (all []*attempt) {
+	met, missed := c.ends()
+	for _, a := range []*attempt{met, missed} {
+		if a != nil && !a.Decided && a.Failure == "" && (len(a.Values) < fitMost || len(c.tried[0].Values) < fitMost) {
+			all = append(all, a)
+		}
+	}
+	return all
+}
+
+// more are the attempts that shall have more runs so that the open ones are decided, none twice: the guest alone, and those that are not clear.
+func (c *search) more() (all []*attempt) {
+	open := c.open()
+	if len(open) == 0 {
+		return nil
+	}
+	alone := c.tried[0]
+	if len(alone.Values) < fitMost {
+		all = append(all, alone)
+	}
+	for _, a := range open {
+		if len(a.Values) < fitMost && (!a.clear || len(all) == 0) {
+			all = append(all, a)
+		}
+	}
+	return all
+}
+
+// found is what the attempts say. The failure of the guest alone is none of theirs.
+func (c *search) found() *record.Fitted {
+	f := &record.Fitted{}
+	for _, a := range c.tried {
+		f.Steps = append(f.Steps, a.Step)
+	}
+	met, missed := c.ends()
+	if met != nil {
+		f.Guests, f.Decided = met.Guests, met.Decided
+	}
+	if missed != nil {
+		f.Decided = f.Decided && (missed.Decided || missed.Failure != "")
+		f.RanOut, f.Why = ranOut(missed.Step)
+	}
+	return f
+}
+
+// fitting says what a search found, and how sure that is.
+func fitting(t notebook.Treatment, f record.Config, found record.Fitted) string {
+	guests := "guests fit"
+	if found.Guests == 1 {
+		guests = "guest fits"
+	}
+	text := fmt.Sprintf("%s: %d %s (%s)", t.ID, found.Guests, guests, f.Objective())
+	least := slices.IndexFunc(found.Steps, func(s record.Step) bool { return s.Guests == found.Guests && s.Guests > 1 })
+	if least >= 0 {
+		text += "; " + said(found.Steps[least])
+	}
+	if found.RanOut == "" {
+		text += "; more are not tried"
+	} else {
+		text += fmt.Sprintf("; what runs out first is %s: %s", found.RanOut, found.Why)
+	}
+	return text + "; all of it is from one measured guest, and another may be slower or faster"
+}
+
+// wait adds what waited between the two readings.
+func (a *attempt) wait(before, after map[string]time.Duration) {
+	for of, now := range after {
+		was, ok := before[of]
+		if !ok {
+			continue
+		}
+		if a.waited == nil {
+			a.waited, a.Pressure = map[string]time.Duration{}, map[string]float64{}
+		}
+		a.waited[of] += now - was
+		a.Pressure[of] = min(a.waited[of].Seconds()/a.ran.Seconds(), 1)
+	}
+}
+
+// left reads what the host has left with so many guests.
+func left(s *record.Step) (err error) {
+	if s.Available, err = proc.Host.Memory("MemAvailable"); err != nil {
+		return err
+	}
+	s.Processes, s.Most, err = proc.Host.Tasks()
+	return err
+}
+
+// pressures are those that the kernel counts.
+func pressures() map[string]time.Duration {
+	all := map[string]time.Duration{}
+	for _, of := range []string{"cpu", "memory", "io"} {
+		if d, err := proc.Host.Pressure(of); err == nil { // else it is not known, which the record says by having none
+			all[of] = d
+		}
+	}
+	return all
+}
+
+// ranOut says what the host had too little of when so many guests did not fit.
+func ranOut(s record.Step) (what, why string) {
+	switch {
+	case s.Most > 0 && float64(s.Processes) >= fitProcesses*float64(s.Most):
+		return record.OutOfProcesses, fmt.Sprintf("with %d guests the host had %d of the %d threads that it can have", s.Guests, s.Processes, s.Most)
+	case strings.Contains(s.Failure, "of memory left"):
+		return record.OutOfMemory, s.Failure
+	case s.Failure != "":
+		return record.OutOfEngine, fmt.Sprintf("with %d guests: %s", s.Guests, s.Failure)
+	}
+	most, share := "", fitWait
+	names := map[string]string{"memory": record.OutOfMemory, "io": record.OutOfIO, "cpu": record.OutOfCPU}
+	for _, of := range []string{"memory", "io", "cpu"} {
+		if p := s.Pressure[of]; p >= share {
+			most, share = of, p
+		}
+	}
+	if most == "" {
+		return record.OutOfCPU, said(s) + "; nothing waited for memory or I/O for as much as a tenth of the time"
+	}
+	return names[most], fmt.Sprintf("%s; for %.0f %% of the time something waited for %s", said(s), 100*share, names[most])
+}
+
+// said is what a step's runs were like, how sure that is, and whether it decides.
+func said(s record.Step) string {
+	text := fmt.Sprintf("with %d guests it is %.3g times its value alone (", s.Guests, s.Ratio)
+	switch {
+	case s.Low > 0 && s.High > 0:
+		text += fmt.Sprintf("%.3g to %.3g, ", s.Low, s.High)
+	case s.Low > 0:
+		text += fmt.Sprintf("%.3g or more, ", s.Low)
+	case s.High > 0:
+		text += fmt.Sprintf("%.3g or less, ", s.High)
+	}
+	runs := "runs"
+	if s.Runs == 1 {
+		runs = "run"
+	}
+	text += fmt.Sprintf("%d %s", s.Runs, runs)
+	if worth := float64(len(s.Values)) / stats.Resemblance(s.Values); worth < 0.9*float64(len(s.Values)) {
+		text += fmt.Sprintf(" that resemble each other, worth %.0f", worth)
+	}
+	text += ")"
+	if !s.Decided {
+		text += ", which does not decide it"
+	}
+	return text
+}

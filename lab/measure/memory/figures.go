@@ -1,0 +1,111 @@
+//go:build linux
+
+package memory
+
+import (
+	"gonum.org/v1/gonum/stat"
+
+	"tare/notebook"
+	record "tare/notebook/kinds/memory"
+)
+
+// figures are those of record.Config.Figures, as far as the weights have them.
+func figures(m record.Config, weights []record.Weight) map[string]float64 {
+	f := map[string]float64{}
+	set := func(of notebook.Metric, bytes float64) { f[of.Name] = bytes / notebook.MiB }
+	for _, ksm := range []bool{false, true} {
+		var all []record.Weight
+		for _, w := range weights {
+			if (w.KSM != nil) == ksm && w.Guests > 0 {
+				all = append(all, w)
+			}
+		}
+		if len(all) == 0 {
+			continue
+		}
+		first, last := all[0], all[len(all)-1]
+		mean, alone, added, asymptote := record.PSS, record.Alone, record.Added, record.Asymptote
+		if ksm {
+			mean, alone, added, asymptote = record.Merged, record.AloneKSM, record.AddedKSM, record.LimitKSM
+		}
+		n := float64(last.Guests)
+		set(mean, float64(last.PSS)/n)
+		if first.Guests == 1 && len(all) > 1 {
+			set(alone, float64(first.PSS))
+		}
+		if len(all) > 1 {
+			before := all[len(all)-2]
+			set(added, float64(last.PSS-before.PSS)/float64(last.Guests-before.Guests))
+		}
+		if len(all) > 2 {
+			var x, y []float64
+			for _, w := range all {
+				x, y = append(x, 1/float64(w.Guests)), append(y, float64(w.PSS)/float64(w.Guests))
+			}
+			limit, _ := stat.LinearRegression(x, y, nil, false) // where 1/n is 0
+			set(asymptote, limit)
+		}
+		if ksm {
+			continue
+		}
+		if r := first.Last; m.Frames && first.Guests == 1 && len(all) > 1 && r != nil && r.RAM != nil && r.RAM.Why == "" {
+			set(record.IdleAlone, float64(r.RAM.Idle()))
+		}
+		if first.Guests == 1 && len(all) > 1 {
+			set(record.AloneRSS, float64(first.RSS))
+		}
+		for of, bytes := range map[notebook.Metric]int64{
+			record.RSS: last.RSS, record.USS: last.USS, record.Tables: last.Tables,
+			record.Anonymous: last.Anonymous, record.File: last.File,
+		} {
+			set(of, float64(bytes)/n)
+		}
+		if last.Kernel != nil {
+			set(record.Kernel, float64(*last.Kernel)/n)
+		}
+		if last.KernelCopy > 0 {
+			set(record.Copy, float64(last.KernelCopy)/n)
+		}
+		if last.Last != nil && last.Last.Duplicates != nil {
+			d := last.Last.Duplicates
+			if m.Frames {
+				set(record.AnonAnon, float64(d.Within.AnonAnon+d.Host.AnonAnon+d.Guests.AnonAnon))
+				set(record.FileFile, float64(d.Within.FileFile+d.Host.FileFile+d.Guests.FileFile))
+				set(record.AnonFile, float64(d.Within.AnonFile+d.Host.AnonFile+d.Guests.AnonFile))
+			}
+			set(record.Within, float64(d.Within.Sum()))
+			set(record.WithHost, float64(d.Host.Sum()))
+			if last.Guests > 1 {
+				set(record.WithGuests, float64(d.Guests.Sum()))
+			}
+		}
+	}
+	if m.Frames && len(weights) > 0 {
+		inside(weights[len(weights)-1].Last, set)
+	}
+	return f
+}
+
+// inside sets the figures of what the guest that came last alone has, where it was asked.
+func inside(g *notebook.MemoryGuest, set func(m notebook.Metric, bytes float64)) {
+	if g == nil {
+		return
+	}
+	set(record.Own, float64(g.Own))
+	r := g.RAM
+	if r == nil || r.Why != "" {
+		return
+	}
+	left, idle, ram := r.Emulator.Alike, r.Idle(), int64(0)
+	for _, k := range r.Kinds {
+		left, ram = left+k.Alike, ram+k.Own
+	}
+	for of, bytes := range map[notebook.Metric]int64{
+		record.Emulator: r.Emulator.Own, record.RAM: ram,
+		record.GuestFile: r.Own(notebook.FramesFile, notebook.FramesShared), record.GuestAnon: r.Own(notebook.FramesAnonymous),
+		record.GuestCore: r.Own(notebook.KernelFrames...), record.GuestFree: r.Own(notebook.FramesFree),
+		record.Left: left, record.Idle: idle, record.Best: g.Own - left - idle,
+	} {
+		set(of, float64(bytes))
+	}
+}

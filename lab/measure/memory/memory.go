@@ -1,0 +1,308 @@
+//go:build linux
+
+// Package memory weighs guests in the host's memory: so many of a treatment are made, one beside the other, each doing the workload's work,
+// and what they take is read at each of the numbers (paper "virtualization-overheads", sections 6.3 to 6.6.1).
+package memory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v4"
+
+	"tare/lab/crowd"
+	"tare/lab/journal"
+	"tare/lab/ksm"
+	"tare/lab/measure"
+	"tare/lab/noise"
+	"tare/lab/workload"
+	"tare/notebook"
+	record "tare/notebook/kinds/memory"
+	"tare/yamlfile"
+)
+
+// Kind is the kind.
+var Kind = measure.Kind{
+	Name: record.Name,
+	Rules: measure.Rules{
+		Once: "a guest is weighed once", Untraced: "what is weighed is no time, and no tracer says where it went",
+		Search: true, Crowd: true, Untimed: true, Systems: true, Stays: true,
+	},
+	Read: read,
+}
+
+// file is what a study's file says.
+type file struct {
+	Guests []int  `yaml:"guests,omitempty"` // default 1 and 2
+	KSM    string `yaml:"ksm,omitempty"`    // one of KSMSettings; then they are weighed again with their pages merged
+	Frames bool   `yaml:"frames,omitempty"` // virtual machines are asked what each frame of their memory is to them
+
+	HugePages string `yaml:"huge_pages,omitempty"` // "off"; default: as the host has them
+
+	Roots []string `yaml:"roots,omitempty"` // of notebook.Roots; each makes a treatment
+
+	Published   map[string][]float64 `yaml:"published,omitempty"`    // what the paper has of VMs, as record.Config has it
+	PublishedOf string               `yaml:"published_of,omitempty"` // the workload whose VMs are the paper's; default: each
+}
+
+const (
+	mostGuests  = 1000
+	mergingTime = 10 * time.Minute // that the kernel may take until it merges no more
+)
+
+func read(n *yaml.Node, workloads []string) (measure.Config, error) {
+	var f file
+	if err := yamlfile.DecodePart(n, &f); err != nil {
+		return nil, err
+	}
+	if f.PublishedOf != "" && !slices.Contains(workloads, f.PublishedOf) {
+		return nil, measure.Wrong("published_of", "%q: a workload of this study was expected", f.PublishedOf)
+	}
+	return f.config()
+}
+
+func (f file) config() (measure.Config, error) {
+	out := config{roots: f.Roots, scales: host{}, Config: record.Config{Guests: slices.Clone(f.Guests), KSM: f.KSM, Frames: f.Frames, HugePages: f.HugePages}}
+	if f.HugePages != "" && f.HugePages != record.HugePagesOff {
+		return nil, measure.Wrong("huge_pages", "%q: %s was expected", f.HugePages, record.HugePagesOff)
+	}
+	if len(out.Guests) == 0 {
+		out.Guests = []int{1, 2}
+	}
+	for i, n := range out.Guests {
+		if n < 1 || n > mostGuests || i > 0 && n <= out.Guests[i-1] {
+			return nil, measure.Wrong("guests", "%v: numbers from 1 to %d, each greater than the one before, were expected", f.Guests, mostGuests)
+		}
+	}
+	if f.KSM != "" && !slices.Contains(record.KSMSettings, f.KSM) {
+		return nil, measure.Wrong("ksm", "%q: %s was expected", f.KSM, strings.Join(record.KSMSettings, " or "))
+	}
+	for _, v := range f.Roots {
+		if !slices.Contains(notebook.Roots, v) {
+			return nil, measure.Wrong("roots", "%q: %s was expected", v, strings.Join(notebook.Roots, " or "))
+		}
+	}
+	known := append(out.Figures(), record.PSS)
+	for name, numbers := range f.Published {
+		want := 1
+		if slices.Contains(record.PublishedLines, name) {
+			want = 4
+		}
+		if !slices.ContainsFunc(known, func(f notebook.Metric) bool { return f.Name == name }) || len(numbers) != want {
+			return nil, measure.Wrong("published", "%s: %v: a metric of this study with its number, or of duplicates with four, was expected", name, numbers)
+		}
+	}
+	out.Published, out.PublishedOf = f.Published, f.PublishedOf
+	return out, nil
+}
+
+// config is how a study weighs.
+type config struct {
+	measure.Defaults
+	record.Config
+	roots  []string
+	scales scales
+}
+
+// scales read what guests weigh, and have the kernel merge their pages.
+type scales interface {
+	weigh(ctx context.Context, guests []crowd.Guest, t notebook.Treatment, system bool, asked depth) (record.Weight, error)
+	// merge has the kernel merge pages that are alike, as one of record.KSMSettings says. An error says why the host does not.
+	merge(j *journal.Journal, setting string) (merging, error)
+}
+
+// merging is the kernel at work on pages that are alike.
+type merging interface {
+	// Settle waits until what is merged changes no more, and says how it went.
+	Settle(ctx context.Context) (*notebook.KSM, error)
+	// End takes all merged pages apart again and puts the host's settings back.
+	End(ctx context.Context) error
+}
+
+// depth is what guests that are virtual machines are asked of their memory when they are weighed.
+type depth uint8
+
+// What they are asked.
+const (
+	outside        depth = iota // nothing
+	eachFrame                   // what each frame is to them
+	framesAndFiles              // of the last of them also which files are in its page cache, which takes memory there
+)
+
+// host weighs on this host.
+type host struct{}
+
+func (host) merge(j *journal.Journal, setting string) (merging, error) { return ksm.Merge(j, setting) }
+
+// Record implements measure.Config.
+func (c config) Record() any { return &c.Config }
+
+// Identity implements measure.Config.
+func (c config) Identity([]*workload.Ready) []any { return []any{&c.Config} }
+
+// Factors implements measure.Config.
+func (c config) Factors() []measure.Factor {
+	return []measure.Factor{{Name: notebook.ParamRoot, Values: c.roots}}
+}
+
+// Metrics implements measure.Config. The report draws what has a direction, so those have one that a figure names.
+func (c config) Metrics(_ *workload.Workload, drawn []string) (notebook.Metric, []notebook.Metric) {
+	all := c.Figures()
+	for i, metric := range all {
+		if slices.Contains(drawn, metric.Name) {
+			all[i].Better = notebook.Lower
+		}
+	}
+	return record.PSS, all
+}
+
+// Set implements measure.Config: where the study asks for it, the host makes no huge pages.
+func (c config) Set(j *journal.Journal) (notes []string, undo func(context.Context) error, err error) {
+	if c.HugePages != record.HugePagesOff {
+		return nil, nil, nil
+	}
+	q, err := noise.Host.WithoutHugePages(j)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, said := range notebook.Said(q.Set) {
+		notes = append(notes, "for the time of the run: "+said)
+	}
+	return notes, q.PutBack, nil
+}
+
+// Subject implements measure.Config.
+func (c config) Subject(b measure.Bench, of measure.Cell) measure.Subject {
+	return &subject{measure.NewPlain(b, of), c}
+}
+
+type subject struct {
+	*measure.Plain
+	config
+}
+
+// SetUp implements measure.Subject: the work is begun with that of the other guests.
+func (*subject) SetUp(context.Context) (string, error) { return "", nil }
+
+// Trial implements measure.Subject. It makes as many guests of the treatment as the study weighs at once, the first of which there is already, has each do
+// its work, and weighs them at each number. A trial that does not count is of the first alone.
+func (s *subject) Trial(ctx context.Context, step measure.Step) (tr notebook.Trial, over bool, err error) {
+	m := s.Config
+	if !step.Counts() {
+		m = record.Config{Guests: []int{1}}
+	}
+	var seen record.Seen
+	tr.Start = time.Now().UTC()
+	group := &crowd.Group{Host: s.Bench, Treatment: s.Treatment, Ready: s.Ready, Timeout: s.Timeout, First: s.Guest()}
+	defer func() {
+		err = errors.Join(err, group.Leave(ctx))
+		tr.HostS, tr.Seen = time.Since(tr.Start).Seconds(), seen
+	}()
+	most := m.Guests[len(m.Guests)-1]
+	for _, n := range m.Guests {
+		for len(group.Guests) < n {
+			if ctx.Err() != nil {
+				return tr, true, nil
+			}
+			nth := len(group.Guests) + 1
+			cause, err := s.resident(ctx, group, seen.Weights)
+			if cause != "" || err != nil {
+				tr.Failure = fmt.Sprintf("guest %d of %d: %s", nth, most, cause)
+				return tr, true, err
+			}
+		}
+		if err := s.at(ctx, m, group, &tr, &seen); tr.Failure != "" || err != nil {
+			return tr, true, err
+		}
+	}
+	tr.Figures = figures(m, seen.Weights)
+	tr.Value = tr.Figures[record.PSS.Name]
+	return tr, true, nil
+}
+
+// resident adds one more guest with its work in it; cause says why there is none.
+func (s *subject) resident(ctx context.Context, group *crowd.Group, weights []record.Weight) (cause string, err error) {
+	each := int64(0)
+	if n := len(weights); n > 0 {
+		each = (weights[n-1].RSS + weights[n-1].KernelCopy) / int64(weights[n-1].Guests)
+	}
+	if g, cause := group.Another(ctx, each); g == nil {
+		return cause, nil
+	}
+	return group.Begin(ctx)
+}
+
+// at weighs the guests that there are, once they take no more; where the study has their pages merged, twice.
+func (s *subject) at(ctx context.Context, m record.Config, group *crowd.Group, tr *notebook.Trial, seen *record.Seen) error {
+	n := len(group.Guests)
+	took, restless, err := crowd.Settle(ctx, group.Guests, s.Treatment)
+	if err != nil {
+		tr.Failure = "what its guests take cannot be read: " + err.Error()
+		return nil
+	}
+	if restless != "" {
+		tr.Warnings = append(tr.Warnings, restless)
+	}
+	asked, last := outside, n == m.Guests[len(m.Guests)-1]
+	if m.Frames {
+		asked = eachFrame
+	}
+	if m.Frames && last && m.KSM == "" {
+		asked = framesAndFiles
+	}
+	w, err := s.scales.weigh(ctx, group.Guests, s.Treatment, s.Ready.Workload.System, asked)
+	if err != nil {
+		tr.Failure = err.Error()
+		return nil
+	}
+	w.Guests, w.SettledS = n, took.Seconds()
+	seen.Weights = append(seen.Weights, w)
+	if m.KSM != "" {
+		if m.Frames && last {
+			asked = framesAndFiles
+		}
+		merged, cause, err := s.merged(ctx, m.KSM, group.Guests, asked)
+		if cause != "" || err != nil {
+			tr.Failure = cause
+			return err
+		}
+		if merged.KSM.Unsettled {
+			tr.Warnings = append(tr.Warnings, fmt.Sprintf("with %d guests the kernel still merged pages after %v", n, mergingTime))
+		}
+		seen.Weights = append(seen.Weights, merged)
+	}
+	if i := group.Over(); i >= 0 {
+		tr.Failure = fmt.Sprintf("the work in guest %d ended while it was weighed: %s", i+1, group.Works[i].How())
+	}
+	return nil
+}
+
+// merged weighs the guests with their pages merged, and takes these apart again.
+func (s *subject) merged(ctx context.Context, setting string, guests []crowd.Guest, asked depth) (w record.Weight, cause string, err error) {
+	merging, err := s.scales.merge(s.Journal(), setting)
+	if err != nil {
+		return w, "KSM: " + err.Error(), nil
+	}
+	defer func() {
+		ectx, cancel := context.WithTimeout(context.WithoutCancel(ctx), crowd.DestroyTimeout)
+		defer cancel()
+		if eerr := merging.End(ectx); eerr != nil {
+			err = errors.Join(err, fmt.Errorf("KSM's settings: %w; `tare clean` tries again", eerr))
+		}
+	}()
+	mctx, cancel := context.WithTimeout(ctx, mergingTime)
+	defer cancel()
+	ksm, err := merging.Settle(mctx)
+	if err != nil {
+		return w, "KSM: " + err.Error(), nil
+	}
+	if w, err = s.scales.weigh(ctx, guests, s.Treatment, s.Ready.Workload.System, asked); err != nil {
+		return w, err.Error(), nil
+	}
+	w.Guests, w.KSM = len(guests), ksm
+	return w, "", nil
+}

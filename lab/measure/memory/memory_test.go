@@ -1,0 +1,311 @@
+//go:build linux
+
+package memory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"tare/lab/crowd"
+	"tare/lab/journal"
+	"tare/lab/measure"
+	"tare/lab/measure/measuretest"
+	"tare/lab/ruler"
+	"tare/notebook"
+	record "tare/notebook/kinds/memory"
+)
+
+// balance is a laboratory and its scales, on which n guests take a known sum of memory.
+type balance struct {
+	measuretest.Lab
+	sum      func(n int) int64 // PSS of n guests, in bytes
+	merged   func(n int) int64 // the same with KSM
+	noKSM    error             // why the kernel does not merge pages
+	growing  bool              // guests never settle
+	refuses  int               // this guest, counted from 1, cannot be made; 0: all can
+	ends     bool              // the work ends by itself once it has begun
+	early    bool              // the work ends before it has begun
+	after    func()            // called after each weighing
+	merging  bool              // KSM is on
+	undone   int               // how often KSM's settings were put back
+	stuck    error             // why they cannot be
+	working  int               // guests whose work runs
+	resident int64             // by how much a guest has grown
+	asked    []depth           // what guests were asked, at each weighing
+}
+
+func (l *balance) provision(w crowd.Want) (crowd.Guest, error) {
+	if l.Live+1 == l.refuses {
+		return nil, errors.New("the bridge is full")
+	}
+	return &load{measuretest.Guest{Lab: &l.Lab, T: w.Treatment, Does: l.work}, l}, nil
+}
+
+func (l *balance) weigh(_ context.Context, guests []crowd.Guest, _ notebook.Treatment, _ bool, asked depth) (w record.Weight, err error) {
+	if !l.ends && l.working != len(guests) {
+		return w, fmt.Errorf("%d of %d guests work", l.working, len(guests))
+	}
+	of := l.sum
+	if l.merging {
+		of = l.merged
+	}
+	w.PSS = of(len(guests))
+	w.RSS, w.USS, w.Tables = 2*w.PSS, w.PSS/2, int64(len(guests))<<20
+	kernel := 2 * w.Tables
+	w.KernelCopy = w.Tables / 2
+	w.Kernel = &kernel
+	w.Last = &notebook.MemoryGuest{Duplicates: &notebook.MemoryDuplicates{Within: notebook.MemoryAlike{AnonAnon: 3 << 20}}}
+	l.asked = append(l.asked, asked)
+	if asked != outside { // Figure 6.4
+		part := func(name string, own, alike, idle int64) notebook.MemoryFrames {
+			return notebook.MemoryFrames{Name: name, Own: own << 20, Alike: alike << 20, Idle: idle << 20}
+		}
+		w.Last.Own = 91 << 20
+		w.Last.RAM = &notebook.MemoryRAM{Emulator: part("", 23, 4, 0), Kinds: []notebook.MemoryFrames{
+			part(notebook.FramesFile, 50, 20, 2), part(notebook.FramesShared, 5, 0, 0), part(notebook.FramesAnonymous, 6, 2, 1),
+			part(notebook.FramesSlab, 3, 0, 0), part(notebook.FramesReserved, 2, 0, 0), part(notebook.FramesFree, 2, 0, 0)}}
+	}
+	if l.after != nil {
+		l.after()
+	}
+	return w, nil
+}
+
+func (l *balance) merge(*journal.Journal, string) (merging, error) {
+	if l.noKSM != nil {
+		return nil, l.noKSM
+	}
+	l.merging = true
+	return l, nil
+}
+
+func (*balance) Settle(context.Context) (*notebook.KSM, error) { return &notebook.KSM{Scans: 2}, nil }
+
+func (l *balance) End(context.Context) error {
+	l.merging = false
+	l.undone++
+	return l.stuck
+}
+
+// work is what each guest does.
+func (l *balance) work(ctx context.Context, o ruler.Order) (ruler.Result, time.Duration, error) {
+	if l.early {
+		return ruler.Result{Exit: 3, Stderr: []byte("no such file\n")}, 0, nil
+	}
+	l.working++
+	defer func() { l.working-- }()
+	o.Bounds.Begin()
+	if !l.ends {
+		<-ctx.Done()
+		return ruler.Result{}, 0, ctx.Err()
+	}
+	return ruler.Result{Exit: 4, Stderr: []byte("out of patience\n")}, 0, nil
+}
+
+// load is a guest on the scales.
+type load struct {
+	measuretest.Guest
+	l *balance
+}
+
+func (g *load) Resident() (int64, error) {
+	if g.l.growing {
+		g.l.resident += 1 << 20
+	}
+	return 10<<20 + g.l.resident, nil
+}
+
+// Destroy takes a second.
+func (g *load) Destroy(ctx context.Context) error {
+	time.Sleep(time.Second)
+	return g.Guest.Destroy(ctx)
+}
+
+// weighed makes one trial on the scales. Afterwards no guest is left, no work, and no merging.
+func weighed(t *testing.T, l *balance, m record.Config, role measure.Role) (tr notebook.Trial, err error) {
+	t.Helper()
+	l.Made = l.provision
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		if l.after != nil {
+			l.after = cancel
+		}
+		of := measure.Cell{Treatment: notebook.Treatment{Platform: notebook.CN, Engine: "crun"}, Ready: measuretest.Work()}
+		tr, err = measuretest.Trial(ctx, t, config{Config: m, scales: l}, l, of, measure.Step{Role: role})
+		synctest.Wait()
+		if l.Live != 0 || l.working != 0 || l.merging {
+			t.Errorf("%d guests are left, %d work, merging: %v", l.Live, l.working, l.merging)
+		}
+	})
+	return tr, err
+}
+
+const mib = notebook.MiB
+
+// known has one guest take 9 MiB, and every further one 5 MiB more; with KSM half of that.
+func known() *balance {
+	return &balance{
+		sum:    func(n int) int64 { return int64(4+5*n) * mib },
+		merged: func(n int) int64 { return int64(4+5*n) * mib / 2 },
+	}
+}
+
+func TestGuestsOfAKnownWeight(t *testing.T) {
+	l := known()
+	m := record.Config{Guests: []int{1, 2, 4}, KSM: record.KSMPaper}
+	tr, err := weighed(t, l, m, measure.Measured)
+	if err != nil || tr.Failure != "" {
+		t.Fatal(err, tr.Failure)
+	}
+	want := map[notebook.Metric]float64{
+		record.PSS: 6, record.RSS: 12, record.USS: 3, record.Tables: 1, record.Kernel: 2, record.Copy: 0.5,
+		record.Alone: 9, record.AloneRSS: 18, record.Added: 5, record.Asymptote: 5,
+		record.Merged: 3, record.AloneKSM: 4.5, record.AddedKSM: 2.5, record.LimitKSM: 2.5,
+		record.Anonymous: 0, record.File: 0, record.Within: 3, record.WithHost: 0, record.WithGuests: 0,
+	}
+	for m, v := range want {
+		if got, ok := tr.Figures[m.Name]; !ok || math.Abs(got-v) > 1e-9 {
+			t.Errorf("%s: %v, want %v", m.Name, got, v)
+		}
+	}
+	if len(tr.Figures) != len(want) || tr.Value != 6 || l.Most != 4 || l.undone != 3 {
+		t.Errorf("%d figures, value %v, at most %d guests, KSM undone %d times; want %d, 6, 4, 3", len(tr.Figures), tr.Value, l.Most, l.undone, len(want))
+	}
+	if tr.HostS != 6 {
+		t.Errorf("the trial took %v s, want 6: three times guests settle in one, and three are removed", tr.HostS)
+	}
+	var points []string
+	for _, w := range record.SeenBy(&tr).Weights {
+		points = append(points, fmt.Sprint(w.Guests, " ", w.KSM != nil))
+	}
+	if want := []string{"1 false", "1 true", "2 false", "2 true", "4 false", "4 true"}; !slices.Equal(points, want) {
+		t.Errorf("weighed at %v, want %v", points, want)
+	}
+	// The trial has each metric that the study lists.
+	first, also := config{Config: m}.Metrics(nil, nil)
+	for _, f := range append(also, first) {
+		if _, ok := want[f]; !ok {
+			t.Errorf("%s is among the study's metrics, but the trial lacks it", f.Name)
+		}
+	}
+}
+
+// Where the study asks for it, the figures say how the last guest uses the memory that no other process shares. Only the last weighing asks for the files.
+func TestWhatAGuestsMemoryIsToItIsInTheFigures(t *testing.T) {
+	l := known()
+	m := record.Config{Guests: []int{1, 2}, KSM: record.KSMPaper, Frames: true}
+	tr, err := weighed(t, l, m, measure.Measured)
+	if err != nil || tr.Failure != "" {
+		t.Fatal(err, tr.Failure)
+	}
+	if want := []depth{eachFrame, eachFrame, eachFrame, framesAndFiles}; !slices.Equal(l.asked, want) {
+		t.Errorf("asked %v, want %v", l.asked, want)
+	}
+	for m, v := range map[notebook.Metric]float64{
+		record.Own: 91, record.Emulator: 23, record.RAM: 68, record.GuestFile: 55, record.GuestAnon: 6,
+		record.GuestCore: 5, record.GuestFree: 2, record.Left: 26, record.Idle: 3, record.IdleAlone: 3, record.Best: 62,
+		record.AnonAnon: 3, record.FileFile: 0, record.AnonFile: 0,
+	} {
+		if got, ok := tr.Figures[m.Name]; !ok || got != v {
+			t.Errorf("%s: %v, want %v", m.Name, got, v)
+		}
+	}
+	if got, want := len(tr.Figures), len(m.Figures())+1; got != want {
+		t.Errorf("%d figures, and the study has %d", got, want)
+	}
+	l = known()
+	if tr, err := weighed(t, l, record.Config{Guests: []int{1}}, measure.Measured); err != nil || !slices.Equal(l.asked, []depth{outside}) || tr.Figures[record.Own.Name] != 0 {
+		t.Errorf("a study that does not ask: %v, %v, %v", l.asked, tr.Figures, err)
+	}
+}
+
+func TestGuestsThatCannotBeWeighed(t *testing.T) {
+	two := record.Config{Guests: []int{1, 3}}
+	for name, c := range map[string]struct {
+		l      func(*balance)
+		m      record.Config
+		want   string // in the trial's failure or its warnings
+		points int
+	}{
+		"a guest that cannot be made": {func(l *balance) { l.refuses = 3 }, two, "guest 3 of 3: no guest: the bridge is full", 1},
+		"work that ends at once":      {func(l *balance) { l.early = true }, two, "guest 1 of 3: its work ended at once: exit status 3", 0},
+		"work that ends meanwhile":    {func(l *balance) { l.ends = true }, two, "the work in guest 1 ended while it was weighed: exit status 4", 1},
+		"guests that never settle":    {func(l *balance) { l.growing = true }, two, "1 guests still took", 2},
+		"a host without KSM": {func(l *balance) { l.noKSM = errors.New("this kernel has none") },
+			record.Config{Guests: []int{1}, KSM: record.KSMKernel}, "KSM: this kernel has none", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := known()
+			c.l(l)
+			tr, err := weighed(t, l, c.m, measure.Measured)
+			if said := tr.Failure + strings.Join(tr.Warnings, " "); err != nil || !strings.Contains(said, c.want) || len(record.SeenBy(&tr).Weights) != c.points {
+				t.Errorf("%q, %d points, %v; want %q, %d", said, len(record.SeenBy(&tr).Weights), err, c.want, c.points)
+			}
+		})
+	}
+}
+
+// The run ends if the host's settings cannot be put back: they would distort whatever is measured next.
+func TestKSMThatStays(t *testing.T) {
+	l := known()
+	l.stuck = errors.New("read-only file system")
+	if _, err := weighed(t, l, record.Config{Guests: []int{1}, KSM: record.KSMPaper}, measure.Measured); err == nil || !strings.Contains(err.Error(), "KSM's settings: read-only file system; `tare clean` tries again") {
+		t.Errorf("%v", err)
+	}
+}
+
+// An interrupted trial weighs nothing more and removes its guests.
+func TestAnInterruptWhileGuestsAreWeighed(t *testing.T) {
+	l := known()
+	l.after = func() {}
+	if tr, err := weighed(t, l, record.Config{Guests: []int{1, 2}}, measure.Measured); err != nil || tr.Failure != "" || len(tr.Figures) > 0 || len(l.asked) != 1 || l.Most != 1 {
+		t.Errorf("%v, trial %+v, weighed %d times, at most %d guests; want one guest weighed once", err, tr, len(l.asked), l.Most)
+	}
+}
+
+// A rehearsal weighs one guest, without KSM.
+func TestARehearsalOfAWeighing(t *testing.T) {
+	l := known()
+	tr, err := weighed(t, l, record.Config{Guests: []int{1, 2, 4}, KSM: record.KSMPaper, Frames: true}, measure.Rehearsal)
+	if err != nil || tr.Failure != "" || tr.Value != 9 || !slices.Equal(l.asked, []depth{outside}) || l.Most != 1 || l.undone != 0 {
+		t.Errorf("%v, %+v, asked %v, at most %d guests, KSM %d times", err, tr, l.asked, l.Most, l.undone)
+	}
+}
+
+func TestMemoryOfAFile(t *testing.T) {
+	for _, c := range []struct {
+		in   file
+		want string // in the error; else the value
+	}{
+		{file{}, "{[1 2]  false  map[] }"},
+		{file{Guests: []int{1, 2, 8}, KSM: "paper"}, "{[1 2 8] paper false  map[] }"},
+		{file{Guests: []int{0}}, "guests: [0]: numbers from 1 to 1000, each greater than the one before, were expected"},
+		{file{Guests: []int{2, 2}}, "guests: "},
+		{file{Guests: []int{1001}}, "guests: "},
+		{file{Guests: []int{1, 2}, Frames: true, HugePages: "off"}, "{[1 2]  true off map[] }"},
+		{file{Published: map[string][]float64{"PSS alone": {235}, "duplicates within": {28, 0.5, 0.5, 29}}}, "{[1 2]  false  map[PSS alone:[235] duplicates within:[28 0.5 0.5 29]] }"},
+		{file{Published: map[string][]float64{"duplicates within": {29}}}, "published: duplicates within: [29]: a metric of this study"},
+		{file{Published: map[string][]float64{"own pages": {91}}}, "published: own pages: [91]: a metric of this study"},
+		{file{HugePages: "never"}, `huge_pages: "never": off was expected`},
+		{file{Roots: []string{"copied"}}, "{[1 2]  false  map[] }"},
+		{file{Roots: []string{"shared", "own"}}, `roots: "own": shared or copied was expected`},
+		{file{KSM: "on"}, `ksm: "on": paper or kernel was expected`},
+	} {
+		got, err := c.in.config()
+		said := fmt.Sprint(err)
+		if err == nil {
+			said = fmt.Sprint(got.(config).Config)
+		}
+		if !strings.HasPrefix(said, c.want) {
+			t.Errorf("%+v: %s, want %s", c.in, said, c.want)
+		}
+	}
+}

@@ -1,0 +1,222 @@
+//go:build linux
+
+package memory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"tare/lab/cgroup"
+	"tare/lab/crowd"
+	"tare/lab/memory"
+	"tare/lab/proc"
+	"tare/lab/ruler"
+	"tare/lab/ruler/frames"
+	"tare/notebook"
+	record "tare/notebook/kinds/memory"
+)
+
+// ramOf asks the guest, a virtual machine, what its memory is to it. why: it cannot tell.
+func ramOf(ctx context.Context, g crowd.Guest) (r *memory.RAM, why string, err error) {
+	m, ok := g.Machine()
+	if !ok {
+		return nil, "", errors.New("its engine does not say where its memory is")
+	}
+	pids, err := g.Processes()
+	if err != nil || len(pids) == 0 {
+		return nil, "", errors.Join(err, errors.New("no process"))
+	}
+	r = &memory.RAM{PID: pids[0]}
+	if r.Pieces, err = m.RAM(ctx); err != nil {
+		return nil, "", err
+	}
+	if r.Codes, r.Kept, err = m.Ruler().Frames(ctx, ranges(r.Pieces)); told(err) {
+		return nil, err.Error(), nil
+	}
+	return r, "", err
+}
+
+// kernelCopy finds the copy of its guest's kernel that a virtual machine's process keeps as long as it lives. QEMU reads the file into memory of its own for the
+// firmware to fetch, and gives it back to nobody; a machine that boots from its disk has none.
+func kernelCopy(g crowd.Guest) (pid int, of memory.Span, err error) {
+	m, ok := g.Machine()
+	if !ok {
+		return 0, of, nil
+	}
+	pids, err := g.Processes()
+	if err != nil || len(pids) == 0 {
+		return 0, of, err
+	}
+	image, err := os.ReadFile(m.KernelFile())
+	if err != nil {
+		return 0, of, err
+	}
+	kernel, err := memory.ProtectedMode(image)
+	if err != nil { // a kernel in another form is copied in another way
+		kernel = image
+	}
+	of, err = memory.FindCopy(pids[0], kernel)
+	return pids[0], of, err
+}
+
+// told says whether an error is the guest's word that it cannot tell, and neither its end nor ours.
+func told(err error) bool { var cannot *ruler.CannotTell; return errors.As(err, &cannot) }
+
+func ranges(pieces []frames.Piece) (all []frames.Range) {
+	for _, p := range pieces {
+		all = append(all, p.Range)
+	}
+	return all
+}
+
+// askAgain asks the last guest again, after the scan: how many frames are something else to it by now; and if it is asked, of which files its page cache
+// is, which goes into its RAM, and what was left out of that.
+func askAgain(ctx context.Context, last crowd.Guest, r *memory.RAM, asked depth) (changed int64, out string, err error) {
+	m, ok := last.Machine()
+	if r == nil || !ok {
+		return 0, "", nil
+	}
+	client := m.Ruler()
+	again, _, err := client.Frames(ctx, ranges(r.Pieces))
+	if err != nil {
+		return 0, "", err
+	}
+	for i, c := range again {
+		if c.Kind() != r.Codes[i].Kind() {
+			changed += frames.Size
+		}
+	}
+	if asked != framesAndFiles {
+		return changed, "", nil
+	}
+	if r.Files, out, err = client.Files(ctx); told(err) {
+		return changed, err.Error(), nil
+	}
+	return changed, out, err
+}
+
+// mostFiles is how many files of a guest a weight lists.
+const mostFiles = 40
+
+// hung is what guests' processes are, sorted for the scan.
+type hung struct {
+	groups  []memory.Guest // of each guest its work with its engine's process
+	rulers  memory.Guest
+	engines []int
+	copies  map[int]memory.Span // of guests' kernels, by process
+	why     string              // the last guest cannot tell what its memory is to it
+	charged int64               // by the guests' cgroups with what the kernel has for them
+	told    bool                // all of them tell
+	tables  int64
+}
+
+// add adds a guest of the treatment, the nth; a whole system has its own init.
+func (h *hung) add(ctx context.Context, nth int, g crowd.Guest, t notebook.Treatment, system bool, asked depth) error {
+	p, err := crowd.PartsOf(g, t, system)
+	if err != nil {
+		return fmt.Errorf("guest %d: %w", nth, err)
+	}
+	of := memory.Guest{Name: fmt.Sprintf("guest %d", nth), Kind: notebook.MemoryContainer, PIDs: slices.Concat(p.Engine, p.Work)}
+	if notebook.HasMachine(t.Platform) {
+		of.Kind = notebook.MemoryVM
+		pid, copied, err := kernelCopy(g)
+		if err != nil {
+			return fmt.Errorf("guest %d: its emulator's copy of the kernel: %w", nth, err)
+		}
+		h.copies[pid] = copied
+		if asked != outside {
+			if of.RAM, h.why, err = ramOf(ctx, g); err != nil {
+				return fmt.Errorf("guest %d: %w", nth, err)
+			}
+		}
+	}
+	for _, pid := range of.PIDs {
+		tables, err := proc.PageTables(pid)
+		if err != nil && !proc.Ended(err) {
+			return err
+		}
+		h.tables += tables
+	}
+	kernel, known, err := cgroup.KernelMemory(p.Work)
+	if err != nil {
+		return err
+	}
+	if h.told = h.told && known; h.told {
+		h.charged += kernel
+	}
+	h.groups, h.rulers.PIDs, h.engines = append(h.groups, of), append(h.rulers.PIDs, p.Ruler...), append(h.engines, p.Engine...)
+	return nil
+}
+
+// weigh reads what guests of a treatment take of the host's memory, all together. Those of which the host sees the ruler are weighed without it. Those
+// that are virtual machines are asked what their memory is to them.
+func (host) weigh(ctx context.Context, guests []crowd.Guest, t notebook.Treatment, system bool, asked depth) (w record.Weight, err error) {
+	began := time.Now()
+	h := hung{rulers: memory.Guest{Name: "rulers", Kind: notebook.MemoryProcesses}, copies: map[int]memory.Span{}, told: true}
+	for i, g := range guests {
+		if err := h.add(ctx, i+1, g, t, system, asked); err != nil {
+			return w, err
+		}
+	}
+	if w.Tables = h.tables; h.told {
+		w.Kernel = &h.charged
+	}
+	pids, err := proc.All()
+	if err != nil {
+		return w, err
+	}
+	s, err := memory.Scan(ctx, pids, memory.Options{Contents: true})
+	if err != nil {
+		return w, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	n := len(guests)
+	changed, out, err := askAgain(ctx, guests[n-1], h.groups[n-1].RAM, asked)
+	if err != nil {
+		return w, err
+	}
+	for pid, of := range h.copies {
+		w.KernelCopy += s.Without(pid, of)
+	}
+	all := s.Account(append(h.groups, h.rulers))
+	for i := range all[:n] {
+		h.sum(&w, &all[i])
+	}
+	w.Ruler, w.Changed = all[n].MemoryWeight, s.Changed
+	last := all[n-1]
+	last.Files = last.Files[:min(len(last.Files), mostFiles)]
+	if r := last.RAM; r != nil {
+		r.Changed, r.Out = changed, out
+		for _, f := range r.Files[min(len(r.Files), mostFiles):] {
+			r.Fewer++
+			r.Others.Add(f)
+		}
+		r.Files = r.Files[:len(r.Files)-r.Fewer]
+	} else if h.why != "" {
+		last.RAM = &notebook.MemoryRAM{Why: h.why}
+	}
+	w.Last, w.ScanS = &last, time.Since(began).Seconds()
+	return w, nil
+}
+
+// sum adds a guest to what all of them weigh.
+func (h *hung) sum(w *record.Weight, g *notebook.MemoryGuest) {
+	w.Add(g.MemoryWeight)
+	w.Own += g.Own
+	for _, k := range g.Kinds {
+		if k.Name == memory.Anonymous.String() || k.Name == memory.Merged.String() {
+			w.Anonymous += k.PSS
+		} else {
+			w.File += k.PSS
+		}
+	}
+	for _, p := range g.Processes {
+		if slices.Contains(h.engines, p.PID) {
+			w.Engine.Add(p.MemoryWeight)
+		}
+	}
+}

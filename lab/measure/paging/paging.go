@@ -1,0 +1,228 @@
+//go:build linux
+
+// Package paging reads the page tables of several guests of a treatment that are at work on the same cores, or counts their page faults
+// (paper "characterization", section 5.2).
+package paging
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v4"
+
+	"tare/lab/crowd"
+	"tare/lab/engine"
+	"tare/lab/measure"
+	"tare/lab/workload"
+	"tare/notebook"
+	record "tare/notebook/kinds/paging"
+	"tare/yamlfile"
+)
+
+// Kind is the kind.
+var Kind = measure.Kind{
+	Name: record.Name,
+	Rules: measure.Rules{
+		Once: "guests are read once", Untraced: "page tables and faults are no time, and no tracer says where it went", LoadHere: "services at once are asked from this host",
+		Search: true, Crowd: true, Untimed: true, Stays: true,
+	},
+	Read: read,
+}
+
+// file is what a study's file says.
+type file struct {
+	Guests    int      `yaml:"guests,omitempty"`     // default 4
+	Initial   string   `yaml:"initial,omitempty"`    // a time: how long the last has worked when the initial state is read; default 1s
+	Steady    string   `yaml:"steady,omitempty"`     // page tables are read: at the initial state, and after so long under load; 0s: at the initial one alone
+	Faults    string   `yaml:"faults,omitempty"`     // page faults are counted: so long under load, or of what ends by itself from its beginning to its end
+	Addresses []string `yaml:"addresses,omitempty"`  // of notebook.Addresses; each makes a treatment
+	HugePages []string `yaml:"huge_pages,omitempty"` // of notebook.HugePages; each makes a treatment
+}
+
+const (
+	usualGuests  = 4           // as in the paper
+	usualInitial = time.Second // an engine's hello, and a program's start, are over
+	longestState = 24 * time.Hour
+	mostGuests   = 64 // as many as the counting of repeated faults tells apart
+)
+
+func read(n *yaml.Node, _ []string) (measure.Config, error) {
+	var f file
+	if err := yamlfile.DecodePart(n, &f); err != nil {
+		return nil, err
+	}
+	return f.config()
+}
+
+func (f file) config() (measure.Config, error) {
+	out := config{Config: record.Config{Guests: f.Guests, Tables: f.Steady != "", InitialS: usualInitial.Seconds()}, addresses: f.Addresses, hugePages: f.HugePages, eyes: host{}}
+	if out.Guests == 0 {
+		out.Guests = usualGuests
+	}
+	if out.Guests < 1 || out.Guests > mostGuests {
+		return nil, measure.Wrong("guests", "%d: a number from 1 to %d was expected", f.Guests, mostGuests)
+	}
+	if f.Steady == "" && f.Faults == "" {
+		return nil, errors.New("steady: and faults: are missing: steady: 2m, by which page tables are read, or faults: 10s, by which page faults are counted, was expected")
+	}
+	for _, t := range []struct {
+		name, text string
+		least      time.Duration
+		to         *float64
+	}{{"initial", f.Initial, 0, &out.InitialS}, {"steady", f.Steady, 0, &out.SteadyS}, {"faults", f.Faults, time.Second / 10, &out.FaultsS}} {
+		if t.text == "" {
+			continue
+		}
+		d, err := time.ParseDuration(t.text)
+		if err != nil || d < t.least || d > longestState {
+			return nil, measure.Wrong(t.name, "%q: a time from %v to %v, like 10s or 2m, was expected", t.text, t.least, longestState)
+		}
+		*t.to = d.Seconds()
+	}
+	for _, l := range []struct {
+		name       string
+		has, known []string
+	}{{"addresses", f.Addresses, notebook.Addresses}, {"huge_pages", f.HugePages, notebook.HugePages}} {
+		for _, v := range l.has {
+			if !slices.Contains(l.known, v) {
+				last := len(l.known) - 1
+				return nil, measure.Wrong(l.name, "%q: %s or %s was expected", v, strings.Join(l.known[:last], ", "), l.known[last])
+			}
+		}
+	}
+	return out, nil
+}
+
+// config is how a study reads.
+type config struct {
+	measure.Defaults
+	record.Config
+	addresses, hugePages []string
+	eyes                 eyes
+}
+
+// eyes see guests' pages.
+type eyes interface {
+	tables(ctx context.Context, guests []crowd.Guest, t notebook.Treatment, system bool) (notebook.PageTables, error)
+	faults(guests []crowd.Guest, t notebook.Treatment, system bool) (faulting, error)
+}
+
+// faulting is the observation of guests' page faults.
+type faulting interface {
+	// Stop ends it and says what was seen.
+	Stop() (notebook.PageFaults, error)
+}
+
+// Record implements measure.Config.
+func (c config) Record() any { return &c.Config }
+
+// Identity implements measure.Config.
+func (c config) Identity([]*workload.Ready) []any { return []any{&c.Config} }
+
+// Factors implements measure.Config.
+func (c config) Factors() []measure.Factor {
+	return []measure.Factor{{Name: notebook.ParamAddresses, Values: c.addresses}, {Name: notebook.ParamHugePages, Values: c.hugePages}}
+}
+
+// Fits implements measure.Config.
+func (config) Fits(platform string, _, _ []string) error {
+	if platform != notebook.BM && platform != notebook.CN {
+		return fmt.Errorf("the host does not see the processes in a guest of %s: bm or cn was expected", platform)
+	}
+	return nil
+}
+
+// Metrics implements measure.Config.
+func (c config) Metrics(w *workload.Workload, _ []string) (notebook.Metric, []notebook.Metric) {
+	return c.Config.Metrics(ends(w))
+}
+
+// Possible implements measure.Config.
+func (c config) Possible() error {
+	if c.FaultsS == 0 {
+		return nil
+	}
+	f, err := c.eyes.faults(nil, notebook.Treatment{}, false)
+	if err == nil {
+		_, err = f.Stop()
+	}
+	if err != nil {
+		return fmt.Errorf("its page faults cannot be seen here: %w", err)
+	}
+	return nil
+}
+
+// LeavesOut implements measure.Config.
+func (c config) LeavesOut(t notebook.Treatment, k engine.Kind, w *workload.Workload) string {
+	if c.Guests > 1 && w.Service != nil && (t.Platform == notebook.BM || t.Network == notebook.NetHost || k.Publishes) {
+		return fmt.Sprintf("%d services at once need an address each, and here all are reached at the host's", c.Guests)
+	}
+	return ""
+}
+
+// ends says whether the work ends by itself, as a function does: it has no steady state.
+func ends(w *workload.Workload) bool { return !w.Stays && w.Service == nil }
+
+// Subject implements measure.Config.
+func (c config) Subject(b measure.Bench, of measure.Cell) measure.Subject {
+	return &subject{measure.NewPlain(b, of), c}
+}
+
+type subject struct {
+	*measure.Plain
+	config
+}
+
+// SetUp implements measure.Subject: the work is begun with that of the other guests.
+func (*subject) SetUp(context.Context) (string, error) { return "", nil }
+
+// Trial implements measure.Subject. It makes as many guests of the treatment as the study reads at once, the first of which there is already, has each do
+// its work, and reads their page tables, or counts their page faults. A trial that does not count is of the first alone: its tables at the initial state, if
+// the study reads any, and the end of a function.
+func (s *subject) Trial(ctx context.Context, step measure.Step) (tr notebook.Trial, over bool, err error) {
+	p := s.Config
+	if !step.Counts() {
+		p.Guests, p.SteadyS, p.FaultsS = 1, 0, 0
+	}
+	tr.Start = time.Now().UTC()
+	tr.Command = s.Ready.Workload.Command
+	group := &crowd.Group{Host: s.Bench, Treatment: s.Treatment, Ready: s.Ready, Timeout: s.Timeout, First: s.Guest()}
+	of := &reading{of: p, eyes: s.eyes, group: group, trial: &tr}
+	defer func() {
+		err = errors.Join(err, of.stop())
+		tr.HostS, tr.Seen = time.Since(tr.Start).Seconds(), of.kept
+		err = errors.Join(err, group.Leave(ctx))
+	}()
+	for len(group.Guests) < p.Guests {
+		if g, cause := group.Another(ctx, 0); g == nil {
+			tr.Failure = fmt.Sprintf("guest %d of %d: %s", len(group.Guests)+1, p.Guests, cause)
+			return tr, true, nil
+		}
+	}
+	if ends(s.Ready.Workload) && p.FaultsS > 0 {
+		if tr.Failure = of.watch(); tr.Failure != "" {
+			return tr, true, nil
+		}
+	}
+	cause, err := group.BeginAll(ctx)
+	if err != nil || cause != "" {
+		tr.Failure = cause
+		return tr, true, err
+	}
+	of.began = time.Now()
+	if tr.Failure = of.read(ctx); tr.Failure != "" || ctx.Err() != nil {
+		return tr, true, nil
+	}
+	metric, _ := p.Metrics(ends(s.Ready.Workload))
+	tr.Figures = p.Figures(of.kept.PageTables, of.kept.PageFaults)
+	value, known := tr.Figures[metric.Name]
+	if !known && step.Counts() {
+		tr.Failure = "nothing was read of what the study is about: " + metric.Name
+	}
+	tr.Value = value
+	return tr, true, nil
+}

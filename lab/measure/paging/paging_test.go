@@ -1,0 +1,305 @@
+//go:build linux
+
+package paging
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"tare/lab/crowd"
+	"tare/lab/measure"
+	"tare/lab/measure/measuretest"
+	"tare/lab/ruler"
+	"tare/lab/workload"
+	"tare/notebook"
+	record "tare/notebook/kinds/paging"
+)
+
+// pager is a laboratory whose guests' page tables and faults are known. Each guest has 100 entries; each second of its work makes another one groupable, and
+// brings a page fault. Every other fault repeats one of another guest.
+type pager struct {
+	measuretest.Lab
+	length  time.Duration // of the work; 0: it does not end
+	exit    int           // exit status of work that ends
+	refuses int           // this guest, counted from 1, cannot be made; 0: all can
+	blind   error         // why no faults are seen
+	after   func()        // called when tables are read
+
+	mu                   sync.Mutex // of what the guests' work changes
+	working, mostWorking int
+	began, watching      time.Time
+	watches              int
+	orders               []ruler.Order
+}
+
+func (l *pager) Provision(ctx context.Context, w crowd.Want) (crowd.Guest, error) {
+	if l.Live+1 == l.refuses {
+		return nil, errors.New("the bridge is full")
+	}
+	l.Made = func(w crowd.Want) (crowd.Guest, error) {
+		return &guest{measuretest.Guest{Lab: &l.Lab, T: w.Treatment, Does: l.work}, l}, nil
+	}
+	return l.Lab.Provision(ctx, w)
+}
+
+func (l *pager) tables(_ context.Context, guests []crowd.Guest, _ notebook.Treatment, _ bool) (notebook.PageTables, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	n := int64(len(guests))
+	if l.working != len(guests) {
+		return notebook.PageTables{}, fmt.Errorf("%d of %d guests work", l.working, n)
+	}
+	groupable := int64(time.Since(l.began).Seconds()) * n
+	if l.after != nil {
+		l.after()
+	}
+	return notebook.PageTables{Guests: int(n), Entries: 100 * n, Groupable: groupable, Active: 50 * n, ActiveGroupable: groupable / 2}, nil
+}
+
+func (l *pager) faults(guests []crowd.Guest, _ notebook.Treatment, _ bool) (faulting, error) {
+	if l.blind != nil {
+		return nil, l.blind
+	}
+	l.watches++
+	l.watching = time.Now()
+	return watching{l, len(guests)}, nil
+}
+
+type watching struct {
+	l      *pager
+	guests int
+}
+
+func (w watching) Stop() (notebook.PageFaults, error) {
+	w.l.watches--
+	n := int64(time.Since(w.l.watching).Seconds()) * int64(w.guests)
+	return notebook.PageFaults{Guests: w.guests, Kinds: map[string]int64{"read": n / 2, "anonymous": n - n/2}, Repeated: map[string]int64{"read": n / 2}}, nil
+}
+
+// work is what each guest does.
+func (l *pager) work(ctx context.Context, o ruler.Order) (ruler.Result, time.Duration, error) {
+	l.mu.Lock()
+	l.orders = append(l.orders, o)
+	l.working++
+	l.mostWorking = max(l.mostWorking, l.working)
+	l.began = time.Now()
+	l.mu.Unlock()
+	defer func() {
+		l.mu.Lock()
+		l.working--
+		l.mu.Unlock()
+	}()
+	o.Bounds.Begin()
+	var over <-chan time.Time
+	if l.length > 0 {
+		over = time.After(l.length)
+	}
+	select {
+	case <-ctx.Done():
+		return ruler.Result{}, 0, ctx.Err()
+	case <-over:
+	}
+	return ruler.Result{Exit: l.exit, Elapsed: l.length, Usage: notebook.Usage{UserS: 2}}, l.length, nil
+}
+
+// guest works a quarter of the time.
+type guest struct {
+	measuretest.Guest
+	l *pager
+}
+
+func (g *guest) Used() (time.Duration, error) {
+	g.l.mu.Lock()
+	defer g.l.mu.Unlock()
+	return time.Since(g.l.began) / 4, nil
+}
+
+// trial makes one trial, in which a guest's work has ten minutes. took is how long it took by the bubble's clock.
+func (l *pager) trial(t *testing.T, p record.Config, params map[string]string, role measure.Role) (tr notebook.Trial, took time.Duration) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		if l.after != nil {
+			l.after = cancel
+		}
+		b := measuretest.Bench(l)
+		b.Timeout = 10 * time.Minute
+		work := measuretest.Work()
+		work.Workload.Stays = l.length == 0
+		cell := measure.Cell{Treatment: notebook.Treatment{Platform: notebook.CN, Params: params}, Ready: work, ID: "x", Rehearsal: role == measure.Rehearsal}
+		began := time.Now()
+		var err error
+		if tr, err = measuretest.TrialOf(ctx, t, config{Config: p, eyes: l}.Subject(b, cell), measure.Step{Role: role}); err != nil {
+			t.Error(err)
+		}
+		took = time.Since(began)
+		synctest.Wait()
+		if l.Live != 0 || l.working != 0 || l.watches != 0 {
+			t.Errorf("%d guests are left, %d work, %d watches", l.Live, l.working, l.watches)
+		}
+	})
+	return tr, took
+}
+
+// Guests whose work does not end are read in both states, and their faults are counted for as long as the study says. All four are at work meanwhile.
+func TestGuestsOfKnownPages(t *testing.T) {
+	l := &pager{}
+	p := record.Config{Guests: 4, Tables: true, InitialS: 2, SteadyS: 18, FaultsS: 10}
+	tr, _ := l.trial(t, p, nil, measure.Measured)
+	if tr.Failure != "" {
+		t.Fatal(tr.Failure)
+	}
+	want := map[string]float64{
+		"page-table entries, initial": 100, "groupable entries, initial": 2, "active entries, initial": 50, "active and groupable entries, initial": 1,
+		"groupable entries, steady": 20, "exclusive entries, steady": 80, "repeated page faults": 50, "read faults": 50, "anonymous faults": 50, "unknown faults": 0,
+		"page faults per CPU second": 4, "page faults of a guest": 10,
+	}
+	for name, v := range want {
+		if got, ok := tr.Figures[name]; !ok || got != v {
+			t.Errorf("%s: %v, want %v", name, got, v)
+		}
+	}
+	if seen := record.SeenBy(&tr); tr.Value != 80 || l.Most != 4 || l.mostWorking != 4 || len(seen.PageTables) != 2 || seen.PageFaults.OfS != 10 {
+		t.Errorf("value %v of at most %d guests, %d at work, %d readings, faults of %v s", tr.Value, l.Most, l.mostWorking, len(seen.PageTables), seen.PageFaults.OfS)
+	}
+	first, also := config{Config: p}.Metrics(&workload.Workload{Stays: true}, nil)
+	if first.Name != "exclusive entries, steady" {
+		t.Errorf("the metric is %s", first.Name)
+	}
+	shareless := []string{"accessed memory, initial", "accessed memory, steady"} // shares of nothing here
+	for _, m := range also {
+		if _, ok := tr.Figures[m.Name]; !ok && !slices.Contains(shareless, m.Name) {
+			t.Errorf("%s is one of the study's metrics, and the trial does not have it", m.Name)
+		}
+	}
+}
+
+// Work that ends by itself has no steady state, and its faults are counted from its beginning to its end.
+func TestFunctionsAreReadToTheirEnd(t *testing.T) {
+	l := &pager{length: 30 * time.Second}
+	tr, _ := l.trial(t, record.Config{Guests: 4, Tables: true, InitialS: 5, SteadyS: 120, FaultsS: 10}, nil, measure.Measured)
+	if tr.Failure != "" {
+		t.Fatal(tr.Failure)
+	}
+	tables, faults := record.SeenBy(&tr).PageTables, record.SeenBy(&tr).PageFaults
+	if len(tables) != 1 || tables[0].Groupable != 20 || faults.OfS != 30 || faults.CPUS != 8 || tr.Value != 95 {
+		t.Errorf("%+v, %+v, value %v", tables, faults, tr.Value)
+	}
+	if _, ok := tr.Figures["groupable entries, steady"]; ok {
+		t.Error("it has a steady state")
+	}
+}
+
+func TestGuestsThatCannotBeRead(t *testing.T) {
+	tables := record.Config{Guests: 3, Tables: true, InitialS: 5}
+	faults := record.Config{Guests: 3, FaultsS: 10}
+	for name, c := range map[string]struct {
+		l    *pager
+		p    record.Config
+		want string
+	}{
+		"a guest that cannot be made": {&pager{refuses: 3}, tables, "guest 3 of 3: no guest: the bridge is full"},
+		"a function that is too short": {&pager{length: 3 * time.Second}, tables,
+			"ended before the initial state was read, 3 s after all had begun: more data, or a shorter paging: initial:, was expected"},
+		"work that fails":                {&pager{length: 3 * time.Second, exit: 3}, faults, "guest 1: exit status 3"},
+		"work that does not end":         {&pager{length: time.Hour}, faults, "the work in guest 1 had not ended after 10m0s"},
+		"faults that cannot be seen":     {&pager{blind: errors.New("no BPF")}, faults, "page faults: no BPF"},
+		"faults of work that cannot end": {&pager{blind: errors.New("no BPF"), length: time.Second}, faults, "page faults: no BPF"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if tr, _ := c.l.trial(t, c.p, nil, measure.Measured); !strings.Contains(tr.Failure, c.want) {
+				t.Errorf("%q, want %q", tr.Failure, c.want)
+			}
+		})
+	}
+}
+
+// An interrupt ends the wait for the steady state; nothing is made of what was read before.
+func TestAnInterruptWhilePagesAreRead(t *testing.T) {
+	l := &pager{after: func() {}}
+	tr, took := l.trial(t, record.Config{Guests: 2, Tables: true, InitialS: 1, SteadyS: 100}, nil, measure.Measured)
+	if took != time.Second || tr.Failure != "" || tr.Figures != nil || tr.Value != 0 {
+		t.Errorf("after %v: %+v", took, tr)
+	}
+}
+
+// The guests' work has the treatment's addresses and pages.
+func TestOrdersHaveTheTreatmentsAddressesAndPages(t *testing.T) {
+	for _, c := range []struct{ addresses, pages string }{{"", ""}, {"fixed", "host"}, {"random", "never"}, {"fixed", "never"}, {"fixed", "always"}} {
+		l := &pager{}
+		params := map[string]string{notebook.ParamAddresses: c.addresses, notebook.ParamHugePages: c.pages}
+		if tr, _ := l.trial(t, record.Config{Guests: 2, Tables: true}, params, measure.Measured); tr.Failure != "" || len(l.orders) != 2 {
+			t.Fatalf("%q, %d orders", tr.Failure, len(l.orders))
+		}
+		for _, o := range l.orders {
+			if o.FixedAddresses != (c.addresses == "fixed") || o.SmallPages != (c.pages == "never") {
+				t.Errorf("%+v: fixed addresses %v, small pages %v", c, o.FixedAddresses, o.SmallPages)
+			}
+		}
+	}
+}
+
+func TestPagingOfAFile(t *testing.T) {
+	for _, c := range []struct {
+		in   file
+		want string // in the error; else the value
+	}{
+		{file{Steady: "2m"}, "{4 true 1 120 0}"},
+		{file{Guests: 2, Initial: "100ms", Faults: "10s"}, "{2 false 0.1 0 10}"},
+		{file{Steady: "0s", Faults: "1s"}, "{4 true 1 0 1}"},
+		{file{}, "steady: and faults: are missing"},
+		{file{Guests: 65, Steady: "2m"}, "guests: 65: a number from 1 to 64 was expected"},
+		{file{Guests: -1, Steady: "2m"}, "guests: -1: "},
+		{file{Steady: "two"}, `steady: "two": a time from 0s to 24h0m0s, like 10s or 2m, was expected`},
+		{file{Faults: "0s"}, `faults: "0s": `},
+		{file{Steady: "1s", Addresses: []string{"none"}}, `addresses: "none": random or fixed was expected`},
+		{file{Steady: "1s", HugePages: []string{"2M"}}, `huge_pages: "2M": host, never, always or large was expected`},
+	} {
+		got, err := c.in.config()
+		said := fmt.Sprint(err)
+		if err == nil {
+			said = fmt.Sprint(*got.Record().(*record.Config))
+		}
+		if !strings.HasPrefix(said, c.want) {
+			t.Errorf("%+v: %s, want %s", c.in, said, c.want)
+		}
+	}
+}
+
+// Addresses and pages make treatments, each in the file's order; a study that names none is not multiplied.
+func TestAddressesAndPagesMakeTreatments(t *testing.T) {
+	for _, c := range []struct{ addresses, pages []string }{{[]string{"fixed", "random"}, []string{"host", "never"}}, {}} {
+		p, err := file{Steady: "1s", Addresses: c.addresses, HugePages: c.pages}.config()
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := []measure.Factor{{Name: notebook.ParamAddresses, Values: c.addresses}, {Name: notebook.ParamHugePages, Values: c.pages}}
+		if got := p.Factors(); !reflect.DeepEqual(got, want) {
+			t.Errorf("%v, want %v", got, want)
+		}
+	}
+}
+
+// A rehearsal is of one guest. It runs a function to its end, however short it is, and says how it fails.
+func TestAFunctionIsRehearsed(t *testing.T) {
+	for _, c := range []struct {
+		tables bool
+		exit   int
+		want   string
+	}{{false, 0, ""}, {false, 3, "guest 1: exit status 3"}, {true, 0, "ended before the initial state was read"}} {
+		l := &pager{length: time.Millisecond, exit: c.exit}
+		tr, _ := l.trial(t, record.Config{Guests: 4, Tables: c.tables, InitialS: 1, FaultsS: 10}, nil, measure.Rehearsal)
+		if (c.want == "") != (tr.Failure == "") || !strings.Contains(tr.Failure, c.want) || l.Most != 1 {
+			t.Errorf("tables %v, exit %d: %q, want %q; %d guests", c.tables, c.exit, tr.Failure, c.want, l.Most)
+		}
+	}
+}

@@ -1,0 +1,143 @@
+//go:build linux
+
+package paging
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"tare/lab/crowd"
+	"tare/lab/fault"
+	"tare/lab/memory"
+	"tare/lab/proc"
+	"tare/lab/programs"
+	"tare/notebook"
+)
+
+// host reads on this host.
+type host struct{}
+
+// rulerOf is the host's number of the ruler in the nth guest, from which its work descends.
+func rulerOf(nth int, g crowd.Guest) (pid int, err error) {
+	pids, err := g.Processes()
+	if err == nil && len(pids) == 0 {
+		err = errors.New("it has no processes")
+	}
+	if err == nil && proc.Name(pids[0]) != programs.Ruler {
+		err = fmt.Errorf("the host does not see the processes in it: its first is %s", proc.Name(pids[0]))
+	}
+	if err != nil {
+		return 0, fmt.Errorf("guest %d: %w", nth, err)
+	}
+	return pids[0], nil
+}
+
+// tables reads the page tables of guests' work, all together.
+func (host) tables(ctx context.Context, guests []crowd.Guest, of notebook.Treatment, system bool) (t notebook.PageTables, err error) {
+	var groups []memory.Guest
+	var all []int
+	for i, g := range guests {
+		if _, err := rulerOf(i+1, g); err != nil {
+			return t, err
+		}
+		p, err := crowd.PartsOf(g, of, system)
+		if err != nil {
+			return t, fmt.Errorf("guest %d: %w", i+1, err)
+		}
+		groups, all = append(groups, memory.Guest{Name: fmt.Sprintf("guest %d", i+1), Kind: notebook.MemoryContainer, PIDs: p.Work}), append(all, p.Work...)
+	}
+	var resident, accessed int64
+	for _, pid := range all { // before the scan, by which nothing is accessed but the kernel's own
+		r, err := proc.RollupOf(pid)
+		if err != nil && !proc.Ended(err) {
+			return t, err
+		}
+		resident, accessed = resident+r.RSS, accessed+r.Referenced
+	}
+	s, err := memory.Scan(ctx, all, memory.Options{})
+	if err != nil {
+		return t, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	t = s.Tables(groups)
+	t.Resident, t.Accessed, t.Changed = resident, accessed, s.Changed
+	return t, nil
+}
+
+// watched is a watch with its tally, which is the watch's until it has been stopped.
+type watched struct {
+	*fault.Watch
+	tally  *fault.Tally
+	guests int
+}
+
+// faults begins to see the page faults of guests' work, from its beginning on. Translations that they have when it begins count as made. An error says why
+// the host does not; of no guests it says whether.
+func (host) faults(guests []crowd.Guest, of notebook.Treatment, system bool) (faulting, error) {
+	var rulers []int
+	for i, g := range guests {
+		pid, err := rulerOf(i+1, g)
+		if err != nil {
+			return nil, err
+		}
+		rulers = append(rulers, pid)
+	}
+	f := watched{tally: &fault.Tally{}, guests: len(guests)}
+	if err := made(f.tally, guests, of, system); err != nil {
+		return nil, err
+	}
+	var err error
+	if f.Watch, err = fault.Begin(rulers, f.tally.Add); err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// made tells the tally what guests have in their page tables.
+func made(tally *fault.Tally, guests []crowd.Guest, of notebook.Treatment, system bool) (err error) {
+	owner := map[int]int{}
+	var all []int
+	for i, g := range guests {
+		p, err := crowd.PartsOf(g, of, system)
+		if err != nil {
+			return fmt.Errorf("guest %d: %w", i+1, err)
+		}
+		for _, pid := range p.Work {
+			owner[pid] = i
+		}
+		all = append(all, p.Work...)
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	s, err := memory.Scan(context.Background(), all, memory.Options{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	for i := range s.Pages {
+		p := &s.Pages[i]
+		if p.Frame != 0 {
+			tally.Has(owner[s.Processes[s.Region(p).Process].PID], s.Address(p), p.Frame)
+		}
+	}
+	return nil
+}
+
+// Stop implements faulting.
+func (f watched) Stop() (notebook.PageFaults, error) {
+	lost, err := f.Watch.Stop()
+	p := notebook.PageFaults{
+		Guests: f.guests, Kinds: map[string]int64{}, Repeated: map[string]int64{}, Major: f.tally.Major, Lost: lost.Faults, Unended: lost.Unended, Untold: f.tally.Untold,
+	}
+	for k := range fault.Kinds {
+		if n := f.tally.Of[k]; n > 0 {
+			p.Kinds[k.String()] = n
+		}
+		if n := f.tally.Repeated[k]; n > 0 {
+			p.Repeated[k.String()] = n
+		}
+	}
+	return p, err
+}

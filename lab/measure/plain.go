@@ -1,0 +1,176 @@
+package measure
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"tare/lab/crowd"
+	"tare/lab/ruler"
+	"tare/lab/workload"
+	"tare/notebook"
+)
+
+// Plain is a guest in which work is timed: what a study without a kind measures, and what kinds embed that differ from it in some of its
+// steps.
+type Plain struct {
+	Bench
+	Cell
+
+	guest   crowd.Guest
+	service *crowd.Service
+}
+
+// NewPlain is a guest that is not made yet.
+func NewPlain(b Bench, c Cell) *Plain { return &Plain{Bench: b, Cell: c} }
+
+// Make implements Subject.
+func (p *Plain) Make(ctx context.Context) (err error) {
+	ctx, cancel := context.WithTimeout(ctx, crowd.ProvisionTimeout)
+	defer cancel()
+	p.guest, err = p.Provision(ctx, crowd.Want{Treatment: p.Treatment, ID: p.ID, Work: p.Ready})
+	return err
+}
+
+// Made takes a guest that was made in another way, with its service, where that has begun.
+func (p *Plain) Made(g crowd.Guest, s *crowd.Service) { p.guest, p.service = g, s }
+
+// Guest implements Subject.
+func (p *Plain) Guest() crowd.Guest { return p.guest }
+
+// Service implements Subject.
+func (p *Plain) Service() *crowd.Service { return p.service }
+
+// SetUp implements Subject: it starts the workload's service, where it has one.
+func (p *Plain) SetUp(ctx context.Context) (cause string, err error) {
+	if p.Ready.Workload.Service == nil {
+		return "", nil
+	}
+	p.service, cause, err = crowd.Serve(ctx, p.Bench, p.guest, p.Treatment, p.ID, p.Ready, p.Timeout)
+	return cause, err
+}
+
+// Trial implements Subject.
+func (p *Plain) Trial(ctx context.Context, s Step) (tr notebook.Trial, over bool, err error) {
+	return p.Time(ctx, s)
+}
+
+// outcome is what one run of the work gave.
+type outcome struct {
+	ruler.Result
+	host time.Duration // the same time by the host's clock
+
+	// How far the calendar clock of the load's machine was ahead of this host's before and after, and how wrong that may be.
+	ahead, bound, later, laterBound time.Duration
+}
+
+// Time runs the workload once and checks its answer, that of a step that does not count apart: nothing is made of it.
+func (p *Plain) Time(ctx context.Context, s Step) (tr notebook.Trial, over bool, err error) {
+	w := p.Ready.Workload
+	where, order := p.guest, w.Order(w.Command, p.Ready.Params, p.Ready.Image, workload.Seat{Instance: p.Treatment.Instance})
+	order.Timeout, order.Remains = p.Timeout, p.service == nil
+	var clock crowd.Guest
+	if p.service != nil {
+		where, clock = p.service.Place, p.service.Place
+		order = p.service.Ask(w.Load.Command, p.Timeout)
+	}
+	tr.Start, tr.Command = time.Now().UTC(), order.Argv
+	var seen func(*notebook.Trial) error
+	if s.Role == Traced {
+		seen = p.trace(&order, clock)
+	}
+	outOfMemory := crowd.MemoryKills()
+	out, rerr := p.run(ctx, where, order)
+	if seen != nil {
+		if err := seen(&tr); err != nil {
+			tr.Failure = err.Error()
+			return tr, true, err
+		}
+	}
+	switch {
+	case rerr != nil && ctx.Err() == nil && p.service != nil && p.service.Over():
+		tr.Failure = "its service ended: " + p.service.How()
+		return tr, true, nil
+	case rerr != nil:
+		tr.Failure = outOfMemory(rerr) + rerr.Error() + crowd.Diagnosis(where)
+		return tr, true, nil
+	}
+	p.record(&tr, out, where.Ruler().RoundTrip(), order)
+	if p.service != nil && p.service.Over() {
+		tr.Failure = "its service ended: " + p.service.How()
+		return tr, true, nil
+	}
+	if tr.Failure != "" {
+		tr.Output = workload.Tail(out.Result)
+		return tr, false, nil
+	}
+	if len(w.Check) == 0 || !s.Counts() {
+		return tr, false, nil
+	}
+	over = p.check(ctx, &tr)
+	return tr, over, nil
+}
+
+// run gives the order, and asks the clock of the load's machine before and after.
+func (p *Plain) run(ctx context.Context, where crowd.Guest, order ruler.Order) (out outcome, err error) {
+	asking, enough := p.service.During(ctx)
+	defer enough()
+	if out.ahead, out.bound, err = p.service.Clock(asking); err != nil {
+		return out, err
+	}
+	if out.Result, out.host, err = where.Ruler().Run(asking, order); err != nil {
+		return out, err
+	}
+	out.later, out.laterBound, err = p.service.Clock(asking)
+	return out, err
+}
+
+// record writes what the work gave into its trial. roundTrip is the least that the way to the ruler and back takes.
+func (p *Plain) record(tr *notebook.Trial, out outcome, roundTrip time.Duration, order ruler.Order) {
+	w := p.Ready.Workload
+	tr.ElapsedS, tr.HostS = out.Elapsed.Seconds(), out.host.Seconds()
+	tr.Exit, tr.Signal, tr.Found = out.Exit, out.Signal, out.Found
+	if p.service == nil {
+		tr.Usage = out.Usage
+	} else {
+		tr.Load = p.service.Usage(out.Result, out.ahead, out.bound)
+		tr.Warnings = append(tr.Warnings, crowd.Saturated(tr.Load, out.Elapsed)...)
+	}
+	if tr.Trace != nil {
+		tr.Trace.Inside = out.Trace
+		account(tr.Trace, tr.Usage, tr.ElapsedS, p.Treatment.Instance.Cores)
+		if why := blind(order.Tracers, out.Trace); why != "" {
+			missing(tr.Trace, MissingInside, why)
+		}
+	}
+	// The host's time has the way to the guest and back in it, of which only the least that it takes is known.
+	if off := max(out.Elapsed-out.host, out.host-roundTrip-out.Elapsed); off > crowd.ClockFloor+time.Duration(crowd.ClockShare*float64(out.host)) {
+		tr.Warnings = append(tr.Warnings, fmt.Sprintf("the guest's clock says %.4g s, the host's %.4g s", tr.ElapsedS, tr.HostS))
+	}
+	if tr.Failure = workload.Failure(out.Result); tr.Failure == "" {
+		tr.Failure = crowd.Wander(out.ahead, out.bound, out.later, out.laterBound, out.host)
+	}
+	if names := p.Treatment.Params[notebook.ParamDevices]; out.TimedOut && names != "" {
+		tr.Failure += "; if a kernel of " + names + " never returned, the device may have to be reset"
+	}
+	if tr.Failure == "" {
+		tr.Value, tr.Figures, tr.Failure = w.Figures(out.Result)
+		tr.Warnings = append(tr.Warnings, w.Warnings(tr.Figures)...)
+	}
+}
+
+// check has the workload check its answer. over: the guest did not answer.
+func (p *Plain) check(ctx context.Context, tr *notebook.Trial) (over bool) {
+	w := p.Ready.Workload
+	order := w.Order(w.Check, p.Ready.Params, p.Ready.Image, workload.Seat{Instance: p.Treatment.Instance})
+	order.Timeout, order.KeepScratch = p.Timeout, true
+	res, _, err := p.guest.Ruler().Run(ctx, order)
+	if err != nil {
+		tr.Failure = "checking its output: " + err.Error() + crowd.Diagnosis(p.guest)
+		return true
+	}
+	if cause := workload.Failure(res); cause != "" {
+		tr.Failure, tr.Output = "its output is wrong: "+cause, workload.Tail(res)
+	}
+	return false
+}

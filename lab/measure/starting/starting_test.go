@@ -1,0 +1,162 @@
+//go:build linux
+
+package starting
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"tare/lab/crowd"
+	"tare/lab/engine"
+	"tare/lab/measure"
+	"tare/lab/measure/measuretest"
+	"tare/lab/ruler"
+	"tare/lab/workload"
+	"tare/notebook"
+	record "tare/notebook/kinds/starting"
+)
+
+// starter is a laboratory whose guests do nothing, and the page cache of its host.
+type starter struct {
+	measuretest.Lab
+	exit    int             // exit status of the work
+	broken  error           // why no guest can be made
+	unsaved error           // why no guest can be saved
+	cached  notebook.Cached // what the page cache has of a start's files
+	kept    notebook.Cached // what it has of them and the saved state
+	asked   []string        // what it was asked for
+	memory  string          // what the guest has in its memory
+}
+
+func (l *starter) Provision(ctx context.Context, w crowd.Want) (crowd.Guest, error) {
+	l.Made = func(w crowd.Want) (crowd.Guest, error) {
+		return &guest{measuretest.Guest{Lab: &l.Lab, T: w.Treatment, Does: l.work}, l}, l.broken
+	}
+	return l.Lab.Provision(ctx, w)
+}
+
+func (*starter) Reads(context.Context, notebook.Treatment, *workload.Ready) ([]string, error) {
+	return []string{"/root"}, nil
+}
+
+func (l *starter) cache(_ context.Context, paths []string, cache string) (notebook.Cached, error) {
+	l.asked = append(l.asked, fmt.Sprint(cache, paths))
+	if slices.Contains(paths, "/state") {
+		return l.kept, nil
+	}
+	return l.cached, nil
+}
+
+// work is what a guest does: a file in its memory is written, or read, and everything else ends at once.
+func (l *starter) work(_ context.Context, o ruler.Order) (ruler.Result, time.Duration, error) {
+	switch {
+	case o.Argv[0] == "/bin/sh":
+		said, _, _ := strings.Cut(strings.TrimPrefix(o.Argv[2], "echo "), " >"+token)
+		l.memory = said + "\n"
+	case slices.Equal(o.Argv, []string{"/bin/cat", token}):
+		return ruler.Result{Stdout: []byte(l.memory)}, 0, nil
+	}
+	return ruler.Result{Exit: l.exit, Elapsed: time.Second}, time.Second, nil
+}
+
+// guest can be saved, and restored.
+type guest struct {
+	measuretest.Guest
+	l *starter
+}
+
+func (g *guest) Save(context.Context) (engine.Saved, error) {
+	return engine.Saved{Bytes: 2 << 20, How: "in a test", Path: "/state"}, g.l.unsaved
+}
+
+func (*guest) Restore(_ context.Context, m *engine.Moments) error {
+	m.Mark(notebook.MomentRestored)
+	return nil
+}
+
+// start makes one trial with a page cache.
+func (l *starter) start(t *testing.T, cache string) notebook.Trial {
+	t.Helper()
+	c := config{Config: record.Config{Caches: notebook.Caches, Restore: true}, files: l}
+	of := notebook.Treatment{Platform: notebook.CN, Params: map[string]string{notebook.ParamCache: cache}}
+	tr, err := measuretest.Trial(t.Context(), t, c, l, measure.Cell{Treatment: of, Ready: measuretest.Work(), ID: "x"}, measure.Step{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l.Live != 0 {
+		t.Errorf("%d guests are left", l.Live)
+	}
+	return tr
+}
+
+// A trial is one start, with the page cache as the treatment has it. A guest that cannot be saved counts as a start nevertheless.
+func TestStarts(t *testing.T) {
+	never := &engine.UnsupportedError{Engine: "cn", What: "a saved state", Why: "of a test"}
+	for _, c := range []struct {
+		name, cache string
+		resident    int64
+		exit        int
+		broken      error
+		failure     string
+	}{
+		{name: "warm", cache: notebook.CacheWarm, resident: 100},
+		{name: "cold", cache: notebook.CacheCold},
+		{name: "no room for a warm cache", cache: notebook.CacheWarm, resident: 50, failure: "the page cache was not warm: it had 50 %"},
+		{name: "what is mapped stays", cache: notebook.CacheCold, resident: 50, failure: "the page cache was not cold"},
+		{name: "no result", cache: notebook.CacheWarm, resident: 100, exit: 3, failure: "exit"},
+		{name: "no guest", cache: notebook.CacheWarm, broken: errors.New("the engine does not answer"), failure: "no guest: the engine does not answer"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			l := &starter{cached: notebook.Cached{Files: 1, Bytes: 100, Resident: c.resident}, unsaved: never, exit: c.exit, broken: c.broken}
+			tr := l.start(t, c.cache)
+			if (c.failure == "") != (tr.Failure == "") || !strings.Contains(tr.Failure, c.failure) {
+				t.Errorf("failure %q, want %q", tr.Failure, c.failure)
+			}
+			seen := record.SeenBy(&tr).Startup
+			if c.failure == "" && (!(tr.Value > 0) || tr.Value != tr.Figures[notebook.MomentAnswer] || !strings.Contains(seen.NoSaving, "of a test")) {
+				t.Errorf("%+v, %+v", tr, seen)
+			}
+			if want := []string{c.cache + "[/root]"}; !slices.Equal(l.asked, want) {
+				t.Errorf("the page cache was asked for %q, want %q", l.asked, want)
+			}
+		})
+	}
+}
+
+// Before a restore the saved state is in the page cache, or not, as the treatment has it. It has just been written,
+// and a cold restore that found it in memory would read no disk.
+func TestTheStateIsColdBeforeAColdRestore(t *testing.T) {
+	for _, c := range []struct {
+		cache    string
+		resident int64
+		failure  string
+	}{
+		{notebook.CacheCold, 0, ""}, {notebook.CacheWarm, 100, ""},
+		{notebook.CacheCold, 60, "before its restore the page cache was not cold: it had 60 %"},
+	} {
+		kept := notebook.Cached{Files: 2, Bytes: 100, Resident: c.resident}
+		l := &starter{kept: kept, cached: kept}
+		if c.failure != "" {
+			l.cached.Resident = 0
+		}
+		tr := l.start(t, c.cache)
+		if want := []string{c.cache + "[/root]", c.cache + "[/root /state]"}; !slices.Equal(l.asked, want) {
+			t.Errorf("%s: the page cache was asked for %q, want %q: %s", c.cache, l.asked, want, tr.Failure)
+		}
+		seen := record.SeenBy(&tr).Startup
+		if seen == nil || seen.RestoreCached == nil || *seen.RestoreCached != kept {
+			t.Fatalf("%s: %+v", c.cache, seen)
+		}
+		if (c.failure == "") != (tr.Failure == "") || !strings.Contains(tr.Failure, c.failure) {
+			t.Errorf("%s: failure %q, want %q", c.cache, tr.Failure, c.failure)
+		}
+		if went := seen.WentOn != ""; went != (c.failure == "") {
+			t.Errorf("%s: it went on where it was: %v", c.cache, went)
+		}
+	}
+}

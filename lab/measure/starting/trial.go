@@ -1,0 +1,183 @@
+//go:build linux
+
+package starting
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"tare/lab/crowd"
+	"tare/lab/engine"
+	"tare/lab/measure"
+	"tare/lab/pagecache"
+	"tare/lab/workload"
+	"tare/notebook"
+	record "tare/notebook/kinds/starting"
+)
+
+// subject is a guest that is started for a trial of its start.
+type subject struct {
+	*measure.Plain
+	config
+	of    *record.Start
+	trial notebook.Trial
+}
+
+// Make implements measure.Subject: from the request to the first useful answer. The error says why there is no guest; why there is no answer is the trial's
+// failure.
+func (s *subject) Make(ctx context.Context) (err error) {
+	var work *crowd.Service
+	if s.Ready.Workload.Service != nil { // the place for its questions is none of the guest's
+		place, load, err := s.Load(ctx, s.Treatment, s.ID, s.Ready)
+		if err != nil {
+			return fmt.Errorf("no place for its load: %w", err)
+		}
+		work = &crowd.Service{Treatment: s.Treatment, Ready: s.Ready, Place: place, Load: load}
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, work.TakeDown(ctx))
+		}
+	}()
+	if s.of.Cached, err = s.cache(ctx); err != nil {
+		return err
+	}
+	s.trial.Start = time.Now().UTC()
+	pctx, cancel := context.WithTimeout(ctx, crowd.ProvisionTimeout)
+	defer cancel()
+	moments := engine.NewMoments()
+	g, err := s.Provision(pctx, crowd.Want{Treatment: s.Treatment, ID: s.ID, Work: s.Ready, Moments: moments})
+	if err != nil {
+		return err
+	}
+	s.Made(g, work)
+	moments.Mark(notebook.MomentOrdered)
+	s.trial.Failure = s.firstAnswer(ctx, moments)
+	s.of.Moments = moments.Noted()
+	s.trial.HostS = time.Since(s.trial.Start).Seconds()
+	s.trial.ElapsedS = s.trial.HostS
+	if s.trial.Failure == "" {
+		s.trial.Failure = uncached(s.of.Cached, s.Treatment.Params[notebook.ParamCache])
+	}
+	return nil
+}
+
+// SetUp implements measure.Subject: Make has begun the work.
+func (*subject) SetUp(context.Context) (string, error) { return "", nil }
+
+// Trial implements measure.Subject: it saves and restores the guest where the study says so, and completes the trial. The guest is of no use any more.
+func (s *subject) Trial(ctx context.Context, _ measure.Step) (notebook.Trial, bool, error) {
+	tr := &s.trial
+	if tr.Failure == "" && s.config.Restore {
+		tr.Failure = s.restore(ctx)
+	}
+	if s.Service() != nil && tr.Failure == "" && s.of.WentOn == "" && s.Service().Over() { // the proof that it went on ends it
+		tr.Failure = "its service ended: " + s.Service().How()
+	}
+	tr.Seen, tr.Figures = record.Seen{Startup: s.of}, s.of.Figures()
+	v, known := tr.Figures[record.Time]
+	if !known && tr.Failure == "" {
+		tr.Failure = "its first useful answer was not seen"
+	}
+	tr.Value = v
+	return *tr, true, nil
+}
+
+// cache has what a start of the guest reads, and these files, in the host's page cache, or not there, as the treatment says.
+func (s *subject) cache(ctx context.Context, saved ...string) (notebook.Cached, error) {
+	paths, err := s.Reads(ctx, s.Treatment, s.Ready)
+	if err != nil {
+		return notebook.Cached{}, err
+	}
+	return s.files.cache(ctx, append(paths, saved...), s.Treatment.Params[notebook.ParamCache])
+}
+
+// host is this host.
+type host struct{}
+
+func (host) cache(ctx context.Context, paths []string, cache string) (notebook.Cached, error) {
+	if cache == notebook.CacheCold {
+		return pagecache.Evict(ctx, paths)
+	}
+	return pagecache.Load(ctx, paths)
+}
+
+// uncached says that the page cache was not as the treatment has it.
+func uncached(c notebook.Cached, want string) string {
+	share := float64(c.Resident) / float64(max(c.Bytes, 1))
+	if want == notebook.CacheCold && share > leftCold || want == notebook.CacheWarm && share < leftWarm {
+		return fmt.Sprintf("the page cache was not %s: it had %.0f %% of the %d MiB that it reads; what other programs have mapped stays, and what memory has no room for goes",
+			want, 100*share, c.Bytes/notebook.MiB)
+	}
+	return ""
+}
+
+// firstAnswer has the guest do its work until it has given something of use, and notes when; it says why it has not.
+func (s *subject) firstAnswer(ctx context.Context, moments *engine.Moments) (cause string) {
+	w := s.Ready.Workload
+	switch {
+	case w.System:
+		wctx, cancel := context.WithTimeout(ctx, crowd.Patience(s.Treatment, crowd.BootTime))
+		defer cancel()
+		if err := moments.Wait(wctx, notebook.MomentLogin); err != nil && ctx.Err() == nil {
+			return fmt.Sprintf("no login prompt on its console in %v%s", crowd.Patience(s.Treatment, crowd.BootTime), crowd.Diagnosis(s.Guest()))
+		}
+		return ""
+	case w.Service != nil:
+		at := s.Guest().Address()
+		if !at.Listen.IsValid() || !at.Connect.IsValid() {
+			return "its service has no address: the guest has no network that a load could ask through"
+		}
+		order := w.Order(w.Service.Command, s.Ready.Params, s.Ready.Image, workload.Seat{Instance: s.Treatment.Instance, Address: at.Listen})
+		order.Restorable = s.config.Restore
+		of := crowd.Begin(ctx, s.Guest(), s.Treatment, s.Ready, order)
+		of.Place, of.Load, of.Pause = s.Service().Place, s.Service().Load, s.asks()
+		s.Made(s.Guest(), of)
+		s.of.Pauses = of.Pause.Seconds()
+		if cause := of.Await(ctx); cause != "" || ctx.Err() != nil {
+			return cause
+		}
+		moments.Mark(notebook.MomentAnswer)
+		return ""
+	}
+	cause, at := s.function(ctx, true)
+	if cause == "" {
+		moments.At(notebook.MomentAnswer, at)
+	}
+	return cause
+}
+
+// asks is the pause between two questions whether a service answers.
+func (s *subject) asks() time.Duration {
+	if !s.Treatment.Representative() {
+		return 10 * askPause
+	}
+	return askPause
+}
+
+// function runs the workload's command to its end, and says when that was, or why it has no result. Its answer is checked afterwards.
+func (s *subject) function(ctx context.Context, check bool) (cause string, at time.Time) {
+	w := s.Ready.Workload
+	run := func(argv []string, keep bool) string {
+		order := w.Order(argv, s.Ready.Params, s.Ready.Image, workload.Seat{Instance: s.Treatment.Instance})
+		order.Timeout, order.KeepScratch = s.Timeout, keep
+		res, _, err := s.Guest().Ruler().Run(ctx, order)
+		switch {
+		case ctx.Err() != nil:
+			return ""
+		case err != nil:
+			return err.Error() + crowd.Diagnosis(s.Guest())
+		}
+		return workload.Failure(res)
+	}
+	cause = run(w.Command, false)
+	at = time.Now()
+	if cause == "" && check && len(w.Check) > 0 {
+		if cause = run(w.Check, true); cause != "" {
+			cause = "its output is wrong: " + cause
+		}
+	}
+	return cause, at
+}

@@ -1,0 +1,46 @@
+//go:build linux
+
+package session
+
+import (
+	"context"
+
+	"tare/lab/crowd"
+	"tare/lab/engine"
+	"tare/lab/measure"
+	"tare/notebook"
+)
+
+// ahead is a guest that is made and not started, as a study sees it.
+type ahead struct {
+	*engine.Ahead
+	lab  *Lab
+	t    notebook.Treatment
+	cpus []int
+}
+
+// Meet implements measure.Ahead.
+func (a ahead) Meet(ctx context.Context) (crowd.Guest, error) {
+	g, err := a.Ahead.Meet(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return a.lab.guest(g, a.t.Instance.Cores, a.cpus), nil
+}
+
+// Create implements measure.Lab. Its network is what the engine gives by itself.
+func (l *Lab) Create(ctx context.Context, w crowd.Want) (measure.Ahead, error) {
+	k, e, s, err := l.spec(w)
+	if err != nil {
+		return nil, err
+	}
+	c, ok := e.(engine.Creator)
+	if !ok {
+		return nil, k.Unsupported("a guest that is made and not started", "it makes and starts a guest in one")
+	}
+	a, err := c.Create(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	return ahead{a, l, w.Treatment, s.CPUs}, nil
+}

@@ -1,0 +1,34 @@
+//go:build linux
+
+package session
+
+import (
+	"context"
+	"fmt"
+
+	"tare/lab/hugepages"
+	"tare/lab/journal"
+)
+
+// pages are the huge pages that processes get without being asked.
+type pages struct {
+	value   string           // of notebook.ParamHugePages, for which the host is set
+	changes *journal.Changes // that were made for it; nil: none
+}
+
+// of has the host give guests of that value theirs. Where an earlier change could not be undone, no guest is made before another try has worked.
+func (p *pages) of(ctx context.Context, j *journal.Journal, value string) (err error) {
+	if p.value == value {
+		return nil
+	}
+	if p.changes != nil {
+		if err := p.changes.Undo(ctx); err != nil {
+			return fmt.Errorf("%w; `tare clean` tries again", err)
+		}
+	}
+	*p = pages{}
+	if p.changes, err = hugepages.Host.Set(ctx, j, value); err == nil {
+		p.value = value
+	}
+	return err
+}
