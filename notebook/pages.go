@@ -3,6 +3,15 @@ package notebook
 // MiB is the unit of a weight, which the paper calls MB.
 const MiB = 1 << 20
 
+// How the kernel merges pages that are alike (KSM).
+const (
+	KSMPaper  = "paper"  // 500 pages at a time and 10 ms between (paper "virtualization-overheads", section 4.1)
+	KSMKernel = "kernel" // as many as the host's kernel is set to
+)
+
+// KSMSettings are all of these.
+var KSMSettings = []string{KSMPaper, KSMKernel}
+
 // KSM is what the kernel's merging had come to, over the whole host (Documentation/admin-guide/mm/ksm.rst).
 type KSM struct {
 	PagesToScan      int64   `json:"pages_to_scan"`

@@ -130,9 +130,9 @@ func weighed(t *testing.T, m memorykind.Config, size string, of map[string]guest
 
 // The shipped studies that weigh; density also with what incremental and duplicates ask.
 var (
-	footprint = memorykind.Config{Guests: []int{1, 2}, KSM: memorykind.KSMPaper}
-	devices   = memorykind.Config{Guests: []int{1, 2}, KSM: memorykind.KSMPaper, Frames: true}
-	density   = memorykind.Config{Guests: []int{1, 2, 4, 8}, KSM: memorykind.KSMPaper, Frames: true}
+	footprint = memorykind.Config{Guests: []int{1, 2}, KSM: notebook.KSMPaper}
+	devices   = memorykind.Config{Guests: []int{1, 2}, KSM: notebook.KSMPaper, Frames: true}
+	density   = memorykind.Config{Guests: []int{1, 2, 4, 8}, KSM: notebook.KSMPaper, Frames: true}
 )
 
 // askedOf are the claims that only studies test which ask VMs what their memory is to them.

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"tare/notebook"
 	memorykind "tare/notebook/kinds/memory"
 	"tare/notebook/notebooktest"
 )
@@ -18,7 +19,7 @@ func TestGuestsOfOtherNumbersDoNotMerge(t *testing.T) {
 		return f.Add("shell cn crun pinned large", 1).Write(t)
 	}
 	two := memorykind.Config{Guests: []int{1, 2}}
-	s, err := Read([]string{weighed(&two), weighed(&two), weighed(&memorykind.Config{Guests: []int{1, 8}}), weighed(&memorykind.Config{Guests: []int{1, 2}, KSM: memorykind.KSMPaper}), weighed(nil)}, Options{})
+	s, err := Read([]string{weighed(&two), weighed(&two), weighed(&memorykind.Config{Guests: []int{1, 8}}), weighed(&memorykind.Config{Guests: []int{1, 2}, KSM: notebook.KSMPaper}), weighed(nil)}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 func TestUnusedDevices(t *testing.T) {
 	f := notebooktest.New(4)
 	f.Rounds, f.Noise = 4, 0
-	f.Study.Kind, f.Study.Config = memorykind.Name, &memorykind.Config{Guests: []int{1, 2}, KSM: memorykind.KSMPaper}
+	f.Study.Kind, f.Study.Config = memorykind.Name, &memorykind.Config{Guests: []int{1, 2}, KSM: notebook.KSMPaper}
 	takes := map[string][2]float64{ // alone, one more
 		"idle bm large": {1, 1}, "idle bm aa large": {1, 1},
 		"idle vm qemu kvm pinned devices=virt-manager large":      {100, 60},

@@ -8,7 +8,6 @@ import (
 
 	"tare/desk/data"
 	"tare/notebook"
-	memorykind "tare/notebook/kinds/memory"
 	"tare/stats"
 )
 
@@ -35,7 +34,7 @@ func Weighed(s *data.Summary, r *data.Row) string {
 		switch r.Memory.KSM {
 		case "":
 			said += ", without KSM"
-		case memorykind.KSMPaper:
+		case notebook.KSMPaper:
 			said += ", with KSM as the paper sets it"
 		default:
 			said += ", with KSM as the kernel has it"

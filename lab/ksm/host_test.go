@@ -23,7 +23,7 @@ import (
 	"tare/lab/journal"
 	"tare/lab/memory"
 	"tare/lab/proc"
-	memorykind "tare/notebook/kinds/memory"
+	"tare/notebook"
 )
 
 // TestMain is also the program that holds pages, and the one that has them merged and is killed.
@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 	if state := os.Getenv("TARE_TEST_MERGE"); state != "" {
 		j, err := journal.Open(state)
 		if err == nil {
-			_, err = Merge(j, memorykind.KSMPaper)
+			_, err = Merge(j, notebook.KSMPaper)
 		}
 		fmt.Println("merging", err)
 		io.Copy(io.Discard, os.Stdin) // until it is killed
@@ -159,7 +159,7 @@ func idleHost(t *testing.T) (says func() string) {
 	before := map[string]string{}
 	says = func() string {
 		var all []string
-		for _, f := range settings[memorykind.KSMPaper] {
+		for _, f := range settings[notebook.KSMPaper] {
 			value, err := proc.Setting(Host.path(f.name))
 			if err != nil && !errors.Is(err, os.ErrNotExist) {
 				t.Error(err)
@@ -180,7 +180,7 @@ func idleHost(t *testing.T) (says func() string) {
 			if before[advisor] != "" { // which may refuse the others
 				err = errors.Join(err, proc.Set(Host.path(advisor), "none"))
 			}
-			for _, f := range slices.Backward(settings[memorykind.KSMPaper]) {
+			for _, f := range slices.Backward(settings[notebook.KSMPaper]) {
 				if value := before[f.name]; value != "" {
 					err = errors.Join(err, proc.Set(Host.path(f.name), value))
 				}
@@ -251,7 +251,7 @@ func TestPagesAreMergedAndTakenApart(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	merged(t, two, false)
-	for _, setting := range []string{memorykind.KSMPaper, memorykind.KSMKernel, memorykind.KSMPaper} {
+	for _, setting := range []string{notebook.KSMPaper, notebook.KSMKernel, notebook.KSMPaper} {
 		m, err := Merge(j, setting)
 		if err != nil {
 			t.Fatal(err)
@@ -269,7 +269,7 @@ func TestPagesAreMergedAndTakenApart(t *testing.T) {
 		if k.Unsettled || k.Shared < 1 || k.Sharing < 2*held-1 || k.Scans < firstScans+stillScans || k.SettledS <= 0 || k.CPUS < 0 || k.CPUS > k.SettledS+0.02 {
 			t.Errorf("%s: %+v; want %d pages saved", setting, *k, 2*held-1)
 		}
-		if setting == memorykind.KSMPaper && (k.PagesToScan != 500 || k.SleepMS != 10 || k.Advisor != "") {
+		if setting == notebook.KSMPaper && (k.PagesToScan != 500 || k.SleepMS != 10 || k.Advisor != "") {
 			t.Errorf("%s: %+v", setting, *k)
 		}
 		if err := m.End(ctx); err != nil {
@@ -294,7 +294,7 @@ func TestNothingToMerge(t *testing.T) {
 	j, _ := openJournal(t)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	m, err := Merge(j, memorykind.KSMPaper)
+	m, err := Merge(j, notebook.KSMPaper)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -332,7 +332,7 @@ func TestAnAdvisorIsOffMeanwhile(t *testing.T) {
 	}
 	before := says()
 	j, _ := openJournal(t)
-	m, err := Merge(j, memorykind.KSMPaper)
+	m, err := Merge(j, notebook.KSMPaper)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,7 +23,6 @@ import (
 	"tare/lab/journal"
 	"tare/lab/proc"
 	"tare/notebook"
-	memorykind "tare/notebook/kinds/memory"
 )
 
 // folder has the kernel's files.
@@ -48,11 +47,11 @@ const (
 // file is one of them with what is written to it.
 type file struct{ name, value string }
 
-// settings are what each of memorykind.KSMSettings writes, in this order; it is put back in the reverse order. No value of pages_to_scan is taken as
+// settings are what each of notebook.KSMSettings writes, in this order; it is put back in the reverse order. No value of pages_to_scan is taken as
 // long as an advisor sets it. The paper's kernel passed no page over, as a smart scan does, and kept merged zero pages in PSS: it had no use_zero_pages.
 var settings = map[string][]file{
-	memorykind.KSMPaper:  {{advisor, "none"}, {smartScan, "0"}, {zeroPages, "0"}, {pages, "500"}, {sleep, "10"}, {run, apart}},
-	memorykind.KSMKernel: {{run, apart}},
+	notebook.KSMPaper:  {{advisor, "none"}, {smartScan, "0"}, {zeroPages, "0"}, {pages, "500"}, {sleep, "10"}, {run, apart}},
+	notebook.KSMKernel: {{run, apart}},
 }
 
 // Tree is the root of the file tree that the kernel's files are in.
@@ -102,14 +101,14 @@ type Merging struct {
 	used    time.Duration // by ksmd before
 }
 
-// Merge has the host's kernel merge pages that are alike, as one of memorykind.KSMSettings says, until End. What it changes stands in the journal
+// Merge has the host's kernel merge pages that are alike, as one of notebook.KSMSettings says, until End. What it changes stands in the journal
 // before. A host that merges pages already is an error: what was weighed there without merging was not weighed without.
 func Merge(j *journal.Journal, setting string) (*Merging, error) { return Host.merge(j, setting) }
 
 func (t Tree) merge(j *journal.Journal, setting string) (*Merging, error) {
 	files, ok := settings[setting]
 	if !ok {
-		return nil, fmt.Errorf("%q: %s was expected", setting, strings.Join(memorykind.KSMSettings, " or "))
+		return nil, fmt.Errorf("%q: %s was expected", setting, strings.Join(notebook.KSMSettings, " or "))
 	}
 	if err := t.idle(); err != nil {
 		return nil, err
@@ -310,7 +309,7 @@ func (t Tree) Undo() map[string]journal.Undo {
 }
 
 func (t Tree) putBack(ctx context.Context, e journal.Entry) error {
-	if !slices.ContainsFunc(settings[memorykind.KSMPaper], func(f file) bool { return t.path(f.name) == e.Target }) {
+	if !slices.ContainsFunc(settings[notebook.KSMPaper], func(f file) bool { return t.path(f.name) == e.Target }) {
 		return fmt.Errorf("%q is no setting of KSM's", e.Target) // the journal is a file, and what stands in it may be wrong
 	}
 	from := e.Detail[detailFrom]

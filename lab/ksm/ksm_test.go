@@ -17,7 +17,6 @@ import (
 	"tare/internal/require"
 	"tare/lab/journal"
 	"tare/notebook"
-	memorykind "tare/notebook/kinds/memory"
 )
 
 // files are a kernel's that merges nothing.
@@ -54,7 +53,7 @@ func (t Tree) put(test *testing.T, name, text string) {
 func (t Tree) says(test *testing.T) string {
 	test.Helper()
 	var all []string
-	for _, f := range settings[memorykind.KSMPaper] {
+	for _, f := range settings[notebook.KSMPaper] {
 		b, err := os.ReadFile(t.path(f.name))
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
 			test.Fatal(err)
@@ -116,15 +115,15 @@ func TestSettings(t *testing.T) {
 		setting         string
 		merging, before string
 	}{
-		"paper":            {nil, memorykind.KSMPaper, "none, 0, 0, 500, 10, 1", "none, 1, 1, 100, 20, 0"},
-		"kernel":           {nil, memorykind.KSMKernel, "[none] scan-time, 1, 1, 100, 20, 1", "[none] scan-time, 1, 1, 100, 20, 0"},
-		"taken apart once": {map[string]string{run: "2"}, memorykind.KSMPaper, "none, 0, 0, 500, 10, 1", "none, 1, 1, 100, 20, 2"},
+		"paper":            {nil, notebook.KSMPaper, "none, 0, 0, 500, 10, 1", "none, 1, 1, 100, 20, 0"},
+		"kernel":           {nil, notebook.KSMKernel, "[none] scan-time, 1, 1, 100, 20, 1", "[none] scan-time, 1, 1, 100, 20, 0"},
+		"taken apart once": {map[string]string{run: "2"}, notebook.KSMPaper, "none, 0, 0, 500, 10, 1", "none, 1, 1, 100, 20, 2"},
 		// The advisor itself sets how many pages are scanned.
-		"an advisor":         {map[string]string{advisor: "none [scan-time]", pages: "700"}, memorykind.KSMPaper, "none, 0, 0, 500, 10, 1", "scan-time, 1, 1, 500, 20, 0"},
-		"the kernel's own":   {map[string]string{advisor: "none [scan-time]", pages: "700"}, memorykind.KSMKernel, "none [scan-time], 1, 1, 700, 20, 1", "none [scan-time], 1, 1, 700, 20, 0"},
-		"before Linux 6.7":   {map[string]string{advisor: "", smartScan: "", zeroPages: ""}, memorykind.KSMPaper, ", , , 500, 10, 1", ", , , 100, 20, 0"},
-		"values of its own":  {map[string]string{pages: "2500", sleep: "0"}, memorykind.KSMPaper, "none, 0, 0, 500, 10, 1", "none, 1, 1, 2500, 0, 0"},
-		"as the paper's are": {map[string]string{smartScan: "0", pages: "500", sleep: "10"}, memorykind.KSMPaper, "none, 0, 0, 500, 10, 1", "none, 0, 1, 500, 10, 0"},
+		"an advisor":         {map[string]string{advisor: "none [scan-time]", pages: "700"}, notebook.KSMPaper, "none, 0, 0, 500, 10, 1", "scan-time, 1, 1, 500, 20, 0"},
+		"the kernel's own":   {map[string]string{advisor: "none [scan-time]", pages: "700"}, notebook.KSMKernel, "none [scan-time], 1, 1, 700, 20, 1", "none [scan-time], 1, 1, 700, 20, 0"},
+		"before Linux 6.7":   {map[string]string{advisor: "", smartScan: "", zeroPages: ""}, notebook.KSMPaper, ", , , 500, 10, 1", ", , , 100, 20, 0"},
+		"values of its own":  {map[string]string{pages: "2500", sleep: "0"}, notebook.KSMPaper, "none, 0, 0, 500, 10, 1", "none, 1, 1, 2500, 0, 0"},
+		"as the paper's are": {map[string]string{smartScan: "0", pages: "500", sleep: "10"}, notebook.KSMPaper, "none, 0, 0, 500, 10, 1", "none, 0, 1, 500, 10, 0"},
 	} {
 		for _, killed := range []bool{false, true} {
 			tree := plant(t, c.others)
@@ -171,17 +170,17 @@ func TestRefused(t *testing.T) {
 		want    string
 	}{
 		"another setting": {nil, "on", `"on": paper or kernel was expected`},
-		"no KSM": {func(tree Tree) { os.RemoveAll(tree.path("")) }, memorykind.KSMPaper,
+		"no KSM": {func(tree Tree) { os.RemoveAll(tree.path("")) }, notebook.KSMPaper,
 			"this kernel merges no pages (there is no ROOT/run): start one with CONFIG_KSM, or leave ksm out of the study's memory"},
-		"it merges already": {func(tree Tree) { tree.put(t, run, "1") }, memorykind.KSMKernel,
+		"it merges already": {func(tree Tree) { tree.put(t, run, "1") }, notebook.KSMKernel,
 			"this host merges pages already (ROOT/run says 1, pages_shared 0), so nothing is weighed without: end what has it do so (ksmtuned, say), and: echo 2 >ROOT/run"},
-		"pages stay merged": {func(tree Tree) { tree.put(t, "pages_shared", "5") }, memorykind.KSMPaper, "(ROOT/run says 0, pages_shared 5)"},
-		"no number":         {func(tree Tree) { tree.put(t, "pages_shared", "many") }, memorykind.KSMPaper, `ROOT/pages_shared says "many": a number was expected`},
+		"pages stay merged": {func(tree Tree) { tree.put(t, "pages_shared", "5") }, notebook.KSMPaper, "(ROOT/run says 0, pages_shared 5)"},
+		"no number":         {func(tree Tree) { tree.put(t, "pages_shared", "many") }, notebook.KSMPaper, `ROOT/pages_shared says "many": a number was expected`},
 		"a value that is not taken": {func(tree Tree) {
 			if err := errors.Join(os.Remove(tree.path(sleep)), os.Symlink(os.DevNull, tree.path(sleep))); err != nil {
 				t.Error(err)
 			}
-		}, memorykind.KSMPaper, `ROOT/sleep_millisecs says "", "10" was written`},
+		}, notebook.KSMPaper, `ROOT/sleep_millisecs says "", "10" was written`},
 	} {
 		tree := plant(t, nil)
 		if c.change != nil {
@@ -221,7 +220,7 @@ func TestWhatIsPutBack(t *testing.T) {
 	if err := os.RemoveAll(tree.path("")); err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range settings[memorykind.KSMPaper] {
+	for _, f := range settings[notebook.KSMPaper] {
 		if err := back(t.Context(), tree.path(f.name)); err != nil {
 			t.Errorf("%s of a kernel without KSM: %v", f.name, err)
 		}
@@ -262,7 +261,7 @@ func TestSettle(t *testing.T) {
 				defer cancel()
 				stop := play(t, tree, c.step, c.scans...)
 				defer stop()
-				m, err := tree.merge(j, memorykind.KSMKernel)
+				m, err := tree.merge(j, notebook.KSMKernel)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -297,7 +296,7 @@ func TestSettle(t *testing.T) {
 func TestSettleIsDisturbed(t *testing.T) {
 	tree := plant(t, nil)
 	j, _ := openJournal(t)
-	m, err := tree.merge(j, memorykind.KSMPaper)
+	m, err := tree.merge(j, notebook.KSMPaper)
 	if err != nil {
 		t.Fatal(err)
 	}

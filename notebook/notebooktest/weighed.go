@@ -20,7 +20,7 @@ type kept struct {
 // Bare metal takes 0.3 + 0.1/n, containers 9 + 7/n and 10 + 8/n, VMs 140 + 95/n, and merged 90 + 97/n.
 func Weighed() *Folder {
 	f := New(8)
-	f.Study.Name, f.Study.Kind, f.Study.Config = "footprint", memorykind.Name, &memorykind.Config{Guests: []int{1, 2, 4, 8}, KSM: memorykind.KSMPaper}
+	f.Study.Name, f.Study.Kind, f.Study.Config = "footprint", memorykind.Name, &memorykind.Config{Guests: []int{1, 2, 4, 8}, KSM: notebook.KSMPaper}
 	f.Study.Design.Trials = 1
 	mib := func(v float64) int64 { return int64(v * notebook.MiB) }
 	alike := func(aa, ff, af float64) notebook.MemoryAlike {

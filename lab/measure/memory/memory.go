@@ -78,8 +78,8 @@ func (f file) config() (measure.Config, error) {
 			return nil, measure.Wrong("guests", "%v: numbers from 1 to %d, each greater than the one before, were expected", f.Guests, mostGuests)
 		}
 	}
-	if f.KSM != "" && !slices.Contains(record.KSMSettings, f.KSM) {
-		return nil, measure.Wrong("ksm", "%q: %s was expected", f.KSM, strings.Join(record.KSMSettings, " or "))
+	if f.KSM != "" && !slices.Contains(notebook.KSMSettings, f.KSM) {
+		return nil, measure.Wrong("ksm", "%q: %s was expected", f.KSM, strings.Join(notebook.KSMSettings, " or "))
 	}
 	for _, v := range f.Roots {
 		if !slices.Contains(notebook.Roots, v) {
@@ -111,7 +111,7 @@ type config struct {
 // scales read what guests weigh, and have the kernel merge their pages.
 type scales interface {
 	weigh(ctx context.Context, guests []crowd.Guest, t notebook.Treatment, system bool, asked depth) (record.Weight, error)
-	// merge has the kernel merge pages that are alike, as one of record.KSMSettings says. An error says why the host does not.
+	// merge has the kernel merge pages that are alike, as one of notebook.KSMSettings says. An error says why the host does not.
 	merge(j *journal.Journal, setting string) (merging, error)
 }
 

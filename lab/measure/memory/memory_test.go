@@ -160,7 +160,7 @@ func known() *balance {
 
 func TestGuestsOfAKnownWeight(t *testing.T) {
 	l := known()
-	m := record.Config{Guests: []int{1, 2, 4}, KSM: record.KSMPaper}
+	m := record.Config{Guests: []int{1, 2, 4}, KSM: notebook.KSMPaper}
 	tr, err := weighed(t, l, m, measure.Measured)
 	if err != nil || tr.Failure != "" {
 		t.Fatal(err, tr.Failure)
@@ -201,7 +201,7 @@ func TestGuestsOfAKnownWeight(t *testing.T) {
 // Where the study asks for it, the figures say how the last guest uses the memory that no other process shares. Only the last weighing asks for the files.
 func TestWhatAGuestsMemoryIsToItIsInTheFigures(t *testing.T) {
 	l := known()
-	m := record.Config{Guests: []int{1, 2}, KSM: record.KSMPaper, Frames: true}
+	m := record.Config{Guests: []int{1, 2}, KSM: notebook.KSMPaper, Frames: true}
 	tr, err := weighed(t, l, m, measure.Measured)
 	if err != nil || tr.Failure != "" {
 		t.Fatal(err, tr.Failure)
@@ -240,7 +240,7 @@ func TestGuestsThatCannotBeWeighed(t *testing.T) {
 		"work that ends meanwhile":    {func(l *balance) { l.ends = true }, two, "the work in guest 1 ended while it was weighed: exit status 4", 1},
 		"guests that never settle":    {func(l *balance) { l.growing = true }, two, "1 guests still took", 2},
 		"a host without KSM": {func(l *balance) { l.noKSM = errors.New("this kernel has none") },
-			record.Config{Guests: []int{1}, KSM: record.KSMKernel}, "KSM: this kernel has none", 1},
+			record.Config{Guests: []int{1}, KSM: notebook.KSMKernel}, "KSM: this kernel has none", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := known()
@@ -257,7 +257,7 @@ func TestGuestsThatCannotBeWeighed(t *testing.T) {
 func TestKSMThatStays(t *testing.T) {
 	l := known()
 	l.stuck = errors.New("read-only file system")
-	if _, err := weighed(t, l, record.Config{Guests: []int{1}, KSM: record.KSMPaper}, measure.Measured); err == nil || !strings.Contains(err.Error(), "KSM's settings: read-only file system; `tare clean` tries again") {
+	if _, err := weighed(t, l, record.Config{Guests: []int{1}, KSM: notebook.KSMPaper}, measure.Measured); err == nil || !strings.Contains(err.Error(), "KSM's settings: read-only file system; `tare clean` tries again") {
 		t.Errorf("%v", err)
 	}
 }
@@ -274,7 +274,7 @@ func TestAnInterruptWhileGuestsAreWeighed(t *testing.T) {
 // A rehearsal weighs one guest, without KSM.
 func TestARehearsalOfAWeighing(t *testing.T) {
 	l := known()
-	tr, err := weighed(t, l, record.Config{Guests: []int{1, 2, 4}, KSM: record.KSMPaper, Frames: true}, measure.Rehearsal)
+	tr, err := weighed(t, l, record.Config{Guests: []int{1, 2, 4}, KSM: notebook.KSMPaper, Frames: true}, measure.Rehearsal)
 	if err != nil || tr.Failure != "" || tr.Value != 9 || !slices.Equal(l.asked, []depth{outside}) || l.Most != 1 || l.undone != 0 {
 		t.Errorf("%v, %+v, asked %v, at most %d guests, KSM %d times", err, tr, l.asked, l.Most, l.undone)
 	}

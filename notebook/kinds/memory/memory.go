@@ -58,15 +58,6 @@ func (m *Config) Paper(t notebook.Treatment, of notebook.Metric) []float64 {
 // HugePagesOff is the one setting of Memory.HugePages.
 const HugePagesOff = "off"
 
-// How the kernel merges pages that are alike (KSM).
-const (
-	KSMPaper  = "paper"  // 500 pages at a time and 10 ms between (paper "virtualization-overheads", section 4.1)
-	KSMKernel = "kernel" // as many as the host's kernel is set to
-)
-
-// KSMSettings are all of these.
-var KSMSettings = []string{KSMPaper, KSMKernel}
-
 // Weight is what a number of guests of one treatment weigh together. Sizes are bytes.
 type Weight struct {
 	Guests int `json:"guests"`
