@@ -13,7 +13,6 @@ import (
 	"tare/notebook"
 	arrivalskind "tare/notebook/kinds/arrivals"
 	memorykind "tare/notebook/kinds/memory"
-	pagingkind "tare/notebook/kinds/paging"
 	"tare/stats"
 )
 
@@ -293,9 +292,6 @@ func (r *reader) tally(t notebook.Treatment, f *notebook.Folder, config Config) 
 		group += fmt.Sprintf(" %d %q %q", m.Guests, m.KSM, m.HugePages)
 	}
 	group += string(metric.Better)
-	if p := pagingkind.Of(f.Study); p != nil { // so is what four guests share than what two do, or after another time
-		group += fmt.Sprintf(" paging %+v", *p)
-	}
 	if a := arrivalskind.Of(f.Study); a != nil { // and what ten requests find than what a hundred do
 		group += fmt.Sprintf(" arrivals %g %d %d", a.ForS, a.Least, a.Most)
 	}
@@ -309,7 +305,7 @@ func (r *reader) tally(t notebook.Treatment, f *notebook.Folder, config Config) 
 		return known
 	}
 	n := &tally{group: group, first: len(r.order), cells: map[Block]*Cell{}, held: map[Holder]int{}, guests: map[guestKey]bool{}, weigh: weights{of: weighs(f.Study)}, row: Row{
-		Treatment: t, HostID: f.Host.ID, HostCores: cores, CHR: f.Host.CHR(t), Metric: metric, Image: image, Representative: t.Representative(), LoadFrom: f.Study.LoadFrom, Memory: weighs(f.Study), Paging: pagingkind.Of(f.Study), Arrivals: arrivalskind.Of(f.Study), CPUs: map[string]int{},
+		Treatment: t, HostID: f.Host.ID, HostCores: cores, CHR: f.Host.CHR(t), Metric: metric, Image: image, Representative: t.Representative(), LoadFrom: f.Study.LoadFrom, Memory: weighs(f.Study), Arrivals: arrivalskind.Of(f.Study), CPUs: map[string]int{},
 		Mean: math.NaN(), MeanLow: math.NaN(), MeanHigh: math.NaN(), Ratio: math.NaN(), RatioLow: math.NaN(), RatioHigh: math.NaN(), Robust: math.NaN(),
 	}}
 	if config != nil {
@@ -530,7 +526,7 @@ func Disturbed(b notebook.Beside) bool {
 func (r *reader) fewest() (runs int) {
 	for _, t := range r.order {
 		row := &t.row
-		if row.IsFigure || row.Treatment.AA || row.IsBaseline() || !row.Representative || row.Memory != nil || row.Paging != nil || !row.Quotient().HasInterval() {
+		if row.IsFigure || row.Treatment.AA || row.IsBaseline() || !row.Representative || row.Memory != nil || row.Traits().Constant || !row.Quotient().HasInterval() {
 			continue // a size does not stall
 		}
 		if n := row.Trials - row.Failed; runs == 0 || n < runs {

@@ -11,7 +11,6 @@ import (
 	"tare/notebook"
 	arrivalskind "tare/notebook/kinds/arrivals"
 	memorykind "tare/notebook/kinds/memory"
-	pagingkind "tare/notebook/kinds/paging"
 	"tare/stats"
 )
 
@@ -152,7 +151,6 @@ type Row struct {
 	LoadFrom       string               // the machine that its service was asked from; empty: the host itself
 	Memory         *memorykind.Config   // how its guests were weighed; nil: they were not
 	Arrivals       *arrivalskind.Config // how its containers were started under load; nil: they were not
-	Paging         *pagingkind.Config   // how its guests' page tables and faults were read; nil: they were not
 	Kind           string               // of its study; empty: its work was timed
 	Config         Config               // how its study measures, as its kind has it; nil: its work was timed
 	identity       string               // Config's

@@ -135,7 +135,6 @@ type table struct {
 	Secondary                   *secondaryTable
 	Parts                       []show.Part // of its kind of study
 	Weights                     *weightsPart
-	Faults                      *faultsPart
 	Unused                      *unusedTable
 }
 
@@ -414,7 +413,6 @@ func makeTable(i int, rows []*data.Row, s *data.Summary) table {
 		}
 	}
 	t.Weights = weighed(t.ID+"-guest", rows, s)
-	t.Faults = faulted(t.ID+"-faults", rows, s)
 	t.Unused = unused(t.ID+"-devices", rows, s)
 	return t
 }

@@ -162,14 +162,14 @@ func changedBy(x compare.Change) string {
 
 // beyond says by how much a ratio is beyond 1, with its interval: "5.1 % more (4.2 to 6.0)", of a large one "3.07 times as much (1.59 to
 // 10.0)", and where it may be on either side of 1 "−1 % (−17 to +23)". Of a row whose guests were weighed it is "5.1 % more memory",
-// and where their page tables or faults were read it names the metric.
+// and its kind of study may have other words for what there is more of.
 func beyond(q stats.Quotient, r *data.Row) string {
 	times, what := " times as much", ""
 	if r.Memory != nil {
 		times, what = " times the memory", " memory"
 	}
-	if r.Paging != nil {
-		times, what = " times the "+Plain(r.Metric.Name), " "+Plain(r.Metric.Name)
+	if of := phrases(r); of.Of != nil {
+		times, what = of.Times(r), of.Of(r)
 	}
 	text := func(v, low, high float64, d int, mark func(string) string, after string) string {
 		s := mark(Number(v, d)) + after

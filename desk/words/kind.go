@@ -7,8 +7,11 @@ type Speaker interface{ Phrases() Phrases }
 
 // Phrases are how a kind of study speaks of its rows. Where one is empty, what is said is said as of timed work.
 type Phrases struct {
-	// Where follows what a table or an answer is of: ", 8 guests at once".
-	Where func(*data.Summary, *data.Row) string
+	// Where follows what an answer or a report's table is of: ", 8 guests at once". Head follows the head of a table in a terminal.
+	Where, Head func(*data.Summary, *data.Row) string
+	// Verb says what a row does with what it measures, and Of what that is: "takes", " memory". Times follows a factor: " times the memory".
+	Verb      string
+	Of, Times func(*data.Row) string
 	// Amount is what a row has where there is nothing that it is compared with, in place of its mean in words.
 	Amount func(r *data.Row, mean string) string
 	// Answer is the answer at a place, in place of a finding for each platform; empty: there is none.
@@ -30,4 +33,20 @@ func phrases(r *data.Row) Phrases {
 		return s.Phrases()
 	}
 	return Phrases{}
+}
+
+// measuring follows what a row's table or answer is of, as its kind has it.
+func measuring(s *data.Summary, r *data.Row) string {
+	if of := phrases(r).Where; of != nil {
+		return of(s, r)
+	}
+	return ""
+}
+
+// Head follows the head of a row's table in a terminal, as its kind has it.
+func Head(s *data.Summary, r *data.Row) string {
+	if of := phrases(r).Head; of != nil {
+		return of(s, r)
+	}
+	return ""
 }

@@ -191,7 +191,7 @@ func statement(where string, rows []*data.Row, s *data.Summary) Statement {
 	if rows[0].Memory != nil {
 		to, where = onBareMetal, where+Weighed(s, rows[0])
 	}
-	where += Read(rows[0])
+	where += measuring(s, rows[0])
 	if m := rows[0].Metric; Direction(m) != "" {
 		where += ", " + Plain(m.Name) + " (" + Direction(m) + ")"
 	}
@@ -417,7 +417,9 @@ func (g group) finding(s *data.Summary, named func(*data.Row) string) string {
 			before = " gives "
 		case r.Memory != nil:
 			before = " takes "
-		case r.Paging != nil, !r.Metric.Directed():
+		case phrases(r).Verb != "":
+			before = " " + phrases(r).Verb + " "
+		case !r.Metric.Directed():
 			before = " has "
 		}
 		answer := r.Cost().Answer(s.Margin())

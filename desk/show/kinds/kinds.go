@@ -5,6 +5,7 @@ import (
 	"tare/desk/data"
 	"tare/desk/show/capacity"
 	"tare/desk/show/fit"
+	"tare/desk/show/paging"
 	"tare/desk/show/starting"
 )
 
@@ -12,5 +13,6 @@ import (
 var All = []data.Kind{
 	&capacity.Kind,
 	&fit.Kind,
+	&paging.Kind,
 	&starting.Kind,
 }

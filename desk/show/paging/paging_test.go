@@ -1,20 +1,21 @@
-package page
+package paging
 
 import (
 	"fmt"
 	"strings"
 	"testing"
 
+	"tare/desk/show/showtest"
 	"tare/notebook"
-	pagingkind "tare/notebook/kinds/paging"
+	kind "tare/notebook/kinds/paging"
 	"tare/notebook/notebooktest"
 )
 
 // pagesRead is a study that read page tables and faults of four guests of known ones.
 func pagesRead() *notebooktest.Folder {
 	f := notebooktest.New(4)
-	p := pagingkind.Config{Guests: 4, Tables: true, InitialS: 1, SteadyS: 120, FaultsS: 10}
-	f.Study.Name, f.Study.Kind, f.Study.Config, f.Rounds, f.Noise = "page-tables", pagingkind.Name, &p, 4, 0
+	p := kind.Config{Guests: 4, Tables: true, InitialS: 1, SteadyS: 120, FaultsS: 10}
+	f.Study.Name, f.Study.Kind, f.Study.Config, f.Rounds, f.Noise = "page-tables", kind.Name, &p, 4, 0
 	f.Study.Also = map[string][]notebook.Metric{}
 	f.Study.Metrics["web"], f.Study.Also["web"] = p.Metrics(false)
 	shares := map[string]int64{}
@@ -29,8 +30,8 @@ func pagesRead() *notebooktest.Folder {
 	}
 	f.Trial = func(x *notebook.Trial) {
 		n := shares[x.Treatment]
-		var seen pagingkind.Seen
-		for _, state := range []string{pagingkind.Initial, pagingkind.Steady} {
+		var seen kind.Seen
+		for _, state := range []string{kind.Initial, kind.Steady} {
 			seen.PageTables = append(seen.PageTables, notebook.PageTables{State: state, Guests: 4, Processes: 4, Entries: 400, Groupable: 4 * n, Active: 200, ActiveGroupable: 2 * n, Elsewhere: 4 * (62 - n)})
 		}
 		seen.PageFaults = &notebook.PageFaults{Guests: 4, OfS: 10, CPUS: 2, Kinds: map[string]int64{"read": 600, "copy-on-write": 10, "anonymous": 350, "write-protect": 40}, Repeated: map[string]int64{"read": 5 * n}}
@@ -42,7 +43,7 @@ func pagesRead() *notebooktest.Folder {
 
 // Where page tables and faults were read the report draws both beside the paper's, and has its Table 5.1.
 func TestPageTablesAndFaults(t *testing.T) {
-	page := string(weighedPage(t, pagesRead()))
+	page := string(showtest.Page(t, pagesRead(), &Kind))
 	for _, want := range []string{
 		"Page-table entries that several guests have", "at the steady state", "container, crun, pinned: 62.0 % (62.0 to 62.0) groupable, 31.0 % active and groupable",
 		"Page faults that repeat another guest’s", "31.0 %", "Page faults by kind, in percent, and Table 5.1 of the paper", "the paper, HTTPd", "61.598", "the paper, Average",

@@ -1,0 +1,53 @@
+package paging
+
+import (
+	"tare/desk/data"
+	"tare/notebook"
+	kind "tare/notebook/kinds/paging"
+	"tare/stats"
+)
+
+// pageState is what the guests of a row have in their page tables in a state (Figures 5.5 to 5.8 of "characterization"). All are shares in percent of the
+// entries, but Entries.
+type pageState struct {
+	State           string // kind.Initial or kind.Steady
+	Entries         stats.Estimate
+	Groupable       stats.Estimate
+	ActiveGroupable stats.Estimate
+	Active          stats.Estimate
+	Elsewhere       stats.Estimate // the same frame at another address
+}
+
+// pageStates are those in which a row's page tables were read.
+func pageStates(r *data.Row) (all []pageState) {
+	for _, state := range []string{kind.Initial, kind.Steady} {
+		of := func(what string) stats.Estimate { return r.Known(kind.Metric(what, state).Name) }
+		p := pageState{
+			State: state, Entries: of(kind.Entries), Groupable: of(kind.Groupable), ActiveGroupable: of(kind.ActiveGroupable),
+			Active: of(kind.Active), Elsewhere: of(kind.Elsewhere),
+		}
+		if stats.Finite(p.Groupable.Value) && stats.Finite(p.ActiveGroupable.Value) {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// faultShares are the page faults of a row's guests (Figures 5.9 to 5.11, Table 5.1), in percent; none where no fault was counted.
+type faultShares struct {
+	Kinds    []stats.Estimate // as notebook.FaultKinds are
+	Repeated stats.Estimate
+	PerCPU   stats.Estimate // a CPU second
+}
+
+// faults are those of the row; nil where none was counted.
+func faults(r *data.Row) *faultShares {
+	f := &faultShares{Repeated: r.Known(kind.FaultsRepeated.Name), PerCPU: r.Known(kind.FaultsPerCPU.Name)}
+	for _, k := range notebook.FaultKinds {
+		f.Kinds = append(f.Kinds, r.Known(kind.FaultShare(k).Name))
+	}
+	if !stats.Finite(f.Repeated.Value) {
+		return nil
+	}
+	return f
+}

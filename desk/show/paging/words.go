@@ -1,0 +1,121 @@
+package paging
+
+import (
+	"fmt"
+	"strings"
+
+	"tare/desk/chart"
+	"tare/desk/data"
+	"tare/desk/words"
+	kind "tare/notebook/kinds/paging"
+)
+
+// paperFaults are an application's page faults in the paper "characterization", in percent.
+type paperFaults struct {
+	Name  string
+	Kinds []float64 // in the order of notebook.FaultKinds, which has one more
+}
+
+// publishedFaults is its Table 5.1.
+var publishedFaults = []paperFaults{
+	{Name: "ArangoDB", Kinds: []float64{48.164, 0.668, 0.026, 47.973, 0.000, 3.168}},
+	{Name: "MongoDB", Kinds: []float64{52.420, 0.730, 0.029, 43.477, 0.000, 3.345}},
+	{Name: "HTTPd", Kinds: []float64{61.598, 0.857, 0.034, 33.484, 0.000, 4.028}},
+	{Name: "Graphchi", Kinds: []float64{3.127, 0.365, 7.401, 85.166, 0.000, 3.940}},
+	{Name: "FIO", Kinds: []float64{14.652, 0.223, 81.925, 1.722, 0.000, 1.478}},
+	{Name: "Hashing Dense", Kinds: []float64{23.399, 2.265, 0.034, 38.473, 0.003, 35.826}},
+	{Name: "Hashing Sparse", Kinds: []float64{29.976, 2.081, 0.030, 34.312, 0.002, 33.599}},
+	{Name: "URIParser Dense", Kinds: []float64{21.104, 2.341, 0.037, 39.771, 0.000, 36.747}},
+	{Name: "URIParser Sparse", Kinds: []float64{23.930, 2.228, 0.030, 36.916, 0.000, 36.896}},
+	{Name: "Average", Kinds: []float64{30.930, 1.306, 9.950, 40.144, 0.001, 17.670}},
+}
+
+// publishedRepeated is the paper's mean share of page faults that repeat a translation, in percent (section 5.2.2).
+const publishedRepeated = 35.74
+
+// groupableOf are the shares of groupable entries that section 5.2.1 prints of one application, in percent, by the workload that stands for it and
+// the state.
+var groupableOf = map[[2]string]struct {
+	share float64
+	of    string
+}{
+	{"httpd", kind.Initial}:       {76.3, "HTTPd"},
+	{"fio-mapped", kind.Initial}:  {2.63, "FIO"},
+	{"mapped-store", kind.Steady}: {98, "MongoDB"},
+	{"pagerank", kind.Steady}:     {25.3, "Graphchi"},
+	{"fio-mapped", kind.Steady}:   {55.3, "FIO"},
+}
+
+// publishedGroupable is the paper's share of groupable entries in a state, in percent (section 5.2.1), and whose it is: the workload's, where the paper prints
+// that, or the mean of its applications.
+func publishedGroupable(workload, state string) (share float64, of string) {
+	if p, known := groupableOf[[2]string{workload, state}]; known {
+		return p.share, p.of
+	}
+	if state == kind.Steady {
+		return 63.7, "mean"
+	}
+	return 53, "mean"
+}
+
+// stateName names a state as the paper does.
+func stateName(state string) string {
+	if state == kind.Steady {
+		return "at the steady state"
+	}
+	return "at the initial state"
+}
+
+// faultKind names a kind of page faults in a heading, as Table 5.1 does.
+func faultKind(kind string) string {
+	if n := map[string]string{"copy-on-write": "CoW", "anonymous": "Anon", "write-protect": "WP"}[kind]; n != "" {
+		return n
+	}
+	return words.Capital(kind)
+}
+
+var phrases = words.Phrases{
+	Where: func(_ *data.Summary, r *data.Row) string {
+		return ", " + words.Count(r.Config.(config).Guests, "guest") + " at once"
+	},
+	Verb:  "has",
+	Of:    func(r *data.Row) string { return " " + words.Plain(r.Metric.Name) },
+	Times: func(r *data.Row) string { return " times the " + words.Plain(r.Metric.Name) },
+}
+
+// Of the figures.
+const (
+	entriesTitle = "Page-table entries that several guests have"
+	entriesAxis  = "% of the page-table entries"
+	entriesHow   = "Each bar is the share of entries that are groupable: another guest has the same frame at the same address. Solid: those that are active, on the " +
+		"kernel’s active list, too. What is beyond the bar is exclusive. The thin line is the 95 % interval of the groupable share. The grey line is the paper’s, of the application or, where it prints none, the mean of all."
+	repeatedTitle = "Page faults that repeat another guest’s"
+	repeatedAxis  = "% of the page faults"
+	repeatedHow   = "Each bar is the share of page faults after which a page table has what another guest’s has had before: the same frame at the same address. The " +
+		"thin line is its 95 % interval. The grey line is the mean of the paper’s applications."
+)
+
+// thePaper names the published value of an application, at length and in brief.
+func thePaper(of string) []string { return []string{"the paper, " + of, "the paper"} }
+
+func percent(v float64, digits int) string { return words.Digits(v, digits) + " %" }
+
+// entriesSaid is a bar of entries in words.
+func entriesSaid(b chart.Bar, elsewhere float64) string {
+	return fmt.Sprintf("%s, %s: %s groupable, %s %% active and groupable, %s %% the same frame at another address", b.Group, b.Names[0], b.Words, words.Digits(b.Solid, 3), words.Digits(elsewhere, 3))
+}
+
+func repeatedSaid(b chart.Bar) string { return fmt.Sprintf("%s, %s: %s", b.Group, b.Names[0], b.Words) }
+
+func entriesAlt(bars []string) string {
+	return "Bars in two parts, in percent. " + strings.Join(bars, "; ") + "."
+}
+func repeatedAlt(bars []string) string { return "Bars, in percent. " + strings.Join(bars, "; ") + "." }
+
+// Of the table.
+const (
+	caption = "Page faults by kind, in percent, and Table 5.1 of the paper: "
+	guests  = "Guests"
+)
+
+func fromPaper(name string) string { return "the paper, " + name }
