@@ -54,7 +54,7 @@ func (r *Row) Traits() Traits {
 }
 
 // inCore are the kinds that this package still knows itself.
-var inCore = []string{"memory", "arrivals"}
+var inCore = []string{"memory"}
 
 // config is how a folder's study measures; nil where it times its work.
 func (r *reader) config(f *notebook.Folder) (Config, error) {

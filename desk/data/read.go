@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"tare/notebook"
-	arrivalskind "tare/notebook/kinds/arrivals"
 	memorykind "tare/notebook/kinds/memory"
 	"tare/stats"
 )
@@ -65,7 +64,6 @@ type tally struct {
 	others   []other // metrics that have rows of their own
 	of       Tally   // as its kind has it; nil: nothing is to be taken
 	weigh    weights
-	prof     profile
 	kindSays []Doubt  // what its kind says of it
 	traced   *tracing // nil: none of its folders was traced
 
@@ -292,9 +290,6 @@ func (r *reader) tally(t notebook.Treatment, f *notebook.Folder, config Config) 
 		group += fmt.Sprintf(" %d %q %q", m.Guests, m.KSM, m.HugePages)
 	}
 	group += string(metric.Better)
-	if a := arrivalskind.Of(f.Study); a != nil { // and what ten requests find than what a hundred do
-		group += fmt.Sprintf(" arrivals %g %d %d", a.ForS, a.Least, a.Most)
-	}
 	if config != nil { // the mean of two guests, say, is another figure than that of eight
 		group += fmt.Sprintf(" %q %q", f.Study.Kind, config.Identity())
 	}
@@ -305,7 +300,7 @@ func (r *reader) tally(t notebook.Treatment, f *notebook.Folder, config Config) 
 		return known
 	}
 	n := &tally{group: group, first: len(r.order), cells: map[Block]*Cell{}, held: map[Holder]int{}, guests: map[guestKey]bool{}, weigh: weights{of: weighs(f.Study)}, row: Row{
-		Treatment: t, HostID: f.Host.ID, HostCores: cores, CHR: f.Host.CHR(t), Metric: metric, Image: image, Representative: t.Representative(), LoadFrom: f.Study.LoadFrom, Memory: weighs(f.Study), Arrivals: arrivalskind.Of(f.Study), CPUs: map[string]int{},
+		Treatment: t, HostID: f.Host.ID, HostCores: cores, CHR: f.Host.CHR(t), Metric: metric, Image: image, Representative: t.Representative(), LoadFrom: f.Study.LoadFrom, Memory: weighs(f.Study), CPUs: map[string]int{},
 		Mean: math.NaN(), MeanLow: math.NaN(), MeanHigh: math.NaN(), Ratio: math.NaN(), RatioLow: math.NaN(), RatioHigh: math.NaN(), Robust: math.NaN(),
 	}}
 	if config != nil {
@@ -400,7 +395,6 @@ func (t *tally) trial(folder int, n *notebook.Trial, limitS float64) error {
 	}
 	t.foundBy(n.Found)
 	t.weigh.trial(c.Block, memorykind.SeenBy(n).Weights)
-	t.prof.trial(arrivalskind.SeenBy(n).Profile)
 	// A metric that was timed differs from the elapsed time by rounding alone.
 	if math.Abs(n.Value-n.ElapsedS) > 1e-6*math.Abs(n.ElapsedS) {
 		t.otherMetric = true
@@ -581,7 +575,6 @@ func (r *reader) finish(t *tally) {
 	row.Secondary = r.secondary(row)
 	if len(row.Values) > 0 {
 		row.Weights = t.weigh.finish(r.sum)
-		row.Profile = t.prof.finish()
 	}
 	if t.of != nil {
 		row.Of, t.kindSays = t.of.Finish(r.sum)
@@ -643,7 +636,7 @@ func (r *reader) figures(t *tally) (all []*tally) {
 		row := &f.row
 		row.Doubts = slices.Clone(row.Doubts)
 		row.IsFigure, row.Metric, row.Values, row.Secondary, row.Figures = true, o.Metric, t.row.SecondaryValues(o.Name), nil, nil
-		row.Cells, row.Of, row.Weights, row.Profile, row.Trace = nil, nil, nil, nil, nil
+		row.Cells, row.Of, row.Weights, row.Trace = nil, nil, nil, nil
 		row.Dots, row.DotsOf, row.Rounds = o.dots.pick(mostDots), o.dots.of, len(row.Values)
 		e := r.sum.Mean(row, stats.Alpha)
 		row.Mean, row.MeanLow, row.MeanHigh = e.Value, e.Low, e.High

@@ -17,6 +17,9 @@ type Kind struct {
 
 	Figures []chart.Drawing // in the order in which they stand in a report, after those of any study
 
+	// Short are the secondary metrics that a terminal has room for; nil: all of them.
+	Short []notebook.Metric
+
 	// Parts are what stands below a table of rows, whose anchor in the page and title these are.
 	Parts func(id, title string, rows []*data.Row, s *data.Summary) []Part
 }
@@ -46,6 +49,16 @@ func Kinds(s *data.Summary) (all []*Kind) {
 		}
 	}
 	return all
+}
+
+// Of is the kind of a row's study; nil where its work was timed.
+func Of(s *data.Summary, r *data.Row) *Kind {
+	for _, k := range Kinds(s) {
+		if k.Key == r.Kind {
+			return k
+		}
+	}
+	return nil
 }
 
 // Figures are the drawings of these kinds, in their order.

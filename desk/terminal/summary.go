@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"tare/desk/data"
+	"tare/desk/show"
 	"tare/desk/words"
 	"tare/notebook"
-	arrivalskind "tare/notebook/kinds/arrivals"
 	"tare/stats"
 )
 
@@ -141,11 +141,11 @@ func metric(m notebook.Metric) string {
 // secondary writes what the table above had no room for, and the secondary metrics of the rows, where their workload has such: as
 // many beside each other as fit, the others beneath. What is the same in every row is said once.
 func (t *text) secondary(rows []*data.Row, s *data.Summary, cols []column) {
-	first := names(rows, s)
+	first, kind := names(rows, s), show.Of(s, rows[0])
 	var constant []string
 	elsewhere := 0
 	for _, m := range data.SecondaryColumns(rows) {
-		if rows[0].Arrivals != nil && !slices.Contains(arrivalskind.InShort, m.Metric) {
+		if kind != nil && kind.Short != nil && !slices.Contains(kind.Short, m.Metric) {
 			elsewhere++
 			continue
 		}

@@ -18,6 +18,7 @@ import (
 	"tare/desk/advise"
 	"tare/desk/data"
 	"tare/desk/export"
+	"tare/desk/show/kinds"
 	"tare/desk/terminal"
 	"tare/desk/words"
 	"tare/internal/golden"
@@ -721,7 +722,7 @@ func TestReadRefuses(t *testing.T) {
 
 // Of starts under load the summary has what a choice is made by, and says where the rest is.
 func TestStartsUnderLoad(t *testing.T) {
-	s, err := data.Read([]string{notebooktest.Raised().Write(t)}, data.Options{})
+	s, err := data.Read([]string{notebooktest.Raised().Write(t)}, data.Options{Kinds: kinds.All})
 	if err != nil {
 		t.Fatal(err)
 	}

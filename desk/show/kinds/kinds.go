@@ -3,6 +3,7 @@ package kinds
 
 import (
 	"tare/desk/data"
+	"tare/desk/show/arrivals"
 	"tare/desk/show/capacity"
 	"tare/desk/show/fit"
 	"tare/desk/show/paging"
@@ -14,5 +15,6 @@ var All = []data.Kind{
 	&capacity.Kind,
 	&fit.Kind,
 	&paging.Kind,
+	&arrivals.Kind,
 	&starting.Kind,
 }

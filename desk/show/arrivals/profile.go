@@ -1,12 +1,13 @@
-package data
+package arrivals
 
 import (
 	"cmp"
 	"slices"
 	"strings"
 
-	arrivalskind "tare/notebook/kinds/arrivals"
-	"tare/stats"
+	"tare/desk/data"
+	"tare/notebook"
+	kind "tare/notebook/kinds/arrivals"
 )
 
 // Profile is what the host's CPUs were at while a row's containers were started, of all its trials together.
@@ -14,7 +15,7 @@ type Profile struct {
 	Trials  int
 	Samples int // of which the stack is known
 	Lost    int64
-	Roles   []Share // of Samples, in the order of arrivalskind.ProfileRoles
+	Roles   []Share // of Samples, in the order of kind.ProfileRoles
 	Engine  int     // samples of the engine
 	Kernel  int     // of these in the kernel
 	Classes []Share // of Engine, the largest first
@@ -44,11 +45,16 @@ type profile struct {
 	stacks         map[string]*Stack
 }
 
-// trial takes a trial's profile.
-func (p *profile) trial(n *arrivalskind.Profile) {
-	if n == nil {
-		return
+// Trial takes the samples of a measured trial.
+func (p *profile) Trial(_ data.Block, t *notebook.Trial) error {
+	seen, err := notebook.SeenOf[kind.Seen](t)
+	if seen.Profile != nil && t.Measured() && t.Failure == "" {
+		p.add(seen.Profile)
 	}
+	return err
+}
+
+func (p *profile) add(n *kind.Profile) {
 	if p.Profile == nil {
 		*p = profile{&Profile{}, map[string]int{}, map[string]int{}, map[string]*Stack{}}
 	}
@@ -60,7 +66,7 @@ func (p *profile) trial(n *arrivalskind.Profile) {
 		}
 		p.Samples += s.N
 		p.roles[s.Role] += s.N
-		if s.Role != arrivalskind.ProfileEngine {
+		if s.Role != kind.ProfileEngine {
 			continue
 		}
 		p.Engine += s.N
@@ -82,15 +88,16 @@ func (p *profile) trial(n *arrivalskind.Profile) {
 	}
 }
 
-func (p *profile) finish() *Profile {
+// Finish works the profile out.
+func (p *profile) Finish(*data.Summary) (any, []data.Doubt) {
 	if p.Profile == nil || p.Samples == 0 {
-		return nil
+		return nil, nil
 	}
-	for _, r := range arrivalskind.ProfileRoles {
+	for _, r := range kind.ProfileRoles {
 		p.Roles = append(p.Roles, Share{Name: r, N: p.roles[r]})
 	}
-	inKernel := map[string]bool{arrivalskind.OtherWork(true): true}
-	for _, c := range arrivalskind.ProfileClasses {
+	inKernel := map[string]bool{kind.OtherWork(true): true}
+	for _, c := range kind.ProfileClasses {
 		inKernel[c.Name] = c.Kernel
 	}
 	for name, n := range p.classes {
@@ -101,36 +108,5 @@ func (p *profile) finish() *Profile {
 		p.Stacks = append(p.Stacks, *s)
 	}
 	slices.SortFunc(p.Stacks, func(a, b Stack) int { return slices.Compare(a.Frames, b.Frames) })
-	return p.Profile
-}
-
-// Rates of a knee: an engine that answers fewer than kneeRate of the requests in the time in which they come, or whose p95 is more than kneeTail times that of the
-// least rate, is beyond it.
-const (
-	kneeRate = 0.9
-	kneeTail = 2
-)
-
-// KneeWhy says by what a rate is beyond the knee.
-type KneeWhy int
-
-// Reasons.
-const (
-	NoKnee   KneeWhy = iota // no rate was
-	KneeRate                // it was not achieved
-	KneeTail                // starts took more than twice as long as at the least rate
-)
-
-// Knee is the first of rows, which are of one engine at rising rates, that is beyond the engine's knee; len(rows): none is.
-func Knee(rows []*Row, rate func(*Row) float64) (i int, why KneeWhy) {
-	for i, r := range rows {
-		if reached := r.Known(arrivalskind.RateReached.Name).Value; !(reached >= kneeRate*rate(r)) { // nor where none was
-			return i, KneeRate
-		}
-		first, tail := rows[0].Known(arrivalskind.StartP95.Name).Value, r.Known(arrivalskind.StartP95.Name).Value
-		if stats.Finite(first) && tail > kneeTail*first {
-			return i, KneeTail
-		}
-	}
-	return len(rows), NoKnee
+	return p.Profile, nil
 }

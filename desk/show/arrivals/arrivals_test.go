@@ -1,25 +1,21 @@
-package chart
+package arrivals
 
 import (
 	"strings"
 	"testing"
 
-	"tare/desk/data"
+	"tare/desk/chart"
+	"tare/desk/show/showtest"
 	"tare/internal/golden"
 	"tare/notebook/notebooktest"
 )
 
-// Starts under load are drawn over their rates, with each engine's knee named beside the published values, and what the one is at that was sampled. What the pictures say is held to; the house has no room for four more of them.
+// Starts under load are drawn over their rates, with each engine's knee named beside the published values, and what the one is at that
+// was sampled. What the pictures say is held to; the house has no room for three more of them.
 func TestStarts(t *testing.T) {
-	figures := map[string]Figure{}
-	for _, f := range []*notebooktest.Folder{notebooktest.Raised()} {
-		s, err := data.Read([]string{f.Write(t)}, data.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, f := range OfPanels(Panels(s)) {
-			figures[f.File[strings.LastIndex(f.File, "-")+1:]] = f
-		}
+	figures := map[string]chart.Figure{}
+	for _, f := range showtest.Figures(t, notebooktest.Raised(), &Kind) {
+		figures[f.File[strings.LastIndex(f.File, "-")+1:]] = f
 	}
 	for file, want := range map[string]struct{ caption, alt, drawn string }{
 		"up": {"docker, vanilla between 4.00 and 8.00 a second (6.00 a second completed); container, crun, vanilla none up to 16.0 a second.",
@@ -43,15 +39,12 @@ func TestStarts(t *testing.T) {
 	}
 }
 
-// A name without its package is shown where there is no room for the whole, and none where not even its beginning says anything.
-func TestCalled(t *testing.T) {
-	const name = "github.com/docker/docker/daemon.(*Daemon).containerStart"
-	for _, c := range []struct {
-		room float64
-		want string
-	}{{400, name}, {150, "daemon.(*Daemon).containerStart"}, {120, "(*Daemon).containerStart"}, {60, "(*Daemon).co…"}, {6, ""}} {
-		if got := called(name, c.room); got != c.want {
-			t.Errorf("in %g points: %q, want %q", c.room, got, c.want)
+// The report has all metrics of starts under load.
+func TestBringups(t *testing.T) {
+	got := string(showtest.Excerpt(t, showtest.Page(t, notebooktest.Raised(), &Kind), `<caption id="table-1-secondary-name"`, "</p>"))
+	for _, w := range []string{"start time, p99", "time to first answer, longest", "samples in the kernel", "timer error"} {
+		if !strings.Contains(strings.ToLower(got), strings.ToLower(w)) {
+			t.Errorf("no %q in\n%s", w, got)
 		}
 	}
 }

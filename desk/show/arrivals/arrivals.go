@@ -1,0 +1,38 @@
+// Package arrivals shows studies of the kind "arrivals": how fast containers start that are asked for at a rate, and what their engine is
+// at meanwhile.
+package arrivals
+
+import (
+	"fmt"
+
+	"tare/desk/chart"
+	"tare/desk/data"
+	"tare/desk/show"
+	kind "tare/notebook/kinds/arrivals"
+)
+
+// Kind is what the desk knows of it.
+var Kind = show.Kind{
+	Key:     kind.Name,
+	Read:    show.Read(kind.Name, func(c *kind.Config) data.Config { return config{c} }),
+	Figures: []chart.Drawing{bringups, works, flames},
+	Short:   kind.InShort,
+}
+
+// config is how a study started containers under load.
+type config struct{ *kind.Config }
+
+// Identity is how many requests there are: what ten of them find is another figure than what a hundred do.
+func (c config) Identity() string { return fmt.Sprint(c.ForS, c.Least, c.Most) }
+
+func (config) Traits() data.Traits { return data.Traits{NoWork: true} }
+
+func (config) Tally() data.Tally { return &profile{} }
+
+// published is what a row's study has of a paper.
+func published(r *data.Row) []kind.Published {
+	if c, is := r.Config.(config); is {
+		return c.Published
+	}
+	return nil
+}
