@@ -21,7 +21,7 @@ import (
 type Drawing = func(p *Panel, stem string) *Figure
 
 // ofPanels are the kinds of figures that are drawn of a panel, in the order in which they stand in a report.
-var ofPanels = []Drawing{means, ratios, emulated, staircase, weights, added, alone}
+var ofPanels = []Drawing{means, ratios, emulated, staircase}
 
 // ofAccounts are the kinds that are drawn of an account.
 var ofAccounts = []func(*Account, string) *Figure{waterfall, times}

@@ -11,7 +11,6 @@ import (
 
 	"tare/desk/data"
 	"tare/notebook"
-	memorykind "tare/notebook/kinds/memory"
 	"tare/stats"
 )
 
@@ -291,18 +290,18 @@ func (j *judge) values(of Selector, what data.Quantity) (all []terms) {
 	for _, r := range j.rows(of) {
 		rows = append(rows, pair{x: r})
 	}
-	for _, p := range inEarnest(smallPages(telling(rows, what))) {
+	for _, p := range inEarnest(asPublished(telling(rows, what))) {
 		all = append(all, terms{by: ByValue, what: what, over: p})
 	}
 	return all
 }
 
-// telling leaves out the pairs that do not report a quantity where others do: of studies that weigh some ask for more than others, and those that do not say nothing of it.
+// telling leaves out the pairs that do not report a quantity where others do: of some kinds of study some ask for more than others, and those that do not say nothing of it.
 func telling(pairs []pair, what data.Quantity) []pair {
 	silent := func(p pair) bool {
 		_, why := p.x.ValuesOf(what)
 		_, silent := why.(data.NoSuchMetric)
-		return silent && p.x.Memory != nil
+		return silent && p.x.Traits().Partial
 	}
 	if slices.ContainsFunc(pairs, func(p pair) bool { return !silent(p) }) {
 		return slices.DeleteFunc(pairs, silent)
@@ -310,18 +309,19 @@ func telling(pairs []pair, what data.Quantity) []pair {
 	return pairs
 }
 
-// smallPages leaves out the pairs that were weighed with the host's huge pages where others were weighed without, as the thesis has it: it is another size.
-func smallPages(pairs []pair) []pair {
-	without := func(p pair) bool { return p.x.Memory == nil || p.x.Memory.HugePages == memorykind.HugePagesOff }
-	if slices.ContainsFunc(pairs, without) {
-		return slices.DeleteFunc(pairs, func(p pair) bool { return !without(p) })
+// asPublished leaves out the pairs that were measured otherwise than the publications have it where others were not: guests weighed with the host's huge pages,
+// say, are of another size.
+func asPublished(pairs []pair) []pair {
+	departs := func(p pair) bool { return p.x.Traits().Departs }
+	if slices.ContainsFunc(pairs, func(p pair) bool { return !departs(p) }) {
+		return slices.DeleteFunc(pairs, departs)
 	}
 	return pairs
 }
 
 // single is each pair by itself.
 func (j *judge) single(by By, of, to Selector, what data.Quantity) (all []terms) {
-	for _, p := range smallPages(telling(j.pairs(of, to), what)) {
+	for _, p := range asPublished(telling(j.pairs(of, to), what)) {
 		all = append(all, terms{by: by, what: what, over: p})
 	}
 	return all

@@ -87,7 +87,7 @@ func (to Selector) fits(x, y *data.Row) bool {
 	a, b := x.Treatment, y.Treatment
 	either := func(named Values, a, b string) bool { return len(named) > 0 || a == b || a == "" || b == "" }
 	samePlatform := a.Platform == b.Platform
-	if x == y || !data.SameWeighing(x, y) || len(to.Platform) == 0 && !samePlatform ||
+	if x == y || !data.SameMeasure(x, y) || len(to.Platform) == 0 && !samePlatform ||
 		len(to.Engine) == 0 && samePlatform && a.Engine != b.Engine ||
 		samePlatform && (a.Accelerator != b.Accelerator || a.Kernel != b.Kernel) ||
 		len(to.Isolation) == 0 && samePlatform && a.Isolation != b.Isolation ||
@@ -177,9 +177,9 @@ func position(over string, r *data.Row) (float64, bool) {
 	return v, err == nil
 }
 
-// representative says whether a row's values stand for those on hardware. An accelerator changes times and the emulator, not the guest's own memory.
+// representative says whether a row's values stand for those on hardware. An accelerator changes times and the emulator, not what is the guest's own.
 func representative(r *data.Row, what data.Quantity) bool {
-	return r.Representative || r.Treatment.Platform == notebook.VM && what.OfGuestMemory()
+	return r.Representative || r.Treatment.Platform == notebook.VM && what.AllOf(r.Traits().Alike)
 }
 
 // unfit is why a row must not decide anything about a quantity; nil where it may.

@@ -154,7 +154,7 @@ func first(s *data.Summary) string {
 func same(a, b *data.Row) bool {
 	x, y := a.Treatment, b.Treatment
 	return x.Workload == y.Workload && maps.Equal(x.Params, y.Params) && x.Variant() == y.Variant() && x.Provisioning == y.Provisioning &&
-		x.Instance.SameSize(y.Instance) && x.AA == y.AA && x.HostCores == y.HostCores && a.Metric == b.Metric && data.SameWeighing(a, b)
+		x.Instance.SameSize(y.Instance) && x.AA == y.AA && x.HostCores == y.HostCores && a.Metric == b.Metric && data.SameMeasure(a, b)
 }
 
 func differences(old, new *data.Summary) (all []data.Doubt) {

@@ -64,7 +64,7 @@ var syncedBefore = map[string]struct {
 
 // syncs says whether a treatment's results rest on synced writes, and whether that is known.
 func syncs(s notebook.Study, t notebook.Treatment, kind Traits) (synced, known bool) {
-	if s.Together() || kind.NoWork { // what guests weigh, say
+	if kind.NoWork {
 		return false, true
 	}
 	if synced, known = s.Syncs[notebook.Label(t.Workload, t.Params)]; known {

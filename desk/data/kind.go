@@ -29,12 +29,12 @@ type Config interface {
 // Traits are what matters of a kind to those who know none. None of them is of timed work.
 type Traits struct {
 	NoWork   bool // its trials do no work whose results could rest on synced writes
-	Constant bool // its values are sizes and shares, which no rare stall changes, and of which no model of times is made
+	Constant bool // its values are sizes and shares, which no rare stall changes
+	NoModel  bool // what a platform costs by size is no model of them
 	Partial  bool // its studies choose which secondary metrics they report: of those without one, claims say nothing
 	Departs  bool // it is measured otherwise than as it was published: claims leave it out where other rows are not
 
-	Positive []notebook.Metric // that cannot be less than nothing, though their unit does not say so
-	Alike    []notebook.Metric // secondary metrics of a VM that are the same whether it is emulated or not
+	Alike []notebook.Metric // secondary metrics of a VM that are the same whether it is emulated or not
 }
 
 // Tally is what a row's trials record, in the making.
@@ -53,9 +53,6 @@ func (r *Row) Traits() Traits {
 	return r.Config.Traits()
 }
 
-// inCore are the kinds that this package still knows itself.
-var inCore = []string{"memory"}
-
 // config is how a folder's study measures; nil where it times its work.
 func (r *reader) config(f *notebook.Folder) (Config, error) {
 	kind := f.Study.Kind
@@ -63,9 +60,6 @@ func (r *reader) config(f *notebook.Folder) (Config, error) {
 		return nil, nil
 	}
 	i := slices.IndexFunc(r.opt.Kinds, func(k Kind) bool { return k.Name() == kind })
-	if i < 0 && slices.Contains(inCore, kind) {
-		return nil, nil
-	}
 	if i < 0 {
 		return nil, fmt.Errorf("%s: its study is of the kind %q, which this tare does not know: read it with the tare that measured it, or a newer one", f.Dir, kind)
 	}

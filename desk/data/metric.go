@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"tare/notebook"
-	memorykind "tare/notebook/kinds/memory"
 	"tare/stats"
 )
 
@@ -25,12 +24,11 @@ type Quantity struct{ Of, Per []string }
 // Own says whether it is the workload's own metric.
 func (q Quantity) Own() bool { return len(q.Of) == 0 }
 
-// OfGuestMemory says whether all of it is what a guest's memory is to the guest, or which of its pages are alike. Neither depends on whether a VM
-// was emulated.
-func (q Quantity) OfGuestMemory() bool {
+// AllOf says whether all of it is of these secondary metrics.
+func (q Quantity) AllOf(metrics []notebook.Metric) bool {
 	return !q.Own() && !slices.ContainsFunc(slices.Concat(q.Of, q.Per), func(name string) bool {
 		of, secondary := strings.CutPrefix(name, "secondary.")
-		return !secondary || !slices.ContainsFunc(memorykind.OfGuestMemory, func(m notebook.Metric) bool { return m.Name == of })
+		return !secondary || !slices.ContainsFunc(metrics, func(m notebook.Metric) bool { return m.Name == of })
 	})
 }
 

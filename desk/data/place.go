@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"tare/notebook"
-	memorykind "tare/notebook/kinds/memory"
 	"tare/stats"
 )
 
@@ -53,13 +52,13 @@ func (s *Summary) host(is func(Host) bool) (h Host) {
 	return h
 }
 
-// amounts are units of what cannot be less than nothing, though an interval may reach below it: of times and rates.
-var amounts = []string{"ns", "us", "µs", "ms", "s", "min", "h", "1/s"}
+// amounts are units of what cannot be less than nothing, though an interval may reach below it: of times, rates and memory.
+var amounts = []string{"ns", "us", "µs", "ms", "s", "min", "h", "1/s", "MiB"}
 
 // Floor is the lower end that is to be said of an interval of a metric, or of a ratio of it: a time, a rate or what a guest takes of the
 // host's memory, or a ratio of such, is not below 0.
 func Floor(m notebook.Metric, low float64) float64 {
-	if slices.Contains(amounts, m.Unit) || m == memorykind.PSS {
+	if slices.Contains(amounts, m.Unit) {
 		return max(low, 0)
 	}
 	return low
@@ -103,8 +102,11 @@ func (s *Summary) OtherImages(r *Row) bool {
 // image, and what their kind of study tells apart.
 func SameWork(a, b *Row) bool {
 	return a.HostID == b.HostID && a.LoadFrom == b.LoadFrom && a.Treatment.Workload == b.Treatment.Workload && maps.Equal(a.Treatment.Params, b.Treatment.Params) &&
-		a.Metric == b.Metric && a.Image == b.Image && a.Kind == b.Kind && a.identity == b.identity && SameWeighing(a, b)
+		a.Metric == b.Metric && a.Image == b.Image && SameMeasure(a, b)
 }
+
+// SameMeasure says whether two rows are of one kind of study, which measured both in the same way.
+func SameMeasure(a, b *Row) bool { return a.Kind == b.Kind && a.identity == b.identity }
 
 // SecondaryColumn is a secondary metric of rows that are compared with each other.
 type SecondaryColumn struct {

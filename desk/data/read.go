@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"tare/notebook"
-	memorykind "tare/notebook/kinds/memory"
 	"tare/stats"
 )
 
@@ -61,9 +60,8 @@ type tally struct {
 	causes   texts             // of failures
 	said     texts             // what guests noted and which trials failed that are not measured
 	dots     sample
-	others   []other // metrics that have rows of their own
-	of       Tally   // as its kind has it; nil: nothing is to be taken
-	weigh    weights
+	others   []other  // metrics that have rows of their own
+	of       Tally    // as its kind has it; nil: nothing is to be taken
 	kindSays []Doubt  // what its kind says of it
 	traced   *tracing // nil: none of its folders was traced
 
@@ -286,9 +284,6 @@ func (r *reader) quieted(f *notebook.Folder) (all []string) {
 func (r *reader) tally(t notebook.Treatment, f *notebook.Folder, config Config) *tally {
 	metric, image := f.Study.Metrics[t.Workload], f.Study.Image(t)
 	group := fmt.Sprintf("%q %q %q %q %q %q %q %q", f.Host.ID, f.Study.LoadFrom, t.Workload, notebook.Assignments(t.Params, ", "), image.Digest, image.Input, metric.Name, metric.Unit)
-	if m := memorykind.Of(f.Study); m != nil { // the mean of two guests is another figure than that of eight
-		group += fmt.Sprintf(" %d %q %q", m.Guests, m.KSM, m.HugePages)
-	}
 	group += string(metric.Better)
 	if config != nil { // the mean of two guests, say, is another figure than that of eight
 		group += fmt.Sprintf(" %q %q", f.Study.Kind, config.Identity())
@@ -299,8 +294,8 @@ func (r *reader) tally(t notebook.Treatment, f *notebook.Folder, config Config) 
 	if known := r.rows[id]; known != nil {
 		return known
 	}
-	n := &tally{group: group, first: len(r.order), cells: map[Block]*Cell{}, held: map[Holder]int{}, guests: map[guestKey]bool{}, weigh: weights{of: weighs(f.Study)}, row: Row{
-		Treatment: t, HostID: f.Host.ID, HostCores: cores, CHR: f.Host.CHR(t), Metric: metric, Image: image, Representative: t.Representative(), LoadFrom: f.Study.LoadFrom, Memory: weighs(f.Study), CPUs: map[string]int{},
+	n := &tally{group: group, first: len(r.order), cells: map[Block]*Cell{}, held: map[Holder]int{}, guests: map[guestKey]bool{}, row: Row{
+		Treatment: t, HostID: f.Host.ID, HostCores: cores, CHR: f.Host.CHR(t), Metric: metric, Image: image, Representative: t.Representative(), LoadFrom: f.Study.LoadFrom, CPUs: map[string]int{},
 		Mean: math.NaN(), MeanLow: math.NaN(), MeanHigh: math.NaN(), Ratio: math.NaN(), RatioLow: math.NaN(), RatioHigh: math.NaN(), Robust: math.NaN(),
 	}}
 	if config != nil {
@@ -394,7 +389,6 @@ func (t *tally) trial(folder int, n *notebook.Trial, limitS float64) error {
 		t.held[Steal]++
 	}
 	t.foundBy(n.Found)
-	t.weigh.trial(c.Block, memorykind.SeenBy(n).Weights)
 	// A metric that was timed differs from the elapsed time by rounding alone.
 	if math.Abs(n.Value-n.ElapsedS) > 1e-6*math.Abs(n.ElapsedS) {
 		t.otherMetric = true
@@ -520,7 +514,7 @@ func Disturbed(b notebook.Beside) bool {
 func (r *reader) fewest() (runs int) {
 	for _, t := range r.order {
 		row := &t.row
-		if row.IsFigure || row.Treatment.AA || row.IsBaseline() || !row.Representative || row.Memory != nil || row.Traits().Constant || !row.Quotient().HasInterval() {
+		if row.IsFigure || row.Treatment.AA || row.IsBaseline() || !row.Representative || row.Traits().Constant || !row.Quotient().HasInterval() {
 			continue // a size does not stall
 		}
 		if n := row.Trials - row.Failed; runs == 0 || n < runs {
@@ -573,9 +567,6 @@ func (r *reader) finish(t *tally) {
 	}
 	row.Rounds = len(row.Values)
 	row.Secondary = r.secondary(row)
-	if len(row.Values) > 0 {
-		row.Weights = t.weigh.finish(r.sum)
-	}
 	if t.of != nil {
 		row.Of, t.kindSays = t.of.Finish(r.sum)
 	}
@@ -636,7 +627,7 @@ func (r *reader) figures(t *tally) (all []*tally) {
 		row := &f.row
 		row.Doubts = slices.Clone(row.Doubts)
 		row.IsFigure, row.Metric, row.Values, row.Secondary, row.Figures = true, o.Metric, t.row.SecondaryValues(o.Name), nil, nil
-		row.Cells, row.Of, row.Weights, row.Trace = nil, nil, nil, nil
+		row.Cells, row.Of, row.Trace = nil, nil, nil
 		row.Dots, row.DotsOf, row.Rounds = o.dots.pick(mostDots), o.dots.of, len(row.Values)
 		e := r.sum.Mean(row, stats.Alpha)
 		row.Mean, row.MeanLow, row.MeanHigh = e.Value, e.Low, e.High

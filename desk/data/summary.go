@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	"tare/notebook"
-	memorykind "tare/notebook/kinds/memory"
 	"tare/stats"
 )
 
@@ -141,19 +140,18 @@ type Row struct {
 	Ratio          float64 // Mean over the baseline's in the rounds that both have; the baseline itself is 1
 	RatioLow       float64
 	RatioHigh      float64
-	RatioRounds    int                // rounds that count in the ratio
-	Robust         float64            // the ratio as a few slow rounds do not move it (stats.Robust)
-	Disturbed      int                // rounds in which the host did much beside its guest (Cell.Disturbed)
-	Baseline       string             // treatment id that the ratio is relative to; empty: none
-	Representative bool               // false under software emulation: never ranked
-	Doubtful       bool               // the A/A check failed here by as much as this row differs: not to be trusted, never ranked
-	LoadFrom       string             // the machine that its service was asked from; empty: the host itself
-	Memory         *memorykind.Config // how its guests were weighed; nil: they were not
-	Kind           string             // of its study; empty: its work was timed
-	Config         Config             // how its study measures, as its kind has it; nil: its work was timed
-	identity       string             // Config's
-	Of             any                // what its trials recorded beyond values and metrics, as its kind has it; nil: nothing
-	LoadShared     bool               // its load could use the CPUs of a guest that a quota binds to none: decides nothing
+	RatioRounds    int     // rounds that count in the ratio
+	Robust         float64 // the ratio as a few slow rounds do not move it (stats.Robust)
+	Disturbed      int     // rounds in which the host did much beside its guest (Cell.Disturbed)
+	Baseline       string  // treatment id that the ratio is relative to; empty: none
+	Representative bool    // false under software emulation: never ranked
+	Doubtful       bool    // the A/A check failed here by as much as this row differs: not to be trusted, never ranked
+	LoadFrom       string  // the machine that its service was asked from; empty: the host itself
+	Kind           string  // of its study; empty: its work was timed
+	Config         Config  // how its study measures, as its kind has it; nil: its work was timed
+	identity       string  // Config's
+	Of             any     // what its trials recorded beyond values and metrics, as its kind has it; nil: nothing
+	LoadShared     bool    // its load could use the CPUs of a guest that a quota binds to none: decides nothing
 	Doubts         []Doubt
 	Kernels        []string           // guest kernels, with where a VM's was taken from
 	Machines       []notebook.Machine // of VMs; a zero one is of a folder from before it was recorded
@@ -164,7 +162,6 @@ type Row struct {
 	Secondary []Secondary // the workload's secondary metrics, in its order
 	IsFigure  bool        // it is one of another row's Figures
 	Figures   []*Row      // the row in each of those of them of which it is said which values are better: Metric, means, ratio, interval and doubts are of that
-	Weights   *Weights    // what its guests take of the host's memory; nil where none was weighed
 	Trace     *Trace      // what tracers saw of it; nil where no folder that it is in was traced
 
 	Dots   []Dot // measured, successful trials, for plots; at most a hundred, evenly drawn from all

@@ -109,15 +109,3 @@ func parts(list []explain.Part) []part {
 	}
 	return all
 }
-
-// What weights.go calls these, until it moves with its kind.
-type interval = stats.Estimate
-
-func estimate(e stats.Estimate) interval { return e }
-
-func number(f float64) *float64 {
-	if !stats.Finite(f) {
-		return nil
-	}
-	return &f
-}

@@ -1,9 +1,12 @@
 package export
 
 import (
+	"bytes"
+	"encoding/json"
 	"io"
 
 	"tare/desk/data"
+	"tare/desk/show"
 	"tare/desk/words"
 	"tare/notebook"
 	"tare/stats"
@@ -83,35 +86,35 @@ func Summary(w io.Writer, s *data.Summary) error {
 	}
 	type row struct {
 		subject
-		CHR            stats.Number    `json:"chr"`
-		Metric         string          `json:"metric"`
-		Unit           string          `json:"unit"`
-		Better         notebook.Better `json:"better,omitempty"` // which values of the metric are better; absent: lower ones
-		Guests         int             `json:"guests"`
-		Trials         int             `json:"trials"`
-		Failed         int             `json:"failed"`
-		Mean           stats.Number    `json:"mean"`
-		MeanLow        stats.Number    `json:"mean_low"`
-		MeanHigh       stats.Number    `json:"mean_high"`
-		Ratio          stats.Number    `json:"ratio"`
-		RatioLow       stats.Number    `json:"ratio_low"`
-		RatioHigh      stats.Number    `json:"ratio_high"`
-		RatioRobust    stats.Number    `json:"ratio_robust"`      // Hodges-Lehmann's estimate
-		Disturbed      int             `json:"rounds_disturbed"`  // in which the host did much beside its guest
-		OfUsual        stats.Quotient  `json:"of_usual,omitzero"` // of VMs that are made otherwise than usual: the mean over the usual one's
-		Secondary      []secondary     `json:"also,omitempty"`    // of workloads that have secondary metrics
-		Weights        *weights        `json:"weights,omitempty"` // where guests were weighed
-		Representative bool            `json:"representative"`
-		Notes          []string        `json:"notes"`
+		CHR         stats.Number    `json:"chr"`
+		Metric      string          `json:"metric"`
+		Unit        string          `json:"unit"`
+		Better      notebook.Better `json:"better,omitempty"` // which values of the metric are better; absent: lower ones
+		Guests      int             `json:"guests"`
+		Trials      int             `json:"trials"`
+		Failed      int             `json:"failed"`
+		Mean        stats.Number    `json:"mean"`
+		MeanLow     stats.Number    `json:"mean_low"`
+		MeanHigh    stats.Number    `json:"mean_high"`
+		Ratio       stats.Number    `json:"ratio"`
+		RatioLow    stats.Number    `json:"ratio_low"`
+		RatioHigh   stats.Number    `json:"ratio_high"`
+		RatioRobust stats.Number    `json:"ratio_robust"`      // Hodges-Lehmann's estimate
+		Disturbed   int             `json:"rounds_disturbed"`  // in which the host did much beside its guest
+		OfUsual     stats.Quotient  `json:"of_usual,omitzero"` // of VMs that are made otherwise than usual: the mean over the usual one's
+		Secondary   []secondary     `json:"also,omitempty"`    // of workloads that have secondary metrics
 	}
-	rows := []row{}
+	type rest struct { // after what the row's kind of study has
+		Representative bool     `json:"representative"`
+		Notes          []string `json:"notes"`
+	}
+	rows := []json.RawMessage{}
 	for _, table := range s.Tables() {
 		for _, r := range table {
 			j := row{
 				subject: subjectOf(r), CHR: stats.Number(r.CHR), Metric: r.Metric.Name, Unit: r.Metric.Unit, Better: r.Metric.Better, Guests: r.Guests, Trials: r.Trials, Failed: r.Failed,
 				Mean: stats.Number(r.Mean), MeanLow: stats.Number(r.MeanLow), MeanHigh: stats.Number(r.MeanHigh), Ratio: stats.Number(r.Ratio), RatioLow: stats.Number(r.RatioLow), RatioHigh: stats.Number(r.RatioHigh),
-				RatioRobust: stats.Number(r.Robust), Disturbed: r.Disturbed, Weights: weightsOf(r.Weights),
-				Representative: r.Representative, Notes: list(words.Doubts(r.Doubts)),
+				RatioRobust: stats.Number(r.Robust), Disturbed: r.Disturbed,
 			}
 			if q, ok := s.OfUsual(r); ok {
 				j.OfUsual = q
@@ -125,8 +128,36 @@ func Summary(w io.Writer, s *data.Summary) error {
 				}
 				j.Secondary = append(j.Secondary, it)
 			}
-			rows = append(rows, j)
+			of := map[string]any{}
+			if k := show.Of(s, r); k != nil && k.JSON != "" && r.Of != nil {
+				of[k.JSON] = r.Of
+			}
+			whole, err := joined(j, of, rest{r.Representative, list(words.Doubts(r.Doubts))})
+			if err != nil {
+				return err
+			}
+			rows = append(rows, whole)
 		}
 	}
 	return write(w, rows)
+}
+
+// joined are objects as one, which has their keys in this order.
+func joined(objects ...any) (json.RawMessage, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	whole := []byte("{")
+	for _, o := range objects {
+		b.Reset()
+		if err := e.Encode(o); err != nil {
+			return nil, err
+		}
+		keys := bytes.TrimSuffix(bytes.TrimPrefix(bytes.TrimSpace(b.Bytes()), []byte("{")), []byte("}"))
+		if len(keys) > 0 && len(whole) > 1 {
+			whole = append(whole, ',')
+		}
+		whole = append(whole, keys...)
+	}
+	return append(whole, '}'), nil
 }

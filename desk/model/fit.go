@@ -36,7 +36,7 @@ func Fit(s *data.Summary, o Options) *Model {
 // nor a rate follows its cores as the model has it.
 func belongs(r *data.Row) bool {
 	t := r.Treatment
-	return t.Platform != notebook.BM && !t.AA && t.Isolation == "" && r.Memory == nil && r.Metric.Directed() && !r.Metric.MoreIsBetter() // a rung of the ladder is no platform to choose
+	return t.Platform != notebook.BM && !t.AA && t.Isolation == "" && !r.Traits().NoModel && r.Metric.Directed() && !r.Metric.MoreIsBetter() // a rung of the ladder is no platform to choose
 }
 
 func groupOf(r *data.Row) Group {

@@ -44,6 +44,8 @@ var pageTemplate = sync.OnceValue(func() *template.Template {
 		"failures":  failures,
 		"finished":  func(reason string) bool { return slices.Contains(finished, reason) },
 		"folder":    folderName,
+		"ratio":     func(means []string) template.HTML { return ratioMeans(means, "20&nbsp;%") },
+		"ratioWord": func(means []string) template.HTML { return ratioMeans(means, "20 %") },
 		"inc":       func(i int) int { return i + 1 },
 		"looks":     data.LooksAt,
 		"percentage": func(share float64, digits int) string {
@@ -54,6 +56,15 @@ var pageTemplate = sync.OnceValue(func() *template.Template {
 		"topology": topology,
 	}).Parse(pageSource))
 })
+
+// ratioMeans says what a ratio of so much more means.
+func ratioMeans(means []string, more template.HTML) template.HTML {
+	var all []string
+	for _, m := range means {
+		all = append(all, strings.Replace(template.HTMLEscapeString(m), "%s", string(more), 1))
+	}
+	return template.HTML(strings.Join(all, ", or that "))
+}
 
 // plain makes a text of unknown origin fit to be shown.
 func plain(s string) string { return words.Tight(words.Plain(s)) }
@@ -79,9 +90,10 @@ type page struct {
 	OfUsual   []string // how VMs that were made otherwise did
 	Notes     []string
 	ManyHosts bool
-	Timed     bool // work was: ratios are of times
-	Weighed   bool // guests were: ratios are of memory
-	Higher    bool // of some metric more is better
+	Means     []string     // what a ratio of so much more means, %s, by what was measured
+	Lesser    string       // what a row with a smaller ratio is
+	Terms     []words.Term // of the kinds of study
+	Higher    bool         // of some metric more is better
 
 	Unsteady       bool // bare metal differed from itself
 	VMs, Emulated  int  // of the treatments
@@ -134,8 +146,6 @@ type table struct {
 	Networks                    bool // they are named beside the provisioning
 	Secondary                   *secondaryTable
 	Parts                       []show.Part // of its kind of study
-	Weights                     *weightsPart
-	Unused                      *unusedTable
 }
 
 type tableRow struct {
@@ -172,6 +182,7 @@ func render(s *data.Summary, figs []chart.Figure, several []severalPart, why *wh
 		Why:       why,
 		names:     treatmentNames(s),
 	}
+	p.Means, p.Lesser, p.Terms = words.Ratios(s)
 	p.AA, p.Checks = checks(s, p.names)
 	p.count(s)
 	for i := range figs {
@@ -328,7 +339,6 @@ func (p *page) count(s *data.Summary) {
 				p.Emulated++
 			}
 		}
-		p.Timed, p.Weighed = p.Timed || r.Memory == nil, p.Weighed || r.Memory != nil
 		p.Failed += r.Failed
 		p.Trials += r.Trials
 	}
@@ -412,8 +422,6 @@ func makeTable(i int, rows []*data.Row, s *data.Summary) table {
 			t.Parts = append(t.Parts, k.Parts(t.ID, t.Title, rows, s)...)
 		}
 	}
-	t.Weights = weighed(t.ID+"-guest", rows, s)
-	t.Unused = unused(t.ID+"-devices", rows, s)
 	return t
 }
 

@@ -20,6 +20,9 @@ type Kind struct {
 	// Short are the secondary metrics that a terminal has room for; nil: all of them.
 	Short []notebook.Metric
 
+	// JSON is the key of the rows' Of in the JSON of a summary; empty: it is not there.
+	JSON string
+
 	// Parts are what stands below a table of rows, whose anchor in the page and title these are.
 	Parts func(id, title string, rows []*data.Row, s *data.Summary) []Part
 }

@@ -115,7 +115,7 @@ func (t *text) rows(rows []*data.Row, s *data.Summary) (over []column) {
 		over = append(over, cols[n+2])
 		cols = slices.Delete(cols, n+2, n+3)
 	}
-	t.wrap("", head+unit+words.Weighed(s, r)+words.Image(s, r))
+	t.wrap("", head+unit+words.Head(s, r)+words.Image(s, r))
 	t.grid(cols, faint(rows))
 	return over
 }

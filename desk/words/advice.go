@@ -34,7 +34,7 @@ func Ranking(r *advise.Ranking) string {
 		b.WriteString([]string{"; ", ", and "}[i])
 		q := other.Against
 		faster := map[advise.Preference]string{advise.Latency: "faster", advise.Cost: "cheaper"}[r.Prefer]
-		if r.Metric.Unit == weighed {
+		if r.Metric.Unit == "MiB" {
 			faster = "lighter"
 		}
 		than := name(r.Choices[other.Choice])

@@ -31,7 +31,7 @@ func Verdicts(vs []claims.Verdict) string {
 	for _, a := range claims.Answers {
 		parts = append(parts, fmt.Sprintf("%d %s", count[a], answers(a, count[a])))
 	}
-	s := fmt.Sprintf("Of %s, %s.", Count(len(vs), "claim"), list(parts))
+	s := fmt.Sprintf("Of %s, %s.", Count(len(vs), "claim"), List(parts))
 	if tested > 0 {
 		s += fmt.Sprintf(" Corrected for testing %s together: in at most %.0f %% of runs is any \"holds\" or \"does not hold\" wrong, if the means of rounds are normally distributed.", Count(tested, "claim"), 100*stats.Alpha)
 	}

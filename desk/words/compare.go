@@ -26,7 +26,7 @@ func Compared(c *compare.Comparison) string {
 		a := c.Changes[0].Answer
 		return fmt.Sprintf("From %s to %s: %s %s.", folder(c, false), folder(c, true), all(len(c.Changes), compared(c)), outcome(c, a, len(c.Changes)))
 	}
-	return fmt.Sprintf("From %s to %s: of %s %s.", folder(c, false), folder(c, true), Count(len(c.Changes), compared(c)), list(parts))
+	return fmt.Sprintf("From %s to %s: of %s %s.", folder(c, false), folder(c, true), Count(len(c.Changes), compared(c)), List(parts))
 }
 
 func all(n int, what string) string {
@@ -76,13 +76,12 @@ func outcome(c *compare.Comparison, a stats.Answer, n int) string {
 	case higher > 0 && a == stats.Less:
 		verb = [2]string{"is better", "are better"}
 	}
-	if c.Changes[0].Old.Memory != nil { // of one study, and so of all
-		switch a {
-		case stats.More:
-			verb = [2]string{"takes more memory", "take more memory"}
-		case stats.Less:
-			verb = [2]string{"takes less memory", "take less memory"}
-		}
+	of := phrases(c.Changes[0].Old) // of one study, and so of all
+	switch {
+	case a == stats.More && of.More[0] != "":
+		verb = of.More
+	case a == stats.Less && of.Less[0] != "":
+		verb = of.Less
 	}
 	if c.Margin > 0 && a == stats.Same {
 		what = " of " + Margin(c.Margin) + " or more"
@@ -161,13 +160,10 @@ func changedBy(x compare.Change) string {
 }
 
 // beyond says by how much a ratio is beyond 1, with its interval: "5.1 % more (4.2 to 6.0)", of a large one "3.07 times as much (1.59 to
-// 10.0)", and where it may be on either side of 1 "−1 % (−17 to +23)". Of a row whose guests were weighed it is "5.1 % more memory",
-// and its kind of study may have other words for what there is more of.
+// 10.0)", and where it may be on either side of 1 "−1 % (−17 to +23)". A row's kind of study may name what
+// there is more of: "5.1 % more memory".
 func beyond(q stats.Quotient, r *data.Row) string {
 	times, what := " times as much", ""
-	if r.Memory != nil {
-		times, what = " times the memory", " memory"
-	}
 	if of := phrases(r); of.Of != nil {
 		times, what = of.Times(r), of.Of(r)
 	}

@@ -1,6 +1,10 @@
 package words
 
-import "tare/desk/data"
+import (
+	"slices"
+
+	"tare/desk/data"
+)
 
 // Speaker is the config of a row whose kind of study has words of its own.
 type Speaker interface{ Phrases() Phrases }
@@ -9,14 +13,25 @@ type Speaker interface{ Phrases() Phrases }
 type Phrases struct {
 	// Where follows what an answer or a report's table is of: ", 8 guests at once". Head follows the head of a table in a terminal.
 	Where, Head func(*data.Summary, *data.Row) string
+	// Baseline names bare metal where rows are compared with it.
+	Baseline string
 	// Verb says what a row does with what it measures, and Of what that is: "takes", " memory". Times follows a factor: " times the memory".
 	Verb      string
 	Of, Times func(*data.Row) string
+	// More and Less say of one treatment, and of several, that another folder's have changed: "takes more memory", "take more memory".
+	More, Less [2]string
+	// Ratio is what a ratio of so much more means, %s; and Better what a row is that has a smaller one: "lighter".
+	Ratio, Better string
+	// Terms are the kind's own in a report's list of words.
+	Terms []Term
 	// Amount is what a row has where there is nothing that it is compared with, in place of its mean in words.
 	Amount func(r *data.Row, mean string) string
 	// Answer is the answer at a place, in place of a finding for each platform; empty: there is none.
 	Answer func(Ranked) string
 }
+
+// Term is a word with what it means.
+type Term struct{ Name, Text string }
 
 // Ranked is what an answer is given of.
 type Ranked struct {
@@ -49,4 +64,22 @@ func Head(s *data.Summary, r *data.Row) string {
 		return of(s, r)
 	}
 	return ""
+}
+
+// Ratios says what a ratio of so much more, %s, means of what was measured, each once, and timed work first; what a row is that has a smaller
+// one; and the terms of the kinds of study.
+func Ratios(s *data.Summary) (means []string, lesser string, terms []Term) {
+	timed := false
+	for _, r := range s.Rows {
+		of := phrases(r)
+		if of.Ratio == "" {
+			timed = true
+		} else if !slices.Contains(means, of.Ratio) {
+			means, lesser, terms = append(means, of.Ratio), of.Better, append(terms, of.Terms...)
+		}
+	}
+	if timed || means == nil {
+		return append([]string{"the work takes %s longer"}, means...), "faster", terms
+	}
+	return means, lesser, terms
 }

@@ -237,7 +237,7 @@ func Where(s *data.Summary, r *data.Row) string {
 func Table(s *data.Summary, rows []*data.Row) string {
 	at := *rows[0]
 	at.Treatment.Instance = notebook.Instance{}
-	return Where(s, &at) + Weighed(s, rows[0]) + measuring(s, rows[0]) + Image(s, rows[0])
+	return Where(s, &at) + measuring(s, rows[0]) + Image(s, rows[0])
 }
 
 // Image names a row's image where other rows of its work have another, to follow what its table is of.

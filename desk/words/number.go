@@ -35,13 +35,16 @@ func was(n int, what string) string {
 	return Count(n, what) + " are"
 }
 
-// list puts names together: "a, b and c".
-func list(names []string) string {
+// List puts names together: "a, b and c".
+func List(names []string) string {
 	if len(names) < 2 {
 		return strings.Join(names, "")
 	}
 	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
 }
+
+// Printed writes a number as a paper prints it.
+func Printed(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
 
 // Decimals is how many decimals a ratio deserves in a sentence or a narrow table, whose interval is so wide: from 2 to 6.
 func Decimals(width float64) int {

@@ -176,7 +176,7 @@ func costliest(c *ladder.Staircase, expensive []*ladder.Rung, of int) string {
 		for _, r := range rungs {
 			names, figures = append(names, Together(r)), append(figures, rungTimes(c, r.Own))
 		}
-		return list(names), strings.Join(figures, ", ")
+		return List(names), strings.Join(figures, ", ")
 	}
 	most, times := named(expensive[:min(tied, mostRungs)])
 	said := ""

@@ -187,10 +187,7 @@ func statement(where string, rows []*data.Row, s *data.Summary) Statement {
 		return n
 	}
 	t := tallied(rows, named)
-	to := "bare metal"
-	if rows[0].Memory != nil {
-		to, where = onBareMetal, where+Weighed(s, rows[0])
-	}
+	to := cmp.Or(phrases(rows[0]).Baseline, "bare metal")
 	where += measuring(s, rows[0])
 	if m := rows[0].Metric; Direction(m) != "" {
 		where += ", " + Plain(m.Name) + " (" + Direction(m) + ")"
@@ -350,7 +347,7 @@ func pending(rows []*data.Row, named func(*data.Row) string) string {
 	if n > 1 {
 		verb = " are still to be measured"
 	}
-	return capital(list(names)) + verb + ": the same `tare run` goes on."
+	return capital(List(names)) + verb + ": the same `tare run` goes on."
 }
 
 // amounts are what rows have where there is nothing that they are compared with, the least first.
@@ -415,8 +412,6 @@ func (g group) finding(s *data.Summary, named func(*data.Row) string) string {
 		switch {
 		case r.Metric.MoreIsBetter():
 			before = " gives "
-		case r.Memory != nil:
-			before = " takes "
 		case phrases(r).Verb != "":
 			before = " " + phrases(r).Verb + " "
 		case !r.Metric.Directed():

@@ -6,6 +6,7 @@ import (
 	"tare/desk/show/arrivals"
 	"tare/desk/show/capacity"
 	"tare/desk/show/fit"
+	"tare/desk/show/memory"
 	"tare/desk/show/paging"
 	"tare/desk/show/starting"
 )
@@ -13,6 +14,7 @@ import (
 // All are the kinds, in the order in which their figures stand in a report.
 var All = []data.Kind{
 	&capacity.Kind,
+	&memory.Kind,
 	&fit.Kind,
 	&paging.Kind,
 	&arrivals.Kind,

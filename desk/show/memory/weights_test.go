@@ -1,4 +1,4 @@
-package data_test
+package memory
 
 import (
 	"fmt"
@@ -6,20 +6,12 @@ import (
 	"testing"
 
 	"tare/desk/data"
+	"tare/desk/show/showtest"
 	"tare/notebook"
-	memorykind "tare/notebook/kinds/memory"
+	kind "tare/notebook/kinds/memory"
 	"tare/notebook/notebooktest"
 	"tare/stats"
 )
-
-func weighed(t *testing.T, f *notebooktest.Folder) *data.Summary {
-	t.Helper()
-	s, err := data.Read([]string{f.Write(t)}, data.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
 
 func rowOf(t *testing.T, s *data.Summary, id string) *data.Row {
 	t.Helper()
@@ -34,11 +26,11 @@ func rowOf(t *testing.T, s *data.Summary, id string) *data.Row {
 
 // Guests of known sizes are found to have them, at each number and without an error beyond the noise.
 func TestWeights(t *testing.T) {
-	s := weighed(t, notebooktest.Weighed())
+	s := showtest.Read(t, notebooktest.Weighed(), &Kind)
 	for id, want := range map[string]struct{ own, shared, merged, sharedMerged, files float64 }{
 		"idle bm large": {0.3, 0.1, 0.3, 0.1, 0.1}, "idle cn docker vanilla large": {9, 7, 9, 7, 4}, "idle vm qemu kvm pinned large": {140, 95, 90, 97, 5},
 	} {
-		w := rowOf(t, s, id).Weights
+		w := weightsOf(rowOf(t, s, id))
 		near := func(what string, e stats.Estimate, v float64) {
 			t.Helper()
 			if e.N != 5 || !(math.Abs(e.Value-v) < 0.03*v+1e-5) {
@@ -55,7 +47,7 @@ func TestWeights(t *testing.T) {
 			near(fmt.Sprint("PSS of ", n), w.Points[i].PSS, want.own+want.shared/float64(n))
 			near(fmt.Sprint("PSS with KSM of ", n), w.Merged[i].PSS, want.merged+want.sharedMerged/float64(n))
 			near("page tables", w.Points[i].Tables, 0.25)
-			near("CPU time of ksmd", w.Merged[i].CPUS, 2)
+			near("CPU time of ksmd", w.Merged[i].CPUS.Estimate, 2)
 		}
 		if w.Added.From != 4 || w.Added.To != 8 {
 			t.Errorf("%s: what is added is from %d to %d", id, w.Added.From, w.Added.To)
@@ -72,11 +64,11 @@ func TestWeights(t *testing.T) {
 			t.Errorf("%s: its processes take %v of %v", id, sum, w.Last.PSS.Value)
 		}
 	}
-	cn := rowOf(t, s, "idle cn docker vanilla large").Weights
+	cn := weightsOf(rowOf(t, s, "idle cn docker vanilla large"))
 	if p := cn.Last.Processes; len(p) != 3 || p[0].Name != "bash" || p[0].Count != 5 || p[1].Count != 1 {
 		t.Errorf("processes %+v", p)
 	}
-	if d := rowOf(t, s, "idle vm qemu kvm pinned large").Weights.Last.Duplicates; d == nil || d.Within.Sum.Value != 29 || d.Host.AnonFile.Value != 12 || d.Guests.Sum.Value != 59 {
+	if d := weightsOf(rowOf(t, s, "idle vm qemu kvm pinned large")).Last.Duplicates; d == nil || d.Within.Sum.Value != 29 || d.Host.AnonFile.Value != 12 || d.Guests.Sum.Value != 59 {
 		t.Errorf("duplicates %+v", d) // Table 6.4
 	}
 }
@@ -87,8 +79,8 @@ func TestPartsThatSomeGuestsLack(t *testing.T) {
 	weigh := f.Trial
 	f.Trial = func(x *notebook.Trial) {
 		weigh(x)
-		for i := range memorykind.SeenBy(x).Weights {
-			g := memorykind.SeenBy(x).Weights[i].Last
+		for i := range kind.SeenBy(x).Weights {
+			g := kind.SeenBy(x).Weights[i].Last
 			g.Processes = nil
 			for p := range 30 {
 				g.Processes = append(g.Processes, notebook.MemoryProcess{Name: fmt.Sprintf("p%02d", p), MemoryWeight: notebook.MemoryWeight{PSS: (100 - int64(p)) << 20}})
@@ -98,7 +90,7 @@ func TestPartsThatSomeGuestsLack(t *testing.T) {
 			}
 		}
 	}
-	all := rowOf(t, weighed(t, f), "idle bm large").Weights.Last.Processes
+	all := weightsOf(rowOf(t, showtest.Read(t, f, &Kind), "idle bm large")).Last.Processes
 	if len(all) != 21 || all[0].Name != "cron" || all[0].PSS.Value != 200 || all[0].Count != 0.2 || all[0].PSS.N != 5 {
 		t.Errorf("%d lines, the first %+v", len(all), all[0])
 	}
@@ -117,31 +109,31 @@ func TestWeightsOfAFolderThatIsNotTrusted(t *testing.T) {
 	f.Rounds = 2
 	f.Trial = func(x *notebook.Trial) {
 		for n := range 1500 {
-			x.Seen = memorykind.Seen{Weights: append(memorykind.SeenBy(x).Weights, memorykind.Weight{Guests: n - 100})}
+			x.Seen = kind.Seen{Weights: append(kind.SeenBy(x).Weights, kind.Weight{Guests: n - 100})}
 		}
-		memorykind.SeenBy(x).Weights[0] = memorykind.Weight{Guests: 8, Last: &notebook.MemoryGuest{}, MemoryWeight: notebook.MemoryWeight{PSS: math.MaxInt64, RSS: math.MinInt64}}
-		memorykind.SeenBy(x).Weights[1] = memorykind.Weight{Guests: 8, KSM: &notebook.KSM{CPUS: math.MaxFloat64}}
+		kind.SeenBy(x).Weights[0] = kind.Weight{Guests: 8, Last: &notebook.MemoryGuest{}, MemoryWeight: notebook.MemoryWeight{PSS: math.MaxInt64, RSS: math.MinInt64}}
+		kind.SeenBy(x).Weights[1] = kind.Weight{Guests: 8, KSM: &notebook.KSM{CPUS: math.MaxFloat64}}
 		for i := range 1200 {
-			memorykind.SeenBy(x).Weights[0].Last.Processes = append(memorykind.SeenBy(x).Weights[0].Last.Processes, notebook.MemoryProcess{Name: fmt.Sprint(x.Round, " ", i), MemoryWeight: notebook.MemoryWeight{PSS: 1}})
+			kind.SeenBy(x).Weights[0].Last.Processes = append(kind.SeenBy(x).Weights[0].Last.Processes, notebook.MemoryProcess{Name: fmt.Sprint(x.Round, " ", i), MemoryWeight: notebook.MemoryWeight{PSS: 1}})
 		}
 	}
-	w := rowOf(t, weighed(t, f), "idle bm large").Weights
+	w := weightsOf(rowOf(t, showtest.Read(t, f, &Kind), "idle bm large"))
 	if len(w.Points) != 4 || len(w.Merged) != 1 || len(w.Last.Processes) != 21 || w.Last.Processes[20].Count != 1190 {
 		t.Errorf("%d points, %d merged, %d processes", len(w.Points), len(w.Merged), len(w.Last.Processes))
 	}
 	none := notebooktest.Weighed()
-	none.Study.Kind, none.Study.Config = memorykind.Name, &memorykind.Config{}
-	if r := rowOf(t, weighed(t, none), "idle bm large"); r.Weights != nil || r.Memory != nil {
-		t.Errorf("a study that says no numbers has %+v", r.Weights)
+	none.Study.Kind, none.Study.Config = kind.Name, &kind.Config{}
+	if r := rowOf(t, showtest.Read(t, none, &Kind), "idle bm large"); r.Of != nil || r.Config != nil {
+		t.Errorf("a study that says no numbers has %+v", r.Of)
 	}
 }
 
 // What one guest takes among two is not what it takes among eight: folders of both are not averaged.
 func TestOtherNumbersAreAnotherTable(t *testing.T) {
 	a, b := notebooktest.Weighed(), notebooktest.Weighed()
-	b.Study.Kind, b.Study.Config = memorykind.Name, &memorykind.Config{Guests: []int{1, 8}}
+	b.Study.Kind, b.Study.Config = kind.Name, &kind.Config{Guests: []int{1, 8}}
 	b.Start = b.Start.AddDate(0, 0, 1)
-	s, err := data.Read([]string{a.Write(t), b.Write(t)}, data.Options{})
+	s, err := data.Read([]string{a.Write(t), b.Write(t)}, data.Options{Kinds: []data.Kind{&Kind}})
 	if err != nil {
 		t.Fatal(err)
 	}

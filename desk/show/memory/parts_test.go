@@ -1,36 +1,20 @@
-package page
+package memory
 
 import (
-	"os"
 	"strings"
 	"testing"
 
-	"tare/desk/data"
+	"tare/desk/show/showtest"
 	"tare/internal/golden"
 	"tare/notebook"
-	memorykind "tare/notebook/kinds/memory"
+	kind "tare/notebook/kinds/memory"
 	"tare/notebook/notebooktest"
 )
 
-// weighedPage is the report of a study that weighs guests.
-func weighedPage(t *testing.T, f *notebooktest.Folder) []byte {
-	t.Helper()
-	dir := f.Write(t)
-	files, err := readAndWrite(dir, dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	page, err := os.ReadFile(files[0])
-	if err != nil {
-		t.Fatal(err)
-	}
-	return page
-}
-
 // Where guests were weighed the report says what the last of them consists of, and what of it is there twice.
-func TestWeights(t *testing.T) {
-	page := weighedPage(t, notebooktest.Weighed())
-	golden.Check(t, "weights.html", excerpt(t, page, `<div class="scroll" role="region" aria-labelledby="table-1-guest-name"`, "<details>"))
+func TestParts(t *testing.T) {
+	page := showtest.Page(t, notebooktest.Weighed(), &Kind)
+	golden.Check(t, "weights.html", showtest.Excerpt(t, page, `<div class="scroll" role="region" aria-labelledby="table-1-guest-name"`, "<details>"))
 	for _, want := range []string{"Memory by number of guests", "What one more guest adds", "a guest takes 20&nbsp;% more memory", "<dt>KSM</dt>"} {
 		if !strings.Contains(string(page), want) {
 			t.Errorf("the page lacks %q", want)
@@ -50,12 +34,12 @@ func TestNamesOfProcessesAreHostile(t *testing.T) {
 	weigh := f.Trial
 	f.Trial = func(x *notebook.Trial) {
 		weigh(x)
-		for i := range memorykind.SeenBy(x).Weights {
-			memorykind.SeenBy(x).Weights[i].Last.Processes[0].Name = "<script>alert(1)</script>\x1b[2J\u202e"
-			memorykind.SeenBy(x).Weights[i].Last.Files[0].Name = `"><img src=x>`
+		for i := range kind.SeenBy(x).Weights {
+			kind.SeenBy(x).Weights[i].Last.Processes[0].Name = "<script>alert(1)</script>\x1b[2J\u202e"
+			kind.SeenBy(x).Weights[i].Last.Files[0].Name = `"><img src=x>`
 		}
 	}
-	page := string(weighedPage(t, f))
+	page := string(showtest.Page(t, f, &Kind))
 	for _, no := range []string{"<script", "<img", "\x1b", "\u202e"} {
 		if strings.Contains(page, no) {
 			t.Errorf("the page holds %q", no)
@@ -66,15 +50,15 @@ func TestNamesOfProcessesAreHostile(t *testing.T) {
 	}
 }
 
-// A study that times work has no such tables.
-func TestNoWeights(t *testing.T) {
-	s := sample("large")
-	if w := weighed("x", s.Rows, s); w != nil {
-		t.Errorf("%+v", w)
+// A study that times work has no such tables, and rows without an account of the last guest have none.
+func TestNoParts(t *testing.T) {
+	s := showtest.Read(t, notebooktest.New(2).Add("bm large", 1).Add("cn crun pinned large", 2), &Kind)
+	if p := tables("x", "", s.Rows, s); p != nil {
+		t.Errorf("%+v", p)
 	}
-	s.Rows[0].Weights = &data.Weights{}
-	if w := weighed("x", s.Rows, s); w != nil {
-		t.Errorf("without an account of the last guest: %+v", w)
+	s.Rows[0].Of = &Weights{}
+	if p := tables("x", "", s.Rows, s); p != nil {
+		t.Errorf("without an account of the last guest: %+v", p)
 	}
 }
 
@@ -84,14 +68,14 @@ func TestWhatAVMsMemoryIsToItsGuest(t *testing.T) {
 	weigh := f.Trial
 	f.Trial = func(x *notebook.Trial) {
 		weigh(x)
-		for i := range memorykind.SeenBy(x).Weights {
-			if r := memorykind.SeenBy(x).Weights[i].Last.RAM; r != nil {
+		for i := range kind.SeenBy(x).Weights {
+			if r := kind.SeenBy(x).Weights[i].Last.RAM; r != nil {
 				r.Files[0].Name = "/tmp/<script>alert(2)</script>\x1b[2J"
 			}
 		}
 	}
-	page := weighedPage(t, f)
-	golden.Check(t, "ram.html", excerpt(t, page, `<div class="scroll" role="region" aria-label="What the RAM is to the guest`, "<details>"))
+	page := showtest.Page(t, f, &Kind)
+	golden.Check(t, "ram.html", showtest.Excerpt(t, page, `<div class="scroll" role="region" aria-label="What the RAM is to the guest`, "<details>"))
 	for _, want := range []string{"and in the paper", "(28)", "with KSM</th>", "by what pages are to the guest</th>", "are free to it, of which the host has pages for", "What the last guest alone has"} {
 		if !strings.Contains(string(page), want) {
 			t.Errorf("the page lacks %q", want)

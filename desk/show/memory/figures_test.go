@@ -1,30 +1,24 @@
-package chart
+package memory
 
 import (
 	"slices"
 	"strings"
 	"testing"
 
-	"tare/desk/data"
+	"tare/desk/chart"
+	"tare/desk/show"
+	"tare/desk/show/showtest"
 	"tare/desk/words"
 	"tare/internal/golden"
 	"tare/notebook"
-	memorykind "tare/notebook/kinds/memory"
+	kind "tare/notebook/kinds/memory"
 	"tare/notebook/notebooktest"
 )
 
-func figuresOf(t *testing.T, f *notebooktest.Folder) (*data.Summary, []Figure) {
-	t.Helper()
-	s, err := data.Read([]string{f.Write(t)}, data.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s, OfPanels(Panels(s))
-}
-
 // Memory is drawn over the number of guests, and what one more adds in its two parts; the answer speaks of memory.
-func TestWeights(t *testing.T) {
-	s, figs := figuresOf(t, notebooktest.Weighed())
+func TestFigures(t *testing.T) {
+	s := showtest.Read(t, notebooktest.Weighed(), &Kind)
+	figs := chart.OfPanels(chart.Panels(s), show.Figures(s)...)
 	lines, bars := figs[len(figs)-2], figs[len(figs)-1]
 	if !strings.HasSuffix(lines.File, "-guests") || !strings.HasSuffix(bars.File, "-added") {
 		t.Fatalf("the figures are %s and %s", lines.File, bars.File)
@@ -42,12 +36,12 @@ func TestWeights(t *testing.T) {
 }
 
 // What is drawn, of one container and a VM.
-func TestWeightsDrawn(t *testing.T) {
+func TestFiguresDrawn(t *testing.T) {
 	f := notebooktest.Weighed()
 	f.Study.Treatments = slices.DeleteFunc(f.Study.Treatments, func(t notebook.Treatment) bool {
 		return t.Platform == notebook.BM || t.Provisioning == notebook.Vanilla
 	})
-	_, figs := figuresOf(t, f)
+	figs := showtest.Figures(t, f, &Kind)
 	golden.Check(t, "guests.svg", figs[len(figs)-2].SVG())
 	golden.Check(t, "added.svg", figs[len(figs)-1].SVG())
 }
@@ -55,8 +49,8 @@ func TestWeightsDrawn(t *testing.T) {
 // Of one number of guests there is nothing to draw a line through, and of one VM that is emulated it is said.
 func TestWeightsOfOneNumber(t *testing.T) {
 	f := notebooktest.Weighed()
-	f.Study.Kind, f.Study.Config = memorykind.Name, &memorykind.Config{Guests: []int{8}}
-	_, figs := figuresOf(t, f)
+	f.Study.Kind, f.Study.Config = kind.Name, &kind.Config{Guests: []int{8}}
+	figs := showtest.Figures(t, f, &Kind)
 	for _, fig := range figs {
 		if strings.HasSuffix(fig.File, "-guests") || strings.HasSuffix(fig.File, "-added") {
 			t.Errorf("%s is drawn", fig.File)
@@ -64,7 +58,7 @@ func TestWeightsOfOneNumber(t *testing.T) {
 	}
 	f = notebooktest.Weighed()
 	f.Study.Treatments[4].Accelerator = notebook.TCG
-	_, figs = figuresOf(t, f)
+	figs = showtest.Figures(t, f, &Kind)
 	if of := figs[len(figs)-2]; !strings.Contains(of.Alt, "VM, qemu, pinned (emulated)") || !strings.Contains(of.Caption, "emulator’s own memory") {
 		t.Errorf("%s: %s", of.File, of.Caption)
 	}

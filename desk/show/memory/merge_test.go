@@ -1,25 +1,26 @@
-package data
+package memory
 
 import (
 	"testing"
 	"time"
 
+	"tare/desk/data"
 	"tare/notebook"
-	memorykind "tare/notebook/kinds/memory"
+	kind "tare/notebook/kinds/memory"
 	"tare/notebook/notebooktest"
 )
 
 // The mean of two guests is no round of the mean of eight.
 func TestGuestsOfOtherNumbersDoNotMerge(t *testing.T) {
 	start := notebooktest.At
-	weighed := func(m *memorykind.Config) string {
+	weighed := func(m *kind.Config) string {
 		f := notebooktest.New(2)
 		start = start.Add(time.Hour)
-		f.Study.Kind, f.Study.Config, f.Start = memorykind.Name, m, start
+		f.Study.Kind, f.Study.Config, f.Start = kind.Name, m, start
 		return f.Add("shell cn crun pinned large", 1).Write(t)
 	}
-	two := memorykind.Config{Guests: []int{1, 2}}
-	s, err := Read([]string{weighed(&two), weighed(&two), weighed(&memorykind.Config{Guests: []int{1, 8}}), weighed(&memorykind.Config{Guests: []int{1, 2}, KSM: notebook.KSMPaper}), weighed(nil)}, Options{})
+	two := kind.Config{Guests: []int{1, 2}}
+	s, err := data.Read([]string{weighed(&two), weighed(&two), weighed(&kind.Config{Guests: []int{1, 8}}), weighed(&kind.Config{Guests: []int{1, 2}, KSM: notebook.KSMPaper}), weighed(nil)}, data.Options{Kinds: []data.Kind{&Kind}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package terminal_test
+package memory
 
 import (
 	"bytes"
@@ -7,21 +7,22 @@ import (
 
 	"tare/desk/compare"
 	"tare/desk/data"
+	"tare/desk/show/showtest"
 	"tare/desk/terminal"
 	"tare/desk/words"
 	"tare/internal/golden"
-	memorykind "tare/notebook/kinds/memory"
+	kind "tare/notebook/kinds/memory"
 	"tare/notebook/notebooktest"
 )
 
 // A study that weighs guests speaks of memory, and not of time.
 func TestWeighed(t *testing.T) {
-	s := read(t, data.Options{}, notebooktest.Weighed().Write(t))
+	s := showtest.Read(t, notebooktest.Weighed(), &Kind)
 	var text bytes.Buffer
 	if err := terminal.Summary(&text, s, terminal.Screen{Width: 100}); err != nil {
 		t.Fatal(err)
 	}
-	golden.Check(t, "weighed.txt", text.Bytes())
+	golden.Check(t, "terminal.txt", text.Bytes())
 	for _, word := range []string{"costs", "longer", "slower", "faster"} {
 		if strings.Contains(words.Summary(s).Statements[0].Lead+strings.Join(words.Summary(s).Statements[0].Findings, " "), word) {
 			t.Errorf("the answer says %q", word)
@@ -36,9 +37,9 @@ func TestWeighedComparison(t *testing.T) {
 		f.Seed, f.Noise, f.Rounds = seed, 0.001, 10
 		f.Mean["idle cn docker vanilla large"] *= more
 		if guests != nil {
-			f.Study.Kind, f.Study.Config = memorykind.Name, &memorykind.Config{Guests: guests}
+			f.Study.Kind, f.Study.Config = kind.Name, &kind.Config{Guests: guests}
 		}
-		return read(t, data.Options{}, f.Write(t))
+		return showtest.Read(t, f, &Kind)
 	}
 	before := folder(1, 1)
 	c, err := compare.From(before, folder(2, 1.2), 0.01)

@@ -1,69 +1,90 @@
-package data
+package memory
 
 import (
 	"cmp"
 	"slices"
 
+	"tare/desk/data"
 	"tare/notebook"
-	memorykind "tare/notebook/kinds/memory"
+	kind "tare/notebook/kinds/memory"
 	"tare/stats"
 )
 
 // Weights is what guests of a treatment take of the host's memory, by how many there are at once. Sizes are MiB, and means over rounds.
 type Weights struct {
-	Points []Weighing // as the guests are, from few to many
-	Merged []Weighing // the same with their pages merged by KSM
-	Added  *Added     // what one more guest adds; nil where they were weighed at one number alone
-	Last   *LastGuest // what it consists of; nil where no trial has that
-	Alone  *Alone     // what it has that no other process has; nil where the study did not ask
+	Points []Weighing `json:"points"`                     // as the guests are, from few to many
+	Merged []Weighing `json:"with_ksm"`                   // the same with their pages merged by KSM
+	Added  *Added     `json:"one_more_adds"`              // what one more guest adds; nil where they were weighed at one number alone
+	Last   *LastGuest `json:"last_guest"`                 // what it consists of; nil where no trial has that
+	Alone  *Alone     `json:"last_guest_alone,omitempty"` // what it has that no other process has; nil where the study did not ask
 }
 
 // Weighing is so many guests at once. Each size is of one of them: of all, over their number (equation 6.1 of "virtualization-overheads").
 type Weighing struct {
-	Guests    int
-	PSS       stats.Estimate
-	Anonymous stats.Estimate // of PSS
-	File      stats.Estimate // of PSS
-	Tables    stats.Estimate // page tables, which PSS is without
-	Kernel    stats.Estimate // memory that the kernel has for it, page tables too; none where the host does not tell
-	Engine    stats.Estimate // of PSS: the engine's own process
-	Ruler     stats.Estimate // taken off: PSS is without it
-	Copy      stats.Estimate // taken off: the emulator's copy of the guest's kernel; none where it was not looked for
-	CPUS      stats.Estimate // seconds of CPU time that ksmd took until it merged no more; not a guest's
-	Unsettled int            // weighings at which it still merged
+	Guests    int            `json:"guests"`
+	PSS       stats.Estimate `json:"pss"`
+	Anonymous stats.Estimate `json:"anonymous"`              // of PSS
+	File      stats.Estimate `json:"file"`                   // of PSS
+	Tables    stats.Estimate `json:"page_tables"`            // which PSS is without
+	Engine    stats.Estimate `json:"engine"`                 // of PSS: the engine's own process
+	Ruler     stats.Estimate `json:"ruler"`                  // taken off: PSS is without it
+	Kernel    told           `json:"kernel_memory,omitzero"` // memory that the kernel has for it, page tables too; none where the host does not tell
+	Copy      told           `json:"kernel_copy,omitzero"`   // taken off: the emulator's copy of the guest's kernel; none where it was not looked for
+	CPUS      told           `json:"ksmd_cpu_s,omitzero"`    // seconds of CPU time that ksmd took until it merged no more; not a guest's
+	Unsettled int            `json:"unsettled,omitempty"`    // weighings at which it still merged
 }
+
+// told is an estimate that is not in JSON where no round has it.
+type told struct{ stats.Estimate }
+
+// IsZero says whether none has.
+func (t told) IsZero() bool { return t.N == 0 }
 
 // Added is what each guest adds that came after the one number and up to the other.
 type Added struct {
-	From, To             int
-	PSS, Anonymous, File stats.Estimate
+	From      int            `json:"from"`
+	To        int            `json:"to"`
+	PSS       stats.Estimate `json:"pss"`
+	Anonymous stats.Estimate `json:"anonymous"`
+	File      stats.Estimate `json:"file"`
 }
 
 // LastGuest is the guest that came last where there were most of them, and no pages were merged.
 type LastGuest struct {
-	Guests     int // with it
-	PSS        stats.Estimate
-	Processes  []MemoryPart // by name, the largest PSS first
-	Kinds      []MemoryPart // of pages, the same
-	Files      []MemoryPart // the largest
-	Duplicates *Duplicates  // nil where contents were not compared
-	ByGuest    *Duplicates  // of a VM, by what pages are to its guest; nil where it was not asked
-	Merged     *Duplicates  // what is left of them with pages merged; nil where they were not
+	Guests     int            `json:"guests"` // with it
+	PSS        stats.Estimate `json:"pss"`
+	Processes  []MemoryPart   `json:"processes"`  // by name, the largest PSS first
+	Kinds      []MemoryPart   `json:"kinds"`      // of pages, the same
+	Files      []MemoryPart   `json:"files"`      // the largest
+	Duplicates *Duplicates    `json:"duplicates"` // nil where contents were not compared
+	ByGuest    *Duplicates    `json:"-"`          // of a VM, by what pages are to its guest; nil where it was not asked
+	Merged     *Duplicates    `json:"-"`          // what is left of them with pages merged; nil where they were not
 }
 
 // MemoryPart is a part of a guest's memory.
 type MemoryPart struct {
-	Name     string
-	Others   bool    // all that have no line of their own
-	Count    float64 // in a guest, the mean over rounds
-	RSS, PSS stats.Estimate
+	Name   string         `json:"name"`
+	Others bool           `json:"-"`     // all that have no line of their own
+	Count  stats.Number   `json:"count"` // in a guest, the mean over rounds
+	RSS    stats.Estimate `json:"rss"`
+	PSS    stats.Estimate `json:"pss"`
 }
 
 // Duplicates is what the guest has in another page, too, by where that is (Table 6.4).
-type Duplicates struct{ Within, Host, Guests, Total Alike }
+type Duplicates struct {
+	Within Alike `json:"within"`
+	Host   Alike `json:"host"`
+	Guests Alike `json:"guests"`
+	Total  Alike `json:"-"`
+}
 
 // Alike is duplicates by what the two pages are.
-type Alike struct{ AnonAnon, FileFile, AnonFile, Sum stats.Estimate }
+type Alike struct {
+	AnonAnon stats.Estimate `json:"anonymous_anonymous"`
+	FileFile stats.Estimate `json:"file_file"`
+	AnonFile stats.Estimate `json:"anonymous_file"`
+	Sum      stats.Estimate `json:"all"`
+}
 
 // A folder is not trusted to have few of them.
 const (
@@ -74,28 +95,9 @@ const (
 	mostWeighing = 2 * maxNumbers // weights of a trial
 )
 
-// SameWeighing says whether the guests of two rows were weighed at the same numbers, and their pages merged the same way; or neither's
-// were weighed. What one guest takes among two is another quantity than what it takes among many.
-func SameWeighing(a, b *Row) bool {
-	x, y := a.Memory, b.Memory
-	if x == nil || y == nil {
-		return x == y
-	}
-	return x.KSM == y.KSM && x.HugePages == y.HugePages && slices.Equal(x.Guests, y.Guests)
-}
-
-// weighs is how a study weighs guests; nil where it does not, or does not say at how many.
-func weighs(s notebook.Study) *memorykind.Config {
-	m := memorykind.Of(s)
-	if m == nil || len(m.Guests) == 0 {
-		return nil
-	}
-	return m
-}
-
-// weights are Weights in the making.
-type weights struct {
-	of            *memorykind.Config
+// tally is Weights in the making.
+type tally struct {
+	of            *kind.Config
 	most          int
 	alone         alone
 	plain, merged map[int]*weighing // by number of guests
@@ -103,12 +105,12 @@ type weights struct {
 }
 
 type weighing struct {
-	pss, anonymous, file, tables, kernel, engine, ruler, copy, cpu ByRound
+	pss, anonymous, file, tables, kernel, engine, ruler, copy, cpu data.ByRound
 	unsettled                                                      int
 }
 
 type lastGuest struct {
-	seen                    ByRound // PSS
+	seen                    data.ByRound // PSS
 	processes, kinds, files parts
 
 	duplicates, byGuest, merged alikes
@@ -116,8 +118,8 @@ type lastGuest struct {
 
 // alikes are Duplicates in the making.
 type alikes struct {
-	compared                    ByRound
-	within, host, guests, total [4]ByRound // as Alike has them
+	compared                    data.ByRound
+	within, host, guests, total [4]data.ByRound // as Alike has them
 }
 
 // parts are the parts of guests in the making, by name.
@@ -126,16 +128,16 @@ type parts struct {
 	others memoryPart
 }
 
-type memoryPart struct{ n, rss, pss ByRound }
+type memoryPart struct{ n, rss, pss data.ByRound }
 
-func (p *memoryPart) add(b Block, rss, pss int64) {
+func (p *memoryPart) add(b data.Block, rss, pss int64) {
 	p.n.Add(b, 1)
-	p.rss.Add(b, mib(rss))
-	p.pss.Add(b, mib(pss))
+	p.rss.Add(b, inMiB(rss))
+	p.pss.Add(b, inMiB(pss))
 }
 
-func (p *parts) add(b Block, name string, rss, pss int64) {
-	name = Shortened(name)
+func (p *parts) add(b data.Block, name string, rss, pss int64) {
+	name = data.Shortened(name)
 	of := p.of[name]
 	switch {
 	case of != nil:
@@ -151,13 +153,18 @@ func (p *parts) add(b Block, name string, rss, pss int64) {
 	of.add(b, rss, pss)
 }
 
-func mib(bytes int64) float64 { return float64(bytes) / notebook.MiB }
+func inMiB(bytes int64) float64 { return float64(bytes) / notebook.MiB }
 
-// trial takes a trial's weights, as far as its study says that they are taken.
-func (w *weights) trial(b Block, all []memorykind.Weight) {
-	if w.of == nil {
-		return
+// Trial takes a measured trial's weights, as far as its study says that they are taken.
+func (w *tally) Trial(b data.Block, t *notebook.Trial) error {
+	seen, err := notebook.SeenOf[kind.Seen](t)
+	if t.Measured() && t.Failure == "" {
+		w.add(b, seen.Weights)
 	}
+	return err
+}
+
+func (w *tally) add(b data.Block, all []kind.Weight) {
 	if w.plain == nil {
 		w.plain, w.merged = map[int]*weighing{}, map[int]*weighing{}
 		w.most = slices.Max(w.of.Guests)
@@ -178,17 +185,17 @@ func (w *weights) trial(b Block, all []memorykind.Weight) {
 			in[x.Guests] = at
 		}
 		n := float64(x.Guests)
-		at.pss.Add(b, mib(x.PSS)/n)
-		at.anonymous.Add(b, mib(x.Anonymous)/n)
-		at.file.Add(b, mib(x.File)/n)
-		at.tables.Add(b, mib(x.Tables)/n)
+		at.pss.Add(b, inMiB(x.PSS)/n)
+		at.anonymous.Add(b, inMiB(x.Anonymous)/n)
+		at.file.Add(b, inMiB(x.File)/n)
+		at.tables.Add(b, inMiB(x.Tables)/n)
 		if x.Kernel != nil {
-			at.kernel.Add(b, mib(*x.Kernel)/n)
+			at.kernel.Add(b, inMiB(*x.Kernel)/n)
 		}
-		at.engine.Add(b, mib(x.Engine.PSS)/n)
-		at.ruler.Add(b, mib(x.Ruler.PSS)/n)
+		at.engine.Add(b, inMiB(x.Engine.PSS)/n)
+		at.ruler.Add(b, inMiB(x.Ruler.PSS)/n)
 		if x.KernelCopy > 0 {
-			at.copy.Add(b, mib(x.KernelCopy)/n)
+			at.copy.Add(b, inMiB(x.KernelCopy)/n)
 		}
 		if x.KSM != nil {
 			at.cpu.Add(b, x.KSM.CPUS)
@@ -210,8 +217,8 @@ func (w *weights) trial(b Block, all []memorykind.Weight) {
 	}
 }
 
-func (l *lastGuest) add(b Block, g *notebook.MemoryGuest) {
-	l.seen.Add(b, mib(g.PSS))
+func (l *lastGuest) add(b data.Block, g *notebook.MemoryGuest) {
+	l.seen.Add(b, inMiB(g.PSS))
 	for _, p := range g.Processes {
 		l.processes.add(b, p.Name, p.RSS, p.PSS)
 	}
@@ -227,7 +234,7 @@ func (l *lastGuest) add(b Block, g *notebook.MemoryGuest) {
 	}
 }
 
-func (a *alikes) add(b Block, d *notebook.MemoryDuplicates) {
+func (a *alikes) add(b data.Block, d *notebook.MemoryDuplicates) {
 	if d == nil {
 		return
 	}
@@ -238,9 +245,9 @@ func (a *alikes) add(b Block, d *notebook.MemoryDuplicates) {
 	}
 	for _, of := range []struct {
 		notebook.MemoryAlike
-		to *[4]ByRound
+		to *[4]data.ByRound
 	}{{d.Within, &a.within}, {d.Host, &a.host}, {d.Guests, &a.guests}, {total, &a.total}} {
-		aa, ff, af := mib(of.AnonAnon), mib(of.FileFile), mib(of.AnonFile)
+		aa, ff, af := inMiB(of.AnonAnon), inMiB(of.FileFile), inMiB(of.AnonFile)
 		for i, v := range []float64{aa, ff, af, aa + ff + af} {
 			of.to[i].Add(b, v)
 		}
@@ -248,27 +255,27 @@ func (a *alikes) add(b Block, d *notebook.MemoryDuplicates) {
 }
 
 // finish is nil where nothing was compared.
-func (a *alikes) finish(s *Summary) *Duplicates {
+func (a *alikes) finish(s *data.Summary) *Duplicates {
 	if len(a.compared) == 0 {
 		return nil
 	}
-	alike := func(of [4]ByRound) Alike {
+	alike := func(of [4]data.ByRound) Alike {
 		return Alike{s.OverRounds(of[0]), s.OverRounds(of[1]), s.OverRounds(of[2]), s.OverRounds(of[3])}
 	}
 	return &Duplicates{alike(a.within), alike(a.host), alike(a.guests), alike(a.total)}
 }
 
-// finish works the weights out; nil where no trial has any.
-func (w *weights) finish(s *Summary) *Weights {
+// Finish works the weights out; nil where no trial has any.
+func (w *tally) Finish(s *data.Summary) (any, []data.Doubt) {
 	if len(w.plain) == 0 && len(w.merged) == 0 {
-		return nil
+		return nil, nil
 	}
 	out := &Weights{Points: weighings(s, w.plain), Merged: weighings(s, w.merged), Last: w.last.finish(s, w.most), Alone: w.alone.finish(s, w.most)}
 	if n := len(out.Points); n > 1 {
 		from, to := out.Points[n-2].Guests, out.Points[n-1].Guests
 		before, after := w.plain[from], w.plain[to]
-		more := func(y, x ByRound) stats.Estimate {
-			each := ByRound{}
+		more := func(y, x data.ByRound) stats.Estimate {
+			each := data.ByRound{}
 			for b, v := range x {
 				if of := y[b]; of != nil {
 					each.Add(b, (v.Mean()*float64(to)-of.Mean()*float64(from))/float64(to-from))
@@ -278,21 +285,22 @@ func (w *weights) finish(s *Summary) *Weights {
 		}
 		out.Added = &Added{from, to, more(before.pss, after.pss), more(before.anonymous, after.anonymous), more(before.file, after.file)}
 	}
-	return out
+	return out, nil
 }
 
-func weighings(s *Summary, of map[int]*weighing) (all []Weighing) {
+func weighings(s *data.Summary, of map[int]*weighing) []Weighing {
+	all := []Weighing{}
 	for n, x := range of {
 		all = append(all, Weighing{
-			Guests: n, PSS: s.OverRounds(x.pss), Anonymous: s.OverRounds(x.anonymous), File: s.OverRounds(x.file), Tables: s.OverRounds(x.tables), Kernel: s.OverRounds(x.kernel),
-			Engine: s.OverRounds(x.engine), Ruler: s.OverRounds(x.ruler), Copy: s.OverRounds(x.copy), CPUS: s.OverRounds(x.cpu), Unsettled: x.unsettled,
+			Guests: n, PSS: s.OverRounds(x.pss), Anonymous: s.OverRounds(x.anonymous), File: s.OverRounds(x.file), Tables: s.OverRounds(x.tables), Kernel: told{s.OverRounds(x.kernel)},
+			Engine: s.OverRounds(x.engine), Ruler: s.OverRounds(x.ruler), Copy: told{s.OverRounds(x.copy)}, CPUS: told{s.OverRounds(x.cpu)}, Unsettled: x.unsettled,
 		})
 	}
 	slices.SortFunc(all, func(a, b Weighing) int { return cmp.Compare(a.Guests, b.Guests) })
 	return all
 }
 
-func (l *lastGuest) finish(s *Summary, guests int) *LastGuest {
+func (l *lastGuest) finish(s *data.Summary, guests int) *LastGuest {
 	if len(l.seen) == 0 {
 		return nil
 	}
@@ -305,10 +313,11 @@ func (l *lastGuest) finish(s *Summary, guests int) *LastGuest {
 }
 
 // finish gives the largest parts, and where it is asked for all others as one more. A part that a guest lacks has no size in its round.
-func (p *parts) finish(s *Summary, seen ByRound, most int, others bool) (all []MemoryPart) {
+func (p *parts) finish(s *data.Summary, seen data.ByRound, most int, others bool) []MemoryPart {
+	all := []MemoryPart{}
 	made := func(name string, of *memoryPart) MemoryPart {
-		whole := func(r ByRound) stats.Estimate {
-			each := ByRound{}
+		whole := func(r data.ByRound) stats.Estimate {
+			each := data.ByRound{}
 			for b, guests := range seen {
 				each[b] = &stats.Sum{N: guests.N}
 				if r[b] != nil {
@@ -317,7 +326,7 @@ func (p *parts) finish(s *Summary, seen ByRound, most int, others bool) (all []M
 			}
 			return s.OverRounds(each)
 		}
-		return MemoryPart{Name: name, Count: whole(of.n).Value, RSS: whole(of.rss), PSS: whole(of.pss)}
+		return MemoryPart{Name: name, Count: stats.Number(whole(of.n).Value), RSS: whole(of.rss), PSS: whole(of.pss)}
 	}
 	for name, of := range p.of {
 		if m := made(name, of); m.PSS.Value != 0 || m.RSS.Value != 0 {
@@ -343,5 +352,6 @@ func (p *parts) finish(s *Summary, seen ByRound, most int, others bool) (all []M
 	}
 	last := made("", &rest)
 	last.Others = true
+	last.Name = partName(last)
 	return append(kept[:len(kept):len(kept)], last)
 }

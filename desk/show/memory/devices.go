@@ -1,18 +1,19 @@
-package data
+package memory
 
 import (
 	"math"
 	"slices"
 	"strings"
 
+	"tare/desk/data"
 	"tare/notebook"
-	memorykind "tare/notebook/kinds/memory"
+	kind "tare/notebook/kinds/memory"
 	"tare/stats"
 )
 
-// Unused is what a VM takes less of the host's memory without some of its devices ("virtualization-overheads", Table 6.5). Sizes are MiB.
-type Unused struct {
-	Row            *Row           // of the VM without them
+// unusedDevices is what a VM takes less of the host's memory without some of its devices ("virtualization-overheads", Table 6.5). Sizes are MiB.
+type unusedDevices struct {
+	Row            *data.Row      // of the VM without them
 	Kinds          []string       // of the devices that it lacks: notebook.Video, …
 	Alone          stats.Estimate // saved by a VM that is alone on its host, over the rounds that both have
 	Added          stats.Estimate // saved by one more beside it; without rounds where VMs were weighed at one number alone
@@ -29,25 +30,25 @@ var (
 	savedAdded = map[string]float64{"video graphics audio": 5.3}
 )
 
-// UnusedDevices compares of some rows each VM with those that are made and weighed like it but for having fewer devices. It is with pages
+// unusedOf compares of some rows each VM with those that are made and weighed like it but for having fewer devices. It is with pages
 // merged, as in the paper, where the study merged them.
-func (s *Summary) UnusedDevices(rows []*Row) (all []Unused) {
+func unusedOf(s *data.Summary, rows []*data.Row) (all []unusedDevices) {
 	for _, base := range rows {
 		full, ok := devicesOf(base)
 		if !ok || full.Devices == "" || base.Treatment.AA {
 			continue
 		}
 		for _, r := range rows {
-			less, ok := devicesOf(r)
-			if !ok || r == base || !alikeButForDevices(base, r, full, less) {
+			fewer, ok := devicesOf(r)
+			if !ok || r == base || !alikeButForDevices(base, r, full, fewer) {
 				continue
 			}
-			lacks := lacking(full.Devices, less.Devices)
-			alone, added := memorykind.Alone, memorykind.Added
-			if r.Memory.KSM != "" {
-				alone, added = memorykind.AloneKSM, memorykind.AddedKSM
+			lacks := lacking(full.Devices, fewer.Devices)
+			alone, added := kind.Alone, kind.Added
+			if weighed(r).KSM != "" {
+				alone, added = kind.AloneKSM, kind.AddedKSM
 			}
-			u := Unused{Row: r, Kinds: lacks, Alone: s.less(base, r, alone.Name), Added: s.less(base, r, added.Name), PublishedAlone: math.NaN(), PublishedAdded: math.NaN()}
+			u := unusedDevices{Row: r, Kinds: lacks, Alone: less(s, base, r, alone.Name), Added: less(s, base, r, added.Name), PublishedAlone: math.NaN(), PublishedAdded: math.NaN()}
 			kinds := strings.Join(lacks, " ")
 			if v, ok := savedAlone[kinds]; ok {
 				u.PublishedAlone = v
@@ -62,8 +63,8 @@ func (s *Summary) UnusedDevices(rows []*Row) (all []Unused) {
 }
 
 // devicesOf is how the row's VM is made; ok is false where it is none, or was not weighed.
-func devicesOf(r *Row) (m notebook.Machine, ok bool) {
-	if r.Treatment.Platform != notebook.VM || r.Memory == nil || r.Rounds == 0 {
+func devicesOf(r *data.Row) (m notebook.Machine, ok bool) {
+	if r.Treatment.Platform != notebook.VM || weighed(r) == nil || r.Rounds == 0 {
 		return m, false
 	}
 	m, err := notebook.ParseMachine(r.Treatment.Machine)
@@ -71,7 +72,7 @@ func devicesOf(r *Row) (m notebook.Machine, ok bool) {
 }
 
 // alikeButForDevices says whether b is the same VM as a with fewer devices, a having every kind of them, and they can be compared.
-func alikeButForDevices(a, b *Row, full, less notebook.Machine) bool {
+func alikeButForDevices(a, b *data.Row, full, less notebook.Machine) bool {
 	want := strings.Split(full.Devices, ",")
 	if !notebook.AllKinds(full.Devices) || less.Devices == full.Devices {
 		return false
@@ -85,7 +86,7 @@ func alikeButForDevices(a, b *Row, full, less notebook.Machine) bool {
 	x, y := a.Treatment.Variant(), b.Treatment.Variant()
 	x.Machine, y.Machine = "", ""
 	return full == less && x == y && a.Treatment.Provisioning == b.Treatment.Provisioning && a.Treatment.Instance.SameSize(b.Treatment.Instance) &&
-		a.HostCores == b.HostCores && SameWork(a, b) && SameWeighing(a, b)
+		a.HostCores == b.HostCores && data.SameWork(a, b)
 }
 
 // lacking are the kinds of devices in one list and not in the other.
@@ -95,8 +96,8 @@ func lacking(full, less string) []string {
 }
 
 // less is how much more of a secondary metric x has than y, over the rounds that both have.
-func (s *Summary) less(x, y *Row, name string) stats.Estimate {
-	each, of := ByRound{}, map[Block]float64{}
+func less(s *data.Summary, x, y *data.Row, name string) stats.Estimate {
+	each, of := data.ByRound{}, map[data.Block]float64{}
 	for _, v := range y.SecondaryValues(name) {
 		of[v.Block] = v.Mean
 	}

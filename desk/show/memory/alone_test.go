@@ -1,29 +1,27 @@
-package data
+package memory
 
 import (
 	"math"
 	"testing"
 
+	"tare/desk/show/showtest"
 	"tare/notebook"
-	memorykind "tare/notebook/kinds/memory"
+	kind "tare/notebook/kinds/memory"
 	"tare/notebook/notebooktest"
 	"tare/stats"
 )
 
 // What the last guest alone has comes through, by what it is to it; and what a container has by what the host sees.
 func TestAlone(t *testing.T) {
-	s, err := Read([]string{notebooktest.WeighedInside().Write(t)}, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := showtest.Read(t, notebooktest.WeighedInside(), &Kind)
 	vms := 0
 	for _, r := range s.Rows {
-		a := r.Weights.Alone
+		a := weightsOf(r).Alone
 		if a == nil || !a.Merged || a.Guests != 8 {
 			t.Fatalf("%s: %+v", r.Treatment.ID, a)
 		}
 		if r.Treatment.Platform != notebook.VM {
-			if a.RAM != nil || len(a.Kinds) != 2 || math.Abs(a.Kinds[0].Own.Value+a.Kinds[1].Own.Value-a.Own.Value) > 1e-5 || r.Weights.Last.ByGuest != nil {
+			if a.RAM != nil || len(a.Kinds) != 2 || math.Abs(a.Kinds[0].Own.Value+a.Kinds[1].Own.Value-a.Own.Value) > 1e-5 || weightsOf(r).Last.ByGuest != nil {
 				t.Errorf("%s: %+v", r.Treatment.ID, a)
 			}
 			continue
@@ -49,15 +47,14 @@ func TestAlone(t *testing.T) {
 		if f := a.RAM.Files; len(f) != 2 || f[0].Name != "/usr/lib/systemd/libsystemd-shared-257.so" || f[0].Own.Value != 3 || a.RAM.Out == "" {
 			t.Errorf("files: %+v", f)
 		}
-		is("duplicates by what they are to the guest", r.Weights.Last.ByGuest.Within.FileFile, 9)
-		is("and merged", r.Weights.Last.Merged.Guests.AnonAnon, 48)
+		is("duplicates by what they are to the guest", weightsOf(r).Last.ByGuest.Within.FileFile, 9)
+		is("and merged", weightsOf(r).Last.Merged.Guests.AnonAnon, 48)
 	}
 	if vms != 1 {
 		t.Errorf("%d VMs", vms)
 	}
-	s, err = Read([]string{notebooktest.Weighed().Write(t)}, Options{})
-	if err != nil || s.Rows[0].Weights.Alone != nil {
-		t.Errorf("a study that does not ask: %+v, %v", s.Rows[0].Weights.Alone, err)
+	if a := weightsOf(showtest.Read(t, notebooktest.Weighed(), &Kind).Rows[0]).Alone; a != nil {
+		t.Errorf("a study that does not ask: %+v", a)
 	}
 }
 
@@ -67,18 +64,14 @@ func TestAVMThatCannotTell(t *testing.T) {
 	weigh := f.Trial
 	f.Trial = func(x *notebook.Trial) {
 		weigh(x)
-		for i := range memorykind.SeenBy(x).Weights {
-			if r := memorykind.SeenBy(x).Weights[i].Last.RAM; r != nil {
-				memorykind.SeenBy(x).Weights[i].Last.RAM = &notebook.MemoryRAM{Why: "no kpageflags"}
+		for i := range kind.SeenBy(x).Weights {
+			if r := kind.SeenBy(x).Weights[i].Last.RAM; r != nil {
+				kind.SeenBy(x).Weights[i].Last.RAM = &notebook.MemoryRAM{Why: "no kpageflags"}
 			}
 		}
 	}
-	s, err := Read([]string{f.Write(t)}, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, r := range s.Rows {
-		if a := r.Weights.Alone; r.Treatment.Platform == notebook.VM && (a.RAM != nil || a.Why != "no kpageflags") {
+	for _, r := range showtest.Read(t, f, &Kind).Rows {
+		if a := weightsOf(r).Alone; r.Treatment.Platform == notebook.VM && (a.RAM != nil || a.Why != "no kpageflags") {
 			t.Errorf("%+v", a)
 		}
 	}

@@ -1,12 +1,13 @@
-package page
+package memory
 
 import (
 	"strings"
 	"testing"
 
+	"tare/desk/show/showtest"
 	"tare/internal/golden"
 	"tare/notebook"
-	memorykind "tare/notebook/kinds/memory"
+	kind "tare/notebook/kinds/memory"
 	"tare/notebook/notebooktest"
 )
 
@@ -14,7 +15,7 @@ import (
 func TestUnusedDevices(t *testing.T) {
 	f := notebooktest.New(4)
 	f.Rounds, f.Noise = 4, 0
-	f.Study.Kind, f.Study.Config = memorykind.Name, &memorykind.Config{Guests: []int{1, 2}, KSM: notebook.KSMPaper}
+	f.Study.Kind, f.Study.Config = kind.Name, &kind.Config{Guests: []int{1, 2}, KSM: notebook.KSMPaper}
 	takes := map[string][2]float64{ // alone, one more
 		"idle bm large": {1, 1}, "idle bm aa large": {1, 1},
 		"idle vm qemu kvm pinned devices=virt-manager large":      {100, 60},
@@ -27,26 +28,26 @@ func TestUnusedDevices(t *testing.T) {
 		"idle vm qemu kvm pinned devices=qxl,spice,balloon large", "idle vm qemu kvm pinned large", "idle vm qemu kvm vanilla devices=balloon large"} {
 		f.Add(words, takes[words][0])
 	}
-	f.Study.Metrics["idle"] = memorykind.PSS
-	f.Study.Also = map[string][]notebook.Metric{"idle": {memorykind.AloneKSM, memorykind.AddedKSM}}
+	f.Study.Metrics["idle"] = kind.PSS
+	f.Study.Also = map[string][]notebook.Metric{"idle": {kind.AloneKSM, kind.AddedKSM}}
 	f.Trial = func(x *notebook.Trial) {
 		d := 0.0
 		if strings.Contains(x.Treatment, "virt-manager") {
 			d = []float64{-0.25, 0.25}[x.Round%2]
 		}
-		x.Figures = map[string]float64{memorykind.AloneKSM.Name: takes[x.Treatment][0] + d, memorykind.AddedKSM.Name: takes[x.Treatment][1] + d}
+		x.Figures = map[string]float64{kind.AloneKSM.Name: takes[x.Treatment][0] + d, kind.AddedKSM.Name: takes[x.Treatment][1] + d}
 	}
-	page := weighedPage(t, f)
-	golden.Check(t, "devices.html", excerpt(t, page, `<caption id="table-1-devices-name"`, "</p>"))
+	page := showtest.Page(t, f, &Kind)
+	golden.Check(t, "devices.html", showtest.Excerpt(t, page, `<caption id="table-1-devices-name"`, "</p>"))
 }
 
 // Where VMs have all the same devices, or were not weighed, there is no such table.
 func TestNoUnusedDevices(t *testing.T) {
-	if page := string(weighedPage(t, notebooktest.Weighed())); strings.Contains(page, "Taken away") {
+	if page := string(showtest.Page(t, notebooktest.Weighed(), &Kind)); strings.Contains(page, "Taken away") {
 		t.Error("a study of no devices has a table of them")
 	}
 	f := notebooktest.New(4).Add("bm large", 1).Add("vm qemu kvm pinned devices=virt-manager large", 3).Add("vm qemu kvm pinned large", 2)
-	if page := string(weighedPage(t, f)); strings.Contains(page, "Taken away") {
+	if page := string(showtest.Page(t, f, &Kind)); strings.Contains(page, "Taken away") {
 		t.Error("a study that times work has a table of memory")
 	}
 }

@@ -1,4 +1,4 @@
-package chart
+package memory
 
 import (
 	"regexp"
@@ -7,17 +7,18 @@ import (
 	"strings"
 	"testing"
 
+	"tare/desk/show/showtest"
 	"tare/notebook"
 	"tare/notebook/notebooktest"
 )
 
 // What the last guest alone has is drawn as a waterfall, with what could be saved of it, and the paper's numbers stand beside a VM's.
-func TestAlone(t *testing.T) {
+func TestWaterfall(t *testing.T) {
 	f := notebooktest.WeighedInside()
 	f.Study.Treatments = slices.DeleteFunc(f.Study.Treatments, func(t notebook.Treatment) bool {
 		return t.Platform == notebook.BM || t.Provisioning == notebook.Vanilla
 	})
-	_, figs := figuresOf(t, f)
+	figs := showtest.Figures(t, f, &Kind)
 	of := figs[len(figs)-1]
 	if !strings.HasSuffix(of.File, "-alone") {
 		t.Fatalf("the last figure is %s", of.File)
@@ -36,7 +37,7 @@ func TestAlone(t *testing.T) {
 		}
 	}
 	for _, m := range regexp.MustCompile(`M(-?[0-9.]+)`).FindAllStringSubmatch(svg, -1) {
-		if x, err := strconv.ParseFloat(m[1], 64); err != nil || x < 0 || x > pageWidth {
+		if x, err := strconv.ParseFloat(m[1], 64); err != nil || x < 0 || x > 440 {
 			t.Errorf("a line begins at %s", m[1])
 		}
 	}

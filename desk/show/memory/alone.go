@@ -1,9 +1,10 @@
-package data
+package memory
 
 import (
 	"cmp"
 	"slices"
 
+	"tare/desk/data"
 	"tare/notebook"
 	"tare/stats"
 )
@@ -11,32 +12,37 @@ import (
 // Alone is what the guest that came last has that no other process has: what it added (Figures 6.3 and 6.4 of "virtualization-overheads"). Where
 // the study has pages merged they are.
 type Alone struct {
-	Guests int // with it
-	Merged bool
-	Own    stats.Estimate
-	Kinds  []Frames // of pages, as the host sees them; only Own and RSS are known
-	RAM    *RAM     // of a VM that was asked; nil: none was
-	Why    string   // a VM could not tell: why
+	Guests int            `json:"guests"` // with it
+	Merged bool           `json:"merged"`
+	Own    stats.Estimate `json:"own"`
+	Kinds  []Frames       `json:"-"`             // of pages, as the host sees them; only Own and RSS are known
+	Why    string         `json:"why,omitempty"` // a VM could not tell: why
+	*RAM                  // of a VM that was asked; nil: none was
 }
 
 // RAM is a VM's memory by what it is to its guest.
 type RAM struct {
-	Own        stats.Estimate // of Alone.Own: of its RAM
-	Emulator   Frames         // the rest
-	Kinds      []Frames
-	Files      []Frames       // of its page cache, the most of its own first
-	Others     Frames         // those that have no line of their own
-	Unnamed    Frames         // of no file that was found
-	Out        string         // which files were not looked for
-	AtHand     stats.Estimate // of what is notebook.FramesKernel: free, and kept at hand by the guest's CPUs
-	Changed    stats.Estimate
-	Left, Idle stats.Estimate
+	Own      stats.Estimate `json:"-"`        // of Alone.Own: of its RAM
+	Emulator Frames         `json:"emulator"` // the rest
+	Kinds    []Frames       `json:"ram,omitempty"`
+	Files    []Frames       `json:"files,omitempty"` // of its page cache, the most of its own first
+	Others   Frames         `json:"-"`               // those that have no line of their own
+	Unnamed  Frames         `json:"-"`               // of no file that was found
+	Out      string         `json:"-"`               // which files were not looked for
+	AtHand   stats.Estimate `json:"-"`               // of what is notebook.FramesKernel: free, and kept at hand by the guest's CPUs
+	Changed  stats.Estimate `json:"-"`
+	Left     stats.Estimate `json:"-"`
+	Idle     stats.Estimate `json:"-"`
 }
 
 // Frames is a part of a guest's memory, and what the host has for it.
 type Frames struct {
-	Name                         string
-	Guest, RSS, Own, Alike, Idle stats.Estimate
+	Name  string         `json:"name,omitempty"`
+	Guest stats.Estimate `json:"guest"`
+	RSS   stats.Estimate `json:"rss"`
+	Own   stats.Estimate `json:"own"`
+	Alike stats.Estimate `json:"duplicates"`
+	Idle  stats.Estimate `json:"idle"`
 }
 
 // Of is the parts of these names together: their own pages, and how much of the guest they are.
@@ -50,14 +56,14 @@ func (r *RAM) Of(names ...string) (own, guest, rss float64) {
 }
 
 // framesSum is Frames in the making.
-type framesSum struct{ guest, rss, own, alike, idle ByRound }
+type framesSum struct{ guest, rss, own, alike, idle data.ByRound }
 
-func (f *framesSum) add(b Block, x notebook.MemoryFrames) {
-	f.guest.Add(b, mib(x.Guest))
-	f.rss.Add(b, mib(x.RSS))
-	f.own.Add(b, mib(x.Own))
-	f.alike.Add(b, mib(x.Alike))
-	f.idle.Add(b, mib(x.Idle))
+func (f *framesSum) add(b data.Block, x notebook.MemoryFrames) {
+	f.guest.Add(b, inMiB(x.Guest))
+	f.rss.Add(b, inMiB(x.RSS))
+	f.own.Add(b, inMiB(x.Own))
+	f.alike.Add(b, inMiB(x.Alike))
+	f.idle.Add(b, inMiB(x.Idle))
 }
 
 func (f *framesSum) with(o *framesSum) {
@@ -69,9 +75,9 @@ func (f *framesSum) with(o *framesSum) {
 }
 
 // finish gives the means over the rounds that were seen; what a round lacks has no size in it.
-func (f *framesSum) finish(s *Summary, name string, seen ByRound) Frames {
-	whole := func(r ByRound) stats.Estimate {
-		each := ByRound{}
+func (f *framesSum) finish(s *data.Summary, name string, seen data.ByRound) Frames {
+	whole := func(r data.ByRound) stats.Estimate {
+		each := data.ByRound{}
 		for b, of := range seen {
 			each[b] = &stats.Sum{N: of.N}
 			if r[b] != nil {
@@ -90,8 +96,8 @@ type framesBy struct {
 	rest  framesSum
 }
 
-func (p *framesBy) add(b Block, x notebook.MemoryFrames) {
-	name := Shortened(x.Name)
+func (p *framesBy) add(b data.Block, x notebook.MemoryFrames) {
+	name := data.Shortened(x.Name)
 	of := p.of[name]
 	switch {
 	case of != nil:
@@ -107,7 +113,7 @@ func (p *framesBy) add(b Block, x notebook.MemoryFrames) {
 	of.add(b, x)
 }
 
-func (p *framesBy) finish(s *Summary, seen ByRound) (all []Frames) {
+func (p *framesBy) finish(s *data.Summary, seen data.ByRound) (all []Frames) {
 	for _, name := range p.order {
 		all = append(all, p.of[name].finish(s, name, seen))
 	}
@@ -116,17 +122,17 @@ func (p *framesBy) finish(s *Summary, seen ByRound) (all []Frames) {
 
 // alone is Alone in the making.
 type alone struct {
-	seen, asked, own, ram, atHand, changed, left, idle ByRound
+	seen, asked, own, ram, atHand, changed, left, idle data.ByRound
 	merged                                             bool
 	why, out                                           string
 	pages, kinds, files                                framesBy
 	emulator, others, unnamed                          framesSum
 }
 
-func (a *alone) add(b Block, g *notebook.MemoryGuest, merged bool) {
+func (a *alone) add(b data.Block, g *notebook.MemoryGuest, merged bool) {
 	a.merged = merged
 	a.seen.Add(b, 0)
-	a.own.Add(b, mib(g.Own))
+	a.own.Add(b, inMiB(g.Own))
 	for _, k := range g.Kinds {
 		a.pages.add(b, notebook.MemoryFrames{Name: k.Name, RSS: k.RSS, Own: k.Own})
 	}
@@ -135,13 +141,13 @@ func (a *alone) add(b Block, g *notebook.MemoryGuest, merged bool) {
 		return
 	}
 	if r.Why != "" {
-		a.why = Shortened(r.Why)
+		a.why = data.Shortened(r.Why)
 		return
 	}
 	a.asked.Add(b, 0)
-	a.changed.Add(b, mib(r.Changed))
-	a.atHand.Add(b, mib(r.AtHand))
-	a.out = cmp.Or(a.out, Shortened(r.Out))
+	a.changed.Add(b, inMiB(r.Changed))
+	a.atHand.Add(b, inMiB(r.AtHand))
+	a.out = cmp.Or(a.out, data.Shortened(r.Out))
 	var ram notebook.MemoryFrames
 	for _, k := range r.Kinds {
 		a.kinds.add(b, k)
@@ -153,12 +159,12 @@ func (a *alone) add(b Block, g *notebook.MemoryGuest, merged bool) {
 	a.emulator.add(b, r.Emulator)
 	a.others.add(b, r.Others)
 	a.unnamed.add(b, r.Unnamed)
-	a.ram.Add(b, mib(ram.Own))
-	a.left.Add(b, mib(ram.Alike+r.Emulator.Alike))
-	a.idle.Add(b, mib(ram.Idle))
+	a.ram.Add(b, inMiB(ram.Own))
+	a.left.Add(b, inMiB(ram.Alike+r.Emulator.Alike))
+	a.idle.Add(b, inMiB(ram.Idle))
 }
 
-func (a *alone) finish(s *Summary, guests int) *Alone {
+func (a *alone) finish(s *data.Summary, guests int) *Alone {
 	if len(a.seen) == 0 {
 		return nil
 	}

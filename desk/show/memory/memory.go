@@ -1,0 +1,54 @@
+// Package memory shows studies of the kind "memory": how much of the host's memory guests take.
+package memory
+
+import (
+	"fmt"
+
+	"tare/desk/chart"
+	"tare/desk/data"
+	"tare/desk/show"
+	"tare/desk/words"
+	kind "tare/notebook/kinds/memory"
+)
+
+// Kind is what the desk knows of it.
+var Kind = show.Kind{
+	Key: kind.Name,
+	Read: show.Read(kind.Name, func(c *kind.Config) data.Config {
+		if len(c.Guests) == 0 { // it does not say at how many
+			return nil
+		}
+		return config{c}
+	}),
+	Figures: []chart.Drawing{drawWeights, drawAdded, drawAlone},
+	Parts:   tables,
+	JSON:    "weights",
+}
+
+// config is how a study weighed guests.
+type config struct{ *kind.Config }
+
+// Identity is at how many guests, and how their pages are merged: what one guest takes among two is another quantity than among many.
+func (c config) Identity() string { return fmt.Sprintf("%d %q %q", c.Guests, c.KSM, c.HugePages) }
+
+func (c config) Traits() data.Traits {
+	return data.Traits{NoWork: true, Constant: true, NoModel: true, Partial: true, Departs: c.HugePages != kind.HugePagesOff, Alike: kind.OfGuestMemory}
+}
+
+func (c config) Tally() data.Tally { return &tally{of: c.Config} }
+
+func (config) Phrases() words.Phrases { return phrases }
+
+// weighed is how a row's guests were; nil: they were not.
+func weighed(r *data.Row) *kind.Config {
+	if c, is := r.Config.(config); is {
+		return c.Config
+	}
+	return nil
+}
+
+// weightsOf is what a row's guests take; nil: none was weighed.
+func weightsOf(r *data.Row) *Weights {
+	w, _ := r.Of.(*Weights)
+	return w
+}
