@@ -267,11 +267,6 @@ type Study struct {
 	Config any    `json:"-"`
 }
 
-// Together says that several guests of a treatment were there at once, and weighed, read or started: a trial is no work that is timed.
-func (s Study) Together() bool {
-	return s.Kind == "memory" || s.Kind == "paging" || s.Kind == "arrivals"
-}
-
 // Kernel is a file with a kernel that was named for guests.
 type Kernel struct {
 	File    string `json:"file"`    // as the user named it
