@@ -24,7 +24,11 @@ type Company struct {
 	kinds  []string // what each does: one of notebook.Busy
 	seats  int
 	spread bool
+	full   bool
 }
+
+// Full says that the last Add ended because the host has no memory for one more.
+func (c *Company) Full() bool { return c.full }
 
 // Len is how many there are.
 func (c *Company) Len() int { return len(c.guests) }
@@ -70,6 +74,7 @@ func NewCompany(h Host, t notebook.Treatment, spread bool, work func(kind string
 // Add adds neighbours that do that, and waits until they have begun.
 func (c *Company) Add(ctx context.Context, first Guest, kinds ...string) (cause string, err error) {
 	began := len(c.guests)
+	c.full = false
 	for i, kind := range kinds {
 		if ctx.Err() != nil {
 			return "", nil // its caller sees that
@@ -80,6 +85,7 @@ func (c *Company) Add(ctx context.Context, first Guest, kinds ...string) (cause 
 			return nth + ": " + err.Error(), nil
 		}
 		if cause := Room(1+len(c.guests), each, c.of.Instance.Memory); cause != "" {
+			c.full = true
 			return nth + ": " + cause, nil
 		}
 		pctx, cancel := context.WithTimeout(ctx, ProvisionTimeout)

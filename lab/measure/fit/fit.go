@@ -170,6 +170,7 @@ func (s *subject) attempt(ctx context.Context, c *crowd.Company, search *search,
 	}
 	kinds := slices.Repeat([]string{notebook.BusyCPU}, a.Guests-1-c.Len())
 	if a.Failure, err = c.Add(ctx, s.Guest(), kinds...); a.Failure != "" || err != nil {
+		a.full = c.Full()
 		return false, errors.Join(err, left(&a.Step), c.Shrink(ctx, c.Working())) // those that have no work yet
 	}
 	stand := len(a.Values)

@@ -167,15 +167,16 @@ func TestAWorkloadsMetric(t *testing.T) {
 func TestWhatRanOut(t *testing.T) {
 	for _, c := range []struct {
 		s    record.Step
+		full bool
 		want string
 	}{
-		{record.Step{Pressure: map[string]float64{"cpu": 0.9, "io": 0.2, "memory": 0.01}}, record.OutOfCPU},
-		{record.Step{Pressure: map[string]float64{"cpu": 0.2, "io": 0.8}}, record.OutOfIO},
-		{record.Step{Failure: "neighbour 3: the host has 200 MiB of memory left, of which 100 are kept"}, record.OutOfMemory},
-		{record.Step{Failure: "neighbour 3: no guest: docker said no"}, record.OutOfEngine},
-		{record.Step{Failure: "fork failed", Processes: 95, Most: 100}, record.OutOfProcesses},
+		{record.Step{Pressure: map[string]float64{"cpu": 0.9, "io": 0.2, "memory": 0.01}}, false, record.OutOfCPU},
+		{record.Step{Pressure: map[string]float64{"cpu": 0.2, "io": 0.8}}, false, record.OutOfIO},
+		{record.Step{Failure: "neighbour 3: the host has 200 MiB of memory left, of which 100 are kept"}, true, record.OutOfMemory},
+		{record.Step{Failure: "neighbour 3: no guest: docker said that there is not a byte of memory left"}, false, record.OutOfEngine},
+		{record.Step{Failure: "fork failed", Processes: 95, Most: 100}, false, record.OutOfProcesses},
 	} {
-		if got, _ := ranOut(c.s); got != c.want {
+		if got, _ := ranOut(c.s, c.full); got != c.want {
 			t.Errorf("%+v: %s, want %s", c.s, got, c.want)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"tare/lab/proc"
@@ -19,6 +18,7 @@ type attempt struct {
 	waited map[string]time.Duration // for which something of the host waited, of ran
 	ran    time.Duration
 	tail   stats.Estimate // of its values
+	full   bool           // the host has no memory for so many guests
 	clear  bool           // its runs would decide it, were the value alone exactly what it seems to be
 }
 
@@ -147,7 +147,7 @@ func (c *search) found() *record.Fitted {
 	}
 	if missed != nil {
 		f.Decided = f.Decided && (missed.Decided || missed.Failure != "")
-		f.RanOut, f.Why = ranOut(missed.Step)
+		f.RanOut, f.Why = ranOut(missed.Step, missed.full)
 	}
 	return f
 }
@@ -206,12 +206,12 @@ func pressures() map[string]time.Duration {
 	return all
 }
 
-// ranOut says what the host had too little of when so many guests did not fit.
-func ranOut(s record.Step) (what, why string) {
+// ranOut says what the host had too little of when so many guests did not fit; full: it had no memory for them.
+func ranOut(s record.Step, full bool) (what, why string) {
 	switch {
 	case s.Most > 0 && float64(s.Processes) >= fitProcesses*float64(s.Most):
 		return record.OutOfProcesses, fmt.Sprintf("with %d guests the host had %d of the %d threads that it can have", s.Guests, s.Processes, s.Most)
-	case strings.Contains(s.Failure, "of memory left"):
+	case full:
 		return record.OutOfMemory, s.Failure
 	case s.Failure != "":
 		return record.OutOfEngine, fmt.Sprintf("with %d guests: %s", s.Guests, s.Failure)
