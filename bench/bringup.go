@@ -25,7 +25,7 @@ import (
 	"tare/lab/study"
 	"tare/lab/workload"
 	"tare/notebook"
-	arrivalskind "tare/notebook/kinds/arrivals"
+	"tare/notebook/kinds/arrivals"
 	"tare/stats"
 	"tare/workloads"
 )
@@ -132,7 +132,7 @@ func (t trials) report() (broken error) {
 		if tr.Failure != "" {
 			return fmt.Errorf("%s: %s", tr.Treatment, tr.Failure)
 		}
-		of[arrivalskind.SeenBy(&tr).Bringup.Offered] = append(of[arrivalskind.SeenBy(&tr).Bringup.Offered], tr.Figures)
+		of[arrivals.SeenBy(&tr).Bringup.Offered] = append(of[arrivals.SeenBy(&tr).Bringup.Offered], tr.Figures)
 	}
 	for _, rate := range slices.Sorted(maps.Keys(of)) {
 		at := func(m notebook.Metric) stats.Quotient {
@@ -142,14 +142,14 @@ func (t trials) report() (broken error) {
 			}
 			return median(values)
 		}
-		late, reached, cpu := at(arrivalskind.ClientLate), at(arrivalskind.RateReached), at(arrivalskind.ClientCPU)
+		late, reached, cpu := at(arrivals.ClientLate), at(arrivals.RateReached), at(arrivals.ClientCPU)
 		line := fmt.Sprintf("  %5.0f a second: %6.0f (%.0f to %.0f) made   p99 %s (%s to %s) late   %3.0f %% of a core, %d rounds",
 			rate, reached.Value, reached.Low, reached.High, duration(late.Value), duration(late.Low), duration(late.High), cpu.Value, late.N)
 		if rate == ceilingRate {
 			many := verdict(stats.Quotient{Low: reachedShare * rate / reached.High, High: reachedShare * rate / reached.Low}, 1)
 			latest := 0.0 // of all rounds
 			for _, f := range of[rate] {
-				latest = max(latest, f[arrivalskind.ClientLate.Name])
+				latest = max(latest, f[arrivals.ClientLate.Name])
 			}
 			early := met
 			if latest > ceilingLate.Seconds() {

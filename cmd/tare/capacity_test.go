@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	capacitykind "tare/notebook/kinds/capacity"
+	"tare/notebook/kinds/capacity"
 )
 
 // TestACapacity: the capacity of a user's own service, a small web server in the user's own image, is sought over HTTP. Other tests run beside this one, so
@@ -25,17 +25,17 @@ design: {rounds: {floor: 1, cap: 1}, trials: 1, warmups: 0, timeout: 1m}
 `)
 	out := h.must("run", "./study.yaml", "--out", "R")
 	for _, tr := range h.trials("R") {
-		if tr.Failure != "" || len(capacitykind.SeenBy(&tr).Steps) < 3 || capacitykind.SeenBy(&tr).Steps[0].Rate != 10 || !capacitykind.SeenBy(&tr).Steps[0].Met || tr.Figures["capacity"] < 10 || tr.Value*tr.Figures["capacity"] < 0.999 || tr.Load == nil {
+		if tr.Failure != "" || len(capacity.SeenBy(&tr).Steps) < 3 || capacity.SeenBy(&tr).Steps[0].Rate != 10 || !capacity.SeenBy(&tr).Steps[0].Met || tr.Figures["capacity"] < 10 || tr.Value*tr.Figures["capacity"] < 0.999 || tr.Load == nil {
 			t.Errorf("trial %+v", tr)
 		}
 		missed := 0
-		for _, s := range capacitykind.SeenBy(&tr).Steps {
+		for _, s := range capacity.SeenBy(&tr).Steps {
 			if !s.Met {
 				missed++
 			}
 		}
 		if missed == 0 {
-			t.Errorf("the objective was never missed: %+v", capacitykind.SeenBy(&tr).Steps)
+			t.Errorf("the objective was never missed: %+v", capacity.SeenBy(&tr).Steps)
 		}
 	}
 	if !strings.Contains(out, "capacity") {

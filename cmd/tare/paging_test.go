@@ -8,7 +8,7 @@ import (
 
 	"tare/lab/fault"
 	"tare/notebook"
-	pagingkind "tare/notebook/kinds/paging"
+	"tare/notebook/kinds/paging"
 )
 
 // A mapper is a workload with a known page table: 16 MiB of its own, and a file of 4 MiB that it reads.
@@ -68,15 +68,15 @@ design: {rounds: {floor: 1, cap: 1}, trials: 1, warmups: 0, timeout: 2m}
 	}
 	const own, file = 4096, 1024 // pages
 	for _, tr := range trials {
-		if tr.Failure != "" || len(pagingkind.SeenBy(&tr).PageTables) != 1 || pagingkind.SeenBy(&tr).PageFaults == nil {
-			t.Fatalf("%s: %s, %d readings, faults %v", tr.Treatment, tr.Failure, len(pagingkind.SeenBy(&tr).PageTables), pagingkind.SeenBy(&tr).PageFaults)
+		if tr.Failure != "" || len(paging.SeenBy(&tr).PageTables) != 1 || paging.SeenBy(&tr).PageFaults == nil {
+			t.Fatalf("%s: %s, %d readings, faults %v", tr.Treatment, tr.Failure, len(paging.SeenBy(&tr).PageTables), paging.SeenBy(&tr).PageFaults)
 		}
-		p, f := pagingkind.SeenBy(&tr).PageTables[0], pagingkind.SeenBy(&tr).PageFaults
+		p, f := paging.SeenBy(&tr).PageTables[0], paging.SeenBy(&tr).PageFaults
 		shared, other := p.Groupable, p.Elsewhere
 		if strings.Contains(tr.Treatment, "addresses="+notebook.AddressesRandom) {
 			shared, other = other, shared
 		}
-		if p.State != pagingkind.Initial || p.Guests != 2 || p.Processes != 2 || shared < 2*file || shared > 2*file+1000 {
+		if p.State != paging.Initial || p.Guests != 2 || p.Processes != 2 || shared < 2*file || shared > 2*file+1000 {
 			t.Errorf("%s: %+v, want the file's %d pages shared by both", tr.Treatment, p, file)
 		}
 		if other > 600 { // a static program's own pages are at one address, and the kernel's [vdso] at others

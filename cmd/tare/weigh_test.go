@@ -13,7 +13,7 @@ import (
 	"tare/internal/require"
 	"tare/lab/engine/qemu"
 	"tare/notebook"
-	memorykind "tare/notebook/kinds/memory"
+	"tare/notebook/kinds/memory"
 )
 
 // A holder is a workload that takes a known amount of memory: some of which no page is like another, and some of which all are.
@@ -101,27 +101,27 @@ design: {rounds: {floor: 1, cap: 1}, trials: 1, warmups: 0, timeout: 2m}
 			metric    notebook.Metric
 			low, high float64
 		}{
-			{memorykind.PSS, 20, 24}, {memorykind.Alone, 20, 25}, {memorykind.Added, 20, 24},
-			{memorykind.Merged, 16, 20}, {memorykind.AddedKSM, 16, 20}, {memorykind.Within, 3.9, 5},
+			{memory.PSS, 20, 24}, {memory.Alone, 20, 25}, {memory.Added, 20, 24},
+			{memory.Merged, 16, 20}, {memory.AddedKSM, 16, 20}, {memory.Within, 3.9, 5},
 		} {
 			if got := tr.Figures[c.metric.Name]; got < c.low || got > c.high {
 				t.Errorf("%s: %s is %.2f MiB, want %g to %g", tr.Treatment, c.metric.Name, got, c.low, c.high)
 			}
 		}
 		// A container's cgroup is charged with stacks, page tables and slabs at least; bare metal is in no group of its own.
-		kernel, told := tr.Figures[memorykind.Kernel.Name]
+		kernel, told := tr.Figures[memory.Kernel.Name]
 		if container := strings.Contains(tr.Treatment, "lxc"); told != container || told && (kernel < 0.05 || kernel > 20) {
 			t.Errorf("%s: the kernel has %.3f MiB for it, known: %v", tr.Treatment, kernel, told)
 		}
 		t.Logf("%s: kernel memory %.3f MiB, %v", tr.Treatment, kernel, told)
 		// Of three times 1024 pages alike there is one page for each 256 at least (max_page_sharing).
-		if got := tr.Value - tr.Figures[memorykind.Merged.Name]; got < 3.9 || got > 4.2 {
+		if got := tr.Value - tr.Figures[memory.Merged.Name]; got < 3.9 || got > 4.2 {
 			t.Errorf("%s: KSM takes %.2f MiB of each guest, want 4", tr.Treatment, got)
 		}
-		if !slices.ContainsFunc(memorykind.SeenBy(&tr).Weights, func(w memorykind.Weight) bool {
+		if !slices.ContainsFunc(memory.SeenBy(&tr).Weights, func(w memory.Weight) bool {
 			return w.Guests == 3 && slices.ContainsFunc(w.Last.Processes, func(p notebook.MemoryProcess) bool { return p.Name == "holder" && p.PSS > 20*notebook.MiB })
 		}) {
-			t.Errorf("%s: the holder is not among the processes of the last guest: %+v", tr.Treatment, memorykind.SeenBy(&tr).Weights)
+			t.Errorf("%s: the holder is not among the processes of the last guest: %+v", tr.Treatment, memory.SeenBy(&tr).Weights)
 		}
 	}
 	if got := force(t, "/sys/kernel/mm/ksm/run"); got != "0" {
@@ -151,10 +151,10 @@ allow_emulation: true
 	}
 	for _, tr := range h.trials("V") {
 		// QEMU's copy of the kernel's file is a line of its own: all of it but for its real-mode part and two pages that other things share.
-		if got, want := tr.Figures[memorykind.Copy.Name]*notebook.MiB, float64(image.Size()); got > want || got < want-(128<<10) {
+		if got, want := tr.Figures[memory.Copy.Name]*notebook.MiB, float64(image.Size()); got > want || got < want-(128<<10) {
 			t.Errorf("%s: QEMU's copy of the kernel has %.0f bytes, the file %.0f", tr.Treatment, got, want)
 		}
-		t.Logf("%s: kernel memory %.3f MiB", tr.Treatment, tr.Figures[memorykind.Kernel.Name])
+		t.Logf("%s: kernel memory %.3f MiB", tr.Treatment, tr.Figures[memory.Kernel.Name])
 		if tr.Failure != "" || tr.Value < 50 || tr.Value > 600 {
 			t.Errorf("a VM of 512 MB: %.1f MiB, %s; want more than its guest's programs take, and not much more than all of it", tr.Value, tr.Failure)
 		}

@@ -10,7 +10,7 @@ import (
 	"tare/desk/data"
 	"tare/desk/show/kinds"
 	"tare/notebook"
-	arrivalskind "tare/notebook/kinds/arrivals"
+	"tare/notebook/kinds/arrivals"
 	"tare/notebook/notebooktest"
 )
 
@@ -21,12 +21,12 @@ func started(t *testing.T, grow func(rate int, s float64) float64, unlike, share
 	const rounds = 8
 	f := notebooktest.New(4)
 	f.Rounds, f.Noise = rounds, 0
-	a := arrivalskind.Config{ForS: 10, Least: 10, Most: 100, TimeoutS: 30, Profile: true}
-	f.Study.Kind, f.Study.Config, f.Study.Design = arrivalskind.Name, &a, notebook.Design{Floor: rounds, Cap: rounds, Trials: 1, TimeoutS: 60}
+	a := arrivals.Config{ForS: 10, Least: 10, Most: 100, TimeoutS: 30, Profile: true}
+	f.Study.Kind, f.Study.Config, f.Study.Design = arrivals.Name, &a, notebook.Design{Floor: rounds, Cap: rounds, Trials: 1, TimeoutS: 60}
 	f.Study.Also = map[string][]notebook.Metric{}
 	p95, median := map[string]float64{}, map[string]float64{}
 	for i, w := range []string{"mapped-store", "httpd", "pagerank", "fio-mapped", "hashing", "uriparser"} {
-		f.Study.Metrics[w], f.Study.Also[w] = arrivalskind.StartMean, a.Also()
+		f.Study.Metrics[w], f.Study.Also[w] = arrivals.StartMean, a.Also()
 		for rate, s := range map[int][2]float64{1: {0.68, 0.78}, 2: {1.1, 1.3}, 4: {1.55, 2.24}, 8: {2.65, 4.59}, 16: {50, 90}, 32: {500, 900}, 64: {5000, 9000}} {
 			id := fmt.Sprintf("%s rate=%d cn docker vanilla 1/1GB", w, rate)
 			f.Add(id, grow(rate, s[0]))
@@ -37,15 +37,15 @@ func started(t *testing.T, grow func(rate int, s float64) float64, unlike, share
 		}
 	}
 	f.Trial = func(x *notebook.Trial) {
-		x.Figures = map[string]float64{arrivalskind.StartP95.Name: p95[x.Treatment], arrivalskind.StartP50.Name: median[x.Treatment]}
-		for m, share := range map[notebook.Metric]float64{arrivalskind.ProfileAllKernel: 56.94, arrivalskind.ProfileAllGC: 21.8, arrivalskind.ProfileAllMemory: 19.85} {
+		x.Figures = map[string]float64{arrivals.StartP95.Name: p95[x.Treatment], arrivals.StartP50.Name: median[x.Treatment]}
+		for m, share := range map[notebook.Metric]float64{arrivals.ProfileAllKernel: 56.94, arrivals.ProfileAllGC: 21.8, arrivals.ProfileAllMemory: 19.85} {
 			x.Figures[m.Name] = share * shares
 		}
-		for _, m := range []notebook.Metric{arrivalskind.ProfileInKernel, arrivalskind.ProfileGC, arrivalskind.ProfileMemory} {
+		for _, m := range []notebook.Metric{arrivals.ProfileInKernel, arrivals.ProfileGC, arrivals.ProfileMemory} {
 			x.Figures[m.Name] = 1 // of the engine alone, which the thesis's numbers are not of
 		}
 		if !strings.Contains(x.Treatment, "rate=8 ") {
-			for _, m := range arrivalskind.ProfileMetrics {
+			for _, m := range arrivals.ProfileMetrics {
 				x.Figures[m.Name] = 2 // at other rates
 			}
 		}

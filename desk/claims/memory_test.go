@@ -13,7 +13,7 @@ import (
 	"tare/desk/data"
 	"tare/desk/show/kinds"
 	"tare/notebook"
-	memorykind "tare/notebook/kinds/memory"
+	"tare/notebook/kinds/memory"
 	"tare/notebook/notebooktest"
 )
 
@@ -84,14 +84,14 @@ var table65 = map[string]float64{
 
 // weighed writes the folder of a study that weighed such guests of one size in so many rounds. One of more than two guests has whole distributions with a shared root and with copies,
 // as density-roots has them.
-func weighed(t *testing.T, m memorykind.Config, size string, of map[string]guestWeight, rounds int, noise float64) string {
+func weighed(t *testing.T, m memory.Config, size string, of map[string]guestWeight, rounds int, noise float64) string {
 	t.Helper()
 	f := notebooktest.New(4)
 	f.Rounds, f.Noise, f.Start = rounds, 0, notebooktest.At.Add(time.Duration(100*len(m.Guests)+len(of))*time.Hour) // no two folders are of one time
 	f.Study.Design = notebook.Design{Floor: rounds, Cap: rounds, Trials: 1, TimeoutS: 60}
-	f.Study.Kind, f.Study.Config, f.Study.Also = memorykind.Name, &m, map[string][]notebook.Metric{}
+	f.Study.Kind, f.Study.Config, f.Study.Also = memory.Name, &m, map[string][]notebook.Metric{}
 	for _, w := range []string{"shell", "system"} {
-		f.Study.Metrics[w], f.Study.Also[w] = memorykind.PSS, m.Figures()
+		f.Study.Metrics[w], f.Study.Also[w] = memory.PSS, m.Figures()
 	}
 	all := map[string]guestWeight{}
 	for words, w := range of {
@@ -111,28 +111,28 @@ func weighed(t *testing.T, m memorykind.Config, size string, of map[string]guest
 	f.Trial = func(x *notebook.Trial) {
 		w := all[x.Treatment]
 		figures := map[notebook.Metric]float64{
-			memorykind.PSS: w.added, memorykind.RSS: w.aloneRSS, memorykind.USS: w.added, memorykind.Merged: w.addedKSM,
-			memorykind.Alone: w.alone, memorykind.AloneRSS: w.aloneRSS, memorykind.AloneKSM: w.aloneKSM,
-			memorykind.Added: w.added, memorykind.AddedKSM: w.addedKSM, memorykind.Asymptote: w.limit, memorykind.LimitKSM: w.limitKSM,
-			memorykind.Own: w.own, memorykind.RAM: w.ram, memorykind.Emulator: w.emulator, memorykind.GuestFile: w.files, memorykind.GuestCore: w.kernel, memorykind.GuestAnon: w.processes,
-			memorykind.Left: w.left, memorykind.Idle: w.idle, memorykind.IdleAlone: w.idleAlone, memorykind.Best: w.own - w.left - w.idle,
-			memorykind.AnonAnon: w.anonAnon, memorykind.FileFile: w.fileFile, memorykind.AnonFile: w.anonFile,
-			memorykind.Within: w.within, memorykind.WithHost: w.host, memorykind.WithGuests: w.guests,
+			memory.PSS: w.added, memory.RSS: w.aloneRSS, memory.USS: w.added, memory.Merged: w.addedKSM,
+			memory.Alone: w.alone, memory.AloneRSS: w.aloneRSS, memory.AloneKSM: w.aloneKSM,
+			memory.Added: w.added, memory.AddedKSM: w.addedKSM, memory.Asymptote: w.limit, memory.LimitKSM: w.limitKSM,
+			memory.Own: w.own, memory.RAM: w.ram, memory.Emulator: w.emulator, memory.GuestFile: w.files, memory.GuestCore: w.kernel, memory.GuestAnon: w.processes,
+			memory.Left: w.left, memory.Idle: w.idle, memory.IdleAlone: w.idleAlone, memory.Best: w.own - w.left - w.idle,
+			memory.AnonAnon: w.anonAnon, memory.FileFile: w.fileFile, memory.AnonFile: w.anonFile,
+			memory.Within: w.within, memory.WithHost: w.host, memory.WithGuests: w.guests,
 		}
 		x.Figures = map[string]float64{}
-		for _, k := range append([]notebook.Metric{memorykind.PSS}, m.Figures()...) { // in one order
+		for _, k := range append([]notebook.Metric{memory.PSS}, m.Figures()...) { // in one order
 			x.Figures[k.Name] = figures[k] * math.Exp(noise*g.NormFloat64())
 		}
-		x.Value, x.ElapsedS = x.Figures[memorykind.PSS.Name], 0
+		x.Value, x.ElapsedS = x.Figures[memory.PSS.Name], 0
 	}
 	return f.Write(t)
 }
 
 // The shipped studies that weigh; density also with what incremental and duplicates ask.
 var (
-	footprint = memorykind.Config{Guests: []int{1, 2}, KSM: notebook.KSMPaper}
-	devices   = memorykind.Config{Guests: []int{1, 2}, KSM: notebook.KSMPaper, Frames: true}
-	density   = memorykind.Config{Guests: []int{1, 2, 4, 8}, KSM: notebook.KSMPaper, Frames: true}
+	footprint = memory.Config{Guests: []int{1, 2}, KSM: notebook.KSMPaper}
+	devices   = memory.Config{Guests: []int{1, 2}, KSM: notebook.KSMPaper, Frames: true}
+	density   = memory.Config{Guests: []int{1, 2, 4, 8}, KSM: notebook.KSMPaper, Frames: true}
 )
 
 // askedOf are the claims that only studies test which ask VMs what their memory is to them.
@@ -278,7 +278,7 @@ func TestKVMDecidesWhereItIsThere(t *testing.T) {
 // all that there is.
 func TestWeightsWithoutHugePagesDecide(t *testing.T) {
 	with, without := footprint, footprint
-	without.HugePages = memorykind.HugePagesOff
+	without.HugePages = memory.HugePagesOff
 	of := maps.Clone(asTheThesisSays)
 	for _, guest := range []string{"system cn lxc pinned", "system vm qemu kvm pinned"} {
 		of[guest] = otherwise[guest]

@@ -11,7 +11,7 @@ import (
 	"tare/desk/data"
 	"tare/desk/show/kinds"
 	"tare/notebook"
-	pagingkind "tare/notebook/kinds/paging"
+	"tare/notebook/kinds/paging"
 	"tare/notebook/notebooktest"
 )
 
@@ -65,8 +65,8 @@ func pagesRead(t *testing.T, of map[string]pagesOf, addresses string) []Verdict 
 	const rounds = 8
 	f := notebooktest.New(4)
 	f.Rounds, f.Noise = rounds, 0
-	p := pagingkind.Config{Guests: guestsOfPaging, Tables: true, InitialS: 1, SteadyS: 120, FaultsS: 10}
-	f.Study.Kind, f.Study.Config, f.Study.Design = pagingkind.Name, &p, notebook.Design{Floor: rounds, Cap: rounds, Trials: 1, TimeoutS: 60}
+	p := paging.Config{Guests: guestsOfPaging, Tables: true, InitialS: 1, SteadyS: 120, FaultsS: 10}
+	f.Study.Kind, f.Study.Config, f.Study.Design = paging.Name, &p, notebook.Design{Floor: rounds, Cap: rounds, Trials: 1, TimeoutS: 60}
 	f.Study.Also = map[string][]notebook.Metric{}
 	names := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(of)) {
@@ -81,20 +81,20 @@ func pagesRead(t *testing.T, of map[string]pagesOf, addresses string) []Verdict 
 	}
 	f.Trial = func(x *notebook.Trial) {
 		k := of[names[x.Treatment]]
-		x.Figures = map[string]float64{pagingkind.FaultsRepeated.Name: k.repeated, pagingkind.FaultsPerGuest.Name: k.rate, pagingkind.FaultsCPU.Name: 1}
-		for i, state := range []string{pagingkind.Initial, pagingkind.Steady} {
+		x.Figures = map[string]float64{paging.FaultsRepeated.Name: k.repeated, paging.FaultsPerGuest.Name: k.rate, paging.FaultsCPU.Name: 1}
+		for i, state := range []string{paging.Initial, paging.Steady} {
 			if k.groupable[i] == 0 {
 				continue
 			}
 			for what, v := range map[string]float64{
-				pagingkind.Groupable: k.groupable[i], pagingkind.Active: k.active[i], pagingkind.ActiveGroupable: k.both[i], pagingkind.Huge: k.huge,
-				pagingkind.GroupableHuge: 0, pagingkind.Within: k.within,
+				paging.Groupable: k.groupable[i], paging.Active: k.active[i], paging.ActiveGroupable: k.both[i], paging.Huge: k.huge,
+				paging.GroupableHuge: 0, paging.Within: k.within,
 			} {
-				x.Figures[pagingkind.Metric(what, state).Name] = v
+				x.Figures[paging.Metric(what, state).Name] = v
 			}
 		}
 		for i, share := range k.kinds {
-			x.Figures[pagingkind.FaultShare(notebook.FaultKinds[i]).Name] = share
+			x.Figures[paging.FaultShare(notebook.FaultKinds[i]).Name] = share
 		}
 		x.ElapsedS = 0
 	}

@@ -5,8 +5,8 @@ import (
 	"strconv"
 
 	"tare/notebook"
-	arrivalskind "tare/notebook/kinds/arrivals"
-	startingkind "tare/notebook/kinds/starting"
+	"tare/notebook/kinds/arrivals"
+	"tare/notebook/kinds/starting"
 )
 
 // Raised is a study of containers that are started under load, at rates up to 16 a second: one engine that starts six a second at the most, and one that is never
@@ -16,15 +16,15 @@ func Raised() *Folder {
 	f.Rounds, f.Noise = 3, 0.02
 	f.Study.Name, f.Study.Title = "bring-up", "Containers started under load"
 	f.Study.Figures = []notebook.Figure{{Name: "Figure 5.1", Title: "Engine scaling", Workload: "hashing", By: notebook.ParamRate}}
-	f.Study.Kind, f.Study.Config = arrivalskind.Name, &arrivalskind.Config{
-		ForS: 4, Least: 6, Most: 40, TimeoutS: 30, Profile: true, Published: []arrivalskind.Published{{Rate: 1, Mean: 0.68, P95: 0.78}, {Rate: 8, Mean: 2.65, P95: 4.59}},
+	f.Study.Kind, f.Study.Config = arrivals.Name, &arrivals.Config{
+		ForS: 4, Least: 6, Most: 40, TimeoutS: 30, Profile: true, Published: []arrivals.Published{{Rate: 1, Mean: 0.68, P95: 0.78}, {Rate: 8, Mean: 2.65, P95: 4.59}},
 	}
 	for _, engine := range []string{"docker", "crun"} {
 		for _, rate := range []int{1, 4, 8, 16} {
 			f.Add(fmt.Sprintf("hashing rate=%d cn %s vanilla large", rate, engine), 1)
 		}
 	}
-	f.Study.Metrics["hashing"], f.Study.Also = arrivalskind.StartMean, map[string][]notebook.Metric{"hashing": arrivalskind.Of(f.Study).Also()}
+	f.Study.Metrics["hashing"], f.Study.Also = arrivals.StartMean, map[string][]notebook.Metric{"hashing": arrivals.Of(f.Study).Also()}
 	f.Trial = func(x *notebook.Trial) {
 		t := Treatment(x.Treatment)
 		rate, err := strconv.Atoi(t.Params[notebook.ParamRate])
@@ -35,31 +35,31 @@ func Raised() *Folder {
 		if t.Engine == "crun" {
 			most, least = 100, 0.04
 		}
-		b := &arrivalskind.Bringup{Offered: float64(rate), Planned: arrivalskind.Of(f.Study).Starts(rate), ClientS: 0.05, CreatedS: 1}
+		b := &arrivals.Bringup{Offered: float64(rate), Planned: arrivals.Of(f.Study).Starts(rate), ClientS: 0.05, CreatedS: 1}
 		end := 0.0
 		for i := range b.Planned {
 			at := float64(i) / float64(rate)
 			end = max(end+1/most, at+least*x.Value)
-			b.Starts = append(b.Starts, arrivalskind.Request{AtS: at, LateS: 0.0002, CallS: end - at, HelloS: end - at, AnswerS: end - at + 0.05})
+			b.Starts = append(b.Starts, arrivals.Request{AtS: at, LateS: 0.0002, CallS: end - at, HelloS: end - at, AnswerS: end - at + 0.05})
 		}
 		b.OfS = end
-		seen := arrivalskind.Seen{Bringup: b}
+		seen := arrivals.Seen{Bringup: b}
 		if t.Engine == "docker" {
-			seen.Profile = &arrivalskind.Profile{Hz: 499, OfS: end, Samples: 110, Names: []string{
+			seen.Profile = &arrivals.Profile{Hz: 499, OfS: end, Samples: 110, Names: []string{
 				"dockerd", "runtime.main", "github.com/docker/docker/daemon.(*Daemon).containerStart", "runtime.mallocgc", "do_syscall_64", "copy_page_range", "path_mount", "tare", "runc",
-			}, Stacks: arrivalskind.Fold([]arrivalskind.ProfileStack{
-				{Role: arrivalskind.ProfileClient, User: []int{7, 1}, N: 10},
-				{Role: arrivalskind.ProfileEngine, User: []int{0, 1, 2}, N: 20},
-				{Role: arrivalskind.ProfileEngine, User: []int{0, 1, 2}, Kernel: []int{4, 5}, N: 35},
-				{Role: arrivalskind.ProfileEngine, User: []int{0, 1, 2, 3}, N: 25},
-				{Role: arrivalskind.ProfileEngine, User: []int{8, 1}, Kernel: []int{4, 6}, N: 20},
+			}, Stacks: arrivals.Fold([]arrivals.ProfileStack{
+				{Role: arrivals.ProfileClient, User: []int{7, 1}, N: 10},
+				{Role: arrivals.ProfileEngine, User: []int{0, 1, 2}, N: 20},
+				{Role: arrivals.ProfileEngine, User: []int{0, 1, 2}, Kernel: []int{4, 5}, N: 35},
+				{Role: arrivals.ProfileEngine, User: []int{0, 1, 2, 3}, N: 25},
+				{Role: arrivals.ProfileEngine, User: []int{8, 1}, Kernel: []int{4, 6}, N: 20},
 			})}
 		}
 		x.Seen, x.Figures = seen, b.Figures()
 		for name, v := range seen.Profile.Figures() {
 			x.Figures[name] = v
 		}
-		x.Value = x.Figures[arrivalskind.StartMean.Name]
+		x.Value = x.Figures[arrivals.StartMean.Name]
 	}
 	return f
 }
@@ -69,17 +69,17 @@ func Begun() *Folder {
 	f := New(2)
 	f.Rounds, f.Noise = 12, 0.05
 	f.Study.Name, f.Study.Title = "start-up", "How fast guests start"
-	f.Study.Kind, f.Study.Config = startingkind.Name, &startingkind.Config{Caches: notebook.Caches, Restore: true, Published: []startingkind.Published{
+	f.Study.Kind, f.Study.Config = starting.Name, &starting.Config{Caches: notebook.Caches, Restore: true, Published: []starting.Published{
 		{Name: "KVM", Moment: notebook.MomentLogin, StartS: 10.342, RestoreS: 1.192}, {Name: "LXC", Moment: notebook.MomentReturned, StartS: 0.2, RestoreS: 0.099},
 	}}
 	f.Add("hashing cache=cold cn crun vanilla large", 0.3)
 	f.Add("hashing cache=warm cn crun vanilla large", 0.1)
 	f.Add("hashing cache=warm vm qemu kvm vanilla large", 2)
-	first, also := startingkind.Of(f.Study).Metrics()
+	first, also := starting.Of(f.Study).Metrics()
 	f.Study.Metrics["hashing"], f.Study.Also = first, map[string][]notebook.Metric{"hashing": also}
 	f.Trial = func(x *notebook.Trial) {
 		at := func(share float64) int64 { return int64(share * x.Value * 1e9) }
-		s := &startingkind.Start{
+		s := &starting.Start{
 			Moments: []notebook.Moment{
 				{Name: notebook.MomentCreated, NS: at(0.3)}, {Name: notebook.MomentFirst, NS: at(0.4)}, {Name: notebook.MomentHello, NS: at(0.5)},
 				{Name: notebook.MomentOrdered, NS: at(0.6)}, {Name: notebook.MomentAnswer, NS: at(1)},
@@ -93,7 +93,7 @@ func Begun() *Folder {
 			s.WentOn = "a file in its memory had the random text that was written there before it was saved"
 			s.Restored = []notebook.Moment{{Name: notebook.MomentRestored, NS: at(0.5)}, {Name: notebook.MomentAgain, NS: at(0.7)}}
 		}
-		x.Seen, x.Figures = startingkind.Seen{Startup: s}, s.Figures()
+		x.Seen, x.Figures = starting.Seen{Startup: s}, s.Figures()
 	}
 	return f
 }

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"tare/notebook"
-	memorykind "tare/notebook/kinds/memory"
+	"tare/notebook/kinds/memory"
 )
 
 // kept is what guests of a treatment take in Weighed: each MiB of its own and so many that all of them share, the same merged, the parts of its
@@ -20,7 +20,7 @@ type kept struct {
 // Bare metal takes 0.3 + 0.1/n, containers 9 + 7/n and 10 + 8/n, VMs 140 + 95/n, and merged 90 + 97/n.
 func Weighed() *Folder {
 	f := New(8)
-	f.Study.Name, f.Study.Kind, f.Study.Config = "footprint", memorykind.Name, &memorykind.Config{Guests: []int{1, 2, 4, 8}, KSM: notebook.KSMPaper}
+	f.Study.Name, f.Study.Kind, f.Study.Config = "footprint", memory.Name, &memory.Config{Guests: []int{1, 2, 4, 8}, KSM: notebook.KSMPaper}
 	f.Study.Design.Trials = 1
 	mib := func(v float64) int64 { return int64(v * notebook.MiB) }
 	alike := func(aa, ff, af float64) notebook.MemoryAlike {
@@ -38,24 +38,24 @@ func Weighed() *Folder {
 		"idle vm qemu kvm pinned large": {own: 140, shared: 95, merged: 90, sharedMerged: 97, files: 5, processes: []string{"qemu-system-x86"},
 			duplicates: notebook.MemoryDuplicates{Within: alike(28, 0.5, 0.5), Host: alike(18, 2, 12), Guests: alike(48, 8, 3)}},
 	}
-	most := slices.Max(memorykind.Of(f.Study).Guests)
+	most := slices.Max(memory.Of(f.Study).Guests)
 	for _, words := range []string{"idle bm large", "idle bm aa large", "idle cn docker vanilla large", "idle cn docker pinned large", "idle vm qemu kvm pinned large"} {
 		f.Add(words, of[words].own+of[words].shared/float64(most))
 	}
-	f.Study.Metrics["idle"], f.Study.Also = memorykind.PSS, map[string][]notebook.Metric{"idle": {memorykind.Merged, memorykind.Alone, memorykind.Added, memorykind.Asymptote}}
+	f.Study.Metrics["idle"], f.Study.Also = memory.PSS, map[string][]notebook.Metric{"idle": {memory.Merged, memory.Alone, memory.Added, memory.Asymptote}}
 	f.Trial = func(x *notebook.Trial) {
 		k := of[x.Treatment]
 		noise := x.Value / f.Mean[x.Treatment]
 		x.Figures = map[string]float64{}
 		set := func(m notebook.Metric, v float64) { x.Figures[m.Name] = v * noise }
-		set(memorykind.Merged, k.merged+k.sharedMerged/float64(most))
-		set(memorykind.Alone, k.own+k.shared)
-		set(memorykind.Added, k.own)
-		set(memorykind.Asymptote, k.own)
-		var seen memorykind.Seen
-		for _, n := range memorykind.Of(f.Study).Guests {
+		set(memory.Merged, k.merged+k.sharedMerged/float64(most))
+		set(memory.Alone, k.own+k.shared)
+		set(memory.Added, k.own)
+		set(memory.Asymptote, k.own)
+		var seen memory.Seen
+		for _, n := range memory.Of(f.Study).Guests {
 			g := float64(n)
-			w := memorykind.Weight{Guests: n, MemoryWeight: notebook.MemoryWeight{PSS: mib(noise * (k.own*g + k.shared))}, Tables: mib(0.25 * g)}
+			w := memory.Weight{Guests: n, MemoryWeight: notebook.MemoryWeight{PSS: mib(noise * (k.own*g + k.shared))}, Tables: mib(0.25 * g)}
 			w.File = mib(noise * (k.files*g + k.shared))
 			w.Anonymous, w.RSS = w.PSS-w.File, 2*w.PSS
 			w.Engine.PSS, w.Ruler.PSS = mib(k.engine*g), mib(k.ruler*g)
@@ -83,10 +83,10 @@ func Weighed() *Folder {
 func WeighedInside() *Folder {
 	f := Weighed()
 	mib := func(v float64) int64 { return int64(v * notebook.MiB) }
-	memorykind.Of(f.Study).Frames = true
-	memorykind.Of(f.Study).Published = map[string][]float64{
-		memorykind.Own.Name: {91}, memorykind.Emulator.Name: {23}, memorykind.GuestFile.Name: {55}, memorykind.Left.Name: {26}, memorykind.Best.Name: {58},
-		memorykind.Within.Name: {28, 0.5, 0.5, 29},
+	memory.Of(f.Study).Frames = true
+	memory.Of(f.Study).Published = map[string][]float64{
+		memory.Own.Name: {91}, memory.Emulator.Name: {23}, memory.GuestFile.Name: {55}, memory.Left.Name: {26}, memory.Best.Name: {58},
+		memory.Within.Name: {28, 0.5, 0.5, 29},
 	}
 	weigh := f.Trial
 	part := func(name string, guest, rss, own, alike, idle float64) notebook.MemoryFrames {
@@ -94,7 +94,7 @@ func WeighedInside() *Folder {
 	}
 	f.Trial = func(x *notebook.Trial) {
 		weigh(x)
-		for _, w := range memorykind.SeenBy(x).Weights {
+		for _, w := range memory.SeenBy(x).Weights {
 			g := w.Last
 			for j := range g.Kinds {
 				g.Kinds[j].Own = g.PSS / 4
