@@ -27,8 +27,8 @@ const (
 	Grey
 )
 
-// Fit has the axis hold what the bars reach, so far at least; false where that is nothing.
-func (b *Bars) Fit(high float64) bool {
+// Reach has the axis hold what the bars reach, so far at least; false where that is nothing.
+func (b *Bars) Reach(high float64) bool {
 	low, high := span(b.marks(), 0, high, 0.1*high)
 	b.Low, b.High = min(low, 0), 1.04*high
 	return b.High > 0

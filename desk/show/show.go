@@ -12,7 +12,9 @@ import (
 
 // Kind is a kind of study. Of what it leaves out it shows nothing of its own.
 type Kind struct {
-	Key  string // its name in a study
+	Key string // its name in a study
+
+	// Read reads the config of a study of the kind; nil: it is a [Plain] one.
 	Read func(notebook.Study) (data.Config, error)
 
 	Figures []chart.Drawing // in the order in which they stand in a report, after those of any study
@@ -31,7 +33,25 @@ type Kind struct {
 func (k *Kind) Name() string { return k.Key }
 
 // Config is how a study of the kind measures.
-func (k *Kind) Config(s notebook.Study) (data.Config, error) { return k.Read(s) }
+func (k *Kind) Config(s notebook.Study) (data.Config, error) {
+	if k.Read == nil {
+		return Plain{}, nil
+	}
+	return k.Read(s)
+}
+
+// Plain is the config of a kind whose trials record only values and metrics, as timed work does. What a kind's own config has otherwise it
+// says itself.
+type Plain struct{}
+
+// Identity is the same for all.
+func (Plain) Identity() string { return "" }
+
+// Traits are those of timed work.
+func (Plain) Traits() data.Traits { return data.Traits{} }
+
+// Tally takes nothing.
+func (Plain) Tally() data.Tally { return nil }
 
 // Read reads the config of a kind, and makes of it what the desk has; nil where the study does not say.
 func Read[T any](kind string, of func(*T) data.Config) func(notebook.Study) (data.Config, error) {
@@ -43,6 +63,18 @@ func Read[T any](kind string, of func(*T) data.Config) func(notebook.Study) (dat
 		return of(c), nil
 	}
 }
+
+// Reads is the tally of a kind whose rows take nothing from what its trials record as a T: it sees to it that this can be read.
+type Reads[T any] struct{}
+
+// Trial reads what a trial recorded.
+func (Reads[T]) Trial(_ data.Block, t *notebook.Trial) error {
+	_, err := notebook.SeenOf[T](t)
+	return err
+}
+
+// Finish has nothing.
+func (Reads[T]) Finish(*data.Summary) (any, []data.Doubt) { return nil, nil }
 
 // Kinds are those with which folders were read.
 func Kinds(s *data.Summary) (all []*Kind) {

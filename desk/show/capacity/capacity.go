@@ -12,17 +12,16 @@ import (
 // Kind is what the desk knows of it.
 var Kind = show.Kind{
 	Key:     kind.Name,
-	Read:    show.Read(kind.Name, func(c *kind.Config) data.Config { return config{c} }),
+	Read:    show.Read(kind.Name, func(c *kind.Config) data.Config { return config{of: c} }),
 	Figures: []chart.Drawing{figure},
 }
 
 // config is how a study sought capacities. What it measures is in its metric's name.
-type config struct{ *kind.Config }
+type config struct {
+	show.Plain
+	of *kind.Config
+}
 
-func (config) Identity() string { return "" }
-
-func (config) Traits() data.Traits { return data.Traits{} }
-
-func (c config) Tally() data.Tally { return &curve{objective: c.Config} }
+func (c config) Tally() data.Tally { return &curve{objective: c.of} }
 
 func (config) Phrases() words.Phrases { return phrases }

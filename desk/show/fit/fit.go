@@ -15,10 +15,8 @@ import (
 var Kind = show.Kind{Key: kind.Name, Read: show.Read(kind.Name, func(*kind.Config) data.Config { return config{} })}
 
 // config is how a study sought what fits. What it measures is in its metric's name.
-type config struct{}
+type config struct{ show.Plain }
 
-func (config) Identity() string       { return "" }
-func (config) Traits() data.Traits    { return data.Traits{} }
 func (config) Tally() data.Tally      { return &searches{} }
 func (config) Phrases() words.Phrases { return words.Phrases{Amount: amount} }
 

@@ -65,7 +65,7 @@ func drawAdded(p *chart.Panel, stem string) *chart.Figure {
 		high, emulated = max(high, bar.End), emulated || !r.Representative
 		from, to = a.From, a.To
 	}
-	if len(b.Bars) == 0 || !b.Fit(high) {
+	if len(b.Bars) == 0 || !b.Reach(high) {
 		return nil
 	}
 	return &chart.Figure{

@@ -88,7 +88,7 @@ func (g guest) duplicates() (lines []show.Row) {
 	for _, at := range []struct {
 		*Duplicates
 		said string // of which pages, or how they are counted
-	}{{g.LastGuest.Duplicates, ""}, {g.Merged, ", with KSM"}, {g.ByGuest, ", by what pages are to the guest"}} {
+	}{{g.LastGuest.Duplicates, ""}, {g.Merged, mergedPages}, {g.ByGuest, byGuest}} {
 		if at.Duplicates == nil {
 			continue
 		}
@@ -96,7 +96,7 @@ func (g guest) duplicates() (lines []show.Row) {
 			name string
 			Alike
 			paper notebook.Metric
-		}{{"in the guest itself", at.Within, kind.Within}, {"with the host", at.Host, kind.WithHost}, {"with other guests", at.Guests, kind.WithGuests}} {
+		}{{inItself, at.Within, kind.Within}, {withHost, at.Host, kind.WithHost}, {withOthers, at.Guests, kind.WithGuests}} {
 			name, sizes := x.name+at.said, x.Alike.values()
 			if paper := weighed(g.row).Paper(g.row.Treatment, x.paper); len(paper) == len(sizes) && at.said == "" {
 				name += andInThePaper
@@ -117,7 +117,7 @@ func (a Alike) values() []show.Value {
 
 // total is the last line of Table 6.4. The paper's has three of its numbers, each a metric of its own.
 func (g guest) total(all Alike, said string) show.Row {
-	name, sizes := "in all"+said, all.values()
+	name, sizes := inAll+said, all.values()
 	sum, known := 0.0, 0
 	for i, m := range []notebook.Metric{kind.AnonAnon, kind.FileFile, kind.AnonFile} {
 		if paper := weighed(g.row).Paper(g.row.Treatment, m); len(paper) == 1 && said == "" {
@@ -149,14 +149,14 @@ func ofRAM(guests []guest) (all []show.Part) {
 		for _, k := range r.Kinds {
 			kinds.Rows = append(kinds.Rows, row(words.Plain(k.Name), k))
 		}
-		kinds.Rows = append(kinds.Rows, row("none of it: the emulator’s", r.Emulator))
+		kinds.Rows = append(kinds.Rows, row(emulators, r.Emulator))
 		for _, f := range r.Files {
 			files.Rows = append(files.Rows, row(words.Plain(f.Name), f))
 		}
 		for _, f := range []struct {
 			name string
 			Frames
-		}{{"other files", r.Others}, {"no file that was found", r.Unnamed}} {
+		}{{otherFiles, r.Others}, {noFile, r.Unnamed}} {
 			if f.Guest.Value > 0 {
 				files.Rows = append(files.Rows, row(f.name, f.Frames))
 			}
@@ -176,7 +176,7 @@ func details(guests []guest) show.Part {
 		for _, d := range []struct {
 			what string
 			of   []MemoryPart
-		}{{"Kind of page", g.Kinds}, {"File", g.Files}} {
+		}{{kindOfPage, g.Kinds}, {file, g.Files}} {
 			if len(d.of) > 0 {
 				heads := append([]show.Head{{Text: d.what + ": " + g.name}}, sizeHeads...)
 				fold.Parts = append(fold.Parts, show.Part{Table: &show.Table{Label: d.what + ", " + g.name, Heads: heads, Rows: sized(d.of, g.muted)}})

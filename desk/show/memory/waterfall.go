@@ -93,7 +93,7 @@ func steps(a *Alone) (all []step) {
 				all = append(all, step{name: k.Name, e: k.Own})
 			}
 		}
-		return append(all, step{name: "all of it", e: a.Own, total: true})
+		return append(all, step{name: allOfIt, e: a.Own, total: true})
 	}
 	r := a.RAM
 	part := func(name string, of notebook.Metric, kinds ...string) {
@@ -101,18 +101,18 @@ func steps(a *Alone) (all []step) {
 			all = append(all, step{name: name, e: stats.Estimate{Value: own}, paper: of})
 		}
 	}
-	all = append(all, step{name: "the emulator", e: r.Emulator.Own, paper: kind.Emulator})
-	part("RAM: the guest’s files", kind.GuestFile, notebook.FramesFile, notebook.FramesShared)
-	part("RAM: its processes", kind.GuestAnon, notebook.FramesAnonymous)
-	part("RAM: its kernel", notebook.Metric{}, slices.DeleteFunc(slices.Clone(notebook.KernelFrames), func(k string) bool { return k == notebook.FramesReserved })...)
-	part("RAM: reserved at boot", notebook.Metric{}, notebook.FramesReserved)
-	part("RAM: nobody’s there", kind.GuestFree, notebook.FramesFree, notebook.FramesAbsent, notebook.FramesGiven)
+	all = append(all, step{name: theEmulator, e: r.Emulator.Own, paper: kind.Emulator})
+	part(ramFiles, kind.GuestFile, notebook.FramesFile, notebook.FramesShared)
+	part(ramProcesses, kind.GuestAnon, notebook.FramesAnonymous)
+	part(ramKernel, notebook.Metric{}, slices.DeleteFunc(slices.Clone(notebook.KernelFrames), func(k string) bool { return k == notebook.FramesReserved })...)
+	part(ramReserved, notebook.Metric{}, notebook.FramesReserved)
+	part(ramFree, kind.GuestFree, notebook.FramesFree, notebook.FramesAbsent, notebook.FramesGiven)
 	left := a.Own
 	left.Value, left.Low, left.High = a.Own.Value-r.Left.Value-r.Idle.Value, math.NaN(), math.NaN()
 	return append(all,
-		step{name: "all of it", e: a.Own, paper: kind.Own, total: true},
-		step{name: "duplicates", e: r.Left, paper: kind.Left, less: true},
-		step{name: "not used of late", e: r.Idle, paper: kind.Idle, less: true},
-		step{name: "at best", e: left, paper: kind.Best, total: true},
+		step{name: allOfIt, e: a.Own, paper: kind.Own, total: true},
+		step{name: duplicated, e: r.Left, paper: kind.Left, less: true},
+		step{name: notUsed, e: r.Idle, paper: kind.Idle, less: true},
+		step{name: atBest, e: left, paper: kind.Best, total: true},
 	)
 }

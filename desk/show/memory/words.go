@@ -203,16 +203,40 @@ func aloneCaption(merged, published, emulated bool) (caption string) {
 
 func aloneAlt(said []string) string { return "Waterfalls, in MiB. " + strings.Join(said, "; ") + "." }
 
+// Its parts.
+const (
+	theEmulator  = "the emulator"
+	ramFiles     = "RAM: the guest’s files"
+	ramProcesses = "RAM: its processes"
+	ramKernel    = "RAM: its kernel"
+	ramReserved  = "RAM: reserved at boot"
+	ramFree      = "RAM: nobody’s there"
+	allOfIt      = "all of it"
+	duplicated   = "duplicates"
+	notUsed      = "not used of late"
+	atBest       = "at best"
+)
+
 // Of the tables.
 const mib template.HTML = "MiB"
 
 const (
 	guestCaption   = "What the last guest consists of: "
-	allOfIt        = "all of it"
 	dupesCaption   = "Duplicates: "
 	ramWhat        = "What the RAM is to the guest"
 	fileWhat       = "File in the guest’s page cache"
 	detailsHeading = "Its kinds of pages and its largest files"
+	inItself       = "in the guest itself"
+	withHost       = "with the host"
+	withOthers     = "with other guests"
+	inAll          = "in all"
+	mergedPages    = ", with KSM"
+	byGuest        = ", by what pages are to the guest"
+	emulators      = "none of it: the emulator’s"
+	otherFiles     = "other files"
+	noFile         = "no file that was found"
+	kindOfPage     = "Kind of page"
+	file           = "File"
 	andInThePaper  = ", and in the paper"
 
 	unusedCaption = "What a VM takes less without devices: "

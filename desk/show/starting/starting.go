@@ -12,14 +12,16 @@ import (
 // Kind is what the desk knows of it.
 var Kind = show.Kind{
 	Key:     kind.Name,
-	Read:    show.Read(kind.Name, func(c *kind.Config) data.Config { return config{c} }),
+	Read:    show.Read(kind.Name, func(c *kind.Config) data.Config { return config{Config: c} }),
 	Figures: []chart.Drawing{timeline, emulatedTimeline},
 	Parts:   parts,
 }
 
 // config is how a study timed starts.
-type config struct{ *kind.Config }
+type config struct {
+	show.Plain
+	*kind.Config
+}
 
-func (config) Identity() string    { return "" }
 func (config) Traits() data.Traits { return data.Traits{NoWork: true} }
 func (config) Tally() data.Tally   { return &Saving{} }

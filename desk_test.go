@@ -1,0 +1,146 @@
+package tare
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode"
+)
+
+// coreDesk are the packages of the desk that know no kind of study.
+var coreDesk = []string{"advise", "apply", "chart", "claims", "compare", "data", "explain", "export", "ladder", "model", "page", "show", "terminal", "words"}
+
+// namesOfKinds are names in the core desk that are a kind's, too, and what they are of there.
+var namesOfKinds = map[string]string{
+	"terminal/memory.go": "what tare memory prints", "terminal text.memory": "what tare memory prints", "words/memory.go": "what tare memory prints",
+	"export Row.Memory": "bytes of memory of an instance", "export choice.Memory": "bytes of memory of an instance",
+	"model/fit.go": "a model fitted to ratios", "model Overhead.fit": "a model fitted to ratios", "model Overhead.byFit": "a model fitted to ratios",
+	"advise adviser.fit": "a model fitted to ratios", "page sizeFit": "a model fitted to ratios",
+}
+
+// wordsOf are the words that a name of Go is put together of.
+func wordsOf(name string) (words []string) {
+	from := 0
+	for i, r := range name {
+		if i > from && unicode.IsUpper(r) {
+			words, from = append(words, name[from:i]), i
+		}
+	}
+	return append(words, name[from:])
+}
+
+// namedAfter says whether a name is of a kind.
+func namedAfter(name string, kinds []string) bool {
+	return slices.ContainsFunc(wordsOf(name), func(w string) bool { return slices.Contains(kinds, strings.ToLower(w)) })
+}
+
+// declared are the types, fields and methods that a file declares, as the exceptions name them.
+func declared(f *ast.File) (all []string) {
+	fields := func(of string, list *ast.FieldList) {
+		for _, field := range list.List {
+			for _, n := range field.Names {
+				all = append(all, of+"."+n.Name)
+			}
+		}
+	}
+	ast.Inspect(f, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.TypeSpec:
+			all = append(all, n.Name.Name)
+			switch t := n.Type.(type) {
+			case *ast.StructType:
+				fields(n.Name.Name, t.Fields)
+			case *ast.InterfaceType:
+				fields(n.Name.Name, t.Methods)
+			}
+		case *ast.FuncDecl:
+			if n.Recv != nil {
+				of := n.Recv.List[0].Type
+				if star, is := of.(*ast.StarExpr); is {
+					of = star.X
+				}
+				if id, is := of.(*ast.Ident); is {
+					all = append(all, id.Name+"."+n.Name.Name)
+				}
+			}
+		}
+		return true
+	})
+	return all
+}
+
+// compared are the texts that a file compares values with.
+func compared(f *ast.File) (all []string) {
+	take := func(list ...ast.Expr) {
+		for _, e := range list {
+			if lit, is := e.(*ast.BasicLit); is && lit.Kind == token.STRING {
+				if s, err := strconv.Unquote(lit.Value); err == nil {
+					all = append(all, s)
+				}
+			}
+		}
+	}
+	ast.Inspect(f, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.BinaryExpr:
+			if n.Op == token.EQL || n.Op == token.NEQ {
+				take(n.X, n.Y)
+			}
+		case *ast.CaseClause:
+			take(n.List...)
+		}
+		return true
+	})
+	return all
+}
+
+// A kind of study is shown by its package in desk/show. The rest of the desk has no file, type, field or method of one, and asks no value
+// whether it is one.
+func TestTheDeskHasNoNameOfAKind(t *testing.T) {
+	kinds := kindsOf(t, "desk/show", "kinds", "showtest")
+	used := map[string]bool{}
+	named := func(what string) bool {
+		_, permitted := namesOfKinds[what]
+		used[what] = true
+		return !permitted
+	}
+	for _, pkg := range coreDesk {
+		files, err := filepath.Glob(filepath.Join("desk", pkg, "*.go"))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("no files of desk/%s: %v", pkg, err)
+		}
+		for _, path := range files {
+			stem := strings.TrimSuffix(filepath.Base(path), ".go")
+			if strings.HasSuffix(stem, "_test") {
+				continue
+			}
+			if slices.Contains(kinds, stem) && named(pkg+"/"+stem+".go") {
+				t.Errorf("%s is named after a kind of study", path)
+			}
+			file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, name := range declared(file) {
+				if last := name[strings.LastIndex(name, ".")+1:]; namedAfter(last, kinds) && named(pkg+" "+name) {
+					t.Errorf("%s: %s is named after a kind of study", path, name)
+				}
+			}
+			for _, text := range compared(file) {
+				if slices.Contains(kinds, strings.ReplaceAll(text, "-", "")) {
+					t.Errorf("%s compares a value with %q, which is a kind of study", path, text)
+				}
+			}
+		}
+	}
+	for what := range namesOfKinds {
+		if !used[what] {
+			t.Errorf("there is no %s: it needs no permission", what)
+		}
+	}
+}
