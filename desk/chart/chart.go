@@ -2,7 +2,8 @@
 //
 // What is compared along one axis is a [Panel]; what a treatment's time went on is an account of package explain. Each kind of figure
 // is one file of this package, which makes its figures from one of the two, says how they are read, and draws them; and
-// one line in the lists below. A figure has one layout, which scales: on a phone it is as wide as the screen.
+// one line in the lists below. A figure of a kind of study is made by the kind's package, of values and texts in one of the shapes here: [Plot], [Paths],
+// [Bars], [Fall] or [Flames]. A figure has one layout, which scales: on a phone it is as wide as the screen.
 //
 // Figures are pure functions of what they show: the same values give the same bytes.
 package chart

@@ -26,7 +26,7 @@ type Config interface {
 	Tally() Tally
 }
 
-// Traits are what matters of a kind to those who know none. None of them is of timed work.
+// Traits are what matters of a kind to those who know none. Timed work has none of them.
 type Traits struct {
 	NoWork   bool // its trials do no work whose results could rest on synced writes
 	Constant bool // its values are sizes and shares, which no rare stall changes

@@ -94,45 +94,17 @@ func (r *reader) folder(dir string) error {
 	if err != nil {
 		return err
 	}
-	// Guests are unique: a folder named twice, or a copy of one, would count its rounds twice.
-	if r.seen == nil {
-		r.seen = map[string]string{}
-	}
-	for _, g := range f.Guests {
-		key := g.ID + g.Start.String()
-		if other, ok := r.seen[key]; ok && other != dir {
-			return fmt.Errorf("%s and %s hold the same guest %s: one is a copy of the other; name each folder once", other, dir, g.ID)
-		} else if ok && g.ID == f.Guests[0].ID {
-			return fmt.Errorf("%s is named twice; name each folder once", dir)
-		}
-		r.seen[key] = dir
+	if err := r.unique(f); err != nil {
+		return err
 	}
 	at := len(r.sum.Folders)
 	r.host(f.Host, dir)
 	quiet := r.quieted(f)
 
-	config, err := r.config(f)
+	byID, err := r.treatments(f)
 	if err != nil {
 		return err
 	}
-	byID := map[string]*tally{}
-	for _, t := range f.Study.Treatments {
-		n := r.tally(t, f, config)
-		n.trace(f.Study.Explain)
-		byID[t.ID] = n
-	}
-	for _, l := range f.Study.LeftOut {
-		r.sum.LeftOut = append(r.sum.LeftOut, LeftOut{Host: f.Host.ID, Treatment: l.Treatment, Reason: l.Reason})
-	}
-	for _, g := range f.Guests {
-		t := byID[g.Treatment]
-		if t == nil {
-			return fmt.Errorf("%s: the guest %s is of the treatment %q, which the study does not have", dir, g.ID, g.Treatment)
-		}
-		t.guest(g)
-		r.rulerCost(f.Host.ID, t.row.Treatment, g)
-	}
-
 	folder := Folder{Dir: dir, Study: f.Study, Host: f.Host.ID, Ends: ends(f.Sessions), Args: began(f.Sessions), Torn: f.Torn, Quiet: quiet}
 	rounds := map[int]bool{}
 	lastRound := -1
@@ -147,15 +119,7 @@ func (r *reader) folder(dir string) error {
 		}
 		if !t.Warmup {
 			c := done[cellKey{t.Treatment, t.Round}]
-			switch {
-			case t.Traced:
-				c.traced++
-			case t.Failure == "":
-				c.good++
-				fallthrough
-			default:
-				c.trials++
-			}
+			c.add(t)
 			done[cellKey{t.Treatment, t.Round}] = c
 		}
 		for _, w := range t.Warnings {
@@ -181,6 +145,49 @@ func (r *reader) folder(dir string) error {
 	return err
 }
 
+// unique holds that guests are: a folder named twice, or a copy of one, would count its rounds twice.
+func (r *reader) unique(f *notebook.Folder) error {
+	if r.seen == nil {
+		r.seen = map[string]string{}
+	}
+	for _, g := range f.Guests {
+		key := g.ID + g.Start.String()
+		if other, ok := r.seen[key]; ok && other != f.Dir {
+			return fmt.Errorf("%s and %s hold the same guest %s: one is a copy of the other; name each folder once", other, f.Dir, g.ID)
+		} else if ok && g.ID == f.Guests[0].ID {
+			return fmt.Errorf("%s is named twice; name each folder once", f.Dir)
+		}
+		r.seen[key] = f.Dir
+	}
+	return nil
+}
+
+// treatments finds or makes the rows of a folder's treatments, by their ids, and has what its guests say.
+func (r *reader) treatments(f *notebook.Folder) (byID map[string]*tally, err error) {
+	config, err := r.config(f)
+	if err != nil {
+		return nil, err
+	}
+	byID = map[string]*tally{}
+	for _, t := range f.Study.Treatments {
+		n := r.tally(t, f, config)
+		n.trace(f.Study.Explain)
+		byID[t.ID] = n
+	}
+	for _, l := range f.Study.LeftOut {
+		r.sum.LeftOut = append(r.sum.LeftOut, LeftOut{Host: f.Host.ID, Treatment: l.Treatment, Reason: l.Reason})
+	}
+	for _, g := range f.Guests {
+		t := byID[g.Treatment]
+		if t == nil {
+			return nil, fmt.Errorf("%s: the guest %s is of the treatment %q, which the study does not have", f.Dir, g.ID, g.Treatment)
+		}
+		t.guest(g)
+		r.rulerCost(f.Host.ID, t.row.Treatment, g)
+	}
+	return byID, nil
+}
+
 // cellKey is a treatment's part of a round of one folder.
 type cellKey struct {
 	treatment string
@@ -190,6 +197,19 @@ type cellKey struct {
 // cellDone is how many measured trials it has, how many of them succeeded, how many traced trials it has, and how many its guest was made
 // for; 0: the design's.
 type cellDone struct{ trials, good, traced, planned int }
+
+// add counts a trial that is no warm-up.
+func (c *cellDone) add(t *notebook.Trial) {
+	switch {
+	case t.Traced:
+		c.traced++
+	case t.Failure == "":
+		c.good++
+		fallthrough
+	default:
+		c.trials++
+	}
+}
 
 // begun says whether the last of the rounds is not whole: a treatment has trials of it to do. One that none of its own
 // trials says anything of is expected in it if its design goes so far, and if it was not given up: it succeeded in the
