@@ -29,8 +29,8 @@ func kindsOf(t *testing.T, folder string, others ...string) (names []string) {
 // A kind of study is known by its contract alone: one list names it, and no kind names another. What it records is a package of its own, which the
 // two that make it and show it read.
 func TestNobodyKnowsAKindOfStudy(t *testing.T) {
-	lists := map[string]string{"lab/measure/": "tare/lab/session", "desk/show/": "tare/desk/show/kinds"}
-	rooms := map[string][]string{"lab/measure/": kindsOf(t, "lab/measure", "measuretest"), "desk/show/": kindsOf(t, "desk/show", "kinds", "showtest")}
+	lists := map[string]string{"lab/measure/": "tare/lab/measure/kinds", "desk/show/": "tare/desk/show/kinds"}
+	rooms := map[string][]string{"lab/measure/": kindsOf(t, "lab/measure", "measuretest", "kinds"), "desk/show/": kindsOf(t, "desk/show", "kinds", "showtest")}
 	records := kindsOf(t, filepath.Join("notebook", "kinds"))
 	instruments := []string{"tare/bench", "tare/notebook/notebooktest"} // the promise of a kind's client; folders for tests
 	for _, p := range packages(t) {

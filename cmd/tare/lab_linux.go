@@ -95,7 +95,7 @@ func (r *running) check(c *cobra.Command) error {
 	}
 	if r.until != "" {
 		var err error
-		if r.known, err = study.ParseUntil(r.until, session.Kinds); err != nil {
+		if r.known, err = study.ParseUntil(r.until, session.Known.Kinds); err != nil {
 			return fmt.Errorf("--until %w", err)
 		}
 		if r.rounds > 0 {

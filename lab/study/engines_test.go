@@ -9,17 +9,11 @@ import (
 	"tare/lab/engine/oci"
 	"tare/lab/engine/podman"
 	"tare/lab/engine/qemu"
-	"tare/lab/measure"
-	"tare/lab/measure/arrivals"
-	"tare/lab/measure/capacity"
-	"tare/lab/measure/fit"
-	"tare/lab/measure/memory"
-	"tare/lab/measure/paging"
-	"tare/lab/measure/starting"
+	measured "tare/lab/measure/kinds"
 )
 
 // known is what the tests' studies may name.
-var known = Known{kinds, measure.Registry{arrivals.Kind, capacity.Kind, fit.Kind, memory.Kind, paging.Kind, starting.Kind}}
+var known = Known{kinds, measured.All}
 
 // kinds are the engines of it.
 var kinds = engine.Registry{bare.Kind, docker.Kind, oci.Crun, oci.Runc, podman.Kind, lxc.Kind, oci.GVisor, layers.Kind, qemu.VM, qemu.VMCN}

@@ -1,0 +1,24 @@
+//go:build linux
+
+// Package kinds lists the kinds of study that the laboratory measures.
+package kinds
+
+import (
+	"tare/lab/measure"
+	"tare/lab/measure/arrivals"
+	"tare/lab/measure/capacity"
+	"tare/lab/measure/fit"
+	"tare/lab/measure/memory"
+	"tare/lab/measure/paging"
+	"tare/lab/measure/starting"
+)
+
+// All are the kinds, besides timing work.
+var All = measure.Registry{
+	arrivals.Kind,
+	capacity.Kind,
+	fit.Kind,
+	memory.Kind,
+	paging.Kind,
+	starting.Kind,
+}
