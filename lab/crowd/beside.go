@@ -5,8 +5,9 @@ import (
 	"tare/notebook"
 )
 
-// BesideGuests reads what the host's CPUs and these guests have used so far. What it gives says later what the CPUs did beside the guests since; nil
-// where that cannot be known. Each reads some files of the kernel's, and must be called while nothing is measured.
+// BesideGuests reads how much CPU time the host and these guests have used so far. The function it returns reports what the host's
+// CPUs did since then in addition to the guests; nil where that cannot be known. Both calls read some files of the kernel and must
+// be made while nothing is measured.
 func BesideGuests(guests ...Guest) func() *notebook.Beside {
 	read := func() (c proc.CPUTime, ours float64, err error) {
 		for _, g := range guests {
@@ -25,7 +26,7 @@ func BesideGuests(guests ...Guest) func() *notebook.Beside {
 			return nil
 		}
 		after, has, err := read()
-		if err != nil || has < had { // a guest of which a process has ended
+		if err != nil || has < had { // a process of a guest has ended
 			return nil
 		}
 		return &notebook.Beside{
@@ -36,8 +37,8 @@ func BesideGuests(guests ...Guest) func() *notebook.Beside {
 	}
 }
 
-// Throttled reads for how long a guest's CPU quota has held it back so far. What it gives says later for how many seconds it has since; 0 where that
-// cannot be known. It must be called while nothing is measured.
+// Throttled reads for how long a guest's CPU quota has held it back so far. The function it returns gives the seconds since then; 0
+// where they cannot be known. Both calls must be made while nothing is measured.
 func Throttled(g Guest) func() float64 {
 	before, err := g.Throttled()
 	return func() float64 {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// spender is a guest that has used so much CPU time, each time it is asked.
+// spender is a guest whose CPU time follows a list, one entry per call.
 type spender struct {
 	Guest
 	used []time.Duration
@@ -25,7 +25,7 @@ func TestWhatWentOnBesideAGuest(t *testing.T) {
 	if b := BesideGuests(&spender{used: []time.Duration{time.Second, time.Second}})(); b == nil || b.OfS < 0 || b.StolenS < 0 || b.OthersS < 0 || b.OthersS+b.StolenS > b.OfS+0.02 {
 		t.Errorf("a guest that did nothing: %+v", b)
 	}
-	// What the guest did is not beside it, however much.
+	// The guest's own CPU time never counts as that of others, however much it is.
 	if b := BesideGuests(&spender{used: []time.Duration{0, time.Hour}})(); b == nil || b.OthersS != 0 {
 		t.Errorf("a guest that did much: %+v", b)
 	}

@@ -14,29 +14,29 @@ import (
 	"tare/notebook"
 )
 
-// Company is a guest's neighbours at work. A nil one is none.
+// Company is the busy neighbours of a guest. A nil Company has no neighbours.
 type Company struct {
 	host   Host
 	of     notebook.Treatment
 	work   func(kind string) *workload.Ready
 	guests []Guest
 	works  []*Service
-	kinds  []string // what each does: one of notebook.Busy
+	kinds  []string // what each neighbour does: one of notebook.Busy
 	seats  int
 	spread bool
 	full   bool
 }
 
-// Full says that the last Add ended because the host has no memory for one more.
+// Full reports whether the last Add ended because the host has no memory for another neighbour.
 func (c *Company) Full() bool { return c.full }
 
-// Len is how many there are.
+// Len is the number of neighbours.
 func (c *Company) Len() int { return len(c.guests) }
 
-// Working is how many of them have begun their work.
+// Working is the number of neighbours that have begun their work.
 func (c *Company) Working() int { return len(c.works) }
 
-// All are the measured guest's own, and the neighbours.
+// All returns the guests of the measurement itself, followed by the neighbours.
 func (c *Company) All(own []Guest) []Guest {
 	if c == nil {
 		return own
@@ -44,7 +44,7 @@ func (c *Company) All(own []Guest) []Guest {
 	return slices.Concat(own, c.guests)
 }
 
-// Beside makes the neighbours of a treatment's guest, and has them be busy. cause says why they are not.
+// Beside makes the neighbours of a treatment's guest and starts their work. cause says why that failed.
 func Beside(ctx context.Context, h Host, first Guest, t notebook.Treatment, work func(kind string) *workload.Ready) (c *Company, cause string, err error) {
 	n := notebook.NeighboursOf(t)
 	if n.None() {
@@ -61,8 +61,8 @@ func Beside(ctx context.Context, h Host, first Guest, t notebook.Treatment, work
 	return c, "", nil
 }
 
-// NewCompany is of a guest that has no neighbours yet. work says what one does that is busy in that way; spread: they are spread over all of
-// the host's CPUs, in turn, so that each has as many guests.
+// NewCompany makes a Company without neighbours. work returns the work of a neighbour that is busy in the given way. spread
+// distributes the neighbours over all CPUs of the host in turn, so that each CPU has equally many guests.
 func NewCompany(h Host, t notebook.Treatment, spread bool, work func(kind string) *workload.Ready) (c *Company, cause string) {
 	seats, err := h.Seats(t)
 	if err != nil {
@@ -71,16 +71,16 @@ func NewCompany(h Host, t notebook.Treatment, spread bool, work func(kind string
 	return &Company{host: h, of: t, work: work, seats: seats, spread: spread}, ""
 }
 
-// Add adds neighbours that do that, and waits until they have begun.
+// Add adds one neighbour of each of these kinds and waits until all have begun.
 func (c *Company) Add(ctx context.Context, first Guest, kinds ...string) (cause string, err error) {
 	began := len(c.guests)
 	c.full = false
 	for i, kind := range kinds {
 		if ctx.Err() != nil {
-			return "", nil // its caller sees that
+			return "", nil // the caller checks ctx
 		}
 		nth := fmt.Sprintf("neighbour %d of %d", began+i+1, began+len(kinds))
-		each, err := (append([]Guest{first}, c.guests...))[len(c.guests)].Resident() // they are alike
+		each, err := (append([]Guest{first}, c.guests...))[len(c.guests)].Resident() // all guests are alike
 		if err != nil {
 			return nth + ": " + err.Error(), nil
 		}
@@ -109,7 +109,8 @@ func (c *Company) Add(ctx context.Context, first Guest, kinds ...string) (cause 
 	return "", nil
 }
 
-// seat is where the neighbour that does this is, the first of which is 0. What those share that do the same work is something else than CPUs.
+// seat returns the seat of neighbour i, counted from 0. Neighbours that do the same work as the guest compete for something other
+// than CPUs, so they get CPUs of their own.
 func (c *Company) seat(i int, kind string) int {
 	if c.spread || kind == notebook.BusyWork {
 		return (i + 1) % c.seats
@@ -117,7 +118,7 @@ func (c *Company) seat(i int, kind string) int {
 	return 0
 }
 
-// Leave ends the neighbours' work and removes them. It may be called of a nil one.
+// Leave ends the neighbours' work and removes the neighbours. It may be called on a nil Company.
 func (c *Company) Leave(ctx context.Context) (err error) {
 	if c == nil {
 		return nil
@@ -125,9 +126,9 @@ func (c *Company) Leave(ctx context.Context) (err error) {
 	return c.Shrink(ctx, 0)
 }
 
-// Shrink removes the latest neighbours, until there are n.
+// Shrink removes the latest neighbours until n are left.
 func (c *Company) Shrink(ctx context.Context, n int) (err error) {
-	for _, w := range c.works[min(n, len(c.works)):] { // all at once: hundreds that go on being busy would starve those that remove them
+	for _, w := range c.works[min(n, len(c.works)):] { // all at once: hundreds of neighbours that are still busy would starve the removal
 		w.stop()
 	}
 	for _, w := range slices.Backward(c.works[min(n, len(c.works)):]) {
@@ -139,12 +140,13 @@ func (c *Company) Shrink(ctx context.Context, n int) (err error) {
 }
 
 const (
-	busyShare = 0.5      // of what a CPU-busy neighbour's cores could be asked for: less is idling
-	busyBytes = 64 << 10 // that an I/O-busy one has moved at least: a block
+	busyShare = 0.5      // least share of its CPUs that a CPU-busy neighbour must demand; below that it idles
+	busyBytes = 64 << 10 // least that an I/O-busy neighbour must have moved: one block
 )
 
-// Watch reads what the neighbours and the measured guest have done so far. What it gives says later what they did since; why says which of them was
-// not busy, so that the trial was none beside the neighbours that it should have had, and over that one has ended. Nothing must be measured meanwhile.
+// Watch reads what the neighbours and the measured guest have done so far. The function it returns reports what they did since
+// then. why says which neighbour was not busy, so that the trial did not have the neighbours it should have had. over reports that
+// a neighbour has ended. Nothing may be measured during either call.
 func (c *Company) Watch(own Guest) func() (did *notebook.Company, why string, over bool) {
 	if c == nil {
 		return func() (*notebook.Company, string, bool) { return nil, "", false }
@@ -157,7 +159,7 @@ func (c *Company) Watch(own Guest) func() (did *notebook.Company, why string, ov
 			}
 			all = append(all, d)
 		}
-		used, err = own.Used() // with its work, which will have ended
+		used, err = own.Used() // includes its work, which will have ended
 		return all, used, err
 	}
 	before, had, err := read()
@@ -188,7 +190,8 @@ func (c *Company) Watch(own Guest) func() (did *notebook.Company, why string, ov
 	}
 }
 
-// Accompanied says what a trial's neighbours did, and fails the trial where it was none beside such neighbours. over: one of them has ended.
+// Accompanied reports what a trial's neighbours did, and fails the trial where they were not busy as required. over reports that a
+// neighbour has ended.
 func Accompanied(tr *notebook.Trial, busy func() (*notebook.Company, string, bool)) (did *notebook.Company, over bool) {
 	did, why, over := busy()
 	if why != "" && tr.Failure == "" {
@@ -203,7 +206,7 @@ func Accompanied(tr *notebook.Trial, busy func() (*notebook.Company, string, boo
 	return did, over
 }
 
-// idle says why a neighbour was not busy for a time; "": it was.
+// idle says why a neighbour was not busy for a time; empty if it was busy.
 func idle(n notebook.Neighbour, took time.Duration, cores float64) string {
 	switch want := busyShare * cores * took.Seconds(); {
 	case n.Busy == notebook.BusyIO && n.Moved < busyBytes:

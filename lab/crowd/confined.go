@@ -8,8 +8,9 @@ import (
 	"tare/notebook"
 )
 
-// Stayed begins to watch whether a guest and its load stay on their CPUs. What it gives is called after the trial: it writes into its record what was
-// seen, and a trial that was not held to its CPUs has failed. It must be called, and called back, while nothing is measured.
+// Stayed starts watching whether a guest and its load stay on their CPUs. The function it returns is called after the trial: it
+// writes what was seen into the trial's record, and fails a trial that left its CPUs. Both calls must be made while nothing is
+// measured.
 func Stayed(g Guest, s *Service) func(tr *notebook.Trial) {
 	its := g.Watch()
 	var load engine.Watch
@@ -28,14 +29,14 @@ func Stayed(g Guest, s *Service) func(tr *notebook.Trial) {
 	}
 }
 
-// fail has a trial failed that did not stay on its CPUs, where it has not failed already.
+// fail marks a trial that left its CPUs as failed, unless it has already failed.
 func fail(tr *notebook.Trial, who string, c *notebook.Confined) {
 	if why := escaped(c); why != "" && tr.Failure == "" {
 		tr.Failure = who + why
 	}
 }
 
-// escaped says how a guest was not held to its CPUs; "": it was.
+// escaped says how a guest left its CPUs; empty if it did not.
 func escaped(c *notebook.Confined) string {
 	switch c.Escape {
 	case "":

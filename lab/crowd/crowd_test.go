@@ -18,7 +18,7 @@ func TestWhoIsBusy(t *testing.T) {
 		busy bool
 	}{
 		{notebook.Neighbour{Busy: "cpu", RanS: 1}, true},
-		{notebook.Neighbour{Busy: "cpu", RanS: 0.2, WaitedS: 0.8}, true}, // one of five on a CPU
+		{notebook.Neighbour{Busy: "cpu", RanS: 0.2, WaitedS: 0.8}, true}, // five share a CPU
 		{notebook.Neighbour{Busy: "cpu", RanS: 0.2, Moved: 1 << 30}, false},
 		{notebook.Neighbour{Busy: "io", RanS: 1}, false},
 		{notebook.Neighbour{Busy: "work", RanS: 0.01}, true}, // it may wait for a device
@@ -42,7 +42,7 @@ func TestASaturatedLoadIsAWarning(t *testing.T) {
 	}
 }
 
-// A ruler that the kernel killed for memory takes its count of such kills with it; the host's says so.
+// When the kernel kills a ruler for want of memory, the ruler's own count of such kills is lost, and the host's count tells.
 func TestARulerThatIsGoneForMemory(t *testing.T) {
 	proc := fstest.MapFS{"vmstat": {Data: []byte("nr_free_pages 5\noom_kill 7\n")}}
 	defer func(was fs.FS) { hostProc = was }(hostProc)

@@ -12,23 +12,23 @@ import (
 	"tare/notebook"
 )
 
-// BootTime is what a whole system may take until it is up; three times that where it is emulated.
+// BootTime is how long a whole system may take to boot; three times as long where it is emulated.
 const BootTime = 2 * time.Minute
 
-// Group is several guests of one treatment, each with the same work, that are there at once. The first is not the group's own: whoever
-// made it removes it.
+// Group is several guests of one treatment that live at the same time, each with the same work. The first guest does not belong to
+// the group: whoever made it removes it.
 type Group struct {
 	Host      Host
 	Treatment notebook.Treatment
 	Ready     *workload.Ready
-	Timeout   time.Duration // of a command of a load
+	Timeout   time.Duration // limit for one command of a load
 	First     Guest
 
-	Guests []Guest    // so far, First among them
-	Works  []*Service // of them; nil of a whole system, which has no work of its own
+	Guests []Guest    // made so far, First among them
+	Works  []*Service // the guests' work; nil for a whole system, which has no work of its own
 }
 
-// Another adds one more guest beside those that there are; cause says why it cannot. each is how much memory one takes, in bytes, as far as that is
+// Another adds one more guest to the group; cause says why it cannot. each is the memory that one guest takes, in bytes, as far as
 // known.
 func (c *Group) Another(ctx context.Context, each int64) (g Guest, cause string) {
 	if len(c.Guests) == 0 {
@@ -48,7 +48,7 @@ func (c *Group) Another(ctx context.Context, each int64) (g Guest, cause string)
 	return g, ""
 }
 
-// Begin begins the work of the guest that came last, and waits until it has begun.
+// Begin starts the work of the latest guest and waits until it has begun.
 func (c *Group) Begin(ctx context.Context) (cause string, err error) {
 	g := c.Guests[len(c.Guests)-1]
 	var s *Service
@@ -66,8 +66,8 @@ func (c *Group) Begin(ctx context.Context) (cause string, err error) {
 	return cause, err
 }
 
-// BeginAll begins the work of all guests, so that what ends by itself has not ended in the first when it begins in the last. cause says why
-// one did not begin.
+// BeginAll starts the work of all guests together, so that work which ends by itself is still running in the first guest when it
+// begins in the last. cause says why the work of a guest did not begin.
 func (c *Group) BeginAll(ctx context.Context) (cause string, err error) {
 	if c.Ready.Workload.Service != nil {
 		for i, g := range c.Guests {
@@ -94,12 +94,12 @@ func (c *Group) BeginAll(ctx context.Context) (cause string, err error) {
 	return cause, nil
 }
 
-// Over is the place of a guest whose work has ended, from 0; -1: none has.
+// Over is the index of a guest whose work has ended; -1 if none has.
 func (c *Group) Over() int {
 	return slices.IndexFunc(c.Works, func(s *Service) bool { return s != nil && s.Over() })
 }
 
-// Leave ends the works and removes the guests but the first.
+// Leave ends the work of all guests and removes all guests except the first.
 func (c *Group) Leave(ctx context.Context) (err error) {
 	for _, w := range slices.Backward(c.Works) {
 		err = errors.Join(err, w.TakeDown(ctx))
@@ -107,7 +107,7 @@ func (c *Group) Leave(ctx context.Context) (err error) {
 	return errors.Join(err, Vacate(ctx, c.Guests[min(1, len(c.Guests)):]))
 }
 
-// Boot waits until the whole system in the guest is up; it says why it is not.
+// Boot waits until the whole system in the guest has booted; cause says why it has not.
 func Boot(ctx context.Context, g Guest, ready *workload.Ready, t notebook.Treatment) (cause string) {
 	order := ready.Workload.Order(ready.Workload.Command, ready.Params, ready.Image, workload.Seat{Instance: t.Instance})
 	order.Timeout = Patience(t, BootTime)

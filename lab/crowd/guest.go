@@ -1,9 +1,9 @@
-// Package crowd is guests at work, one or many of them: the commands and services in them, the places from which services are
-// asked, busy neighbours, and the room that the host has for more. What kinds of study have in common with each other, and with
-// the timing of work, is here; which guests there are, and what is read of them, is a kind's.
+// Package crowd runs guests, one or many: the commands and services in them, the places from which loads ask the services, busy
+// neighbours, and the check that the host has room for more. It holds what the kinds of study share with each other and with the
+// timing of work. Each kind decides which guests there are and what is read of them.
 //
-// Where a function gives a cause beside an error, the cause says in words why a trial cannot go on, which is a failed trial, and the
-// error is of a guest that could not be removed again, which ends the study: it would be measured with the next one.
+// Where a function returns both a cause and an error, the cause says why a trial cannot go on; such a trial has failed. The error
+// means that a guest could not be removed. It ends the study, because that guest would disturb the next measurement.
 package crowd
 
 import (
@@ -22,34 +22,33 @@ import (
 	"tare/notebook"
 )
 
-// Bounds of what is asked of a guest.
+// Time limits of what is asked of a guest.
 const (
-	ProvisionTimeout = 5 * time.Minute // more than any driver gives itself, whose own message says more
+	ProvisionTimeout = 5 * time.Minute // longer than any driver allows itself, so that the driver's more precise message is the one reported
 	DestroyTimeout   = 1 * time.Minute
 	AskTimeout       = 30 * time.Second // for what a ruler answers at once
 )
 
-// Host makes guests. Its methods may be called from several goroutines only where it says so.
+// Host makes guests. A method may be called from several goroutines only where its comment says so.
 type Host interface {
-	// Provision makes the guest that is wanted, and returns when its ruler has answered.
+	// Provision makes the wanted guest and returns when its ruler has answered.
 	Provision(ctx context.Context, w Want) (Guest, error)
-	// Seats is how many guests of the treatment's size have CPUs of their own at once; 1 at least.
+	// Seats is the number of guests of the treatment's size that can have CPUs of their own at the same time; at least 1.
 	Seats(t notebook.Treatment) (int, error)
-	// Load makes the place from which a load asks the service in the treatment's guest; which CPUs it has is in the
-	// record.
+	// Load makes the place from which a load asks the service in the treatment's guest. The returned record names its CPUs.
 	Load(ctx context.Context, t notebook.Treatment, id string, w *workload.Ready) (Guest, notebook.Load, error)
 }
 
-// Want says which guest is wanted.
+// Want describes the wanted guest.
 type Want struct {
 	Treatment notebook.Treatment
 	ID        string
 	Work      *workload.Ready
-	Seat      int             // the CPUs that it has, where guests are bound to any; the treatment's own are seat 0
-	Moments   *engine.Moments // where the moments of its start are noted, which begins when the host is set for the treatment; nil: nobody asks
+	Seat      int             // which CPUs it has, where guests are bound to CPUs; the treatment's own are seat 0
+	Moments   *engine.Moments // where the moments of its start are noted, from setting the host for the treatment on; nil: not wanted
 }
 
-// Guest is a guest as trials see it; package engine says more about each method.
+// Guest is a guest as trials see it. Package engine documents each method.
 type Guest interface {
 	Ruler() Ruler
 	Limits() (notebook.Limits, error)
@@ -57,48 +56,48 @@ type Guest interface {
 	Address() engine.Address
 	Processes() ([]int, error)
 	Threads() ([]engine.Thread, error)
-	// Machine is the virtual machine that the guest is; false: it is none, or its engine does not say.
+	// Machine returns the virtual machine of the guest; false if the guest is not a VM or its engine does not say.
 	Machine() (engine.Machine, bool)
-	// Trace attaches the study's tracers to the guest, until it is stopped. clock is the guest whose ruler runs the
-	// trial, where that is not this one's own: the trial's load is there. An error means that nothing is attached, and the trial
-	// is run without.
+	// Trace attaches the study's tracers to the guest until the tracing is stopped. clock is the guest whose ruler runs the trial:
+	// the place of the load, where it is not this guest. An error means that nothing is attached and the trial is made without
+	// tracers.
 	Trace(clock Guest) (Tracing, error)
-	// Watch watches whether the guest stays on its CPUs; nil: it cannot tell.
+	// Watch watches whether the guest stays on its CPUs; nil if it cannot tell.
 	Watch() engine.Watch
-	// Used is the CPU time that its processes have used so far, those of a guest on another machine not counted.
+	// Used is the CPU time that the guest's processes have used so far, without processes on another machine.
 	Used() (time.Duration, error)
-	// Throttled is for how long a CPU quota has held it back so far; 0 where none limits it.
+	// Throttled is how long a CPU quota has held the guest back so far; 0 without a quota.
 	Throttled() (time.Duration, error)
-	// Demanded is what its processes have demanded so far.
+	// Demanded is what the guest's processes have demanded so far.
 	Demanded() (proc.Demand, error)
-	// Resident is the sum of its processes' resident sets (RSS), in bytes.
+	// Resident is the sum of the resident set sizes (RSS) of the guest's processes, in bytes.
 	Resident() (int64, error)
 	Diagnose() string
-	engine.Saver // an *engine.UnsupportedError where it is none
+	engine.Saver // returns an *engine.UnsupportedError where the guest cannot be saved
 	Destroy(ctx context.Context) error
 }
 
-// Tracing is a trace of one trial that has begun. Stop ends it, once, and says what was seen; its error means that something is still
+// Tracing is the running trace of one trial. Stop ends it, once, and returns what was seen; its error means that something is still
 // attached.
 type Tracing interface {
 	ruler.Bounds
 	Stop() (*notebook.Trace, error)
 }
 
-// Ruler measures in a guest: a *ruler.Client, or in tests something whose figures are known.
+// Ruler measures in a guest: a *ruler.Client, or in tests a fake with known figures.
 type Ruler interface {
 	Run(ctx context.Context, o ruler.Order) (r ruler.Result, host time.Duration, err error)
 	Cost(ctx context.Context, n int, program ...string) ([]time.Duration, error)
 	Ping(ctx context.Context) (time.Duration, error)
-	// Clock says how far its guest's calendar clock is ahead of this host's, and how wrong that may be.
+	// Clock says how far the calendar clock of the guest is ahead of this host's, and how large the error of that may be.
 	Clock(ctx context.Context) (ahead, bound time.Duration, err error)
-	RoundTrip() time.Duration // the smallest that a Ping has taken so far
+	RoundTrip() time.Duration // the shortest Ping so far
 }
 
-// NewID names a guest that is no trial's own.
+// NewID names a guest that belongs to no single trial.
 func NewID() string { return fmt.Sprintf("w-%08x", rand.Uint32()) }
 
-// Patience is d, and longer where the treatment's guests are emulated.
+// Patience is d, or three times d where the treatment's guests are emulated.
 func Patience(t notebook.Treatment, d time.Duration) time.Duration {
 	if !t.Representative() {
 		return 3 * d
@@ -106,7 +105,7 @@ func Patience(t notebook.Treatment, d time.Duration) time.Duration {
 	return d
 }
 
-// Diagnosis is what the guest's platform knows about why its ruler stopped answering, in parentheses; it may be empty.
+// Diagnosis is what the guest's platform knows about why its ruler stopped answering, in parentheses; may be empty.
 func Diagnosis(g Guest) string {
 	if a := g.Diagnose(); a != "" {
 		return " (" + a + ")"
@@ -117,8 +116,8 @@ func Diagnosis(g Guest) string {
 // hostProc is the host's /proc.
 var hostProc = os.DirFS("/proc")
 
-// MemoryKills gives what says, of a ruler that is gone, that the host's kernel has killed processes for memory since: with the ruler
-// went its own count.
+// MemoryKills counts the processes that the host's kernel has killed for want of memory. The function it returns explains an error
+// of a ruler that is gone: it says how many were killed since. The ruler's own count is lost with the ruler.
 func MemoryKills() func(error) string {
 	before := ruler.OOMKills(hostProc)
 	return func(err error) string {
@@ -130,15 +129,16 @@ func MemoryKills() func(error) string {
 	}
 }
 
-// Destroy removes a guest, also when ctx has ended.
+// Destroy removes a guest, even when ctx has ended.
 func Destroy(ctx context.Context, g interface{ Destroy(context.Context) error }) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), DestroyTimeout)
 	defer cancel()
 	return g.Destroy(ctx)
 }
 
-// Vacate removes guests, the latest first. Once one could not be removed in its time the others have that time together: hundreds of an engine that does not
-// answer any more would take hours. The error is of the first that is left, and says how many are.
+// Vacate removes guests, the latest first. After the first removal that ran out of time, all others share one such time limit:
+// hundreds of guests of an engine that no longer answers would take hours. The error is that of the first guest that is left, and
+// says how many are left.
 func Vacate(ctx context.Context, guests []Guest) (first error) {
 	ctx = context.WithoutCancel(ctx)
 	stay := 0
@@ -164,7 +164,7 @@ func Vacate(ctx context.Context, guests []Guest) (first error) {
 	return first
 }
 
-// Used is the CPU time that guests have used so far.
+// Used is the CPU time that all guests together have used so far.
 func Used(guests []Guest) (sum time.Duration, err error) {
 	for _, g := range guests {
 		u, err := g.Used()

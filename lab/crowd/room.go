@@ -9,17 +9,18 @@ import (
 	"tare/notebook"
 )
 
-// Reserve is the share of the host's memory that guests are not given.
+// Reserve is the share of the host's memory that is kept free of guests.
 const Reserve = 0.05
 
 const (
-	stillFor = time.Second // guests that take no more for so long have settled; three times that where they are emulated
-	still    = 0.005       // as a share of what they take
-	settling = time.Minute // at most; three times that where they are emulated
+	stillFor = time.Second // guests whose memory does not grow for this long have settled; three times as long where they are emulated
+	still    = 0.005       // largest growth in stillFor that counts as settled, as a share of their memory
+	settling = time.Minute // longest wait; three times as long where they are emulated
 )
 
-// Room says why the host should not get one more guest beside those that there are: it takes more than what is left, by what they take each.
-// promised is what one of them may still come to. Both are bytes.
+// Room says why the host should not get another guest: the memory left is less than what one guest takes, the reserve, and promised
+// together. guests is their number so far, each is what one of them takes, and promised is what one of them may still grow by. The
+// last two are in bytes.
 func Room(guests int, each, promised int64) string {
 	left, err := proc.Host.Memory("MemAvailable")
 	if err != nil {
@@ -36,7 +37,7 @@ func Room(guests int, each, promised int64) string {
 	return ""
 }
 
-// Settle waits until the guests take no more memory; restless says that they did not come to that.
+// Settle waits until the guests' memory has stopped growing; restless says that it did not.
 func Settle(ctx context.Context, guests []Guest, t notebook.Treatment) (took time.Duration, restless string, err error) {
 	began := time.Now()
 	last := int64(-1)
@@ -61,7 +62,7 @@ func Settle(ctx context.Context, guests []Guest, t notebook.Treatment) (took tim
 		select {
 		case <-ctx.Done():
 			return took, "", ctx.Err()
-		case <-time.After(pause): // it is what is measured: how much they take in that time
+		case <-time.After(pause): // the interval over which growth is measured
 		}
 	}
 }

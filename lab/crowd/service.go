@@ -12,36 +12,36 @@ import (
 )
 
 const (
-	readyTimeout = 2 * time.Minute        // of one question whether the service is ready
-	readyPause   = 100 * time.Millisecond // between two: a service that starts must not be slowed by being asked
-	saturation   = 0.9                    // share of its CPUs' time from which on a load may be what is measured
+	readyTimeout = 2 * time.Minute        // for one question whether the service is ready
+	readyPause   = 100 * time.Millisecond // between two questions: asking must not slow down a service that starts
+	saturation   = 0.9                    // share of its CPUs' time from which a load may be what limits the result
 )
 
-// ClockShare is how far the guest's clock and the host's may disagree on a trial, and ClockFloor what is allowed on
-// top: an answer's way through an emulated serial port is no clock's fault.
+// ClockShare is how far the guest's clock and the host's may disagree on a trial, as a share of the trial. ClockFloor is allowed in
+// addition: the time that an answer takes through an emulated serial port is not an error of a clock.
 const (
 	ClockShare = 0.01
 	ClockFloor = 5 * time.Millisecond
 )
 
-// Service is what runs in a guest until it is ended: a workload's service, with the place from which it is asked, or a command. A nil one is
-// none: Guests, During, Clock and TakeDown may be called of it.
+// Service is what runs in a guest until it is ended: a workload's service with the place of its load, or a command. A nil Service
+// runs nothing; Guests, During, Clock and TakeDown may be called on it.
 type Service struct {
 	Treatment notebook.Treatment
 	Ready     *workload.Ready
 	Guest     Guest
-	Place     Guest         // nil: nobody asks it
-	Load      notebook.Load // of the place
-	Pause     time.Duration // between two questions whether it answers; 0: the usual one
+	Place     Guest         // where its load runs; nil: it has no load
+	Load      notebook.Load // the record of Place
+	Pause     time.Duration // between two questions whether it answers; 0: the default
 	Took      time.Duration // from its start until it answered
 
 	stop  context.CancelFunc
-	alive context.Context // done when it has ended, or was ended; then:
+	alive context.Context // done when it has ended or was stopped; then:
 	res   ruler.Result
 	err   error
 }
 
-// Guests are the guest and, of a service, the place for its load.
+// Guests returns the guest and, for a service with a load, the place of the load.
 func (s *Service) Guests(g Guest) []Guest {
 	if s == nil || s.Place == nil {
 		return []Guest{g}
@@ -49,8 +49,8 @@ func (s *Service) Guests(g Guest) []Guest {
 	return []Guest{g, s.Place}
 }
 
-// Serve starts the workload's service in the guest, makes the place for its load, waits until the service answers there, and warms it. The
-// load's commands may take so long.
+// Serve starts the workload's service in the guest, makes the place of its load, waits until the service answers there, and warms
+// it up. timeout is for each command of the load.
 func Serve(ctx context.Context, h Host, g Guest, t notebook.Treatment, id string, ready *workload.Ready, timeout time.Duration) (_ *Service, cause string, err error) {
 	w := ready.Workload
 	at := g.Address()
@@ -74,7 +74,7 @@ func Serve(ctx context.Context, h Host, g Guest, t notebook.Treatment, id string
 	return s, "", nil
 }
 
-// Start starts the workload's command in the guest, and gives what is closed when it has begun.
+// Start starts the workload's command in the guest, and returns a channel that is closed when the command has begun.
 func Start(ctx context.Context, g Guest, ready *workload.Ready, t notebook.Treatment) (*Service, ruler.Begun) {
 	begun := make(ruler.Begun)
 	w := ready.Workload
@@ -83,13 +83,13 @@ func Start(ctx context.Context, g Guest, ready *workload.Ready, t notebook.Treat
 	return Begin(ctx, g, t, ready, order), begun
 }
 
-// HasBegun waits until it has; cause says that it ended before.
+// HasBegun waits until the command has begun; cause says that it ended before.
 func (s *Service) HasBegun(b ruler.Begun) (cause string) {
 	select {
 	case <-b:
 	case <-s.alive.Done():
 		select {
-		case <-b: // it has done both by now: whoever looks next sees its end
+		case <-b: // it has begun and ended: the next check sees the end
 		default:
 			cause = "its work ended at once: " + s.How()
 		}
@@ -97,9 +97,9 @@ func (s *Service) HasBegun(b ruler.Begun) (cause string) {
 	return cause
 }
 
-// Begin starts what is to run in the guest until it is ended.
+// Begin starts what runs in the guest until it is stopped.
 func Begin(ctx context.Context, g Guest, t notebook.Treatment, ready *workload.Ready, order ruler.Order) *Service {
-	order.Timeout = ruler.MaxTimeout // it ends when it is ended
+	order.Timeout = ruler.MaxTimeout // it runs until it is stopped
 	order.FixedAddresses = t.Params[notebook.ParamAddresses] == notebook.AddressesFixed
 	order.SmallPages = t.Params[notebook.ParamHugePages] == notebook.HugePagesNever
 	sctx, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -112,14 +112,14 @@ func Begin(ctx context.Context, g Guest, t notebook.Treatment, ready *workload.R
 	return s
 }
 
-// Ask is the order of a command line of its load.
+// Ask is the order that runs a command line of the load.
 func (s *Service) Ask(argv []string, timeout time.Duration) ruler.Order {
 	o := s.Ready.Workload.Order(argv, s.Ready.Params, s.Ready.Image, workload.Seat{Instance: s.Treatment.Instance, Address: s.Guest.Address().Connect})
 	o.Timeout = timeout
 	return o
 }
 
-// warm runs the load that comes before all that is measured, where the workload has one; it says why it failed.
+// warm runs the warm-up load, where the workload has one; cause says why it failed.
 func (s *Service) warm(ctx context.Context, timeout time.Duration) (cause string) {
 	warm := s.Ready.Workload.Load.Warm
 	if len(warm) == 0 || ctx.Err() != nil {
@@ -141,7 +141,7 @@ func (s *Service) warm(ctx context.Context, timeout time.Duration) (cause string
 	return ""
 }
 
-// Await asks until the service answers; it says why it does not. Empty also when ctx ends, which the caller sees.
+// Await asks until the service answers; cause says why it does not. cause is also empty when ctx ends, which the caller checks.
 func (s *Service) Await(ctx context.Context) (cause string) {
 	w := s.Ready.Workload
 	within := w.Service.Starting(!s.Treatment.Representative())
@@ -176,8 +176,8 @@ func (s *Service) Await(ctx context.Context) (cause string) {
 	}
 }
 
-// During is a context that ends with the service: a load of one that has ended need not be waited for. Of a nil
-// service it is ctx's own.
+// During returns a context that ends with the service, because a load need not be waited for once its service has ended. For a nil
+// Service it only follows ctx.
 func (s *Service) During(ctx context.Context) (context.Context, context.CancelFunc) {
 	during, enough := context.WithCancel(ctx)
 	if s == nil {
@@ -190,7 +190,7 @@ func (s *Service) During(ctx context.Context) (context.Context, context.CancelFu
 	}
 }
 
-// Over says whether the service has ended by itself.
+// Over reports whether the service has ended by itself.
 func (s *Service) Over() bool { return s.alive.Err() != nil }
 
 // How says how the service ended.
@@ -211,7 +211,7 @@ func (s *Service) said() string {
 	return "nothing"
 }
 
-// Notes are what a guest's record says about the place of its load.
+// Notes are the notes on the load's place for a guest's record.
 func (s *Service) Notes() []string {
 	switch {
 	case s.Load.From != "":
@@ -226,7 +226,8 @@ func (s *Service) Notes() []string {
 	return []string{"its load shares its CPUs: the host has no others"}
 }
 
-// Clock says how far the calendar clock of the load's machine is ahead of this host's; of one on this host it asks nothing.
+// Clock says how far the calendar clock of the load's machine is ahead of this host's. For a load on this host it asks nothing and
+// returns 0.
 func (s *Service) Clock(ctx context.Context) (ahead, bound time.Duration, err error) {
 	if s == nil || s.Load.From == "" {
 		return 0, 0, nil
@@ -236,7 +237,8 @@ func (s *Service) Clock(ctx context.Context) (ahead, bound time.Duration, err er
 	return s.Place.Ruler().Clock(ctx)
 }
 
-// Wander says that the clock of the load's machine did not keep to this host's during a trial: what it timed is not to be trusted.
+// Wander says that the clock of the load's machine drifted from this host's during a trial, so that its times cannot be trusted;
+// empty if it did not.
 func Wander(ahead, bound, later, laterBound, took time.Duration) string {
 	if off := later - ahead; off.Abs() > bound+laterBound+ClockFloor+time.Duration(ClockShare*float64(took)) {
 		return fmt.Sprintf("the clock of the load's machine ran away, or was set: it went from %.3f s to %.3f s ahead of this host's in %.3f s; is its time kept (NTP)?",
@@ -245,7 +247,7 @@ func Wander(ahead, bound, later, laterBound, took time.Duration) string {
 	return ""
 }
 
-// Usage is what the load took, by a clock that was so far ahead when it began.
+// Usage is what the load used. ahead and bound are the offset of its clock at the beginning, and the error of that.
 func (s *Service) Usage(res ruler.Result, ahead, bound time.Duration) *notebook.Load {
 	l := s.Load
 	l.AheadS, l.AheadBoundS = ahead.Seconds(), bound.Seconds()
@@ -253,7 +255,7 @@ func (s *Service) Usage(res ruler.Result, ahead, bound time.Duration) *notebook.
 	return &l
 }
 
-// Saturated warns of a load that had no CPU time left: it may have measured itself.
+// Saturated warns of a load that used nearly all of its CPU time: it may have measured itself.
 func Saturated(l *notebook.Load, elapsed time.Duration) []string {
 	share := (l.UserS + l.SystemS) / (elapsed.Seconds() * float64(len(l.CPUs)))
 	if len(l.CPUs) == 0 || elapsed <= 0 || share < saturation {
@@ -262,14 +264,14 @@ func Saturated(l *notebook.Load, elapsed time.Duration) []string {
 	return []string{fmt.Sprintf("the load used %.0f %% of its CPUs' time or more: it may have measured itself", 100*saturation)}
 }
 
-// TakeDown ends the service and removes its load's place. It may be called of a nil one.
+// TakeDown stops the service and removes the place of its load. It may be called on a nil Service.
 func (s *Service) TakeDown(ctx context.Context) error {
 	if s == nil {
 		return nil
 	}
-	if s.stop != nil { // it was begun
+	if s.stop != nil { // it was started
 		s.stop()
-		<-s.alive.Done() // the client bounds it
+		<-s.alive.Done() // the client limits this wait
 	}
 	if s.Place == nil {
 		return nil
@@ -277,7 +279,8 @@ func (s *Service) TakeDown(ctx context.Context) error {
 	return Destroy(ctx, s.Place)
 }
 
-// Again runs the load of a service until ctx ends; it says how it failed before.
+// Again repeats the load of a service until ctx ends; the text says how the load failed before that. i is the index of the guest,
+// for that text.
 func (s *Service) Again(ctx context.Context, i int, timeout time.Duration) string {
 	for ctx.Err() == nil {
 		asking, enough := s.During(ctx)
@@ -297,11 +300,11 @@ func (s *Service) Again(ctx context.Context, i int, timeout time.Duration) strin
 	return ""
 }
 
-// Alive is done when the service has ended, or was ended.
+// Alive is done when the service has ended or was stopped.
 func (s *Service) Alive() context.Context { return s.alive }
 
-// Stop has the service end; TakeDown also waits for it.
+// Stop tells the service to end, without waiting; TakeDown also waits.
 func (s *Service) Stop() { s.stop() }
 
-// Result is what its ruler says of it, when it has ended.
+// Result is what the ruler says of the service once it has ended.
 func (s *Service) Result() (ruler.Result, error) { return s.res, s.err }
