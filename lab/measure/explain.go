@@ -12,13 +12,13 @@ import (
 	"tare/notebook"
 )
 
-// MissingInside is the key of notebook.Trace.Missing that says why nothing could be seen inside the guest, where a kernel of its
-// own hides that from the host.
+// MissingInside is the key of notebook.Trace.Missing for the reason why nothing could be seen inside a guest whose own kernel hides
+// its inside from the host.
 const MissingInside = "inside"
 
-// trace attaches the study's tracers for one trial of the order; clock is where its load is. What it gives detaches them and writes what they saw
-// into the trial: nothing where they could not be attached, for the reason that it gives, and the trial was made all the same. An error means that one
-// is still attached: it would disturb whatever is measured next.
+// trace attaches the study's tracers for one trial of the order; clock is the guest in which its load runs. The function it returns
+// detaches the tracers and writes what they saw into the trial. If they could not be attached, the trial is made all the same, and
+// the reason is written instead. An error means that a tracer is still attached and would disturb the next measurement.
 func (p *Plain) trace(order *ruler.Order, clock crowd.Guest) (seen func(*notebook.Trial) error) {
 	tracing, unattached := p.guest.Trace(clock)
 	if unattached == nil {
@@ -50,7 +50,7 @@ func missing(p *notebook.Trace, name, why string) {
 	p.Missing[name] = why
 }
 
-// hides says why the host cannot see into a guest of the kind and the guest's ruler cannot help; "" if it need not, or can.
+// hides says why neither the host nor the guest's ruler can see into a guest of the kind; empty if one of them can.
 func hides(k engine.Kind, service bool) string {
 	if k.TracesInside && service {
 		return "the ruler in the guest does nothing but run the service, and cannot trace"
@@ -58,7 +58,8 @@ func hides(k engine.Kind, service bool) string {
 	return k.Untraceable
 }
 
-// blind says why there is no account from inside a guest whose ruler was asked for one; "" if there is, or if it was not asked.
+// blind says why the guest's ruler gave no account from inside, although it was asked for one; empty if it gave one or was not
+// asked.
 func blind(asked []string, inside *notebook.Trace) string {
 	tracer := notebook.TracerScheduler
 	if !slices.Contains(asked, tracer) {
@@ -77,15 +78,17 @@ func blind(asked []string, inside *notebook.Trace) string {
 	return "the tracer " + tracer + " in the VM saw nothing"
 }
 
-// account completes what was seen of a trial in a guest of the treatment: it divides the time that the guest ran into user and
-// system, and of what was seen inside and outside a VM it makes one account. The CPU times are those that the guest's kernel gives
-// for the trial's processes; of a service, where it cannot, those that the tracers counted. A sandbox's kernel is seen to run.
+// account completes what was seen of a trial in a guest of the treatment. It divides the guest's running time into user and system
+// time, and combines what was seen inside and outside a VM into one account. The CPU times are those that the guest's kernel
+// reports for the trial's processes. For a service whose kernel cannot report them, they are the times that the tracers counted.
+// The kernel of a sandbox is seen running on the host.
 func account(p *notebook.Trace, u notebook.Usage, elapsedS, cores float64) {
 	if u.UserS+u.SystemS == 0 {
 		u.UserS, u.SystemS = p.Figures["user_s"], p.Figures["system_s"]
 	}
 	if sandbox := p.Figures["emulator.run_s"]; sandbox > 0 && p.Figures["vcpu.run_s"] == 0 {
-		// Its kernel is a program of the host's, whose time is the work's system time, whatever its own clock says.
+		// The sandbox's kernel is a program on the host. The host's time for it is the work's system time, whatever the sandbox's
+		// own clock says.
 		u.UserS, u.SystemS = p.Figures["run_s"], sandbox
 	}
 	run := u.UserS + u.SystemS
@@ -104,7 +107,8 @@ func account(p *notebook.Trace, u notebook.Usage, elapsedS, cores float64) {
 	p.Wall, p.Tier = Nested(p.Inside.Wall, p.Wall), p.Inside.Tier
 }
 
-// fromCounters makes the account of a trial for which no switch was traced, if what the kernel itself counts of threads was read.
+// fromCounters makes the account of a trial in which no context switch was traced, if the kernel's own counters of threads were
+// read.
 func fromCounters(p *notebook.Trace, run, elapsedS, cores float64) {
 	delay, known := p.Figures["delay_s"]
 	if vcpu, is := p.Figures["vcpu.delay_s"]; is {
@@ -116,20 +120,20 @@ func fromCounters(p *notebook.Trace, run, elapsedS, cores float64) {
 	p.Wall, p.Tier = Counted(elapsedS, cores, run, delay+p.Figures["emulator.delay_s"], p.Figures["throttled_s"], p.Figures["blocked_s"]), notebook.TierCounters
 }
 
-// Counted is a wall account of so many seconds on so many cores, from sums over all threads: for how long they ran, stood in run queues,
-// of which the CPU quota was spent for so long, and waited for block devices. What came when is not known. Where they ran and stood in
-// queues for longer than the time that passed, it takes them to have been as many all the time as they were on average; where they
-// did not, one after the other. The sum is the time that passed.
+// Counted estimates the wall account of elapsed seconds on a number of cores from sums over all threads, in seconds: time running,
+// time in run queues (of which throttled for want of CPU quota), and time blocked on block devices. The order of events is not
+// known. If running and queueing took longer than elapsed, the threads are assumed to have been equally many all the time;
+// otherwise they are assumed to have run one after another. The parts sum to elapsed.
 func Counted(elapsed, cores, run, delay, throttled, blocked float64) map[string]float64 {
 	able := (run + delay) / elapsed
-	share := max(1, min(able, math.Ceil(cores))) // cores that could be used at a time
+	share := max(1, min(able, math.Ceil(cores))) // cores that could be used at the same time
 	ran := min(run/share, elapsed)
 	stood := min(delay, elapsed-ran)
 	if able > 1 {
 		stood = elapsed - ran
 	}
 	wall := map[string]float64{notebook.WallUser: ran}
-	wall[notebook.WallThrottled] = min(stood, throttled/share) // it is counted for each core
+	wall[notebook.WallThrottled] = min(stood, throttled/share) // throttled time is counted for each core
 	wall[notebook.WallCore] = stood - wall[notebook.WallThrottled]
 	waited := elapsed - ran - stood
 	wall[notebook.WallBlock] = min(blocked, waited)
@@ -137,8 +141,8 @@ func Counted(elapsed, cores, run, delay, throttled, blocked float64) map[string]
 	return wall
 }
 
-// Split divides a wall account's running time, all of which is attributed to notebook.WallUser, into user and system as the kernel
-// divides so much CPU time. The sum stays. Where no CPU time is known all of it stays user.
+// Split divides the running time of a wall account, all of it attributed to notebook.WallUser, into user and system time in the
+// proportion of these CPU times. The sum does not change. Without CPU times all of it stays user time.
 func Split(wall map[string]float64, userS, systemS float64) map[string]float64 {
 	out := maps.Clone(wall)
 	if run := userS + systemS; out != nil && run > 0 {
@@ -149,9 +153,10 @@ func Split(wall map[string]float64, userS, systemS float64) map[string]float64 {
 	return out
 }
 
-// Nested is the account of a trial in a VM: that from inside the VM, in which the guest's kernel counts as running also the time
-// for which a vCPU could have run and the host did something else, or had throttled it. That time, as the host saw it, is taken
-// from running user and system in their proportion, at most all of it, and is notebook.WallHypervisor. The sum stays.
+// Nested makes the account of a trial in a VM from the account inside the VM. There the guest's kernel counts time as running in
+// which a vCPU was runnable and the host ran something else, or had throttled the vCPU. That time, as the host saw it, becomes
+// notebook.WallHypervisor. It is taken from the running user and system time in their proportion, and is at most all of it. The sum
+// does not change.
 func Nested(inside, host map[string]float64) map[string]float64 {
 	out := maps.Clone(inside)
 	run := out[notebook.WallUser] + out[notebook.WallSystem]

@@ -27,9 +27,9 @@ func TestSplitAndNested(t *testing.T) {
 		{Split(wall{u: 2, s: 1}, 1, 1), wall{u: 1, s: 2}},
 		{Split(nil, 1, 1), nil},
 		{Nested(wall{u: 3, s: 1, th: 1}, wall{u: 1, c: 2}), wall{u: 1.5, s: 0.5, th: 1, h: 2}},
-		{Nested(wall{u: 3, s: 1}, wall{c: 3, th: 3}), wall{u: 0, s: 0, h: 4}}, // no more than all that ran
+		{Nested(wall{u: 3, s: 1}, wall{c: 3, th: 3}), wall{u: 0, s: 0, h: 4}}, // no more than all running time
 		{Nested(wall{u: 3, s: 1}, wall{u: 4}), wall{u: 3, s: 1, h: 0}},
-		{Nested(wall{u: 3}, nil), wall{u: 3}}, // the host saw nothing: nothing is known of it
+		{Nested(wall{u: 3}, nil), wall{u: 3}}, // the host saw nothing, so nothing is known of it
 		{Nested(wall{c: 3}, wall{c: 3}), wall{c: 3}},
 	} {
 		if !near(c.got, c.want) {
@@ -42,7 +42,7 @@ func TestSplitAndNested(t *testing.T) {
 	}
 }
 
-// An account from counters sums to the time that passed, and says of simple loads what is known of them.
+// An account from counters sums to the elapsed time, and is exact for simple loads.
 func TestCounted(t *testing.T) {
 	for _, c := range []struct {
 		name                                           string

@@ -1,8 +1,8 @@
-// Package measure is the contract of a kind of study: what its part of a study's file says, which treatments that makes, and what a
-// trial of it is. Below it each kind is one package, and package session has their list. What has no kind times its work: that is
-// Plain, which kinds build upon.
+// Package measure is the contract of a kind of study: what the kind's part of a study file may say, which treatments follow from
+// it, and what a trial is. Each kind is a package below this one, and package kinds lists them. A study without a kind times its
+// work. That is Plain, on which kinds build.
 //
-// A study, a session and the notebook know kinds by this contract alone.
+// A study, a session and the notebook know kinds only by this contract.
 package measure
 
 import (
@@ -22,36 +22,36 @@ import (
 
 // Kind is a kind of study.
 type Kind struct {
-	Name  string // its key in a study's file, and in study.json
+	Name  string // its key in a study file and in study.json
 	Rules Rules
 
-	// Read reads what a study's file has under the name; nil: nothing can stand there. workloads are the names of those that the study uses. An
-	// error may be a *Problem, or yamlfile's *PartError.
+	// Read reads the part of a study file under the kind's name; nil: a study file cannot name the kind. workloads are the names of
+	// the study's workloads. An error may be a *Problem or yamlfile's *PartError.
 	Read func(n *yaml.Node, workloads []string) (Config, error)
 
-	// Seek reads an objective, as --until has it; false: it is none of the kind's. nil: the kind has none.
+	// Seek reads an objective in the form of --until; false: it is not an objective of the kind. nil: the kind has no objectives.
 	Seek func(objective string) (Config, bool)
 }
 
-// Rules say which studies go with a kind. The texts are reasons, for a message that names the kind.
+// Rules say which options of a study a kind allows. Each text is a reason, for a message that names the kind.
 type Rules struct {
-	Once     string // why a guest has one trial, without warm-ups, without neighbours and asked from this host; empty: it may have more
-	Untraced string // why no tracer looks on; empty: one may
-	LoadHere string // why --load-from does not go with it; empty: it does
+	Once     string // why a guest has only one trial, no warm-ups and no neighbours, and is asked from this host; empty: no such limit
+	Untraced string // why no tracer may watch; empty: tracers may
+	LoadHere string // why --load-from is not allowed; empty: it is
 
-	Search     bool // a trial is many loads or runs, and so many trials as the study says
-	Crowd      bool // a trial has several guests at once, so that what the host does beside the first says nothing
-	Untimed    bool // a trial times no work: how long it takes is no one's cost
+	Search     bool // one trial consists of many loads or runs, and the study file fixes the number of trials
+	Crowd      bool // a trial has several guests at once, so what the host does outside the first guest means nothing
+	Untimed    bool // a trial times no work: its duration is not a cost of the treatment
 	Systems    bool // whole systems are measured, which have no run time
-	Stays      bool // work that never ends is measured
-	OwnNetwork bool // guests have the network that their engine gives by itself
-	BareMetal  bool // bare metal is no baseline of it, and left out
+	Stays      bool // the measured work never ends
+	OwnNetwork bool // guests use the default network of their engine
+	BareMetal  bool // bare metal is left out and is not a baseline
 }
 
-// Registry has kinds.
+// Registry is a list of kinds.
 type Registry []Kind
 
-// Find is the kind of a name; nil: there is none.
+// Find returns the kind of a name; nil if it does not exist.
 func (r Registry) Find(name string) *Kind {
 	for i := range r {
 		if r[i].Name == name {
@@ -61,7 +61,7 @@ func (r Registry) Find(name string) *Kind {
 	return nil
 }
 
-// Names are those of the kinds that a study's file can name and of which what holds; nil: any.
+// Names are the names of the kinds that a study file can name and for whose rules what is true; nil: all of them.
 func (r Registry) Names(what func(Rules) bool) (names []string) {
 	for _, k := range r {
 		if k.Read != nil && (what == nil || what(k.Rules)) {
@@ -71,7 +71,7 @@ func (r Registry) Names(what func(Rules) bool) (names []string) {
 	return names
 }
 
-// Rules are those of the kind of a name; none where it has none.
+// Rules are the rules of the kind of a name; the zero value if it does not exist.
 func (r Registry) Rules(name string) Rules {
 	if k := r.Find(name); k != nil {
 		return k.Rules
@@ -79,10 +79,10 @@ func (r Registry) Rules(name string) Rules {
 	return Rules{}
 }
 
-// Problem is what is wrong in a kind's part of a study's file, and where: keys and indexes from the kind's own.
+// Problem is an error in a kind's part of a study file. Path says where: keys and indexes, relative to that part.
 type Problem struct {
 	Path []any
-	Text string // what was expected
+	Text string // what must stand there instead
 }
 
 // Wrong is a problem at a key.
@@ -90,7 +90,7 @@ func Wrong(key, format string, args ...any) *Problem {
 	return &Problem{Path: []any{key}, Text: fmt.Sprintf(format, args...)}
 }
 
-// Error names the keys, and what was expected.
+// Error names the keys, and then what must stand there.
 func (p *Problem) Error() string {
 	var at strings.Builder
 	for _, step := range p.Path {
@@ -101,63 +101,65 @@ func (p *Problem) Error() string {
 	return at.String() + p.Text
 }
 
-// Config is how a study measures in the way of a kind. [Defaults] has all of it that a kind need not say.
+// Config is how a study measures under a kind. Embed [Defaults] for what a kind need not implement.
 type Config interface {
-	// Record is what stands in study.json, under the kind's name.
+	// Record is what study.json holds under the kind's name.
 	Record() any
 
-	// Factors are what makes treatments beside what every study has, each with its values.
+	// Factors are the factors that the kind adds to those of every study.
 	Factors() []Factor
 
-	// Fits says what of a platform, as a study's file has it, does not go with it.
+	// Fits says what the kind does not allow in a platform of the study file.
 	Fits(platform string, networks, isolation []string) error
 
-	// Accepts says what of a workload does not go with it.
+	// Accepts says why the kind cannot measure a workload.
 	Accepts(w *workload.Workload) error
 
-	// Design is the study's design, as far as the kind leaves it open.
+	// Design is the study's design after the kind has filled in or changed what it decides.
 	Design(d notebook.Design) notebook.Design
 
-	// Metrics are the metric of a workload's trials, and the secondary ones. drawn are those that a figure of the study names.
+	// Metrics returns the main metric of a workload's trials and the secondary metrics. drawn are the metrics that the study's
+	// figures name.
 	Metrics(w *workload.Workload, drawn []string) (first notebook.Metric, also []notebook.Metric)
 
-	// Possible says why this host cannot measure so at all.
+	// Possible says why this host cannot measure the kind at all.
 	Possible() error
 
-	// LeavesOut says why a treatment is not measured; empty: it is.
+	// LeavesOut says why a treatment is not measured; empty: it is measured.
 	LeavesOut(t notebook.Treatment, k engine.Kind, w *workload.Workload) string
 
-	// Neighbours is what a guest's neighbours are that the kind itself adds: of notebook.Busy.
+	// Neighbours are the kinds of neighbours, of notebook.Busy, that the kind itself adds to a guest.
 	Neighbours() []string
 
-	// Identity is what of it decides what trials mean: a folder goes on only with the same. It becomes a part of the study's hash.
+	// Identity is what of the configuration decides the meaning of a trial. It is part of the study's hash, and a folder is
+	// continued only with the same identity.
 	Identity(all []*workload.Ready) []any
 
-	// Set sets the host for the time of a run. notes say what was set; undo, where it is not nil, puts it back.
+	// Set changes the host for the time of a run. notes say what was changed; undo, unless nil, changes it back.
 	Set(j *journal.Journal) (notes []string, undo func(context.Context) error, err error)
 
-	// Subject is one guest that is to be measured.
+	// Subject returns one guest to be measured.
 	Subject(b Bench, c Cell) Subject
 }
 
-// Factor is what distinguishes treatments, by its name in Treatment.Params.
+// Factor is a difference between treatments, under its name in Treatment.Params.
 type Factor struct {
 	Name   string
-	Values []string // each makes a treatment; none: it makes none
+	Values []string // each value makes a treatment; none: the factor makes none
 }
 
-// Lab is the host as kinds have it.
+// Lab is the host as kinds see it.
 type Lab interface {
 	crowd.Host
 	// Create makes a guest without starting it.
 	Create(ctx context.Context, w crowd.Want) (Ahead, error)
-	// Reads lists the files and folders that a start of the treatment's guest reads.
+	// Reads lists the files and folders that the start of the treatment's guest reads.
 	Reads(ctx context.Context, t notebook.Treatment, w *workload.Ready) ([]string, error)
-	// Journal is where changes to the host are written down before they are made.
+	// Journal is the undo journal, in which every change to the host is written before it is made.
 	Journal() *journal.Journal
 }
 
-// Ahead is a guest that is made and not started; engine.Ahead says more about each.
+// Ahead is a guest that was made and not yet started. engine.Ahead documents each method.
 type Ahead interface {
 	Start(ctx context.Context) error
 	Meet(ctx context.Context) (crowd.Guest, error)
@@ -165,92 +167,92 @@ type Ahead interface {
 	Destroy(ctx context.Context) error
 }
 
-// Bench is what a trial is made with.
+// Bench is what a kind needs for its trials.
 type Bench struct {
 	Lab
 	Timeout time.Duration // of a trial, and of a command of its load
-	Tracers []string      // of traced trials
+	Tracers []string      // that watch traced trials
 
 	// Neighbour is the work of a neighbour that is busy in one of notebook.Busy's ways.
 	Neighbour func(t notebook.Treatment, busy string) *workload.Ready
 
-	// Until is when a search has had its part of the run's time.
+	// Until is when a search must end, having used its share of the run's time.
 	Until func(usual time.Duration) time.Time
 
-	// Note adds to what the end of the session says.
+	// Note adds a text to the summary at the end of the session.
 	Note func(text string)
 }
 
-// Cell is which guest is to be measured.
+// Cell says which guest is to be measured.
 type Cell struct {
 	Treatment notebook.Treatment
 	Engine    engine.Kind
 	Ready     *workload.Ready
 	ID        string
-	Rehearsal bool // the study has not begun, and nothing is recorded
+	Rehearsal bool // it is tried before the study begins, and nothing is recorded
 }
 
-// Subject is a guest with its trials.
+// Subject is a guest and its trials.
 type Subject interface {
-	// Make makes the guest, in bounded time. On error nothing of it remains.
+	// Make makes the guest, in bounded time. After an error nothing of it remains.
 	Make(ctx context.Context) error
-	// Guest is what Make made; whoever called it removes it.
+	// Guest is the guest that Make made. The caller of Make removes it.
 	Guest() crowd.Guest
-	// Service is the workload's in the guest, once it was begun; nil: it has none, or none that is there from trial to trial. Whoever called SetUp,
-	// or Make, takes it down before the guest is removed.
+	// Service is the workload's service in the guest, once it has begun; nil: the workload has none, or none that lives from trial
+	// to trial. The caller of SetUp or Make takes it down before the guest is removed.
 	Service() *crowd.Service
-	// SetUp has the guest ready for its trials; cause says why it is not.
+	// SetUp makes the guest ready for its trials; cause says why that failed.
 	SetUp(ctx context.Context) (cause string, err error)
-	// Trial makes one trial. over: the guest is of no use any more. The error ends the study: something is left that would disturb whatever is
-	// measured next. Where ctx ends, what it gives is of no use.
+	// Trial makes one trial. over: the guest can no longer be used. An error ends the study: something is left that would disturb
+	// the next measurement. If ctx ends first, the result is meaningless.
 	Trial(ctx context.Context, s Step) (tr notebook.Trial, over bool, err error)
 }
 
-// Role is what a trial is for.
+// Role is the purpose of a trial.
 type Role int
 
-// Roles.
+// The roles of a trial.
 const (
 	Measured  Role = iota
-	Traced         // it feeds no ratio
-	Warmup         // nothing is made of it, so that it is as short as it can be
-	Rehearsal      // the same, before the study begins
+	Traced         // its time feeds no ratio
+	Warmup         // its result is not used, so it is as short as possible
+	Rehearsal      // a warm-up before the study begins
 )
 
-// Step is one trial that a guest is to do.
+// Step is one trial for a guest to do.
 type Step struct {
 	Role  Role
-	Index int // among those of its role
+	Index int // among the trials of its role
 }
 
-// Counts says whether something is made of its result.
+// Counts reports whether the trial's result is used.
 func (s Step) Counts() bool { return s.Role == Measured || s.Role == Traced }
 
-// Defaults are what a kind need not say.
+// Defaults implements the methods of Config that a kind need not implement itself.
 type Defaults struct{}
 
-// Factors implements Config: there are none.
+// Factors implements Config: no further factors.
 func (Defaults) Factors() []Factor { return nil }
 
-// Fits implements Config: any platform does.
+// Fits implements Config: every platform is allowed.
 func (Defaults) Fits(string, []string, []string) error { return nil }
 
-// Accepts implements Config: any workload does.
+// Accepts implements Config: every workload is accepted.
 func (Defaults) Accepts(*workload.Workload) error { return nil }
 
-// Design implements Config: it is the study's.
+// Design implements Config: the study's own design.
 func (Defaults) Design(d notebook.Design) notebook.Design { return d }
 
-// Possible implements Config: it is.
+// Possible implements Config: every host can measure it.
 func (Defaults) Possible() error { return nil }
 
-// LeavesOut implements Config: nothing is left out.
+// LeavesOut implements Config: every treatment is measured.
 func (Defaults) LeavesOut(notebook.Treatment, engine.Kind, *workload.Workload) string { return "" }
 
 // Neighbours implements Config: none are added.
 func (Defaults) Neighbours() []string { return nil }
 
-// Set implements Config: nothing is set.
+// Set implements Config: the host is not changed.
 func (Defaults) Set(*journal.Journal) ([]string, func(context.Context) error, error) {
 	return nil, nil, nil
 }

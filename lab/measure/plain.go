@@ -11,8 +11,7 @@ import (
 	"tare/notebook"
 )
 
-// Plain is a guest in which work is timed: what a study without a kind measures, and what kinds embed that differ from it in some of its
-// steps.
+// Plain is a guest in which work is timed. A study without a kind measures this. Kinds that differ only in some steps embed it.
 type Plain struct {
 	Bench
 	Cell
@@ -21,7 +20,7 @@ type Plain struct {
 	service *crowd.Service
 }
 
-// NewPlain is a guest that is not made yet.
+// NewPlain returns a guest that is not made yet.
 func NewPlain(b Bench, c Cell) *Plain { return &Plain{Bench: b, Cell: c} }
 
 // Make implements Subject.
@@ -32,7 +31,7 @@ func (p *Plain) Make(ctx context.Context) (err error) {
 	return err
 }
 
-// Made takes a guest that was made in another way, with its service, where that has begun.
+// Made takes over a guest that was made in another way, with its service if that has begun.
 func (p *Plain) Made(g crowd.Guest, s *crowd.Service) { p.guest, p.service = g, s }
 
 // Guest implements Subject.
@@ -41,7 +40,7 @@ func (p *Plain) Guest() crowd.Guest { return p.guest }
 // Service implements Subject.
 func (p *Plain) Service() *crowd.Service { return p.service }
 
-// SetUp implements Subject: it starts the workload's service, where it has one.
+// SetUp implements Subject: it starts the workload's service, if it has one.
 func (p *Plain) SetUp(ctx context.Context) (cause string, err error) {
 	if p.Ready.Workload.Service == nil {
 		return "", nil
@@ -55,16 +54,16 @@ func (p *Plain) Trial(ctx context.Context, s Step) (tr notebook.Trial, over bool
 	return p.Time(ctx, s)
 }
 
-// outcome is what one run of the work gave.
+// outcome is the result of one run of the work.
 type outcome struct {
 	ruler.Result
 	host time.Duration // the same time by the host's clock
 
-	// How far the calendar clock of the load's machine was ahead of this host's before and after, and how wrong that may be.
+	// How far the calendar clock of the load's machine was ahead of this host's, before and after the run, and the error of each.
 	ahead, bound, later, laterBound time.Duration
 }
 
-// Time runs the workload once and checks its answer, that of a step that does not count apart: nothing is made of it.
+// Time runs the workload once and checks its answer. A step that does not count is not checked, because its result is not used.
 func (p *Plain) Time(ctx context.Context, s Step) (tr notebook.Trial, over bool, err error) {
 	w := p.Ready.Workload
 	where, order := p.guest, w.Order(w.Command, p.Ready.Params, p.Ready.Image, workload.Seat{Instance: p.Treatment.Instance})
@@ -111,7 +110,7 @@ func (p *Plain) Time(ctx context.Context, s Step) (tr notebook.Trial, over bool,
 	return tr, over, nil
 }
 
-// run gives the order, and asks the clock of the load's machine before and after.
+// run sends the order, and reads the clock of the load's machine before and after.
 func (p *Plain) run(ctx context.Context, where crowd.Guest, order ruler.Order) (out outcome, err error) {
 	asking, enough := p.service.During(ctx)
 	defer enough()
@@ -125,7 +124,7 @@ func (p *Plain) run(ctx context.Context, where crowd.Guest, order ruler.Order) (
 	return out, err
 }
 
-// record writes what the work gave into its trial. roundTrip is the least that the way to the ruler and back takes.
+// record writes the outcome of the work into its trial. roundTrip is the shortest time to the ruler and back.
 func (p *Plain) record(tr *notebook.Trial, out outcome, roundTrip time.Duration, order ruler.Order) {
 	w := p.Ready.Workload
 	tr.ElapsedS, tr.HostS = out.Elapsed.Seconds(), out.host.Seconds()
@@ -143,7 +142,7 @@ func (p *Plain) record(tr *notebook.Trial, out outcome, roundTrip time.Duration,
 			missing(tr.Trace, MissingInside, why)
 		}
 	}
-	// The host's time has the way to the guest and back in it, of which only the least that it takes is known.
+	// The host's time includes the way to the guest and back, of which only the minimum is known.
 	if off := max(out.Elapsed-out.host, out.host-roundTrip-out.Elapsed); off > crowd.ClockFloor+time.Duration(crowd.ClockShare*float64(out.host)) {
 		tr.Warnings = append(tr.Warnings, fmt.Sprintf("the guest's clock says %.4g s, the host's %.4g s", tr.ElapsedS, tr.HostS))
 	}
@@ -159,7 +158,7 @@ func (p *Plain) record(tr *notebook.Trial, out outcome, roundTrip time.Duration,
 	}
 }
 
-// check has the workload check its answer. over: the guest did not answer.
+// check lets the workload check its answer. over: the guest did not reply.
 func (p *Plain) check(ctx context.Context, tr *notebook.Trial) (over bool) {
 	w := p.Ready.Workload
 	order := w.Order(w.Check, p.Ready.Params, p.Ready.Image, workload.Seat{Instance: p.Treatment.Instance})

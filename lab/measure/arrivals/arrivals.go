@@ -1,7 +1,7 @@
 //go:build linux
 
-// Package arrivals times the starts of containers under load: they are made ahead and asked to start at a rate, in an open loop (paper
-// "characterization", section 5.1).
+// Package arrivals times the starts of containers under load. The containers are made ahead, and their starts are requested at a
+// fixed rate, in an open loop (paper "characterization", section 5.1).
 package arrivals
 
 import (
@@ -26,7 +26,7 @@ import (
 	"tare/yamlfile"
 )
 
-// Kind is the kind.
+// Kind is arrivals as a kind of study.
 var Kind = measure.Kind{
 	Name: record.Name,
 	Rules: measure.Rules{
@@ -36,14 +36,14 @@ var Kind = measure.Kind{
 	Read: read,
 }
 
-// file is what a study's file says.
+// file is the kind's part of a study file.
 type file struct {
-	Rates   []int  `yaml:"rates"`             // requests a second; each makes a treatment
+	Rates   []int  `yaml:"rates"`             // requests a second; each rate makes a treatment
 	For     string `yaml:"for,omitempty"`     // how long requests arrive; default 10s
-	Least   int    `yaml:"least,omitempty"`   // requests, if a rate makes fewer in that time; default 10
-	Most    int    `yaml:"most,omitempty"`    // requests, if a rate makes more; default 100
-	Timeout string `yaml:"timeout,omitempty"` // after which an engine, or an application, no longer answers; default 30s
-	Profile bool   `yaml:"profile,omitempty"` // samples say where the time goes
+	Least   int    `yaml:"least,omitempty"`   // least number of requests, if the rate makes fewer in that time; default 10
+	Most    int    `yaml:"most,omitempty"`    // greatest number of requests, if the rate makes more; default 100
+	Timeout string `yaml:"timeout,omitempty"` // after which an engine or an application counts as no longer answering; default 30s
+	Profile bool   `yaml:"profile,omitempty"` // whether to sample where the time goes
 
 	Published []record.Published `yaml:"published,omitempty"`
 }
@@ -51,10 +51,10 @@ type file struct {
 const (
 	mostStarts   = 1000
 	mostPerS     = 8000             // more than the client can make with one core (scripts/bench ceiling)
-	together     = 4                // containers that are made, or removed, at the same time
+	together     = 4                // containers that are made or removed at the same time
 	leadIn       = time.Second / 10 // before the first request
 	leastGuest   = 24 * notebook.MiB
-	leastThreads = 32 // of a container with what its engine holds it by
+	leastThreads = 32 // of a container, including the engine's processes that hold it
 	keptThreads  = 512
 )
 
@@ -98,7 +98,7 @@ func (f file) config() (measure.Config, error) {
 	return out, nil
 }
 
-// config is how a study starts containers.
+// config is how a study measures arrivals.
 type config struct {
 	measure.Defaults
 	record.Config
@@ -106,15 +106,15 @@ type config struct {
 	world world
 }
 
-// world is what a trial asks besides engines.
+// world is what a trial needs in addition to engines.
 type world interface {
 	ask(ctx context.Context, g crowd.Guest, at netip.AddrPort, q workload.Question) error
 	sample(k engine.Kind) (profiling, error)
 }
 
-// profiling is the sampling of what all of the host's CPUs do.
+// profiling is a running sampling of all CPUs of the host.
 type profiling interface {
-	// Stop ends it and says what was seen.
+	// Stop ends the sampling and returns what it saw.
 	Stop() (*record.Profile, error)
 }
 
@@ -176,8 +176,8 @@ type subject struct {
 	config
 }
 
-// Make implements measure.Subject. The first container is started as the others will be: what the host keeps of a first start they find, and its limits are
-// looked at before they are made.
+// Make implements measure.Subject. It starts a first container in the same way as all others. The others then find whatever the
+// host keeps after a first start, and the limits of the first are checked before the others are made.
 func (s *subject) Make(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, crowd.ProvisionTimeout)
 	defer cancel()
@@ -204,7 +204,7 @@ func startAndMeet(ctx context.Context, a measure.Ahead) (crowd.Guest, error) {
 	return g, err
 }
 
-// SetUp implements measure.Subject: nothing runs in it.
+// SetUp implements measure.Subject: nothing runs in the first container.
 func (*subject) SetUp(context.Context) (string, error) { return "", nil }
 
 // Trial implements measure.Subject: it makes containers ahead and starts them at the treatment's rate.
@@ -213,7 +213,7 @@ func (s *subject) Trial(ctx context.Context, _ measure.Step) (tr notebook.Trial,
 	tr.Command = s.Ready.Workload.Command
 	rate, err := strconv.Atoi(s.Treatment.Params[notebook.ParamRate])
 	if err != nil {
-		return tr, true, err // the plan made it
+		return tr, true, err // the plan made the value
 	}
 	b := &record.Bringup{Offered: float64(rate), Planned: s.Starts(rate)}
 	seen := record.Seen{Bringup: b}
@@ -260,7 +260,7 @@ func (s *subject) Trial(ctx context.Context, _ measure.Step) (tr notebook.Trial,
 	}
 	stop(nil)
 	if ctx.Err() != nil {
-		return tr, true, nil // its caller sees that
+		return tr, true, nil // the caller checks ctx
 	}
 	tr.Figures = b.Figures()
 	tr.Value = tr.Figures[record.StartMean.Name]
@@ -274,7 +274,7 @@ func (s *subject) Trial(ctx context.Context, _ measure.Step) (tr notebook.Trial,
 		}
 	}
 	switch {
-	case failed > 0: // the times of the others alone would be those of a better engine
+	case failed > 0: // a mean over the others only would be that of a better engine
 		tr.Failure = fmt.Sprintf("%d of %d starts failed at %d a second: %s", failed, n, rate, first)
 	default:
 		tr.Failure = u.inForce()

@@ -45,7 +45,7 @@ func TestArrivalsAreRead(t *testing.T) {
 	}
 }
 
-// Tare stops adding containers before the host has no room left.
+// Tare stops adding containers before the host runs out of room.
 func TestRoomIsForeseen(t *testing.T) {
 	memory, threads, err := unused()
 	if err != nil {
@@ -62,22 +62,22 @@ func TestRoomIsForeseen(t *testing.T) {
 	}
 }
 
-// starter is a laboratory and a world whose engine does nothing and never fails, except as a test says. The trial makes container 0 for itself; those
-// that it starts under load count from 1.
+// starter is a laboratory and a world whose engine does nothing and never fails, unless a test says so. The trial makes container 0
+// for itself; the containers that it starts under load count from 1.
 type starter struct {
 	measuretest.Lab
 	unmade   int           // this container cannot be made; 0: all can
 	fails    int           // this container does not start
-	silent   int           // the engine does not answer from this container on
+	silent   int           // from this container on the engine does not answer
 	unbound  int           // this container is not held to its limits
-	exit     int           // exit status of the work in each
+	exit     int           // exit status of the work in each container
 	meeting  error         // why no ruler says hello
 	blind    error         // why no samples are taken
 	profile  error         // why samples cannot be read back
 	asked    atomic.Int64  // requests to start
-	made     atomic.Int64  // container 0 among them
+	made     atomic.Int64  // includes container 0
 	standing atomic.Int64  // made and not removed
-	began    chan struct{} // closed at the third request to start; nil: nobody waits for it
+	began    chan struct{} // closed at the third request to start; nil: not needed
 }
 
 func (l *starter) Create(_ context.Context, w crowd.Want) (measure.Ahead, error) {
@@ -105,7 +105,7 @@ func (l *starter) Stop() (*record.Profile, error) {
 	return &record.Profile{Names: []string{"crun", "do_exit"}, Stacks: []record.ProfileStack{{Role: record.ProfileEngine, User: []int{0}, Kernel: []int{1}, N: 3}}}, nil
 }
 
-// upcoming is one of its containers, and the guest that the container becomes.
+// upcoming is a container of starter, and the guest that it becomes.
 type upcoming struct {
 	measuretest.Guest
 	l *starter
@@ -146,8 +146,8 @@ func (u *upcoming) InForce() error {
 
 func (u *upcoming) Destroy(context.Context) error { u.l.standing.Add(-1); return nil }
 
-// raise makes one trial: twenty containers at a rate, of an engine that has a minute to answer, so that a busy host fails none. A silent engine has a
-// second.
+// raise makes one trial: twenty containers at a rate. The engine has a minute to answer, so that a busy host fails no trial; a
+// silent engine has one second.
 func raise(ctx context.Context, t *testing.T, rate string, l *starter) notebook.Trial {
 	t.Helper()
 	c := config{world: l, Config: record.Config{ForS: 0.1, Least: 20, Most: 20, TimeoutS: 60, Profile: true}}
@@ -169,7 +169,8 @@ func raise(ctx context.Context, t *testing.T, rate string, l *starter) notebook.
 	return tr
 }
 
-// The trial records of each request when it was due, how late the client made it, and when the engine and the application answered.
+// The trial records for each request when it was due, how late the client made it, and when the engine and the application
+// answered.
 func TestAnEngineThatDoesNothing(t *testing.T) {
 	l := &starter{}
 	tr := raise(t.Context(), t, "200", l)
@@ -200,10 +201,11 @@ func TestAnEngineThatDoesNothing(t *testing.T) {
 	}
 }
 
-// anyContainer is a container by its number, which is left to chance: several are made at once.
+// anyContainer matches a container's number, which depends on chance: several containers are made at the same time.
 var anyContainer = regexp.MustCompile(`container [0-9]+`)
 
-// Whatever an engine does, the trial ends soon, with the requests that were made, their figures and the reason, and no container remains.
+// Whatever an engine does, the trial ends soon, with the requests that were made, their figures and the reason, and no container
+// remains.
 func TestEnginesThatFailUnderLoad(t *testing.T) {
 	for name, c := range map[string]struct {
 		l       *starter
@@ -245,7 +247,7 @@ func TestEnginesThatFailUnderLoad(t *testing.T) {
 	}
 }
 
-// An interrupt ends a trial at once, and nothing is blamed for it.
+// An interrupt ends a trial at once and is not reported as a failure.
 func TestAnInterruptUnderLoad(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	l := &starter{silent: 1, began: make(chan struct{})}

@@ -17,14 +17,15 @@ import (
 	"tare/lab/workload"
 )
 
-// askPause is the time between two questions: a service that starts must not be slowed by being asked. It is how exactly the moment of its first answer
-// is known.
+// askPause is the time between two questions: asking must not slow down a service that starts. It is also the resolution of the
+// moment of the first answer.
 const askPause = 2 * time.Millisecond
 
 // host is this host.
 type host struct{}
 
-// ask asks a service in a guest, at an address in its network namespace, again and again until the right answer has begun to come, or ctx ends.
+// ask asks a service in a guest, at an address in the guest's network namespace, again and again until the right answer has begun
+// to arrive or ctx ends.
 func (host) ask(ctx context.Context, g crowd.Guest, at netip.AddrPort, q workload.Question) error {
 	pids, err := g.Processes()
 	if err == nil && len(pids) == 0 {
@@ -48,7 +49,7 @@ func (host) ask(ctx context.Context, g crowd.Guest, at netip.AddrPort, q workloa
 	})
 }
 
-// once asks once.
+// once asks one time.
 func once(ctx context.Context, at netip.AddrPort, q workload.Question) error {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", at.String())
 	if err != nil {

@@ -18,19 +18,19 @@ import (
 )
 
 const (
-	profileHz      = 499  // not a divisor of the kernel's own ticks
-	mostStacks     = 3000 // different ones of a record; the rarest are cut short beyond that
-	shortStack     = 6    // frames of these, of the program and of the kernel each
-	deepestProfile = 64   // frames that are kept of any stack, the outermost
+	profileHz      = 499  // not a divisor of the kernel's tick rate
+	mostStacks     = 3000 // different stacks in a record; beyond that the rarest are shortened
+	shortStack     = 6    // frames that a shortened stack keeps, of the program and of the kernel each
+	deepestProfile = 64   // frames kept of any stack, the outermost
 )
 
-// sampling is the sampling of what all of the host's CPUs do.
+// sampling is a running sampling of all CPUs of the host.
 type sampling struct {
 	*profile.Sampler
 	kind engine.Kind
 }
 
-// sample begins it, while containers of an engine are started.
+// sample starts the sampling for the time in which containers of an engine are started.
 func (host) sample(k engine.Kind) (profiling, error) {
 	s, err := profile.Begin(profileHz)
 	if err != nil {
@@ -78,7 +78,7 @@ func (p sampling) Stop() (*record.Profile, error) {
 	return out, nil
 }
 
-// added adds up stacks that are the same, in the order of their frames.
+// added sums stacks that are the same, and sorts them by their frames.
 func added(all []record.ProfileStack) (some []record.ProfileStack) {
 	order := func(a, b record.ProfileStack) int {
 		return cmp.Or(strings.Compare(a.Role, b.Role), slices.Compare(a.User, b.User), slices.Compare(a.Kernel, b.Kernel))
@@ -94,17 +94,17 @@ func added(all []record.ProfileStack) (some []record.ProfileStack) {
 	return some
 }
 
-// naming gives addresses their functions and processes their roles.
+// naming maps addresses to functions and processes to roles.
 type naming struct {
 	kernel *symbols.Table
-	files  map[string]*symbols.Program // nil: it cannot be read
+	files  map[string]*symbols.Program // nil: the file cannot be read
 	names  []string
 	index  map[string]int
 	roles  map[*profile.Process]string
 	kind   engine.Kind
 }
 
-// place is a name's place among the names.
+// place is the index of a name among the names; a new name is added.
 func (n *naming) place(name string) int {
 	i, known := n.index[name]
 	if !known {
@@ -114,7 +114,7 @@ func (n *naming) place(name string) int {
 	return i
 }
 
-// program names a process's program.
+// program is the name of a process's program.
 func (n *naming) program(p *profile.Process) string {
 	switch {
 	case p.Exe == "":
@@ -125,7 +125,7 @@ func (n *naming) program(p *profile.Process) string {
 	return filepath.Base(onDisk(p.Exe))
 }
 
-// onDisk is the file that a program was copied from which runs from memory, as runc does.
+// onDisk is the path of the file from which a program in memory was copied: runc runs from such a copy.
 func onDisk(path string) string {
 	path = strings.TrimSuffix(path, " (deleted)")
 	if rest, ok := strings.CutPrefix(path, "/memfd:"); ok {
@@ -139,7 +139,7 @@ func onDisk(path string) string {
 	return path
 }
 
-// function is the one that a place in a file is in, or the file's name.
+// function is the name of the function that contains a place in a file, or else the name of the file.
 func (n *naming) function(f profile.Frame) string {
 	if f.File == "" {
 		return "[unknown]"
@@ -148,12 +148,12 @@ func (n *naming) function(f profile.Frame) string {
 	p, known := n.files[file]
 	if !known && filepath.IsAbs(file) {
 		at := file
-		if _, err := os.Stat(at); err != nil { // a runtime that was started by another path, from a namespace of its own
+		if _, err := os.Stat(at); err != nil { // the runtime was started by another path, from a namespace of its own
 			if found, err := exec.LookPath(filepath.Base(file)); err == nil {
 				at = found
 			}
 		}
-		p, _ = symbols.Open(at) // what is no program, or gone, has no functions
+		p, _ = symbols.Open(at) // a file that is gone or is not a program has no functions
 		n.files[file] = p
 	}
 	if p != nil {
@@ -164,12 +164,12 @@ func (n *naming) function(f profile.Frame) string {
 	return "[" + filepath.Base(file) + "]"
 }
 
-// role says whose a process is: by the program that it was started with, and else by the process that it comes of.
+// role says to whom a process belongs: by the program that it was started with, or else by its parent.
 func (n *naming) role(p *profile.Process) string {
 	if r, known := n.roles[p]; known {
 		return r
 	}
-	n.roles[p] = record.ProfileOthers // in a circle, which only a process id that was used again could make
+	n.roles[p] = record.ProfileOthers // ends a circle of parents, which only a reused process ID could make
 	parent := record.ProfileOthers
 	if p.Parent != nil {
 		parent = n.role(p.Parent)

@@ -10,11 +10,11 @@ import (
 	"tare/notebook"
 )
 
-// hostRoom foresees when the host runs short, by what the containers that were started have taken each.
+// hostRoom predicts when the host runs short, from what each started container has taken so far.
 type hostRoom struct {
-	memory, threads int64 // left when there was none
+	memory, threads int64 // left before the first container
 	keep            int64 // bytes
-	n               int64 // that were admitted
+	n               int64 // containers admitted so far
 }
 
 func newRoom() (*hostRoom, error) {
@@ -27,7 +27,7 @@ func newRoom() (*hostRoom, error) {
 	return h, err
 }
 
-// unused is how much memory, and how many threads, the host has left.
+// unused is how much memory, in bytes, and how many threads the host has left.
 func unused() (memory, threads int64, err error) {
 	if memory, err = proc.Host.Memory("MemAvailable"); err != nil {
 		return 0, 0, err
@@ -36,8 +36,8 @@ func unused() (memory, threads int64, err error) {
 	return memory, int64(most - now), err
 }
 
-// admit counts one more, or says why there is no room for it. Those that were admitted of late have not taken all that they will: of each as much is
-// counted as the greater of what one has taken so far, and what the least takes.
+// admit counts one more container, or says why the host has no room for it. The containers admitted last have not yet taken all
+// they will. Each of them is counted with the average taken so far, or with the least that a container takes, whichever is greater.
 func (h *hostRoom) admit() error {
 	memory, threads, err := unused()
 	if err != nil {
@@ -45,7 +45,7 @@ func (h *hostRoom) admit() error {
 	}
 	each := max(leastGuest, (h.memory-memory)/max(h.n, 1))
 	tasks := max(leastThreads, (h.threads-threads)/max(h.n, 1))
-	const pending = 8 // that may still be on their way
+	const pending = 8 // containers that may still be starting
 	switch {
 	case memory-min(h.n+1, pending)*each < h.keep:
 		return fmt.Errorf("the host has %d MiB of memory left, of which %d are kept, and a container takes about %d: no more than %d are started", memory/notebook.MiB, h.keep/notebook.MiB, each/notebook.MiB, h.n)

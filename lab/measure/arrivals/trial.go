@@ -19,14 +19,14 @@ import (
 	record "tare/notebook/kinds/arrivals"
 )
 
-// here is where a service listens: it is asked from within its own network namespace, so that an engine's network is a part of its start, and not of the
-// question.
+// here is where a service listens. It is asked from within its own network namespace, so that the engine's network is part of the
+// start and not of the question.
 var here = netip.AddrFrom4([4]byte{127, 0, 0, 1})
 
 // notMade marks a request for which the host had no room.
 const notMade = "not made"
 
-// The client may be this late, of a share of what it measures, and use this much of a core, before it may be what is measured.
+// Limits beyond which the client may have measured itself: its lateness, as a share of what it measures, and its use of a core.
 const (
 	clientShare = 0.05
 	clientCore  = 80 // percent
@@ -43,11 +43,11 @@ func clientLimits(f map[string]float64) (warnings []string) {
 	return warnings
 }
 
-// ownTime is the CPU time of Tare itself: of none of the programs that it starts.
+// ownTime is the CPU time of Tare itself, without the programs that it starts.
 func ownTime() time.Duration {
 	var u unix.Rusage
 	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
-		panic(err) // it fails for wrong arguments alone
+		panic(err) // it fails only for wrong arguments
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
@@ -58,20 +58,20 @@ type bringUp struct {
 	guests []started
 	starts []record.Request
 	begin  time.Time
-	stop   context.CancelCauseFunc // no further requests are made
+	stop   context.CancelCauseFunc // stops further requests
 
-	mu   sync.Mutex // of room
+	mu   sync.Mutex // guards room
 	room *hostRoom
 }
 
-// started is a container of it.
+// started is a container of a bringUp.
 type started struct {
 	ahead measure.Ahead
 	guest crowd.Guest
 	work  *crowd.Service
 }
 
-// several does something for each container, some at the same time, and gives the errors.
+// several calls do for each container, for some at the same time, and returns all errors.
 func (u *bringUp) several(do func(i int) error) error {
 	errs := make([]error, len(u.guests))
 	next := make(chan int)
@@ -91,13 +91,13 @@ func (u *bringUp) several(do func(i int) error) error {
 	return errors.Join(errs...)
 }
 
-// create makes all containers; it says why one cannot be made.
+// create makes all containers; cause says why one of them cannot be made.
 func (u *bringUp) create(ctx context.Context) (cause string) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	err := u.several(func(i int) (err error) {
 		if ctx.Err() != nil {
-			return nil // another could not be made
+			return nil // another container could not be made
 		}
 		cctx, done := context.WithTimeout(ctx, crowd.ProvisionTimeout)
 		defer done()
@@ -121,7 +121,7 @@ func (u *bringUp) remove(ctx context.Context) error {
 		g := &u.guests[i]
 		if g.work != nil {
 			g.work.Stop()
-			<-g.work.Alive().Done() // the client bounds it
+			<-g.work.Alive().Done() // the client limits this wait
 		}
 		if g.ahead == nil {
 			return nil
@@ -143,7 +143,7 @@ func (u *bringUp) inForce() string {
 	return ""
 }
 
-// one gives what makes a request.
+// one returns the function that makes a request.
 func (u *bringUp) one(ctx context.Context) func(i int, intended time.Time) {
 	limit := time.Duration(u.TimeoutS * float64(time.Second))
 	return func(i int, intended time.Time) {
@@ -161,7 +161,7 @@ func (u *bringUp) one(ctx context.Context) func(i int, intended time.Time) {
 		err := u.guests[i].ahead.Start(ctx)
 		s.CallS = time.Since(intended).Seconds()
 		if err != nil {
-			cancel() // who waits for its hello need not
+			cancel() // nothing needs to wait for its hello any more
 		}
 		why := <-begun
 		switch {
@@ -178,7 +178,8 @@ func (u *bringUp) one(ctx context.Context) func(i int, intended time.Time) {
 	}
 }
 
-// follow waits for a container's first process and for its application's first useful answer; it says why there is none.
+// follow waits for a container's first process and for the first useful answer of its application; cause says why one of them did
+// not come.
 func (u *bringUp) follow(ctx context.Context, i int, intended time.Time) (cause string) {
 	g, s := &u.guests[i], &u.starts[i]
 	guest, err := g.ahead.Meet(ctx)

@@ -13,7 +13,7 @@ import (
 	"tare/lab/measure/starting"
 )
 
-// All are the kinds, besides timing work.
+// All are the kinds of study other than timing work.
 var All = measure.Registry{
 	arrivals.Kind,
 	capacity.Kind,

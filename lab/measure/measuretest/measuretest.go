@@ -1,4 +1,4 @@
-// Package measuretest is a laboratory for tests of kinds of study. What a test does not say of it panics.
+// Package measuretest is a fake laboratory for tests of kinds of study. Whatever a test has not defined panics.
 package measuretest
 
 import (
@@ -18,10 +18,10 @@ import (
 	"tare/notebook"
 )
 
-// Lab makes guests, and counts them.
+// Lab makes guests and counts them.
 type Lab struct {
 	measure.Lab
-	Made       func(w crowd.Want) (crowd.Guest, error) // nil: a Guest that does nothing
+	Made       func(w crowd.Want) (crowd.Guest, error) // nil: makes a Guest that does nothing
 	Live, Most int
 }
 
@@ -44,7 +44,7 @@ func (*Lab) Seats(notebook.Treatment) (int, error) { return 2, nil }
 // Journal implements measure.Lab.
 func (*Lab) Journal() *journal.Journal { return nil }
 
-// Guest is a guest, and its ruler.
+// Guest is a guest that is also its own ruler.
 type Guest struct {
 	crowd.Guest
 	*Lab
@@ -80,24 +80,24 @@ func (g *Guest) Run(ctx context.Context, o ruler.Order) (ruler.Result, time.Dura
 	return g.Does(ctx, o)
 }
 
-// Work is work of one command.
+// Work is a workload of one command.
 func Work() *workload.Ready {
 	return &workload.Ready{Workload: &workload.Workload{Name: "w", Command: []string{"true"}}, Image: &image.Image{}}
 }
 
-// Bench is what these tests make trials with: a second for each, and for a search its usual time.
+// Bench is the bench of these tests: each trial has one second, and a search has its usual time.
 func Bench(l measure.Lab) measure.Bench {
 	return measure.Bench{Lab: l, Timeout: time.Second, Note: func(string) {}, Until: func(d time.Duration) time.Time { return time.Now().Add(d) }}
 }
 
-// Trial makes one trial of a kind as a study does, on the usual Bench.
+// Trial makes one trial of a kind as a study does, on Bench.
 func Trial(ctx context.Context, t *testing.T, c measure.Config, l measure.Lab, of measure.Cell, s measure.Step) (tr notebook.Trial, err error) {
 	t.Helper()
 	return TrialOf(ctx, t, c.Subject(Bench(l), of), s)
 }
 
-// TrialOf makes one trial of a subject as a study does: the guest is made and set up, and removed at the end. The cause of a guest that cannot be
-// made or set up is the trial's.
+// TrialOf makes one trial of a subject as a study does: it makes the guest, sets it up, and removes it at the end. If the guest
+// cannot be made or set up, the trial fails with that cause.
 func TrialOf(ctx context.Context, t *testing.T, subject measure.Subject, s measure.Step) (tr notebook.Trial, err error) {
 	t.Helper()
 	if err := subject.Make(ctx); err != nil {
