@@ -11,18 +11,20 @@ import (
 	record "tare/notebook/kinds/capacity"
 )
 
-// ascent is a search for a capacity: which rate comes next, and how long it is held. It is a function of the steps alone.
+// ascent is a search for a capacity: it says which rate comes next and how long that rate is held. It depends only on the results
+// of the steps.
 //
-// A step misses by chance where the host stalls, and one meets the objective by chance where it had few requests. So a miss is repeated, and of three steps at
-// a rate two decide. Once a rate has missed, this holds for each rate, whichever way it came out first, and each is held until enough requests were sent. Where
-// all rates below a miss meet the objective, the miss is looked at again.
+// A step may miss the objective by chance because the host stalls, or meet it by chance because it had few requests. So a miss is
+// repeated, and two of three steps at a rate decide. After the first decided miss, every rate needs two steps that agree, also
+// where the first meets the objective, and each step is held until enough requests were sent. If all rates below a miss meet the
+// objective, the missed rate is tried again.
 type ascent struct {
 	record.Config
 	met    []record.Step // the rates that met the objective, rising
-	firm   int           // the last of them, if two steps say so; else 0
-	missed record.Step   // the least that missed it; zero: none yet
-	sure   bool          // another miss bears it out
-	tries  []record.Step // at a rate that is not decided
+	firm   int           // the last of met, if two steps agree on it; else 0
+	missed record.Step   // the lowest rate that missed the objective; zero: none yet
+	sure   bool          // a second decision confirmed the miss
+	tries  []record.Step // steps at a rate that is not decided
 	halved int
 }
 
@@ -34,11 +36,11 @@ func (a *ascent) last() record.Step {
 	return a.met[len(a.met)-1]
 }
 
-// next is the next rate, and for how many seconds it is held; false: there is none.
+// next is the next rate and for how many seconds it is held; false: the search is over.
 func (a *ascent) next() (rate int, seconds float64, ok bool) {
 	rate, ok = a.rate()
 	seconds = a.HoldS
-	if len(a.tries) > 0 || a.missed.Rate > 0 { // it is near the capacity
+	if len(a.tries) > 0 || a.missed.Rate > 0 { // the rate is near the capacity
 		seconds = a.long(rate)
 	}
 	return rate, seconds, ok
@@ -66,11 +68,12 @@ func (a *ascent) rate() (rate int, ok bool) {
 }
 
 const (
-	beyond   = 2   // requests of a step, of which two at a rate decide, that shall have taken longer than the percentile
-	mostHold = 120 // seconds for which a rate is held for that, at most
+	beyond   = 2   // requests of a step that should take longer than the objective's percentile; two steps decide a rate
+	mostHold = 120 // longest time to hold a rate for that, in seconds
 )
 
-// long is for how many seconds a rate is held that decides: until so many requests were sent that the objective's percentile, if it is one, is of enough.
+// long is for how many seconds a deciding step is held: until it has sent enough requests for the objective's percentile, if the
+// objective is one.
 func (a *ascent) long(rate int) float64 {
 	percent, err := strconv.ParseFloat(strings.TrimPrefix(a.Metric, "p"), 64)
 	if err != nil || !(percent < 100) {
@@ -79,7 +82,7 @@ func (a *ascent) long(rate int) float64 {
 	return max(a.HoldS, min(math.Ceil(beyond/(1-percent/100)/float64(rate)), mostHold))
 }
 
-// take takes what a step gave.
+// take adds the result of a step.
 func (a *ascent) take(s record.Step) {
 	a.tries = append(a.tries, s)
 	met, near := 0, a.missed.Rate > 0
@@ -93,7 +96,7 @@ func (a *ascent) take(s record.Step) {
 	}
 	s = middle(a.tries)
 	a.tries = nil
-	if a.last().Rate == s.Rate { // it was looked at again
+	if a.last().Rate == s.Rate { // the rate was tried again
 		a.met = a.met[:len(a.met)-1]
 	}
 	switch {
@@ -101,18 +104,18 @@ func (a *ascent) take(s record.Step) {
 		if a.met = append(a.met, s); near {
 			a.firm = s.Rate
 		}
-		if s.Rate == a.missed.Rate { // so the climb goes on
+		if s.Rate == a.missed.Rate { // the rate meets the objective after all, so the climb goes on
 			a.missed, a.halved = record.Step{}, 0
 		}
 	default:
 		a.missed, a.sure = s, near
-		if last := a.last(); !near && last.Rate > 0 && a.HoldS >= a.long(last.Rate) { // the first of its two steps was long enough
+		if last := a.last(); !near && last.Rate > 0 && a.HoldS >= a.long(last.Rate) { // its only step was long enough to be the first of two
 			a.tries = append(a.tries, last)
 		}
 	}
 }
 
-// middle is of the steps at a rate the one that decided: the middle one, of two misses the lesser.
+// middle is the step that decided among the steps at a rate: the middle one, or the lesser of two misses.
 func middle(steps []record.Step) record.Step {
 	worse := func(s record.Step) (n int) { // a failure is worse than a miss
 		if !s.Met {
@@ -129,8 +132,8 @@ func middle(steps []record.Step) record.Step {
 	return steps[(len(steps)-1)/2]
 }
 
-// capacity is the rate at which the objective is just met, between the last two, as if the time grew evenly in its logarithm;
-// cause says why there is none.
+// capacity is the rate at which the objective is just met. It is interpolated between the last rate that met the objective and the
+// first that missed it, as if the logarithm of the time grew evenly with the rate; cause says why there is none.
 func (a *ascent) capacity() (rate float64, cause string) {
 	objective, met := a.Objective(), a.last()
 	switch {

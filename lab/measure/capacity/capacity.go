@@ -1,5 +1,5 @@
-// Package capacity seeks the greatest rate of requests at which a service meets an objective: the rate is raised step by step until the
-// objective is missed, and then the greatest that meets it is closed in on.
+// Package capacity searches for the greatest rate of requests at which a service meets an objective. It raises the rate step by
+// step until the objective is missed, and then narrows down the greatest rate that meets it.
 package capacity
 
 import (
@@ -21,7 +21,7 @@ import (
 	"tare/yamlfile"
 )
 
-// Kind is the kind.
+// Kind is capacity as a kind of study.
 var Kind = measure.Kind{
 	Name: record.Name,
 	Rules: measure.Rules{
@@ -31,19 +31,19 @@ var Kind = measure.Kind{
 	Read: read,
 }
 
-// file is what a study's file says.
+// file is the kind's part of a study file.
 type file struct {
 	Objective string `yaml:"objective"`       // METRIC=TIME: p99=50ms
-	From      int    `yaml:"from,omitempty"`  // requests a second at the first step; default 10
-	To        int    `yaml:"to,omitempty"`    // at most; default a million
-	Raise     string `yaml:"raise,omitempty"` // from step to step; default 50%
-	Hold      string `yaml:"hold,omitempty"`  // each step; default 10s
+	From      int    `yaml:"from,omitempty"`  // requests a second in the first step; default 10
+	To        int    `yaml:"to,omitempty"`    // greatest rate; default a million
+	Raise     string `yaml:"raise,omitempty"` // increase from step to step; default 50%
+	Hold      string `yaml:"hold,omitempty"`  // length of a step; default 10s
 }
 
 const (
-	halvings = 3               // of the way between the last rate that met the objective and the first that missed it
+	halvings = 3               // of the interval between the last rate that met the objective and the first that missed it
 	mostRate = 1e6             // requests a second
-	overtime = 2 * time.Minute // that a load may take beyond its step, to begin and to hear late answers
+	overtime = 2 * time.Minute // time that a load may take beyond its step, to start and to receive late answers
 )
 
 var metricOK = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9_.]{0,39}$`)
@@ -82,7 +82,7 @@ func (f file) config() (measure.Config, error) {
 	return out, nil
 }
 
-// config is how a study seeks capacities.
+// config is how a study searches for capacities.
 type config struct {
 	measure.Defaults
 	record.Config
@@ -117,14 +117,14 @@ type subject struct {
 	record.Config
 }
 
-// Trial implements measure.Subject: it seeks the capacity, and makes one step alone where nothing is made of it.
+// Trial implements measure.Subject: it searches for the capacity. A step that does not count runs only one step of the search.
 func (s *subject) Trial(ctx context.Context, step measure.Step) (tr notebook.Trial, over bool, err error) {
 	tr, over = s.climb(ctx, s.Service(), !step.Counts())
 	return tr, over, nil
 }
 
-// climb seeks the capacity of a service, one step alone where it is to be short. over: the guest, or its load's place, is of no
-// use any more, and failure says why.
+// climb searches for the capacity of a service; short: it runs only one step. over: the guest, or the place of its load, can no
+// longer be used, and the trial's failure says why.
 func (u *subject) climb(ctx context.Context, s *crowd.Service, short bool) (tr notebook.Trial, over bool) {
 	a := ascent{Config: u.Config}
 	var seen record.Seen
@@ -141,7 +141,7 @@ func (u *subject) climb(ctx context.Context, s *crowd.Service, short bool) (tr n
 		if !ok {
 			break
 		}
-		if a.missed.Rate > 0 || len(a.tries) > 0 { // what it could not answer it may still be working on
+		if a.missed.Rate > 0 || len(a.tries) > 0 { // the service may still be working on requests that it could not answer in time
 			if tr.Failure = s.Await(ctx); tr.Failure != "" {
 				return tr, true
 			}
@@ -188,7 +188,7 @@ func (u *subject) climb(ctx context.Context, s *crowd.Service, short bool) (tr n
 	return tr, false
 }
 
-// open is the order of one step of a search.
+// open is the order that runs one step of a search.
 func open(s *crowd.Service, rate int, seconds float64) ruler.Order {
 	w := s.Ready.Workload
 	o := w.Order(w.Load.Open, w.AtRate(s.Ready.Params, rate, int(seconds)), s.Ready.Image, workload.Seat{Instance: s.Treatment.Instance, Address: s.Guest.Address().Connect})
@@ -196,10 +196,10 @@ func open(s *crowd.Service, rate int, seconds float64) ruler.Order {
 	return o
 }
 
-// carried is the share of a rate of requests that has to be answered each second.
+// carried is the share of a rate of requests that must be answered each second.
 const carried = 0.9
 
-// stepOf is what a load at a rate gave, and whether it met the objective.
+// stepOf is the result of a load at a rate, and whether it met the objective.
 func stepOf(r ruler.Result, rate int, c record.Config) record.Step {
 	s := record.Step{Rate: rate, Failure: workload.Failure(r)}
 	if s.Failure != "" {

@@ -20,9 +20,10 @@ import (
 	record "tare/notebook/kinds/capacity"
 )
 
-// The search begins far below the rate at which a service of a known curve just meets the objective, and finds it in few steps.
+// The search starts far below the rate at which a service with a known curve just meets the objective, and finds that rate in few
+// steps.
 func TestTheCapacityOfAKnownService(t *testing.T) {
-	for _, limit := range []float64{12, 97, 1003, 45000} { // requests a second at which its queue has no end
+	for _, limit := range []float64{12, 97, 1003, 45000} { // requests a second at which its queue grows without end
 		a := ascent{Config: record.Config{Metric: "p99", Bound: 0.05, From: 10, To: mostRate, Raise: 0.5, HoldS: 10}}
 		tail := func(rate float64) float64 { return 0.002 / max(1e-6, 1-rate/limit) }
 		want := limit * (1 - 0.002/0.05)
@@ -62,7 +63,7 @@ func TestACapacityThatIsOutOfReach(t *testing.T) {
 func TestCapacityOfAFile(t *testing.T) {
 	for _, c := range []struct {
 		in   file
-		want string // in the error; else the value
+		want string // in the error; otherwise the value
 	}{
 		{file{Objective: "p99=50ms"}, "{p99 0.05 10 1000000 0.5 10}"},
 		{file{Objective: "p95=2s", From: 5, To: 50, Raise: "20%", Hold: "3s"}, "{p95 2 5 50 0.2 3}"},
@@ -88,7 +89,7 @@ func TestCapacityOfAFile(t *testing.T) {
 type shop struct {
 	measuretest.Lab
 	at     func(rate string) string // the load's last line
-	places int                      // of loads, made and not removed
+	places int                      // places of loads that were made and not removed
 }
 
 func (l *shop) guest(t notebook.Treatment, does func(context.Context, ruler.Order) (ruler.Result, time.Duration, error)) measuretest.Guest {
@@ -117,7 +118,7 @@ func (l *shop) asks(_ context.Context, o ruler.Order) (ruler.Result, time.Durati
 	return ruler.Result{Elapsed: time.Second, Usage: notebook.Usage{UserS: 0.5}, Stdout: []byte("noise\n" + l.at(o.Argv[1]) + "\n")}, time.Second, nil
 }
 
-// counter is the guest with the service.
+// counter is the guest that runs the service.
 type counter struct{ measuretest.Guest }
 
 func (*counter) Address() engine.Address {
@@ -132,7 +133,7 @@ type place struct {
 
 func (p *place) Destroy(context.Context) error { p.l.places--; return nil }
 
-// A trial that seeks a capacity records every step, and its value is one over the capacity. A warm-up makes one step.
+// A trial records every step of its search, and its value is one over the capacity. A warm-up makes one step.
 func TestATrialSeeksACapacity(t *testing.T) {
 	l := &shop{at: func(rate string) string {
 		if rate == "640" {

@@ -8,8 +8,8 @@ import (
 	record "tare/notebook/kinds/capacity"
 )
 
-// sought searches for a capacity many times. It returns what a study compares, which is one over the mean time per request; the spread of its
-// logarithm; and the mean number of steps of a search.
+// sought searches for a capacity many times. It returns what a study compares, which is one over the mean time per request; the
+// standard deviation of its logarithm; and the mean number of steps of a search.
 func sought(t *testing.T, tail func(rate float64) float64) (rate, spread, steps float64) {
 	t.Helper()
 	const searches = 3000
@@ -23,7 +23,7 @@ func sought(t *testing.T, tail func(rate float64) float64) (rate, spread, steps 
 			steps += 1.0 / searches
 		}
 		got, cause := a.capacity()
-		if cause != "" { // a mean has no failed trials
+		if cause != "" { // failed trials do not enter a mean
 			continue
 		}
 		n++
@@ -33,8 +33,9 @@ func sought(t *testing.T, tail func(rate float64) float64) (rate, spread, steps 
 	return n / times, math.Sqrt(squares/n - logs*logs), steps
 }
 
-// The capacity is 1,000 requests a second, and the p99 of a step is often 60 % too large or too small. A search finds the capacity, even if the host stalls in 2 %
-// of the steps: for ten times the p99, or for so long that any objective is missed. When one miss ended the climb, those stalls took 5 to 80 % off the capacity.
+// The capacity is 1,000 requests a second, and the p99 of a step is often 60 % too large or too small. A search finds the capacity
+// even if the host stalls in 2 % of the steps, for ten times the p99 or so long that any objective is missed. When one miss ended
+// the climb, those stalls took 5 to 80 % off the capacity.
 func TestAStallIsNoCapacity(t *testing.T) {
 	for _, power := range []float64{2, 1} { // how fast p99 grows with the rate
 		calm := 0.0
@@ -57,7 +58,7 @@ func TestAStallIsNoCapacity(t *testing.T) {
 	}
 }
 
-// A rate that decides is held until its p99 is of 400 requests. The rates on the way up are held for as long as the study says.
+// A deciding rate is held until its p99 is estimated from 400 requests. The rates on the way up are held as long as the study says.
 func TestARateThatDecidesIsHeldLonger(t *testing.T) {
 	g := rand.New(rand.NewPCG(3, 4))
 	for range 200 {
@@ -79,7 +80,7 @@ func TestARateThatDecidesIsHeldLonger(t *testing.T) {
 			continue
 		}
 		for _, s := range []record.Step{a.last(), a.missed} {
-			if sent[s.Rate] < 300 { // the first of two misses was on the way up
+			if sent[s.Rate] < 300 { // the first of two misses happened on the way up
 				t.Fatalf("%d a second: only %g requests decide", s.Rate, sent[s.Rate])
 			}
 		}

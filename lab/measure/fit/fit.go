@@ -1,5 +1,5 @@
-// Package fit seeks how many guests fit on the host: guests that are busy are added beside the measured one until it keeps an
-// objective no more, which is about what its work takes alone.
+// Package fit searches for the number of guests that fit on the host. It adds busy guests next to the measured one until the
+// measured one no longer keeps an objective, which is relative to the time that its work takes without neighbours.
 package fit
 
 import (
@@ -18,7 +18,7 @@ import (
 	record "tare/notebook/kinds/fit"
 )
 
-// Kind is the kind. No key of a study's file names it: an objective does, "p95 < 1.5x".
+// Kind is fit as a kind of study. A study file cannot name it; an objective does: "p95 < 1.5x".
 var Kind = measure.Kind{
 	Name: record.Name,
 	Rules: measure.Rules{
@@ -28,22 +28,22 @@ var Kind = measure.Kind{
 	Seek: seek,
 }
 
-// objectiveOK is an objective: "p95 < 1.5x".
+// objectiveOK matches an objective: "p95 < 1.5x".
 var objectiveOK = regexp.MustCompile(`^\s*p([1-9][0-9])\s*<\s*([0-9]+(?:\.[0-9]+)?)\s*x\s*$`)
 
 const (
 	mostFit      = 512              // guests
-	fitRuns      = 20               // of the measured guest at each number of guests, at most, while it is sought
-	fitBlock     = 30               // more of them each time, where they leave open whether a number keeps the objective
-	fitMost      = 800              // of them in all, at each number
-	fitSettling  = 10 * time.Minute // for which a search without a time budget goes on to settle what it found
-	fitWatch     = time.Second      // for which neighbours are watched at least: in less the kernel has not counted what they wait for
-	fitRounds    = 2                // searches: the second says how far the first can be trusted
-	fitWait      = 0.1              // share of the time that something waits, from which on it counts as what ran out
-	fitProcesses = 0.9              // share of the threads that the host can have
+	fitRuns      = 20               // runs of the measured guest at each number of guests during the search, at most
+	fitBlock     = 30               // further runs each time, while it is undecided whether a number keeps the objective
+	fitMost      = 800              // runs in all, at each number of guests
+	fitSettling  = 10 * time.Minute // how long a search without a time budget goes on to settle its result
+	fitWatch     = time.Second      // shortest watch of neighbours: in less the kernel has not counted what they wait for
+	fitRounds    = 2                // searches: the second shows how far the first can be trusted
+	fitWait      = 0.1              // share of the time spent waiting for something, from which it counts as what ran out
+	fitProcesses = 0.9              // share of the greatest number of threads of the host, from which threads count as what ran out
 )
 
-// seek reads an objective; false: it is none.
+// seek reads an objective; false: the text is not one.
 func seek(text string) (measure.Config, bool) {
 	m := objectiveOK.FindStringSubmatch(text)
 	if m == nil {
@@ -56,7 +56,7 @@ func seek(text string) (measure.Config, bool) {
 	return config{Config: record.Config{Metric: "p" + m[1], Factor: factor, To: mostFit}}, true
 }
 
-// config is how a study seeks.
+// config is how a study searches for the number of guests that fit.
 type config struct {
 	measure.Defaults
 	record.Config
@@ -65,7 +65,7 @@ type config struct {
 // Record implements measure.Config.
 func (c config) Record() any { return &c.Config }
 
-// Identity implements measure.Config: the objective is a part of what the command asks for.
+// Identity implements measure.Config: nothing, because the command itself names the objective.
 func (config) Identity([]*workload.Ready) []any { return nil }
 
 // Design implements measure.Config. Each trial is a whole search.
@@ -112,12 +112,12 @@ type subject struct {
 
 func (s *subject) neighbour(busy string) *workload.Ready { return s.Neighbour(s.Treatment, busy) }
 
-// Trial implements measure.Subject: it seeks how many guests fit.
+// Trial implements measure.Subject: it searches for the number of guests that fit.
 func (s *subject) Trial(ctx context.Context, _ measure.Step) (tr notebook.Trial, over bool, err error) {
 	search := search{Config: s.Config}
 	search.q, _ = strconv.ParseFloat("0."+search.Metric[1:], 64)
 	if slices.ContainsFunc(s.Ready.Workload.Also, func(m workload.Metric) bool { return m.Name == search.Metric }) {
-		search.q = 0.5 // each run says its own, of which the median counts
+		search.q = 0.5 // each run reports this figure itself, and the median of the runs counts
 	}
 	var found *record.Fitted
 	defer func() { tr.Seen = record.Seen{Fitted: found} }()
@@ -146,7 +146,7 @@ func (s *subject) Trial(ctx context.Context, _ measure.Step) (tr notebook.Trial,
 		}
 		dead, err := s.attempt(ctx, c, &search, a, runs, until)
 		if err != nil || ctx.Err() != nil {
-			return tr, true, err // its caller sees the end of ctx
+			return tr, true, err // the caller checks ctx
 		}
 		if dead || search.tried[0].Failure != "" {
 			tr.Failure = a.Failure
@@ -161,8 +161,9 @@ func (s *subject) Trial(ctx context.Context, _ measure.Step) (tr notebook.Trial,
 	return tr, false, nil
 }
 
-// attempt makes the measured guest's neighbours as many as the attempt has, and has it run until the attempt decides, at most so many times more, or until
-// then; a zero time is none. Its neighbours are watched for all of that time at once. dead: the guest is of no use any more, as the attempt's failure says.
+// attempt gives the measured guest as many neighbours as the attempt needs. It then runs the measured guest until the attempt is
+// decided, at most runs more times, and not after until, unless that is zero. The neighbours are watched over all of these runs
+// together. dead: the guest can no longer be used; the attempt's failure says why.
 func (s *subject) attempt(ctx context.Context, c *crowd.Company, search *search, a *attempt, runs int, until time.Time) (dead bool, err error) {
 	defer search.judge()
 	if err := c.Shrink(ctx, a.Guests-1); err != nil {
@@ -171,7 +172,7 @@ func (s *subject) attempt(ctx context.Context, c *crowd.Company, search *search,
 	kinds := slices.Repeat([]string{notebook.BusyCPU}, a.Guests-1-c.Len())
 	if a.Failure, err = c.Add(ctx, s.Guest(), kinds...); a.Failure != "" || err != nil {
 		a.full = c.Full()
-		return false, errors.Join(err, left(&a.Step), c.Shrink(ctx, c.Working())) // those that have no work yet
+		return false, errors.Join(err, left(&a.Step), c.Shrink(ctx, c.Working())) // removes the neighbours that have no work yet
 	}
 	stand := len(a.Values)
 	var before map[string]time.Duration
@@ -192,7 +193,7 @@ func (s *subject) attempt(ctx context.Context, c *crowd.Company, search *search,
 		}
 		if i == 0 {
 			busy, before, began = c.Watch(s.Guest()), pressures(), time.Now()
-			continue // it warms up
+			continue // the first run warms up
 		}
 		v := tr.Value
 		if own, ok := tr.Figures[search.Metric]; ok {
@@ -206,7 +207,7 @@ func (s *subject) attempt(ctx context.Context, c *crowd.Company, search *search,
 	if len(a.Values) == stand {
 		return false, left(&a.Step)
 	}
-	if _, why, _ := busy(); why != "" { // so these runs were none beside such neighbours
+	if _, why, _ := busy(); why != "" { // these runs did not have the neighbours they should have had
 		a.Values, a.Failure = a.Values[:stand], why
 		return false, left(&a.Step)
 	}
@@ -215,7 +216,7 @@ func (s *subject) attempt(ctx context.Context, c *crowd.Company, search *search,
 	return false, left(&a.Step)
 }
 
-// stepIn is a run of a step; the first is a warm-up.
+// stepIn is run i of an attempt; the first is a warm-up.
 func stepIn(i int) measure.Step {
 	if i == 0 {
 		return measure.Step{Role: measure.Warmup}

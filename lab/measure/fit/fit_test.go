@@ -22,8 +22,8 @@ import (
 	record "tare/notebook/kinds/fit"
 )
 
-// simulate makes a search until nothing is left to try or to settle; run gives the time of one run with so many guests. It says what was found, and
-// after how many runs.
+// simulate runs a search until nothing is left to try or to settle; run returns the time of one run with a number of guests. It
+// returns what was found, and the number of runs.
 func simulate(t *testing.T, q float64, factor float64, to int, run func(guests int) float64) (*record.Fitted, int) {
 	t.Helper()
 	c := search{Config: record.Config{Metric: "p50", Factor: factor, To: to}, q: q}
@@ -53,7 +53,8 @@ func simulate(t *testing.T, q float64, factor float64, to int, run func(guests i
 	return c.found(), runs
 }
 
-// The search finds the greatest number of guests that keeps the objective, in few runs. It tries no number twice, and is sure of its result.
+// The search finds the greatest number of guests that keeps the objective, in few runs. It tries no number twice, and is sure of
+// its result.
 func TestHowManyFitOfAKnownHost(t *testing.T) {
 	for fits := 1; fits <= 300; fits += 1 + fits/8 {
 		f, runs := simulate(t, 0.5, 1.5, 256, func(guests int) float64 {
@@ -68,8 +69,8 @@ func TestHowManyFitOfAKnownHost(t *testing.T) {
 	}
 }
 
-// On a noisy host the search adds runs where its first ones were too few. Of the searches that say they are sure, at most one in twenty is wrong. A
-// search is not sure where a number of guests comes exactly to the objective.
+// On a noisy host the search adds runs where the first ones were too few. At most one in twenty of the searches that say they are
+// sure is wrong. A search is not sure where a number of guests meets the objective exactly.
 func TestHowManyFitOfANoisyHost(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for _, c := range []struct {
@@ -77,7 +78,7 @@ func TestHowManyFitOfANoisyHost(t *testing.T) {
 		q, factor   float64
 		noise       float64
 		sure        float64 // share of the searches that must be sure
-		correlation float64 // of a run with the one before it
+		correlation float64 // correlation of a run with the previous one
 	}{{"median", 0.5, 2.5, 0.2, 0.95, 0}, {"tail", 0.95, 2.5, 0.05, 0.95, 0}, {"at the bound", 0.5, 3, 0.2, 0, 0}, {"runs that resemble each other", 0.5, 2.5, 0.1, 0.95, 0.7}} {
 		const searches = 40
 		sure, wrong := 0, 0
@@ -89,7 +90,7 @@ func TestHowManyFitOfANoisyHost(t *testing.T) {
 			})
 			if f.Decided {
 				sure++
-				if f.Guests != 4 { // five or six are three on a core
+				if f.Guests != 4 { // five or six guests are three on a core
 					wrong++
 				}
 			}
@@ -115,7 +116,7 @@ func TestASearchThatWasMisled(t *testing.T) {
 	}
 }
 
-// Where each run resembles the one before it, the search says that its runs are worth few.
+// Where each run resembles the previous one, the search says that its runs are worth few.
 func TestWhatASearchSaysOfRunsThatResembleEachOther(t *testing.T) {
 	s := record.Step{Guests: 2, Runs: 60, Ratio: 1.2, Decided: true}
 	for i := range s.Runs {
@@ -144,7 +145,7 @@ func TestAnObjective(t *testing.T) {
 	}
 }
 
-// The search needs a metric that must stay low.
+// The search needs a metric for which lower is better.
 func TestAWorkloadsMetric(t *testing.T) {
 	of := func(better notebook.Better) *workload.Workload {
 		return &workload.Workload{Metric: workload.Metric{Metric: notebook.Metric{Name: "copy", Unit: "GB/s", Better: better}}, Also: []workload.Metric{{Metric: notebook.Metric{Name: "time", Unit: "s", Better: notebook.Lower}}}}
@@ -182,19 +183,19 @@ func TestWhatRanOut(t *testing.T) {
 	}
 }
 
-// street is a laboratory in which a search finds neighbours. Neighbours are busy once their work has begun.
+// street is a laboratory in which a search finds neighbours. A neighbour is busy once its work has begun.
 type street struct {
 	measuretest.Lab
-	full  int           // guests at which the engine refuses one more; 0: it never does
-	heavy int           // from this guest on each takes more memory than a host has; 0: none does
-	work  time.Duration // that the measured guest takes for a run, in the bubble
+	full  int           // number of guests at which the engine refuses another; 0: it never does
+	heavy int           // from this guest on, each takes more memory than the host has; 0: none does
+	work  time.Duration // how long a run of the measured guest takes, in the bubble
 	notes []string
 }
 
 type resident struct {
 	measuretest.Guest
 	bytes int64
-	began time.Time // its work; zero: it has none yet
+	began time.Time // when its work began; zero: not yet
 }
 
 func (g *resident) Resident() (int64, error) { return g.bytes, nil }
@@ -232,7 +233,7 @@ func (s *street) provision(w crowd.Want) (crowd.Guest, error) {
 	return g, nil
 }
 
-// search makes one trial, within so much time; 0: that of a run without a time budget.
+// search makes one trial within a time; 0: the time of a run without a time budget.
 func (s *street) search(t *testing.T, c record.Config, within time.Duration) notebook.Trial {
 	t.Helper()
 	s.Made = s.provision
@@ -278,7 +279,7 @@ func TestATrialSeeksHowManyFit(t *testing.T) {
 	})
 }
 
-// A search makes no guest that the host has no memory for, and names the memory as what ran out.
+// A search makes no guest for which the host lacks memory, and names memory as what ran out.
 func TestMemoryThatWouldRunOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &street{work: time.Millisecond, heavy: 5}
@@ -289,7 +290,7 @@ func TestMemoryThatWouldRunOut(t *testing.T) {
 	})
 }
 
-// A search ends in the time that it is given though nothing is decided. Its trial counts, and says that nothing is.
+// A search ends within its time even if nothing is decided. Its trial counts, and says that nothing is decided.
 func TestASearchKeepsToItsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &street{work: time.Second}
@@ -304,7 +305,7 @@ func TestASearchKeepsToItsTime(t *testing.T) {
 	})
 }
 
-// A search says how sure it is of what it found.
+// A search says how sure it is of its result.
 func TestASearchSaysHowSureItIs(t *testing.T) {
 	f := record.Config{Metric: "p95", Factor: 1.5}
 	four := record.Step{Guests: 4, Runs: 150, Ratio: 1.2, Low: 1.1, High: 1.3, Met: true, Decided: true}

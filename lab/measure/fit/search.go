@@ -12,25 +12,26 @@ import (
 	"tare/stats"
 )
 
-// attempt is one number of guests, and what its runs have given so far.
+// attempt is one number of guests and the results of its runs so far.
 type attempt struct {
 	record.Step
-	waited map[string]time.Duration // for which something of the host waited, of ran
+	waited map[string]time.Duration // how long work waited for each resource of the host, out of ran
 	ran    time.Duration
-	tail   stats.Estimate // of its values
+	tail   stats.Estimate // the quantile of its values
 	full   bool           // the host has no memory for so many guests
-	clear  bool           // its runs would decide it, were the value alone exactly what it seems to be
+	clear  bool           // its runs would decide it if the value without neighbours were known exactly
 }
 
-// search is a search for how many guests fit: which number comes next, and which has to be settled. It is a function of the attempts alone, the first of
-// which is the measured guest alone. What it thinks of a number may change as that has more runs.
+// search is a search for the number of guests that fit: it says which number comes next, and which number must be settled. It
+// depends only on its attempts; the first of them is the measured guest without neighbours. More runs may change the judgement of a
+// number.
 type search struct {
 	record.Config
-	q     float64 // the quantile of the runs that is meant
+	q     float64 // the quantile of the runs that the objective names
 	tried []*attempt
 }
 
-// ends are the least number that missed the objective, and the greatest below it that kept it; nil: none yet.
+// ends returns the least number that missed the objective and the greatest number below it that kept the objective; nil: none yet.
 func (c *search) ends() (met, missed *attempt) {
 	for _, a := range c.tried {
 		if !a.Met && (missed == nil || a.Guests < missed.Guests) {
@@ -45,7 +46,7 @@ func (c *search) ends() (met, missed *attempt) {
 	return met, missed
 }
 
-// number is the next number of guests to try; false: there is none.
+// number is the next number of guests to try; false: no number is left.
 func (c *search) number() (guests int, ok bool) {
 	switch met, missed := c.ends(); {
 	case len(c.tried) == 0:
@@ -59,8 +60,8 @@ func (c *search) number() (guests int, ok bool) {
 	}
 }
 
-// next is the attempt that shall have runs, and how many: a number of guests that was not tried yet; and where there is none, one of those that leave open what
-// was found. settles says which. nil: the search is over.
+// next returns the attempt to run next, and the number of its runs. A number of guests that was not tried yet comes first; after
+// these, an attempt that leaves the result undecided, which settles reports. nil: the search is over.
 func (c *search) next() (a *attempt, runs int, settles bool) {
 	if len(c.tried) > 0 && c.tried[0].Failure != "" {
 		return nil, 0, false
@@ -78,9 +79,10 @@ func (c *search) next() (a *attempt, runs int, settles bool) {
 	return a, fitBlock, true
 }
 
-// judge says of each attempt whether it keeps the objective: by the quantile of its runs over that of the runs alone. It is decided where the interval of that
-// ratio excludes the objective's factor. The interval holds at any time (stats.Anytime), each of the two quantiles' with half of what may be wrong. It is of this
-// guest: what another would have is not in it.
+// judge decides for each attempt whether it keeps the objective, from the ratio of the quantile of its runs to the quantile of the
+// runs without neighbours. An attempt is decided if the ratio's interval excludes the factor of the objective. The interval is
+// valid at any time (stats.Anytime); each of the two quantiles gets half of the error probability. The interval holds for this
+// guest and does not cover differences between guests.
 func (c *search) judge() {
 	for i, a := range c.tried {
 		if a.tail.N != len(a.Values) {
@@ -106,7 +108,7 @@ func (c *search) judge() {
 	}
 }
 
-// open are the attempts on which what was found rests, and which more runs could decide.
+// open returns the attempts that decide the result and that more runs could settle.
 func (c *search) open() (all []*attempt) {
 	met, missed := c.ends()
 	for _, a := range []*attempt{met, missed} {
@@ -117,7 +119,8 @@ func (c *search) open() (all []*attempt) {
 	return all
 }
 
-// more are the attempts that shall have more runs so that the open ones are decided, none twice: the guest alone, and those that are not clear.
+// more returns the attempts that need more runs to settle the open ones, each once: the guest without neighbours, and the open
+// attempts that are not clear.
 func (c *search) more() (all []*attempt) {
 	open := c.open()
 	if len(open) == 0 {
@@ -135,7 +138,7 @@ func (c *search) more() (all []*attempt) {
 	return all
 }
 
-// found is what the attempts say. The failure of the guest alone is none of theirs.
+// found is the result of all attempts. It leaves out the failure of the guest without neighbours.
 func (c *search) found() *record.Fitted {
 	f := &record.Fitted{}
 	for _, a := range c.tried {
@@ -152,7 +155,7 @@ func (c *search) found() *record.Fitted {
 	return f
 }
 
-// fitting says what a search found, and how sure that is.
+// fitting says what a search found and how sure that is.
 func fitting(t notebook.Treatment, f record.Config, found record.Fitted) string {
 	guests := "guests fit"
 	if found.Guests == 1 {
@@ -171,7 +174,7 @@ func fitting(t notebook.Treatment, f record.Config, found record.Fitted) string 
 	return text + "; all of it is from one measured guest, and another may be slower or faster"
 }
 
-// wait adds what waited between the two readings.
+// wait adds the waiting between two readings.
 func (a *attempt) wait(before, after map[string]time.Duration) {
 	for of, now := range after {
 		was, ok := before[of]
@@ -186,7 +189,7 @@ func (a *attempt) wait(before, after map[string]time.Duration) {
 	}
 }
 
-// left reads what the host has left with so many guests.
+// left reads what the host has left with the guests of a step.
 func left(s *record.Step) (err error) {
 	if s.Available, err = proc.Host.Memory("MemAvailable"); err != nil {
 		return err
@@ -195,18 +198,18 @@ func left(s *record.Step) (err error) {
 	return err
 }
 
-// pressures are those that the kernel counts.
+// pressures are the waiting times that the kernel counts (PSI).
 func pressures() map[string]time.Duration {
 	all := map[string]time.Duration{}
 	for _, of := range []string{"cpu", "memory", "io"} {
-		if d, err := proc.Host.Pressure(of); err == nil { // else it is not known, which the record says by having none
+		if d, err := proc.Host.Pressure(of); err == nil { // otherwise it is unknown, and the record does not list it
 			all[of] = d
 		}
 	}
 	return all
 }
 
-// ranOut says what the host had too little of when so many guests did not fit; full: it had no memory for them.
+// ranOut says which resource of the host ran out when the guests of a step did not fit; full: the host had no memory for them.
 func ranOut(s record.Step, full bool) (what, why string) {
 	switch {
 	case s.Most > 0 && float64(s.Processes) >= fitProcesses*float64(s.Most):
@@ -229,7 +232,7 @@ func ranOut(s record.Step, full bool) (what, why string) {
 	return names[most], fmt.Sprintf("%s; for %.0f %% of the time something waited for %s", said(s), 100*share, names[most])
 }
 
-// said is what a step's runs were like, how sure that is, and whether it decides.
+// said describes the runs of a step, how sure their ratio is, and whether it decides.
 func said(s record.Step) string {
 	text := fmt.Sprintf("with %d guests it is %.3g times its value alone (", s.Guests, s.Ratio)
 	switch {

@@ -9,7 +9,7 @@ import (
 	record "tare/notebook/kinds/memory"
 )
 
-// figures are those of record.Config.Figures, as far as the weights have them.
+// figures are the figures of record.Config.Figures that the weights provide.
 func figures(m record.Config, weights []record.Weight) map[string]float64 {
 	f := map[string]float64{}
 	set := func(of notebook.Metric, bytes float64) { f[of.Name] = bytes / notebook.MiB }
@@ -86,7 +86,7 @@ func figures(m record.Config, weights []record.Weight) map[string]float64 {
 	return f
 }
 
-// inside sets the figures of what the guest that came last alone has, where it was asked.
+// inside sets the figures of the memory that only the latest guest has, if that guest was asked.
 func inside(g *notebook.MemoryGuest, set func(m notebook.Metric, bytes float64)) {
 	if g == nil {
 		return

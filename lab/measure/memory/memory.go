@@ -1,7 +1,8 @@
 //go:build linux
 
-// Package memory weighs guests in the host's memory: so many of a treatment are made, one beside the other, each doing the workload's work,
-// and what they take is read at each of the numbers (paper "virtualization-overheads", sections 6.3 to 6.6.1).
+// Package memory measures the memory that guests take from the host. It makes guests of a treatment one after another, each doing
+// the workload's work, and reads the memory of all of them at each of the study's numbers of guests (paper
+// "virtualization-overheads", sections 6.3 to 6.6.1).
 package memory
 
 import (
@@ -25,7 +26,7 @@ import (
 	"tare/yamlfile"
 )
 
-// Kind is the kind.
+// Kind is memory as a kind of study.
 var Kind = measure.Kind{
 	Name: record.Name,
 	Rules: measure.Rules{
@@ -35,23 +36,23 @@ var Kind = measure.Kind{
 	Read: read,
 }
 
-// file is what a study's file says.
+// file is the kind's part of a study file.
 type file struct {
 	Guests []int  `yaml:"guests,omitempty"` // default 1 and 2
-	KSM    string `yaml:"ksm,omitempty"`    // one of KSMSettings; then they are weighed again with their pages merged
-	Frames bool   `yaml:"frames,omitempty"` // virtual machines are asked what each frame of their memory is to them
+	KSM    string `yaml:"ksm,omitempty"`    // one of KSMSettings; guests are then weighed a second time, with their pages merged
+	Frames bool   `yaml:"frames,omitempty"` // ask VMs how they use each frame of their memory
 
-	HugePages string `yaml:"huge_pages,omitempty"` // "off"; default: as the host has them
+	HugePages string `yaml:"huge_pages,omitempty"` // "off"; default: the host's setting
 
 	Roots []string `yaml:"roots,omitempty"` // of notebook.Roots; each makes a treatment
 
-	Published   map[string][]float64 `yaml:"published,omitempty"`    // what the paper has of VMs, as record.Config has it
-	PublishedOf string               `yaml:"published_of,omitempty"` // the workload whose VMs are the paper's; default: each
+	Published   map[string][]float64 `yaml:"published,omitempty"`    // the paper's figures for VMs, in the form of record.Config
+	PublishedOf string               `yaml:"published_of,omitempty"` // the workload whose VMs the paper measured; default: every workload
 }
 
 const (
 	mostGuests  = 1000
-	mergingTime = 10 * time.Minute // that the kernel may take until it merges no more
+	mergingTime = 10 * time.Minute // longest time until the kernel has finished merging
 )
 
 func read(n *yaml.Node, workloads []string) (measure.Config, error) {
@@ -100,7 +101,7 @@ func (f file) config() (measure.Config, error) {
 	return out, nil
 }
 
-// config is how a study weighs.
+// config is how a study weighs guests.
 type config struct {
 	measure.Defaults
 	record.Config
@@ -108,29 +109,29 @@ type config struct {
 	scales scales
 }
 
-// scales read what guests weigh, and have the kernel merge their pages.
+// scales read the memory of guests, and let the kernel merge their pages.
 type scales interface {
 	weigh(ctx context.Context, guests []crowd.Guest, t notebook.Treatment, system bool, asked depth) (record.Weight, error)
-	// merge has the kernel merge pages that are alike, as one of notebook.KSMSettings says. An error says why the host does not.
+	// merge lets the kernel merge equal pages under one of notebook.KSMSettings. An error says why the host does not.
 	merge(j *journal.Journal, setting string) (merging, error)
 }
 
-// merging is the kernel at work on pages that are alike.
+// merging is the kernel merging equal pages.
 type merging interface {
-	// Settle waits until what is merged changes no more, and says how it went.
+	// Settle waits until the amount of merged memory no longer changes, and returns how merging went.
 	Settle(ctx context.Context) (*notebook.KSM, error)
-	// End takes all merged pages apart again and puts the host's settings back.
+	// End separates all merged pages and restores the host's settings.
 	End(ctx context.Context) error
 }
 
-// depth is what guests that are virtual machines are asked of their memory when they are weighed.
+// depth is what VMs are asked about their memory when they are weighed.
 type depth uint8
 
-// What they are asked.
+// What VMs are asked.
 const (
 	outside        depth = iota // nothing
-	eachFrame                   // what each frame is to them
-	framesAndFiles              // of the last of them also which files are in its page cache, which takes memory there
+	eachFrame                   // how they use each frame
+	framesAndFiles              // the same, and the last VM also which files its page cache holds, which takes memory in that VM
 )
 
 // host weighs on this host.
@@ -149,7 +150,7 @@ func (c config) Factors() []measure.Factor {
 	return []measure.Factor{{Name: notebook.ParamRoot, Values: c.roots}}
 }
 
-// Metrics implements measure.Config. The report draws what has a direction, so those have one that a figure names.
+// Metrics implements measure.Config. The report draws only metrics with a direction, so metrics that a figure names get one.
 func (c config) Metrics(_ *workload.Workload, drawn []string) (notebook.Metric, []notebook.Metric) {
 	all := c.Figures()
 	for i, metric := range all {
@@ -160,7 +161,7 @@ func (c config) Metrics(_ *workload.Workload, drawn []string) (notebook.Metric, 
 	return record.PSS, all
 }
 
-// Set implements measure.Config: where the study asks for it, the host makes no huge pages.
+// Set implements measure.Config: if the study asks for it, the host makes no huge pages.
 func (c config) Set(j *journal.Journal) (notes []string, undo func(context.Context) error, err error) {
 	if c.HugePages != record.HugePagesOff {
 		return nil, nil, nil
@@ -185,11 +186,12 @@ type subject struct {
 	config
 }
 
-// SetUp implements measure.Subject: the work is begun with that of the other guests.
+// SetUp implements measure.Subject: it does nothing, because the work begins together with that of the other guests.
 func (*subject) SetUp(context.Context) (string, error) { return "", nil }
 
-// Trial implements measure.Subject. It makes as many guests of the treatment as the study weighs at once, the first of which there is already, has each do
-// its work, and weighs them at each number. A trial that does not count is of the first alone.
+// Trial implements measure.Subject. It makes guests until the study's greatest number of them live at the same time; the first
+// exists already. Each guest does its work, and all are weighed at each number. A trial that does not count weighs only the first
+// guest.
 func (s *subject) Trial(ctx context.Context, step measure.Step) (tr notebook.Trial, over bool, err error) {
 	m := s.Config
 	if !step.Counts() {
@@ -224,7 +226,7 @@ func (s *subject) Trial(ctx context.Context, step measure.Step) (tr notebook.Tri
 	return tr, true, nil
 }
 
-// resident adds one more guest with its work in it; cause says why there is none.
+// resident adds one more guest and starts its work; cause says why that failed.
 func (s *subject) resident(ctx context.Context, group *crowd.Group, weights []record.Weight) (cause string, err error) {
 	each := int64(0)
 	if n := len(weights); n > 0 {
@@ -236,7 +238,7 @@ func (s *subject) resident(ctx context.Context, group *crowd.Group, weights []re
 	return group.Begin(ctx)
 }
 
-// at weighs the guests that there are, once they take no more; where the study has their pages merged, twice.
+// at weighs the current guests once their memory has settled; if the study has their pages merged, it weighs them a second time.
 func (s *subject) at(ctx context.Context, m record.Config, group *crowd.Group, tr *notebook.Trial, seen *record.Seen) error {
 	n := len(group.Guests)
 	took, restless, err := crowd.Settle(ctx, group.Guests, s.Treatment)
@@ -281,7 +283,7 @@ func (s *subject) at(ctx context.Context, m record.Config, group *crowd.Group, t
 	return nil
 }
 
-// merged weighs the guests with their pages merged, and takes these apart again.
+// merged weighs the guests with their pages merged, and separates the pages again.
 func (s *subject) merged(ctx context.Context, setting string, guests []crowd.Guest, asked depth) (w record.Weight, cause string, err error) {
 	merging, err := s.scales.merge(s.Journal(), setting)
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 	record "tare/notebook/kinds/memory"
 )
 
-// balance is a laboratory and its scales, on which n guests take a known sum of memory.
+// balance is a laboratory and its scales. Its n guests take a known amount of memory.
 type balance struct {
 	measuretest.Lab
 	sum      func(n int) int64 // PSS of n guests, in bytes
@@ -34,10 +34,10 @@ type balance struct {
 	early    bool              // the work ends before it has begun
 	after    func()            // called after each weighing
 	merging  bool              // KSM is on
-	undone   int               // how often KSM's settings were put back
-	stuck    error             // why they cannot be
+	undone   int               // how often KSM's settings were restored
+	stuck    error             // why they cannot be restored
 	working  int               // guests whose work runs
-	resident int64             // by how much a guest has grown
+	resident int64             // growth of a guest so far
 	asked    []depth           // what guests were asked, at each weighing
 }
 
@@ -94,7 +94,7 @@ func (l *balance) End(context.Context) error {
 	return l.stuck
 }
 
-// work is what each guest does.
+// work is the work of each guest.
 func (l *balance) work(ctx context.Context, o ruler.Order) (ruler.Result, time.Duration, error) {
 	if l.early {
 		return ruler.Result{Exit: 3, Stderr: []byte("no such file\n")}, 0, nil
@@ -122,13 +122,13 @@ func (g *load) Resident() (int64, error) {
 	return 10<<20 + g.l.resident, nil
 }
 
-// Destroy takes a second.
+// Destroy takes one second.
 func (g *load) Destroy(ctx context.Context) error {
 	time.Sleep(time.Second)
 	return g.Guest.Destroy(ctx)
 }
 
-// weighed makes one trial on the scales. Afterwards no guest is left, no work, and no merging.
+// weighed makes one trial on the scales, and checks that no guest, work or merging is left afterwards.
 func weighed(t *testing.T, l *balance, m record.Config, role measure.Role) (tr notebook.Trial, err error) {
 	t.Helper()
 	l.Made = l.provision
@@ -150,7 +150,7 @@ func weighed(t *testing.T, l *balance, m record.Config, role measure.Role) (tr n
 
 const mib = notebook.MiB
 
-// known has one guest take 9 MiB, and every further one 5 MiB more; with KSM half of that.
+// known is a balance on which the first guest takes 9 MiB and every further one 5 MiB; with KSM half of that.
 func known() *balance {
 	return &balance{
 		sum:    func(n int) int64 { return int64(4+5*n) * mib },
@@ -198,7 +198,8 @@ func TestGuestsOfAKnownWeight(t *testing.T) {
 	}
 }
 
-// Where the study asks for it, the figures say how the last guest uses the memory that no other process shares. Only the last weighing asks for the files.
+// If the study asks for it, the figures say how the last guest uses the memory that no other process shares. Only the last weighing
+// asks for the files.
 func TestWhatAGuestsMemoryIsToItIsInTheFigures(t *testing.T) {
 	l := known()
 	m := record.Config{Guests: []int{1, 2}, KSM: notebook.KSMPaper, Frames: true}
@@ -253,7 +254,7 @@ func TestGuestsThatCannotBeWeighed(t *testing.T) {
 	}
 }
 
-// The run ends if the host's settings cannot be put back: they would distort whatever is measured next.
+// The run ends if the host's settings cannot be restored, because they would distort the next measurement.
 func TestKSMThatStays(t *testing.T) {
 	l := known()
 	l.stuck = errors.New("read-only file system")
@@ -283,7 +284,7 @@ func TestARehearsalOfAWeighing(t *testing.T) {
 func TestMemoryOfAFile(t *testing.T) {
 	for _, c := range []struct {
 		in   file
-		want string // in the error; else the value
+		want string // in the error; otherwise the value
 	}{
 		{file{}, "{[1 2]  false  map[] }"},
 		{file{Guests: []int{1, 2, 8}, KSM: "paper"}, "{[1 2 8] paper false  map[] }"},

@@ -20,7 +20,7 @@ import (
 	record "tare/notebook/kinds/memory"
 )
 
-// ramOf asks the guest, a virtual machine, what its memory is to it. why: it cannot tell.
+// ramOf asks a VM how it uses its memory; why says that it cannot tell.
 func ramOf(ctx context.Context, g crowd.Guest) (r *memory.RAM, why string, err error) {
 	m, ok := g.Machine()
 	if !ok {
@@ -40,8 +40,8 @@ func ramOf(ctx context.Context, g crowd.Guest) (r *memory.RAM, why string, err e
 	return r, "", err
 }
 
-// kernelCopy finds the copy of its guest's kernel that a virtual machine's process keeps as long as it lives. QEMU reads the file into memory of its own for the
-// firmware to fetch, and gives it back to nobody; a machine that boots from its disk has none.
+// kernelCopy finds the copy of the guest's kernel in the memory of a VM's process. QEMU reads the kernel file into its own memory,
+// from which the firmware fetches it, and keeps that copy as long as it lives. A VM that boots from its disk has no such copy.
 func kernelCopy(g crowd.Guest) (pid int, of memory.Span, err error) {
 	m, ok := g.Machine()
 	if !ok {
@@ -56,14 +56,14 @@ func kernelCopy(g crowd.Guest) (pid int, of memory.Span, err error) {
 		return 0, of, err
 	}
 	kernel, err := memory.ProtectedMode(image)
-	if err != nil { // a kernel in another form is copied in another way
+	if err != nil { // a kernel in another format is copied in another way
 		kernel = image
 	}
 	of, err = memory.FindCopy(pids[0], kernel)
 	return pids[0], of, err
 }
 
-// told says whether an error is the guest's word that it cannot tell, and neither its end nor ours.
+// told reports whether an error means only that the guest cannot tell, and neither that the guest is gone nor that Tare failed.
 func told(err error) bool { var cannot *ruler.CannotTell; return errors.As(err, &cannot) }
 
 func ranges(pieces []frames.Piece) (all []frames.Range) {
@@ -73,8 +73,8 @@ func ranges(pieces []frames.Piece) (all []frames.Range) {
 	return all
 }
 
-// askAgain asks the last guest again, after the scan: how many frames are something else to it by now; and if it is asked, of which files its page cache
-// is, which goes into its RAM, and what was left out of that.
+// askAgain asks the last guest again, after the scan. changed is the number of bytes in frames whose use has changed since. If
+// files are asked for, the files in the guest's page cache go into r, and out says what r leaves out.
 func askAgain(ctx context.Context, last crowd.Guest, r *memory.RAM, asked depth) (changed int64, out string, err error) {
 	m, ok := last.Machine()
 	if r == nil || !ok {
@@ -99,22 +99,22 @@ func askAgain(ctx context.Context, last crowd.Guest, r *memory.RAM, asked depth)
 	return changed, out, err
 }
 
-// mostFiles is how many files of a guest a weight lists.
+// mostFiles is the greatest number of a guest's files that a weight lists.
 const mostFiles = 40
 
-// hung is what guests' processes are, sorted for the scan.
+// hung is the processes of all guests, sorted for the scan.
 type hung struct {
-	groups  []memory.Guest // of each guest its work with its engine's process
+	groups  []memory.Guest // for each guest its work and its engine's process
 	rulers  memory.Guest
 	engines []int
 	copies  map[int]memory.Span // of guests' kernels, by process
-	why     string              // the last guest cannot tell what its memory is to it
-	charged int64               // by the guests' cgroups with what the kernel has for them
-	told    bool                // all of them tell
+	why     string              // why the last guest cannot tell how it uses its memory
+	charged int64               // bytes of kernel memory charged to the guests' cgroups
+	told    bool                // all cgroups report that charge
 	tables  int64
 }
 
-// add adds a guest of the treatment, the nth; a whole system has its own init.
+// add adds the nth guest of the treatment. system: the guest is a whole system with its own init.
 func (h *hung) add(ctx context.Context, nth int, g crowd.Guest, t notebook.Treatment, system bool, asked depth) error {
 	p, err := crowd.PartsOf(g, t, system)
 	if err != nil {
@@ -152,8 +152,8 @@ func (h *hung) add(ctx context.Context, nth int, g crowd.Guest, t notebook.Treat
 	return nil
 }
 
-// weigh reads what guests of a treatment take of the host's memory, all together. Those of which the host sees the ruler are weighed without it. Those
-// that are virtual machines are asked what their memory is to them.
+// weigh reads the memory that all guests of a treatment together take from the host. Guests whose ruler the host can see are
+// weighed without it. VMs are asked how they use their memory.
 func (host) weigh(ctx context.Context, guests []crowd.Guest, t notebook.Treatment, system bool, asked depth) (w record.Weight, err error) {
 	began := time.Now()
 	h := hung{rulers: memory.Guest{Name: "rulers", Kind: notebook.MemoryProcesses}, copies: map[int]memory.Span{}, told: true}
@@ -203,7 +203,7 @@ func (host) weigh(ctx context.Context, guests []crowd.Guest, t notebook.Treatmen
 	return w, nil
 }
 
-// sum adds a guest to what all of them weigh.
+// sum adds a guest to the total.
 func (h *hung) sum(w *record.Weight, g *notebook.MemoryGuest) {
 	w.Add(g.MemoryWeight)
 	w.Own += g.Own
