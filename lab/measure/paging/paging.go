@@ -1,6 +1,6 @@
 //go:build linux
 
-// Package paging reads the page tables of several guests of a treatment that are at work on the same cores, or counts their page faults
+// Package paging reads the page tables of several guests of a treatment that work on the same cores, or counts their page faults
 // (paper "characterization", section 5.2).
 package paging
 
@@ -23,7 +23,7 @@ import (
 	"tare/yamlfile"
 )
 
-// Kind is the kind.
+// Kind is paging as a kind of study.
 var Kind = measure.Kind{
 	Name: record.Name,
 	Rules: measure.Rules{
@@ -33,21 +33,21 @@ var Kind = measure.Kind{
 	Read: read,
 }
 
-// file is what a study's file says.
+// file is the kind's part of a study file.
 type file struct {
 	Guests    int      `yaml:"guests,omitempty"`     // default 4
-	Initial   string   `yaml:"initial,omitempty"`    // a time: how long the last has worked when the initial state is read; default 1s
-	Steady    string   `yaml:"steady,omitempty"`     // page tables are read: at the initial state, and after so long under load; 0s: at the initial one alone
-	Faults    string   `yaml:"faults,omitempty"`     // page faults are counted: so long under load, or of what ends by itself from its beginning to its end
+	Initial   string   `yaml:"initial,omitempty"`    // a time: how long the last guest has worked when the initial state is read; default 1s
+	Steady    string   `yaml:"steady,omitempty"`     // page tables are read in the initial state, and after this time under load; 0s: only in the initial state
+	Faults    string   `yaml:"faults,omitempty"`     // page faults are counted for this time under load; for work that ends by itself, from its beginning to its end
 	Addresses []string `yaml:"addresses,omitempty"`  // of notebook.Addresses; each makes a treatment
 	HugePages []string `yaml:"huge_pages,omitempty"` // of notebook.HugePages; each makes a treatment
 }
 
 const (
 	usualGuests  = 4           // as in the paper
-	usualInitial = time.Second // an engine's hello, and a program's start, are over
+	usualInitial = time.Second // by then the engine's hello and the program's start are over
 	longestState = 24 * time.Hour
-	mostGuests   = 64 // as many as the counting of repeated faults tells apart
+	mostGuests   = 64 // the counting of repeated faults can distinguish this many
 )
 
 func read(n *yaml.Node, _ []string) (measure.Config, error) {
@@ -97,7 +97,7 @@ func (f file) config() (measure.Config, error) {
 	return out, nil
 }
 
-// config is how a study reads.
+// config is how a study reads page tables and counts page faults.
 type config struct {
 	measure.Defaults
 	record.Config
@@ -105,15 +105,15 @@ type config struct {
 	eyes                 eyes
 }
 
-// eyes see guests' pages.
+// eyes see the pages of guests.
 type eyes interface {
 	tables(ctx context.Context, guests []crowd.Guest, t notebook.Treatment, system bool) (notebook.PageTables, error)
 	faults(guests []crowd.Guest, t notebook.Treatment, system bool) (faulting, error)
 }
 
-// faulting is the observation of guests' page faults.
+// faulting is a running observation of guests' page faults.
 type faulting interface {
-	// Stop ends it and says what was seen.
+	// Stop ends the observation and returns what it saw.
 	Stop() (notebook.PageFaults, error)
 }
 
@@ -164,7 +164,7 @@ func (c config) LeavesOut(t notebook.Treatment, k engine.Kind, w *workload.Workl
 	return ""
 }
 
-// ends says whether the work ends by itself, as a function does: it has no steady state.
+// ends reports whether the work ends by itself, as a function does. Such work has no steady state.
 func ends(w *workload.Workload) bool { return !w.Stays && w.Service == nil }
 
 // Subject implements measure.Config.
@@ -177,12 +177,12 @@ type subject struct {
 	config
 }
 
-// SetUp implements measure.Subject: the work is begun with that of the other guests.
+// SetUp implements measure.Subject: it does nothing, because the work begins together with that of the other guests.
 func (*subject) SetUp(context.Context) (string, error) { return "", nil }
 
-// Trial implements measure.Subject. It makes as many guests of the treatment as the study reads at once, the first of which there is already, has each do
-// its work, and reads their page tables, or counts their page faults. A trial that does not count is of the first alone: its tables at the initial state, if
-// the study reads any, and the end of a function.
+// Trial implements measure.Subject. It makes guests until the study's number of them live at the same time; the first exists
+// already. Each guest does its work, and the trial reads their page tables or counts their page faults. A trial that does not count
+// has only the first guest: it reads the tables in the initial state, if the study reads any, and runs a function to its end.
 func (s *subject) Trial(ctx context.Context, step measure.Step) (tr notebook.Trial, over bool, err error) {
 	p := s.Config
 	if !step.Counts() {

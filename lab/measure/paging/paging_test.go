@@ -23,17 +23,17 @@ import (
 	record "tare/notebook/kinds/paging"
 )
 
-// pager is a laboratory whose guests' page tables and faults are known. Each guest has 100 entries; each second of its work makes another one groupable, and
-// brings a page fault. Every other fault repeats one of another guest.
+// pager is a laboratory whose guests have known page tables and faults. Each guest has 100 entries. Each second of its work makes
+// another entry groupable and causes one page fault. Every other fault repeats a fault of another guest.
 type pager struct {
 	measuretest.Lab
-	length  time.Duration // of the work; 0: it does not end
+	length  time.Duration // duration of the work; 0: it does not end
 	exit    int           // exit status of work that ends
 	refuses int           // this guest, counted from 1, cannot be made; 0: all can
 	blind   error         // why no faults are seen
 	after   func()        // called when tables are read
 
-	mu                   sync.Mutex // of what the guests' work changes
+	mu                   sync.Mutex // guards what the guests' work changes
 	working, mostWorking int
 	began, watching      time.Time
 	watches              int
@@ -84,7 +84,7 @@ func (w watching) Stop() (notebook.PageFaults, error) {
 	return notebook.PageFaults{Guests: w.guests, Kinds: map[string]int64{"read": n / 2, "anonymous": n - n/2}, Repeated: map[string]int64{"read": n / 2}}, nil
 }
 
-// work is what each guest does.
+// work is the work of each guest.
 func (l *pager) work(ctx context.Context, o ruler.Order) (ruler.Result, time.Duration, error) {
 	l.mu.Lock()
 	l.orders = append(l.orders, o)
@@ -110,7 +110,7 @@ func (l *pager) work(ctx context.Context, o ruler.Order) (ruler.Result, time.Dur
 	return ruler.Result{Exit: l.exit, Elapsed: l.length, Usage: notebook.Usage{UserS: 2}}, l.length, nil
 }
 
-// guest works a quarter of the time.
+// guest uses a CPU for a quarter of the time.
 type guest struct {
 	measuretest.Guest
 	l *pager
@@ -122,7 +122,7 @@ func (g *guest) Used() (time.Duration, error) {
 	return time.Since(g.l.began) / 4, nil
 }
 
-// trial makes one trial, in which a guest's work has ten minutes. took is how long it took by the bubble's clock.
+// trial makes one trial, in which a guest's work has ten minutes. took is its duration by the bubble's clock.
 func (l *pager) trial(t *testing.T, p record.Config, params map[string]string, role measure.Role) (tr notebook.Trial, took time.Duration) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -150,7 +150,8 @@ func (l *pager) trial(t *testing.T, p record.Config, params map[string]string, r
 	return tr, took
 }
 
-// Guests whose work does not end are read in both states, and their faults are counted for as long as the study says. All four are at work meanwhile.
+// Guests whose work does not end are read in both states, and their faults are counted for as long as the study says. All four work
+// during that time.
 func TestGuestsOfKnownPages(t *testing.T) {
 	l := &pager{}
 	p := record.Config{Guests: 4, Tables: true, InitialS: 2, SteadyS: 18, FaultsS: 10}
@@ -223,7 +224,7 @@ func TestGuestsThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// An interrupt ends the wait for the steady state; nothing is made of what was read before.
+// An interrupt ends the wait for the steady state, and what was read before is not used.
 func TestAnInterruptWhilePagesAreRead(t *testing.T) {
 	l := &pager{after: func() {}}
 	tr, took := l.trial(t, record.Config{Guests: 2, Tables: true, InitialS: 1, SteadyS: 100}, nil, measure.Measured)
@@ -232,7 +233,7 @@ func TestAnInterruptWhilePagesAreRead(t *testing.T) {
 	}
 }
 
-// The guests' work has the treatment's addresses and pages.
+// The guests' work has the addresses and pages of the treatment.
 func TestOrdersHaveTheTreatmentsAddressesAndPages(t *testing.T) {
 	for _, c := range []struct{ addresses, pages string }{{"", ""}, {"fixed", "host"}, {"random", "never"}, {"fixed", "never"}, {"fixed", "always"}} {
 		l := &pager{}
@@ -251,7 +252,7 @@ func TestOrdersHaveTheTreatmentsAddressesAndPages(t *testing.T) {
 func TestPagingOfAFile(t *testing.T) {
 	for _, c := range []struct {
 		in   file
-		want string // in the error; else the value
+		want string // in the error; otherwise the value
 	}{
 		{file{Steady: "2m"}, "{4 true 1 120 0}"},
 		{file{Guests: 2, Initial: "100ms", Faults: "10s"}, "{2 false 0.1 0 10}"},
@@ -275,7 +276,8 @@ func TestPagingOfAFile(t *testing.T) {
 	}
 }
 
-// Addresses and pages make treatments, each in the file's order; a study that names none is not multiplied.
+// Each of the study's addresses and pages makes a treatment, in the order of the file. A study that names none gets no more
+// treatments.
 func TestAddressesAndPagesMakeTreatments(t *testing.T) {
 	for _, c := range []struct{ addresses, pages []string }{{[]string{"fixed", "random"}, []string{"host", "never"}}, {}} {
 		p, err := file{Steady: "1s", Addresses: c.addresses, HugePages: c.pages}.config()
@@ -289,7 +291,7 @@ func TestAddressesAndPagesMakeTreatments(t *testing.T) {
 	}
 }
 
-// A rehearsal is of one guest. It runs a function to its end, however short it is, and says how it fails.
+// A rehearsal has one guest. It runs a function to its end, however short it is, and says how it fails.
 func TestAFunctionIsRehearsed(t *testing.T) {
 	for _, c := range []struct {
 		tables bool

@@ -18,7 +18,7 @@ import (
 // host reads on this host.
 type host struct{}
 
-// rulerOf is the host's number of the ruler in the nth guest, from which its work descends.
+// rulerOf is the process ID, on the host, of the ruler in the nth guest. The guest's work descends from it.
 func rulerOf(nth int, g crowd.Guest) (pid int, err error) {
 	pids, err := g.Processes()
 	if err == nil && len(pids) == 0 {
@@ -33,7 +33,7 @@ func rulerOf(nth int, g crowd.Guest) (pid int, err error) {
 	return pids[0], nil
 }
 
-// tables reads the page tables of guests' work, all together.
+// tables reads the page tables of all guests' work together.
 func (host) tables(ctx context.Context, guests []crowd.Guest, of notebook.Treatment, system bool) (t notebook.PageTables, err error) {
 	var groups []memory.Guest
 	var all []int
@@ -48,7 +48,7 @@ func (host) tables(ctx context.Context, guests []crowd.Guest, of notebook.Treatm
 		groups, all = append(groups, memory.Guest{Name: fmt.Sprintf("guest %d", i+1), Kind: notebook.MemoryContainer, PIDs: p.Work}), append(all, p.Work...)
 	}
 	var resident, accessed int64
-	for _, pid := range all { // before the scan, by which nothing is accessed but the kernel's own
+	for _, pid := range all { // before the scan, which accesses nothing but the kernel's own memory
 		r, err := proc.RollupOf(pid)
 		if err != nil && !proc.Ended(err) {
 			return t, err
@@ -65,15 +65,15 @@ func (host) tables(ctx context.Context, guests []crowd.Guest, of notebook.Treatm
 	return t, nil
 }
 
-// watched is a watch with its tally, which is the watch's until it has been stopped.
+// watched is a watch and its tally. The tally belongs to the watch until the watch has stopped.
 type watched struct {
 	*fault.Watch
 	tally  *fault.Tally
 	guests int
 }
 
-// faults begins to see the page faults of guests' work, from its beginning on. Translations that they have when it begins count as made. An error says why
-// the host does not; of no guests it says whether.
+// faults starts observing the page faults of the guests' work, from the beginning of the work. Translations that the guests have at
+// the start count as made. An error says why the host cannot observe faults; without guests it only checks that.
 func (host) faults(guests []crowd.Guest, of notebook.Treatment, system bool) (faulting, error) {
 	var rulers []int
 	for i, g := range guests {
@@ -94,7 +94,7 @@ func (host) faults(guests []crowd.Guest, of notebook.Treatment, system bool) (fa
 	return f, nil
 }
 
-// made tells the tally what guests have in their page tables.
+// made tells the tally what the guests' page tables hold.
 func made(tally *fault.Tally, guests []crowd.Guest, of notebook.Treatment, system bool) (err error) {
 	owner := map[int]int{}
 	var all []int

@@ -23,11 +23,11 @@ type reading struct {
 	kept     record.Seen
 	began    time.Time
 	faulting faulting
-	used     time.Duration // CPU time of the guests when watching began
+	used     time.Duration // CPU time of the guests when counting began
 	watched  time.Time
 }
 
-// read does what the study wants, from when all guests are at work. It says why it cannot.
+// read does what the study asks for, from the moment when all guests work; cause says why it cannot.
 func (p *reading) read(ctx context.Context) (cause string) {
 	function := ends(p.group.Ready.Workload)
 	if p.of.Tables {
@@ -45,7 +45,7 @@ func (p *reading) read(ctx context.Context) (cause string) {
 		return ""
 	}
 	settled := p.of.Tables && p.of.SteadyS > 0
-	if !settled { // what a load touches first is most of what it faults on
+	if !settled { // most faults come from what a load touches first
 		if cause := p.watch(); cause != "" {
 			return cause
 		}
@@ -80,7 +80,7 @@ func (p *reading) read(ctx context.Context) (cause string) {
 	return ""
 }
 
-// wait lets the guests work for a time, and says if one ends in it.
+// wait lets the guests work for a time, and says if a guest's work ends in that time.
 func (p *reading) wait(ctx context.Context, seconds float64, what string) string {
 	over, stop := context.WithCancel(ctx)
 	defer stop()
@@ -89,12 +89,12 @@ func (p *reading) wait(ctx context.Context, seconds float64, what string) string
 	}
 	select {
 	case <-over.Done():
-	case <-time.After(time.Duration(seconds * float64(time.Second))): // it is what is measured: so long at work
+	case <-time.After(time.Duration(seconds * float64(time.Second))): // how long the guests have worked is itself measured
 	}
 	return p.ended(what)
 }
 
-// ended says that a work has ended.
+// ended says which guest's work has ended; empty if none has.
 func (p *reading) ended(what string) string {
 	i := slices.IndexFunc(p.group.Works, (*crowd.Service).Over)
 	if i < 0 {
@@ -127,7 +127,7 @@ func (p *reading) tables(ctx context.Context, state string) string {
 	return ""
 }
 
-// watch begins to count faults.
+// watch starts counting faults.
 func (p *reading) watch() (cause string) {
 	used, err := crowd.Used(p.group.Guests)
 	if err == nil {
@@ -140,7 +140,7 @@ func (p *reading) watch() (cause string) {
 	return ""
 }
 
-// seen ends the counting. cpu is what the work used where it has ended; nil: what the guests used since counting began.
+// seen ends the counting. cpu is the CPU time of work that has ended; nil: the CPU time that the guests used since counting began.
 func (p *reading) seen(cpu *time.Duration) (cause string) {
 	took := time.Since(p.watched)
 	if cpu == nil {
@@ -164,7 +164,7 @@ func (p *reading) seen(cpu *time.Duration) (cause string) {
 	return ""
 }
 
-// toTheEnd waits until every function has ended, and has their faults.
+// toTheEnd waits until every function has ended, and then ends the counting of their faults.
 func (p *reading) toTheEnd(ctx context.Context) (cause string) {
 	limit := time.NewTimer(p.group.Timeout)
 	defer limit.Stop()
@@ -192,7 +192,7 @@ func (p *reading) toTheEnd(ctx context.Context) (cause string) {
 	return p.seen(&cpu)
 }
 
-// load asks the guests' services, again and again, until ctx ends; then the function that it gives says which load failed before.
+// load asks the guests' services again and again until ctx ends. The function it returns then says which load failed before that.
 func (p *reading) load(ctx context.Context) (failed func() string) {
 	ended := make(chan string, len(p.group.Works))
 	n := 0
@@ -213,7 +213,7 @@ func (p *reading) load(ctx context.Context) (failed func() string) {
 	}
 }
 
-// stop ends what was not ended in order.
+// stop ends an observation that was not ended in the usual way.
 func (p *reading) stop() error {
 	if p.faulting == nil {
 		return nil

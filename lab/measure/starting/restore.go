@@ -15,8 +15,8 @@ import (
 	"tare/notebook"
 )
 
-// restore saves the guest, restores it, has it answer, and proves that it went on where it was. It says why that failed; that the guest cannot be saved
-// at all is noted, and is no failure.
+// restore saves the guest, restores it, waits for its answer, and proves that it continued where it was. cause says why that
+// failed. If the guest cannot be saved at all, that is noted and is not a failure.
 func (s *subject) restore(ctx context.Context) (cause string) {
 	of := s.of
 	ctx, cancel := context.WithTimeout(ctx, crowd.Patience(s.Treatment, savingTime))
@@ -35,7 +35,7 @@ func (s *subject) restore(ctx context.Context) (cause string) {
 		return "saving it: " + err.Error()
 	}
 	of.SavedNS, of.State, of.HowSaved = time.Since(began).Nanoseconds(), saved.Bytes, saved.How
-	// The state has just been written, so it is in the page cache, and a cold restore would read no disk.
+	// The state has just been written, so it is in the page cache, and a cold restore would not read from disk.
 	cached, err := s.cache(ctx, saved.Path)
 	if err != nil {
 		return "the page cache before its restore: " + err.Error()
@@ -74,11 +74,11 @@ func (s *subject) restore(ctx context.Context) (cause string) {
 	return ""
 }
 
-// token is the file in the guest's memory by which a restored guest is known for the one that was saved.
+// token is the file in the guest's memory that identifies a restored guest as the one that was saved.
 const token = "/dev/shm/tare-token"
 
-// witness leaves something in the guest's memory that only the guest itself can know after its restore. Of a service that is the order that is in progress: its ruler
-// has it in memory, and answers for it at its end.
+// witness leaves something in the guest's memory that only this guest can know after its restore. For a service, that is the order
+// in progress: the ruler holds it in memory and reports its end.
 func (s *subject) witness(ctx context.Context) (prove func(context.Context) (words, cause string), cause string) {
 	if s.Service() != nil {
 		return func(context.Context) (string, string) {
@@ -86,7 +86,7 @@ func (s *subject) witness(ctx context.Context) (prove func(context.Context) (wor
 				return "", s.Service().How()
 			}
 			s.Service().Stop()
-			<-s.Service().Alive().Done() // the client bounds it
+			<-s.Service().Alive().Done() // the client limits this wait
 			if _, err := s.Service().Result(); err != nil && !errors.Is(err, context.Canceled) {
 				return "", err.Error()
 			}

@@ -1,7 +1,7 @@
 //go:build linux
 
-// Package starting times the starts of guests: each trial is one guest, asked for, brought to its first useful answer and destroyed; where the
-// study says so it is saved and restored before (paper "virtualization-overheads", chapter 5).
+// Package starting times the starts of guests. Each trial requests one guest, brings it to its first useful answer and destroys it.
+// If the study says so, the guest is saved and restored before that (paper "virtualization-overheads", chapter 5).
 package starting
 
 import (
@@ -19,7 +19,7 @@ import (
 	"tare/yamlfile"
 )
 
-// Kind is the kind.
+// Kind is starting as a kind of study.
 var Kind = measure.Kind{
 	Name: record.Name,
 	Rules: measure.Rules{
@@ -29,18 +29,18 @@ var Kind = measure.Kind{
 	Read: read,
 }
 
-// file is what a study's file says.
+// file is the kind's part of a study file.
 type file struct {
 	Cache     []string           `yaml:"cache,omitempty"`   // of notebook.Caches, each makes a treatment; default both
-	Restore   bool               `yaml:"restore,omitempty"` // then the guest is saved, and restored
+	Restore   bool               `yaml:"restore,omitempty"` // whether the guest is also saved and restored
 	Published []record.Published `yaml:"published,omitempty"`
 }
 
 const (
-	askPause   = 5 * time.Millisecond // between two questions whether a service answers; ten times that where it is emulated
-	leftCold   = 0.05                 // the share of what a start reads that may be in the page cache all the same: what other programs have mapped
-	leftWarm   = 0.95                 // that has to be in it
-	savingTime = 2 * time.Minute      // that saving, or restoring, may take; three times that where the guest is emulated
+	askPause   = 5 * time.Millisecond // between two questions whether a service answers; ten times as long where the guest is emulated
+	leftCold   = 0.05                 // share of what a start reads that may remain in the page cache for a cold start: what other programs have mapped
+	leftWarm   = 0.95                 // share that must be in the page cache for a warm start
+	savingTime = 2 * time.Minute      // limit for saving and restoring; three times as long where the guest is emulated
 )
 
 func read(n *yaml.Node, _ []string) (measure.Config, error) {
@@ -78,7 +78,7 @@ type config struct {
 	files files
 }
 
-// files are what the page cache has of a start's.
+// files is the page cache of the files that a start reads.
 type files interface {
 	cache(ctx context.Context, paths []string, cache string) (notebook.Cached, error)
 }
@@ -86,7 +86,8 @@ type files interface {
 // Record implements measure.Config.
 func (c config) Record() any { return &c.Config }
 
-// Identity implements measure.Config: treatments say all of it that decides what trials mean, but for the restore, which folders have begun without.
+// Identity implements measure.Config: nothing. The treatments say everything that decides the meaning of a trial. The restore is an
+// exception, because folders exist that began without it.
 func (config) Identity([]*workload.Ready) []any { return nil }
 
 // Factors implements measure.Config.
@@ -99,7 +100,7 @@ func (c config) Metrics(*workload.Workload, []string) (notebook.Metric, []notebo
 	return c.Config.Metrics()
 }
 
-// Subject implements measure.Config. What is rehearsed is the work, and no start.
+// Subject implements measure.Config. A rehearsal runs the work and does not time a start.
 func (c config) Subject(b measure.Bench, of measure.Cell) measure.Subject {
 	p := measure.NewPlain(b, of)
 	if of.Rehearsal {

@@ -27,10 +27,10 @@ type starter struct {
 	exit    int             // exit status of the work
 	broken  error           // why no guest can be made
 	unsaved error           // why no guest can be saved
-	cached  notebook.Cached // what the page cache has of a start's files
-	kept    notebook.Cached // what it has of them and the saved state
-	asked   []string        // what it was asked for
-	memory  string          // what the guest has in its memory
+	cached  notebook.Cached // what the page cache holds of a start's files
+	kept    notebook.Cached // what it holds of these and the saved state
+	asked   []string        // the calls to the page cache
+	memory  string          // contents of the guest's memory
 }
 
 func (l *starter) Provision(ctx context.Context, w crowd.Want) (crowd.Guest, error) {
@@ -52,7 +52,7 @@ func (l *starter) cache(_ context.Context, paths []string, cache string) (notebo
 	return l.cached, nil
 }
 
-// work is what a guest does: a file in its memory is written, or read, and everything else ends at once.
+// work is the work of a guest: it writes or reads a file in the guest's memory; everything else ends at once.
 func (l *starter) work(_ context.Context, o ruler.Order) (ruler.Result, time.Duration, error) {
 	switch {
 	case o.Argv[0] == "/bin/sh":
@@ -64,7 +64,7 @@ func (l *starter) work(_ context.Context, o ruler.Order) (ruler.Result, time.Dur
 	return ruler.Result{Exit: l.exit, Elapsed: time.Second}, time.Second, nil
 }
 
-// guest can be saved, and restored.
+// guest can be saved and restored.
 type guest struct {
 	measuretest.Guest
 	l *starter
@@ -79,7 +79,7 @@ func (*guest) Restore(_ context.Context, m *engine.Moments) error {
 	return nil
 }
 
-// start makes one trial with a page cache.
+// start makes one trial with the page cache cold or warm.
 func (l *starter) start(t *testing.T, cache string) notebook.Trial {
 	t.Helper()
 	c := config{Config: record.Config{Caches: notebook.Caches, Restore: true}, files: l}
@@ -94,7 +94,7 @@ func (l *starter) start(t *testing.T, cache string) notebook.Trial {
 	return tr
 }
 
-// A trial is one start, with the page cache as the treatment has it. A guest that cannot be saved counts as a start nevertheless.
+// A trial is one start, with the page cache as the treatment says. A guest that cannot be saved still counts as a start.
 func TestStarts(t *testing.T) {
 	never := &engine.UnsupportedError{Engine: "cn", What: "a saved state", Why: "of a test"}
 	for _, c := range []struct {
@@ -128,8 +128,8 @@ func TestStarts(t *testing.T) {
 	}
 }
 
-// Before a restore the saved state is in the page cache, or not, as the treatment has it. It has just been written,
-// and a cold restore that found it in memory would read no disk.
+// Before a restore the saved state is in the page cache or not, as the treatment says. It has just been written, and a cold restore
+// that found it in memory would not read from disk.
 func TestTheStateIsColdBeforeAColdRestore(t *testing.T) {
 	for _, c := range []struct {
 		cache    string

@@ -17,7 +17,7 @@ import (
 	record "tare/notebook/kinds/starting"
 )
 
-// subject is a guest that is started for a trial of its start.
+// subject is a guest whose start is the trial.
 type subject struct {
 	*measure.Plain
 	config
@@ -25,11 +25,11 @@ type subject struct {
 	trial notebook.Trial
 }
 
-// Make implements measure.Subject: from the request to the first useful answer. The error says why there is no guest; why there is no answer is the trial's
-// failure.
+// Make implements measure.Subject: it times the start from the request to the first useful answer. The error says why there is no
+// guest. Why there is no answer is the trial's failure.
 func (s *subject) Make(ctx context.Context) (err error) {
 	var work *crowd.Service
-	if s.Ready.Workload.Service != nil { // the place for its questions is none of the guest's
+	if s.Ready.Workload.Service != nil { // the place of its load does not belong to the guest
 		place, load, err := s.Load(ctx, s.Treatment, s.ID, s.Ready)
 		if err != nil {
 			return fmt.Errorf("no place for its load: %w", err)
@@ -64,16 +64,17 @@ func (s *subject) Make(ctx context.Context) (err error) {
 	return nil
 }
 
-// SetUp implements measure.Subject: Make has begun the work.
+// SetUp implements measure.Subject: it does nothing, because Make has begun the work.
 func (*subject) SetUp(context.Context) (string, error) { return "", nil }
 
-// Trial implements measure.Subject: it saves and restores the guest where the study says so, and completes the trial. The guest is of no use any more.
+// Trial implements measure.Subject: it saves and restores the guest if the study says so, and completes the trial. The guest cannot
+// be used again.
 func (s *subject) Trial(ctx context.Context, _ measure.Step) (notebook.Trial, bool, error) {
 	tr := &s.trial
 	if tr.Failure == "" && s.config.Restore {
 		tr.Failure = s.restore(ctx)
 	}
-	if s.Service() != nil && tr.Failure == "" && s.of.WentOn == "" && s.Service().Over() { // the proof that it went on ends it
+	if s.Service() != nil && tr.Failure == "" && s.of.WentOn == "" && s.Service().Over() { // the proof that the service went on ends it
 		tr.Failure = "its service ended: " + s.Service().How()
 	}
 	tr.Seen, tr.Figures = record.Seen{Startup: s.of}, s.of.Figures()
@@ -85,7 +86,8 @@ func (s *subject) Trial(ctx context.Context, _ measure.Step) (notebook.Trial, bo
 	return *tr, true, nil
 }
 
-// cache has what a start of the guest reads, and these files, in the host's page cache, or not there, as the treatment says.
+// cache brings the files that a start of the guest reads, and the saved files, into the host's page cache or out of it, as the
+// treatment says.
 func (s *subject) cache(ctx context.Context, saved ...string) (notebook.Cached, error) {
 	paths, err := s.Reads(ctx, s.Treatment, s.Ready)
 	if err != nil {
@@ -104,7 +106,7 @@ func (host) cache(ctx context.Context, paths []string, cache string) (notebook.C
 	return pagecache.Load(ctx, paths)
 }
 
-// uncached says that the page cache was not as the treatment has it.
+// uncached says that the page cache was not in the treatment's state; empty if it was.
 func uncached(c notebook.Cached, want string) string {
 	share := float64(c.Resident) / float64(max(c.Bytes, 1))
 	if want == notebook.CacheCold && share > leftCold || want == notebook.CacheWarm && share < leftWarm {
@@ -114,7 +116,7 @@ func uncached(c notebook.Cached, want string) string {
 	return ""
 }
 
-// firstAnswer has the guest do its work until it has given something of use, and notes when; it says why it has not.
+// firstAnswer lets the guest do its work until it has given a useful result, and notes when; cause says why it has not.
 func (s *subject) firstAnswer(ctx context.Context, moments *engine.Moments) (cause string) {
 	w := s.Ready.Workload
 	switch {
@@ -157,7 +159,8 @@ func (s *subject) asks() time.Duration {
 	return askPause
 }
 
-// function runs the workload's command to its end, and says when that was, or why it has no result. Its answer is checked afterwards.
+// function runs the workload's command to its end, and returns when it ended, or why it has no result. Its answer is checked
+// afterwards.
 func (s *subject) function(ctx context.Context, check bool) (cause string, at time.Time) {
 	w := s.Ready.Workload
 	run := func(argv []string, keep bool) string {
