@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// ConfigOf is the study's Config as the kind of that name has it; nil where the study is of another kind.
+// ConfigOf returns the study's Config as that of the named kind; nil if the study is of another kind.
 func ConfigOf[T any](s Study, kind string) (*T, error) {
 	if s.Kind != kind {
 		return nil, nil
@@ -28,7 +28,7 @@ func ConfigOf[T any](s Study, kind string) (*T, error) {
 	return nil, fmt.Errorf("the study's %s is a %T", kind, s.Config)
 }
 
-// SeenOf is the trial's Seen as a T; a zero one where the trial recorded nothing.
+// SeenOf returns the trial's Seen as a T; the zero value if the trial recorded nothing.
 func SeenOf[T any](t *Trial) (v T, err error) {
 	switch s := t.Seen.(type) {
 	case nil:
@@ -44,7 +44,7 @@ func SeenOf[T any](t *Trial) (v T, err error) {
 	return v, fmt.Errorf("the trial recorded a %T", t.Seen)
 }
 
-// MarshalJSON writes the study with its kind's config.
+// MarshalJSON writes the study and the config of its kind.
 func (s Study) MarshalJSON() ([]byte, error) {
 	type plain Study
 	if s.Kind == "" {
@@ -56,7 +56,8 @@ func (s Study) MarshalJSON() ([]byte, error) {
 	return withKeys(plain(s), map[string]any{s.Kind: s.Config})
 }
 
-// UnmarshalJSON reads what MarshalJSON writes. A study of a version that did not write its kind is of the one that it has a config of.
+// UnmarshalJSON reads what MarshalJSON writes. Earlier versions did not write a study's kind; it then follows from the config that
+// is present.
 func (s *Study) UnmarshalJSON(data []byte) error {
 	type plain Study
 	if err := json.Unmarshal(data, (*plain)(s)); err != nil {
@@ -79,7 +80,7 @@ func (s *Study) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// MarshalJSON writes the trial with what its kind of study recorded.
+// MarshalJSON writes the trial and what its kind of study recorded.
 func (t Trial) MarshalJSON() ([]byte, error) {
 	type plain Trial
 	if t.Seen == nil {
@@ -109,7 +110,7 @@ func (t *Trial) UnmarshalJSON(data []byte) error {
 
 var studyKeys, trialKeys = keysOf(reflect.TypeFor[Study]()), keysOf(reflect.TypeFor[Trial]())
 
-// keysOf are the keys that a structure's fields have.
+// keysOf are the JSON keys of a struct's fields.
 func keysOf(t reflect.Type) (keys []string) {
 	for i := range t.NumField() {
 		if key, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ","); key != "-" {
@@ -119,20 +120,20 @@ func keysOf(t reflect.Type) (keys []string) {
 	return keys
 }
 
-// otherKeys are an object's keys, with their values, that are none of these.
+// otherKeys returns an object's keys that are not in keys, with their values.
 func otherKeys(data []byte, keys []string) (map[string]json.RawMessage, error) {
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(data, &all); err != nil {
 		return nil, err
 	}
-	// Keys are read whatever their case is.
+	// The decoder ignores the case of keys.
 	maps.DeleteFunc(all, func(key string, _ json.RawMessage) bool {
 		return slices.ContainsFunc(keys, func(k string) bool { return strings.EqualFold(k, key) })
 	})
 	return all, nil
 }
 
-// withKeys is v as an object, with more keys.
+// withKeys writes v as an object, with additional keys.
 func withKeys(v any, more map[string]any) ([]byte, error) {
 	other, err := json.Marshal(more)
 	if err != nil {
@@ -141,7 +142,7 @@ func withKeys(v any, more map[string]any) ([]byte, error) {
 	return joined(v, other)
 }
 
-// joined is v as an object, with the keys of another.
+// joined writes v as an object, with the keys of another object.
 func joined(v any, other []byte) ([]byte, error) {
 	one, err := json.Marshal(v)
 	switch {

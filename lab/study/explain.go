@@ -11,13 +11,13 @@ import (
 	"tare/notebook"
 )
 
-// What stands for several tracers where they are named.
+// Names that stand for several tracers.
 const (
 	ExplainByDefault = "default" // notebook.DefaultTracers: what the kernel counts anyway
 	ExplainDeep      = "deep"    // notebook.DeepTracers: each event as well
 )
 
-// ParseExplain takes the tracers that --explain names, with commas between them, and gives them in one order.
+// ParseExplain reads the tracers that --explain names, separated by commas, and returns them in a fixed order.
 func ParseExplain(text string) ([]string, error) {
 	switch text {
 	case ExplainByDefault:
@@ -37,12 +37,12 @@ func ParseExplain(text string) ([]string, error) {
 	return slices.DeleteFunc(slices.Clone(notebook.TracerNames), func(name string) bool { return !slices.Contains(asked, name) }), nil
 }
 
-// Interleave is the order of a guest's measured trials, n traced ones (true) among n untraced: random, and the same for the same
-// seed; in each second round what the one before it had, with the kinds exchanged. A drift within a guest's life so
-// affects both kinds alike, and their difference is what the tracers cost.
+// Interleave is the order of a guest's measured trials, n traced ones (true) among n untraced ones. It is random, and the same for
+// the same seed. Every second round repeats the order of the round before with traced and untraced exchanged. A drift within a
+// guest's life thus affects both alike, and their difference is the cost of the tracers.
 func Interleave(seed uint64, round int, treatment string, n int) []bool {
 	h := fnv.New64a()
-	fmt.Fprintf(h, "%d %s", round/2, treatment) // a hash takes everything
+	fmt.Fprintf(h, "%d %s", round/2, treatment) // writing to a hash cannot fail
 	order := slices.Concat(slices.Repeat([]bool{true}, n), slices.Repeat([]bool{false}, n))
 	rand.New(rand.NewPCG(seed, h.Sum64())).Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
 	if round%2 == 1 {
@@ -53,7 +53,7 @@ func Interleave(seed uint64, round int, treatment string, n int) []bool {
 	return order
 }
 
-// todo are the cell's trials that do not stand in the notebook yet, in their order.
+// todo are the cell's trials that are not yet recorded, in their order.
 func (r *Run) todo(t notebook.Treatment, round int) (todo []measure.Step) {
 	s := r.Plan.Study
 	n := r.trials(t.ID, round)

@@ -22,45 +22,45 @@ import (
 	"tare/stats"
 )
 
-// Lab is what a study needs of the machine. Its methods are called one at a time, but for Create, of which several may be under way once one guest of the
-// treatment has been made.
+// Lab is what a study needs from the machine. Its methods are called one at a time. Create is the exception: several calls may run
+// at once after one guest of the treatment has been made.
 type Lab interface {
 	measure.Lab
 	// Host is the machine as found.
 	Host() notebook.Host
-	// UseKernels makes files with guests' kernels known by their names, which treatments have.
+	// UseKernels registers kernel files for guests by the names that treatments use.
 	UseKernels(files map[string]string)
-	// Accelerator says which accelerator the guests of an engine get that has several, with the kernel of that name: want is
+	// Accelerator chooses the accelerator for guests with the named kernel, of an engine that has several accelerators. want is
 	// "auto" or one of them, and emulate allows software emulation. An error says why there is none.
 	Accelerator(ctx context.Context, k engine.Kind, kernel, want string, emulate bool) (string, error)
-	// Supports says why the host cannot do the treatment; nil: it can.
+	// Supports says why the host cannot run the treatment; nil: it can.
 	Supports(ctx context.Context, t notebook.Treatment) error
-	// Prepare makes what all guests of the treatment need, so that none of them pays for it.
+	// Prepare makes what all guests of the treatment need, so that no guest pays for it.
 	Prepare(ctx context.Context, t notebook.Treatment, root *image.Image) error
 }
 
-// Choices are what the caller of a study decides beside its file.
+// Choices are what the caller of a study decides in addition to the study file.
 type Choices struct {
 	Seed   uint64
-	Rounds int // so many, no fewer and no more; 0: as the file says
+	Rounds int // exactly this many; 0: as the file says
 	Until  Until
 	Only   Only
 	Accel  string // "auto", notebook.KVM, notebook.KVMEmulated, notebook.TCG
-	Kernel string // a file with virtual machines' kernel in place of what the study names
+	Kernel string // a kernel file for VMs, in place of the study's
 	Input  string // a file in place of the workloads' own input
 	Tare   string // the program's version
 
-	LoadFrom string // the machine that loads run on, in place of what the study names
+	LoadFrom string // the machine on which loads run, in place of the study's
 
-	NoHostCode bool // a study of which something would run as root on this host is refused
+	NoHostCode bool // refuse a study that would run something as root on this host
 
-	Begun      *notebook.Study // what the results folder holds already; nil: nothing
-	SeedChosen bool            // the seed, and not any
+	Begun      *notebook.Study // what the results folder already holds; nil: nothing
+	SeedChosen bool            // the user chose the seed
 
-	Explain []string // the tracers of as many trials again; none: no trial is traced
+	Explain []string // tracers for an equal number of additional, traced trials; none: no trial is traced
 }
 
-// measured is by what a study with a kind has it: its key, or what was chosen.
+// measured names what selects the kind of study: its key, or the --until that was chosen.
 func (c Choices) measured(s *Spec) string {
 	if c.Until.config != nil {
 		return fmt.Sprintf("--until '%s'", c.Until.objective)
@@ -68,10 +68,10 @@ func (c Choices) measured(s *Spec) string {
 	return s.measure.Name
 }
 
-// From is the machine that the study's loads run on, ssh://…; "": this host.
+// From is the machine on which the study's loads run, ssh://…; "": this host.
 func (c Choices) From(s *Spec) string { return cmp.Or(c.LoadFrom, s.LoadFrom) }
 
-// Plan is a study that is ready to be run: what is done, with what, and what is left out.
+// Plan is a study that is ready to run: what is done, with what, and what is left out.
 type Plan struct {
 	Study notebook.Study
 	ready map[string]*workload.Ready // by Label
@@ -79,11 +79,11 @@ type Plan struct {
 	work  map[string]*workload.Ready // what neighbours do, by one of notebook.Busy
 
 	engines engine.Registry
-	measure *measure.Kind  // what is measured in place of the time of the work; nil: that
-	config  measure.Config // how; nil without a kind
+	measure *measure.Kind  // what is measured instead of the time of the work; nil: that time
+	config  measure.Config // how it is measured; nil without a kind
 }
 
-// rules are those of the kind of study.
+// rules are the rules of the kind of study.
 func (p *Plan) rules() measure.Rules {
 	if p.measure == nil {
 		return measure.Rules{}
@@ -91,7 +91,7 @@ func (p *Plan) rules() measure.Rules {
 	return p.measure.Rules
 }
 
-// Set sets the host as the study asks, for the time of its run. notes say what was set; undo, where it is not nil, puts it back.
+// Set changes the host as the study asks, for the time of its run. notes say what was changed; undo, unless nil, changes it back.
 func (p *Plan) Set(j *journal.Journal) (notes []string, undo func(context.Context) error, err error) {
 	if p.config == nil {
 		return nil, nil, nil
@@ -104,14 +104,14 @@ func (p *Plan) timeout() time.Duration {
 	return time.Duration(p.Study.Design.TimeoutS * float64(time.Second))
 }
 
-// treatments is the cross product of a study, bare metal first and its A/A twin after it.
+// treatments is the cross product of a study, with bare metal first and its A/A twin second.
 func (s *Spec) treatments(u use, h notebook.Host, accel func(kernel string) string, can func(notebook.Treatment) bool) []notebook.Treatment {
 	var out []notebook.Treatment
 	hostCores := 0
 	add := func(t notebook.Treatment) {
 		t.Workload, t.Params, t.HostCores, t.Rounds = u.Workload.Name, u.params, hostCores, u.Use.Rounds
 		t.ID = identify(t)
-		for _, o := range out { // a study file may say the same twice
+		for _, o := range out { // a study file may repeat itself
 			if o.ID == t.ID {
 				return
 			}
@@ -130,7 +130,7 @@ func (s *Spec) treatments(u use, h notebook.Host, accel func(kernel string) stri
 				inst, err = notebook.ParseInstance(text)
 			}
 			if err != nil {
-				continue // so was this
+				continue // validated when the file was read
 			}
 			for _, p := range s.Platforms {
 				s.at(u, p, inst, accel, can, add)
@@ -171,7 +171,7 @@ func (s *Spec) at(u use, p Place, inst notebook.Instance, accel func(kernel stri
 			}
 			return t
 		}
-		// Of several engines the first that the host can do; where it can do none, the first.
+		// Of several engines, the first that the host supports; if it supports none, the first.
 		of := strings.Split(choice, "|")
 		i := slices.IndexFunc(of, func(engine string) bool { return can(with(engine)) })
 		t := with(of[max(i, 0)])
@@ -187,7 +187,7 @@ func (s *Spec) at(u use, p Place, inst notebook.Instance, accel func(kernel stri
 	for _, choice := range es {
 		for _, v := range vs {
 			if v == notebook.Whole && inst.Name != notebook.HostSize {
-				continue // what has no limits has one size
+				continue // without limits there is only one size
 			}
 			for _, n := range ns {
 				for _, kernel := range s.kernelsOf(p) {
@@ -198,7 +198,7 @@ func (s *Spec) at(u use, p Place, inst notebook.Instance, accel func(kernel stri
 	}
 }
 
-// kind is an engine that the study names; it was found when the file was read.
+// kind is an engine that the study names. Reading the file has already found it.
 func (s *Spec) kind(platform, choice string) engine.Kind {
 	name, _, _ := strings.Cut(choice, "|")
 	k, err := s.known.Engines.Find(platform, name)
@@ -208,10 +208,10 @@ func (s *Spec) kind(platform, choice string) engine.Kind {
 	return k
 }
 
-// spareMemory is what is left of the host's memory for itself when a guest is sized, in bytes.
+// spareMemory is what a guest's size must leave of the host's memory for the host itself, in bytes.
 const spareMemory = 512 << 20
 
-// fits says why the host is too small for a treatment; nil: it is not.
+// fits says why the host is too small for a treatment; nil: it is large enough.
 func fits(h notebook.Host, t notebook.Treatment) error {
 	cores, n := t.Instance.Cores, len(h.CPUs)
 	switch {
@@ -228,7 +228,7 @@ func fits(h notebook.Host, t notebook.Treatment) error {
 	return nil
 }
 
-// fitting is the study with what of it the host is large enough for.
+// fitting is the study with the treatments for which the host is large enough.
 func (s *Spec) fitting(us []use, h notebook.Host, only Only) notebook.Study {
 	study := notebook.Study{Name: s.Name}
 	for _, u := range us {
@@ -246,7 +246,7 @@ func (s *Spec) fitting(us []use, h notebook.Host, only Only) notebook.Study {
 	return study
 }
 
-// Check says what is wrong in a study and in what was chosen for it, as far as that is known without a host.
+// Check says what is wrong in a study and the choices for it, as far as that is known without a host.
 func (s *Spec) Check(shipped fs.FS, ch Choices) error {
 	_, err := s.seeking(ch.Until).check(shipped, ch)
 	return err
@@ -273,7 +273,7 @@ func (s *Spec) check(shipped fs.FS, ch Choices) ([]use, error) {
 	return us, nil
 }
 
-// checkWorks says which workload does not go with what is measured.
+// checkWorks says which workload does not suit what is measured.
 func (s *Spec) checkWorks(us []use, ch Choices) error {
 	if ch.Until.Claims && len(s.Claims) == 0 {
 		return fmt.Errorf("study %s: --until claims: the study names no claims; published ones were expected in its file, as in claims: [pinning]", s.Name)
@@ -305,7 +305,7 @@ func (s *Spec) checkWorks(us []use, ch Choices) error {
 	return nil
 }
 
-// keys are names as they stand in a file.
+// keys are names in the form of keys of a file.
 func keys(names []string) (all []string) {
 	for _, n := range names {
 		all = append(all, n+":")
@@ -313,7 +313,7 @@ func keys(names []string) (all []string) {
 	return all
 }
 
-// checkChoices says what was chosen that does not go with the study.
+// checkChoices says which choice does not suit the study.
 func (s *Spec) checkChoices(us []use, ch Choices) error {
 	if why := s.rules().Untraced; len(ch.Explain) > 0 && why != "" {
 		return fmt.Errorf("study %s: %s: --explain: %s: leave it out", s.Name, ch.measured(s), why)
@@ -337,7 +337,7 @@ func (s *Spec) checkChoices(us []use, ch Choices) error {
 	return workload.CheckInput(ch.Input)
 }
 
-// recordSyncs records of a treatment's workload whether its results rest on synced writes, where that is known.
+// recordSyncs records whether the results of a treatment's workload depend on synced writes, if that is known.
 func (p *Plan) recordSyncs(w *workload.Workload, t notebook.Treatment) {
 	synced, known := w.Syncs.With(t.Params)
 	if !known {
@@ -349,7 +349,7 @@ func (p *Plan) recordSyncs(w *workload.Workload, t notebook.Treatment) {
 	p.Study.Syncs[notebook.Label(t.Workload, t.Params)] = synced
 }
 
-// design is the study's, with what was chosen for it.
+// design is the study's design with the choices applied.
 func (s *Spec) design(ch Choices) (notebook.Design, error) {
 	design, wrong := s.Design.parse()
 	if wrong != nil {
@@ -371,7 +371,8 @@ func (s *Spec) design(ch Choices) (notebook.Design, error) {
 	return design, nil
 }
 
-// seeking is the study as it is where something is sought in place of what it measures: its neighbours are what is sought.
+// seeking is the study when an objective replaces what it measures. The study loses its own neighbours, because the search is for
+// neighbours.
 func (s *Spec) seeking(u Until) *Spec {
 	if u.config == nil {
 		return s
@@ -385,7 +386,7 @@ func (s *Spec) seeking(u Until) *Spec {
 	return &alone
 }
 
-// planner is a plan in the making.
+// planner is a plan under construction.
 type planner struct {
 	*Spec
 	*Plan
@@ -395,10 +396,10 @@ type planner struct {
 
 	accels     map[string]string // by kernel
 	noAccel    map[string]error
-	impossible error // why nothing can be measured so here; nil: it can
+	impossible error // why this host cannot measure the kind at all; nil: it can
 }
 
-// Plan decides what is run, and makes the workloads ready: roots are built, programs compiled, inputs prepared.
+// Plan decides what is run, and makes the workloads ready: it builds roots, compiles programs and prepares inputs.
 func (s *Spec) Plan(ctx context.Context, lab Lab, shipped fs.FS, ch Choices, o workload.Options) (*Plan, error) {
 	design, err := s.design(ch)
 	if err != nil {
@@ -412,7 +413,7 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, shipped fs.FS, ch Choices, o w
 	p := &planner{Spec: s, lab: lab, ch: ch, host: lab.Host(), accels: map[string]string{}, noAccel: map[string]error{}}
 	fitting := s.fitting(us, p.host, ch.Only)
 	if err := worthwhile(fitting, ch.Only); err != nil {
-		return nil, err // before a VM is booted to find its accelerator
+		return nil, err // checked before a VM is booted to find its accelerator
 	}
 	lab.UseKernels(s.kernels.files)
 	if err := p.findAccelerators(ctx, fitting.Treatments); err != nil {
@@ -448,27 +449,27 @@ func (s *Spec) Plan(ctx context.Context, lab Lab, shipped fs.FS, ch Choices, o w
 		return nil, err
 	}
 	p.Study.Hash = p.hash(design)
-	if p.Study.Design.Looks() > 0 { // not in the hash: a folder from before it was counted goes on without
+	if p.Study.Design.Looks() > 0 { // not in the hash, so that a folder from before Seen existed can be continued
 		p.Study.Design.Seen = stats.LeastTrials
 	}
 	return p.Plan, nil
 }
 
-// findAccelerators finds the accelerator of each kernel that the treatments' guests have.
+// findAccelerators finds the accelerator for each kernel of the treatments' guests.
 func (p *planner) findAccelerators(ctx context.Context, treatments []notebook.Treatment) error {
 	for _, t := range treatments {
 		k := p.kind(t.Platform, t.Engine)
 		if _, asked := p.accels[t.Kernel]; !asked && len(k.Accelerators) > 0 {
 			p.accels[t.Kernel], p.noAccel[t.Kernel] = p.lab.Accelerator(ctx, k, t.Kernel, p.ch.Accel, p.AllowEmulation)
 			if err := ctx.Err(); err != nil {
-				return err // an interrupt, and nothing that the host lacks
+				return err // an interrupt does not mean that the host lacks something
 			}
 		}
 	}
 	return nil
 }
 
-// begin begins the plan, without treatments.
+// begin starts the plan, without treatments.
 func (p *planner) begin(design notebook.Design) {
 	s, ch := p.Spec, p.ch
 	p.Plan = &Plan{ready: map[string]*workload.Ready{}, open: map[string]bool{}, engines: s.known.Engines, measure: s.measure, config: s.config}
@@ -493,7 +494,7 @@ func (p *planner) add(ctx context.Context, u use) error {
 			t.Rounds = 0
 		}
 		if t.HostCores > 0 && t.HostCores == len(p.host.CPUs) {
-			t.HostCores = 0 // that is all of them, which the study may ask for as well
+			t.HostCores = 0 // these are all CPUs, which the study may ask for as well
 			t.ID = identify(t)
 		}
 		if slices.ContainsFunc(p.Study.Treatments, func(o notebook.Treatment) bool { return o.ID == t.ID }) {
@@ -501,7 +502,7 @@ func (p *planner) add(ctx context.Context, u use) error {
 		}
 		reason := p.leavesOut(ctx, t, u.Workload)
 		if err := ctx.Err(); err != nil {
-			return err // an interrupt, and nothing that the host lacks
+			return err // an interrupt does not mean that the host lacks something
 		}
 		if reason != "" {
 			p.Study.LeftOut = append(p.Study.LeftOut, notebook.LeftOut{Treatment: t, Reason: reason})
@@ -548,7 +549,7 @@ func (p *planner) leavesOut(ctx context.Context, t notebook.Treatment, w *worklo
 	return ""
 }
 
-// describe records what a treatment measures, and what its guests are made of.
+// describe records what a treatment measures and what its guests are made of.
 func (p *planner) describe(t notebook.Treatment, u use) {
 	w := u.Workload
 	if t.Kernel != "" {
@@ -584,7 +585,7 @@ func (p *planner) describe(t notebook.Treatment, u use) {
 	}
 }
 
-// make makes the workloads ready of which something is measured.
+// make makes those workloads ready that at least one treatment uses.
 func (p *planner) make(ctx context.Context, us []use, o workload.Options) error {
 	var used []use
 	var all []*workload.Workload
@@ -605,7 +606,7 @@ func (p *planner) make(ctx context.Context, us []use, o workload.Options) error 
 		}
 		o.Input = p.ch.Input
 		if w.Input == nil && len(us) > 1 {
-			o.Input = "" // it is for the other workloads
+			o.Input = "" // the input is for the other workloads
 		}
 		r, err := workload.Make(ctx, w, u.params, o)
 		if err != nil {
@@ -617,10 +618,11 @@ func (p *planner) make(ctx context.Context, us []use, o workload.Options) error 
 	return nil
 }
 
-// hash is of all that decides what the trials mean. What a study does not have has no part in it, so that folders keep theirs.
+// hash covers everything that decides the meaning of the trials. What a study does not use does not enter the hash, so that
+// existing folders keep theirs.
 func (p *planner) hash(design notebook.Design) string {
 	s, ch := p.Spec, p.ch
-	work := map[string]any{} // what a workload does is not in its name
+	work := map[string]any{} // the name of a workload does not say what it does
 	for label, r := range p.ready {
 		work[label] = r.Workload.Identity()
 	}
@@ -651,8 +653,8 @@ func (p *Plan) readyOf(t notebook.Treatment) *workload.Ready {
 	return p.ready[notebook.Label(t.Workload, t.Params)]
 }
 
-// prepare makes ready what the treatments' guests need. A platform for which that fails is left out, with the reason:
-// the others can be measured all the same.
+// prepare makes what the treatments' guests need. A platform for which that fails is left out, with the reason: the others can
+// still be measured.
 func (p *Plan) prepare(ctx context.Context, lab Lab) error {
 	answers := map[string]error{}
 	var kept []notebook.Treatment
@@ -684,8 +686,8 @@ func (p *Plan) prepare(ctx context.Context, lab Lab) error {
 	return nil
 }
 
-// worthwhile refuses a plan that is left with nothing of what was asked for: with no treatment, or with bare metal alone where
-// something was to be compared with it. To measure that takes time and answers nothing.
+// worthwhile rejects a plan in which nothing is left of what was asked: no treatment, or only bare metal where something was to be
+// compared with it. Measuring that takes time and answers nothing.
 func worthwhile(s notebook.Study, only Only) error {
 	bare := func(t notebook.Treatment) bool { return t.Platform == notebook.BM }
 	asked := slices.DeleteFunc(slices.Clone(s.LeftOut), func(l notebook.LeftOut) bool { return bare(l.Treatment) })
@@ -717,8 +719,8 @@ func worthwhile(s notebook.Study, only Only) error {
 	return fmt.Errorf("study %s: %s can be measured here: %s; `sudo tare doctor` says what this host supports and how to get the rest", s.Name, what, strings.Join(why, "; "))
 }
 
-// Resume fits the plan to a folder that was begun earlier: the same seed, the same treatments. It is an error if the
-// folder is of another study, or if the host can no longer do a part of it.
+// Resume fits the plan to a folder that was begun earlier: the same seed and the same treatments. It returns an error if the folder
+// holds another study, or if the host can no longer run a part of it.
 func (p *Plan) Resume(begun notebook.Study, seedChosen bool) error {
 	if err := p.goesOn(begun, seedChosen); err != nil {
 		return err
@@ -730,7 +732,7 @@ func (p *Plan) Resume(begun notebook.Study, seedChosen bool) error {
 	return nil
 }
 
-// goesOn says why the study cannot go on in a folder, as far as that is known before its workloads are ready.
+// goesOn says why the study cannot continue in a folder, as far as that is known before its workloads are ready.
 func (p *Plan) goesOn(begun notebook.Study, seedChosen bool) error {
 	if begun.Name != p.Study.Name {
 		return fmt.Errorf("the folder holds the study %s, not %s: name another folder with --out", begun.Name, p.Study.Name)
@@ -768,7 +770,7 @@ func (p *Plan) another(what string) error {
 	return fmt.Errorf("the folder holds another run of %s: %s; name another folder with --out", p.Study.Name, what)
 }
 
-// percent writes a share; 0 is none.
+// percent formats a share; 0 is "none".
 func percent(share float64) string {
 	if share == 0 {
 		return "none"
@@ -776,9 +778,9 @@ func percent(share float64) string {
 	return fmt.Sprintf("%.4g%%", 100*share)
 }
 
-// redesigned says in what one design differs from another; "" where it does not.
+// redesigned says how one design differs from another; "" if it does not.
 func redesigned(was, is notebook.Design) string {
-	is.Seen = was.Seen // nobody asks for it, and a folder goes on as it was begun
+	is.Seen = was.Seen // nobody chooses it, and a folder continues as it was begun
 	rounds := func(d notebook.Design) string {
 		if d.Floor == d.Cap {
 			return fmt.Sprint(d.Cap)
@@ -807,10 +809,11 @@ func redesigned(was, is notebook.Design) string {
 	return ""
 }
 
-// heldByASet is in the hash of studies with guests that were once bound by affinity alone: rounds of both kinds are not one study's.
+// heldByASet enters the hash of studies with guests that only affinity once bound to their CPUs: rounds of the old and the new way
+// do not belong to one study.
 const heldByASet = "a CPU set holds bare metal and the rungs of the ladder"
 
-// differs says in what one study of a name and design differs from another.
+// differs says how two studies with the same name and design differ.
 func differs(was, is notebook.Study) string {
 	for label, image := range was.Images {
 		if now, ok := is.Images[label]; ok && now != image {
@@ -838,8 +841,9 @@ func differs(was, is notebook.Study) string {
 	return "--only, --accel, --vm-kernel, --rounds, or what a workload runs were others"
 }
 
-// Rehearse does each workload's work on bare metal, unrecorded: a command that is missing, or that fails everywhere, is known before the
-// study begins. Only where the study has bare metal. It says whose work is too short for what the design asks for here.
+// Rehearse does each workload's work once on bare metal without recording it, if the study has bare metal. A command that is
+// missing or fails everywhere is thus found before the study begins. short names the work that is too short for what the design
+// asks on this host.
 func (p *Plan) Rehearse(ctx context.Context, lab Lab, say image.Progress) (short []Short, err error) {
 	rehearsed := map[string]bool{}
 	for _, t := range p.Study.Treatments {
@@ -871,17 +875,17 @@ func (p *Plan) Rehearse(ctx context.Context, lab Lab, say image.Progress) (short
 	return short, nil
 }
 
-// rehearse makes one trial of the treatment, and more where the work's length can be another.
+// rehearse makes one trial of the treatment, and more if the length of the work can be chosen.
 func (p *Plan) rehearse(ctx context.Context, lab Lab, t notebook.Treatment, ready *workload.Ready) (values []float64, cause string, err error) {
 	r := &Run{Plan: p, Lab: lab}
-	id := fmt.Sprintf("rehearsal-%d", os.Getpid()) // a cgroup is the host's, whatever state folder its guest is in
+	id := fmt.Sprintf("rehearsal-%d", os.Getpid()) // cgroups belong to the host, whatever state folder the guest has
 	g := r.subject(measure.Cell{Treatment: t, Ready: ready, ID: id, Rehearsal: true})
 	if err := g.Make(ctx); err != nil {
 		return nil, "", err
 	}
 	defer func() { err = errors.Join(err, crowd.Destroy(ctx, g.Guest())) }()
 	cause, err = g.SetUp(ctx)
-	if err == nil && ctx.Err() != nil { // what was cut short by us says nothing about the workload
+	if err == nil && ctx.Err() != nil { // work that Tare cut short says nothing about the workload
 		cause, err = "", errors.Join(ctx.Err(), g.Service().TakeDown(ctx))
 	}
 	if cause != "" || err != nil {
@@ -894,7 +898,7 @@ func (p *Plan) rehearse(ctx context.Context, lab Lab, t notebook.Treatment, read
 		if err := cmp.Or(err, ctx.Err()); err != nil || tr.Failure != "" {
 			return nil, tr.Failure, err
 		}
-		if i > 0 { // the first warms what the others find
+		if i > 0 { // the first warms up for the others
 			values = append(values, tr.Value)
 		}
 	}

@@ -17,27 +17,27 @@ import (
 	"tare/stats"
 )
 
-// Book is where a run is written down; each line is on the disk before the call returns.
+// Book is where a run is recorded. Each line is on disk before the call returns.
 type Book interface {
 	Guest(notebook.Guest) error
 	Trial(notebook.Trial) error
 	Session(notebook.Session) error
 }
 
-// Watcher is told how a run goes on. Its methods must return at once.
+// Watcher follows the progress of a run. Its methods must return at once.
 type Watcher interface {
-	// Guest: a guest of t is about to be made in this round; done of all cells are finished, and about left remains. atMost: how many
-	// there will be cannot be foreseen, and all and left are the most.
+	// Guest: a guest of t is about to be made in this round. done of all cells are finished, and about left remains. atMost: the
+	// number of cells cannot be predicted, and all and left are upper limits.
 	Guest(round int, t notebook.Treatment, done, all int, atMost bool, left time.Duration)
-	// Trial: a trial has ended. Ratio is the treatment's current ratio to bare metal, where it can be said.
+	// Trial: a trial has ended. ratio is the treatment's current ratio to bare metal, if it can be computed.
 	Trial(t notebook.Treatment, tr notebook.Trial, ratio stats.Quotient)
-	// GaveUp: a treatment that only fails is not tried any more.
+	// GaveUp: a treatment that always fails is not tried again.
 	GaveUp(t notebook.Treatment, cause string)
-	// Preparing: nearly all of the time of a work's guests goes to preparing them. What says so, and what would do.
+	// Preparing: nearly all the time of a workload's guests goes into preparing them. The text says so, and what would help.
 	Preparing(what string)
 }
 
-// Why a run ended.
+// Reasons why a run ended.
 const (
 	Precise     = "precise enough"
 	Capped      = "cap on rounds"
@@ -45,7 +45,7 @@ const (
 	Interrupted = "interrupted"
 )
 
-// giveUpAfter is how many rounds in which every trial of a treatment failed are enough.
+// giveUpAfter is the number of rounds in a row in which every trial of a treatment fails before the treatment is given up.
 const giveUpAfter = 2
 
 // Run is one run of a plan.
@@ -55,17 +55,17 @@ type Run struct {
 	Book     Book
 	Watch    Watcher
 	Deadline time.Time // no guest is begun that would not end before it; zero: none
-	Goal     Goal      // in place of the design's rule on ratios; nil: that
+	Goal     Goal      // replaces the design's rule on ratios; nil: that rule
 
 	cells   map[cell]*done
-	planned map[cell]int    // measured trials that a guest was made for, or is to be
-	last    int             // the latest round that was begun in an earlier session
+	planned map[cell]int    // measured trials for which a guest was made or will be made
+	last    int             // the latest round begun in an earlier session
 	costs   map[string]cost // by treatment
-	failing map[string]int  // by treatment: rounds in a row in which all failed
+	failing map[string]int  // by treatment: rounds in a row in which all trials failed
 	gaveUp  map[string]bool
-	priced  map[string]bool               // by Label: what its guests cost is known, and said where it has to be
-	against map[string]notebook.Treatment // each one's baseline, looked for once: it is asked for with every guest
-	shared  map[string]bool               // baselines of others
+	priced  map[string]bool               // by Label: the cost of its guests is known, and was reported if necessary
+	against map[string]notebook.Treatment // the baseline of each treatment, found once because every guest needs it
+	shared  map[string]bool               // baselines of other treatments
 	failed  int
 	notes   []string
 }
@@ -77,22 +77,23 @@ type cell struct {
 }
 
 type done struct {
-	trials int       // measured trials that stand in the notebook, failed ones included
-	traced int       // the same of traced ones
-	value  stats.Sum // of the measured ones that succeeded
-	values []float64 // theirs
-	took   float64   // seconds, of the same
+	trials int       // recorded measured trials, failed ones included
+	traced int       // recorded traced trials, failed ones included
+	value  stats.Sum // of the measured trials that succeeded
+	values []float64 // the values of these trials
+	took   float64   // the time of these trials, in seconds
 }
 
-// Made tells the run of a guest that stands in the notebook already. Its round goes on with as many trials as it was made for.
+// Made tells the run of a guest that the notebook already holds. Its round continues with the number of trials that the guest was
+// made for.
 func (r *Run) Made(g notebook.Guest) {
 	if r.planned == nil {
 		r.planned = map[cell]int{}
 	}
-	r.planned[cell{g.Treatment, g.Round}] = max(0, min(g.Trials, MostRounds)) // a file may say anything
+	r.planned[cell{g.Treatment, g.Round}] = max(0, min(g.Trials, MostRounds)) // a file may hold any number
 }
 
-// Take tells the run of a trial that stands in the notebook already. A finished trial is not repeated.
+// Take tells the run of a trial that the notebook already holds. A finished trial is not repeated.
 func (r *Run) Take(t notebook.Trial) {
 	if t.Warmup {
 		return
@@ -121,19 +122,20 @@ func (r *Run) Take(t notebook.Trial) {
 	}
 }
 
-// Failed is how many trials failed, warm-ups not counted, those of earlier sessions included.
+// Failed is the number of failed trials, without warm-ups, and including earlier sessions.
 func (r *Run) Failed() int { return r.failed }
 
-// Notes are what the end of the session should say beside its reason: treatments given up, work that was mostly preparation.
+// Notes are what the summary of the session should say in addition to the reason why it ended: treatments given up, and work that
+// was mostly preparation.
 func (r *Run) Notes() []string { return r.notes }
 
-// Order is the order of so many treatments in a round: random, and the same for the same seed.
+// Order is the order of n treatments in a round: random, and the same for the same seed.
 func Order(seed uint64, round, n int) []int {
 	return rand.New(rand.NewPCG(seed, uint64(round))).Perm(n)
 }
 
-// Do runs what is still to be done and says why it ended. The error is of the notebook or the machine; failed trials
-// are records, not errors. When ctx ends, the trial under way is given up, its guest destroyed, and the reason is
+// Do runs what remains to be done and returns the reason why it ended. An error comes from the notebook or the machine; failed
+// trials are records, not errors. When ctx ends, the current trial is abandoned, its guest is destroyed, and the reason is
 // Interrupted.
 func (r *Run) Do(ctx context.Context) (reason string, err error) {
 	if r.cells == nil {
@@ -152,7 +154,7 @@ func (r *Run) Do(ctx context.Context) (reason string, err error) {
 		}
 	}
 	r.recall()
-	begun := r.last // rounds before it are over: what was not in them waited, and a guest made now would have no other beside it
+	begun := r.last // earlier rounds are over: a guest made for one of them now would have no other guest to be compared with
 	for round := begun; ; round++ {
 		open, known, err := r.open(round)
 		if err != nil {
@@ -198,12 +200,13 @@ func (r *Run) Do(ctx context.Context) (reason string, err error) {
 	}
 }
 
-// wanted says whether the treatment still has trials to do in the round: those that it is in now, and a guest's that was interrupted.
+// wanted reports whether the treatment still has trials to do in the round: because it was chosen for the round, or because a guest
+// of it was interrupted.
 func (r *Run) wanted(t notebook.Treatment, who map[string]int, round int) bool {
 	return !r.gaveUp[t.ID] && (who[t.ID] > 0 || r.cells[cell{t.ID, round}] != nil) && len(r.todo(t, round)) > 0
 }
 
-// recall finds, in what stands in the notebook, the treatments that were given up.
+// recall finds the treatments that were given up, from what the notebook holds.
 func (r *Run) recall() {
 	for _, t := range r.Plan.Study.Treatments {
 		for round := range r.last + 1 {
@@ -214,7 +217,7 @@ func (r *Run) recall() {
 	}
 }
 
-// judge counts the rounds in a row in which every trial of a treatment failed. It says whether this one was one too many.
+// judge counts the rounds in a row in which every trial of a treatment failed. It reports whether the treatment is given up.
 func (r *Run) judge(t notebook.Treatment, d done) (gaveUp bool) {
 	if d.value.N > 0 {
 		r.failing[t.ID] = 0
@@ -225,8 +228,8 @@ func (r *Run) judge(t notebook.Treatment, d done) (gaveUp bool) {
 	return r.gaveUp[t.ID]
 }
 
-// left is how many guests are done, how many are still to be made until the open questions are answered, and how long that takes; atMost: these
-// are the most, for of some question nothing can be foreseen.
+// left returns how many guests are done, how many are still to be made until the open questions are answered, and how long that
+// takes. atMost: these are upper limits, because some question allows no prediction.
 func (r *Run) left(open []question, round int) (done, guests int, atMost bool, wait time.Duration) {
 	ahead := rounds(open)
 	atMost = slices.ContainsFunc(open, func(q question) bool { return q.atMost })
@@ -247,13 +250,13 @@ func (r *Run) left(open []question, round int) (done, guests int, atMost bool, w
 	return done, guests, atMost, wait
 }
 
-// baseline is what a treatment is compared with; of bare metal it is itself.
+// baseline is the treatment that t is compared with; for bare metal it is t itself.
 func (r *Run) baseline(t notebook.Treatment) (b notebook.Treatment, ok bool) {
 	b, ok = r.against[t.ID]
 	return b, ok
 }
 
-// bareMetal is that at the same instance with the same work.
+// bareMetal is the bare-metal treatment with the same instance type and the same work.
 func (r *Run) bareMetal(t notebook.Treatment) (notebook.Treatment, bool) {
 	for _, b := range r.Plan.Study.Treatments {
 		if b.Platform == notebook.BM && !b.AA && b.Instance.Name == t.Instance.Name && b.HostCores == t.HostCores &&
@@ -264,7 +267,7 @@ func (r *Run) bareMetal(t notebook.Treatment) (notebook.Treatment, bool) {
 	return notebook.Treatment{}, false
 }
 
-// ratio is the treatment's ratio to its baseline after so many rounds.
+// ratio is the treatment's ratio to its baseline after these rounds.
 func (r *Run) ratio(t notebook.Treatment, rounds int) (q stats.Quotient, ok bool) {
 	b, ok := r.baseline(t)
 	if !ok {
@@ -276,7 +279,7 @@ func (r *Run) ratio(t notebook.Treatment, rounds int) (q stats.Quotient, ok bool
 	return stats.Ratio(x, y, r.sure(t, rounds)), true
 }
 
-// sure is the confidence of the interval of the treatment's ratio after so many rounds, as a reader of the study has it too.
+// sure is the confidence of the interval of the treatment's ratio after these rounds. A reader of the study computes the same.
 func (r *Run) sure(t notebook.Treatment, rounds int) stats.Confidence {
 	d := r.Plan.Study.Design
 	c := stats.Sure(d.Looks())
@@ -286,8 +289,9 @@ func (r *Run) sure(t notebook.Treatment, rounds int) stats.Confidence {
 	return c
 }
 
-// floor is the number of rounds from which on a rule may end looking at the treatment's ratio, or at its mean where it has none. It follows
-// from the trials of so many rounds. Bare metal against itself needs no number of trials: what stalls one stalls the other.
+// floor is the number of rounds from which the stopping rule may apply to the treatment's ratio, or to its mean if it has no ratio.
+// It follows from the trials of these rounds. Bare metal against itself needs no least number of trials, because a stall affects
+// both arms.
 func (r *Run) floor(t notebook.Treatment, rounds int) int {
 	d := r.Plan.Study.Design
 	if t.AA {
@@ -308,7 +312,7 @@ func (r *Run) floor(t notebook.Treatment, rounds int) int {
 	return stats.Floor(d.Floor, d.Seen, own, others)
 }
 
-// mean is the treatment's mean after so many rounds.
+// mean is the treatment's mean after these rounds.
 func (r *Run) mean(t notebook.Treatment, rounds int) stats.Estimate {
 	order, sums := r.sums(t.ID, rounds)
 	x, _, _ := stats.Paired(order, sums, sums)
@@ -316,7 +320,7 @@ func (r *Run) mean(t notebook.Treatment, rounds int) stats.Estimate {
 	return stats.Mean(x, stats.Sure(d.Looks()))
 }
 
-// sums are a treatment's values in so many rounds, by round, and the rounds in order.
+// sums returns a treatment's values in these rounds, by round, and the rounds in order.
 func (r *Run) sums(id string, rounds int) (order []int, of map[int]stats.Sum) {
 	of = map[int]stats.Sum{}
 	for round := range rounds {
@@ -328,7 +332,7 @@ func (r *Run) sums(id string, rounds int) (order []int, of map[int]stats.Sum) {
 	return order, of
 }
 
-// subject is how the study measures in one guest.
+// subject is the study's measurement in one guest.
 func (r *Run) subject(c measure.Cell) measure.Subject {
 	c.Engine = r.kind(c.Treatment)
 	b := measure.Bench{
@@ -341,7 +345,7 @@ func (r *Run) subject(c measure.Cell) measure.Subject {
 	return r.Plan.config.Subject(b, c)
 }
 
-// share is when a search has had its part of the time that all searches have; without a time budget that is the usual time from now.
+// share is when a search has used its share of the time of all searches. Without a time budget it is the usual time from now.
 func (r *Run) share(usual time.Duration) time.Time {
 	if r.Deadline.IsZero() {
 		return time.Now().Add(usual)
@@ -368,16 +372,16 @@ type attempt struct {
 	company *crowd.Company
 
 	began     time.Time
-	working   time.Duration // of measured trials
-	trials    int           // measured ones
-	lastCause string        // why the last of them failed
+	working   time.Duration // time of measured trials
+	trials    int           // measured trials
+	lastCause string        // why the last one failed
 }
 
-// guest makes one guest and does the cell's trials in it. A guest that cannot be made, or dies, is failed trials.
+// guest makes one guest and does the cell's trials in it. If the guest cannot be made, or dies, its trials have failed.
 func (r *Run) guest(ctx context.Context, t notebook.Treatment, round int) error {
 	a := &attempt{Run: r, t: t, round: round, ready: r.Plan.readyOf(t), id: fmt.Sprintf("r%d-%08x", round, rand.Uint32()), began: time.Now()}
 	todo := r.todo(t, round)
-	judged := !slices.ContainsFunc(todo, func(s measure.Step) bool { return s.Role == measure.Measured }) // an earlier session did all that counts
+	judged := !slices.ContainsFunc(todo, func(s measure.Step) bool { return s.Role == measure.Measured }) // an earlier session did all measured trials
 	err := a.run(ctx, todo)
 	c := r.costs[t.ID]
 	r.costs[t.ID] = cost{c.guests + 1, c.trials + a.trials, c.preparing + time.Since(a.began) - a.working, c.working + a.working}
@@ -401,13 +405,13 @@ func (a *attempt) run(ctx context.Context, todo []measure.Step) (err error) {
 	}
 	defer func() {
 		if derr := crowd.Destroy(ctx, a.subject.Guest()); derr != nil {
-			// What is left of it would be measured with the next guest. And it is said, whatever else happened.
+			// A guest that remains would disturb the next measurement, so this is reported whatever else happened.
 			err = fmt.Errorf("%s: its guest could not be removed: %w; `tare clean` tries again", a.t.ID, derr)
 		}
 	}()
 	provisioned := time.Since(a.began)
 	defer func() {
-		// Before the guest: a load must not find it half destroyed.
+		// The service ends before the guest does: its load must not find the guest half destroyed.
 		if serr := a.subject.Service().TakeDown(ctx); serr != nil {
 			err = fmt.Errorf("%s: its load's place could not be removed: %w; `tare clean` tries again", a.t.ID, serr)
 		}
@@ -434,7 +438,7 @@ func (a *attempt) run(ctx context.Context, todo []measure.Step) (err error) {
 	return a.do(ctx, todo)
 }
 
-// setUp has the guest ready for its trials, and writes it down; cause says why it is not.
+// setUp makes the guest ready for its trials and records it; cause says why that failed.
 func (a *attempt) setUp(ctx context.Context, provisioned time.Duration) (cause string, err error) {
 	g := a.subject.Guest()
 	rec := notebook.Guest{ID: a.id, Treatment: a.t.ID, Round: a.round, Start: a.began.UTC(), Trials: a.Run.trials(a.t.ID, a.round), ProvisionS: provisioned.Seconds()}
@@ -455,8 +459,8 @@ func (a *attempt) setUp(ctx context.Context, provisioned time.Duration) (cause s
 	return cause, a.Book.Guest(rec)
 }
 
-// rest records what was to be done as failed: nothing that was planned goes missing. Where ctx has ended it records nothing: what was cut short by us says
-// nothing about the platform.
+// rest records the remaining trials as failed, so that no planned trial goes missing. If ctx has ended it records nothing: a trial
+// that Tare cut short says nothing about the platform.
 func (a *attempt) rest(ctx context.Context, todo []measure.Step, cause string) error {
 	if ctx.Err() != nil {
 		return context.Canceled
@@ -471,7 +475,7 @@ func (a *attempt) rest(ctx context.Context, todo []measure.Step, cause string) e
 	return nil
 }
 
-// record writes a trial down.
+// record records a trial.
 func (a *attempt) record(tr notebook.Trial) error {
 	tr.Treatment, tr.Round = a.t.ID, a.round
 	if err := a.Book.Trial(tr); err != nil {
@@ -488,11 +492,11 @@ func (a *attempt) record(tr notebook.Trial) error {
 	return nil
 }
 
-// do does the trials, after the warm-ups.
+// do does the warm-ups and then the trials.
 func (a *attempt) do(ctx context.Context, todo []measure.Step) error {
 	warmups := a.Plan.Study.Design.Warmups
 	if w := a.ready.Workload; w.Load != nil && len(w.Load.Warm) > 0 {
-		warmups = 0 // it was warmed in its own way
+		warmups = 0 // the workload has a warm-up of its own
 	}
 	steps := make([]measure.Step, 0, warmups+len(todo))
 	for i := range warmups {
@@ -505,7 +509,7 @@ func (a *attempt) do(ctx context.Context, todo []measure.Step) error {
 		start := time.Now()
 		tr, over, terr := a.trial(ctx, s)
 		if ctx.Err() != nil {
-			return context.Canceled // a trial cut short by us says nothing about the platform
+			return context.Canceled // a trial that Tare cut short says nothing about the platform
 		}
 		tr.Guest, tr.Index, tr.Warmup, tr.Traced = a.id, s.Index, s.Role == measure.Warmup, s.Role == measure.Traced
 		if err := a.record(tr); err != nil {
@@ -526,16 +530,17 @@ func (a *attempt) do(ctx context.Context, todo []measure.Step) error {
 	return nil
 }
 
-// trial makes one trial, and sees what the host, the guest's CPUs and its neighbours did meanwhile.
+// trial makes one trial, and observes what the host, the guest's CPUs and its neighbours do during the trial.
 func (a *attempt) trial(ctx context.Context, s measure.Step) (tr notebook.Trial, over bool, err error) {
 	g, service := a.subject.Guest(), a.subject.Service()
-	// What Tare reads for itself comes before the host is looked at, and after it: it would count as other programs' work.
+	// Tare's own readings come before the first look at the host and after the last: otherwise they would count as the work of
+	// other programs.
 	held := crowd.Throttled(g)
 	stayed := crowd.Stayed(g, service)
 	since := crowd.BesideGuests(a.company.All(service.Guests(g))...)
 	busy := a.company.Watch(g)
 	tr, over, err = a.subject.Trial(ctx, s)
-	if !a.Plan.rules().Crowd { // other guests of the trial are no disturbance
+	if !a.Plan.rules().Crowd { // the trial's other guests are not a disturbance
 		tr.Beside = since()
 		tr.ThrottledS = held()
 	}
@@ -549,14 +554,14 @@ func (a *attempt) trial(ctx context.Context, s measure.Step) (tr notebook.Trial,
 	return tr, over, err
 }
 
-// describe fills in the guest's record; the error is a guest that does not answer.
-// Of one whose ruler is busy with a service what only a free one can say is left out.
+// describe fills in the guest's record. An error means that the guest does not answer. busy: the guest's ruler runs a service, and
+// what only an idle ruler can answer is left out.
 func (r *Run) describe(ctx context.Context, t notebook.Treatment, g crowd.Guest, rec *notebook.Guest, busy bool) error {
 	ctx, cancel := context.WithTimeout(ctx, crowd.AskTimeout)
 	defer cancel()
 	n := 9
 	if !t.Representative() {
-		n = 3 // emulated: a process takes tens of milliseconds, and nothing is ranked by it
+		n = 3 // emulated: a process takes tens of milliseconds, and no ranking depends on it
 	}
 	if busy {
 		return r.limits(g, rec)
@@ -570,7 +575,7 @@ func (r *Run) describe(ctx context.Context, t notebook.Treatment, g crowd.Guest,
 		seconds = append(seconds, c.Seconds())
 	}
 	rec.RulerCostS, rec.RulerCostN = stats.Median(seconds), len(seconds)
-	for range 5 { // the quickest is near to what the way takes
+	for range 5 { // the fastest is close to the time of the way itself
 		if _, err := g.Ruler().Ping(ctx); err != nil {
 			return fmt.Errorf("the ruler did not answer: %w%s", err, crowd.Diagnosis(g))
 		}
@@ -592,7 +597,7 @@ func (r *Run) limits(g crowd.Guest, rec *notebook.Guest) (err error) {
 // kind is the treatment's engine.
 func (r *Run) kind(t notebook.Treatment) engine.Kind {
 	k, err := r.Plan.engines.Find(t.Platform, t.Engine)
-	if err != nil { // it was found when the study was planned
+	if err != nil { // the plan has already found it
 		panic(err)
 	}
 	return k

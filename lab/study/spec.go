@@ -1,6 +1,6 @@
-// Package study plans an experiment and runs it: treatments in rounds of random order, guests and trials as two
-// levels, warm-ups, a stopping rule, and a notebook in which every trial stands before the next begins (design,
-// sections 5 and 6).
+// Package study plans and runs an experiment. Treatments are run in rounds of random order. Guests and trials are two levels of
+// variance. There are warm-ups, a stopping rule, and a notebook that holds every trial before the next begins (design, sections 5
+// and 6).
 package study
 
 import (
@@ -31,13 +31,13 @@ import (
 	"tare/yamlfile"
 )
 
-// Known is what studies can name.
+// Known is what a study can name.
 type Known struct {
 	Engines engine.Registry
 	Kinds   measure.Registry
 }
 
-// Spec is a study as its file says it.
+// Spec is a study as written in its file.
 type Spec struct {
 	Name  string `yaml:"name"`
 	Title string `yaml:"title,omitempty"`
@@ -46,68 +46,69 @@ type Spec struct {
 	Workloads []Use    `yaml:"workloads"`
 	Platforms []Place  `yaml:"platforms"`
 	Instances []string `yaml:"instances"`
-	HostCores []string `yaml:"host_cores,omitempty"` // the study is done with so many CPUs of the host online each time: numbers, or "all"
+	HostCores []string `yaml:"host_cores,omitempty"` // run the study with each of these numbers of the host's CPUs online: numbers, or "all"
 
-	Figures []notebook.Figure `yaml:"figures,omitempty"` // that the report draws
+	Figures []notebook.Figure `yaml:"figures,omitempty"` // figures that the report draws
 	Claims  []string          `yaml:"claims,omitempty"`  // sets of published claims that the report judges, by name
 
-	// Measured is what is measured in place of the time of the work: what stands in the file under a kind of study's name (package measure), of which there
-	// may be one.
+	// Measured is what is measured instead of the time of the work: the part of the file under the name of a kind of study (package
+	// measure). A file may have one such part.
 	Measured map[string]yaml.Node `yaml:",inline" json:"-"`
 
-	// Neighbours are those that the measured guests have; none: none.
+	// Neighbours are the neighbours of the measured guests; empty: none.
 	Neighbours Neighbours `yaml:"neighbours,omitempty"`
 
-	// LoadFrom is another machine that services are asked from, ssh://[USER@]HOST[:PORT]; empty: this host.
+	// LoadFrom is another machine from which services are asked, ssh://[USER@]HOST[:PORT]; empty: this host.
 	LoadFrom string `yaml:"load_from,omitempty"`
 
 	Design         Design `yaml:"design"`
 	AllowEmulation bool   `yaml:"allow_emulation"` // VMs under software emulation where KVM boots no guest
 
 	Source string `yaml:"-"` // the file as read
-	Base   string `yaml:"-"` // folder that paths in it are relative to
+	Base   string `yaml:"-"` // folder that paths in the file are relative to
 
-	// Lengths are what was chosen for parameters that the study gives a least value of ("60 or more"), by the label with that value.
+	// Lengths are the values chosen for parameters of which the study gives only the least value ("60 or more"), by the label with
+	// the least value.
 	Lengths map[string]string `yaml:"-"`
 
-	known   Known          // what it is checked against and planned with
-	measure *measure.Kind  // of Measured; nil: none
-	config  measure.Config // what it says
+	known   Known          // what the study is checked against and planned with
+	measure *measure.Kind  // the kind of Measured; nil: none
+	config  measure.Config // what Measured says
 	kernels guestKernels   // that were read for it
-	where   string         // the file, for errors; empty where there is none
+	where   string         // the file, for errors; empty if there is none
 }
 
-// Use is one workload with some of its parameters; several values of a parameter make several treatments. Or it is
-// a command of the user's own, from an image of the user's own, which needs no workload's folder.
+// Use is one workload with some of its parameters; several values of a parameter make several treatments. Or it is a user's own
+// command from a user's own image, which needs no workload folder.
 type Use struct {
 	Name   string            `yaml:"name"`
 	Params map[string]Values `yaml:"params,omitempty"`
 
 	Instances []string `yaml:"instances,omitempty"` // in place of the study's
-	Rounds    int      `yaml:"rounds,omitempty"`    // exactly so many, in place of the design's
+	Rounds    int      `yaml:"rounds,omitempty"`    // exactly this many, in place of the design's
 
 	Neighbours Neighbours `yaml:"neighbours,omitempty" json:",omitempty"` // in place of the study's
 
-	// Devices are those of the host's that each guest has, all of them, by their names in CDI; bare metal has them too.
+	// Devices are the host's devices that each guest gets, all of them, by their CDI names. Bare metal has them too.
 	Devices Values `yaml:"devices,omitempty" json:",omitempty"` // omitted in the study's hash, which is older
 
-	Image   string   `yaml:"image,omitempty"`   // of a command: a reference; empty: a plain Debian root
+	Image   string   `yaml:"image,omitempty"`   // image of a command: a reference; empty: a plain Debian root
 	Command []string `yaml:"command,omitempty"` // empty: the image's own
-	Input   string   `yaml:"input,omitempty"`   // of a command: the name under {work} of the file that --input gives
+	Input   string   `yaml:"input,omitempty"`   // for a command: the name under {work} of the file that --input gives
 
-	// Metrics are what a command prints; the first is what its platforms are ranked by. None: its time.
+	// Metrics are what a command prints. The first ranks the platforms. None: the command's time.
 	Metrics []workload.Metric `yaml:"metrics,omitempty" json:",omitempty"` // omitted in the study's hash, which is older
 
-	// Port makes the command a service that listens on it, and Ask is what asks it at a rate: the path of a page, asked for over
-	// HTTP, or a command of the image, with {address}, {port}, {rate} and {seconds} in it.
+	// Port makes the command a service that listens on this port. Ask is what asks the service at a rate: the path of a page to
+	// request over HTTP, or a command of the image with {address}, {port}, {rate} and {seconds} in it.
 	Port int    `yaml:"service,omitempty" json:",omitempty"` // omitted in the study's hash, which is older
 	Ask  Values `yaml:"load,omitempty" json:",omitempty"`
 }
 
-// HTTP is the workload by which a service of a user's own is asked over HTTP.
+// HTTP is the workload that asks a user's own service over HTTP.
 const HTTP = "http"
 
-// isOwn says whether the use is a command of the user's own, and names no workload's folder.
+// isOwn reports whether the use is a user's own command and names no workload folder.
 func (u Use) isOwn() bool { return u.Image != "" || len(u.Command) > 0 }
 
 // service is the workload of a user's own service.
@@ -125,7 +126,7 @@ func (u Use) service(shipped fs.FS) (*workload.Workload, error) {
 		once := workload.Expand(u.Ask, map[string]string{"rate": "1", "seconds": "1", "requests": "1"})
 		w.Load = &workload.Load{Ready: once, Command: once, Open: u.Ask}
 	}
-	w.Syncs = "" // what the service writes is the user's affair
+	w.Syncs = "" // what the service writes is the user's concern
 	w.Name, w.Title, w.Paper = u.Name, "service on port "+strconv.Itoa(u.Port), ""
 	w.Image = workload.Image{Reference: u.Image}
 	w.Service = &workload.Service{Command: u.Command, Port: u.Port}
@@ -151,7 +152,7 @@ func (u Use) own() *workload.Workload {
 	return w
 }
 
-// brief is a command line in few characters, and another for another command line.
+// brief shortens a command line. Different command lines stay different.
 func brief(argv []string) string {
 	text := strings.Join(argv, " ")
 	const most = 40
@@ -161,13 +162,13 @@ func brief(argv []string) string {
 	return text
 }
 
-// plainSuite is the Debian release of the root that a command gets which names no image.
+// plainSuite is the Debian release of the root for a command that names no image.
 const plainSuite = "trixie"
 
-// Values is one value or a list of them, all taken as text.
+// Values is one value or a list of values, all read as text.
 type Values []string
 
-// UnmarshalYAML takes a scalar or a list of scalars.
+// UnmarshalYAML reads a scalar or a list of scalars.
 func (v *Values) UnmarshalYAML(n *yaml.Node) error {
 	nodes := []*yaml.Node{n}
 	if n.Kind == yaml.SequenceNode {
@@ -182,28 +183,28 @@ func (v *Values) UnmarshalYAML(n *yaml.Node) error {
 	return nil
 }
 
-// Place is a platform with its engines and ways of provisioning.
+// Place is a platform with its engines and kinds of provisioning.
 type Place struct {
 	Platform     string   `yaml:"platform"`
-	Engines      []string `yaml:"engines,omitempty"` // "crun|runc": the first that the host can do
+	Engines      []string `yaml:"engines,omitempty"` // "crun|runc": the first that the host supports
 	Provisioning []string `yaml:"provisioning,omitempty"`
-	Networks     []string `yaml:"networks,omitempty"` // bridge, host, none; default: bridge where the workload has a service, else what the engine gives
+	Networks     []string `yaml:"networks,omitempty"` // bridge, host, none; default: bridge if the workload has a service, otherwise the engine's own
 
-	// Kernel names files with the kernel of the platform's guests, relative to the study's; each makes a treatment, and
-	// "default" stands for the engine's own choice. In the study's hash it stands by its content.
+	// Kernel names kernel files for the platform's guests, relative to the study file; each makes a treatment, and "default" stands
+	// for the engine's own choice. The study's hash covers the contents of the files.
 	Kernel Values `yaml:"kernel,omitempty" json:"-"`
-	// Machines are what virtual machines are made (notebook.ParseMachine); default: the usual one.
+	// Machines are the forms of VM to make (notebook.ParseMachine); default: the usual one.
 	Machines []string `yaml:"machines,omitempty" json:",omitempty"` // omitted in the study's hash, which is older
 
-	// OtherCPUs is, of bare metal, what the CPUs that the instance does not have are meanwhile: "offline", where the host permits, so that bare
-	// metal at an instance of n cores is a host of n; or "online", the default.
+	// OtherCPUs is what happens on bare metal to the CPUs that the instance does not have. "offline", where the host permits it,
+	// makes bare metal at an instance of n cores a host of n cores; "online" is the default.
 	OtherCPUs string `yaml:"other_cpus,omitempty" json:",omitempty"`
-	// OtherMemory says whether bare metal loses the host's memory that its instance does not have: "withheld", where the host permits, or
-	// "free", the default.
+	// OtherMemory is what happens on bare metal to the host's memory that the instance does not have: "withheld", where the host
+	// permits it, or "free", the default.
 	OtherMemory string `yaml:"other_memory,omitempty" json:",omitempty"`
 
-	// Rungs of the isolation ladder: with engine layers the topmost layers, or "all" of them; with others "full", a pinned
-	// container on the bridge with a quota beside its CPU set.
+	// Isolation lists rungs of the isolation ladder. For the engine layers they are the topmost layers, or "all" of them. For other
+	// engines the rung is "full": a pinned container on the bridge with a quota in addition to its CPU set.
 	Isolation Values `yaml:"isolation,omitempty" json:",omitempty"` // omitted in the study's hash, which is older
 }
 
@@ -212,7 +213,7 @@ func (p Place) machines() (all []string) {
 	for _, text := range p.Machines {
 		m, err := notebook.ParseMachine(text)
 		if err != nil {
-			panic(err) // it was read when the file was
+			panic(err) // validated when the file was read
 		}
 		if t := m.Text(); !slices.Contains(all, t) {
 			all = append(all, t)
@@ -224,7 +225,7 @@ func (p Place) machines() (all []string) {
 	return all
 }
 
-// isolation lists the rungs of the place; "" where it is of no ladder.
+// isolation lists the rungs of the place; "" for a place that is not on the ladder.
 func (p Place) isolation() []string {
 	if slices.Equal(p.Isolation, []string{allLayers}) {
 		return notebook.Rungs
@@ -238,7 +239,7 @@ func (p Place) isolation() []string {
 // ownKernel stands for the kernel that an engine chooses for its guests.
 const ownKernel = "default"
 
-// What bare metal's other CPUs, and its other memory, may be.
+// What happens to the other CPUs and the other memory of bare metal.
 const (
 	online   = "online"
 	offline  = "offline"
@@ -246,10 +247,10 @@ const (
 	withheld = "withheld"
 )
 
-// allLayers stands for each of notebook.Rungs.
+// allLayers stands for all of notebook.Rungs.
 const allLayers = "all"
 
-// Design is the experiment's design as a study file says it.
+// Design is the experiment's design as written in a study file.
 type Design struct {
 	Rounds    Rounds `yaml:"rounds"`
 	Precision string `yaml:"precision,omitempty"` // "3%": stop when every ratio is known to ± this share; empty: run to the cap
@@ -258,16 +259,16 @@ type Design struct {
 	Timeout   string `yaml:"timeout"` // of one trial
 }
 
-// Rounds are the least and the most rounds of every treatment.
+// Rounds are the least and the greatest number of rounds of each treatment.
 type Rounds struct {
 	Floor    int `yaml:"floor"`
 	Cap      int `yaml:"cap"`
-	Emulated int `yaml:"emulated,omitempty"` // of treatments that are emulated and so never ranked; default the floor
+	Emulated int `yaml:"emulated,omitempty"` // for emulated treatments, which are never ranked; default the floor
 }
 
 // Shipped lists the names of the studies in files, which holds NAME.yaml for each.
 func Shipped(files fs.FS) []string {
-	names, _ := fs.Glob(files, "*.yaml") // the pattern is good
+	names, _ := fs.Glob(files, "*.yaml") // the pattern is valid
 	for i, n := range names {
 		names[i] = strings.TrimSuffix(n, ".yaml")
 	}
@@ -275,7 +276,7 @@ func Shipped(files fs.FS) []string {
 	return names
 }
 
-// Load reads a study: one that ships by its name, or a file of the user's by its path. known is what it may name.
+// Load reads a study: a shipped one by its name, or a user's file by its path. known is what it may name.
 func Load(files fs.FS, name string, known Known) (*Spec, error) {
 	if slices.Contains(Shipped(files), name) {
 		text, err := fs.ReadFile(files, name+".yaml")
@@ -295,7 +296,7 @@ func Load(files fs.FS, name string, known Known) (*Spec, error) {
 	return Parse(name, text, filepath.Dir(name), known)
 }
 
-// Parse reads a study file. Errors name the file, the line where there is one, and what was expected.
+// Parse reads a study file. Errors name the file, the line if it is known, and what must stand there.
 func Parse(where string, text []byte, base string, known Known) (*Spec, error) {
 	s := &Spec{Source: string(text), Base: base, where: where, known: known, Design: Design{Trials: 1}}
 	if err := yamlfile.Decode(where, text, s); err != nil {
@@ -311,11 +312,11 @@ func Parse(where string, text []byte, base string, known Known) (*Spec, error) {
 	return s, nil
 }
 
-// Complete gives a spec that was made by hand, not read from a file, its defaults and its source, and says what is
-// wrong in it. The source is a study file that says the same.
+// Complete gives a spec that was made by hand its defaults and its source, and says what is wrong in it. The source is a study file
+// with the same content.
 func (s *Spec) Complete(known Known) error {
 	s.known = known
-	s.Design.Trials = cmp.Or(s.Design.Trials, 1) // a file may say 0, which is wrong there
+	s.Design.Trials = cmp.Or(s.Design.Trials, 1) // a file may say 0, which is an error there
 	s.defaults()
 	if p := s.validate(); p != nil {
 		return errors.New(p.text)
@@ -325,7 +326,7 @@ func (s *Spec) Complete(known Known) error {
 	return err
 }
 
-// Measure has a spec that was made by hand measure what a kind of study does; file is what would stand in a study's file.
+// Measure sets the kind of study of a spec that was made by hand. file is what a study file would hold under the kind's name.
 func (s *Spec) Measure(kind string, file any) error {
 	var n yaml.Node
 	if err := n.Encode(file); err != nil {
@@ -335,20 +336,20 @@ func (s *Spec) Measure(kind string, file any) error {
 	return nil
 }
 
-// problem is what is wrong in a study, and where: keys and indexes from the top of the file.
+// problem is an error in a study. path says where: keys and indexes from the top of the file.
 type problem struct {
 	path []any
 	text string
-	line int // of the file, where it is known without the path
+	line int // line of the file, if it is known without the path
 }
 
-// at is the problem below these keys.
+// at prepends keys to the problem's path.
 func (p *problem) at(above ...any) *problem {
 	p.path = append(above, p.path...)
 	return p
 }
 
-// located says where in the study's file something is wrong, where the study is of one.
+// located adds to an error its place in the study file, if the study has one.
 func (s *Spec) located(err error, path ...any) error {
 	if s.where == "" {
 		return err
@@ -376,7 +377,7 @@ func (s *Spec) defaults() {
 
 var nameOK = regexp.MustCompile(`^[a-z][a-z0-9-]{0,39}$`)
 
-// validate says what is wrong in the study, as far as that is known from the file alone; nil: nothing.
+// validate says what is wrong in the study, as far as the file itself shows; nil: nothing.
 func (s *Spec) validate() *problem {
 	for _, check := range []func() *problem{s.checkKeys, s.checkTop, s.checkFigures, s.checkMeasured, s.checkLoadFrom} {
 		if p := check(); p != nil {
@@ -454,12 +455,12 @@ func (s *Spec) checkFigures() *problem {
 	return nil
 }
 
-// measuredKeys are those of Measured, in the order of the file.
+// measuredKeys are the keys of Measured, in the order of the file.
 func (s *Spec) measuredKeys() []string {
 	return slices.SortedFunc(maps.Keys(s.Measured), func(a, b string) int { return cmp.Compare(s.Measured[a].Line, s.Measured[b].Line) })
 }
 
-// checkKeys says which key is neither a study's nor a kind's.
+// checkKeys says which key belongs neither to a study nor to a kind.
 func (s *Spec) checkKeys() *problem {
 	kinds := s.known.Kinds.Names(nil)
 	for _, key := range s.measuredKeys() {
@@ -470,7 +471,7 @@ func (s *Spec) checkKeys() *problem {
 	return nil
 }
 
-// checkMeasured reads what the study measures in place of the time of its work.
+// checkMeasured reads what the study measures instead of the time of its work.
 func (s *Spec) checkMeasured() *problem {
 	s.measure, s.config = nil, nil
 	for _, key := range s.measuredKeys() {
@@ -498,7 +499,7 @@ func (s *Spec) checkMeasured() *problem {
 	return nil
 }
 
-// misread is the problem of a kind's part of the file.
+// misread is an error in a kind's part of the file, as a problem.
 func misread(key string, err error) *problem {
 	path := []any{key}
 	if p := (*measure.Problem)(nil); errors.As(err, &p) {
@@ -511,7 +512,7 @@ func misread(key string, err error) *problem {
 	return w
 }
 
-// rules are those of the kind of study.
+// rules are the rules of the kind of study.
 func (s *Spec) rules() measure.Rules {
 	if s.measure == nil {
 		return measure.Rules{}
@@ -519,7 +520,7 @@ func (s *Spec) rules() measure.Rules {
 	return s.measure.Rules
 }
 
-// names are those of the study's workloads.
+// names are the names of the study's workloads.
 func (s *Spec) names() (all []string) {
 	for _, u := range s.Workloads {
 		all = append(all, u.Name)
@@ -527,7 +528,7 @@ func (s *Spec) names() (all []string) {
 	return all
 }
 
-// beside says whether some measured guests have neighbours.
+// beside reports whether some measured guests have neighbours.
 func (s *Spec) beside() bool {
 	return len(s.Neighbours) > 0 || slices.ContainsFunc(s.Workloads, func(u Use) bool { return len(u.Neighbours) > 0 })
 }
@@ -583,7 +584,7 @@ func (s *Spec) checkPlace(p Place) *problem {
 	return nil
 }
 
-// checkOthers says what is wrong in what happens to the host's other CPUs and memory.
+// checkOthers says what is wrong in the treatment of the host's other CPUs and memory.
 func (s *Spec) checkOthers(p Place) *problem {
 	for _, o := range []struct{ key, value, yes, no string }{{"other_cpus", p.OtherCPUs, offline, online}, {"other_memory", p.OtherMemory, withheld, free}} {
 		switch {
@@ -671,15 +672,15 @@ func (s *Spec) checkInstance(text string) error {
 	return nil
 }
 
-// ofHost says whether the study has guests that are as large as the host.
+// ofHost reports whether the study has guests as large as the host.
 func (s *Spec) ofHost() bool {
 	return slices.Contains(s.Instances, notebook.HostSize) ||
 		slices.ContainsFunc(s.Workloads, func(u Use) bool { return slices.Contains(u.Instances, notebook.HostSize) })
 }
 
-// climbs says what is wrong in a place's part in the isolation ladder.
+// climbs says what is wrong in the rungs of a place on the isolation ladder.
 func (s *Spec) climbs(p Place) *problem {
-	var rungs engine.Kind // the place's engine whose guests are nothing but rungs
+	var rungs engine.Kind // the engine of the place whose guests are always rungs
 	for _, choice := range p.Engines {
 		for _, name := range strings.Split(choice, "|") {
 			if k, err := s.known.Engines.Find(p.Platform, name); err == nil && len(k.Provisionings) == 0 {
@@ -749,13 +750,13 @@ func (d Design) parse() (notebook.Design, *problem) {
 	return out, nil
 }
 
-// MostRounds bounds rounds, trials and warm-ups.
+// MostRounds is the upper limit on rounds, trials and warm-ups.
 const MostRounds = 100_000
 
-// Only keeps of a plan what has these values.
+// Only selects the treatments of a plan that have these values.
 type Only map[string]string
 
-// String is what ParseOnly reads.
+// String is the form that ParseOnly reads.
 func (o Only) String() string {
 	var all []string
 	for _, k := range slices.Sorted(maps.Keys(o)) {
@@ -787,7 +788,7 @@ func ParseOnly(text string) (Only, error) {
 	return only, nil
 }
 
-// instances of a use: its own, or the study's.
+// instances are the instance types of a use: its own, or the study's.
 func (s *Spec) instances(u use) []string {
 	if len(u.Use.Instances) > 0 {
 		return u.Use.Instances
@@ -795,7 +796,7 @@ func (s *Spec) instances(u use) []string {
 	return s.Instances
 }
 
-// neighbours of a use: its own, or the study's.
+// neighbours are the neighbours of a use: its own, or the study's.
 func (s *Spec) neighbours(u Use) Neighbours {
 	if len(u.Neighbours) > 0 {
 		return u.Neighbours
@@ -803,8 +804,8 @@ func (s *Spec) neighbours(u Use) Neighbours {
 	return s.Neighbours
 }
 
-// keeps says whether the treatment stays. Bare metal stays whatever platform, engine or provisioning is asked for:
-// it is what the others are compared with.
+// keeps reports whether the treatment is selected. Bare metal stays whatever platform, engine or provisioning is selected, because
+// the others are compared with it.
 func (o Only) keeps(t notebook.Treatment) bool {
 	for k, v := range o {
 		switch {
@@ -817,14 +818,14 @@ func (o Only) keeps(t notebook.Treatment) bool {
 	return true
 }
 
-// known says which value is one that the study has nothing of.
+// known says which value occurs nowhere in the study.
 func (o Only) known(s *Spec, us []use) error {
 	has := map[string][]string{"provisioning": slices.Clone(notebook.Provisionings)}
 	for _, u := range us {
 		has["workload"] = append(has["workload"], u.Workload.Name)
 		has["instance"] = append(has["instance"], s.instances(u)...)
 		if u.Service != nil {
-			has["network"] = append(has["network"], notebook.NetBridge) // where the study says nothing
+			has["network"] = append(has["network"], notebook.NetBridge) // where the study names no network
 		}
 	}
 	for _, p := range s.Platforms {
@@ -848,7 +849,7 @@ func (o Only) known(s *Spec, us []use) error {
 	return nil
 }
 
-// checkFrom says what is wrong in the name of a machine that loads run on.
+// checkFrom says what is wrong in the name of the machine on which loads run.
 func checkFrom(from string) error {
 	if from == "" {
 		return nil
@@ -862,7 +863,7 @@ func checkFrom(from string) error {
 
 var hostOK = regexp.MustCompile(`^[a-zA-Z0-9_][a-zA-Z0-9_.-]*$`)
 
-// parseHostCores reads a number of CPUs; 0 stands for all that the host has.
+// parseHostCores reads a number of CPUs; 0 stands for all CPUs of the host.
 func parseHostCores(text string) (int, error) {
 	if text == "all" {
 		return 0, nil
@@ -874,8 +875,8 @@ func parseHostCores(text string) (int, error) {
 	return n, nil
 }
 
-// drawable says which figure the report could draw nothing in: of a workload that the study has not, or by an axis that
-// the workload has not. Said before days of measuring, not after.
+// drawable says which figure the report could not draw: its workload is not in the study, or the workload does not have the axis.
+// This is reported before days of measuring, not after them.
 func (s *Spec) drawable(us []use) error {
 	for _, f := range s.Figures {
 		for _, a := range f.Axes {
@@ -926,7 +927,7 @@ func (s *Spec) drawable(us []use) error {
 	return nil
 }
 
-// drawn are the metrics of what the study measures, if its figures named them all.
+// drawn are the metrics of what the study measures, if its figures named all of them.
 func (s *Spec) drawn(w *workload.Workload) (first notebook.Metric, also []notebook.Metric) {
 	_, all := s.config.Metrics(w, nil)
 	var names []string
@@ -936,7 +937,7 @@ func (s *Spec) drawn(w *workload.Workload) (first notebook.Metric, also []notebo
 	return s.config.Metrics(w, names)
 }
 
-// measurable says why nothing of the study is on a figure's axis.
+// measurable says why the study has nothing on a figure's axis.
 func measurable(a notebook.Axis, us []use) error {
 	why := fmt.Errorf("workload: %q: one of the study's was expected", a.Workload)
 	for _, u := range us {
@@ -958,7 +959,7 @@ func measurable(a notebook.Axis, us []use) error {
 	return why
 }
 
-// hasAll says whether some parameters are among all of them, with the same values.
+// hasAll reports whether all contains every parameter of some, with the same value.
 func hasAll(all, some map[string]string) bool {
 	for k, v := range some {
 		if all[k] != v {
@@ -978,10 +979,10 @@ type use struct {
 
 func (u use) label() string { return notebook.Label(u.Workload.Name, u.params) }
 
-// orMore stands behind the least value of the parameter that a workload's length is.
+// orMore follows the least value of the parameter that is a workload's length.
 const orMore = " or more"
 
-// uses gives each workload with each combination of its parameters.
+// uses returns each workload with each combination of its parameters.
 func (s *Spec) uses(shipped fs.FS) (all []use, err error) {
 	from := map[string]string{}
 	for i, u := range s.Workloads {
@@ -1000,7 +1001,7 @@ func (s *Spec) uses(shipped fs.FS) (all []use, err error) {
 		} else if w, err = workload.Find(shipped, u.Name, s.Base); err != nil {
 			return nil, s.located(err, "workloads", i)
 		}
-		// Treatments are told apart by the workload's name.
+		// The workload's name distinguishes treatments.
 		if other, ok := from[w.Name]; ok && other != u.Name {
 			return nil, fmt.Errorf("study %s: the workloads %s and %s are both named %s: rename one in its %s", s.Name, other, u.Name, w.Name, workload.File)
 		}
@@ -1072,8 +1073,9 @@ func badDevice(names []string) error {
 	return nil
 }
 
-// each gives a workload's parameters with each of the values of the kind's factors among them. These stand there as parameters do, so that whatever
-// tells treatments apart by their parameters tells these apart, and a guest is compared with bare metal that has the same.
+// each combines a workload's parameters with every value of the kind's factors. The factors become parameters, so that everything
+// that distinguishes treatments by their parameters distinguishes these, and a guest is compared with bare metal that has the same
+// values.
 func (s *Spec) each(full map[string]string) (all []map[string]string, err error) {
 	all = []map[string]string{full}
 	if s.config == nil {
@@ -1099,7 +1101,7 @@ func (s *Spec) each(full map[string]string) (all []map[string]string, err error)
 	return all, nil
 }
 
-// having gives parameters with the devices among them, as each does with a kind's factors.
+// having adds the devices to parameters, as each does with a kind's factors.
 func (u Use) having(all []map[string]string) (out []map[string]string, err error) {
 	if len(u.Devices) == 0 {
 		return all, nil
@@ -1141,7 +1143,7 @@ func identify(t notebook.Treatment) string {
 	return strings.Join(parts, " ")
 }
 
-// hash is of everything that decides what the trials mean; a folder goes on only with the same.
+// hash covers everything that decides the meaning of the trials; a folder is continued only with the same hash.
 func hash(parts ...any) string {
 	h := sha256.New()
 	e := json.NewEncoder(h)

@@ -13,27 +13,29 @@ import (
 	"tare/yamlfile"
 )
 
-// Until is how well every ratio is to be known before a run ends, in place of what the study's design asks. The zero value: as it asks.
+// Until is how precisely every ratio must be known before a run ends; it replaces what the study's design asks. The zero value: as
+// the design asks.
 type Until struct {
 	Precision float64 // an interval within ± this share of the ratio
-	Margin    float64 // known to be larger or smaller by this share at least, or by less
+	Margin    float64 // known to differ by at least this share in one direction, or by less
 	Claims    bool    `json:",omitempty"` // until the study's claims are decided, as far as they can be tested
 
-	// What is sought in place of timing work, by the objective of a kind of study; nil: nothing is.
+	// What is searched for instead of timing work, under the objective of a kind of study; nil: nothing.
 	sought    *measure.Kind
-	objective string // as it was given
+	objective string // as given
 	config    measure.Config
 }
 
-// Seeks says whether something is sought in place of timing work.
+// Seeks reports whether the run searches for something instead of timing work.
 func (u Until) Seeks() bool { return u.config != nil }
 
-// asked says whether something is asked for.
+// asked reports whether Until asks for anything.
 func (u Until) asked() bool {
 	return u.Precision != 0 || u.Margin != 0 || u.Claims || u.config != nil
 }
 
-// MarshalJSON is what of it stands in a study's hash: of what is sought as it was written when there was one kind of it.
+// MarshalJSON returns what of it is part of a study's hash. A search has the form that it had when there was only one kind of
+// search.
 func (u Until) MarshalJSON() ([]byte, error) {
 	type plain Until
 	b, err := json.Marshal(plain(u))
@@ -45,17 +47,17 @@ func (u Until) MarshalJSON() ([]byte, error) {
 	return fmt.Appendf(b[:len(b)-1], ",%q:%s}", strings.ToUpper(name[:1])+name[1:], config), err
 }
 
-// Question is what rounds are run for: something that is to be known, and is not.
+// Question is something that further rounds should answer.
 type Question struct {
-	Of     []string // the treatments that have to be in a round to say anything of it
-	Rounds int      // about how many more it takes; 0: that is not foreseeable
+	Of     []string // the treatments that a round needs to contribute to the answer
+	Rounds int      // about how many more rounds are needed; 0: not predictable
 }
 
-// Goal says, between rounds, what the trials that stand in the notebook leave open.
+// Goal returns, between rounds, the questions that the recorded trials leave open.
 type Goal func() ([]Question, error)
 
-// UntilRounds is the most rounds of a run that goes on until something is known. However often one looks, intervals hold up to it; more
-// would make each of them wider.
+// UntilRounds is the greatest number of rounds of a run that continues until something is known. Up to it, intervals hold however
+// often one looks; a greater number would make every interval wider.
 const UntilRounds = 200
 
 var (
@@ -63,8 +65,8 @@ var (
 	decided = regexp.MustCompile(`(?i)^\s*decided(?:\s+at\s+([0-9.]+)\s*%)?\s*$`)
 )
 
-// ParseUntil reads "±1%", also without its sign, "decided at 2%", "claims", or an objective of one of the kinds, such as "p95 < 1.5x"; "decided" alone is at
-// stats.Margin, 1 %.
+// ParseUntil reads "±1%", also without the sign, "decided at 2%", "claims", or an objective of one of the kinds, such as "p95 <
+// 1.5x". "decided" without a share means stats.Margin, 1 %.
 func ParseUntil(text string, kinds measure.Registry) (u Until, err error) {
 	wrong := fmt.Errorf("%q: ±1%% (or 1%%), 'decided at 2%%', claims, or 'p95 < 1.5x', with p10 to p99 and more than 1x, was expected", text)
 	for i, k := range kinds {
@@ -97,7 +99,7 @@ func ParseUntil(text string, kinds measure.Registry) (u Until, err error) {
 	return u, nil
 }
 
-// decidable refuses what could never be decided: a study in which nothing is compared with bare metal.
+// decidable rejects what could never be decided: a study that compares nothing with bare metal.
 func (u Until) decidable(s notebook.Study) error {
 	on := func(bare bool) bool {
 		return slices.ContainsFunc(s.Treatments, func(t notebook.Treatment) bool { return t.Representative() && (t.Platform == notebook.BM) == bare })
