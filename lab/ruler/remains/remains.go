@@ -63,17 +63,14 @@ type Look struct {
 	began  unix.Timespec // by the clock that files are stamped with
 }
 
-// Before looks at the places before a run, but for those with too much to look at. It gives nil where one cannot be read.
+// Before looks at the places before a run. One with too much to look at, or that cannot be read, is left out: others may write there meanwhile. It
+// returns nil where the clock cannot be read.
 func (r *Remains) Before(w Work) *Look {
 	l := &Look{of: r, before: map[string]entry{}}
 	for _, place := range r.where(w) {
 		there, err := list(place)
-		if errors.Is(err, errTooMuch) {
-			continue
-		}
 		if err != nil {
-			r.left = nil
-			return nil
+			continue
 		}
 		l.places = append(l.places, place)
 		maps.Copy(l.before, there)
@@ -167,7 +164,7 @@ func listFolder(fd int, path string, depth int, all map[string]entry) error {
 			if err != nil {
 				return err
 			}
-			if err := listFolder(inner, below, depth+1, all); err != nil {
+			if err := listFolder(inner, below, depth+1, all); err != nil && !errors.Is(err, unix.ENOENT) { // it was removed while it was read
 				return err
 			}
 		}
@@ -175,15 +172,14 @@ func listFolder(fd int, path string, depth int, all map[string]entry) error {
 }
 
 // After looks at the places after the run, and gives what it found of earlier runs; nil: nothing. A run that did not succeed finds and leaves
-// nothing: it may have ended before it removed what it made.
+// nothing: it may have ended before it removed what it made. A place that has too much to look at by now, or cannot be read, is left out.
 func (l *Look) After(succeeded bool) *notebook.Found {
 	r := l.of
 	after := map[string]entry{}
 	for _, place := range l.places {
 		there, err := list(place)
 		if err != nil {
-			r.left = nil
-			return nil
+			continue // what earlier runs left there is forgotten
 		}
 		maps.Copy(after, there)
 	}

@@ -3,6 +3,7 @@
 package remains
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -130,6 +131,27 @@ func TestWithinATickNothingIsSaid(t *testing.T) {
 	nextTick(t)
 	if found := r.Before(w).After(true); found == nil {
 		t.Error("a tick later it is not found")
+	}
+}
+
+// Others may write to a place meanwhile, until it has too much to look at, or remove it: what is left elsewhere is found all the same.
+func TestAPlaceThatIsLostIsNotAllOfThem(t *testing.T) {
+	for name, lose := range map[string]func(place string) error{
+		"it has too much to look at": func(place string) error { return os.MkdirAll(place+strings.Repeat("/d", mostDepth+2), 0o700) },
+		"it is removed":              os.RemoveAll,
+	} {
+		place, other := t.TempDir(), t.TempDir()
+		r := Remains{Places: []string{other, place}}
+		w := Work{Scratch: "/nosuch"}
+		look := r.Before(w)
+		if err := errors.Join(os.WriteFile(place+"/stamp", nil, 0o600), lose(other)); err != nil {
+			t.Fatal(err)
+		}
+		look.After(true)
+		nextTick(t)
+		if found := r.Before(w).After(true); found == nil || found.N != 1 || found.Files[0] != place+"/stamp" {
+			t.Errorf("%s: %+v", name, found)
+		}
 	}
 }
 
