@@ -1,4 +1,5 @@
-// Package arrivals is what a study of the kind "arrivals" configures and records: how fast containers start that are asked for at a rate (paper "characterization", section 5.1).
+// Package arrivals holds the configuration and the records of a study of the kind "arrivals": how fast containers start when their
+// starts are requested at a rate (paper "characterization", section 5.1).
 package arrivals
 
 import (
@@ -8,10 +9,10 @@ import (
 	"tare/notebook"
 )
 
-// Name is the kind's.
+// Name is the name of the kind.
 const Name = "arrivals"
 
-// Of is how the study does that; nil where it is of another kind, or a folder says it in no way that can be read.
+// Of is the study's configuration of this kind; nil if the study is of another kind, or its configuration cannot be read.
 func Of(s notebook.Study) *Config {
 	c, err := notebook.ConfigOf[Config](s, Name)
 	if err != nil {
@@ -26,7 +27,7 @@ type Seen struct {
 	Profile *Profile `json:"profile,omitempty"` // nil: no samples were taken
 }
 
-// SeenBy is what the trial recorded; nothing where it recorded something else.
+// SeenBy is what the trial recorded; the zero value if it recorded something else.
 func SeenBy(t *notebook.Trial) Seen {
 	s, err := notebook.SeenOf[Seen](t)
 	if err != nil {
@@ -35,52 +36,53 @@ func SeenBy(t *notebook.Trial) Seen {
 	return s
 }
 
-// Config is how a study starts containers under load (paper "characterization", section 5.1.1): so many are made ahead, and they are asked to start at
-// even intervals, whether or not the engine has answered. The rate is a parameter of the treatment, ParamRate.
+// Config is how a study starts containers under load (paper "characterization", section 5.1.1). A number of containers is made
+// ahead, and their starts are requested at even intervals, whether or not the engine has answered. The rate is a parameter of the
+// treatment, ParamRate.
 type Config struct {
 	ForS     float64 `json:"for_s"`             // seconds for which requests arrive
-	Least    int     `json:"least"`             // requests, if the rate makes fewer in that time
-	Most     int     `json:"most"`              // requests, if it makes more
-	TimeoutS float64 `json:"timeout_s"`         // after which an engine, or an application, no longer answers
-	Profile  bool    `json:"profile,omitempty"` // samples say where the time goes
+	Least    int     `json:"least"`             // least number of requests, if the rate makes fewer in that time
+	Most     int     `json:"most"`              // greatest number of requests, if the rate makes more
+	TimeoutS float64 `json:"timeout_s"`         // after which an engine or an application counts as no longer answering
+	Profile  bool    `json:"profile,omitempty"` // whether samples show where the time goes
 
 	Published []Published `json:"published,omitempty"`
 }
 
-// Published is what a paper has of a rate, in seconds (Figure 5.1).
+// Published is a paper's start times at a rate, in seconds (Figure 5.1).
 type Published struct {
 	Rate int     `json:"rate" yaml:"rate"`
 	Mean float64 `json:"mean" yaml:"mean"`
 	P95  float64 `json:"p95" yaml:"p95"`
 }
 
-// Starts is how many requests there are at a rate.
+// Starts is the number of requests at a rate.
 func (a Config) Starts(rate int) int {
 	return min(a.Most, max(a.Least, int(float64(rate)*a.ForS)))
 }
 
-// Request is one request to start a container. Times are seconds from the moment at which it was meant to be made; 0: that was never reached.
+// Request is one request to start a container. Times are seconds from the moment when the request was due; 0: not reached.
 type Request struct {
-	AtS     float64 `json:"at_s"`     // that moment, from the first one's
-	LateS   float64 `json:"late_s"`   // until the client made it: the client's own error
+	AtS     float64 `json:"at_s"`     // when the request was due, from when the first was due
+	LateS   float64 `json:"late_s"`   // until the client made the request: the client's own error
 	CallS   float64 `json:"call_s"`   // until the engine's call returned: as published
 	HelloS  float64 `json:"hello_s"`  // until the container's first process had answered
 	AnswerS float64 `json:"answer_s"` // until its application gave its first useful answer, or its function had ended
 	Failure string  `json:"failure,omitempty"`
 }
 
-// Bringup is what came of the requests of a trial.
+// Bringup is the result of a trial's requests.
 type Bringup struct {
 	Offered  float64   `json:"offered"`           // requests a second
 	Planned  int       `json:"planned"`           // requests
-	Starts   []Request `json:"starts"`            // those that were made
+	Starts   []Request `json:"starts"`            // the requests that were made
 	Stopped  string    `json:"stopped,omitempty"` // why there are fewer than planned
-	ClientS  float64   `json:"client_s"`          // CPU time that the client used meanwhile
-	OfS      float64   `json:"of_s"`              // from the first moment to the last answer
-	CreatedS float64   `json:"created_s"`         // seconds that it took to make all containers, before
+	ClientS  float64   `json:"client_s"`          // CPU time of the client during the requests
+	OfS      float64   `json:"of_s"`              // from when the first request was due to the last answer
+	CreatedS float64   `json:"created_s"`         // seconds that making all containers took, before the requests
 }
 
-// Figures of a bring-up. The first is the metric of its trials: the mean time to the completion of the engine's call, as published.
+// Figures of a bring-up. The first is the metric of its trials: the mean time until the engine's call completes, as published.
 var (
 	StartMean   = notebook.Metric{Name: "start time", Unit: "s"}
 	StartP50    = notebook.Metric{Name: "start time, median", Unit: "s"}
@@ -95,10 +97,11 @@ var (
 	AnswerMax   = notebook.Metric{Name: "time to first answer, longest", Unit: "s"}
 	RateReached = notebook.Metric{Name: "achieved rate", Unit: "1/s"}
 	ClientLate  = notebook.Metric{Name: "client's timer error, p99", Unit: "s"}
-	ClientCPU   = notebook.Metric{Name: "client's CPU time", Unit: "%"} // of one core's
+	ClientCPU   = notebook.Metric{Name: "client's CPU time", Unit: "%"} // of one core
 )
 
-// InShort are those of the secondary metrics by which a platform is chosen, and whether the client can be trusted; the mean comes before them.
+// InShort are the secondary metrics, after the mean, by which a platform is chosen, and those that show whether the client can be
+// trusted.
 var InShort = []notebook.Metric{StartP95, AnswerMean, AnswerP95, RateReached, ClientLate, ProfileInKernel}
 
 // Also are the secondary metrics.
@@ -135,7 +138,8 @@ func (b *Bringup) Figures() map[string]float64 {
 		f[of.p99], f[of.max] = quantile(of.values, 0.99), slices.Max(of.values)
 	}
 	f[HelloMean.Name], f[ClientLate.Name] = mean(hello), quantile(late, 0.99)
-	// From completion to completion: from the first request on, the last one's latency would be taken for a lack of rate.
+	// The rate is taken from completion to completion. From the first request on, the latency of the last one would count as a lack
+	// of rate.
 	if slices.Sort(done); len(done) > 1 && done[len(done)-1] > done[0] {
 		f[RateReached.Name] = float64(len(done)-1) / (done[len(done)-1] - done[0])
 	}
@@ -152,7 +156,7 @@ func mean(x []float64) (m float64) {
 	return m
 }
 
-// quantile is the least value that a share of them does not exceed.
+// quantile is the least value that at least this share of x does not exceed.
 func quantile(x []float64, share float64) float64 {
 	sorted := slices.Sorted(slices.Values(x))
 	return sorted[max(0, int(math.Ceil(share*float64(len(sorted))))-1)]

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// Twenty starts, each a tenth of a second longer than the one before, at 10 a second: they end at half that rate, and their quantiles are known.
+// Twenty starts, each a tenth of a second longer than the previous one, at 10 a second: they complete at half that rate, and their
+// quantiles are known.
 func TestBringupFigures(t *testing.T) {
 	b := Bringup{Offered: 10, OfS: 4, ClientS: 0.2}
 	for i := range 20 {
@@ -49,8 +50,8 @@ func TestProfileFigures(t *testing.T) {
 	}
 }
 
-// A thread that another gives its core to comes out of finish_task_switch, most of all where samples are a timer's: it waited. What was just forked comes out of it
-// too, by ret_from_fork.
+// A thread that another thread gives its core to returns from finish_task_switch, most of all where a timer takes the samples: it
+// waited. A new process also returns from it, through ret_from_fork.
 func TestAWaitIsNoProcessStart(t *testing.T) {
 	p := &Profile{Names: []string{"entry_SYSCALL_64_after_hwframe", "do_futex", "futex_wait", "schedule", "__schedule", "finish_task_switch.isra.0", "ret_from_fork", "schedule_tail", "do_syscall_64", "worker"}}
 	for _, c := range []struct {
@@ -67,7 +68,8 @@ func TestAWaitIsNoProcessStart(t *testing.T) {
 	}
 }
 
-// Stacks that are folded are the same ones again, in less room where they are in order; what a folder says of ones that are not there is cut off.
+// Folded stacks unfold to the same stacks, and take less room if they are sorted. References of a folder to frames that do not
+// exist are cut off.
 func TestStacksAreFolded(t *testing.T) {
 	var all []ProfileStack
 	for i := range 300 {

@@ -8,31 +8,33 @@ import (
 	"tare/notebook"
 )
 
-// Profile is what the host's CPUs were at while containers were started, by samples of their stacks (paper "characterization", section 5.1.2).
+// Profile is what the host's CPUs did while containers were started, from samples of their stacks (paper "characterization",
+// section 5.1.2).
 type Profile struct {
 	Hz      int            `json:"hz"`   // samples a second of each CPU that was not idle
-	OfS     float64        `json:"of_s"` // seconds that it lasted
+	OfS     float64        `json:"of_s"` // duration in seconds
 	Samples int            `json:"samples"`
 	Lost    int64          `json:"lost,omitempty"`
-	Shorter int            `json:"shorter,omitempty"` // samples whose stacks were cut short, for there were too many different ones
+	Shorter int            `json:"shorter,omitempty"` // samples whose stacks were shortened, because there were too many different ones
 	Names   []string       `json:"names"`             // of functions and programs
-	Stacks  []ProfileStack `json:"stacks"`            // as Fold has them: All gives them whole
+	Stacks  []ProfileStack `json:"stacks"`            // as Fold returns them; All returns them whole
 }
 
-// ProfileStack is samples with the same stack.
+// ProfileStack is the samples with one stack.
 type ProfileStack struct {
 	Role   string `json:"role"`             // one of ProfileRoles
-	Same   int    `json:"same,omitempty"`   // so many frames of User are those of the stack before, and not written again
-	User   []int  `json:"user,omitempty"`   // places in Profile.Names: the program, and its functions, outermost first
-	Also   int    `json:"also,omitempty"`   // so many frames of Kernel are those of the stack before
+	Same   int    `json:"same,omitempty"`   // the number of frames of User that are those of the previous stack, and are not repeated
+	User   []int  `json:"user,omitempty"`   // indexes in Profile.Names: the program, and its functions, outermost first
+	Also   int    `json:"also,omitempty"`   // the number of frames of Kernel that are those of the previous stack
 	Kernel []int  `json:"kernel,omitempty"` // functions of the kernel, outermost first; none: the program itself ran
 	N      int    `json:"n"`
 }
 
-// mostFrames bounds what a stack may have of the one before: a folder is not trusted.
+// mostFrames limits the frames that a stack may share with the previous one, because a folder is not trusted.
 const mostFrames = 256
 
-// Fold leaves out of each stack what it has in common with the one before: most of what stacks have, where they are in the order of their frames.
+// Fold leaves out of each stack the frames that it shares with the previous one. If the stacks are sorted by their frames, these
+// are most frames.
 func Fold(all []ProfileStack) []ProfileStack {
 	folded := slices.Clone(all)
 	for i := 1; i < len(all); i++ {
@@ -43,7 +45,7 @@ func Fold(all []ProfileStack) []ProfileStack {
 	return folded
 }
 
-// common is how many frames two stacks begin with alike.
+// common is the number of frames that two stacks share from the beginning.
 func common(a, b []int) (n int) {
 	for n < min(len(a), len(b), mostFrames) && a[n] == b[n] {
 		n++
@@ -51,7 +53,7 @@ func common(a, b []int) (n int) {
 	return n
 }
 
-// All are its stacks, whole. The frames of each are good until the next is asked for.
+// All yields the stacks whole. The frames of a stack are valid until the next stack.
 func (p *Profile) All() iter.Seq[ProfileStack] {
 	return func(yield func(ProfileStack) bool) {
 		var user, kernel []int
@@ -68,27 +70,27 @@ func (p *Profile) All() iter.Seq[ProfileStack] {
 
 func within(n, most int) int { return max(0, min(n, most, mostFrames)) }
 
-// Whose processes samples are of.
+// To whom the processes of samples belong.
 const (
-	ProfileEngine = "engine"         // the engine's, and all that it starts until a container's own first program
+	ProfileEngine = "engine"         // the engine, and everything that it starts before a container's own first program
 	ProfileGuest  = "containers"     // what runs in the containers
 	ProfileClient = "client"         // Tare
 	ProfileOwn    = "kernel threads" // the kernel's own
 	ProfileOthers = "others"
 )
 
-// ProfileRoles are all of these.
+// ProfileRoles are all roles.
 var ProfileRoles = []string{ProfileEngine, ProfileGuest, ProfileClient, ProfileOwn, ProfileOthers}
 
-// ProfileClass is a kind of work, told by the functions that a stack has.
+// ProfileClass is a kind of work, recognised by the functions in a stack.
 type ProfileClass struct {
 	Name   string
 	Kernel bool     // of samples in the kernel
-	Of     []string // functions that begin so, or, with a dot before it, end so
+	Of     []string // beginnings of the names of its functions
 }
 
-// ProfileClasses are the kinds of work, in the order in which they are tried; the paper's two are the first of the kernel's and the first of Go's. What
-// none of them takes is other.
+// ProfileClasses are the kinds of work, in the order in which they are tried. The paper's two are the first kernel class and the
+// first class of Go. What matches no class is other work.
 var ProfileClasses = []ProfileClass{
 	{"memory management", true, []string{"copy_page_range", "handle_mm_fault", "unmap_page_range", "do_user_addr_fault", "exc_page_fault", "asm_exc_page_fault", "do_mmap", "vm_mmap",
 		"vm_munmap", "__vm_munmap", "__mmap", "mmap_region", "do_vmi_", "exit_mmap", "dup_mm", "zap_", "free_pgtables", "do_mprotect", "mprotect_fixup", "do_madvise", "do_brk", "__do_sys_brk",
@@ -117,7 +119,7 @@ var ProfileClasses = []ProfileClass{
 	{"loading libraries", false, []string{"_dl_", "dl_", "do_lookup_x", "elf_machine_rela"}},
 }
 
-// OtherWork is the class of a sample that no other takes, in the kernel or not.
+// OtherWork is the class of a sample that matches no other class, in the kernel or outside it.
 func OtherWork(kernel bool) string {
 	if kernel {
 		return "other, in the kernel"
@@ -125,7 +127,7 @@ func OtherWork(kernel bool) string {
 	return "other, in programs"
 }
 
-// Class is the class of a stack's work.
+// Class is the class of the stack's work.
 func (p *Profile) Class(s ProfileStack) string {
 	frames := s.User
 	kernel := len(s.Kernel) > 0
@@ -146,7 +148,7 @@ func (p *Profile) Class(s ProfileStack) string {
 	return OtherWork(kernel)
 }
 
-// Name is a function's, or a program's; empty of one that a folder does not have.
+// Name is the name of a function or a program; empty if the folder has no such name.
 func (p *Profile) Name(i int) string {
 	if i < 0 || i >= len(p.Names) {
 		return ""
@@ -154,7 +156,7 @@ func (p *Profile) Name(i int) string {
 	return p.Names[i]
 }
 
-// Shares of the engine's samples, and of all, in percent.
+// Shares of the engine's samples, and of all samples, in percent.
 var (
 	ProfileInKernel  = notebook.Metric{Name: "engine's samples in the kernel", Unit: "%"}
 	ProfileGC        = notebook.Metric{Name: "engine's samples in Go's garbage collection and allocation", Unit: "%"}
@@ -165,10 +167,10 @@ var (
 	ProfileAllMemory = notebook.Metric{Name: "engine's and containers' samples in the kernel's memory management, process creation and end", Unit: "%"}
 )
 
-// ProfileMetrics are these.
+// ProfileMetrics are the metrics of a profile.
 var ProfileMetrics = []notebook.Metric{ProfileInKernel, ProfileGC, ProfileMemory, ProfileOfAll, ProfileAllKernel, ProfileAllGC, ProfileAllMemory}
 
-// Figures are their values; none of no profile.
+// Figures are the values of ProfileMetrics; none without a profile.
 func (p *Profile) Figures() map[string]float64 {
 	f := map[string]float64{}
 	if p == nil {

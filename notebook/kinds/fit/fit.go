@@ -1,4 +1,5 @@
-// Package fit is what a study of the kind "fit" configures and records: how many guests fit on a host until one of them keeps its objective no more.
+// Package fit holds the configuration and the records of a study of the kind "fit": how many guests fit on a host before one of
+// them no longer keeps its objective.
 package fit
 
 import (
@@ -7,10 +8,10 @@ import (
 	"tare/notebook"
 )
 
-// Name is the kind's.
+// Name is the name of the kind.
 const Name = "fit"
 
-// Of is how the study does that; nil where it is of another kind, or a folder says it in no way that can be read.
+// Of is the study's configuration of this kind; nil if the study is of another kind, or its configuration cannot be read.
 func Of(s notebook.Study) *Config {
 	c, err := notebook.ConfigOf[Config](s, Name)
 	if err != nil {
@@ -24,7 +25,7 @@ type Seen struct {
 	Fitted *Fitted `json:"fitted,omitempty"`
 }
 
-// SeenBy is what the trial recorded; nothing where it recorded something else.
+// SeenBy is what the trial recorded; the zero value if it recorded something else.
 func SeenBy(t *notebook.Trial) Seen {
 	s, err := notebook.SeenOf[Seen](t)
 	if err != nil {
@@ -33,27 +34,28 @@ func SeenBy(t *notebook.Trial) Seen {
 	return s
 }
 
-// Config is how it is sought how many guests fit: guests that are busy are added beside the measured one until it keeps the objective no more.
+// Config is how a study searches for the number of guests that fit: it adds busy guests next to the measured one until the measured
+// one no longer keeps the objective.
 type Config struct {
-	Metric string  `json:"metric"` // p50 to p99: of the measured guest's runs, or of what each of them reports by that name
-	Factor float64 `json:"factor"` // it stays below so many times what it is alone
-	To     int     `json:"to"`     // guests that are never exceeded
+	Metric string  `json:"metric"` // p50 to p99: of the measured guest's runs, or the figure of that name that each run reports
+	Factor float64 `json:"factor"` // it must stay below this many times its value without neighbours
+	To     int     `json:"to"`     // greatest number of guests
 }
 
-// Objective is what has to be kept, in words.
+// Objective is the objective in words.
 func (f Config) Objective() string {
 	return fmt.Sprintf("%s below %g times its value alone", f.Metric, f.Factor)
 }
 
-// Figure is the metric of such a search: one over the guests that fit, so that less is better as in every metric.
+// Figure is the metric of the search: one over the number of guests that fit, so that less is better as in every metric.
 func (f Config) Figure() notebook.Metric {
 	return notebook.Metric{Name: "share of the host that a guest needs (" + f.Objective() + ")", Unit: "1"}
 }
 
-// Guests is how many guests fit, the measured one among them.
+// Guests is the number of guests that fit, including the measured one.
 var Guests = notebook.Metric{Name: "guests that fit", Unit: "1"}
 
-// What runs out.
+// Resources that can run out.
 const (
 	OutOfCPU       = "CPU"
 	OutOfMemory    = "memory"
@@ -66,27 +68,28 @@ const (
 type Step struct {
 	Guests  int       `json:"guests"`
 	Runs    int       `json:"runs"`             // of the measured guest
-	Values  []float64 `json:"values,omitempty"` // of each of them: its time, or what it says of itself as Fit.Metric
-	Tail    float64   `json:"tail"`             // Fit.Metric of them, in the workload's unit
-	Ratio   float64   `json:"ratio,omitempty"`  // Tail over that of the guest alone; 0: it is alone, or failed
-	Low     float64   `json:"low,omitempty"`    // of its 95 % interval, which holds however long a search goes on; 0: too few runs for it
+	Values  []float64 `json:"values,omitempty"` // of each run: its time, or the figure Config.Metric that it reports
+	Tail    float64   `json:"tail"`             // Config.Metric over the runs, in the workload's unit
+	Ratio   float64   `json:"ratio,omitempty"`  // Tail over that of the guest without neighbours; 0: this is that guest, or the step failed
+	Low     float64   `json:"low,omitempty"`    // of the ratio's 95 % interval, which is valid however long a search goes on; 0: too few runs
 	High    float64   `json:"high,omitempty"`
 	Met     bool      `json:"met,omitempty"`     // it keeps the objective
-	Decided bool      `json:"decided,omitempty"` // the interval excludes the objective's factor; else Met is what the runs say, and they were too few to be as sure
-	Failure string    `json:"failure,omitempty"` // why so many guests cannot be had, or not be kept busy
+	Decided bool      `json:"decided,omitempty"` // the interval excludes the objective's factor; otherwise Met is what too few runs suggest
+	Failure string    `json:"failure,omitempty"` // why so many guests could not be made or kept busy
 
-	// Shares of the time of the step's runs in which something of the host waited for it (PSI, some); nil: the kernel does not say.
+	// Shares of the time of the step's runs in which work waited for a resource of the host (PSI, some); nil: the kernel does not
+	// report them.
 	Pressure  map[string]float64 `json:"pressure,omitempty"`
 	Available int64              `json:"available,omitempty"` // bytes of memory left
-	Processes int                `json:"processes,omitempty"` // threads that the host had
-	Most      int                `json:"most,omitempty"`      // that it can have
+	Processes int                `json:"processes,omitempty"` // threads on the host
+	Most      int                `json:"most,omitempty"`      // greatest number of threads that the host allows
 }
 
-// Fitted is what a search found.
+// Fitted is the result of a search.
 type Fitted struct {
 	Steps   []Step `json:"steps"`             // in the order in which they were made
-	Guests  int    `json:"guests"`            // that fit
-	Decided bool   `json:"decided,omitempty"` // so is that they fit, and that one more does not
-	RanOut  string `json:"ran_out,omitempty"` // OutOfCPU, …; empty: nothing did, up to Fit.To
-	Why     string `json:"why,omitempty"`     // what was seen of it
+	Guests  int    `json:"guests"`            // the number that fit
+	Decided bool   `json:"decided,omitempty"` // it is decided that they fit, and that one more does not
+	RanOut  string `json:"ran_out,omitempty"` // OutOfCPU, …; empty: nothing, up to Config.To guests
+	Why     string `json:"why,omitempty"`     // the evidence for RanOut
 }

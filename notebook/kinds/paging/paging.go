@@ -1,12 +1,13 @@
-// Package paging is what a study of the kind "paging" configures and records: what guests of one image have in their page tables, and which page faults they take (paper "characterization", section 5.2).
+// Package paging holds the configuration and the records of a study of the kind "paging": the page-table entries and the page
+// faults of guests of one image (paper "characterization", section 5.2).
 package paging
 
 import "tare/notebook"
 
-// Name is the kind's.
+// Name is the name of the kind.
 const Name = "paging"
 
-// Of is how the study does that; nil where it is of another kind, or a folder says it in no way that can be read.
+// Of is the study's configuration of this kind; nil if the study is of another kind, or its configuration cannot be read.
 func Of(s notebook.Study) *Config {
 	c, err := notebook.ConfigOf[Config](s, Name)
 	if err != nil {
@@ -21,7 +22,7 @@ type Seen struct {
 	PageFaults *notebook.PageFaults  `json:"page_faults,omitempty"` // nil: none were counted
 }
 
-// SeenBy is what the trial recorded; nothing where it recorded something else.
+// SeenBy is what the trial recorded; the zero value if it recorded something else.
 func SeenBy(t *notebook.Trial) Seen {
 	s, err := notebook.SeenOf[Seen](t)
 	if err != nil {
@@ -30,14 +31,14 @@ func SeenBy(t *notebook.Trial) Seen {
 	return s
 }
 
-// Config is how a study reads what guests of one image have in their page tables, and which page faults they take (paper "characterization",
-// section 5.2): so many of a treatment are made, one beside the other on the same cores, each at its work.
+// Config is how a study reads the page tables and counts the page faults of guests of one image (paper "characterization", section
+// 5.2). The guests work at the same time on the same cores.
 type Config struct {
 	Guests   int     `json:"guests"`
-	Tables   bool    `json:"tables,omitempty"`   // read their page tables
-	InitialS float64 `json:"initial_s"`          // seconds after the last has begun, or its service answers, in which their tables are in the initial state
-	SteadyS  float64 `json:"steady_s,omitempty"` // of what does not end by itself: seconds under its load until they are in the steady one; 0: they are not read then
-	FaultsS  float64 `json:"faults_s,omitempty"` // seconds under load in which faults are counted, of what ends by itself from its beginning to its end; 0: they are not
+	Tables   bool    `json:"tables,omitempty"`   // whether page tables are read
+	InitialS float64 `json:"initial_s"`          // seconds after the last guest's work has begun, or its service answers, at which the tables are in the initial state
+	SteadyS  float64 `json:"steady_s,omitempty"` // for work that does not end by itself: seconds under load until the tables are in the steady state; 0: that state is not read
+	FaultsS  float64 `json:"faults_s,omitempty"` // seconds under load in which faults are counted, or for work that ends by itself from its beginning to its end; 0: faults are not counted
 }
 
 // States of page tables.
@@ -46,12 +47,12 @@ const (
 	Steady  = "steady"
 )
 
-// Metric names the metric of a state of page tables: "groupable entries, steady".
+// Metric is the metric of a state of page tables: "groupable entries, steady".
 func Metric(what, state string) notebook.Metric {
 	return notebook.Metric{Name: what + ", " + state, Unit: "%"}
 }
 
-// What is read of page tables in a state. All are shares of the entries but the first, which is of a guest.
+// What is read of page tables in a state. The first is a number per guest; all others are shares of the entries.
 const (
 	Entries         = "page-table entries"
 	Exclusive       = "exclusive entries"
@@ -72,16 +73,17 @@ var (
 	FaultsRepeated   = notebook.Metric{Name: "repeated page faults", Unit: "%"} // of all
 	FaultsMajor      = notebook.Metric{Name: "major page faults", Unit: "%"}    // of all
 	FaultsPerGuest   = notebook.Metric{Name: "page faults of a guest", Unit: ""}
-	FaultsCPU        = notebook.Metric{Name: "CPU time of a guest", Unit: "s"}  // in which they came
-	FaultsRepeatable = notebook.Metric{Name: "repeated file faults", Unit: "%"} // of those that are neither anonymous nor make a private copy
+	FaultsCPU        = notebook.Metric{Name: "CPU time of a guest", Unit: "s"}  // during which the faults were counted
+	FaultsRepeatable = notebook.Metric{Name: "repeated file faults", Unit: "%"} // of faults that are neither anonymous nor make a private copy
 )
 
-// FaultShare is the metric of a kind of page faults: its share of those whose kind could be told, and for the unknown of all.
+// FaultShare is the metric of a kind of page faults: its share of the faults whose kind is known. For unknown faults it is the
+// share of all.
 func FaultShare(kind string) notebook.Metric {
 	return notebook.Metric{Name: kind + " faults", Unit: "%"}
 }
 
-// states are those in which the page tables of a workload that ends by itself, or not, are read.
+// states are the states in which page tables are read. ends: the workload ends by itself.
 func (p Config) states(ends bool) []string {
 	if p.SteadyS > 0 && !ends {
 		return []string{Initial, Steady}
@@ -89,7 +91,7 @@ func (p Config) states(ends bool) []string {
 	return []string{Initial}
 }
 
-// Metrics are those of a workload that ends by itself, or not: the metric of its trials, and the secondary ones.
+// Metrics returns the metric of a workload's trials and the secondary metrics. ends: the workload ends by itself.
 func (p Config) Metrics(ends bool) (first notebook.Metric, also []notebook.Metric) {
 	if p.Tables {
 		states := p.states(ends)
@@ -121,7 +123,7 @@ func (p Config) Metrics(ends bool) (first notebook.Metric, also []notebook.Metri
 	return first, also
 }
 
-// Figures are the values of these metrics, first's too, as far as they are known.
+// Figures are the values of all these metrics, as far as they are known.
 func (p Config) Figures(tables []notebook.PageTables, faults *notebook.PageFaults) map[string]float64 {
 	f := map[string]float64{}
 	share := func(m notebook.Metric, part, of int64) {

@@ -1,4 +1,5 @@
-// Package starting is what a study of the kind "starting" configures and records: how long a guest takes from the request to its first useful answer (paper "virtualization-overheads", chapter 5).
+// Package starting holds the configuration and the records of a study of the kind "starting": how long a guest takes from the
+// request to its first useful answer (paper "virtualization-overheads", chapter 5).
 package starting
 
 import (
@@ -7,10 +8,10 @@ import (
 	"tare/notebook"
 )
 
-// Name is the kind's.
+// Name is the name of the kind.
 const Name = "starting"
 
-// Of is how the study does that; nil where it is of another kind, or a folder says it in no way that can be read.
+// Of is the study's configuration of this kind; nil if the study is of another kind, or its configuration cannot be read.
 func Of(s notebook.Study) *Config {
 	c, err := notebook.ConfigOf[Config](s, Name)
 	if err != nil {
@@ -24,7 +25,7 @@ type Seen struct {
 	Startup *Start `json:"startup,omitempty"`
 }
 
-// SeenBy is what the trial recorded; nothing where it recorded something else.
+// SeenBy is what the trial recorded; the zero value if it recorded something else.
 func SeenBy(t *notebook.Trial) Seen {
 	s, err := notebook.SeenOf[Seen](t)
 	if err != nil {
@@ -33,20 +34,20 @@ func SeenBy(t *notebook.Trial) Seen {
 	return s
 }
 
-// Config is how a study times the starts of guests (paper "virtualization-overheads", chapter 5): a trial is one guest, asked for, brought to its first
-// useful answer and destroyed.
+// Config is how a study times the starts of guests (paper "virtualization-overheads", chapter 5). A trial requests one guest,
+// brings it to its first useful answer and destroys it.
 type Config struct {
-	Caches    []string    `json:"caches"`            // of Caches; each is a treatment
-	Restore   bool        `json:"restore,omitempty"` // the guest is then saved, and restored
+	Caches    []string    `json:"caches"`            // of Caches; each makes a treatment
+	Restore   bool        `json:"restore,omitempty"` // whether the guest is also saved and restored
 	Published []Published `json:"published,omitempty"`
 }
 
-// Published is what a paper has of a kind of guest.
+// Published is a paper's times for one kind of guest.
 type Published struct {
-	Name     string  `json:"name" yaml:"name"`                             // as the paper has it
-	Moment   string  `json:"moment,omitempty" yaml:"moment,omitempty"`     // that it calls the end of a start: one of Moments
+	Name     string  `json:"name" yaml:"name"`                             // the paper's name for it
+	Moment   string  `json:"moment,omitempty" yaml:"moment,omitempty"`     // what the paper calls the end of a start: one of Moments
 	StartS   float64 `json:"start_s" yaml:"start"`                         // seconds
-	RestoreS float64 `json:"restore_s,omitempty" yaml:"restore,omitempty"` // seconds; 0: it has none
+	RestoreS float64 `json:"restore_s,omitempty" yaml:"restore,omitempty"` // seconds; 0: none
 }
 
 // Start is what a trial saw of one start.
@@ -55,15 +56,15 @@ type Start struct {
 	Cached        notebook.Cached   `json:"cached"`
 	Restored      []notebook.Moment `json:"restored,omitempty"`
 	SavedNS       int64             `json:"saved_ns,omitempty"`
-	RestoreCached *notebook.Cached  `json:"restore_cached,omitempty"` // just before the restore, the saved state included
+	RestoreCached *notebook.Cached  `json:"restore_cached,omitempty"` // just before the restore, including the saved state
 	State         int64             `json:"state,omitempty"`          // bytes on disk
 	NoSaving      string            `json:"no_saving,omitempty"`      // why this guest cannot be saved and restored
-	HowSaved      string            `json:"how_saved,omitempty"`      // by what it was
-	WentOn        string            `json:"went_on,omitempty"`        // what proves that the restored guest went on where it was
-	Pauses        float64           `json:"asked_each_s,omitempty"`   // seconds between two questions whether it answers: no answer is known more exactly
+	HowSaved      string            `json:"how_saved,omitempty"`      // the mechanism that saved it
+	WentOn        string            `json:"went_on,omitempty"`        // what proves that the restored guest continued where it was
+	Pauses        float64           `json:"asked_each_s,omitempty"`   // seconds between two questions whether it answers: the resolution of the answer's moment
 }
 
-// Metrics are those of a study of starts: of a whole system, or not.
+// Metrics are the metric and the secondary metrics of a study of starts.
 func (s Config) Metrics() (first notebook.Metric, also []notebook.Metric) {
 	for _, m := range notebook.StartMoments {
 		also = append(also, notebook.Metric{Name: m, Unit: "s"})
@@ -94,9 +95,9 @@ func (s *Start) Figures() map[string]float64 {
 	return f
 }
 
-// What a study of starts has besides moments.
+// Further figures of a study of starts, in addition to moments.
 const (
 	MomentSaved = "saved"                   // how long saving took
 	StateSize   = "size of the saved state" // in MiB
-	Time        = "start-up time"           // the metric: until the login prompt of a whole system, else until the first useful answer
+	Time        = "start-up time"           // the metric: until the login prompt of a whole system, otherwise until the first useful answer
 )
