@@ -9,8 +9,8 @@ import (
 	"tare/stats"
 )
 
-// Part is something below a table of a report: exactly one of these. What is HTML is a kind's own sentence; all that comes from a folder is
-// text, which the page escapes.
+// Part is something below a table of a report: exactly one of these fields. HTML holds only a kind's own sentences. Everything that
+// comes from a folder is text, which the page escapes.
 type Part struct {
 	Table *Table
 	Note  *Note
@@ -20,38 +20,38 @@ type Part struct {
 
 // Table is a table of a kind.
 type Table struct {
-	ID      string // of its caption; empty: Label names it
+	ID      string // of the caption; empty: Label names the table
 	Label   string
-	Caption string // empty: it has none
+	Caption string // empty: no caption
 	Heads   []Head
 	Rows    []Row
 }
 
-// Head is a column's, or that of several.
+// Head is the heading of one or more columns.
 type Head struct {
 	Text  string
 	Small template.HTML // the unit
-	Span  int           // columns; 0: one
+	Span  int           // number of columns; 0: one
 }
 
 // Row is a row of a table.
 type Row struct {
-	Group  bool // it is a heading over those that follow it
-	Muted  bool // it is of what is never ranked
+	Group  bool // a heading over the rows that follow
+	Muted  bool // its subject is never ranked
 	Strong bool
 	Name   string
 	Cells  []Cell
 }
 
-// Cell is a row's text in a column, or in several.
+// Cell is a row's text in one or more columns.
 type Cell struct {
 	Class  string // "n": a number; "i": its interval
-	Span   int    // columns; 0: one
+	Span   int    // number of columns; 0: one
 	Strong bool
 	Text   string
 }
 
-// Columns is how many columns the table has.
+// Columns is the number of columns of the table.
 func (t *Table) Columns() (n int) {
 	for _, h := range t.Heads {
 		n += max(h.Span, 1)
@@ -59,25 +59,25 @@ func (t *Table) Columns() (n int) {
 	return n
 }
 
-// Note is a sentence under a table, and what follows it from a folder.
+// Note is a sentence under a table, followed by a text from a folder.
 type Note struct {
 	HTML template.HTML
 	Text string
 }
 
-// List is what stands under a table about some of its rows; nothing of it: an empty list.
+// List is a list under a table about some of its rows. If it is empty, an empty list is written.
 type List struct{ Items []string }
 
-// Fold is parts that are folded away under a heading.
+// Fold is parts that are collapsed under a heading.
 type Fold struct {
 	Heading string
 	Parts   []Part
 }
 
-// Value is a number of a table, with its interval.
+// Value is a number in a table, with its interval.
 type Value struct{ Value, Interval string }
 
-// Valued writes a number with its interval, in the digits that are known.
+// Valued formats a number and its interval to the digits that are known.
 func Valued(v, low, high float64) Value {
 	if math.IsNaN(v) {
 		return Value{"–", "–"}
@@ -86,7 +86,7 @@ func Valued(v, low, high float64) Value {
 	return Value{words.Number(v, d), words.Bounds(low, high, d)}
 }
 
-// Halved writes a size with half of its interval.
+// Halved formats a size and half of its interval.
 func Halved(e stats.Estimate) (v Value) {
 	var half string
 	if v.Value, half = words.Half(e.Value, e.Low, e.High, 3); half != "" {
@@ -97,7 +97,7 @@ func Halved(e stats.Estimate) (v Value) {
 	return v
 }
 
-// Cells are the cells of numbers, each with its interval.
+// Cells returns the cells of numbers, each with its interval.
 func Cells(values ...Value) (all []Cell) {
 	for _, v := range values {
 		all = append(all, Cell{Class: "n", Text: v.Value}, Cell{Class: "i", Text: v.Interval})
@@ -105,8 +105,8 @@ func Cells(values ...Value) (all []Cell) {
 	return all
 }
 
-// Align fills a column's numbers, which are set flush right, up with spaces as wide as a digit or a point, so that their
-// points stand below each other although each has only the digits that are known.
+// Align pads the numbers of a right-aligned column with spaces as wide as a digit or a point. Their decimal points then line up,
+// although each number has only its known digits.
 func Align[R any](rows []R, column func(*R) *Value) {
 	most := 0
 	places := func(s string) int {

@@ -10,8 +10,8 @@ import (
 	"tare/notebook/notebooktest"
 )
 
-// Starts under load are drawn over their rates, with each engine's knee named beside the published values, and what the one is at that
-// was sampled. What the pictures say is held to; the house has no room for three more of them.
+// The report draws start times over the rate and names each engine's knee next to the published values. It draws what the sampled
+// engine does. The test compares texts, because three more reference pictures would be too large.
 func TestStarts(t *testing.T) {
 	figures := map[string]chart.Figure{}
 	for _, f := range showtest.Figures(t, notebooktest.Raised(), &Kind) {

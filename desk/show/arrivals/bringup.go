@@ -12,7 +12,7 @@ import (
 	"tare/stats"
 )
 
-// started is a row's rate.
+// started is the rate of a row.
 func started(r *data.Row) float64 {
 	rate, err := strconv.ParseFloat(r.Treatment.Params[notebook.ParamRate], 64)
 	if err != nil || rate <= 0 {
@@ -21,7 +21,7 @@ func started(r *data.Row) float64 {
 	return rate
 }
 
-// risen are the rows of a panel that are of one kind of guest and were started under load, at rising rates.
+// risen returns the rows of a panel that were started under load, grouped by kind of guest, at rising rates.
 func risen(p *chart.Panel) (all [][]*data.Row, marks []chart.Mark) {
 	index := map[string]int{}
 	for i, r := range p.Rows {
@@ -42,8 +42,8 @@ func risen(p *chart.Panel) (all [][]*data.Row, marks []chart.Mark) {
 	return all, marks
 }
 
-// bringups is how long starts took over the rate at which they were asked for (Figure 5.1 of "characterization"): of each engine the mean and p95, with what the client
-// itself was late by, and the paper's.
+// bringups draws start times over the rate of requests (Figure 5.1 of "characterization"): the mean and p95 of each engine, the
+// client's own lateness, and the paper's values.
 func bringups(p *chart.Panel, stem string) *chart.Figure {
 	all, marks := risen(p)
 	if len(all) == 0 {
@@ -83,27 +83,28 @@ func bringups(p *chart.Panel, stem string) *chart.Figure {
 	}
 }
 
-// Rates of a knee: an engine that answers fewer than kneeRate of the requests in the time in which they come, or whose p95 is more than kneeTail times that of the
-// least rate, is beyond it.
+// Limits of a knee. An engine is beyond its knee if it answers fewer than kneeRate of the requests in the time in which they
+// arrive, or if its p95 is more than kneeTail times the p95 at the lowest rate.
 const (
 	kneeRate = 0.9
 	kneeTail = 2
 )
 
-// kneeWhy says by what a rate is beyond the knee.
+// kneeWhy is the reason why a rate is beyond the knee.
 type kneeWhy int
 
 // Reasons.
 const (
-	noKnee kneeWhy = iota // no rate was
-	atRate                // it was not achieved
-	atTail                // starts took more than twice as long as at the least rate
+	noKnee kneeWhy = iota // no rate is beyond it
+	atRate                // the rate was not achieved
+	atTail                // starts took more than twice as long as at the lowest rate
 )
 
-// kneeOf is the first of rows, which are of one engine at rising rates, that is beyond the engine's knee; len(rows): none is.
+// kneeOf returns the index of the first row beyond the engine's knee. rows are of one engine at rising rates; len(rows): none is
+// beyond it.
 func kneeOf(rows []*data.Row, rate func(*data.Row) float64) (i int, why kneeWhy) {
 	for i, r := range rows {
-		if reached := r.Known(kind.RateReached.Name).Value; !(reached >= kneeRate*rate(r)) { // nor where none was
+		if reached := r.Known(kind.RateReached.Name).Value; !(reached >= kneeRate*rate(r)) { // also if no rate was reached
 			return i, atRate
 		}
 		first, tail := rows[0].Known(kind.StartP95.Name).Value, r.Known(kind.StartP95.Name).Value

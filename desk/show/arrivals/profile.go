@@ -10,33 +10,33 @@ import (
 	kind "tare/notebook/kinds/arrivals"
 )
 
-// Profile is what the host's CPUs were at while a row's containers were started, of all its trials together.
+// Profile is what the host's CPUs did while a row's containers were started, in all its trials together.
 type Profile struct {
 	Trials  int
-	Samples int // of which the stack is known
+	Samples int // with a known stack
 	Lost    int64
 	Roles   []Share // of Samples, in the order of kind.ProfileRoles
 	Engine  int     // samples of the engine
-	Kernel  int     // of these in the kernel
+	Kernel  int     // of these, samples in the kernel
 	Classes []Share // of Engine, the largest first
 	Stacks  []Stack // of the engine, in the order of their frames
 }
 
-// Share is a part of samples.
+// Share is a part of the samples.
 type Share struct {
 	Name   string
 	Kernel bool
 	N      int
 }
 
-// Stack is samples of the engine with the same stack.
+// Stack is the samples of the engine with one stack.
 type Stack struct {
-	Frames []string // a program, and functions, outermost first
-	Kernel int      // from which frame on it is the kernel; len(Frames): nowhere
+	Frames []string // a program and its functions, outermost first
+	Kernel int      // index of the first kernel frame; len(Frames): none
 	N      int
 }
 
-// mostStacks bounds the different stacks of a row that are kept: a folder is not trusted to have few.
+// mostStacks limits the different stacks that a row keeps, because a folder is not trusted to have few.
 const mostStacks = 100_000
 
 type profile struct {
@@ -45,7 +45,7 @@ type profile struct {
 	stacks         map[string]*Stack
 }
 
-// Trial takes the samples of a measured trial.
+// Trial adds the samples of a measured trial.
 func (p *profile) Trial(_ data.Block, t *notebook.Trial) error {
 	seen, err := notebook.SeenOf[kind.Seen](t)
 	if seen.Profile != nil && t.Measured() && t.Failure == "" {
@@ -88,7 +88,7 @@ func (p *profile) add(n *kind.Profile) {
 	}
 }
 
-// Finish works the profile out.
+// Finish computes the profile.
 func (p *profile) Finish(*data.Summary) (any, []data.Doubt) {
 	if p.Profile == nil || p.Samples == 0 {
 		return nil, nil

@@ -10,8 +10,8 @@ import (
 	"tare/desk/data"
 )
 
-// sampled are the profiles of a panel's engines, of all rates together, up to the highest that the study has a paper's numbers of: most samples are of an engine that
-// cannot keep up, and so would be the shares.
+// sampled returns the profiles of a panel's engines over all rates, up to the highest rate for which the study cites the paper. At
+// higher rates the engine cannot keep up, and most samples, and so the shares, would come from there.
 func sampled(p *chart.Panel) (profiles [][]*Profile, marks []chart.Mark) {
 	all, names := risen(p)
 	for i, rows := range all {
@@ -29,7 +29,7 @@ func sampled(p *chart.Panel) (profiles [][]*Profile, marks []chart.Mark) {
 	return profiles, marks
 }
 
-// mostPublished is the highest rate that a row's study has a paper's numbers of; 0: none.
+// mostPublished is the highest rate for which the row's study cites a paper; 0: none.
 func mostPublished(r *data.Row) (most int) {
 	for _, p := range published(r) {
 		most = max(most, p.Rate)
@@ -37,7 +37,7 @@ func mostPublished(r *data.Row) (most int) {
 	return most
 }
 
-// flames is where the time of an engine goes, function by function, from samples of its stacks.
+// flames draws where the time of an engine goes, function by function, from samples of its stacks.
 func flames(p *chart.Panel, stem string) *chart.Figure {
 	profiles, marks := sampled(p)
 	if len(profiles) == 0 {
@@ -59,7 +59,7 @@ func flames(p *chart.Panel, stem string) *chart.Figure {
 	return &chart.Figure{File: stem + "-flames", Title: p.Beside(flamesTitle), How: flamesHow(ratesOf(p)), Alt: flamesAlt(said), Picture: drawn.Draw()}
 }
 
-// together are the classes of profiles, the largest first, after all that is of the kernel.
+// together returns the classes of profiles, the largest first, after a first entry for everything in the kernel.
 func together(some []*Profile) (classes []Share, samples int) {
 	kernel, of := 0, map[string]Share{}
 	for _, pr := range some {
@@ -76,7 +76,7 @@ func together(some []*Profile) (classes []Share, samples int) {
 	return append([]Share{{Name: allKernel, Kernel: true, N: kernel}}, classes...), samples
 }
 
-// works is what an engine's samples were at, by classes (Figures 5.3 and 5.4 of "characterization").
+// works draws what an engine's samples were doing, by class (Figures 5.3 and 5.4 of "characterization").
 func works(p *chart.Panel, stem string) *chart.Figure {
 	profiles, marks := sampled(p)
 	if len(profiles) == 0 {

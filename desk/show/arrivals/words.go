@@ -10,7 +10,7 @@ import (
 	kind "tare/notebook/kinds/arrivals"
 )
 
-// Of the bring-up.
+// Texts of the bring-up.
 const (
 	bringupTitle = "Start time over the rate of requests"
 	bringupAxis  = "seconds, over requests to start a second"
@@ -20,7 +20,7 @@ const (
 		"which it completes fewer than 90 % of the requests in the time in which they come, or its 95th percentile is more than twice that at the least rate."
 )
 
-// knees says where they are.
+// knees says where the knees are.
 func knees(all [][]*data.Row, marks []chart.Mark) string {
 	var said []string
 	for i, rows := range all {
@@ -61,7 +61,7 @@ func bringupAlt(all [][]*data.Row, marks []chart.Mark) string {
 	return "Lines over the rate. " + strings.Join(said, "; ") + "."
 }
 
-// Of the samples.
+// Texts of the samples.
 const (
 	flamesTitle = "Where the engine’s time goes, by function"
 	worksTitle  = "What the engine is at while containers are started"

@@ -9,14 +9,14 @@ import (
 	kind "tare/notebook/kinds/capacity"
 )
 
-// Kind is what the desk knows of it.
+// Kind is capacity as the desk knows it.
 var Kind = show.Kind{
 	Key:     kind.Name,
 	Read:    show.Read(kind.Name, func(c *kind.Config) data.Config { return config{of: c} }),
 	Figures: []chart.Drawing{figure},
 }
 
-// config is how a study sought capacities. What it measures is in its metric's name.
+// config is how a study searched for capacities. The name of its metric says what it measures.
 type config struct {
 	show.Plain
 	of *kind.Config

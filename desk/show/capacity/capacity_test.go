@@ -14,7 +14,7 @@ import (
 	"tare/notebook/notebooktest"
 )
 
-// knownServices is a study of services whose queues have no end at known rates, so whose capacities are known.
+// knownServices is a study of services whose queues grow without end at known rates, so that their capacities are known.
 func knownServices(t *testing.T) *data.Summary {
 	t.Helper()
 	f := notebooktest.New(8)
@@ -26,7 +26,7 @@ func knownServices(t *testing.T) *data.Summary {
 	}
 	f.Study.Metrics["shop"], f.Study.Also = kind.Of(f.Study).Figure(), map[string][]notebook.Metric{"shop": {kind.PerSecond}}
 	f.Trial = func(x *notebook.Trial) {
-		limit := limits[x.Treatment] * (1 / limits[x.Treatment]) / x.Value // as much noise as the value has
+		limit := limits[x.Treatment] * (1 / limits[x.Treatment]) / x.Value // with the noise of the value
 		x.Figures = map[string]float64{"capacity": 1 / x.Value}
 		for rate := 100.0; ; rate *= 2 {
 			s := kind.Step{Rate: int(rate), Throughput: min(rate, limit), Mean: 0.002 / max(0.02, 1-rate/limit), Tail: 0.006 / max(0.02, 1-rate/limit)}
@@ -47,7 +47,7 @@ func knownServices(t *testing.T) *data.Summary {
 	return s
 }
 
-// A capacity is drawn as throughput against latency, and said as a share of bare metal's requests.
+// A capacity is drawn as throughput against latency, and stated as a share of bare metal's requests.
 func TestCapacity(t *testing.T) {
 	s := knownServices(t)
 	figs := chart.OfPanels(chart.Panels(s), figure)

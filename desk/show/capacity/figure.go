@@ -7,8 +7,8 @@ import (
 	"tare/stats"
 )
 
-// figure is throughput against latency: of each service a line over the rates at which it was asked, of what its objective
-// is about, with the objective. It has an axis of its own for each place of the panel, and so is drawn of one.
+// figure draws throughput against latency: for each service a line over the rates at which it was asked, and the objective. Each
+// place of the panel needs an axis of its own, so the figure shows the last place.
 func figure(p *chart.Panel, stem string) *chart.Figure {
 	const tall = 200
 	plot := &chart.Plot{Left: 44, Tall: tall, Nothing: noRate}

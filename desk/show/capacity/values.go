@@ -10,25 +10,25 @@ import (
 	"tare/stats"
 )
 
-// Curve is how a service answered, rate by rate, in the trials that sought its capacity.
+// Curve is how a service answered, rate by rate, in the trials that searched for its capacity.
 type Curve struct {
 	Objective kind.Config
 	Points    []Point        // from the lowest rate to the highest
-	Knee      stats.Estimate // requests a second at which throughput over mean response time is greatest (Kleinrock's power): beyond it they mostly wait
+	Knee      stats.Estimate // requests a second with the greatest throughput over mean response time (Kleinrock's power): beyond it, requests mostly wait
 }
 
 // Point is one rate of a curve.
 type Point struct {
-	Rate   int            // requests a second that were sent
-	Tail   stats.Estimate // of Objective.Metric, over rounds, in seconds; of steps in which no request failed
-	Failed int            // steps in which requests did
+	Rate   int            // requests sent a second
+	Tail   stats.Estimate // Objective.Metric over rounds, in seconds, from steps in which no request failed
+	Failed int            // steps in which requests failed
 	Steps  int
 }
 
-// maxRates bounds the rates of a row and the steps of a trial that are kept: a folder is not trusted to have few.
+// maxRates limits the rates of a row and the steps of a trial that are kept, because a folder is not trusted to have few.
 const maxRates = 1000
 
-// curve is a Curve in the making.
+// curve is a Curve under construction.
 type curve struct {
 	objective *kind.Config
 
@@ -41,7 +41,7 @@ type rate struct {
 	failed, steps int
 }
 
-// Trial takes the steps of a measured trial.
+// Trial adds the steps of a measured trial.
 func (c *curve) Trial(b data.Block, t *notebook.Trial) error {
 	seen, err := notebook.SeenOf[kind.Seen](t)
 	if steps := seen.Steps; t.Measured() && t.Failure == "" && len(steps) > 0 {
@@ -79,7 +79,7 @@ func (c *curve) add(b data.Block, steps []kind.Step) {
 	}
 }
 
-// Finish works the curve out.
+// Finish computes the curve.
 func (c *curve) Finish(s *data.Summary) (any, []data.Doubt) {
 	if len(c.at) == 0 {
 		return nil, nil

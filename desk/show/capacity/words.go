@@ -12,7 +12,7 @@ import (
 
 var phrases = words.Phrases{Amount: amount, Answer: carries}
 
-// answers says how many requests a second a service answered at its objective; empty where that is not known.
+// answers says how many requests a second a service answered at its objective; empty if that is not known.
 func answers(r *data.Row) string {
 	i := slices.IndexFunc(r.Secondary, func(s data.Secondary) bool { return s.Metric == kind.PerSecond })
 	if i < 0 || r.Of == nil {
@@ -29,7 +29,7 @@ func amount(r *data.Row, mean string) string {
 	return answers(r)
 }
 
-// carries is the answer at one place: of rows that can be ranked, the one that carries most first.
+// carries is the answer at one place. It covers the rows that can be ranked, the one with the greatest capacity first.
 func carries(at words.Ranked) string {
 	if at.Rows[0].Of == nil {
 		return ""
@@ -54,13 +54,13 @@ func carries(at words.Ranked) string {
 
 const figureTitle = "Throughput against latency"
 
-// how says how the figure is read.
+// how says how to read the figure.
 func how(metric string) string {
 	return "Each mark is " + words.Plain(metric) + " at a rate of requests, the mean over rounds with its 95 % interval where two rounds or more have that rate; " +
 		"rates between the steps are those that closed in on the capacity. Where requests failed there is no mark. Both axes are logarithmic; the line across is the objective."
 }
 
-// captionOf says where the knees are; empty where none is known.
+// captionOf says where the knees are; empty if none is known.
 func captionOf(knees []string) string {
 	if knees == nil {
 		return ""

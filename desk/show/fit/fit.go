@@ -1,4 +1,4 @@
-// Package fit shows studies of the kind "fit": how many guests fit on a host until one of them keeps its objective no more.
+// Package fit shows studies of the kind "fit": how many guests fit on a host before one of them no longer keeps its objective.
 package fit
 
 import (
@@ -11,19 +11,19 @@ import (
 	kind "tare/notebook/kinds/fit"
 )
 
-// Kind is what the desk knows of it.
+// Kind is fit as the desk knows it.
 var Kind = show.Kind{Key: kind.Name, Read: show.Read(kind.Name, func(*kind.Config) data.Config { return config{} })}
 
-// config is how a study sought what fits. What it measures is in its metric's name.
+// config is how a study searched for the number of guests that fit. The name of its metric says what it measures.
 type config struct{ show.Plain }
 
 func (config) Tally() data.Tally      { return &searches{} }
 func (config) Phrases() words.Phrases { return words.Phrases{Amount: amount} }
 
-// mostFound is how many searches are told of in a row: a folder is not trusted to have few.
+// mostFound is the number of searches that a row reports, because a folder is not trusted to have few.
 const mostFound = 10
 
-// Found is what a search found, and what ran out first; empty: nothing did.
+// Found is the result of a search, with the resource that ran out first; empty: none did.
 type Found struct {
 	Guests  int
 	Decided bool // at 95 %
@@ -31,10 +31,10 @@ type Found struct {
 	Why     string
 }
 
-// Doubt makes it a [data.Doubt]: it stands with the notes on its row.
+// Doubt makes Found a [data.Doubt], so that it appears with the notes on its row.
 func (Found) Doubt() {}
 
-// searches are what a row's trials found.
+// searches are the results of a row's trials.
 type searches struct{ all []data.Doubt }
 
 func (s *searches) Trial(_ data.Block, t *notebook.Trial) error {
@@ -47,7 +47,7 @@ func (s *searches) Trial(_ data.Block, t *notebook.Trial) error {
 
 func (s *searches) Finish(*data.Summary) (any, []data.Doubt) { return nil, s.all }
 
-// guests is the row's secondary metric of how many fit; nil where it has none.
+// guests is the row's secondary metric of the number of guests that fit; nil if the row has none.
 func guests(r *data.Row) *data.Secondary {
 	if i := slices.IndexFunc(r.Secondary, func(s data.Secondary) bool { return s.Metric == kind.Guests }); i >= 0 {
 		return &r.Secondary[i]

@@ -11,7 +11,7 @@ import (
 	"tare/notebook/notebooktest"
 )
 
-// What a search for how many guests fit found is told with its row, and of what is told there is no more than a reader has use for.
+// The results of searches are reported with their row, and no more of them than a reader can use.
 func TestASearchIsToldOfWithItsRow(t *testing.T) {
 	for rounds, want := range map[int]int{2: 2, 40: mostFound} {
 		f := notebooktest.New(2).Add("cn crun pinned 1/1GB", 0.25)
@@ -30,7 +30,7 @@ func TestASearchIsToldOfWithItsRow(t *testing.T) {
 	}
 }
 
-// What was found is said in a clause.
+// The result of a search is one clause.
 func TestWhatWasFoundIsSaid(t *testing.T) {
 	for found, want := range map[Found]string{
 		{Guests: 1}:                           "1 guest fits, which the runs do not decide; more were not tried",

@@ -7,7 +7,7 @@ import (
 	"tare/desk/words"
 )
 
-// Say is the sentence for what a search found.
+// Say is the sentence for the result of a search.
 func (f Found) Say() string {
 	said := fmt.Sprint(f.Guests, " guests fit")
 	if f.Guests == 1 {
@@ -24,7 +24,7 @@ func (f Found) Say() string {
 	return said + "; what runs out first is " + words.Plain(f.RanOut) + ": " + words.Plain(f.Why)
 }
 
-// amount is how many fit, before the mean of the metric.
+// amount is the number of guests that fit, ahead of the metric's mean.
 func amount(r *data.Row, mean string) string {
 	g := guests(r)
 	if g == nil {

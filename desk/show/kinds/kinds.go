@@ -11,7 +11,7 @@ import (
 	"tare/desk/show/starting"
 )
 
-// All are the kinds, in the order in which their figures stand in a report.
+// All are the kinds, in the order in which a report shows their figures.
 var All = []data.Kind{
 	&capacity.Kind,
 	&memory.Kind,

@@ -12,7 +12,7 @@ import (
 	"tare/notebook/notebooktest"
 )
 
-// Each kind that records more than metrics is in the list, once.
+// The list holds each kind that records more than metrics, once.
 func TestAllKinds(t *testing.T) {
 	dirs, err := os.ReadDir("../../../notebook/kinds")
 	if err != nil {
@@ -33,7 +33,7 @@ func TestAllKinds(t *testing.T) {
 	}
 }
 
-// ofKind writes a folder of a kind, whose study and last trial have that beside what they have in any study.
+// ofKind writes a folder of a kind. Its study has config, and its last trial has seen, in addition to what any study has.
 func ofKind(t *testing.T, kind string, config, seen any) string {
 	t.Helper()
 	f := notebooktest.New(2).Add("bm large", 1)
@@ -46,7 +46,7 @@ func ofKind(t *testing.T, kind string, config, seen any) string {
 	return f.Write(t)
 }
 
-// What a kind cannot read is one clear line, with the file and the place in it; a kind that is not there is named.
+// What a kind cannot read gives one clear line, with the file and the place in it. A kind that does not exist is named.
 func TestAFolderThatIsNoKinds(t *testing.T) {
 	keys := map[string]string{"memory": "weights", "arrivals": "bringup", "starting": "startup", "capacity": "steps", "fit": "fitted", "paging": "page_tables"}
 	configs := map[string]any{"memory": map[string]any{"guests": []int{1}}}
@@ -60,7 +60,7 @@ func TestAFolderThatIsNoKinds(t *testing.T) {
 			t.Errorf("%v, want %s…", err, want)
 		}
 		dir = ofKind(t, kind, configs[kind], map[string]any{key: "none"})
-		want = filepath.Join(dir, "trials.jsonl") + ":4: not a trial: " // the first of the second round
+		want = filepath.Join(dir, "trials.jsonl") + ":4: not a trial: " // the first trial of the second round
 		if _, err := data.Read([]string{dir}, data.Options{Kinds: All}); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: %v, want %s…", kind, err, want)
 		}

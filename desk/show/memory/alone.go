@@ -9,27 +9,27 @@ import (
 	"tare/stats"
 )
 
-// Alone is what the guest that came last has that no other process has: what it added (Figures 6.3 and 6.4 of "virtualization-overheads"). Where
-// the study has pages merged they are.
+// Alone is the memory that only the latest guest has: what it added (Figures 6.3 and 6.4 of "virtualization-overheads"). Pages are
+// merged if the study merges them.
 type Alone struct {
-	Guests int            `json:"guests"` // with it
+	Guests int            `json:"guests"` // including it
 	Merged bool           `json:"merged"`
 	Own    stats.Estimate `json:"own"`
-	Kinds  []Frames       `json:"-"`             // of pages, as the host sees them; only Own and RSS are known
-	Why    string         `json:"why,omitempty"` // a VM could not tell: why
-	*RAM                  // of a VM that was asked; nil: none was
+	Kinds  []Frames       `json:"-"`             // kinds of pages, as the host sees them; only Own and RSS are known
+	Why    string         `json:"why,omitempty"` // why a VM could not tell
+	*RAM                  // of a VM that was asked; otherwise nil
 }
 
-// RAM is a VM's memory by what it is to its guest.
+// RAM is a VM's memory by how its guest uses it.
 type RAM struct {
-	Own      stats.Estimate `json:"-"`        // of Alone.Own: of its RAM
-	Emulator Frames         `json:"emulator"` // the rest
+	Own      stats.Estimate `json:"-"`        // the part of Alone.Own in the VM's RAM
+	Emulator Frames         `json:"emulator"` // the rest of Alone.Own
 	Kinds    []Frames       `json:"ram,omitempty"`
-	Files    []Frames       `json:"files,omitempty"` // of its page cache, the most of its own first
-	Others   Frames         `json:"-"`               // those that have no line of their own
-	Unnamed  Frames         `json:"-"`               // of no file that was found
+	Files    []Frames       `json:"files,omitempty"` // of its page cache, those with the most own pages first
+	Others   Frames         `json:"-"`               // files without a line of their own
+	Unnamed  Frames         `json:"-"`               // page cache of files that were not found
 	Out      string         `json:"-"`               // which files were not looked for
-	AtHand   stats.Estimate `json:"-"`               // of what is notebook.FramesKernel: free, and kept at hand by the guest's CPUs
+	AtHand   stats.Estimate `json:"-"`               // part of notebook.FramesKernel: free, and kept ready by the guest's CPUs
 	Changed  stats.Estimate `json:"-"`
 	Left     stats.Estimate `json:"-"`
 	Idle     stats.Estimate `json:"-"`
@@ -45,7 +45,7 @@ type Frames struct {
 	Idle  stats.Estimate `json:"idle"`
 }
 
-// Of is the parts of these names together: their own pages, and how much of the guest they are.
+// Of sums the parts with these names: their own pages, their size in the guest, and their RSS.
 func (r *RAM) Of(names ...string) (own, guest, rss float64) {
 	for _, k := range r.Kinds {
 		if slices.Contains(names, k.Name) {
@@ -55,7 +55,7 @@ func (r *RAM) Of(names ...string) (own, guest, rss float64) {
 	return own, guest, rss
 }
 
-// framesSum is Frames in the making.
+// framesSum is a Frames under construction.
 type framesSum struct{ guest, rss, own, alike, idle data.ByRound }
 
 func (f *framesSum) add(b data.Block, x notebook.MemoryFrames) {
@@ -74,7 +74,7 @@ func (f *framesSum) with(o *framesSum) {
 	f.idle.With(o.idle)
 }
 
-// finish gives the means over the rounds that were seen; what a round lacks has no size in it.
+// finish returns the means over the rounds in seen. A part that a round lacks counts as 0 there.
 func (f *framesSum) finish(s *data.Summary, name string, seen data.ByRound) Frames {
 	whole := func(r data.ByRound) stats.Estimate {
 		each := data.ByRound{}
@@ -89,7 +89,7 @@ func (f *framesSum) finish(s *data.Summary, name string, seen data.ByRound) Fram
 	return Frames{name, whole(f.guest), whole(f.rss), whole(f.own), whole(f.alike), whole(f.idle)}
 }
 
-// framesBy are parts in the making, by name.
+// framesBy are parts under construction, by name.
 type framesBy struct {
 	of    map[string]*framesSum
 	order []string
@@ -120,7 +120,7 @@ func (p *framesBy) finish(s *data.Summary, seen data.ByRound) (all []Frames) {
 	return all
 }
 
-// alone is Alone in the making.
+// alone is an Alone under construction.
 type alone struct {
 	seen, asked, own, ram, atHand, changed, left, idle data.ByRound
 	merged                                             bool

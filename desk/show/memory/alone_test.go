@@ -11,7 +11,7 @@ import (
 	"tare/stats"
 )
 
-// What the last guest alone has comes through, by what it is to it; and what a container has by what the host sees.
+// The report has the memory that only the last guest has: for a VM by how its guest uses it, for a container by what the host sees.
 func TestAlone(t *testing.T) {
 	s := showtest.Read(t, notebooktest.WeighedInside(), &Kind)
 	vms := 0

@@ -11,17 +11,18 @@ import (
 	"tare/stats"
 )
 
-// unusedDevices is what a VM takes less of the host's memory without some of its devices ("virtualization-overheads", Table 6.5). Sizes are MiB.
+// unusedDevices is how much less of the host's memory a VM takes without some of its devices ("virtualization-overheads", Table
+// 6.5). Sizes are MiB.
 type unusedDevices struct {
-	Row            *data.Row      // of the VM without them
-	Kinds          []string       // of the devices that it lacks: notebook.Video, …
-	Alone          stats.Estimate // saved by a VM that is alone on its host, over the rounds that both have
-	Added          stats.Estimate // saved by one more beside it; without rounds where VMs were weighed at one number alone
-	PublishedAlone float64        // what the paper has; NaN: nothing
+	Row            *data.Row      // of the VM without these devices
+	Kinds          []string       // the kinds of devices that it lacks: notebook.Video, …
+	Alone          stats.Estimate // saved by a single VM on its host, over the rounds that both VMs have
+	Added          stats.Estimate // saved by one more VM next to it; without rounds if VMs were weighed at only one number
+	PublishedAlone float64        // the paper's value; NaN: none
 	PublishedAdded float64
 }
 
-// The paper's savings in MB (Table 6.5, and the end of section 6.6.2), by kinds of devices.
+// The paper's savings in MB, by kinds of devices (Table 6.5, and the end of section 6.6.2).
 var (
 	savedAlone = map[string]float64{
 		"video graphics": 13.5, "audio": 5.3, "USB": 5.2, "video graphics audio": 15.3, "video graphics USB": 15.2, "audio USB": 5.12,
@@ -30,8 +31,8 @@ var (
 	savedAdded = map[string]float64{"video graphics audio": 5.3}
 )
 
-// unusedOf compares of some rows each VM with those that are made and weighed like it but for having fewer devices. It is with pages
-// merged, as in the paper, where the study merged them.
+// unusedOf compares each VM among rows with the VMs that are made and weighed in the same way but have fewer devices. If the study
+// merged pages, the comparison is with merged pages, as in the paper.
 func unusedOf(s *data.Summary, rows []*data.Row) (all []unusedDevices) {
 	for _, base := range rows {
 		full, ok := devicesOf(base)
@@ -62,7 +63,7 @@ func unusedOf(s *data.Summary, rows []*data.Row) (all []unusedDevices) {
 	return all
 }
 
-// devicesOf is how the row's VM is made; ok is false where it is none, or was not weighed.
+// devicesOf is how the row's VM is made; ok is false if the row is not a VM or was not weighed.
 func devicesOf(r *data.Row) (m notebook.Machine, ok bool) {
 	if r.Treatment.Platform != notebook.VM || weighed(r) == nil || r.Rounds == 0 {
 		return m, false
@@ -71,7 +72,7 @@ func devicesOf(r *data.Row) (m notebook.Machine, ok bool) {
 	return m, err == nil
 }
 
-// alikeButForDevices says whether b is the same VM as a with fewer devices, a having every kind of them, and they can be compared.
+// alikeButForDevices reports whether the two can be compared: a is a VM with every kind of device, and b is the same VM with fewer.
 func alikeButForDevices(a, b *data.Row, full, less notebook.Machine) bool {
 	want := strings.Split(full.Devices, ",")
 	if !notebook.AllKinds(full.Devices) || less.Devices == full.Devices {
@@ -89,13 +90,13 @@ func alikeButForDevices(a, b *data.Row, full, less notebook.Machine) bool {
 		a.HostCores == b.HostCores && data.SameWork(a, b)
 }
 
-// lacking are the kinds of devices in one list and not in the other.
+// lacking are the kinds of devices that full has and less has not.
 func lacking(full, less string) []string {
 	has := notebook.DeviceKinds(less)
 	return slices.DeleteFunc(notebook.DeviceKinds(full), func(k string) bool { return slices.Contains(has, k) })
 }
 
-// less is how much more of a secondary metric x has than y, over the rounds that both have.
+// less is x's value of a secondary metric minus y's, over the rounds that both have.
 func less(s *data.Summary, x, y *data.Row, name string) stats.Estimate {
 	each, of := data.ByRound{}, map[data.Block]float64{}
 	for _, v := range y.SecondaryValues(name) {

@@ -5,8 +5,9 @@ import (
 	"tare/stats"
 )
 
-// drawWeights is the memory of each guest over the number of guests (Figure 6.2 of "virtualization-overheads"): a line for each treatment, and a
-// second one where pages were merged. It has an axis of its own for each place of the panel, and so is drawn of the last.
+// drawWeights draws the memory of each guest over the number of guests (Figure 6.2 of "virtualization-overheads"): a line for each
+// treatment, and a second one if pages were merged. Each place of the panel needs an axis of its own, so the figure shows the last
+// place.
 func drawWeights(p *chart.Panel, stem string) *chart.Figure {
 	drawn := &chart.Paths{Axis: linesAxis}
 	emulated, merged, long := false, false, false
@@ -32,7 +33,7 @@ func drawWeights(p *chart.Panel, stem string) *chart.Figure {
 		}
 	}
 	if !long {
-		return nil // bars say it
+		return nil // bars show it
 	}
 	f := &chart.Figure{File: stem + "-guests", Title: p.Beside(linesTitle), How: linesHow(p.Rows, merged), Alt: linesAlt(p.Rows[0].Metric, drawn.Lines), Picture: drawn.Draw()}
 	if emulated {
@@ -41,7 +42,7 @@ func drawWeights(p *chart.Panel, stem string) *chart.Figure {
 	return f
 }
 
-// drawAdded is what one more guest adds, divided into anonymous memory and files (Figures 6.3 and 6.4).
+// drawAdded draws what one more guest adds, divided into anonymous memory and files (Figures 6.3 and 6.4).
 func drawAdded(p *chart.Panel, stem string) *chart.Figure {
 	b := &chart.Bars{Axis: addedAxis, Pitch: 22}
 	var from, to int

@@ -15,7 +15,7 @@ import (
 	"tare/notebook/notebooktest"
 )
 
-// Memory is drawn over the number of guests, and what one more adds in its two parts; the answer speaks of memory.
+// Memory is drawn over the number of guests, and what one more guest adds in two parts; the answer is about memory.
 func TestFigures(t *testing.T) {
 	s := showtest.Read(t, notebooktest.Weighed(), &Kind)
 	figs := chart.OfPanels(chart.Panels(s), show.Figures(s)...)
@@ -35,7 +35,7 @@ func TestFigures(t *testing.T) {
 	golden.Check(t, "weighed.txt", []byte(strings.Join(append([]string{st.Lead}, st.Findings...), "\n")+"\n"))
 }
 
-// What is drawn, of one container and a VM.
+// The figures of one container and a VM.
 func TestFiguresDrawn(t *testing.T) {
 	f := notebooktest.Weighed()
 	f.Study.Treatments = slices.DeleteFunc(f.Study.Treatments, func(t notebook.Treatment) bool {
@@ -46,7 +46,7 @@ func TestFiguresDrawn(t *testing.T) {
 	golden.Check(t, "added.svg", figs[len(figs)-1].SVG())
 }
 
-// Of one number of guests there is nothing to draw a line through, and of one VM that is emulated it is said.
+// A single number of guests gives no line to draw. The bars say that a VM is emulated.
 func TestWeightsOfOneNumber(t *testing.T) {
 	f := notebooktest.Weighed()
 	f.Study.Kind, f.Study.Config = kind.Name, &kind.Config{Guests: []int{8}}

@@ -11,7 +11,7 @@ import (
 	"tare/notebook/notebooktest"
 )
 
-// The JSON of a study that weighs guests has its points and tables, and that of another has none.
+// The JSON of a study that weighs guests has its points and tables; that of another study has none.
 func TestWeightsInJSON(t *testing.T) {
 	rows := func(f *notebooktest.Folder) (all []struct {
 		Treatment string

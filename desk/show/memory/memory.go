@@ -11,11 +11,11 @@ import (
 	kind "tare/notebook/kinds/memory"
 )
 
-// Kind is what the desk knows of it.
+// Kind is memory as the desk knows it.
 var Kind = show.Kind{
 	Key: kind.Name,
 	Read: show.Read(kind.Name, func(c *kind.Config) data.Config {
-		if len(c.Guests) == 0 { // it does not say at how many
+		if len(c.Guests) == 0 { // the study does not give its numbers of guests
 			return nil
 		}
 		return config{c}
@@ -28,7 +28,8 @@ var Kind = show.Kind{
 // config is how a study weighed guests.
 type config struct{ *kind.Config }
 
-// Identity is at how many guests, and how their pages are merged: what one guest takes among two is another quantity than among many.
+// Identity is the numbers of guests, and how pages are merged: one guest's memory among two guests is not comparable with its
+// memory among many.
 func (c config) Identity() string { return fmt.Sprintf("%d %q %q", c.Guests, c.KSM, c.HugePages) }
 
 func (c config) Traits() data.Traits {
@@ -39,7 +40,7 @@ func (c config) Tally() data.Tally { return &tally{of: c.Config} }
 
 func (config) Phrases() words.Phrases { return phrases }
 
-// weighed is how a row's guests were; nil: they were not.
+// weighed is how a row's guests were weighed; nil: they were not.
 func weighed(r *data.Row) *kind.Config {
 	if c, is := r.Config.(config); is {
 		return c.Config
@@ -47,7 +48,7 @@ func weighed(r *data.Row) *kind.Config {
 	return nil
 }
 
-// weightsOf is what a row's guests take; nil: none was weighed.
+// weightsOf is the memory of a row's guests; nil: none was weighed.
 func weightsOf(r *data.Row) *Weights {
 	w, _ := r.Of.(*Weights)
 	return w

@@ -10,7 +10,7 @@ import (
 	"tare/notebook/notebooktest"
 )
 
-// The mean of two guests is no round of the mean of eight.
+// A mean over two guests is not another round of a mean over eight.
 func TestGuestsOfOtherNumbersDoNotMerge(t *testing.T) {
 	start := notebooktest.At
 	weighed := func(m *kind.Config) string {

@@ -10,7 +10,7 @@ import (
 	kind "tare/notebook/kinds/memory"
 )
 
-// guest is a row's guest that came last, as the tables have it.
+// guest is the latest guest of a row, as the tables show it.
 type guest struct {
 	name  string
 	muted bool
@@ -19,7 +19,8 @@ type guest struct {
 	weights *Weights
 }
 
-// tables are the tables of what a group's VMs lack, and of what its guests consist of (Tables 6.2, 6.4 and 6.5 of "virtualization-overheads").
+// tables are the tables of the devices that a group's VMs lack, and of the parts of its guests (Tables 6.2, 6.4 and 6.5 of
+// "virtualization-overheads").
 func tables(id, title string, rows []*data.Row, s *data.Summary) []show.Part {
 	all := unusedParts(id, title, rows, s)
 	var guests []guest
@@ -37,7 +38,7 @@ func tables(id, title string, rows []*data.Row, s *data.Summary) []show.Part {
 	return append(all, details(guests))
 }
 
-// consists are the processes of each, and what else is to be said of it.
+// consists is the table of each guest's processes, and the notes on the guest.
 func consists(id, title string, guests []guest) []show.Part {
 	t := &show.Table{ID: id + "-guest-name", Caption: guestCaption + title, Heads: guestHeads}
 	said := &show.List{}
@@ -67,7 +68,7 @@ func (g guest) said() (all []string) {
 	return all
 }
 
-// twice are the pages of each that are in another page, too; none where contents were not compared.
+// twice is the table of each guest's pages whose content another page has too; none if contents were not compared.
 func twice(id, title string, guests []guest) []show.Part {
 	t := &show.Table{ID: id + "-guest-duplicates", Caption: dupesCaption + title, Heads: dupesHeads}
 	for _, g := range guests {
@@ -87,7 +88,7 @@ func twice(id, title string, guests []guest) []show.Part {
 func (g guest) duplicates() (lines []show.Row) {
 	for _, at := range []struct {
 		*Duplicates
-		said string // of which pages, or how they are counted
+		said string // which pages, or how they are counted
 	}{{g.LastGuest.Duplicates, ""}, {g.Merged, mergedPages}, {g.ByGuest, byGuest}} {
 		if at.Duplicates == nil {
 			continue
@@ -115,7 +116,7 @@ func (a Alike) values() []show.Value {
 	return []show.Value{show.Halved(a.AnonAnon), show.Halved(a.FileFile), show.Halved(a.AnonFile), show.Halved(a.Sum)}
 }
 
-// total is the last line of Table 6.4. The paper's has three of its numbers, each a metric of its own.
+// total is the last line of Table 6.4. The paper has three of its numbers, each as a metric of its own.
 func (g guest) total(all Alike, said string) show.Row {
 	name, sizes := inAll+said, all.values()
 	sum, known := 0.0, 0
@@ -132,7 +133,7 @@ func (g guest) total(all Alike, said string) show.Row {
 	return show.Row{Muted: g.muted, Name: name, Cells: show.Cells(sizes...)}
 }
 
-// ofRAM are the tables of what VMs' memory is to their guests; none where none said.
+// ofRAM are the tables of how guests use the memory of VMs; none if no VM could tell.
 func ofRAM(guests []guest) (all []show.Part) {
 	for _, g := range guests {
 		if g.weights.Alone == nil || g.weights.Alone.RAM == nil {
@@ -169,7 +170,7 @@ func ofRAM(guests []guest) (all []show.Part) {
 	return all
 }
 
-// details are the kinds of pages of each, and its files, folded away.
+// details are the kinds of pages of each guest and its files, collapsed.
 func details(guests []guest) show.Part {
 	fold := &show.Fold{Heading: detailsHeading}
 	for _, g := range guests {
@@ -186,7 +187,7 @@ func details(guests []guest) show.Part {
 	return show.Part{Fold: fold}
 }
 
-// sized are the rows of parts of a guest.
+// sized are the rows of the parts of a guest.
 func sized(of []MemoryPart, muted bool) (rows []show.Row) {
 	var values [][2]show.Value
 	for _, p := range of {

@@ -11,7 +11,7 @@ import (
 	"tare/notebook/notebooktest"
 )
 
-// Where guests were weighed the report says what the last of them consists of, and what of it is there twice.
+// If guests were weighed, the report says what the last of them consists of, and which of its pages exist twice.
 func TestParts(t *testing.T) {
 	page := showtest.Page(t, notebooktest.Weighed(), &Kind)
 	golden.Check(t, "weights.html", showtest.Excerpt(t, page, `<div class="scroll" role="region" aria-labelledby="table-1-guest-name"`, "<details>"))
@@ -50,7 +50,7 @@ func TestNamesOfProcessesAreHostile(t *testing.T) {
 	}
 }
 
-// A study that times work has no such tables, and rows without an account of the last guest have none.
+// A study that times work has no such tables, and neither have rows without an account of the last guest.
 func TestNoParts(t *testing.T) {
 	s := showtest.Read(t, notebooktest.New(2).Add("bm large", 1).Add("cn crun pinned large", 2), &Kind)
 	if p := tables("x", "", s.Rows, s); p != nil {
@@ -62,7 +62,8 @@ func TestNoParts(t *testing.T) {
 	}
 }
 
-// What a VM's memory is to its guest, which files are in its page cache, and what the paper has stand in the report; names in it are hostile text.
+// The report says how a guest uses its VM's memory, which files its page cache holds, and what the paper has. Names of files are
+// hostile text.
 func TestWhatAVMsMemoryIsToItsGuest(t *testing.T) {
 	f := notebooktest.WeighedInside()
 	weigh := f.Trial

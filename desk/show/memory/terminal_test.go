@@ -15,7 +15,7 @@ import (
 	"tare/notebook/notebooktest"
 )
 
-// A study that weighs guests speaks of memory, and not of time.
+// The answer of a study that weighs guests is about memory and not about time.
 func TestWeighed(t *testing.T) {
 	s := showtest.Read(t, notebooktest.Weighed(), &Kind)
 	var text bytes.Buffer
@@ -30,7 +30,7 @@ func TestWeighed(t *testing.T) {
 	}
 }
 
-// So does what changed between two of them; and other numbers of guests are another treatment.
+// A comparison of two such studies is about memory, too. Studies with other numbers of guests are other treatments.
 func TestWeighedComparison(t *testing.T) {
 	folder := func(seed uint64, more float64, guests ...int) *data.Summary {
 		f := notebooktest.Weighed()

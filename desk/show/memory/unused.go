@@ -8,14 +8,14 @@ import (
 	"tare/desk/words"
 )
 
-// unusedRow is what a VM takes less than the one with all devices.
+// unusedRow is how much less a VM takes than the VM with all devices.
 type unusedRow struct {
 	of           unusedDevices
 	alone, added show.Value
 }
 
-// unusedParts are the table of what a group's VMs take less without some of their devices, beside what the paper has (Table 6.5 of
-// "virtualization-overheads"); none where no VM lacks devices that another one has.
+// unusedParts are the table of how much less a group's VMs take without some of their devices, next to the paper's values (Table
+// 6.5 of "virtualization-overheads"); none if no VM lacks devices that another VM has.
 func unusedParts(id, title string, rows []*data.Row, s *data.Summary) []show.Part {
 	var lines []unusedRow
 	merged := false
@@ -38,7 +38,7 @@ func unusedParts(id, title string, rows []*data.Row, s *data.Summary) []show.Par
 	return []show.Part{{Table: t}, {Note: &show.Note{HTML: underUnused(merged)}}}
 }
 
-// paperCell is a number of a paper as it is printed there.
+// paperCell is a number of a paper as printed there.
 func paperCell(v float64) show.Cell {
 	if math.IsNaN(v) {
 		return show.Cell{Class: "n", Text: "–"}

@@ -11,7 +11,8 @@ import (
 	"tare/notebook/notebooktest"
 )
 
-// The report says what VMs take less without devices, beside what the paper has of it; a VM with another engine, size or way of weighing is not compared.
+// The report says how much less VMs take without devices, next to the paper's values. A VM with another engine, size or way of
+// weighing is not compared.
 func TestUnusedDevices(t *testing.T) {
 	f := notebooktest.New(4)
 	f.Rounds, f.Noise = 4, 0
@@ -22,7 +23,7 @@ func TestUnusedDevices(t *testing.T) {
 		"idle vm qemu kvm pinned devices=usb,balloon large":       {84.5, 54.5},
 		"idle vm qemu kvm pinned devices=qxl,spice,balloon large": {95, 61},
 		"idle vm qemu kvm pinned large":                           {80, 50},
-		"idle vm qemu kvm vanilla devices=balloon large":          {10, 10}, // has no VM with all devices beside it
+		"idle vm qemu kvm vanilla devices=balloon large":          {10, 10}, // no VM with all devices exists for it
 	}
 	for _, words := range []string{"idle bm large", "idle bm aa large", "idle vm qemu kvm pinned devices=usb,balloon large", "idle vm qemu kvm pinned devices=virt-manager large",
 		"idle vm qemu kvm pinned devices=qxl,spice,balloon large", "idle vm qemu kvm pinned large", "idle vm qemu kvm vanilla devices=balloon large"} {
@@ -41,7 +42,7 @@ func TestUnusedDevices(t *testing.T) {
 	golden.Check(t, "devices.html", showtest.Excerpt(t, page, `<caption id="table-1-devices-name"`, "</p>"))
 }
 
-// Where VMs have all the same devices, or were not weighed, there is no such table.
+// If all VMs have the same devices, or were not weighed, the report has no such table.
 func TestNoUnusedDevices(t *testing.T) {
 	if page := string(showtest.Page(t, notebooktest.Weighed(), &Kind)); strings.Contains(page, "Taken away") {
 		t.Error("a study of no devices has a table of them")

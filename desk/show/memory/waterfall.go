@@ -13,17 +13,17 @@ import (
 	"tare/stats"
 )
 
-// step is one bar of a waterfall of memory: what it stands for, and what the paper has of it.
+// step is one bar of a waterfall of memory.
 type step struct {
 	name  string
 	e     stats.Estimate
-	paper notebook.Metric // whose published value stands beside it; zero: none does
-	total bool            // it stands on the axis
-	less  bool            // it is taken off
+	paper notebook.Metric // its published value stands next to the bar; zero: none does
+	total bool            // the bar starts at the axis
+	less  bool            // the bar is subtracted
 }
 
-// drawAlone is what the guest that came last alone has, part by part, and what of it could be saved: a waterfall for each guest (Figures 6.3 and 6.4 of
-// "virtualization-overheads").
+// drawAlone draws the memory that only the latest guest has, part by part, and what of it could be saved: a waterfall for each
+// guest (Figures 6.3 and 6.4 of "virtualization-overheads").
 func drawAlone(p *chart.Panel, stem string) *chart.Figure {
 	w := &chart.Fall{}
 	var said []string
@@ -85,7 +85,7 @@ func drawAlone(p *chart.Panel, stem string) *chart.Figure {
 	return f
 }
 
-// steps are the parts of what a guest alone has, their sum, what of it could be saved, and what would be left.
+// steps are the parts of the memory that only the guest has, their sum, what of it could be saved, and what would be left.
 func steps(a *Alone) (all []step) {
 	if a.RAM == nil {
 		for _, k := range a.Kinds {

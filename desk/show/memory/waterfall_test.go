@@ -12,7 +12,8 @@ import (
 	"tare/notebook/notebooktest"
 )
 
-// What the last guest alone has is drawn as a waterfall, with what could be saved of it, and the paper's numbers stand beside a VM's.
+// The memory that only the last guest has is drawn as a waterfall, with what could be saved of it. The paper's numbers stand next
+// to a VM's.
 func TestWaterfall(t *testing.T) {
 	f := notebooktest.WeighedInside()
 	f.Study.Treatments = slices.DeleteFunc(f.Study.Treatments, func(t notebook.Treatment) bool {
@@ -29,7 +30,7 @@ func TestWaterfall(t *testing.T) {
 			t.Errorf("in words it lacks %q: %s", want, of.Alt)
 		}
 	}
-	// What is read of the figure itself is the same, and no part lies outside of it.
+	// The figure itself shows the same numbers, and none of its parts lies outside it.
 	svg := string(of.SVG())
 	for _, want := range []string{">RAM: reserved at boot<", ">55.0 (55)<", ">−26.0 (26)<", ">at best<", ">63.0 (58)<"} {
 		if !strings.Contains(svg, want) {

@@ -10,37 +10,39 @@ import (
 	"tare/stats"
 )
 
-// Weights is what guests of a treatment take of the host's memory, by how many there are at once. Sizes are MiB, and means over rounds.
+// Weights is the memory that guests of a treatment take from the host, by the number of guests. Sizes are MiB and means over
+// rounds.
 type Weights struct {
-	Points []Weighing `json:"points"`                     // as the guests are, from few to many
+	Points []Weighing `json:"points"`                     // by rising number of guests
 	Merged []Weighing `json:"with_ksm"`                   // the same with their pages merged by KSM
-	Added  *Added     `json:"one_more_adds"`              // what one more guest adds; nil where they were weighed at one number alone
-	Last   *LastGuest `json:"last_guest"`                 // what it consists of; nil where no trial has that
-	Alone  *Alone     `json:"last_guest_alone,omitempty"` // what it has that no other process has; nil where the study did not ask
+	Added  *Added     `json:"one_more_adds"`              // what one more guest adds; nil if guests were weighed at only one number
+	Last   *LastGuest `json:"last_guest"`                 // the parts of the latest guest; nil if no trial has them
+	Alone  *Alone     `json:"last_guest_alone,omitempty"` // what only that guest has; nil if the study did not ask
 }
 
-// Weighing is so many guests at once. Each size is of one of them: of all, over their number (equation 6.1 of "virtualization-overheads").
+// Weighing is a number of guests at the same time. Each size is per guest: that of all, over their number (equation 6.1 of
+// "virtualization-overheads").
 type Weighing struct {
 	Guests    int            `json:"guests"`
 	PSS       stats.Estimate `json:"pss"`
-	Anonymous stats.Estimate `json:"anonymous"`              // of PSS
-	File      stats.Estimate `json:"file"`                   // of PSS
-	Tables    stats.Estimate `json:"page_tables"`            // which PSS is without
-	Engine    stats.Estimate `json:"engine"`                 // of PSS: the engine's own process
-	Ruler     stats.Estimate `json:"ruler"`                  // taken off: PSS is without it
-	Kernel    told           `json:"kernel_memory,omitzero"` // memory that the kernel has for it, page tables too; none where the host does not tell
-	Copy      told           `json:"kernel_copy,omitzero"`   // taken off: the emulator's copy of the guest's kernel; none where it was not looked for
-	CPUS      told           `json:"ksmd_cpu_s,omitzero"`    // seconds of CPU time that ksmd took until it merged no more; not a guest's
-	Unsettled int            `json:"unsettled,omitempty"`    // weighings at which it still merged
+	Anonymous stats.Estimate `json:"anonymous"`              // part of PSS
+	File      stats.Estimate `json:"file"`                   // part of PSS
+	Tables    stats.Estimate `json:"page_tables"`            // not part of PSS
+	Engine    stats.Estimate `json:"engine"`                 // part of PSS: the engine's own process
+	Ruler     stats.Estimate `json:"ruler"`                  // subtracted: PSS does not include it
+	Kernel    told           `json:"kernel_memory,omitzero"` // memory that the kernel has for it, including page tables; none if the host does not report it
+	Copy      told           `json:"kernel_copy,omitzero"`   // subtracted: the emulator's copy of the guest's kernel; none if it was not looked for
+	CPUS      told           `json:"ksmd_cpu_s,omitzero"`    // CPU seconds that ksmd took until it merged no more; not a guest's time
+	Unsettled int            `json:"unsettled,omitempty"`    // weighings at which ksmd was still merging
 }
 
-// told is an estimate that is not in JSON where no round has it.
+// told is an estimate that JSON leaves out if no round has it.
 type told struct{ stats.Estimate }
 
-// IsZero says whether none has.
+// IsZero reports whether no round has it.
 func (t told) IsZero() bool { return t.N == 0 }
 
-// Added is what each guest adds that came after the one number and up to the other.
+// Added is what each guest adds from one number of guests to another.
 type Added struct {
 	From      int            `json:"from"`
 	To        int            `json:"to"`
@@ -49,28 +51,28 @@ type Added struct {
 	File      stats.Estimate `json:"file"`
 }
 
-// LastGuest is the guest that came last where there were most of them, and no pages were merged.
+// LastGuest is the latest guest at the greatest number of guests, with no pages merged.
 type LastGuest struct {
-	Guests     int            `json:"guests"` // with it
+	Guests     int            `json:"guests"` // including it
 	PSS        stats.Estimate `json:"pss"`
 	Processes  []MemoryPart   `json:"processes"`  // by name, the largest PSS first
-	Kinds      []MemoryPart   `json:"kinds"`      // of pages, the same
+	Kinds      []MemoryPart   `json:"kinds"`      // kinds of pages, the largest PSS first
 	Files      []MemoryPart   `json:"files"`      // the largest
-	Duplicates *Duplicates    `json:"duplicates"` // nil where contents were not compared
-	ByGuest    *Duplicates    `json:"-"`          // of a VM, by what pages are to its guest; nil where it was not asked
-	Merged     *Duplicates    `json:"-"`          // what is left of them with pages merged; nil where they were not
+	Duplicates *Duplicates    `json:"duplicates"` // nil if contents were not compared
+	ByGuest    *Duplicates    `json:"-"`          // for a VM, by how its guest uses the pages; nil if it was not asked
+	Merged     *Duplicates    `json:"-"`          // the duplicates left after merging; nil if pages were not merged
 }
 
 // MemoryPart is a part of a guest's memory.
 type MemoryPart struct {
 	Name   string         `json:"name"`
-	Others bool           `json:"-"`     // all that have no line of their own
-	Count  stats.Number   `json:"count"` // in a guest, the mean over rounds
+	Others bool           `json:"-"`     // all parts without a line of their own
+	Count  stats.Number   `json:"count"` // number in a guest, mean over rounds
 	RSS    stats.Estimate `json:"rss"`
 	PSS    stats.Estimate `json:"pss"`
 }
 
-// Duplicates is what the guest has in another page, too, by where that is (Table 6.4).
+// Duplicates is the memory of a guest whose content another page has too, by where that page is (Table 6.4).
 type Duplicates struct {
 	Within Alike `json:"within"`
 	Host   Alike `json:"host"`
@@ -78,7 +80,7 @@ type Duplicates struct {
 	Total  Alike `json:"-"`
 }
 
-// Alike is duplicates by what the two pages are.
+// Alike is duplicates by the kinds of the two pages.
 type Alike struct {
 	AnonAnon stats.Estimate `json:"anonymous_anonymous"`
 	FileFile stats.Estimate `json:"file_file"`
@@ -86,16 +88,16 @@ type Alike struct {
 	Sum      stats.Estimate `json:"all"`
 }
 
-// A folder is not trusted to have few of them.
+// Limits, because a folder is not trusted to have few.
 const (
-	maxNumbers   = 1000 // of guests at once, in a row
-	maxParts     = 1000 // names that are counted apart while a row is made
+	maxNumbers   = 1000 // of guests at the same time, in a row
+	maxParts     = 1000 // names that are counted separately while a row is computed
 	mostOfGuest  = 20   // processes that have a line of their own
 	mostFilesOf  = 10
 	mostWeighing = 2 * maxNumbers // weights of a trial
 )
 
-// tally is Weights in the making.
+// tally is a Weights under construction.
 type tally struct {
 	of            *kind.Config
 	most          int
@@ -116,13 +118,13 @@ type lastGuest struct {
 	duplicates, byGuest, merged alikes
 }
 
-// alikes are Duplicates in the making.
+// alikes are Duplicates under construction.
 type alikes struct {
 	compared                    data.ByRound
-	within, host, guests, total [4]data.ByRound // as Alike has them
+	within, host, guests, total [4]data.ByRound // in the order of Alike
 }
 
-// parts are the parts of guests in the making, by name.
+// parts are the parts of guests under construction, by name.
 type parts struct {
 	of     map[string]*memoryPart
 	others memoryPart
@@ -155,7 +157,7 @@ func (p *parts) add(b data.Block, name string, rss, pss int64) {
 
 func inMiB(bytes int64) float64 { return float64(bytes) / notebook.MiB }
 
-// Trial takes a measured trial's weights, as far as its study says that they are taken.
+// Trial adds the weights of a measured trial, as far as its study says that they are taken.
 func (w *tally) Trial(b data.Block, t *notebook.Trial) error {
 	seen, err := notebook.SeenOf[kind.Seen](t)
 	if t.Measured() && t.Failure == "" {
@@ -254,7 +256,7 @@ func (a *alikes) add(b data.Block, d *notebook.MemoryDuplicates) {
 	}
 }
 
-// finish is nil where nothing was compared.
+// finish returns nil if nothing was compared.
 func (a *alikes) finish(s *data.Summary) *Duplicates {
 	if len(a.compared) == 0 {
 		return nil
@@ -265,7 +267,7 @@ func (a *alikes) finish(s *data.Summary) *Duplicates {
 	return &Duplicates{alike(a.within), alike(a.host), alike(a.guests), alike(a.total)}
 }
 
-// Finish works the weights out; nil where no trial has any.
+// Finish computes the weights; nil if no trial has any.
 func (w *tally) Finish(s *data.Summary) (any, []data.Doubt) {
 	if len(w.plain) == 0 && len(w.merged) == 0 {
 		return nil, nil
@@ -312,7 +314,8 @@ func (l *lastGuest) finish(s *data.Summary, guests int) *LastGuest {
 	return out
 }
 
-// finish gives the largest parts, and where it is asked for all others as one more. A part that a guest lacks has no size in its round.
+// finish returns the largest parts, and with others all the rest as one more part. A part that a guest lacks counts as 0 in its
+// round.
 func (p *parts) finish(s *data.Summary, seen data.ByRound, most int, others bool) []MemoryPart {
 	all := []MemoryPart{}
 	made := func(name string, of *memoryPart) MemoryPart {

@@ -24,7 +24,7 @@ func rowOf(t *testing.T, s *data.Summary, id string) *data.Row {
 	return nil
 }
 
-// Guests of known sizes are found to have them, at each number and without an error beyond the noise.
+// Guests of known sizes are measured to have these sizes, at each number of guests and with no error beyond the noise.
 func TestWeights(t *testing.T) {
 	s := showtest.Read(t, notebooktest.Weighed(), &Kind)
 	for id, want := range map[string]struct{ own, shared, merged, sharedMerged, files float64 }{
@@ -73,7 +73,7 @@ func TestWeights(t *testing.T) {
 	}
 }
 
-// A process that some guests lack has the mean over all of them, and what has no line of its own is in the last one.
+// A process that some guests lack has the mean over all guests, and the last part holds everything without a line of its own.
 func TestPartsThatSomeGuestsLack(t *testing.T) {
 	f := notebooktest.Weighed()
 	weigh := f.Trial
@@ -103,7 +103,7 @@ func TestPartsThatSomeGuestsLack(t *testing.T) {
 	}
 }
 
-// A folder may hold anything: what its study does not weigh is not in the row, and nothing grows without bound.
+// A folder may hold anything: the row leaves out what its study does not weigh, and nothing grows without limit.
 func TestWeightsOfAFolderThatIsNotTrusted(t *testing.T) {
 	f := notebooktest.Weighed()
 	f.Rounds = 2
@@ -128,7 +128,7 @@ func TestWeightsOfAFolderThatIsNotTrusted(t *testing.T) {
 	}
 }
 
-// What one guest takes among two is not what it takes among eight: folders of both are not averaged.
+// One guest's memory among two guests is not its memory among eight: folders of both are not averaged.
 func TestOtherNumbersAreAnotherTable(t *testing.T) {
 	a, b := notebooktest.Weighed(), notebooktest.Weighed()
 	b.Study.Kind, b.Study.Config = kind.Name, &kind.Config{Guests: []int{1, 8}}

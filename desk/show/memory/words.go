@@ -14,7 +14,7 @@ import (
 	"tare/stats"
 )
 
-// unit is that of the sizes in Weights.
+// unit is the unit of the sizes in Weights.
 const unit = "MiB"
 
 var phrases = words.Phrases{
@@ -30,7 +30,7 @@ var phrases = words.Phrases{
 	},
 }
 
-// atOnce says how many guests there were at once when the row's were unit, to follow what its table is of.
+// atOnce says with how many guests at the same time the row was measured. The text follows the subject of the row's table.
 func atOnce(s *data.Summary, r *data.Row) string {
 	c := weighed(r)
 	said := ", a single guest"
@@ -40,7 +40,7 @@ func atOnce(s *data.Summary, r *data.Row) string {
 	other := func(o *data.Row) bool {
 		return o.Kind == r.Kind && o.HostID == r.HostID && o.Treatment.Workload == r.Treatment.Workload && !data.SameMeasure(o, r)
 	}
-	if slices.ContainsFunc(s.Rows, other) { // the numbers, and KSM, tell their tables apart
+	if slices.ContainsFunc(s.Rows, other) { // the numbers, and KSM, distinguish their tables
 		said += " of " + strings.Trim(fmt.Sprint(c.Guests), "[]")
 		switch c.KSM {
 		case "":
@@ -54,7 +54,7 @@ func atOnce(s *data.Summary, r *data.Row) string {
 	return words.Plain(said)
 }
 
-// partName names a part of a guest's memory, and how many there are of it: "5 × bash".
+// partName names a part of a guest's memory, and how many of it there are: "5 × bash".
 func partName(p MemoryPart) string {
 	switch {
 	case p.Others:
@@ -65,7 +65,7 @@ func partName(p MemoryPart) string {
 	return fmt.Sprintf("%.3g × %s", p.Count, words.Plain(p.Name))
 }
 
-// contained says what a guest's memory has in it that is not the work's, and what is not in it.
+// contained says what the guest's memory includes that is not part of the work, and what it leaves out.
 func contained(w *Weights) (all []string) {
 	if len(w.Points) == 0 {
 		return nil
@@ -84,7 +84,7 @@ func contained(w *Weights) (all []string) {
 	return all
 }
 
-// inside says what else is known of what a VM's memory is to its guest, or why nothing is.
+// inside says what else is known of how a guest uses its VM's memory, or why nothing is known.
 func inside(a *Alone) (all []string) {
 	if a.Why != "" {
 		all = append(all, "what its memory is to it is not known: "+words.Plain(a.Why))
@@ -107,7 +107,7 @@ func inside(a *Alone) (all []string) {
 	return all
 }
 
-// merging says what KSM came to with the most guests, and what it took; empty where there was none.
+// merging says what KSM achieved with the most guests, and what it cost; empty without KSM.
 func merging(w *Weights) string {
 	if len(w.Merged) == 0 {
 		return ""
@@ -127,7 +127,7 @@ func lacks(u unusedDevices) string { return words.Capital(words.List(u.Kinds)) }
 
 func measured(e stats.Estimate) string { return words.Measured(e.Value, e.Low, e.High, "") }
 
-// Of the lines.
+// Texts of the lines.
 const (
 	linesTitle    = "Memory by number of guests"
 	linesAxis     = "PSS of each guest in MiB, over the number of guests"
@@ -156,7 +156,7 @@ func linesAlt(m notebook.Metric, lines []chart.Path) string {
 	return "Lines: MiB of each guest by the number of guests. " + strings.Join(said, "; ") + "."
 }
 
-// Of the bars.
+// Texts of the bars.
 const (
 	addedTitle = "What one more guest adds"
 	addedAxis  = "MiB that one more guest adds"
@@ -180,7 +180,7 @@ func addedAlt(said []string) string {
 	return "Bars in two parts, in MiB. " + strings.Join(said, "; ") + "."
 }
 
-// Of the waterfall.
+// Texts of the waterfall.
 const (
 	aloneTitle = "What the last guest alone has, and what of it could be saved"
 	aloneAxis  = "MiB of its own"
@@ -203,7 +203,7 @@ func aloneCaption(merged, published, emulated bool) (caption string) {
 
 func aloneAlt(said []string) string { return "Waterfalls, in MiB. " + strings.Join(said, "; ") + "." }
 
-// Its parts.
+// Parts of the waterfall.
 const (
 	theEmulator  = "the emulator"
 	ramFiles     = "RAM: the guest’s files"
@@ -217,7 +217,7 @@ const (
 	atBest       = "at best"
 )
 
-// Of the tables.
+// Texts of the tables.
 const mib template.HTML = "MiB"
 
 const (
@@ -242,7 +242,7 @@ const (
 	unusedCaption = "What a VM takes less without devices: "
 )
 
-// What stands under them.
+// Texts under the tables.
 const (
 	underGuest template.HTML = "Of the guest that came last, without the ruler, and with the engine’s own process: the mean over rounds, ± half of its 95&nbsp;% interval. Several processes of one name are one line."
 	underDupes template.HTML = "Of the guest that came last, pages not merged. Each page is counted once: as one of the guest’s own again, else as one of the host’s, else as one of another guest’s. A VM’s whole RAM is anonymous to the host."

@@ -8,19 +8,20 @@ import (
 	"tare/stats"
 )
 
-// share is a mark of a share in percent.
+// share is a mark of a share, in percent.
 func share(m chart.Mark, e stats.Estimate) chart.Mark {
 	m.Dots, m.Missing, m.Value, m.Low, m.High = nil, "", e.Value, e.Low, e.High
 	m.Words = words.Measured(m.Value, max(m.Low, 0), min(m.High, 100), "%")
 	return m
 }
 
-// reference is a published share.
+// reference is a mark of a published share.
 func reference(group string, of string, share float64, digits int) chart.Bar {
 	return chart.Bar{Mark: chart.Mark{Group: group, Names: thePaper(of), Value: share, Faint: true, IsReference: true, Words: percent(share, digits)}}
 }
 
-// entries are the page-table entries of a panel's guests by whether another guest has the same (Figures 5.5 to 5.8 of "characterization").
+// entries draws the page-table entries of a panel's guests by whether another guest has the same entry (Figures 5.5 to 5.8 of
+// "characterization").
 func entries(p *chart.Panel, stem string) *chart.Figure {
 	b := &chart.Bars{Axis: entriesAxis, Pitch: 22, High: 100}
 	var said []string
@@ -47,7 +48,7 @@ func entries(p *chart.Panel, stem string) *chart.Figure {
 	return &chart.Figure{File: stem + "-entries", Title: p.Beside(entriesTitle), How: entriesHow, Alt: entriesAlt(said), Picture: b.Draw()}
 }
 
-// repeated are the page faults of a panel's guests that repeat another's translation (Figure 5.9).
+// repeated draws the page faults of a panel's guests that repeat another guest's translation (Figure 5.9).
 func repeated(p *chart.Panel, stem string) *chart.Figure {
 	b := &chart.Bars{Axis: repeatedAxis, Pitch: 22, High: 100}
 	var said []string

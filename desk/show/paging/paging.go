@@ -1,4 +1,4 @@
-// Package paging shows studies of the kind "paging": what guests of one image have in their page tables, and which page faults they take.
+// Package paging shows studies of the kind "paging": the page-table entries and the page faults of guests of one image.
 package paging
 
 import (
@@ -11,7 +11,7 @@ import (
 	kind "tare/notebook/kinds/paging"
 )
 
-// Kind is what the desk knows of it.
+// Kind is paging as the desk knows it.
 var Kind = show.Kind{
 	Key:     kind.Name,
 	Read:    show.Read(kind.Name, func(c *kind.Config) data.Config { return config{Config: c} }),
@@ -25,7 +25,8 @@ type config struct {
 	*kind.Config
 }
 
-// Identity is all of it: what four guests share is another figure than what two do, or after another time.
+// Identity is the whole configuration: what four guests share is not comparable with what two share, or with what they share at
+// another time.
 func (c config) Identity() string { return fmt.Sprintf("%+v", *c.Config) }
 
 func (config) Traits() data.Traits { return data.Traits{NoWork: true, Constant: true} }

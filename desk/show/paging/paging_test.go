@@ -11,7 +11,7 @@ import (
 	"tare/notebook/notebooktest"
 )
 
-// pagesRead is a study that read page tables and faults of four guests of known ones.
+// pagesRead is a study of four guests whose page tables and faults are known.
 func pagesRead() *notebooktest.Folder {
 	f := notebooktest.New(4)
 	p := kind.Config{Guests: 4, Tables: true, InitialS: 1, SteadyS: 120, FaultsS: 10}
@@ -41,7 +41,7 @@ func pagesRead() *notebooktest.Folder {
 	return f
 }
 
-// Where page tables and faults were read the report draws both beside the paper's, and has its Table 5.1.
+// The report draws page tables and faults next to the paper's, and has its Table 5.1.
 func TestPageTablesAndFaults(t *testing.T) {
 	page := string(showtest.Page(t, pagesRead(), &Kind))
 	for _, want := range []string{

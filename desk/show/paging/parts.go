@@ -13,7 +13,7 @@ type counted struct {
 	values []show.Value
 }
 
-// parts are the table of a group's page faults by kind, with those of the paper (Table 5.1 of "characterization"); none where no faults
+// parts is the table of a group's page faults by kind, with those of the paper (Table 5.1 of "characterization"); none if no faults
 // were counted.
 func parts(id, title string, rows []*data.Row, s *data.Summary) []show.Part {
 	var lines []counted
@@ -45,7 +45,7 @@ func parts(id, title string, rows []*data.Row, s *data.Summary) []show.Part {
 		for _, k := range p.Kinds {
 			row.Cells = append(row.Cells, show.Cell{Class: "n", Text: words.Number(k, 3)}, show.Cell{})
 		}
-		row.Cells = append(row.Cells, show.Cell{}, show.Cell{}) // of those that could not be told
+		row.Cells = append(row.Cells, show.Cell{}, show.Cell{}) // faults of unknown kind
 		t.Rows = append(t.Rows, row)
 	}
 	return []show.Part{{Table: t}}

@@ -7,8 +7,8 @@ import (
 	"tare/stats"
 )
 
-// pageState is what the guests of a row have in their page tables in a state (Figures 5.5 to 5.8 of "characterization"). All are shares in percent of the
-// entries, but Entries.
+// pageState is what the page tables of a row's guests hold in a state (Figures 5.5 to 5.8 of "characterization"). All but Entries
+// are shares of the entries, in percent.
 type pageState struct {
 	State           string // kind.Initial or kind.Steady
 	Entries         stats.Estimate
@@ -18,7 +18,7 @@ type pageState struct {
 	Elsewhere       stats.Estimate // the same frame at another address
 }
 
-// pageStates are those in which a row's page tables were read.
+// pageStates are the states in which a row's page tables were read.
 func pageStates(r *data.Row) (all []pageState) {
 	for _, state := range []string{kind.Initial, kind.Steady} {
 		of := func(what string) stats.Estimate { return r.Known(kind.Metric(what, state).Name) }
@@ -33,14 +33,14 @@ func pageStates(r *data.Row) (all []pageState) {
 	return all
 }
 
-// faultShares are the page faults of a row's guests (Figures 5.9 to 5.11, Table 5.1), in percent; none where no fault was counted.
+// faultShares are the page faults of a row's guests, in percent (Figures 5.9 to 5.11, Table 5.1); never without counted faults.
 type faultShares struct {
-	Kinds    []stats.Estimate // as notebook.FaultKinds are
+	Kinds    []stats.Estimate // in the order of notebook.FaultKinds
 	Repeated stats.Estimate
-	PerCPU   stats.Estimate // a CPU second
+	PerCPU   stats.Estimate // page faults per CPU second
 }
 
-// faults are those of the row; nil where none was counted.
+// faults are the page faults of the row; nil if none was counted.
 func faults(r *data.Row) *faultShares {
 	f := &faultShares{Repeated: r.Known(kind.FaultsRepeated.Name), PerCPU: r.Known(kind.FaultsPerCPU.Name)}
 	for _, k := range notebook.FaultKinds {

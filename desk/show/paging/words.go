@@ -13,10 +13,10 @@ import (
 // paperFaults are an application's page faults in the paper "characterization", in percent.
 type paperFaults struct {
 	Name  string
-	Kinds []float64 // in the order of notebook.FaultKinds, which has one more
+	Kinds []float64 // in the order of notebook.FaultKinds, which has one kind more
 }
 
-// publishedFaults is its Table 5.1.
+// publishedFaults is Table 5.1 of the paper.
 var publishedFaults = []paperFaults{
 	{Name: "ArangoDB", Kinds: []float64{48.164, 0.668, 0.026, 47.973, 0.000, 3.168}},
 	{Name: "MongoDB", Kinds: []float64{52.420, 0.730, 0.029, 43.477, 0.000, 3.345}},
@@ -33,8 +33,8 @@ var publishedFaults = []paperFaults{
 // publishedRepeated is the paper's mean share of page faults that repeat a translation, in percent (section 5.2.2).
 const publishedRepeated = 35.74
 
-// groupableOf are the shares of groupable entries that section 5.2.1 prints of one application, in percent, by the workload that stands for it and
-// the state.
+// groupableOf are the shares of groupable entries that section 5.2.1 prints for single applications, in percent. The key is the
+// workload that stands for the application, and the state.
 var groupableOf = map[[2]string]struct {
 	share float64
 	of    string
@@ -46,8 +46,8 @@ var groupableOf = map[[2]string]struct {
 	{"fio-mapped", kind.Steady}:   {55.3, "FIO"},
 }
 
-// publishedGroupable is the paper's share of groupable entries in a state, in percent (section 5.2.1), and whose it is: the workload's, where the paper prints
-// that, or the mean of its applications.
+// publishedGroupable is the paper's share of groupable entries in a state, in percent (section 5.2.1). of names its subject: the
+// workload's application, if the paper prints that share, or the mean of its applications.
 func publishedGroupable(workload, state string) (share float64, of string) {
 	if p, known := groupableOf[[2]string{workload, state}]; known {
 		return p.share, p.of
@@ -66,7 +66,7 @@ func stateName(state string) string {
 	return "at the initial state"
 }
 
-// faultKind names a kind of page faults in a heading, as Table 5.1 does.
+// faultKind is a kind of page fault in a heading, as in Table 5.1.
 func faultKind(kind string) string {
 	if n := map[string]string{"copy-on-write": "CoW", "anonymous": "Anon", "write-protect": "WP"}[kind]; n != "" {
 		return n
@@ -83,7 +83,7 @@ var phrases = words.Phrases{
 	Times: func(r *data.Row) string { return " times the " + words.Plain(r.Metric.Name) },
 }
 
-// Of the figures.
+// Texts of the figures.
 const (
 	entriesTitle = "Page-table entries that several guests have"
 	entriesAxis  = "% of the page-table entries"
@@ -95,7 +95,7 @@ const (
 		"thin line is its 95 % interval. The grey line is the mean of the paper’s applications."
 )
 
-// thePaper names the published value of an application, at length and in brief.
+// thePaper names the published value of an application, in long and in short form.
 func thePaper(of string) []string { return []string{"the paper, " + of, "the paper"} }
 
 func percent(v float64, digits int) string { return words.Digits(v, digits) + " %" }
@@ -112,7 +112,7 @@ func entriesAlt(bars []string) string {
 }
 func repeatedAlt(bars []string) string { return "Bars, in percent. " + strings.Join(bars, "; ") + "." }
 
-// Of the table.
+// Texts of the table.
 const (
 	caption = "Page faults by kind, in percent, and Table 5.1 of the paper: "
 	guests  = "Guests"

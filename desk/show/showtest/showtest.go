@@ -1,4 +1,4 @@
-// Package showtest is what the tests of kinds of study have in common: what is drawn and reported of a made-up folder.
+// Package showtest is what the tests of kinds of study share: it reads, draws and reports a made-up folder.
 package showtest
 
 import (
@@ -13,7 +13,7 @@ import (
 	"tare/notebook/notebooktest"
 )
 
-// Read reads a folder as one of a kind.
+// Read reads a folder with one kind.
 func Read(t *testing.T, f *notebooktest.Folder, k *show.Kind) *data.Summary {
 	t.Helper()
 	s, err := data.Read([]string{f.Write(t)}, data.Options{Kinds: []data.Kind{k}})
@@ -23,7 +23,7 @@ func Read(t *testing.T, f *notebooktest.Folder, k *show.Kind) *data.Summary {
 	return s
 }
 
-// Figures draws a folder.
+// Figures draws the figures of a folder.
 func Figures(t *testing.T, f *notebooktest.Folder, k *show.Kind) []chart.Figure {
 	t.Helper()
 	s := Read(t, f, k)
@@ -44,7 +44,7 @@ func Page(t *testing.T, f *notebooktest.Folder, k *show.Kind) []byte {
 	return b
 }
 
-// Excerpt is what stands in a page between two texts.
+// Excerpt is the part of a page between two texts.
 func Excerpt(t *testing.T, page []byte, from, to string) []byte {
 	t.Helper()
 	_, rest, found := bytes.Cut(page, []byte(from))

@@ -10,12 +10,13 @@ import (
 	"tare/notebook"
 )
 
-// timeline is how a panel's guests start: a bar from each moment to the next, guest by guest (Table 5.1 of "virtualization-overheads").
+// timeline draws how a panel's guests start: a bar from each moment to the next, guest by guest (Table 5.1 of
+// "virtualization-overheads").
 func timeline(p *chart.Panel, stem string) *chart.Figure {
 	return timelineOf(p, stem+"-timeline", true)
 }
 
-// emulatedTimeline is that of emulated guests, whose times would make the others' too short to be seen.
+// emulatedTimeline draws the same for emulated guests. Their long times would make the bars of the others too short to see.
 func emulatedTimeline(p *chart.Panel, stem string) *chart.Figure {
 	return timelineOf(p, stem+"-emulated-timeline", false)
 }

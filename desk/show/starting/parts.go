@@ -18,8 +18,8 @@ type line struct {
 	values []show.Value
 }
 
-// parts are the table of a group's starts by moment, with those of the paper (Table 5.1 of "virtualization-overheads"), and what is to be
-// said of saving; none where no start was timed.
+// parts are the table of a group's starts by moment, with those of the paper (Table 5.1 of "virtualization-overheads"), and the
+// notes on saving; none if no start was timed.
 func parts(id, title string, rows []*data.Row, s *data.Summary) []show.Part {
 	var lines []line
 	var papers []show.Row
@@ -66,7 +66,7 @@ func parts(id, title string, rows []*data.Row, s *data.Summary) []show.Part {
 	return []show.Part{{Table: t}, {Note: &show.Note{HTML: under, Text: sentences.String()}}}
 }
 
-// publishedOf are the rows of what papers have, each start and each restore.
+// publishedOf are the rows of the papers' values, for each start and each restore.
 func publishedOf(c config) (all []show.Row) {
 	row := func(name, moment string, seconds float64) {
 		all = append(all, show.Row{Muted: true, Name: published + name, Cells: slices.Concat(

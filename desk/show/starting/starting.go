@@ -1,5 +1,5 @@
-// Package starting shows studies of the kind "starting": how long a guest takes from the request to its first useful answer, and to be
-// saved and restored.
+// Package starting shows studies of the kind "starting": how long a guest takes from the request to its first useful answer, and to
+// be saved and restored.
 package starting
 
 import (
@@ -9,7 +9,7 @@ import (
 	kind "tare/notebook/kinds/starting"
 )
 
-// Kind is what the desk knows of it.
+// Kind is starting as the desk knows it.
 var Kind = show.Kind{
 	Key:     kind.Name,
 	Read:    show.Read(kind.Name, func(c *kind.Config) data.Config { return config{Config: c} }),

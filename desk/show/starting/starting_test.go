@@ -9,7 +9,7 @@ import (
 	"tare/notebook/notebooktest"
 )
 
-// The report has the moments of starts and of restores beside the published ones, and says how.
+// The report has the moments of starts and restores next to the published ones, and says how guests were saved.
 func TestStarts(t *testing.T) {
 	got := string(showtest.Excerpt(t, showtest.Page(t, notebooktest.Begun(), &Kind), `<caption id="table-1-starts-name"`, "</p>"))
 	for _, w := range []string{"saved", "restored", "answer after restore", "published: KVM", "10.342", "container of crun restored: by CRIU"} {

@@ -15,14 +15,14 @@ type Phase struct {
 	From, To float64
 }
 
-// Started is how a row's guests started: of one moment, over all starts, in seconds.
+// Started is one moment of a row's starts, over all starts, in seconds.
 type Started struct {
 	Moment                 string
 	Mean, Median, P95, P99 stats.Estimate
 	Starts                 int
 }
 
-// starts are a row's moments, those of a restore behind those of a start; nil where no start was timed.
+// starts are a row's moments, those of a restore after those of a start; nil if no start was timed.
 func starts(r *data.Row) (all []Started) {
 	if r.Metric.Name != kind.Time {
 		return nil
@@ -43,7 +43,7 @@ func starts(r *data.Row) (all []Started) {
 	return all
 }
 
-// phases are the parts of a row's starts in the order in which they came, by their means; none where no start was timed.
+// phases are the parts of a row's starts, ordered by their mean times; none if no start was timed.
 func phases(r *data.Row) (all []Phase) {
 	if r.Metric.Name != kind.Time {
 		return nil
@@ -63,10 +63,10 @@ func phases(r *data.Row) (all []Phase) {
 	}
 }
 
-// Saving is what trials say of saving and restoring their guests, each once.
+// Saving is what trials say of saving and restoring their guests, each text once.
 type Saving struct{ How, Not, WentOn []string }
 
-// Trial takes what a trial says, whatever came of it.
+// Trial adds what a trial says, whether or not it succeeded.
 func (s *Saving) Trial(_ data.Block, t *notebook.Trial) error {
 	seen, err := notebook.SeenOf[kind.Seen](t)
 	start := seen.Startup
@@ -84,7 +84,7 @@ func (s *Saving) Trial(_ data.Block, t *notebook.Trial) error {
 	return nil
 }
 
-// Finish is what they said; nil: nothing.
+// Finish returns what the trials said; nil: nothing.
 func (s *Saving) Finish(*data.Summary) (any, []data.Doubt) {
 	if s.How == nil && s.Not == nil {
 		return nil, nil

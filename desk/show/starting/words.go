@@ -10,14 +10,14 @@ import (
 	"tare/notebook"
 )
 
-// said is what is to be said of how a row's guests were saved, and why others were not.
+// said says how a row's guests were saved, and why others were not.
 func said(r *data.Row) (all []string) {
 	saving, is := r.Of.(*Saving)
 	if !is {
 		return nil
 	}
 	what := words.Platform(r.Treatment.Platform)
-	if r.Treatment.Platform == notebook.CN { // of engines, which do it each in its way
+	if r.Treatment.Platform == notebook.CN { // each engine has its own way
 		what += " of " + words.Plain(r.Treatment.Engine)
 	}
 	for _, n := range saving.How {
@@ -32,7 +32,7 @@ func said(r *data.Row) (all []string) {
 	return all
 }
 
-// Of the table.
+// Texts of the table.
 var (
 	heads = []show.Head{
 		{Text: "Guests"}, {Text: "Moment"}, {Text: "Starts"}, {Text: "Median", Small: ofInterval, Span: 2}, {Text: "Mean", Small: ofInterval, Span: 2},
@@ -47,7 +47,7 @@ const (
 	ofInterval template.HTML = "95&nbsp;%"
 )
 
-// Of the figure.
+// Texts of the figure.
 const (
 	how = "From the top down, for each guest: the mean time from one moment to the next, and its share of the whole; each bar begins where the one above it ends. Pale: " +
 		"what the ruler and the reading back of limits take, which a start without Tare has not."
