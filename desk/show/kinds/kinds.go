@@ -6,6 +6,7 @@ import (
 	"tare/desk/show/arrivals"
 	"tare/desk/show/capacity"
 	"tare/desk/show/fit"
+	"tare/desk/show/idlecost"
 	"tare/desk/show/memory"
 	"tare/desk/show/paging"
 	"tare/desk/show/starting"
@@ -19,4 +20,5 @@ var All = []data.Kind{
 	&paging.Kind,
 	&arrivals.Kind,
 	&starting.Kind,
+	&idlecost.Kind,
 }

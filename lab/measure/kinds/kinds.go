@@ -8,6 +8,7 @@ import (
 	"tare/lab/measure/arrivals"
 	"tare/lab/measure/capacity"
 	"tare/lab/measure/fit"
+	"tare/lab/measure/idlecost"
 	"tare/lab/measure/memory"
 	"tare/lab/measure/paging"
 	"tare/lab/measure/starting"
@@ -18,6 +19,7 @@ var All = measure.Registry{
 	arrivals.Kind,
 	capacity.Kind,
 	fit.Kind,
+	idlecost.Kind,
 	memory.Kind,
 	paging.Kind,
 	starting.Kind,

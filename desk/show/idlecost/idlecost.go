@@ -1,0 +1,63 @@
+// Package idlecost shows studies of the kind "idle-cost": what guests cost that run and do nothing.
+package idlecost
+
+import (
+	"fmt"
+	"slices"
+
+	"tare/desk/chart"
+	"tare/desk/data"
+	"tare/desk/show"
+	"tare/stats"
+)
+
+const name = "idle-cost"
+
+// Kind is what the desk knows of it.
+var Kind = show.Kind{
+	Key:     name,
+	Read:    show.Read(name, func(c *config) data.Config { return *c }),
+	Figures: []chart.Drawing{figure},
+}
+
+// config is how a study measured that, as study.json has it.
+type config struct {
+	show.Plain
+	Guests []int `json:"guests"` // idle ones at once
+	Runs   int   `json:"runs"`   // of the work beside each number of them
+}
+
+func (c config) Identity() string { return fmt.Sprint(c.Guests, c.Runs) }
+
+// slowed are a row's slowdowns by the number of idle guests, from few to many; none of a row of another kind.
+func slowed(r *data.Row) (all []chart.Point) {
+	c, is := r.Config.(config)
+	if !is || r.IsFigure {
+		return nil
+	}
+	for _, n := range slices.Sorted(slices.Values(c.Guests)) {
+		if e := r.Known(metric(n)); stats.Finite(e.Value) {
+			all = append(all, chart.Point{X: float64(n), Y: e})
+		}
+	}
+	return all
+}
+
+// figure is the slowdown of a guest that works over how many idle guests share its CPUs.
+func figure(p *chart.Panel, stem string) *chart.Figure {
+	plot := &chart.Plot{Axis: axis, Left: 44, Tall: 200, Across: 1, Nothing: nothing}
+	for i, r := range p.Rows {
+		points := slowed(r)
+		if len(points) == 0 || r.Treatment.AA {
+			continue
+		}
+		m := p.Mark(i)
+		m.Words = said(r, points)
+		plot.Lines = append(plot.Lines, chart.Line{Of: len(plot.Legend), Width: 1.4, Symbols: true, Points: points})
+		plot.Legend = append(plot.Legend, m)
+	}
+	if len(plot.Legend) == 0 {
+		return nil
+	}
+	return &chart.Figure{File: stem + "-idle", Title: p.Beside(title), How: how, Alt: chart.InWords(lead, plot.Legend), Picture: plot.Draw()}
+}

@@ -1,0 +1,220 @@
+//go:build linux
+
+// Package idlecost measures what guests cost that run and do nothing: the CPU time and the wake-ups of their processes, and how much
+// longer the work takes of a guest that shares its CPUs with them.
+package idlecost
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"go.yaml.in/yaml/v4"
+
+	"tare/lab/crowd"
+	"tare/lab/measure"
+	"tare/lab/workload"
+	"tare/notebook"
+	"tare/yamlfile"
+)
+
+// Kind is the kind.
+var Kind = measure.Kind{
+	Name: "idle-cost",
+	Rules: measure.Rules{
+		Once: "each trial has idle guests of its own", Untraced: "a trial is many runs of the work, and no tracer says which is which",
+		LoadHere: "no service is asked", Search: true, Crowd: true,
+	},
+	Read: read,
+}
+
+const (
+	mostGuests  = 200
+	usualRuns   = 5
+	leastWatch  = 2 * time.Second        // for which idle guests are watched
+	watchBefore = 500 * time.Millisecond // that a guest's start may still stir
+)
+
+// config is how a study measures that; also what stands in its file and in study.json.
+type config struct {
+	measure.Defaults `yaml:"-" json:"-"`
+
+	Guests []int `yaml:"guests,omitempty" json:"guests"` // how many idle guests there are at once, from few to many; default 1, 4 and 16
+	Runs   int   `yaml:"runs,omitempty" json:"runs"`     // of the work at each number; default 5
+}
+
+func read(n *yaml.Node, _ []string) (measure.Config, error) {
+	var c config
+	if err := yamlfile.DecodePart(n, &c); err != nil {
+		return nil, err
+	}
+	if len(c.Guests) == 0 {
+		c.Guests = []int{1, 4, 16}
+	}
+	for i, n := range c.Guests {
+		if n < 1 || n > mostGuests || i > 0 && n <= c.Guests[i-1] {
+			return nil, measure.Wrong("guests", "%v: use numbers from 1 to %d, each greater than the one before", c.Guests, mostGuests)
+		}
+	}
+	if c.Runs == 0 {
+		c.Runs = usualRuns
+	}
+	if c.Runs < 1 || c.Runs > 100 {
+		return nil, measure.Wrong("runs", "%d: use a number from 1 to 100", c.Runs)
+	}
+	return c, nil
+}
+
+// Record implements measure.Config.
+func (c config) Record() any { return c }
+
+// Identity implements measure.Config.
+func (c config) Identity([]*workload.Ready) []any { return []any{c} }
+
+// Accepts implements measure.Config.
+func (config) Accepts(w *workload.Workload) error {
+	if w.Service != nil {
+		return errors.New("is a service: name one whose command ends")
+	}
+	return nil
+}
+
+// slowdown is the metric of so many idle guests: how many times as long the work takes beside them as alone.
+func slowdown(guests int) notebook.Metric {
+	name := fmt.Sprintf("slowdown beside %d idle guests", guests)
+	if guests == 1 {
+		name = "slowdown beside 1 idle guest"
+	}
+	return notebook.Metric{Name: name, Unit: "1", Better: notebook.Lower}
+}
+
+// What an idle guest takes, at the most of them.
+var (
+	cpuTime = notebook.Metric{Name: "CPU time of an idle guest", Unit: "ms/s", Better: notebook.Lower}
+	wakeUps = notebook.Metric{Name: "wake-ups of an idle guest", Unit: "1/s", Better: notebook.Lower}
+)
+
+// Metrics implements measure.Config.
+func (c config) Metrics(*workload.Workload, []string) (first notebook.Metric, also []notebook.Metric) {
+	for _, n := range c.Guests {
+		also = append(also, slowdown(n))
+	}
+	last := len(also) - 1
+	return also[last], append(also[:last:last], cpuTime, wakeUps)
+}
+
+// Subject implements measure.Config.
+func (c config) Subject(b measure.Bench, of measure.Cell) measure.Subject {
+	return &subject{measure.NewPlain(b, of), c}
+}
+
+type subject struct {
+	*measure.Plain
+	config
+}
+
+// Trial implements measure.Subject. It times the work alone, and beside each number of idle guests. A trial that does not count is one run alone.
+func (s *subject) Trial(ctx context.Context, step measure.Step) (tr notebook.Trial, over bool, err error) {
+	if !step.Counts() {
+		return s.Time(ctx, step)
+	}
+	tr.Start = time.Now().UTC()
+	var idle []crowd.Guest
+	defer func() {
+		tr.HostS = time.Since(tr.Start).Seconds()
+		err = errors.Join(err, crowd.Vacate(ctx, idle))
+	}()
+	tr.Figures = map[string]float64{}
+	alone := 0.0
+	for _, n := range append([]int{0}, s.config.Guests...) {
+		for len(idle) < n {
+			g, cause := s.another(ctx, idle)
+			if cause != "" {
+				tr.Failure = fmt.Sprintf("idle guest %d of %d: %s", len(idle)+1, slices.Max(s.config.Guests), cause)
+				return tr, true, nil
+			}
+			idle = append(idle, g)
+		}
+		took, err := s.times(ctx, &tr)
+		if tr.Failure != "" || err != nil || ctx.Err() != nil {
+			return tr, true, err
+		}
+		if n == 0 {
+			alone = took
+			continue
+		}
+		tr.Figures[slowdown(n).Name] = took / alone
+	}
+	if cause := s.watch(ctx, idle, tr.Figures); cause != "" {
+		tr.Failure = cause
+	}
+	first, _ := s.Metrics(nil, nil)
+	tr.Value = tr.Figures[first.Name]
+	return tr, true, nil
+}
+
+// another makes one more guest that does nothing, on the measured guest's CPUs.
+func (s *subject) another(ctx context.Context, idle []crowd.Guest) (g crowd.Guest, cause string) {
+	each, err := (append([]crowd.Guest{s.Guest()}, idle...))[len(idle)].Resident() // they are alike
+	if err != nil {
+		return nil, err.Error()
+	}
+	if cause := crowd.Room(1+len(idle), each, 0); cause != "" {
+		return nil, cause
+	}
+	ctx, cancel := context.WithTimeout(ctx, crowd.ProvisionTimeout)
+	defer cancel()
+	g, err = s.Provision(ctx, crowd.Want{Treatment: s.Treatment, ID: crowd.NewID(), Work: s.Ready})
+	if err != nil {
+		return nil, "no guest: " + err.Error()
+	}
+	return g, ""
+}
+
+// times is the mean time of the runs after the first, which warms up. A run that fails is the trial's failure.
+func (s *subject) times(ctx context.Context, tr *notebook.Trial) (mean float64, err error) {
+	for i := range s.config.Runs + 1 {
+		step := measure.Step{Index: i}
+		if i == 0 {
+			step.Role = measure.Warmup
+		}
+		one, _, err := s.Time(ctx, step)
+		if one.Failure != "" || err != nil || ctx.Err() != nil {
+			tr.Failure, tr.Output = one.Failure, one.Output
+			return 0, err
+		}
+		tr.Command = one.Command
+		if i > 0 {
+			tr.ElapsedS += one.ElapsedS
+			mean += one.ElapsedS / float64(s.config.Runs)
+		}
+	}
+	return mean, nil
+}
+
+// watch counts what the idle guests use while nothing works; it says why it cannot.
+func (s *subject) watch(ctx context.Context, idle []crowd.Guest, figures map[string]float64) (cause string) {
+	pause := func(d time.Duration) {
+		select {
+		case <-ctx.Done():
+		case <-time.After(d): // it is what is measured: so long at rest
+		}
+	}
+	pause(watchBefore)
+	began := time.Now()
+	before, err := usedBy(idle)
+	if err != nil {
+		return "what its idle guests use cannot be read: " + err.Error()
+	}
+	pause(leastWatch)
+	after, err := usedBy(idle)
+	if err != nil {
+		return "what its idle guests use cannot be read: " + err.Error()
+	}
+	per := time.Since(began).Seconds() * float64(len(idle))
+	figures[cpuTime.Name] = 1000 * max(after.cpu-before.cpu, 0).Seconds() / per
+	figures[wakeUps.Name] = float64(max(after.wakeUps-before.wakeUps, 0)) / per
+	return ""
+}
