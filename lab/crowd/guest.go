@@ -22,7 +22,7 @@ import (
 	"tare/notebook"
 )
 
-// Time limits of what is asked of a guest.
+// Time limits of requests to a guest.
 const (
 	ProvisionTimeout = 5 * time.Minute // longer than any driver allows itself, so that the driver's more precise message is the one reported
 	DestroyTimeout   = 1 * time.Minute

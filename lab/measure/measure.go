@@ -42,8 +42,8 @@ type Rules struct {
 	Search     bool // one trial consists of many loads or runs, and the study file fixes the number of trials
 	Crowd      bool // a trial has several guests at once, so what the host does outside the first guest means nothing
 	Untimed    bool // a trial times no work: its duration is not a cost of the treatment
-	Systems    bool // whole systems are measured, which have no run time
-	Stays      bool // the measured work never ends
+	Systems    bool // it can measure whole systems, which have no run time
+	Stays      bool // it can measure work that never ends
 	OwnNetwork bool // guests use the default network of their engine
 	BareMetal  bool // bare metal is left out and is not a baseline
 }
@@ -82,7 +82,7 @@ func (r Registry) Rules(name string) Rules {
 // Problem is an error in a kind's part of a study file. Path says where: keys and indexes, relative to that part.
 type Problem struct {
 	Path []any
-	Text string // what must stand there instead
+	Text string // what is wrong, and what must stand there instead
 }
 
 // Wrong is a problem at a key.
@@ -90,7 +90,7 @@ func Wrong(key, format string, args ...any) *Problem {
 	return &Problem{Path: []any{key}, Text: fmt.Sprintf(format, args...)}
 }
 
-// Error names the keys, and then what must stand there.
+// Error names the keys, and then gives Text.
 func (p *Problem) Error() string {
 	var at strings.Builder
 	for _, step := range p.Path {
@@ -214,7 +214,7 @@ type Role int
 // The roles of a trial.
 const (
 	Measured  Role = iota
-	Traced         // its time feeds no ratio
+	Traced         // it feeds no ratio
 	Warmup         // its result is not used, so it is as short as possible
 	Rehearsal      // a warm-up before the study begins
 )

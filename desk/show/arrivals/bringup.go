@@ -83,8 +83,8 @@ func bringups(p *chart.Panel, stem string) *chart.Figure {
 	}
 }
 
-// Limits of a knee. An engine is beyond its knee if it answers fewer than kneeRate of the requests in the time in which they
-// arrive, or if its p95 is more than kneeTail times the p95 at the lowest rate.
+// Limits of a knee. A rate is beyond an engine's knee if the engine answers fewer than kneeRate of the requests in the time in
+// which they arrive. A rate is also beyond it if its p95 is more than kneeTail times the p95 at the lowest rate.
 const (
 	kneeRate = 0.9
 	kneeTail = 2

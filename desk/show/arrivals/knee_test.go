@@ -9,8 +9,8 @@ import (
 	kind "tare/notebook/kinds/arrivals"
 )
 
-// The knee is the first of the rising rates at which fewer than nine of ten requests are answered in the time in which they arrive,
-// or at which the tail has more than doubled. Noise below these limits makes no knee.
+// The knee is the first rate at which fewer than nine of ten requests are answered in the time in which they arrive. It is also the
+// first rate at which the tail has more than doubled. Noise below these limits makes no knee.
 func TestKnee(t *testing.T) {
 	type at struct{ rate, reached, tail float64 }
 	for name, c := range map[string]struct {

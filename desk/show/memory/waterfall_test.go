@@ -30,7 +30,7 @@ func TestWaterfall(t *testing.T) {
 			t.Errorf("in words it lacks %q: %s", want, of.Alt)
 		}
 	}
-	// The figure itself shows the same numbers, and none of its parts lies outside it.
+	// The figure itself shows the same numbers, and all its parts lie inside it.
 	svg := string(of.SVG())
 	for _, want := range []string{">RAM: reserved at boot<", ">55.0 (55)<", ">−26.0 (26)<", ">at best<", ">63.0 (58)<"} {
 		if !strings.Contains(svg, want) {

@@ -1,7 +1,7 @@
 //go:build linux
 
 // Package memory measures the memory that guests take from the host. It makes guests of a treatment one after another, each doing
-// the workload's work, and reads the memory of all of them at each of the study's numbers of guests (paper
+// the workload's work. At each of the study's numbers of guests it reads the memory of all of them (paper
 // "virtualization-overheads", sections 6.3 to 6.6.1).
 package memory
 
