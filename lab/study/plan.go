@@ -841,7 +841,7 @@ func differs(was, is notebook.Study) string {
 	return "--only, --accel, --vm-kernel, --rounds, or what a workload runs were others"
 }
 
-// Rehearse does each workload's work once on bare metal without recording it, if the study has bare metal. A command that is
+// Rehearse does each workload's work on bare metal without recording it, if the study has bare metal. A command that is
 // missing or fails everywhere is thus found before the study begins. short names the work that is too short for what the design
 // asks on this host.
 func (p *Plan) Rehearse(ctx context.Context, lab Lab, say image.Progress) (short []Short, err error) {

@@ -584,7 +584,7 @@ func (s *Spec) checkPlace(p Place) *problem {
 	return nil
 }
 
-// checkOthers says what is wrong in the treatment of the host's other CPUs and memory.
+// checkOthers says what is wrong in the settings for the host's other CPUs and memory.
 func (s *Spec) checkOthers(p Place) *problem {
 	for _, o := range []struct{ key, value, yes, no string }{{"other_cpus", p.OtherCPUs, offline, online}, {"other_memory", p.OtherMemory, withheld, free}} {
 		switch {
