@@ -13,23 +13,23 @@ import (
 
 const name = "idle-cost"
 
-// Kind is what the desk knows of it.
+// Kind is idle-cost as the desk knows it.
 var Kind = show.Kind{
 	Key:     name,
 	Read:    show.Read(name, func(c *config) data.Config { return *c }),
 	Figures: []chart.Drawing{figure},
 }
 
-// config is how a study measured that, as study.json has it.
+// config is how a study measured the cost of idle guests, as in study.json.
 type config struct {
 	show.Plain
-	Guests []int `json:"guests"` // idle ones at once
-	Runs   int   `json:"runs"`   // of the work beside each number of them
+	Guests []int `json:"guests"` // numbers of idle guests at the same time
+	Runs   int   `json:"runs"`   // of the work at each number
 }
 
 func (c config) Identity() string { return fmt.Sprint(c.Guests, c.Runs) }
 
-// slowed are a row's slowdowns by the number of idle guests, from few to many; none of a row of another kind.
+// slowed are a row's slowdowns, by rising number of idle guests; none for a row of another kind.
 func slowed(r *data.Row) (all []chart.Point) {
 	c, is := r.Config.(config)
 	if !is || r.IsFigure {
@@ -43,7 +43,7 @@ func slowed(r *data.Row) (all []chart.Point) {
 	return all
 }
 
-// figure is the slowdown of a guest that works over how many idle guests share its CPUs.
+// figure draws the slowdown of a working guest over the number of idle guests that share its CPUs.
 func figure(p *chart.Panel, stem string) *chart.Figure {
 	plot := &chart.Plot{Axis: axis, Left: 44, Tall: 200, Across: 1, Nothing: nothing}
 	for i, r := range p.Rows {

@@ -10,7 +10,7 @@ import (
 	"tare/notebook/notebooktest"
 )
 
-// The figure has a line for each platform, over the numbers of idle guests that its study has.
+// The figure has a line for each platform, over the study's numbers of idle guests.
 func TestTheSlowdownIsDrawn(t *testing.T) {
 	f := notebooktest.New(2)
 	f.Study.Name, f.Study.Kind, f.Study.Config = name, name, config{Guests: []int{1, 4}, Runs: 5}

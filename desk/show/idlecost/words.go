@@ -9,7 +9,7 @@ import (
 	"tare/desk/words"
 )
 
-// metric names the slowdown beside so many idle guests, as a study has it.
+// metric is the name of the slowdown next to a number of idle guests, as in a study.
 func metric(guests int) string {
 	if guests == 1 {
 		return "slowdown beside 1 idle guest"
@@ -26,7 +26,7 @@ const (
 		"rounds with its 95 % interval. Both axes are logarithmic; the line across is no slowdown."
 )
 
-// said is a row's slowdowns in words, and what an idle guest takes.
+// said is a row's slowdowns in words, and what an idle guest uses.
 func said(r *data.Row, points []chart.Point) string {
 	var all []string
 	for _, at := range points {

@@ -1,7 +1,7 @@
 //go:build linux
 
-// Package idlecost measures what guests cost that run and do nothing: the CPU time and the wake-ups of their processes, and how much
-// longer the work takes of a guest that shares its CPUs with them.
+// Package idlecost measures what idle guests cost: the CPU time and the wake-ups of their processes, and how much longer work takes
+// in a guest that shares its CPUs with them.
 package idlecost
 
 import (
@@ -20,7 +20,7 @@ import (
 	"tare/yamlfile"
 )
 
-// Kind is the kind.
+// Kind is idle-cost as a kind of study.
 var Kind = measure.Kind{
 	Name: "idle-cost",
 	Rules: measure.Rules{
@@ -34,15 +34,15 @@ const (
 	mostGuests  = 200
 	usualRuns   = 5
 	leastWatch  = 2 * time.Second        // for which idle guests are watched
-	watchBefore = 500 * time.Millisecond // that a guest's start may still stir
+	watchBefore = 500 * time.Millisecond // wait before that, until the effects of a guest's start are over
 )
 
-// config is how a study measures that; also what stands in its file and in study.json.
+// config is how a study measures the cost of idle guests. Its fields are the kind's part of a study file, and of study.json.
 type config struct {
 	measure.Defaults `yaml:"-" json:"-"`
 
-	Guests []int `yaml:"guests,omitempty" json:"guests"` // how many idle guests there are at once, from few to many; default 1, 4 and 16
-	Runs   int   `yaml:"runs,omitempty" json:"runs"`     // of the work at each number; default 5
+	Guests []int `yaml:"guests,omitempty" json:"guests"` // numbers of idle guests at the same time, rising; default 1, 4 and 16
+	Runs   int   `yaml:"runs,omitempty" json:"runs"`     // runs of the work at each number; default 5
 }
 
 func read(n *yaml.Node, _ []string) (measure.Config, error) {
@@ -81,7 +81,7 @@ func (config) Accepts(w *workload.Workload) error {
 	return nil
 }
 
-// slowdown is the metric of so many idle guests: how many times as long the work takes beside them as alone.
+// slowdown is the metric for a number of idle guests: the time of the work next to them over its time without them.
 func slowdown(guests int) notebook.Metric {
 	name := fmt.Sprintf("slowdown beside %d idle guests", guests)
 	if guests == 1 {
@@ -90,7 +90,7 @@ func slowdown(guests int) notebook.Metric {
 	return notebook.Metric{Name: name, Unit: "1", Better: notebook.Lower}
 }
 
-// What an idle guest takes, at the most of them.
+// What an idle guest uses, at the greatest number of guests.
 var (
 	cpuTime = notebook.Metric{Name: "CPU time of an idle guest", Unit: "ms/s", Better: notebook.Lower}
 	wakeUps = notebook.Metric{Name: "wake-ups of an idle guest", Unit: "1/s", Better: notebook.Lower}
@@ -115,7 +115,8 @@ type subject struct {
 	config
 }
 
-// Trial implements measure.Subject. It times the work alone, and beside each number of idle guests. A trial that does not count is one run alone.
+// Trial implements measure.Subject. It times the work without idle guests, and then next to each number of them. A trial that does
+// not count is one run without idle guests.
 func (s *subject) Trial(ctx context.Context, step measure.Step) (tr notebook.Trial, over bool, err error) {
 	if !step.Counts() {
 		return s.Time(ctx, step)
@@ -155,9 +156,9 @@ func (s *subject) Trial(ctx context.Context, step measure.Step) (tr notebook.Tri
 	return tr, true, nil
 }
 
-// another makes one more guest that does nothing, on the measured guest's CPUs.
+// another makes one more idle guest, on the measured guest's CPUs; cause says why it cannot.
 func (s *subject) another(ctx context.Context, idle []crowd.Guest) (g crowd.Guest, cause string) {
-	each, err := (append([]crowd.Guest{s.Guest()}, idle...))[len(idle)].Resident() // they are alike
+	each, err := (append([]crowd.Guest{s.Guest()}, idle...))[len(idle)].Resident() // all guests are alike
 	if err != nil {
 		return nil, err.Error()
 	}
@@ -173,7 +174,7 @@ func (s *subject) another(ctx context.Context, idle []crowd.Guest) (g crowd.Gues
 	return g, ""
 }
 
-// times is the mean time of the runs after the first, which warms up. A run that fails is the trial's failure.
+// times is the mean time of the runs after the first, which warms up. A run that fails fails the trial.
 func (s *subject) times(ctx context.Context, tr *notebook.Trial) (mean float64, err error) {
 	for i := range s.config.Runs + 1 {
 		step := measure.Step{Index: i}
@@ -194,12 +195,12 @@ func (s *subject) times(ctx context.Context, tr *notebook.Trial) (mean float64, 
 	return mean, nil
 }
 
-// watch counts what the idle guests use while nothing works; it says why it cannot.
+// watch measures what the idle guests use while nothing works; cause says why it cannot.
 func (s *subject) watch(ctx context.Context, idle []crowd.Guest, figures map[string]float64) (cause string) {
 	pause := func(d time.Duration) {
 		select {
 		case <-ctx.Done():
-		case <-time.After(d): // it is what is measured: so long at rest
+		case <-time.After(d): // the interval over which the use is measured
 		}
 	}
 	pause(watchBefore)

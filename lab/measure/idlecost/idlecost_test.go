@@ -23,7 +23,7 @@ import (
 	"tare/notebook"
 )
 
-// dozer is a guest that uses a known time: 3 ms of CPU time in each second, of which the host is told.
+// dozer is a guest that uses a known CPU time: 3 ms a second. The host is told of it.
 type dozer struct {
 	measuretest.Guest
 	began time.Time
@@ -33,7 +33,7 @@ func (g *dozer) Ruler() crowd.Ruler           { return g }
 func (g *dozer) Processes() ([]int, error)    { return []int{os.Getpid()}, nil }
 func (g *dozer) Used() (time.Duration, error) { return time.Since(g.began) * 3 / 1000, nil }
 
-// sleepy is a laboratory in which each idle guest slows the work by a hundredth.
+// sleepy is a laboratory in which each idle guest slows the work down by one hundredth.
 func sleepy(refused int) *measuretest.Lab {
 	l := &measuretest.Lab{}
 	l.Made = func(w crowd.Want) (crowd.Guest, error) {
@@ -51,7 +51,7 @@ func sleepy(refused int) *measuretest.Lab {
 	return l
 }
 
-// The slowdown is that beside so many idle guests, all of which are gone afterwards; what they use is of one.
+// The slowdown is that next to each number of idle guests, and what they use is given per guest. All of them are gone afterwards.
 func TestTheCostOfIdleGuests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := sleepy(-1)
@@ -78,7 +78,7 @@ func TestTheCostOfIdleGuests(t *testing.T) {
 	})
 }
 
-// A host without room for all of them fails the trial with that cause, and nothing is left.
+// If the host has no room for all idle guests, the trial fails with that cause, and nothing is left.
 func TestIdleGuestsThatCannotBeMade(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := sleepy(3)

@@ -16,13 +16,13 @@ import (
 	"tare/lab/crowd"
 )
 
-// used is what guests' processes have used so far.
+// used is what the processes of guests have used so far.
 type used struct {
 	cpu     time.Duration
-	wakeUps int64 // times that a thread had gone to sleep, each of which a wake-up ends
+	wakeUps int64 // how often threads have gone to sleep; a wake-up ends each sleep
 }
 
-// usedBy adds up what the processes of guests have used. What has ended meanwhile is left out.
+// usedBy sums what the processes of guests have used. Threads that have ended are left out.
 func usedBy(guests []crowd.Guest) (u used, err error) {
 	if u.cpu, err = crowd.Used(guests); err != nil {
 		return u, err
