@@ -467,6 +467,9 @@ func (s *Spec) checkKeys() *problem {
 		if !slices.Contains(kinds, key) {
 			return wrong(yamlfile.Unknown(key, slices.Concat(yamlfile.Keys(s), kinds)), key)
 		}
+		if node := s.Measured[key]; node.ShortTag() == "!!null" { // the key without a value, as of any other
+			delete(s.Measured, key)
+		}
 	}
 	return nil
 }

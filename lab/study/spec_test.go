@@ -181,6 +181,13 @@ func TestWhatIsWrongInAStudyThatWeighs(t *testing.T) {
 		}
 	}
 
+	// A key without a value says nothing.
+	for _, none := range []string{"memory:\n", "memory: null\ncapacity: ~\n"} {
+		if s, err := Parse("s.yaml", []byte(small+none), ".", known); err != nil || s.config != nil || len(s.Measured) > 0 {
+			t.Errorf("%q: %v, %v", none, s, err)
+		}
+	}
+
 	// What never ends is refused where it would be timed.
 	for text, want := range map[string]string{
 		"":                        "study small: workload shell never ends, so it has no run time: use a study with memory: or paging:",
