@@ -44,5 +44,5 @@ cuda:
 # The tracers' BPF objects, and golden files from what the code prints now: review the difference before you commit it.
 generate:
 	@scripts/generate
-	CGO_ENABLED=0 $(GO) test ./desk/... ./lab/noise -update
+	CGO_ENABLED=0 $(GO) test $$(git grep -l '"tare/internal/golden"' -- 'desk/*_test.go' 'lab/*_test.go' | xargs dirname | sort -u | sed 's|^|./|') -update
 	CGO_ENABLED=0 $(GO) test ./cmd/tare -run '^TestSamplesAreReadAsBefore$$' -update

@@ -4,7 +4,6 @@ package noise
 
 import (
 	"context"
-	"flag"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,12 +11,11 @@ import (
 	"testing"
 	"time"
 
+	"tare/internal/golden"
 	"tare/lab/host"
 	"tare/lab/journal"
 	"tare/notebook"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 // server is what a server's kernel says, in some of its files.
 var server = map[string]string{
@@ -203,16 +201,7 @@ func TestDescribe(t *testing.T) {
 		end := i + len("quiet already: ")
 		got = got[:end] + got[strings.Index(got[end:], "/sys/")+end:]
 	}
-	const golden = "testdata/server.txt"
-	if *update {
-		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil || got != string(want) {
-		t.Errorf("%s (%v), got:\n%s", golden, err, got)
-	}
+	golden.Check(t, "server.txt", []byte(got))
 }
 
 // A setting that makes a command's time vary is found, and one that does nothing is not: in a tree of files, with a command that reads one.
