@@ -132,7 +132,11 @@ func (t trials) report() (broken error) {
 		if tr.Failure != "" {
 			return fmt.Errorf("%s: %s", tr.Treatment, tr.Failure)
 		}
-		of[arrivals.SeenBy(&tr).Bringup.Offered] = append(of[arrivals.SeenBy(&tr).Bringup.Offered], tr.Figures)
+		seen, err := notebook.SeenOf[arrivals.Seen](&tr)
+		if err != nil {
+			return err
+		}
+		of[seen.Bringup.Offered] = append(of[seen.Bringup.Offered], tr.Figures)
 	}
 	for _, rate := range slices.Sorted(maps.Keys(of)) {
 		at := func(m notebook.Metric) stats.Quotient {

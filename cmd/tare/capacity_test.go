@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"tare/notebook/kinds/capacity"
+	"tare/notebook/notebooktest"
 )
 
 // TestACapacity: the capacity of a user's own service, a small web server in the user's own image, is sought over HTTP. Other tests run beside this one, so
@@ -25,17 +26,18 @@ design: {rounds: {floor: 1, cap: 1}, trials: 1, warmups: 0, timeout: 1m}
 `)
 	out := h.must("run", "./study.yaml", "--out", "R")
 	for _, tr := range h.trials("R") {
-		if tr.Failure != "" || len(capacity.SeenBy(&tr).Steps) < 3 || capacity.SeenBy(&tr).Steps[0].Rate != 10 || !capacity.SeenBy(&tr).Steps[0].Met || tr.Figures["capacity"] < 10 || tr.Value*tr.Figures["capacity"] < 0.999 || tr.Load == nil {
+		steps := notebooktest.Seen[capacity.Seen](&tr).Steps
+		if tr.Failure != "" || len(steps) < 3 || steps[0].Rate != 10 || !steps[0].Met || tr.Figures["capacity"] < 10 || tr.Value*tr.Figures["capacity"] < 0.999 || tr.Load == nil {
 			t.Errorf("trial %+v", tr)
 		}
 		missed := 0
-		for _, s := range capacity.SeenBy(&tr).Steps {
+		for _, s := range steps {
 			if !s.Met {
 				missed++
 			}
 		}
 		if missed == 0 {
-			t.Errorf("the objective was never missed: %+v", capacity.SeenBy(&tr).Steps)
+			t.Errorf("the objective was never missed: %+v", steps)
 		}
 	}
 	if !strings.Contains(out, "capacity") {

@@ -9,6 +9,7 @@ import (
 	"tare/lab/fault"
 	"tare/notebook"
 	"tare/notebook/kinds/paging"
+	"tare/notebook/notebooktest"
 )
 
 // A mapper is a workload with a known page table: 16 MiB of its own, and a file of 4 MiB that it reads.
@@ -68,10 +69,10 @@ design: {rounds: {floor: 1, cap: 1}, trials: 1, warmups: 0, timeout: 2m}
 	}
 	const own, file = 4096, 1024 // pages
 	for _, tr := range trials {
-		if tr.Failure != "" || len(paging.SeenBy(&tr).PageTables) != 1 || paging.SeenBy(&tr).PageFaults == nil {
-			t.Fatalf("%s: %s, %d readings, faults %v", tr.Treatment, tr.Failure, len(paging.SeenBy(&tr).PageTables), paging.SeenBy(&tr).PageFaults)
+		if tr.Failure != "" || len(notebooktest.Seen[paging.Seen](&tr).PageTables) != 1 || notebooktest.Seen[paging.Seen](&tr).PageFaults == nil {
+			t.Fatalf("%s: %s, %d readings, faults %v", tr.Treatment, tr.Failure, len(notebooktest.Seen[paging.Seen](&tr).PageTables), notebooktest.Seen[paging.Seen](&tr).PageFaults)
 		}
-		p, f := paging.SeenBy(&tr).PageTables[0], paging.SeenBy(&tr).PageFaults
+		p, f := notebooktest.Seen[paging.Seen](&tr).PageTables[0], notebooktest.Seen[paging.Seen](&tr).PageFaults
 		shared, other := p.Groupable, p.Elsewhere
 		if strings.Contains(tr.Treatment, "addresses="+notebook.AddressesRandom) {
 			shared, other = other, shared

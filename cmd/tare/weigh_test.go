@@ -14,6 +14,7 @@ import (
 	"tare/lab/engine/qemu"
 	"tare/notebook"
 	"tare/notebook/kinds/memory"
+	"tare/notebook/notebooktest"
 )
 
 // A holder is a workload that takes a known amount of memory: some of which no page is like another, and some of which all are.
@@ -118,10 +119,10 @@ design: {rounds: {floor: 1, cap: 1}, trials: 1, warmups: 0, timeout: 2m}
 		if got := tr.Value - tr.Figures[memory.Merged.Name]; got < 3.9 || got > 4.2 {
 			t.Errorf("%s: KSM takes %.2f MiB of each guest, want 4", tr.Treatment, got)
 		}
-		if !slices.ContainsFunc(memory.SeenBy(&tr).Weights, func(w memory.Weight) bool {
+		if !slices.ContainsFunc(notebooktest.Seen[memory.Seen](&tr).Weights, func(w memory.Weight) bool {
 			return w.Guests == 3 && slices.ContainsFunc(w.Last.Processes, func(p notebook.MemoryProcess) bool { return p.Name == "holder" && p.PSS > 20*notebook.MiB })
 		}) {
-			t.Errorf("%s: the holder is not among the processes of the last guest: %+v", tr.Treatment, memory.SeenBy(&tr).Weights)
+			t.Errorf("%s: the holder is not among the processes of the last guest: %+v", tr.Treatment, notebooktest.Seen[memory.Seen](&tr).Weights)
 		}
 	}
 	if got := force(t, "/sys/kernel/mm/ksm/run"); got != "0" {

@@ -115,7 +115,7 @@ func TestClaimsOfStartsAndRestores(t *testing.T) {
 		f.Rounds, f.Noise = c.rounds, c.noise
 		f.Study.Name, f.Study.Design = "start-up", notebook.Design{Floor: c.rounds, Cap: c.rounds, Trials: 1, TimeoutS: 60}
 		f.Study.Kind, f.Study.Config = starting.Name, &starting.Config{Caches: []string{notebook.CacheWarm}, Restore: true}
-		metric, also := starting.Of(f.Study).Metrics()
+		metric, also := notebooktest.Config[starting.Config](f.Study, starting.Name).Metrics()
 		f.Add("system cache=warm cn lxc pinned 1/1GB", c.container).Add("system cache=warm vm qemu kvm pinned 1/1GB", 10.342).Add("hashing cache=warm cn runc pinned 1/1GB", 0.099).Add("hashing cache=warm cn lxc pinned 1/1GB", c.application)
 		f.Study.Also = map[string][]notebook.Metric{}
 		for _, w := range []string{"system", "hashing"} {

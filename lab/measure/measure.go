@@ -18,6 +18,7 @@ import (
 	"tare/lab/journal"
 	"tare/lab/workload"
 	"tare/notebook"
+	"tare/yamlfile"
 )
 
 // Kind is a kind of study.
@@ -50,6 +51,17 @@ type Rules struct {
 
 // Registry is a list of kinds.
 type Registry []Kind
+
+// Part is a Kind.Read that decodes the part of a study file as an F, strictly, and has config make the kind's config of it.
+func Part[F any](config func(F) (Config, error)) func(*yaml.Node, []string) (Config, error) {
+	return func(n *yaml.Node, _ []string) (Config, error) {
+		var f F
+		if err := yamlfile.DecodePart(n, &f); err != nil {
+			return nil, err
+		}
+		return config(f)
+	}
+}
 
 // Find returns the kind of a name; nil if it does not exist.
 func (r Registry) Find(name string) *Kind {

@@ -303,3 +303,21 @@ func Million() *Folder {
 	}
 	return f
 }
+
+// Config is the config of a study of the named kind, in place. It panics if the study is of another kind or cannot be read.
+func Config[T any](s notebook.Study, kind string) *T {
+	c, err := notebook.ConfigOf[T](s, kind)
+	if err != nil || c == nil {
+		panic(fmt.Sprintf("the study is of the kind %q, want %q: %v", s.Kind, kind, err))
+	}
+	return c
+}
+
+// Seen is what a trial recorded. It panics if that is no T; nothing recorded is the zero value.
+func Seen[T any](t *notebook.Trial) T {
+	v, err := notebook.SeenOf[T](t)
+	if err != nil {
+		panic(err)
+	}
+	return v
+}

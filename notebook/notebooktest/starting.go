@@ -24,7 +24,7 @@ func Raised() *Folder {
 			f.Add(fmt.Sprintf("hashing rate=%d cn %s vanilla large", rate, engine), 1)
 		}
 	}
-	f.Study.Metrics["hashing"], f.Study.Also = arrivals.StartMean, map[string][]notebook.Metric{"hashing": arrivals.Of(f.Study).Also()}
+	f.Study.Metrics["hashing"], f.Study.Also = arrivals.StartMean, map[string][]notebook.Metric{"hashing": Config[arrivals.Config](f.Study, arrivals.Name).Also()}
 	f.Trial = func(x *notebook.Trial) {
 		t := Treatment(x.Treatment)
 		rate, err := strconv.Atoi(t.Params[notebook.ParamRate])
@@ -35,7 +35,7 @@ func Raised() *Folder {
 		if t.Engine == "crun" {
 			most, least = 100, 0.04
 		}
-		b := &arrivals.Bringup{Offered: float64(rate), Planned: arrivals.Of(f.Study).Starts(rate), ClientS: 0.05, CreatedS: 1}
+		b := &arrivals.Bringup{Offered: float64(rate), Planned: Config[arrivals.Config](f.Study, arrivals.Name).Starts(rate), ClientS: 0.05, CreatedS: 1}
 		end := 0.0
 		for i := range b.Planned {
 			at := float64(i) / float64(rate)
@@ -75,7 +75,7 @@ func Begun() *Folder {
 	f.Add("hashing cache=cold cn crun vanilla large", 0.3)
 	f.Add("hashing cache=warm cn crun vanilla large", 0.1)
 	f.Add("hashing cache=warm vm qemu kvm vanilla large", 2)
-	first, also := starting.Of(f.Study).Metrics()
+	first, also := Config[starting.Config](f.Study, starting.Name).Metrics()
 	f.Study.Metrics["hashing"], f.Study.Also = first, map[string][]notebook.Metric{"hashing": also}
 	f.Trial = func(x *notebook.Trial) {
 		at := func(share float64) int64 { return int64(share * x.Value * 1e9) }

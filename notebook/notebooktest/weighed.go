@@ -38,7 +38,7 @@ func Weighed() *Folder {
 		"idle vm qemu kvm pinned large": {own: 140, shared: 95, merged: 90, sharedMerged: 97, files: 5, processes: []string{"qemu-system-x86"},
 			duplicates: notebook.MemoryDuplicates{Within: alike(28, 0.5, 0.5), Host: alike(18, 2, 12), Guests: alike(48, 8, 3)}},
 	}
-	most := slices.Max(memory.Of(f.Study).Guests)
+	most := slices.Max(Config[memory.Config](f.Study, memory.Name).Guests)
 	for _, words := range []string{"idle bm large", "idle bm aa large", "idle cn docker vanilla large", "idle cn docker pinned large", "idle vm qemu kvm pinned large"} {
 		f.Add(words, of[words].own+of[words].shared/float64(most))
 	}
@@ -53,7 +53,7 @@ func Weighed() *Folder {
 		set(memory.Added, k.own)
 		set(memory.Asymptote, k.own)
 		var seen memory.Seen
-		for _, n := range memory.Of(f.Study).Guests {
+		for _, n := range Config[memory.Config](f.Study, memory.Name).Guests {
 			g := float64(n)
 			w := memory.Weight{Guests: n, MemoryWeight: notebook.MemoryWeight{PSS: mib(noise * (k.own*g + k.shared))}, Tables: mib(0.25 * g)}
 			w.File = mib(noise * (k.files*g + k.shared))
@@ -83,8 +83,8 @@ func Weighed() *Folder {
 func WeighedInside() *Folder {
 	f := Weighed()
 	mib := func(v float64) int64 { return int64(v * notebook.MiB) }
-	memory.Of(f.Study).Frames = true
-	memory.Of(f.Study).Published = map[string][]float64{
+	Config[memory.Config](f.Study, memory.Name).Frames = true
+	Config[memory.Config](f.Study, memory.Name).Published = map[string][]float64{
 		memory.Own.Name: {91}, memory.Emulator.Name: {23}, memory.GuestFile.Name: {55}, memory.Left.Name: {26}, memory.Best.Name: {58},
 		memory.Within.Name: {28, 0.5, 0.5, 29},
 	}
@@ -94,7 +94,7 @@ func WeighedInside() *Folder {
 	}
 	f.Trial = func(x *notebook.Trial) {
 		weigh(x)
-		for _, w := range memory.SeenBy(x).Weights {
+		for _, w := range Seen[memory.Seen](x).Weights {
 			g := w.Last
 			for j := range g.Kinds {
 				g.Kinds[j].Own = g.PSS / 4

@@ -24,7 +24,7 @@ func knownServices(t *testing.T) *data.Summary {
 	for _, name := range []string{"shop bm large", "shop bm aa large", "shop cn docker pinned large", "shop cn docker vanilla large"} {
 		f.Add(name, 1/limits[name])
 	}
-	f.Study.Metrics["shop"], f.Study.Also = kind.Of(f.Study).Figure(), map[string][]notebook.Metric{"shop": {kind.PerSecond}}
+	f.Study.Metrics["shop"], f.Study.Also = notebooktest.Config[kind.Config](f.Study, kind.Name).Figure(), map[string][]notebook.Metric{"shop": {kind.PerSecond}}
 	f.Trial = func(x *notebook.Trial) {
 		limit := limits[x.Treatment] * (1 / limits[x.Treatment]) / x.Value // with the noise of the value
 		x.Figures = map[string]float64{"capacity": 1 / x.Value}
@@ -34,7 +34,7 @@ func knownServices(t *testing.T) *data.Summary {
 			if rate > 2.5*limit {
 				s.Failure = "7 of its requests failed"
 			}
-			x.Seen = kind.Seen{Steps: append(kind.SeenBy(x).Steps, s)}
+			x.Seen = kind.Seen{Steps: append(notebooktest.Seen[kind.Seen](x).Steps, s)}
 			if !s.Met {
 				return
 			}

@@ -64,9 +64,10 @@ func TestAVMThatCannotTell(t *testing.T) {
 	weigh := f.Trial
 	f.Trial = func(x *notebook.Trial) {
 		weigh(x)
-		for i := range kind.SeenBy(x).Weights {
-			if r := kind.SeenBy(x).Weights[i].Last.RAM; r != nil {
-				kind.SeenBy(x).Weights[i].Last.RAM = &notebook.MemoryRAM{Why: "no kpageflags"}
+		weights := notebooktest.Seen[kind.Seen](x).Weights
+		for i := range weights {
+			if r := weights[i].Last.RAM; r != nil {
+				weights[i].Last.RAM = &notebook.MemoryRAM{Why: "no kpageflags"}
 			}
 		}
 	}

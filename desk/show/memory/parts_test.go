@@ -34,9 +34,10 @@ func TestNamesOfProcessesAreHostile(t *testing.T) {
 	weigh := f.Trial
 	f.Trial = func(x *notebook.Trial) {
 		weigh(x)
-		for i := range kind.SeenBy(x).Weights {
-			kind.SeenBy(x).Weights[i].Last.Processes[0].Name = "<script>alert(1)</script>\x1b[2J\u202e"
-			kind.SeenBy(x).Weights[i].Last.Files[0].Name = `"><img src=x>`
+		weights := notebooktest.Seen[kind.Seen](x).Weights
+		for i := range weights {
+			weights[i].Last.Processes[0].Name = "<script>alert(1)</script>\x1b[2J\u202e"
+			weights[i].Last.Files[0].Name = `"><img src=x>`
 		}
 	}
 	page := string(showtest.Page(t, f, &Kind))
@@ -69,8 +70,9 @@ func TestWhatAVMsMemoryIsToItsGuest(t *testing.T) {
 	weigh := f.Trial
 	f.Trial = func(x *notebook.Trial) {
 		weigh(x)
-		for i := range kind.SeenBy(x).Weights {
-			if r := kind.SeenBy(x).Weights[i].Last.RAM; r != nil {
+		weights := notebooktest.Seen[kind.Seen](x).Weights
+		for i := range weights {
+			if r := weights[i].Last.RAM; r != nil {
 				r.Files[0].Name = "/tmp/<script>alert(2)</script>\x1b[2J"
 			}
 		}

@@ -79,8 +79,9 @@ func TestPartsThatSomeGuestsLack(t *testing.T) {
 	weigh := f.Trial
 	f.Trial = func(x *notebook.Trial) {
 		weigh(x)
-		for i := range kind.SeenBy(x).Weights {
-			g := kind.SeenBy(x).Weights[i].Last
+		weights := notebooktest.Seen[kind.Seen](x).Weights
+		for i := range weights {
+			g := weights[i].Last
 			g.Processes = nil
 			for p := range 30 {
 				g.Processes = append(g.Processes, notebook.MemoryProcess{Name: fmt.Sprintf("p%02d", p), MemoryWeight: notebook.MemoryWeight{PSS: (100 - int64(p)) << 20}})
@@ -109,12 +110,13 @@ func TestWeightsOfAFolderThatIsNotTrusted(t *testing.T) {
 	f.Rounds = 2
 	f.Trial = func(x *notebook.Trial) {
 		for n := range 1500 {
-			x.Seen = kind.Seen{Weights: append(kind.SeenBy(x).Weights, kind.Weight{Guests: n - 100})}
+			x.Seen = kind.Seen{Weights: append(notebooktest.Seen[kind.Seen](x).Weights, kind.Weight{Guests: n - 100})}
 		}
-		kind.SeenBy(x).Weights[0] = kind.Weight{Guests: 8, Last: &notebook.MemoryGuest{}, MemoryWeight: notebook.MemoryWeight{PSS: math.MaxInt64, RSS: math.MinInt64}}
-		kind.SeenBy(x).Weights[1] = kind.Weight{Guests: 8, KSM: &notebook.KSM{CPUS: math.MaxFloat64}}
+		weights := notebooktest.Seen[kind.Seen](x).Weights
+		weights[0] = kind.Weight{Guests: 8, Last: &notebook.MemoryGuest{}, MemoryWeight: notebook.MemoryWeight{PSS: math.MaxInt64, RSS: math.MinInt64}}
+		weights[1] = kind.Weight{Guests: 8, KSM: &notebook.KSM{CPUS: math.MaxFloat64}}
 		for i := range 1200 {
-			kind.SeenBy(x).Weights[0].Last.Processes = append(kind.SeenBy(x).Weights[0].Last.Processes, notebook.MemoryProcess{Name: fmt.Sprint(x.Round, " ", i), MemoryWeight: notebook.MemoryWeight{PSS: 1}})
+			weights[0].Last.Processes = append(weights[0].Last.Processes, notebook.MemoryProcess{Name: fmt.Sprint(x.Round, " ", i), MemoryWeight: notebook.MemoryWeight{PSS: 1}})
 		}
 	}
 	w := weightsOf(rowOf(t, showtest.Read(t, f, &Kind), "idle bm large"))

@@ -14,8 +14,6 @@ import (
 	"strconv"
 	"time"
 
-	"go.yaml.in/yaml/v4"
-
 	"tare/lab/crowd"
 	"tare/lab/engine"
 	"tare/lab/measure"
@@ -23,7 +21,6 @@ import (
 	"tare/lab/workload"
 	"tare/notebook"
 	record "tare/notebook/kinds/arrivals"
-	"tare/yamlfile"
 )
 
 // Kind is arrivals as a kind of study.
@@ -33,7 +30,7 @@ var Kind = measure.Kind{
 		Once: "containers are started once", Untraced: "nothing that runs in the containers is timed", LoadHere: "containers are started under load from this host",
 		Search: true, Crowd: true, Untimed: true, OwnNetwork: true,
 	},
-	Read: read,
+	Read: measure.Part(file.config),
 }
 
 // file is the kind's part of a study file.
@@ -57,14 +54,6 @@ const (
 	leastThreads = 32 // of a container, including the engine's processes that hold it
 	keptThreads  = 512
 )
-
-func read(n *yaml.Node, _ []string) (measure.Config, error) {
-	var f file
-	if err := yamlfile.DecodePart(n, &f); err != nil {
-		return nil, err
-	}
-	return f.config()
-}
 
 func (f file) config() (measure.Config, error) {
 	out := config{world: host{}, Config: record.Config{Least: cmp.Or(f.Least, 10), Most: cmp.Or(f.Most, 100), Profile: f.Profile, Published: f.Published}}

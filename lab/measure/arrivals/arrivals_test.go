@@ -22,6 +22,7 @@ import (
 	"tare/lab/workload"
 	"tare/notebook"
 	record "tare/notebook/kinds/arrivals"
+	"tare/notebook/notebooktest"
 )
 
 func TestArrivalsAreRead(t *testing.T) {
@@ -174,7 +175,7 @@ func raise(ctx context.Context, t *testing.T, rate string, l *starter) notebook.
 func TestAnEngineThatDoesNothing(t *testing.T) {
 	l := &starter{}
 	tr := raise(t.Context(), t, "200", l)
-	seen := record.SeenBy(&tr)
+	seen := notebooktest.Seen[record.Seen](&tr)
 	b := seen.Bringup
 	if tr.Failure != "" || b == nil {
 		t.Fatalf("%+v", tr)
@@ -233,7 +234,7 @@ func TestEnginesThatFailUnderLoad(t *testing.T) {
 			if (c.failure == "") != (tr.Failure == "") || !strings.Contains(tr.Failure, c.failure) {
 				t.Errorf("failure %q, want %q", tr.Failure, c.failure)
 			}
-			b := record.SeenBy(&tr).Bringup
+			b := notebooktest.Seen[record.Seen](&tr).Bringup
 			if n := len(b.Starts); c.stopped == "" && n != c.made || c.stopped != "" && (n < 5 || n > 15) || (c.stopped == "") != (b.Stopped == "") || !strings.Contains(b.Stopped, c.stopped) {
 				t.Errorf("%d requests were made and then none, for %q; want %d, %q", n, b.Stopped, c.made, c.stopped)
 			}
@@ -253,7 +254,7 @@ func TestAnInterruptUnderLoad(t *testing.T) {
 	l := &starter{silent: 1, began: make(chan struct{})}
 	go func() { <-l.began; cancel() }()
 	tr := raise(ctx, t, "200", l)
-	if ctx.Err() == nil || tr.Failure != "" || len(tr.Figures) > 0 || record.SeenBy(&tr).Bringup.Stopped != "" {
+	if ctx.Err() == nil || tr.Failure != "" || len(tr.Figures) > 0 || notebooktest.Seen[record.Seen](&tr).Bringup.Stopped != "" {
 		t.Errorf("%v: %+v", ctx.Err(), tr)
 	}
 }

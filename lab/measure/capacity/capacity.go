@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"go.yaml.in/yaml/v4"
-
 	"tare/lab/crowd"
 	"tare/lab/measure"
 	"tare/lab/ruler"
@@ -28,7 +26,7 @@ var Kind = measure.Kind{
 		Search:   true,
 		Untraced: "a trial that seeks a capacity is many loads, and cannot be traced",
 	},
-	Read: read,
+	Read: measure.Part(file.config),
 }
 
 // file is the kind's part of a study file.
@@ -47,14 +45,6 @@ const (
 )
 
 var metricOK = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9_.]{0,39}$`)
-
-func read(n *yaml.Node, _ []string) (measure.Config, error) {
-	var f file
-	if err := yamlfile.DecodePart(n, &f); err != nil {
-		return nil, err
-	}
-	return f.config()
-}
 
 func (f file) config() (measure.Config, error) {
 	out := config{Config: record.Config{From: cmp.Or(f.From, 10), To: cmp.Or(f.To, mostRate), Raise: 0.5, HoldS: 10}}

@@ -18,6 +18,7 @@ import (
 	"tare/lab/workload"
 	"tare/notebook"
 	record "tare/notebook/kinds/capacity"
+	"tare/notebook/notebooktest"
 )
 
 // The search starts far below the rate at which a service with a known curve just meets the objective, and finds that rate in few
@@ -161,11 +162,11 @@ func TestATrialSeeksACapacity(t *testing.T) {
 		return tr
 	}
 	for _, platform := range []string{notebook.BM, notebook.CN} {
-		if tr := trial(platform, measure.Warmup); len(record.SeenBy(&tr).Steps) != 1 || tr.Failure != "" {
-			t.Errorf("a warm-up of %d steps, want 1 (%s)", len(record.SeenBy(&tr).Steps), tr.Failure)
+		if tr := trial(platform, measure.Warmup); len(notebooktest.Seen[record.Seen](&tr).Steps) != 1 || tr.Failure != "" {
+			t.Errorf("a warm-up of %d steps, want 1 (%s)", len(notebooktest.Seen[record.Seen](&tr).Steps), tr.Failure)
 		}
 		tr := trial(platform, measure.Measured)
-		steps, found := record.SeenBy(&tr).Steps, tr.Figures["capacity"]
+		steps, found := notebooktest.Seen[record.Seen](&tr).Steps, tr.Figures["capacity"]
 		if tr.Failure != "" || tr.Value != 1/found || found < 580 || found >= 640 || len(steps) < 8 || steps[0].Rate != 10 || tr.Load == nil {
 			t.Errorf("trial %+v", tr)
 		}

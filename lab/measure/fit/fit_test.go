@@ -20,6 +20,7 @@ import (
 	"tare/lab/workload"
 	"tare/notebook"
 	record "tare/notebook/kinds/fit"
+	"tare/notebook/notebooktest"
 )
 
 // simulate runs a search until nothing is left to try or to settle; run returns the time of one run with a number of guests. It
@@ -269,7 +270,7 @@ func TestATrialSeeksHowManyFit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &street{work: time.Millisecond, full: 6}
 		tr := s.search(t, record.Config{Metric: "p95", Factor: 1.5, To: 64}, 0)
-		f := record.SeenBy(&tr).Fitted
+		f := notebooktest.Seen[record.Seen](&tr).Fitted
 		if f == nil || f.Guests != 6 || !f.Decided || f.RanOut != record.OutOfEngine || tr.Figures[record.Guests.Name] != 6 || tr.Value != 1./6 {
 			t.Errorf("%+v, %+v", tr, f)
 		}
@@ -284,7 +285,7 @@ func TestMemoryThatWouldRunOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &street{work: time.Millisecond, heavy: 5}
 		tr := s.search(t, record.Config{Metric: "p50", Factor: 1.5, To: 64}, 0)
-		if f := record.SeenBy(&tr).Fitted; f == nil || f.Guests != 5 || f.RanOut != record.OutOfMemory || !strings.Contains(f.Why, "of memory left") || s.Most != 5 {
+		if f := notebooktest.Seen[record.Seen](&tr).Fitted; f == nil || f.Guests != 5 || f.RanOut != record.OutOfMemory || !strings.Contains(f.Why, "of memory left") || s.Most != 5 {
 			t.Errorf("%d guests at most, %+v", s.Most, f)
 		}
 	})
@@ -299,7 +300,7 @@ func TestASearchKeepsToItsTime(t *testing.T) {
 		if took := time.Since(began); took > 81*time.Second || took < time.Minute {
 			t.Errorf("it took %v", took)
 		}
-		if f := record.SeenBy(&tr).Fitted; f == nil || f.Guests != 2 || f.Decided || f.Steps[0].Runs <= fitRuns {
+		if f := notebooktest.Seen[record.Seen](&tr).Fitted; f == nil || f.Guests != 2 || f.Decided || f.Steps[0].Runs <= fitRuns {
 			t.Errorf("%+v", f)
 		}
 	})

@@ -20,6 +20,7 @@ import (
 	"tare/lab/ruler"
 	"tare/notebook"
 	record "tare/notebook/kinds/memory"
+	"tare/notebook/notebooktest"
 )
 
 // balance is a laboratory and its scales. Its n guests take a known amount of memory.
@@ -183,7 +184,7 @@ func TestGuestsOfAKnownWeight(t *testing.T) {
 		t.Errorf("the trial took %v s, want 6: three times guests settle in one, and three are removed", tr.HostS)
 	}
 	var points []string
-	for _, w := range record.SeenBy(&tr).Weights {
+	for _, w := range notebooktest.Seen[record.Seen](&tr).Weights {
 		points = append(points, fmt.Sprint(w.Guests, " ", w.KSM != nil))
 	}
 	if want := []string{"1 false", "1 true", "2 false", "2 true", "4 false", "4 true"}; !slices.Equal(points, want) {
@@ -247,8 +248,8 @@ func TestGuestsThatCannotBeWeighed(t *testing.T) {
 			l := known()
 			c.l(l)
 			tr, err := weighed(t, l, c.m, measure.Measured)
-			if said := tr.Failure + strings.Join(tr.Warnings, " "); err != nil || !strings.Contains(said, c.want) || len(record.SeenBy(&tr).Weights) != c.points {
-				t.Errorf("%q, %d points, %v; want %q, %d", said, len(record.SeenBy(&tr).Weights), err, c.want, c.points)
+			if said := tr.Failure + strings.Join(tr.Warnings, " "); err != nil || !strings.Contains(said, c.want) || len(notebooktest.Seen[record.Seen](&tr).Weights) != c.points {
+				t.Errorf("%q, %d points, %v; want %q, %d", said, len(notebooktest.Seen[record.Seen](&tr).Weights), err, c.want, c.points)
 			}
 		})
 	}

@@ -12,15 +12,12 @@ import (
 	"strings"
 	"time"
 
-	"go.yaml.in/yaml/v4"
-
 	"tare/lab/crowd"
 	"tare/lab/engine"
 	"tare/lab/measure"
 	"tare/lab/workload"
 	"tare/notebook"
 	record "tare/notebook/kinds/paging"
-	"tare/yamlfile"
 )
 
 // Kind is paging as a kind of study.
@@ -30,7 +27,7 @@ var Kind = measure.Kind{
 		Once: "guests are read once", Untraced: "page tables and faults are no time, and no tracer says where it went", LoadHere: "services at once are asked from this host",
 		Search: true, Crowd: true, Untimed: true, Stays: true,
 	},
-	Read: read,
+	Read: measure.Part(file.config),
 }
 
 // file is the kind's part of a study file.
@@ -49,14 +46,6 @@ const (
 	longestState = 24 * time.Hour
 	mostGuests   = 64 // the counting of repeated faults can distinguish this many
 )
-
-func read(n *yaml.Node, _ []string) (measure.Config, error) {
-	var f file
-	if err := yamlfile.DecodePart(n, &f); err != nil {
-		return nil, err
-	}
-	return f.config()
-}
 
 func (f file) config() (measure.Config, error) {
 	out := config{Config: record.Config{Guests: f.Guests, Tables: f.Steady != "", InitialS: usualInitial.Seconds()}, addresses: f.Addresses, hugePages: f.HugePages, eyes: host{}}

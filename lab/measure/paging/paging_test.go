@@ -21,6 +21,7 @@ import (
 	"tare/lab/workload"
 	"tare/notebook"
 	record "tare/notebook/kinds/paging"
+	"tare/notebook/notebooktest"
 )
 
 // pager is a laboratory whose guests have known page tables and faults. Each guest has 100 entries. Each second of its work makes
@@ -169,7 +170,7 @@ func TestGuestsOfKnownPages(t *testing.T) {
 			t.Errorf("%s: %v, want %v", name, got, v)
 		}
 	}
-	if seen := record.SeenBy(&tr); tr.Value != 80 || l.Most != 4 || l.mostWorking != 4 || len(seen.PageTables) != 2 || seen.PageFaults.OfS != 10 {
+	if seen := notebooktest.Seen[record.Seen](&tr); tr.Value != 80 || l.Most != 4 || l.mostWorking != 4 || len(seen.PageTables) != 2 || seen.PageFaults.OfS != 10 {
 		t.Errorf("value %v of at most %d guests, %d at work, %d readings, faults of %v s", tr.Value, l.Most, l.mostWorking, len(seen.PageTables), seen.PageFaults.OfS)
 	}
 	first, also := config{Config: p}.Metrics(&workload.Workload{Stays: true}, nil)
@@ -191,7 +192,7 @@ func TestFunctionsAreReadToTheirEnd(t *testing.T) {
 	if tr.Failure != "" {
 		t.Fatal(tr.Failure)
 	}
-	tables, faults := record.SeenBy(&tr).PageTables, record.SeenBy(&tr).PageFaults
+	tables, faults := notebooktest.Seen[record.Seen](&tr).PageTables, notebooktest.Seen[record.Seen](&tr).PageFaults
 	if len(tables) != 1 || tables[0].Groupable != 20 || faults.OfS != 30 || faults.CPUS != 8 || tr.Value != 95 {
 		t.Errorf("%+v, %+v, value %v", tables, faults, tr.Value)
 	}

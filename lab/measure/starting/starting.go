@@ -10,13 +10,10 @@ import (
 	"strings"
 	"time"
 
-	"go.yaml.in/yaml/v4"
-
 	"tare/lab/measure"
 	"tare/lab/workload"
 	"tare/notebook"
 	record "tare/notebook/kinds/starting"
-	"tare/yamlfile"
 )
 
 // Kind is starting as a kind of study.
@@ -26,7 +23,7 @@ var Kind = measure.Kind{
 		Once: "each trial is one start", Untraced: "no tracer sees a start", LoadHere: "starts are timed from this host",
 		Search: true, Crowd: true, Systems: true,
 	},
-	Read: read,
+	Read: measure.Part(file.config),
 }
 
 // file is the kind's part of a study file.
@@ -42,14 +39,6 @@ const (
 	leftWarm   = 0.95                 // share that must be in the page cache for a warm start
 	savingTime = 2 * time.Minute      // limit for saving and restoring; three times as long where the guest is emulated
 )
-
-func read(n *yaml.Node, _ []string) (measure.Config, error) {
-	var f file
-	if err := yamlfile.DecodePart(n, &f); err != nil {
-		return nil, err
-	}
-	return f.config()
-}
 
 func (f file) config() (measure.Config, error) {
 	out := config{files: host{}, Config: record.Config{Caches: f.Cache, Restore: f.Restore, Published: f.Published}}

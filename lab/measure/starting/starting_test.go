@@ -19,6 +19,7 @@ import (
 	"tare/lab/workload"
 	"tare/notebook"
 	record "tare/notebook/kinds/starting"
+	"tare/notebook/notebooktest"
 )
 
 // starter is a laboratory whose guests do nothing, and the page cache of its host.
@@ -117,7 +118,7 @@ func TestStarts(t *testing.T) {
 			if (c.failure == "") != (tr.Failure == "") || !strings.Contains(tr.Failure, c.failure) {
 				t.Errorf("failure %q, want %q", tr.Failure, c.failure)
 			}
-			seen := record.SeenBy(&tr).Startup
+			seen := notebooktest.Seen[record.Seen](&tr).Startup
 			if c.failure == "" && (!(tr.Value > 0) || tr.Value != tr.Figures[notebook.MomentAnswer] || !strings.Contains(seen.NoSaving, "of a test")) {
 				t.Errorf("%+v, %+v", tr, seen)
 			}
@@ -148,7 +149,7 @@ func TestTheStateIsColdBeforeAColdRestore(t *testing.T) {
 		if want := []string{c.cache + "[/root]", c.cache + "[/root /state]"}; !slices.Equal(l.asked, want) {
 			t.Errorf("%s: the page cache was asked for %q, want %q: %s", c.cache, l.asked, want, tr.Failure)
 		}
-		seen := record.SeenBy(&tr).Startup
+		seen := notebooktest.Seen[record.Seen](&tr).Startup
 		if seen == nil || seen.RestoreCached == nil || *seen.RestoreCached != kept {
 			t.Fatalf("%s: %+v", c.cache, seen)
 		}

@@ -12,28 +12,10 @@ import (
 // Name is the name of the kind.
 const Name = "arrivals"
 
-// Of is the study's configuration of this kind; nil if the study is of another kind, or its configuration cannot be read.
-func Of(s notebook.Study) *Config {
-	c, err := notebook.ConfigOf[Config](s, Name)
-	if err != nil {
-		return nil
-	}
-	return c
-}
-
 // Seen is what a trial recorded.
 type Seen struct {
 	Bringup *Bringup `json:"bringup,omitempty"`
 	Profile *Profile `json:"profile,omitempty"` // nil: no samples were taken
-}
-
-// SeenBy is what the trial recorded; the zero value if it recorded something else.
-func SeenBy(t *notebook.Trial) Seen {
-	s, err := notebook.SeenOf[Seen](t)
-	if err != nil {
-		return Seen{}
-	}
-	return s
 }
 
 // Config is how a study starts containers under load (paper "characterization", section 5.1.1). A number of containers is made

@@ -12,27 +12,9 @@ import (
 // Name is the name of the kind.
 const Name = "capacity"
 
-// Of is the study's configuration of this kind; nil if the study is of another kind, or its configuration cannot be read.
-func Of(s notebook.Study) *Config {
-	c, err := notebook.ConfigOf[Config](s, Name)
-	if err != nil {
-		return nil
-	}
-	return c
-}
-
 // Seen is what a trial recorded.
 type Seen struct {
 	Steps []Step `json:"steps,omitempty"` // in the order in which they were made
-}
-
-// SeenBy is what the trial recorded; the zero value if it recorded something else.
-func SeenBy(t *notebook.Trial) Seen {
-	s, err := notebook.SeenOf[Seen](t)
-	if err != nil {
-		return Seen{}
-	}
-	return s
 }
 
 // Config is how a study searches for the greatest rate at which a service meets an objective.

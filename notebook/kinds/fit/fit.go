@@ -11,27 +11,9 @@ import (
 // Name is the name of the kind.
 const Name = "fit"
 
-// Of is the study's configuration of this kind; nil if the study is of another kind, or its configuration cannot be read.
-func Of(s notebook.Study) *Config {
-	c, err := notebook.ConfigOf[Config](s, Name)
-	if err != nil {
-		return nil
-	}
-	return c
-}
-
 // Seen is what a trial recorded.
 type Seen struct {
 	Fitted *Fitted `json:"fitted,omitempty"`
-}
-
-// SeenBy is what the trial recorded; the zero value if it recorded something else.
-func SeenBy(t *notebook.Trial) Seen {
-	s, err := notebook.SeenOf[Seen](t)
-	if err != nil {
-		return Seen{}
-	}
-	return s
 }
 
 // Config is how a study searches for the number of guests that fit: it adds busy guests next to the measured one until the measured

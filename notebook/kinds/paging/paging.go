@@ -7,28 +7,10 @@ import "tare/notebook"
 // Name is the name of the kind.
 const Name = "paging"
 
-// Of is the study's configuration of this kind; nil if the study is of another kind, or its configuration cannot be read.
-func Of(s notebook.Study) *Config {
-	c, err := notebook.ConfigOf[Config](s, Name)
-	if err != nil {
-		return nil
-	}
-	return c
-}
-
 // Seen is what a trial recorded.
 type Seen struct {
 	PageTables []notebook.PageTables `json:"page_tables,omitempty"` // in the order in which they were read
 	PageFaults *notebook.PageFaults  `json:"page_faults,omitempty"` // nil: none were counted
-}
-
-// SeenBy is what the trial recorded; the zero value if it recorded something else.
-func SeenBy(t *notebook.Trial) Seen {
-	s, err := notebook.SeenOf[Seen](t)
-	if err != nil {
-		return Seen{}
-	}
-	return s
 }
 
 // Config is how a study reads the page tables and counts the page faults of guests of one image (paper "characterization", section

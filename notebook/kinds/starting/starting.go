@@ -11,27 +11,9 @@ import (
 // Name is the name of the kind.
 const Name = "starting"
 
-// Of is the study's configuration of this kind; nil if the study is of another kind, or its configuration cannot be read.
-func Of(s notebook.Study) *Config {
-	c, err := notebook.ConfigOf[Config](s, Name)
-	if err != nil {
-		return nil
-	}
-	return c
-}
-
 // Seen is what a trial recorded.
 type Seen struct {
 	Startup *Start `json:"startup,omitempty"`
-}
-
-// SeenBy is what the trial recorded; the zero value if it recorded something else.
-func SeenBy(t *notebook.Trial) Seen {
-	s, err := notebook.SeenOf[Seen](t)
-	if err != nil {
-		return Seen{}
-	}
-	return s
 }
 
 // Config is how a study times the starts of guests (paper "virtualization-overheads", chapter 5). A trial requests one guest,
