@@ -48,6 +48,11 @@ func takerOf(t reflect.Type) taker {
 			raw := d.rawString()
 			return raw != nil && v.Addr().Interface().(*time.Time).UnmarshalJSON(raw) == nil
 		}
+	case reflect.TypeFor[Message]():
+		return func(d *decoder, v reflect.Value) bool {
+			raw := d.rawValue()
+			return raw != nil && v.Addr().Interface().(*Message).UnmarshalJSON(raw) == nil
+		}
 	case reflect.TypeFor[map[string]float64]():
 		return takeMap((*decoder).float)
 	case reflect.TypeFor[map[string]string]():
@@ -223,6 +228,34 @@ func (d *decoder) rawString() []byte {
 			return d.b[start:d.i]
 		case '\\':
 			d.i++
+		}
+	}
+	return nil
+}
+
+// rawValue takes a string or an object, and looks at nothing in it; nil where there is none.
+func (d *decoder) rawValue() []byte {
+	start, depth := d.i, 0
+	for d.i < len(d.b) {
+		switch d.b[d.i] {
+		case '"':
+			if d.rawString() == nil {
+				return nil
+			}
+		case '{':
+			depth++
+			d.i++
+		case '}':
+			depth--
+			d.i++
+		default:
+			if depth == 0 {
+				return nil
+			}
+			d.i++
+		}
+		if depth == 0 {
+			return d.b[start:d.i]
 		}
 	}
 	return nil

@@ -397,7 +397,7 @@ func TestHostileNames(t *testing.T) {
 		k.Choices = append([]Choice(nil), k.Choices...)
 		for i := range k.Choices {
 			c := &k.Choices[i]
-			c.Treatment.Workload, c.Treatment.Instance.Name, c.Treatment.Engine, c.Doubts = work, size, engine, []data.Doubt{data.GuestSaid{Text: data.Text{First: hostile(r)}}}
+			c.Treatment.Workload, c.Treatment.Instance.Name, c.Treatment.Engine, c.Doubts = work, size, engine, []data.Doubt{data.GuestSaid{Text: data.Text{First: notebook.TextMessage(hostile(r))}}}
 		}
 		if out := text(t, a); strings.ContainsAny(out, "\x00\x1b\r\t\u2028\u0085\u202e") {
 			t.Fatalf("%q", out)

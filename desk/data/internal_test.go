@@ -62,13 +62,13 @@ func TestSampleIsBoundedAndKeepsTheEnds(t *testing.T) {
 func TestTextsOfAKind(t *testing.T) {
 	var x texts
 	for _, s := range []string{"off by 1.5 %", "off by 22 %", "killed", "off by 1,000.25 %"} {
-		x.add(ofTrial, s, "")
+		x.add(ofTrial, notebook.TextMessage(s), "")
 	}
-	if len(x.all) != 2 || x.all[0].count != 3 || x.all[0].Text != (Text{"off by 1.5 %", true}) || x.commonest() != (Cause{x.all[0].Text, 3, false}) {
+	if len(x.all) != 2 || x.all[0].count != 3 || x.all[0].First.Text() != "off by 1.5 %" || !x.all[0].Differs || x.commonest() != (Cause{x.all[0].Text, 3, false}) {
 		t.Errorf("%+v", x)
 	}
 	for i := range 2 * maxTexts {
-		x.add(ofTrial, strings.Repeat("a", i+1), "")
+		x.add(ofTrial, notebook.TextMessage(strings.Repeat("a", i+1)), "")
 	}
 	if len(x.all) != maxTexts || x.dropped == 0 {
 		t.Errorf("%d kinds are kept", len(x.all))
@@ -115,5 +115,32 @@ func TestCoarse(t *testing.T) {
 	service := coarse(&notebook.Trial{ElapsedS: 5, Trace: &notebook.Trace{Figures: map[string]float64{"user_s": 1, "system_s": 2}}})
 	if service[notebook.WallUser] != 1 || service[notebook.WallSystem] != 2 {
 		t.Errorf("%v", service)
+	}
+}
+
+// Messages are of one kind if they differ in numbers only, and what a folder holds of them is bounded.
+func TestMessagesOfAKind(t *testing.T) {
+	var x texts
+	for _, m := range []*notebook.Message{
+		notebook.Say("exit", "status", 3, "said", "line 12"), notebook.Say("exit", "status", 4, "said", "line 9"), notebook.Say("exit", "status", 3, "said", "other"),
+		notebook.Say("of-guest", "guest", 1, "cause", notebook.Say("exit", "status", 3, "said", "")),
+	} {
+		x.add(ofTrial, m, "")
+	}
+	if len(x.all) != 3 || x.all[0].count != 2 || !x.all[0].Differs {
+		t.Errorf("%+v", x.all)
+	}
+	deep := notebook.Say("a", "text", strings.Repeat("x", 9999))
+	for range 100 {
+		deep = notebook.Say("a", "cause", deep)
+	}
+	args := map[string]any{}
+	for i := range 1000 {
+		args[strings.Repeat("k", i)] = strings.Repeat("v", 9999)
+	}
+	for _, m := range []*notebook.Message{deep, {Code: "a", Args: args}, {Code: strings.Repeat("c", 99999)}} {
+		if n := len(Bounded(m).String()); n > 20*(maxText+maxText) {
+			t.Errorf("%d bytes are kept", n)
+		}
 	}
 }

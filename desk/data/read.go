@@ -123,7 +123,7 @@ func (r *reader) folder(dir string) error {
 			done[cellKey{t.Treatment, t.Round}] = c
 		}
 		for _, w := range t.Warnings {
-			r.warnings.add(ofTrial, w, t.Treatment)
+			r.warnings.add(ofTrial, notebook.TextMessage(w), t.Treatment)
 		}
 		if err := byID[t.Treatment].trial(at, t, f.Study.Design.TimeoutS); err != nil {
 			return fmt.Errorf("%s:%d: not a trial: %w", filepath.Join(dir, "trials.jsonl"), folder.Trials, err)
@@ -335,7 +335,7 @@ func (r *reader) tally(t notebook.Treatment, f *notebook.Folder, config Config) 
 func (t *tally) guest(g notebook.Guest) {
 	t.noFlush = t.noFlush || flushless(t.row.Treatment, g)
 	for _, n := range g.Notes {
-		t.said.add(ofGuest, n, "")
+		t.said.add(ofGuest, notebook.TextMessage(n), "")
 	}
 	kernel := g.Kernel
 	if kernel != "" && g.KernelSource != "" {
@@ -378,7 +378,7 @@ func (t *tally) trial(folder int, n *notebook.Trial, limitS float64) error {
 			if n.Traced {
 				who = ofTraced
 			}
-			t.said.add(who, n.Failure, "")
+			t.said.add(who, notebook.TextMessage(n.Failure), "")
 		}
 		return nil
 	}
@@ -393,7 +393,7 @@ func (t *tally) trial(folder int, n *notebook.Trial, limitS float64) error {
 	}
 	if n.Failure != "" {
 		t.row.Failed++
-		t.causes.add(ofTrial, n.Failure, "")
+		t.causes.add(ofTrial, notebook.TextMessage(n.Failure), "")
 		if timedOut(n, limitS) {
 			c.Stopped.Add(n.ElapsedS)
 		}

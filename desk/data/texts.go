@@ -1,8 +1,12 @@
 package data
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"unicode"
+
+	"tare/notebook"
 )
 
 // maxTexts bounds how many kinds of text are kept, and maxText how many bytes of each: a folder is not trusted to have
@@ -35,9 +39,9 @@ const (
 	ofTraced
 )
 
-// Text is what was recorded in words by whoever recorded it, one for all of its kind.
+// Text is what was recorded, one for all of its kind.
 type Text struct {
-	First   string
+	First   *notebook.Message
 	Differs bool // others of this kind have other numbers in them
 }
 
@@ -55,10 +59,10 @@ type text struct {
 	who   map[string]bool
 }
 
-// add counts a text, and who said it.
-func (t *texts) add(of source, s, who string) {
-	s = Shortened(s)
-	kind := textKind{of, withoutNumbers(s)}
+// add counts a message, and who said it.
+func (t *texts) add(of source, m *notebook.Message, who string) {
+	m = Bounded(m)
+	kind := textKind{of, withoutNumbers(m.String())}
 	e := t.byKind[kind]
 	if e == nil {
 		if len(t.all) >= maxTexts {
@@ -68,12 +72,12 @@ func (t *texts) add(of source, s, who string) {
 		if t.byKind == nil {
 			t.byKind = map[textKind]*text{}
 		}
-		e = &text{Text: Text{First: s}, of: of, who: map[string]bool{}}
+		e = &text{Text: Text{First: m}, of: of, who: map[string]bool{}}
 		t.byKind[kind] = e
 		t.all = append(t.all, e)
 	}
 	e.count++
-	e.Differs = e.Differs || s != e.First
+	e.Differs = e.Differs || !m.Equal(e.First)
 	if who != "" {
 		e.who[who] = true
 	}
@@ -85,6 +89,48 @@ func Shortened(s string) string {
 		return s
 	}
 	return strings.ToValidUTF8(s[:maxText], "") + "…"
+}
+
+// Bounds of a message's arguments.
+const (
+	maxArgs  = 16
+	maxDepth = 4
+)
+
+// Bounded is a message with texts of no more than maxText bytes each, and neither many arguments nor many messages inside one another.
+func Bounded(m *notebook.Message) *notebook.Message { return boundedTo(m, maxDepth) }
+
+func boundedTo(m *notebook.Message, depth int) *notebook.Message {
+	if m == nil {
+		return nil
+	}
+	b := &notebook.Message{Code: Shortened(m.Code)}
+	for _, name := range slices.Sorted(maps.Keys(m.Args))[:min(len(m.Args), maxArgs)] {
+		v := m.Args[name]
+		switch of := v.(type) {
+		case string:
+			v = Shortened(of)
+		case []string:
+			v = each(of[:min(len(of), maxArgs)], Shortened)
+		case *notebook.Message:
+			if depth == 0 {
+				continue
+			}
+			v = boundedTo(of, depth-1)
+		}
+		if b.Args == nil {
+			b.Args = map[string]any{}
+		}
+		b.Args[Shortened(name)] = v
+	}
+	return b
+}
+
+func each(all []string, f func(string) string) (out []string) {
+	for _, s := range all {
+		out = append(out, f(s))
+	}
+	return out
 }
 
 // commonest is the cause said most often, the first of those.

@@ -67,7 +67,7 @@ func sample(instances ...string) *data.Summary {
 			{Platform: "cn", Engine: "docker", Guests: 10, Median: 441e-6, Low: 420e-6, High: 560e-6, RoundTrip: 64e-6},
 			{Platform: "vm", Engine: "qemu", Accelerator: "tcg", Guests: 10, Median: 9.1e-3, Low: 8.8e-3, High: 12.3e-3, RoundTrip: 1.4e-3},
 		},
-		Warnings: []data.Warning{{Text: data.Text{First: "the guest's clock and the host's disagree by 1.4 %"}, Count: 3, Treatments: []string{"ffmpeg/vm/qemu/vanilla/large"}}},
+		Warnings: []data.Warning{{Text: data.Text{First: notebook.TextMessage("the guest's clock and the host's disagree by 1.4 %")}, Count: 3, Treatments: []string{"ffmpeg/vm/qemu/vanilla/large"}}},
 	}
 	study := notebook.Study{
 		Version: 1, Tare: "0.1.0", Name: "quick", Title: "FFmpeg on every platform, quickly",
@@ -172,7 +172,7 @@ func hostile() *data.Summary {
 	f.Ends = []data.End{{Recorded: true, Reason: evil}}
 	f.Study.Title, f.Study.Source, f.Study.Hash = evil, "name: "+evil, evil
 	f.Study.Images = map[string]notebook.Image{evil: {Reference: evil, Digest: evil}}
-	s.Warnings[0].Text.First = evil
+	s.Warnings[0].Text.First = notebook.TextMessage(evil)
 	s.LeftOut[0].Reason = evil
 	s.AA[0].Workload = evil
 	f.Study.Figures = []notebook.Figure{{Name: evil, Title: evil, Workload: evil, By: evil}}
@@ -190,7 +190,7 @@ func hostile() *data.Summary {
 			t.Engine = evil
 		}
 		s.Rows[i].Metric = notebook.Metric{Name: evil, Unit: evil}
-		s.Rows[i].Doubts = append(s.Rows[i].Doubts, data.GuestSaid{Text: data.Text{First: evil}})
+		s.Rows[i].Doubts = append(s.Rows[i].Doubts, data.GuestSaid{Text: data.Text{First: notebook.TextMessage(evil)}})
 		s.Rows[i].Kernels = []string{evil}
 	}
 	return s
@@ -198,7 +198,7 @@ func hostile() *data.Summary {
 
 // failedBy is the doubt about failed trials of one cause.
 func failedBy(n, of int, cause string) data.Doubt {
-	return data.TrialsFailed{Failed: n, Trials: of, Cause: data.Cause{Text: data.Text{First: cause}, Times: n, Alone: true}}
+	return data.TrialsFailed{Failed: n, Trials: of, Cause: data.Cause{Text: data.Text{First: notebook.TextMessage(cause)}, Times: n, Alone: true}}
 }
 
 // readAndWrite writes the report of a folder.

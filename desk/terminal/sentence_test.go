@@ -47,7 +47,7 @@ func TestSentence(t *testing.T) {
 	failing.Failed = 2
 	baseFails := ranked(pinned)
 	baseFails.Rows[0].Failed, baseFails.Rows[0].Lost = 1, 1
-	baseFails.Rows[0].Doubts = []data.Doubt{data.TrialsFailed{Failed: 1, Trials: 5, Cause: data.Cause{Text: data.Text{First: "killed"}, Times: 1, Alone: true}}}
+	baseFails.Rows[0].Doubts = []data.Doubt{data.TrialsFailed{Failed: 1, Trials: 5, Cause: data.Cause{Text: data.Text{First: notebook.TextMessage("killed")}, Times: 1, Alone: true}}}
 	emulated := cost("vm", "qemu", "tcg", "pinned", 0.8, 0.01)
 	unbounded := cost("cn", "docker", "", "pinned", 1.2, math.NaN())
 	unbounded.Doubts = []data.Doubt{data.Unbounded{Baseline: data.Name{Platform: "bm"}}}

@@ -19,7 +19,7 @@ func Doubts[D data.Doubt](all []D) []string {
 	return data.Distinct(all, func(d D) string { return Doubt(d) })
 }
 
-//go:embed *.tmpl
+//go:embed doubts.tmpl claims.tmpl
 var texts embed.FS
 
 // sentences are those for doubts and some other values, each by its type. They are read when the first is said, which most
@@ -93,12 +93,4 @@ func Footnote(d data.Doubt) string {
 		return string(r[:mostFootnote])[:max(cut, mostFootnote/2)] + " … (the report has all of it)"
 	}
 	return t
-}
-
-// Text says what was recorded in words.
-func Text(t data.Text) string {
-	if t.Differs {
-		return t.First + " (the numbers differ)"
-	}
-	return t.First
 }

@@ -1,0 +1,139 @@
+package words
+
+import (
+	_ "embed"
+	"fmt"
+	"math"
+	"strings"
+	"sync"
+	"text/template"
+	"time"
+
+	"tare/desk/data"
+	"tare/notebook"
+)
+
+//go:embed messages.tmpl
+var coreMessages string
+
+// messages are the sentences of messages: templates named by code, of which the dot is the message's arguments. They are read when the
+// first message is said.
+var messages struct {
+	sources []string
+	once    sync.Once
+	parsed  *template.Template
+}
+
+// AddMessages adds the sentences of a kind of study's own codes, as messages.tmpl has those of the others. It is called while the program
+// starts, by a variable of the kind's package.
+func AddMessages(templates string) bool {
+	messages.sources = append(messages.sources, templates)
+	return true
+}
+
+// MessageTemplates are all sentences of messages, by code.
+func MessageTemplates() *template.Template {
+	messages.once.Do(func() {
+		t := template.New("").Option("missingkey=error").Funcs(template.FuncMap{
+			"message": message, "join": strings.Join, "seconds": seconds,
+			"digits":  func(n int, v any) (string, error) { return number("%.*g", n, v) },
+			"decimal": func(n int, v any) (string, error) { return number("%.*f", n, v) },
+			"percent": func(n int, v any) (string, error) { return number("%.*f", n, scaled(v, 100)) },
+			"gib":     func(n int, v any) (string, error) { return number("%.*f", n, scaled(v, 1.0/(1<<30))) },
+			"mib":     func(n int, v any) (string, error) { return number("%.*f", n, scaled(v, 1.0/(1<<20))) },
+		})
+		for _, source := range append([]string{coreMessages}, messages.sources...) {
+			template.Must(t.Parse(source))
+		}
+		messages.parsed = t
+	})
+	return messages.parsed
+}
+
+// Message is the sentence of a message: a clause that begins small and has no stop; "" for nil. A code of a newer Tare, and arguments that
+// the sentence does not expect, are shown as they are: a folder may be damaged.
+func Message(m *notebook.Message) string {
+	switch {
+	case m == nil:
+		return ""
+	case m.Is(notebook.CodeText):
+		return m.Text()
+	}
+	sentence := MessageTemplates().Lookup(m.Code)
+	if sentence == nil || m.Code == "" {
+		return m.String()
+	}
+	args := make(map[string]any, len(m.Args))
+	for name, v := range m.Args {
+		if f, is := v.(float64); is && f == math.Trunc(f) && math.Abs(f) < 1e15 {
+			v = int64(f) // prints its digits
+		}
+		args[name] = v
+	}
+	var b strings.Builder
+	if err := sentence.Execute(&b, args); err != nil {
+		return m.String()
+	}
+	return b.String()
+}
+
+// MessagesOf are the sentences of several messages.
+func MessagesOf(all []*notebook.Message) []string {
+	var texts []string
+	for _, m := range all {
+		texts = append(texts, Message(m))
+	}
+	return texts
+}
+
+// message is an argument that is a text or a message.
+func message(v any) (string, error) {
+	switch v := v.(type) {
+	case string:
+		return v, nil
+	case *notebook.Message:
+		return Message(v), nil
+	}
+	return "", fmt.Errorf("%T is not a message", v)
+}
+
+// number prints an argument that is a number.
+func number(format string, n int, v any) (string, error) {
+	switch v := v.(type) {
+	case int64:
+		return fmt.Sprintf(format, n, float64(v)), nil
+	case float64:
+		return fmt.Sprintf(format, n, v), nil
+	}
+	return "", fmt.Errorf("%v is not a number", v)
+}
+
+// scaled is a number times a factor, and anything else as it is.
+func scaled(v any, by float64) any {
+	switch v := v.(type) {
+	case int64:
+		return float64(v) * by
+	case float64:
+		return v * by
+	}
+	return v
+}
+
+// seconds prints a duration in seconds as Go prints it: "1.5s".
+func seconds(v any) (string, error) {
+	switch v := v.(type) {
+	case int64:
+		return time.Duration(v * int64(time.Second)).String(), nil
+	case float64:
+		return time.Duration(math.Round(v * float64(time.Second))).String(), nil
+	}
+	return "", fmt.Errorf("%v is not a duration", v)
+}
+
+// Text says what was recorded, one for all of its kind.
+func Text(t data.Text) string {
+	if t.Differs {
+		return Message(t.First) + " (the numbers differ)"
+	}
+	return Message(t.First)
+}

@@ -1,0 +1,186 @@
+package notebook
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Message is what the laboratory has to say about a trial, a guest, a treatment or a session: why it failed, why it was left out, a
+// warning, a note. It holds no sentence. Package words has the sentence of each code, and a kind of study has those of its own codes.
+type Message struct {
+	Code string         `json:"code"`
+	Args map[string]any `json:"args,omitempty"` // by name: a string, a float64, a bool, a list of strings, or another *Message, whose text is a string if it has the code CodeText
+}
+
+// CodeText is the code of a text that is no sentence of Tare's: what a program, an engine or the kernel said, and all that folders of the
+// first format hold.
+const CodeText = "text"
+
+// Say makes a Message of a code and its arguments, as names and values in turns. Whole numbers become float64, a duration becomes seconds,
+// an error becomes what [ErrorMessage] makes of it, and a nil argument stays nil. Other types of arguments, and a name without a value, are
+// mistakes in the program: Say panics.
+func Say(code string, args ...any) *Message {
+	s := &Message{Code: code}
+	for i := 0; i < len(args); i += 2 {
+		if s.Args == nil {
+			s.Args = map[string]any{}
+		}
+		s.Args[args[i].(string)] = argument(args[i+1])
+	}
+	return s
+}
+
+// argument is a value in one of the types that a folder gives back.
+func argument(v any) any {
+	switch v := v.(type) {
+	case nil, string, bool:
+		return v
+	case int:
+		return float64(v)
+	case int64:
+		return float64(v)
+	case float64:
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return fmt.Sprint(v) // JSON has no such number
+		}
+		return v
+	case time.Duration:
+		return v.Seconds()
+	case []string:
+		return slices.Clone(v)
+	case *Message:
+		switch {
+		case v == nil:
+			return nil
+		case v.Is(CodeText):
+			return v.Text() // as a folder gives it back
+		}
+		return v
+	case error:
+		return argument(ErrorMessage(v))
+	}
+	panic(fmt.Sprintf("notebook: %T cannot be an argument of what is said", v))
+}
+
+// TextMessage is a Message of a text from outside; nil if the text is empty.
+func TextMessage(text string) *Message {
+	if text == "" {
+		return nil
+	}
+	return Say(CodeText, "text", text)
+}
+
+// ErrorMessage is what an error says: its own Message if it has one, or its text. nil: there is no error.
+func ErrorMessage(err error) *Message {
+	if err == nil {
+		return nil
+	}
+	var says interface{ Message() *Message }
+	if errors.As(err, &says) {
+		return says.Message()
+	}
+	return TextMessage(err.Error())
+}
+
+// Is says whether the code is the one given. It is false for nil.
+func (s *Message) Is(code string) bool { return s != nil && s.Code == code }
+
+// Text is the text of a Message that holds one from outside; "" otherwise.
+func (s *Message) Text() string {
+	if !s.Is(CodeText) {
+		return ""
+	}
+	text, _ := s.Args["text"].(string)
+	return text
+}
+
+// String gives the code and its arguments, for a developer to read. Text from outside stands as it is. nil gives "".
+func (s *Message) String() string {
+	switch {
+	case s == nil:
+		return ""
+	case s.Is(CodeText):
+		return s.Text()
+	}
+	var b strings.Builder
+	b.WriteString(s.Code)
+	for _, name := range s.names() {
+		fmt.Fprintf(&b, " %s=%v", name, s.Args[name])
+	}
+	return b.String()
+}
+
+// names are the names of the arguments, in the order of the alphabet.
+func (s *Message) names() (all []string) {
+	for name := range s.Args {
+		all = append(all, name)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// Equal says whether two are the same, or both nil.
+func (s *Message) Equal(o *Message) bool {
+	if s == nil || o == nil {
+		return s == o
+	}
+	return s.String() == o.String() && s.Code == o.Code
+}
+
+// MarshalJSON writes a code with its arguments, and a text from outside as a string.
+func (s *Message) MarshalJSON() ([]byte, error) {
+	if text, is := s.Args["text"].(string); is && s.Code == CodeText && len(s.Args) == 1 {
+		return json.Marshal(text)
+	}
+	type plain Message
+	return json.Marshal((*plain)(s))
+}
+
+// UnmarshalJSON reads a code with its arguments, or a text, as in folders of the first format.
+func (s *Message) UnmarshalJSON(data []byte) error {
+	if len(data) > 0 && data[0] == '"' {
+		var text string
+		if err := json.Unmarshal(data, &text); err != nil {
+			return err
+		}
+		*s = Message{Code: CodeText, Args: map[string]any{"text": text}}
+		return nil
+	}
+	type plain Message
+	if err := json.Unmarshal(data, (*plain)(s)); err != nil {
+		return err
+	}
+	for name, v := range s.Args {
+		s.Args[name] = read(v)
+	}
+	return nil
+}
+
+// read is an argument as JSON gave it, in the type that Say gives it.
+func read(v any) any {
+	switch v := v.(type) {
+	case []any:
+		list := make([]string, 0, len(v))
+		for _, e := range v {
+			text, is := e.(string)
+			if !is {
+				text = fmt.Sprint(e)
+			}
+			list = append(list, text)
+		}
+		return list
+	case map[string]any:
+		code, _ := v["code"].(string)
+		args, _ := v["args"].(map[string]any)
+		for name, a := range args {
+			args[name] = read(a)
+		}
+		return &Message{Code: code, Args: args}
+	}
+	return v
+}
